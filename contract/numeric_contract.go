@@ -643,14 +643,14 @@
 //
 // # Contract: layers with a state
 //
-// recurrent.Delta computes the tokens of a text in chunks of 64, which begin at positions that are multiples of 64. S is the state
+// recurrent.Layer computes the tokens of a text in chunks of 64, which begin at positions that are multiples of 64. S is the state
 // of a head, [keys, values], at the beginning of its chunk, and +0 at the beginning of a text. With i and j the numbers of
 // tokens in the chunk, g and beta the decay and the gate of a token, and exp(x) = exp2(x·LOG2E), the product rounded:
 //
 //	G[i]  = G[i-1] + g[i] in binary64, with G[-1] = 0
 //	D     = exp(G[i] - G[j]), for j ≤ i, the difference rounded to binary32, as G[i] in exp(G[i])
 //	a     = beta·(v[i] - exp(G[i])·(k[i]·S)) for each column of S
-//	u[i]  = a + the sums of segments over j < i of (-(beta·(D·(k[i]·k[j]))))·u[j]
+//	u[i]  = a + the sums of segments over j < i of (-(beta·(D·(k[i]·k[j]))))·u[j] with GatedDelta, and beta·v[i] with StateSpace
 //	out   = exp(G[i])·(q[i]·S) + the sums of segments over j ≤ i of (D·(q[i]·k[j]))·u[j]
 //
 // A product of rows and columns, as k[i]·S, q[i]·S, k[i]·k[j] and q[i]·k[j], is an fma chain over the elements of a key, from +0. Each
@@ -664,13 +664,14 @@
 //
 // The short convolution of models adds up the products of its inputs z and weights w, the oldest first, to the bias or to +0,
 // for each channel: y[t] = ((bias + w[0]·z[t-n+1]) + w[1]·z[t-n+2]) + ..., with each product and sum rounded, and +0 for z of tokens
-// before the text. In module models, the decay of a head of such a layer is
+// before the text. In module models, the decay of a head of such a layer with GatedDelta is
 //
 //	g      = -(exp(A)·softplus(a + b)), each operation rounded
 //	softplus(x) = float32(max(x, 0) + 2·(t + t³/3 + t⁵/5 + ... + t¹⁹/19)), t = y/(2+y), y = exp(-|x|)
 //
 // with the last line in binary64, each operation rounded: a power is the product of the one before and t·t, and the sum is from 0,
-// from left to right. a is an output of a linear layer, A and b are weights.
+// from left to right. a is an output of a linear layer, A and b are weights. With StateSpace, beta is softplus(a + b), limited to the
+// range of the model, the decay is -(exp(A)·beta), and an output of a head is out + d·v, with d a weight, each operation rounded.
 //
 // # Contract: late interaction
 //

@@ -8,30 +8,35 @@ import (
 	"github.com/attn-go/attn/recurrent"
 )
 
-var recurrentFunctions = map[string]func(c *call) error{
-	"delta": func(c *call) error {
+var recurrentFunctions = map[string]func(c *call) error{"delta": recurrentOf(recurrent.GatedDelta), "state_space": recurrentOf(recurrent.StateSpace)}
+
+func recurrentOf(rule recurrent.Rule) func(c *call) error {
+	return func(c *call) error {
 		heads := func(name string) kernel.Tensor {
 			s := c.raw(name).Shape
 			return kernel.BHLD(c.floats(name), 1, s[0], s[1], s[2])
 		}
 		x := recurrent.Text{Q: heads("q"), K: heads("k"), V: heads("v"), Decay: c.floats("decay"), Gate: c.floats("gate")}
 		keys, s := x.K.Shape(), c.raw("v").Shape
-		d := recurrent.Delta{Heads: s[0], KeyHeads: keys[1], KeySize: keys[3], ValueSize: s[2]}
+		d := recurrent.Layer{Heads: s[0], KeyHeads: keys[1], KeySize: keys[3], ValueSize: s[2], Rule: rule}
 		out := testutil.Filled(count(s), 77)
 		err := d.Apply(kernel.BHLD(out, 1, s[0], s[1], s[2]), x, kernel.Exec{})
 		c.out["out"] = encode(canonical(out), s...)
 		return err
-	},
+	}
 }
 
 func recurrentCases() (list []vector) {
+	var sums []vector
 	// Tokens within a segment, a chunk that is open, full, and two full ones with a rest.
 	for i, x := range []struct{ heads, keyHeads, tokens, keys, values int }{{1, 1, 1, 1, 1}, {2, 1, 5, 3, 2}, {1, 1, 16, 4, 3}, {4, 2, 37, 2, 3}, {1, 1, 64, 5, 2}, {2, 2, 145, 3, 2}} {
 		decay, seed := spread(100+i, x.tokens*x.heads, -.3, 0), 10*i
-		list = append(list, vector{Name: fmt.Sprintf("delta-%03d", x.tokens), Function: "delta", In: map[string]any{
+		in := map[string]any{
 			"q": array(seed, x.keyHeads, x.tokens, x.keys), "k": array(seed+1, x.keyHeads, x.tokens, x.keys), "v": array(seed+2, x.heads, x.tokens, x.values),
 			"decay": encode(decay, x.tokens, x.heads), "gate": encode(spread(200+i, x.tokens*x.heads, 0, 1), x.tokens, x.heads),
-		}})
+		}
+		list = append(list, vector{Name: fmt.Sprintf("delta-%03d", x.tokens), Function: "delta", In: in})
+		sums = append(sums, vector{Name: fmt.Sprintf("state-space-%03d", x.tokens), Function: "state_space", In: in})
 	}
-	return list
+	return append(list, sums...)
 }

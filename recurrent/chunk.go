@@ -16,7 +16,7 @@ import (
 //	u[i]   = beta[i]·(v[i] - exp(G[i])·(k[i]ᵀ·S)) - sum over j < i of beta[i]·D[i][j]·(k[i]·k[j])·u[j]
 //	out[i] = exp(G[i])·(q[i]ᵀ·S) + sum over j ≤ i of D[i][j]·(q[i]·k[j])·u[j]
 //
-// and at its end S = exp(G[63])·S + sum over j of exp(G[63] - G[j])·k[j]·u[j]ᵀ. A row needs
+// where with StateSpace u[i] is beta[i]·v[i]. At its end S = exp(G[63])·S + sum over j of exp(G[63] - G[j])·k[j]·u[j]ᵀ. A row needs
 // the k, u and decays of the rows before it: these are the state within a chunk. Nothing of a row
 // depends on how many rows are computed at once, as sums over j are cut into segments of
 // absolute positions.
@@ -26,7 +26,7 @@ const segment = 16
 
 // A call holds the arguments of one call.
 type call struct {
-	Delta
+	Layer
 	tier          *tier.Tier
 	out, q, k, v  view.Tensor
 	decay, gate   []float32
@@ -131,14 +131,18 @@ func (c *call) rows(h *head, number, at, lo, hi int) {
 	}
 	lanes := (hi + 15) &^ 15
 	u, o := h.u[lo*columns:], h.o[lo*columns:]
-	c.tier.Product(u, columns, k, ldk, 1, h.s, columns, n, columns, keys, keys, false)
+	if c.Rule == GatedDelta {
+		c.tier.Product(u, columns, k, ldk, 1, h.s, columns, n, columns, keys, keys, false)
+		c.tier.Product(h.kk[lo*chunk:], chunk, k, ldk, 1, h.kt, chunk, n, lanes, keys, keys, false)
+	}
 	c.tier.Product(o, columns, q, ldq, 1, h.s, columns, n, columns, keys, keys, false)
-	c.tier.Product(h.kk[lo*chunk:], chunk, k, ldk, 1, h.kt, chunk, n, lanes, keys, keys, false)
 	c.tier.Product(h.qk[lo*chunk:], chunk, q, ldq, 1, h.kt, chunk, n, lanes, keys, keys, false)
 	for i := lo; i < hi; i++ {
 		c.row(h, i, c.gate[(at+i-lo)*c.Heads+number], c.v.Row(0, number, at+i-lo))
 	}
-	c.sums(h, h.u, h.kk, lo, hi, 0)
+	if c.Rule == GatedDelta {
+		c.sums(h, h.u, h.kk, lo, hi, 0)
+	}
 	c.sums(h, h.o, h.qk, lo, hi, 1)
 	for i := range n {
 		copy(c.out.Row(0, number, at+i), h.o[(lo+i)*columns:][:c.ValueSize])
@@ -154,7 +158,9 @@ func (c *call) row(h *head, i int, beta float32, v []float32) {
 	d, kk, qk := h.exps[:i+1], h.kk[i*chunk:][:i+1], h.qk[i*chunk:][:i+1]
 	c.exp(d, func(j int) float64 { return sum - h.sums[j] })
 	for j, e := range d {
-		kk[j] = -float32(beta * float32(e*kk[j]))
+		if c.Rule == GatedDelta {
+			kk[j] = -float32(beta * float32(e*kk[j]))
+		}
 		qk[j] = float32(e * qk[j])
 	}
 	d = h.exps[:1]
@@ -165,7 +171,10 @@ func (c *call) row(h *head, i int, beta float32, v []float32) {
 		if j < len(v) {
 			y = v[j]
 		}
-		u[j] = float32(beta * (y - float32(e*x)))
+		if c.Rule == GatedDelta {
+			y -= float32(e * x)
+		}
+		u[j] = float32(beta * y)
 		o[j] = float32(e * o[j])
 	}
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // A text is read in two pieces, as a program does that generates its tokens one by one.
-func ExampleDelta_Apply() {
-	d := recurrent.Delta{Heads: 1, KeyHeads: 1, KeySize: 2, ValueSize: 1}
+func ExampleLayer_Apply() {
+	d := recurrent.Layer{Heads: 1, KeyHeads: 1, KeySize: 2, ValueSize: 1}
 	queries, keys, values := []float32{1, 0, 0, 1, 1, 1}, []float32{1, 0, 0, 1, 1, 0}, []float32{5, 7, 6}
 	decays, gates := []float32{0, 0, 0}, []float32{1, 1, 0.5}
 	out := make([]float32, 3)
@@ -30,8 +30,8 @@ func ExampleDelta_Apply() {
 	// Output: [5 7 12.5]
 }
 
-func ExampleDelta_StateSize() {
-	d := recurrent.Delta{Heads: 16, KeyHeads: 16, KeySize: 128, ValueSize: 128}
+func ExampleLayer_StateSize() {
+	d := recurrent.Layer{Heads: 16, KeyHeads: 16, KeySize: 128, ValueSize: 128}
 	fmt.Println(d.StateSize(64), d.StateSize(65))
 	// Output: 262144 525312
 }

@@ -113,8 +113,8 @@ var writers = []struct {
 		return kernel.Attention(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.quantized(2, 2, 7, 6), p.quantized(2, 2, 7, 5), p.options(4))
 	}},
 	{"numeric.AddSlice", func(p *place) error { return numeric.AddSlice(p.out(7), p.in(7), p.in(7), kernel.Exec{}) }},
-	{"recurrent.Delta.Apply", func(p *place) error {
-		d := recurrent.Delta{Heads: 1, KeyHeads: 1, KeySize: 6, ValueSize: 5} // whose states are small after whole chunks
+	{"recurrent.Layer.Apply", func(p *place) error {
+		d := recurrent.Layer{Heads: 1, KeyHeads: 1, KeySize: 6, ValueSize: 5} // whose states are small after whole chunks
 		x := recurrent.Text{Q: p.tensor(1, 1, 64, 6), K: p.tensor(1, 1, 64, 6), V: p.tensor(1, 1, 64, 5), Decay: p.in(64), Gate: p.in(64), Position: 64, Before: p.in(d.StateSize(64)), After: p.out(d.StateSize(128))}
 		return d.Apply(p.output(1, 1, 64, 5), x, kernel.Exec{})
 	}},

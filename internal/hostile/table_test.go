@@ -403,9 +403,9 @@ var table = []entry{
 	{name: "rope.Rope.CosSin", f: (*rope.Rope).CosSin, args: func(w *world) []any { return []any{w.rope(), 3, w.floats(2), w.floats(2)} }},
 	{name: "rope.Rope.Dims", f: (*rope.Rope).Dims, args: func(w *world) []any { return []any{w.rope()} }},
 
-	{name: "recurrent.Delta.StateSize", f: recurrent.Delta.StateSize, args: list(recurrent.Delta{Heads: 2, KeyHeads: 1, KeySize: 6, ValueSize: 5}, 3)},
-	{name: "recurrent.Delta.Apply", f: recurrent.Delta.Apply, args: func(w *world) []any {
-		d := recurrent.Delta{Heads: 2, KeyHeads: 1, KeySize: 6, ValueSize: 5}
+	{name: "recurrent.Layer.StateSize", f: recurrent.Layer.StateSize, args: list(recurrent.Layer{Heads: 2, KeyHeads: 1, KeySize: 6, ValueSize: 5}, 3)},
+	{name: "recurrent.Layer.Apply", f: recurrent.Layer.Apply, args: func(w *world) []any {
+		d := recurrent.Layer{Heads: 2, KeyHeads: 1, KeySize: 6, ValueSize: 5}
 		x := recurrent.Text{Q: w.tensor(1, 1, 3, 6), K: w.tensor(1, 1, 3, 6), V: w.tensor(1, 2, 3, 5), Decay: w.floats(6), Gate: w.floats(6), Position: 64, Before: w.floats(d.StateSize(64)), After: w.floats(d.StateSize(67))}
 		return []any{d, w.tensor(1, 2, 3, 5), x, someExec}
 	}},

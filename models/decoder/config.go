@@ -65,13 +65,13 @@ func configOf(m *arch.Model) Config {
 	if latent, ok := l.Mixer.(*arch.Latent); ok {
 		c.InKeys = latent.Rank
 	}
-	switch f := m.Layers[len(m.Layers)-1].Feed.(type) { // the first ones may have no experts
-	case *arch.Dense:
-		c.FFN = f.Inner
-	case *arch.Experts:
-		c.FFN, c.Experts, c.ExpertsUsed, c.ExpertShares = f.Inner, f.Count, f.Used, f.Shares
-	}
 	for _, l := range m.Layers {
+		switch f := l.Feed.(type) { // the last one counts: the first ones may have no experts
+		case *arch.Dense:
+			c.FFN = f.Inner
+		case *arch.Experts:
+			c.FFN, c.Experts, c.ExpertsUsed, c.ExpertShares = f.Inner, f.Count, f.Used, f.Shares
+		}
 		window := 0
 		if a := l.Attention(); a != nil {
 			window = a.Window

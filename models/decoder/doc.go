@@ -43,6 +43,8 @@
 //	gemma2                 gemma2           Gemma 2
 //	gemma3                 gemma3_text      Gemma 3, texts only
 //	lfm2                   lfm2             LFM2 and LFM2.5, most of whose layers are short convolutions
+//	                       granitemoehybrid Granite 4, most of whose layers are of Mamba-2
+//	                       nemotron_h       Nemotron H, Nano 2 and 3 Nano, likewise
 //	                       qwen3_5_text     Qwen3.5, texts only, most of whose layers are gated delta nets
 //	                       qwen3_next       Qwen3-Next
 //	                       ministral        Ministral 8B, whose layers may have a window or none

@@ -18,11 +18,15 @@ def source(name):
     return open(importlib.import_module(name).__file__).read()
 
 
+def plain(x):  # JSON has no infinity: transformers writes this
+    return [plain(y) for y in x] if isinstance(x, (list, tuple)) else {"__float__": "Infinity"} if x == float("inf") else x
+
+
 classes = {}
 for c in CLASSES:
     configuration, model = source(c.__module__), source(c.__module__.replace("configuration_", "modeling_"))
     own = [f for f in dataclasses.fields(c) if f.name not in {f.name for f in dataclasses.fields(tf.PreTrainedConfig)}]
-    defaults = {f.name: f.default for f in own if f.default is not dataclasses.MISSING}
+    defaults = {f.name: plain(f.default) for f in own if f.default is not dataclasses.MISSING}
     theta = getattr(c, "default_theta", None)
     reads = set(re.findall(r"config\.(\w+)", model)) | set(re.findall(r'getattr\((?:self\.)?config, "(\w+)"', model))
     reads |= set(re.findall(r'kwargs\.(?:pop|get|setdefault)\("(\w+)"', configuration)) | set(re.findall(r"self\.(\w+)", configuration.split("def __post_init__")[-1]))

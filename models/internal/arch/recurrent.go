@@ -15,5 +15,15 @@ type Delta struct {
 	Grouped                             bool // the outputs of in are grouped by the heads of keys, in two tensors
 }
 
+// A StateSpace is the layer of Mamba-2: see recurrent.StateSpace.
+type StateSpace struct {
+	Heads, KeyHeads, KeySize, ValueSize int
+	Taps                                int        // of the convolution of values, keys and queries
+	Bias, TapsBias                      Bias       // of in and out, and of the convolution
+	NormParts                           int        // of the outputs, each of which has its norm; 0: there is none
+	Limits                              [2]float32 // of gates
+}
+
 func (*Convolution) mixer() {}
 func (*Delta) mixer()       {}
+func (*StateSpace) mixer()  {}

@@ -79,8 +79,8 @@ type Layer struct {
 	Norm  *Norm
 	Bare  bool    // there is no norm before the mixer (the first layer of ModernBERT)
 	Share float32 // multiplies what the mixer and the feed add to the states, if not 0
-	Mixer Mixer
-	Feed  Feed
+	Mixer Mixer   // nil: there is none
+	Feed  Feed    // likewise
 
 	Inputs     int                  // numbers of a token that the layer takes beside the states, or 0
 	Activation activations.Function // of what they multiply

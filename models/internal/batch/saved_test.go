@@ -45,7 +45,7 @@ func (s *shelf) Remove(_ context.Context, k promptcache.Key) error {
 // TestSavedPages: a program that begins with the pages of another one gives the same answers, with room for all and
 // for few, and reads little of the prompts. So it does if some pages are damaged, which are gone then.
 func TestSavedPages(t *testing.T) {
-	for _, name := range []string{"llama-2", "deepseek_v3-31", "lfm2-1", "qwen3_5_text-2"} {
+	for _, name := range []string{"llama-2", "deepseek_v3-31", "lfm2-1", "qwen3_5_text-2", "granitemoehybrid-41"} {
 		t.Run(name, func(t *testing.T) { checkSaved(t, newStories(t, "../../testdata/tiny/"+name)) })
 	}
 }

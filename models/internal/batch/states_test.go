@@ -13,7 +13,7 @@ import (
 // TestStatesDoNotDependOnLoad: the answers of a model whose layers carry states are the same alone and
 // beside others, whose prompts begin alike, with few pages and in small chunks.
 func TestStatesDoNotDependOnLoad(t *testing.T) {
-	for _, name := range []string{"lfm2-1", "qwen3_5_text-2"} {
+	for _, name := range []string{"lfm2-1", "qwen3_5_text-2", "nemotron_h-41"} {
 		t.Run(name, func(t *testing.T) { checkStates(t, newStories(t, "../../testdata/tiny/"+name)) })
 	}
 }

@@ -119,10 +119,34 @@ func ReadJSON(path string, into any) error {
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(data, into); err != nil {
+	if err := json.Unmarshal(data, into); err != nil && json.Unmarshal(infinities(data), into) != nil {
 		return fmt.Errorf("%s: %w", path, JSONError(err, data))
 	}
 	return nil
+}
+
+// infinities returns JSON of Python, which writes Infinity as a word, with the object that transformers has for it since 5.0.
+func infinities(data []byte) (out []byte) {
+	const word, object = "Infinity", `{"__float__":"Infinity"}`
+	for i := 0; i < len(data); i++ {
+		switch {
+		case data[i] == '"':
+			end := i + 1
+			for end < len(data) && data[end] != '"' {
+				if end++; data[end-1] == '\\' {
+					end++
+				}
+			}
+			out = append(out, data[i:min(end+1, len(data))]...)
+			i = end
+		case bytes.HasPrefix(data[i:], []byte(word)):
+			out = append(out, object...)
+			i += len(word) - 1
+		default:
+			out = append(out, data[i])
+		}
+	}
+	return out
 }
 
 // JSONError returns the error of decoding JSON, in other words if the data end within it.

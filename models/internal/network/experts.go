@@ -24,8 +24,8 @@ type Experts struct {
 	Least      float64
 	Scale      float64 // multiplies shares
 
-	All        []Gated
-	Shared     *Gated         // of all tokens, or nil
+	All        []Feed
+	Shared     Feed           // of all tokens, or nil
 	SharedGate tensors.Linear // of one output, whose logistic function multiplies that of Shared; no parts: 1
 }
 

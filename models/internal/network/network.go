@@ -63,6 +63,15 @@ type Feed interface {
 	layers() []tensors.Linear
 }
 
+// nothing is a part that a layer does not have.
+type nothing struct{}
+
+func (nothing) mix(_ *Pass, _ int, y, _ []float32) error  { clear(y); return nil }
+func (nothing) feed(_ *Pass, y, _ []float32, _ int) error { clear(y); return nil }
+func (nothing) layers() []tensors.Linear                  { return nil }
+func (nothing) keepsKeys() bool                           { return false }
+func (nothing) carries(int) int                           { return 0 }
+
 // A Norm is one of the sums of squares of rows, RMSNorm, or with Centred one that takes
 // off their mean, too, LayerNorm.
 type Norm struct {

@@ -122,12 +122,15 @@ func (b *builder) layer(i int, l *arch.Layer) (out Layer) {
 	post, after, beside := l.Order == arch.Post, l.Order == arch.Sandwich || l.Order == arch.Output, l.Order == arch.Parallel
 	before := !post && l.Order != arch.Output
 	out.Mixed, out.Fed = Norms{Post: post, Share: l.Share, Beside: beside}, Norms{Post: post, Share: l.Share}
-	out.Mixed.Before = norm(before && !l.Bare, "attn_norm")
+	out.Mixed.Before = norm(before && !l.Bare && l.Mixer != nil, "attn_norm")
+	out.Mix, out.Feed = nothing{}, nothing{}
 	switch t := l.Mixer.(type) {
 	case *arch.Attention:
 		out.Mix = b.attention(i, t)
 	case *arch.Delta:
 		out.Mix = b.delta(i, t)
+	case *arch.StateSpace:
+		out.Mix = b.stateSpace(i, t)
 	case *arch.Latent:
 		out.Mix = b.latent(i, t)
 	case *arch.Convolution:
@@ -138,7 +141,10 @@ func (b *builder) layer(i int, l *arch.Layer) (out Layer) {
 	if l.Order == arch.Pre && b.Rename == nil && b.has(i, "post_attention_norm") {
 		second = "post_attention_norm" // its name in GGUF files of some families
 	}
-	out.Fed.Before = norm(before && !beside, second)
+	if l.Mixer == nil {
+		second = "attn_norm" // the one norm of a layer that has no other part
+	}
+	out.Fed.Before = norm(before && !beside && l.Feed != nil, second)
 	switch f := l.Feed.(type) {
 	case *arch.Dense:
 		out.Feed = b.dense(i, f)

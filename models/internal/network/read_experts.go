@@ -22,17 +22,18 @@ func (b *builder) experts(i int, f *arch.Experts) *Experts {
 	if f.Correction {
 		out.Correction = b.Floats(at(i, "exp_probs_b.bias"), f.Count)
 	}
-	activation := f.Activation.Gated()
-	if f.Limit != 0 {
-		activation = clamped(float32(f.Limit), float32(f.Alpha))
-	}
 	gateUp, down := b.expertParts(i, f)
 	for e := 0; e < f.Count && b.Err() == nil; e++ {
-		out.All = append(out.All, Gated{GateUp: b.Linear(tensors.Reads, gateUp(e)...), Down: b.Linear(tensors.Writes, down(e)), Activation: activation})
+		out.All = append(out.All, b.expert(f, down(e), gateUp(e)...))
 	}
 	if n := f.Shared; n > 0 {
-		gate, up := part(i, "ffn_gate_shexp", arch.Absent, n, w), part(i, "ffn_up_shexp", arch.Absent, n, w)
-		out.Shared = &Gated{GateUp: b.Linear(tensors.Reads, gate, up), Down: b.Linear(tensors.Writes, part(i, "ffn_down_shexp", arch.Absent, w, n)), Activation: activation}
+		in := []tensors.Part{part(i, "ffn_gate_shexp", arch.Absent, n, w), part(i, "ffn_up_shexp", arch.Absent, n, w)}
+		if !f.Gated {
+			in = in[1:]
+		} else if b.has(i, "ffn_gate_up_shexp") {
+			in = []tensors.Part{part(i, "ffn_gate_up_shexp", arch.Absent, 2*n, w)}
+		}
+		out.Shared = b.expert(f, part(i, "ffn_down_shexp", arch.Absent, w, n), in...)
 	}
 	if f.SharedGate {
 		gate := part(i, "ffn_gate_inp_shexp", arch.Absent, 1, w)
@@ -44,6 +45,18 @@ func (b *builder) experts(i int, f *arch.Experts) *Experts {
 	return out
 }
 
+// expert reads one of the networks, whose outputs come from down.
+func (b *builder) expert(f *arch.Experts, down tensors.Part, in ...tensors.Part) Feed {
+	first, last := b.Linear(tensors.Reads, in...), b.Linear(tensors.Writes, down)
+	switch {
+	case !f.Gated:
+		return &Dense{Up: first, Down: last, Activation: f.Activation}
+	case f.Limit != 0:
+		return &Gated{GateUp: first, Down: last, Activation: clamped(float32(f.Limit), float32(f.Alpha))}
+	}
+	return &Gated{GateUp: first, Down: last, Activation: f.Activation.Gated()}
+}
+
 // expertParts returns where the matrices of an expert are: in tensors of their own, or in one of all experts, which
 // may have gate and up.
 func (b *builder) expertParts(i int, f *arch.Experts) (gateUp func(e int) []tensors.Part, down func(e int) tensors.Part) {
@@ -52,7 +65,7 @@ func (b *builder) expertParts(i int, f *arch.Experts) (gateUp func(e int) []tens
 		return part(i, fmt.Sprintf("%s.%d", name, e), bias, n, k)
 	}
 	both := b.has(i, "ffn_gate_up_exps")
-	if both || b.has(i, "ffn_gate_exps") {
+	if both || b.has(i, "ffn_up_exps") {
 		of = func(name string, e int, bias arch.Bias, n, k int) tensors.Part {
 			p := part(i, name+"_exps", bias, n, k)
 			p.Shape, p.First, p.Rows = []int{f.Count, n, k}, e*n, n
@@ -60,6 +73,9 @@ func (b *builder) expertParts(i int, f *arch.Experts) (gateUp func(e int) []tens
 		}
 	}
 	gateUp = func(e int) []tensors.Part {
+		if !f.Gated {
+			return []tensors.Part{of("ffn_up", e, f.Bias, n, w)}
+		}
 		if both {
 			return []tensors.Part{of("ffn_gate_up", e, f.Bias, 2*n, w)}
 		}

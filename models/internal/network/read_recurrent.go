@@ -32,7 +32,7 @@ func rowsOf(p tensors.Part, first, times, n, step int) (all []tensors.Part) {
 }
 
 // delta reads a gated delta net.
-func (b *builder) delta(i int, t *arch.Delta) *Delta {
+func (b *builder) delta(i int, t *arch.Delta) *Recurrent {
 	w, keys, values, group := b.model.Width, t.KeyHeads*t.KeySize, t.Heads*t.ValueSize, t.Heads/t.KeyHeads
 	matrix := func(name string, n int) tensors.Part { return part(i, name, arch.Absent, n, w) }
 	in := []tensors.Part{matrix("attn_qkv", 2*keys+values), matrix("attn_gate", values), matrix("ssm_beta", t.Heads), matrix("ssm_alpha", t.Heads)}
@@ -46,19 +46,79 @@ func (b *builder) delta(i int, t *arch.Delta) *Delta {
 		}
 		in = slices.Concat(in, rowsOf(ba, 0, t.KeyHeads, group, 2*group), rowsOf(ba, group, t.KeyHeads, group, 2*group))
 	}
-	f := &Delta{
-		Delta: recurrent.Delta{Heads: t.Heads, KeyHeads: t.KeyHeads, KeySize: t.KeySize, ValueSize: t.ValueSize},
+	f := &Recurrent{
+		Layer: recurrent.Layer{Heads: t.Heads, KeyHeads: t.KeyHeads, KeySize: t.KeySize, ValueSize: t.ValueSize},
 		In:    b.Linear(tensors.Reads, in...), Out: b.Linear(tensors.Writes, part(i, "ssm_out", arch.Absent, w, values)),
 		Rate: b.Floats(at(i, "ssm_a"), t.Heads), Shift: b.Floats(at(i, "ssm_dt.bias"), t.Heads),
 	}
-	for h, a := range f.Rate {
-		f.Rate[h] = -numeric.Exp2(float32(a * float32(math.Log2E)))
-	}
+	f.Rate = rates(f.Rate)
 	f.Weights, f.Bias = b.taps(i, "ssm_conv1d", t.Taps, 2*keys+values, arch.Absent)
 	f.Taps.N, f.Channels = t.Taps, 2*keys+values
-	f.Norm = ReadNorm(&arch.Norm{Kind: arch.RMSNorm, Epsilon: b.model.Layers[0].Norm.Epsilon}, b.Reader, at(i, "ssm_norm"), t.ValueSize)
+	f.Norms = []*Norm{ReadNorm(&arch.Norm{Kind: arch.RMSNorm, Epsilon: b.model.Layers[0].Norm.Epsilon}, b.Reader, at(i, "ssm_norm"), t.ValueSize)}
 	f.unit(t.KeySize)
 	return f
+}
+
+// rates are -e^x.
+func rates(all []float32) []float32 {
+	for h, a := range all {
+		all[h] = -numeric.Exp2(float32(a * float32(math.Log2E)))
+	}
+	return all
+}
+
+// stateSpace reads a layer of Mamba-2, whose tensors have z, values, keys and queries in this order. GGUF files have rates.
+func (b *builder) stateSpace(i int, t *arch.StateSpace) *Recurrent {
+	w, keys, values := b.model.Width, t.KeyHeads*t.KeySize, t.Heads*t.ValueSize
+	all := part(i, "ssm_in", t.Bias, 2*values+2*keys+t.Heads, w)
+	rows := func(first, n int) tensors.Part { return rowsOf(all, first, 1, n, 0)[0] }
+	f := &Recurrent{
+		Layer: recurrent.Layer{Heads: t.Heads, KeyHeads: t.KeyHeads, KeySize: t.KeySize, ValueSize: t.ValueSize, Rule: recurrent.StateSpace},
+		In:    b.Linear(tensors.Reads, rows(2*values+keys, keys), rows(2*values, keys), rows(values, values), rows(0, values), rows(2*values+2*keys, t.Heads)),
+		Out:   b.Linear(tensors.Writes, part(i, "ssm_out", t.Bias, w, values)), Shift: b.Floats(at(i, "ssm_dt.bias"), t.Heads), Limits: t.Limits,
+	}
+	ofHeads := []int{t.Heads}
+	if b.Rename == nil {
+		ofHeads = []int{t.Heads, 1}
+	}
+	f.Rate, f.Skip = b.Floats(at(i, "ssm_a"), ofHeads...), b.Floats(at(i, "ssm_d"), ofHeads...)
+	if b.Rename != nil {
+		f.Rate = rates(f.Rate)
+	}
+	f.Taps.N, f.Channels = t.Taps, values+2*keys
+	f.Weights, f.Bias = b.taps(i, "ssm_conv1d", t.Taps, f.Channels, t.TapsBias)
+	if b.Err() != nil {
+		return f
+	}
+	for at := 0; at < len(f.Weights); at += f.Channels {
+		queriesFirst(f.Weights[at:][:f.Channels], keys)
+	}
+	queriesFirst(f.Bias, keys)
+	f.Norms = b.partNorms(i, t, values)
+	return f
+}
+
+// queriesFirst changes numbers of the channels of values, keys and queries to those of queries, keys and values.
+func queriesFirst(x []float32, keys int) {
+	values := len(x) - 2*keys
+	copy(x, slices.Concat(x[values+keys:], x[values:][:keys], x[:values]))
+}
+
+// partNorms reads the norms of as many parts of outputs.
+func (b *builder) partNorms(i int, t *arch.StateSpace, n int) (all []*Norm) {
+	if t.NormParts == 0 {
+		return nil
+	}
+	size, name := n/t.NormParts, at(i, "ssm_norm.weight")
+	shape := []int{n}
+	if b.Rename == nil {
+		shape = []int{t.NormParts, size}
+	}
+	weights := b.Floats(name, shape...)
+	for j := 0; j < t.NormParts && len(weights) == n; j++ {
+		all = append(all, &Norm{Weight: weights[j*size:][:size], Epsilon: float32(b.model.Layers[0].Norm.Epsilon)})
+	}
+	return all
 }
 
 // taps reads the weights of a convolution of single channels, [taps, channels], and its bias,

@@ -204,7 +204,7 @@ var routedHarmless = strict.Table{"scoring_func": strict.Only(`"sigmoid"`), "top
 // mixture returns the experts of the draft, of which dense has what it does not say.
 func (r *reader) mixture() *arch.Experts {
 	e := &r.experts
-	e.Gated, e.Activation, e.Inner = true, r.dense.Activation, cmp.Or(e.Inner, r.dense.Inner)
+	e.Gated, e.Activation, e.Inner = r.dense.Gated, r.dense.Activation, cmp.Or(e.Inner, r.dense.Inner)
 	return e
 }
 

@@ -135,10 +135,7 @@ func deltaNets(isGrouped bool) group {
 		if d.Heads%d.KeyHeads != 0 || d.Heads > 1<<16 {
 			r.Fail("linear_num_key_heads", fmt.Sprint(d.KeyHeads), fmt.Sprintf("a divisor of the %d heads of values, at most %d", d.Heads, 1<<16))
 		}
-		const open = 63 // tokens after a multiple of 64: with them a state is largest
-		if (recurrent.Delta{Heads: d.Heads, KeyHeads: d.KeyHeads, KeySize: d.KeySize, ValueSize: d.ValueSize}).StateSize(open) > r.most {
-			r.Fail("linear_num_value_heads", fmt.Sprint(d.Heads), fmt.Sprintf("fewer, so that a state has at most %d numbers", r.most))
-		}
+		r.stateFits("linear_num_value_heads", recurrent.Layer{Heads: d.Heads, KeyHeads: d.KeyHeads, KeySize: d.KeySize, ValueSize: d.ValueSize})
 		every := r.Integer("full_attention_interval", 0, 1, r.most)
 		lacks, ok := r.lacking("linear_attention")
 		for i := 0; i < len(lacks) && !ok; i++ {
@@ -151,8 +148,8 @@ func deltaNets(isGrouped bool) group {
 // mostHead is the most elements of a head of a delta net.
 const mostHead = recurrent.MostSize
 
-// lacking reads which layers are of a kind without attention, and tells whether the file says it.
-func (r *reader) lacking(kind string) (lacks []bool, ok bool) {
+// lacking reads which layers are of a kind without attention, by its names, and tells whether the file says it.
+func (r *reader) lacking(kinds ...string) (lacks []bool, ok bool) {
 	const key = "layer_types"
 	lacks = make([]bool, r.count)
 	var names []string
@@ -164,8 +161,8 @@ func (r *reader) lacking(kind string) (lacks []bool, ok bool) {
 		return lacks, true
 	}
 	for i, name := range names {
-		if lacks[i] = name == kind; !lacks[i] && name != fullLayer {
-			r.Fail(key, quoted(name), fmt.Sprintf("%q or %q", kind, fullLayer))
+		if lacks[i] = slices.Contains(kinds, name); !lacks[i] && name != fullLayer && (name != "attention" || len(kinds) < 2) {
+			r.Fail(key, quoted(name), fmt.Sprintf("%q or %q", kinds[0], fullLayer))
 		}
 	}
 	return lacks, true

@@ -91,6 +91,9 @@ func (s *JSON) given(key string) bool {
 
 func (s *JSON) value(key string) []byte { return s.keys[s.name(key)] }
 
+// Raw returns the value of a key, nil if there is none.
+func (s *JSON) Raw(key string) []byte { s.Has(key); return s.value(key) }
+
 // Read decodes the value of a key, if there is one.
 func (s *JSON) Read(key, want string, to any) bool {
 	if !s.Has(key) {

@@ -1,5 +1,5 @@
 // Package recurrent computes layers that carry a state from token to token, in place of keys and values
-// of all tokens: [Delta], the gated delta rule.
+// of all tokens: by the gated delta rule, or by the sums of Mamba-2.
 //
 // A result has the same bits on every CPU, with any number of threads, and in whatever pieces a text is
 // read: at once, in chunks or token by token. The numeric contract, package contract, defines them.
@@ -16,18 +16,26 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// A Delta is the sizes of the heads of a layer with the gated delta rule (Yang, Kautz, Hatamizadeh:
-// "Gated Delta Networks"). Each of Heads keeps a matrix S [KeySize, ValueSize], 0 at the beginning of a
-// text. A token with the query q, key k, value v, decay g and gate beta changes it and reads it:
-//
-//	S   = exp(g)·S
-//	S   = S + beta·k·(v - kᵀ·S)ᵀ
-//	out = qᵀ·S
-//
-// Value head h takes head h/(Heads/KeyHeads) of queries and keys. Callers normalise and scale these.
-type Delta struct {
+// A Rule says how a token changes the state S of a head, with its key k, value v, decay g and gate beta.
+type Rule uint8
+
+// The rules. Of both, the output of a token with the query q is qᵀ·S.
+const (
+	// GatedDelta replaces what S has for a key: S = exp(g)·S, and then S = S + beta·k·(v - kᵀ·S)ᵀ (Yang, Kautz,
+	// Hatamizadeh: "Gated Delta Networks").
+	GatedDelta Rule = iota
+
+	// StateSpace adds to it: S = exp(g)·S + beta·k·vᵀ (Dao, Gu: "Transformers are SSMs", Mamba-2, which calls q, k, v
+	// and beta C, B, x and Δ; g is Δ·A).
+	StateSpace
+)
+
+// A Layer is the sizes of the heads of a layer, each of which keeps a matrix S [KeySize, ValueSize], 0 at the beginning of
+// a text. Value head h takes head h/(Heads/KeyHeads) of queries and keys. Callers normalise and scale these.
+type Layer struct {
 	Heads, KeyHeads    int // of values, and of queries and keys; KeyHeads divides Heads
 	KeySize, ValueSize int // elements of a head, at most MostSize
+	Rule               Rule
 }
 
 const (
@@ -52,35 +60,35 @@ type Text struct {
 
 // StateSize returns how many numbers the state of a text of so many tokens has, at most math.MaxInt. After a multiple of
 // 64 tokens it is about half of what it is elsewhere. It is 0 for sizes or a position that Apply refuses.
-func (d Delta) StateSize(position int) int {
-	if d.check() != nil || position <= 0 {
+func (l Layer) StateSize(position int) int {
+	if l.check() != nil || position <= 0 {
 		return 0
 	}
-	return ints.MulSat(d.Heads, d.headSize(position))
+	return ints.MulSat(l.Heads, l.headSize(position))
 }
 
 // headSize is the size of the state of a head.
-func (d *Delta) headSize(position int) int {
+func (l *Layer) headSize(position int) int {
 	if position%chunk == 0 {
-		return d.KeySize * d.columns()
+		return l.KeySize * l.columns()
 	}
-	return d.KeySize*d.columns() + d.openSize()
+	return l.KeySize*l.columns() + l.openSize()
 }
 
 // columns is ValueSize rounded up to what all kernels take.
-func (d *Delta) columns() int { return (d.ValueSize + 15) &^ 15 }
+func (l *Layer) columns() int { return (l.ValueSize + 15) &^ 15 }
 
 // openSize is the size of what a head has of the tokens of an open chunk.
-func (d *Delta) openSize() int { return chunk * (d.KeySize + d.columns() + 1) }
+func (l *Layer) openSize() int { return chunk * (l.KeySize + l.columns() + 1) }
 
 // Apply writes the outputs of all tokens of a text to out, [1, Heads, L, ValueSize], and the state after
 // them to After. Before stays as it is. No output shares memory with an input or with the other one.
 //
 // In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. An error is a [*kernel.Error],
 // and leaves out and After untouched.
-func (d Delta) Apply(out kernel.Tensor, x Text, exec kernel.Exec) error {
-	c := call{Delta: d, out: view.Tensor(out), q: view.Tensor(x.Q), k: view.Tensor(x.K), v: view.Tensor(x.V), decay: x.Decay, gate: x.Gate, position: x.Position, before: x.Before, after: x.After}
-	t, err := elementwise.Begin("recurrent.Delta.Apply", &exec, cmp.Or(d.check(), c.check()))
+func (l Layer) Apply(out kernel.Tensor, x Text, exec kernel.Exec) error {
+	c := call{Layer: l, out: view.Tensor(out), q: view.Tensor(x.Q), k: view.Tensor(x.K), v: view.Tensor(x.V), decay: x.Decay, gate: x.Gate, position: x.Position, before: x.Before, after: x.After}
+	t, err := elementwise.Begin("recurrent.Layer.Apply", &exec, cmp.Or(l.check(), c.check()))
 	if err != nil {
 		return err
 	}
@@ -93,17 +101,20 @@ func (d Delta) Apply(out kernel.Tensor, x Text, exec kernel.Exec) error {
 }
 
 // check reports sizes that are out of range.
-func (d *Delta) check() *check.Failure {
+func (l *Layer) check() *check.Failure {
 	for _, x := range [...]struct {
 		name    string
 		n, most int
-	}{{"Heads", d.Heads, 1 << 16}, {"KeyHeads", d.KeyHeads, 1 << 16}, {"KeySize", d.KeySize, MostSize}, {"ValueSize", d.ValueSize, MostSize}} {
+	}{{"Heads", l.Heads, 1 << 16}, {"KeyHeads", l.KeyHeads, 1 << 16}, {"KeySize", l.KeySize, MostSize}, {"ValueSize", l.ValueSize, MostSize}} {
 		if x.n < 1 || x.n > x.most {
-			return &check.Failure{Where: "Delta." + x.name, Got: fmt.Sprint(x.n), Want: fmt.Sprintf("1 to %d", x.most)}
+			return &check.Failure{Where: "Layer." + x.name, Got: fmt.Sprint(x.n), Want: fmt.Sprintf("1 to %d", x.most)}
 		}
 	}
-	if d.Heads%d.KeyHeads != 0 {
-		return &check.Failure{Where: "Delta.KeyHeads", Got: fmt.Sprint(d.KeyHeads), Want: fmt.Sprintf("a divisor of the %d heads of values", d.Heads)}
+	if l.Rule > StateSpace {
+		return &check.Failure{Where: "Layer.Rule", Got: fmt.Sprint(l.Rule), Want: "GatedDelta or StateSpace"}
+	}
+	if l.Heads%l.KeyHeads != 0 {
+		return &check.Failure{Where: "Layer.KeyHeads", Got: fmt.Sprint(l.KeyHeads), Want: fmt.Sprintf("a divisor of the %d heads of values", l.Heads)}
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 
 // A sample is a text of a test. Rows of queries, keys and values lie side by side, with gaps.
 type sample struct {
-	Delta
+	Layer
 	tokens      int
 	rows        []float32 // [tokens, width]
 	decay, gate []float32
@@ -23,9 +23,9 @@ type sample struct {
 
 func (s *sample) width() int { return 2*s.KeyHeads*s.KeySize + s.Heads*s.ValueSize + 3 }
 
-func newSample(d Delta, tokens int, seed uint64) *sample {
+func newSample(d Layer, tokens int, seed uint64) *sample {
 	r := rand.New(rand.NewPCG(seed, 7))
-	s := &sample{Delta: d, tokens: tokens}
+	s := &sample{Layer: d, tokens: tokens}
 	s.rows = make([]float32, tokens*s.width())
 	for i := range s.rows {
 		s.rows[i] = (r.Float32()*2 - 1) / float32(math.Sqrt(float64(d.KeySize)))
@@ -122,7 +122,9 @@ func (s *sample) plain() (out []float32) {
 				ks := chain(0, s.KeySize, func(x int) float32 { return k(t, x) }, column)
 				qs := chain(0, s.KeySize, func(x int) float32 { return q(t, x) }, column)
 				v := s.rows[t*w+2*keys+h*s.ValueSize+c]
-				u[t][c] = segments(beta*(v-float32(exp(sum[t])*ks)), n, func(j int) float32 { return ofKeys[j] }, ofU)
+				if u[t][c] = beta * v; s.Rule == GatedDelta {
+					u[t][c] = segments(beta*(v-float32(exp(sum[t])*ks)), n, func(j int) float32 { return ofKeys[j] }, ofU)
+				}
 				out[(t*s.Heads+h)*s.ValueSize+c] = segments(exp(sum[t])*qs, n+1, func(j int) float32 { return ofQueries[j] }, ofU)
 			}
 			if n < chunk-1 {
@@ -155,6 +157,9 @@ func (s *sample) exact() (out []float64) {
 					state[x*s.ValueSize+c] *= decay
 					ks += float64(row[keys+group+x]) * state[x*s.ValueSize+c]
 				}
+				if s.Rule == StateSpace {
+					ks = 0
+				}
 				delta := beta * (float64(row[2*keys+h*s.ValueSize+c]) - ks)
 				for x := range s.KeySize {
 					state[x*s.ValueSize+c] += float64(row[keys+group+x]) * delta
@@ -176,7 +181,7 @@ func same(t *testing.T, what string, got, want []float32) {
 	}
 }
 
-var sizes = []Delta{{1, 1, 1, 1}, {2, 1, 8, 6}, {4, 2, 12, 20}, {3, 3, 33, 16}}
+var sizes = []Layer{{1, 1, 1, 1, GatedDelta}, {2, 1, 8, 6, GatedDelta}, {4, 2, 12, 20, GatedDelta}, {3, 3, 33, 16, GatedDelta}, {1, 1, 1, 1, StateSpace}, {4, 2, 12, 20, StateSpace}, {3, 1, 33, 16, StateSpace}}
 
 // TestBits: a text has the bits of the contract, in whatever pieces it is read, on all tiers and
 // threads, and so has its state.
@@ -226,24 +231,25 @@ func TestExact(t *testing.T) {
 
 // TestErrors: arguments that do not fit are named, and nothing is written.
 func TestErrors(t *testing.T) {
-	s := newSample(Delta{4, 2, 12, 20}, 70, 1)
+	s := newSample(Layer{4, 2, 12, 20, GatedDelta}, 70, 1)
 	for _, c := range []struct {
-		change func(d *Delta, x *Text)
+		change func(d *Layer, x *Text)
 		arg    string
 	}{
-		{func(d *Delta, x *Text) { d.KeyHeads = 3 }, "Delta.KeyHeads"},
-		{func(d *Delta, x *Text) { d.KeySize = MostSize + 1 }, "Delta.KeySize"},
-		{func(d *Delta, x *Text) { d.ValueSize = 0 }, "Delta.ValueSize"},
-		{func(d *Delta, x *Text) { x.Q = x.V }, "Text.Q"},
-		{func(d *Delta, x *Text) { x.K = kernel.Tensor{} }, "Text.K"},
-		{func(d *Delta, x *Text) { x.Position = -1 }, "Text.Position"},
-		{func(d *Delta, x *Text) { x.Position = 1 }, "Text.Before"},
-		{func(d *Delta, x *Text) { x.Decay = x.Decay[1:] }, "Text.Decay"},
-		{func(d *Delta, x *Text) { x.Gate = nil }, "Text.Gate"},
-		{func(d *Delta, x *Text) { x.After = x.After[1:] }, "Text.After"},
-		{func(d *Delta, x *Text) { x.After = x.Decay[:0] }, "Text.After"},
+		{func(d *Layer, x *Text) { d.KeyHeads = 3 }, "Layer.KeyHeads"},
+		{func(d *Layer, x *Text) { d.KeySize = MostSize + 1 }, "Layer.KeySize"},
+		{func(d *Layer, x *Text) { d.ValueSize = 0 }, "Layer.ValueSize"},
+		{func(d *Layer, x *Text) { d.Rule = StateSpace + 1 }, "Layer.Rule"},
+		{func(d *Layer, x *Text) { x.Q = x.V }, "Text.Q"},
+		{func(d *Layer, x *Text) { x.K = kernel.Tensor{} }, "Text.K"},
+		{func(d *Layer, x *Text) { x.Position = -1 }, "Text.Position"},
+		{func(d *Layer, x *Text) { x.Position = 1 }, "Text.Before"},
+		{func(d *Layer, x *Text) { x.Decay = x.Decay[1:] }, "Text.Decay"},
+		{func(d *Layer, x *Text) { x.Gate = nil }, "Text.Gate"},
+		{func(d *Layer, x *Text) { x.After = x.After[1:] }, "Text.After"},
+		{func(d *Layer, x *Text) { x.After = x.Decay[:0] }, "Text.After"},
 	} {
-		d, x := s.Delta, s.text(0, s.tokens)
+		d, x := s.Layer, s.text(0, s.tokens)
 		x.After = make([]float32, d.StateSize(s.tokens))
 		c.change(&d, &x)
 		out := make([]float32, s.tokens*s.Heads*s.ValueSize)
@@ -260,7 +266,7 @@ func TestErrors(t *testing.T) {
 
 // TestAllocations: in the steady state a call allocates nothing.
 func TestAllocations(t *testing.T) {
-	s := newSample(Delta{4, 2, 12, 20}, 70, 1)
+	s := newSample(Layer{4, 2, 12, 20, GatedDelta}, 70, 1)
 	x, out := s.text(0, s.tokens), make([]float32, s.tokens*s.Heads*s.ValueSize)
 	x.After = make([]float32, s.StateSize(s.tokens))
 	if n := testing.AllocsPerRun(20, func() {
@@ -275,7 +281,7 @@ func TestAllocations(t *testing.T) {
 // BenchmarkDelta computes 2,048 tokens of 16 heads of 128, and attention of these sizes beside it.
 func BenchmarkDelta(b *testing.B) {
 	const tokens = 2048
-	d := Delta{16, 16, 128, 128}
+	d := Layer{16, 16, 128, 128, GatedDelta}
 	s := newSample(d, tokens, 1)
 	out := make([]float32, tokens*d.Heads*d.ValueSize)
 	o := kernel.Strided(out, [4]int{1, d.Heads, tokens, d.ValueSize}, [3]int{len(out), d.ValueSize, d.Heads * d.ValueSize})
@@ -312,7 +318,7 @@ func BenchmarkDelta(b *testing.B) {
 
 // TestStateSizeSaturates: sizes that an int does not hold, as of 32 bits, are the largest int, and no slice fits them.
 func TestStateSizeSaturates(t *testing.T) {
-	d := Delta{Heads: 1 << 16, KeyHeads: 1, KeySize: 1 << 10, ValueSize: 64}
+	d := Layer{Heads: 1 << 16, KeyHeads: 1, KeySize: 1 << 10, ValueSize: 64}
 	for _, position := range []int{1, chunk} {
 		if got, want := d.StateSize(position), min(uint64(math.MaxInt), 1<<16*uint64(d.headSize(position))); uint64(got) != want {
 			t.Errorf("StateSize(%d) is %d, want %d", position, got, want)

@@ -1,0 +1,274 @@
+package settings
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/attn-go/attn/models/internal/activations"
+	"github.com/attn-go/attn/models/internal/arch"
+	"github.com/attn-go/attn/models/internal/strict"
+	"github.com/attn-go/attn/recurrent"
+)
+
+// spaceNames are those of the tensors of Mamba-2 below a name of a layer.
+func spaceNames(mixer string) arch.Names {
+	return arch.Names{
+		"blk.%d.ssm_in":      mixer + ".in_proj",
+		"blk.%d.ssm_conv1d":  mixer + ".conv1d",
+		"blk.%d.ssm_norm":    mixer + ".norm",
+		"blk.%d.ssm_out":     mixer + ".out_proj",
+		"blk.%d.ssm_a":       mixer + ".A_log",
+		"blk.%d.ssm_d":       mixer + ".D",
+		"blk.%d.ssm_dt.bias": mixer + ".dt_bias",
+	}
+}
+
+var graniteHybridNames = named(named(graniteNames, spaceNames("model.layers.%d.mamba")), arch.Names{
+	"blk.%d.ffn_gate_up":       "model.layers.%d.shared_mlp.input_linear",
+	"blk.%d.ffn_down":          "model.layers.%d.shared_mlp.output_linear",
+	"blk.%d.ffn_gate_up_shexp": "model.layers.%d.shared_mlp.input_linear",
+	"blk.%d.ffn_down_shexp":    "model.layers.%d.shared_mlp.output_linear",
+})
+
+var nemotronNames = named(spaceNames("backbone.layers.%d.mixer"), arch.Names{
+	"token_embd":              "backbone.embeddings",
+	"output_norm":             "backbone.norm_f",
+	"output":                  "lm_head",
+	"cls.output":              "score",
+	"blk.%d.attn_norm":        "backbone.layers.%d.norm",
+	"blk.%d.attn_q":           "backbone.layers.%d.mixer.q_proj",
+	"blk.%d.attn_k":           "backbone.layers.%d.mixer.k_proj",
+	"blk.%d.attn_v":           "backbone.layers.%d.mixer.v_proj",
+	"blk.%d.attn_output":      "backbone.layers.%d.mixer.o_proj",
+	"blk.%d.ffn_up":           "backbone.layers.%d.mixer.up_proj",
+	"blk.%d.ffn_down":         "backbone.layers.%d.mixer.down_proj",
+	"blk.%d.ffn_gate_inp":     "backbone.layers.%d.mixer.gate",
+	"blk.%d.exp_probs_b.bias": "backbone.layers.%d.mixer.gate.e_score_correction_bias",
+	"blk.%d.ffn_up.%e":        "backbone.layers.%d.mixer.experts.%e.up_proj",
+	"blk.%d.ffn_down.%e":      "backbone.layers.%d.mixer.experts.%e.down_proj",
+	"blk.%d.ffn_up_shexp":     "backbone.layers.%d.mixer.shared_experts.up_proj",
+	"blk.%d.ffn_down_shexp":   "backbone.layers.%d.mixer.shared_experts.down_proj",
+})
+
+func init() { Decoders.rows = append(Decoders.rows, spaces...) }
+
+// spaces are the families with layers of Mamba-2.
+var spaces = []family{
+	{
+		Family: arch.Family{Types: []string{"granitemoehybrid"}, Classes: []string{"GraniteMoeHybrid"}, GGUF: "granitehybrid", Interleaved: true, Names: graniteHybridNames},
+		draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, rotationIfSaid, attentionBias, multipliers, mambaSpaces, sharedOfGranite),
+		missing: values{
+			"rms_norm_eps": 1e-6, "rope_theta": 10000, "num_experts": 8, "num_experts_per_tok": 2, "embedding_multiplier": 1, "residual_multiplier": 1, "attention_multiplier": 1, "logits_scaling": 1,
+			"shared_intermediate_size": 1024, "mamba_n_heads": 128, "mamba_n_groups": 1, "mamba_d_state": 256, "mamba_d_head": "auto", "mamba_d_conv": 4, "mamba_expand": 2, "mamba_conv_bias": true,
+		},
+		renamed:  &renaming{"", map[string]string{"num_experts": "num_local_experts"}},
+		harmless: chunks,
+	},
+	{
+		Family: arch.Family{Types: []string{"nemotron_h"}, Classes: []string{"NemotronH"}, GGUF: "nemotron_h", Names: nemotronNames, Ignored: []string{"mtp."}},
+		draft:  plainBlock(activations.ReLU2, arch.Absent), folder: decoder([]group{kindsOfNemotron, sizes, inner, epsilon("layer_norm_epsilon", 1), grouped, tied}, still, activation("mlp_hidden_act"), nemotronBiases, expertsOfNemotron, nemotronSpaces),
+		missing: values{
+			"layer_norm_epsilon": 1e-5, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "mlp_hidden_act": "relu2", "mamba_hidden_act": "silu", "max_position_embeddings": 4096,
+			"mamba_n_heads": 128, "mamba_n_groups": 8, "mamba_d_state": 128, "mamba_d_head": 64, "mamba_d_conv": 4, "mamba_conv_bias": true, "time_step_min": 0.001,
+			"num_experts": 8, "num_experts_per_tok": 2, "norm_topk_prob": true, "n_group": 1, "topk_group": 1, "routed_scaling_factor": 1,
+		},
+		renamed:  nemotronKeys,
+		harmless: chunks.Add(strict.Any, "time_step_max", "time_step_floor", "time_step_limit", "rescale_prenorm_residual", "residual_in_fp32", "use_mamba_kernels", "mamba_ssm_cache_dtype", "moe_shared_expert_overlap", "mtp_layers_block_type", "mtp_hybrid_override_pattern", "n_shared_experts", "num_nextn_predict_layers", "hidden_dropout", "expand", "sliding_window", "mamba_proj_bias"),
+	},
+}
+
+// chunks are keys of how the class of a model with states cuts texts, which changes the order of its sums alone.
+var chunks = strict.Table{"mamba_chunk_size": strict.Any, "chunk_size": strict.Any}
+
+// nemotronKeys are what NVIDIA calls keys of Granite.
+var nemotronKeys = &renaming{"", map[string]string{
+	"layer_types": "layers_block_type", "num_experts": "n_routed_experts",
+	"mamba_n_heads": "mamba_num_heads", "mamba_n_groups": "n_groups", "mamba_d_state": "ssm_state_size", "mamba_d_head": "mamba_head_dim", "mamba_d_conv": "conv_kernel",
+	"mamba_conv_bias": "use_conv_bias", "mamba_proj_bias": "use_bias",
+}}
+
+// rotationIfSaid reads whether queries and keys rotate, which the class does for one value alone.
+func rotationIfSaid(r *reader) {
+	const key = "position_embedding_type"
+	switch kind := r.Text(key); kind {
+	case "rope":
+	case "", "nope":
+		r.still = every(1)
+	default:
+		r.Fail(key, quoted(kind), `"rope", "nope" or null`)
+	}
+}
+
+// still says that no layer rotates anything.
+func still(r *reader) { r.still = every(1) }
+
+// mambaSpaces reads which layers of Granite are of Mamba-2, and their sizes.
+func mambaSpaces(r *reader) {
+	t := r.space()
+	t.Limits = [2]float32{0, float32(math.Inf(1))}
+	r.limits("time_step_limit", &t.Limits)
+	inner := r.Integer("mamba_expand", 0, 1, r.most) * r.model.Width
+	switch key := "mamba_d_head"; {
+	case string(r.json.Raw(key)) != `"auto"`:
+		t.ValueSize = r.Integer(key, 0, 1, mostHead)
+	case inner%t.Heads != 0:
+		r.Fail("mamba_n_heads", fmt.Sprint(t.Heads), fmt.Sprintf("a divisor of %d, which is mamba_expand·hidden_size", inner))
+	default:
+		t.ValueSize = inner / t.Heads
+	}
+	if t.Heads*t.ValueSize != inner {
+		r.Fail("mamba_d_head", fmt.Sprint(t.ValueSize), fmt.Sprintf("%d heads of mamba_expand·hidden_size, which is %d, together", t.Heads, inner))
+	}
+	r.spaces(t)
+	lacks, ok := r.lacking("linear_attention", "mamba")
+	for i := 0; i < len(lacks) && !ok; i++ {
+		lacks[i] = true
+	}
+	r.replace(lacks, t)
+}
+
+// space reads the sizes of Mamba-2 but that of a value.
+func (r *reader) space() *arch.StateSpace {
+	t := &arch.StateSpace{
+		Heads: r.Integer("mamba_n_heads", 0, 1, 1<<16), KeyHeads: r.Integer("mamba_n_groups", 0, 1, 1<<16), KeySize: r.Integer("mamba_d_state", 0, 1, mostHead),
+		Taps: r.Integer("mamba_d_conv", 0, 1, mostTaps), Bias: arch.Absent, TapsBias: arch.Absent,
+	}
+	r.biases("mamba_proj_bias", &t.Bias)
+	r.biases("mamba_conv_bias", &t.TapsBias)
+	t.NormParts = t.KeyHeads
+	return t
+}
+
+// spaces checks sizes of Mamba-2.
+func (r *reader) spaces(t *arch.StateSpace) {
+	if t.Heads%t.KeyHeads != 0 {
+		r.Fail("mamba_n_groups", fmt.Sprint(t.KeyHeads), fmt.Sprintf("a divisor of the %d heads", t.Heads))
+		return
+	}
+	r.stateFits("mamba_n_heads", recurrent.Layer{Heads: t.Heads, KeyHeads: t.KeyHeads, KeySize: t.KeySize, ValueSize: t.ValueSize, Rule: recurrent.StateSpace})
+}
+
+// stateFits refuses a state that is too large. After 63 tokens of a chunk it is largest.
+func (r *reader) stateFits(key string, l recurrent.Layer) {
+	if l.StateSize(63) > r.most {
+		r.Fail(key, fmt.Sprint(l.Heads), fmt.Sprintf("fewer, so that a state has at most %d numbers", r.most))
+	}
+}
+
+// limits reads a range, of which transformers writes an infinite end as an object.
+func (r *reader) limits(key string, to *[2]float32) {
+	var all []json.RawMessage
+	const want = "a list of two numbers from 0 on, in ascending order"
+	if !r.json.Read(key, want, &all) {
+		return
+	}
+	ok := len(all) == 2
+	for i := 0; i < len(all) && ok; i++ {
+		if infinite := map[string]string{}; json.Unmarshal(all[i], &infinite) == nil && infinite["__float__"] == "Infinity" {
+			to[i] = float32(math.Inf(1))
+		} else {
+			ok = json.Unmarshal(all[i], &to[i]) == nil
+		}
+	}
+	if !ok || !(to[0] >= 0 && to[0] <= to[1]) {
+		r.Fail(key, strict.Abbreviated(r.json.Raw(key)), want)
+	}
+}
+
+// sharedOfGranite reads the experts of Granite, and the network that all tokens take, alone if there are no experts.
+func sharedOfGranite(r *reader) {
+	shared := r.Size("shared_intermediate_size", 0)
+	const key = "num_experts"
+	if !r.Has(key) {
+		r.Fail(key, "none", "an integer from 0 on")
+	}
+	if n := r.optional(key, 0, r.most); n > 0 {
+		chosen(key)(r)
+		r.experts.Shared = shared
+		return
+	}
+	r.Has("num_experts_per_tok")
+	r.dense.Inner, r.dense.Fused = shared, true
+}
+
+// The kinds of layers of Nemotron H, by name, older name and letter.
+var nemotronKinds = []struct{ name, old, letter string }{{"linear_attention", "mamba", "M"}, {fullLayer, "attention", "*"}, {"mlp", "mlp", "-"}, {"moe", "moe", "E"}}
+
+// kindsOfNemotron reads which one part each layer has, as a list or as letters.
+func kindsOfNemotron(r *reader) {
+	const pattern = "hybrid_override_pattern"
+	var names []string
+	if r.json.Read("layer_types", "a list of strings", &names); r.Has(pattern) {
+		if text := r.Text(pattern); names == nil {
+			for _, letter := range text {
+				names = append(names, string(letter))
+			}
+		}
+	}
+	if len(names) == 0 || len(names) > mostLayers {
+		r.Fail("layer_types", fmt.Sprintf("%d layers", len(names)), fmt.Sprintf("1 to %d", mostLayers))
+		return
+	}
+	r.json.Default(values{"num_hidden_layers": len(names)})
+	kinds := make([]int, len(names))
+	for i, name := range names {
+		kinds[i] = slices.IndexFunc(nemotronKinds, func(k struct{ name, old, letter string }) bool {
+			return name == k.name || name == k.old || name == k.letter
+		})
+		if kinds[i] < 0 {
+			r.Fail("layer_types", quoted(name), `"linear_attention", "full_attention", "mlp" or "moe"`)
+			return
+		}
+	}
+	const space, attention, mlp, moe = 0, 1, 2, 3
+	r.kinds = len(kinds)
+	r.each = func(i int, l *arch.Layer) {
+		switch kinds[i] {
+		case space:
+			l.Mixer, l.Feed = r.ofSpaces, nil
+		case attention:
+			l.Feed = nil
+		case mlp:
+			l.Mixer, l.Feed = nil, &r.dense
+		case moe:
+			l.Mixer, l.Feed = nil, r.mixture()
+		}
+	}
+}
+
+// nemotronSpaces reads the sizes of layers of Mamba-2.
+func nemotronSpaces(r *reader) {
+	t := r.space()
+	t.ValueSize = r.Integer("mamba_d_head", 0, 1, mostHead)
+	t.Limits = [2]float32{float32(r.Number("time_step_min", 0, 0, 0x1p16)), float32(math.Inf(1))}
+	if key := "time_step_min"; !r.Has(key) {
+		r.Fail(key, "none", "a number from 0 on")
+	}
+	if act := r.Text("mamba_hidden_act"); act != "silu" {
+		r.Fail("mamba_hidden_act", quoted(act), `"silu"; others are not supported`)
+	}
+	r.count = r.kinds // whatever num_hidden_layers says
+	r.spaces(t)
+	r.ofSpaces = t
+}
+
+// nemotronBiases reads which layers have biases; those of attention have none, whatever attention_bias says.
+func nemotronBiases(r *reader) {
+	r.Has("attention_bias")
+	r.biases("mlp_bias", &r.dense.Bias, &r.dense.DownBias)
+}
+
+// expertsOfNemotron reads experts without gates, of which a token chooses by corrected logistic functions.
+func expertsOfNemotron(r *reader) {
+	chosen("num_experts")(r)
+	r.correct()
+	e := &r.experts
+	e.Inner, e.Shares, e.Scale = r.Size("moe_intermediate_size", 7688), r.json.Yes("norm_topk_prob"), r.above("routed_scaling_factor")
+	e.Shared = r.Size("moe_shared_expert_intermediate_size", 7688)
+	r.groups(r.Size("n_group", 0), r.Size("topk_group", 0))
+	if key := "moe_latent_size"; r.Has(key) {
+		r.Fail(key, string(r.json.Raw(key)), "null: experts that read a projection are not supported")
+	}
+}
