@@ -68,7 +68,7 @@ func checkTinyFolder(t *testing.T, folder string) {
 	case "reranker":
 		checkRanking(t, folder, r)
 		return
-	case "encoder", "static":
+	case "encoder", "static", "multivector", "sparse":
 		t.Skipf("%s is of the kind %s, which another package tests", folder, r.Kind)
 	default:
 		t.Fatalf("kind %q is not known", r.Kind)

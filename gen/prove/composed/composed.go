@@ -181,6 +181,26 @@ func TileBF16(c []float32, a, b []uint32) {
 	}
 }
 
+// GemmTiles is Weights.GemmTiles. Its sums begin with +0 if they do not begin with c: that changes none, as the contract says.
+func GemmTiles(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
+	rows, columns := make([]float32, m*k), make([]float32, k*lanes)
+	for i := range m {
+		for x := range k {
+			rows[i*k+x] = math.Float32frombits(uint32(a[i*lda+x]) << 16)
+		}
+		for lane := range lanes {
+			if !load {
+				c[i*ldc+lane] = 0
+			}
+		}
+	}
+	for i, w := range b {
+		at := i/lanes*2*lanes + i%lanes
+		columns[at], columns[at+lanes] = math.Float32frombits(w<<16), math.Float32frombits(w>>16<<16)
+	}
+	fallback.Products(lanes).GemmEvenOdd(c, ldc, rows, k, 1, columns, lanes, m, k, true)
+}
+
 // QKEvenOdd is Skinny.QKEvenOdd.
 func QKEvenOdd(s []float32, k []uint16, ldk int, q []float32, n, m, d int, scale float32, max []float32, _ []uint16, _ int) {
 	w, wide := len(max), factors(k, ldk, m, d)
