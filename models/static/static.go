@@ -51,6 +51,9 @@ const (
 // without tokens has a vector of zeros. Every tensor is used and every key of config.json is known, or the error is a [*kernel.Error] that
 // names it.
 func Load(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
+	if err := o.Precision.Check("LoadOptions.Precision"); err != nil {
+		return nil, fmt.Errorf("static: %w", err)
+	}
 	m, err := read(model)
 	if err != nil {
 		return nil, err
