@@ -14,7 +14,7 @@ func init() {
 // inspect says what [Load] or, if it has a classifier, [LoadReranker] would read of a model, without reading the
 // weights: all that is missing or does not fit, and the memory that is taken.
 func inspect(model string, reranker bool) (*inventory.Inventory, error) {
-	x, err := open(model)
+	x, err := open(model, LoadOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func inspect(model string, reranker bool) (*inventory.Inventory, error) {
 	r, head := x.reader(), &tensors.Reader{Store: x.Store}
 	r.Dry, head.Dry = v, v
 	x.readModel(r)
-	if reranker {
+	if reranker && x.modules.Late == nil {
 		_, err = x.head(head)
 	} else {
 		_, err = embedding.ReadSteps(x.path, x.modules, m.Width, LoadOptions{})

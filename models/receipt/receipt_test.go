@@ -51,7 +51,7 @@ func load(t testing.TB, path string, o decoder.Options) (Model, *decoder.Model) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Model{"tiny", "llama", files}, m
+	return Model{Name: "tiny", Architecture: "llama", Files: files}, m
 }
 
 // record returns the receipt of an answer.
@@ -431,6 +431,10 @@ func filled(v reflect.Value) {
 		v.SetBool(true)
 	case reflect.String:
 		v.SetString("a")
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		v.SetInt(1)
+	case reflect.Float64:
+		v.SetFloat(1)
 	}
 }
 

@@ -54,6 +54,9 @@ func Load(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
 	if err := o.Precision.Check("LoadOptions.Precision"); err != nil {
 		return nil, fmt.Errorf("static: %w", err)
 	}
+	if len(o.LoRA) > 0 {
+		return nil, &kernel.Error{Where: "static: LoadOptions.LoRA", Got: "adapters of a table of vectors", Want: "none"}
+	}
 	m, err := read(model)
 	if err != nil {
 		return nil, err
