@@ -1,7 +1,12 @@
 package models_test
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,20 +16,29 @@ import (
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/lora"
+	"github.com/attn-go/attn/models/precision"
 )
 
 // TestKeepPacked: a model that keeps its layers gives the same bits when it writes them and when it reads them, which it
-// does as long as its files do not change.
+// does as long as its files do not change. Layers with other bits give other results, so they are read; damaged ones are not.
 func TestKeepPacked(t *testing.T) {
-	for name, first := range map[string]string{
-		"bert-1": "model.safetensors", "reranker-bert-1": "model.safetensors", "qwen3-2": "model.safetensors", "qwen3-embedding-2": "model.safetensors",
-		"gguf/bert-1.gguf": "", "gguf/qwen3-embedding-2.gguf": "",
+	for _, x := range []struct {
+		name, first string // "" if the model is a file
+		precision   precision.Precision
+	}{
+		{"bert-1", "model.safetensors", precision.Float32}, {"reranker-bert-1", "model.safetensors", precision.Float32},
+		{"qwen3-2", "model.safetensors", precision.Float32}, {"qwen3-embedding-2", "model.safetensors", precision.Float32},
+		{"bert-1", "model.safetensors", precision.BFloat16}, {"qwen3-2", "model.safetensors", precision.BFloat16},
+		{"gpt_oss-mxfp4-32", "model.safetensors", precision.Int8},
+		{"gguf/bert-1.gguf", "", precision.Float32}, {"gguf/qwen3-embedding-2.gguf", "", precision.Float32},
 	} {
-		t.Run(name, func(t *testing.T) {
-			path := copyOf(t, "testdata/tiny/"+name)
-			want := results(t, path, models.Options{})
-			keep := models.Options{Embedding: embedding.LoadOptions{KeepPacked: true}, Generator: decoder.Options{KeepPacked: true}}
-			file := filepath.Join(path, first) // the model itself if there is no first file
+		t.Run(fmt.Sprint(x.name, "-", x.precision), func(t *testing.T) {
+			path := copyOf(t, "testdata/tiny/"+x.name)
+			plain := models.Options{Embedding: embedding.LoadOptions{Precision: x.precision}, Generator: decoder.Options{Precision: x.precision}}
+			want := results(t, path, plain)
+			keep := plain
+			keep.Embedding.KeepPacked, keep.Generator.KeepPacked = true, true
+			file := filepath.Join(path, x.first) // the model itself if there is no first file
 			packed := file + ".packed"
 			var times []time.Time
 			for range 2 {
@@ -39,6 +53,17 @@ func TestKeepPacked(t *testing.T) {
 			}
 			if times[0] != times[1] {
 				t.Error("layers were packed again")
+			}
+			poison(t, packed, true)
+			if got := results(t, path, keep); got == want {
+				t.Error("other layers in the file give the same results: no layer is read")
+			}
+			poison(t, packed, false)
+			if got := results(t, path, keep); got != want {
+				t.Errorf("with damaged layers the results are %s, want %s", got, want)
+			}
+			if got := results(t, path, keep); got != want { // on most systems the damaged file is gone, and this writes another one
+				t.Errorf("after damage the results are %s, want %s", got, want)
 			}
 			// Layers of a file that has changed are not used.
 			if err := os.Chtimes(file, time.Time{}, time.Unix(1e9, 0)); err != nil {
@@ -55,6 +80,45 @@ func TestKeepPacked(t *testing.T) {
 				t.Errorf("layers of a file that has changed are used: %v", err)
 			}
 		})
+	}
+}
+
+// poison changes a byte in each layer of a file, and the sums with it if the file is to hold.
+func poison(t *testing.T, name string, sums bool) {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := binary.LittleEndian.Uint64(data[16:])
+	var table struct {
+		Source []byte
+		Layers map[string]struct {
+			At, Size int64
+			Sum      uint32
+		}
+	}
+	if err := json.Unmarshal(data[at:], &table); err != nil || len(table.Layers) == 0 {
+		t.Fatal("no layers", err)
+	}
+	for key, x := range table.Layers {
+		layer := data[x.At:][:x.Size]
+		layer[x.Size/2] ^= 0x55
+		if sums {
+			x.Sum = crc32.Checksum(layer, crc32.MakeTable(crc32.Castagnoli))
+			table.Layers[key] = x
+		}
+	}
+	text, err := json.Marshal(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = append(data[:at], text...)
+	sum := sha256.Sum256(append(bytes.Clone(data[:24]), text...))
+	copy(data[32:], sum[:])
+	os.Remove(name) // an older mapping keeps its bytes
+	if err := os.WriteFile(name, data, 0o666); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -70,6 +70,8 @@ type LoadOptions struct {
 	// With precision.BFloat16 weights take half of the memory of float32, and the cosine of an embedding of MiniLM with that
 	// of float32 is 0.9999 or more. Of decoders, weights in blocks stay as they are.
 	//
+	// The head of SPLADE that predicts words stays float32 with any of them.
+	//
 	// With precision.Int8 weights and inputs are rounded to 8 bits in blocks of 32, see [linear.QuantizeInt8] and
 	// [linear.Options]. These weights take a quarter of the memory, and texts less time: for MiniLM the cosine is
 	// 0.9993 or more from 10 tokens on, and 0.9985 or

@@ -132,7 +132,8 @@ func (e *Embedder) lateTokens(text string, prefix int32, limit int) []int32 {
 // and have vectors, too. DocumentVectors returns those of documents, without the tokens that the model leaves out, such as
 // punctuation. A vector has the same bits on every CPU and beside any other texts.
 //
-// A model without vectors of tokens is [ErrNoTokenVectors]; other errors are those of [Embedder.EmbedTokens].
+// A model without vectors of tokens is [ErrNoTokenVectors], and Options of vectors of texts, such as Prompt, Dimensions and Split,
+// are a [*kernel.Error]; other errors are those of [Embedder.EmbedTokens].
 func (e *Embedder) QueryVectors(ctx context.Context, ids [][]int32) ([]TokenVectors, error) {
 	l := e.late
 	if l == nil {
@@ -178,6 +179,12 @@ func (e *Embedder) checkLate(ids [][]int32) error {
 	if err := e.checkOptions(); err != nil {
 		return err
 	}
+	o := &e.opts
+	for name, set := range map[string]bool{"Prompt": o.Prompt != "", "Dimensions": o.Dimensions != 0, "Split": o.Split, "Overlap": o.Overlap != 0, "RefuseLong": o.RefuseLong} {
+		if set {
+			return &kernel.Error{Where: "Options." + name, Got: "a setting", Want: "none for vectors of tokens, which do not use it"}
+		}
+	}
 	return e.checkAll(ids)
 }
 
@@ -220,7 +227,8 @@ func (e *Embedder) tokenVectors(ctx context.Context, ids [][]int32, skip map[int
 }
 
 // MaxSim returns the score of a query for each document, see [retrieval.MaxSim]. Vectors of other lengths than those of the
-// query are a [*kernel.Error]. Without a vector of the query all scores are 0.
+// query, empty ones and a document without vectors, whose score would be -Inf, are a [*kernel.Error]. Without a vector of the
+// query all scores are 0.
 func MaxSim(query TokenVectors, documents []TokenVectors, exec kernel.Exec) ([]float32, error) {
 	scores := make([]float32, len(documents))
 	if len(query.Vectors) == 0 || len(documents) == 0 {
@@ -229,6 +237,9 @@ func MaxSim(query TokenVectors, documents []TokenVectors, exec kernel.Exec) ([]f
 	width, starts := len(query.Vectors[0]), make([]int, 1, len(documents)+1)
 	var all []float32
 	join := func(name string, vectors [][]float32) error {
+		if len(vectors) == 0 || width == 0 {
+			return &kernel.Error{Where: "embedding.MaxSim: " + name, Got: fmt.Sprintf("%d vectors of %d numbers", len(vectors), width), Want: "1 or more of each"}
+		}
 		for i, v := range vectors {
 			if len(v) != width {
 				return &kernel.Error{Where: "embedding.MaxSim: " + name, Got: fmt.Sprintf("vector %d of %d numbers", i, len(v)), Want: fmt.Sprint(width)}

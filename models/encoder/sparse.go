@@ -9,6 +9,7 @@ import (
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/internal/activations"
 	"github.com/attn-go/attn/models/internal/arch"
+	"github.com/attn-go/attn/models/internal/folder"
 	"github.com/attn-go/attn/models/internal/inventory"
 	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/tokenizer"
@@ -65,10 +66,42 @@ func (x *origin) readWords(v *inventory.Inventory) (*embedding.SparseHead, error
 		Weight: r.Floats(names.Norm+".weight", w), NormBias: r.Floats(names.Norm+".bias", w), Epsilon: float32(x.model.Layers[0].Norm.Epsilon),
 		Bias: r.Floats(names.Bias, vocab),
 	}
-	table := ofTable.Numbers(words, vocab, w)
-	if err := r.Err(); err != nil || v != nil {
+	own, err := x.hasWords(r)
+	if err != nil {
+		return nil, err
+	}
+	table := &tensors.Numbers{}
+	if own {
+		table = r.Numbers(names.Decoder+".weight", vocab, w)
+	} else {
+		table = ofTable.Numbers(words, vocab, w)
+	}
+	if err := errors.Join(r.Err(), ofTable.Err()); err != nil || v != nil {
 		return nil, err
 	}
 	head.Table = table.Matrix(vocab, w)
 	return embedding.NewWordHead(head)
+}
+
+// hasWords tells whether a head that predicts words has a matrix of its own in place of the embedding. One that is said to be
+// the embedding but is there counts, as in transformers.
+func (x *origin) hasWords(r *tensors.Reader) (bool, error) {
+	names := x.model.Family.Words
+	bad := func(what, got, want string) error {
+		return &kernel.Error{Where: x.path + ": " + what, Got: got, Want: want}
+	}
+	if other := names.Decoder + ".bias"; other != names.Bias && r.Has(other) && !r.Equal(other, names.Bias, x.model.Vocab) {
+		return false, bad(other, "other numbers than "+names.Bias, "the same ones, or no such tensor")
+	}
+	c := struct {
+		Tied bool `json:"tie_word_embeddings"`
+	}{true}
+	if err := folder.ReadJSON(filepath.Join(folder.Transformer(x.path), configName), &c); err != nil {
+		return false, err
+	}
+	own := r.Has(names.Decoder + ".weight")
+	if !own && !c.Tied {
+		return false, bad("tie_word_embeddings", "false, and no tensor "+names.Decoder+".weight", "that tensor, or true if it is the embedding")
+	}
+	return own, nil
 }

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/attn-go/attn/kernel"
 )
@@ -21,40 +22,94 @@ import (
 // partEnding is that of a file that is being fetched.
 const partEnding = ".part"
 
-// attempts is how often a connection that has brought something may break, one after the other.
+// attempts is how many connections in a row may break before any of them has brought a byte.
 const attempts = 5
+
+// isThere tells whether a file lies at a path.
+func (f *File) isThere(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Size() == f.Size
+}
+
+// openPart opens the part of a file for this client alone. It waits for other clients of the folder.
+func (c *Client) openPart(ctx context.Context, name string) (*os.File, error) {
+	for {
+		part, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
+		if err != nil {
+			return nil, err
+		}
+		locked, err := lock(part)
+		if err == nil && locked && isAt(part, name) {
+			return part, nil
+		}
+		part.Close()
+		if err == nil && !locked {
+			err = c.pause(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// isAt tells whether an open file still has its name. A client that ends a download renames the part, or removes it, and
+// what waits for the lock meanwhile would write to the finished file.
+func isAt(part *os.File, name string) bool {
+	mine, err := part.Stat()
+	named, failed := os.Stat(name)
+	return err == nil && failed == nil && os.SameFile(mine, named)
+}
+
+// pause waits until a lock is worth another try.
+func (c *Client) pause(ctx context.Context) error {
+	if c.onPause != nil {
+		c.onPause()
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(100 * time.Millisecond):
+		return nil
+	}
+}
 
 // fetchFile fetches a file of a commit to a path, unless it is there.
 func (c *Client) fetchFile(ctx context.Context, n Name, commit string, f *File, to string) error {
-	if info, err := os.Stat(to); err == nil && info.Size() == f.Size {
+	if f.isThere(to) {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return err
 	}
-	part, err := os.OpenFile(to+partEnding, os.O_RDWR|os.O_CREATE, 0o666)
+	part, err := c.openPart(ctx, to+partEnding)
 	if err != nil {
 		return err
 	}
 	defer part.Close()
+	if f.isThere(to) {
+		return errors.Join(part.Close(), os.Remove(part.Name())) // another client has fetched it meanwhile
+	}
 	from := "/" + n.Repo + "/resolve/" + commit + "/" + escaped(f.Name)
-	for left := attempts; ; left-- {
+	for left := attempts; ; {
 		moved, err := c.fetchPart(ctx, n, from, f, part)
 		if err == nil {
 			break
 		}
-		if left <= 1 || !moved || ctx.Err() != nil {
+		if left--; moved {
+			left = attempts
+		}
+		if left == 0 || errors.As(err, new(*kernel.Error)) || ctx.Err() != nil {
 			return err // the part stays, and the next call goes on there
 		}
 	}
 	if err := f.check(part); err != nil {
-		return errors.Join(err, os.Remove(part.Name()))
+		return errors.Join(err, part.Close(), os.Remove(part.Name()))
 	}
-	if err := part.Sync(); err != nil {
+	if err := errors.Join(part.Sync(), part.Close()); err != nil { // Windows gives no open file another name
 		return err
 	}
-	err = os.Rename(part.Name(), to)
-	if info, failed := os.Stat(to); err != nil && failed == nil && info.Size() == f.Size {
+	err = os.Rename(part.Name(), to) // another client that has the lock now finds all bytes, and changes none
+	if err != nil && f.isThere(to) {
 		return nil // another program was faster, with the same bytes
 	}
 	return err

@@ -30,13 +30,16 @@ type Client struct {
 
 	// Progress, if not nil, is told how many bytes of a file are there.
 	Progress func(file string, done, total int64)
+
+	onPause func()                              // a test's, when another client has a file
+	timer   func(time.Duration, func()) stopper // a test's clock, or nil
 }
 
-// New returns a client whose hub is the one of ATTN_HUB, or [Endpoint], and whose token is that of HF_TOKEN, or of the file
-// in which the tools of Hugging Face keep it.
+// New returns a client whose hub is the one of ATTN_HUB, or [Endpoint]. Its token is that of HF_TOKEN; for [Endpoint] alone
+// it is else the one that the tools of Hugging Face have saved at a login.
 func New(folder string) *Client {
 	c := &Client{Endpoint: os.Getenv("ATTN_HUB"), Token: os.Getenv("HF_TOKEN"), Folder: folder}
-	if c.Token == "" {
+	if c.Token == "" && c.endpoint() == Endpoint {
 		c.Token = savedToken()
 	}
 	return c
@@ -223,8 +226,49 @@ func (c *Client) endpoint() string {
 	return strings.TrimRight(c.Endpoint, "/")
 }
 
-// patience is how long the hub has for the head of an answer.
+// patience is how long the hub has for the head of an answer, and then for each piece of its body.
 const patience = time.Minute
+
+// errStalled ends a connection that brings nothing.
+var errStalled = fmt.Errorf("hub: no byte for %v", patience)
+
+// A stopper is a [time.Timer].
+type stopper interface {
+	Reset(time.Duration) bool
+	Stop() bool
+}
+
+// A body ends with errStalled if one Read takes too long.
+type body struct {
+	io.ReadCloser
+	timer  stopper
+	ctx    context.Context // of the request
+	cancel context.CancelCauseFunc
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	b.timer.Reset(patience)
+	n, err := b.ReadCloser.Read(p)
+	if b.timer.Stop(); err != nil && errors.Is(context.Cause(b.ctx), errStalled) {
+		err = errStalled
+	}
+	return n, err
+}
+
+func (b *body) Close() error {
+	b.timer.Stop()
+	b.cancel(nil)
+	return b.ReadCloser.Close()
+}
+
+// watch makes a body of one that may stall.
+func (c *Client) watch(ctx context.Context, cancel context.CancelCauseFunc, of io.ReadCloser) io.ReadCloser {
+	newTimer := c.timer
+	if newTimer == nil {
+		newTimer = func(d time.Duration, f func()) stopper { return time.AfterFunc(d, f) }
+	}
+	return &body{of, newTimer(patience, func() { cancel(errStalled) }), ctx, cancel}
+}
 
 // transport is for all clients, so that connections are kept.
 var transport = func() *http.Transport {
@@ -235,6 +279,18 @@ var transport = func() *http.Transport {
 
 // get asks the hub for a path, from a byte on.
 func (c *Client) get(ctx context.Context, path string, from int64) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	response, err := c.ask(ctx, path, from)
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	response.Body = c.watch(ctx, cancel, response.Body)
+	return response, nil
+}
+
+// ask is get without an end to a body that stalls.
+func (c *Client) ask(ctx context.Context, path string, from int64) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.endpoint()+path, nil)
 	if err != nil {
 		return nil, err
@@ -245,7 +301,7 @@ func (c *Client) get(ctx context.Context, path string, from int64) (*http.Respon
 	r.Header.Set("User-Agent", "attn")
 	r.Header.Set("Accept-Encoding", "identity")
 	if c.Token != "" {
-		r.Header.Set("Authorization", "Bearer "+c.Token) // a redirection to another host does not get it
+		r.Header.Set("Authorization", "Bearer "+c.Token)
 	}
 	if from > 0 {
 		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
@@ -253,6 +309,9 @@ func (c *Client) get(ctx context.Context, path string, from int64) (*http.Respon
 	client := http.Client{Transport: transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
 		if len(via) > 10 || next.URL.Scheme != "https" && !isLoopback(next.URL.Hostname()) {
 			return fmt.Errorf("hub: a redirection to %s", next.URL.Redacted())
+		}
+		if next.URL.Host != r.URL.Host {
+			next.Header.Del("Authorization") // which net/http keeps for other ports and for hosts below this one
 		}
 		return nil
 	}}

@@ -10,9 +10,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/hubtest"
@@ -217,6 +220,156 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestBreaks: as long as connections bring something, any number of them may break.
+func TestBreaks(t *testing.T) {
+	h, client := newHub(t, "a.gguf")
+	whole := append([]byte("a.gguf"), large...)
+	at, size := 0, 1000
+	h.Serve = func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "a.gguf") || at >= 3*attempts*size {
+			return false
+		}
+		if at > 0 {
+			w.WriteHeader(http.StatusPartialContent)
+		}
+		w.Write(whole[at:][:size])
+		at += size
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	path, err := client.Fetch(t.Context(), parsed(t, "org/name"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, whole) {
+		t.Errorf("%v, or other content", err)
+	}
+}
+
+// A clock is over as soon as a read begins after so many bytes.
+type clock struct {
+	left *int64
+	over func()
+}
+
+func (c *clock) Reset(time.Duration) bool {
+	if *c.left <= 0 {
+		*c.left = 1 << 60 // once
+		c.over()
+	}
+	return true
+}
+
+func (c *clock) Stop() bool { return true }
+
+// TestStall: a connection that stays open and brings nothing is left, and another one goes on.
+func TestStall(t *testing.T) {
+	h, client := newHub(t, "a.gguf")
+	whole := append([]byte("a.gguf"), large...)
+	left := int64(1 << 60)
+	client.timer = func(_ time.Duration, over func()) stopper { return &clock{&left, over} }
+	client.Progress = func(_ string, done, _ int64) {
+		if done == 1000 {
+			left = 0
+		}
+	}
+	stalls := 0
+	h.Serve = func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "a.gguf") || stalls > 0 {
+			return false
+		}
+		stalls++
+		w.Write(whole[:1000])
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		return true
+	}
+	path, err := client.Fetch(t.Context(), parsed(t, "org/name"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, whole) {
+		t.Errorf("%v, or other content", err)
+	}
+	if asked := h.Asked(); !strings.HasSuffix(asked[len(asked)-1], " bytes=1000-") {
+		t.Errorf("asked %q", asked)
+	}
+}
+
+// TestTwo: of two clients of a folder one fetches a file, and the other one waits for it.
+func TestTwo(t *testing.T) {
+	if !slices.Contains([]string{"linux", "darwin", "dragonfly", "freebsd", "netbsd", "openbsd"}, runtime.GOOS) {
+		t.Skip("no locks here")
+	}
+	h, first := newHub(t, "a.gguf")
+	whole := append([]byte("a.gguf"), large...)
+	began, asked := make(chan struct{}), make(chan struct{}, 8)
+	h.Serve = func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "a.gguf") {
+			return false
+		}
+		if r.Header.Get("Range") != "" {
+			t.Error("both fetch the file")
+			asked <- struct{}{}
+			return false
+		}
+		w.Write(whole[:1000])
+		w.(http.Flusher).Flush()
+		<-asked
+		w.Write(whole[1000:])
+		return true
+	}
+	second := &Client{Endpoint: first.Endpoint, Folder: first.Folder, onPause: func() {
+		select {
+		case asked <- struct{}{}: // so it waits
+		default:
+		}
+	}}
+	start := sync.OnceFunc(func() { close(began) })
+	first.Progress = func(string, int64, int64) { start() }
+	results := make(chan error, 2)
+	fetch := func(c *Client) {
+		path, err := c.Fetch(t.Context(), Name{Repo: "org/name", Revision: "main"})
+		if err == nil {
+			var got []byte
+			if got, err = os.ReadFile(path); err == nil && !bytes.Equal(got, whole) {
+				err = errors.New("other content")
+			}
+		}
+		results <- err
+	}
+	go fetch(first)
+	<-began
+	go fetch(second)
+	for range 2 {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+	}
+	if names := below(t, filepath.Join(first.Folder, "hub", "org", "name", hubtest.Commit)); !slices.Equal(names, []string{"a.gguf"}) {
+		t.Errorf("%q", names)
+	}
+}
+
+// TestMoved: a part that another client has given its name is not the part any more.
+func TestMoved(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if !isAt(f, name) {
+		t.Error("a new file is not at its name")
+	}
+	if err := os.WriteFile(name+"2", nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if isAt(f, name+"2") || isAt(f, name+"3") {
+		t.Error("it is at another name")
+	}
+}
+
 // TestWrong: what is not the file is an error that says what came, and leaves no file.
 func TestWrong(t *testing.T) {
 	wrong := append([]byte("a.gguX"), large...)
@@ -297,7 +450,7 @@ func TestListings(t *testing.T) {
 	_, client := newHub(t, "a-Q8_0.gguf", "a-Q4_0.gguf")
 	for name, want := range map[string]string{
 		"org/name":        "one of them, as org/name:a-Q4_0.gguf: a-Q4_0.gguf, a-Q8_0.gguf",
-		"org/name:b.gguf": "no such file", "org/name@" + strings.Repeat("a", 40): "the commit " + hubtest.Commit, "org/other": "404",
+		"org/name:b.gguf": "no such file", "org/name:config.json": "want a GGUF file", "org/name@" + strings.Repeat("a", 40): "the commit " + hubtest.Commit, "org/other": "404",
 	} {
 		if _, err := client.Fetch(t.Context(), parsed(t, name)); !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
@@ -324,14 +477,21 @@ func TestToken(t *testing.T) {
 	if c := New("x"); c.Token != "saved" {
 		t.Errorf("%+v", c)
 	}
+	t.Setenv("ATTN_HUB", "https://hub.example")
+	if c := New("x"); c.Token != "" {
+		t.Error("another hub gets the token of Hugging Face")
+	}
 	t.Setenv("HF_TOKEN", "secret")
 	h, client := newHub(t, "a.gguf")
 	t.Setenv("ATTN_HUB", h.URL+"/")
 	folder := client.Folder
 	client = New(folder)
-	outside := ""
+	var outside []string // with a host of another port, and one of another name
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		outside += r.Header.Get("Authorization")
+		if outside = append(outside, r.Header.Get("Authorization")); len(outside) == 1 {
+			http.Redirect(w, r, strings.Replace("http://"+r.Host, "127.0.0.1", "localhost", 1)+"/blob", http.StatusFound)
+			return
+		}
 		w.Write(append([]byte("a.gguf"), large...))
 	}))
 	defer elsewhere.Close()
@@ -342,10 +502,10 @@ func TestToken(t *testing.T) {
 		if strings.HasPrefix(r.URL.Path, "/api/") {
 			return false
 		}
-		http.Redirect(w, r, strings.Replace(elsewhere.URL, "127.0.0.1", "localhost", 1)+"/blob", http.StatusFound)
+		http.Redirect(w, r, elsewhere.URL+"/blob", http.StatusFound)
 		return true
 	}
-	if _, err := client.Fetch(t.Context(), parsed(t, "org/name")); err != nil || outside != "" {
-		t.Errorf("%v; the other host got %q", err, outside)
+	if _, err := client.Fetch(t.Context(), parsed(t, "org/name")); err != nil || !slices.Equal(outside, []string{"", ""}) {
+		t.Errorf("%v; other hosts got %q", err, outside)
 	}
 }

@@ -56,7 +56,7 @@ var module = regexp.MustCompile(`^[0-9]+_[A-Za-z]+$`)
 // shard matches the number in the name of a GGUF file that is one of several.
 var shard = regexp.MustCompile(`-[0-9]{5}-of-[0-9]{5}\.gguf$`)
 
-// files returns those of a listing that a model consists of, and the path of the model among them, "" for the folder.
+// choose returns the files of a listing that a model consists of, and the path of the model among them, "" for the folder.
 func (l *listing) choose(n Name) (files []File, at string, err error) {
 	if n.File != "" {
 		return l.file(n)
@@ -83,6 +83,9 @@ func (l *listing) choose(n Name) (files []File, at string, err error) {
 
 // file returns a GGUF file with the others that it is one of.
 func (l *listing) file(n Name) (files []File, at string, err error) {
+	if !strings.HasSuffix(n.File, ".gguf") {
+		return nil, "", &kernel.Error{Where: "hub: " + n.String(), Got: n.File, Want: "a GGUF file, or no file for the model as a folder"}
+	}
 	same := func(name string) string { return shard.ReplaceAllString(name, "-*") }
 	for _, f := range l.Files {
 		if f.Name == n.File || shard.MatchString(n.File) && same(f.Name) == same(n.File) {

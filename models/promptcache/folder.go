@@ -130,8 +130,12 @@ func (f *Folder) Get(_ context.Context, k Key) ([]byte, error) {
 // used notes that a file was used. The caller has the lock.
 func (f *Folder) used(k Key, bytes int) {
 	when := time.Now().Add(-time.Duration(k.depth) * time.Second)
+	err := os.Chtimes(f.at(k.String()), time.Time{}, when) // for the next program; without it the order is another one
+	if errors.Is(err, fs.ErrNotExist) {
+		f.forget(k.String()) // it was removed since it was read or written
+		return
+	}
 	f.add(k.String(), file{int64(bytes), when})
-	_ = os.Chtimes(f.at(k.String()), time.Time{}, when) // for the next program; without it the order is another one
 }
 
 // Put is that of [Backend].

@@ -91,6 +91,24 @@ func TestFolder(t *testing.T) {
 	}
 }
 
+// TestGone: a file that is removed after it was read, before the folder notes that, takes no room.
+func TestGone(t *testing.T) {
+	_, f, _ := newCache(t, t.TempDir(), 1<<20)
+	k, page := pageOf(1, 40)
+	if err := f.Put(t.Context(), k, page); err != nil {
+		t.Fatal(err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := os.Remove(f.at(k.String())); err != nil {
+		t.Fatal(err)
+	}
+	f.used(k, len(page))
+	if f.bytes != 0 || len(f.files) != 0 {
+		t.Errorf("%d bytes in %d files", f.bytes, len(f.files))
+	}
+}
+
 // TestDamaged: a page with a wrong bit anywhere, one that is cut off, and one of another name are never used: they are removed, and the
 // log names them.
 func TestDamaged(t *testing.T) {

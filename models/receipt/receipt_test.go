@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -402,39 +403,77 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// The schema has the fields of a receipt.
-func TestSchema(t *testing.T) {
-	model, m := tiny(t, kernel.Exec{})
-	r := record(t, model, m, decoder.GenerateOptions{MaxTokens: 4, StopText: []string{"never."}, Grammar: made(t, grammar.Source{Text: `root ::= .*`})})
-	r.Settings.Quantized, r.Date = true, &chattemplate.DefaultDate
-	r.Model.Adapters = []Adapter{{Scale: 1, Files: r.Model.Files}}
-	r.Markers, r.Budget = []int32{1}, &Budget{}
-	r.Tools, r.Documents, r.Variables = []chattemplate.Tool{{Name: "f"}}, json.RawMessage("[]"), map[string]json.RawMessage{"a": []byte("1")}
-	if err := r.Sign(ed25519.NewKeyFromSeed(make([]byte, 32))); err != nil {
-		t.Fatal(err)
+// filled sets every field below v to something, so that none is left out of JSON.
+func filled(v reflect.Value) {
+	if _, ok := v.Interface().(chattemplate.Date); ok {
+		v.Set(reflect.ValueOf(chattemplate.DefaultDate))
+		return
 	}
-	r.Embeddings, r.Ranking = &Embeddings{}, &Ranking{Instruction: "a", Label: "b"} // all fields at once
+	if v.Type() == reflect.TypeFor[json.RawMessage]() {
+		v.SetBytes([]byte("1"))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		filled(v.Elem())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			filled(v.Field(i))
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		filled(v.Index(0))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.ValueOf("a"), reflect.ValueOf(json.RawMessage("1")))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.String:
+		v.SetString("a")
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		v.SetInt(1)
+	case reflect.Float64:
+		v.SetFloat(1)
+	}
+}
+
+// The schema has the fields of a receipt, all that there may be.
+func TestSchema(t *testing.T) {
+	r := &Receipt{}
+	filled(reflect.ValueOf(r).Elem())
 	data, err := r.Bytes()
 	if err != nil {
 		t.Fatal(err)
 	}
 	type object struct {
-		Properties map[string]object `json:"properties"`
+		Properties map[string]object
+		Items      *object
+		Ref        string            `json:"$ref"`
+		Defs       map[string]object `json:"$defs"`
 	}
 	var schema object
 	var value map[string]any
 	if err := errors.Join(json.Unmarshal(Schema, &schema), json.Unmarshal(data, &value)); err != nil {
 		t.Fatal(err)
 	}
-	var compare func(at string, s object, v map[string]any)
-	compare = func(at string, s object, v map[string]any) {
-		if a, b := slices.Sorted(maps.Keys(s.Properties)), slices.Sorted(maps.Keys(v)); !slices.Equal(a, b) {
+	var compare func(at string, s object, v any)
+	compare = func(at string, s object, v any) {
+		if s.Ref != "" {
+			s = schema.Defs[strings.TrimPrefix(s.Ref, "#/$defs/")]
+		}
+		if list, ok := v.([]any); ok && s.Items != nil {
+			compare(at+"[0]", *s.Items, list[0])
+		}
+		fields, ok := v.(map[string]any)
+		if !ok || s.Properties == nil {
+			return
+		}
+		if a, b := slices.Sorted(maps.Keys(s.Properties)), slices.Sorted(maps.Keys(fields)); !slices.Equal(a, b) {
 			t.Errorf("%s: the schema has %q, a receipt %q", at, a, b)
 		}
-		for name, x := range v {
-			if x, ok := x.(map[string]any); ok && s.Properties[name].Properties != nil {
-				compare(at+"."+name, s.Properties[name], x)
-			}
+		for name, x := range fields {
+			compare(at+"."+name, s.Properties[name], x)
 		}
 	}
 	compare("receipt", schema, value)
@@ -542,6 +581,9 @@ func TestCommittedSession(t *testing.T) {
 	all, err := Read(f)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if err := VerifySession(t.Context(), model, m, nil, Options{}); !errors.As(err, new(*kernel.Error)) {
+		t.Errorf("no receipts: %v", err)
 	}
 	if err := VerifySession(t.Context(), model, m, all, Options{}); err != nil || len(all) != 5 {
 		t.Errorf("%d turns: %v", len(all), err)

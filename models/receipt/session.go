@@ -15,8 +15,11 @@ import (
 
 // VerifySession verifies the receipts of a conversation, one of each turn in their order: each by [Verify], and that
 // it [Follows] the one before it. So no turn is left out, and what the model has said in an earlier one is what it was
-// given in a later one.
+// given in a later one. No receipts at all are an error.
 func VerifySession(ctx context.Context, model Model, m *decoder.Model, all []*Receipt, o Options) error {
+	if len(all) == 0 {
+		return &kernel.Error{Where: "receipt: file", Got: "no receipts", Want: "one of each turn of a conversation"}
+	}
 	for i, r := range all {
 		if err := Verify(ctx, model, m, r, o); err != nil {
 			return turnError(i, err)

@@ -307,3 +307,11 @@ func TestMaxLength(t *testing.T) {
 		}
 	}
 }
+
+// TestPrecision: a precision that there is not is an error.
+func TestPrecision(t *testing.T) {
+	dir := write(t, func(string, *[]safetensors.Tensor) {})
+	if _, err := Load(dir, embedding.LoadOptions{Precision: 99}); !errors.As(err, new(*kernel.Error)) {
+		t.Error(err)
+	}
+}

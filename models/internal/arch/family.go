@@ -18,11 +18,11 @@ type Family struct {
 	Period  int      // every n-th layer sees all tokens, where files do not say it; 0: none
 }
 
-// Words are the names of a head that predicts words, whole ones. Its table is the embedding of words, and its
-// activation that of the layers, or always GELU.
+// Words are the names of a head that predicts words, whole ones. Its table is Decoder if a file has that, and else the embedding
+// of words. Its activation is that of the layers, or always GELU.
 type Words struct {
-	Dense, Norm, Bias string
-	GELU              bool
+	Dense, Norm, Bias, Decoder string
+	GELU                       bool
 }
 
 // Names maps names of tensors in GGUF files to names in folders. Both lack .weight and .bias; where the

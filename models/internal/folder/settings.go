@@ -168,6 +168,12 @@ func (f *Folder) readSettings(m *embedding.Modules) error {
 		if c.Type != "ColBERT" {
 			return bad("model_type", fmt.Sprintf("%q", c.Type), "ColBERT, as modules.json has no pooling")
 		}
+		if c.Dimensions != nil {
+			return bad("truncate_dim", fmt.Sprint(*c.Dimensions), "null: vectors of tokens are not cut")
+		}
+		if c.Default != nil && c.Prompts[*c.Default] != "" {
+			return bad("default_prompt_name", fmt.Sprintf("%q", *c.Default), "null: ColBERT has prefixes, and other prompts are not supported")
+		}
 		return f.readLate(name, m.Late)
 	case m.Words:
 		if c.Type != "SparseEncoder" && c.Type != "" {

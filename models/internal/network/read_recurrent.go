@@ -67,7 +67,7 @@ func rates(all []float32) []float32 {
 	return all
 }
 
-// stateSpace reads a layer of Mamba-2, whose tensors have z, values, keys and queries in this order. GGUF files have rates.
+// stateSpace reads a layer of Mamba-2, whose tensors have z, values, keys and queries in this order.
 func (b *builder) stateSpace(i int, t *arch.StateSpace) *Recurrent {
 	w, keys, values := b.model.Width, t.KeyHeads*t.KeySize, t.Heads*t.ValueSize
 	all := part(i, "ssm_in", t.Bias, 2*values+2*keys+t.Heads, w)
@@ -77,14 +77,7 @@ func (b *builder) stateSpace(i int, t *arch.StateSpace) *Recurrent {
 		In:    b.Linear(tensors.Reads, rows(2*values+keys, keys), rows(2*values, keys), rows(values, values), rows(0, values), rows(2*values+2*keys, t.Heads)),
 		Out:   b.Linear(tensors.Writes, part(i, "ssm_out", t.Bias, w, values)), Shift: b.Floats(at(i, "ssm_dt.bias"), t.Heads), Limits: t.Limits,
 	}
-	ofHeads := []int{t.Heads}
-	if b.Rename == nil {
-		ofHeads = []int{t.Heads, 1}
-	}
-	f.Rate, f.Skip = b.Floats(at(i, "ssm_a"), ofHeads...), b.Floats(at(i, "ssm_d"), ofHeads...)
-	if b.Rename != nil {
-		f.Rate = rates(f.Rate)
-	}
+	f.Rate, f.Skip = rates(b.Floats(at(i, "ssm_a"), t.Heads)), b.Floats(at(i, "ssm_d"), t.Heads)
 	f.Taps.N, f.Channels = t.Taps, values+2*keys
 	f.Weights, f.Bias = b.taps(i, "ssm_conv1d", t.Taps, f.Channels, t.TapsBias)
 	if f.Norms = b.partNorms(i, t, values); b.Err() != nil || b.Dry != nil {
@@ -108,12 +101,8 @@ func (b *builder) partNorms(i int, t *arch.StateSpace, n int) (all []*Norm) {
 	if t.NormParts == 0 {
 		return nil
 	}
-	size, name := n/t.NormParts, at(i, "ssm_norm.weight")
-	shape := []int{n}
-	if b.Rename == nil {
-		shape = []int{t.NormParts, size}
-	}
-	weights := b.Floats(name, shape...)
+	size := n / t.NormParts
+	weights := b.Floats(at(i, "ssm_norm.weight"), n)
 	for j := 0; j < t.NormParts && len(weights) == n; j++ {
 		all = append(all, &Norm{Weight: weights[j*size:][:size], Epsilon: float32(b.model.Layers[0].Norm.Epsilon)})
 	}

@@ -140,16 +140,25 @@ func (i *Item[T]) enter(ctx context.Context) (err error) {
 		}
 	}
 	p.bytes += i.bytes
-	p.mu.Unlock()
-	value, err := i.load()
-	p.mu.Lock()
+	defer func() {
+		if !i.loaded {
+			p.bytes -= i.bytes // also after a panic
+		}
+	}()
+	value, err := i.loadUnlocked()
 	if err != nil {
-		p.bytes -= i.bytes
 		return err
 	}
 	i.value, i.loaded = value, true
 	p.used(i)
 	return nil
+}
+
+// loadUnlocked loads an item without the lock, which the caller has again even after a panic.
+func (i *Item[T]) loadUnlocked() (T, error) {
+	i.pool.mu.Unlock()
+	defer i.pool.mu.Lock()
+	return i.load()
 }
 
 // makeRoom unloads an item that nobody uses, and tells whether there was one. Otherwise those that were used least recently are to leave,

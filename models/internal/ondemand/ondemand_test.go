@@ -53,6 +53,32 @@ func use(t *testing.T, i *Item[int]) {
 	release() // a second call changes nothing
 }
 
+// TestPanic: a panic while an item is loaded reaches who has asked for it, and the pool goes on.
+func TestPanic(t *testing.T) {
+	p := New[int](10)
+	fails := true
+	i, err := p.Add(10, func() (int, error) {
+		if fails {
+			panic("no memory")
+		}
+		return 1, nil
+	}, func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	func() {
+		defer func() {
+			if recover() != "no memory" {
+				t.Error("no panic")
+			}
+		}()
+		_, _, _ = i.Use(t.Context())
+	}()
+	fails = false
+	use(t, i)
+	p.Close()
+}
+
 // TestOrder: items are loaded once, and the one that was used least recently goes.
 func TestOrder(t *testing.T) {
 	p, items, log := newPool(t, 4, 4, 4, 10)

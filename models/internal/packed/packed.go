@@ -13,6 +13,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -42,7 +44,7 @@ const (
 )
 
 // version is raised when package tensors makes other layers of the same files, and when the file changes.
-const version = 1
+const version = 2
 
 // Suffix ends the name of the file.
 const Suffix = ".packed"
@@ -53,7 +55,13 @@ type table struct {
 	Layers map[string]span
 }
 
-type span struct{ At, Size int64 }
+// A span is where a layer lies, with its CRC-32C, which CPUs compute about as fast as they read memory.
+type span struct {
+	At, Size int64
+	Sum      uint32
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // A Cache is the file of one model while that is loaded, by one goroutine. It reads a file that fits, or else writes one.
 // The nil Cache has no layers and keeps none.
@@ -157,7 +165,8 @@ func (m *mapping) leave() {
 	}
 }
 
-// Layer returns a layer of the file, nil if it has none of this name.
+// Layer returns a layer of the file, nil if it has none of this name. A file with a damaged one is removed, so that the next
+// program writes it anew.
 func (c *Cache) Layer(name string) *linear.Linear {
 	if c == nil || c.mapping == nil {
 		return nil
@@ -166,7 +175,12 @@ func (c *Cache) Layer(name string) *linear.Linear {
 	if !ok {
 		return nil
 	}
-	l, err := linear.FromPacked(c.mapping.Data()[s.At : s.At+s.Size])
+	data := c.mapping.Data()[s.At : s.At+s.Size]
+	if crc32.Checksum(data, castagnoli) != s.Sum {
+		os.Remove(c.path)
+		return nil
+	}
+	l, err := linear.FromPacked(data)
 	if err != nil {
 		return nil
 	}
@@ -183,8 +197,9 @@ func (c *Cache) Add(name string, l *linear.Linear) error {
 	if err := c.write(make([]byte, -c.size&(align-1))); err != nil {
 		return err
 	}
-	n, err := l.WriteTo(c.file)
-	c.Layers[name] = span{c.size, n}
+	sum := crc32.New(castagnoli)
+	n, err := l.WriteTo(io.MultiWriter(c.file, sum))
+	c.Layers[name] = span{c.size, n, sum.Sum32()}
 	c.size += n
 	return err
 }

@@ -18,13 +18,13 @@ var Encoders = &Families{
 	want: func(names []string) string { return "an encoder: " + list(slices.Sorted(slices.Values(names))) },
 	rows: []family{
 		{
-			Family: arch.Family{Types: []string{"bert"}, GGUF: "bert", Names: bertNames, Words: &arch.Words{Dense: "cls.predictions.transform.dense", Norm: "cls.predictions.transform.LayerNorm", Bias: "cls.predictions.bias"}, Ignored: bertIgnored}, // a file also of RoBERTa, whose positions are cut to those of texts
+			Family: arch.Family{Types: []string{"bert"}, GGUF: "bert", Names: bertNames, Words: &arch.Words{Dense: "cls.predictions.transform.dense", Norm: "cls.predictions.transform.LayerNorm", Bias: "cls.predictions.bias", Decoder: "cls.predictions.decoder"}, Ignored: bertIgnored}, // a file also of RoBERTa, whose positions are cut to those of texts
 			draft:  bertBlock(activations.GELU, firstToken("bert.pooler.dense", "classifier")), folder: join(bertKeys, types, table),
 			file:    join(fileEncoderKeys, fileTable, fileTypes, fileParts, fileAlike),
 			missing: bertMissing.with(values{"type_vocab_size": 2}),
 		},
 		{
-			Family: arch.Family{Types: []string{"distilbert"}, Names: distilNames, Words: &arch.Words{Dense: "vocab_transform", Norm: "vocab_layer_norm", Bias: "vocab_projector.bias"}, Ignored: []string{"vocab_transform.", "vocab_layer_norm.", "vocab_projector."}},
+			Family: arch.Family{Types: []string{"distilbert"}, Names: distilNames, Words: &arch.Words{Dense: "vocab_transform", Norm: "vocab_layer_norm", Bias: "vocab_projector.bias", Decoder: "vocab_projector"}, Ignored: []string{"vocab_transform.", "vocab_layer_norm.", "vocab_projector."}},
 			draft:  withEpsilon(bertBlock(activations.GELU, withActivation(firstToken("pre_classifier", "classifier"), activations.ReLU)), 1e-12),
 			folder: []group{sizes, inner, vocabulary, activation("hidden_act"), wholeHeads, twoPositions, table}, missing: values{"hidden_act": "gelu"},
 			renamed: &renaming{"", map[string]string{
@@ -45,7 +45,7 @@ var Encoders = &Families{
 			harmless: strict.Table{"classifier_dropout_prob": strict.Any}.Add(strict.Any, "down_scale_factor", "gap_size", "net_structure_type", "num_memory_blocks"), // which published models say, and no class reads
 		},
 		{
-			Family: arch.Family{Types: []string{"roberta", "xlm-roberta", "camembert"}, Names: bertNames, Words: &arch.Words{Dense: "lm_head.dense", Norm: "lm_head.layer_norm", Bias: "lm_head.bias", GELU: true}, Ignored: bertIgnored},
+			Family: arch.Family{Types: []string{"roberta", "xlm-roberta", "camembert"}, Names: bertNames, Words: &arch.Words{Dense: "lm_head.dense", Norm: "lm_head.layer_norm", Bias: "lm_head.bias", Decoder: "lm_head.decoder", GELU: true}, Ignored: bertIgnored},
 			draft:  bertBlock(activations.GELU, firstToken("classifier.dense", "classifier.out_proj")), folder: join(bertKeys, types, table, padding),
 			missing: bertMissing.with(values{"type_vocab_size": 2, "pad_token_id": 1}),
 		},

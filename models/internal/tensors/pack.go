@@ -187,9 +187,6 @@ func (r *Reader) pack(side Side, all []*weights) *linear.Linear {
 		r.Dry.Memory += kept.Size(n * all[0].k)
 		return nil
 	}
-	if dense && r.Pack.Precision == precision.BFloat16 {
-		r.Rounded++
-	}
 	key := ""
 	if r.Packed != nil {
 		key = r.packedKey(side, all)

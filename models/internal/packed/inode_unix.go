@@ -1,3 +1,5 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
 package packed
 
 import (
@@ -11,5 +13,6 @@ func inode(info fs.FileInfo) []int64 {
 	if !ok {
 		return nil
 	}
-	return []int64{int64(st.Dev), int64(st.Ino), int64(st.Ctim.Sec), int64(st.Ctim.Nsec)}
+	changed := changeTime(st)
+	return []int64{int64(st.Dev), int64(st.Ino), int64(changed.Sec), int64(changed.Nsec)}
 }
