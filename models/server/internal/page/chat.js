@@ -28,7 +28,8 @@ const chatChosen = () => {
   const way = writingOf(model);
   $("say").placeholder = $("say-label").textContent = way.label;
   $("system-field").hidden = $("tools-field").hidden = way !== writing.chat;
-  for (const [id, value] of [["temperature", model.defaults.temperature], ["most", model.defaults.max_tokens], ["seed", model.defaults.seed]]) $(id).placeholder = value;
+  const { temperature = "", max_tokens: most = "", seed = "" } = model.defaults ?? {};
+  for (const [id, value] of Object.entries({ temperature, most, seed })) $(id).placeholder = value;
 };
 
 // toolsOf returns the tools that a text lists, as the API takes them or as functions alone.

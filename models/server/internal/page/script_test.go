@@ -3,21 +3,32 @@ package page
 import (
 	"encoding/json"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 )
 
-// runScript evaluates an expression after the parts of the script that need no document, and decodes its JSON.
+// stub stands for the document and for main.js, the only part of the script that does something by itself.
+const stub = `const fields = {};
+const document = { getElementById: (id) => (fields[id] ??= { value: "", addEventListener() {} }) };
+let models = [];
+`
+
+// runScript evaluates an expression after the script, and decodes its JSON.
 func runScript(t *testing.T, expression string, to any) {
 	t.Helper()
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("NOT RUN: functions of the page, because node is not installed (apt-get install nodejs)")
 	}
+	var parts []string
+	for _, name := range scripts[:len(scripts)-1] {
+		parts = append(parts, read(name))
+	}
 	cmd := exec.Command(node, "-")
-	cmd.Stdin = strings.NewReader(read("markdown.js") + read("passages.js") + "(async () => process.stdout.write(JSON.stringify(await (" + expression + "))))();")
+	cmd.Stdin = strings.NewReader(stub + strings.Join(parts, "") + "(async () => process.stdout.write(JSON.stringify(await (" + expression + "))))();")
 	out, err := cmd.CombinedOutput()
 	if err == nil {
 		err = json.Unmarshal(out, to)
@@ -156,5 +167,49 @@ func TestPassages(t *testing.T) {
 	}
 	if got.Parts[0][0] != "short" || got.Parts[len(got.Parts)-1][0] != "end" || got.Error != "always" || got.Calls > 40 {
 		t.Errorf("%d calls, the error %q, %v", got.Calls, got.Error, got.Parts)
+	}
+}
+
+// TestWindowsOfPassages: a window is of the passage that it was cut from, also if another passage has its text, and no character is
+// cut into two.
+func TestWindowsOfPassages(t *testing.T) {
+	const short, long = "one two three four five six seven eight nine ten eleven twelve", "He wrote: one two three four five six seven eight nine ten eleven twelve and so on and on"
+	list, err := json.Marshal([][]string{{long, short}, {short, long}, {strings.Repeat("a", 16) + strings.Repeat("𝄞", 32)}, {strings.Repeat("a", 17) + strings.Repeat("𝄞", 33)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got [][]string
+	runScript(t, `(async () => {
+		globalThis.fetch = async (_, { body }) => {
+			const { input } = JSON.parse(body);
+			const long = input.some((text) => text.length > 40);
+			const answer = long ? { error: { message: "long", code: "context_length_exceeded" } } : { data: input.map(() => ({ embedding: btoa("\x00\x00\x80?") })) };
+			return { ok: !long, headers: { get: () => "" }, json: async () => answer, text: async () => JSON.stringify(answer) };
+		};
+		const all = [];
+		for (const list of `+string(list)+`) all.push((await byVectors({ id: list[0], system_fingerprint: "f" }, "q", list)).map(({ text }) => text));
+		return all;
+	})()`, &got)
+	if len(got[0]) < 4 || len(got[0]) != len(got[1]) {
+		t.Errorf("the windows %q and %q, want as many", got[0], got[1])
+	}
+	if text := strings.Join(slices.Concat(got[2:]...), ""); strings.ContainsRune(text, '\uFFFD') || len(got[2]) < 2 {
+		t.Errorf("windows %q", got[2:])
+	}
+}
+
+// TestChosenModel: the view of conversations shows what a model takes that is not loaded, and of which little may be known.
+func TestChosenModel(t *testing.T) {
+	var got []string
+	runScript(t, `(() => {
+		$("chat-model").value = "a";
+		return [[["chat"], { temperature: 0.5, max_tokens: 7, seed: 1 }], [["completion"], undefined]].flatMap(([tasks, defaults]) => {
+			models = [{ id: "a", kind: "generator", loaded: false, tasks, defaults }];
+			chatChosen();
+			return [fields.say.placeholder, String(fields.most.placeholder)];
+		});
+	})()`, &got)
+	if strings.Join(got, "|") != "Message|7|Text to continue|" {
+		t.Errorf("%q", got)
 	}
 }
