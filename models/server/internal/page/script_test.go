@@ -50,6 +50,7 @@ func TestMarkdown(t *testing.T) {
 		{"1. a\n\n   ```\n   code\n   ```\n\n2. b", "<ol><li>a<pre><code>code</code></pre></li><li>b</li></ol>"},
 		{"> a\n> b\n\nc", "<blockquote><p>a\nb</p></blockquote><p>c</p>"},
 		{"| a | b |\n|---|:-:|\n| 1 | `x` |", "<table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>1</td><td><code>x</code></td></tr></tbody></table>"},
+		{"# a ##\n## # b# \n#\n# ", "<h3>a</h3><h4># b</h4><p>#</p><h3></h3>"}, {"~~~ c++ x\na\n~~~~\n# b", "<pre><code>a</code></pre><h3>b</h3>"},
 		{"a\n\n---\n\nb", "<p>a</p><hr><p>b</p>"},
 		{"[a](https://x.y/?q=1&r) <https://z.y> ![i](http://i.j/k.png)", `<p><a href="https://x.y/?q=1&r">a</a> <a href="https://z.y">https://z.y</a> <a href="http://i.j/k.png">i</a></p>`},
 		{"snake_case_name and __init__ \\*no\\* 2 * 3 * 4", "<p>snake_case_name and <strong>init</strong> *no* 2 * 3 * 4</p>"},
@@ -103,6 +104,10 @@ func TestMarkdownIsSafe(t *testing.T) {
 				problems.push(e.stack + JSON.stringify(text));
 			}
 		}
+		// What a line of this takes is in proportion to its length: otherwise the test would not end.
+		const n = 1000000;
+		const lines = ["# a" + " ".repeat(n) + "b\rc", "#".repeat(n), "# " + "#".repeat(n) + "a", "|a\n|" + "-".repeat(n) + "x", "~~~" + "a".repeat(n) + "`+"`"+`", "~~~" + " ".repeat(n) + "`+"`"+`", "- - ".repeat(n) + "x"];
+		for (const text of [...lines, "* item\n\npara\n".repeat(n / 10)]) markdown(text).map(check);
 		for (const text of ["> ".repeat(5000), "- ".repeat(5000), "*a ".repeat(5000), "[".repeat(20000), "`+"`"+`".repeat(20000), "| ".repeat(20000) + "\n" + "|-".repeat(20000)]) markdown(text).map(check);
 		return problems.slice(0, 5);
 	})()`, &problems)
@@ -195,6 +200,28 @@ func TestWindowsOfPassages(t *testing.T) {
 	}
 	if text := strings.Join(slices.Concat(got[2:]...), ""); strings.ContainsRune(text, '\uFFFD') || len(got[2]) < 2 {
 		t.Errorf("windows %q", got[2:])
+	}
+}
+
+// TestFrames: an answer is drawn once a frame, and as a whole in the end, also if there are no frames.
+func TestFrames(t *testing.T) {
+	var got []int
+	runScript(t, `(() => {
+		const frames = [];
+		globalThis.requestAnimationFrame = (draw) => frames.push(draw);
+		const seen = [];
+		let made = 0;
+		const drawn = framed(() => seen.push(made));
+		for (; made < 3; made++) drawn.later();
+		frames.pop()(0);
+		drawn.now();
+		for (; made < 5; made++) drawn.later();
+		drawn.now();
+		frames.pop()(0);
+		return [...seen, frames.length];
+	})()`, &got)
+	if want := []int{3, 5, 0}; !slices.Equal(got, want) {
+		t.Errorf("drawn at %d, want %d", got, want)
 	}
 }
 
