@@ -133,8 +133,7 @@ func (c *chaos) forget() {
 		if s.Held.Lost == 0 {
 			continue
 		}
-		for ; c.alarms() == 0; time.Sleep(smallPause) { // until the next round of a worker
-		}
+		c.wait(func() bool { return c.alarms() > 0 }) // until the next round of a worker
 		c.t.Logf("%s: %d blocks were lost, and status and a log said so", s.Name, s.Held.Lost)
 		c.mu.Lock()
 		c.reset[s.Name] = true

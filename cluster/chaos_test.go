@@ -130,8 +130,8 @@ func newChaos(t *testing.T) *chaos {
 		if name == "d" {
 			to = testutil.Proxy(t, urls[1], c.far.pass)
 		}
-		args := unitArguments(t, "attn-work.service", strings.NewReplacer("tls://server:4222", to, " -tls-ca /etc/attn/ca.pem", "", "/etc/attn", c.dir, "9223", "0", "%H", name))
-		c.start(name, "waits for", append(args, "-repair", "2s")...)
+		args := unitArguments(t, "attn-work.service", strings.NewReplacer("tls://server:4222", to, " -tls-ca /etc/attn/ca.pem", "", "/etc/attn", c.dir, "9223", "0"))
+		c.start(name, "waits for", append(args, "-name", name, "-repair", "2s")...)
 	}
 	compose := readCompose(t)
 	change := strings.NewReplacer("nats://server:4222", c.urls, "/run/secrets", c.dir, "0.0.0.0:9222", "127.0.0.1:0", "0.0.0.0:8080", "127.0.0.1:"+ports[6])
@@ -205,6 +205,7 @@ func (c *chaos) settle(after string) {
 		for _, s := range x.Sequences {
 			if s.Held.Lost > 0 && !c.lossy {
 				if lost++; lost < mostDisagree {
+					whole = false // it is asked for again
 					continue
 				}
 				if s.Copies >= s.Replicas {
@@ -220,9 +221,7 @@ func (c *chaos) settle(after string) {
 			break
 		}
 	}
-	for c.alarms() > 0 { // a worker that could not reach the others takes back what it has said
-		time.Sleep(smallPause)
-	}
+	c.wait(func() bool { return c.alarms() == 0 }) // a worker that could not reach the others takes back what it has said
 	c.lossy = false
 	c.mu.Lock()
 	before := map[string]int{}

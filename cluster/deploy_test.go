@@ -32,7 +32,7 @@ func TestUnits(t *testing.T) {
 	cert, key := testutil.Certificate(t)
 	dir, ports := keys(t), freePorts(t, 3)
 	change := strings.NewReplacer("/etc/attn/cert.pem", cert, "/etc/attn/ca.pem", cert, "/etc/attn/key.pem", key, "/etc/attn", dir, "/var/lib/attn", t.TempDir(),
-		"0.0.0.0", "127.0.0.1", "//server:", "//127.0.0.1:", "4222", ports[0], "9222", ports[1], "9223", ports[2], "%H", "host")
+		"0.0.0.0", "127.0.0.1", "//server:", "//127.0.0.1:", "4222", ports[0], "9222", ports[1], "9223", ports[2])
 	startProcess(t, "listening on", unitArguments(t, "attn-serve.service", change)...)
 	startProcess(t, "waits for", unitArguments(t, "attn-work.service", change)...)
 }

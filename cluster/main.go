@@ -7,7 +7,7 @@
 //	go run ./cluster embed -o v.npy x.jsonl   embeds a corpus
 //	go run ./cluster attend                   decoding over keys that workers hold
 //	go run ./cluster sequences                lists, repairs and rebalances what workers hold
-//	go run ./cluster status                   what queues, workers and the directory have
+//	go run ./cluster status                   what gateways, workers and the directory have
 //	go run ./cluster upgrade                  drops what another version has left on the server
 //	go run ./cluster gateway                  HTTP for the models of workers
 //	go run ./cluster answer -model M          a worker of a gateway
@@ -75,7 +75,7 @@ func subcommands() []subcommand {
 		{"work", "work for clients", runWork},
 		{"attend", "decode over keys and values that workers hold", runAttend},
 		{"sequences", "list, repair and rebalance the sequences of the directory", runSequences},
-		{"status", "say what queues, workers and the directory have, and of whom", runStatus},
+		{"status", "say what gateways, workers and the directory have, and of whom", runStatus},
 		{"upgrade", "drop what programs of another version have left on the server", runUpgrade},
 		{"keys", "make users with roles for a server", runKeys},
 		{"embed", "compute the sentence embeddings of a corpus", runEmbed},

@@ -50,7 +50,7 @@ func runServe(ctx context.Context, s streams, args []string) error {
 	m.registry.MustRegister(collector(func(put putFunc) { putServer(put, server) }))
 	fmt.Fprintf(s.report, "cluster: listening on %s\n", server.URL())
 	if c.StoreDir == "" {
-		fmt.Fprintln(s.report, "cluster: without -store, the queue and the directory of sequences are lost when this command ends")
+		fmt.Fprintln(s.report, "cluster: without -store, the directory of sequences is lost when this command ends")
 	}
 	<-server.Done()
 	switch {

@@ -75,10 +75,10 @@ func benchWorkers(b *testing.B, folder string, texts []string, n int) {
 	b.ReportMetric(float64(b.N*len(texts))/took.Seconds(), "texts/s")
 }
 
-// BenchmarkQueue has workers that only wait 100 ms for each job, a third of what MiniLM takes
-// for 32 short texts on one core. It shows what the queue leaves of more workers, also on a
+// BenchmarkWaiting has workers that only wait 100 ms for each job, a third of what MiniLM takes
+// for 32 short texts on one core. It shows what handing jobs out leaves of more workers, also on a
 // machine whose cores are busy.
-func BenchmarkQueue(b *testing.B) {
+func BenchmarkWaiting(b *testing.B) {
 	server := role{Kind: "server", Port: freePort(b), Store: b.TempDir()}
 	start(b, server)
 	s := &bench{url: fmt.Sprintf("nats://127.0.0.1:%d", server.Port)}

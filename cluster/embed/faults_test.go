@@ -4,6 +4,7 @@ package embed
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -137,6 +138,32 @@ func TestFaults(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestOutage has a server that is away for longer than five workers may be silent, one after the other, with a job and then with a
+// text: no text is rejected. If it is away for longer than the patience of the run, the run ends, and goes on later.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, 60, 0, 1)
+	s.workers = append(s.workers, start(t, role{Kind: "worker", URL: s.url, Model: tinyModel(), Delay: 100 * time.Millisecond}))
+	o := s.options()
+	o.Retry, o.Window, o.JobTexts = 100*time.Millisecond, 2, 4
+	c := Client{Conn: s.connect(t), Options: o}
+	var away sync.Once
+	c.Progress = func(p Progress) {
+		if p.Texts > 8 {
+			away.Do(s.running.kill)
+		}
+	}
+	c.Options.Patience = 20 * o.Retry
+	var stalled *StalledError
+	if x, err := c.Run(t.Context()); !errors.As(err, &stalled) || x.Split > 0 {
+		t.Fatalf("%+v, %v", x, err)
+	}
+	s.running = start(t, s.server)
+	if x := s.run(t, o); x.Resumed == 0 || x.Split > 0 { // other rejects than the texts that are bad are other files
+		t.Errorf("%+v", x)
 	}
 }
 

@@ -96,7 +96,7 @@ func (r *role) work(ctx context.Context, conn *hub.Conn) error {
 	if err != nil {
 		return err
 	}
-	w := relay.Worker{Conn: conn, Name: "w", Server: &hooked{Answerer: s, delay: r.Delay, poison: r.Poison}, Ready: func() { fmt.Println("ready") }}
+	w := relay.Worker{Conn: conn, Name: "w", Server: &hooked{Answerer: s, delay: r.Delay, poison: r.Poison, flush: conn.Flush}, Ready: func() { fmt.Println("ready") }}
 	return w.Run(ctx)
 }
 
@@ -107,6 +107,7 @@ type hooked struct {
 	turn          sync.Mutex // one job is slow after the other
 	poison, fails string
 	panics        bool
+	flush         func() error // of the connection, before it dies
 }
 
 func (h *hooked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -121,6 +122,7 @@ func (h *hooked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	has := func(text string) bool { return text != "" && bytes.Contains(body, []byte(strconv.Quote(text))) }
 	switch {
 	case has(h.poison):
+		h.flush() // the gateway knows who has the request
 		os.Exit(3)
 	case has(h.fails) && h.panics:
 		panic("this text")

@@ -249,7 +249,7 @@ func (r *room) give(busy bool) {
 func (p *pump) note(err error, alone bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.cause = err; !errors.Is(err, errBusy) {
+	if p.cause = err; err == nil {
 		p.last = time.Now()
 	}
 	if err != nil && !errors.Is(err, errBusy) && !alone {

@@ -75,11 +75,15 @@ func (s *Server) copy(bucket string, e jetstream.KeyValueEntry) error {
 	if e.Operation() != jetstream.KeyValuePut {
 		c.data = nil
 		time.AfterFunc(removedTime, func() {
+			s.copies.Lock()
+			defer s.copies.Unlock()
 			if now, err := readCopy(name); err == nil && now.revision == c.revision {
 				os.Remove(name)
 			}
 		})
 	}
+	s.copies.Lock()
+	defer s.copies.Unlock()
 	return writeCopy(name, c)
 }
 

@@ -63,7 +63,7 @@ func (s *Server) check(options *server.Options) error {
 	}
 	return s.alone(options, func(ctx context.Context, js jetstream.JetStream) error {
 		for _, d := range rebuild {
-			if err := d.make(ctx, js); err != nil {
+			if err := s.make(ctx, js, d); err != nil {
 				return fmt.Errorf("hub: the directory %s could not be made again of its copies: %w", d.bucket, err)
 			}
 		}
@@ -205,8 +205,9 @@ func (d *directory) known(ctx context.Context, js jetstream.JetStream, keys map[
 	return err
 }
 
-// make makes the bucket.
-func (d *directory) make(ctx context.Context, js jetstream.JetStream) error {
+// make makes the bucket, and the copies of its entries. The revisions of a new stream begin again, so that an old copy would look later
+// than what is written from now on: none of them stays. One that is damaged is set aside.
+func (s *Server) make(ctx context.Context, js jetstream.JetStream, d *directory) error {
 	var config jetstream.StreamConfig
 	if err := json.Unmarshal(d.config, &config); err != nil {
 		return fmt.Errorf("its settings: %w", err)
@@ -215,7 +216,22 @@ func (d *directory) make(ctx context.Context, js jetstream.JetStream) error {
 		return err
 	}
 	for _, key := range slices.Sorted(maps.Keys(d.entries)) {
-		if _, err := js.Publish(ctx, "$KV."+d.bucket+"."+key, d.entries[key]); err != nil {
+		ack, err := js.Publish(ctx, "$KV."+d.bucket+"."+key, d.entries[key])
+		if err == nil {
+			err = writeCopy(filepath.Join(s.folder(d.bucket), key), copied{ack.Sequence, d.entries[key]})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, key := range copiedKeys(s.folder(d.bucket)) {
+		name, err := filepath.Join(copiesFolder, d.bucket, key), error(nil)
+		if slices.Contains(d.lost, key) {
+			_, err = s.setAside(name)
+		} else if d.entries[key] == nil {
+			err = os.Remove(filepath.Join(s.config.StoreDir, name))
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -29,6 +29,8 @@ type Server struct {
 	stuck  chan struct{} // closed when JetStream does not answer
 	own    nats.Option   // the user of its own connection, if others have users
 
+	copies sync.Mutex // held while one is written, or removed for what is in it
+
 	mu         sync.Mutex
 	server     *server.Server
 	closed     bool

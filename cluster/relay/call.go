@@ -27,6 +27,7 @@ type call struct {
 	worker string // mailbox of the one that was asked last
 	name   string // of that one
 	busy   int    // workers that have taken no more
+	taken  bool   // a worker is known to have the request
 
 	conversation []uint64 // see affinity
 	prefer       string   // mailbox of the worker to be asked next, "" for any
@@ -99,7 +100,7 @@ func (c *call) ask(ctx context.Context, a *attempt) error {
 	case taken.Kind != kindTaken || taken.From == "":
 		return errMessage
 	}
-	c.worker, c.name = taken.From, taken.Name
+	c.worker, c.name, c.taken = taken.From, taken.Name, true
 	if taken.Direct {
 		c.g.affinity.remember(c.conversation, c.worker)
 	}

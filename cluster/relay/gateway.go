@@ -183,8 +183,10 @@ func (g *Gateway) Answer(ctx context.Context, w http.ResponseWriter, r *server.C
 	defer context.AfterFunc(g.ctx, cancel)()
 	c := &call{g: g, w: w, r: r, log: g.config.Log.With("id", r.Origin.RequestID), conversation: g.affinity.conversation(r)}
 	c.prefer = g.affinity.worker(c.conversation)
-	var since time.Time // when the first worker was lost
-	for lost := 0; ; {
+	var since time.Time // when the last worker was lost
+	for lost, ended := 0, 0; ; {
+		reconnects := g.conn.Stats().Reconnects
+		c.taken = false
 		err := c.try(ctx)
 		switch {
 		case err == nil:
@@ -209,9 +211,16 @@ func (g *Gateway) Answer(ctx context.Context, w http.ResponseWriter, r *server.C
 		}
 		c.log.Warn("another worker goes on", "worker", c.name, "error", err, "sent", c.sent)
 		since = time.Now()
-		if lost++; lost == g.config.Tries {
-			return fmt.Errorf("%w: %d workers, the last one: %w", server.ErrBackend, lost, err)
+		if c.taken && g.conn.IsConnected() && g.conn.Stats().Reconnects == reconnects {
+			ended++ // otherwise the server was away, or nobody may have the request: that is no fault of it
 		}
+		if lost++; lost < g.config.Tries {
+			continue
+		}
+		if ended < lost {
+			return fmt.Errorf("%w: %d tries, the last one: %w", server.ErrUnavailable, lost, err)
+		}
+		return fmt.Errorf("%w: %d workers, the last one: %w", server.ErrBackend, lost, err)
 	}
 }
 

@@ -108,8 +108,9 @@ func (f *Folder) shrink() {
 		if f.bytes <= f.most-f.most/16 {
 			return
 		}
-		os.Remove(f.at(name)) // one that another program has removed is gone
-		f.forget(name)
+		if err := os.Remove(f.at(name)); err == nil || errors.Is(err, fs.ErrNotExist) { // another program may have removed it
+			f.forget(name)
+		}
 	}
 }
 

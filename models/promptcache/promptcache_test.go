@@ -194,6 +194,25 @@ func TestBounded(t *testing.T) {
 	}
 }
 
+// TestUnremovable: a file that cannot be removed still counts, as it still takes room.
+func TestUnremovable(t *testing.T) {
+	const size = 1000
+	c, f, _ := newCache(t, t.TempDir(), 4*(size+int64(headBytes)))
+	first, page := pageOf(0, size)
+	c.Put(t.Context(), first, page)
+	// A folder that has something in it stands for the file.
+	if err := errors.Join(os.Remove(f.at(first.String())), os.MkdirAll(filepath.Join(f.at(first.String()), "x"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 8 {
+		k, page := pageOf(1+n, size)
+		c.Put(t.Context(), k, page)
+	}
+	if f.files[first.String()].bytes != size+int64(headBytes) || f.bytes > f.most {
+		t.Errorf("%d bytes in %v", f.bytes, f.files)
+	}
+}
+
 // TestFailures: an error of the backend is logged and counted, and a page too large for the folder is not kept.
 func TestFailures(t *testing.T) {
 	path := t.TempDir()

@@ -159,6 +159,8 @@ func TestUsage(t *testing.T) {
 		{[]string{"-model", "m", "-tls-cert", "x"}, "-tls-key"},
 		{[]string{"-model", "m", "-running", "0"}, "-running"},
 		{[]string{"-model", "m", "-cache-memory", "-3"}, "-cache-memory"},
+		{[]string{"-model", "m", "-cache-disk", "100"}, "-cache-dir"},
+		{[]string{"-model", "m", "-memory", "100"}, "-models"},
 		{[]string{"-model", "m", "-cache", "f8"}, "-cache"},
 		{[]string{"-model", "m", "-attention", "int8"}, "-attention"},
 		{[]string{"-model", "m", "-attention", "integers"}, "-attention"},

@@ -188,12 +188,17 @@ func (g *generator) facts(f *request.Facts) {
 	if o.DynamicInt12 {
 		f.Attention = "integers"
 	}
-	f.Defaults = &request.Defaults{
-		MaxTokens: s.MaxTokens, Temperature: s.Sampler.Temperature, TopK: s.Sampler.TopK, TopP: options.WrittenTopP(s.Sampler.TopP), Seed: s.Sampler.Seed,
-	}
+	f.Defaults = defaultsOf(s)
 	f.Slots = s.Running
 	if g.m.ReadsDate() {
 		f.Defaults.Date = s.Date.String()
+	}
+}
+
+// defaultsOf returns what requests need not say, but for the date.
+func defaultsOf(s *Settings) *request.Defaults {
+	return &request.Defaults{
+		MaxTokens: s.MaxTokens, Temperature: s.Sampler.Temperature, TopK: s.Sampler.TopK, TopP: options.WrittenTopP(s.Sampler.TopP), Seed: s.Sampler.Seed,
 	}
 }
 

@@ -83,6 +83,7 @@ func TestInputItems(t *testing.T) {
 	}
 	for query, param := range map[string]string{
 		"limit=0": "limit", "limit=101": "limit", "limit=x": "limit", "order=up": "order", "after=x": "after", "include=x": "include", "stream=true": "stream", "limit=1&limit=2": "limit",
+		"limit[]=2": "limit[]", "after[]=x": "after[]", "include[][]=x": "include[][]",
 	} {
 		if w := get(s, "/v1/responses/"+id+"/input_items?"+query); w.Code != 400 || !strings.Contains(w.Body.String(), `"param":"`+param+`"`) {
 			t.Errorf("%s: status %d, %s", query, w.Code, w.Body)

@@ -33,16 +33,32 @@ func OnDemand(model string, o LoadOptions) (*Model, error) {
 	}
 	return &Model{
 		name: o.Name, architecture: r.Architecture,
-		later: &later{kind: r.Kind, weights: r.Memory, text: r.TokenMemory * tokens, open: func() (*Model, error) { return Load(model, o) }},
+		later: &later{kind: r.Kind, tasks: tasksOf(r), weights: r.Memory, text: r.TokenMemory * tokens, open: func() (*Model, error) { return Load(model, o) }},
 	}, nil
 }
 
 // later is what is known of a model that is loaded on demand.
 type later struct {
 	kind    models.Kind
+	tasks   []string
 	weights int64 // bytes of weights
 	text    int64 // bytes of the keys and values of a text of the whole context
 	open    func() (*Model, error)
+}
+
+// tasksOf returns what a model will do, as [generator.facts] and those of the other kinds have it.
+func tasksOf(r *models.Report) []string {
+	switch {
+	case r.Kind == models.KindEmbedder:
+		return []string{"embedding"}
+	case r.Kind == models.KindReranker:
+		return []string{"rerank"}
+	case r.Tokenizer != nil:
+		return []string{}
+	case r.Template != nil:
+		return []string{"completion"}
+	}
+	return []string{"chat", "completion"}
 }
 
 // Memory returns how many bytes a model of [OnDemand] takes in a server of these settings: of weights, keys and values.
@@ -131,7 +147,9 @@ func (l *lazy) facts(f *request.Facts) {
 		a.facts(f)
 		return
 	}
-	f.Tasks = map[models.Kind][]string{models.KindGenerator: {"completion"}, models.KindEmbedder: {"embedding"}, models.KindReranker: {"rerank"}}[l.kind()]
+	if f.Tasks = l.own.later.tasks; l.kind() == models.KindGenerator {
+		f.Defaults = defaultsOf(l.own.s)
+	}
 }
 
 // stats is that of served.

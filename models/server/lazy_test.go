@@ -7,12 +7,15 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/tinyllama"
+	"github.com/attn-go/attn/models/server/internal/request"
 )
 
 // onDemand returns the models of a folder, as all are loaded and as they are loaded on demand, and the memory of the largest one.
@@ -84,6 +87,25 @@ func TestOnDemand(t *testing.T) {
 	s.ModelsBytes = most - 1
 	if _, err := New(s, later...); err == nil || !strings.Contains(err.Error(), fmt.Sprint(most)) {
 		t.Errorf("a model that never fits: %v", err)
+	}
+}
+
+// TestOnDemandFacts: what the page and other clients must know before they ask is said of models that are not loaded, as of those that
+// are.
+func TestOnDemandFacts(t *testing.T) {
+	s := fixed()
+	loaded, later, most := onDemand(t, &s)
+	s.ModelsBytes = most
+	always, srv := serverOf(t, s, loaded...), serverOf(t, s, later...)
+	type facts struct{ Data []request.Facts }
+	want := answerOf[facts](t, get(always, "/v1/models")).Data
+	for i, got := range answerOf[facts](t, get(srv, "/v1/models")).Data {
+		if *got.Loaded || got.Kind != want[i].Kind || !slices.Equal(got.Tasks, want[i].Tasks) || !reflect.DeepEqual(got.Defaults, want[i].Defaults) {
+			t.Errorf("%+v, want what is known of %+v", got, want[i])
+		}
+	}
+	if w := get(srv, "/props"); w.Code != http.StatusOK {
+		t.Errorf("/props: %d %s", w.Code, w.Body)
 	}
 }
 

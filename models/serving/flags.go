@@ -32,6 +32,7 @@ type Models struct {
 	fetch     flags.Fetch
 	cacheDir  string
 	cacheDisk int64
+	flags     *flag.FlagSet
 }
 
 // A named model is one with a name of its own, or "" for that of its path.
@@ -39,6 +40,7 @@ type named struct{ name, path string }
 
 // Flags defines the flags that set m, what the models answer by s, and how much at once.
 func (m *Models) Flags(fs *flag.FlagSet, s *server.Settings) {
+	m.flags = fs
 	m.answers(fs, s)
 	m.limits(fs, s)
 }
@@ -100,6 +102,12 @@ func (m *Models) Check(s *server.Settings) error {
 	if len(m.Options.LoRA) > 0 && (len(m.list) != 1 || m.folder != "") {
 		return command.Usage(errors.New("-lora is of one model: want one -model, and no -models"))
 	}
+	if m.cacheDir == "" && m.given("cache-disk") {
+		return command.Usage(errors.New("-cache-disk is given, and -cache-dir is missing"))
+	}
+	if m.folder == "" && m.given("memory") {
+		return command.Usage(errors.New("-memory is given, and -models is missing"))
+	}
 	for _, n := range []struct {
 		flag string
 		n    int
@@ -118,6 +126,12 @@ func (m *Models) Check(s *server.Settings) error {
 		return command.Usage(err)
 	}
 	return command.CheckExec(m.Options.Exec)
+}
+
+// given tells whether a flag is in the arguments.
+func (m *Models) given(name string) (is bool) {
+	m.flags.Visit(func(f *flag.Flag) { is = is || f.Name == name })
+	return is
 }
 
 // Load loads the models and returns a server of them. Models may be fetched until ctx ends.

@@ -17,7 +17,7 @@ const lastWrites = 20 * time.Second
 
 // exchange moves pages to and from the cache, and tells whether it has moved any.
 func (s *Scheduler) exchange() (moved bool) {
-	if s.o.Saved == nil {
+	if s.o.Saved == nil || s.tree == nil { // there is no session after a panic if no new one opens
 		return false
 	}
 	moved = !s.writer.Full() && s.save()
@@ -40,10 +40,22 @@ func (s *Scheduler) save() bool {
 		if err != nil { // keys that are to be computed again
 			continue
 		}
-		s.writer.Put(promptcache.Page{Key: s.o.Saved.Key(n.text.Tokens()[:end]), Data: data})
+		s.writer.Put(promptcache.Page{Key: s.keyOf(n), Data: data})
 		return true
 	}
 	return false
+}
+
+// keyOf returns the key of a page. It keeps it, as that of the next page goes on from it.
+func (s *Scheduler) keyOf(n *node) promptcache.Key {
+	if n.parent == nil {
+		return s.o.Saved.First
+	}
+	if n.saved == (promptcache.Key{}) {
+		end := n.depth * s.o.Page
+		n.saved = s.keyOf(n.parent).Next(n.text.Tokens()[end-s.o.Page : end])
+	}
+	return n.saved
 }
 
 // writeRest writes what is left when the scheduler ends.

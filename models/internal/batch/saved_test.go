@@ -3,6 +3,7 @@ package batch
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io/fs"
 	"log/slog"
 	"slices"
@@ -113,5 +114,41 @@ func checkSaved(t *testing.T, x *stories) {
 	}
 	if _, cache := run(300); cache.Damaged == 0 {
 		t.Errorf("with pages of another length: %+v", cache)
+	}
+}
+
+// TestSavedWithoutSession: if no new session opens after a panic, the scheduler has nothing to do, with a cache of pages as without.
+func TestSavedWithoutSession(t *testing.T) {
+	f := newFake(t, 20, 4)
+	f.fail = func(int) error { panic("lost") }
+	lost := errors.New("no session")
+	session := Session(f)
+	cache := promptcache.New(&shelf{objects: map[promptcache.Key][]byte{}}, slog.New(slog.DiscardHandler))
+	s, err := New(Options{
+		Open: func() (Session, error) {
+			if session == nil {
+				return nil, lost
+			}
+			first := session
+			session = nil
+			return first, nil
+		},
+		Pages: 20, Page: 4, Running: 8, Step: 64, Chunk: 16, Waiting: 10, PerKey: 10,
+		Saved: &promptcache.Pages{Cache: cache, First: promptcache.First("", 4), Size: 4},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.writing(t.Context())()
+	ended := false
+	task := &Task{Context: t.Context(), Prompt: []int32{1, 2}, Most: 5, Done: func(error) { ended = true }}
+	if err := s.Submit(task); err != nil {
+		t.Fatal(err)
+	}
+	for !ended {
+		s.step(t.Context())
+	}
+	if s.step(t.Context()) || s.Stats().Panics != 1 {
+		t.Errorf("%+v, want one panic, and no work behind it", s.Stats())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/promptcache"
 )
 
 // A tree keeps the computed prefixes of texts, a node for each page. The node of a page has
@@ -33,6 +34,7 @@ type node struct {
 	pins     int // running requests that share the page
 	place    *list.Element
 	gone     bool
+	saved    promptcache.Key // see [Scheduler.keyOf]
 }
 
 func newTree(page int) *tree { return &tree{page: page, order: list.New()} }

@@ -34,7 +34,10 @@ func keptIn(in *Input) (*keptAnswer, error) {
 // checkQuery reports a field of the query that is not one of those, or an include of what answers never have.
 func checkQuery(in *Input, names ...string) error {
 	for _, name := range slices.Sorted(maps.Keys(in.Query)) {
-		known := strings.TrimSuffix(name, "[]")
+		known := name
+		if name == "include[]" { // as some clients write a list
+			known = "include"
+		}
 		if len(in.Query[name]) > 1 && known != "include" || !slices.Contains(names, known) {
 			return fields.Errorf(name, "%.40s: got %.40q in the query, want one of %s", name, in.Query.Get(name), strings.Join(names, ", "))
 		}

@@ -91,6 +91,20 @@ async function* events(response, signal) {
   throw new Failure("The answer ended before it was complete.");
 }
 
+// framed returns how to do something once in the next frame, however often that is asked for, or now if it is still to be done.
+const framed = (work) => {
+  let due = false;
+  const now = () => {
+    if (due) work();
+    due = false;
+  };
+  const later = () => {
+    if (!due) requestAnimationFrame(now);
+    due = true;
+  };
+  return { now, later };
+};
+
 let running = null; // the AbortController of what Escape stops
 
 // run does work that can be stopped, one at a time, and returns whether it came to its end. Buttons change

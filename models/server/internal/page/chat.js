@@ -28,7 +28,8 @@ const chatChosen = () => {
   const way = writingOf(model);
   $("say").placeholder = $("say-label").textContent = way.label;
   $("system-field").hidden = $("tools-field").hidden = way !== writing.chat;
-  for (const [id, value] of [["temperature", model.defaults.temperature], ["most", model.defaults.max_tokens], ["seed", model.defaults.seed]]) $(id).placeholder = value;
+  const { temperature = "", max_tokens: most = "", seed = "" } = model.defaults ?? {};
+  for (const [id, value] of Object.entries({ temperature, most, seed })) $(id).placeholder = value;
 };
 
 // toolsOf returns the tools that a text lists, as the API takes them or as functions alone.
@@ -104,23 +105,28 @@ const about = (answer) => {
 const stream = async (model, signal, answer, body) => {
   const way = writingOf(model);
   const plain = way !== writing.chat;
+  const drawn = framed(() => following(() => render(body, answer, plain)));
   const response = await call(way.path, { model: model.id, ...way.prompt($("system").value), ...settings(), stream: true, stream_options: { include_usage: true } }, signal);
-  for await (const event of events(response, signal)) {
-    answer.fingerprint = event.system_fingerprint;
-    answer.usage = event.usage ?? answer.usage;
-    const choice = event.choices[0];
-    if (!choice) continue;
-    const { text, thought, calls } = way.part(choice);
-    if (text || thought || calls) {
-      answer.last = performance.now();
-      answer.first ||= answer.last;
-      answer.made++;
-      answer.text += text ?? "";
-      answer.thought += thought ?? "";
-      for (const c of calls ?? []) addCall(answer.calls, c);
-      following(() => render(body, answer, plain));
+  try {
+    for await (const event of events(response, signal)) {
+      answer.fingerprint = event.system_fingerprint;
+      answer.usage = event.usage ?? answer.usage;
+      const choice = event.choices[0];
+      if (!choice) continue;
+      const { text, thought, calls } = way.part(choice);
+      if (text || thought || calls) {
+        answer.last = performance.now();
+        answer.first ||= answer.last;
+        answer.made++;
+        answer.text += text ?? "";
+        answer.thought += thought ?? "";
+        for (const c of calls ?? []) addCall(answer.calls, c);
+        drawn.later();
+      }
+      if (choice.finish_reason) answer.end = endings[choice.finish_reason] ?? choice.finish_reason;
     }
-    if (choice.finish_reason) answer.end = endings[choice.finish_reason] ?? choice.finish_reason;
+  } finally {
+    drawn.now(); // a page that nobody sees has no frames
   }
 };
 

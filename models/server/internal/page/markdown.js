@@ -49,25 +49,26 @@ const inline = (text) => {
 const item = /^( {0,3})([-*+]|\d{1,9}[.)])( +|$)/;
 const cells = (line) => line.trim().replace(/^\||\|$/g, "").split(/(?<!\\)\|/).map((s) => s.trim().replaceAll("\\|", "|"));
 
-// fence returns a block of code that begins at a line; without an end it goes on to the last line.
-const fence = (lines, m) => {
-  let end = 1;
+// The blocks that begin at line i of a text, and the line after each: nothing here looks at the lines behind that again.
+
+// fence returns a block of code; without an end it goes on to the last line.
+const fence = (lines, i, m) => {
+  let end = i + 1;
   const closes = new RegExp(`^ {0,3}\\${m[2][0]}{${m[2].length},}\\s*$`);
   while (end < lines.length && !closes.test(lines[end])) end++;
-  const code = lines.slice(1, end).map((l) => (l.startsWith(m[1]) ? l.slice(m[1].length) : l));
-  return [["pre", {}, ["code", { lang: m[3] }, code.join("\n")]], end + 1];
+  const code = lines.slice(i + 1, end).map((l) => (l.startsWith(m[1]) ? l.slice(m[1].length) : l));
+  return [["pre", {}, ["code", { lang: /^[\w+#.-]*/.exec(m[3].trim())[0] }, code.join("\n")]], end + 1];
 };
 
-// listOf returns a list that begins at a line, with what is indented below its items.
-const listOf = (lines, depth) => {
+// listOf returns a list, with what is indented below its items.
+const listOf = (lines, i, depth) => {
   const kind = (m) => (/\d/.test(m[2]) ? "ol" : "ul");
-  const first = item.exec(lines[0]);
+  const first = item.exec(lines[i]);
   const sibling = (line) => {
     const m = item.exec(line);
     return m && m[1].length < first[1].length + 2 && m;
   };
   const list = [kind(first), first[2].length > 1 ? { start: parseInt(first[2], 10) } : {}];
-  let i = 0;
   for (let m; i < lines.length && (m = sibling(lines[i])) && kind(m) === list[0]; ) {
     const width = m[1].length + m[2].length + Math.min(Math.max(m[3].length, 1), 4);
     const own = [lines[i].slice(Math.min(width, lines[i].length))];
@@ -81,57 +82,63 @@ const listOf = (lines, depth) => {
   return [list, i];
 };
 
-// tableOf returns a table that begins at a line.
-const tableOf = (lines) => {
+// tableOf returns a table.
+const tableOf = (lines, i) => {
   const row = (line, tag) => ["tr", {}, ...cells(line).map((c) => [tag, {}, ...inline(c)])];
-  let end = 2;
+  let end = i + 2;
   while (end < lines.length && lines[end].includes("|")) end++;
-  return [["table", {}, ["thead", {}, row(lines[0], "th")], ["tbody", {}, ...lines.slice(2, end).map((l) => row(l, "td"))]], end];
+  return [["table", {}, ["thead", {}, row(lines[i], "th")], ["tbody", {}, ...lines.slice(i + 2, end).map((l) => row(l, "td"))]], end];
 };
 
-const fenced = /^( {0,3})(`{3,}|~{3,})\s*([\w+#.-]*)[^`]*$/;
-const heading = /^ {0,3}(#{1,6})\s+(.*?)\s*#*$/;
-const rule = /^ {0,3}([-*_])( *\1){2,}\s*$/;
+// These take time in proportion to a line: no two neighbours in them match the same character.
+const fenced = /^( {0,3})(`{3,}(?!`)|~{3,}(?!~))([^`]*)$/;
+const heading = /^ {0,3}(#{1,6})\s+(\S[^]*)?$/;
+const isRule = (line) => {
+  const marks = /^ {0,3}[-*_][-*_\s]*$/.test(line) ? line.replace(/\s/g, "") : "";
+  return marks.length >= 3 && marks === marks[0].repeat(marks.length);
+};
 const quote = /^ {0,3}> ?/;
-const isTable = (lines, i) => lines[i].includes("|") && /^[\s|:-]*-[\s|:-]*$/.test(lines[i + 1] ?? "") && lines[i + 1].includes("|");
+const isTable = (lines, i) => lines[i].includes("|") && /^[\s|:-]+$/.test(lines[i + 1] ?? "") && lines[i + 1].includes("-") && lines[i + 1].includes("|");
+
+// titleOf returns what a heading says, without the marks that may close it.
+const titleOf = (text) => {
+  text = text.trimEnd();
+  let end = text.length;
+  while (end > 0 && text[end - 1] === "#") end--;
+  return text.slice(0, end).trimEnd();
+};
 
 // starts tells whether a line begins a block other than a paragraph.
-const starts = (line) => fenced.test(line) || heading.test(line) || rule.test(line) || quote.test(line) || item.test(line);
+const starts = (line) => fenced.test(line) || heading.test(line) || isRule(line) || quote.test(line) || item.test(line);
 
 // blocks returns what lines consist of. What is nested deeper than anybody reads is text.
 const blocks = (lines, depth) => {
   const list = [];
   for (let i = 0; i < lines.length; ) {
-    const rest = () => lines.slice(i);
-    let m, used = 1;
+    let m, block, end = i + 1;
     if (!lines[i].trim()) {
       i++;
       continue;
     }
     if ((m = fenced.exec(lines[i]))) {
-      let block;
-      [block, used] = fence(rest(), m);
-      list.push(block);
+      [block, end] = fence(lines, i, m);
     } else if ((m = heading.exec(lines[i]))) {
-      list.push([`h${Math.min(6, m[1].length + 2)}`, {}, ...inline(m[2])]);
-    } else if (rule.test(lines[i])) {
-      list.push(["hr", {}]);
+      block = [`h${Math.min(6, m[1].length + 2)}`, {}, ...inline(titleOf(m[2] ?? ""))];
+    } else if (isRule(lines[i])) {
+      block = ["hr", {}];
     } else if (quote.test(lines[i]) && depth < 8) {
-      while (i + used < lines.length && lines[i + used].trim() && (quote.test(lines[i + used]) || !starts(lines[i + used]))) used++;
-      list.push(["blockquote", {}, ...blocks(lines.slice(i, i + used).map((l) => l.replace(quote, "")), depth + 1)]);
+      while (end < lines.length && lines[end].trim() && (quote.test(lines[end]) || !starts(lines[end]))) end++;
+      block = ["blockquote", {}, ...blocks(lines.slice(i, end).map((l) => l.replace(quote, "")), depth + 1)];
     } else if (item.test(lines[i]) && depth < 8) {
-      let block;
-      [block, used] = listOf(rest(), depth);
-      list.push(block);
+      [block, end] = listOf(lines, i, depth);
     } else if (isTable(lines, i)) {
-      let block;
-      [block, used] = tableOf(rest());
-      list.push(block);
+      [block, end] = tableOf(lines, i);
     } else {
-      while (i + used < lines.length && lines[i + used].trim() && !starts(lines[i + used]) && !isTable(lines, i + used)) used++;
-      list.push(["p", {}, ...inline(lines.slice(i, i + used).join("\n"))]);
+      while (end < lines.length && lines[end].trim() && !starts(lines[end]) && !isTable(lines, end)) end++;
+      block = ["p", {}, ...inline(lines.slice(i, end).join("\n"))];
     }
-    i += used;
+    list.push(block);
+    i = end;
   }
   return list;
 };

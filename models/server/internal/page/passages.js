@@ -31,28 +31,33 @@ const halves = (text) => {
   if (text.length < 16) return undefined;
   const near = (at) => {
     const space = text.indexOf(" ", at);
-    return space >= 0 && space < at + 40 && space < text.length - 1 ? space : at;
+    if (space >= 0 && space < at + 40 && space < text.length - 1) return space;
+    return /[\udc00-\udfff]/.test(text[at]) ? at + 1 : at; // the second half of a character
   };
   const first = text.slice(0, near(Math.ceil(text.length * 0.55))).trim();
   const second = text.slice(near(Math.floor(text.length * 0.4))).trim();
   return first.length < text.length && second.length < text.length ? [first, second] : undefined;
 };
 
-// windows calls work with passages, and cuts those that the model does not see as a whole: it returns passages with their results.
-const windows = async (list, work, limit = { characters: Infinity }) => {
-  const parts = list.flatMap((p) => (p.length >= limit.characters ? (halves(p) ?? [p]) : [p]));
-  if (parts.length > list.length) return windows(parts, work, limit);
+// windows calls work with passages, and cuts those that the model does not see as a whole. It returns windows with their results, and with
+// the index of the passage that each is of.
+const windows = (list, work, limit = { characters: Infinity }) => worked(list.map((text, index) => [text, index]), work, limit);
+
+const worked = async (list, work, limit) => {
+  const parts = list.flatMap(([text, index]) => (text.length >= limit.characters ? (halves(text) ?? [text]) : [text]).map((part) => [part, index]));
+  if (parts.length > list.length) return worked(parts, work, limit);
   try {
-    const results = await work(parts);
-    return parts.map((p, i) => [p, results[i]]);
+    const results = await work(parts.map(([text]) => text));
+    return parts.map(([text, index], i) => [text, results[i], index]);
   } catch (e) {
     if (e.code !== "context_length_exceeded") throw e;
     if (parts.length > 1) {
       const half = parts.length >> 1;
-      return [...(await windows(parts.slice(0, half), work, limit)), ...(await windows(parts.slice(half), work, limit))];
+      return [...(await worked(parts.slice(0, half), work, limit)), ...(await worked(parts.slice(half), work, limit))];
     }
-    limit.characters = Math.min(limit.characters, parts[0].length);
-    if (!halves(parts[0])) throw e;
-    return windows(parts, work, limit);
+    const [[text]] = parts;
+    limit.characters = Math.min(limit.characters, text.length);
+    if (!halves(text)) throw e;
+    return worked(parts, work, limit);
   }
 };

@@ -3,21 +3,32 @@ package page
 import (
 	"encoding/json"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 )
 
-// runScript evaluates an expression after the parts of the script that need no document, and decodes its JSON.
+// stub stands for the document and for main.js, the only part of the script that does something by itself.
+const stub = `const fields = {};
+const document = { getElementById: (id) => (fields[id] ??= { value: "", addEventListener() {} }) };
+let models = [];
+`
+
+// runScript evaluates an expression after the script, and decodes its JSON.
 func runScript(t *testing.T, expression string, to any) {
 	t.Helper()
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("NOT RUN: functions of the page, because node is not installed (apt-get install nodejs)")
 	}
+	var parts []string
+	for _, name := range scripts[:len(scripts)-1] {
+		parts = append(parts, read(name))
+	}
 	cmd := exec.Command(node, "-")
-	cmd.Stdin = strings.NewReader(read("markdown.js") + read("passages.js") + "(async () => process.stdout.write(JSON.stringify(await (" + expression + "))))();")
+	cmd.Stdin = strings.NewReader(stub + strings.Join(parts, "") + "(async () => process.stdout.write(JSON.stringify(await (" + expression + "))))();")
 	out, err := cmd.CombinedOutput()
 	if err == nil {
 		err = json.Unmarshal(out, to)
@@ -39,6 +50,7 @@ func TestMarkdown(t *testing.T) {
 		{"1. a\n\n   ```\n   code\n   ```\n\n2. b", "<ol><li>a<pre><code>code</code></pre></li><li>b</li></ol>"},
 		{"> a\n> b\n\nc", "<blockquote><p>a\nb</p></blockquote><p>c</p>"},
 		{"| a | b |\n|---|:-:|\n| 1 | `x` |", "<table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>1</td><td><code>x</code></td></tr></tbody></table>"},
+		{"# a ##\n## # b# \n#\n# ", "<h3>a</h3><h4># b</h4><p>#</p><h3></h3>"}, {"~~~ c++ x\na\n~~~~\n# b", "<pre><code>a</code></pre><h3>b</h3>"},
 		{"a\n\n---\n\nb", "<p>a</p><hr><p>b</p>"},
 		{"[a](https://x.y/?q=1&r) <https://z.y> ![i](http://i.j/k.png)", `<p><a href="https://x.y/?q=1&r">a</a> <a href="https://z.y">https://z.y</a> <a href="http://i.j/k.png">i</a></p>`},
 		{"snake_case_name and __init__ \\*no\\* 2 * 3 * 4", "<p>snake_case_name and <strong>init</strong> *no* 2 * 3 * 4</p>"},
@@ -92,6 +104,10 @@ func TestMarkdownIsSafe(t *testing.T) {
 				problems.push(e.stack + JSON.stringify(text));
 			}
 		}
+		// What a line of this takes is in proportion to its length: otherwise the test would not end.
+		const n = 1000000;
+		const lines = ["# a" + " ".repeat(n) + "b\rc", "#".repeat(n), "# " + "#".repeat(n) + "a", "|a\n|" + "-".repeat(n) + "x", "~~~" + "a".repeat(n) + "`+"`"+`", "~~~" + " ".repeat(n) + "`+"`"+`", "- - ".repeat(n) + "x"];
+		for (const text of [...lines, "* item\n\npara\n".repeat(n / 10)]) markdown(text).map(check);
 		for (const text of ["> ".repeat(5000), "- ".repeat(5000), "*a ".repeat(5000), "[".repeat(20000), "`+"`"+`".repeat(20000), "| ".repeat(20000) + "\n" + "|-".repeat(20000)]) markdown(text).map(check);
 		return problems.slice(0, 5);
 	})()`, &problems)
@@ -156,5 +172,71 @@ func TestPassages(t *testing.T) {
 	}
 	if got.Parts[0][0] != "short" || got.Parts[len(got.Parts)-1][0] != "end" || got.Error != "always" || got.Calls > 40 {
 		t.Errorf("%d calls, the error %q, %v", got.Calls, got.Error, got.Parts)
+	}
+}
+
+// TestWindowsOfPassages: a window is of the passage that it was cut from, also if another passage has its text, and no character is
+// cut into two.
+func TestWindowsOfPassages(t *testing.T) {
+	const short, long = "one two three four five six seven eight nine ten eleven twelve", "He wrote: one two three four five six seven eight nine ten eleven twelve and so on and on"
+	list, err := json.Marshal([][]string{{long, short}, {short, long}, {strings.Repeat("a", 16) + strings.Repeat("𝄞", 32)}, {strings.Repeat("a", 17) + strings.Repeat("𝄞", 33)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got [][]string
+	runScript(t, `(async () => {
+		globalThis.fetch = async (_, { body }) => {
+			const { input } = JSON.parse(body);
+			const long = input.some((text) => text.length > 40);
+			const answer = long ? { error: { message: "long", code: "context_length_exceeded" } } : { data: input.map(() => ({ embedding: btoa("\x00\x00\x80?") })) };
+			return { ok: !long, headers: { get: () => "" }, json: async () => answer, text: async () => JSON.stringify(answer) };
+		};
+		const all = [];
+		for (const list of `+string(list)+`) all.push((await byVectors({ id: list[0], system_fingerprint: "f" }, "q", list)).map(({ text }) => text));
+		return all;
+	})()`, &got)
+	if len(got[0]) < 4 || len(got[0]) != len(got[1]) {
+		t.Errorf("the windows %q and %q, want as many", got[0], got[1])
+	}
+	if text := strings.Join(slices.Concat(got[2:]...), ""); strings.ContainsRune(text, '\uFFFD') || len(got[2]) < 2 {
+		t.Errorf("windows %q", got[2:])
+	}
+}
+
+// TestFrames: an answer is drawn once a frame, and as a whole in the end, also if there are no frames.
+func TestFrames(t *testing.T) {
+	var got []int
+	runScript(t, `(() => {
+		const frames = [];
+		globalThis.requestAnimationFrame = (draw) => frames.push(draw);
+		const seen = [];
+		let made = 0;
+		const drawn = framed(() => seen.push(made));
+		for (; made < 3; made++) drawn.later();
+		frames.pop()(0);
+		drawn.now();
+		for (; made < 5; made++) drawn.later();
+		drawn.now();
+		frames.pop()(0);
+		return [...seen, frames.length];
+	})()`, &got)
+	if want := []int{3, 5, 0}; !slices.Equal(got, want) {
+		t.Errorf("drawn at %d, want %d", got, want)
+	}
+}
+
+// TestChosenModel: the view of conversations shows what a model takes that is not loaded, and of which little may be known.
+func TestChosenModel(t *testing.T) {
+	var got []string
+	runScript(t, `(() => {
+		$("chat-model").value = "a";
+		return [[["chat"], { temperature: 0.5, max_tokens: 7, seed: 1 }], [["completion"], undefined]].flatMap(([tasks, defaults]) => {
+			models = [{ id: "a", kind: "generator", loaded: false, tasks, defaults }];
+			chatChosen();
+			return [fields.say.placeholder, String(fields.most.placeholder)];
+		});
+	})()`, &got)
+	if strings.Join(got, "|") != "Message|7|Text to continue|" {
+		t.Errorf("%q", got)
 	}
 }

@@ -15,14 +15,13 @@ const vectorOf = (text) => {
 const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
 const cosine = (a, b) => dot(a, b) / (Math.sqrt(dot(a, a)) * Math.sqrt(dot(b, b)) || 1);
 
-// inParts calls work with some passages after the other, and says how far it is. It returns passages with their results, of those
-// that are too long those of their windows.
+// inParts calls work with some passages after the other, and says how far it is. It returns what windows returns.
 const inParts = async (list, work) => {
   const all = [];
   const limit = { characters: Infinity };
   for (let i = 0; i < list.length; i += perRequest) {
     if (list.length > perRequest) $("search-state").textContent = `${i.toLocaleString("en")} of ${count(list.length, "passage")} read`;
-    all.push(...(await windows(list.slice(i, i + perRequest), work, limit)));
+    for (const [text, result, index] of await windows(list.slice(i, i + perRequest), work, limit)) all.push([text, result, i + index]);
   }
   return all;
 };
@@ -41,9 +40,9 @@ const byVectors = async (model, query, passages, signal) => {
   const prompt = prompts.document ?? prompts.passage ?? "";
   const vectors = new Map(passages.map((p) => [p, old.get(p)]));
   const missing = [...vectors.keys()].filter((p) => !vectors.get(p));
-  for (const [p, vector] of await inParts(missing, (part) => embed(part.map((text) => prompt + text)))) {
-    const whole = vectors.has(p) ? p : missing.find((m) => m.includes(p));
-    vectors.set(whole, [...(vectors.get(whole) ?? []), [p, vector]]);
+  for (const [text, vector, index] of await inParts(missing, (part) => embed(part.map((text) => prompt + text)))) {
+    const whole = missing[index];
+    vectors.set(whole, [...(vectors.get(whole) ?? []), [text, vector]]);
   }
   kept = { of, vectors };
   const [asked] = await embed([(prompts.query ?? "") + query]);
