@@ -104,13 +104,18 @@ func skinnyBFloat16Scores(t *tile, part mask.Span, top []float32) {
 	}
 }
 
-// skinnyBFloat16Values takes whole segments. The columns of V are the lanes of those that are copied.
+// skinnyBFloat16Values takes whole segments, of which the first and the last one of a block may be short: PVEvenOdd counts
+// them from the first row that it is given. The columns of V are the lanes of those that are copied.
 func skinnyBFloat16Values(t *tile) {
 	t.roundDropped()
 	o, dv, keys, product := t.room(), t.job.dv(), t.block.keys, &t.job.tier.Tiles()[0]
 	for n := 0; keys.Lo < keys.Hi; keys.Lo += n {
 		p, load := t.scoresFrom(keys), keys.Lo > t.block.keys.Lo
-		v, stride, got, next, far := t.values().Halves(t.Head, t.Key(keys.Lo), ukernel.RowsPerCall(keys.Len(), t.N*dv))
+		most := keys.Len()
+		if past := keys.Lo % contract.ValueSegment; past != 0 {
+			most = min(most, contract.ValueSegment-past)
+		}
+		v, stride, got, next, far := t.values().Halves(t.Head, t.Key(keys.Lo), ukernel.RowsPerCall(most, t.N*dv))
 		if n = got; n < keys.Len() {
 			n -= (keys.Lo + n) % contract.ValueSegment
 		}
