@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path"
+	"runtime/debug"
 	"runtime/metrics"
 	"strconv"
 	"strings"
@@ -50,13 +51,19 @@ func limitOf(root fs.FS) int64 {
 	return least
 }
 
-// groupHas tells whether the control groups have so many bytes beside what this program has.
+// groupHas tells whether the control groups have so many bytes beside what this program has. Garbage is none of it: before
+// it says no, it is collected and given back.
 func groupHas(bytes int) bool {
 	limit := groupLimit()
 	if limit == math.MaxInt64 {
 		return true
 	}
-	return int64(ints.AddSat(bytes, int(min(held(), math.MaxInt)))) <= limit
+	left := func() bool { return int64(ints.AddSat(bytes, int(min(held(), math.MaxInt)))) <= limit }
+	if int64(bytes) > limit || left() {
+		return int64(bytes) <= limit
+	}
+	debug.FreeOSMemory()
+	return left()
 }
 
 // held returns the bytes that the runtime has of the system.
