@@ -7,6 +7,7 @@ import (
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
@@ -107,13 +108,13 @@ func (s *scratch) roundRow(j *job, dst []float32, i int, steps interval) {
 	}
 	dst = dst[:n]
 	if j.x.colStride == 1 {
-		j.tier.Convert().RoundBF16(dst, j.x.f32[at:][:n])
+		rows.RoundBF16(j.tier, dst, j.x.f32[at:][:n])
 		return
 	}
 	for k := range dst {
 		dst[k] = j.x.f32[at+k*j.x.colStride]
 	}
-	j.tier.Convert().RoundBF16(dst, dst)
+	rows.RoundBF16(j.tier, dst, dst)
 }
 
 // stepPairs returns the weights of some steps of panel p.

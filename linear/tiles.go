@@ -3,6 +3,7 @@ package linear
 import (
 	"unsafe"
 
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
@@ -64,12 +65,17 @@ func (s *scratch) tileTask(j *job, rows, panels interval) {
 	}
 }
 
-// narrowRows rounds rows of x to bfloat16.
-func (s *scratch) narrowRows(j *job, rows interval) {
+// narrowRows rounds some rows of x to bfloat16.
+func (s *scratch) narrowRows(j *job, some interval) {
 	depth := j.linear.depth()
-	for i := range rows.len() {
-		s.roundRow(j, s.rows[:depth], rows.lo+i, interval{0, depth})
-		j.tier.Convert().Narrow[view.BFloat16](view.BytesOf(s.codes[i*depth/2:][:depth/2]), 0, s.rows, 0, 1, depth)
+	for i := range some.len() {
+		row := s.rows[:depth]
+		s.roundRow(j, row, some.lo+i, interval{0, depth})
+		for to := view.BytesOf(s.codes[i*depth/2:][:depth/2]); len(row) > 0; {
+			n := min(len(row), rows.MaxConvert)
+			j.tier.Convert().Narrow[view.BFloat16](to, 0, row, 0, 1, n)
+			to, row = to[2*n:], row[n:]
+		}
 	}
-	s.quantized = rows
+	s.quantized = some
 }

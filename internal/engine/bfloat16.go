@@ -19,19 +19,11 @@ func (s *scratch) fitBFloat16(j *Job) {
 	parallel.Fit(&s.memory, &s.segmentUsage, &s.segment, contract.ValueSegment*j.dv(), rows.Aligned)
 }
 
-// roundBFloat16 rounds numbers in place.
-func (j *Job) roundBFloat16(x []float32) {
-	for len(x) > 0 {
-		n := min(len(x), rows.MaxConvert)
-		j.tier.Convert().RoundBF16(x[:n], x[:n])
-		x = x[n:]
-	}
-}
-
 func packBFloat16(t *tile) {
 	data, off := t.Floats(&t.job.Call.Q)
 	t.PackRows(t.q, data, off, t.job.d(), 1)
-	t.job.roundBFloat16(t.q[:t.job.d()*t.Lanes])
+	q := t.q[:t.job.d()*t.Lanes]
+	rows.RoundBF16(t.job.tier, q, q)
 }
 
 func bfloat16Scores(t *tile, part mask.Span, top []float32) {
@@ -82,7 +74,7 @@ func bfloat16Merge(t *tile, part []float32) {
 // roundDropped rounds the weights of the current block once more, if dropout has multiplied them.
 func (t *tile) roundDropped() {
 	if t.job.Call.Dropout.Rate != 0 {
-		t.job.roundBFloat16(t.block.scores)
+		rows.RoundBF16(t.job.tier, t.block.scores, t.block.scores)
 	}
 }
 

@@ -36,8 +36,8 @@ var tileFault = sync.OnceValue(func() string {
 			return "the CPU lacks " + f
 		}
 	}
-	if err := requestTiles(); err != nil {
-		return "not used, as the operating system refuses it: " + err.Error()
+	if fault := requestTiles(); fault != "" {
+		return fault
 	}
 	var bytes func(c []int32, a, b []uint32)
 	var brains func(c []float32, a, b []uint32)

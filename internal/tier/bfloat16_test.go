@@ -122,22 +122,7 @@ func (c evenOddCase) tiles(mem *testutil.Arena, r *testutil.Rand) func(p *kernel
 
 // referencePairs is WeightKernels.GemmPairs, by its definition.
 func referencePairs(c []float32, ldc int, a []float32, rs, cs int, b []uint32, ldb, m, k int, load bool, _ []byte) {
-	testutil.GemmEvenOdd(ukernel.PanelLanes, c, ldc, a, rs, cs, widePairs(b, ldb), ldb, m, k, load)
-}
-
-// referenceTileProduct is WeightKernels.GemmTiles.
-func referenceTileProduct(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
-	testutil.GemmEvenOdd(lanes, c, ldc, widened(a, scalar.BF16), lda, 1, widePairs(b, lanes), lanes, m, k, load)
-}
-
-// widePairs returns rows of pairs, which lie ld words apart, as rows of float32.
-func widePairs(b []uint32, ld int) []float32 {
-	wide := make([]float32, 2*(len(b)+ld))
-	for i, w := range b {
-		at := i/ld*2*ld + i%ld
-		wide[at], wide[at+ld] = scalar.BF16(uint16(w)), scalar.BF16(uint16(w>>16))
-	}
-	return wide
+	testutil.GemmEvenOdd(ukernel.PanelLanes, c, ldc, a, rs, cs, testutil.WidePairs(b, ldb), ldb, m, k, load)
 }
 
 // A roundBF16Case is a call of RoundBF16.
