@@ -30,7 +30,7 @@ func inspect(model string, reranker bool) (*inventory.Inventory, error) {
 	r, head := x.reader(), &tensors.Reader{Store: x.Store}
 	r.Dry, head.Dry = v, v
 	x.readModel(r)
-	if reranker {
+	if reranker && x.modules.Late == nil {
 		_, err = x.head(head)
 	} else {
 		_, err = embedding.ReadSteps(x.path, x.modules, m.Width, LoadOptions{})
