@@ -438,8 +438,9 @@ func quantizedCases() (list []vector) {
 	return list
 }
 
-// bfloat16Cases are calls in bfloat16: tails of segments of columns and of keys, blocks that begin in the middle of a segment,
-// options, types, lists and trees, ties, and numbers that are tiny or not finite.
+// bfloat16Cases are calls in bfloat16: tails of segments of columns and of keys, blocks that begin
+// in the middle of a segment, options, types, lists and trees, ties, and numbers that are tiny or
+// not finite.
 func bfloat16Cases() (list []vector) {
 	add := func(name, function string, in map[string]any) {
 		in["bfloat16"] = 1

@@ -205,8 +205,8 @@ func firstRun(t *testing.T, c *contracttest.Case, threads int) {
 	}
 }
 
-// TestScratchFitsTheNextCall: of two calls in a row, the second one finds room for its small pages, and for more scales
-// in rows of pages and of lists.
+// TestScratchFitsTheNextCall: of two calls in a row, the second one finds room for its small pages,
+// and for more scales in rows of pages and of lists.
 func TestScratchFitsTheNextCall(t *testing.T) {
 	c := contracttest.Case{B: 1, H: 1, HKV: 1, Lq: 1, Lk: 48, D: 64, Dv: 64}
 	q, k, v := c.Inputs()

@@ -9,12 +9,12 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// Products in bfloat16 by a unit for tiles. A goroutine rounds a range of rows of x once, for all of its tasks with that
-// range. Kernels take them and the pairs of weights as they lie.
+// Products in bfloat16 by a unit for tiles. A goroutine rounds a range of rows of x once, for all
+// of its tasks with that range. Kernels take them and the pairs of weights as they lie.
 
 const (
-	// With fewer rows than leastTileRows a tile is not full, and the products of vectors are taken. The prototype whose
-	// figures gen/amd64/gemm_tiles.go has was not measured with fewer than 32.
+	// With fewer rows than leastTileRows a tile is not full, and the products of vectors are taken.
+	// The prototype whose figures gen/amd64/gemm_tiles.go has was not measured with fewer than 32.
 	leastTileRows = 16
 
 	// tileRowsStep is the rows that a kernel multiplies at a time.

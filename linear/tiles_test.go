@@ -11,8 +11,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// TestTiles: layers in bfloat16 have the same bits with a kernel for tiles, which is one in Go here: what cuts rows, inputs and
-// lanes for it, and rounds the rows, runs on any machine.
+// TestTiles: layers in bfloat16 have the same bits with a kernel for tiles, which is one in Go
+// here: what cuts rows, inputs and lanes for it, and rounds the rows, runs on any machine.
 func TestTiles(t *testing.T) {
 	with := tier.Reference().Copy()
 	multiplied, rounded := 0, 0 // rows, and the most numbers in a call
@@ -69,8 +69,8 @@ func TestTiles(t *testing.T) {
 	}
 }
 
-// TestTilesPlan: a task has the rows that stay in L2 for tiles, and no memory for widened weights, however many rows others
-// widen them for.
+// TestTilesPlan: a task has the rows that stay in L2 for tiles, and no memory for widened weights,
+// however many rows others widen them for.
 func TestTilesPlan(t *testing.T) {
 	with := tier.Reference().Copy()
 	with.WeightSteps = ukernel.InputSegment

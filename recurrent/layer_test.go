@@ -278,7 +278,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkLayer computes 2,048 tokens of 16 heads of 128 by each rule, and attention of these sizes beside it.
+// BenchmarkLayer computes 2,048 tokens of 16 heads of 128 by each rule, and attention of these
+// sizes beside it.
 func BenchmarkLayer(b *testing.B) {
 	const tokens = 2048
 	d := Layer{16, 16, 128, 128, GatedDelta}

@@ -1,7 +1,8 @@
-// Package retrieval scores passages by the vectors of their tokens, as models of late interaction do: [MaxSim].
+// Package retrieval scores passages by the vectors of their tokens, as models of late interaction
+// do: [MaxSim].
 //
-// A score has the same bits on every CPU, with any number of threads, and whatever other passages are in the call. The
-// numeric contract, package contract, defines them.
+// A score has the same bits on every CPU, with any number of threads, and whatever other passages
+// are in the call. The numeric contract, package contract, defines them.
 package retrieval
 
 import (
@@ -28,15 +29,17 @@ const (
 	MostPassage = 1 << 24 // vectors of a passage
 )
 
-// MaxSim writes the scores of a query for passages, as ColBERT has them (Khattab, Zaharia 2020): scores[i] is the sum, over
-// the vectors of the query, of the largest scalar product with a vector of passage i. query is [1, 1, tokens, D], float32.
-// passages is [len(scores), 1, tokens, D], float32, float16 or bfloat16; [kernel.Tensor.Ragged] makes passages of all sizes of one
-// tensor. scores shares no memory with them.
+// MaxSim writes the scores of a query for passages, as ColBERT has them (Khattab, Zaharia 2020):
+// scores[i] is the sum, over the vectors of the query, of the largest scalar product with a vector
+// of passage i. query is [1, 1, tokens, D], float32. passages is [len(scores), 1, tokens, D],
+// float32, float16 or bfloat16; [kernel.Tensor.Ragged] makes passages of all sizes of one tensor.
+// scores shares no memory with them.
 //
-// A product that is NaN counts as none. A passage without vectors has the score -Inf, if the query has one.
+// A product that is NaN counts as none. A passage without vectors has the score -Inf, if the query
+// has one.
 //
-// In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. An error is a [*kernel.Error], and leaves
-// scores untouched.
+// In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. An error is a
+// [*kernel.Error], and leaves scores untouched.
 func MaxSim(scores []float32, query, passages kernel.Tensor, exec kernel.Exec) error {
 	c := call{scores: scores, query: view.Tensor(query), passages: view.Tensor(passages)}
 	t, err := elementwise.Begin("retrieval.MaxSim", &exec, c.check())
@@ -140,8 +143,8 @@ var (
 	queries   = parallel.FreeList[packed]{Memory: func(p *packed) *parallel.Memory { return &p.memory }}
 )
 
-// pack packs the query: lane i of a panel is vector i. Lanes without one are zeros. It reports a query that does not fit
-// memory: a few numbers can be many vectors.
+// pack packs the query: lane i of a panel is vector i. Lanes without one are zeros. It reports a
+// query that does not fit memory: a few numbers can be many vectors.
 func (c *call) pack(p *packed) *check.Failure {
 	lanes, d := c.tile.Lanes, c.query.Dim(3)
 	n := c.panels() * lanes * d

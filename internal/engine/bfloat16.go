@@ -8,11 +8,13 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// The steps of calls whose products are those in bfloat16. Queries, keys, values and weights are rounded, and lie in memory
-// as float32. The scale multiplies the products, as it would round a second time what a scaled query keeps of it.
+// The steps of calls whose products are those in bfloat16. Queries, keys, values and weights are
+// rounded, and lie in memory as float32. The scale multiplies the products, as it would round a
+// second time what a scaled query keeps of it.
 //
-// The last segment of the contract may be short, and so may be the first one of a block, if its keys begin later: a
-// product that begins with an odd key has even and odd chains exchanged, whose sum is the same.
+// The last segment of the contract may be short, and so may be the first one of a block, if its
+// keys begin later: a product that begins with an odd key has even and odd chains exchanged, whose
+// sum is the same.
 
 // fitBFloat16 makes room for calls with products in bfloat16.
 func (s *scratch) fitBFloat16(j *Job) {
@@ -78,8 +80,9 @@ func (t *tile) roundDropped() {
 	}
 }
 
-// The steps of few rows, whose kernels are SkinnyKernels.QKEvenOdd and PVEvenOdd: they take keys and values as they lie in
-// memory. Where too few lie at equal distances, those for many rows take copies.
+// The steps of few rows, whose kernels are SkinnyKernels.QKEvenOdd and PVEvenOdd: they take keys
+// and values as they lie in memory. Where too few lie at equal distances, those for many rows take
+// copies.
 
 func skinnyBFloat16Scores(t *tile, part mask.Span, top []float32) {
 	w, d := t.Lanes, t.job.d()
@@ -96,8 +99,9 @@ func skinnyBFloat16Scores(t *tile, part mask.Span, top []float32) {
 	}
 }
 
-// skinnyBFloat16Values takes whole segments, of which the first and the last one of a block may be short: PVEvenOdd counts
-// them from the first row that it is given. The columns of V are the lanes of those that are copied.
+// skinnyBFloat16Values takes whole segments, of which the first and the last one of a block may be
+// short: PVEvenOdd counts them from the first row that it is given. The columns of V are the lanes
+// of those that are copied.
 func skinnyBFloat16Values(t *tile) {
 	t.roundDropped()
 	o, dv, keys, product := t.room(), t.job.dv(), t.block.keys, &t.job.tier.Tiles()[0]
@@ -129,7 +133,8 @@ func exactBFloat16Softmax(t *tile, n int, max, sum []float32) {
 	bfloat16Softmax(t, n, max, sum)
 }
 
-// exactBFloat16Values is bfloat16Values with zeros in place of the values of keys that are in none of the runs.
+// exactBFloat16Values is bfloat16Values with zeros in place of the values of keys that are in none
+// of the runs.
 func exactBFloat16Values(t *tile) {
 	t.roundDropped()
 	b, w, dv, o := &t.block, t.Lanes, t.job.dv(), t.room()

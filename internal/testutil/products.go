@@ -59,7 +59,8 @@ func GemmTiles(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, 
 	GemmEvenOdd(lanes, c, ldc, wide, lda, 1, WidePairs(b, lanes), lanes, m, k, load)
 }
 
-// WidePairs returns rows of pairs of bfloat16, which lie ld words apart, as twice as many rows of float32.
+// WidePairs returns rows of pairs of bfloat16, which lie ld words apart, as twice as many rows of
+// float32.
 func WidePairs(b []uint32, ld int) []float32 {
 	wide := make([]float32, 2*(len(b)+ld))
 	for i, w := range b {

@@ -18,8 +18,9 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// TestTilesKeepState: what interrupts a thread changes no tile: the signals of a profile at 1 kHz and of preemption,
-// garbage collections, and threads that end. Every result is compared. Only hardware with AMX shows that.
+// TestTilesKeepState: what interrupts a thread changes no tile: the signals of a profile at 1 kHz
+// and of preemption, garbage collections, and threads that end. Every result is compared. Only
+// hardware with AMX shows that.
 func TestTilesKeepState(t *testing.T) {
 	if tileFault() != "" {
 		t.Skip("NOT RUN: whether tiles survive signals was not tested, as " + TileUnit())
@@ -81,7 +82,8 @@ func TestTilesKeepState(t *testing.T) {
 	}
 }
 
-// tileProducts make calls of kernels that use tiles where there are some. Each call has the same arguments.
+// tileProducts make calls of kernels that use tiles where there are some. Each call has the same
+// arguments.
 var tileProducts = map[string]func(r testutil.Rand) func(w *ukernel.WeightKernels) []float32{
 	"Weights.Blocks.S8.GemmInt8": func(r testutil.Rand) func(w *ukernel.WeightKernels) []float32 {
 		const m, k, lanes = 64, 384, ukernel.PanelLanes

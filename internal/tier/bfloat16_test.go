@@ -28,8 +28,8 @@ type evenOddCase struct {
 
 func (c evenOddCase) String() string { return fmt.Sprintf("load=%v %v", c.load, c.gemmCase) }
 
-// evenOddCases returns a function that lists the cases of a kind: chains of equal and of different lengths, whole segments and
-// others, and all heights of register tiles.
+// evenOddCases returns a function that lists the cases of a kind: chains of equal and of different
+// lengths, whole segments and others, and all heights of register tiles.
 func evenOddCases(kind pairKind) func(w int) []kernelCase {
 	return func(int) (list []kernelCase) {
 		for a := range operands {
@@ -171,7 +171,8 @@ func (c widenPairsCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(
 	return func(p *kernelSet) { p.Convert.WidenPairs(even, odd, ldd, src, lds, c.n, c.d) }
 }
 
-// spoilEvenOdd calls f after GemmEvenOdd, with the slices that start at the last row and its first lane.
+// spoilEvenOdd calls f after GemmEvenOdd, with the slices that start at the last row and its first
+// lane.
 func spoilEvenOdd(f func(c, a, b []float32, cs, ldb, k int, load bool)) func(p *kernelSet) {
 	return func(p *kernelSet) {
 		product := p.GemmEvenOdd
