@@ -202,7 +202,8 @@ cross: ## the short tests on 19 emulated CPUs of 13 architectures (needs Linux; 
 PLATFORMS = windows/amd64 darwin/arm64 freebsd/amd64 android/arm64 ios/arm64
 
 # The files differ by the system, and by the architecture as on Linux, where make vet sees them, but not by both. So one
-# architecture of each system is enough. Android has the files of Linux, and iOS those of macOS: go vet leaves them out.
+# architecture of each system is enough. The exception is internal/tier/amx_notlinux.go, for amd64 without Linux: a system
+# with amd64 must stay in both lists. Android has the files of Linux, and iOS those of macOS: go vet leaves them out.
 VETTED = windows/amd64 darwin/arm64 freebsd/amd64
 
 # For iOS, Go requires that cgo is enabled. Nothing here uses it.

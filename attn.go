@@ -39,9 +39,10 @@ const Contract = kernel.Contract
 // Report says in a few lines of text what the library does on this machine: the version of
 // the contract, the platform, the CPU by the name that tuning numbers have for it with the rule
 // that told it, the largest number of threads of a call, and each tier of this build, best first,
-// with the reason why it cannot run; whether kernels use the tiles of AMX, or why not; also features that ATTN_FEATURES switches off, and values of
-// that variable, ATTN_SPIN and ATTN_TUNING that are ignored, see package kernel, [kernel.SetSpin]
-// and [kernel.Tier.Tuned]. The text is for people, and for reports of bugs: its form may change.
+// with the reason why it cannot run; whether kernels use the tiles of AMX, or why not; also
+// features that ATTN_FEATURES switches off, and values of that variable, ATTN_SPIN and ATTN_TUNING
+// that are ignored, see package kernel, [kernel.SetSpin] and [kernel.Tier.Tuned]. The text is for
+// people, and for reports of bugs: its form may change.
 func Report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "contract %d\n", Contract)

@@ -53,8 +53,8 @@ const (
 	BeyondRounding = 0x71800000
 )
 
-// LeastBF16 is 2^-56 as float32 bits: below it a factor of a product in bfloat16 is +0, so that no sum is
-// subnormal.
+// LeastBF16 is 2^-56 as float32 bits: below it a factor of a product in bfloat16 is +0, so that no
+// sum is subnormal.
 const LeastBF16 = 0x23800000
 
 // LeastWeight is -100: a weight 2^x of a key, or a factor that merges blocks, is 0 below. Products of larger
@@ -62,8 +62,8 @@ const LeastBF16 = 0x23800000
 // long on some CPUs.
 const LeastWeight = 0xc2c80000
 
-// LeastWeightBF16 is the least number whose weight is not +0 when it is rounded for a product in bfloat16, as float32 bits: the
-// weights of smaller ones are below 2^-56 - 2^-65.
+// LeastWeightBF16 is the least number whose weight is not +0 when it is rounded for a product in
+// bfloat16, as float32 bits: the weights of smaller ones are below 2^-56 - 2^-65.
 const LeastWeightBF16 = 0xc26002e3
 
 // Numbers below LeastNormal, 2^-126, are subnormal, and +0 where they are packed, stored in

@@ -438,8 +438,9 @@ func quantizedCases() (list []vector) {
 	return list
 }
 
-// bfloat16Cases are calls in bfloat16: tails of segments of columns and of keys, blocks that begin in the middle of a segment,
-// options, types, lists and trees, ties, and numbers that are tiny or not finite.
+// bfloat16Cases are calls in bfloat16: tails of segments of columns and of keys, blocks that begin
+// in the middle of a segment, options, types, lists and trees, ties, and numbers that are tiny or
+// not finite.
 func bfloat16Cases() (list []vector) {
 	add := func(name, function string, in map[string]any) {
 		in["bfloat16"] = 1
@@ -454,6 +455,10 @@ func bfloat16Cases() (list []vector) {
 	}
 	window := sizes4{1, 2, 1, 2, 80, 4, 3}
 	add("position-41", "attention", window.inputs(8200, map[string]any{"key_start": []int{41}, "query_start": []int{60}, "visible": onlyBeyond(2, 80, 37)}))
+	window.d, window.dv = 16, 16
+	cached := window.inputs(8205, map[string]any{"key_start": []int{41}, "query_start": []int{119}})
+	cached["k"], cached["v"] = narrowed(8206, numeric.ToBF16, 1, 1, 80, 16), narrowed(8207, numeric.ToBF16, 1, 1, 80, 16)
+	add("position-41-cached", "attention", cached)
 	add("partials", "partials", sizes4{1, 2, 1, 2, 270, 5, 3}.inputs(8210, map[string]any{"key_start": []int{256}}))
 	small := sizes4{1, 2, 1, 2, 6, 6, 4}
 	halves := small.inputs(8220, map[string]any{"out_type": "bf16"})

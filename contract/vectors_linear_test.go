@@ -289,7 +289,8 @@ func linearCases() (list []vector) {
 	return append(list, bf16Cases()...)
 }
 
-// bf16Cases are products in bfloat16: tails of segments, ties, numbers near the least and the largest, and sums that cancel.
+// bf16Cases are products in bfloat16: tails of segments, ties, numbers near the least and the
+// largest, and sums that cancel.
 func bf16Cases() (list []vector) {
 	add := func(name string, in map[string]any) {
 		list = append(list, vector{"linear-bf16-" + name, "linear_bf16", in, nil})
@@ -306,7 +307,8 @@ func bf16Cases() (list []vector) {
 	add("special", map[string]any{"x": encode(random(testutil.Specials, 494, 80), 2, 40), "w": encode(random(testutil.Specials, 495, 160), 4, 40), "bias": encode([]float32{0, nan, inf, bits(0x80000000)[0]})})
 	add("not-finite", map[string]any{"x": wild(testutil.NonFinite, 496, 3, 12), "w": wild(testutil.NonFinite, 497, 4, 12)})
 	add("tiny", map[string]any{"x": encode(tiny(0x1p-56, 498, 68), 2, 34), "w": encode(tiny(0x1p-56, 499, 136), 4, 34)})
-	// The weights pick numbers of x: ties, those that round to 2^-56 and to less, to infinity and to the largest.
+	// The weights pick numbers of x: ties, those that round to 2^-56 and to less, to infinity and
+	// to the largest.
 	rounded := bits(0x3f808000, 0x3f818000, 0x3f808001, 0xbf817fff, 0x237fffff, 0x237f8000, 0x237f7fff, 0xa37f8000, 0x7f7f8000, 0xff7f7fff, 0x80000000, 0x00000001)
 	one := make([]float32, len(rounded)*len(rounded))
 	for i := range rounded {

@@ -31,8 +31,8 @@ type Gradients struct {
 }
 
 // BackwardOptions are the settings of one call of [AttentionBackward]. Scoring is that of the call of [Attention]
-// whose gradients are asked for. Nothing is known of the derivative of Score, and what DynamicInt12 and BFloat16 round has
-// none: these three must not be set.
+// whose gradients are asked for. Nothing is known of the derivative of Score, and what DynamicInt12
+// and BFloat16 round has none: these three must not be set.
 type BackwardOptions struct {
 	Exec
 	Scoring

@@ -109,8 +109,8 @@ func BenchmarkQuantized(b *testing.B) {
 	}
 }
 
-// BenchmarkBFloat16 times calls on one thread with float32, and with tensors of bfloat16 without products in bfloat16 and with
-// them.
+// BenchmarkBFloat16 times calls on one thread with float32, and with tensors of bfloat16 without
+// products in bfloat16 and with them.
 func BenchmarkBFloat16(b *testing.B) {
 	for _, s := range benchShapes {
 		q, k, v := s.c.Inputs()

@@ -44,8 +44,8 @@ func (c *call) checkKeyRows() *check.Failure {
 	return c.scoring.KeyRows.Check("Options.KeyRows", &c.scores, c.k)
 }
 
-// checkKeyTypes reports keys or values that are integers with scales, where an option wants others, or are none, where it wants
-// these.
+// checkKeyTypes reports keys or values that are integers with scales, where an option wants others,
+// or are none, where it wants these.
 func (c *call) checkKeyTypes(option string, integers bool, want string) *check.Failure {
 	names := [...]string{"k", "v"}
 	for i, t := range [...]*view.Tensor{c.k, c.v} {

@@ -49,8 +49,8 @@ func TestPlainCalls(t *testing.T) {
 	}
 }
 
-// TestShortCalls: calls of few elements that are not all float32 have the bits of the contract, for all types and
-// layouts, with NaN and Inf.
+// TestShortCalls: calls of few elements that are not all float32 have the bits of the contract, for
+// all types and layouts, with NaN and Inf.
 func TestShortCalls(t *testing.T) {
 	contracttest.ForceThreads(t)
 	for n, types := range contracttest.AllTypes() {

@@ -204,3 +204,57 @@ func firstRun(t *testing.T, c *contracttest.Case, threads int) {
 		t.Errorf("%d allocations", n)
 	}
 }
+
+// TestScratchFitsTheNextCall: of two calls in a row, the second one finds room for its small pages,
+// and for more scales in rows of pages and of lists.
+func TestScratchFitsTheNextCall(t *testing.T) {
+	c := contracttest.Case{B: 1, H: 1, HKV: 1, Lq: 1, Lk: 48, D: 64, Dv: 64}
+	q, k, v := c.Inputs()
+	codes := make([]int8, c.Lk*c.D)
+	for i := range codes {
+		codes[i] = int8(7 * i)
+	}
+	paged := func(x kernel.Tensor, size int) kernel.Tensor {
+		table := kernel.PageTable{Pages: make([][]int32, 1), Lengths: []int{c.Lk}}
+		for page := range int32(c.Lk / size) {
+			table.Pages[0] = append(table.Pages[0], page)
+		}
+		return x.Paged(&table)
+	}
+	floats := func(x kernel.Tensor, size int) kernel.Tensor {
+		return paged(kernel.BHLD(contracttest.Floats(x), c.Lk/size, 1, size, c.D), size)
+	}
+	scaled := func(groups, pages int) kernel.Tensor {
+		s := kernel.BHLD(testutil.Floats(c.Lk*groups), pages, 1, c.Lk/pages, groups)
+		return kernel.BHLD(codes, pages, 1, c.Lk/pages, c.D).Scaled(&s)
+	}
+	list := kernel.Options{Scoring: kernel.Scoring{KeyRows: kernel.KeyRows{Rows: make([]int32, c.Lk), Shape: [4]int{1, 1, 1, c.Lk}}}}
+	for i := range list.KeyRows.Rows {
+		list.KeyRows.Rows[i] = int32(i)
+	}
+	type call struct {
+		k, v kernel.Tensor
+		o    kernel.Options
+	}
+	for name, calls := range map[string][2]call{
+		"pages of k":            {{floats(k, 16), floats(v, 8), kernel.Options{}}, {floats(k, 8), floats(v, 16), kernel.Options{}}},
+		"pages of v":            {{floats(k, 8), floats(v, 16), kernel.Options{}}, {floats(k, 8), floats(v, 8), kernel.Options{}}},
+		"scales of small pages": {{paged(scaled(1, 6), 8), paged(scaled(1, 6), 8), kernel.Options{}}, {paged(scaled(1, 6), 8), paged(scaled(8, 6), 8), kernel.Options{}}},
+		"scales of lists":       {{scaled(1, 1), scaled(1, 1), list}, {scaled(8, 1), scaled(1, 1), list}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
+				run := func(x *call) kernel.Tensor {
+					x.o.Exec = kernel.Exec{Tier: tier, Threads: 1}
+					return c.Run(t, q, x.k, x.v, x.o)
+				}
+				kernel.ReleaseMemory()
+				want := run(&calls[1])
+				kernel.ReleaseMemory()
+				run(&calls[0])
+				got := run(&calls[1])
+				contracttest.Same(t, "the second call", &got, &want)
+			})
+		})
+	}
+}

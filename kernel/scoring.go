@@ -15,8 +15,8 @@ import (
 // order: Scale, Score, Softcap, ALiBi, Bias, Mask. The numeric contract, package contract,
 // has the arithmetic.
 //
-// All fields can be combined, but for DynamicInt12 and BFloat16, which say what they need. A call that cannot take one says so in
-// its documentation, and returns an error if it is set.
+// All fields can be combined, but for DynamicInt12 and BFloat16, which say what they need. A call
+// that cannot take one says so in its documentation, and returns an error if it is set.
 type Scoring struct {
 	// Scale multiplies the scores before the softmax. It must be finite and at most
 	// 2^127 in magnitude. 0, the default, means the scale that the score is defined with: float32(1/√D) for
@@ -38,15 +38,16 @@ type Scoring struct {
 	// product of queries and keys.
 	DynamicInt12 bool
 
-	// BFloat16 rounds queries, keys, values and weights to bfloat16, so that matrix units can multiply them. Sums,
-	// the softmax and the merging of blocks stay float32. The order of the sums is one that such units and fma both
-	// have: the bits are the same on every CPU. See "Contract: attention in bfloat16" in package contract.
-	// The rounding costs accuracy: on normally distributed numbers the error is that of PyTorch on bfloat16 tensors, 2^-13 of
-	// the values. Where k and v are bfloat16 already, as in a cache, only the weights and the queries are rounded.
-	// The default rounds nothing, not even for tensors of bfloat16.
-	// BFloat16 takes k and v of floating point types. With int8 or int4 it is an error: a product of an integer and its scale
-	// is no bfloat16, and DynamicInt12 is for those. So is a call of [Additive], whose score is no product of
-	// queries and keys, and one of [AttentionBackward].
+	// BFloat16 rounds queries, keys, values and weights to bfloat16, so that matrix units can
+	// multiply them. Sums, the softmax and the merging of blocks stay float32. The order of the
+	// sums is one that such units and fma both have: the bits are the same on every CPU. See
+	// "Contract: attention in bfloat16" in package contract. The rounding costs accuracy: on
+	// normally distributed numbers the error is that of PyTorch on bfloat16 tensors, 2^-13 of the
+	// values. Where k and v are bfloat16 already, as in a cache, only the weights and the queries
+	// are rounded. The default rounds nothing, not even for tensors of bfloat16. BFloat16 takes k
+	// and v of floating point types. With int8 or int4 it is an error: a product of an integer and
+	// its scale is no bfloat16, and DynamicInt12 is for those. So is a call of [Additive], whose
+	// score is no product of queries and keys, and one of [AttentionBackward].
 	BFloat16 bool
 
 	// Score, if not nil, is called with every tile of scores, see [ScoreTile]. It makes

@@ -12,11 +12,12 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// Save appends to dst the keys and values of the n tokens from position from on: those of each layer in turn,
-// keys before values, of each head its rows in the order of the tokens, and after the rows of all heads their
-// scales in the same order. Numbers of several bytes are little-endian. So the bytes depend neither
-// on the pages, their layout or the forks, nor on the CPU, and [Sequence.Load] of a cache with the same
-// heads, sizes, types and groups takes them on every machine. Values that are part of the keys are not written twice.
+// Save appends to dst the keys and values of the n tokens from position from on: those of each
+// layer in turn, keys before values, of each head its rows in the order of the tokens, and after
+// the rows of all heads their scales in the same order. Numbers of several bytes are little-endian.
+// So the bytes depend neither on the pages, their layout or the forks, nor on the CPU, and
+// [Sequence.Load] of a cache with the same heads, sizes, types and groups takes them on every
+// machine. Values that are part of the keys are not written twice.
 //
 // Save counts as reading the sequence. Tokens that it does not keep are a [*kernel.Error].
 func (s *Sequence) Save(dst []byte, from, n int) ([]byte, error) {
@@ -48,9 +49,9 @@ func (s *Sequence) checkSave(from, n int) *check.Failure {
 	return nil
 }
 
-// Load stores what [Sequence.Save] has written as the keys and values of the tokens of the last step in all layers,
-// in place of [Batch.Store]: after [Batch.Extend] by as many tokens. Data of another length is a
-// [*kernel.Error], and so is a sequence that has dropped some of the tokens.
+// Load stores what [Sequence.Save] has written as the keys and values of the tokens of the last
+// step in all layers, in place of [Batch.Store]: after [Batch.Extend] by as many tokens. Data of
+// another length is a [*kernel.Error], and so is a sequence that has dropped some of the tokens.
 func (s *Sequence) Load(data []byte) error {
 	f := s.check("sequence")
 	if f == nil && s.firstFresh() > 0 {
@@ -72,7 +73,8 @@ func (s *Sequence) Load(data []byte) error {
 	return nil
 }
 
-// eachRow calls f with the memory of the rows of n tokens, in the order of Save, and the bytes of a number in it.
+// eachRow calls f with the memory of the rows of n tokens, in the order of Save, and the bytes of a
+// number in it.
 func (s *Sequence) eachRow(from, n int, f func(row []byte, width int)) {
 	for layer := range s.cache.keys {
 		s.rowsOf(&s.cache.keys[layer], from, n, f)

@@ -41,8 +41,8 @@ func filledWith(t *testing.T, c *kvcache.Cache, all []kvcache.Config, s *kvcache
 	}
 }
 
-// TestSave: what is saved of any tokens, after forks and in pages of any size and layout, has the same bytes, and a cache
-// that loads it has the bits of the one that computed it.
+// TestSave: what is saved of any tokens, after forks and in pages of any size and layout, has the
+// same bytes, and a cache that loads it has the bits of the one that computed it.
 func TestSave(t *testing.T) {
 	types := []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8, kernel.Int4}
 	for i, keys := range types {

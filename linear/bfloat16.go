@@ -7,22 +7,26 @@ import (
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
-// Products in bfloat16. A panel has [K/2][lanes] words of two weights, so that one load brings the even and the odd
-// one, to kernels that widen them and to units for tiles alike. Rows of x are rounded to float32 in scratch memory, and
-// continued with zeros up to whole segments, as the weights are.
+// Products in bfloat16. A panel has [K/2][lanes] words of two weights, so that one load brings the
+// even and the odd one, to kernels that widen them and to units for tiles alike. Rows of x are
+// rounded to float32 in scratch memory, and continued with zeros up to whole segments, as the
+// weights are.
 
-// RoundBFloat16 packs weights and a bias as [New] does, for products in bfloat16: the weights, and the rows of x in
-// each call, are rounded to the nearest bfloat16, to +0 if that is below 2^-56 in magnitude, before they
-// are multiplied. Package contract has the text. Weights take 16 bits, and calls take about as long as with float32; on CPUs with a unit for tiles
-// (AMX) they take less. A factor has an error of up to 2^-9 of it. The result has the same bits on every CPU.
+// RoundBFloat16 packs weights and a bias as [New] does, for products in bfloat16: the weights, and
+// the rows of x in each call, are rounded to the nearest bfloat16, to +0 if that is below 2^-56 in
+// magnitude, before they are multiplied. Package contract has the text. Weights take 16 bits, and
+// calls take about as long as with float32; on CPUs with a unit for tiles (AMX) they take less. A
+// factor has an error of up to 2^-9 of it. The result has the same bits on every CPU.
 //
-// [Linear.Rows] has the rounded weights, and [Linear.DType] is BFloat16. exec and the errors are those of New.
+// [Linear.Rows] has the rounded weights, and [Linear.DType] is BFloat16. exec and the errors are
+// those of New.
 func RoundBFloat16(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 	t, err := elementwise.Begin("linear.RoundBFloat16", &exec, checkRound(&w, bias))
 	if err != nil {
@@ -38,7 +42,8 @@ func RoundBFloat16(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) 
 	return l, nil
 }
 
-// checkRound reports the first argument of RoundBFloat16 that does not fit. Inputs fill whole segments.
+// checkRound reports the first argument of RoundBFloat16 that does not fit. Inputs fill whole
+// segments.
 func checkRound(w *Matrix, bias []float32) *check.Failure {
 	if f := checkNew(w, bias); f != nil {
 		return f
@@ -78,7 +83,8 @@ const (
 	// roundedPanels is the most panels of a task: with fewer, rows are rounded more often.
 	roundedPanels = 16
 
-	// roundedBytes is the most that the rows of a task take if they are rounded once for all steps and not by each of them.
+	// roundedBytes is the most that the rows of a task take if they are rounded once for all steps
+	// and not by each of them.
 	roundedBytes = 512 << 10
 )
 
@@ -107,13 +113,13 @@ func (s *scratch) roundRow(j *job, dst []float32, i int, steps interval) {
 	}
 	dst = dst[:n]
 	if j.x.colStride == 1 {
-		j.tier.Convert().RoundBF16(dst, j.x.f32[at:][:n])
+		rows.RoundBF16(j.tier, dst, j.x.f32[at:][:n])
 		return
 	}
 	for k := range dst {
 		dst[k] = j.x.f32[at+k*j.x.colStride]
 	}
-	j.tier.Convert().RoundBF16(dst, dst)
+	rows.RoundBF16(j.tier, dst, dst)
 }
 
 // stepPairs returns the weights of some steps of panel p.

@@ -51,7 +51,8 @@ func TestRoundBFloat16(t *testing.T) {
 	}
 }
 
-// Sizes that are cut: into steps of K, panels, blocks of rows and tasks, with rows that are rounded once, or by each step.
+// Sizes that are cut: into steps of K, panels, blocks of rows and tasks, with rows that are rounded
+// once, or by each step.
 func TestRoundBFloat16Large(t *testing.T) {
 	contracttest.ForceThreads(t)
 	cases := []testCase{
@@ -88,8 +89,8 @@ func TestRoundedRowsAreIndependent(t *testing.T) {
 	}
 }
 
-// Against float64 the error is that of the rounding of the factors: a root mean square of up to 0.3% of the root of the sum
-// of the squares of the products.
+// Against float64 the error is that of the rounding of the factors: a root mean square of up to
+// 0.3% of the root of the sum of the squares of the products.
 func TestRoundBFloat16Accuracy(t *testing.T) {
 	for _, k := range []int{64, 768, 4096} {
 		c := testCase{m: 8, n: 48, k: k, rounds: true, seed: k}

@@ -16,7 +16,8 @@ const (
 	// int8Least is the fewest rows of a task if there are more: with fewer, weights are fetched too often.
 	int8Least = 48
 
-	// int8TileRows is a multiple of the rows of every kernel's highest tile: 16 with AMX, 24 with VNNI.
+	// int8TileRows is a multiple of the rows of every kernel's highest tile: 16 with AMX, 24 with
+	// VNNI.
 	int8TileRows = 48
 
 	// int8Steps is how many inputs of a panel a call of a kernel takes: so many stay in L1 for all rows.

@@ -127,10 +127,10 @@ func (j *job) run(t *tier.Tier, opts *Options) {
 func (j *job) plan(t *tier.Tier, option int) {
 	m, panels := j.out.rows, j.linear.panels()
 	j.tier, j.steps = t, t.WeightSteps
-	j.widens = !j.int8 && j.linear.widens(t, m)
-	j.unpacks = j.widens && j.linear.unpacks(t, m)
 	j.tiles = j.linear.tiles(t, m)
-	direct := !j.widens && !j.isProduct() && !j.int8
+	j.widens = !j.int8 && !j.tiles && j.linear.widens(t, m)
+	j.unpacks = j.widens && j.linear.unpacks(t, m)
+	direct := !j.widens && !j.isProduct() && !j.int8 && !j.tiles
 	needsL1 := j.linear.format == 0 && t.WeightSteps == ukernel.InputSegment
 	if direct && (m <= onceRows || m <= skinnyRows && !needsL1) {
 		j.steps = skinnySteps
@@ -236,7 +236,7 @@ type shape struct{ wide, edge, rows, codes int }
 
 func (j *job) findShape() (s shape) {
 	l := j.linear
-	if l.dtype != view.Float32 || l.format != 0 && !j.int8 || j.isProduct() {
+	if l.dtype != view.Float32 && !j.tiles || l.format != 0 && !j.int8 || j.isProduct() {
 		s.wide = ukernel.PanelLanes * min(j.steps, l.depth())
 	}
 	m := ints.CeilDiv(j.out.rows, j.rowRanges)

@@ -138,9 +138,10 @@ func (l *Linear) DType() kernel.DType { return kernel.DType(l.dtype) }
 //	y    = a[0] + a[1] + ..., from left to right
 //	out[m][n] = y + b[n], or y without a bias; the NaN 0x7FC00000 if that is a NaN
 //
-// and then Options.Activation of that. A layer of [RoundBFloat16] has y of products in bfloat16. With Options.DynamicInt8 it is a sum of integers for each block of 32
-// inputs and a chain over the blocks, for which package contract has the text. So its bits depend only on row m of x, row n of w and
-// b[n]: not on the tier, the number of threads or the other rows.
+// and then Options.Activation of that. A layer of [RoundBFloat16] has y of products in bfloat16.
+// With Options.DynamicInt8 it is a sum of integers for each block of 32 inputs and a chain over the
+// blocks, for which package contract has the text. So its bits depend only on row m of x, row n of
+// w and b[n]: not on the tier, the number of threads or the other rows.
 //
 // In the steady state, where calls repeat, a call allocates nothing, see
 // [kernel.ReleaseMemory]. It may be made from many goroutines at once.

@@ -178,8 +178,8 @@ func (r *panelRows) multiply(t *tier.Tier, c []float32, ldc int, a []float32, rs
 	}
 }
 
-// multiplyStrips multiplies with a panel that is not whole, or for which there is no kernel, by query tile
-// kernels of the fewest and most equal widths.
+// multiplyStrips multiplies with a panel that is not whole, or for which there is no kernel, by
+// query tile kernels of the fewest and most equal widths.
 func (r *panelRows) multiplyStrips(t *tier.Tier, c []float32, ldc int, a []float32, rs, cs, m, k int, load bool) {
 	for lane := 0; lane < r.lanes; {
 		left := r.lanes - lane
@@ -250,8 +250,8 @@ func (l *Linear) stepBlocks(p int, steps interval) []byte {
 
 // Quantized weights lie in blocks of 32 inputs. The last block of a layer may have fewer: zeros
 // fill it, and rows of x are copied and end in as many -0. The product of both is -0, which
-// changes no sum, not even one that is -0: the bits are those of a chain that ends at K. So do pairs of bfloat16, in
-// segments of 32.
+// changes no sum, not even one that is -0: the bits are those of a chain that ends at K. So do
+// pairs of bfloat16, in segments of 32.
 
 // depth is the number of rows of a packed panel: the inputs, in whole blocks.
 func (l *Linear) depth() int {

@@ -3,17 +3,18 @@ package linear
 import (
 	"unsafe"
 
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
 
-// Products in bfloat16 by a unit for tiles. A goroutine rounds a range of rows of x once, for all of its tasks with that
-// range. Kernels take them and the pairs of weights as they lie.
+// Products in bfloat16 by a unit for tiles. A goroutine rounds a range of rows of x once, for all
+// of its tasks with that range. Kernels take them and the pairs of weights as they lie.
 
 const (
-	// With fewer rows than leastTileRows a tile is not full, and the products of vectors are taken. The prototype whose
-	// figures gen/amd64/gemm_tiles.go has was not measured with fewer than 32.
+	// With fewer rows than leastTileRows a tile is not full, and the products of vectors are taken.
+	// The prototype whose figures gen/amd64/gemm_tiles.go has was not measured with fewer than 32.
 	leastTileRows = 16
 
 	// tileRowsStep is the rows that a kernel multiplies at a time.
@@ -64,12 +65,17 @@ func (s *scratch) tileTask(j *job, rows, panels interval) {
 	}
 }
 
-// narrowRows rounds rows of x to bfloat16.
-func (s *scratch) narrowRows(j *job, rows interval) {
+// narrowRows rounds some rows of x to bfloat16.
+func (s *scratch) narrowRows(j *job, some interval) {
 	depth := j.linear.depth()
-	for i := range rows.len() {
-		s.roundRow(j, s.rows[:depth], rows.lo+i, interval{0, depth})
-		j.tier.Convert().Narrow[view.BFloat16](view.BytesOf(s.codes[i*depth/2:][:depth/2]), 0, s.rows, 0, 1, depth)
+	for i := range some.len() {
+		row := s.rows[:depth]
+		s.roundRow(j, row, some.lo+i, interval{0, depth})
+		for to := view.BytesOf(s.codes[i*depth/2:][:depth/2]); len(row) > 0; {
+			n := min(len(row), rows.MaxConvert)
+			j.tier.Convert().Narrow[view.BFloat16](to, 0, row, 0, 1, n)
+			to, row = to[2*n:], row[n:]
+		}
 	}
-	s.quantized = rows
+	s.quantized = some
 }

@@ -4,27 +4,41 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/kernel"
 )
 
-// TestTiles: layers in bfloat16 have the same bits with a kernel for tiles, which is one in Go here: what cuts rows, inputs and
-// lanes for it, and rounds the rows, runs on any machine.
+// TestTiles: layers in bfloat16 have the same bits with a kernel for tiles, which is one in Go
+// here: what cuts rows, inputs and lanes for it, and rounds the rows, runs on any machine.
 func TestTiles(t *testing.T) {
 	with := tier.Reference().Copy()
-	rows := 0
+	multiplied, rounded := 0, 0 // rows, and the most numbers in a call
 	with.Amend = func(table any, _ int) {
-		if w, ok := table.(*ukernel.WeightKernels); ok {
-			w.GemmTiles = func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
-				rows += m
-				goTiles(c, ldc, a, lda, b, lanes, m, k, load)
+		switch x := table.(type) {
+		case *ukernel.WeightKernels:
+			x.GemmTiles = func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
+				multiplied += m
+				testutil.GemmTiles(c, ldc, a, lda, b, lanes, m, k, load)
+			}
+		case *ukernel.Converters:
+			round, narrow := x.RoundBF16, x.Narrow[ukernel.BFloat16]
+			x.RoundBF16 = func(dst, src []float32) {
+				rounded = max(rounded, len(src))
+				round(dst, src)
+			}
+			x.Narrow[ukernel.BFloat16] = func(dst []byte, ldd int, src []float32, lds, n, d int) {
+				rounded = max(rounded, n*d)
+				narrow(dst, ldd, src, lds, n, d)
 			}
 		}
 	}
-	for _, size := range []struct{ m, n, k int }{{16, 16, 32}, {17, 50, 31}, {15, 20, 40}, {33, 97, 100}, {100, 48, 1100}, {350, 33, 65}, {40, 16, 0}} {
+	for _, size := range []struct{ m, n, k int }{{16, 16, 32}, {17, 50, 31}, {15, 20, 40}, {33, 97, 100}, {100, 48, 1100}, {350, 33, 65}, {40, 16, 0}, {16, 1, rows.MaxConvert + 40}} {
+		if testutil.Thin() && size.k > rows.MaxConvert {
+			continue
+		}
 		r := testutil.Rand(size.m)
 		x, w := make([]float32, size.m*size.k), make([]float32, size.n*size.k)
 		for _, list := range [][]float32{x, w} {
@@ -44,26 +58,38 @@ func TestTiles(t *testing.T) {
 			}
 			return out
 		}
-		rows = 0
+		multiplied, rounded = 0, 0
 		got, want := apply(with), apply(tier.Reference())
 		if !slices.Equal(got, want) {
 			t.Errorf("%+v: other bits", size)
 		}
-		if uses := rows > 0; uses != (size.m >= leastTileRows && size.k > 0) {
-			t.Errorf("%+v: %d rows by tiles", size, rows)
+		if uses := multiplied > 0; uses != (size.m >= leastTileRows && size.k > 0) || rounded > rows.MaxConvert {
+			t.Errorf("%+v: %d rows by tiles, %d numbers rounded by one call", size, multiplied, rounded)
 		}
 	}
 }
 
-// goTiles is ukernel.WeightKernels.GemmTiles.
-func goTiles(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
-	x, w := make([]float32, m*k), make([]float32, k*lanes)
-	for i := range x {
-		x[i] = scalar.BF16(a[i/k*lda+i%k])
+// TestTilesPlan: a task has the rows that stay in L2 for tiles, and no memory for widened weights,
+// however many rows others widen them for.
+func TestTilesPlan(t *testing.T) {
+	with := tier.Reference().Copy()
+	with.WeightSteps = ukernel.InputSegment
+	with.Amend = func(table any, _ int) {
+		if w, ok := table.(*ukernel.WeightKernels); ok {
+			w.GemmTiles = testutil.GemmTiles
+		}
 	}
-	for i, pair := range b {
-		at := i/lanes*2*lanes + i%lanes
-		w[at], w[at+lanes] = scalar.BF16(uint16(pair)), scalar.BF16(uint16(pair>>16))
+	const m, k = 320, 512
+	l, err := RoundBFloat16(DenseMatrix(make([]float32, 64*k), 64, k), nil, kernel.Exec{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	testutil.GemmEvenOdd(lanes, c, ldc, x, k, 1, w, lanes, m, k, load)
+	for _, most := range []int{0, 1000} {
+		with.PairRows = most
+		j := job{linear: l, out: Matrix{rows: m, cols: 64}}
+		j.plan(with, 1)
+		if wide := j.findShape().wide; j.rowRanges != 1 || j.widens || wide != 0 {
+			t.Errorf("%d rows of pairs: %d ranges of rows, weights are widened: %v, memory for %d", most, j.rowRanges, j.widens, wide)
+		}
+	}
 }

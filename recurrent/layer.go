@@ -16,22 +16,24 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// A Rule says how a token changes the state S of a head, with its key k, value v, decay g and gate beta.
+// A Rule says how a token changes the state S of a head, with its key k, value v, decay g and gate
+// beta.
 type Rule uint8
 
 // The rules. Of both, the output of a token with the query q is qᵀ·S.
 const (
-	// GatedDelta replaces what S has for a key: S = exp(g)·S, and then S = S + beta·k·(v - kᵀ·S)ᵀ (Yang, Kautz,
-	// Hatamizadeh: "Gated Delta Networks").
+	// GatedDelta replaces what S has for a key: S = exp(g)·S, and then S = S + beta·k·(v - kᵀ·S)ᵀ
+	// (Yang, Kautz, Hatamizadeh: "Gated Delta Networks").
 	GatedDelta Rule = iota
 
-	// StateSpace adds to it: S = exp(g)·S + beta·k·vᵀ (Dao, Gu: "Transformers are SSMs", Mamba-2, which calls q, k, v
-	// and beta C, B, x and Δ; g is Δ·A).
+	// StateSpace adds to it: S = exp(g)·S + beta·k·vᵀ (Dao, Gu: "Transformers are SSMs", Mamba-2,
+	// which calls q, k, v and beta C, B, x and Δ; g is Δ·A).
 	StateSpace
 )
 
-// A Layer is the sizes of the heads of a layer, each of which keeps a matrix S [KeySize, ValueSize], 0 at the beginning of
-// a text. Value head h takes head h/(Heads/KeyHeads) of queries and keys. Callers normalise and scale these.
+// A Layer is the sizes of the heads of a layer, each of which keeps a matrix S [KeySize,
+// ValueSize], 0 at the beginning of a text. Value head h takes head h/(Heads/KeyHeads) of queries
+// and keys. Callers normalise and scale these.
 type Layer struct {
 	Heads, KeyHeads    int // of values, and of queries and keys; KeyHeads divides Heads
 	KeySize, ValueSize int // elements of a head, at most MostSize

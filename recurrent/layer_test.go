@@ -278,8 +278,9 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkDelta computes 2,048 tokens of 16 heads of 128, and attention of these sizes beside it.
-func BenchmarkDelta(b *testing.B) {
+// BenchmarkLayer computes 2,048 tokens of 16 heads of 128 by each rule, and attention of these
+// sizes beside it.
+func BenchmarkLayer(b *testing.B) {
 	const tokens = 2048
 	d := Layer{16, 16, 128, 128, GatedDelta}
 	s := newSample(d, tokens, 1)
@@ -288,15 +289,19 @@ func BenchmarkDelta(b *testing.B) {
 	x := s.text(0, tokens)
 	after := make([]float32, d.StateSize(tokens))
 	report := func(b *testing.B) { b.ReportMetric(float64(tokens*b.N)/b.Elapsed().Seconds(), "tokens/s") }
-	b.Run("delta", func(b *testing.B) {
-		x.After = after
-		for b.Loop() {
-			if err := d.Apply(o, x, kernel.Exec{Threads: 1}); err != nil {
-				b.Fatal(err)
+	for rule, name := range []string{"delta", "statespace"} {
+		b.Run(name, func(b *testing.B) {
+			d := d
+			d.Rule = Rule(rule)
+			x.After = after
+			for b.Loop() {
+				if err := d.Apply(o, x, kernel.Exec{Threads: 1}); err != nil {
+					b.Fatal(err)
+				}
 			}
-		}
-		report(b)
-	})
+			report(b)
+		})
+	}
 	b.Run("attention", func(b *testing.B) {
 		for b.Loop() {
 			if err := kernel.Attention(o, x.Q, x.K, x.V, &kernel.Options{Exec: kernel.Exec{Threads: 1}, Scoring: kernel.Scoring{Mask: kernel.Causal(0)}}); err != nil {

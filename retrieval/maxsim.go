@@ -1,7 +1,8 @@
-// Package retrieval scores passages by the vectors of their tokens, as models of late interaction do: [MaxSim].
+// Package retrieval scores passages by the vectors of their tokens, as models of late interaction
+// do: [MaxSim].
 //
-// A score has the same bits on every CPU, with any number of threads, and whatever other passages are in the call. The
-// numeric contract, package contract, defines them.
+// A score has the same bits on every CPU, with any number of threads, and whatever other passages
+// are in the call. The numeric contract, package contract, defines them.
 package retrieval
 
 import (
@@ -11,6 +12,7 @@ import (
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
+	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/rows"
@@ -22,20 +24,22 @@ import (
 
 // The most that a call takes.
 const (
-	MostTokens  = 1 << 13 // vectors of a query, which every goroutine of a call packs
+	MostTokens  = 1 << 13 // vectors of a query
 	MostSize    = 1 << 13 // elements of a vector
 	MostPassage = 1 << 24 // vectors of a passage
 )
 
-// MaxSim writes the scores of a query for passages, as ColBERT has them (Khattab, Zaharia 2020): scores[i] is the sum, over
-// the vectors of the query, of the largest scalar product with a vector of passage i. query is [1, 1, tokens, D], float32.
-// passages is [len(scores), 1, tokens, D], float32, float16 or bfloat16; [kernel.Tensor.Ragged] makes passages of all sizes of one
-// tensor. scores shares no memory with them.
+// MaxSim writes the scores of a query for passages, as ColBERT has them (Khattab, Zaharia 2020):
+// scores[i] is the sum, over the vectors of the query, of the largest scalar product with a vector
+// of passage i. query is [1, 1, tokens, D], float32. passages is [len(scores), 1, tokens, D],
+// float32, float16 or bfloat16; [kernel.Tensor.Ragged] makes passages of all sizes of one tensor.
+// scores shares no memory with them.
 //
-// A product that is NaN counts as none. A passage without vectors has the score -Inf, if the query has one.
+// A product that is NaN counts as none. A passage without vectors has the score -Inf, if the query
+// has one.
 //
-// In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. An error is a [*kernel.Error], and leaves
-// scores untouched.
+// In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. An error is a
+// [*kernel.Error], and leaves scores untouched.
 func MaxSim(scores []float32, query, passages kernel.Tensor, exec kernel.Exec) error {
 	c := call{scores: scores, query: view.Tensor(query), passages: view.Tensor(passages)}
 	t, err := elementwise.Begin("retrieval.MaxSim", &exec, c.check())
@@ -49,7 +53,16 @@ func MaxSim(scores []float32, query, passages kernel.Tensor, exec kernel.Exec) e
 	}
 	c.tile = t.Tile(min(max(1, c.query.Dim(2)), t.Widest()))
 	c.tier = t
+	if len(scores) == 0 {
+		return nil
+	}
+	p := queries.Get()
+	if f := c.pack(p); f != nil {
+		queries.Put(p)
+		return (*kernel.Error)(f.In("retrieval.MaxSim"))
+	}
 	calls.Run(&c, len(scores), c.work()/float64(t.ThreadFMAs), c.numbers(), exec.Threads, exec.ParallelFor)
+	queries.Put(p)
 	return nil
 }
 
@@ -59,6 +72,7 @@ type call struct {
 	tile            *ukernel.TileKernels
 	scores          []float32
 	query, passages view.Tensor
+	packed          []float32 // [panels, D, lanes]: the query
 }
 
 // check reports the first argument that does not fit.
@@ -102,12 +116,11 @@ func (c *call) numbers() int {
 	if c.passages.DType() != view.Float32 {
 		n += c.rows() * c.query.Dim(3)
 	}
-	return n + c.panels()*c.tile.Lanes*(c.query.Dim(3)+1)
+	return n + c.panels()*c.tile.Lanes
 }
 
 // A scratch is the memory of one goroutine of a call.
 type scratch struct {
-	panels   []float32 // [panels, D, lanes]: the query
 	largest  []float32 // [panels, lanes]: of products with the passage
 	products []float32 // [rows, lanes]
 	wide     []float32 // [rows, D], of passages that are not float32
@@ -117,29 +130,44 @@ type scratch struct {
 	memory  parallel.Memory
 }
 
+// A packed is the memory of a query, which all goroutines of a call read.
+type packed struct {
+	panels []float32 // [panels, D, lanes]
+	usage  parallel.Usage
+	memory parallel.Memory
+}
+
 var (
 	calls     = parallel.Loop[call, scratch]{Scratch: &scratches, Fit: (*call).fit, Do: (*call).passagesOf}
 	scratches = parallel.FreeList[scratch]{Memory: func(s *scratch) *parallel.Memory { return &s.memory }}
+	queries   = parallel.FreeList[packed]{Memory: func(p *packed) *parallel.Memory { return &p.memory }}
 )
 
-// fit makes room, and packs the query: lane i of a panel is vector i. Lanes without one are zeros.
-func (c *call) fit(w *scratch) {
-	parallel.Fit(&w.memory, &w.usage, &w.numbers, c.numbers(), parallel.Make[float32])
-	lanes, d, rest := c.tile.Lanes, c.query.Dim(3), w.numbers
-	for _, x := range [...]struct {
-		to *[]float32
-		n  int
-	}{{&w.panels, c.panels() * lanes * d}, {&w.largest, c.panels() * lanes}, {&w.products, c.rows() * lanes}} {
-		*x.to, rest = rest[:x.n:x.n], rest[x.n:]
+// pack packs the query: lane i of a panel is vector i. Lanes without one are zeros. It reports a
+// query that does not fit memory: a few numbers can be many vectors.
+func (c *call) pack(p *packed) *check.Failure {
+	lanes, d := c.tile.Lanes, c.query.Dim(3)
+	n := c.panels() * lanes * d
+	if len(p.panels) < n && !hugepages.Fits(n, 4) {
+		return check.TooLarge("query", c.query.Describe())
 	}
-	w.wide = rest
-	clear(w.panels)
+	parallel.Fit(&p.memory, &p.usage, &p.panels, n, parallel.Make[float32])
+	c.packed = p.panels[:n]
+	clear(c.packed)
 	for i := range c.query.Dim(2) {
-		panel := w.panels[i/lanes*lanes*d:]
+		panel := c.packed[i/lanes*lanes*d:]
 		for j, x := range c.query.Row(0, 0, i) {
 			panel[j*lanes+i%lanes] = x
 		}
 	}
+	return nil
+}
+
+// fit makes room.
+func (c *call) fit(w *scratch) {
+	parallel.Fit(&w.memory, &w.usage, &w.numbers, c.numbers(), parallel.Make[float32])
+	largest, products := c.panels()*c.tile.Lanes, c.rows()*c.tile.Lanes
+	w.largest, w.products, w.wide = w.numbers[:largest], w.numbers[largest:][:products], w.numbers[largest+products:]
 }
 
 // passagesOf computes the scores lo to hi-1.
@@ -175,6 +203,6 @@ func (c *call) products(w *scratch, i, at, n int) {
 		rows.Widen(c.tier, vectors, &c.passages, i, 0, at, n)
 	}
 	for p := range c.panels() {
-		c.tile.GemmMax(w.products, lanes, vectors, stride, 1, w.panels[p*lanes*d:][:lanes*d], lanes, n, d, ukernel.ColumnSegment, w.largest[p*lanes:][:lanes])
+		c.tile.GemmMax(w.products, lanes, vectors, stride, 1, c.packed[p*lanes*d:][:lanes*d], lanes, n, d, ukernel.ColumnSegment, w.largest[p*lanes:][:lanes])
 	}
 }

@@ -51,7 +51,8 @@ func bits(x []float32) []uint32 {
 	return out
 }
 
-// TestBits: scores have the bits of the contract on every tier, with any number of threads and whatever lies around the rows.
+// TestBits: scores have the bits of the contract on every tier, with any number of threads and
+// whatever lies around the rows.
 func TestBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {

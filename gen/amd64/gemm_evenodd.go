@@ -7,9 +7,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Products in bfloat16 have two chains for each sum, one of even and one of odd steps. They stay in registers, so that
-// register tiles have half the height of others. At the end of a segment, after 32 steps, both are added, and their sum is
-// added to C in memory, as other products do with their segments.
+// Products in bfloat16 have two chains for each sum, one of even and one of odd steps. They stay in
+// registers, so that register tiles have half the height of others. At the end of a segment, after
+// 32 steps, both are added, and their sum is added to C in memory, as other products do with their
+// segments.
 
 // evenOddFMAs is the number of chains of a register tile: 8 would hide the latency of an FMA.
 func (g *gen) evenOddFMAs() int {
@@ -60,8 +61,8 @@ func (t *gemmer) evenOddSteps(acc [][]reg.VecVirtual, name string) {
 	}
 }
 
-// pairStep emits an even and an odd step with a row of pairs. The half of a word that is not the step's is shifted out, or
-// masked.
+// pairStep emits an even and an odd step with a row of pairs. The half of a word that is not the
+// step's is shifted out, or masked.
 func (t *gemmer) pairStep(acc, odds [][]reg.VecVirtual) {
 	if len(acc) == 1 {
 		t.onePairStep(acc[0], odds[0])

@@ -9,14 +9,16 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Products in bfloat16 by the tiles of AMX. TDPBF16PS is a segment of 32 steps: its even chain, its odd chain, their
-// sum, which it adds to C. Rows of A and rows of pairs of B are loaded as they lie.
+// Products in bfloat16 by the tiles of AMX. TDPBF16PS is a segment of 32 steps: its even chain, its
+// odd chain, their sum, which it adds to C. Rows of A and rows of pairs of B are loaded as they
+// lie.
 //
-// 32 rows and 48 lanes have six tiles of sums. The two tiles that are left are for A and B, which a loop loads seven
-// times for six products of 16 cycles each: the lanes go back and forth, so that the last tile of B serves twice. That
-// needs tiles that are renamed, as registers are. A Granite Rapids does so: clearing a tile takes it less than half a cycle. A
-// prototype in C with four tiles of sums takes 4.6 to 5.5 times the peak of FMAs there, of which products and loads
-// leave 9.4. This function has not run on hardware.
+// 32 rows and 48 lanes have six tiles of sums. The two tiles that are left are for A and B, which a
+// loop loads seven times for six products of 16 cycles each: the lanes go back and forth, so that
+// the last tile of B serves twice. That needs tiles that are renamed, as registers are. A Granite
+// Rapids does so: clearing a tile takes it less than half a cycle. A prototype in C with four tiles
+// of sums takes 4.6 to 5.5 times the peak of FMAs there, of which products and loads leave 9.4.
+// This function has not run on hardware.
 type tileGemm struct {
 	tileStack
 	lda, row reg.GPVirtual // the bytes between rows of A, and of pairs
@@ -109,7 +111,8 @@ func (t *tileGemm) reshape(rows reg.GPVirtual) {
 	t.LDTILECFG(t.local(0))
 }
 
-// block emits the product of some tiles of rows with some tiles of lanes, and goes on to the rows after them.
+// block emits the product of some tiles of rows with some tiles of lanes, and goes on to the rows
+// after them.
 func (t *tileGemm) block(rows, tiles int, name string) {
 	const high = 4 // 1<<high rows are a tile
 	ldc, from := t.get(gemmLDC), [2]reg.GPVirtual{t.get(gemmSums), t.GP64()}

@@ -10,27 +10,29 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Products of quantized rows with quantized weights by the tiles of AMX. TDPBSSD multiplies 16 rows of 32 signed
-// bytes, as they lie in quantized rows, with 32 rows of 16 columns, as they lie in a panel of 8 bits once the offset
-// is taken from them. Its sums are exact. So the bits are those of the other kernels: an fma for each block of 32
-// inputs, in ascending order.
+// Products of quantized rows with quantized weights by the tiles of AMX. TDPBSSD multiplies 16 rows
+// of 32 signed bytes, as they lie in quantized rows, with 32 rows of 16 columns, as they lie in a
+// panel of 8 bits once the offset is taken from them. Its sums are exact. So the bits are those of
+// the other kernels: an fma for each block of 32 inputs, in ascending order.
 //
-// The function goes through 16 lanes at a time, and through chunkBlocks blocks of them. It writes these to the stack
-// as signed bytes, each block with its scales as float32, once for all rows. Then it takes tiles of 16 rows, whose
-// sums over the blocks stay in 16 registers. A tile of integers goes through memory to get there. Loads wait long for
-// what a tile store has written, so the sums of a block are scaled while the products of the third block after it
-// are on their way. The rows that are left are a lower tile, whose sums over the blocks stay in C.
+// The function goes through 16 lanes at a time, and through chunkBlocks blocks of them. It writes
+// these to the stack as signed bytes, each block with its scales as float32, once for all rows.
+// Then it takes tiles of 16 rows, whose sums over the blocks stay in 16 registers. A tile of
+// integers goes through memory to get there. Loads wait long for what a tile store has written, so
+// the sums of a block are scaled while the products of the third block after it are on their way.
+// The rows that are left are a lower tile, whose sums over the blocks stay in C.
 //
-// Figures are those of a prototype in C, with this order of loads and stores, on a Granite Rapids: 42 to 45 cycles for
-// a block, of which 30 are the product and the store of the tile. This function itself has never run on hardware: it
-// is executed by the interpreter of gen/prove.
+// Figures are those of a prototype in C, with this order of loads and stores, on a Granite Rapids:
+// 42 to 45 cycles for a block, of which 30 are the product and the store of the tile. This function
+// itself has never run on hardware: it is executed by the interpreter of gen/prove.
 type tileProduct struct {
 	tileStack
 	minima bool
 	line   reg.GPVirtual // the bytes between rows of tiles of weights and of sums
 }
 
-// A tileStack is what a product by tiles has on the stack, from a line on: first the shapes of the tiles.
+// A tileStack is what a product by tiles has on the stack, from a line on: first the shapes of the
+// tiles.
 type tileStack struct {
 	*gen
 	at reg.GPVirtual
@@ -67,7 +69,8 @@ func (t *tileStack) setRows(rows reg.GPVirtual, tiles ...emit.Tile) {
 	}
 }
 
-// The tiles: sums and rows of x in two pairs, which take turns; those of the lower tile; and weights in two.
+// The tiles: sums and rows of x in two pairs, which take turns; those of the lower tile; and
+// weights in two.
 const (
 	tileSums    emit.Tile = 0
 	tileX       emit.Tile = 2
@@ -117,7 +120,8 @@ func (t *tileProduct) blockBytes() int {
 	return n
 }
 
-// WeightGemmInt8Tiles is WeightGemmInt8 for CPUs with AMX. With fewer rows than a tile it is the product without.
+// WeightGemmInt8Tiles is WeightGemmInt8 for CPUs with AMX. With fewer rows than a tile it is the
+// product without.
 func (g *gen) WeightGemmInt8Tiles(q ukernel.PackedFormat) {
 	if !g.EVEX() || q.Grouped() {
 		return
@@ -177,7 +181,8 @@ func (t *tileProduct) emit() {
 	t.Return()
 }
 
-// configure gives the tiles their shapes. The lower tile has the rows that tiles of 16 leave, or 16 if there are none.
+// configure gives the tiles their shapes. The lower tile has the rows that tiles of 16 leave, or 16
+// if there are none.
 func (t *tileProduct) configure() {
 	const words = spec.BlockSteps / 4
 	sums, x, weights := emit.TileShape{Rows: emit.TileRows, Bytes: 4 * tileLanes}, emit.TileShape{Rows: emit.TileRows, Bytes: spec.BlockSteps}, emit.TileShape{Rows: words, Bytes: 4 * tileLanes}

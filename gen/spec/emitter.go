@@ -32,7 +32,8 @@ type SkinnyEmitter interface {
 	SkinnyUnpack()
 }
 
-// A BF16SkinnyEmitter emits products in bfloat16, too, which an ISA may lack: few rows take the kernels for many then.
+// A BF16SkinnyEmitter emits products in bfloat16, too, which an ISA may lack: few rows take the
+// kernels for many then.
 type BF16SkinnyEmitter interface {
 	SkinnyEmitter
 	QKEvenOdd()

@@ -8,30 +8,24 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// The steps of calls whose products are those in bfloat16. Queries, keys, values and weights are rounded, and lie in memory
-// as float32. The scale multiplies the products, as it would round a second time what a scaled query keeps of it.
+// The steps of calls whose products are those in bfloat16. Queries, keys, values and weights are
+// rounded, and lie in memory as float32. The scale multiplies the products, as it would round a
+// second time what a scaled query keeps of it.
 //
-// The last segment of the contract may be short, and so may be the first one of a block, if its keys begin later: a
-// product that begins with an odd key has even and odd chains exchanged, whose sum is the same.
+// The last segment of the contract may be short, and so may be the first one of a block, if its
+// keys begin later: a product that begins with an odd key has even and odd chains exchanged, whose
+// sum is the same.
 
 // fitBFloat16 makes room for calls with products in bfloat16.
 func (s *scratch) fitBFloat16(j *Job) {
 	parallel.Fit(&s.memory, &s.segmentUsage, &s.segment, contract.ValueSegment*j.dv(), rows.Aligned)
 }
 
-// roundBFloat16 rounds numbers in place.
-func (j *Job) roundBFloat16(x []float32) {
-	for len(x) > 0 {
-		n := min(len(x), rows.MaxConvert)
-		j.tier.Convert().RoundBF16(x[:n], x[:n])
-		x = x[n:]
-	}
-}
-
 func packBFloat16(t *tile) {
 	data, off := t.Floats(&t.job.Call.Q)
 	t.PackRows(t.q, data, off, t.job.d(), 1)
-	t.job.roundBFloat16(t.q[:t.job.d()*t.Lanes])
+	q := t.q[:t.job.d()*t.Lanes]
+	rows.RoundBF16(t.job.tier, q, q)
 }
 
 func bfloat16Scores(t *tile, part mask.Span, top []float32) {
@@ -82,12 +76,13 @@ func bfloat16Merge(t *tile, part []float32) {
 // roundDropped rounds the weights of the current block once more, if dropout has multiplied them.
 func (t *tile) roundDropped() {
 	if t.job.Call.Dropout.Rate != 0 {
-		t.job.roundBFloat16(t.block.scores)
+		rows.RoundBF16(t.job.tier, t.block.scores, t.block.scores)
 	}
 }
 
-// The steps of few rows, whose kernels are SkinnyKernels.QKEvenOdd and PVEvenOdd: they take keys and values as they lie in
-// memory. Where too few lie at equal distances, those for many rows take copies.
+// The steps of few rows, whose kernels are SkinnyKernels.QKEvenOdd and PVEvenOdd: they take keys
+// and values as they lie in memory. Where too few lie at equal distances, those for many rows take
+// copies.
 
 func skinnyBFloat16Scores(t *tile, part mask.Span, top []float32) {
 	w, d := t.Lanes, t.job.d()
@@ -104,13 +99,19 @@ func skinnyBFloat16Scores(t *tile, part mask.Span, top []float32) {
 	}
 }
 
-// skinnyBFloat16Values takes whole segments. The columns of V are the lanes of those that are copied.
+// skinnyBFloat16Values takes whole segments, of which the first and the last one of a block may be
+// short: PVEvenOdd counts them from the first row that it is given. The columns of V are the lanes
+// of those that are copied.
 func skinnyBFloat16Values(t *tile) {
 	t.roundDropped()
 	o, dv, keys, product := t.room(), t.job.dv(), t.block.keys, &t.job.tier.Tiles()[0]
 	for n := 0; keys.Lo < keys.Hi; keys.Lo += n {
 		p, load := t.scoresFrom(keys), keys.Lo > t.block.keys.Lo
-		v, stride, got, next, far := t.values().Halves(t.Head, t.Key(keys.Lo), ukernel.RowsPerCall(keys.Len(), t.N*dv))
+		most := keys.Len()
+		if past := keys.Lo % contract.ValueSegment; past != 0 {
+			most = min(most, contract.ValueSegment-past)
+		}
+		v, stride, got, next, far := t.values().Halves(t.Head, t.Key(keys.Lo), ukernel.RowsPerCall(most, t.N*dv))
 		if n = got; n < keys.Len() {
 			n -= (keys.Lo + n) % contract.ValueSegment
 		}
@@ -132,7 +133,8 @@ func exactBFloat16Softmax(t *tile, n int, max, sum []float32) {
 	bfloat16Softmax(t, n, max, sum)
 }
 
-// exactBFloat16Values is bfloat16Values with zeros in place of the values of keys that are in none of the runs.
+// exactBFloat16Values is bfloat16Values with zeros in place of the values of keys that are in none
+// of the runs.
 func exactBFloat16Values(t *tile) {
 	t.roundDropped()
 	b, w, dv, o := &t.block, t.Lanes, t.job.dv(), t.room()

@@ -78,7 +78,8 @@ func halves(b, h, l, d int) view.Tensor {
 	return view.Other(view.BFloat16, make([]uint16, b*h*l*d), shape, view.Contiguous(shape))
 }
 
-// TestShortCalls: calls are short up to some number of elements and of keys, if a tensor is not float32.
+// TestShortCalls: calls are short up to some number of elements and of keys, if a tensor is not
+// float32.
 func TestShortCalls(t *testing.T) {
 	eachTier(t, func(t *testing.T, tier *tier.Tier) {
 		const d = 64

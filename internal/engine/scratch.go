@@ -115,7 +115,7 @@ type shape struct {
 	additive       int // weights of additive scores, or 0
 	kType, vType   view.DType
 	kPaged, vPaged bool
-	small          bool // pages of one of them, see kvrows.HasSmallPages
+	kSmall, vSmall bool // pages, see kvrows.HasSmallPages
 	skinny         bool
 	rows           bool // queries or outputs pass through scratch memory
 	scoreMod       bool
@@ -125,6 +125,8 @@ type shape struct {
 	listed         bool // keys are those of lists
 	tree           int  // queries of a tree
 	codes          bool // tiles may take kernels for integers, see integers.go
+
+	kScales, vScales int // of a row
 }
 
 // shapeOf returns the shape of the call, for tasks of at most so many tiles and lanes.
@@ -132,9 +134,17 @@ func (j *Job) shapeOf(lanes, tiles int) shape {
 	return shape{
 		lanes: lanes, d: j.d(), dv: j.dv(), tiles: tiles, additive: len(j.derived.additive),
 		kType: j.Call.K.DType(), vType: j.Call.V.DType(), kPaged: j.Call.K.IsPaged(), vPaged: j.Call.V.IsPaged(),
-		small:    kvrows.HasSmallPages(&j.Call.K) || kvrows.HasSmallPages(&j.Call.V),
+		kSmall: kvrows.HasSmallPages(&j.Call.K), vSmall: kvrows.HasSmallPages(&j.Call.V), kScales: scalesOf(&j.Call.K), vScales: scalesOf(&j.Call.V),
 		skinny:   j.plan.allSkinny,
 		rows:     j.Call.Q.DType() != view.Float32 || j.Call.Out.DType() != view.Float32 || j.Call.Partial.isSet(),
 		scoreMod: j.Call.Score != nil, quantized: j.Call.DynamicInt12, bfloat16: j.Call.BFloat16, unions: j.Call.Mask.HasUnions(), listed: j.derived.listed, tree: j.treeQueries(), codes: j.Call.DynamicInt12 && j.fitsCodes(),
 	}
+}
+
+// scalesOf returns how many scales a row of x has.
+func scalesOf(x *view.Tensor) int {
+	if s := x.Scales(); s != nil {
+		return s.Dim(3)
+	}
+	return 0
 }

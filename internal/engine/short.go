@@ -8,9 +8,10 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// A short call feels what it takes to convert its tensors row by row, and more that its tiles are not plain ones. So
-// its tensors that are not float32 become so as a whole, by a call of a kernel each, and so does what comes of it in
-// the end. Widening is exact, or one rounded product: no bit depends on where it is done.
+// A short call feels what it takes to convert its tensors row by row, and more that its tiles are
+// not plain ones. So its tensors that are not float32 become so as a whole, by a call of a kernel
+// each, and so does what comes of it in the end. Widening is exact, or one rounded product: no bit
+// depends on where it is done.
 
 // shortFloats is the most elements of the tensors of a short call. They stay in L2.
 const shortFloats = 128 << 10
@@ -23,7 +24,8 @@ type widened struct {
 	usage  parallel.Usage
 }
 
-// isShort tells whether the call, which is derived, would be plain if its tensors were float32, and is short.
+// isShort tells whether the call, which is derived, would be plain if its tensors were float32, and
+// is short.
 func (j *Job) isShort() bool {
 	c := &j.Call
 	if c.Q.DType() == view.Float32 && c.K.DType() == view.Float32 && c.V.DType() == view.Float32 && c.Out.DType() == view.Float32 {

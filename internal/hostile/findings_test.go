@@ -3,6 +3,7 @@ package hostile
 import (
 	"errors"
 	"math"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/layer"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/retrieval"
 	"github.com/attn-go/attn/rope"
 )
 
@@ -119,6 +121,12 @@ func TestFindings(t *testing.T) {
 		{"scores for keys of 2^28 that there are none of", "q", "memory for B·H·Lq", func() error {
 			q := kernel.Strided(one, [4]int{1, 1, 1 << 20, 1}, [3]int{})
 			return layer.Scores(kernel.BHLD(one, 1, 1, 1<<20, 0), q, kernel.BHLD(one, 1, 1, 0, 1<<28), layer.Dot{}, nil)
+		}},
+		{"a query of 2^26 numbers that are few, beside little memory", "query", "fits memory and", func() error {
+			defer debug.SetMemoryLimit(debug.SetMemoryLimit(128 << 20))
+			few := floats(retrieval.MostSize)
+			q := kernel.Strided(few, [4]int{1, 1, retrieval.MostTokens, retrieval.MostSize}, [3]int{})
+			return retrieval.MaxSim(make([]float32, 2), q, kernel.Strided(few, [4]int{2, 1, 1, retrieval.MostSize}, [3]int{}), kernel.Exec{})
 		}},
 		{"segments of 2^62 batch rows without keys", "", "", func() error {
 			none := kernel.BHLD(one, huge, 1, 0, 1)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path"
+	"runtime/debug"
 	"runtime/metrics"
 	"strconv"
 	"strings"
@@ -13,12 +14,13 @@ import (
 	"github.com/attn-go/attn/internal/ints"
 )
 
-// groupLimit is the most bytes that the control groups of this process give it when it starts, as those of a container do. Linux grants
-// more, and ends the process when it uses it.
+// groupLimit is the most bytes that the control groups of this process give it when it starts, as
+// those of a container do. Linux grants more, and ends the process when it uses it.
 var groupLimit = sync.OnceValue(func() int64 { return limitOf(os.DirFS("/")) })
 
-// limitOf reads the limit in the files of a system: the least of the group of this process and of those above it, in version 2 of control
-// groups or version 1. Where there is none it is math.MaxInt64.
+// limitOf reads the limit in the files of a system: the least of the group of this process and of
+// those above it, in version 2 of control groups or version 1. Where there is none it is
+// math.MaxInt64.
 func limitOf(root fs.FS) int64 {
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -51,12 +53,18 @@ func limitOf(root fs.FS) int64 {
 }
 
 // groupHas tells whether the control groups have so many bytes beside what this program has.
+// Garbage is none of it: before it says no, it is collected and given back.
 func groupHas(bytes int) bool {
 	limit := groupLimit()
 	if limit == math.MaxInt64 {
 		return true
 	}
-	return int64(ints.AddSat(bytes, int(min(held(), math.MaxInt)))) <= limit
+	left := func() bool { return int64(ints.AddSat(bytes, int(min(held(), math.MaxInt)))) <= limit }
+	if int64(bytes) > limit || left() {
+		return int64(bytes) <= limit
+	}
+	debug.FreeOSMemory()
+	return left()
 }
 
 // held returns the bytes that the runtime has of the system.

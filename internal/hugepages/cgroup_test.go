@@ -2,6 +2,8 @@ package hugepages
 
 import (
 	"math"
+	"runtime"
+	"runtime/debug"
 	"testing"
 	"testing/fstest"
 )
@@ -36,6 +38,7 @@ func TestLimitOf(t *testing.T) {
 func TestFitsGroup(t *testing.T) {
 	old := groupLimit
 	defer func() { groupLimit = old }()
+	debug.FreeOSMemory() // what other tests have left
 	has := int(held())
 	groupLimit = func() int64 { return int64(has) + 4*certain }
 	if !Fits(2*certain, 1) {
@@ -44,5 +47,15 @@ func TestFitsGroup(t *testing.T) {
 	groupLimit = func() int64 { return int64(has) + certain }
 	if Fits(2*certain, 1) {
 		t.Error("more than the group has fits")
+	}
+	garbage := make([]byte, 8*certain)
+	has = int(held())
+	groupLimit = func() int64 { return int64(has) + certain }
+	if Fits(4*certain, 1) {
+		t.Error("what others use fits")
+	}
+	runtime.KeepAlive(garbage)
+	if !Fits(4*certain, 1) {
+		t.Error("what garbage has does not fit")
 	}
 }

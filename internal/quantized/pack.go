@@ -62,7 +62,8 @@ func (f *Format) Pack(p ukernel.PackedFormat, panel, rows []byte, lanes, k int, 
 	}
 }
 
-// packedAtOnce is how many blocks of a row follow each other before the next row: what they become stays in L1.
+// packedAtOnce is how many blocks of a row follow each other before the next row: what they become
+// stays in L1.
 const packedAtOnce = 8
 
 // flush makes weights below 2^-126 zeros, of a brain format.

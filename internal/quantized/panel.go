@@ -166,8 +166,8 @@ func (b *Block) putPair(i, lane int, x [2]int8) {
 	b.put16(i, lane, uint16(uint8(x[0]))|uint16(uint8(x[1]))<<8)
 }
 
-// putNumbers writes the words of a lane, see ukernel.PackedFormat. Its words are no arrays, which the compiler would not
-// keep in registers.
+// putNumbers writes the words of a lane, see ukernel.PackedFormat. Its words are no arrays, which
+// the compiler would not keep in registers.
 func (b *Block) putNumbers(q *[contract.WeightBlock]uint8, lane int) {
 	bits, stride := b.Format.Bits(), 4*b.Lanes
 	words := b.Data[b.Format.HeaderBytes()*b.Lanes+4*lane:]
@@ -206,8 +206,8 @@ func (b *Block) putNumbers(q *[contract.WeightBlock]uint8, lane int) {
 func word64(b []byte) uint64        { return binary.LittleEndian.Uint64(b) }
 func putWord(b []byte, word uint32) { binary.LittleEndian.PutUint32(b, word) }
 
-// lowBits returns the lower halves of 8 bytes, the last four in the upper halves of the first four, and highBits the upper
-// halves, likewise.
+// lowBits returns the lower halves of 8 bytes, the last four in the upper halves of the first four,
+// and highBits the upper halves, likewise.
 func lowBits(steps uint64) uint32 {
 	return uint32(steps)&0x0f0f0f0f | uint32(steps>>28)&0xf0f0f0f0
 }

@@ -36,6 +36,15 @@ func FlushAll(t *tier.Tier, x []float32) {
 	}
 }
 
+// RoundBF16 is Converters.RoundBF16 for any number of elements.
+func RoundBF16(t *tier.Tier, dst, src []float32) {
+	for len(src) > 0 {
+		n := min(len(src), MaxConvert)
+		t.Convert().RoundBF16(dst[:n], src[:n])
+		dst, src = dst[n:], src[n:]
+	}
+}
+
 // FlushBF16 makes the subnormal bfloat16 of x +0.
 func FlushBF16(x []uint16) { flushHalves(x, 0x7f80) }
 

@@ -5,9 +5,9 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// WidenWhole writes a tensor of len(dst) elements, at most MaxConvert and at least one, neither paged nor ragged, to dst
-// as float32, and returns the view of that. A tensor without gaps keeps its strides and takes one call of a kernel.
-// Another one takes as few as its heads or its rows.
+// WidenWhole writes a tensor of len(dst) elements, at most MaxConvert and at least one, neither
+// paged nor ragged, to dst as float32, and returns the view of that. A tensor without gaps keeps
+// its strides and takes one call of a kernel. Another one takes as few as its heads or its rows.
 func WidenWhole(t *tier.Tier, dst []float32, x *view.Tensor) view.Tensor {
 	shape, strides, scales := x.Shape(), x.Strides(), x.Scales()
 	d := shape[3]
@@ -44,7 +44,8 @@ func WidenWhole(t *tier.Tier, dst []float32, x *view.Tensor) view.Tensor {
 	return view.Floats(dst, shape, strides)
 }
 
-// Room returns a view of data for what StoreWhole writes to x, with the strides of x if that has no gaps.
+// Room returns a view of data for what StoreWhole writes to x, with the strides of x if that has no
+// gaps.
 func Room(data []float32, x *view.Tensor) view.Tensor {
 	if x.IsDense(len(data)) {
 		return x.WithFloats(data)

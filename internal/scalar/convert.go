@@ -64,8 +64,8 @@ func ToBF16(x float32) uint16 {
 	return uint16((b + 0x7fff + b>>16&1) >> 16)
 }
 
-// RoundBF16 returns the factor that a product in bfloat16 takes for x: the nearest bfloat16, but +0 for those whose
-// magnitude is below 2^-56. A NaN is the bfloat16 0x7fc0.
+// RoundBF16 returns the factor that a product in bfloat16 takes for x: the nearest bfloat16, but +0
+// for those whose magnitude is below 2^-56. A NaN is the bfloat16 0x7fc0.
 func RoundBF16(x float32) float32 {
 	y := BF16(ToBF16(x))
 	if math.Float32bits(y)&(1<<31-1) < contract.LeastBF16 {

@@ -63,8 +63,8 @@ var leastWeightBF16, roundBF16Magic = math.Float32frombits(contract.LeastWeightB
 
 // WeightBF16 is RoundBF16(Weight(x)) for x ≤ 0. A NaN stays one.
 //
-// With e the power of two in p, p + 1.5·2^16·e has the last place of a bfloat16 in p, and so the sum rounds as
-// that does.
+// With e the power of two in p, p + 1.5·2^16·e has the last place of a bfloat16 in p, and so the
+// sum rounds as that does.
 func WeightBF16(x float32) float32 {
 	if x < leastWeightBF16 {
 		return 0

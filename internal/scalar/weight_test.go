@@ -7,7 +7,8 @@ import (
 	"github.com/attn-go/attn/contract"
 )
 
-// TestWeightBF16: rounded weights are the weights, rounded, for all numbers around the limit and some others.
+// TestWeightBF16: rounded weights are the weights, rounded, for all numbers around the limit and
+// some others.
 func TestWeightBF16(t *testing.T) {
 	const limit = contract.LeastWeightBF16
 	check := func(bits uint32) {

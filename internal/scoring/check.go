@@ -9,8 +9,8 @@ import (
 )
 
 // Check reports the first of the fields u, which are used, that does not fit scores of shape c, or that the call does
-// not take. The caller checks what needs the keys: DynamicInt12, BFloat16, and KeyRows before all else, as c has the length of
-// its lists.
+// not take. The caller checks what needs the keys: DynamicInt12, BFloat16, and KeyRows before all
+// else, as c has the length of its lists.
 func (s *Scoring) Check(u Set, c *view.Scores, by Call) *check.Failure {
 	if f := u.CheckTaken(by); f != nil {
 		return f

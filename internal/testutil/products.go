@@ -50,6 +50,26 @@ func GemmEvenOdd(w int, c []float32, ldc int, a []float32, rs, cs int, b []float
 	}
 }
 
+// GemmTiles is WeightKernels.GemmTiles, straight from its definition.
+func GemmTiles(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
+	wide := make([]float32, len(a))
+	for i, x := range a {
+		wide[i] = scalar.BF16(x)
+	}
+	GemmEvenOdd(lanes, c, ldc, wide, lda, 1, WidePairs(b, lanes), lanes, m, k, load)
+}
+
+// WidePairs returns rows of pairs of bfloat16, which lie ld words apart, as twice as many rows of
+// float32.
+func WidePairs(b []uint32, ld int) []float32 {
+	wide := make([]float32, 2*(len(b)+ld))
+	for i, w := range b {
+		at := i/ld*2*ld + i%ld
+		wide[at], wide[at+ld] = scalar.BF16(uint16(w)), scalar.BF16(uint16(w>>16))
+	}
+	return wide
+}
+
 // GemmMax is Products.GemmMax for tiles of w lanes, straight from its definition.
 func GemmMax(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, max []float32) {
 	Gemm(w, c, ldc, a, rs, cs, b, ldb, m, k, seg, false)

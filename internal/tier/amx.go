@@ -24,9 +24,9 @@ func unusable(feature string) bool {
 	return lacks(feature) || strings.HasPrefix(feature, "AMX") && tileFault() != ""
 }
 
-// tileFault returns why kernels do not use AMX, "" if they do. The first call asks the operating system for
-// permission, which lasts as long as the process, and tries the unit: a CPU or an emulator that gives other bits is
-// not used.
+// tileFault returns why kernels do not use AMX, "" if they do. The first call asks the operating
+// system for permission, which lasts as long as the process, and tries the unit: a CPU or an
+// emulator that gives other bits is not used.
 var tileFault = sync.OnceValue(func() string {
 	for _, f := range []string{"AMXTILE", "AMXINT8", "AMXBF16"} {
 		switch {
@@ -36,8 +36,8 @@ var tileFault = sync.OnceValue(func() string {
 			return "the CPU lacks " + f
 		}
 	}
-	if err := requestTiles(); err != nil {
-		return "not used, as the operating system refuses it: " + err.Error()
+	if fault := requestTiles(); fault != "" {
+		return fault
 	}
 	var bytes func(c []int32, a, b []uint32)
 	var brains func(c []float32, a, b []uint32)
@@ -72,7 +72,8 @@ func tryTiles(bytes func(c []int32, a, b []uint32), brains func(c []float32, a, 
 
 const tileSide = 16 // rows of a tile, and words of a row
 
-// tileNumbers returns tiles of pseudo-random words, of which of makes those that are multiplied and floats.
+// tileNumbers returns tiles of pseudo-random words, of which of makes those that are multiplied and
+// floats.
 func tileNumbers(of func(uint32) uint32) (a, b []uint32, ints []int32, floats []float32) {
 	state := uint64(1)
 	next := func() uint32 {
@@ -104,7 +105,8 @@ func tileBytes(c []int32, a, b []uint32) {
 	}
 }
 
-// tileBrains is ukernel.Machine.TileBF16. Products of bfloat16 are exact in float32, so an addition is the fma.
+// tileBrains is ukernel.Machine.TileBF16. Products of bfloat16 are exact in float32, so an addition
+// is the fma.
 func tileBrains(c []float32, a, b []uint32) {
 	for i := range c {
 		var even, odd float32

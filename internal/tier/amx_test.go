@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestTryTiles: a unit for tiles with other bits than those that kernels rely on is found, whatever it does.
+// TestTryTiles: a unit for tiles with other bits than those that kernels rely on is found, whatever
+// it does.
 func TestTryTiles(t *testing.T) {
 	if fault := tryTiles(tileBytes, tileBrains); fault != "" {
 		t.Error(fault)
@@ -97,7 +98,8 @@ func TestTryTiles(t *testing.T) {
 	}
 }
 
-// TestTileUnit: features of AMX that are off, or that the CPU lacks, are named, and no kernel needs them then.
+// TestTileUnit: features of AMX that are off, or that the CPU lacks, are named, and no kernel needs
+// them then.
 func TestTileUnit(t *testing.T) {
 	fault := tileFault()
 	t.Log(TileUnit())

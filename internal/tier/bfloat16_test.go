@@ -28,8 +28,8 @@ type evenOddCase struct {
 
 func (c evenOddCase) String() string { return fmt.Sprintf("load=%v %v", c.load, c.gemmCase) }
 
-// evenOddCases returns a function that lists the cases of a kind: chains of equal and of different lengths, whole segments and
-// others, and all heights of register tiles.
+// evenOddCases returns a function that lists the cases of a kind: chains of equal and of different
+// lengths, whole segments and others, and all heights of register tiles.
 func evenOddCases(kind pairKind) func(w int) []kernelCase {
 	return func(int) (list []kernelCase) {
 		for a := range operands {
@@ -122,22 +122,7 @@ func (c evenOddCase) tiles(mem *testutil.Arena, r *testutil.Rand) func(p *kernel
 
 // referencePairs is WeightKernels.GemmPairs, by its definition.
 func referencePairs(c []float32, ldc int, a []float32, rs, cs int, b []uint32, ldb, m, k int, load bool, _ []byte) {
-	testutil.GemmEvenOdd(ukernel.PanelLanes, c, ldc, a, rs, cs, widePairs(b, ldb), ldb, m, k, load)
-}
-
-// referenceTileProduct is WeightKernels.GemmTiles.
-func referenceTileProduct(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
-	testutil.GemmEvenOdd(lanes, c, ldc, widened(a, scalar.BF16), lda, 1, widePairs(b, lanes), lanes, m, k, load)
-}
-
-// widePairs returns rows of pairs, which lie ld words apart, as rows of float32.
-func widePairs(b []uint32, ld int) []float32 {
-	wide := make([]float32, 2*(len(b)+ld))
-	for i, w := range b {
-		at := i/ld*2*ld + i%ld
-		wide[at], wide[at+ld] = scalar.BF16(uint16(w)), scalar.BF16(uint16(w>>16))
-	}
-	return wide
+	testutil.GemmEvenOdd(ukernel.PanelLanes, c, ldc, a, rs, cs, testutil.WidePairs(b, ldb), ldb, m, k, load)
 }
 
 // A roundBF16Case is a call of RoundBF16.
@@ -186,7 +171,8 @@ func (c widenPairsCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(
 	return func(p *kernelSet) { p.Convert.WidenPairs(even, odd, ldd, src, lds, c.n, c.d) }
 }
 
-// spoilEvenOdd calls f after GemmEvenOdd, with the slices that start at the last row and its first lane.
+// spoilEvenOdd calls f after GemmEvenOdd, with the slices that start at the last row and its first
+// lane.
 func spoilEvenOdd(f func(c, a, b []float32, cs, ldb, k int, load bool)) func(p *kernelSet) {
 	return func(p *kernelSet) {
 		product := p.GemmEvenOdd

@@ -220,7 +220,8 @@ var kernelTests = []struct {
 }
 
 // TestAllKernels fails if a kernel is in no test, or if a tier lacks one that it must have. Only the
-// skinny kernels for narrow types, those for integers, for unpacked weights and for units of tiles are optional.
+// skinny kernels for narrow types, those for integers, for unpacked weights and for units of tiles
+// are optional.
 func TestAllKernels(t *testing.T) {
 	tested := map[string]bool{}
 	for _, k := range kernelTests {

@@ -47,7 +47,8 @@ func referenceNarrow(f ukernel.SkinnyKernels) ukernel.SkinnyKernels {
 	return referenceCodes(referenceEvenOdd(f))
 }
 
-// referenceEvenOdd adds the skinny kernels for products in bfloat16: those of query tiles, on factors.
+// referenceEvenOdd adds the skinny kernels for products in bfloat16: those of query tiles, on
+// factors.
 func referenceEvenOdd(f ukernel.SkinnyKernels) ukernel.SkinnyKernels {
 	widened := func(x []uint16, ld, n, d int) []float32 {
 		wide := make([]float32, n*d)

@@ -23,7 +23,7 @@ var referenceWeights = ukernel.WeightKernels{
 		testutil.Gemm(ukernel.PanelLanes, c, ldc, a, rs, cs, widened(b, scalar.BF16), ldb, m, k, ukernel.InputSegment, load)
 	},
 	GemmPairs: referencePairs,
-	GemmTiles: referenceTileProduct,
+	GemmTiles: testutil.GemmTiles,
 	Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
 		ukernel.S8:        {Gemm: referenceGemm(ukernel.S8), GemmInt8: referenceGemmInt8(ukernel.S8), Widen: referenceWiden(ukernel.S8)},
 		ukernel.S4:        {Gemm: referenceGemm(ukernel.S4), GemmInt8: referenceGemmInt8(ukernel.S4), Widen: referenceWiden(ukernel.S4)},

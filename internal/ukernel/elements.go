@@ -128,11 +128,12 @@ type Converters struct {
 	// become +0. A NaN stays. dst may be src.
 	Flush func(dst []float32, ldd int, src []float32, lds, n, d int, least float32)
 
-	// RoundBF16 makes factors of products in bfloat16: dst[i] = bf(src[i]) of the contract, as float32. dst may be src.
+	// RoundBF16 makes factors of products in bfloat16: dst[i] = bf(src[i]) of the contract, as
+	// float32. dst may be src.
 	RoundBF16 func(dst, src []float32)
 
-	// WidenPairs widens n rows of d pairs of bfloat16 to float32: the low halves of words to rows of even, and the
-	// high halves to rows of odd.
+	// WidenPairs widens n rows of d pairs of bfloat16 to float32: the low halves of words to rows
+	// of even, and the high halves to rows of odd.
 	//
 	//	even[r·ldd+x], odd[r·ldd+x] = both halves of src[r·lds+x]
 	WidenPairs func(even, odd []float32, ldd int, src []uint32, lds, n, d int)

@@ -17,12 +17,13 @@ type Machine struct {
 	// in that. It is 0 if the CPU's vectors are not those of the instruction set, but of a draft of it.
 	VectorLanes func() int
 
-	// TileInt8 and TileBF16 multiply tiles once, to find out whether a unit for tiles has the bits that kernels
-	// rely on. a, b and c have 16 rows of 16 words:
+	// TileInt8 and TileBF16 multiply tiles once, to find out whether a unit for tiles has the bits
+	// that kernels rely on. a, b and c have 16 rows of 16 words:
 	//
 	//	c[i][j] += sum over words g < 16 and bytes n < 4 of a[i][g].n·b[g][j].n, of int8
-	//	c[i][j] += e + o, with e = fma(a[i][g].0, b[g][j].0, e), o = fma(a[i][g].1, b[g][j].1, o), g ascending from
-	//	0 to 15, of bfloat16 in the lower and the upper half of words; e and o begin with +0
+	//	c[i][j] += e + o, with e = fma(a[i][g].0, b[g][j].0, e), o = fma(a[i][g].1, b[g][j].1, o),
+	//	g ascending from 0 to 15, of bfloat16 in the lower and the upper half of words; e and o
+	//	begin with +0
 	TileInt8 func(c []int32, a, b []uint32)
 	TileBF16 func(c []float32, a, b []uint32)
 }

@@ -51,18 +51,22 @@ type SkinnyKernels struct {
 	QKInt8 func(a QKInt8Args)
 	PVInt8 func(a PVInt8Args)
 
-	// QKEvenOdd and PVEvenOdd are products in bfloat16 with K and V of bfloat16, of which those below 2^-56 in magnitude
-	// count as +0. d and dv are multiples of SkinnyGroup. Where a tier has none, few rows take the kernels of tiles.
+	// QKEvenOdd and PVEvenOdd are products in bfloat16 with K and V of bfloat16, of which those
+	// below 2^-56 in magnitude count as +0. d and dv are multiples of SkinnyGroup. Where a tier has
+	// none, few rows take the kernels of tiles.
 	//
-	// QKEvenOdd is QK with the sums of Products.GemmEvenOdd, each multiplied by scale, rounded, before max. The lanes of q up
-	// to a multiple of 8 may be read. Those from n up to a multiple of 4 repeat lane n-1; those after them stay, and so do their maxima.
+	// QKEvenOdd is QK with the sums of Products.GemmEvenOdd, each multiplied by scale, rounded,
+	// before max. The lanes of q up to a multiple of 8 may be read. Those from n up to a multiple
+	// of 4 repeat lane n-1; those after them stay, and so do their maxima.
 	QKEvenOdd func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, scale float32, max []float32, next []uint16, far int)
 
-	// PVEvenOdd is the product of n lanes of the weights p with m ≥ 1 rows of V, in segments of BF16Segment rows:
+	// PVEvenOdd is the product of n lanes of the weights p with m ≥ 1 rows of V, in segments of
+	// BF16Segment rows:
 	//
 	//	o[i·ldo+e] = the sum of Products.GemmEvenOdd of p[j·ldp+i] and v[j·ldv+e] over j = 0..m-1
 	//
-	// With load o itself is the first summand. The lanes of p up to a multiple of 8 may be read. i < n, e < dv.
+	// With load o itself is the first summand. The lanes of p up to a multiple of 8 may be read.
+	// i < n, e < dv.
 	PVEvenOdd func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, next []uint16, far int)
 
 	// QKCodes, Pairs and PVCodes are products of integers. In a call each row of K and V has one scale, so the columns of a

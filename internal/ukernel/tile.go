@@ -25,10 +25,12 @@ type Products struct {
 	// max[lane] = max(c[i·ldc+lane], max[lane]), i ascending.
 	GemmMax func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, max []float32)
 
-	// GemmEvenOdd is a product in bfloat16: that of m rows of A with the k rows of B, whose elements are some
-	// bf(x) of the contract as float32, in segments of BF16Segment steps, of which the last may be shorter, and the only one empty:
+	// GemmEvenOdd is a product in bfloat16: that of m rows of A with the k rows of B, whose
+	// elements are some bf(x) of the contract as float32, in segments of BF16Segment steps, of
+	// which the last may be shorter, and the only one empty:
 	//
-	//	e = fma chain over the steps x = 0, 2, 4, ... of a segment, ascending, from +0: e = fma(a[i·rs+x·cs], b[x·ldb+lane], e)
+	//	e = fma chain over the steps x = 0, 2, 4, ... of a segment, ascending, from +0:
+	//	    e = fma(a[i·rs+x·cs], b[x·ldb+lane], e)
 	//	o = the same over the steps 1, 3, 5, ...
 	//	c[i·ldc+lane] = the sum of e+o over the segments, ascending
 	//
@@ -80,7 +82,8 @@ type LaneKernels struct {
 	// one). It sets sum[lane] to the sum of p, j ascending, from +0.
 	Softmax func(s []float32, ld, n int, max, sum []float32)
 
-	// SoftmaxBF16 is Softmax whose weights are rounded: p = bf(weight(s - z)) of the contract, which the sum takes, too.
+	// SoftmaxBF16 is Softmax whose weights are rounded: p = bf(weight(s - z)) of the contract,
+	// which the sum takes, too.
 	SoftmaxBF16 func(s []float32, ld, n int, max, sum []float32)
 
 	// Dropout drops weights, for n rows of which the first is key j0 ≥ 0:

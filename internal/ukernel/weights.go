@@ -12,14 +12,15 @@ type WeightKernels struct {
 	// GemmF16 and GemmBF16 are Gemm with a B that is widened to float32 in registers.
 	GemmF16, GemmBF16 func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, next []byte)
 
-	// GemmPairs is Products.GemmEvenOdd for the PanelLanes lanes of a whole panel, with a B of k/2 rows of pairs, which
-	// is widened in registers: a word has the bfloat16 of an even step in its low half, and that of the step after it in the
-	// high half. k is even, and ldb counts words.
+	// GemmPairs is Products.GemmEvenOdd for the PanelLanes lanes of a whole panel, with a B of k/2
+	// rows of pairs, which is widened in registers: a word has the bfloat16 of an even step in its
+	// low half, and that of the step after it in the high half. k is even, and ldb counts words.
 	GemmPairs func(c []float32, ldc int, a []float32, rs, cs int, b []uint32, ldb, m, k int, load bool, next []byte)
 
-	// GemmTiles is GemmPairs with an A of bfloat16, whose rows lie lda numbers apart, for a B of any number of lanes that is
-	// a multiple of PanelStep, without gaps. k is a multiple of BF16Segment and not 0. Only CPUs with a unit for tiles have it: others
-	// take GemmPairs, or Products.GemmEvenOdd, and so does package fallback.
+	// GemmTiles is GemmPairs with an A of bfloat16, whose rows lie lda numbers apart, for a B of
+	// any number of lanes that is a multiple of PanelStep, without gaps. k is a multiple of
+	// BF16Segment and not 0. Only CPUs with a unit for tiles have it: others take GemmPairs, or
+	// Products.GemmEvenOdd, and so does package fallback.
 	GemmTiles func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool)
 
 	// Blocks are the kernels for quantized weights, by their format.

@@ -104,8 +104,9 @@ const (
 	mostStride = math.MaxInt / (4 * mostPlain)
 )
 
-// PlainMemory returns the memory of a tensor that is neither paged nor ragged, has elements and passes Check; that of
-// its scales is apart. It does not accept all of them: if ok is false, Check decides.
+// PlainMemory returns the memory of a tensor that is neither paged nor ragged, has elements and
+// passes Check; that of its scales is apart. It does not accept all of them: if ok is false, Check
+// decides.
 func (t *Tensor) PlainMemory() (m Memory, ok bool) {
 	if t.IsPaged() || t.IsRagged() || t.scales != nil && !t.fitsScales() {
 		return m, false

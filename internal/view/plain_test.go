@@ -86,8 +86,8 @@ func TestPlainMemoryRefuses(t *testing.T) {
 
 func ref(t Tensor) *Tensor { return &t }
 
-// TestDense: a tensor is dense if rows of its size, put where its rows lie, cover its memory without gaps, and never if
-// they do not.
+// TestDense: a tensor is dense if rows of its size, put where its rows lie, cover its memory
+// without gaps, and never if they do not.
 func TestDense(t *testing.T) {
 	random, data, dense := rand.New(rand.NewPCG(3, 4)), numbered(60), 0
 	for range 100_000 {

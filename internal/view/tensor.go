@@ -142,8 +142,8 @@ func (t *Tensor) Index(b, h, l int) int {
 	return t.grid.At(page, h, row)
 }
 
-// IsDense tells whether the tensor of n ≥ 1 elements, valid and neither paged nor ragged, has all of those from its first
-// to its last, each once, in an order that IsOrdered accepts.
+// IsDense tells whether the tensor of n ≥ 1 elements, valid and neither paged nor ragged, has all
+// of those from its first to its last, each once, in an order that IsOrdered accepts.
 func (t *Tensor) IsDense(n int) bool {
 	g := &t.grid
 	for i, s := range g.Stride {
@@ -152,7 +152,8 @@ func (t *Tensor) IsDense(n int) bool {
 	return n == g.Shape[3] && t.IsOrdered()
 }
 
-// HasScalesInOrder tells whether a dense tensor has no scales or all in the order of its rows, without gaps.
+// HasScalesInOrder tells whether a dense tensor has no scales or all in the order of its rows,
+// without gaps.
 func (t *Tensor) HasScalesInOrder() bool {
 	s := t.scales
 	if s == nil {
@@ -166,7 +167,8 @@ func (t *Tensor) HasScalesInOrder() bool {
 	return true
 }
 
-// WithFloats returns a view of float32 with the shape and strides of t, a tensor without pages and ragged rows.
+// WithFloats returns a view of float32 with the shape and strides of t, a tensor without pages and
+// ragged rows.
 func (t *Tensor) WithFloats(data []float32) Tensor { return Tensor{f32: data, grid: t.grid} }
 
 // Row returns the elements of row (b, h, l) of a float32 tensor.

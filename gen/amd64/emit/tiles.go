@@ -11,9 +11,10 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// Instructions of AMX, which neither avo nor Go's assembler knows. avo sees them with their registers, and
-// encodeTiles writes those of the finished text as bytes, each with its text as a comment. Operands are in the
-// order of Go's assembler: the destination last. A test decodes all of them by LLVM.
+// Instructions of AMX, which neither avo nor Go's assembler knows. avo sees them with their
+// registers, and encodeTiles writes those of the finished text as bytes, each with its text as a
+// comment. Operands are in the order of Go's assembler: the destination last. A test decodes all of
+// them by LLVM.
 
 // A Tile is one of the eight tile registers.
 type Tile int
@@ -51,8 +52,8 @@ const (
 	TileConfigRows  = 48
 )
 
-// LDTILECFG gives the tiles their shapes, and clears them. TILERELEASE takes them away: without it every change of
-// threads would save tiles.
+// LDTILECFG gives the tiles their shapes, and clears them. TILERELEASE takes them away: without it
+// every change of threads would save tiles.
 func (g *Gen) LDTILECFG(m operand.Mem) { g.tileOp("LDTILECFG", amxTile, m) }
 func (g *Gen) TILERELEASE()            { g.tileOp("TILERELEASE", amxTile) }
 
@@ -62,8 +63,8 @@ func (g *Gen) TILEZERO(t Tile) { g.tileOp("TILEZERO", amxTile, t.op()) }
 func (g *Gen) TILELOADD(m operand.Mem, t Tile)  { g.tileOp("TILELOADD", amxTile, m, t.op()) }
 func (g *Gen) TILESTORED(t Tile, m operand.Mem) { g.tileOp("TILESTORED", amxTile, t.op(), m) }
 
-// TDPBSSD adds the products of signed bytes to the tile c: a word of 32 bits of a row of a, times the same of a column
-// of b. TDPBF16PS does so with pairs of bfloat16.
+// TDPBSSD adds the products of signed bytes to the tile c: a word of 32 bits of a row of a, times
+// the same of a column of b. TDPBF16PS does so with pairs of bfloat16.
 func (g *Gen) TDPBSSD(b, a, c Tile)   { g.tileOp("TDPBSSD", amxInt8, b.op(), a.op(), c.op()) }
 func (g *Gen) TDPBF16PS(b, a, c Tile) { g.tileOp("TDPBF16PS", amxBF16, b.op(), a.op(), c.op()) }
 
@@ -77,14 +78,16 @@ func (g *Gen) tileOp(opcode, extension string, operands ...operand.Op) {
 	g.Instruction(in)
 }
 
-// A tileCode is an encoding: VEX.128.0F38.W0 with a prefix, the opcode, and what the fields of ModRM hold.
+// A tileCode is an encoding: VEX.128.0F38.W0 with a prefix, the opcode, and what the fields of
+// ModRM hold.
 type tileCode struct {
 	prefix, opcode byte
 	fixed          byte // ModRM without operands
 	operands       string
 }
 
-// Operands: m memory with an index or without; r, b and v tiles in ModRM.reg, ModRM.rm and VEX.vvvv.
+// Operands: m memory with an index or without; r, b and v tiles in ModRM.reg, ModRM.rm and
+// VEX.vvvv.
 var tileCodes = map[string]tileCode{
 	"LDTILECFG":   {0, 0x49, 0, "m"},
 	"TILERELEASE": {0, 0x49, 0xc0, ""},
@@ -162,8 +165,8 @@ func gpCode(name string) (byte, error) {
 	return byte(n), nil
 }
 
-// encodeMemory returns the fields of ModRM, the upper bits of the index and the base, and what follows ModRM: a SIB
-// byte and the distance.
+// encodeMemory returns the fields of ModRM, the upper bits of the index and the base, and what
+// follows ModRM: a SIB byte and the distance.
 func encodeMemory(text string, hasIndex bool) (modrm, x, b byte, tail []byte, err error) {
 	m := tileMemory.FindStringSubmatch(text)
 	if m == nil || hasIndex != (m[3] != "") {

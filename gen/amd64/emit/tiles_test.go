@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestTilesLLVM decodes the instructions of AMX by LLVM, with every tile and every register in every place.
+// TestTilesLLVM decodes the instructions of AMX by LLVM, with every tile and every register in
+// every place.
 func TestTilesLLVM(t *testing.T) {
 	mc, err := exec.LookPath("llvm-mc-19")
 	if err != nil {

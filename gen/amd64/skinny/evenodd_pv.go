@@ -9,9 +9,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// PVEvenOdd is SkinnyPV for products in bfloat16: a pass takes a segment of rows of V, one column of cache lines after the
-// other. An even row belongs to one chain and an odd one to another, both begin with +0 in each pass, and their
-// sum is added to o.
+// PVEvenOdd is SkinnyPV for products in bfloat16: a pass takes a segment of rows of V, one column
+// of cache lines after the other. An even row belongs to one chain and an odd one to another, both
+// begin with +0 in each pass, and their sum is added to o.
 func (g *gen) PVEvenOdd() {
 	g.Kernel(spec.PVEvenOdd)
 	f := &evenOddPV{g: g, ldv: g.StrideOf("ldv", spec.BF16), load: g.Argument("load"), left: g.Argument("m"), keys: g.Memory(g.Param("v").Len()),
@@ -101,8 +101,8 @@ func (f *evenOddPV) forward(stride reg.GPVirtual, pointers ...operand.Op) {
 	}
 }
 
-// group emits a line for up to size queries. If there are fewer, n of them, the products of the others are those of lanes
-// after them, which are not stored.
+// group emits a line for up to size queries. If there are fewer, n of them, the products of the
+// others are those of lanes after them, which are not stored.
 func (f *evenOddPV) group(size int, n reg.GPVirtual) {
 	g, name := f.g, groupLabel(size)
 	g.Commentf("%d queries.", size)

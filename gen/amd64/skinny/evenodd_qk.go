@@ -10,13 +10,15 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// QKEvenOdd is SkinnyQK for products in bfloat16. The keys in the lanes are as many as a vector has, and a word of 32
-// bits has a column of an even chain and one of an odd chain, whose small numbers become +0. A segment is 4 steps
-// of 4 words: then both chains are added to the sum.
+// QKEvenOdd is SkinnyQK for products in bfloat16. The keys in the lanes are as many as a vector
+// has, and a word of 32 bits has a column of an even chain and one of an odd chain, whose small
+// numbers become +0. A segment is 4 steps of 4 words: then both chains are added to the sum.
 //
-//	k[0..15][x..] ──► t0 t1 t2 t3     even[query] += t·2^16 · q̂[x][query]     odd[query] += t & ffff0000 · q̂[x+1][query]
+//	k[0..15][x..] ──► t0 t1 t2 t3     even[query] += t·2^16 · q̂[x][query]
+//	                                  odd[query] += t & ffff0000 · q̂[x+1][query]
 //
-// Each number of queries has a loop of its own. The sums stay in registers if there are 32, else on the stack.
+// Each number of queries has a loop of its own. The sums stay in registers if there are 32, else on
+// the stack.
 func (g *gen) QKEvenOdd() {
 	g.Kernel(spec.QKEvenOdd)
 	f := &evenOddQK{g: g, keys: g.Lanes(), s: g.Memory(g.Param("s").Base()), lane: g.Memory(g.Param("s").Len()), left: g.Argument("m"), columns: g.Memory(g.Param("k").Cap())}
@@ -249,7 +251,8 @@ func (f *evenOddQK) step(n int, name string) {
 	}
 }
 
-// store stores 4 lanes of all keys, from lane first of the group on, and raises their maxima, key by key.
+// store stores 4 lanes of all keys, from lane first of the group on, and raises their maxima, key
+// by key.
 func (f *evenOddQK) store(sums []reg.VecVirtual, first int) {
 	g := f.g
 	four := make([]reg.VecVirtual, 4)
@@ -274,7 +277,8 @@ func (f *evenOddQK) store(sums []reg.VecVirtual, first int) {
 	g.VMOVUPS(top, emit.At(p, 0))
 }
 
-// factors make float32 of the bfloat16 that products in bfloat16 take: those below 2^-56 in magnitude become +0.
+// factors make float32 of the bfloat16 that products in bfloat16 take: those below 2^-56 in
+// magnitude become +0.
 type factors struct {
 	g           *gen
 	mask, least operand.Op

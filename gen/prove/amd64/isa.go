@@ -1,6 +1,7 @@
-// Package amd64 has the semantics of the instructions of AVX, AVX2, FMA, F16C, AVX-512 and AMX that generated
-// assembly uses, and those for addresses and counts, for package machine. Operands are in the order of Go's
-// assembler: the destination last. The numbers in comments are those of Intel's manual.
+// Package amd64 has the semantics of the instructions of AVX, AVX2, FMA, F16C, AVX-512 and AMX that
+// generated assembly uses, and those for addresses and counts, for package machine. Operands are in
+// the order of Go's assembler: the destination last. The numbers in comments are those of Intel's
+// manual.
 package amd64
 
 import (
@@ -11,8 +12,8 @@ import (
 	"github.com/attn-go/attn/gen/prove/machine"
 )
 
-// The registers in State.W: 16 of 64 bits, 8 masks of 16, 32 vectors of 16 words, what is known of the
-// flags: which instruction set them, and from what, and tiles.
+// The registers in State.W: 16 of 64 bits, 8 masks of 16, 32 vectors of 16 words, what is known of
+// the flags: which instruction set them, and from what, and tiles.
 const (
 	firstMask = 16
 	firstVec  = firstMask + 8

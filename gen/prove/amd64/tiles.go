@@ -5,8 +5,8 @@ import (
 	"github.com/attn-go/attn/gen/prove/machine"
 )
 
-// The tiles of AMX in State.W: 16 rows of 16 words each. After them the shapes, for each tile its rows and the words
-// of a row, which are constants; they are nil while no tile has a shape.
+// The tiles of AMX in State.W: 16 rows of 16 words each. After them the shapes, for each tile its
+// rows and the words of a row, which are constants; they are nil while no tile has a shape.
 const (
 	tiles      = 8
 	tileRows   = 16
@@ -16,8 +16,8 @@ const (
 	tileState  = tiles*tileSize + 2*tiles
 )
 
-// tile executes an instruction of AMX. Every fault that a CPU would raise is one here. TDPBF16PS takes subnormals for
-// zeros on CPUs, and not here: kernels have none, see the contract.
+// tile executes an instruction of AMX. Every fault that a CPU would raise is one here. TDPBF16PS
+// takes subnormals for zeros on CPUs, and not here: kernels have none, see the contract.
 func (e *exec) tile() bool {
 	switch e.in.Op {
 	case "LDTILECFG":
@@ -117,8 +117,8 @@ func (e *exec) rowAddress(o machine.Operand, row int) *expr.Node {
 	return e.g.Add(e.gp(o.Reg), e.g.Int(o.Off), e.g.Mul(e.gp(o.Index), e.g.Int(int64(row))))
 }
 
-// multiplyTiles sets the third tile. Row by row and column by column, add adds to a word what the words of a row of the
-// second tile and of a column of the first one give.
+// multiplyTiles sets the third tile. Row by row and column by column, add adds to a word what the
+// words of a row of the second tile and of a column of the first one give.
 func (e *exec) multiplyTiles(add func(sum *expr.Node, a, b []*expr.Node) *expr.Node) {
 	b, a, c := e.args[0], e.args[1], e.args[2]
 	rows, words := e.shape(c)
@@ -153,8 +153,8 @@ func (e *exec) addBytes(sum *expr.Node, a, b []*expr.Node) *expr.Node {
 	return e.g.Add(terms...)
 }
 
-// addBrains adds the products of pairs of bfloat16: those of the even inputs are a chain of fused multiply-adds, and
-// those of the odd ones are another. Their sum is added.
+// addBrains adds the products of pairs of bfloat16: those of the even inputs are a chain of fused
+// multiply-adds, and those of the odd ones are another. Their sum is added.
 func (e *exec) addBrains(sum *expr.Node, a, b []*expr.Node) *expr.Node {
 	chains := [2]*expr.Node{e.g.Const(32, 0), e.g.Const(32, 0)}
 	for k := range a {

@@ -235,8 +235,8 @@ func skinnyPV(step int) func(k *Kernel, quick bool) []Case {
 	}
 }
 
-// qkEvenOdd and pvEvenOdd return calls for products in bfloat16, whose kernels take whole groups of 8 lanes. Values have more than a segment
-// of keys, too.
+// qkEvenOdd and pvEvenOdd return calls for products in bfloat16, whose kernels take whole groups of
+// 8 lanes. Values have more than a segment of keys, too.
 func qkEvenOdd(k *Kernel, quick bool) []Case {
 	list := skinnyQK(16)(k, quick)
 	for _, c := range list {

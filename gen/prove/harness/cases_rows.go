@@ -406,8 +406,8 @@ func int8Case(k *Kernel, i, n, lanes, m int) Case {
 		"b": in(lanes * blockBytes[k.Index] * n / 32), "lanes": lanes, "m": m, "k": n, "load": i%2 == 1}
 }
 
-// tilesInt8 has all parts of products by tiles: calls with too few rows, whole tiles, lower ones, sums that go around
-// their ring, and more blocks than fit on the stack.
+// tilesInt8 has all parts of products by tiles: calls with too few rows, whole tiles, lower ones,
+// sums that go around their ring, and more blocks than fit on the stack.
 func tilesInt8(k *Kernel, quick bool) (list []Case) {
 	add := func(n, lanes, m int) { list = append(list, int8Case(k, len(list), n, lanes, m)) }
 	add(160, 16, 18)

@@ -124,8 +124,8 @@ func Read(text string) (*File, error) {
 	return f, finish()
 }
 
-// Parse takes an instruction apart. Of one that is written as a word or as bytes the comment counts, which the tests
-// of the generator compare with them.
+// Parse takes an instruction apart. Of one that is written as a word or as bytes the comment
+// counts, which the tests of the generator compare with them.
 func Parse(line string) (Inst, error) {
 	in := Inst{Text: line, Target: -1}
 	if m := word.FindStringSubmatch(line); m != nil {

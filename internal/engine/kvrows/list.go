@@ -24,8 +24,8 @@ type Rows struct {
 	QueryStart, KeyStart []int
 }
 
-// everyRow are the Rows of a tensor whose pages are so small that kernels for few rows of queries would find no run of keys:
-// copies of rows are faster.
+// everyRow are the Rows of a tensor whose pages are so small that kernels for few rows of queries
+// would find no run of keys: copies of rows are faster.
 var everyRow = Rows{every: true}
 
 // HasSmallPages tells whether rows of x are copied as those of a list are.
@@ -215,7 +215,8 @@ func (r *Reader) copyScales(dst []float32, lo, n int) {
 	}
 }
 
-// find sets off to where the rows of x begin that are keys of the head from number lo on, as many as there are.
+// find sets off to where the rows of x begin that are keys of the head from number lo on, as many
+// as there are.
 func (l *list) find(off []int, x *view.Tensor, lo int) []int {
 	if l.rows.every {
 		off = off[:min(len(off), x.Length(l.head.Batch)-lo)]
@@ -246,7 +247,8 @@ func findRows(off []int, x *view.Tensor, h lanes.Head, lo int) {
 	}
 }
 
-// changed says that a row is not in the slice: assembly must not follow lists and pages that change during the call.
+// changed says that a row is not in the slice: assembly must not follow lists and pages that change
+// during the call.
 func changed(at int, x *view.Tensor) string {
 	return fmt.Sprintf("attn: a row at %d in a slice of %d elements: lists of rows or pages have changed during the call", at, x.Len())
 }

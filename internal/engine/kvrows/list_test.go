@@ -89,8 +89,8 @@ func TestCopiesAreShort(t *testing.T) {
 	}
 }
 
-// TestSmallPages: from pages of fewer rows than kernels for few queries take, rows are copied side by side, so that a call
-// has as many as there are.
+// TestSmallPages: from pages of fewer rows than kernels for few queries take, rows are copied side
+// by side, so that a call has as many as there are.
 func TestSmallPages(t *testing.T) {
 	const d, keys, heads = 4, 50, 2
 	for _, size := range []int{1, 3, 8, 15, 16} {

@@ -8,7 +8,7 @@ type Convolution struct {
 	Bias Bias // of in, conv and out
 }
 
-// A Delta is the gated delta net of Qwen3-Next and Qwen3.5: see recurrent.Delta.
+// A Delta is the gated delta net of Qwen3-Next and Qwen3.5: see recurrent.GatedDelta.
 type Delta struct {
 	Heads, KeyHeads, KeySize, ValueSize int
 	Taps                                int  // of the convolution of queries, keys and values
