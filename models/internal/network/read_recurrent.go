@@ -93,7 +93,9 @@ func (b *builder) stateSpace(i int, t *arch.StateSpace) *Recurrent {
 	for at := 0; at < len(f.Weights); at += f.Channels {
 		queriesFirst(f.Weights[at:][:f.Channels], keys)
 	}
-	queriesFirst(f.Bias, keys)
+	if len(f.Bias) > 0 { // an inventory reads none
+		queriesFirst(f.Bias, keys)
+	}
 	f.Norms = b.partNorms(i, t, values)
 	return f
 }
