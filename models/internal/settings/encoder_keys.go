@@ -184,8 +184,8 @@ func tableOrALiBi(r *reader) {
 	default:
 		r.Fail(positions, quoted(kind), `"absolute" or "alibi"`)
 	}
-	r.attention.ALiBi = slopes(r.attention.Heads)
-	r.dense.Gated, r.dense.Fused, r.dense.Bias = true, true, arch.Absent
+	fileALiBi(r)
+	r.dense.Fused = true
 	switch kind := r.Text(feed); kind { // hidden_act is that of other layers
 	case "geglu":
 		r.dense.Activation = activations.GELU
@@ -359,6 +359,13 @@ func fileTable(r *reader) {
 	if r.model.Embed.Table = r.rows("position_embd.weight"); r.model.Embed.Table < 2 {
 		r.gguf.Record(r.fault("position_embd.weight", fmt.Sprintf("%d rows", r.model.Embed.Table), "2 or more, for the tokens around a text"))
 	}
+}
+
+// fileALiBi says that scores fall with the distance, and that layers have gates.
+func fileALiBi(r *reader) {
+	twoPositions(r)
+	r.attention.ALiBi = slopes(r.attention.Heads)
+	r.dense.Gated, r.dense.Bias = true, arch.Absent
 }
 
 // fileTypes reads how many types of tokens there are, if any.

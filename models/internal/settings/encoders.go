@@ -23,6 +23,10 @@ var Encoders = &Families{
 			file:    join(fileEncoderKeys, fileTable, fileTypes, fileParts, fileAlike),
 			missing: bertMissing.with(values{"type_vocab_size": 2, "position_embedding_type": "absolute"}),
 		},
+		{ // folders have model_type bert, see tableOrALiBi
+			Family: arch.Family{GGUF: "jina-bert-v2"},
+			draft:  bertBlock(activations.GELU, nil), file: join(fileEncoderKeys, fileTypes, fileALiBi, fileAlike),
+		},
 		{
 			Family: arch.Family{Types: []string{"distilbert"}, Names: distilNames, Words: &arch.Words{Dense: "vocab_transform", Norm: "vocab_layer_norm", Bias: "vocab_projector.bias"}, Ignored: []string{"vocab_transform.", "vocab_layer_norm.", "vocab_projector."}},
 			draft:  withEpsilon(bertBlock(activations.GELU, withActivation(firstToken("pre_classifier", "classifier"), activations.ReLU)), 1e-12),
