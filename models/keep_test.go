@@ -10,6 +10,7 @@ import (
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/lora"
 )
 
 // TestKeepPacked: a model that keeps its layers gives the same bits when it writes them and when it reads them, which it
@@ -102,4 +103,22 @@ func results(t *testing.T, path string, o models.Options) string {
 		t.Fatal(err)
 	}
 	return fmt.Sprint(numbers)
+}
+
+// TestKeepAdapted: layers that are kept are those of the adapters that are merged into them.
+func TestKeepAdapted(t *testing.T) {
+	for _, name := range []string{"bert-1", "llama-2"} {
+		path := copyOf(t, "testdata/tiny/"+name)
+		for _, list := range [][]lora.Adapter{nil, {{Path: "testdata/tiny/lora/" + name}}, {{Path: "testdata/tiny/lora/" + name, Scale: 2}}, nil} {
+			options := func(keep bool) models.Options {
+				return models.Options{Embedding: embedding.LoadOptions{LoRA: list, KeepPacked: keep}, Generator: decoder.Options{LoRA: list, KeepPacked: keep}}
+			}
+			want := results(t, path, options(false))
+			for range 2 {
+				if got := results(t, path, options(true)); got != want {
+					t.Errorf("%s with %v: other results when they are kept", name, list)
+				}
+			}
+		}
+	}
 }

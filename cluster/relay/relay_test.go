@@ -561,6 +561,9 @@ func TestLostEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := conn.Flush(); err != nil { // else the gateway may ask before the server knows of the worker
+		t.Fatal(err)
+	}
 	if err := b.gateway.adopt(s.SystemFingerprint()); err != nil {
 		t.Fatal(err)
 	}
@@ -569,7 +572,11 @@ func TestLostEnd(t *testing.T) {
 	go func() {
 		done <- b.gateway.Answer(t.Context(), w, &server.Call{Method: "GET", Path: "/v1/models"})
 	}()
-	<-asked
+	select {
+	case <-asked:
+	case err := <-done:
+		t.Fatalf("an answer before the worker was asked: %v, status %d", err, w.Code)
+	}
 	sub.Unsubscribe()
 	b.work(s, nil)
 	if err := <-done; err != nil || w.Code != 200 || !strings.Contains(w.Body.String(), "bert") {

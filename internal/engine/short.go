@@ -39,7 +39,7 @@ func (j *Job) isShort() bool {
 		}
 	}
 	see := &j.derived.frame.visible
-	return j.derived.sameKeys && j.derived.mods.n == 0 && j.derived.additive == nil && !c.DynamicInt12 && j.hasPlainOutput() &&
+	return j.derived.sameKeys && j.derived.mods.n == 0 && j.derived.additive == nil && !c.DynamicInt12 && !c.BFloat16 && j.hasPlainOutput() &&
 		see.Len() > 0 && blockStart(see.Lo) == blockStart(see.Hi-1) && !(j.keys() >= ukernel.SkinnyKeys && j.isSkinny(j.rows()))
 }
 

@@ -98,6 +98,7 @@ func (c *config) define(fs *flag.FlagSet) (window *int) {
 	c.language().Flags(fs)
 	command.ExecFlags(fs, &c.options.Exec)
 	command.KeepPackedFlag(fs, &c.options.KeepPacked)
+	command.LoRAFlag(fs, &c.options.LoRA)
 	return window
 }
 

@@ -25,7 +25,7 @@ func (c *config) openReceipts(m *decoder.Model) (*receipts, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := receipt.Create(c.receipt.File, c.receipt.Key, c.model, d.Path, d.Architecture)
+	w, err := receipt.Create(c.receipt.File, c.receipt.Key, c.model, d.Path, d.Architecture, c.options.LoRA...)
 	if err != nil {
 		return nil, err
 	}

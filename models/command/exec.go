@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/lora"
 )
 
 // ExecFlags defines the flags -threads and -tier, which say how kernels run and never change a
@@ -17,6 +18,15 @@ func ExecFlags(fs *flag.FlagSet, e *kernel.Exec) {
 		if bad, ok := errors.AsType[*kernel.Error](err); ok && name != "" {
 			return fmt.Errorf("want %s", bad.Want)
 		}
+		return err
+	})
+}
+
+// LoRAFlag defines the flag -lora of commands that open models.
+func LoRAFlag(fs *flag.FlagSet, list *[]lora.Adapter) {
+	fs.Func("lora", "`PATH` of an adapter, or PATH=SCALE, that is merged into the weights: a folder as the peft library saves it for the model of a folder,\na GGUF file for one of a GGUF file; may be repeated, and changes results", func(text string) error {
+		a, err := lora.Parse(text)
+		*list = append(*list, a)
 		return err
 	})
 }

@@ -34,7 +34,7 @@ func LoadEmbedder(model string, o embedding.LoadOptions) (*embedding.Embedder, e
 
 // optionsOf returns the options of a model that makes vectors or scores.
 func optionsOf(o embedding.LoadOptions) Options {
-	return Options{Precision: o.Precision, Context: o.Context, KeepPacked: o.KeepPacked, Progress: o.Progress}
+	return Options{Precision: o.Precision, Context: o.Context, LoRA: o.LoRA, KeepPacked: o.KeepPacked, Progress: o.Progress}
 }
 
 // parts returns what an embedder of the model has, without the steps after the pooling.

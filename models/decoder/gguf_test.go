@@ -31,7 +31,7 @@ func convert(t *testing.T, dir string) (*converter, *gguf.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := folderLoader(dir, m)
+	l, err := folderLoader(dir, m, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

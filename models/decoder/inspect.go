@@ -15,7 +15,7 @@ func init() {
 // inspect says what [Load], [LoadEmbedder] or [LoadReranker] would read of a model, without reading the weights: all that is
 // missing or does not fit, and the memory that is taken.
 func inspect(model string, u use) (*inventory.Inventory, error) {
-	x, err := open(model, u)
+	x, err := open(model, u, Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -10,11 +10,12 @@ import (
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/arch"
 	engine "github.com/attn-go/attn/models/internal/network"
+	"github.com/attn-go/attn/models/lora"
 	"github.com/attn-go/attn/models/precision"
 )
 
 // Options are the settings of a model. Only Context, CacheType, CacheValueType,
-// Unrotated, DynamicInt12 and Precision change results.
+// Unrotated, DynamicInt12, Precision and LoRA change results.
 type Options struct {
 	// Exec says which tier computes, and with how many threads.
 	kernel.Exec
@@ -61,6 +62,10 @@ type Options struct {
 	// then. A model none of whose layers has such weights refuses it.
 	Precision precision.Precision
 
+	// LoRA are adapters that are merged into the weights, in their order, see package lora.
+	// [Model.With] takes those of the model, for which nil stands, too.
+	LoRA []lora.Adapter
+
 	// PageSize is the number of tokens of a page of the cache; 0 means 64.
 	PageSize int
 
@@ -96,8 +101,9 @@ type network struct {
 	config Config
 	layers *engine.Network
 
-	checkpoint int  // see checkpointOf
-	rounded    bool // Options.Precision is bfloat16
+	checkpoint int    // see checkpointOf
+	adapters   string // that are merged into the weights, see Options.LoRA
+	rounded    bool   // Options.Precision is bfloat16
 	head       engine.Head
 	ranking    *ranking.Ranking // of rerankers
 	vocabulary
@@ -115,7 +121,7 @@ func Load(model string, o Options) (*Model, error) {
 
 // New is [Load] for a file that is open. The file may be closed afterwards.
 func New(f *gguf.File, o Options) (*Model, error) {
-	x, err := openFile(f, "", generates)
+	x, err := openFile(f, "", generates, o)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +148,7 @@ func (n *network) model(l *loader, head headSource, o Options) (*Model, error) {
 	if n.rounded && l.Rounded == 0 {
 		return nil, &kernel.Error{Where: "decoder: Options.Precision", Got: "bf16 of a model all of whose layers have quantized weights", Want: "one with weights of 16 or 32 bits"}
 	}
-	return (&Model{network: n}).With(o)
+	return (&Model{network: n, options: Options{LoRA: o.LoRA}}).With(o)
 }
 
 // With returns the model with other options. The weights are shared. The error is a
@@ -159,6 +165,11 @@ func (m *Model) With(o Options) (*Model, error) {
 	}
 	if t := o.ValueType(); m.config.InKeys > 0 && t != o.CacheType {
 		return nil, &kernel.Error{Where: "decoder: Options.CacheValueType", Got: t.String(), Want: o.CacheType.String() + " as the keys, which hold the values of latent attention"}
+	}
+	if o.LoRA == nil {
+		o.LoRA = m.options.LoRA
+	} else if !slices.Equal(o.LoRA, m.options.LoRA) {
+		return nil, &kernel.Error{Where: "decoder: Options.LoRA", Got: "other adapters than when the model was loaded", Want: "the same, or nil"}
 	}
 	if o.Context == 0 {
 		o.Context = min(m.config.Context, DefaultContext)

@@ -10,6 +10,7 @@ import (
 	"github.com/attn-go/attn/models/decoder/internal/ranking"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/adapters"
 	"github.com/attn-go/attn/models/internal/folder"
 	"github.com/attn-go/attn/models/internal/loading"
 	"github.com/attn-go/attn/models/internal/settings"
@@ -43,7 +44,7 @@ func load(model string, u use, o Options) (*origin, *Model, error) {
 	if err := o.Check(); err != nil {
 		return nil, nil, err
 	}
-	x, err := open(model, u)
+	x, err := open(model, u, o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -51,8 +52,8 @@ func load(model string, u use, o Options) (*origin, *Model, error) {
 	return x, m, naming(x.path, errors.Join(err, x.close()))
 }
 
-// open reads what the files of a model say. The caller closes the origin.
-func open(model string, u use) (*origin, error) {
+// open reads what the files of a model and its adapters say. The caller closes the origin.
+func open(model string, u use, o Options) (*origin, error) {
 	path, err := weights.Resolve(model)
 	if err != nil {
 		return nil, fmt.Errorf("decoder: %w", err)
@@ -62,14 +63,14 @@ func open(model string, u use) (*origin, error) {
 		return nil, err
 	}
 	if info.IsDir() {
-		x, err := openFolder(path, u)
+		x, err := openFolder(path, u, o)
 		return x, naming(path, err)
 	}
 	f, err := gguf.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	x, err := openFile(f, path, u)
+	x, err := openFile(f, path, u, o)
 	if err != nil {
 		return nil, naming(path, errors.Join(err, f.Close()))
 	}
@@ -85,12 +86,16 @@ func naming(path string, err error) error {
 }
 
 // openFile reads what a file says. The file stays the caller's if its path is "".
-func openFile(f *gguf.File, path string, u use) (*origin, error) {
+func openFile(f *gguf.File, path string, u use, o Options) (*origin, error) {
 	m, err := settings.Decoders.ReadFile(f, gguf.KeyError)
 	if err != nil {
 		return nil, err
 	}
 	x := &origin{network: &network{arch: m, config: configOf(m)}, loader: fileLoader(f, path), use: u, path: path, file: f}
+	if err := adapters.Merge(x.Store, m.Family.GGUF, o.LoRA, o.Exec); err != nil {
+		return nil, err
+	}
+	x.network.adapters = x.Adapters
 	x.loader.ignoreMore(m)
 	n := &x.config.Vocab
 	if *n, err = x.loader.vocabulary(); err != nil {
@@ -112,7 +117,7 @@ func has(f *gguf.File, key string) bool {
 }
 
 // openFolder reads what a folder says.
-func openFolder(path string, u use) (*origin, error) {
+func openFolder(path string, u use, o Options) (*origin, error) {
 	dir := path
 	if u != generates {
 		dir = folder.Transformer(path)
@@ -122,9 +127,10 @@ func openFolder(path string, u use) (*origin, error) {
 		return nil, err
 	}
 	x := &origin{network: &network{arch: m, config: configOf(m)}, use: u, path: path, head: headOwn}
-	if x.loader, err = folderLoader(dir, m); err != nil {
+	if x.loader, err = folderLoader(dir, m, o); err != nil {
 		return nil, err
 	}
+	x.network.adapters = x.Adapters
 	if m.Logits.Tied {
 		x.head = headTied
 		x.tie()

@@ -26,6 +26,7 @@ func (m *Model) StateFingerprint(digest string) string {
 	if o.Precision == precision.BFloat16 {
 		fmt.Fprintln(h, "bf16")
 	}
+	fmt.Fprint(h, m.adapters)
 	return hex.EncodeToString(h.Sum(nil))
 }
 

@@ -1,10 +1,12 @@
 package decoder
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/adapters"
 	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/tensors"
 )
@@ -17,11 +19,14 @@ func fileLoader(f *gguf.File, path string) *loader {
 	return &loader{&tensors.Reader{Store: tensors.OfGGUF(f, path)}}
 }
 
-// folderLoader opens the tensors of a folder, which the caller closes.
-func folderLoader(dir string, m *arch.Model) (*loader, error) {
+// folderLoader opens the tensors of a folder, which the caller closes, and merges adapters into them.
+func folderLoader(dir string, m *arch.Model, o Options) (*loader, error) {
 	s, err := tensors.Open(dir)
 	if err != nil {
 		return nil, err
+	}
+	if err := adapters.Merge(s, "", o.LoRA, o.Exec); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	if m.Family.InTurn {
 		s.SeparateExperts()

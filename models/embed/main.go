@@ -111,6 +111,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 	fs.StringVar(&c.tokens, "token-vectors", "", "instead of a vector one for each token, for ColBERT and bge-m3, of texts as document or query: \"token_ids\", \"token_embeddings\"")
 	command.ExecFlags(fs, &c.settings.Exec)
 	command.KeepPackedFlag(fs, &c.load.KeepPacked)
+	command.LoRAFlag(fs, &c.load.LoRA)
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}
@@ -236,7 +237,7 @@ func (c *config) receipts() (*receipt.Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return receipt.Create(c.Receipt.File, c.Receipt.Key, c.Model, d.Path, d.Architecture)
+	return receipt.Create(c.Receipt.File, c.Receipt.Key, c.Model, d.Path, d.Architecture, c.load.LoRA...)
 }
 
 // store returns where vectors are found that need not be computed.

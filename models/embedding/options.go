@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/lora"
 	"github.com/attn-go/attn/models/precision"
 )
 
@@ -83,6 +84,10 @@ type LoadOptions struct {
 	// Context is the most tokens of a text for a decoder; 0 means what it was trained for, but at
 	// most 4096, as its cache of keys and values has room for them. Encoders ignore it.
 	Context int
+
+	// LoRA are adapters that are merged into the weights, in their order, see package lora. A static
+	// table takes none.
+	LoRA []lora.Adapter
 
 	// KeepPacked keeps the weights in a file beside the model, as that of the Options of package decoder does. A static
 	// table has none to keep.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/adapters"
 	"github.com/attn-go/attn/models/internal/digests"
 	"github.com/attn-go/attn/models/precision"
 	"github.com/attn-go/attn/models/weights"
@@ -71,6 +72,11 @@ func Digest(model string, o LoadOptions) (d [sha256.Size]byte, err error) {
 	if o.Context != 0 {
 		fmt.Fprintln(h, "context", o.Context)
 	}
+	merged, err := adapters.Digest(o.LoRA)
+	if err != nil {
+		return d, fmt.Errorf("encoder: %w", err)
+	}
+	fmt.Fprint(h, merged)
 	h.Sum(d[:0])
 	return d, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/activations"
+	"github.com/attn-go/attn/models/internal/adapters"
 	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/internal/tensors"
@@ -25,13 +26,17 @@ var poolings = map[int64]embedding.Pooling{1: embedding.PoolMean, 2: embedding.P
 const ggufRank = 4
 
 // openGGUF opens the model of a GGUF file.
-func openGGUF(path string) (*origin, error) {
+func openGGUF(path string, o LoadOptions) (*origin, error) {
 	f, err := gguf.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	x := &origin{Store: tensors.OfGGUF(f, path), path: path, close: f.Close}
-	if err := x.readGGUF(f); err != nil {
+	err = x.readGGUF(f)
+	if err == nil {
+		err = adapters.Merge(x.Store, x.model.Family.GGUF, o.LoRA, kernel.Exec{})
+	}
+	if err != nil {
 		if !strings.Contains(err.Error(), path) {
 			err = fmt.Errorf("%s: %w", path, err)
 		}

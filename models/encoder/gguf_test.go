@@ -95,7 +95,7 @@ func TestGGUFReranker(t *testing.T) {
 
 // untyped loads a reranker whose model is given no types of tokens.
 func untyped(t *testing.T, path string) *reranking.Reranker {
-	x, err := open(path)
+	x, err := open(path, LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

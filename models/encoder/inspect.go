@@ -14,7 +14,7 @@ func init() {
 // inspect says what [Load] or, if it has a classifier, [LoadReranker] would read of a model, without reading the
 // weights: all that is missing or does not fit, and the memory that is taken.
 func inspect(model string, reranker bool) (*inventory.Inventory, error) {
-	x, err := open(model)
+	x, err := open(model, LoadOptions{})
 	if err != nil {
 		return nil, err
 	}

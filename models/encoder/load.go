@@ -12,6 +12,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/internal/adapters"
 	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/folder"
 	"github.com/attn-go/attn/models/internal/settings"
@@ -47,7 +48,7 @@ func Architectures() (folders, files []string) {
 // missing or does not fit. With a Precision of int8 and widths that are no multiples of 32 it is a [*kernel.Error]. Errors of the tokenizer are those of package tokenizer. If the folder or one of the
 // first two files is missing, errors.Is finds [fs.ErrNotExist] in it.
 func Load(model string, o LoadOptions) (*Encoder, error) {
-	x, err := open(model)
+	x, err := open(model, o)
 	if err != nil {
 		return nil, err
 	}
@@ -133,8 +134,8 @@ type origin struct {
 	close     func() error
 }
 
-// open reads what the files of a model say about it. The caller closes the origin.
-func open(model string) (*origin, error) {
+// open reads what the files of a model and its adapters say. The caller closes the origin.
+func open(model string, o LoadOptions) (*origin, error) {
 	if err := (kernel.Exec{}).Check(); err != nil {
 		return nil, err // of ATTN_TIER, which no file is to blame for
 	}
@@ -147,9 +148,9 @@ func open(model string) (*origin, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return openGGUF(path)
+		return openGGUF(path, o)
 	}
-	return openFolder(path)
+	return openFolder(path, o)
 }
 
 // describe returns the type and shape of a tensor.
@@ -158,7 +159,7 @@ func describe(s *tensors.Store, name string) string {
 	return info.String()
 }
 
-func openFolder(dir string) (*origin, error) {
+func openFolder(dir string, o LoadOptions) (*origin, error) {
 	modules, err := folder.ReadModules(dir)
 	if err != nil {
 		return nil, err
@@ -172,6 +173,9 @@ func openFolder(dir string) (*origin, error) {
 		return nil, err
 	}
 	x := &origin{Store: s, path: dir, modules: modules, folder: true, close: s.Close}
+	if err := adapters.Merge(s, "", o.LoRA, kernel.Exec{}); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	if err := x.readFolder(folder.At(at)); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -12,7 +12,7 @@ import (
 // loadSorted reads a model of float32 weights in the order that Int8 has.
 func loadSorted(t *testing.T, dir string) *runner {
 	t.Helper()
-	x, err := open(dir)
+	x, err := open(dir, LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

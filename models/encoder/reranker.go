@@ -19,7 +19,7 @@ import (
 // model with a vector for each token in PyLate's form, which reads queries and passages apart, see [reranking.Late]. It has one label or several, see [reranking.Options]. Everything else is as
 // with [Load]; LoadOptions.Unit has no effect.
 func LoadReranker(model string, o LoadOptions) (*reranking.Reranker, error) {
-	x, err := open(model)
+	x, err := open(model, o)
 	if err != nil {
 		return nil, err
 	}

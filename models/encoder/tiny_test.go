@@ -77,7 +77,7 @@ func (r *tinyRefs) compare(t *testing.T, dir string) {
 	c := &comparison{t, f, 0, map[string]*errorSum{}}
 	switch r.Kind {
 	case "encoder":
-		r.compareEncoder(c, dir)
+		r.compareEncoder(c, dir, LoadOptions{})
 	case "reranker":
 		r.compareReranker(c, dir)
 	case "multivector":
@@ -89,8 +89,8 @@ func (r *tinyRefs) compare(t *testing.T, dir string) {
 	}
 }
 
-func (r *tinyRefs) compareEncoder(c *comparison, dir string) {
-	e, err := Load(dir, LoadOptions{})
+func (r *tinyRefs) compareEncoder(c *comparison, dir string, o LoadOptions) {
+	e, err := Load(dir, o)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func (r *tinyRefs) compareTokens(c *comparison, dir string) {
 }
 
 func (r *tinyRefs) compareReranker(c *comparison, dir string) {
-	x, err := open(dir)
+	x, err := open(dir, LoadOptions{})
 	if err != nil {
 		c.t.Fatal(err)
 	}

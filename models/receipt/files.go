@@ -11,8 +11,10 @@ import (
 	"slices"
 
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/adapters"
 	"github.com/attn-go/attn/models/internal/digests"
 	"github.com/attn-go/attn/models/internal/filemap"
+	"github.com/attn-go/attn/models/lora"
 )
 
 // kinds are the ends of the names of files that results may depend on.
@@ -32,6 +34,22 @@ func Digests(model string) ([]File, error) {
 		h, err := digests.OfFile(name)
 		return h, err
 	})
+}
+
+// Adapters returns the SHA-256 of the files of adapters, of which nothing is kept.
+func Adapters(list []lora.Adapter) (all []Adapter, err error) {
+	for _, a := range list {
+		files, err := adapters.Files(a.Path)
+		if err != nil {
+			return nil, fmt.Errorf("receipt: %w", err)
+		}
+		one := Adapter{Scale: a.Factor()}
+		for _, f := range files {
+			one.Files = append(one.Files, File{f.Name, f.SHA256})
+		}
+		all = append(all, one)
+	}
+	return all, nil
 }
 
 func sums(model string, digest func(name string) (Hash, error)) ([]File, error) {

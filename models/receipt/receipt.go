@@ -23,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -83,6 +84,14 @@ type Model struct {
 	Name         string `json:"name"` // for people, and to find it; no path
 	Architecture string `json:"architecture"`
 	Files        []File `json:"files"` // weights, tokenizer and settings
+
+	Adapters []Adapter `json:"adapters,omitempty"` // that are merged into the weights, in their order
+}
+
+// An Adapter is one that is merged into the weights, see package lora.
+type Adapter struct {
+	Scale float64 `json:"scale"`
+	Files []File  `json:"files"`
 }
 
 // A File is a file that results depend on.
@@ -153,6 +162,7 @@ const (
 	MostTokens   = 1 << 20  // of prompt and answer together
 	MostReceipts = 1 << 16  // of a file
 	mostFiles    = 1 << 12
+	mostAdapters = 64
 	mostStops    = 1 << 12
 )
 
@@ -237,7 +247,17 @@ func (m *Model) check() error {
 		return bad("model.files", n, fmt.Sprintf("1 to %d", mostFiles))
 	}
 	names := []string{m.Name, m.Architecture}
-	for _, f := range m.Files {
+	if len(m.Adapters) > mostAdapters {
+		return bad("model.adapters", len(m.Adapters), fmt.Sprintf("at most %d", mostAdapters))
+	}
+	files := slices.Clone(m.Files)
+	for _, a := range m.Adapters {
+		if n := len(a.Files); n < 1 || n > mostFiles {
+			return bad("model.adapters", fmt.Sprintf("one of %d files", n), fmt.Sprintf("1 to %d", mostFiles))
+		}
+		files = append(files, a.Files...)
+	}
+	for _, f := range files {
 		names = append(names, f.Name)
 	}
 	for _, name := range names {

@@ -50,7 +50,7 @@ func load(t testing.TB, path string, o decoder.Options) (Model, *decoder.Model) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Model{"tiny", "llama", files}, m
+	return Model{Name: "tiny", Architecture: "llama", Files: files}, m
 }
 
 // record returns the receipt of an answer.
@@ -407,6 +407,7 @@ func TestSchema(t *testing.T) {
 	model, m := tiny(t, kernel.Exec{})
 	r := record(t, model, m, decoder.GenerateOptions{MaxTokens: 4, StopText: []string{"never."}, Grammar: made(t, grammar.Source{Text: `root ::= .*`})})
 	r.Settings.Quantized, r.Date = true, &chattemplate.DefaultDate
+	r.Model.Adapters = []Adapter{{Scale: 1, Files: r.Model.Files}}
 	r.Markers, r.Budget = []int32{1}, &Budget{}
 	r.Tools, r.Documents, r.Variables = []chattemplate.Tool{{Name: "f"}}, json.RawMessage("[]"), map[string]json.RawMessage{"a": []byte("1")}
 	if err := r.Sign(ed25519.NewKeyFromSeed(make([]byte, 32))); err != nil {

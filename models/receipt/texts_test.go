@@ -31,7 +31,7 @@ func copyOf(t *testing.T, name string) (path string, model Model) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return path, Model{name, "bert", all}
+	return path, Model{Name: name, Architecture: "bert", Files: all}
 }
 
 // embeddings returns an embedder, and the receipt of texts.

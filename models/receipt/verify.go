@@ -51,15 +51,34 @@ func (r *Receipt) CheckModel(model Model) error {
 	if r.Model.Architecture != model.Architecture {
 		return mismatch("model.architecture", -1, fmt.Sprintf("%.40q", r.Model.Architecture), fmt.Sprintf("%q", model.Architecture))
 	}
-	if len(r.Model.Files) != len(model.Files) {
-		return mismatch("model.files", -1, fmt.Sprintf("%d files", len(r.Model.Files)), fmt.Sprint(len(model.Files)))
+	if err := checkFiles("model.files", r.Model.Files, model.Files); err != nil {
+		return err
 	}
-	for i, f := range model.Files {
-		switch got := r.Model.Files[i]; {
-		case len(model.Files) > 1 && got.Name != f.Name:
-			return mismatch("model.files", -1, fmt.Sprintf("%.100q", got.Name), fmt.Sprintf("%q", f.Name))
+	if got, want := len(r.Model.Adapters), len(model.Adapters); got != want {
+		return mismatch("model.adapters", -1, fmt.Sprint(got), fmt.Sprint(want))
+	}
+	for i, a := range model.Adapters {
+		got := r.Model.Adapters[i]
+		if got.Scale != a.Scale {
+			return mismatch("model.adapters", i, fmt.Sprintf("scale %v", got.Scale), fmt.Sprint(a.Scale))
+		}
+		if err := checkFiles("model.adapters", got.Files, a.Files); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkFiles(field string, got, want []File) error {
+	if len(got) != len(want) {
+		return mismatch(field, -1, fmt.Sprintf("%d files", len(got)), fmt.Sprint(len(want)))
+	}
+	for i, f := range want {
+		switch got := got[i]; {
+		case len(want) > 1 && got.Name != f.Name:
+			return mismatch(field, -1, fmt.Sprintf("%.100q", got.Name), fmt.Sprintf("%q", f.Name))
 		case got.SHA256 != f.SHA256:
-			return mismatch("model.files", -1, fmt.Sprintf("%q with SHA-256 %v", path.Base(f.Name), got.SHA256), f.SHA256.String())
+			return mismatch(field, -1, fmt.Sprintf("%q with SHA-256 %v", path.Base(f.Name), got.SHA256), f.SHA256.String())
 		}
 	}
 	return nil

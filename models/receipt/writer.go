@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/attn-go/attn/models/lora"
 )
 
 // A Writer writes a file of receipts of one model. A nil *Writer has no file.
@@ -16,8 +18,8 @@ type Writer struct {
 }
 
 // Create makes a file for receipts of the model that name stands for and that lies at path. key is the name of
-// a file as [PrivateKey] reads it, and "" signs nothing. Without a file's name the Writer is nil.
-func Create(file, key, name, path, architecture string) (*Writer, error) {
+// a file as [PrivateKey] reads it, and "" signs nothing. Without a file's name the Writer is nil. merged are the adapters that the model was loaded with.
+func Create(file, key, name, path, architecture string, merged ...lora.Adapter) (*Writer, error) {
 	if file == "" {
 		return nil, nil
 	}
@@ -32,6 +34,9 @@ func Create(file, key, name, path, architecture string) (*Writer, error) {
 		}
 	}
 	if w.model.Files, err = Files(path, false); err != nil {
+		return nil, err
+	}
+	if w.model.Adapters, err = Adapters(merged); err != nil {
 		return nil, err
 	}
 	if w.out, err = os.Create(file); err != nil {

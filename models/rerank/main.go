@@ -80,6 +80,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 	fs.StringVar(&c.settings.Label, "label", "", "`name` of the label whose score counts, for models with several ones, such as entailment")
 	command.ExecFlags(fs, &c.settings.Exec)
 	command.KeepPackedFlag(fs, &c.load.KeepPacked)
+	command.LoRAFlag(fs, &c.load.LoRA)
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}

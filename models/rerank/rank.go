@@ -47,7 +47,7 @@ func (c *config) record(ctx context.Context, r *reranking.Reranker, all []result
 	if err != nil {
 		return err
 	}
-	w, err := receipt.Create(c.Receipt.File, c.Receipt.Key, c.Model, d.Path, d.Architecture)
+	w, err := receipt.Create(c.Receipt.File, c.Receipt.Key, c.Model, d.Path, d.Architecture, c.load.LoRA...)
 	if err != nil {
 		return err
 	}

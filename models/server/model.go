@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/lora"
 	"github.com/attn-go/attn/models/precision"
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/reranking"
@@ -22,6 +24,7 @@ type Model struct {
 	name         string
 	digest       string         // of its files
 	files        []receipt.File // for receipts, nil if they are not known
+	adapters     []receipt.Adapter
 	architecture string
 	load         embedding.LoadOptions // of encoders, if the files are known
 	exec         *kernel.Exec          // how encoders compute, nil for their own settings
@@ -45,15 +48,17 @@ type LoadOptions struct {
 	// Precision is what linear layers compute with, see [decoder.Options] and [embedding.LoadOptions].
 	Precision precision.Precision
 
+	LoRA []lora.Adapter // merged into the weights, see [decoder.Options]
+
 	KeepPacked bool // keeps the weights in a file beside the model, see [decoder.Options]
 }
 
 // Load opens a model with [models.Open], whose errors it returns, and computes the hash of its files.
 func Load(model string, o LoadOptions) (*Model, error) {
-	load := embedding.LoadOptions{Precision: o.Precision, KeepPacked: o.KeepPacked}
+	load := embedding.LoadOptions{Precision: o.Precision, LoRA: o.LoRA, KeepPacked: o.KeepPacked}
 	opened, err := models.Open(model, models.Options{
 		Embedding: load,
-		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, CacheValueType: o.CacheValueType, Unrotated: o.Unrotated, DynamicInt12: o.DynamicInt12, Precision: o.Precision, KeepPacked: o.KeepPacked},
+		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, CacheValueType: o.CacheValueType, Unrotated: o.Unrotated, DynamicInt12: o.DynamicInt12, Precision: o.Precision, LoRA: o.LoRA, KeepPacked: o.KeepPacked},
 	})
 	if err != nil {
 		return nil, err
@@ -66,9 +71,13 @@ func Load(model string, o LoadOptions) (*Model, error) {
 	if o.Precision != precision.Float32 {
 		digest += " " + o.Precision.String()
 	}
+	merged, bad := receipt.Adapters(o.LoRA)
+	for _, a := range merged {
+		digest += fmt.Sprintf(" lora %v %s", a.Scale, digestOf(a.Files))
+	}
 	m := NewModel(o.Name, opened, digest)
-	m.files, m.load, m.exec = files, load, &o.Exec
-	return m, err
+	m.files, m.adapters, m.load, m.exec = files, merged, load, &o.Exec
+	return m, errors.Join(err, bad)
 }
 
 // NewModel returns a model that is open. digest stands for its files, and for options that change its

@@ -69,7 +69,7 @@ func (h *hosted) ready() error { return nil }
 
 // named returns the model as receipts name it.
 func (m *Model) named() receipt.Model {
-	return receipt.Model{Name: m.name, Architecture: m.architecture, Files: m.files}
+	return receipt.Model{Name: m.name, Architecture: m.architecture, Files: m.files, Adapters: m.adapters}
 }
 
 // wantReceipt reports why a request cannot have the receipts that it asks for.

@@ -67,6 +67,7 @@ func (m *Models) answers(fs *flag.FlagSet, settings *server.Settings) {
 	})
 	command.ExecFlags(fs, &m.Options.Exec)
 	command.KeepPackedFlag(fs, &m.Options.KeepPacked)
+	command.LoRAFlag(fs, &m.Options.LoRA)
 }
 
 // language are the settings of language models.
@@ -95,6 +96,9 @@ func (m *Models) limits(fs *flag.FlagSet, s *server.Settings) {
 func (m *Models) Check(s *server.Settings) error {
 	if len(m.list) == 0 && m.folder == "" {
 		return command.Usage(errors.New("-model is missing: want at least one"))
+	}
+	if len(m.Options.LoRA) > 0 && (len(m.list) != 1 || m.folder != "") {
+		return command.Usage(errors.New("-lora is of one model: want one -model, and no -models"))
 	}
 	for _, n := range []struct {
 		flag string

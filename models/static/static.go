@@ -51,6 +51,9 @@ const (
 // without tokens has a vector of zeros. Every tensor is used and every key of config.json is known, or the error is a [*kernel.Error] that
 // names it.
 func Load(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
+	if len(o.LoRA) > 0 {
+		return nil, &kernel.Error{Where: "static: LoadOptions.LoRA", Got: "adapters of a table of vectors", Want: "none"}
+	}
 	m, err := read(model)
 	if err != nil {
 		return nil, err

@@ -26,6 +26,7 @@ import (
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/lora"
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/reranking"
 )
@@ -51,6 +52,7 @@ type config struct {
 	rehash bool
 	key    ed25519.PublicKey
 	exec   kernel.Exec
+	lora   []lora.Adapter
 	files  []string
 
 	loaded any           // *decoder.Model, *embedding.Embedder or *reranking.Reranker
@@ -78,6 +80,7 @@ func parse(ctx context.Context, args []string, help io.Writer) (*config, error) 
 	fs.BoolVar(&c.turns, "session", false, "the receipts of a file are the turns of one conversation: also verify that each goes on with the answer of the one before it")
 	fs.BoolVar(&c.rehash, "rehash", false, "compute the SHA-256 of the model's files, also where it is kept")
 	key := fs.String("key", "", "`file` of a public key of Ed25519 in PEM: receipts must be signed by it")
+	command.LoRAFlag(fs, &c.lora)
 	command.ExecFlags(fs, &c.exec)
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
@@ -218,6 +221,9 @@ func (c *config) load(r *receipt.Receipt) error {
 	if of.Files, err = receipt.Files(d.Path, c.rehash); err != nil {
 		return err
 	}
+	if of.Adapters, err = receipt.Adapters(c.lora); err != nil {
+		return err
+	}
 	if err := r.CheckModel(of); err != nil {
 		return err
 	}
@@ -235,7 +241,7 @@ func (c *config) open(path, name string, r *receipt.Receipt) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		o.Exec = c.exec
+		o.Exec, o.LoRA = c.exec, c.lora
 		if m, ok := c.loaded.(*decoder.Model); ok && same {
 			return m.With(o)
 		}
@@ -251,6 +257,7 @@ func (c *config) open(path, name string, r *receipt.Receipt) (any, error) {
 	same = same && settings == c.as
 	c.as = settings
 	as := settings.LoadOptions()
+	as.LoRA = c.lora
 	switch m := c.loaded.(type) {
 	case *embedding.Embedder:
 		if same && r.Embeddings != nil {

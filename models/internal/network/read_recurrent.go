@@ -87,16 +87,13 @@ func (b *builder) stateSpace(i int, t *arch.StateSpace) *Recurrent {
 	}
 	f.Taps.N, f.Channels = t.Taps, values+2*keys
 	f.Weights, f.Bias = b.taps(i, "ssm_conv1d", t.Taps, f.Channels, t.TapsBias)
-	if b.Err() != nil {
+	if f.Norms = b.partNorms(i, t, values); b.Err() != nil || b.Dry != nil {
 		return f
 	}
 	for at := 0; at < len(f.Weights); at += f.Channels {
 		queriesFirst(f.Weights[at:][:f.Channels], keys)
 	}
-	if len(f.Bias) > 0 { // an inventory reads none
-		queriesFirst(f.Bias, keys)
-	}
-	f.Norms = b.partNorms(i, t, values)
+	queriesFirst(f.Bias, keys)
 	return f
 }
 

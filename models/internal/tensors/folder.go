@@ -55,7 +55,7 @@ func readSafetensors(r io.ReaderAt, size int64) (map[string]safetensors.Info, er
 //
 // A folder without such files is a [*kernel.Error] that says what to do if it has weights
 // in another format, and an [fs.ErrNotExist] otherwise. A folder with an adapter is a
-// [*kernel.Error], as it is not merged into the weights.
+// [*kernel.Error], as it is merged into the weights only if it is asked for, see package lora.
 func Open(path string) (*Store, error) {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
 		return opened(func(s *Store) error { return s.openFolder(path) })
@@ -93,7 +93,7 @@ func (s *Store) openFolder(dir string) error {
 	}
 	for _, name := range []string{"adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"} {
 		if has(name) {
-			return &kernel.Error{Where: filepath.Join(dir, name) + ": the weights", Got: "an adapter such as LoRA, which changes those of a model", Want: "a model that it is merged into: load it with the peft library, call merge_and_unload() and save_pretrained(folder)"}
+			return &kernel.Error{Where: filepath.Join(dir, name) + ": the weights", Got: "an adapter such as LoRA, which changes those of a model", Want: "the folder of a model, beside which this one is named by -lora, or in Go by Options.LoRA; or merge it with the peft library: merge_and_unload() and save_pretrained(folder)"}
 		}
 	}
 	for _, x := range formats {

@@ -19,7 +19,7 @@ func (r *Reader) KeepPacked() error {
 	if err != nil {
 		return err
 	}
-	source, err := packed.Fingerprint(paths, r.Pack.settings())
+	source, err := packed.Fingerprint(paths, r.settings())
 	if err == nil {
 		r.Packed, err = packed.Open(paths[0]+packed.Suffix, source)
 	}
@@ -34,7 +34,7 @@ func (r *Reader) endPacked() error {
 	if err != nil {
 		return err
 	}
-	source, err := packed.Fingerprint(paths, r.Pack.settings())
+	source, err := packed.Fingerprint(paths, r.settings())
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,9 @@ func (s *Store) paths() (list []string, err error) {
 }
 
 // settings are those that change layers, but for Order, which keys have.
-func (p *Pack) settings() string { return fmt.Sprintf("widen=%v precision=%v", p.Widen, p.Precision) }
+func (r *Reader) settings() string {
+	return fmt.Sprintf("widen=%v precision=%v%s", r.Pack.Widen, r.Pack.Precision, r.Adapters)
+}
 
 // packedKey names the layer that is made of weights.
 func (r *Reader) packedKey(side Side, all []*weights) string {

@@ -19,6 +19,8 @@ type Store struct {
 	files   []*file
 	place   string // where a tensor should be that is missing: the path of a file, or "" if it is not known
 	kinds   string // the types of numbers that its files have, for errors
+
+	Adapters string // what stands for those that are merged into its tensors, "" for none
 }
 
 // An Info describes a tensor.
@@ -46,9 +48,14 @@ type tensor struct {
 	Info
 	data []byte // nil if the file is not mapped
 	file *file
-	at   int64     // its first byte, if data is nil
-	from *gathered // what it is made of, if no file has it so
+	at   int64 // its first byte, if data is nil
+	from maker // what it is made of, if no file has it so
 	used bool
+}
+
+// A maker makes a tensor of others: read is that of a tensor.
+type maker interface {
+	read(from, to int64, room []byte) ([]byte, error)
 }
 
 // A file is one of weights.

@@ -1,0 +1,40 @@
+package serving
+
+import (
+	"errors"
+	"flag"
+	"io"
+	"testing"
+
+	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/server"
+)
+
+// TestAdapters: -lora is of one model, and a wrong one is a usage error.
+func TestAdapters(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		ok   bool
+	}{
+		{[]string{"-model", "a", "-lora", "x", "-lora", "y=2"}, true},
+		{[]string{"-model", "a", "-model", "b", "-lora", "x"}, false},
+		{[]string{"-model", "a", "-models", "b", "-lora", "x"}, false},
+		{[]string{"-model", "a", "-lora", "x=0"}, false},
+	} {
+		m, s := &Models{}, server.Settings{}
+		fs := flag.NewFlagSet("serve", flag.ContinueOnError)
+		fs.SetOutput(io.Discard)
+		m.Flags(fs, &s)
+		m.FolderFlags(fs, &s)
+		err := command.Parse(fs, c.args, io.Discard)
+		if err == nil {
+			err = m.Check(&s)
+		}
+		if c.ok && err != nil || !c.ok && !errors.As(err, new(command.UsageError)) {
+			t.Errorf("%q: %v", c.args, err)
+		}
+		if c.ok && (len(m.Options.LoRA) != 2 || m.Options.LoRA[1].Scale != 2) {
+			t.Errorf("%q: %v", c.args, m.Options.LoRA)
+		}
+	}
+}
