@@ -45,6 +45,9 @@ type Description struct {
 	source       string // the GGUF file, or the folder of the weights, which may be one in that of the model
 }
 
+// EmbedsTokens tells whether a reranker makes vectors of tokens, and so is an embedder, too, for [OpenEmbedder].
+func (d *Description) EmbedsTokens() bool { return d.late }
+
 // A family is a package that computes models.
 type family int
 

@@ -245,7 +245,7 @@ func (x *origin) readDense() error {
 			return x.Err()
 		}
 		if x.Dry == nil {
-			s, err := embedding.Dense(w, n, width)
+			s, err := embedding.Dense(w, nil, n, width)
 			if err != nil {
 				return fmt.Errorf("decoder: %s: %w", x.Where(name), err)
 			}

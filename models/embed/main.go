@@ -108,7 +108,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 	fs.StringVar(&c.cache, "cache-dir", "", "with -query: `folder` of the vectors that are kept (default attn/vectors in the user's cache folder)")
 	fs.BoolVar(&c.noCache, "no-cache", false, "with -query: compute all vectors, and keep none")
 	fs.BoolVar(&c.sparse, "sparse", false, "instead of vectors the weights of the tokens of each text, for SPLADE and bge-m3: \"sparse\": {\"indices\", \"values\"}")
-	fs.StringVar(&c.tokens, "token-vectors", "", "instead of a vector one for each token, for ColBERT, of texts as document or query: \"token_ids\", \"token_embeddings\"")
+	fs.StringVar(&c.tokens, "token-vectors", "", "instead of a vector one for each token, for ColBERT and bge-m3, of texts as document or query: \"token_ids\", \"token_embeddings\"")
 	command.ExecFlags(fs, &c.settings.Exec)
 	command.KeepPackedFlag(fs, &c.load.KeepPacked)
 	command.LoRAFlag(fs, &c.load.LoRA)

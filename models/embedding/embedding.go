@@ -35,6 +35,7 @@ type Parts struct {
 	Modules   *Modules    // what else is done with a text
 	Steps     []Step      // the modules after the pooling, see [ReadSteps]
 	Sparse    *SparseHead // of models with weights of tokens, or nil
+	Tokens    []Step      // layers that make vectors of tokens beside that of a text, as bge-m3 has one; see [Dense]
 	Vocab     int         // ids that tokens may have
 	Width     int         // of a state
 	MaxTokens int         // to which a text is cut
@@ -46,7 +47,7 @@ type Parts struct {
 // use it at once.
 type Embedder struct {
 	p     *Parts
-	late  *late // of models with vectors of tokens, or nil
+	late  *late // makes vectors of tokens, or nil
 	width int   // of a vector, without Options.Dimensions
 	opts  Options
 }
@@ -65,6 +66,9 @@ func New(p Parts) *Embedder {
 		if s.width > 0 {
 			e.width = s.width
 		}
+	}
+	if len(p.Tokens) > 0 {
+		e.late = besideVectors(&p)
 	}
 	return e
 }
@@ -199,11 +203,8 @@ func (e *Embedder) EmbedEncoded(ctx context.Context, ids [][]int32) ([][]float32
 // vectors computes the embeddings of texts. The first tokens of each, as many as prompts has, do not count in the pooling; nil
 // stands for zeros.
 func (e *Embedder) vectors(ctx context.Context, ids [][]int32, prompts []int) ([][]float32, error) {
-	switch {
-	case e.late != nil:
-		return nil, ErrTokenVectors
-	case e.p.Modules.Words:
-		return nil, ErrSparseOnly
+	if err := e.checkVector(); err != nil {
+		return nil, err
 	}
 	if bad := e.checkAll(ids); bad != nil {
 		return nil, bad
@@ -230,6 +231,19 @@ func (e *Embedder) vectors(ctx context.Context, ids [][]int32, prompts []int) ([
 		return nil, err
 	}
 	return out, nil
+}
+
+// HasVector tells whether the model has a vector for a text, see [Embedder.Embed].
+func (e *Embedder) HasVector() bool { return e.checkVector() == nil }
+
+func (e *Embedder) checkVector() error {
+	switch {
+	case e.p.Modules.Late != nil:
+		return ErrTokenVectors
+	case e.p.Modules.Words:
+		return ErrSparseOnly
+	}
+	return nil
 }
 
 // checkAll reports what is wrong with the tokens of texts, or returns nil.

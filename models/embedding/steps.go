@@ -19,6 +19,9 @@ type Step struct {
 	unit  bool                                                   // its output has the L2 norm 1
 }
 
+// Width returns the number of its outputs, 0 for as many as it has inputs.
+func (s Step) Width() int { return s.width }
+
 // Unit is the division by the L2 norm.
 var Unit = Step{unit: true, apply: func(v []float64, _ kernel.Exec) ([]float64, error) {
 	normalise(v)
@@ -108,10 +111,10 @@ func readNorm(dir string, n *NormModule, width int) (Step, error) {
 	}}, r.Done()
 }
 
-// Dense returns the step of a linear layer with weights w, [n, k], whose outputs are n numbers. The
+// Dense returns the step of a linear layer with weights w, [n, k], whose outputs are n numbers, and a bias or nil. The
 // error is that of [linear.New].
-func Dense(w []float32, n, k int) (Step, error) {
-	l, err := linear.New(linear.DenseMatrix(w, n, k), nil, kernel.Exec{})
+func Dense(w, bias []float32, n, k int) (Step, error) {
+	l, err := linear.New(linear.DenseMatrix(w, n, k), bias, kernel.Exec{})
 	d := &dense{linear: l, width: n}
 	return Step{apply: d.apply, dense: d, width: n}, err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/attn-go/attn/retrieval"
 )
 
-// TokenVectors are the vectors of the tokens of a text, as ColBERT has them: Vectors[i] is that of Tokens[i], of [Embedder.TokenWidth]
+// TokenVectors are the vectors of the tokens of a text, as ColBERT has them, or bge-m3 beside that of the text: Vectors[i] is that of Tokens[i], of [Embedder.TokenWidth]
 // numbers, with the L2 norm 1.
 type TokenVectors struct {
 	Tokens  []int32
@@ -20,7 +20,7 @@ type TokenVectors struct {
 
 // The errors of models that make something else of a text than what is wanted.
 var (
-	ErrNoTokenVectors = errors.New("embedding: the model has no vectors of tokens, as ColBERT has them")
+	ErrNoTokenVectors = errors.New("embedding: the model has no vectors of tokens, as ColBERT and bge-m3 with its colbert_linear.pt have them")
 	ErrTokenVectors   = errors.New("embedding: the model has a vector for each token, and none for a text")
 )
 
@@ -38,7 +38,22 @@ type late struct {
 	query, document int32 // prefixes, or -1
 	mask            int32 // fills up queries, or -1
 	skip            map[int32]bool
+	first           int // that has a vector, of the tokens of a text
 	expander        Expander
+}
+
+// besideVectors returns it for a model whose texts have a vector, too. As FlagEmbedding has it, the first token has none.
+func besideVectors(p *Parts) *late {
+	l := &late{Late: &Late{QueryLength: p.MaxTokens, DocumentLength: p.MaxTokens}, query: -1, document: -1, mask: -1, first: 1}
+	l.stack(p.Tokens)
+	return l
+}
+
+// stack adds layers.
+func (l *late) stack(steps []Step) {
+	for _, s := range steps {
+		l.layers, l.width = append(l.layers, s.dense), s.width
+	}
 }
 
 // newLate returns it for modules that have it, and the layers after the states.
@@ -47,9 +62,7 @@ func newLate(p *Parts) (*late, error) {
 	bad := func(key, got, want string) error {
 		return &kernel.Error{Where: "config_sentence_transformers.json: " + key, Got: got, Want: want}
 	}
-	for _, s := range p.Steps {
-		l.layers, l.width = append(l.layers, s.dense), s.width
-	}
+	l.stack(p.Steps)
 	for _, x := range []struct {
 		key, text string
 		to        *int32
@@ -94,7 +107,16 @@ func (e *Embedder) TokenWidth() int {
 	return e.late.width
 }
 
-// DocumentLength returns the number of tokens to which a document is cut; 0 for a model without vectors of tokens.
+// QueryLength and DocumentLength return the number of tokens to which a query and a document are cut; 0 for a model without
+// vectors of tokens.
+func (e *Embedder) QueryLength() int {
+	if e.late == nil {
+		return 0
+	}
+	return min(e.late.QueryLength, e.p.Positions)
+}
+
+// DocumentLength is QueryLength for documents.
 func (e *Embedder) DocumentLength() int {
 	if e.late == nil {
 		return 0
@@ -108,7 +130,7 @@ func (e *Embedder) QueryTokens(text string) []int32 {
 	if e.late == nil {
 		return nil
 	}
-	return e.lateTokens(text, e.late.query, e.late.QueryLength)
+	return e.lateTokens(text, e.late.query, e.QueryLength())
 }
 
 // DocumentTokens is QueryTokens for documents.
@@ -116,15 +138,35 @@ func (e *Embedder) DocumentTokens(text string) []int32 {
 	if e.late == nil {
 		return nil
 	}
-	return e.lateTokens(text, e.late.document, e.late.DocumentLength)
+	return e.lateTokens(text, e.late.document, e.DocumentLength())
 }
 
+// CountQuery and CountDocument return how many tokens a text has as a query and as a document. Those beyond
+// [Embedder.QueryLength] and [Embedder.DocumentLength] are left out. They are 0 for a model without vectors of tokens.
+func (e *Embedder) CountQuery(text string) int {
+	if e.late == nil {
+		return 0
+	}
+	return len(e.lateTokens(text, e.late.query, 0))
+}
+
+// CountDocument is CountQuery for documents.
+func (e *Embedder) CountDocument(text string) int {
+	if e.late == nil {
+		return 0
+	}
+	return len(e.lateTokens(text, e.late.document, 0))
+}
+
+// lateTokens returns the ids of a text, at most limit of them if that is not 0.
 func (e *Embedder) lateTokens(text string, prefix int32, limit int) []int32 {
-	limit = min(limit, e.p.Positions)
+	if e.p.Modules.Late == nil { // the tokens are those of which the vector of the text is made
+		return e.encode(text, limit)
+	}
 	if prefix < 0 {
 		return e.p.Tokenizer.Encode(text, tokenizer.Options{Limit: limit})
 	}
-	ids := e.p.Tokenizer.Encode(text, tokenizer.Options{Limit: limit - 1})
+	ids := e.p.Tokenizer.Encode(text, tokenizer.Options{Limit: max(0, limit-1)})
 	return slices.Insert(ids, min(1, len(ids)), prefix)
 }
 
@@ -146,7 +188,7 @@ func (e *Embedder) QueryVectors(ctx context.Context, ids [][]int32) ([]TokenVect
 		return e.tokenVectors(ctx, ids, nil, e.states)
 	}
 	all, seen := make([][]int32, len(ids)), make([]int, len(ids))
-	most := min(l.QueryLength, e.p.Positions)
+	most := e.QueryLength()
 	for i, text := range ids {
 		if len(text) > most {
 			return nil, &kernel.Error{Where: fmt.Sprintf("ids[%d]", i), Got: fmt.Sprintf("%d tokens", len(text)), Want: fmt.Sprintf("at most %d, those of a query", most)}
@@ -207,7 +249,7 @@ func (e *Embedder) tokenVectors(ctx context.Context, ids [][]int32, skip map[int
 		}
 		v := make([]float64, e.late.width)
 		for i, id := range ids[text] {
-			if skip[id] {
+			if i < e.late.first || skip[id] {
 				continue
 			}
 			widen(v, x[i*len(v):][:len(v)])

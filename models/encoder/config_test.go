@@ -50,7 +50,7 @@ func TestFamilyKeys(t *testing.T) {
 		}
 		for key, value := range map[string]any{
 			"alibi_starting_size": 512, "scale_scores_by": 2, "mystery": false, "Hidden_Size": 20, "is_causal": true, "add_cross_attention": true, "pruned_heads": map[string]any{"1": []int{0}},
-			"rope_theta": 500000, "rope_scaling": map[string]any{"type": "linear", "factor": 2}, "embedding_size": 128, "position_embedding_type": "alibi", "quantization_config": map[string]any{"bits": 4},
+			"rope_theta": 500000, "rope_scaling": map[string]any{"type": "linear", "factor": 2}, "embedding_size": 128, "position_embedding_type": "relative_key_query", "quantization_config": map[string]any{"bits": 4},
 		} {
 			if slices.Contains(read[key], kind) {
 				continue

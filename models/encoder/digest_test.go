@@ -34,6 +34,7 @@ func TestDigest(t *testing.T) {
 		"tokenizer_config.json": func(s *small) { s.Extra["tokenizer_config.json"] = `{"do_lower_case": false}` },
 		"sentence_bert_config":  func(s *small) { s.Extra["sentence_bert_config.json"] = `{"max_seq_length": 7}` },
 		"sparse_linear.pt":      func(s *small) { s.Extra["sparse_linear.pt"] = "" },
+		"colbert_linear.pt":     func(s *small) { s.Extra["colbert_linear.pt"] = "" },
 		"pytorch_model.bin":     func(s *small) { s.Extra["2_Dense/pytorch_model.bin"] = "" },
 		"tokenizer.json":        func(s *small) { s.Extra["tokenizer.json"] = `{}` },
 	} {

@@ -29,7 +29,7 @@ func TestModelErrors(t *testing.T) {
 		{set("max_position_embeddings", 1), "max_position_embeddings", "1", "2 or more, for the tokens around a text"},
 		{set("model_type", "gpt2"), "model_type", `"gpt2"`, "an encoder: albert, bert, camembert, deberta-v2, distilbert, electra, eurobert, gte, jina_embeddings_v3, modernbert, mpnet, new, nomic_bert, roberta, t5, xlm-roberta"},
 		{set("is_decoder", true), "is_decoder", "true", "false; others are not supported"},
-		{set("position_embedding_type", "relative_key"), "position_embedding_type", `"relative_key"`, `"absolute"; others are not supported`},
+		{set("position_embedding_type", "relative_key"), "position_embedding_type", `"relative_key"`, `"absolute" or "alibi"`},
 		{set("hidden_act", "mish"), "hidden_act", `"mish"`, "gelu, gelu_fast, gelu_new, gelu_python, gelu_pytorch_tanh, gelu_tanh, relu, relu2, silu, swish"},
 		{set("layer_norm_eps", -1), "layer_norm_eps", "-1", "a number from 0 to 3.4028234663852886e+38"},
 		{func(s *small) { delete(s.Tensors, query+".bias") }, query + ".bias", "nothing", "F32, F16 or BF16 [24]"},

@@ -19,7 +19,7 @@ const ggufFolder = "../testdata/tiny/gguf"
 
 // TestGGUF: a file has the ids and the bits of the folder that it was made of.
 func TestGGUF(t *testing.T) {
-	for _, name := range []string{"bert-1", "nomic_bert-1", "xlm-roberta-1"} {
+	for _, name := range []string{"bert-1", "jina-bert-1", "nomic_bert-1", "xlm-roberta-1"} {
 		dir := "../testdata/tiny/" + name
 		want, err := Load(dir, LoadOptions{})
 		if err != nil {

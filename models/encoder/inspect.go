@@ -33,12 +33,23 @@ func inspect(model string, reranker bool) (*inventory.Inventory, error) {
 	if reranker && x.modules.Late == nil {
 		_, err = x.head(head)
 	} else {
-		_, err = embedding.ReadSteps(x.path, x.modules, m.Width, LoadOptions{})
+		var steps []embedding.Step
+		steps, err = embedding.ReadSteps(x.path, x.modules, m.Width, LoadOptions{})
+		if x.modules.Late != nil && err == nil {
+			_, err = x.lateEmbedder(embedding.Parts{Model: &runner{}, Tokenizer: x.tokenizer, Modules: x.modules, Steps: steps})
+		}
 		sparse, bad := x.readSparse(m.Width, v)
 		v.Problem(bad)
 		if sparse != nil {
 			v.Size("sparse weights", 1)
 			v.Floats(m.Width)
+		}
+		tokens, bad := x.readTokens(m.Width)
+		v.Problem(bad)
+		if bad == nil && tokens != nil {
+			n := tokens[0].Width()
+			v.Size("width of a token's vector", n)
+			v.Floats(n, m.Width)
 		}
 	}
 	v.Problem(err)

@@ -37,10 +37,11 @@ func Architectures() (folders, files []string) {
 //	tokenizer.json       or vocab.txt, see package tokenizer
 //	modules.json         and what it names, see [embedding.Modules]; without it a vector is the pooling divided by its L2 norm. The
 //	                     transformer's files may lie in a folder that it names
-//	sparse_linear.pt     if there is one: the weights of tokens of bge-m3, see [embedding.Embedder.Sparse]. Nothing of it or of
-//	                     pytorch_model.bin is run
+//	sparse_linear.pt     if there is one: the weights of tokens of bge-m3, see [embedding.Embedder.Sparse]
+//	colbert_linear.pt    if there is one: its vectors of tokens, see [embedding.Embedder.DocumentVectors]. Nothing of these
+//	                     files or of pytorch_model.bin is run
 //
-// and a GGUF file the architecture bert or nomic-bert, weights of any type that package gguf converts, a
+// and a GGUF file the architecture bert, jina-bert-v2 or nomic-bert, weights of any type that package gguf converts, a
 // tokenizer and a pooling. Its vectors are divided by their L2 norm. Files of bert do not name the activation, which is GELU as BERT has it.
 //
 // Every tensor and module is used, or the error is a [*kernel.Error] that names it, as it is if one is
@@ -77,22 +78,35 @@ func (x *origin) load(o LoadOptions) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
+	tokens, err := x.readTokens(m.Width)
+	if err != nil {
+		return nil, err
+	}
 	n := &runner{model: m}
 	parts := embedding.Parts{
-		Model: n, Tokenizer: x.tokenizer, Drop: -1, Modules: x.modules, Steps: steps, Sparse: sparse,
+		Model: n, Tokenizer: x.tokenizer, Drop: -1, Modules: x.modules, Steps: steps, Sparse: sparse, Tokens: tokens,
 		Vocab: m.Vocab, Width: m.Width, MaxTokens: x.maxTokens, Positions: x.longest(),
 	}
-	if late := x.modules.Late; late != nil {
-		e, err := embedding.NewLate(parts)
-		if err == nil {
-			err = x.checkLate(late)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", x.path, err)
-		}
-		return &Encoder{Embedder: e, net: n}, nil
+	if x.modules.Late == nil {
+		return &Encoder{Embedder: embedding.New(parts), net: n}, nil
 	}
-	return &Encoder{Embedder: embedding.New(parts), net: n}, nil
+	e, err := x.lateEmbedder(parts)
+	if err != nil {
+		return nil, err
+	}
+	return &Encoder{Embedder: e, net: n}, nil
+}
+
+// lateEmbedder returns the embedder of a model of late interaction.
+func (x *origin) lateEmbedder(parts embedding.Parts) (*embedding.Embedder, error) {
+	e, err := embedding.NewLate(parts)
+	if err == nil {
+		err = x.checkLate(x.modules.Late)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", x.path, err)
+	}
+	return e, nil
 }
 
 // checkLate reports layers in which a token that fills up a query may see none of it, or that cannot hide these tokens.

@@ -15,8 +15,8 @@ import (
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
-// sparseName is the file of bge-m3 with the layer that gives tokens their weights, a torch.nn.Linear of one output.
-const sparseName = "sparse_linear.pt"
+// The files of bge-m3 with a torch.nn.Linear: of one output, the weight of a token, and of the vector of a token.
+const sparseName, tokensName = "sparse_linear.pt", "colbert_linear.pt"
 
 // readSparse reads the weights of tokens for states of a width, or returns nil if the model has none. Of a model that predicts words it only checks them for an inventory. The tokens that FlagEmbedding
 // leaves out are cls_token, eos_token, pad_token and unk_token.
@@ -27,17 +27,8 @@ func (x *origin) readSparse(width int, v *inventory.Inventory) (*embedding.Spars
 	if x.modules.Words {
 		return x.readWords(v)
 	}
-	f, err := tensors.OpenTorch(filepath.Join(x.path, sparseName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	r := &tensors.Reader{Store: f}
-	w, bias := r.Floats("weight", 1, width), r.Floats("bias", 1)
-	if err := r.Done(); err != nil {
+	w, bias, err := x.readLinear(sparseName, 1, width)
+	if w == nil || err != nil {
 		return nil, err
 	}
 	var not []int32
@@ -47,6 +38,38 @@ func (x *origin) readSparse(width int, v *inventory.Inventory) (*embedding.Spars
 		}
 	}
 	return embedding.NewSparseHead(w, bias[0], not)
+}
+
+// readTokens reads the layer that makes vectors of tokens beside those of texts, if the folder has it.
+func (x *origin) readTokens(width int) ([]embedding.Step, error) {
+	if !x.folder || x.modules.Words || x.modules.Late != nil {
+		return nil, nil
+	}
+	w, bias, err := x.readLinear(tokensName, 0, width)
+	if w == nil || err != nil {
+		return nil, err
+	}
+	s, err := embedding.Dense(w, bias, len(bias), width)
+	return []embedding.Step{s}, err
+}
+
+// readLinear reads the weights, [n, k], and the bias of a layer that torch.save has written. n may be 0 for any number. Without the
+// file they are nil.
+func (x *origin) readLinear(name string, n, k int) (w, bias []float32, err error) {
+	f, err := tensors.OpenTorch(filepath.Join(x.path, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	if info, _ := f.Info("bias"); n == 0 && len(info.Shape) == 1 {
+		n = info.Shape[0]
+	}
+	r := &tensors.Reader{Store: f}
+	w, bias = r.Floats("weight", max(1, n), k), r.Floats("bias", max(1, n))
+	return w, bias, r.Done()
 }
 
 // readWords reads the head that predicts words, or only checks it for an inventory.

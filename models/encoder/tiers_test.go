@@ -19,6 +19,7 @@ var tinyGoldens = map[string]string{
 	"distilbert-1":                "8d25403c71ccabe4a8e6f7b95140489085378056c658b4a879f1b08df524fc84",
 	"gte-new-1":                   "40e88d58cdb5892328ceb18676f838e6f97f1c381ac305aa0a45f56124f80905",
 	"gte-new-2":                   "fd07aa3db371da4a31956781bf6cf241cfc9fee875d8c42c00397365a540aa21",
+	"jina-bert-1":                 "8489c5d0640b1628e4ed5b3de9c3f4eba15b92125040c32f5166c1723e046bcf",
 	"modernbert-1":                "171299c5bbfab40198f08f10e3bb0bdd2fa8729c14cdc4e689e87701360381e9",
 	"mpnet-1":                     "52049e1249de3cfc0099739d8ef44f0353afbafa70e238f2919be4a789ec4508",
 	"nomic_bert-1":                "50d38ed272e70a23fe835fc2181e40f1e6ae5fb5fd2c5a2a5bb9d046a640f24b",

@@ -112,6 +112,9 @@ func (r *tinyRefs) compareEncoder(c *comparison, dir string, o LoadOptions) {
 	if r.Sparse != nil {
 		r.compareSparse(c, e)
 	}
+	if e.HasTokenVectors() {
+		r.compareBeside(c, e)
+	}
 	c.finish(nil)
 }
 
@@ -134,6 +137,24 @@ func (r *tinyRefs) compareSparse(c *comparison, e *Encoder) {
 		if err != nil || !slices.Equal(alone[0].Tokens, got.Tokens) || !equalBits(alone[0].Weights, got.Weights) {
 			c.t.Errorf("%q alone: %v, want %v (%v)", r.Texts[i], alone, got, err)
 		}
+	}
+}
+
+// compareBeside compares vectors of tokens that are beside one of the text. Those of a query are no others.
+func (r *tinyRefs) compareBeside(c *comparison, e *Encoder) {
+	all, err := e.DocumentVectors(c.t.Context(), r.IDs)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	queries, err := e.QueryVectors(c.t.Context(), r.IDs[:1])
+	if err != nil || !slices.Equal(queries[0].Tokens, all[0].Tokens) || !equalBits(slices.Concat(queries[0].Vectors...), slices.Concat(all[0].Vectors...)) {
+		c.t.Errorf("a query: %v, want %v (%v)", queries, all[0], err)
+	}
+	for i, got := range all {
+		if ids := e.Tokens(r.Texts[i]); !slices.Equal(e.DocumentTokens(r.Texts[i]), ids) || !slices.Equal(got.Tokens, r.IDs[i][1:]) {
+			c.t.Errorf("%q: vectors of the tokens %d, want %d", r.Texts[i], got.Tokens, r.IDs[i][1:])
+		}
+		c.check(i, "vectors", slices.Concat(got.Vectors...))
 	}
 }
 

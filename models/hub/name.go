@@ -113,7 +113,7 @@ func (l *listing) isPart(name string) bool {
 	case ".md":
 		return name == "README.md" // whose title tells the family of some rerankers
 	case ".pt":
-		return base == "sparse_linear.pt"
+		return base == "sparse_linear.pt" || base == "colbert_linear.pt"
 	case ".bin":
 		return strings.HasPrefix(base, "pytorch_model") && !slices.ContainsFunc(l.Files, func(f File) bool {
 			d, b := path.Split(f.Name)

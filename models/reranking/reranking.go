@@ -102,10 +102,16 @@ func (r *Reranker) computing() *embedding.Options {
 	return &embedding.Options{Exec: r.opts.Exec, BatchTokens: r.opts.BatchTokens}
 }
 
-// CountTokens returns how many tokens a query and a passage have together, or 0 if a chat template refuses them. Tokens beyond
+// TokenVectors returns the model that a [Late] reranker scores by, which makes vectors of tokens, and nil for others.
+func (r *Reranker) TokenVectors() *embedding.Embedder { return r.p.Late }
+
+// CountTokens returns how many tokens a query and a passage have together, of a [Late] model the passage alone, or 0 if a chat template refuses them. Tokens beyond
 // [Reranker.MaxTokens] are left out: a model that takes two texts loses the end of the longer one, and a model that takes both
 // in one prompt loses the end of the passage, or with a tokenizer that cuts there the beginning of the prompt.
 func (r *Reranker) CountTokens(query, passage string) int {
+	if late := r.p.Late; late != nil {
+		return late.CountDocument(passage)
+	}
 	with, err := r.p.Prompt.pairs(context.Background(), r.opts.Instruction, query, 0)
 	if err != nil {
 		return 0

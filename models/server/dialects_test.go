@@ -16,6 +16,7 @@ import (
 // dialectPaths are the paths of APIs other than OpenAI's first one.
 var dialectPaths = []string{
 	"/api/chat", "/api/generate", "/api/embed", "/api/embeddings", "/api/show", "/v1/messages", "/v1/messages/count_tokens", "/v1/responses", "/embed", "/rerank", "/v2/rerank",
+	"/embed_all", "/embed_sparse", "/v1/multi-vector",
 }
 
 // dialects returns n requests of those paths, whose texts and settings differ.
@@ -55,11 +56,16 @@ func dialects(n int) (list []sent) {
 				body["prompt"], body["raw"] = words(), r.IntN(2) == 0
 			}
 		case "/api/embed":
-			body = map[string]any{"model": embedModel, "input": []string{words(), words()}}
+			body = map[string]any{"model": []string{embedModel, bothModel}[r.IntN(2)], "input": []string{words(), words()}}
 		case "/embed":
-			body = map[string]any{"inputs": []string{words(), words()}}
+			body = map[string]any{"model": embedModel, "inputs": []string{words(), words()}}
+		case "/embed_all", "/embed_sparse":
+			of := map[string][]string{"/embed_all": {lateModel, filledModel, bothModel}, "/embed_sparse": {wordModel, bothModel}}[path]
+			body = map[string]any{"model": of[r.IntN(len(of))], "inputs": []string{words(), words()}}
+		case "/v1/multi-vector":
+			body = map[string]any{"model": []string{lateModel, filledModel}[r.IntN(2)], "input": []string{words(), words()}, "input_type": []string{"query", "document"}[r.IntN(2)], "truncate": true}
 		case "/rerank", "/v2/rerank":
-			body = map[string]any{"model": rankModel, "query": words(), "documents": []string{words(), words()}}
+			body = map[string]any{"model": []string{rankModel, lateModel, filledModel}[r.IntN(3)], "query": words(), "documents": []string{words(), words()}}
 		case "/api/embeddings":
 			body = map[string]any{"model": embedModel, "prompt": words()}
 		case "/api/show":

@@ -24,6 +24,14 @@
 // function that makes relevance_score of it. Settings.ReceiptKey signs them. Input of embeddings that is tokens, and
 // models of [NewModel], whose files are not known, have no receipts: that is an error of the field receipt.
 //
+// # Vectors of tokens, and weights
+//
+// Of ColBERT, and of bge-m3 with its colbert_linear.pt, "return_multivector": true gives each text "embeddings" in place of
+// "embedding": a vector for each token that has one. input_type says whether texts of ColBERT are queries or, as they are by default,
+// documents. "return_sparse": true gives a text "sparse_embedding": [{"index": 5, "value": 0.3}], of SPLADE, or of bge-m3 beside its
+// vector. They have no receipts: that is an error. ColBERT also ranks, by MaxSim: relevance_score is the score itself, as that is
+// no logit.
+//
 // # Tools and thinking
 //
 // Chats take tools, tool_choice and parallel_tool_calls, messages with tool_calls and of role tool, and documents; the model's template
@@ -47,6 +55,8 @@
 //	POST /api/chat, /api/generate, /api/embed     Ollama's form; also /api/embeddings, /api/show, and GET of
 //	                                              /api/tags, /api/ps, /api/version
 //	POST /v1/embeddings, /embed                   of encoders, the latter in the form of Text Embeddings Inference
+//	POST /v1/multi-vector, /embed_all             vectors of tokens, in Jina's form and that of Text Embeddings Inference
+//	POST /embed_sparse                            weights of tokens, in the form of Text Embeddings Inference
 //	POST /v1/rerank, /v2/rerank, /rerank          of rerankers, in Cohere's and Jina's form, or that of
 //	                                              Text Embeddings Inference: texts in place of documents
 //	POST /tokenize, /detokenize                   in llama.cpp's and vLLM's form

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
@@ -17,17 +19,35 @@ import (
 type embedder struct {
 	hosted
 	m       *embedding.Embedder
-	vectors *batch.Pool[text, []float32]
+	vectors *batch.Pool[text, vectors]
 }
 
-// A text is what an embedder makes a vector of.
+// A text is what an embedder makes vectors of.
 type text struct {
 	ids []int32
 	manner
 }
 
-// A manner says what vectors are made.
+// vectors are what is made of a text, as its form says.
+type vectors struct {
+	one     []float32
+	tokens  embedding.TokenVectors
+	weights embedding.Sparse
+}
+
+// A form says which of these are made.
+type form int
+
+const (
+	ofText form = iota
+	ofQuery
+	ofDocument
+	asWeights
+)
+
+// A manner says how they are made.
 type manner struct {
+	form       form
 	dimensions int
 	prompt     string // its name, "" for the default of the model
 	encoded    bool   // the tokens are those of texts, with the prompt
@@ -43,7 +63,7 @@ func newEmbedder(h hosted, m *embedding.Embedder, turns *batch.Turns) *embedder 
 		m = m.With(o)
 	}
 	e := &embedder{hosted: h, m: m}
-	e.vectors = batch.NewPool(batch.PoolOptions[text, []float32]{
+	e.vectors = batch.NewPool(batch.PoolOptions[text, vectors]{
 		Work: e.compute, Cost: func(t text) int { return len(t.ids) }, Most: batchTokens,
 		Waiting: h.s.Waiting, PerKey: h.s.WaitingPerKey, Turn: turns.Join(),
 	})
@@ -55,8 +75,8 @@ func (e *embedder) tokenizer() (*tokenizer.Tokenizer, error) { return e.m.Tokeni
 func (e *embedder) run(ctx context.Context)                  { e.vectors.Run(ctx) }
 
 // compute makes vectors, those of one manner in one call.
-func (e *embedder) compute(ctx context.Context, items []text) ([][]float32, error) {
-	outs := make([][]float32, len(items))
+func (e *embedder) compute(ctx context.Context, items []text) ([]vectors, error) {
+	outs := make([]vectors, len(items))
 	places := map[manner][]int{} // of items
 	for i, t := range items {
 		places[t.manner] = append(places[t.manner], i)
@@ -66,20 +86,38 @@ func (e *embedder) compute(ctx context.Context, items []text) ([][]float32, erro
 		for i, at := range list {
 			ids[i] = items[at].ids
 		}
-		with := e.with(how)
-		embed := with.EmbedTokens
-		if how.encoded {
-			embed = with.EmbedEncoded
-		}
-		vectors, err := embed(ctx, ids)
+		put, err := e.embed(ctx, how, ids)
 		if err != nil {
 			return nil, err
 		}
 		for i, at := range list {
-			outs[at] = vectors[i]
+			put(&outs[at], i)
 		}
 	}
 	return outs, nil
+}
+
+// embed computes texts in a manner. put gives a result what is made of a text.
+func (e *embedder) embed(ctx context.Context, how manner, ids [][]int32) (put func(to *vectors, i int), err error) {
+	with := e.with(how)
+	if how.form == asWeights {
+		all, err := with.SparseTokens(ctx, ids)
+		return func(to *vectors, i int) { to.weights = all[i] }, err
+	}
+	if how.form != ofText {
+		of := with.DocumentVectors
+		if how.form == ofQuery {
+			of = with.QueryVectors
+		}
+		all, err := of(ctx, ids)
+		return func(to *vectors, i int) { to.tokens = all[i] }, err
+	}
+	of := with.EmbedTokens
+	if how.encoded {
+		of = with.EmbedEncoded
+	}
+	all, err := of(ctx, ids)
+	return func(to *vectors, i int) { to.one = all[i] }, err
 }
 
 // with returns the model with vectors of a manner.
@@ -89,17 +127,63 @@ func (e *embedder) with(how manner) *embedding.Embedder {
 	return e.m.With(o)
 }
 
-// mannerOf returns what vectors a request wants.
+// mannerOf returns how a request wants the vectors of its texts.
 func (e *embedder) mannerOf(w *request.Embed) manner {
-	how := manner{e.m.Options().Dimensions, w.Prompt, len(w.Tokens) == 0}
-	if w.Dimensions != nil {
+	how := manner{ofText, e.m.Options().Dimensions, w.Prompt, len(w.Tokens) == 0}
+	if w.Dimensions != nil && w.Vector(e.m.HasVector()) {
 		how.dimensions = *w.Dimensions
 	}
 	return how
 }
 
+// mannersOf returns how all that a request wants is made.
+func (e *embedder) mannersOf(w *request.Embed) (all []manner) {
+	add := func(wanted bool, how manner) {
+		if wanted {
+			all = append(all, how)
+		}
+	}
+	tokens := ofDocument
+	if w.Query {
+		tokens = ofQuery
+	}
+	add(w.Vector(e.m.HasVector()), e.mannerOf(w))
+	add(w.Multi, manner{form: tokens})
+	add(w.Sparse, manner{form: asWeights})
+	return all
+}
+
+// lacks reports that the model does not make what a request wants.
+func (e *embedder) lacks(w *request.Embed) (err error) {
+	switch {
+	case w.Multi && !e.m.HasTokenVectors():
+		err = embedding.ErrNoTokenVectors
+	case w.Sparse && !e.m.HasSparse():
+		err = embedding.ErrNotSparse
+	case w.Vector(e.m.HasVector()):
+		_, err = e.m.EmbedTokens(context.Background(), nil)
+	}
+	if err != nil {
+		return badParam("model", "%q: %s", e.name, strings.TrimPrefix(err.Error(), "embedding: "))
+	}
+	return nil
+}
+
+// role sets whether texts are queries, of a model that has two kinds of texts.
+func (e *embedder) role(w *request.Embed) error {
+	names := append([]string{w.Prompt}, w.PromptNames...)
+	if w.Query = slices.Contains(names, "query"); !w.Query && w.Prompt != "" && !slices.Contains(names, "document") {
+		return badParam(w.PromptField, "%s: got %.60q, want query or document", w.PromptField, w.Prompt)
+	}
+	w.Prompt = ""
+	return nil
+}
+
 // promptOf returns the name of the prompt that a request asks for. Clients ask by the names of several APIs.
 func (e *embedder) promptOf(w *request.Embed) error {
+	if w.Multi && !e.m.HasVector() {
+		return e.role(w)
+	}
 	if w.Prompt == "" {
 		return nil
 	}
@@ -121,14 +205,20 @@ func (e *embedder) promptOf(w *request.Embed) error {
 
 // prepare checks a request, and makes tokens of its texts.
 func (e *embedder) prepare(r *request.Request, w *request.Embed) error {
-	if d := w.Dimensions; d != nil && (*d < 1 || *d > e.m.Width()) {
-		return badParam("dimensions", "dimensions: got %d, want 1 to %d", *d, e.m.Width())
+	if err := e.lacks(w); err != nil {
+		return err
+	}
+	if err := e.dimensions(w); err != nil {
+		return err
 	}
 	if err := e.wantReceipt(r); err != nil {
 		return err
 	}
-	if r.Receipt && len(w.Tokens) > 0 {
+	switch {
+	case r.Receipt && len(w.Tokens) > 0:
 		return badParam("receipt", "receipt: got true with tokens as the input, want texts")
+	case r.Receipt && (w.Multi || w.Sparse):
+		return badParam("receipt", "receipt: got true with vectors or weights of tokens, which have none")
 	}
 	if err := e.promptOf(w); err != nil {
 		return err
@@ -150,15 +240,52 @@ func (e *embedder) prepare(r *request.Request, w *request.Embed) error {
 		}
 		r.Prompt += len(ids)
 	}
+	if w.Multi {
+		rows := r.Prompt
+		if w.Query {
+			rows = len(w.IDs) * e.m.QueryLength() // as mask tokens may fill up each
+		}
+		if most := mostNumbers / e.m.TokenWidth(); rows > most {
+			return badParam("input", "input: got texts with %d vectors of tokens, want at most %d", rows, most)
+		}
+	}
+	return nil
+}
+
+// mostNumbers bounds the vectors of tokens of an answer, which take many times the memory of its texts: a text of bge-m3 has 1024
+// numbers for each of up to 8192 tokens.
+const mostNumbers = 1 << 23
+
+// dimensions checks how many numbers are wanted of a vector. Those of tokens are not cut.
+func (e *embedder) dimensions(w *request.Embed) error {
+	least, most := 1, e.m.Width()
+	if w.Multi {
+		least, most = e.m.TokenWidth(), e.m.TokenWidth()
+	}
+	switch d := w.Dimensions; {
+	case d == nil:
+	case !w.Multi && !w.Vector(e.m.HasVector()):
+		return badParam("dimensions", "dimensions: got %d, want none, as weights of tokens have no dimensions", *d)
+	case *d < least || *d > most:
+		return badParam("dimensions", "dimensions: got %d, want %d to %d", *d, least, most)
+	}
 	return nil
 }
 
 // encode makes tokens of the texts, no more than the model sees.
 func (e *embedder) encode(w *request.Embed) error {
-	most, with := e.m.MaxTokens(), e.with(e.mannerOf(w))
+	with, most := e.with(e.mannerOf(w)), e.m.MaxTokens()
+	of, fits := with.Tokens, with.Fits
+	if w.Multi && !e.m.HasVector() {
+		count := with.CountDocument
+		if of, most = with.DocumentTokens, with.DocumentLength(); w.Query {
+			of, count, most = with.QueryTokens, with.CountQuery, with.QueryLength()
+		}
+		fits = func(s string) bool { return count(s) <= most }
+	}
 	for _, s := range w.Texts {
-		ids := with.Tokens(s)
-		if len(ids) >= most && !w.Truncate && !with.Fits(s) {
+		ids := of(s)
+		if len(ids) >= most && !w.Truncate && !fits(s) {
 			return tooLong("input", most)
 		}
 		w.IDs = append(w.IDs, ids)
@@ -185,15 +312,30 @@ func (e *embedder) do(r *request.Request, _ func(*request.Event) error) (err err
 	if err := e.prepare(r, w); err != nil {
 		return err
 	}
-	how := e.mannerOf(w)
-	items := make([]text, len(w.IDs))
-	for i, ids := range w.IDs {
-		items[i] = text{ids, how}
+	var items []text
+	for _, how := range e.mannersOf(w) {
+		for _, ids := range w.IDs {
+			items = append(items, text{ids, how})
+		}
 	}
-	if w.Vectors, err = e.vectors.Do(r.Ctx, r.Key, items); err != nil || !r.Receipt {
+	all, err := e.vectors.Do(r.Ctx, r.Key, items)
+	if err != nil {
 		return err
 	}
-	record, err := receipt.RecordEmbeddings(e.named(), e.load, e.with(how), w.Texts, w.Vectors)
+	for i, one := range all {
+		switch items[i].form {
+		case ofText:
+			w.Vectors = append(w.Vectors, one.one)
+		case asWeights:
+			w.Weights = append(w.Weights, one.weights)
+		default:
+			w.Lists = append(w.Lists, one.tokens)
+		}
+	}
+	if !r.Receipt {
+		return nil
+	}
+	record, err := receipt.RecordEmbeddings(e.named(), e.load, e.with(items[0].manner), w.Texts, w.Vectors)
 	if err != nil {
 		return badParam("receipt", "%v", err)
 	}
@@ -202,10 +344,31 @@ func (e *embedder) do(r *request.Request, _ func(*request.Event) error) (err err
 
 // facts is that of served.
 func (e *embedder) facts(f *request.Facts) {
-	f.Tasks, f.Context, f.Dimensions, f.Vocabulary = []string{"embedding"}, e.m.MaxTokens(), e.m.Width(), e.m.Vocab()
+	f.Tasks, f.Context, f.Dimensions, f.Vocabulary = e.tasks(), e.m.MaxTokens(), e.m.Width(), e.m.Vocab()
 	if e.m.Prompt() == "" { // otherwise each text has one, and would get a second
 		f.Prompts = e.m.Prompts()
 	}
+}
+
+// tasks returns what is made of texts.
+func (e *embedder) tasks() (all []string) {
+	for _, x := range []struct {
+		name string
+		has  bool
+	}{{"embedding", e.m.HasVector()}, {"multivector", e.m.HasTokenVectors()}, {"sparse", e.m.HasSparse()}} {
+		if x.has {
+			all = append(all, x.name)
+		}
+	}
+	return all
+}
+
+// can is that of served.
+func (e *embedder) can(w request.Work) error {
+	if w, ok := w.(*request.Embed); ok {
+		return e.lacks(w)
+	}
+	return ofKind(e, w)
 }
 
 // stats is that of served.

@@ -61,6 +61,7 @@ func schedule(m *decoder.Model, s *Settings) (batch.Options, error) {
 }
 
 func (g *generator) kind() models.Kind                        { return models.KindGenerator }
+func (g *generator) can(w request.Work) error                 { return ofKind(g, w) }
 func (g *generator) tokenizer() (*tokenizer.Tokenizer, error) { return g.m.Tokenizer() }
 func (g *generator) run(ctx context.Context)                  { g.texts.Run(ctx) }
 func (g *generator) ready() error                             { return g.texts.Ready() }

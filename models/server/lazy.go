@@ -33,13 +33,16 @@ func OnDemand(model string, o LoadOptions) (*Model, error) {
 	}
 	return &Model{
 		name: o.Name, architecture: r.Architecture,
-		later: &later{kind: r.Kind, tasks: tasksOf(r), weights: r.Memory, text: r.TokenMemory * tokens, open: func() (*Model, error) { return Load(model, o) }},
+		later: &later{
+			kind: r.Kind, late: r.EmbedsTokens(), tasks: tasksOf(r), weights: r.Memory, text: r.TokenMemory * tokens, open: func() (*Model, error) { return Load(model, o) },
+		},
 	}, nil
 }
 
 // later is what is known of a model that is loaded on demand.
 type later struct {
 	kind    models.Kind
+	late    bool // a reranker that makes vectors of tokens
 	tasks   []string
 	weights int64 // bytes of weights
 	text    int64 // bytes of the keys and values of a text of the whole context
@@ -134,8 +137,17 @@ func hold(m served, r *request.Request) (served, error) {
 	return a.served, nil
 }
 
-func (l *lazy) about() *hosted      { return &l.own }
-func (l *lazy) kind() models.Kind   { return l.own.later.kind }
+func (l *lazy) about() *hosted    { return &l.own }
+func (l *lazy) kind() models.Kind { return l.own.later.kind }
+
+// can is that of served. It says the same of a model that is loaded, whose own answer may be another one.
+func (l *lazy) can(w request.Work) error {
+	if w, ok := w.(*request.Embed); ok && w.Multi && l.own.later.late {
+		return nil
+	}
+	return ofKind(l, w)
+}
+
 func (l *lazy) run(context.Context) {} // a loaded one runs by itself
 func (l *lazy) ready() error        { return nil }
 

@@ -499,7 +499,7 @@ func FuzzRequests(f *testing.F) {
 	}
 	settings := fixed()
 	settings.BodyBytes, settings.Timeout = 4096, time.Second
-	s := serverOf(f, settings, append(tinyModels(f, kernel.Exec{Threads: 1}, 16), tooled(f, kernel.Exec{Threads: 1}, 16))...)
+	s := serverOf(f, settings, append(append(tinyModels(f, kernel.Exec{Threads: 1}, 16), tooled(f, kernel.Exec{Threads: 1}, 16)), vectorModels(f, kernel.Exec{Threads: 1})...)...)
 	f.Fuzz(func(t *testing.T, path uint8, body string) {
 		w := post(s, paths[int(path)%len(paths)], body)
 		kind := w.Header().Get("Content-Type")

@@ -128,7 +128,9 @@ func TestBodiesDoNotDependOnLoad(t *testing.T) {
 	for i := range inOrder {
 		inOrder[i] = i
 	}
-	all := func(e kernel.Exec, page int) []*Model { return append(tinyModels(t, e, page), tooled(t, e, page)) }
+	all := func(e kernel.Exec, page int) []*Model {
+		return append(append(tinyModels(t, e, page), tooled(t, e, page)), vectorModels(t, e)...)
+	}
 	models := all(kernel.Exec{Threads: 1}, 16)
 	want := ask(t, serverOf(t, fixed(), models...), list, inOrder, 1)
 	type variant struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
@@ -19,22 +20,47 @@ type ranker struct {
 	hosted
 	m        *reranking.Reranker
 	passages *batch.Pool[reranking.Pair, float32]
+	tokens   *embedder // of a model that scores by vectors of tokens, which it makes for who asks, too; or nil
 }
 
 func newRanker(h hosted, m *reranking.Reranker, turns *batch.Turns) *ranker {
 	if h.exec != nil {
 		m = m.With(reranking.Options{Exec: *h.exec})
 	}
-	return &ranker{h, m, batch.NewPool(batch.PoolOptions[reranking.Pair, float32]{
+	k := &ranker{h, m, batch.NewPool(batch.PoolOptions[reranking.Pair, float32]{
 		Work: m.ScorePairs, Cost: reranking.Pair.Len, Most: batchTokens,
 		Waiting: h.s.Waiting, PerKey: h.s.WaitingPerKey, Turn: turns.Join(),
-	})}
+	}), nil}
+	if late := m.TokenVectors(); late != nil {
+		k.tokens = newEmbedder(h, late, turns)
+	}
+	return k
 }
 
-func (k *ranker) kind() models.Kind       { return models.KindReranker }
-func (k *ranker) run(ctx context.Context) { k.passages.Run(ctx) }
+func (k *ranker) kind() models.Kind { return models.KindReranker }
+
+// run is that of served.
+func (k *ranker) run(ctx context.Context) {
+	var other sync.WaitGroup
+	if k.tokens != nil {
+		other.Go(func() { k.tokens.run(ctx) })
+	}
+	k.passages.Run(ctx)
+	other.Wait()
+}
+
+// can is that of served.
+func (k *ranker) can(w request.Work) error {
+	if _, ok := w.(*request.Embed); ok && k.tokens != nil {
+		return k.tokens.can(w)
+	}
+	return ofKind(k, w)
+}
 
 func (k *ranker) tokenizer() (*tokenizer.Tokenizer, error) {
+	if k.tokens != nil {
+		return k.tokens.tokenizer()
+	}
 	return nil, badParam("model", "%q is a reranker, whose tokens are those of pairs", k.name)
 }
 
@@ -73,6 +99,11 @@ func (k *ranker) prepare(r *request.Request, w *request.Rank) error {
 	case err != nil:
 		return err
 	}
+	if k.tokens != nil && !w.Truncate {
+		if most := k.tokens.m.QueryLength(); k.tokens.m.CountQuery(w.Query) > most {
+			return tooLong("query", most)
+		}
+	}
 	most := with.MaxTokens()
 	for i, p := range w.Pairs {
 		if r.Prompt += p.Len(); !w.Truncate && p.Len() >= most && with.CountTokens(w.Query, w.Texts[i]) > most {
@@ -84,7 +115,11 @@ func (k *ranker) prepare(r *request.Request, w *request.Rank) error {
 
 // do is that of served.
 func (k *ranker) do(r *request.Request, _ func(*request.Event) error) (err error) {
-	w := r.Work.(*request.Rank)
+	w, ok := r.Work.(*request.Rank)
+	if !ok {
+		return k.tokens.do(r, nil)
+	}
+	w.Raw = k.tokens != nil
 	if err := k.prepare(r, w); err != nil {
 		return err
 	}
@@ -101,9 +136,17 @@ func (k *ranker) do(r *request.Request, _ func(*request.Event) error) (err error
 // facts is that of served.
 func (k *ranker) facts(f *request.Facts) {
 	f.Tasks, f.Context = []string{"rerank"}, k.m.MaxTokens()
+	if k.tokens != nil {
+		f.Tasks, f.Dimensions = append(f.Tasks, k.tokens.tasks()...), k.tokens.m.TokenWidth()
+	}
 }
 
 // stats is that of served.
 func (k *ranker) stats(show func(s *stat, n float64, labels ...string)) {
-	showPool(k.passages.Stats(), show)
+	all := k.passages.Stats()
+	if k.tokens != nil {
+		more := k.tokens.vectors.Stats()
+		all.Waiting, all.Batches, all.Costs = all.Waiting+more.Waiting, all.Batches+more.Batches, all.Costs+more.Costs
+	}
+	showPool(all, show)
 }

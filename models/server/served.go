@@ -21,7 +21,9 @@ type served interface {
 	facts(f *request.Facts)                   // adds what the model is
 	tokenizer() (*tokenizer.Tokenizer, error) // or an error for the client
 
-	// do does the work of a request of the model's kind. What is made piece by piece is given to emit, whose error ends it.
+	can(w request.Work) error // nil if the model does the work of a request, which may still say what does not fit
+
+	// do does the work of a request, if it can. What is made piece by piece is given to emit, whose error ends it.
 	do(r *request.Request, emit func(*request.Event) error) error
 
 	run(ctx context.Context) // computes until ctx ends
@@ -109,13 +111,12 @@ func (s *Server) work(r *request.Request, emit func(*request.Event) error) error
 	if err != nil {
 		return err
 	}
-	kind := r.Work.Kind()
 	if w, ok := r.Work.(*request.About); ok {
 		w.Models = []request.Facts{factsOf(m, r)}
 		return nil
 	}
-	if kind != "" && kind != m.kind() {
-		return badParam("model", "%q is %s, want %s", r.Model, kinds[m.kind()], kinds[kind])
+	if err := m.can(r.Work); err != nil {
+		return err
 	}
 	if m, err = hold(m, r); err != nil {
 		return err
@@ -141,7 +142,7 @@ func (s *Server) model(r *request.Request) (served, error) {
 	r.Model = "" // the log names those that there are
 	var found []served
 	for _, m := range s.models {
-		if name == m.about().name || r.Tagged && name == m.about().name+":latest" || name == "" && (len(s.models) == 1 || r.Unnamed && m.kind() == r.Work.Kind()) {
+		if name == m.about().name || r.Tagged && name == m.about().name+":latest" || name == "" && (len(s.models) == 1 || r.Unnamed && m.can(r.Work) == nil) {
 			found = append(found, m)
 		}
 	}
@@ -150,6 +151,14 @@ func (s *Server) model(r *request.Request) (served, error) {
 	}
 	r.Model = found[0].about().name
 	return found[0], nil
+}
+
+// ofKind reports that a request is one for models of another kind.
+func ofKind(m served, w request.Work) error {
+	if kind := w.Kind(); kind != "" && kind != m.kind() {
+		return badParam("model", "%q is %s, want %s", m.about().name, kinds[m.kind()], kinds[kind])
+	}
+	return nil
 }
 
 // tokenize makes tokens of a text.

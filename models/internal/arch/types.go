@@ -121,7 +121,7 @@ type Attention struct {
 	Softcap      float32   // limits scores, if not 0
 	Sinks        bool      // each head has a score of a key without a value
 	Relative     int       // [Buckets] of distances, of which scores have a bias (MPNet, T5), or 0
-	ALiBi        []float32 // slopes of heads: scores fall with the distance (JinaBERT), or nil
+	ALiBi        []float32 // slopes of heads: scores fall with the distance of tokens (JinaBERT), or nil
 	Apart        *Apart    // scores of positions apart from those of contents (DeBERTa), or nil
 }
 

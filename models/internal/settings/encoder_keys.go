@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -171,6 +172,54 @@ func (r *reader) activate(h *arch.Head, key string) {
 	}
 }
 
+// tableOrALiBi reads the positions of BERT, and of JinaBERT, which has its model_type: scores fall with the distance of tokens, and layers
+// have gates. Its code is modeling_bert.py of jinaai/jina-bert-implementation.
+func tableOrALiBi(r *reader) {
+	const positions, feed = "position_embedding_type", "feed_forward_type"
+	switch kind := r.Text(positions); kind {
+	case "absolute":
+		table(r)
+		return
+	case "alibi":
+	default:
+		r.Fail(positions, quoted(kind), `"absolute" or "alibi"`)
+	}
+	fileALiBi(r)
+	r.dense.Fused = true
+	switch kind := r.Text(feed); kind { // hidden_act is that of other layers
+	case "geglu":
+		r.dense.Activation = activations.GELU
+	case "reglu":
+		r.dense.Activation = activations.ReLU
+	default:
+		r.Fail(feed, quoted(kind), `"geglu" or "reglu"`)
+	}
+	r.Text("attn_implementation") // how it is computed
+	if pooler := r.Text("emb_pooler"); pooler != "" && pooler != "mean" {
+		r.Fail("emb_pooler", quoted(pooler), `"mean"`)
+	}
+	own := *r.model.Family
+	own.Names = jinaBERTNames
+	r.model.Family = &own
+}
+
+// slopes returns those of ALiBi (Press et al. 2022): 2^(-8/n), its square and so on, for n heads. If n is no power of two, the heads
+// beyond the next lower one have every other slope of twice as many heads.
+func slopes(heads int) (all []float32) {
+	n := 1 << (bits.Len(uint(heads)) - 1)
+	ratio := 0x1p-8
+	for m := n; m > 1; m /= 2 {
+		ratio = math.Sqrt(ratio) // which is rounded alike everywhere
+	}
+	for x := ratio; len(all) < n; x *= ratio {
+		all = append(all, float32(x))
+	}
+	for x := math.Sqrt(ratio); len(all) < heads; x *= ratio {
+		all = append(all, float32(x))
+	}
+	return all
+}
+
 // rotaryOrTable reads the positions of gte-base-en-v1.5 and gte-multilingual-base, whose code is modeling.py of
 // Alibaba-NLP/new-impl.
 func rotaryOrTable(r *reader) {
@@ -310,6 +359,13 @@ func fileTable(r *reader) {
 	if r.model.Embed.Table = r.rows("position_embd.weight"); r.model.Embed.Table < 2 {
 		r.gguf.Record(r.fault("position_embd.weight", fmt.Sprintf("%d rows", r.model.Embed.Table), "2 or more, for the tokens around a text"))
 	}
+}
+
+// fileALiBi says that scores fall with the distance, and that layers have gates.
+func fileALiBi(r *reader) {
+	twoPositions(r)
+	r.attention.ALiBi = slopes(r.attention.Heads)
+	r.dense.Gated, r.dense.Bias = true, arch.Absent
 }
 
 // fileTypes reads how many types of tokens there are, if any.

@@ -19,9 +19,13 @@ var Encoders = &Families{
 	rows: []family{
 		{
 			Family: arch.Family{Types: []string{"bert"}, GGUF: "bert", Names: bertNames, Words: &arch.Words{Dense: "cls.predictions.transform.dense", Norm: "cls.predictions.transform.LayerNorm", Bias: "cls.predictions.bias", Decoder: "cls.predictions.decoder"}, Ignored: bertIgnored}, // a file also of RoBERTa, whose positions are cut to those of texts
-			draft:  bertBlock(activations.GELU, firstToken("bert.pooler.dense", "classifier")), folder: join(bertKeys, types, table),
+			draft:  bertBlock(activations.GELU, firstToken("bert.pooler.dense", "classifier")), folder: join(bertKeys, types, tableOrALiBi),
 			file:    join(fileEncoderKeys, fileTable, fileTypes, fileParts, fileAlike),
-			missing: bertMissing.with(values{"type_vocab_size": 2}),
+			missing: bertMissing.with(values{"type_vocab_size": 2, "position_embedding_type": "absolute"}),
+		},
+		{ // folders have model_type bert, see tableOrALiBi
+			Family: arch.Family{GGUF: "jina-bert-v2"},
+			draft:  bertBlock(activations.GELU, nil), file: join(fileEncoderKeys, fileTypes, fileALiBi, fileAlike),
 		},
 		{
 			Family: arch.Family{Types: []string{"distilbert"}, Names: distilNames, Words: &arch.Words{Dense: "vocab_transform", Norm: "vocab_layer_norm", Bias: "vocab_projector.bias", Decoder: "vocab_projector"}, Ignored: []string{"vocab_transform.", "vocab_layer_norm.", "vocab_projector."}},

@@ -13,6 +13,11 @@ var bertNames = named(bertLayer, arch.Names{
 	"blk.%d.attn_output": "encoder.layer.%d.attention.output.dense", "blk.%d.attn_output_norm": "encoder.layer.%d.attention.output.LayerNorm",
 })
 
+// jinaBERTNames are those of JinaBERT.
+var jinaBERTNames = named(bertNames, arch.Names{
+	"blk.%d.ffn_gate_up": "encoder.layer.%d.mlp.gated_layers", "blk.%d.ffn_down": "encoder.layer.%d.mlp.wo", "blk.%d.layer_output_norm": "encoder.layer.%d.mlp.layernorm",
+})
+
 // bertLayer are those that other families share with BERT.
 var bertLayer = arch.Names{
 	"token_embd": "embeddings.word_embeddings", "position_embd": "embeddings.position_embeddings", "token_embd_norm": "embeddings.LayerNorm",

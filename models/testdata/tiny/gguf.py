@@ -2,7 +2,7 @@
 """Writes a folder of make.py or embedders.py as a GGUF file with weights of float32, with the keys and names of llama.cpp's convert_hf_to_gguf.py.
 
 usage: gguf.py DIR FILE.gguf        needs: pip install gguf safetensors numpy
-The folder is of bert, xlm-roberta or nomic_bert, a reranker of the first two, qwen3-embedding, reranker-qwen3-reranker or embeddinggemma.
+The folder is of bert, JinaBERT, xlm-roberta or nomic_bert, a reranker of the first two, qwen3-embedding, reranker-qwen3-reranker or embeddinggemma.
 """
 import json, os, re, sys
 sys.path = [p for p in sys.path if os.path.abspath(p or ".") != os.path.dirname(os.path.abspath(__file__))]  # this file has the name of the package
@@ -15,6 +15,7 @@ c, tok = read("config.json"), read("tokenizer.json")
 tensors = load_file(f"{dir}/model.safetensors")
 kind = c["model_type"]
 arch = {"bert": "bert", "xlm-roberta": "bert", "nomic_bert": "nomic-bert", "qwen3": "qwen3", "gemma3_text": "gemma-embedding"}[kind]
+if c.get("position_embedding_type") == "alibi": arch = "jina-bert-v2"
 w = gguf.GGUFWriter(out, arch)
 w.add_name(os.path.basename(os.path.abspath(dir)))
 w.add_block_count(c["num_hidden_layers"]); w.add_embedding_length(c["hidden_size"]); w.add_feed_forward_length(c["intermediate_size"]); w.add_head_count(c["num_attention_heads"])
@@ -37,7 +38,7 @@ else:
 # Sizes and names.
 offset = c["pad_token_id"] + 1 if kind == "xlm-roberta" else 0
 w.add_context_length(c["max_position_embeddings"] - offset)
-if arch in ("bert", "nomic-bert"):
+if arch in ("bert", "nomic-bert", "jina-bert-v2"):
     w.add_causal_attention(False); w.add_layer_norm_eps(c["layer_norm_eps"])
     if arch == "nomic-bert": w.add_rope_freq_base(c["rope_parameters"]["rope_theta"])
 else:
@@ -50,7 +51,7 @@ NAMES = [
     (r"^(bert|roberta|nomic_bert|model)\.", ""), (r"^embeddings\.word_embeddings", "token_embd"), (r"^embeddings\.position_embeddings", "position_embd"), (r"^embeddings\.token_type_embeddings", "token_types"),
     (r"^embeddings\.LayerNorm|^emb_ln", "token_embd_norm"), (r"^embed_tokens", "token_embd"), (r"^norm\.", "output_norm."), (r"^encoder\.layers?\.|^layers\.", "blk."),
     (r"attention\.self\.query", "attn_q"), (r"attention\.self\.key", "attn_k"), (r"attention\.self\.value", "attn_v"), (r"attention\.output\.dense", "attn_output"), (r"attention\.output\.LayerNorm", "attn_output_norm"),
-    (r"intermediate\.dense", "ffn_up"), (r"^(blk\.\d+\.)output\.dense", r"\1ffn_down"), (r"^(blk\.\d+\.)output\.LayerNorm", r"\1layer_output_norm"),
+    (r"mlp\.wo", "ffn_down"), (r"mlp\.layernorm", "layer_output_norm"), (r"intermediate\.dense", "ffn_up"), (r"^(blk\.\d+\.)output\.dense", r"\1ffn_down"), (r"^(blk\.\d+\.)output\.LayerNorm", r"\1layer_output_norm"),
     (r"attn\.Wqkv", "attn_qkv"), (r"attn\.out_proj", "attn_output"), (r"norm1\.", "attn_output_norm."), (r"mlp\.fc11", "ffn_up"), (r"mlp\.fc12", "ffn_gate"), (r"mlp\.fc2", "ffn_down"), (r"norm2\.", "layer_output_norm."),
     (r"self_attn\.([qkv])_proj", r"attn_\1"), (r"self_attn\.o_proj", "attn_output"), (r"self_attn\.([qk])_norm", r"attn_\1_norm"), (r"input_layernorm", "attn_norm"),
     (r"post_attention_layernorm", "post_attention_norm" if kind == "gemma3_text" else "ffn_norm"), (r"pre_feedforward_layernorm", "ffn_norm"), (r"post_feedforward_layernorm", "post_ffw_norm"),
@@ -62,6 +63,9 @@ for name, x in tensors.items():
     for a, b in NAMES: new = re.sub(a, b, new)
     if new == "position_embd.weight": x = x[offset:]
     if kind == "gemma3_text" and new.endswith("norm.weight"): x = x + np.float32(1)
+    if "gated_layers" in new:
+        for b, y in zip(("ffn_gate", "ffn_up"), np.split(x, 2)): w.add_tensor(new.replace("mlp.gated_layers", b), np.ascontiguousarray(y, dtype=np.float32))
+        continue
     w.add_tensor(new, np.ascontiguousarray(x, dtype=np.float32))
 i = 2
 while os.path.exists(f"{dir}/{i}_Dense"):

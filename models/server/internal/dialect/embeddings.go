@@ -11,10 +11,11 @@ import (
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 
-// embeddings is /v1/embeddings: vectors of texts.
+// embeddings is /v1/embeddings: vectors of texts, or of tokens as at Jina's /v1/multi-vector.
 type embeddings struct {
 	OpenAI
 	format string
+	multi  bool
 }
 
 // embeddingsRequest is the body of a request.
@@ -34,6 +35,9 @@ type embeddingsRequest struct {
 
 	// TruncatePromptTokens is vLLM's name for that: -1 means at the most tokens that the model sees.
 	TruncatePromptTokens *fields.Int `json:"truncate_prompt_tokens"`
+
+	Multi  bool `json:"return_multivector"` // vectors of tokens in place of a vector, as Jina's API has them
+	Sparse bool `json:"return_sparse"`      // weights of tokens, beside a vector if the model has one
 
 	Receipt bool `json:"receipt"` // one of package receipt
 }
@@ -57,11 +61,14 @@ func (d *embeddings) Read(in *Input) (*request.Request, error) {
 	default:
 		return nil, fields.Errorf("encoding_format", "encoding_format: got %.40q, want float, base64, int8 or ubinary", d.format)
 	}
+	if d.multi = d.multi || q.Multi; d.multi && d.format == "int8" {
+		return nil, fields.Errorf("encoding_format", "encoding_format: got int8 with vectors of tokens, want float, base64 or ubinary")
+	}
 	truncated, err := cutAtMost(q.TruncatePromptTokens)
 	if err != nil {
 		return nil, err
 	}
-	w := &request.Embed{Inputs: request.Inputs(q.Input), Truncate: q.Truncate || truncated}
+	w := &request.Embed{Inputs: request.Inputs(q.Input), Multi: d.multi, Sparse: q.Sparse, Truncate: q.Truncate || truncated}
 	w.Dimensions = dimensionsOf(q.Dimensions)
 	if err := q.prompt(w); err != nil {
 		return nil, err
@@ -101,9 +108,21 @@ func dimensionsOf(n *fields.Int) *int {
 type vector struct {
 	Object    string `json:"object"`
 	Index     int    `json:"index"`
-	Embedding any    `json:"embedding"` // []float32, a string of base64, []int8, or bits
+	Embedding any    `json:"embedding,omitempty"` // []float32, a string of base64, []int8, or bits
 
 	Scale float32 `json:"scale,omitempty"` // of int8: what 1 stands for
+
+	Embeddings any `json:"embeddings,omitempty"`       // of tokens
+	Sparse     any `json:"sparse_embedding,omitempty"` // weights of tokens, also an empty list
+}
+
+// inFormat returns vectors of tokens, in a format without scales.
+func inFormat(vectors [][]float32, format string) []any {
+	all := make([]any, len(vectors))
+	for i, v := range vectors {
+		all[i] = newVector(i, v, format).Embedding
+	}
+	return all
 }
 
 // newVector returns a vector in a format.
@@ -141,10 +160,19 @@ type inputUsage struct {
 
 // Whole is that of [Dialect].
 func (d *embeddings) Whole(r *request.Request) any {
-	vectors := r.Work.(*request.Embed).Vectors
-	data := make([]vector, len(vectors))
-	for i, v := range vectors {
-		data[i] = newVector(i, v, d.format)
+	w := r.Work.(*request.Embed)
+	data := make([]vector, len(w.IDs))
+	for i := range data {
+		data[i] = vector{Object: "embedding", Index: i}
+		if len(w.Vectors) > 0 {
+			data[i] = newVector(i, w.Vectors[i], d.format)
+		}
+		if w.Multi {
+			data[i].Embeddings = inFormat(w.Lists[i].Vectors, d.format)
+		}
+		if w.Sparse {
+			data[i].Sparse = weightsOf(w.Weights[i])
+		}
 	}
 	return struct {
 		Object string     `json:"object"`

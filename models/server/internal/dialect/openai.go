@@ -22,6 +22,7 @@ var openAI = []Path{
 	{"POST /v1/chat/completions", func() Dialect { return &chat{texts: texts{form: chatForm{}}} }, "model tools messages"},
 	{"POST /v1/completions", func() Dialect { return &completions{texts{form: completionForm{}}} }, ""},
 	{"POST /v1/embeddings", func() Dialect { return &embeddings{} }, ""},
+	{"POST /v1/multi-vector", func() Dialect { return &embeddings{multi: true} }, ""},
 }
 
 // OpenAI writes errors as OpenAI's API does.

@@ -108,7 +108,7 @@ func (d *rerank) Whole(r *request.Request) any {
 	w := r.Work.(*request.Rank)
 	ranks := make([]rank, len(w.Scores))
 	for i, s := range w.Scores {
-		if ranks[i] = (rank{Index: i, Score: s}); !d.q.RawScores {
+		if ranks[i] = (rank{Index: i, Score: s}); !d.q.RawScores && !w.Raw {
 			ranks[i].Score = reranking.Sigmoid(s)
 		}
 		if d.q.ReturnDocuments || d.q.ReturnText {

@@ -5,15 +5,20 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/server/internal/fields"
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 
 // teiPaths are those of Text Embeddings Inference beside /rerank.
-var teiPaths = []Path{{"POST /embed", func() Dialect { return &teiEmbed{} }, ""}}
+var teiPaths = []Path{
+	{"POST /embed", func() Dialect { return &teiEmbed{} }, ""},
+	{"POST /embed_all", func() Dialect { return &teiEmbed{all: true} }, ""},
+	{"POST /embed_sparse", func() Dialect { return &teiEmbed{sparse: true} }, ""},
+}
 
-// teiEmbed is /embed: vectors of texts, and nothing beside them.
-type teiEmbed struct{}
+// teiEmbed is /embed: vectors of texts, and nothing beside them. /embed_all has those of all tokens, and /embed_sparse weights.
+type teiEmbed struct{ all, sparse bool }
 
 // teiTypes are the types of errors by their status.
 var teiTypes = map[int]string{
@@ -40,14 +45,46 @@ type teiRequest struct {
 }
 
 // Read is that of [Dialect].
-func (*teiEmbed) Read(in *Input) (*request.Request, error) {
+func (d *teiEmbed) Read(in *Input) (*request.Request, error) {
 	var q teiRequest
 	if err := in.decode(&q); err != nil {
 		return nil, err
 	}
-	w := &request.Embed{Inputs: request.Inputs(q.Inputs), Truncate: q.Truncate, Dimensions: dimensionsOf(q.Dimensions), Prompt: q.PromptName, PromptField: "prompt_name"}
+	w := &request.Embed{Inputs: request.Inputs(q.Inputs), Multi: d.all, Sparse: d.sparse, Alone: true, Truncate: q.Truncate, Dimensions: dimensionsOf(q.Dimensions), Prompt: q.PromptName, PromptField: "prompt_name"}
 	return &request.Request{Model: q.Model, Unnamed: true, Work: w}, nil
 }
 
 // Whole is that of [Dialect].
-func (*teiEmbed) Whole(r *request.Request) any { return r.Work.(*request.Embed).Vectors }
+func (d *teiEmbed) Whole(r *request.Request) any {
+	w := r.Work.(*request.Embed)
+	switch {
+	case d.all:
+		all := make([]any, len(w.Lists))
+		for i, x := range w.Lists {
+			all[i] = inFormat(x.Vectors, "")
+		}
+		return all
+	case d.sparse:
+		all := make([][]weight, len(w.Weights))
+		for i, x := range w.Weights {
+			all[i] = weightsOf(x)
+		}
+		return all
+	}
+	return w.Vectors
+}
+
+// weight is that of a token.
+type weight struct {
+	Index int32   `json:"index"`
+	Value float32 `json:"value"`
+}
+
+// weightsOf lists the weights of a text.
+func weightsOf(s embedding.Sparse) []weight {
+	all := make([]weight, len(s.Tokens))
+	for i, id := range s.Tokens {
+		all[i] = weight{id, s.Weights[i]}
+	}
+	return all
+}

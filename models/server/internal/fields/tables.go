@@ -148,9 +148,10 @@ var whole = []Row{{Use: Refused, Nothing: "-1", Names: "truncate_prompt_tokens"}
 
 // Embedding is the table of /v1/embeddings.
 var Embedding = NewTable(inputs, []Row{
-	{Use: Used, Names: "model input encoding_format dimensions prompt_name input_type truncate truncate_prompt_tokens receipt"},
+	{Use: Used, Names: `model input encoding_format dimensions prompt_name input_type truncate truncate_prompt_tokens receipt
+		return_multivector return_sparse`},
 	{Use: Refused, Nothing: "true", Names: "add_special_tokens"},
-	{Use: Refused, Nothing: "false", Names: "late_chunking return_multivector return_sparse"},
+	{Use: Refused, Nothing: "false", Names: "late_chunking"},
 	{Use: Refused, Nothing: `"float" ["float"] "float32" "native"`, Names: "output_dtype embedding_type embedding_types embed_dtype endianness"},
 	{Use: Refused, Names: "normalize normalized embd_normalize pooling_type activation use_activation softmax"},
 	{Use: Refused, Nothing: `""`, Names: "task instruction instruct prompt", Want: "prompt_name, with the name of a prompt of the model, or the prompt within the input"},
@@ -196,7 +197,7 @@ var Reasoning = NewTable([]Row{
 // Thinking is the table of thinking.
 var Thinking = NewTable([]Row{{Use: Used, Names: "type budget_tokens"}, {Use: Harmless, Names: "display"}})
 
-// TEIEmbed is the table of /embed.
+// TEIEmbed is the table of /embed, /embed_all and /embed_sparse.
 var TEIEmbed = NewTable(inputs, []Row{
 	{Use: Used, Names: "inputs truncate prompt_name dimensions model"},
 	{Use: Refused, Names: "normalize", Want: "none, as vectors are what the model makes"},

@@ -3,7 +3,7 @@
 let models = [];
 
 const kinds = { generator: "Language model", embedder: "Model of embeddings", reranker: "Reranker" };
-const tasks = { chat: "chat", completion: "continue texts", embedding: "embed texts", rerank: "rank texts for a query" };
+const tasks = { chat: "chat", completion: "continue texts", embedding: "embed texts", rerank: "rank texts for a query", multivector: "vectors of tokens", sparse: "weights of tokens" };
 
 // facts are the rows that a model has.
 const facts = (m) => [

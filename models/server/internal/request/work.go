@@ -5,6 +5,7 @@ import (
 	"github.com/attn-go/attn/models/answer"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/reranking"
 	"github.com/attn-go/attn/models/server/internal/options"
 )
@@ -78,6 +79,9 @@ type Echoed struct {
 // Embed asks for vectors of texts.
 type Embed struct {
 	Inputs
+	Multi      bool // in place of a vector of each text those of its tokens
+	Sparse     bool // weights of tokens, beside a vector if the model has one
+	Alone      bool // and nothing beside them
 	Dimensions *int // nil for those of the model
 	Truncate   bool // leave out what is too long of a text, which is an error otherwise
 
@@ -89,8 +93,14 @@ type Embed struct {
 
 	// Of the server.
 	IDs     [][]int32
+	Query   bool // the texts are queries, with vectors of tokens
 	Vectors [][]float32
+	Lists   []embedding.TokenVectors // with Multi
+	Weights []embedding.Sparse       // with Sparse
 }
+
+// Vector tells whether a vector of each text is wanted of a model that has one or not.
+func (w *Embed) Vector(has bool) bool { return !w.Multi && (!w.Sparse || has && !w.Alone) }
 
 // Rank asks how well texts answer a query.
 type Rank struct {
@@ -104,6 +114,7 @@ type Rank struct {
 	// Of the server.
 	Pairs  []reranking.Pair
 	Scores []float32
+	Raw    bool // scores are no logits: they have no logistic function
 }
 
 // Tokenize asks for the tokens of a text.
@@ -141,7 +152,7 @@ type Facts struct {
 	Loaded  *bool  `json:"loaded,omitempty"` // of a model that is loaded on demand; others always are
 
 	Kind           models.Kind       `json:"kind"`
-	Tasks          []string          `json:"tasks"` // of chat, completion, embedding and rerank
+	Tasks          []string          `json:"tasks"` // of chat, completion, embedding, rerank, multivector and sparse
 	Architecture   string            `json:"architecture,omitempty"`
 	Layers         int               `json:"layers,omitempty"`
 	Context        int               `json:"max_model_len,omitempty"`
