@@ -54,6 +54,8 @@ func tasksOf(r *models.Report) []string {
 	switch {
 	case r.Kind == models.KindEmbedder:
 		return []string{"embedding"}
+	case r.EmbedsTokens():
+		return []string{"rerank", "multivector"}
 	case r.Kind == models.KindReranker:
 		return []string{"rerank"}
 	case r.Tokenizer != nil:
