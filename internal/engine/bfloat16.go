@@ -108,18 +108,18 @@ func skinnyBFloat16Values(t *tile) {
 	for n := 0; keys.Lo < keys.Hi; keys.Lo += n {
 		p, load := t.scoresFrom(keys), keys.Lo > t.block.keys.Lo
 		most := keys.Len()
-		if past := keys.Lo % contract.ValueSegment; past != 0 {
-			most = min(most, contract.ValueSegment-past)
+		if past := keys.Lo % contract.BF16Segment; past != 0 {
+			most = min(most, contract.BF16Segment-past)
 		}
 		v, stride, got, next, far := t.values().Halves(t.Head, t.Key(keys.Lo), ukernel.RowsPerCall(most, t.N*dv))
 		if n = got; n < keys.Len() {
-			n -= (keys.Lo + n) % contract.ValueSegment
+			n -= (keys.Lo + n) % contract.BF16Segment
 		}
 		if n > 0 {
 			t.job.tier.Skinny().PVEvenOdd(o, dv, v, stride, p, t.Lanes, t.N, n, dv, load, next, far)
 			continue
 		}
-		n = min(keys.Len(), contract.ValueSegment-keys.Lo%contract.ValueSegment)
+		n = min(keys.Len(), contract.BF16Segment-keys.Lo%contract.BF16Segment)
 		rows, stride, _ := t.values().Floats(t.Head, t.Key(keys.Lo), n)
 		for e := 0; e < dv; e += product.Lanes {
 			product.GemmEvenOdd(o[e:], dv, p, 1, t.Lanes, rows[e:], stride, t.N, n, load)

@@ -95,7 +95,7 @@ func rotationIfSaid(r *reader) {
 	switch kind := r.Text(key); kind {
 	case "rope":
 	case "", "nope":
-		r.still = every(1)
+		still(r)
 	default:
 		r.Fail(key, quoted(kind), `"rope", "nope" or null`)
 	}
