@@ -22,7 +22,8 @@ import (
 // Pages is the backend of a prompt cache that all workers of a cluster share: an object store on the NATS server. As the server may
 // have one copy of a page and lose it, a page that is gone is computed again. Whoever may write pages may answer for workers, too.
 //
-// The store is bounded by the server: its oldest messages go first. So an object may lack chunks, and counts as gone then.
+// The store is bounded by the server: its oldest messages go first. So an object may lack chunks, as
+// it may for a moment while several workers put it, and counts as gone then.
 //
 // Before [Pages.Connect] it has no page.
 type Pages struct {
