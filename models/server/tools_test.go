@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -98,8 +99,14 @@ type spokenCall struct {
 	Function struct{ Name, Arguments string }
 }
 
-// ask1 returns the first choice of an answer.
-func ask1(t *testing.T, h http.Handler, body string) (s spoken) {
+// ask1 returns the first choice of the answer to a request.
+func ask1(t *testing.T, h http.Handler, body string) spoken {
+	t.Helper()
+	return askedOf(t, post(h, "/v1/chat/completions", body))
+}
+
+// askedOf returns the first choice of an answer.
+func askedOf(t *testing.T, w *httptest.ResponseRecorder) (s spoken) {
 	t.Helper()
 	type message struct {
 		Content   *string
@@ -113,12 +120,11 @@ func ask1(t *testing.T, h http.Handler, body string) (s spoken) {
 			Reason         *string `json:"finish_reason"`
 		}
 	}
-	w := post(h, "/v1/chat/completions", body)
 	if w.Code != http.StatusOK {
-		t.Fatalf("%s: status %d: %s", body, w.Code, w.Body)
+		t.Fatalf("status %d: %s", w.Code, w.Body)
 	}
 	all := []string{w.Body.String()}
-	if strings.Contains(body, `"stream":true`) {
+	if strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") {
 		all = events(t, w.Body)
 	}
 	for _, data := range all {
@@ -137,7 +143,13 @@ func ask1(t *testing.T, h http.Handler, body string) (s spoken) {
 				if s.reasoning += m.Reasoning; m.Content != nil {
 					s.content += *m.Content
 				}
-				s.calls = append(s.calls, m.Calls...)
+				for _, by := range m.Calls {
+					if n := len(s.calls); by.Index != nil && *by.Index < n {
+						s.calls[n-1].Function.Arguments += by.Function.Arguments
+					} else {
+						s.calls = append(s.calls, by)
+					}
+				}
 			}
 			if c.Reason != nil {
 				s.reason = *c.Reason
