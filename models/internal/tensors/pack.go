@@ -126,6 +126,11 @@ func (r *Reader) weights(p Part) (*weights, bool) {
 		return nil, false
 	}
 	w.tensor, w.kept = t, t.Type
+	if f, ok := t.Type.Format(); ok {
+		w.kept = gguf.Type(f)
+	} else if _, ok := dtypes[t.Type]; !ok {
+		w.kept = gguf.F32 // the only form that has its weights
+	}
 	if t.Type == gguf.NVFP4 && !r.Pack.Widen {
 		experts := 1
 		if len(outputs) > 1 {
@@ -254,27 +259,30 @@ func (w *weights) span() (from, to int64) {
 	return int64(w.first) * row, int64(w.first+w.n) * row
 }
 
-// blocks returns the bytes of weights, one after the other, which are those of one tensor
+// blocks returns the blocks of weights, one after the other, which are those of one tensor
 // or lie in memory that the next call uses again.
 func (r *Reader) blocks(all []*weights) ([]byte, error) {
-	total := 0
+	total, as := 0, len(all) == 1 && all[0].kept == all[0].Type // whether they are as they lie
 	for _, w := range all {
-		from, to := w.span()
-		total += int(to - from)
+		total += int(w.kept.Size(w.n * w.k))
 	}
-	r.Meter.Add(int64(total))
-	if len(all) > 1 && cap(r.joined) < total {
+	if !as && cap(r.joined) < total {
 		r.joined = nil // before there is another one
 		r.joined = make([]byte, 0, total)
 	}
 	r.joined = r.joined[:0]
 	for _, w := range all {
 		from, to := w.span()
+		r.Meter.Add(to - from)
 		raw, err := w.read(from, to, nil)
-		if err != nil || len(all) == 1 {
+		if err != nil || as {
 			return raw, err
 		}
-		r.joined = append(r.joined, raw...)
+		if w.kept == w.Type {
+			r.joined = append(r.joined, raw...)
+		} else {
+			r.joined = w.Type.Recode(r.joined, raw)
+		}
 		w.forget(raw)
 	}
 	return r.joined, nil
