@@ -88,7 +88,7 @@ func (r *Reader) Linear(side Side, parts ...Part) (l Linear) {
 	}
 	for len(all) > 0 {
 		n := 1
-		for n < len(all) && all[n].kept == all[0].kept && (r.Pack.Widen || (all[n].bias == nil) == (all[0].bias == nil)) {
+		for n < len(all) && all[n].kept == all[0].kept && all[n].kept != affine && (r.Pack.Widen || (all[n].bias == nil) == (all[0].bias == nil)) {
 			n++
 		}
 		if one := r.pack(side, all[:n]); one != nil {
@@ -131,6 +131,9 @@ func (r *Reader) weights(p Part) (*weights, bool) {
 	} else if _, ok := dtypes[t.Type]; !ok {
 		w.kept = gguf.F32 // the only form that has its weights
 	}
+	if m := w.integers(); m != nil && !r.Pack.Widen && w.n == m.n {
+		w.kept = affine
+	}
 	if t.Type == gguf.NVFP4 && !r.Pack.Widen {
 		experts := 1
 		if len(outputs) > 1 {
@@ -139,6 +142,17 @@ func (r *Reader) weights(p Part) (*weights, bool) {
 		w.scale = r.scale(p.Name, experts, w.first/(rows/experts))
 	}
 	return w, true
+}
+
+// affine stands for integers with scales and zero points, which are packed as such.
+const affine gguf.Type = math.MaxUint32 - 1
+
+// integers returns what makes weights of integers, nil for others.
+func (w *weights) integers() *quantized {
+	if m, ok := w.from.(*quantized); ok && m.Form != arch.Float8 {
+		return m
+	}
+	return nil
 }
 
 // rows returns n numbers of a tensor, from one on.
@@ -188,6 +202,9 @@ func (r *Reader) pack(side Side, all []*weights) *linear.Linear {
 	case r.Dry != nil && dense:
 		r.note(dtype, n*all[0].k)
 		return nil
+	case r.Dry != nil && kept == affine:
+		r.Dry.Memory += all[0].integers().memory()
+		return nil
 	case r.Dry != nil:
 		r.Dry.Memory += kept.Size(n * all[0].k)
 		return nil
@@ -205,9 +222,13 @@ func (r *Reader) pack(side Side, all []*weights) *linear.Linear {
 		return l
 	}
 	var err error
-	if dense {
+	switch {
+	case dense:
 		l, err = r.packNumbers(side, all, n, bias)
-	} else {
+	case kept == affine:
+		r.Meter.Add(all[0].Bytes)
+		l, err = all[0].integers().pack(bias, r.Pack.Exec)
+	default:
 		l, err = r.packBlocks(all, n, bias)
 	}
 	if err == nil && r.err == nil {
