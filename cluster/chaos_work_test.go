@@ -75,7 +75,7 @@ func (c *chaos) config(user string) hub.Config {
 // shardConfig is how clients of the sequences are configured.
 func shardConfig() shard.Config {
 	config := modelConfig
-	config.Replicas, config.Patience, config.Timeout = 2, 200*time.Millisecond, 5*time.Second
+	config.Replicas, config.Patience, config.Timeout = 2, 200*time.Millisecond, 20*time.Second // a slow machine is no reason to go on with one copy
 	return config
 }
 

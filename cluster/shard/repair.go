@@ -214,6 +214,11 @@ func (b *blockRepair) run(ctx context.Context) {
 		return
 	}
 	b.after = left
+	b.fill(ctx)
+}
+
+// fill copies the block to as many workers as it lacks.
+func (b *blockRepair) fill(ctx context.Context) {
 	for _, w := range b.candidates() {
 		if len(b.after) >= b.client.config.Replicas {
 			break
