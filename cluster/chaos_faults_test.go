@@ -91,7 +91,7 @@ var chaosFaults = []*chaosFault{
 	killed("kill -9 of a worker of models", "answer", oneOf("answer0", "answer1")),
 	stopped("SIGSTOP of a worker of models", "answer", "answer0", "answer1"),
 	{"kill -9 of a client that embeds, and a flipped bit of its journal", "client", func(c *chaos) func() {
-		c.wait(func() bool {
+		c.wait("a client that embeds", func() bool {
 			data, err := os.ReadFile(c.journal)
 			if c.client == nil || err != nil || len(data) < 1<<12 {
 				return false
@@ -143,7 +143,7 @@ func (c *chaos) forget() {
 	c.compare("kill -9 of two workers") // if status did not say so, reading does not agree with it
 	for name, n := range lost {
 		var logged time.Time
-		c.wait(func() bool { logged = c.alarm(name); return !logged.IsZero() || c.lost(name) <= 0 })
+		c.wait("an alarm of "+name, func() bool { logged = c.alarm(name); return !logged.IsZero() || c.lost(name) <= 0 })
 		if logged.IsZero() { // its writer has begun another one by itself
 			continue
 		}
@@ -155,10 +155,7 @@ func (c *chaos) forget() {
 		c.mu.Lock()
 		c.reset[name] = true
 		c.mu.Unlock()
-		c.wait(func() bool { return !c.reset[name] })
-		for _, p := range c.running {
-			delete(p.lost, name)
-		}
+		c.wait("another "+name, func() bool { return !c.reset[name] })
 	}
 }
 

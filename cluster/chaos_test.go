@@ -91,6 +91,7 @@ type chaosProcess struct {
 	ready string
 	args  []string
 	down  bool                 // by a fault, which starts it again
+	tail  []string             // the last lines that have been read
 	lost  map[string]time.Time // sequences of which it has said that blocks are lost, and when
 }
 
@@ -151,7 +152,7 @@ func (c *chaos) files(changes ...string) *strings.Replacer {
 func (c *chaos) start(name, ready string, args ...string) {
 	c.t.Helper()
 	p, _ := startProcess(c.t, ready, args...)
-	c.running[name] = &chaosProcess{p, ready, args, false, map[string]time.Time{}}
+	c.running[name] = &chaosProcess{p, ready, args, false, nil, map[string]time.Time{}}
 }
 
 // again starts a process that was killed.
@@ -216,7 +217,7 @@ func (c *chaos) settle(after string) {
 			break
 		}
 	}
-	c.wait(func() bool { return c.alarms() == 0 }) // a worker that could not reach the others takes back what it has said
+	c.wait("alarms that are taken back", func() bool { return c.alarms() == 0 }) // a worker that could not reach the others takes back what it has said
 	c.mu.Lock()
 	before := map[string]int{}
 	for kind, n := range c.done {
@@ -224,7 +225,7 @@ func (c *chaos) settle(after string) {
 	}
 	c.mu.Unlock()
 	for _, kind := range []string{"append", "embed", "stream"} {
-		c.wait(func() bool { return c.done[kind] > before[kind] })
+		c.wait(kind, func() bool { return c.done[kind] > before[kind] })
 	}
 	c.t.Logf("%s: status %d times; done %v, errors %v", after, c.asked, before, c.errorsNow())
 }
@@ -232,21 +233,28 @@ func (c *chaos) settle(after string) {
 // lostLine is what a worker of attention says of blocks that are lost.
 var lostLine = regexp.MustCompile(`^time=(\S+) .*blocks that no worker holds" sequence=(\S+) lost=(\d+)`)
 
+// read reads what the process has said since, and notes what it says of blocks that are lost.
+func (p *chaosProcess) read() {
+	lines := p.said()
+	for _, line := range lines {
+		m := lostLine.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		if m[3] == "0" {
+			delete(p.lost, m[2])
+		} else if at, err := time.Parse(time.RFC3339Nano, m[1]); err == nil {
+			p.lost[m[2]] = at
+		}
+	}
+	p.tail = append(p.tail, lines...)
+	p.tail = p.tail[max(0, len(p.tail)-10):]
+}
+
 // alarms returns how many workers of attention have said of a sequence that blocks are lost, and have not taken it back.
 func (c *chaos) alarms() (n int) {
-	for _, name := range []string{"a", "b", "c", "d"} {
-		p := c.running[name]
-		for _, line := range p.said() {
-			m := lostLine.FindStringSubmatch(line)
-			if m == nil {
-				continue
-			}
-			if m[3] == "0" {
-				delete(p.lost, m[2])
-			} else if at, err := time.Parse(time.RFC3339Nano, m[1]); err == nil {
-				p.lost[m[2]] = at
-			}
-		}
+	for _, p := range c.running {
+		p.read()
 		n += len(p.lost)
 	}
 	return n
@@ -269,10 +277,18 @@ func (c *chaos) errorsNow() string {
 	return fmt.Sprint(c.errors)
 }
 
-// wait waits until something is so.
-func (c *chaos) wait(is func() bool) {
+// wait waits until something is so. After each minute it says what it waits for, and what programs have said lately.
+func (c *chaos) wait(what string, is func() bool) {
 	c.t.Helper()
-	for {
+	for begin, said := time.Now(), time.Minute; ; {
+		if time.Since(begin) > said {
+			c.t.Logf("waits for %s since %v; errors %v", what, time.Since(begin).Round(time.Second), c.errorsNow())
+			for name, p := range c.running {
+				p.read()
+				c.t.Logf("%s: lost %v; %q", name, p.lost, p.tail)
+			}
+			said += time.Minute
+		}
 		c.mu.Lock()
 		ok := is()
 		c.mu.Unlock()

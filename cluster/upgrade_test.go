@@ -3,7 +3,7 @@
 package main
 
 import (
-	"encoding/binary"
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -61,7 +61,7 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(data []byte){
-		"old":     func(data []byte) { binary.LittleEndian.PutUint32(data, hub.Wire+1) },
+		"old":     func(data []byte) { copy(data[bytes.IndexByte(data, ':'):], fmt.Sprint(":", hub.Wire+1)) }, // its first number
 		"damaged": func(data []byte) { data[len(data)-1] ^= 1 },
 	} {
 		e, err := kv.Get(t.Context(), name)
