@@ -68,7 +68,6 @@ var known = []testedPackage{
 	{path: "models/server", must: "TestRecordedMix TestRecordedPages", only: "arm64", run: "TestRecorded"},                             // the bodies and pages that another CPU has recorded
 	{path: "models/gobytes", must: "TestLogits", only: "arm64", skip: "TestSameBits|TestGreedy"},
 	{path: "bench/examples/generate", must: "TestTrainedWeights", only: "arm64", run: "TestTrainedWeights$|TestTrainingIsInference|TestResume"},
-	{path: "bench/examples/dates", must: "TestReference TestSameBits TestTranslate TestTrainedWeights", only: "arm64", skip: "TestTrust|TestTrain$|TestGradients|OfDefaults"},
 }
 
 // A testedPackage is a package whose tests run.

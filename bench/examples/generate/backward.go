@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+
 	"github.com/attn-go/attn/activation"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
@@ -12,7 +14,7 @@ import (
 func (p *pass) backward() error {
 	g := p.gradients
 	clear(g.all)
-	dx := p.memory.Floats(p.rows * p.Width)
+	dx := p.floats(p.Width)
 	// The embedding is also the head.
 	if err := p.backProject(dx, g.Embed, p.logits, p.normed, p.weights.Embed, false); err != nil {
 		return err
@@ -25,7 +27,7 @@ func (p *pass) backward() error {
 			return err
 		}
 	}
-	return linear.AddRows(linear.DenseMatrix(g.Embed, p.Vocab, p.Width), linear.DenseMatrix(dx, p.rows, p.Width), p.tokens, kernel.Exec{})
+	return linear.AddRows(linear.DenseMatrix(g.Embed, p.Vocab, p.Width), p.rows(dx), p.tokens, kernel.Exec{})
 }
 
 // backward replaces dx, the gradient of the outputs of a layer, by that of its inputs, and sets g to
@@ -34,13 +36,13 @@ func (a *layerPass) backward(p *pass, w, g *gobytes.BlockWeights, dx []float32) 
 	if err := a.backFeedForward(p, w, g, dx); err != nil {
 		return err
 	}
-	dAttended := p.memory.Floats(len(a.attended))
+	dAttended := make([]float32, len(a.attended))
 	if err := p.backProject(dAttended, g.O, dx, a.attended, w.O, false); err != nil {
 		return err
 	}
-	dq, dk, dv := p.memory.Floats(len(a.q)), p.memory.Floats(len(a.k)), p.memory.Floats(len(a.v))
+	dq, dk, dv := make([]float32, len(a.q)), make([]float32, len(a.k)), make([]float32, len(a.v))
 	gradients := kernel.Gradients{Q: p.heads(dq, p.Heads), K: p.heads(dk, p.KVHeads), V: p.heads(dv, p.KVHeads)}
-	if err := kernel.AttentionBackward(gradients, p.heads(dAttended, p.Heads), p.heads(a.q, p.Heads), p.heads(a.k, p.KVHeads), p.heads(a.v, p.KVHeads), a.lse, &kernel.BackwardOptions{Exec: p.exec(), Scoring: p.scoring()}); err != nil {
+	if err := kernel.AttentionBackward(gradients, p.heads(dAttended, p.Heads), p.heads(a.q, p.Heads), p.heads(a.k, p.KVHeads), p.heads(a.v, p.KVHeads), a.lse, &kernel.BackwardOptions{Exec: p.exec, Scoring: causal}); err != nil {
 		return err
 	}
 	// The gradient of a rotation is the rotation back.
@@ -48,12 +50,10 @@ func (a *layerPass) backward(p *pass, w, g *gobytes.BlockWeights, dx []float32) 
 	for i, position := range p.positions {
 		back[i] = -position
 	}
-	for _, x := range [...]kernel.Tensor{gradients.Q, gradients.K} {
-		if err := p.Rope.Apply(x, back, kernel.Exec{}); err != nil {
-			return err
-		}
+	if err := cmp.Or(p.Rope.Apply(gradients.Q, back, kernel.Exec{}), p.Rope.Apply(gradients.K, back, kernel.Exec{})); err != nil {
+		return err
 	}
-	dNormed := p.memory.Floats(len(a.normed))
+	dNormed := make([]float32, len(a.normed))
 	for i, x := range [...]struct{ dy, dw, w []float32 }{{dq, g.Q, w.Q}, {dk, g.K, w.K}, {dv, g.V, w.V}} {
 		if err := p.backProject(dNormed, x.dw, x.dy, a.normed, x.w, i > 0); err != nil {
 			return err
@@ -64,15 +64,13 @@ func (a *layerPass) backward(p *pass, w, g *gobytes.BlockWeights, dx []float32) 
 
 // backFeedForward is the part of the feed-forward network.
 func (a *layerPass) backFeedForward(p *pass, w, g *gobytes.BlockWeights, dx []float32) error {
-	dHidden := p.memory.Floats(len(a.hidden))
+	dHidden, dGate, dInput := make([]float32, len(a.hidden)), make([]float32, len(a.hidden)), make([]float32, len(a.ffnInput))
 	if err := p.backProject(dHidden, g.Down, dx, a.hidden, w.Down, false); err != nil {
 		return err
 	}
-	dGate := p.memory.Floats(len(a.gate))
 	if err := activation.SwiGLUBackward(dGate, dHidden, dHidden, a.gate, a.up, kernel.Exec{}); err != nil {
 		return err
 	}
-	dInput := p.memory.Floats(len(a.ffnInput))
 	if err := p.backProject(dInput, g.Gate, dGate, a.ffnInput, w.Gate, false); err != nil {
 		return err
 	}
@@ -82,26 +80,29 @@ func (a *layerPass) backFeedForward(p *pass, w, g *gobytes.BlockWeights, dx []fl
 	return p.backNorm(dInput, g.FFNNorm, a.middle, w.FFNNorm, dx)
 }
 
+// rows returns rows of all tokens as a matrix.
+func (p *pass) rows(x []float32) linear.Matrix {
+	return linear.DenseMatrix(x, len(p.tokens), len(x)/len(p.tokens))
+}
+
 // backProject sets dw to the gradient of the weights w of a linear layer with the inputs x, and dx to
 // that of x, or adds it to dx. dy is that of the outputs.
 func (p *pass) backProject(dx, dw, dy, x, w []float32, accumulate bool) error {
-	outputs, inputs := len(dy)/p.rows, len(x)/p.rows
-	out, in := linear.DenseMatrix(dy, p.rows, outputs), linear.DenseMatrix(x, p.rows, inputs)
-	weights := linear.DenseMatrix(w, outputs, inputs)
-	o := p.products()
-	if err := linear.Backward(linear.Gradients{W: linear.DenseMatrix(dw, outputs, inputs)}, out, in, weights, o); err != nil {
+	outputs, inputs := len(dy)/len(p.tokens), len(x)/len(p.tokens)
+	weights, o := linear.DenseMatrix(w, outputs, inputs), linear.ProductOptions{Exec: p.exec}
+	if err := linear.Backward(linear.Gradients{W: linear.DenseMatrix(dw, outputs, inputs)}, p.rows(dy), p.rows(x), weights, o); err != nil {
 		return err
 	}
 	o.Accumulate = accumulate
-	return linear.Backward(linear.Gradients{X: linear.DenseMatrix(dx, p.rows, inputs)}, out, in, weights, o)
+	return linear.Backward(linear.Gradients{X: p.rows(dx)}, p.rows(dy), p.rows(x), weights, o)
 }
 
 // backNorm goes back through a norm of x with a weight, of whose outputs the gradient is dy. dx gets the
 // gradient of x, and that of the residual connection, which dx holds, is added. If dx is nil, there is
 // none, and dy gets it.
 func (p *pass) backNorm(dy, dWeight, x, weight, dx []float32) error {
-	rows := func(x []float32) kernel.Tensor { return kernel.BHLD(x, 1, 1, p.rows, p.Width) }
-	o, out := norm.BackwardOptions{Exec: p.exec()}, dy
+	rows := func(x []float32) kernel.Tensor { return kernel.BHLD(x, 1, 1, len(p.tokens), p.Width) }
+	o, out := norm.BackwardOptions{Exec: p.exec}, dy
 	if dx != nil {
 		o.Direct, out = rows(dx), dx
 	}
