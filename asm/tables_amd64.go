@@ -182,10 +182,10 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Variant: "QK=S2L1", Kernels: ukernel.SkinnyKernels{
 		QK: skinnyQKS2L1AVX512,
 	}},
-	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "FMA3"}, Variant: "PV=L2", Kernels: ukernel.SkinnyKernels{
+	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Variant: "PV=L2", Kernels: ukernel.SkinnyKernels{
 		PV: skinnyPVL2AVX512,
 	}},
-	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "FMA3"}, Variant: "PV=L1", Kernels: ukernel.SkinnyKernels{
+	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Variant: "PV=L1", Kernels: ukernel.SkinnyKernels{
 		PV: skinnyPVL1AVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F"}, Kernels: ukernel.SkinnyKernels{
