@@ -271,11 +271,6 @@ func weightGemmInt8MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []b
 //go:noescape
 func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8OffsetAVX512 is the product with quantized weights to which those of several formats jump.
-//
-//go:noescape
-func weightGemmInt8OffsetAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-
 // weightGemmInt8S6x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S6x16.
 //
 //go:noescape

@@ -413,7 +413,7 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			},
 		},
 	}},
-	{ISA: "avx512", Needs: []string{"AVX2", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
+	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
 			ukernel.U4x16: {
 				GemmInt8: weightGemmInt8U4x16AVX512,
@@ -421,11 +421,15 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			ukernel.U5x16: {
 				GemmInt8: weightGemmInt8U5x16AVX512,
 			},
-			ukernel.S6x16: {
-				GemmInt8: weightGemmInt8S6x16AVX512,
-			},
 			ukernel.U5x16BF16: {
 				GemmInt8: weightGemmInt8U5x16BF16AVX512,
+			},
+		},
+	}},
+	{ISA: "avx512", Needs: []string{"AVX2", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.S6x16: {
+				GemmInt8: weightGemmInt8S6x16AVX512,
 			},
 			ukernel.S5x16F32: {
 				GemmInt8: weightGemmInt8S5x16F32AVX512,

@@ -38,7 +38,7 @@ type WeightKernels struct {
 	//
 	// where 1/127 is a float32 and every operation is rounded. dst gets RowWords words a block: byte
 	// i of word g < 8 is q[8i+g], an int8. After them come the bits of d, those of d·float(q[0]+...+q[31]),
-	// -(q[0]+...+q[31]) as an int32, and 0.
+	// -(q[0]+...+q[31]) as an int32, and as two int16 that of q[0] to q[15] and that of q[16] to q[31].
 	Quantize func(dst []uint32, src []float32)
 
 	// AddBias is the epilogue of m rows of a product, in place:
