@@ -5879,9 +5879,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func weightPackHalvesAVX2(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+// func packHalvesAVX2(dst []uint16, ld int, src []uint16, lds int, n int, d int)
 // Requires: AVX, AVX2
-TEXT ·weightPackHalvesAVX2(SB), NOSPLIT, $0-80
+TEXT ·packHalvesAVX2(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
@@ -30028,6 +30028,145 @@ lastrow:
 	ADDQ       DX, BX
 	ADDQ       AX, SI
 	DECQ       DI
+	JNZ        lastrow
+
+lastrows:
+end:
+	VZEROUPPER
+	RET
+
+// func narrowPairsAVX2(dst []uint32, ldd int, even []float32, odd []float32, lds int, n int, d int)
+// Requires: AVX, AVX2
+TEXT ·narrowPairsAVX2(SB), NOSPLIT, $0-104
+	PCALIGN $0x40
+	MOVQ    d+96(FP), CX
+	VMOVUPS constffff0000AVX2<>+0(SB), Y0
+	XORQ    AX, AX
+	SUBQ    $0x00000020, CX
+	JL      lanes4end
+
+lanes4:
+	MOVQ    dst_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldd+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    even_base+32(FP), SI
+	ADDQ    AX, SI
+	MOVQ    lds+80(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    odd_base+56(FP), R8
+	ADDQ    AX, R8
+	MOVQ    n+88(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes4rows
+	PCALIGN $0x40
+
+lanes4row:
+	VMOVUPS (SI), Y1
+	VMOVUPS 32(SI), Y2
+	VMOVUPS 64(SI), Y3
+	VMOVUPS 96(SI), Y4
+	VPSRLD  $0x10, Y1, Y1
+	VPSRLD  $0x10, Y2, Y2
+	VPSRLD  $0x10, Y3, Y3
+	VPSRLD  $0x10, Y4, Y4
+	VANDPS  (R8), Y0, Y5
+	VANDPS  32(R8), Y0, Y6
+	VANDPS  64(R8), Y0, Y7
+	VANDPS  96(R8), Y0, Y8
+	VPADDD  Y5, Y1, Y1
+	VPADDD  Y6, Y2, Y2
+	VPADDD  Y7, Y3, Y3
+	VPADDD  Y8, Y4, Y4
+	VMOVUPS Y1, (DX)
+	VMOVUPS Y2, 32(DX)
+	VMOVUPS Y3, 64(DX)
+	VMOVUPS Y4, 96(DX)
+	ADDQ    BX, DX
+	ADDQ    DI, SI
+	ADDQ    DI, R8
+	DECQ    R9
+	JNZ     lanes4row
+
+lanes4rows:
+	ADDQ $0x00000080, AX
+	SUBQ $0x00000020, CX
+	JGE  lanes4
+
+lanes4end:
+	ADDQ $0x00000020, CX
+	SUBQ $0x00000008, CX
+	JL   lanes1end
+
+lanes1:
+	MOVQ    dst_base+0(FP), DX
+	ADDQ    AX, DX
+	MOVQ    ldd+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    even_base+32(FP), SI
+	ADDQ    AX, SI
+	MOVQ    lds+80(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    odd_base+56(FP), R8
+	ADDQ    AX, R8
+	MOVQ    n+88(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS (SI), Y1
+	VPSRLD  $0x10, Y1, Y1
+	VANDPS  (R8), Y0, Y2
+	VPADDD  Y2, Y1, Y1
+	VMOVUPS Y1, (DX)
+	ADDQ    BX, DX
+	ADDQ    DI, SI
+	ADDQ    DI, R8
+	DECQ    R9
+	JNZ     lanes1row
+
+lanes1rows:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000008, CX
+	JGE  lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ    masksAVX2<>+0(SB), DX
+	MOVQ    $0x00000040, BX
+	SUBQ    CX, BX
+	LEAQ    (DX)(BX*4), DX
+	VMOVUPS (DX), Y1
+	MOVQ    dst_base+0(FP), CX
+	ADDQ    AX, CX
+	MOVQ    ldd+24(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    even_base+32(FP), BX
+	ADDQ    AX, BX
+	MOVQ    lds+80(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    odd_base+56(FP), DI
+	ADDQ    AX, DI
+	MOVQ    n+88(FP), AX
+	TESTQ   AX, AX
+	JZ      lastrows
+	PCALIGN $0x40
+
+lastrow:
+	VMASKMOVPS (BX), Y1, Y2
+	VPSRLD     $0x10, Y2, Y2
+	VMASKMOVPS (DI), Y1, Y3
+	VANDPS     Y0, Y3, Y3
+	VPADDD     Y3, Y2, Y2
+	VMASKMOVPS Y2, Y1, (CX)
+	ADDQ       DX, CX
+	ADDQ       SI, BX
+	ADDQ       SI, DI
+	DECQ       AX
 	JNZ        lastrow
 
 lastrows:
