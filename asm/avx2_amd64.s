@@ -5679,9 +5679,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func weightPackHalvesAVX2(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+// func packHalvesAVX2(dst []uint16, ld int, src []uint16, lds int, n int, d int)
 // Requires: AVX, AVX2
-TEXT ·weightPackHalvesAVX2(SB), NOSPLIT, $0-80
+TEXT ·packHalvesAVX2(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
@@ -29123,6 +29123,122 @@ lanes1row:
 	ADDQ    BX, DX
 	ADDQ    BX, SI
 	ADDQ    R8, DI
+	DECQ    R9
+	JNZ     lanes1row
+
+lanes1rows:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000008, CX
+	JMP  columns
+
+// func narrowPairsAVX2(dst []uint32, ldd int, even []float32, odd []float32, lds int, n int, d int)
+// Requires: AVX, AVX2
+TEXT ·narrowPairsAVX2(SB), NOSPLIT, $0-104
+	PCALIGN $0x40
+	MOVQ    d+96(FP), CX
+	VMOVUPS constffff0000AVX2<>+0(SB), Y0
+	XORQ    AX, AX
+
+columns:
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  dst_base+0(FP), DX
+	ADDQ  AX, DX
+	MOVQ  ldd+24(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  even_base+32(FP), SI
+	ADDQ  AX, SI
+	MOVQ  lds+80(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  odd_base+56(FP), R8
+	ADDQ  AX, R8
+	CMPQ  CX, $0x00000020
+	JGE   lanes4
+	CMPQ  CX, $0x00000008
+	JGE   lanes1
+
+	// What is left of a vector.
+	LEAQ    masksAVX2<>+0(SB), AX
+	MOVQ    $0x00000040, R9
+	SUBQ    CX, R9
+	LEAQ    (AX)(R9*4), AX
+	VMOVUPS (AX), Y1
+	MOVQ    n+88(FP), AX
+	TESTQ   AX, AX
+	JZ      lastrows
+	PCALIGN $0x40
+
+lastrow:
+	VMASKMOVPS (SI), Y1, Y2
+	VPSRLD     $0x10, Y2, Y2
+	VMASKMOVPS (R8), Y1, Y3
+	VANDPS     Y0, Y3, Y3
+	VPADDD     Y3, Y2, Y2
+	VMASKMOVPS Y2, Y1, (DX)
+	ADDQ       BX, DX
+	ADDQ       DI, SI
+	ADDQ       DI, R8
+	DECQ       AX
+	JNZ        lastrow
+
+lastrows:
+end:
+	VZEROUPPER
+	RET
+
+lanes4:
+	MOVQ    n+88(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes4rows
+	PCALIGN $0x40
+
+lanes4row:
+	VMOVUPS (SI), Y1
+	VMOVUPS 32(SI), Y2
+	VMOVUPS 64(SI), Y3
+	VMOVUPS 96(SI), Y4
+	VPSRLD  $0x10, Y1, Y1
+	VPSRLD  $0x10, Y2, Y2
+	VPSRLD  $0x10, Y3, Y3
+	VPSRLD  $0x10, Y4, Y4
+	VANDPS  (R8), Y0, Y5
+	VANDPS  32(R8), Y0, Y6
+	VANDPS  64(R8), Y0, Y7
+	VANDPS  96(R8), Y0, Y8
+	VPADDD  Y5, Y1, Y1
+	VPADDD  Y6, Y2, Y2
+	VPADDD  Y7, Y3, Y3
+	VPADDD  Y8, Y4, Y4
+	VMOVUPS Y1, (DX)
+	VMOVUPS Y2, 32(DX)
+	VMOVUPS Y3, 64(DX)
+	VMOVUPS Y4, 96(DX)
+	ADDQ    BX, DX
+	ADDQ    DI, SI
+	ADDQ    DI, R8
+	DECQ    R9
+	JNZ     lanes4row
+
+lanes4rows:
+	ADDQ $0x00000080, AX
+	SUBQ $0x00000020, CX
+	JMP  columns
+
+lanes1:
+	MOVQ    n+88(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS (SI), Y1
+	VPSRLD  $0x10, Y1, Y1
+	VANDPS  (R8), Y0, Y2
+	VPADDD  Y2, Y1, Y1
+	VMOVUPS Y1, (DX)
+	ADDQ    BX, DX
+	ADDQ    DI, SI
+	ADDQ    DI, R8
 	DECQ    R9
 	JNZ     lanes1row
 

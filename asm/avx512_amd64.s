@@ -8588,9 +8588,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func weightPackHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+// func packHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, d int)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·weightPackHalvesAVX512(SB), NOSPLIT, $0-80
+TEXT ·packHalvesAVX512(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
@@ -16536,9 +16536,9 @@ vectors1rows1done:
 DATA const00000010AVX512<>+0(SB)/64, $"\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00"
 GLOBL const00000010AVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool)
+// func gemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool)
 // Requires: AMXBF16, AMXTILE, AVX, AVX512F
-TEXT ·weightGemmTilesAVX512(SB), NOSPLIT, $184-113
+TEXT ·gemmTilesAVX512(SB), NOSPLIT, $184-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
 	ANDQ      $-64, AX
@@ -34961,6 +34961,102 @@ lanes3row:
 lanes3rows:
 	ADDQ $0x000000c0, AX
 	SUBQ $0x00000030, CX
+	JMP  columns
+
+// func narrowPairsAVX512(dst []uint32, ldd int, even []float32, odd []float32, lds int, n int, d int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·narrowPairsAVX512(SB), NOSPLIT, $0-104
+	PCALIGN $0x40
+	MOVQ    d+96(FP), CX
+	VMOVUPS constffff0000AVX512<>+0(SB), Z0
+	XORQ    AX, AX
+
+columns:
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  dst_base+0(FP), DX
+	ADDQ  AX, DX
+	MOVQ  ldd+24(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  even_base+32(FP), SI
+	ADDQ  AX, SI
+	MOVQ  lds+80(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  odd_base+56(FP), R8
+	ADDQ  AX, R8
+	CMPQ  CX, $0x00000040
+	JGE   lanes4
+
+	// What is left of a vector.
+	LEAQ     masksAVX512<>+0(SB), R9
+	MOVQ     $0x00000040, R10
+	SUBQ     CX, R10
+	LEAQ     (R9)(R10*4), R9
+	VMOVUPS  (R9), Z1
+	VPMOVD2M Z1, K1
+	MOVQ     n+88(FP), R9
+	TESTQ    R9, R9
+	JZ       lastrows
+	PCALIGN  $0x40
+
+lastrow:
+	VMOVUPS.Z (SI), K1, Z1
+	VPSRLD    $0x10, Z1, Z1
+	VMOVUPS.Z (R8), K1, Z2
+	VANDPS    Z0, Z2, Z2
+	VPADDD    Z2, Z1, Z1
+	VMOVUPS   Z1, K1, (DX)
+	ADDQ      BX, DX
+	ADDQ      DI, SI
+	ADDQ      DI, R8
+	DECQ      R9
+	JNZ       lastrow
+
+lastrows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JG   columns
+
+end:
+	VZEROUPPER
+	RET
+
+lanes4:
+	MOVQ    n+88(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes4rows
+	PCALIGN $0x40
+
+lanes4row:
+	VMOVUPS (SI), Z1
+	VMOVUPS 64(SI), Z2
+	VMOVUPS 128(SI), Z3
+	VMOVUPS 192(SI), Z4
+	VPSRLD  $0x10, Z1, Z1
+	VPSRLD  $0x10, Z2, Z2
+	VPSRLD  $0x10, Z3, Z3
+	VPSRLD  $0x10, Z4, Z4
+	VANDPS  (R8), Z0, Z5
+	VANDPS  64(R8), Z0, Z6
+	VANDPS  128(R8), Z0, Z7
+	VANDPS  192(R8), Z0, Z8
+	VPADDD  Z5, Z1, Z1
+	VPADDD  Z6, Z2, Z2
+	VPADDD  Z7, Z3, Z3
+	VPADDD  Z8, Z4, Z4
+	VMOVUPS Z1, (DX)
+	VMOVUPS Z2, 64(DX)
+	VMOVUPS Z3, 128(DX)
+	VMOVUPS Z4, 192(DX)
+	ADDQ    BX, DX
+	ADDQ    DI, SI
+	ADDQ    DI, R8
+	DECQ    R9
+	JNZ     lanes4row
+
+lanes4rows:
+	ADDQ $0x00000100, AX
+	SUBQ $0x00000040, CX
 	JMP  columns
 
 // func siLUAVX512(dst []float32, src []float32)

@@ -142,6 +142,14 @@ func widenPairs(k *Kernel, quick bool) (list []Case) {
 	return list
 }
 
+func narrowPairs(k *Kernel, quick bool) (list []Case) {
+	for i, d := range lengths(quick) {
+		n, ldd, lds := 1+i%3, d+i%4, d+i%2
+		list = append(list, Case{"dst": out(span(n, ldd, d)), "ldd": ldd, "even": in(span(n, lds, d)), "odd": in(span(n, lds, d)), "lds": lds, "n": n, "d": d})
+	}
+	return list
+}
+
 func pairRows(k *Kernel, quick bool) (list []Case) {
 	for i := range 8 {
 		n, d := 1+i, 16*(1+i%5)
