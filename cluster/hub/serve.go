@@ -13,7 +13,6 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nkeys"
 
 	"github.com/attn-go/attn/kernel"
 )
@@ -127,7 +126,7 @@ func (s *Server) options() (*server.Options, error) {
 		JetStreamMaxMemory: orDefault(c.MaxMemory, DefaultMaxMemory),
 		JetStreamMaxStore:  orDefault(c.MaxStore, DefaultMaxStore),
 	}
-	if err := c.credentials(o); err != nil {
+	if err := c.users(o); err != nil {
 		return nil, err
 	}
 	if err := c.tls(o); err != nil {
@@ -144,34 +143,19 @@ func orDefault(n, def int64) int64 {
 	return n
 }
 
-// credentials sets who may connect.
-func (c *ServerConfig) credentials(o *server.Options) error {
-	password, err := (&Config{User: c.User, Password: c.Password, PasswordFile: c.PasswordFile}).password()
+// users sets who may connect.
+func (c *ServerConfig) users(o *server.Options) error {
+	if c.UsersFile == "" {
+		return nil
+	}
+	x, err := server.ProcessConfigFile(c.UsersFile)
 	if err != nil {
-		return err
+		return fmt.Errorf("hub: %w", err)
 	}
-	if c.User != "" && password == "" {
-		return &kernel.Error{Where: "hub: Password", Got: `""`, Want: "a password for the user " + c.User}
+	if len(x.Nkeys)+len(x.Users) == 0 {
+		return &kernel.Error{Where: "hub: UsersFile", Got: fmt.Sprintf("%q without users", c.UsersFile), Want: "an authorization with users"}
 	}
-	if c.User != "" {
-		o.Users = []*server.User{{Username: c.User, Password: password}}
-	}
-	if c.UsersFile != "" {
-		x, err := server.ProcessConfigFile(c.UsersFile)
-		if err != nil {
-			return fmt.Errorf("hub: %w", err)
-		}
-		if len(x.Nkeys)+len(x.Users) == 0 {
-			return &kernel.Error{Where: "hub: UsersFile", Got: fmt.Sprintf("%q without users", c.UsersFile), Want: "an authorization with users"}
-		}
-		o.Nkeys, o.Users = x.Nkeys, x.Users
-	}
-	for _, key := range c.NKeys {
-		if !nkeys.IsValidPublicUserKey(key) {
-			return &kernel.Error{Where: "hub: NKeys", Got: fmt.Sprintf("%q", key), Want: "a user's public key, U..."}
-		}
-		o.Nkeys = append(o.Nkeys, &server.NkeyUser{Nkey: key})
-	}
+	o.Nkeys, o.Users = x.Nkeys, x.Users
 	return nil
 }
 
