@@ -239,6 +239,15 @@ func TestFlippedBitsOfThree(t *testing.T) {
 			return client.Append(t.Context(), sequences[i:], rows(keys-sequences[i].Len()), rows(keys-sequences[i].Len()))
 		})
 	}
+	bad := filepath.Join(stores[2], "jetstream/$SYS/_js_/_meta_/snapshots/snap.9999.9999")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(bad), 0o700), os.WriteFile(bad, []byte("damaged"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	servers[2].kill()
+	begin(2) // it has nothing then but what the others give
+	if aside, err := filepath.Glob(filepath.Join(stores[2], "damaged-*-jetstream")); err != nil || len(aside) != 1 {
+		t.Errorf("set aside: %q, %v", aside, err)
+	}
 	random := rand.New(rand.NewPCG(57, 4))
 	for try := range 6 {
 		n := try % 3
