@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,8 +22,8 @@ import (
 // demoTexts is how many lines are embedded.
 const demoTexts = 160
 
-// embed embeds lines of this command's sources with three workers. One is cut off while it
-// works, and the client is interrupted and started again.
+// embed embeds lines of this command's sources with three workers, of which one is cut off while it works. The client is
+// interrupted, and started again.
 func (d *demo) embed(ctx context.Context) error {
 	folder, err := weights.Find(weights.MiniLM)
 	if err != nil {
@@ -33,20 +34,17 @@ func (d *demo) embed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	source, err := sourceText()
+	if err != nil {
+		return err
+	}
+	texts := strings.SplitN(source, "\n", demoTexts+1)[:demoTexts]
 	dir, err := os.MkdirTemp("", "attn-demo")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	texts, err := demoCorpus()
-	if err != nil {
-		return err
-	}
-	input := filepath.Join(dir, "lines.jsonl")
-	if err := os.WriteFile(input, demoLines(texts), 0o666); err != nil {
-		return err
-	}
-	fmt.Fprintf(d.out, "\nMiniLM embeds %d lines of this command's sources, and one that is no JSON.\n", len(texts))
+	fmt.Fprintf(d.out, "\nMiniLM embeds %d lines of this command's sources.\n", len(texts))
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	for i, name := range []string{"dora", "emil", "fred"} {
@@ -55,7 +53,7 @@ func (d *demo) embed(ctx context.Context) error {
 		}
 	}
 	output := filepath.Join(dir, "vectors.jsonl")
-	if err := d.runTwice(ctx, embed.Options{Inputs: []string{input}, Outputs: []string{output}, JobTexts: 4, Window: 8}); err != nil {
+	if err := d.runTwice(ctx, strings.Join(texts, "\n"), embed.Options{Inputs: []string{"-"}, Outputs: []string{output}, JobTexts: 4, Window: 8}); err != nil {
 		return err
 	}
 	return d.compare(ctx, output, texts, model)
@@ -86,7 +84,8 @@ func (d *demo) embedder(ctx context.Context, name string, tier kernel.Tier, fold
 
 // runTwice runs a client, cuts off a worker after a quarter of the texts, interrupts the client
 // after half of them, and runs it again.
-func (d *demo) runTwice(ctx context.Context, o embed.Options) error {
+func (d *demo) runTwice(ctx context.Context, text string, o embed.Options) error {
+	o.Stdin = strings.NewReader(text)
 	conn, err := d.connect(ctx, "client")
 	if err != nil {
 		return err
@@ -108,7 +107,7 @@ func (d *demo) runTwice(ctx context.Context, o embed.Options) error {
 		return errors.Join(errors.New("the client was not interrupted"), err)
 	}
 	fmt.Fprintf(d.out, "The client is interrupted after %d texts, and started again.\n", s.Texts)
-	client.Progress = nil
+	client.Progress, client.Options.Stdin = nil, strings.NewReader(text)
 	if s, err = client.Run(ctx); err != nil {
 		return err
 	}
@@ -117,8 +116,7 @@ func (d *demo) runTwice(ctx context.Context, o embed.Options) error {
 	return nil
 }
 
-// compare compares a file of vectors with those that this process computes. Its last row has
-// none.
+// compare compares a file of vectors with those that this process computes.
 func (d *demo) compare(ctx context.Context, output string, texts []string, model *encoder.Encoder) error {
 	want, err := model.Embed(ctx, texts)
 	if err != nil {
@@ -128,47 +126,19 @@ func (d *demo) compare(ctx context.Context, output string, texts []string, model
 	if err != nil {
 		return err
 	}
-	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
-	if len(lines) != len(texts)+1 {
-		return fmt.Errorf("%d rows of %d texts", len(lines), len(texts)+1)
-	}
-	for i, line := range lines {
+	rows := json.NewDecoder(bytes.NewReader(data))
+	for i := range texts {
 		var row struct {
 			Position  int
 			Embedding []float32
 		}
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			return err
+		if err := rows.Decode(&row); err != nil || row.Position != i || !sameBits(row.Embedding, want[i]) {
+			return fmt.Errorf("row %d has other bits than one machine gives: %v", i, err)
 		}
-		if row.Position != i || i < len(texts) && !sameBits(row.Embedding, want[i]) || i == len(texts) && row.Embedding != nil {
-			return fmt.Errorf("row %d has other bits than one machine gives", i)
-		}
+	}
+	if rows.More() {
+		return errors.New("there are more rows than texts")
 	}
 	fmt.Fprintf(d.out, "The file has every text once, in order, with the bits that one machine gives.\n")
 	return nil
-}
-
-// demoCorpus returns lines of this command's sources.
-func demoCorpus() ([]string, error) {
-	source, err := sourceText()
-	if err != nil {
-		return nil, err
-	}
-	var texts []string
-	for line := range strings.Lines(source) {
-		if text := strings.TrimSpace(line); len(text) > 30 && len(texts) < demoTexts {
-			texts = append(texts, text)
-		}
-	}
-	return texts, nil
-}
-
-// demoLines returns texts as JSON lines, and one that is no JSON.
-func demoLines(texts []string) []byte {
-	var lines []byte
-	for _, text := range texts {
-		line, _ := json.Marshal(text) // a string has no error
-		lines = append(append(lines, line...), '\n')
-	}
-	return append(lines, "{\n"...)
 }

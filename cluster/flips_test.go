@@ -3,11 +3,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -178,5 +180,115 @@ func TestLostEntry(t *testing.T) {
 	})
 	if strings.Count(listed, ": 600 keys in ") != storedSequences-1 || strings.Contains(listed, "s3") || !strings.Contains(log, "LOST=[s3]") {
 		t.Errorf("%s%s", listed, log)
+	}
+}
+
+// Of three servers one is killed, a bit of its files is flipped, and it starts again: all sequences are there, whichever server is asked, and
+// their writer goes on.
+func TestFlippedBitsOfThree(t *testing.T) {
+	long(t)
+	ports, secret := freePorts(t, 6), filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("between servers\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stores, servers, urls := [3]string{t.TempDir(), t.TempDir(), t.TempDir()}, [3]*process{}, []string{}
+	begin := func(n int) {
+		args := []string{"serve", "-cluster", "attn", "-name", fmt.Sprint("n", n), "-port", ports[n], "-cluster-port", ports[3+n], "-store", stores[n], "-route-password-file", secret}
+		for _, port := range ports[3:] {
+			args = append(args, "-route", "nats://127.0.0.1:"+port)
+		}
+		servers[n], _ = startProcess(t, "listening on", args...)
+	}
+	for n := range 3 {
+		begin(n)
+		urls = append(urls, "nats://127.0.0.1:"+ports[n])
+	}
+	all := strings.Join(urls, ",")
+	startProcess(t, "waits for", "work", "-name", "a", "-server", all)
+	conn, err := hub.Connect(t.Context(), hub.Config{URL: all})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	client, err := shard.New(t.Context(), conn, shard.Config{Heads: 1, HeadSize: 2, Timeout: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := func(what string, do func() error) { // while the servers choose a leader there is none
+		t.Helper()
+		for err := do(); err != nil; err = do() {
+			t.Logf("%s: %v", what, err)
+			time.Sleep(200 * time.Millisecond)
+		}
+	}
+	var sequences []*shard.Sequence
+	keys := 600
+	rows := func(n int) kernel.Tensor { return kernel.BHLD(make([]float32, n*2), 1, 1, n, 2) }
+	for i := range storedSequences {
+		again("create", func() error {
+			s, err := client.Create(t.Context(), fmt.Sprint("s", i))
+			if errors.Is(err, shard.ErrExists) {
+				s, err = client.Open(t.Context(), fmt.Sprint("s", i))
+			}
+			if err == nil {
+				sequences = append(sequences, s)
+			}
+			return err
+		})
+		again("append", func() error {
+			return client.Append(t.Context(), sequences[i:], rows(keys-sequences[i].Len()), rows(keys-sequences[i].Len()))
+		})
+	}
+	bad := filepath.Join(stores[2], "jetstream/$SYS/_js_/_meta_/snapshots/snap.9999.9999")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(bad), 0o700), os.WriteFile(bad, []byte("damaged"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	servers[2].kill()
+	begin(2) // it has nothing then but what the others give
+	if aside, err := filepath.Glob(filepath.Join(stores[2], "damaged-*-jetstream")); err != nil || len(aside) != 1 {
+		t.Errorf("set aside: %q, %v", aside, err)
+	}
+	random := rand.New(rand.NewPCG(57, 4))
+	for try := range 6 {
+		n := try % 3
+		servers[n].kill()
+		files := storeFiles(t, stores[n])
+		name := files[random.IntN(len(files))]
+		entries := func(name string) bool {
+			return strings.Contains(name, "KV_attn_sequences/msgs") && strings.HasSuffix(name, ".blk")
+		}
+		if at := slices.IndexFunc(files, entries); at >= 0 && try%2 == 0 {
+			name = files[at]
+		}
+		data, err := os.ReadFile(filepath.Join(stores[n], name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := random.IntN(len(data))
+		data[at] ^= 1 << random.IntN(8)
+		if err := os.WriteFile(filepath.Join(stores[n], name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		begin(n)
+		what := fmt.Sprintf("server %d, %s, byte %d", n, name, at)
+		for _, url := range urls {
+			for range 2 { // any of them may give an entry
+				listed := ""
+				again(what, func() (err error) {
+					listed, _, err = runCommand(t.Context(), "sequences", "-server", url)
+					return err
+				})
+				if got := strings.Count(listed, fmt.Sprintf(": %d keys in ", keys)); got != storedSequences {
+					t.Errorf("%s: asked %s, %d sequences of %d keys\n%s", what, url, got, keys, listed)
+				}
+			}
+		}
+		keys++
+		for i := range sequences {
+			again(what+", append", func() error {
+				return client.Append(t.Context(), sequences[i:i+1], rows(keys-sequences[i].Len()), rows(keys-sequences[i].Len()))
+			})
+		}
+		t.Log(what)
 	}
 }

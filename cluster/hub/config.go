@@ -31,12 +31,8 @@ type Config struct {
 	// [DefaultPrefix].
 	Prefix string
 
-	// Credentials, of which a server wants at most one kind. A password file and a seed
-	// file hold one line.
-	User         string
-	Password     string
-	PasswordFile string // is read instead of Password
-	NKeySeedFile string // seed of an NKey, SU...
+	// Credentials, of which a server wants at most one kind.
+	NKeySeedFile string // seed of an NKey, SU..., in one line
 	CredsFile    string // JWT and seed, as nsc writes them
 
 	// TLS. CAFile holds the certificates that sign the server's; Cert and Key are this
@@ -68,45 +64,21 @@ func (c *Config) Flags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Prefix, "prefix", c.Prefix, "first `tokens` of all subjects; clusters with different ones share a server (default "+DefaultPrefix+")")
 	fs.StringVar(&c.NKeySeedFile, "nkey", c.NKeySeedFile, "`file` with the seed of an NKey")
 	fs.StringVar(&c.CredsFile, "creds", c.CredsFile, "`file` with a user's JWT and seed, as nsc writes it")
-	credentialFlags(fs, credentials{&c.User, &c.PasswordFile, &c.CAFile, &c.CertFile, &c.KeyFile})
+	tlsFlags(fs, &c.CAFile, &c.CertFile, &c.KeyFile)
 }
 
-// credentials are the settings that both ends of a connection have.
-type credentials struct{ user, passwordFile, caFile, certFile, keyFile *string }
-
-// credentialFlags defines the flags that set c.
-func credentialFlags(fs *flag.FlagSet, c credentials) {
-	fs.StringVar(c.user, "user", *c.user, "`name` of the user who connects; the password is NATS_PASSWORD or in -password-file")
-	fs.StringVar(c.passwordFile, "password-file", *c.passwordFile, "`file` with the user's password")
-	fs.StringVar(c.caFile, "tls-ca", *c.caFile, "`file` with the certificates that sign the other side's (PEM); a server that has one wants clients to have a certificate")
-	fs.StringVar(c.certFile, "tls-cert", *c.certFile, "`file` with this side's certificate (PEM)")
-	fs.StringVar(c.keyFile, "tls-key", *c.keyFile, "`file` with the key of -tls-cert (PEM)")
-}
-
-// password returns the password of c, or that of the environment.
-func (c *Config) password() (string, error) {
-	if c.PasswordFile != "" {
-		return readLine(c.PasswordFile)
-	}
-	if c.Password == "" && c.User != "" {
-		return os.Getenv("NATS_PASSWORD"), nil
-	}
-	return c.Password, nil
+// tlsFlags defines the flags that both ends of a connection have.
+func tlsFlags(fs *flag.FlagSet, ca, cert, key *string) {
+	fs.StringVar(ca, "tls-ca", *ca, "`file` with the certificates that sign the other side's (PEM); a server that has one wants clients to have a certificate")
+	fs.StringVar(cert, "tls-cert", *cert, "`file` with this side's certificate (PEM)")
+	fs.StringVar(key, "tls-key", *key, "`file` with the key of -tls-cert (PEM)")
 }
 
 // check reports settings that do not fit each other.
 func (c *Config) check() error {
-	kinds := 0
-	for _, set := range []bool{c.User != "", c.NKeySeedFile != "", c.CredsFile != ""} {
-		if set {
-			kinds++
-		}
-	}
 	switch {
-	case kinds > 1:
-		return &kernel.Error{Where: "hub: credentials", Got: "more than one kind", Want: "a user, an NKey or a creds file"}
-	case (c.Password != "" || c.PasswordFile != "") && c.User == "":
-		return &kernel.Error{Where: "hub: User", Got: `"" with a password`, Want: "a name"}
+	case c.NKeySeedFile != "" && c.CredsFile != "":
+		return &kernel.Error{Where: "hub: credentials", Got: "more than one kind", Want: "an NKey or a creds file"}
 	case (c.CertFile == "") != (c.KeyFile == ""):
 		return &kernel.Error{Where: "hub: CertFile and KeyFile", Got: fmt.Sprintf("%q and %q", c.CertFile, c.KeyFile), Want: "both or none"}
 	}

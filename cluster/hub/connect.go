@@ -101,13 +101,6 @@ func (c *Config) options() ([]nats.Option, error) {
 		nats.MaxPingsOutstanding(2),
 	}
 	options = append(options, c.logOptions()...)
-	password, err := c.password()
-	if err != nil {
-		return nil, err
-	}
-	if c.User != "" {
-		options = append(options, nats.UserInfo(c.User, password))
-	}
 	if c.NKeySeedFile != "" {
 		public, err := PublicKey(c.NKeySeedFile) // whose errors name the file
 		if err != nil {

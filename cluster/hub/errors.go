@@ -16,7 +16,7 @@ var ErrAnonymous = errors.New("hub: a server without credentials")
 
 func anonymous(host string) error {
 	return &kernel.Error{Where: "hub: the server", Got: fmt.Sprintf("listens on %q without credentials", host),
-		Want: "a user with a password, NKeys or client certificates, or 127.0.0.1", Kind: ErrAnonymous}
+		Want: "users, as cluster keys makes them, or client certificates, or 127.0.0.1", Kind: ErrAnonymous}
 }
 
 // ErrPermission is the kind of a [kernel.Error] about something that the user's role does not allow. Got is what.

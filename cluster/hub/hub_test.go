@@ -112,28 +112,6 @@ func TestConnectWaits(t *testing.T) {
 	}
 }
 
-func TestPassword(t *testing.T) {
-	t.Setenv("NATS_PASSWORD", "")
-	path := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(path, []byte("secret\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := serve(t, ServerConfig{User: "u", PasswordFile: path})
-	if err := echo(t, s.Client()); err != nil {
-		t.Error(err)
-	}
-	if err := echo(t, Config{URL: s.URL()}); !errors.Is(err, nats.ErrAuthorization) {
-		t.Errorf("without a user: %v", err)
-	}
-	if err := echo(t, Config{URL: s.URL(), User: "u", Password: "wrong"}); !errors.Is(err, nats.ErrAuthorization) {
-		t.Errorf("with a wrong password: %v", err)
-	}
-	t.Setenv("NATS_PASSWORD", "secret")
-	if err := echo(t, Config{URL: s.URL(), User: "u"}); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestNKey(t *testing.T) {
 	pair, err := nkeys.CreateUser()
 	if err != nil {
@@ -145,7 +123,11 @@ func TestNKey(t *testing.T) {
 	if err := os.WriteFile(path, seed, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, ServerConfig{NKeys: []string{public}})
+	users := filepath.Join(t.TempDir(), "users.conf")
+	if err := os.WriteFile(users, fmt.Appendf(nil, "authorization: {users: [{nkey: %s}]}", public), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, ServerConfig{Host: "0.0.0.0", UsersFile: users})
 	if err := echo(t, Config{URL: s.URL(), NKeySeedFile: path}); err != nil {
 		t.Error(err)
 	}
@@ -178,16 +160,12 @@ func TestAnonymous(t *testing.T) {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
-	s := serve(t, ServerConfig{Host: "0.0.0.0", User: "u", Password: "p"})
-	if err := echo(t, s.Client()); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestConfigErrors(t *testing.T) {
 	var e *kernel.Error
 	for _, c := range []Config{
-		{User: "u", NKeySeedFile: "f"}, {Password: "p"}, {CertFile: "c"}, {Prefix: "a..b"}, {Prefix: "a.*"}, {Prefix: "a.shard"}, {Prefix: "a.b.relay.c"}, {Prefix: "ä"},
+		{CredsFile: "u", NKeySeedFile: "f"}, {CertFile: "c"}, {Prefix: "a..b"}, {Prefix: "a.*"}, {Prefix: "a.shard"}, {Prefix: "a.b.relay.c"}, {Prefix: "ä"},
 	} {
 		if _, err := Connect(t.Context(), c); !errors.As(err, &e) {
 			t.Errorf("%+v: %v", c, err)
@@ -195,9 +173,8 @@ func TestConfigErrors(t *testing.T) {
 	}
 	for _, c := range []ServerConfig{
 		{Port: -2}, {Port: 65536}, {MaxPayload: -1}, {MaxPayload: 65 << 20}, {MaxConnections: -1}, {MaxMemory: -1}, {MaxStore: -1},
-		{Password: "p"}, {User: "u"}, {KeyFile: "k"}, {CAFile: "c"}, {NKeys: []string{"x"}},
+		{KeyFile: "k"}, {CAFile: "c"},
 	} {
-		t.Setenv("NATS_PASSWORD", "")
 		if _, err := Serve(t.Context(), c); !errors.As(err, &e) {
 			t.Errorf("%+v: %v", c, err)
 		}
@@ -305,9 +282,9 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// Both ends have the same flags for credentials.
+// Both ends have the same flags for certificates.
 func TestFlags(t *testing.T) {
-	args := []string{"-user", "u", "-password-file", "p", "-tls-ca", "a", "-tls-cert", "c", "-tls-key", "k"}
+	args := []string{"-tls-ca", "a", "-tls-cert", "c", "-tls-key", "k"}
 	var client Config
 	var server ServerConfig
 	for _, define := range []func(*flag.FlagSet){client.Flags, server.Flags} {
@@ -317,9 +294,9 @@ func TestFlags(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := [5]string{"u", "p", "a", "c", "k"}
-	for _, got := range [][5]string{{client.User, client.PasswordFile, client.CAFile, client.CertFile, client.KeyFile},
-		{server.User, server.PasswordFile, server.CAFile, server.CertFile, server.KeyFile}} {
+	want := [3]string{"a", "c", "k"}
+	for _, got := range [][3]string{{client.CAFile, client.CertFile, client.KeyFile},
+		{server.CAFile, server.CertFile, server.KeyFile}} {
 		if got != want {
 			t.Errorf("got %v, want %v", got, want)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nkeys"
 
 	"github.com/attn-go/attn/kernel"
 )
@@ -57,6 +57,9 @@ func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 	if err == nil {
 		err = s.start(ctx, options)
 	}
+	if errors.Is(err, errNotStarted) && c.Cluster != "" {
+		err = s.startEmpty(ctx, options, err)
+	}
 	if err != nil {
 		close(s.done)
 		s.Close()
@@ -65,6 +68,35 @@ func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 	go s.watch(options)
 	context.AfterFunc(ctx, s.Close)
 	return s, nil
+}
+
+// errNotStarted reports a server that ended by itself or hangs while it opens its files.
+var errNotStarted = errors.New("hub: the server does not listen")
+
+// startEmpty starts a server of three that could not open its files: they are set aside, and the others give it what they have. One that
+// hangs does not end, and may take the time of a CPU: its process has to start anew.
+func (s *Server) startEmpty(ctx context.Context, options *server.Options, why error) error {
+	ended := make(chan struct{})
+	go func() {
+		s.running().Shutdown()
+		close(ended)
+	}()
+	hangs := false
+	select {
+	case <-ended:
+	case <-time.After(startTime / 6):
+		hangs = true
+	}
+	aside, err := s.setAside("jetstream")
+	if err != nil || aside == "" {
+		return errors.Join(why, err)
+	}
+	s.config.Log.Error("JetStream cannot open its files; they are set aside, and the other servers give what they have", "folder", aside, "error", why)
+	if hangs {
+		s.hang()
+		return ErrStuck
+	}
+	return s.start(ctx, options)
 }
 
 // startTime is how long a server may take to read its streams and to listen.
@@ -89,13 +121,22 @@ func (s *Server) start(ctx context.Context, options *server.Options) error {
 	s.server = srv
 	s.mu.Unlock()
 	srv.SetLogger(s.newLog(), false, false)
-	srv.Start()
-	for end := time.Now().Add(startTime); !srv.ReadyForConnections(100 * time.Millisecond); {
+	started := make(chan struct{})
+	go func() { // which does not come back if NATS hangs
+		srv.Start()
+		close(started)
+	}()
+	for end, over := time.Now().Add(startTime), false; !srv.ReadyForConnections(100 * time.Millisecond); {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if !srv.Running() || time.Now().After(end) {
-			return fmt.Errorf("hub: the server does not listen on %s", net.JoinHostPort(options.Host, fmt.Sprint(options.Port)))
+		if over || time.Now().After(end) {
+			return fmt.Errorf("%w on %s", errNotStarted, net.JoinHostPort(options.Host, fmt.Sprint(options.Port)))
+		}
+		select {
+		case <-started:
+			over = !srv.ReadyForConnections(startTime / 6) // it has ended with an error, which is in the log
+		default:
 		}
 	}
 	if s.config.keepsCopies() {
@@ -127,7 +168,7 @@ func (s *Server) options() (*server.Options, error) {
 		JetStreamMaxMemory: orDefault(c.MaxMemory, DefaultMaxMemory),
 		JetStreamMaxStore:  orDefault(c.MaxStore, DefaultMaxStore),
 	}
-	if err := c.credentials(o); err != nil {
+	if err := c.users(o); err != nil {
 		return nil, err
 	}
 	if err := c.tls(o); err != nil {
@@ -144,34 +185,19 @@ func orDefault(n, def int64) int64 {
 	return n
 }
 
-// credentials sets who may connect.
-func (c *ServerConfig) credentials(o *server.Options) error {
-	password, err := (&Config{User: c.User, Password: c.Password, PasswordFile: c.PasswordFile}).password()
+// users sets who may connect.
+func (c *ServerConfig) users(o *server.Options) error {
+	if c.UsersFile == "" {
+		return nil
+	}
+	x, err := server.ProcessConfigFile(c.UsersFile)
 	if err != nil {
-		return err
+		return fmt.Errorf("hub: %w", err)
 	}
-	if c.User != "" && password == "" {
-		return &kernel.Error{Where: "hub: Password", Got: `""`, Want: "a password for the user " + c.User}
+	if len(x.Nkeys)+len(x.Users) == 0 {
+		return &kernel.Error{Where: "hub: UsersFile", Got: fmt.Sprintf("%q without users", c.UsersFile), Want: "an authorization with users"}
 	}
-	if c.User != "" {
-		o.Users = []*server.User{{Username: c.User, Password: password}}
-	}
-	if c.UsersFile != "" {
-		x, err := server.ProcessConfigFile(c.UsersFile)
-		if err != nil {
-			return fmt.Errorf("hub: %w", err)
-		}
-		if len(x.Nkeys)+len(x.Users) == 0 {
-			return &kernel.Error{Where: "hub: UsersFile", Got: fmt.Sprintf("%q without users", c.UsersFile), Want: "an authorization with users"}
-		}
-		o.Nkeys, o.Users = x.Nkeys, x.Users
-	}
-	for _, key := range c.NKeys {
-		if !nkeys.IsValidPublicUserKey(key) {
-			return &kernel.Error{Where: "hub: NKeys", Got: fmt.Sprintf("%q", key), Want: "a user's public key, U..."}
-		}
-		o.Nkeys = append(o.Nkeys, &server.NkeyUser{Nkey: key})
-	}
+	o.Nkeys, o.Users = x.Nkeys, x.Users
 	return nil
 }
 

@@ -37,15 +37,8 @@ type ServerConfig struct {
 	MaxMemory      int64 // bytes of streams in memory; 0 is DefaultMaxMemory
 	MaxStore       int64 // bytes of streams in files; 0 is DefaultMaxStore
 
-	// Who may connect: a user with a password, or the owners of NKeys (public keys, U...).
-	// Without any of them everyone who reaches the server may.
-	User         string
-	Password     string
-	PasswordFile string
-	NKeys        []string
-
-	// UsersFile has users with permissions, in the form of a NATS server's configuration; nothing but its authorization
-	// counts. It stands alone: User and NKeys may do everything, and so are not for use beside it.
+	// UsersFile has those who may connect, with their permissions, in the form of a NATS server's configuration; nothing but its
+	// authorization counts. Without it everyone who reaches the server may do everything.
 	UsersFile string
 
 	// Servers of one Cluster, of which each has a Name of its own, hold streams together: with three of them one may fail. They
@@ -75,10 +68,6 @@ func (c *ServerConfig) Flags(fs *flag.FlagSet) {
 	fs.IntVar(&c.MaxConnections, "max-connections", c.MaxConnections, "most connections (default 1024)")
 	fs.Int64Var(&c.MaxMemory, "max-memory", c.MaxMemory, "most `bytes` of streams in memory (default 256 MiB)")
 	fs.Int64Var(&c.MaxStore, "max-store", c.MaxStore, "most `bytes` of streams in files (default 16 GiB)")
-	fs.Func("nkey", "public NKey of a user who may connect, `U...`; may be repeated", func(key string) error {
-		c.NKeys = append(c.NKeys, key)
-		return nil
-	})
 	fs.StringVar(&c.UsersFile, "users", c.UsersFile, "`file` of users with permissions, as cluster keys writes it")
 	fs.StringVar(&c.Cluster, "cluster", c.Cluster, "`name` of the cluster of servers that this one belongs to (default none: a server alone)")
 	fs.StringVar(&c.Name, "name", c.Name, "`name` of this server, which no other one of the cluster has (default attn)")
@@ -88,7 +77,7 @@ func (c *ServerConfig) Flags(fs *flag.FlagSet) {
 		return nil
 	})
 	fs.StringVar(&c.RoutePasswordFile, "route-password-file", c.RoutePasswordFile, "`file` with the password that servers of the cluster want of each other")
-	credentialFlags(fs, credentials{&c.User, &c.PasswordFile, &c.CAFile, &c.CertFile, &c.KeyFile})
+	tlsFlags(fs, &c.CAFile, &c.CertFile, &c.KeyFile)
 	fs.BoolVar(&c.Verbose, "v", c.Verbose, "write NATS' own log to standard error")
 }
 
@@ -124,15 +113,11 @@ func (c *ServerConfig) check() error {
 	switch {
 	case c.Port < -1 || c.Port > 65535:
 		return &kernel.Error{Where: "hub: Port", Got: fmt.Sprint(c.Port), Want: "-1 to 65535"}
-	case c.User == "" && (c.Password != "" || c.PasswordFile != ""):
-		return &kernel.Error{Where: "hub: User", Got: `"" with a password`, Want: "a name"}
 	case (c.CertFile == "") != (c.KeyFile == ""):
 		return &kernel.Error{Where: "hub: CertFile and KeyFile", Got: fmt.Sprintf("%q and %q", c.CertFile, c.KeyFile), Want: "both or none"}
 	case c.CAFile != "" && c.CertFile == "":
 		return &kernel.Error{Where: "hub: CAFile", Got: fmt.Sprintf("%q without CertFile", c.CAFile), Want: "a certificate for the server too"}
-	case c.UsersFile != "" && (c.User != "" || len(c.NKeys) > 0):
-		return &kernel.Error{Where: "hub: UsersFile", Got: fmt.Sprintf("%q with User or NKeys", c.UsersFile), Want: "either of them"}
-	case !isLoopback(c.host()) && c.User == "" && len(c.NKeys) == 0 && c.UsersFile == "" && c.CAFile == "":
+	case !isLoopback(c.host()) && c.UsersFile == "" && c.CAFile == "":
 		return anonymous(c.host())
 	}
 	return c.checkCluster()
@@ -171,9 +156,5 @@ func (c *ServerConfig) routes() ([]*url.URL, error) {
 	return routes, nil
 }
 
-// Client returns the configuration with which programs on this machine connect to s: its URL
-// and, if it has one, its user.
-func (s *Server) Client() Config {
-	c := s.config
-	return Config{URL: s.URL(), User: c.User, Password: c.Password, PasswordFile: c.PasswordFile, Wait: time.Second}
-}
+// Client returns the configuration with which programs on this machine connect to s, if it has no users.
+func (s *Server) Client() Config { return Config{URL: s.URL(), Wait: time.Second} }

@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -17,8 +18,17 @@ const searchPause = 200 * time.Millisecond
 // SearchTime is the most time that [Conn.Services] takes.
 const SearchTime = 3 * time.Second
 
-// Services asks all NATS services of a name what they are: those of every cluster that the server has. The error is that
-// of NATS or ctx.
+// prefixKey is the key of a service's metadata with the prefix of its cluster.
+const prefixKey = "prefix"
+
+// Announce has a program found by [Conn.Services], with what it says of itself, until the service is stopped. The error is that of NATS.
+func (c *Conn) Announce(name, description string, facts map[string]string) (micro.Service, error) {
+	metadata := map[string]string{prefixKey: c.prefix, VersionHeader: Own.String()}
+	maps.Copy(metadata, facts)
+	return micro.AddService(c.Conn, micro.Config{Name: name, Version: "1.0.0", Description: description, Metadata: metadata, QueueGroupDisabled: true})
+}
+
+// Services asks the NATS services of a name in this cluster what they are. The error is that of NATS or ctx.
 func (c *Conn) Services(ctx context.Context, name string) ([]micro.Info, error) {
 	inbox := c.NewInbox()
 	replies := make(chan *nats.Msg, 1024)
@@ -44,7 +54,7 @@ func (c *Conn) Services(ctx context.Context, name string) ([]micro.Info, error) 
 				return found, nil // there are none
 			}
 			var info micro.Info
-			if json.Unmarshal(msg.Data, &info) == nil {
+			if json.Unmarshal(msg.Data, &info) == nil && info.Metadata[prefixKey] == c.prefix {
 				found = append(found, info)
 			}
 			pause = time.After(searchPause)

@@ -103,7 +103,7 @@ func (g *Gateway) adopt(fingerprint string) error {
 // find adopts the fingerprint of the first worker that is found.
 func (g *Gateway) find() {
 	for g.ctx.Err() == nil {
-		there, err := others(g.ctx, g.conn)
+		there, err := g.conn.Services(g.ctx, service)
 		for _, i := range there {
 			if i.Metadata[fingerprintKey] == "" {
 				continue

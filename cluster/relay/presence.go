@@ -12,40 +12,21 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// service is the name by which gateways and workers are found.
+// What gateways and workers say of themselves to those who look for them.
 const (
 	service        = "attn-relay"
-	serviceVersion = "1.0.0"
-)
-
-// What a service says of itself, beside its version.
-const (
 	roleKey        = "role" // gateway or worker
 	nameKey        = "worker"
-	prefixKey      = "prefix"
 	fingerprintKey = "fingerprint"
 )
 
 // appear says to others that a gateway or a worker is there, until it is stopped.
 func appear(conn *hub.Conn, role, name, fingerprint string) (micro.Service, error) {
-	s, err := micro.AddService(conn.Conn, micro.Config{
-		Name: service, Version: serviceVersion, Description: "answers requests with models",
-		Metadata:           map[string]string{roleKey: role, nameKey: name, prefixKey: conn.Prefix(), fingerprintKey: fingerprint, hub.VersionHeader: hub.Own.String()},
-		QueueGroupDisabled: true,
-	})
+	s, err := conn.Announce(service, "answers requests with models", map[string]string{roleKey: role, nameKey: name, fingerprintKey: fingerprint})
 	if err != nil {
 		return nil, fmt.Errorf("relay: %w", err)
 	}
 	return s, nil
-}
-
-// others returns the gateways and workers of the cluster.
-func others(ctx context.Context, conn *hub.Conn) ([]micro.Info, error) {
-	all, err := conn.Services(ctx, service)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(all, func(i micro.Info) bool { return i.Metadata[prefixKey] != conn.Prefix() }), nil
 }
 
 // A Peer is a gateway, or a worker of gateways.
@@ -58,7 +39,7 @@ type Peer struct {
 
 // Peers returns the gateways and workers of a cluster, sorted. The error is that of NATS or ctx.
 func Peers(ctx context.Context, conn *hub.Conn) ([]Peer, error) {
-	found, err := others(ctx, conn)
+	found, err := conn.Services(ctx, service)
 	all := []Peer{}
 	for _, i := range found {
 		m := i.Metadata

@@ -62,7 +62,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	w.calls, w.ends = map[string]*reply{}, false
 	fingerprint := w.Server.SystemFingerprint()
-	there, err := others(ctx, w.Conn)
+	there, err := w.Conn.Services(ctx, service)
 	if err != nil {
 		return err
 	}

@@ -7,13 +7,15 @@ import (
 	"slices"
 	"time"
 
-	"github.com/nats-io/nats.go/micro"
-
 	"github.com/attn-go/attn/cluster/hub"
 )
 
-// leaving is the key of the metadata of a worker that takes no more blocks.
-const leaving = "leaving"
+// What a worker says of itself to those who look for workers.
+const (
+	service = "attn-shard"
+	nameKey = "worker"  // Worker.ID
+	leaving = "leaving" // it takes no more blocks
+)
 
 // Refresh looks for workers. New blocks are placed on those that it finds; blocks that are
 // placed stay where they are. [Client.Append] does so by itself if a worker that it knows does not answer, or if
@@ -90,18 +92,9 @@ func search(ctx context.Context, conn *hub.Conn) ([]peer, error) {
 	}
 	var found []peer
 	for _, i := range infos {
-		if p, ok := newPeer(i, conn.Prefix()); ok {
-			found = append(found, p)
+		if name := i.Metadata[nameKey]; hub.IsToken(name) {
+			found = append(found, peer{name, hub.ParseVersion(i.Metadata[hub.VersionHeader]), i.Metadata[leaving] != ""})
 		}
 	}
 	return found, nil
-}
-
-// newPeer reads a service's description. It returns false if that is not a worker of the
-// cluster with the given prefix.
-func newPeer(info micro.Info, prefix string) (peer, bool) {
-	if info.Metadata["prefix"] != prefix || !hub.IsToken(info.Metadata["worker"]) {
-		return peer{}, false
-	}
-	return peer{info.Metadata["worker"], hub.ParseVersion(info.Metadata[hub.VersionHeader]), info.Metadata[leaving] != ""}, true
 }

@@ -77,12 +77,6 @@ type Worker struct {
 	notice  micro.Service // that says so
 }
 
-// service is the name by which workers are found.
-const (
-	service        = "attn-shard"
-	serviceVersion = "1.0.0"
-)
-
 // Limits of what waits for a worker.
 const (
 	maxWaiting      = 1024
@@ -98,14 +92,7 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 	w := &Worker{config: c, conn: conn, store: store.New(c.Memory), slots: make(chan struct{}, c.Concurrent), sends: make(chan struct{}, atOnce)}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	var err error
-	w.service, err = micro.AddService(conn.Conn, micro.Config{
-		Name:               service,
-		Version:            serviceVersion,
-		Description:        "holds keys and values, and computes attention over them",
-		Metadata:           w.metadata(),
-		QueueGroupDisabled: true,
-	})
-	if err != nil {
+	if w.service, err = conn.Announce(service, "holds keys and values, and computes attention over them", map[string]string{nameKey: c.id}); err != nil {
 		return nil, fmt.Errorf("shard: %w", err)
 	}
 	for name, answer := range map[string]handler{"put": w.put, "attend": w.attend, "send": w.send, "free": w.free, "drop": w.drop, "report": w.report, ping: pong} {
@@ -153,11 +140,6 @@ func nameOf(id string) string {
 // ID is what other programs, and the directory, call the worker: its name and what tells it from those that
 // have had the name before.
 func (w *Worker) ID() string { return w.config.id }
-
-// metadata is what the worker says of itself to those who look for workers.
-func (w *Worker) metadata() map[string]string {
-	return map[string]string{"worker": w.config.id, "prefix": w.conn.Prefix(), hub.VersionHeader: hub.Own.String()}
-}
 
 // complete sets defaults and checks the configuration.
 func (c *WorkerConfig) complete() error {
