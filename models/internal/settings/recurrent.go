@@ -99,6 +99,13 @@ var deltas = []family{
 		harmless: unreadOfDeltas,
 	},
 	{
+		Family: arch.Family{Types: []string{"qwen3_5_moe_text"}, Classes: []string{"Qwen3_5Moe"}, GGUF: "qwen35moe", Names: named(named(qwenSharedNames, deltaNames), fusedExperts("model.layers.%d.mlp.experts")), Ignored: []string{"mtp."}},
+		draft:  deltaBlock(), folder: slices.Concat(expertKeys, []group{silu, rotaryOfSections, attentionBias, sharedExpert, shares, deltaNets(false)}),
+		missing:  qwenDeltaMissing.with(values{"num_key_value_heads": 2, "num_experts_per_tok": 8, "shared_expert_intermediate_size": 512}),
+		nested:   values{"hidden_size": 2048, "moe_intermediate_size": 512, "num_hidden_layers": 40, "num_attention_heads": 16, "max_position_embeddings": 32768, "num_experts": 256},
+		harmless: unreadOfDeltas,
+	},
+	{
 		Family: arch.Family{Types: []string{"qwen3_next"}, Classes: []string{"Qwen3Next"}, GGUF: "qwen3next", Names: named(qwenSharedNames, deltaNames), Ignored: []string{"mtp."}},
 		draft:  deltaBlock(), folder: slices.Concat(expertKeys, []group{silu, rotaryOfSections, attentionBias, sharedExpert, deltaNets(true)}),
 		missing:  qwenDeltaMissing.with(values{"num_key_value_heads": 2, "num_experts_per_tok": 10, "shared_expert_intermediate_size": 512, "norm_topk_prob": true}),

@@ -110,23 +110,28 @@ func mambaSpaces(r *reader) {
 	t.Limits = [2]float32{0, float32(math.Inf(1))}
 	r.limits("time_step_limit", &t.Limits)
 	inner := r.Integer("mamba_expand", 0, 1, r.most) * r.model.Width
-	switch key := "mamba_d_head"; {
-	case string(r.json.Raw(key)) != `"auto"`:
-		t.ValueSize = r.Integer(key, 0, 1, mostHead)
-	case inner%t.Heads != 0:
-		r.Fail("mamba_n_heads", fmt.Sprint(t.Heads), fmt.Sprintf("a divisor of %d, which is mamba_expand·hidden_size", inner))
-	default:
-		t.ValueSize = inner / t.Heads
-	}
-	if t.Heads*t.ValueSize != inner {
-		r.Fail("mamba_d_head", fmt.Sprint(t.ValueSize), fmt.Sprintf("%d heads of mamba_expand·hidden_size, which is %d, together", t.Heads, inner))
-	}
+	r.headsOf(t, inner, "mamba_expand·hidden_size")
 	r.spaces(t)
 	lacks, ok := r.lacking("linear_attention", "mamba")
 	for i := 0; i < len(lacks) && !ok; i++ {
 		lacks[i] = true
 	}
 	r.replace(lacks, t)
+}
+
+// headsOf reads the size of a head, all of which have inner values together.
+func (r *reader) headsOf(t *arch.StateSpace, inner int, all string) {
+	switch key := "mamba_d_head"; {
+	case string(r.json.Raw(key)) != `"auto"`:
+		t.ValueSize = r.Integer(key, 0, 1, mostHead)
+	case inner%t.Heads != 0:
+		r.Fail("mamba_n_heads", fmt.Sprint(t.Heads), fmt.Sprintf("a divisor of %d, which is %s", inner, all))
+	default:
+		t.ValueSize = inner / t.Heads
+	}
+	if t.Heads*t.ValueSize != inner {
+		r.Fail("mamba_d_head", fmt.Sprint(t.ValueSize), fmt.Sprintf("%d heads of %s, which is %d, together", t.Heads, all, inner))
+	}
 }
 
 // space reads the sizes of Mamba-2 but that of a value.
