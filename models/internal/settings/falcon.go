@@ -15,7 +15,7 @@ func init() { Decoders.rows = append(Decoders.rows, falcon) }
 // falcon has attention and Mamba-2 side by side in every layer. Its multipliers are those of weights, as in GGUF files.
 var falcon = family{
 	Family: arch.Family{Types: []string{"falcon_h1"}, Classes: []string{"FalconH1"}, GGUF: "falcon-h1", Names: falconNames},
-	draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, falconSpaces),
+	draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, falconSpaces), file: ofFile(fileKeys, func(r *reader) { beside(r, r.fileSpace()) }),
 	missing: values{
 		"rms_norm_eps": 1e-5, "rope_theta": 10000, "num_key_value_heads": 8, "mamba_d_ssm": 1024, "mamba_n_heads": 128, "mamba_n_groups": 1, "mamba_d_state": 256, "mamba_d_head": "auto", "mamba_d_conv": 4,
 		"mamba_expand": 2, "mamba_conv_bias": true, "lm_head_multiplier": 1, "embedding_multiplier": 1, "key_multiplier": 1, "attention_in_multiplier": 1, "attention_out_multiplier": 1,
@@ -63,12 +63,13 @@ func falconSpaces(r *reader) {
 
 // beside puts a layer of Mamba-2 beside the attention of every layer.
 func beside(r *reader, t *arch.StateSpace) {
-	var both *arch.Both
+	kinds := map[*arch.Attention]*arch.Both{}
 	r.each = func(_ int, l *arch.Layer) {
-		if both == nil {
-			both = &arch.Both{Attention: *l.Attention(), Space: t}
+		a := l.Attention()
+		if kinds[a] == nil {
+			kinds[a] = &arch.Both{Attention: *a, Space: t}
 		}
-		l.Mixer = both
+		l.Mixer = kinds[a]
 	}
 }
 

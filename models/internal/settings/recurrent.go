@@ -200,15 +200,18 @@ func convolutions(r *reader) {
 	r.replace(lacks, r.convolution(bias))
 }
 
-// fileConvolutions reads the heads of keys, of which layers with a convolution have 0, out of a GGUF file.
-func fileConvolutions(r *reader) {
+// fileConvolutions reads which layers of a GGUF file have a convolution.
+func fileConvolutions(r *reader) { r.replace(r.fileHeads(), r.convolution(arch.AsFiles)) }
+
+// fileHeads reads the heads of keys out of a GGUF file, and which layers have 0, as they have no attention.
+func (r *reader) fileHeads() []bool {
 	n, lacks := r.gguf.SizeOrNone("num_key_value_heads", r.attention.Heads)
 	r.heads(n)
 	r.same("attention.value_length", r.attention.Size)
 	if !r.gguf.Yes("attention.causal", true) {
-		r.Fail("attention.causal", "false", "true: a convolution sees no tokens after its own")
+		r.Fail("attention.causal", "false", "true: a layer with a state sees no tokens after its own")
 	}
-	r.replace(lacks, r.convolution(arch.AsFiles))
+	return lacks
 }
 
 func (r *reader) convolution(bias arch.Bias) *arch.Convolution {

@@ -417,6 +417,7 @@ var obeyed = map[string][]string{
 	"olmo2":           {"rope.freq_base_swa"},
 	"granitemoe":      {"embedding_scale", "residual_scale", "rope.scaling.finetuned", "expert_count", "expert_used_count"},
 	"lfm2moe":         routedFile,
+	"granitehybrid":   {"embedding_scale", "residual_scale", "rope.scaling.finetuned"},
 	"granite":         {"embedding_scale", "residual_scale", "rope.scaling.finetuned"},
 	"mistral3":        {"attention.temperature_scale"},
 	"stablelm":        {"use_parallel_residual"}, // beside tensors that say it, see fileBeside
@@ -453,7 +454,10 @@ func TestFileSilence(t *testing.T) {
 			delete(base, "attention.layer_norm_rms_epsilon")
 			base["attention.layer_norm_epsilon"] = float32(1e-5)
 		}
-		if name == "granite" || name == "granitemoe" || name == "cohere2" {
+		if name == "granitehybrid" || name == "falcon-h1" {
+			maps.Copy(base, map[string]any{"ssm.conv_kernel": uint32(4), "ssm.state_size": uint32(8), "ssm.group_count": uint32(2), "ssm.inner_size": uint32(128), "ssm.time_step_rank": uint32(4)})
+		}
+		if name == "granite" || name == "granitemoe" || name == "granitehybrid" || name == "cohere2" {
 			base["logit_scale"] = float32(4)
 		}
 		if name == "deepseek2" {
@@ -468,7 +472,7 @@ func TestFileSilence(t *testing.T) {
 				base["expert_feed_forward_length"] = base["feed_forward_length"]
 			}
 		}
-		if name == "lfm2" || name == "lfm2moe" || name == "deepseek2" {
+		if slices.Contains([]string{"lfm2", "lfm2moe", "deepseek2", "granitehybrid"}, name) {
 			delete(base, "attention.sliding_window")
 		}
 		if name == "lfm2" || name == "lfm2moe" {
