@@ -133,6 +133,8 @@ func (b *builder) layer(i int, l *arch.Layer) (out Layer) {
 		out.Mix = b.stateSpace(i, t)
 	case *arch.Latent:
 		out.Mix = b.latent(i, t)
+	case *arch.Both:
+		out.Mix = &Both{b.attention(i, &t.Attention), b.stateSpace(i, t.Space)}
 	case *arch.Convolution:
 		out.Mix = b.convolution(i, t)
 	}

@@ -189,6 +189,11 @@ func sharedNames(shared string) arch.Names {
 
 var qwenSharedNames = named(sharedNames("shared_expert"), arch.Names{"blk.%d.ffn_gate_inp_shexp": "model.layers.%d.mlp.shared_expert_gate"})
 
+// fusedExperts are those of experts in one tensor, whose names in folders lack a kind.
+func fusedExperts(at string) arch.Names {
+	return arch.Names{"blk.%d.ffn_gate_up_exps.weight": at + ".gate_up_proj", "blk.%d.ffn_down_exps.weight": at + ".down_proj"}
+}
+
 // routedNames are those of DeepSeek's experts.
 var routedNames = named(sharedNames("shared_experts"), arch.Names{"blk.%d.exp_probs_b.bias": "model.layers.%d.mlp.gate.e_score_correction_bias"})
 

@@ -59,6 +59,7 @@ var spaces = []family{
 	{
 		Family: arch.Family{Types: []string{"granitemoehybrid"}, Classes: []string{"GraniteMoeHybrid"}, GGUF: "granitehybrid", Interleaved: true, Names: graniteHybridNames},
 		draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, rotationIfSaid, attentionBias, multipliers, mambaSpaces, sharedOfGranite),
+		file: []group{sizes, inner, rmsEpsilon, fileScale, fileSpaces, fileBiases, fileRope, fileMultipliers, fileShared},
 		missing: values{
 			"rms_norm_eps": 1e-6, "rope_theta": 10000, "num_experts": 8, "num_experts_per_tok": 2, "embedding_multiplier": 1, "residual_multiplier": 1, "attention_multiplier": 1, "logits_scaling": 1,
 			"shared_intermediate_size": 1024, "mamba_n_heads": 128, "mamba_n_groups": 1, "mamba_d_state": 256, "mamba_d_head": "auto", "mamba_d_conv": 4, "mamba_expand": 2, "mamba_conv_bias": true,
@@ -110,23 +111,62 @@ func mambaSpaces(r *reader) {
 	t.Limits = [2]float32{0, float32(math.Inf(1))}
 	r.limits("time_step_limit", &t.Limits)
 	inner := r.Integer("mamba_expand", 0, 1, r.most) * r.model.Width
-	switch key := "mamba_d_head"; {
-	case string(r.json.Raw(key)) != `"auto"`:
-		t.ValueSize = r.Integer(key, 0, 1, mostHead)
-	case inner%t.Heads != 0:
-		r.Fail("mamba_n_heads", fmt.Sprint(t.Heads), fmt.Sprintf("a divisor of %d, which is mamba_expand·hidden_size", inner))
-	default:
-		t.ValueSize = inner / t.Heads
-	}
-	if t.Heads*t.ValueSize != inner {
-		r.Fail("mamba_d_head", fmt.Sprint(t.ValueSize), fmt.Sprintf("%d heads of mamba_expand·hidden_size, which is %d, together", t.Heads, inner))
-	}
+	r.headsOf(t, inner, "mamba_expand·hidden_size")
 	r.spaces(t)
 	lacks, ok := r.lacking("linear_attention", "mamba")
 	for i := 0; i < len(lacks) && !ok; i++ {
 		lacks[i] = true
 	}
 	r.replace(lacks, t)
+}
+
+// fileSpaces reads which layers of a GGUF file are of Mamba-2.
+func fileSpaces(r *reader) { r.replace(r.fileHeads(), r.fileSpace()) }
+
+// fileSpace reads the sizes of Mamba-2 out of a GGUF file.
+func (r *reader) fileSpace() *arch.StateSpace {
+	t := &arch.StateSpace{
+		Heads: r.Integer("ssm.time_step_rank", 0, 1, 1<<16), KeyHeads: r.Integer("ssm.group_count", 0, 1, 1<<16), KeySize: r.Integer("ssm.state_size", 0, 1, mostHead),
+		Taps: r.Integer("ssm.conv_kernel", 0, 1, mostTaps), Bias: arch.AsFiles, TapsBias: arch.AsFiles, Limits: [2]float32{0, float32(math.Inf(1))},
+	}
+	inner := r.Integer("ssm.inner_size", 0, 1, r.most)
+	if t.ValueSize = inner / t.Heads; t.ValueSize*t.Heads != inner || t.ValueSize > mostHead {
+		r.Fail("ssm.inner_size", fmt.Sprint(inner), fmt.Sprintf("a multiple of the %d heads of ssm.time_step_rank, at most %d for each", t.Heads, mostHead))
+	}
+	for i := range r.count {
+		if _, ok := r.tensors.Tensor(fmt.Sprintf("blk.%d.ssm_norm.weight", i)); ok {
+			t.NormParts = t.KeyHeads
+		}
+	}
+	r.spaces(t)
+	return t
+}
+
+// fileShared is sharedOfGranite for a GGUF file.
+func fileShared(r *reader) {
+	const shared = "shared_expert_intermediate_size"
+	if n := r.Integer("num_experts", -1, 0, r.most); n > 0 {
+		chosen("num_experts")(r)
+		r.experts.Shared = r.Size(shared, 0)
+		return
+	}
+	noExperts(r)
+	r.same(shared, r.dense.Inner)
+}
+
+// headsOf reads the size of a head, all of which have inner values together.
+func (r *reader) headsOf(t *arch.StateSpace, inner int, all string) {
+	switch key := "mamba_d_head"; {
+	case string(r.json.Raw(key)) != `"auto"`:
+		t.ValueSize = r.Integer(key, 0, 1, mostHead)
+	case inner%t.Heads != 0:
+		r.Fail("mamba_n_heads", fmt.Sprint(t.Heads), fmt.Sprintf("a divisor of %d, which is %s", inner, all))
+	default:
+		t.ValueSize = inner / t.Heads
+	}
+	if t.Heads*t.ValueSize != inner {
+		r.Fail("mamba_d_head", fmt.Sprint(t.ValueSize), fmt.Sprintf("%d heads of %s, which is %d, together", t.Heads, all, inner))
+	}
 }
 
 // space reads the sizes of Mamba-2 but that of a value.
