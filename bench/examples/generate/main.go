@@ -4,10 +4,8 @@
 //
 //	go run ./bench/examples/generate -text 'func '
 //
-// With -train it trains such a model on a text, and prints a hash of the weights, which is the same on
-// every machine. With -heatmap it draws what the model attends to as it reads the prompt.
+// With -heatmap it draws what the model attends to as it reads the prompt.
 //
-//	go run ./bench/examples/generate -train FILE
 //	go run ./bench/examples/generate -text 'func main() {' -max 0 -heatmap FILE.svg
 package main
 
@@ -42,18 +40,12 @@ type config struct {
 	settings    gobytes.Settings
 	heatmap     string // the file to draw; "" draws none
 	layer       int    // that is drawn
-
-	text     string // the file of a text to train on; "" generates
-	resumes  bool
-	schedule schedule // but for the seed
 }
 
 const usage = `usage: generate [flags]
-       generate -train FILE [flags]
 
 Continues a prompt, byte by byte, with gobytes, a small language model trained on Go's standard
-library. The text goes to standard output, the speed to standard error. With -train it trains such
-a model on a text and prints a hash of the weights, which is the same on every machine.
+library. The text goes to standard output, the speed to standard error.
 
 `
 
@@ -66,19 +58,14 @@ func parse(args []string, help io.Writer) (*config, error) {
 		fs.PrintDefaults()
 	}
 	fs.StringVar(&c.prompt, "text", "func ", "the `text` to continue")
-	fs.StringVar(&c.file, "model", "", "safetensors `file` of another model of the same architecture; with -train the file that is\nwritten every 250 steps and at the end (default: none is written)")
+	fs.StringVar(&c.file, "model", "", "safetensors `file` of another model of the same architecture")
 	fs.IntVar(&c.n, "max", 240, "most bytes to append; fewer if the model's context is full before")
 	fs.Float64Var(&c.temperature, "temp", 0.7, "bytes are drawn at random: by the probabilities of the model at 1, more often the\nprobable ones below; 0 always takes the most probable byte, which often repeats itself")
-	fs.Uint64Var(&c.seed, "seed", 1, "seed of the random draws; the same seed gives the same text, or with -train the same weights,\non every CPU")
+	fs.Uint64Var(&c.seed, "seed", 1, "seed of the random draws; the same seed gives the same text on every CPU")
 	exec := kernel.Exec{Threads: 1}
 	command.ExecFlags(fs, &exec)
 	fs.StringVar(&c.heatmap, "heatmap", "", "SVG `file` to draw the attention weights of the prompt into")
 	fs.IntVar(&c.layer, "layer", 1, "with -heatmap: `number` of the layer, from 0")
-	fs.StringVar(&c.text, "train", "", "`file` of a text, on which a model is trained from random weights")
-	fs.BoolVar(&c.resumes, "resume", false, "with -train: continue from the file of an interrupted run with the same flags and text,\nto the weights that it would have had")
-	fs.IntVar(&c.schedule.Steps, "steps", 1000, "with -train: number of steps")
-	fs.IntVar(&c.schedule.Batch, "batch", 8, "with -train: pieces of the text in a step")
-	fs.IntVar(&c.schedule.Length, "length", 128, "with -train: bytes of a piece")
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}
@@ -92,12 +79,8 @@ func parse(args []string, help io.Writer) (*config, error) {
 		err = fmt.Errorf("-temp is %v, want 0 or more", c.temperature)
 	case c.n < 0:
 		err = fmt.Errorf("-max is %d, want 0 or more", c.n)
-	case c.text != "" && c.heatmap != "":
-		err = errors.New("-heatmap does not go with -train, which reads no prompt")
 	case c.heatmap != "" && len(c.prompt) > maxDrawn:
 		err = fmt.Errorf("-heatmap: -text has %d bytes, want at most %d, whose labels can be read", len(c.prompt), maxDrawn)
-	default:
-		err = c.checkTraining()
 	}
 	if err != nil {
 		return nil, command.Usage(err)
@@ -111,9 +94,6 @@ func run(ctx context.Context, args []string, out, report io.Writer) error {
 	c, err := parse(args, report)
 	if err != nil {
 		return err
-	}
-	if c.text != "" {
-		return c.train(ctx, out, report)
 	}
 	m, err := c.model()
 	if err != nil {
