@@ -10,7 +10,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -33,8 +32,7 @@ func main() {
 // config is a parsed command line.
 type config struct {
 	prompt      string
-	file        string // of the model; "" is gobytes
-	n           int    // the most bytes to append
+	n           int // the most bytes to append
 	temperature float64
 	seed        uint64
 	settings    gobytes.Settings
@@ -58,7 +56,6 @@ func parse(args []string, help io.Writer) (*config, error) {
 		fs.PrintDefaults()
 	}
 	fs.StringVar(&c.prompt, "text", "func ", "the `text` to continue")
-	fs.StringVar(&c.file, "model", "", "safetensors `file` of another model of the same architecture")
 	fs.IntVar(&c.n, "max", 240, "most bytes to append; fewer if the model's context is full before")
 	fs.Float64Var(&c.temperature, "temp", 0.7, "bytes are drawn at random: by the probabilities of the model at 1, more often the\nprobable ones below; 0 always takes the most probable byte, which often repeats itself")
 	fs.Uint64Var(&c.seed, "seed", 1, "seed of the random draws; the same seed gives the same text on every CPU")
@@ -95,7 +92,7 @@ func run(ctx context.Context, args []string, out, report io.Writer) error {
 	if err != nil {
 		return err
 	}
-	m, err := c.model()
+	m, err := gobytes.Default()
 	if err != nil {
 		return err
 	}
@@ -107,29 +104,8 @@ func run(ctx context.Context, args []string, out, report io.Writer) error {
 		}
 		next, how = s.Next, fmt.Sprintf("drawn at temperature %v with seed %d", c.temperature, c.seed)
 	}
-	fmt.Fprintf(report, "%s appends up to %d bytes to the prompt, %s:\n\n", cmp.Or(c.file, "gobytes"), c.n, how)
+	fmt.Fprintf(report, "gobytes appends up to %d bytes to the prompt, %s:\n\n", c.n, how)
 	return c.generate(ctx, m, next, out, report)
-}
-
-// model loads the model.
-func (c *config) model() (*gobytes.Model, error) {
-	if c.file == "" {
-		return gobytes.Default()
-	}
-	f, err := os.Open(c.file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	m, err := gobytes.Load(f, info.Size())
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.file, err)
-	}
-	return m, nil
 }
 
 // generate lets the model read the prompt, and writes the prompt and each byte that the

@@ -44,15 +44,6 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// TestOtherModel: the model of another program is an error that says what is missing, and names the file.
-func TestOtherModel(t *testing.T) {
-	const name = "../../../models/gobytes/testdata/activations/minilm.safetensors"
-	err := run(context.Background(), []string{"-model", name}, new(bytes.Buffer), new(bytes.Buffer))
-	if want := name + `: the metadata has no "config", the sizes of the model`; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
-}
-
 // TestContext: the text ends where the model's context is full, and the report says so.
 func TestContext(t *testing.T) {
 	var out, report bytes.Buffer
@@ -70,7 +61,7 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%q: %v, want a usage error", args, err)
 		}
 	}
-	for _, args := range [][]string{{"-model", "/none"}, {"-text", strings.Repeat("x", 513)}} {
+	for _, args := range [][]string{{"-text", strings.Repeat("x", 513)}} {
 		if err := run(context.Background(), args, new(bytes.Buffer), new(bytes.Buffer)); err == nil || errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want an error that is no usage error", args, err)
 		}
