@@ -3,8 +3,7 @@
 // library. The package has its weights; data/README.md says how they were made.
 //
 // [Default] loads the model, [Model.NewBatch] makes room for texts, [Batch.Forward] reads
-// tokens and returns the logits of the next one, and [Greedy] or a [Sampler] chooses it.
-// TestTrainedWeights trains such models.
+// tokens and returns the logits of the next one, and [Greedy] chooses it. TestTrainedWeights trains such models.
 //
 // Everything is computed under the numeric contract of package contract. So the logits have
 // the same bits on every CPU, with any number of threads, in any batch, and in however
