@@ -84,7 +84,7 @@ func runCompare(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		return err
 	}
 	printComparison(stdout, found, c.threshold, c.all)
-	if len(found.Slower()) > 0 || len(found.Agreement.Names) > 0 {
+	if found.Slower > 0 || len(found.Agreement.Names) > 0 {
 		return errFailed
 	}
 	return nil
@@ -169,7 +169,7 @@ func printComparison(w io.Writer, c *compare.Comparison, threshold float64, all 
 	if c.Agreement.Agree {
 		bits = fmt.Sprintf("The bits of all %d files agree: %s.", c.Files, c.Agreement.Short)
 	}
-	fmt.Fprintf(w, "Of %d figures %d are slower and %d are faster by more than %g%%.\n%s\n", len(c.Rows), len(c.Slower()), len(c.Faster()), threshold, bits)
+	fmt.Fprintf(w, "Of %d figures %d are slower and %d are faster by more than %g%%.\n%s\n", len(c.Rows), c.Slower, c.Faster, threshold, bits)
 	for _, reason := range c.Disturbed {
 		fmt.Fprintf(w, "DISTURBED: %s.\n", reason)
 	}
