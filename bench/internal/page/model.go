@@ -109,9 +109,6 @@ func (s sketch) draw() (*figure, error) {
 		to            **drawing
 		width, height float64
 	}{{&f.Wide, wide, 400}, {&f.Narrow, narrow, 340}} {
-		if len(c.Bars) > 0 {
-			d.height = chart.RowHeight(len(c.Bars), len(c.Series))
-		}
 		svg, hits, err := c.Inline(d.width, d.height)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.id, err)

@@ -30,9 +30,6 @@ type modelTask struct {
 	quick         bool // also in a quick run
 }
 
-func (t modelTask) shape() string { return t.name }
-func (t modelTask) isQuick() bool { return t.quick }
-
 var modelTasks = []modelTask{
 	{"minilm-1x16", miniLM, results.TaskEmbed, 1, 16, false},
 	{"minilm-8x64", miniLM, results.TaskEmbed, 8, 64, true},
@@ -76,7 +73,6 @@ type preparer func(ctx context.Context, t modelTask, exec kernel.Exec) (call fun
 // modelRows measure whole models on all tiers with vectors. Those whose weights are not there are
 // noted in f.NotRun.
 func modelRows(c *Config, f *results.File) (rows []row) {
-	tasks := chosen(c, modelTasks)
 	if c.noVectors("models", f) {
 		return nil
 	}
@@ -84,8 +80,8 @@ func modelRows(c *Config, f *results.File) (rows []row) {
 		path, missing := weights.Find(m.path)
 		sum := sync.OnceValues(func() (string, error) { return fileSum(filepath.Join(path, m.weights)) })
 		load := sync.OnceValues(func() (preparer, error) { return m.load(path) })
-		for _, t := range tasks {
-			if t.model != m {
+		for _, t := range modelTasks {
+			if t.model != m || !c.takes(t.quick, t.name) {
 				continue
 			}
 			if errors.Is(missing, os.ErrNotExist) {

@@ -76,13 +76,6 @@ func (o *option) appliesTo(s *problem.Shape) bool {
 	return (o.share == windowShare) == (s.Name == windowShape)
 }
 
-func optionShapeNames() (names []string) {
-	for i := range optionShapes {
-		names = append(names, optionShapes[i].Label())
-	}
-	return names
-}
-
 // optionRows measure the cost of each option: the median ratio of calls with it to calls
 // without it right before.
 func optionRows(c *Config, f *results.File) (rows []row) {
