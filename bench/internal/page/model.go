@@ -24,16 +24,13 @@ type model struct {
 
 // A machine is one file.
 type machine struct {
-	ID       string
-	Name     string
-	Detail   string
-	Note     string
-	Cards    []card
-	Warnings []string
-	Figures  []figure
-	Tables   []table
-	Raw      string // the file
-	Open     bool
+	ID, Name, Detail, Note string
+	Cards                  []card
+	Warnings               []string
+	Figures                []figure
+	Tables                 []table
+	Raw                    string // the file
+	Open                   bool
 }
 
 // A card shows one figure in large letters.

@@ -71,7 +71,7 @@ func (s *Suite) Repeats() bool { return s.Refuses["count"] == "" }
 var Checks = Suite{Name: "checks", Rows: checkRows, Refuses: map[string]string{"count": "bits are the same each time"}}
 
 // Attention times calls of attention. It runs if no other suite is named.
-var Attention = Suite{Name: "attention", Rows: attentionRows, Shapes: problem.ShapeNames}
+var Attention = Suite{Name: "attention", Rows: attentionRows, Shapes: func() []string { return names(problem.Shapes, (*problem.Shape).Label) }}
 
 // All lists the suites that flags name, in the order in which they run. To add one, add an entry.
 var All = []Suite{
