@@ -22,6 +22,7 @@ TEXT ·tileProduct1AVX512(SB), NOSPLIT, $0-129
 	JNE     cut
 
 tiles:
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
 	MOVQ cs+64(FP), SI
@@ -97,58 +98,55 @@ tile12segment:
 
 tile12steps:
 	VMOVUPS          (R13), Z12
-	VFMADD231PS.BCST (R14)(R12*1), Z12, Z11
-	VFMADD231PS.BCST (R14)(R9*2), Z12, Z10
-	VFMADD231PS.BCST (R14)(R11*1), Z12, Z9
-	VFMADD231PS.BCST (R14)(BX*8), Z12, Z8
-	VFMADD231PS.BCST (R14)(R10*1), Z12, Z7
-	VFMADD231PS.BCST (R14)(R8*2), Z12, Z6
-	VFMADD231PS.BCST (R14)(R9*1), Z12, Z5
-	VFMADD231PS.BCST (R14)(BX*4), Z12, Z4
-	VFMADD231PS.BCST (R14)(R8*1), Z12, Z3
-	VFMADD231PS.BCST (R14)(BX*2), Z12, Z2
-	VFMADD231PS.BCST (R14)(BX*1), Z12, Z1
 	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST (R14)(BX*1), Z12, Z1
+	VFMADD231PS.BCST (R14)(BX*2), Z12, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z12, Z3
+	VFMADD231PS.BCST (R14)(BX*4), Z12, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z12, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z12, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z12, Z7
+	VFMADD231PS.BCST (R14)(BX*8), Z12, Z8
+	VFMADD231PS.BCST (R14)(R11*1), Z12, Z9
+	VFMADD231PS.BCST (R14)(R9*2), Z12, Z10
+	VFMADD231PS.BCST (R14)(R12*1), Z12, Z11
 	ADDQ             DI, R13
 	ADDQ             SI, R14
 
 tile12odd:
 	VMOVUPS          (R13), Z12
-	VFMADD231PS.BCST (R14)(R12*1), Z12, Z11
-	VFMADD231PS.BCST (R14)(R9*2), Z12, Z10
-	VFMADD231PS.BCST (R14)(R11*1), Z12, Z9
-	VFMADD231PS.BCST (R14)(BX*8), Z12, Z8
-	VFMADD231PS.BCST (R14)(R10*1), Z12, Z7
-	VFMADD231PS.BCST (R14)(R8*2), Z12, Z6
-	VFMADD231PS.BCST (R14)(R9*1), Z12, Z5
-	VFMADD231PS.BCST (R14)(BX*4), Z12, Z4
-	VFMADD231PS.BCST (R14)(R8*1), Z12, Z3
-	VFMADD231PS.BCST (R14)(BX*2), Z12, Z2
-	VFMADD231PS.BCST (R14)(BX*1), Z12, Z1
 	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST (R14)(BX*1), Z12, Z1
+	VFMADD231PS.BCST (R14)(BX*2), Z12, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z12, Z3
+	VFMADD231PS.BCST (R14)(BX*4), Z12, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z12, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z12, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z12, Z7
+	VFMADD231PS.BCST (R14)(BX*8), Z12, Z8
+	VFMADD231PS.BCST (R14)(R11*1), Z12, Z9
+	VFMADD231PS.BCST (R14)(R9*2), Z12, Z10
+	VFMADD231PS.BCST (R14)(R12*1), Z12, Z11
 	ADDQ             DI, R13
 	ADDQ             SI, R14
 	DECQ             R15
 	JNZ              tile12steps
 
 tile12end:
-	MOVQ ldc+24(FP), R15
-	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
-	JE   store12
-	MOVQ $0x0000000c, b_len+80(FP)
+	MOVQ $0x0000000c, R15
+	JE   store
+	MOVQ R15, b_len+80(FP)
 	JMP  modes
 
 	// Tile of 6 to 11 × 1 vectors.
 tile11:
+	MOVQ    AX, R14
 	MOVQ    R13, R15
 	MOVQ    R13, b_len+80(FP)
 	SUBQ    R13, DX
 	IMULQ   BX, R15
 	ADDQ    R15, AX
-	IMUL3Q  $0x0000000b, BX, R15
-	MOVQ    AX, R14
-	SUBQ    R15, R14
 	MOVQ    $0x0000000b, R15
 	CMPQ    R13, R15
 	CMOVQGT R15, R13
@@ -159,6 +157,7 @@ tile11:
 	MOVQ    k+112(FP), R15
 
 tile11segment:
+	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
@@ -169,7 +168,6 @@ tile11segment:
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
 	INCQ   R15
 	SHRQ   $0x01, R15
 	JCC    tile11odd
@@ -181,22 +179,22 @@ tile11segment:
 tile11steps:
 	CMPQ             rs+56(FP), $-126
 	VMOVUPS          (R13), Z12
-	VFMADD231PS.BCST (R14)(R9*2), Z12, Z11
-	VFMADD231PS.BCST (R14)(R11*1), Z12, Z10
-	VFMADD231PS.BCST (R14)(BX*8), Z12, Z9
-	VFMADD231PS.BCST (R14)(R10*1), Z12, Z8
-	VFMADD231PS.BCST (R14)(R8*2), Z12, Z7
-	VFMADD231PS.BCST (R14)(R9*1), Z12, Z6
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST (R14)(BX*1), Z12, Z1
+	VFMADD231PS.BCST (R14)(BX*2), Z12, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z12, Z3
+	VFMADD231PS.BCST (R14)(BX*4), Z12, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z12, Z5
 	JEQ              tile11next0
-	VFMADD231PS.BCST (R14)(BX*4), Z12, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z12, Z6
 	JPS              tile11next0
-	VFMADD231PS.BCST (R14)(R8*1), Z12, Z4
+	VFMADD231PS.BCST (R14)(R10*1), Z12, Z7
 	JCC              tile11next0
-	VFMADD231PS.BCST (R14)(BX*2), Z12, Z3
+	VFMADD231PS.BCST (R14)(BX*8), Z12, Z8
 	JPL              tile11next0
-	VFMADD231PS.BCST (R14)(BX*1), Z12, Z2
+	VFMADD231PS.BCST (R14)(R11*1), Z12, Z9
 	JOC              tile11next0
-	VFMADD231PS.BCST (R14), Z12, Z1
+	VFMADD231PS.BCST (R14)(R9*2), Z12, Z10
 
 tile11next0:
 	ADDQ DI, R13
@@ -205,22 +203,22 @@ tile11next0:
 tile11odd:
 	CMPQ             rs+56(FP), $-126
 	VMOVUPS          (R13), Z12
-	VFMADD231PS.BCST (R14)(R9*2), Z12, Z11
-	VFMADD231PS.BCST (R14)(R11*1), Z12, Z10
-	VFMADD231PS.BCST (R14)(BX*8), Z12, Z9
-	VFMADD231PS.BCST (R14)(R10*1), Z12, Z8
-	VFMADD231PS.BCST (R14)(R8*2), Z12, Z7
-	VFMADD231PS.BCST (R14)(R9*1), Z12, Z6
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST (R14)(BX*1), Z12, Z1
+	VFMADD231PS.BCST (R14)(BX*2), Z12, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z12, Z3
+	VFMADD231PS.BCST (R14)(BX*4), Z12, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z12, Z5
 	JEQ              tile11next1
-	VFMADD231PS.BCST (R14)(BX*4), Z12, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z12, Z6
 	JPS              tile11next1
-	VFMADD231PS.BCST (R14)(R8*1), Z12, Z4
+	VFMADD231PS.BCST (R14)(R10*1), Z12, Z7
 	JCC              tile11next1
-	VFMADD231PS.BCST (R14)(BX*2), Z12, Z3
+	VFMADD231PS.BCST (R14)(BX*8), Z12, Z8
 	JPL              tile11next1
-	VFMADD231PS.BCST (R14)(BX*1), Z12, Z2
+	VFMADD231PS.BCST (R14)(R11*1), Z12, Z9
 	JOC              tile11next1
-	VFMADD231PS.BCST (R14), Z12, Z1
+	VFMADD231PS.BCST (R14)(R9*2), Z12, Z10
 
 tile11next1:
 	ADDQ DI, R13
@@ -229,22 +227,18 @@ tile11next1:
 	JNZ  tile11steps
 
 tile11end:
-	MOVQ ldc+24(FP), R15
-	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
 	JE   stores
 	JMP  modes
 
 	// Tile of 4 to 5 × 1 vectors.
 tile5:
+	MOVQ    AX, R14
 	MOVQ    R13, R15
 	MOVQ    R13, b_len+80(FP)
 	SUBQ    R13, DX
 	IMULQ   BX, R15
 	ADDQ    R15, AX
-	IMUL3Q  $0x00000005, BX, R15
-	MOVQ    AX, R14
-	SUBQ    R15, R14
 	MOVQ    $0x00000005, R15
 	CMPQ    R13, R15
 	CMOVQGT R15, R13
@@ -255,11 +249,11 @@ tile5:
 	MOVQ    k+112(FP), R15
 
 tile5segment:
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
 	INCQ   R15
 	SHRQ   $0x01, R15
 	JCC    tile5odd
@@ -271,12 +265,12 @@ tile5segment:
 tile5steps:
 	CMPQ             rs+56(FP), $-126
 	VMOVUPS          (R13), Z12
-	VFMADD231PS.BCST (R14)(BX*4), Z12, Z11
-	VFMADD231PS.BCST (R14)(R8*1), Z12, Z10
-	VFMADD231PS.BCST (R14)(BX*2), Z12, Z9
-	VFMADD231PS.BCST (R14)(BX*1), Z12, Z8
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST (R14)(BX*1), Z12, Z1
+	VFMADD231PS.BCST (R14)(BX*2), Z12, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z12, Z3
 	JEQ              tile5next0
-	VFMADD231PS.BCST (R14), Z12, Z7
+	VFMADD231PS.BCST (R14)(BX*4), Z12, Z4
 
 tile5next0:
 	ADDQ DI, R13
@@ -285,12 +279,12 @@ tile5next0:
 tile5odd:
 	CMPQ             rs+56(FP), $-126
 	VMOVUPS          (R13), Z12
-	VFMADD231PS.BCST (R14)(BX*4), Z12, Z11
-	VFMADD231PS.BCST (R14)(R8*1), Z12, Z10
-	VFMADD231PS.BCST (R14)(BX*2), Z12, Z9
-	VFMADD231PS.BCST (R14)(BX*1), Z12, Z8
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST (R14)(BX*1), Z12, Z1
+	VFMADD231PS.BCST (R14)(BX*2), Z12, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z12, Z3
 	JEQ              tile5next1
-	VFMADD231PS.BCST (R14), Z12, Z7
+	VFMADD231PS.BCST (R14)(BX*4), Z12, Z4
 
 tile5next1:
 	ADDQ DI, R13
@@ -299,8 +293,6 @@ tile5next1:
 	JNZ  tile5steps
 
 tile5end:
-	MOVQ ldc+24(FP), R15
-	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
 	JE   stores
 	JMP  modes
@@ -315,9 +307,9 @@ tile3:
 	MOVQ k+112(FP), R15
 
 tile3segment:
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
 	INCQ   R15
 	SHRQ   $0x01, R15
 	JCC    tile3odd
@@ -328,28 +320,27 @@ tile3segment:
 
 tile3steps:
 	VMOVUPS          (R13), Z12
-	VFMADD231PS.BCST (R14)(BX*2), Z12, Z11
-	VFMADD231PS.BCST (R14)(BX*1), Z12, Z10
-	VFMADD231PS.BCST (R14), Z12, Z9
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST (R14)(BX*1), Z12, Z1
+	VFMADD231PS.BCST (R14)(BX*2), Z12, Z2
 	ADDQ             DI, R13
 	ADDQ             SI, R14
 
 tile3odd:
 	VMOVUPS          (R13), Z12
-	VFMADD231PS.BCST (R14)(BX*2), Z12, Z11
-	VFMADD231PS.BCST (R14)(BX*1), Z12, Z10
-	VFMADD231PS.BCST (R14), Z12, Z9
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST (R14)(BX*1), Z12, Z1
+	VFMADD231PS.BCST (R14)(BX*2), Z12, Z2
 	ADDQ             DI, R13
 	ADDQ             SI, R14
 	DECQ             R15
 	JNZ              tile3steps
 
 tile3end:
-	MOVQ ldc+24(FP), R15
-	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
-	JE   store3
-	MOVQ $0x00000003, b_len+80(FP)
+	MOVQ $0x00000003, R15
+	JE   store
+	MOVQ R15, b_len+80(FP)
 	JMP  modes
 
 	// Tile of 2 × 1 vectors.
@@ -361,8 +352,8 @@ tile2:
 	MOVQ k+112(FP), R15
 
 tile2segment:
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
 	INCQ   R15
 	SHRQ   $0x01, R15
 	JCC    tile2odd
@@ -373,26 +364,25 @@ tile2segment:
 
 tile2steps:
 	VMOVUPS          (R13), Z12
-	VFMADD231PS.BCST (R14)(BX*1), Z12, Z11
-	VFMADD231PS.BCST (R14), Z12, Z10
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST (R14)(BX*1), Z12, Z1
 	ADDQ             DI, R13
 	ADDQ             SI, R14
 
 tile2odd:
 	VMOVUPS          (R13), Z12
-	VFMADD231PS.BCST (R14)(BX*1), Z12, Z11
-	VFMADD231PS.BCST (R14), Z12, Z10
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST (R14)(BX*1), Z12, Z1
 	ADDQ             DI, R13
 	ADDQ             SI, R14
 	DECQ             R15
 	JNZ              tile2steps
 
 tile2end:
-	MOVQ ldc+24(FP), R15
-	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
-	JE   store2
-	MOVQ $0x00000002, b_len+80(FP)
+	MOVQ $0x00000002, R15
+	JE   store
+	MOVQ R15, b_len+80(FP)
 	JMP  modes
 
 	// Tile of 1 × 1 vectors.
@@ -404,7 +394,7 @@ tile1:
 	MOVQ k+112(FP), R15
 
 tile1segment:
-	VXORPS  Z11, Z11, Z11
+	VXORPS  Z0, Z0, Z0
 	CMPQ    SI, $0x04
 	JNE     tile1sparse
 	CMPQ    DI, $0x00000040
@@ -415,21 +405,21 @@ tile1segment:
 
 tile1dense:
 	VBROADCASTSS (R14), Z12
-	VFMADD231PS  (R13), Z12, Z11
+	VFMADD231PS  (R13), Z12, Z0
 	VBROADCASTSS 4(R14), Z12
-	VFMADD231PS  64(R13), Z12, Z11
+	VFMADD231PS  64(R13), Z12, Z0
 	VBROADCASTSS 8(R14), Z12
-	VFMADD231PS  128(R13), Z12, Z11
+	VFMADD231PS  128(R13), Z12, Z0
 	VBROADCASTSS 12(R14), Z12
-	VFMADD231PS  192(R13), Z12, Z11
+	VFMADD231PS  192(R13), Z12, Z0
 	VBROADCASTSS 16(R14), Z12
-	VFMADD231PS  256(R13), Z12, Z11
+	VFMADD231PS  256(R13), Z12, Z0
 	VBROADCASTSS 20(R14), Z12
-	VFMADD231PS  320(R13), Z12, Z11
+	VFMADD231PS  320(R13), Z12, Z0
 	VBROADCASTSS 24(R14), Z12
-	VFMADD231PS  384(R13), Z12, Z11
+	VFMADD231PS  384(R13), Z12, Z0
 	VBROADCASTSS 28(R14), Z12
-	VFMADD231PS  448(R13), Z12, Z11
+	VFMADD231PS  448(R13), Z12, Z0
 	ADDQ         $0x00000020, R14
 	ADDQ         $0x00000200, R13
 	SUBQ         $0x08, R15
@@ -449,80 +439,81 @@ tile1sparse:
 
 tile1steps:
 	VMOVUPS          (R13), Z12
-	VFMADD231PS.BCST (R14), Z12, Z11
+	VFMADD231PS.BCST (R14), Z12, Z0
 	ADDQ             DI, R13
 	ADDQ             SI, R14
 
 tile1odd:
 	VMOVUPS          (R13), Z12
-	VFMADD231PS.BCST (R14), Z12, Z11
+	VFMADD231PS.BCST (R14), Z12, Z0
 	ADDQ             DI, R13
 	ADDQ             SI, R14
 	DECQ             R15
 	JNZ              tile1steps
 
 tile1end:
-	MOVQ ldc+24(FP), R15
-	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
-	JE   store1
-	MOVQ $0x00000001, b_len+80(FP)
+	MOVQ $0x00000001, R15
+	JE   store
+	MOVQ R15, b_len+80(FP)
 	JMP  modes
 
 	// Store.
-store12:
+store:
 	VMOVUPS Z0, (CX)
-	ADDQ    R15, CX
-
-store11:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R15
+	JZ      storeend
 	VMOVUPS Z1, (CX)
-	ADDQ    R15, CX
-
-store10:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R15
+	JZ      storeend
 	VMOVUPS Z2, (CX)
-	ADDQ    R15, CX
-
-store9:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R15
+	JZ      storeend
 	VMOVUPS Z3, (CX)
-	ADDQ    R15, CX
-
-store8:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R15
+	JZ      storeend
 	VMOVUPS Z4, (CX)
-	ADDQ    R15, CX
-
-store7:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R15
+	JZ      storeend
 	VMOVUPS Z5, (CX)
-	ADDQ    R15, CX
-
-store6:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R15
+	JZ      storeend
 	VMOVUPS Z6, (CX)
-	ADDQ    R15, CX
-
-store5:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R15
+	JZ      storeend
 	VMOVUPS Z7, (CX)
-	ADDQ    R15, CX
-
-store4:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R15
+	JZ      storeend
 	VMOVUPS Z8, (CX)
-	ADDQ    R15, CX
-
-store3:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R15
+	JZ      storeend
 	VMOVUPS Z9, (CX)
-	ADDQ    R15, CX
-
-store2:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R15
+	JZ      storeend
 	VMOVUPS Z10, (CX)
-	ADDQ    R15, CX
-
-store1:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R15
+	JZ      storeend
 	VMOVUPS Z11, (CX)
-	ADDQ    R15, CX
-	CMPQ    c_len+8(FP), $0x00
-	JE      rows
-	CMPQ    c_len+8(FP), $0x03
-	JE      rows
-	CMPQ    a_len+40(FP), $0x00
-	JNE     next
+	ADDQ    ldc+24(FP), CX
+
+storeend:
+	CMPQ c_len+8(FP), $0x00
+	JE   rows
+	CMPQ c_len+8(FP), $0x03
+	JE   rows
+	CMPQ a_len+40(FP), $0x00
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ a_base+32(FP), R13
@@ -538,111 +529,77 @@ next:
 	CMPQ    R15, seg+120(FP)
 	CMOVQGT seg+120(FP), R15
 	SUBQ    R15, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x01
-	JE      tile1segment
 	CMPQ    b_len+80(FP), $0x0000000c
-	JE      tile12segment
-	CMPQ    b_len+80(FP), $0x0000000b
-	JE      tile11segment
-	CMPQ    b_len+80(FP), $0x0000000a
-	JE      tile11segment
-	CMPQ    b_len+80(FP), $0x00000009
-	JE      tile11segment
-	CMPQ    b_len+80(FP), $0x00000008
-	JE      tile11segment
-	CMPQ    b_len+80(FP), $0x00000007
-	JE      tile11segment
+	JGE     tile12segment
 	CMPQ    b_len+80(FP), $0x00000006
-	JE      tile11segment
-	CMPQ    b_len+80(FP), $0x00000005
-	JE      tile5segment
+	JGE     tile11segment
 	CMPQ    b_len+80(FP), $0x00000004
-	JE      tile5segment
+	JGE     tile5segment
 	CMPQ    b_len+80(FP), $0x00000003
-	JE      tile3segment
-	JMP     tile2segment
+	JGE     tile3segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JGE     tile2segment
+	JMP     tile1segment
 
 	// C is added.
 modes:
-	MOVQ CX, b_cap+88(FP)
-	CMPQ c_len+8(FP), $0x02
-	JE   merge
-	CMPQ c_len+8(FP), $0x03
-	JE   max
-	CMPQ a_cap+48(FP), $0x00
-	JE   sums
-	CMPQ b_len+80(FP), $0x01
-	JE   add1
-	CMPQ b_len+80(FP), $0x0000000c
-	JE   add12
-	CMPQ b_len+80(FP), $0x0000000b
-	JE   add11
-	CMPQ b_len+80(FP), $0x0000000a
-	JE   add10
-	CMPQ b_len+80(FP), $0x00000009
-	JE   add9
-	CMPQ b_len+80(FP), $0x00000008
-	JE   add8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   add7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   add6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   add5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   add4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   add3
-	JMP  add2
-
-add12:
+	MOVQ   CX, b_cap+88(FP)
+	CMPQ   c_len+8(FP), $0x02
+	JE     merge
+	CMPQ   c_len+8(FP), $0x03
+	JE     max
+	CMPQ   a_cap+48(FP), $0x00
+	JE     sums
+	MOVQ   b_len+80(FP), R15
 	VADDPS (CX), Z0, Z0
-	ADDQ   R15, CX
-
-add11:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R15
+	JZ     addend
 	VADDPS (CX), Z1, Z1
-	ADDQ   R15, CX
-
-add10:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R15
+	JZ     addend
 	VADDPS (CX), Z2, Z2
-	ADDQ   R15, CX
-
-add9:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R15
+	JZ     addend
 	VADDPS (CX), Z3, Z3
-	ADDQ   R15, CX
-
-add8:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R15
+	JZ     addend
 	VADDPS (CX), Z4, Z4
-	ADDQ   R15, CX
-
-add7:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R15
+	JZ     addend
 	VADDPS (CX), Z5, Z5
-	ADDQ   R15, CX
-
-add6:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R15
+	JZ     addend
 	VADDPS (CX), Z6, Z6
-	ADDQ   R15, CX
-
-add5:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R15
+	JZ     addend
 	VADDPS (CX), Z7, Z7
-	ADDQ   R15, CX
-
-add4:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R15
+	JZ     addend
 	VADDPS (CX), Z8, Z8
-	ADDQ   R15, CX
-
-add3:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R15
+	JZ     addend
 	VADDPS (CX), Z9, Z9
-	ADDQ   R15, CX
-
-add2:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R15
+	JZ     addend
 	VADDPS (CX), Z10, Z10
-	ADDQ   R15, CX
-
-add1:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R15
+	JZ     addend
 	VADDPS (CX), Z11, Z11
-	ADDQ   R15, CX
-	MOVQ   b_cap+88(FP), CX
+	ADDQ   ldc+24(FP), CX
+
+addend:
+	MOVQ b_cap+88(FP), CX
 
 sums:
 	CMPQ c_len+8(FP), $0x04
@@ -654,206 +611,140 @@ sums:
 max:
 	MOVQ    c_cap+16(FP), R15
 	VMOVUPS (R15), Z12
-	CMPQ    b_len+80(FP), $0x01
-	JE      max1
-	CMPQ    b_len+80(FP), $0x0000000c
-	JE      max12
-	CMPQ    b_len+80(FP), $0x0000000b
-	JE      max11
-	CMPQ    b_len+80(FP), $0x0000000a
-	JE      max10
-	CMPQ    b_len+80(FP), $0x00000009
-	JE      max9
-	CMPQ    b_len+80(FP), $0x00000008
-	JE      max8
-	CMPQ    b_len+80(FP), $0x00000007
-	JE      max7
-	CMPQ    b_len+80(FP), $0x00000006
-	JE      max6
-	CMPQ    b_len+80(FP), $0x00000005
-	JE      max5
-	CMPQ    b_len+80(FP), $0x00000004
-	JE      max4
-	CMPQ    b_len+80(FP), $0x00000003
-	JE      max3
-	JMP     max2
-
-max12:
-	VMAXPS Z12, Z0, Z12
-
-max11:
-	VMAXPS Z12, Z1, Z12
-
-max10:
-	VMAXPS Z12, Z2, Z12
-
-max9:
-	VMAXPS Z12, Z3, Z12
-
-max8:
-	VMAXPS Z12, Z4, Z12
-
-max7:
-	VMAXPS Z12, Z5, Z12
-
-max6:
-	VMAXPS Z12, Z6, Z12
-
-max5:
-	VMAXPS Z12, Z7, Z12
-
-max4:
-	VMAXPS Z12, Z8, Z12
-
-max3:
-	VMAXPS Z12, Z9, Z12
-
-max2:
-	VMAXPS Z12, Z10, Z12
-
-max1:
+	MOVQ    b_len+80(FP), R15
+	VMAXPS  Z12, Z0, Z12
+	DECQ    R15
+	JZ      maxend
+	VMAXPS  Z12, Z1, Z12
+	DECQ    R15
+	JZ      maxend
+	VMAXPS  Z12, Z2, Z12
+	DECQ    R15
+	JZ      maxend
+	VMAXPS  Z12, Z3, Z12
+	DECQ    R15
+	JZ      maxend
+	VMAXPS  Z12, Z4, Z12
+	DECQ    R15
+	JZ      maxend
+	VMAXPS  Z12, Z5, Z12
+	DECQ    R15
+	JZ      maxend
+	VMAXPS  Z12, Z6, Z12
+	DECQ    R15
+	JZ      maxend
+	VMAXPS  Z12, Z7, Z12
+	DECQ    R15
+	JZ      maxend
+	VMAXPS  Z12, Z8, Z12
+	DECQ    R15
+	JZ      maxend
+	VMAXPS  Z12, Z9, Z12
+	DECQ    R15
+	JZ      maxend
+	VMAXPS  Z12, Z10, Z12
+	DECQ    R15
+	JZ      maxend
 	VMAXPS  Z12, Z11, Z12
+
+maxend:
+	MOVQ    c_cap+16(FP), R15
 	VMOVUPS Z12, (R15)
-	MOVQ    ldc+24(FP), R15
-	SHLQ    $0x02, R15
 
 stores:
-	CMPQ b_len+80(FP), $0x01
-	JE   store1
-	CMPQ b_len+80(FP), $0x0000000c
-	JE   store12
-	CMPQ b_len+80(FP), $0x0000000b
-	JE   store11
-	CMPQ b_len+80(FP), $0x0000000a
-	JE   store10
-	CMPQ b_len+80(FP), $0x00000009
-	JE   store9
-	CMPQ b_len+80(FP), $0x00000008
-	JE   store8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   store7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   store6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   store5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   store4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   store3
-	JMP  store2
+	MOVQ b_len+80(FP), R15
+	JMP  store
 
 	// C = fma(sum, beta, C·alpha)
 merge:
-	MOVQ c_cap+16(FP), R13
-	MOVQ a_cap+48(FP), R14
-	CMPQ b_len+80(FP), $0x01
-	JE   merge1
-	CMPQ b_len+80(FP), $0x0000000c
-	JE   merge12
-	CMPQ b_len+80(FP), $0x0000000b
-	JE   merge11
-	CMPQ b_len+80(FP), $0x0000000a
-	JE   merge10
-	CMPQ b_len+80(FP), $0x00000009
-	JE   merge9
-	CMPQ b_len+80(FP), $0x00000008
-	JE   merge8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   merge7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   merge6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   merge5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   merge4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   merge3
-	JMP  merge2
-
-merge12:
+	MOVQ        c_cap+16(FP), R13
+	MOVQ        a_cap+48(FP), R14
+	MOVQ        b_len+80(FP), R15
 	VMOVUPS     (CX), Z12
 	VMULPS      (R13), Z12, Z12
 	VFMADD231PS (R14), Z0, Z12
 	VMOVUPS     Z12, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
+	DECQ        R15
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z1, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R15
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z2, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R15
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z3, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R15
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z4, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R15
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z5, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R15
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z6, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R15
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z7, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R15
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z8, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R15
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z9, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R15
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z10, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R15
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z11, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        ldc+24(FP), CX
 
-merge11:
-	VMOVUPS     (CX), Z12
-	VMULPS      (R13), Z12, Z12
-	VFMADD231PS (R14), Z1, Z12
-	VMOVUPS     Z12, (CX)
-	ADDQ        R15, CX
-
-merge10:
-	VMOVUPS     (CX), Z12
-	VMULPS      (R13), Z12, Z12
-	VFMADD231PS (R14), Z2, Z12
-	VMOVUPS     Z12, (CX)
-	ADDQ        R15, CX
-
-merge9:
-	VMOVUPS     (CX), Z12
-	VMULPS      (R13), Z12, Z12
-	VFMADD231PS (R14), Z3, Z12
-	VMOVUPS     Z12, (CX)
-	ADDQ        R15, CX
-
-merge8:
-	VMOVUPS     (CX), Z12
-	VMULPS      (R13), Z12, Z12
-	VFMADD231PS (R14), Z4, Z12
-	VMOVUPS     Z12, (CX)
-	ADDQ        R15, CX
-
-merge7:
-	VMOVUPS     (CX), Z12
-	VMULPS      (R13), Z12, Z12
-	VFMADD231PS (R14), Z5, Z12
-	VMOVUPS     Z12, (CX)
-	ADDQ        R15, CX
-
-merge6:
-	VMOVUPS     (CX), Z12
-	VMULPS      (R13), Z12, Z12
-	VFMADD231PS (R14), Z6, Z12
-	VMOVUPS     Z12, (CX)
-	ADDQ        R15, CX
-
-merge5:
-	VMOVUPS     (CX), Z12
-	VMULPS      (R13), Z12, Z12
-	VFMADD231PS (R14), Z7, Z12
-	VMOVUPS     Z12, (CX)
-	ADDQ        R15, CX
-
-merge4:
-	VMOVUPS     (CX), Z12
-	VMULPS      (R13), Z12, Z12
-	VFMADD231PS (R14), Z8, Z12
-	VMOVUPS     Z12, (CX)
-	ADDQ        R15, CX
-
-merge3:
-	VMOVUPS     (CX), Z12
-	VMULPS      (R13), Z12, Z12
-	VFMADD231PS (R14), Z9, Z12
-	VMOVUPS     Z12, (CX)
-	ADDQ        R15, CX
-
-merge2:
-	VMOVUPS     (CX), Z12
-	VMULPS      (R13), Z12, Z12
-	VFMADD231PS (R14), Z10, Z12
-	VMOVUPS     Z12, (CX)
-	ADDQ        R15, CX
-
-merge1:
-	VMOVUPS     (CX), Z12
-	VMULPS      (R13), Z12, Z12
-	VFMADD231PS (R14), Z11, Z12
-	VMOVUPS     Z12, (CX)
-	ADDQ        R15, CX
-	JMP         rows
+mergeend:
+	JMP rows
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -922,6 +813,7 @@ TEXT ·tileProduct2AVX512(SB), NOSPLIT, $0-129
 	JNE     cut
 
 tiles:
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
 	MOVQ cs+64(FP), SI
@@ -997,83 +889,80 @@ tile8segment:
 tile8steps:
 	VMOVUPS      (R11), Z16
 	VMOVUPS      64(R11), Z17
-	VBROADCASTSS (R12)(R10*1), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
-	VBROADCASTSS (R12)(R8*2), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R12)(R9*1), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(BX*4), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z16, Z18, Z6
-	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R12)(BX*2), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(BX*1), Z18
-	VFMADD231PS  Z16, Z18, Z2
-	VFMADD231PS  Z17, Z18, Z3
 	VBROADCASTSS (R12), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (R12)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (R12)(BX*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R12)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (R12)(BX*4), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R12)(R9*1), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R12)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R12)(R10*1), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
 	ADDQ         DI, R11
 	ADDQ         SI, R12
 
 tile8odd:
 	VMOVUPS      (R11), Z16
 	VMOVUPS      64(R11), Z17
-	VBROADCASTSS (R12)(R10*1), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
-	VBROADCASTSS (R12)(R8*2), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R12)(R9*1), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(BX*4), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z16, Z18, Z6
-	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R12)(BX*2), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(BX*1), Z18
-	VFMADD231PS  Z16, Z18, Z2
-	VFMADD231PS  Z17, Z18, Z3
 	VBROADCASTSS (R12), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (R12)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (R12)(BX*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R12)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (R12)(BX*4), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R12)(R9*1), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R12)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R12)(R10*1), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
 	ADDQ         DI, R11
 	ADDQ         SI, R12
 	DECQ         R13
 	JNZ          tile8steps
 
 tile8end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JE   store8
-	MOVQ $0x00000008, b_len+80(FP)
+	MOVQ $0x00000008, R13
+	JE   store
+	MOVQ R13, b_len+80(FP)
 	JMP  modes
 
 	// Tile of 4 to 7 × 2 vectors.
 tile7:
+	MOVQ    AX, R12
 	MOVQ    R11, R13
 	MOVQ    R11, b_len+80(FP)
 	SUBQ    R11, DX
 	IMULQ   BX, R13
 	ADDQ    R13, AX
-	IMUL3Q  $0x00000007, BX, R13
-	MOVQ    AX, R12
-	SUBQ    R13, R12
 	MOVQ    $0x00000007, R13
 	CMPQ    R11, R13
 	CMOVQGT R13, R11
@@ -1084,6 +973,8 @@ tile7:
 	MOVQ    k+112(FP), R13
 
 tile7segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
@@ -1096,8 +987,6 @@ tile7segment:
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile7odd
@@ -1110,30 +999,30 @@ tile7steps:
 	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R11), Z16
 	VMOVUPS      64(R11), Z17
-	VBROADCASTSS (R12)(R8*2), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
-	VBROADCASTSS (R12)(R9*1), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R12)(BX*4), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	JEQ          tile7next0
-	VBROADCASTSS (R12)(BX*2), Z18
-	VFMADD231PS  Z16, Z18, Z6
-	VFMADD231PS  Z17, Z18, Z7
-	JPS          tile7next0
-	VBROADCASTSS (R12)(BX*1), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	JCC          tile7next0
 	VBROADCASTSS (R12), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (R12)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z2
 	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (R12)(BX*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R12)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	JEQ          tile7next0
+	VBROADCASTSS (R12)(BX*4), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	JPS          tile7next0
+	VBROADCASTSS (R12)(R9*1), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	JCC          tile7next0
+	VBROADCASTSS (R12)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
 
 tile7next0:
 	ADDQ DI, R11
@@ -1143,30 +1032,30 @@ tile7odd:
 	CMPQ         rs+56(FP), $-126
 	VMOVUPS      (R11), Z16
 	VMOVUPS      64(R11), Z17
-	VBROADCASTSS (R12)(R8*2), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
-	VBROADCASTSS (R12)(R9*1), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R12)(BX*4), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	JEQ          tile7next1
-	VBROADCASTSS (R12)(BX*2), Z18
-	VFMADD231PS  Z16, Z18, Z6
-	VFMADD231PS  Z17, Z18, Z7
-	JPS          tile7next1
-	VBROADCASTSS (R12)(BX*1), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	JCC          tile7next1
 	VBROADCASTSS (R12), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (R12)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z2
 	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (R12)(BX*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R12)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	JEQ          tile7next1
+	VBROADCASTSS (R12)(BX*4), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	JPS          tile7next1
+	VBROADCASTSS (R12)(R9*1), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	JCC          tile7next1
+	VBROADCASTSS (R12)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
 
 tile7next1:
 	ADDQ DI, R11
@@ -1175,8 +1064,6 @@ tile7next1:
 	JNZ  tile7steps
 
 tile7end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   stores
 	JMP  modes
@@ -1191,12 +1078,12 @@ tile3:
 	MOVQ k+112(FP), R13
 
 tile3segment:
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile3odd
@@ -1208,41 +1095,40 @@ tile3segment:
 tile3steps:
 	VMOVUPS      (R11), Z16
 	VMOVUPS      64(R11), Z17
-	VBROADCASTSS (R12)(BX*2), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
-	VBROADCASTSS (R12)(BX*1), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
 	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (R12)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (R12)(BX*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
 	ADDQ         DI, R11
 	ADDQ         SI, R12
 
 tile3odd:
 	VMOVUPS      (R11), Z16
 	VMOVUPS      64(R11), Z17
-	VBROADCASTSS (R12)(BX*2), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
-	VBROADCASTSS (R12)(BX*1), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
 	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (R12)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (R12)(BX*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
 	ADDQ         DI, R11
 	ADDQ         SI, R12
 	DECQ         R13
 	JNZ          tile3steps
 
 tile3end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JE   store3
-	MOVQ $0x00000003, b_len+80(FP)
+	MOVQ $0x00000003, R13
+	JE   store
+	MOVQ R13, b_len+80(FP)
 	JMP  modes
 
 	// Tile of 2 × 2 vectors.
@@ -1254,10 +1140,10 @@ tile2:
 	MOVQ k+112(FP), R13
 
 tile2segment:
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile2odd
@@ -1269,35 +1155,34 @@ tile2segment:
 tile2steps:
 	VMOVUPS      (R11), Z16
 	VMOVUPS      64(R11), Z17
-	VBROADCASTSS (R12)(BX*1), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
 	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (R12)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
 	ADDQ         DI, R11
 	ADDQ         SI, R12
 
 tile2odd:
 	VMOVUPS      (R11), Z16
 	VMOVUPS      64(R11), Z17
-	VBROADCASTSS (R12)(BX*1), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
 	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (R12)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
 	ADDQ         DI, R11
 	ADDQ         SI, R12
 	DECQ         R13
 	JNZ          tile2steps
 
 tile2end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JE   store2
-	MOVQ $0x00000002, b_len+80(FP)
+	MOVQ $0x00000002, R13
+	JE   store
+	MOVQ R13, b_len+80(FP)
 	JMP  modes
 
 	// Tile of 1 × 2 vectors.
@@ -1309,8 +1194,8 @@ tile1:
 	MOVQ k+112(FP), R13
 
 tile1segment:
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
 	CMPQ    SI, $0x04
 	JNE     tile1sparse
 	CMPQ    DI, $0x00000080
@@ -1321,29 +1206,29 @@ tile1segment:
 
 tile1dense:
 	VBROADCASTSS (R12), Z16
-	VFMADD231PS  (R11), Z16, Z14
-	VFMADD231PS  64(R11), Z16, Z15
+	VFMADD231PS  (R11), Z16, Z0
+	VFMADD231PS  64(R11), Z16, Z1
 	VBROADCASTSS 4(R12), Z16
-	VFMADD231PS  128(R11), Z16, Z14
-	VFMADD231PS  192(R11), Z16, Z15
+	VFMADD231PS  128(R11), Z16, Z0
+	VFMADD231PS  192(R11), Z16, Z1
 	VBROADCASTSS 8(R12), Z16
-	VFMADD231PS  256(R11), Z16, Z14
-	VFMADD231PS  320(R11), Z16, Z15
+	VFMADD231PS  256(R11), Z16, Z0
+	VFMADD231PS  320(R11), Z16, Z1
 	VBROADCASTSS 12(R12), Z16
-	VFMADD231PS  384(R11), Z16, Z14
-	VFMADD231PS  448(R11), Z16, Z15
+	VFMADD231PS  384(R11), Z16, Z0
+	VFMADD231PS  448(R11), Z16, Z1
 	VBROADCASTSS 16(R12), Z16
-	VFMADD231PS  512(R11), Z16, Z14
-	VFMADD231PS  576(R11), Z16, Z15
+	VFMADD231PS  512(R11), Z16, Z0
+	VFMADD231PS  576(R11), Z16, Z1
 	VBROADCASTSS 20(R12), Z16
-	VFMADD231PS  640(R11), Z16, Z14
-	VFMADD231PS  704(R11), Z16, Z15
+	VFMADD231PS  640(R11), Z16, Z0
+	VFMADD231PS  704(R11), Z16, Z1
 	VBROADCASTSS 24(R12), Z16
-	VFMADD231PS  768(R11), Z16, Z14
-	VFMADD231PS  832(R11), Z16, Z15
+	VFMADD231PS  768(R11), Z16, Z0
+	VFMADD231PS  832(R11), Z16, Z1
 	VBROADCASTSS 28(R12), Z16
-	VFMADD231PS  896(R11), Z16, Z14
-	VFMADD231PS  960(R11), Z16, Z15
+	VFMADD231PS  896(R11), Z16, Z0
+	VFMADD231PS  960(R11), Z16, Z1
 	ADDQ         $0x00000020, R12
 	ADDQ         $0x00000400, R11
 	SUBQ         $0x08, R13
@@ -1363,74 +1248,75 @@ tile1sparse:
 
 tile1steps:
 	VBROADCASTSS (R12), Z16
-	VFMADD231PS  (R11), Z16, Z14
-	VFMADD231PS  64(R11), Z16, Z15
+	VFMADD231PS  (R11), Z16, Z0
+	VFMADD231PS  64(R11), Z16, Z1
 	ADDQ         DI, R11
 	ADDQ         SI, R12
 
 tile1odd:
 	VBROADCASTSS (R12), Z16
-	VFMADD231PS  (R11), Z16, Z14
-	VFMADD231PS  64(R11), Z16, Z15
+	VFMADD231PS  (R11), Z16, Z0
+	VFMADD231PS  64(R11), Z16, Z1
 	ADDQ         DI, R11
 	ADDQ         SI, R12
 	DECQ         R13
 	JNZ          tile1steps
 
 tile1end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JE   store1
-	MOVQ $0x00000001, b_len+80(FP)
+	MOVQ $0x00000001, R13
+	JE   store
+	MOVQ R13, b_len+80(FP)
 	JMP  modes
 
 	// Store.
-store8:
+store:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
-	ADDQ    R13, CX
-
-store7:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
 	VMOVUPS Z2, (CX)
 	VMOVUPS Z3, 64(CX)
-	ADDQ    R13, CX
-
-store6:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, 64(CX)
-	ADDQ    R13, CX
-
-store5:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
-	ADDQ    R13, CX
-
-store4:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, 64(CX)
-	ADDQ    R13, CX
-
-store3:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
 	VMOVUPS Z10, (CX)
 	VMOVUPS Z11, 64(CX)
-	ADDQ    R13, CX
-
-store2:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
-	ADDQ    R13, CX
-
-store1:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
 	VMOVUPS Z14, (CX)
 	VMOVUPS Z15, 64(CX)
-	ADDQ    R13, CX
-	CMPQ    c_len+8(FP), $0x00
-	JE      rows
-	CMPQ    c_len+8(FP), $0x03
-	JE      rows
-	CMPQ    a_len+40(FP), $0x00
-	JNE     next
+	ADDQ    ldc+24(FP), CX
+
+storeend:
+	CMPQ c_len+8(FP), $0x00
+	JE   rows
+	CMPQ c_len+8(FP), $0x03
+	JE   rows
+	CMPQ a_len+40(FP), $0x00
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ a_base+32(FP), R11
@@ -1446,87 +1332,67 @@ next:
 	CMPQ    R13, seg+120(FP)
 	CMOVQGT seg+120(FP), R13
 	SUBQ    R13, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x01
-	JE      tile1segment
 	CMPQ    b_len+80(FP), $0x00000008
-	JE      tile8segment
-	CMPQ    b_len+80(FP), $0x00000007
-	JE      tile7segment
-	CMPQ    b_len+80(FP), $0x00000006
-	JE      tile7segment
-	CMPQ    b_len+80(FP), $0x00000005
-	JE      tile7segment
+	JGE     tile8segment
 	CMPQ    b_len+80(FP), $0x00000004
-	JE      tile7segment
+	JGE     tile7segment
 	CMPQ    b_len+80(FP), $0x00000003
-	JE      tile3segment
-	JMP     tile2segment
+	JGE     tile3segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JGE     tile2segment
+	JMP     tile1segment
 
 	// C is added.
 modes:
-	MOVQ CX, b_cap+88(FP)
-	CMPQ c_len+8(FP), $0x02
-	JE   merge
-	CMPQ c_len+8(FP), $0x03
-	JE   max
-	CMPQ a_cap+48(FP), $0x00
-	JE   sums
-	CMPQ b_len+80(FP), $0x01
-	JE   add1
-	CMPQ b_len+80(FP), $0x00000008
-	JE   add8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   add7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   add6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   add5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   add4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   add3
-	JMP  add2
-
-add8:
+	MOVQ   CX, b_cap+88(FP)
+	CMPQ   c_len+8(FP), $0x02
+	JE     merge
+	CMPQ   c_len+8(FP), $0x03
+	JE     max
+	CMPQ   a_cap+48(FP), $0x00
+	JE     sums
+	MOVQ   b_len+80(FP), R13
 	VADDPS (CX), Z0, Z0
 	VADDPS 64(CX), Z1, Z1
-	ADDQ   R13, CX
-
-add7:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R13
+	JZ     addend
 	VADDPS (CX), Z2, Z2
 	VADDPS 64(CX), Z3, Z3
-	ADDQ   R13, CX
-
-add6:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R13
+	JZ     addend
 	VADDPS (CX), Z4, Z4
 	VADDPS 64(CX), Z5, Z5
-	ADDQ   R13, CX
-
-add5:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R13
+	JZ     addend
 	VADDPS (CX), Z6, Z6
 	VADDPS 64(CX), Z7, Z7
-	ADDQ   R13, CX
-
-add4:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R13
+	JZ     addend
 	VADDPS (CX), Z8, Z8
 	VADDPS 64(CX), Z9, Z9
-	ADDQ   R13, CX
-
-add3:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R13
+	JZ     addend
 	VADDPS (CX), Z10, Z10
 	VADDPS 64(CX), Z11, Z11
-	ADDQ   R13, CX
-
-add2:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R13
+	JZ     addend
 	VADDPS (CX), Z12, Z12
 	VADDPS 64(CX), Z13, Z13
-	ADDQ   R13, CX
-
-add1:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R13
+	JZ     addend
 	VADDPS (CX), Z14, Z14
 	VADDPS 64(CX), Z15, Z15
-	ADDQ   R13, CX
-	MOVQ   b_cap+88(FP), CX
+	ADDQ   ldc+24(FP), CX
+
+addend:
+	MOVQ b_cap+88(FP), CX
 
 sums:
 	CMPQ c_len+8(FP), $0x04
@@ -1539,183 +1405,141 @@ max:
 	MOVQ    c_cap+16(FP), R13
 	VMOVUPS (R13), Z16
 	VMOVUPS 64(R13), Z17
-	CMPQ    b_len+80(FP), $0x01
-	JE      max1
-	CMPQ    b_len+80(FP), $0x00000008
-	JE      max8
-	CMPQ    b_len+80(FP), $0x00000007
-	JE      max7
-	CMPQ    b_len+80(FP), $0x00000006
-	JE      max6
-	CMPQ    b_len+80(FP), $0x00000005
-	JE      max5
-	CMPQ    b_len+80(FP), $0x00000004
-	JE      max4
-	CMPQ    b_len+80(FP), $0x00000003
-	JE      max3
-	JMP     max2
-
-max8:
-	VMAXPS Z16, Z0, Z16
-	VMAXPS Z17, Z1, Z17
-
-max7:
-	VMAXPS Z16, Z2, Z16
-	VMAXPS Z17, Z3, Z17
-
-max6:
-	VMAXPS Z16, Z4, Z16
-	VMAXPS Z17, Z5, Z17
-
-max5:
-	VMAXPS Z16, Z6, Z16
-	VMAXPS Z17, Z7, Z17
-
-max4:
-	VMAXPS Z16, Z8, Z16
-	VMAXPS Z17, Z9, Z17
-
-max3:
-	VMAXPS Z16, Z10, Z16
-	VMAXPS Z17, Z11, Z17
-
-max2:
-	VMAXPS Z16, Z12, Z16
-	VMAXPS Z17, Z13, Z17
-
-max1:
+	MOVQ    b_len+80(FP), R13
+	VMAXPS  Z16, Z0, Z16
+	VMAXPS  Z17, Z1, Z17
+	DECQ    R13
+	JZ      maxend
+	VMAXPS  Z16, Z2, Z16
+	VMAXPS  Z17, Z3, Z17
+	DECQ    R13
+	JZ      maxend
+	VMAXPS  Z16, Z4, Z16
+	VMAXPS  Z17, Z5, Z17
+	DECQ    R13
+	JZ      maxend
+	VMAXPS  Z16, Z6, Z16
+	VMAXPS  Z17, Z7, Z17
+	DECQ    R13
+	JZ      maxend
+	VMAXPS  Z16, Z8, Z16
+	VMAXPS  Z17, Z9, Z17
+	DECQ    R13
+	JZ      maxend
+	VMAXPS  Z16, Z10, Z16
+	VMAXPS  Z17, Z11, Z17
+	DECQ    R13
+	JZ      maxend
+	VMAXPS  Z16, Z12, Z16
+	VMAXPS  Z17, Z13, Z17
+	DECQ    R13
+	JZ      maxend
 	VMAXPS  Z16, Z14, Z16
 	VMAXPS  Z17, Z15, Z17
+
+maxend:
+	MOVQ    c_cap+16(FP), R13
 	VMOVUPS Z16, (R13)
 	VMOVUPS Z17, 64(R13)
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
 
 stores:
-	CMPQ b_len+80(FP), $0x01
-	JE   store1
-	CMPQ b_len+80(FP), $0x00000008
-	JE   store8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   store7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   store6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   store5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   store4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   store3
-	JMP  store2
+	MOVQ b_len+80(FP), R13
+	JMP  store
 
 	// C = fma(sum, beta, C·alpha)
 merge:
-	MOVQ c_cap+16(FP), R11
-	MOVQ a_cap+48(FP), R12
-	CMPQ b_len+80(FP), $0x01
-	JE   merge1
-	CMPQ b_len+80(FP), $0x00000008
-	JE   merge8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   merge7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   merge6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   merge5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   merge4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   merge3
-	JMP  merge2
-
-merge8:
+	MOVQ        c_cap+16(FP), R11
+	MOVQ        a_cap+48(FP), R12
+	MOVQ        b_len+80(FP), R13
 	VMOVUPS     (CX), Z16
 	VMULPS      (R11), Z16, Z16
 	VFMADD231PS (R12), Z0, Z16
 	VMOVUPS     Z16, (CX)
-	VMOVUPS     64(CX), Z16
-	VMULPS      64(R11), Z16, Z16
-	VFMADD231PS 64(R12), Z1, Z16
-	VMOVUPS     Z16, 64(CX)
-	ADDQ        R13, CX
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z1, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R13
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z2, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z3, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R13
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z4, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z5, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R13
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z6, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z7, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R13
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z8, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z9, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R13
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z10, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z11, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R13
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z12, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z13, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R13
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z14, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z15, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        ldc+24(FP), CX
 
-merge7:
-	VMOVUPS     (CX), Z16
-	VMULPS      (R11), Z16, Z16
-	VFMADD231PS (R12), Z2, Z16
-	VMOVUPS     Z16, (CX)
-	VMOVUPS     64(CX), Z16
-	VMULPS      64(R11), Z16, Z16
-	VFMADD231PS 64(R12), Z3, Z16
-	VMOVUPS     Z16, 64(CX)
-	ADDQ        R13, CX
-
-merge6:
-	VMOVUPS     (CX), Z16
-	VMULPS      (R11), Z16, Z16
-	VFMADD231PS (R12), Z4, Z16
-	VMOVUPS     Z16, (CX)
-	VMOVUPS     64(CX), Z16
-	VMULPS      64(R11), Z16, Z16
-	VFMADD231PS 64(R12), Z5, Z16
-	VMOVUPS     Z16, 64(CX)
-	ADDQ        R13, CX
-
-merge5:
-	VMOVUPS     (CX), Z16
-	VMULPS      (R11), Z16, Z16
-	VFMADD231PS (R12), Z6, Z16
-	VMOVUPS     Z16, (CX)
-	VMOVUPS     64(CX), Z16
-	VMULPS      64(R11), Z16, Z16
-	VFMADD231PS 64(R12), Z7, Z16
-	VMOVUPS     Z16, 64(CX)
-	ADDQ        R13, CX
-
-merge4:
-	VMOVUPS     (CX), Z16
-	VMULPS      (R11), Z16, Z16
-	VFMADD231PS (R12), Z8, Z16
-	VMOVUPS     Z16, (CX)
-	VMOVUPS     64(CX), Z16
-	VMULPS      64(R11), Z16, Z16
-	VFMADD231PS 64(R12), Z9, Z16
-	VMOVUPS     Z16, 64(CX)
-	ADDQ        R13, CX
-
-merge3:
-	VMOVUPS     (CX), Z16
-	VMULPS      (R11), Z16, Z16
-	VFMADD231PS (R12), Z10, Z16
-	VMOVUPS     Z16, (CX)
-	VMOVUPS     64(CX), Z16
-	VMULPS      64(R11), Z16, Z16
-	VFMADD231PS 64(R12), Z11, Z16
-	VMOVUPS     Z16, 64(CX)
-	ADDQ        R13, CX
-
-merge2:
-	VMOVUPS     (CX), Z16
-	VMULPS      (R11), Z16, Z16
-	VFMADD231PS (R12), Z12, Z16
-	VMOVUPS     Z16, (CX)
-	VMOVUPS     64(CX), Z16
-	VMULPS      64(R11), Z16, Z16
-	VFMADD231PS 64(R12), Z13, Z16
-	VMOVUPS     Z16, 64(CX)
-	ADDQ        R13, CX
-
-merge1:
-	VMOVUPS     (CX), Z16
-	VMULPS      (R11), Z16, Z16
-	VFMADD231PS (R12), Z14, Z16
-	VMOVUPS     Z16, (CX)
-	VMOVUPS     64(CX), Z14
-	VMULPS      64(R11), Z14, Z14
-	VFMADD231PS 64(R12), Z15, Z14
-	VMOVUPS     Z14, 64(CX)
-	ADDQ        R13, CX
-	JMP         rows
+mergeend:
+	JMP rows
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -1780,6 +1604,7 @@ TEXT ·tileProduct3AVX512(SB), NOSPLIT, $0-129
 	JNE     cut
 
 tiles:
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
 	MOVQ cs+64(FP), SI
@@ -1832,40 +1657,38 @@ tile8:
 	CMPQ       a_cap+48(FP), $0x00
 	JE         tile8fetched
 	MOVQ       CX, R13
-	MOVQ       ldc+24(FP), R14
-	SHLQ       $0x02, R14
 	PREFETCHT0 (R13)
 	PREFETCHT0 64(R13)
 	PREFETCHT0 128(R13)
-	ADDQ       R14, R13
+	ADDQ       ldc+24(FP), R13
 	PREFETCHT0 (R13)
 	PREFETCHT0 64(R13)
 	PREFETCHT0 128(R13)
-	ADDQ       R14, R13
+	ADDQ       ldc+24(FP), R13
 	PREFETCHT0 (R13)
 	PREFETCHT0 64(R13)
 	PREFETCHT0 128(R13)
-	ADDQ       R14, R13
+	ADDQ       ldc+24(FP), R13
 	PREFETCHT0 (R13)
 	PREFETCHT0 64(R13)
 	PREFETCHT0 128(R13)
-	ADDQ       R14, R13
+	ADDQ       ldc+24(FP), R13
 	PREFETCHT0 (R13)
 	PREFETCHT0 64(R13)
 	PREFETCHT0 128(R13)
-	ADDQ       R14, R13
+	ADDQ       ldc+24(FP), R13
 	PREFETCHT0 (R13)
 	PREFETCHT0 64(R13)
 	PREFETCHT0 128(R13)
-	ADDQ       R14, R13
+	ADDQ       ldc+24(FP), R13
 	PREFETCHT0 (R13)
 	PREFETCHT0 64(R13)
 	PREFETCHT0 128(R13)
-	ADDQ       R14, R13
+	ADDQ       ldc+24(FP), R13
 	PREFETCHT0 (R13)
 	PREFETCHT0 64(R13)
 	PREFETCHT0 128(R13)
-	ADDQ       R14, R13
+	ADDQ       ldc+24(FP), R13
 
 tile8fetched:
 	MOVQ k+112(FP), R13
@@ -1903,61 +1726,58 @@ tile8steps:
 	VMOVUPS      (R11), Z24
 	VMOVUPS      64(R11), Z25
 	VMOVUPS      128(R11), Z26
-	VBROADCASTSS (R12)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R12)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
 	VBROADCASTSS (R12), Z27
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	ADDQ         DI, R11
 	ADDQ         SI, R12
 	DECQ         R13
 	JNZ          tile8steps
 
 tile8end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JE   store8
-	MOVQ $0x00000008, b_len+80(FP)
+	MOVQ $0x00000008, R13
+	JE   store
+	MOVQ R13, b_len+80(FP)
 	JMP  modes
 
 	// Tile of 6 to 7 × 3 vectors.
 tile7:
+	MOVQ       AX, R12
 	MOVQ       R11, R13
 	MOVQ       R11, b_len+80(FP)
 	SUBQ       R11, DX
 	IMULQ      BX, R13
 	ADDQ       R13, AX
-	IMUL3Q     $0x00000007, BX, R13
-	MOVQ       AX, R12
-	SUBQ       R13, R12
 	MOVQ       $0x00000007, R13
 	CMPQ       R11, R13
 	CMOVQGT    R13, R11
@@ -1970,41 +1790,42 @@ tile7:
 	CMPQ       a_cap+48(FP), $0x00
 	JE         tile7fetched
 	MOVQ       CX, R13
-	MOVQ       ldc+24(FP), R14
-	SHLQ       $0x02, R14
 	PREFETCHT0 (R13)
 	PREFETCHT0 64(R13)
 	PREFETCHT0 128(R13)
-	ADDQ       R14, R13
+	ADDQ       ldc+24(FP), R13
 	PREFETCHT0 (R13)
 	PREFETCHT0 64(R13)
 	PREFETCHT0 128(R13)
-	ADDQ       R14, R13
+	ADDQ       ldc+24(FP), R13
 	PREFETCHT0 (R13)
 	PREFETCHT0 64(R13)
 	PREFETCHT0 128(R13)
-	ADDQ       R14, R13
+	ADDQ       ldc+24(FP), R13
 	PREFETCHT0 (R13)
 	PREFETCHT0 64(R13)
 	PREFETCHT0 128(R13)
-	ADDQ       R14, R13
+	ADDQ       ldc+24(FP), R13
 	PREFETCHT0 (R13)
 	PREFETCHT0 64(R13)
 	PREFETCHT0 128(R13)
-	ADDQ       R14, R13
+	ADDQ       ldc+24(FP), R13
 	PREFETCHT0 (R13)
 	PREFETCHT0 64(R13)
 	PREFETCHT0 128(R13)
-	ADDQ       R14, R13
+	ADDQ       ldc+24(FP), R13
 	PREFETCHT0 (R13)
 	PREFETCHT0 64(R13)
 	PREFETCHT0 128(R13)
-	ADDQ       R14, R13
+	ADDQ       ldc+24(FP), R13
 
 tile7fetched:
 	MOVQ k+112(FP), R13
 
 tile7segment:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
@@ -2023,9 +1844,6 @@ tile7segment:
 	VXORPS  Z18, Z18, Z18
 	VXORPS  Z19, Z19, Z19
 	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
 	TESTQ   R13, R13
 	JZ      tile7end
 	PCALIGN $0x40
@@ -2035,35 +1853,35 @@ tile7steps:
 	VMOVUPS      (R11), Z24
 	VMOVUPS      64(R11), Z25
 	VMOVUPS      128(R11), Z26
-	VBROADCASTSS (R12)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R12)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	JEQ          tile7next0
 	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R12)(BX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	JEQ          tile7next0
+	VBROADCASTSS (R12)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
 
 tile7next0:
 	ADDQ DI, R11
@@ -2072,22 +1890,18 @@ tile7next0:
 	JNZ  tile7steps
 
 tile7end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   stores
 	JMP  modes
 
 	// Tile of 4 to 5 × 3 vectors.
 tile5:
+	MOVQ    AX, R12
 	MOVQ    R11, R13
 	MOVQ    R11, b_len+80(FP)
 	SUBQ    R11, DX
 	IMULQ   BX, R13
 	ADDQ    R13, AX
-	IMUL3Q  $0x00000005, BX, R13
-	MOVQ    AX, R12
-	SUBQ    R13, R12
 	MOVQ    $0x00000005, R13
 	CMPQ    R11, R13
 	CMOVQGT R13, R11
@@ -2098,21 +1912,21 @@ tile5:
 	MOVQ    k+112(FP), R13
 
 tile5segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile5odd
@@ -2126,27 +1940,27 @@ tile5steps:
 	VMOVUPS      (R11), Z24
 	VMOVUPS      64(R11), Z25
 	VMOVUPS      128(R11), Z26
-	VBROADCASTSS (R12)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	JEQ          tile5next0
 	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(R8*1), Z27
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
+	JEQ          tile5next0
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
 
 tile5next0:
 	ADDQ DI, R11
@@ -2157,27 +1971,27 @@ tile5odd:
 	VMOVUPS      (R11), Z24
 	VMOVUPS      64(R11), Z25
 	VMOVUPS      128(R11), Z26
-	VBROADCASTSS (R12)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	JEQ          tile5next1
 	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(R8*1), Z27
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
+	JEQ          tile5next1
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
 
 tile5next1:
 	ADDQ DI, R11
@@ -2186,8 +2000,6 @@ tile5next1:
 	JNZ  tile5steps
 
 tile5end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   stores
 	JMP  modes
@@ -2202,15 +2014,15 @@ tile3:
 	MOVQ k+112(FP), R13
 
 tile3segment:
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile3odd
@@ -2223,18 +2035,18 @@ tile3steps:
 	VMOVUPS      (R11), Z24
 	VMOVUPS      64(R11), Z25
 	VMOVUPS      128(R11), Z26
-	VBROADCASTSS (R12)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R12)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
 	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
 	ADDQ         DI, R11
 	ADDQ         SI, R12
 
@@ -2242,29 +2054,28 @@ tile3odd:
 	VMOVUPS      (R11), Z24
 	VMOVUPS      64(R11), Z25
 	VMOVUPS      128(R11), Z26
-	VBROADCASTSS (R12)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R12)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
 	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
 	ADDQ         DI, R11
 	ADDQ         SI, R12
 	DECQ         R13
 	JNZ          tile3steps
 
 tile3end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JE   store3
-	MOVQ $0x00000003, b_len+80(FP)
+	MOVQ $0x00000003, R13
+	JE   store
+	MOVQ R13, b_len+80(FP)
 	JMP  modes
 
 	// Tile of 2 × 3 vectors.
@@ -2276,12 +2087,12 @@ tile2:
 	MOVQ k+112(FP), R13
 
 tile2segment:
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile2odd
@@ -2294,14 +2105,14 @@ tile2steps:
 	VBROADCASTSS (R12), Z24
 	VBROADCASTSS (R12)(BX*1), Z25
 	VMOVUPS      (R11), Z26
-	VFMADD231PS  Z26, Z24, Z18
-	VFMADD231PS  Z26, Z25, Z21
+	VFMADD231PS  Z26, Z24, Z0
+	VFMADD231PS  Z26, Z25, Z3
 	VMOVUPS      64(R11), Z26
-	VFMADD231PS  Z26, Z24, Z19
-	VFMADD231PS  Z26, Z25, Z22
+	VFMADD231PS  Z26, Z24, Z1
+	VFMADD231PS  Z26, Z25, Z4
 	VMOVUPS      128(R11), Z26
-	VFMADD231PS  Z26, Z24, Z20
-	VFMADD231PS  Z26, Z25, Z23
+	VFMADD231PS  Z26, Z24, Z2
+	VFMADD231PS  Z26, Z25, Z5
 	ADDQ         DI, R11
 	ADDQ         SI, R12
 
@@ -2309,25 +2120,24 @@ tile2odd:
 	VBROADCASTSS (R12), Z24
 	VBROADCASTSS (R12)(BX*1), Z25
 	VMOVUPS      (R11), Z26
-	VFMADD231PS  Z26, Z24, Z18
-	VFMADD231PS  Z26, Z25, Z21
+	VFMADD231PS  Z26, Z24, Z0
+	VFMADD231PS  Z26, Z25, Z3
 	VMOVUPS      64(R11), Z26
-	VFMADD231PS  Z26, Z24, Z19
-	VFMADD231PS  Z26, Z25, Z22
+	VFMADD231PS  Z26, Z24, Z1
+	VFMADD231PS  Z26, Z25, Z4
 	VMOVUPS      128(R11), Z26
-	VFMADD231PS  Z26, Z24, Z20
-	VFMADD231PS  Z26, Z25, Z23
+	VFMADD231PS  Z26, Z24, Z2
+	VFMADD231PS  Z26, Z25, Z5
 	ADDQ         DI, R11
 	ADDQ         SI, R12
 	DECQ         R13
 	JNZ          tile2steps
 
 tile2end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JE   store2
-	MOVQ $0x00000002, b_len+80(FP)
+	MOVQ $0x00000002, R13
+	JE   store
+	MOVQ R13, b_len+80(FP)
 	JMP  modes
 
 	// Tile of 1 × 3 vectors.
@@ -2339,9 +2149,9 @@ tile1:
 	MOVQ k+112(FP), R13
 
 tile1segment:
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
 	CMPQ    SI, $0x04
 	JNE     tile1sparse
 	CMPQ    DI, $0x000000c0
@@ -2352,37 +2162,37 @@ tile1segment:
 
 tile1dense:
 	VBROADCASTSS (R12), Z24
-	VFMADD231PS  (R11), Z24, Z21
-	VFMADD231PS  64(R11), Z24, Z22
-	VFMADD231PS  128(R11), Z24, Z23
+	VFMADD231PS  (R11), Z24, Z0
+	VFMADD231PS  64(R11), Z24, Z1
+	VFMADD231PS  128(R11), Z24, Z2
 	VBROADCASTSS 4(R12), Z24
-	VFMADD231PS  192(R11), Z24, Z21
-	VFMADD231PS  256(R11), Z24, Z22
-	VFMADD231PS  320(R11), Z24, Z23
+	VFMADD231PS  192(R11), Z24, Z0
+	VFMADD231PS  256(R11), Z24, Z1
+	VFMADD231PS  320(R11), Z24, Z2
 	VBROADCASTSS 8(R12), Z24
-	VFMADD231PS  384(R11), Z24, Z21
-	VFMADD231PS  448(R11), Z24, Z22
-	VFMADD231PS  512(R11), Z24, Z23
+	VFMADD231PS  384(R11), Z24, Z0
+	VFMADD231PS  448(R11), Z24, Z1
+	VFMADD231PS  512(R11), Z24, Z2
 	VBROADCASTSS 12(R12), Z24
-	VFMADD231PS  576(R11), Z24, Z21
-	VFMADD231PS  640(R11), Z24, Z22
-	VFMADD231PS  704(R11), Z24, Z23
+	VFMADD231PS  576(R11), Z24, Z0
+	VFMADD231PS  640(R11), Z24, Z1
+	VFMADD231PS  704(R11), Z24, Z2
 	VBROADCASTSS 16(R12), Z24
-	VFMADD231PS  768(R11), Z24, Z21
-	VFMADD231PS  832(R11), Z24, Z22
-	VFMADD231PS  896(R11), Z24, Z23
+	VFMADD231PS  768(R11), Z24, Z0
+	VFMADD231PS  832(R11), Z24, Z1
+	VFMADD231PS  896(R11), Z24, Z2
 	VBROADCASTSS 20(R12), Z24
-	VFMADD231PS  960(R11), Z24, Z21
-	VFMADD231PS  1024(R11), Z24, Z22
-	VFMADD231PS  1088(R11), Z24, Z23
+	VFMADD231PS  960(R11), Z24, Z0
+	VFMADD231PS  1024(R11), Z24, Z1
+	VFMADD231PS  1088(R11), Z24, Z2
 	VBROADCASTSS 24(R12), Z24
-	VFMADD231PS  1152(R11), Z24, Z21
-	VFMADD231PS  1216(R11), Z24, Z22
-	VFMADD231PS  1280(R11), Z24, Z23
+	VFMADD231PS  1152(R11), Z24, Z0
+	VFMADD231PS  1216(R11), Z24, Z1
+	VFMADD231PS  1280(R11), Z24, Z2
 	VBROADCASTSS 28(R12), Z24
-	VFMADD231PS  1344(R11), Z24, Z21
-	VFMADD231PS  1408(R11), Z24, Z22
-	VFMADD231PS  1472(R11), Z24, Z23
+	VFMADD231PS  1344(R11), Z24, Z0
+	VFMADD231PS  1408(R11), Z24, Z1
+	VFMADD231PS  1472(R11), Z24, Z2
 	ADDQ         $0x00000020, R12
 	ADDQ         $0x00000600, R11
 	SUBQ         $0x08, R13
@@ -2402,84 +2212,85 @@ tile1sparse:
 
 tile1steps:
 	VBROADCASTSS (R12), Z24
-	VFMADD231PS  (R11), Z24, Z21
-	VFMADD231PS  64(R11), Z24, Z22
-	VFMADD231PS  128(R11), Z24, Z23
+	VFMADD231PS  (R11), Z24, Z0
+	VFMADD231PS  64(R11), Z24, Z1
+	VFMADD231PS  128(R11), Z24, Z2
 	ADDQ         DI, R11
 	ADDQ         SI, R12
 
 tile1odd:
 	VBROADCASTSS (R12), Z24
-	VFMADD231PS  (R11), Z24, Z21
-	VFMADD231PS  64(R11), Z24, Z22
-	VFMADD231PS  128(R11), Z24, Z23
+	VFMADD231PS  (R11), Z24, Z0
+	VFMADD231PS  64(R11), Z24, Z1
+	VFMADD231PS  128(R11), Z24, Z2
 	ADDQ         DI, R11
 	ADDQ         SI, R12
 	DECQ         R13
 	JNZ          tile1steps
 
 tile1end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JE   store1
-	MOVQ $0x00000001, b_len+80(FP)
+	MOVQ $0x00000001, R13
+	JE   store
+	MOVQ R13, b_len+80(FP)
 	JMP  modes
 
 	// Store.
-store8:
+store:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R13, CX
-
-store7:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R13, CX
-
-store6:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R13, CX
-
-store5:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R13, CX
-
-store4:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    R13, CX
-
-store3:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    R13, CX
-
-store2:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, 64(CX)
 	VMOVUPS Z20, 128(CX)
-	ADDQ    R13, CX
-
-store1:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
 	VMOVUPS Z21, (CX)
 	VMOVUPS Z22, 64(CX)
 	VMOVUPS Z23, 128(CX)
-	ADDQ    R13, CX
-	CMPQ    c_len+8(FP), $0x00
-	JE      rows
-	CMPQ    c_len+8(FP), $0x03
-	JE      rows
-	CMPQ    a_len+40(FP), $0x00
-	JNE     next
+	ADDQ    ldc+24(FP), CX
+
+storeend:
+	CMPQ c_len+8(FP), $0x00
+	JE   rows
+	CMPQ c_len+8(FP), $0x03
+	JE   rows
+	CMPQ a_len+40(FP), $0x00
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ a_base+32(FP), R11
@@ -2495,95 +2306,77 @@ next:
 	CMPQ    R13, seg+120(FP)
 	CMOVQGT seg+120(FP), R13
 	SUBQ    R13, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x01
-	JE      tile1segment
 	CMPQ    b_len+80(FP), $0x00000008
-	JE      tile8segment
-	CMPQ    b_len+80(FP), $0x00000007
-	JE      tile7segment
+	JGE     tile8segment
 	CMPQ    b_len+80(FP), $0x00000006
-	JE      tile7segment
-	CMPQ    b_len+80(FP), $0x00000005
-	JE      tile5segment
+	JGE     tile7segment
 	CMPQ    b_len+80(FP), $0x00000004
-	JE      tile5segment
+	JGE     tile5segment
 	CMPQ    b_len+80(FP), $0x00000003
-	JE      tile3segment
-	JMP     tile2segment
+	JGE     tile3segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JGE     tile2segment
+	JMP     tile1segment
 
 	// C is added.
 modes:
-	MOVQ CX, b_cap+88(FP)
-	CMPQ c_len+8(FP), $0x02
-	JE   merge
-	CMPQ c_len+8(FP), $0x03
-	JE   max
-	CMPQ a_cap+48(FP), $0x00
-	JE   sums
-	CMPQ b_len+80(FP), $0x01
-	JE   add1
-	CMPQ b_len+80(FP), $0x00000008
-	JE   add8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   add7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   add6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   add5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   add4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   add3
-	JMP  add2
-
-add8:
+	MOVQ   CX, b_cap+88(FP)
+	CMPQ   c_len+8(FP), $0x02
+	JE     merge
+	CMPQ   c_len+8(FP), $0x03
+	JE     max
+	CMPQ   a_cap+48(FP), $0x00
+	JE     sums
+	MOVQ   b_len+80(FP), R13
 	VADDPS (CX), Z0, Z0
 	VADDPS 64(CX), Z1, Z1
 	VADDPS 128(CX), Z2, Z2
-	ADDQ   R13, CX
-
-add7:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R13
+	JZ     addend
 	VADDPS (CX), Z3, Z3
 	VADDPS 64(CX), Z4, Z4
 	VADDPS 128(CX), Z5, Z5
-	ADDQ   R13, CX
-
-add6:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R13
+	JZ     addend
 	VADDPS (CX), Z6, Z6
 	VADDPS 64(CX), Z7, Z7
 	VADDPS 128(CX), Z8, Z8
-	ADDQ   R13, CX
-
-add5:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R13
+	JZ     addend
 	VADDPS (CX), Z9, Z9
 	VADDPS 64(CX), Z10, Z10
 	VADDPS 128(CX), Z11, Z11
-	ADDQ   R13, CX
-
-add4:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R13
+	JZ     addend
 	VADDPS (CX), Z12, Z12
 	VADDPS 64(CX), Z13, Z13
 	VADDPS 128(CX), Z14, Z14
-	ADDQ   R13, CX
-
-add3:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R13
+	JZ     addend
 	VADDPS (CX), Z15, Z15
 	VADDPS 64(CX), Z16, Z16
 	VADDPS 128(CX), Z17, Z17
-	ADDQ   R13, CX
-
-add2:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R13
+	JZ     addend
 	VADDPS (CX), Z18, Z18
 	VADDPS 64(CX), Z19, Z19
 	VADDPS 128(CX), Z20, Z20
-	ADDQ   R13, CX
-
-add1:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R13
+	JZ     addend
 	VADDPS (CX), Z21, Z21
 	VADDPS 64(CX), Z22, Z22
 	VADDPS 128(CX), Z23, Z23
-	ADDQ   R13, CX
-	MOVQ   b_cap+88(FP), CX
+	ADDQ   ldc+24(FP), CX
+
+addend:
+	MOVQ b_cap+88(FP), CX
 
 sums:
 	CMPQ c_len+8(FP), $0x04
@@ -2597,224 +2390,182 @@ max:
 	VMOVUPS (R13), Z24
 	VMOVUPS 64(R13), Z25
 	VMOVUPS 128(R13), Z26
-	CMPQ    b_len+80(FP), $0x01
-	JE      max1
-	CMPQ    b_len+80(FP), $0x00000008
-	JE      max8
-	CMPQ    b_len+80(FP), $0x00000007
-	JE      max7
-	CMPQ    b_len+80(FP), $0x00000006
-	JE      max6
-	CMPQ    b_len+80(FP), $0x00000005
-	JE      max5
-	CMPQ    b_len+80(FP), $0x00000004
-	JE      max4
-	CMPQ    b_len+80(FP), $0x00000003
-	JE      max3
-	JMP     max2
-
-max8:
-	VMAXPS Z24, Z0, Z24
-	VMAXPS Z25, Z1, Z25
-	VMAXPS Z26, Z2, Z26
-
-max7:
-	VMAXPS Z24, Z3, Z24
-	VMAXPS Z25, Z4, Z25
-	VMAXPS Z26, Z5, Z26
-
-max6:
-	VMAXPS Z24, Z6, Z24
-	VMAXPS Z25, Z7, Z25
-	VMAXPS Z26, Z8, Z26
-
-max5:
-	VMAXPS Z24, Z9, Z24
-	VMAXPS Z25, Z10, Z25
-	VMAXPS Z26, Z11, Z26
-
-max4:
-	VMAXPS Z24, Z12, Z24
-	VMAXPS Z25, Z13, Z25
-	VMAXPS Z26, Z14, Z26
-
-max3:
-	VMAXPS Z24, Z15, Z24
-	VMAXPS Z25, Z16, Z25
-	VMAXPS Z26, Z17, Z26
-
-max2:
-	VMAXPS Z24, Z18, Z24
-	VMAXPS Z25, Z19, Z25
-	VMAXPS Z26, Z20, Z26
-
-max1:
+	MOVQ    b_len+80(FP), R13
+	VMAXPS  Z24, Z0, Z24
+	VMAXPS  Z25, Z1, Z25
+	VMAXPS  Z26, Z2, Z26
+	DECQ    R13
+	JZ      maxend
+	VMAXPS  Z24, Z3, Z24
+	VMAXPS  Z25, Z4, Z25
+	VMAXPS  Z26, Z5, Z26
+	DECQ    R13
+	JZ      maxend
+	VMAXPS  Z24, Z6, Z24
+	VMAXPS  Z25, Z7, Z25
+	VMAXPS  Z26, Z8, Z26
+	DECQ    R13
+	JZ      maxend
+	VMAXPS  Z24, Z9, Z24
+	VMAXPS  Z25, Z10, Z25
+	VMAXPS  Z26, Z11, Z26
+	DECQ    R13
+	JZ      maxend
+	VMAXPS  Z24, Z12, Z24
+	VMAXPS  Z25, Z13, Z25
+	VMAXPS  Z26, Z14, Z26
+	DECQ    R13
+	JZ      maxend
+	VMAXPS  Z24, Z15, Z24
+	VMAXPS  Z25, Z16, Z25
+	VMAXPS  Z26, Z17, Z26
+	DECQ    R13
+	JZ      maxend
+	VMAXPS  Z24, Z18, Z24
+	VMAXPS  Z25, Z19, Z25
+	VMAXPS  Z26, Z20, Z26
+	DECQ    R13
+	JZ      maxend
 	VMAXPS  Z24, Z21, Z24
 	VMAXPS  Z25, Z22, Z25
 	VMAXPS  Z26, Z23, Z26
+
+maxend:
+	MOVQ    c_cap+16(FP), R13
 	VMOVUPS Z24, (R13)
 	VMOVUPS Z25, 64(R13)
 	VMOVUPS Z26, 128(R13)
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
 
 stores:
-	CMPQ b_len+80(FP), $0x01
-	JE   store1
-	CMPQ b_len+80(FP), $0x00000008
-	JE   store8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   store7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   store6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   store5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   store4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   store3
-	JMP  store2
+	MOVQ b_len+80(FP), R13
+	JMP  store
 
 	// C = fma(sum, beta, C·alpha)
 merge:
-	MOVQ c_cap+16(FP), R11
-	MOVQ a_cap+48(FP), R12
-	CMPQ b_len+80(FP), $0x01
-	JE   merge1
-	CMPQ b_len+80(FP), $0x00000008
-	JE   merge8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   merge7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   merge6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   merge5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   merge4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   merge3
-	JMP  merge2
-
-merge8:
+	MOVQ        c_cap+16(FP), R11
+	MOVQ        a_cap+48(FP), R12
+	MOVQ        b_len+80(FP), R13
 	VMOVUPS     (CX), Z24
 	VMULPS      (R11), Z24, Z24
 	VFMADD231PS (R12), Z0, Z24
 	VMOVUPS     Z24, (CX)
-	VMOVUPS     64(CX), Z24
-	VMULPS      64(R11), Z24, Z24
-	VFMADD231PS 64(R12), Z1, Z24
-	VMOVUPS     Z24, 64(CX)
-	VMOVUPS     128(CX), Z24
-	VMULPS      128(R11), Z24, Z24
-	VFMADD231PS 128(R12), Z2, Z24
-	VMOVUPS     Z24, 128(CX)
-	ADDQ        R13, CX
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z1, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R11), Z0, Z0
+	VFMADD231PS 128(R12), Z2, Z0
+	VMOVUPS     Z0, 128(CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R13
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z3, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z4, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R11), Z0, Z0
+	VFMADD231PS 128(R12), Z5, Z0
+	VMOVUPS     Z0, 128(CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R13
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z6, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z7, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R11), Z0, Z0
+	VFMADD231PS 128(R12), Z8, Z0
+	VMOVUPS     Z0, 128(CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R13
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z9, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z10, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R11), Z0, Z0
+	VFMADD231PS 128(R12), Z11, Z0
+	VMOVUPS     Z0, 128(CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R13
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z12, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z13, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R11), Z0, Z0
+	VFMADD231PS 128(R12), Z14, Z0
+	VMOVUPS     Z0, 128(CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R13
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z15, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z16, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R11), Z0, Z0
+	VFMADD231PS 128(R12), Z17, Z0
+	VMOVUPS     Z0, 128(CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R13
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z18, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z19, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R11), Z0, Z0
+	VFMADD231PS 128(R12), Z20, Z0
+	VMOVUPS     Z0, 128(CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R13
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z21, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z22, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R11), Z0, Z0
+	VFMADD231PS 128(R12), Z23, Z0
+	VMOVUPS     Z0, 128(CX)
+	ADDQ        ldc+24(FP), CX
 
-merge7:
-	VMOVUPS     (CX), Z24
-	VMULPS      (R11), Z24, Z24
-	VFMADD231PS (R12), Z3, Z24
-	VMOVUPS     Z24, (CX)
-	VMOVUPS     64(CX), Z24
-	VMULPS      64(R11), Z24, Z24
-	VFMADD231PS 64(R12), Z4, Z24
-	VMOVUPS     Z24, 64(CX)
-	VMOVUPS     128(CX), Z24
-	VMULPS      128(R11), Z24, Z24
-	VFMADD231PS 128(R12), Z5, Z24
-	VMOVUPS     Z24, 128(CX)
-	ADDQ        R13, CX
-
-merge6:
-	VMOVUPS     (CX), Z24
-	VMULPS      (R11), Z24, Z24
-	VFMADD231PS (R12), Z6, Z24
-	VMOVUPS     Z24, (CX)
-	VMOVUPS     64(CX), Z24
-	VMULPS      64(R11), Z24, Z24
-	VFMADD231PS 64(R12), Z7, Z24
-	VMOVUPS     Z24, 64(CX)
-	VMOVUPS     128(CX), Z24
-	VMULPS      128(R11), Z24, Z24
-	VFMADD231PS 128(R12), Z8, Z24
-	VMOVUPS     Z24, 128(CX)
-	ADDQ        R13, CX
-
-merge5:
-	VMOVUPS     (CX), Z24
-	VMULPS      (R11), Z24, Z24
-	VFMADD231PS (R12), Z9, Z24
-	VMOVUPS     Z24, (CX)
-	VMOVUPS     64(CX), Z24
-	VMULPS      64(R11), Z24, Z24
-	VFMADD231PS 64(R12), Z10, Z24
-	VMOVUPS     Z24, 64(CX)
-	VMOVUPS     128(CX), Z24
-	VMULPS      128(R11), Z24, Z24
-	VFMADD231PS 128(R12), Z11, Z24
-	VMOVUPS     Z24, 128(CX)
-	ADDQ        R13, CX
-
-merge4:
-	VMOVUPS     (CX), Z24
-	VMULPS      (R11), Z24, Z24
-	VFMADD231PS (R12), Z12, Z24
-	VMOVUPS     Z24, (CX)
-	VMOVUPS     64(CX), Z24
-	VMULPS      64(R11), Z24, Z24
-	VFMADD231PS 64(R12), Z13, Z24
-	VMOVUPS     Z24, 64(CX)
-	VMOVUPS     128(CX), Z24
-	VMULPS      128(R11), Z24, Z24
-	VFMADD231PS 128(R12), Z14, Z24
-	VMOVUPS     Z24, 128(CX)
-	ADDQ        R13, CX
-
-merge3:
-	VMOVUPS     (CX), Z24
-	VMULPS      (R11), Z24, Z24
-	VFMADD231PS (R12), Z15, Z24
-	VMOVUPS     Z24, (CX)
-	VMOVUPS     64(CX), Z24
-	VMULPS      64(R11), Z24, Z24
-	VFMADD231PS 64(R12), Z16, Z24
-	VMOVUPS     Z24, 64(CX)
-	VMOVUPS     128(CX), Z24
-	VMULPS      128(R11), Z24, Z24
-	VFMADD231PS 128(R12), Z17, Z24
-	VMOVUPS     Z24, 128(CX)
-	ADDQ        R13, CX
-
-merge2:
-	VMOVUPS     (CX), Z24
-	VMULPS      (R11), Z24, Z24
-	VFMADD231PS (R12), Z18, Z24
-	VMOVUPS     Z24, (CX)
-	VMOVUPS     64(CX), Z24
-	VMULPS      64(R11), Z24, Z24
-	VFMADD231PS 64(R12), Z19, Z24
-	VMOVUPS     Z24, 64(CX)
-	VMOVUPS     128(CX), Z24
-	VMULPS      128(R11), Z24, Z24
-	VFMADD231PS 128(R12), Z20, Z24
-	VMOVUPS     Z24, 128(CX)
-	ADDQ        R13, CX
-
-merge1:
-	VMOVUPS     (CX), Z24
-	VMULPS      (R11), Z24, Z24
-	VFMADD231PS (R12), Z21, Z24
-	VMOVUPS     Z24, (CX)
-	VMOVUPS     64(CX), Z21
-	VMULPS      64(R11), Z21, Z21
-	VFMADD231PS 64(R12), Z22, Z21
-	VMOVUPS     Z21, 64(CX)
-	VMOVUPS     128(CX), Z21
-	VMULPS      128(R11), Z21, Z21
-	VFMADD231PS 128(R12), Z23, Z21
-	VMOVUPS     Z21, 128(CX)
-	ADDQ        R13, CX
-	JMP         rows
+mergeend:
+	JMP rows
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -2879,6 +2630,7 @@ TEXT ·tileProduct4AVX512(SB), NOSPLIT, $0-129
 	JNE     cut
 
 tiles:
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
 	MOVQ cs+64(FP), SI
@@ -2931,38 +2683,36 @@ tile6:
 	CMPQ       a_cap+48(FP), $0x00
 	JE         tile6fetched
 	MOVQ       CX, R12
-	MOVQ       ldc+24(FP), R13
-	SHLQ       $0x02, R13
 	PREFETCHT0 (R12)
 	PREFETCHT0 64(R12)
 	PREFETCHT0 128(R12)
 	PREFETCHT0 192(R12)
-	ADDQ       R13, R12
+	ADDQ       ldc+24(FP), R12
 	PREFETCHT0 (R12)
 	PREFETCHT0 64(R12)
 	PREFETCHT0 128(R12)
 	PREFETCHT0 192(R12)
-	ADDQ       R13, R12
+	ADDQ       ldc+24(FP), R12
 	PREFETCHT0 (R12)
 	PREFETCHT0 64(R12)
 	PREFETCHT0 128(R12)
 	PREFETCHT0 192(R12)
-	ADDQ       R13, R12
+	ADDQ       ldc+24(FP), R12
 	PREFETCHT0 (R12)
 	PREFETCHT0 64(R12)
 	PREFETCHT0 128(R12)
 	PREFETCHT0 192(R12)
-	ADDQ       R13, R12
+	ADDQ       ldc+24(FP), R12
 	PREFETCHT0 (R12)
 	PREFETCHT0 64(R12)
 	PREFETCHT0 128(R12)
 	PREFETCHT0 192(R12)
-	ADDQ       R13, R12
+	ADDQ       ldc+24(FP), R12
 	PREFETCHT0 (R12)
 	PREFETCHT0 64(R12)
 	PREFETCHT0 128(R12)
 	PREFETCHT0 192(R12)
-	ADDQ       R13, R12
+	ADDQ       ldc+24(FP), R12
 
 tile6fetched:
 	MOVQ k+112(FP), R12
@@ -3001,47 +2751,46 @@ tile6steps:
 	VMOVUPS      64(R11), Z25
 	VMOVUPS      128(R11), Z26
 	VMOVUPS      192(R11), Z27
-	VBROADCASTSS (R10)(R9*1), Z28
-	VFMADD231PS  Z24, Z28, Z20
-	VFMADD231PS  Z25, Z28, Z21
-	VFMADD231PS  Z26, Z28, Z22
-	VFMADD231PS  Z27, Z28, Z23
-	VBROADCASTSS (R10)(BX*4), Z28
-	VFMADD231PS  Z24, Z28, Z16
-	VFMADD231PS  Z25, Z28, Z17
-	VFMADD231PS  Z26, Z28, Z18
-	VFMADD231PS  Z27, Z28, Z19
-	VBROADCASTSS (R10)(R8*1), Z28
-	VFMADD231PS  Z24, Z28, Z12
-	VFMADD231PS  Z25, Z28, Z13
-	VFMADD231PS  Z26, Z28, Z14
-	VFMADD231PS  Z27, Z28, Z15
-	VBROADCASTSS (R10)(BX*2), Z28
-	VFMADD231PS  Z24, Z28, Z8
-	VFMADD231PS  Z25, Z28, Z9
-	VFMADD231PS  Z26, Z28, Z10
-	VFMADD231PS  Z27, Z28, Z11
-	VBROADCASTSS (R10)(BX*1), Z28
-	VFMADD231PS  Z24, Z28, Z4
-	VFMADD231PS  Z25, Z28, Z5
-	VFMADD231PS  Z26, Z28, Z6
-	VFMADD231PS  Z27, Z28, Z7
 	VBROADCASTSS (R10), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
 	VFMADD231PS  Z26, Z28, Z2
 	VFMADD231PS  Z27, Z28, Z3
+	VBROADCASTSS (R10)(BX*1), Z28
+	VFMADD231PS  Z24, Z28, Z4
+	VFMADD231PS  Z25, Z28, Z5
+	VFMADD231PS  Z26, Z28, Z6
+	VFMADD231PS  Z27, Z28, Z7
+	VBROADCASTSS (R10)(BX*2), Z28
+	VFMADD231PS  Z24, Z28, Z8
+	VFMADD231PS  Z25, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z11
+	VBROADCASTSS (R10)(R8*1), Z28
+	VFMADD231PS  Z24, Z28, Z12
+	VFMADD231PS  Z25, Z28, Z13
+	VFMADD231PS  Z26, Z28, Z14
+	VFMADD231PS  Z27, Z28, Z15
+	VBROADCASTSS (R10)(BX*4), Z28
+	VFMADD231PS  Z24, Z28, Z16
+	VFMADD231PS  Z25, Z28, Z17
+	VFMADD231PS  Z26, Z28, Z18
+	VFMADD231PS  Z27, Z28, Z19
+	VBROADCASTSS (R10)(R9*1), Z28
+	VFMADD231PS  Z24, Z28, Z20
+	VFMADD231PS  Z25, Z28, Z21
+	VFMADD231PS  Z26, Z28, Z22
+	VFMADD231PS  Z27, Z28, Z23
 	ADDQ         DI, R11
 	ADDQ         SI, R10
 	DECQ         R12
 	JNZ          tile6steps
 
 tile6end:
-	MOVQ ldc+24(FP), R12
-	SHLQ $0x02, R12
 	CMPQ c_len+8(FP), $0x00
-	JE   store6
-	MOVQ $0x00000006, b_len+80(FP)
+	MOVQ $0x00000006, R12
+	JE   store
+	MOVQ R12, b_len+80(FP)
 	JMP  modes
 
 	// Tile of 5 × 4 vectors.
@@ -3056,38 +2805,40 @@ tile5:
 	CMPQ       a_cap+48(FP), $0x00
 	JE         tile5fetched
 	MOVQ       CX, R12
-	MOVQ       ldc+24(FP), R13
-	SHLQ       $0x02, R13
 	PREFETCHT0 (R12)
 	PREFETCHT0 64(R12)
 	PREFETCHT0 128(R12)
 	PREFETCHT0 192(R12)
-	ADDQ       R13, R12
+	ADDQ       ldc+24(FP), R12
 	PREFETCHT0 (R12)
 	PREFETCHT0 64(R12)
 	PREFETCHT0 128(R12)
 	PREFETCHT0 192(R12)
-	ADDQ       R13, R12
+	ADDQ       ldc+24(FP), R12
 	PREFETCHT0 (R12)
 	PREFETCHT0 64(R12)
 	PREFETCHT0 128(R12)
 	PREFETCHT0 192(R12)
-	ADDQ       R13, R12
+	ADDQ       ldc+24(FP), R12
 	PREFETCHT0 (R12)
 	PREFETCHT0 64(R12)
 	PREFETCHT0 128(R12)
 	PREFETCHT0 192(R12)
-	ADDQ       R13, R12
+	ADDQ       ldc+24(FP), R12
 	PREFETCHT0 (R12)
 	PREFETCHT0 64(R12)
 	PREFETCHT0 128(R12)
 	PREFETCHT0 192(R12)
-	ADDQ       R13, R12
+	ADDQ       ldc+24(FP), R12
 
 tile5fetched:
 	MOVQ k+112(FP), R12
 
 tile5segment:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
@@ -3104,10 +2855,6 @@ tile5segment:
 	VXORPS  Z17, Z17, Z17
 	VXORPS  Z18, Z18, Z18
 	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
 	TESTQ   R12, R12
 	JZ      tile5end
 	PCALIGN $0x40
@@ -3117,42 +2864,41 @@ tile5steps:
 	VMOVUPS      64(R11), Z25
 	VMOVUPS      128(R11), Z26
 	VMOVUPS      192(R11), Z27
-	VBROADCASTSS (R10)(BX*4), Z28
-	VFMADD231PS  Z24, Z28, Z20
-	VFMADD231PS  Z25, Z28, Z21
-	VFMADD231PS  Z26, Z28, Z22
-	VFMADD231PS  Z27, Z28, Z23
-	VBROADCASTSS (R10)(R8*1), Z28
-	VFMADD231PS  Z24, Z28, Z16
-	VFMADD231PS  Z25, Z28, Z17
-	VFMADD231PS  Z26, Z28, Z18
-	VFMADD231PS  Z27, Z28, Z19
-	VBROADCASTSS (R10)(BX*2), Z28
-	VFMADD231PS  Z24, Z28, Z12
-	VFMADD231PS  Z25, Z28, Z13
-	VFMADD231PS  Z26, Z28, Z14
-	VFMADD231PS  Z27, Z28, Z15
-	VBROADCASTSS (R10)(BX*1), Z28
-	VFMADD231PS  Z24, Z28, Z8
-	VFMADD231PS  Z25, Z28, Z9
-	VFMADD231PS  Z26, Z28, Z10
-	VFMADD231PS  Z27, Z28, Z11
 	VBROADCASTSS (R10), Z28
+	VFMADD231PS  Z24, Z28, Z0
+	VFMADD231PS  Z25, Z28, Z1
+	VFMADD231PS  Z26, Z28, Z2
+	VFMADD231PS  Z27, Z28, Z3
+	VBROADCASTSS (R10)(BX*1), Z28
 	VFMADD231PS  Z24, Z28, Z4
 	VFMADD231PS  Z25, Z28, Z5
 	VFMADD231PS  Z26, Z28, Z6
 	VFMADD231PS  Z27, Z28, Z7
+	VBROADCASTSS (R10)(BX*2), Z28
+	VFMADD231PS  Z24, Z28, Z8
+	VFMADD231PS  Z25, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z11
+	VBROADCASTSS (R10)(R8*1), Z28
+	VFMADD231PS  Z24, Z28, Z12
+	VFMADD231PS  Z25, Z28, Z13
+	VFMADD231PS  Z26, Z28, Z14
+	VFMADD231PS  Z27, Z28, Z15
+	VBROADCASTSS (R10)(BX*4), Z28
+	VFMADD231PS  Z24, Z28, Z16
+	VFMADD231PS  Z25, Z28, Z17
+	VFMADD231PS  Z26, Z28, Z18
+	VFMADD231PS  Z27, Z28, Z19
 	ADDQ         DI, R11
 	ADDQ         SI, R10
 	DECQ         R12
 	JNZ          tile5steps
 
 tile5end:
-	MOVQ ldc+24(FP), R12
-	SHLQ $0x02, R12
 	CMPQ c_len+8(FP), $0x00
-	JE   store5
-	MOVQ $0x00000005, b_len+80(FP)
+	MOVQ $0x00000005, R12
+	JE   store
+	MOVQ R12, b_len+80(FP)
 	JMP  modes
 
 	// Tile of 4 × 4 vectors.
@@ -3164,6 +2910,14 @@ tile4:
 	MOVQ k+112(FP), R12
 
 tile4segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
@@ -3172,14 +2926,6 @@ tile4segment:
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
 	INCQ   R12
 	SHRQ   $0x01, R12
 	JCC    tile4odd
@@ -3193,26 +2939,26 @@ tile4steps:
 	VMOVUPS      64(R11), Z25
 	VMOVUPS      128(R11), Z26
 	VMOVUPS      192(R11), Z27
-	VBROADCASTSS (R10)(R8*1), Z28
-	VFMADD231PS  Z24, Z28, Z20
-	VFMADD231PS  Z25, Z28, Z21
-	VFMADD231PS  Z26, Z28, Z22
-	VFMADD231PS  Z27, Z28, Z23
-	VBROADCASTSS (R10)(BX*2), Z28
-	VFMADD231PS  Z24, Z28, Z16
-	VFMADD231PS  Z25, Z28, Z17
-	VFMADD231PS  Z26, Z28, Z18
-	VFMADD231PS  Z27, Z28, Z19
-	VBROADCASTSS (R10)(BX*1), Z28
-	VFMADD231PS  Z24, Z28, Z12
-	VFMADD231PS  Z25, Z28, Z13
-	VFMADD231PS  Z26, Z28, Z14
-	VFMADD231PS  Z27, Z28, Z15
 	VBROADCASTSS (R10), Z28
+	VFMADD231PS  Z24, Z28, Z0
+	VFMADD231PS  Z25, Z28, Z1
+	VFMADD231PS  Z26, Z28, Z2
+	VFMADD231PS  Z27, Z28, Z3
+	VBROADCASTSS (R10)(BX*1), Z28
+	VFMADD231PS  Z24, Z28, Z4
+	VFMADD231PS  Z25, Z28, Z5
+	VFMADD231PS  Z26, Z28, Z6
+	VFMADD231PS  Z27, Z28, Z7
+	VBROADCASTSS (R10)(BX*2), Z28
 	VFMADD231PS  Z24, Z28, Z8
 	VFMADD231PS  Z25, Z28, Z9
 	VFMADD231PS  Z26, Z28, Z10
 	VFMADD231PS  Z27, Z28, Z11
+	VBROADCASTSS (R10)(R8*1), Z28
+	VFMADD231PS  Z24, Z28, Z12
+	VFMADD231PS  Z25, Z28, Z13
+	VFMADD231PS  Z26, Z28, Z14
+	VFMADD231PS  Z27, Z28, Z15
 	ADDQ         DI, R11
 	ADDQ         SI, R10
 
@@ -3221,37 +2967,36 @@ tile4odd:
 	VMOVUPS      64(R11), Z25
 	VMOVUPS      128(R11), Z26
 	VMOVUPS      192(R11), Z27
-	VBROADCASTSS (R10)(R8*1), Z28
-	VFMADD231PS  Z24, Z28, Z20
-	VFMADD231PS  Z25, Z28, Z21
-	VFMADD231PS  Z26, Z28, Z22
-	VFMADD231PS  Z27, Z28, Z23
-	VBROADCASTSS (R10)(BX*2), Z28
-	VFMADD231PS  Z24, Z28, Z16
-	VFMADD231PS  Z25, Z28, Z17
-	VFMADD231PS  Z26, Z28, Z18
-	VFMADD231PS  Z27, Z28, Z19
-	VBROADCASTSS (R10)(BX*1), Z28
-	VFMADD231PS  Z24, Z28, Z12
-	VFMADD231PS  Z25, Z28, Z13
-	VFMADD231PS  Z26, Z28, Z14
-	VFMADD231PS  Z27, Z28, Z15
 	VBROADCASTSS (R10), Z28
+	VFMADD231PS  Z24, Z28, Z0
+	VFMADD231PS  Z25, Z28, Z1
+	VFMADD231PS  Z26, Z28, Z2
+	VFMADD231PS  Z27, Z28, Z3
+	VBROADCASTSS (R10)(BX*1), Z28
+	VFMADD231PS  Z24, Z28, Z4
+	VFMADD231PS  Z25, Z28, Z5
+	VFMADD231PS  Z26, Z28, Z6
+	VFMADD231PS  Z27, Z28, Z7
+	VBROADCASTSS (R10)(BX*2), Z28
 	VFMADD231PS  Z24, Z28, Z8
 	VFMADD231PS  Z25, Z28, Z9
 	VFMADD231PS  Z26, Z28, Z10
 	VFMADD231PS  Z27, Z28, Z11
+	VBROADCASTSS (R10)(R8*1), Z28
+	VFMADD231PS  Z24, Z28, Z12
+	VFMADD231PS  Z25, Z28, Z13
+	VFMADD231PS  Z26, Z28, Z14
+	VFMADD231PS  Z27, Z28, Z15
 	ADDQ         DI, R11
 	ADDQ         SI, R10
 	DECQ         R12
 	JNZ          tile4steps
 
 tile4end:
-	MOVQ ldc+24(FP), R12
-	SHLQ $0x02, R12
 	CMPQ c_len+8(FP), $0x00
-	JE   store4
-	MOVQ $0x00000004, b_len+80(FP)
+	MOVQ $0x00000004, R12
+	JE   store
+	MOVQ R12, b_len+80(FP)
 	JMP  modes
 
 	// Tile of 3 × 4 vectors.
@@ -3264,18 +3009,18 @@ tile3:
 	MOVQ k+112(FP), R12
 
 tile3segment:
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
 	INCQ   R12
 	SHRQ   $0x01, R12
 	JCC    tile3odd
@@ -3289,21 +3034,21 @@ tile3steps:
 	VBROADCASTSS (R10)(BX*1), Z25
 	VBROADCASTSS (R10)(BX*2), Z26
 	VMOVUPS      (R11), Z27
-	VFMADD231PS  Z27, Z24, Z12
-	VFMADD231PS  Z27, Z25, Z16
-	VFMADD231PS  Z27, Z26, Z20
+	VFMADD231PS  Z27, Z24, Z0
+	VFMADD231PS  Z27, Z25, Z4
+	VFMADD231PS  Z27, Z26, Z8
 	VMOVUPS      64(R11), Z27
-	VFMADD231PS  Z27, Z24, Z13
-	VFMADD231PS  Z27, Z25, Z17
-	VFMADD231PS  Z27, Z26, Z21
+	VFMADD231PS  Z27, Z24, Z1
+	VFMADD231PS  Z27, Z25, Z5
+	VFMADD231PS  Z27, Z26, Z9
 	VMOVUPS      128(R11), Z27
-	VFMADD231PS  Z27, Z24, Z14
-	VFMADD231PS  Z27, Z25, Z18
-	VFMADD231PS  Z27, Z26, Z22
+	VFMADD231PS  Z27, Z24, Z2
+	VFMADD231PS  Z27, Z25, Z6
+	VFMADD231PS  Z27, Z26, Z10
 	VMOVUPS      192(R11), Z27
-	VFMADD231PS  Z27, Z24, Z15
-	VFMADD231PS  Z27, Z25, Z19
-	VFMADD231PS  Z27, Z26, Z23
+	VFMADD231PS  Z27, Z24, Z3
+	VFMADD231PS  Z27, Z25, Z7
+	VFMADD231PS  Z27, Z26, Z11
 	ADDQ         DI, R11
 	ADDQ         SI, R10
 
@@ -3312,32 +3057,31 @@ tile3odd:
 	VBROADCASTSS (R10)(BX*1), Z25
 	VBROADCASTSS (R10)(BX*2), Z26
 	VMOVUPS      (R11), Z27
-	VFMADD231PS  Z27, Z24, Z12
-	VFMADD231PS  Z27, Z25, Z16
-	VFMADD231PS  Z27, Z26, Z20
+	VFMADD231PS  Z27, Z24, Z0
+	VFMADD231PS  Z27, Z25, Z4
+	VFMADD231PS  Z27, Z26, Z8
 	VMOVUPS      64(R11), Z27
-	VFMADD231PS  Z27, Z24, Z13
-	VFMADD231PS  Z27, Z25, Z17
-	VFMADD231PS  Z27, Z26, Z21
+	VFMADD231PS  Z27, Z24, Z1
+	VFMADD231PS  Z27, Z25, Z5
+	VFMADD231PS  Z27, Z26, Z9
 	VMOVUPS      128(R11), Z27
-	VFMADD231PS  Z27, Z24, Z14
-	VFMADD231PS  Z27, Z25, Z18
-	VFMADD231PS  Z27, Z26, Z22
+	VFMADD231PS  Z27, Z24, Z2
+	VFMADD231PS  Z27, Z25, Z6
+	VFMADD231PS  Z27, Z26, Z10
 	VMOVUPS      192(R11), Z27
-	VFMADD231PS  Z27, Z24, Z15
-	VFMADD231PS  Z27, Z25, Z19
-	VFMADD231PS  Z27, Z26, Z23
+	VFMADD231PS  Z27, Z24, Z3
+	VFMADD231PS  Z27, Z25, Z7
+	VFMADD231PS  Z27, Z26, Z11
 	ADDQ         DI, R11
 	ADDQ         SI, R10
 	DECQ         R12
 	JNZ          tile3steps
 
 tile3end:
-	MOVQ ldc+24(FP), R12
-	SHLQ $0x02, R12
 	CMPQ c_len+8(FP), $0x00
-	JE   store3
-	MOVQ $0x00000003, b_len+80(FP)
+	MOVQ $0x00000003, R12
+	JE   store
+	MOVQ R12, b_len+80(FP)
 	JMP  modes
 
 	// Tile of 2 × 4 vectors.
@@ -3349,14 +3093,14 @@ tile2:
 	MOVQ k+112(FP), R12
 
 tile2segment:
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
 	INCQ   R12
 	SHRQ   $0x01, R12
 	JCC    tile2odd
@@ -3369,17 +3113,17 @@ tile2steps:
 	VBROADCASTSS (R10), Z24
 	VBROADCASTSS (R10)(BX*1), Z25
 	VMOVUPS      (R11), Z26
-	VFMADD231PS  Z26, Z24, Z16
-	VFMADD231PS  Z26, Z25, Z20
+	VFMADD231PS  Z26, Z24, Z0
+	VFMADD231PS  Z26, Z25, Z4
 	VMOVUPS      64(R11), Z26
-	VFMADD231PS  Z26, Z24, Z17
-	VFMADD231PS  Z26, Z25, Z21
+	VFMADD231PS  Z26, Z24, Z1
+	VFMADD231PS  Z26, Z25, Z5
 	VMOVUPS      128(R11), Z26
-	VFMADD231PS  Z26, Z24, Z18
-	VFMADD231PS  Z26, Z25, Z22
+	VFMADD231PS  Z26, Z24, Z2
+	VFMADD231PS  Z26, Z25, Z6
 	VMOVUPS      192(R11), Z26
-	VFMADD231PS  Z26, Z24, Z19
-	VFMADD231PS  Z26, Z25, Z23
+	VFMADD231PS  Z26, Z24, Z3
+	VFMADD231PS  Z26, Z25, Z7
 	ADDQ         DI, R11
 	ADDQ         SI, R10
 
@@ -3387,28 +3131,27 @@ tile2odd:
 	VBROADCASTSS (R10), Z24
 	VBROADCASTSS (R10)(BX*1), Z25
 	VMOVUPS      (R11), Z26
-	VFMADD231PS  Z26, Z24, Z16
-	VFMADD231PS  Z26, Z25, Z20
+	VFMADD231PS  Z26, Z24, Z0
+	VFMADD231PS  Z26, Z25, Z4
 	VMOVUPS      64(R11), Z26
-	VFMADD231PS  Z26, Z24, Z17
-	VFMADD231PS  Z26, Z25, Z21
+	VFMADD231PS  Z26, Z24, Z1
+	VFMADD231PS  Z26, Z25, Z5
 	VMOVUPS      128(R11), Z26
-	VFMADD231PS  Z26, Z24, Z18
-	VFMADD231PS  Z26, Z25, Z22
+	VFMADD231PS  Z26, Z24, Z2
+	VFMADD231PS  Z26, Z25, Z6
 	VMOVUPS      192(R11), Z26
-	VFMADD231PS  Z26, Z24, Z19
-	VFMADD231PS  Z26, Z25, Z23
+	VFMADD231PS  Z26, Z24, Z3
+	VFMADD231PS  Z26, Z25, Z7
 	ADDQ         DI, R11
 	ADDQ         SI, R10
 	DECQ         R12
 	JNZ          tile2steps
 
 tile2end:
-	MOVQ ldc+24(FP), R12
-	SHLQ $0x02, R12
 	CMPQ c_len+8(FP), $0x00
-	JE   store2
-	MOVQ $0x00000002, b_len+80(FP)
+	MOVQ $0x00000002, R12
+	JE   store
+	MOVQ R12, b_len+80(FP)
 	JMP  modes
 
 	// Tile of 1 × 4 vectors.
@@ -3420,10 +3163,10 @@ tile1:
 	MOVQ k+112(FP), R12
 
 tile1segment:
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
 	CMPQ    SI, $0x04
 	JNE     tile1sparse
 	CMPQ    DI, $0x00000100
@@ -3434,45 +3177,45 @@ tile1segment:
 
 tile1dense:
 	VBROADCASTSS (R10), Z24
-	VFMADD231PS  (R11), Z24, Z20
-	VFMADD231PS  64(R11), Z24, Z21
-	VFMADD231PS  128(R11), Z24, Z22
-	VFMADD231PS  192(R11), Z24, Z23
+	VFMADD231PS  (R11), Z24, Z0
+	VFMADD231PS  64(R11), Z24, Z1
+	VFMADD231PS  128(R11), Z24, Z2
+	VFMADD231PS  192(R11), Z24, Z3
 	VBROADCASTSS 4(R10), Z24
-	VFMADD231PS  256(R11), Z24, Z20
-	VFMADD231PS  320(R11), Z24, Z21
-	VFMADD231PS  384(R11), Z24, Z22
-	VFMADD231PS  448(R11), Z24, Z23
+	VFMADD231PS  256(R11), Z24, Z0
+	VFMADD231PS  320(R11), Z24, Z1
+	VFMADD231PS  384(R11), Z24, Z2
+	VFMADD231PS  448(R11), Z24, Z3
 	VBROADCASTSS 8(R10), Z24
-	VFMADD231PS  512(R11), Z24, Z20
-	VFMADD231PS  576(R11), Z24, Z21
-	VFMADD231PS  640(R11), Z24, Z22
-	VFMADD231PS  704(R11), Z24, Z23
+	VFMADD231PS  512(R11), Z24, Z0
+	VFMADD231PS  576(R11), Z24, Z1
+	VFMADD231PS  640(R11), Z24, Z2
+	VFMADD231PS  704(R11), Z24, Z3
 	VBROADCASTSS 12(R10), Z24
-	VFMADD231PS  768(R11), Z24, Z20
-	VFMADD231PS  832(R11), Z24, Z21
-	VFMADD231PS  896(R11), Z24, Z22
-	VFMADD231PS  960(R11), Z24, Z23
+	VFMADD231PS  768(R11), Z24, Z0
+	VFMADD231PS  832(R11), Z24, Z1
+	VFMADD231PS  896(R11), Z24, Z2
+	VFMADD231PS  960(R11), Z24, Z3
 	VBROADCASTSS 16(R10), Z24
-	VFMADD231PS  1024(R11), Z24, Z20
-	VFMADD231PS  1088(R11), Z24, Z21
-	VFMADD231PS  1152(R11), Z24, Z22
-	VFMADD231PS  1216(R11), Z24, Z23
+	VFMADD231PS  1024(R11), Z24, Z0
+	VFMADD231PS  1088(R11), Z24, Z1
+	VFMADD231PS  1152(R11), Z24, Z2
+	VFMADD231PS  1216(R11), Z24, Z3
 	VBROADCASTSS 20(R10), Z24
-	VFMADD231PS  1280(R11), Z24, Z20
-	VFMADD231PS  1344(R11), Z24, Z21
-	VFMADD231PS  1408(R11), Z24, Z22
-	VFMADD231PS  1472(R11), Z24, Z23
+	VFMADD231PS  1280(R11), Z24, Z0
+	VFMADD231PS  1344(R11), Z24, Z1
+	VFMADD231PS  1408(R11), Z24, Z2
+	VFMADD231PS  1472(R11), Z24, Z3
 	VBROADCASTSS 24(R10), Z24
-	VFMADD231PS  1536(R11), Z24, Z20
-	VFMADD231PS  1600(R11), Z24, Z21
-	VFMADD231PS  1664(R11), Z24, Z22
-	VFMADD231PS  1728(R11), Z24, Z23
+	VFMADD231PS  1536(R11), Z24, Z0
+	VFMADD231PS  1600(R11), Z24, Z1
+	VFMADD231PS  1664(R11), Z24, Z2
+	VFMADD231PS  1728(R11), Z24, Z3
 	VBROADCASTSS 28(R10), Z24
-	VFMADD231PS  1792(R11), Z24, Z20
-	VFMADD231PS  1856(R11), Z24, Z21
-	VFMADD231PS  1920(R11), Z24, Z22
-	VFMADD231PS  1984(R11), Z24, Z23
+	VFMADD231PS  1792(R11), Z24, Z0
+	VFMADD231PS  1856(R11), Z24, Z1
+	VFMADD231PS  1920(R11), Z24, Z2
+	VFMADD231PS  1984(R11), Z24, Z3
 	ADDQ         $0x00000020, R10
 	ADDQ         $0x00000800, R11
 	SUBQ         $0x08, R12
@@ -3492,80 +3235,81 @@ tile1sparse:
 
 tile1steps:
 	VBROADCASTSS (R10), Z24
-	VFMADD231PS  (R11), Z24, Z20
-	VFMADD231PS  64(R11), Z24, Z21
-	VFMADD231PS  128(R11), Z24, Z22
-	VFMADD231PS  192(R11), Z24, Z23
+	VFMADD231PS  (R11), Z24, Z0
+	VFMADD231PS  64(R11), Z24, Z1
+	VFMADD231PS  128(R11), Z24, Z2
+	VFMADD231PS  192(R11), Z24, Z3
 	ADDQ         DI, R11
 	ADDQ         SI, R10
 
 tile1odd:
 	VBROADCASTSS (R10), Z24
-	VFMADD231PS  (R11), Z24, Z20
-	VFMADD231PS  64(R11), Z24, Z21
-	VFMADD231PS  128(R11), Z24, Z22
-	VFMADD231PS  192(R11), Z24, Z23
+	VFMADD231PS  (R11), Z24, Z0
+	VFMADD231PS  64(R11), Z24, Z1
+	VFMADD231PS  128(R11), Z24, Z2
+	VFMADD231PS  192(R11), Z24, Z3
 	ADDQ         DI, R11
 	ADDQ         SI, R10
 	DECQ         R12
 	JNZ          tile1steps
 
 tile1end:
-	MOVQ ldc+24(FP), R12
-	SHLQ $0x02, R12
 	CMPQ c_len+8(FP), $0x00
-	JE   store1
-	MOVQ $0x00000001, b_len+80(FP)
+	MOVQ $0x00000001, R12
+	JE   store
+	MOVQ R12, b_len+80(FP)
 	JMP  modes
 
 	// Store.
-store6:
+store:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
 	VMOVUPS Z3, 192(CX)
-	ADDQ    R12, CX
-
-store5:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R12
+	JZ      storeend
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, 64(CX)
 	VMOVUPS Z6, 128(CX)
 	VMOVUPS Z7, 192(CX)
-	ADDQ    R12, CX
-
-store4:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R12
+	JZ      storeend
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, 64(CX)
 	VMOVUPS Z10, 128(CX)
 	VMOVUPS Z11, 192(CX)
-	ADDQ    R12, CX
-
-store3:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R12
+	JZ      storeend
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
 	VMOVUPS Z15, 192(CX)
-	ADDQ    R12, CX
-
-store2:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R12
+	JZ      storeend
 	VMOVUPS Z16, (CX)
 	VMOVUPS Z17, 64(CX)
 	VMOVUPS Z18, 128(CX)
 	VMOVUPS Z19, 192(CX)
-	ADDQ    R12, CX
-
-store1:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R12
+	JZ      storeend
 	VMOVUPS Z20, (CX)
 	VMOVUPS Z21, 64(CX)
 	VMOVUPS Z22, 128(CX)
 	VMOVUPS Z23, 192(CX)
-	ADDQ    R12, CX
-	CMPQ    c_len+8(FP), $0x00
-	JE      rows
-	CMPQ    c_len+8(FP), $0x03
-	JE      rows
-	CMPQ    a_len+40(FP), $0x00
-	JNE     next
+	ADDQ    ldc+24(FP), CX
+
+storeend:
+	CMPQ c_len+8(FP), $0x00
+	JE   rows
+	CMPQ c_len+8(FP), $0x03
+	JE   rows
+	CMPQ a_len+40(FP), $0x00
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ a_base+32(FP), R10
@@ -3581,81 +3325,71 @@ next:
 	CMPQ    R12, seg+120(FP)
 	CMOVQGT seg+120(FP), R12
 	SUBQ    R12, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x01
-	JE      tile1segment
 	CMPQ    b_len+80(FP), $0x00000006
-	JE      tile6segment
+	JGE     tile6segment
 	CMPQ    b_len+80(FP), $0x00000005
-	JE      tile5segment
+	JGE     tile5segment
 	CMPQ    b_len+80(FP), $0x00000004
-	JE      tile4segment
+	JGE     tile4segment
 	CMPQ    b_len+80(FP), $0x00000003
-	JE      tile3segment
-	JMP     tile2segment
+	JGE     tile3segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JGE     tile2segment
+	JMP     tile1segment
 
 	// C is added.
 modes:
-	MOVQ CX, b_cap+88(FP)
-	CMPQ c_len+8(FP), $0x02
-	JE   merge
-	CMPQ c_len+8(FP), $0x03
-	JE   max
-	CMPQ a_cap+48(FP), $0x00
-	JE   sums
-	CMPQ b_len+80(FP), $0x01
-	JE   add1
-	CMPQ b_len+80(FP), $0x00000006
-	JE   add6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   add5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   add4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   add3
-	JMP  add2
-
-add6:
+	MOVQ   CX, b_cap+88(FP)
+	CMPQ   c_len+8(FP), $0x02
+	JE     merge
+	CMPQ   c_len+8(FP), $0x03
+	JE     max
+	CMPQ   a_cap+48(FP), $0x00
+	JE     sums
+	MOVQ   b_len+80(FP), R12
 	VADDPS (CX), Z0, Z0
 	VADDPS 64(CX), Z1, Z1
 	VADDPS 128(CX), Z2, Z2
 	VADDPS 192(CX), Z3, Z3
-	ADDQ   R12, CX
-
-add5:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R12
+	JZ     addend
 	VADDPS (CX), Z4, Z4
 	VADDPS 64(CX), Z5, Z5
 	VADDPS 128(CX), Z6, Z6
 	VADDPS 192(CX), Z7, Z7
-	ADDQ   R12, CX
-
-add4:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R12
+	JZ     addend
 	VADDPS (CX), Z8, Z8
 	VADDPS 64(CX), Z9, Z9
 	VADDPS 128(CX), Z10, Z10
 	VADDPS 192(CX), Z11, Z11
-	ADDQ   R12, CX
-
-add3:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R12
+	JZ     addend
 	VADDPS (CX), Z12, Z12
 	VADDPS 64(CX), Z13, Z13
 	VADDPS 128(CX), Z14, Z14
 	VADDPS 192(CX), Z15, Z15
-	ADDQ   R12, CX
-
-add2:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R12
+	JZ     addend
 	VADDPS (CX), Z16, Z16
 	VADDPS 64(CX), Z17, Z17
 	VADDPS 128(CX), Z18, Z18
 	VADDPS 192(CX), Z19, Z19
-	ADDQ   R12, CX
-
-add1:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R12
+	JZ     addend
 	VADDPS (CX), Z20, Z20
 	VADDPS 64(CX), Z21, Z21
 	VADDPS 128(CX), Z22, Z22
 	VADDPS 192(CX), Z23, Z23
-	ADDQ   R12, CX
-	MOVQ   b_cap+88(FP), CX
+	ADDQ   ldc+24(FP), CX
+
+addend:
+	MOVQ b_cap+88(FP), CX
 
 sums:
 	CMPQ c_len+8(FP), $0x04
@@ -3670,203 +3404,173 @@ max:
 	VMOVUPS 64(R12), Z25
 	VMOVUPS 128(R12), Z26
 	VMOVUPS 192(R12), Z27
-	CMPQ    b_len+80(FP), $0x01
-	JE      max1
-	CMPQ    b_len+80(FP), $0x00000006
-	JE      max6
-	CMPQ    b_len+80(FP), $0x00000005
-	JE      max5
-	CMPQ    b_len+80(FP), $0x00000004
-	JE      max4
-	CMPQ    b_len+80(FP), $0x00000003
-	JE      max3
-	JMP     max2
-
-max6:
-	VMAXPS Z24, Z0, Z24
-	VMAXPS Z25, Z1, Z25
-	VMAXPS Z26, Z2, Z26
-	VMAXPS Z27, Z3, Z27
-
-max5:
-	VMAXPS Z24, Z4, Z24
-	VMAXPS Z25, Z5, Z25
-	VMAXPS Z26, Z6, Z26
-	VMAXPS Z27, Z7, Z27
-
-max4:
-	VMAXPS Z24, Z8, Z24
-	VMAXPS Z25, Z9, Z25
-	VMAXPS Z26, Z10, Z26
-	VMAXPS Z27, Z11, Z27
-
-max3:
-	VMAXPS Z24, Z12, Z24
-	VMAXPS Z25, Z13, Z25
-	VMAXPS Z26, Z14, Z26
-	VMAXPS Z27, Z15, Z27
-
-max2:
-	VMAXPS Z24, Z16, Z24
-	VMAXPS Z25, Z17, Z25
-	VMAXPS Z26, Z18, Z26
-	VMAXPS Z27, Z19, Z27
-
-max1:
+	MOVQ    b_len+80(FP), R12
+	VMAXPS  Z24, Z0, Z24
+	VMAXPS  Z25, Z1, Z25
+	VMAXPS  Z26, Z2, Z26
+	VMAXPS  Z27, Z3, Z27
+	DECQ    R12
+	JZ      maxend
+	VMAXPS  Z24, Z4, Z24
+	VMAXPS  Z25, Z5, Z25
+	VMAXPS  Z26, Z6, Z26
+	VMAXPS  Z27, Z7, Z27
+	DECQ    R12
+	JZ      maxend
+	VMAXPS  Z24, Z8, Z24
+	VMAXPS  Z25, Z9, Z25
+	VMAXPS  Z26, Z10, Z26
+	VMAXPS  Z27, Z11, Z27
+	DECQ    R12
+	JZ      maxend
+	VMAXPS  Z24, Z12, Z24
+	VMAXPS  Z25, Z13, Z25
+	VMAXPS  Z26, Z14, Z26
+	VMAXPS  Z27, Z15, Z27
+	DECQ    R12
+	JZ      maxend
+	VMAXPS  Z24, Z16, Z24
+	VMAXPS  Z25, Z17, Z25
+	VMAXPS  Z26, Z18, Z26
+	VMAXPS  Z27, Z19, Z27
+	DECQ    R12
+	JZ      maxend
 	VMAXPS  Z24, Z20, Z24
 	VMAXPS  Z25, Z21, Z25
 	VMAXPS  Z26, Z22, Z26
 	VMAXPS  Z27, Z23, Z27
+
+maxend:
+	MOVQ    c_cap+16(FP), R12
 	VMOVUPS Z24, (R12)
 	VMOVUPS Z25, 64(R12)
 	VMOVUPS Z26, 128(R12)
 	VMOVUPS Z27, 192(R12)
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
 
 stores:
-	CMPQ b_len+80(FP), $0x01
-	JE   store1
-	CMPQ b_len+80(FP), $0x00000006
-	JE   store6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   store5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   store4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   store3
-	JMP  store2
+	MOVQ b_len+80(FP), R12
+	JMP  store
 
 	// C = fma(sum, beta, C·alpha)
 merge:
-	MOVQ c_cap+16(FP), R10
-	MOVQ a_cap+48(FP), R11
-	CMPQ b_len+80(FP), $0x01
-	JE   merge1
-	CMPQ b_len+80(FP), $0x00000006
-	JE   merge6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   merge5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   merge4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   merge3
-	JMP  merge2
-
-merge6:
+	MOVQ        c_cap+16(FP), R10
+	MOVQ        a_cap+48(FP), R11
+	MOVQ        b_len+80(FP), R12
 	VMOVUPS     (CX), Z24
 	VMULPS      (R10), Z24, Z24
 	VFMADD231PS (R11), Z0, Z24
 	VMOVUPS     Z24, (CX)
-	VMOVUPS     64(CX), Z24
-	VMULPS      64(R10), Z24, Z24
-	VFMADD231PS 64(R11), Z1, Z24
-	VMOVUPS     Z24, 64(CX)
-	VMOVUPS     128(CX), Z24
-	VMULPS      128(R10), Z24, Z24
-	VFMADD231PS 128(R11), Z2, Z24
-	VMOVUPS     Z24, 128(CX)
-	VMOVUPS     192(CX), Z24
-	VMULPS      192(R10), Z24, Z24
-	VFMADD231PS 192(R11), Z3, Z24
-	VMOVUPS     Z24, 192(CX)
-	ADDQ        R12, CX
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R10), Z0, Z0
+	VFMADD231PS 64(R11), Z1, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R10), Z0, Z0
+	VFMADD231PS 128(R11), Z2, Z0
+	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     192(CX), Z0
+	VMULPS      192(R10), Z0, Z0
+	VFMADD231PS 192(R11), Z3, Z0
+	VMOVUPS     Z0, 192(CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R12
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R10), Z0, Z0
+	VFMADD231PS (R11), Z4, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R10), Z0, Z0
+	VFMADD231PS 64(R11), Z5, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R10), Z0, Z0
+	VFMADD231PS 128(R11), Z6, Z0
+	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     192(CX), Z0
+	VMULPS      192(R10), Z0, Z0
+	VFMADD231PS 192(R11), Z7, Z0
+	VMOVUPS     Z0, 192(CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R12
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R10), Z0, Z0
+	VFMADD231PS (R11), Z8, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R10), Z0, Z0
+	VFMADD231PS 64(R11), Z9, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R10), Z0, Z0
+	VFMADD231PS 128(R11), Z10, Z0
+	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     192(CX), Z0
+	VMULPS      192(R10), Z0, Z0
+	VFMADD231PS 192(R11), Z11, Z0
+	VMOVUPS     Z0, 192(CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R12
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R10), Z0, Z0
+	VFMADD231PS (R11), Z12, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R10), Z0, Z0
+	VFMADD231PS 64(R11), Z13, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R10), Z0, Z0
+	VFMADD231PS 128(R11), Z14, Z0
+	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     192(CX), Z0
+	VMULPS      192(R10), Z0, Z0
+	VFMADD231PS 192(R11), Z15, Z0
+	VMOVUPS     Z0, 192(CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R12
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R10), Z0, Z0
+	VFMADD231PS (R11), Z16, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R10), Z0, Z0
+	VFMADD231PS 64(R11), Z17, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R10), Z0, Z0
+	VFMADD231PS 128(R11), Z18, Z0
+	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     192(CX), Z0
+	VMULPS      192(R10), Z0, Z0
+	VFMADD231PS 192(R11), Z19, Z0
+	VMOVUPS     Z0, 192(CX)
+	ADDQ        ldc+24(FP), CX
+	DECQ        R12
+	JZ          mergeend
+	VMOVUPS     (CX), Z0
+	VMULPS      (R10), Z0, Z0
+	VFMADD231PS (R11), Z20, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R10), Z0, Z0
+	VFMADD231PS 64(R11), Z21, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R10), Z0, Z0
+	VFMADD231PS 128(R11), Z22, Z0
+	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     192(CX), Z0
+	VMULPS      192(R10), Z0, Z0
+	VFMADD231PS 192(R11), Z23, Z0
+	VMOVUPS     Z0, 192(CX)
+	ADDQ        ldc+24(FP), CX
 
-merge5:
-	VMOVUPS     (CX), Z24
-	VMULPS      (R10), Z24, Z24
-	VFMADD231PS (R11), Z4, Z24
-	VMOVUPS     Z24, (CX)
-	VMOVUPS     64(CX), Z24
-	VMULPS      64(R10), Z24, Z24
-	VFMADD231PS 64(R11), Z5, Z24
-	VMOVUPS     Z24, 64(CX)
-	VMOVUPS     128(CX), Z24
-	VMULPS      128(R10), Z24, Z24
-	VFMADD231PS 128(R11), Z6, Z24
-	VMOVUPS     Z24, 128(CX)
-	VMOVUPS     192(CX), Z24
-	VMULPS      192(R10), Z24, Z24
-	VFMADD231PS 192(R11), Z7, Z24
-	VMOVUPS     Z24, 192(CX)
-	ADDQ        R12, CX
-
-merge4:
-	VMOVUPS     (CX), Z24
-	VMULPS      (R10), Z24, Z24
-	VFMADD231PS (R11), Z8, Z24
-	VMOVUPS     Z24, (CX)
-	VMOVUPS     64(CX), Z24
-	VMULPS      64(R10), Z24, Z24
-	VFMADD231PS 64(R11), Z9, Z24
-	VMOVUPS     Z24, 64(CX)
-	VMOVUPS     128(CX), Z24
-	VMULPS      128(R10), Z24, Z24
-	VFMADD231PS 128(R11), Z10, Z24
-	VMOVUPS     Z24, 128(CX)
-	VMOVUPS     192(CX), Z24
-	VMULPS      192(R10), Z24, Z24
-	VFMADD231PS 192(R11), Z11, Z24
-	VMOVUPS     Z24, 192(CX)
-	ADDQ        R12, CX
-
-merge3:
-	VMOVUPS     (CX), Z24
-	VMULPS      (R10), Z24, Z24
-	VFMADD231PS (R11), Z12, Z24
-	VMOVUPS     Z24, (CX)
-	VMOVUPS     64(CX), Z24
-	VMULPS      64(R10), Z24, Z24
-	VFMADD231PS 64(R11), Z13, Z24
-	VMOVUPS     Z24, 64(CX)
-	VMOVUPS     128(CX), Z24
-	VMULPS      128(R10), Z24, Z24
-	VFMADD231PS 128(R11), Z14, Z24
-	VMOVUPS     Z24, 128(CX)
-	VMOVUPS     192(CX), Z24
-	VMULPS      192(R10), Z24, Z24
-	VFMADD231PS 192(R11), Z15, Z24
-	VMOVUPS     Z24, 192(CX)
-	ADDQ        R12, CX
-
-merge2:
-	VMOVUPS     (CX), Z24
-	VMULPS      (R10), Z24, Z24
-	VFMADD231PS (R11), Z16, Z24
-	VMOVUPS     Z24, (CX)
-	VMOVUPS     64(CX), Z24
-	VMULPS      64(R10), Z24, Z24
-	VFMADD231PS 64(R11), Z17, Z24
-	VMOVUPS     Z24, 64(CX)
-	VMOVUPS     128(CX), Z24
-	VMULPS      128(R10), Z24, Z24
-	VFMADD231PS 128(R11), Z18, Z24
-	VMOVUPS     Z24, 128(CX)
-	VMOVUPS     192(CX), Z24
-	VMULPS      192(R10), Z24, Z24
-	VFMADD231PS 192(R11), Z19, Z24
-	VMOVUPS     Z24, 192(CX)
-	ADDQ        R12, CX
-
-merge1:
-	VMOVUPS     (CX), Z24
-	VMULPS      (R10), Z24, Z24
-	VFMADD231PS (R11), Z20, Z24
-	VMOVUPS     Z24, (CX)
-	VMOVUPS     64(CX), Z20
-	VMULPS      64(R10), Z20, Z20
-	VFMADD231PS 64(R11), Z21, Z20
-	VMOVUPS     Z20, 64(CX)
-	VMOVUPS     128(CX), Z20
-	VMULPS      128(R10), Z20, Z20
-	VFMADD231PS 128(R11), Z22, Z20
-	VMOVUPS     Z20, 128(CX)
-	VMOVUPS     192(CX), Z20
-	VMULPS      192(R10), Z20, Z20
-	VFMADD231PS 192(R11), Z23, Z20
-	VMOVUPS     Z20, 192(CX)
-	ADDQ        R12, CX
-	JMP         rows
+mergeend:
+	JMP rows
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -3928,6 +3632,7 @@ TEXT ·panelProductAVX512(SB), NOSPLIT, $0-152
 	JNE     cut
 
 tiles:
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
 	MOVQ cs+64(FP), SI
@@ -4021,38 +3726,38 @@ tile8steps:
 	VMOVUPS      (R12), Z24
 	VMOVUPS      64(R12), Z25
 	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R13)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R13)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R13)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R13)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R13)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R13)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R13)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
 	VBROADCASTSS (R13), Z27
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R13)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R13)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R13)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R13)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R13)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R13)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R13)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	PREFETCHT0   4224(R12)
@@ -4063,38 +3768,38 @@ tile8odd:
 	VMOVUPS      (R12), Z24
 	VMOVUPS      64(R12), Z25
 	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R13)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R13)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R13)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R13)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R13)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R13)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R13)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
 	VBROADCASTSS (R13), Z27
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R13)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R13)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R13)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R13)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R13)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R13)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R13)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	PREFETCHT0   4224(R12)
@@ -4112,23 +3817,20 @@ tile8all:
 	JNZ  tile8steps
 
 tile8end:
-	MOVQ ldc+24(FP), R14
-	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JE   store8
-	MOVQ $0x00000008, b_len+80(FP)
+	MOVQ $0x00000008, R14
+	JE   store
+	MOVQ R14, b_len+80(FP)
 	JMP  modes
 
 	// Tile of 6 to 7 × 3 vectors.
 tile7:
+	MOVQ    AX, R13
 	MOVQ    R12, R14
 	MOVQ    R12, b_len+80(FP)
 	SUBQ    R12, DX
 	IMULQ   BX, R14
 	ADDQ    R14, AX
-	IMUL3Q  $0x00000007, BX, R14
-	MOVQ    AX, R13
-	SUBQ    R14, R13
 	MOVQ    $0x00000007, R14
 	CMPQ    R12, R14
 	CMOVQGT R14, R12
@@ -4139,6 +3841,9 @@ tile7:
 	MOVQ    k+112(FP), R14
 
 tile7segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
@@ -4157,9 +3862,6 @@ tile7segment:
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
 	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile7odd
@@ -4173,35 +3875,35 @@ tile7steps:
 	VMOVUPS      (R12), Z24
 	VMOVUPS      64(R12), Z25
 	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R13)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R13)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R13)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R13)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R13)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R13)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	JEQ          tile7next0
 	VBROADCASTSS (R13), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R13)(BX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R13)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R13)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R13)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R13)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	JEQ          tile7next0
+	VBROADCASTSS (R13)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
 
 tile7next0:
 	PREFETCHT0 4096(R12)
@@ -4215,35 +3917,35 @@ tile7odd:
 	VMOVUPS      (R12), Z24
 	VMOVUPS      64(R12), Z25
 	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R13)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R13)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R13)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R13)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R13)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R13)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	JEQ          tile7next1
 	VBROADCASTSS (R13), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R13)(BX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R13)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R13)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R13)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R13)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	JEQ          tile7next1
+	VBROADCASTSS (R13)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
 
 tile7next1:
 	PREFETCHT0 4096(R12)
@@ -4263,22 +3965,18 @@ tile7all:
 	JNZ  tile7steps
 
 tile7end:
-	MOVQ ldc+24(FP), R14
-	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   stores
 	JMP  modes
 
 	// Tile of 2 to 5 × 3 vectors.
 tile5:
+	MOVQ    AX, R13
 	MOVQ    R12, R14
 	MOVQ    R12, b_len+80(FP)
 	SUBQ    R12, DX
 	IMULQ   BX, R14
 	ADDQ    R14, AX
-	IMUL3Q  $0x00000005, BX, R14
-	MOVQ    AX, R13
-	SUBQ    R14, R13
 	MOVQ    $0x00000005, R14
 	CMPQ    R12, R14
 	CMOVQGT R14, R12
@@ -4289,21 +3987,21 @@ tile5:
 	MOVQ    k+112(FP), R14
 
 tile5segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile5odd
@@ -4317,29 +4015,29 @@ tile5steps:
 	VMOVUPS      (R12), Z24
 	VMOVUPS      64(R12), Z25
 	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R13)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R13)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R13), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R13)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
 	JEQ          tile5next0
 	VBROADCASTSS (R13)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
 	JPS          tile5next0
-	VBROADCASTSS (R13)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	JCC          tile5next0
-	VBROADCASTSS (R13), Z27
+	VBROADCASTSS (R13)(R8*1), Z27
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
+	JCC          tile5next0
+	VBROADCASTSS (R13)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
 
 tile5next0:
 	ADDQ DI, R12
@@ -4350,29 +4048,29 @@ tile5odd:
 	VMOVUPS      (R12), Z24
 	VMOVUPS      64(R12), Z25
 	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R13)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R13)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R13), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R13)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
 	JEQ          tile5next1
 	VBROADCASTSS (R13)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
 	JPS          tile5next1
-	VBROADCASTSS (R13)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	JCC          tile5next1
-	VBROADCASTSS (R13), Z27
+	VBROADCASTSS (R13)(R8*1), Z27
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
+	JCC          tile5next1
+	VBROADCASTSS (R13)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
 
 tile5next1:
 	ADDQ       DI, R12
@@ -4398,8 +4096,6 @@ tile5few:
 	JNZ  tile5steps
 
 tile5end:
-	MOVQ ldc+24(FP), R14
-	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   stores
 	JMP  modes
@@ -4413,9 +4109,9 @@ tile1:
 	MOVQ k+112(FP), R14
 
 tile1segment:
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
 	CMPQ    SI, $0x04
 	JNE     tile1sparse
 	CMPQ    DI, $0x000000c0
@@ -4426,37 +4122,37 @@ tile1segment:
 
 tile1dense:
 	VBROADCASTSS (R13), Z24
-	VFMADD231PS  (R12), Z24, Z21
-	VFMADD231PS  64(R12), Z24, Z22
-	VFMADD231PS  128(R12), Z24, Z23
+	VFMADD231PS  (R12), Z24, Z0
+	VFMADD231PS  64(R12), Z24, Z1
+	VFMADD231PS  128(R12), Z24, Z2
 	VBROADCASTSS 4(R13), Z24
-	VFMADD231PS  192(R12), Z24, Z21
-	VFMADD231PS  256(R12), Z24, Z22
-	VFMADD231PS  320(R12), Z24, Z23
+	VFMADD231PS  192(R12), Z24, Z0
+	VFMADD231PS  256(R12), Z24, Z1
+	VFMADD231PS  320(R12), Z24, Z2
 	VBROADCASTSS 8(R13), Z24
-	VFMADD231PS  384(R12), Z24, Z21
-	VFMADD231PS  448(R12), Z24, Z22
-	VFMADD231PS  512(R12), Z24, Z23
+	VFMADD231PS  384(R12), Z24, Z0
+	VFMADD231PS  448(R12), Z24, Z1
+	VFMADD231PS  512(R12), Z24, Z2
 	VBROADCASTSS 12(R13), Z24
-	VFMADD231PS  576(R12), Z24, Z21
-	VFMADD231PS  640(R12), Z24, Z22
-	VFMADD231PS  704(R12), Z24, Z23
+	VFMADD231PS  576(R12), Z24, Z0
+	VFMADD231PS  640(R12), Z24, Z1
+	VFMADD231PS  704(R12), Z24, Z2
 	VBROADCASTSS 16(R13), Z24
-	VFMADD231PS  768(R12), Z24, Z21
-	VFMADD231PS  832(R12), Z24, Z22
-	VFMADD231PS  896(R12), Z24, Z23
+	VFMADD231PS  768(R12), Z24, Z0
+	VFMADD231PS  832(R12), Z24, Z1
+	VFMADD231PS  896(R12), Z24, Z2
 	VBROADCASTSS 20(R13), Z24
-	VFMADD231PS  960(R12), Z24, Z21
-	VFMADD231PS  1024(R12), Z24, Z22
-	VFMADD231PS  1088(R12), Z24, Z23
+	VFMADD231PS  960(R12), Z24, Z0
+	VFMADD231PS  1024(R12), Z24, Z1
+	VFMADD231PS  1088(R12), Z24, Z2
 	VBROADCASTSS 24(R13), Z24
-	VFMADD231PS  1152(R12), Z24, Z21
-	VFMADD231PS  1216(R12), Z24, Z22
-	VFMADD231PS  1280(R12), Z24, Z23
+	VFMADD231PS  1152(R12), Z24, Z0
+	VFMADD231PS  1216(R12), Z24, Z1
+	VFMADD231PS  1280(R12), Z24, Z2
 	VBROADCASTSS 28(R13), Z24
-	VFMADD231PS  1344(R12), Z24, Z21
-	VFMADD231PS  1408(R12), Z24, Z22
-	VFMADD231PS  1472(R12), Z24, Z23
+	VFMADD231PS  1344(R12), Z24, Z0
+	VFMADD231PS  1408(R12), Z24, Z1
+	VFMADD231PS  1472(R12), Z24, Z2
 	ADDQ         $0x00000020, R13
 	ADDQ         $0x00000600, R12
 	SUBQ         $0x08, R14
@@ -4476,82 +4172,83 @@ tile1sparse:
 
 tile1steps:
 	VBROADCASTSS (R13), Z24
-	VFMADD231PS  (R12), Z24, Z21
-	VFMADD231PS  64(R12), Z24, Z22
-	VFMADD231PS  128(R12), Z24, Z23
+	VFMADD231PS  (R12), Z24, Z0
+	VFMADD231PS  64(R12), Z24, Z1
+	VFMADD231PS  128(R12), Z24, Z2
 	ADDQ         DI, R12
 	ADDQ         SI, R13
 
 tile1odd:
 	VBROADCASTSS (R13), Z24
-	VFMADD231PS  (R12), Z24, Z21
-	VFMADD231PS  64(R12), Z24, Z22
-	VFMADD231PS  128(R12), Z24, Z23
+	VFMADD231PS  (R12), Z24, Z0
+	VFMADD231PS  64(R12), Z24, Z1
+	VFMADD231PS  128(R12), Z24, Z2
 	ADDQ         DI, R12
 	ADDQ         SI, R13
 	DECQ         R14
 	JNZ          tile1steps
 
 tile1end:
-	MOVQ ldc+24(FP), R14
-	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JE   store1
-	MOVQ $0x00000001, b_len+80(FP)
+	MOVQ $0x00000001, R14
+	JE   store
+	MOVQ R14, b_len+80(FP)
 	JMP  modes
 
 	// Store.
-store8:
+store:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R14, CX
-
-store7:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R14
+	JZ      storeend
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R14, CX
-
-store6:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R14
+	JZ      storeend
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R14, CX
-
-store5:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R14
+	JZ      storeend
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R14, CX
-
-store4:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R14
+	JZ      storeend
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    R14, CX
-
-store3:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R14
+	JZ      storeend
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    R14, CX
-
-store2:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R14
+	JZ      storeend
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, 64(CX)
 	VMOVUPS Z20, 128(CX)
-	ADDQ    R14, CX
-
-store1:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R14
+	JZ      storeend
 	VMOVUPS Z21, (CX)
 	VMOVUPS Z22, 64(CX)
 	VMOVUPS Z23, 128(CX)
-	ADDQ    R14, CX
-	CMPQ    c_len+8(FP), $0x00
-	JE      rows
-	CMPQ    a_len+40(FP), $0x00
-	JNE     next
+	ADDQ    ldc+24(FP), CX
+
+storeend:
+	CMPQ c_len+8(FP), $0x00
+	JE   rows
+	CMPQ a_len+40(FP), $0x00
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ a_base+32(FP), R12
@@ -4568,109 +4265,74 @@ next:
 	CMPQ    R14, R15
 	CMOVQGT R15, R14
 	SUBQ    R14, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x01
-	JE      tile1segment
 	CMPQ    b_len+80(FP), $0x00000008
-	JE      tile8segment
-	CMPQ    b_len+80(FP), $0x00000007
-	JE      tile7segment
+	JGE     tile8segment
 	CMPQ    b_len+80(FP), $0x00000006
-	JE      tile7segment
-	CMPQ    b_len+80(FP), $0x00000005
-	JE      tile5segment
-	CMPQ    b_len+80(FP), $0x00000004
-	JE      tile5segment
-	CMPQ    b_len+80(FP), $0x00000003
-	JE      tile5segment
-	JMP     tile5segment
+	JGE     tile7segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JGE     tile5segment
+	JMP     tile1segment
 
 	// C is added.
 modes:
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   sums
-	CMPQ b_len+80(FP), $0x01
-	JE   add1
-	CMPQ b_len+80(FP), $0x00000008
-	JE   add8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   add7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   add6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   add5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   add4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   add3
-	JMP  add2
-
-add8:
+	MOVQ   CX, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     sums
+	MOVQ   b_len+80(FP), R14
 	VADDPS (CX), Z0, Z0
 	VADDPS 64(CX), Z1, Z1
 	VADDPS 128(CX), Z2, Z2
-	ADDQ   R14, CX
-
-add7:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R14
+	JZ     addend
 	VADDPS (CX), Z3, Z3
 	VADDPS 64(CX), Z4, Z4
 	VADDPS 128(CX), Z5, Z5
-	ADDQ   R14, CX
-
-add6:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R14
+	JZ     addend
 	VADDPS (CX), Z6, Z6
 	VADDPS 64(CX), Z7, Z7
 	VADDPS 128(CX), Z8, Z8
-	ADDQ   R14, CX
-
-add5:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R14
+	JZ     addend
 	VADDPS (CX), Z9, Z9
 	VADDPS 64(CX), Z10, Z10
 	VADDPS 128(CX), Z11, Z11
-	ADDQ   R14, CX
-
-add4:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R14
+	JZ     addend
 	VADDPS (CX), Z12, Z12
 	VADDPS 64(CX), Z13, Z13
 	VADDPS 128(CX), Z14, Z14
-	ADDQ   R14, CX
-
-add3:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R14
+	JZ     addend
 	VADDPS (CX), Z15, Z15
 	VADDPS 64(CX), Z16, Z16
 	VADDPS 128(CX), Z17, Z17
-	ADDQ   R14, CX
-
-add2:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R14
+	JZ     addend
 	VADDPS (CX), Z18, Z18
 	VADDPS 64(CX), Z19, Z19
 	VADDPS 128(CX), Z20, Z20
-	ADDQ   R14, CX
-
-add1:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R14
+	JZ     addend
 	VADDPS (CX), Z21, Z21
 	VADDPS 64(CX), Z22, Z22
 	VADDPS 128(CX), Z23, Z23
-	ADDQ   R14, CX
-	MOVQ   b_cap+88(FP), CX
+	ADDQ   ldc+24(FP), CX
+
+addend:
+	MOVQ b_cap+88(FP), CX
 
 sums:
 stores:
-	CMPQ b_len+80(FP), $0x01
-	JE   store1
-	CMPQ b_len+80(FP), $0x00000008
-	JE   store8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   store7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   store6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   store5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   store4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   store3
-	JMP  store2
+	MOVQ b_len+80(FP), R14
+	JMP  store
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -4721,6 +4383,7 @@ TEXT ·panelProductF16AVX512(SB), NOSPLIT, $0-152
 	JNE     cut
 
 tiles:
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
 	MOVQ cs+64(FP), SI
@@ -4814,38 +4477,38 @@ tile8steps:
 	VCVTPH2PS    (R12), Z24
 	VCVTPH2PS    32(R12), Z25
 	VCVTPH2PS    64(R12), Z26
-	VBROADCASTSS (R13)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R13)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R13)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R13)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R13)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R13)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R13)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
 	VBROADCASTSS (R13), Z27
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R13)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R13)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R13)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R13)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R13)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R13)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R13)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	ADDQ         DI, R12
@@ -4855,38 +4518,38 @@ tile8odd:
 	VCVTPH2PS    (R12), Z24
 	VCVTPH2PS    32(R12), Z25
 	VCVTPH2PS    64(R12), Z26
-	VBROADCASTSS (R13)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R13)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R13)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R13)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R13)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R13)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R13)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
 	VBROADCASTSS (R13), Z27
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R13)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R13)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R13)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R13)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R13)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R13)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R13)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	ADDQ         DI, R12
@@ -4902,23 +4565,20 @@ tile8all:
 	JNZ  tile8steps
 
 tile8end:
-	MOVQ ldc+24(FP), R14
-	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JE   store8
-	MOVQ $0x00000008, b_len+80(FP)
+	MOVQ $0x00000008, R14
+	JE   store
+	MOVQ R14, b_len+80(FP)
 	JMP  modes
 
 	// Tile of 6 to 7 × 3 vectors.
 tile7:
+	MOVQ    AX, R13
 	MOVQ    R12, R14
 	MOVQ    R12, b_len+80(FP)
 	SUBQ    R12, DX
 	IMULQ   BX, R14
 	ADDQ    R14, AX
-	IMUL3Q  $0x00000007, BX, R14
-	MOVQ    AX, R13
-	SUBQ    R14, R13
 	MOVQ    $0x00000007, R14
 	CMPQ    R12, R14
 	CMOVQGT R14, R12
@@ -4929,6 +4589,9 @@ tile7:
 	MOVQ    k+112(FP), R14
 
 tile7segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
@@ -4947,9 +4610,6 @@ tile7segment:
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
 	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile7odd
@@ -4963,35 +4623,35 @@ tile7steps:
 	VCVTPH2PS    (R12), Z24
 	VCVTPH2PS    32(R12), Z25
 	VCVTPH2PS    64(R12), Z26
-	VBROADCASTSS (R13)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R13)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R13)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R13)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R13)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R13)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	JEQ          tile7next0
 	VBROADCASTSS (R13), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R13)(BX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R13)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R13)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R13)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R13)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	JEQ          tile7next0
+	VBROADCASTSS (R13)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
 
 tile7next0:
 	PREFETCHT0 4096(R12)
@@ -5004,35 +4664,35 @@ tile7odd:
 	VCVTPH2PS    (R12), Z24
 	VCVTPH2PS    32(R12), Z25
 	VCVTPH2PS    64(R12), Z26
-	VBROADCASTSS (R13)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R13)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R13)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R13)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R13)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R13)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	JEQ          tile7next1
 	VBROADCASTSS (R13), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R13)(BX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R13)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R13)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R13)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R13)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	JEQ          tile7next1
+	VBROADCASTSS (R13)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
 
 tile7next1:
 	PREFETCHT0 4096(R12)
@@ -5050,22 +4710,18 @@ tile7all:
 	JNZ  tile7steps
 
 tile7end:
-	MOVQ ldc+24(FP), R14
-	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   stores
 	JMP  modes
 
 	// Tile of 2 to 5 × 3 vectors.
 tile5:
+	MOVQ    AX, R13
 	MOVQ    R12, R14
 	MOVQ    R12, b_len+80(FP)
 	SUBQ    R12, DX
 	IMULQ   BX, R14
 	ADDQ    R14, AX
-	IMUL3Q  $0x00000005, BX, R14
-	MOVQ    AX, R13
-	SUBQ    R14, R13
 	MOVQ    $0x00000005, R14
 	CMPQ    R12, R14
 	CMOVQGT R14, R12
@@ -5076,21 +4732,21 @@ tile5:
 	MOVQ    k+112(FP), R14
 
 tile5segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile5odd
@@ -5104,29 +4760,29 @@ tile5steps:
 	VCVTPH2PS    (R12), Z24
 	VCVTPH2PS    32(R12), Z25
 	VCVTPH2PS    64(R12), Z26
-	VBROADCASTSS (R13)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R13)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R13), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R13)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
 	JEQ          tile5next0
 	VBROADCASTSS (R13)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
 	JPS          tile5next0
-	VBROADCASTSS (R13)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	JCC          tile5next0
-	VBROADCASTSS (R13), Z27
+	VBROADCASTSS (R13)(R8*1), Z27
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
+	JCC          tile5next0
+	VBROADCASTSS (R13)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
 
 tile5next0:
 	ADDQ DI, R12
@@ -5137,29 +4793,29 @@ tile5odd:
 	VCVTPH2PS    (R12), Z24
 	VCVTPH2PS    32(R12), Z25
 	VCVTPH2PS    64(R12), Z26
-	VBROADCASTSS (R13)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R13)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R13), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R13)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
 	JEQ          tile5next1
 	VBROADCASTSS (R13)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
 	JPS          tile5next1
-	VBROADCASTSS (R13)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	JCC          tile5next1
-	VBROADCASTSS (R13), Z27
+	VBROADCASTSS (R13)(R8*1), Z27
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
+	JCC          tile5next1
+	VBROADCASTSS (R13)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
 
 tile5next1:
 	ADDQ       DI, R12
@@ -5181,8 +4837,6 @@ tile5few:
 	JNZ  tile5steps
 
 tile5end:
-	MOVQ ldc+24(FP), R14
-	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   stores
 	JMP  modes
@@ -5196,9 +4850,9 @@ tile1:
 	MOVQ k+112(FP), R14
 
 tile1segment:
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
 	CMPQ    SI, $0x04
 	JNE     tile1sparse
 	CMPQ    DI, $0x00000060
@@ -5210,60 +4864,60 @@ tile1segment:
 tile1dense:
 	VBROADCASTSS (R13), Z24
 	VCVTPH2PS    (R12), Z25
-	VFMADD231PS  Z25, Z24, Z21
+	VFMADD231PS  Z25, Z24, Z0
 	VCVTPH2PS    32(R12), Z25
-	VFMADD231PS  Z25, Z24, Z22
+	VFMADD231PS  Z25, Z24, Z1
 	VCVTPH2PS    64(R12), Z25
-	VFMADD231PS  Z25, Z24, Z23
+	VFMADD231PS  Z25, Z24, Z2
 	VBROADCASTSS 4(R13), Z24
 	VCVTPH2PS    96(R12), Z25
-	VFMADD231PS  Z25, Z24, Z21
+	VFMADD231PS  Z25, Z24, Z0
 	VCVTPH2PS    128(R12), Z25
-	VFMADD231PS  Z25, Z24, Z22
+	VFMADD231PS  Z25, Z24, Z1
 	VCVTPH2PS    160(R12), Z25
-	VFMADD231PS  Z25, Z24, Z23
+	VFMADD231PS  Z25, Z24, Z2
 	VBROADCASTSS 8(R13), Z24
 	VCVTPH2PS    192(R12), Z25
-	VFMADD231PS  Z25, Z24, Z21
+	VFMADD231PS  Z25, Z24, Z0
 	VCVTPH2PS    224(R12), Z25
-	VFMADD231PS  Z25, Z24, Z22
+	VFMADD231PS  Z25, Z24, Z1
 	VCVTPH2PS    256(R12), Z25
-	VFMADD231PS  Z25, Z24, Z23
+	VFMADD231PS  Z25, Z24, Z2
 	VBROADCASTSS 12(R13), Z24
 	VCVTPH2PS    288(R12), Z25
-	VFMADD231PS  Z25, Z24, Z21
+	VFMADD231PS  Z25, Z24, Z0
 	VCVTPH2PS    320(R12), Z25
-	VFMADD231PS  Z25, Z24, Z22
+	VFMADD231PS  Z25, Z24, Z1
 	VCVTPH2PS    352(R12), Z25
-	VFMADD231PS  Z25, Z24, Z23
+	VFMADD231PS  Z25, Z24, Z2
 	VBROADCASTSS 16(R13), Z24
 	VCVTPH2PS    384(R12), Z25
-	VFMADD231PS  Z25, Z24, Z21
+	VFMADD231PS  Z25, Z24, Z0
 	VCVTPH2PS    416(R12), Z25
-	VFMADD231PS  Z25, Z24, Z22
+	VFMADD231PS  Z25, Z24, Z1
 	VCVTPH2PS    448(R12), Z25
-	VFMADD231PS  Z25, Z24, Z23
+	VFMADD231PS  Z25, Z24, Z2
 	VBROADCASTSS 20(R13), Z24
 	VCVTPH2PS    480(R12), Z25
-	VFMADD231PS  Z25, Z24, Z21
+	VFMADD231PS  Z25, Z24, Z0
 	VCVTPH2PS    512(R12), Z25
-	VFMADD231PS  Z25, Z24, Z22
+	VFMADD231PS  Z25, Z24, Z1
 	VCVTPH2PS    544(R12), Z25
-	VFMADD231PS  Z25, Z24, Z23
+	VFMADD231PS  Z25, Z24, Z2
 	VBROADCASTSS 24(R13), Z24
 	VCVTPH2PS    576(R12), Z25
-	VFMADD231PS  Z25, Z24, Z21
+	VFMADD231PS  Z25, Z24, Z0
 	VCVTPH2PS    608(R12), Z25
-	VFMADD231PS  Z25, Z24, Z22
+	VFMADD231PS  Z25, Z24, Z1
 	VCVTPH2PS    640(R12), Z25
-	VFMADD231PS  Z25, Z24, Z23
+	VFMADD231PS  Z25, Z24, Z2
 	VBROADCASTSS 28(R13), Z24
 	VCVTPH2PS    672(R12), Z25
-	VFMADD231PS  Z25, Z24, Z21
+	VFMADD231PS  Z25, Z24, Z0
 	VCVTPH2PS    704(R12), Z25
-	VFMADD231PS  Z25, Z24, Z22
+	VFMADD231PS  Z25, Z24, Z1
 	VCVTPH2PS    736(R12), Z25
-	VFMADD231PS  Z25, Z24, Z23
+	VFMADD231PS  Z25, Z24, Z2
 	CMPQ         c_cap+16(FP), $0x00
 	JE           tile1densefew
 	PREFETCHT0   4096(R12)
@@ -5300,22 +4954,22 @@ tile1sparse:
 tile1steps:
 	VBROADCASTSS (R13), Z24
 	VCVTPH2PS    (R12), Z25
-	VFMADD231PS  Z25, Z24, Z21
+	VFMADD231PS  Z25, Z24, Z0
 	VCVTPH2PS    32(R12), Z25
-	VFMADD231PS  Z25, Z24, Z22
+	VFMADD231PS  Z25, Z24, Z1
 	VCVTPH2PS    64(R12), Z25
-	VFMADD231PS  Z25, Z24, Z23
+	VFMADD231PS  Z25, Z24, Z2
 	ADDQ         DI, R12
 	ADDQ         SI, R13
 
 tile1odd:
 	VBROADCASTSS (R13), Z24
 	VCVTPH2PS    (R12), Z25
-	VFMADD231PS  Z25, Z24, Z21
+	VFMADD231PS  Z25, Z24, Z0
 	VCVTPH2PS    32(R12), Z25
-	VFMADD231PS  Z25, Z24, Z22
+	VFMADD231PS  Z25, Z24, Z1
 	VCVTPH2PS    64(R12), Z25
-	VFMADD231PS  Z25, Z24, Z23
+	VFMADD231PS  Z25, Z24, Z2
 	ADDQ         DI, R12
 	ADDQ         SI, R13
 	CMPQ         c_cap+16(FP), $0x00
@@ -5329,65 +4983,66 @@ tile1few:
 	JNZ  tile1steps
 
 tile1end:
-	MOVQ ldc+24(FP), R14
-	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JE   store1
-	MOVQ $0x00000001, b_len+80(FP)
+	MOVQ $0x00000001, R14
+	JE   store
+	MOVQ R14, b_len+80(FP)
 	JMP  modes
 
 	// Store.
-store8:
+store:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R14, CX
-
-store7:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R14
+	JZ      storeend
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R14, CX
-
-store6:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R14
+	JZ      storeend
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R14, CX
-
-store5:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R14
+	JZ      storeend
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R14, CX
-
-store4:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R14
+	JZ      storeend
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    R14, CX
-
-store3:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R14
+	JZ      storeend
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    R14, CX
-
-store2:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R14
+	JZ      storeend
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, 64(CX)
 	VMOVUPS Z20, 128(CX)
-	ADDQ    R14, CX
-
-store1:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R14
+	JZ      storeend
 	VMOVUPS Z21, (CX)
 	VMOVUPS Z22, 64(CX)
 	VMOVUPS Z23, 128(CX)
-	ADDQ    R14, CX
-	CMPQ    c_len+8(FP), $0x00
-	JE      rows
-	CMPQ    a_len+40(FP), $0x00
-	JNE     next
+	ADDQ    ldc+24(FP), CX
+
+storeend:
+	CMPQ c_len+8(FP), $0x00
+	JE   rows
+	CMPQ a_len+40(FP), $0x00
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ a_base+32(FP), R12
@@ -5404,109 +5059,74 @@ next:
 	CMPQ    R14, R15
 	CMOVQGT R15, R14
 	SUBQ    R14, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x01
-	JE      tile1segment
 	CMPQ    b_len+80(FP), $0x00000008
-	JE      tile8segment
-	CMPQ    b_len+80(FP), $0x00000007
-	JE      tile7segment
+	JGE     tile8segment
 	CMPQ    b_len+80(FP), $0x00000006
-	JE      tile7segment
-	CMPQ    b_len+80(FP), $0x00000005
-	JE      tile5segment
-	CMPQ    b_len+80(FP), $0x00000004
-	JE      tile5segment
-	CMPQ    b_len+80(FP), $0x00000003
-	JE      tile5segment
-	JMP     tile5segment
+	JGE     tile7segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JGE     tile5segment
+	JMP     tile1segment
 
 	// C is added.
 modes:
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   sums
-	CMPQ b_len+80(FP), $0x01
-	JE   add1
-	CMPQ b_len+80(FP), $0x00000008
-	JE   add8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   add7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   add6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   add5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   add4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   add3
-	JMP  add2
-
-add8:
+	MOVQ   CX, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     sums
+	MOVQ   b_len+80(FP), R14
 	VADDPS (CX), Z0, Z0
 	VADDPS 64(CX), Z1, Z1
 	VADDPS 128(CX), Z2, Z2
-	ADDQ   R14, CX
-
-add7:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R14
+	JZ     addend
 	VADDPS (CX), Z3, Z3
 	VADDPS 64(CX), Z4, Z4
 	VADDPS 128(CX), Z5, Z5
-	ADDQ   R14, CX
-
-add6:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R14
+	JZ     addend
 	VADDPS (CX), Z6, Z6
 	VADDPS 64(CX), Z7, Z7
 	VADDPS 128(CX), Z8, Z8
-	ADDQ   R14, CX
-
-add5:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R14
+	JZ     addend
 	VADDPS (CX), Z9, Z9
 	VADDPS 64(CX), Z10, Z10
 	VADDPS 128(CX), Z11, Z11
-	ADDQ   R14, CX
-
-add4:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R14
+	JZ     addend
 	VADDPS (CX), Z12, Z12
 	VADDPS 64(CX), Z13, Z13
 	VADDPS 128(CX), Z14, Z14
-	ADDQ   R14, CX
-
-add3:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R14
+	JZ     addend
 	VADDPS (CX), Z15, Z15
 	VADDPS 64(CX), Z16, Z16
 	VADDPS 128(CX), Z17, Z17
-	ADDQ   R14, CX
-
-add2:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R14
+	JZ     addend
 	VADDPS (CX), Z18, Z18
 	VADDPS 64(CX), Z19, Z19
 	VADDPS 128(CX), Z20, Z20
-	ADDQ   R14, CX
-
-add1:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R14
+	JZ     addend
 	VADDPS (CX), Z21, Z21
 	VADDPS 64(CX), Z22, Z22
 	VADDPS 128(CX), Z23, Z23
-	ADDQ   R14, CX
-	MOVQ   b_cap+88(FP), CX
+	ADDQ   ldc+24(FP), CX
+
+addend:
+	MOVQ b_cap+88(FP), CX
 
 sums:
 stores:
-	CMPQ b_len+80(FP), $0x01
-	JE   store1
-	CMPQ b_len+80(FP), $0x00000008
-	JE   store8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   store7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   store6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   store5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   store4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   store3
-	JMP  store2
+	MOVQ b_len+80(FP), R14
+	JMP  store
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -5557,6 +5177,7 @@ TEXT ·panelProductBF16AVX512(SB), NOSPLIT, $0-152
 	JNE     cut
 
 tiles:
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
 	MOVQ cs+64(FP), SI
@@ -5653,38 +5274,38 @@ tile8steps:
 	VPSLLD       $0x10, Z25, Z25
 	VPMOVZXWD    64(R12), Z26
 	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R13)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R13)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R13)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R13)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R13)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R13)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R13)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
 	VBROADCASTSS (R13), Z27
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R13)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R13)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R13)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R13)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R13)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R13)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R13)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	ADDQ         DI, R12
@@ -5697,38 +5318,38 @@ tile8odd:
 	VPSLLD       $0x10, Z25, Z25
 	VPMOVZXWD    64(R12), Z26
 	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R13)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R13)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R13)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R13)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R13)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R13)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R13)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
 	VBROADCASTSS (R13), Z27
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R13)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R13)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R13)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R13)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R13)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R13)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R13)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	ADDQ         DI, R12
@@ -5744,23 +5365,20 @@ tile8all:
 	JNZ  tile8steps
 
 tile8end:
-	MOVQ ldc+24(FP), R14
-	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JE   store8
-	MOVQ $0x00000008, b_len+80(FP)
+	MOVQ $0x00000008, R14
+	JE   store
+	MOVQ R14, b_len+80(FP)
 	JMP  modes
 
 	// Tile of 6 to 7 × 3 vectors.
 tile7:
+	MOVQ    AX, R13
 	MOVQ    R12, R14
 	MOVQ    R12, b_len+80(FP)
 	SUBQ    R12, DX
 	IMULQ   BX, R14
 	ADDQ    R14, AX
-	IMUL3Q  $0x00000007, BX, R14
-	MOVQ    AX, R13
-	SUBQ    R14, R13
 	MOVQ    $0x00000007, R14
 	CMPQ    R12, R14
 	CMOVQGT R14, R12
@@ -5771,6 +5389,9 @@ tile7:
 	MOVQ    k+112(FP), R14
 
 tile7segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
@@ -5789,9 +5410,6 @@ tile7segment:
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
 	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile7odd
@@ -5808,35 +5426,35 @@ tile7steps:
 	VPSLLD       $0x10, Z25, Z25
 	VPMOVZXWD    64(R12), Z26
 	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R13)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R13)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R13)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R13)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R13)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R13)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	JEQ          tile7next0
 	VBROADCASTSS (R13), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R13)(BX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R13)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R13)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R13)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R13)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	JEQ          tile7next0
+	VBROADCASTSS (R13)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
 
 tile7next0:
 	PREFETCHT0 4096(R12)
@@ -5852,35 +5470,35 @@ tile7odd:
 	VPSLLD       $0x10, Z25, Z25
 	VPMOVZXWD    64(R12), Z26
 	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R13)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R13)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R13)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R13)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R13)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R13)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	JEQ          tile7next1
 	VBROADCASTSS (R13), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R13)(BX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R13)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R13)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R13)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R13)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	JEQ          tile7next1
+	VBROADCASTSS (R13)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
 
 tile7next1:
 	PREFETCHT0 4096(R12)
@@ -5898,22 +5516,18 @@ tile7all:
 	JNZ  tile7steps
 
 tile7end:
-	MOVQ ldc+24(FP), R14
-	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   stores
 	JMP  modes
 
 	// Tile of 2 to 5 × 3 vectors.
 tile5:
+	MOVQ    AX, R13
 	MOVQ    R12, R14
 	MOVQ    R12, b_len+80(FP)
 	SUBQ    R12, DX
 	IMULQ   BX, R14
 	ADDQ    R14, AX
-	IMUL3Q  $0x00000005, BX, R14
-	MOVQ    AX, R13
-	SUBQ    R14, R13
 	MOVQ    $0x00000005, R14
 	CMPQ    R12, R14
 	CMOVQGT R14, R12
@@ -5924,21 +5538,21 @@ tile5:
 	MOVQ    k+112(FP), R14
 
 tile5segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile5odd
@@ -5955,29 +5569,29 @@ tile5steps:
 	VPSLLD       $0x10, Z25, Z25
 	VPMOVZXWD    64(R12), Z26
 	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R13)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R13)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R13), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R13)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
 	JEQ          tile5next0
 	VBROADCASTSS (R13)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
 	JPS          tile5next0
-	VBROADCASTSS (R13)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	JCC          tile5next0
-	VBROADCASTSS (R13), Z27
+	VBROADCASTSS (R13)(R8*1), Z27
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
+	JCC          tile5next0
+	VBROADCASTSS (R13)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
 
 tile5next0:
 	ADDQ DI, R12
@@ -5991,29 +5605,29 @@ tile5odd:
 	VPSLLD       $0x10, Z25, Z25
 	VPMOVZXWD    64(R12), Z26
 	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R13)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R13)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R13), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R13)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
 	JEQ          tile5next1
 	VBROADCASTSS (R13)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
 	JPS          tile5next1
-	VBROADCASTSS (R13)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	JCC          tile5next1
-	VBROADCASTSS (R13), Z27
+	VBROADCASTSS (R13)(R8*1), Z27
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
+	JCC          tile5next1
+	VBROADCASTSS (R13)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
 
 tile5next1:
 	ADDQ       DI, R12
@@ -6035,8 +5649,6 @@ tile5few:
 	JNZ  tile5steps
 
 tile5end:
-	MOVQ ldc+24(FP), R14
-	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   stores
 	JMP  modes
@@ -6050,9 +5662,9 @@ tile1:
 	MOVQ k+112(FP), R14
 
 tile1segment:
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
 	CMPQ    SI, $0x04
 	JNE     tile1sparse
 	CMPQ    DI, $0x00000060
@@ -6065,83 +5677,83 @@ tile1dense:
 	VBROADCASTSS (R13), Z24
 	VPMOVZXWD    (R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
+	VFMADD231PS  Z25, Z24, Z0
 	VPMOVZXWD    32(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
+	VFMADD231PS  Z25, Z24, Z1
 	VPMOVZXWD    64(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
+	VFMADD231PS  Z25, Z24, Z2
 	VBROADCASTSS 4(R13), Z24
 	VPMOVZXWD    96(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
+	VFMADD231PS  Z25, Z24, Z0
 	VPMOVZXWD    128(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
+	VFMADD231PS  Z25, Z24, Z1
 	VPMOVZXWD    160(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
+	VFMADD231PS  Z25, Z24, Z2
 	VBROADCASTSS 8(R13), Z24
 	VPMOVZXWD    192(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
+	VFMADD231PS  Z25, Z24, Z0
 	VPMOVZXWD    224(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
+	VFMADD231PS  Z25, Z24, Z1
 	VPMOVZXWD    256(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
+	VFMADD231PS  Z25, Z24, Z2
 	VBROADCASTSS 12(R13), Z24
 	VPMOVZXWD    288(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
+	VFMADD231PS  Z25, Z24, Z0
 	VPMOVZXWD    320(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
+	VFMADD231PS  Z25, Z24, Z1
 	VPMOVZXWD    352(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
+	VFMADD231PS  Z25, Z24, Z2
 	VBROADCASTSS 16(R13), Z24
 	VPMOVZXWD    384(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
+	VFMADD231PS  Z25, Z24, Z0
 	VPMOVZXWD    416(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
+	VFMADD231PS  Z25, Z24, Z1
 	VPMOVZXWD    448(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
+	VFMADD231PS  Z25, Z24, Z2
 	VBROADCASTSS 20(R13), Z24
 	VPMOVZXWD    480(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
+	VFMADD231PS  Z25, Z24, Z0
 	VPMOVZXWD    512(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
+	VFMADD231PS  Z25, Z24, Z1
 	VPMOVZXWD    544(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
+	VFMADD231PS  Z25, Z24, Z2
 	VBROADCASTSS 24(R13), Z24
 	VPMOVZXWD    576(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
+	VFMADD231PS  Z25, Z24, Z0
 	VPMOVZXWD    608(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
+	VFMADD231PS  Z25, Z24, Z1
 	VPMOVZXWD    640(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
+	VFMADD231PS  Z25, Z24, Z2
 	VBROADCASTSS 28(R13), Z24
 	VPMOVZXWD    672(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
+	VFMADD231PS  Z25, Z24, Z0
 	VPMOVZXWD    704(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
+	VFMADD231PS  Z25, Z24, Z1
 	VPMOVZXWD    736(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
+	VFMADD231PS  Z25, Z24, Z2
 	CMPQ         c_cap+16(FP), $0x00
 	JE           tile1densefew
 	PREFETCHT0   4096(R12)
@@ -6179,13 +5791,13 @@ tile1steps:
 	VBROADCASTSS (R13), Z24
 	VPMOVZXWD    (R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
+	VFMADD231PS  Z25, Z24, Z0
 	VPMOVZXWD    32(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
+	VFMADD231PS  Z25, Z24, Z1
 	VPMOVZXWD    64(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
+	VFMADD231PS  Z25, Z24, Z2
 	ADDQ         DI, R12
 	ADDQ         SI, R13
 
@@ -6193,13 +5805,13 @@ tile1odd:
 	VBROADCASTSS (R13), Z24
 	VPMOVZXWD    (R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
+	VFMADD231PS  Z25, Z24, Z0
 	VPMOVZXWD    32(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
+	VFMADD231PS  Z25, Z24, Z1
 	VPMOVZXWD    64(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
+	VFMADD231PS  Z25, Z24, Z2
 	ADDQ         DI, R12
 	ADDQ         SI, R13
 	CMPQ         c_cap+16(FP), $0x00
@@ -6213,65 +5825,66 @@ tile1few:
 	JNZ  tile1steps
 
 tile1end:
-	MOVQ ldc+24(FP), R14
-	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JE   store1
-	MOVQ $0x00000001, b_len+80(FP)
+	MOVQ $0x00000001, R14
+	JE   store
+	MOVQ R14, b_len+80(FP)
 	JMP  modes
 
 	// Store.
-store8:
+store:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R14, CX
-
-store7:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R14
+	JZ      storeend
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R14, CX
-
-store6:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R14
+	JZ      storeend
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R14, CX
-
-store5:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R14
+	JZ      storeend
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R14, CX
-
-store4:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R14
+	JZ      storeend
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    R14, CX
-
-store3:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R14
+	JZ      storeend
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    R14, CX
-
-store2:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R14
+	JZ      storeend
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, 64(CX)
 	VMOVUPS Z20, 128(CX)
-	ADDQ    R14, CX
-
-store1:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R14
+	JZ      storeend
 	VMOVUPS Z21, (CX)
 	VMOVUPS Z22, 64(CX)
 	VMOVUPS Z23, 128(CX)
-	ADDQ    R14, CX
-	CMPQ    c_len+8(FP), $0x00
-	JE      rows
-	CMPQ    a_len+40(FP), $0x00
-	JNE     next
+	ADDQ    ldc+24(FP), CX
+
+storeend:
+	CMPQ c_len+8(FP), $0x00
+	JE   rows
+	CMPQ a_len+40(FP), $0x00
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ a_base+32(FP), R12
@@ -6288,109 +5901,74 @@ next:
 	CMPQ    R14, R15
 	CMOVQGT R15, R14
 	SUBQ    R14, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x01
-	JE      tile1segment
 	CMPQ    b_len+80(FP), $0x00000008
-	JE      tile8segment
-	CMPQ    b_len+80(FP), $0x00000007
-	JE      tile7segment
+	JGE     tile8segment
 	CMPQ    b_len+80(FP), $0x00000006
-	JE      tile7segment
-	CMPQ    b_len+80(FP), $0x00000005
-	JE      tile5segment
-	CMPQ    b_len+80(FP), $0x00000004
-	JE      tile5segment
-	CMPQ    b_len+80(FP), $0x00000003
-	JE      tile5segment
-	JMP     tile5segment
+	JGE     tile7segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JGE     tile5segment
+	JMP     tile1segment
 
 	// C is added.
 modes:
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   sums
-	CMPQ b_len+80(FP), $0x01
-	JE   add1
-	CMPQ b_len+80(FP), $0x00000008
-	JE   add8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   add7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   add6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   add5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   add4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   add3
-	JMP  add2
-
-add8:
+	MOVQ   CX, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     sums
+	MOVQ   b_len+80(FP), R14
 	VADDPS (CX), Z0, Z0
 	VADDPS 64(CX), Z1, Z1
 	VADDPS 128(CX), Z2, Z2
-	ADDQ   R14, CX
-
-add7:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R14
+	JZ     addend
 	VADDPS (CX), Z3, Z3
 	VADDPS 64(CX), Z4, Z4
 	VADDPS 128(CX), Z5, Z5
-	ADDQ   R14, CX
-
-add6:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R14
+	JZ     addend
 	VADDPS (CX), Z6, Z6
 	VADDPS 64(CX), Z7, Z7
 	VADDPS 128(CX), Z8, Z8
-	ADDQ   R14, CX
-
-add5:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R14
+	JZ     addend
 	VADDPS (CX), Z9, Z9
 	VADDPS 64(CX), Z10, Z10
 	VADDPS 128(CX), Z11, Z11
-	ADDQ   R14, CX
-
-add4:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R14
+	JZ     addend
 	VADDPS (CX), Z12, Z12
 	VADDPS 64(CX), Z13, Z13
 	VADDPS 128(CX), Z14, Z14
-	ADDQ   R14, CX
-
-add3:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R14
+	JZ     addend
 	VADDPS (CX), Z15, Z15
 	VADDPS 64(CX), Z16, Z16
 	VADDPS 128(CX), Z17, Z17
-	ADDQ   R14, CX
-
-add2:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R14
+	JZ     addend
 	VADDPS (CX), Z18, Z18
 	VADDPS 64(CX), Z19, Z19
 	VADDPS 128(CX), Z20, Z20
-	ADDQ   R14, CX
-
-add1:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R14
+	JZ     addend
 	VADDPS (CX), Z21, Z21
 	VADDPS 64(CX), Z22, Z22
 	VADDPS 128(CX), Z23, Z23
-	ADDQ   R14, CX
-	MOVQ   b_cap+88(FP), CX
+	ADDQ   ldc+24(FP), CX
+
+addend:
+	MOVQ b_cap+88(FP), CX
 
 sums:
 stores:
-	CMPQ b_len+80(FP), $0x01
-	JE   store1
-	CMPQ b_len+80(FP), $0x00000008
-	JE   store8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   store7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   store6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   store5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   store4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   store3
-	JMP  store2
+	MOVQ b_len+80(FP), R14
+	JMP  store
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -6441,6 +6019,7 @@ TEXT ·gemmEvenOdd1AVX512(SB), NOSPLIT, $0-121
 	JNE     cut
 
 tiles:
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
 	MOVQ cs+64(FP), SI
@@ -6513,27 +6092,27 @@ tile8segment:
 
 tile8steps:
 	VMOVUPS          (R11), Z16
-	VFMADD231PS.BCST (R12)(R10*1), Z16, Z14
-	VFMADD231PS.BCST (R12)(R8*2), Z16, Z12
-	VFMADD231PS.BCST (R12)(R9*1), Z16, Z10
-	VFMADD231PS.BCST (R12)(BX*4), Z16, Z8
-	VFMADD231PS.BCST (R12)(R8*1), Z16, Z6
-	VFMADD231PS.BCST (R12)(BX*2), Z16, Z4
-	VFMADD231PS.BCST (R12)(BX*1), Z16, Z2
 	VFMADD231PS.BCST (R12), Z16, Z0
+	VFMADD231PS.BCST (R12)(BX*1), Z16, Z2
+	VFMADD231PS.BCST (R12)(BX*2), Z16, Z4
+	VFMADD231PS.BCST (R12)(R8*1), Z16, Z6
+	VFMADD231PS.BCST (R12)(BX*4), Z16, Z8
+	VFMADD231PS.BCST (R12)(R9*1), Z16, Z10
+	VFMADD231PS.BCST (R12)(R8*2), Z16, Z12
+	VFMADD231PS.BCST (R12)(R10*1), Z16, Z14
 	ADDQ             DI, R11
 	ADDQ             SI, R12
 	DECQ             R13
 	JZ               tile8end
 	VMOVUPS          (R11), Z16
-	VFMADD231PS.BCST (R12)(R10*1), Z16, Z15
-	VFMADD231PS.BCST (R12)(R8*2), Z16, Z13
-	VFMADD231PS.BCST (R12)(R9*1), Z16, Z11
-	VFMADD231PS.BCST (R12)(BX*4), Z16, Z9
-	VFMADD231PS.BCST (R12)(R8*1), Z16, Z7
-	VFMADD231PS.BCST (R12)(BX*2), Z16, Z5
-	VFMADD231PS.BCST (R12)(BX*1), Z16, Z3
 	VFMADD231PS.BCST (R12), Z16, Z1
+	VFMADD231PS.BCST (R12)(BX*1), Z16, Z3
+	VFMADD231PS.BCST (R12)(BX*2), Z16, Z5
+	VFMADD231PS.BCST (R12)(R8*1), Z16, Z7
+	VFMADD231PS.BCST (R12)(BX*4), Z16, Z9
+	VFMADD231PS.BCST (R12)(R9*1), Z16, Z11
+	VFMADD231PS.BCST (R12)(R8*2), Z16, Z13
+	VFMADD231PS.BCST (R12)(R10*1), Z16, Z15
 	ADDQ             DI, R11
 	ADDQ             SI, R12
 	DECQ             R13
@@ -6548,23 +6127,20 @@ tile8end:
 	VADDPS Z11, Z10, Z10
 	VADDPS Z13, Z12, Z12
 	VADDPS Z15, Z14, Z14
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
 	CMPQ   c_len+8(FP), $0x00
-	JE     store8
-	MOVQ   $0x00000008, b_len+80(FP)
+	MOVQ   $0x00000008, R13
+	JE     store
+	MOVQ   R13, b_len+80(FP)
 	JMP    modes
 
 	// Tile of 4 to 7 × 1 vectors.
 tile7:
+	MOVQ    AX, R12
 	MOVQ    R11, R13
 	MOVQ    R11, b_len+80(FP)
 	SUBQ    R11, DX
 	IMULQ   BX, R13
 	ADDQ    R13, AX
-	IMUL3Q  $0x00000007, BX, R13
-	MOVQ    AX, R12
-	SUBQ    R13, R12
 	MOVQ    $0x00000007, R13
 	CMPQ    R11, R13
 	CMOVQGT R13, R11
@@ -6575,20 +6151,20 @@ tile7:
 	MOVQ    k+112(FP), R13
 
 tile7segment:
+	VXORPS Z0, Z0, Z0
 	VXORPS Z2, Z2, Z2
 	VXORPS Z4, Z4, Z4
 	VXORPS Z6, Z6, Z6
 	VXORPS Z8, Z8, Z8
 	VXORPS Z10, Z10, Z10
 	VXORPS Z12, Z12, Z12
-	VXORPS Z14, Z14, Z14
+	VXORPS Z1, Z1, Z1
 	VXORPS Z3, Z3, Z3
 	VXORPS Z5, Z5, Z5
 	VXORPS Z7, Z7, Z7
 	VXORPS Z9, Z9, Z9
 	VXORPS Z11, Z11, Z11
 	VXORPS Z13, Z13, Z13
-	VXORPS Z15, Z15, Z15
 	TESTQ  R13, R13
 	JZ     tile7end
 
@@ -6597,17 +6173,17 @@ tile7segment:
 
 tile7steps:
 	CMPQ             rs+56(FP), $-126
-	VMOVUPS          (R11), Z1
-	VFMADD231PS.BCST (R12)(R8*2), Z1, Z14
-	VFMADD231PS.BCST (R12)(R9*1), Z1, Z12
-	VFMADD231PS.BCST (R12)(BX*4), Z1, Z10
-	VFMADD231PS.BCST (R12)(R8*1), Z1, Z8
+	VMOVUPS          (R11), Z15
+	VFMADD231PS.BCST (R12), Z15, Z0
+	VFMADD231PS.BCST (R12)(BX*1), Z15, Z2
+	VFMADD231PS.BCST (R12)(BX*2), Z15, Z4
+	VFMADD231PS.BCST (R12)(R8*1), Z15, Z6
 	JEQ              tile7next0
-	VFMADD231PS.BCST (R12)(BX*2), Z1, Z6
+	VFMADD231PS.BCST (R12)(BX*4), Z15, Z8
 	JPS              tile7next0
-	VFMADD231PS.BCST (R12)(BX*1), Z1, Z4
+	VFMADD231PS.BCST (R12)(R9*1), Z15, Z10
 	JCC              tile7next0
-	VFMADD231PS.BCST (R12), Z1, Z2
+	VFMADD231PS.BCST (R12)(R8*2), Z15, Z12
 
 tile7next0:
 	ADDQ             DI, R11
@@ -6615,17 +6191,17 @@ tile7next0:
 	DECQ             R13
 	JZ               tile7end
 	CMPQ             rs+56(FP), $-126
-	VMOVUPS          (R11), Z1
-	VFMADD231PS.BCST (R12)(R8*2), Z1, Z15
-	VFMADD231PS.BCST (R12)(R9*1), Z1, Z13
-	VFMADD231PS.BCST (R12)(BX*4), Z1, Z11
-	VFMADD231PS.BCST (R12)(R8*1), Z1, Z9
+	VMOVUPS          (R11), Z15
+	VFMADD231PS.BCST (R12), Z15, Z1
+	VFMADD231PS.BCST (R12)(BX*1), Z15, Z3
+	VFMADD231PS.BCST (R12)(BX*2), Z15, Z5
+	VFMADD231PS.BCST (R12)(R8*1), Z15, Z7
 	JEQ              tile7next1
-	VFMADD231PS.BCST (R12)(BX*2), Z1, Z7
+	VFMADD231PS.BCST (R12)(BX*4), Z15, Z9
 	JPS              tile7next1
-	VFMADD231PS.BCST (R12)(BX*1), Z1, Z5
+	VFMADD231PS.BCST (R12)(R9*1), Z15, Z11
 	JCC              tile7next1
-	VFMADD231PS.BCST (R12), Z1, Z3
+	VFMADD231PS.BCST (R12)(R8*2), Z15, Z13
 
 tile7next1:
 	ADDQ DI, R11
@@ -6634,15 +6210,13 @@ tile7next1:
 	JNZ  tile7steps
 
 tile7end:
+	VADDPS Z1, Z0, Z0
 	VADDPS Z3, Z2, Z2
 	VADDPS Z5, Z4, Z4
 	VADDPS Z7, Z6, Z6
 	VADDPS Z9, Z8, Z8
 	VADDPS Z11, Z10, Z10
 	VADDPS Z13, Z12, Z12
-	VADDPS Z15, Z14, Z14
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
 	CMPQ   c_len+8(FP), $0x00
 	JE     stores
 	JMP    modes
@@ -6657,12 +6231,12 @@ tile3:
 	MOVQ k+112(FP), R13
 
 tile3segment:
-	VXORPS Z10, Z10, Z10
-	VXORPS Z12, Z12, Z12
-	VXORPS Z14, Z14, Z14
-	VXORPS Z11, Z11, Z11
-	VXORPS Z13, Z13, Z13
-	VXORPS Z15, Z15, Z15
+	VXORPS Z0, Z0, Z0
+	VXORPS Z2, Z2, Z2
+	VXORPS Z4, Z4, Z4
+	VXORPS Z1, Z1, Z1
+	VXORPS Z3, Z3, Z3
+	VXORPS Z5, Z5, Z5
 	TESTQ  R13, R13
 	JZ     tile3end
 
@@ -6670,32 +6244,31 @@ tile3segment:
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS          (R11), Z1
-	VFMADD231PS.BCST (R12)(BX*2), Z1, Z14
-	VFMADD231PS.BCST (R12)(BX*1), Z1, Z12
-	VFMADD231PS.BCST (R12), Z1, Z10
+	VMOVUPS          (R11), Z7
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST (R12)(BX*1), Z7, Z2
+	VFMADD231PS.BCST (R12)(BX*2), Z7, Z4
 	ADDQ             DI, R11
 	ADDQ             SI, R12
 	DECQ             R13
 	JZ               tile3end
-	VMOVUPS          (R11), Z1
-	VFMADD231PS.BCST (R12)(BX*2), Z1, Z15
-	VFMADD231PS.BCST (R12)(BX*1), Z1, Z13
-	VFMADD231PS.BCST (R12), Z1, Z11
+	VMOVUPS          (R11), Z7
+	VFMADD231PS.BCST (R12), Z7, Z1
+	VFMADD231PS.BCST (R12)(BX*1), Z7, Z3
+	VFMADD231PS.BCST (R12)(BX*2), Z7, Z5
 	ADDQ             DI, R11
 	ADDQ             SI, R12
 	DECQ             R13
 	JNZ              tile3steps
 
 tile3end:
-	VADDPS Z11, Z10, Z10
-	VADDPS Z13, Z12, Z12
-	VADDPS Z15, Z14, Z14
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
+	VADDPS Z1, Z0, Z0
+	VADDPS Z3, Z2, Z2
+	VADDPS Z5, Z4, Z4
 	CMPQ   c_len+8(FP), $0x00
-	JE     store3
-	MOVQ   $0x00000003, b_len+80(FP)
+	MOVQ   $0x00000003, R13
+	JE     store
+	MOVQ   R13, b_len+80(FP)
 	JMP    modes
 
 	// Tile of 2 × 1 vectors.
@@ -6707,10 +6280,10 @@ tile2:
 	MOVQ k+112(FP), R13
 
 tile2segment:
-	VXORPS Z12, Z12, Z12
-	VXORPS Z14, Z14, Z14
-	VXORPS Z13, Z13, Z13
-	VXORPS Z15, Z15, Z15
+	VXORPS Z0, Z0, Z0
+	VXORPS Z2, Z2, Z2
+	VXORPS Z1, Z1, Z1
+	VXORPS Z3, Z3, Z3
 	TESTQ  R13, R13
 	JZ     tile2end
 
@@ -6718,29 +6291,28 @@ tile2segment:
 	PCALIGN $0x40
 
 tile2steps:
-	VMOVUPS          (R11), Z1
-	VFMADD231PS.BCST (R12)(BX*1), Z1, Z14
-	VFMADD231PS.BCST (R12), Z1, Z12
+	VMOVUPS          (R11), Z5
+	VFMADD231PS.BCST (R12), Z5, Z0
+	VFMADD231PS.BCST (R12)(BX*1), Z5, Z2
 	ADDQ             DI, R11
 	ADDQ             SI, R12
 	DECQ             R13
 	JZ               tile2end
-	VMOVUPS          (R11), Z1
-	VFMADD231PS.BCST (R12)(BX*1), Z1, Z15
-	VFMADD231PS.BCST (R12), Z1, Z13
+	VMOVUPS          (R11), Z5
+	VFMADD231PS.BCST (R12), Z5, Z1
+	VFMADD231PS.BCST (R12)(BX*1), Z5, Z3
 	ADDQ             DI, R11
 	ADDQ             SI, R12
 	DECQ             R13
 	JNZ              tile2steps
 
 tile2end:
-	VADDPS Z13, Z12, Z12
-	VADDPS Z15, Z14, Z14
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
+	VADDPS Z1, Z0, Z0
+	VADDPS Z3, Z2, Z2
 	CMPQ   c_len+8(FP), $0x00
-	JE     store2
-	MOVQ   $0x00000002, b_len+80(FP)
+	MOVQ   $0x00000002, R13
+	JE     store
+	MOVQ   R13, b_len+80(FP)
 	JMP    modes
 
 	// Tile of 1 × 1 vectors.
@@ -6752,8 +6324,8 @@ tile1:
 	MOVQ k+112(FP), R13
 
 tile1segment:
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
 	TESTQ  R13, R13
 	JZ     tile1end
 
@@ -6761,64 +6333,65 @@ tile1segment:
 	PCALIGN $0x40
 
 tile1steps:
-	VMOVUPS          (R11), Z1
-	VFMADD231PS.BCST (R12), Z1, Z14
+	VMOVUPS          (R11), Z3
+	VFMADD231PS.BCST (R12), Z3, Z0
 	ADDQ             DI, R11
 	ADDQ             SI, R12
 	DECQ             R13
 	JZ               tile1end
-	VMOVUPS          (R11), Z1
-	VFMADD231PS.BCST (R12), Z1, Z15
+	VMOVUPS          (R11), Z3
+	VFMADD231PS.BCST (R12), Z3, Z1
 	ADDQ             DI, R11
 	ADDQ             SI, R12
 	DECQ             R13
 	JNZ              tile1steps
 
 tile1end:
-	VADDPS Z15, Z14, Z14
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
+	VADDPS Z1, Z0, Z0
 	CMPQ   c_len+8(FP), $0x00
-	JE     store1
-	MOVQ   $0x00000001, b_len+80(FP)
+	MOVQ   $0x00000001, R13
+	JE     store
+	MOVQ   R13, b_len+80(FP)
 	JMP    modes
 
 	// Store.
-store8:
+store:
 	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
-
-store7:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
 	VMOVUPS Z2, (CX)
-	ADDQ    R13, CX
-
-store6:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
 	VMOVUPS Z4, (CX)
-	ADDQ    R13, CX
-
-store5:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
 	VMOVUPS Z6, (CX)
-	ADDQ    R13, CX
-
-store4:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
 	VMOVUPS Z8, (CX)
-	ADDQ    R13, CX
-
-store3:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
 	VMOVUPS Z10, (CX)
-	ADDQ    R13, CX
-
-store2:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
 	VMOVUPS Z12, (CX)
-	ADDQ    R13, CX
-
-store1:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
 	VMOVUPS Z14, (CX)
-	ADDQ    R13, CX
-	CMPQ    c_len+8(FP), $0x00
-	JE      rows
-	CMPQ    a_len+40(FP), $0x00
-	JNE     next
+	ADDQ    ldc+24(FP), CX
+
+storeend:
+	CMPQ c_len+8(FP), $0x00
+	JE   rows
+	CMPQ a_len+40(FP), $0x00
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ a_base+32(FP), R11
@@ -6835,93 +6408,60 @@ next:
 	CMPQ    R13, R14
 	CMOVQGT R14, R13
 	SUBQ    R13, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x01
-	JE      tile1segment
 	CMPQ    b_len+80(FP), $0x00000008
-	JE      tile8segment
-	CMPQ    b_len+80(FP), $0x00000007
-	JE      tile7segment
-	CMPQ    b_len+80(FP), $0x00000006
-	JE      tile7segment
-	CMPQ    b_len+80(FP), $0x00000005
-	JE      tile7segment
+	JGE     tile8segment
 	CMPQ    b_len+80(FP), $0x00000004
-	JE      tile7segment
+	JGE     tile7segment
 	CMPQ    b_len+80(FP), $0x00000003
-	JE      tile3segment
-	JMP     tile2segment
+	JGE     tile3segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JGE     tile2segment
+	JMP     tile1segment
 
 	// C is added.
 modes:
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   sums
-	CMPQ b_len+80(FP), $0x01
-	JE   add1
-	CMPQ b_len+80(FP), $0x00000008
-	JE   add8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   add7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   add6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   add5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   add4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   add3
-	JMP  add2
-
-add8:
+	MOVQ   CX, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     sums
+	MOVQ   b_len+80(FP), R13
 	VADDPS (CX), Z0, Z0
-	ADDQ   R13, CX
-
-add7:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R13
+	JZ     addend
 	VADDPS (CX), Z2, Z2
-	ADDQ   R13, CX
-
-add6:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R13
+	JZ     addend
 	VADDPS (CX), Z4, Z4
-	ADDQ   R13, CX
-
-add5:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R13
+	JZ     addend
 	VADDPS (CX), Z6, Z6
-	ADDQ   R13, CX
-
-add4:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R13
+	JZ     addend
 	VADDPS (CX), Z8, Z8
-	ADDQ   R13, CX
-
-add3:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R13
+	JZ     addend
 	VADDPS (CX), Z10, Z10
-	ADDQ   R13, CX
-
-add2:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R13
+	JZ     addend
 	VADDPS (CX), Z12, Z12
-	ADDQ   R13, CX
-
-add1:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R13
+	JZ     addend
 	VADDPS (CX), Z14, Z14
-	ADDQ   R13, CX
-	MOVQ   b_cap+88(FP), CX
+	ADDQ   ldc+24(FP), CX
+
+addend:
+	MOVQ b_cap+88(FP), CX
 
 sums:
 stores:
-	CMPQ b_len+80(FP), $0x01
-	JE   store1
-	CMPQ b_len+80(FP), $0x00000008
-	JE   store8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   store7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   store6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   store5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   store4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   store3
-	JMP  store2
+	MOVQ b_len+80(FP), R13
+	JMP  store
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -6960,6 +6500,7 @@ TEXT ·gemmEvenOdd2AVX512(SB), NOSPLIT, $0-121
 	JNE     cut
 
 tiles:
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
 	MOVQ cs+64(FP), SI
@@ -7041,48 +6582,48 @@ tile6segment:
 tile6steps:
 	VMOVUPS      (R10), Z24
 	VMOVUPS      64(R10), Z25
-	VBROADCASTSS (R11)(R9*1), Z26
-	VFMADD231PS  Z24, Z26, Z20
-	VFMADD231PS  Z25, Z26, Z21
-	VBROADCASTSS (R11)(BX*4), Z26
-	VFMADD231PS  Z24, Z26, Z16
-	VFMADD231PS  Z25, Z26, Z17
-	VBROADCASTSS (R11)(R8*1), Z26
-	VFMADD231PS  Z24, Z26, Z12
-	VFMADD231PS  Z25, Z26, Z13
-	VBROADCASTSS (R11)(BX*2), Z26
-	VFMADD231PS  Z24, Z26, Z8
-	VFMADD231PS  Z25, Z26, Z9
-	VBROADCASTSS (R11)(BX*1), Z26
-	VFMADD231PS  Z24, Z26, Z4
-	VFMADD231PS  Z25, Z26, Z5
 	VBROADCASTSS (R11), Z26
 	VFMADD231PS  Z24, Z26, Z0
 	VFMADD231PS  Z25, Z26, Z1
+	VBROADCASTSS (R11)(BX*1), Z26
+	VFMADD231PS  Z24, Z26, Z4
+	VFMADD231PS  Z25, Z26, Z5
+	VBROADCASTSS (R11)(BX*2), Z26
+	VFMADD231PS  Z24, Z26, Z8
+	VFMADD231PS  Z25, Z26, Z9
+	VBROADCASTSS (R11)(R8*1), Z26
+	VFMADD231PS  Z24, Z26, Z12
+	VFMADD231PS  Z25, Z26, Z13
+	VBROADCASTSS (R11)(BX*4), Z26
+	VFMADD231PS  Z24, Z26, Z16
+	VFMADD231PS  Z25, Z26, Z17
+	VBROADCASTSS (R11)(R9*1), Z26
+	VFMADD231PS  Z24, Z26, Z20
+	VFMADD231PS  Z25, Z26, Z21
 	ADDQ         DI, R10
 	ADDQ         SI, R11
 	DECQ         R12
 	JZ           tile6end
 	VMOVUPS      (R10), Z24
 	VMOVUPS      64(R10), Z25
-	VBROADCASTSS (R11)(R9*1), Z26
-	VFMADD231PS  Z24, Z26, Z22
-	VFMADD231PS  Z25, Z26, Z23
-	VBROADCASTSS (R11)(BX*4), Z26
-	VFMADD231PS  Z24, Z26, Z18
-	VFMADD231PS  Z25, Z26, Z19
-	VBROADCASTSS (R11)(R8*1), Z26
-	VFMADD231PS  Z24, Z26, Z14
-	VFMADD231PS  Z25, Z26, Z15
-	VBROADCASTSS (R11)(BX*2), Z26
-	VFMADD231PS  Z24, Z26, Z10
-	VFMADD231PS  Z25, Z26, Z11
-	VBROADCASTSS (R11)(BX*1), Z26
-	VFMADD231PS  Z24, Z26, Z6
-	VFMADD231PS  Z25, Z26, Z7
 	VBROADCASTSS (R11), Z26
 	VFMADD231PS  Z24, Z26, Z2
 	VFMADD231PS  Z25, Z26, Z3
+	VBROADCASTSS (R11)(BX*1), Z26
+	VFMADD231PS  Z24, Z26, Z6
+	VFMADD231PS  Z25, Z26, Z7
+	VBROADCASTSS (R11)(BX*2), Z26
+	VFMADD231PS  Z24, Z26, Z10
+	VFMADD231PS  Z25, Z26, Z11
+	VBROADCASTSS (R11)(R8*1), Z26
+	VFMADD231PS  Z24, Z26, Z14
+	VFMADD231PS  Z25, Z26, Z15
+	VBROADCASTSS (R11)(BX*4), Z26
+	VFMADD231PS  Z24, Z26, Z18
+	VFMADD231PS  Z25, Z26, Z19
+	VBROADCASTSS (R11)(R9*1), Z26
+	VFMADD231PS  Z24, Z26, Z22
+	VFMADD231PS  Z25, Z26, Z23
 	ADDQ         DI, R10
 	ADDQ         SI, R11
 	DECQ         R12
@@ -7101,23 +6642,20 @@ tile6end:
 	VADDPS Z19, Z17, Z17
 	VADDPS Z22, Z20, Z20
 	VADDPS Z23, Z21, Z21
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
 	CMPQ   c_len+8(FP), $0x00
-	JE     store6
-	MOVQ   $0x00000006, b_len+80(FP)
+	MOVQ   $0x00000006, R12
+	JE     store
+	MOVQ   R12, b_len+80(FP)
 	JMP    modes
 
 	// Tile of 4 to 5 × 2 vectors.
 tile5:
+	MOVQ    AX, R11
 	MOVQ    R10, R12
 	MOVQ    R10, b_len+80(FP)
 	SUBQ    R10, DX
 	IMULQ   BX, R12
 	ADDQ    R12, AX
-	IMUL3Q  $0x00000005, BX, R12
-	MOVQ    AX, R11
-	SUBQ    R12, R11
 	MOVQ    $0x00000005, R12
 	CMPQ    R10, R12
 	CMOVQGT R12, R10
@@ -7128,6 +6666,8 @@ tile5:
 	MOVQ    k+112(FP), R12
 
 tile5segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z8, Z8, Z8
@@ -7136,8 +6676,8 @@ tile5segment:
 	VXORPS Z13, Z13, Z13
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z10, Z10, Z10
@@ -7146,8 +6686,6 @@ tile5segment:
 	VXORPS Z15, Z15, Z15
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
 	TESTQ  R12, R12
 	JZ     tile5end
 
@@ -7156,24 +6694,24 @@ tile5segment:
 
 tile5steps:
 	CMPQ         rs+56(FP), $-126
-	VMOVUPS      (R10), Z2
-	VMOVUPS      64(R10), Z3
-	VBROADCASTSS (R11)(BX*4), Z24
-	VFMADD231PS  Z2, Z24, Z20
-	VFMADD231PS  Z3, Z24, Z21
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z2, Z24, Z16
-	VFMADD231PS  Z3, Z24, Z17
-	VBROADCASTSS (R11)(BX*2), Z24
-	VFMADD231PS  Z2, Z24, Z12
-	VFMADD231PS  Z3, Z24, Z13
-	VBROADCASTSS (R11)(BX*1), Z24
-	VFMADD231PS  Z2, Z24, Z8
-	VFMADD231PS  Z3, Z24, Z9
-	JEQ          tile5next0
+	VMOVUPS      (R10), Z22
+	VMOVUPS      64(R10), Z23
 	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z2, Z24, Z4
-	VFMADD231PS  Z3, Z24, Z5
+	VFMADD231PS  Z22, Z24, Z0
+	VFMADD231PS  Z23, Z24, Z1
+	VBROADCASTSS (R11)(BX*1), Z24
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS (R11)(BX*2), Z24
+	VFMADD231PS  Z22, Z24, Z8
+	VFMADD231PS  Z23, Z24, Z9
+	VBROADCASTSS (R11)(R8*1), Z24
+	VFMADD231PS  Z22, Z24, Z12
+	VFMADD231PS  Z23, Z24, Z13
+	JEQ          tile5next0
+	VBROADCASTSS (R11)(BX*4), Z24
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
 
 tile5next0:
 	ADDQ         DI, R10
@@ -7181,24 +6719,24 @@ tile5next0:
 	DECQ         R12
 	JZ           tile5end
 	CMPQ         rs+56(FP), $-126
-	VMOVUPS      (R10), Z2
-	VMOVUPS      64(R10), Z3
-	VBROADCASTSS (R11)(BX*4), Z24
-	VFMADD231PS  Z2, Z24, Z22
-	VFMADD231PS  Z3, Z24, Z23
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z2, Z24, Z18
-	VFMADD231PS  Z3, Z24, Z19
-	VBROADCASTSS (R11)(BX*2), Z24
-	VFMADD231PS  Z2, Z24, Z14
-	VFMADD231PS  Z3, Z24, Z15
-	VBROADCASTSS (R11)(BX*1), Z24
-	VFMADD231PS  Z2, Z24, Z10
-	VFMADD231PS  Z3, Z24, Z11
-	JEQ          tile5next1
+	VMOVUPS      (R10), Z22
+	VMOVUPS      64(R10), Z23
 	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z2, Z24, Z6
-	VFMADD231PS  Z3, Z24, Z7
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
+	VBROADCASTSS (R11)(BX*1), Z24
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
+	VBROADCASTSS (R11)(BX*2), Z24
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R11)(R8*1), Z24
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
+	JEQ          tile5next1
+	VBROADCASTSS (R11)(BX*4), Z24
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
 
 tile5next1:
 	ADDQ DI, R10
@@ -7207,6 +6745,8 @@ tile5next1:
 	JNZ  tile5steps
 
 tile5end:
+	VADDPS Z2, Z0, Z0
+	VADDPS Z3, Z1, Z1
 	VADDPS Z6, Z4, Z4
 	VADDPS Z7, Z5, Z5
 	VADDPS Z10, Z8, Z8
@@ -7215,10 +6755,6 @@ tile5end:
 	VADDPS Z15, Z13, Z13
 	VADDPS Z18, Z16, Z16
 	VADDPS Z19, Z17, Z17
-	VADDPS Z22, Z20, Z20
-	VADDPS Z23, Z21, Z21
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
 	CMPQ   c_len+8(FP), $0x00
 	JE     stores
 	JMP    modes
@@ -7233,18 +6769,18 @@ tile3:
 	MOVQ k+112(FP), R12
 
 tile3segment:
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
 	TESTQ  R12, R12
 	JZ     tile3end
 
@@ -7252,49 +6788,48 @@ tile3segment:
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R10), Z2
-	VMOVUPS      64(R10), Z3
-	VBROADCASTSS (R11)(BX*2), Z6
-	VFMADD231PS  Z2, Z6, Z20
-	VFMADD231PS  Z3, Z6, Z21
-	VBROADCASTSS (R11)(BX*1), Z6
-	VFMADD231PS  Z2, Z6, Z16
-	VFMADD231PS  Z3, Z6, Z17
-	VBROADCASTSS (R11), Z6
-	VFMADD231PS  Z2, Z6, Z12
-	VFMADD231PS  Z3, Z6, Z13
+	VMOVUPS      (R10), Z14
+	VMOVUPS      64(R10), Z15
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z14, Z18, Z0
+	VFMADD231PS  Z15, Z18, Z1
+	VBROADCASTSS (R11)(BX*1), Z18
+	VFMADD231PS  Z14, Z18, Z4
+	VFMADD231PS  Z15, Z18, Z5
+	VBROADCASTSS (R11)(BX*2), Z18
+	VFMADD231PS  Z14, Z18, Z8
+	VFMADD231PS  Z15, Z18, Z9
 	ADDQ         DI, R10
 	ADDQ         SI, R11
 	DECQ         R12
 	JZ           tile3end
-	VMOVUPS      (R10), Z2
-	VMOVUPS      64(R10), Z3
-	VBROADCASTSS (R11)(BX*2), Z6
-	VFMADD231PS  Z2, Z6, Z22
-	VFMADD231PS  Z3, Z6, Z23
-	VBROADCASTSS (R11)(BX*1), Z6
-	VFMADD231PS  Z2, Z6, Z18
-	VFMADD231PS  Z3, Z6, Z19
-	VBROADCASTSS (R11), Z6
-	VFMADD231PS  Z2, Z6, Z14
-	VFMADD231PS  Z3, Z6, Z15
+	VMOVUPS      (R10), Z14
+	VMOVUPS      64(R10), Z15
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z14, Z18, Z2
+	VFMADD231PS  Z15, Z18, Z3
+	VBROADCASTSS (R11)(BX*1), Z18
+	VFMADD231PS  Z14, Z18, Z6
+	VFMADD231PS  Z15, Z18, Z7
+	VBROADCASTSS (R11)(BX*2), Z18
+	VFMADD231PS  Z14, Z18, Z10
+	VFMADD231PS  Z15, Z18, Z11
 	ADDQ         DI, R10
 	ADDQ         SI, R11
 	DECQ         R12
 	JNZ          tile3steps
 
 tile3end:
-	VADDPS Z14, Z12, Z12
-	VADDPS Z15, Z13, Z13
-	VADDPS Z18, Z16, Z16
-	VADDPS Z19, Z17, Z17
-	VADDPS Z22, Z20, Z20
-	VADDPS Z23, Z21, Z21
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
+	VADDPS Z2, Z0, Z0
+	VADDPS Z3, Z1, Z1
+	VADDPS Z6, Z4, Z4
+	VADDPS Z7, Z5, Z5
+	VADDPS Z10, Z8, Z8
+	VADDPS Z11, Z9, Z9
 	CMPQ   c_len+8(FP), $0x00
-	JE     store3
-	MOVQ   $0x00000003, b_len+80(FP)
+	MOVQ   $0x00000003, R12
+	JE     store
+	MOVQ   R12, b_len+80(FP)
 	JMP    modes
 
 	// Tile of 2 × 2 vectors.
@@ -7306,14 +6841,14 @@ tile2:
 	MOVQ k+112(FP), R12
 
 tile2segment:
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
 	TESTQ  R12, R12
 	JZ     tile2end
 
@@ -7321,41 +6856,40 @@ tile2segment:
 	PCALIGN $0x40
 
 tile2steps:
-	VMOVUPS      (R10), Z2
-	VMOVUPS      64(R10), Z3
-	VBROADCASTSS (R11)(BX*1), Z6
-	VFMADD231PS  Z2, Z6, Z20
-	VFMADD231PS  Z3, Z6, Z21
-	VBROADCASTSS (R11), Z6
-	VFMADD231PS  Z2, Z6, Z16
-	VFMADD231PS  Z3, Z6, Z17
+	VMOVUPS      (R10), Z10
+	VMOVUPS      64(R10), Z11
+	VBROADCASTSS (R11), Z14
+	VFMADD231PS  Z10, Z14, Z0
+	VFMADD231PS  Z11, Z14, Z1
+	VBROADCASTSS (R11)(BX*1), Z14
+	VFMADD231PS  Z10, Z14, Z4
+	VFMADD231PS  Z11, Z14, Z5
 	ADDQ         DI, R10
 	ADDQ         SI, R11
 	DECQ         R12
 	JZ           tile2end
-	VMOVUPS      (R10), Z2
-	VMOVUPS      64(R10), Z3
-	VBROADCASTSS (R11)(BX*1), Z6
-	VFMADD231PS  Z2, Z6, Z22
-	VFMADD231PS  Z3, Z6, Z23
-	VBROADCASTSS (R11), Z6
-	VFMADD231PS  Z2, Z6, Z18
-	VFMADD231PS  Z3, Z6, Z19
+	VMOVUPS      (R10), Z10
+	VMOVUPS      64(R10), Z11
+	VBROADCASTSS (R11), Z14
+	VFMADD231PS  Z10, Z14, Z2
+	VFMADD231PS  Z11, Z14, Z3
+	VBROADCASTSS (R11)(BX*1), Z14
+	VFMADD231PS  Z10, Z14, Z6
+	VFMADD231PS  Z11, Z14, Z7
 	ADDQ         DI, R10
 	ADDQ         SI, R11
 	DECQ         R12
 	JNZ          tile2steps
 
 tile2end:
-	VADDPS Z18, Z16, Z16
-	VADDPS Z19, Z17, Z17
-	VADDPS Z22, Z20, Z20
-	VADDPS Z23, Z21, Z21
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
+	VADDPS Z2, Z0, Z0
+	VADDPS Z3, Z1, Z1
+	VADDPS Z6, Z4, Z4
+	VADDPS Z7, Z5, Z5
 	CMPQ   c_len+8(FP), $0x00
-	JE     store2
-	MOVQ   $0x00000002, b_len+80(FP)
+	MOVQ   $0x00000002, R12
+	JE     store
+	MOVQ   R12, b_len+80(FP)
 	JMP    modes
 
 	// Tile of 1 × 2 vectors.
@@ -7367,10 +6901,10 @@ tile1:
 	MOVQ k+112(FP), R12
 
 tile1segment:
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
 	TESTQ  R12, R12
 	JZ     tile1end
 
@@ -7378,65 +6912,66 @@ tile1segment:
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  (R10), Z2, Z20
-	VFMADD231PS  64(R10), Z2, Z21
+	VBROADCASTSS (R11), Z6
+	VFMADD231PS  (R10), Z6, Z0
+	VFMADD231PS  64(R10), Z6, Z1
 	ADDQ         DI, R10
 	ADDQ         SI, R11
 	DECQ         R12
 	JZ           tile1end
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  (R10), Z2, Z22
-	VFMADD231PS  64(R10), Z2, Z23
+	VBROADCASTSS (R11), Z6
+	VFMADD231PS  (R10), Z6, Z2
+	VFMADD231PS  64(R10), Z6, Z3
 	ADDQ         DI, R10
 	ADDQ         SI, R11
 	DECQ         R12
 	JNZ          tile1steps
 
 tile1end:
-	VADDPS Z22, Z20, Z20
-	VADDPS Z23, Z21, Z21
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
+	VADDPS Z2, Z0, Z0
+	VADDPS Z3, Z1, Z1
 	CMPQ   c_len+8(FP), $0x00
-	JE     store1
-	MOVQ   $0x00000001, b_len+80(FP)
+	MOVQ   $0x00000001, R12
+	JE     store
+	MOVQ   R12, b_len+80(FP)
 	JMP    modes
 
 	// Store.
-store6:
+store:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
-	ADDQ    R12, CX
-
-store5:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R12
+	JZ      storeend
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, 64(CX)
-	ADDQ    R12, CX
-
-store4:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R12
+	JZ      storeend
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, 64(CX)
-	ADDQ    R12, CX
-
-store3:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R12
+	JZ      storeend
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
-	ADDQ    R12, CX
-
-store2:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R12
+	JZ      storeend
 	VMOVUPS Z16, (CX)
 	VMOVUPS Z17, 64(CX)
-	ADDQ    R12, CX
-
-store1:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R12
+	JZ      storeend
 	VMOVUPS Z20, (CX)
 	VMOVUPS Z21, 64(CX)
-	ADDQ    R12, CX
-	CMPQ    c_len+8(FP), $0x00
-	JE      rows
-	CMPQ    a_len+40(FP), $0x00
-	JNE     next
+	ADDQ    ldc+24(FP), CX
+
+storeend:
+	CMPQ c_len+8(FP), $0x00
+	JE   rows
+	CMPQ a_len+40(FP), $0x00
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ a_base+32(FP), R10
@@ -7453,79 +6988,58 @@ next:
 	CMPQ    R12, R13
 	CMOVQGT R13, R12
 	SUBQ    R12, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x01
-	JE      tile1segment
 	CMPQ    b_len+80(FP), $0x00000006
-	JE      tile6segment
-	CMPQ    b_len+80(FP), $0x00000005
-	JE      tile5segment
+	JGE     tile6segment
 	CMPQ    b_len+80(FP), $0x00000004
-	JE      tile5segment
+	JGE     tile5segment
 	CMPQ    b_len+80(FP), $0x00000003
-	JE      tile3segment
-	JMP     tile2segment
+	JGE     tile3segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JGE     tile2segment
+	JMP     tile1segment
 
 	// C is added.
 modes:
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   sums
-	CMPQ b_len+80(FP), $0x01
-	JE   add1
-	CMPQ b_len+80(FP), $0x00000006
-	JE   add6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   add5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   add4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   add3
-	JMP  add2
-
-add6:
+	MOVQ   CX, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     sums
+	MOVQ   b_len+80(FP), R12
 	VADDPS (CX), Z0, Z0
 	VADDPS 64(CX), Z1, Z1
-	ADDQ   R12, CX
-
-add5:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R12
+	JZ     addend
 	VADDPS (CX), Z4, Z4
 	VADDPS 64(CX), Z5, Z5
-	ADDQ   R12, CX
-
-add4:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R12
+	JZ     addend
 	VADDPS (CX), Z8, Z8
 	VADDPS 64(CX), Z9, Z9
-	ADDQ   R12, CX
-
-add3:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R12
+	JZ     addend
 	VADDPS (CX), Z12, Z12
 	VADDPS 64(CX), Z13, Z13
-	ADDQ   R12, CX
-
-add2:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R12
+	JZ     addend
 	VADDPS (CX), Z16, Z16
 	VADDPS 64(CX), Z17, Z17
-	ADDQ   R12, CX
-
-add1:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R12
+	JZ     addend
 	VADDPS (CX), Z20, Z20
 	VADDPS 64(CX), Z21, Z21
-	ADDQ   R12, CX
-	MOVQ   b_cap+88(FP), CX
+	ADDQ   ldc+24(FP), CX
+
+addend:
+	MOVQ b_cap+88(FP), CX
 
 sums:
 stores:
-	CMPQ b_len+80(FP), $0x01
-	JE   store1
-	CMPQ b_len+80(FP), $0x00000006
-	JE   store6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   store5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   store4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   store3
-	JMP  store2
+	MOVQ b_len+80(FP), R12
+	JMP  store
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -7564,6 +7078,7 @@ TEXT ·gemmEvenOdd3AVX512(SB), NOSPLIT, $0-121
 	JNE     cut
 
 tiles:
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
 	MOVQ cs+64(FP), SI
@@ -7642,22 +7157,22 @@ tile4steps:
 	VMOVUPS      (R10), Z24
 	VMOVUPS      64(R10), Z25
 	VMOVUPS      128(R10), Z26
-	VBROADCASTSS (R9)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R9)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R9)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
 	VBROADCASTSS (R9), Z27
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R9)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R9)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R9)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
@@ -7665,22 +7180,22 @@ tile4steps:
 	VMOVUPS      (R10), Z24
 	VMOVUPS      64(R10), Z25
 	VMOVUPS      128(R10), Z26
-	VBROADCASTSS (R9)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R9)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R9)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
 	VBROADCASTSS (R9), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R9)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R9)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R9)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
@@ -7699,11 +7214,10 @@ tile4end:
 	VADDPS Z21, Z18, Z18
 	VADDPS Z22, Z19, Z19
 	VADDPS Z23, Z20, Z20
-	MOVQ   ldc+24(FP), R11
-	SHLQ   $0x02, R11
 	CMPQ   c_len+8(FP), $0x00
-	JE     store4
-	MOVQ   $0x00000004, b_len+80(FP)
+	MOVQ   $0x00000004, R11
+	JE     store
+	MOVQ   R11, b_len+80(FP)
 	JMP    modes
 
 	// Tile of 3 × 3 vectors.
@@ -7716,24 +7230,24 @@ tile3:
 	MOVQ k+112(FP), R11
 
 tile3segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
 	VXORPS Z15, Z15, Z15
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
 	TESTQ  R11, R11
 	JZ     tile3end
 
@@ -7741,60 +7255,59 @@ tile3segment:
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R10), Z3
-	VMOVUPS      64(R10), Z4
-	VMOVUPS      128(R10), Z5
-	VBROADCASTSS (R9)(BX*2), Z24
-	VFMADD231PS  Z3, Z24, Z18
-	VFMADD231PS  Z4, Z24, Z19
-	VFMADD231PS  Z5, Z24, Z20
-	VBROADCASTSS (R9)(BX*1), Z24
-	VFMADD231PS  Z3, Z24, Z12
-	VFMADD231PS  Z4, Z24, Z13
-	VFMADD231PS  Z5, Z24, Z14
+	VMOVUPS      (R10), Z21
+	VMOVUPS      64(R10), Z22
+	VMOVUPS      128(R10), Z23
 	VBROADCASTSS (R9), Z24
-	VFMADD231PS  Z3, Z24, Z6
-	VFMADD231PS  Z4, Z24, Z7
-	VFMADD231PS  Z5, Z24, Z8
+	VFMADD231PS  Z21, Z24, Z0
+	VFMADD231PS  Z22, Z24, Z1
+	VFMADD231PS  Z23, Z24, Z2
+	VBROADCASTSS (R9)(BX*1), Z24
+	VFMADD231PS  Z21, Z24, Z6
+	VFMADD231PS  Z22, Z24, Z7
+	VFMADD231PS  Z23, Z24, Z8
+	VBROADCASTSS (R9)(BX*2), Z24
+	VFMADD231PS  Z21, Z24, Z12
+	VFMADD231PS  Z22, Z24, Z13
+	VFMADD231PS  Z23, Z24, Z14
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
 	JZ           tile3end
-	VMOVUPS      (R10), Z3
-	VMOVUPS      64(R10), Z4
-	VMOVUPS      128(R10), Z5
-	VBROADCASTSS (R9)(BX*2), Z24
-	VFMADD231PS  Z3, Z24, Z21
-	VFMADD231PS  Z4, Z24, Z22
-	VFMADD231PS  Z5, Z24, Z23
-	VBROADCASTSS (R9)(BX*1), Z24
-	VFMADD231PS  Z3, Z24, Z15
-	VFMADD231PS  Z4, Z24, Z16
-	VFMADD231PS  Z5, Z24, Z17
+	VMOVUPS      (R10), Z21
+	VMOVUPS      64(R10), Z22
+	VMOVUPS      128(R10), Z23
 	VBROADCASTSS (R9), Z24
-	VFMADD231PS  Z3, Z24, Z9
-	VFMADD231PS  Z4, Z24, Z10
-	VFMADD231PS  Z5, Z24, Z11
+	VFMADD231PS  Z21, Z24, Z3
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS (R9)(BX*1), Z24
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R9)(BX*2), Z24
+	VFMADD231PS  Z21, Z24, Z15
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
 	JNZ          tile3steps
 
 tile3end:
+	VADDPS Z3, Z0, Z0
+	VADDPS Z4, Z1, Z1
+	VADDPS Z5, Z2, Z2
 	VADDPS Z9, Z6, Z6
 	VADDPS Z10, Z7, Z7
 	VADDPS Z11, Z8, Z8
 	VADDPS Z15, Z12, Z12
 	VADDPS Z16, Z13, Z13
 	VADDPS Z17, Z14, Z14
-	VADDPS Z21, Z18, Z18
-	VADDPS Z22, Z19, Z19
-	VADDPS Z23, Z20, Z20
-	MOVQ   ldc+24(FP), R11
-	SHLQ   $0x02, R11
 	CMPQ   c_len+8(FP), $0x00
-	JE     store3
-	MOVQ   $0x00000003, b_len+80(FP)
+	MOVQ   $0x00000003, R11
+	JE     store
+	MOVQ   R11, b_len+80(FP)
 	JMP    modes
 
 	// Tile of 2 × 3 vectors.
@@ -7806,18 +7319,18 @@ tile2:
 	MOVQ k+112(FP), R11
 
 tile2segment:
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
 	TESTQ  R11, R11
 	JZ     tile2end
 
@@ -7825,49 +7338,48 @@ tile2segment:
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R9), Z3
-	VBROADCASTSS (R9)(BX*1), Z4
-	VMOVUPS      (R10), Z5
-	VFMADD231PS  Z5, Z3, Z12
-	VFMADD231PS  Z5, Z4, Z18
-	VMOVUPS      64(R10), Z5
-	VFMADD231PS  Z5, Z3, Z13
-	VFMADD231PS  Z5, Z4, Z19
-	VMOVUPS      128(R10), Z5
-	VFMADD231PS  Z5, Z3, Z14
-	VFMADD231PS  Z5, Z4, Z20
+	VBROADCASTSS (R9), Z15
+	VBROADCASTSS (R9)(BX*1), Z16
+	VMOVUPS      (R10), Z17
+	VFMADD231PS  Z17, Z15, Z0
+	VFMADD231PS  Z17, Z16, Z6
+	VMOVUPS      64(R10), Z17
+	VFMADD231PS  Z17, Z15, Z1
+	VFMADD231PS  Z17, Z16, Z7
+	VMOVUPS      128(R10), Z17
+	VFMADD231PS  Z17, Z15, Z2
+	VFMADD231PS  Z17, Z16, Z8
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
 	JZ           tile2end
-	VBROADCASTSS (R9), Z3
-	VBROADCASTSS (R9)(BX*1), Z4
-	VMOVUPS      (R10), Z5
-	VFMADD231PS  Z5, Z3, Z15
-	VFMADD231PS  Z5, Z4, Z21
-	VMOVUPS      64(R10), Z5
-	VFMADD231PS  Z5, Z3, Z16
-	VFMADD231PS  Z5, Z4, Z22
-	VMOVUPS      128(R10), Z5
-	VFMADD231PS  Z5, Z3, Z17
-	VFMADD231PS  Z5, Z4, Z23
+	VBROADCASTSS (R9), Z15
+	VBROADCASTSS (R9)(BX*1), Z16
+	VMOVUPS      (R10), Z17
+	VFMADD231PS  Z17, Z15, Z3
+	VFMADD231PS  Z17, Z16, Z9
+	VMOVUPS      64(R10), Z17
+	VFMADD231PS  Z17, Z15, Z4
+	VFMADD231PS  Z17, Z16, Z10
+	VMOVUPS      128(R10), Z17
+	VFMADD231PS  Z17, Z15, Z5
+	VFMADD231PS  Z17, Z16, Z11
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
 	JNZ          tile2steps
 
 tile2end:
-	VADDPS Z15, Z12, Z12
-	VADDPS Z16, Z13, Z13
-	VADDPS Z17, Z14, Z14
-	VADDPS Z21, Z18, Z18
-	VADDPS Z22, Z19, Z19
-	VADDPS Z23, Z20, Z20
-	MOVQ   ldc+24(FP), R11
-	SHLQ   $0x02, R11
+	VADDPS Z3, Z0, Z0
+	VADDPS Z4, Z1, Z1
+	VADDPS Z5, Z2, Z2
+	VADDPS Z9, Z6, Z6
+	VADDPS Z10, Z7, Z7
+	VADDPS Z11, Z8, Z8
 	CMPQ   c_len+8(FP), $0x00
-	JE     store2
-	MOVQ   $0x00000002, b_len+80(FP)
+	MOVQ   $0x00000002, R11
+	JE     store
+	MOVQ   R11, b_len+80(FP)
 	JMP    modes
 
 	// Tile of 1 × 3 vectors.
@@ -7879,12 +7391,12 @@ tile1:
 	MOVQ k+112(FP), R11
 
 tile1segment:
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
 	TESTQ  R11, R11
 	JZ     tile1end
 
@@ -7892,62 +7404,63 @@ tile1segment:
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R9), Z3
-	VFMADD231PS  (R10), Z3, Z18
-	VFMADD231PS  64(R10), Z3, Z19
-	VFMADD231PS  128(R10), Z3, Z20
+	VBROADCASTSS (R9), Z9
+	VFMADD231PS  (R10), Z9, Z0
+	VFMADD231PS  64(R10), Z9, Z1
+	VFMADD231PS  128(R10), Z9, Z2
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
 	JZ           tile1end
-	VBROADCASTSS (R9), Z3
-	VFMADD231PS  (R10), Z3, Z21
-	VFMADD231PS  64(R10), Z3, Z22
-	VFMADD231PS  128(R10), Z3, Z23
+	VBROADCASTSS (R9), Z9
+	VFMADD231PS  (R10), Z9, Z3
+	VFMADD231PS  64(R10), Z9, Z4
+	VFMADD231PS  128(R10), Z9, Z5
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
 	JNZ          tile1steps
 
 tile1end:
-	VADDPS Z21, Z18, Z18
-	VADDPS Z22, Z19, Z19
-	VADDPS Z23, Z20, Z20
-	MOVQ   ldc+24(FP), R11
-	SHLQ   $0x02, R11
+	VADDPS Z3, Z0, Z0
+	VADDPS Z4, Z1, Z1
+	VADDPS Z5, Z2, Z2
 	CMPQ   c_len+8(FP), $0x00
-	JE     store1
-	MOVQ   $0x00000001, b_len+80(FP)
+	MOVQ   $0x00000001, R11
+	JE     store
+	MOVQ   R11, b_len+80(FP)
 	JMP    modes
 
 	// Store.
-store4:
+store:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-
-store3:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R11
+	JZ      storeend
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-
-store2:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R11
+	JZ      storeend
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
-
-store1:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R11
+	JZ      storeend
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, 64(CX)
 	VMOVUPS Z20, 128(CX)
-	ADDQ    R11, CX
-	CMPQ    c_len+8(FP), $0x00
-	JE      rows
-	CMPQ    a_len+40(FP), $0x00
-	JNE     next
+	ADDQ    ldc+24(FP), CX
+
+storeend:
+	CMPQ c_len+8(FP), $0x00
+	JE   rows
+	CMPQ a_len+40(FP), $0x00
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ a_base+32(FP), R9
@@ -7964,60 +7477,49 @@ next:
 	CMPQ    R11, R12
 	CMOVQGT R12, R11
 	SUBQ    R11, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x01
-	JE      tile1segment
 	CMPQ    b_len+80(FP), $0x00000004
-	JE      tile4segment
+	JGE     tile4segment
 	CMPQ    b_len+80(FP), $0x00000003
-	JE      tile3segment
-	JMP     tile2segment
+	JGE     tile3segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JGE     tile2segment
+	JMP     tile1segment
 
 	// C is added.
 modes:
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   sums
-	CMPQ b_len+80(FP), $0x01
-	JE   add1
-	CMPQ b_len+80(FP), $0x00000004
-	JE   add4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   add3
-	JMP  add2
-
-add4:
+	MOVQ   CX, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     sums
+	MOVQ   b_len+80(FP), R11
 	VADDPS (CX), Z0, Z0
 	VADDPS 64(CX), Z1, Z1
 	VADDPS 128(CX), Z2, Z2
-	ADDQ   R11, CX
-
-add3:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R11
+	JZ     addend
 	VADDPS (CX), Z6, Z6
 	VADDPS 64(CX), Z7, Z7
 	VADDPS 128(CX), Z8, Z8
-	ADDQ   R11, CX
-
-add2:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R11
+	JZ     addend
 	VADDPS (CX), Z12, Z12
 	VADDPS 64(CX), Z13, Z13
 	VADDPS 128(CX), Z14, Z14
-	ADDQ   R11, CX
-
-add1:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R11
+	JZ     addend
 	VADDPS (CX), Z18, Z18
 	VADDPS 64(CX), Z19, Z19
 	VADDPS 128(CX), Z20, Z20
-	ADDQ   R11, CX
-	MOVQ   b_cap+88(FP), CX
+	ADDQ   ldc+24(FP), CX
+
+addend:
+	MOVQ b_cap+88(FP), CX
 
 sums:
-	CMPQ b_len+80(FP), $0x01
-	JE   store1
-	CMPQ b_len+80(FP), $0x00000004
-	JE   store4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   store3
-	JMP  store2
+	MOVQ b_len+80(FP), R11
+	JMP  store
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -8056,6 +7558,7 @@ TEXT ·gemmEvenOdd4AVX512(SB), NOSPLIT, $0-121
 	JNE     cut
 
 tiles:
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
 	MOVQ cs+64(FP), SI
@@ -8189,11 +7692,10 @@ tile3end:
 	VADDPS Z21, Z17, Z17
 	VADDPS Z22, Z18, Z18
 	VADDPS Z23, Z19, Z19
-	MOVQ   ldc+24(FP), R10
-	SHLQ   $0x02, R10
 	CMPQ   c_len+8(FP), $0x00
-	JE     store3
-	MOVQ   $0x00000003, b_len+80(FP)
+	MOVQ   $0x00000003, R10
+	JE     store
+	MOVQ   R10, b_len+80(FP)
 	JMP    modes
 
 	// Tile of 2 × 4 vectors.
@@ -8205,22 +7707,22 @@ tile2:
 	MOVQ k+112(FP), R10
 
 tile2segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
 	TESTQ  R10, R10
 	JZ     tile2end
 
@@ -8228,57 +7730,56 @@ tile2segment:
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R8), Z4
-	VBROADCASTSS (R8)(BX*1), Z5
-	VMOVUPS      (R9), Z6
-	VFMADD231PS  Z6, Z4, Z8
-	VFMADD231PS  Z6, Z5, Z16
-	VMOVUPS      64(R9), Z6
-	VFMADD231PS  Z6, Z4, Z9
-	VFMADD231PS  Z6, Z5, Z17
-	VMOVUPS      128(R9), Z6
-	VFMADD231PS  Z6, Z4, Z10
-	VFMADD231PS  Z6, Z5, Z18
-	VMOVUPS      192(R9), Z6
-	VFMADD231PS  Z6, Z4, Z11
-	VFMADD231PS  Z6, Z5, Z19
+	VBROADCASTSS (R8), Z20
+	VBROADCASTSS (R8)(BX*1), Z21
+	VMOVUPS      (R9), Z22
+	VFMADD231PS  Z22, Z20, Z0
+	VFMADD231PS  Z22, Z21, Z8
+	VMOVUPS      64(R9), Z22
+	VFMADD231PS  Z22, Z20, Z1
+	VFMADD231PS  Z22, Z21, Z9
+	VMOVUPS      128(R9), Z22
+	VFMADD231PS  Z22, Z20, Z2
+	VFMADD231PS  Z22, Z21, Z10
+	VMOVUPS      192(R9), Z22
+	VFMADD231PS  Z22, Z20, Z3
+	VFMADD231PS  Z22, Z21, Z11
 	ADDQ         DI, R9
 	ADDQ         SI, R8
 	DECQ         R10
 	JZ           tile2end
-	VBROADCASTSS (R8), Z4
-	VBROADCASTSS (R8)(BX*1), Z5
-	VMOVUPS      (R9), Z6
-	VFMADD231PS  Z6, Z4, Z12
-	VFMADD231PS  Z6, Z5, Z20
-	VMOVUPS      64(R9), Z6
-	VFMADD231PS  Z6, Z4, Z13
-	VFMADD231PS  Z6, Z5, Z21
-	VMOVUPS      128(R9), Z6
-	VFMADD231PS  Z6, Z4, Z14
-	VFMADD231PS  Z6, Z5, Z22
-	VMOVUPS      192(R9), Z6
-	VFMADD231PS  Z6, Z4, Z15
-	VFMADD231PS  Z6, Z5, Z23
+	VBROADCASTSS (R8), Z20
+	VBROADCASTSS (R8)(BX*1), Z21
+	VMOVUPS      (R9), Z22
+	VFMADD231PS  Z22, Z20, Z4
+	VFMADD231PS  Z22, Z21, Z12
+	VMOVUPS      64(R9), Z22
+	VFMADD231PS  Z22, Z20, Z5
+	VFMADD231PS  Z22, Z21, Z13
+	VMOVUPS      128(R9), Z22
+	VFMADD231PS  Z22, Z20, Z6
+	VFMADD231PS  Z22, Z21, Z14
+	VMOVUPS      192(R9), Z22
+	VFMADD231PS  Z22, Z20, Z7
+	VFMADD231PS  Z22, Z21, Z15
 	ADDQ         DI, R9
 	ADDQ         SI, R8
 	DECQ         R10
 	JNZ          tile2steps
 
 tile2end:
+	VADDPS Z4, Z0, Z0
+	VADDPS Z5, Z1, Z1
+	VADDPS Z6, Z2, Z2
+	VADDPS Z7, Z3, Z3
 	VADDPS Z12, Z8, Z8
 	VADDPS Z13, Z9, Z9
 	VADDPS Z14, Z10, Z10
 	VADDPS Z15, Z11, Z11
-	VADDPS Z20, Z16, Z16
-	VADDPS Z21, Z17, Z17
-	VADDPS Z22, Z18, Z18
-	VADDPS Z23, Z19, Z19
-	MOVQ   ldc+24(FP), R10
-	SHLQ   $0x02, R10
 	CMPQ   c_len+8(FP), $0x00
-	JE     store2
-	MOVQ   $0x00000002, b_len+80(FP)
+	MOVQ   $0x00000002, R10
+	JE     store
+	MOVQ   R10, b_len+80(FP)
 	JMP    modes
 
 	// Tile of 1 × 4 vectors.
@@ -8290,14 +7791,14 @@ tile1:
 	MOVQ k+112(FP), R10
 
 tile1segment:
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
 	TESTQ  R10, R10
 	JZ     tile1end
 
@@ -8305,62 +7806,63 @@ tile1segment:
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R8), Z4
-	VFMADD231PS  (R9), Z4, Z16
-	VFMADD231PS  64(R9), Z4, Z17
-	VFMADD231PS  128(R9), Z4, Z18
-	VFMADD231PS  192(R9), Z4, Z19
+	VBROADCASTSS (R8), Z12
+	VFMADD231PS  (R9), Z12, Z0
+	VFMADD231PS  64(R9), Z12, Z1
+	VFMADD231PS  128(R9), Z12, Z2
+	VFMADD231PS  192(R9), Z12, Z3
 	ADDQ         DI, R9
 	ADDQ         SI, R8
 	DECQ         R10
 	JZ           tile1end
-	VBROADCASTSS (R8), Z4
-	VFMADD231PS  (R9), Z4, Z20
-	VFMADD231PS  64(R9), Z4, Z21
-	VFMADD231PS  128(R9), Z4, Z22
-	VFMADD231PS  192(R9), Z4, Z23
+	VBROADCASTSS (R8), Z12
+	VFMADD231PS  (R9), Z12, Z4
+	VFMADD231PS  64(R9), Z12, Z5
+	VFMADD231PS  128(R9), Z12, Z6
+	VFMADD231PS  192(R9), Z12, Z7
 	ADDQ         DI, R9
 	ADDQ         SI, R8
 	DECQ         R10
 	JNZ          tile1steps
 
 tile1end:
-	VADDPS Z20, Z16, Z16
-	VADDPS Z21, Z17, Z17
-	VADDPS Z22, Z18, Z18
-	VADDPS Z23, Z19, Z19
-	MOVQ   ldc+24(FP), R10
-	SHLQ   $0x02, R10
+	VADDPS Z4, Z0, Z0
+	VADDPS Z5, Z1, Z1
+	VADDPS Z6, Z2, Z2
+	VADDPS Z7, Z3, Z3
 	CMPQ   c_len+8(FP), $0x00
-	JE     store1
-	MOVQ   $0x00000001, b_len+80(FP)
+	MOVQ   $0x00000001, R10
+	JE     store
+	MOVQ   R10, b_len+80(FP)
 	JMP    modes
 
 	// Store.
-store3:
+store:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
 	VMOVUPS Z3, 192(CX)
-	ADDQ    R10, CX
-
-store2:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R10
+	JZ      storeend
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, 64(CX)
 	VMOVUPS Z10, 128(CX)
 	VMOVUPS Z11, 192(CX)
-	ADDQ    R10, CX
-
-store1:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R10
+	JZ      storeend
 	VMOVUPS Z16, (CX)
 	VMOVUPS Z17, 64(CX)
 	VMOVUPS Z18, 128(CX)
 	VMOVUPS Z19, 192(CX)
-	ADDQ    R10, CX
-	CMPQ    c_len+8(FP), $0x00
-	JE      rows
-	CMPQ    a_len+40(FP), $0x00
-	JNE     next
+	ADDQ    ldc+24(FP), CX
+
+storeend:
+	CMPQ c_len+8(FP), $0x00
+	JE   rows
+	CMPQ a_len+40(FP), $0x00
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ a_base+32(FP), R8
@@ -8377,51 +7879,44 @@ next:
 	CMPQ    R10, R11
 	CMOVQGT R11, R10
 	SUBQ    R10, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x01
-	JE      tile1segment
 	CMPQ    b_len+80(FP), $0x00000003
-	JE      tile3segment
-	JMP     tile2segment
+	JGE     tile3segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JGE     tile2segment
+	JMP     tile1segment
 
 	// C is added.
 modes:
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   sums
-	CMPQ b_len+80(FP), $0x01
-	JE   add1
-	CMPQ b_len+80(FP), $0x00000003
-	JE   add3
-	JMP  add2
-
-add3:
+	MOVQ   CX, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     sums
+	MOVQ   b_len+80(FP), R10
 	VADDPS (CX), Z0, Z0
 	VADDPS 64(CX), Z1, Z1
 	VADDPS 128(CX), Z2, Z2
 	VADDPS 192(CX), Z3, Z3
-	ADDQ   R10, CX
-
-add2:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R10
+	JZ     addend
 	VADDPS (CX), Z8, Z8
 	VADDPS 64(CX), Z9, Z9
 	VADDPS 128(CX), Z10, Z10
 	VADDPS 192(CX), Z11, Z11
-	ADDQ   R10, CX
-
-add1:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R10
+	JZ     addend
 	VADDPS (CX), Z16, Z16
 	VADDPS 64(CX), Z17, Z17
 	VADDPS 128(CX), Z18, Z18
 	VADDPS 192(CX), Z19, Z19
-	ADDQ   R10, CX
-	MOVQ   b_cap+88(FP), CX
+	ADDQ   ldc+24(FP), CX
+
+addend:
+	MOVQ b_cap+88(FP), CX
 
 sums:
-	CMPQ b_len+80(FP), $0x01
-	JE   store1
-	CMPQ b_len+80(FP), $0x00000003
-	JE   store3
-	JMP  store2
+	MOVQ b_len+80(FP), R10
+	JMP  store
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -8460,6 +7955,7 @@ TEXT ·panelProductPairsAVX512(SB), NOSPLIT, $0-152
 	JNE     cut
 
 tiles:
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
 	MOVQ cs+64(FP), SI
@@ -8553,42 +8049,42 @@ tile4steps:
 	VPSLLD       $0x10, Z25, Z28
 	VMOVUPS      128(R11), Z26
 	VPSLLD       $0x10, Z26, Z29
-	VBROADCASTSS (R10)(R8*1), Z30
-	VFMADD231PS  Z27, Z30, Z18
-	VFMADD231PS  Z28, Z30, Z19
-	VFMADD231PS  Z29, Z30, Z20
-	VBROADCASTSS (R10)(BX*2), Z30
-	VFMADD231PS  Z27, Z30, Z12
-	VFMADD231PS  Z28, Z30, Z13
-	VFMADD231PS  Z29, Z30, Z14
-	VBROADCASTSS (R10)(BX*1), Z30
-	VFMADD231PS  Z27, Z30, Z6
-	VFMADD231PS  Z28, Z30, Z7
-	VFMADD231PS  Z29, Z30, Z8
 	VBROADCASTSS (R10), Z30
 	VFMADD231PS  Z27, Z30, Z0
 	VFMADD231PS  Z28, Z30, Z1
 	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (R10)(BX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS (R10)(BX*2), Z30
+	VFMADD231PS  Z27, Z30, Z12
+	VFMADD231PS  Z28, Z30, Z13
+	VFMADD231PS  Z29, Z30, Z14
+	VBROADCASTSS (R10)(R8*1), Z30
+	VFMADD231PS  Z27, Z30, Z18
+	VFMADD231PS  Z28, Z30, Z19
+	VFMADD231PS  Z29, Z30, Z20
 	ADDQ         SI, R10
 	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
 	VANDPS       constffff0000AVX512<>+0(SB), Z25, Z25
 	VANDPS       constffff0000AVX512<>+0(SB), Z26, Z26
-	VBROADCASTSS (R10)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	VBROADCASTSS (R10)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R10)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
 	VBROADCASTSS (R10), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R10)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R10)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R10)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	ADDQ         SI, R10
 	PREFETCHT0   4096(R11)
 	PREFETCHT0   4160(R11)
@@ -8616,11 +8112,10 @@ tile4end:
 	VADDPS Z21, Z18, Z18
 	VADDPS Z22, Z19, Z19
 	VADDPS Z23, Z20, Z20
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
 	CMPQ   c_len+8(FP), $0x00
-	JE     store4
-	MOVQ   $0x00000004, b_len+80(FP)
+	MOVQ   $0x00000004, R12
+	JE     store
+	MOVQ   R12, b_len+80(FP)
 	JMP    modes
 
 	// Tile of 3 × 3 vectors.
@@ -8633,24 +8128,24 @@ tile3:
 	MOVQ k+112(FP), R12
 
 tile3segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
 	VXORPS Z15, Z15, Z15
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
 	TESTQ  R12, R12
 	JZ     tile3end
 	SHRQ   $0x01, R12
@@ -8659,40 +8154,40 @@ tile3segment:
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R11), Z3
-	VPSLLD       $0x10, Z3, Z24
-	VMOVUPS      64(R11), Z4
-	VPSLLD       $0x10, Z4, Z25
-	VMOVUPS      128(R11), Z5
-	VPSLLD       $0x10, Z5, Z26
-	VBROADCASTSS (R10)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R10)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
+	VMOVUPS      (R11), Z21
+	VPSLLD       $0x10, Z21, Z24
+	VMOVUPS      64(R11), Z22
+	VPSLLD       $0x10, Z22, Z25
+	VMOVUPS      128(R11), Z23
+	VPSLLD       $0x10, Z23, Z26
 	VBROADCASTSS (R10), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R10)(BX*1), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R10)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
 	ADDQ         SI, R10
-	VANDPS       constffff0000AVX512<>+0(SB), Z3, Z3
-	VANDPS       constffff0000AVX512<>+0(SB), Z4, Z4
-	VANDPS       constffff0000AVX512<>+0(SB), Z5, Z5
-	VBROADCASTSS (R10)(BX*2), Z24
-	VFMADD231PS  Z3, Z24, Z21
-	VFMADD231PS  Z4, Z24, Z22
-	VFMADD231PS  Z5, Z24, Z23
-	VBROADCASTSS (R10)(BX*1), Z24
-	VFMADD231PS  Z3, Z24, Z15
-	VFMADD231PS  Z4, Z24, Z16
-	VFMADD231PS  Z5, Z24, Z17
+	VANDPS       constffff0000AVX512<>+0(SB), Z21, Z21
+	VANDPS       constffff0000AVX512<>+0(SB), Z22, Z22
+	VANDPS       constffff0000AVX512<>+0(SB), Z23, Z23
 	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z3, Z24, Z9
-	VFMADD231PS  Z4, Z24, Z10
-	VFMADD231PS  Z5, Z24, Z11
+	VFMADD231PS  Z21, Z24, Z3
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS (R10)(BX*1), Z24
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R10)(BX*2), Z24
+	VFMADD231PS  Z21, Z24, Z15
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
 	ADDQ         SI, R10
 	PREFETCHT0   4096(R11)
 	PREFETCHT0   4160(R11)
@@ -8708,20 +8203,19 @@ tile3all:
 	JNZ  tile3steps
 
 tile3end:
+	VADDPS Z3, Z0, Z0
+	VADDPS Z4, Z1, Z1
+	VADDPS Z5, Z2, Z2
 	VADDPS Z9, Z6, Z6
 	VADDPS Z10, Z7, Z7
 	VADDPS Z11, Z8, Z8
 	VADDPS Z15, Z12, Z12
 	VADDPS Z16, Z13, Z13
 	VADDPS Z17, Z14, Z14
-	VADDPS Z21, Z18, Z18
-	VADDPS Z22, Z19, Z19
-	VADDPS Z23, Z20, Z20
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
 	CMPQ   c_len+8(FP), $0x00
-	JE     store3
-	MOVQ   $0x00000003, b_len+80(FP)
+	MOVQ   $0x00000003, R12
+	JE     store
+	MOVQ   R12, b_len+80(FP)
 	JMP    modes
 
 	// Tile of 2 × 3 vectors.
@@ -8733,18 +8227,18 @@ tile2:
 	MOVQ k+112(FP), R12
 
 tile2segment:
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
 	TESTQ  R12, R12
 	JZ     tile2end
 	SHRQ   $0x01, R12
@@ -8753,32 +8247,32 @@ tile2segment:
 	PCALIGN $0x40
 
 tile2steps:
-	VMOVUPS      (R11), Z3
-	VPSLLD       $0x10, Z3, Z9
-	VMOVUPS      64(R11), Z4
-	VPSLLD       $0x10, Z4, Z10
-	VMOVUPS      128(R11), Z5
-	VPSLLD       $0x10, Z5, Z11
-	VBROADCASTSS (R10)(BX*1), Z24
-	VFMADD231PS  Z9, Z24, Z18
-	VFMADD231PS  Z10, Z24, Z19
-	VFMADD231PS  Z11, Z24, Z20
+	VMOVUPS      (R11), Z15
+	VPSLLD       $0x10, Z15, Z21
+	VMOVUPS      64(R11), Z16
+	VPSLLD       $0x10, Z16, Z22
+	VMOVUPS      128(R11), Z17
+	VPSLLD       $0x10, Z17, Z23
 	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z9, Z24, Z12
-	VFMADD231PS  Z10, Z24, Z13
-	VFMADD231PS  Z11, Z24, Z14
+	VFMADD231PS  Z21, Z24, Z0
+	VFMADD231PS  Z22, Z24, Z1
+	VFMADD231PS  Z23, Z24, Z2
+	VBROADCASTSS (R10)(BX*1), Z24
+	VFMADD231PS  Z21, Z24, Z6
+	VFMADD231PS  Z22, Z24, Z7
+	VFMADD231PS  Z23, Z24, Z8
 	ADDQ         SI, R10
-	VANDPS       constffff0000AVX512<>+0(SB), Z3, Z3
-	VANDPS       constffff0000AVX512<>+0(SB), Z4, Z4
-	VANDPS       constffff0000AVX512<>+0(SB), Z5, Z5
-	VBROADCASTSS (R10)(BX*1), Z9
-	VFMADD231PS  Z3, Z9, Z21
-	VFMADD231PS  Z4, Z9, Z22
-	VFMADD231PS  Z5, Z9, Z23
-	VBROADCASTSS (R10), Z9
-	VFMADD231PS  Z3, Z9, Z15
-	VFMADD231PS  Z4, Z9, Z16
-	VFMADD231PS  Z5, Z9, Z17
+	VANDPS       constffff0000AVX512<>+0(SB), Z15, Z15
+	VANDPS       constffff0000AVX512<>+0(SB), Z16, Z16
+	VANDPS       constffff0000AVX512<>+0(SB), Z17, Z17
+	VBROADCASTSS (R10), Z21
+	VFMADD231PS  Z15, Z21, Z3
+	VFMADD231PS  Z16, Z21, Z4
+	VFMADD231PS  Z17, Z21, Z5
+	VBROADCASTSS (R10)(BX*1), Z21
+	VFMADD231PS  Z15, Z21, Z9
+	VFMADD231PS  Z16, Z21, Z10
+	VFMADD231PS  Z17, Z21, Z11
 	ADDQ         SI, R10
 	ADDQ         DI, R11
 	CMPQ         c_cap+16(FP), $0x00
@@ -8797,17 +8291,16 @@ tile2few:
 	JNZ  tile2steps
 
 tile2end:
-	VADDPS Z15, Z12, Z12
-	VADDPS Z16, Z13, Z13
-	VADDPS Z17, Z14, Z14
-	VADDPS Z21, Z18, Z18
-	VADDPS Z22, Z19, Z19
-	VADDPS Z23, Z20, Z20
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
+	VADDPS Z3, Z0, Z0
+	VADDPS Z4, Z1, Z1
+	VADDPS Z5, Z2, Z2
+	VADDPS Z9, Z6, Z6
+	VADDPS Z10, Z7, Z7
+	VADDPS Z11, Z8, Z8
 	CMPQ   c_len+8(FP), $0x00
-	JE     store2
-	MOVQ   $0x00000002, b_len+80(FP)
+	MOVQ   $0x00000002, R12
+	JE     store
+	MOVQ   R12, b_len+80(FP)
 	JMP    modes
 
 	// Tile of 1 × 3 vectors.
@@ -8819,12 +8312,12 @@ tile1:
 	MOVQ k+112(FP), R12
 
 tile1segment:
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
 	TESTQ  R12, R12
 	JZ     tile1end
 	SHRQ   $0x01, R12
@@ -8833,23 +8326,23 @@ tile1segment:
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R10), Z3
-	VBROADCASTSS (R10)(SI*1), Z4
-	VMOVUPS      (R11), Z5
-	VPSLLD       $0x10, Z5, Z9
-	VFMADD231PS  Z9, Z3, Z18
-	VANDPS       constffff0000AVX512<>+0(SB), Z5, Z5
-	VFMADD231PS  Z5, Z4, Z21
-	VMOVUPS      64(R11), Z5
-	VPSLLD       $0x10, Z5, Z9
-	VFMADD231PS  Z9, Z3, Z19
-	VANDPS       constffff0000AVX512<>+0(SB), Z5, Z5
-	VFMADD231PS  Z5, Z4, Z22
-	VMOVUPS      128(R11), Z5
-	VPSLLD       $0x10, Z5, Z9
-	VFMADD231PS  Z9, Z3, Z20
-	VANDPS       constffff0000AVX512<>+0(SB), Z5, Z5
-	VFMADD231PS  Z5, Z4, Z23
+	VBROADCASTSS (R10), Z9
+	VBROADCASTSS (R10)(SI*1), Z10
+	VMOVUPS      (R11), Z11
+	VPSLLD       $0x10, Z11, Z15
+	VFMADD231PS  Z15, Z9, Z0
+	VANDPS       constffff0000AVX512<>+0(SB), Z11, Z11
+	VFMADD231PS  Z11, Z10, Z3
+	VMOVUPS      64(R11), Z11
+	VPSLLD       $0x10, Z11, Z15
+	VFMADD231PS  Z15, Z9, Z1
+	VANDPS       constffff0000AVX512<>+0(SB), Z11, Z11
+	VFMADD231PS  Z11, Z10, Z4
+	VMOVUPS      128(R11), Z11
+	VPSLLD       $0x10, Z11, Z15
+	VFMADD231PS  Z15, Z9, Z2
+	VANDPS       constffff0000AVX512<>+0(SB), Z11, Z11
+	VFMADD231PS  Z11, Z10, Z5
 	LEAQ         (R10)(SI*2), R10
 	ADDQ         DI, R11
 	CMPQ         c_cap+16(FP), $0x00
@@ -8863,44 +8356,45 @@ tile1few:
 	JNZ  tile1steps
 
 tile1end:
-	VADDPS Z21, Z18, Z18
-	VADDPS Z22, Z19, Z19
-	VADDPS Z23, Z20, Z20
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
+	VADDPS Z3, Z0, Z0
+	VADDPS Z4, Z1, Z1
+	VADDPS Z5, Z2, Z2
 	CMPQ   c_len+8(FP), $0x00
-	JE     store1
-	MOVQ   $0x00000001, b_len+80(FP)
+	MOVQ   $0x00000001, R12
+	JE     store
+	MOVQ   R12, b_len+80(FP)
 	JMP    modes
 
 	// Store.
-store4:
+store:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
-
-store3:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R12
+	JZ      storeend
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R12, CX
-
-store2:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R12
+	JZ      storeend
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    R12, CX
-
-store1:
+	ADDQ    ldc+24(FP), CX
+	DECQ    R12
+	JZ      storeend
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, 64(CX)
 	VMOVUPS Z20, 128(CX)
-	ADDQ    R12, CX
-	CMPQ    c_len+8(FP), $0x00
-	JE      rows
-	CMPQ    a_len+40(FP), $0x00
-	JNE     next
+	ADDQ    ldc+24(FP), CX
+
+storeend:
+	CMPQ c_len+8(FP), $0x00
+	JE   rows
+	CMPQ a_len+40(FP), $0x00
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ a_base+32(FP), R10
@@ -8917,60 +8411,49 @@ next:
 	CMPQ    R12, R13
 	CMOVQGT R13, R12
 	SUBQ    R12, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x01
-	JE      tile1segment
 	CMPQ    b_len+80(FP), $0x00000004
-	JE      tile4segment
+	JGE     tile4segment
 	CMPQ    b_len+80(FP), $0x00000003
-	JE      tile3segment
-	JMP     tile2segment
+	JGE     tile3segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JGE     tile2segment
+	JMP     tile1segment
 
 	// C is added.
 modes:
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   sums
-	CMPQ b_len+80(FP), $0x01
-	JE   add1
-	CMPQ b_len+80(FP), $0x00000004
-	JE   add4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   add3
-	JMP  add2
-
-add4:
+	MOVQ   CX, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     sums
+	MOVQ   b_len+80(FP), R12
 	VADDPS (CX), Z0, Z0
 	VADDPS 64(CX), Z1, Z1
 	VADDPS 128(CX), Z2, Z2
-	ADDQ   R12, CX
-
-add3:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R12
+	JZ     addend
 	VADDPS (CX), Z6, Z6
 	VADDPS 64(CX), Z7, Z7
 	VADDPS 128(CX), Z8, Z8
-	ADDQ   R12, CX
-
-add2:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R12
+	JZ     addend
 	VADDPS (CX), Z12, Z12
 	VADDPS 64(CX), Z13, Z13
 	VADDPS 128(CX), Z14, Z14
-	ADDQ   R12, CX
-
-add1:
+	ADDQ   ldc+24(FP), CX
+	DECQ   R12
+	JZ     addend
 	VADDPS (CX), Z18, Z18
 	VADDPS 64(CX), Z19, Z19
 	VADDPS 128(CX), Z20, Z20
-	ADDQ   R12, CX
-	MOVQ   b_cap+88(FP), CX
+	ADDQ   ldc+24(FP), CX
+
+addend:
+	MOVQ b_cap+88(FP), CX
 
 sums:
-	CMPQ b_len+80(FP), $0x01
-	JE   store1
-	CMPQ b_len+80(FP), $0x00000004
-	JE   store4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   store3
-	JMP  store2
+	MOVQ b_len+80(FP), R12
+	JMP  store
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -9105,9 +8588,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func weightPackHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+// func packHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, d int)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·weightPackHalvesAVX512(SB), NOSPLIT, $0-80
+TEXT ·packHalvesAVX512(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
@@ -13792,2123 +13275,3270 @@ done:
 	RET
 
 // func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·weightGemmInt8U4x16AVX512(SB), $8320-113
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·weightGemmInt8U4x16AVX512(SB), NOSPLIT, $320-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
 	SHLQ    $0x02, CX
 	MOVQ    ldx+56(FP), DX
 	SHLQ    $0x02, DX
-	MOVQ    lanes+88(FP), DX
-	IMUL3Q  $+24, DX, BX
-	MOVQ    BX, b_len+72(FP)
-	SHLQ    $0x01, DX
-	MOVBQZX load+112(FP), BX
-	TESTQ   BX, BX
+	MOVQ    lanes+88(FP), BX
+	IMUL3Q  $+24, BX, SI
+	MOVQ    SI, b_len+72(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
 	JNZ     cleared
 	VXORPS  Z0, Z0, Z0
-	MOVQ    m+96(FP), BX
-	TESTQ   BX, BX
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
 	JZ      cleared
+	MOVQ    AX, DI
 
 clear:
-	XORQ SI, SI
+	XORQ R8, R8
 
 clearlanes:
-	VMOVUPS Z0, (AX)(SI*2)
-	ADDQ    $0x00000020, SI
-	CMPQ    SI, DX
+	VMOVUPS Z0, (DI)(R8*2)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
 	JL      clearlanes
-	ADDQ    CX, AX
-	DECQ    BX
+	ADDQ    CX, DI
+	DECQ    SI
 	JNZ     clear
 
 cleared:
-	MOVQ  m+96(FP), AX
-	TESTQ AX, AX
-	JZ    end
-	LEAQ  63(SP), AX
-	ANDQ  $-64, AX
+	// Tiles of 8 × 1 vectors.
+vectors1rows8:
+	CMPQ m+96(FP), $+8
+	JL   vectors1rows8done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
 
-block:
-	MOVQ b_base+64(FP), BX
-	MOVQ AX, SI
-	MOVQ DX, DI
-	MOVQ BX, R9
-
-headerU4x16:
-	MOVQ      R9, R8
-	VCVTPH2PS (R8), Z0
-	VMOVUPS   Z0, 1536(SI)
-	ADDQ      DX, R8
-	VCVTPH2PS (R8), Z0
-	VMOVUPS   Z0, 1728(SI)
-	ADDQ      DX, R8
-	VPMOVSXBW (R8), Z1
-	VPSLLD    $0x10, Z1, Z0
-	VPSRLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, 2112(SI)
-	VPSRLD    $0x10, Z1, Z1
-	VMOVUPS   Z1, 2304(SI)
-	ADDQ      DX, R8
-	VPMOVSXBW (R8), Z0
-	VMOVDQU32 Z0, 1920(SI)
-	ADDQ      $0x20, R9
-	ADDQ      $0x40, SI
-	SUBQ      $0x20, DI
-	JNZ       headerU4x16
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	LEAQ      (DX)(DX*1), SI
-	LEAQ      (BX)(SI*4), DI
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z0
-	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z1
-	VMOVDQU32 constffff0000AVX512<>+0(SB), Z2
-	LEAQ      (BX)(SI*1), DI
+vectors1rows8block:
+	MOVQ      SI, R8
+	LEAQ      (R8)(DX*2), R9
+	ADDQ      DX, R9
+	LEAQ      (R9)(DX*2), R10
+	ADDQ      DX, R10
+	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
+	VPERMW    (R8), Y0, Y1
+	VMOVDQU   Y1, (SP)
+	VPERMW    (R8)(DX*1), Y0, Y1
+	VMOVDQU   Y1, 32(SP)
+	VPERMW    (R8)(DX*2), Y0, Y1
+	VMOVDQU   Y1, 64(SP)
+	VPERMW    (R9), Y0, Y1
+	VMOVDQU   Y1, 96(SP)
+	VPERMW    (R9)(DX*1), Y0, Y1
+	VMOVDQU   Y1, 128(SP)
+	VPERMW    (R9)(DX*2), Y0, Y1
+	VMOVDQU   Y1, 160(SP)
+	VPERMW    (R10), Y0, Y1
+	VMOVDQU   Y1, 192(SP)
+	VPERMW    (R10)(DX*1), Y0, Y0
+	VMOVDQU   Y0, 224(SP)
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
 	XORQ      R8, R8
 
-numbersU4x160:
-	VPSLLD     $0x10, (DI)(R8*1), Z3
-	VPTERNLOGD $0xb8, (BX)(R8*1), Z1, Z3
-	VPANDD     Z0, Z3, Z4
-	VMOVDQU32  Z4, 768(AX)(R8*1)
-	VPSRLD     $0x04, Z3, Z3
-	VPANDD     Z0, Z3, Z3
-	VMOVDQU32  Z3, 1152(AX)(R8*1)
-	PREFETCHT0 8192(BX)(R8*1)
-	VPSRLD     $0x10, (BX)(R8*1), Z3
-	VPTERNLOGD $0xb8, (DI)(R8*1), Z2, Z3
-	VPANDD     Z0, Z3, Z4
-	VMOVDQU32  Z4, (AX)(R8*1)
-	VPSRLD     $0x04, Z3, Z3
-	VPANDD     Z0, Z3, Z3
-	VMOVDQU32  Z3, 384(AX)(R8*1)
-	PREFETCHT0 8192(DI)(R8*1)
-	ADDQ       $0x40, R8
-	CMPQ       R8, SI
-	JL         numbersU4x160
-	LEAQ       (BX)(SI*2), BX
-	LEAQ       (BX)(SI*1), DI
-	XORQ       R8, R8
+vectors1rows8lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	LEAQ      (DI)(R8*1), R10
+	ADDQ      BX, R10
+	VPMOVSXBW (R10)(BX*1), Z9
+	VPSLLD    $0x10, Z9, Z10
+	VPSRLD    $0x10, Z10, Z10
+	VPSRLD    $0x10, Z9, Z9
+	VXORPS    Z2, Z2, Z2
+	VXORPS    Z3, Z3, Z3
+	VXORPS    Z4, Z4, Z4
+	VXORPS    Z5, Z5, Z5
+	VXORPS    Z6, Z6, Z6
+	VXORPS    Z7, Z7, Z7
+	VXORPS    Z8, Z8, Z8
+	VXORPS    Z11, Z11, Z11
+	MOVQ      R9, R10
+	LEAQ      (SP), R11
+	MOVQ      $0x00000002, R12
+	PCALIGN   $0x40
 
-numbersU4x161:
-	VPSLLD     $0x10, (DI)(R8*1), Z3
-	VPTERNLOGD $0xb8, (BX)(R8*1), Z1, Z3
-	VPANDD     Z0, Z3, Z4
-	VMOVDQU32  Z4, 960(AX)(R8*1)
-	VPSRLD     $0x04, Z3, Z3
-	VPANDD     Z0, Z3, Z3
-	VMOVDQU32  Z3, 1344(AX)(R8*1)
-	PREFETCHT0 8192(BX)(R8*1)
-	VPSRLD     $0x10, (BX)(R8*1), Z3
-	VPTERNLOGD $0xb8, (DI)(R8*1), Z2, Z3
-	VPANDD     Z0, Z3, Z4
-	VMOVDQU32  Z4, 192(AX)(R8*1)
-	VPSRLD     $0x04, Z3, Z3
-	VPANDD     Z0, Z3, Z3
-	VMOVDQU32  Z3, 576(AX)(R8*1)
-	PREFETCHT0 8192(DI)(R8*1)
-	ADDQ       $0x40, R8
-	CMPQ       R8, SI
-	JL         numbersU4x161
-	LEAQ       (BX)(SI*2), BX
-	MOVQ       m+96(FP), BX
-	MOVQ       BX, ldc+24(FP)
-	MOVQ       x_base+32(FP), BX
-	MOVQ       BX, x_cap+48(FP)
-	MOVQ       c_base+0(FP), BX
-	MOVQ       BX, x_len+40(FP)
+vectors1rows8wordgroup1:
+	VPSRLD        $0x10, (R10), Z12
+	VMOVDQU32     (R10)(BX*2), Z13
+	VPTERNLOGD    $0xb8, Z12, Z0, Z13
+	VPANDD        Z1, Z13, Z12
+	VPDPBUSD.BCST (R11), Z12, Z2
+	VPDPBUSD.BCST 32(R11), Z12, Z3
+	VPDPBUSD.BCST 64(R11), Z12, Z4
+	VPDPBUSD.BCST 96(R11), Z12, Z5
+	VPDPBUSD.BCST 128(R11), Z12, Z6
+	VPDPBUSD.BCST 160(R11), Z12, Z7
+	VPDPBUSD.BCST 192(R11), Z12, Z8
+	VPDPBUSD.BCST 224(R11), Z12, Z11
+	VPSRLD        $0x04, Z13, Z13
+	VPANDD        Z1, Z13, Z12
+	VPDPBUSD.BCST 8(R11), Z12, Z2
+	VPDPBUSD.BCST 40(R11), Z12, Z3
+	VPDPBUSD.BCST 72(R11), Z12, Z4
+	VPDPBUSD.BCST 104(R11), Z12, Z5
+	VPDPBUSD.BCST 136(R11), Z12, Z6
+	VPDPBUSD.BCST 168(R11), Z12, Z7
+	VPDPBUSD.BCST 200(R11), Z12, Z8
+	VPDPBUSD.BCST 232(R11), Z12, Z11
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	DECQ          R12
+	JNZ           vectors1rows8wordgroup1
+	VPMADDWD      Z9, Z2, Z2
+	VPMADDWD      Z9, Z3, Z3
+	VPMADDWD      Z9, Z4, Z4
+	VPMADDWD      Z9, Z5, Z5
+	VPMADDWD      Z9, Z6, Z6
+	VPMADDWD      Z9, Z7, Z7
+	VPMADDWD      Z9, Z8, Z8
+	VPMADDWD      Z9, Z11, Z9
+	VXORPS        Z11, Z11, Z11
+	VXORPS        Z12, Z12, Z12
+	VXORPS        Z13, Z13, Z13
+	VXORPS        Z14, Z14, Z14
+	VXORPS        Z15, Z15, Z15
+	VXORPS        Z16, Z16, Z16
+	VXORPS        Z17, Z17, Z17
+	VXORPS        Z18, Z18, Z18
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
 
-chunk:
-	MOVQ    ldx+56(FP), R8
-	SHLQ    $0x02, R8
-	MOVQ    x_cap+48(FP), BX
-	MOVQ    $0x000009c0, SI
-	MOVQ    ldc+24(FP), DI
-	PCALIGN $0x40
+vectors1rows8wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z19
+	VPTERNLOGD    $0xb8, (R9), Z0, Z19
+	VPANDD        Z1, Z19, Z20
+	VPDPBUSD.BCST (R10), Z20, Z11
+	VPDPBUSD.BCST 32(R10), Z20, Z12
+	VPDPBUSD.BCST 64(R10), Z20, Z13
+	VPDPBUSD.BCST 96(R10), Z20, Z14
+	VPDPBUSD.BCST 128(R10), Z20, Z15
+	VPDPBUSD.BCST 160(R10), Z20, Z16
+	VPDPBUSD.BCST 192(R10), Z20, Z17
+	VPDPBUSD.BCST 224(R10), Z20, Z18
+	VPSRLD        $0x04, Z19, Z19
+	VPANDD        Z1, Z19, Z19
+	VPDPBUSD.BCST 8(R10), Z19, Z11
+	VPDPBUSD.BCST 40(R10), Z19, Z12
+	VPDPBUSD.BCST 72(R10), Z19, Z13
+	VPDPBUSD.BCST 104(R10), Z19, Z14
+	VPDPBUSD.BCST 136(R10), Z19, Z15
+	VPDPBUSD.BCST 168(R10), Z19, Z16
+	VPDPBUSD.BCST 200(R10), Z19, Z17
+	VPDPBUSD.BCST 232(R10), Z19, Z18
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	DECQ          R11
+	JNZ           vectors1rows8wordgroup0
+	VPDPWSSD      Z10, Z11, Z2
+	VPDPWSSD      Z10, Z12, Z3
+	VPDPWSSD      Z10, Z13, Z4
+	VPDPWSSD      Z10, Z14, Z5
+	VPDPWSSD      Z10, Z15, Z6
+	VPDPWSSD      Z10, Z16, Z7
+	VPDPWSSD      Z10, Z17, Z8
+	VPDPWSSD      Z10, Z18, Z9
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	ADDQ          $0x00000180, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (R9)(DX*2), R10
+	ADDQ          DX, R10
+	LEAQ          (R10)(DX*2), R11
+	ADDQ          DX, R11
+	LEAQ          (AX)(R8*2), R12
+	LEAQ          (R12)(CX*2), R13
+	ADDQ          CX, R13
+	LEAQ          (R13)(CX*2), R14
+	ADDQ          CX, R14
+	VCVTPH2PS     (DI)(R8*1), Z10
+	VBROADCASTSS  32(R9), Z11
+	VMULPS        Z11, Z10, Z11
+	VCVTDQ2PS     Z2, Z2
+	VFMADD213PS   (R12), Z11, Z2
+	VBROADCASTSS  32(R9)(DX*1), Z11
+	VMULPS        Z11, Z10, Z11
+	VCVTDQ2PS     Z3, Z3
+	VFMADD213PS   (R12)(CX*1), Z11, Z3
+	VBROADCASTSS  32(R9)(DX*2), Z11
+	VMULPS        Z11, Z10, Z11
+	VCVTDQ2PS     Z4, Z4
+	VFMADD213PS   (R12)(CX*2), Z11, Z4
+	VBROADCASTSS  32(R10), Z11
+	VMULPS        Z11, Z10, Z11
+	VCVTDQ2PS     Z5, Z5
+	VFMADD213PS   (R13), Z11, Z5
+	VBROADCASTSS  32(R10)(DX*1), Z11
+	VMULPS        Z11, Z10, Z11
+	VCVTDQ2PS     Z6, Z6
+	VFMADD213PS   (R13)(CX*1), Z11, Z6
+	VBROADCASTSS  32(R10)(DX*2), Z11
+	VMULPS        Z11, Z10, Z11
+	VCVTDQ2PS     Z7, Z7
+	VFMADD213PS   (R13)(CX*2), Z11, Z7
+	VBROADCASTSS  32(R11), Z11
+	VMULPS        Z11, Z10, Z11
+	VCVTDQ2PS     Z8, Z8
+	VFMADD213PS   (R14), Z11, Z8
+	VBROADCASTSS  32(R11)(DX*1), Z11
+	VMULPS        Z11, Z10, Z10
+	VCVTDQ2PS     Z9, Z9
+	VFMADD213PS   (R14)(CX*1), Z10, Z9
+	LEAQ          (DI)(R8*1), R15
+	VCVTPH2PS     (R15)(BX*1), Z11
+	LEAQ          (DI)(R8*1), R15
+	ADDQ          BX, R15
+	ADDQ          BX, R15
+	VPMOVSXBW     (R15)(BX*1), Z10
+	VBROADCASTSS  32(R9), Z12
+	VPBROADCASTD  44(R9), Z13
+	VPMADDWD      Z13, Z10, Z13
+	VCVTDQ2PS     Z13, Z13
+	VMULPS        Z12, Z11, Z12
+	VFMADD213PS   Z2, Z12, Z13
+	VMOVUPS       Z13, (R12)
+	VBROADCASTSS  32(R9)(DX*1), Z2
+	VPBROADCASTD  44(R9)(DX*1), Z12
+	VPMADDWD      Z12, Z10, Z12
+	VCVTDQ2PS     Z12, Z12
+	VMULPS        Z2, Z11, Z2
+	VFMADD213PS   Z3, Z2, Z12
+	VMOVUPS       Z12, (R12)(CX*1)
+	VBROADCASTSS  32(R9)(DX*2), Z2
+	VPBROADCASTD  44(R9)(DX*2), Z3
+	VPMADDWD      Z3, Z10, Z3
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        Z2, Z11, Z2
+	VFMADD213PS   Z4, Z2, Z3
+	VMOVUPS       Z3, (R12)(CX*2)
+	VBROADCASTSS  32(R10), Z2
+	VPBROADCASTD  44(R10), Z3
+	VPMADDWD      Z3, Z10, Z3
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        Z2, Z11, Z2
+	VFMADD213PS   Z5, Z2, Z3
+	VMOVUPS       Z3, (R13)
+	VBROADCASTSS  32(R10)(DX*1), Z2
+	VPBROADCASTD  44(R10)(DX*1), Z3
+	VPMADDWD      Z3, Z10, Z3
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        Z2, Z11, Z2
+	VFMADD213PS   Z6, Z2, Z3
+	VMOVUPS       Z3, (R13)(CX*1)
+	VBROADCASTSS  32(R10)(DX*2), Z2
+	VPBROADCASTD  44(R10)(DX*2), Z3
+	VPMADDWD      Z3, Z10, Z3
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        Z2, Z11, Z2
+	VFMADD213PS   Z7, Z2, Z3
+	VMOVUPS       Z3, (R13)(CX*2)
+	VBROADCASTSS  32(R11), Z2
+	VPBROADCASTD  44(R11), Z3
+	VPMADDWD      Z3, Z10, Z3
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        Z2, Z11, Z2
+	VFMADD213PS   Z8, Z2, Z3
+	VMOVUPS       Z3, (R14)
+	VBROADCASTSS  32(R11)(DX*1), Z2
+	VPBROADCASTD  44(R11)(DX*1), Z3
+	VPMADDWD      Z3, Z10, Z3
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        Z2, Z11, Z2
+	VFMADD213PS   Z9, Z2, Z3
+	VMOVUPS       Z3, (R14)(CX*1)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows8lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows8block
 
-prepare:
-	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
-	VPERMW       (BX), Y0, Y0
-	VMOVDQU      Y0, (AX)(SI*1)
-	MOVL         32(BX), R9
-	MOVL         R9, 32(AX)(SI*1)
-	VMOVDQU      const01010101AVX512<>+0(SB), Y0
-	VPMADDUBSW   (BX), Y0, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0x4e, X1, X0
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0xb1, X1, X0
-	VPADDW       X0, X1, X1
-	VPXOR        X0, X0, X0
-	VPSUBW       X1, X0, X0
-	VMOVD        X0, 36(AX)(SI*1)
-	ADDQ         R8, BX
-	ADDQ         $0x30, SI
-	DECQ         DI
-	JZ           prepared
-	CMPQ         SI, $+3648
-	JNE          prepare
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+8, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+8, m+96(FP)
+	JMP    vectors1rows8
 
-prepared:
-	MOVQ BX, x_cap+48(FP)
-	MOVQ SI, lanes+88(FP)
-	MOVQ DI, ldc+24(FP)
-	XORQ BX, BX
-	CMPQ DX, $0x60
-	JNE  lanes
-	LEAQ (AX)(BX*2), DI
-	MOVQ x_len+40(FP), SI
-	LEAQ (SI)(BX*2), SI
-	MOVQ $0x000009c0, BX
-	MOVQ BX, R8
-
-	// Tiles of 4 × 3 vectors.
-vectors3rows4:
-	LEAQ    192(BX), R9
-	CMPQ    lanes+88(FP), R9
-	JL      vectors3rows4done
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	MOVQ    DI, R9
-	LEAQ    (AX)(BX*1), R10
-	MOVQ    $0x00000004, R11
-	PCALIGN $0x40
-
-vectors3rows4words:
-	VMOVDQU32    (R9), Z24
-	VMOVDQU32    64(R9), Z25
-	VMOVDQU32    128(R9), Z26
-	VPBROADCASTD (R10), Z27
-	VPDPBUSD     Z27, Z24, Z0
-	VPDPBUSD     Z27, Z25, Z1
-	VPDPBUSD     Z27, Z26, Z2
-	VPBROADCASTD 48(R10), Z27
-	VPDPBUSD     Z27, Z24, Z6
-	VPDPBUSD     Z27, Z25, Z7
-	VPDPBUSD     Z27, Z26, Z8
-	VPBROADCASTD 96(R10), Z27
-	VPDPBUSD     Z27, Z24, Z12
-	VPDPBUSD     Z27, Z25, Z13
-	VPDPBUSD     Z27, Z26, Z14
-	VPBROADCASTD 144(R10), Z27
-	VPDPBUSD     Z27, Z24, Z18
-	VPDPBUSD     Z27, Z25, Z19
-	VPDPBUSD     Z27, Z26, Z20
-	VMOVDQU32    192(R9), Z24
-	VMOVDQU32    256(R9), Z25
-	VMOVDQU32    320(R9), Z26
-	VPBROADCASTD 4(R10), Z27
-	VPDPBUSD     Z27, Z24, Z0
-	VPDPBUSD     Z27, Z25, Z1
-	VPDPBUSD     Z27, Z26, Z2
-	VPBROADCASTD 52(R10), Z27
-	VPDPBUSD     Z27, Z24, Z6
-	VPDPBUSD     Z27, Z25, Z7
-	VPDPBUSD     Z27, Z26, Z8
-	VPBROADCASTD 100(R10), Z27
-	VPDPBUSD     Z27, Z24, Z12
-	VPDPBUSD     Z27, Z25, Z13
-	VPDPBUSD     Z27, Z26, Z14
-	VPBROADCASTD 148(R10), Z27
-	VPDPBUSD     Z27, Z24, Z18
-	VPDPBUSD     Z27, Z25, Z19
-	VPDPBUSD     Z27, Z26, Z20
-	CMPQ         R8, BX
-	JE           vectors3rows4alone
-	VBROADCASTSS 32(AX)(R8*1), Z24
-	VPBROADCASTD 36(AX)(R8*1), Z25
-	VCVTDQ2PS    -6336(AX)(R8*4), Z26
-	VMULPS       1536(DI), Z24, Z27
-	VFMADD213PS  (SI), Z27, Z26
-	VPMADDWD     1920(DI), Z25, Z28
-	VCVTDQ2PS    Z28, Z28
-	VMULPS       1728(DI), Z24, Z27
-	VFMADD231PS  Z28, Z27, Z26
-	VMOVUPS      Z26, (SI)
-	VCVTDQ2PS    -6272(AX)(R8*4), Z26
-	VMULPS       1600(DI), Z24, Z27
-	VFMADD213PS  64(SI), Z27, Z26
-	VPMADDWD     1984(DI), Z25, Z28
-	VCVTDQ2PS    Z28, Z28
-	VMULPS       1792(DI), Z24, Z27
-	VFMADD231PS  Z28, Z27, Z26
-	VMOVUPS      Z26, 64(SI)
-	VCVTDQ2PS    -6208(AX)(R8*4), Z26
-	VMULPS       1664(DI), Z24, Z27
-	VFMADD213PS  128(SI), Z27, Z26
-	VPMADDWD     2048(DI), Z25, Z25
-	VCVTDQ2PS    Z25, Z25
-	VMULPS       1856(DI), Z24, Z27
-	VFMADD231PS  Z25, Z27, Z26
-	VMOVUPS      Z26, 128(SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R8
-
-vectors3rows4alone:
-	ADDQ     $+384, R9
-	ADDQ     $0x08, R10
-	DECQ     R11
-	CMPQ     R11, $0x02
-	JNE      vectors3rows4group
-	VPMADDWD 2304(DI), Z0, Z3
-	VPMADDWD 2368(DI), Z1, Z4
-	VPMADDWD 2432(DI), Z2, Z5
-	VPMADDWD 2304(DI), Z6, Z9
-	VPMADDWD 2368(DI), Z7, Z10
-	VPMADDWD 2432(DI), Z8, Z11
-	VPMADDWD 2304(DI), Z12, Z15
-	VPMADDWD 2368(DI), Z13, Z16
-	VPMADDWD 2432(DI), Z14, Z17
-	VPMADDWD 2304(DI), Z18, Z21
-	VPMADDWD 2368(DI), Z19, Z22
-	VPMADDWD 2432(DI), Z20, Z23
-	VXORPS   Z0, Z0, Z0
-	VXORPS   Z1, Z1, Z1
-	VXORPS   Z2, Z2, Z2
-	VXORPS   Z6, Z6, Z6
-	VXORPS   Z7, Z7, Z7
-	VXORPS   Z8, Z8, Z8
-	VXORPS   Z12, Z12, Z12
-	VXORPS   Z13, Z13, Z13
-	VXORPS   Z14, Z14, Z14
-	VXORPS   Z18, Z18, Z18
-	VXORPS   Z19, Z19, Z19
-	VXORPS   Z20, Z20, Z20
-
-vectors3rows4group:
-	TESTQ    R11, R11
-	JNZ      vectors3rows4words
-	VPDPWSSD 2112(DI), Z0, Z3
-	VPDPWSSD 2176(DI), Z1, Z4
-	VPDPWSSD 2240(DI), Z2, Z5
-	VPDPWSSD 2112(DI), Z6, Z9
-	VPDPWSSD 2176(DI), Z7, Z10
-	VPDPWSSD 2240(DI), Z8, Z11
-	VPDPWSSD 2112(DI), Z12, Z15
-	VPDPWSSD 2176(DI), Z13, Z16
-	VPDPWSSD 2240(DI), Z14, Z17
-	VPDPWSSD 2112(DI), Z18, Z21
-	VPDPWSSD 2176(DI), Z19, Z22
-	VPDPWSSD 2240(DI), Z20, Z23
-	VMOVUPS  Z3, -6336(AX)(BX*4)
-	VMOVUPS  Z4, -6272(AX)(BX*4)
-	VMOVUPS  Z5, -6208(AX)(BX*4)
-	VMOVUPS  Z9, -6144(AX)(BX*4)
-	VMOVUPS  Z10, -6080(AX)(BX*4)
-	VMOVUPS  Z11, -6016(AX)(BX*4)
-	VMOVUPS  Z15, -5952(AX)(BX*4)
-	VMOVUPS  Z16, -5888(AX)(BX*4)
-	VMOVUPS  Z17, -5824(AX)(BX*4)
-	VMOVUPS  Z21, -5760(AX)(BX*4)
-	VMOVUPS  Z22, -5696(AX)(BX*4)
-	VMOVUPS  Z23, -5632(AX)(BX*4)
-	ADDQ     $+192, BX
-	JMP      vectors3rows4
-
-vectors3rows4done:
-	// Tiles of 1 × 3 vectors.
-vectors3rows1:
-	LEAQ    48(BX), R9
-	CMPQ    lanes+88(FP), R9
-	JL      vectors3rows1done
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	MOVQ    DI, R9
-	LEAQ    (AX)(BX*1), R10
-	MOVQ    $0x00000004, R11
-	PCALIGN $0x40
-
-vectors3rows1words:
-	VMOVDQU32    (R9), Z6
-	VMOVDQU32    64(R9), Z7
-	VMOVDQU32    128(R9), Z8
-	VPBROADCASTD (R10), Z9
-	VPDPBUSD     Z9, Z6, Z0
-	VPDPBUSD     Z9, Z7, Z1
-	VPDPBUSD     Z9, Z8, Z2
-	VMOVDQU32    192(R9), Z6
-	VMOVDQU32    256(R9), Z7
-	VMOVDQU32    320(R9), Z8
-	VPBROADCASTD 4(R10), Z9
-	VPDPBUSD     Z9, Z6, Z0
-	VPDPBUSD     Z9, Z7, Z1
-	VPDPBUSD     Z9, Z8, Z2
-	ADDQ         $+384, R9
-	ADDQ         $0x08, R10
-	DECQ         R11
-	CMPQ         R11, $0x02
-	JNE          vectors3rows1group
-	VPMADDWD     2304(DI), Z0, Z3
-	VPMADDWD     2368(DI), Z1, Z4
-	VPMADDWD     2432(DI), Z2, Z5
-	VXORPS       Z0, Z0, Z0
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-
-vectors3rows1group:
-	TESTQ    R11, R11
-	JNZ      vectors3rows1words
-	VPDPWSSD 2112(DI), Z0, Z3
-	VPDPWSSD 2176(DI), Z1, Z4
-	VPDPWSSD 2240(DI), Z2, Z5
-	VMOVUPS  Z3, -6336(AX)(BX*4)
-	VMOVUPS  Z4, -6272(AX)(BX*4)
-	VMOVUPS  Z5, -6208(AX)(BX*4)
-	ADDQ     $+48, BX
-	JMP      vectors3rows1
-
-vectors3rows1done:
-	// Add the other sums to C.
-vectors3rest:
-	VBROADCASTSS 32(AX)(R8*1), Z0
-	VPBROADCASTD 36(AX)(R8*1), Z1
-	VCVTDQ2PS    -6336(AX)(R8*4), Z2
-	VMULPS       1536(DI), Z0, Z3
-	VFMADD213PS  (SI), Z3, Z2
-	VPMADDWD     1920(DI), Z1, Z4
-	VCVTDQ2PS    Z4, Z4
-	VMULPS       1728(DI), Z0, Z3
-	VFMADD231PS  Z4, Z3, Z2
-	VMOVUPS      Z2, (SI)
-	VCVTDQ2PS    -6272(AX)(R8*4), Z2
-	VMULPS       1600(DI), Z0, Z3
-	VFMADD213PS  64(SI), Z3, Z2
-	VPMADDWD     1984(DI), Z1, Z4
-	VCVTDQ2PS    Z4, Z4
-	VMULPS       1792(DI), Z0, Z3
-	VFMADD231PS  Z4, Z3, Z2
-	VMOVUPS      Z2, 64(SI)
-	VCVTDQ2PS    -6208(AX)(R8*4), Z2
-	VMULPS       1664(DI), Z0, Z3
-	VFMADD213PS  128(SI), Z3, Z2
-	VPMADDWD     2048(DI), Z1, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       1856(DI), Z0, Z3
-	VFMADD231PS  Z1, Z3, Z2
-	VMOVUPS      Z2, 128(SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R8
-	CMPQ         R8, BX
-	JNE          vectors3rest
-	JMP          added
-
-lanes:
-	LEAQ (AX)(BX*2), DI
-	MOVQ x_len+40(FP), SI
-	LEAQ (SI)(BX*2), SI
-	MOVQ $0x000009c0, R8
-	MOVQ R8, R9
-
+vectors1rows8done:
 	// Tiles of 4 × 1 vectors.
 vectors1rows4:
-	LEAQ    192(R8), R10
-	CMPQ    lanes+88(FP), R10
-	JL      vectors1rows4done
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z6, Z6, Z6
-	MOVQ    DI, R10
-	LEAQ    (AX)(R8*1), R11
-	MOVQ    $0x00000004, R12
-	PCALIGN $0x40
+	CMPQ m+96(FP), $+4
+	JL   vectors1rows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
 
-vectors1rows4words:
-	VMOVDQU32    (R10), Z8
-	VPBROADCASTD (R11), Z9
-	VPDPBUSD     Z9, Z8, Z0
-	VPBROADCASTD 48(R11), Z9
-	VPDPBUSD     Z9, Z8, Z2
-	VPBROADCASTD 96(R11), Z9
-	VPDPBUSD     Z9, Z8, Z4
-	VPBROADCASTD 144(R11), Z9
-	VPDPBUSD     Z9, Z8, Z6
-	VMOVDQU32    192(R10), Z8
-	VPBROADCASTD 4(R11), Z9
-	VPDPBUSD     Z9, Z8, Z0
-	VPBROADCASTD 52(R11), Z9
-	VPDPBUSD     Z9, Z8, Z2
-	VPBROADCASTD 100(R11), Z9
-	VPDPBUSD     Z9, Z8, Z4
-	VPBROADCASTD 148(R11), Z9
-	VPDPBUSD     Z9, Z8, Z6
-	CMPQ         R9, R8
-	JE           vectors1rows4alone
-	VBROADCASTSS 32(AX)(R9*1), Z8
-	VPBROADCASTD 36(AX)(R9*1), Z9
-	VCVTDQ2PS    -6336(AX)(R9*4), Z10
-	VMULPS       1536(DI), Z8, Z11
-	VFMADD213PS  (SI), Z11, Z10
-	VPMADDWD     1920(DI), Z9, Z9
-	VCVTDQ2PS    Z9, Z9
-	VMULPS       1728(DI), Z8, Z11
-	VFMADD231PS  Z9, Z11, Z10
-	VMOVUPS      Z10, (SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R9
+vectors1rows4block:
+	MOVQ      SI, R8
+	LEAQ      (R8)(DX*2), R9
+	ADDQ      DX, R9
+	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
+	VPERMW    (R8), Y0, Y1
+	VMOVDQU   Y1, (SP)
+	VPERMW    (R8)(DX*1), Y0, Y1
+	VMOVDQU   Y1, 32(SP)
+	VPERMW    (R8)(DX*2), Y0, Y1
+	VMOVDQU   Y1, 64(SP)
+	VPERMW    (R9), Y0, Y0
+	VMOVDQU   Y0, 96(SP)
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
+	XORQ      R8, R8
 
-vectors1rows4alone:
-	ADDQ     $+384, R10
-	ADDQ     $0x08, R11
-	DECQ     R12
-	CMPQ     R12, $0x02
-	JNE      vectors1rows4group
-	VPMADDWD 2304(DI), Z0, Z1
-	VPMADDWD 2304(DI), Z2, Z3
-	VPMADDWD 2304(DI), Z4, Z5
-	VPMADDWD 2304(DI), Z6, Z7
-	VXORPS   Z0, Z0, Z0
-	VXORPS   Z2, Z2, Z2
-	VXORPS   Z4, Z4, Z4
-	VXORPS   Z6, Z6, Z6
+vectors1rows4lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	LEAQ      (DI)(R8*1), R10
+	ADDQ      BX, R10
+	VPMOVSXBW (R10)(BX*1), Z5
+	VPSLLD    $0x10, Z5, Z6
+	VPSRLD    $0x10, Z6, Z6
+	VPSRLD    $0x10, Z5, Z5
+	VXORPS    Z2, Z2, Z2
+	VXORPS    Z3, Z3, Z3
+	VXORPS    Z4, Z4, Z4
+	VXORPS    Z7, Z7, Z7
+	MOVQ      R9, R10
+	LEAQ      (SP), R11
+	MOVQ      $0x00000002, R12
+	PCALIGN   $0x40
 
-vectors1rows4group:
-	TESTQ    R12, R12
-	JNZ      vectors1rows4words
-	VPDPWSSD 2112(DI), Z0, Z1
-	VPDPWSSD 2112(DI), Z2, Z3
-	VPDPWSSD 2112(DI), Z4, Z5
-	VPDPWSSD 2112(DI), Z6, Z7
-	VMOVUPS  Z1, -6336(AX)(R8*4)
-	VMOVUPS  Z3, -6144(AX)(R8*4)
-	VMOVUPS  Z5, -5952(AX)(R8*4)
-	VMOVUPS  Z7, -5760(AX)(R8*4)
-	ADDQ     $+192, R8
-	JMP      vectors1rows4
+vectors1rows4wordgroup1:
+	VPSRLD        $0x10, (R10), Z8
+	VMOVDQU32     (R10)(BX*2), Z9
+	VPTERNLOGD    $0xb8, Z8, Z0, Z9
+	VPANDD        Z1, Z9, Z8
+	VPDPBUSD.BCST (R11), Z8, Z2
+	VPDPBUSD.BCST 32(R11), Z8, Z3
+	VPDPBUSD.BCST 64(R11), Z8, Z4
+	VPDPBUSD.BCST 96(R11), Z8, Z7
+	VPSRLD        $0x04, Z9, Z9
+	VPANDD        Z1, Z9, Z8
+	VPDPBUSD.BCST 8(R11), Z8, Z2
+	VPDPBUSD.BCST 40(R11), Z8, Z3
+	VPDPBUSD.BCST 72(R11), Z8, Z4
+	VPDPBUSD.BCST 104(R11), Z8, Z7
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	DECQ          R12
+	JNZ           vectors1rows4wordgroup1
+	VPMADDWD      Z5, Z2, Z2
+	VPMADDWD      Z5, Z3, Z3
+	VPMADDWD      Z5, Z4, Z4
+	VPMADDWD      Z5, Z7, Z5
+	VXORPS        Z7, Z7, Z7
+	VXORPS        Z8, Z8, Z8
+	VXORPS        Z9, Z9, Z9
+	VXORPS        Z10, Z10, Z10
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
+
+vectors1rows4wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z11
+	VPTERNLOGD    $0xb8, (R9), Z0, Z11
+	VPANDD        Z1, Z11, Z12
+	VPDPBUSD.BCST (R10), Z12, Z7
+	VPDPBUSD.BCST 32(R10), Z12, Z8
+	VPDPBUSD.BCST 64(R10), Z12, Z9
+	VPDPBUSD.BCST 96(R10), Z12, Z10
+	VPSRLD        $0x04, Z11, Z11
+	VPANDD        Z1, Z11, Z11
+	VPDPBUSD.BCST 8(R10), Z11, Z7
+	VPDPBUSD.BCST 40(R10), Z11, Z8
+	VPDPBUSD.BCST 72(R10), Z11, Z9
+	VPDPBUSD.BCST 104(R10), Z11, Z10
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	DECQ          R11
+	JNZ           vectors1rows4wordgroup0
+	VPDPWSSD      Z6, Z7, Z2
+	VPDPWSSD      Z6, Z8, Z3
+	VPDPWSSD      Z6, Z9, Z4
+	VPDPWSSD      Z6, Z10, Z5
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	ADDQ          $0x00000180, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (R9)(DX*2), R10
+	ADDQ          DX, R10
+	LEAQ          (AX)(R8*2), R11
+	LEAQ          (R11)(CX*2), R12
+	ADDQ          CX, R12
+	VCVTPH2PS     (DI)(R8*1), Z6
+	VBROADCASTSS  32(R9), Z7
+	VMULPS        Z7, Z6, Z7
+	VCVTDQ2PS     Z2, Z2
+	VFMADD213PS   (R11), Z7, Z2
+	VBROADCASTSS  32(R9)(DX*1), Z7
+	VMULPS        Z7, Z6, Z7
+	VCVTDQ2PS     Z3, Z3
+	VFMADD213PS   (R11)(CX*1), Z7, Z3
+	VBROADCASTSS  32(R9)(DX*2), Z7
+	VMULPS        Z7, Z6, Z7
+	VCVTDQ2PS     Z4, Z4
+	VFMADD213PS   (R11)(CX*2), Z7, Z4
+	VBROADCASTSS  32(R10), Z7
+	VMULPS        Z7, Z6, Z6
+	VCVTDQ2PS     Z5, Z5
+	VFMADD213PS   (R12), Z6, Z5
+	LEAQ          (DI)(R8*1), R13
+	VCVTPH2PS     (R13)(BX*1), Z7
+	LEAQ          (DI)(R8*1), R13
+	ADDQ          BX, R13
+	ADDQ          BX, R13
+	VPMOVSXBW     (R13)(BX*1), Z6
+	VBROADCASTSS  32(R9), Z8
+	VPBROADCASTD  44(R9), Z9
+	VPMADDWD      Z9, Z6, Z9
+	VCVTDQ2PS     Z9, Z9
+	VMULPS        Z8, Z7, Z8
+	VFMADD213PS   Z2, Z8, Z9
+	VMOVUPS       Z9, (R11)
+	VBROADCASTSS  32(R9)(DX*1), Z2
+	VPBROADCASTD  44(R9)(DX*1), Z8
+	VPMADDWD      Z8, Z6, Z8
+	VCVTDQ2PS     Z8, Z8
+	VMULPS        Z2, Z7, Z2
+	VFMADD213PS   Z3, Z2, Z8
+	VMOVUPS       Z8, (R11)(CX*1)
+	VBROADCASTSS  32(R9)(DX*2), Z2
+	VPBROADCASTD  44(R9)(DX*2), Z3
+	VPMADDWD      Z3, Z6, Z3
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        Z2, Z7, Z2
+	VFMADD213PS   Z4, Z2, Z3
+	VMOVUPS       Z3, (R11)(CX*2)
+	VBROADCASTSS  32(R10), Z2
+	VPBROADCASTD  44(R10), Z3
+	VPMADDWD      Z3, Z6, Z3
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        Z2, Z7, Z2
+	VFMADD213PS   Z5, Z2, Z3
+	VMOVUPS       Z3, (R12)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows4lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows4block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+4, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+4, m+96(FP)
+	JMP    vectors1rows4
 
 vectors1rows4done:
+	// Tiles of 2 × 1 vectors.
+vectors1rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors1rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows2block:
+	MOVQ      SI, R8
+	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
+	VPERMW    (R8), Y0, Y1
+	VMOVDQU   Y1, (SP)
+	VPERMW    (R8)(DX*1), Y0, Y0
+	VMOVDQU   Y0, 32(SP)
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
+	XORQ      R8, R8
+
+vectors1rows2lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	LEAQ      (DI)(R8*1), R10
+	ADDQ      BX, R10
+	VPMOVSXBW (R10)(BX*1), Z3
+	VPSLLD    $0x10, Z3, Z4
+	VPSRLD    $0x10, Z4, Z4
+	VPSRLD    $0x10, Z3, Z3
+	VXORPS    Z2, Z2, Z2
+	VXORPS    Z5, Z5, Z5
+	MOVQ      R9, R10
+	LEAQ      (SP), R11
+	MOVQ      $0x00000002, R12
+	PCALIGN   $0x40
+
+vectors1rows2wordgroup1:
+	VPSRLD        $0x10, (R10), Z6
+	VMOVDQU32     (R10)(BX*2), Z7
+	VPTERNLOGD    $0xb8, Z6, Z0, Z7
+	VPANDD        Z1, Z7, Z6
+	VPDPBUSD.BCST (R11), Z6, Z2
+	VPDPBUSD.BCST 32(R11), Z6, Z5
+	VPSRLD        $0x04, Z7, Z7
+	VPANDD        Z1, Z7, Z6
+	VPDPBUSD.BCST 8(R11), Z6, Z2
+	VPDPBUSD.BCST 40(R11), Z6, Z5
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	DECQ          R12
+	JNZ           vectors1rows2wordgroup1
+	VPMADDWD      Z3, Z2, Z2
+	VPMADDWD      Z3, Z5, Z3
+	VXORPS        Z5, Z5, Z5
+	VXORPS        Z6, Z6, Z6
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
+
+vectors1rows2wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z7
+	VPTERNLOGD    $0xb8, (R9), Z0, Z7
+	VPANDD        Z1, Z7, Z8
+	VPDPBUSD.BCST (R10), Z8, Z5
+	VPDPBUSD.BCST 32(R10), Z8, Z6
+	VPSRLD        $0x04, Z7, Z7
+	VPANDD        Z1, Z7, Z7
+	VPDPBUSD.BCST 8(R10), Z7, Z5
+	VPDPBUSD.BCST 40(R10), Z7, Z6
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	DECQ          R11
+	JNZ           vectors1rows2wordgroup0
+	VPDPWSSD      Z4, Z5, Z2
+	VPDPWSSD      Z4, Z6, Z3
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	ADDQ          $0x00000180, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (AX)(R8*2), R10
+	VCVTPH2PS     (DI)(R8*1), Z4
+	VBROADCASTSS  32(R9), Z5
+	VMULPS        Z5, Z4, Z5
+	VCVTDQ2PS     Z2, Z2
+	VFMADD213PS   (R10), Z5, Z2
+	VBROADCASTSS  32(R9)(DX*1), Z5
+	VMULPS        Z5, Z4, Z4
+	VCVTDQ2PS     Z3, Z3
+	VFMADD213PS   (R10)(CX*1), Z4, Z3
+	LEAQ          (DI)(R8*1), R11
+	VCVTPH2PS     (R11)(BX*1), Z5
+	LEAQ          (DI)(R8*1), R11
+	ADDQ          BX, R11
+	ADDQ          BX, R11
+	VPMOVSXBW     (R11)(BX*1), Z4
+	VBROADCASTSS  32(R9), Z6
+	VPBROADCASTD  44(R9), Z7
+	VPMADDWD      Z7, Z4, Z7
+	VCVTDQ2PS     Z7, Z7
+	VMULPS        Z6, Z5, Z6
+	VFMADD213PS   Z2, Z6, Z7
+	VMOVUPS       Z7, (R10)
+	VBROADCASTSS  32(R9)(DX*1), Z2
+	VPBROADCASTD  44(R9)(DX*1), Z6
+	VPMADDWD      Z6, Z4, Z4
+	VCVTDQ2PS     Z4, Z4
+	VMULPS        Z2, Z5, Z2
+	VFMADD213PS   Z3, Z2, Z4
+	VMOVUPS       Z4, (R10)(CX*1)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows2lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors1rows2
+
+vectors1rows2done:
 	// Tiles of 1 × 1 vectors.
 vectors1rows1:
-	LEAQ    48(R8), R10
-	CMPQ    lanes+88(FP), R10
-	JL      vectors1rows1done
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z0, Z0, Z0
-	MOVQ    DI, R10
-	LEAQ    (AX)(R8*1), R11
-	MOVQ    $0x00000004, R12
-	PCALIGN $0x40
+	CMPQ m+96(FP), $+1
+	JL   vectors1rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
 
-vectors1rows1words:
-	VMOVDQU32    (R10), Z2
-	VPBROADCASTD (R11), Z3
-	VPDPBUSD     Z3, Z2, Z0
-	VMOVDQU32    192(R10), Z2
-	VPBROADCASTD 4(R11), Z3
-	VPDPBUSD     Z3, Z2, Z0
-	ADDQ         $+384, R10
-	ADDQ         $0x08, R11
-	DECQ         R12
-	CMPQ         R12, $0x02
-	JNE          vectors1rows1group
-	VPMADDWD     2304(DI), Z0, Z1
-	VXORPS       Z0, Z0, Z0
+vectors1rows1block:
+	MOVQ      SI, R8
+	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
+	VPERMW    (R8), Y0, Y0
+	VMOVDQU   Y0, (SP)
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
+	XORQ      R8, R8
 
-vectors1rows1group:
-	TESTQ    R12, R12
-	JNZ      vectors1rows1words
-	VPDPWSSD 2112(DI), Z0, Z1
-	VMOVUPS  Z1, -6336(AX)(R8*4)
-	ADDQ     $+48, R8
-	JMP      vectors1rows1
+vectors1rows1lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	LEAQ      (DI)(R8*1), R10
+	ADDQ      BX, R10
+	VPMOVSXBW (R10)(BX*1), Z2
+	VPSLLD    $0x10, Z2, Z3
+	VPSRLD    $0x10, Z3, Z3
+	VPSRLD    $0x10, Z2, Z2
+	VXORPS    Z4, Z4, Z4
+	MOVQ      R9, R10
+	LEAQ      (SP), R11
+	MOVQ      $0x00000002, R12
+	PCALIGN   $0x40
+
+vectors1rows1wordgroup1:
+	VPSRLD        $0x10, (R10), Z5
+	VMOVDQU32     (R10)(BX*2), Z6
+	VPTERNLOGD    $0xb8, Z5, Z0, Z6
+	VPANDD        Z1, Z6, Z5
+	VPDPBUSD.BCST (R11), Z5, Z4
+	VPSRLD        $0x04, Z6, Z6
+	VPANDD        Z1, Z6, Z5
+	VPDPBUSD.BCST 8(R11), Z5, Z4
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	DECQ          R12
+	JNZ           vectors1rows1wordgroup1
+	VPMADDWD      Z2, Z4, Z2
+	VXORPS        Z4, Z4, Z4
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
+
+vectors1rows1wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z5
+	VPTERNLOGD    $0xb8, (R9), Z0, Z5
+	VPANDD        Z1, Z5, Z6
+	VPDPBUSD.BCST (R10), Z6, Z4
+	VPSRLD        $0x04, Z5, Z5
+	VPANDD        Z1, Z5, Z5
+	VPDPBUSD.BCST 8(R10), Z5, Z4
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	DECQ          R11
+	JNZ           vectors1rows1wordgroup0
+	VPDPWSSD      Z3, Z4, Z2
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	ADDQ          $0x00000180, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (AX)(R8*2), R10
+	VCVTPH2PS     (DI)(R8*1), Z3
+	VBROADCASTSS  32(R9), Z4
+	VMULPS        Z4, Z3, Z3
+	VCVTDQ2PS     Z2, Z2
+	VFMADD213PS   (R10), Z3, Z2
+	LEAQ          (DI)(R8*1), R11
+	VCVTPH2PS     (R11)(BX*1), Z4
+	LEAQ          (DI)(R8*1), R11
+	ADDQ          BX, R11
+	ADDQ          BX, R11
+	VPMOVSXBW     (R11)(BX*1), Z3
+	VBROADCASTSS  32(R9), Z5
+	VPBROADCASTD  44(R9), Z6
+	VPMADDWD      Z6, Z3, Z3
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        Z5, Z4, Z4
+	VFMADD213PS   Z2, Z4, Z3
+	VMOVUPS       Z3, (R10)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows1lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors1rows1
 
 vectors1rows1done:
-	// Add the other sums to C.
-vectors1rest:
-	VBROADCASTSS 32(AX)(R9*1), Z0
-	VPBROADCASTD 36(AX)(R9*1), Z1
-	VCVTDQ2PS    -6336(AX)(R9*4), Z2
-	VMULPS       1536(DI), Z0, Z3
-	VFMADD213PS  (SI), Z3, Z2
-	VPMADDWD     1920(DI), Z1, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       1728(DI), Z0, Z3
-	VFMADD231PS  Z1, Z3, Z2
-	VMOVUPS      Z2, (SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R9
-	CMPQ         R9, R8
-	JNE          vectors1rest
-	ADDQ         $0x20, BX
-	CMPQ         BX, DX
-	JL           lanes
-	SUBQ         BX, SI
-	SUBQ         BX, SI
-	ADDQ         $0x40, SI
-
-added:
-	MOVQ SI, x_len+40(FP)
-	CMPQ ldc+24(FP), $0x00
-	JNE  chunk
-	ADDQ $0x30, x_base+32(FP)
-	MOVQ b_len+72(FP), BX
-	ADDQ BX, b_base+64(FP)
-	SUBQ $0x20, k+104(FP)
-	JNZ  block
-
-end:
 	VZEROUPPER
 	RET
 
 DATA groupHalvesAVX512<>+0(SB)/64, $"\x01\x00\x03\x00\x05\x00\a\x00\t\x00\v\x00\r\x00\x0f\x00\x00\x00\x02\x00\x04\x00\x06\x00\b\x00\n\x00\f\x00\x0e\x00\x01\x00\x03\x00\x05\x00\a\x00\t\x00\v\x00\r\x00\x0f\x00\x00\x00\x02\x00\x04\x00\x06\x00\b\x00\n\x00\f\x00\x0e\x00"
 GLOBL groupHalvesAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const01010101AVX512<>+0(SB)/64, $"\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01"
-GLOBL const01010101AVX512<>(SB), RODATA|NOPTR, $64
-
 // func weightGemmInt8MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·weightGemmInt8MinimaAVX512(SB), $8320-113
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·weightGemmInt8MinimaAVX512(SB), NOSPLIT, $320-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
 	SHLQ    $0x02, CX
 	MOVQ    ldx+56(FP), DX
 	SHLQ    $0x02, DX
-	MOVQ    lanes+88(FP), DX
-	IMUL3Q  $+28, DX, BX
-	MOVQ    BX, b_len+72(FP)
-	SHLQ    $0x01, DX
-	MOVBQZX load+112(FP), BX
-	TESTQ   BX, BX
+	MOVQ    lanes+88(FP), BX
+	IMUL3Q  $+28, BX, SI
+	MOVQ    SI, b_len+72(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
 	JNZ     cleared
 	VXORPS  Z0, Z0, Z0
-	MOVQ    m+96(FP), BX
-	TESTQ   BX, BX
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
 	JZ      cleared
+	MOVQ    AX, DI
 
 clear:
-	XORQ SI, SI
+	XORQ R8, R8
 
 clearlanes:
-	VMOVUPS Z0, (AX)(SI*2)
-	ADDQ    $0x00000020, SI
-	CMPQ    SI, DX
+	VMOVUPS Z0, (DI)(R8*2)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
 	JL      clearlanes
-	ADDQ    CX, AX
-	DECQ    BX
+	ADDQ    CX, DI
+	DECQ    SI
 	JNZ     clear
 
 cleared:
-	MOVQ  m+96(FP), AX
-	TESTQ AX, AX
-	JZ    end
-	LEAQ  63(SP), AX
-	ANDQ  $-64, AX
+	// Tiles of 8 × 1 vectors.
+vectors1rows8:
+	CMPQ m+96(FP), $+8
+	JL   vectors1rows8done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
 
-block:
-	MOVQ b_base+64(FP), BX
-	MOVQ AX, SI
-	MOVQ DX, DI
-	CMPQ c_len+8(FP), $0x06
-	JE   blockU5x16BF16
-	MOVQ BX, R9
+vectors1rows8block:
+	MOVQ      SI, R8
+	LEAQ      (R8)(DX*2), R9
+	ADDQ      DX, R9
+	LEAQ      (R9)(DX*2), R10
+	ADDQ      DX, R10
+	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
+	VPERMW    (R8), Y0, Y1
+	VMOVDQU   Y1, (SP)
+	VPERMW    (R8)(DX*1), Y0, Y1
+	VMOVDQU   Y1, 32(SP)
+	VPERMW    (R8)(DX*2), Y0, Y1
+	VMOVDQU   Y1, 64(SP)
+	VPERMW    (R9), Y0, Y1
+	VMOVDQU   Y1, 96(SP)
+	VPERMW    (R9)(DX*1), Y0, Y1
+	VMOVDQU   Y1, 128(SP)
+	VPERMW    (R9)(DX*2), Y0, Y1
+	VMOVDQU   Y1, 160(SP)
+	VPERMW    (R10), Y0, Y1
+	VMOVDQU   Y1, 192(SP)
+	VPERMW    (R10)(DX*1), Y0, Y0
+	VMOVDQU   Y0, 224(SP)
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32 const11111111AVX512<>+0(SB), Z2
+	XORQ      R8, R8
 
-headerU5x16:
-	MOVQ      R9, R8
-	VCVTPH2PS (R8), Z0
-	VMOVUPS   Z0, 1536(SI)
-	ADDQ      DX, R8
-	VCVTPH2PS (R8), Z0
-	VMOVUPS   Z0, 1728(SI)
-	ADDQ      DX, R8
-	VPMOVSXBW (R8), Z1
-	VPSLLD    $0x10, Z1, Z0
-	VPSRAD    $0x10, Z0, Z0
-	VCVTDQ2PS Z0, Z0
-	VMOVUPS   Z0, 2112(SI)
-	VPSRAD    $0x10, Z1, Z1
-	VCVTDQ2PS Z1, Z1
-	VMOVUPS   Z1, 2304(SI)
-	ADDQ      DX, R8
-	VPMOVSXBW (R8), Z0
-	VMOVDQU32 Z0, 1920(SI)
-	ADDQ      $0x20, R9
-	ADDQ      $0x40, SI
-	SUBQ      $0x20, DI
-	JNZ       headerU5x16
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	ADDQ      DX, BX
+vectors1rows8lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	LEAQ      (DI)(R8*1), R10
+	ADDQ      BX, R10
+	VPMOVSXBW (R10)(BX*1), Z11
+	VPSLLD    $0x10, Z11, Z12
+	VPSRAD    $0x10, Z12, Z12
+	VCVTDQ2PS Z12, Z12
+	VPSRAD    $0x10, Z11, Z11
+	VCVTDQ2PS Z11, Z11
+	VXORPS    Z4, Z4, Z4
+	VXORPS    Z5, Z5, Z5
+	VXORPS    Z6, Z6, Z6
+	VXORPS    Z7, Z7, Z7
+	VXORPS    Z8, Z8, Z8
+	VXORPS    Z9, Z9, Z9
+	VXORPS    Z10, Z10, Z10
+	VXORPS    Z13, Z13, Z13
+	LEAQ      (R9)(BX*8), R10
+	VMOVDQU32 (R10), Z3
+	MOVQ      R9, R10
+	LEAQ      (SP), R11
+	MOVQ      $0x00000002, R12
+	PCALIGN   $0x40
 
-blockeither:
-	LEAQ      (DX)(DX*1), SI
-	LEAQ      (BX)(SI*4), DI
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z0
-	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z1
-	VMOVDQU32 constffff0000AVX512<>+0(SB), Z2
-	VMOVDQU32 const10101010AVX512<>+0(SB), Z3
-	LEAQ      (BX)(SI*1), R8
-	XORQ      R9, R9
+vectors1rows8wordgroup1:
+	VPSRLD        $0x10, (R10), Z14
+	VMOVDQU32     (R10)(BX*2), Z15
+	VPTERNLOGD    $0xb8, Z14, Z0, Z15
+	VPSRLD        $0x10, Z3, Z16
+	VPSRLD        $0x01, Z3, Z14
+	VPTERNLOGD    $0xb8, Z16, Z0, Z14
+	VPANDD        Z2, Z14, Z14
+	VPSLLD        $0x04, Z14, Z16
+	VPTERNLOGD    $0xb8, Z15, Z1, Z16
+	VPDPBUSD.BCST (R11), Z16, Z4
+	VPDPBUSD.BCST 32(R11), Z16, Z5
+	VPDPBUSD.BCST 64(R11), Z16, Z6
+	VPDPBUSD.BCST 96(R11), Z16, Z7
+	VPDPBUSD.BCST 128(R11), Z16, Z8
+	VPDPBUSD.BCST 160(R11), Z16, Z9
+	VPDPBUSD.BCST 192(R11), Z16, Z10
+	VPDPBUSD.BCST 224(R11), Z16, Z13
+	VPSRLD        $0x04, Z15, Z15
+	VPTERNLOGD    $0xb8, Z15, Z1, Z14
+	VPDPBUSD.BCST 8(R11), Z14, Z4
+	VPDPBUSD.BCST 40(R11), Z14, Z5
+	VPDPBUSD.BCST 72(R11), Z14, Z6
+	VPDPBUSD.BCST 104(R11), Z14, Z7
+	VPDPBUSD.BCST 136(R11), Z14, Z8
+	VPDPBUSD.BCST 168(R11), Z14, Z9
+	VPDPBUSD.BCST 200(R11), Z14, Z10
+	VPDPBUSD.BCST 232(R11), Z14, Z13
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VPSRLD        $0x02, Z3, Z3
+	DECQ          R12
+	JNZ           vectors1rows8wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z11, Z4, Z3
+	VXORPS        Z4, Z4, Z4
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z11, Z5, Z4
+	VXORPS        Z5, Z5, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z11, Z6, Z5
+	VXORPS        Z6, Z6, Z6
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z11, Z7, Z6
+	VXORPS        Z7, Z7, Z7
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z11, Z8, Z7
+	VXORPS        Z8, Z8, Z8
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z11, Z9, Z8
+	VXORPS        Z9, Z9, Z9
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z11, Z10, Z9
+	VXORPS        Z10, Z10, Z10
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z10
+	VXORPS        Z11, Z11, Z11
+	VXORPS        Z13, Z13, Z13
+	VXORPS        Z14, Z14, Z14
+	VXORPS        Z15, Z15, Z15
+	VXORPS        Z16, Z16, Z16
+	VXORPS        Z17, Z17, Z17
+	VXORPS        Z18, Z18, Z18
+	VXORPS        Z19, Z19, Z19
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z20
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
 
-numbersU5x16BF160:
-	VPSLLD     $0x10, (R8)(R9*1), Z4
-	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
-	VPSLLD     $0x0f, (DI)(R9*1), Z5
-	VPTERNLOGD $0xb8, (DI)(R9*1), Z1, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 768(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 1152(AX)(R9*1)
-	PREFETCHT0 8192(BX)(R9*1)
-	VPSRLD     $0x10, (BX)(R9*1), Z4
-	VPTERNLOGD $0xb8, (R8)(R9*1), Z2, Z4
-	VPSRLD     $0x10, (DI)(R9*1), Z5
-	VPSRLD     $0x01, (DI)(R9*1), Z6
-	VPTERNLOGD $0xb8, Z6, Z2, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, (AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 384(AX)(R9*1)
-	PREFETCHT0 8192(R8)(R9*1)
-	PREFETCHT0 8192(DI)(R9*1)
-	ADDQ       $0x40, R9
-	CMPQ       R9, SI
-	JL         numbersU5x16BF160
-	LEAQ       (BX)(SI*2), BX
-	LEAQ       (BX)(SI*1), R8
-	XORQ       R9, R9
+vectors1rows8wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z21
+	VPTERNLOGD    $0xb8, (R9), Z0, Z21
+	VPSLLD        $0x0f, Z20, Z22
+	VPTERNLOGD    $0xb8, Z20, Z0, Z22
+	VPANDD        Z2, Z22, Z22
+	VPSLLD        $0x04, Z22, Z23
+	VPTERNLOGD    $0xb8, Z21, Z1, Z23
+	VPDPBUSD.BCST (R10), Z23, Z11
+	VPDPBUSD.BCST 32(R10), Z23, Z13
+	VPDPBUSD.BCST 64(R10), Z23, Z14
+	VPDPBUSD.BCST 96(R10), Z23, Z15
+	VPDPBUSD.BCST 128(R10), Z23, Z16
+	VPDPBUSD.BCST 160(R10), Z23, Z17
+	VPDPBUSD.BCST 192(R10), Z23, Z18
+	VPDPBUSD.BCST 224(R10), Z23, Z19
+	VPSRLD        $0x04, Z21, Z21
+	VPTERNLOGD    $0xb8, Z21, Z1, Z22
+	VPDPBUSD.BCST 8(R10), Z22, Z11
+	VPDPBUSD.BCST 40(R10), Z22, Z13
+	VPDPBUSD.BCST 72(R10), Z22, Z14
+	VPDPBUSD.BCST 104(R10), Z22, Z15
+	VPDPBUSD.BCST 136(R10), Z22, Z16
+	VPDPBUSD.BCST 168(R10), Z22, Z17
+	VPDPBUSD.BCST 200(R10), Z22, Z18
+	VPDPBUSD.BCST 232(R10), Z22, Z19
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	VPSRLD        $0x02, Z20, Z20
+	DECQ          R11
+	JNZ           vectors1rows8wordgroup0
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z12, Z11, Z3
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z12, Z13, Z4
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z12, Z14, Z5
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z12, Z15, Z6
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z12, Z16, Z7
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z12, Z17, Z8
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z12, Z18, Z9
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z12, Z19, Z10
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (R9)(DX*2), R10
+	ADDQ          DX, R10
+	LEAQ          (R10)(DX*2), R11
+	ADDQ          DX, R11
+	LEAQ          (AX)(R8*2), R12
+	LEAQ          (R12)(CX*2), R13
+	ADDQ          CX, R13
+	LEAQ          (R13)(CX*2), R14
+	ADDQ          CX, R14
+	LEAQ          (DI)(R8*1), R15
+	CMPQ          c_len+8(FP), $0x06
+	JE            vectors1rows8storescalesU5x16BF16
+	VCVTPH2PS     (DI)(R8*1), Z11
+	VCVTPH2PS     (R15)(BX*1), Z12
 
-numbersU5x16BF161:
-	VPSLLD     $0x10, (R8)(R9*1), Z4
-	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
-	VPSLLD     $0x0d, (DI)(R9*1), Z5
-	VPSRLD     $0x02, (DI)(R9*1), Z6
-	VPTERNLOGD $0xb8, Z6, Z1, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 960(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 1344(AX)(R9*1)
-	PREFETCHT0 8192(BX)(R9*1)
-	VPSRLD     $0x10, (BX)(R9*1), Z4
-	VPTERNLOGD $0xb8, (R8)(R9*1), Z2, Z4
-	VPSRLD     $0x12, (DI)(R9*1), Z5
-	VPSRLD     $0x03, (DI)(R9*1), Z6
-	VPTERNLOGD $0xb8, Z6, Z2, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 192(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 576(AX)(R9*1)
-	PREFETCHT0 8192(R8)(R9*1)
-	PREFETCHT0 8192(DI)(R9*1)
-	ADDQ       $0x40, R9
-	CMPQ       R9, SI
-	JL         numbersU5x16BF161
-	LEAQ       (BX)(SI*2), BX
-	MOVQ       m+96(FP), BX
-	MOVQ       BX, ldc+24(FP)
-	MOVQ       x_base+32(FP), BX
-	MOVQ       BX, x_cap+48(FP)
-	MOVQ       c_base+0(FP), BX
-	MOVQ       BX, x_len+40(FP)
-
-chunk:
-	MOVQ    ldx+56(FP), R8
-	SHLQ    $0x02, R8
-	MOVQ    x_cap+48(FP), BX
-	MOVQ    $0x000009c0, SI
-	MOVQ    ldc+24(FP), DI
-	PCALIGN $0x40
-
-prepare:
-	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
-	VPERMW       (BX), Y0, Y0
-	VMOVDQU      Y0, (AX)(SI*1)
-	MOVL         32(BX), R9
-	MOVL         R9, 32(AX)(SI*1)
-	VMOVDQU      const01010101AVX512<>+0(SB), Y0
-	VPMADDUBSW   (BX), Y0, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0x4e, X1, X0
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0xb1, X1, X0
-	VPADDW       X0, X1, X1
-	VPXOR        X0, X0, X0
-	VPSUBW       X1, X0, X0
-	VMOVD        X0, 36(AX)(SI*1)
-	ADDQ         R8, BX
-	ADDQ         $0x30, SI
-	DECQ         DI
-	JZ           prepared
-	CMPQ         SI, $+3648
-	JNE          prepare
-
-prepared:
-	MOVQ BX, x_cap+48(FP)
-	MOVQ SI, lanes+88(FP)
-	MOVQ DI, ldc+24(FP)
-	XORQ BX, BX
-	CMPQ DX, $0x60
-	JNE  lanes
-	LEAQ (AX)(BX*2), DI
-	MOVQ x_len+40(FP), SI
-	LEAQ (SI)(BX*2), SI
-	MOVQ $0x000009c0, BX
-	MOVQ BX, R8
-
-	// Tiles of 4 × 3 vectors.
-vectors3rows4:
-	LEAQ    192(BX), R9
-	CMPQ    lanes+88(FP), R9
-	JL      vectors3rows4done
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	MOVQ    DI, R9
-	LEAQ    (AX)(BX*1), R10
-	MOVQ    $0x00000004, R11
-	PCALIGN $0x40
-
-vectors3rows4words:
-	VMOVDQU32    (R9), Z24
-	VMOVDQU32    64(R9), Z25
-	VMOVDQU32    128(R9), Z26
-	VPBROADCASTD (R10), Z27
-	VPDPBUSD     Z27, Z24, Z0
-	VPDPBUSD     Z27, Z25, Z1
-	VPDPBUSD     Z27, Z26, Z2
-	VPBROADCASTD 48(R10), Z27
-	VPDPBUSD     Z27, Z24, Z6
-	VPDPBUSD     Z27, Z25, Z7
-	VPDPBUSD     Z27, Z26, Z8
-	VPBROADCASTD 96(R10), Z27
-	VPDPBUSD     Z27, Z24, Z12
-	VPDPBUSD     Z27, Z25, Z13
-	VPDPBUSD     Z27, Z26, Z14
-	VPBROADCASTD 144(R10), Z27
-	VPDPBUSD     Z27, Z24, Z18
-	VPDPBUSD     Z27, Z25, Z19
-	VPDPBUSD     Z27, Z26, Z20
-	VMOVDQU32    192(R9), Z24
-	VMOVDQU32    256(R9), Z25
-	VMOVDQU32    320(R9), Z26
-	VPBROADCASTD 4(R10), Z27
-	VPDPBUSD     Z27, Z24, Z0
-	VPDPBUSD     Z27, Z25, Z1
-	VPDPBUSD     Z27, Z26, Z2
-	VPBROADCASTD 52(R10), Z27
-	VPDPBUSD     Z27, Z24, Z6
-	VPDPBUSD     Z27, Z25, Z7
-	VPDPBUSD     Z27, Z26, Z8
-	VPBROADCASTD 100(R10), Z27
-	VPDPBUSD     Z27, Z24, Z12
-	VPDPBUSD     Z27, Z25, Z13
-	VPDPBUSD     Z27, Z26, Z14
-	VPBROADCASTD 148(R10), Z27
-	VPDPBUSD     Z27, Z24, Z18
-	VPDPBUSD     Z27, Z25, Z19
-	VPDPBUSD     Z27, Z26, Z20
-	CMPQ         R8, BX
-	JE           vectors3rows4alone
-	VBROADCASTSS 32(AX)(R8*1), Z24
-	VPBROADCASTD 36(AX)(R8*1), Z25
-	VMOVUPS      -6336(AX)(R8*4), Z26
-	VMULPS       1536(DI), Z24, Z27
-	VFMADD213PS  (SI), Z27, Z26
-	VPMADDWD     1920(DI), Z25, Z28
-	VCVTDQ2PS    Z28, Z28
-	VMULPS       1728(DI), Z24, Z27
-	VFMADD231PS  Z28, Z27, Z26
-	VMOVUPS      Z26, (SI)
-	VMOVUPS      -6272(AX)(R8*4), Z26
-	VMULPS       1600(DI), Z24, Z27
-	VFMADD213PS  64(SI), Z27, Z26
-	VPMADDWD     1984(DI), Z25, Z28
-	VCVTDQ2PS    Z28, Z28
-	VMULPS       1792(DI), Z24, Z27
-	VFMADD231PS  Z28, Z27, Z26
-	VMOVUPS      Z26, 64(SI)
-	VMOVUPS      -6208(AX)(R8*4), Z26
-	VMULPS       1664(DI), Z24, Z27
-	VFMADD213PS  128(SI), Z27, Z26
-	VPMADDWD     2048(DI), Z25, Z25
-	VCVTDQ2PS    Z25, Z25
-	VMULPS       1856(DI), Z24, Z27
-	VFMADD231PS  Z25, Z27, Z26
-	VMOVUPS      Z26, 128(SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R8
-
-vectors3rows4alone:
-	ADDQ        $+384, R9
-	ADDQ        $0x08, R10
-	DECQ        R11
-	CMPQ        R11, $0x02
-	JNE         vectors3rows4group
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2304(DI), Z0, Z3
-	VCVTDQ2PS   Z1, Z1
-	VFMADD231PS 2368(DI), Z1, Z4
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2432(DI), Z2, Z5
-	VCVTDQ2PS   Z6, Z6
-	VFMADD231PS 2304(DI), Z6, Z9
-	VCVTDQ2PS   Z7, Z7
-	VFMADD231PS 2368(DI), Z7, Z10
-	VCVTDQ2PS   Z8, Z8
-	VFMADD231PS 2432(DI), Z8, Z11
-	VCVTDQ2PS   Z12, Z12
-	VFMADD231PS 2304(DI), Z12, Z15
-	VCVTDQ2PS   Z13, Z13
-	VFMADD231PS 2368(DI), Z13, Z16
-	VCVTDQ2PS   Z14, Z14
-	VFMADD231PS 2432(DI), Z14, Z17
-	VCVTDQ2PS   Z18, Z18
-	VFMADD231PS 2304(DI), Z18, Z21
-	VCVTDQ2PS   Z19, Z19
-	VFMADD231PS 2368(DI), Z19, Z22
-	VCVTDQ2PS   Z20, Z20
-	VFMADD231PS 2432(DI), Z20, Z23
-	VXORPS      Z0, Z0, Z0
-	VXORPS      Z1, Z1, Z1
-	VXORPS      Z2, Z2, Z2
-	VXORPS      Z6, Z6, Z6
-	VXORPS      Z7, Z7, Z7
-	VXORPS      Z8, Z8, Z8
-	VXORPS      Z12, Z12, Z12
-	VXORPS      Z13, Z13, Z13
-	VXORPS      Z14, Z14, Z14
-	VXORPS      Z18, Z18, Z18
-	VXORPS      Z19, Z19, Z19
-	VXORPS      Z20, Z20, Z20
-
-vectors3rows4group:
-	TESTQ       R11, R11
-	JNZ         vectors3rows4words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z3
-	VCVTDQ2PS   Z1, Z1
-	VFMADD231PS 2176(DI), Z1, Z4
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2240(DI), Z2, Z5
-	VCVTDQ2PS   Z6, Z6
-	VFMADD231PS 2112(DI), Z6, Z9
-	VCVTDQ2PS   Z7, Z7
-	VFMADD231PS 2176(DI), Z7, Z10
-	VCVTDQ2PS   Z8, Z8
-	VFMADD231PS 2240(DI), Z8, Z11
-	VCVTDQ2PS   Z12, Z12
-	VFMADD231PS 2112(DI), Z12, Z15
-	VCVTDQ2PS   Z13, Z13
-	VFMADD231PS 2176(DI), Z13, Z16
-	VCVTDQ2PS   Z14, Z14
-	VFMADD231PS 2240(DI), Z14, Z17
-	VCVTDQ2PS   Z18, Z18
-	VFMADD231PS 2112(DI), Z18, Z21
-	VCVTDQ2PS   Z19, Z19
-	VFMADD231PS 2176(DI), Z19, Z22
-	VCVTDQ2PS   Z20, Z20
-	VFMADD231PS 2240(DI), Z20, Z23
-	VMOVUPS     Z3, -6336(AX)(BX*4)
-	VMOVUPS     Z4, -6272(AX)(BX*4)
-	VMOVUPS     Z5, -6208(AX)(BX*4)
-	VMOVUPS     Z9, -6144(AX)(BX*4)
-	VMOVUPS     Z10, -6080(AX)(BX*4)
-	VMOVUPS     Z11, -6016(AX)(BX*4)
-	VMOVUPS     Z15, -5952(AX)(BX*4)
-	VMOVUPS     Z16, -5888(AX)(BX*4)
-	VMOVUPS     Z17, -5824(AX)(BX*4)
-	VMOVUPS     Z21, -5760(AX)(BX*4)
-	VMOVUPS     Z22, -5696(AX)(BX*4)
-	VMOVUPS     Z23, -5632(AX)(BX*4)
-	ADDQ        $+192, BX
-	JMP         vectors3rows4
-
-vectors3rows4done:
-	// Tiles of 1 × 3 vectors.
-vectors3rows1:
-	LEAQ    48(BX), R9
-	CMPQ    lanes+88(FP), R9
-	JL      vectors3rows1done
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	MOVQ    DI, R9
-	LEAQ    (AX)(BX*1), R10
-	MOVQ    $0x00000004, R11
-	PCALIGN $0x40
-
-vectors3rows1words:
-	VMOVDQU32    (R9), Z6
-	VMOVDQU32    64(R9), Z7
-	VMOVDQU32    128(R9), Z8
-	VPBROADCASTD (R10), Z9
-	VPDPBUSD     Z9, Z6, Z0
-	VPDPBUSD     Z9, Z7, Z1
-	VPDPBUSD     Z9, Z8, Z2
-	VMOVDQU32    192(R9), Z6
-	VMOVDQU32    256(R9), Z7
-	VMOVDQU32    320(R9), Z8
-	VPBROADCASTD 4(R10), Z9
-	VPDPBUSD     Z9, Z6, Z0
-	VPDPBUSD     Z9, Z7, Z1
-	VPDPBUSD     Z9, Z8, Z2
-	ADDQ         $+384, R9
-	ADDQ         $0x08, R10
-	DECQ         R11
-	CMPQ         R11, $0x02
-	JNE          vectors3rows1group
-	VCVTDQ2PS    Z0, Z0
-	VFMADD231PS  2304(DI), Z0, Z3
-	VCVTDQ2PS    Z1, Z1
-	VFMADD231PS  2368(DI), Z1, Z4
-	VCVTDQ2PS    Z2, Z2
-	VFMADD231PS  2432(DI), Z2, Z5
-	VXORPS       Z0, Z0, Z0
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-
-vectors3rows1group:
-	TESTQ       R11, R11
-	JNZ         vectors3rows1words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z3
-	VCVTDQ2PS   Z1, Z1
-	VFMADD231PS 2176(DI), Z1, Z4
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2240(DI), Z2, Z5
-	VMOVUPS     Z3, -6336(AX)(BX*4)
-	VMOVUPS     Z4, -6272(AX)(BX*4)
-	VMOVUPS     Z5, -6208(AX)(BX*4)
-	ADDQ        $+48, BX
-	JMP         vectors3rows1
-
-vectors3rows1done:
-	// Add the other sums to C.
-vectors3rest:
-	VBROADCASTSS 32(AX)(R8*1), Z0
-	VPBROADCASTD 36(AX)(R8*1), Z1
-	VMOVUPS      -6336(AX)(R8*4), Z2
-	VMULPS       1536(DI), Z0, Z3
-	VFMADD213PS  (SI), Z3, Z2
-	VPMADDWD     1920(DI), Z1, Z4
+vectors1rows8storescaleseither:
+	VBROADCASTSS 32(R9), Z13
+	VMULPS       Z13, Z11, Z13
+	VFMADD213PS  (R12), Z13, Z3
+	VBROADCASTSS 32(R9)(DX*1), Z13
+	VMULPS       Z13, Z11, Z13
+	VFMADD213PS  (R12)(CX*1), Z13, Z4
+	VBROADCASTSS 32(R9)(DX*2), Z13
+	VMULPS       Z13, Z11, Z13
+	VFMADD213PS  (R12)(CX*2), Z13, Z5
+	VBROADCASTSS 32(R10), Z13
+	VMULPS       Z13, Z11, Z13
+	VFMADD213PS  (R13), Z13, Z6
+	VBROADCASTSS 32(R10)(DX*1), Z13
+	VMULPS       Z13, Z11, Z13
+	VFMADD213PS  (R13)(CX*1), Z13, Z7
+	VBROADCASTSS 32(R10)(DX*2), Z13
+	VMULPS       Z13, Z11, Z13
+	VFMADD213PS  (R13)(CX*2), Z13, Z8
+	VBROADCASTSS 32(R11), Z13
+	VMULPS       Z13, Z11, Z13
+	VFMADD213PS  (R14), Z13, Z9
+	VBROADCASTSS 32(R11)(DX*1), Z13
+	VMULPS       Z13, Z11, Z11
+	VFMADD213PS  (R14)(CX*1), Z11, Z10
+	LEAQ         (DI)(R8*1), R15
+	ADDQ         BX, R15
+	ADDQ         BX, R15
+	VPMOVSXBW    (R15)(BX*1), Z11
+	VBROADCASTSS 32(R9), Z13
+	VPBROADCASTD 44(R9), Z14
+	VPMADDWD     Z14, Z11, Z14
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z13, Z12, Z13
+	VFMADD213PS  Z3, Z13, Z14
+	VMOVUPS      Z14, (R12)
+	VBROADCASTSS 32(R9)(DX*1), Z3
+	VPBROADCASTD 44(R9)(DX*1), Z13
+	VPMADDWD     Z13, Z11, Z13
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z3, Z12, Z3
+	VFMADD213PS  Z4, Z3, Z13
+	VMOVUPS      Z13, (R12)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Z3
+	VPBROADCASTD 44(R9)(DX*2), Z4
+	VPMADDWD     Z4, Z11, Z4
 	VCVTDQ2PS    Z4, Z4
-	VMULPS       1728(DI), Z0, Z3
-	VFMADD231PS  Z4, Z3, Z2
-	VMOVUPS      Z2, (SI)
-	VMOVUPS      -6272(AX)(R8*4), Z2
-	VMULPS       1600(DI), Z0, Z3
-	VFMADD213PS  64(SI), Z3, Z2
-	VPMADDWD     1984(DI), Z1, Z4
+	VMULPS       Z3, Z12, Z3
+	VFMADD213PS  Z5, Z3, Z4
+	VMOVUPS      Z4, (R12)(CX*2)
+	VBROADCASTSS 32(R10), Z3
+	VPBROADCASTD 44(R10), Z4
+	VPMADDWD     Z4, Z11, Z4
 	VCVTDQ2PS    Z4, Z4
-	VMULPS       1792(DI), Z0, Z3
-	VFMADD231PS  Z4, Z3, Z2
-	VMOVUPS      Z2, 64(SI)
-	VMOVUPS      -6208(AX)(R8*4), Z2
-	VMULPS       1664(DI), Z0, Z3
-	VFMADD213PS  128(SI), Z3, Z2
-	VPMADDWD     2048(DI), Z1, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       1856(DI), Z0, Z3
-	VFMADD231PS  Z1, Z3, Z2
-	VMOVUPS      Z2, 128(SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R8
+	VMULPS       Z3, Z12, Z3
+	VFMADD213PS  Z6, Z3, Z4
+	VMOVUPS      Z4, (R13)
+	VBROADCASTSS 32(R10)(DX*1), Z3
+	VPBROADCASTD 44(R10)(DX*1), Z4
+	VPMADDWD     Z4, Z11, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z3, Z12, Z3
+	VFMADD213PS  Z7, Z3, Z4
+	VMOVUPS      Z4, (R13)(CX*1)
+	VBROADCASTSS 32(R10)(DX*2), Z3
+	VPBROADCASTD 44(R10)(DX*2), Z4
+	VPMADDWD     Z4, Z11, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z3, Z12, Z3
+	VFMADD213PS  Z8, Z3, Z4
+	VMOVUPS      Z4, (R13)(CX*2)
+	VBROADCASTSS 32(R11), Z3
+	VPBROADCASTD 44(R11), Z4
+	VPMADDWD     Z4, Z11, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z3, Z12, Z3
+	VFMADD213PS  Z9, Z3, Z4
+	VMOVUPS      Z4, (R14)
+	VBROADCASTSS 32(R11)(DX*1), Z3
+	VPBROADCASTD 44(R11)(DX*1), Z4
+	VPMADDWD     Z4, Z11, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z3, Z12, Z3
+	VFMADD213PS  Z10, Z3, Z4
+	VMOVUPS      Z4, (R14)(CX*1)
+	ADDQ         $0x00000020, R8
 	CMPQ         R8, BX
-	JNE          vectors3rest
-	JMP          added
+	JL           vectors1rows8lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors1rows8block
 
-lanes:
-	LEAQ (AX)(BX*2), DI
-	MOVQ x_len+40(FP), SI
-	LEAQ (SI)(BX*2), SI
-	MOVQ $0x000009c0, R8
-	MOVQ R8, R9
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+8, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+8, m+96(FP)
+	JMP    vectors1rows8
 
+vectors1rows8done:
 	// Tiles of 4 × 1 vectors.
 vectors1rows4:
-	LEAQ    192(R8), R10
-	CMPQ    lanes+88(FP), R10
-	JL      vectors1rows4done
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z6, Z6, Z6
-	MOVQ    DI, R10
-	LEAQ    (AX)(R8*1), R11
-	MOVQ    $0x00000004, R12
-	PCALIGN $0x40
+	CMPQ m+96(FP), $+4
+	JL   vectors1rows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
 
-vectors1rows4words:
-	VMOVDQU32    (R10), Z8
-	VPBROADCASTD (R11), Z9
-	VPDPBUSD     Z9, Z8, Z0
-	VPBROADCASTD 48(R11), Z9
-	VPDPBUSD     Z9, Z8, Z2
-	VPBROADCASTD 96(R11), Z9
-	VPDPBUSD     Z9, Z8, Z4
-	VPBROADCASTD 144(R11), Z9
-	VPDPBUSD     Z9, Z8, Z6
-	VMOVDQU32    192(R10), Z8
-	VPBROADCASTD 4(R11), Z9
-	VPDPBUSD     Z9, Z8, Z0
-	VPBROADCASTD 52(R11), Z9
-	VPDPBUSD     Z9, Z8, Z2
-	VPBROADCASTD 100(R11), Z9
-	VPDPBUSD     Z9, Z8, Z4
-	VPBROADCASTD 148(R11), Z9
-	VPDPBUSD     Z9, Z8, Z6
-	CMPQ         R9, R8
-	JE           vectors1rows4alone
-	VBROADCASTSS 32(AX)(R9*1), Z8
-	VPBROADCASTD 36(AX)(R9*1), Z9
-	VMOVUPS      -6336(AX)(R9*4), Z10
-	VMULPS       1536(DI), Z8, Z11
-	VFMADD213PS  (SI), Z11, Z10
-	VPMADDWD     1920(DI), Z9, Z9
+vectors1rows4block:
+	MOVQ      SI, R8
+	LEAQ      (R8)(DX*2), R9
+	ADDQ      DX, R9
+	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
+	VPERMW    (R8), Y0, Y1
+	VMOVDQU   Y1, (SP)
+	VPERMW    (R8)(DX*1), Y0, Y1
+	VMOVDQU   Y1, 32(SP)
+	VPERMW    (R8)(DX*2), Y0, Y1
+	VMOVDQU   Y1, 64(SP)
+	VPERMW    (R9), Y0, Y0
+	VMOVDQU   Y0, 96(SP)
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32 const11111111AVX512<>+0(SB), Z2
+	XORQ      R8, R8
+
+vectors1rows4lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	LEAQ      (DI)(R8*1), R10
+	ADDQ      BX, R10
+	VPMOVSXBW (R10)(BX*1), Z7
+	VPSLLD    $0x10, Z7, Z8
+	VPSRAD    $0x10, Z8, Z8
+	VCVTDQ2PS Z8, Z8
+	VPSRAD    $0x10, Z7, Z7
+	VCVTDQ2PS Z7, Z7
+	VXORPS    Z4, Z4, Z4
+	VXORPS    Z5, Z5, Z5
+	VXORPS    Z6, Z6, Z6
+	VXORPS    Z9, Z9, Z9
+	LEAQ      (R9)(BX*8), R10
+	VMOVDQU32 (R10), Z3
+	MOVQ      R9, R10
+	LEAQ      (SP), R11
+	MOVQ      $0x00000002, R12
+	PCALIGN   $0x40
+
+vectors1rows4wordgroup1:
+	VPSRLD        $0x10, (R10), Z10
+	VMOVDQU32     (R10)(BX*2), Z11
+	VPTERNLOGD    $0xb8, Z10, Z0, Z11
+	VPSRLD        $0x10, Z3, Z12
+	VPSRLD        $0x01, Z3, Z10
+	VPTERNLOGD    $0xb8, Z12, Z0, Z10
+	VPANDD        Z2, Z10, Z10
+	VPSLLD        $0x04, Z10, Z12
+	VPTERNLOGD    $0xb8, Z11, Z1, Z12
+	VPDPBUSD.BCST (R11), Z12, Z4
+	VPDPBUSD.BCST 32(R11), Z12, Z5
+	VPDPBUSD.BCST 64(R11), Z12, Z6
+	VPDPBUSD.BCST 96(R11), Z12, Z9
+	VPSRLD        $0x04, Z11, Z11
+	VPTERNLOGD    $0xb8, Z11, Z1, Z10
+	VPDPBUSD.BCST 8(R11), Z10, Z4
+	VPDPBUSD.BCST 40(R11), Z10, Z5
+	VPDPBUSD.BCST 72(R11), Z10, Z6
+	VPDPBUSD.BCST 104(R11), Z10, Z9
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VPSRLD        $0x02, Z3, Z3
+	DECQ          R12
+	JNZ           vectors1rows4wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z7, Z4, Z3
+	VXORPS        Z4, Z4, Z4
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z7, Z5, Z4
+	VXORPS        Z5, Z5, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z7, Z6, Z5
+	VXORPS        Z6, Z6, Z6
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z6
+	VXORPS        Z7, Z7, Z7
+	VXORPS        Z9, Z9, Z9
+	VXORPS        Z10, Z10, Z10
+	VXORPS        Z11, Z11, Z11
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z12
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
+
+vectors1rows4wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z13
+	VPTERNLOGD    $0xb8, (R9), Z0, Z13
+	VPSLLD        $0x0f, Z12, Z14
+	VPTERNLOGD    $0xb8, Z12, Z0, Z14
+	VPANDD        Z2, Z14, Z14
+	VPSLLD        $0x04, Z14, Z15
+	VPTERNLOGD    $0xb8, Z13, Z1, Z15
+	VPDPBUSD.BCST (R10), Z15, Z7
+	VPDPBUSD.BCST 32(R10), Z15, Z9
+	VPDPBUSD.BCST 64(R10), Z15, Z10
+	VPDPBUSD.BCST 96(R10), Z15, Z11
+	VPSRLD        $0x04, Z13, Z13
+	VPTERNLOGD    $0xb8, Z13, Z1, Z14
+	VPDPBUSD.BCST 8(R10), Z14, Z7
+	VPDPBUSD.BCST 40(R10), Z14, Z9
+	VPDPBUSD.BCST 72(R10), Z14, Z10
+	VPDPBUSD.BCST 104(R10), Z14, Z11
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	VPSRLD        $0x02, Z12, Z12
+	DECQ          R11
+	JNZ           vectors1rows4wordgroup0
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z8, Z7, Z3
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z8, Z9, Z4
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z8, Z10, Z5
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z8, Z11, Z6
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (R9)(DX*2), R10
+	ADDQ          DX, R10
+	LEAQ          (AX)(R8*2), R11
+	LEAQ          (R11)(CX*2), R12
+	ADDQ          CX, R12
+	LEAQ          (DI)(R8*1), R13
+	CMPQ          c_len+8(FP), $0x06
+	JE            vectors1rows4storescalesU5x16BF16
+	VCVTPH2PS     (DI)(R8*1), Z7
+	VCVTPH2PS     (R13)(BX*1), Z8
+
+vectors1rows4storescaleseither:
+	VBROADCASTSS 32(R9), Z9
+	VMULPS       Z9, Z7, Z9
+	VFMADD213PS  (R11), Z9, Z3
+	VBROADCASTSS 32(R9)(DX*1), Z9
+	VMULPS       Z9, Z7, Z9
+	VFMADD213PS  (R11)(CX*1), Z9, Z4
+	VBROADCASTSS 32(R9)(DX*2), Z9
+	VMULPS       Z9, Z7, Z9
+	VFMADD213PS  (R11)(CX*2), Z9, Z5
+	VBROADCASTSS 32(R10), Z9
+	VMULPS       Z9, Z7, Z7
+	VFMADD213PS  (R12), Z7, Z6
+	LEAQ         (DI)(R8*1), R13
+	ADDQ         BX, R13
+	ADDQ         BX, R13
+	VPMOVSXBW    (R13)(BX*1), Z7
+	VBROADCASTSS 32(R9), Z9
+	VPBROADCASTD 44(R9), Z10
+	VPMADDWD     Z10, Z7, Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z9, Z8, Z9
+	VFMADD213PS  Z3, Z9, Z10
+	VMOVUPS      Z10, (R11)
+	VBROADCASTSS 32(R9)(DX*1), Z3
+	VPBROADCASTD 44(R9)(DX*1), Z9
+	VPMADDWD     Z9, Z7, Z9
 	VCVTDQ2PS    Z9, Z9
-	VMULPS       1728(DI), Z8, Z11
-	VFMADD231PS  Z9, Z11, Z10
-	VMOVUPS      Z10, (SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R9
+	VMULPS       Z3, Z8, Z3
+	VFMADD213PS  Z4, Z3, Z9
+	VMOVUPS      Z9, (R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Z3
+	VPBROADCASTD 44(R9)(DX*2), Z4
+	VPMADDWD     Z4, Z7, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z3, Z8, Z3
+	VFMADD213PS  Z5, Z3, Z4
+	VMOVUPS      Z4, (R11)(CX*2)
+	VBROADCASTSS 32(R10), Z3
+	VPBROADCASTD 44(R10), Z4
+	VPMADDWD     Z4, Z7, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z3, Z8, Z3
+	VFMADD213PS  Z6, Z3, Z4
+	VMOVUPS      Z4, (R12)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors1rows4lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors1rows4block
 
-vectors1rows4alone:
-	ADDQ        $+384, R10
-	ADDQ        $0x08, R11
-	DECQ        R12
-	CMPQ        R12, $0x02
-	JNE         vectors1rows4group
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2304(DI), Z0, Z1
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2304(DI), Z2, Z3
-	VCVTDQ2PS   Z4, Z4
-	VFMADD231PS 2304(DI), Z4, Z5
-	VCVTDQ2PS   Z6, Z6
-	VFMADD231PS 2304(DI), Z6, Z7
-	VXORPS      Z0, Z0, Z0
-	VXORPS      Z2, Z2, Z2
-	VXORPS      Z4, Z4, Z4
-	VXORPS      Z6, Z6, Z6
-
-vectors1rows4group:
-	TESTQ       R12, R12
-	JNZ         vectors1rows4words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z1
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2112(DI), Z2, Z3
-	VCVTDQ2PS   Z4, Z4
-	VFMADD231PS 2112(DI), Z4, Z5
-	VCVTDQ2PS   Z6, Z6
-	VFMADD231PS 2112(DI), Z6, Z7
-	VMOVUPS     Z1, -6336(AX)(R8*4)
-	VMOVUPS     Z3, -6144(AX)(R8*4)
-	VMOVUPS     Z5, -5952(AX)(R8*4)
-	VMOVUPS     Z7, -5760(AX)(R8*4)
-	ADDQ        $+192, R8
-	JMP         vectors1rows4
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+4, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+4, m+96(FP)
+	JMP    vectors1rows4
 
 vectors1rows4done:
+	// Tiles of 2 × 1 vectors.
+vectors1rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors1rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows2block:
+	MOVQ      SI, R8
+	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
+	VPERMW    (R8), Y0, Y1
+	VMOVDQU   Y1, (SP)
+	VPERMW    (R8)(DX*1), Y0, Y0
+	VMOVDQU   Y0, 32(SP)
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32 const11111111AVX512<>+0(SB), Z2
+	XORQ      R8, R8
+
+vectors1rows2lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	LEAQ      (DI)(R8*1), R10
+	ADDQ      BX, R10
+	VPMOVSXBW (R10)(BX*1), Z5
+	VPSLLD    $0x10, Z5, Z6
+	VPSRAD    $0x10, Z6, Z6
+	VCVTDQ2PS Z6, Z6
+	VPSRAD    $0x10, Z5, Z5
+	VCVTDQ2PS Z5, Z5
+	VXORPS    Z4, Z4, Z4
+	VXORPS    Z7, Z7, Z7
+	LEAQ      (R9)(BX*8), R10
+	VMOVDQU32 (R10), Z3
+	MOVQ      R9, R10
+	LEAQ      (SP), R11
+	MOVQ      $0x00000002, R12
+	PCALIGN   $0x40
+
+vectors1rows2wordgroup1:
+	VPSRLD        $0x10, (R10), Z8
+	VMOVDQU32     (R10)(BX*2), Z9
+	VPTERNLOGD    $0xb8, Z8, Z0, Z9
+	VPSRLD        $0x10, Z3, Z10
+	VPSRLD        $0x01, Z3, Z8
+	VPTERNLOGD    $0xb8, Z10, Z0, Z8
+	VPANDD        Z2, Z8, Z8
+	VPSLLD        $0x04, Z8, Z10
+	VPTERNLOGD    $0xb8, Z9, Z1, Z10
+	VPDPBUSD.BCST (R11), Z10, Z4
+	VPDPBUSD.BCST 32(R11), Z10, Z7
+	VPSRLD        $0x04, Z9, Z9
+	VPTERNLOGD    $0xb8, Z9, Z1, Z8
+	VPDPBUSD.BCST 8(R11), Z8, Z4
+	VPDPBUSD.BCST 40(R11), Z8, Z7
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VPSRLD        $0x02, Z3, Z3
+	DECQ          R12
+	JNZ           vectors1rows2wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z5, Z4, Z3
+	VXORPS        Z4, Z4, Z4
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z5, Z7, Z4
+	VXORPS        Z5, Z5, Z5
+	VXORPS        Z7, Z7, Z7
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z8
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
+
+vectors1rows2wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z9
+	VPTERNLOGD    $0xb8, (R9), Z0, Z9
+	VPSLLD        $0x0f, Z8, Z10
+	VPTERNLOGD    $0xb8, Z8, Z0, Z10
+	VPANDD        Z2, Z10, Z10
+	VPSLLD        $0x04, Z10, Z11
+	VPTERNLOGD    $0xb8, Z9, Z1, Z11
+	VPDPBUSD.BCST (R10), Z11, Z5
+	VPDPBUSD.BCST 32(R10), Z11, Z7
+	VPSRLD        $0x04, Z9, Z9
+	VPTERNLOGD    $0xb8, Z9, Z1, Z10
+	VPDPBUSD.BCST 8(R10), Z10, Z5
+	VPDPBUSD.BCST 40(R10), Z10, Z7
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	VPSRLD        $0x02, Z8, Z8
+	DECQ          R11
+	JNZ           vectors1rows2wordgroup0
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z6, Z5, Z3
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z4
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (AX)(R8*2), R10
+	LEAQ          (DI)(R8*1), R11
+	CMPQ          c_len+8(FP), $0x06
+	JE            vectors1rows2storescalesU5x16BF16
+	VCVTPH2PS     (DI)(R8*1), Z5
+	VCVTPH2PS     (R11)(BX*1), Z6
+
+vectors1rows2storescaleseither:
+	VBROADCASTSS 32(R9), Z7
+	VMULPS       Z7, Z5, Z7
+	VFMADD213PS  (R10), Z7, Z3
+	VBROADCASTSS 32(R9)(DX*1), Z7
+	VMULPS       Z7, Z5, Z5
+	VFMADD213PS  (R10)(CX*1), Z5, Z4
+	LEAQ         (DI)(R8*1), R11
+	ADDQ         BX, R11
+	ADDQ         BX, R11
+	VPMOVSXBW    (R11)(BX*1), Z5
+	VBROADCASTSS 32(R9), Z7
+	VPBROADCASTD 44(R9), Z8
+	VPMADDWD     Z8, Z5, Z8
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       Z7, Z6, Z7
+	VFMADD213PS  Z3, Z7, Z8
+	VMOVUPS      Z8, (R10)
+	VBROADCASTSS 32(R9)(DX*1), Z3
+	VPBROADCASTD 44(R9)(DX*1), Z7
+	VPMADDWD     Z7, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z3, Z6, Z3
+	VFMADD213PS  Z4, Z3, Z5
+	VMOVUPS      Z5, (R10)(CX*1)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors1rows2lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors1rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors1rows2
+
+vectors1rows2done:
 	// Tiles of 1 × 1 vectors.
 vectors1rows1:
-	LEAQ    48(R8), R10
-	CMPQ    lanes+88(FP), R10
-	JL      vectors1rows1done
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z0, Z0, Z0
-	MOVQ    DI, R10
-	LEAQ    (AX)(R8*1), R11
-	MOVQ    $0x00000004, R12
-	PCALIGN $0x40
+	CMPQ m+96(FP), $+1
+	JL   vectors1rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
 
-vectors1rows1words:
-	VMOVDQU32    (R10), Z2
-	VPBROADCASTD (R11), Z3
-	VPDPBUSD     Z3, Z2, Z0
-	VMOVDQU32    192(R10), Z2
-	VPBROADCASTD 4(R11), Z3
-	VPDPBUSD     Z3, Z2, Z0
-	ADDQ         $+384, R10
-	ADDQ         $0x08, R11
-	DECQ         R12
-	CMPQ         R12, $0x02
-	JNE          vectors1rows1group
-	VCVTDQ2PS    Z0, Z0
-	VFMADD231PS  2304(DI), Z0, Z1
-	VXORPS       Z0, Z0, Z0
+vectors1rows1block:
+	MOVQ      SI, R8
+	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
+	VPERMW    (R8), Y0, Y0
+	VMOVDQU   Y0, (SP)
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32 const11111111AVX512<>+0(SB), Z2
+	XORQ      R8, R8
 
-vectors1rows1group:
-	TESTQ       R12, R12
-	JNZ         vectors1rows1words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z1
-	VMOVUPS     Z1, -6336(AX)(R8*4)
-	ADDQ        $+48, R8
-	JMP         vectors1rows1
+vectors1rows1lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	LEAQ      (DI)(R8*1), R10
+	ADDQ      BX, R10
+	VPMOVSXBW (R10)(BX*1), Z4
+	VPSLLD    $0x10, Z4, Z5
+	VPSRAD    $0x10, Z5, Z5
+	VCVTDQ2PS Z5, Z5
+	VPSRAD    $0x10, Z4, Z4
+	VCVTDQ2PS Z4, Z4
+	VXORPS    Z6, Z6, Z6
+	LEAQ      (R9)(BX*8), R10
+	VMOVDQU32 (R10), Z3
+	MOVQ      R9, R10
+	LEAQ      (SP), R11
+	MOVQ      $0x00000002, R12
+	PCALIGN   $0x40
+
+vectors1rows1wordgroup1:
+	VPSRLD        $0x10, (R10), Z7
+	VMOVDQU32     (R10)(BX*2), Z8
+	VPTERNLOGD    $0xb8, Z7, Z0, Z8
+	VPSRLD        $0x10, Z3, Z9
+	VPSRLD        $0x01, Z3, Z7
+	VPTERNLOGD    $0xb8, Z9, Z0, Z7
+	VPANDD        Z2, Z7, Z7
+	VPSLLD        $0x04, Z7, Z9
+	VPTERNLOGD    $0xb8, Z8, Z1, Z9
+	VPDPBUSD.BCST (R11), Z9, Z6
+	VPSRLD        $0x04, Z8, Z8
+	VPTERNLOGD    $0xb8, Z8, Z1, Z7
+	VPDPBUSD.BCST 8(R11), Z7, Z6
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VPSRLD        $0x02, Z3, Z3
+	DECQ          R12
+	JNZ           vectors1rows1wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z4, Z6, Z3
+	VXORPS        Z4, Z4, Z4
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z6
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
+
+vectors1rows1wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z7
+	VPTERNLOGD    $0xb8, (R9), Z0, Z7
+	VPSLLD        $0x0f, Z6, Z8
+	VPTERNLOGD    $0xb8, Z6, Z0, Z8
+	VPANDD        Z2, Z8, Z8
+	VPSLLD        $0x04, Z8, Z9
+	VPTERNLOGD    $0xb8, Z7, Z1, Z9
+	VPDPBUSD.BCST (R10), Z9, Z4
+	VPSRLD        $0x04, Z7, Z7
+	VPTERNLOGD    $0xb8, Z7, Z1, Z8
+	VPDPBUSD.BCST 8(R10), Z8, Z4
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	VPSRLD        $0x02, Z6, Z6
+	DECQ          R11
+	JNZ           vectors1rows1wordgroup0
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z5, Z4, Z3
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (AX)(R8*2), R10
+	LEAQ          (DI)(R8*1), R11
+	CMPQ          c_len+8(FP), $0x06
+	JE            vectors1rows1storescalesU5x16BF16
+	VCVTPH2PS     (DI)(R8*1), Z4
+	VCVTPH2PS     (R11)(BX*1), Z5
+
+vectors1rows1storescaleseither:
+	VBROADCASTSS 32(R9), Z6
+	VMULPS       Z6, Z4, Z4
+	VFMADD213PS  (R10), Z4, Z3
+	LEAQ         (DI)(R8*1), R11
+	ADDQ         BX, R11
+	ADDQ         BX, R11
+	VPMOVSXBW    (R11)(BX*1), Z4
+	VBROADCASTSS 32(R9), Z6
+	VPBROADCASTD 44(R9), Z7
+	VPMADDWD     Z7, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z6, Z5, Z5
+	VFMADD213PS  Z3, Z5, Z4
+	VMOVUPS      Z4, (R10)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors1rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors1rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors1rows1
 
 vectors1rows1done:
-	// Add the other sums to C.
-vectors1rest:
-	VBROADCASTSS 32(AX)(R9*1), Z0
-	VPBROADCASTD 36(AX)(R9*1), Z1
-	VMOVUPS      -6336(AX)(R9*4), Z2
-	VMULPS       1536(DI), Z0, Z3
-	VFMADD213PS  (SI), Z3, Z2
-	VPMADDWD     1920(DI), Z1, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       1728(DI), Z0, Z3
-	VFMADD231PS  Z1, Z3, Z2
-	VMOVUPS      Z2, (SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R9
-	CMPQ         R9, R8
-	JNE          vectors1rest
-	ADDQ         $0x20, BX
-	CMPQ         BX, DX
-	JL           lanes
-	SUBQ         BX, SI
-	SUBQ         BX, SI
-	ADDQ         $0x40, SI
-
-added:
-	MOVQ SI, x_len+40(FP)
-	CMPQ ldc+24(FP), $0x00
-	JNE  chunk
-	ADDQ $0x30, x_base+32(FP)
-	MOVQ b_len+72(FP), BX
-	ADDQ BX, b_base+64(FP)
-	SUBQ $0x20, k+104(FP)
-	JNZ  block
-
-end:
 	VZEROUPPER
 	RET
 
-blockU5x16BF16:
-	MOVQ BX, R9
+vectors1rows8storescalesU5x16BF16:
+	VPMOVZXWD (DI)(R8*1), Z11
+	VPSLLD    $0x10, Z11, Z11
+	VPMOVZXWD (R15)(BX*1), Z12
+	VPSLLD    $0x10, Z12, Z12
+	JMP       vectors1rows8storescaleseither
 
-headerU5x16BF16:
-	MOVQ      R9, R8
-	VPMOVZXWD (R8), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, 1536(SI)
-	ADDQ      DX, R8
-	VPMOVZXWD (R8), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, 1728(SI)
-	ADDQ      DX, R8
-	VPMOVSXBW (R8), Z1
-	VPSLLD    $0x10, Z1, Z0
-	VPSRAD    $0x10, Z0, Z0
-	VCVTDQ2PS Z0, Z0
-	VMOVUPS   Z0, 2112(SI)
-	VPSRAD    $0x10, Z1, Z1
-	VCVTDQ2PS Z1, Z1
-	VMOVUPS   Z1, 2304(SI)
-	ADDQ      DX, R8
-	VPMOVSXBW (R8), Z0
-	VMOVDQU32 Z0, 1920(SI)
-	ADDQ      $0x20, R9
-	ADDQ      $0x40, SI
-	SUBQ      $0x20, DI
-	JNZ       headerU5x16BF16
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	JMP       blockeither
+vectors1rows4storescalesU5x16BF16:
+	VPMOVZXWD (DI)(R8*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VPMOVZXWD (R13)(BX*1), Z8
+	VPSLLD    $0x10, Z8, Z8
+	JMP       vectors1rows4storescaleseither
 
-DATA const10101010AVX512<>+0(SB)/64, $"\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10"
-GLOBL const10101010AVX512<>(SB), RODATA|NOPTR, $64
+vectors1rows2storescalesU5x16BF16:
+	VPMOVZXWD (DI)(R8*1), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VPMOVZXWD (R11)(BX*1), Z6
+	VPSLLD    $0x10, Z6, Z6
+	JMP       vectors1rows2storescaleseither
+
+vectors1rows1storescalesU5x16BF16:
+	VPMOVZXWD (DI)(R8*1), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VPMOVZXWD (R11)(BX*1), Z5
+	VPSLLD    $0x10, Z5, Z5
+	JMP       vectors1rows1storescaleseither
+
+DATA const11111111AVX512<>+0(SB)/64, $"\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11"
+GLOBL const11111111AVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U5x16AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000004, c_len+8(FP)
-	MOVQ    $0x00000000, c_cap+16(FP)
 	JMP     ·weightGemmInt8MinimaAVX512+0(SB)
 
-// func weightGemmInt8OffsetAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8S6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·weightGemmInt8OffsetAVX512(SB), $8320-113
+TEXT ·weightGemmInt8S6x16AVX512(SB), NOSPLIT, $320-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
 	SHLQ    $0x02, CX
 	MOVQ    ldx+56(FP), DX
 	SHLQ    $0x02, DX
-	MOVQ    lanes+88(FP), DX
-	IMUL3Q  $+28, DX, BX
-	MOVQ    BX, b_len+72(FP)
-	SHLQ    $0x01, DX
-	MOVBQZX load+112(FP), BX
-	TESTQ   BX, BX
+	MOVQ    lanes+88(FP), BX
+	IMUL3Q  $+28, BX, SI
+	MOVQ    SI, b_len+72(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
 	JNZ     cleared
 	VXORPS  Z0, Z0, Z0
-	MOVQ    m+96(FP), BX
-	TESTQ   BX, BX
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
 	JZ      cleared
+	MOVQ    AX, DI
 
 clear:
-	XORQ SI, SI
+	XORQ R8, R8
 
 clearlanes:
-	VMOVUPS Z0, (AX)(SI*2)
-	ADDQ    $0x00000020, SI
-	CMPQ    SI, DX
+	VMOVUPS Z0, (DI)(R8*2)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
 	JL      clearlanes
-	ADDQ    CX, AX
-	DECQ    BX
+	ADDQ    CX, DI
+	DECQ    SI
 	JNZ     clear
 
 cleared:
-	MOVQ  m+96(FP), AX
-	TESTQ AX, AX
-	JZ    end
-	LEAQ  63(SP), AX
-	ANDQ  $-64, AX
+	// Tiles of 8 × 1 vectors.
+vectors1rows8:
+	CMPQ m+96(FP), $+8
+	JL   vectors1rows8done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
 
-block:
-	MOVQ b_base+64(FP), BX
-	MOVQ AX, SI
-	MOVQ DX, DI
-	CMPQ c_len+8(FP), $0x07
-	JE   blockS5x16F32
-	MOVQ BX, R9
-
-headerS6x16:
-	MOVQ      R9, R8
-	VCVTPH2PS (R8), Z0
-	VMOVUPS   Z0, 1536(SI)
-	ADDQ      DX, R8
-	VPMOVSXBW (R8), Z1
-	VPSLLD    $0x10, Z1, Z0
-	VPSRAD    $0x10, Z0, Z0
-	VCVTDQ2PS Z0, Z0
-	VMOVUPS   Z0, 2112(SI)
-	VPSRAD    $0x10, Z1, Z1
-	VCVTDQ2PS Z1, Z1
-	VMOVUPS   Z1, 2304(SI)
-	ADDQ      $0x20, R9
-	ADDQ      $0x40, SI
-	SUBQ      $0x20, DI
-	JNZ       headerS6x16
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	LEAQ      (DX)(DX*1), SI
-	LEAQ      (BX)(SI*4), DI
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z0
-	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z1
-	VMOVDQU32 constffff0000AVX512<>+0(SB), Z2
-	VMOVDQU32 const30303030AVX512<>+0(SB), Z3
-	LEAQ      (BX)(SI*1), R8
-	XORQ      R9, R9
-
-numbersS6x160:
-	VPSLLD     $0x10, (R8)(R9*1), Z4
-	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
-	VPSLLD     $0x0e, (DI)(R9*1), Z5
-	VPTERNLOGD $0xb8, (DI)(R9*1), Z1, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 768(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 1152(AX)(R9*1)
-	PREFETCHT0 8192(BX)(R9*1)
-	VPSRLD     $0x10, (BX)(R9*1), Z4
-	VPTERNLOGD $0xb8, (R8)(R9*1), Z2, Z4
-	VPSRLD     $0x10, (DI)(R9*1), Z5
-	VPSRLD     $0x02, (DI)(R9*1), Z6
-	VPTERNLOGD $0xb8, Z6, Z2, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, (AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 384(AX)(R9*1)
-	PREFETCHT0 8192(R8)(R9*1)
-	PREFETCHT0 8192(DI)(R9*1)
-	ADDQ       $0x40, R9
-	CMPQ       R9, SI
-	JL         numbersS6x160
-	LEAQ       (BX)(SI*2), BX
-	ADDQ       SI, DI
-	LEAQ       (BX)(SI*1), R8
-	XORQ       R9, R9
-
-numbersS6x161:
-	VPSLLD     $0x10, (R8)(R9*1), Z4
-	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
-	VPSLLD     $0x0e, (DI)(R9*1), Z5
-	VPTERNLOGD $0xb8, (DI)(R9*1), Z1, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 960(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 1344(AX)(R9*1)
-	PREFETCHT0 8192(BX)(R9*1)
-	VPSRLD     $0x10, (BX)(R9*1), Z4
-	VPTERNLOGD $0xb8, (R8)(R9*1), Z2, Z4
-	VPSRLD     $0x10, (DI)(R9*1), Z5
-	VPSRLD     $0x02, (DI)(R9*1), Z6
-	VPTERNLOGD $0xb8, Z6, Z2, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 192(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 576(AX)(R9*1)
-	PREFETCHT0 8192(R8)(R9*1)
-	PREFETCHT0 8192(DI)(R9*1)
-	ADDQ       $0x40, R9
-	CMPQ       R9, SI
-	JL         numbersS6x161
-	LEAQ       (BX)(SI*2), BX
-	ADDQ       SI, DI
-
-blockeither:
-	MOVQ m+96(FP), BX
-	MOVQ BX, ldc+24(FP)
-	MOVQ x_base+32(FP), BX
-	MOVQ BX, x_cap+48(FP)
-	MOVQ c_base+0(FP), BX
-	MOVQ BX, x_len+40(FP)
-
-chunk:
-	MOVQ    ldx+56(FP), R8
-	SHLQ    $0x02, R8
-	MOVQ    x_cap+48(FP), BX
-	MOVQ    $0x000009c0, SI
-	MOVQ    ldc+24(FP), DI
-	PCALIGN $0x40
-
-prepare:
+vectors1rows8block:
+	MOVQ         SI, R8
+	LEAQ         (R8)(DX*2), R9
+	ADDQ         DX, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
-	VPERMW       (BX), Y0, Y0
-	VMOVDQU      Y0, (AX)(SI*1)
-	MOVL         32(BX), R9
-	MOVL         R9, 32(AX)(SI*1)
-	VMOVDQU      const01010101AVX512<>+0(SB), Y0
-	VPMADDUBSW   (BX), Y0, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0x4e, X1, X0
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0xb1, X1, X0
-	VPADDW       X0, X1, X1
-	VPXOR        X0, X0, X0
-	VPSUBW       X1, X0, X0
-	VMOVD        X0, 36(AX)(SI*1)
-	VPBROADCASTD c_cap+16(FP), X1
+	VPERMW       (R8), Y0, Y1
+	VMOVDQU      Y1, (SP)
+	VPBROADCASTD 44(R8), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 256(SP)
+	VPERMW       (R8)(DX*1), Y0, Y1
+	VMOVDQU      Y1, 32(SP)
+	VPBROADCASTD 44(R8)(DX*1), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 264(SP)
+	VPERMW       (R8)(DX*2), Y0, Y1
+	VMOVDQU      Y1, 64(SP)
+	VPBROADCASTD 44(R8)(DX*2), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 272(SP)
+	VPERMW       (R9), Y0, Y1
+	VMOVDQU      Y1, 96(SP)
+	VPBROADCASTD 44(R9), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 280(SP)
+	VPERMW       (R9)(DX*1), Y0, Y1
+	VMOVDQU      Y1, 128(SP)
+	VPBROADCASTD 44(R9)(DX*1), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 288(SP)
+	VPERMW       (R9)(DX*2), Y0, Y1
+	VMOVDQU      Y1, 160(SP)
+	VPBROADCASTD 44(R9)(DX*2), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 296(SP)
+	VPERMW       (R10), Y0, Y1
+	VMOVDQU      Y1, 192(SP)
+	VPBROADCASTD 44(R10), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 304(SP)
+	VPERMW       (R10)(DX*1), Y0, Y0
+	VMOVDQU      Y0, 224(SP)
+	VPBROADCASTD 44(R10)(DX*1), X0
 	VPMOVSXWD    X0, X0
-	VPMADDWD     X1, X0, X0
-	VMOVQ        X0, 40(AX)(SI*1)
-	ADDQ         R8, BX
-	ADDQ         $0x30, SI
-	DECQ         DI
-	JZ           prepared
-	CMPQ         SI, $+3648
-	JNE          prepare
+	VPMADDWD     const00000020AVX512<>+0(SB), X0, X0
+	VMOVQ        X0, 312(SP)
+	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32    const33333333AVX512<>+0(SB), Z2
+	XORQ         R8, R8
 
-prepared:
-	MOVQ BX, x_cap+48(FP)
-	MOVQ SI, lanes+88(FP)
-	MOVQ DI, ldc+24(FP)
-	XORQ BX, BX
-	CMPQ DX, $0x60
-	JNE  lanes
-	LEAQ (AX)(BX*2), DI
-	MOVQ x_len+40(FP), SI
-	LEAQ (SI)(BX*2), SI
-	MOVQ $0x000009c0, BX
-	MOVQ BX, R8
-
-	// Tiles of 4 × 3 vectors.
-vectors3rows4:
-	LEAQ         192(BX), R9
-	CMPQ         lanes+88(FP), R9
-	JL           vectors3rows4done
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	VXORPS       Z11, Z11, Z11
-	VXORPS       Z15, Z15, Z15
-	VXORPS       Z16, Z16, Z16
-	VXORPS       Z17, Z17, Z17
-	VXORPS       Z21, Z21, Z21
-	VXORPS       Z22, Z22, Z22
-	VXORPS       Z23, Z23, Z23
-	VPBROADCASTD 44(AX)(BX*1), Z0
-	VMOVDQA32    Z0, Z1
-	VMOVDQA32    Z0, Z2
-	VPBROADCASTD 92(AX)(BX*1), Z6
-	VMOVDQA32    Z6, Z7
-	VMOVDQA32    Z6, Z8
-	VPBROADCASTD 140(AX)(BX*1), Z12
-	VMOVDQA32    Z12, Z13
-	VMOVDQA32    Z12, Z14
-	VPBROADCASTD 188(AX)(BX*1), Z18
-	VMOVDQA32    Z18, Z19
-	VMOVDQA32    Z18, Z20
+vectors1rows8lanes:
 	MOVQ         DI, R9
-	LEAQ         (AX)(BX*1), R10
-	MOVQ         $0x00000004, R11
-	PCALIGN      $0x40
-
-vectors3rows4words:
-	VMOVDQU32    (R9), Z24
-	VMOVDQU32    64(R9), Z25
-	VMOVDQU32    128(R9), Z26
-	VPBROADCASTD (R10), Z27
-	VPDPBUSD     Z27, Z24, Z0
-	VPDPBUSD     Z27, Z25, Z1
-	VPDPBUSD     Z27, Z26, Z2
-	VPBROADCASTD 48(R10), Z27
-	VPDPBUSD     Z27, Z24, Z6
-	VPDPBUSD     Z27, Z25, Z7
-	VPDPBUSD     Z27, Z26, Z8
-	VPBROADCASTD 96(R10), Z27
-	VPDPBUSD     Z27, Z24, Z12
-	VPDPBUSD     Z27, Z25, Z13
-	VPDPBUSD     Z27, Z26, Z14
-	VPBROADCASTD 144(R10), Z27
-	VPDPBUSD     Z27, Z24, Z18
-	VPDPBUSD     Z27, Z25, Z19
-	VPDPBUSD     Z27, Z26, Z20
-	VMOVDQU32    192(R9), Z24
-	VMOVDQU32    256(R9), Z25
-	VMOVDQU32    320(R9), Z26
-	VPBROADCASTD 4(R10), Z27
-	VPDPBUSD     Z27, Z24, Z0
-	VPDPBUSD     Z27, Z25, Z1
-	VPDPBUSD     Z27, Z26, Z2
-	VPBROADCASTD 52(R10), Z27
-	VPDPBUSD     Z27, Z24, Z6
-	VPDPBUSD     Z27, Z25, Z7
-	VPDPBUSD     Z27, Z26, Z8
-	VPBROADCASTD 100(R10), Z27
-	VPDPBUSD     Z27, Z24, Z12
-	VPDPBUSD     Z27, Z25, Z13
-	VPDPBUSD     Z27, Z26, Z14
-	VPBROADCASTD 148(R10), Z27
-	VPDPBUSD     Z27, Z24, Z18
-	VPDPBUSD     Z27, Z25, Z19
-	VPDPBUSD     Z27, Z26, Z20
-	CMPQ         R8, BX
-	JE           vectors3rows4alone
-	VBROADCASTSS 32(AX)(R8*1), Z24
-	CMPQ         c_len+8(FP), $0x07
-	JE           vectors3rows4besideS5x16F32
-	VMOVUPS      -6336(AX)(R8*4), Z25
-	VMULPS       1536(DI), Z24, Z26
-	VFMADD213PS  (SI), Z26, Z25
-	VMOVUPS      Z25, (SI)
-	VMOVUPS      -6272(AX)(R8*4), Z25
-	VMULPS       1600(DI), Z24, Z26
-	VFMADD213PS  64(SI), Z26, Z25
-	VMOVUPS      Z25, 64(SI)
-	VMOVUPS      -6208(AX)(R8*4), Z25
-	VMULPS       1664(DI), Z24, Z24
-	VFMADD213PS  128(SI), Z24, Z25
-	VMOVUPS      Z25, 128(SI)
-
-vectors3rows4besideeither:
-	ADDQ CX, SI
-	ADDQ $0x30, R8
-
-vectors3rows4alone:
-	ADDQ         $+384, R9
-	ADDQ         $0x08, R10
-	DECQ         R11
-	CMPQ         R11, $0x02
-	JNE          vectors3rows4group
-	VCVTDQ2PS    Z0, Z0
-	VFMADD231PS  2304(DI), Z0, Z3
-	VCVTDQ2PS    Z1, Z1
-	VFMADD231PS  2368(DI), Z1, Z4
-	VCVTDQ2PS    Z2, Z2
-	VFMADD231PS  2432(DI), Z2, Z5
-	VCVTDQ2PS    Z6, Z6
-	VFMADD231PS  2304(DI), Z6, Z9
-	VCVTDQ2PS    Z7, Z7
-	VFMADD231PS  2368(DI), Z7, Z10
-	VCVTDQ2PS    Z8, Z8
-	VFMADD231PS  2432(DI), Z8, Z11
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	LEAQ         (DI)(R8*1), R10
+	VPMOVSXBW    (R10)(BX*1), Z11
+	VPSLLD       $0x10, Z11, Z12
+	VPSRAD       $0x10, Z12, Z12
 	VCVTDQ2PS    Z12, Z12
-	VFMADD231PS  2304(DI), Z12, Z15
-	VCVTDQ2PS    Z13, Z13
-	VFMADD231PS  2368(DI), Z13, Z16
-	VCVTDQ2PS    Z14, Z14
-	VFMADD231PS  2432(DI), Z14, Z17
-	VCVTDQ2PS    Z18, Z18
-	VFMADD231PS  2304(DI), Z18, Z21
-	VCVTDQ2PS    Z19, Z19
-	VFMADD231PS  2368(DI), Z19, Z22
-	VCVTDQ2PS    Z20, Z20
-	VFMADD231PS  2432(DI), Z20, Z23
-	VPBROADCASTD 40(AX)(BX*1), Z0
-	VMOVDQA32    Z0, Z1
-	VMOVDQA32    Z0, Z2
-	VPBROADCASTD 88(AX)(BX*1), Z6
-	VMOVDQA32    Z6, Z7
-	VMOVDQA32    Z6, Z8
-	VPBROADCASTD 136(AX)(BX*1), Z12
-	VMOVDQA32    Z12, Z13
-	VMOVDQA32    Z12, Z14
-	VPBROADCASTD 184(AX)(BX*1), Z18
-	VMOVDQA32    Z18, Z19
-	VMOVDQA32    Z18, Z20
-
-vectors3rows4group:
-	TESTQ       R11, R11
-	JNZ         vectors3rows4words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z3
-	VCVTDQ2PS   Z1, Z1
-	VFMADD231PS 2176(DI), Z1, Z4
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2240(DI), Z2, Z5
-	VCVTDQ2PS   Z6, Z6
-	VFMADD231PS 2112(DI), Z6, Z9
-	VCVTDQ2PS   Z7, Z7
-	VFMADD231PS 2176(DI), Z7, Z10
-	VCVTDQ2PS   Z8, Z8
-	VFMADD231PS 2240(DI), Z8, Z11
-	VCVTDQ2PS   Z12, Z12
-	VFMADD231PS 2112(DI), Z12, Z15
-	VCVTDQ2PS   Z13, Z13
-	VFMADD231PS 2176(DI), Z13, Z16
-	VCVTDQ2PS   Z14, Z14
-	VFMADD231PS 2240(DI), Z14, Z17
-	VCVTDQ2PS   Z18, Z18
-	VFMADD231PS 2112(DI), Z18, Z21
-	VCVTDQ2PS   Z19, Z19
-	VFMADD231PS 2176(DI), Z19, Z22
-	VCVTDQ2PS   Z20, Z20
-	VFMADD231PS 2240(DI), Z20, Z23
-	VMOVUPS     Z3, -6336(AX)(BX*4)
-	VMOVUPS     Z4, -6272(AX)(BX*4)
-	VMOVUPS     Z5, -6208(AX)(BX*4)
-	VMOVUPS     Z9, -6144(AX)(BX*4)
-	VMOVUPS     Z10, -6080(AX)(BX*4)
-	VMOVUPS     Z11, -6016(AX)(BX*4)
-	VMOVUPS     Z15, -5952(AX)(BX*4)
-	VMOVUPS     Z16, -5888(AX)(BX*4)
-	VMOVUPS     Z17, -5824(AX)(BX*4)
-	VMOVUPS     Z21, -5760(AX)(BX*4)
-	VMOVUPS     Z22, -5696(AX)(BX*4)
-	VMOVUPS     Z23, -5632(AX)(BX*4)
-	ADDQ        $+192, BX
-	JMP         vectors3rows4
-
-vectors3rows4done:
-	// Tiles of 1 × 3 vectors.
-vectors3rows1:
-	LEAQ         48(BX), R9
-	CMPQ         lanes+88(FP), R9
-	JL           vectors3rows1done
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VPBROADCASTD 44(AX)(BX*1), Z0
-	VMOVDQA32    Z0, Z1
-	VMOVDQA32    Z0, Z2
-	MOVQ         DI, R9
-	LEAQ         (AX)(BX*1), R10
-	MOVQ         $0x00000004, R11
+	VPSRAD       $0x10, Z11, Z11
+	VCVTDQ2PS    Z11, Z11
+	VPBROADCASTD 260(SP), Z4
+	VPBROADCASTD 268(SP), Z5
+	VPBROADCASTD 276(SP), Z6
+	VPBROADCASTD 284(SP), Z7
+	VPBROADCASTD 292(SP), Z8
+	VPBROADCASTD 300(SP), Z9
+	VPBROADCASTD 308(SP), Z10
+	VPBROADCASTD 316(SP), Z13
+	LEAQ         (R9)(BX*8), R13
+	VMOVDQU32    (R13), Z3
+	MOVQ         R9, R10
+	LEAQ         (SP), R11
+	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
-vectors3rows1words:
-	VMOVDQU32    (R9), Z6
-	VMOVDQU32    64(R9), Z7
-	VMOVDQU32    128(R9), Z8
-	VPBROADCASTD (R10), Z9
-	VPDPBUSD     Z9, Z6, Z0
-	VPDPBUSD     Z9, Z7, Z1
-	VPDPBUSD     Z9, Z8, Z2
-	VMOVDQU32    192(R9), Z6
-	VMOVDQU32    256(R9), Z7
-	VMOVDQU32    320(R9), Z8
-	VPBROADCASTD 4(R10), Z9
-	VPDPBUSD     Z9, Z6, Z0
-	VPDPBUSD     Z9, Z7, Z1
-	VPDPBUSD     Z9, Z8, Z2
-	ADDQ         $+384, R9
-	ADDQ         $0x08, R10
-	DECQ         R11
-	CMPQ         R11, $0x02
-	JNE          vectors3rows1group
-	VCVTDQ2PS    Z0, Z0
-	VFMADD231PS  2304(DI), Z0, Z3
-	VCVTDQ2PS    Z1, Z1
-	VFMADD231PS  2368(DI), Z1, Z4
-	VCVTDQ2PS    Z2, Z2
-	VFMADD231PS  2432(DI), Z2, Z5
-	VPBROADCASTD 40(AX)(BX*1), Z0
-	VMOVDQA32    Z0, Z1
-	VMOVDQA32    Z0, Z2
+vectors1rows8wordgroup1:
+	VPSRLD        $0x10, (R10), Z14
+	VMOVDQU32     (R10)(BX*2), Z15
+	VPTERNLOGD    $0xb8, Z14, Z0, Z15
+	VPSRLD        $0x10, Z3, Z14
+	VPSRLD        $0x02, Z3, Z3
+	VPTERNLOGD    $0xb8, Z14, Z0, Z3
+	VPANDD        Z2, Z3, Z3
+	VPSLLD        $0x04, Z3, Z14
+	VPTERNLOGD    $0xb8, Z15, Z1, Z14
+	VPDPBUSD.BCST (R11), Z14, Z4
+	VPDPBUSD.BCST 32(R11), Z14, Z5
+	VPDPBUSD.BCST 64(R11), Z14, Z6
+	VPDPBUSD.BCST 96(R11), Z14, Z7
+	VPDPBUSD.BCST 128(R11), Z14, Z8
+	VPDPBUSD.BCST 160(R11), Z14, Z9
+	VPDPBUSD.BCST 192(R11), Z14, Z10
+	VPDPBUSD.BCST 224(R11), Z14, Z13
+	VPSRLD        $0x04, Z15, Z15
+	VPTERNLOGD    $0xb8, Z15, Z1, Z3
+	VPDPBUSD.BCST 8(R11), Z3, Z4
+	VPDPBUSD.BCST 40(R11), Z3, Z5
+	VPDPBUSD.BCST 72(R11), Z3, Z6
+	VPDPBUSD.BCST 104(R11), Z3, Z7
+	VPDPBUSD.BCST 136(R11), Z3, Z8
+	VPDPBUSD.BCST 168(R11), Z3, Z9
+	VPDPBUSD.BCST 200(R11), Z3, Z10
+	VPDPBUSD.BCST 232(R11), Z3, Z13
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VMOVDQU32     (R13)(BX*2), Z3
+	DECQ          R12
+	JNZ           vectors1rows8wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z11, Z4, Z3
+	VXORPS        Z4, Z4, Z4
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z11, Z5, Z4
+	VXORPS        Z5, Z5, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z11, Z6, Z5
+	VXORPS        Z6, Z6, Z6
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z11, Z7, Z6
+	VXORPS        Z7, Z7, Z7
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z11, Z8, Z7
+	VXORPS        Z8, Z8, Z8
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z11, Z9, Z8
+	VXORPS        Z9, Z9, Z9
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z11, Z10, Z9
+	VXORPS        Z10, Z10, Z10
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z10
+	VPBROADCASTD  256(SP), Z11
+	VPBROADCASTD  264(SP), Z13
+	VPBROADCASTD  272(SP), Z14
+	VPBROADCASTD  280(SP), Z15
+	VPBROADCASTD  288(SP), Z16
+	VPBROADCASTD  296(SP), Z17
+	VPBROADCASTD  304(SP), Z18
+	VPBROADCASTD  312(SP), Z19
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z20
+	LEAQ          16(SP), R11
+	MOVQ          $0x00000002, R12
+	PCALIGN       $0x40
 
-vectors3rows1group:
-	TESTQ       R11, R11
-	JNZ         vectors3rows1words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z3
-	VCVTDQ2PS   Z1, Z1
-	VFMADD231PS 2176(DI), Z1, Z4
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2240(DI), Z2, Z5
-	VMOVUPS     Z3, -6336(AX)(BX*4)
-	VMOVUPS     Z4, -6272(AX)(BX*4)
-	VMOVUPS     Z5, -6208(AX)(BX*4)
-	ADDQ        $+48, BX
-	JMP         vectors3rows1
+vectors1rows8wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z21
+	VPTERNLOGD    $0xb8, (R9), Z0, Z21
+	VPSLLD        $0x0e, Z20, Z22
+	VPTERNLOGD    $0xb8, Z20, Z0, Z22
+	VPANDD        Z2, Z22, Z22
+	VPSLLD        $0x04, Z22, Z20
+	VPTERNLOGD    $0xb8, Z21, Z1, Z20
+	VPDPBUSD.BCST (R11), Z20, Z11
+	VPDPBUSD.BCST 32(R11), Z20, Z13
+	VPDPBUSD.BCST 64(R11), Z20, Z14
+	VPDPBUSD.BCST 96(R11), Z20, Z15
+	VPDPBUSD.BCST 128(R11), Z20, Z16
+	VPDPBUSD.BCST 160(R11), Z20, Z17
+	VPDPBUSD.BCST 192(R11), Z20, Z18
+	VPDPBUSD.BCST 224(R11), Z20, Z19
+	VPSRLD        $0x04, Z21, Z21
+	VPTERNLOGD    $0xb8, Z21, Z1, Z22
+	VPDPBUSD.BCST 8(R11), Z22, Z11
+	VPDPBUSD.BCST 40(R11), Z22, Z13
+	VPDPBUSD.BCST 72(R11), Z22, Z14
+	VPDPBUSD.BCST 104(R11), Z22, Z15
+	VPDPBUSD.BCST 136(R11), Z22, Z16
+	VPDPBUSD.BCST 168(R11), Z22, Z17
+	VPDPBUSD.BCST 200(R11), Z22, Z18
+	VPDPBUSD.BCST 232(R11), Z22, Z19
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R11
+	VMOVDQU32     (R10)(BX*2), Z20
+	DECQ          R12
+	JNZ           vectors1rows8wordgroup0
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z12, Z11, Z3
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z12, Z13, Z4
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z12, Z14, Z5
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z12, Z15, Z6
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z12, Z16, Z7
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z12, Z17, Z8
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z12, Z18, Z9
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z12, Z19, Z10
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (R9)(DX*2), R10
+	ADDQ          DX, R10
+	LEAQ          (R10)(DX*2), R11
+	ADDQ          DX, R11
+	LEAQ          (AX)(R8*2), R12
+	LEAQ          (R12)(CX*2), R13
+	ADDQ          CX, R13
+	LEAQ          (R13)(CX*2), R14
+	ADDQ          CX, R14
+	VCVTPH2PS     (DI)(R8*1), Z11
+	VBROADCASTSS  32(R9), Z12
+	VMULPS        Z12, Z11, Z12
+	VFMADD213PS   (R12), Z12, Z3
+	VMOVUPS       Z3, (R12)
+	VBROADCASTSS  32(R9)(DX*1), Z3
+	VMULPS        Z3, Z11, Z3
+	VFMADD213PS   (R12)(CX*1), Z3, Z4
+	VMOVUPS       Z4, (R12)(CX*1)
+	VBROADCASTSS  32(R9)(DX*2), Z3
+	VMULPS        Z3, Z11, Z3
+	VFMADD213PS   (R12)(CX*2), Z3, Z5
+	VMOVUPS       Z5, (R12)(CX*2)
+	VBROADCASTSS  32(R10), Z3
+	VMULPS        Z3, Z11, Z3
+	VFMADD213PS   (R13), Z3, Z6
+	VMOVUPS       Z6, (R13)
+	VBROADCASTSS  32(R10)(DX*1), Z3
+	VMULPS        Z3, Z11, Z3
+	VFMADD213PS   (R13)(CX*1), Z3, Z7
+	VMOVUPS       Z7, (R13)(CX*1)
+	VBROADCASTSS  32(R10)(DX*2), Z3
+	VMULPS        Z3, Z11, Z3
+	VFMADD213PS   (R13)(CX*2), Z3, Z8
+	VMOVUPS       Z8, (R13)(CX*2)
+	VBROADCASTSS  32(R11), Z3
+	VMULPS        Z3, Z11, Z3
+	VFMADD213PS   (R14), Z3, Z9
+	VMOVUPS       Z9, (R14)
+	VBROADCASTSS  32(R11)(DX*1), Z3
+	VMULPS        Z3, Z11, Z3
+	VFMADD213PS   (R14)(CX*1), Z3, Z10
+	VMOVUPS       Z10, (R14)(CX*1)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows8lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows8block
 
-vectors3rows1done:
-	// Add the other sums to C.
-vectors3rest:
-	VBROADCASTSS 32(AX)(R8*1), Z0
-	CMPQ         c_len+8(FP), $0x07
-	JE           vectors3restS5x16F32
-	VMOVUPS      -6336(AX)(R8*4), Z1
-	VMULPS       1536(DI), Z0, Z2
-	VFMADD213PS  (SI), Z2, Z1
-	VMOVUPS      Z1, (SI)
-	VMOVUPS      -6272(AX)(R8*4), Z1
-	VMULPS       1600(DI), Z0, Z2
-	VFMADD213PS  64(SI), Z2, Z1
-	VMOVUPS      Z1, 64(SI)
-	VMOVUPS      -6208(AX)(R8*4), Z1
-	VMULPS       1664(DI), Z0, Z0
-	VFMADD213PS  128(SI), Z0, Z1
-	VMOVUPS      Z1, 128(SI)
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+8, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+8, m+96(FP)
+	JMP    vectors1rows8
 
-vectors3resteither:
-	ADDQ CX, SI
-	ADDQ $0x30, R8
-	CMPQ R8, BX
-	JNE  vectors3rest
-	JMP  added
-
-lanes:
-	LEAQ (AX)(BX*2), DI
-	MOVQ x_len+40(FP), SI
-	LEAQ (SI)(BX*2), SI
-	MOVQ $0x000009c0, R8
-	MOVQ R8, R9
-
+vectors1rows8done:
 	// Tiles of 4 × 1 vectors.
 vectors1rows4:
-	LEAQ         192(R8), R10
-	CMPQ         lanes+88(FP), R10
-	JL           vectors1rows4done
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z7, Z7, Z7
-	VPBROADCASTD 44(AX)(R8*1), Z0
-	VPBROADCASTD 92(AX)(R8*1), Z2
-	VPBROADCASTD 140(AX)(R8*1), Z4
-	VPBROADCASTD 188(AX)(R8*1), Z6
-	MOVQ         DI, R10
-	LEAQ         (AX)(R8*1), R11
-	MOVQ         $0x00000004, R12
+	CMPQ m+96(FP), $+4
+	JL   vectors1rows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows4block:
+	MOVQ         SI, R8
+	LEAQ         (R8)(DX*2), R9
+	ADDQ         DX, R9
+	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
+	VPERMW       (R8), Y0, Y1
+	VMOVDQU      Y1, (SP)
+	VPBROADCASTD 44(R8), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 256(SP)
+	VPERMW       (R8)(DX*1), Y0, Y1
+	VMOVDQU      Y1, 32(SP)
+	VPBROADCASTD 44(R8)(DX*1), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 264(SP)
+	VPERMW       (R8)(DX*2), Y0, Y1
+	VMOVDQU      Y1, 64(SP)
+	VPBROADCASTD 44(R8)(DX*2), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 272(SP)
+	VPERMW       (R9), Y0, Y0
+	VMOVDQU      Y0, 96(SP)
+	VPBROADCASTD 44(R9), X0
+	VPMOVSXWD    X0, X0
+	VPMADDWD     const00000020AVX512<>+0(SB), X0, X0
+	VMOVQ        X0, 280(SP)
+	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32    const33333333AVX512<>+0(SB), Z2
+	XORQ         R8, R8
+
+vectors1rows4lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	LEAQ         (DI)(R8*1), R10
+	VPMOVSXBW    (R10)(BX*1), Z7
+	VPSLLD       $0x10, Z7, Z8
+	VPSRAD       $0x10, Z8, Z8
+	VCVTDQ2PS    Z8, Z8
+	VPSRAD       $0x10, Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VPBROADCASTD 260(SP), Z4
+	VPBROADCASTD 268(SP), Z5
+	VPBROADCASTD 276(SP), Z6
+	VPBROADCASTD 284(SP), Z9
+	LEAQ         (R9)(BX*8), R13
+	VMOVDQU32    (R13), Z3
+	MOVQ         R9, R10
+	LEAQ         (SP), R11
+	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
-vectors1rows4words:
-	VMOVDQU32    (R10), Z8
-	VPBROADCASTD (R11), Z9
-	VPDPBUSD     Z9, Z8, Z0
-	VPBROADCASTD 48(R11), Z9
-	VPDPBUSD     Z9, Z8, Z2
-	VPBROADCASTD 96(R11), Z9
-	VPDPBUSD     Z9, Z8, Z4
-	VPBROADCASTD 144(R11), Z9
-	VPDPBUSD     Z9, Z8, Z6
-	VMOVDQU32    192(R10), Z8
-	VPBROADCASTD 4(R11), Z9
-	VPDPBUSD     Z9, Z8, Z0
-	VPBROADCASTD 52(R11), Z9
-	VPDPBUSD     Z9, Z8, Z2
-	VPBROADCASTD 100(R11), Z9
-	VPDPBUSD     Z9, Z8, Z4
-	VPBROADCASTD 148(R11), Z9
-	VPDPBUSD     Z9, Z8, Z6
-	CMPQ         R9, R8
-	JE           vectors1rows4alone
-	VBROADCASTSS 32(AX)(R9*1), Z8
-	CMPQ         c_len+8(FP), $0x07
-	JE           vectors1rows4besideS5x16F32
-	VMOVUPS      -6336(AX)(R9*4), Z9
-	VMULPS       1536(DI), Z8, Z8
-	VFMADD213PS  (SI), Z8, Z9
-	VMOVUPS      Z9, (SI)
+vectors1rows4wordgroup1:
+	VPSRLD        $0x10, (R10), Z10
+	VMOVDQU32     (R10)(BX*2), Z11
+	VPTERNLOGD    $0xb8, Z10, Z0, Z11
+	VPSRLD        $0x10, Z3, Z10
+	VPSRLD        $0x02, Z3, Z3
+	VPTERNLOGD    $0xb8, Z10, Z0, Z3
+	VPANDD        Z2, Z3, Z3
+	VPSLLD        $0x04, Z3, Z10
+	VPTERNLOGD    $0xb8, Z11, Z1, Z10
+	VPDPBUSD.BCST (R11), Z10, Z4
+	VPDPBUSD.BCST 32(R11), Z10, Z5
+	VPDPBUSD.BCST 64(R11), Z10, Z6
+	VPDPBUSD.BCST 96(R11), Z10, Z9
+	VPSRLD        $0x04, Z11, Z11
+	VPTERNLOGD    $0xb8, Z11, Z1, Z3
+	VPDPBUSD.BCST 8(R11), Z3, Z4
+	VPDPBUSD.BCST 40(R11), Z3, Z5
+	VPDPBUSD.BCST 72(R11), Z3, Z6
+	VPDPBUSD.BCST 104(R11), Z3, Z9
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VMOVDQU32     (R13)(BX*2), Z3
+	DECQ          R12
+	JNZ           vectors1rows4wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z7, Z4, Z3
+	VXORPS        Z4, Z4, Z4
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z7, Z5, Z4
+	VXORPS        Z5, Z5, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z7, Z6, Z5
+	VXORPS        Z6, Z6, Z6
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z6
+	VPBROADCASTD  256(SP), Z7
+	VPBROADCASTD  264(SP), Z9
+	VPBROADCASTD  272(SP), Z10
+	VPBROADCASTD  280(SP), Z11
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z12
+	LEAQ          16(SP), R11
+	MOVQ          $0x00000002, R12
+	PCALIGN       $0x40
 
-vectors1rows4besideeither:
-	ADDQ CX, SI
-	ADDQ $0x30, R9
+vectors1rows4wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z13
+	VPTERNLOGD    $0xb8, (R9), Z0, Z13
+	VPSLLD        $0x0e, Z12, Z14
+	VPTERNLOGD    $0xb8, Z12, Z0, Z14
+	VPANDD        Z2, Z14, Z14
+	VPSLLD        $0x04, Z14, Z12
+	VPTERNLOGD    $0xb8, Z13, Z1, Z12
+	VPDPBUSD.BCST (R11), Z12, Z7
+	VPDPBUSD.BCST 32(R11), Z12, Z9
+	VPDPBUSD.BCST 64(R11), Z12, Z10
+	VPDPBUSD.BCST 96(R11), Z12, Z11
+	VPSRLD        $0x04, Z13, Z13
+	VPTERNLOGD    $0xb8, Z13, Z1, Z14
+	VPDPBUSD.BCST 8(R11), Z14, Z7
+	VPDPBUSD.BCST 40(R11), Z14, Z9
+	VPDPBUSD.BCST 72(R11), Z14, Z10
+	VPDPBUSD.BCST 104(R11), Z14, Z11
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R11
+	VMOVDQU32     (R10)(BX*2), Z12
+	DECQ          R12
+	JNZ           vectors1rows4wordgroup0
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z8, Z7, Z3
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z8, Z9, Z4
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z8, Z10, Z5
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z8, Z11, Z6
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (R9)(DX*2), R10
+	ADDQ          DX, R10
+	LEAQ          (AX)(R8*2), R11
+	LEAQ          (R11)(CX*2), R12
+	ADDQ          CX, R12
+	VCVTPH2PS     (DI)(R8*1), Z7
+	VBROADCASTSS  32(R9), Z8
+	VMULPS        Z8, Z7, Z8
+	VFMADD213PS   (R11), Z8, Z3
+	VMOVUPS       Z3, (R11)
+	VBROADCASTSS  32(R9)(DX*1), Z3
+	VMULPS        Z3, Z7, Z3
+	VFMADD213PS   (R11)(CX*1), Z3, Z4
+	VMOVUPS       Z4, (R11)(CX*1)
+	VBROADCASTSS  32(R9)(DX*2), Z3
+	VMULPS        Z3, Z7, Z3
+	VFMADD213PS   (R11)(CX*2), Z3, Z5
+	VMOVUPS       Z5, (R11)(CX*2)
+	VBROADCASTSS  32(R10), Z3
+	VMULPS        Z3, Z7, Z3
+	VFMADD213PS   (R12), Z3, Z6
+	VMOVUPS       Z6, (R12)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows4lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows4block
 
-vectors1rows4alone:
-	ADDQ         $+384, R10
-	ADDQ         $0x08, R11
-	DECQ         R12
-	CMPQ         R12, $0x02
-	JNE          vectors1rows4group
-	VCVTDQ2PS    Z0, Z0
-	VFMADD231PS  2304(DI), Z0, Z1
-	VCVTDQ2PS    Z2, Z2
-	VFMADD231PS  2304(DI), Z2, Z3
-	VCVTDQ2PS    Z4, Z4
-	VFMADD231PS  2304(DI), Z4, Z5
-	VCVTDQ2PS    Z6, Z6
-	VFMADD231PS  2304(DI), Z6, Z7
-	VPBROADCASTD 40(AX)(R8*1), Z0
-	VPBROADCASTD 88(AX)(R8*1), Z2
-	VPBROADCASTD 136(AX)(R8*1), Z4
-	VPBROADCASTD 184(AX)(R8*1), Z6
-
-vectors1rows4group:
-	TESTQ       R12, R12
-	JNZ         vectors1rows4words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z1
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2112(DI), Z2, Z3
-	VCVTDQ2PS   Z4, Z4
-	VFMADD231PS 2112(DI), Z4, Z5
-	VCVTDQ2PS   Z6, Z6
-	VFMADD231PS 2112(DI), Z6, Z7
-	VMOVUPS     Z1, -6336(AX)(R8*4)
-	VMOVUPS     Z3, -6144(AX)(R8*4)
-	VMOVUPS     Z5, -5952(AX)(R8*4)
-	VMOVUPS     Z7, -5760(AX)(R8*4)
-	ADDQ        $+192, R8
-	JMP         vectors1rows4
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+4, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+4, m+96(FP)
+	JMP    vectors1rows4
 
 vectors1rows4done:
-	// Tiles of 1 × 1 vectors.
-vectors1rows1:
-	LEAQ         48(R8), R10
-	CMPQ         lanes+88(FP), R10
-	JL           vectors1rows1done
-	VXORPS       Z1, Z1, Z1
-	VPBROADCASTD 44(AX)(R8*1), Z0
-	MOVQ         DI, R10
-	LEAQ         (AX)(R8*1), R11
-	MOVQ         $0x00000004, R12
+	// Tiles of 2 × 1 vectors.
+vectors1rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors1rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows2block:
+	MOVQ         SI, R8
+	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
+	VPERMW       (R8), Y0, Y1
+	VMOVDQU      Y1, (SP)
+	VPBROADCASTD 44(R8), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 256(SP)
+	VPERMW       (R8)(DX*1), Y0, Y0
+	VMOVDQU      Y0, 32(SP)
+	VPBROADCASTD 44(R8)(DX*1), X0
+	VPMOVSXWD    X0, X0
+	VPMADDWD     const00000020AVX512<>+0(SB), X0, X0
+	VMOVQ        X0, 264(SP)
+	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32    const33333333AVX512<>+0(SB), Z2
+	XORQ         R8, R8
+
+vectors1rows2lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	LEAQ         (DI)(R8*1), R10
+	VPMOVSXBW    (R10)(BX*1), Z5
+	VPSLLD       $0x10, Z5, Z6
+	VPSRAD       $0x10, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VPSRAD       $0x10, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VPBROADCASTD 260(SP), Z4
+	VPBROADCASTD 268(SP), Z7
+	LEAQ         (R9)(BX*8), R13
+	VMOVDQU32    (R13), Z3
+	MOVQ         R9, R10
+	LEAQ         (SP), R11
+	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
-vectors1rows1words:
-	VMOVDQU32    (R10), Z2
-	VPBROADCASTD (R11), Z3
-	VPDPBUSD     Z3, Z2, Z0
-	VMOVDQU32    192(R10), Z2
-	VPBROADCASTD 4(R11), Z3
-	VPDPBUSD     Z3, Z2, Z0
-	ADDQ         $+384, R10
-	ADDQ         $0x08, R11
-	DECQ         R12
-	CMPQ         R12, $0x02
-	JNE          vectors1rows1group
-	VCVTDQ2PS    Z0, Z0
-	VFMADD231PS  2304(DI), Z0, Z1
-	VPBROADCASTD 40(AX)(R8*1), Z0
+vectors1rows2wordgroup1:
+	VPSRLD        $0x10, (R10), Z8
+	VMOVDQU32     (R10)(BX*2), Z9
+	VPTERNLOGD    $0xb8, Z8, Z0, Z9
+	VPSRLD        $0x10, Z3, Z8
+	VPSRLD        $0x02, Z3, Z3
+	VPTERNLOGD    $0xb8, Z8, Z0, Z3
+	VPANDD        Z2, Z3, Z3
+	VPSLLD        $0x04, Z3, Z8
+	VPTERNLOGD    $0xb8, Z9, Z1, Z8
+	VPDPBUSD.BCST (R11), Z8, Z4
+	VPDPBUSD.BCST 32(R11), Z8, Z7
+	VPSRLD        $0x04, Z9, Z9
+	VPTERNLOGD    $0xb8, Z9, Z1, Z3
+	VPDPBUSD.BCST 8(R11), Z3, Z4
+	VPDPBUSD.BCST 40(R11), Z3, Z7
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VMOVDQU32     (R13)(BX*2), Z3
+	DECQ          R12
+	JNZ           vectors1rows2wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z5, Z4, Z3
+	VXORPS        Z4, Z4, Z4
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z5, Z7, Z4
+	VPBROADCASTD  256(SP), Z5
+	VPBROADCASTD  264(SP), Z7
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z8
+	LEAQ          16(SP), R11
+	MOVQ          $0x00000002, R12
+	PCALIGN       $0x40
 
-vectors1rows1group:
-	TESTQ       R12, R12
-	JNZ         vectors1rows1words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z1
-	VMOVUPS     Z1, -6336(AX)(R8*4)
-	ADDQ        $+48, R8
-	JMP         vectors1rows1
+vectors1rows2wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z9
+	VPTERNLOGD    $0xb8, (R9), Z0, Z9
+	VPSLLD        $0x0e, Z8, Z10
+	VPTERNLOGD    $0xb8, Z8, Z0, Z10
+	VPANDD        Z2, Z10, Z10
+	VPSLLD        $0x04, Z10, Z8
+	VPTERNLOGD    $0xb8, Z9, Z1, Z8
+	VPDPBUSD.BCST (R11), Z8, Z5
+	VPDPBUSD.BCST 32(R11), Z8, Z7
+	VPSRLD        $0x04, Z9, Z9
+	VPTERNLOGD    $0xb8, Z9, Z1, Z10
+	VPDPBUSD.BCST 8(R11), Z10, Z5
+	VPDPBUSD.BCST 40(R11), Z10, Z7
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R11
+	VMOVDQU32     (R10)(BX*2), Z8
+	DECQ          R12
+	JNZ           vectors1rows2wordgroup0
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z6, Z5, Z3
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z4
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (AX)(R8*2), R10
+	VCVTPH2PS     (DI)(R8*1), Z5
+	VBROADCASTSS  32(R9), Z6
+	VMULPS        Z6, Z5, Z6
+	VFMADD213PS   (R10), Z6, Z3
+	VMOVUPS       Z3, (R10)
+	VBROADCASTSS  32(R9)(DX*1), Z3
+	VMULPS        Z3, Z5, Z3
+	VFMADD213PS   (R10)(CX*1), Z3, Z4
+	VMOVUPS       Z4, (R10)(CX*1)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows2lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors1rows2
+
+vectors1rows2done:
+	// Tiles of 1 × 1 vectors.
+vectors1rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors1rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows1block:
+	MOVQ         SI, R8
+	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
+	VPERMW       (R8), Y0, Y0
+	VMOVDQU      Y0, (SP)
+	VPBROADCASTD 44(R8), X0
+	VPMOVSXWD    X0, X0
+	VPMADDWD     const00000020AVX512<>+0(SB), X0, X0
+	VMOVQ        X0, 256(SP)
+	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32    const33333333AVX512<>+0(SB), Z2
+	XORQ         R8, R8
+
+vectors1rows1lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	LEAQ         (DI)(R8*1), R10
+	VPMOVSXBW    (R10)(BX*1), Z4
+	VPSLLD       $0x10, Z4, Z5
+	VPSRAD       $0x10, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VPSRAD       $0x10, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VPBROADCASTD 260(SP), Z6
+	LEAQ         (R9)(BX*8), R13
+	VMOVDQU32    (R13), Z3
+	MOVQ         R9, R10
+	LEAQ         (SP), R11
+	MOVQ         $0x00000002, R12
+	PCALIGN      $0x40
+
+vectors1rows1wordgroup1:
+	VPSRLD        $0x10, (R10), Z7
+	VMOVDQU32     (R10)(BX*2), Z8
+	VPTERNLOGD    $0xb8, Z7, Z0, Z8
+	VPSRLD        $0x10, Z3, Z7
+	VPSRLD        $0x02, Z3, Z3
+	VPTERNLOGD    $0xb8, Z7, Z0, Z3
+	VPANDD        Z2, Z3, Z3
+	VPSLLD        $0x04, Z3, Z7
+	VPTERNLOGD    $0xb8, Z8, Z1, Z7
+	VPDPBUSD.BCST (R11), Z7, Z6
+	VPSRLD        $0x04, Z8, Z8
+	VPTERNLOGD    $0xb8, Z8, Z1, Z3
+	VPDPBUSD.BCST 8(R11), Z3, Z6
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VMOVDQU32     (R13)(BX*2), Z3
+	DECQ          R12
+	JNZ           vectors1rows1wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z4, Z6, Z3
+	VPBROADCASTD  256(SP), Z4
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z6
+	LEAQ          16(SP), R11
+	MOVQ          $0x00000002, R12
+	PCALIGN       $0x40
+
+vectors1rows1wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z7
+	VPTERNLOGD    $0xb8, (R9), Z0, Z7
+	VPSLLD        $0x0e, Z6, Z8
+	VPTERNLOGD    $0xb8, Z6, Z0, Z8
+	VPANDD        Z2, Z8, Z8
+	VPSLLD        $0x04, Z8, Z6
+	VPTERNLOGD    $0xb8, Z7, Z1, Z6
+	VPDPBUSD.BCST (R11), Z6, Z4
+	VPSRLD        $0x04, Z7, Z7
+	VPTERNLOGD    $0xb8, Z7, Z1, Z8
+	VPDPBUSD.BCST 8(R11), Z8, Z4
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R11
+	VMOVDQU32     (R10)(BX*2), Z6
+	DECQ          R12
+	JNZ           vectors1rows1wordgroup0
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z5, Z4, Z3
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (AX)(R8*2), R10
+	VCVTPH2PS     (DI)(R8*1), Z4
+	VBROADCASTSS  32(R9), Z5
+	VMULPS        Z5, Z4, Z4
+	VFMADD213PS   (R10), Z4, Z3
+	VMOVUPS       Z3, (R10)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows1lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors1rows1
 
 vectors1rows1done:
-	// Add the other sums to C.
-vectors1rest:
-	VBROADCASTSS 32(AX)(R9*1), Z0
-	CMPQ         c_len+8(FP), $0x07
-	JE           vectors1restS5x16F32
-	VMOVUPS      -6336(AX)(R9*4), Z1
-	VMULPS       1536(DI), Z0, Z0
-	VFMADD213PS  (SI), Z0, Z1
-	VMOVUPS      Z1, (SI)
-
-vectors1resteither:
-	ADDQ CX, SI
-	ADDQ $0x30, R9
-	CMPQ R9, R8
-	JNE  vectors1rest
-	ADDQ $0x20, BX
-	CMPQ BX, DX
-	JL   lanes
-	SUBQ BX, SI
-	SUBQ BX, SI
-	ADDQ $0x40, SI
-
-added:
-	MOVQ SI, x_len+40(FP)
-	CMPQ ldc+24(FP), $0x00
-	JNE  chunk
-	ADDQ $0x30, x_base+32(FP)
-	MOVQ b_len+72(FP), BX
-	ADDQ BX, b_base+64(FP)
-	SUBQ $0x20, k+104(FP)
-	JNZ  block
-
-end:
 	VZEROUPPER
 	RET
 
-blockS5x16F32:
-	MOVQ BX, R9
+DATA const00000020AVX512<>+0(SB)/64, $" \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00"
+GLOBL const00000020AVX512<>(SB), RODATA|NOPTR, $64
 
-headerS5x16F32:
-	MOVQ      R9, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS   Z0, 2112(SI)
-	ADDQ      DX, R8
-	ADDQ      DX, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS   Z0, 2304(SI)
-	ADDQ      DX, R8
-	ADDQ      DX, R8
-	ADDQ      $0x40, R9
-	ADDQ      $0x40, SI
-	SUBQ      $0x20, DI
-	JNZ       headerS5x16F32
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	LEAQ      (DX)(DX*1), SI
-	LEAQ      (BX)(SI*4), DI
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z0
-	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z1
-	VMOVDQU32 constffff0000AVX512<>+0(SB), Z2
-	VMOVDQU32 const10101010AVX512<>+0(SB), Z3
-	LEAQ      (BX)(SI*1), R8
-	XORQ      R9, R9
-
-numbersS5x16F320:
-	VPSLLD     $0x10, (R8)(R9*1), Z4
-	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
-	VPSLLD     $0x0f, (DI)(R9*1), Z5
-	VPTERNLOGD $0xb8, (DI)(R9*1), Z1, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 768(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 1152(AX)(R9*1)
-	PREFETCHT0 8192(BX)(R9*1)
-	VPSRLD     $0x10, (BX)(R9*1), Z4
-	VPTERNLOGD $0xb8, (R8)(R9*1), Z2, Z4
-	VPSRLD     $0x10, (DI)(R9*1), Z5
-	VPSRLD     $0x01, (DI)(R9*1), Z6
-	VPTERNLOGD $0xb8, Z6, Z2, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, (AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 384(AX)(R9*1)
-	PREFETCHT0 8192(R8)(R9*1)
-	PREFETCHT0 8192(DI)(R9*1)
-	ADDQ       $0x40, R9
-	CMPQ       R9, SI
-	JL         numbersS5x16F320
-	LEAQ       (BX)(SI*2), BX
-	LEAQ       (BX)(SI*1), R8
-	XORQ       R9, R9
-
-numbersS5x16F321:
-	VPSLLD     $0x10, (R8)(R9*1), Z4
-	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
-	VPSLLD     $0x0d, (DI)(R9*1), Z5
-	VPSRLD     $0x02, (DI)(R9*1), Z6
-	VPTERNLOGD $0xb8, Z6, Z1, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 960(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 1344(AX)(R9*1)
-	PREFETCHT0 8192(BX)(R9*1)
-	VPSRLD     $0x10, (BX)(R9*1), Z4
-	VPTERNLOGD $0xb8, (R8)(R9*1), Z2, Z4
-	VPSRLD     $0x12, (DI)(R9*1), Z5
-	VPSRLD     $0x03, (DI)(R9*1), Z6
-	VPTERNLOGD $0xb8, Z6, Z2, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 192(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 576(AX)(R9*1)
-	PREFETCHT0 8192(R8)(R9*1)
-	PREFETCHT0 8192(DI)(R9*1)
-	ADDQ       $0x40, R9
-	CMPQ       R9, SI
-	JL         numbersS5x16F321
-	LEAQ       (BX)(SI*2), BX
-	JMP        blockeither
-
-vectors3rows4besideS5x16F32:
-	VMOVUPS     -6336(AX)(R8*4), Z25
-	VFMADD213PS (SI), Z24, Z25
-	VMOVUPS     Z25, (SI)
-	VMOVUPS     -6272(AX)(R8*4), Z25
-	VFMADD213PS 64(SI), Z24, Z25
-	VMOVUPS     Z25, 64(SI)
-	VMOVUPS     -6208(AX)(R8*4), Z25
-	VFMADD213PS 128(SI), Z24, Z25
-	VMOVUPS     Z25, 128(SI)
-	JMP         vectors3rows4besideeither
-
-vectors3restS5x16F32:
-	VMOVUPS     -6336(AX)(R8*4), Z1
-	VFMADD213PS (SI), Z0, Z1
-	VMOVUPS     Z1, (SI)
-	VMOVUPS     -6272(AX)(R8*4), Z1
-	VFMADD213PS 64(SI), Z0, Z1
-	VMOVUPS     Z1, 64(SI)
-	VMOVUPS     -6208(AX)(R8*4), Z1
-	VFMADD213PS 128(SI), Z0, Z1
-	VMOVUPS     Z1, 128(SI)
-	JMP         vectors3resteither
-
-vectors1rows4besideS5x16F32:
-	VMOVUPS     -6336(AX)(R9*4), Z9
-	VFMADD213PS (SI), Z8, Z9
-	VMOVUPS     Z9, (SI)
-	JMP         vectors1rows4besideeither
-
-vectors1restS5x16F32:
-	VMOVUPS     -6336(AX)(R9*4), Z1
-	VFMADD213PS (SI), Z0, Z1
-	VMOVUPS     Z1, (SI)
-	JMP         vectors1resteither
-
-DATA const30303030AVX512<>+0(SB)/64, $"0000000000000000000000000000000000000000000000000000000000000000"
-GLOBL const30303030AVX512<>(SB), RODATA|NOPTR, $64
-
-// func weightGemmInt8S6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8S6x16AVX512(SB), NOSPLIT, $0-113
-	PCALIGN $0x40
-	MOVQ    $0x00000005, c_len+8(FP)
-	MOVQ    $0x00000020, c_cap+16(FP)
-	JMP     ·weightGemmInt8OffsetAVX512+0(SB)
+DATA const33333333AVX512<>+0(SB)/64, $"3333333333333333333333333333333333333333333333333333333333333333"
+GLOBL const33333333AVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmInt8U5x16BF16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U5x16BF16AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000006, c_len+8(FP)
-	MOVQ    $0x00000000, c_cap+16(FP)
 	JMP     ·weightGemmInt8MinimaAVX512+0(SB)
 
 // func weightGemmInt8S5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8S5x16F32AVX512(SB), NOSPLIT, $0-113
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·weightGemmInt8S5x16F32AVX512(SB), NOSPLIT, $320-113
 	PCALIGN $0x40
-	MOVQ    $0x00000007, c_len+8(FP)
-	MOVQ    $0x00000010, c_cap+16(FP)
-	JMP     ·weightGemmInt8OffsetAVX512+0(SB)
+	MOVQ    c_base+0(FP), AX
+	MOVQ    ldc+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldx+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    lanes+88(FP), BX
+	IMUL3Q  $+28, BX, SI
+	MOVQ    SI, b_len+72(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
+	JNZ     cleared
+	VXORPS  Z0, Z0, Z0
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
+	JZ      cleared
+	MOVQ    AX, DI
 
-// func weightGemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool)
+clear:
+	XORQ R8, R8
+
+clearlanes:
+	VMOVUPS Z0, (DI)(R8*2)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
+	JL      clearlanes
+	ADDQ    CX, DI
+	DECQ    SI
+	JNZ     clear
+
+cleared:
+	// Tiles of 8 × 1 vectors.
+vectors1rows8:
+	CMPQ m+96(FP), $+8
+	JL   vectors1rows8done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows8block:
+	MOVQ         SI, R8
+	LEAQ         (R8)(DX*2), R9
+	ADDQ         DX, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
+	VPERMW       (R8), Y0, Y1
+	VMOVDQU      Y1, (SP)
+	VPBROADCASTD 44(R8), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 256(SP)
+	VPERMW       (R8)(DX*1), Y0, Y1
+	VMOVDQU      Y1, 32(SP)
+	VPBROADCASTD 44(R8)(DX*1), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 264(SP)
+	VPERMW       (R8)(DX*2), Y0, Y1
+	VMOVDQU      Y1, 64(SP)
+	VPBROADCASTD 44(R8)(DX*2), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 272(SP)
+	VPERMW       (R9), Y0, Y1
+	VMOVDQU      Y1, 96(SP)
+	VPBROADCASTD 44(R9), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 280(SP)
+	VPERMW       (R9)(DX*1), Y0, Y1
+	VMOVDQU      Y1, 128(SP)
+	VPBROADCASTD 44(R9)(DX*1), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 288(SP)
+	VPERMW       (R9)(DX*2), Y0, Y1
+	VMOVDQU      Y1, 160(SP)
+	VPBROADCASTD 44(R9)(DX*2), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 296(SP)
+	VPERMW       (R10), Y0, Y1
+	VMOVDQU      Y1, 192(SP)
+	VPBROADCASTD 44(R10), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 304(SP)
+	VPERMW       (R10)(DX*1), Y0, Y0
+	VMOVDQU      Y0, 224(SP)
+	VPBROADCASTD 44(R10)(DX*1), X0
+	VPMOVSXWD    X0, X0
+	VPMADDWD     const00000010AVX512<>+0(SB), X0, X0
+	VMOVQ        X0, 312(SP)
+	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32    const11111111AVX512<>+0(SB), Z2
+	XORQ         R8, R8
+
+vectors1rows8lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	LEAQ         (DI)(R8*2), R10
+	VMOVUPS      (R10), Z11
+	VMOVUPS      (R10)(BX*2), Z12
+	VPBROADCASTD 260(SP), Z4
+	VPBROADCASTD 268(SP), Z5
+	VPBROADCASTD 276(SP), Z6
+	VPBROADCASTD 284(SP), Z7
+	VPBROADCASTD 292(SP), Z8
+	VPBROADCASTD 300(SP), Z9
+	VPBROADCASTD 308(SP), Z10
+	VPBROADCASTD 316(SP), Z13
+	LEAQ         (R9)(BX*8), R10
+	VMOVDQU32    (R10), Z3
+	MOVQ         R9, R10
+	LEAQ         (SP), R11
+	MOVQ         $0x00000002, R12
+	PCALIGN      $0x40
+
+vectors1rows8wordgroup1:
+	VPSRLD        $0x10, (R10), Z14
+	VMOVDQU32     (R10)(BX*2), Z15
+	VPTERNLOGD    $0xb8, Z14, Z0, Z15
+	VPSRLD        $0x10, Z3, Z16
+	VPSRLD        $0x01, Z3, Z14
+	VPTERNLOGD    $0xb8, Z16, Z0, Z14
+	VPANDD        Z2, Z14, Z14
+	VPSLLD        $0x04, Z14, Z16
+	VPTERNLOGD    $0xb8, Z15, Z1, Z16
+	VPDPBUSD.BCST (R11), Z16, Z4
+	VPDPBUSD.BCST 32(R11), Z16, Z5
+	VPDPBUSD.BCST 64(R11), Z16, Z6
+	VPDPBUSD.BCST 96(R11), Z16, Z7
+	VPDPBUSD.BCST 128(R11), Z16, Z8
+	VPDPBUSD.BCST 160(R11), Z16, Z9
+	VPDPBUSD.BCST 192(R11), Z16, Z10
+	VPDPBUSD.BCST 224(R11), Z16, Z13
+	VPSRLD        $0x04, Z15, Z15
+	VPTERNLOGD    $0xb8, Z15, Z1, Z14
+	VPDPBUSD.BCST 8(R11), Z14, Z4
+	VPDPBUSD.BCST 40(R11), Z14, Z5
+	VPDPBUSD.BCST 72(R11), Z14, Z6
+	VPDPBUSD.BCST 104(R11), Z14, Z7
+	VPDPBUSD.BCST 136(R11), Z14, Z8
+	VPDPBUSD.BCST 168(R11), Z14, Z9
+	VPDPBUSD.BCST 200(R11), Z14, Z10
+	VPDPBUSD.BCST 232(R11), Z14, Z13
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VPSRLD        $0x02, Z3, Z3
+	DECQ          R12
+	JNZ           vectors1rows8wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z12, Z4, Z3
+	VXORPS        Z4, Z4, Z4
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z12, Z5, Z4
+	VXORPS        Z5, Z5, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z12, Z6, Z5
+	VXORPS        Z6, Z6, Z6
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z12, Z7, Z6
+	VXORPS        Z7, Z7, Z7
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z12, Z8, Z7
+	VXORPS        Z8, Z8, Z8
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z12, Z9, Z8
+	VXORPS        Z9, Z9, Z9
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z12, Z10, Z9
+	VXORPS        Z10, Z10, Z10
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z12, Z13, Z10
+	VPBROADCASTD  256(SP), Z12
+	VPBROADCASTD  264(SP), Z13
+	VPBROADCASTD  272(SP), Z14
+	VPBROADCASTD  280(SP), Z15
+	VPBROADCASTD  288(SP), Z16
+	VPBROADCASTD  296(SP), Z17
+	VPBROADCASTD  304(SP), Z18
+	VPBROADCASTD  312(SP), Z19
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z20
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
+
+vectors1rows8wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z21
+	VPTERNLOGD    $0xb8, (R9), Z0, Z21
+	VPSLLD        $0x0f, Z20, Z22
+	VPTERNLOGD    $0xb8, Z20, Z0, Z22
+	VPANDD        Z2, Z22, Z22
+	VPSLLD        $0x04, Z22, Z23
+	VPTERNLOGD    $0xb8, Z21, Z1, Z23
+	VPDPBUSD.BCST (R10), Z23, Z12
+	VPDPBUSD.BCST 32(R10), Z23, Z13
+	VPDPBUSD.BCST 64(R10), Z23, Z14
+	VPDPBUSD.BCST 96(R10), Z23, Z15
+	VPDPBUSD.BCST 128(R10), Z23, Z16
+	VPDPBUSD.BCST 160(R10), Z23, Z17
+	VPDPBUSD.BCST 192(R10), Z23, Z18
+	VPDPBUSD.BCST 224(R10), Z23, Z19
+	VPSRLD        $0x04, Z21, Z21
+	VPTERNLOGD    $0xb8, Z21, Z1, Z22
+	VPDPBUSD.BCST 8(R10), Z22, Z12
+	VPDPBUSD.BCST 40(R10), Z22, Z13
+	VPDPBUSD.BCST 72(R10), Z22, Z14
+	VPDPBUSD.BCST 104(R10), Z22, Z15
+	VPDPBUSD.BCST 136(R10), Z22, Z16
+	VPDPBUSD.BCST 168(R10), Z22, Z17
+	VPDPBUSD.BCST 200(R10), Z22, Z18
+	VPDPBUSD.BCST 232(R10), Z22, Z19
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	VPSRLD        $0x02, Z20, Z20
+	DECQ          R11
+	JNZ           vectors1rows8wordgroup0
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z11, Z12, Z3
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z4
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z11, Z14, Z5
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z11, Z15, Z6
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z11, Z16, Z7
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z11, Z17, Z8
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z11, Z18, Z9
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z11, Z19, Z10
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (R9)(DX*2), R10
+	ADDQ          DX, R10
+	LEAQ          (R10)(DX*2), R11
+	ADDQ          DX, R11
+	LEAQ          (AX)(R8*2), R12
+	LEAQ          (R12)(CX*2), R13
+	ADDQ          CX, R13
+	LEAQ          (R13)(CX*2), R14
+	ADDQ          CX, R14
+	VBROADCASTSS  32(R9), Z11
+	VFMADD213PS   (R12), Z11, Z3
+	VMOVUPS       Z3, (R12)
+	VBROADCASTSS  32(R9)(DX*1), Z3
+	VFMADD213PS   (R12)(CX*1), Z3, Z4
+	VMOVUPS       Z4, (R12)(CX*1)
+	VBROADCASTSS  32(R9)(DX*2), Z3
+	VFMADD213PS   (R12)(CX*2), Z3, Z5
+	VMOVUPS       Z5, (R12)(CX*2)
+	VBROADCASTSS  32(R10), Z3
+	VFMADD213PS   (R13), Z3, Z6
+	VMOVUPS       Z6, (R13)
+	VBROADCASTSS  32(R10)(DX*1), Z3
+	VFMADD213PS   (R13)(CX*1), Z3, Z7
+	VMOVUPS       Z7, (R13)(CX*1)
+	VBROADCASTSS  32(R10)(DX*2), Z3
+	VFMADD213PS   (R13)(CX*2), Z3, Z8
+	VMOVUPS       Z8, (R13)(CX*2)
+	VBROADCASTSS  32(R11), Z3
+	VFMADD213PS   (R14), Z3, Z9
+	VMOVUPS       Z9, (R14)
+	VBROADCASTSS  32(R11)(DX*1), Z3
+	VFMADD213PS   (R14)(CX*1), Z3, Z10
+	VMOVUPS       Z10, (R14)(CX*1)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows8lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows8block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+8, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+8, m+96(FP)
+	JMP    vectors1rows8
+
+vectors1rows8done:
+	// Tiles of 4 × 1 vectors.
+vectors1rows4:
+	CMPQ m+96(FP), $+4
+	JL   vectors1rows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows4block:
+	MOVQ         SI, R8
+	LEAQ         (R8)(DX*2), R9
+	ADDQ         DX, R9
+	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
+	VPERMW       (R8), Y0, Y1
+	VMOVDQU      Y1, (SP)
+	VPBROADCASTD 44(R8), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 256(SP)
+	VPERMW       (R8)(DX*1), Y0, Y1
+	VMOVDQU      Y1, 32(SP)
+	VPBROADCASTD 44(R8)(DX*1), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 264(SP)
+	VPERMW       (R8)(DX*2), Y0, Y1
+	VMOVDQU      Y1, 64(SP)
+	VPBROADCASTD 44(R8)(DX*2), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 272(SP)
+	VPERMW       (R9), Y0, Y0
+	VMOVDQU      Y0, 96(SP)
+	VPBROADCASTD 44(R9), X0
+	VPMOVSXWD    X0, X0
+	VPMADDWD     const00000010AVX512<>+0(SB), X0, X0
+	VMOVQ        X0, 280(SP)
+	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32    const11111111AVX512<>+0(SB), Z2
+	XORQ         R8, R8
+
+vectors1rows4lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	LEAQ         (DI)(R8*2), R10
+	VMOVUPS      (R10), Z7
+	VMOVUPS      (R10)(BX*2), Z8
+	VPBROADCASTD 260(SP), Z4
+	VPBROADCASTD 268(SP), Z5
+	VPBROADCASTD 276(SP), Z6
+	VPBROADCASTD 284(SP), Z9
+	LEAQ         (R9)(BX*8), R10
+	VMOVDQU32    (R10), Z3
+	MOVQ         R9, R10
+	LEAQ         (SP), R11
+	MOVQ         $0x00000002, R12
+	PCALIGN      $0x40
+
+vectors1rows4wordgroup1:
+	VPSRLD        $0x10, (R10), Z10
+	VMOVDQU32     (R10)(BX*2), Z11
+	VPTERNLOGD    $0xb8, Z10, Z0, Z11
+	VPSRLD        $0x10, Z3, Z12
+	VPSRLD        $0x01, Z3, Z10
+	VPTERNLOGD    $0xb8, Z12, Z0, Z10
+	VPANDD        Z2, Z10, Z10
+	VPSLLD        $0x04, Z10, Z12
+	VPTERNLOGD    $0xb8, Z11, Z1, Z12
+	VPDPBUSD.BCST (R11), Z12, Z4
+	VPDPBUSD.BCST 32(R11), Z12, Z5
+	VPDPBUSD.BCST 64(R11), Z12, Z6
+	VPDPBUSD.BCST 96(R11), Z12, Z9
+	VPSRLD        $0x04, Z11, Z11
+	VPTERNLOGD    $0xb8, Z11, Z1, Z10
+	VPDPBUSD.BCST 8(R11), Z10, Z4
+	VPDPBUSD.BCST 40(R11), Z10, Z5
+	VPDPBUSD.BCST 72(R11), Z10, Z6
+	VPDPBUSD.BCST 104(R11), Z10, Z9
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VPSRLD        $0x02, Z3, Z3
+	DECQ          R12
+	JNZ           vectors1rows4wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z8, Z4, Z3
+	VXORPS        Z4, Z4, Z4
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z8, Z5, Z4
+	VXORPS        Z5, Z5, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z8, Z6, Z5
+	VXORPS        Z6, Z6, Z6
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z8, Z9, Z6
+	VPBROADCASTD  256(SP), Z8
+	VPBROADCASTD  264(SP), Z9
+	VPBROADCASTD  272(SP), Z10
+	VPBROADCASTD  280(SP), Z11
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z12
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
+
+vectors1rows4wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z13
+	VPTERNLOGD    $0xb8, (R9), Z0, Z13
+	VPSLLD        $0x0f, Z12, Z14
+	VPTERNLOGD    $0xb8, Z12, Z0, Z14
+	VPANDD        Z2, Z14, Z14
+	VPSLLD        $0x04, Z14, Z15
+	VPTERNLOGD    $0xb8, Z13, Z1, Z15
+	VPDPBUSD.BCST (R10), Z15, Z8
+	VPDPBUSD.BCST 32(R10), Z15, Z9
+	VPDPBUSD.BCST 64(R10), Z15, Z10
+	VPDPBUSD.BCST 96(R10), Z15, Z11
+	VPSRLD        $0x04, Z13, Z13
+	VPTERNLOGD    $0xb8, Z13, Z1, Z14
+	VPDPBUSD.BCST 8(R10), Z14, Z8
+	VPDPBUSD.BCST 40(R10), Z14, Z9
+	VPDPBUSD.BCST 72(R10), Z14, Z10
+	VPDPBUSD.BCST 104(R10), Z14, Z11
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	VPSRLD        $0x02, Z12, Z12
+	DECQ          R11
+	JNZ           vectors1rows4wordgroup0
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z7, Z8, Z3
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z4
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z7, Z10, Z5
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z7, Z11, Z6
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (R9)(DX*2), R10
+	ADDQ          DX, R10
+	LEAQ          (AX)(R8*2), R11
+	LEAQ          (R11)(CX*2), R12
+	ADDQ          CX, R12
+	VBROADCASTSS  32(R9), Z7
+	VFMADD213PS   (R11), Z7, Z3
+	VMOVUPS       Z3, (R11)
+	VBROADCASTSS  32(R9)(DX*1), Z3
+	VFMADD213PS   (R11)(CX*1), Z3, Z4
+	VMOVUPS       Z4, (R11)(CX*1)
+	VBROADCASTSS  32(R9)(DX*2), Z3
+	VFMADD213PS   (R11)(CX*2), Z3, Z5
+	VMOVUPS       Z5, (R11)(CX*2)
+	VBROADCASTSS  32(R10), Z3
+	VFMADD213PS   (R12), Z3, Z6
+	VMOVUPS       Z6, (R12)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows4lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows4block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+4, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+4, m+96(FP)
+	JMP    vectors1rows4
+
+vectors1rows4done:
+	// Tiles of 2 × 1 vectors.
+vectors1rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors1rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows2block:
+	MOVQ         SI, R8
+	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
+	VPERMW       (R8), Y0, Y1
+	VMOVDQU      Y1, (SP)
+	VPBROADCASTD 44(R8), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 256(SP)
+	VPERMW       (R8)(DX*1), Y0, Y0
+	VMOVDQU      Y0, 32(SP)
+	VPBROADCASTD 44(R8)(DX*1), X0
+	VPMOVSXWD    X0, X0
+	VPMADDWD     const00000010AVX512<>+0(SB), X0, X0
+	VMOVQ        X0, 264(SP)
+	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32    const11111111AVX512<>+0(SB), Z2
+	XORQ         R8, R8
+
+vectors1rows2lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	LEAQ         (DI)(R8*2), R10
+	VMOVUPS      (R10), Z5
+	VMOVUPS      (R10)(BX*2), Z6
+	VPBROADCASTD 260(SP), Z4
+	VPBROADCASTD 268(SP), Z7
+	LEAQ         (R9)(BX*8), R10
+	VMOVDQU32    (R10), Z3
+	MOVQ         R9, R10
+	LEAQ         (SP), R11
+	MOVQ         $0x00000002, R12
+	PCALIGN      $0x40
+
+vectors1rows2wordgroup1:
+	VPSRLD        $0x10, (R10), Z8
+	VMOVDQU32     (R10)(BX*2), Z9
+	VPTERNLOGD    $0xb8, Z8, Z0, Z9
+	VPSRLD        $0x10, Z3, Z10
+	VPSRLD        $0x01, Z3, Z8
+	VPTERNLOGD    $0xb8, Z10, Z0, Z8
+	VPANDD        Z2, Z8, Z8
+	VPSLLD        $0x04, Z8, Z10
+	VPTERNLOGD    $0xb8, Z9, Z1, Z10
+	VPDPBUSD.BCST (R11), Z10, Z4
+	VPDPBUSD.BCST 32(R11), Z10, Z7
+	VPSRLD        $0x04, Z9, Z9
+	VPTERNLOGD    $0xb8, Z9, Z1, Z8
+	VPDPBUSD.BCST 8(R11), Z8, Z4
+	VPDPBUSD.BCST 40(R11), Z8, Z7
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VPSRLD        $0x02, Z3, Z3
+	DECQ          R12
+	JNZ           vectors1rows2wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z6, Z4, Z3
+	VXORPS        Z4, Z4, Z4
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z4
+	VPBROADCASTD  256(SP), Z6
+	VPBROADCASTD  264(SP), Z7
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z8
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
+
+vectors1rows2wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z9
+	VPTERNLOGD    $0xb8, (R9), Z0, Z9
+	VPSLLD        $0x0f, Z8, Z10
+	VPTERNLOGD    $0xb8, Z8, Z0, Z10
+	VPANDD        Z2, Z10, Z10
+	VPSLLD        $0x04, Z10, Z11
+	VPTERNLOGD    $0xb8, Z9, Z1, Z11
+	VPDPBUSD.BCST (R10), Z11, Z6
+	VPDPBUSD.BCST 32(R10), Z11, Z7
+	VPSRLD        $0x04, Z9, Z9
+	VPTERNLOGD    $0xb8, Z9, Z1, Z10
+	VPDPBUSD.BCST 8(R10), Z10, Z6
+	VPDPBUSD.BCST 40(R10), Z10, Z7
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	VPSRLD        $0x02, Z8, Z8
+	DECQ          R11
+	JNZ           vectors1rows2wordgroup0
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z5, Z6, Z3
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z5, Z7, Z4
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (AX)(R8*2), R10
+	VBROADCASTSS  32(R9), Z5
+	VFMADD213PS   (R10), Z5, Z3
+	VMOVUPS       Z3, (R10)
+	VBROADCASTSS  32(R9)(DX*1), Z3
+	VFMADD213PS   (R10)(CX*1), Z3, Z4
+	VMOVUPS       Z4, (R10)(CX*1)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows2lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors1rows2
+
+vectors1rows2done:
+	// Tiles of 1 × 1 vectors.
+vectors1rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors1rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows1block:
+	MOVQ         SI, R8
+	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
+	VPERMW       (R8), Y0, Y0
+	VMOVDQU      Y0, (SP)
+	VPBROADCASTD 44(R8), X0
+	VPMOVSXWD    X0, X0
+	VPMADDWD     const00000010AVX512<>+0(SB), X0, X0
+	VMOVQ        X0, 256(SP)
+	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32    const11111111AVX512<>+0(SB), Z2
+	XORQ         R8, R8
+
+vectors1rows1lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	LEAQ         (DI)(R8*2), R10
+	VMOVUPS      (R10), Z4
+	VMOVUPS      (R10)(BX*2), Z5
+	VPBROADCASTD 260(SP), Z6
+	LEAQ         (R9)(BX*8), R10
+	VMOVDQU32    (R10), Z3
+	MOVQ         R9, R10
+	LEAQ         (SP), R11
+	MOVQ         $0x00000002, R12
+	PCALIGN      $0x40
+
+vectors1rows1wordgroup1:
+	VPSRLD        $0x10, (R10), Z7
+	VMOVDQU32     (R10)(BX*2), Z8
+	VPTERNLOGD    $0xb8, Z7, Z0, Z8
+	VPSRLD        $0x10, Z3, Z9
+	VPSRLD        $0x01, Z3, Z7
+	VPTERNLOGD    $0xb8, Z9, Z0, Z7
+	VPANDD        Z2, Z7, Z7
+	VPSLLD        $0x04, Z7, Z9
+	VPTERNLOGD    $0xb8, Z8, Z1, Z9
+	VPDPBUSD.BCST (R11), Z9, Z6
+	VPSRLD        $0x04, Z8, Z8
+	VPTERNLOGD    $0xb8, Z8, Z1, Z7
+	VPDPBUSD.BCST 8(R11), Z7, Z6
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VPSRLD        $0x02, Z3, Z3
+	DECQ          R12
+	JNZ           vectors1rows1wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z5, Z6, Z3
+	VPBROADCASTD  256(SP), Z5
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z6
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
+
+vectors1rows1wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z7
+	VPTERNLOGD    $0xb8, (R9), Z0, Z7
+	VPSLLD        $0x0f, Z6, Z8
+	VPTERNLOGD    $0xb8, Z6, Z0, Z8
+	VPANDD        Z2, Z8, Z8
+	VPSLLD        $0x04, Z8, Z9
+	VPTERNLOGD    $0xb8, Z7, Z1, Z9
+	VPDPBUSD.BCST (R10), Z9, Z5
+	VPSRLD        $0x04, Z7, Z7
+	VPTERNLOGD    $0xb8, Z7, Z1, Z8
+	VPDPBUSD.BCST 8(R10), Z8, Z5
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	VPSRLD        $0x02, Z6, Z6
+	DECQ          R11
+	JNZ           vectors1rows1wordgroup0
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z4, Z5, Z3
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (AX)(R8*2), R10
+	VBROADCASTSS  32(R9), Z4
+	VFMADD213PS   (R10), Z4, Z3
+	VMOVUPS       Z3, (R10)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows1lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors1rows1
+
+vectors1rows1done:
+	VZEROUPPER
+	RET
+
+DATA const00000010AVX512<>+0(SB)/64, $"\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00"
+GLOBL const00000010AVX512<>(SB), RODATA|NOPTR, $64
+
+// func gemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool)
 // Requires: AMXBF16, AMXTILE, AVX, AVX512F
-TEXT ·weightGemmTilesAVX512(SB), NOSPLIT, $184-113
+TEXT ·gemmTilesAVX512(SB), NOSPLIT, $184-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
 	ANDQ      $-64, AX
@@ -18798,7 +19428,7 @@ GLOBL masksAVX512<>(SB), RODATA|NOPTR, $512
 
 // func keyProductAVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·keyProductAVX512(SB), $520-160
+TEXT ·keyProductAVX512(SB), $528-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x02, AX
@@ -18984,10 +19614,10 @@ group4segment:
 	VXORPS  Z9, Z9, Z9
 	VXORPS  Z10, Z10, Z10
 	VXORPS  Z11, Z11, Z11
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
 	SUBQ    $+128, k_cap+40(FP)
 	LEAQ    256(DI), R13
 	MOVQ    R13, k_len+32(FP)
@@ -19058,235 +19688,235 @@ group4pairahead8:
 
 group4pairahead12:
 	CMPQ             512(SP), $-126
-	VMOVUPS          (DI), Y4
-	VINSERTF64X4     $0x01, (DI)(AX*1), Z4, Z4
-	VMOVUPS          (R8), Y5
-	VINSERTF64X4     $0x01, (R8)(AX*1), Z5, Z5
-	VMOVUPS          (R9), Y6
-	VINSERTF64X4     $0x01, (R9)(AX*1), Z6, Z6
-	VMOVUPS          (R10), Y7
-	VINSERTF64X4     $0x01, (R10)(AX*1), Z7, Z7
-	VUNPCKLPS        Z5, Z4, Z16
-	VUNPCKHPS        Z5, Z4, Z4
-	VUNPCKLPS        Z7, Z6, Z5
-	VUNPCKHPS        Z7, Z6, Z6
-	VUNPCKLPD        Z5, Z16, Z7
-	VUNPCKHPD        Z5, Z16, Z5
-	VUNPCKLPD        Z6, Z4, Z16
-	VUNPCKHPD        Z6, Z4, Z4
-	VMOVUPS          (DI)(AX*2), Y6
-	VINSERTF64X4     $0x01, (DI)(R11*1), Z6, Z6
-	VMOVUPS          (R8)(AX*2), Y17
-	VINSERTF64X4     $0x01, (R8)(R11*1), Z17, Z17
-	VMOVUPS          (R9)(AX*2), Y18
-	VINSERTF64X4     $0x01, (R9)(R11*1), Z18, Z18
-	VMOVUPS          (R10)(AX*2), Y19
-	VINSERTF64X4     $0x01, (R10)(R11*1), Z19, Z19
-	VUNPCKLPS        Z17, Z6, Z20
-	VUNPCKHPS        Z17, Z6, Z6
-	VUNPCKLPS        Z19, Z18, Z17
-	VUNPCKHPS        Z19, Z18, Z18
-	VUNPCKLPD        Z17, Z20, Z19
-	VUNPCKHPD        Z17, Z20, Z17
-	VUNPCKLPD        Z18, Z6, Z20
-	VUNPCKHPD        Z18, Z6, Z6
-	VSHUFF32X4       $0x88, Z19, Z7, Z18
-	VSHUFF32X4       $0xdd, Z19, Z7, Z19
-	VSHUFF32X4       $0x88, Z17, Z5, Z7
-	VSHUFF32X4       $0xdd, Z17, Z5, Z17
-	VSHUFF32X4       $0x88, Z20, Z16, Z5
-	VSHUFF32X4       $0xdd, Z20, Z16, Z20
-	VSHUFF32X4       $0x88, Z6, Z4, Z16
-	VSHUFF32X4       $0xdd, Z6, Z4, Z4
-	VFMADD231PS.BCST (R12), Z18, Z8
+	VMOVUPS          (DI), Y20
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z20, Z20
+	VMOVUPS          (R8), Y21
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z21, Z21
+	VMOVUPS          (R9), Y22
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z22, Z22
+	VMOVUPS          (R10), Y23
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z23, Z23
+	VUNPCKLPS        Z21, Z20, Z24
+	VUNPCKHPS        Z21, Z20, Z20
+	VUNPCKLPS        Z23, Z22, Z21
+	VUNPCKHPS        Z23, Z22, Z22
+	VUNPCKLPD        Z21, Z24, Z23
+	VUNPCKHPD        Z21, Z24, Z21
+	VUNPCKLPD        Z22, Z20, Z24
+	VUNPCKHPD        Z22, Z20, Z20
+	VMOVUPS          (DI)(AX*2), Y22
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z22, Z22
+	VMOVUPS          (R8)(AX*2), Y25
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z25, Z25
+	VMOVUPS          (R9)(AX*2), Y26
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z26, Z26
+	VMOVUPS          (R10)(AX*2), Y27
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z27, Z27
+	VUNPCKLPS        Z25, Z22, Z28
+	VUNPCKHPS        Z25, Z22, Z22
+	VUNPCKLPS        Z27, Z26, Z25
+	VUNPCKHPS        Z27, Z26, Z26
+	VUNPCKLPD        Z25, Z28, Z27
+	VUNPCKHPD        Z25, Z28, Z25
+	VUNPCKLPD        Z26, Z22, Z28
+	VUNPCKHPD        Z26, Z22, Z22
+	VSHUFF32X4       $0x88, Z27, Z23, Z26
+	VSHUFF32X4       $0xdd, Z27, Z23, Z27
+	VSHUFF32X4       $0x88, Z25, Z21, Z23
+	VSHUFF32X4       $0xdd, Z25, Z21, Z25
+	VSHUFF32X4       $0x88, Z28, Z24, Z21
+	VSHUFF32X4       $0xdd, Z28, Z24, Z28
+	VSHUFF32X4       $0x88, Z22, Z20, Z24
+	VSHUFF32X4       $0xdd, Z22, Z20, Z20
+	VFMADD231PS.BCST (R12), Z26, Z8
 	JEQ              group4next0
-	VFMADD231PS.BCST 4(R12), Z18, Z9
+	VFMADD231PS.BCST 4(R12), Z26, Z9
 	JPS              group4next0
-	VFMADD231PS.BCST 8(R12), Z18, Z10
+	VFMADD231PS.BCST 8(R12), Z26, Z10
 	JCC              group4next0
-	VFMADD231PS.BCST 12(R12), Z18, Z11
+	VFMADD231PS.BCST 12(R12), Z26, Z11
 
 group4next0:
-	VFMADD231PS.BCST (R12)(SI*1), Z7, Z8
+	VFMADD231PS.BCST (R12)(SI*1), Z23, Z8
 	JEQ              group4next1
-	VFMADD231PS.BCST 4(R12)(SI*1), Z7, Z9
+	VFMADD231PS.BCST 4(R12)(SI*1), Z23, Z9
 	JPS              group4next1
-	VFMADD231PS.BCST 8(R12)(SI*1), Z7, Z10
+	VFMADD231PS.BCST 8(R12)(SI*1), Z23, Z10
 	JCC              group4next1
-	VFMADD231PS.BCST 12(R12)(SI*1), Z7, Z11
+	VFMADD231PS.BCST 12(R12)(SI*1), Z23, Z11
 
 group4next1:
 	LEAQ             (R12)(SI*2), R12
-	VFMADD231PS.BCST (R12), Z5, Z8
+	VFMADD231PS.BCST (R12), Z21, Z8
 	JEQ              group4next2
-	VFMADD231PS.BCST 4(R12), Z5, Z9
+	VFMADD231PS.BCST 4(R12), Z21, Z9
 	JPS              group4next2
-	VFMADD231PS.BCST 8(R12), Z5, Z10
+	VFMADD231PS.BCST 8(R12), Z21, Z10
 	JCC              group4next2
-	VFMADD231PS.BCST 12(R12), Z5, Z11
+	VFMADD231PS.BCST 12(R12), Z21, Z11
 
 group4next2:
-	VFMADD231PS.BCST (R12)(SI*1), Z16, Z8
+	VFMADD231PS.BCST (R12)(SI*1), Z24, Z8
 	JEQ              group4next3
-	VFMADD231PS.BCST 4(R12)(SI*1), Z16, Z9
+	VFMADD231PS.BCST 4(R12)(SI*1), Z24, Z9
 	JPS              group4next3
-	VFMADD231PS.BCST 8(R12)(SI*1), Z16, Z10
+	VFMADD231PS.BCST 8(R12)(SI*1), Z24, Z10
 	JCC              group4next3
-	VFMADD231PS.BCST 12(R12)(SI*1), Z16, Z11
+	VFMADD231PS.BCST 12(R12)(SI*1), Z24, Z11
 
 group4next3:
 	LEAQ             (R12)(SI*2), R12
-	VFMADD231PS.BCST (R12), Z19, Z8
+	VFMADD231PS.BCST (R12), Z27, Z8
 	JEQ              group4next4
-	VFMADD231PS.BCST 4(R12), Z19, Z9
+	VFMADD231PS.BCST 4(R12), Z27, Z9
 	JPS              group4next4
-	VFMADD231PS.BCST 8(R12), Z19, Z10
+	VFMADD231PS.BCST 8(R12), Z27, Z10
 	JCC              group4next4
-	VFMADD231PS.BCST 12(R12), Z19, Z11
+	VFMADD231PS.BCST 12(R12), Z27, Z11
 
 group4next4:
-	VFMADD231PS.BCST (R12)(SI*1), Z17, Z8
+	VFMADD231PS.BCST (R12)(SI*1), Z25, Z8
 	JEQ              group4next5
-	VFMADD231PS.BCST 4(R12)(SI*1), Z17, Z9
+	VFMADD231PS.BCST 4(R12)(SI*1), Z25, Z9
 	JPS              group4next5
-	VFMADD231PS.BCST 8(R12)(SI*1), Z17, Z10
+	VFMADD231PS.BCST 8(R12)(SI*1), Z25, Z10
 	JCC              group4next5
-	VFMADD231PS.BCST 12(R12)(SI*1), Z17, Z11
+	VFMADD231PS.BCST 12(R12)(SI*1), Z25, Z11
 
 group4next5:
 	LEAQ             (R12)(SI*2), R12
-	VFMADD231PS.BCST (R12), Z20, Z8
+	VFMADD231PS.BCST (R12), Z28, Z8
 	JEQ              group4next6
-	VFMADD231PS.BCST 4(R12), Z20, Z9
+	VFMADD231PS.BCST 4(R12), Z28, Z9
 	JPS              group4next6
-	VFMADD231PS.BCST 8(R12), Z20, Z10
+	VFMADD231PS.BCST 8(R12), Z28, Z10
 	JCC              group4next6
-	VFMADD231PS.BCST 12(R12), Z20, Z11
+	VFMADD231PS.BCST 12(R12), Z28, Z11
 
 group4next6:
-	VFMADD231PS.BCST (R12)(SI*1), Z4, Z8
+	VFMADD231PS.BCST (R12)(SI*1), Z20, Z8
 	JEQ              group4next7
-	VFMADD231PS.BCST 4(R12)(SI*1), Z4, Z9
+	VFMADD231PS.BCST 4(R12)(SI*1), Z20, Z9
 	JPS              group4next7
-	VFMADD231PS.BCST 8(R12)(SI*1), Z4, Z10
+	VFMADD231PS.BCST 8(R12)(SI*1), Z20, Z10
 	JCC              group4next7
-	VFMADD231PS.BCST 12(R12)(SI*1), Z4, Z11
+	VFMADD231PS.BCST 12(R12)(SI*1), Z20, Z11
 
 group4next7:
 	LEAQ             (R12)(SI*2), R12
-	VMOVUPS          256(DI), Y4
-	VINSERTF64X4     $0x01, 256(DI)(AX*1), Z4, Z4
-	VMOVUPS          256(R8), Y5
-	VINSERTF64X4     $0x01, 256(R8)(AX*1), Z5, Z5
-	VMOVUPS          256(R9), Y6
-	VINSERTF64X4     $0x01, 256(R9)(AX*1), Z6, Z6
-	VMOVUPS          256(R10), Y7
-	VINSERTF64X4     $0x01, 256(R10)(AX*1), Z7, Z7
-	VUNPCKLPS        Z5, Z4, Z16
-	VUNPCKHPS        Z5, Z4, Z4
-	VUNPCKLPS        Z7, Z6, Z5
-	VUNPCKHPS        Z7, Z6, Z6
-	VUNPCKLPD        Z5, Z16, Z7
-	VUNPCKHPD        Z5, Z16, Z5
-	VUNPCKLPD        Z6, Z4, Z16
-	VUNPCKHPD        Z6, Z4, Z4
-	VMOVUPS          256(DI)(AX*2), Y6
-	VINSERTF64X4     $0x01, 256(DI)(R11*1), Z6, Z6
-	VMOVUPS          256(R8)(AX*2), Y17
-	VINSERTF64X4     $0x01, 256(R8)(R11*1), Z17, Z17
-	VMOVUPS          256(R9)(AX*2), Y18
-	VINSERTF64X4     $0x01, 256(R9)(R11*1), Z18, Z18
-	VMOVUPS          256(R10)(AX*2), Y19
-	VINSERTF64X4     $0x01, 256(R10)(R11*1), Z19, Z19
-	VUNPCKLPS        Z17, Z6, Z20
-	VUNPCKHPS        Z17, Z6, Z6
-	VUNPCKLPS        Z19, Z18, Z17
-	VUNPCKHPS        Z19, Z18, Z18
-	VUNPCKLPD        Z17, Z20, Z19
-	VUNPCKHPD        Z17, Z20, Z17
-	VUNPCKLPD        Z18, Z6, Z20
-	VUNPCKHPD        Z18, Z6, Z6
-	VSHUFF32X4       $0x88, Z19, Z7, Z18
-	VSHUFF32X4       $0xdd, Z19, Z7, Z19
-	VSHUFF32X4       $0x88, Z17, Z5, Z7
-	VSHUFF32X4       $0xdd, Z17, Z5, Z17
-	VSHUFF32X4       $0x88, Z20, Z16, Z5
-	VSHUFF32X4       $0xdd, Z20, Z16, Z20
-	VSHUFF32X4       $0x88, Z6, Z4, Z16
-	VSHUFF32X4       $0xdd, Z6, Z4, Z4
-	VFMADD231PS.BCST (R13), Z18, Z0
+	VMOVUPS          256(DI), Y20
+	VINSERTF64X4     $0x01, 256(DI)(AX*1), Z20, Z20
+	VMOVUPS          256(R8), Y21
+	VINSERTF64X4     $0x01, 256(R8)(AX*1), Z21, Z21
+	VMOVUPS          256(R9), Y22
+	VINSERTF64X4     $0x01, 256(R9)(AX*1), Z22, Z22
+	VMOVUPS          256(R10), Y23
+	VINSERTF64X4     $0x01, 256(R10)(AX*1), Z23, Z23
+	VUNPCKLPS        Z21, Z20, Z24
+	VUNPCKHPS        Z21, Z20, Z20
+	VUNPCKLPS        Z23, Z22, Z21
+	VUNPCKHPS        Z23, Z22, Z22
+	VUNPCKLPD        Z21, Z24, Z23
+	VUNPCKHPD        Z21, Z24, Z21
+	VUNPCKLPD        Z22, Z20, Z24
+	VUNPCKHPD        Z22, Z20, Z20
+	VMOVUPS          256(DI)(AX*2), Y22
+	VINSERTF64X4     $0x01, 256(DI)(R11*1), Z22, Z22
+	VMOVUPS          256(R8)(AX*2), Y25
+	VINSERTF64X4     $0x01, 256(R8)(R11*1), Z25, Z25
+	VMOVUPS          256(R9)(AX*2), Y26
+	VINSERTF64X4     $0x01, 256(R9)(R11*1), Z26, Z26
+	VMOVUPS          256(R10)(AX*2), Y27
+	VINSERTF64X4     $0x01, 256(R10)(R11*1), Z27, Z27
+	VUNPCKLPS        Z25, Z22, Z28
+	VUNPCKHPS        Z25, Z22, Z22
+	VUNPCKLPS        Z27, Z26, Z25
+	VUNPCKHPS        Z27, Z26, Z26
+	VUNPCKLPD        Z25, Z28, Z27
+	VUNPCKHPD        Z25, Z28, Z25
+	VUNPCKLPD        Z26, Z22, Z28
+	VUNPCKHPD        Z26, Z22, Z22
+	VSHUFF32X4       $0x88, Z27, Z23, Z26
+	VSHUFF32X4       $0xdd, Z27, Z23, Z27
+	VSHUFF32X4       $0x88, Z25, Z21, Z23
+	VSHUFF32X4       $0xdd, Z25, Z21, Z25
+	VSHUFF32X4       $0x88, Z28, Z24, Z21
+	VSHUFF32X4       $0xdd, Z28, Z24, Z28
+	VSHUFF32X4       $0x88, Z22, Z20, Z24
+	VSHUFF32X4       $0xdd, Z22, Z20, Z20
+	VFMADD231PS.BCST (R13), Z26, Z16
 	JEQ              group4next8
-	VFMADD231PS.BCST 4(R13), Z18, Z1
+	VFMADD231PS.BCST 4(R13), Z26, Z17
 	JPS              group4next8
-	VFMADD231PS.BCST 8(R13), Z18, Z2
+	VFMADD231PS.BCST 8(R13), Z26, Z18
 	JCC              group4next8
-	VFMADD231PS.BCST 12(R13), Z18, Z3
+	VFMADD231PS.BCST 12(R13), Z26, Z19
 
 group4next8:
-	VFMADD231PS.BCST (R13)(SI*1), Z7, Z0
+	VFMADD231PS.BCST (R13)(SI*1), Z23, Z16
 	JEQ              group4next9
-	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z23, Z17
 	JPS              group4next9
-	VFMADD231PS.BCST 8(R13)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z23, Z18
 	JCC              group4next9
-	VFMADD231PS.BCST 12(R13)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z23, Z19
 
 group4next9:
 	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z5, Z0
+	VFMADD231PS.BCST (R13), Z21, Z16
 	JEQ              group4next10
-	VFMADD231PS.BCST 4(R13), Z5, Z1
+	VFMADD231PS.BCST 4(R13), Z21, Z17
 	JPS              group4next10
-	VFMADD231PS.BCST 8(R13), Z5, Z2
+	VFMADD231PS.BCST 8(R13), Z21, Z18
 	JCC              group4next10
-	VFMADD231PS.BCST 12(R13), Z5, Z3
+	VFMADD231PS.BCST 12(R13), Z21, Z19
 
 group4next10:
-	VFMADD231PS.BCST (R13)(SI*1), Z16, Z0
+	VFMADD231PS.BCST (R13)(SI*1), Z24, Z16
 	JEQ              group4next11
-	VFMADD231PS.BCST 4(R13)(SI*1), Z16, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z24, Z17
 	JPS              group4next11
-	VFMADD231PS.BCST 8(R13)(SI*1), Z16, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z24, Z18
 	JCC              group4next11
-	VFMADD231PS.BCST 12(R13)(SI*1), Z16, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z24, Z19
 
 group4next11:
 	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z19, Z0
+	VFMADD231PS.BCST (R13), Z27, Z16
 	JEQ              group4next12
-	VFMADD231PS.BCST 4(R13), Z19, Z1
+	VFMADD231PS.BCST 4(R13), Z27, Z17
 	JPS              group4next12
-	VFMADD231PS.BCST 8(R13), Z19, Z2
+	VFMADD231PS.BCST 8(R13), Z27, Z18
 	JCC              group4next12
-	VFMADD231PS.BCST 12(R13), Z19, Z3
+	VFMADD231PS.BCST 12(R13), Z27, Z19
 
 group4next12:
-	VFMADD231PS.BCST (R13)(SI*1), Z17, Z0
+	VFMADD231PS.BCST (R13)(SI*1), Z25, Z16
 	JEQ              group4next13
-	VFMADD231PS.BCST 4(R13)(SI*1), Z17, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z25, Z17
 	JPS              group4next13
-	VFMADD231PS.BCST 8(R13)(SI*1), Z17, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z25, Z18
 	JCC              group4next13
-	VFMADD231PS.BCST 12(R13)(SI*1), Z17, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z25, Z19
 
 group4next13:
 	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z20, Z0
+	VFMADD231PS.BCST (R13), Z28, Z16
 	JEQ              group4next14
-	VFMADD231PS.BCST 4(R13), Z20, Z1
+	VFMADD231PS.BCST 4(R13), Z28, Z17
 	JPS              group4next14
-	VFMADD231PS.BCST 8(R13), Z20, Z2
+	VFMADD231PS.BCST 8(R13), Z28, Z18
 	JCC              group4next14
-	VFMADD231PS.BCST 12(R13), Z20, Z3
+	VFMADD231PS.BCST 12(R13), Z28, Z19
 
 group4next14:
-	VFMADD231PS.BCST (R13)(SI*1), Z4, Z0
+	VFMADD231PS.BCST (R13)(SI*1), Z20, Z16
 	JEQ              group4next15
-	VFMADD231PS.BCST 4(R13)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z20, Z17
 	JPS              group4next15
-	VFMADD231PS.BCST 8(R13)(SI*1), Z4, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z20, Z18
 	JCC              group4next15
-	VFMADD231PS.BCST 12(R13)(SI*1), Z4, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z20, Z19
 
 group4next15:
 	LEAQ   (R13)(SI*2), R13
@@ -19315,13 +19945,13 @@ group4next15:
 group4next16:
 group4pairsum:
 	CMPQ   512(SP), $-126
-	VADDPS Z0, Z8, Z8
+	VADDPS Z16, Z8, Z8
 	JEQ    group4next17
-	VADDPS Z1, Z9, Z9
+	VADDPS Z17, Z9, Z9
 	JPS    group4next17
-	VADDPS Z2, Z10, Z10
+	VADDPS Z18, Z10, Z10
 	JCC    group4next17
-	VADDPS Z3, Z11, Z11
+	VADDPS Z19, Z11, Z11
 
 group4next17:
 	JMP group4added
@@ -19397,119 +20027,119 @@ group4near4far:
 
 group4ahead4:
 	CMPQ             512(SP), $-126
-	VMOVUPS          (DI), Y0
-	VINSERTF64X4     $0x01, (DI)(AX*1), Z0, Z0
-	VMOVUPS          (R8), Y1
-	VINSERTF64X4     $0x01, (R8)(AX*1), Z1, Z1
-	VMOVUPS          (R9), Y2
-	VINSERTF64X4     $0x01, (R9)(AX*1), Z2, Z2
-	VMOVUPS          (R10), Y3
-	VINSERTF64X4     $0x01, (R10)(AX*1), Z3, Z3
-	VUNPCKLPS        Z1, Z0, Z4
-	VUNPCKHPS        Z1, Z0, Z0
-	VUNPCKLPS        Z3, Z2, Z1
-	VUNPCKHPS        Z3, Z2, Z2
-	VUNPCKLPD        Z1, Z4, Z3
-	VUNPCKHPD        Z1, Z4, Z1
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VMOVUPS          (DI)(AX*2), Y2
-	VINSERTF64X4     $0x01, (DI)(R11*1), Z2, Z2
-	VMOVUPS          (R8)(AX*2), Y5
-	VINSERTF64X4     $0x01, (R8)(R11*1), Z5, Z5
-	VMOVUPS          (R9)(AX*2), Y6
-	VINSERTF64X4     $0x01, (R9)(R11*1), Z6, Z6
-	VMOVUPS          (R10)(AX*2), Y7
-	VINSERTF64X4     $0x01, (R10)(R11*1), Z7, Z7
-	VUNPCKLPS        Z5, Z2, Z16
-	VUNPCKHPS        Z5, Z2, Z2
-	VUNPCKLPS        Z7, Z6, Z5
-	VUNPCKHPS        Z7, Z6, Z6
-	VUNPCKLPD        Z5, Z16, Z7
-	VUNPCKHPD        Z5, Z16, Z5
-	VUNPCKLPD        Z6, Z2, Z16
-	VUNPCKHPD        Z6, Z2, Z2
-	VSHUFF32X4       $0x88, Z7, Z3, Z6
-	VSHUFF32X4       $0xdd, Z7, Z3, Z7
-	VSHUFF32X4       $0x88, Z5, Z1, Z3
-	VSHUFF32X4       $0xdd, Z5, Z1, Z5
-	VSHUFF32X4       $0x88, Z16, Z4, Z1
-	VSHUFF32X4       $0xdd, Z16, Z4, Z16
-	VSHUFF32X4       $0x88, Z2, Z0, Z4
-	VSHUFF32X4       $0xdd, Z2, Z0, Z0
-	VFMADD231PS.BCST (R12), Z6, Z8
+	VMOVUPS          (DI), Y16
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z16, Z16
+	VMOVUPS          (R8), Y17
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z17, Z17
+	VMOVUPS          (R9), Y18
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z18, Z18
+	VMOVUPS          (R10), Y19
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z19, Z19
+	VUNPCKLPS        Z17, Z16, Z20
+	VUNPCKHPS        Z17, Z16, Z16
+	VUNPCKLPS        Z19, Z18, Z17
+	VUNPCKHPS        Z19, Z18, Z18
+	VUNPCKLPD        Z17, Z20, Z19
+	VUNPCKHPD        Z17, Z20, Z17
+	VUNPCKLPD        Z18, Z16, Z20
+	VUNPCKHPD        Z18, Z16, Z16
+	VMOVUPS          (DI)(AX*2), Y18
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z18, Z18
+	VMOVUPS          (R8)(AX*2), Y21
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z21, Z21
+	VMOVUPS          (R9)(AX*2), Y22
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z22, Z22
+	VMOVUPS          (R10)(AX*2), Y23
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z23, Z23
+	VUNPCKLPS        Z21, Z18, Z24
+	VUNPCKHPS        Z21, Z18, Z18
+	VUNPCKLPS        Z23, Z22, Z21
+	VUNPCKHPS        Z23, Z22, Z22
+	VUNPCKLPD        Z21, Z24, Z23
+	VUNPCKHPD        Z21, Z24, Z21
+	VUNPCKLPD        Z22, Z18, Z24
+	VUNPCKHPD        Z22, Z18, Z18
+	VSHUFF32X4       $0x88, Z23, Z19, Z22
+	VSHUFF32X4       $0xdd, Z23, Z19, Z23
+	VSHUFF32X4       $0x88, Z21, Z17, Z19
+	VSHUFF32X4       $0xdd, Z21, Z17, Z21
+	VSHUFF32X4       $0x88, Z24, Z20, Z17
+	VSHUFF32X4       $0xdd, Z24, Z20, Z24
+	VSHUFF32X4       $0x88, Z18, Z16, Z20
+	VSHUFF32X4       $0xdd, Z18, Z16, Z16
+	VFMADD231PS.BCST (R12), Z22, Z8
 	JEQ              group4next18
-	VFMADD231PS.BCST 4(R12), Z6, Z9
+	VFMADD231PS.BCST 4(R12), Z22, Z9
 	JPS              group4next18
-	VFMADD231PS.BCST 8(R12), Z6, Z10
+	VFMADD231PS.BCST 8(R12), Z22, Z10
 	JCC              group4next18
-	VFMADD231PS.BCST 12(R12), Z6, Z11
+	VFMADD231PS.BCST 12(R12), Z22, Z11
 
 group4next18:
-	VFMADD231PS.BCST (R12)(SI*1), Z3, Z8
+	VFMADD231PS.BCST (R12)(SI*1), Z19, Z8
 	JEQ              group4next19
-	VFMADD231PS.BCST 4(R12)(SI*1), Z3, Z9
+	VFMADD231PS.BCST 4(R12)(SI*1), Z19, Z9
 	JPS              group4next19
-	VFMADD231PS.BCST 8(R12)(SI*1), Z3, Z10
+	VFMADD231PS.BCST 8(R12)(SI*1), Z19, Z10
 	JCC              group4next19
-	VFMADD231PS.BCST 12(R12)(SI*1), Z3, Z11
+	VFMADD231PS.BCST 12(R12)(SI*1), Z19, Z11
 
 group4next19:
 	LEAQ             (R12)(SI*2), R12
-	VFMADD231PS.BCST (R12), Z1, Z8
+	VFMADD231PS.BCST (R12), Z17, Z8
 	JEQ              group4next20
-	VFMADD231PS.BCST 4(R12), Z1, Z9
+	VFMADD231PS.BCST 4(R12), Z17, Z9
 	JPS              group4next20
-	VFMADD231PS.BCST 8(R12), Z1, Z10
+	VFMADD231PS.BCST 8(R12), Z17, Z10
 	JCC              group4next20
-	VFMADD231PS.BCST 12(R12), Z1, Z11
+	VFMADD231PS.BCST 12(R12), Z17, Z11
 
 group4next20:
-	VFMADD231PS.BCST (R12)(SI*1), Z4, Z8
+	VFMADD231PS.BCST (R12)(SI*1), Z20, Z8
 	JEQ              group4next21
-	VFMADD231PS.BCST 4(R12)(SI*1), Z4, Z9
+	VFMADD231PS.BCST 4(R12)(SI*1), Z20, Z9
 	JPS              group4next21
-	VFMADD231PS.BCST 8(R12)(SI*1), Z4, Z10
+	VFMADD231PS.BCST 8(R12)(SI*1), Z20, Z10
 	JCC              group4next21
-	VFMADD231PS.BCST 12(R12)(SI*1), Z4, Z11
+	VFMADD231PS.BCST 12(R12)(SI*1), Z20, Z11
 
 group4next21:
 	LEAQ             (R12)(SI*2), R12
-	VFMADD231PS.BCST (R12), Z7, Z8
+	VFMADD231PS.BCST (R12), Z23, Z8
 	JEQ              group4next22
-	VFMADD231PS.BCST 4(R12), Z7, Z9
+	VFMADD231PS.BCST 4(R12), Z23, Z9
 	JPS              group4next22
-	VFMADD231PS.BCST 8(R12), Z7, Z10
+	VFMADD231PS.BCST 8(R12), Z23, Z10
 	JCC              group4next22
-	VFMADD231PS.BCST 12(R12), Z7, Z11
+	VFMADD231PS.BCST 12(R12), Z23, Z11
 
 group4next22:
-	VFMADD231PS.BCST (R12)(SI*1), Z5, Z8
+	VFMADD231PS.BCST (R12)(SI*1), Z21, Z8
 	JEQ              group4next23
-	VFMADD231PS.BCST 4(R12)(SI*1), Z5, Z9
+	VFMADD231PS.BCST 4(R12)(SI*1), Z21, Z9
 	JPS              group4next23
-	VFMADD231PS.BCST 8(R12)(SI*1), Z5, Z10
+	VFMADD231PS.BCST 8(R12)(SI*1), Z21, Z10
 	JCC              group4next23
-	VFMADD231PS.BCST 12(R12)(SI*1), Z5, Z11
+	VFMADD231PS.BCST 12(R12)(SI*1), Z21, Z11
 
 group4next23:
 	LEAQ             (R12)(SI*2), R12
-	VFMADD231PS.BCST (R12), Z16, Z8
+	VFMADD231PS.BCST (R12), Z24, Z8
 	JEQ              group4next24
-	VFMADD231PS.BCST 4(R12), Z16, Z9
+	VFMADD231PS.BCST 4(R12), Z24, Z9
 	JPS              group4next24
-	VFMADD231PS.BCST 8(R12), Z16, Z10
+	VFMADD231PS.BCST 8(R12), Z24, Z10
 	JCC              group4next24
-	VFMADD231PS.BCST 12(R12), Z16, Z11
+	VFMADD231PS.BCST 12(R12), Z24, Z11
 
 group4next24:
-	VFMADD231PS.BCST (R12)(SI*1), Z0, Z8
+	VFMADD231PS.BCST (R12)(SI*1), Z16, Z8
 	JEQ              group4next25
-	VFMADD231PS.BCST 4(R12)(SI*1), Z0, Z9
+	VFMADD231PS.BCST 4(R12)(SI*1), Z16, Z9
 	JPS              group4next25
-	VFMADD231PS.BCST 8(R12)(SI*1), Z0, Z10
+	VFMADD231PS.BCST 8(R12)(SI*1), Z16, Z10
 	JCC              group4next25
-	VFMADD231PS.BCST 12(R12)(SI*1), Z0, Z11
+	VFMADD231PS.BCST 12(R12)(SI*1), Z16, Z11
 
 group4next25:
 	LEAQ (R12)(SI*2), R12
@@ -19527,7 +20157,7 @@ group4rest:
 	ANDQ $0x07, R13
 	JZ   group4sum
 	MOVQ $+4, q_cap+72(FP)
-	JMP  rest4
+	JMP  rest
 
 group4sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -19786,7 +20416,7 @@ group8rest:
 	ANDQ $0x07, R13
 	JZ   group8sum
 	MOVQ $+8, q_cap+72(FP)
-	JMP  rest8
+	JMP  rest
 
 group8sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -20090,7 +20720,7 @@ ahead8rest:
 	SUBQ far+152(FP), R9
 	SUBQ far+152(FP), R10
 	MOVQ $-8, q_cap+72(FP)
-	JMP  rest8
+	JMP  rest
 
 ahead8sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -20136,140 +20766,16 @@ ahead8next9:
 ahead8store:
 	JMP store1
 
-	// The remaining columns for up to 4 queries.
-rest4:
-	MOVQ             d+96(FP), R13
-	ANDQ             $0x07, R13
-	LEAQ             (DI)(R13*4), DI
-	LEAQ             (R8)(R13*4), R8
-	LEAQ             (R9)(R13*4), R9
-	LEAQ             (R10)(R13*4), R10
-	VMOVUPS          -32(DI), Y0
-	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z0, Z0
-	VMOVUPS          -32(R8), Y1
-	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z1, Z1
-	VMOVUPS          -32(R9), Y2
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z2, Z2
-	VMOVUPS          -32(R10), Y3
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z3, Z3
-	VUNPCKLPS        Z1, Z0, Z4
-	VUNPCKHPS        Z1, Z0, Z0
-	VUNPCKLPS        Z3, Z2, Z1
-	VUNPCKHPS        Z3, Z2, Z2
-	VUNPCKLPD        Z1, Z4, Z3
-	VUNPCKHPD        Z1, Z4, Z1
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VMOVUPS          -32(DI)(AX*2), Y2
-	VINSERTF64X4     $0x01, -32(DI)(R11*1), Z2, Z2
-	VMOVUPS          -32(R8)(AX*2), Y5
-	VINSERTF64X4     $0x01, -32(R8)(R11*1), Z5, Z5
-	VMOVUPS          -32(R9)(AX*2), Y6
-	VINSERTF64X4     $0x01, -32(R9)(R11*1), Z6, Z6
-	VMOVUPS          -32(R10)(AX*2), Y7
-	VINSERTF64X4     $0x01, -32(R10)(R11*1), Z7, Z7
-	VUNPCKLPS        Z5, Z2, Z16
-	VUNPCKHPS        Z5, Z2, Z2
-	VUNPCKLPS        Z7, Z6, Z5
-	VUNPCKHPS        Z7, Z6, Z6
-	VUNPCKLPD        Z5, Z16, Z7
-	VUNPCKHPD        Z5, Z16, Z5
-	VUNPCKLPD        Z6, Z2, Z16
-	VUNPCKHPD        Z6, Z2, Z2
-	VSHUFF32X4       $0x88, Z7, Z3, Z6
-	VSHUFF32X4       $0xdd, Z7, Z3, Z6
-	VSHUFF32X4       $0x88, Z5, Z1, Z3
-	VSHUFF32X4       $0xdd, Z5, Z1, Z5
-	VSHUFF32X4       $0x88, Z16, Z4, Z1
-	VSHUFF32X4       $0xdd, Z16, Z4, Z7
-	VSHUFF32X4       $0x88, Z2, Z0, Z4
-	VSHUFF32X4       $0xdd, Z2, Z0, Z0
-	CMPQ             R13, $0x07
-	JL               rest4skip1
-	VFMADD231PS.BCST (R12), Z3, Z8
-	VFMADD231PS.BCST 4(R12), Z3, Z9
-	VFMADD231PS.BCST 8(R12), Z3, Z10
-	VFMADD231PS.BCST 12(R12), Z3, Z11
-	ADDQ             SI, R12
-
-rest4skip1:
-	CMPQ             R13, $0x06
-	JL               rest4skip2
-	VFMADD231PS.BCST (R12), Z1, Z8
-	VFMADD231PS.BCST 4(R12), Z1, Z9
-	VFMADD231PS.BCST 8(R12), Z1, Z10
-	VFMADD231PS.BCST 12(R12), Z1, Z11
-	ADDQ             SI, R12
-
-rest4skip2:
-	CMPQ             R13, $0x05
-	JL               rest4skip3
-	VFMADD231PS.BCST (R12), Z4, Z8
-	VFMADD231PS.BCST 4(R12), Z4, Z9
-	VFMADD231PS.BCST 8(R12), Z4, Z10
-	VFMADD231PS.BCST 12(R12), Z4, Z11
-	ADDQ             SI, R12
-
-rest4skip3:
-	CMPQ             R13, $0x04
-	JL               rest4skip4
-	VFMADD231PS.BCST (R12), Z6, Z8
-	VFMADD231PS.BCST 4(R12), Z6, Z9
-	VFMADD231PS.BCST 8(R12), Z6, Z10
-	VFMADD231PS.BCST 12(R12), Z6, Z11
-	ADDQ             SI, R12
-
-rest4skip4:
-	CMPQ             R13, $0x03
-	JL               rest4skip5
-	VFMADD231PS.BCST (R12), Z5, Z8
-	VFMADD231PS.BCST 4(R12), Z5, Z9
-	VFMADD231PS.BCST 8(R12), Z5, Z10
-	VFMADD231PS.BCST 12(R12), Z5, Z11
-	ADDQ             SI, R12
-
-rest4skip5:
-	CMPQ             R13, $0x02
-	JL               rest4skip6
-	VFMADD231PS.BCST (R12), Z7, Z8
-	VFMADD231PS.BCST 4(R12), Z7, Z9
-	VFMADD231PS.BCST 8(R12), Z7, Z10
-	VFMADD231PS.BCST 12(R12), Z7, Z11
-	ADDQ             SI, R12
-
-rest4skip6:
-	CMPQ             R13, $0x01
-	JL               rest4skip7
-	VFMADD231PS.BCST (R12), Z0, Z8
-	VFMADD231PS.BCST 4(R12), Z0, Z9
-	VFMADD231PS.BCST 8(R12), Z0, Z10
-	VFMADD231PS.BCST 12(R12), Z0, Z11
-	ADDQ             SI, R12
-
-rest4skip7:
-	CMPQ   q_cap+72(FP), $0x00
-	JG     rest4plain
-	MOVQ   d+96(FP), R13
-	SHLQ   $0x02, R13
-	SUBQ   R13, DI
-	SUBQ   R13, R8
-	SUBQ   R13, R9
-	SUBQ   R13, R10
-	MOVQ   $0x00000000, ldk+48(FP)
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-
-rest4plain:
-	JMP group4sum
-
-	// The remaining columns for up to 8 queries.
-rest8:
+	// The remaining columns.
+rest:
+	MOVQ             n+80(FP), R13
+	SUBQ             s_len+8(FP), R13
+	MOVQ             $0x00000008, R14
+	CMPQ             R13, R14
+	CMOVQGT          R14, R13
+	LEAQ             heightsAVX512<>+32(SB), R14
+	MOVQ             (R14)(R13*8), R13
+	MOVQ             R13, 520(SP)
 	MOVQ             d+96(FP), R13
 	ANDQ             $0x07, R13
 	LEAQ             (DI)(R13*4), DI
@@ -20317,98 +20823,147 @@ rest8:
 	VSHUFF32X4       $0x88, Z18, Z16, Z20
 	VSHUFF32X4       $0xdd, Z18, Z16, Z16
 	CMPQ             R13, $0x07
-	JL               rest8skip1
+	JL               restskip1
+	CMPQ             520(SP), $-126
 	VFMADD231PS.BCST (R12), Z19, Z8
 	VFMADD231PS.BCST 4(R12), Z19, Z9
 	VFMADD231PS.BCST 8(R12), Z19, Z10
 	VFMADD231PS.BCST 12(R12), Z19, Z11
+	JEQ              restnext0
 	VFMADD231PS.BCST 16(R12), Z19, Z12
+	JPS              restnext0
 	VFMADD231PS.BCST 20(R12), Z19, Z13
+	JCC              restnext0
 	VFMADD231PS.BCST 24(R12), Z19, Z14
+	JPL              restnext0
 	VFMADD231PS.BCST 28(R12), Z19, Z15
-	ADDQ             SI, R12
 
-rest8skip1:
+restnext0:
+	ADDQ SI, R12
+
+restskip1:
 	CMPQ             R13, $0x06
-	JL               rest8skip2
+	JL               restskip2
+	CMPQ             520(SP), $-126
 	VFMADD231PS.BCST (R12), Z17, Z8
 	VFMADD231PS.BCST 4(R12), Z17, Z9
 	VFMADD231PS.BCST 8(R12), Z17, Z10
 	VFMADD231PS.BCST 12(R12), Z17, Z11
+	JEQ              restnext1
 	VFMADD231PS.BCST 16(R12), Z17, Z12
+	JPS              restnext1
 	VFMADD231PS.BCST 20(R12), Z17, Z13
+	JCC              restnext1
 	VFMADD231PS.BCST 24(R12), Z17, Z14
+	JPL              restnext1
 	VFMADD231PS.BCST 28(R12), Z17, Z15
-	ADDQ             SI, R12
 
-rest8skip2:
+restnext1:
+	ADDQ SI, R12
+
+restskip2:
 	CMPQ             R13, $0x05
-	JL               rest8skip3
+	JL               restskip3
+	CMPQ             520(SP), $-126
 	VFMADD231PS.BCST (R12), Z20, Z8
 	VFMADD231PS.BCST 4(R12), Z20, Z9
 	VFMADD231PS.BCST 8(R12), Z20, Z10
 	VFMADD231PS.BCST 12(R12), Z20, Z11
+	JEQ              restnext2
 	VFMADD231PS.BCST 16(R12), Z20, Z12
+	JPS              restnext2
 	VFMADD231PS.BCST 20(R12), Z20, Z13
+	JCC              restnext2
 	VFMADD231PS.BCST 24(R12), Z20, Z14
+	JPL              restnext2
 	VFMADD231PS.BCST 28(R12), Z20, Z15
-	ADDQ             SI, R12
 
-rest8skip3:
+restnext2:
+	ADDQ SI, R12
+
+restskip3:
 	CMPQ             R13, $0x04
-	JL               rest8skip4
+	JL               restskip4
+	CMPQ             520(SP), $-126
 	VFMADD231PS.BCST (R12), Z22, Z8
 	VFMADD231PS.BCST 4(R12), Z22, Z9
 	VFMADD231PS.BCST 8(R12), Z22, Z10
 	VFMADD231PS.BCST 12(R12), Z22, Z11
+	JEQ              restnext3
 	VFMADD231PS.BCST 16(R12), Z22, Z12
+	JPS              restnext3
 	VFMADD231PS.BCST 20(R12), Z22, Z13
+	JCC              restnext3
 	VFMADD231PS.BCST 24(R12), Z22, Z14
+	JPL              restnext3
 	VFMADD231PS.BCST 28(R12), Z22, Z15
-	ADDQ             SI, R12
 
-rest8skip4:
+restnext3:
+	ADDQ SI, R12
+
+restskip4:
 	CMPQ             R13, $0x03
-	JL               rest8skip5
+	JL               restskip5
+	CMPQ             520(SP), $-126
 	VFMADD231PS.BCST (R12), Z21, Z8
 	VFMADD231PS.BCST 4(R12), Z21, Z9
 	VFMADD231PS.BCST 8(R12), Z21, Z10
 	VFMADD231PS.BCST 12(R12), Z21, Z11
+	JEQ              restnext4
 	VFMADD231PS.BCST 16(R12), Z21, Z12
+	JPS              restnext4
 	VFMADD231PS.BCST 20(R12), Z21, Z13
+	JCC              restnext4
 	VFMADD231PS.BCST 24(R12), Z21, Z14
+	JPL              restnext4
 	VFMADD231PS.BCST 28(R12), Z21, Z15
-	ADDQ             SI, R12
 
-rest8skip5:
+restnext4:
+	ADDQ SI, R12
+
+restskip5:
 	CMPQ             R13, $0x02
-	JL               rest8skip6
+	JL               restskip6
+	CMPQ             520(SP), $-126
 	VFMADD231PS.BCST (R12), Z23, Z8
 	VFMADD231PS.BCST 4(R12), Z23, Z9
 	VFMADD231PS.BCST 8(R12), Z23, Z10
 	VFMADD231PS.BCST 12(R12), Z23, Z11
+	JEQ              restnext5
 	VFMADD231PS.BCST 16(R12), Z23, Z12
+	JPS              restnext5
 	VFMADD231PS.BCST 20(R12), Z23, Z13
+	JCC              restnext5
 	VFMADD231PS.BCST 24(R12), Z23, Z14
+	JPL              restnext5
 	VFMADD231PS.BCST 28(R12), Z23, Z15
-	ADDQ             SI, R12
 
-rest8skip6:
+restnext5:
+	ADDQ SI, R12
+
+restskip6:
 	CMPQ             R13, $0x01
-	JL               rest8skip7
+	JL               restskip7
+	CMPQ             520(SP), $-126
 	VFMADD231PS.BCST (R12), Z16, Z8
 	VFMADD231PS.BCST 4(R12), Z16, Z9
 	VFMADD231PS.BCST 8(R12), Z16, Z10
 	VFMADD231PS.BCST 12(R12), Z16, Z11
+	JEQ              restnext6
 	VFMADD231PS.BCST 16(R12), Z16, Z12
+	JPS              restnext6
 	VFMADD231PS.BCST 20(R12), Z16, Z13
+	JCC              restnext6
 	VFMADD231PS.BCST 24(R12), Z16, Z14
+	JPL              restnext6
 	VFMADD231PS.BCST 28(R12), Z16, Z15
-	ADDQ             SI, R12
 
-rest8skip7:
+restnext6:
+	ADDQ SI, R12
+
+restskip7:
 	CMPQ   q_cap+72(FP), $0x00
-	JG     rest8plain
+	JG     restplain
 	MOVQ   d+96(FP), R13
 	SHLQ   $0x02, R13
 	SUBQ   R13, DI
@@ -20425,10 +20980,12 @@ rest8skip7:
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 
-rest8plain:
+restplain:
+	CMPQ q_cap+72(FP), $+8
+	JE   group8sum
 	CMPQ q_cap+72(FP), $-8
 	JE   ahead8sum
-	JMP  group8sum
+	JMP  group4sum
 
 plainstore1:
 	MOVQ   d+96(FP), CX
@@ -20609,7 +21166,7 @@ TEXT ·skinnyQKS2L1AVX512(SB), NOSPLIT, $0-160
 	JMP     ·keyProductAVX512+0(SB)
 
 // func valueProductAVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV, FMA3, MMX+
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·valueProductAVX512(SB), NOSPLIT, $8-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
@@ -21495,303 +22052,158 @@ linenext:
 lineend:
 	ADDQ $0x10, R13
 
-four:
-	SUBQ $0x04, R13
-	JL   fourend
-	XORQ R14, R14
+rest:
+	CMPQ    R13, $0x00
+	JLE     restend
+	LEAQ    masksAVX512<>+0(SB), CX
+	MOVQ    $0x00000040, BX
+	SUBQ    R13, BX
+	LEAQ    (CX)(BX*4), CX
+	VMOVUPS (CX), Z24
+	SUBQ    $0x10, R13
+	XORQ    R14, R14
 
-fourgroup:
+restgroup:
 	MOVQ n+96(FP), CX
 	SUBQ R14, CX
 
-	// 4 columns of 1 to 4 queries.
-	MOVQ    $0x00000004, BX
-	CMPQ    CX, BX
-	CMOVQGT BX, CX
-	LEAQ    heightsAVX512<>+56(SB), BX
-	MOVQ    (BX)(CX*8), CX
-	MOVQ    CX, (SP)
-	MOVQ    ldo+24(FP), CX
-	IMULQ   R14, CX
-	ADDQ    o_base+0(FP), CX
-	LEAQ    (CX)(R12*4), CX
-	MOVQ    CX, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      fourgroup4zero
-	MOVQ    o_cap+16(FP), CX
-	MOVQ    ldo+24(FP), BX
-	CMPQ    (SP), $-126
-	VMOVUPS (CX), X0
-	LEAQ    (CX)(BX*1), CX
-	JEQ     fourgroup4next0
-	VMOVUPS (CX), X1
-	LEAQ    (CX)(BX*1), CX
-	JPS     fourgroup4next0
-	VMOVUPS (CX), X2
-	LEAQ    (CX)(BX*1), CX
-	JCC     fourgroup4next0
-	VMOVUPS (CX), X3
-	LEAQ    (CX)(BX*1), CX
+	// 16 columns of 1 to 4 queries.
+	MOVQ      $0x00000004, BX
+	CMPQ      CX, BX
+	CMOVQGT   BX, CX
+	LEAQ      heightsAVX512<>+56(SB), BX
+	MOVQ      (BX)(CX*8), CX
+	MOVQ      CX, (SP)
+	MOVQ      ldo+24(FP), CX
+	IMULQ     R14, CX
+	ADDQ      o_base+0(FP), CX
+	LEAQ      (CX)(R12*4), CX
+	MOVQ      CX, o_cap+16(FP)
+	CMPB      load+120(FP), $0x00
+	JE        restgroup4zero
+	MOVQ      o_cap+16(FP), CX
+	MOVQ      ldo+24(FP), BX
+	CMPQ      (SP), $-126
+	VPMOVD2M  Z24, K1
+	VMOVUPS.Z (CX), K1, Z0
+	LEAQ      (CX)(BX*1), CX
+	JEQ       restgroup4next0
+	VPMOVD2M  Z24, K1
+	VMOVUPS.Z (CX), K1, Z1
+	LEAQ      (CX)(BX*1), CX
+	JPS       restgroup4next0
+	VPMOVD2M  Z24, K1
+	VMOVUPS.Z (CX), K1, Z2
+	LEAQ      (CX)(BX*1), CX
+	JCC       restgroup4next0
+	VPMOVD2M  Z24, K1
+	VMOVUPS.Z (CX), K1, Z3
+	LEAQ      (CX)(BX*1), CX
 
-fourgroup4next0:
-	JMP fourgroup4begin
+restgroup4next0:
+	JMP restgroup4begin
 
-fourgroup4zero:
+restgroup4zero:
 	CMPQ   (SP), $-126
-	VXORPS X0, X0, X0
-	JEQ    fourgroup4next1
-	VXORPS X1, X1, X1
-	JPS    fourgroup4next1
-	VXORPS X2, X2, X2
-	JCC    fourgroup4next1
-	VXORPS X3, X3, X3
+	VXORPS Z0, Z0, Z0
+	JEQ    restgroup4next1
+	VXORPS Z1, Z1, Z1
+	JPS    restgroup4next1
+	VXORPS Z2, Z2, Z2
+	JCC    restgroup4next1
+	VXORPS Z3, Z3, Z3
 
-fourgroup4next1:
-fourgroup4begin:
+restgroup4next1:
+restgroup4begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      fourgroup4fewer
+	JL      restgroup4fewer
 	PCALIGN $0x40
 
-fourgroup4turn:
-	VMOVUPS      (R9), X24
-	CMPQ         (SP), $-126
-	VBROADCASTSS (R10), X25
-	VFMADD231PS  X24, X25, X0
-	JEQ          fourgroup4next2
-	VBROADCASTSS 4(R10), X25
-	VFMADD231PS  X24, X25, X1
-	JPS          fourgroup4next2
-	VBROADCASTSS 8(R10), X25
-	VFMADD231PS  X24, X25, X2
-	JCC          fourgroup4next2
-	VBROADCASTSS 12(R10), X25
-	VFMADD231PS  X24, X25, X3
+restgroup4turn:
+	VPMOVD2M         Z24, K1
+	VMOVUPS.Z        (R9), K1, Z25
+	CMPQ             (SP), $-126
+	VFMADD231PS.BCST (R10), Z25, Z0
+	JEQ              restgroup4next2
+	VFMADD231PS.BCST 4(R10), Z25, Z1
+	JPS              restgroup4next2
+	VFMADD231PS.BCST 8(R10), Z25, Z2
+	JCC              restgroup4next2
+	VFMADD231PS.BCST 12(R10), Z25, Z3
 
-fourgroup4next2:
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS      (R9), X24
-	CMPQ         (SP), $-126
-	VBROADCASTSS (R10), X25
-	VFMADD231PS  X24, X25, X0
-	JEQ          fourgroup4next3
-	VBROADCASTSS 4(R10), X25
-	VFMADD231PS  X24, X25, X1
-	JPS          fourgroup4next3
-	VBROADCASTSS 8(R10), X25
-	VFMADD231PS  X24, X25, X2
-	JCC          fourgroup4next3
-	VBROADCASTSS 12(R10), X25
-	VFMADD231PS  X24, X25, X3
+restgroup4next2:
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVD2M         Z24, K1
+	VMOVUPS.Z        (R9), K1, Z25
+	CMPQ             (SP), $-126
+	VFMADD231PS.BCST (R10), Z25, Z0
+	JEQ              restgroup4next3
+	VFMADD231PS.BCST 4(R10), Z25, Z1
+	JPS              restgroup4next3
+	VFMADD231PS.BCST 8(R10), Z25, Z2
+	JCC              restgroup4next3
+	VFMADD231PS.BCST 12(R10), Z25, Z3
 
-fourgroup4next3:
+restgroup4next3:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	SUBQ $0x02, R11
-	JGE  fourgroup4turn
+	JGE  restgroup4turn
 
-fourgroup4fewer:
+restgroup4fewer:
 	ADDQ $0x02, R11
-	JZ   fourgroup4store
+	JZ   restgroup4store
 
-fourgroup4step:
-	VMOVUPS      (R9), X24
-	CMPQ         (SP), $-126
-	VBROADCASTSS (R10), X25
-	VFMADD231PS  X24, X25, X0
-	JEQ          fourgroup4next4
-	VBROADCASTSS 4(R10), X25
-	VFMADD231PS  X24, X25, X1
-	JPS          fourgroup4next4
-	VBROADCASTSS 8(R10), X25
-	VFMADD231PS  X24, X25, X2
-	JCC          fourgroup4next4
-	VBROADCASTSS 12(R10), X25
-	VFMADD231PS  X24, X25, X3
+restgroup4step:
+	VPMOVD2M         Z24, K1
+	VMOVUPS.Z        (R9), K1, Z25
+	CMPQ             (SP), $-126
+	VFMADD231PS.BCST (R10), Z25, Z0
+	JEQ              restgroup4next4
+	VFMADD231PS.BCST 4(R10), Z25, Z1
+	JPS              restgroup4next4
+	VFMADD231PS.BCST 8(R10), Z25, Z2
+	JCC              restgroup4next4
+	VFMADD231PS.BCST 12(R10), Z25, Z3
 
-fourgroup4next4:
+restgroup4next4:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	DECQ R11
-	JNZ  fourgroup4step
+	JNZ  restgroup4step
 
-fourgroup4store:
-	MOVQ    o_cap+16(FP), CX
-	MOVQ    ldo+24(FP), BX
-	CMPQ    (SP), $-126
-	VMOVUPS X0, (CX)
-	LEAQ    (CX)(BX*1), CX
-	JEQ     fourgroup4next5
-	VMOVUPS X1, (CX)
-	LEAQ    (CX)(BX*1), CX
-	JPS     fourgroup4next5
-	VMOVUPS X2, (CX)
-	LEAQ    (CX)(BX*1), CX
-	JCC     fourgroup4next5
-	VMOVUPS X3, (CX)
-	LEAQ    (CX)(BX*1), CX
+restgroup4store:
+	MOVQ     o_cap+16(FP), CX
+	MOVQ     ldo+24(FP), BX
+	CMPQ     (SP), $-126
+	VPMOVD2M Z24, K1
+	VMOVUPS  Z0, K1, (CX)
+	LEAQ     (CX)(BX*1), CX
+	JEQ      restgroup4next5
+	VPMOVD2M Z24, K1
+	VMOVUPS  Z1, K1, (CX)
+	LEAQ     (CX)(BX*1), CX
+	JPS      restgroup4next5
+	VPMOVD2M Z24, K1
+	VMOVUPS  Z2, K1, (CX)
+	LEAQ     (CX)(BX*1), CX
+	JCC      restgroup4next5
+	VPMOVD2M Z24, K1
+	VMOVUPS  Z3, K1, (CX)
+	LEAQ     (CX)(BX*1), CX
 
-fourgroup4next5:
+restgroup4next5:
 	ADDQ $0x04, R14
 	CMPQ R14, n+96(FP)
-	JL   fourgroup
-	ADDQ $0x04, R12
-	JMP  four
+	JL   restgroup
+	ADDQ $0x10, R12
+	JMP  rest
 
-fourend:
-	ADDQ $0x04, R13
-
-single:
-	SUBQ $0x01, R13
-	JL   singleend
-	XORQ R14, R14
-
-singlegroup:
-	MOVQ n+96(FP), CX
-	SUBQ R14, CX
-
-	// 1 columns of 1 to 4 queries.
-	MOVQ    $0x00000004, BX
-	CMPQ    CX, BX
-	CMOVQGT BX, CX
-	LEAQ    heightsAVX512<>+56(SB), BX
-	MOVQ    (BX)(CX*8), CX
-	MOVQ    CX, (SP)
-	MOVQ    ldo+24(FP), CX
-	IMULQ   R14, CX
-	ADDQ    o_base+0(FP), CX
-	LEAQ    (CX)(R12*4), CX
-	MOVQ    CX, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      singlegroup4zero
-	MOVQ    o_cap+16(FP), CX
-	MOVQ    ldo+24(FP), BX
-	CMPQ    (SP), $-126
-	VMOVSS  (CX), X0
-	LEAQ    (CX)(BX*1), CX
-	JEQ     singlegroup4next0
-	VMOVSS  (CX), X1
-	LEAQ    (CX)(BX*1), CX
-	JPS     singlegroup4next0
-	VMOVSS  (CX), X2
-	LEAQ    (CX)(BX*1), CX
-	JCC     singlegroup4next0
-	VMOVSS  (CX), X3
-	LEAQ    (CX)(BX*1), CX
-
-singlegroup4next0:
-	JMP singlegroup4begin
-
-singlegroup4zero:
-	CMPQ   (SP), $-126
-	VXORPS X0, X0, X0
-	JEQ    singlegroup4next1
-	VXORPS X1, X1, X1
-	JPS    singlegroup4next1
-	VXORPS X2, X2, X2
-	JCC    singlegroup4next1
-	VXORPS X3, X3, X3
-
-singlegroup4next1:
-singlegroup4begin:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      singlegroup4fewer
-	PCALIGN $0x40
-
-singlegroup4turn:
-	VMOVSS      (R9), X24
-	CMPQ        (SP), $-126
-	VMOVSS      (R10), X25
-	VFMADD231SS X25, X24, X0
-	JEQ         singlegroup4next2
-	VMOVSS      4(R10), X25
-	VFMADD231SS X25, X24, X1
-	JPS         singlegroup4next2
-	VMOVSS      8(R10), X25
-	VFMADD231SS X25, X24, X2
-	JCC         singlegroup4next2
-	VMOVSS      12(R10), X25
-	VFMADD231SS X25, X24, X3
-
-singlegroup4next2:
-	ADDQ        AX, R9
-	ADDQ        R8, R10
-	VMOVSS      (R9), X24
-	CMPQ        (SP), $-126
-	VMOVSS      (R10), X25
-	VFMADD231SS X25, X24, X0
-	JEQ         singlegroup4next3
-	VMOVSS      4(R10), X25
-	VFMADD231SS X25, X24, X1
-	JPS         singlegroup4next3
-	VMOVSS      8(R10), X25
-	VFMADD231SS X25, X24, X2
-	JCC         singlegroup4next3
-	VMOVSS      12(R10), X25
-	VFMADD231SS X25, X24, X3
-
-singlegroup4next3:
-	ADDQ AX, R9
-	ADDQ R8, R10
-	SUBQ $0x02, R11
-	JGE  singlegroup4turn
-
-singlegroup4fewer:
-	ADDQ $0x02, R11
-	JZ   singlegroup4store
-
-singlegroup4step:
-	VMOVSS      (R9), X24
-	CMPQ        (SP), $-126
-	VMOVSS      (R10), X25
-	VFMADD231SS X25, X24, X0
-	JEQ         singlegroup4next4
-	VMOVSS      4(R10), X25
-	VFMADD231SS X25, X24, X1
-	JPS         singlegroup4next4
-	VMOVSS      8(R10), X25
-	VFMADD231SS X25, X24, X2
-	JCC         singlegroup4next4
-	VMOVSS      12(R10), X25
-	VFMADD231SS X25, X24, X3
-
-singlegroup4next4:
-	ADDQ AX, R9
-	ADDQ R8, R10
-	DECQ R11
-	JNZ  singlegroup4step
-
-singlegroup4store:
-	MOVQ   o_cap+16(FP), CX
-	MOVQ   ldo+24(FP), BX
-	CMPQ   (SP), $-126
-	VMOVSS X0, (CX)
-	LEAQ   (CX)(BX*1), CX
-	JEQ    singlegroup4next5
-	VMOVSS X1, (CX)
-	LEAQ   (CX)(BX*1), CX
-	JPS    singlegroup4next5
-	VMOVSS X2, (CX)
-	LEAQ   (CX)(BX*1), CX
-	JCC    singlegroup4next5
-	VMOVSS X3, (CX)
-	LEAQ   (CX)(BX*1), CX
-
-singlegroup4next5:
-	ADDQ $0x04, R14
-	CMPQ R14, n+96(FP)
-	JL   singlegroup
-	ADDQ $0x01, R12
-	JMP  single
-
-singleend:
-	ADDQ $0x01, R13
+restend:
 	MOVB $0x01, load+120(FP)
 	SUBQ $0x10, m+104(FP)
 	JLE  done
@@ -29052,86 +29464,12 @@ group1ahead1:
 	VADDPS           Z2, Z18, Z18
 	CMPQ             k_cap+40(FP), $0x00
 	JNE              group1segment
-	VMULPS.BCST      scale+104(FP), Z18, Z18
 	MOVQ             n+80(FP), CX
 	SUBQ             s_len+8(FP), CX
-	MOVQ             max_base+112(FP), BX
-	MOVQ             s_len+8(FP), R12
-	MOVQ             s_base+0(FP), CX
-	LEAQ             (CX)(R12*4), CX
-	LEAQ             (BX)(R12*4), BX
-	VUNPCKLPS        Z18, Z18, Z2
-	VUNPCKHPS        Z18, Z18, Z3
-	VUNPCKLPS        Z18, Z18, Z4
-	VUNPCKHPS        Z18, Z18, Z5
-	VUNPCKLPD        Z4, Z2, Z6
-	VUNPCKHPD        Z4, Z2, Z2
-	VUNPCKLPD        Z5, Z3, Z4
-	VUNPCKHPD        Z5, Z3, Z5
-	VMOVUPS          (BX), X3
-	VMOVUPS          X6, (CX)
-	VMAXPS           X3, X6, X3
-	ADDQ             SI, CX
-	VMOVUPS          X2, (CX)
-	VMAXPS           X3, X2, X3
-	ADDQ             SI, CX
-	VMOVUPS          X4, (CX)
-	VMAXPS           X3, X4, X3
-	ADDQ             SI, CX
-	VMOVUPS          X5, (CX)
-	VMAXPS           X3, X5, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x01, Z6, X7
-	VMOVUPS          X7, (CX)
-	VMAXPS           X3, X7, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x01, Z2, X7
-	VMOVUPS          X7, (CX)
-	VMAXPS           X3, X7, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x01, Z4, X7
-	VMOVUPS          X7, (CX)
-	VMAXPS           X3, X7, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x01, Z5, X7
-	VMOVUPS          X7, (CX)
-	VMAXPS           X3, X7, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x02, Z6, X7
-	VMOVUPS          X7, (CX)
-	VMAXPS           X3, X7, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x02, Z2, X7
-	VMOVUPS          X7, (CX)
-	VMAXPS           X3, X7, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x02, Z4, X7
-	VMOVUPS          X7, (CX)
-	VMAXPS           X3, X7, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x02, Z5, X7
-	VMOVUPS          X7, (CX)
-	VMAXPS           X3, X7, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x03, Z6, X6
-	VMOVUPS          X6, (CX)
-	VMAXPS           X3, X6, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x03, Z2, X2
-	VMOVUPS          X2, (CX)
-	VMAXPS           X3, X2, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x03, Z4, X2
-	VMOVUPS          X2, (CX)
-	VMAXPS           X3, X2, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x03, Z5, X2
-	VMOVUPS          X2, (CX)
-	VMAXPS           X3, X2, X3
-	ADDQ             SI, CX
-	VMOVUPS          X3, (BX)
-	ADDQ             $0x04, s_len+8(FP)
-	JMP              next
+	VMOVAPS          Z18, Z19
+	VMOVAPS          Z18, Z20
+	VMOVAPS          Z18, Z21
+	JMP              store
 
 	// 2 queries.
 group2:
@@ -29264,87 +29602,11 @@ group2ahead1:
 	VADDPS           Z3, Z19, Z19
 	CMPQ             k_cap+40(FP), $0x00
 	JNE              group2segment
-	VMULPS.BCST      scale+104(FP), Z18, Z18
-	VMULPS.BCST      scale+104(FP), Z19, Z19
 	MOVQ             n+80(FP), CX
 	SUBQ             s_len+8(FP), CX
-	MOVQ             max_base+112(FP), BX
-	MOVQ             s_len+8(FP), R12
-	MOVQ             s_base+0(FP), CX
-	LEAQ             (CX)(R12*4), CX
-	LEAQ             (BX)(R12*4), BX
-	VUNPCKLPS        Z19, Z18, Z2
-	VUNPCKHPS        Z19, Z18, Z3
-	VUNPCKLPS        Z19, Z19, Z4
-	VUNPCKHPS        Z19, Z19, Z5
-	VUNPCKLPD        Z4, Z2, Z6
-	VUNPCKHPD        Z4, Z2, Z2
-	VUNPCKLPD        Z5, Z3, Z4
-	VUNPCKHPD        Z5, Z3, Z5
-	VMOVUPS          (BX), X3
-	VMOVUPS          X6, (CX)
-	VMAXPS           X3, X6, X3
-	ADDQ             SI, CX
-	VMOVUPS          X2, (CX)
-	VMAXPS           X3, X2, X3
-	ADDQ             SI, CX
-	VMOVUPS          X4, (CX)
-	VMAXPS           X3, X4, X3
-	ADDQ             SI, CX
-	VMOVUPS          X5, (CX)
-	VMAXPS           X3, X5, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x01, Z6, X7
-	VMOVUPS          X7, (CX)
-	VMAXPS           X3, X7, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x01, Z2, X7
-	VMOVUPS          X7, (CX)
-	VMAXPS           X3, X7, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x01, Z4, X7
-	VMOVUPS          X7, (CX)
-	VMAXPS           X3, X7, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x01, Z5, X7
-	VMOVUPS          X7, (CX)
-	VMAXPS           X3, X7, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x02, Z6, X7
-	VMOVUPS          X7, (CX)
-	VMAXPS           X3, X7, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x02, Z2, X7
-	VMOVUPS          X7, (CX)
-	VMAXPS           X3, X7, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x02, Z4, X7
-	VMOVUPS          X7, (CX)
-	VMAXPS           X3, X7, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x02, Z5, X7
-	VMOVUPS          X7, (CX)
-	VMAXPS           X3, X7, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x03, Z6, X6
-	VMOVUPS          X6, (CX)
-	VMAXPS           X3, X6, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x03, Z2, X2
-	VMOVUPS          X2, (CX)
-	VMAXPS           X3, X2, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x03, Z4, X2
-	VMOVUPS          X2, (CX)
-	VMAXPS           X3, X2, X3
-	ADDQ             SI, CX
-	VEXTRACTF32X4    $0x03, Z5, X2
-	VMOVUPS          X2, (CX)
-	VMAXPS           X3, X2, X3
-	ADDQ             SI, CX
-	VMOVUPS          X3, (BX)
-	ADDQ             $0x04, s_len+8(FP)
-	JMP              next
+	VMOVAPS          Z19, Z20
+	VMOVAPS          Z19, Z21
+	JMP              store
 
 	// 4 queries.
 group4:
@@ -29503,10 +29765,6 @@ group4ahead1:
 	VADDPS           Z5, Z21, Z21
 	CMPQ             k_cap+40(FP), $0x00
 	JNE              group4segment
-	VMULPS.BCST      scale+104(FP), Z18, Z18
-	VMULPS.BCST      scale+104(FP), Z19, Z19
-	VMULPS.BCST      scale+104(FP), Z20, Z20
-	VMULPS.BCST      scale+104(FP), Z21, Z21
 	MOVQ             n+80(FP), CX
 	SUBQ             s_len+8(FP), CX
 	CMPQ             CX, $0x03
@@ -29514,83 +29772,7 @@ group4ahead1:
 	VMOVAPS          Z20, Z21
 
 group4has3:
-	MOVQ          max_base+112(FP), BX
-	MOVQ          s_len+8(FP), R12
-	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(R12*4), CX
-	LEAQ          (BX)(R12*4), BX
-	VUNPCKLPS     Z19, Z18, Z2
-	VUNPCKHPS     Z19, Z18, Z3
-	VUNPCKLPS     Z21, Z20, Z4
-	VUNPCKHPS     Z21, Z20, Z5
-	VUNPCKLPD     Z4, Z2, Z6
-	VUNPCKHPD     Z4, Z2, Z2
-	VUNPCKLPD     Z5, Z3, Z4
-	VUNPCKHPD     Z5, Z3, Z5
-	VMOVUPS       (BX), X3
-	VMOVUPS       X6, (CX)
-	VMAXPS        X3, X6, X3
-	ADDQ          SI, CX
-	VMOVUPS       X2, (CX)
-	VMAXPS        X3, X2, X3
-	ADDQ          SI, CX
-	VMOVUPS       X4, (CX)
-	VMAXPS        X3, X4, X3
-	ADDQ          SI, CX
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z6, X7
-	VMOVUPS       X7, (CX)
-	VMAXPS        X3, X7, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z2, X7
-	VMOVUPS       X7, (CX)
-	VMAXPS        X3, X7, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z4, X7
-	VMOVUPS       X7, (CX)
-	VMAXPS        X3, X7, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z5, X7
-	VMOVUPS       X7, (CX)
-	VMAXPS        X3, X7, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z6, X7
-	VMOVUPS       X7, (CX)
-	VMAXPS        X3, X7, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z2, X7
-	VMOVUPS       X7, (CX)
-	VMAXPS        X3, X7, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z4, X7
-	VMOVUPS       X7, (CX)
-	VMAXPS        X3, X7, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z5, X7
-	VMOVUPS       X7, (CX)
-	VMAXPS        X3, X7, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z6, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X3, X6, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z2, X2
-	VMOVUPS       X2, (CX)
-	VMAXPS        X3, X2, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z4, X2
-	VMOVUPS       X2, (CX)
-	VMAXPS        X3, X2, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z5, X2
-	VMOVUPS       X2, (CX)
-	VMAXPS        X3, X2, X3
-	ADDQ          SI, CX
-	VMOVUPS       X3, (BX)
-	ADDQ          $0x04, s_len+8(FP)
-	JMP           next
+	JMP store
 
 	// 8 queries.
 group8:
@@ -29801,14 +29983,6 @@ group8ahead1:
 	VADDPS           Z9, Z25, Z25
 	CMPQ             k_cap+40(FP), $0x00
 	JNE              group8segment
-	VMULPS.BCST      scale+104(FP), Z18, Z18
-	VMULPS.BCST      scale+104(FP), Z19, Z19
-	VMULPS.BCST      scale+104(FP), Z20, Z20
-	VMULPS.BCST      scale+104(FP), Z21, Z21
-	VMULPS.BCST      scale+104(FP), Z22, Z22
-	VMULPS.BCST      scale+104(FP), Z23, Z23
-	VMULPS.BCST      scale+104(FP), Z24, Z24
-	VMULPS.BCST      scale+104(FP), Z25, Z25
 	MOVQ             n+80(FP), CX
 	SUBQ             s_len+8(FP), CX
 	CMPQ             CX, $0x05
@@ -29826,6 +30000,13 @@ group8has6:
 	VMOVAPS Z24, Z25
 
 group8has7:
+	MOVQ $0x00000001, k_cap+40(FP)
+
+store:
+	VMULPS.BCST   scale+104(FP), Z18, Z18
+	VMULPS.BCST   scale+104(FP), Z19, Z19
+	VMULPS.BCST   scale+104(FP), Z20, Z20
+	VMULPS.BCST   scale+104(FP), Z21, Z21
 	MOVQ          max_base+112(FP), BX
 	MOVQ          s_len+8(FP), R12
 	MOVQ          s_base+0(FP), CX
@@ -29901,82 +30082,15 @@ group8has7:
 	VMAXPS        X3, X2, X3
 	ADDQ          SI, CX
 	VMOVUPS       X3, (BX)
-	MOVQ          max_base+112(FP), BX
-	MOVQ          s_len+8(FP), R12
-	MOVQ          s_base+0(FP), CX
-	LEAQ          16(CX)(R12*4), CX
-	LEAQ          16(BX)(R12*4), BX
-	VUNPCKLPS     Z23, Z22, Z2
-	VUNPCKHPS     Z23, Z22, Z3
-	VUNPCKLPS     Z25, Z24, Z4
-	VUNPCKHPS     Z25, Z24, Z5
-	VUNPCKLPD     Z4, Z2, Z6
-	VUNPCKHPD     Z4, Z2, Z2
-	VUNPCKLPD     Z5, Z3, Z4
-	VUNPCKHPD     Z5, Z3, Z5
-	VMOVUPS       (BX), X3
-	VMOVUPS       X6, (CX)
-	VMAXPS        X3, X6, X3
-	ADDQ          SI, CX
-	VMOVUPS       X2, (CX)
-	VMAXPS        X3, X2, X3
-	ADDQ          SI, CX
-	VMOVUPS       X4, (CX)
-	VMAXPS        X3, X4, X3
-	ADDQ          SI, CX
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z6, X7
-	VMOVUPS       X7, (CX)
-	VMAXPS        X3, X7, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z2, X7
-	VMOVUPS       X7, (CX)
-	VMAXPS        X3, X7, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z4, X7
-	VMOVUPS       X7, (CX)
-	VMAXPS        X3, X7, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z5, X7
-	VMOVUPS       X7, (CX)
-	VMAXPS        X3, X7, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z6, X7
-	VMOVUPS       X7, (CX)
-	VMAXPS        X3, X7, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z2, X7
-	VMOVUPS       X7, (CX)
-	VMAXPS        X3, X7, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z4, X7
-	VMOVUPS       X7, (CX)
-	VMAXPS        X3, X7, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z5, X7
-	VMOVUPS       X7, (CX)
-	VMAXPS        X3, X7, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z6, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X3, X6, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z2, X2
-	VMOVUPS       X2, (CX)
-	VMAXPS        X3, X2, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z4, X2
-	VMOVUPS       X2, (CX)
-	VMAXPS        X3, X2, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z5, X2
-	VMOVUPS       X2, (CX)
-	VMAXPS        X3, X2, X3
-	ADDQ          SI, CX
-	VMOVUPS       X3, (BX)
-	ADDQ          $0x08, s_len+8(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	CMPQ          k_cap+40(FP), $0x00
+	JE            next
+	MOVQ          $0x00000000, k_cap+40(FP)
+	VMOVAPS       Z22, Z18
+	VMOVAPS       Z23, Z19
+	VMOVAPS       Z24, Z20
+	VMOVAPS       Z25, Z21
+	JMP           store
 
 next:
 	MOVQ   d+96(FP), CX
@@ -30130,8 +30244,10 @@ group1ahead:
 	JGE              group1step
 
 group1fewer:
-	ADDQ             $0x04, R11
-	JZ               group1sum
+	ADDQ $0x04, R11
+	JZ   group1sum
+
+group1pair:
 	VPMOVZXWD        (R9), Z3
 	VPSLLD           $0x10, Z3, Z3
 	VPADDD           Z3, Z3, Z4
@@ -30151,15 +30267,7 @@ group1fewer:
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
-	JZ               group1sum
-	VPMOVZXWD        (R9), Z3
-	VPSLLD           $0x10, Z3, Z3
-	VPADDD           Z3, Z3, Z4
-	VPCMPUD          $0x05, Z0, Z4, K1
-	VMOVAPS.Z        Z3, K1, Z3
-	VFMADD231PS.BCST (R10), Z3, Z1
-	ADDQ             AX, R9
-	ADDQ             R8, R10
+	JNZ              group1pair
 
 group1sum:
 	MOVQ    ldo+24(FP), R9
@@ -30246,8 +30354,10 @@ group2ahead:
 	JGE              group2step
 
 group2fewer:
-	ADDQ             $0x04, R11
-	JZ               group2sum
+	ADDQ $0x04, R11
+	JZ   group2sum
+
+group2pair:
 	VPMOVZXWD        (R9), Z5
 	VPSLLD           $0x10, Z5, Z5
 	VPADDD           Z5, Z5, Z6
@@ -30269,16 +30379,7 @@ group2fewer:
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
-	JZ               group2sum
-	VPMOVZXWD        (R9), Z5
-	VPSLLD           $0x10, Z5, Z5
-	VPADDD           Z5, Z5, Z6
-	VPCMPUD          $0x05, Z0, Z6, K1
-	VMOVAPS.Z        Z5, K1, Z5
-	VFMADD231PS.BCST (R10), Z5, Z1
-	VFMADD231PS.BCST 4(R10), Z5, Z3
-	ADDQ             AX, R9
-	ADDQ             R8, R10
+	JNZ              group2pair
 
 group2sum:
 	MOVQ    ldo+24(FP), R10
@@ -30384,8 +30485,10 @@ group4ahead:
 	JGE              group4step
 
 group4fewer:
-	ADDQ             $0x04, R11
-	JZ               group4sum
+	ADDQ $0x04, R11
+	JZ   group4sum
+
+group4pair:
 	VPMOVZXWD        (R9), Z9
 	VPSLLD           $0x10, Z9, Z9
 	VPADDD           Z9, Z9, Z10
@@ -30411,18 +30514,7 @@ group4fewer:
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
-	JZ               group4sum
-	VPMOVZXWD        (R9), Z9
-	VPSLLD           $0x10, Z9, Z9
-	VPADDD           Z9, Z9, Z10
-	VPCMPUD          $0x05, Z0, Z10, K1
-	VMOVAPS.Z        Z9, K1, Z9
-	VFMADD231PS.BCST (R10), Z9, Z1
-	VFMADD231PS.BCST 4(R10), Z9, Z3
-	VFMADD231PS.BCST 8(R10), Z9, Z5
-	VFMADD231PS.BCST 12(R10), Z9, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
+	JNZ              group4pair
 
 group4sum:
 	MOVQ    ldo+24(FP), R10
@@ -30571,8 +30663,10 @@ group8ahead:
 	JGE              group8step
 
 group8fewer:
-	ADDQ             $0x04, R11
-	JZ               group8sum
+	ADDQ $0x04, R11
+	JZ   group8sum
+
+group8pair:
 	VPMOVZXWD        (R9), Z17
 	VPSLLD           $0x10, Z17, Z17
 	VPADDD           Z17, Z17, Z18
@@ -30606,22 +30700,7 @@ group8fewer:
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
-	JZ               group8sum
-	VPMOVZXWD        (R9), Z17
-	VPSLLD           $0x10, Z17, Z17
-	VPADDD           Z17, Z17, Z18
-	VPCMPUD          $0x05, Z0, Z18, K1
-	VMOVAPS.Z        Z17, K1, Z17
-	VFMADD231PS.BCST (R10), Z17, Z1
-	VFMADD231PS.BCST 4(R10), Z17, Z3
-	VFMADD231PS.BCST 8(R10), Z17, Z5
-	VFMADD231PS.BCST 12(R10), Z17, Z7
-	VFMADD231PS.BCST 16(R10), Z17, Z9
-	VFMADD231PS.BCST 20(R10), Z17, Z11
-	VFMADD231PS.BCST 24(R10), Z17, Z13
-	VFMADD231PS.BCST 28(R10), Z17, Z15
-	ADDQ             AX, R9
-	ADDQ             R8, R10
+	JNZ              group8pair
 
 group8sum:
 	MOVQ    ldo+24(FP), R10
@@ -34801,20 +34880,57 @@ TEXT ·widenPairsAVX512(SB), NOSPLIT, $0-104
 	MOVQ    d+96(FP), CX
 	VMOVUPS constffff0000AVX512<>+0(SB), Z0
 	XORQ    AX, AX
-	SUBQ    $0x00000030, CX
-	JL      lanes3end
+
+columns:
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  even_base+0(FP), DX
+	ADDQ  AX, DX
+	MOVQ  ldd+48(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  odd_base+24(FP), SI
+	ADDQ  AX, SI
+	MOVQ  src_base+56(FP), DI
+	ADDQ  AX, DI
+	MOVQ  lds+80(FP), R8
+	SHLQ  $0x02, R8
+	CMPQ  CX, $0x00000030
+	JGE   lanes3
+
+	// What is left of a vector.
+	LEAQ     masksAVX512<>+0(SB), R9
+	MOVQ     $0x00000040, R10
+	SUBQ     CX, R10
+	LEAQ     (R9)(R10*4), R9
+	VMOVUPS  (R9), Z1
+	VPMOVD2M Z1, K1
+	MOVQ     n+88(FP), R9
+	TESTQ    R9, R9
+	JZ       lastrows
+	PCALIGN  $0x40
+
+lastrow:
+	VMOVUPS.Z (DI), K1, Z1
+	VPSLLD    $0x10, Z1, Z2
+	VMOVUPS   Z2, K1, (DX)
+	VANDPS    Z0, Z1, Z1
+	VMOVUPS   Z1, K1, (SI)
+	ADDQ      BX, DX
+	ADDQ      BX, SI
+	ADDQ      R8, DI
+	DECQ      R9
+	JNZ       lastrow
+
+lastrows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JG   columns
+
+end:
+	VZEROUPPER
+	RET
 
 lanes3:
-	MOVQ    even_base+0(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ldd+48(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    odd_base+24(FP), SI
-	ADDQ    AX, SI
-	MOVQ    src_base+56(FP), DI
-	ADDQ    AX, DI
-	MOVQ    lds+80(FP), R8
-	SHLQ    $0x02, R8
 	MOVQ    n+88(FP), R9
 	TESTQ   R9, R9
 	JZ      lanes3rows
@@ -34845,88 +34961,103 @@ lanes3row:
 lanes3rows:
 	ADDQ $0x000000c0, AX
 	SUBQ $0x00000030, CX
-	JGE  lanes3
+	JMP  columns
 
-lanes3end:
-	ADDQ $0x00000030, CX
-	SUBQ $0x00000010, CX
-	JL   lanes1end
-
-lanes1:
-	MOVQ    even_base+0(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ldd+48(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    odd_base+24(FP), SI
-	ADDQ    AX, SI
-	MOVQ    src_base+56(FP), DI
-	ADDQ    AX, DI
-	MOVQ    lds+80(FP), R8
-	SHLQ    $0x02, R8
-	MOVQ    n+88(FP), R9
-	TESTQ   R9, R9
-	JZ      lanes1rows
+// func narrowPairsAVX512(dst []uint32, ldd int, even []float32, odd []float32, lds int, n int, d int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·narrowPairsAVX512(SB), NOSPLIT, $0-104
 	PCALIGN $0x40
+	MOVQ    d+96(FP), CX
+	VMOVUPS constffff0000AVX512<>+0(SB), Z0
+	XORQ    AX, AX
 
-lanes1row:
-	VMOVUPS (DI), Z1
-	VPSLLD  $0x10, Z1, Z2
-	VMOVUPS Z2, (DX)
-	VANDPS  Z0, Z1, Z1
-	VMOVUPS Z1, (SI)
-	ADDQ    BX, DX
-	ADDQ    BX, SI
-	ADDQ    R8, DI
-	DECQ    R9
-	JNZ     lanes1row
+columns:
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  dst_base+0(FP), DX
+	ADDQ  AX, DX
+	MOVQ  ldd+24(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  even_base+32(FP), SI
+	ADDQ  AX, SI
+	MOVQ  lds+80(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  odd_base+56(FP), R8
+	ADDQ  AX, R8
+	CMPQ  CX, $0x00000040
+	JGE   lanes4
 
-lanes1rows:
-	ADDQ $0x00000040, AX
-	SUBQ $0x00000010, CX
-	JGE  lanes1
-
-lanes1end:
-	ADDQ $0x00000010, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ     masksAVX512<>+0(SB), DX
-	MOVQ     $0x00000040, BX
-	SUBQ     CX, BX
-	LEAQ     (DX)(BX*4), DX
-	VMOVUPS  (DX), Z1
+	// What is left of a vector.
+	LEAQ     masksAVX512<>+0(SB), R9
+	MOVQ     $0x00000040, R10
+	SUBQ     CX, R10
+	LEAQ     (R9)(R10*4), R9
+	VMOVUPS  (R9), Z1
 	VPMOVD2M Z1, K1
-	MOVQ     even_base+0(FP), CX
-	ADDQ     AX, CX
-	MOVQ     ldd+48(FP), DX
-	SHLQ     $0x02, DX
-	MOVQ     odd_base+24(FP), BX
-	ADDQ     AX, BX
-	MOVQ     src_base+56(FP), SI
-	ADDQ     AX, SI
-	MOVQ     lds+80(FP), AX
-	SHLQ     $0x02, AX
-	MOVQ     n+88(FP), DI
-	TESTQ    DI, DI
+	MOVQ     n+88(FP), R9
+	TESTQ    R9, R9
 	JZ       lastrows
 	PCALIGN  $0x40
 
 lastrow:
 	VMOVUPS.Z (SI), K1, Z1
-	VPSLLD    $0x10, Z1, Z2
-	VMOVUPS   Z2, K1, (CX)
-	VANDPS    Z0, Z1, Z1
-	VMOVUPS   Z1, K1, (BX)
-	ADDQ      DX, CX
-	ADDQ      DX, BX
-	ADDQ      AX, SI
-	DECQ      DI
+	VPSRLD    $0x10, Z1, Z1
+	VMOVUPS.Z (R8), K1, Z2
+	VANDPS    Z0, Z2, Z2
+	VPADDD    Z2, Z1, Z1
+	VMOVUPS   Z1, K1, (DX)
+	ADDQ      BX, DX
+	ADDQ      DI, SI
+	ADDQ      DI, R8
+	DECQ      R9
 	JNZ       lastrow
 
 lastrows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JG   columns
+
 end:
 	VZEROUPPER
 	RET
+
+lanes4:
+	MOVQ    n+88(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes4rows
+	PCALIGN $0x40
+
+lanes4row:
+	VMOVUPS (SI), Z1
+	VMOVUPS 64(SI), Z2
+	VMOVUPS 128(SI), Z3
+	VMOVUPS 192(SI), Z4
+	VPSRLD  $0x10, Z1, Z1
+	VPSRLD  $0x10, Z2, Z2
+	VPSRLD  $0x10, Z3, Z3
+	VPSRLD  $0x10, Z4, Z4
+	VANDPS  (R8), Z0, Z5
+	VANDPS  64(R8), Z0, Z6
+	VANDPS  128(R8), Z0, Z7
+	VANDPS  192(R8), Z0, Z8
+	VPADDD  Z5, Z1, Z1
+	VPADDD  Z6, Z2, Z2
+	VPADDD  Z7, Z3, Z3
+	VPADDD  Z8, Z4, Z4
+	VMOVUPS Z1, (DX)
+	VMOVUPS Z2, 64(DX)
+	VMOVUPS Z3, 128(DX)
+	VMOVUPS Z4, 192(DX)
+	ADDQ    BX, DX
+	ADDQ    DI, SI
+	ADDQ    DI, R8
+	DECQ    R9
+	JNZ     lanes4row
+
+lanes4rows:
+	ADDQ $0x00000100, AX
+	SUBQ $0x00000040, CX
+	JMP  columns
 
 // func siLUAVX512(dst []float32, src []float32)
 // Requires: AVX, AVX512DQ, AVX512F
@@ -36049,18 +36180,62 @@ TEXT ·softcapAVX512(SB), NOSPLIT, $0-72
 	VMOVUPS      tanhTAVX512<>+0(SB), Z12
 	VMOVUPS      tanhVAVX512<>+0(SB), Z13
 	XORQ         AX, AX
-	SUBQ         $0x00000020, CX
-	JL           lanes2end
 
-lanes2:
-	MOVQ    max_base+48(FP), DX
-	VMOVUPS (DX)(AX*1), Z14
-	MOVQ    max_base+48(FP), DX
-	VMOVUPS 64(DX)(AX*1), Z15
+columns:
+	TESTQ   CX, CX
+	JZ      end
 	MOVQ    s_base+0(FP), DX
 	ADDQ    AX, DX
 	MOVQ    ld+24(FP), BX
 	SHLQ    $0x02, BX
+	CMPQ    CX, $0x00000020
+	JGE     lanes2
+	MOVQ    max_base+48(FP), SI
+	VMOVUPS (SI)(AX*1), Z14
+	MOVQ    n+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMULPS      (DX), Z0, Z15
+	VANDPS      Z4, Z15, Z16
+	VMINPS      Z16, Z2, Z16
+	VMOVAPS     Z6, Z17
+	VFMADD231PS Z5, Z16, Z17
+	VPERMPS     Z7, Z17, Z18
+	VSUBPS      Z18, Z16, Z16
+	VMULPS      Z16, Z16, Z18
+	VMOVAPS     Z9, Z19
+	VFMADD231PS Z8, Z18, Z19
+	VFMADD213PS Z10, Z18, Z19
+	VFMADD213PS Z11, Z18, Z19
+	VPERMPS     Z12, Z17, Z18
+	VPERMPS     Z13, Z17, Z17
+	VMULPS      Z16, Z17, Z17
+	VFMADD231PS Z18, Z16, Z19
+	VDIVPS      Z19, Z17, Z17
+	VADDPS      Z17, Z18, Z18
+	VPTERNLOGD  $0xf8, Z3, Z15, Z18
+	VMULPS      Z1, Z18, Z18
+	VMOVUPS     Z18, (DX)
+	VMAXPS      Z14, Z18, Z14
+	ADDQ        BX, DX
+	DECQ        SI
+	JNZ         lanes1row
+
+lanes1rows:
+	MOVQ    max_base+48(FP), DX
+	VMOVUPS Z14, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JMP     columns
+
+lanes2:
+	MOVQ    max_base+48(FP), SI
+	VMOVUPS (SI)(AX*1), Z14
+	MOVQ    max_base+48(FP), SI
+	VMOVUPS 64(SI)(AX*1), Z15
 	MOVQ    n+32(FP), SI
 	TESTQ   SI, SI
 	JZ      lanes2rows
@@ -36122,60 +36297,9 @@ lanes2rows:
 	VMOVUPS Z15, 64(DX)(AX*1)
 	ADDQ    $0x00000080, AX
 	SUBQ    $0x00000020, CX
-	JGE     lanes2
+	JMP     columns
 
-lanes2end:
-	ADDQ $0x00000020, CX
-	SUBQ $0x00000010, CX
-	JL   lanes1end
-
-lanes1:
-	MOVQ    max_base+48(FP), DX
-	VMOVUPS (DX)(AX*1), Z14
-	MOVQ    s_base+0(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ld+24(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    n+32(FP), SI
-	TESTQ   SI, SI
-	JZ      lanes1rows
-	PCALIGN $0x40
-
-lanes1row:
-	VMULPS      (DX), Z0, Z15
-	VANDPS      Z4, Z15, Z16
-	VMINPS      Z16, Z2, Z16
-	VMOVAPS     Z6, Z17
-	VFMADD231PS Z5, Z16, Z17
-	VPERMPS     Z7, Z17, Z18
-	VSUBPS      Z18, Z16, Z16
-	VMULPS      Z16, Z16, Z18
-	VMOVAPS     Z9, Z19
-	VFMADD231PS Z8, Z18, Z19
-	VFMADD213PS Z10, Z18, Z19
-	VFMADD213PS Z11, Z18, Z19
-	VPERMPS     Z12, Z17, Z18
-	VPERMPS     Z13, Z17, Z17
-	VMULPS      Z16, Z17, Z17
-	VFMADD231PS Z18, Z16, Z19
-	VDIVPS      Z19, Z17, Z17
-	VADDPS      Z17, Z18, Z18
-	VPTERNLOGD  $0xf8, Z3, Z15, Z18
-	VMULPS      Z1, Z18, Z18
-	VMOVUPS     Z18, (DX)
-	VMAXPS      Z14, Z18, Z14
-	ADDQ        BX, DX
-	DECQ        SI
-	JNZ         lanes1row
-
-lanes1rows:
-	MOVQ    max_base+48(FP), DX
-	VMOVUPS Z14, (DX)(AX*1)
-	ADDQ    $0x00000040, AX
-	SUBQ    $0x00000010, CX
-	JGE     lanes1
-
-lanes1end:
+end:
 	VZEROUPPER
 	RET
 
@@ -36186,43 +36310,79 @@ TEXT ·aLiBiAVX512(SB), NOSPLIT, $0-120
 	MOVQ    max_len+104(FP), CX
 	VMOVUPS const00000001AVX512<>+0(SB), Z0
 	XORQ    AX, AX
-	SUBQ    $0x00000040, CX
-	JL      lanes4end
 
-lanes4:
-	MOVQ         slopes_base+48(FP), DX
-	VMOVUPS      (DX)(AX*1), Z1
-	MOVQ         slopes_base+48(FP), DX
-	VMOVUPS      64(DX)(AX*1), Z2
-	MOVQ         slopes_base+48(FP), DX
-	VMOVUPS      128(DX)(AX*1), Z3
-	MOVQ         slopes_base+48(FP), DX
-	VMOVUPS      192(DX)(AX*1), Z4
-	MOVQ         pos_base+72(FP), DX
-	VMOVUPS      (DX)(AX*1), Z5
-	MOVQ         pos_base+72(FP), DX
-	VMOVUPS      64(DX)(AX*1), Z6
-	MOVQ         pos_base+72(FP), DX
-	VMOVUPS      128(DX)(AX*1), Z7
-	MOVQ         pos_base+72(FP), DX
-	VMOVUPS      192(DX)(AX*1), Z8
-	MOVQ         max_base+96(FP), DX
-	VMOVUPS      (DX)(AX*1), Z9
-	MOVQ         max_base+96(FP), DX
-	VMOVUPS      64(DX)(AX*1), Z10
-	MOVQ         max_base+96(FP), DX
-	VMOVUPS      128(DX)(AX*1), Z11
-	MOVQ         max_base+96(FP), DX
-	VMOVUPS      192(DX)(AX*1), Z12
+columns:
+	TESTQ        CX, CX
+	JZ           end
 	MOVQ         s_base+0(FP), DX
 	ADDQ         AX, DX
 	MOVQ         ld+24(FP), BX
 	SHLQ         $0x02, BX
 	VPBROADCASTD j0+32(FP), Z0
+	CMPQ         CX, $0x00000040
+	JGE          lanes4
+	CMPQ         CX, $0x00000020
+	JGE          lanes2
+	MOVQ         slopes_base+48(FP), SI
+	VMOVUPS      (SI)(AX*1), Z1
+	MOVQ         pos_base+72(FP), SI
+	VMOVUPS      (SI)(AX*1), Z2
+	MOVQ         max_base+96(FP), SI
+	VMOVUPS      (SI)(AX*1), Z3
 	MOVQ         n+40(FP), SI
 	TESTQ        SI, SI
-	JZ           lanes4rows
+	JZ           lanes1rows
 	PCALIGN      $0x40
+
+lanes1row:
+	VMOVUPS      (DX), Z4
+	VPSUBD       Z0, Z2, Z5
+	VPABSD       Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VFNMADD231PS Z5, Z1, Z4
+	VMOVUPS      Z4, (DX)
+	VMAXPS       Z3, Z4, Z3
+	ADDQ         BX, DX
+	VPADDD       const00000001AVX512<>+0(SB), Z0, Z0
+	DECQ         SI
+	JNZ          lanes1row
+
+lanes1rows:
+	MOVQ    max_base+96(FP), DX
+	VMOVUPS Z3, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JMP     columns
+
+lanes4:
+	MOVQ    slopes_base+48(FP), SI
+	VMOVUPS (SI)(AX*1), Z1
+	MOVQ    slopes_base+48(FP), SI
+	VMOVUPS 64(SI)(AX*1), Z2
+	MOVQ    slopes_base+48(FP), SI
+	VMOVUPS 128(SI)(AX*1), Z3
+	MOVQ    slopes_base+48(FP), SI
+	VMOVUPS 192(SI)(AX*1), Z4
+	MOVQ    pos_base+72(FP), SI
+	VMOVUPS (SI)(AX*1), Z5
+	MOVQ    pos_base+72(FP), SI
+	VMOVUPS 64(SI)(AX*1), Z6
+	MOVQ    pos_base+72(FP), SI
+	VMOVUPS 128(SI)(AX*1), Z7
+	MOVQ    pos_base+72(FP), SI
+	VMOVUPS 192(SI)(AX*1), Z8
+	MOVQ    max_base+96(FP), SI
+	VMOVUPS (SI)(AX*1), Z9
+	MOVQ    max_base+96(FP), SI
+	VMOVUPS 64(SI)(AX*1), Z10
+	MOVQ    max_base+96(FP), SI
+	VMOVUPS 128(SI)(AX*1), Z11
+	MOVQ    max_base+96(FP), SI
+	VMOVUPS 192(SI)(AX*1), Z12
+	MOVQ    n+40(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes4rows
+	PCALIGN $0x40
 
 lanes4row:
 	VMOVUPS      (DX), Z13
@@ -36269,35 +36429,25 @@ lanes4rows:
 	VMOVUPS Z12, 192(DX)(AX*1)
 	ADDQ    $0x00000100, AX
 	SUBQ    $0x00000040, CX
-	JGE     lanes4
-
-lanes4end:
-	ADDQ $0x00000040, CX
-	SUBQ $0x00000020, CX
-	JL   lanes2end
+	JMP     columns
 
 lanes2:
-	MOVQ         slopes_base+48(FP), DX
-	VMOVUPS      (DX)(AX*1), Z1
-	MOVQ         slopes_base+48(FP), DX
-	VMOVUPS      64(DX)(AX*1), Z2
-	MOVQ         pos_base+72(FP), DX
-	VMOVUPS      (DX)(AX*1), Z3
-	MOVQ         pos_base+72(FP), DX
-	VMOVUPS      64(DX)(AX*1), Z4
-	MOVQ         max_base+96(FP), DX
-	VMOVUPS      (DX)(AX*1), Z5
-	MOVQ         max_base+96(FP), DX
-	VMOVUPS      64(DX)(AX*1), Z6
-	MOVQ         s_base+0(FP), DX
-	ADDQ         AX, DX
-	MOVQ         ld+24(FP), BX
-	SHLQ         $0x02, BX
-	VPBROADCASTD j0+32(FP), Z0
-	MOVQ         n+40(FP), SI
-	TESTQ        SI, SI
-	JZ           lanes2rows
-	PCALIGN      $0x40
+	MOVQ    slopes_base+48(FP), SI
+	VMOVUPS (SI)(AX*1), Z1
+	MOVQ    slopes_base+48(FP), SI
+	VMOVUPS 64(SI)(AX*1), Z2
+	MOVQ    pos_base+72(FP), SI
+	VMOVUPS (SI)(AX*1), Z3
+	MOVQ    pos_base+72(FP), SI
+	VMOVUPS 64(SI)(AX*1), Z4
+	MOVQ    max_base+96(FP), SI
+	VMOVUPS (SI)(AX*1), Z5
+	MOVQ    max_base+96(FP), SI
+	VMOVUPS 64(SI)(AX*1), Z6
+	MOVQ    n+40(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes2rows
+	PCALIGN $0x40
 
 lanes2row:
 	VMOVUPS      (DX), Z7
@@ -36326,51 +36476,9 @@ lanes2rows:
 	VMOVUPS Z6, 64(DX)(AX*1)
 	ADDQ    $0x00000080, AX
 	SUBQ    $0x00000020, CX
-	JGE     lanes2
+	JMP     columns
 
-lanes2end:
-	ADDQ $0x00000020, CX
-	SUBQ $0x00000010, CX
-	JL   lanes1end
-
-lanes1:
-	MOVQ         slopes_base+48(FP), DX
-	VMOVUPS      (DX)(AX*1), Z1
-	MOVQ         pos_base+72(FP), DX
-	VMOVUPS      (DX)(AX*1), Z2
-	MOVQ         max_base+96(FP), DX
-	VMOVUPS      (DX)(AX*1), Z3
-	MOVQ         s_base+0(FP), DX
-	ADDQ         AX, DX
-	MOVQ         ld+24(FP), BX
-	SHLQ         $0x02, BX
-	VPBROADCASTD j0+32(FP), Z0
-	MOVQ         n+40(FP), SI
-	TESTQ        SI, SI
-	JZ           lanes1rows
-	PCALIGN      $0x40
-
-lanes1row:
-	VMOVUPS      (DX), Z4
-	VPSUBD       Z0, Z2, Z5
-	VPABSD       Z5, Z5
-	VCVTDQ2PS    Z5, Z5
-	VFNMADD231PS Z5, Z1, Z4
-	VMOVUPS      Z4, (DX)
-	VMAXPS       Z3, Z4, Z3
-	ADDQ         BX, DX
-	VPADDD       const00000001AVX512<>+0(SB), Z0, Z0
-	DECQ         SI
-	JNZ          lanes1row
-
-lanes1rows:
-	MOVQ    max_base+96(FP), DX
-	VMOVUPS Z3, (DX)(AX*1)
-	ADDQ    $0x00000040, AX
-	SUBQ    $0x00000010, CX
-	JGE     lanes1
-
-lanes1end:
+end:
 	VZEROUPPER
 	RET
 
@@ -36382,43 +36490,78 @@ TEXT ·maskSpanAVX512(SB), NOSPLIT, $0-120
 	VMOVUPS const00000001AVX512<>+0(SB), Z0
 	VMOVUPS constff800000AVX512<>+0(SB), Z1
 	XORQ    AX, AX
-	SUBQ    $0x00000040, CX
-	JL      lanes4end
 
-lanes4:
-	MOVQ         lo_base+48(FP), DX
-	VMOVUPS      (DX)(AX*1), Z2
-	MOVQ         lo_base+48(FP), DX
-	VMOVUPS      64(DX)(AX*1), Z3
-	MOVQ         lo_base+48(FP), DX
-	VMOVUPS      128(DX)(AX*1), Z4
-	MOVQ         lo_base+48(FP), DX
-	VMOVUPS      192(DX)(AX*1), Z5
-	MOVQ         hi_base+72(FP), DX
-	VMOVUPS      (DX)(AX*1), Z6
-	MOVQ         hi_base+72(FP), DX
-	VMOVUPS      64(DX)(AX*1), Z7
-	MOVQ         hi_base+72(FP), DX
-	VMOVUPS      128(DX)(AX*1), Z8
-	MOVQ         hi_base+72(FP), DX
-	VMOVUPS      192(DX)(AX*1), Z9
-	MOVQ         max_base+96(FP), DX
-	VMOVUPS      (DX)(AX*1), Z10
-	MOVQ         max_base+96(FP), DX
-	VMOVUPS      64(DX)(AX*1), Z11
-	MOVQ         max_base+96(FP), DX
-	VMOVUPS      128(DX)(AX*1), Z12
-	MOVQ         max_base+96(FP), DX
-	VMOVUPS      192(DX)(AX*1), Z13
+columns:
+	TESTQ        CX, CX
+	JZ           end
 	MOVQ         s_base+0(FP), DX
 	ADDQ         AX, DX
 	MOVQ         ld+24(FP), BX
 	SHLQ         $0x02, BX
 	VPBROADCASTD j0+32(FP), Z0
+	CMPQ         CX, $0x00000040
+	JGE          lanes4
+	CMPQ         CX, $0x00000020
+	JGE          lanes2
+	MOVQ         lo_base+48(FP), SI
+	VMOVUPS      (SI)(AX*1), Z2
+	MOVQ         hi_base+72(FP), SI
+	VMOVUPS      (SI)(AX*1), Z3
+	MOVQ         max_base+96(FP), SI
+	VMOVUPS      (SI)(AX*1), Z4
 	MOVQ         n+40(FP), SI
 	TESTQ        SI, SI
-	JZ           lanes4rows
+	JZ           lanes1rows
 	PCALIGN      $0x40
+
+lanes1row:
+	VMOVUPS   (DX), Z5
+	VPCMPD    $0x05, Z2, Z0, K1
+	VPCMPD    $0x01, Z3, Z0, K1, K1
+	VBLENDMPS Z5, Z1, K1, Z5
+	VMOVUPS   Z5, (DX)
+	VMAXPS    Z4, Z5, Z4
+	ADDQ      BX, DX
+	VPADDD    const00000001AVX512<>+0(SB), Z0, Z0
+	DECQ      SI
+	JNZ       lanes1row
+
+lanes1rows:
+	MOVQ    max_base+96(FP), DX
+	VMOVUPS Z4, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JMP     columns
+
+lanes4:
+	MOVQ    lo_base+48(FP), SI
+	VMOVUPS (SI)(AX*1), Z2
+	MOVQ    lo_base+48(FP), SI
+	VMOVUPS 64(SI)(AX*1), Z3
+	MOVQ    lo_base+48(FP), SI
+	VMOVUPS 128(SI)(AX*1), Z4
+	MOVQ    lo_base+48(FP), SI
+	VMOVUPS 192(SI)(AX*1), Z5
+	MOVQ    hi_base+72(FP), SI
+	VMOVUPS (SI)(AX*1), Z6
+	MOVQ    hi_base+72(FP), SI
+	VMOVUPS 64(SI)(AX*1), Z7
+	MOVQ    hi_base+72(FP), SI
+	VMOVUPS 128(SI)(AX*1), Z8
+	MOVQ    hi_base+72(FP), SI
+	VMOVUPS 192(SI)(AX*1), Z9
+	MOVQ    max_base+96(FP), SI
+	VMOVUPS (SI)(AX*1), Z10
+	MOVQ    max_base+96(FP), SI
+	VMOVUPS 64(SI)(AX*1), Z11
+	MOVQ    max_base+96(FP), SI
+	VMOVUPS 128(SI)(AX*1), Z12
+	MOVQ    max_base+96(FP), SI
+	VMOVUPS 192(SI)(AX*1), Z13
+	MOVQ    n+40(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes4rows
+	PCALIGN $0x40
 
 lanes4row:
 	VMOVUPS   (DX), Z14
@@ -36461,35 +36604,25 @@ lanes4rows:
 	VMOVUPS Z13, 192(DX)(AX*1)
 	ADDQ    $0x00000100, AX
 	SUBQ    $0x00000040, CX
-	JGE     lanes4
-
-lanes4end:
-	ADDQ $0x00000040, CX
-	SUBQ $0x00000020, CX
-	JL   lanes2end
+	JMP     columns
 
 lanes2:
-	MOVQ         lo_base+48(FP), DX
-	VMOVUPS      (DX)(AX*1), Z2
-	MOVQ         lo_base+48(FP), DX
-	VMOVUPS      64(DX)(AX*1), Z3
-	MOVQ         hi_base+72(FP), DX
-	VMOVUPS      (DX)(AX*1), Z4
-	MOVQ         hi_base+72(FP), DX
-	VMOVUPS      64(DX)(AX*1), Z5
-	MOVQ         max_base+96(FP), DX
-	VMOVUPS      (DX)(AX*1), Z6
-	MOVQ         max_base+96(FP), DX
-	VMOVUPS      64(DX)(AX*1), Z7
-	MOVQ         s_base+0(FP), DX
-	ADDQ         AX, DX
-	MOVQ         ld+24(FP), BX
-	SHLQ         $0x02, BX
-	VPBROADCASTD j0+32(FP), Z0
-	MOVQ         n+40(FP), SI
-	TESTQ        SI, SI
-	JZ           lanes2rows
-	PCALIGN      $0x40
+	MOVQ    lo_base+48(FP), SI
+	VMOVUPS (SI)(AX*1), Z2
+	MOVQ    lo_base+48(FP), SI
+	VMOVUPS 64(SI)(AX*1), Z3
+	MOVQ    hi_base+72(FP), SI
+	VMOVUPS (SI)(AX*1), Z4
+	MOVQ    hi_base+72(FP), SI
+	VMOVUPS 64(SI)(AX*1), Z5
+	MOVQ    max_base+96(FP), SI
+	VMOVUPS (SI)(AX*1), Z6
+	MOVQ    max_base+96(FP), SI
+	VMOVUPS 64(SI)(AX*1), Z7
+	MOVQ    n+40(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes2rows
+	PCALIGN $0x40
 
 lanes2row:
 	VMOVUPS   (DX), Z8
@@ -36516,50 +36649,9 @@ lanes2rows:
 	VMOVUPS Z7, 64(DX)(AX*1)
 	ADDQ    $0x00000080, AX
 	SUBQ    $0x00000020, CX
-	JGE     lanes2
+	JMP     columns
 
-lanes2end:
-	ADDQ $0x00000020, CX
-	SUBQ $0x00000010, CX
-	JL   lanes1end
-
-lanes1:
-	MOVQ         lo_base+48(FP), DX
-	VMOVUPS      (DX)(AX*1), Z2
-	MOVQ         hi_base+72(FP), DX
-	VMOVUPS      (DX)(AX*1), Z3
-	MOVQ         max_base+96(FP), DX
-	VMOVUPS      (DX)(AX*1), Z4
-	MOVQ         s_base+0(FP), DX
-	ADDQ         AX, DX
-	MOVQ         ld+24(FP), BX
-	SHLQ         $0x02, BX
-	VPBROADCASTD j0+32(FP), Z0
-	MOVQ         n+40(FP), SI
-	TESTQ        SI, SI
-	JZ           lanes1rows
-	PCALIGN      $0x40
-
-lanes1row:
-	VMOVUPS   (DX), Z5
-	VPCMPD    $0x05, Z2, Z0, K1
-	VPCMPD    $0x01, Z3, Z0, K1, K1
-	VBLENDMPS Z5, Z1, K1, Z5
-	VMOVUPS   Z5, (DX)
-	VMAXPS    Z4, Z5, Z4
-	ADDQ      BX, DX
-	VPADDD    const00000001AVX512<>+0(SB), Z0, Z0
-	DECQ      SI
-	JNZ       lanes1row
-
-lanes1rows:
-	MOVQ    max_base+96(FP), DX
-	VMOVUPS Z4, (DX)(AX*1)
-	ADDQ    $0x00000040, AX
-	SUBQ    $0x00000010, CX
-	JGE     lanes1
-
-lanes1end:
+end:
 	VZEROUPPER
 	RET
 
@@ -36578,24 +36670,64 @@ TEXT ·softmaxAVX512(SB), NOSPLIT, $0-88
 	VMOVUPS constc2c80000AVX512<>+0(SB), Z7
 	VMOVUPS constff800000AVX512<>+0(SB), Z8
 	XORQ    AX, AX
-	SUBQ    $0x00000020, CX
-	JL      lanes2end
+
+columns:
+	TESTQ     CX, CX
+	JZ        end
+	MOVQ      s_base+0(FP), DX
+	ADDQ      AX, DX
+	MOVQ      ld+24(FP), BX
+	SHLQ      $0x02, BX
+	CMPQ      CX, $0x00000020
+	JGE       lanes2
+	MOVQ      max_base+40(FP), SI
+	VMOVUPS   (SI)(AX*1), Z9
+	VCMPPS    $0x04, Z8, Z9, K1
+	VMOVAPS.Z Z9, K1, Z9
+	VXORPS    Z10, Z10, Z10
+	MOVQ      n+32(FP), SI
+	TESTQ     SI, SI
+	JZ        lanes1rows
+	PCALIGN   $0x40
+
+lanes1row:
+	VMOVUPS     (DX), Z11
+	VSUBPS      Z9, Z11, Z11
+	VRNDSCALEPS $0x00, Z11, Z12
+	VSUBPS      Z12, Z11, Z13
+	VMOVAPS     Z1, Z14
+	VFMADD231PS Z0, Z13, Z14
+	VFMADD213PS Z2, Z13, Z14
+	VFMADD213PS Z3, Z13, Z14
+	VFMADD213PS Z4, Z13, Z14
+	VFMADD213PS Z5, Z13, Z14
+	VFMADD213PS Z6, Z13, Z14
+	VCMPPS      $0x15, Z7, Z11, K1
+	VSCALEFPS.Z Z12, Z14, K1, Z14
+	VMOVUPS     Z14, (DX)
+	VADDPS      Z14, Z10, Z10
+	ADDQ        BX, DX
+	DECQ        SI
+	JNZ         lanes1row
+
+lanes1rows:
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Z10, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JMP     columns
 
 lanes2:
-	MOVQ      max_base+40(FP), DX
-	VMOVUPS   (DX)(AX*1), Z9
-	MOVQ      max_base+40(FP), DX
-	VMOVUPS   64(DX)(AX*1), Z10
+	MOVQ      max_base+40(FP), SI
+	VMOVUPS   (SI)(AX*1), Z9
+	MOVQ      max_base+40(FP), SI
+	VMOVUPS   64(SI)(AX*1), Z10
 	VCMPPS    $0x04, Z8, Z9, K1
 	VMOVAPS.Z Z9, K1, Z9
 	VCMPPS    $0x04, Z8, Z10, K1
 	VMOVAPS.Z Z10, K1, Z10
 	VXORPS    Z11, Z11, Z11
 	VXORPS    Z12, Z12, Z12
-	MOVQ      s_base+0(FP), DX
-	ADDQ      AX, DX
-	MOVQ      ld+24(FP), BX
-	SHLQ      $0x02, BX
 	MOVQ      n+32(FP), SI
 	TESTQ     SI, SI
 	JZ        lanes2rows
@@ -36643,56 +36775,9 @@ lanes2rows:
 	VMOVUPS Z12, 64(DX)(AX*1)
 	ADDQ    $0x00000080, AX
 	SUBQ    $0x00000020, CX
-	JGE     lanes2
+	JMP     columns
 
-lanes2end:
-	ADDQ $0x00000020, CX
-	SUBQ $0x00000010, CX
-	JL   lanes1end
-
-lanes1:
-	MOVQ      max_base+40(FP), DX
-	VMOVUPS   (DX)(AX*1), Z9
-	VCMPPS    $0x04, Z8, Z9, K1
-	VMOVAPS.Z Z9, K1, Z9
-	VXORPS    Z10, Z10, Z10
-	MOVQ      s_base+0(FP), DX
-	ADDQ      AX, DX
-	MOVQ      ld+24(FP), BX
-	SHLQ      $0x02, BX
-	MOVQ      n+32(FP), SI
-	TESTQ     SI, SI
-	JZ        lanes1rows
-	PCALIGN   $0x40
-
-lanes1row:
-	VMOVUPS     (DX), Z11
-	VSUBPS      Z9, Z11, Z11
-	VRNDSCALEPS $0x00, Z11, Z12
-	VSUBPS      Z12, Z11, Z13
-	VMOVAPS     Z1, Z14
-	VFMADD231PS Z0, Z13, Z14
-	VFMADD213PS Z2, Z13, Z14
-	VFMADD213PS Z3, Z13, Z14
-	VFMADD213PS Z4, Z13, Z14
-	VFMADD213PS Z5, Z13, Z14
-	VFMADD213PS Z6, Z13, Z14
-	VCMPPS      $0x15, Z7, Z11, K1
-	VSCALEFPS.Z Z12, Z14, K1, Z14
-	VMOVUPS     Z14, (DX)
-	VADDPS      Z14, Z10, Z10
-	ADDQ        BX, DX
-	DECQ        SI
-	JNZ         lanes1row
-
-lanes1rows:
-	MOVQ    sum_base+64(FP), DX
-	VMOVUPS Z10, (DX)(AX*1)
-	ADDQ    $0x00000040, AX
-	SUBQ    $0x00000010, CX
-	JGE     lanes1
-
-lanes1end:
+end:
 	VZEROUPPER
 	RET
 
@@ -36712,24 +36797,67 @@ TEXT ·softmaxBF16AVX512(SB), NOSPLIT, $0-88
 	VMOVUPS const3f800000AVX512<>+0(SB), Z8
 	VMOVUPS constc26002e3AVX512<>+0(SB), Z9
 	XORQ    AX, AX
-	SUBQ    $0x00000020, CX
-	JL      lanes2end
+
+columns:
+	TESTQ     CX, CX
+	JZ        end
+	MOVQ      s_base+0(FP), DX
+	ADDQ      AX, DX
+	MOVQ      ld+24(FP), BX
+	SHLQ      $0x02, BX
+	CMPQ      CX, $0x00000020
+	JGE       lanes2
+	MOVQ      max_base+40(FP), SI
+	VMOVUPS   (SI)(AX*1), Z10
+	VCMPPS    $0x04, Z1, Z10, K1
+	VMOVAPS.Z Z10, K1, Z10
+	VXORPS    Z11, Z11, Z11
+	MOVQ      n+32(FP), SI
+	TESTQ     SI, SI
+	JZ        lanes1rows
+	PCALIGN   $0x40
+
+lanes1row:
+	VMOVUPS      (DX), Z12
+	VSUBPS       Z10, Z12, Z12
+	VRNDSCALEPS  $0x00, Z12, Z13
+	VSUBPS       Z13, Z12, Z14
+	VMOVAPS      Z3, Z15
+	VFMADD231PS  Z2, Z14, Z15
+	VFMADD213PS  Z4, Z14, Z15
+	VFMADD213PS  Z5, Z14, Z15
+	VFMADD213PS  Z6, Z14, Z15
+	VFMADD213PS  Z7, Z14, Z15
+	VFMADD213PS  Z8, Z14, Z15
+	VCMPPS       $0x15, Z9, Z12, K1
+	VSCALEFPS.Z  Z13, Z15, K1, Z15
+	VANDPS       Z1, Z15, Z12
+	VFMADD231PS  Z0, Z12, Z15
+	VFNMADD231PS Z0, Z12, Z15
+	VMOVUPS      Z15, (DX)
+	VADDPS       Z15, Z11, Z11
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          lanes1row
+
+lanes1rows:
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Z11, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JMP     columns
 
 lanes2:
-	MOVQ      max_base+40(FP), DX
-	VMOVUPS   (DX)(AX*1), Z10
-	MOVQ      max_base+40(FP), DX
-	VMOVUPS   64(DX)(AX*1), Z11
+	MOVQ      max_base+40(FP), SI
+	VMOVUPS   (SI)(AX*1), Z10
+	MOVQ      max_base+40(FP), SI
+	VMOVUPS   64(SI)(AX*1), Z11
 	VCMPPS    $0x04, Z1, Z10, K1
 	VMOVAPS.Z Z10, K1, Z10
 	VCMPPS    $0x04, Z1, Z11, K1
 	VMOVAPS.Z Z11, K1, Z11
 	VXORPS    Z12, Z12, Z12
 	VXORPS    Z13, Z13, Z13
-	MOVQ      s_base+0(FP), DX
-	ADDQ      AX, DX
-	MOVQ      ld+24(FP), BX
-	SHLQ      $0x02, BX
 	MOVQ      n+32(FP), SI
 	TESTQ     SI, SI
 	JZ        lanes2rows
@@ -36783,59 +36911,9 @@ lanes2rows:
 	VMOVUPS Z13, 64(DX)(AX*1)
 	ADDQ    $0x00000080, AX
 	SUBQ    $0x00000020, CX
-	JGE     lanes2
+	JMP     columns
 
-lanes2end:
-	ADDQ $0x00000020, CX
-	SUBQ $0x00000010, CX
-	JL   lanes1end
-
-lanes1:
-	MOVQ      max_base+40(FP), DX
-	VMOVUPS   (DX)(AX*1), Z10
-	VCMPPS    $0x04, Z1, Z10, K1
-	VMOVAPS.Z Z10, K1, Z10
-	VXORPS    Z11, Z11, Z11
-	MOVQ      s_base+0(FP), DX
-	ADDQ      AX, DX
-	MOVQ      ld+24(FP), BX
-	SHLQ      $0x02, BX
-	MOVQ      n+32(FP), SI
-	TESTQ     SI, SI
-	JZ        lanes1rows
-	PCALIGN   $0x40
-
-lanes1row:
-	VMOVUPS      (DX), Z12
-	VSUBPS       Z10, Z12, Z12
-	VRNDSCALEPS  $0x00, Z12, Z13
-	VSUBPS       Z13, Z12, Z14
-	VMOVAPS      Z3, Z15
-	VFMADD231PS  Z2, Z14, Z15
-	VFMADD213PS  Z4, Z14, Z15
-	VFMADD213PS  Z5, Z14, Z15
-	VFMADD213PS  Z6, Z14, Z15
-	VFMADD213PS  Z7, Z14, Z15
-	VFMADD213PS  Z8, Z14, Z15
-	VCMPPS       $0x15, Z9, Z12, K1
-	VSCALEFPS.Z  Z13, Z15, K1, Z15
-	VANDPS       Z1, Z15, Z12
-	VFMADD231PS  Z0, Z12, Z15
-	VFNMADD231PS Z0, Z12, Z15
-	VMOVUPS      Z15, (DX)
-	VADDPS       Z15, Z11, Z11
-	ADDQ         BX, DX
-	DECQ         SI
-	JNZ          lanes1row
-
-lanes1rows:
-	MOVQ    sum_base+64(FP), DX
-	VMOVUPS Z11, (DX)(AX*1)
-	ADDQ    $0x00000040, AX
-	SUBQ    $0x00000010, CX
-	JGE     lanes1
-
-lanes1end:
+end:
 	VZEROUPPER
 	RET
 
@@ -36927,24 +37005,75 @@ TEXT ·backwardWeightsAVX512(SB), NOSPLIT, $0-136
 	VMOVUPS constc2c80000AVX512<>+0(SB), Z7
 	VMOVUPS constff800000AVX512<>+0(SB), Z8
 	XORQ    AX, AX
-	SUBQ    $0x00000020, CX
-	JL      lanes2end
 
-lanes2:
-	MOVQ    lse_base+64(FP), DX
-	VMOVUPS (DX)(AX*1), Z9
-	MOVQ    lse_base+64(FP), DX
-	VMOVUPS 64(DX)(AX*1), Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
+columns:
+	TESTQ   CX, CX
+	JZ      end
 	MOVQ    s_base+0(FP), DX
 	ADDQ    AX, DX
 	MOVQ    ld+48(FP), BX
 	SHLQ    $0x02, BX
 	MOVQ    dp_base+24(FP), SI
 	ADDQ    AX, SI
+	CMPQ    CX, $0x00000020
+	JGE     lanes2
+	MOVQ    lse_base+64(FP), DI
+	VMOVUPS (DI)(AX*1), Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS     (DX), Z12
+	VSUBPS      Z9, Z12, Z12
+	VXORPS      Z13, Z13, Z13
+	VMINPS      Z12, Z13, Z12
+	VRNDSCALEPS $0x00, Z12, Z13
+	VSUBPS      Z13, Z12, Z14
+	VMOVAPS     Z1, Z15
+	VFMADD231PS Z0, Z14, Z15
+	VFMADD213PS Z2, Z14, Z15
+	VFMADD213PS Z3, Z14, Z15
+	VFMADD213PS Z4, Z14, Z15
+	VFMADD213PS Z5, Z14, Z15
+	VFMADD213PS Z6, Z14, Z15
+	VCMPPS      $0x15, Z7, Z12, K1
+	VSCALEFPS.Z Z13, Z15, K1, Z15
+	VMOVUPS     (DX), Z12
+	VCMPPS      $0x04, Z8, Z12, K1
+	VMOVAPS.Z   Z15, K1, Z12
+	VMOVUPS     Z12, (DX)
+	VADDPS      Z12, Z10, Z10
+	VMOVUPS     (SI), Z13
+	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Z12, K1
+	VMOVAPS.Z   Z13, K1, Z13
+	VFMADD231PS Z12, Z13, Z11
+	ADDQ        BX, DX
+	ADDQ        BX, SI
+	DECQ        DI
+	JNZ         lanes1row
+
+lanes1rows:
+	MOVQ    sum_base+88(FP), DX
+	VMOVUPS Z10, (DX)(AX*1)
+	MOVQ    dot_base+112(FP), DX
+	VMOVUPS Z11, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JMP     columns
+
+lanes2:
+	MOVQ    lse_base+64(FP), DI
+	VMOVUPS (DI)(AX*1), Z9
+	MOVQ    lse_base+64(FP), DI
+	VMOVUPS 64(DI)(AX*1), Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
 	MOVQ    n+56(FP), DI
 	TESTQ   DI, DI
 	JZ      lanes2rows
@@ -37015,69 +37144,9 @@ lanes2rows:
 	VMOVUPS Z14, 64(DX)(AX*1)
 	ADDQ    $0x00000080, AX
 	SUBQ    $0x00000020, CX
-	JGE     lanes2
+	JMP     columns
 
-lanes2end:
-	ADDQ $0x00000020, CX
-	SUBQ $0x00000010, CX
-	JL   lanes1end
-
-lanes1:
-	MOVQ    lse_base+64(FP), DX
-	VMOVUPS (DX)(AX*1), Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	MOVQ    s_base+0(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ld+48(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    dp_base+24(FP), SI
-	ADDQ    AX, SI
-	MOVQ    n+56(FP), DI
-	TESTQ   DI, DI
-	JZ      lanes1rows
-	PCALIGN $0x40
-
-lanes1row:
-	VMOVUPS     (DX), Z12
-	VSUBPS      Z9, Z12, Z12
-	VXORPS      Z13, Z13, Z13
-	VMINPS      Z12, Z13, Z12
-	VRNDSCALEPS $0x00, Z12, Z13
-	VSUBPS      Z13, Z12, Z14
-	VMOVAPS     Z1, Z15
-	VFMADD231PS Z0, Z14, Z15
-	VFMADD213PS Z2, Z14, Z15
-	VFMADD213PS Z3, Z14, Z15
-	VFMADD213PS Z4, Z14, Z15
-	VFMADD213PS Z5, Z14, Z15
-	VFMADD213PS Z6, Z14, Z15
-	VCMPPS      $0x15, Z7, Z12, K1
-	VSCALEFPS.Z Z13, Z15, K1, Z15
-	VMOVUPS     (DX), Z12
-	VCMPPS      $0x04, Z8, Z12, K1
-	VMOVAPS.Z   Z15, K1, Z12
-	VMOVUPS     Z12, (DX)
-	VADDPS      Z12, Z10, Z10
-	VMOVUPS     (SI), Z13
-	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Z12, K1
-	VMOVAPS.Z   Z13, K1, Z13
-	VFMADD231PS Z12, Z13, Z11
-	ADDQ        BX, DX
-	ADDQ        BX, SI
-	DECQ        DI
-	JNZ         lanes1row
-
-lanes1rows:
-	MOVQ    sum_base+88(FP), DX
-	VMOVUPS Z10, (DX)(AX*1)
-	MOVQ    dot_base+112(FP), DX
-	VMOVUPS Z11, (DX)(AX*1)
-	ADDQ    $0x00000040, AX
-	SUBQ    $0x00000010, CX
-	JGE     lanes1
-
-lanes1end:
+end:
 	VZEROUPPER
 	RET
 
@@ -37089,32 +37158,71 @@ TEXT ·backwardScoresAVX512(SB), NOSPLIT, $0-112
 	VMOVUPS const7fffffffAVX512<>+0(SB), Z0
 	VMOVUPS const0d800000AVX512<>+0(SB), Z1
 	XORQ    AX, AX
-	SUBQ    $0x00000040, CX
-	JL      lanes4end
 
-lanes4:
-	MOVQ    inv_base+64(FP), DX
-	VMOVUPS (DX)(AX*1), Z2
-	MOVQ    inv_base+64(FP), DX
-	VMOVUPS 64(DX)(AX*1), Z3
-	MOVQ    inv_base+64(FP), DX
-	VMOVUPS 128(DX)(AX*1), Z4
-	MOVQ    inv_base+64(FP), DX
-	VMOVUPS 192(DX)(AX*1), Z5
-	MOVQ    mean_base+88(FP), DX
-	VMOVUPS (DX)(AX*1), Z6
-	MOVQ    mean_base+88(FP), DX
-	VMOVUPS 64(DX)(AX*1), Z7
-	MOVQ    mean_base+88(FP), DX
-	VMOVUPS 128(DX)(AX*1), Z8
-	MOVQ    mean_base+88(FP), DX
-	VMOVUPS 192(DX)(AX*1), Z9
+columns:
+	TESTQ   CX, CX
+	JZ      end
 	MOVQ    p_base+0(FP), DX
 	ADDQ    AX, DX
 	MOVQ    ld+48(FP), BX
 	SHLQ    $0x02, BX
 	MOVQ    dp_base+24(FP), SI
 	ADDQ    AX, SI
+	CMPQ    CX, $0x00000040
+	JGE     lanes4
+	CMPQ    CX, $0x00000020
+	JGE     lanes2
+	MOVQ    inv_base+64(FP), DI
+	VMOVUPS (DI)(AX*1), Z2
+	MOVQ    mean_base+88(FP), DI
+	VMOVUPS (DI)(AX*1), Z3
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS   (DX), Z4
+	VMULPS    Z2, Z4, Z5
+	VMOVUPS   (SI), Z6
+	VSUBPS    Z3, Z6, Z6
+	VMULPS    Z5, Z6, Z6
+	VANDPS    Z0, Z6, Z7
+	VCMPPS    $0x15, Z1, Z7, K1
+	VMOVAPS.Z Z6, K1, Z7
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z4, K1
+	VMOVAPS.Z Z7, K1, Z7
+	VMOVUPS   Z7, (SI)
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z4, K1
+	VMOVAPS.Z Z5, K1, Z4
+	VMOVUPS   Z4, (DX)
+	ADDQ      BX, DX
+	ADDQ      BX, SI
+	DECQ      DI
+	JNZ       lanes1row
+
+lanes1rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JMP  columns
+
+lanes4:
+	MOVQ    inv_base+64(FP), DI
+	VMOVUPS (DI)(AX*1), Z2
+	MOVQ    inv_base+64(FP), DI
+	VMOVUPS 64(DI)(AX*1), Z3
+	MOVQ    inv_base+64(FP), DI
+	VMOVUPS 128(DI)(AX*1), Z4
+	MOVQ    inv_base+64(FP), DI
+	VMOVUPS 192(DI)(AX*1), Z5
+	MOVQ    mean_base+88(FP), DI
+	VMOVUPS (DI)(AX*1), Z6
+	MOVQ    mean_base+88(FP), DI
+	VMOVUPS 64(DI)(AX*1), Z7
+	MOVQ    mean_base+88(FP), DI
+	VMOVUPS 128(DI)(AX*1), Z8
+	MOVQ    mean_base+88(FP), DI
+	VMOVUPS 192(DI)(AX*1), Z9
 	MOVQ    n+56(FP), DI
 	TESTQ   DI, DI
 	JZ      lanes4rows
@@ -37185,28 +37293,17 @@ lanes4row:
 lanes4rows:
 	ADDQ $0x00000100, AX
 	SUBQ $0x00000040, CX
-	JGE  lanes4
-
-lanes4end:
-	ADDQ $0x00000040, CX
-	SUBQ $0x00000020, CX
-	JL   lanes2end
+	JMP  columns
 
 lanes2:
-	MOVQ    inv_base+64(FP), DX
-	VMOVUPS (DX)(AX*1), Z2
-	MOVQ    inv_base+64(FP), DX
-	VMOVUPS 64(DX)(AX*1), Z3
-	MOVQ    mean_base+88(FP), DX
-	VMOVUPS (DX)(AX*1), Z4
-	MOVQ    mean_base+88(FP), DX
-	VMOVUPS 64(DX)(AX*1), Z5
-	MOVQ    p_base+0(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ld+48(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    dp_base+24(FP), SI
-	ADDQ    AX, SI
+	MOVQ    inv_base+64(FP), DI
+	VMOVUPS (DI)(AX*1), Z2
+	MOVQ    inv_base+64(FP), DI
+	VMOVUPS 64(DI)(AX*1), Z3
+	MOVQ    mean_base+88(FP), DI
+	VMOVUPS (DI)(AX*1), Z4
+	MOVQ    mean_base+88(FP), DI
+	VMOVUPS 64(DI)(AX*1), Z5
 	MOVQ    n+56(FP), DI
 	TESTQ   DI, DI
 	JZ      lanes2rows
@@ -37249,55 +37346,9 @@ lanes2row:
 lanes2rows:
 	ADDQ $0x00000080, AX
 	SUBQ $0x00000020, CX
-	JGE  lanes2
+	JMP  columns
 
-lanes2end:
-	ADDQ $0x00000020, CX
-	SUBQ $0x00000010, CX
-	JL   lanes1end
-
-lanes1:
-	MOVQ    inv_base+64(FP), DX
-	VMOVUPS (DX)(AX*1), Z2
-	MOVQ    mean_base+88(FP), DX
-	VMOVUPS (DX)(AX*1), Z3
-	MOVQ    p_base+0(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ld+48(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    dp_base+24(FP), SI
-	ADDQ    AX, SI
-	MOVQ    n+56(FP), DI
-	TESTQ   DI, DI
-	JZ      lanes1rows
-	PCALIGN $0x40
-
-lanes1row:
-	VMOVUPS   (DX), Z4
-	VMULPS    Z2, Z4, Z5
-	VMOVUPS   (SI), Z6
-	VSUBPS    Z3, Z6, Z6
-	VMULPS    Z5, Z6, Z6
-	VANDPS    Z0, Z6, Z7
-	VCMPPS    $0x15, Z1, Z7, K1
-	VMOVAPS.Z Z6, K1, Z7
-	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z4, K1
-	VMOVAPS.Z Z7, K1, Z7
-	VMOVUPS   Z7, (SI)
-	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z4, K1
-	VMOVAPS.Z Z5, K1, Z4
-	VMOVUPS   Z4, (DX)
-	ADDQ      BX, DX
-	ADDQ      BX, SI
-	DECQ      DI
-	JNZ       lanes1row
-
-lanes1rows:
-	ADDQ $0x00000040, AX
-	SUBQ $0x00000010, CX
-	JGE  lanes1
-
-lanes1end:
+end:
 	VZEROUPPER
 	RET
 
@@ -37312,16 +37363,44 @@ TEXT ·backwardSoftcapAVX512(SB), NOSPLIT, $0-76
 	VBROADCASTSS inv+72(FP), Z0
 	VMOVUPS      const3f800000AVX512<>+0(SB), Z1
 	XORQ         AX, AX
-	SUBQ         $0x00000040, CX
-	JL           lanes4end
 
-lanes4:
+columns:
+	TESTQ   CX, CX
+	JZ      end
 	MOVQ    ds_base+0(FP), DX
 	ADDQ    AX, DX
 	MOVQ    ld+48(FP), BX
 	SHLQ    $0x02, BX
 	MOVQ    s_base+24(FP), SI
 	ADDQ    AX, SI
+	CMPQ    CX, $0x00000040
+	JGE     lanes4
+	CMPQ    CX, $0x00000020
+	JGE     lanes2
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMULPS       (SI), Z0, Z2
+	VMOVUPS      (DX), Z3
+	VFNMADD213PS Z1, Z2, Z2
+	VMULPS       Z3, Z2, Z2
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
+	VMOVAPS.Z    Z2, K1, Z3
+	VMOVUPS      Z3, (DX)
+	ADDQ         BX, DX
+	ADDQ         BX, SI
+	DECQ         DI
+	JNZ          lanes1row
+
+lanes1rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JMP  columns
+
+lanes4:
 	MOVQ    n+56(FP), DI
 	TESTQ   DI, DI
 	JZ      lanes4rows
@@ -37364,20 +37443,9 @@ lanes4row:
 lanes4rows:
 	ADDQ $0x00000100, AX
 	SUBQ $0x00000040, CX
-	JGE  lanes4
-
-lanes4end:
-	ADDQ $0x00000040, CX
-	SUBQ $0x00000020, CX
-	JL   lanes2end
+	JMP  columns
 
 lanes2:
-	MOVQ    ds_base+0(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ld+48(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    s_base+24(FP), SI
-	ADDQ    AX, SI
 	MOVQ    n+56(FP), DI
 	TESTQ   DI, DI
 	JZ      lanes2rows
@@ -37406,44 +37474,9 @@ lanes2row:
 lanes2rows:
 	ADDQ $0x00000080, AX
 	SUBQ $0x00000020, CX
-	JGE  lanes2
+	JMP  columns
 
-lanes2end:
-	ADDQ $0x00000020, CX
-	SUBQ $0x00000010, CX
-	JL   lanes1end
-
-lanes1:
-	MOVQ    ds_base+0(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ld+48(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    s_base+24(FP), SI
-	ADDQ    AX, SI
-	MOVQ    n+56(FP), DI
-	TESTQ   DI, DI
-	JZ      lanes1rows
-	PCALIGN $0x40
-
-lanes1row:
-	VMULPS       (SI), Z0, Z2
-	VMOVUPS      (DX), Z3
-	VFNMADD213PS Z1, Z2, Z2
-	VMULPS       Z3, Z2, Z2
-	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
-	VMOVAPS.Z    Z2, K1, Z3
-	VMOVUPS      Z3, (DX)
-	ADDQ         BX, DX
-	ADDQ         BX, SI
-	DECQ         DI
-	JNZ          lanes1row
-
-lanes1rows:
-	ADDQ $0x00000040, AX
-	SUBQ $0x00000010, CX
-	JGE  lanes1
-
-lanes1end:
+end:
 	VZEROUPPER
 	RET
 
@@ -37705,30 +37738,67 @@ TEXT ·addRowsAVX512(SB), NOSPLIT, $0-64
 	MOVQ    dst_len+8(FP), CX
 	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
 	XORQ    AX, AX
-	SUBQ    $0x00000080, CX
-	JL      lanes8end
+
+columns:
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  src_base+24(FP), DX
+	ADDQ  AX, DX
+	MOVQ  lds+48(FP), BX
+	SHLQ  $0x02, BX
+	CMPQ  CX, $0x00000080
+	JGE   lanes8
+	CMPQ  CX, $0x00000010
+	JGE   lanes1
+
+	// What is left of a vector.
+	LEAQ      masksAVX512<>+0(SB), SI
+	MOVQ      $0x00000040, DI
+	SUBQ      CX, DI
+	LEAQ      (SI)(DI*4), SI
+	VMOVUPS   (SI), Z1
+	VPMOVD2M  Z1, K1
+	MOVQ      dst_base+0(FP), CX
+	VMOVUPS.Z (CX)(AX*1), K1, Z1
+	MOVQ      n+56(FP), CX
+	TESTQ     CX, CX
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VMOVUPS.Z (DX), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	ADDQ      BX, DX
+	DECQ      CX
+	JNZ       lastrow
+
+lastrows:
+	VCMPPS    $0x03, Z1, Z1, K2
+	VBLENDMPS Z0, Z1, K2, Z1
+	MOVQ      dst_base+0(FP), CX
+	VMOVUPS   Z1, K1, (CX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
 
 lanes8:
-	MOVQ    dst_base+0(FP), DX
-	VMOVUPS (DX)(AX*1), Z1
-	MOVQ    dst_base+0(FP), DX
-	VMOVUPS 64(DX)(AX*1), Z2
-	MOVQ    dst_base+0(FP), DX
-	VMOVUPS 128(DX)(AX*1), Z3
-	MOVQ    dst_base+0(FP), DX
-	VMOVUPS 192(DX)(AX*1), Z4
-	MOVQ    dst_base+0(FP), DX
-	VMOVUPS 256(DX)(AX*1), Z5
-	MOVQ    dst_base+0(FP), DX
-	VMOVUPS 320(DX)(AX*1), Z6
-	MOVQ    dst_base+0(FP), DX
-	VMOVUPS 384(DX)(AX*1), Z7
-	MOVQ    dst_base+0(FP), DX
-	VMOVUPS 448(DX)(AX*1), Z8
-	MOVQ    src_base+24(FP), DX
-	ADDQ    AX, DX
-	MOVQ    lds+48(FP), BX
-	SHLQ    $0x02, BX
+	MOVQ    dst_base+0(FP), SI
+	VMOVUPS (SI)(AX*1), Z1
+	MOVQ    dst_base+0(FP), SI
+	VMOVUPS 64(SI)(AX*1), Z2
+	MOVQ    dst_base+0(FP), SI
+	VMOVUPS 128(SI)(AX*1), Z3
+	MOVQ    dst_base+0(FP), SI
+	VMOVUPS 192(SI)(AX*1), Z4
+	MOVQ    dst_base+0(FP), SI
+	VMOVUPS 256(SI)(AX*1), Z5
+	MOVQ    dst_base+0(FP), SI
+	VMOVUPS 320(SI)(AX*1), Z6
+	MOVQ    dst_base+0(FP), SI
+	VMOVUPS 384(SI)(AX*1), Z7
+	MOVQ    dst_base+0(FP), SI
+	VMOVUPS 448(SI)(AX*1), Z8
 	MOVQ    n+56(FP), SI
 	TESTQ   SI, SI
 	JZ      lanes8rows
@@ -37782,20 +37852,11 @@ lanes8rows:
 	VMOVUPS   Z8, 448(DX)(AX*1)
 	ADDQ      $0x00000200, AX
 	SUBQ      $0x00000080, CX
-	JGE       lanes8
-
-lanes8end:
-	ADDQ $0x00000080, CX
-	SUBQ $0x00000010, CX
-	JL   lanes1end
+	JMP       columns
 
 lanes1:
-	MOVQ    dst_base+0(FP), DX
-	VMOVUPS (DX)(AX*1), Z1
-	MOVQ    src_base+24(FP), DX
-	ADDQ    AX, DX
-	MOVQ    lds+48(FP), BX
-	SHLQ    $0x02, BX
+	MOVQ    dst_base+0(FP), SI
+	VMOVUPS (SI)(AX*1), Z1
 	MOVQ    n+56(FP), SI
 	TESTQ   SI, SI
 	JZ      lanes1rows
@@ -37814,46 +37875,7 @@ lanes1rows:
 	VMOVUPS   Z1, (DX)(AX*1)
 	ADDQ      $0x00000040, AX
 	SUBQ      $0x00000010, CX
-	JGE       lanes1
-
-lanes1end:
-	ADDQ $0x00000010, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ      masksAVX512<>+0(SB), DX
-	MOVQ      $0x00000040, BX
-	SUBQ      CX, BX
-	LEAQ      (DX)(BX*4), DX
-	VMOVUPS   (DX), Z1
-	VPMOVD2M  Z1, K1
-	MOVQ      dst_base+0(FP), CX
-	VMOVUPS.Z (CX)(AX*1), K1, Z1
-	MOVQ      src_base+24(FP), CX
-	ADDQ      AX, CX
-	MOVQ      lds+48(FP), DX
-	SHLQ      $0x02, DX
-	MOVQ      n+56(FP), BX
-	TESTQ     BX, BX
-	JZ        lastrows
-	PCALIGN   $0x40
-
-lastrow:
-	VMOVUPS.Z (CX), K1, Z2
-	VADDPS    Z2, Z1, Z1
-	ADDQ      DX, CX
-	DECQ      BX
-	JNZ       lastrow
-
-lastrows:
-	VCMPPS    $0x03, Z1, Z1, K2
-	VBLENDMPS Z0, Z1, K2, Z1
-	MOVQ      dst_base+0(FP), CX
-	VMOVUPS   Z1, K1, (CX)(AX*1)
-
-end:
-	VZEROUPPER
-	RET
+	JMP       columns
 
 // func addWeightedAVX512(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
 // Requires: AVX, AVX512DQ, AVX512F
@@ -37862,24 +37884,64 @@ TEXT ·addWeightedAVX512(SB), NOSPLIT, $0-96
 	MOVQ    weights_len+80(FP), CX
 	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
 	XORQ    AX, AX
-	SUBQ    $0x00000030, CX
-	JL      lanes3end
+
+columns:
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  dst_base+0(FP), DX
+	ADDQ  AX, DX
+	MOVQ  ldd+24(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  src_base+32(FP), SI
+	ADDQ  AX, SI
+	MOVQ  lds+56(FP), DI
+	SHLQ  $0x02, DI
+	CMPQ  CX, $0x00000030
+	JGE   lanes3
+
+	// What is left of a vector.
+	LEAQ      masksAVX512<>+0(SB), R8
+	MOVQ      $0x00000040, R9
+	SUBQ      CX, R9
+	LEAQ      (R8)(R9*4), R8
+	VMOVUPS   (R8), Z1
+	VPMOVD2M  Z1, K1
+	MOVQ      weights_base+72(FP), R8
+	VMOVUPS.Z (R8)(AX*1), K1, Z1
+	MOVQ      n+64(FP), R8
+	TESTQ     R8, R8
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VMOVUPS.Z (SI), K1, Z2
+	VMULPS    Z1, Z2, Z2
+	VMOVUPS.Z (DX), K1, Z3
+	VADDPS    Z2, Z3, Z3
+	VCMPPS    $0x03, Z3, Z3, K2
+	VBLENDMPS Z0, Z3, K2, Z3
+	VMOVUPS   Z3, K1, (DX)
+	ADDQ      BX, DX
+	ADDQ      DI, SI
+	DECQ      R8
+	JNZ       lastrow
+
+lastrows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JG   columns
+
+end:
+	VZEROUPPER
+	RET
 
 lanes3:
-	MOVQ    weights_base+72(FP), DX
-	VMOVUPS (DX)(AX*1), Z1
-	MOVQ    weights_base+72(FP), DX
-	VMOVUPS 64(DX)(AX*1), Z2
-	MOVQ    weights_base+72(FP), DX
-	VMOVUPS 128(DX)(AX*1), Z3
-	MOVQ    dst_base+0(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ldd+24(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    src_base+32(FP), SI
-	ADDQ    AX, SI
-	MOVQ    lds+56(FP), DI
-	SHLQ    $0x02, DI
+	MOVQ    weights_base+72(FP), R8
+	VMOVUPS (R8)(AX*1), Z1
+	MOVQ    weights_base+72(FP), R8
+	VMOVUPS 64(R8)(AX*1), Z2
+	MOVQ    weights_base+72(FP), R8
+	VMOVUPS 128(R8)(AX*1), Z3
 	MOVQ    n+64(FP), R8
 	TESTQ   R8, R8
 	JZ      lanes3rows
@@ -37909,88 +37971,7 @@ lanes3row:
 lanes3rows:
 	ADDQ $0x000000c0, AX
 	SUBQ $0x00000030, CX
-	JGE  lanes3
-
-lanes3end:
-	ADDQ $0x00000030, CX
-	SUBQ $0x00000010, CX
-	JL   lanes1end
-
-lanes1:
-	MOVQ    weights_base+72(FP), DX
-	VMOVUPS (DX)(AX*1), Z1
-	MOVQ    dst_base+0(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ldd+24(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    src_base+32(FP), SI
-	ADDQ    AX, SI
-	MOVQ    lds+56(FP), DI
-	SHLQ    $0x02, DI
-	MOVQ    n+64(FP), R8
-	TESTQ   R8, R8
-	JZ      lanes1rows
-	PCALIGN $0x40
-
-lanes1row:
-	VMULPS    (SI), Z1, Z2
-	VADDPS    (DX), Z2, Z2
-	VCMPPS    $0x03, Z2, Z2, K1
-	VBLENDMPS Z0, Z2, K1, Z2
-	VMOVUPS   Z2, (DX)
-	ADDQ      BX, DX
-	ADDQ      DI, SI
-	DECQ      R8
-	JNZ       lanes1row
-
-lanes1rows:
-	ADDQ $0x00000040, AX
-	SUBQ $0x00000010, CX
-	JGE  lanes1
-
-lanes1end:
-	ADDQ $0x00000010, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ      masksAVX512<>+0(SB), DX
-	MOVQ      $0x00000040, BX
-	SUBQ      CX, BX
-	LEAQ      (DX)(BX*4), DX
-	VMOVUPS   (DX), Z1
-	VPMOVD2M  Z1, K1
-	MOVQ      weights_base+72(FP), CX
-	VMOVUPS.Z (CX)(AX*1), K1, Z1
-	MOVQ      dst_base+0(FP), CX
-	ADDQ      AX, CX
-	MOVQ      ldd+24(FP), DX
-	SHLQ      $0x02, DX
-	MOVQ      src_base+32(FP), BX
-	ADDQ      AX, BX
-	MOVQ      lds+56(FP), AX
-	SHLQ      $0x02, AX
-	MOVQ      n+64(FP), SI
-	TESTQ     SI, SI
-	JZ        lastrows
-	PCALIGN   $0x40
-
-lastrow:
-	VMOVUPS.Z (BX), K1, Z2
-	VMULPS    Z1, Z2, Z2
-	VMOVUPS.Z (CX), K1, Z3
-	VADDPS    Z2, Z3, Z3
-	VCMPPS    $0x03, Z3, Z3, K2
-	VBLENDMPS Z0, Z3, K2, Z3
-	VMOVUPS   Z3, K1, (CX)
-	ADDQ      DX, CX
-	ADDQ      AX, BX
-	DECQ      SI
-	JNZ       lastrow
-
-lastrows:
-end:
-	VZEROUPPER
-	RET
+	JMP  columns
 
 // func rotateAVX512(first []float32, second []float32, ld int, n int, cos []float32, sin []float32)
 // Requires: AVX, AVX512DQ, AVX512F
@@ -37999,24 +37980,73 @@ TEXT ·rotateAVX512(SB), NOSPLIT, $0-112
 	MOVQ    cos_len+72(FP), CX
 	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
 	XORQ    AX, AX
-	SUBQ    $0x00000020, CX
-	JL      lanes2end
+
+columns:
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  first_base+0(FP), DX
+	ADDQ  AX, DX
+	MOVQ  ld+48(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  second_base+24(FP), SI
+	ADDQ  AX, SI
+	CMPQ  CX, $0x00000020
+	JGE   lanes2
+
+	// What is left of a vector.
+	LEAQ      masksAVX512<>+0(SB), DI
+	MOVQ      $0x00000040, R8
+	SUBQ      CX, R8
+	LEAQ      (DI)(R8*4), DI
+	VMOVUPS   (DI), Z1
+	VPMOVD2M  Z1, K1
+	MOVQ      cos_base+64(FP), DI
+	VMOVUPS.Z (DI)(AX*1), K1, Z1
+	MOVQ      sin_base+88(FP), DI
+	VMOVUPS.Z (DI)(AX*1), K1, Z2
+	MOVQ      n+56(FP), DI
+	TESTQ     DI, DI
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VMOVUPS.Z (DX), K1, Z3
+	VMOVUPS.Z (SI), K1, Z4
+	VMULPS    Z1, Z3, Z5
+	VMULPS    Z2, Z4, Z6
+	VSUBPS    Z6, Z5, Z5
+	VCMPPS    $0x03, Z5, Z5, K2
+	VBLENDMPS Z0, Z5, K2, Z5
+	VMOVUPS   Z5, K1, (DX)
+	VMULPS    Z1, Z4, Z4
+	VMULPS    Z2, Z3, Z3
+	VADDPS    Z3, Z4, Z4
+	VCMPPS    $0x03, Z4, Z4, K2
+	VBLENDMPS Z0, Z4, K2, Z4
+	VMOVUPS   Z4, K1, (SI)
+	ADDQ      BX, DX
+	ADDQ      BX, SI
+	DECQ      DI
+	JNZ       lastrow
+
+lastrows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JG   columns
+
+end:
+	VZEROUPPER
+	RET
 
 lanes2:
-	MOVQ    cos_base+64(FP), DX
-	VMOVUPS (DX)(AX*1), Z1
-	MOVQ    cos_base+64(FP), DX
-	VMOVUPS 64(DX)(AX*1), Z2
-	MOVQ    sin_base+88(FP), DX
-	VMOVUPS (DX)(AX*1), Z3
-	MOVQ    sin_base+88(FP), DX
-	VMOVUPS 64(DX)(AX*1), Z4
-	MOVQ    first_base+0(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ld+48(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    second_base+24(FP), SI
-	ADDQ    AX, SI
+	MOVQ    cos_base+64(FP), DI
+	VMOVUPS (DI)(AX*1), Z1
+	MOVQ    cos_base+64(FP), DI
+	VMOVUPS 64(DI)(AX*1), Z2
+	MOVQ    sin_base+88(FP), DI
+	VMOVUPS (DI)(AX*1), Z3
+	MOVQ    sin_base+88(FP), DI
+	VMOVUPS 64(DI)(AX*1), Z4
 	MOVQ    n+56(FP), DI
 	TESTQ   DI, DI
 	JZ      lanes2rows
@@ -38059,104 +38089,7 @@ lanes2row:
 lanes2rows:
 	ADDQ $0x00000080, AX
 	SUBQ $0x00000020, CX
-	JGE  lanes2
-
-lanes2end:
-	ADDQ $0x00000020, CX
-	SUBQ $0x00000010, CX
-	JL   lanes1end
-
-lanes1:
-	MOVQ    cos_base+64(FP), DX
-	VMOVUPS (DX)(AX*1), Z1
-	MOVQ    sin_base+88(FP), DX
-	VMOVUPS (DX)(AX*1), Z2
-	MOVQ    first_base+0(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ld+48(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    second_base+24(FP), SI
-	ADDQ    AX, SI
-	MOVQ    n+56(FP), DI
-	TESTQ   DI, DI
-	JZ      lanes1rows
-	PCALIGN $0x40
-
-lanes1row:
-	VMOVUPS   (DX), Z3
-	VMOVUPS   (SI), Z4
-	VMULPS    Z1, Z3, Z5
-	VMULPS    Z2, Z4, Z6
-	VSUBPS    Z6, Z5, Z5
-	VCMPPS    $0x03, Z5, Z5, K1
-	VBLENDMPS Z0, Z5, K1, Z5
-	VMOVUPS   Z5, (DX)
-	VMULPS    Z1, Z4, Z4
-	VMULPS    Z2, Z3, Z3
-	VADDPS    Z3, Z4, Z4
-	VCMPPS    $0x03, Z4, Z4, K1
-	VBLENDMPS Z0, Z4, K1, Z4
-	VMOVUPS   Z4, (SI)
-	ADDQ      BX, DX
-	ADDQ      BX, SI
-	DECQ      DI
-	JNZ       lanes1row
-
-lanes1rows:
-	ADDQ $0x00000040, AX
-	SUBQ $0x00000010, CX
-	JGE  lanes1
-
-lanes1end:
-	ADDQ $0x00000010, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ      masksAVX512<>+0(SB), DX
-	MOVQ      $0x00000040, BX
-	SUBQ      CX, BX
-	LEAQ      (DX)(BX*4), DX
-	VMOVUPS   (DX), Z1
-	VPMOVD2M  Z1, K1
-	MOVQ      cos_base+64(FP), CX
-	VMOVUPS.Z (CX)(AX*1), K1, Z1
-	MOVQ      sin_base+88(FP), CX
-	VMOVUPS.Z (CX)(AX*1), K1, Z2
-	MOVQ      first_base+0(FP), CX
-	ADDQ      AX, CX
-	MOVQ      ld+48(FP), DX
-	SHLQ      $0x02, DX
-	MOVQ      second_base+24(FP), BX
-	ADDQ      AX, BX
-	MOVQ      n+56(FP), AX
-	TESTQ     AX, AX
-	JZ        lastrows
-	PCALIGN   $0x40
-
-lastrow:
-	VMOVUPS.Z (CX), K1, Z3
-	VMOVUPS.Z (BX), K1, Z4
-	VMULPS    Z1, Z3, Z5
-	VMULPS    Z2, Z4, Z6
-	VSUBPS    Z6, Z5, Z5
-	VCMPPS    $0x03, Z5, Z5, K2
-	VBLENDMPS Z0, Z5, K2, Z5
-	VMOVUPS   Z5, K1, (CX)
-	VMULPS    Z1, Z4, Z4
-	VMULPS    Z2, Z3, Z3
-	VADDPS    Z3, Z4, Z4
-	VCMPPS    $0x03, Z4, Z4, K2
-	VBLENDMPS Z0, Z4, K2, Z4
-	VMOVUPS   Z4, K1, (BX)
-	ADDQ      DX, CX
-	ADDQ      DX, BX
-	DECQ      AX
-	JNZ       lastrow
-
-lastrows:
-end:
-	VZEROUPPER
-	RET
+	JMP  columns
 
 // func rotatePairsAVX512(x []float32, ld int, n int, cos []float32, sin []float32)
 // Requires: AVX, AVX512DQ, AVX512F
@@ -38165,22 +38098,64 @@ TEXT ·rotatePairsAVX512(SB), NOSPLIT, $0-88
 	MOVQ    cos_len+48(FP), CX
 	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
 	XORQ    AX, AX
-	SUBQ    $0x00000020, CX
-	JL      lanes2end
+
+columns:
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  x_base+0(FP), DX
+	ADDQ  AX, DX
+	MOVQ  ld+24(FP), BX
+	SHLQ  $0x02, BX
+	CMPQ  CX, $0x00000020
+	JGE   lanes2
+
+	// What is left of a vector.
+	LEAQ      masksAVX512<>+0(SB), SI
+	MOVQ      $0x00000040, DI
+	SUBQ      CX, DI
+	LEAQ      (SI)(DI*4), SI
+	VMOVUPS   (SI), Z1
+	VPMOVD2M  Z1, K1
+	MOVQ      cos_base+40(FP), SI
+	VMOVUPS.Z (SI)(AX*1), K1, Z1
+	MOVQ      sin_base+64(FP), SI
+	VMOVUPS.Z (SI)(AX*1), K1, Z2
+	MOVQ      n+32(FP), SI
+	TESTQ     SI, SI
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VMOVUPS.Z (DX), K1, Z3
+	VPERMILPS $0xb1, Z3, Z4
+	VMULPS    Z2, Z4, Z4
+	VMULPS    Z1, Z3, Z3
+	VADDPS    Z4, Z3, Z3
+	VCMPPS    $0x03, Z3, Z3, K2
+	VBLENDMPS Z0, Z3, K2, Z3
+	VMOVUPS   Z3, K1, (DX)
+	ADDQ      BX, DX
+	DECQ      SI
+	JNZ       lastrow
+
+lastrows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JG   columns
+
+end:
+	VZEROUPPER
+	RET
 
 lanes2:
-	MOVQ    cos_base+40(FP), DX
-	VMOVUPS (DX)(AX*1), Z1
-	MOVQ    cos_base+40(FP), DX
-	VMOVUPS 64(DX)(AX*1), Z2
-	MOVQ    sin_base+64(FP), DX
-	VMOVUPS (DX)(AX*1), Z3
-	MOVQ    sin_base+64(FP), DX
-	VMOVUPS 64(DX)(AX*1), Z4
-	MOVQ    x_base+0(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ld+24(FP), BX
-	SHLQ    $0x02, BX
+	MOVQ    cos_base+40(FP), SI
+	VMOVUPS (SI)(AX*1), Z1
+	MOVQ    cos_base+40(FP), SI
+	VMOVUPS 64(SI)(AX*1), Z2
+	MOVQ    sin_base+64(FP), SI
+	VMOVUPS (SI)(AX*1), Z3
+	MOVQ    sin_base+64(FP), SI
+	VMOVUPS 64(SI)(AX*1), Z4
 	MOVQ    n+32(FP), SI
 	TESTQ   SI, SI
 	JZ      lanes2rows
@@ -38210,86 +38185,7 @@ lanes2row:
 lanes2rows:
 	ADDQ $0x00000080, AX
 	SUBQ $0x00000020, CX
-	JGE  lanes2
-
-lanes2end:
-	ADDQ $0x00000020, CX
-	SUBQ $0x00000010, CX
-	JL   lanes1end
-
-lanes1:
-	MOVQ    cos_base+40(FP), DX
-	VMOVUPS (DX)(AX*1), Z1
-	MOVQ    sin_base+64(FP), DX
-	VMOVUPS (DX)(AX*1), Z2
-	MOVQ    x_base+0(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ld+24(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    n+32(FP), SI
-	TESTQ   SI, SI
-	JZ      lanes1rows
-	PCALIGN $0x40
-
-lanes1row:
-	VMOVUPS   (DX), Z3
-	VPERMILPS $0xb1, Z3, Z4
-	VMULPS    Z2, Z4, Z4
-	VMULPS    Z1, Z3, Z3
-	VADDPS    Z4, Z3, Z3
-	VCMPPS    $0x03, Z3, Z3, K1
-	VBLENDMPS Z0, Z3, K1, Z3
-	VMOVUPS   Z3, (DX)
-	ADDQ      BX, DX
-	DECQ      SI
-	JNZ       lanes1row
-
-lanes1rows:
-	ADDQ $0x00000040, AX
-	SUBQ $0x00000010, CX
-	JGE  lanes1
-
-lanes1end:
-	ADDQ $0x00000010, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ      masksAVX512<>+0(SB), DX
-	MOVQ      $0x00000040, BX
-	SUBQ      CX, BX
-	LEAQ      (DX)(BX*4), DX
-	VMOVUPS   (DX), Z1
-	VPMOVD2M  Z1, K1
-	MOVQ      cos_base+40(FP), CX
-	VMOVUPS.Z (CX)(AX*1), K1, Z1
-	MOVQ      sin_base+64(FP), CX
-	VMOVUPS.Z (CX)(AX*1), K1, Z2
-	MOVQ      x_base+0(FP), CX
-	ADDQ      AX, CX
-	MOVQ      ld+24(FP), AX
-	SHLQ      $0x02, AX
-	MOVQ      n+32(FP), DX
-	TESTQ     DX, DX
-	JZ        lastrows
-	PCALIGN   $0x40
-
-lastrow:
-	VMOVUPS.Z (CX), K1, Z3
-	VPERMILPS $0xb1, Z3, Z4
-	VMULPS    Z2, Z4, Z4
-	VMULPS    Z1, Z3, Z3
-	VADDPS    Z4, Z3, Z3
-	VCMPPS    $0x03, Z3, Z3, K2
-	VBLENDMPS Z0, Z3, K2, Z3
-	VMOVUPS   Z3, K1, (CX)
-	ADDQ      AX, CX
-	DECQ      DX
-	JNZ       lastrow
-
-lastrows:
-end:
-	VZEROUPPER
-	RET
+	JMP  columns
 
 // func tanhBackwardAVX512(dx []float32, dy []float32, y []float32)
 // Requires: AVX, AVX512DQ, AVX512F
@@ -38403,25 +38299,94 @@ TEXT ·additiveBackwardAVX512(SB), NOSPLIT, $0-168
 	VMOVUPS tanhTAVX512<>+0(SB), Z10
 	VMOVUPS tanhVAVX512<>+0(SB), Z11
 	XORQ    AX, AX
-	SUBQ    $0x00000010, CX
-	JL      lanes1end
+
+columns:
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  k_base+56(FP), DX
+	ADDQ  AX, DX
+	MOVQ  ldk+80(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  dk_base+0(FP), SI
+	ADDQ  AX, SI
+	MOVQ  ldd+24(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  x_base+96(FP), R8
+	CMPQ  CX, $0x00000010
+	JGE   lanes1
+
+	// What is left of a vector.
+	LEAQ      masksAVX512<>+0(SB), R9
+	MOVQ      $0x00000040, R10
+	SUBQ      CX, R10
+	LEAQ      (R9)(R10*4), R9
+	VMOVUPS   (R9), Z12
+	VPMOVD2M  Z12, K1
+	MOVQ      q_base+32(FP), CX
+	VMOVUPS.Z (CX)(AX*1), K1, Z12
+	MOVQ      dq_base+120(FP), CX
+	VMOVUPS.Z (CX)(AX*1), K1, Z13
+	MOVQ      dw_base+144(FP), CX
+	VMOVUPS.Z (CX)(AX*1), K1, Z14
+	MOVQ      n+88(FP), CX
+	TESTQ     CX, CX
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VBROADCASTSS (R8), Z15
+	VMOVUPS.Z    (DX), K1, Z16
+	VADDPS       Z12, Z16, Z16
+	VANDPS       Z3, Z16, Z17
+	VMINPS       Z17, Z1, Z17
+	VMOVAPS      Z5, Z18
+	VFMADD231PS  Z4, Z17, Z18
+	VPERMPS      Z6, Z18, Z19
+	VSUBPS       Z19, Z17, Z17
+	VMULPS       Z17, Z17, Z19
+	VMOVAPS      Z8, Z20
+	VFMADD231PS  Z7, Z19, Z20
+	VFMADD213PS  Z9, Z19, Z20
+	VFMADD213PS  Z0, Z19, Z20
+	VPERMPS      Z10, Z18, Z19
+	VPERMPS      Z11, Z18, Z18
+	VMULPS       Z17, Z18, Z18
+	VFMADD231PS  Z19, Z17, Z20
+	VDIVPS       Z20, Z18, Z18
+	VADDPS       Z18, Z19, Z19
+	VPTERNLOGD   $0xf8, Z2, Z16, Z19
+	VFMADD231PS  Z19, Z15, Z14
+	VSUBPS       Z19, Z0, Z16
+	VADDPS       Z0, Z19, Z19
+	VMULPS       Z19, Z16, Z16
+	VFMADD231PS  Z16, Z15, Z13
+	VMOVUPS.Z    (SI), K1, Z17
+	VMULPS       Z15, Z16, Z16
+	VADDPS       Z16, Z17, Z17
+	VMOVUPS      Z17, K1, (SI)
+	ADDQ         BX, DX
+	ADDQ         DI, SI
+	ADDQ         $0x00000004, R8
+	DECQ         CX
+	JNZ          lastrow
+
+lastrows:
+	MOVQ    dq_base+120(FP), CX
+	VMOVUPS Z13, K1, (CX)(AX*1)
+	MOVQ    dw_base+144(FP), CX
+	VMOVUPS Z14, K1, (CX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
 
 lanes1:
-	MOVQ    q_base+32(FP), DX
-	VMOVUPS (DX)(AX*1), Z12
-	MOVQ    dq_base+120(FP), DX
-	VMOVUPS (DX)(AX*1), Z13
-	MOVQ    dw_base+144(FP), DX
-	VMOVUPS (DX)(AX*1), Z14
-	MOVQ    k_base+56(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ldk+80(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    dk_base+0(FP), SI
-	ADDQ    AX, SI
-	MOVQ    ldd+24(FP), DI
-	SHLQ    $0x02, DI
-	MOVQ    x_base+96(FP), R8
+	MOVQ    q_base+32(FP), R9
+	VMOVUPS (R9)(AX*1), Z12
+	MOVQ    dq_base+120(FP), R9
+	VMOVUPS (R9)(AX*1), Z13
+	MOVQ    dw_base+144(FP), R9
+	VMOVUPS (R9)(AX*1), Z14
 	MOVQ    n+88(FP), R9
 	TESTQ   R9, R9
 	JZ      lanes1rows
@@ -38470,85 +38435,7 @@ lanes1rows:
 	VMOVUPS Z14, (DX)(AX*1)
 	ADDQ    $0x00000040, AX
 	SUBQ    $0x00000010, CX
-	JGE     lanes1
-
-lanes1end:
-	ADDQ $0x00000010, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ      masksAVX512<>+0(SB), DX
-	MOVQ      $0x00000040, BX
-	SUBQ      CX, BX
-	LEAQ      (DX)(BX*4), DX
-	VMOVUPS   (DX), Z12
-	VPMOVD2M  Z12, K1
-	MOVQ      q_base+32(FP), CX
-	VMOVUPS.Z (CX)(AX*1), K1, Z12
-	MOVQ      dq_base+120(FP), CX
-	VMOVUPS.Z (CX)(AX*1), K1, Z13
-	MOVQ      dw_base+144(FP), CX
-	VMOVUPS.Z (CX)(AX*1), K1, Z14
-	MOVQ      k_base+56(FP), CX
-	ADDQ      AX, CX
-	MOVQ      ldk+80(FP), DX
-	SHLQ      $0x02, DX
-	MOVQ      dk_base+0(FP), BX
-	ADDQ      AX, BX
-	MOVQ      ldd+24(FP), SI
-	SHLQ      $0x02, SI
-	MOVQ      x_base+96(FP), DI
-	MOVQ      n+88(FP), R8
-	TESTQ     R8, R8
-	JZ        lastrows
-	PCALIGN   $0x40
-
-lastrow:
-	VBROADCASTSS (DI), Z15
-	VMOVUPS.Z    (CX), K1, Z16
-	VADDPS       Z12, Z16, Z16
-	VANDPS       Z3, Z16, Z17
-	VMINPS       Z17, Z1, Z17
-	VMOVAPS      Z5, Z18
-	VFMADD231PS  Z4, Z17, Z18
-	VPERMPS      Z6, Z18, Z19
-	VSUBPS       Z19, Z17, Z17
-	VMULPS       Z17, Z17, Z19
-	VMOVAPS      Z8, Z20
-	VFMADD231PS  Z7, Z19, Z20
-	VFMADD213PS  Z9, Z19, Z20
-	VFMADD213PS  Z0, Z19, Z20
-	VPERMPS      Z10, Z18, Z19
-	VPERMPS      Z11, Z18, Z18
-	VMULPS       Z17, Z18, Z18
-	VFMADD231PS  Z19, Z17, Z20
-	VDIVPS       Z20, Z18, Z18
-	VADDPS       Z18, Z19, Z19
-	VPTERNLOGD   $0xf8, Z2, Z16, Z19
-	VFMADD231PS  Z19, Z15, Z14
-	VSUBPS       Z19, Z0, Z16
-	VADDPS       Z0, Z19, Z19
-	VMULPS       Z19, Z16, Z16
-	VFMADD231PS  Z16, Z15, Z13
-	VMOVUPS.Z    (BX), K1, Z17
-	VMULPS       Z15, Z16, Z16
-	VADDPS       Z16, Z17, Z17
-	VMOVUPS      Z17, K1, (BX)
-	ADDQ         DX, CX
-	ADDQ         SI, BX
-	ADDQ         $0x00000004, DI
-	DECQ         R8
-	JNZ          lastrow
-
-lastrows:
-	MOVQ    dq_base+120(FP), CX
-	VMOVUPS Z13, K1, (CX)(AX*1)
-	MOVQ    dw_base+144(FP), CX
-	VMOVUPS Z14, K1, (CX)(AX*1)
-
-end:
-	VZEROUPPER
-	RET
+	JMP     columns
 
 // func weightAddBiasAVX512(c []float32, ldc int, m int, bias []float32)
 // Requires: AVX, AVX512F
@@ -38557,18 +38444,42 @@ TEXT ·weightAddBiasAVX512(SB), NOSPLIT, $0-64
 	MOVQ    bias_len+48(FP), CX
 	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
 	XORQ    AX, AX
-	SUBQ    $0x00000020, CX
-	JL      lanes2end
 
-lanes2:
-	MOVQ    bias_base+40(FP), DX
-	VMOVUPS (DX)(AX*1), Z1
-	MOVQ    bias_base+40(FP), DX
-	VMOVUPS 64(DX)(AX*1), Z2
+columns:
+	TESTQ   CX, CX
+	JZ      end
 	MOVQ    c_base+0(FP), DX
 	ADDQ    AX, DX
 	MOVQ    ldc+24(FP), BX
 	SHLQ    $0x02, BX
+	CMPQ    CX, $0x00000020
+	JGE     lanes2
+	MOVQ    bias_base+40(FP), SI
+	VMOVUPS (SI)(AX*1), Z1
+	MOVQ    m+32(FP), SI
+	TESTQ   SI, SI
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VADDPS    (DX), Z1, Z2
+	VCMPPS    $0x03, Z2, Z2, K1
+	VBLENDMPS Z0, Z2, K1, Z2
+	VMOVUPS   Z2, (DX)
+	ADDQ      BX, DX
+	DECQ      SI
+	JNZ       lanes1row
+
+lanes1rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JMP  columns
+
+lanes2:
+	MOVQ    bias_base+40(FP), SI
+	VMOVUPS (SI)(AX*1), Z1
+	MOVQ    bias_base+40(FP), SI
+	VMOVUPS 64(SI)(AX*1), Z2
 	MOVQ    m+32(FP), SI
 	TESTQ   SI, SI
 	JZ      lanes2rows
@@ -38590,40 +38501,9 @@ lanes2row:
 lanes2rows:
 	ADDQ $0x00000080, AX
 	SUBQ $0x00000020, CX
-	JGE  lanes2
+	JMP  columns
 
-lanes2end:
-	ADDQ $0x00000020, CX
-	SUBQ $0x00000010, CX
-	JL   lanes1end
-
-lanes1:
-	MOVQ    bias_base+40(FP), DX
-	VMOVUPS (DX)(AX*1), Z1
-	MOVQ    c_base+0(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ldc+24(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    m+32(FP), SI
-	TESTQ   SI, SI
-	JZ      lanes1rows
-	PCALIGN $0x40
-
-lanes1row:
-	VADDPS    (DX), Z1, Z2
-	VCMPPS    $0x03, Z2, Z2, K1
-	VBLENDMPS Z0, Z2, K1, Z2
-	VMOVUPS   Z2, (DX)
-	ADDQ      BX, DX
-	DECQ      SI
-	JNZ       lanes1row
-
-lanes1rows:
-	ADDQ $0x00000040, AX
-	SUBQ $0x00000010, CX
-	JGE  lanes1
-
-lanes1end:
+end:
 	VZEROUPPER
 	RET
 
@@ -38884,11 +38764,11 @@ TEXT ·rowLargestAVX512(SB), NOSPLIT, $0-64
 	JL      lanes1end
 
 lanes1:
-	VMOVAPS Z0, Z1
 	MOVQ    DX, DI
 	LEAQ    (DI)(BX*4), R8
 	LEAQ    (R8)(BX*4), R9
 	LEAQ    (R9)(BX*4), R10
+	VMOVAPS Z0, Z1
 	MOVQ    d+56(FP), R11
 	TESTQ   R11, R11
 	JZ      lanes1rows
@@ -38945,11 +38825,11 @@ lanes1end:
 	LEAQ    (AX)(CX*4), AX
 	IMULQ   BX, CX
 	ADDQ    CX, DX
-	VMOVAPS Z0, Z0
 	MOVQ    DX, CX
 	LEAQ    (CX)(BX*4), DX
 	LEAQ    (DX)(BX*4), DI
 	LEAQ    (DI)(BX*4), R8
+	VMOVAPS Z0, Z0
 	MOVQ    d+56(FP), R9
 	TESTQ   R9, R9
 	JZ      backrows
@@ -39000,11 +38880,11 @@ few:
 	VPMOVD2M Z1, K1
 
 single:
-	VMOVAPS Z0, Z1
 	MOVQ    DX, DI
 	LEAQ    (DI)(BX*4), R8
 	LEAQ    (R8)(BX*4), R9
 	LEAQ    (R9)(BX*4), R10
+	VMOVAPS Z0, Z1
 	MOVQ    d+56(FP), R11
 	TESTQ   R11, R11
 	JZ      onerows
@@ -39066,12 +38946,12 @@ TEXT ·rowSumsAVX512(SB), NOSPLIT, $0-64
 	JL      lanes2end
 
 lanes2:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
 	MOVQ    DX, DI
 	LEAQ    (DI)(BX*4), R8
 	LEAQ    (R8)(BX*4), R9
 	LEAQ    (R9)(BX*4), R10
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
 	MOVQ    d+56(FP), R11
 	TESTQ   R11, R11
 	JZ      lanes2rows
@@ -39126,9 +39006,9 @@ lanes2end:
 	JL   lanes1end
 
 lanes1:
-	VXORPS  Z0, Z0, Z0
 	MOVQ    DX, DI
 	LEAQ    (DI)(BX*4), R8
+	VXORPS  Z0, Z0, Z0
 	MOVQ    d+56(FP), R9
 	TESTQ   R9, R9
 	JZ      lanes1rows
@@ -39172,9 +39052,9 @@ lanes1end:
 	LEAQ    (AX)(CX*4), AX
 	IMULQ   BX, CX
 	ADDQ    CX, DX
-	VXORPS  Z0, Z0, Z0
 	MOVQ    DX, CX
 	LEAQ    (CX)(BX*4), DX
+	VXORPS  Z0, Z0, Z0
 	MOVQ    d+56(FP), DI
 	TESTQ   DI, DI
 	JZ      backrows
@@ -39214,9 +39094,9 @@ few:
 	VPMOVD2M Z0, K1
 
 single:
-	VXORPS  Z0, Z0, Z0
 	MOVQ    DX, DI
 	LEAQ    (DI)(BX*4), R8
+	VXORPS  Z0, Z0, Z0
 	MOVQ    d+56(FP), R9
 	TESTQ   R9, R9
 	JZ      onerows
@@ -39268,11 +39148,11 @@ TEXT ·rowDotsAVX512(SB), NOSPLIT, $0-88
 	JL      lanes1end
 
 lanes1:
-	VXORPS  Z0, Z0, Z0
 	MOVQ    DX, R8
 	LEAQ    (R8)(BX*4), R9
 	MOVQ    DI, R10
 	LEAQ    (R10)(BX*4), R11
+	VXORPS  Z0, Z0, Z0
 	MOVQ    d+80(FP), R12
 	TESTQ   R12, R12
 	JZ      lanes1rows
@@ -39333,10 +39213,10 @@ lanes1end:
 	IMULQ   BX, CX
 	ADDQ    CX, DX
 	ADDQ    CX, DI
-	VXORPS  Z0, Z0, Z0
 	MOVQ    DX, CX
 	LEAQ    (CX)(BX*4), DX
 	LEAQ    (DI)(BX*4), R8
+	VXORPS  Z0, Z0, Z0
 	MOVQ    d+80(FP), R9
 	TESTQ   R9, R9
 	JZ      backrows
@@ -39390,11 +39270,11 @@ few:
 	VPMOVD2M Z0, K1
 
 single:
-	VXORPS  Z0, Z0, Z0
 	MOVQ    DX, R8
 	LEAQ    (R8)(BX*4), R9
 	MOVQ    DI, R10
 	LEAQ    (R10)(BX*4), R11
+	VXORPS  Z0, Z0, Z0
 	MOVQ    d+80(FP), R12
 	TESTQ   R12, R12
 	JZ      onerows
@@ -39462,13 +39342,13 @@ TEXT ·rowDotsWithAVX512(SB), NOSPLIT, $0-88
 	JL      lanes2end
 
 lanes2:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
 	MOVQ    y_base+64(FP), DI
 	MOVQ    DX, R8
 	LEAQ    (R8)(BX*4), R9
 	LEAQ    (R9)(BX*4), R10
 	LEAQ    (R10)(BX*4), R11
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
 	MOVQ    d+56(FP), R12
 	TESTQ   R12, R12
 	JZ      lanes2rows
@@ -39527,10 +39407,10 @@ lanes2end:
 	JL   lanes1end
 
 lanes1:
-	VXORPS  Z0, Z0, Z0
 	MOVQ    y_base+64(FP), DI
 	MOVQ    DX, R8
 	LEAQ    (R8)(BX*4), R9
+	VXORPS  Z0, Z0, Z0
 	MOVQ    d+56(FP), R10
 	TESTQ   R10, R10
 	JZ      lanes1rows
@@ -39577,9 +39457,9 @@ lanes1end:
 	LEAQ    (AX)(CX*4), AX
 	IMULQ   BX, CX
 	ADDQ    CX, DX
-	VXORPS  Z0, Z0, Z0
 	MOVQ    y_base+64(FP), CX
 	LEAQ    (DX)(BX*4), DI
+	VXORPS  Z0, Z0, Z0
 	MOVQ    d+56(FP), R8
 	TESTQ   R8, R8
 	JZ      backrows
@@ -39622,10 +39502,10 @@ few:
 	VPMOVD2M Z0, K1
 
 single:
-	VXORPS  Z0, Z0, Z0
 	MOVQ    y_base+64(FP), DI
 	MOVQ    DX, R8
 	LEAQ    (R8)(BX*4), R9
+	VXORPS  Z0, Z0, Z0
 	MOVQ    d+56(FP), R10
 	TESTQ   R10, R10
 	JZ      onerows
@@ -39671,21 +39551,64 @@ TEXT ·rowAddScaledAVX512(SB), NOSPLIT, $0-96
 	PCALIGN $0x40
 	MOVQ    sums_len+8(FP), CX
 	XORQ    AX, AX
-	SUBQ    $0x00000010, CX
-	JL      lanes2end
+
+columns:
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  x_base+24(FP), DX
+	ADDQ  AX, DX
+	MOVQ  ldx+48(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  weights_base+56(FP), SI
+	MOVQ  ldw+80(FP), DI
+	SHLQ  $0x02, DI
+	CMPQ  CX, $0x00000010
+	JGE   lanes2
+
+	// What is left of a vector.
+	LEAQ      masksAVX512<>+0(SB), R8
+	MOVQ      $0x00000040, R9
+	SUBQ      CX, R9
+	LEAQ      (R8)(R9*4), R8
+	VMOVUPS   (R8), Z0
+	VPMOVD2M  Z0, K1
+	MOVQ      sums_base+0(FP), R8
+	VMOVUPD.Z (R8)(AX*2), K1, Z0
+	MOVQ      n+88(FP), R8
+	TESTQ     R8, R8
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VBROADCASTSS (SI), Y1
+	VCVTPS2PD    Y1, Z1
+	VMOVUPS.Z    (DX), K1, Y2
+	VCVTPS2PD    Y2, Z2
+	VFMADD213PD  Z0, Z1, Z2
+	VXORPS       Z3, Z3, Z3
+	VCMPPD       $0x00, Z3, Z1, K2
+	VBLENDMPD    Z0, Z2, K2, Z0
+	ADDQ         BX, DX
+	ADDQ         DI, SI
+	DECQ         R8
+	JNZ          lastrow
+
+lastrows:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPD Z0, K1, (DX)(AX*2)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JG      columns
+
+end:
+	VZEROUPPER
+	RET
 
 lanes2:
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS (DX)(AX*2), Z0
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS 64(DX)(AX*2), Z1
-	MOVQ    x_base+24(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ldx+48(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    weights_base+56(FP), SI
-	MOVQ    ldw+80(FP), DI
-	SHLQ    $0x02, DI
+	MOVQ    sums_base+0(FP), R8
+	VMOVUPS (R8)(AX*2), Z0
+	MOVQ    sums_base+0(FP), R8
+	VMOVUPS 64(R8)(AX*2), Z1
 	MOVQ    n+88(FP), R8
 	TESTQ   R8, R8
 	JZ      lanes2rows
@@ -39717,94 +39640,7 @@ lanes2rows:
 	VMOVUPS Z1, 64(DX)(AX*2)
 	ADDQ    $0x00000040, AX
 	SUBQ    $0x00000010, CX
-	JGE     lanes2
-
-lanes2end:
-	ADDQ $0x00000010, CX
-	SUBQ $0x00000008, CX
-	JL   lanes1end
-
-lanes1:
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS (DX)(AX*2), Z0
-	MOVQ    x_base+24(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ldx+48(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    weights_base+56(FP), SI
-	MOVQ    ldw+80(FP), DI
-	SHLQ    $0x02, DI
-	MOVQ    n+88(FP), R8
-	TESTQ   R8, R8
-	JZ      lanes1rows
-	PCALIGN $0x40
-
-lanes1row:
-	VBROADCASTSS (SI), Y1
-	VCVTPS2PD    Y1, Z1
-	VCVTPS2PD    (DX), Z2
-	VFMADD213PD  Z0, Z1, Z2
-	VXORPS       Z3, Z3, Z3
-	VCMPPD       $0x00, Z3, Z1, K1
-	VBLENDMPD    Z0, Z2, K1, Z0
-	ADDQ         BX, DX
-	ADDQ         DI, SI
-	DECQ         R8
-	JNZ          lanes1row
-
-lanes1rows:
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Z0, (DX)(AX*2)
-	ADDQ    $0x00000020, AX
-	SUBQ    $0x00000008, CX
-	JGE     lanes1
-
-lanes1end:
-	ADDQ $0x00000008, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ      masksAVX512<>+0(SB), DX
-	MOVQ      $0x00000040, BX
-	SUBQ      CX, BX
-	LEAQ      (DX)(BX*4), DX
-	VMOVUPS   (DX), Z0
-	VPMOVD2M  Z0, K1
-	MOVQ      sums_base+0(FP), CX
-	VMOVUPD.Z (CX)(AX*2), K1, Z0
-	MOVQ      x_base+24(FP), CX
-	ADDQ      AX, CX
-	MOVQ      ldx+48(FP), DX
-	SHLQ      $0x02, DX
-	MOVQ      weights_base+56(FP), BX
-	MOVQ      ldw+80(FP), SI
-	SHLQ      $0x02, SI
-	MOVQ      n+88(FP), DI
-	TESTQ     DI, DI
-	JZ        lastrows
-	PCALIGN   $0x40
-
-lastrow:
-	VBROADCASTSS (BX), Y1
-	VCVTPS2PD    Y1, Z1
-	VMOVUPS.Z    (CX), K1, Y2
-	VCVTPS2PD    Y2, Z2
-	VFMADD213PD  Z0, Z1, Z2
-	VXORPS       Z3, Z3, Z3
-	VCMPPD       $0x00, Z3, Z1, K2
-	VBLENDMPD    Z0, Z2, K2, Z0
-	ADDQ         DX, CX
-	ADDQ         SI, BX
-	DECQ         DI
-	JNZ          lastrow
-
-lastrows:
-	MOVQ    sums_base+0(FP), CX
-	VMOVUPD Z0, K1, (CX)(AX*2)
-
-end:
-	VZEROUPPER
-	RET
+	JMP     columns
 
 // func rowPowersAVX512(dst []float32, src []float32, ld int, n int, d int, top []float32)
 // Requires: AVX, AVX512DQ, AVX512F
@@ -39821,17 +39657,65 @@ TEXT ·rowPowersAVX512(SB), NOSPLIT, $0-96
 	VMOVUPS const3f800000AVX512<>+0(SB), Z7
 	VMOVUPS constc2fc0000AVX512<>+0(SB), Z8
 	XORQ    AX, AX
-	SUBQ    $0x00000020, CX
-	JL      lanes2end
+
+columns:
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  dst_base+0(FP), DX
+	ADDQ  AX, DX
+	MOVQ  ld+48(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  src_base+24(FP), SI
+	ADDQ  AX, SI
+	MOVQ  top_base+72(FP), DI
+	CMPQ  CX, $0x00000020
+	JGE   lanes2
+
+	// What is left of a vector.
+	LEAQ     masksAVX512<>+0(SB), R8
+	MOVQ     $0x00000040, R9
+	SUBQ     CX, R9
+	LEAQ     (R8)(R9*4), R8
+	VMOVUPS  (R8), Z9
+	VPMOVD2M Z9, K1
+	MOVQ     n+56(FP), R8
+	TESTQ    R8, R8
+	JZ       lastrows
+	PCALIGN  $0x40
+
+lastrow:
+	VMOVUPS.Z    (SI), K1, Z9
+	VBROADCASTSS (DI), Z10
+	VSUBPS       Z10, Z9, Z9
+	VMULPS       Z0, Z9, Z9
+	VRNDSCALEPS  $0x00, Z9, Z10
+	VSUBPS       Z10, Z9, Z11
+	VMOVAPS      Z2, Z12
+	VFMADD231PS  Z1, Z11, Z12
+	VFMADD213PS  Z3, Z11, Z12
+	VFMADD213PS  Z4, Z11, Z12
+	VFMADD213PS  Z5, Z11, Z12
+	VFMADD213PS  Z6, Z11, Z12
+	VFMADD213PS  Z7, Z11, Z12
+	VCMPPS       $0x15, Z8, Z9, K2
+	VSCALEFPS.Z  Z10, Z12, K2, Z12
+	VMOVUPS      Z12, K1, (DX)
+	ADDQ         BX, DX
+	ADDQ         BX, SI
+	ADDQ         $0x00000004, DI
+	DECQ         R8
+	JNZ          lastrow
+
+lastrows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JG   columns
+
+end:
+	VZEROUPPER
+	RET
 
 lanes2:
-	MOVQ    dst_base+0(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ld+48(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    src_base+24(FP), SI
-	ADDQ    AX, SI
-	MOVQ    top_base+72(FP), DI
 	MOVQ    n+56(FP), R8
 	TESTQ   R8, R8
 	JZ      lanes2rows
@@ -39878,104 +39762,7 @@ lanes2row:
 lanes2rows:
 	ADDQ $0x00000080, AX
 	SUBQ $0x00000020, CX
-	JGE  lanes2
-
-lanes2end:
-	ADDQ $0x00000020, CX
-	SUBQ $0x00000010, CX
-	JL   lanes1end
-
-lanes1:
-	MOVQ    dst_base+0(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ld+48(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    src_base+24(FP), SI
-	ADDQ    AX, SI
-	MOVQ    top_base+72(FP), DI
-	MOVQ    n+56(FP), R8
-	TESTQ   R8, R8
-	JZ      lanes1rows
-	PCALIGN $0x40
-
-lanes1row:
-	VMOVUPS      (SI), Z9
-	VBROADCASTSS (DI), Z10
-	VSUBPS       Z10, Z9, Z9
-	VMULPS       Z0, Z9, Z9
-	VRNDSCALEPS  $0x00, Z9, Z10
-	VSUBPS       Z10, Z9, Z11
-	VMOVAPS      Z2, Z12
-	VFMADD231PS  Z1, Z11, Z12
-	VFMADD213PS  Z3, Z11, Z12
-	VFMADD213PS  Z4, Z11, Z12
-	VFMADD213PS  Z5, Z11, Z12
-	VFMADD213PS  Z6, Z11, Z12
-	VFMADD213PS  Z7, Z11, Z12
-	VCMPPS       $0x15, Z8, Z9, K1
-	VSCALEFPS.Z  Z10, Z12, K1, Z12
-	VMOVUPS      Z12, (DX)
-	ADDQ         BX, DX
-	ADDQ         BX, SI
-	ADDQ         $0x00000004, DI
-	DECQ         R8
-	JNZ          lanes1row
-
-lanes1rows:
-	ADDQ $0x00000040, AX
-	SUBQ $0x00000010, CX
-	JGE  lanes1
-
-lanes1end:
-	ADDQ $0x00000010, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ     masksAVX512<>+0(SB), DX
-	MOVQ     $0x00000040, BX
-	SUBQ     CX, BX
-	LEAQ     (DX)(BX*4), DX
-	VMOVUPS  (DX), Z9
-	VPMOVD2M Z9, K1
-	MOVQ     dst_base+0(FP), CX
-	ADDQ     AX, CX
-	MOVQ     ld+48(FP), DX
-	SHLQ     $0x02, DX
-	MOVQ     src_base+24(FP), BX
-	ADDQ     AX, BX
-	MOVQ     top_base+72(FP), AX
-	MOVQ     n+56(FP), SI
-	TESTQ    SI, SI
-	JZ       lastrows
-	PCALIGN  $0x40
-
-lastrow:
-	VMOVUPS.Z    (BX), K1, Z9
-	VBROADCASTSS (AX), Z10
-	VSUBPS       Z10, Z9, Z9
-	VMULPS       Z0, Z9, Z9
-	VRNDSCALEPS  $0x00, Z9, Z10
-	VSUBPS       Z10, Z9, Z11
-	VMOVAPS      Z2, Z12
-	VFMADD231PS  Z1, Z11, Z12
-	VFMADD213PS  Z3, Z11, Z12
-	VFMADD213PS  Z4, Z11, Z12
-	VFMADD213PS  Z5, Z11, Z12
-	VFMADD213PS  Z6, Z11, Z12
-	VFMADD213PS  Z7, Z11, Z12
-	VCMPPS       $0x15, Z8, Z9, K2
-	VSCALEFPS.Z  Z10, Z12, K2, Z12
-	VMOVUPS      Z12, K1, (CX)
-	ADDQ         DX, CX
-	ADDQ         DX, BX
-	ADDQ         $0x00000004, AX
-	DECQ         SI
-	JNZ          lastrow
-
-lastrows:
-end:
-	VZEROUPPER
-	RET
+	JMP  columns
 
 // func rowQuotientsAVX512(x []float32, ld int, n int, d int, sums []float64, inverses []float64)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL
@@ -39983,16 +39770,57 @@ TEXT ·rowQuotientsAVX512(SB), NOSPLIT, $0-96
 	PCALIGN $0x40
 	MOVQ    d+40(FP), CX
 	XORQ    AX, AX
-	SUBQ    $0x00000010, CX
-	JL      lanes2end
+
+columns:
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  x_base+0(FP), DX
+	ADDQ  AX, DX
+	MOVQ  ld+24(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  sums_base+48(FP), SI
+	MOVQ  inverses_base+72(FP), DI
+	CMPQ  CX, $0x00000010
+	JGE   lanes2
+
+	// What is left of a vector.
+	LEAQ     masksAVX512<>+0(SB), R8
+	MOVQ     $0x00000040, R9
+	SUBQ     CX, R9
+	LEAQ     (R8)(R9*4), R8
+	VMOVUPS  (R8), Z0
+	VPMOVD2M Z0, K1
+	MOVQ     n+32(FP), R8
+	TESTQ    R8, R8
+	JZ       lastrows
+	PCALIGN  $0x40
+
+lastrow:
+	VBROADCASTSD (SI), Z0
+	VBROADCASTSD (DI), Z1
+	VMOVUPS.Z    (DX), K1, Y2
+	VCVTPS2PD    Y2, Z2
+	VMULPD       Z1, Z2, Z3
+	VFNMADD231PD Z3, Z0, Z2
+	VFMADD231PD  Z2, Z1, Z3
+	VCVTPD2PS    Z3, Y3
+	VMOVUPS      Y3, K1, (DX)
+	ADDQ         BX, DX
+	ADDQ         $0x00000008, SI
+	ADDQ         $0x00000008, DI
+	DECQ         R8
+	JNZ          lastrow
+
+lastrows:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000008, CX
+	JG   columns
+
+end:
+	VZEROUPPER
+	RET
 
 lanes2:
-	MOVQ    x_base+0(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ld+24(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    sums_base+48(FP), SI
-	MOVQ    inverses_base+72(FP), DI
 	MOVQ    n+32(FP), R8
 	TESTQ   R8, R8
 	JZ      lanes2rows
@@ -40022,87 +39850,7 @@ lanes2row:
 lanes2rows:
 	ADDQ $0x00000040, AX
 	SUBQ $0x00000010, CX
-	JGE  lanes2
-
-lanes2end:
-	ADDQ $0x00000010, CX
-	SUBQ $0x00000008, CX
-	JL   lanes1end
-
-lanes1:
-	MOVQ    x_base+0(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ld+24(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    sums_base+48(FP), SI
-	MOVQ    inverses_base+72(FP), DI
-	MOVQ    n+32(FP), R8
-	TESTQ   R8, R8
-	JZ      lanes1rows
-	PCALIGN $0x40
-
-lanes1row:
-	VBROADCASTSD (SI), Z0
-	VBROADCASTSD (DI), Z1
-	VCVTPS2PD    (DX), Z2
-	VMULPD       Z1, Z2, Z3
-	VFNMADD231PD Z3, Z0, Z2
-	VFMADD231PD  Z2, Z1, Z3
-	VCVTPD2PS    Z3, Y3
-	VMOVUPS      Y3, (DX)
-	ADDQ         BX, DX
-	ADDQ         $0x00000008, SI
-	ADDQ         $0x00000008, DI
-	DECQ         R8
-	JNZ          lanes1row
-
-lanes1rows:
-	ADDQ $0x00000020, AX
-	SUBQ $0x00000008, CX
-	JGE  lanes1
-
-lanes1end:
-	ADDQ $0x00000008, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ     masksAVX512<>+0(SB), DX
-	MOVQ     $0x00000040, BX
-	SUBQ     CX, BX
-	LEAQ     (DX)(BX*4), DX
-	VMOVUPS  (DX), Z0
-	VPMOVD2M Z0, K1
-	MOVQ     x_base+0(FP), CX
-	ADDQ     AX, CX
-	MOVQ     ld+24(FP), AX
-	SHLQ     $0x02, AX
-	MOVQ     sums_base+48(FP), DX
-	MOVQ     inverses_base+72(FP), BX
-	MOVQ     n+32(FP), SI
-	TESTQ    SI, SI
-	JZ       lastrows
-	PCALIGN  $0x40
-
-lastrow:
-	VBROADCASTSD (DX), Z0
-	VBROADCASTSD (BX), Z1
-	VMOVUPS.Z    (CX), K1, Y2
-	VCVTPS2PD    Y2, Z2
-	VMULPD       Z1, Z2, Z3
-	VFNMADD231PD Z3, Z0, Z2
-	VFMADD231PD  Z2, Z1, Z3
-	VCVTPD2PS    Z3, Y3
-	VMOVUPS      Y3, K1, (CX)
-	ADDQ         AX, CX
-	ADDQ         $0x00000008, DX
-	ADDQ         $0x00000008, BX
-	DECQ         SI
-	JNZ          lastrow
-
-lastrows:
-end:
-	VZEROUPPER
-	RET
+	JMP  columns
 
 // func rowSoftmaxGradientsAVX512(dx []float32, dy []float32, y []float32, ld int, n int, d int, sums []float64)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL
@@ -40111,19 +39859,65 @@ TEXT ·rowSoftmaxGradientsAVX512(SB), NOSPLIT, $0-120
 	MOVQ    d+88(FP), CX
 	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
 	XORQ    AX, AX
-	SUBQ    $0x00000010, CX
-	JL      lanes2end
+
+columns:
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  dx_base+0(FP), DX
+	ADDQ  AX, DX
+	MOVQ  ld+72(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  dy_base+24(FP), SI
+	ADDQ  AX, SI
+	MOVQ  y_base+48(FP), DI
+	ADDQ  AX, DI
+	MOVQ  sums_base+96(FP), R8
+	CMPQ  CX, $0x00000010
+	JGE   lanes2
+
+	// What is left of a vector.
+	LEAQ     masksAVX512<>+0(SB), R9
+	MOVQ     $0x00000040, R10
+	SUBQ     CX, R10
+	LEAQ     (R9)(R10*4), R9
+	VMOVUPS  (R9), Z1
+	VPMOVD2M Z1, K1
+	MOVQ     n+80(FP), R9
+	TESTQ    R9, R9
+	JZ       lastrows
+	PCALIGN  $0x40
+
+lastrow:
+	VMOVUPS.Z    (DI), K1, Y1
+	VMOVUPS.Z    (SI), K1, Y2
+	VCVTPS2PD    Y2, Z2
+	VBROADCASTSD (R8), Z3
+	VSUBPD       Z3, Z2, Z2
+	VCVTPS2PD    Y1, Z3
+	VMULPD       Z3, Z2, Z2
+	VCVTPD2PS    Z2, Y2
+	VCMPPS       $0x03, Y2, Y2, K2
+	VBLENDMPS    Y0, Y2, K2, Y2
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Y1, K2
+	VMOVAPS.Z    Y2, K2, Y1
+	VMOVUPS      Y1, K1, (DX)
+	ADDQ         BX, DX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	ADDQ         $0x00000008, R8
+	DECQ         R9
+	JNZ          lastrow
+
+lastrows:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000008, CX
+	JG   columns
+
+end:
+	VZEROUPPER
+	RET
 
 lanes2:
-	MOVQ    dx_base+0(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ld+72(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    dy_base+24(FP), SI
-	ADDQ    AX, SI
-	MOVQ    y_base+48(FP), DI
-	ADDQ    AX, DI
-	MOVQ    sums_base+96(FP), R8
 	MOVQ    n+80(FP), R9
 	TESTQ   R9, R9
 	JZ      lanes2rows
@@ -40163,103 +39957,7 @@ lanes2row:
 lanes2rows:
 	ADDQ $0x00000040, AX
 	SUBQ $0x00000010, CX
-	JGE  lanes2
-
-lanes2end:
-	ADDQ $0x00000010, CX
-	SUBQ $0x00000008, CX
-	JL   lanes1end
-
-lanes1:
-	MOVQ    dx_base+0(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ld+72(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    dy_base+24(FP), SI
-	ADDQ    AX, SI
-	MOVQ    y_base+48(FP), DI
-	ADDQ    AX, DI
-	MOVQ    sums_base+96(FP), R8
-	MOVQ    n+80(FP), R9
-	TESTQ   R9, R9
-	JZ      lanes1rows
-	PCALIGN $0x40
-
-lanes1row:
-	VMOVUPS      (DI), Y1
-	VCVTPS2PD    (SI), Z2
-	VBROADCASTSD (R8), Z3
-	VSUBPD       Z3, Z2, Z2
-	VCVTPS2PD    Y1, Z3
-	VMULPD       Z3, Z2, Z2
-	VCVTPD2PS    Z2, Y2
-	VCMPPS       $0x03, Y2, Y2, K1
-	VBLENDMPS    Y0, Y2, K1, Y2
-	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Y1, K1
-	VMOVAPS.Z    Y2, K1, Y1
-	VMOVUPS      Y1, (DX)
-	ADDQ         BX, DX
-	ADDQ         BX, SI
-	ADDQ         BX, DI
-	ADDQ         $0x00000008, R8
-	DECQ         R9
-	JNZ          lanes1row
-
-lanes1rows:
-	ADDQ $0x00000020, AX
-	SUBQ $0x00000008, CX
-	JGE  lanes1
-
-lanes1end:
-	ADDQ $0x00000008, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ     masksAVX512<>+0(SB), DX
-	MOVQ     $0x00000040, BX
-	SUBQ     CX, BX
-	LEAQ     (DX)(BX*4), DX
-	VMOVUPS  (DX), Z1
-	VPMOVD2M Z1, K1
-	MOVQ     dx_base+0(FP), CX
-	ADDQ     AX, CX
-	MOVQ     ld+72(FP), DX
-	SHLQ     $0x02, DX
-	MOVQ     dy_base+24(FP), BX
-	ADDQ     AX, BX
-	MOVQ     y_base+48(FP), SI
-	ADDQ     AX, SI
-	MOVQ     sums_base+96(FP), AX
-	MOVQ     n+80(FP), DI
-	TESTQ    DI, DI
-	JZ       lastrows
-	PCALIGN  $0x40
-
-lastrow:
-	VMOVUPS.Z    (SI), K1, Y1
-	VMOVUPS.Z    (BX), K1, Y2
-	VCVTPS2PD    Y2, Z2
-	VBROADCASTSD (AX), Z3
-	VSUBPD       Z3, Z2, Z2
-	VCVTPS2PD    Y1, Z3
-	VMULPD       Z3, Z2, Z2
-	VCVTPD2PS    Z2, Y2
-	VCMPPS       $0x03, Y2, Y2, K2
-	VBLENDMPS    Y0, Y2, K2, Y2
-	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Y1, K2
-	VMOVAPS.Z    Y2, K2, Y1
-	VMOVUPS      Y1, K1, (CX)
-	ADDQ         DX, CX
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	ADDQ         $0x00000008, AX
-	DECQ         DI
-	JNZ          lastrow
-
-lastrows:
-end:
-	VZEROUPPER
-	RET
+	JMP  columns
 
 // func rowCenterAVX512(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
 // Requires: AVX, AVX512DQ, AVX512F
@@ -40268,24 +39966,63 @@ TEXT ·rowCenterAVX512(SB), NOSPLIT, $0-92
 	MOVQ         sums_len+8(FP), CX
 	VBROADCASTSS shift+88(FP), Z0
 	XORQ         AX, AX
-	SUBQ         $0x00000040, CX
-	JL           lanes4end
+
+columns:
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  dst_base+24(FP), DX
+	ADDQ  AX, DX
+	MOVQ  ld+72(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  src_base+48(FP), SI
+	ADDQ  AX, SI
+	CMPQ  CX, $0x00000040
+	JGE   lanes4
+
+	// What is left of a vector.
+	LEAQ      masksAVX512<>+0(SB), DI
+	MOVQ      $0x00000040, R8
+	SUBQ      CX, R8
+	LEAQ      (DI)(R8*4), DI
+	VMOVUPS   (DI), Z1
+	VPMOVD2M  Z1, K1
+	MOVQ      sums_base+0(FP), DI
+	VMOVUPS.Z (DI)(AX*1), K1, Z1
+	MOVQ      n+80(FP), DI
+	TESTQ     DI, DI
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VMOVUPS.Z (SI), K1, Z2
+	VSUBPS    Z0, Z2, Z2
+	VMOVUPS   Z2, K1, (DX)
+	VADDPS    Z2, Z1, Z1
+	ADDQ      BX, DX
+	ADDQ      BX, SI
+	DECQ      DI
+	JNZ       lastrow
+
+lastrows:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Z1, K1, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JG      columns
+
+end:
+	VZEROUPPER
+	RET
 
 lanes4:
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS (DX)(AX*1), Z1
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS 64(DX)(AX*1), Z2
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS 128(DX)(AX*1), Z3
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS 192(DX)(AX*1), Z4
-	MOVQ    dst_base+24(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ld+72(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    src_base+48(FP), SI
-	ADDQ    AX, SI
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS (DI)(AX*1), Z1
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS 64(DI)(AX*1), Z2
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS 128(DI)(AX*1), Z3
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS 192(DI)(AX*1), Z4
 	MOVQ    n+80(FP), DI
 	TESTQ   DI, DI
 	JZ      lanes4rows
@@ -40324,85 +40061,7 @@ lanes4rows:
 	VMOVUPS Z4, 192(DX)(AX*1)
 	ADDQ    $0x00000100, AX
 	SUBQ    $0x00000040, CX
-	JGE     lanes4
-
-lanes4end:
-	ADDQ $0x00000040, CX
-	SUBQ $0x00000010, CX
-	JL   lanes1end
-
-lanes1:
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS (DX)(AX*1), Z1
-	MOVQ    dst_base+24(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ld+72(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    src_base+48(FP), SI
-	ADDQ    AX, SI
-	MOVQ    n+80(FP), DI
-	TESTQ   DI, DI
-	JZ      lanes1rows
-	PCALIGN $0x40
-
-lanes1row:
-	VMOVUPS (SI), Z2
-	VSUBPS  Z0, Z2, Z2
-	VMOVUPS Z2, (DX)
-	VADDPS  Z2, Z1, Z1
-	ADDQ    BX, DX
-	ADDQ    BX, SI
-	DECQ    DI
-	JNZ     lanes1row
-
-lanes1rows:
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Z1, (DX)(AX*1)
-	ADDQ    $0x00000040, AX
-	SUBQ    $0x00000010, CX
-	JGE     lanes1
-
-lanes1end:
-	ADDQ $0x00000010, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ      masksAVX512<>+0(SB), DX
-	MOVQ      $0x00000040, BX
-	SUBQ      CX, BX
-	LEAQ      (DX)(BX*4), DX
-	VMOVUPS   (DX), Z1
-	VPMOVD2M  Z1, K1
-	MOVQ      sums_base+0(FP), CX
-	VMOVUPS.Z (CX)(AX*1), K1, Z1
-	MOVQ      dst_base+24(FP), CX
-	ADDQ      AX, CX
-	MOVQ      ld+72(FP), DX
-	SHLQ      $0x02, DX
-	MOVQ      src_base+48(FP), BX
-	ADDQ      AX, BX
-	MOVQ      n+80(FP), SI
-	TESTQ     SI, SI
-	JZ        lastrows
-	PCALIGN   $0x40
-
-lastrow:
-	VMOVUPS.Z (BX), K1, Z2
-	VSUBPS    Z0, Z2, Z2
-	VMOVUPS   Z2, K1, (CX)
-	VADDPS    Z2, Z1, Z1
-	ADDQ      DX, CX
-	ADDQ      DX, BX
-	DECQ      SI
-	JNZ       lastrow
-
-lastrows:
-	MOVQ    sums_base+0(FP), CX
-	VMOVUPS Z1, K1, (CX)(AX*1)
-
-end:
-	VZEROUPPER
-	RET
+	JMP     columns
 
 // func rowSquaresAVX512(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL
@@ -40411,83 +40070,89 @@ TEXT ·rowSquaresAVX512(SB), NOSPLIT, $0-92
 	MOVQ         sums_len+8(FP), CX
 	VBROADCASTSS shift+88(FP), Z0
 	XORQ         AX, AX
-	SUBQ         $0x00000008, CX
-	JL           lanes1end
 
-lanes1:
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS (DX)(AX*2), Z1
-	MOVQ    dst_base+24(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ld+72(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    src_base+48(FP), SI
-	ADDQ    AX, SI
-	MOVQ    n+80(FP), DI
-	TESTQ   DI, DI
-	JZ      lanes1rows
-	PCALIGN $0x40
+columns:
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  dst_base+24(FP), DX
+	ADDQ  AX, DX
+	MOVQ  ld+72(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  src_base+48(FP), SI
+	ADDQ  AX, SI
+	CMPQ  CX, $0x00000010
+	JGE   lanes2
 
-lanes1row:
-	VMOVUPS     (SI), Y2
+	// What is left of a vector.
+	LEAQ      masksAVX512<>+0(SB), DI
+	MOVQ      $0x00000040, R8
+	SUBQ      CX, R8
+	LEAQ      (DI)(R8*4), DI
+	VMOVUPS   (DI), Z1
+	VPMOVD2M  Z1, K1
+	MOVQ      sums_base+0(FP), DI
+	VMOVUPD.Z (DI)(AX*2), K1, Z1
+	MOVQ      n+80(FP), DI
+	TESTQ     DI, DI
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VMOVUPS.Z   (SI), K1, Y2
 	VSUBPS      Y0, Y2, Y2
-	VMOVUPS     Y2, (DX)
+	VMOVUPS     Y2, K1, (DX)
 	VCVTPS2PD   Y2, Z2
 	VFMADD231PD Z2, Z2, Z1
 	ADDQ        BX, DX
 	ADDQ        BX, SI
 	DECQ        DI
-	JNZ         lanes1row
-
-lanes1rows:
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Z1, (DX)(AX*2)
-	ADDQ    $0x00000020, AX
-	SUBQ    $0x00000008, CX
-	JGE     lanes1
-
-lanes1end:
-	ADDQ $0x00000008, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ      masksAVX512<>+0(SB), DX
-	MOVQ      $0x00000040, BX
-	SUBQ      CX, BX
-	LEAQ      (DX)(BX*4), DX
-	VMOVUPS   (DX), Z1
-	VPMOVD2M  Z1, K1
-	MOVQ      sums_base+0(FP), CX
-	VMOVUPD.Z (CX)(AX*2), K1, Z1
-	MOVQ      dst_base+24(FP), CX
-	ADDQ      AX, CX
-	MOVQ      ld+72(FP), DX
-	SHLQ      $0x02, DX
-	MOVQ      src_base+48(FP), BX
-	ADDQ      AX, BX
-	MOVQ      n+80(FP), SI
-	TESTQ     SI, SI
-	JZ        lastrows
-	PCALIGN   $0x40
-
-lastrow:
-	VMOVUPS.Z   (BX), K1, Y2
-	VSUBPS      Y0, Y2, Y2
-	VMOVUPS     Y2, K1, (CX)
-	VCVTPS2PD   Y2, Z2
-	VFMADD231PD Z2, Z2, Z1
-	ADDQ        DX, CX
-	ADDQ        DX, BX
-	DECQ        SI
 	JNZ         lastrow
 
 lastrows:
-	MOVQ    sums_base+0(FP), CX
-	VMOVUPD Z1, K1, (CX)(AX*2)
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPD Z1, K1, (DX)(AX*2)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JG      columns
 
 end:
 	VZEROUPPER
 	RET
+
+lanes2:
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS (DI)(AX*2), Z1
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS 64(DI)(AX*2), Z2
+	MOVQ    n+80(FP), DI
+	TESTQ   DI, DI
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVUPS     (SI), Y3
+	VMOVUPS     32(SI), Y4
+	VSUBPS      Y0, Y3, Y3
+	VSUBPS      Y0, Y4, Y4
+	VMOVUPS     Y3, (DX)
+	VMOVUPS     Y4, 32(DX)
+	VCVTPS2PD   Y3, Z3
+	VCVTPS2PD   Y4, Z4
+	VFMADD231PD Z3, Z3, Z1
+	VFMADD231PD Z4, Z4, Z2
+	ADDQ        BX, DX
+	ADDQ        BX, SI
+	DECQ        DI
+	JNZ         lanes2row
+
+lanes2rows:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Z1, (DX)(AX*2)
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Z2, 64(DX)(AX*2)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JMP     columns
 
 // func rowNormTermsAVX512(sums []float64, dots []float64, y []float32, g []float32, dWeight []float32, dBias []float32, dy []float32, weight []float32, ld int, n int, inv float32)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL
@@ -40496,45 +40161,58 @@ TEXT ·rowNormTermsAVX512(SB), NOSPLIT, $0-212
 	MOVQ         sums_len+8(FP), CX
 	VBROADCASTSS inv+208(FP), Z0
 	XORQ         AX, AX
-	SUBQ         $0x00000008, CX
-	JL           lanes1end
 
-lanes1:
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS (DX)(AX*2), Z1
-	MOVQ    dots_base+24(FP), DX
-	VMOVUPS (DX)(AX*2), Z2
-	MOVQ    y_base+48(FP), DX
-	ADDQ    AX, DX
-	MOVQ    ld+192(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    g_base+72(FP), SI
-	ADDQ    AX, SI
-	MOVQ    dWeight_base+96(FP), DI
-	ADDQ    AX, DI
-	MOVQ    dBias_base+120(FP), R8
-	ADDQ    AX, R8
-	MOVQ    dy_base+144(FP), R9
-	ADDQ    AX, R9
-	MOVQ    weight_base+168(FP), R10
-	ADDQ    AX, R10
-	MOVQ    n+200(FP), R11
-	TESTQ   R11, R11
-	JZ      lanes1rows
-	PCALIGN $0x40
+columns:
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  y_base+48(FP), DX
+	ADDQ  AX, DX
+	MOVQ  ld+192(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  g_base+72(FP), SI
+	ADDQ  AX, SI
+	MOVQ  dWeight_base+96(FP), DI
+	ADDQ  AX, DI
+	MOVQ  dBias_base+120(FP), R8
+	ADDQ  AX, R8
+	MOVQ  dy_base+144(FP), R9
+	ADDQ  AX, R9
+	MOVQ  weight_base+168(FP), R10
+	ADDQ  AX, R10
+	CMPQ  CX, $0x00000010
+	JGE   lanes2
 
-lanes1row:
-	VMOVUPS     (R9), Y3
-	VMULPS      (DX), Y0, Y4
-	VMULPS      (R10), Y3, Y5
-	VMOVUPS     Y4, (DX)
-	VMOVUPS     Y5, (SI)
-	VMOVUPS     (DI), Y6
+	// What is left of a vector.
+	LEAQ      masksAVX512<>+0(SB), R11
+	MOVQ      $0x00000040, R12
+	SUBQ      CX, R12
+	LEAQ      (R11)(R12*4), R11
+	VMOVUPS   (R11), Z1
+	VPMOVD2M  Z1, K1
+	MOVQ      sums_base+0(FP), R11
+	VMOVUPD.Z (R11)(AX*2), K1, Z1
+	MOVQ      dots_base+24(FP), R11
+	VMOVUPD.Z (R11)(AX*2), K1, Z2
+	MOVQ      n+200(FP), R11
+	TESTQ     R11, R11
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VMOVUPS.Z   (R9), K1, Y3
+	VMOVUPS.Z   (DX), K1, Y4
+	VMULPS      Y0, Y4, Y4
+	VMOVUPS.Z   (R10), K1, Y5
+	VMULPS      Y3, Y5, Y5
+	VMOVUPS     Y4, K1, (DX)
+	VMOVUPS     Y5, K1, (SI)
+	VMOVUPS.Z   (DI), K1, Y6
 	VMULPS      Y4, Y3, Y7
 	VADDPS      Y7, Y6, Y6
-	VMOVUPS     Y6, (DI)
-	VADDPS      (R8), Y3, Y3
-	VMOVUPS     Y3, (R8)
+	VMOVUPS     Y6, K1, (DI)
+	VMOVUPS.Z   (R8), K1, Y6
+	VADDPS      Y3, Y6, Y6
+	VMOVUPS     Y6, K1, (R8)
 	VCVTPS2PD   Y5, Z5
 	VADDPD      Z5, Z1, Z1
 	VCVTPS2PD   Y4, Z4
@@ -40546,88 +40224,87 @@ lanes1row:
 	ADDQ        BX, R9
 	ADDQ        BX, R10
 	DECQ        R11
-	JNZ         lanes1row
-
-lanes1rows:
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Z1, (DX)(AX*2)
-	MOVQ    dots_base+24(FP), DX
-	VMOVUPS Z2, (DX)(AX*2)
-	ADDQ    $0x00000020, AX
-	SUBQ    $0x00000008, CX
-	JGE     lanes1
-
-lanes1end:
-	ADDQ $0x00000008, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ      masksAVX512<>+0(SB), DX
-	MOVQ      $0x00000040, BX
-	SUBQ      CX, BX
-	LEAQ      (DX)(BX*4), DX
-	VMOVUPS   (DX), Z1
-	VPMOVD2M  Z1, K1
-	MOVQ      sums_base+0(FP), CX
-	VMOVUPD.Z (CX)(AX*2), K1, Z1
-	MOVQ      dots_base+24(FP), CX
-	VMOVUPD.Z (CX)(AX*2), K1, Z2
-	MOVQ      y_base+48(FP), CX
-	ADDQ      AX, CX
-	MOVQ      ld+192(FP), DX
-	SHLQ      $0x02, DX
-	MOVQ      g_base+72(FP), BX
-	ADDQ      AX, BX
-	MOVQ      dWeight_base+96(FP), SI
-	ADDQ      AX, SI
-	MOVQ      dBias_base+120(FP), DI
-	ADDQ      AX, DI
-	MOVQ      dy_base+144(FP), R8
-	ADDQ      AX, R8
-	MOVQ      weight_base+168(FP), R9
-	ADDQ      AX, R9
-	MOVQ      n+200(FP), R10
-	TESTQ     R10, R10
-	JZ        lastrows
-	PCALIGN   $0x40
-
-lastrow:
-	VMOVUPS.Z   (R8), K1, Y3
-	VMOVUPS.Z   (CX), K1, Y4
-	VMULPS      Y0, Y4, Y4
-	VMOVUPS.Z   (R9), K1, Y5
-	VMULPS      Y3, Y5, Y5
-	VMOVUPS     Y4, K1, (CX)
-	VMOVUPS     Y5, K1, (BX)
-	VMOVUPS.Z   (SI), K1, Y6
-	VMULPS      Y4, Y3, Y7
-	VADDPS      Y7, Y6, Y6
-	VMOVUPS     Y6, K1, (SI)
-	VMOVUPS.Z   (DI), K1, Y6
-	VADDPS      Y3, Y6, Y6
-	VMOVUPS     Y6, K1, (DI)
-	VCVTPS2PD   Y5, Z5
-	VADDPD      Z5, Z1, Z1
-	VCVTPS2PD   Y4, Z4
-	VFMADD231PD Z5, Z4, Z2
-	ADDQ        DX, CX
-	ADDQ        DX, BX
-	ADDQ        DX, SI
-	ADDQ        DX, DI
-	ADDQ        DX, R8
-	ADDQ        DX, R9
-	DECQ        R10
 	JNZ         lastrow
 
 lastrows:
-	MOVQ    sums_base+0(FP), CX
-	VMOVUPD Z1, K1, (CX)(AX*2)
-	MOVQ    dots_base+24(FP), CX
-	VMOVUPD Z2, K1, (CX)(AX*2)
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPD Z1, K1, (DX)(AX*2)
+	MOVQ    dots_base+24(FP), DX
+	VMOVUPD Z2, K1, (DX)(AX*2)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JG      columns
 
 end:
 	VZEROUPPER
 	RET
+
+lanes2:
+	MOVQ    sums_base+0(FP), R11
+	VMOVUPS (R11)(AX*2), Z1
+	MOVQ    sums_base+0(FP), R11
+	VMOVUPS 64(R11)(AX*2), Z2
+	MOVQ    dots_base+24(FP), R11
+	VMOVUPS (R11)(AX*2), Z3
+	MOVQ    dots_base+24(FP), R11
+	VMOVUPS 64(R11)(AX*2), Z4
+	MOVQ    n+200(FP), R11
+	TESTQ   R11, R11
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	VMOVUPS     (R9), Y5
+	VMOVUPS     32(R9), Y6
+	VMULPS      (DX), Y0, Y7
+	VMULPS      32(DX), Y0, Y8
+	VMULPS      (R10), Y5, Y9
+	VMULPS      32(R10), Y6, Y10
+	VMOVUPS     Y7, (DX)
+	VMOVUPS     Y8, 32(DX)
+	VMOVUPS     Y9, (SI)
+	VMOVUPS     Y10, 32(SI)
+	VMOVUPS     (DI), Y11
+	VMOVUPS     32(DI), Y12
+	VMULPS      Y7, Y5, Y13
+	VMULPS      Y8, Y6, Y14
+	VADDPS      Y13, Y11, Y11
+	VADDPS      Y14, Y12, Y12
+	VMOVUPS     Y11, (DI)
+	VMOVUPS     Y12, 32(DI)
+	VADDPS      (R8), Y5, Y5
+	VADDPS      32(R8), Y6, Y6
+	VMOVUPS     Y5, (R8)
+	VMOVUPS     Y6, 32(R8)
+	VCVTPS2PD   Y9, Z9
+	VCVTPS2PD   Y10, Z10
+	VADDPD      Z9, Z1, Z1
+	VADDPD      Z10, Z2, Z2
+	VCVTPS2PD   Y7, Z7
+	VCVTPS2PD   Y8, Z8
+	VFMADD231PD Z9, Z7, Z3
+	VFMADD231PD Z10, Z8, Z4
+	ADDQ        BX, DX
+	ADDQ        BX, SI
+	ADDQ        BX, DI
+	ADDQ        BX, R8
+	ADDQ        BX, R9
+	ADDQ        BX, R10
+	DECQ        R11
+	JNZ         lanes2row
+
+lanes2rows:
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Z1, (DX)(AX*2)
+	MOVQ    sums_base+0(FP), DX
+	VMOVUPS Z2, 64(DX)(AX*2)
+	MOVQ    dots_base+24(FP), DX
+	VMOVUPS Z3, (DX)(AX*2)
+	MOVQ    dots_base+24(FP), DX
+	VMOVUPS Z4, 64(DX)(AX*2)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JMP     columns
 
 // func rowNormGradientsAVX512(dx []float32, g []float32, y []float32, center float32, slope float32, inv float32)
 // Requires: AVX, AVX512DQ, AVX512F

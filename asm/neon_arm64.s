@@ -86,37 +86,19 @@ rows:
 last:
 	CBZ R25, done
 	CMP $1, R25
-	BEQ tile1
-	CMP $2, R25
-	BEQ tile2
+	BLE tile1
 	CMP $3, R25
-	BEQ tile3
-	CMP $4, R25
-	BEQ tile4
-	CMP $5, R25
-	BEQ tile5
+	BLE tile3
 	CMP $6, R25
-	BEQ tile6
-	CMP $7, R25
-	BEQ tile7
-	CMP $8, R25
-	BEQ tile8
+	BLE tile6
 	CMP $9, R25
-	BEQ tile9
-	CMP $10, R25
-	BEQ tile10
-	CMP $11, R25
-	BEQ tile11
+	BLE tile9
 	CMP $12, R25
-	BEQ tile12
-	CMP $13, R25
-	BEQ tile13
-	CMP $14, R25
-	BEQ tile14
+	BLE tile12
 	CMP $15, R25
-	BEQ tile15
+	BLE tile15
 	CMP $16, R25
-	BEQ tile16
+	BLE tile16
 
 done:
 	RET
@@ -124,10 +106,10 @@ done:
 	// Tile of 16 × 1 vectors.
 tile16:
 	MOVD R3, R0
-	MOVD b_base+72(FP), R1
 	SUB $16, R5, R5
 	ADD R9, R3, R3
 	ADD R24, R3, R3
+	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
 tile16segment:
@@ -446,21 +428,23 @@ tile16odd:
 
 tile16done:
 	MOVD c_len+8(FP), R25
-	CBZ R25, store16
 	MOVD $16, R2
+	CBZ R25, store
 	MOVD R2, b_len+80(FP)
 	B modes
 
-	// Tile of 15 × 1 vectors.
+	// Tile of 13 to 15 × 1 vectors.
 tile15:
 	MOVD R3, R0
+	MOVD R25, b_len+80(FP)
+	SUB R25, R5, R5
+	MUL R9, R25, R25
+	ADD R25, R3, R3
 	MOVD b_base+72(FP), R1
-	SUB $15, R5, R5
-	ADD R9, R3, R3
-	ADD R23, R3, R3
 	MOVD k+112(FP), R2
 
 tile15segment:
+	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
@@ -475,103 +459,70 @@ tile15segment:
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile15odd
 	CBZ R2, tile15done
 	PCALIGN $32
 
 tile15steps:
-	FMOVQ (R1), F0
+	MOVD b_len+80(FP), R25
+	CMP $14, R25
+	FMOVQ (R1), F15
 	ADD R7, R1, R1
 	FMOVS (R0), F16
-	WORD $0x4f901001 // fmla v1.4s, v0.4s, v16.s[0]
+	WORD $0x4f9011e0 // fmla v0.4s, v15.4s, v16.s[0]
 	FMOVS (R0)(R9), F17
-	WORD $0x4f911002 // fmla v2.4s, v0.4s, v17.s[0]
+	WORD $0x4f9111e1 // fmla v1.4s, v15.4s, v17.s[0]
 	FMOVS (R0)(R10), F18
-	WORD $0x4f921003 // fmla v3.4s, v0.4s, v18.s[0]
+	WORD $0x4f9211e2 // fmla v2.4s, v15.4s, v18.s[0]
 	FMOVS (R0)(R11), F19
-	WORD $0x4f931004 // fmla v4.4s, v0.4s, v19.s[0]
+	WORD $0x4f9311e3 // fmla v3.4s, v15.4s, v19.s[0]
 	FMOVS (R0)(R12), F20
-	WORD $0x4f941005 // fmla v5.4s, v0.4s, v20.s[0]
+	WORD $0x4f9411e4 // fmla v4.4s, v15.4s, v20.s[0]
 	FMOVS (R0)(R13), F21
-	WORD $0x4f951006 // fmla v6.4s, v0.4s, v21.s[0]
+	WORD $0x4f9511e5 // fmla v5.4s, v15.4s, v21.s[0]
 	FMOVS (R0)(R14), F22
-	WORD $0x4f961007 // fmla v7.4s, v0.4s, v22.s[0]
+	WORD $0x4f9611e6 // fmla v6.4s, v15.4s, v22.s[0]
 	FMOVS (R0)(R15), F23
-	WORD $0x4f971008 // fmla v8.4s, v0.4s, v23.s[0]
+	WORD $0x4f9711e7 // fmla v7.4s, v15.4s, v23.s[0]
 	FMOVS (R0)(R16), F24
-	WORD $0x4f981009 // fmla v9.4s, v0.4s, v24.s[0]
+	WORD $0x4f9811e8 // fmla v8.4s, v15.4s, v24.s[0]
 	FMOVS (R0)(R17), F25
-	WORD $0x4f99100a // fmla v10.4s, v0.4s, v25.s[0]
+	WORD $0x4f9911e9 // fmla v9.4s, v15.4s, v25.s[0]
 	FMOVS (R0)(R19), F26
-	WORD $0x4f9a100b // fmla v11.4s, v0.4s, v26.s[0]
+	WORD $0x4f9a11ea // fmla v10.4s, v15.4s, v26.s[0]
 	FMOVS (R0)(R20), F27
-	WORD $0x4f9b100c // fmla v12.4s, v0.4s, v27.s[0]
+	WORD $0x4f9b11eb // fmla v11.4s, v15.4s, v27.s[0]
 	FMOVS (R0)(R21), F28
-	WORD $0x4f9c100d // fmla v13.4s, v0.4s, v28.s[0]
+	WORD $0x4f9c11ec // fmla v12.4s, v15.4s, v28.s[0]
+	BLT tile15next0
 	FMOVS (R0)(R22), F29
-	WORD $0x4f9d100e // fmla v14.4s, v0.4s, v29.s[0]
+	WORD $0x4f9d11ed // fmla v13.4s, v15.4s, v29.s[0]
+	BEQ tile15next0
 	FMOVS (R0)(R23), F30
-	WORD $0x4f9e100f // fmla v15.4s, v0.4s, v30.s[0]
-	ADD R6, R0, R0
+	WORD $0x4f9e11ee // fmla v14.4s, v15.4s, v30.s[0]
 
-tile15odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F16
-	WORD $0x4f901001 // fmla v1.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R9), F17
-	WORD $0x4f911002 // fmla v2.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R10), F18
-	WORD $0x4f921003 // fmla v3.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R11), F19
-	WORD $0x4f931004 // fmla v4.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R12), F20
-	WORD $0x4f941005 // fmla v5.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R13), F21
-	WORD $0x4f951006 // fmla v6.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R14), F22
-	WORD $0x4f961007 // fmla v7.4s, v0.4s, v22.s[0]
-	FMOVS (R0)(R15), F23
-	WORD $0x4f971008 // fmla v8.4s, v0.4s, v23.s[0]
-	FMOVS (R0)(R16), F24
-	WORD $0x4f981009 // fmla v9.4s, v0.4s, v24.s[0]
-	FMOVS (R0)(R17), F25
-	WORD $0x4f99100a // fmla v10.4s, v0.4s, v25.s[0]
-	FMOVS (R0)(R19), F26
-	WORD $0x4f9a100b // fmla v11.4s, v0.4s, v26.s[0]
-	FMOVS (R0)(R20), F27
-	WORD $0x4f9b100c // fmla v12.4s, v0.4s, v27.s[0]
-	FMOVS (R0)(R21), F28
-	WORD $0x4f9c100d // fmla v13.4s, v0.4s, v28.s[0]
-	FMOVS (R0)(R22), F29
-	WORD $0x4f9d100e // fmla v14.4s, v0.4s, v29.s[0]
-	FMOVS (R0)(R23), F30
-	WORD $0x4f9e100f // fmla v15.4s, v0.4s, v30.s[0]
+tile15next0:
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile15steps
 
 tile15done:
 	MOVD c_len+8(FP), R25
-	CBZ R25, store15
-	MOVD $15, R2
-	MOVD R2, b_len+80(FP)
+	CBZ R25, stores
 	B modes
 
-	// Tile of 14 × 1 vectors.
-tile14:
+	// Tile of 10 to 12 × 1 vectors.
+tile12:
 	MOVD R3, R0
+	MOVD R25, b_len+80(FP)
+	SUB R25, R5, R5
+	MUL R9, R25, R25
+	ADD R25, R3, R3
 	MOVD b_base+72(FP), R1
-	SUB $14, R5, R5
-	ADD R9, R3, R3
-	ADD R22, R3, R3
 	MOVD k+112(FP), R2
 
-tile14segment:
+tile12segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
@@ -582,984 +533,210 @@ tile14segment:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile14odd
-	CBZ R2, tile14done
-	PCALIGN $32
-
-tile14steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811002 // fmla v2.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F16
-	WORD $0x4f901003 // fmla v3.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R10), F17
-	WORD $0x4f911004 // fmla v4.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R11), F18
-	WORD $0x4f921005 // fmla v5.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R12), F19
-	WORD $0x4f931006 // fmla v6.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R13), F20
-	WORD $0x4f941007 // fmla v7.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R14), F21
-	WORD $0x4f951008 // fmla v8.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R15), F22
-	WORD $0x4f961009 // fmla v9.4s, v0.4s, v22.s[0]
-	FMOVS (R0)(R16), F23
-	WORD $0x4f97100a // fmla v10.4s, v0.4s, v23.s[0]
-	FMOVS (R0)(R17), F24
-	WORD $0x4f98100b // fmla v11.4s, v0.4s, v24.s[0]
-	FMOVS (R0)(R19), F25
-	WORD $0x4f99100c // fmla v12.4s, v0.4s, v25.s[0]
-	FMOVS (R0)(R20), F26
-	WORD $0x4f9a100d // fmla v13.4s, v0.4s, v26.s[0]
-	FMOVS (R0)(R21), F27
-	WORD $0x4f9b100e // fmla v14.4s, v0.4s, v27.s[0]
-	FMOVS (R0)(R22), F28
-	WORD $0x4f9c100f // fmla v15.4s, v0.4s, v28.s[0]
-	ADD R6, R0, R0
-
-tile14odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811002 // fmla v2.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F16
-	WORD $0x4f901003 // fmla v3.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R10), F17
-	WORD $0x4f911004 // fmla v4.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R11), F18
-	WORD $0x4f921005 // fmla v5.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R12), F19
-	WORD $0x4f931006 // fmla v6.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R13), F20
-	WORD $0x4f941007 // fmla v7.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R14), F21
-	WORD $0x4f951008 // fmla v8.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R15), F22
-	WORD $0x4f961009 // fmla v9.4s, v0.4s, v22.s[0]
-	FMOVS (R0)(R16), F23
-	WORD $0x4f97100a // fmla v10.4s, v0.4s, v23.s[0]
-	FMOVS (R0)(R17), F24
-	WORD $0x4f98100b // fmla v11.4s, v0.4s, v24.s[0]
-	FMOVS (R0)(R19), F25
-	WORD $0x4f99100c // fmla v12.4s, v0.4s, v25.s[0]
-	FMOVS (R0)(R20), F26
-	WORD $0x4f9a100d // fmla v13.4s, v0.4s, v26.s[0]
-	FMOVS (R0)(R21), F27
-	WORD $0x4f9b100e // fmla v14.4s, v0.4s, v27.s[0]
-	FMOVS (R0)(R22), F28
-	WORD $0x4f9c100f // fmla v15.4s, v0.4s, v28.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile14steps
-
-tile14done:
-	MOVD c_len+8(FP), R25
-	CBZ R25, store14
-	MOVD $14, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 13 × 1 vectors.
-tile13:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $13, R5, R5
-	ADD R9, R3, R3
-	ADD R21, R3, R3
-	MOVD k+112(FP), R2
-
-tile13segment:
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile13odd
-	CBZ R2, tile13done
-	PCALIGN $32
-
-tile13steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811003 // fmla v3.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821004 // fmla v4.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F16
-	WORD $0x4f901005 // fmla v5.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R11), F17
-	WORD $0x4f911006 // fmla v6.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R12), F18
-	WORD $0x4f921007 // fmla v7.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R13), F19
-	WORD $0x4f931008 // fmla v8.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R14), F20
-	WORD $0x4f941009 // fmla v9.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R15), F21
-	WORD $0x4f95100a // fmla v10.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R16), F22
-	WORD $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
-	FMOVS (R0)(R17), F23
-	WORD $0x4f97100c // fmla v12.4s, v0.4s, v23.s[0]
-	FMOVS (R0)(R19), F24
-	WORD $0x4f98100d // fmla v13.4s, v0.4s, v24.s[0]
-	FMOVS (R0)(R20), F25
-	WORD $0x4f99100e // fmla v14.4s, v0.4s, v25.s[0]
-	FMOVS (R0)(R21), F26
-	WORD $0x4f9a100f // fmla v15.4s, v0.4s, v26.s[0]
-	ADD R6, R0, R0
-
-tile13odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811003 // fmla v3.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821004 // fmla v4.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F16
-	WORD $0x4f901005 // fmla v5.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R11), F17
-	WORD $0x4f911006 // fmla v6.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R12), F18
-	WORD $0x4f921007 // fmla v7.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R13), F19
-	WORD $0x4f931008 // fmla v8.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R14), F20
-	WORD $0x4f941009 // fmla v9.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R15), F21
-	WORD $0x4f95100a // fmla v10.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R16), F22
-	WORD $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
-	FMOVS (R0)(R17), F23
-	WORD $0x4f97100c // fmla v12.4s, v0.4s, v23.s[0]
-	FMOVS (R0)(R19), F24
-	WORD $0x4f98100d // fmla v13.4s, v0.4s, v24.s[0]
-	FMOVS (R0)(R20), F25
-	WORD $0x4f99100e // fmla v14.4s, v0.4s, v25.s[0]
-	FMOVS (R0)(R21), F26
-	WORD $0x4f9a100f // fmla v15.4s, v0.4s, v26.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile13steps
-
-tile13done:
-	MOVD c_len+8(FP), R25
-	CBZ R25, store13
-	MOVD $13, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 12 × 1 vectors.
-tile12:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $12, R5, R5
-	ADD R9, R3, R3
-	ADD R20, R3, R3
-	MOVD k+112(FP), R2
-
-tile12segment:
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile12odd
 	CBZ R2, tile12done
 	PCALIGN $32
 
 tile12steps:
-	FMOVQ (R1), F0
+	MOVD b_len+80(FP), R25
+	CMP $11, R25
+	FMOVQ (R1), F12
 	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811004 // fmla v4.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821005 // fmla v5.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
+	FMOVS (R0), F13
+	WORD $0x4f8d1180 // fmla v0.4s, v12.4s, v13.s[0]
+	FMOVS (R0)(R9), F14
+	WORD $0x4f8e1181 // fmla v1.4s, v12.4s, v14.s[0]
+	FMOVS (R0)(R10), F15
+	WORD $0x4f8f1182 // fmla v2.4s, v12.4s, v15.s[0]
 	FMOVS (R0)(R11), F16
-	WORD $0x4f901007 // fmla v7.4s, v0.4s, v16.s[0]
+	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
 	FMOVS (R0)(R12), F17
-	WORD $0x4f911008 // fmla v8.4s, v0.4s, v17.s[0]
+	WORD $0x4f911184 // fmla v4.4s, v12.4s, v17.s[0]
 	FMOVS (R0)(R13), F18
-	WORD $0x4f921009 // fmla v9.4s, v0.4s, v18.s[0]
+	WORD $0x4f921185 // fmla v5.4s, v12.4s, v18.s[0]
 	FMOVS (R0)(R14), F19
-	WORD $0x4f93100a // fmla v10.4s, v0.4s, v19.s[0]
+	WORD $0x4f931186 // fmla v6.4s, v12.4s, v19.s[0]
 	FMOVS (R0)(R15), F20
-	WORD $0x4f94100b // fmla v11.4s, v0.4s, v20.s[0]
+	WORD $0x4f941187 // fmla v7.4s, v12.4s, v20.s[0]
 	FMOVS (R0)(R16), F21
-	WORD $0x4f95100c // fmla v12.4s, v0.4s, v21.s[0]
+	WORD $0x4f951188 // fmla v8.4s, v12.4s, v21.s[0]
 	FMOVS (R0)(R17), F22
-	WORD $0x4f96100d // fmla v13.4s, v0.4s, v22.s[0]
+	WORD $0x4f961189 // fmla v9.4s, v12.4s, v22.s[0]
+	BLT tile12next0
 	FMOVS (R0)(R19), F23
-	WORD $0x4f97100e // fmla v14.4s, v0.4s, v23.s[0]
+	WORD $0x4f97118a // fmla v10.4s, v12.4s, v23.s[0]
+	BEQ tile12next0
 	FMOVS (R0)(R20), F24
-	WORD $0x4f98100f // fmla v15.4s, v0.4s, v24.s[0]
-	ADD R6, R0, R0
+	WORD $0x4f98118b // fmla v11.4s, v12.4s, v24.s[0]
 
-tile12odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811004 // fmla v4.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821005 // fmla v5.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F16
-	WORD $0x4f901007 // fmla v7.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R12), F17
-	WORD $0x4f911008 // fmla v8.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R13), F18
-	WORD $0x4f921009 // fmla v9.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R14), F19
-	WORD $0x4f93100a // fmla v10.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R15), F20
-	WORD $0x4f94100b // fmla v11.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R16), F21
-	WORD $0x4f95100c // fmla v12.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R17), F22
-	WORD $0x4f96100d // fmla v13.4s, v0.4s, v22.s[0]
-	FMOVS (R0)(R19), F23
-	WORD $0x4f97100e // fmla v14.4s, v0.4s, v23.s[0]
-	FMOVS (R0)(R20), F24
-	WORD $0x4f98100f // fmla v15.4s, v0.4s, v24.s[0]
+tile12next0:
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile12steps
 
 tile12done:
 	MOVD c_len+8(FP), R25
-	CBZ R25, store12
-	MOVD $12, R2
-	MOVD R2, b_len+80(FP)
+	CBZ R25, stores
 	B modes
 
-	// Tile of 11 × 1 vectors.
-tile11:
+	// Tile of 7 to 9 × 1 vectors.
+tile9:
 	MOVD R3, R0
+	MOVD R25, b_len+80(FP)
+	SUB R25, R5, R5
+	MUL R9, R25, R25
+	ADD R25, R3, R3
 	MOVD b_base+72(FP), R1
-	SUB $11, R5, R5
-	ADD R9, R3, R3
-	ADD R19, R3, R3
 	MOVD k+112(FP), R2
 
-tile11segment:
+tile9segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile11odd
-	CBZ R2, tile11done
-	PCALIGN $32
-
-tile11steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811005 // fmla v5.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821006 // fmla v6.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f841008 // fmla v8.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F16
-	WORD $0x4f901009 // fmla v9.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R13), F17
-	WORD $0x4f91100a // fmla v10.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R14), F18
-	WORD $0x4f92100b // fmla v11.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R15), F19
-	WORD $0x4f93100c // fmla v12.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R16), F20
-	WORD $0x4f94100d // fmla v13.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R17), F21
-	WORD $0x4f95100e // fmla v14.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R19), F22
-	WORD $0x4f96100f // fmla v15.4s, v0.4s, v22.s[0]
-	ADD R6, R0, R0
-
-tile11odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811005 // fmla v5.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821006 // fmla v6.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f841008 // fmla v8.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F16
-	WORD $0x4f901009 // fmla v9.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R13), F17
-	WORD $0x4f91100a // fmla v10.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R14), F18
-	WORD $0x4f92100b // fmla v11.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R15), F19
-	WORD $0x4f93100c // fmla v12.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R16), F20
-	WORD $0x4f94100d // fmla v13.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R17), F21
-	WORD $0x4f95100e // fmla v14.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R19), F22
-	WORD $0x4f96100f // fmla v15.4s, v0.4s, v22.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile11steps
-
-tile11done:
-	MOVD c_len+8(FP), R25
-	CBZ R25, store11
-	MOVD $11, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 10 × 1 vectors.
-tile10:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $10, R5, R5
-	ADD R9, R3, R3
-	ADD R17, R3, R3
-	MOVD k+112(FP), R2
-
-tile10segment:
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile10odd
-	CBZ R2, tile10done
-	PCALIGN $32
-
-tile10steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811006 // fmla v6.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821007 // fmla v7.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831008 // fmla v8.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f841009 // fmla v9.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F16
-	WORD $0x4f90100b // fmla v11.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R14), F17
-	WORD $0x4f91100c // fmla v12.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R15), F18
-	WORD $0x4f92100d // fmla v13.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R16), F19
-	WORD $0x4f93100e // fmla v14.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R17), F20
-	WORD $0x4f94100f // fmla v15.4s, v0.4s, v20.s[0]
-	ADD R6, R0, R0
-
-tile10odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811006 // fmla v6.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821007 // fmla v7.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831008 // fmla v8.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f841009 // fmla v9.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F16
-	WORD $0x4f90100b // fmla v11.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R14), F17
-	WORD $0x4f91100c // fmla v12.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R15), F18
-	WORD $0x4f92100d // fmla v13.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R16), F19
-	WORD $0x4f93100e // fmla v14.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R17), F20
-	WORD $0x4f94100f // fmla v15.4s, v0.4s, v20.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile10steps
-
-tile10done:
-	MOVD c_len+8(FP), R25
-	CBZ R25, store10
-	MOVD $10, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 9 × 1 vectors.
-tile9:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $9, R5, R5
-	ADD R9, R3, R3
-	ADD R16, R3, R3
-	MOVD k+112(FP), R2
-
-tile9segment:
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile9odd
 	CBZ R2, tile9done
 	PCALIGN $32
 
 tile9steps:
-	FMOVQ (R1), F0
+	MOVD b_len+80(FP), R25
+	CMP $8, R25
+	FMOVQ (R1), F9
 	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811007 // fmla v7.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821008 // fmla v8.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831009 // fmla v9.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100a // fmla v10.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100b // fmla v11.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100c // fmla v12.4s, v0.4s, v6.s[0]
+	FMOVS (R0), F10
+	WORD $0x4f8a1120 // fmla v0.4s, v9.4s, v10.s[0]
+	FMOVS (R0)(R9), F11
+	WORD $0x4f8b1121 // fmla v1.4s, v9.4s, v11.s[0]
+	FMOVS (R0)(R10), F12
+	WORD $0x4f8c1122 // fmla v2.4s, v9.4s, v12.s[0]
+	FMOVS (R0)(R11), F13
+	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
+	FMOVS (R0)(R12), F14
+	WORD $0x4f8e1124 // fmla v4.4s, v9.4s, v14.s[0]
+	FMOVS (R0)(R13), F15
+	WORD $0x4f8f1125 // fmla v5.4s, v9.4s, v15.s[0]
 	FMOVS (R0)(R14), F16
-	WORD $0x4f90100d // fmla v13.4s, v0.4s, v16.s[0]
+	WORD $0x4f901126 // fmla v6.4s, v9.4s, v16.s[0]
+	BLT tile9next0
 	FMOVS (R0)(R15), F17
-	WORD $0x4f91100e // fmla v14.4s, v0.4s, v17.s[0]
+	WORD $0x4f911127 // fmla v7.4s, v9.4s, v17.s[0]
+	BEQ tile9next0
 	FMOVS (R0)(R16), F18
-	WORD $0x4f92100f // fmla v15.4s, v0.4s, v18.s[0]
-	ADD R6, R0, R0
+	WORD $0x4f921128 // fmla v8.4s, v9.4s, v18.s[0]
 
-tile9odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811007 // fmla v7.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821008 // fmla v8.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831009 // fmla v9.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100a // fmla v10.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100b // fmla v11.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100c // fmla v12.4s, v0.4s, v6.s[0]
-	FMOVS (R0)(R14), F16
-	WORD $0x4f90100d // fmla v13.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R15), F17
-	WORD $0x4f91100e // fmla v14.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R16), F18
-	WORD $0x4f92100f // fmla v15.4s, v0.4s, v18.s[0]
+tile9next0:
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile9steps
 
 tile9done:
 	MOVD c_len+8(FP), R25
-	CBZ R25, store9
-	MOVD $9, R2
-	MOVD R2, b_len+80(FP)
+	CBZ R25, stores
 	B modes
 
-	// Tile of 8 × 1 vectors.
-tile8:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $8, R5, R5
-	ADD R9, R3, R3
-	ADD R15, R3, R3
-	MOVD k+112(FP), R2
-
-tile8segment:
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile8odd
-	CBZ R2, tile8done
-	PCALIGN $32
-
-tile8steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811008 // fmla v8.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821009 // fmla v9.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100a // fmla v10.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100b // fmla v11.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100c // fmla v12.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100d // fmla v13.4s, v0.4s, v6.s[0]
-	FMOVS (R0)(R14), F7
-	WORD $0x4f87100e // fmla v14.4s, v0.4s, v7.s[0]
-	FMOVS (R0)(R15), F16
-	WORD $0x4f90100f // fmla v15.4s, v0.4s, v16.s[0]
-	ADD R6, R0, R0
-
-tile8odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811008 // fmla v8.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821009 // fmla v9.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100a // fmla v10.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100b // fmla v11.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100c // fmla v12.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100d // fmla v13.4s, v0.4s, v6.s[0]
-	FMOVS (R0)(R14), F7
-	WORD $0x4f87100e // fmla v14.4s, v0.4s, v7.s[0]
-	FMOVS (R0)(R15), F16
-	WORD $0x4f90100f // fmla v15.4s, v0.4s, v16.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile8steps
-
-tile8done:
-	MOVD c_len+8(FP), R25
-	CBZ R25, store8
-	MOVD $8, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 7 × 1 vectors.
-tile7:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $7, R5, R5
-	ADD R9, R3, R3
-	ADD R14, R3, R3
-	MOVD k+112(FP), R2
-
-tile7segment:
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile7odd
-	CBZ R2, tile7done
-	PCALIGN $32
-
-tile7steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811009 // fmla v9.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100a // fmla v10.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100b // fmla v11.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100d // fmla v13.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100e // fmla v14.4s, v0.4s, v6.s[0]
-	FMOVS (R0)(R14), F7
-	WORD $0x4f87100f // fmla v15.4s, v0.4s, v7.s[0]
-	ADD R6, R0, R0
-
-tile7odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811009 // fmla v9.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100a // fmla v10.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100b // fmla v11.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100d // fmla v13.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100e // fmla v14.4s, v0.4s, v6.s[0]
-	FMOVS (R0)(R14), F7
-	WORD $0x4f87100f // fmla v15.4s, v0.4s, v7.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile7steps
-
-tile7done:
-	MOVD c_len+8(FP), R25
-	CBZ R25, store7
-	MOVD $7, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 6 × 1 vectors.
+	// Tile of 4 to 6 × 1 vectors.
 tile6:
 	MOVD R3, R0
+	MOVD R25, b_len+80(FP)
+	SUB R25, R5, R5
+	MUL R9, R25, R25
+	ADD R25, R3, R3
 	MOVD b_base+72(FP), R1
-	SUB $6, R5, R5
-	ADD R9, R3, R3
-	ADD R13, R3, R3
 	MOVD k+112(FP), R2
 
 tile6segment:
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile6odd
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
 	CBZ R2, tile6done
 	PCALIGN $32
 
 tile6steps:
-	FMOVQ (R1), F0
+	MOVD b_len+80(FP), R25
+	CMP $5, R25
+	FMOVQ (R1), F6
 	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100a // fmla v10.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100b // fmla v11.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100d // fmla v13.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100e // fmla v14.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100f // fmla v15.4s, v0.4s, v6.s[0]
-	ADD R6, R0, R0
+	FMOVS (R0), F7
+	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
+	FMOVS (R0)(R9), F8
+	WORD $0x4f8810c1 // fmla v1.4s, v6.4s, v8.s[0]
+	FMOVS (R0)(R10), F9
+	WORD $0x4f8910c2 // fmla v2.4s, v6.4s, v9.s[0]
+	FMOVS (R0)(R11), F10
+	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
+	BLT tile6next0
+	FMOVS (R0)(R12), F11
+	WORD $0x4f8b10c4 // fmla v4.4s, v6.4s, v11.s[0]
+	BEQ tile6next0
+	FMOVS (R0)(R13), F12
+	WORD $0x4f8c10c5 // fmla v5.4s, v6.4s, v12.s[0]
 
-tile6odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100a // fmla v10.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100b // fmla v11.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100d // fmla v13.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100e // fmla v14.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100f // fmla v15.4s, v0.4s, v6.s[0]
+tile6next0:
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile6steps
 
 tile6done:
 	MOVD c_len+8(FP), R25
-	CBZ R25, store6
-	MOVD $6, R2
-	MOVD R2, b_len+80(FP)
+	CBZ R25, stores
 	B modes
 
-	// Tile of 5 × 1 vectors.
-tile5:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $5, R5, R5
-	ADD R9, R3, R3
-	ADD R12, R3, R3
-	MOVD k+112(FP), R2
-
-tile5segment:
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile5odd
-	CBZ R2, tile5done
-	PCALIGN $32
-
-tile5steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100b // fmla v11.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100c // fmla v12.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100d // fmla v13.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100e // fmla v14.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100f // fmla v15.4s, v0.4s, v5.s[0]
-	ADD R6, R0, R0
-
-tile5odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100b // fmla v11.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100c // fmla v12.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100d // fmla v13.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100e // fmla v14.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100f // fmla v15.4s, v0.4s, v5.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile5steps
-
-tile5done:
-	MOVD c_len+8(FP), R25
-	CBZ R25, store5
-	MOVD $5, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 4 × 1 vectors.
-tile4:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $4, R5, R5
-	ADD R9, R3, R3
-	ADD R11, R3, R3
-	MOVD k+112(FP), R2
-
-tile4segment:
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile4odd
-	CBZ R2, tile4done
-	PCALIGN $32
-
-tile4steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100c // fmla v12.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100d // fmla v13.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100e // fmla v14.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100f // fmla v15.4s, v0.4s, v4.s[0]
-	ADD R6, R0, R0
-
-tile4odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100c // fmla v12.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100d // fmla v13.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100e // fmla v14.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100f // fmla v15.4s, v0.4s, v4.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile4steps
-
-tile4done:
-	MOVD c_len+8(FP), R25
-	CBZ R25, store4
-	MOVD $4, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 3 × 1 vectors.
+	// Tile of 2 to 3 × 1 vectors.
 tile3:
 	MOVD R3, R0
+	MOVD R25, b_len+80(FP)
+	SUB R25, R5, R5
+	MUL R9, R25, R25
+	ADD R25, R3, R3
 	MOVD b_base+72(FP), R1
-	SUB $3, R5, R5
-	ADD R9, R3, R3
-	ADD R10, R3, R3
 	MOVD k+112(FP), R2
 
 tile3segment:
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile3odd
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
 	CBZ R2, tile3done
 	PCALIGN $32
 
 tile3steps:
-	FMOVQ (R1), F0
+	MOVD b_len+80(FP), R25
+	CMP $3, R25
+	FMOVQ (R1), F3
 	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100d // fmla v13.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100e // fmla v14.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100f // fmla v15.4s, v0.4s, v3.s[0]
-	ADD R6, R0, R0
+	FMOVS (R0), F4
+	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
+	FMOVS (R0)(R9), F5
+	WORD $0x4f851061 // fmla v1.4s, v3.4s, v5.s[0]
+	BLT tile3next0
+	FMOVS (R0)(R10), F6
+	WORD $0x4f861062 // fmla v2.4s, v3.4s, v6.s[0]
 
-tile3odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100d // fmla v13.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100e // fmla v14.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100f // fmla v15.4s, v0.4s, v3.s[0]
+tile3next0:
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile3steps
 
 tile3done:
 	MOVD c_len+8(FP), R25
-	CBZ R25, store3
-	MOVD $3, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 2 × 1 vectors.
-tile2:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $2, R5, R5
-	ADD R9, R3, R3
-	ADD R9, R3, R3
-	MOVD k+112(FP), R2
-
-tile2segment:
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile2odd
-	CBZ R2, tile2done
-	PCALIGN $32
-
-tile2steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100e // fmla v14.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100f // fmla v15.4s, v0.4s, v2.s[0]
-	ADD R6, R0, R0
-
-tile2odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100e // fmla v14.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100f // fmla v15.4s, v0.4s, v2.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile2steps
-
-tile2done:
-	MOVD c_len+8(FP), R25
-	CBZ R25, store2
-	MOVD $2, R2
-	MOVD R2, b_len+80(FP)
+	CBZ R25, stores
 	B modes
 
 	// Tile of 1 × 1 vectors.
 tile1:
 	MOVD R3, R0
-	MOVD b_base+72(FP), R1
 	SUB $1, R5, R5
 	ADD R9, R3, R3
+	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
 tile1segment:
-	VMOVI $0, V15.B16
+	VMOVI $0, V0.B16
 	ADD $1, R2, R2
 	ANDS $1, R2, R25
 	LSR $1, R2, R2
@@ -1568,92 +745,94 @@ tile1segment:
 	PCALIGN $32
 
 tile1steps:
-	FMOVQ (R1), F0
+	FMOVQ (R1), F1
 	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100f // fmla v15.4s, v0.4s, v1.s[0]
+	FMOVS (R0), F2
+	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
 	ADD R6, R0, R0
 
 tile1odd:
-	FMOVQ (R1), F0
+	FMOVQ (R1), F1
 	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100f // fmla v15.4s, v0.4s, v1.s[0]
+	FMOVS (R0), F2
+	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile1steps
 
 tile1done:
 	MOVD c_len+8(FP), R25
-	CBZ R25, store1
 	MOVD $1, R2
+	CBZ R25, store
 	MOVD R2, b_len+80(FP)
 	B modes
 
 	// Store.
-store16:
+store:
 	FMOVQ F0, (R4)
 	ADD R8, R4, R4
-
-store15:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F1, (R4)
 	ADD R8, R4, R4
-
-store14:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F2, (R4)
 	ADD R8, R4, R4
-
-store13:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F3, (R4)
 	ADD R8, R4, R4
-
-store12:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F4, (R4)
 	ADD R8, R4, R4
-
-store11:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F5, (R4)
 	ADD R8, R4, R4
-
-store10:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F6, (R4)
 	ADD R8, R4, R4
-
-store9:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F7, (R4)
 	ADD R8, R4, R4
-
-store8:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F8, (R4)
 	ADD R8, R4, R4
-
-store7:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F9, (R4)
 	ADD R8, R4, R4
-
-store6:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F10, (R4)
 	ADD R8, R4, R4
-
-store5:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F11, (R4)
 	ADD R8, R4, R4
-
-store4:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F12, (R4)
 	ADD R8, R4, R4
-
-store3:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F13, (R4)
 	ADD R8, R4, R4
-
-store2:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F14, (R4)
 	ADD R8, R4, R4
-
-store1:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F15, (R4)
 	ADD R8, R4, R4
+
+storeend:
 	MOVD c_len+8(FP), R25
 	CBZ R25, rows
 	CMP $3, R25
@@ -1679,37 +858,19 @@ next:
 	SUB R2, R25, R25
 	MOVD R25, a_len+40(FP)
 	MOVD b_len+80(FP), R25
-	CMP $1, R25
-	BEQ tile1segment
 	CMP $16, R25
-	BEQ tile16segment
-	CMP $15, R25
-	BEQ tile15segment
-	CMP $14, R25
-	BEQ tile14segment
+	BGE tile16segment
 	CMP $13, R25
-	BEQ tile13segment
-	CMP $12, R25
-	BEQ tile12segment
-	CMP $11, R25
-	BEQ tile11segment
+	BGE tile15segment
 	CMP $10, R25
-	BEQ tile10segment
-	CMP $9, R25
-	BEQ tile9segment
-	CMP $8, R25
-	BEQ tile8segment
+	BGE tile12segment
 	CMP $7, R25
-	BEQ tile7segment
-	CMP $6, R25
-	BEQ tile6segment
-	CMP $5, R25
-	BEQ tile5segment
+	BGE tile9segment
 	CMP $4, R25
-	BEQ tile4segment
-	CMP $3, R25
-	BEQ tile3segment
-	B tile2segment
+	BGE tile6segment
+	CMP $2, R25
+	BGE tile3segment
+	B tile1segment
 
 	// C is added.
 modes:
@@ -1720,118 +881,87 @@ modes:
 	BEQ max
 	MOVD a_cap+48(FP), R25
 	CBZ R25, sums
-	MOVD b_len+80(FP), R25
-	CMP $1, R25
-	BEQ add1
-	CMP $16, R25
-	BEQ add16
-	CMP $15, R25
-	BEQ add15
-	CMP $14, R25
-	BEQ add14
-	CMP $13, R25
-	BEQ add13
-	CMP $12, R25
-	BEQ add12
-	CMP $11, R25
-	BEQ add11
-	CMP $10, R25
-	BEQ add10
-	CMP $9, R25
-	BEQ add9
-	CMP $8, R25
-	BEQ add8
-	CMP $7, R25
-	BEQ add7
-	CMP $6, R25
-	BEQ add6
-	CMP $5, R25
-	BEQ add5
-	CMP $4, R25
-	BEQ add4
-	CMP $3, R25
-	BEQ add3
-	B add2
-
-add16:
+	MOVD b_len+80(FP), R2
 	FMOVQ (R4), F16
 	WORD $0x4e20d600 // fadd v0.4s, v16.4s, v0.4s
 	ADD R8, R4, R4
-
-add15:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F17
 	WORD $0x4e21d621 // fadd v1.4s, v17.4s, v1.4s
 	ADD R8, R4, R4
-
-add14:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F18
 	WORD $0x4e22d642 // fadd v2.4s, v18.4s, v2.4s
 	ADD R8, R4, R4
-
-add13:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F19
 	WORD $0x4e23d663 // fadd v3.4s, v19.4s, v3.4s
 	ADD R8, R4, R4
-
-add12:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F16
 	WORD $0x4e24d604 // fadd v4.4s, v16.4s, v4.4s
 	ADD R8, R4, R4
-
-add11:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F17
 	WORD $0x4e25d625 // fadd v5.4s, v17.4s, v5.4s
 	ADD R8, R4, R4
-
-add10:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F18
 	WORD $0x4e26d646 // fadd v6.4s, v18.4s, v6.4s
 	ADD R8, R4, R4
-
-add9:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F19
 	WORD $0x4e27d667 // fadd v7.4s, v19.4s, v7.4s
 	ADD R8, R4, R4
-
-add8:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F16
 	WORD $0x4e28d608 // fadd v8.4s, v16.4s, v8.4s
 	ADD R8, R4, R4
-
-add7:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F17
 	WORD $0x4e29d629 // fadd v9.4s, v17.4s, v9.4s
 	ADD R8, R4, R4
-
-add6:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F18
 	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
 	ADD R8, R4, R4
-
-add5:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F19
 	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
 	ADD R8, R4, R4
-
-add4:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F16
 	WORD $0x4e2cd60c // fadd v12.4s, v16.4s, v12.4s
 	ADD R8, R4, R4
-
-add3:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F17
 	WORD $0x4e2dd62d // fadd v13.4s, v17.4s, v13.4s
 	ADD R8, R4, R4
-
-add2:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F18
 	WORD $0x4e2ed64e // fadd v14.4s, v18.4s, v14.4s
 	ADD R8, R4, R4
-
-add1:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F19
 	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
 	ADD R8, R4, R4
+
+addend:
 	MOVD b_cap+88(FP), R4
 
 sums:
@@ -1845,138 +975,77 @@ sums:
 max:
 	MOVD c_cap+16(FP), R25
 	FMOVQ (R25), F16
-	MOVD b_len+80(FP), R25
-	CMP $1, R25
-	BEQ max1
-	CMP $16, R25
-	BEQ max16
-	CMP $15, R25
-	BEQ max15
-	CMP $14, R25
-	BEQ max14
-	CMP $13, R25
-	BEQ max13
-	CMP $12, R25
-	BEQ max12
-	CMP $11, R25
-	BEQ max11
-	CMP $10, R25
-	BEQ max10
-	CMP $9, R25
-	BEQ max9
-	CMP $8, R25
-	BEQ max8
-	CMP $7, R25
-	BEQ max7
-	CMP $6, R25
-	BEQ max6
-	CMP $5, R25
-	BEQ max5
-	CMP $4, R25
-	BEQ max4
-	CMP $3, R25
-	BEQ max3
-	B max2
-
-max16:
+	MOVD b_len+80(FP), R2
 	WORD $0x6eb0e411 // fcmgt v17.4s, v0.4s, v16.4s
 	VBIT V17.B16, V0.B16, V16.B16
-
-max15:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb0e431 // fcmgt v17.4s, v1.4s, v16.4s
 	VBIT V17.B16, V1.B16, V16.B16
-
-max14:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb0e451 // fcmgt v17.4s, v2.4s, v16.4s
 	VBIT V17.B16, V2.B16, V16.B16
-
-max13:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb0e471 // fcmgt v17.4s, v3.4s, v16.4s
 	VBIT V17.B16, V3.B16, V16.B16
-
-max12:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb0e491 // fcmgt v17.4s, v4.4s, v16.4s
 	VBIT V17.B16, V4.B16, V16.B16
-
-max11:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb0e4b1 // fcmgt v17.4s, v5.4s, v16.4s
 	VBIT V17.B16, V5.B16, V16.B16
-
-max10:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb0e4d1 // fcmgt v17.4s, v6.4s, v16.4s
 	VBIT V17.B16, V6.B16, V16.B16
-
-max9:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb0e4f1 // fcmgt v17.4s, v7.4s, v16.4s
 	VBIT V17.B16, V7.B16, V16.B16
-
-max8:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb0e511 // fcmgt v17.4s, v8.4s, v16.4s
 	VBIT V17.B16, V8.B16, V16.B16
-
-max7:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb0e531 // fcmgt v17.4s, v9.4s, v16.4s
 	VBIT V17.B16, V9.B16, V16.B16
-
-max6:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb0e551 // fcmgt v17.4s, v10.4s, v16.4s
 	VBIT V17.B16, V10.B16, V16.B16
-
-max5:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb0e571 // fcmgt v17.4s, v11.4s, v16.4s
 	VBIT V17.B16, V11.B16, V16.B16
-
-max4:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb0e591 // fcmgt v17.4s, v12.4s, v16.4s
 	VBIT V17.B16, V12.B16, V16.B16
-
-max3:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb0e5b1 // fcmgt v17.4s, v13.4s, v16.4s
 	VBIT V17.B16, V13.B16, V16.B16
-
-max2:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb0e5d1 // fcmgt v17.4s, v14.4s, v16.4s
 	VBIT V17.B16, V14.B16, V16.B16
-
-max1:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb0e5f1 // fcmgt v17.4s, v15.4s, v16.4s
 	VBIT V17.B16, V15.B16, V16.B16
+
+maxend:
 	MOVD c_cap+16(FP), R2
 	FMOVQ F16, (R2)
 
 stores:
-	MOVD b_len+80(FP), R25
-	CMP $1, R25
-	BEQ store1
-	CMP $16, R25
-	BEQ store16
-	CMP $15, R25
-	BEQ store15
-	CMP $14, R25
-	BEQ store14
-	CMP $13, R25
-	BEQ store13
-	CMP $12, R25
-	BEQ store12
-	CMP $11, R25
-	BEQ store11
-	CMP $10, R25
-	BEQ store10
-	CMP $9, R25
-	BEQ store9
-	CMP $8, R25
-	BEQ store8
-	CMP $7, R25
-	BEQ store7
-	CMP $6, R25
-	BEQ store6
-	CMP $5, R25
-	BEQ store5
-	CMP $4, R25
-	BEQ store4
-	CMP $3, R25
-	BEQ store3
-	B store2
+	MOVD b_len+80(FP), R2
+	B store
 
 	// C = fma(sum, beta, C·alpha)
 merge:
@@ -1984,150 +1053,119 @@ merge:
 	MOVD a_cap+48(FP), R1
 	FMOVQ (R0), F16
 	FMOVQ (R1), F17
-	MOVD b_len+80(FP), R25
-	CMP $1, R25
-	BEQ merge1
-	CMP $16, R25
-	BEQ merge16
-	CMP $15, R25
-	BEQ merge15
-	CMP $14, R25
-	BEQ merge14
-	CMP $13, R25
-	BEQ merge13
-	CMP $12, R25
-	BEQ merge12
-	CMP $11, R25
-	BEQ merge11
-	CMP $10, R25
-	BEQ merge10
-	CMP $9, R25
-	BEQ merge9
-	CMP $8, R25
-	BEQ merge8
-	CMP $7, R25
-	BEQ merge7
-	CMP $6, R25
-	BEQ merge6
-	CMP $5, R25
-	BEQ merge5
-	CMP $4, R25
-	BEQ merge4
-	CMP $3, R25
-	BEQ merge3
-	B merge2
-
-merge16:
+	MOVD b_len+80(FP), R2
 	FMOVQ (R4), F18
 	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
 	VFMLA V17.S4, V0.S4, V18.S4
 	FMOVQ F18, (R4)
 	ADD R8, R4, R4
-
-merge15:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F19
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
 	VFMLA V17.S4, V1.S4, V19.S4
 	FMOVQ F19, (R4)
 	ADD R8, R4, R4
-
-merge14:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F18
 	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
 	VFMLA V17.S4, V2.S4, V18.S4
 	FMOVQ F18, (R4)
 	ADD R8, R4, R4
-
-merge13:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F19
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
 	VFMLA V17.S4, V3.S4, V19.S4
 	FMOVQ F19, (R4)
 	ADD R8, R4, R4
-
-merge12:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F18
 	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
 	VFMLA V17.S4, V4.S4, V18.S4
 	FMOVQ F18, (R4)
 	ADD R8, R4, R4
-
-merge11:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F19
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
 	VFMLA V17.S4, V5.S4, V19.S4
 	FMOVQ F19, (R4)
 	ADD R8, R4, R4
-
-merge10:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F18
 	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
 	VFMLA V17.S4, V6.S4, V18.S4
 	FMOVQ F18, (R4)
 	ADD R8, R4, R4
-
-merge9:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F19
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
 	VFMLA V17.S4, V7.S4, V19.S4
 	FMOVQ F19, (R4)
 	ADD R8, R4, R4
-
-merge8:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F18
 	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
 	VFMLA V17.S4, V8.S4, V18.S4
 	FMOVQ F18, (R4)
 	ADD R8, R4, R4
-
-merge7:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F19
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
 	VFMLA V17.S4, V9.S4, V19.S4
 	FMOVQ F19, (R4)
 	ADD R8, R4, R4
-
-merge6:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F18
 	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
 	VFMLA V17.S4, V10.S4, V18.S4
 	FMOVQ F18, (R4)
 	ADD R8, R4, R4
-
-merge5:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F19
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
 	VFMLA V17.S4, V11.S4, V19.S4
 	FMOVQ F19, (R4)
 	ADD R8, R4, R4
-
-merge4:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F18
 	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
 	VFMLA V17.S4, V12.S4, V18.S4
 	FMOVQ F18, (R4)
 	ADD R8, R4, R4
-
-merge3:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F19
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
 	VFMLA V17.S4, V13.S4, V19.S4
 	FMOVQ F19, (R4)
 	ADD R8, R4, R4
-
-merge2:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F18
 	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
 	VFMLA V17.S4, V14.S4, V18.S4
 	FMOVQ F18, (R4)
 	ADD R8, R4, R4
-
-merge1:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F19
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
 	VFMLA V17.S4, V15.S4, V19.S4
 	FMOVQ F19, (R4)
 	ADD R8, R4, R4
+
+mergeend:
 	B rows
 
 	// There are several segments, or C is the first summand.
@@ -2227,29 +1265,17 @@ rows:
 last:
 	CBZ R21, done
 	CMP $1, R21
-	BEQ tile1
+	BLE tile1
 	CMP $2, R21
-	BEQ tile2
-	CMP $3, R21
-	BEQ tile3
-	CMP $4, R21
-	BEQ tile4
+	BLE tile2
 	CMP $5, R21
-	BEQ tile5
-	CMP $6, R21
-	BEQ tile6
-	CMP $7, R21
-	BEQ tile7
+	BLE tile5
 	CMP $8, R21
-	BEQ tile8
-	CMP $9, R21
-	BEQ tile9
-	CMP $10, R21
-	BEQ tile10
+	BLE tile8
 	CMP $11, R21
-	BEQ tile11
+	BLE tile11
 	CMP $12, R21
-	BEQ tile12
+	BLE tile12
 
 done:
 	RET
@@ -2257,10 +1283,10 @@ done:
 	// Tile of 12 × 2 vectors.
 tile12:
 	MOVD R3, R0
-	MOVD b_base+72(FP), R1
 	SUB $12, R5, R5
 	ADD R9, R3, R3
 	ADD R20, R3, R3
+	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
 tile12segment:
@@ -2337,21 +1363,24 @@ tile12steps:
 
 tile12done:
 	MOVD c_len+8(FP), R21
-	CBZ R21, store12
 	MOVD $12, R2
+	CBZ R21, store
 	MOVD R2, b_len+80(FP)
 	B modes
 
-	// Tile of 11 × 2 vectors.
+	// Tile of 9 to 11 × 2 vectors.
 tile11:
 	MOVD R3, R0
+	MOVD R21, b_len+80(FP)
+	SUB R21, R5, R5
+	MUL R9, R21, R21
+	ADD R21, R3, R3
 	MOVD b_base+72(FP), R1
-	SUB $11, R5, R5
-	ADD R9, R3, R3
-	ADD R19, R3, R3
 	MOVD k+112(FP), R2
 
 tile11segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
@@ -2372,69 +1401,76 @@ tile11segment:
 	VMOVI $0, V19.B16
 	VMOVI $0, V20.B16
 	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
 	CBZ R2, tile11done
 	PCALIGN $32
 
 tile11steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
+	MOVD b_len+80(FP), R21
+	CMP $10, R21
+	FMOVQ (R1), F22
+	FMOVQ 16(R1), F23
 	ADD R7, R1, R1
 	FMOVS (R0), F24
-	WORD $0x4f981002 // fmla v2.4s, v0.4s, v24.s[0]
-	WORD $0x4f981023 // fmla v3.4s, v1.4s, v24.s[0]
+	WORD $0x4f9812c0 // fmla v0.4s, v22.4s, v24.s[0]
+	WORD $0x4f9812e1 // fmla v1.4s, v23.4s, v24.s[0]
 	FMOVS (R0)(R9), F25
-	WORD $0x4f991004 // fmla v4.4s, v0.4s, v25.s[0]
-	WORD $0x4f991025 // fmla v5.4s, v1.4s, v25.s[0]
+	WORD $0x4f9912c2 // fmla v2.4s, v22.4s, v25.s[0]
+	WORD $0x4f9912e3 // fmla v3.4s, v23.4s, v25.s[0]
 	FMOVS (R0)(R10), F26
-	WORD $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1027 // fmla v7.4s, v1.4s, v26.s[0]
+	WORD $0x4f9a12c4 // fmla v4.4s, v22.4s, v26.s[0]
+	WORD $0x4f9a12e5 // fmla v5.4s, v23.4s, v26.s[0]
 	FMOVS (R0)(R11), F27
-	WORD $0x4f9b1008 // fmla v8.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b1029 // fmla v9.4s, v1.4s, v27.s[0]
+	WORD $0x4f9b12c6 // fmla v6.4s, v22.4s, v27.s[0]
+	WORD $0x4f9b12e7 // fmla v7.4s, v23.4s, v27.s[0]
 	FMOVS (R0)(R12), F28
-	WORD $0x4f9c100a // fmla v10.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c102b // fmla v11.4s, v1.4s, v28.s[0]
+	WORD $0x4f9c12c8 // fmla v8.4s, v22.4s, v28.s[0]
+	WORD $0x4f9c12e9 // fmla v9.4s, v23.4s, v28.s[0]
 	FMOVS (R0)(R13), F29
-	WORD $0x4f9d100c // fmla v12.4s, v0.4s, v29.s[0]
-	WORD $0x4f9d102d // fmla v13.4s, v1.4s, v29.s[0]
+	WORD $0x4f9d12ca // fmla v10.4s, v22.4s, v29.s[0]
+	WORD $0x4f9d12eb // fmla v11.4s, v23.4s, v29.s[0]
 	FMOVS (R0)(R14), F30
-	WORD $0x4f9e100e // fmla v14.4s, v0.4s, v30.s[0]
-	WORD $0x4f9e102f // fmla v15.4s, v1.4s, v30.s[0]
+	WORD $0x4f9e12cc // fmla v12.4s, v22.4s, v30.s[0]
+	WORD $0x4f9e12ed // fmla v13.4s, v23.4s, v30.s[0]
 	FMOVS (R0)(R15), F31
-	WORD $0x4f9f1010 // fmla v16.4s, v0.4s, v31.s[0]
-	WORD $0x4f9f1031 // fmla v17.4s, v1.4s, v31.s[0]
+	WORD $0x4f9f12ce // fmla v14.4s, v22.4s, v31.s[0]
+	WORD $0x4f9f12ef // fmla v15.4s, v23.4s, v31.s[0]
 	FMOVS (R0)(R16), F24
-	WORD $0x4f981012 // fmla v18.4s, v0.4s, v24.s[0]
-	WORD $0x4f981033 // fmla v19.4s, v1.4s, v24.s[0]
+	WORD $0x4f9812d0 // fmla v16.4s, v22.4s, v24.s[0]
+	WORD $0x4f9812f1 // fmla v17.4s, v23.4s, v24.s[0]
+	BLT tile11next0
 	FMOVS (R0)(R17), F25
-	WORD $0x4f991014 // fmla v20.4s, v0.4s, v25.s[0]
-	WORD $0x4f991035 // fmla v21.4s, v1.4s, v25.s[0]
+	WORD $0x4f9912d2 // fmla v18.4s, v22.4s, v25.s[0]
+	WORD $0x4f9912f3 // fmla v19.4s, v23.4s, v25.s[0]
+	BEQ tile11next0
 	FMOVS (R0)(R19), F26
-	WORD $0x4f9a1016 // fmla v22.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1037 // fmla v23.4s, v1.4s, v26.s[0]
+	WORD $0x4f9a12d4 // fmla v20.4s, v22.4s, v26.s[0]
+	WORD $0x4f9a12f5 // fmla v21.4s, v23.4s, v26.s[0]
+
+tile11next0:
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile11steps
 
 tile11done:
 	MOVD c_len+8(FP), R21
-	CBZ R21, store11
-	MOVD $11, R2
-	MOVD R2, b_len+80(FP)
+	CBZ R21, stores
 	B modes
 
-	// Tile of 10 × 2 vectors.
-tile10:
+	// Tile of 6 to 8 × 2 vectors.
+tile8:
 	MOVD R3, R0
+	MOVD R21, b_len+80(FP)
+	SUB R21, R5, R5
+	MUL R9, R21, R21
+	ADD R21, R3, R3
 	MOVD b_base+72(FP), R1
-	SUB $10, R5, R5
-	ADD R9, R3, R3
-	ADD R17, R3, R3
 	MOVD k+112(FP), R2
 
-tile10segment:
+tile8segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
@@ -2447,598 +1483,242 @@ tile10segment:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	CBZ R2, tile10done
-	PCALIGN $32
-
-tile10steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821004 // fmla v4.4s, v0.4s, v2.s[0]
-	WORD $0x4f821025 // fmla v5.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0x4f831027 // fmla v7.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F24
-	WORD $0x4f981008 // fmla v8.4s, v0.4s, v24.s[0]
-	WORD $0x4f981029 // fmla v9.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R11), F25
-	WORD $0x4f99100a // fmla v10.4s, v0.4s, v25.s[0]
-	WORD $0x4f99102b // fmla v11.4s, v1.4s, v25.s[0]
-	FMOVS (R0)(R12), F26
-	WORD $0x4f9a100c // fmla v12.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a102d // fmla v13.4s, v1.4s, v26.s[0]
-	FMOVS (R0)(R13), F27
-	WORD $0x4f9b100e // fmla v14.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b102f // fmla v15.4s, v1.4s, v27.s[0]
-	FMOVS (R0)(R14), F28
-	WORD $0x4f9c1010 // fmla v16.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c1031 // fmla v17.4s, v1.4s, v28.s[0]
-	FMOVS (R0)(R15), F29
-	WORD $0x4f9d1012 // fmla v18.4s, v0.4s, v29.s[0]
-	WORD $0x4f9d1033 // fmla v19.4s, v1.4s, v29.s[0]
-	FMOVS (R0)(R16), F30
-	WORD $0x4f9e1014 // fmla v20.4s, v0.4s, v30.s[0]
-	WORD $0x4f9e1035 // fmla v21.4s, v1.4s, v30.s[0]
-	FMOVS (R0)(R17), F31
-	WORD $0x4f9f1016 // fmla v22.4s, v0.4s, v31.s[0]
-	WORD $0x4f9f1037 // fmla v23.4s, v1.4s, v31.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile10steps
-
-tile10done:
-	MOVD c_len+8(FP), R21
-	CBZ R21, store10
-	MOVD $10, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 9 × 2 vectors.
-tile9:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $9, R5, R5
-	ADD R9, R3, R3
-	ADD R16, R3, R3
-	MOVD k+112(FP), R2
-
-tile9segment:
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	CBZ R2, tile9done
-	PCALIGN $32
-
-tile9steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821006 // fmla v6.4s, v0.4s, v2.s[0]
-	WORD $0x4f821027 // fmla v7.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831008 // fmla v8.4s, v0.4s, v3.s[0]
-	WORD $0x4f831029 // fmla v9.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f84100a // fmla v10.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102b // fmla v11.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f85100c // fmla v12.4s, v0.4s, v5.s[0]
-	WORD $0x4f85102d // fmla v13.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F24
-	WORD $0x4f98100e // fmla v14.4s, v0.4s, v24.s[0]
-	WORD $0x4f98102f // fmla v15.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R13), F25
-	WORD $0x4f991010 // fmla v16.4s, v0.4s, v25.s[0]
-	WORD $0x4f991031 // fmla v17.4s, v1.4s, v25.s[0]
-	FMOVS (R0)(R14), F26
-	WORD $0x4f9a1012 // fmla v18.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1033 // fmla v19.4s, v1.4s, v26.s[0]
-	FMOVS (R0)(R15), F27
-	WORD $0x4f9b1014 // fmla v20.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b1035 // fmla v21.4s, v1.4s, v27.s[0]
-	FMOVS (R0)(R16), F28
-	WORD $0x4f9c1016 // fmla v22.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c1037 // fmla v23.4s, v1.4s, v28.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile9steps
-
-tile9done:
-	MOVD c_len+8(FP), R21
-	CBZ R21, store9
-	MOVD $9, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 8 × 2 vectors.
-tile8:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $8, R5, R5
-	ADD R9, R3, R3
-	ADD R15, R3, R3
-	MOVD k+112(FP), R2
-
-tile8segment:
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
 	CBZ R2, tile8done
 	PCALIGN $32
 
 tile8steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
+	MOVD b_len+80(FP), R21
+	CMP $7, R21
+	FMOVQ (R1), F16
+	FMOVQ 16(R1), F17
 	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821008 // fmla v8.4s, v0.4s, v2.s[0]
-	WORD $0x4f821029 // fmla v9.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f83100a // fmla v10.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102b // fmla v11.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102d // fmla v13.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f85100e // fmla v14.4s, v0.4s, v5.s[0]
-	WORD $0x4f85102f // fmla v15.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861010 // fmla v16.4s, v0.4s, v6.s[0]
-	WORD $0x4f861031 // fmla v17.4s, v1.4s, v6.s[0]
-	FMOVS (R0)(R13), F7
-	WORD $0x4f871012 // fmla v18.4s, v0.4s, v7.s[0]
-	WORD $0x4f871033 // fmla v19.4s, v1.4s, v7.s[0]
+	FMOVS (R0), F18
+	WORD $0x4f921200 // fmla v0.4s, v16.4s, v18.s[0]
+	WORD $0x4f921221 // fmla v1.4s, v17.4s, v18.s[0]
+	FMOVS (R0)(R9), F19
+	WORD $0x4f931202 // fmla v2.4s, v16.4s, v19.s[0]
+	WORD $0x4f931223 // fmla v3.4s, v17.4s, v19.s[0]
+	FMOVS (R0)(R10), F20
+	WORD $0x4f941204 // fmla v4.4s, v16.4s, v20.s[0]
+	WORD $0x4f941225 // fmla v5.4s, v17.4s, v20.s[0]
+	FMOVS (R0)(R11), F21
+	WORD $0x4f951206 // fmla v6.4s, v16.4s, v21.s[0]
+	WORD $0x4f951227 // fmla v7.4s, v17.4s, v21.s[0]
+	FMOVS (R0)(R12), F22
+	WORD $0x4f961208 // fmla v8.4s, v16.4s, v22.s[0]
+	WORD $0x4f961229 // fmla v9.4s, v17.4s, v22.s[0]
+	FMOVS (R0)(R13), F23
+	WORD $0x4f97120a // fmla v10.4s, v16.4s, v23.s[0]
+	WORD $0x4f97122b // fmla v11.4s, v17.4s, v23.s[0]
+	BLT tile8next0
 	FMOVS (R0)(R14), F24
-	WORD $0x4f981014 // fmla v20.4s, v0.4s, v24.s[0]
-	WORD $0x4f981035 // fmla v21.4s, v1.4s, v24.s[0]
+	WORD $0x4f98120c // fmla v12.4s, v16.4s, v24.s[0]
+	WORD $0x4f98122d // fmla v13.4s, v17.4s, v24.s[0]
+	BEQ tile8next0
 	FMOVS (R0)(R15), F25
-	WORD $0x4f991016 // fmla v22.4s, v0.4s, v25.s[0]
-	WORD $0x4f991037 // fmla v23.4s, v1.4s, v25.s[0]
+	WORD $0x4f99120e // fmla v14.4s, v16.4s, v25.s[0]
+	WORD $0x4f99122f // fmla v15.4s, v17.4s, v25.s[0]
+
+tile8next0:
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile8steps
 
 tile8done:
 	MOVD c_len+8(FP), R21
-	CBZ R21, store8
-	MOVD $8, R2
-	MOVD R2, b_len+80(FP)
+	CBZ R21, stores
 	B modes
 
-	// Tile of 7 × 2 vectors.
-tile7:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $7, R5, R5
-	ADD R9, R3, R3
-	ADD R14, R3, R3
-	MOVD k+112(FP), R2
-
-tile7segment:
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	CBZ R2, tile7done
-	PCALIGN $32
-
-tile7steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f82100a // fmla v10.4s, v0.4s, v2.s[0]
-	WORD $0x4f82102b // fmla v11.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102d // fmla v13.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f84100e // fmla v14.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102f // fmla v15.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851010 // fmla v16.4s, v0.4s, v5.s[0]
-	WORD $0x4f851031 // fmla v17.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861012 // fmla v18.4s, v0.4s, v6.s[0]
-	WORD $0x4f861033 // fmla v19.4s, v1.4s, v6.s[0]
-	FMOVS (R0)(R13), F7
-	WORD $0x4f871014 // fmla v20.4s, v0.4s, v7.s[0]
-	WORD $0x4f871035 // fmla v21.4s, v1.4s, v7.s[0]
-	FMOVS (R0)(R14), F8
-	WORD $0x4f881016 // fmla v22.4s, v0.4s, v8.s[0]
-	WORD $0x4f881037 // fmla v23.4s, v1.4s, v8.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile7steps
-
-tile7done:
-	MOVD c_len+8(FP), R21
-	CBZ R21, store7
-	MOVD $7, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 6 × 2 vectors.
-tile6:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $6, R5, R5
-	ADD R9, R3, R3
-	ADD R13, R3, R3
-	MOVD k+112(FP), R2
-
-tile6segment:
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	CBZ R2, tile6done
-	PCALIGN $32
-
-tile6steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f82100c // fmla v12.4s, v0.4s, v2.s[0]
-	WORD $0x4f82102d // fmla v13.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f83100e // fmla v14.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102f // fmla v15.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841010 // fmla v16.4s, v0.4s, v4.s[0]
-	WORD $0x4f841031 // fmla v17.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851012 // fmla v18.4s, v0.4s, v5.s[0]
-	WORD $0x4f851033 // fmla v19.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861014 // fmla v20.4s, v0.4s, v6.s[0]
-	WORD $0x4f861035 // fmla v21.4s, v1.4s, v6.s[0]
-	FMOVS (R0)(R13), F7
-	WORD $0x4f871016 // fmla v22.4s, v0.4s, v7.s[0]
-	WORD $0x4f871037 // fmla v23.4s, v1.4s, v7.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile6steps
-
-tile6done:
-	MOVD c_len+8(FP), R21
-	CBZ R21, store6
-	MOVD $6, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 5 × 2 vectors.
+	// Tile of 3 to 5 × 2 vectors.
 tile5:
 	MOVD R3, R0
+	MOVD R21, b_len+80(FP)
+	SUB R21, R5, R5
+	MUL R9, R21, R21
+	ADD R21, R3, R3
 	MOVD b_base+72(FP), R1
-	SUB $5, R5, R5
-	ADD R9, R3, R3
-	ADD R12, R3, R3
 	MOVD k+112(FP), R2
 
 tile5segment:
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
 	CBZ R2, tile5done
 	PCALIGN $32
 
 tile5steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
+	MOVD b_len+80(FP), R21
+	CMP $4, R21
+	FMOVQ (R1), F10
+	FMOVQ 16(R1), F11
 	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f82100e // fmla v14.4s, v0.4s, v2.s[0]
-	WORD $0x4f82102f // fmla v15.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831010 // fmla v16.4s, v0.4s, v3.s[0]
-	WORD $0x4f831031 // fmla v17.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841012 // fmla v18.4s, v0.4s, v4.s[0]
-	WORD $0x4f841033 // fmla v19.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851014 // fmla v20.4s, v0.4s, v5.s[0]
-	WORD $0x4f851035 // fmla v21.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861016 // fmla v22.4s, v0.4s, v6.s[0]
-	WORD $0x4f861037 // fmla v23.4s, v1.4s, v6.s[0]
+	FMOVS (R0), F12
+	WORD $0x4f8c1140 // fmla v0.4s, v10.4s, v12.s[0]
+	WORD $0x4f8c1161 // fmla v1.4s, v11.4s, v12.s[0]
+	FMOVS (R0)(R9), F13
+	WORD $0x4f8d1142 // fmla v2.4s, v10.4s, v13.s[0]
+	WORD $0x4f8d1163 // fmla v3.4s, v11.4s, v13.s[0]
+	FMOVS (R0)(R10), F14
+	WORD $0x4f8e1144 // fmla v4.4s, v10.4s, v14.s[0]
+	WORD $0x4f8e1165 // fmla v5.4s, v11.4s, v14.s[0]
+	BLT tile5next0
+	FMOVS (R0)(R11), F15
+	WORD $0x4f8f1146 // fmla v6.4s, v10.4s, v15.s[0]
+	WORD $0x4f8f1167 // fmla v7.4s, v11.4s, v15.s[0]
+	BEQ tile5next0
+	FMOVS (R0)(R12), F16
+	WORD $0x4f901148 // fmla v8.4s, v10.4s, v16.s[0]
+	WORD $0x4f901169 // fmla v9.4s, v11.4s, v16.s[0]
+
+tile5next0:
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile5steps
 
 tile5done:
 	MOVD c_len+8(FP), R21
-	CBZ R21, store5
-	MOVD $5, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 4 × 2 vectors.
-tile4:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $4, R5, R5
-	ADD R9, R3, R3
-	ADD R11, R3, R3
-	MOVD k+112(FP), R2
-
-tile4segment:
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	CBZ R2, tile4done
-	PCALIGN $32
-
-tile4steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821010 // fmla v16.4s, v0.4s, v2.s[0]
-	WORD $0x4f821031 // fmla v17.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831012 // fmla v18.4s, v0.4s, v3.s[0]
-	WORD $0x4f831033 // fmla v19.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841014 // fmla v20.4s, v0.4s, v4.s[0]
-	WORD $0x4f841035 // fmla v21.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851016 // fmla v22.4s, v0.4s, v5.s[0]
-	WORD $0x4f851037 // fmla v23.4s, v1.4s, v5.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile4steps
-
-tile4done:
-	MOVD c_len+8(FP), R21
-	CBZ R21, store4
-	MOVD $4, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 3 × 2 vectors.
-tile3:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $3, R5, R5
-	ADD R9, R3, R3
-	ADD R10, R3, R3
-	MOVD k+112(FP), R2
-
-tile3segment:
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	CBZ R2, tile3done
-	PCALIGN $32
-
-tile3steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821012 // fmla v18.4s, v0.4s, v2.s[0]
-	WORD $0x4f821033 // fmla v19.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831014 // fmla v20.4s, v0.4s, v3.s[0]
-	WORD $0x4f831035 // fmla v21.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841016 // fmla v22.4s, v0.4s, v4.s[0]
-	WORD $0x4f841037 // fmla v23.4s, v1.4s, v4.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile3steps
-
-tile3done:
-	MOVD c_len+8(FP), R21
-	CBZ R21, store3
-	MOVD $3, R2
-	MOVD R2, b_len+80(FP)
+	CBZ R21, stores
 	B modes
 
 	// Tile of 2 × 2 vectors.
 tile2:
 	MOVD R3, R0
-	MOVD b_base+72(FP), R1
 	SUB $2, R5, R5
 	ADD R9, R3, R3
 	ADD R9, R3, R3
+	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
 tile2segment:
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
 	CBZ R2, tile2done
 	PCALIGN $32
 
 tile2steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
+	FMOVQ (R1), F4
+	FMOVQ 16(R1), F5
 	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821014 // fmla v20.4s, v0.4s, v2.s[0]
-	WORD $0x4f821035 // fmla v21.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831016 // fmla v22.4s, v0.4s, v3.s[0]
-	WORD $0x4f831037 // fmla v23.4s, v1.4s, v3.s[0]
+	FMOVS (R0), F6
+	WORD $0x4f861080 // fmla v0.4s, v4.4s, v6.s[0]
+	WORD $0x4f8610a1 // fmla v1.4s, v5.4s, v6.s[0]
+	FMOVS (R0)(R9), F7
+	WORD $0x4f871082 // fmla v2.4s, v4.4s, v7.s[0]
+	WORD $0x4f8710a3 // fmla v3.4s, v5.4s, v7.s[0]
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile2steps
 
 tile2done:
 	MOVD c_len+8(FP), R21
-	CBZ R21, store2
 	MOVD $2, R2
+	CBZ R21, store
 	MOVD R2, b_len+80(FP)
 	B modes
 
 	// Tile of 1 × 2 vectors.
 tile1:
 	MOVD R3, R0
-	MOVD b_base+72(FP), R1
 	SUB $1, R5, R5
 	ADD R9, R3, R3
+	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
 tile1segment:
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
 	CBZ R2, tile1done
 	PCALIGN $32
 
 tile1steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
+	FMOVQ (R1), F2
+	FMOVQ 16(R1), F3
 	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821016 // fmla v22.4s, v0.4s, v2.s[0]
-	WORD $0x4f821037 // fmla v23.4s, v1.4s, v2.s[0]
+	FMOVS (R0), F4
+	WORD $0x4f841040 // fmla v0.4s, v2.4s, v4.s[0]
+	WORD $0x4f841061 // fmla v1.4s, v3.4s, v4.s[0]
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile1steps
 
 tile1done:
 	MOVD c_len+8(FP), R21
-	CBZ R21, store1
 	MOVD $1, R2
+	CBZ R21, store
 	MOVD R2, b_len+80(FP)
 	B modes
 
 	// Store.
-store12:
+store:
 	FMOVQ F0, (R4)
 	FMOVQ F1, 16(R4)
 	ADD R8, R4, R4
-
-store11:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F2, (R4)
 	FMOVQ F3, 16(R4)
 	ADD R8, R4, R4
-
-store10:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F4, (R4)
 	FMOVQ F5, 16(R4)
 	ADD R8, R4, R4
-
-store9:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F6, (R4)
 	FMOVQ F7, 16(R4)
 	ADD R8, R4, R4
-
-store8:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F8, (R4)
 	FMOVQ F9, 16(R4)
 	ADD R8, R4, R4
-
-store7:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F10, (R4)
 	FMOVQ F11, 16(R4)
 	ADD R8, R4, R4
-
-store6:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F12, (R4)
 	FMOVQ F13, 16(R4)
 	ADD R8, R4, R4
-
-store5:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F14, (R4)
 	FMOVQ F15, 16(R4)
 	ADD R8, R4, R4
-
-store4:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F16, (R4)
 	FMOVQ F17, 16(R4)
 	ADD R8, R4, R4
-
-store3:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F18, (R4)
 	FMOVQ F19, 16(R4)
 	ADD R8, R4, R4
-
-store2:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F20, (R4)
 	FMOVQ F21, 16(R4)
 	ADD R8, R4, R4
-
-store1:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F22, (R4)
 	FMOVQ F23, 16(R4)
 	ADD R8, R4, R4
+
+storeend:
 	MOVD c_len+8(FP), R21
 	CBZ R21, rows
 	CMP $3, R21
@@ -3064,29 +1744,17 @@ next:
 	SUB R2, R21, R21
 	MOVD R21, a_len+40(FP)
 	MOVD b_len+80(FP), R21
-	CMP $1, R21
-	BEQ tile1segment
 	CMP $12, R21
-	BEQ tile12segment
-	CMP $11, R21
-	BEQ tile11segment
-	CMP $10, R21
-	BEQ tile10segment
+	BGE tile12segment
 	CMP $9, R21
-	BEQ tile9segment
-	CMP $8, R21
-	BEQ tile8segment
-	CMP $7, R21
-	BEQ tile7segment
+	BGE tile11segment
 	CMP $6, R21
-	BEQ tile6segment
-	CMP $5, R21
-	BEQ tile5segment
-	CMP $4, R21
-	BEQ tile4segment
+	BGE tile8segment
 	CMP $3, R21
-	BEQ tile3segment
-	B tile2segment
+	BGE tile5segment
+	CMP $2, R21
+	BGE tile2segment
+	B tile1segment
 
 	// C is added.
 modes:
@@ -3097,114 +1765,91 @@ modes:
 	BEQ max
 	MOVD a_cap+48(FP), R21
 	CBZ R21, sums
-	MOVD b_len+80(FP), R21
-	CMP $1, R21
-	BEQ add1
-	CMP $12, R21
-	BEQ add12
-	CMP $11, R21
-	BEQ add11
-	CMP $10, R21
-	BEQ add10
-	CMP $9, R21
-	BEQ add9
-	CMP $8, R21
-	BEQ add8
-	CMP $7, R21
-	BEQ add7
-	CMP $6, R21
-	BEQ add6
-	CMP $5, R21
-	BEQ add5
-	CMP $4, R21
-	BEQ add4
-	CMP $3, R21
-	BEQ add3
-	B add2
-
-add12:
+	MOVD b_len+80(FP), R2
 	FMOVQ (R4), F24
 	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
 	FMOVQ 16(R4), F25
 	WORD $0x4e21d721 // fadd v1.4s, v25.4s, v1.4s
 	ADD R8, R4, R4
-
-add11:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F26
 	WORD $0x4e22d742 // fadd v2.4s, v26.4s, v2.4s
 	FMOVQ 16(R4), F27
 	WORD $0x4e23d763 // fadd v3.4s, v27.4s, v3.4s
 	ADD R8, R4, R4
-
-add10:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F24
 	WORD $0x4e24d704 // fadd v4.4s, v24.4s, v4.4s
 	FMOVQ 16(R4), F25
 	WORD $0x4e25d725 // fadd v5.4s, v25.4s, v5.4s
 	ADD R8, R4, R4
-
-add9:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F26
 	WORD $0x4e26d746 // fadd v6.4s, v26.4s, v6.4s
 	FMOVQ 16(R4), F27
 	WORD $0x4e27d767 // fadd v7.4s, v27.4s, v7.4s
 	ADD R8, R4, R4
-
-add8:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F24
 	WORD $0x4e28d708 // fadd v8.4s, v24.4s, v8.4s
 	FMOVQ 16(R4), F25
 	WORD $0x4e29d729 // fadd v9.4s, v25.4s, v9.4s
 	ADD R8, R4, R4
-
-add7:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F26
 	WORD $0x4e2ad74a // fadd v10.4s, v26.4s, v10.4s
 	FMOVQ 16(R4), F27
 	WORD $0x4e2bd76b // fadd v11.4s, v27.4s, v11.4s
 	ADD R8, R4, R4
-
-add6:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F24
 	WORD $0x4e2cd70c // fadd v12.4s, v24.4s, v12.4s
 	FMOVQ 16(R4), F25
 	WORD $0x4e2dd72d // fadd v13.4s, v25.4s, v13.4s
 	ADD R8, R4, R4
-
-add5:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F26
 	WORD $0x4e2ed74e // fadd v14.4s, v26.4s, v14.4s
 	FMOVQ 16(R4), F27
 	WORD $0x4e2fd76f // fadd v15.4s, v27.4s, v15.4s
 	ADD R8, R4, R4
-
-add4:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F24
 	WORD $0x4e30d710 // fadd v16.4s, v24.4s, v16.4s
 	FMOVQ 16(R4), F25
 	WORD $0x4e31d731 // fadd v17.4s, v25.4s, v17.4s
 	ADD R8, R4, R4
-
-add3:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F26
 	WORD $0x4e32d752 // fadd v18.4s, v26.4s, v18.4s
 	FMOVQ 16(R4), F27
 	WORD $0x4e33d773 // fadd v19.4s, v27.4s, v19.4s
 	ADD R8, R4, R4
-
-add2:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F24
 	WORD $0x4e34d714 // fadd v20.4s, v24.4s, v20.4s
 	FMOVQ 16(R4), F25
 	WORD $0x4e35d735 // fadd v21.4s, v25.4s, v21.4s
 	ADD R8, R4, R4
-
-add1:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F26
 	WORD $0x4e36d756 // fadd v22.4s, v26.4s, v22.4s
 	FMOVQ 16(R4), F27
 	WORD $0x4e37d777 // fadd v23.4s, v27.4s, v23.4s
 	ADD R8, R4, R4
+
+addend:
 	MOVD b_cap+88(FP), R4
 
 sums:
@@ -3219,131 +1864,86 @@ max:
 	MOVD c_cap+16(FP), R21
 	FMOVQ (R21), F24
 	FMOVQ 16(R21), F25
-	MOVD b_len+80(FP), R21
-	CMP $1, R21
-	BEQ max1
-	CMP $12, R21
-	BEQ max12
-	CMP $11, R21
-	BEQ max11
-	CMP $10, R21
-	BEQ max10
-	CMP $9, R21
-	BEQ max9
-	CMP $8, R21
-	BEQ max8
-	CMP $7, R21
-	BEQ max7
-	CMP $6, R21
-	BEQ max6
-	CMP $5, R21
-	BEQ max5
-	CMP $4, R21
-	BEQ max4
-	CMP $3, R21
-	BEQ max3
-	B max2
-
-max12:
+	MOVD b_len+80(FP), R2
 	WORD $0x6eb8e41a // fcmgt v26.4s, v0.4s, v24.4s
 	VBIT V26.B16, V0.B16, V24.B16
 	WORD $0x6eb9e43b // fcmgt v27.4s, v1.4s, v25.4s
 	VBIT V27.B16, V1.B16, V25.B16
-
-max11:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb8e45a // fcmgt v26.4s, v2.4s, v24.4s
 	VBIT V26.B16, V2.B16, V24.B16
 	WORD $0x6eb9e47b // fcmgt v27.4s, v3.4s, v25.4s
 	VBIT V27.B16, V3.B16, V25.B16
-
-max10:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb8e49a // fcmgt v26.4s, v4.4s, v24.4s
 	VBIT V26.B16, V4.B16, V24.B16
 	WORD $0x6eb9e4bb // fcmgt v27.4s, v5.4s, v25.4s
 	VBIT V27.B16, V5.B16, V25.B16
-
-max9:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb8e4da // fcmgt v26.4s, v6.4s, v24.4s
 	VBIT V26.B16, V6.B16, V24.B16
 	WORD $0x6eb9e4fb // fcmgt v27.4s, v7.4s, v25.4s
 	VBIT V27.B16, V7.B16, V25.B16
-
-max8:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb8e51a // fcmgt v26.4s, v8.4s, v24.4s
 	VBIT V26.B16, V8.B16, V24.B16
 	WORD $0x6eb9e53b // fcmgt v27.4s, v9.4s, v25.4s
 	VBIT V27.B16, V9.B16, V25.B16
-
-max7:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb8e55a // fcmgt v26.4s, v10.4s, v24.4s
 	VBIT V26.B16, V10.B16, V24.B16
 	WORD $0x6eb9e57b // fcmgt v27.4s, v11.4s, v25.4s
 	VBIT V27.B16, V11.B16, V25.B16
-
-max6:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb8e59a // fcmgt v26.4s, v12.4s, v24.4s
 	VBIT V26.B16, V12.B16, V24.B16
 	WORD $0x6eb9e5bb // fcmgt v27.4s, v13.4s, v25.4s
 	VBIT V27.B16, V13.B16, V25.B16
-
-max5:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb8e5da // fcmgt v26.4s, v14.4s, v24.4s
 	VBIT V26.B16, V14.B16, V24.B16
 	WORD $0x6eb9e5fb // fcmgt v27.4s, v15.4s, v25.4s
 	VBIT V27.B16, V15.B16, V25.B16
-
-max4:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb8e61a // fcmgt v26.4s, v16.4s, v24.4s
 	VBIT V26.B16, V16.B16, V24.B16
 	WORD $0x6eb9e63b // fcmgt v27.4s, v17.4s, v25.4s
 	VBIT V27.B16, V17.B16, V25.B16
-
-max3:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb8e65a // fcmgt v26.4s, v18.4s, v24.4s
 	VBIT V26.B16, V18.B16, V24.B16
 	WORD $0x6eb9e67b // fcmgt v27.4s, v19.4s, v25.4s
 	VBIT V27.B16, V19.B16, V25.B16
-
-max2:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb8e69a // fcmgt v26.4s, v20.4s, v24.4s
 	VBIT V26.B16, V20.B16, V24.B16
 	WORD $0x6eb9e6bb // fcmgt v27.4s, v21.4s, v25.4s
 	VBIT V27.B16, V21.B16, V25.B16
-
-max1:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb8e6da // fcmgt v26.4s, v22.4s, v24.4s
 	VBIT V26.B16, V22.B16, V24.B16
 	WORD $0x6eb9e6fb // fcmgt v27.4s, v23.4s, v25.4s
 	VBIT V27.B16, V23.B16, V25.B16
+
+maxend:
 	MOVD c_cap+16(FP), R2
 	FMOVQ F24, (R2)
 	FMOVQ F25, 16(R2)
 
 stores:
-	MOVD b_len+80(FP), R21
-	CMP $1, R21
-	BEQ store1
-	CMP $12, R21
-	BEQ store12
-	CMP $11, R21
-	BEQ store11
-	CMP $10, R21
-	BEQ store10
-	CMP $9, R21
-	BEQ store9
-	CMP $8, R21
-	BEQ store8
-	CMP $7, R21
-	BEQ store7
-	CMP $6, R21
-	BEQ store6
-	CMP $5, R21
-	BEQ store5
-	CMP $4, R21
-	BEQ store4
-	CMP $3, R21
-	BEQ store3
-	B store2
+	MOVD b_len+80(FP), R2
+	B store
 
 	// C = fma(sum, beta, C·alpha)
 merge:
@@ -3353,32 +1953,7 @@ merge:
 	FMOVQ 16(R0), F25
 	FMOVQ (R1), F26
 	FMOVQ 16(R1), F27
-	MOVD b_len+80(FP), R21
-	CMP $1, R21
-	BEQ merge1
-	CMP $12, R21
-	BEQ merge12
-	CMP $11, R21
-	BEQ merge11
-	CMP $10, R21
-	BEQ merge10
-	CMP $9, R21
-	BEQ merge9
-	CMP $8, R21
-	BEQ merge8
-	CMP $7, R21
-	BEQ merge7
-	CMP $6, R21
-	BEQ merge6
-	CMP $5, R21
-	BEQ merge5
-	CMP $4, R21
-	BEQ merge4
-	CMP $3, R21
-	BEQ merge3
-	B merge2
-
-merge12:
+	MOVD b_len+80(FP), R2
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V0.S4, V28.S4
@@ -3388,8 +1963,8 @@ merge12:
 	VFMLA V27.S4, V1.S4, V29.S4
 	FMOVQ F29, 16(R4)
 	ADD R8, R4, R4
-
-merge11:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V2.S4, V28.S4
@@ -3399,8 +1974,8 @@ merge11:
 	VFMLA V27.S4, V3.S4, V29.S4
 	FMOVQ F29, 16(R4)
 	ADD R8, R4, R4
-
-merge10:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V4.S4, V28.S4
@@ -3410,8 +1985,8 @@ merge10:
 	VFMLA V27.S4, V5.S4, V29.S4
 	FMOVQ F29, 16(R4)
 	ADD R8, R4, R4
-
-merge9:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V6.S4, V28.S4
@@ -3421,8 +1996,8 @@ merge9:
 	VFMLA V27.S4, V7.S4, V29.S4
 	FMOVQ F29, 16(R4)
 	ADD R8, R4, R4
-
-merge8:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V8.S4, V28.S4
@@ -3432,8 +2007,8 @@ merge8:
 	VFMLA V27.S4, V9.S4, V29.S4
 	FMOVQ F29, 16(R4)
 	ADD R8, R4, R4
-
-merge7:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V10.S4, V28.S4
@@ -3443,8 +2018,8 @@ merge7:
 	VFMLA V27.S4, V11.S4, V29.S4
 	FMOVQ F29, 16(R4)
 	ADD R8, R4, R4
-
-merge6:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V12.S4, V28.S4
@@ -3454,8 +2029,8 @@ merge6:
 	VFMLA V27.S4, V13.S4, V29.S4
 	FMOVQ F29, 16(R4)
 	ADD R8, R4, R4
-
-merge5:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V14.S4, V28.S4
@@ -3465,8 +2040,8 @@ merge5:
 	VFMLA V27.S4, V15.S4, V29.S4
 	FMOVQ F29, 16(R4)
 	ADD R8, R4, R4
-
-merge4:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V16.S4, V28.S4
@@ -3476,8 +2051,8 @@ merge4:
 	VFMLA V27.S4, V17.S4, V29.S4
 	FMOVQ F29, 16(R4)
 	ADD R8, R4, R4
-
-merge3:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V18.S4, V28.S4
@@ -3487,8 +2062,8 @@ merge3:
 	VFMLA V27.S4, V19.S4, V29.S4
 	FMOVQ F29, 16(R4)
 	ADD R8, R4, R4
-
-merge2:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V20.S4, V28.S4
@@ -3498,8 +2073,8 @@ merge2:
 	VFMLA V27.S4, V21.S4, V29.S4
 	FMOVQ F29, 16(R4)
 	ADD R8, R4, R4
-
-merge1:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V22.S4, V28.S4
@@ -3509,6 +2084,8 @@ merge1:
 	VFMLA V27.S4, V23.S4, V29.S4
 	FMOVQ F29, 16(R4)
 	ADD R8, R4, R4
+
+mergeend:
 	B rows
 
 	// There are several segments, or C is the first summand.
@@ -3604,21 +2181,13 @@ rows:
 last:
 	CBZ R16, done
 	CMP $1, R16
-	BEQ tile1
-	CMP $2, R16
-	BEQ tile2
-	CMP $3, R16
-	BEQ tile3
+	BLE tile1
 	CMP $4, R16
-	BEQ tile4
-	CMP $5, R16
-	BEQ tile5
-	CMP $6, R16
-	BEQ tile6
+	BLE tile4
 	CMP $7, R16
-	BEQ tile7
+	BLE tile7
 	CMP $8, R16
-	BEQ tile8
+	BLE tile8
 
 done:
 	RET
@@ -3626,10 +2195,10 @@ done:
 	// Tile of 8 × 3 vectors.
 tile8:
 	MOVD R3, R0
-	MOVD b_base+72(FP), R1
 	SUB $8, R5, R5
 	ADD R9, R3, R3
 	ADD R15, R3, R3
+	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
 tile8segment:
@@ -3703,21 +2272,25 @@ tile8steps:
 
 tile8done:
 	MOVD c_len+8(FP), R16
-	CBZ R16, store8
 	MOVD $8, R2
+	CBZ R16, store
 	MOVD R2, b_len+80(FP)
 	B modes
 
-	// Tile of 7 × 3 vectors.
+	// Tile of 5 to 7 × 3 vectors.
 tile7:
 	MOVD R3, R0
+	MOVD R16, b_len+80(FP)
+	SUB R16, R5, R5
+	MUL R9, R16, R16
+	ADD R16, R3, R3
 	MOVD b_base+72(FP), R1
-	SUB $7, R5, R5
-	ADD R9, R3, R3
-	ADD R14, R3, R3
 	MOVD k+112(FP), R2
 
 tile7segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
@@ -3736,424 +2309,204 @@ tile7segment:
 	VMOVI $0, V18.B16
 	VMOVI $0, V19.B16
 	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
 	CBZ R2, tile7done
 	PCALIGN $32
 
 tile7steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
+	MOVD b_len+80(FP), R16
+	CMP $6, R16
+	FMOVQ (R1), F21
+	FMOVQ 16(R1), F22
+	FMOVQ 32(R1), F23
 	ADD R7, R1, R1
 	FMOVS (R0), F24
-	WORD $0x4f981003 // fmla v3.4s, v0.4s, v24.s[0]
-	WORD $0x4f981024 // fmla v4.4s, v1.4s, v24.s[0]
-	WORD $0x4f981045 // fmla v5.4s, v2.4s, v24.s[0]
+	WORD $0x4f9812a0 // fmla v0.4s, v21.4s, v24.s[0]
+	WORD $0x4f9812c1 // fmla v1.4s, v22.4s, v24.s[0]
+	WORD $0x4f9812e2 // fmla v2.4s, v23.4s, v24.s[0]
 	FMOVS (R0)(R9), F25
-	WORD $0x4f991006 // fmla v6.4s, v0.4s, v25.s[0]
-	WORD $0x4f991027 // fmla v7.4s, v1.4s, v25.s[0]
-	WORD $0x4f991048 // fmla v8.4s, v2.4s, v25.s[0]
+	WORD $0x4f9912a3 // fmla v3.4s, v21.4s, v25.s[0]
+	WORD $0x4f9912c4 // fmla v4.4s, v22.4s, v25.s[0]
+	WORD $0x4f9912e5 // fmla v5.4s, v23.4s, v25.s[0]
 	FMOVS (R0)(R10), F26
-	WORD $0x4f9a1009 // fmla v9.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a102a // fmla v10.4s, v1.4s, v26.s[0]
-	WORD $0x4f9a104b // fmla v11.4s, v2.4s, v26.s[0]
+	WORD $0x4f9a12a6 // fmla v6.4s, v21.4s, v26.s[0]
+	WORD $0x4f9a12c7 // fmla v7.4s, v22.4s, v26.s[0]
+	WORD $0x4f9a12e8 // fmla v8.4s, v23.4s, v26.s[0]
 	FMOVS (R0)(R11), F27
-	WORD $0x4f9b100c // fmla v12.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b102d // fmla v13.4s, v1.4s, v27.s[0]
-	WORD $0x4f9b104e // fmla v14.4s, v2.4s, v27.s[0]
+	WORD $0x4f9b12a9 // fmla v9.4s, v21.4s, v27.s[0]
+	WORD $0x4f9b12ca // fmla v10.4s, v22.4s, v27.s[0]
+	WORD $0x4f9b12eb // fmla v11.4s, v23.4s, v27.s[0]
 	FMOVS (R0)(R12), F28
-	WORD $0x4f9c100f // fmla v15.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c1030 // fmla v16.4s, v1.4s, v28.s[0]
-	WORD $0x4f9c1051 // fmla v17.4s, v2.4s, v28.s[0]
+	WORD $0x4f9c12ac // fmla v12.4s, v21.4s, v28.s[0]
+	WORD $0x4f9c12cd // fmla v13.4s, v22.4s, v28.s[0]
+	WORD $0x4f9c12ee // fmla v14.4s, v23.4s, v28.s[0]
+	BLT tile7next0
 	FMOVS (R0)(R13), F29
-	WORD $0x4f9d1012 // fmla v18.4s, v0.4s, v29.s[0]
-	WORD $0x4f9d1033 // fmla v19.4s, v1.4s, v29.s[0]
-	WORD $0x4f9d1054 // fmla v20.4s, v2.4s, v29.s[0]
+	WORD $0x4f9d12af // fmla v15.4s, v21.4s, v29.s[0]
+	WORD $0x4f9d12d0 // fmla v16.4s, v22.4s, v29.s[0]
+	WORD $0x4f9d12f1 // fmla v17.4s, v23.4s, v29.s[0]
+	BEQ tile7next0
 	FMOVS (R0)(R14), F30
-	WORD $0x4f9e1015 // fmla v21.4s, v0.4s, v30.s[0]
-	WORD $0x4f9e1036 // fmla v22.4s, v1.4s, v30.s[0]
-	WORD $0x4f9e1057 // fmla v23.4s, v2.4s, v30.s[0]
+	WORD $0x4f9e12b2 // fmla v18.4s, v21.4s, v30.s[0]
+	WORD $0x4f9e12d3 // fmla v19.4s, v22.4s, v30.s[0]
+	WORD $0x4f9e12f4 // fmla v20.4s, v23.4s, v30.s[0]
+
+tile7next0:
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile7steps
 
 tile7done:
 	MOVD c_len+8(FP), R16
-	CBZ R16, store7
-	MOVD $7, R2
-	MOVD R2, b_len+80(FP)
+	CBZ R16, stores
 	B modes
 
-	// Tile of 6 × 3 vectors.
-tile6:
+	// Tile of 2 to 4 × 3 vectors.
+tile4:
 	MOVD R3, R0
+	MOVD R16, b_len+80(FP)
+	SUB R16, R5, R5
+	MUL R9, R16, R16
+	ADD R16, R3, R3
 	MOVD b_base+72(FP), R1
-	SUB $6, R5, R5
-	ADD R9, R3, R3
-	ADD R13, R3, R3
 	MOVD k+112(FP), R2
 
-tile6segment:
+tile4segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	CBZ R2, tile6done
-	PCALIGN $32
-
-tile6steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0x4f831027 // fmla v7.4s, v1.4s, v3.s[0]
-	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f841009 // fmla v9.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102a // fmla v10.4s, v1.4s, v4.s[0]
-	WORD $0x4f84104b // fmla v11.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f85100c // fmla v12.4s, v0.4s, v5.s[0]
-	WORD $0x4f85102d // fmla v13.4s, v1.4s, v5.s[0]
-	WORD $0x4f85104e // fmla v14.4s, v2.4s, v5.s[0]
-	FMOVS (R0)(R11), F24
-	WORD $0x4f98100f // fmla v15.4s, v0.4s, v24.s[0]
-	WORD $0x4f981030 // fmla v16.4s, v1.4s, v24.s[0]
-	WORD $0x4f981051 // fmla v17.4s, v2.4s, v24.s[0]
-	FMOVS (R0)(R12), F25
-	WORD $0x4f991012 // fmla v18.4s, v0.4s, v25.s[0]
-	WORD $0x4f991033 // fmla v19.4s, v1.4s, v25.s[0]
-	WORD $0x4f991054 // fmla v20.4s, v2.4s, v25.s[0]
-	FMOVS (R0)(R13), F26
-	WORD $0x4f9a1015 // fmla v21.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1036 // fmla v22.4s, v1.4s, v26.s[0]
-	WORD $0x4f9a1057 // fmla v23.4s, v2.4s, v26.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile6steps
-
-tile6done:
-	MOVD c_len+8(FP), R16
-	CBZ R16, store6
-	MOVD $6, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 5 × 3 vectors.
-tile5:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $5, R5, R5
-	ADD R9, R3, R3
-	ADD R12, R3, R3
-	MOVD k+112(FP), R2
-
-tile5segment:
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	CBZ R2, tile5done
-	PCALIGN $32
-
-tile5steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831009 // fmla v9.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102a // fmla v10.4s, v1.4s, v3.s[0]
-	WORD $0x4f83104b // fmla v11.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102d // fmla v13.4s, v1.4s, v4.s[0]
-	WORD $0x4f84104e // fmla v14.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f85100f // fmla v15.4s, v0.4s, v5.s[0]
-	WORD $0x4f851030 // fmla v16.4s, v1.4s, v5.s[0]
-	WORD $0x4f851051 // fmla v17.4s, v2.4s, v5.s[0]
-	FMOVS (R0)(R11), F6
-	WORD $0x4f861012 // fmla v18.4s, v0.4s, v6.s[0]
-	WORD $0x4f861033 // fmla v19.4s, v1.4s, v6.s[0]
-	WORD $0x4f861054 // fmla v20.4s, v2.4s, v6.s[0]
-	FMOVS (R0)(R12), F7
-	WORD $0x4f871015 // fmla v21.4s, v0.4s, v7.s[0]
-	WORD $0x4f871036 // fmla v22.4s, v1.4s, v7.s[0]
-	WORD $0x4f871057 // fmla v23.4s, v2.4s, v7.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile5steps
-
-tile5done:
-	MOVD c_len+8(FP), R16
-	CBZ R16, store5
-	MOVD $5, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 4 × 3 vectors.
-tile4:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $4, R5, R5
-	ADD R9, R3, R3
-	ADD R11, R3, R3
-	MOVD k+112(FP), R2
-
-tile4segment:
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
 	CBZ R2, tile4done
 	PCALIGN $32
 
 tile4steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
+	MOVD b_len+80(FP), R16
+	CMP $3, R16
+	FMOVQ (R1), F12
+	FMOVQ 16(R1), F13
+	FMOVQ 32(R1), F14
 	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102d // fmla v13.4s, v1.4s, v3.s[0]
-	WORD $0x4f83104e // fmla v14.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f84100f // fmla v15.4s, v0.4s, v4.s[0]
-	WORD $0x4f841030 // fmla v16.4s, v1.4s, v4.s[0]
-	WORD $0x4f841051 // fmla v17.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f851012 // fmla v18.4s, v0.4s, v5.s[0]
-	WORD $0x4f851033 // fmla v19.4s, v1.4s, v5.s[0]
-	WORD $0x4f851054 // fmla v20.4s, v2.4s, v5.s[0]
-	FMOVS (R0)(R11), F6
-	WORD $0x4f861015 // fmla v21.4s, v0.4s, v6.s[0]
-	WORD $0x4f861036 // fmla v22.4s, v1.4s, v6.s[0]
-	WORD $0x4f861057 // fmla v23.4s, v2.4s, v6.s[0]
+	FMOVS (R0), F15
+	WORD $0x4f8f1180 // fmla v0.4s, v12.4s, v15.s[0]
+	WORD $0x4f8f11a1 // fmla v1.4s, v13.4s, v15.s[0]
+	WORD $0x4f8f11c2 // fmla v2.4s, v14.4s, v15.s[0]
+	FMOVS (R0)(R9), F16
+	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a4 // fmla v4.4s, v13.4s, v16.s[0]
+	WORD $0x4f9011c5 // fmla v5.4s, v14.4s, v16.s[0]
+	BLT tile4next0
+	FMOVS (R0)(R10), F17
+	WORD $0x4f911186 // fmla v6.4s, v12.4s, v17.s[0]
+	WORD $0x4f9111a7 // fmla v7.4s, v13.4s, v17.s[0]
+	WORD $0x4f9111c8 // fmla v8.4s, v14.4s, v17.s[0]
+	BEQ tile4next0
+	FMOVS (R0)(R11), F18
+	WORD $0x4f921189 // fmla v9.4s, v12.4s, v18.s[0]
+	WORD $0x4f9211aa // fmla v10.4s, v13.4s, v18.s[0]
+	WORD $0x4f9211cb // fmla v11.4s, v14.4s, v18.s[0]
+
+tile4next0:
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile4steps
 
 tile4done:
 	MOVD c_len+8(FP), R16
-	CBZ R16, store4
-	MOVD $4, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 3 × 3 vectors.
-tile3:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $3, R5, R5
-	ADD R9, R3, R3
-	ADD R10, R3, R3
-	MOVD k+112(FP), R2
-
-tile3segment:
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	CBZ R2, tile3done
-	PCALIGN $32
-
-tile3steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f83100f // fmla v15.4s, v0.4s, v3.s[0]
-	WORD $0x4f831030 // fmla v16.4s, v1.4s, v3.s[0]
-	WORD $0x4f831051 // fmla v17.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f841012 // fmla v18.4s, v0.4s, v4.s[0]
-	WORD $0x4f841033 // fmla v19.4s, v1.4s, v4.s[0]
-	WORD $0x4f841054 // fmla v20.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f851015 // fmla v21.4s, v0.4s, v5.s[0]
-	WORD $0x4f851036 // fmla v22.4s, v1.4s, v5.s[0]
-	WORD $0x4f851057 // fmla v23.4s, v2.4s, v5.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile3steps
-
-tile3done:
-	MOVD c_len+8(FP), R16
-	CBZ R16, store3
-	MOVD $3, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 2 × 3 vectors.
-tile2:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $2, R5, R5
-	ADD R9, R3, R3
-	ADD R9, R3, R3
-	MOVD k+112(FP), R2
-
-tile2segment:
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	CBZ R2, tile2done
-	PCALIGN $32
-
-tile2steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831012 // fmla v18.4s, v0.4s, v3.s[0]
-	WORD $0x4f831033 // fmla v19.4s, v1.4s, v3.s[0]
-	WORD $0x4f831054 // fmla v20.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f841015 // fmla v21.4s, v0.4s, v4.s[0]
-	WORD $0x4f841036 // fmla v22.4s, v1.4s, v4.s[0]
-	WORD $0x4f841057 // fmla v23.4s, v2.4s, v4.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile2steps
-
-tile2done:
-	MOVD c_len+8(FP), R16
-	CBZ R16, store2
-	MOVD $2, R2
-	MOVD R2, b_len+80(FP)
+	CBZ R16, stores
 	B modes
 
 	// Tile of 1 × 3 vectors.
 tile1:
 	MOVD R3, R0
-	MOVD b_base+72(FP), R1
 	SUB $1, R5, R5
 	ADD R9, R3, R3
+	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
 tile1segment:
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
 	CBZ R2, tile1done
 	PCALIGN $32
 
 tile1steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
+	FMOVQ (R1), F3
+	FMOVQ 16(R1), F4
+	FMOVQ 32(R1), F5
 	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831015 // fmla v21.4s, v0.4s, v3.s[0]
-	WORD $0x4f831036 // fmla v22.4s, v1.4s, v3.s[0]
-	WORD $0x4f831057 // fmla v23.4s, v2.4s, v3.s[0]
+	FMOVS (R0), F6
+	WORD $0x4f861060 // fmla v0.4s, v3.4s, v6.s[0]
+	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
+	WORD $0x4f8610a2 // fmla v2.4s, v5.4s, v6.s[0]
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile1steps
 
 tile1done:
 	MOVD c_len+8(FP), R16
-	CBZ R16, store1
 	MOVD $1, R2
+	CBZ R16, store
 	MOVD R2, b_len+80(FP)
 	B modes
 
 	// Store.
-store8:
+store:
 	FMOVQ F0, (R4)
 	FMOVQ F1, 16(R4)
 	FMOVQ F2, 32(R4)
 	ADD R8, R4, R4
-
-store7:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F3, (R4)
 	FMOVQ F4, 16(R4)
 	FMOVQ F5, 32(R4)
 	ADD R8, R4, R4
-
-store6:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F6, (R4)
 	FMOVQ F7, 16(R4)
 	FMOVQ F8, 32(R4)
 	ADD R8, R4, R4
-
-store5:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F9, (R4)
 	FMOVQ F10, 16(R4)
 	FMOVQ F11, 32(R4)
 	ADD R8, R4, R4
-
-store4:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F12, (R4)
 	FMOVQ F13, 16(R4)
 	FMOVQ F14, 32(R4)
 	ADD R8, R4, R4
-
-store3:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F15, (R4)
 	FMOVQ F16, 16(R4)
 	FMOVQ F17, 32(R4)
 	ADD R8, R4, R4
-
-store2:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F18, (R4)
 	FMOVQ F19, 16(R4)
 	FMOVQ F20, 32(R4)
 	ADD R8, R4, R4
-
-store1:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F21, (R4)
 	FMOVQ F22, 16(R4)
 	FMOVQ F23, 32(R4)
 	ADD R8, R4, R4
+
+storeend:
 	MOVD c_len+8(FP), R16
 	CBZ R16, rows
 	CMP $3, R16
@@ -4179,21 +2532,13 @@ next:
 	SUB R2, R16, R16
 	MOVD R16, a_len+40(FP)
 	MOVD b_len+80(FP), R16
-	CMP $1, R16
-	BEQ tile1segment
 	CMP $8, R16
-	BEQ tile8segment
-	CMP $7, R16
-	BEQ tile7segment
-	CMP $6, R16
-	BEQ tile6segment
+	BGE tile8segment
 	CMP $5, R16
-	BEQ tile5segment
-	CMP $4, R16
-	BEQ tile4segment
-	CMP $3, R16
-	BEQ tile3segment
-	B tile2segment
+	BGE tile7segment
+	CMP $2, R16
+	BGE tile4segment
+	B tile1segment
 
 	// C is added.
 modes:
@@ -4204,24 +2549,7 @@ modes:
 	BEQ max
 	MOVD a_cap+48(FP), R16
 	CBZ R16, sums
-	MOVD b_len+80(FP), R16
-	CMP $1, R16
-	BEQ add1
-	CMP $8, R16
-	BEQ add8
-	CMP $7, R16
-	BEQ add7
-	CMP $6, R16
-	BEQ add6
-	CMP $5, R16
-	BEQ add5
-	CMP $4, R16
-	BEQ add4
-	CMP $3, R16
-	BEQ add3
-	B add2
-
-add8:
+	MOVD b_len+80(FP), R2
 	FMOVQ (R4), F24
 	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
 	FMOVQ 16(R4), F25
@@ -4229,8 +2557,8 @@ add8:
 	FMOVQ 32(R4), F26
 	WORD $0x4e22d742 // fadd v2.4s, v26.4s, v2.4s
 	ADD R8, R4, R4
-
-add7:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F27
 	WORD $0x4e23d763 // fadd v3.4s, v27.4s, v3.4s
 	FMOVQ 16(R4), F24
@@ -4238,8 +2566,8 @@ add7:
 	FMOVQ 32(R4), F25
 	WORD $0x4e25d725 // fadd v5.4s, v25.4s, v5.4s
 	ADD R8, R4, R4
-
-add6:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F26
 	WORD $0x4e26d746 // fadd v6.4s, v26.4s, v6.4s
 	FMOVQ 16(R4), F27
@@ -4247,8 +2575,8 @@ add6:
 	FMOVQ 32(R4), F24
 	WORD $0x4e28d708 // fadd v8.4s, v24.4s, v8.4s
 	ADD R8, R4, R4
-
-add5:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F25
 	WORD $0x4e29d729 // fadd v9.4s, v25.4s, v9.4s
 	FMOVQ 16(R4), F26
@@ -4256,8 +2584,8 @@ add5:
 	FMOVQ 32(R4), F27
 	WORD $0x4e2bd76b // fadd v11.4s, v27.4s, v11.4s
 	ADD R8, R4, R4
-
-add4:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F24
 	WORD $0x4e2cd70c // fadd v12.4s, v24.4s, v12.4s
 	FMOVQ 16(R4), F25
@@ -4265,8 +2593,8 @@ add4:
 	FMOVQ 32(R4), F26
 	WORD $0x4e2ed74e // fadd v14.4s, v26.4s, v14.4s
 	ADD R8, R4, R4
-
-add3:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F27
 	WORD $0x4e2fd76f // fadd v15.4s, v27.4s, v15.4s
 	FMOVQ 16(R4), F24
@@ -4274,8 +2602,8 @@ add3:
 	FMOVQ 32(R4), F25
 	WORD $0x4e31d731 // fadd v17.4s, v25.4s, v17.4s
 	ADD R8, R4, R4
-
-add2:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F26
 	WORD $0x4e32d752 // fadd v18.4s, v26.4s, v18.4s
 	FMOVQ 16(R4), F27
@@ -4283,8 +2611,8 @@ add2:
 	FMOVQ 32(R4), F24
 	WORD $0x4e34d714 // fadd v20.4s, v24.4s, v20.4s
 	ADD R8, R4, R4
-
-add1:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F25
 	WORD $0x4e35d735 // fadd v21.4s, v25.4s, v21.4s
 	FMOVQ 16(R4), F26
@@ -4292,6 +2620,8 @@ add1:
 	FMOVQ 32(R4), F27
 	WORD $0x4e37d777 // fadd v23.4s, v27.4s, v23.4s
 	ADD R8, R4, R4
+
+addend:
 	MOVD b_cap+88(FP), R4
 
 sums:
@@ -4307,108 +2637,79 @@ max:
 	FMOVQ (R16), F24
 	FMOVQ 16(R16), F25
 	FMOVQ 32(R16), F26
-	MOVD b_len+80(FP), R16
-	CMP $1, R16
-	BEQ max1
-	CMP $8, R16
-	BEQ max8
-	CMP $7, R16
-	BEQ max7
-	CMP $6, R16
-	BEQ max6
-	CMP $5, R16
-	BEQ max5
-	CMP $4, R16
-	BEQ max4
-	CMP $3, R16
-	BEQ max3
-	B max2
-
-max8:
+	MOVD b_len+80(FP), R2
 	WORD $0x6eb8e41b // fcmgt v27.4s, v0.4s, v24.4s
 	VBIT V27.B16, V0.B16, V24.B16
 	WORD $0x6eb9e43c // fcmgt v28.4s, v1.4s, v25.4s
 	VBIT V28.B16, V1.B16, V25.B16
 	WORD $0x6ebae45d // fcmgt v29.4s, v2.4s, v26.4s
 	VBIT V29.B16, V2.B16, V26.B16
-
-max7:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb8e47b // fcmgt v27.4s, v3.4s, v24.4s
 	VBIT V27.B16, V3.B16, V24.B16
 	WORD $0x6eb9e49c // fcmgt v28.4s, v4.4s, v25.4s
 	VBIT V28.B16, V4.B16, V25.B16
 	WORD $0x6ebae4bd // fcmgt v29.4s, v5.4s, v26.4s
 	VBIT V29.B16, V5.B16, V26.B16
-
-max6:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb8e4db // fcmgt v27.4s, v6.4s, v24.4s
 	VBIT V27.B16, V6.B16, V24.B16
 	WORD $0x6eb9e4fc // fcmgt v28.4s, v7.4s, v25.4s
 	VBIT V28.B16, V7.B16, V25.B16
 	WORD $0x6ebae51d // fcmgt v29.4s, v8.4s, v26.4s
 	VBIT V29.B16, V8.B16, V26.B16
-
-max5:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb8e53b // fcmgt v27.4s, v9.4s, v24.4s
 	VBIT V27.B16, V9.B16, V24.B16
 	WORD $0x6eb9e55c // fcmgt v28.4s, v10.4s, v25.4s
 	VBIT V28.B16, V10.B16, V25.B16
 	WORD $0x6ebae57d // fcmgt v29.4s, v11.4s, v26.4s
 	VBIT V29.B16, V11.B16, V26.B16
-
-max4:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb8e59b // fcmgt v27.4s, v12.4s, v24.4s
 	VBIT V27.B16, V12.B16, V24.B16
 	WORD $0x6eb9e5bc // fcmgt v28.4s, v13.4s, v25.4s
 	VBIT V28.B16, V13.B16, V25.B16
 	WORD $0x6ebae5dd // fcmgt v29.4s, v14.4s, v26.4s
 	VBIT V29.B16, V14.B16, V26.B16
-
-max3:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb8e5fb // fcmgt v27.4s, v15.4s, v24.4s
 	VBIT V27.B16, V15.B16, V24.B16
 	WORD $0x6eb9e61c // fcmgt v28.4s, v16.4s, v25.4s
 	VBIT V28.B16, V16.B16, V25.B16
 	WORD $0x6ebae63d // fcmgt v29.4s, v17.4s, v26.4s
 	VBIT V29.B16, V17.B16, V26.B16
-
-max2:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb8e65b // fcmgt v27.4s, v18.4s, v24.4s
 	VBIT V27.B16, V18.B16, V24.B16
 	WORD $0x6eb9e67c // fcmgt v28.4s, v19.4s, v25.4s
 	VBIT V28.B16, V19.B16, V25.B16
 	WORD $0x6ebae69d // fcmgt v29.4s, v20.4s, v26.4s
 	VBIT V29.B16, V20.B16, V26.B16
-
-max1:
+	SUBS $1, R2, R2
+	BEQ maxend
 	WORD $0x6eb8e6bb // fcmgt v27.4s, v21.4s, v24.4s
 	VBIT V27.B16, V21.B16, V24.B16
 	WORD $0x6eb9e6dc // fcmgt v28.4s, v22.4s, v25.4s
 	VBIT V28.B16, V22.B16, V25.B16
 	WORD $0x6ebae6fd // fcmgt v29.4s, v23.4s, v26.4s
 	VBIT V29.B16, V23.B16, V26.B16
+
+maxend:
 	MOVD c_cap+16(FP), R2
 	FMOVQ F24, (R2)
 	FMOVQ F25, 16(R2)
 	FMOVQ F26, 32(R2)
 
 stores:
-	MOVD b_len+80(FP), R16
-	CMP $1, R16
-	BEQ store1
-	CMP $8, R16
-	BEQ store8
-	CMP $7, R16
-	BEQ store7
-	CMP $6, R16
-	BEQ store6
-	CMP $5, R16
-	BEQ store5
-	CMP $4, R16
-	BEQ store4
-	CMP $3, R16
-	BEQ store3
-	B store2
+	MOVD b_len+80(FP), R2
+	B store
 
 	// C = fma(sum, beta, C·alpha)
 merge:
@@ -4420,24 +2721,7 @@ merge:
 	FMOVQ (R1), F27
 	FMOVQ 16(R1), F28
 	FMOVQ 32(R1), F29
-	MOVD b_len+80(FP), R16
-	CMP $1, R16
-	BEQ merge1
-	CMP $8, R16
-	BEQ merge8
-	CMP $7, R16
-	BEQ merge7
-	CMP $6, R16
-	BEQ merge6
-	CMP $5, R16
-	BEQ merge5
-	CMP $4, R16
-	BEQ merge4
-	CMP $3, R16
-	BEQ merge3
-	B merge2
-
-merge8:
+	MOVD b_len+80(FP), R2
 	FMOVQ (R4), F30
 	WORD $0x6e38dfde // fmul v30.4s, v30.4s, v24.4s
 	VFMLA V27.S4, V0.S4, V30.S4
@@ -4451,8 +2735,8 @@ merge8:
 	VFMLA V29.S4, V2.S4, V30.S4
 	FMOVQ F30, 32(R4)
 	ADD R8, R4, R4
-
-merge7:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F31
 	WORD $0x6e38dfff // fmul v31.4s, v31.4s, v24.4s
 	VFMLA V27.S4, V3.S4, V31.S4
@@ -4466,8 +2750,8 @@ merge7:
 	VFMLA V29.S4, V5.S4, V31.S4
 	FMOVQ F31, 32(R4)
 	ADD R8, R4, R4
-
-merge6:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F30
 	WORD $0x6e38dfde // fmul v30.4s, v30.4s, v24.4s
 	VFMLA V27.S4, V6.S4, V30.S4
@@ -4481,8 +2765,8 @@ merge6:
 	VFMLA V29.S4, V8.S4, V30.S4
 	FMOVQ F30, 32(R4)
 	ADD R8, R4, R4
-
-merge5:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F31
 	WORD $0x6e38dfff // fmul v31.4s, v31.4s, v24.4s
 	VFMLA V27.S4, V9.S4, V31.S4
@@ -4496,8 +2780,8 @@ merge5:
 	VFMLA V29.S4, V11.S4, V31.S4
 	FMOVQ F31, 32(R4)
 	ADD R8, R4, R4
-
-merge4:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F30
 	WORD $0x6e38dfde // fmul v30.4s, v30.4s, v24.4s
 	VFMLA V27.S4, V12.S4, V30.S4
@@ -4511,8 +2795,8 @@ merge4:
 	VFMLA V29.S4, V14.S4, V30.S4
 	FMOVQ F30, 32(R4)
 	ADD R8, R4, R4
-
-merge3:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F31
 	WORD $0x6e38dfff // fmul v31.4s, v31.4s, v24.4s
 	VFMLA V27.S4, V15.S4, V31.S4
@@ -4526,8 +2810,8 @@ merge3:
 	VFMLA V29.S4, V17.S4, V31.S4
 	FMOVQ F31, 32(R4)
 	ADD R8, R4, R4
-
-merge2:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F30
 	WORD $0x6e38dfde // fmul v30.4s, v30.4s, v24.4s
 	VFMLA V27.S4, V18.S4, V30.S4
@@ -4541,8 +2825,8 @@ merge2:
 	VFMLA V29.S4, V20.S4, V30.S4
 	FMOVQ F30, 32(R4)
 	ADD R8, R4, R4
-
-merge1:
+	SUBS $1, R2, R2
+	BEQ mergeend
 	FMOVQ (R4), F31
 	WORD $0x6e38dfff // fmul v31.4s, v31.4s, v24.4s
 	VFMLA V27.S4, V21.S4, V31.S4
@@ -4556,6 +2840,8 @@ merge1:
 	VFMLA V29.S4, V23.S4, V31.S4
 	FMOVQ F31, 32(R4)
 	ADD R8, R4, R4
+
+mergeend:
 	B rows
 
 	// There are several segments, or C is the first summand.
@@ -4643,9 +2929,9 @@ rows:
 last:
 	CBZ R10, done
 	CMP $1, R10
-	BEQ tile1
+	BLE tile1
 	CMP $2, R10
-	BEQ tile2
+	BLE tile2
 
 done:
 	RET
@@ -4653,10 +2939,10 @@ done:
 	// Tile of 2 × 12 vectors.
 tile2:
 	MOVD R3, R0
-	MOVD b_base+72(FP), R1
 	SUB $2, R5, R5
 	ADD R9, R3, R3
 	ADD R9, R3, R3
+	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
 tile2segment:
@@ -4733,61 +3019,61 @@ tile2steps:
 
 tile2done:
 	MOVD c_len+8(FP), R10
-	CBZ R10, store2
 	MOVD $2, R2
+	CBZ R10, store
 	MOVD R2, b_len+80(FP)
 	B modes
 
 	// Tile of 1 × 12 vectors.
 tile1:
 	MOVD R3, R0
-	MOVD b_base+72(FP), R1
 	SUB $1, R5, R5
 	ADD R9, R3, R3
+	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
 tile1segment:
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
 	CBZ R2, tile1done
 	PCALIGN $32
 
 tile1steps:
-	FMOVS (R0), F0
-	FMOVQ (R1), F1
-	FMOVQ 16(R1), F2
-	WORD $0x4f80102c // fmla v12.4s, v1.4s, v0.s[0]
-	WORD $0x4f80104d // fmla v13.4s, v2.4s, v0.s[0]
-	FMOVQ 32(R1), F3
-	FMOVQ 48(R1), F4
-	WORD $0x4f80106e // fmla v14.4s, v3.4s, v0.s[0]
-	WORD $0x4f80108f // fmla v15.4s, v4.4s, v0.s[0]
-	FMOVQ 64(R1), F5
-	FMOVQ 80(R1), F6
-	WORD $0x4f8010b0 // fmla v16.4s, v5.4s, v0.s[0]
-	WORD $0x4f8010d1 // fmla v17.4s, v6.4s, v0.s[0]
-	FMOVQ 96(R1), F7
-	FMOVQ 112(R1), F8
-	WORD $0x4f8010f2 // fmla v18.4s, v7.4s, v0.s[0]
-	WORD $0x4f801113 // fmla v19.4s, v8.4s, v0.s[0]
-	FMOVQ 128(R1), F9
-	FMOVQ 144(R1), F10
-	WORD $0x4f801134 // fmla v20.4s, v9.4s, v0.s[0]
-	WORD $0x4f801155 // fmla v21.4s, v10.4s, v0.s[0]
-	FMOVQ 160(R1), F11
+	FMOVS (R0), F12
+	FMOVQ (R1), F13
+	FMOVQ 16(R1), F14
+	WORD $0x4f8c11a0 // fmla v0.4s, v13.4s, v12.s[0]
+	WORD $0x4f8c11c1 // fmla v1.4s, v14.4s, v12.s[0]
+	FMOVQ 32(R1), F15
+	FMOVQ 48(R1), F16
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	WORD $0x4f8c1203 // fmla v3.4s, v16.4s, v12.s[0]
+	FMOVQ 64(R1), F17
+	FMOVQ 80(R1), F18
+	WORD $0x4f8c1224 // fmla v4.4s, v17.4s, v12.s[0]
+	WORD $0x4f8c1245 // fmla v5.4s, v18.4s, v12.s[0]
+	FMOVQ 96(R1), F19
+	FMOVQ 112(R1), F20
+	WORD $0x4f8c1266 // fmla v6.4s, v19.4s, v12.s[0]
+	WORD $0x4f8c1287 // fmla v7.4s, v20.4s, v12.s[0]
+	FMOVQ 128(R1), F21
+	FMOVQ 144(R1), F22
+	WORD $0x4f8c12a8 // fmla v8.4s, v21.4s, v12.s[0]
+	WORD $0x4f8c12c9 // fmla v9.4s, v22.4s, v12.s[0]
+	FMOVQ 160(R1), F23
 	FMOVQ 176(R1), F24
-	WORD $0x4f801176 // fmla v22.4s, v11.4s, v0.s[0]
-	WORD $0x4f801317 // fmla v23.4s, v24.4s, v0.s[0]
+	WORD $0x4f8c12ea // fmla v10.4s, v23.4s, v12.s[0]
+	WORD $0x4f8c130b // fmla v11.4s, v24.4s, v12.s[0]
 	ADD R7, R1, R1
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
@@ -4795,13 +3081,13 @@ tile1steps:
 
 tile1done:
 	MOVD c_len+8(FP), R10
-	CBZ R10, store1
 	MOVD $1, R2
+	CBZ R10, store
 	MOVD R2, b_len+80(FP)
 	B modes
 
 	// Store.
-store2:
+store:
 	FMOVQ F0, (R4)
 	FMOVQ F1, 16(R4)
 	FMOVQ F2, 32(R4)
@@ -4815,8 +3101,8 @@ store2:
 	FMOVQ F10, 160(R4)
 	FMOVQ F11, 176(R4)
 	ADD R8, R4, R4
-
-store1:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F12, (R4)
 	FMOVQ F13, 16(R4)
 	FMOVQ F14, 32(R4)
@@ -4830,6 +3116,8 @@ store1:
 	FMOVQ F22, 160(R4)
 	FMOVQ F23, 176(R4)
 	ADD R8, R4, R4
+
+storeend:
 	MOVD c_len+8(FP), R10
 	CBZ R10, rows
 	MOVD a_len+40(FP), R2
@@ -4853,21 +3141,16 @@ next:
 	SUB R2, R10, R10
 	MOVD R10, a_len+40(FP)
 	MOVD b_len+80(FP), R10
-	CMP $1, R10
-	BEQ tile1segment
-	B tile2segment
+	CMP $2, R10
+	BGE tile2segment
+	B tile1segment
 
 	// C is added.
 modes:
 	MOVD R4, b_cap+88(FP)
 	MOVD a_cap+48(FP), R10
 	CBZ R10, sums
-	MOVD b_len+80(FP), R10
-	CMP $1, R10
-	BEQ add1
-	B add2
-
-add2:
+	MOVD b_len+80(FP), R2
 	FMOVQ (R4), F24
 	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
 	FMOVQ 16(R4), F25
@@ -4893,8 +3176,8 @@ add2:
 	FMOVQ 176(R4), F27
 	WORD $0x4e2bd76b // fadd v11.4s, v27.4s, v11.4s
 	ADD R8, R4, R4
-
-add1:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F24
 	WORD $0x4e2cd70c // fadd v12.4s, v24.4s, v12.4s
 	FMOVQ 16(R4), F25
@@ -4920,13 +3203,13 @@ add1:
 	FMOVQ 176(R4), F27
 	WORD $0x4e37d777 // fadd v23.4s, v27.4s, v23.4s
 	ADD R8, R4, R4
+
+addend:
 	MOVD b_cap+88(FP), R4
 
 sums:
-	MOVD b_len+80(FP), R10
-	CMP $1, R10
-	BEQ store1
-	B store2
+	MOVD b_len+80(FP), R2
+	B store
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -4989,9 +3272,9 @@ rows:
 last:
 	CBZ R10, done
 	CMP $1, R10
-	BEQ tile1
+	BLE tile1
 	CMP $2, R10
-	BEQ tile2
+	BLE tile2
 
 done:
 	RET
@@ -4999,10 +3282,10 @@ done:
 	// Tile of 2 × 12 vectors.
 tile2:
 	MOVD R3, R0
-	MOVD b_base+72(FP), R1
 	SUB $2, R5, R5
 	ADD R9, R3, R3
 	ADD R9, R3, R3
+	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
 tile2segment:
@@ -5085,67 +3368,67 @@ tile2steps:
 
 tile2done:
 	MOVD c_len+8(FP), R10
-	CBZ R10, store2
 	MOVD $2, R2
+	CBZ R10, store
 	MOVD R2, b_len+80(FP)
 	B modes
 
 	// Tile of 1 × 12 vectors.
 tile1:
 	MOVD R3, R0
-	MOVD b_base+72(FP), R1
 	SUB $1, R5, R5
 	ADD R9, R3, R3
+	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
 tile1segment:
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
 	CBZ R2, tile1done
 	PCALIGN $32
 
 tile1steps:
-	FMOVS (R0), F0
-	FMOVQ (R1), F1
-	WORD $0x4e217822 // fcvtl2 v2.4s, v1.8h
-	WORD $0x0e217821 // fcvtl v1.4s, v1.4h
-	WORD $0x4f80102c // fmla v12.4s, v1.4s, v0.s[0]
-	WORD $0x4f80104d // fmla v13.4s, v2.4s, v0.s[0]
-	FMOVQ 16(R1), F3
-	WORD $0x4e217864 // fcvtl2 v4.4s, v3.8h
-	WORD $0x0e217863 // fcvtl v3.4s, v3.4h
-	WORD $0x4f80106e // fmla v14.4s, v3.4s, v0.s[0]
-	WORD $0x4f80108f // fmla v15.4s, v4.4s, v0.s[0]
-	FMOVQ 32(R1), F5
-	WORD $0x4e2178a6 // fcvtl2 v6.4s, v5.8h
-	WORD $0x0e2178a5 // fcvtl v5.4s, v5.4h
-	WORD $0x4f8010b0 // fmla v16.4s, v5.4s, v0.s[0]
-	WORD $0x4f8010d1 // fmla v17.4s, v6.4s, v0.s[0]
-	FMOVQ 48(R1), F7
-	WORD $0x4e2178e8 // fcvtl2 v8.4s, v7.8h
-	WORD $0x0e2178e7 // fcvtl v7.4s, v7.4h
-	WORD $0x4f8010f2 // fmla v18.4s, v7.4s, v0.s[0]
-	WORD $0x4f801113 // fmla v19.4s, v8.4s, v0.s[0]
-	FMOVQ 64(R1), F9
-	WORD $0x4e21792a // fcvtl2 v10.4s, v9.8h
-	WORD $0x0e217929 // fcvtl v9.4s, v9.4h
-	WORD $0x4f801134 // fmla v20.4s, v9.4s, v0.s[0]
-	WORD $0x4f801155 // fmla v21.4s, v10.4s, v0.s[0]
-	FMOVQ 80(R1), F11
-	WORD $0x4e217978 // fcvtl2 v24.4s, v11.8h
-	WORD $0x0e21796b // fcvtl v11.4s, v11.4h
-	WORD $0x4f801176 // fmla v22.4s, v11.4s, v0.s[0]
-	WORD $0x4f801317 // fmla v23.4s, v24.4s, v0.s[0]
+	FMOVS (R0), F12
+	FMOVQ (R1), F13
+	WORD $0x4e2179ae // fcvtl2 v14.4s, v13.8h
+	WORD $0x0e2179ad // fcvtl v13.4s, v13.4h
+	WORD $0x4f8c11a0 // fmla v0.4s, v13.4s, v12.s[0]
+	WORD $0x4f8c11c1 // fmla v1.4s, v14.4s, v12.s[0]
+	FMOVQ 16(R1), F15
+	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
+	WORD $0x0e2179ef // fcvtl v15.4s, v15.4h
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	WORD $0x4f8c1203 // fmla v3.4s, v16.4s, v12.s[0]
+	FMOVQ 32(R1), F17
+	WORD $0x4e217a32 // fcvtl2 v18.4s, v17.8h
+	WORD $0x0e217a31 // fcvtl v17.4s, v17.4h
+	WORD $0x4f8c1224 // fmla v4.4s, v17.4s, v12.s[0]
+	WORD $0x4f8c1245 // fmla v5.4s, v18.4s, v12.s[0]
+	FMOVQ 48(R1), F19
+	WORD $0x4e217a74 // fcvtl2 v20.4s, v19.8h
+	WORD $0x0e217a73 // fcvtl v19.4s, v19.4h
+	WORD $0x4f8c1266 // fmla v6.4s, v19.4s, v12.s[0]
+	WORD $0x4f8c1287 // fmla v7.4s, v20.4s, v12.s[0]
+	FMOVQ 64(R1), F21
+	WORD $0x4e217ab6 // fcvtl2 v22.4s, v21.8h
+	WORD $0x0e217ab5 // fcvtl v21.4s, v21.4h
+	WORD $0x4f8c12a8 // fmla v8.4s, v21.4s, v12.s[0]
+	WORD $0x4f8c12c9 // fmla v9.4s, v22.4s, v12.s[0]
+	FMOVQ 80(R1), F23
+	WORD $0x4e217af8 // fcvtl2 v24.4s, v23.8h
+	WORD $0x0e217af7 // fcvtl v23.4s, v23.4h
+	WORD $0x4f8c12ea // fmla v10.4s, v23.4s, v12.s[0]
+	WORD $0x4f8c130b // fmla v11.4s, v24.4s, v12.s[0]
 	ADD R7, R1, R1
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
@@ -5153,13 +3436,13 @@ tile1steps:
 
 tile1done:
 	MOVD c_len+8(FP), R10
-	CBZ R10, store1
 	MOVD $1, R2
+	CBZ R10, store
 	MOVD R2, b_len+80(FP)
 	B modes
 
 	// Store.
-store2:
+store:
 	FMOVQ F0, (R4)
 	FMOVQ F1, 16(R4)
 	FMOVQ F2, 32(R4)
@@ -5173,8 +3456,8 @@ store2:
 	FMOVQ F10, 160(R4)
 	FMOVQ F11, 176(R4)
 	ADD R8, R4, R4
-
-store1:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F12, (R4)
 	FMOVQ F13, 16(R4)
 	FMOVQ F14, 32(R4)
@@ -5188,6 +3471,8 @@ store1:
 	FMOVQ F22, 160(R4)
 	FMOVQ F23, 176(R4)
 	ADD R8, R4, R4
+
+storeend:
 	MOVD c_len+8(FP), R10
 	CBZ R10, rows
 	MOVD a_len+40(FP), R2
@@ -5211,21 +3496,16 @@ next:
 	SUB R2, R10, R10
 	MOVD R10, a_len+40(FP)
 	MOVD b_len+80(FP), R10
-	CMP $1, R10
-	BEQ tile1segment
-	B tile2segment
+	CMP $2, R10
+	BGE tile2segment
+	B tile1segment
 
 	// C is added.
 modes:
 	MOVD R4, b_cap+88(FP)
 	MOVD a_cap+48(FP), R10
 	CBZ R10, sums
-	MOVD b_len+80(FP), R10
-	CMP $1, R10
-	BEQ add1
-	B add2
-
-add2:
+	MOVD b_len+80(FP), R2
 	FMOVQ (R4), F24
 	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
 	FMOVQ 16(R4), F25
@@ -5251,8 +3531,8 @@ add2:
 	FMOVQ 176(R4), F27
 	WORD $0x4e2bd76b // fadd v11.4s, v27.4s, v11.4s
 	ADD R8, R4, R4
-
-add1:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F24
 	WORD $0x4e2cd70c // fadd v12.4s, v24.4s, v12.4s
 	FMOVQ 16(R4), F25
@@ -5278,13 +3558,13 @@ add1:
 	FMOVQ 176(R4), F27
 	WORD $0x4e37d777 // fadd v23.4s, v27.4s, v23.4s
 	ADD R8, R4, R4
+
+addend:
 	MOVD b_cap+88(FP), R4
 
 sums:
-	MOVD b_len+80(FP), R10
-	CMP $1, R10
-	BEQ store1
-	B store2
+	MOVD b_len+80(FP), R2
+	B store
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -5347,9 +3627,9 @@ rows:
 last:
 	CBZ R10, done
 	CMP $1, R10
-	BEQ tile1
+	BLE tile1
 	CMP $2, R10
-	BEQ tile2
+	BLE tile2
 
 done:
 	RET
@@ -5357,10 +3637,10 @@ done:
 	// Tile of 2 × 12 vectors.
 tile2:
 	MOVD R3, R0
-	MOVD b_base+72(FP), R1
 	SUB $2, R5, R5
 	ADD R9, R3, R3
 	ADD R9, R3, R3
+	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
 tile2segment:
@@ -5443,67 +3723,67 @@ tile2steps:
 
 tile2done:
 	MOVD c_len+8(FP), R10
-	CBZ R10, store2
 	MOVD $2, R2
+	CBZ R10, store
 	MOVD R2, b_len+80(FP)
 	B modes
 
 	// Tile of 1 × 12 vectors.
 tile1:
 	MOVD R3, R0
-	MOVD b_base+72(FP), R1
 	SUB $1, R5, R5
 	ADD R9, R3, R3
+	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
 tile1segment:
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
 	CBZ R2, tile1done
 	PCALIGN $32
 
 tile1steps:
-	FMOVS (R0), F0
-	FMOVQ (R1), F1
-	WORD $0x6e613822 // shll2 v2.4s, v1.8h, #16
-	WORD $0x2e613821 // shll v1.4s, v1.4h, #16
-	WORD $0x4f80102c // fmla v12.4s, v1.4s, v0.s[0]
-	WORD $0x4f80104d // fmla v13.4s, v2.4s, v0.s[0]
-	FMOVQ 16(R1), F3
-	WORD $0x6e613864 // shll2 v4.4s, v3.8h, #16
-	WORD $0x2e613863 // shll v3.4s, v3.4h, #16
-	WORD $0x4f80106e // fmla v14.4s, v3.4s, v0.s[0]
-	WORD $0x4f80108f // fmla v15.4s, v4.4s, v0.s[0]
-	FMOVQ 32(R1), F5
-	WORD $0x6e6138a6 // shll2 v6.4s, v5.8h, #16
-	WORD $0x2e6138a5 // shll v5.4s, v5.4h, #16
-	WORD $0x4f8010b0 // fmla v16.4s, v5.4s, v0.s[0]
-	WORD $0x4f8010d1 // fmla v17.4s, v6.4s, v0.s[0]
-	FMOVQ 48(R1), F7
-	WORD $0x6e6138e8 // shll2 v8.4s, v7.8h, #16
-	WORD $0x2e6138e7 // shll v7.4s, v7.4h, #16
-	WORD $0x4f8010f2 // fmla v18.4s, v7.4s, v0.s[0]
-	WORD $0x4f801113 // fmla v19.4s, v8.4s, v0.s[0]
-	FMOVQ 64(R1), F9
-	WORD $0x6e61392a // shll2 v10.4s, v9.8h, #16
-	WORD $0x2e613929 // shll v9.4s, v9.4h, #16
-	WORD $0x4f801134 // fmla v20.4s, v9.4s, v0.s[0]
-	WORD $0x4f801155 // fmla v21.4s, v10.4s, v0.s[0]
-	FMOVQ 80(R1), F11
-	WORD $0x6e613978 // shll2 v24.4s, v11.8h, #16
-	WORD $0x2e61396b // shll v11.4s, v11.4h, #16
-	WORD $0x4f801176 // fmla v22.4s, v11.4s, v0.s[0]
-	WORD $0x4f801317 // fmla v23.4s, v24.4s, v0.s[0]
+	FMOVS (R0), F12
+	FMOVQ (R1), F13
+	WORD $0x6e6139ae // shll2 v14.4s, v13.8h, #16
+	WORD $0x2e6139ad // shll v13.4s, v13.4h, #16
+	WORD $0x4f8c11a0 // fmla v0.4s, v13.4s, v12.s[0]
+	WORD $0x4f8c11c1 // fmla v1.4s, v14.4s, v12.s[0]
+	FMOVQ 16(R1), F15
+	WORD $0x6e6139f0 // shll2 v16.4s, v15.8h, #16
+	WORD $0x2e6139ef // shll v15.4s, v15.4h, #16
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	WORD $0x4f8c1203 // fmla v3.4s, v16.4s, v12.s[0]
+	FMOVQ 32(R1), F17
+	WORD $0x6e613a32 // shll2 v18.4s, v17.8h, #16
+	WORD $0x2e613a31 // shll v17.4s, v17.4h, #16
+	WORD $0x4f8c1224 // fmla v4.4s, v17.4s, v12.s[0]
+	WORD $0x4f8c1245 // fmla v5.4s, v18.4s, v12.s[0]
+	FMOVQ 48(R1), F19
+	WORD $0x6e613a74 // shll2 v20.4s, v19.8h, #16
+	WORD $0x2e613a73 // shll v19.4s, v19.4h, #16
+	WORD $0x4f8c1266 // fmla v6.4s, v19.4s, v12.s[0]
+	WORD $0x4f8c1287 // fmla v7.4s, v20.4s, v12.s[0]
+	FMOVQ 64(R1), F21
+	WORD $0x6e613ab6 // shll2 v22.4s, v21.8h, #16
+	WORD $0x2e613ab5 // shll v21.4s, v21.4h, #16
+	WORD $0x4f8c12a8 // fmla v8.4s, v21.4s, v12.s[0]
+	WORD $0x4f8c12c9 // fmla v9.4s, v22.4s, v12.s[0]
+	FMOVQ 80(R1), F23
+	WORD $0x6e613af8 // shll2 v24.4s, v23.8h, #16
+	WORD $0x2e613af7 // shll v23.4s, v23.4h, #16
+	WORD $0x4f8c12ea // fmla v10.4s, v23.4s, v12.s[0]
+	WORD $0x4f8c130b // fmla v11.4s, v24.4s, v12.s[0]
 	ADD R7, R1, R1
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
@@ -5511,13 +3791,13 @@ tile1steps:
 
 tile1done:
 	MOVD c_len+8(FP), R10
-	CBZ R10, store1
 	MOVD $1, R2
+	CBZ R10, store
 	MOVD R2, b_len+80(FP)
 	B modes
 
 	// Store.
-store2:
+store:
 	FMOVQ F0, (R4)
 	FMOVQ F1, 16(R4)
 	FMOVQ F2, 32(R4)
@@ -5531,8 +3811,8 @@ store2:
 	FMOVQ F10, 160(R4)
 	FMOVQ F11, 176(R4)
 	ADD R8, R4, R4
-
-store1:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F12, (R4)
 	FMOVQ F13, 16(R4)
 	FMOVQ F14, 32(R4)
@@ -5546,6 +3826,8 @@ store1:
 	FMOVQ F22, 160(R4)
 	FMOVQ F23, 176(R4)
 	ADD R8, R4, R4
+
+storeend:
 	MOVD c_len+8(FP), R10
 	CBZ R10, rows
 	MOVD a_len+40(FP), R2
@@ -5569,21 +3851,16 @@ next:
 	SUB R2, R10, R10
 	MOVD R10, a_len+40(FP)
 	MOVD b_len+80(FP), R10
-	CMP $1, R10
-	BEQ tile1segment
-	B tile2segment
+	CMP $2, R10
+	BGE tile2segment
+	B tile1segment
 
 	// C is added.
 modes:
 	MOVD R4, b_cap+88(FP)
 	MOVD a_cap+48(FP), R10
 	CBZ R10, sums
-	MOVD b_len+80(FP), R10
-	CMP $1, R10
-	BEQ add1
-	B add2
-
-add2:
+	MOVD b_len+80(FP), R2
 	FMOVQ (R4), F24
 	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
 	FMOVQ 16(R4), F25
@@ -5609,8 +3886,8 @@ add2:
 	FMOVQ 176(R4), F27
 	WORD $0x4e2bd76b // fadd v11.4s, v27.4s, v11.4s
 	ADD R8, R4, R4
-
-add1:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F24
 	WORD $0x4e2cd70c // fadd v12.4s, v24.4s, v12.4s
 	FMOVQ 16(R4), F25
@@ -5636,13 +3913,13 @@ add1:
 	FMOVQ 176(R4), F27
 	WORD $0x4e37d777 // fadd v23.4s, v27.4s, v23.4s
 	ADD R8, R4, R4
+
+addend:
 	MOVD b_cap+88(FP), R4
 
 sums:
-	MOVD b_len+80(FP), R10
-	CMP $1, R10
-	BEQ store1
-	B store2
+	MOVD b_len+80(FP), R2
+	B store
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -5711,21 +3988,13 @@ rows:
 last:
 	CBZ R16, done
 	CMP $1, R16
-	BEQ tile1
-	CMP $2, R16
-	BEQ tile2
-	CMP $3, R16
-	BEQ tile3
+	BLE tile1
 	CMP $4, R16
-	BEQ tile4
-	CMP $5, R16
-	BEQ tile5
-	CMP $6, R16
-	BEQ tile6
+	BLE tile4
 	CMP $7, R16
-	BEQ tile7
+	BLE tile7
 	CMP $8, R16
-	BEQ tile8
+	BLE tile8
 
 done:
 	RET
@@ -5733,10 +4002,10 @@ done:
 	// Tile of 8 × 1 vectors.
 tile8:
 	MOVD R3, R0
-	MOVD b_base+72(FP), R1
 	SUB $8, R5, R5
 	ADD R9, R3, R3
 	ADD R15, R3, R3
+	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
 tile8segment:
@@ -5813,462 +4082,246 @@ tile8done:
 	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
 	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
 	MOVD c_len+8(FP), R16
-	CBZ R16, store8
 	MOVD $8, R2
+	CBZ R16, store
 	MOVD R2, b_len+80(FP)
 	B modes
 
-	// Tile of 7 × 1 vectors.
+	// Tile of 5 to 7 × 1 vectors.
 tile7:
 	MOVD R3, R0
+	MOVD R16, b_len+80(FP)
+	SUB R16, R5, R5
+	MUL R9, R16, R16
+	ADD R16, R3, R3
 	MOVD b_base+72(FP), R1
-	SUB $7, R5, R5
-	ADD R9, R3, R3
-	ADD R14, R3, R3
 	MOVD k+112(FP), R2
 
 tile7segment:
+	VMOVI $0, V0.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V12.B16
-	VMOVI $0, V14.B16
+	VMOVI $0, V1.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V13.B16
-	VMOVI $0, V15.B16
 	CBZ R2, tile7done
 	PCALIGN $32
 
 tile7steps:
-	FMOVQ (R1), F0
+	MOVD b_len+80(FP), R16
+	CMP $6, R16
+	FMOVQ (R1), F14
 	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811002 // fmla v2.4s, v0.4s, v1.s[0]
+	FMOVS (R0), F15
+	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
 	FMOVS (R0)(R9), F16
-	WORD $0x4f901004 // fmla v4.4s, v0.4s, v16.s[0]
+	WORD $0x4f9011c2 // fmla v2.4s, v14.4s, v16.s[0]
 	FMOVS (R0)(R10), F17
-	WORD $0x4f911006 // fmla v6.4s, v0.4s, v17.s[0]
+	WORD $0x4f9111c4 // fmla v4.4s, v14.4s, v17.s[0]
 	FMOVS (R0)(R11), F18
-	WORD $0x4f921008 // fmla v8.4s, v0.4s, v18.s[0]
+	WORD $0x4f9211c6 // fmla v6.4s, v14.4s, v18.s[0]
 	FMOVS (R0)(R12), F19
-	WORD $0x4f93100a // fmla v10.4s, v0.4s, v19.s[0]
+	WORD $0x4f9311c8 // fmla v8.4s, v14.4s, v19.s[0]
+	BLT tile7next0
 	FMOVS (R0)(R13), F20
-	WORD $0x4f94100c // fmla v12.4s, v0.4s, v20.s[0]
+	WORD $0x4f9411ca // fmla v10.4s, v14.4s, v20.s[0]
+	BEQ tile7next0
 	FMOVS (R0)(R14), F21
-	WORD $0x4f95100e // fmla v14.4s, v0.4s, v21.s[0]
+	WORD $0x4f9511cc // fmla v12.4s, v14.4s, v21.s[0]
+
+tile7next0:
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BEQ tile7done
-	FMOVQ (R1), F0
+	MOVD b_len+80(FP), R16
+	CMP $6, R16
+	FMOVQ (R1), F14
 	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811003 // fmla v3.4s, v0.4s, v1.s[0]
+	FMOVS (R0), F15
+	WORD $0x4f8f11c1 // fmla v1.4s, v14.4s, v15.s[0]
 	FMOVS (R0)(R9), F16
-	WORD $0x4f901005 // fmla v5.4s, v0.4s, v16.s[0]
+	WORD $0x4f9011c3 // fmla v3.4s, v14.4s, v16.s[0]
 	FMOVS (R0)(R10), F17
-	WORD $0x4f911007 // fmla v7.4s, v0.4s, v17.s[0]
+	WORD $0x4f9111c5 // fmla v5.4s, v14.4s, v17.s[0]
 	FMOVS (R0)(R11), F18
-	WORD $0x4f921009 // fmla v9.4s, v0.4s, v18.s[0]
+	WORD $0x4f9211c7 // fmla v7.4s, v14.4s, v18.s[0]
 	FMOVS (R0)(R12), F19
-	WORD $0x4f93100b // fmla v11.4s, v0.4s, v19.s[0]
+	WORD $0x4f9311c9 // fmla v9.4s, v14.4s, v19.s[0]
+	BLT tile7next1
 	FMOVS (R0)(R13), F20
-	WORD $0x4f94100d // fmla v13.4s, v0.4s, v20.s[0]
+	WORD $0x4f9411cb // fmla v11.4s, v14.4s, v20.s[0]
+	BEQ tile7next1
 	FMOVS (R0)(R14), F21
-	WORD $0x4f95100f // fmla v15.4s, v0.4s, v21.s[0]
+	WORD $0x4f9511cd // fmla v13.4s, v14.4s, v21.s[0]
+
+tile7next1:
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile7steps
 
 tile7done:
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
 	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
 	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
 	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
-	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
 	MOVD c_len+8(FP), R16
-	CBZ R16, store7
-	MOVD $7, R2
-	MOVD R2, b_len+80(FP)
+	CBZ R16, stores
 	B modes
 
-	// Tile of 6 × 1 vectors.
-tile6:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $6, R5, R5
-	ADD R9, R3, R3
-	ADD R13, R3, R3
-	MOVD k+112(FP), R2
-
-tile6segment:
-	VMOVI $0, V4.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V15.B16
-	CBZ R2, tile6done
-	PCALIGN $32
-
-tile6steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811004 // fmla v4.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821006 // fmla v6.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831008 // fmla v8.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F16
-	WORD $0x4f90100a // fmla v10.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R12), F17
-	WORD $0x4f91100c // fmla v12.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R13), F18
-	WORD $0x4f92100e // fmla v14.4s, v0.4s, v18.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BEQ tile6done
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811005 // fmla v5.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821007 // fmla v7.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831009 // fmla v9.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F16
-	WORD $0x4f90100b // fmla v11.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R12), F17
-	WORD $0x4f91100d // fmla v13.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R13), F18
-	WORD $0x4f92100f // fmla v15.4s, v0.4s, v18.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile6steps
-
-tile6done:
-	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
-	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
-	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
-	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
-	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
-	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
-	MOVD c_len+8(FP), R16
-	CBZ R16, store6
-	MOVD $6, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 5 × 1 vectors.
-tile5:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $5, R5, R5
-	ADD R9, R3, R3
-	ADD R12, R3, R3
-	MOVD k+112(FP), R2
-
-tile5segment:
-	VMOVI $0, V6.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V15.B16
-	CBZ R2, tile5done
-	PCALIGN $32
-
-tile5steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811006 // fmla v6.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821008 // fmla v8.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100a // fmla v10.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100e // fmla v14.4s, v0.4s, v5.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BEQ tile5done
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811007 // fmla v7.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821009 // fmla v9.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100b // fmla v11.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100d // fmla v13.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100f // fmla v15.4s, v0.4s, v5.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile5steps
-
-tile5done:
-	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
-	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
-	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
-	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
-	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
-	MOVD c_len+8(FP), R16
-	CBZ R16, store5
-	MOVD $5, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 4 × 1 vectors.
+	// Tile of 2 to 4 × 1 vectors.
 tile4:
 	MOVD R3, R0
+	MOVD R16, b_len+80(FP)
+	SUB R16, R5, R5
+	MUL R9, R16, R16
+	ADD R16, R3, R3
 	MOVD b_base+72(FP), R1
-	SUB $4, R5, R5
-	ADD R9, R3, R3
-	ADD R11, R3, R3
 	MOVD k+112(FP), R2
 
 tile4segment:
-	VMOVI $0, V8.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V15.B16
+	VMOVI $0, V0.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V7.B16
 	CBZ R2, tile4done
 	PCALIGN $32
 
 tile4steps:
-	FMOVQ (R1), F0
+	MOVD b_len+80(FP), R16
+	CMP $3, R16
+	FMOVQ (R1), F8
 	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811008 // fmla v8.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100a // fmla v10.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100e // fmla v14.4s, v0.4s, v4.s[0]
+	FMOVS (R0), F9
+	WORD $0x4f891100 // fmla v0.4s, v8.4s, v9.s[0]
+	FMOVS (R0)(R9), F10
+	WORD $0x4f8a1102 // fmla v2.4s, v8.4s, v10.s[0]
+	BLT tile4next0
+	FMOVS (R0)(R10), F11
+	WORD $0x4f8b1104 // fmla v4.4s, v8.4s, v11.s[0]
+	BEQ tile4next0
+	FMOVS (R0)(R11), F12
+	WORD $0x4f8c1106 // fmla v6.4s, v8.4s, v12.s[0]
+
+tile4next0:
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BEQ tile4done
-	FMOVQ (R1), F0
+	MOVD b_len+80(FP), R16
+	CMP $3, R16
+	FMOVQ (R1), F8
 	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811009 // fmla v9.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100b // fmla v11.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100d // fmla v13.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100f // fmla v15.4s, v0.4s, v4.s[0]
+	FMOVS (R0), F9
+	WORD $0x4f891101 // fmla v1.4s, v8.4s, v9.s[0]
+	FMOVS (R0)(R9), F10
+	WORD $0x4f8a1103 // fmla v3.4s, v8.4s, v10.s[0]
+	BLT tile4next1
+	FMOVS (R0)(R10), F11
+	WORD $0x4f8b1105 // fmla v5.4s, v8.4s, v11.s[0]
+	BEQ tile4next1
+	FMOVS (R0)(R11), F12
+	WORD $0x4f8c1107 // fmla v7.4s, v8.4s, v12.s[0]
+
+tile4next1:
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile4steps
 
 tile4done:
-	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
-	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
-	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
-	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
 	MOVD c_len+8(FP), R16
-	CBZ R16, store4
-	MOVD $4, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 3 × 1 vectors.
-tile3:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $3, R5, R5
-	ADD R9, R3, R3
-	ADD R10, R3, R3
-	MOVD k+112(FP), R2
-
-tile3segment:
-	VMOVI $0, V10.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V15.B16
-	CBZ R2, tile3done
-	PCALIGN $32
-
-tile3steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100a // fmla v10.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100c // fmla v12.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100e // fmla v14.4s, v0.4s, v3.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BEQ tile3done
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100b // fmla v11.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100d // fmla v13.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100f // fmla v15.4s, v0.4s, v3.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile3steps
-
-tile3done:
-	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
-	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
-	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
-	MOVD c_len+8(FP), R16
-	CBZ R16, store3
-	MOVD $3, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 2 × 1 vectors.
-tile2:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $2, R5, R5
-	ADD R9, R3, R3
-	ADD R9, R3, R3
-	MOVD k+112(FP), R2
-
-tile2segment:
-	VMOVI $0, V12.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V15.B16
-	CBZ R2, tile2done
-	PCALIGN $32
-
-tile2steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100c // fmla v12.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100e // fmla v14.4s, v0.4s, v2.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BEQ tile2done
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100d // fmla v13.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100f // fmla v15.4s, v0.4s, v2.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile2steps
-
-tile2done:
-	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
-	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
-	MOVD c_len+8(FP), R16
-	CBZ R16, store2
-	MOVD $2, R2
-	MOVD R2, b_len+80(FP)
+	CBZ R16, stores
 	B modes
 
 	// Tile of 1 × 1 vectors.
 tile1:
 	MOVD R3, R0
-	MOVD b_base+72(FP), R1
 	SUB $1, R5, R5
 	ADD R9, R3, R3
+	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
 tile1segment:
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
 	CBZ R2, tile1done
 	PCALIGN $32
 
 tile1steps:
-	FMOVQ (R1), F0
+	FMOVQ (R1), F2
 	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100e // fmla v14.4s, v0.4s, v1.s[0]
+	FMOVS (R0), F3
+	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BEQ tile1done
-	FMOVQ (R1), F0
+	FMOVQ (R1), F2
 	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100f // fmla v15.4s, v0.4s, v1.s[0]
+	FMOVS (R0), F3
+	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile1steps
 
 tile1done:
-	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	MOVD c_len+8(FP), R16
-	CBZ R16, store1
 	MOVD $1, R2
+	CBZ R16, store
 	MOVD R2, b_len+80(FP)
 	B modes
 
 	// Store.
-store8:
+store:
 	FMOVQ F0, (R4)
 	ADD R8, R4, R4
-
-store7:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F2, (R4)
 	ADD R8, R4, R4
-
-store6:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F4, (R4)
 	ADD R8, R4, R4
-
-store5:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F6, (R4)
 	ADD R8, R4, R4
-
-store4:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F8, (R4)
 	ADD R8, R4, R4
-
-store3:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F10, (R4)
 	ADD R8, R4, R4
-
-store2:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F12, (R4)
 	ADD R8, R4, R4
-
-store1:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F14, (R4)
 	ADD R8, R4, R4
+
+storeend:
 	MOVD c_len+8(FP), R16
 	CBZ R16, rows
 	MOVD a_len+40(FP), R2
@@ -6292,102 +4345,67 @@ next:
 	SUB R2, R16, R16
 	MOVD R16, a_len+40(FP)
 	MOVD b_len+80(FP), R16
-	CMP $1, R16
-	BEQ tile1segment
 	CMP $8, R16
-	BEQ tile8segment
-	CMP $7, R16
-	BEQ tile7segment
-	CMP $6, R16
-	BEQ tile6segment
+	BGE tile8segment
 	CMP $5, R16
-	BEQ tile5segment
-	CMP $4, R16
-	BEQ tile4segment
-	CMP $3, R16
-	BEQ tile3segment
-	B tile2segment
+	BGE tile7segment
+	CMP $2, R16
+	BGE tile4segment
+	B tile1segment
 
 	// C is added.
 modes:
 	MOVD R4, b_cap+88(FP)
 	MOVD a_cap+48(FP), R16
 	CBZ R16, sums
-	MOVD b_len+80(FP), R16
-	CMP $1, R16
-	BEQ add1
-	CMP $8, R16
-	BEQ add8
-	CMP $7, R16
-	BEQ add7
-	CMP $6, R16
-	BEQ add6
-	CMP $5, R16
-	BEQ add5
-	CMP $4, R16
-	BEQ add4
-	CMP $3, R16
-	BEQ add3
-	B add2
-
-add8:
+	MOVD b_len+80(FP), R2
 	FMOVQ (R4), F16
 	WORD $0x4e20d600 // fadd v0.4s, v16.4s, v0.4s
 	ADD R8, R4, R4
-
-add7:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F17
 	WORD $0x4e22d622 // fadd v2.4s, v17.4s, v2.4s
 	ADD R8, R4, R4
-
-add6:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F18
 	WORD $0x4e24d644 // fadd v4.4s, v18.4s, v4.4s
 	ADD R8, R4, R4
-
-add5:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F19
 	WORD $0x4e26d666 // fadd v6.4s, v19.4s, v6.4s
 	ADD R8, R4, R4
-
-add4:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F16
 	WORD $0x4e28d608 // fadd v8.4s, v16.4s, v8.4s
 	ADD R8, R4, R4
-
-add3:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F17
 	WORD $0x4e2ad62a // fadd v10.4s, v17.4s, v10.4s
 	ADD R8, R4, R4
-
-add2:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F18
 	WORD $0x4e2cd64c // fadd v12.4s, v18.4s, v12.4s
 	ADD R8, R4, R4
-
-add1:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F19
 	WORD $0x4e2ed66e // fadd v14.4s, v19.4s, v14.4s
 	ADD R8, R4, R4
+
+addend:
 	MOVD b_cap+88(FP), R4
 
 sums:
-	MOVD b_len+80(FP), R16
-	CMP $1, R16
-	BEQ store1
-	CMP $8, R16
-	BEQ store8
-	CMP $7, R16
-	BEQ store7
-	CMP $6, R16
-	BEQ store6
-	CMP $5, R16
-	BEQ store5
-	CMP $4, R16
-	BEQ store4
-	CMP $3, R16
-	BEQ store3
-	B store2
+
+stores:
+	MOVD b_len+80(FP), R2
+	B store
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -6454,17 +4472,13 @@ rows:
 last:
 	CBZ R14, done
 	CMP $1, R14
-	BEQ tile1
+	BLE tile1
 	CMP $2, R14
-	BEQ tile2
-	CMP $3, R14
-	BEQ tile3
-	CMP $4, R14
-	BEQ tile4
+	BLE tile2
 	CMP $5, R14
-	BEQ tile5
+	BLE tile5
 	CMP $6, R14
-	BEQ tile6
+	BLE tile6
 
 done:
 	RET
@@ -6472,10 +4486,10 @@ done:
 	// Tile of 6 × 2 vectors.
 tile6:
 	MOVD R3, R0
-	MOVD b_base+72(FP), R1
 	SUB $6, R5, R5
 	ADD R9, R3, R3
 	ADD R13, R3, R3
+	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
 tile6segment:
@@ -6570,21 +4584,24 @@ tile6done:
 	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
 	WORD $0x4e37d6b5 // fadd v21.4s, v21.4s, v23.4s
 	MOVD c_len+8(FP), R14
-	CBZ R14, store6
 	MOVD $6, R2
+	CBZ R14, store
 	MOVD R2, b_len+80(FP)
 	B modes
 
-	// Tile of 5 × 2 vectors.
+	// Tile of 3 to 5 × 2 vectors.
 tile5:
 	MOVD R3, R0
+	MOVD R14, b_len+80(FP)
+	SUB R14, R5, R5
+	MUL R9, R14, R14
+	ADD R14, R3, R3
 	MOVD b_base+72(FP), R1
-	SUB $5, R5, R5
-	ADD R9, R3, R3
-	ADD R12, R3, R3
 	MOVD k+112(FP), R2
 
 tile5segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V8.B16
@@ -6593,8 +4610,8 @@ tile5segment:
 	VMOVI $0, V13.B16
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V10.B16
@@ -6603,56 +4620,68 @@ tile5segment:
 	VMOVI $0, V15.B16
 	VMOVI $0, V18.B16
 	VMOVI $0, V19.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
 	CBZ R2, tile5done
 	PCALIGN $32
 
 tile5steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
+	MOVD b_len+80(FP), R14
+	CMP $4, R14
+	FMOVQ (R1), F20
+	FMOVQ 16(R1), F21
 	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821004 // fmla v4.4s, v0.4s, v2.s[0]
-	WORD $0x4f821025 // fmla v5.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831008 // fmla v8.4s, v0.4s, v3.s[0]
-	WORD $0x4f831029 // fmla v9.4s, v1.4s, v3.s[0]
+	FMOVS (R0), F22
+	WORD $0x4f961280 // fmla v0.4s, v20.4s, v22.s[0]
+	WORD $0x4f9612a1 // fmla v1.4s, v21.4s, v22.s[0]
+	FMOVS (R0)(R9), F23
+	WORD $0x4f971284 // fmla v4.4s, v20.4s, v23.s[0]
+	WORD $0x4f9712a5 // fmla v5.4s, v21.4s, v23.s[0]
 	FMOVS (R0)(R10), F24
-	WORD $0x4f98100c // fmla v12.4s, v0.4s, v24.s[0]
-	WORD $0x4f98102d // fmla v13.4s, v1.4s, v24.s[0]
+	WORD $0x4f981288 // fmla v8.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812a9 // fmla v9.4s, v21.4s, v24.s[0]
+	BLT tile5next0
 	FMOVS (R0)(R11), F25
-	WORD $0x4f991010 // fmla v16.4s, v0.4s, v25.s[0]
-	WORD $0x4f991031 // fmla v17.4s, v1.4s, v25.s[0]
+	WORD $0x4f99128c // fmla v12.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912ad // fmla v13.4s, v21.4s, v25.s[0]
+	BEQ tile5next0
 	FMOVS (R0)(R12), F26
-	WORD $0x4f9a1014 // fmla v20.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1035 // fmla v21.4s, v1.4s, v26.s[0]
+	WORD $0x4f9a1290 // fmla v16.4s, v20.4s, v26.s[0]
+	WORD $0x4f9a12b1 // fmla v17.4s, v21.4s, v26.s[0]
+
+tile5next0:
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BEQ tile5done
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
+	MOVD b_len+80(FP), R14
+	CMP $4, R14
+	FMOVQ (R1), F20
+	FMOVQ 16(R1), F21
 	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821006 // fmla v6.4s, v0.4s, v2.s[0]
-	WORD $0x4f821027 // fmla v7.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f83100a // fmla v10.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102b // fmla v11.4s, v1.4s, v3.s[0]
+	FMOVS (R0), F22
+	WORD $0x4f961282 // fmla v2.4s, v20.4s, v22.s[0]
+	WORD $0x4f9612a3 // fmla v3.4s, v21.4s, v22.s[0]
+	FMOVS (R0)(R9), F23
+	WORD $0x4f971286 // fmla v6.4s, v20.4s, v23.s[0]
+	WORD $0x4f9712a7 // fmla v7.4s, v21.4s, v23.s[0]
 	FMOVS (R0)(R10), F24
-	WORD $0x4f98100e // fmla v14.4s, v0.4s, v24.s[0]
-	WORD $0x4f98102f // fmla v15.4s, v1.4s, v24.s[0]
+	WORD $0x4f98128a // fmla v10.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812ab // fmla v11.4s, v21.4s, v24.s[0]
+	BLT tile5next1
 	FMOVS (R0)(R11), F25
-	WORD $0x4f991012 // fmla v18.4s, v0.4s, v25.s[0]
-	WORD $0x4f991033 // fmla v19.4s, v1.4s, v25.s[0]
+	WORD $0x4f99128e // fmla v14.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912af // fmla v15.4s, v21.4s, v25.s[0]
+	BEQ tile5next1
 	FMOVS (R0)(R12), F26
-	WORD $0x4f9a1016 // fmla v22.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1037 // fmla v23.4s, v1.4s, v26.s[0]
+	WORD $0x4f9a1292 // fmla v18.4s, v20.4s, v26.s[0]
+	WORD $0x4f9a12b3 // fmla v19.4s, v21.4s, v26.s[0]
+
+tile5next1:
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile5steps
 
 tile5done:
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
 	WORD $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
 	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
@@ -6661,299 +4690,145 @@ tile5done:
 	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
 	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
 	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
-	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
-	WORD $0x4e37d6b5 // fadd v21.4s, v21.4s, v23.4s
 	MOVD c_len+8(FP), R14
-	CBZ R14, store5
-	MOVD $5, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 4 × 2 vectors.
-tile4:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $4, R5, R5
-	ADD R9, R3, R3
-	ADD R11, R3, R3
-	MOVD k+112(FP), R2
-
-tile4segment:
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	CBZ R2, tile4done
-	PCALIGN $32
-
-tile4steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821008 // fmla v8.4s, v0.4s, v2.s[0]
-	WORD $0x4f821029 // fmla v9.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102d // fmla v13.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841010 // fmla v16.4s, v0.4s, v4.s[0]
-	WORD $0x4f841031 // fmla v17.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851014 // fmla v20.4s, v0.4s, v5.s[0]
-	WORD $0x4f851035 // fmla v21.4s, v1.4s, v5.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BEQ tile4done
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f82100a // fmla v10.4s, v0.4s, v2.s[0]
-	WORD $0x4f82102b // fmla v11.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f83100e // fmla v14.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102f // fmla v15.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841012 // fmla v18.4s, v0.4s, v4.s[0]
-	WORD $0x4f841033 // fmla v19.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851016 // fmla v22.4s, v0.4s, v5.s[0]
-	WORD $0x4f851037 // fmla v23.4s, v1.4s, v5.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile4steps
-
-tile4done:
-	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
-	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
-	WORD $0x4e2ed58c // fadd v12.4s, v12.4s, v14.4s
-	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
-	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
-	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
-	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
-	WORD $0x4e37d6b5 // fadd v21.4s, v21.4s, v23.4s
-	MOVD c_len+8(FP), R14
-	CBZ R14, store4
-	MOVD $4, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 3 × 2 vectors.
-tile3:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $3, R5, R5
-	ADD R9, R3, R3
-	ADD R10, R3, R3
-	MOVD k+112(FP), R2
-
-tile3segment:
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	CBZ R2, tile3done
-	PCALIGN $32
-
-tile3steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f82100c // fmla v12.4s, v0.4s, v2.s[0]
-	WORD $0x4f82102d // fmla v13.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831010 // fmla v16.4s, v0.4s, v3.s[0]
-	WORD $0x4f831031 // fmla v17.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841014 // fmla v20.4s, v0.4s, v4.s[0]
-	WORD $0x4f841035 // fmla v21.4s, v1.4s, v4.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BEQ tile3done
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f82100e // fmla v14.4s, v0.4s, v2.s[0]
-	WORD $0x4f82102f // fmla v15.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831012 // fmla v18.4s, v0.4s, v3.s[0]
-	WORD $0x4f831033 // fmla v19.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841016 // fmla v22.4s, v0.4s, v4.s[0]
-	WORD $0x4f841037 // fmla v23.4s, v1.4s, v4.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile3steps
-
-tile3done:
-	WORD $0x4e2ed58c // fadd v12.4s, v12.4s, v14.4s
-	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
-	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
-	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
-	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
-	WORD $0x4e37d6b5 // fadd v21.4s, v21.4s, v23.4s
-	MOVD c_len+8(FP), R14
-	CBZ R14, store3
-	MOVD $3, R2
-	MOVD R2, b_len+80(FP)
+	CBZ R14, stores
 	B modes
 
 	// Tile of 2 × 2 vectors.
 tile2:
 	MOVD R3, R0
-	MOVD b_base+72(FP), R1
 	SUB $2, R5, R5
 	ADD R9, R3, R3
 	ADD R9, R3, R3
+	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
 tile2segment:
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
 	CBZ R2, tile2done
 	PCALIGN $32
 
 tile2steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
+	FMOVQ (R1), F8
+	FMOVQ 16(R1), F9
 	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821010 // fmla v16.4s, v0.4s, v2.s[0]
-	WORD $0x4f821031 // fmla v17.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831014 // fmla v20.4s, v0.4s, v3.s[0]
-	WORD $0x4f831035 // fmla v21.4s, v1.4s, v3.s[0]
+	FMOVS (R0), F10
+	WORD $0x4f8a1100 // fmla v0.4s, v8.4s, v10.s[0]
+	WORD $0x4f8a1121 // fmla v1.4s, v9.4s, v10.s[0]
+	FMOVS (R0)(R9), F11
+	WORD $0x4f8b1104 // fmla v4.4s, v8.4s, v11.s[0]
+	WORD $0x4f8b1125 // fmla v5.4s, v9.4s, v11.s[0]
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BEQ tile2done
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
+	FMOVQ (R1), F8
+	FMOVQ 16(R1), F9
 	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821012 // fmla v18.4s, v0.4s, v2.s[0]
-	WORD $0x4f821033 // fmla v19.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831016 // fmla v22.4s, v0.4s, v3.s[0]
-	WORD $0x4f831037 // fmla v23.4s, v1.4s, v3.s[0]
+	FMOVS (R0), F10
+	WORD $0x4f8a1102 // fmla v2.4s, v8.4s, v10.s[0]
+	WORD $0x4f8a1123 // fmla v3.4s, v9.4s, v10.s[0]
+	FMOVS (R0)(R9), F11
+	WORD $0x4f8b1106 // fmla v6.4s, v8.4s, v11.s[0]
+	WORD $0x4f8b1127 // fmla v7.4s, v9.4s, v11.s[0]
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile2steps
 
 tile2done:
-	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
-	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
-	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
-	WORD $0x4e37d6b5 // fadd v21.4s, v21.4s, v23.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
+	WORD $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
 	MOVD c_len+8(FP), R14
-	CBZ R14, store2
 	MOVD $2, R2
+	CBZ R14, store
 	MOVD R2, b_len+80(FP)
 	B modes
 
 	// Tile of 1 × 2 vectors.
 tile1:
 	MOVD R3, R0
-	MOVD b_base+72(FP), R1
 	SUB $1, R5, R5
 	ADD R9, R3, R3
+	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
 tile1segment:
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
 	CBZ R2, tile1done
 	PCALIGN $32
 
 tile1steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
+	FMOVQ (R1), F4
+	FMOVQ 16(R1), F5
 	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821014 // fmla v20.4s, v0.4s, v2.s[0]
-	WORD $0x4f821035 // fmla v21.4s, v1.4s, v2.s[0]
+	FMOVS (R0), F6
+	WORD $0x4f861080 // fmla v0.4s, v4.4s, v6.s[0]
+	WORD $0x4f8610a1 // fmla v1.4s, v5.4s, v6.s[0]
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BEQ tile1done
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
+	FMOVQ (R1), F4
+	FMOVQ 16(R1), F5
 	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821016 // fmla v22.4s, v0.4s, v2.s[0]
-	WORD $0x4f821037 // fmla v23.4s, v1.4s, v2.s[0]
+	FMOVS (R0), F6
+	WORD $0x4f861082 // fmla v2.4s, v4.4s, v6.s[0]
+	WORD $0x4f8610a3 // fmla v3.4s, v5.4s, v6.s[0]
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile1steps
 
 tile1done:
-	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
-	WORD $0x4e37d6b5 // fadd v21.4s, v21.4s, v23.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	MOVD c_len+8(FP), R14
-	CBZ R14, store1
 	MOVD $1, R2
+	CBZ R14, store
 	MOVD R2, b_len+80(FP)
 	B modes
 
 	// Store.
-store6:
+store:
 	FMOVQ F0, (R4)
 	FMOVQ F1, 16(R4)
 	ADD R8, R4, R4
-
-store5:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F4, (R4)
 	FMOVQ F5, 16(R4)
 	ADD R8, R4, R4
-
-store4:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F8, (R4)
 	FMOVQ F9, 16(R4)
 	ADD R8, R4, R4
-
-store3:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F12, (R4)
 	FMOVQ F13, 16(R4)
 	ADD R8, R4, R4
-
-store2:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F16, (R4)
 	FMOVQ F17, 16(R4)
 	ADD R8, R4, R4
-
-store1:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F20, (R4)
 	FMOVQ F21, 16(R4)
 	ADD R8, R4, R4
+
+storeend:
 	MOVD c_len+8(FP), R14
 	CBZ R14, rows
 	MOVD a_len+40(FP), R2
@@ -6977,92 +4852,69 @@ next:
 	SUB R2, R14, R14
 	MOVD R14, a_len+40(FP)
 	MOVD b_len+80(FP), R14
-	CMP $1, R14
-	BEQ tile1segment
 	CMP $6, R14
-	BEQ tile6segment
-	CMP $5, R14
-	BEQ tile5segment
-	CMP $4, R14
-	BEQ tile4segment
+	BGE tile6segment
 	CMP $3, R14
-	BEQ tile3segment
-	B tile2segment
+	BGE tile5segment
+	CMP $2, R14
+	BGE tile2segment
+	B tile1segment
 
 	// C is added.
 modes:
 	MOVD R4, b_cap+88(FP)
 	MOVD a_cap+48(FP), R14
 	CBZ R14, sums
-	MOVD b_len+80(FP), R14
-	CMP $1, R14
-	BEQ add1
-	CMP $6, R14
-	BEQ add6
-	CMP $5, R14
-	BEQ add5
-	CMP $4, R14
-	BEQ add4
-	CMP $3, R14
-	BEQ add3
-	B add2
-
-add6:
+	MOVD b_len+80(FP), R2
 	FMOVQ (R4), F24
 	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
 	FMOVQ 16(R4), F25
 	WORD $0x4e21d721 // fadd v1.4s, v25.4s, v1.4s
 	ADD R8, R4, R4
-
-add5:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F26
 	WORD $0x4e24d744 // fadd v4.4s, v26.4s, v4.4s
 	FMOVQ 16(R4), F27
 	WORD $0x4e25d765 // fadd v5.4s, v27.4s, v5.4s
 	ADD R8, R4, R4
-
-add4:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F24
 	WORD $0x4e28d708 // fadd v8.4s, v24.4s, v8.4s
 	FMOVQ 16(R4), F25
 	WORD $0x4e29d729 // fadd v9.4s, v25.4s, v9.4s
 	ADD R8, R4, R4
-
-add3:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F26
 	WORD $0x4e2cd74c // fadd v12.4s, v26.4s, v12.4s
 	FMOVQ 16(R4), F27
 	WORD $0x4e2dd76d // fadd v13.4s, v27.4s, v13.4s
 	ADD R8, R4, R4
-
-add2:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F24
 	WORD $0x4e30d710 // fadd v16.4s, v24.4s, v16.4s
 	FMOVQ 16(R4), F25
 	WORD $0x4e31d731 // fadd v17.4s, v25.4s, v17.4s
 	ADD R8, R4, R4
-
-add1:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F26
 	WORD $0x4e34d754 // fadd v20.4s, v26.4s, v20.4s
 	FMOVQ 16(R4), F27
 	WORD $0x4e35d775 // fadd v21.4s, v27.4s, v21.4s
 	ADD R8, R4, R4
+
+addend:
 	MOVD b_cap+88(FP), R4
 
 sums:
-	MOVD b_len+80(FP), R14
-	CMP $1, R14
-	BEQ store1
-	CMP $6, R14
-	BEQ store6
-	CMP $5, R14
-	BEQ store5
-	CMP $4, R14
-	BEQ store4
-	CMP $3, R14
-	BEQ store3
-	B store2
+
+stores:
+	MOVD b_len+80(FP), R2
+	B store
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -7127,13 +4979,11 @@ rows:
 last:
 	CBZ R12, done
 	CMP $1, R12
-	BEQ tile1
-	CMP $2, R12
-	BEQ tile2
+	BLE tile1
 	CMP $3, R12
-	BEQ tile3
+	BLE tile3
 	CMP $4, R12
-	BEQ tile4
+	BLE tile4
 
 done:
 	RET
@@ -7141,10 +4991,10 @@ done:
 	// Tile of 4 × 3 vectors.
 tile4:
 	MOVD R3, R0
-	MOVD b_base+72(FP), R1
 	SUB $4, R5, R5
 	ADD R9, R3, R3
 	ADD R11, R3, R3
+	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
 tile4segment:
@@ -7237,244 +5087,185 @@ tile4done:
 	WORD $0x4e36d673 // fadd v19.4s, v19.4s, v22.4s
 	WORD $0x4e37d694 // fadd v20.4s, v20.4s, v23.4s
 	MOVD c_len+8(FP), R12
-	CBZ R12, store4
 	MOVD $4, R2
+	CBZ R12, store
 	MOVD R2, b_len+80(FP)
 	B modes
 
-	// Tile of 3 × 3 vectors.
+	// Tile of 2 to 3 × 3 vectors.
 tile3:
 	MOVD R3, R0
+	MOVD R12, b_len+80(FP)
+	SUB R12, R5, R5
+	MUL R9, R12, R12
+	ADD R12, R3, R3
 	MOVD b_base+72(FP), R1
-	SUB $3, R5, R5
-	ADD R9, R3, R3
-	ADD R10, R3, R3
 	MOVD k+112(FP), R2
 
 tile3segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
 	CBZ R2, tile3done
 	PCALIGN $32
 
 tile3steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
+	MOVD b_len+80(FP), R12
+	CMP $3, R12
+	FMOVQ (R1), F18
+	FMOVQ 16(R1), F19
+	FMOVQ 32(R1), F20
 	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0x4f831027 // fmla v7.4s, v1.4s, v3.s[0]
-	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102d // fmla v13.4s, v1.4s, v4.s[0]
-	WORD $0x4f84104e // fmla v14.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f851012 // fmla v18.4s, v0.4s, v5.s[0]
-	WORD $0x4f851033 // fmla v19.4s, v1.4s, v5.s[0]
-	WORD $0x4f851054 // fmla v20.4s, v2.4s, v5.s[0]
+	FMOVS (R0), F21
+	WORD $0x4f951240 // fmla v0.4s, v18.4s, v21.s[0]
+	WORD $0x4f951261 // fmla v1.4s, v19.4s, v21.s[0]
+	WORD $0x4f951282 // fmla v2.4s, v20.4s, v21.s[0]
+	FMOVS (R0)(R9), F22
+	WORD $0x4f961246 // fmla v6.4s, v18.4s, v22.s[0]
+	WORD $0x4f961267 // fmla v7.4s, v19.4s, v22.s[0]
+	WORD $0x4f961288 // fmla v8.4s, v20.4s, v22.s[0]
+	BLT tile3next0
+	FMOVS (R0)(R10), F23
+	WORD $0x4f97124c // fmla v12.4s, v18.4s, v23.s[0]
+	WORD $0x4f97126d // fmla v13.4s, v19.4s, v23.s[0]
+	WORD $0x4f97128e // fmla v14.4s, v20.4s, v23.s[0]
+
+tile3next0:
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BEQ tile3done
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
+	MOVD b_len+80(FP), R12
+	CMP $3, R12
+	FMOVQ (R1), F18
+	FMOVQ 16(R1), F19
+	FMOVQ 32(R1), F20
 	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831009 // fmla v9.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102a // fmla v10.4s, v1.4s, v3.s[0]
-	WORD $0x4f83104b // fmla v11.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f84100f // fmla v15.4s, v0.4s, v4.s[0]
-	WORD $0x4f841030 // fmla v16.4s, v1.4s, v4.s[0]
-	WORD $0x4f841051 // fmla v17.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f851015 // fmla v21.4s, v0.4s, v5.s[0]
-	WORD $0x4f851036 // fmla v22.4s, v1.4s, v5.s[0]
-	WORD $0x4f851057 // fmla v23.4s, v2.4s, v5.s[0]
+	FMOVS (R0), F21
+	WORD $0x4f951243 // fmla v3.4s, v18.4s, v21.s[0]
+	WORD $0x4f951264 // fmla v4.4s, v19.4s, v21.s[0]
+	WORD $0x4f951285 // fmla v5.4s, v20.4s, v21.s[0]
+	FMOVS (R0)(R9), F22
+	WORD $0x4f961249 // fmla v9.4s, v18.4s, v22.s[0]
+	WORD $0x4f96126a // fmla v10.4s, v19.4s, v22.s[0]
+	WORD $0x4f96128b // fmla v11.4s, v20.4s, v22.s[0]
+	BLT tile3next1
+	FMOVS (R0)(R10), F23
+	WORD $0x4f97124f // fmla v15.4s, v18.4s, v23.s[0]
+	WORD $0x4f971270 // fmla v16.4s, v19.4s, v23.s[0]
+	WORD $0x4f971291 // fmla v17.4s, v20.4s, v23.s[0]
+
+tile3next1:
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile3steps
 
 tile3done:
+	WORD $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	WORD $0x4e25d442 // fadd v2.4s, v2.4s, v5.4s
 	WORD $0x4e29d4c6 // fadd v6.4s, v6.4s, v9.4s
 	WORD $0x4e2ad4e7 // fadd v7.4s, v7.4s, v10.4s
 	WORD $0x4e2bd508 // fadd v8.4s, v8.4s, v11.4s
 	WORD $0x4e2fd58c // fadd v12.4s, v12.4s, v15.4s
 	WORD $0x4e30d5ad // fadd v13.4s, v13.4s, v16.4s
 	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
-	WORD $0x4e35d652 // fadd v18.4s, v18.4s, v21.4s
-	WORD $0x4e36d673 // fadd v19.4s, v19.4s, v22.4s
-	WORD $0x4e37d694 // fadd v20.4s, v20.4s, v23.4s
 	MOVD c_len+8(FP), R12
-	CBZ R12, store3
-	MOVD $3, R2
-	MOVD R2, b_len+80(FP)
-	B modes
-
-	// Tile of 2 × 3 vectors.
-tile2:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $2, R5, R5
-	ADD R9, R3, R3
-	ADD R9, R3, R3
-	MOVD k+112(FP), R2
-
-tile2segment:
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	CBZ R2, tile2done
-	PCALIGN $32
-
-tile2steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102d // fmla v13.4s, v1.4s, v3.s[0]
-	WORD $0x4f83104e // fmla v14.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f841012 // fmla v18.4s, v0.4s, v4.s[0]
-	WORD $0x4f841033 // fmla v19.4s, v1.4s, v4.s[0]
-	WORD $0x4f841054 // fmla v20.4s, v2.4s, v4.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BEQ tile2done
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f83100f // fmla v15.4s, v0.4s, v3.s[0]
-	WORD $0x4f831030 // fmla v16.4s, v1.4s, v3.s[0]
-	WORD $0x4f831051 // fmla v17.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f841015 // fmla v21.4s, v0.4s, v4.s[0]
-	WORD $0x4f841036 // fmla v22.4s, v1.4s, v4.s[0]
-	WORD $0x4f841057 // fmla v23.4s, v2.4s, v4.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile2steps
-
-tile2done:
-	WORD $0x4e2fd58c // fadd v12.4s, v12.4s, v15.4s
-	WORD $0x4e30d5ad // fadd v13.4s, v13.4s, v16.4s
-	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
-	WORD $0x4e35d652 // fadd v18.4s, v18.4s, v21.4s
-	WORD $0x4e36d673 // fadd v19.4s, v19.4s, v22.4s
-	WORD $0x4e37d694 // fadd v20.4s, v20.4s, v23.4s
-	MOVD c_len+8(FP), R12
-	CBZ R12, store2
-	MOVD $2, R2
-	MOVD R2, b_len+80(FP)
+	CBZ R12, stores
 	B modes
 
 	// Tile of 1 × 3 vectors.
 tile1:
 	MOVD R3, R0
-	MOVD b_base+72(FP), R1
 	SUB $1, R5, R5
 	ADD R9, R3, R3
+	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
 tile1segment:
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
 	CBZ R2, tile1done
 	PCALIGN $32
 
 tile1steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
+	FMOVQ (R1), F6
+	FMOVQ 16(R1), F7
+	FMOVQ 32(R1), F8
 	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831012 // fmla v18.4s, v0.4s, v3.s[0]
-	WORD $0x4f831033 // fmla v19.4s, v1.4s, v3.s[0]
-	WORD $0x4f831054 // fmla v20.4s, v2.4s, v3.s[0]
+	FMOVS (R0), F9
+	WORD $0x4f8910c0 // fmla v0.4s, v6.4s, v9.s[0]
+	WORD $0x4f8910e1 // fmla v1.4s, v7.4s, v9.s[0]
+	WORD $0x4f891102 // fmla v2.4s, v8.4s, v9.s[0]
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BEQ tile1done
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
+	FMOVQ (R1), F6
+	FMOVQ 16(R1), F7
+	FMOVQ 32(R1), F8
 	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831015 // fmla v21.4s, v0.4s, v3.s[0]
-	WORD $0x4f831036 // fmla v22.4s, v1.4s, v3.s[0]
-	WORD $0x4f831057 // fmla v23.4s, v2.4s, v3.s[0]
+	FMOVS (R0), F9
+	WORD $0x4f8910c3 // fmla v3.4s, v6.4s, v9.s[0]
+	WORD $0x4f8910e4 // fmla v4.4s, v7.4s, v9.s[0]
+	WORD $0x4f891105 // fmla v5.4s, v8.4s, v9.s[0]
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile1steps
 
 tile1done:
-	WORD $0x4e35d652 // fadd v18.4s, v18.4s, v21.4s
-	WORD $0x4e36d673 // fadd v19.4s, v19.4s, v22.4s
-	WORD $0x4e37d694 // fadd v20.4s, v20.4s, v23.4s
+	WORD $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	WORD $0x4e25d442 // fadd v2.4s, v2.4s, v5.4s
 	MOVD c_len+8(FP), R12
-	CBZ R12, store1
 	MOVD $1, R2
+	CBZ R12, store
 	MOVD R2, b_len+80(FP)
 	B modes
 
 	// Store.
-store4:
+store:
 	FMOVQ F0, (R4)
 	FMOVQ F1, 16(R4)
 	FMOVQ F2, 32(R4)
 	ADD R8, R4, R4
-
-store3:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F6, (R4)
 	FMOVQ F7, 16(R4)
 	FMOVQ F8, 32(R4)
 	ADD R8, R4, R4
-
-store2:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F12, (R4)
 	FMOVQ F13, 16(R4)
 	FMOVQ F14, 32(R4)
 	ADD R8, R4, R4
-
-store1:
+	SUBS $1, R2, R2
+	BEQ storeend
 	FMOVQ F18, (R4)
 	FMOVQ F19, 16(R4)
 	FMOVQ F20, 32(R4)
 	ADD R8, R4, R4
+
+storeend:
 	MOVD c_len+8(FP), R12
 	CBZ R12, rows
 	MOVD a_len+40(FP), R2
@@ -7498,29 +5289,18 @@ next:
 	SUB R2, R12, R12
 	MOVD R12, a_len+40(FP)
 	MOVD b_len+80(FP), R12
-	CMP $1, R12
-	BEQ tile1segment
 	CMP $4, R12
-	BEQ tile4segment
-	CMP $3, R12
-	BEQ tile3segment
-	B tile2segment
+	BGE tile4segment
+	CMP $2, R12
+	BGE tile3segment
+	B tile1segment
 
 	// C is added.
 modes:
 	MOVD R4, b_cap+88(FP)
 	MOVD a_cap+48(FP), R12
 	CBZ R12, sums
-	MOVD b_len+80(FP), R12
-	CMP $1, R12
-	BEQ add1
-	CMP $4, R12
-	BEQ add4
-	CMP $3, R12
-	BEQ add3
-	B add2
-
-add4:
+	MOVD b_len+80(FP), R2
 	FMOVQ (R4), F24
 	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
 	FMOVQ 16(R4), F25
@@ -7528,8 +5308,8 @@ add4:
 	FMOVQ 32(R4), F26
 	WORD $0x4e22d742 // fadd v2.4s, v26.4s, v2.4s
 	ADD R8, R4, R4
-
-add3:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F27
 	WORD $0x4e26d766 // fadd v6.4s, v27.4s, v6.4s
 	FMOVQ 16(R4), F24
@@ -7537,8 +5317,8 @@ add3:
 	FMOVQ 32(R4), F25
 	WORD $0x4e28d728 // fadd v8.4s, v25.4s, v8.4s
 	ADD R8, R4, R4
-
-add2:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F26
 	WORD $0x4e2cd74c // fadd v12.4s, v26.4s, v12.4s
 	FMOVQ 16(R4), F27
@@ -7546,8 +5326,8 @@ add2:
 	FMOVQ 32(R4), F24
 	WORD $0x4e2ed70e // fadd v14.4s, v24.4s, v14.4s
 	ADD R8, R4, R4
-
-add1:
+	SUBS $1, R2, R2
+	BEQ addend
 	FMOVQ (R4), F25
 	WORD $0x4e32d732 // fadd v18.4s, v25.4s, v18.4s
 	FMOVQ 16(R4), F26
@@ -7555,17 +5335,15 @@ add1:
 	FMOVQ 32(R4), F27
 	WORD $0x4e34d774 // fadd v20.4s, v27.4s, v20.4s
 	ADD R8, R4, R4
+
+addend:
 	MOVD b_cap+88(FP), R4
 
 sums:
-	MOVD b_len+80(FP), R12
-	CMP $1, R12
-	BEQ store1
-	CMP $4, R12
-	BEQ store4
-	CMP $3, R12
-	BEQ store3
-	B store2
+
+stores:
+	MOVD b_len+80(FP), R2
+	B store
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -7663,8 +5441,8 @@ next:
 done:
 	RET
 
-// func weightPackHalvesNEON(dst []uint16, ld int, src []uint16, lds int, n int, d int)
-TEXT ·weightPackHalvesNEON(SB), NOSPLIT, $0-80
+// func packHalvesNEON(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+TEXT ·packHalvesNEON(SB), NOSPLIT, $0-80
 	MOVD d+72(FP), R0
 	MOVD dst_base+0(FP), R1
 	MOVD ld+24(FP), R2
@@ -13029,10 +10807,10 @@ TEXT ·weightQuantizeNEON(SB), NOSPLIT, $0-48
 	MOVD dst_base+0(FP), R0
 	MOVD src_base+24(FP), R1
 	MOVD src_len+32(FP), R2
-	MOVD $0x42fe0000, R7
-	VDUP R7, V0.S4
-	MOVD $0x3c010204, R7
-	VDUP R7, V1.S4
+	MOVD $0x42fe0000, R8
+	VDUP R8, V0.S4
+	MOVD $0x3c010204, R8
+	VDUP R8, V1.S4
 	MOVD $2139095040, R4
 	MOVD $226492416, R5
 	CBZ R2, done
@@ -13100,13 +10878,13 @@ block:
 	VSLI $24, V13.S4, V7.S4
 	FMOVQ F6, (R0)
 	FMOVQ F7, 16(R0)
-	VADD V18.S4, V14.S4, V14.S4
-	VADD V19.S4, V15.S4, V15.S4
-	VADD V20.S4, V16.S4, V16.S4
-	VADD V21.S4, V17.S4, V17.S4
 	VADD V16.S4, V14.S4, V14.S4
 	VADD V17.S4, V15.S4, V15.S4
 	VADD V15.S4, V14.S4, V14.S4
+	VADD V20.S4, V18.S4, V18.S4
+	VADD V21.S4, V19.S4, V19.S4
+	VADD V19.S4, V18.S4, V18.S4
+	VADD V18.S4, V14.S4, V14.S4
 	WORD $0x4eb1b9c5 // addv s5, v14.4s
 	WORD $0x4e21d8a4 // scvtf v4.4s, v5.4s
 	FMULS F1, F2, F3
@@ -13115,9 +10893,13 @@ block:
 	NEGW R6, R6
 	FMOVS F3, 32(R0)
 	FMOVS F4, 36(R0)
-
-	// With a zero above.
-	MOVD R6, 40(R0)
+	MOVW R6, 40(R0)
+	WORD $0x4eb1ba42 // addv s2, v18.4s
+	FMOVS F2, R7
+	ADDW R7, R6, R6
+	NEGW R7, R7
+	MOVH R6, 44(R0)
+	MOVH R7, 46(R0)
 
 next:
 	ADD $128, R1, R1
@@ -15419,12 +13201,8 @@ line:
 linegroup:
 	MOVD n+96(FP), R12
 	SUB R11, R12, R12
-	CMP $4, R12
-	BGE linegroup4
-	CMP $3, R12
-	BGE linegroup3
 	CMP $2, R12
-	BGE linegroup2
+	BGE linegroup4
 
 	// 1 queries.
 	VMOVI $0, V0.B16
@@ -15491,193 +13269,7 @@ linegroup1turnend:
 	ADD $1, R11, R11
 	B linenext
 
-	// 2 queries.
-linegroup2:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	MOVD o_len+8(FP), R7
-	CBZ R7, linegroup2zero
-	MOVD ldo+24(FP), R6
-	MUL R6, R11, R5
-	ADD R9, R5, R5
-	MOVD o_base+0(FP), R7
-	ADD R5<<2, R7, R5
-	FMOVQ (R5), F0
-	FMOVQ 16(R5), F1
-	FMOVQ 32(R5), F2
-	FMOVQ 48(R5), F3
-	ADD R6<<2, R5, R5
-	FMOVQ (R5), F4
-	FMOVQ 16(R5), F5
-	FMOVQ 32(R5), F6
-	FMOVQ 48(R5), F7
-
-linegroup2zero:
-	ADD R9<<2, R0, R5
-	ADD R11<<2, R2, R6
-	MOVD R8, R7
-	SUBS $1, R7, R7
-	BLT linegroup2turnend
-	PCALIGN $32
-
-linegroup2turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE linegroup2ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-linegroup2ahead:
-	FMOVQ (R5), F8
-	FMOVQ 16(R5), F9
-	FMOVQ 32(R5), F10
-	FMOVQ 48(R5), F11
-	FMOVQ (R6), F18
-	ADD R1, R5, R5
-	ADD R3, R6, R6
-	WORD $0x4f921100 // fmla v0.4s, v8.4s, v18.s[0]
-	WORD $0x4f921121 // fmla v1.4s, v9.4s, v18.s[0]
-	WORD $0x4f921142 // fmla v2.4s, v10.4s, v18.s[0]
-	WORD $0x4f921163 // fmla v3.4s, v11.4s, v18.s[0]
-	WORD $0x4fb21104 // fmla v4.4s, v8.4s, v18.s[1]
-	WORD $0x4fb21125 // fmla v5.4s, v9.4s, v18.s[1]
-	WORD $0x4fb21146 // fmla v6.4s, v10.4s, v18.s[1]
-	WORD $0x4fb21167 // fmla v7.4s, v11.4s, v18.s[1]
-	SUBS $1, R7, R7
-	BGE linegroup2turn
-
-linegroup2turnend:
-	ADD $1, R7, R7
-	MOVD ldo+24(FP), R6
-	MUL R6, R11, R5
-	ADD R9, R5, R5
-	MOVD o_base+0(FP), R7
-	ADD R5<<2, R7, R5
-	FMOVQ F0, (R5)
-	FMOVQ F1, 16(R5)
-	FMOVQ F2, 32(R5)
-	FMOVQ F3, 48(R5)
-	ADD R6<<2, R5, R5
-	FMOVQ F4, (R5)
-	FMOVQ F5, 16(R5)
-	FMOVQ F6, 32(R5)
-	FMOVQ F7, 48(R5)
-	ADD $2, R11, R11
-	B linenext
-
-	// 3 queries.
-linegroup3:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	MOVD o_len+8(FP), R7
-	CBZ R7, linegroup3zero
-	MOVD ldo+24(FP), R6
-	MUL R6, R11, R5
-	ADD R9, R5, R5
-	MOVD o_base+0(FP), R7
-	ADD R5<<2, R7, R5
-	FMOVQ (R5), F0
-	FMOVQ 16(R5), F1
-	FMOVQ 32(R5), F2
-	FMOVQ 48(R5), F3
-	ADD R6<<2, R5, R5
-	FMOVQ (R5), F4
-	FMOVQ 16(R5), F5
-	FMOVQ 32(R5), F6
-	FMOVQ 48(R5), F7
-	ADD R6<<2, R5, R5
-	FMOVQ (R5), F8
-	FMOVQ 16(R5), F9
-	FMOVQ 32(R5), F10
-	FMOVQ 48(R5), F11
-
-linegroup3zero:
-	ADD R9<<2, R0, R5
-	ADD R11<<2, R2, R6
-	MOVD R8, R7
-	SUBS $1, R7, R7
-	BLT linegroup3turnend
-	PCALIGN $32
-
-linegroup3turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE linegroup3ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-linegroup3ahead:
-	FMOVQ (R5), F12
-	FMOVQ 16(R5), F13
-	FMOVQ 32(R5), F14
-	FMOVQ 48(R5), F15
-	FMOVQ (R6), F22
-	ADD R1, R5, R5
-	ADD R3, R6, R6
-	WORD $0x4f961180 // fmla v0.4s, v12.4s, v22.s[0]
-	WORD $0x4f9611a1 // fmla v1.4s, v13.4s, v22.s[0]
-	WORD $0x4f9611c2 // fmla v2.4s, v14.4s, v22.s[0]
-	WORD $0x4f9611e3 // fmla v3.4s, v15.4s, v22.s[0]
-	WORD $0x4fb61184 // fmla v4.4s, v12.4s, v22.s[1]
-	WORD $0x4fb611a5 // fmla v5.4s, v13.4s, v22.s[1]
-	WORD $0x4fb611c6 // fmla v6.4s, v14.4s, v22.s[1]
-	WORD $0x4fb611e7 // fmla v7.4s, v15.4s, v22.s[1]
-	WORD $0x4f961988 // fmla v8.4s, v12.4s, v22.s[2]
-	WORD $0x4f9619a9 // fmla v9.4s, v13.4s, v22.s[2]
-	WORD $0x4f9619ca // fmla v10.4s, v14.4s, v22.s[2]
-	WORD $0x4f9619eb // fmla v11.4s, v15.4s, v22.s[2]
-	SUBS $1, R7, R7
-	BGE linegroup3turn
-
-linegroup3turnend:
-	ADD $1, R7, R7
-	MOVD ldo+24(FP), R6
-	MUL R6, R11, R5
-	ADD R9, R5, R5
-	MOVD o_base+0(FP), R7
-	ADD R5<<2, R7, R5
-	FMOVQ F0, (R5)
-	FMOVQ F1, 16(R5)
-	FMOVQ F2, 32(R5)
-	FMOVQ F3, 48(R5)
-	ADD R6<<2, R5, R5
-	FMOVQ F4, (R5)
-	FMOVQ F5, 16(R5)
-	FMOVQ F6, 32(R5)
-	FMOVQ F7, 48(R5)
-	ADD R6<<2, R5, R5
-	FMOVQ F8, (R5)
-	FMOVQ F9, 16(R5)
-	FMOVQ F10, 32(R5)
-	FMOVQ F11, 48(R5)
-	ADD $3, R11, R11
-	B linenext
-
-	// 4 queries.
+	// 2 to 4 queries.
 linegroup4:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
@@ -15702,6 +13294,7 @@ linegroup4:
 	ADD R9, R5, R5
 	MOVD o_base+0(FP), R7
 	ADD R5<<2, R7, R5
+	CMP $3, R12
 	FMOVQ (R5), F0
 	FMOVQ 16(R5), F1
 	FMOVQ 32(R5), F2
@@ -15712,15 +13305,19 @@ linegroup4:
 	FMOVQ 32(R5), F6
 	FMOVQ 48(R5), F7
 	ADD R6<<2, R5, R5
+	BLT linegroup4next0
 	FMOVQ (R5), F8
 	FMOVQ 16(R5), F9
 	FMOVQ 32(R5), F10
 	FMOVQ 48(R5), F11
 	ADD R6<<2, R5, R5
+	BEQ linegroup4next0
 	FMOVQ (R5), F12
 	FMOVQ 16(R5), F13
 	FMOVQ 32(R5), F14
 	FMOVQ 48(R5), F15
+
+linegroup4next0:
 
 linegroup4zero:
 	ADD R9<<2, R0, R5
@@ -15749,6 +13346,7 @@ linegroup4ahead:
 	FMOVQ (R6), F26
 	ADD R1, R5, R5
 	ADD R3, R6, R6
+	CMP $3, R12
 	WORD $0x4f9a1200 // fmla v0.4s, v16.4s, v26.s[0]
 	WORD $0x4f9a1221 // fmla v1.4s, v17.4s, v26.s[0]
 	WORD $0x4f9a1242 // fmla v2.4s, v18.4s, v26.s[0]
@@ -15757,14 +13355,18 @@ linegroup4ahead:
 	WORD $0x4fba1225 // fmla v5.4s, v17.4s, v26.s[1]
 	WORD $0x4fba1246 // fmla v6.4s, v18.4s, v26.s[1]
 	WORD $0x4fba1267 // fmla v7.4s, v19.4s, v26.s[1]
+	BLT linegroup4next1
 	WORD $0x4f9a1a08 // fmla v8.4s, v16.4s, v26.s[2]
 	WORD $0x4f9a1a29 // fmla v9.4s, v17.4s, v26.s[2]
 	WORD $0x4f9a1a4a // fmla v10.4s, v18.4s, v26.s[2]
 	WORD $0x4f9a1a6b // fmla v11.4s, v19.4s, v26.s[2]
+	BEQ linegroup4next1
 	WORD $0x4fba1a0c // fmla v12.4s, v16.4s, v26.s[3]
 	WORD $0x4fba1a2d // fmla v13.4s, v17.4s, v26.s[3]
 	WORD $0x4fba1a4e // fmla v14.4s, v18.4s, v26.s[3]
 	WORD $0x4fba1a6f // fmla v15.4s, v19.4s, v26.s[3]
+
+linegroup4next1:
 	SUBS $1, R7, R7
 	BGE linegroup4turn
 
@@ -15775,6 +13377,7 @@ linegroup4turnend:
 	ADD R9, R5, R5
 	MOVD o_base+0(FP), R7
 	ADD R5<<2, R7, R5
+	CMP $3, R12
 	FMOVQ F0, (R5)
 	FMOVQ F1, 16(R5)
 	FMOVQ F2, 32(R5)
@@ -15785,15 +13388,19 @@ linegroup4turnend:
 	FMOVQ F6, 32(R5)
 	FMOVQ F7, 48(R5)
 	ADD R6<<2, R5, R5
+	BLT linegroup4next2
 	FMOVQ F8, (R5)
 	FMOVQ F9, 16(R5)
 	FMOVQ F10, 32(R5)
 	FMOVQ F11, 48(R5)
 	ADD R6<<2, R5, R5
+	BEQ linegroup4next2
 	FMOVQ F12, (R5)
 	FMOVQ F13, 16(R5)
 	FMOVQ F14, 32(R5)
 	FMOVQ F15, 48(R5)
+
+linegroup4next2:
 	ADD $4, R11, R11
 	B linenext
 
@@ -17037,12 +14644,8 @@ line:
 linegroup:
 	MOVD n+96(FP), R12
 	SUB R11, R12, R12
-	CMP $4, R12
-	BGE linegroup4
-	CMP $3, R12
-	BGE linegroup3
 	CMP $2, R12
-	BGE linegroup2
+	BGE linegroup4
 
 	// 1 queries.
 	VMOVI $0, V0.B16
@@ -17115,205 +14718,7 @@ linegroup1end:
 	ADD $1, R11, R11
 	B linenext
 
-	// 2 queries.
-linegroup2:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	MOVD o_len+8(FP), R7
-	CBZ R7, linegroup2zero
-	MOVD ldo+24(FP), R6
-	MUL R6, R11, R5
-	ADD R9, R5, R5
-	MOVD o_base+0(FP), R7
-	ADD R5<<2, R7, R5
-	FMOVQ (R5), F0
-	FMOVQ 16(R5), F1
-	FMOVQ 32(R5), F2
-	FMOVQ 48(R5), F3
-	ADD R6<<2, R5, R5
-	FMOVQ (R5), F4
-	FMOVQ 16(R5), F5
-	FMOVQ 32(R5), F6
-	FMOVQ 48(R5), F7
-
-linegroup2zero:
-	ADD R9<<1, R0, R5
-	ADD R11<<2, R2, R6
-	MOVD R8, R7
-	CBZ R7, linegroup2end
-	TST $1, R7
-	BNE linegroup2step
-
-linegroup2turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE linegroup2ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-linegroup2ahead:
-	PCALIGN $32
-
-linegroup2step:
-	FMOVQ (R5), F8
-	FMOVQ 16(R5), F9
-	FMOVQ (R6), F16
-	ADD R1, R5, R5
-	ADD R3, R6, R6
-	WORD $0x0e21790a // fcvtl v10.4s, v8.4h
-	WORD $0x4e21790b // fcvtl2 v11.4s, v8.8h
-	WORD $0x0e21792c // fcvtl v12.4s, v9.4h
-	WORD $0x4e21792d // fcvtl2 v13.4s, v9.8h
-	WORD $0x4f901140 // fmla v0.4s, v10.4s, v16.s[0]
-	WORD $0x4f901161 // fmla v1.4s, v11.4s, v16.s[0]
-	WORD $0x4f901182 // fmla v2.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a3 // fmla v3.4s, v13.4s, v16.s[0]
-	WORD $0x4fb01144 // fmla v4.4s, v10.4s, v16.s[1]
-	WORD $0x4fb01165 // fmla v5.4s, v11.4s, v16.s[1]
-	WORD $0x4fb01186 // fmla v6.4s, v12.4s, v16.s[1]
-	WORD $0x4fb011a7 // fmla v7.4s, v13.4s, v16.s[1]
-	SUB $1, R7, R7
-	TST $1, R7
-	BNE linegroup2step
-	CBNZ R7, linegroup2turn
-
-linegroup2end:
-	MOVD ldo+24(FP), R6
-	MUL R6, R11, R5
-	ADD R9, R5, R5
-	MOVD o_base+0(FP), R7
-	ADD R5<<2, R7, R5
-	FMOVQ F0, (R5)
-	FMOVQ F1, 16(R5)
-	FMOVQ F2, 32(R5)
-	FMOVQ F3, 48(R5)
-	ADD R6<<2, R5, R5
-	FMOVQ F4, (R5)
-	FMOVQ F5, 16(R5)
-	FMOVQ F6, 32(R5)
-	FMOVQ F7, 48(R5)
-	ADD $2, R11, R11
-	B linenext
-
-	// 3 queries.
-linegroup3:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	MOVD o_len+8(FP), R7
-	CBZ R7, linegroup3zero
-	MOVD ldo+24(FP), R6
-	MUL R6, R11, R5
-	ADD R9, R5, R5
-	MOVD o_base+0(FP), R7
-	ADD R5<<2, R7, R5
-	FMOVQ (R5), F0
-	FMOVQ 16(R5), F1
-	FMOVQ 32(R5), F2
-	FMOVQ 48(R5), F3
-	ADD R6<<2, R5, R5
-	FMOVQ (R5), F4
-	FMOVQ 16(R5), F5
-	FMOVQ 32(R5), F6
-	FMOVQ 48(R5), F7
-	ADD R6<<2, R5, R5
-	FMOVQ (R5), F8
-	FMOVQ 16(R5), F9
-	FMOVQ 32(R5), F10
-	FMOVQ 48(R5), F11
-
-linegroup3zero:
-	ADD R9<<1, R0, R5
-	ADD R11<<2, R2, R6
-	MOVD R8, R7
-	CBZ R7, linegroup3end
-	TST $1, R7
-	BNE linegroup3step
-
-linegroup3turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE linegroup3ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-linegroup3ahead:
-	PCALIGN $32
-
-linegroup3step:
-	FMOVQ (R5), F12
-	FMOVQ 16(R5), F13
-	FMOVQ (R6), F20
-	ADD R1, R5, R5
-	ADD R3, R6, R6
-	WORD $0x0e21798e // fcvtl v14.4s, v12.4h
-	WORD $0x4e21798f // fcvtl2 v15.4s, v12.8h
-	WORD $0x0e2179b0 // fcvtl v16.4s, v13.4h
-	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
-	WORD $0x4f9411c0 // fmla v0.4s, v14.4s, v20.s[0]
-	WORD $0x4f9411e1 // fmla v1.4s, v15.4s, v20.s[0]
-	WORD $0x4f941202 // fmla v2.4s, v16.4s, v20.s[0]
-	WORD $0x4f941223 // fmla v3.4s, v17.4s, v20.s[0]
-	WORD $0x4fb411c4 // fmla v4.4s, v14.4s, v20.s[1]
-	WORD $0x4fb411e5 // fmla v5.4s, v15.4s, v20.s[1]
-	WORD $0x4fb41206 // fmla v6.4s, v16.4s, v20.s[1]
-	WORD $0x4fb41227 // fmla v7.4s, v17.4s, v20.s[1]
-	WORD $0x4f9419c8 // fmla v8.4s, v14.4s, v20.s[2]
-	WORD $0x4f9419e9 // fmla v9.4s, v15.4s, v20.s[2]
-	WORD $0x4f941a0a // fmla v10.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a2b // fmla v11.4s, v17.4s, v20.s[2]
-	SUB $1, R7, R7
-	TST $1, R7
-	BNE linegroup3step
-	CBNZ R7, linegroup3turn
-
-linegroup3end:
-	MOVD ldo+24(FP), R6
-	MUL R6, R11, R5
-	ADD R9, R5, R5
-	MOVD o_base+0(FP), R7
-	ADD R5<<2, R7, R5
-	FMOVQ F0, (R5)
-	FMOVQ F1, 16(R5)
-	FMOVQ F2, 32(R5)
-	FMOVQ F3, 48(R5)
-	ADD R6<<2, R5, R5
-	FMOVQ F4, (R5)
-	FMOVQ F5, 16(R5)
-	FMOVQ F6, 32(R5)
-	FMOVQ F7, 48(R5)
-	ADD R6<<2, R5, R5
-	FMOVQ F8, (R5)
-	FMOVQ F9, 16(R5)
-	FMOVQ F10, 32(R5)
-	FMOVQ F11, 48(R5)
-	ADD $3, R11, R11
-	B linenext
-
-	// 4 queries.
+	// 2 to 4 queries.
 linegroup4:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
@@ -17338,6 +14743,7 @@ linegroup4:
 	ADD R9, R5, R5
 	MOVD o_base+0(FP), R7
 	ADD R5<<2, R7, R5
+	CMP $3, R12
 	FMOVQ (R5), F0
 	FMOVQ 16(R5), F1
 	FMOVQ 32(R5), F2
@@ -17348,15 +14754,19 @@ linegroup4:
 	FMOVQ 32(R5), F6
 	FMOVQ 48(R5), F7
 	ADD R6<<2, R5, R5
+	BLT linegroup4next0
 	FMOVQ (R5), F8
 	FMOVQ 16(R5), F9
 	FMOVQ 32(R5), F10
 	FMOVQ 48(R5), F11
 	ADD R6<<2, R5, R5
+	BEQ linegroup4next0
 	FMOVQ (R5), F12
 	FMOVQ 16(R5), F13
 	FMOVQ 32(R5), F14
 	FMOVQ 48(R5), F15
+
+linegroup4next0:
 
 linegroup4zero:
 	ADD R9<<1, R0, R5
@@ -17390,6 +14800,7 @@ linegroup4step:
 	WORD $0x4e217a13 // fcvtl2 v19.4s, v16.8h
 	WORD $0x0e217a34 // fcvtl v20.4s, v17.4h
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
+	CMP $3, R12
 	WORD $0x4f981240 // fmla v0.4s, v18.4s, v24.s[0]
 	WORD $0x4f981261 // fmla v1.4s, v19.4s, v24.s[0]
 	WORD $0x4f981282 // fmla v2.4s, v20.4s, v24.s[0]
@@ -17398,14 +14809,18 @@ linegroup4step:
 	WORD $0x4fb81265 // fmla v5.4s, v19.4s, v24.s[1]
 	WORD $0x4fb81286 // fmla v6.4s, v20.4s, v24.s[1]
 	WORD $0x4fb812a7 // fmla v7.4s, v21.4s, v24.s[1]
+	BLT linegroup4next1
 	WORD $0x4f981a48 // fmla v8.4s, v18.4s, v24.s[2]
 	WORD $0x4f981a69 // fmla v9.4s, v19.4s, v24.s[2]
 	WORD $0x4f981a8a // fmla v10.4s, v20.4s, v24.s[2]
 	WORD $0x4f981aab // fmla v11.4s, v21.4s, v24.s[2]
+	BEQ linegroup4next1
 	WORD $0x4fb81a4c // fmla v12.4s, v18.4s, v24.s[3]
 	WORD $0x4fb81a6d // fmla v13.4s, v19.4s, v24.s[3]
 	WORD $0x4fb81a8e // fmla v14.4s, v20.4s, v24.s[3]
 	WORD $0x4fb81aaf // fmla v15.4s, v21.4s, v24.s[3]
+
+linegroup4next1:
 	SUB $1, R7, R7
 	TST $1, R7
 	BNE linegroup4step
@@ -17417,6 +14832,7 @@ linegroup4end:
 	ADD R9, R5, R5
 	MOVD o_base+0(FP), R7
 	ADD R5<<2, R7, R5
+	CMP $3, R12
 	FMOVQ F0, (R5)
 	FMOVQ F1, 16(R5)
 	FMOVQ F2, 32(R5)
@@ -17427,15 +14843,19 @@ linegroup4end:
 	FMOVQ F6, 32(R5)
 	FMOVQ F7, 48(R5)
 	ADD R6<<2, R5, R5
+	BLT linegroup4next2
 	FMOVQ F8, (R5)
 	FMOVQ F9, 16(R5)
 	FMOVQ F10, 32(R5)
 	FMOVQ F11, 48(R5)
 	ADD R6<<2, R5, R5
+	BEQ linegroup4next2
 	FMOVQ F12, (R5)
 	FMOVQ F13, 16(R5)
 	FMOVQ F14, 32(R5)
 	FMOVQ F15, 48(R5)
+
+linegroup4next2:
 	ADD $4, R11, R11
 	B linenext
 
@@ -17523,7 +14943,7 @@ halfgroup1end:
 	ADD $1, R11, R11
 	B halfnext
 
-	// 6 queries.
+	// 5 to 6 queries.
 halfgroup6:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
@@ -17647,7 +15067,7 @@ halfgroup6next2:
 	ADD $6, R11, R11
 	B halfnext
 
-	// 8 queries.
+	// 7 to 8 queries.
 halfgroup8:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
@@ -17881,7 +15301,7 @@ group:
 	CMP $2, R7
 	BGE group2
 
-	// 16 keys by 1 to 1 queries.
+	// 16 keys by 1 queries.
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
@@ -18099,7 +15519,7 @@ group1first:
 group1store:
 	B store
 
-	// 16 keys by 2 to 2 queries.
+	// 16 keys by 2 queries.
 group2:
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
@@ -18383,7 +15803,7 @@ group2first:
 group2store:
 	B store
 
-	// 16 keys by 3 to 3 queries.
+	// 16 keys by 3 queries.
 group3:
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
@@ -18698,7 +16118,7 @@ group3first:
 group3store:
 	B store
 
-	// 16 keys by 4 to 4 queries.
+	// 16 keys by 4 queries.
 group4:
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
@@ -19343,12 +16763,8 @@ line:
 linegroup:
 	MOVD n+96(FP), R12
 	SUB R11, R12, R12
-	CMP $4, R12
-	BGE linegroup4
-	CMP $3, R12
-	BGE linegroup3
 	CMP $2, R12
-	BGE linegroup2
+	BGE linegroup4
 
 	// 1 queries.
 	VMOVI $0, V1.B16
@@ -19453,293 +16869,7 @@ linegroup1stepend:
 	ADD $1, R11, R11
 	B linenext
 
-	// 2 queries.
-linegroup2:
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	MOVD o_len+8(FP), R7
-	CBZ R7, linegroup2zero
-	MOVD ldo+24(FP), R6
-	MUL R6, R11, R5
-	ADD R9, R5, R5
-	MOVD o_base+0(FP), R7
-	ADD R5<<2, R7, R5
-	FMOVQ (R5), F1
-	FMOVQ 16(R5), F2
-	FMOVQ 32(R5), F3
-	FMOVQ 48(R5), F4
-	ADD R6<<2, R5, R5
-	FMOVQ (R5), F5
-	FMOVQ 16(R5), F6
-	FMOVQ 32(R5), F7
-	FMOVQ 48(R5), F8
-
-linegroup2zero:
-	ADD R9<<1, R0, R5
-	ADD R11<<2, R2, R6
-	MOVD R8, R7
-	SUBS $2, R7, R7
-	BLT linegroup2turnend
-	PCALIGN $32
-
-linegroup2turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE linegroup2ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-linegroup2ahead:
-	FMOVQ (R5), F9
-	FMOVQ 16(R5), F10
-	FMOVQ (R6), F17
-	ADD R1, R5, R5
-	ADD R3, R6, R6
-	VZIP1 V9.H8, V0.H8, V11.H8
-	VZIP2 V9.H8, V0.H8, V12.H8
-	VZIP1 V10.H8, V0.H8, V13.H8
-	VZIP2 V10.H8, V0.H8, V14.H8
-	WORD $0x4f911161 // fmla v1.4s, v11.4s, v17.s[0]
-	WORD $0x4f911182 // fmla v2.4s, v12.4s, v17.s[0]
-	WORD $0x4f9111a3 // fmla v3.4s, v13.4s, v17.s[0]
-	WORD $0x4f9111c4 // fmla v4.4s, v14.4s, v17.s[0]
-	WORD $0x4fb11165 // fmla v5.4s, v11.4s, v17.s[1]
-	WORD $0x4fb11186 // fmla v6.4s, v12.4s, v17.s[1]
-	WORD $0x4fb111a7 // fmla v7.4s, v13.4s, v17.s[1]
-	WORD $0x4fb111c8 // fmla v8.4s, v14.4s, v17.s[1]
-	FMOVQ (R5), F9
-	FMOVQ 16(R5), F10
-	FMOVQ (R6), F17
-	ADD R1, R5, R5
-	ADD R3, R6, R6
-	VZIP1 V9.H8, V0.H8, V11.H8
-	VZIP2 V9.H8, V0.H8, V12.H8
-	VZIP1 V10.H8, V0.H8, V13.H8
-	VZIP2 V10.H8, V0.H8, V14.H8
-	WORD $0x4f911161 // fmla v1.4s, v11.4s, v17.s[0]
-	WORD $0x4f911182 // fmla v2.4s, v12.4s, v17.s[0]
-	WORD $0x4f9111a3 // fmla v3.4s, v13.4s, v17.s[0]
-	WORD $0x4f9111c4 // fmla v4.4s, v14.4s, v17.s[0]
-	WORD $0x4fb11165 // fmla v5.4s, v11.4s, v17.s[1]
-	WORD $0x4fb11186 // fmla v6.4s, v12.4s, v17.s[1]
-	WORD $0x4fb111a7 // fmla v7.4s, v13.4s, v17.s[1]
-	WORD $0x4fb111c8 // fmla v8.4s, v14.4s, v17.s[1]
-	SUBS $2, R7, R7
-	BGE linegroup2turn
-
-linegroup2turnend:
-	ADD $2, R7, R7
-	SUBS $1, R7, R7
-	BLT linegroup2stepend
-	PCALIGN $32
-
-linegroup2step:
-	FMOVQ (R5), F9
-	FMOVQ 16(R5), F10
-	FMOVQ (R6), F17
-	ADD R1, R5, R5
-	ADD R3, R6, R6
-	VZIP1 V9.H8, V0.H8, V11.H8
-	VZIP2 V9.H8, V0.H8, V12.H8
-	VZIP1 V10.H8, V0.H8, V13.H8
-	VZIP2 V10.H8, V0.H8, V14.H8
-	WORD $0x4f911161 // fmla v1.4s, v11.4s, v17.s[0]
-	WORD $0x4f911182 // fmla v2.4s, v12.4s, v17.s[0]
-	WORD $0x4f9111a3 // fmla v3.4s, v13.4s, v17.s[0]
-	WORD $0x4f9111c4 // fmla v4.4s, v14.4s, v17.s[0]
-	WORD $0x4fb11165 // fmla v5.4s, v11.4s, v17.s[1]
-	WORD $0x4fb11186 // fmla v6.4s, v12.4s, v17.s[1]
-	WORD $0x4fb111a7 // fmla v7.4s, v13.4s, v17.s[1]
-	WORD $0x4fb111c8 // fmla v8.4s, v14.4s, v17.s[1]
-	SUBS $1, R7, R7
-	BGE linegroup2step
-
-linegroup2stepend:
-	ADD $1, R7, R7
-	MOVD ldo+24(FP), R6
-	MUL R6, R11, R5
-	ADD R9, R5, R5
-	MOVD o_base+0(FP), R7
-	ADD R5<<2, R7, R5
-	FMOVQ F1, (R5)
-	FMOVQ F2, 16(R5)
-	FMOVQ F3, 32(R5)
-	FMOVQ F4, 48(R5)
-	ADD R6<<2, R5, R5
-	FMOVQ F5, (R5)
-	FMOVQ F6, 16(R5)
-	FMOVQ F7, 32(R5)
-	FMOVQ F8, 48(R5)
-	ADD $2, R11, R11
-	B linenext
-
-	// 3 queries.
-linegroup3:
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	MOVD o_len+8(FP), R7
-	CBZ R7, linegroup3zero
-	MOVD ldo+24(FP), R6
-	MUL R6, R11, R5
-	ADD R9, R5, R5
-	MOVD o_base+0(FP), R7
-	ADD R5<<2, R7, R5
-	FMOVQ (R5), F1
-	FMOVQ 16(R5), F2
-	FMOVQ 32(R5), F3
-	FMOVQ 48(R5), F4
-	ADD R6<<2, R5, R5
-	FMOVQ (R5), F5
-	FMOVQ 16(R5), F6
-	FMOVQ 32(R5), F7
-	FMOVQ 48(R5), F8
-	ADD R6<<2, R5, R5
-	FMOVQ (R5), F9
-	FMOVQ 16(R5), F10
-	FMOVQ 32(R5), F11
-	FMOVQ 48(R5), F12
-
-linegroup3zero:
-	ADD R9<<1, R0, R5
-	ADD R11<<2, R2, R6
-	MOVD R8, R7
-	SUBS $2, R7, R7
-	BLT linegroup3turnend
-	PCALIGN $32
-
-linegroup3turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE linegroup3ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-linegroup3ahead:
-	FMOVQ (R5), F13
-	FMOVQ 16(R5), F14
-	FMOVQ (R6), F21
-	ADD R1, R5, R5
-	ADD R3, R6, R6
-	VZIP1 V13.H8, V0.H8, V15.H8
-	VZIP2 V13.H8, V0.H8, V16.H8
-	VZIP1 V14.H8, V0.H8, V17.H8
-	VZIP2 V14.H8, V0.H8, V18.H8
-	WORD $0x4f9511e1 // fmla v1.4s, v15.4s, v21.s[0]
-	WORD $0x4f951202 // fmla v2.4s, v16.4s, v21.s[0]
-	WORD $0x4f951223 // fmla v3.4s, v17.4s, v21.s[0]
-	WORD $0x4f951244 // fmla v4.4s, v18.4s, v21.s[0]
-	WORD $0x4fb511e5 // fmla v5.4s, v15.4s, v21.s[1]
-	WORD $0x4fb51206 // fmla v6.4s, v16.4s, v21.s[1]
-	WORD $0x4fb51227 // fmla v7.4s, v17.4s, v21.s[1]
-	WORD $0x4fb51248 // fmla v8.4s, v18.4s, v21.s[1]
-	WORD $0x4f9519e9 // fmla v9.4s, v15.4s, v21.s[2]
-	WORD $0x4f951a0a // fmla v10.4s, v16.4s, v21.s[2]
-	WORD $0x4f951a2b // fmla v11.4s, v17.4s, v21.s[2]
-	WORD $0x4f951a4c // fmla v12.4s, v18.4s, v21.s[2]
-	FMOVQ (R5), F13
-	FMOVQ 16(R5), F14
-	FMOVQ (R6), F21
-	ADD R1, R5, R5
-	ADD R3, R6, R6
-	VZIP1 V13.H8, V0.H8, V15.H8
-	VZIP2 V13.H8, V0.H8, V16.H8
-	VZIP1 V14.H8, V0.H8, V17.H8
-	VZIP2 V14.H8, V0.H8, V18.H8
-	WORD $0x4f9511e1 // fmla v1.4s, v15.4s, v21.s[0]
-	WORD $0x4f951202 // fmla v2.4s, v16.4s, v21.s[0]
-	WORD $0x4f951223 // fmla v3.4s, v17.4s, v21.s[0]
-	WORD $0x4f951244 // fmla v4.4s, v18.4s, v21.s[0]
-	WORD $0x4fb511e5 // fmla v5.4s, v15.4s, v21.s[1]
-	WORD $0x4fb51206 // fmla v6.4s, v16.4s, v21.s[1]
-	WORD $0x4fb51227 // fmla v7.4s, v17.4s, v21.s[1]
-	WORD $0x4fb51248 // fmla v8.4s, v18.4s, v21.s[1]
-	WORD $0x4f9519e9 // fmla v9.4s, v15.4s, v21.s[2]
-	WORD $0x4f951a0a // fmla v10.4s, v16.4s, v21.s[2]
-	WORD $0x4f951a2b // fmla v11.4s, v17.4s, v21.s[2]
-	WORD $0x4f951a4c // fmla v12.4s, v18.4s, v21.s[2]
-	SUBS $2, R7, R7
-	BGE linegroup3turn
-
-linegroup3turnend:
-	ADD $2, R7, R7
-	SUBS $1, R7, R7
-	BLT linegroup3stepend
-	PCALIGN $32
-
-linegroup3step:
-	FMOVQ (R5), F13
-	FMOVQ 16(R5), F14
-	FMOVQ (R6), F21
-	ADD R1, R5, R5
-	ADD R3, R6, R6
-	VZIP1 V13.H8, V0.H8, V15.H8
-	VZIP2 V13.H8, V0.H8, V16.H8
-	VZIP1 V14.H8, V0.H8, V17.H8
-	VZIP2 V14.H8, V0.H8, V18.H8
-	WORD $0x4f9511e1 // fmla v1.4s, v15.4s, v21.s[0]
-	WORD $0x4f951202 // fmla v2.4s, v16.4s, v21.s[0]
-	WORD $0x4f951223 // fmla v3.4s, v17.4s, v21.s[0]
-	WORD $0x4f951244 // fmla v4.4s, v18.4s, v21.s[0]
-	WORD $0x4fb511e5 // fmla v5.4s, v15.4s, v21.s[1]
-	WORD $0x4fb51206 // fmla v6.4s, v16.4s, v21.s[1]
-	WORD $0x4fb51227 // fmla v7.4s, v17.4s, v21.s[1]
-	WORD $0x4fb51248 // fmla v8.4s, v18.4s, v21.s[1]
-	WORD $0x4f9519e9 // fmla v9.4s, v15.4s, v21.s[2]
-	WORD $0x4f951a0a // fmla v10.4s, v16.4s, v21.s[2]
-	WORD $0x4f951a2b // fmla v11.4s, v17.4s, v21.s[2]
-	WORD $0x4f951a4c // fmla v12.4s, v18.4s, v21.s[2]
-	SUBS $1, R7, R7
-	BGE linegroup3step
-
-linegroup3stepend:
-	ADD $1, R7, R7
-	MOVD ldo+24(FP), R6
-	MUL R6, R11, R5
-	ADD R9, R5, R5
-	MOVD o_base+0(FP), R7
-	ADD R5<<2, R7, R5
-	FMOVQ F1, (R5)
-	FMOVQ F2, 16(R5)
-	FMOVQ F3, 32(R5)
-	FMOVQ F4, 48(R5)
-	ADD R6<<2, R5, R5
-	FMOVQ F5, (R5)
-	FMOVQ F6, 16(R5)
-	FMOVQ F7, 32(R5)
-	FMOVQ F8, 48(R5)
-	ADD R6<<2, R5, R5
-	FMOVQ F9, (R5)
-	FMOVQ F10, 16(R5)
-	FMOVQ F11, 32(R5)
-	FMOVQ F12, 48(R5)
-	ADD $3, R11, R11
-	B linenext
-
-	// 4 queries.
+	// 2 to 4 queries.
 linegroup4:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -19764,6 +16894,7 @@ linegroup4:
 	ADD R9, R5, R5
 	MOVD o_base+0(FP), R7
 	ADD R5<<2, R7, R5
+	CMP $3, R12
 	FMOVQ (R5), F1
 	FMOVQ 16(R5), F2
 	FMOVQ 32(R5), F3
@@ -19774,15 +16905,19 @@ linegroup4:
 	FMOVQ 32(R5), F7
 	FMOVQ 48(R5), F8
 	ADD R6<<2, R5, R5
+	BLT linegroup4next0
 	FMOVQ (R5), F9
 	FMOVQ 16(R5), F10
 	FMOVQ 32(R5), F11
 	FMOVQ 48(R5), F12
 	ADD R6<<2, R5, R5
+	BEQ linegroup4next0
 	FMOVQ (R5), F13
 	FMOVQ 16(R5), F14
 	FMOVQ 32(R5), F15
 	FMOVQ 48(R5), F16
+
+linegroup4next0:
 
 linegroup4zero:
 	ADD R9<<1, R0, R5
@@ -19813,6 +16948,7 @@ linegroup4ahead:
 	VZIP2 V17.H8, V0.H8, V20.H8
 	VZIP1 V18.H8, V0.H8, V21.H8
 	VZIP2 V18.H8, V0.H8, V22.H8
+	CMP $3, R12
 	WORD $0x4f991261 // fmla v1.4s, v19.4s, v25.s[0]
 	WORD $0x4f991282 // fmla v2.4s, v20.4s, v25.s[0]
 	WORD $0x4f9912a3 // fmla v3.4s, v21.4s, v25.s[0]
@@ -19821,14 +16957,18 @@ linegroup4ahead:
 	WORD $0x4fb91286 // fmla v6.4s, v20.4s, v25.s[1]
 	WORD $0x4fb912a7 // fmla v7.4s, v21.4s, v25.s[1]
 	WORD $0x4fb912c8 // fmla v8.4s, v22.4s, v25.s[1]
+	BLT linegroup4next1
 	WORD $0x4f991a69 // fmla v9.4s, v19.4s, v25.s[2]
 	WORD $0x4f991a8a // fmla v10.4s, v20.4s, v25.s[2]
 	WORD $0x4f991aab // fmla v11.4s, v21.4s, v25.s[2]
 	WORD $0x4f991acc // fmla v12.4s, v22.4s, v25.s[2]
+	BEQ linegroup4next1
 	WORD $0x4fb91a6d // fmla v13.4s, v19.4s, v25.s[3]
 	WORD $0x4fb91a8e // fmla v14.4s, v20.4s, v25.s[3]
 	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
 	WORD $0x4fb91ad0 // fmla v16.4s, v22.4s, v25.s[3]
+
+linegroup4next1:
 	FMOVQ (R5), F17
 	FMOVQ 16(R5), F18
 	FMOVQ (R6), F25
@@ -19838,6 +16978,7 @@ linegroup4ahead:
 	VZIP2 V17.H8, V0.H8, V20.H8
 	VZIP1 V18.H8, V0.H8, V21.H8
 	VZIP2 V18.H8, V0.H8, V22.H8
+	CMP $3, R12
 	WORD $0x4f991261 // fmla v1.4s, v19.4s, v25.s[0]
 	WORD $0x4f991282 // fmla v2.4s, v20.4s, v25.s[0]
 	WORD $0x4f9912a3 // fmla v3.4s, v21.4s, v25.s[0]
@@ -19846,14 +16987,18 @@ linegroup4ahead:
 	WORD $0x4fb91286 // fmla v6.4s, v20.4s, v25.s[1]
 	WORD $0x4fb912a7 // fmla v7.4s, v21.4s, v25.s[1]
 	WORD $0x4fb912c8 // fmla v8.4s, v22.4s, v25.s[1]
+	BLT linegroup4next2
 	WORD $0x4f991a69 // fmla v9.4s, v19.4s, v25.s[2]
 	WORD $0x4f991a8a // fmla v10.4s, v20.4s, v25.s[2]
 	WORD $0x4f991aab // fmla v11.4s, v21.4s, v25.s[2]
 	WORD $0x4f991acc // fmla v12.4s, v22.4s, v25.s[2]
+	BEQ linegroup4next2
 	WORD $0x4fb91a6d // fmla v13.4s, v19.4s, v25.s[3]
 	WORD $0x4fb91a8e // fmla v14.4s, v20.4s, v25.s[3]
 	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
 	WORD $0x4fb91ad0 // fmla v16.4s, v22.4s, v25.s[3]
+
+linegroup4next2:
 	SUBS $2, R7, R7
 	BGE linegroup4turn
 
@@ -19873,6 +17018,7 @@ linegroup4step:
 	VZIP2 V17.H8, V0.H8, V20.H8
 	VZIP1 V18.H8, V0.H8, V21.H8
 	VZIP2 V18.H8, V0.H8, V22.H8
+	CMP $3, R12
 	WORD $0x4f991261 // fmla v1.4s, v19.4s, v25.s[0]
 	WORD $0x4f991282 // fmla v2.4s, v20.4s, v25.s[0]
 	WORD $0x4f9912a3 // fmla v3.4s, v21.4s, v25.s[0]
@@ -19881,14 +17027,18 @@ linegroup4step:
 	WORD $0x4fb91286 // fmla v6.4s, v20.4s, v25.s[1]
 	WORD $0x4fb912a7 // fmla v7.4s, v21.4s, v25.s[1]
 	WORD $0x4fb912c8 // fmla v8.4s, v22.4s, v25.s[1]
+	BLT linegroup4next3
 	WORD $0x4f991a69 // fmla v9.4s, v19.4s, v25.s[2]
 	WORD $0x4f991a8a // fmla v10.4s, v20.4s, v25.s[2]
 	WORD $0x4f991aab // fmla v11.4s, v21.4s, v25.s[2]
 	WORD $0x4f991acc // fmla v12.4s, v22.4s, v25.s[2]
+	BEQ linegroup4next3
 	WORD $0x4fb91a6d // fmla v13.4s, v19.4s, v25.s[3]
 	WORD $0x4fb91a8e // fmla v14.4s, v20.4s, v25.s[3]
 	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
 	WORD $0x4fb91ad0 // fmla v16.4s, v22.4s, v25.s[3]
+
+linegroup4next3:
 	SUBS $1, R7, R7
 	BGE linegroup4step
 
@@ -19899,6 +17049,7 @@ linegroup4stepend:
 	ADD R9, R5, R5
 	MOVD o_base+0(FP), R7
 	ADD R5<<2, R7, R5
+	CMP $3, R12
 	FMOVQ F1, (R5)
 	FMOVQ F2, 16(R5)
 	FMOVQ F3, 32(R5)
@@ -19909,15 +17060,19 @@ linegroup4stepend:
 	FMOVQ F7, 32(R5)
 	FMOVQ F8, 48(R5)
 	ADD R6<<2, R5, R5
+	BLT linegroup4next4
 	FMOVQ F9, (R5)
 	FMOVQ F10, 16(R5)
 	FMOVQ F11, 32(R5)
 	FMOVQ F12, 48(R5)
 	ADD R6<<2, R5, R5
+	BEQ linegroup4next4
 	FMOVQ F13, (R5)
 	FMOVQ F14, 16(R5)
 	FMOVQ F15, 32(R5)
 	FMOVQ F16, 48(R5)
+
+linegroup4next4:
 	ADD $4, R11, R11
 	B linenext
 
@@ -20005,7 +17160,7 @@ halfgroup1end:
 	ADD $1, R11, R11
 	B halfnext
 
-	// 6 queries.
+	// 5 to 6 queries.
 halfgroup6:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -20129,7 +17284,7 @@ halfgroup6next2:
 	ADD $6, R11, R11
 	B halfnext
 
-	// 8 queries.
+	// 7 to 8 queries.
 halfgroup8:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -22375,12 +19530,8 @@ line:
 linegroup:
 	MOVD a_N+136(FP), R12
 	SUB R11, R12, R12
-	CMP $4, R12
-	BGE linegroup4
-	CMP $3, R12
-	BGE linegroup3
 	CMP $2, R12
-	BGE linegroup2
+	BGE linegroup4
 
 	// 1 queries.
 	VMOVI $0, V3.B16
@@ -22466,231 +19617,7 @@ linegroup1end:
 	ADD $1, R11, R11
 	B linenext
 
-	// 2 queries.
-linegroup2:
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	MOVD a_O_len+8(FP), R7
-	CBZ R7, linegroup2zero
-	MOVD a_Ldo+24(FP), R6
-	MUL R6, R11, R5
-	ADD R9, R5, R5
-	MOVD a_O_base+0(FP), R7
-	ADD R5<<2, R7, R5
-	FMOVQ (R5), F3
-	FMOVQ 16(R5), F4
-	FMOVQ 32(R5), F5
-	FMOVQ 48(R5), F6
-	ADD R6<<2, R5, R5
-	FMOVQ (R5), F7
-	FMOVQ 16(R5), F8
-	FMOVQ 32(R5), F9
-	FMOVQ 48(R5), F10
-
-linegroup2zero:
-	ADD R9<<0, R0, R5
-	ADD R11<<2, R2, R6
-	MOVD R22, R23
-	MOVD R8, R7
-	CBZ R7, linegroup2end
-	TST $3, R7
-	BNE linegroup2step
-
-linegroup2turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE linegroup2ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-linegroup2ahead:
-	PCALIGN $32
-
-linegroup2step:
-	FMOVQ (R5), F11
-	FMOVQ (R6), F18
-	VLD1R (R23), [V17.S4]
-	ADD R24, R23, R23
-	ADD R1, R5, R5
-	ADD R3, R6, R6
-	VEOR V0.B16, V11.B16, V11.B16
-	VZIP1 V1.B16, V11.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V12.H8
-	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
-	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
-	VZIP2 V1.H8, V16.H8, V13.H8
-	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
-	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
-	VZIP2 V1.B16, V11.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	VZIP2 V1.H8, V16.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
-	WORD $0x4f921183 // fmla v3.4s, v12.4s, v18.s[0]
-	WORD $0x4f9211a4 // fmla v4.4s, v13.4s, v18.s[0]
-	WORD $0x4f9211c5 // fmla v5.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211e6 // fmla v6.4s, v15.4s, v18.s[0]
-	WORD $0x4fb21187 // fmla v7.4s, v12.4s, v18.s[1]
-	WORD $0x4fb211a8 // fmla v8.4s, v13.4s, v18.s[1]
-	WORD $0x4fb211c9 // fmla v9.4s, v14.4s, v18.s[1]
-	WORD $0x4fb211ea // fmla v10.4s, v15.4s, v18.s[1]
-	SUB $1, R7, R7
-	TST $3, R7
-	BNE linegroup2step
-	CBNZ R7, linegroup2turn
-
-linegroup2end:
-	MOVD a_Ldo+24(FP), R6
-	MUL R6, R11, R5
-	ADD R9, R5, R5
-	MOVD a_O_base+0(FP), R7
-	ADD R5<<2, R7, R5
-	FMOVQ F3, (R5)
-	FMOVQ F4, 16(R5)
-	FMOVQ F5, 32(R5)
-	FMOVQ F6, 48(R5)
-	ADD R6<<2, R5, R5
-	FMOVQ F7, (R5)
-	FMOVQ F8, 16(R5)
-	FMOVQ F9, 32(R5)
-	FMOVQ F10, 48(R5)
-	ADD $2, R11, R11
-	B linenext
-
-	// 3 queries.
-linegroup3:
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	MOVD a_O_len+8(FP), R7
-	CBZ R7, linegroup3zero
-	MOVD a_Ldo+24(FP), R6
-	MUL R6, R11, R5
-	ADD R9, R5, R5
-	MOVD a_O_base+0(FP), R7
-	ADD R5<<2, R7, R5
-	FMOVQ (R5), F3
-	FMOVQ 16(R5), F4
-	FMOVQ 32(R5), F5
-	FMOVQ 48(R5), F6
-	ADD R6<<2, R5, R5
-	FMOVQ (R5), F7
-	FMOVQ 16(R5), F8
-	FMOVQ 32(R5), F9
-	FMOVQ 48(R5), F10
-	ADD R6<<2, R5, R5
-	FMOVQ (R5), F11
-	FMOVQ 16(R5), F12
-	FMOVQ 32(R5), F13
-	FMOVQ 48(R5), F14
-
-linegroup3zero:
-	ADD R9<<0, R0, R5
-	ADD R11<<2, R2, R6
-	MOVD R22, R23
-	MOVD R8, R7
-	CBZ R7, linegroup3end
-	TST $3, R7
-	BNE linegroup3step
-
-linegroup3turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE linegroup3ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-linegroup3ahead:
-	PCALIGN $32
-
-linegroup3step:
-	FMOVQ (R5), F15
-	FMOVQ (R6), F22
-	VLD1R (R23), [V21.S4]
-	ADD R24, R23, R23
-	ADD R1, R5, R5
-	ADD R3, R6, R6
-	VEOR V0.B16, V15.B16, V15.B16
-	VZIP1 V1.B16, V15.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V16.H8
-	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
-	WORD $0x6e35de10 // fmul v16.4s, v16.4s, v21.4s
-	VZIP2 V1.H8, V20.H8, V17.H8
-	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
-	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
-	VZIP2 V1.B16, V15.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V18.H8
-	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
-	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
-	VZIP2 V1.H8, V20.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
-	WORD $0x4f961203 // fmla v3.4s, v16.4s, v22.s[0]
-	WORD $0x4f961224 // fmla v4.4s, v17.4s, v22.s[0]
-	WORD $0x4f961245 // fmla v5.4s, v18.4s, v22.s[0]
-	WORD $0x4f961266 // fmla v6.4s, v19.4s, v22.s[0]
-	WORD $0x4fb61207 // fmla v7.4s, v16.4s, v22.s[1]
-	WORD $0x4fb61228 // fmla v8.4s, v17.4s, v22.s[1]
-	WORD $0x4fb61249 // fmla v9.4s, v18.4s, v22.s[1]
-	WORD $0x4fb6126a // fmla v10.4s, v19.4s, v22.s[1]
-	WORD $0x4f961a0b // fmla v11.4s, v16.4s, v22.s[2]
-	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
-	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
-	WORD $0x4f961a6e // fmla v14.4s, v19.4s, v22.s[2]
-	SUB $1, R7, R7
-	TST $3, R7
-	BNE linegroup3step
-	CBNZ R7, linegroup3turn
-
-linegroup3end:
-	MOVD a_Ldo+24(FP), R6
-	MUL R6, R11, R5
-	ADD R9, R5, R5
-	MOVD a_O_base+0(FP), R7
-	ADD R5<<2, R7, R5
-	FMOVQ F3, (R5)
-	FMOVQ F4, 16(R5)
-	FMOVQ F5, 32(R5)
-	FMOVQ F6, 48(R5)
-	ADD R6<<2, R5, R5
-	FMOVQ F7, (R5)
-	FMOVQ F8, 16(R5)
-	FMOVQ F9, 32(R5)
-	FMOVQ F10, 48(R5)
-	ADD R6<<2, R5, R5
-	FMOVQ F11, (R5)
-	FMOVQ F12, 16(R5)
-	FMOVQ F13, 32(R5)
-	FMOVQ F14, 48(R5)
-	ADD $3, R11, R11
-	B linenext
-
-	// 4 queries.
+	// 2 to 4 queries.
 linegroup4:
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
@@ -22715,6 +19642,7 @@ linegroup4:
 	ADD R9, R5, R5
 	MOVD a_O_base+0(FP), R7
 	ADD R5<<2, R7, R5
+	CMP $3, R12
 	FMOVQ (R5), F3
 	FMOVQ 16(R5), F4
 	FMOVQ 32(R5), F5
@@ -22725,15 +19653,19 @@ linegroup4:
 	FMOVQ 32(R5), F9
 	FMOVQ 48(R5), F10
 	ADD R6<<2, R5, R5
+	BLT linegroup4next0
 	FMOVQ (R5), F11
 	FMOVQ 16(R5), F12
 	FMOVQ 32(R5), F13
 	FMOVQ 48(R5), F14
 	ADD R6<<2, R5, R5
+	BEQ linegroup4next0
 	FMOVQ (R5), F15
 	FMOVQ 16(R5), F16
 	FMOVQ 32(R5), F17
 	FMOVQ 48(R5), F18
+
+linegroup4next0:
 
 linegroup4zero:
 	ADD R9<<0, R0, R5
@@ -22780,6 +19712,7 @@ linegroup4step:
 	VZIP2 V1.H8, V24.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e39def7 // fmul v23.4s, v23.4s, v25.4s
+	CMP $3, R12
 	WORD $0x4f9a1283 // fmla v3.4s, v20.4s, v26.s[0]
 	WORD $0x4f9a12a4 // fmla v4.4s, v21.4s, v26.s[0]
 	WORD $0x4f9a12c5 // fmla v5.4s, v22.4s, v26.s[0]
@@ -22788,14 +19721,18 @@ linegroup4step:
 	WORD $0x4fba12a8 // fmla v8.4s, v21.4s, v26.s[1]
 	WORD $0x4fba12c9 // fmla v9.4s, v22.4s, v26.s[1]
 	WORD $0x4fba12ea // fmla v10.4s, v23.4s, v26.s[1]
+	BLT linegroup4next1
 	WORD $0x4f9a1a8b // fmla v11.4s, v20.4s, v26.s[2]
 	WORD $0x4f9a1aac // fmla v12.4s, v21.4s, v26.s[2]
 	WORD $0x4f9a1acd // fmla v13.4s, v22.4s, v26.s[2]
 	WORD $0x4f9a1aee // fmla v14.4s, v23.4s, v26.s[2]
+	BEQ linegroup4next1
 	WORD $0x4fba1a8f // fmla v15.4s, v20.4s, v26.s[3]
 	WORD $0x4fba1ab0 // fmla v16.4s, v21.4s, v26.s[3]
 	WORD $0x4fba1ad1 // fmla v17.4s, v22.4s, v26.s[3]
 	WORD $0x4fba1af2 // fmla v18.4s, v23.4s, v26.s[3]
+
+linegroup4next1:
 	SUB $1, R7, R7
 	TST $3, R7
 	BNE linegroup4step
@@ -22807,6 +19744,7 @@ linegroup4end:
 	ADD R9, R5, R5
 	MOVD a_O_base+0(FP), R7
 	ADD R5<<2, R7, R5
+	CMP $3, R12
 	FMOVQ F3, (R5)
 	FMOVQ F4, 16(R5)
 	FMOVQ F5, 32(R5)
@@ -22817,15 +19755,19 @@ linegroup4end:
 	FMOVQ F9, 32(R5)
 	FMOVQ F10, 48(R5)
 	ADD R6<<2, R5, R5
+	BLT linegroup4next2
 	FMOVQ F11, (R5)
 	FMOVQ F12, 16(R5)
 	FMOVQ F13, 32(R5)
 	FMOVQ F14, 48(R5)
 	ADD R6<<2, R5, R5
+	BEQ linegroup4next2
 	FMOVQ F15, (R5)
 	FMOVQ F16, 16(R5)
 	FMOVQ F17, 32(R5)
 	FMOVQ F18, 48(R5)
+
+linegroup4next2:
 	ADD $4, R11, R11
 	B linenext
 
@@ -22926,7 +19868,7 @@ halfgroup1end:
 	ADD $1, R11, R11
 	B halfnext
 
-	// 6 queries.
+	// 5 to 6 queries.
 halfgroup6:
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
@@ -23059,7 +20001,7 @@ halfgroup6next2:
 	ADD $6, R11, R11
 	B halfnext
 
-	// 8 queries.
+	// 7 to 8 queries.
 halfgroup8:
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
@@ -27059,13 +24001,42 @@ TEXT ·widenPairsNEON(SB), NOSPLIT, $0-104
 	LSL $2, R5, R5
 	MOVD lds+80(FP), R6
 	LSL $2, R6, R6
-	SUBS $12, R1, R1
-	BLT lanes3end
 
-lanes3:
+columns:
+	CBZ R1, end
 	MOVD R2, R7
 	MOVD R3, R8
 	MOVD R4, R9
+	CMP $12, R1
+	BGE lanes3
+	CMP $4, R1
+	BGE lanes1
+
+	// What is left of a vector.
+	MOVD n+88(FP), R10
+	CBZ R10, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R9), F1
+	VSHL $16, V1.S4, V2.S4
+	FMOVS F2, (R7)
+	VAND V0.B16, V1.B16, V1.B16
+	FMOVS F1, (R8)
+	ADD R5, R7, R7
+	ADD R5, R8, R8
+	ADD R6, R9, R9
+	SUBS $1, R10, R10
+	BNE singlerow
+
+singlerows:
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUB $1, R1, R1
+	B columns
+
+lanes3:
 	MOVD n+88(FP), R10
 	CBZ R10, lanes3rows
 	PCALIGN $32
@@ -27096,18 +24067,10 @@ lanes3rows:
 	ADD $48, R2, R2
 	ADD $48, R3, R3
 	ADD $48, R4, R4
-	SUBS $12, R1, R1
-	BGE lanes3
-
-lanes3end:
-	ADDS $12, R1, R1
-	SUBS $4, R1, R1
-	BLT lanes1end
+	SUB $12, R1, R1
+	B columns
 
 lanes1:
-	MOVD R2, R7
-	MOVD R3, R8
-	MOVD R4, R9
 	MOVD n+88(FP), R10
 	CBZ R10, lanes1rows
 	PCALIGN $32
@@ -27128,29 +24091,49 @@ lanes1rows:
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
-	SUBS $4, R1, R1
-	BGE lanes1
+	SUB $4, R1, R1
+	B columns
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
+end:
+	RET
 
-single:
+// func narrowPairsNEON(dst []uint32, ldd int, even []float32, odd []float32, lds int, n int, d int)
+TEXT ·narrowPairsNEON(SB), NOSPLIT, $0-104
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 768(R0), F0
+	MOVD d+96(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD even_base+32(FP), R3
+	MOVD odd_base+56(FP), R4
+	MOVD ldd+24(FP), R5
+	LSL $2, R5, R5
+	MOVD lds+80(FP), R6
+	LSL $2, R6, R6
+
+columns:
+	CBZ R1, end
 	MOVD R2, R7
 	MOVD R3, R8
 	MOVD R4, R9
+	CMP $16, R1
+	BGE lanes4
+	CMP $4, R1
+	BGE lanes1
+
+	// What is left of a vector.
 	MOVD n+88(FP), R10
 	CBZ R10, singlerows
 	PCALIGN $32
 
 singlerow:
-	FMOVS (R9), F1
-	VSHL $16, V1.S4, V2.S4
-	FMOVS F2, (R7)
-	VAND V0.B16, V1.B16, V1.B16
-	FMOVS F1, (R8)
+	FMOVS (R8), F1
+	VUSHR $16, V1.S4, V1.S4
+	FMOVS (R9), F2
+	VAND V0.B16, V2.B16, V2.B16
+	VADD V2.S4, V1.S4, V1.S4
+	FMOVS F1, (R7)
 	ADD R5, R7, R7
-	ADD R5, R8, R8
+	ADD R6, R8, R8
 	ADD R6, R9, R9
 	SUBS $1, R10, R10
 	BNE singlerow
@@ -27159,8 +24142,76 @@ singlerows:
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
-	SUBS $1, R1, R1
-	BNE single
+	SUB $1, R1, R1
+	B columns
+
+lanes4:
+	MOVD n+88(FP), R10
+	CBZ R10, lanes4rows
+	PCALIGN $32
+
+lanes4row:
+	FMOVQ (R8), F1
+	FMOVQ 16(R8), F2
+	FMOVQ 32(R8), F3
+	FMOVQ 48(R8), F4
+	VUSHR $16, V1.S4, V1.S4
+	VUSHR $16, V2.S4, V2.S4
+	VUSHR $16, V3.S4, V3.S4
+	VUSHR $16, V4.S4, V4.S4
+	FMOVQ (R9), F5
+	FMOVQ 16(R9), F6
+	FMOVQ 32(R9), F7
+	FMOVQ 48(R9), F8
+	VAND V0.B16, V5.B16, V5.B16
+	VAND V0.B16, V6.B16, V6.B16
+	VAND V0.B16, V7.B16, V7.B16
+	VAND V0.B16, V8.B16, V8.B16
+	VADD V5.S4, V1.S4, V1.S4
+	VADD V6.S4, V2.S4, V2.S4
+	VADD V7.S4, V3.S4, V3.S4
+	VADD V8.S4, V4.S4, V4.S4
+	FMOVQ F1, (R7)
+	FMOVQ F2, 16(R7)
+	FMOVQ F3, 32(R7)
+	FMOVQ F4, 48(R7)
+	ADD R5, R7, R7
+	ADD R6, R8, R8
+	ADD R6, R9, R9
+	SUBS $1, R10, R10
+	BNE lanes4row
+
+lanes4rows:
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	ADD $64, R4, R4
+	SUB $16, R1, R1
+	B columns
+
+lanes1:
+	MOVD n+88(FP), R10
+	CBZ R10, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R8), F1
+	VUSHR $16, V1.S4, V1.S4
+	FMOVQ (R9), F2
+	VAND V0.B16, V2.B16, V2.B16
+	VADD V2.S4, V1.S4, V1.S4
+	FMOVQ F1, (R7)
+	ADD R5, R7, R7
+	ADD R6, R8, R8
+	ADD R6, R9, R9
+	SUBS $1, R10, R10
+	BNE lanes1row
+
+lanes1rows:
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUB $4, R1, R1
+	B columns
 
 end:
 	RET
@@ -28274,13 +25325,60 @@ TEXT ·softcapNEON(SB), NOSPLIT, $0-72
 	MOVD max_base+48(FP), R3
 	MOVD ld+24(FP), R4
 	LSL $2, R4, R4
-	SUBS $8, R1, R1
-	BLT lanes2end
+
+columns:
+	CBZ R1, end
+	MOVD R2, R5
+	CMP $8, R1
+	BGE lanes2
+	FMOVQ (R3), F18
+	MOVD n+32(FP), R6
+	CBZ R6, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R5), F19
+	WORD $0x6e26de73 // fmul v19.4s, v19.4s, v6.4s
+	WORD $0x4ea0fa74 // fabs v20.4s, v19.4s
+	WORD $0x4ea8f694 // fmin v20.4s, v20.4s, v8.4s
+	VORR V10.B16, V10.B16, V21.B16
+	VFMLA V20.S4, V9.S4, V21.S4
+	WORD $0x4eab9eb5 // mul v21.4s, v21.4s, v11.4s
+	VADD V12.S4, V21.S4, V21.S4
+	VTBL V21.B16, [V0.B16, V1.B16], V22.B16
+	WORD $0x4eb6d694 // fsub v20.4s, v20.4s, v22.4s
+	WORD $0x6e34de96 // fmul v22.4s, v20.4s, v20.4s
+	VORR V14.B16, V14.B16, V23.B16
+	VFMLA V22.S4, V13.S4, V23.S4
+	VORR V15.B16, V15.B16, V24.B16
+	VFMLA V22.S4, V23.S4, V24.S4
+	VORR V16.B16, V16.B16, V23.B16
+	VFMLA V22.S4, V24.S4, V23.S4
+	VTBL V21.B16, [V2.B16, V3.B16], V22.B16
+	VTBL V21.B16, [V4.B16, V5.B16], V21.B16
+	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
+	VFMLA V20.S4, V22.S4, V23.S4
+	WORD $0x6e37feb5 // fdiv v21.4s, v21.4s, v23.4s
+	WORD $0x4e35d6d6 // fadd v22.4s, v22.4s, v21.4s
+	VBIF V17.B16, V22.B16, V19.B16
+	WORD $0x6e27de73 // fmul v19.4s, v19.4s, v7.4s
+	FMOVQ F19, (R5)
+	WORD $0x6eb2e674 // fcmgt v20.4s, v19.4s, v18.4s
+	VBIT V20.B16, V19.B16, V18.B16
+	ADD R4, R5, R5
+	SUBS $1, R6, R6
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F18, (R3)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUB $4, R1, R1
+	B columns
 
 lanes2:
 	FMOVQ (R3), F18
 	FMOVQ 16(R3), F19
-	MOVD R2, R5
 	MOVD n+32(FP), R6
 	CBZ R6, lanes2rows
 	PCALIGN $32
@@ -28351,62 +25449,10 @@ lanes2rows:
 	FMOVQ F19, 16(R3)
 	ADD $32, R2, R2
 	ADD $32, R3, R3
-	SUBS $8, R1, R1
-	BGE lanes2
+	SUB $8, R1, R1
+	B columns
 
-lanes2end:
-	ADDS $8, R1, R1
-	SUBS $4, R1, R1
-	BLT lanes1end
-
-lanes1:
-	FMOVQ (R3), F18
-	MOVD R2, R5
-	MOVD n+32(FP), R6
-	CBZ R6, lanes1rows
-	PCALIGN $32
-
-lanes1row:
-	FMOVQ (R5), F19
-	WORD $0x6e26de73 // fmul v19.4s, v19.4s, v6.4s
-	WORD $0x4ea0fa74 // fabs v20.4s, v19.4s
-	WORD $0x4ea8f694 // fmin v20.4s, v20.4s, v8.4s
-	VORR V10.B16, V10.B16, V21.B16
-	VFMLA V20.S4, V9.S4, V21.S4
-	WORD $0x4eab9eb5 // mul v21.4s, v21.4s, v11.4s
-	VADD V12.S4, V21.S4, V21.S4
-	VTBL V21.B16, [V0.B16, V1.B16], V22.B16
-	WORD $0x4eb6d694 // fsub v20.4s, v20.4s, v22.4s
-	WORD $0x6e34de96 // fmul v22.4s, v20.4s, v20.4s
-	VORR V14.B16, V14.B16, V23.B16
-	VFMLA V22.S4, V13.S4, V23.S4
-	VORR V15.B16, V15.B16, V24.B16
-	VFMLA V22.S4, V23.S4, V24.S4
-	VORR V16.B16, V16.B16, V23.B16
-	VFMLA V22.S4, V24.S4, V23.S4
-	VTBL V21.B16, [V2.B16, V3.B16], V22.B16
-	VTBL V21.B16, [V4.B16, V5.B16], V21.B16
-	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
-	VFMLA V20.S4, V22.S4, V23.S4
-	WORD $0x6e37feb5 // fdiv v21.4s, v21.4s, v23.4s
-	WORD $0x4e35d6d6 // fadd v22.4s, v22.4s, v21.4s
-	VBIF V17.B16, V22.B16, V19.B16
-	WORD $0x6e27de73 // fmul v19.4s, v19.4s, v7.4s
-	FMOVQ F19, (R5)
-	WORD $0x6eb2e674 // fcmgt v20.4s, v19.4s, v18.4s
-	VBIT V20.B16, V19.B16, V18.B16
-	ADD R4, R5, R5
-	SUBS $1, R6, R6
-	BNE lanes1row
-
-lanes1rows:
-	FMOVQ F18, (R3)
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	SUBS $4, R1, R1
-	BGE lanes1
-
-lanes1end:
+end:
 	RET
 
 // func aLiBiNEON(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
@@ -28420,8 +25466,45 @@ TEXT ·aLiBiNEON(SB), NOSPLIT, $0-120
 	MOVD pos_base+72(FP), R5
 	MOVD ld+24(FP), R6
 	LSL $2, R6, R6
-	SUBS $12, R1, R1
-	BLT lanes3end
+
+columns:
+	CBZ R1, end
+	MOVD R2, R7
+	MOVD j0+32(FP), R8
+	VDUP R8, V0.S4
+	CMP $12, R1
+	BGE lanes3
+	CMP $8, R1
+	BGE lanes2
+	FMOVQ (R4), F2
+	FMOVQ (R5), F3
+	FMOVQ (R3), F4
+	MOVD n+40(FP), R8
+	CBZ R8, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R7), F5
+	VSUB V0.S4, V3.S4, V6.S4
+	WORD $0x4ea0b8c6 // abs v6.4s, v6.4s
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	VFMLS V2.S4, V6.S4, V5.S4
+	FMOVQ F5, (R7)
+	WORD $0x6ea4e4a6 // fcmgt v6.4s, v5.4s, v4.4s
+	VBIT V6.B16, V5.B16, V4.B16
+	ADD R6, R7, R7
+	VADD V1.S4, V0.S4, V0.S4
+	SUBS $1, R8, R8
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F4, (R3)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	SUB $4, R1, R1
+	B columns
 
 lanes3:
 	FMOVQ (R4), F2
@@ -28433,10 +25516,7 @@ lanes3:
 	FMOVQ (R3), F8
 	FMOVQ 16(R3), F9
 	FMOVQ 32(R3), F10
-	MOVD R2, R7
 	MOVD n+40(FP), R8
-	MOVD j0+32(FP), R9
-	VDUP R9, V0.S4
 	CBZ R8, lanes3rows
 	PCALIGN $32
 
@@ -28478,13 +25558,8 @@ lanes3rows:
 	ADD $48, R3, R3
 	ADD $48, R4, R4
 	ADD $48, R5, R5
-	SUBS $12, R1, R1
-	BGE lanes3
-
-lanes3end:
-	ADDS $12, R1, R1
-	SUBS $8, R1, R1
-	BLT lanes2end
+	SUB $12, R1, R1
+	B columns
 
 lanes2:
 	FMOVQ (R4), F2
@@ -28493,10 +25568,7 @@ lanes2:
 	FMOVQ 16(R5), F5
 	FMOVQ (R3), F6
 	FMOVQ 16(R3), F7
-	MOVD R2, R7
 	MOVD n+40(FP), R8
-	MOVD j0+32(FP), R9
-	VDUP R9, V0.S4
 	CBZ R8, lanes2rows
 	PCALIGN $32
 
@@ -28529,49 +25601,10 @@ lanes2rows:
 	ADD $32, R3, R3
 	ADD $32, R4, R4
 	ADD $32, R5, R5
-	SUBS $8, R1, R1
-	BGE lanes2
+	SUB $8, R1, R1
+	B columns
 
-lanes2end:
-	ADDS $8, R1, R1
-	SUBS $4, R1, R1
-	BLT lanes1end
-
-lanes1:
-	FMOVQ (R4), F2
-	FMOVQ (R5), F3
-	FMOVQ (R3), F4
-	MOVD R2, R7
-	MOVD n+40(FP), R8
-	MOVD j0+32(FP), R9
-	VDUP R9, V0.S4
-	CBZ R8, lanes1rows
-	PCALIGN $32
-
-lanes1row:
-	FMOVQ (R7), F5
-	VSUB V0.S4, V3.S4, V6.S4
-	WORD $0x4ea0b8c6 // abs v6.4s, v6.4s
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	VFMLS V2.S4, V6.S4, V5.S4
-	FMOVQ F5, (R7)
-	WORD $0x6ea4e4a6 // fcmgt v6.4s, v5.4s, v4.4s
-	VBIT V6.B16, V5.B16, V4.B16
-	ADD R6, R7, R7
-	VADD V1.S4, V0.S4, V0.S4
-	SUBS $1, R8, R8
-	BNE lanes1row
-
-lanes1rows:
-	FMOVQ F4, (R3)
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	ADD $16, R5, R5
-	SUBS $4, R1, R1
-	BGE lanes1
-
-lanes1end:
+end:
 	RET
 
 // func maskSpanNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
@@ -28586,8 +25619,45 @@ TEXT ·maskSpanNEON(SB), NOSPLIT, $0-120
 	MOVD hi_base+72(FP), R5
 	MOVD ld+24(FP), R6
 	LSL $2, R6, R6
-	SUBS $12, R1, R1
-	BLT lanes3end
+
+columns:
+	CBZ R1, end
+	MOVD R2, R7
+	MOVD j0+32(FP), R8
+	VDUP R8, V0.S4
+	CMP $12, R1
+	BGE lanes3
+	CMP $8, R1
+	BGE lanes2
+	FMOVQ (R4), F3
+	FMOVQ (R5), F4
+	FMOVQ (R3), F5
+	MOVD n+40(FP), R8
+	CBZ R8, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R7), F6
+	WORD $0x4ea03487 // cmgt v7.4s, v4.4s, v0.4s
+	VBIF V7.B16, V1.B16, V6.B16
+	WORD $0x4ea03467 // cmgt v7.4s, v3.4s, v0.4s
+	VBIT V7.B16, V1.B16, V6.B16
+	FMOVQ F6, (R7)
+	WORD $0x6ea5e4c7 // fcmgt v7.4s, v6.4s, v5.4s
+	VBIT V7.B16, V6.B16, V5.B16
+	ADD R6, R7, R7
+	VADD V2.S4, V0.S4, V0.S4
+	SUBS $1, R8, R8
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F5, (R3)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	SUB $4, R1, R1
+	B columns
 
 lanes3:
 	FMOVQ (R4), F3
@@ -28599,10 +25669,7 @@ lanes3:
 	FMOVQ (R3), F9
 	FMOVQ 16(R3), F10
 	FMOVQ 32(R3), F11
-	MOVD R2, R7
 	MOVD n+40(FP), R8
-	MOVD j0+32(FP), R9
-	VDUP R9, V0.S4
 	CBZ R8, lanes3rows
 	PCALIGN $32
 
@@ -28644,13 +25711,8 @@ lanes3rows:
 	ADD $48, R3, R3
 	ADD $48, R4, R4
 	ADD $48, R5, R5
-	SUBS $12, R1, R1
-	BGE lanes3
-
-lanes3end:
-	ADDS $12, R1, R1
-	SUBS $8, R1, R1
-	BLT lanes2end
+	SUB $12, R1, R1
+	B columns
 
 lanes2:
 	FMOVQ (R4), F3
@@ -28659,10 +25721,7 @@ lanes2:
 	FMOVQ 16(R5), F6
 	FMOVQ (R3), F7
 	FMOVQ 16(R3), F8
-	MOVD R2, R7
 	MOVD n+40(FP), R8
-	MOVD j0+32(FP), R9
-	VDUP R9, V0.S4
 	CBZ R8, lanes2rows
 	PCALIGN $32
 
@@ -28695,49 +25754,10 @@ lanes2rows:
 	ADD $32, R3, R3
 	ADD $32, R4, R4
 	ADD $32, R5, R5
-	SUBS $8, R1, R1
-	BGE lanes2
+	SUB $8, R1, R1
+	B columns
 
-lanes2end:
-	ADDS $8, R1, R1
-	SUBS $4, R1, R1
-	BLT lanes1end
-
-lanes1:
-	FMOVQ (R4), F3
-	FMOVQ (R5), F4
-	FMOVQ (R3), F5
-	MOVD R2, R7
-	MOVD n+40(FP), R8
-	MOVD j0+32(FP), R9
-	VDUP R9, V0.S4
-	CBZ R8, lanes1rows
-	PCALIGN $32
-
-lanes1row:
-	FMOVQ (R7), F6
-	WORD $0x4ea03487 // cmgt v7.4s, v4.4s, v0.4s
-	VBIF V7.B16, V1.B16, V6.B16
-	WORD $0x4ea03467 // cmgt v7.4s, v3.4s, v0.4s
-	VBIT V7.B16, V1.B16, V6.B16
-	FMOVQ F6, (R7)
-	WORD $0x6ea5e4c7 // fcmgt v7.4s, v6.4s, v5.4s
-	VBIT V7.B16, V6.B16, V5.B16
-	ADD R6, R7, R7
-	VADD V2.S4, V0.S4, V0.S4
-	SUBS $1, R8, R8
-	BNE lanes1row
-
-lanes1rows:
-	FMOVQ F5, (R3)
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	ADD $16, R5, R5
-	SUBS $4, R1, R1
-	BGE lanes1
-
-lanes1end:
+end:
 	RET
 
 // func softmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
@@ -28760,8 +25780,57 @@ TEXT ·softmaxNEON(SB), NOSPLIT, $0-88
 	MOVD sum_base+64(FP), R4
 	MOVD ld+24(FP), R5
 	LSL $2, R5, R5
-	SUBS $12, R1, R1
-	BLT lanes3end
+
+columns:
+	CBZ R1, end
+	MOVD R2, R6
+	CMP $12, R1
+	BGE lanes3
+	CMP $8, R1
+	BGE lanes2
+	FMOVQ (R3), F11
+	WORD $0x4e29e56c // fcmeq v12.4s, v11.4s, v9.4s
+	WORD $0x4e6c1d6b // bic v11.16b, v11.16b, v12.16b
+	VORR V10.B16, V10.B16, V12.B16
+	MOVD n+32(FP), R7
+	CBZ R7, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R6), F13
+	WORD $0x4eabd5ad // fsub v13.4s, v13.4s, v11.4s
+	WORD $0x4e20d5ae // fadd v14.4s, v13.4s, v0.4s
+	WORD $0x4ea0d5cf // fsub v15.4s, v14.4s, v0.4s
+	WORD $0x4eafd5af // fsub v15.4s, v13.4s, v15.4s
+	VORR V2.B16, V2.B16, V16.B16
+	VFMLA V15.S4, V1.S4, V16.S4
+	VORR V3.B16, V3.B16, V17.B16
+	VFMLA V15.S4, V16.S4, V17.S4
+	VORR V4.B16, V4.B16, V16.B16
+	VFMLA V15.S4, V17.S4, V16.S4
+	VORR V5.B16, V5.B16, V17.B16
+	VFMLA V15.S4, V16.S4, V17.S4
+	VORR V6.B16, V6.B16, V16.B16
+	VFMLA V15.S4, V17.S4, V16.S4
+	VORR V7.B16, V7.B16, V17.B16
+	VFMLA V15.S4, V16.S4, V17.S4
+	VSHL $23, V14.S4, V14.S4
+	WORD $0x6e2ede31 // fmul v17.4s, v17.4s, v14.4s
+	WORD $0x6eade50e // fcmgt v14.4s, v8.4s, v13.4s
+	WORD $0x4e6e1e31 // bic v17.16b, v17.16b, v14.16b
+	FMOVQ F17, (R6)
+	WORD $0x4e31d58c // fadd v12.4s, v12.4s, v17.4s
+	ADD R5, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F12, (R4)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUB $4, R1, R1
+	B columns
 
 lanes3:
 	FMOVQ (R3), F11
@@ -28776,7 +25845,6 @@ lanes3:
 	VORR V10.B16, V10.B16, V14.B16
 	VORR V10.B16, V10.B16, V15.B16
 	VORR V10.B16, V10.B16, V16.B16
-	MOVD R2, R6
 	MOVD n+32(FP), R7
 	CBZ R7, lanes3rows
 	PCALIGN $32
@@ -28862,13 +25930,8 @@ lanes3rows:
 	ADD $48, R2, R2
 	ADD $48, R3, R3
 	ADD $48, R4, R4
-	SUBS $12, R1, R1
-	BGE lanes3
-
-lanes3end:
-	ADDS $12, R1, R1
-	SUBS $8, R1, R1
-	BLT lanes2end
+	SUB $12, R1, R1
+	B columns
 
 lanes2:
 	FMOVQ (R3), F11
@@ -28879,7 +25942,6 @@ lanes2:
 	WORD $0x4e6d1d8c // bic v12.16b, v12.16b, v13.16b
 	VORR V10.B16, V10.B16, V13.B16
 	VORR V10.B16, V10.B16, V14.B16
-	MOVD R2, R6
 	MOVD n+32(FP), R7
 	CBZ R7, lanes2rows
 	PCALIGN $32
@@ -28941,61 +26003,10 @@ lanes2rows:
 	ADD $32, R2, R2
 	ADD $32, R3, R3
 	ADD $32, R4, R4
-	SUBS $8, R1, R1
-	BGE lanes2
+	SUB $8, R1, R1
+	B columns
 
-lanes2end:
-	ADDS $8, R1, R1
-	SUBS $4, R1, R1
-	BLT lanes1end
-
-lanes1:
-	FMOVQ (R3), F11
-	WORD $0x4e29e56c // fcmeq v12.4s, v11.4s, v9.4s
-	WORD $0x4e6c1d6b // bic v11.16b, v11.16b, v12.16b
-	VORR V10.B16, V10.B16, V12.B16
-	MOVD R2, R6
-	MOVD n+32(FP), R7
-	CBZ R7, lanes1rows
-	PCALIGN $32
-
-lanes1row:
-	FMOVQ (R6), F13
-	WORD $0x4eabd5ad // fsub v13.4s, v13.4s, v11.4s
-	WORD $0x4e20d5ae // fadd v14.4s, v13.4s, v0.4s
-	WORD $0x4ea0d5cf // fsub v15.4s, v14.4s, v0.4s
-	WORD $0x4eafd5af // fsub v15.4s, v13.4s, v15.4s
-	VORR V2.B16, V2.B16, V16.B16
-	VFMLA V15.S4, V1.S4, V16.S4
-	VORR V3.B16, V3.B16, V17.B16
-	VFMLA V15.S4, V16.S4, V17.S4
-	VORR V4.B16, V4.B16, V16.B16
-	VFMLA V15.S4, V17.S4, V16.S4
-	VORR V5.B16, V5.B16, V17.B16
-	VFMLA V15.S4, V16.S4, V17.S4
-	VORR V6.B16, V6.B16, V16.B16
-	VFMLA V15.S4, V17.S4, V16.S4
-	VORR V7.B16, V7.B16, V17.B16
-	VFMLA V15.S4, V16.S4, V17.S4
-	VSHL $23, V14.S4, V14.S4
-	WORD $0x6e2ede31 // fmul v17.4s, v17.4s, v14.4s
-	WORD $0x6eade50e // fcmgt v14.4s, v8.4s, v13.4s
-	WORD $0x4e6e1e31 // bic v17.16b, v17.16b, v14.16b
-	FMOVQ F17, (R6)
-	WORD $0x4e31d58c // fadd v12.4s, v12.4s, v17.4s
-	ADD R5, R6, R6
-	SUBS $1, R7, R7
-	BNE lanes1row
-
-lanes1rows:
-	FMOVQ F12, (R4)
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	SUBS $4, R1, R1
-	BGE lanes1
-
-lanes1end:
+end:
 	RET
 
 // func softmaxBF16NEON(s []float32, ld int, n int, max []float32, sum []float32)
@@ -29019,8 +26030,60 @@ TEXT ·softmaxBF16NEON(SB), NOSPLIT, $0-88
 	MOVD sum_base+64(FP), R4
 	MOVD ld+24(FP), R5
 	LSL $2, R5, R5
-	SUBS $12, R1, R1
-	BLT lanes3end
+
+columns:
+	CBZ R1, end
+	MOVD R2, R6
+	CMP $12, R1
+	BGE lanes3
+	CMP $8, R1
+	BGE lanes2
+	FMOVQ (R3), F12
+	WORD $0x4e22e58d // fcmeq v13.4s, v12.4s, v2.4s
+	WORD $0x4e6d1d8c // bic v12.16b, v12.16b, v13.16b
+	VORR V11.B16, V11.B16, V13.B16
+	MOVD n+32(FP), R7
+	CBZ R7, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R6), F14
+	WORD $0x4eacd5ce // fsub v14.4s, v14.4s, v12.4s
+	WORD $0x4e20d5cf // fadd v15.4s, v14.4s, v0.4s
+	WORD $0x4ea0d5f0 // fsub v16.4s, v15.4s, v0.4s
+	WORD $0x4eb0d5d0 // fsub v16.4s, v14.4s, v16.4s
+	VORR V4.B16, V4.B16, V17.B16
+	VFMLA V16.S4, V3.S4, V17.S4
+	VORR V5.B16, V5.B16, V18.B16
+	VFMLA V16.S4, V17.S4, V18.S4
+	VORR V6.B16, V6.B16, V17.B16
+	VFMLA V16.S4, V18.S4, V17.S4
+	VORR V7.B16, V7.B16, V18.B16
+	VFMLA V16.S4, V17.S4, V18.S4
+	VORR V8.B16, V8.B16, V17.B16
+	VFMLA V16.S4, V18.S4, V17.S4
+	VORR V9.B16, V9.B16, V18.B16
+	VFMLA V16.S4, V17.S4, V18.S4
+	VSHL $23, V15.S4, V15.S4
+	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
+	WORD $0x6eaee54f // fcmgt v15.4s, v10.4s, v14.4s
+	WORD $0x4e6f1e52 // bic v18.16b, v18.16b, v15.16b
+	VAND V2.B16, V18.B16, V14.B16
+	VFMLA V14.S4, V1.S4, V18.S4
+	VFMLS V14.S4, V1.S4, V18.S4
+	FMOVQ F18, (R6)
+	WORD $0x4e32d5ad // fadd v13.4s, v13.4s, v18.4s
+	ADD R5, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F13, (R4)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUB $4, R1, R1
+	B columns
 
 lanes3:
 	FMOVQ (R3), F12
@@ -29035,7 +26098,6 @@ lanes3:
 	VORR V11.B16, V11.B16, V15.B16
 	VORR V11.B16, V11.B16, V16.B16
 	VORR V11.B16, V11.B16, V17.B16
-	MOVD R2, R6
 	MOVD n+32(FP), R7
 	CBZ R7, lanes3rows
 	PCALIGN $32
@@ -29130,13 +26192,8 @@ lanes3rows:
 	ADD $48, R2, R2
 	ADD $48, R3, R3
 	ADD $48, R4, R4
-	SUBS $12, R1, R1
-	BGE lanes3
-
-lanes3end:
-	ADDS $12, R1, R1
-	SUBS $8, R1, R1
-	BLT lanes2end
+	SUB $12, R1, R1
+	B columns
 
 lanes2:
 	FMOVQ (R3), F12
@@ -29147,7 +26204,6 @@ lanes2:
 	WORD $0x4e6e1dad // bic v13.16b, v13.16b, v14.16b
 	VORR V11.B16, V11.B16, V14.B16
 	VORR V11.B16, V11.B16, V15.B16
-	MOVD R2, R6
 	MOVD n+32(FP), R7
 	CBZ R7, lanes2rows
 	PCALIGN $32
@@ -29215,64 +26271,10 @@ lanes2rows:
 	ADD $32, R2, R2
 	ADD $32, R3, R3
 	ADD $32, R4, R4
-	SUBS $8, R1, R1
-	BGE lanes2
+	SUB $8, R1, R1
+	B columns
 
-lanes2end:
-	ADDS $8, R1, R1
-	SUBS $4, R1, R1
-	BLT lanes1end
-
-lanes1:
-	FMOVQ (R3), F12
-	WORD $0x4e22e58d // fcmeq v13.4s, v12.4s, v2.4s
-	WORD $0x4e6d1d8c // bic v12.16b, v12.16b, v13.16b
-	VORR V11.B16, V11.B16, V13.B16
-	MOVD R2, R6
-	MOVD n+32(FP), R7
-	CBZ R7, lanes1rows
-	PCALIGN $32
-
-lanes1row:
-	FMOVQ (R6), F14
-	WORD $0x4eacd5ce // fsub v14.4s, v14.4s, v12.4s
-	WORD $0x4e20d5cf // fadd v15.4s, v14.4s, v0.4s
-	WORD $0x4ea0d5f0 // fsub v16.4s, v15.4s, v0.4s
-	WORD $0x4eb0d5d0 // fsub v16.4s, v14.4s, v16.4s
-	VORR V4.B16, V4.B16, V17.B16
-	VFMLA V16.S4, V3.S4, V17.S4
-	VORR V5.B16, V5.B16, V18.B16
-	VFMLA V16.S4, V17.S4, V18.S4
-	VORR V6.B16, V6.B16, V17.B16
-	VFMLA V16.S4, V18.S4, V17.S4
-	VORR V7.B16, V7.B16, V18.B16
-	VFMLA V16.S4, V17.S4, V18.S4
-	VORR V8.B16, V8.B16, V17.B16
-	VFMLA V16.S4, V18.S4, V17.S4
-	VORR V9.B16, V9.B16, V18.B16
-	VFMLA V16.S4, V17.S4, V18.S4
-	VSHL $23, V15.S4, V15.S4
-	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
-	WORD $0x6eaee54f // fcmgt v15.4s, v10.4s, v14.4s
-	WORD $0x4e6f1e52 // bic v18.16b, v18.16b, v15.16b
-	VAND V2.B16, V18.B16, V14.B16
-	VFMLA V14.S4, V1.S4, V18.S4
-	VFMLS V14.S4, V1.S4, V18.S4
-	FMOVQ F18, (R6)
-	WORD $0x4e32d5ad // fadd v13.4s, v13.4s, v18.4s
-	ADD R5, R6, R6
-	SUBS $1, R7, R7
-	BNE lanes1row
-
-lanes1rows:
-	FMOVQ F13, (R4)
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	SUBS $4, R1, R1
-	BGE lanes1
-
-lanes1end:
+end:
 	RET
 
 // func mergeStatsNEON(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
@@ -29389,8 +26391,67 @@ TEXT ·backwardWeightsNEON(SB), NOSPLIT, $0-136
 	MOVD dot_base+112(FP), R6
 	MOVD ld+48(FP), R7
 	LSL $2, R7, R7
-	SUBS $8, R1, R1
-	BLT lanes2end
+
+columns:
+	CBZ R1, end
+	MOVD R2, R8
+	MOVD R3, R9
+	CMP $8, R1
+	BGE lanes2
+	FMOVQ (R4), F11
+	VORR V1.B16, V1.B16, V12.B16
+	VORR V1.B16, V1.B16, V13.B16
+	MOVD n+56(FP), R10
+	CBZ R10, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R8), F14
+	WORD $0x4eabd5ce // fsub v14.4s, v14.4s, v11.4s
+	WORD $0x4ea1f5ce // fmin v14.4s, v14.4s, v1.4s
+	WORD $0x4e20d5cf // fadd v15.4s, v14.4s, v0.4s
+	WORD $0x4ea0d5f0 // fsub v16.4s, v15.4s, v0.4s
+	WORD $0x4eb0d5d0 // fsub v16.4s, v14.4s, v16.4s
+	VORR V3.B16, V3.B16, V17.B16
+	VFMLA V16.S4, V2.S4, V17.S4
+	VORR V4.B16, V4.B16, V18.B16
+	VFMLA V16.S4, V17.S4, V18.S4
+	VORR V5.B16, V5.B16, V17.B16
+	VFMLA V16.S4, V18.S4, V17.S4
+	VORR V6.B16, V6.B16, V18.B16
+	VFMLA V16.S4, V17.S4, V18.S4
+	VORR V7.B16, V7.B16, V17.B16
+	VFMLA V16.S4, V18.S4, V17.S4
+	VORR V8.B16, V8.B16, V18.B16
+	VFMLA V16.S4, V17.S4, V18.S4
+	VSHL $23, V15.S4, V15.S4
+	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
+	WORD $0x6eaee52f // fcmgt v15.4s, v9.4s, v14.4s
+	WORD $0x4e6f1e52 // bic v18.16b, v18.16b, v15.16b
+	FMOVQ (R8), F14
+	WORD $0x4e2ae5cf // fcmeq v15.4s, v14.4s, v10.4s
+	WORD $0x4e6f1e52 // bic v18.16b, v18.16b, v15.16b
+	FMOVQ F18, (R8)
+	WORD $0x4e32d58c // fadd v12.4s, v12.4s, v18.4s
+	FMOVQ (R9), F14
+	WORD $0x4ea0da4f // fcmeq v15.4s, v18.4s, #0.0
+	WORD $0x4e6f1dce // bic v14.16b, v14.16b, v15.16b
+	VFMLA V14.S4, V18.S4, V13.S4
+	ADD R7, R8, R8
+	ADD R7, R9, R9
+	SUBS $1, R10, R10
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F12, (R5)
+	FMOVQ F13, (R6)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	ADD $16, R6, R6
+	SUB $4, R1, R1
+	B columns
 
 lanes2:
 	FMOVQ (R4), F11
@@ -29399,8 +26460,6 @@ lanes2:
 	VORR V1.B16, V1.B16, V14.B16
 	VORR V1.B16, V1.B16, V15.B16
 	VORR V1.B16, V1.B16, V16.B16
-	MOVD R2, R8
-	MOVD R3, R9
 	MOVD n+56(FP), R10
 	CBZ R10, lanes2rows
 	PCALIGN $32
@@ -29483,73 +26542,10 @@ lanes2rows:
 	ADD $32, R4, R4
 	ADD $32, R5, R5
 	ADD $32, R6, R6
-	SUBS $8, R1, R1
-	BGE lanes2
+	SUB $8, R1, R1
+	B columns
 
-lanes2end:
-	ADDS $8, R1, R1
-	SUBS $4, R1, R1
-	BLT lanes1end
-
-lanes1:
-	FMOVQ (R4), F11
-	VORR V1.B16, V1.B16, V12.B16
-	VORR V1.B16, V1.B16, V13.B16
-	MOVD R2, R8
-	MOVD R3, R9
-	MOVD n+56(FP), R10
-	CBZ R10, lanes1rows
-	PCALIGN $32
-
-lanes1row:
-	FMOVQ (R8), F14
-	WORD $0x4eabd5ce // fsub v14.4s, v14.4s, v11.4s
-	WORD $0x4ea1f5ce // fmin v14.4s, v14.4s, v1.4s
-	WORD $0x4e20d5cf // fadd v15.4s, v14.4s, v0.4s
-	WORD $0x4ea0d5f0 // fsub v16.4s, v15.4s, v0.4s
-	WORD $0x4eb0d5d0 // fsub v16.4s, v14.4s, v16.4s
-	VORR V3.B16, V3.B16, V17.B16
-	VFMLA V16.S4, V2.S4, V17.S4
-	VORR V4.B16, V4.B16, V18.B16
-	VFMLA V16.S4, V17.S4, V18.S4
-	VORR V5.B16, V5.B16, V17.B16
-	VFMLA V16.S4, V18.S4, V17.S4
-	VORR V6.B16, V6.B16, V18.B16
-	VFMLA V16.S4, V17.S4, V18.S4
-	VORR V7.B16, V7.B16, V17.B16
-	VFMLA V16.S4, V18.S4, V17.S4
-	VORR V8.B16, V8.B16, V18.B16
-	VFMLA V16.S4, V17.S4, V18.S4
-	VSHL $23, V15.S4, V15.S4
-	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
-	WORD $0x6eaee52f // fcmgt v15.4s, v9.4s, v14.4s
-	WORD $0x4e6f1e52 // bic v18.16b, v18.16b, v15.16b
-	FMOVQ (R8), F14
-	WORD $0x4e2ae5cf // fcmeq v15.4s, v14.4s, v10.4s
-	WORD $0x4e6f1e52 // bic v18.16b, v18.16b, v15.16b
-	FMOVQ F18, (R8)
-	WORD $0x4e32d58c // fadd v12.4s, v12.4s, v18.4s
-	FMOVQ (R9), F14
-	WORD $0x4ea0da4f // fcmeq v15.4s, v18.4s, #0.0
-	WORD $0x4e6f1dce // bic v14.16b, v14.16b, v15.16b
-	VFMLA V14.S4, V18.S4, V13.S4
-	ADD R7, R8, R8
-	ADD R7, R9, R9
-	SUBS $1, R10, R10
-	BNE lanes1row
-
-lanes1rows:
-	FMOVQ F12, (R5)
-	FMOVQ F13, (R6)
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	ADD $16, R5, R5
-	ADD $16, R6, R6
-	SUBS $4, R1, R1
-	BGE lanes1
-
-lanes1end:
+end:
 	RET
 
 // func backwardScoresNEON(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
@@ -29563,8 +26559,48 @@ TEXT ·backwardScoresNEON(SB), NOSPLIT, $0-112
 	MOVD mean_base+88(FP), R5
 	MOVD ld+48(FP), R6
 	LSL $2, R6, R6
-	SUBS $12, R1, R1
-	BLT lanes3end
+
+columns:
+	CBZ R1, end
+	MOVD R2, R7
+	MOVD R3, R8
+	CMP $12, R1
+	BGE lanes3
+	CMP $8, R1
+	BGE lanes2
+	FMOVQ (R4), F1
+	FMOVQ (R5), F2
+	MOVD n+56(FP), R9
+	CBZ R9, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R7), F3
+	WORD $0x6e21dc64 // fmul v4.4s, v3.4s, v1.4s
+	FMOVQ (R8), F5
+	WORD $0x4ea2d4a5 // fsub v5.4s, v5.4s, v2.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4ea0f8a6 // fabs v6.4s, v5.4s
+	WORD $0x6ea6e407 // fcmgt v7.4s, v0.4s, v6.4s
+	WORD $0x4e671ca5 // bic v5.16b, v5.16b, v7.16b
+	WORD $0x4ea0d866 // fcmeq v6.4s, v3.4s, #0.0
+	WORD $0x4e661ca5 // bic v5.16b, v5.16b, v6.16b
+	FMOVQ F5, (R8)
+	WORD $0x4ea0d865 // fcmeq v5.4s, v3.4s, #0.0
+	WORD $0x4e651c84 // bic v4.16b, v4.16b, v5.16b
+	FMOVQ F4, (R7)
+	ADD R6, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE lanes1row
+
+lanes1rows:
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	SUB $4, R1, R1
+	B columns
 
 lanes3:
 	FMOVQ (R4), F1
@@ -29573,8 +26609,6 @@ lanes3:
 	FMOVQ (R5), F4
 	FMOVQ 16(R5), F5
 	FMOVQ 32(R5), F6
-	MOVD R2, R7
-	MOVD R3, R8
 	MOVD n+56(FP), R9
 	CBZ R9, lanes3rows
 	PCALIGN $32
@@ -29632,21 +26666,14 @@ lanes3rows:
 	ADD $48, R3, R3
 	ADD $48, R4, R4
 	ADD $48, R5, R5
-	SUBS $12, R1, R1
-	BGE lanes3
-
-lanes3end:
-	ADDS $12, R1, R1
-	SUBS $8, R1, R1
-	BLT lanes2end
+	SUB $12, R1, R1
+	B columns
 
 lanes2:
 	FMOVQ (R4), F1
 	FMOVQ 16(R4), F2
 	FMOVQ (R5), F3
 	FMOVQ 16(R5), F4
-	MOVD R2, R7
-	MOVD R3, R8
 	MOVD n+56(FP), R9
 	CBZ R9, lanes2rows
 	PCALIGN $32
@@ -29690,52 +26717,10 @@ lanes2rows:
 	ADD $32, R3, R3
 	ADD $32, R4, R4
 	ADD $32, R5, R5
-	SUBS $8, R1, R1
-	BGE lanes2
+	SUB $8, R1, R1
+	B columns
 
-lanes2end:
-	ADDS $8, R1, R1
-	SUBS $4, R1, R1
-	BLT lanes1end
-
-lanes1:
-	FMOVQ (R4), F1
-	FMOVQ (R5), F2
-	MOVD R2, R7
-	MOVD R3, R8
-	MOVD n+56(FP), R9
-	CBZ R9, lanes1rows
-	PCALIGN $32
-
-lanes1row:
-	FMOVQ (R7), F3
-	WORD $0x6e21dc64 // fmul v4.4s, v3.4s, v1.4s
-	FMOVQ (R8), F5
-	WORD $0x4ea2d4a5 // fsub v5.4s, v5.4s, v2.4s
-	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
-	WORD $0x4ea0f8a6 // fabs v6.4s, v5.4s
-	WORD $0x6ea6e407 // fcmgt v7.4s, v0.4s, v6.4s
-	WORD $0x4e671ca5 // bic v5.16b, v5.16b, v7.16b
-	WORD $0x4ea0d866 // fcmeq v6.4s, v3.4s, #0.0
-	WORD $0x4e661ca5 // bic v5.16b, v5.16b, v6.16b
-	FMOVQ F5, (R8)
-	WORD $0x4ea0d865 // fcmeq v5.4s, v3.4s, #0.0
-	WORD $0x4e651c84 // bic v4.16b, v4.16b, v5.16b
-	FMOVQ F4, (R7)
-	ADD R6, R7, R7
-	ADD R6, R8, R8
-	SUBS $1, R9, R9
-	BNE lanes1row
-
-lanes1rows:
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	ADD $16, R5, R5
-	SUBS $4, R1, R1
-	BGE lanes1
-
-lanes1end:
+end:
 	RET
 
 // func backwardSoftcapNEON(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
@@ -29749,12 +26734,41 @@ TEXT ·backwardSoftcapNEON(SB), NOSPLIT, $0-76
 	MOVD s_base+24(FP), R3
 	MOVD ld+48(FP), R4
 	LSL $2, R4, R4
-	SUBS $12, R1, R1
-	BLT lanes3end
 
-lanes3:
+columns:
+	CBZ R1, end
 	MOVD R2, R5
 	MOVD R3, R6
+	CMP $12, R1
+	BGE lanes3
+	CMP $8, R1
+	BGE lanes2
+	MOVD n+56(FP), R7
+	CBZ R7, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R6), F2
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	FMOVQ (R5), F3
+	VORR V1.B16, V1.B16, V4.B16
+	VFMLS V2.S4, V2.S4, V4.S4
+	WORD $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	WORD $0x4ea0d862 // fcmeq v2.4s, v3.4s, #0.0
+	WORD $0x4e621c84 // bic v4.16b, v4.16b, v2.16b
+	FMOVQ F4, (R5)
+	ADD R4, R5, R5
+	ADD R4, R6, R6
+	SUBS $1, R7, R7
+	BNE lanes1row
+
+lanes1rows:
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUB $4, R1, R1
+	B columns
+
+lanes3:
 	MOVD n+56(FP), R7
 	CBZ R7, lanes3rows
 	PCALIGN $32
@@ -29795,17 +26809,10 @@ lanes3row:
 lanes3rows:
 	ADD $48, R2, R2
 	ADD $48, R3, R3
-	SUBS $12, R1, R1
-	BGE lanes3
-
-lanes3end:
-	ADDS $12, R1, R1
-	SUBS $8, R1, R1
-	BLT lanes2end
+	SUB $12, R1, R1
+	B columns
 
 lanes2:
-	MOVD R2, R5
-	MOVD R3, R6
 	MOVD n+56(FP), R7
 	CBZ R7, lanes2rows
 	PCALIGN $32
@@ -29837,43 +26844,10 @@ lanes2row:
 lanes2rows:
 	ADD $32, R2, R2
 	ADD $32, R3, R3
-	SUBS $8, R1, R1
-	BGE lanes2
+	SUB $8, R1, R1
+	B columns
 
-lanes2end:
-	ADDS $8, R1, R1
-	SUBS $4, R1, R1
-	BLT lanes1end
-
-lanes1:
-	MOVD R2, R5
-	MOVD R3, R6
-	MOVD n+56(FP), R7
-	CBZ R7, lanes1rows
-	PCALIGN $32
-
-lanes1row:
-	FMOVQ (R6), F2
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	FMOVQ (R5), F3
-	VORR V1.B16, V1.B16, V4.B16
-	VFMLS V2.S4, V2.S4, V4.S4
-	WORD $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
-	WORD $0x4ea0d862 // fcmeq v2.4s, v3.4s, #0.0
-	WORD $0x4e621c84 // bic v4.16b, v4.16b, v2.16b
-	FMOVQ F4, (R5)
-	ADD R4, R5, R5
-	ADD R4, R6, R6
-	SUBS $1, R7, R7
-	BNE lanes1row
-
-lanes1rows:
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	SUBS $4, R1, R1
-	BGE lanes1
-
-lanes1end:
+end:
 	RET
 
 // func adamWNEON(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
@@ -30140,8 +27114,36 @@ TEXT ·addRowsNEON(SB), NOSPLIT, $0-64
 	MOVD src_base+24(FP), R3
 	MOVD lds+48(FP), R4
 	LSL $2, R4, R4
-	SUBS $32, R1, R1
-	BLT lanes8end
+
+columns:
+	CBZ R1, end
+	MOVD R3, R5
+	CMP $32, R1
+	BGE lanes8
+	CMP $4, R1
+	BGE lanes1
+
+	// What is left of a vector.
+	FMOVS (R2), F1
+	MOVD n+56(FP), R6
+	CBZ R6, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R5), F2
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	ADD R4, R5, R5
+	SUBS $1, R6, R6
+	BNE singlerow
+
+singlerows:
+	WORD $0x4e21e422 // fcmeq v2.4s, v1.4s, v1.4s
+	VBIF V2.B16, V0.B16, V1.B16
+	FMOVS F1, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	SUB $1, R1, R1
+	B columns
 
 lanes8:
 	FMOVQ (R2), F1
@@ -30152,7 +27154,6 @@ lanes8:
 	FMOVQ 80(R2), F6
 	FMOVQ 96(R2), F7
 	FMOVQ 112(R2), F8
-	MOVD R3, R5
 	MOVD n+56(FP), R6
 	CBZ R6, lanes8rows
 	PCALIGN $32
@@ -30205,17 +27206,11 @@ lanes8rows:
 	FMOVQ F8, 112(R2)
 	ADD $128, R2, R2
 	ADD $128, R3, R3
-	SUBS $32, R1, R1
-	BGE lanes8
-
-lanes8end:
-	ADDS $32, R1, R1
-	SUBS $4, R1, R1
-	BLT lanes1end
+	SUB $32, R1, R1
+	B columns
 
 lanes1:
 	FMOVQ (R2), F1
-	MOVD R3, R5
 	MOVD n+56(FP), R6
 	CBZ R6, lanes1rows
 	PCALIGN $32
@@ -30233,35 +27228,8 @@ lanes1rows:
 	FMOVQ F1, (R2)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
-	SUBS $4, R1, R1
-	BGE lanes1
-
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R2), F1
-	MOVD R3, R5
-	MOVD n+56(FP), R6
-	CBZ R6, singlerows
-	PCALIGN $32
-
-singlerow:
-	FMOVS (R5), F2
-	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	ADD R4, R5, R5
-	SUBS $1, R6, R6
-	BNE singlerow
-
-singlerows:
-	WORD $0x4e21e422 // fcmeq v2.4s, v1.4s, v1.4s
-	VBIF V2.B16, V0.B16, V1.B16
-	FMOVS F1, (R2)
-	ADD $4, R2, R2
-	ADD $4, R3, R3
-	SUBS $1, R1, R1
-	BNE single
+	SUB $4, R1, R1
+	B columns
 
 end:
 	RET
@@ -30278,15 +27246,46 @@ TEXT ·addWeightedNEON(SB), NOSPLIT, $0-96
 	LSL $2, R5, R5
 	MOVD lds+56(FP), R6
 	LSL $2, R6, R6
-	SUBS $12, R1, R1
-	BLT lanes3end
+
+columns:
+	CBZ R1, end
+	MOVD R2, R7
+	MOVD R3, R8
+	CMP $12, R1
+	BGE lanes3
+	CMP $4, R1
+	BGE lanes1
+
+	// What is left of a vector.
+	FMOVS (R4), F1
+	MOVD n+64(FP), R9
+	CBZ R9, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R8), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVS (R7), F3
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e23e462 // fcmeq v2.4s, v3.4s, v3.4s
+	VBIF V2.B16, V0.B16, V3.B16
+	FMOVS F3, (R7)
+	ADD R5, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE singlerow
+
+singlerows:
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUB $1, R1, R1
+	B columns
 
 lanes3:
 	FMOVQ (R4), F1
 	FMOVQ 16(R4), F2
 	FMOVQ 32(R4), F3
-	MOVD R2, R7
-	MOVD R3, R8
 	MOVD n+64(FP), R9
 	CBZ R9, lanes3rows
 	PCALIGN $32
@@ -30322,18 +27321,11 @@ lanes3rows:
 	ADD $48, R2, R2
 	ADD $48, R3, R3
 	ADD $48, R4, R4
-	SUBS $12, R1, R1
-	BGE lanes3
-
-lanes3end:
-	ADDS $12, R1, R1
-	SUBS $4, R1, R1
-	BLT lanes1end
+	SUB $12, R1, R1
+	B columns
 
 lanes1:
 	FMOVQ (R4), F1
-	MOVD R2, R7
-	MOVD R3, R8
 	MOVD n+64(FP), R9
 	CBZ R9, lanes1rows
 	PCALIGN $32
@@ -30355,40 +27347,8 @@ lanes1rows:
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
-	SUBS $4, R1, R1
-	BGE lanes1
-
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R4), F1
-	MOVD R2, R7
-	MOVD R3, R8
-	MOVD n+64(FP), R9
-	CBZ R9, singlerows
-	PCALIGN $32
-
-singlerow:
-	FMOVS (R8), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	FMOVS (R7), F3
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e23e462 // fcmeq v2.4s, v3.4s, v3.4s
-	VBIF V2.B16, V0.B16, V3.B16
-	FMOVS F3, (R7)
-	ADD R5, R7, R7
-	ADD R6, R8, R8
-	SUBS $1, R9, R9
-	BNE singlerow
-
-singlerows:
-	ADD $4, R2, R2
-	ADD $4, R3, R3
-	ADD $4, R4, R4
-	SUBS $1, R1, R1
-	BNE single
+	SUB $4, R1, R1
+	B columns
 
 end:
 	RET
@@ -30404,16 +27364,56 @@ TEXT ·rotateNEON(SB), NOSPLIT, $0-112
 	MOVD sin_base+88(FP), R5
 	MOVD ld+48(FP), R6
 	LSL $2, R6, R6
-	SUBS $8, R1, R1
-	BLT lanes2end
+
+columns:
+	CBZ R1, end
+	MOVD R2, R7
+	MOVD R3, R8
+	CMP $8, R1
+	BGE lanes2
+	CMP $4, R1
+	BGE lanes1
+
+	// What is left of a vector.
+	FMOVS (R4), F1
+	FMOVS (R5), F2
+	MOVD n+56(FP), R9
+	CBZ R9, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R7), F3
+	FMOVS (R8), F4
+	WORD $0x6e21dc65 // fmul v5.4s, v3.4s, v1.4s
+	WORD $0x6e22dc86 // fmul v6.4s, v4.4s, v2.4s
+	WORD $0x4ea6d4a5 // fsub v5.4s, v5.4s, v6.4s
+	WORD $0x4e25e4a6 // fcmeq v6.4s, v5.4s, v5.4s
+	VBIF V6.B16, V0.B16, V5.B16
+	FMOVS F5, (R7)
+	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	WORD $0x4e24e483 // fcmeq v3.4s, v4.4s, v4.4s
+	VBIF V3.B16, V0.B16, V4.B16
+	FMOVS F4, (R8)
+	ADD R6, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE singlerow
+
+singlerows:
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	ADD $4, R5, R5
+	SUB $1, R1, R1
+	B columns
 
 lanes2:
 	FMOVQ (R4), F1
 	FMOVQ 16(R4), F2
 	FMOVQ (R5), F3
 	FMOVQ 16(R5), F4
-	MOVD R2, R7
-	MOVD R3, R8
 	MOVD n+56(FP), R9
 	CBZ R9, lanes2rows
 	PCALIGN $32
@@ -30457,19 +27457,12 @@ lanes2rows:
 	ADD $32, R3, R3
 	ADD $32, R4, R4
 	ADD $32, R5, R5
-	SUBS $8, R1, R1
-	BGE lanes2
-
-lanes2end:
-	ADDS $8, R1, R1
-	SUBS $4, R1, R1
-	BLT lanes1end
+	SUB $8, R1, R1
+	B columns
 
 lanes1:
 	FMOVQ (R4), F1
 	FMOVQ (R5), F2
-	MOVD R2, R7
-	MOVD R3, R8
 	MOVD n+56(FP), R9
 	CBZ R9, lanes1rows
 	PCALIGN $32
@@ -30499,49 +27492,8 @@ lanes1rows:
 	ADD $16, R3, R3
 	ADD $16, R4, R4
 	ADD $16, R5, R5
-	SUBS $4, R1, R1
-	BGE lanes1
-
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R4), F1
-	FMOVS (R5), F2
-	MOVD R2, R7
-	MOVD R3, R8
-	MOVD n+56(FP), R9
-	CBZ R9, singlerows
-	PCALIGN $32
-
-singlerow:
-	FMOVS (R7), F3
-	FMOVS (R8), F4
-	WORD $0x6e21dc65 // fmul v5.4s, v3.4s, v1.4s
-	WORD $0x6e22dc86 // fmul v6.4s, v4.4s, v2.4s
-	WORD $0x4ea6d4a5 // fsub v5.4s, v5.4s, v6.4s
-	WORD $0x4e25e4a6 // fcmeq v6.4s, v5.4s, v5.4s
-	VBIF V6.B16, V0.B16, V5.B16
-	FMOVS F5, (R7)
-	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
-	WORD $0x4e24e483 // fcmeq v3.4s, v4.4s, v4.4s
-	VBIF V3.B16, V0.B16, V4.B16
-	FMOVS F4, (R8)
-	ADD R6, R7, R7
-	ADD R6, R8, R8
-	SUBS $1, R9, R9
-	BNE singlerow
-
-singlerows:
-	ADD $4, R2, R2
-	ADD $4, R3, R3
-	ADD $4, R4, R4
-	ADD $4, R5, R5
-	SUBS $1, R1, R1
-	BNE single
+	SUB $4, R1, R1
+	B columns
 
 end:
 	RET
@@ -30556,15 +27508,47 @@ TEXT ·rotatePairsNEON(SB), NOSPLIT, $0-88
 	MOVD sin_base+64(FP), R4
 	MOVD ld+24(FP), R5
 	LSL $2, R5, R5
-	SUBS $8, R1, R1
-	BLT lanes2end
+
+columns:
+	CBZ R1, end
+	MOVD R2, R6
+	CMP $8, R1
+	BGE lanes2
+	CMP $4, R1
+	BGE lanes1
+
+	// What is left of a vector.
+	FMOVD (R3), F1
+	FMOVD (R4), F2
+	MOVD n+32(FP), R7
+	CBZ R7, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVD (R6), F3
+	VREV64 V3.S4, V4.S4
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD $0x4e23e464 // fcmeq v4.4s, v3.4s, v3.4s
+	VBIF V4.B16, V0.B16, V3.B16
+	FMOVD F3, (R6)
+	ADD R5, R6, R6
+	SUBS $1, R7, R7
+	BNE singlerow
+
+singlerows:
+	ADD $8, R2, R2
+	ADD $8, R3, R3
+	ADD $8, R4, R4
+	SUB $2, R1, R1
+	B columns
 
 lanes2:
 	FMOVQ (R3), F1
 	FMOVQ 16(R3), F2
 	FMOVQ (R4), F3
 	FMOVQ 16(R4), F4
-	MOVD R2, R6
 	MOVD n+32(FP), R7
 	CBZ R7, lanes2rows
 	PCALIGN $32
@@ -30594,18 +27578,12 @@ lanes2rows:
 	ADD $32, R2, R2
 	ADD $32, R3, R3
 	ADD $32, R4, R4
-	SUBS $8, R1, R1
-	BGE lanes2
-
-lanes2end:
-	ADDS $8, R1, R1
-	SUBS $4, R1, R1
-	BLT lanes1end
+	SUB $8, R1, R1
+	B columns
 
 lanes1:
 	FMOVQ (R3), F1
 	FMOVQ (R4), F2
-	MOVD R2, R6
 	MOVD n+32(FP), R7
 	CBZ R7, lanes1rows
 	PCALIGN $32
@@ -30627,40 +27605,8 @@ lanes1rows:
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
-	SUBS $4, R1, R1
-	BGE lanes1
-
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVD (R3), F1
-	FMOVD (R4), F2
-	MOVD R2, R6
-	MOVD n+32(FP), R7
-	CBZ R7, singlerows
-	PCALIGN $32
-
-singlerow:
-	FMOVD (R6), F3
-	VREV64 V3.S4, V4.S4
-	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
-	WORD $0x4e23e464 // fcmeq v4.4s, v3.4s, v3.4s
-	VBIF V4.B16, V0.B16, V3.B16
-	FMOVD F3, (R6)
-	ADD R5, R6, R6
-	SUBS $1, R7, R7
-	BNE singlerow
-
-singlerows:
-	ADD $8, R2, R2
-	ADD $8, R3, R3
-	ADD $8, R4, R4
-	SUBS $2, R1, R1
-	BNE single
+	SUB $4, R1, R1
+	B columns
 
 end:
 	RET
@@ -30787,83 +27733,19 @@ TEXT ·additiveBackwardNEON(SB), NOSPLIT, $0-168
 	LSL $2, R8, R8
 	MOVD ldd+24(FP), R9
 	LSL $2, R9, R9
-	SUBS $4, R1, R1
-	BLT lanes1end
 
-lanes1:
-	FMOVQ (R5), F16
-	FMOVQ (R6), F17
-	FMOVQ (R7), F18
+columns:
+	CBZ R1, end
 	MOVD R2, R10
 	MOVD R3, R11
 	MOVD R4, R12
-	MOVD n+88(FP), R13
-	CBZ R13, lanes1rows
-	PCALIGN $32
-
-lanes1row:
-	VLD1R (R12), [V19.S4]
-	FMOVQ (R10), F20
-	WORD $0x4e30d694 // fadd v20.4s, v20.4s, v16.4s
-	WORD $0x4ea0fa95 // fabs v21.4s, v20.4s
-	WORD $0x4ea7f6b5 // fmin v21.4s, v21.4s, v7.4s
-	VORR V9.B16, V9.B16, V22.B16
-	VFMLA V21.S4, V8.S4, V22.S4
-	WORD $0x4eaa9ed6 // mul v22.4s, v22.4s, v10.4s
-	VADD V11.S4, V22.S4, V22.S4
-	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
-	WORD $0x4eb7d6b5 // fsub v21.4s, v21.4s, v23.4s
-	WORD $0x6e35deb7 // fmul v23.4s, v21.4s, v21.4s
-	VORR V13.B16, V13.B16, V24.B16
-	VFMLA V23.S4, V12.S4, V24.S4
-	VORR V14.B16, V14.B16, V25.B16
-	VFMLA V23.S4, V24.S4, V25.S4
-	VORR V6.B16, V6.B16, V24.B16
-	VFMLA V23.S4, V25.S4, V24.S4
-	VTBL V22.B16, [V2.B16, V3.B16], V23.B16
-	VTBL V22.B16, [V4.B16, V5.B16], V22.B16
-	WORD $0x6e35ded6 // fmul v22.4s, v22.4s, v21.4s
-	VFMLA V21.S4, V23.S4, V24.S4
-	WORD $0x6e38fed6 // fdiv v22.4s, v22.4s, v24.4s
-	WORD $0x4e36d6f7 // fadd v23.4s, v23.4s, v22.4s
-	VBIF V15.B16, V23.B16, V20.B16
-	VFMLA V19.S4, V20.S4, V18.S4
-	WORD $0x4eb4d4d5 // fsub v21.4s, v6.4s, v20.4s
-	WORD $0x4e26d694 // fadd v20.4s, v20.4s, v6.4s
-	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
-	VFMLA V19.S4, V21.S4, V17.S4
-	FMOVQ (R11), F20
-	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
-	WORD $0x4e35d694 // fadd v20.4s, v20.4s, v21.4s
-	FMOVQ F20, (R11)
-	ADD R8, R10, R10
-	ADD R9, R11, R11
-	ADD $4, R12, R12
-	SUBS $1, R13, R13
-	BNE lanes1row
-
-lanes1rows:
-	FMOVQ F17, (R6)
-	FMOVQ F18, (R7)
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	ADD $16, R5, R5
-	ADD $16, R6, R6
-	ADD $16, R7, R7
-	SUBS $4, R1, R1
+	CMP $4, R1
 	BGE lanes1
 
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
+	// What is left of a vector.
 	FMOVS (R5), F16
 	FMOVS (R6), F17
 	FMOVS (R7), F18
-	MOVD R2, R10
-	MOVD R3, R11
-	MOVD R4, R12
 	MOVD n+88(FP), R13
 	CBZ R13, singlerows
 	PCALIGN $32
@@ -30917,8 +27799,68 @@ singlerows:
 	ADD $4, R5, R5
 	ADD $4, R6, R6
 	ADD $4, R7, R7
-	SUBS $1, R1, R1
-	BNE single
+	SUB $1, R1, R1
+	B columns
+
+lanes1:
+	FMOVQ (R5), F16
+	FMOVQ (R6), F17
+	FMOVQ (R7), F18
+	MOVD n+88(FP), R13
+	CBZ R13, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	VLD1R (R12), [V19.S4]
+	FMOVQ (R10), F20
+	WORD $0x4e30d694 // fadd v20.4s, v20.4s, v16.4s
+	WORD $0x4ea0fa95 // fabs v21.4s, v20.4s
+	WORD $0x4ea7f6b5 // fmin v21.4s, v21.4s, v7.4s
+	VORR V9.B16, V9.B16, V22.B16
+	VFMLA V21.S4, V8.S4, V22.S4
+	WORD $0x4eaa9ed6 // mul v22.4s, v22.4s, v10.4s
+	VADD V11.S4, V22.S4, V22.S4
+	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
+	WORD $0x4eb7d6b5 // fsub v21.4s, v21.4s, v23.4s
+	WORD $0x6e35deb7 // fmul v23.4s, v21.4s, v21.4s
+	VORR V13.B16, V13.B16, V24.B16
+	VFMLA V23.S4, V12.S4, V24.S4
+	VORR V14.B16, V14.B16, V25.B16
+	VFMLA V23.S4, V24.S4, V25.S4
+	VORR V6.B16, V6.B16, V24.B16
+	VFMLA V23.S4, V25.S4, V24.S4
+	VTBL V22.B16, [V2.B16, V3.B16], V23.B16
+	VTBL V22.B16, [V4.B16, V5.B16], V22.B16
+	WORD $0x6e35ded6 // fmul v22.4s, v22.4s, v21.4s
+	VFMLA V21.S4, V23.S4, V24.S4
+	WORD $0x6e38fed6 // fdiv v22.4s, v22.4s, v24.4s
+	WORD $0x4e36d6f7 // fadd v23.4s, v23.4s, v22.4s
+	VBIF V15.B16, V23.B16, V20.B16
+	VFMLA V19.S4, V20.S4, V18.S4
+	WORD $0x4eb4d4d5 // fsub v21.4s, v6.4s, v20.4s
+	WORD $0x4e26d694 // fadd v20.4s, v20.4s, v6.4s
+	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
+	VFMLA V19.S4, V21.S4, V17.S4
+	FMOVQ (R11), F20
+	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
+	WORD $0x4e35d694 // fadd v20.4s, v20.4s, v21.4s
+	FMOVQ F20, (R11)
+	ADD R8, R10, R10
+	ADD R9, R11, R11
+	ADD $4, R12, R12
+	SUBS $1, R13, R13
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F17, (R6)
+	FMOVQ F18, (R7)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R5, R5
+	ADD $16, R6, R6
+	ADD $16, R7, R7
+	SUB $4, R1, R1
+	B columns
 
 end:
 	RET
@@ -30932,13 +27874,36 @@ TEXT ·weightAddBiasNEON(SB), NOSPLIT, $0-64
 	MOVD bias_base+40(FP), R3
 	MOVD ldc+24(FP), R4
 	LSL $2, R4, R4
-	SUBS $8, R1, R1
-	BLT lanes2end
+
+columns:
+	CBZ R1, end
+	MOVD R2, R5
+	CMP $8, R1
+	BGE lanes2
+	FMOVQ (R3), F1
+	MOVD m+32(FP), R6
+	CBZ R6, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R5), F2
+	WORD $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	WORD $0x4e22e443 // fcmeq v3.4s, v2.4s, v2.4s
+	VBIF V3.B16, V0.B16, V2.B16
+	FMOVQ F2, (R5)
+	ADD R4, R5, R5
+	SUBS $1, R6, R6
+	BNE lanes1row
+
+lanes1rows:
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUB $4, R1, R1
+	B columns
 
 lanes2:
 	FMOVQ (R3), F1
 	FMOVQ 16(R3), F2
-	MOVD R2, R5
 	MOVD m+32(FP), R6
 	CBZ R6, lanes2rows
 	PCALIGN $32
@@ -30961,38 +27926,10 @@ lanes2row:
 lanes2rows:
 	ADD $32, R2, R2
 	ADD $32, R3, R3
-	SUBS $8, R1, R1
-	BGE lanes2
+	SUB $8, R1, R1
+	B columns
 
-lanes2end:
-	ADDS $8, R1, R1
-	SUBS $4, R1, R1
-	BLT lanes1end
-
-lanes1:
-	FMOVQ (R3), F1
-	MOVD R2, R5
-	MOVD m+32(FP), R6
-	CBZ R6, lanes1rows
-	PCALIGN $32
-
-lanes1row:
-	FMOVQ (R5), F2
-	WORD $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	WORD $0x4e22e443 // fcmeq v3.4s, v2.4s, v2.4s
-	VBIF V3.B16, V0.B16, V2.B16
-	FMOVQ F2, (R5)
-	ADD R4, R5, R5
-	SUBS $1, R6, R6
-	BNE lanes1row
-
-lanes1rows:
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	SUBS $4, R1, R1
-	BGE lanes1
-
-lanes1end:
+end:
 	RET
 
 // func gruNEON(state []float32, gates []float32, in []float32, hidden []float32)
@@ -31652,24 +28589,24 @@ TEXT ·rowDotsWithNEON(SB), NOSPLIT, $0-88
 	BLT lanes2end
 
 lanes2:
+	MOVD R3, R6
 	VORR V0.B16, V0.B16, V1.B16
 	VORR V0.B16, V0.B16, V2.B16
-	MOVD ld+48(FP), R6
-	LSL $2, R6, R6
-	MOVD R2, R7
-	ADD R6, R7, R8
-	ADD R6, R8, R9
-	ADD R6, R9, R10
-	MOVD R3, R6
-	MOVD d+56(FP), R11
-	CBZ R11, lanes2rows
+	MOVD ld+48(FP), R7
+	LSL $2, R7, R7
+	MOVD R2, R8
+	ADD R7, R8, R9
+	ADD R7, R9, R10
+	ADD R7, R10, R11
+	MOVD d+56(FP), R7
+	CBZ R7, lanes2rows
 	PCALIGN $32
 
 lanes2row:
-	FMOVS (R7), F3
-	VLD1 (R8), V3.S[1]
-	FMOVS (R9), F4
-	VLD1 (R10), V4.S[1]
+	FMOVS (R8), F3
+	VLD1 (R9), V3.S[1]
+	FMOVS (R10), F4
+	VLD1 (R11), V4.S[1]
 	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
 	WORD $0x0e617884 // fcvtl v4.2d, v4.2s
 	VLD1R (R6), [V5.S4]
@@ -31677,23 +28614,23 @@ lanes2row:
 	WORD $0x0e6178a7 // fcvtl v7.2d, v5.2s
 	VFMLA V6.D2, V3.D2, V1.D2
 	VFMLA V7.D2, V4.D2, V2.D2
-	ADD $4, R7, R7
 	ADD $4, R8, R8
 	ADD $4, R9, R9
 	ADD $4, R10, R10
+	ADD $4, R11, R11
 	ADD $4, R6, R6
-	SUBS $1, R11, R11
+	SUBS $1, R7, R7
 	BNE lanes2row
 
 lanes2rows:
 	FMOVQ F1, (R4)
 	FMOVQ F2, 16(R4)
-	MOVD ld+48(FP), R6
-	LSL $2, R6, R6
-	ADD R6, R2, R2
-	ADD R6, R2, R2
-	ADD R6, R2, R2
-	ADD R6, R2, R2
+	MOVD ld+48(FP), R7
+	LSL $2, R7, R7
+	ADD R7, R2, R2
+	ADD R7, R2, R2
+	ADD R7, R2, R2
+	ADD R7, R2, R2
 	ADD $32, R4, R4
 	SUBS $4, R1, R1
 	BGE lanes2
@@ -31704,35 +28641,35 @@ lanes2end:
 	BLT lanes1end
 
 lanes1:
-	VORR V0.B16, V0.B16, V1.B16
-	MOVD ld+48(FP), R6
-	LSL $2, R6, R6
-	MOVD R2, R7
-	ADD R6, R7, R8
 	MOVD R3, R6
-	MOVD d+56(FP), R9
-	CBZ R9, lanes1rows
+	VORR V0.B16, V0.B16, V1.B16
+	MOVD ld+48(FP), R7
+	LSL $2, R7, R7
+	MOVD R2, R8
+	ADD R7, R8, R9
+	MOVD d+56(FP), R7
+	CBZ R7, lanes1rows
 	PCALIGN $32
 
 lanes1row:
-	FMOVS (R7), F2
-	VLD1 (R8), V2.S[1]
+	FMOVS (R8), F2
+	VLD1 (R9), V2.S[1]
 	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
 	VLD1R (R6), [V3.S4]
 	WORD $0x0e617864 // fcvtl v4.2d, v3.2s
 	VFMLA V4.D2, V2.D2, V1.D2
-	ADD $4, R7, R7
 	ADD $4, R8, R8
+	ADD $4, R9, R9
 	ADD $4, R6, R6
-	SUBS $1, R9, R9
+	SUBS $1, R7, R7
 	BNE lanes1row
 
 lanes1rows:
 	FMOVQ F1, (R4)
-	MOVD ld+48(FP), R6
-	LSL $2, R6, R6
-	ADD R6, R2, R2
-	ADD R6, R2, R2
+	MOVD ld+48(FP), R7
+	LSL $2, R7, R7
+	ADD R7, R2, R2
+	ADD R7, R2, R2
 	ADD $16, R4, R4
 	SUBS $2, R1, R1
 	BGE lanes1
@@ -31742,31 +28679,31 @@ lanes1end:
 	BEQ end
 
 single:
-	VORR V0.B16, V0.B16, V1.B16
-	MOVD ld+48(FP), R6
-	LSL $2, R6, R6
-	MOVD R2, R7
 	MOVD R3, R6
-	MOVD d+56(FP), R8
-	CBZ R8, singlerows
+	VORR V0.B16, V0.B16, V1.B16
+	MOVD ld+48(FP), R7
+	LSL $2, R7, R7
+	MOVD R2, R8
+	MOVD d+56(FP), R7
+	CBZ R7, singlerows
 	PCALIGN $32
 
 singlerow:
-	FMOVS (R7), F2
+	FMOVS (R8), F2
 	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
 	VLD1R (R6), [V3.S4]
 	WORD $0x0e617864 // fcvtl v4.2d, v3.2s
 	VFMLA V4.D2, V2.D2, V1.D2
-	ADD $4, R7, R7
+	ADD $4, R8, R8
 	ADD $4, R6, R6
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BNE singlerow
 
 singlerows:
 	FMOVD F1, (R4)
-	MOVD ld+48(FP), R6
-	LSL $2, R6, R6
-	ADD R6, R2, R2
+	MOVD ld+48(FP), R7
+	LSL $2, R7, R7
+	ADD R7, R2, R2
 	ADD $8, R4, R4
 	SUBS $1, R1, R1
 	BNE single
@@ -31785,14 +28722,46 @@ TEXT ·rowAddScaledNEON(SB), NOSPLIT, $0-96
 	LSL $2, R5, R5
 	MOVD ldw+80(FP), R6
 	LSL $2, R6, R6
-	SUBS $4, R1, R1
-	BLT lanes2end
+
+columns:
+	CBZ R1, end
+	MOVD R3, R7
+	MOVD R4, R8
+	CMP $4, R1
+	BGE lanes2
+	CMP $2, R1
+	BGE lanes1
+
+	// What is left of a vector.
+	FMOVD (R2), F0
+	MOVD n+88(FP), R9
+	CBZ R9, singlerows
+	PCALIGN $32
+
+singlerow:
+	VLD1R (R8), [V1.S4]
+	WORD $0x0e617822 // fcvtl v2.2d, v1.2s
+	FMOVS (R7), F1
+	WORD $0x0e617821 // fcvtl v1.2d, v1.2s
+	VORR V0.B16, V0.B16, V3.B16
+	VFMLA V2.D2, V1.D2, V3.D2
+	WORD $0x4ee0d841 // fcmeq v1.2d, v2.2d, #0.0
+	VBIF V1.B16, V3.B16, V0.B16
+	ADD R5, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
+	BNE singlerow
+
+singlerows:
+	FMOVD F0, (R2)
+	ADD $8, R2, R2
+	ADD $4, R3, R3
+	SUB $1, R1, R1
+	B columns
 
 lanes2:
 	FMOVQ (R2), F0
 	FMOVQ 16(R2), F1
-	MOVD R3, R7
-	MOVD R4, R8
 	MOVD n+88(FP), R9
 	CBZ R9, lanes2rows
 	PCALIGN $32
@@ -31823,18 +28792,11 @@ lanes2rows:
 	FMOVQ F1, 16(R2)
 	ADD $32, R2, R2
 	ADD $16, R3, R3
-	SUBS $4, R1, R1
-	BGE lanes2
-
-lanes2end:
-	ADDS $4, R1, R1
-	SUBS $2, R1, R1
-	BLT lanes1end
+	SUB $4, R1, R1
+	B columns
 
 lanes1:
 	FMOVQ (R2), F0
-	MOVD R3, R7
-	MOVD R4, R8
 	MOVD n+88(FP), R9
 	CBZ R9, lanes1rows
 	PCALIGN $32
@@ -31857,41 +28819,8 @@ lanes1rows:
 	FMOVQ F0, (R2)
 	ADD $16, R2, R2
 	ADD $8, R3, R3
-	SUBS $2, R1, R1
-	BGE lanes1
-
-lanes1end:
-	ADDS $2, R1, R1
-	BEQ end
-
-single:
-	FMOVD (R2), F0
-	MOVD R3, R7
-	MOVD R4, R8
-	MOVD n+88(FP), R9
-	CBZ R9, singlerows
-	PCALIGN $32
-
-singlerow:
-	VLD1R (R8), [V1.S4]
-	WORD $0x0e617822 // fcvtl v2.2d, v1.2s
-	FMOVS (R7), F1
-	WORD $0x0e617821 // fcvtl v1.2d, v1.2s
-	VORR V0.B16, V0.B16, V3.B16
-	VFMLA V2.D2, V1.D2, V3.D2
-	WORD $0x4ee0d841 // fcmeq v1.2d, v2.2d, #0.0
-	VBIF V1.B16, V3.B16, V0.B16
-	ADD R5, R7, R7
-	ADD R6, R8, R8
-	SUBS $1, R9, R9
-	BNE singlerow
-
-singlerows:
-	FMOVD F0, (R2)
-	ADD $8, R2, R2
-	ADD $4, R3, R3
-	SUBS $1, R1, R1
-	BNE single
+	SUB $2, R1, R1
+	B columns
 
 end:
 	RET
@@ -31915,13 +28844,62 @@ TEXT ·rowPowersNEON(SB), NOSPLIT, $0-96
 	MOVD top_base+72(FP), R4
 	MOVD ld+48(FP), R5
 	LSL $2, R5, R5
-	SUBS $8, R1, R1
-	BLT lanes2end
 
-lanes2:
+columns:
+	CBZ R1, end
 	MOVD R2, R6
 	MOVD R3, R7
 	MOVD R4, R8
+	CMP $8, R1
+	BGE lanes2
+	CMP $4, R1
+	BGE lanes1
+
+	// What is left of a vector.
+	MOVD n+56(FP), R9
+	CBZ R9, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R7), F10
+	VLD1R (R8), [V11.S4]
+	WORD $0x4eabd54a // fsub v10.4s, v10.4s, v11.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e20d54b // fadd v11.4s, v10.4s, v0.4s
+	WORD $0x4ea0d56c // fsub v12.4s, v11.4s, v0.4s
+	WORD $0x4eacd54c // fsub v12.4s, v10.4s, v12.4s
+	VORR V3.B16, V3.B16, V13.B16
+	VFMLA V12.S4, V2.S4, V13.S4
+	VORR V4.B16, V4.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VORR V5.B16, V5.B16, V13.B16
+	VFMLA V12.S4, V14.S4, V13.S4
+	VORR V6.B16, V6.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VORR V7.B16, V7.B16, V13.B16
+	VFMLA V12.S4, V14.S4, V13.S4
+	VORR V8.B16, V8.B16, V14.B16
+	VFMLA V12.S4, V13.S4, V14.S4
+	VSHL $23, V11.S4, V11.S4
+	VADD V11.S4, V14.S4, V14.S4
+	WORD $0x4e2ae54b // fcmeq v11.4s, v10.4s, v10.4s
+	VBIF V11.B16, V10.B16, V14.B16
+	WORD $0x6eaae52b // fcmgt v11.4s, v9.4s, v10.4s
+	WORD $0x4e6b1dce // bic v14.16b, v14.16b, v11.16b
+	FMOVS F14, (R6)
+	ADD R5, R6, R6
+	ADD R5, R7, R7
+	ADD $4, R8, R8
+	SUBS $1, R9, R9
+	BNE singlerow
+
+singlerows:
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	SUB $1, R1, R1
+	B columns
+
+lanes2:
 	MOVD n+56(FP), R9
 	CBZ R9, lanes2rows
 	PCALIGN $32
@@ -31987,18 +28965,10 @@ lanes2row:
 lanes2rows:
 	ADD $32, R2, R2
 	ADD $32, R3, R3
-	SUBS $8, R1, R1
-	BGE lanes2
-
-lanes2end:
-	ADDS $8, R1, R1
-	SUBS $4, R1, R1
-	BLT lanes1end
+	SUB $8, R1, R1
+	B columns
 
 lanes1:
-	MOVD R2, R6
-	MOVD R3, R7
-	MOVD R4, R8
 	MOVD n+56(FP), R9
 	CBZ R9, lanes1rows
 	PCALIGN $32
@@ -32039,59 +29009,8 @@ lanes1row:
 lanes1rows:
 	ADD $16, R2, R2
 	ADD $16, R3, R3
-	SUBS $4, R1, R1
-	BGE lanes1
-
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	MOVD R2, R6
-	MOVD R3, R7
-	MOVD R4, R8
-	MOVD n+56(FP), R9
-	CBZ R9, singlerows
-	PCALIGN $32
-
-singlerow:
-	FMOVS (R7), F10
-	VLD1R (R8), [V11.S4]
-	WORD $0x4eabd54a // fsub v10.4s, v10.4s, v11.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e20d54b // fadd v11.4s, v10.4s, v0.4s
-	WORD $0x4ea0d56c // fsub v12.4s, v11.4s, v0.4s
-	WORD $0x4eacd54c // fsub v12.4s, v10.4s, v12.4s
-	VORR V3.B16, V3.B16, V13.B16
-	VFMLA V12.S4, V2.S4, V13.S4
-	VORR V4.B16, V4.B16, V14.B16
-	VFMLA V12.S4, V13.S4, V14.S4
-	VORR V5.B16, V5.B16, V13.B16
-	VFMLA V12.S4, V14.S4, V13.S4
-	VORR V6.B16, V6.B16, V14.B16
-	VFMLA V12.S4, V13.S4, V14.S4
-	VORR V7.B16, V7.B16, V13.B16
-	VFMLA V12.S4, V14.S4, V13.S4
-	VORR V8.B16, V8.B16, V14.B16
-	VFMLA V12.S4, V13.S4, V14.S4
-	VSHL $23, V11.S4, V11.S4
-	VADD V11.S4, V14.S4, V14.S4
-	WORD $0x4e2ae54b // fcmeq v11.4s, v10.4s, v10.4s
-	VBIF V11.B16, V10.B16, V14.B16
-	WORD $0x6eaae52b // fcmgt v11.4s, v9.4s, v10.4s
-	WORD $0x4e6b1dce // bic v14.16b, v14.16b, v11.16b
-	FMOVS F14, (R6)
-	ADD R5, R6, R6
-	ADD R5, R7, R7
-	ADD $4, R8, R8
-	SUBS $1, R9, R9
-	BNE singlerow
-
-singlerows:
-	ADD $4, R2, R2
-	ADD $4, R3, R3
-	SUBS $1, R1, R1
-	BNE single
+	SUB $4, R1, R1
+	B columns
 
 end:
 	RET
@@ -32105,13 +29024,44 @@ TEXT ·rowQuotientsNEON(SB), NOSPLIT, $0-96
 	MOVD inverses_base+72(FP), R4
 	MOVD ld+24(FP), R5
 	LSL $2, R5, R5
-	SUBS $4, R1, R1
-	BLT lanes2end
 
-lanes2:
+columns:
+	CBZ R1, end
 	MOVD R2, R6
 	MOVD R3, R7
 	MOVD R4, R8
+	CMP $4, R1
+	BGE lanes2
+	CMP $2, R1
+	BGE lanes1
+
+	// What is left of a vector.
+	MOVD n+32(FP), R9
+	CBZ R9, singlerows
+	PCALIGN $32
+
+singlerow:
+	VLD1R (R7), [V0.D2]
+	VLD1R (R8), [V1.D2]
+	FMOVS (R6), F2
+	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
+	WORD $0x6e61dc43 // fmul v3.2d, v2.2d, v1.2d
+	VFMLS V0.D2, V3.D2, V2.D2
+	VFMLA V1.D2, V2.D2, V3.D2
+	WORD $0x0e616863 // fcvtn v3.2s, v3.2d
+	FMOVS F3, (R6)
+	ADD R5, R6, R6
+	ADD $8, R7, R7
+	ADD $8, R8, R8
+	SUBS $1, R9, R9
+	BNE singlerow
+
+singlerows:
+	ADD $4, R2, R2
+	SUB $1, R1, R1
+	B columns
+
+lanes2:
 	MOVD n+32(FP), R9
 	CBZ R9, lanes2rows
 	PCALIGN $32
@@ -32141,18 +29091,10 @@ lanes2row:
 
 lanes2rows:
 	ADD $16, R2, R2
-	SUBS $4, R1, R1
-	BGE lanes2
-
-lanes2end:
-	ADDS $4, R1, R1
-	SUBS $2, R1, R1
-	BLT lanes1end
+	SUB $4, R1, R1
+	B columns
 
 lanes1:
-	MOVD R2, R6
-	MOVD R3, R7
-	MOVD R4, R8
 	MOVD n+32(FP), R9
 	CBZ R9, lanes1rows
 	PCALIGN $32
@@ -32175,41 +29117,8 @@ lanes1row:
 
 lanes1rows:
 	ADD $8, R2, R2
-	SUBS $2, R1, R1
-	BGE lanes1
-
-lanes1end:
-	ADDS $2, R1, R1
-	BEQ end
-
-single:
-	MOVD R2, R6
-	MOVD R3, R7
-	MOVD R4, R8
-	MOVD n+32(FP), R9
-	CBZ R9, singlerows
-	PCALIGN $32
-
-singlerow:
-	VLD1R (R7), [V0.D2]
-	VLD1R (R8), [V1.D2]
-	FMOVS (R6), F2
-	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
-	WORD $0x6e61dc43 // fmul v3.2d, v2.2d, v1.2d
-	VFMLS V0.D2, V3.D2, V2.D2
-	VFMLA V1.D2, V2.D2, V3.D2
-	WORD $0x0e616863 // fcvtn v3.2s, v3.2d
-	FMOVS F3, (R6)
-	ADD R5, R6, R6
-	ADD $8, R7, R7
-	ADD $8, R8, R8
-	SUBS $1, R9, R9
-	BNE singlerow
-
-singlerows:
-	ADD $4, R2, R2
-	SUBS $1, R1, R1
-	BNE single
+	SUB $2, R1, R1
+	B columns
 
 end:
 	RET
@@ -32225,14 +29134,52 @@ TEXT ·rowSoftmaxGradientsNEON(SB), NOSPLIT, $0-120
 	MOVD sums_base+96(FP), R5
 	MOVD ld+72(FP), R6
 	LSL $2, R6, R6
-	SUBS $4, R1, R1
-	BLT lanes2end
 
-lanes2:
+columns:
+	CBZ R1, end
 	MOVD R2, R7
 	MOVD R3, R8
 	MOVD R4, R9
 	MOVD R5, R10
+	CMP $4, R1
+	BGE lanes2
+	CMP $2, R1
+	BGE lanes1
+
+	// What is left of a vector.
+	MOVD n+80(FP), R11
+	CBZ R11, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R9), F1
+	FMOVS (R8), F2
+	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
+	VLD1R (R10), [V3.D2]
+	WORD $0x4ee3d442 // fsub v2.2d, v2.2d, v3.2d
+	WORD $0x0e617823 // fcvtl v3.2d, v1.2s
+	WORD $0x6e63dc42 // fmul v2.2d, v2.2d, v3.2d
+	WORD $0x0e616842 // fcvtn v2.2s, v2.2d
+	WORD $0x4e22e443 // fcmeq v3.4s, v2.4s, v2.4s
+	VBIF V3.B16, V0.B16, V2.B16
+	WORD $0x4ea0d823 // fcmeq v3.4s, v1.4s, #0.0
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	FMOVS F2, (R7)
+	ADD R6, R7, R7
+	ADD R6, R8, R8
+	ADD R6, R9, R9
+	ADD $8, R10, R10
+	SUBS $1, R11, R11
+	BNE singlerow
+
+singlerows:
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUB $1, R1, R1
+	B columns
+
+lanes2:
 	MOVD n+80(FP), R11
 	CBZ R11, lanes2rows
 	PCALIGN $32
@@ -32274,19 +29221,10 @@ lanes2rows:
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
-	SUBS $4, R1, R1
-	BGE lanes2
-
-lanes2end:
-	ADDS $4, R1, R1
-	SUBS $2, R1, R1
-	BLT lanes1end
+	SUB $4, R1, R1
+	B columns
 
 lanes1:
-	MOVD R2, R7
-	MOVD R3, R8
-	MOVD R4, R9
-	MOVD R5, R10
 	MOVD n+80(FP), R11
 	CBZ R11, lanes1rows
 	PCALIGN $32
@@ -32316,49 +29254,8 @@ lanes1rows:
 	ADD $8, R2, R2
 	ADD $8, R3, R3
 	ADD $8, R4, R4
-	SUBS $2, R1, R1
-	BGE lanes1
-
-lanes1end:
-	ADDS $2, R1, R1
-	BEQ end
-
-single:
-	MOVD R2, R7
-	MOVD R3, R8
-	MOVD R4, R9
-	MOVD R5, R10
-	MOVD n+80(FP), R11
-	CBZ R11, singlerows
-	PCALIGN $32
-
-singlerow:
-	FMOVS (R9), F1
-	FMOVS (R8), F2
-	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
-	VLD1R (R10), [V3.D2]
-	WORD $0x4ee3d442 // fsub v2.2d, v2.2d, v3.2d
-	WORD $0x0e617823 // fcvtl v3.2d, v1.2s
-	WORD $0x6e63dc42 // fmul v2.2d, v2.2d, v3.2d
-	WORD $0x0e616842 // fcvtn v2.2s, v2.2d
-	WORD $0x4e22e443 // fcmeq v3.4s, v2.4s, v2.4s
-	VBIF V3.B16, V0.B16, V2.B16
-	WORD $0x4ea0d823 // fcmeq v3.4s, v1.4s, #0.0
-	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
-	FMOVS F2, (R7)
-	ADD R6, R7, R7
-	ADD R6, R8, R8
-	ADD R6, R9, R9
-	ADD $8, R10, R10
-	SUBS $1, R11, R11
-	BNE singlerow
-
-singlerows:
-	ADD $4, R2, R2
-	ADD $4, R3, R3
-	ADD $4, R4, R4
-	SUBS $1, R1, R1
-	BNE single
+	SUB $2, R1, R1
+	B columns
 
 end:
 	RET
@@ -32374,16 +29271,45 @@ TEXT ·rowCenterNEON(SB), NOSPLIT, $0-92
 	MOVD src_base+48(FP), R4
 	MOVD ld+72(FP), R5
 	LSL $2, R5, R5
-	SUBS $16, R1, R1
-	BLT lanes4end
+
+columns:
+	CBZ R1, end
+	MOVD R3, R6
+	MOVD R4, R7
+	CMP $16, R1
+	BGE lanes4
+	CMP $4, R1
+	BGE lanes1
+
+	// What is left of a vector.
+	FMOVS (R2), F1
+	MOVD n+80(FP), R8
+	CBZ R8, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R7), F2
+	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
+	FMOVS F2, (R6)
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	ADD R5, R6, R6
+	ADD R5, R7, R7
+	SUBS $1, R8, R8
+	BNE singlerow
+
+singlerows:
+	FMOVS F1, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUB $1, R1, R1
+	B columns
 
 lanes4:
 	FMOVQ (R2), F1
 	FMOVQ 16(R2), F2
 	FMOVQ 32(R2), F3
 	FMOVQ 48(R2), F4
-	MOVD R3, R6
-	MOVD R4, R7
 	MOVD n+80(FP), R8
 	CBZ R8, lanes4rows
 	PCALIGN $32
@@ -32418,18 +29344,11 @@ lanes4rows:
 	ADD $64, R2, R2
 	ADD $64, R3, R3
 	ADD $64, R4, R4
-	SUBS $16, R1, R1
-	BGE lanes4
-
-lanes4end:
-	ADDS $16, R1, R1
-	SUBS $4, R1, R1
-	BLT lanes1end
+	SUB $16, R1, R1
+	B columns
 
 lanes1:
 	FMOVQ (R2), F1
-	MOVD R3, R6
-	MOVD R4, R7
 	MOVD n+80(FP), R8
 	CBZ R8, lanes1rows
 	PCALIGN $32
@@ -32449,38 +29368,8 @@ lanes1rows:
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
-	SUBS $4, R1, R1
-	BGE lanes1
-
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R2), F1
-	MOVD R3, R6
-	MOVD R4, R7
-	MOVD n+80(FP), R8
-	CBZ R8, singlerows
-	PCALIGN $32
-
-singlerow:
-	FMOVS (R7), F2
-	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
-	FMOVS F2, (R6)
-	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	ADD R5, R6, R6
-	ADD R5, R7, R7
-	SUBS $1, R8, R8
-	BNE singlerow
-
-singlerows:
-	FMOVS F1, (R2)
-	ADD $4, R2, R2
-	ADD $4, R3, R3
-	ADD $4, R4, R4
-	SUBS $1, R1, R1
-	BNE single
+	SUB $4, R1, R1
+	B columns
 
 end:
 	RET
@@ -32496,14 +29385,44 @@ TEXT ·rowSquaresNEON(SB), NOSPLIT, $0-92
 	MOVD src_base+48(FP), R4
 	MOVD ld+72(FP), R5
 	LSL $2, R5, R5
-	SUBS $4, R1, R1
-	BLT lanes2end
+
+columns:
+	CBZ R1, end
+	MOVD R3, R6
+	MOVD R4, R7
+	CMP $4, R1
+	BGE lanes2
+	CMP $2, R1
+	BGE lanes1
+
+	// What is left of a vector.
+	FMOVD (R2), F1
+	MOVD n+80(FP), R8
+	CBZ R8, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R7), F2
+	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
+	FMOVS F2, (R6)
+	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
+	VFMLA V2.D2, V2.D2, V1.D2
+	ADD R5, R6, R6
+	ADD R5, R7, R7
+	SUBS $1, R8, R8
+	BNE singlerow
+
+singlerows:
+	FMOVD F1, (R2)
+	ADD $8, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUB $1, R1, R1
+	B columns
 
 lanes2:
 	FMOVQ (R2), F1
 	FMOVQ 16(R2), F2
-	MOVD R3, R6
-	MOVD R4, R7
 	MOVD n+80(FP), R8
 	CBZ R8, lanes2rows
 	PCALIGN $32
@@ -32530,18 +29449,11 @@ lanes2rows:
 	ADD $32, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
-	SUBS $4, R1, R1
-	BGE lanes2
-
-lanes2end:
-	ADDS $4, R1, R1
-	SUBS $2, R1, R1
-	BLT lanes1end
+	SUB $4, R1, R1
+	B columns
 
 lanes1:
 	FMOVQ (R2), F1
-	MOVD R3, R6
-	MOVD R4, R7
 	MOVD n+80(FP), R8
 	CBZ R8, lanes1rows
 	PCALIGN $32
@@ -32562,39 +29474,8 @@ lanes1rows:
 	ADD $16, R2, R2
 	ADD $8, R3, R3
 	ADD $8, R4, R4
-	SUBS $2, R1, R1
-	BGE lanes1
-
-lanes1end:
-	ADDS $2, R1, R1
-	BEQ end
-
-single:
-	FMOVD (R2), F1
-	MOVD R3, R6
-	MOVD R4, R7
-	MOVD n+80(FP), R8
-	CBZ R8, singlerows
-	PCALIGN $32
-
-singlerow:
-	FMOVS (R7), F2
-	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
-	FMOVS F2, (R6)
-	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
-	VFMLA V2.D2, V2.D2, V1.D2
-	ADD R5, R6, R6
-	ADD R5, R7, R7
-	SUBS $1, R8, R8
-	BNE singlerow
-
-singlerows:
-	FMOVD F1, (R2)
-	ADD $8, R2, R2
-	ADD $4, R3, R3
-	ADD $4, R4, R4
-	SUBS $1, R1, R1
-	BNE single
+	SUB $2, R1, R1
+	B columns
 
 end:
 	RET
@@ -32615,20 +29496,74 @@ TEXT ·rowNormTermsNEON(SB), NOSPLIT, $0-212
 	MOVD dots_base+24(FP), R9
 	MOVD ld+192(FP), R10
 	LSL $2, R10, R10
-	SUBS $4, R1, R1
-	BLT lanes2end
 
-lanes2:
-	FMOVQ (R8), F1
-	FMOVQ 16(R8), F2
-	FMOVQ (R9), F3
-	FMOVQ 16(R9), F4
+columns:
+	CBZ R1, end
 	MOVD R2, R11
 	MOVD R3, R12
 	MOVD R4, R13
 	MOVD R5, R14
 	MOVD R6, R15
 	MOVD R7, R16
+	CMP $4, R1
+	BGE lanes2
+	CMP $2, R1
+	BGE lanes1
+
+	// What is left of a vector.
+	FMOVD (R8), F1
+	FMOVD (R9), F2
+	MOVD n+200(FP), R17
+	CBZ R17, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R15), F3
+	FMOVS (R11), F4
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVS (R16), F5
+	WORD $0x6e23dca5 // fmul v5.4s, v5.4s, v3.4s
+	FMOVS F4, (R11)
+	FMOVS F5, (R12)
+	FMOVS (R13), F6
+	WORD $0x6e24dc67 // fmul v7.4s, v3.4s, v4.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	FMOVS F6, (R13)
+	FMOVS (R14), F6
+	WORD $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	FMOVS F6, (R14)
+	WORD $0x0e6178a5 // fcvtl v5.2d, v5.2s
+	WORD $0x4e65d421 // fadd v1.2d, v1.2d, v5.2d
+	WORD $0x0e617884 // fcvtl v4.2d, v4.2s
+	VFMLA V4.D2, V5.D2, V2.D2
+	ADD R10, R11, R11
+	ADD R10, R12, R12
+	ADD R10, R13, R13
+	ADD R10, R14, R14
+	ADD R10, R15, R15
+	ADD R10, R16, R16
+	SUBS $1, R17, R17
+	BNE singlerow
+
+singlerows:
+	FMOVD F1, (R8)
+	FMOVD F2, (R9)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	ADD $4, R5, R5
+	ADD $4, R6, R6
+	ADD $4, R7, R7
+	ADD $8, R8, R8
+	ADD $8, R9, R9
+	SUB $1, R1, R1
+	B columns
+
+lanes2:
+	FMOVQ (R8), F1
+	FMOVQ 16(R8), F2
+	FMOVQ (R9), F3
+	FMOVQ 16(R9), F4
 	MOVD n+200(FP), R17
 	CBZ R17, lanes2rows
 	PCALIGN $32
@@ -32692,23 +29627,12 @@ lanes2rows:
 	ADD $16, R7, R7
 	ADD $32, R8, R8
 	ADD $32, R9, R9
-	SUBS $4, R1, R1
-	BGE lanes2
-
-lanes2end:
-	ADDS $4, R1, R1
-	SUBS $2, R1, R1
-	BLT lanes1end
+	SUB $4, R1, R1
+	B columns
 
 lanes1:
 	FMOVQ (R8), F1
 	FMOVQ (R9), F2
-	MOVD R2, R11
-	MOVD R3, R12
-	MOVD R4, R13
-	MOVD R5, R14
-	MOVD R6, R15
-	MOVD R7, R16
 	MOVD n+200(FP), R17
 	CBZ R17, lanes1rows
 	PCALIGN $32
@@ -32752,67 +29676,8 @@ lanes1rows:
 	ADD $8, R7, R7
 	ADD $16, R8, R8
 	ADD $16, R9, R9
-	SUBS $2, R1, R1
-	BGE lanes1
-
-lanes1end:
-	ADDS $2, R1, R1
-	BEQ end
-
-single:
-	FMOVD (R8), F1
-	FMOVD (R9), F2
-	MOVD R2, R11
-	MOVD R3, R12
-	MOVD R4, R13
-	MOVD R5, R14
-	MOVD R6, R15
-	MOVD R7, R16
-	MOVD n+200(FP), R17
-	CBZ R17, singlerows
-	PCALIGN $32
-
-singlerow:
-	FMOVS (R15), F3
-	FMOVS (R11), F4
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FMOVS (R16), F5
-	WORD $0x6e23dca5 // fmul v5.4s, v5.4s, v3.4s
-	FMOVS F4, (R11)
-	FMOVS F5, (R12)
-	FMOVS (R13), F6
-	WORD $0x6e24dc67 // fmul v7.4s, v3.4s, v4.4s
-	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
-	FMOVS F6, (R13)
-	FMOVS (R14), F6
-	WORD $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
-	FMOVS F6, (R14)
-	WORD $0x0e6178a5 // fcvtl v5.2d, v5.2s
-	WORD $0x4e65d421 // fadd v1.2d, v1.2d, v5.2d
-	WORD $0x0e617884 // fcvtl v4.2d, v4.2s
-	VFMLA V4.D2, V5.D2, V2.D2
-	ADD R10, R11, R11
-	ADD R10, R12, R12
-	ADD R10, R13, R13
-	ADD R10, R14, R14
-	ADD R10, R15, R15
-	ADD R10, R16, R16
-	SUBS $1, R17, R17
-	BNE singlerow
-
-singlerows:
-	FMOVD F1, (R8)
-	FMOVD F2, (R9)
-	ADD $4, R2, R2
-	ADD $4, R3, R3
-	ADD $4, R4, R4
-	ADD $4, R5, R5
-	ADD $4, R6, R6
-	ADD $4, R7, R7
-	ADD $8, R8, R8
-	ADD $8, R9, R9
-	SUBS $1, R1, R1
-	BNE single
+	SUB $2, R1, R1
+	B columns
 
 end:
 	RET

@@ -37,8 +37,8 @@ import (
 // registers: 3 (rows 3, 6, 12), 5 (5, 10), 7, 9, 11.
 //
 // Register tiles of full height and of few rows have an inner loop of their own; those between share one or two,
-// see emit.Heights. All else is there once: a tile of h rows has its sums in the last h rows of the accumulators. So
-// what follows the inner loop goes over all rows, and lower tiles jump into the middle of it, see gemm_store.go.
+// see emit.Heights. All else is there once: what follows the inner loop goes over all rows, and lower tiles leave it
+// earlier, see gemm_store.go.
 //
 // General registers in the inner loop: p, cs, rs and its odd multiples (5), b, ldb, iterations
 // left of the segment. Around it: a, c and rows left. That is 14 of 15. All else is in memory,
@@ -118,7 +118,7 @@ type gemmer struct {
 	rs, cs, ldb reg.GPVirtual // in bytes
 	odd         map[int]reg.GPVirtual
 	p, b, k     reg.GPVirtual      // of the step, and steps or iterations left of the segment
-	acc         [][]reg.VecVirtual // a tile has its rows in the last ones
+	acc         [][]reg.VecVirtual // a tile has its rows in the first ones
 	odds        [][]reg.VecVirtual // the same for the chains of odd steps
 
 	spans   []emit.Span // of heights, that have an inner loop together
@@ -132,7 +132,7 @@ type gemmer struct {
 	nextEnd operand.Mem   // the part's end
 	lines   int           // that an iteration prefetches
 
-	ldc reg.GPVirtual // in bytes, while C is written
+	ldc operand.Mem // in bytes
 
 	// first is the argument k, which becomes the steps of the first segment. With a single
 	// segment a tile needs first and mode alone.
@@ -189,11 +189,6 @@ func (t *gemmer) alone(rows int) int {
 	return 3
 }
 
-// spanOf finds the one of a height.
-func (t *gemmer) spanOf(rows int) emit.Span {
-	return t.spans[slices.IndexFunc(t.spans, func(s emit.Span) bool { return s.Least <= rows && rows <= s.Most })]
-}
-
 // The modes. Those of several segments follow those of one.
 const (
 	storeOne  = iota // a single segment is stored
@@ -211,6 +206,8 @@ func (t *gemmer) emit(rows int) {
 	t.a, t.c, t.m = t.g.Slice("a"), t.g.Slice("c"), t.g.Num("m")
 	t.single()
 	defer t.cut()
+	t.ldc = t.g.Argument("ldc")
+	t.g.SHLQ(operand.Imm(2), t.ldc)
 	t.rs, t.cs, t.ldb = t.g.Stride("rs"), t.g.Stride("cs"), t.g.Num("ldb")
 	t.g.SHLQ(operand.U8(t.element.Shift()), t.ldb)
 	t.oddMultiples(rows)
@@ -241,7 +238,7 @@ func (t *gemmer) emit(rows int) {
 	t.g.Label("done")
 	t.g.Return()
 
-	t.p, t.b, t.k, t.ldc = t.g.GP64(), t.g.GP64(), t.g.GP64(), t.g.GP64()
+	t.p, t.b, t.k = t.g.GP64(), t.g.GP64(), t.g.GP64()
 	t.acc = make([][]reg.VecVirtual, rows)
 	for i := range t.acc {
 		t.acc[i] = t.g.Vecs(t.vectors)
@@ -261,14 +258,14 @@ func (t *gemmer) tile(s emit.Span, height reg.GPVirtual) {
 	name, rows := tileLabel(s.Most), s.Most
 	t.g.Commentf("Tile of %v × %d vectors.", s, t.vectors)
 	t.g.Label(name)
-	acc := t.acc[len(t.acc)-rows:]
+	acc := t.acc[:rows]
 	t.heights = t.g.NewHeights(name, s, t.code)
+	t.g.MOVQ(t.a, t.p)
 	if s.Single() {
-		t.g.MOVQ(t.a, t.p)
 		t.g.SUBQ(operand.U32(rows), t.m)
 		t.skip(t.a, rows)
 	} else {
-		t.skipHeight(s, height)
+		t.skipHeight(height)
 	}
 	t.g.MOVQ(t.g.Memory(t.g.Param("b").Base()), t.b)
 	t.lookAhead(rows, t.p)
@@ -285,16 +282,13 @@ func (t *gemmer) tile(s emit.Span, height reg.GPVirtual) {
 	t.toStore(s)
 }
 
-// skipHeight moves a over the rows of a tile. p becomes where the first of most rows would lie that end there.
-func (t *gemmer) skipHeight(s emit.Span, height reg.GPVirtual) {
+// skipHeight moves a over the rows of a tile of a span.
+func (t *gemmer) skipHeight(height reg.GPVirtual) {
 	bytes := t.copyOf(height)
 	t.g.MOVQ(height, t.height)
 	t.g.SUBQ(height, t.m)
 	t.g.IMULQ(t.rs, bytes)
 	t.g.ADDQ(bytes, t.a)
-	t.g.IMUL3Q(operand.U32(s.Most), t.rs, bytes)
-	t.g.MOVQ(t.a, t.p)
-	t.g.SUBQ(bytes, t.p)
 	t.heights.Set(height)
 }
 

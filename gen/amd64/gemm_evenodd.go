@@ -33,7 +33,7 @@ func (g *gen) TakesPairs() {}
 
 // evenOddSteps emits k steps, and adds both chains.
 func (t *gemmer) evenOddSteps(acc [][]reg.VecVirtual, name string) {
-	odds := t.odds[len(t.odds)-len(acc):]
+	odds := t.odds[:len(acc)]
 	t.zeros(odds)
 	t.g.JumpIfZero(t.k, name+"end")
 	if t.element == spec.BF16Pairs {
@@ -91,7 +91,7 @@ const highHalf = 0xffff0000
 
 // rowsTimes multiplies some vectors with a number of each row.
 func (t *gemmer) rowsTimes(acc [][]reg.VecVirtual, bs []reg.VecVirtual) {
-	t.eachRowOf(acc, func(i int) {
+	t.heights.Rows(func(i int) {
 		a := t.g.Vec()
 		t.g.VBROADCASTSS(t.address(t.p, i), a)
 		for v := range bs {

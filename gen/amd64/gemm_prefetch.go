@@ -116,12 +116,12 @@ func (t *gemmer) fetchSums(acc [][]reg.VecVirtual, name string) {
 	t.g.JNE(operand.LabelRef(name + "fetched"))
 	t.g.CMPQ(t.adds, operand.Imm(0))
 	t.g.JE(operand.LabelRef(name + "fetched"))
-	c, ldc := t.copyOf(t.c), t.g.Stride("ldc")
+	c := t.copyOf(t.c)
 	for range acc {
 		for v := 0; v < t.vectors*t.g.VecBytes(); v += spec.LineBytes {
 			t.g.PREFETCHT0(emit.At(c, v))
 		}
-		t.g.ADDQ(ldc, c)
+		t.g.ADDQ(t.ldc, c)
 	}
 	t.g.Label(name + "fetched")
 }

@@ -124,13 +124,13 @@ func (t *gemmer) step(acc [][]reg.VecVirtual, which int) {
 		}
 	case t.vectors == 1:
 		x := t.loadB(emit.At(t.b, 0))
-		t.eachRowOf(acc, func(i int) { t.g.FMABroadcast(t.g.Context, t.address(t.p, i), x, acc[i][0]) })
+		t.heights.Rows(func(i int) { t.g.FMABroadcast(t.g.Context, t.address(t.p, i), x, acc[i][0]) })
 	default:
 		bs := make([]reg.VecVirtual, t.vectors)
 		for v := range bs {
 			bs[v] = t.loadB(emit.At(t.b, v*t.bytesOfB()))
 		}
-		t.eachRowOf(acc, func(i int) {
+		t.heights.Rows(func(i int) {
 			a := t.g.Vec()
 			t.g.VBROADCASTSS(t.address(t.p, i), a)
 			for v := range bs {
@@ -142,11 +142,6 @@ func (t *gemmer) step(acc [][]reg.VecVirtual, which int) {
 	t.prefetchNextRows(len(acc), which)
 	t.g.ADDQ(t.ldb, t.b)
 	t.g.ADDQ(t.cs, t.p)
-}
-
-// eachRowOf emits a part of a step for each row of a tile, the last one first, since a lower tile has the last ones.
-func (t *gemmer) eachRowOf(acc [][]reg.VecVirtual, row func(i int)) {
-	t.heights.Rows(func(i int) { row(len(acc) - 1 - i) })
 }
 
 // bytesOfB is the size of a vector of B in memory.

@@ -1,76 +1,50 @@
 package amd64
 
 import (
-	"fmt"
-
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
 // The end of a segment: its sums are added to those before it, which are in C, and stored. The
-// code is there once for all heights: a register tile jumps to the place in it that is for its
-// first row.
-//
-//	tile of 3 rows ──► row 0                 tile of 1 row ──┐
-//	                   row 1   ◄── tile of 2 rows            │
-//	                   row 2   ◄─────────────────────────────┘
+// code is there once for all heights: it counts the rows down, and leaves after a tile's last one.
 //
 // What a tile jumps to depends on the mode. A single segment that is stored takes the shortest way.
 
 // toStore emits the way of a register tile to there.
 func (t *gemmer) toStore(s emit.Span) {
-	t.loadStride()
 	t.g.CMPQ(t.mode, operand.Imm(storeOne))
 	if s.Single() {
-		t.g.JE(operand.LabelRef(rowLabel("store", s.Most)))
-		t.g.MOVQ(operand.U32(s.Most), t.height)
+		t.g.MOVQ(operand.U32(s.Most), t.k)
+		t.g.JE(operand.LabelRef("store"))
+		t.g.MOVQ(t.k, t.height)
 	} else {
 		t.g.JE(operand.LabelRef("stores"))
 	}
 	t.g.JMP(operand.LabelRef("modes"))
 }
 
-func (t *gemmer) loadStride() {
-	t.g.MOVQ(t.g.Argument("ldc"), t.ldc)
-	t.g.SHLQ(operand.Imm(2), t.ldc)
-}
-
-func rowLabel(kind string, rows int) string { return fmt.Sprintf("%s%d", kind, rows) }
-
-// toRow emits the jumps to the label of the tile's height: first that of a single row, which takes
-// the least time for a segment, and then the highest, which is the most frequent.
-func (t *gemmer) toRow(label func(rows int) string) {
-	t.g.CMPQ(t.height, operand.Imm(1))
-	t.g.JE(operand.LabelRef(label(1)))
-	for h := len(t.acc); h > 2; h-- {
-		t.g.CMPQ(t.height, operand.U32(h))
-		t.g.JE(operand.LabelRef(label(h)))
-	}
-	t.g.JMP(operand.LabelRef(label(min(2, len(t.acc)))))
-}
-
-// eachRow moves c over the rows of C and calls f with the memory of each vector. It begins with a
-// label for each height.
+// eachRow moves c over the rows of C, as many as k says, and calls f with the memory of each vector.
 func (t *gemmer) eachRow(kind string, f func(sum reg.VecVirtual, v int, c operand.Mem)) {
-	for i := range t.acc {
-		t.g.Label(rowLabel(kind, len(t.acc)-i))
-		for v, sum := range t.acc[i] {
+	for i, row := range t.acc {
+		for v, sum := range row {
 			f(sum, v, emit.At(t.c, v*t.g.VecBytes()))
 		}
 		if kind != "max" { // which leaves C to store
 			t.g.ADDQ(t.ldc, t.c)
 		}
+		if i < len(t.acc)-1 {
+			t.g.DECQ(t.k)
+			t.g.JZ(operand.LabelRef(kind + "end"))
+		}
 	}
-}
-
-func (t *gemmer) toRowOf(kind string) {
-	t.toRow(func(rows int) string { return rowLabel(kind, rows) })
+	t.g.Label(kind + "end")
 }
 
 // store emits the ends of all register tiles.
 func (t *gemmer) store() {
 	t.g.Comment("Store.")
+	t.g.Label("store")
 	t.eachRow("store", func(sum reg.VecVirtual, v int, c operand.Mem) { t.g.VMOVUPS(sum, c) })
 	t.g.CMPQ(t.mode, operand.Imm(storeOne))
 	t.g.JE(operand.LabelRef("rows"))
@@ -91,7 +65,7 @@ func (t *gemmer) store() {
 	}
 	t.g.CMPQ(t.adds, operand.Imm(0))
 	t.g.JE(operand.LabelRef("sums"))
-	t.toRowOf("add")
+	t.g.MOVQ(t.height, t.k)
 	t.eachRow("add", func(sum reg.VecVirtual, v int, c operand.Mem) { t.g.VADDPS(c, sum, sum) })
 	t.g.MOVQ(t.start, t.c)
 	t.g.Label("sums")
@@ -103,7 +77,8 @@ func (t *gemmer) store() {
 		t.raiseMax()
 	}
 	t.g.Label("stores")
-	t.toRowOf("store")
+	t.g.MOVQ(t.height, t.k)
+	t.g.JMP(operand.LabelRef("store"))
 	if t.segment == 0 {
 		t.storeMerge()
 	}
@@ -115,16 +90,16 @@ func (t *gemmer) raiseMax() {
 	t.g.Comment("Maxima.")
 	t.g.Label("max")
 	max := t.g.Vecs(t.vectors)
-	t.g.MOVQ(t.maxima, t.ldc) // which is free until below
+	t.g.MOVQ(t.maxima, t.k)
 	for v := range max {
-		t.g.VMOVUPS(emit.At(t.ldc, v*t.g.VecBytes()), max[v])
+		t.g.VMOVUPS(emit.At(t.k, v*t.g.VecBytes()), max[v])
 	}
-	t.toRowOf("max")
+	t.g.MOVQ(t.height, t.k)
 	t.eachRow("max", func(sum reg.VecVirtual, v int, c operand.Mem) { t.g.VMAXPS(max[v], sum, max[v]) })
+	t.g.MOVQ(t.maxima, t.k)
 	for v := range max {
-		t.g.VMOVUPS(max[v], emit.At(t.ldc, v*t.g.VecBytes()))
+		t.g.VMOVUPS(max[v], emit.At(t.k, v*t.g.VecBytes()))
 	}
-	t.loadStride()
 }
 
 // storeMerge leaves alpha and beta in memory, as AVX2 has no registers for them.
@@ -134,7 +109,7 @@ func (t *gemmer) storeMerge() {
 	alpha, beta := t.g.GP64(), t.g.GP64()
 	t.g.MOVQ(t.alphas, alpha)
 	t.g.MOVQ(t.betas, beta)
-	t.toRowOf("merge")
+	t.g.MOVQ(t.height, t.k)
 	t.eachRow("merge", func(sum reg.VecVirtual, v int, c operand.Mem) {
 		x := t.g.Vec()
 		t.g.VMOVUPS(c, x)
@@ -159,5 +134,9 @@ func (t *gemmer) nextSegment() {
 	t.g.MOVQ(t.left, t.k)
 	t.limit(t.k)
 	t.g.SUBQ(t.k, t.left)
-	t.toRow(func(rows int) string { return tileLabel(t.spanOf(rows).Most) + "segment" })
+	for _, s := range t.spans[:len(t.spans)-1] {
+		t.g.CMPQ(t.height, operand.U32(s.Least))
+		t.g.JGE(operand.LabelRef(tileLabel(s.Most) + "segment"))
+	}
+	t.g.JMP(operand.LabelRef(tileLabel(t.spans[len(t.spans)-1].Most) + "segment"))
 }

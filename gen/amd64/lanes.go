@@ -23,9 +23,10 @@ type laner struct {
 	at      reg.GPVirtual                  // of the current lanes, in bytes
 	count   reg.GPVirtual                  // of lanes, if slices have several parts
 	bases   map[string]reg.GPVirtual       // of slices, if there is no loop over rows
-	rows    map[*lane.Stream]reg.GPVirtual // in the loop over rows
-	mask    reg.Register                   // of the last lanes, nil for whole vectors
-	wide    reg.Register                   // the same for float64, if that differs
+	rows    map[*lane.Stream]reg.GPVirtual // their pointers, if there is one
+	strides map[string]reg.GPVirtual
+	mask    reg.Register // of the last lanes, nil for whole vectors
+	wide    reg.Register // the same for float64, if that differs
 
 	across map[*lane.Stream]*across
 	ld     [2]reg.GPVirtual // once and three times the distance of rows in lanes
@@ -175,11 +176,15 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 	if m.count == nil {
 		m.XORQ(m.at, m.at)
 	}
+	if p.Count != "" && len(m.across) == 0 {
+		m.columns(p, plan.Widths, left)
+		return
+	}
 	for i, w := range plan.Widths {
 		if m.tooWide(p, w) {
 			continue
 		}
-		name := fmt.Sprint("lanes", w.Vectors)
+		name := lanesLabel(w)
 		lanes := operand.U32(w.Vectors * m.width())
 		if p.Phases && w.Vectors == 1 {
 			m.phases(p, left, name)
@@ -212,6 +217,59 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 	}
 	m.Return()
 }
+
+// columns emits the loop over lanes of a program with rows: what is before the rows stands once for all widths. With
+// AVX-512 a mask costs nothing, so that single vectors are computed as what is left of one.
+func (m *laner) columns(p *lane.Program, widths []lane.Width, left reg.GPVirtual) {
+	least := len(widths) - 1
+	masked := least > 0 && m.EVEX() && widths[0].Vectors*m.width() <= maskedLanes
+	m.Label("columns")
+	m.JumpIfZero(left, "end")
+	m.startRows(p)
+	for i, w := range widths {
+		if i < least || !p.Tile && !masked {
+			m.CMPQ(left, operand.U32(w.Vectors*m.width()))
+			m.JGE(operand.LabelRef(lanesLabel(w)))
+		}
+	}
+	next := func(w lane.Width) {
+		m.advance(p, w.Vectors*m.width())
+		m.SUBQ(operand.U32(w.Vectors*m.width()), left)
+	}
+	if p.Tile {
+		m.overRows(p, lanesLabel(widths[least]), widths[least])
+		next(widths[least])
+		m.JMP(operand.LabelRef("columns"))
+	} else {
+		m.Comment("What is left of a vector.")
+		m.last(left)
+		m.overRows(p, "last", single)
+		if masked {
+			next(single)
+			m.JG(operand.LabelRef("columns"))
+		}
+		m.Label("end")
+		m.Return()
+		m.mask = nil
+	}
+	for i, w := range widths {
+		if i < least || !p.Tile && !masked {
+			m.Label(lanesLabel(w))
+			m.overRows(p, lanesLabel(w), w)
+			next(w)
+			m.JMP(operand.LabelRef("columns"))
+		}
+	}
+	if p.Tile {
+		m.Label("end")
+		m.Return()
+	}
+}
+
+// maskedLanes is the number of lanes up to which there is a mask for more than a vector has.
+const maskedLanes = 64
+
+func lanesLabel(w lane.Width) string { return fmt.Sprint("lanes", w.Vectors) }
 
 // width is the number of lanes in a vector, and half of the register if there are values of float64.
 func (m *laner) width() int {
@@ -333,15 +391,21 @@ func (m *laner) last(left reg.GPVirtual) {
 
 // body emits the program for some vectors.
 func (m *laner) body(p *lane.Program, name string, w lane.Width) {
-	m.rows = nil
-	m.frame.Run(lane.Before, w)
 	if p.Count == "" {
+		m.frame.Run(lane.Before, w)
 		m.frame.Run(lane.Row, w)
 		m.frame.Run(lane.After, w)
 		return
 	}
+	m.startRows(p)
+	m.beginAcross(p, w)
+	m.overRows(p, name, w)
+}
+
+// startRows goes to the first row of the current lanes.
+func (m *laner) startRows(p *lane.Program) {
 	m.rows = map[*lane.Stream]reg.GPVirtual{}
-	strides := map[string]reg.GPVirtual{}
+	m.strides = map[string]reg.GPVirtual{}
 	for _, s := range p.Streams {
 		if !s.Rows || s.Across {
 			continue
@@ -353,8 +417,8 @@ func (m *laner) body(p *lane.Program, name string, w lane.Width) {
 		if !s.Spread {
 			m.ADDQ(m.at, m.rows[s])
 		}
-		if strides[s.Stride] == nil {
-			strides[s.Stride] = m.Stride(s.Stride)
+		if m.strides[s.Stride] == nil {
+			m.strides[s.Stride] = m.Stride(s.Stride)
 		}
 	}
 	for _, v := range p.Shared {
@@ -362,7 +426,11 @@ func (m *laner) body(p *lane.Program, name string, w lane.Width) {
 			m.VPBROADCASTD(m.Argument(v.Name), m.frame.Home[v])
 		}
 	}
-	m.beginAcross(p, w)
+}
+
+// overRows emits the program for some vectors from the first row on.
+func (m *laner) overRows(p *lane.Program, name string, w lane.Width) {
+	m.frame.Run(lane.Before, w)
 	count := m.Num(p.Count)
 	m.JumpIfZero(count, name+"rows")
 	m.AlignLoop()
@@ -370,7 +438,7 @@ func (m *laner) body(p *lane.Program, name string, w lane.Width) {
 	m.frame.Run(lane.Row, w)
 	for _, s := range p.Streams {
 		if r := m.rows[s]; r != nil && s.Stride != "" {
-			m.ADDQ(strides[s.Stride], r)
+			m.ADDQ(m.strides[s.Stride], r)
 		} else if r != nil {
 			m.ADDQ(operand.U32(elementBytes(s)), r)
 		}
@@ -388,7 +456,6 @@ func (m *laner) body(p *lane.Program, name string, w lane.Width) {
 	m.DECQ(count)
 	m.JNZ(operand.LabelRef(name + "row"))
 	m.Label(name + "rows")
-	m.rows = nil
 	m.frame.Run(lane.After, w)
 }
 

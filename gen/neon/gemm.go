@@ -2,6 +2,7 @@ package neon
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/neon/emit"
@@ -37,8 +38,10 @@ type gemmer struct {
 
 	first, mode, rest, left, begins, adds, height, start, maxima, alphas, betas a64.Param // as in amd64/gemm.go
 
-	all, acc         [][]a64.Vec // all accumulators, and those of the current tile, which are the last ones
-	allOdds, accOdds [][]a64.Vec // the same for the chains of odd steps
+	spans            []emit.Span   // of heights, that have an inner loop together
+	heights          *emit.Heights // of the current tile
+	all, acc         [][]a64.Vec   // all accumulators, and those of the current tile, which are the first ones
+	allOdds, accOdds [][]a64.Vec   // the same for the chains of odd steps
 }
 
 // The modes, as in amd64/gemm.go.
@@ -128,9 +131,10 @@ func (t *gemmer) emit(rows int) {
 	t.Op("LSR", 1, t.x, t.x)
 	t.Label("last")
 	t.Jump("CBZ", "done", t.x)
-	for h := 1; h <= rows; h++ { // one row first: some calls have no more
-		t.Op("CMP", h, t.x)
-		t.Jump("BEQ", tileLabel(h))
+	t.spans = t.spansOf(rows)
+	for _, s := range slices.Backward(t.spans) { // one row first: some calls have no more
+		t.Op("CMP", s.Most, t.x)
+		t.Jump("BLE", tileLabel(s.Most))
 	}
 	t.Label("done")
 	t.Ret()
@@ -142,34 +146,59 @@ func (t *gemmer) emit(rows int) {
 			t.allOdds = append(t.allOdds, t.Vecs(t.shape.Vectors))
 		}
 	}
-	for h := rows; h > 0; h-- {
-		t.one(h)
+	for _, s := range t.spans {
+		t.tile(s)
 	}
 	t.store()
 }
 
-// one emits a register tile of a number of rows, up to where its sums are stored.
-func (t *gemmer) one(rows int) {
-	name := tileLabel(rows)
-	t.Commentf("Tile of %d × %d vectors.", rows, t.shape.Vectors)
-	t.Label(name)
-	t.acc = t.all[len(t.all)-rows:]
-	t.Op("MOVD", t.a, t.p)
-	t.Load(t.Base("b"), t.b)
-	t.Op("SUB", rows, t.m, t.m)
-	t.Op("ADD", t.row[1], t.a, t.a)
-	if rows > 1 {
-		t.Op("ADD", t.row[rows-1], t.a, t.a)
+// spansOf parts the heights up to a number of rows: the full one and a single row have a loop of their own, and the
+// others share some, unless their rows are passed several times in a step.
+func (t *gemmer) spansOf(rows int) []emit.Span {
+	spans := []emit.Span{{Least: rows, Most: rows}}
+	for most := rows - 1; most > 0; most = spans[len(spans)-1].Least - 1 {
+		least := min(most, max(2, most-emit.MostHeights+1))
+		if isWide(t.shape) {
+			least = most
+		}
+		spans = append(spans, emit.Span{Least: least, Most: most})
 	}
+	return spans
+}
+
+// tile emits register tiles of a span, up to where their sums are stored.
+func (t *gemmer) tile(s emit.Span) {
+	name, rows := tileLabel(s.Most), s.Most
+	t.Commentf("Tile of %v × %d vectors.", s, t.shape.Vectors)
+	t.Label(name)
+	t.acc = t.all[:rows]
+	t.heights = t.NewHeights(name, s, func() a64.GP {
+		t.Load(t.height, t.x)
+		return t.x
+	})
+	t.Op("MOVD", t.a, t.p)
+	if s.Single() {
+		t.Op("SUB", rows, t.m, t.m)
+		t.Op("ADD", t.row[1], t.a, t.a)
+		if rows > 1 {
+			t.Op("ADD", t.row[rows-1], t.a, t.a)
+		}
+	} else {
+		t.Op("MOVD", t.x, t.height)
+		t.Op("SUB", t.x, t.m, t.m)
+		t.Op("MUL", t.row[1], t.x, t.x)
+		t.Op("ADD", t.x, t.a, t.a)
+	}
+	t.Load(t.Base("b"), t.b)
 	t.Load(t.first, t.k)
 	t.Label(name + "segment")
 	t.zeros(t.acc)
 	if t.evenOdd {
-		t.accOdds = t.allOdds[len(t.all)-rows:]
+		t.accOdds = t.allOdds[:rows]
 		t.zeros(t.accOdds)
 	}
 	t.Scope(func() {
-		for i := range len(t.all) - rows {
+		for i := rows; i < len(t.all); i++ {
 			t.Free(t.all[i])
 			if t.evenOdd {
 				t.Free(t.allOdds[i])
@@ -181,7 +210,7 @@ func (t *gemmer) one(rows int) {
 			t.steps(name)
 		}
 	})
-	t.toStore(rows)
+	t.toStore(s)
 }
 
 // zeros clears the accumulators.

@@ -25,7 +25,7 @@ const denseUnroll = 4
 // steps leave a core that starts 4 instructions a cycle no time to count them, the loop takes two steps
 // at a time, and an odd number of steps enters it in its middle.
 func (t *gemmer) steps(name string) {
-	if t.shape.Vectors > 1 {
+	if t.shape.Vectors > 1 || !t.heights.Single() {
 		t.Jump("CBZ", name+"done", t.k)
 		t.Align(32)
 		t.Label(name + "steps")
@@ -147,6 +147,7 @@ func (t *gemmer) columnStep() {
 // step emits a step of single numbers.
 func (t *gemmer) step() {
 	t.Scope(func() {
+		t.heights.Compare()
 		if isWide(t.shape) {
 			numbers := t.Vecs(len(t.acc))
 			for i, x := range numbers {
@@ -158,11 +159,11 @@ func (t *gemmer) step() {
 		}
 		b := t.rowOfB()
 		numbers := t.Vecs(min(t.FreeVecs(), len(t.acc)))
-		for i := range t.acc {
+		t.heights.Rows(func(i int) {
 			x := numbers[i%len(numbers)]
 			t.number(x, i, 1)
 			t.fma(i, b, x.S(0))
-		}
+		})
 		t.Op("ADD", t.cs, t.p, t.p)
 	})
 }

@@ -1,8 +1,6 @@
 package neon
 
 import (
-	"fmt"
-
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/neon/emit"
 )
@@ -10,49 +8,39 @@ import (
 // The ends of all register tiles are one piece of code, as in amd64/gemm_store.go.
 
 // toStore emits the way of a register tile to there.
-func (t *gemmer) toStore(rows int) {
+func (t *gemmer) toStore(s emit.Span) {
 	t.Load(t.mode, t.x)
-	t.Jump("CBZ", rowLabel("store", rows), t.x) // storeOne
-	t.Op("MOVD", rows, t.k)
-	t.Op("MOVD", t.k, t.height)
+	if s.Single() {
+		t.Op("MOVD", s.Most, t.k)
+		t.Jump("CBZ", "store", t.x) // storeOne
+		t.Op("MOVD", t.k, t.height)
+	} else {
+		t.Jump("CBZ", "stores", t.x)
+	}
 	t.Jump("B", "modes")
 }
 
-func rowLabel(kind string, rows int) string { return fmt.Sprintf("%s%d", kind, rows) }
-
-// toRow emits the jumps to the label of the tile's height.
-func (t *gemmer) toRow(label func(rows int) string) {
-	t.Load(t.height, t.x)
-	t.Op("CMP", 1, t.x)
-	t.Jump("BEQ", label(1))
-	for h := len(t.all); h > 2; h-- {
-		t.Op("CMP", h, t.x)
-		t.Jump("BEQ", label(h))
-	}
-	t.Jump("B", label(2))
-}
-
-func (t *gemmer) toRowOf(kind string) {
-	t.toRow(func(rows int) string { return rowLabel(kind, rows) })
-}
-
-// eachRow moves c over the rows of C and calls f with the memory of each vector. It begins with a
-// label for each height.
+// eachRow moves c over the rows of C, as many as k says, and calls f with the memory of each vector.
 func (t *gemmer) eachRow(kind string, f func(sum a64.Vec, v int, c a64.Mem)) {
-	for i := range t.all {
-		t.Label(rowLabel(kind, len(t.all)-i))
-		for v, sum := range t.all[i] {
+	for i, row := range t.all {
+		for v, sum := range row {
 			f(sum, v, a64.At(t.c, v*emit.VecBytes))
 		}
 		if kind != "max" { // which leaves C to store
 			t.Op("ADD", t.ldc, t.c, t.c)
 		}
+		if i < len(t.all)-1 {
+			t.Op("SUBS", 1, t.k, t.k)
+			t.Jump("BEQ", kind+"end")
+		}
 	}
+	t.Label(kind + "end")
 }
 
 // store emits the ends of all register tiles.
 func (t *gemmer) store() {
 	t.Commentf("Store.")
+	t.Label("store")
 	t.eachRow("store", func(sum a64.Vec, v int, c a64.Mem) { t.StoreTo(sum, c) })
 	t.Load(t.mode, t.x)
 	t.Jump("CBZ", "rows", t.x) // storeOne
@@ -73,7 +61,7 @@ func (t *gemmer) store() {
 	}
 	t.Load(t.adds, t.x)
 	t.Jump("CBZ", "sums", t.x)
-	t.toRowOf("add")
+	t.Load(t.height, t.k)
 	t.Scope(t.add)
 	t.Label("sums")
 	if t.segment == 0 {
@@ -83,9 +71,12 @@ func (t *gemmer) store() {
 		t.Load(t.left, t.k)
 		t.Jump("CBNZ", "stores", t.k)
 		t.Scope(t.raiseMax)
+	}
+	if !isWide(t.shape) {
 		t.Label("stores")
 	}
-	t.toRowOf("store")
+	t.Load(t.height, t.k)
+	t.Jump("B", "store")
 	if t.segment == 0 {
 		t.Scope(t.storeMerge)
 	}
@@ -110,7 +101,7 @@ func (t *gemmer) raiseMax() {
 	max, larger := t.Vecs(t.shape.Vectors), t.Vecs(t.shape.Vectors)
 	t.Load(t.maxima, t.x)
 	t.loadRow(t.x, max)
-	t.toRowOf("max")
+	t.Load(t.height, t.k)
 	t.eachRow("max", func(sum a64.Vec, v int, _ a64.Mem) { t.Raise(max[v], sum, larger[v]) })
 	t.Load(t.maxima, t.k)
 	for v := range max {
@@ -127,7 +118,7 @@ func (t *gemmer) storeMerge() {
 	t.Load(t.betas, t.b)
 	t.loadRow(t.p, alpha)
 	t.loadRow(t.b, beta)
-	t.toRowOf("merge")
+	t.Load(t.height, t.k)
 	t.eachRow("merge", func(sum a64.Vec, v int, c a64.Mem) {
 		x := scratch[n%2]
 		n++
@@ -164,5 +155,10 @@ func (t *gemmer) nextSegment() {
 	t.Load(t.left, t.x)
 	t.Op("SUB", t.k, t.x, t.x)
 	t.Op("MOVD", t.x, t.left)
-	t.toRow(func(rows int) string { return tileLabel(rows) + "segment" })
+	t.Load(t.height, t.x)
+	for _, s := range t.spans[:len(t.spans)-1] {
+		t.Op("CMP", s.Least, t.x)
+		t.Jump("BGE", tileLabel(s.Most)+"segment")
+	}
+	t.Jump("B", tileLabel(t.spans[len(t.spans)-1].Most)+"segment")
 }

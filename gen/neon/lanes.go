@@ -20,6 +20,8 @@ type laner struct {
 	frame    *lane.Frame[a64.Vec]
 	base     a64.GP                  // of the constants
 	pointers map[*lane.Stream]a64.GP // to the current lanes, or to the row
+	rows     map[*lane.Stream]a64.GP // to the row
+	strides  map[string]a64.GP
 	tables   map[*lane.Value][]a64.Vec
 	across   map[*lane.Stream][]a64.GP // to rows that lie in lanes
 	scratch  []a64.Vec                 // of the current instruction
@@ -160,15 +162,20 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 			})
 		}
 	}
-	strides := map[string]a64.GP{}
+	m.strides = map[string]a64.GP{}
 	for _, s := range p.Streams {
-		if _, ok := strides[s.Stride]; !ok && s.Stride != "" {
-			strides[s.Stride] = m.Stride(s.Stride)
+		if _, ok := m.strides[s.Stride]; !ok && s.Stride != "" {
+			m.strides[s.Stride] = m.Stride(s.Stride)
 		}
 	}
 	m.vector()
+	m.rows = map[*lane.Stream]a64.GP{}
+	if p.Count != "" && len(p.Across()) == 0 {
+		m.columns(p, plan.Widths, left)
+		return
+	}
 	for i, w := range plan.Widths {
-		name := fmt.Sprint("lanes", w.Vectors)
+		name := lanesLabel(w)
 		lanes := w.Vectors * m.lanesOf()
 		if p.Phases && w.Vectors == 1 {
 			m.phases(p, left, name)
@@ -180,7 +187,7 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 			m.AlignLoop()
 		}
 		m.Label(name)
-		m.body(p, name, w, strides)
+		m.body(p, name, w)
 		m.Op("SUBS", lanes, left, left)
 		m.Jump("BGE", name)
 		m.Label(name + "end")
@@ -192,13 +199,52 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 		m.Jump("BEQ", "end")
 		m.single()
 		m.Label("single")
-		m.body(p, "single", single, strides)
+		m.body(p, "single", single)
 		m.Op("SUBS", m.few(), left, left)
 		m.Jump("BNE", "single")
 		m.Label("end")
 	}
 	m.Ret()
 }
+
+// columns emits the loop over lanes of a program with rows, as on amd64.
+func (m *laner) columns(p *lane.Program, widths []lane.Width, left a64.GP) {
+	m.Label("columns")
+	m.JumpIfZero(left, "end")
+	m.startRows(p)
+	wide := widths
+	if p.Tile {
+		wide = widths[:len(widths)-1]
+	}
+	for _, w := range wide {
+		m.Op("CMP", w.Vectors*m.lanesOf(), left)
+		m.Jump("BGE", lanesLabel(w))
+	}
+	chunk := func(w lane.Width, name string, lanes int) {
+		m.overRows(p, name, w)
+		m.frame.Run(lane.After, w)
+		m.advance(p, w.Vectors)
+		m.Op("SUB", lanes, left, left)
+		m.Goto("columns")
+	}
+	if p.Tile {
+		w := widths[len(wide)]
+		chunk(w, lanesLabel(w), w.Vectors*m.lanesOf())
+	} else {
+		m.Commentf("What is left of a vector.")
+		m.single()
+		chunk(single, "single", m.few())
+		m.vector()
+	}
+	for _, w := range wide {
+		m.Label(lanesLabel(w))
+		chunk(w, lanesLabel(w), w.Vectors*m.lanesOf())
+	}
+	m.Label("end")
+	m.Ret()
+}
+
+func lanesLabel(w lane.Width) string { return fmt.Sprint("lanes", w.Vectors) }
 
 // phases emits the loop over single vectors, and the rest of the function, as on amd64.
 // For lanes that go through it one by one left is negative.
@@ -309,11 +355,12 @@ func (m *laner) lanes(p *lane.Program) a64.GP {
 }
 
 // body emits the program for some vectors, and moves the pointers on.
-func (m *laner) body(p *lane.Program, name string, w lane.Width, strides map[string]a64.GP) {
-	m.frame.Run(lane.Before, w)
+func (m *laner) body(p *lane.Program, name string, w lane.Width) {
 	if p.Count != "" {
-		m.eachRow(p, name, w, strides)
+		m.startRows(p)
+		m.overRows(p, name, w)
 	} else {
+		m.frame.Run(lane.Before, w)
 		m.frame.Run(lane.Row, w)
 	}
 	m.frame.Run(lane.After, w)
@@ -337,26 +384,33 @@ func (m *laner) advance(p *lane.Program, vectors int) {
 	}
 }
 
-// eachRow emits the loop over rows.
-func (m *laner) eachRow(p *lane.Program, name string, w lane.Width, strides map[string]a64.GP) {
-	lanes := m.pointers
-	m.pointers = map[*lane.Stream]a64.GP{}
+// startRows goes to the first row of the current lanes.
+func (m *laner) startRows(p *lane.Program) {
 	for _, s := range p.Streams {
-		switch m.pointers[s] = lanes[s]; {
-		case s.Across:
-			m.beginAcross(s, w.Vectors)
-		case s.Rows:
-			m.pointers[s] = m.GP()
-			m.Op("MOVD", lanes[s], m.pointers[s])
+		if s.Across || !s.Rows {
+			m.rows[s] = m.pointers[s]
+			continue
 		}
+		if _, ok := m.rows[s]; !ok {
+			m.rows[s] = m.GP()
+		}
+		m.Op("MOVD", m.pointers[s], m.rows[s])
 	}
-	count := m.Num(p.Count)
-	defer m.Func.Free(count)
 	for _, v := range p.Shared {
 		if v.Op == lane.Counter {
 			m.Scope(func() { m.Op("VDUP", m.Num(v.Name), m.frame.Home[v].S4()) })
 		}
 	}
+}
+
+// overRows emits what is before the rows, and the loop over them.
+func (m *laner) overRows(p *lane.Program, name string, w lane.Width) {
+	m.frame.Run(lane.Before, w)
+	for _, s := range p.Across() {
+		m.beginAcross(s, w.Vectors)
+	}
+	lanes, count := m.pointers, m.Num(p.Count)
+	m.pointers = m.rows
 	m.JumpIfZero(count, name+"rows")
 	m.AlignLoop()
 	m.Label(name + "row")
@@ -366,7 +420,7 @@ func (m *laner) eachRow(p *lane.Program, name string, w lane.Width, strides map[
 		case s.Across:
 			m.Advance(4, m.across[s]...)
 		case s.Rows && s.Stride != "":
-			m.Op("ADD", strides[s.Stride], m.pointers[s], m.pointers[s])
+			m.Op("ADD", m.strides[s.Stride], m.pointers[s], m.pointers[s])
 		case s.Rows && s.Double:
 			m.Advance(8, m.pointers[s])
 		case s.Rows:
@@ -382,16 +436,12 @@ func (m *laner) eachRow(p *lane.Program, name string, w lane.Width, strides map[
 	}
 	m.CountDown(count, 1, name+"row")
 	m.Label(name + "rows")
-	for s, p := range m.pointers {
-		switch {
-		case s.Across:
-			for _, r := range m.across[s] {
-				m.Func.Free(r)
-			}
-		case s.Rows:
-			m.Func.Free(p)
+	for _, s := range p.Across() {
+		for _, r := range m.across[s] {
+			m.Func.Free(r)
 		}
 	}
+	m.Func.Free(count)
 	m.pointers = lanes
 }
 

@@ -2,7 +2,9 @@ package rvv
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/riscv"
 	"github.com/attn-go/attn/gen/spec"
 )
@@ -184,11 +186,14 @@ func (g *gen) fps(n int) []riscv.FP {
 	return fs
 }
 
-// valueGroups are the sizes of groups of columns for 1, 2, ... queries: as large as there are registers
-// for, so that there are as many chains of FMAs as possible, and a load of V and the numbers for it are
+// valueGroups are numbers of queries that have a loop, and for them the sizes of groups of columns: as large as there are
+// registers for, so that there are as many chains of FMAs as possible, and a load of V and the numbers for it are
 // for as many columns. llvm-mca predicts for the P670 2 FMAs of a register a cycle, its peak, but with 2 and
 // with 3 queries 1.3 and 2.0.
-var valueGroups = []int{8, 4, 4, 4, 4, 4, 2, 2}
+var valueGroups = []struct {
+	queries loop.Span
+	lanes   int
+}{{loop.Span{Least: 1, Most: 1}, 8}, {loop.Span{Least: 2, Most: 2}, 4}, {loop.Span{Least: 3, Most: 6}, 4}, {loop.Span{Least: 7, Most: 8}, 2}}
 
 // A pvEmitter has the registers of SkinnyPV.
 type pvEmitter struct {
@@ -210,31 +215,48 @@ func (g *gen) SkinnyPV() {
 		p: g.Load(g.Base("p")), ldp: g.stride("ldp"), n: g.Load(g.Param("n")), m: g.Load(g.Param("m")), load: g.Load(g.Param("load")),
 		vc: g.GP(), oc: g.GP(), left: g.GP(), got: g.GP(), vj: g.GP(), pj: g.GP(), row: g.GP(), steps: g.GP(), x: g.GP()}
 	g.Label("group")
-	for size := len(valueGroups); size > 1; size-- {
-		g.Op("MOV", size, f.x)
-		g.Jump("BGE", fmt.Sprintf("queries%d", size), f.n, f.x)
+	for _, v := range slices.Backward(valueGroups) {
+		g.Op("MOV", v.queries.Least, f.x)
+		g.Jump("BGE", fmt.Sprintf("queries%d", v.queries.Most), f.n, f.x)
 	}
-	g.Jump("BNEZ", "queries1", f.n)
 	g.Ret()
-	for i, lanes := range valueGroups {
-		g.Scope(func() { f.group(i+1, lanes) })
+	for _, v := range valueGroups {
+		g.Scope(func() { f.group(v.queries, v.lanes) })
 	}
 }
 
-// group emits the values of some queries.
-func (f *pvEmitter) group(size, lanes int) {
+// group emits the values of a span of queries. Those that there are not are jumped over.
+func (f *pvEmitter) group(span loop.Span, lanes int) {
+	size, places := span.Most, 0
 	name := func(part string) string { return fmt.Sprintf("%s%d", part, size) }
-	f.Commentf("%d queries.", size)
+	f.Commentf("%v queries.", span)
 	f.Label(name("queries"))
-	b, acc, fs := f.Vec(lanes), f.Vecs(size, lanes), f.fps(size)
+	b, acc, fs, more := f.Vec(lanes), f.Vecs(size, lanes), f.fps(size), make([]riscv.GP, size)
+	for i := span.Least; i < size; i++ {
+		more[i] = f.GP()
+		f.Op("MOV", i, more[i])
+	}
+	each := func(do func(i int)) {
+		next := fmt.Sprintf("next%d_%d", size, places)
+		places++
+		for i := range size {
+			if i >= span.Least {
+				f.Jump("BGE", next, more[i], f.n)
+			}
+			do(i)
+		}
+		if !span.Single() {
+			f.Label(next)
+		}
+	}
 	eachRow := func(do func(v riscv.Vec)) {
 		f.Op("MOV", f.oc, f.row)
-		for i, v := range acc {
+		each(func(i int) {
 			if i > 0 {
 				f.add(f.ldo, f.row)
 			}
-			do(v)
-		}
+			do(acc[i])
+		})
 	}
 	f.Op("MOV", f.v, f.vc)
 	f.Op("MOV", f.o, f.oc)
@@ -257,7 +279,9 @@ func (f *pvEmitter) group(size, lanes int) {
 	f.Label(name("key"))
 	f.Op("VLE32V", riscv.At(f.vj, 0), b)
 	f.add(f.ldv, f.vj)
-	f.products(f.pj, f.ldp, b, acc, fs)
+	each(func(i int) { f.Op("MOVF", riscv.At(f.pj, 4*i), fs[i]) })
+	f.add(f.ldp, f.pj)
+	each(func(i int) { f.Op("VFMACCVF", b, fs[i], acc[i]) })
 	f.Op("ADD", -1, f.steps, f.steps)
 	f.Jump("BNEZ", name("key"), f.steps)
 	f.Label(name("store"))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/attn-go/attn/gen/loop"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -32,17 +33,7 @@ type Heights struct {
 }
 
 // A Span is the heights of a loop.
-type Span struct{ Least, Most int }
-
-// Single reports whether there is one height only.
-func (s Span) Single() bool { return s.Least == s.Most }
-
-func (s Span) String() string {
-	if s.Single() {
-		return fmt.Sprint(s.Most)
-	}
-	return fmt.Sprintf("%d to %d", s.Least, s.Most)
-}
+type Span = loop.Span
 
 // The number that the height is compared with, and the numbers that stand for least rows, one more, and so on:
 // the comparison clears Z and P, and then sets C, S and O, one more flag for each row.

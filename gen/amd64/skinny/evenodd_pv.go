@@ -130,13 +130,13 @@ func (f *evenOddPV) group(size int, n reg.GPVirtual) {
 	g.Label(name + "fewer")
 	g.ADDQ(operand.Imm(4), f.steps)
 	g.JZ(operand.LabelRef(name + "sum"))
-	for j := range 3 {
-		f.row(size, j%2)
-		if j < 2 {
-			g.DECQ(f.steps)
-			g.JZ(operand.LabelRef(name + "sum"))
-		}
-	}
+	g.Label(name + "pair")
+	f.row(size, 0)
+	g.DECQ(f.steps)
+	g.JZ(operand.LabelRef(name + "sum"))
+	f.row(size, 1)
+	g.DECQ(f.steps)
+	g.JNZ(operand.LabelRef(name + "pair"))
 	g.Label(name + "sum")
 	f.store(size, name, n)
 }

@@ -113,13 +113,10 @@ func (f *evenOddQK) tiles() {
 		g.CMPQ(queries, operand.Imm(uint64(sizes[i]+1)))
 		g.JGE(operand.LabelRef(groupLabel(n)))
 	}
-	for i, n := range sizes {
+	for _, n := range sizes {
 		f.group(n)
-		if i+1 < len(sizes) {
-			g.JMP(operand.LabelRef("next"))
-		}
 	}
-	g.Label("next")
+	f.store()
 	row := g.StrideOf("d", spec.BF16)
 	g.NEGQ(row)
 	f.move(row)
@@ -202,16 +199,25 @@ func (f *evenOddQK) group(n int) {
 	}
 	g.CMPQ(f.columns, operand.Imm(0))
 	g.JNE(operand.LabelRef(name + "segment"))
-	sums := f.sums
-	if !g.EVEX() {
-		sums = f.even
-	}
-	g.MulBroadcast(g.Context, g.Argument("scale"), sums[:n])
+	sums := f.scores()
 	f.repeat(sums[:n], name)
-	for first := 0; first < n; first += 4 {
-		f.store(sums[first:n], first)
+	for i := n; i < 4; i++ {
+		g.VMOVAPS(sums[n-1], sums[i])
 	}
-	g.ADDQ(operand.Imm(uint64(max(4, n))), f.lane)
+	if n > 4 {
+		g.MOVQ(operand.U32(1), f.columns) // 4 more scores
+	}
+	if n < g.SkinnyRows() {
+		g.JMP(operand.LabelRef("store"))
+	}
+}
+
+// scores are the registers of the sums after the last segment.
+func (f *evenOddQK) scores() []reg.VecVirtual {
+	if f.g.EVEX() {
+		return f.sums
+	}
+	return f.even
 }
 
 // repeat makes the lanes after the last query repeat it. A smaller group would do for n/2 queries.
@@ -251,20 +257,17 @@ func (f *evenOddQK) step(n int, name string) {
 	}
 }
 
-// store stores 4 lanes of all keys, from lane first of the group on, and raises their maxima, key
-// by key.
-func (f *evenOddQK) store(sums []reg.VecVirtual, first int) {
-	g := f.g
-	four := make([]reg.VecVirtual, 4)
-	for i := range four {
-		four[i] = sums[min(i, len(sums)-1)]
-	}
+// store stores 4 lanes of all keys, and raises their maxima, key by key. The other half of 8 lanes follows.
+func (f *evenOddQK) store() {
+	g, sums := f.g, f.scores()
+	g.Label("store")
+	g.MulBroadcast(g.Context, g.Argument("scale"), sums[:4])
 	s, p, lane, top := g.GP64(), g.Slice("max"), g.GP64(), g.XMM()
 	g.MOVQ(f.lane, lane)
 	g.MOVQ(f.s, s)
-	g.LEAQ(emit.Indexed(s, lane, 4).Offset(4*first), s)
-	g.LEAQ(emit.Indexed(p, lane, 4).Offset(4*first), p)
-	t := g.Transpose4(four)
+	g.LEAQ(emit.Indexed(s, lane, 4), s)
+	g.LEAQ(emit.Indexed(p, lane, 4), p)
+	t := g.Transpose4(slices.Clone(sums[:4]))
 	g.VMOVUPS(emit.At(p, 0), top)
 	for q := range g.Lanes() / 4 {
 		for _, x := range t {
@@ -275,6 +278,18 @@ func (f *evenOddQK) store(sums []reg.VecVirtual, first int) {
 		}
 	}
 	g.VMOVUPS(top, emit.At(p, 0))
+	g.ADDQ(operand.Imm(4), f.lane)
+	if len(sums) == 4 {
+		return
+	}
+	g.CMPQ(f.columns, operand.Imm(0))
+	g.JE(operand.LabelRef("next"))
+	g.MOVQ(operand.U32(0), f.columns)
+	for i, x := range sums[4:] {
+		g.VMOVAPS(x, sums[i])
+	}
+	g.JMP(operand.LabelRef("store"))
+	g.Label("next")
 }
 
 // factors make float32 of the bfloat16 that products in bfloat16 take: those below 2^-56 in

@@ -19,7 +19,7 @@ import (
 // A line has few accumulators, which wait for each other. But it takes so little time that
 // the processor works on the next lines meanwhile. With narrow columns the prefetches, one
 // line per step, are spread evenly between the FMAs. The remaining columns of a row are
-// computed 4 at a time and then one by one, for 4 queries or one. For narrow types a line has 16 columns, too,
+// computed under a mask, a vector after the other. For narrow types a line has 16 columns, too,
 // and rows are whole lines. They are widened when they are loaded.
 //
 // With 32 registers, up to 6 queries first take 4 lines at a time: a weight is then loaded once
@@ -59,7 +59,7 @@ func (g *gen) SkinnyPV(v spec.Element) {
 // skinnyPV emits SkinnyPV, which prefetches into a level of the cache, or with 0 into the one that
 // the length of o says.
 func (g *gen) skinnyPV(v spec.Element, near int) {
-	f := &pvEmitter{g: g, element: v, ldv: g.StrideOf("ldv", v), load: g.Argument("load"), left: g.Argument("m"), keys: g.Memory(g.Param("v").Len()),
+	f := &pvEmitter{g: g, element: v, ldv: g.StrideOf("ldv", v), begun: g.Argument("load"), left: g.Argument("m"), keys: g.Memory(g.Param("v").Len()),
 		ldo: g.Argument("ldo"), to: g.Memory(g.Param("o").Cap())}
 	f.prefetch = g.NewPrefetch(f.ldv, "dv", v, f.unrolled()*spec.SkinnyKeys<<v.Shift(), near)
 	f.prefetch.LevelFrom(g.Memory(g.Param("o").Len()), 2)
@@ -92,11 +92,12 @@ type pvEmitter struct {
 	lane     reg.GPVirtual // first query of the current group
 	rows     *emit.Heights // of the group
 	acc      []reg.VecVirtual
-	height   operand.Mem // for rows
-	load     operand.Mem // whether to start from o
-	left     operand.Mem // keys, from the pass on
-	keys     operand.Mem // in the pass
-	ldo, to  operand.Mem // of o: bytes from row to row, the group's first row
+	height   operand.Mem    // for rows
+	begun    operand.Mem    // whether to start from o
+	mask     reg.VecVirtual // of the columns that are less than a line
+	left     operand.Mem    // keys, from the pass on
+	keys     operand.Mem    // in the pass
+	ldo, to  operand.Mem    // of o: bytes from row to row, the group's first row
 
 	lsc, perScale operand.Mem
 	scales, scale operand.Mem // of the pass, and of the current columns
@@ -122,10 +123,9 @@ func (f *pvEmitter) passes() {
 	}
 	f.block(f.line())
 	if f.element == spec.Float32 {
-		f.block(f.four())
-		f.block(f.single())
+		f.block(f.rest())
 	}
-	f.g.MOVB(operand.Imm(1), f.load)
+	f.g.MOVB(operand.Imm(1), f.begun)
 	f.g.SUBQ(operand.Imm(spec.SkinnyKeys), f.left)
 	f.g.JLE(operand.LabelRef("done"))
 	f.forward(f.ldv, f.v, f.prefetch.Base)
@@ -174,15 +174,12 @@ type columnBlock struct {
 	columns int
 	groups  []emit.Span // numbers of queries in a group, from 1 on
 	lines   int         // in a row, 0 for less than a line
-	vectors func() []reg.VecVirtual
-	move    func(fromTo ...operand.Op)
-	fma     func(p operand.Mem, v, acc []reg.VecVirtual)
+	vectors int         // of the columns
 }
 
 // line is the block of a cache line's columns.
 func (f *pvEmitter) line() columnBlock {
-	return columnBlock{"line", spec.SkinnyKeys, f.lineGroups(), 1,
-		func() []reg.VecVirtual { return f.g.Vecs(spec.LineBytes / f.g.VecBytes()) }, f.g.VMOVUPS, f.g.fmaVectors}
+	return columnBlock{"line", spec.SkinnyKeys, f.lineGroups(), 1, spec.LineBytes / f.g.VecBytes()}
 }
 
 // lineGroups has a loop for each number of queries up to 4: on Zen 4 one for all takes up to half as long again with
@@ -204,10 +201,7 @@ const quadLines = 4
 
 // quad is the block of 4 lines. 6 queries take 24 accumulators, 4 vectors of V and a weight.
 func (f *pvEmitter) quad() columnBlock {
-	s := f.line()
-	s.name, s.columns, s.groups, s.lines = "quad", quadLines*spec.SkinnyKeys, []emit.Span{{Least: 1, Most: 6}}, quadLines
-	s.vectors = func() []reg.VecVirtual { return f.g.Vecs(quadLines) }
-	return s
+	return columnBlock{"quad", quadLines * spec.SkinnyKeys, []emit.Span{{Least: 1, Most: 6}}, quadLines, quadLines}
 }
 
 func groupLabel(most int) string { return fmt.Sprintf("group%d", most) }
@@ -220,30 +214,51 @@ func upTo(n int) (list []int) {
 	return list
 }
 
-func (f *pvEmitter) xmm() []reg.VecVirtual { return []reg.VecVirtual{f.g.XMM()} }
-
-func (f *pvEmitter) four() columnBlock {
-	return columnBlock{"four", 4, []emit.Span{fewRows}, 0, f.xmm, f.g.VMOVUPS, func(p operand.Mem, v, acc []reg.VecVirtual) {
-		x := f.g.XMM()
-		f.g.VBROADCASTSS(p, x)
-		f.g.VFMADD231PS(v[0], x, acc[0])
-	}}
+// rest is the block of what is left of a vector.
+func (f *pvEmitter) rest() columnBlock {
+	return columnBlock{"rest", f.g.Lanes(), []emit.Span{fewRows}, 0, 1}
 }
 
-func (f *pvEmitter) single() columnBlock {
-	return columnBlock{"single", 1, []emit.Span{fewRows}, 0, f.xmm, f.g.VMOVSS, func(p operand.Mem, v, acc []reg.VecVirtual) {
-		x := f.g.XMM()
-		f.g.VMOVSS(p, x) // for qemu, see SkinnyMerge
-		f.g.VFMADD231SS(x, v[0], acc[0])
-	}}
+// load loads a vector of a block's columns.
+func (f *pvEmitter) load(s columnBlock, m operand.Mem, v reg.VecVirtual) {
+	if f.element == spec.Float32 {
+		f.loadSum(s, m, v)
+	} else {
+		f.g.LoadWide(f.element, m, v)
+	}
+}
+
+// loadSum and store move a vector of sums.
+func (f *pvEmitter) loadSum(s columnBlock, m operand.Mem, v reg.VecVirtual) {
+	if s.lines == 0 {
+		f.g.LoadWhere(f.g.Context, m, f.mask, v)
+	} else {
+		f.g.VMOVUPS(m, v)
+	}
+}
+
+func (f *pvEmitter) store(s columnBlock, v reg.VecVirtual, m operand.Mem) {
+	if s.lines == 0 {
+		f.g.StoreWhere(f.g.Context, v, f.mask, m)
+	} else {
+		f.g.VMOVUPS(v, m)
+	}
 }
 
 // block emits the loop over blocks, while there are enough columns for one, and in it the
 // loop over groups of queries.
 func (f *pvEmitter) block(s columnBlock) {
 	f.g.Label(s.name)
+	if s.lines == 0 {
+		f.g.CMPQ(f.columns, operand.Imm(0))
+		f.g.JLE(operand.LabelRef(s.name + "end"))
+		f.mask = f.g.Vec()
+		f.g.VMOVUPS(emit.At(f.g.Masks(f.columns), 0), f.mask)
+	}
 	f.g.SUBQ(operand.Imm(uint64(s.columns)), f.columns)
-	f.g.JL(operand.LabelRef(s.name + "end"))
+	if s.lines > 0 {
+		f.g.JL(operand.LabelRef(s.name + "end"))
+	}
 	if s.lines > 1 {
 		f.fits(s)
 	}
@@ -271,22 +286,21 @@ func (f *pvEmitter) block(s columnBlock) {
 	}
 	f.g.JMP(operand.LabelRef(s.name))
 	f.g.Label(s.name + "end")
-	f.g.ADDQ(operand.Imm(uint64(s.columns)), f.columns)
+	if s.lines > 0 {
+		f.g.ADDQ(operand.Imm(uint64(s.columns)), f.columns)
+	}
 }
 
 // accumulators returns those of a block. All blocks have the same: where rows may be missing, avo keeps registers from
 // the start of the function on.
 func (f *pvEmitter) accumulators(s columnBlock) [][]reg.VecVirtual {
-	each := len(s.vectors())
+	each := s.vectors
 	if len(f.acc) == 0 {
-		f.acc = f.g.Vecs(max(s.most()*each, f.line().most()*len(f.line().vectors())))
+		f.acc = f.g.Vecs(max(s.most()*each, f.line().most()*f.line().vectors))
 	}
 	acc := make([][]reg.VecVirtual, s.most())
 	for i := range acc {
-		acc[i] = slices.Clone(f.acc[i*each:][:each])
-		if s.lines == 0 {
-			acc[i][0] = acc[i][0].AsX().(reg.VecVirtual)
-		}
+		acc[i] = f.acc[i*each:][:each]
 	}
 	return acc
 }
@@ -313,9 +327,9 @@ func (f *pvEmitter) group(s columnBlock, size emit.Span, acc [][]reg.VecVirtual,
 	f.rows = f.g.NewHeights(name, size, f.height)
 	f.rows.Set(n)
 	f.startOfO()
-	f.g.CMPB(f.load, operand.Imm(0))
+	f.g.CMPB(f.begun, operand.Imm(0))
 	f.g.JE(operand.LabelRef(name + "zero"))
-	f.eachOfO(acc, func(v reg.Register, m operand.Mem) { s.move(m, v) })
+	f.eachOfO(acc, func(v reg.VecVirtual, m operand.Mem) { f.loadSum(s, m, v) })
 	f.g.JMP(operand.LabelRef(name + "begin"))
 	f.g.Label(name + "zero")
 	f.rows.Compare()
@@ -340,7 +354,7 @@ func (f *pvEmitter) group(s columnBlock, size emit.Span, acc [][]reg.VecVirtual,
 		f.someKeys(s, acc, name)
 	}
 	f.g.Label(name + "store")
-	f.eachOfO(acc, func(v reg.Register, m operand.Mem) { s.move(v, m) })
+	f.eachOfO(acc, func(v reg.VecVirtual, m operand.Mem) { f.store(s, v, m) })
 	f.g.ADDQ(operand.Imm(uint64(size.Most)), f.lane)
 }
 
@@ -422,21 +436,16 @@ func (f *pvEmitter) unrolled() int {
 }
 
 func (f *pvEmitter) step(s columnBlock, acc [][]reg.VecVirtual) {
-	v := s.vectors()
+	v := f.g.Vecs(s.vectors)
 	for i := range v {
-		m := emit.At(f.vj, i*f.g.Lanes()<<f.element.Shift())
-		if f.element == spec.Float32 {
-			s.move(m, v[i])
-		} else {
-			f.g.LoadWide(f.element, m, v[i])
-		}
+		f.load(s, emit.At(f.vj, i*f.g.Lanes()<<f.element.Shift()), v[i])
 	}
 	if f.element == spec.Int8 {
 		f.g.MulBroadcast(f.g.Context, emit.At(f.sj, 0), v)
 		f.g.ADDQ(f.lsc, f.sj)
 	}
 	f.rows.Compare()
-	f.rows.Rows(func(i int) { s.fma(emit.At(f.pj, 4*i), v, acc[i]) })
+	f.rows.Rows(func(i int) { f.g.fmaVectors(emit.At(f.pj, 4*i), v, acc[i]) })
 	f.g.ADDQ(f.ldv, f.vj)
 	f.g.ADDQ(f.ldp, f.pj)
 }
@@ -452,7 +461,7 @@ func (f *pvEmitter) startOfO() {
 }
 
 // eachOfO calls do for the accumulators of the group's rows and their places in o.
-func (f *pvEmitter) eachOfO(acc [][]reg.VecVirtual, do func(v reg.Register, m operand.Mem)) {
+func (f *pvEmitter) eachOfO(acc [][]reg.VecVirtual, do func(v reg.VecVirtual, m operand.Mem)) {
 	o, ldo := f.g.GP64(), f.g.GP64()
 	f.g.MOVQ(f.to, o)
 	f.g.MOVQ(f.ldo, ldo)

@@ -205,9 +205,7 @@ func (f *qkEmitter) tiles() {
 		f.halve(tiles)
 	}
 	if f.words.element == spec.Float32 {
-		for queries := 4; queries <= f.g.SkinnyRows(); queries += 4 {
-			f.rest(queries, tiles)
-		}
+		f.rest(tiles)
 	}
 	f.store(tiles)
 

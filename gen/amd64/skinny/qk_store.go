@@ -27,18 +27,21 @@ func (f *qkEmitter) toRest(t tile) {
 		}
 	}
 	f.g.MOVQ(operand.I32(t.number()), f.size)
-	f.g.JMP(operand.LabelRef(restLabel(t.Most)))
+	f.g.JMP(operand.LabelRef("rest"))
 }
 
-func restLabel(queries int) string { return fmt.Sprintf("rest%d", queries) }
-
-// rest emits the remaining columns for tiles of up to a number of queries: it loads those of a whole step that
-// ends with the row, and skips the first of them. The products of queries that a tile does not have are not used.
-func (f *qkEmitter) rest(queries int, tiles []tile) {
-	name, acc := restLabel(queries), f.acc[1][:queries]
-	f.rows = f.g.NewHeights(name, emit.Span{Least: queries, Most: queries}, f.height)
-	f.g.Commentf("The remaining columns for up to %d queries.", queries)
+// rest emits the remaining columns of all tiles: it loads those of a whole step that ends with the row, and skips the
+// first of them. Up to 4 queries are computed as if they were 4: the products of those that a tile does not have are not used.
+func (f *qkEmitter) rest(tiles []tile) {
+	const name = "rest"
+	acc := f.acc[1]
+	f.rows = f.g.NewHeights(name, emit.Span{Least: 4, Most: len(acc)}, f.g.Frame(8))
+	f.g.Comment("The remaining columns.")
 	f.g.Label(name)
+	if !f.rows.Single() {
+		f.countQueries()
+		f.rows.Set(f.queries)
+	}
 	left := f.g.Num("d")
 	f.g.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
 	for i := range f.k {
@@ -51,6 +54,7 @@ func (f *qkEmitter) rest(queries int, tiles []tile) {
 		skip := fmt.Sprintf("%sskip%d", name, x)
 		f.g.CMPQ(left, operand.Imm(uint64(f.words.width()-x)))
 		f.g.JL(operand.LabelRef(skip))
+		f.rows.Compare()
 		products(emit.At(f.q, 0))
 		f.g.ADDQ(f.w, f.q)
 		f.g.Label(skip)
@@ -62,12 +66,11 @@ func (f *qkEmitter) rest(queries int, tiles []tile) {
 		f.forget()
 		f.g.Label(name + "plain")
 	}
-	same := slices.DeleteFunc(ofTimes(tiles, 1), func(t tile) bool { return t.Most != queries })
-	for _, t := range same[1:] {
+	for _, t := range tiles[1:] {
 		f.g.CMPQ(f.size, operand.I32(t.number()))
 		f.g.JE(operand.LabelRef(t.label() + "sum"))
 	}
-	f.g.JMP(operand.LabelRef(same[0].label() + "sum"))
+	f.g.JMP(operand.LabelRef(tiles[0].label() + "sum"))
 }
 
 // toStore emits the way of a tile to where its scores are stored.

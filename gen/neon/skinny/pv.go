@@ -86,29 +86,32 @@ func (f *pvEmitter) passes() {
 // least 5, groups of 2 to 4 are for what 8 leaves over, and there is code for one of these only. From 5 on a loop
 // is for two numbers of queries, see emit.Heights.
 func (f *pvEmitter) blocks() {
-	line := columnBlock{"line", spec.SkinnyKeys, []int{1, 2, 3, 4}, f.widener.Element}
+	line := columnBlock{"line", spec.SkinnyKeys, fewSizes, f.widener.Element}
 	if f.widener.Element == spec.Float32 {
 		f.block(line)
-		f.block(columnBlock{"four", emit.VecLanes, fewSizes, spec.Float32})
-		f.block(columnBlock{"single", 1, fewSizes, spec.Float32})
+		f.block(columnBlock{"four", emit.VecLanes, fewestSizes, spec.Float32})
+		f.block(columnBlock{"single", 1, fewestSizes, spec.Float32})
 		return
 	}
 	f.Load(f.Param("n"), f.steps)
 	f.Op("CMP", skinnyRows, f.steps)
 	f.Jump("BGT", "half")
 	f.block(line)
-	f.block(columnBlock{"half", spec.SkinnyKeys / 2, []int{1, 6, 8}, f.widener.Element})
+	f.block(columnBlock{"half", spec.SkinnyKeys / 2, []emit.Span{{Least: 1, Most: 1}, {Least: 5, Most: 6}, {Least: 7, Most: 8}}, f.widener.Element})
 }
 
-// fewSizes are the sizes of groups for less than a line: there are few such columns, if any.
-var fewSizes = []int{1, skinnyRows}
+// fewSizes are groups of up to 4 queries, and fewestSizes those for less than a line: there are few such columns, if any.
+var (
+	fewSizes    = []emit.Span{{Least: 1, Most: 1}, {Least: 2, Most: skinnyRows}}
+	fewestSizes = []emit.Span{{Least: 1, Most: 1}, {Least: skinnyRows, Most: skinnyRows}}
+)
 
 // A columnBlock is a number of columns that are computed at once, for as many queries as there is
 // code for.
 type columnBlock struct {
 	name    string
 	columns int
-	sizes   []int // numbers of queries, from 1 on; those above 4 are also for one less
+	sizes   []emit.Span // numbers of queries, from 1 on
 	element spec.Element
 }
 
@@ -152,12 +155,8 @@ func (f *pvEmitter) block(s columnBlock) {
 	f.Load(f.Param("n"), f.queries)
 	f.Op("SUB", f.lane, f.queries, f.queries)
 	for _, size := range slices.Backward(s.sizes[1:]) {
-		least := size
-		if size > skinnyRows {
-			least--
-		}
-		f.Op("CMP", least, f.queries)
-		f.Jump("BGE", s.name+groupLabel(size))
+		f.Op("CMP", size.Least, f.queries)
+		f.Jump("BGE", s.name+groupLabel(size.Most))
 	}
 	for _, size := range s.sizes {
 		f.Scope(func() { f.group(s, size) })
@@ -173,17 +172,15 @@ func (f *pvEmitter) block(s columnBlock) {
 	f.Op("ADD", s.columns, f.columns, f.columns)
 }
 
-// group emits the keys of a pass for a block and size queries, from lane on.
-func (f *pvEmitter) group(s columnBlock, size int) {
+// group emits the keys of a pass for a block and a span of queries, from lane on.
+func (f *pvEmitter) group(s columnBlock, span emit.Span) {
+	size := span.Most
 	name := s.name + groupLabel(size)
-	f.Commentf("%d queries.", size)
+	f.Commentf("%v queries.", span)
 	if size > 1 {
 		f.Label(name)
 	}
-	f.rows = f.AllRows(size)
-	if size > skinnyRows {
-		f.rows = f.NewHeights(name, size, func() a64.GP { return f.queries })
-	}
+	f.rows = f.NewHeights(name, span, func() a64.GP { return f.queries })
 	acc := make([][]a64.Vec, size)
 	for i := range acc {
 		acc[i] = f.Vecs(vectorsOf(4 * s.columns))
@@ -215,7 +212,7 @@ func (f *pvEmitter) group(s columnBlock, size int) {
 // busy meanwhile: llvm-mca predicts up to 1% more cycles on Neoverse N1 and V2, and for 8 queries 3% with
 // int8 and 7% with binary16. Lines of bfloat16 for few queries would take a tenth more.
 func (s columnBlock) keyByKey() bool {
-	return s.unrolled() > 1 && (s.element != spec.BF16 || s.sizes[len(s.sizes)-1] > skinnyRows)
+	return s.unrolled() > 1 && (s.element != spec.BF16 || s.sizes[len(s.sizes)-1].Most > skinnyRows)
 }
 
 // byKeys emits the loop over keys, one by one, with the prefetches of a line before those that fill it.

@@ -7,22 +7,16 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/cluster/hub"
-	"github.com/attn-go/attn/cluster/internal/sample"
 	"github.com/attn-go/attn/cluster/shard"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/gobytes"
 )
 
-const attendUsage = `usage: cluster attend [flags]
-
-Puts keys and values on the workers that run, computes steps of decoding over them, and says what
-a token costs. The keys and values are what a trained model computes of this command's sources, 6
-query heads on 2 key heads of 32 columns. Every result is compared with that of this process alone.
-
-With -name the sequences are in the directory, as NAME-0, NAME-1 and so on. They stay there, and
-the same command on any machine goes on where the last one ended, or was killed.
-`
+// attend is a subcommand of tests alone: a client in a process of its own. It puts keys and values on the workers that run, computes steps
+// of decoding over them, and compares every result with that of this process alone. With -name the sequences are in the directory, as
+// NAME-0, NAME-1 and so on; they stay there, and the same command goes on where the last one ended, or was killed.
+var attend = subcommand{"attend", "decode over keys and values that workers hold", runAttend}
 
 // attendConfig is a command line of attend.
 type attendConfig struct {
@@ -60,7 +54,7 @@ func (c *attendConfig) run(ctx context.Context, conn *hub.Conn) error {
 
 // parse parses the command line.
 func (c *attendConfig) parse(args []string) error {
-	fs := newFlags("attend", attendUsage)
+	fs := newFlags("attend", "")
 	c.server.Flags(fs)
 	fs.IntVar(&c.keys, "keys", 16384, "keys of a sequence, 1 to 16777216")
 	fs.IntVar(&c.sequences, "sequences", 1, "sequences that are decoded side by side, 1 to 1024")
@@ -138,7 +132,7 @@ func (c *attendConfig) decode(ctx context.Context, client *shard.Client) error {
 		lengths[i] = max(c.keys, s.Len())
 		longest = max(longest, lengths[i])
 	}
-	a, err := sample.Read(m, text, longest+c.tokens)
+	a, err := readSample(m, text, longest+c.tokens)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/attn-go/attn/cluster/internal/sample"
 	"github.com/attn-go/attn/cluster/shard"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
@@ -13,17 +12,20 @@ import (
 // texts are sequences on workers that begin with the same tokens, and what they should be.
 type texts struct {
 	client    *shard.Client
-	from      *sample.Activations
+	from      *sample
 	k, v      kernel.Tensor // of all tokens of from, as workers hold them
 	sequences []*shard.Sequence
 	checks    bool // compare results with attention in this process
 }
 
+// modelConfig is the form of the keys and values of the model.
+var modelConfig = shard.Config{Heads: kvHeads, HeadSize: headSize}
+
 // appendKeys is how many keys are appended at once.
 const appendKeys = 4096
 
 // newTexts returns as many new sequences as lengths says, with the first tokens of a.
-func newTexts(ctx context.Context, c *shard.Client, a *sample.Activations, kind kernel.DType, lengths []int) (*texts, error) {
+func newTexts(ctx context.Context, c *shard.Client, a *sample, kind kernel.DType, lengths []int) (*texts, error) {
 	sequences := make([]*shard.Sequence, len(lengths))
 	for i := range sequences {
 		sequences[i] = c.NewSequence()
@@ -33,7 +35,7 @@ func newTexts(ctx context.Context, c *shard.Client, a *sample.Activations, kind 
 
 // fillTexts appends tokens of a to sequences that begin with them already, until they are as
 // long as lengths says. If it fails, those that only this client knows are freed.
-func fillTexts(ctx context.Context, c *shard.Client, a *sample.Activations, kind kernel.DType, sequences []*shard.Sequence, lengths []int) (*texts, error) {
+func fillTexts(ctx context.Context, c *shard.Client, a *sample, kind kernel.DType, sequences []*shard.Sequence, lengths []int) (*texts, error) {
 	x := &texts{client: c, from: a, checks: true, sequences: sequences}
 	var err error
 	if x.k, err = convert(a.K, kind); err != nil {
@@ -62,23 +64,23 @@ func (x *texts) append(ctx context.Context, s *shard.Sequence, lo, hi int) error
 // convert returns rows of [tokens, KVHeads, HeadSize] as a tensor of another type. Int8 has a
 // scale for every row.
 func convert(x []float32, kind kernel.DType) (kernel.Tensor, error) {
-	tokens := len(x) / (sample.KVHeads * sample.HeadSize)
+	tokens := len(x) / (kvHeads * headSize)
 	switch kind {
 	case kernel.Float16:
-		return view(mapped(x, numeric.ToF16), tokens, sample.HeadSize), nil
+		return view(mapped(x, numeric.ToF16), tokens, headSize), nil
 	case kernel.BFloat16:
-		return view(mapped(x, numeric.ToBF16), tokens, sample.HeadSize), nil
+		return view(mapped(x, numeric.ToBF16), tokens, headSize), nil
 	case kernel.Int8:
-		elements, scales := make([]int8, len(x)), make([]float32, len(x)/sample.HeadSize)
-		err := numeric.QuantizeInt8(elements, scales, x, sample.HeadSize, kernel.Exec{})
+		elements, scales := make([]int8, len(x)), make([]float32, len(x)/headSize)
+		err := numeric.QuantizeInt8(elements, scales, x, headSize, kernel.Exec{})
 		s := view(scales, tokens, 1)
-		return view(elements, tokens, sample.HeadSize).Scaled(&s), err
+		return view(elements, tokens, headSize).Scaled(&s), err
 	}
-	return view(x, tokens, sample.HeadSize), nil
+	return view(x, tokens, headSize), nil
 }
 
 func view[E kernel.Element](x []E, tokens, d int) kernel.Tensor {
-	return kernel.BLHD(x, 1, tokens, sample.KVHeads, d)
+	return kernel.BLHD(x, 1, tokens, kvHeads, d)
 }
 
 func mapped[E any](x []float32, f func(float32) E) []E {
@@ -94,7 +96,7 @@ func mapped[E any](x []float32, f func(float32) E) []E {
 func (x *texts) decode(ctx context.Context, steps int) (shard.Stats, error) {
 	var stats shard.Stats
 	n := len(x.sequences)
-	const queries = sample.Heads * sample.HeadSize
+	const queries = queryHeads * headSize
 	q, out := make([]float32, n*queries), make([]float32, n*queries)
 	for step := range steps {
 		for i, s := range x.sequences {
@@ -120,7 +122,7 @@ func (x *texts) decode(ctx context.Context, steps int) (shard.Stats, error) {
 
 // heads returns a view of one query of each of n texts.
 func heads(x []float32, n int) kernel.Tensor {
-	return kernel.BHLD(x, n, sample.Heads, 1, sample.HeadSize)
+	return kernel.BHLD(x, n, queryHeads, 1, headSize)
 }
 
 // check compares a result with attention in this process.
