@@ -1,4 +1,4 @@
-package main
+package gobytes
 
 import (
 	"bytes"
@@ -10,11 +10,10 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/gobytes"
 )
 
 // tiny is a model that trains in no time.
-var tiny = gobytes.Config{Layers: 2, Width: 24, Heads: 4, KVHeads: 2, HeadSize: 6, FFN: 40, Context: 32, Vocab: 256, Theta: 10000, Epsilon: 1e-5}
+var tiny = Config{Layers: 2, Width: 24, Heads: 4, KVHeads: 2, HeadSize: 6, FFN: 40, Context: 32, Vocab: 256, Theta: 10000, Epsilon: 1e-5}
 
 var shortRun = schedule{Steps: 4, Batch: 3, Length: 20, Seed: 5}
 
@@ -22,12 +21,9 @@ var shortRun = schedule{Steps: 4, Batch: 3, Length: 20, Seed: 5}
 var sample = []byte(strings.Repeat("func add(a, b int) int { return a + b }\n", 20))
 
 // trained returns a trainer after some steps.
-func trained(t testing.TB, s schedule, o gobytes.Settings, steps int) *trainer {
+func trained(t testing.TB, s schedule, o Settings, steps int) *trainer {
 	t.Helper()
-	r, err := newTrainer(tiny, sample, s, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := newTrainer(tiny, sample, s, o)
 	for range steps {
 		if _, err := r.Next(); err != nil {
 			t.Fatal(err)
@@ -38,7 +34,7 @@ func trained(t testing.TB, s schedule, o gobytes.Settings, steps int) *trainer {
 
 // TestTrainedWeights: a short run ends in these weights, to the bit, on every tier and
 // architecture and with any number of threads.
-func TestTrainedWeights(t *testing.T) { eachTier(t, checkTrainedWeights) }
+func TestTrainedWeights(t *testing.T) { eachEagerTier(t, checkTrainedWeights) }
 
 // TestTrainedWeightsOfDefaults: so it does where another tier is the default one, which functions
 // use that are not told any.
@@ -49,7 +45,7 @@ func TestTrainedWeightsOfDefaults(t *testing.T) {
 func checkTrainedWeights(t *testing.T, tier kernel.Tier) {
 	const want = "76df7afb2a1278638746751e078538daa7837e875fc1c502b1b86733a9892832"
 	for _, threads := range []int{1, 3} {
-		if got := trained(t, shortRun, gobytes.Settings{Tier: tier, Threads: threads}, shortRun.Steps).Hash(); got != want {
+		if got := trained(t, shortRun, Settings{Tier: tier, Threads: threads}, shortRun.Steps).Hash(); got != want {
 			t.Errorf("threads=%d: sha256 %s, want %s", threads, got, want)
 		}
 	}
@@ -57,7 +53,7 @@ func checkTrainedWeights(t *testing.T, tier kernel.Tier) {
 
 // TestTrainingIsInference: the logits of training are, to the bit, those of a batch with a cache.
 func TestTrainingIsInference(t *testing.T) {
-	r := trained(t, shortRun, gobytes.Settings{}, 2)
+	r := trained(t, shortRun, Settings{}, 2)
 	inputs, _ := r.pieces()
 	p, err := r.newPass(inputs)
 	if err != nil {
@@ -78,7 +74,7 @@ func TestTrainingIsInference(t *testing.T) {
 		}
 		texts = append(texts, text)
 	}
-	b, err := m.NewBatch(len(texts), gobytes.Settings{})
+	b, err := m.NewBatch(len(texts), Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +91,7 @@ func TestTrainingIsInference(t *testing.T) {
 
 // TestGradients compares the gradient of every tensor with differences of losses.
 func TestGradients(t *testing.T) {
-	r := trained(t, shortRun, gobytes.Settings{}, 3)
+	r := trained(t, shortRun, Settings{}, 3)
 	inputs, targets := r.pieces()
 	loss := func() float64 {
 		l, err := r.differentiate(inputs, targets)
@@ -114,7 +110,7 @@ func TestGradients(t *testing.T) {
 func TestLearns(t *testing.T) {
 	s := shortRun
 	s.Steps = 200
-	r := trained(t, s, gobytes.Settings{}, s.Steps-1)
+	r := trained(t, s, Settings{}, s.Steps-1)
 	loss, err := r.Next()
 	if err != nil {
 		t.Fatal(err)
@@ -128,11 +124,11 @@ func TestLearns(t *testing.T) {
 // a model.
 func TestResume(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "c.safetensors")
-	whole := trained(t, shortRun, gobytes.Settings{}, shortRun.Steps)
-	if err := trained(t, shortRun, gobytes.Settings{}, 2).Save(name); err != nil {
+	whole := trained(t, shortRun, Settings{}, shortRun.Steps)
+	if err := trained(t, shortRun, Settings{}, 2).Save(name); err != nil {
 		t.Fatal(err)
 	}
-	r := trained(t, shortRun, gobytes.Settings{}, 0)
+	r := trained(t, shortRun, Settings{}, 0)
 	if err := r.Resume(name); err != nil {
 		t.Fatal(err)
 	}
@@ -151,35 +147,16 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := gobytes.Load(bytes.NewReader(file), int64(len(file))); err != nil {
+	if _, err := Load(bytes.NewReader(file), int64(len(file))); err != nil {
 		t.Error(err)
 	}
 	for what, other := range map[string]schedule{"seed": {4, 3, 20, 6}, "batch": {4, 4, 20, 5}, "length": {4, 3, 21, 5}, "steps": {5, 3, 20, 5}} {
-		if err := trained(t, other, gobytes.Settings{}, 0).Resume(name); err == nil || !strings.Contains(err.Error(), what) {
+		if err := trained(t, other, Settings{}, 0).Resume(name); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("a checkpoint of a run with another %s: %v", what, err)
 		}
 	}
-	text, err := newTrainer(tiny, sample[1:], shortRun, gobytes.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := newTrainer(tiny, sample[1:], shortRun, Settings{})
 	if err := text.Resume(name); err == nil || !strings.Contains(err.Error(), "text") {
 		t.Errorf("a checkpoint of another text: %v", err)
-	}
-}
-
-func TestNewTrainerErrors(t *testing.T) {
-	for _, x := range []struct {
-		text []byte
-		s    schedule
-		want string
-	}{
-		{sample, schedule{0, 1, 1, 0}, "at least 1"},
-		{sample, schedule{1, 1, 33, 0}, "room for 32"},
-		{sample[:20], schedule{1, 1, 20, 0}, "want more than 20"},
-	} {
-		if _, err := newTrainer(tiny, x.text, x.s, gobytes.Settings{}); err == nil || !strings.Contains(err.Error(), x.want) {
-			t.Errorf("%+v: error %v, want %q", x.s, err, x.want)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package gobytes
 
 import (
 	"fmt"
@@ -6,27 +6,36 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"testing"
 
-	"github.com/attn-go/attn/models/gobytes"
+	"github.com/attn-go/attn/kernel"
 )
 
-// maxDrawn is the length in bytes of the longest prompt whose labels can still be read in a heat map.
-const maxDrawn = 96
-
-// observe makes a batch keep the attention weights of the layer to draw. The function that it returns draws
-// what was read meanwhile.
-func (c *config) observe(b *gobytes.Batch) (draw func() error, err error) {
-	if c.layer < 0 || c.layer >= b.Layers {
-		return nil, fmt.Errorf("-layer is %d, but the model has layers 0 to %d", c.layer, b.Layers-1)
+// TestHeatmap: the picture in README.md has the attention weights of the model as it reads a text, with the same bytes
+// on every tier. UPDATE=1 draws it anew.
+func TestHeatmap(t *testing.T) {
+	const name, text, layer = "testdata/attention.svg", "func main() {", 1
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
 	}
-	var svg string
-	b.Observe = func(layer int, weights []float32, shape [4]int) {
-		if layer == c.layer {
-			title := fmt.Sprintf("Attention weights of layer %d, reading %q", layer, c.prompt)
-			svg = heatmap(title, labels(c.prompt), weights, shape[1])
+	eachTier(t, func(t *testing.T, tier kernel.Tier) {
+		b := batch(t, model(t), 1, Settings{Tier: tier})
+		var got string
+		b.Observe = func(l int, weights []float32, shape [4]int) {
+			if l == layer {
+				got = heatmap(fmt.Sprintf("Attention weights of layer %d, reading %q", l, text), labels(text), weights, shape[1])
+			}
 		}
-	}
-	return func() error { return os.WriteFile(c.heatmap, []byte(svg), 0o666) }, nil
+		forward(t, b, []byte(text))
+		if os.Getenv("UPDATE") != "" {
+			if err := os.WriteFile(name, []byte(got), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		} else if got != string(want) {
+			t.Errorf("%d bytes, which are not those of %s", len(got), name)
+		}
+	})
 }
 
 // labels returns a label for each byte of a text.

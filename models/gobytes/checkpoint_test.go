@@ -1,4 +1,4 @@
-package main
+package gobytes
 
 import (
 	"bytes"
@@ -42,7 +42,7 @@ func (t *trainer) tensors() (all []safetensors.Tensor) {
 	return all
 }
 
-// Save writes a checkpoint, which [gobytes.Load] reads as a model. If that fails, an earlier file of this name
+// Save writes a checkpoint, which [Load] reads as a model. If that fails, an earlier file of this name
 // stays as it is.
 func (t *trainer) Save(name string) error {
 	metadata := t.metadata()

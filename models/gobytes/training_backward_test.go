@@ -1,4 +1,4 @@
-package main
+package gobytes
 
 import (
 	"cmp"
@@ -6,7 +6,6 @@ import (
 	"github.com/attn-go/attn/activation"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
-	"github.com/attn-go/attn/models/gobytes"
 	"github.com/attn-go/attn/norm"
 )
 
@@ -32,7 +31,7 @@ func (p *pass) backward() error {
 
 // backward replaces dx, the gradient of the outputs of a layer, by that of its inputs, and sets g to
 // those of the weights w.
-func (a *layerPass) backward(p *pass, w, g *gobytes.BlockWeights, dx []float32) error {
+func (a *layerPass) backward(p *pass, w, g *blockWeights, dx []float32) error {
 	if err := a.backFeedForward(p, w, g, dx); err != nil {
 		return err
 	}
@@ -63,7 +62,7 @@ func (a *layerPass) backward(p *pass, w, g *gobytes.BlockWeights, dx []float32) 
 }
 
 // backFeedForward is the part of the feed-forward network.
-func (a *layerPass) backFeedForward(p *pass, w, g *gobytes.BlockWeights, dx []float32) error {
+func (a *layerPass) backFeedForward(p *pass, w, g *blockWeights, dx []float32) error {
 	dHidden, dGate, dInput := make([]float32, len(a.hidden)), make([]float32, len(a.hidden)), make([]float32, len(a.ffnInput))
 	if err := p.backProject(dHidden, g.Down, dx, a.hidden, w.Down, false); err != nil {
 		return err

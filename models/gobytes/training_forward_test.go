@@ -1,4 +1,4 @@
-package main
+package gobytes
 
 import (
 	"slices"
@@ -6,13 +6,12 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/loss"
-	"github.com/attn-go/attn/models/gobytes"
 )
 
 // A pass is a forward pass over pieces of text, with all that its gradients need.
 type pass struct {
 	*trainer
-	*gobytes.Model
+	*Model
 	tokens    []int32 // [texts, steps]
 	positions []int   // of one text: 0, 1, 2, ...
 	layers    []layerPass
@@ -71,14 +70,14 @@ func (p *pass) forward() (err error) {
 		}
 	}
 	p.x, p.normed = x, p.floats(p.Width)
-	gobytes.RMSNorm(p.normed, x, p.Norm, p.Epsilon)
+	rmsNorm(p.normed, x, p.Norm, p.Epsilon)
 	return p.project(p.normed, product{p.Head, &p.logits})
 }
 
 // forward returns the outputs of a layer.
-func (a *layerPass) forward(p *pass, l *gobytes.Block, x []float32) ([]float32, error) {
+func (a *layerPass) forward(p *pass, l *Block, x []float32) ([]float32, error) {
 	a.x, a.normed, a.attended = x, p.floats(p.Width), p.floats(p.Heads*p.HeadSize)
-	gobytes.RMSNorm(a.normed, x, l.AttnNorm, p.Epsilon)
+	rmsNorm(a.normed, x, l.AttnNorm, p.Epsilon)
 	if err := p.project(a.normed, product{l.Q, &a.q}, product{l.K, &a.k}, product{l.V, &a.v}); err != nil {
 		return nil, err
 	}
@@ -96,23 +95,23 @@ func (a *layerPass) forward(p *pass, l *gobytes.Block, x []float32) ([]float32, 
 	if err := p.project(a.attended, product{l.O, &a.middle}); err != nil {
 		return nil, err
 	}
-	sum(a.middle, x)
+	add(a.middle, x)
 	a.ffnInput = p.floats(p.Width)
-	gobytes.RMSNorm(a.ffnInput, a.middle, l.FFNNorm, p.Epsilon)
+	rmsNorm(a.ffnInput, a.middle, l.FFNNorm, p.Epsilon)
 	return a.feedForward(p, l)
 }
 
 // feedForward returns the outputs of the feed-forward network, with the residual.
-func (a *layerPass) feedForward(p *pass, l *gobytes.Block) (out []float32, err error) {
+func (a *layerPass) feedForward(p *pass, l *Block) (out []float32, err error) {
 	if err := p.project(a.ffnInput, product{l.Gate, &a.gate}, product{l.Up, &a.up}); err != nil {
 		return nil, err
 	}
 	a.hidden = slices.Clone(a.gate)
-	if err := gobytes.SiLU(a.hidden, a.up, p.floats(p.FFN)); err != nil {
+	if err := silu(a.hidden, a.up, p.floats(p.FFN)); err != nil {
 		return nil, err
 	}
 	err = p.project(a.hidden, product{l.Down, &out})
-	sum(out, a.middle)
+	add(out, a.middle)
 	return out, err
 }
 
@@ -146,11 +145,4 @@ func (p *pass) project(x []float32, products ...product) error {
 		}
 	}
 	return nil
-}
-
-// sum adds y to x.
-func sum(x, y []float32) {
-	for i := range x {
-		x[i] += y[i]
-	}
 }

@@ -1,4 +1,4 @@
-package main
+package gobytes
 
 import (
 	"math"
@@ -9,14 +9,13 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/gobytes"
 )
 
 // checkGradients compares the norm of the gradient of every tensor with the difference of the losses on
 // both sides along it: there the loss changes most. Losses are float32, so the sides lie as far
 // apart as their rounding demands. loss computes the loss with the weights as they are, and must
 // not change gradients.
-func checkGradients(t *testing.T, weights, gradients []gobytes.Tensor, loss func() float64) {
+func checkGradients(t *testing.T, weights, gradients []tensor, loss func() float64) {
 	t.Helper()
 	for i, w := range weights {
 		g, norm := *gradients[i].Numbers, 0.0
@@ -43,9 +42,9 @@ func checkGradients(t *testing.T, weights, gradients []gobytes.Tensor, loss func
 	}
 }
 
-// eachTier runs a test on every tier that this CPU can run. Calls of any size use all threads that they
+// eachEagerTier runs a test on every tier that this CPU can run. Calls of any size use all threads that they
 // ask for, as far as there are tasks for them; otherwise small calls use one thread.
-func eachTier(t *testing.T, test func(t *testing.T, tier kernel.Tier)) {
+func eachEagerTier(t *testing.T, test func(t *testing.T, tier kernel.Tier)) {
 	for _, tier := range kernel.Tiers() {
 		t.Run("tier="+tier.String(), func(t *testing.T) {
 			eager, err := tier.Tuned(eager)
@@ -64,7 +63,7 @@ const eager = "ThreadFMAs=1"
 const inChild = "ATTN_TRAIN_CHILD"
 
 // eachDefault runs a test in processes of their own, in each of which another tier is the default
-// one, with the numbers of eachTier. The test must be all that its test function does.
+// one, with the numbers of eachEagerTier. The test must be all that its test function does.
 func eachDefault(t *testing.T, test func(t *testing.T)) {
 	if os.Getenv(inChild) != "" {
 		test(t)
@@ -74,7 +73,7 @@ func eachDefault(t *testing.T, test func(t *testing.T)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eachTier(t, func(t *testing.T, tier kernel.Tier) {
+	eachEagerTier(t, func(t *testing.T, tier kernel.Tier) {
 		name, _, _ := strings.Cut(t.Name(), "/")
 		child := exec.Command(program, "-test.v", "-test.run=^"+name+"$")
 		child.Env = append(os.Environ(), inChild+"=1", "ATTN_TIER="+tier.String(), "ATTN_TUNING="+eager)

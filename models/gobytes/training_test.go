@@ -1,12 +1,10 @@
-package main
+package gobytes
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/gobytes"
 	"github.com/attn-go/attn/optimize"
 )
 
@@ -26,7 +24,7 @@ type schedule struct {
 type trainer struct {
 	schedule
 	exec   kernel.Exec
-	config gobytes.Config
+	config Config
 	text   []byte
 
 	weights, gradients, means, squares *parameters
@@ -36,15 +34,15 @@ type trainer struct {
 // parameters are all weights of a model in one slice, for the optimizer, and the tensors in that
 // slice. Their gradients and the optimizer's means are parameters too.
 type parameters struct {
-	gobytes.Weights
+	weightSet
 	all     []float32
-	tensors []gobytes.Tensor
+	tensors []tensor
 }
 
 // newParameters returns zeros for a model.
-func newParameters(c *gobytes.Config) *parameters {
+func newParameters(c *Config) *parameters {
 	p, n := &parameters{}, 0
-	p.tensors = p.Tensors(c)
+	p.tensors = p.weightSet.tensors(c)
 	for _, t := range p.tensors {
 		n += elements(t.Shape)
 	}
@@ -85,21 +83,13 @@ func (p *parameters) randomize(r *rand.Rand) {
 }
 
 // newTrainer returns a trainer with random weights. The text has more bytes than a piece.
-func newTrainer(c gobytes.Config, text []byte, s schedule, o gobytes.Settings) (*trainer, error) {
-	switch {
-	case s.Steps < 1 || s.Batch < 1 || s.Length < 1:
-		return nil, fmt.Errorf("%d steps of %d pieces of %d bytes, want at least 1 of each", s.Steps, s.Batch, s.Length)
-	case s.Length > c.Context:
-		return nil, fmt.Errorf("pieces of %d bytes, but the model's context has room for %d", s.Length, c.Context)
-	case len(text) <= s.Length:
-		return nil, fmt.Errorf("the text has %d bytes, want more than %d, the length of a piece", len(text), s.Length)
-	}
+func newTrainer(c Config, text []byte, s schedule, o Settings) *trainer {
 	t := &trainer{schedule: s, exec: kernel.Exec{Tier: o.Tier, Threads: o.Threads}, config: c, text: text}
 	for _, p := range []**parameters{&t.weights, &t.gradients, &t.means, &t.squares} {
 		*p = newParameters(&c)
 	}
 	t.weights.randomize(rand.New(rand.NewPCG(s.Seed, 0)))
-	return t, nil
+	return t
 }
 
 // Next does a step of training. It returns the mean loss before it, in nats per byte.
@@ -141,4 +131,4 @@ func (t *trainer) pieces() (inputs, targets []int32) {
 }
 
 // model packs the weights of now.
-func (t *trainer) model() (*gobytes.Model, error) { return gobytes.New(t.config, &t.weights.Weights) }
+func (t *trainer) model() (*Model, error) { return newModel(t.config, &t.weights.weightSet) }
