@@ -152,6 +152,8 @@ func (b *builder) layer(i int, l *arch.Layer) (out Layer) {
 		out.Feed = b.dense(i, f)
 	case *arch.Experts:
 		out.Feed = b.experts(i, f)
+	case *arch.Twofold:
+		out.Feed = b.twofold(i, f, out.Fed.Before)
 	}
 	out.Fed.After = norm(after, "post_ffw_norm")
 	if post {

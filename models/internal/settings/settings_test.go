@@ -163,6 +163,7 @@ var ofNull = map[string]string{
 	"hidden_size_per_layer_input": "none", "num_global_key_value_heads": "those of the other layers",
 	"block_auto_adjust_ff_dim": "false",
 	"mamba_conv_bias":          "false",
+	"mamba_d_ssm":              "mamba_expand·hidden_size",
 	"attention_bias":           "false", "tie_word_embeddings": "false", "use_bias": "false", "pack_qkv": "false", "qkv_bias": "false", "rope_interleave": "false", "q_lora_rank": "one matrix of queries", "norm_topk_prob": "false", "position_biased_input": "false",
 }
 

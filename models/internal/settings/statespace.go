@@ -69,9 +69,9 @@ var spaces = []family{
 	},
 	{
 		Family: arch.Family{Types: []string{"nemotron_h"}, Classes: []string{"NemotronH"}, GGUF: "nemotron_h", Names: nemotronNames, Ignored: []string{"mtp."}},
-		draft:  plainBlock(activations.ReLU2, arch.Absent), folder: decoder([]group{kindsOfNemotron, sizes, inner, epsilon("layer_norm_epsilon", 1), grouped, tied}, still, activation("mlp_hidden_act"), nemotronBiases, expertsOfNemotron, nemotronSpaces),
+		draft:  plainBlock(activations.ReLU2, arch.Absent), folder: decoder([]group{sizes, inner, epsilon("layer_norm_epsilon", 1), grouped, tied}, still, activation("mlp_hidden_act"), nemotronBiases, expertsOfNemotron, partsOfNemotron),
 		missing: values{
-			"layer_norm_epsilon": 1e-5, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "mlp_hidden_act": "relu2", "mamba_hidden_act": "silu", "max_position_embeddings": 4096,
+			"layer_norm_epsilon": 1e-5, "num_hidden_layers": 1, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "mlp_hidden_act": "relu2", "mamba_hidden_act": "silu", "max_position_embeddings": 4096,
 			"mamba_n_heads": 128, "mamba_n_groups": 8, "mamba_d_state": 128, "mamba_d_head": 64, "mamba_d_conv": 4, "mamba_conv_bias": true, "time_step_min": 0.001,
 			"num_experts": 8, "num_experts_per_tok": 2, "norm_topk_prob": true, "n_group": 1, "topk_group": 1, "routed_scaling_factor": 1,
 		},
@@ -236,8 +236,8 @@ func sharedOfGranite(r *reader) {
 // The kinds of layers of Nemotron H, by name, older name and letter.
 var nemotronKinds = []struct{ name, old, letter string }{{"linear_attention", "mamba", "M"}, {fullLayer, "attention", "*"}, {"mlp", "mlp", "-"}, {"moe", "moe", "E"}}
 
-// kindsOfNemotron reads which one part each layer has, as a list or as letters.
-func kindsOfNemotron(r *reader) {
+// partsOfNemotron reads which one part each layer has, as a list or as letters, whatever num_hidden_layers says.
+func partsOfNemotron(r *reader) {
 	const pattern = "hybrid_override_pattern"
 	var names []string
 	if r.json.Read("layer_types", "a list of strings", &names); r.Has(pattern) {
@@ -251,7 +251,7 @@ func kindsOfNemotron(r *reader) {
 		r.Fail("layer_types", fmt.Sprintf("%d layers", len(names)), fmt.Sprintf("1 to %d", mostLayers))
 		return
 	}
-	r.json.Default(values{"num_hidden_layers": len(names)})
+	r.count = len(names)
 	kinds := make([]int, len(names))
 	for i, name := range names {
 		kinds[i] = slices.IndexFunc(nemotronKinds, func(k struct{ name, old, letter string }) bool {
@@ -263,11 +263,11 @@ func kindsOfNemotron(r *reader) {
 		}
 	}
 	const space, attention, mlp, moe = 0, 1, 2, 3
-	r.kinds = len(kinds)
+	spaces := nemotronSpaces(r)
 	r.each = func(i int, l *arch.Layer) {
 		switch kinds[i] {
 		case space:
-			l.Mixer, l.Feed = r.ofSpaces, nil
+			l.Mixer, l.Feed = spaces, nil
 		case attention:
 			l.Feed = nil
 		case mlp:
@@ -279,7 +279,7 @@ func kindsOfNemotron(r *reader) {
 }
 
 // nemotronSpaces reads the sizes of layers of Mamba-2.
-func nemotronSpaces(r *reader) {
+func nemotronSpaces(r *reader) *arch.StateSpace {
 	t := r.space()
 	t.ValueSize = r.Integer("mamba_d_head", 0, 1, mostHead)
 	t.Limits = [2]float32{float32(r.Number("time_step_min", 0, 0, 0x1p16)), float32(math.Inf(1))}
@@ -289,9 +289,8 @@ func nemotronSpaces(r *reader) {
 	if act := r.Text("mamba_hidden_act"); act != "silu" {
 		r.Fail("mamba_hidden_act", quoted(act), `"silu"; others are not supported`)
 	}
-	r.count = r.kinds // whatever num_hidden_layers says
 	r.spaces(t)
-	r.ofSpaces = t
+	return t
 }
 
 // nemotronBiases reads which layers have biases; those of attention have none, whatever attention_bias says.
