@@ -29,7 +29,7 @@ func cliffRows(c *Config, f *results.File) (rows []row) {
 		return nil
 	}
 	for _, kind := range results.CurveKinds {
-		if !c.takes(false, kind) {
+		if !c.takes(kind == results.OverRows, kind) {
 			continue
 		}
 		for _, curve := range cliffCases[kind]() {
