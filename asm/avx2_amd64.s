@@ -18453,7 +18453,7 @@ done:
 
 // func skinnyPVL1AVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·skinnyPVL1AVX2(SB), NOSPLIT, $8-160
+TEXT ·skinnyPVL1AVX2(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x02, AX
@@ -18506,12 +18506,8 @@ line:
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	CMPQ R9, $0x01
+	JG   lineseveral
 
 	// 16 columns of 1 queries.
 	MOVQ    ldo+24(FP), R9
@@ -18547,11 +18543,11 @@ linegroup1turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup1near0only:
-	VMOVUPS      (R9), Y4
-	VMOVUPS      32(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -18560,11 +18556,11 @@ linegroup1near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup1near1only:
-	VMOVUPS      (R9), Y4
-	VMOVUPS      32(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -18582,11 +18578,11 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VMOVUPS      (R9), Y4
-	VMOVUPS      32(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
@@ -18601,32 +18597,58 @@ linegroup1store:
 	ADDQ    $0x01, R14
 	JMP     linenext
 
-	// 16 columns of 2 queries.
-linegroup2:
+	// 16 columns of several queries.
+lineseveral:
+	MOVQ    $0x00000004, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, 8(SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
 	LEAQ    (R9)(R12*4), R9
 	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
-	JE      linegroup2zero
+	JE      lineseveralzero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup2begin
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Y4
+	VMOVUPS 32(R9), Y5
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Y6
+	VMOVUPS 32(R9), Y7
+	JMP     lineseveralbegin
 
-linegroup2zero:
+lineseveralzero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
 
-linegroup2begin:
+lineseveralbegin:
+	CMPQ 8(SP), $0x04
+	JGE  linegroup4
+	CMPQ 8(SP), $0x03
+	JGE  linegroup3
+
+	// 2 queries.
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -18641,14 +18663,14 @@ linegroup2turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup2near0only:
-	VMOVUPS      (R9), Y4
-	VMOVUPS      32(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -18657,14 +18679,14 @@ linegroup2near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup2near1only:
-	VMOVUPS      (R9), Y4
-	VMOVUPS      32(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -18682,62 +18704,24 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VMOVUPS      (R9), Y4
-	VMOVUPS      32(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup2step
 
 linegroup2store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x02, R14
-	JMP     linenext
+	// 3 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 3 queries.
 linegroup3:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup3zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup3begin
-
-linegroup3zero:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-
-linegroup3begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -18752,17 +18736,17 @@ linegroup3turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup3near0only:
-	VMOVUPS      (R9), Y6
-	VMOVUPS      32(R9), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -18771,17 +18755,17 @@ linegroup3near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup3near1only:
-	VMOVUPS      (R9), Y6
-	VMOVUPS      32(R9), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -18799,73 +18783,27 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VMOVUPS      (R9), Y6
-	VMOVUPS      32(R9), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup3step
 
 linegroup3store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x03, R14
-	JMP     linenext
+	// 4 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 4 queries.
 linegroup4:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup4zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup4begin
-
-linegroup4zero:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-
-linegroup4begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -18953,21 +18891,30 @@ linegroup4step:
 	JNZ          linegroup4step
 
 linegroup4store:
+lineseveralstore:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y2, (R9)
 	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y4, (R9)
 	VMOVUPS Y5, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y6, (R9)
 	VMOVUPS Y7, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x04, R14
+
+lineseveralstored:
+	ADDQ 8(SP), R14
 
 linenext:
 	CMPQ R14, n+96(FP)
@@ -18985,7 +18932,7 @@ rest:
 	MOVQ    $0x00000040, BX
 	SUBQ    R13, BX
 	LEAQ    (CX)(BX*4), CX
-	VMOVUPS (CX), Y4
+	VMOVUPS (CX), Y8
 	SUBQ    $0x08, R13
 	XORQ    R14, R14
 
@@ -19010,16 +18957,16 @@ restgroup:
 	MOVQ       o_cap+16(FP), CX
 	MOVQ       ldo+24(FP), BX
 	CMPQ       (SP), $-126
-	VMASKMOVPS (CX), Y4, Y0
+	VMASKMOVPS (CX), Y8, Y0
 	LEAQ       (CX)(BX*1), CX
 	JEQ        restgroup4next0
-	VMASKMOVPS (CX), Y4, Y1
+	VMASKMOVPS (CX), Y8, Y1
 	LEAQ       (CX)(BX*1), CX
 	JPS        restgroup4next0
-	VMASKMOVPS (CX), Y4, Y2
+	VMASKMOVPS (CX), Y8, Y2
 	LEAQ       (CX)(BX*1), CX
 	JCC        restgroup4next0
-	VMASKMOVPS (CX), Y4, Y3
+	VMASKMOVPS (CX), Y8, Y3
 	LEAQ       (CX)(BX*1), CX
 
 restgroup4next0:
@@ -19045,36 +18992,36 @@ restgroup4begin:
 	PCALIGN $0x40
 
 restgroup4turn:
-	VMASKMOVPS   (R9), Y4, Y5
+	VMASKMOVPS   (R9), Y8, Y9
 	CMPQ         (SP), $-126
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y5, Y6, Y0
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y9, Y10, Y0
 	JEQ          restgroup4next2
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y9, Y10, Y1
 	JPS          restgroup4next2
-	VBROADCASTSS 8(R10), Y6
-	VFMADD231PS  Y5, Y6, Y2
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y9, Y10, Y2
 	JCC          restgroup4next2
-	VBROADCASTSS 12(R10), Y6
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y9, Y10, Y3
 
 restgroup4next2:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VMASKMOVPS   (R9), Y4, Y5
+	VMASKMOVPS   (R9), Y8, Y9
 	CMPQ         (SP), $-126
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y5, Y6, Y0
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y9, Y10, Y0
 	JEQ          restgroup4next3
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y9, Y10, Y1
 	JPS          restgroup4next3
-	VBROADCASTSS 8(R10), Y6
-	VFMADD231PS  Y5, Y6, Y2
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y9, Y10, Y2
 	JCC          restgroup4next3
-	VBROADCASTSS 12(R10), Y6
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y9, Y10, Y3
 
 restgroup4next3:
 	ADDQ AX, R9
@@ -19087,19 +19034,19 @@ restgroup4fewer:
 	JZ   restgroup4store
 
 restgroup4step:
-	VMASKMOVPS   (R9), Y4, Y5
+	VMASKMOVPS   (R9), Y8, Y9
 	CMPQ         (SP), $-126
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y5, Y6, Y0
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y9, Y10, Y0
 	JEQ          restgroup4next4
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y9, Y10, Y1
 	JPS          restgroup4next4
-	VBROADCASTSS 8(R10), Y6
-	VFMADD231PS  Y5, Y6, Y2
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y9, Y10, Y2
 	JCC          restgroup4next4
-	VBROADCASTSS 12(R10), Y6
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y9, Y10, Y3
 
 restgroup4next4:
 	ADDQ AX, R9
@@ -19111,16 +19058,16 @@ restgroup4store:
 	MOVQ       o_cap+16(FP), CX
 	MOVQ       ldo+24(FP), BX
 	CMPQ       (SP), $-126
-	VMASKMOVPS Y0, Y4, (CX)
+	VMASKMOVPS Y0, Y8, (CX)
 	LEAQ       (CX)(BX*1), CX
 	JEQ        restgroup4next5
-	VMASKMOVPS Y1, Y4, (CX)
+	VMASKMOVPS Y1, Y8, (CX)
 	LEAQ       (CX)(BX*1), CX
 	JPS        restgroup4next5
-	VMASKMOVPS Y2, Y4, (CX)
+	VMASKMOVPS Y2, Y8, (CX)
 	LEAQ       (CX)(BX*1), CX
 	JCC        restgroup4next5
-	VMASKMOVPS Y3, Y4, (CX)
+	VMASKMOVPS Y3, Y8, (CX)
 	LEAQ       (CX)(BX*1), CX
 
 restgroup4next5:
@@ -19790,8 +19737,8 @@ done:
 	RET
 
 // func skinnyPVF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
-// Requires: AVX, F16C, FMA3, MMX+
-TEXT ·skinnyPVF16AVX2(SB), NOSPLIT, $8-160
+// Requires: AVX, CMOV, F16C, FMA3, MMX+
+TEXT ·skinnyPVF16AVX2(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x01, AX
@@ -19844,12 +19791,8 @@ line:
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	CMPQ R9, $0x01
+	JG   lineseveral
 
 	// 16 columns of 1 queries.
 	MOVQ    ldo+24(FP), R9
@@ -19885,11 +19828,11 @@ linegroup1turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup1near0only:
-	VCVTPH2PS    (R9), Y2
-	VCVTPH2PS    16(R9), Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -19898,25 +19841,25 @@ linegroup1near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup1near1only:
-	VCVTPH2PS    (R9), Y2
-	VCVTPH2PS    16(R9), Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y2
-	VCVTPH2PS    16(R9), Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y2
-	VCVTPH2PS    16(R9), Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -19934,11 +19877,11 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VCVTPH2PS    (R9), Y2
-	VCVTPH2PS    16(R9), Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
@@ -19953,32 +19896,58 @@ linegroup1store:
 	ADDQ    $0x01, R14
 	JMP     linenext
 
-	// 16 columns of 2 queries.
-linegroup2:
+	// 16 columns of several queries.
+lineseveral:
+	MOVQ    $0x00000004, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, 8(SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
 	LEAQ    (R9)(R12*4), R9
 	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
-	JE      linegroup2zero
+	JE      lineseveralzero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup2begin
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Y4
+	VMOVUPS 32(R9), Y5
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Y6
+	VMOVUPS 32(R9), Y7
+	JMP     lineseveralbegin
 
-linegroup2zero:
+lineseveralzero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
 
-linegroup2begin:
+lineseveralbegin:
+	CMPQ 8(SP), $0x04
+	JGE  linegroup4
+	CMPQ 8(SP), $0x03
+	JGE  linegroup3
+
+	// 2 queries.
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -19993,14 +19962,14 @@ linegroup2turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup2near0only:
-	VCVTPH2PS    (R9), Y4
-	VCVTPH2PS    16(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -20009,34 +19978,34 @@ linegroup2near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup2near1only:
-	VCVTPH2PS    (R9), Y4
-	VCVTPH2PS    16(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y4
-	VCVTPH2PS    16(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y4
-	VCVTPH2PS    16(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -20054,62 +20023,24 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VCVTPH2PS    (R9), Y4
-	VCVTPH2PS    16(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup2step
 
 linegroup2store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x02, R14
-	JMP     linenext
+	// 3 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 3 queries.
 linegroup3:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup3zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup3begin
-
-linegroup3zero:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-
-linegroup3begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -20124,17 +20055,17 @@ linegroup3turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup3near0only:
-	VCVTPH2PS    (R9), Y6
-	VCVTPH2PS    16(R9), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -20143,43 +20074,43 @@ linegroup3near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup3near1only:
-	VCVTPH2PS    (R9), Y6
-	VCVTPH2PS    16(R9), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y6
-	VCVTPH2PS    16(R9), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y6
-	VCVTPH2PS    16(R9), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -20197,73 +20128,27 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VCVTPH2PS    (R9), Y6
-	VCVTPH2PS    16(R9), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup3step
 
 linegroup3store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x03, R14
-	JMP     linenext
+	// 4 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 4 queries.
 linegroup4:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup4zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup4begin
-
-linegroup4zero:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-
-linegroup4begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -20383,21 +20268,30 @@ linegroup4step:
 	JNZ          linegroup4step
 
 linegroup4store:
+lineseveralstore:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y2, (R9)
 	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y4, (R9)
 	VMOVUPS Y5, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y6, (R9)
 	VMOVUPS Y7, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x04, R14
+
+lineseveralstored:
+	ADDQ 8(SP), R14
 
 linenext:
 	CMPQ R14, n+96(FP)
@@ -21254,8 +21148,8 @@ done:
 	RET
 
 // func skinnyPVBF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·skinnyPVBF16AVX2(SB), NOSPLIT, $8-160
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·skinnyPVBF16AVX2(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x01, AX
@@ -21308,12 +21202,8 @@ line:
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	CMPQ R9, $0x01
+	JG   lineseveral
 
 	// 16 columns of 1 queries.
 	MOVQ    ldo+24(FP), R9
@@ -21349,13 +21239,13 @@ linegroup1turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup1near0only:
-	VPMOVZXWD    (R9), Y2
-	VPSLLD       $0x10, Y2, Y2
-	VPMOVZXWD    16(R9), Y3
-	VPSLLD       $0x10, Y3, Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -21364,31 +21254,31 @@ linegroup1near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup1near1only:
-	VPMOVZXWD    (R9), Y2
-	VPSLLD       $0x10, Y2, Y2
-	VPMOVZXWD    16(R9), Y3
-	VPSLLD       $0x10, Y3, Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y2
-	VPSLLD       $0x10, Y2, Y2
-	VPMOVZXWD    16(R9), Y3
-	VPSLLD       $0x10, Y3, Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y2
-	VPSLLD       $0x10, Y2, Y2
-	VPMOVZXWD    16(R9), Y3
-	VPSLLD       $0x10, Y3, Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -21406,13 +21296,13 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VPMOVZXWD    (R9), Y2
-	VPSLLD       $0x10, Y2, Y2
-	VPMOVZXWD    16(R9), Y3
-	VPSLLD       $0x10, Y3, Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
@@ -21427,32 +21317,58 @@ linegroup1store:
 	ADDQ    $0x01, R14
 	JMP     linenext
 
-	// 16 columns of 2 queries.
-linegroup2:
+	// 16 columns of several queries.
+lineseveral:
+	MOVQ    $0x00000004, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, 8(SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
 	LEAQ    (R9)(R12*4), R9
 	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
-	JE      linegroup2zero
+	JE      lineseveralzero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup2begin
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Y4
+	VMOVUPS 32(R9), Y5
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Y6
+	VMOVUPS 32(R9), Y7
+	JMP     lineseveralbegin
 
-linegroup2zero:
+lineseveralzero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
 
-linegroup2begin:
+lineseveralbegin:
+	CMPQ 8(SP), $0x04
+	JGE  linegroup4
+	CMPQ 8(SP), $0x03
+	JGE  linegroup3
+
+	// 2 queries.
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -21467,16 +21383,16 @@ linegroup2turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup2near0only:
-	VPMOVZXWD    (R9), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VPMOVZXWD    16(R9), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -21485,40 +21401,40 @@ linegroup2near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup2near1only:
-	VPMOVZXWD    (R9), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VPMOVZXWD    16(R9), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VPMOVZXWD    16(R9), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VPMOVZXWD    16(R9), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -21536,64 +21452,26 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VPMOVZXWD    (R9), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VPMOVZXWD    16(R9), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup2step
 
 linegroup2store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x02, R14
-	JMP     linenext
+	// 3 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 3 queries.
 linegroup3:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup3zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup3begin
-
-linegroup3zero:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-
-linegroup3begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -21608,19 +21486,19 @@ linegroup3turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup3near0only:
-	VPMOVZXWD    (R9), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VPMOVZXWD    16(R9), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -21629,49 +21507,49 @@ linegroup3near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup3near1only:
-	VPMOVZXWD    (R9), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VPMOVZXWD    16(R9), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VPMOVZXWD    16(R9), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VPMOVZXWD    16(R9), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -21689,75 +21567,29 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VPMOVZXWD    (R9), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VPMOVZXWD    16(R9), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup3step
 
 linegroup3store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x03, R14
-	JMP     linenext
+	// 4 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 4 queries.
 linegroup4:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup4zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup4begin
-
-linegroup4zero:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-
-linegroup4begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -21887,21 +21719,30 @@ linegroup4step:
 	JNZ          linegroup4step
 
 linegroup4store:
+lineseveralstore:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y2, (R9)
 	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y4, (R9)
 	VMOVUPS Y5, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y6, (R9)
 	VMOVUPS Y7, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x04, R14
+
+lineseveralstored:
+	ADDQ 8(SP), R14
 
 linenext:
 	CMPQ R14, n+96(FP)
@@ -22730,8 +22571,8 @@ done:
 	RET
 
 // func skinnyPVInt8AVX2(a ukernel.PVInt8Args)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·skinnyPVInt8AVX2(SB), NOSPLIT, $8-200
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·skinnyPVInt8AVX2(SB), NOSPLIT, $16-200
 	PCALIGN $0x40
 	MOVQ    a_Ldv+56(FP), AX
 	MOVQ    a_Far+192(FP), DX
@@ -22786,12 +22627,8 @@ line:
 linegroup:
 	MOVQ a_N+136(FP), R9
 	SUBQ R14, R9
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	CMPQ R9, $0x01
+	JG   lineseveral
 
 	// 16 columns of 1 queries.
 	MOVQ    a_Ldo+24(FP), R9
@@ -22828,56 +22665,56 @@ linegroup1turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup1near0only:
-	VPMOVSXBD    (R9), Y2
-	VCVTDQ2PS    Y2, Y2
-	VPMOVSXBD    8(R9), Y3
-	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS (R15), Y4
-	VMULPS       Y4, Y2, Y2
-	VMULPS       Y4, Y3, Y3
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y2
-	VCVTDQ2PS    Y2, Y2
-	VPMOVSXBD    8(R9), Y3
-	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS (R15), Y4
-	VMULPS       Y4, Y2, Y2
-	VMULPS       Y4, Y3, Y3
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y2
-	VCVTDQ2PS    Y2, Y2
-	VPMOVSXBD    8(R9), Y3
-	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS (R15), Y4
-	VMULPS       Y4, Y2, Y2
-	VMULPS       Y4, Y3, Y3
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y2
-	VCVTDQ2PS    Y2, Y2
-	VPMOVSXBD    8(R9), Y3
-	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS (R15), Y4
-	VMULPS       Y4, Y2, Y2
-	VMULPS       Y4, Y3, Y3
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+64, CX
@@ -22895,17 +22732,17 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VPMOVSXBD    (R9), Y2
-	VCVTDQ2PS    Y2, Y2
-	VPMOVSXBD    8(R9), Y3
-	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS (R15), Y4
-	VMULPS       Y4, Y2, Y2
-	VMULPS       Y4, Y3, Y3
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
@@ -22920,32 +22757,58 @@ linegroup1store:
 	ADDQ    $0x01, R14
 	JMP     linenext
 
-	// 16 columns of 2 queries.
-linegroup2:
+	// 16 columns of several queries.
+lineseveral:
+	MOVQ    $0x00000004, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, 8(SP)
 	MOVQ    a_Ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    a_O_base+0(FP), R9
 	LEAQ    (R9)(R12*4), R9
 	MOVQ    R9, a_O_cap+16(FP)
 	CMPB    a_Load+160(FP), $0x00
-	JE      linegroup2zero
+	JE      lineseveralzero
 	MOVQ    a_O_cap+16(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup2begin
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Y4
+	VMOVUPS 32(R9), Y5
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Y6
+	VMOVUPS 32(R9), Y7
+	JMP     lineseveralbegin
 
-linegroup2zero:
+lineseveralzero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
 
-linegroup2begin:
+lineseveralbegin:
+	CMPQ 8(SP), $0x04
+	JGE  linegroup4
+	CMPQ 8(SP), $0x03
+	JGE  linegroup3
+
+	// 2 queries.
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    a_Scales_len+72(FP), R15
@@ -22961,68 +22824,68 @@ linegroup2turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup2near0only:
-	VPMOVSXBD    (R9), Y4
-	VCVTDQ2PS    Y4, Y4
-	VPMOVSXBD    8(R9), Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (R15), Y6
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y4
-	VCVTDQ2PS    Y4, Y4
-	VPMOVSXBD    8(R9), Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (R15), Y6
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y4
-	VCVTDQ2PS    Y4, Y4
-	VPMOVSXBD    8(R9), Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (R15), Y6
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y4
-	VCVTDQ2PS    Y4, Y4
-	VPMOVSXBD    8(R9), Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (R15), Y6
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+64, CX
@@ -23040,68 +22903,30 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VPMOVSXBD    (R9), Y4
-	VCVTDQ2PS    Y4, Y4
-	VPMOVSXBD    8(R9), Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (R15), Y6
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup2step
 
 linegroup2store:
-	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x02, R14
-	JMP     linenext
+	// 3 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 3 queries.
 linegroup3:
-	MOVQ    a_Ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    a_O_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, a_O_cap+16(FP)
-	CMPB    a_Load+160(FP), $0x00
-	JE      linegroup3zero
-	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup3begin
-
-linegroup3zero:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-
-linegroup3begin:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    a_Scales_len+72(FP), R15
@@ -23117,80 +22942,80 @@ linegroup3turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup3near0only:
-	VPMOVSXBD    (R9), Y6
-	VCVTDQ2PS    Y6, Y6
-	VPMOVSXBD    8(R9), Y7
-	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y6, Y6
-	VMULPS       Y8, Y7, Y7
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y6
-	VCVTDQ2PS    Y6, Y6
-	VPMOVSXBD    8(R9), Y7
-	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y6, Y6
-	VMULPS       Y8, Y7, Y7
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y6
-	VCVTDQ2PS    Y6, Y6
-	VPMOVSXBD    8(R9), Y7
-	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y6, Y6
-	VMULPS       Y8, Y7, Y7
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y6
-	VCVTDQ2PS    Y6, Y6
-	VPMOVSXBD    8(R9), Y7
-	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y6, Y6
-	VMULPS       Y8, Y7, Y7
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+64, CX
@@ -23208,79 +23033,33 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VPMOVSXBD    (R9), Y6
-	VCVTDQ2PS    Y6, Y6
-	VPMOVSXBD    8(R9), Y7
-	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y6, Y6
-	VMULPS       Y8, Y7, Y7
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup3step
 
 linegroup3store:
-	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x03, R14
-	JMP     linenext
+	// 4 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 4 queries.
 linegroup4:
-	MOVQ    a_Ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    a_O_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, a_O_cap+16(FP)
-	CMPB    a_Load+160(FP), $0x00
-	JE      linegroup4zero
-	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup4begin
-
-linegroup4zero:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-
-linegroup4begin:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    a_Scales_len+72(FP), R15
@@ -23425,21 +23204,30 @@ linegroup4step:
 	JNZ          linegroup4step
 
 linegroup4store:
+lineseveralstore:
 	MOVQ    a_O_cap+16(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y2, (R9)
 	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y4, (R9)
 	VMOVUPS Y5, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y6, (R9)
 	VMOVUPS Y7, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x04, R14
+
+lineseveralstored:
+	ADDQ 8(SP), R14
 
 linenext:
 	CMPQ R14, a_N+136(FP)
@@ -32883,41 +32671,15 @@ lanes1end:
 	JZ   end
 
 	// Less than a vector is left.
-	MOVQ    max_len+8(FP), DI
-	CMPQ    DI, $0x00000008
-	JL      few
-	SUBQ    $0x00000008, CX
-	LEAQ    (AX)(CX*4), AX
-	IMULQ   BX, CX
-	ADDQ    CX, DX
-	MOVQ    DX, CX
-	LEAQ    (CX)(BX*4), DX
-	VMOVAPS Y0, Y0
-	MOVQ    d+56(FP), DI
-	TESTQ   DI, DI
-	JZ      backrows
-	PCALIGN $0x40
-
-backrow:
-	VMOVSS      (CX), X3
-	VINSERTPS   $0x10, (CX)(BX*1), X3, X3
-	VINSERTPS   $0x20, (CX)(BX*2), X3, X3
-	VINSERTPS   $0x30, (CX)(SI*1), X3, X3
-	VMOVSS      (DX), X1
-	VINSERTPS   $0x10, (DX)(BX*1), X1, X1
-	VINSERTPS   $0x20, (DX)(BX*2), X1, X1
-	VINSERTPS   $0x30, (DX)(SI*1), X1, X1
-	VINSERTF128 $0x01, X1, Y3, Y3
-	VMAXPS      Y0, Y3, Y0
-	ADDQ        $0x04, CX
-	ADDQ        $0x04, DX
-	DECQ        DI
-	JNZ         backrow
-
-backrows:
-	MOVQ    max_base+0(FP), CX
-	VMOVUPS Y0, (CX)(AX*1)
-	JMP     end
+	MOVQ  max_len+8(FP), DI
+	CMPQ  DI, $0x00000008
+	JL    few
+	SUBQ  $0x00000008, CX
+	LEAQ  (AX)(CX*4), AX
+	IMULQ BX, CX
+	ADDQ  CX, DX
+	XORQ  CX, CX
+	JMP   lanes1
 
 few:
 	XORQ    BX, BX
@@ -33057,35 +32819,15 @@ lanes1end:
 	JZ   end
 
 	// Less than a vector is left.
-	MOVQ    sums_len+8(FP), DI
-	CMPQ    DI, $0x00000004
-	JL      few
-	SUBQ    $0x00000004, CX
-	LEAQ    (AX)(CX*4), AX
-	IMULQ   BX, CX
-	ADDQ    CX, DX
-	MOVQ    DX, CX
-	VXORPS  Y0, Y0, Y0
-	MOVQ    d+56(FP), DX
-	TESTQ   DX, DX
-	JZ      backrows
-	PCALIGN $0x40
-
-backrow:
-	VMOVSS    (CX), X1
-	VINSERTPS $0x10, (CX)(BX*1), X1, X1
-	VINSERTPS $0x20, (CX)(BX*2), X1, X1
-	VINSERTPS $0x30, (CX)(SI*1), X1, X1
-	VCVTPS2PD X1, Y1
-	VADDPD    Y1, Y0, Y0
-	ADDQ      $0x04, CX
-	DECQ      DX
-	JNZ       backrow
-
-backrows:
-	MOVQ    sums_base+0(FP), CX
-	VMOVUPS Y0, (CX)(AX*2)
-	JMP     end
+	MOVQ  sums_len+8(FP), DI
+	CMPQ  DI, $0x00000004
+	JL    few
+	SUBQ  $0x00000004, CX
+	LEAQ  (AX)(CX*4), AX
+	IMULQ BX, CX
+	ADDQ  CX, DX
+	XORQ  CX, CX
+	JMP   lanes1
 
 few:
 	XORQ      BX, BX
@@ -33187,45 +32929,16 @@ lanes1end:
 	JZ   end
 
 	// Less than a vector is left.
-	MOVQ    sums_len+8(FP), R8
-	CMPQ    R8, $0x00000004
-	JL      few
-	SUBQ    $0x00000004, CX
-	LEAQ    (AX)(CX*4), AX
-	IMULQ   BX, CX
-	ADDQ    CX, DX
-	ADDQ    CX, DI
-	MOVQ    DX, CX
-	MOVQ    DI, DX
-	VXORPS  Y0, Y0, Y0
-	MOVQ    d+80(FP), DI
-	TESTQ   DI, DI
-	JZ      backrows
-	PCALIGN $0x40
-
-backrow:
-	VMOVSS      (CX), X1
-	VINSERTPS   $0x10, (CX)(BX*1), X1, X1
-	VINSERTPS   $0x20, (CX)(BX*2), X1, X1
-	VINSERTPS   $0x30, (CX)(SI*1), X1, X1
-	VMOVSS      (DX), X2
-	VINSERTPS   $0x10, (DX)(BX*1), X2, X2
-	VINSERTPS   $0x20, (DX)(BX*2), X2, X2
-	VINSERTPS   $0x30, (DX)(SI*1), X2, X2
-	VCMPPS      $0x00, const00000000AVX2<>+0(SB), X1, X3
-	VANDNPS     X2, X3, X2
-	VCVTPS2PD   X1, Y1
-	VCVTPS2PD   X2, Y2
-	VFMADD231PD Y1, Y2, Y0
-	ADDQ        $0x04, CX
-	ADDQ        $0x04, DX
-	DECQ        DI
-	JNZ         backrow
-
-backrows:
-	MOVQ    sums_base+0(FP), CX
-	VMOVUPS Y0, (CX)(AX*2)
-	JMP     end
+	MOVQ  sums_len+8(FP), R8
+	CMPQ  R8, $0x00000004
+	JL    few
+	SUBQ  $0x00000004, CX
+	LEAQ  (AX)(CX*4), AX
+	IMULQ BX, CX
+	ADDQ  CX, DX
+	ADDQ  CX, DI
+	XORQ  CX, CX
+	JMP   lanes1
 
 few:
 	XORQ      BX, BX
@@ -33381,38 +33094,15 @@ lanes1end:
 	JZ   end
 
 	// Less than a vector is left.
-	MOVQ    sums_len+8(FP), DI
-	CMPQ    DI, $0x00000004
-	JL      few
-	SUBQ    $0x00000004, CX
-	LEAQ    (AX)(CX*4), AX
-	IMULQ   BX, CX
-	ADDQ    CX, DX
-	MOVQ    y_base+64(FP), CX
-	VXORPS  Y0, Y0, Y0
-	MOVQ    d+56(FP), DI
-	TESTQ   DI, DI
-	JZ      backrows
-	PCALIGN $0x40
-
-backrow:
-	VMOVSS       (DX), X1
-	VINSERTPS    $0x10, (DX)(BX*1), X1, X1
-	VINSERTPS    $0x20, (DX)(BX*2), X1, X1
-	VINSERTPS    $0x30, (DX)(SI*1), X1, X1
-	VCVTPS2PD    X1, Y1
-	VBROADCASTSS (CX), X2
-	VCVTPS2PD    X2, Y2
-	VFMADD231PD  Y1, Y2, Y0
-	ADDQ         $0x04, DX
-	ADDQ         $0x00000004, CX
-	DECQ         DI
-	JNZ          backrow
-
-backrows:
-	MOVQ    sums_base+0(FP), CX
-	VMOVUPS Y0, (CX)(AX*2)
-	JMP     end
+	MOVQ  sums_len+8(FP), DI
+	CMPQ  DI, $0x00000004
+	JL    few
+	SUBQ  $0x00000004, CX
+	LEAQ  (AX)(CX*4), AX
+	IMULQ BX, CX
+	ADDQ  CX, DX
+	XORQ  CX, CX
+	JMP   lanes1
 
 few:
 	XORQ      BX, BX

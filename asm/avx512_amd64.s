@@ -20020,7 +20020,7 @@ TEXT ·skinnyQKS2L1AVX512(SB), NOSPLIT, $0-160
 
 // func valueProductAVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·valueProductAVX512(SB), NOSPLIT, $8-160
+TEXT ·valueProductAVX512(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x02, AX
@@ -20319,14 +20319,8 @@ line:
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
-	CMPQ R9, $0x05
-	JGE  linegroup8
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	CMPQ R9, $0x01
+	JG   lineseveral
 
 	// 16 columns of 1 queries.
 	MOVQ    ldo+24(FP), R9
@@ -20412,28 +20406,72 @@ linegroup1store:
 	ADDQ    $0x01, R14
 	JMP     linenext
 
-	// 16 columns of 2 queries.
-linegroup2:
+	// 16 columns of several queries.
+lineseveral:
+	MOVQ    $0x00000008, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, 8(SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
 	LEAQ    (R9)(R12*4), R9
 	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
-	JE      linegroup2zero
+	JE      lineseveralzero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
 	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup2begin
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z5
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z6
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z7
+	JMP     lineseveralbegin
 
-linegroup2zero:
+lineseveralzero:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
 
-linegroup2begin:
+lineseveralbegin:
+	CMPQ 8(SP), $0x05
+	JGE  linegroup8
+	CMPQ 8(SP), $0x04
+	JGE  linegroup4
+	CMPQ 8(SP), $0x03
+	JGE  linegroup3
+
+	// 2 queries.
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -20496,40 +20534,10 @@ linegroup2step:
 	JNZ              linegroup2step
 
 linegroup2store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x02, R14
-	JMP     linenext
+	// 3 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 3 queries.
 linegroup3:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup3zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup3begin
-
-linegroup3zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-
-linegroup3begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -20595,45 +20603,10 @@ linegroup3step:
 	JNZ              linegroup3step
 
 linegroup3store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x03, R14
-	JMP     linenext
+	// 4 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 4 queries.
 linegroup4:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup4zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z3
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup4begin
-
-linegroup4zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-
-linegroup4begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -20702,76 +20675,17 @@ linegroup4step:
 	JNZ              linegroup4step
 
 linegroup4store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z3, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x04, R14
-	JMP     linenext
+	// 5 to 8 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 5 to 8 queries.
 linegroup8:
+	MOVQ    8(SP), R9
 	MOVQ    $0x00000008, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
 	LEAQ    heightsAVX512<>+24(SB), R10
 	MOVQ    (R10)(R9*8), R9
 	MOVQ    R9, (SP)
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup8zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	CMPQ    (SP), $-126
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z4
-	LEAQ    (R9)(R10*1), R9
-	JEQ     linegroup8next0
-	VMOVUPS (R9), Z5
-	LEAQ    (R9)(R10*1), R9
-	JPS     linegroup8next0
-	VMOVUPS (R9), Z6
-	LEAQ    (R9)(R10*1), R9
-	JCC     linegroup8next0
-	VMOVUPS (R9), Z7
-	LEAQ    (R9)(R10*1), R9
-
-linegroup8next0:
-	JMP linegroup8begin
-
-linegroup8zero:
-	CMPQ   (SP), $-126
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	JEQ    linegroup8next1
-	VXORPS Z5, Z5, Z5
-	JPS    linegroup8next1
-	VXORPS Z6, Z6, Z6
-	JCC    linegroup8next1
-	VXORPS Z7, Z7, Z7
-
-linegroup8next1:
-linegroup8begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -20797,14 +20711,14 @@ linegroup8near0far:
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 	VFMADD231PS.BCST 16(R10), Z24, Z4
-	JEQ              linegroup8next2
+	JEQ              linegroup8next0
 	VFMADD231PS.BCST 20(R10), Z24, Z5
-	JPS              linegroup8next2
+	JPS              linegroup8next0
 	VFMADD231PS.BCST 24(R10), Z24, Z6
-	JCC              linegroup8next2
+	JCC              linegroup8next0
 	VFMADD231PS.BCST 28(R10), Z24, Z7
 
-linegroup8next2:
+linegroup8next0:
 	ADDQ       AX, R9
 	ADDQ       R8, R10
 	CMPQ       o_len+8(FP), $0x02
@@ -20824,14 +20738,14 @@ linegroup8near1far:
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 	VFMADD231PS.BCST 16(R10), Z24, Z4
-	JEQ              linegroup8next3
+	JEQ              linegroup8next1
 	VFMADD231PS.BCST 20(R10), Z24, Z5
-	JPS              linegroup8next3
+	JPS              linegroup8next1
 	VFMADD231PS.BCST 24(R10), Z24, Z6
-	JCC              linegroup8next3
+	JCC              linegroup8next1
 	VFMADD231PS.BCST 28(R10), Z24, Z7
 
-linegroup8next3:
+linegroup8next1:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	ADDQ $+128, CX
@@ -20856,45 +20770,56 @@ linegroup8step:
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 	VFMADD231PS.BCST 16(R10), Z24, Z4
-	JEQ              linegroup8next4
+	JEQ              linegroup8next2
 	VFMADD231PS.BCST 20(R10), Z24, Z5
-	JPS              linegroup8next4
+	JPS              linegroup8next2
 	VFMADD231PS.BCST 24(R10), Z24, Z6
-	JCC              linegroup8next4
+	JCC              linegroup8next2
 	VFMADD231PS.BCST 28(R10), Z24, Z7
 
-linegroup8next4:
+linegroup8next2:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	DECQ R11
 	JNZ  linegroup8step
 
 linegroup8store:
+lineseveralstore:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPQ    (SP), $-126
+	MOVQ    8(SP), R11
 	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z3, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z4, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JEQ     linegroup8next5
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z5, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JPS     linegroup8next5
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z6, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JCC     linegroup8next5
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z7, (R9)
-	LEAQ    (R9)(R10*1), R9
 
-linegroup8next5:
-	ADDQ $0x08, R14
+lineseveralstored:
+	ADDQ 8(SP), R14
 
 linenext:
 	CMPQ R14, n+96(FP)
@@ -22507,7 +22432,7 @@ GLOBL halvesAVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyPVF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyPVF16AVX512(SB), NOSPLIT, $8-160
+TEXT ·skinnyPVF16AVX512(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x01, AX
@@ -22777,14 +22702,8 @@ line:
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
-	CMPQ R9, $0x05
-	JGE  linegroup8
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	CMPQ R9, $0x01
+	JG   lineseveral
 
 	// 16 columns of 1 queries.
 	MOVQ    ldo+24(FP), R9
@@ -22814,22 +22733,22 @@ linegroup1begin:
 linegroup1turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS        (R9), Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS        (R9), Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -22847,8 +22766,8 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VCVTPH2PS        (R9), Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -22862,28 +22781,72 @@ linegroup1store:
 	ADDQ    $0x01, R14
 	JMP     linenext
 
-	// 16 columns of 2 queries.
-linegroup2:
+	// 16 columns of several queries.
+lineseveral:
+	MOVQ    $0x00000008, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, 8(SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
 	LEAQ    (R9)(R12*4), R9
 	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
-	JE      linegroup2zero
+	JE      lineseveralzero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
 	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup2begin
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z5
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z6
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z7
+	JMP     lineseveralbegin
 
-linegroup2zero:
+lineseveralzero:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
 
-linegroup2begin:
+lineseveralbegin:
+	CMPQ 8(SP), $0x05
+	JGE  linegroup8
+	CMPQ 8(SP), $0x04
+	JGE  linegroup4
+	CMPQ 8(SP), $0x03
+	JGE  linegroup3
+
+	// 2 queries.
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -22894,26 +22857,26 @@ linegroup2begin:
 linegroup2turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS        (R9), Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS        (R9), Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -22931,49 +22894,19 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VCVTPH2PS        (R9), Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup2step
 
 linegroup2store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x02, R14
-	JMP     linenext
+	// 3 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 3 queries.
 linegroup3:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup3zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup3begin
-
-linegroup3zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-
-linegroup3begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -22984,30 +22917,30 @@ linegroup3begin:
 linegroup3turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS        (R9), Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS        (R9), Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -23025,55 +22958,20 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VCVTPH2PS        (R9), Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup3step
 
 linegroup3store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x03, R14
-	JMP     linenext
+	// 4 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 4 queries.
 linegroup4:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup4zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z3
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup4begin
-
-linegroup4zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-
-linegroup4begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -23140,83 +23038,24 @@ linegroup4step:
 	JNZ              linegroup4step
 
 linegroup4store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z3, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x04, R14
-	JMP     linenext
+	// 5 to 8 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 5 to 8 queries.
 linegroup8:
+	MOVQ    8(SP), R9
 	MOVQ    $0x00000008, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
 	LEAQ    heightsAVX512<>+24(SB), R10
 	MOVQ    (R10)(R9*8), R9
 	MOVQ    R9, (SP)
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup8zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	CMPQ    (SP), $-126
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z4
-	LEAQ    (R9)(R10*1), R9
-	JEQ     linegroup8next0
-	VMOVUPS (R9), Z5
-	LEAQ    (R9)(R10*1), R9
-	JPS     linegroup8next0
-	VMOVUPS (R9), Z6
-	LEAQ    (R9)(R10*1), R9
-	JCC     linegroup8next0
-	VMOVUPS (R9), Z7
-	LEAQ    (R9)(R10*1), R9
-
-linegroup8next0:
-	JMP linegroup8begin
-
-linegroup8zero:
-	CMPQ   (SP), $-126
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	JEQ    linegroup8next1
-	VXORPS Z5, Z5, Z5
-	JPS    linegroup8next1
-	VXORPS Z6, Z6, Z6
-	JCC    linegroup8next1
-	VXORPS Z7, Z7, Z7
-
-linegroup8next1:
-linegroup8begin:
-	LEAQ  (SI)(R12*2), R9
-	LEAQ  (DI)(R14*4), R10
-	MOVQ  v_len+40(FP), R11
-	TESTQ R11, R11
-	JZ    linegroup8store
-	TESTQ $+3, R11
-	JNZ   linegroup8step
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	TESTQ   R11, R11
+	JZ      linegroup8store
+	TESTQ   $+3, R11
+	JNZ     linegroup8step
 
 linegroup8turn:
 	PREFETCHT0 (CX)
@@ -23238,14 +23077,14 @@ linegroup8step:
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 	VFMADD231PS.BCST 16(R10), Z24, Z4
-	JEQ              linegroup8next2
+	JEQ              linegroup8next0
 	VFMADD231PS.BCST 20(R10), Z24, Z5
-	JPS              linegroup8next2
+	JPS              linegroup8next0
 	VFMADD231PS.BCST 24(R10), Z24, Z6
-	JCC              linegroup8next2
+	JCC              linegroup8next0
 	VFMADD231PS.BCST 28(R10), Z24, Z7
 
-linegroup8next2:
+linegroup8next0:
 	ADDQ  AX, R9
 	ADDQ  R8, R10
 	DECQ  R11
@@ -23255,31 +23094,42 @@ linegroup8next2:
 	JNZ   linegroup8turn
 
 linegroup8store:
+lineseveralstore:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPQ    (SP), $-126
+	MOVQ    8(SP), R11
 	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z3, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z4, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JEQ     linegroup8next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z5, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JPS     linegroup8next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z6, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JCC     linegroup8next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z7, (R9)
-	LEAQ    (R9)(R10*1), R9
 
-linegroup8next3:
-	ADDQ $0x08, R14
+lineseveralstored:
+	ADDQ 8(SP), R14
 
 linenext:
 	CMPQ R14, n+96(FP)
@@ -24974,7 +24824,7 @@ done:
 
 // func skinnyPVBF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyPVBF16AVX512(SB), NOSPLIT, $8-160
+TEXT ·skinnyPVBF16AVX512(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x01, AX
@@ -25248,14 +25098,8 @@ line:
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
-	CMPQ R9, $0x05
-	JGE  linegroup8
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	CMPQ R9, $0x01
+	JG   lineseveral
 
 	// 16 columns of 1 queries.
 	MOVQ    ldo+24(FP), R9
@@ -25285,26 +25129,26 @@ linegroup1begin:
 linegroup1turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD        (R9), Z1
-	VPSLLD           $0x10, Z1, Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD        (R9), Z1
-	VPSLLD           $0x10, Z1, Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z1
-	VPSLLD           $0x10, Z1, Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z1
-	VPSLLD           $0x10, Z1, Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -25322,9 +25166,9 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VPMOVZXWD        (R9), Z1
-	VPSLLD           $0x10, Z1, Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -25338,28 +25182,72 @@ linegroup1store:
 	ADDQ    $0x01, R14
 	JMP     linenext
 
-	// 16 columns of 2 queries.
-linegroup2:
+	// 16 columns of several queries.
+lineseveral:
+	MOVQ    $0x00000008, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, 8(SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
 	LEAQ    (R9)(R12*4), R9
 	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
-	JE      linegroup2zero
+	JE      lineseveralzero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
 	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup2begin
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z5
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z6
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z7
+	JMP     lineseveralbegin
 
-linegroup2zero:
+lineseveralzero:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
 
-linegroup2begin:
+lineseveralbegin:
+	CMPQ 8(SP), $0x05
+	JGE  linegroup8
+	CMPQ 8(SP), $0x04
+	JGE  linegroup4
+	CMPQ 8(SP), $0x03
+	JGE  linegroup3
+
+	// 2 queries.
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -25370,30 +25258,30 @@ linegroup2begin:
 linegroup2turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD        (R9), Z2
-	VPSLLD           $0x10, Z2, Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD        (R9), Z2
-	VPSLLD           $0x10, Z2, Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z2
-	VPSLLD           $0x10, Z2, Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z2
-	VPSLLD           $0x10, Z2, Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -25411,50 +25299,20 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VPMOVZXWD        (R9), Z2
-	VPSLLD           $0x10, Z2, Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup2step
 
 linegroup2store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x02, R14
-	JMP     linenext
+	// 3 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 3 queries.
 linegroup3:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup3zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup3begin
-
-linegroup3zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-
-linegroup3begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -25465,34 +25323,34 @@ linegroup3begin:
 linegroup3turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD        (R9), Z3
-	VPSLLD           $0x10, Z3, Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD        (R9), Z3
-	VPSLLD           $0x10, Z3, Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z3
-	VPSLLD           $0x10, Z3, Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z3
-	VPSLLD           $0x10, Z3, Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -25510,56 +25368,21 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VPMOVZXWD        (R9), Z3
-	VPSLLD           $0x10, Z3, Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup3step
 
 linegroup3store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x03, R14
-	JMP     linenext
+	// 4 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 4 queries.
 linegroup4:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup4zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z3
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup4begin
-
-linegroup4zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-
-linegroup4begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -25631,83 +25454,24 @@ linegroup4step:
 	JNZ              linegroup4step
 
 linegroup4store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z3, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x04, R14
-	JMP     linenext
+	// 5 to 8 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 5 to 8 queries.
 linegroup8:
+	MOVQ    8(SP), R9
 	MOVQ    $0x00000008, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
 	LEAQ    heightsAVX512<>+24(SB), R10
 	MOVQ    (R10)(R9*8), R9
 	MOVQ    R9, (SP)
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup8zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	CMPQ    (SP), $-126
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z4
-	LEAQ    (R9)(R10*1), R9
-	JEQ     linegroup8next0
-	VMOVUPS (R9), Z5
-	LEAQ    (R9)(R10*1), R9
-	JPS     linegroup8next0
-	VMOVUPS (R9), Z6
-	LEAQ    (R9)(R10*1), R9
-	JCC     linegroup8next0
-	VMOVUPS (R9), Z7
-	LEAQ    (R9)(R10*1), R9
-
-linegroup8next0:
-	JMP linegroup8begin
-
-linegroup8zero:
-	CMPQ   (SP), $-126
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	JEQ    linegroup8next1
-	VXORPS Z5, Z5, Z5
-	JPS    linegroup8next1
-	VXORPS Z6, Z6, Z6
-	JCC    linegroup8next1
-	VXORPS Z7, Z7, Z7
-
-linegroup8next1:
-linegroup8begin:
-	LEAQ  (SI)(R12*2), R9
-	LEAQ  (DI)(R14*4), R10
-	MOVQ  v_len+40(FP), R11
-	TESTQ R11, R11
-	JZ    linegroup8store
-	TESTQ $+3, R11
-	JNZ   linegroup8step
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	TESTQ   R11, R11
+	JZ      linegroup8store
+	TESTQ   $+3, R11
+	JNZ     linegroup8step
 
 linegroup8turn:
 	PREFETCHT0 (CX)
@@ -25730,14 +25494,14 @@ linegroup8step:
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 	VFMADD231PS.BCST 16(R10), Z24, Z4
-	JEQ              linegroup8next2
+	JEQ              linegroup8next0
 	VFMADD231PS.BCST 20(R10), Z24, Z5
-	JPS              linegroup8next2
+	JPS              linegroup8next0
 	VFMADD231PS.BCST 24(R10), Z24, Z6
-	JCC              linegroup8next2
+	JCC              linegroup8next0
 	VFMADD231PS.BCST 28(R10), Z24, Z7
 
-linegroup8next2:
+linegroup8next0:
 	ADDQ  AX, R9
 	ADDQ  R8, R10
 	DECQ  R11
@@ -25747,31 +25511,42 @@ linegroup8next2:
 	JNZ   linegroup8turn
 
 linegroup8store:
+lineseveralstore:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPQ    (SP), $-126
+	MOVQ    8(SP), R11
 	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z3, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z4, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JEQ     linegroup8next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z5, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JPS     linegroup8next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z6, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JCC     linegroup8next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z7, (R9)
-	LEAQ    (R9)(R10*1), R9
 
-linegroup8next3:
-	ADDQ $0x08, R14
+lineseveralstored:
+	ADDQ 8(SP), R14
 
 linenext:
 	CMPQ R14, n+96(FP)
@@ -27240,7 +27015,7 @@ GLOBL const47008000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyPVInt8AVX512(a ukernel.PVInt8Args)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyPVInt8AVX512(SB), NOSPLIT, $8-200
+TEXT ·skinnyPVInt8AVX512(SB), NOSPLIT, $16-200
 	PCALIGN $0x40
 	MOVQ    a_Ldv+56(FP), AX
 	MOVQ    a_Far+192(FP), DX
@@ -27527,14 +27302,8 @@ line:
 linegroup:
 	MOVQ a_N+136(FP), R9
 	SUBQ R14, R9
-	CMPQ R9, $0x05
-	JGE  linegroup8
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	CMPQ R9, $0x01
+	JG   lineseveral
 
 	// 16 columns of 1 queries.
 	MOVQ    a_Ldo+24(FP), R9
@@ -27565,32 +27334,32 @@ linegroup1begin:
 linegroup1turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD        (R9), Z1
-	VCVTDQ2PS        Z1, Z1
-	VMULPS.BCST      (R15), Z1, Z1
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z1
-	VCVTDQ2PS        Z1, Z1
-	VMULPS.BCST      (R15), Z1, Z1
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z1
-	VCVTDQ2PS        Z1, Z1
-	VMULPS.BCST      (R15), Z1, Z1
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z1
-	VCVTDQ2PS        Z1, Z1
-	VMULPS.BCST      (R15), Z1, Z1
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+64, CX
@@ -27608,11 +27377,11 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VPMOVSXBD        (R9), Z1
-	VCVTDQ2PS        Z1, Z1
-	VMULPS.BCST      (R15), Z1, Z1
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -27626,28 +27395,72 @@ linegroup1store:
 	ADDQ    $0x01, R14
 	JMP     linenext
 
-	// 16 columns of 2 queries.
-linegroup2:
+	// 16 columns of several queries.
+lineseveral:
+	MOVQ    $0x00000008, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, 8(SP)
 	MOVQ    a_Ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    a_O_base+0(FP), R9
 	LEAQ    (R9)(R12*4), R9
 	MOVQ    R9, a_O_cap+16(FP)
 	CMPB    a_Load+160(FP), $0x00
-	JE      linegroup2zero
+	JE      lineseveralzero
 	MOVQ    a_O_cap+16(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
 	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup2begin
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z5
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z6
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z7
+	JMP     lineseveralbegin
 
-linegroup2zero:
+lineseveralzero:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
 
-linegroup2begin:
+lineseveralbegin:
+	CMPQ 8(SP), $0x05
+	JGE  linegroup8
+	CMPQ 8(SP), $0x04
+	JGE  linegroup4
+	CMPQ 8(SP), $0x03
+	JGE  linegroup3
+
+	// 2 queries.
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    a_Scales_len+72(FP), R15
@@ -27659,36 +27472,36 @@ linegroup2begin:
 linegroup2turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD        (R9), Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS.BCST      (R15), Z2, Z2
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS.BCST      (R15), Z2, Z2
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS.BCST      (R15), Z2, Z2
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS.BCST      (R15), Z2, Z2
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+64, CX
@@ -27706,52 +27519,22 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VPMOVSXBD        (R9), Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS.BCST      (R15), Z2, Z2
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup2step
 
 linegroup2store:
-	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x02, R14
-	JMP     linenext
+	// 3 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 3 queries.
 linegroup3:
-	MOVQ    a_Ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    a_O_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, a_O_cap+16(FP)
-	CMPB    a_Load+160(FP), $0x00
-	JE      linegroup3zero
-	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup3begin
-
-linegroup3zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-
-linegroup3begin:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    a_Scales_len+72(FP), R15
@@ -27763,40 +27546,40 @@ linegroup3begin:
 linegroup3turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD        (R9), Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS.BCST      (R15), Z3, Z3
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS.BCST      (R15), Z3, Z3
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS.BCST      (R15), Z3, Z3
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS.BCST      (R15), Z3, Z3
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+64, CX
@@ -27814,58 +27597,23 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VPMOVSXBD        (R9), Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS.BCST      (R15), Z3, Z3
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup3step
 
 linegroup3store:
-	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x03, R14
-	JMP     linenext
+	// 4 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 4 queries.
 linegroup4:
-	MOVQ    a_Ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    a_O_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, a_O_cap+16(FP)
-	CMPB    a_Load+160(FP), $0x00
-	JE      linegroup4zero
-	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z3
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup4begin
-
-linegroup4zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-
-linegroup4begin:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    a_Scales_len+72(FP), R15
@@ -27946,84 +27694,25 @@ linegroup4step:
 	JNZ              linegroup4step
 
 linegroup4store:
-	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z3, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x04, R14
-	JMP     linenext
+	// 5 to 8 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 5 to 8 queries.
 linegroup8:
+	MOVQ    8(SP), R9
 	MOVQ    $0x00000008, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
 	LEAQ    heightsAVX512<>+24(SB), R10
 	MOVQ    (R10)(R9*8), R9
 	MOVQ    R9, (SP)
-	MOVQ    a_Ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    a_O_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, a_O_cap+16(FP)
-	CMPB    a_Load+160(FP), $0x00
-	JE      linegroup8zero
-	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	CMPQ    (SP), $-126
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z4
-	LEAQ    (R9)(R10*1), R9
-	JEQ     linegroup8next0
-	VMOVUPS (R9), Z5
-	LEAQ    (R9)(R10*1), R9
-	JPS     linegroup8next0
-	VMOVUPS (R9), Z6
-	LEAQ    (R9)(R10*1), R9
-	JCC     linegroup8next0
-	VMOVUPS (R9), Z7
-	LEAQ    (R9)(R10*1), R9
-
-linegroup8next0:
-	JMP linegroup8begin
-
-linegroup8zero:
-	CMPQ   (SP), $-126
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	JEQ    linegroup8next1
-	VXORPS Z5, Z5, Z5
-	JPS    linegroup8next1
-	VXORPS Z6, Z6, Z6
-	JCC    linegroup8next1
-	VXORPS Z7, Z7, Z7
-
-linegroup8next1:
-linegroup8begin:
-	LEAQ  (SI)(R12*1), R9
-	LEAQ  (DI)(R14*4), R10
-	MOVQ  a_Scales_len+72(FP), R15
-	MOVQ  a_V_len+40(FP), R11
-	TESTQ R11, R11
-	JZ    linegroup8store
-	TESTQ $+3, R11
-	JNZ   linegroup8step
+	LEAQ    (SI)(R12*1), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    a_Scales_len+72(FP), R15
+	MOVQ    a_V_len+40(FP), R11
+	TESTQ   R11, R11
+	JZ      linegroup8store
+	TESTQ   $+3, R11
+	JNZ     linegroup8step
 
 linegroup8turn:
 	PREFETCHT0 (CX)
@@ -28046,14 +27735,14 @@ linegroup8step:
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 	VFMADD231PS.BCST 16(R10), Z24, Z4
-	JEQ              linegroup8next2
+	JEQ              linegroup8next0
 	VFMADD231PS.BCST 20(R10), Z24, Z5
-	JPS              linegroup8next2
+	JPS              linegroup8next0
 	VFMADD231PS.BCST 24(R10), Z24, Z6
-	JCC              linegroup8next2
+	JCC              linegroup8next0
 	VFMADD231PS.BCST 28(R10), Z24, Z7
 
-linegroup8next2:
+linegroup8next0:
 	ADDQ  AX, R9
 	ADDQ  R8, R10
 	DECQ  R11
@@ -28063,31 +27752,42 @@ linegroup8next2:
 	JNZ   linegroup8turn
 
 linegroup8store:
+lineseveralstore:
 	MOVQ    a_O_cap+16(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
-	CMPQ    (SP), $-126
+	MOVQ    8(SP), R11
 	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z3, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z4, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JEQ     linegroup8next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z5, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JPS     linegroup8next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z6, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JCC     linegroup8next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z7, (R9)
-	LEAQ    (R9)(R10*1), R9
 
-linegroup8next3:
-	ADDQ $0x08, R14
+lineseveralstored:
+	ADDQ 8(SP), R14
 
 linenext:
 	CMPQ R14, a_N+136(FP)
@@ -37575,55 +37275,15 @@ lanes1end:
 	JZ   end
 
 	// Less than a vector is left.
-	MOVQ    max_len+8(FP), DI
-	CMPQ    DI, $0x00000010
-	JL      few
-	SUBQ    $0x00000010, CX
-	LEAQ    (AX)(CX*4), AX
-	IMULQ   BX, CX
-	ADDQ    CX, DX
-	MOVQ    DX, CX
-	LEAQ    (CX)(BX*4), DX
-	LEAQ    (DX)(BX*4), DI
-	LEAQ    (DI)(BX*4), R8
-	VMOVAPS Z0, Z0
-	MOVQ    d+56(FP), R9
-	TESTQ   R9, R9
-	JZ      backrows
-	PCALIGN $0x40
-
-backrow:
-	VMOVSS       (CX), X3
-	VINSERTPS    $0x10, (CX)(BX*1), X3, X3
-	VINSERTPS    $0x20, (CX)(BX*2), X3, X3
-	VINSERTPS    $0x30, (CX)(SI*1), X3, X3
-	VMOVSS       (DX), X1
-	VINSERTPS    $0x10, (DX)(BX*1), X1, X1
-	VINSERTPS    $0x20, (DX)(BX*2), X1, X1
-	VINSERTPS    $0x30, (DX)(SI*1), X1, X1
-	VINSERTF32X4 $0x01, X1, Z3, Z3
-	VMOVSS       (DI), X1
-	VINSERTPS    $0x10, (DI)(BX*1), X1, X1
-	VINSERTPS    $0x20, (DI)(BX*2), X1, X1
-	VINSERTPS    $0x30, (DI)(SI*1), X1, X1
-	VINSERTF32X4 $0x02, X1, Z3, Z3
-	VMOVSS       (R8), X1
-	VINSERTPS    $0x10, (R8)(BX*1), X1, X1
-	VINSERTPS    $0x20, (R8)(BX*2), X1, X1
-	VINSERTPS    $0x30, (R8)(SI*1), X1, X1
-	VINSERTF32X4 $0x03, X1, Z3, Z3
-	VMAXPS       Z0, Z3, Z0
-	ADDQ         $0x04, CX
-	ADDQ         $0x04, DX
-	ADDQ         $0x04, DI
-	ADDQ         $0x04, R8
-	DECQ         R9
-	JNZ          backrow
-
-backrows:
-	MOVQ    max_base+0(FP), CX
-	VMOVUPS Z0, (CX)(AX*1)
-	JMP     end
+	MOVQ  max_len+8(FP), DI
+	CMPQ  DI, $0x00000010
+	JL    few
+	SUBQ  $0x00000010, CX
+	LEAQ  (AX)(CX*4), AX
+	IMULQ BX, CX
+	ADDQ  CX, DX
+	XORQ  CX, CX
+	JMP   lanes1
 
 few:
 	XORQ     BX, BX
@@ -37802,42 +37462,15 @@ lanes1end:
 	JZ   end
 
 	// Less than a vector is left.
-	MOVQ    sums_len+8(FP), DI
-	CMPQ    DI, $0x00000008
-	JL      few
-	SUBQ    $0x00000008, CX
-	LEAQ    (AX)(CX*4), AX
-	IMULQ   BX, CX
-	ADDQ    CX, DX
-	MOVQ    DX, CX
-	LEAQ    (CX)(BX*4), DX
-	VXORPS  Z0, Z0, Z0
-	MOVQ    d+56(FP), DI
-	TESTQ   DI, DI
-	JZ      backrows
-	PCALIGN $0x40
-
-backrow:
-	VMOVSS      (CX), X5
-	VINSERTPS   $0x10, (CX)(BX*1), X5, X5
-	VINSERTPS   $0x20, (CX)(BX*2), X5, X5
-	VINSERTPS   $0x30, (CX)(SI*1), X5, X5
-	VMOVSS      (DX), X1
-	VINSERTPS   $0x10, (DX)(BX*1), X1, X1
-	VINSERTPS   $0x20, (DX)(BX*2), X1, X1
-	VINSERTPS   $0x30, (DX)(SI*1), X1, X1
-	VINSERTF128 $0x01, X1, Y5, Y5
-	VCVTPS2PD   Y5, Z5
-	VADDPD      Z5, Z0, Z0
-	ADDQ        $0x04, CX
-	ADDQ        $0x04, DX
-	DECQ        DI
-	JNZ         backrow
-
-backrows:
-	MOVQ    sums_base+0(FP), CX
-	VMOVUPS Z0, (CX)(AX*2)
-	JMP     end
+	MOVQ  sums_len+8(FP), DI
+	CMPQ  DI, $0x00000008
+	JL    few
+	SUBQ  $0x00000008, CX
+	LEAQ  (AX)(CX*4), AX
+	IMULQ BX, CX
+	ADDQ  CX, DX
+	XORQ  CX, CX
+	JMP   lanes1
 
 few:
 	XORQ     BX, BX
@@ -37962,58 +37595,16 @@ lanes1end:
 	JZ   end
 
 	// Less than a vector is left.
-	MOVQ    sums_len+8(FP), R8
-	CMPQ    R8, $0x00000008
-	JL      few
-	SUBQ    $0x00000008, CX
-	LEAQ    (AX)(CX*4), AX
-	IMULQ   BX, CX
-	ADDQ    CX, DX
-	ADDQ    CX, DI
-	MOVQ    DX, CX
-	LEAQ    (CX)(BX*4), DX
-	LEAQ    (DI)(BX*4), R8
-	VXORPS  Z0, Z0, Z0
-	MOVQ    d+80(FP), R9
-	TESTQ   R9, R9
-	JZ      backrows
-	PCALIGN $0x40
-
-backrow:
-	VMOVSS      (CX), X3
-	VINSERTPS   $0x10, (CX)(BX*1), X3, X3
-	VINSERTPS   $0x20, (CX)(BX*2), X3, X3
-	VINSERTPS   $0x30, (CX)(SI*1), X3, X3
-	VMOVSS      (DX), X1
-	VINSERTPS   $0x10, (DX)(BX*1), X1, X1
-	VINSERTPS   $0x20, (DX)(BX*2), X1, X1
-	VINSERTPS   $0x30, (DX)(SI*1), X1, X1
-	VINSERTF128 $0x01, X1, Y3, Y3
-	VMOVSS      (DI), X4
-	VINSERTPS   $0x10, (DI)(BX*1), X4, X4
-	VINSERTPS   $0x20, (DI)(BX*2), X4, X4
-	VINSERTPS   $0x30, (DI)(SI*1), X4, X4
-	VMOVSS      (R8), X1
-	VINSERTPS   $0x10, (R8)(BX*1), X1, X1
-	VINSERTPS   $0x20, (R8)(BX*2), X1, X1
-	VINSERTPS   $0x30, (R8)(SI*1), X1, X1
-	VINSERTF128 $0x01, X1, Y4, Y4
-	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Y3, K1
-	VMOVAPS.Z   Y4, K1, Y4
-	VCVTPS2PD   Y3, Z3
-	VCVTPS2PD   Y4, Z4
-	VFMADD231PD Z3, Z4, Z0
-	ADDQ        $0x04, CX
-	ADDQ        $0x04, DX
-	ADDQ        $0x04, DI
-	ADDQ        $0x04, R8
-	DECQ        R9
-	JNZ         backrow
-
-backrows:
-	MOVQ    sums_base+0(FP), CX
-	VMOVUPS Z0, (CX)(AX*2)
-	JMP     end
+	MOVQ  sums_len+8(FP), R8
+	CMPQ  R8, $0x00000008
+	JL    few
+	SUBQ  $0x00000008, CX
+	LEAQ  (AX)(CX*4), AX
+	IMULQ BX, CX
+	ADDQ  CX, DX
+	ADDQ  CX, DI
+	XORQ  CX, CX
+	JMP   lanes1
 
 few:
 	XORQ     BX, BX
@@ -38207,45 +37798,15 @@ lanes1end:
 	JZ   end
 
 	// Less than a vector is left.
-	MOVQ    sums_len+8(FP), DI
-	CMPQ    DI, $0x00000008
-	JL      few
-	SUBQ    $0x00000008, CX
-	LEAQ    (AX)(CX*4), AX
-	IMULQ   BX, CX
-	ADDQ    CX, DX
-	MOVQ    y_base+64(FP), CX
-	LEAQ    (DX)(BX*4), DI
-	VXORPS  Z0, Z0, Z0
-	MOVQ    d+56(FP), R8
-	TESTQ   R8, R8
-	JZ      backrows
-	PCALIGN $0x40
-
-backrow:
-	VMOVSS       (DX), X7
-	VINSERTPS    $0x10, (DX)(BX*1), X7, X7
-	VINSERTPS    $0x20, (DX)(BX*2), X7, X7
-	VINSERTPS    $0x30, (DX)(SI*1), X7, X7
-	VMOVSS       (DI), X1
-	VINSERTPS    $0x10, (DI)(BX*1), X1, X1
-	VINSERTPS    $0x20, (DI)(BX*2), X1, X1
-	VINSERTPS    $0x30, (DI)(SI*1), X1, X1
-	VINSERTF128  $0x01, X1, Y7, Y7
-	VCVTPS2PD    Y7, Z7
-	VBROADCASTSS (CX), Y1
-	VCVTPS2PD    Y1, Z1
-	VFMADD231PD  Z7, Z1, Z0
-	ADDQ         $0x04, DX
-	ADDQ         $0x04, DI
-	ADDQ         $0x00000004, CX
-	DECQ         R8
-	JNZ          backrow
-
-backrows:
-	MOVQ    sums_base+0(FP), CX
-	VMOVUPS Z0, (CX)(AX*2)
-	JMP     end
+	MOVQ  sums_len+8(FP), DI
+	CMPQ  DI, $0x00000008
+	JL    few
+	SUBQ  $0x00000008, CX
+	LEAQ  (AX)(CX*4), AX
+	IMULQ BX, CX
+	ADDQ  CX, DX
+	XORQ  CX, CX
+	JMP   lanes1
 
 few:
 	XORQ     BX, BX
