@@ -883,7 +883,7 @@ tile1segment:
 	JNE     tile1sparse
 	CMPQ    DI, $0x00000020
 	JNE     tile1sparse
-	SUBQ    $0x08, R15
+	SUBQ    $0x04, R15
 	JL      tile1fewdense
 	PCALIGN $0x40
 
@@ -896,21 +896,13 @@ tile1dense:
 	VFMADD231PS  64(R14), Y12, Y0
 	VBROADCASTSS 12(R13), Y12
 	VFMADD231PS  96(R14), Y12, Y0
-	VBROADCASTSS 16(R13), Y12
-	VFMADD231PS  128(R14), Y12, Y0
-	VBROADCASTSS 20(R13), Y12
-	VFMADD231PS  160(R14), Y12, Y0
-	VBROADCASTSS 24(R13), Y12
-	VFMADD231PS  192(R14), Y12, Y0
-	VBROADCASTSS 28(R13), Y12
-	VFMADD231PS  224(R14), Y12, Y0
-	ADDQ         $0x00000020, R13
-	ADDQ         $0x00000100, R14
-	SUBQ         $0x08, R15
+	ADDQ         $0x00000010, R13
+	ADDQ         $0x00000080, R14
+	SUBQ         $0x04, R15
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R15
+	ADDQ $0x04, R15
 
 tile1sparse:
 	INCQ R15
@@ -1155,89 +1147,78 @@ stores:
 
 	// C = fma(sum, beta, C·alpha)
 merge:
-	MOVQ        c_cap+16(FP), R13
-	MOVQ        a_cap+48(FP), R14
+	MOVQ        c_cap+16(FP), R15
+	VMOVUPS     (R15), Y12
+	MOVQ        a_cap+48(FP), R13
 	MOVQ        b_len+80(FP), R15
-	VMOVUPS     (CX), Y12
-	VMULPS      (R13), Y12, Y12
-	VFMADD231PS (R14), Y0, Y12
-	VMOVUPS     Y12, (CX)
+	VMULPS      (CX), Y12, Y13
+	VFMADD231PS (R13), Y0, Y13
+	VMOVUPS     Y13, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y1, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R13), Y1, Y0
 	VMOVUPS     Y0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y2, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R13), Y2, Y0
 	VMOVUPS     Y0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y3, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R13), Y3, Y0
 	VMOVUPS     Y0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y4, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R13), Y4, Y0
 	VMOVUPS     Y0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y5, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R13), Y5, Y0
 	VMOVUPS     Y0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y6, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R13), Y6, Y0
 	VMOVUPS     Y0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y7, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R13), Y7, Y0
 	VMOVUPS     Y0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y8, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R13), Y8, Y0
 	VMOVUPS     Y0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y9, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R13), Y9, Y0
 	VMOVUPS     Y0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y10, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R13), Y10, Y0
 	VMOVUPS     Y0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y11, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R13), Y11, Y0
 	VMOVUPS     Y0, (CX)
 	ADDQ        ldc+24(FP), CX
 
@@ -1760,7 +1741,7 @@ tile1segment:
 	JNE     tile1sparse
 	CMPQ    R8, $0x00000040
 	JNE     tile1sparse
-	SUBQ    $0x08, R13
+	SUBQ    $0x04, R13
 	JL      tile1fewdense
 	PCALIGN $0x40
 
@@ -1777,25 +1758,13 @@ tile1dense:
 	VBROADCASTSS 12(R12), Y12
 	VFMADD231PS  192(R11), Y12, Y0
 	VFMADD231PS  224(R11), Y12, Y1
-	VBROADCASTSS 16(R12), Y12
-	VFMADD231PS  256(R11), Y12, Y0
-	VFMADD231PS  288(R11), Y12, Y1
-	VBROADCASTSS 20(R12), Y12
-	VFMADD231PS  320(R11), Y12, Y0
-	VFMADD231PS  352(R11), Y12, Y1
-	VBROADCASTSS 24(R12), Y12
-	VFMADD231PS  384(R11), Y12, Y0
-	VFMADD231PS  416(R11), Y12, Y1
-	VBROADCASTSS 28(R12), Y12
-	VFMADD231PS  448(R11), Y12, Y0
-	VFMADD231PS  480(R11), Y12, Y1
-	ADDQ         $0x00000020, R12
-	ADDQ         $0x00000200, R11
-	SUBQ         $0x08, R13
+	ADDQ         $0x00000010, R12
+	ADDQ         $0x00000100, R11
+	SUBQ         $0x04, R13
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R13
+	ADDQ $0x04, R13
 
 tile1sparse:
 	INCQ R13
@@ -1980,71 +1949,61 @@ stores:
 
 	// C = fma(sum, beta, C·alpha)
 merge:
-	MOVQ        c_cap+16(FP), R11
-	MOVQ        a_cap+48(FP), R12
+	MOVQ        c_cap+16(FP), R13
+	VMOVUPS     (R13), Y12
+	VMOVUPS     32(R13), Y13
+	MOVQ        a_cap+48(FP), R11
 	MOVQ        b_len+80(FP), R13
-	VMOVUPS     (CX), Y12
-	VMULPS      (R11), Y12, Y12
-	VFMADD231PS (R12), Y0, Y12
-	VMOVUPS     Y12, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R11), Y0, Y0
-	VFMADD231PS 32(R12), Y1, Y0
+	VMULPS      (CX), Y12, Y14
+	VFMADD231PS (R11), Y0, Y14
+	VMOVUPS     Y14, (CX)
+	VMULPS      32(CX), Y13, Y0
+	VFMADD231PS 32(R11), Y1, Y0
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R11), Y0, Y0
-	VFMADD231PS (R12), Y2, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R11), Y2, Y0
 	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R11), Y0, Y0
-	VFMADD231PS 32(R12), Y3, Y0
+	VMULPS      32(CX), Y13, Y0
+	VFMADD231PS 32(R11), Y3, Y0
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R11), Y0, Y0
-	VFMADD231PS (R12), Y4, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R11), Y4, Y0
 	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R11), Y0, Y0
-	VFMADD231PS 32(R12), Y5, Y0
+	VMULPS      32(CX), Y13, Y0
+	VFMADD231PS 32(R11), Y5, Y0
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R11), Y0, Y0
-	VFMADD231PS (R12), Y6, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R11), Y6, Y0
 	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R11), Y0, Y0
-	VFMADD231PS 32(R12), Y7, Y0
+	VMULPS      32(CX), Y13, Y0
+	VFMADD231PS 32(R11), Y7, Y0
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R11), Y0, Y0
-	VFMADD231PS (R12), Y8, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R11), Y8, Y0
 	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R11), Y0, Y0
-	VFMADD231PS 32(R12), Y9, Y0
+	VMULPS      32(CX), Y13, Y0
+	VFMADD231PS 32(R11), Y9, Y0
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R11), Y0, Y0
-	VFMADD231PS (R12), Y10, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R11), Y10, Y0
 	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R11), Y0, Y0
-	VFMADD231PS 32(R12), Y11, Y0
+	VMULPS      32(CX), Y13, Y0
+	VFMADD231PS 32(R11), Y11, Y0
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        ldc+24(FP), CX
 
@@ -2390,7 +2349,7 @@ tile1segment:
 	JNE     tile1sparse
 	CMPQ    DI, $0x00000060
 	JNE     tile1sparse
-	SUBQ    $0x08, R11
+	SUBQ    $0x04, R11
 	JL      tile1fewdense
 	PCALIGN $0x40
 
@@ -2411,29 +2370,13 @@ tile1dense:
 	VFMADD231PS  288(R10), Y12, Y0
 	VFMADD231PS  320(R10), Y12, Y1
 	VFMADD231PS  352(R10), Y12, Y2
-	VBROADCASTSS 16(R9), Y12
-	VFMADD231PS  384(R10), Y12, Y0
-	VFMADD231PS  416(R10), Y12, Y1
-	VFMADD231PS  448(R10), Y12, Y2
-	VBROADCASTSS 20(R9), Y12
-	VFMADD231PS  480(R10), Y12, Y0
-	VFMADD231PS  512(R10), Y12, Y1
-	VFMADD231PS  544(R10), Y12, Y2
-	VBROADCASTSS 24(R9), Y12
-	VFMADD231PS  576(R10), Y12, Y0
-	VFMADD231PS  608(R10), Y12, Y1
-	VFMADD231PS  640(R10), Y12, Y2
-	VBROADCASTSS 28(R9), Y12
-	VFMADD231PS  672(R10), Y12, Y0
-	VFMADD231PS  704(R10), Y12, Y1
-	VFMADD231PS  736(R10), Y12, Y2
-	ADDQ         $0x00000020, R9
-	ADDQ         $0x00000300, R10
-	SUBQ         $0x08, R11
+	ADDQ         $0x00000010, R9
+	ADDQ         $0x00000180, R10
+	SUBQ         $0x04, R11
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R11
+	ADDQ $0x04, R11
 
 tile1sparse:
 	INCQ R11
@@ -2604,65 +2547,56 @@ stores:
 
 	// C = fma(sum, beta, C·alpha)
 merge:
-	MOVQ        c_cap+16(FP), R9
-	MOVQ        a_cap+48(FP), R10
+	MOVQ        c_cap+16(FP), R11
+	VMOVUPS     (R11), Y12
+	VMOVUPS     32(R11), Y13
+	VMOVUPS     64(R11), Y14
+	MOVQ        a_cap+48(FP), R9
 	MOVQ        b_len+80(FP), R11
-	VMOVUPS     (CX), Y12
-	VMULPS      (R9), Y12, Y12
-	VFMADD231PS (R10), Y0, Y12
-	VMOVUPS     Y12, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R9), Y0, Y0
-	VFMADD231PS 32(R10), Y1, Y0
+	VMULPS      (CX), Y12, Y15
+	VFMADD231PS (R9), Y0, Y15
+	VMOVUPS     Y15, (CX)
+	VMULPS      32(CX), Y13, Y0
+	VFMADD231PS 32(R9), Y1, Y0
 	VMOVUPS     Y0, 32(CX)
-	VMOVUPS     64(CX), Y0
-	VMULPS      64(R9), Y0, Y0
-	VFMADD231PS 64(R10), Y2, Y0
+	VMULPS      64(CX), Y14, Y0
+	VFMADD231PS 64(R9), Y2, Y0
 	VMOVUPS     Y0, 64(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R11
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R9), Y0, Y0
-	VFMADD231PS (R10), Y3, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R9), Y3, Y0
 	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R9), Y0, Y0
-	VFMADD231PS 32(R10), Y4, Y0
+	VMULPS      32(CX), Y13, Y0
+	VFMADD231PS 32(R9), Y4, Y0
 	VMOVUPS     Y0, 32(CX)
-	VMOVUPS     64(CX), Y0
-	VMULPS      64(R9), Y0, Y0
-	VFMADD231PS 64(R10), Y5, Y0
+	VMULPS      64(CX), Y14, Y0
+	VFMADD231PS 64(R9), Y5, Y0
 	VMOVUPS     Y0, 64(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R11
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R9), Y0, Y0
-	VFMADD231PS (R10), Y6, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R9), Y6, Y0
 	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R9), Y0, Y0
-	VFMADD231PS 32(R10), Y7, Y0
+	VMULPS      32(CX), Y13, Y0
+	VFMADD231PS 32(R9), Y7, Y0
 	VMOVUPS     Y0, 32(CX)
-	VMOVUPS     64(CX), Y0
-	VMULPS      64(R9), Y0, Y0
-	VFMADD231PS 64(R10), Y8, Y0
+	VMULPS      64(CX), Y14, Y0
+	VFMADD231PS 64(R9), Y8, Y0
 	VMOVUPS     Y0, 64(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R11
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R9), Y0, Y0
-	VFMADD231PS (R10), Y9, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R9), Y9, Y0
 	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R9), Y0, Y0
-	VFMADD231PS 32(R10), Y10, Y0
+	VMULPS      32(CX), Y13, Y0
+	VFMADD231PS 32(R9), Y10, Y0
 	VMOVUPS     Y0, 32(CX)
-	VMOVUPS     64(CX), Y0
-	VMULPS      64(R9), Y0, Y0
-	VFMADD231PS 64(R10), Y11, Y0
+	VMULPS      64(CX), Y14, Y0
+	VFMADD231PS 64(R9), Y11, Y0
 	VMOVUPS     Y0, 64(CX)
 	ADDQ        ldc+24(FP), CX
 
@@ -2958,7 +2892,7 @@ tile1segment:
 	JNE     tile1sparse
 	CMPQ    DI, $0x000000c0
 	JNE     tile1sparse
-	SUBQ    $0x08, R13
+	SUBQ    $0x04, R13
 	JL      tile1fewdense
 	PCALIGN $0x40
 
@@ -2991,41 +2925,13 @@ tile1dense:
 	VFMADD231PS  672(R12), Y12, Y3
 	VFMADD231PS  704(R12), Y12, Y4
 	VFMADD231PS  736(R12), Y12, Y5
-	VBROADCASTSS 16(R11), Y12
-	VFMADD231PS  768(R12), Y12, Y0
-	VFMADD231PS  800(R12), Y12, Y1
-	VFMADD231PS  832(R12), Y12, Y2
-	VFMADD231PS  864(R12), Y12, Y3
-	VFMADD231PS  896(R12), Y12, Y4
-	VFMADD231PS  928(R12), Y12, Y5
-	VBROADCASTSS 20(R11), Y12
-	VFMADD231PS  960(R12), Y12, Y0
-	VFMADD231PS  992(R12), Y12, Y1
-	VFMADD231PS  1024(R12), Y12, Y2
-	VFMADD231PS  1056(R12), Y12, Y3
-	VFMADD231PS  1088(R12), Y12, Y4
-	VFMADD231PS  1120(R12), Y12, Y5
-	VBROADCASTSS 24(R11), Y12
-	VFMADD231PS  1152(R12), Y12, Y0
-	VFMADD231PS  1184(R12), Y12, Y1
-	VFMADD231PS  1216(R12), Y12, Y2
-	VFMADD231PS  1248(R12), Y12, Y3
-	VFMADD231PS  1280(R12), Y12, Y4
-	VFMADD231PS  1312(R12), Y12, Y5
-	VBROADCASTSS 28(R11), Y12
-	VFMADD231PS  1344(R12), Y12, Y0
-	VFMADD231PS  1376(R12), Y12, Y1
-	VFMADD231PS  1408(R12), Y12, Y2
-	VFMADD231PS  1440(R12), Y12, Y3
-	VFMADD231PS  1472(R12), Y12, Y4
-	VFMADD231PS  1504(R12), Y12, Y5
-	ADDQ         $0x00000020, R11
-	ADDQ         $0x00000600, R12
-	SUBQ         $0x08, R13
+	ADDQ         $0x00000010, R11
+	ADDQ         $0x00000300, R12
+	SUBQ         $0x04, R13
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R13
+	ADDQ $0x04, R13
 
 tile1sparse:
 	INCQ R13
@@ -3407,7 +3313,7 @@ tile1segment:
 	JNE     tile1sparse
 	CMPQ    DI, $0x00000060
 	JNE     tile1sparse
-	SUBQ    $0x08, R13
+	SUBQ    $0x04, R13
 	JL      tile1fewdense
 	PCALIGN $0x40
 
@@ -3464,65 +3370,13 @@ tile1dense:
 	VFMADD231PS  Y13, Y12, Y4
 	VCVTPH2PS    368(R12), Y13
 	VFMADD231PS  Y13, Y12, Y5
-	VBROADCASTSS 16(R11), Y12
-	VCVTPH2PS    384(R12), Y13
-	VFMADD231PS  Y13, Y12, Y0
-	VCVTPH2PS    400(R12), Y13
-	VFMADD231PS  Y13, Y12, Y1
-	VCVTPH2PS    416(R12), Y13
-	VFMADD231PS  Y13, Y12, Y2
-	VCVTPH2PS    432(R12), Y13
-	VFMADD231PS  Y13, Y12, Y3
-	VCVTPH2PS    448(R12), Y13
-	VFMADD231PS  Y13, Y12, Y4
-	VCVTPH2PS    464(R12), Y13
-	VFMADD231PS  Y13, Y12, Y5
-	VBROADCASTSS 20(R11), Y12
-	VCVTPH2PS    480(R12), Y13
-	VFMADD231PS  Y13, Y12, Y0
-	VCVTPH2PS    496(R12), Y13
-	VFMADD231PS  Y13, Y12, Y1
-	VCVTPH2PS    512(R12), Y13
-	VFMADD231PS  Y13, Y12, Y2
-	VCVTPH2PS    528(R12), Y13
-	VFMADD231PS  Y13, Y12, Y3
-	VCVTPH2PS    544(R12), Y13
-	VFMADD231PS  Y13, Y12, Y4
-	VCVTPH2PS    560(R12), Y13
-	VFMADD231PS  Y13, Y12, Y5
-	VBROADCASTSS 24(R11), Y12
-	VCVTPH2PS    576(R12), Y13
-	VFMADD231PS  Y13, Y12, Y0
-	VCVTPH2PS    592(R12), Y13
-	VFMADD231PS  Y13, Y12, Y1
-	VCVTPH2PS    608(R12), Y13
-	VFMADD231PS  Y13, Y12, Y2
-	VCVTPH2PS    624(R12), Y13
-	VFMADD231PS  Y13, Y12, Y3
-	VCVTPH2PS    640(R12), Y13
-	VFMADD231PS  Y13, Y12, Y4
-	VCVTPH2PS    656(R12), Y13
-	VFMADD231PS  Y13, Y12, Y5
-	VBROADCASTSS 28(R11), Y12
-	VCVTPH2PS    672(R12), Y13
-	VFMADD231PS  Y13, Y12, Y0
-	VCVTPH2PS    688(R12), Y13
-	VFMADD231PS  Y13, Y12, Y1
-	VCVTPH2PS    704(R12), Y13
-	VFMADD231PS  Y13, Y12, Y2
-	VCVTPH2PS    720(R12), Y13
-	VFMADD231PS  Y13, Y12, Y3
-	VCVTPH2PS    736(R12), Y13
-	VFMADD231PS  Y13, Y12, Y4
-	VCVTPH2PS    752(R12), Y13
-	VFMADD231PS  Y13, Y12, Y5
-	ADDQ         $0x00000020, R11
-	ADDQ         $0x00000300, R12
-	SUBQ         $0x08, R13
+	ADDQ         $0x00000010, R11
+	ADDQ         $0x00000180, R12
+	SUBQ         $0x04, R13
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R13
+	ADDQ $0x04, R13
 
 tile1sparse:
 	INCQ R13
@@ -3940,7 +3794,7 @@ tile1segment:
 	JNE     tile1sparse
 	CMPQ    DI, $0x00000060
 	JNE     tile1sparse
-	SUBQ    $0x08, R13
+	SUBQ    $0x04, R13
 	JL      tile1fewdense
 	PCALIGN $0x40
 
@@ -4021,89 +3875,13 @@ tile1dense:
 	VPMOVZXWD    368(R12), Y13
 	VPSLLD       $0x10, Y13, Y13
 	VFMADD231PS  Y13, Y12, Y5
-	VBROADCASTSS 16(R11), Y12
-	VPMOVZXWD    384(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y0
-	VPMOVZXWD    400(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y1
-	VPMOVZXWD    416(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y2
-	VPMOVZXWD    432(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y3
-	VPMOVZXWD    448(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y4
-	VPMOVZXWD    464(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y5
-	VBROADCASTSS 20(R11), Y12
-	VPMOVZXWD    480(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y0
-	VPMOVZXWD    496(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y1
-	VPMOVZXWD    512(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y2
-	VPMOVZXWD    528(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y3
-	VPMOVZXWD    544(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y4
-	VPMOVZXWD    560(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y5
-	VBROADCASTSS 24(R11), Y12
-	VPMOVZXWD    576(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y0
-	VPMOVZXWD    592(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y1
-	VPMOVZXWD    608(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y2
-	VPMOVZXWD    624(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y3
-	VPMOVZXWD    640(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y4
-	VPMOVZXWD    656(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y5
-	VBROADCASTSS 28(R11), Y12
-	VPMOVZXWD    672(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y0
-	VPMOVZXWD    688(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y1
-	VPMOVZXWD    704(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y2
-	VPMOVZXWD    720(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y3
-	VPMOVZXWD    736(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y4
-	VPMOVZXWD    752(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y5
-	ADDQ         $0x00000020, R11
-	ADDQ         $0x00000300, R12
-	SUBQ         $0x08, R13
+	ADDQ         $0x00000010, R11
+	ADDQ         $0x00000180, R12
+	SUBQ         $0x04, R13
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R13
+	ADDQ $0x04, R13
 
 tile1sparse:
 	INCQ R13
@@ -18509,7 +18287,7 @@ linegroup:
 	CMPQ R9, $0x01
 	JG   lineseveral
 
-	// 16 columns of 1 queries.
+	// 16 columns of a query.
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
@@ -18518,10 +18296,8 @@ linegroup:
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
 	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
 	JMP     linegroup1begin
 
 linegroup1zero:
@@ -18590,15 +18366,13 @@ linegroup1step:
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x01, R14
+	INCQ    R14
 	JMP     linenext
 
-	// 16 columns of several queries.
 lineseveral:
+	// 16 columns.
 	MOVQ    $0x00000004, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
@@ -18940,50 +18714,51 @@ restgroup:
 	MOVQ n+96(FP), CX
 	SUBQ R14, CX
 
-	// 8 columns of 1 to 4 queries.
+	// 8 columns.
 	MOVQ       $0x00000004, BX
 	CMPQ       CX, BX
 	CMOVQGT    BX, CX
-	LEAQ       heightsAVX2<>+56(SB), BX
-	MOVQ       (BX)(CX*8), CX
-	MOVQ       CX, (SP)
+	MOVQ       CX, 8(SP)
 	MOVQ       ldo+24(FP), CX
 	IMULQ      R14, CX
 	ADDQ       o_base+0(FP), CX
 	LEAQ       (CX)(R12*4), CX
 	MOVQ       CX, o_cap+16(FP)
 	CMPB       load+120(FP), $0x00
-	JE         restgroup4zero
+	JE         restseveralzero
 	MOVQ       o_cap+16(FP), CX
 	MOVQ       ldo+24(FP), BX
-	CMPQ       (SP), $-126
+	MOVQ       8(SP), R9
 	VMASKMOVPS (CX), Y8, Y0
-	LEAQ       (CX)(BX*1), CX
-	JEQ        restgroup4next0
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralbegin
 	VMASKMOVPS (CX), Y8, Y1
-	LEAQ       (CX)(BX*1), CX
-	JPS        restgroup4next0
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralbegin
 	VMASKMOVPS (CX), Y8, Y2
-	LEAQ       (CX)(BX*1), CX
-	JCC        restgroup4next0
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralbegin
 	VMASKMOVPS (CX), Y8, Y3
-	LEAQ       (CX)(BX*1), CX
+	JMP        restseveralbegin
 
-restgroup4next0:
-	JMP restgroup4begin
-
-restgroup4zero:
-	CMPQ   (SP), $-126
+restseveralzero:
 	VXORPS Y0, Y0, Y0
-	JEQ    restgroup4next1
 	VXORPS Y1, Y1, Y1
-	JPS    restgroup4next1
 	VXORPS Y2, Y2, Y2
-	JCC    restgroup4next1
 	VXORPS Y3, Y3, Y3
 
-restgroup4next1:
-restgroup4begin:
+restseveralbegin:
+	// 1 to 4 queries.
+	MOVQ    8(SP), CX
+	MOVQ    $0x00000004, BX
+	CMPQ    CX, BX
+	CMOVQGT BX, CX
+	LEAQ    heightsAVX2<>+56(SB), BX
+	MOVQ    (BX)(CX*8), CX
+	MOVQ    CX, (SP)
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -18992,6 +18767,48 @@ restgroup4begin:
 	PCALIGN $0x40
 
 restgroup4turn:
+	VMASKMOVPS   (R9), Y8, Y9
+	CMPQ         (SP), $-126
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	JEQ          restgroup4next0
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	JPS          restgroup4next0
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	JCC          restgroup4next0
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y9, Y10, Y3
+
+restgroup4next0:
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VMASKMOVPS   (R9), Y8, Y9
+	CMPQ         (SP), $-126
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	JEQ          restgroup4next1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	JPS          restgroup4next1
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	JCC          restgroup4next1
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y9, Y10, Y3
+
+restgroup4next1:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	SUBQ $0x02, R11
+	JGE  restgroup4turn
+
+restgroup4fewer:
+	ADDQ $0x02, R11
+	JZ   restgroup4store
+
+restgroup4step:
 	VMASKMOVPS   (R9), Y8, Y9
 	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Y10
@@ -19007,48 +18824,6 @@ restgroup4turn:
 	VFMADD231PS  Y9, Y10, Y3
 
 restgroup4next2:
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMASKMOVPS   (R9), Y8, Y9
-	CMPQ         (SP), $-126
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y9, Y10, Y0
-	JEQ          restgroup4next3
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y9, Y10, Y1
-	JPS          restgroup4next3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y9, Y10, Y2
-	JCC          restgroup4next3
-	VBROADCASTSS 12(R10), Y10
-	VFMADD231PS  Y9, Y10, Y3
-
-restgroup4next3:
-	ADDQ AX, R9
-	ADDQ R8, R10
-	SUBQ $0x02, R11
-	JGE  restgroup4turn
-
-restgroup4fewer:
-	ADDQ $0x02, R11
-	JZ   restgroup4store
-
-restgroup4step:
-	VMASKMOVPS   (R9), Y8, Y9
-	CMPQ         (SP), $-126
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y9, Y10, Y0
-	JEQ          restgroup4next4
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y9, Y10, Y1
-	JPS          restgroup4next4
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y9, Y10, Y2
-	JCC          restgroup4next4
-	VBROADCASTSS 12(R10), Y10
-	VFMADD231PS  Y9, Y10, Y3
-
-restgroup4next4:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	DECQ R11
@@ -19057,21 +18832,23 @@ restgroup4next4:
 restgroup4store:
 	MOVQ       o_cap+16(FP), CX
 	MOVQ       ldo+24(FP), BX
-	CMPQ       (SP), $-126
+	MOVQ       8(SP), R9
 	VMASKMOVPS Y0, Y8, (CX)
-	LEAQ       (CX)(BX*1), CX
-	JEQ        restgroup4next5
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralstored
 	VMASKMOVPS Y1, Y8, (CX)
-	LEAQ       (CX)(BX*1), CX
-	JPS        restgroup4next5
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralstored
 	VMASKMOVPS Y2, Y8, (CX)
-	LEAQ       (CX)(BX*1), CX
-	JCC        restgroup4next5
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralstored
 	VMASKMOVPS Y3, Y8, (CX)
-	LEAQ       (CX)(BX*1), CX
 
-restgroup4next5:
-	ADDQ $0x04, R14
+restseveralstored:
+	ADDQ 8(SP), R14
 	CMPQ R14, n+96(FP)
 	JL   restgroup
 	ADDQ $0x08, R12
@@ -19794,7 +19571,7 @@ linegroup:
 	CMPQ R9, $0x01
 	JG   lineseveral
 
-	// 16 columns of 1 queries.
+	// 16 columns of a query.
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
@@ -19803,10 +19580,8 @@ linegroup:
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
 	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
 	JMP     linegroup1begin
 
 linegroup1zero:
@@ -19889,15 +19664,13 @@ linegroup1step:
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x01, R14
+	INCQ    R14
 	JMP     linenext
 
-	// 16 columns of several queries.
 lineseveral:
+	// 16 columns.
 	MOVQ    $0x00000004, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
@@ -21205,7 +20978,7 @@ linegroup:
 	CMPQ R9, $0x01
 	JG   lineseveral
 
-	// 16 columns of 1 queries.
+	// 16 columns of a query.
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
@@ -21214,10 +20987,8 @@ linegroup:
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
 	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
 	JMP     linegroup1begin
 
 linegroup1zero:
@@ -21310,15 +21081,13 @@ linegroup1step:
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x01, R14
+	INCQ    R14
 	JMP     linenext
 
-	// 16 columns of several queries.
 lineseveral:
+	// 16 columns.
 	MOVQ    $0x00000004, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
@@ -22630,7 +22399,7 @@ linegroup:
 	CMPQ R9, $0x01
 	JG   lineseveral
 
-	// 16 columns of 1 queries.
+	// 16 columns of a query.
 	MOVQ    a_Ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    a_O_base+0(FP), R9
@@ -22639,10 +22408,8 @@ linegroup:
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup1zero
 	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
 	JMP     linegroup1begin
 
 linegroup1zero:
@@ -22750,15 +22517,13 @@ linegroup1step:
 
 linegroup1store:
 	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x01, R14
+	INCQ    R14
 	JMP     linenext
 
-	// 16 columns of several queries.
 lineseveral:
+	// 16 columns.
 	MOVQ    $0x00000004, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9

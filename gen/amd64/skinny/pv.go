@@ -267,15 +267,17 @@ func (f *pvEmitter) block(s columnBlock) {
 	f.g.Label(s.name + "group")
 	n := f.g.Num("n")
 	f.g.SUBQ(f.lane, n)
-	acc := f.accumulators(s)
-	if len(s.groups) > 1 {
+	acc, groups := f.accumulators(s), s.groups
+	if groups[0].Single() {
 		f.g.CMPQ(n, operand.Imm(1))
 		f.g.JG(operand.LabelRef(s.name + "several"))
-	}
-	f.group(s, s.groups[0], acc[:s.groups[0].Most], n)
-	if len(s.groups) > 1 {
+		f.one(s, acc[0])
 		f.g.JMP(operand.LabelRef(s.name + "next"))
-		f.several(s, acc, n)
+		groups = groups[1:]
+		f.g.Label(s.name + "several")
+	}
+	f.several(s, groups, acc, n)
+	if groups[0] != s.groups[0] {
 		f.g.Label(s.name + "next")
 	}
 	f.g.CMPQ(f.lane, f.g.Argument("n"))
@@ -319,37 +321,44 @@ func (f *pvEmitter) fits(s columnBlock) {
 // most is the largest number of queries of a group.
 func (s columnBlock) most() int { return s.groups[len(s.groups)-1].Most }
 
-// group emits the keys of a pass for a block and some of the n queries from lane on, and goes on to the next ones.
-func (f *pvEmitter) group(s columnBlock, size emit.Span, acc [][]reg.VecVirtual, n reg.GPVirtual) {
-	name := s.name + groupLabel(size.Most)
-	f.g.Commentf("%d columns of %v queries.", s.columns, size)
-	f.rows = f.g.NewHeights(name, size, f.height)
-	f.rows.Set(n)
+// one emits the keys of a pass for a block and a single query: the fewer instructions it takes, the better.
+func (f *pvEmitter) one(s columnBlock, acc []reg.VecVirtual) {
+	name := s.name + groupLabel(1)
+	f.g.Commentf("%d columns of a query.", s.columns)
+	f.rows = f.g.NewHeights(name, emit.Span{Least: 1, Most: 1}, f.height)
 	f.startOfO()
 	f.g.CMPB(f.begun, operand.Imm(0))
 	f.g.JE(operand.LabelRef(name + "zero"))
-	f.eachOfO(acc, func(v reg.VecVirtual, m operand.Mem) { f.loadSum(s, m, v) })
+	o := f.g.GP64()
+	f.g.MOVQ(f.to, o)
+	for x, v := range acc {
+		f.loadSum(s, emit.At(o, x*f.g.VecBytes()), v)
+	}
 	f.g.JMP(operand.LabelRef(name + "begin"))
 	f.g.Label(name + "zero")
-	f.rows.Compare()
-	f.rows.Rows(func(i int) {
-		for _, v := range acc[i] {
-			f.g.VXORPS(v, v, v)
-		}
-	})
+	f.zero(acc)
 	f.g.Label(name + "begin")
 	f.startKeys()
-	f.products(s, size, acc, name)
+	f.products(s, f.rows.Span, [][]reg.VecVirtual{acc}, name)
 	f.g.Label(name + "store")
-	f.eachOfO(acc, func(v reg.VecVirtual, m operand.Mem) { f.store(s, v, m) })
-	f.g.ADDQ(operand.Imm(uint64(size.Most)), f.lane)
+	f.g.MOVQ(f.to, o)
+	for x, v := range acc {
+		f.store(s, v, emit.At(o, x*f.g.VecBytes()))
+	}
+	f.g.INCQ(f.lane)
 }
 
-// several emits the groups of a block after the first one, which have what comes before and after their loops in common.
-func (f *pvEmitter) several(s columnBlock, acc [][]reg.VecVirtual, n reg.GPVirtual) {
+func (f *pvEmitter) zero(acc []reg.VecVirtual) {
+	for _, v := range acc {
+		f.g.VXORPS(v, v, v)
+	}
+}
+
+// several emits groups of a block, which have what comes before and after their loops in common, for some of the n queries
+// from lane on.
+func (f *pvEmitter) several(s columnBlock, groups []emit.Span, acc [][]reg.VecVirtual, n reg.GPVirtual) {
 	name, most := s.name+"several", f.g.GP64()
-	f.g.Commentf("%d columns of several queries.", s.columns)
-	f.g.Label(name)
+	f.g.Commentf("%d columns.", s.columns)
 	f.g.MOVQ(operand.U32(s.most()), most)
 	f.g.CMPQ(n, most)
 	f.g.CMOVQGT(most, n)
@@ -360,17 +369,13 @@ func (f *pvEmitter) several(s columnBlock, acc [][]reg.VecVirtual, n reg.GPVirtu
 	f.countedOfO(acc, name+"begin", func(v reg.VecVirtual, m operand.Mem) { f.loadSum(s, m, v) })
 	f.g.JMP(operand.LabelRef(name + "begin"))
 	f.g.Label(name + "zero")
-	for _, row := range acc {
-		for _, v := range row {
-			f.g.VXORPS(v, v, v)
-		}
-	}
+	f.zero(slices.Concat(acc...))
 	f.g.Label(name + "begin")
-	for _, size := range slices.Backward(s.groups[2:]) {
+	for _, size := range slices.Backward(groups[1:]) {
 		f.g.CMPQ(f.count, operand.Imm(uint64(size.Least)))
 		f.g.JGE(operand.LabelRef(s.name + groupLabel(size.Most)))
 	}
-	for i, size := range s.groups[1:] {
+	for i, size := range groups {
 		group := s.name + groupLabel(size.Most)
 		f.g.Commentf("%v queries.", size)
 		if i > 0 {
@@ -533,18 +538,4 @@ func (f *pvEmitter) countedOfO(acc [][]reg.VecVirtual, end string, do func(v reg
 			f.g.JZ(operand.LabelRef(end))
 		}
 	}
-}
-
-// eachOfO calls do for the accumulators of the group's rows and their places in o.
-func (f *pvEmitter) eachOfO(acc [][]reg.VecVirtual, do func(v reg.VecVirtual, m operand.Mem)) {
-	o, ldo := f.g.GP64(), f.g.GP64()
-	f.g.MOVQ(f.to, o)
-	f.g.MOVQ(f.ldo, ldo)
-	f.rows.Compare()
-	f.rows.Rows(func(i int) {
-		for x, v := range acc[i] {
-			do(v, emit.At(o, x*f.g.VecBytes()))
-		}
-		f.g.LEAQ(emit.Indexed(o, ldo, 1), o)
-	})
 }
