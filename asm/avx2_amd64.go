@@ -106,10 +106,10 @@ func weightGemmPairsAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []
 //go:noescape
 func weightPackAVX2(dst []float32, ld int, src []float32, lds int, n int, d int)
 
-// weightPackHalvesAVX2 is WeightKernels.PackHalves, see package ukernel.
+// packHalvesAVX2 is Converters.PackHalves, see package ukernel.
 //
 //go:noescape
-func weightPackHalvesAVX2(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+func packHalvesAVX2(dst []uint16, ld int, src []uint16, lds int, n int, d int)
 
 // weightGemmS8AVX2 is BlockKernels.Gemm, see package ukernel. The format is S8.
 //
@@ -535,6 +535,11 @@ func roundBF16AVX2(dst []float32, src []float32)
 //
 //go:noescape
 func widenPairsAVX2(even []float32, odd []float32, ldd int, src []uint32, lds int, n int, d int)
+
+// narrowPairsAVX2 is Converters.NarrowPairs, see package ukernel.
+//
+//go:noescape
+func narrowPairsAVX2(dst []uint32, ldd int, even []float32, odd []float32, lds int, n int, d int)
 
 // siLUAVX2 is Activations.SiLU, see package ukernel.
 //

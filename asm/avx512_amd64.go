@@ -171,10 +171,10 @@ func weightGemmPairsP1AVX512(c []float32, ldc int, a []float32, rs int, cs int, 
 //go:noescape
 func weightPackAVX512(dst []float32, ld int, src []float32, lds int, n int, d int)
 
-// weightPackHalvesAVX512 is WeightKernels.PackHalves, see package ukernel.
+// packHalvesAVX512 is Converters.PackHalves, see package ukernel.
 //
 //go:noescape
-func weightPackHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+func packHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, d int)
 
 // weightGemmS8AVX512 is BlockKernels.Gemm, see package ukernel. The format is S8.
 //
@@ -271,11 +271,6 @@ func weightGemmInt8MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []b
 //go:noescape
 func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8OffsetAVX512 is the product with quantized weights to which those of several formats jump.
-//
-//go:noescape
-func weightGemmInt8OffsetAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-
 // weightGemmInt8S6x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S6x16.
 //
 //go:noescape
@@ -291,10 +286,10 @@ func weightGemmInt8U5x16BF16AVX512(c []float32, ldc int, x []uint32, ldx int, b 
 //go:noescape
 func weightGemmInt8S5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmTilesAVX512 is WeightKernels.GemmTiles, see package ukernel.
+// gemmTilesAVX512 is Unit.GemmTiles, see package ukernel.
 //
 //go:noescape
-func weightGemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool)
+func gemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool)
 
 // skinnyAdditiveAVX512 is SkinnyKernels.Additive, see package ukernel.
 //
@@ -565,6 +560,11 @@ func roundBF16AVX512(dst []float32, src []float32)
 //
 //go:noescape
 func widenPairsAVX512(even []float32, odd []float32, ldd int, src []uint32, lds int, n int, d int)
+
+// narrowPairsAVX512 is Converters.NarrowPairs, see package ukernel.
+//
+//go:noescape
+func narrowPairsAVX512(dst []uint32, ldd int, even []float32, odd []float32, lds int, n int, d int)
 
 // siLUAVX512 is Activations.SiLU, see package ukernel.
 //

@@ -8293,9 +8293,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func weightPackHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+// func packHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, d int)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·weightPackHalvesAVX512(SB), NOSPLIT, $0-80
+TEXT ·packHalvesAVX512(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
@@ -12980,2123 +12980,3270 @@ done:
 	RET
 
 // func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·weightGemmInt8U4x16AVX512(SB), $8320-113
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·weightGemmInt8U4x16AVX512(SB), NOSPLIT, $320-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
 	SHLQ    $0x02, CX
 	MOVQ    ldx+56(FP), DX
 	SHLQ    $0x02, DX
-	MOVQ    lanes+88(FP), DX
-	IMUL3Q  $+24, DX, BX
-	MOVQ    BX, b_len+72(FP)
-	SHLQ    $0x01, DX
-	MOVBQZX load+112(FP), BX
-	TESTQ   BX, BX
+	MOVQ    lanes+88(FP), BX
+	IMUL3Q  $+24, BX, SI
+	MOVQ    SI, b_len+72(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
 	JNZ     cleared
 	VXORPS  Z0, Z0, Z0
-	MOVQ    m+96(FP), BX
-	TESTQ   BX, BX
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
 	JZ      cleared
+	MOVQ    AX, DI
 
 clear:
-	XORQ SI, SI
+	XORQ R8, R8
 
 clearlanes:
-	VMOVUPS Z0, (AX)(SI*2)
-	ADDQ    $0x00000020, SI
-	CMPQ    SI, DX
+	VMOVUPS Z0, (DI)(R8*2)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
 	JL      clearlanes
-	ADDQ    CX, AX
-	DECQ    BX
+	ADDQ    CX, DI
+	DECQ    SI
 	JNZ     clear
 
 cleared:
-	MOVQ  m+96(FP), AX
-	TESTQ AX, AX
-	JZ    end
-	LEAQ  63(SP), AX
-	ANDQ  $-64, AX
+	// Tiles of 8 × 1 vectors.
+vectors1rows8:
+	CMPQ m+96(FP), $+8
+	JL   vectors1rows8done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
 
-block:
-	MOVQ b_base+64(FP), BX
-	MOVQ AX, SI
-	MOVQ DX, DI
-	MOVQ BX, R9
-
-headerU4x16:
-	MOVQ      R9, R8
-	VCVTPH2PS (R8), Z0
-	VMOVUPS   Z0, 1536(SI)
-	ADDQ      DX, R8
-	VCVTPH2PS (R8), Z0
-	VMOVUPS   Z0, 1728(SI)
-	ADDQ      DX, R8
-	VPMOVSXBW (R8), Z1
-	VPSLLD    $0x10, Z1, Z0
-	VPSRLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, 2112(SI)
-	VPSRLD    $0x10, Z1, Z1
-	VMOVUPS   Z1, 2304(SI)
-	ADDQ      DX, R8
-	VPMOVSXBW (R8), Z0
-	VMOVDQU32 Z0, 1920(SI)
-	ADDQ      $0x20, R9
-	ADDQ      $0x40, SI
-	SUBQ      $0x20, DI
-	JNZ       headerU4x16
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	LEAQ      (DX)(DX*1), SI
-	LEAQ      (BX)(SI*4), DI
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z0
-	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z1
-	VMOVDQU32 constffff0000AVX512<>+0(SB), Z2
-	LEAQ      (BX)(SI*1), DI
+vectors1rows8block:
+	MOVQ      SI, R8
+	LEAQ      (R8)(DX*2), R9
+	ADDQ      DX, R9
+	LEAQ      (R9)(DX*2), R10
+	ADDQ      DX, R10
+	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
+	VPERMW    (R8), Y0, Y1
+	VMOVDQU   Y1, (SP)
+	VPERMW    (R8)(DX*1), Y0, Y1
+	VMOVDQU   Y1, 32(SP)
+	VPERMW    (R8)(DX*2), Y0, Y1
+	VMOVDQU   Y1, 64(SP)
+	VPERMW    (R9), Y0, Y1
+	VMOVDQU   Y1, 96(SP)
+	VPERMW    (R9)(DX*1), Y0, Y1
+	VMOVDQU   Y1, 128(SP)
+	VPERMW    (R9)(DX*2), Y0, Y1
+	VMOVDQU   Y1, 160(SP)
+	VPERMW    (R10), Y0, Y1
+	VMOVDQU   Y1, 192(SP)
+	VPERMW    (R10)(DX*1), Y0, Y0
+	VMOVDQU   Y0, 224(SP)
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
 	XORQ      R8, R8
 
-numbersU4x160:
-	VPSLLD     $0x10, (DI)(R8*1), Z3
-	VPTERNLOGD $0xb8, (BX)(R8*1), Z1, Z3
-	VPANDD     Z0, Z3, Z4
-	VMOVDQU32  Z4, 768(AX)(R8*1)
-	VPSRLD     $0x04, Z3, Z3
-	VPANDD     Z0, Z3, Z3
-	VMOVDQU32  Z3, 1152(AX)(R8*1)
-	PREFETCHT0 8192(BX)(R8*1)
-	VPSRLD     $0x10, (BX)(R8*1), Z3
-	VPTERNLOGD $0xb8, (DI)(R8*1), Z2, Z3
-	VPANDD     Z0, Z3, Z4
-	VMOVDQU32  Z4, (AX)(R8*1)
-	VPSRLD     $0x04, Z3, Z3
-	VPANDD     Z0, Z3, Z3
-	VMOVDQU32  Z3, 384(AX)(R8*1)
-	PREFETCHT0 8192(DI)(R8*1)
-	ADDQ       $0x40, R8
-	CMPQ       R8, SI
-	JL         numbersU4x160
-	LEAQ       (BX)(SI*2), BX
-	LEAQ       (BX)(SI*1), DI
-	XORQ       R8, R8
+vectors1rows8lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	LEAQ      (DI)(R8*1), R10
+	ADDQ      BX, R10
+	VPMOVSXBW (R10)(BX*1), Z9
+	VPSLLD    $0x10, Z9, Z10
+	VPSRLD    $0x10, Z10, Z10
+	VPSRLD    $0x10, Z9, Z9
+	VXORPS    Z2, Z2, Z2
+	VXORPS    Z3, Z3, Z3
+	VXORPS    Z4, Z4, Z4
+	VXORPS    Z5, Z5, Z5
+	VXORPS    Z6, Z6, Z6
+	VXORPS    Z7, Z7, Z7
+	VXORPS    Z8, Z8, Z8
+	VXORPS    Z11, Z11, Z11
+	MOVQ      R9, R10
+	LEAQ      (SP), R11
+	MOVQ      $0x00000002, R12
+	PCALIGN   $0x40
 
-numbersU4x161:
-	VPSLLD     $0x10, (DI)(R8*1), Z3
-	VPTERNLOGD $0xb8, (BX)(R8*1), Z1, Z3
-	VPANDD     Z0, Z3, Z4
-	VMOVDQU32  Z4, 960(AX)(R8*1)
-	VPSRLD     $0x04, Z3, Z3
-	VPANDD     Z0, Z3, Z3
-	VMOVDQU32  Z3, 1344(AX)(R8*1)
-	PREFETCHT0 8192(BX)(R8*1)
-	VPSRLD     $0x10, (BX)(R8*1), Z3
-	VPTERNLOGD $0xb8, (DI)(R8*1), Z2, Z3
-	VPANDD     Z0, Z3, Z4
-	VMOVDQU32  Z4, 192(AX)(R8*1)
-	VPSRLD     $0x04, Z3, Z3
-	VPANDD     Z0, Z3, Z3
-	VMOVDQU32  Z3, 576(AX)(R8*1)
-	PREFETCHT0 8192(DI)(R8*1)
-	ADDQ       $0x40, R8
-	CMPQ       R8, SI
-	JL         numbersU4x161
-	LEAQ       (BX)(SI*2), BX
-	MOVQ       m+96(FP), BX
-	MOVQ       BX, ldc+24(FP)
-	MOVQ       x_base+32(FP), BX
-	MOVQ       BX, x_cap+48(FP)
-	MOVQ       c_base+0(FP), BX
-	MOVQ       BX, x_len+40(FP)
+vectors1rows8wordgroup1:
+	VPSRLD        $0x10, (R10), Z12
+	VMOVDQU32     (R10)(BX*2), Z13
+	VPTERNLOGD    $0xb8, Z12, Z0, Z13
+	VPANDD        Z1, Z13, Z12
+	VPDPBUSD.BCST (R11), Z12, Z2
+	VPDPBUSD.BCST 32(R11), Z12, Z3
+	VPDPBUSD.BCST 64(R11), Z12, Z4
+	VPDPBUSD.BCST 96(R11), Z12, Z5
+	VPDPBUSD.BCST 128(R11), Z12, Z6
+	VPDPBUSD.BCST 160(R11), Z12, Z7
+	VPDPBUSD.BCST 192(R11), Z12, Z8
+	VPDPBUSD.BCST 224(R11), Z12, Z11
+	VPSRLD        $0x04, Z13, Z13
+	VPANDD        Z1, Z13, Z12
+	VPDPBUSD.BCST 8(R11), Z12, Z2
+	VPDPBUSD.BCST 40(R11), Z12, Z3
+	VPDPBUSD.BCST 72(R11), Z12, Z4
+	VPDPBUSD.BCST 104(R11), Z12, Z5
+	VPDPBUSD.BCST 136(R11), Z12, Z6
+	VPDPBUSD.BCST 168(R11), Z12, Z7
+	VPDPBUSD.BCST 200(R11), Z12, Z8
+	VPDPBUSD.BCST 232(R11), Z12, Z11
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	DECQ          R12
+	JNZ           vectors1rows8wordgroup1
+	VPMADDWD      Z9, Z2, Z2
+	VPMADDWD      Z9, Z3, Z3
+	VPMADDWD      Z9, Z4, Z4
+	VPMADDWD      Z9, Z5, Z5
+	VPMADDWD      Z9, Z6, Z6
+	VPMADDWD      Z9, Z7, Z7
+	VPMADDWD      Z9, Z8, Z8
+	VPMADDWD      Z9, Z11, Z9
+	VXORPS        Z11, Z11, Z11
+	VXORPS        Z12, Z12, Z12
+	VXORPS        Z13, Z13, Z13
+	VXORPS        Z14, Z14, Z14
+	VXORPS        Z15, Z15, Z15
+	VXORPS        Z16, Z16, Z16
+	VXORPS        Z17, Z17, Z17
+	VXORPS        Z18, Z18, Z18
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
 
-chunk:
-	MOVQ    ldx+56(FP), R8
-	SHLQ    $0x02, R8
-	MOVQ    x_cap+48(FP), BX
-	MOVQ    $0x000009c0, SI
-	MOVQ    ldc+24(FP), DI
-	PCALIGN $0x40
+vectors1rows8wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z19
+	VPTERNLOGD    $0xb8, (R9), Z0, Z19
+	VPANDD        Z1, Z19, Z20
+	VPDPBUSD.BCST (R10), Z20, Z11
+	VPDPBUSD.BCST 32(R10), Z20, Z12
+	VPDPBUSD.BCST 64(R10), Z20, Z13
+	VPDPBUSD.BCST 96(R10), Z20, Z14
+	VPDPBUSD.BCST 128(R10), Z20, Z15
+	VPDPBUSD.BCST 160(R10), Z20, Z16
+	VPDPBUSD.BCST 192(R10), Z20, Z17
+	VPDPBUSD.BCST 224(R10), Z20, Z18
+	VPSRLD        $0x04, Z19, Z19
+	VPANDD        Z1, Z19, Z19
+	VPDPBUSD.BCST 8(R10), Z19, Z11
+	VPDPBUSD.BCST 40(R10), Z19, Z12
+	VPDPBUSD.BCST 72(R10), Z19, Z13
+	VPDPBUSD.BCST 104(R10), Z19, Z14
+	VPDPBUSD.BCST 136(R10), Z19, Z15
+	VPDPBUSD.BCST 168(R10), Z19, Z16
+	VPDPBUSD.BCST 200(R10), Z19, Z17
+	VPDPBUSD.BCST 232(R10), Z19, Z18
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	DECQ          R11
+	JNZ           vectors1rows8wordgroup0
+	VPDPWSSD      Z10, Z11, Z2
+	VPDPWSSD      Z10, Z12, Z3
+	VPDPWSSD      Z10, Z13, Z4
+	VPDPWSSD      Z10, Z14, Z5
+	VPDPWSSD      Z10, Z15, Z6
+	VPDPWSSD      Z10, Z16, Z7
+	VPDPWSSD      Z10, Z17, Z8
+	VPDPWSSD      Z10, Z18, Z9
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	ADDQ          $0x00000180, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (R9)(DX*2), R10
+	ADDQ          DX, R10
+	LEAQ          (R10)(DX*2), R11
+	ADDQ          DX, R11
+	LEAQ          (AX)(R8*2), R12
+	LEAQ          (R12)(CX*2), R13
+	ADDQ          CX, R13
+	LEAQ          (R13)(CX*2), R14
+	ADDQ          CX, R14
+	VCVTPH2PS     (DI)(R8*1), Z10
+	VBROADCASTSS  32(R9), Z11
+	VMULPS        Z11, Z10, Z11
+	VCVTDQ2PS     Z2, Z2
+	VFMADD213PS   (R12), Z11, Z2
+	VBROADCASTSS  32(R9)(DX*1), Z11
+	VMULPS        Z11, Z10, Z11
+	VCVTDQ2PS     Z3, Z3
+	VFMADD213PS   (R12)(CX*1), Z11, Z3
+	VBROADCASTSS  32(R9)(DX*2), Z11
+	VMULPS        Z11, Z10, Z11
+	VCVTDQ2PS     Z4, Z4
+	VFMADD213PS   (R12)(CX*2), Z11, Z4
+	VBROADCASTSS  32(R10), Z11
+	VMULPS        Z11, Z10, Z11
+	VCVTDQ2PS     Z5, Z5
+	VFMADD213PS   (R13), Z11, Z5
+	VBROADCASTSS  32(R10)(DX*1), Z11
+	VMULPS        Z11, Z10, Z11
+	VCVTDQ2PS     Z6, Z6
+	VFMADD213PS   (R13)(CX*1), Z11, Z6
+	VBROADCASTSS  32(R10)(DX*2), Z11
+	VMULPS        Z11, Z10, Z11
+	VCVTDQ2PS     Z7, Z7
+	VFMADD213PS   (R13)(CX*2), Z11, Z7
+	VBROADCASTSS  32(R11), Z11
+	VMULPS        Z11, Z10, Z11
+	VCVTDQ2PS     Z8, Z8
+	VFMADD213PS   (R14), Z11, Z8
+	VBROADCASTSS  32(R11)(DX*1), Z11
+	VMULPS        Z11, Z10, Z10
+	VCVTDQ2PS     Z9, Z9
+	VFMADD213PS   (R14)(CX*1), Z10, Z9
+	LEAQ          (DI)(R8*1), R15
+	VCVTPH2PS     (R15)(BX*1), Z11
+	LEAQ          (DI)(R8*1), R15
+	ADDQ          BX, R15
+	ADDQ          BX, R15
+	VPMOVSXBW     (R15)(BX*1), Z10
+	VBROADCASTSS  32(R9), Z12
+	VPBROADCASTD  44(R9), Z13
+	VPMADDWD      Z13, Z10, Z13
+	VCVTDQ2PS     Z13, Z13
+	VMULPS        Z12, Z11, Z12
+	VFMADD213PS   Z2, Z12, Z13
+	VMOVUPS       Z13, (R12)
+	VBROADCASTSS  32(R9)(DX*1), Z2
+	VPBROADCASTD  44(R9)(DX*1), Z12
+	VPMADDWD      Z12, Z10, Z12
+	VCVTDQ2PS     Z12, Z12
+	VMULPS        Z2, Z11, Z2
+	VFMADD213PS   Z3, Z2, Z12
+	VMOVUPS       Z12, (R12)(CX*1)
+	VBROADCASTSS  32(R9)(DX*2), Z2
+	VPBROADCASTD  44(R9)(DX*2), Z3
+	VPMADDWD      Z3, Z10, Z3
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        Z2, Z11, Z2
+	VFMADD213PS   Z4, Z2, Z3
+	VMOVUPS       Z3, (R12)(CX*2)
+	VBROADCASTSS  32(R10), Z2
+	VPBROADCASTD  44(R10), Z3
+	VPMADDWD      Z3, Z10, Z3
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        Z2, Z11, Z2
+	VFMADD213PS   Z5, Z2, Z3
+	VMOVUPS       Z3, (R13)
+	VBROADCASTSS  32(R10)(DX*1), Z2
+	VPBROADCASTD  44(R10)(DX*1), Z3
+	VPMADDWD      Z3, Z10, Z3
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        Z2, Z11, Z2
+	VFMADD213PS   Z6, Z2, Z3
+	VMOVUPS       Z3, (R13)(CX*1)
+	VBROADCASTSS  32(R10)(DX*2), Z2
+	VPBROADCASTD  44(R10)(DX*2), Z3
+	VPMADDWD      Z3, Z10, Z3
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        Z2, Z11, Z2
+	VFMADD213PS   Z7, Z2, Z3
+	VMOVUPS       Z3, (R13)(CX*2)
+	VBROADCASTSS  32(R11), Z2
+	VPBROADCASTD  44(R11), Z3
+	VPMADDWD      Z3, Z10, Z3
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        Z2, Z11, Z2
+	VFMADD213PS   Z8, Z2, Z3
+	VMOVUPS       Z3, (R14)
+	VBROADCASTSS  32(R11)(DX*1), Z2
+	VPBROADCASTD  44(R11)(DX*1), Z3
+	VPMADDWD      Z3, Z10, Z3
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        Z2, Z11, Z2
+	VFMADD213PS   Z9, Z2, Z3
+	VMOVUPS       Z3, (R14)(CX*1)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows8lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows8block
 
-prepare:
-	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
-	VPERMW       (BX), Y0, Y0
-	VMOVDQU      Y0, (AX)(SI*1)
-	MOVL         32(BX), R9
-	MOVL         R9, 32(AX)(SI*1)
-	VMOVDQU      const01010101AVX512<>+0(SB), Y0
-	VPMADDUBSW   (BX), Y0, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0x4e, X1, X0
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0xb1, X1, X0
-	VPADDW       X0, X1, X1
-	VPXOR        X0, X0, X0
-	VPSUBW       X1, X0, X0
-	VMOVD        X0, 36(AX)(SI*1)
-	ADDQ         R8, BX
-	ADDQ         $0x30, SI
-	DECQ         DI
-	JZ           prepared
-	CMPQ         SI, $+3648
-	JNE          prepare
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+8, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+8, m+96(FP)
+	JMP    vectors1rows8
 
-prepared:
-	MOVQ BX, x_cap+48(FP)
-	MOVQ SI, lanes+88(FP)
-	MOVQ DI, ldc+24(FP)
-	XORQ BX, BX
-	CMPQ DX, $0x60
-	JNE  lanes
-	LEAQ (AX)(BX*2), DI
-	MOVQ x_len+40(FP), SI
-	LEAQ (SI)(BX*2), SI
-	MOVQ $0x000009c0, BX
-	MOVQ BX, R8
-
-	// Tiles of 4 × 3 vectors.
-vectors3rows4:
-	LEAQ    192(BX), R9
-	CMPQ    lanes+88(FP), R9
-	JL      vectors3rows4done
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	MOVQ    DI, R9
-	LEAQ    (AX)(BX*1), R10
-	MOVQ    $0x00000004, R11
-	PCALIGN $0x40
-
-vectors3rows4words:
-	VMOVDQU32    (R9), Z24
-	VMOVDQU32    64(R9), Z25
-	VMOVDQU32    128(R9), Z26
-	VPBROADCASTD (R10), Z27
-	VPDPBUSD     Z27, Z24, Z0
-	VPDPBUSD     Z27, Z25, Z1
-	VPDPBUSD     Z27, Z26, Z2
-	VPBROADCASTD 48(R10), Z27
-	VPDPBUSD     Z27, Z24, Z6
-	VPDPBUSD     Z27, Z25, Z7
-	VPDPBUSD     Z27, Z26, Z8
-	VPBROADCASTD 96(R10), Z27
-	VPDPBUSD     Z27, Z24, Z12
-	VPDPBUSD     Z27, Z25, Z13
-	VPDPBUSD     Z27, Z26, Z14
-	VPBROADCASTD 144(R10), Z27
-	VPDPBUSD     Z27, Z24, Z18
-	VPDPBUSD     Z27, Z25, Z19
-	VPDPBUSD     Z27, Z26, Z20
-	VMOVDQU32    192(R9), Z24
-	VMOVDQU32    256(R9), Z25
-	VMOVDQU32    320(R9), Z26
-	VPBROADCASTD 4(R10), Z27
-	VPDPBUSD     Z27, Z24, Z0
-	VPDPBUSD     Z27, Z25, Z1
-	VPDPBUSD     Z27, Z26, Z2
-	VPBROADCASTD 52(R10), Z27
-	VPDPBUSD     Z27, Z24, Z6
-	VPDPBUSD     Z27, Z25, Z7
-	VPDPBUSD     Z27, Z26, Z8
-	VPBROADCASTD 100(R10), Z27
-	VPDPBUSD     Z27, Z24, Z12
-	VPDPBUSD     Z27, Z25, Z13
-	VPDPBUSD     Z27, Z26, Z14
-	VPBROADCASTD 148(R10), Z27
-	VPDPBUSD     Z27, Z24, Z18
-	VPDPBUSD     Z27, Z25, Z19
-	VPDPBUSD     Z27, Z26, Z20
-	CMPQ         R8, BX
-	JE           vectors3rows4alone
-	VBROADCASTSS 32(AX)(R8*1), Z24
-	VPBROADCASTD 36(AX)(R8*1), Z25
-	VCVTDQ2PS    -6336(AX)(R8*4), Z26
-	VMULPS       1536(DI), Z24, Z27
-	VFMADD213PS  (SI), Z27, Z26
-	VPMADDWD     1920(DI), Z25, Z28
-	VCVTDQ2PS    Z28, Z28
-	VMULPS       1728(DI), Z24, Z27
-	VFMADD231PS  Z28, Z27, Z26
-	VMOVUPS      Z26, (SI)
-	VCVTDQ2PS    -6272(AX)(R8*4), Z26
-	VMULPS       1600(DI), Z24, Z27
-	VFMADD213PS  64(SI), Z27, Z26
-	VPMADDWD     1984(DI), Z25, Z28
-	VCVTDQ2PS    Z28, Z28
-	VMULPS       1792(DI), Z24, Z27
-	VFMADD231PS  Z28, Z27, Z26
-	VMOVUPS      Z26, 64(SI)
-	VCVTDQ2PS    -6208(AX)(R8*4), Z26
-	VMULPS       1664(DI), Z24, Z27
-	VFMADD213PS  128(SI), Z27, Z26
-	VPMADDWD     2048(DI), Z25, Z25
-	VCVTDQ2PS    Z25, Z25
-	VMULPS       1856(DI), Z24, Z27
-	VFMADD231PS  Z25, Z27, Z26
-	VMOVUPS      Z26, 128(SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R8
-
-vectors3rows4alone:
-	ADDQ     $+384, R9
-	ADDQ     $0x08, R10
-	DECQ     R11
-	CMPQ     R11, $0x02
-	JNE      vectors3rows4group
-	VPMADDWD 2304(DI), Z0, Z3
-	VPMADDWD 2368(DI), Z1, Z4
-	VPMADDWD 2432(DI), Z2, Z5
-	VPMADDWD 2304(DI), Z6, Z9
-	VPMADDWD 2368(DI), Z7, Z10
-	VPMADDWD 2432(DI), Z8, Z11
-	VPMADDWD 2304(DI), Z12, Z15
-	VPMADDWD 2368(DI), Z13, Z16
-	VPMADDWD 2432(DI), Z14, Z17
-	VPMADDWD 2304(DI), Z18, Z21
-	VPMADDWD 2368(DI), Z19, Z22
-	VPMADDWD 2432(DI), Z20, Z23
-	VXORPS   Z0, Z0, Z0
-	VXORPS   Z1, Z1, Z1
-	VXORPS   Z2, Z2, Z2
-	VXORPS   Z6, Z6, Z6
-	VXORPS   Z7, Z7, Z7
-	VXORPS   Z8, Z8, Z8
-	VXORPS   Z12, Z12, Z12
-	VXORPS   Z13, Z13, Z13
-	VXORPS   Z14, Z14, Z14
-	VXORPS   Z18, Z18, Z18
-	VXORPS   Z19, Z19, Z19
-	VXORPS   Z20, Z20, Z20
-
-vectors3rows4group:
-	TESTQ    R11, R11
-	JNZ      vectors3rows4words
-	VPDPWSSD 2112(DI), Z0, Z3
-	VPDPWSSD 2176(DI), Z1, Z4
-	VPDPWSSD 2240(DI), Z2, Z5
-	VPDPWSSD 2112(DI), Z6, Z9
-	VPDPWSSD 2176(DI), Z7, Z10
-	VPDPWSSD 2240(DI), Z8, Z11
-	VPDPWSSD 2112(DI), Z12, Z15
-	VPDPWSSD 2176(DI), Z13, Z16
-	VPDPWSSD 2240(DI), Z14, Z17
-	VPDPWSSD 2112(DI), Z18, Z21
-	VPDPWSSD 2176(DI), Z19, Z22
-	VPDPWSSD 2240(DI), Z20, Z23
-	VMOVUPS  Z3, -6336(AX)(BX*4)
-	VMOVUPS  Z4, -6272(AX)(BX*4)
-	VMOVUPS  Z5, -6208(AX)(BX*4)
-	VMOVUPS  Z9, -6144(AX)(BX*4)
-	VMOVUPS  Z10, -6080(AX)(BX*4)
-	VMOVUPS  Z11, -6016(AX)(BX*4)
-	VMOVUPS  Z15, -5952(AX)(BX*4)
-	VMOVUPS  Z16, -5888(AX)(BX*4)
-	VMOVUPS  Z17, -5824(AX)(BX*4)
-	VMOVUPS  Z21, -5760(AX)(BX*4)
-	VMOVUPS  Z22, -5696(AX)(BX*4)
-	VMOVUPS  Z23, -5632(AX)(BX*4)
-	ADDQ     $+192, BX
-	JMP      vectors3rows4
-
-vectors3rows4done:
-	// Tiles of 1 × 3 vectors.
-vectors3rows1:
-	LEAQ    48(BX), R9
-	CMPQ    lanes+88(FP), R9
-	JL      vectors3rows1done
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	MOVQ    DI, R9
-	LEAQ    (AX)(BX*1), R10
-	MOVQ    $0x00000004, R11
-	PCALIGN $0x40
-
-vectors3rows1words:
-	VMOVDQU32    (R9), Z6
-	VMOVDQU32    64(R9), Z7
-	VMOVDQU32    128(R9), Z8
-	VPBROADCASTD (R10), Z9
-	VPDPBUSD     Z9, Z6, Z0
-	VPDPBUSD     Z9, Z7, Z1
-	VPDPBUSD     Z9, Z8, Z2
-	VMOVDQU32    192(R9), Z6
-	VMOVDQU32    256(R9), Z7
-	VMOVDQU32    320(R9), Z8
-	VPBROADCASTD 4(R10), Z9
-	VPDPBUSD     Z9, Z6, Z0
-	VPDPBUSD     Z9, Z7, Z1
-	VPDPBUSD     Z9, Z8, Z2
-	ADDQ         $+384, R9
-	ADDQ         $0x08, R10
-	DECQ         R11
-	CMPQ         R11, $0x02
-	JNE          vectors3rows1group
-	VPMADDWD     2304(DI), Z0, Z3
-	VPMADDWD     2368(DI), Z1, Z4
-	VPMADDWD     2432(DI), Z2, Z5
-	VXORPS       Z0, Z0, Z0
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-
-vectors3rows1group:
-	TESTQ    R11, R11
-	JNZ      vectors3rows1words
-	VPDPWSSD 2112(DI), Z0, Z3
-	VPDPWSSD 2176(DI), Z1, Z4
-	VPDPWSSD 2240(DI), Z2, Z5
-	VMOVUPS  Z3, -6336(AX)(BX*4)
-	VMOVUPS  Z4, -6272(AX)(BX*4)
-	VMOVUPS  Z5, -6208(AX)(BX*4)
-	ADDQ     $+48, BX
-	JMP      vectors3rows1
-
-vectors3rows1done:
-	// Add the other sums to C.
-vectors3rest:
-	VBROADCASTSS 32(AX)(R8*1), Z0
-	VPBROADCASTD 36(AX)(R8*1), Z1
-	VCVTDQ2PS    -6336(AX)(R8*4), Z2
-	VMULPS       1536(DI), Z0, Z3
-	VFMADD213PS  (SI), Z3, Z2
-	VPMADDWD     1920(DI), Z1, Z4
-	VCVTDQ2PS    Z4, Z4
-	VMULPS       1728(DI), Z0, Z3
-	VFMADD231PS  Z4, Z3, Z2
-	VMOVUPS      Z2, (SI)
-	VCVTDQ2PS    -6272(AX)(R8*4), Z2
-	VMULPS       1600(DI), Z0, Z3
-	VFMADD213PS  64(SI), Z3, Z2
-	VPMADDWD     1984(DI), Z1, Z4
-	VCVTDQ2PS    Z4, Z4
-	VMULPS       1792(DI), Z0, Z3
-	VFMADD231PS  Z4, Z3, Z2
-	VMOVUPS      Z2, 64(SI)
-	VCVTDQ2PS    -6208(AX)(R8*4), Z2
-	VMULPS       1664(DI), Z0, Z3
-	VFMADD213PS  128(SI), Z3, Z2
-	VPMADDWD     2048(DI), Z1, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       1856(DI), Z0, Z3
-	VFMADD231PS  Z1, Z3, Z2
-	VMOVUPS      Z2, 128(SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R8
-	CMPQ         R8, BX
-	JNE          vectors3rest
-	JMP          added
-
-lanes:
-	LEAQ (AX)(BX*2), DI
-	MOVQ x_len+40(FP), SI
-	LEAQ (SI)(BX*2), SI
-	MOVQ $0x000009c0, R8
-	MOVQ R8, R9
-
+vectors1rows8done:
 	// Tiles of 4 × 1 vectors.
 vectors1rows4:
-	LEAQ    192(R8), R10
-	CMPQ    lanes+88(FP), R10
-	JL      vectors1rows4done
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z6, Z6, Z6
-	MOVQ    DI, R10
-	LEAQ    (AX)(R8*1), R11
-	MOVQ    $0x00000004, R12
-	PCALIGN $0x40
+	CMPQ m+96(FP), $+4
+	JL   vectors1rows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
 
-vectors1rows4words:
-	VMOVDQU32    (R10), Z8
-	VPBROADCASTD (R11), Z9
-	VPDPBUSD     Z9, Z8, Z0
-	VPBROADCASTD 48(R11), Z9
-	VPDPBUSD     Z9, Z8, Z2
-	VPBROADCASTD 96(R11), Z9
-	VPDPBUSD     Z9, Z8, Z4
-	VPBROADCASTD 144(R11), Z9
-	VPDPBUSD     Z9, Z8, Z6
-	VMOVDQU32    192(R10), Z8
-	VPBROADCASTD 4(R11), Z9
-	VPDPBUSD     Z9, Z8, Z0
-	VPBROADCASTD 52(R11), Z9
-	VPDPBUSD     Z9, Z8, Z2
-	VPBROADCASTD 100(R11), Z9
-	VPDPBUSD     Z9, Z8, Z4
-	VPBROADCASTD 148(R11), Z9
-	VPDPBUSD     Z9, Z8, Z6
-	CMPQ         R9, R8
-	JE           vectors1rows4alone
-	VBROADCASTSS 32(AX)(R9*1), Z8
-	VPBROADCASTD 36(AX)(R9*1), Z9
-	VCVTDQ2PS    -6336(AX)(R9*4), Z10
-	VMULPS       1536(DI), Z8, Z11
-	VFMADD213PS  (SI), Z11, Z10
-	VPMADDWD     1920(DI), Z9, Z9
-	VCVTDQ2PS    Z9, Z9
-	VMULPS       1728(DI), Z8, Z11
-	VFMADD231PS  Z9, Z11, Z10
-	VMOVUPS      Z10, (SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R9
+vectors1rows4block:
+	MOVQ      SI, R8
+	LEAQ      (R8)(DX*2), R9
+	ADDQ      DX, R9
+	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
+	VPERMW    (R8), Y0, Y1
+	VMOVDQU   Y1, (SP)
+	VPERMW    (R8)(DX*1), Y0, Y1
+	VMOVDQU   Y1, 32(SP)
+	VPERMW    (R8)(DX*2), Y0, Y1
+	VMOVDQU   Y1, 64(SP)
+	VPERMW    (R9), Y0, Y0
+	VMOVDQU   Y0, 96(SP)
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
+	XORQ      R8, R8
 
-vectors1rows4alone:
-	ADDQ     $+384, R10
-	ADDQ     $0x08, R11
-	DECQ     R12
-	CMPQ     R12, $0x02
-	JNE      vectors1rows4group
-	VPMADDWD 2304(DI), Z0, Z1
-	VPMADDWD 2304(DI), Z2, Z3
-	VPMADDWD 2304(DI), Z4, Z5
-	VPMADDWD 2304(DI), Z6, Z7
-	VXORPS   Z0, Z0, Z0
-	VXORPS   Z2, Z2, Z2
-	VXORPS   Z4, Z4, Z4
-	VXORPS   Z6, Z6, Z6
+vectors1rows4lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	LEAQ      (DI)(R8*1), R10
+	ADDQ      BX, R10
+	VPMOVSXBW (R10)(BX*1), Z5
+	VPSLLD    $0x10, Z5, Z6
+	VPSRLD    $0x10, Z6, Z6
+	VPSRLD    $0x10, Z5, Z5
+	VXORPS    Z2, Z2, Z2
+	VXORPS    Z3, Z3, Z3
+	VXORPS    Z4, Z4, Z4
+	VXORPS    Z7, Z7, Z7
+	MOVQ      R9, R10
+	LEAQ      (SP), R11
+	MOVQ      $0x00000002, R12
+	PCALIGN   $0x40
 
-vectors1rows4group:
-	TESTQ    R12, R12
-	JNZ      vectors1rows4words
-	VPDPWSSD 2112(DI), Z0, Z1
-	VPDPWSSD 2112(DI), Z2, Z3
-	VPDPWSSD 2112(DI), Z4, Z5
-	VPDPWSSD 2112(DI), Z6, Z7
-	VMOVUPS  Z1, -6336(AX)(R8*4)
-	VMOVUPS  Z3, -6144(AX)(R8*4)
-	VMOVUPS  Z5, -5952(AX)(R8*4)
-	VMOVUPS  Z7, -5760(AX)(R8*4)
-	ADDQ     $+192, R8
-	JMP      vectors1rows4
+vectors1rows4wordgroup1:
+	VPSRLD        $0x10, (R10), Z8
+	VMOVDQU32     (R10)(BX*2), Z9
+	VPTERNLOGD    $0xb8, Z8, Z0, Z9
+	VPANDD        Z1, Z9, Z8
+	VPDPBUSD.BCST (R11), Z8, Z2
+	VPDPBUSD.BCST 32(R11), Z8, Z3
+	VPDPBUSD.BCST 64(R11), Z8, Z4
+	VPDPBUSD.BCST 96(R11), Z8, Z7
+	VPSRLD        $0x04, Z9, Z9
+	VPANDD        Z1, Z9, Z8
+	VPDPBUSD.BCST 8(R11), Z8, Z2
+	VPDPBUSD.BCST 40(R11), Z8, Z3
+	VPDPBUSD.BCST 72(R11), Z8, Z4
+	VPDPBUSD.BCST 104(R11), Z8, Z7
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	DECQ          R12
+	JNZ           vectors1rows4wordgroup1
+	VPMADDWD      Z5, Z2, Z2
+	VPMADDWD      Z5, Z3, Z3
+	VPMADDWD      Z5, Z4, Z4
+	VPMADDWD      Z5, Z7, Z5
+	VXORPS        Z7, Z7, Z7
+	VXORPS        Z8, Z8, Z8
+	VXORPS        Z9, Z9, Z9
+	VXORPS        Z10, Z10, Z10
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
+
+vectors1rows4wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z11
+	VPTERNLOGD    $0xb8, (R9), Z0, Z11
+	VPANDD        Z1, Z11, Z12
+	VPDPBUSD.BCST (R10), Z12, Z7
+	VPDPBUSD.BCST 32(R10), Z12, Z8
+	VPDPBUSD.BCST 64(R10), Z12, Z9
+	VPDPBUSD.BCST 96(R10), Z12, Z10
+	VPSRLD        $0x04, Z11, Z11
+	VPANDD        Z1, Z11, Z11
+	VPDPBUSD.BCST 8(R10), Z11, Z7
+	VPDPBUSD.BCST 40(R10), Z11, Z8
+	VPDPBUSD.BCST 72(R10), Z11, Z9
+	VPDPBUSD.BCST 104(R10), Z11, Z10
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	DECQ          R11
+	JNZ           vectors1rows4wordgroup0
+	VPDPWSSD      Z6, Z7, Z2
+	VPDPWSSD      Z6, Z8, Z3
+	VPDPWSSD      Z6, Z9, Z4
+	VPDPWSSD      Z6, Z10, Z5
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	ADDQ          $0x00000180, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (R9)(DX*2), R10
+	ADDQ          DX, R10
+	LEAQ          (AX)(R8*2), R11
+	LEAQ          (R11)(CX*2), R12
+	ADDQ          CX, R12
+	VCVTPH2PS     (DI)(R8*1), Z6
+	VBROADCASTSS  32(R9), Z7
+	VMULPS        Z7, Z6, Z7
+	VCVTDQ2PS     Z2, Z2
+	VFMADD213PS   (R11), Z7, Z2
+	VBROADCASTSS  32(R9)(DX*1), Z7
+	VMULPS        Z7, Z6, Z7
+	VCVTDQ2PS     Z3, Z3
+	VFMADD213PS   (R11)(CX*1), Z7, Z3
+	VBROADCASTSS  32(R9)(DX*2), Z7
+	VMULPS        Z7, Z6, Z7
+	VCVTDQ2PS     Z4, Z4
+	VFMADD213PS   (R11)(CX*2), Z7, Z4
+	VBROADCASTSS  32(R10), Z7
+	VMULPS        Z7, Z6, Z6
+	VCVTDQ2PS     Z5, Z5
+	VFMADD213PS   (R12), Z6, Z5
+	LEAQ          (DI)(R8*1), R13
+	VCVTPH2PS     (R13)(BX*1), Z7
+	LEAQ          (DI)(R8*1), R13
+	ADDQ          BX, R13
+	ADDQ          BX, R13
+	VPMOVSXBW     (R13)(BX*1), Z6
+	VBROADCASTSS  32(R9), Z8
+	VPBROADCASTD  44(R9), Z9
+	VPMADDWD      Z9, Z6, Z9
+	VCVTDQ2PS     Z9, Z9
+	VMULPS        Z8, Z7, Z8
+	VFMADD213PS   Z2, Z8, Z9
+	VMOVUPS       Z9, (R11)
+	VBROADCASTSS  32(R9)(DX*1), Z2
+	VPBROADCASTD  44(R9)(DX*1), Z8
+	VPMADDWD      Z8, Z6, Z8
+	VCVTDQ2PS     Z8, Z8
+	VMULPS        Z2, Z7, Z2
+	VFMADD213PS   Z3, Z2, Z8
+	VMOVUPS       Z8, (R11)(CX*1)
+	VBROADCASTSS  32(R9)(DX*2), Z2
+	VPBROADCASTD  44(R9)(DX*2), Z3
+	VPMADDWD      Z3, Z6, Z3
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        Z2, Z7, Z2
+	VFMADD213PS   Z4, Z2, Z3
+	VMOVUPS       Z3, (R11)(CX*2)
+	VBROADCASTSS  32(R10), Z2
+	VPBROADCASTD  44(R10), Z3
+	VPMADDWD      Z3, Z6, Z3
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        Z2, Z7, Z2
+	VFMADD213PS   Z5, Z2, Z3
+	VMOVUPS       Z3, (R12)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows4lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows4block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+4, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+4, m+96(FP)
+	JMP    vectors1rows4
 
 vectors1rows4done:
+	// Tiles of 2 × 1 vectors.
+vectors1rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors1rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows2block:
+	MOVQ      SI, R8
+	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
+	VPERMW    (R8), Y0, Y1
+	VMOVDQU   Y1, (SP)
+	VPERMW    (R8)(DX*1), Y0, Y0
+	VMOVDQU   Y0, 32(SP)
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
+	XORQ      R8, R8
+
+vectors1rows2lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	LEAQ      (DI)(R8*1), R10
+	ADDQ      BX, R10
+	VPMOVSXBW (R10)(BX*1), Z3
+	VPSLLD    $0x10, Z3, Z4
+	VPSRLD    $0x10, Z4, Z4
+	VPSRLD    $0x10, Z3, Z3
+	VXORPS    Z2, Z2, Z2
+	VXORPS    Z5, Z5, Z5
+	MOVQ      R9, R10
+	LEAQ      (SP), R11
+	MOVQ      $0x00000002, R12
+	PCALIGN   $0x40
+
+vectors1rows2wordgroup1:
+	VPSRLD        $0x10, (R10), Z6
+	VMOVDQU32     (R10)(BX*2), Z7
+	VPTERNLOGD    $0xb8, Z6, Z0, Z7
+	VPANDD        Z1, Z7, Z6
+	VPDPBUSD.BCST (R11), Z6, Z2
+	VPDPBUSD.BCST 32(R11), Z6, Z5
+	VPSRLD        $0x04, Z7, Z7
+	VPANDD        Z1, Z7, Z6
+	VPDPBUSD.BCST 8(R11), Z6, Z2
+	VPDPBUSD.BCST 40(R11), Z6, Z5
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	DECQ          R12
+	JNZ           vectors1rows2wordgroup1
+	VPMADDWD      Z3, Z2, Z2
+	VPMADDWD      Z3, Z5, Z3
+	VXORPS        Z5, Z5, Z5
+	VXORPS        Z6, Z6, Z6
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
+
+vectors1rows2wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z7
+	VPTERNLOGD    $0xb8, (R9), Z0, Z7
+	VPANDD        Z1, Z7, Z8
+	VPDPBUSD.BCST (R10), Z8, Z5
+	VPDPBUSD.BCST 32(R10), Z8, Z6
+	VPSRLD        $0x04, Z7, Z7
+	VPANDD        Z1, Z7, Z7
+	VPDPBUSD.BCST 8(R10), Z7, Z5
+	VPDPBUSD.BCST 40(R10), Z7, Z6
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	DECQ          R11
+	JNZ           vectors1rows2wordgroup0
+	VPDPWSSD      Z4, Z5, Z2
+	VPDPWSSD      Z4, Z6, Z3
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	ADDQ          $0x00000180, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (AX)(R8*2), R10
+	VCVTPH2PS     (DI)(R8*1), Z4
+	VBROADCASTSS  32(R9), Z5
+	VMULPS        Z5, Z4, Z5
+	VCVTDQ2PS     Z2, Z2
+	VFMADD213PS   (R10), Z5, Z2
+	VBROADCASTSS  32(R9)(DX*1), Z5
+	VMULPS        Z5, Z4, Z4
+	VCVTDQ2PS     Z3, Z3
+	VFMADD213PS   (R10)(CX*1), Z4, Z3
+	LEAQ          (DI)(R8*1), R11
+	VCVTPH2PS     (R11)(BX*1), Z5
+	LEAQ          (DI)(R8*1), R11
+	ADDQ          BX, R11
+	ADDQ          BX, R11
+	VPMOVSXBW     (R11)(BX*1), Z4
+	VBROADCASTSS  32(R9), Z6
+	VPBROADCASTD  44(R9), Z7
+	VPMADDWD      Z7, Z4, Z7
+	VCVTDQ2PS     Z7, Z7
+	VMULPS        Z6, Z5, Z6
+	VFMADD213PS   Z2, Z6, Z7
+	VMOVUPS       Z7, (R10)
+	VBROADCASTSS  32(R9)(DX*1), Z2
+	VPBROADCASTD  44(R9)(DX*1), Z6
+	VPMADDWD      Z6, Z4, Z4
+	VCVTDQ2PS     Z4, Z4
+	VMULPS        Z2, Z5, Z2
+	VFMADD213PS   Z3, Z2, Z4
+	VMOVUPS       Z4, (R10)(CX*1)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows2lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors1rows2
+
+vectors1rows2done:
 	// Tiles of 1 × 1 vectors.
 vectors1rows1:
-	LEAQ    48(R8), R10
-	CMPQ    lanes+88(FP), R10
-	JL      vectors1rows1done
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z0, Z0, Z0
-	MOVQ    DI, R10
-	LEAQ    (AX)(R8*1), R11
-	MOVQ    $0x00000004, R12
-	PCALIGN $0x40
+	CMPQ m+96(FP), $+1
+	JL   vectors1rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
 
-vectors1rows1words:
-	VMOVDQU32    (R10), Z2
-	VPBROADCASTD (R11), Z3
-	VPDPBUSD     Z3, Z2, Z0
-	VMOVDQU32    192(R10), Z2
-	VPBROADCASTD 4(R11), Z3
-	VPDPBUSD     Z3, Z2, Z0
-	ADDQ         $+384, R10
-	ADDQ         $0x08, R11
-	DECQ         R12
-	CMPQ         R12, $0x02
-	JNE          vectors1rows1group
-	VPMADDWD     2304(DI), Z0, Z1
-	VXORPS       Z0, Z0, Z0
+vectors1rows1block:
+	MOVQ      SI, R8
+	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
+	VPERMW    (R8), Y0, Y0
+	VMOVDQU   Y0, (SP)
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
+	XORQ      R8, R8
 
-vectors1rows1group:
-	TESTQ    R12, R12
-	JNZ      vectors1rows1words
-	VPDPWSSD 2112(DI), Z0, Z1
-	VMOVUPS  Z1, -6336(AX)(R8*4)
-	ADDQ     $+48, R8
-	JMP      vectors1rows1
+vectors1rows1lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	LEAQ      (DI)(R8*1), R10
+	ADDQ      BX, R10
+	VPMOVSXBW (R10)(BX*1), Z2
+	VPSLLD    $0x10, Z2, Z3
+	VPSRLD    $0x10, Z3, Z3
+	VPSRLD    $0x10, Z2, Z2
+	VXORPS    Z4, Z4, Z4
+	MOVQ      R9, R10
+	LEAQ      (SP), R11
+	MOVQ      $0x00000002, R12
+	PCALIGN   $0x40
+
+vectors1rows1wordgroup1:
+	VPSRLD        $0x10, (R10), Z5
+	VMOVDQU32     (R10)(BX*2), Z6
+	VPTERNLOGD    $0xb8, Z5, Z0, Z6
+	VPANDD        Z1, Z6, Z5
+	VPDPBUSD.BCST (R11), Z5, Z4
+	VPSRLD        $0x04, Z6, Z6
+	VPANDD        Z1, Z6, Z5
+	VPDPBUSD.BCST 8(R11), Z5, Z4
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	DECQ          R12
+	JNZ           vectors1rows1wordgroup1
+	VPMADDWD      Z2, Z4, Z2
+	VXORPS        Z4, Z4, Z4
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
+
+vectors1rows1wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z5
+	VPTERNLOGD    $0xb8, (R9), Z0, Z5
+	VPANDD        Z1, Z5, Z6
+	VPDPBUSD.BCST (R10), Z6, Z4
+	VPSRLD        $0x04, Z5, Z5
+	VPANDD        Z1, Z5, Z5
+	VPDPBUSD.BCST 8(R10), Z5, Z4
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	DECQ          R11
+	JNZ           vectors1rows1wordgroup0
+	VPDPWSSD      Z3, Z4, Z2
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	ADDQ          $0x00000180, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (AX)(R8*2), R10
+	VCVTPH2PS     (DI)(R8*1), Z3
+	VBROADCASTSS  32(R9), Z4
+	VMULPS        Z4, Z3, Z3
+	VCVTDQ2PS     Z2, Z2
+	VFMADD213PS   (R10), Z3, Z2
+	LEAQ          (DI)(R8*1), R11
+	VCVTPH2PS     (R11)(BX*1), Z4
+	LEAQ          (DI)(R8*1), R11
+	ADDQ          BX, R11
+	ADDQ          BX, R11
+	VPMOVSXBW     (R11)(BX*1), Z3
+	VBROADCASTSS  32(R9), Z5
+	VPBROADCASTD  44(R9), Z6
+	VPMADDWD      Z6, Z3, Z3
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        Z5, Z4, Z4
+	VFMADD213PS   Z2, Z4, Z3
+	VMOVUPS       Z3, (R10)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows1lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors1rows1
 
 vectors1rows1done:
-	// Add the other sums to C.
-vectors1rest:
-	VBROADCASTSS 32(AX)(R9*1), Z0
-	VPBROADCASTD 36(AX)(R9*1), Z1
-	VCVTDQ2PS    -6336(AX)(R9*4), Z2
-	VMULPS       1536(DI), Z0, Z3
-	VFMADD213PS  (SI), Z3, Z2
-	VPMADDWD     1920(DI), Z1, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       1728(DI), Z0, Z3
-	VFMADD231PS  Z1, Z3, Z2
-	VMOVUPS      Z2, (SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R9
-	CMPQ         R9, R8
-	JNE          vectors1rest
-	ADDQ         $0x20, BX
-	CMPQ         BX, DX
-	JL           lanes
-	SUBQ         BX, SI
-	SUBQ         BX, SI
-	ADDQ         $0x40, SI
-
-added:
-	MOVQ SI, x_len+40(FP)
-	CMPQ ldc+24(FP), $0x00
-	JNE  chunk
-	ADDQ $0x30, x_base+32(FP)
-	MOVQ b_len+72(FP), BX
-	ADDQ BX, b_base+64(FP)
-	SUBQ $0x20, k+104(FP)
-	JNZ  block
-
-end:
 	VZEROUPPER
 	RET
 
 DATA groupHalvesAVX512<>+0(SB)/64, $"\x01\x00\x03\x00\x05\x00\a\x00\t\x00\v\x00\r\x00\x0f\x00\x00\x00\x02\x00\x04\x00\x06\x00\b\x00\n\x00\f\x00\x0e\x00\x01\x00\x03\x00\x05\x00\a\x00\t\x00\v\x00\r\x00\x0f\x00\x00\x00\x02\x00\x04\x00\x06\x00\b\x00\n\x00\f\x00\x0e\x00"
 GLOBL groupHalvesAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const01010101AVX512<>+0(SB)/64, $"\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01"
-GLOBL const01010101AVX512<>(SB), RODATA|NOPTR, $64
-
 // func weightGemmInt8MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·weightGemmInt8MinimaAVX512(SB), $8320-113
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·weightGemmInt8MinimaAVX512(SB), NOSPLIT, $320-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
 	SHLQ    $0x02, CX
 	MOVQ    ldx+56(FP), DX
 	SHLQ    $0x02, DX
-	MOVQ    lanes+88(FP), DX
-	IMUL3Q  $+28, DX, BX
-	MOVQ    BX, b_len+72(FP)
-	SHLQ    $0x01, DX
-	MOVBQZX load+112(FP), BX
-	TESTQ   BX, BX
+	MOVQ    lanes+88(FP), BX
+	IMUL3Q  $+28, BX, SI
+	MOVQ    SI, b_len+72(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
 	JNZ     cleared
 	VXORPS  Z0, Z0, Z0
-	MOVQ    m+96(FP), BX
-	TESTQ   BX, BX
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
 	JZ      cleared
+	MOVQ    AX, DI
 
 clear:
-	XORQ SI, SI
+	XORQ R8, R8
 
 clearlanes:
-	VMOVUPS Z0, (AX)(SI*2)
-	ADDQ    $0x00000020, SI
-	CMPQ    SI, DX
+	VMOVUPS Z0, (DI)(R8*2)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
 	JL      clearlanes
-	ADDQ    CX, AX
-	DECQ    BX
+	ADDQ    CX, DI
+	DECQ    SI
 	JNZ     clear
 
 cleared:
-	MOVQ  m+96(FP), AX
-	TESTQ AX, AX
-	JZ    end
-	LEAQ  63(SP), AX
-	ANDQ  $-64, AX
+	// Tiles of 8 × 1 vectors.
+vectors1rows8:
+	CMPQ m+96(FP), $+8
+	JL   vectors1rows8done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
 
-block:
-	MOVQ b_base+64(FP), BX
-	MOVQ AX, SI
-	MOVQ DX, DI
-	CMPQ c_len+8(FP), $0x06
-	JE   blockU5x16BF16
-	MOVQ BX, R9
+vectors1rows8block:
+	MOVQ      SI, R8
+	LEAQ      (R8)(DX*2), R9
+	ADDQ      DX, R9
+	LEAQ      (R9)(DX*2), R10
+	ADDQ      DX, R10
+	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
+	VPERMW    (R8), Y0, Y1
+	VMOVDQU   Y1, (SP)
+	VPERMW    (R8)(DX*1), Y0, Y1
+	VMOVDQU   Y1, 32(SP)
+	VPERMW    (R8)(DX*2), Y0, Y1
+	VMOVDQU   Y1, 64(SP)
+	VPERMW    (R9), Y0, Y1
+	VMOVDQU   Y1, 96(SP)
+	VPERMW    (R9)(DX*1), Y0, Y1
+	VMOVDQU   Y1, 128(SP)
+	VPERMW    (R9)(DX*2), Y0, Y1
+	VMOVDQU   Y1, 160(SP)
+	VPERMW    (R10), Y0, Y1
+	VMOVDQU   Y1, 192(SP)
+	VPERMW    (R10)(DX*1), Y0, Y0
+	VMOVDQU   Y0, 224(SP)
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32 const11111111AVX512<>+0(SB), Z2
+	XORQ      R8, R8
 
-headerU5x16:
-	MOVQ      R9, R8
-	VCVTPH2PS (R8), Z0
-	VMOVUPS   Z0, 1536(SI)
-	ADDQ      DX, R8
-	VCVTPH2PS (R8), Z0
-	VMOVUPS   Z0, 1728(SI)
-	ADDQ      DX, R8
-	VPMOVSXBW (R8), Z1
-	VPSLLD    $0x10, Z1, Z0
-	VPSRAD    $0x10, Z0, Z0
-	VCVTDQ2PS Z0, Z0
-	VMOVUPS   Z0, 2112(SI)
-	VPSRAD    $0x10, Z1, Z1
-	VCVTDQ2PS Z1, Z1
-	VMOVUPS   Z1, 2304(SI)
-	ADDQ      DX, R8
-	VPMOVSXBW (R8), Z0
-	VMOVDQU32 Z0, 1920(SI)
-	ADDQ      $0x20, R9
-	ADDQ      $0x40, SI
-	SUBQ      $0x20, DI
-	JNZ       headerU5x16
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	ADDQ      DX, BX
+vectors1rows8lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	LEAQ      (DI)(R8*1), R10
+	ADDQ      BX, R10
+	VPMOVSXBW (R10)(BX*1), Z11
+	VPSLLD    $0x10, Z11, Z12
+	VPSRAD    $0x10, Z12, Z12
+	VCVTDQ2PS Z12, Z12
+	VPSRAD    $0x10, Z11, Z11
+	VCVTDQ2PS Z11, Z11
+	VXORPS    Z4, Z4, Z4
+	VXORPS    Z5, Z5, Z5
+	VXORPS    Z6, Z6, Z6
+	VXORPS    Z7, Z7, Z7
+	VXORPS    Z8, Z8, Z8
+	VXORPS    Z9, Z9, Z9
+	VXORPS    Z10, Z10, Z10
+	VXORPS    Z13, Z13, Z13
+	LEAQ      (R9)(BX*8), R10
+	VMOVDQU32 (R10), Z3
+	MOVQ      R9, R10
+	LEAQ      (SP), R11
+	MOVQ      $0x00000002, R12
+	PCALIGN   $0x40
 
-blockeither:
-	LEAQ      (DX)(DX*1), SI
-	LEAQ      (BX)(SI*4), DI
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z0
-	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z1
-	VMOVDQU32 constffff0000AVX512<>+0(SB), Z2
-	VMOVDQU32 const10101010AVX512<>+0(SB), Z3
-	LEAQ      (BX)(SI*1), R8
-	XORQ      R9, R9
+vectors1rows8wordgroup1:
+	VPSRLD        $0x10, (R10), Z14
+	VMOVDQU32     (R10)(BX*2), Z15
+	VPTERNLOGD    $0xb8, Z14, Z0, Z15
+	VPSRLD        $0x10, Z3, Z16
+	VPSRLD        $0x01, Z3, Z14
+	VPTERNLOGD    $0xb8, Z16, Z0, Z14
+	VPANDD        Z2, Z14, Z14
+	VPSLLD        $0x04, Z14, Z16
+	VPTERNLOGD    $0xb8, Z15, Z1, Z16
+	VPDPBUSD.BCST (R11), Z16, Z4
+	VPDPBUSD.BCST 32(R11), Z16, Z5
+	VPDPBUSD.BCST 64(R11), Z16, Z6
+	VPDPBUSD.BCST 96(R11), Z16, Z7
+	VPDPBUSD.BCST 128(R11), Z16, Z8
+	VPDPBUSD.BCST 160(R11), Z16, Z9
+	VPDPBUSD.BCST 192(R11), Z16, Z10
+	VPDPBUSD.BCST 224(R11), Z16, Z13
+	VPSRLD        $0x04, Z15, Z15
+	VPTERNLOGD    $0xb8, Z15, Z1, Z14
+	VPDPBUSD.BCST 8(R11), Z14, Z4
+	VPDPBUSD.BCST 40(R11), Z14, Z5
+	VPDPBUSD.BCST 72(R11), Z14, Z6
+	VPDPBUSD.BCST 104(R11), Z14, Z7
+	VPDPBUSD.BCST 136(R11), Z14, Z8
+	VPDPBUSD.BCST 168(R11), Z14, Z9
+	VPDPBUSD.BCST 200(R11), Z14, Z10
+	VPDPBUSD.BCST 232(R11), Z14, Z13
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VPSRLD        $0x02, Z3, Z3
+	DECQ          R12
+	JNZ           vectors1rows8wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z11, Z4, Z3
+	VXORPS        Z4, Z4, Z4
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z11, Z5, Z4
+	VXORPS        Z5, Z5, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z11, Z6, Z5
+	VXORPS        Z6, Z6, Z6
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z11, Z7, Z6
+	VXORPS        Z7, Z7, Z7
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z11, Z8, Z7
+	VXORPS        Z8, Z8, Z8
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z11, Z9, Z8
+	VXORPS        Z9, Z9, Z9
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z11, Z10, Z9
+	VXORPS        Z10, Z10, Z10
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z10
+	VXORPS        Z11, Z11, Z11
+	VXORPS        Z13, Z13, Z13
+	VXORPS        Z14, Z14, Z14
+	VXORPS        Z15, Z15, Z15
+	VXORPS        Z16, Z16, Z16
+	VXORPS        Z17, Z17, Z17
+	VXORPS        Z18, Z18, Z18
+	VXORPS        Z19, Z19, Z19
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z20
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
 
-numbersU5x16BF160:
-	VPSLLD     $0x10, (R8)(R9*1), Z4
-	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
-	VPSLLD     $0x0f, (DI)(R9*1), Z5
-	VPTERNLOGD $0xb8, (DI)(R9*1), Z1, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 768(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 1152(AX)(R9*1)
-	PREFETCHT0 8192(BX)(R9*1)
-	VPSRLD     $0x10, (BX)(R9*1), Z4
-	VPTERNLOGD $0xb8, (R8)(R9*1), Z2, Z4
-	VPSRLD     $0x10, (DI)(R9*1), Z5
-	VPSRLD     $0x01, (DI)(R9*1), Z6
-	VPTERNLOGD $0xb8, Z6, Z2, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, (AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 384(AX)(R9*1)
-	PREFETCHT0 8192(R8)(R9*1)
-	PREFETCHT0 8192(DI)(R9*1)
-	ADDQ       $0x40, R9
-	CMPQ       R9, SI
-	JL         numbersU5x16BF160
-	LEAQ       (BX)(SI*2), BX
-	LEAQ       (BX)(SI*1), R8
-	XORQ       R9, R9
+vectors1rows8wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z21
+	VPTERNLOGD    $0xb8, (R9), Z0, Z21
+	VPSLLD        $0x0f, Z20, Z22
+	VPTERNLOGD    $0xb8, Z20, Z0, Z22
+	VPANDD        Z2, Z22, Z22
+	VPSLLD        $0x04, Z22, Z23
+	VPTERNLOGD    $0xb8, Z21, Z1, Z23
+	VPDPBUSD.BCST (R10), Z23, Z11
+	VPDPBUSD.BCST 32(R10), Z23, Z13
+	VPDPBUSD.BCST 64(R10), Z23, Z14
+	VPDPBUSD.BCST 96(R10), Z23, Z15
+	VPDPBUSD.BCST 128(R10), Z23, Z16
+	VPDPBUSD.BCST 160(R10), Z23, Z17
+	VPDPBUSD.BCST 192(R10), Z23, Z18
+	VPDPBUSD.BCST 224(R10), Z23, Z19
+	VPSRLD        $0x04, Z21, Z21
+	VPTERNLOGD    $0xb8, Z21, Z1, Z22
+	VPDPBUSD.BCST 8(R10), Z22, Z11
+	VPDPBUSD.BCST 40(R10), Z22, Z13
+	VPDPBUSD.BCST 72(R10), Z22, Z14
+	VPDPBUSD.BCST 104(R10), Z22, Z15
+	VPDPBUSD.BCST 136(R10), Z22, Z16
+	VPDPBUSD.BCST 168(R10), Z22, Z17
+	VPDPBUSD.BCST 200(R10), Z22, Z18
+	VPDPBUSD.BCST 232(R10), Z22, Z19
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	VPSRLD        $0x02, Z20, Z20
+	DECQ          R11
+	JNZ           vectors1rows8wordgroup0
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z12, Z11, Z3
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z12, Z13, Z4
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z12, Z14, Z5
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z12, Z15, Z6
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z12, Z16, Z7
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z12, Z17, Z8
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z12, Z18, Z9
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z12, Z19, Z10
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (R9)(DX*2), R10
+	ADDQ          DX, R10
+	LEAQ          (R10)(DX*2), R11
+	ADDQ          DX, R11
+	LEAQ          (AX)(R8*2), R12
+	LEAQ          (R12)(CX*2), R13
+	ADDQ          CX, R13
+	LEAQ          (R13)(CX*2), R14
+	ADDQ          CX, R14
+	LEAQ          (DI)(R8*1), R15
+	CMPQ          c_len+8(FP), $0x06
+	JE            vectors1rows8storescalesU5x16BF16
+	VCVTPH2PS     (DI)(R8*1), Z11
+	VCVTPH2PS     (R15)(BX*1), Z12
 
-numbersU5x16BF161:
-	VPSLLD     $0x10, (R8)(R9*1), Z4
-	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
-	VPSLLD     $0x0d, (DI)(R9*1), Z5
-	VPSRLD     $0x02, (DI)(R9*1), Z6
-	VPTERNLOGD $0xb8, Z6, Z1, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 960(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 1344(AX)(R9*1)
-	PREFETCHT0 8192(BX)(R9*1)
-	VPSRLD     $0x10, (BX)(R9*1), Z4
-	VPTERNLOGD $0xb8, (R8)(R9*1), Z2, Z4
-	VPSRLD     $0x12, (DI)(R9*1), Z5
-	VPSRLD     $0x03, (DI)(R9*1), Z6
-	VPTERNLOGD $0xb8, Z6, Z2, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 192(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 576(AX)(R9*1)
-	PREFETCHT0 8192(R8)(R9*1)
-	PREFETCHT0 8192(DI)(R9*1)
-	ADDQ       $0x40, R9
-	CMPQ       R9, SI
-	JL         numbersU5x16BF161
-	LEAQ       (BX)(SI*2), BX
-	MOVQ       m+96(FP), BX
-	MOVQ       BX, ldc+24(FP)
-	MOVQ       x_base+32(FP), BX
-	MOVQ       BX, x_cap+48(FP)
-	MOVQ       c_base+0(FP), BX
-	MOVQ       BX, x_len+40(FP)
-
-chunk:
-	MOVQ    ldx+56(FP), R8
-	SHLQ    $0x02, R8
-	MOVQ    x_cap+48(FP), BX
-	MOVQ    $0x000009c0, SI
-	MOVQ    ldc+24(FP), DI
-	PCALIGN $0x40
-
-prepare:
-	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
-	VPERMW       (BX), Y0, Y0
-	VMOVDQU      Y0, (AX)(SI*1)
-	MOVL         32(BX), R9
-	MOVL         R9, 32(AX)(SI*1)
-	VMOVDQU      const01010101AVX512<>+0(SB), Y0
-	VPMADDUBSW   (BX), Y0, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0x4e, X1, X0
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0xb1, X1, X0
-	VPADDW       X0, X1, X1
-	VPXOR        X0, X0, X0
-	VPSUBW       X1, X0, X0
-	VMOVD        X0, 36(AX)(SI*1)
-	ADDQ         R8, BX
-	ADDQ         $0x30, SI
-	DECQ         DI
-	JZ           prepared
-	CMPQ         SI, $+3648
-	JNE          prepare
-
-prepared:
-	MOVQ BX, x_cap+48(FP)
-	MOVQ SI, lanes+88(FP)
-	MOVQ DI, ldc+24(FP)
-	XORQ BX, BX
-	CMPQ DX, $0x60
-	JNE  lanes
-	LEAQ (AX)(BX*2), DI
-	MOVQ x_len+40(FP), SI
-	LEAQ (SI)(BX*2), SI
-	MOVQ $0x000009c0, BX
-	MOVQ BX, R8
-
-	// Tiles of 4 × 3 vectors.
-vectors3rows4:
-	LEAQ    192(BX), R9
-	CMPQ    lanes+88(FP), R9
-	JL      vectors3rows4done
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	MOVQ    DI, R9
-	LEAQ    (AX)(BX*1), R10
-	MOVQ    $0x00000004, R11
-	PCALIGN $0x40
-
-vectors3rows4words:
-	VMOVDQU32    (R9), Z24
-	VMOVDQU32    64(R9), Z25
-	VMOVDQU32    128(R9), Z26
-	VPBROADCASTD (R10), Z27
-	VPDPBUSD     Z27, Z24, Z0
-	VPDPBUSD     Z27, Z25, Z1
-	VPDPBUSD     Z27, Z26, Z2
-	VPBROADCASTD 48(R10), Z27
-	VPDPBUSD     Z27, Z24, Z6
-	VPDPBUSD     Z27, Z25, Z7
-	VPDPBUSD     Z27, Z26, Z8
-	VPBROADCASTD 96(R10), Z27
-	VPDPBUSD     Z27, Z24, Z12
-	VPDPBUSD     Z27, Z25, Z13
-	VPDPBUSD     Z27, Z26, Z14
-	VPBROADCASTD 144(R10), Z27
-	VPDPBUSD     Z27, Z24, Z18
-	VPDPBUSD     Z27, Z25, Z19
-	VPDPBUSD     Z27, Z26, Z20
-	VMOVDQU32    192(R9), Z24
-	VMOVDQU32    256(R9), Z25
-	VMOVDQU32    320(R9), Z26
-	VPBROADCASTD 4(R10), Z27
-	VPDPBUSD     Z27, Z24, Z0
-	VPDPBUSD     Z27, Z25, Z1
-	VPDPBUSD     Z27, Z26, Z2
-	VPBROADCASTD 52(R10), Z27
-	VPDPBUSD     Z27, Z24, Z6
-	VPDPBUSD     Z27, Z25, Z7
-	VPDPBUSD     Z27, Z26, Z8
-	VPBROADCASTD 100(R10), Z27
-	VPDPBUSD     Z27, Z24, Z12
-	VPDPBUSD     Z27, Z25, Z13
-	VPDPBUSD     Z27, Z26, Z14
-	VPBROADCASTD 148(R10), Z27
-	VPDPBUSD     Z27, Z24, Z18
-	VPDPBUSD     Z27, Z25, Z19
-	VPDPBUSD     Z27, Z26, Z20
-	CMPQ         R8, BX
-	JE           vectors3rows4alone
-	VBROADCASTSS 32(AX)(R8*1), Z24
-	VPBROADCASTD 36(AX)(R8*1), Z25
-	VMOVUPS      -6336(AX)(R8*4), Z26
-	VMULPS       1536(DI), Z24, Z27
-	VFMADD213PS  (SI), Z27, Z26
-	VPMADDWD     1920(DI), Z25, Z28
-	VCVTDQ2PS    Z28, Z28
-	VMULPS       1728(DI), Z24, Z27
-	VFMADD231PS  Z28, Z27, Z26
-	VMOVUPS      Z26, (SI)
-	VMOVUPS      -6272(AX)(R8*4), Z26
-	VMULPS       1600(DI), Z24, Z27
-	VFMADD213PS  64(SI), Z27, Z26
-	VPMADDWD     1984(DI), Z25, Z28
-	VCVTDQ2PS    Z28, Z28
-	VMULPS       1792(DI), Z24, Z27
-	VFMADD231PS  Z28, Z27, Z26
-	VMOVUPS      Z26, 64(SI)
-	VMOVUPS      -6208(AX)(R8*4), Z26
-	VMULPS       1664(DI), Z24, Z27
-	VFMADD213PS  128(SI), Z27, Z26
-	VPMADDWD     2048(DI), Z25, Z25
-	VCVTDQ2PS    Z25, Z25
-	VMULPS       1856(DI), Z24, Z27
-	VFMADD231PS  Z25, Z27, Z26
-	VMOVUPS      Z26, 128(SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R8
-
-vectors3rows4alone:
-	ADDQ        $+384, R9
-	ADDQ        $0x08, R10
-	DECQ        R11
-	CMPQ        R11, $0x02
-	JNE         vectors3rows4group
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2304(DI), Z0, Z3
-	VCVTDQ2PS   Z1, Z1
-	VFMADD231PS 2368(DI), Z1, Z4
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2432(DI), Z2, Z5
-	VCVTDQ2PS   Z6, Z6
-	VFMADD231PS 2304(DI), Z6, Z9
-	VCVTDQ2PS   Z7, Z7
-	VFMADD231PS 2368(DI), Z7, Z10
-	VCVTDQ2PS   Z8, Z8
-	VFMADD231PS 2432(DI), Z8, Z11
-	VCVTDQ2PS   Z12, Z12
-	VFMADD231PS 2304(DI), Z12, Z15
-	VCVTDQ2PS   Z13, Z13
-	VFMADD231PS 2368(DI), Z13, Z16
-	VCVTDQ2PS   Z14, Z14
-	VFMADD231PS 2432(DI), Z14, Z17
-	VCVTDQ2PS   Z18, Z18
-	VFMADD231PS 2304(DI), Z18, Z21
-	VCVTDQ2PS   Z19, Z19
-	VFMADD231PS 2368(DI), Z19, Z22
-	VCVTDQ2PS   Z20, Z20
-	VFMADD231PS 2432(DI), Z20, Z23
-	VXORPS      Z0, Z0, Z0
-	VXORPS      Z1, Z1, Z1
-	VXORPS      Z2, Z2, Z2
-	VXORPS      Z6, Z6, Z6
-	VXORPS      Z7, Z7, Z7
-	VXORPS      Z8, Z8, Z8
-	VXORPS      Z12, Z12, Z12
-	VXORPS      Z13, Z13, Z13
-	VXORPS      Z14, Z14, Z14
-	VXORPS      Z18, Z18, Z18
-	VXORPS      Z19, Z19, Z19
-	VXORPS      Z20, Z20, Z20
-
-vectors3rows4group:
-	TESTQ       R11, R11
-	JNZ         vectors3rows4words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z3
-	VCVTDQ2PS   Z1, Z1
-	VFMADD231PS 2176(DI), Z1, Z4
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2240(DI), Z2, Z5
-	VCVTDQ2PS   Z6, Z6
-	VFMADD231PS 2112(DI), Z6, Z9
-	VCVTDQ2PS   Z7, Z7
-	VFMADD231PS 2176(DI), Z7, Z10
-	VCVTDQ2PS   Z8, Z8
-	VFMADD231PS 2240(DI), Z8, Z11
-	VCVTDQ2PS   Z12, Z12
-	VFMADD231PS 2112(DI), Z12, Z15
-	VCVTDQ2PS   Z13, Z13
-	VFMADD231PS 2176(DI), Z13, Z16
-	VCVTDQ2PS   Z14, Z14
-	VFMADD231PS 2240(DI), Z14, Z17
-	VCVTDQ2PS   Z18, Z18
-	VFMADD231PS 2112(DI), Z18, Z21
-	VCVTDQ2PS   Z19, Z19
-	VFMADD231PS 2176(DI), Z19, Z22
-	VCVTDQ2PS   Z20, Z20
-	VFMADD231PS 2240(DI), Z20, Z23
-	VMOVUPS     Z3, -6336(AX)(BX*4)
-	VMOVUPS     Z4, -6272(AX)(BX*4)
-	VMOVUPS     Z5, -6208(AX)(BX*4)
-	VMOVUPS     Z9, -6144(AX)(BX*4)
-	VMOVUPS     Z10, -6080(AX)(BX*4)
-	VMOVUPS     Z11, -6016(AX)(BX*4)
-	VMOVUPS     Z15, -5952(AX)(BX*4)
-	VMOVUPS     Z16, -5888(AX)(BX*4)
-	VMOVUPS     Z17, -5824(AX)(BX*4)
-	VMOVUPS     Z21, -5760(AX)(BX*4)
-	VMOVUPS     Z22, -5696(AX)(BX*4)
-	VMOVUPS     Z23, -5632(AX)(BX*4)
-	ADDQ        $+192, BX
-	JMP         vectors3rows4
-
-vectors3rows4done:
-	// Tiles of 1 × 3 vectors.
-vectors3rows1:
-	LEAQ    48(BX), R9
-	CMPQ    lanes+88(FP), R9
-	JL      vectors3rows1done
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	MOVQ    DI, R9
-	LEAQ    (AX)(BX*1), R10
-	MOVQ    $0x00000004, R11
-	PCALIGN $0x40
-
-vectors3rows1words:
-	VMOVDQU32    (R9), Z6
-	VMOVDQU32    64(R9), Z7
-	VMOVDQU32    128(R9), Z8
-	VPBROADCASTD (R10), Z9
-	VPDPBUSD     Z9, Z6, Z0
-	VPDPBUSD     Z9, Z7, Z1
-	VPDPBUSD     Z9, Z8, Z2
-	VMOVDQU32    192(R9), Z6
-	VMOVDQU32    256(R9), Z7
-	VMOVDQU32    320(R9), Z8
-	VPBROADCASTD 4(R10), Z9
-	VPDPBUSD     Z9, Z6, Z0
-	VPDPBUSD     Z9, Z7, Z1
-	VPDPBUSD     Z9, Z8, Z2
-	ADDQ         $+384, R9
-	ADDQ         $0x08, R10
-	DECQ         R11
-	CMPQ         R11, $0x02
-	JNE          vectors3rows1group
-	VCVTDQ2PS    Z0, Z0
-	VFMADD231PS  2304(DI), Z0, Z3
-	VCVTDQ2PS    Z1, Z1
-	VFMADD231PS  2368(DI), Z1, Z4
-	VCVTDQ2PS    Z2, Z2
-	VFMADD231PS  2432(DI), Z2, Z5
-	VXORPS       Z0, Z0, Z0
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-
-vectors3rows1group:
-	TESTQ       R11, R11
-	JNZ         vectors3rows1words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z3
-	VCVTDQ2PS   Z1, Z1
-	VFMADD231PS 2176(DI), Z1, Z4
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2240(DI), Z2, Z5
-	VMOVUPS     Z3, -6336(AX)(BX*4)
-	VMOVUPS     Z4, -6272(AX)(BX*4)
-	VMOVUPS     Z5, -6208(AX)(BX*4)
-	ADDQ        $+48, BX
-	JMP         vectors3rows1
-
-vectors3rows1done:
-	// Add the other sums to C.
-vectors3rest:
-	VBROADCASTSS 32(AX)(R8*1), Z0
-	VPBROADCASTD 36(AX)(R8*1), Z1
-	VMOVUPS      -6336(AX)(R8*4), Z2
-	VMULPS       1536(DI), Z0, Z3
-	VFMADD213PS  (SI), Z3, Z2
-	VPMADDWD     1920(DI), Z1, Z4
+vectors1rows8storescaleseither:
+	VBROADCASTSS 32(R9), Z13
+	VMULPS       Z13, Z11, Z13
+	VFMADD213PS  (R12), Z13, Z3
+	VBROADCASTSS 32(R9)(DX*1), Z13
+	VMULPS       Z13, Z11, Z13
+	VFMADD213PS  (R12)(CX*1), Z13, Z4
+	VBROADCASTSS 32(R9)(DX*2), Z13
+	VMULPS       Z13, Z11, Z13
+	VFMADD213PS  (R12)(CX*2), Z13, Z5
+	VBROADCASTSS 32(R10), Z13
+	VMULPS       Z13, Z11, Z13
+	VFMADD213PS  (R13), Z13, Z6
+	VBROADCASTSS 32(R10)(DX*1), Z13
+	VMULPS       Z13, Z11, Z13
+	VFMADD213PS  (R13)(CX*1), Z13, Z7
+	VBROADCASTSS 32(R10)(DX*2), Z13
+	VMULPS       Z13, Z11, Z13
+	VFMADD213PS  (R13)(CX*2), Z13, Z8
+	VBROADCASTSS 32(R11), Z13
+	VMULPS       Z13, Z11, Z13
+	VFMADD213PS  (R14), Z13, Z9
+	VBROADCASTSS 32(R11)(DX*1), Z13
+	VMULPS       Z13, Z11, Z11
+	VFMADD213PS  (R14)(CX*1), Z11, Z10
+	LEAQ         (DI)(R8*1), R15
+	ADDQ         BX, R15
+	ADDQ         BX, R15
+	VPMOVSXBW    (R15)(BX*1), Z11
+	VBROADCASTSS 32(R9), Z13
+	VPBROADCASTD 44(R9), Z14
+	VPMADDWD     Z14, Z11, Z14
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z13, Z12, Z13
+	VFMADD213PS  Z3, Z13, Z14
+	VMOVUPS      Z14, (R12)
+	VBROADCASTSS 32(R9)(DX*1), Z3
+	VPBROADCASTD 44(R9)(DX*1), Z13
+	VPMADDWD     Z13, Z11, Z13
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z3, Z12, Z3
+	VFMADD213PS  Z4, Z3, Z13
+	VMOVUPS      Z13, (R12)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Z3
+	VPBROADCASTD 44(R9)(DX*2), Z4
+	VPMADDWD     Z4, Z11, Z4
 	VCVTDQ2PS    Z4, Z4
-	VMULPS       1728(DI), Z0, Z3
-	VFMADD231PS  Z4, Z3, Z2
-	VMOVUPS      Z2, (SI)
-	VMOVUPS      -6272(AX)(R8*4), Z2
-	VMULPS       1600(DI), Z0, Z3
-	VFMADD213PS  64(SI), Z3, Z2
-	VPMADDWD     1984(DI), Z1, Z4
+	VMULPS       Z3, Z12, Z3
+	VFMADD213PS  Z5, Z3, Z4
+	VMOVUPS      Z4, (R12)(CX*2)
+	VBROADCASTSS 32(R10), Z3
+	VPBROADCASTD 44(R10), Z4
+	VPMADDWD     Z4, Z11, Z4
 	VCVTDQ2PS    Z4, Z4
-	VMULPS       1792(DI), Z0, Z3
-	VFMADD231PS  Z4, Z3, Z2
-	VMOVUPS      Z2, 64(SI)
-	VMOVUPS      -6208(AX)(R8*4), Z2
-	VMULPS       1664(DI), Z0, Z3
-	VFMADD213PS  128(SI), Z3, Z2
-	VPMADDWD     2048(DI), Z1, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       1856(DI), Z0, Z3
-	VFMADD231PS  Z1, Z3, Z2
-	VMOVUPS      Z2, 128(SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R8
+	VMULPS       Z3, Z12, Z3
+	VFMADD213PS  Z6, Z3, Z4
+	VMOVUPS      Z4, (R13)
+	VBROADCASTSS 32(R10)(DX*1), Z3
+	VPBROADCASTD 44(R10)(DX*1), Z4
+	VPMADDWD     Z4, Z11, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z3, Z12, Z3
+	VFMADD213PS  Z7, Z3, Z4
+	VMOVUPS      Z4, (R13)(CX*1)
+	VBROADCASTSS 32(R10)(DX*2), Z3
+	VPBROADCASTD 44(R10)(DX*2), Z4
+	VPMADDWD     Z4, Z11, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z3, Z12, Z3
+	VFMADD213PS  Z8, Z3, Z4
+	VMOVUPS      Z4, (R13)(CX*2)
+	VBROADCASTSS 32(R11), Z3
+	VPBROADCASTD 44(R11), Z4
+	VPMADDWD     Z4, Z11, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z3, Z12, Z3
+	VFMADD213PS  Z9, Z3, Z4
+	VMOVUPS      Z4, (R14)
+	VBROADCASTSS 32(R11)(DX*1), Z3
+	VPBROADCASTD 44(R11)(DX*1), Z4
+	VPMADDWD     Z4, Z11, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z3, Z12, Z3
+	VFMADD213PS  Z10, Z3, Z4
+	VMOVUPS      Z4, (R14)(CX*1)
+	ADDQ         $0x00000020, R8
 	CMPQ         R8, BX
-	JNE          vectors3rest
-	JMP          added
+	JL           vectors1rows8lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors1rows8block
 
-lanes:
-	LEAQ (AX)(BX*2), DI
-	MOVQ x_len+40(FP), SI
-	LEAQ (SI)(BX*2), SI
-	MOVQ $0x000009c0, R8
-	MOVQ R8, R9
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+8, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+8, m+96(FP)
+	JMP    vectors1rows8
 
+vectors1rows8done:
 	// Tiles of 4 × 1 vectors.
 vectors1rows4:
-	LEAQ    192(R8), R10
-	CMPQ    lanes+88(FP), R10
-	JL      vectors1rows4done
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z6, Z6, Z6
-	MOVQ    DI, R10
-	LEAQ    (AX)(R8*1), R11
-	MOVQ    $0x00000004, R12
-	PCALIGN $0x40
+	CMPQ m+96(FP), $+4
+	JL   vectors1rows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
 
-vectors1rows4words:
-	VMOVDQU32    (R10), Z8
-	VPBROADCASTD (R11), Z9
-	VPDPBUSD     Z9, Z8, Z0
-	VPBROADCASTD 48(R11), Z9
-	VPDPBUSD     Z9, Z8, Z2
-	VPBROADCASTD 96(R11), Z9
-	VPDPBUSD     Z9, Z8, Z4
-	VPBROADCASTD 144(R11), Z9
-	VPDPBUSD     Z9, Z8, Z6
-	VMOVDQU32    192(R10), Z8
-	VPBROADCASTD 4(R11), Z9
-	VPDPBUSD     Z9, Z8, Z0
-	VPBROADCASTD 52(R11), Z9
-	VPDPBUSD     Z9, Z8, Z2
-	VPBROADCASTD 100(R11), Z9
-	VPDPBUSD     Z9, Z8, Z4
-	VPBROADCASTD 148(R11), Z9
-	VPDPBUSD     Z9, Z8, Z6
-	CMPQ         R9, R8
-	JE           vectors1rows4alone
-	VBROADCASTSS 32(AX)(R9*1), Z8
-	VPBROADCASTD 36(AX)(R9*1), Z9
-	VMOVUPS      -6336(AX)(R9*4), Z10
-	VMULPS       1536(DI), Z8, Z11
-	VFMADD213PS  (SI), Z11, Z10
-	VPMADDWD     1920(DI), Z9, Z9
+vectors1rows4block:
+	MOVQ      SI, R8
+	LEAQ      (R8)(DX*2), R9
+	ADDQ      DX, R9
+	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
+	VPERMW    (R8), Y0, Y1
+	VMOVDQU   Y1, (SP)
+	VPERMW    (R8)(DX*1), Y0, Y1
+	VMOVDQU   Y1, 32(SP)
+	VPERMW    (R8)(DX*2), Y0, Y1
+	VMOVDQU   Y1, 64(SP)
+	VPERMW    (R9), Y0, Y0
+	VMOVDQU   Y0, 96(SP)
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32 const11111111AVX512<>+0(SB), Z2
+	XORQ      R8, R8
+
+vectors1rows4lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	LEAQ      (DI)(R8*1), R10
+	ADDQ      BX, R10
+	VPMOVSXBW (R10)(BX*1), Z7
+	VPSLLD    $0x10, Z7, Z8
+	VPSRAD    $0x10, Z8, Z8
+	VCVTDQ2PS Z8, Z8
+	VPSRAD    $0x10, Z7, Z7
+	VCVTDQ2PS Z7, Z7
+	VXORPS    Z4, Z4, Z4
+	VXORPS    Z5, Z5, Z5
+	VXORPS    Z6, Z6, Z6
+	VXORPS    Z9, Z9, Z9
+	LEAQ      (R9)(BX*8), R10
+	VMOVDQU32 (R10), Z3
+	MOVQ      R9, R10
+	LEAQ      (SP), R11
+	MOVQ      $0x00000002, R12
+	PCALIGN   $0x40
+
+vectors1rows4wordgroup1:
+	VPSRLD        $0x10, (R10), Z10
+	VMOVDQU32     (R10)(BX*2), Z11
+	VPTERNLOGD    $0xb8, Z10, Z0, Z11
+	VPSRLD        $0x10, Z3, Z12
+	VPSRLD        $0x01, Z3, Z10
+	VPTERNLOGD    $0xb8, Z12, Z0, Z10
+	VPANDD        Z2, Z10, Z10
+	VPSLLD        $0x04, Z10, Z12
+	VPTERNLOGD    $0xb8, Z11, Z1, Z12
+	VPDPBUSD.BCST (R11), Z12, Z4
+	VPDPBUSD.BCST 32(R11), Z12, Z5
+	VPDPBUSD.BCST 64(R11), Z12, Z6
+	VPDPBUSD.BCST 96(R11), Z12, Z9
+	VPSRLD        $0x04, Z11, Z11
+	VPTERNLOGD    $0xb8, Z11, Z1, Z10
+	VPDPBUSD.BCST 8(R11), Z10, Z4
+	VPDPBUSD.BCST 40(R11), Z10, Z5
+	VPDPBUSD.BCST 72(R11), Z10, Z6
+	VPDPBUSD.BCST 104(R11), Z10, Z9
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VPSRLD        $0x02, Z3, Z3
+	DECQ          R12
+	JNZ           vectors1rows4wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z7, Z4, Z3
+	VXORPS        Z4, Z4, Z4
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z7, Z5, Z4
+	VXORPS        Z5, Z5, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z7, Z6, Z5
+	VXORPS        Z6, Z6, Z6
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z6
+	VXORPS        Z7, Z7, Z7
+	VXORPS        Z9, Z9, Z9
+	VXORPS        Z10, Z10, Z10
+	VXORPS        Z11, Z11, Z11
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z12
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
+
+vectors1rows4wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z13
+	VPTERNLOGD    $0xb8, (R9), Z0, Z13
+	VPSLLD        $0x0f, Z12, Z14
+	VPTERNLOGD    $0xb8, Z12, Z0, Z14
+	VPANDD        Z2, Z14, Z14
+	VPSLLD        $0x04, Z14, Z15
+	VPTERNLOGD    $0xb8, Z13, Z1, Z15
+	VPDPBUSD.BCST (R10), Z15, Z7
+	VPDPBUSD.BCST 32(R10), Z15, Z9
+	VPDPBUSD.BCST 64(R10), Z15, Z10
+	VPDPBUSD.BCST 96(R10), Z15, Z11
+	VPSRLD        $0x04, Z13, Z13
+	VPTERNLOGD    $0xb8, Z13, Z1, Z14
+	VPDPBUSD.BCST 8(R10), Z14, Z7
+	VPDPBUSD.BCST 40(R10), Z14, Z9
+	VPDPBUSD.BCST 72(R10), Z14, Z10
+	VPDPBUSD.BCST 104(R10), Z14, Z11
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	VPSRLD        $0x02, Z12, Z12
+	DECQ          R11
+	JNZ           vectors1rows4wordgroup0
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z8, Z7, Z3
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z8, Z9, Z4
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z8, Z10, Z5
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z8, Z11, Z6
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (R9)(DX*2), R10
+	ADDQ          DX, R10
+	LEAQ          (AX)(R8*2), R11
+	LEAQ          (R11)(CX*2), R12
+	ADDQ          CX, R12
+	LEAQ          (DI)(R8*1), R13
+	CMPQ          c_len+8(FP), $0x06
+	JE            vectors1rows4storescalesU5x16BF16
+	VCVTPH2PS     (DI)(R8*1), Z7
+	VCVTPH2PS     (R13)(BX*1), Z8
+
+vectors1rows4storescaleseither:
+	VBROADCASTSS 32(R9), Z9
+	VMULPS       Z9, Z7, Z9
+	VFMADD213PS  (R11), Z9, Z3
+	VBROADCASTSS 32(R9)(DX*1), Z9
+	VMULPS       Z9, Z7, Z9
+	VFMADD213PS  (R11)(CX*1), Z9, Z4
+	VBROADCASTSS 32(R9)(DX*2), Z9
+	VMULPS       Z9, Z7, Z9
+	VFMADD213PS  (R11)(CX*2), Z9, Z5
+	VBROADCASTSS 32(R10), Z9
+	VMULPS       Z9, Z7, Z7
+	VFMADD213PS  (R12), Z7, Z6
+	LEAQ         (DI)(R8*1), R13
+	ADDQ         BX, R13
+	ADDQ         BX, R13
+	VPMOVSXBW    (R13)(BX*1), Z7
+	VBROADCASTSS 32(R9), Z9
+	VPBROADCASTD 44(R9), Z10
+	VPMADDWD     Z10, Z7, Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z9, Z8, Z9
+	VFMADD213PS  Z3, Z9, Z10
+	VMOVUPS      Z10, (R11)
+	VBROADCASTSS 32(R9)(DX*1), Z3
+	VPBROADCASTD 44(R9)(DX*1), Z9
+	VPMADDWD     Z9, Z7, Z9
 	VCVTDQ2PS    Z9, Z9
-	VMULPS       1728(DI), Z8, Z11
-	VFMADD231PS  Z9, Z11, Z10
-	VMOVUPS      Z10, (SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R9
+	VMULPS       Z3, Z8, Z3
+	VFMADD213PS  Z4, Z3, Z9
+	VMOVUPS      Z9, (R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Z3
+	VPBROADCASTD 44(R9)(DX*2), Z4
+	VPMADDWD     Z4, Z7, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z3, Z8, Z3
+	VFMADD213PS  Z5, Z3, Z4
+	VMOVUPS      Z4, (R11)(CX*2)
+	VBROADCASTSS 32(R10), Z3
+	VPBROADCASTD 44(R10), Z4
+	VPMADDWD     Z4, Z7, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z3, Z8, Z3
+	VFMADD213PS  Z6, Z3, Z4
+	VMOVUPS      Z4, (R12)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors1rows4lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors1rows4block
 
-vectors1rows4alone:
-	ADDQ        $+384, R10
-	ADDQ        $0x08, R11
-	DECQ        R12
-	CMPQ        R12, $0x02
-	JNE         vectors1rows4group
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2304(DI), Z0, Z1
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2304(DI), Z2, Z3
-	VCVTDQ2PS   Z4, Z4
-	VFMADD231PS 2304(DI), Z4, Z5
-	VCVTDQ2PS   Z6, Z6
-	VFMADD231PS 2304(DI), Z6, Z7
-	VXORPS      Z0, Z0, Z0
-	VXORPS      Z2, Z2, Z2
-	VXORPS      Z4, Z4, Z4
-	VXORPS      Z6, Z6, Z6
-
-vectors1rows4group:
-	TESTQ       R12, R12
-	JNZ         vectors1rows4words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z1
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2112(DI), Z2, Z3
-	VCVTDQ2PS   Z4, Z4
-	VFMADD231PS 2112(DI), Z4, Z5
-	VCVTDQ2PS   Z6, Z6
-	VFMADD231PS 2112(DI), Z6, Z7
-	VMOVUPS     Z1, -6336(AX)(R8*4)
-	VMOVUPS     Z3, -6144(AX)(R8*4)
-	VMOVUPS     Z5, -5952(AX)(R8*4)
-	VMOVUPS     Z7, -5760(AX)(R8*4)
-	ADDQ        $+192, R8
-	JMP         vectors1rows4
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+4, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+4, m+96(FP)
+	JMP    vectors1rows4
 
 vectors1rows4done:
+	// Tiles of 2 × 1 vectors.
+vectors1rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors1rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows2block:
+	MOVQ      SI, R8
+	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
+	VPERMW    (R8), Y0, Y1
+	VMOVDQU   Y1, (SP)
+	VPERMW    (R8)(DX*1), Y0, Y0
+	VMOVDQU   Y0, 32(SP)
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32 const11111111AVX512<>+0(SB), Z2
+	XORQ      R8, R8
+
+vectors1rows2lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	LEAQ      (DI)(R8*1), R10
+	ADDQ      BX, R10
+	VPMOVSXBW (R10)(BX*1), Z5
+	VPSLLD    $0x10, Z5, Z6
+	VPSRAD    $0x10, Z6, Z6
+	VCVTDQ2PS Z6, Z6
+	VPSRAD    $0x10, Z5, Z5
+	VCVTDQ2PS Z5, Z5
+	VXORPS    Z4, Z4, Z4
+	VXORPS    Z7, Z7, Z7
+	LEAQ      (R9)(BX*8), R10
+	VMOVDQU32 (R10), Z3
+	MOVQ      R9, R10
+	LEAQ      (SP), R11
+	MOVQ      $0x00000002, R12
+	PCALIGN   $0x40
+
+vectors1rows2wordgroup1:
+	VPSRLD        $0x10, (R10), Z8
+	VMOVDQU32     (R10)(BX*2), Z9
+	VPTERNLOGD    $0xb8, Z8, Z0, Z9
+	VPSRLD        $0x10, Z3, Z10
+	VPSRLD        $0x01, Z3, Z8
+	VPTERNLOGD    $0xb8, Z10, Z0, Z8
+	VPANDD        Z2, Z8, Z8
+	VPSLLD        $0x04, Z8, Z10
+	VPTERNLOGD    $0xb8, Z9, Z1, Z10
+	VPDPBUSD.BCST (R11), Z10, Z4
+	VPDPBUSD.BCST 32(R11), Z10, Z7
+	VPSRLD        $0x04, Z9, Z9
+	VPTERNLOGD    $0xb8, Z9, Z1, Z8
+	VPDPBUSD.BCST 8(R11), Z8, Z4
+	VPDPBUSD.BCST 40(R11), Z8, Z7
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VPSRLD        $0x02, Z3, Z3
+	DECQ          R12
+	JNZ           vectors1rows2wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z5, Z4, Z3
+	VXORPS        Z4, Z4, Z4
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z5, Z7, Z4
+	VXORPS        Z5, Z5, Z5
+	VXORPS        Z7, Z7, Z7
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z8
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
+
+vectors1rows2wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z9
+	VPTERNLOGD    $0xb8, (R9), Z0, Z9
+	VPSLLD        $0x0f, Z8, Z10
+	VPTERNLOGD    $0xb8, Z8, Z0, Z10
+	VPANDD        Z2, Z10, Z10
+	VPSLLD        $0x04, Z10, Z11
+	VPTERNLOGD    $0xb8, Z9, Z1, Z11
+	VPDPBUSD.BCST (R10), Z11, Z5
+	VPDPBUSD.BCST 32(R10), Z11, Z7
+	VPSRLD        $0x04, Z9, Z9
+	VPTERNLOGD    $0xb8, Z9, Z1, Z10
+	VPDPBUSD.BCST 8(R10), Z10, Z5
+	VPDPBUSD.BCST 40(R10), Z10, Z7
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	VPSRLD        $0x02, Z8, Z8
+	DECQ          R11
+	JNZ           vectors1rows2wordgroup0
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z6, Z5, Z3
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z4
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (AX)(R8*2), R10
+	LEAQ          (DI)(R8*1), R11
+	CMPQ          c_len+8(FP), $0x06
+	JE            vectors1rows2storescalesU5x16BF16
+	VCVTPH2PS     (DI)(R8*1), Z5
+	VCVTPH2PS     (R11)(BX*1), Z6
+
+vectors1rows2storescaleseither:
+	VBROADCASTSS 32(R9), Z7
+	VMULPS       Z7, Z5, Z7
+	VFMADD213PS  (R10), Z7, Z3
+	VBROADCASTSS 32(R9)(DX*1), Z7
+	VMULPS       Z7, Z5, Z5
+	VFMADD213PS  (R10)(CX*1), Z5, Z4
+	LEAQ         (DI)(R8*1), R11
+	ADDQ         BX, R11
+	ADDQ         BX, R11
+	VPMOVSXBW    (R11)(BX*1), Z5
+	VBROADCASTSS 32(R9), Z7
+	VPBROADCASTD 44(R9), Z8
+	VPMADDWD     Z8, Z5, Z8
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       Z7, Z6, Z7
+	VFMADD213PS  Z3, Z7, Z8
+	VMOVUPS      Z8, (R10)
+	VBROADCASTSS 32(R9)(DX*1), Z3
+	VPBROADCASTD 44(R9)(DX*1), Z7
+	VPMADDWD     Z7, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z3, Z6, Z3
+	VFMADD213PS  Z4, Z3, Z5
+	VMOVUPS      Z5, (R10)(CX*1)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors1rows2lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors1rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors1rows2
+
+vectors1rows2done:
 	// Tiles of 1 × 1 vectors.
 vectors1rows1:
-	LEAQ    48(R8), R10
-	CMPQ    lanes+88(FP), R10
-	JL      vectors1rows1done
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z0, Z0, Z0
-	MOVQ    DI, R10
-	LEAQ    (AX)(R8*1), R11
-	MOVQ    $0x00000004, R12
-	PCALIGN $0x40
+	CMPQ m+96(FP), $+1
+	JL   vectors1rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
 
-vectors1rows1words:
-	VMOVDQU32    (R10), Z2
-	VPBROADCASTD (R11), Z3
-	VPDPBUSD     Z3, Z2, Z0
-	VMOVDQU32    192(R10), Z2
-	VPBROADCASTD 4(R11), Z3
-	VPDPBUSD     Z3, Z2, Z0
-	ADDQ         $+384, R10
-	ADDQ         $0x08, R11
-	DECQ         R12
-	CMPQ         R12, $0x02
-	JNE          vectors1rows1group
-	VCVTDQ2PS    Z0, Z0
-	VFMADD231PS  2304(DI), Z0, Z1
-	VXORPS       Z0, Z0, Z0
+vectors1rows1block:
+	MOVQ      SI, R8
+	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
+	VPERMW    (R8), Y0, Y0
+	VMOVDQU   Y0, (SP)
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32 const11111111AVX512<>+0(SB), Z2
+	XORQ      R8, R8
 
-vectors1rows1group:
-	TESTQ       R12, R12
-	JNZ         vectors1rows1words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z1
-	VMOVUPS     Z1, -6336(AX)(R8*4)
-	ADDQ        $+48, R8
-	JMP         vectors1rows1
+vectors1rows1lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	LEAQ      (DI)(R8*1), R10
+	ADDQ      BX, R10
+	VPMOVSXBW (R10)(BX*1), Z4
+	VPSLLD    $0x10, Z4, Z5
+	VPSRAD    $0x10, Z5, Z5
+	VCVTDQ2PS Z5, Z5
+	VPSRAD    $0x10, Z4, Z4
+	VCVTDQ2PS Z4, Z4
+	VXORPS    Z6, Z6, Z6
+	LEAQ      (R9)(BX*8), R10
+	VMOVDQU32 (R10), Z3
+	MOVQ      R9, R10
+	LEAQ      (SP), R11
+	MOVQ      $0x00000002, R12
+	PCALIGN   $0x40
+
+vectors1rows1wordgroup1:
+	VPSRLD        $0x10, (R10), Z7
+	VMOVDQU32     (R10)(BX*2), Z8
+	VPTERNLOGD    $0xb8, Z7, Z0, Z8
+	VPSRLD        $0x10, Z3, Z9
+	VPSRLD        $0x01, Z3, Z7
+	VPTERNLOGD    $0xb8, Z9, Z0, Z7
+	VPANDD        Z2, Z7, Z7
+	VPSLLD        $0x04, Z7, Z9
+	VPTERNLOGD    $0xb8, Z8, Z1, Z9
+	VPDPBUSD.BCST (R11), Z9, Z6
+	VPSRLD        $0x04, Z8, Z8
+	VPTERNLOGD    $0xb8, Z8, Z1, Z7
+	VPDPBUSD.BCST 8(R11), Z7, Z6
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VPSRLD        $0x02, Z3, Z3
+	DECQ          R12
+	JNZ           vectors1rows1wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z4, Z6, Z3
+	VXORPS        Z4, Z4, Z4
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z6
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
+
+vectors1rows1wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z7
+	VPTERNLOGD    $0xb8, (R9), Z0, Z7
+	VPSLLD        $0x0f, Z6, Z8
+	VPTERNLOGD    $0xb8, Z6, Z0, Z8
+	VPANDD        Z2, Z8, Z8
+	VPSLLD        $0x04, Z8, Z9
+	VPTERNLOGD    $0xb8, Z7, Z1, Z9
+	VPDPBUSD.BCST (R10), Z9, Z4
+	VPSRLD        $0x04, Z7, Z7
+	VPTERNLOGD    $0xb8, Z7, Z1, Z8
+	VPDPBUSD.BCST 8(R10), Z8, Z4
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	VPSRLD        $0x02, Z6, Z6
+	DECQ          R11
+	JNZ           vectors1rows1wordgroup0
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z5, Z4, Z3
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (AX)(R8*2), R10
+	LEAQ          (DI)(R8*1), R11
+	CMPQ          c_len+8(FP), $0x06
+	JE            vectors1rows1storescalesU5x16BF16
+	VCVTPH2PS     (DI)(R8*1), Z4
+	VCVTPH2PS     (R11)(BX*1), Z5
+
+vectors1rows1storescaleseither:
+	VBROADCASTSS 32(R9), Z6
+	VMULPS       Z6, Z4, Z4
+	VFMADD213PS  (R10), Z4, Z3
+	LEAQ         (DI)(R8*1), R11
+	ADDQ         BX, R11
+	ADDQ         BX, R11
+	VPMOVSXBW    (R11)(BX*1), Z4
+	VBROADCASTSS 32(R9), Z6
+	VPBROADCASTD 44(R9), Z7
+	VPMADDWD     Z7, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z6, Z5, Z5
+	VFMADD213PS  Z3, Z5, Z4
+	VMOVUPS      Z4, (R10)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors1rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors1rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors1rows1
 
 vectors1rows1done:
-	// Add the other sums to C.
-vectors1rest:
-	VBROADCASTSS 32(AX)(R9*1), Z0
-	VPBROADCASTD 36(AX)(R9*1), Z1
-	VMOVUPS      -6336(AX)(R9*4), Z2
-	VMULPS       1536(DI), Z0, Z3
-	VFMADD213PS  (SI), Z3, Z2
-	VPMADDWD     1920(DI), Z1, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       1728(DI), Z0, Z3
-	VFMADD231PS  Z1, Z3, Z2
-	VMOVUPS      Z2, (SI)
-	ADDQ         CX, SI
-	ADDQ         $0x30, R9
-	CMPQ         R9, R8
-	JNE          vectors1rest
-	ADDQ         $0x20, BX
-	CMPQ         BX, DX
-	JL           lanes
-	SUBQ         BX, SI
-	SUBQ         BX, SI
-	ADDQ         $0x40, SI
-
-added:
-	MOVQ SI, x_len+40(FP)
-	CMPQ ldc+24(FP), $0x00
-	JNE  chunk
-	ADDQ $0x30, x_base+32(FP)
-	MOVQ b_len+72(FP), BX
-	ADDQ BX, b_base+64(FP)
-	SUBQ $0x20, k+104(FP)
-	JNZ  block
-
-end:
 	VZEROUPPER
 	RET
 
-blockU5x16BF16:
-	MOVQ BX, R9
+vectors1rows8storescalesU5x16BF16:
+	VPMOVZXWD (DI)(R8*1), Z11
+	VPSLLD    $0x10, Z11, Z11
+	VPMOVZXWD (R15)(BX*1), Z12
+	VPSLLD    $0x10, Z12, Z12
+	JMP       vectors1rows8storescaleseither
 
-headerU5x16BF16:
-	MOVQ      R9, R8
-	VPMOVZXWD (R8), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, 1536(SI)
-	ADDQ      DX, R8
-	VPMOVZXWD (R8), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, 1728(SI)
-	ADDQ      DX, R8
-	VPMOVSXBW (R8), Z1
-	VPSLLD    $0x10, Z1, Z0
-	VPSRAD    $0x10, Z0, Z0
-	VCVTDQ2PS Z0, Z0
-	VMOVUPS   Z0, 2112(SI)
-	VPSRAD    $0x10, Z1, Z1
-	VCVTDQ2PS Z1, Z1
-	VMOVUPS   Z1, 2304(SI)
-	ADDQ      DX, R8
-	VPMOVSXBW (R8), Z0
-	VMOVDQU32 Z0, 1920(SI)
-	ADDQ      $0x20, R9
-	ADDQ      $0x40, SI
-	SUBQ      $0x20, DI
-	JNZ       headerU5x16BF16
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	JMP       blockeither
+vectors1rows4storescalesU5x16BF16:
+	VPMOVZXWD (DI)(R8*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VPMOVZXWD (R13)(BX*1), Z8
+	VPSLLD    $0x10, Z8, Z8
+	JMP       vectors1rows4storescaleseither
 
-DATA const10101010AVX512<>+0(SB)/64, $"\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10"
-GLOBL const10101010AVX512<>(SB), RODATA|NOPTR, $64
+vectors1rows2storescalesU5x16BF16:
+	VPMOVZXWD (DI)(R8*1), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VPMOVZXWD (R11)(BX*1), Z6
+	VPSLLD    $0x10, Z6, Z6
+	JMP       vectors1rows2storescaleseither
+
+vectors1rows1storescalesU5x16BF16:
+	VPMOVZXWD (DI)(R8*1), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VPMOVZXWD (R11)(BX*1), Z5
+	VPSLLD    $0x10, Z5, Z5
+	JMP       vectors1rows1storescaleseither
+
+DATA const11111111AVX512<>+0(SB)/64, $"\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11"
+GLOBL const11111111AVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U5x16AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000004, c_len+8(FP)
-	MOVQ    $0x00000000, c_cap+16(FP)
 	JMP     ·weightGemmInt8MinimaAVX512+0(SB)
 
-// func weightGemmInt8OffsetAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8S6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·weightGemmInt8OffsetAVX512(SB), $8320-113
+TEXT ·weightGemmInt8S6x16AVX512(SB), NOSPLIT, $320-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
 	SHLQ    $0x02, CX
 	MOVQ    ldx+56(FP), DX
 	SHLQ    $0x02, DX
-	MOVQ    lanes+88(FP), DX
-	IMUL3Q  $+28, DX, BX
-	MOVQ    BX, b_len+72(FP)
-	SHLQ    $0x01, DX
-	MOVBQZX load+112(FP), BX
-	TESTQ   BX, BX
+	MOVQ    lanes+88(FP), BX
+	IMUL3Q  $+28, BX, SI
+	MOVQ    SI, b_len+72(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
 	JNZ     cleared
 	VXORPS  Z0, Z0, Z0
-	MOVQ    m+96(FP), BX
-	TESTQ   BX, BX
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
 	JZ      cleared
+	MOVQ    AX, DI
 
 clear:
-	XORQ SI, SI
+	XORQ R8, R8
 
 clearlanes:
-	VMOVUPS Z0, (AX)(SI*2)
-	ADDQ    $0x00000020, SI
-	CMPQ    SI, DX
+	VMOVUPS Z0, (DI)(R8*2)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
 	JL      clearlanes
-	ADDQ    CX, AX
-	DECQ    BX
+	ADDQ    CX, DI
+	DECQ    SI
 	JNZ     clear
 
 cleared:
-	MOVQ  m+96(FP), AX
-	TESTQ AX, AX
-	JZ    end
-	LEAQ  63(SP), AX
-	ANDQ  $-64, AX
+	// Tiles of 8 × 1 vectors.
+vectors1rows8:
+	CMPQ m+96(FP), $+8
+	JL   vectors1rows8done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
 
-block:
-	MOVQ b_base+64(FP), BX
-	MOVQ AX, SI
-	MOVQ DX, DI
-	CMPQ c_len+8(FP), $0x07
-	JE   blockS5x16F32
-	MOVQ BX, R9
-
-headerS6x16:
-	MOVQ      R9, R8
-	VCVTPH2PS (R8), Z0
-	VMOVUPS   Z0, 1536(SI)
-	ADDQ      DX, R8
-	VPMOVSXBW (R8), Z1
-	VPSLLD    $0x10, Z1, Z0
-	VPSRAD    $0x10, Z0, Z0
-	VCVTDQ2PS Z0, Z0
-	VMOVUPS   Z0, 2112(SI)
-	VPSRAD    $0x10, Z1, Z1
-	VCVTDQ2PS Z1, Z1
-	VMOVUPS   Z1, 2304(SI)
-	ADDQ      $0x20, R9
-	ADDQ      $0x40, SI
-	SUBQ      $0x20, DI
-	JNZ       headerS6x16
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	LEAQ      (DX)(DX*1), SI
-	LEAQ      (BX)(SI*4), DI
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z0
-	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z1
-	VMOVDQU32 constffff0000AVX512<>+0(SB), Z2
-	VMOVDQU32 const30303030AVX512<>+0(SB), Z3
-	LEAQ      (BX)(SI*1), R8
-	XORQ      R9, R9
-
-numbersS6x160:
-	VPSLLD     $0x10, (R8)(R9*1), Z4
-	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
-	VPSLLD     $0x0e, (DI)(R9*1), Z5
-	VPTERNLOGD $0xb8, (DI)(R9*1), Z1, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 768(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 1152(AX)(R9*1)
-	PREFETCHT0 8192(BX)(R9*1)
-	VPSRLD     $0x10, (BX)(R9*1), Z4
-	VPTERNLOGD $0xb8, (R8)(R9*1), Z2, Z4
-	VPSRLD     $0x10, (DI)(R9*1), Z5
-	VPSRLD     $0x02, (DI)(R9*1), Z6
-	VPTERNLOGD $0xb8, Z6, Z2, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, (AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 384(AX)(R9*1)
-	PREFETCHT0 8192(R8)(R9*1)
-	PREFETCHT0 8192(DI)(R9*1)
-	ADDQ       $0x40, R9
-	CMPQ       R9, SI
-	JL         numbersS6x160
-	LEAQ       (BX)(SI*2), BX
-	ADDQ       SI, DI
-	LEAQ       (BX)(SI*1), R8
-	XORQ       R9, R9
-
-numbersS6x161:
-	VPSLLD     $0x10, (R8)(R9*1), Z4
-	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
-	VPSLLD     $0x0e, (DI)(R9*1), Z5
-	VPTERNLOGD $0xb8, (DI)(R9*1), Z1, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 960(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 1344(AX)(R9*1)
-	PREFETCHT0 8192(BX)(R9*1)
-	VPSRLD     $0x10, (BX)(R9*1), Z4
-	VPTERNLOGD $0xb8, (R8)(R9*1), Z2, Z4
-	VPSRLD     $0x10, (DI)(R9*1), Z5
-	VPSRLD     $0x02, (DI)(R9*1), Z6
-	VPTERNLOGD $0xb8, Z6, Z2, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 192(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 576(AX)(R9*1)
-	PREFETCHT0 8192(R8)(R9*1)
-	PREFETCHT0 8192(DI)(R9*1)
-	ADDQ       $0x40, R9
-	CMPQ       R9, SI
-	JL         numbersS6x161
-	LEAQ       (BX)(SI*2), BX
-	ADDQ       SI, DI
-
-blockeither:
-	MOVQ m+96(FP), BX
-	MOVQ BX, ldc+24(FP)
-	MOVQ x_base+32(FP), BX
-	MOVQ BX, x_cap+48(FP)
-	MOVQ c_base+0(FP), BX
-	MOVQ BX, x_len+40(FP)
-
-chunk:
-	MOVQ    ldx+56(FP), R8
-	SHLQ    $0x02, R8
-	MOVQ    x_cap+48(FP), BX
-	MOVQ    $0x000009c0, SI
-	MOVQ    ldc+24(FP), DI
-	PCALIGN $0x40
-
-prepare:
+vectors1rows8block:
+	MOVQ         SI, R8
+	LEAQ         (R8)(DX*2), R9
+	ADDQ         DX, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
-	VPERMW       (BX), Y0, Y0
-	VMOVDQU      Y0, (AX)(SI*1)
-	MOVL         32(BX), R9
-	MOVL         R9, 32(AX)(SI*1)
-	VMOVDQU      const01010101AVX512<>+0(SB), Y0
-	VPMADDUBSW   (BX), Y0, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0x4e, X1, X0
-	VPADDW       X0, X1, X1
-	VPSHUFD      $0xb1, X1, X0
-	VPADDW       X0, X1, X1
-	VPXOR        X0, X0, X0
-	VPSUBW       X1, X0, X0
-	VMOVD        X0, 36(AX)(SI*1)
-	VPBROADCASTD c_cap+16(FP), X1
+	VPERMW       (R8), Y0, Y1
+	VMOVDQU      Y1, (SP)
+	VPBROADCASTD 44(R8), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 256(SP)
+	VPERMW       (R8)(DX*1), Y0, Y1
+	VMOVDQU      Y1, 32(SP)
+	VPBROADCASTD 44(R8)(DX*1), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 264(SP)
+	VPERMW       (R8)(DX*2), Y0, Y1
+	VMOVDQU      Y1, 64(SP)
+	VPBROADCASTD 44(R8)(DX*2), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 272(SP)
+	VPERMW       (R9), Y0, Y1
+	VMOVDQU      Y1, 96(SP)
+	VPBROADCASTD 44(R9), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 280(SP)
+	VPERMW       (R9)(DX*1), Y0, Y1
+	VMOVDQU      Y1, 128(SP)
+	VPBROADCASTD 44(R9)(DX*1), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 288(SP)
+	VPERMW       (R9)(DX*2), Y0, Y1
+	VMOVDQU      Y1, 160(SP)
+	VPBROADCASTD 44(R9)(DX*2), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 296(SP)
+	VPERMW       (R10), Y0, Y1
+	VMOVDQU      Y1, 192(SP)
+	VPBROADCASTD 44(R10), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 304(SP)
+	VPERMW       (R10)(DX*1), Y0, Y0
+	VMOVDQU      Y0, 224(SP)
+	VPBROADCASTD 44(R10)(DX*1), X0
 	VPMOVSXWD    X0, X0
-	VPMADDWD     X1, X0, X0
-	VMOVQ        X0, 40(AX)(SI*1)
-	ADDQ         R8, BX
-	ADDQ         $0x30, SI
-	DECQ         DI
-	JZ           prepared
-	CMPQ         SI, $+3648
-	JNE          prepare
+	VPMADDWD     const00000020AVX512<>+0(SB), X0, X0
+	VMOVQ        X0, 312(SP)
+	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32    const33333333AVX512<>+0(SB), Z2
+	XORQ         R8, R8
 
-prepared:
-	MOVQ BX, x_cap+48(FP)
-	MOVQ SI, lanes+88(FP)
-	MOVQ DI, ldc+24(FP)
-	XORQ BX, BX
-	CMPQ DX, $0x60
-	JNE  lanes
-	LEAQ (AX)(BX*2), DI
-	MOVQ x_len+40(FP), SI
-	LEAQ (SI)(BX*2), SI
-	MOVQ $0x000009c0, BX
-	MOVQ BX, R8
-
-	// Tiles of 4 × 3 vectors.
-vectors3rows4:
-	LEAQ         192(BX), R9
-	CMPQ         lanes+88(FP), R9
-	JL           vectors3rows4done
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	VXORPS       Z11, Z11, Z11
-	VXORPS       Z15, Z15, Z15
-	VXORPS       Z16, Z16, Z16
-	VXORPS       Z17, Z17, Z17
-	VXORPS       Z21, Z21, Z21
-	VXORPS       Z22, Z22, Z22
-	VXORPS       Z23, Z23, Z23
-	VPBROADCASTD 44(AX)(BX*1), Z0
-	VMOVDQA32    Z0, Z1
-	VMOVDQA32    Z0, Z2
-	VPBROADCASTD 92(AX)(BX*1), Z6
-	VMOVDQA32    Z6, Z7
-	VMOVDQA32    Z6, Z8
-	VPBROADCASTD 140(AX)(BX*1), Z12
-	VMOVDQA32    Z12, Z13
-	VMOVDQA32    Z12, Z14
-	VPBROADCASTD 188(AX)(BX*1), Z18
-	VMOVDQA32    Z18, Z19
-	VMOVDQA32    Z18, Z20
+vectors1rows8lanes:
 	MOVQ         DI, R9
-	LEAQ         (AX)(BX*1), R10
-	MOVQ         $0x00000004, R11
-	PCALIGN      $0x40
-
-vectors3rows4words:
-	VMOVDQU32    (R9), Z24
-	VMOVDQU32    64(R9), Z25
-	VMOVDQU32    128(R9), Z26
-	VPBROADCASTD (R10), Z27
-	VPDPBUSD     Z27, Z24, Z0
-	VPDPBUSD     Z27, Z25, Z1
-	VPDPBUSD     Z27, Z26, Z2
-	VPBROADCASTD 48(R10), Z27
-	VPDPBUSD     Z27, Z24, Z6
-	VPDPBUSD     Z27, Z25, Z7
-	VPDPBUSD     Z27, Z26, Z8
-	VPBROADCASTD 96(R10), Z27
-	VPDPBUSD     Z27, Z24, Z12
-	VPDPBUSD     Z27, Z25, Z13
-	VPDPBUSD     Z27, Z26, Z14
-	VPBROADCASTD 144(R10), Z27
-	VPDPBUSD     Z27, Z24, Z18
-	VPDPBUSD     Z27, Z25, Z19
-	VPDPBUSD     Z27, Z26, Z20
-	VMOVDQU32    192(R9), Z24
-	VMOVDQU32    256(R9), Z25
-	VMOVDQU32    320(R9), Z26
-	VPBROADCASTD 4(R10), Z27
-	VPDPBUSD     Z27, Z24, Z0
-	VPDPBUSD     Z27, Z25, Z1
-	VPDPBUSD     Z27, Z26, Z2
-	VPBROADCASTD 52(R10), Z27
-	VPDPBUSD     Z27, Z24, Z6
-	VPDPBUSD     Z27, Z25, Z7
-	VPDPBUSD     Z27, Z26, Z8
-	VPBROADCASTD 100(R10), Z27
-	VPDPBUSD     Z27, Z24, Z12
-	VPDPBUSD     Z27, Z25, Z13
-	VPDPBUSD     Z27, Z26, Z14
-	VPBROADCASTD 148(R10), Z27
-	VPDPBUSD     Z27, Z24, Z18
-	VPDPBUSD     Z27, Z25, Z19
-	VPDPBUSD     Z27, Z26, Z20
-	CMPQ         R8, BX
-	JE           vectors3rows4alone
-	VBROADCASTSS 32(AX)(R8*1), Z24
-	CMPQ         c_len+8(FP), $0x07
-	JE           vectors3rows4besideS5x16F32
-	VMOVUPS      -6336(AX)(R8*4), Z25
-	VMULPS       1536(DI), Z24, Z26
-	VFMADD213PS  (SI), Z26, Z25
-	VMOVUPS      Z25, (SI)
-	VMOVUPS      -6272(AX)(R8*4), Z25
-	VMULPS       1600(DI), Z24, Z26
-	VFMADD213PS  64(SI), Z26, Z25
-	VMOVUPS      Z25, 64(SI)
-	VMOVUPS      -6208(AX)(R8*4), Z25
-	VMULPS       1664(DI), Z24, Z24
-	VFMADD213PS  128(SI), Z24, Z25
-	VMOVUPS      Z25, 128(SI)
-
-vectors3rows4besideeither:
-	ADDQ CX, SI
-	ADDQ $0x30, R8
-
-vectors3rows4alone:
-	ADDQ         $+384, R9
-	ADDQ         $0x08, R10
-	DECQ         R11
-	CMPQ         R11, $0x02
-	JNE          vectors3rows4group
-	VCVTDQ2PS    Z0, Z0
-	VFMADD231PS  2304(DI), Z0, Z3
-	VCVTDQ2PS    Z1, Z1
-	VFMADD231PS  2368(DI), Z1, Z4
-	VCVTDQ2PS    Z2, Z2
-	VFMADD231PS  2432(DI), Z2, Z5
-	VCVTDQ2PS    Z6, Z6
-	VFMADD231PS  2304(DI), Z6, Z9
-	VCVTDQ2PS    Z7, Z7
-	VFMADD231PS  2368(DI), Z7, Z10
-	VCVTDQ2PS    Z8, Z8
-	VFMADD231PS  2432(DI), Z8, Z11
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	LEAQ         (DI)(R8*1), R10
+	VPMOVSXBW    (R10)(BX*1), Z11
+	VPSLLD       $0x10, Z11, Z12
+	VPSRAD       $0x10, Z12, Z12
 	VCVTDQ2PS    Z12, Z12
-	VFMADD231PS  2304(DI), Z12, Z15
-	VCVTDQ2PS    Z13, Z13
-	VFMADD231PS  2368(DI), Z13, Z16
-	VCVTDQ2PS    Z14, Z14
-	VFMADD231PS  2432(DI), Z14, Z17
-	VCVTDQ2PS    Z18, Z18
-	VFMADD231PS  2304(DI), Z18, Z21
-	VCVTDQ2PS    Z19, Z19
-	VFMADD231PS  2368(DI), Z19, Z22
-	VCVTDQ2PS    Z20, Z20
-	VFMADD231PS  2432(DI), Z20, Z23
-	VPBROADCASTD 40(AX)(BX*1), Z0
-	VMOVDQA32    Z0, Z1
-	VMOVDQA32    Z0, Z2
-	VPBROADCASTD 88(AX)(BX*1), Z6
-	VMOVDQA32    Z6, Z7
-	VMOVDQA32    Z6, Z8
-	VPBROADCASTD 136(AX)(BX*1), Z12
-	VMOVDQA32    Z12, Z13
-	VMOVDQA32    Z12, Z14
-	VPBROADCASTD 184(AX)(BX*1), Z18
-	VMOVDQA32    Z18, Z19
-	VMOVDQA32    Z18, Z20
-
-vectors3rows4group:
-	TESTQ       R11, R11
-	JNZ         vectors3rows4words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z3
-	VCVTDQ2PS   Z1, Z1
-	VFMADD231PS 2176(DI), Z1, Z4
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2240(DI), Z2, Z5
-	VCVTDQ2PS   Z6, Z6
-	VFMADD231PS 2112(DI), Z6, Z9
-	VCVTDQ2PS   Z7, Z7
-	VFMADD231PS 2176(DI), Z7, Z10
-	VCVTDQ2PS   Z8, Z8
-	VFMADD231PS 2240(DI), Z8, Z11
-	VCVTDQ2PS   Z12, Z12
-	VFMADD231PS 2112(DI), Z12, Z15
-	VCVTDQ2PS   Z13, Z13
-	VFMADD231PS 2176(DI), Z13, Z16
-	VCVTDQ2PS   Z14, Z14
-	VFMADD231PS 2240(DI), Z14, Z17
-	VCVTDQ2PS   Z18, Z18
-	VFMADD231PS 2112(DI), Z18, Z21
-	VCVTDQ2PS   Z19, Z19
-	VFMADD231PS 2176(DI), Z19, Z22
-	VCVTDQ2PS   Z20, Z20
-	VFMADD231PS 2240(DI), Z20, Z23
-	VMOVUPS     Z3, -6336(AX)(BX*4)
-	VMOVUPS     Z4, -6272(AX)(BX*4)
-	VMOVUPS     Z5, -6208(AX)(BX*4)
-	VMOVUPS     Z9, -6144(AX)(BX*4)
-	VMOVUPS     Z10, -6080(AX)(BX*4)
-	VMOVUPS     Z11, -6016(AX)(BX*4)
-	VMOVUPS     Z15, -5952(AX)(BX*4)
-	VMOVUPS     Z16, -5888(AX)(BX*4)
-	VMOVUPS     Z17, -5824(AX)(BX*4)
-	VMOVUPS     Z21, -5760(AX)(BX*4)
-	VMOVUPS     Z22, -5696(AX)(BX*4)
-	VMOVUPS     Z23, -5632(AX)(BX*4)
-	ADDQ        $+192, BX
-	JMP         vectors3rows4
-
-vectors3rows4done:
-	// Tiles of 1 × 3 vectors.
-vectors3rows1:
-	LEAQ         48(BX), R9
-	CMPQ         lanes+88(FP), R9
-	JL           vectors3rows1done
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VPBROADCASTD 44(AX)(BX*1), Z0
-	VMOVDQA32    Z0, Z1
-	VMOVDQA32    Z0, Z2
-	MOVQ         DI, R9
-	LEAQ         (AX)(BX*1), R10
-	MOVQ         $0x00000004, R11
+	VPSRAD       $0x10, Z11, Z11
+	VCVTDQ2PS    Z11, Z11
+	VPBROADCASTD 260(SP), Z4
+	VPBROADCASTD 268(SP), Z5
+	VPBROADCASTD 276(SP), Z6
+	VPBROADCASTD 284(SP), Z7
+	VPBROADCASTD 292(SP), Z8
+	VPBROADCASTD 300(SP), Z9
+	VPBROADCASTD 308(SP), Z10
+	VPBROADCASTD 316(SP), Z13
+	LEAQ         (R9)(BX*8), R13
+	VMOVDQU32    (R13), Z3
+	MOVQ         R9, R10
+	LEAQ         (SP), R11
+	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
-vectors3rows1words:
-	VMOVDQU32    (R9), Z6
-	VMOVDQU32    64(R9), Z7
-	VMOVDQU32    128(R9), Z8
-	VPBROADCASTD (R10), Z9
-	VPDPBUSD     Z9, Z6, Z0
-	VPDPBUSD     Z9, Z7, Z1
-	VPDPBUSD     Z9, Z8, Z2
-	VMOVDQU32    192(R9), Z6
-	VMOVDQU32    256(R9), Z7
-	VMOVDQU32    320(R9), Z8
-	VPBROADCASTD 4(R10), Z9
-	VPDPBUSD     Z9, Z6, Z0
-	VPDPBUSD     Z9, Z7, Z1
-	VPDPBUSD     Z9, Z8, Z2
-	ADDQ         $+384, R9
-	ADDQ         $0x08, R10
-	DECQ         R11
-	CMPQ         R11, $0x02
-	JNE          vectors3rows1group
-	VCVTDQ2PS    Z0, Z0
-	VFMADD231PS  2304(DI), Z0, Z3
-	VCVTDQ2PS    Z1, Z1
-	VFMADD231PS  2368(DI), Z1, Z4
-	VCVTDQ2PS    Z2, Z2
-	VFMADD231PS  2432(DI), Z2, Z5
-	VPBROADCASTD 40(AX)(BX*1), Z0
-	VMOVDQA32    Z0, Z1
-	VMOVDQA32    Z0, Z2
+vectors1rows8wordgroup1:
+	VPSRLD        $0x10, (R10), Z14
+	VMOVDQU32     (R10)(BX*2), Z15
+	VPTERNLOGD    $0xb8, Z14, Z0, Z15
+	VPSRLD        $0x10, Z3, Z14
+	VPSRLD        $0x02, Z3, Z3
+	VPTERNLOGD    $0xb8, Z14, Z0, Z3
+	VPANDD        Z2, Z3, Z3
+	VPSLLD        $0x04, Z3, Z14
+	VPTERNLOGD    $0xb8, Z15, Z1, Z14
+	VPDPBUSD.BCST (R11), Z14, Z4
+	VPDPBUSD.BCST 32(R11), Z14, Z5
+	VPDPBUSD.BCST 64(R11), Z14, Z6
+	VPDPBUSD.BCST 96(R11), Z14, Z7
+	VPDPBUSD.BCST 128(R11), Z14, Z8
+	VPDPBUSD.BCST 160(R11), Z14, Z9
+	VPDPBUSD.BCST 192(R11), Z14, Z10
+	VPDPBUSD.BCST 224(R11), Z14, Z13
+	VPSRLD        $0x04, Z15, Z15
+	VPTERNLOGD    $0xb8, Z15, Z1, Z3
+	VPDPBUSD.BCST 8(R11), Z3, Z4
+	VPDPBUSD.BCST 40(R11), Z3, Z5
+	VPDPBUSD.BCST 72(R11), Z3, Z6
+	VPDPBUSD.BCST 104(R11), Z3, Z7
+	VPDPBUSD.BCST 136(R11), Z3, Z8
+	VPDPBUSD.BCST 168(R11), Z3, Z9
+	VPDPBUSD.BCST 200(R11), Z3, Z10
+	VPDPBUSD.BCST 232(R11), Z3, Z13
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VMOVDQU32     (R13)(BX*2), Z3
+	DECQ          R12
+	JNZ           vectors1rows8wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z11, Z4, Z3
+	VXORPS        Z4, Z4, Z4
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z11, Z5, Z4
+	VXORPS        Z5, Z5, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z11, Z6, Z5
+	VXORPS        Z6, Z6, Z6
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z11, Z7, Z6
+	VXORPS        Z7, Z7, Z7
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z11, Z8, Z7
+	VXORPS        Z8, Z8, Z8
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z11, Z9, Z8
+	VXORPS        Z9, Z9, Z9
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z11, Z10, Z9
+	VXORPS        Z10, Z10, Z10
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z10
+	VPBROADCASTD  256(SP), Z11
+	VPBROADCASTD  264(SP), Z13
+	VPBROADCASTD  272(SP), Z14
+	VPBROADCASTD  280(SP), Z15
+	VPBROADCASTD  288(SP), Z16
+	VPBROADCASTD  296(SP), Z17
+	VPBROADCASTD  304(SP), Z18
+	VPBROADCASTD  312(SP), Z19
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z20
+	LEAQ          16(SP), R11
+	MOVQ          $0x00000002, R12
+	PCALIGN       $0x40
 
-vectors3rows1group:
-	TESTQ       R11, R11
-	JNZ         vectors3rows1words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z3
-	VCVTDQ2PS   Z1, Z1
-	VFMADD231PS 2176(DI), Z1, Z4
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2240(DI), Z2, Z5
-	VMOVUPS     Z3, -6336(AX)(BX*4)
-	VMOVUPS     Z4, -6272(AX)(BX*4)
-	VMOVUPS     Z5, -6208(AX)(BX*4)
-	ADDQ        $+48, BX
-	JMP         vectors3rows1
+vectors1rows8wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z21
+	VPTERNLOGD    $0xb8, (R9), Z0, Z21
+	VPSLLD        $0x0e, Z20, Z22
+	VPTERNLOGD    $0xb8, Z20, Z0, Z22
+	VPANDD        Z2, Z22, Z22
+	VPSLLD        $0x04, Z22, Z20
+	VPTERNLOGD    $0xb8, Z21, Z1, Z20
+	VPDPBUSD.BCST (R11), Z20, Z11
+	VPDPBUSD.BCST 32(R11), Z20, Z13
+	VPDPBUSD.BCST 64(R11), Z20, Z14
+	VPDPBUSD.BCST 96(R11), Z20, Z15
+	VPDPBUSD.BCST 128(R11), Z20, Z16
+	VPDPBUSD.BCST 160(R11), Z20, Z17
+	VPDPBUSD.BCST 192(R11), Z20, Z18
+	VPDPBUSD.BCST 224(R11), Z20, Z19
+	VPSRLD        $0x04, Z21, Z21
+	VPTERNLOGD    $0xb8, Z21, Z1, Z22
+	VPDPBUSD.BCST 8(R11), Z22, Z11
+	VPDPBUSD.BCST 40(R11), Z22, Z13
+	VPDPBUSD.BCST 72(R11), Z22, Z14
+	VPDPBUSD.BCST 104(R11), Z22, Z15
+	VPDPBUSD.BCST 136(R11), Z22, Z16
+	VPDPBUSD.BCST 168(R11), Z22, Z17
+	VPDPBUSD.BCST 200(R11), Z22, Z18
+	VPDPBUSD.BCST 232(R11), Z22, Z19
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R11
+	VMOVDQU32     (R10)(BX*2), Z20
+	DECQ          R12
+	JNZ           vectors1rows8wordgroup0
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z12, Z11, Z3
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z12, Z13, Z4
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z12, Z14, Z5
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z12, Z15, Z6
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z12, Z16, Z7
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z12, Z17, Z8
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z12, Z18, Z9
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z12, Z19, Z10
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (R9)(DX*2), R10
+	ADDQ          DX, R10
+	LEAQ          (R10)(DX*2), R11
+	ADDQ          DX, R11
+	LEAQ          (AX)(R8*2), R12
+	LEAQ          (R12)(CX*2), R13
+	ADDQ          CX, R13
+	LEAQ          (R13)(CX*2), R14
+	ADDQ          CX, R14
+	VCVTPH2PS     (DI)(R8*1), Z11
+	VBROADCASTSS  32(R9), Z12
+	VMULPS        Z12, Z11, Z12
+	VFMADD213PS   (R12), Z12, Z3
+	VMOVUPS       Z3, (R12)
+	VBROADCASTSS  32(R9)(DX*1), Z3
+	VMULPS        Z3, Z11, Z3
+	VFMADD213PS   (R12)(CX*1), Z3, Z4
+	VMOVUPS       Z4, (R12)(CX*1)
+	VBROADCASTSS  32(R9)(DX*2), Z3
+	VMULPS        Z3, Z11, Z3
+	VFMADD213PS   (R12)(CX*2), Z3, Z5
+	VMOVUPS       Z5, (R12)(CX*2)
+	VBROADCASTSS  32(R10), Z3
+	VMULPS        Z3, Z11, Z3
+	VFMADD213PS   (R13), Z3, Z6
+	VMOVUPS       Z6, (R13)
+	VBROADCASTSS  32(R10)(DX*1), Z3
+	VMULPS        Z3, Z11, Z3
+	VFMADD213PS   (R13)(CX*1), Z3, Z7
+	VMOVUPS       Z7, (R13)(CX*1)
+	VBROADCASTSS  32(R10)(DX*2), Z3
+	VMULPS        Z3, Z11, Z3
+	VFMADD213PS   (R13)(CX*2), Z3, Z8
+	VMOVUPS       Z8, (R13)(CX*2)
+	VBROADCASTSS  32(R11), Z3
+	VMULPS        Z3, Z11, Z3
+	VFMADD213PS   (R14), Z3, Z9
+	VMOVUPS       Z9, (R14)
+	VBROADCASTSS  32(R11)(DX*1), Z3
+	VMULPS        Z3, Z11, Z3
+	VFMADD213PS   (R14)(CX*1), Z3, Z10
+	VMOVUPS       Z10, (R14)(CX*1)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows8lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows8block
 
-vectors3rows1done:
-	// Add the other sums to C.
-vectors3rest:
-	VBROADCASTSS 32(AX)(R8*1), Z0
-	CMPQ         c_len+8(FP), $0x07
-	JE           vectors3restS5x16F32
-	VMOVUPS      -6336(AX)(R8*4), Z1
-	VMULPS       1536(DI), Z0, Z2
-	VFMADD213PS  (SI), Z2, Z1
-	VMOVUPS      Z1, (SI)
-	VMOVUPS      -6272(AX)(R8*4), Z1
-	VMULPS       1600(DI), Z0, Z2
-	VFMADD213PS  64(SI), Z2, Z1
-	VMOVUPS      Z1, 64(SI)
-	VMOVUPS      -6208(AX)(R8*4), Z1
-	VMULPS       1664(DI), Z0, Z0
-	VFMADD213PS  128(SI), Z0, Z1
-	VMOVUPS      Z1, 128(SI)
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+8, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+8, m+96(FP)
+	JMP    vectors1rows8
 
-vectors3resteither:
-	ADDQ CX, SI
-	ADDQ $0x30, R8
-	CMPQ R8, BX
-	JNE  vectors3rest
-	JMP  added
-
-lanes:
-	LEAQ (AX)(BX*2), DI
-	MOVQ x_len+40(FP), SI
-	LEAQ (SI)(BX*2), SI
-	MOVQ $0x000009c0, R8
-	MOVQ R8, R9
-
+vectors1rows8done:
 	// Tiles of 4 × 1 vectors.
 vectors1rows4:
-	LEAQ         192(R8), R10
-	CMPQ         lanes+88(FP), R10
-	JL           vectors1rows4done
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z7, Z7, Z7
-	VPBROADCASTD 44(AX)(R8*1), Z0
-	VPBROADCASTD 92(AX)(R8*1), Z2
-	VPBROADCASTD 140(AX)(R8*1), Z4
-	VPBROADCASTD 188(AX)(R8*1), Z6
-	MOVQ         DI, R10
-	LEAQ         (AX)(R8*1), R11
-	MOVQ         $0x00000004, R12
+	CMPQ m+96(FP), $+4
+	JL   vectors1rows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows4block:
+	MOVQ         SI, R8
+	LEAQ         (R8)(DX*2), R9
+	ADDQ         DX, R9
+	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
+	VPERMW       (R8), Y0, Y1
+	VMOVDQU      Y1, (SP)
+	VPBROADCASTD 44(R8), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 256(SP)
+	VPERMW       (R8)(DX*1), Y0, Y1
+	VMOVDQU      Y1, 32(SP)
+	VPBROADCASTD 44(R8)(DX*1), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 264(SP)
+	VPERMW       (R8)(DX*2), Y0, Y1
+	VMOVDQU      Y1, 64(SP)
+	VPBROADCASTD 44(R8)(DX*2), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 272(SP)
+	VPERMW       (R9), Y0, Y0
+	VMOVDQU      Y0, 96(SP)
+	VPBROADCASTD 44(R9), X0
+	VPMOVSXWD    X0, X0
+	VPMADDWD     const00000020AVX512<>+0(SB), X0, X0
+	VMOVQ        X0, 280(SP)
+	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32    const33333333AVX512<>+0(SB), Z2
+	XORQ         R8, R8
+
+vectors1rows4lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	LEAQ         (DI)(R8*1), R10
+	VPMOVSXBW    (R10)(BX*1), Z7
+	VPSLLD       $0x10, Z7, Z8
+	VPSRAD       $0x10, Z8, Z8
+	VCVTDQ2PS    Z8, Z8
+	VPSRAD       $0x10, Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VPBROADCASTD 260(SP), Z4
+	VPBROADCASTD 268(SP), Z5
+	VPBROADCASTD 276(SP), Z6
+	VPBROADCASTD 284(SP), Z9
+	LEAQ         (R9)(BX*8), R13
+	VMOVDQU32    (R13), Z3
+	MOVQ         R9, R10
+	LEAQ         (SP), R11
+	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
-vectors1rows4words:
-	VMOVDQU32    (R10), Z8
-	VPBROADCASTD (R11), Z9
-	VPDPBUSD     Z9, Z8, Z0
-	VPBROADCASTD 48(R11), Z9
-	VPDPBUSD     Z9, Z8, Z2
-	VPBROADCASTD 96(R11), Z9
-	VPDPBUSD     Z9, Z8, Z4
-	VPBROADCASTD 144(R11), Z9
-	VPDPBUSD     Z9, Z8, Z6
-	VMOVDQU32    192(R10), Z8
-	VPBROADCASTD 4(R11), Z9
-	VPDPBUSD     Z9, Z8, Z0
-	VPBROADCASTD 52(R11), Z9
-	VPDPBUSD     Z9, Z8, Z2
-	VPBROADCASTD 100(R11), Z9
-	VPDPBUSD     Z9, Z8, Z4
-	VPBROADCASTD 148(R11), Z9
-	VPDPBUSD     Z9, Z8, Z6
-	CMPQ         R9, R8
-	JE           vectors1rows4alone
-	VBROADCASTSS 32(AX)(R9*1), Z8
-	CMPQ         c_len+8(FP), $0x07
-	JE           vectors1rows4besideS5x16F32
-	VMOVUPS      -6336(AX)(R9*4), Z9
-	VMULPS       1536(DI), Z8, Z8
-	VFMADD213PS  (SI), Z8, Z9
-	VMOVUPS      Z9, (SI)
+vectors1rows4wordgroup1:
+	VPSRLD        $0x10, (R10), Z10
+	VMOVDQU32     (R10)(BX*2), Z11
+	VPTERNLOGD    $0xb8, Z10, Z0, Z11
+	VPSRLD        $0x10, Z3, Z10
+	VPSRLD        $0x02, Z3, Z3
+	VPTERNLOGD    $0xb8, Z10, Z0, Z3
+	VPANDD        Z2, Z3, Z3
+	VPSLLD        $0x04, Z3, Z10
+	VPTERNLOGD    $0xb8, Z11, Z1, Z10
+	VPDPBUSD.BCST (R11), Z10, Z4
+	VPDPBUSD.BCST 32(R11), Z10, Z5
+	VPDPBUSD.BCST 64(R11), Z10, Z6
+	VPDPBUSD.BCST 96(R11), Z10, Z9
+	VPSRLD        $0x04, Z11, Z11
+	VPTERNLOGD    $0xb8, Z11, Z1, Z3
+	VPDPBUSD.BCST 8(R11), Z3, Z4
+	VPDPBUSD.BCST 40(R11), Z3, Z5
+	VPDPBUSD.BCST 72(R11), Z3, Z6
+	VPDPBUSD.BCST 104(R11), Z3, Z9
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VMOVDQU32     (R13)(BX*2), Z3
+	DECQ          R12
+	JNZ           vectors1rows4wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z7, Z4, Z3
+	VXORPS        Z4, Z4, Z4
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z7, Z5, Z4
+	VXORPS        Z5, Z5, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z7, Z6, Z5
+	VXORPS        Z6, Z6, Z6
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z6
+	VPBROADCASTD  256(SP), Z7
+	VPBROADCASTD  264(SP), Z9
+	VPBROADCASTD  272(SP), Z10
+	VPBROADCASTD  280(SP), Z11
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z12
+	LEAQ          16(SP), R11
+	MOVQ          $0x00000002, R12
+	PCALIGN       $0x40
 
-vectors1rows4besideeither:
-	ADDQ CX, SI
-	ADDQ $0x30, R9
+vectors1rows4wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z13
+	VPTERNLOGD    $0xb8, (R9), Z0, Z13
+	VPSLLD        $0x0e, Z12, Z14
+	VPTERNLOGD    $0xb8, Z12, Z0, Z14
+	VPANDD        Z2, Z14, Z14
+	VPSLLD        $0x04, Z14, Z12
+	VPTERNLOGD    $0xb8, Z13, Z1, Z12
+	VPDPBUSD.BCST (R11), Z12, Z7
+	VPDPBUSD.BCST 32(R11), Z12, Z9
+	VPDPBUSD.BCST 64(R11), Z12, Z10
+	VPDPBUSD.BCST 96(R11), Z12, Z11
+	VPSRLD        $0x04, Z13, Z13
+	VPTERNLOGD    $0xb8, Z13, Z1, Z14
+	VPDPBUSD.BCST 8(R11), Z14, Z7
+	VPDPBUSD.BCST 40(R11), Z14, Z9
+	VPDPBUSD.BCST 72(R11), Z14, Z10
+	VPDPBUSD.BCST 104(R11), Z14, Z11
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R11
+	VMOVDQU32     (R10)(BX*2), Z12
+	DECQ          R12
+	JNZ           vectors1rows4wordgroup0
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z8, Z7, Z3
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z8, Z9, Z4
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z8, Z10, Z5
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z8, Z11, Z6
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (R9)(DX*2), R10
+	ADDQ          DX, R10
+	LEAQ          (AX)(R8*2), R11
+	LEAQ          (R11)(CX*2), R12
+	ADDQ          CX, R12
+	VCVTPH2PS     (DI)(R8*1), Z7
+	VBROADCASTSS  32(R9), Z8
+	VMULPS        Z8, Z7, Z8
+	VFMADD213PS   (R11), Z8, Z3
+	VMOVUPS       Z3, (R11)
+	VBROADCASTSS  32(R9)(DX*1), Z3
+	VMULPS        Z3, Z7, Z3
+	VFMADD213PS   (R11)(CX*1), Z3, Z4
+	VMOVUPS       Z4, (R11)(CX*1)
+	VBROADCASTSS  32(R9)(DX*2), Z3
+	VMULPS        Z3, Z7, Z3
+	VFMADD213PS   (R11)(CX*2), Z3, Z5
+	VMOVUPS       Z5, (R11)(CX*2)
+	VBROADCASTSS  32(R10), Z3
+	VMULPS        Z3, Z7, Z3
+	VFMADD213PS   (R12), Z3, Z6
+	VMOVUPS       Z6, (R12)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows4lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows4block
 
-vectors1rows4alone:
-	ADDQ         $+384, R10
-	ADDQ         $0x08, R11
-	DECQ         R12
-	CMPQ         R12, $0x02
-	JNE          vectors1rows4group
-	VCVTDQ2PS    Z0, Z0
-	VFMADD231PS  2304(DI), Z0, Z1
-	VCVTDQ2PS    Z2, Z2
-	VFMADD231PS  2304(DI), Z2, Z3
-	VCVTDQ2PS    Z4, Z4
-	VFMADD231PS  2304(DI), Z4, Z5
-	VCVTDQ2PS    Z6, Z6
-	VFMADD231PS  2304(DI), Z6, Z7
-	VPBROADCASTD 40(AX)(R8*1), Z0
-	VPBROADCASTD 88(AX)(R8*1), Z2
-	VPBROADCASTD 136(AX)(R8*1), Z4
-	VPBROADCASTD 184(AX)(R8*1), Z6
-
-vectors1rows4group:
-	TESTQ       R12, R12
-	JNZ         vectors1rows4words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z1
-	VCVTDQ2PS   Z2, Z2
-	VFMADD231PS 2112(DI), Z2, Z3
-	VCVTDQ2PS   Z4, Z4
-	VFMADD231PS 2112(DI), Z4, Z5
-	VCVTDQ2PS   Z6, Z6
-	VFMADD231PS 2112(DI), Z6, Z7
-	VMOVUPS     Z1, -6336(AX)(R8*4)
-	VMOVUPS     Z3, -6144(AX)(R8*4)
-	VMOVUPS     Z5, -5952(AX)(R8*4)
-	VMOVUPS     Z7, -5760(AX)(R8*4)
-	ADDQ        $+192, R8
-	JMP         vectors1rows4
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+4, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+4, m+96(FP)
+	JMP    vectors1rows4
 
 vectors1rows4done:
-	// Tiles of 1 × 1 vectors.
-vectors1rows1:
-	LEAQ         48(R8), R10
-	CMPQ         lanes+88(FP), R10
-	JL           vectors1rows1done
-	VXORPS       Z1, Z1, Z1
-	VPBROADCASTD 44(AX)(R8*1), Z0
-	MOVQ         DI, R10
-	LEAQ         (AX)(R8*1), R11
-	MOVQ         $0x00000004, R12
+	// Tiles of 2 × 1 vectors.
+vectors1rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors1rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows2block:
+	MOVQ         SI, R8
+	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
+	VPERMW       (R8), Y0, Y1
+	VMOVDQU      Y1, (SP)
+	VPBROADCASTD 44(R8), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 256(SP)
+	VPERMW       (R8)(DX*1), Y0, Y0
+	VMOVDQU      Y0, 32(SP)
+	VPBROADCASTD 44(R8)(DX*1), X0
+	VPMOVSXWD    X0, X0
+	VPMADDWD     const00000020AVX512<>+0(SB), X0, X0
+	VMOVQ        X0, 264(SP)
+	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32    const33333333AVX512<>+0(SB), Z2
+	XORQ         R8, R8
+
+vectors1rows2lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	LEAQ         (DI)(R8*1), R10
+	VPMOVSXBW    (R10)(BX*1), Z5
+	VPSLLD       $0x10, Z5, Z6
+	VPSRAD       $0x10, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VPSRAD       $0x10, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VPBROADCASTD 260(SP), Z4
+	VPBROADCASTD 268(SP), Z7
+	LEAQ         (R9)(BX*8), R13
+	VMOVDQU32    (R13), Z3
+	MOVQ         R9, R10
+	LEAQ         (SP), R11
+	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
-vectors1rows1words:
-	VMOVDQU32    (R10), Z2
-	VPBROADCASTD (R11), Z3
-	VPDPBUSD     Z3, Z2, Z0
-	VMOVDQU32    192(R10), Z2
-	VPBROADCASTD 4(R11), Z3
-	VPDPBUSD     Z3, Z2, Z0
-	ADDQ         $+384, R10
-	ADDQ         $0x08, R11
-	DECQ         R12
-	CMPQ         R12, $0x02
-	JNE          vectors1rows1group
-	VCVTDQ2PS    Z0, Z0
-	VFMADD231PS  2304(DI), Z0, Z1
-	VPBROADCASTD 40(AX)(R8*1), Z0
+vectors1rows2wordgroup1:
+	VPSRLD        $0x10, (R10), Z8
+	VMOVDQU32     (R10)(BX*2), Z9
+	VPTERNLOGD    $0xb8, Z8, Z0, Z9
+	VPSRLD        $0x10, Z3, Z8
+	VPSRLD        $0x02, Z3, Z3
+	VPTERNLOGD    $0xb8, Z8, Z0, Z3
+	VPANDD        Z2, Z3, Z3
+	VPSLLD        $0x04, Z3, Z8
+	VPTERNLOGD    $0xb8, Z9, Z1, Z8
+	VPDPBUSD.BCST (R11), Z8, Z4
+	VPDPBUSD.BCST 32(R11), Z8, Z7
+	VPSRLD        $0x04, Z9, Z9
+	VPTERNLOGD    $0xb8, Z9, Z1, Z3
+	VPDPBUSD.BCST 8(R11), Z3, Z4
+	VPDPBUSD.BCST 40(R11), Z3, Z7
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VMOVDQU32     (R13)(BX*2), Z3
+	DECQ          R12
+	JNZ           vectors1rows2wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z5, Z4, Z3
+	VXORPS        Z4, Z4, Z4
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z5, Z7, Z4
+	VPBROADCASTD  256(SP), Z5
+	VPBROADCASTD  264(SP), Z7
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z8
+	LEAQ          16(SP), R11
+	MOVQ          $0x00000002, R12
+	PCALIGN       $0x40
 
-vectors1rows1group:
-	TESTQ       R12, R12
-	JNZ         vectors1rows1words
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS 2112(DI), Z0, Z1
-	VMOVUPS     Z1, -6336(AX)(R8*4)
-	ADDQ        $+48, R8
-	JMP         vectors1rows1
+vectors1rows2wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z9
+	VPTERNLOGD    $0xb8, (R9), Z0, Z9
+	VPSLLD        $0x0e, Z8, Z10
+	VPTERNLOGD    $0xb8, Z8, Z0, Z10
+	VPANDD        Z2, Z10, Z10
+	VPSLLD        $0x04, Z10, Z8
+	VPTERNLOGD    $0xb8, Z9, Z1, Z8
+	VPDPBUSD.BCST (R11), Z8, Z5
+	VPDPBUSD.BCST 32(R11), Z8, Z7
+	VPSRLD        $0x04, Z9, Z9
+	VPTERNLOGD    $0xb8, Z9, Z1, Z10
+	VPDPBUSD.BCST 8(R11), Z10, Z5
+	VPDPBUSD.BCST 40(R11), Z10, Z7
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R11
+	VMOVDQU32     (R10)(BX*2), Z8
+	DECQ          R12
+	JNZ           vectors1rows2wordgroup0
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z6, Z5, Z3
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z4
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (AX)(R8*2), R10
+	VCVTPH2PS     (DI)(R8*1), Z5
+	VBROADCASTSS  32(R9), Z6
+	VMULPS        Z6, Z5, Z6
+	VFMADD213PS   (R10), Z6, Z3
+	VMOVUPS       Z3, (R10)
+	VBROADCASTSS  32(R9)(DX*1), Z3
+	VMULPS        Z3, Z5, Z3
+	VFMADD213PS   (R10)(CX*1), Z3, Z4
+	VMOVUPS       Z4, (R10)(CX*1)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows2lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors1rows2
+
+vectors1rows2done:
+	// Tiles of 1 × 1 vectors.
+vectors1rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors1rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows1block:
+	MOVQ         SI, R8
+	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
+	VPERMW       (R8), Y0, Y0
+	VMOVDQU      Y0, (SP)
+	VPBROADCASTD 44(R8), X0
+	VPMOVSXWD    X0, X0
+	VPMADDWD     const00000020AVX512<>+0(SB), X0, X0
+	VMOVQ        X0, 256(SP)
+	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32    const33333333AVX512<>+0(SB), Z2
+	XORQ         R8, R8
+
+vectors1rows1lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	LEAQ         (DI)(R8*1), R10
+	VPMOVSXBW    (R10)(BX*1), Z4
+	VPSLLD       $0x10, Z4, Z5
+	VPSRAD       $0x10, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VPSRAD       $0x10, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VPBROADCASTD 260(SP), Z6
+	LEAQ         (R9)(BX*8), R13
+	VMOVDQU32    (R13), Z3
+	MOVQ         R9, R10
+	LEAQ         (SP), R11
+	MOVQ         $0x00000002, R12
+	PCALIGN      $0x40
+
+vectors1rows1wordgroup1:
+	VPSRLD        $0x10, (R10), Z7
+	VMOVDQU32     (R10)(BX*2), Z8
+	VPTERNLOGD    $0xb8, Z7, Z0, Z8
+	VPSRLD        $0x10, Z3, Z7
+	VPSRLD        $0x02, Z3, Z3
+	VPTERNLOGD    $0xb8, Z7, Z0, Z3
+	VPANDD        Z2, Z3, Z3
+	VPSLLD        $0x04, Z3, Z7
+	VPTERNLOGD    $0xb8, Z8, Z1, Z7
+	VPDPBUSD.BCST (R11), Z7, Z6
+	VPSRLD        $0x04, Z8, Z8
+	VPTERNLOGD    $0xb8, Z8, Z1, Z3
+	VPDPBUSD.BCST 8(R11), Z3, Z6
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VMOVDQU32     (R13)(BX*2), Z3
+	DECQ          R12
+	JNZ           vectors1rows1wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z4, Z6, Z3
+	VPBROADCASTD  256(SP), Z4
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z6
+	LEAQ          16(SP), R11
+	MOVQ          $0x00000002, R12
+	PCALIGN       $0x40
+
+vectors1rows1wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z7
+	VPTERNLOGD    $0xb8, (R9), Z0, Z7
+	VPSLLD        $0x0e, Z6, Z8
+	VPTERNLOGD    $0xb8, Z6, Z0, Z8
+	VPANDD        Z2, Z8, Z8
+	VPSLLD        $0x04, Z8, Z6
+	VPTERNLOGD    $0xb8, Z7, Z1, Z6
+	VPDPBUSD.BCST (R11), Z6, Z4
+	VPSRLD        $0x04, Z7, Z7
+	VPTERNLOGD    $0xb8, Z7, Z1, Z8
+	VPDPBUSD.BCST 8(R11), Z8, Z4
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R11
+	VMOVDQU32     (R10)(BX*2), Z6
+	DECQ          R12
+	JNZ           vectors1rows1wordgroup0
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z5, Z4, Z3
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (AX)(R8*2), R10
+	VCVTPH2PS     (DI)(R8*1), Z4
+	VBROADCASTSS  32(R9), Z5
+	VMULPS        Z5, Z4, Z4
+	VFMADD213PS   (R10), Z4, Z3
+	VMOVUPS       Z3, (R10)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows1lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors1rows1
 
 vectors1rows1done:
-	// Add the other sums to C.
-vectors1rest:
-	VBROADCASTSS 32(AX)(R9*1), Z0
-	CMPQ         c_len+8(FP), $0x07
-	JE           vectors1restS5x16F32
-	VMOVUPS      -6336(AX)(R9*4), Z1
-	VMULPS       1536(DI), Z0, Z0
-	VFMADD213PS  (SI), Z0, Z1
-	VMOVUPS      Z1, (SI)
-
-vectors1resteither:
-	ADDQ CX, SI
-	ADDQ $0x30, R9
-	CMPQ R9, R8
-	JNE  vectors1rest
-	ADDQ $0x20, BX
-	CMPQ BX, DX
-	JL   lanes
-	SUBQ BX, SI
-	SUBQ BX, SI
-	ADDQ $0x40, SI
-
-added:
-	MOVQ SI, x_len+40(FP)
-	CMPQ ldc+24(FP), $0x00
-	JNE  chunk
-	ADDQ $0x30, x_base+32(FP)
-	MOVQ b_len+72(FP), BX
-	ADDQ BX, b_base+64(FP)
-	SUBQ $0x20, k+104(FP)
-	JNZ  block
-
-end:
 	VZEROUPPER
 	RET
 
-blockS5x16F32:
-	MOVQ BX, R9
+DATA const00000020AVX512<>+0(SB)/64, $" \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00"
+GLOBL const00000020AVX512<>(SB), RODATA|NOPTR, $64
 
-headerS5x16F32:
-	MOVQ      R9, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS   Z0, 2112(SI)
-	ADDQ      DX, R8
-	ADDQ      DX, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS   Z0, 2304(SI)
-	ADDQ      DX, R8
-	ADDQ      DX, R8
-	ADDQ      $0x40, R9
-	ADDQ      $0x40, SI
-	SUBQ      $0x20, DI
-	JNZ       headerS5x16F32
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	ADDQ      DX, BX
-	LEAQ      (DX)(DX*1), SI
-	LEAQ      (BX)(SI*4), DI
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z0
-	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z1
-	VMOVDQU32 constffff0000AVX512<>+0(SB), Z2
-	VMOVDQU32 const10101010AVX512<>+0(SB), Z3
-	LEAQ      (BX)(SI*1), R8
-	XORQ      R9, R9
-
-numbersS5x16F320:
-	VPSLLD     $0x10, (R8)(R9*1), Z4
-	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
-	VPSLLD     $0x0f, (DI)(R9*1), Z5
-	VPTERNLOGD $0xb8, (DI)(R9*1), Z1, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 768(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 1152(AX)(R9*1)
-	PREFETCHT0 8192(BX)(R9*1)
-	VPSRLD     $0x10, (BX)(R9*1), Z4
-	VPTERNLOGD $0xb8, (R8)(R9*1), Z2, Z4
-	VPSRLD     $0x10, (DI)(R9*1), Z5
-	VPSRLD     $0x01, (DI)(R9*1), Z6
-	VPTERNLOGD $0xb8, Z6, Z2, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, (AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 384(AX)(R9*1)
-	PREFETCHT0 8192(R8)(R9*1)
-	PREFETCHT0 8192(DI)(R9*1)
-	ADDQ       $0x40, R9
-	CMPQ       R9, SI
-	JL         numbersS5x16F320
-	LEAQ       (BX)(SI*2), BX
-	LEAQ       (BX)(SI*1), R8
-	XORQ       R9, R9
-
-numbersS5x16F321:
-	VPSLLD     $0x10, (R8)(R9*1), Z4
-	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
-	VPSLLD     $0x0d, (DI)(R9*1), Z5
-	VPSRLD     $0x02, (DI)(R9*1), Z6
-	VPTERNLOGD $0xb8, Z6, Z1, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 960(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 1344(AX)(R9*1)
-	PREFETCHT0 8192(BX)(R9*1)
-	VPSRLD     $0x10, (BX)(R9*1), Z4
-	VPTERNLOGD $0xb8, (R8)(R9*1), Z2, Z4
-	VPSRLD     $0x12, (DI)(R9*1), Z5
-	VPSRLD     $0x03, (DI)(R9*1), Z6
-	VPTERNLOGD $0xb8, Z6, Z2, Z5
-	VPANDD     Z0, Z4, Z6
-	VPSLLD     $0x04, Z5, Z7
-	VPTERNLOGD $0xf8, Z3, Z7, Z6
-	VMOVDQU32  Z6, 192(AX)(R9*1)
-	VPSRLD     $0x04, Z4, Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, Z3, Z5, Z4
-	VMOVDQU32  Z4, 576(AX)(R9*1)
-	PREFETCHT0 8192(R8)(R9*1)
-	PREFETCHT0 8192(DI)(R9*1)
-	ADDQ       $0x40, R9
-	CMPQ       R9, SI
-	JL         numbersS5x16F321
-	LEAQ       (BX)(SI*2), BX
-	JMP        blockeither
-
-vectors3rows4besideS5x16F32:
-	VMOVUPS     -6336(AX)(R8*4), Z25
-	VFMADD213PS (SI), Z24, Z25
-	VMOVUPS     Z25, (SI)
-	VMOVUPS     -6272(AX)(R8*4), Z25
-	VFMADD213PS 64(SI), Z24, Z25
-	VMOVUPS     Z25, 64(SI)
-	VMOVUPS     -6208(AX)(R8*4), Z25
-	VFMADD213PS 128(SI), Z24, Z25
-	VMOVUPS     Z25, 128(SI)
-	JMP         vectors3rows4besideeither
-
-vectors3restS5x16F32:
-	VMOVUPS     -6336(AX)(R8*4), Z1
-	VFMADD213PS (SI), Z0, Z1
-	VMOVUPS     Z1, (SI)
-	VMOVUPS     -6272(AX)(R8*4), Z1
-	VFMADD213PS 64(SI), Z0, Z1
-	VMOVUPS     Z1, 64(SI)
-	VMOVUPS     -6208(AX)(R8*4), Z1
-	VFMADD213PS 128(SI), Z0, Z1
-	VMOVUPS     Z1, 128(SI)
-	JMP         vectors3resteither
-
-vectors1rows4besideS5x16F32:
-	VMOVUPS     -6336(AX)(R9*4), Z9
-	VFMADD213PS (SI), Z8, Z9
-	VMOVUPS     Z9, (SI)
-	JMP         vectors1rows4besideeither
-
-vectors1restS5x16F32:
-	VMOVUPS     -6336(AX)(R9*4), Z1
-	VFMADD213PS (SI), Z0, Z1
-	VMOVUPS     Z1, (SI)
-	JMP         vectors1resteither
-
-DATA const30303030AVX512<>+0(SB)/64, $"0000000000000000000000000000000000000000000000000000000000000000"
-GLOBL const30303030AVX512<>(SB), RODATA|NOPTR, $64
-
-// func weightGemmInt8S6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8S6x16AVX512(SB), NOSPLIT, $0-113
-	PCALIGN $0x40
-	MOVQ    $0x00000005, c_len+8(FP)
-	MOVQ    $0x00000020, c_cap+16(FP)
-	JMP     ·weightGemmInt8OffsetAVX512+0(SB)
+DATA const33333333AVX512<>+0(SB)/64, $"3333333333333333333333333333333333333333333333333333333333333333"
+GLOBL const33333333AVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmInt8U5x16BF16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U5x16BF16AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000006, c_len+8(FP)
-	MOVQ    $0x00000000, c_cap+16(FP)
 	JMP     ·weightGemmInt8MinimaAVX512+0(SB)
 
 // func weightGemmInt8S5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8S5x16F32AVX512(SB), NOSPLIT, $0-113
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·weightGemmInt8S5x16F32AVX512(SB), NOSPLIT, $320-113
 	PCALIGN $0x40
-	MOVQ    $0x00000007, c_len+8(FP)
-	MOVQ    $0x00000010, c_cap+16(FP)
-	JMP     ·weightGemmInt8OffsetAVX512+0(SB)
+	MOVQ    c_base+0(FP), AX
+	MOVQ    ldc+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldx+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    lanes+88(FP), BX
+	IMUL3Q  $+28, BX, SI
+	MOVQ    SI, b_len+72(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
+	JNZ     cleared
+	VXORPS  Z0, Z0, Z0
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
+	JZ      cleared
+	MOVQ    AX, DI
 
-// func weightGemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool)
+clear:
+	XORQ R8, R8
+
+clearlanes:
+	VMOVUPS Z0, (DI)(R8*2)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
+	JL      clearlanes
+	ADDQ    CX, DI
+	DECQ    SI
+	JNZ     clear
+
+cleared:
+	// Tiles of 8 × 1 vectors.
+vectors1rows8:
+	CMPQ m+96(FP), $+8
+	JL   vectors1rows8done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows8block:
+	MOVQ         SI, R8
+	LEAQ         (R8)(DX*2), R9
+	ADDQ         DX, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
+	VPERMW       (R8), Y0, Y1
+	VMOVDQU      Y1, (SP)
+	VPBROADCASTD 44(R8), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 256(SP)
+	VPERMW       (R8)(DX*1), Y0, Y1
+	VMOVDQU      Y1, 32(SP)
+	VPBROADCASTD 44(R8)(DX*1), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 264(SP)
+	VPERMW       (R8)(DX*2), Y0, Y1
+	VMOVDQU      Y1, 64(SP)
+	VPBROADCASTD 44(R8)(DX*2), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 272(SP)
+	VPERMW       (R9), Y0, Y1
+	VMOVDQU      Y1, 96(SP)
+	VPBROADCASTD 44(R9), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 280(SP)
+	VPERMW       (R9)(DX*1), Y0, Y1
+	VMOVDQU      Y1, 128(SP)
+	VPBROADCASTD 44(R9)(DX*1), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 288(SP)
+	VPERMW       (R9)(DX*2), Y0, Y1
+	VMOVDQU      Y1, 160(SP)
+	VPBROADCASTD 44(R9)(DX*2), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 296(SP)
+	VPERMW       (R10), Y0, Y1
+	VMOVDQU      Y1, 192(SP)
+	VPBROADCASTD 44(R10), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 304(SP)
+	VPERMW       (R10)(DX*1), Y0, Y0
+	VMOVDQU      Y0, 224(SP)
+	VPBROADCASTD 44(R10)(DX*1), X0
+	VPMOVSXWD    X0, X0
+	VPMADDWD     const00000010AVX512<>+0(SB), X0, X0
+	VMOVQ        X0, 312(SP)
+	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32    const11111111AVX512<>+0(SB), Z2
+	XORQ         R8, R8
+
+vectors1rows8lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	LEAQ         (DI)(R8*2), R10
+	VMOVUPS      (R10), Z11
+	VMOVUPS      (R10)(BX*2), Z12
+	VPBROADCASTD 260(SP), Z4
+	VPBROADCASTD 268(SP), Z5
+	VPBROADCASTD 276(SP), Z6
+	VPBROADCASTD 284(SP), Z7
+	VPBROADCASTD 292(SP), Z8
+	VPBROADCASTD 300(SP), Z9
+	VPBROADCASTD 308(SP), Z10
+	VPBROADCASTD 316(SP), Z13
+	LEAQ         (R9)(BX*8), R10
+	VMOVDQU32    (R10), Z3
+	MOVQ         R9, R10
+	LEAQ         (SP), R11
+	MOVQ         $0x00000002, R12
+	PCALIGN      $0x40
+
+vectors1rows8wordgroup1:
+	VPSRLD        $0x10, (R10), Z14
+	VMOVDQU32     (R10)(BX*2), Z15
+	VPTERNLOGD    $0xb8, Z14, Z0, Z15
+	VPSRLD        $0x10, Z3, Z16
+	VPSRLD        $0x01, Z3, Z14
+	VPTERNLOGD    $0xb8, Z16, Z0, Z14
+	VPANDD        Z2, Z14, Z14
+	VPSLLD        $0x04, Z14, Z16
+	VPTERNLOGD    $0xb8, Z15, Z1, Z16
+	VPDPBUSD.BCST (R11), Z16, Z4
+	VPDPBUSD.BCST 32(R11), Z16, Z5
+	VPDPBUSD.BCST 64(R11), Z16, Z6
+	VPDPBUSD.BCST 96(R11), Z16, Z7
+	VPDPBUSD.BCST 128(R11), Z16, Z8
+	VPDPBUSD.BCST 160(R11), Z16, Z9
+	VPDPBUSD.BCST 192(R11), Z16, Z10
+	VPDPBUSD.BCST 224(R11), Z16, Z13
+	VPSRLD        $0x04, Z15, Z15
+	VPTERNLOGD    $0xb8, Z15, Z1, Z14
+	VPDPBUSD.BCST 8(R11), Z14, Z4
+	VPDPBUSD.BCST 40(R11), Z14, Z5
+	VPDPBUSD.BCST 72(R11), Z14, Z6
+	VPDPBUSD.BCST 104(R11), Z14, Z7
+	VPDPBUSD.BCST 136(R11), Z14, Z8
+	VPDPBUSD.BCST 168(R11), Z14, Z9
+	VPDPBUSD.BCST 200(R11), Z14, Z10
+	VPDPBUSD.BCST 232(R11), Z14, Z13
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VPSRLD        $0x02, Z3, Z3
+	DECQ          R12
+	JNZ           vectors1rows8wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z12, Z4, Z3
+	VXORPS        Z4, Z4, Z4
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z12, Z5, Z4
+	VXORPS        Z5, Z5, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z12, Z6, Z5
+	VXORPS        Z6, Z6, Z6
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z12, Z7, Z6
+	VXORPS        Z7, Z7, Z7
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z12, Z8, Z7
+	VXORPS        Z8, Z8, Z8
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z12, Z9, Z8
+	VXORPS        Z9, Z9, Z9
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z12, Z10, Z9
+	VXORPS        Z10, Z10, Z10
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z12, Z13, Z10
+	VPBROADCASTD  256(SP), Z12
+	VPBROADCASTD  264(SP), Z13
+	VPBROADCASTD  272(SP), Z14
+	VPBROADCASTD  280(SP), Z15
+	VPBROADCASTD  288(SP), Z16
+	VPBROADCASTD  296(SP), Z17
+	VPBROADCASTD  304(SP), Z18
+	VPBROADCASTD  312(SP), Z19
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z20
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
+
+vectors1rows8wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z21
+	VPTERNLOGD    $0xb8, (R9), Z0, Z21
+	VPSLLD        $0x0f, Z20, Z22
+	VPTERNLOGD    $0xb8, Z20, Z0, Z22
+	VPANDD        Z2, Z22, Z22
+	VPSLLD        $0x04, Z22, Z23
+	VPTERNLOGD    $0xb8, Z21, Z1, Z23
+	VPDPBUSD.BCST (R10), Z23, Z12
+	VPDPBUSD.BCST 32(R10), Z23, Z13
+	VPDPBUSD.BCST 64(R10), Z23, Z14
+	VPDPBUSD.BCST 96(R10), Z23, Z15
+	VPDPBUSD.BCST 128(R10), Z23, Z16
+	VPDPBUSD.BCST 160(R10), Z23, Z17
+	VPDPBUSD.BCST 192(R10), Z23, Z18
+	VPDPBUSD.BCST 224(R10), Z23, Z19
+	VPSRLD        $0x04, Z21, Z21
+	VPTERNLOGD    $0xb8, Z21, Z1, Z22
+	VPDPBUSD.BCST 8(R10), Z22, Z12
+	VPDPBUSD.BCST 40(R10), Z22, Z13
+	VPDPBUSD.BCST 72(R10), Z22, Z14
+	VPDPBUSD.BCST 104(R10), Z22, Z15
+	VPDPBUSD.BCST 136(R10), Z22, Z16
+	VPDPBUSD.BCST 168(R10), Z22, Z17
+	VPDPBUSD.BCST 200(R10), Z22, Z18
+	VPDPBUSD.BCST 232(R10), Z22, Z19
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	VPSRLD        $0x02, Z20, Z20
+	DECQ          R11
+	JNZ           vectors1rows8wordgroup0
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z11, Z12, Z3
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z4
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z11, Z14, Z5
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z11, Z15, Z6
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z11, Z16, Z7
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z11, Z17, Z8
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z11, Z18, Z9
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z11, Z19, Z10
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (R9)(DX*2), R10
+	ADDQ          DX, R10
+	LEAQ          (R10)(DX*2), R11
+	ADDQ          DX, R11
+	LEAQ          (AX)(R8*2), R12
+	LEAQ          (R12)(CX*2), R13
+	ADDQ          CX, R13
+	LEAQ          (R13)(CX*2), R14
+	ADDQ          CX, R14
+	VBROADCASTSS  32(R9), Z11
+	VFMADD213PS   (R12), Z11, Z3
+	VMOVUPS       Z3, (R12)
+	VBROADCASTSS  32(R9)(DX*1), Z3
+	VFMADD213PS   (R12)(CX*1), Z3, Z4
+	VMOVUPS       Z4, (R12)(CX*1)
+	VBROADCASTSS  32(R9)(DX*2), Z3
+	VFMADD213PS   (R12)(CX*2), Z3, Z5
+	VMOVUPS       Z5, (R12)(CX*2)
+	VBROADCASTSS  32(R10), Z3
+	VFMADD213PS   (R13), Z3, Z6
+	VMOVUPS       Z6, (R13)
+	VBROADCASTSS  32(R10)(DX*1), Z3
+	VFMADD213PS   (R13)(CX*1), Z3, Z7
+	VMOVUPS       Z7, (R13)(CX*1)
+	VBROADCASTSS  32(R10)(DX*2), Z3
+	VFMADD213PS   (R13)(CX*2), Z3, Z8
+	VMOVUPS       Z8, (R13)(CX*2)
+	VBROADCASTSS  32(R11), Z3
+	VFMADD213PS   (R14), Z3, Z9
+	VMOVUPS       Z9, (R14)
+	VBROADCASTSS  32(R11)(DX*1), Z3
+	VFMADD213PS   (R14)(CX*1), Z3, Z10
+	VMOVUPS       Z10, (R14)(CX*1)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows8lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows8block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+8, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+8, m+96(FP)
+	JMP    vectors1rows8
+
+vectors1rows8done:
+	// Tiles of 4 × 1 vectors.
+vectors1rows4:
+	CMPQ m+96(FP), $+4
+	JL   vectors1rows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows4block:
+	MOVQ         SI, R8
+	LEAQ         (R8)(DX*2), R9
+	ADDQ         DX, R9
+	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
+	VPERMW       (R8), Y0, Y1
+	VMOVDQU      Y1, (SP)
+	VPBROADCASTD 44(R8), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 256(SP)
+	VPERMW       (R8)(DX*1), Y0, Y1
+	VMOVDQU      Y1, 32(SP)
+	VPBROADCASTD 44(R8)(DX*1), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 264(SP)
+	VPERMW       (R8)(DX*2), Y0, Y1
+	VMOVDQU      Y1, 64(SP)
+	VPBROADCASTD 44(R8)(DX*2), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 272(SP)
+	VPERMW       (R9), Y0, Y0
+	VMOVDQU      Y0, 96(SP)
+	VPBROADCASTD 44(R9), X0
+	VPMOVSXWD    X0, X0
+	VPMADDWD     const00000010AVX512<>+0(SB), X0, X0
+	VMOVQ        X0, 280(SP)
+	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32    const11111111AVX512<>+0(SB), Z2
+	XORQ         R8, R8
+
+vectors1rows4lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	LEAQ         (DI)(R8*2), R10
+	VMOVUPS      (R10), Z7
+	VMOVUPS      (R10)(BX*2), Z8
+	VPBROADCASTD 260(SP), Z4
+	VPBROADCASTD 268(SP), Z5
+	VPBROADCASTD 276(SP), Z6
+	VPBROADCASTD 284(SP), Z9
+	LEAQ         (R9)(BX*8), R10
+	VMOVDQU32    (R10), Z3
+	MOVQ         R9, R10
+	LEAQ         (SP), R11
+	MOVQ         $0x00000002, R12
+	PCALIGN      $0x40
+
+vectors1rows4wordgroup1:
+	VPSRLD        $0x10, (R10), Z10
+	VMOVDQU32     (R10)(BX*2), Z11
+	VPTERNLOGD    $0xb8, Z10, Z0, Z11
+	VPSRLD        $0x10, Z3, Z12
+	VPSRLD        $0x01, Z3, Z10
+	VPTERNLOGD    $0xb8, Z12, Z0, Z10
+	VPANDD        Z2, Z10, Z10
+	VPSLLD        $0x04, Z10, Z12
+	VPTERNLOGD    $0xb8, Z11, Z1, Z12
+	VPDPBUSD.BCST (R11), Z12, Z4
+	VPDPBUSD.BCST 32(R11), Z12, Z5
+	VPDPBUSD.BCST 64(R11), Z12, Z6
+	VPDPBUSD.BCST 96(R11), Z12, Z9
+	VPSRLD        $0x04, Z11, Z11
+	VPTERNLOGD    $0xb8, Z11, Z1, Z10
+	VPDPBUSD.BCST 8(R11), Z10, Z4
+	VPDPBUSD.BCST 40(R11), Z10, Z5
+	VPDPBUSD.BCST 72(R11), Z10, Z6
+	VPDPBUSD.BCST 104(R11), Z10, Z9
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VPSRLD        $0x02, Z3, Z3
+	DECQ          R12
+	JNZ           vectors1rows4wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z8, Z4, Z3
+	VXORPS        Z4, Z4, Z4
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z8, Z5, Z4
+	VXORPS        Z5, Z5, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z8, Z6, Z5
+	VXORPS        Z6, Z6, Z6
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z8, Z9, Z6
+	VPBROADCASTD  256(SP), Z8
+	VPBROADCASTD  264(SP), Z9
+	VPBROADCASTD  272(SP), Z10
+	VPBROADCASTD  280(SP), Z11
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z12
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
+
+vectors1rows4wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z13
+	VPTERNLOGD    $0xb8, (R9), Z0, Z13
+	VPSLLD        $0x0f, Z12, Z14
+	VPTERNLOGD    $0xb8, Z12, Z0, Z14
+	VPANDD        Z2, Z14, Z14
+	VPSLLD        $0x04, Z14, Z15
+	VPTERNLOGD    $0xb8, Z13, Z1, Z15
+	VPDPBUSD.BCST (R10), Z15, Z8
+	VPDPBUSD.BCST 32(R10), Z15, Z9
+	VPDPBUSD.BCST 64(R10), Z15, Z10
+	VPDPBUSD.BCST 96(R10), Z15, Z11
+	VPSRLD        $0x04, Z13, Z13
+	VPTERNLOGD    $0xb8, Z13, Z1, Z14
+	VPDPBUSD.BCST 8(R10), Z14, Z8
+	VPDPBUSD.BCST 40(R10), Z14, Z9
+	VPDPBUSD.BCST 72(R10), Z14, Z10
+	VPDPBUSD.BCST 104(R10), Z14, Z11
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	VPSRLD        $0x02, Z12, Z12
+	DECQ          R11
+	JNZ           vectors1rows4wordgroup0
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z7, Z8, Z3
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z4
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z7, Z10, Z5
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z7, Z11, Z6
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (R9)(DX*2), R10
+	ADDQ          DX, R10
+	LEAQ          (AX)(R8*2), R11
+	LEAQ          (R11)(CX*2), R12
+	ADDQ          CX, R12
+	VBROADCASTSS  32(R9), Z7
+	VFMADD213PS   (R11), Z7, Z3
+	VMOVUPS       Z3, (R11)
+	VBROADCASTSS  32(R9)(DX*1), Z3
+	VFMADD213PS   (R11)(CX*1), Z3, Z4
+	VMOVUPS       Z4, (R11)(CX*1)
+	VBROADCASTSS  32(R9)(DX*2), Z3
+	VFMADD213PS   (R11)(CX*2), Z3, Z5
+	VMOVUPS       Z5, (R11)(CX*2)
+	VBROADCASTSS  32(R10), Z3
+	VFMADD213PS   (R12), Z3, Z6
+	VMOVUPS       Z6, (R12)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows4lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows4block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+4, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+4, m+96(FP)
+	JMP    vectors1rows4
+
+vectors1rows4done:
+	// Tiles of 2 × 1 vectors.
+vectors1rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors1rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows2block:
+	MOVQ         SI, R8
+	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
+	VPERMW       (R8), Y0, Y1
+	VMOVDQU      Y1, (SP)
+	VPBROADCASTD 44(R8), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 256(SP)
+	VPERMW       (R8)(DX*1), Y0, Y0
+	VMOVDQU      Y0, 32(SP)
+	VPBROADCASTD 44(R8)(DX*1), X0
+	VPMOVSXWD    X0, X0
+	VPMADDWD     const00000010AVX512<>+0(SB), X0, X0
+	VMOVQ        X0, 264(SP)
+	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32    const11111111AVX512<>+0(SB), Z2
+	XORQ         R8, R8
+
+vectors1rows2lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	LEAQ         (DI)(R8*2), R10
+	VMOVUPS      (R10), Z5
+	VMOVUPS      (R10)(BX*2), Z6
+	VPBROADCASTD 260(SP), Z4
+	VPBROADCASTD 268(SP), Z7
+	LEAQ         (R9)(BX*8), R10
+	VMOVDQU32    (R10), Z3
+	MOVQ         R9, R10
+	LEAQ         (SP), R11
+	MOVQ         $0x00000002, R12
+	PCALIGN      $0x40
+
+vectors1rows2wordgroup1:
+	VPSRLD        $0x10, (R10), Z8
+	VMOVDQU32     (R10)(BX*2), Z9
+	VPTERNLOGD    $0xb8, Z8, Z0, Z9
+	VPSRLD        $0x10, Z3, Z10
+	VPSRLD        $0x01, Z3, Z8
+	VPTERNLOGD    $0xb8, Z10, Z0, Z8
+	VPANDD        Z2, Z8, Z8
+	VPSLLD        $0x04, Z8, Z10
+	VPTERNLOGD    $0xb8, Z9, Z1, Z10
+	VPDPBUSD.BCST (R11), Z10, Z4
+	VPDPBUSD.BCST 32(R11), Z10, Z7
+	VPSRLD        $0x04, Z9, Z9
+	VPTERNLOGD    $0xb8, Z9, Z1, Z8
+	VPDPBUSD.BCST 8(R11), Z8, Z4
+	VPDPBUSD.BCST 40(R11), Z8, Z7
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VPSRLD        $0x02, Z3, Z3
+	DECQ          R12
+	JNZ           vectors1rows2wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z6, Z4, Z3
+	VXORPS        Z4, Z4, Z4
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z4
+	VPBROADCASTD  256(SP), Z6
+	VPBROADCASTD  264(SP), Z7
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z8
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
+
+vectors1rows2wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z9
+	VPTERNLOGD    $0xb8, (R9), Z0, Z9
+	VPSLLD        $0x0f, Z8, Z10
+	VPTERNLOGD    $0xb8, Z8, Z0, Z10
+	VPANDD        Z2, Z10, Z10
+	VPSLLD        $0x04, Z10, Z11
+	VPTERNLOGD    $0xb8, Z9, Z1, Z11
+	VPDPBUSD.BCST (R10), Z11, Z6
+	VPDPBUSD.BCST 32(R10), Z11, Z7
+	VPSRLD        $0x04, Z9, Z9
+	VPTERNLOGD    $0xb8, Z9, Z1, Z10
+	VPDPBUSD.BCST 8(R10), Z10, Z6
+	VPDPBUSD.BCST 40(R10), Z10, Z7
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	VPSRLD        $0x02, Z8, Z8
+	DECQ          R11
+	JNZ           vectors1rows2wordgroup0
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z5, Z6, Z3
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z5, Z7, Z4
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (AX)(R8*2), R10
+	VBROADCASTSS  32(R9), Z5
+	VFMADD213PS   (R10), Z5, Z3
+	VMOVUPS       Z3, (R10)
+	VBROADCASTSS  32(R9)(DX*1), Z3
+	VFMADD213PS   (R10)(CX*1), Z3, Z4
+	VMOVUPS       Z4, (R10)(CX*1)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows2lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors1rows2
+
+vectors1rows2done:
+	// Tiles of 1 × 1 vectors.
+vectors1rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors1rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows1block:
+	MOVQ         SI, R8
+	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
+	VPERMW       (R8), Y0, Y0
+	VMOVDQU      Y0, (SP)
+	VPBROADCASTD 44(R8), X0
+	VPMOVSXWD    X0, X0
+	VPMADDWD     const00000010AVX512<>+0(SB), X0, X0
+	VMOVQ        X0, 256(SP)
+	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32    const11111111AVX512<>+0(SB), Z2
+	XORQ         R8, R8
+
+vectors1rows1lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	LEAQ         (DI)(R8*2), R10
+	VMOVUPS      (R10), Z4
+	VMOVUPS      (R10)(BX*2), Z5
+	VPBROADCASTD 260(SP), Z6
+	LEAQ         (R9)(BX*8), R10
+	VMOVDQU32    (R10), Z3
+	MOVQ         R9, R10
+	LEAQ         (SP), R11
+	MOVQ         $0x00000002, R12
+	PCALIGN      $0x40
+
+vectors1rows1wordgroup1:
+	VPSRLD        $0x10, (R10), Z7
+	VMOVDQU32     (R10)(BX*2), Z8
+	VPTERNLOGD    $0xb8, Z7, Z0, Z8
+	VPSRLD        $0x10, Z3, Z9
+	VPSRLD        $0x01, Z3, Z7
+	VPTERNLOGD    $0xb8, Z9, Z0, Z7
+	VPANDD        Z2, Z7, Z7
+	VPSLLD        $0x04, Z7, Z9
+	VPTERNLOGD    $0xb8, Z8, Z1, Z9
+	VPDPBUSD.BCST (R11), Z9, Z6
+	VPSRLD        $0x04, Z8, Z8
+	VPTERNLOGD    $0xb8, Z8, Z1, Z7
+	VPDPBUSD.BCST 8(R11), Z7, Z6
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VPSRLD        $0x02, Z3, Z3
+	DECQ          R12
+	JNZ           vectors1rows1wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z5, Z6, Z3
+	VPBROADCASTD  256(SP), Z5
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z6
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
+
+vectors1rows1wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z7
+	VPTERNLOGD    $0xb8, (R9), Z0, Z7
+	VPSLLD        $0x0f, Z6, Z8
+	VPTERNLOGD    $0xb8, Z6, Z0, Z8
+	VPANDD        Z2, Z8, Z8
+	VPSLLD        $0x04, Z8, Z9
+	VPTERNLOGD    $0xb8, Z7, Z1, Z9
+	VPDPBUSD.BCST (R10), Z9, Z5
+	VPSRLD        $0x04, Z7, Z7
+	VPTERNLOGD    $0xb8, Z7, Z1, Z8
+	VPDPBUSD.BCST 8(R10), Z8, Z5
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	VPSRLD        $0x02, Z6, Z6
+	DECQ          R11
+	JNZ           vectors1rows1wordgroup0
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z4, Z5, Z3
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (AX)(R8*2), R10
+	VBROADCASTSS  32(R9), Z4
+	VFMADD213PS   (R10), Z4, Z3
+	VMOVUPS       Z3, (R10)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows1lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors1rows1
+
+vectors1rows1done:
+	VZEROUPPER
+	RET
+
+DATA const00000010AVX512<>+0(SB)/64, $"\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00"
+GLOBL const00000010AVX512<>(SB), RODATA|NOPTR, $64
+
+// func gemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool)
 // Requires: AMXBF16, AMXTILE, AVX, AVX512F
-TEXT ·weightGemmTilesAVX512(SB), NOSPLIT, $184-113
+TEXT ·gemmTilesAVX512(SB), NOSPLIT, $184-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
 	ANDQ      $-64, AX
@@ -33226,6 +34373,102 @@ lanes3row:
 lanes3rows:
 	ADDQ $0x000000c0, AX
 	SUBQ $0x00000030, CX
+	JMP  columns
+
+// func narrowPairsAVX512(dst []uint32, ldd int, even []float32, odd []float32, lds int, n int, d int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·narrowPairsAVX512(SB), NOSPLIT, $0-104
+	PCALIGN $0x40
+	MOVQ    d+96(FP), CX
+	VMOVUPS constffff0000AVX512<>+0(SB), Z0
+	XORQ    AX, AX
+
+columns:
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  dst_base+0(FP), DX
+	ADDQ  AX, DX
+	MOVQ  ldd+24(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  even_base+32(FP), SI
+	ADDQ  AX, SI
+	MOVQ  lds+80(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  odd_base+56(FP), R8
+	ADDQ  AX, R8
+	CMPQ  CX, $0x00000040
+	JGE   lanes4
+
+	// What is left of a vector.
+	LEAQ     masksAVX512<>+0(SB), R9
+	MOVQ     $0x00000040, R10
+	SUBQ     CX, R10
+	LEAQ     (R9)(R10*4), R9
+	VMOVUPS  (R9), Z1
+	VPMOVD2M Z1, K1
+	MOVQ     n+88(FP), R9
+	TESTQ    R9, R9
+	JZ       lastrows
+	PCALIGN  $0x40
+
+lastrow:
+	VMOVUPS.Z (SI), K1, Z1
+	VPSRLD    $0x10, Z1, Z1
+	VMOVUPS.Z (R8), K1, Z2
+	VANDPS    Z0, Z2, Z2
+	VPADDD    Z2, Z1, Z1
+	VMOVUPS   Z1, K1, (DX)
+	ADDQ      BX, DX
+	ADDQ      DI, SI
+	ADDQ      DI, R8
+	DECQ      R9
+	JNZ       lastrow
+
+lastrows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JG   columns
+
+end:
+	VZEROUPPER
+	RET
+
+lanes4:
+	MOVQ    n+88(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes4rows
+	PCALIGN $0x40
+
+lanes4row:
+	VMOVUPS (SI), Z1
+	VMOVUPS 64(SI), Z2
+	VMOVUPS 128(SI), Z3
+	VMOVUPS 192(SI), Z4
+	VPSRLD  $0x10, Z1, Z1
+	VPSRLD  $0x10, Z2, Z2
+	VPSRLD  $0x10, Z3, Z3
+	VPSRLD  $0x10, Z4, Z4
+	VANDPS  (R8), Z0, Z5
+	VANDPS  64(R8), Z0, Z6
+	VANDPS  128(R8), Z0, Z7
+	VANDPS  192(R8), Z0, Z8
+	VPADDD  Z5, Z1, Z1
+	VPADDD  Z6, Z2, Z2
+	VPADDD  Z7, Z3, Z3
+	VPADDD  Z8, Z4, Z4
+	VMOVUPS Z1, (DX)
+	VMOVUPS Z2, 64(DX)
+	VMOVUPS Z3, 128(DX)
+	VMOVUPS Z4, 192(DX)
+	ADDQ    BX, DX
+	ADDQ    DI, SI
+	ADDQ    DI, R8
+	DECQ    R9
+	JNZ     lanes4row
+
+lanes4rows:
+	ADDQ $0x00000100, AX
+	SUBQ $0x00000040, CX
 	JMP  columns
 
 // func siLUAVX512(dst []float32, src []float32)

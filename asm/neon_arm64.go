@@ -101,10 +101,10 @@ func gemmEvenOdd3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []flo
 //go:noescape
 func weightPackNEON(dst []float32, ld int, src []float32, lds int, n int, d int)
 
-// weightPackHalvesNEON is WeightKernels.PackHalves, see package ukernel.
+// packHalvesNEON is Converters.PackHalves, see package ukernel.
 //
 //go:noescape
-func weightPackHalvesNEON(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+func packHalvesNEON(dst []uint16, ld int, src []uint16, lds int, n int, d int)
 
 // weightGemmS8NEON is BlockKernels.Gemm, see package ukernel. The format is S8.
 //
@@ -500,6 +500,11 @@ func roundBF16NEON(dst []float32, src []float32)
 //
 //go:noescape
 func widenPairsNEON(even []float32, odd []float32, ldd int, src []uint32, lds int, n int, d int)
+
+// narrowPairsNEON is Converters.NarrowPairs, see package ukernel.
+//
+//go:noescape
+func narrowPairsNEON(dst []uint32, ldd int, even []float32, odd []float32, lds int, n int, d int)
 
 // siLUNEON is Activations.SiLU, see package ukernel.
 //

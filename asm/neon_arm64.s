@@ -5441,8 +5441,8 @@ next:
 done:
 	RET
 
-// func weightPackHalvesNEON(dst []uint16, ld int, src []uint16, lds int, n int, d int)
-TEXT ·weightPackHalvesNEON(SB), NOSPLIT, $0-80
+// func packHalvesNEON(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+TEXT ·packHalvesNEON(SB), NOSPLIT, $0-80
 	MOVD d+72(FP), R0
 	MOVD dst_base+0(FP), R1
 	MOVD ld+24(FP), R2
@@ -10807,10 +10807,10 @@ TEXT ·weightQuantizeNEON(SB), NOSPLIT, $0-48
 	MOVD dst_base+0(FP), R0
 	MOVD src_base+24(FP), R1
 	MOVD src_len+32(FP), R2
-	MOVD $0x42fe0000, R7
-	VDUP R7, V0.S4
-	MOVD $0x3c010204, R7
-	VDUP R7, V1.S4
+	MOVD $0x42fe0000, R8
+	VDUP R8, V0.S4
+	MOVD $0x3c010204, R8
+	VDUP R8, V1.S4
 	MOVD $2139095040, R4
 	MOVD $226492416, R5
 	CBZ R2, done
@@ -10878,13 +10878,13 @@ block:
 	VSLI $24, V13.S4, V7.S4
 	FMOVQ F6, (R0)
 	FMOVQ F7, 16(R0)
-	VADD V18.S4, V14.S4, V14.S4
-	VADD V19.S4, V15.S4, V15.S4
-	VADD V20.S4, V16.S4, V16.S4
-	VADD V21.S4, V17.S4, V17.S4
 	VADD V16.S4, V14.S4, V14.S4
 	VADD V17.S4, V15.S4, V15.S4
 	VADD V15.S4, V14.S4, V14.S4
+	VADD V20.S4, V18.S4, V18.S4
+	VADD V21.S4, V19.S4, V19.S4
+	VADD V19.S4, V18.S4, V18.S4
+	VADD V18.S4, V14.S4, V14.S4
 	WORD $0x4eb1b9c5 // addv s5, v14.4s
 	WORD $0x4e21d8a4 // scvtf v4.4s, v5.4s
 	FMULS F1, F2, F3
@@ -10893,9 +10893,13 @@ block:
 	NEGW R6, R6
 	FMOVS F3, 32(R0)
 	FMOVS F4, 36(R0)
-
-	// With a zero above.
-	MOVD R6, 40(R0)
+	MOVW R6, 40(R0)
+	WORD $0x4eb1ba42 // addv s2, v18.4s
+	FMOVS F2, R7
+	ADDW R7, R6, R6
+	NEGW R7, R7
+	MOVH R6, 44(R0)
+	MOVH R7, 46(R0)
 
 next:
 	ADD $128, R1, R1
@@ -24079,6 +24083,125 @@ lanes1row:
 	FMOVQ F1, (R8)
 	ADD R5, R7, R7
 	ADD R5, R8, R8
+	ADD R6, R9, R9
+	SUBS $1, R10, R10
+	BNE lanes1row
+
+lanes1rows:
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUB $4, R1, R1
+	B columns
+
+end:
+	RET
+
+// func narrowPairsNEON(dst []uint32, ldd int, even []float32, odd []float32, lds int, n int, d int)
+TEXT ·narrowPairsNEON(SB), NOSPLIT, $0-104
+	MOVD $lanesNEON<>(SB), R0
+	FMOVQ 768(R0), F0
+	MOVD d+96(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD even_base+32(FP), R3
+	MOVD odd_base+56(FP), R4
+	MOVD ldd+24(FP), R5
+	LSL $2, R5, R5
+	MOVD lds+80(FP), R6
+	LSL $2, R6, R6
+
+columns:
+	CBZ R1, end
+	MOVD R2, R7
+	MOVD R3, R8
+	MOVD R4, R9
+	CMP $16, R1
+	BGE lanes4
+	CMP $4, R1
+	BGE lanes1
+
+	// What is left of a vector.
+	MOVD n+88(FP), R10
+	CBZ R10, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R8), F1
+	VUSHR $16, V1.S4, V1.S4
+	FMOVS (R9), F2
+	VAND V0.B16, V2.B16, V2.B16
+	VADD V2.S4, V1.S4, V1.S4
+	FMOVS F1, (R7)
+	ADD R5, R7, R7
+	ADD R6, R8, R8
+	ADD R6, R9, R9
+	SUBS $1, R10, R10
+	BNE singlerow
+
+singlerows:
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUB $1, R1, R1
+	B columns
+
+lanes4:
+	MOVD n+88(FP), R10
+	CBZ R10, lanes4rows
+	PCALIGN $32
+
+lanes4row:
+	FMOVQ (R8), F1
+	FMOVQ 16(R8), F2
+	FMOVQ 32(R8), F3
+	FMOVQ 48(R8), F4
+	VUSHR $16, V1.S4, V1.S4
+	VUSHR $16, V2.S4, V2.S4
+	VUSHR $16, V3.S4, V3.S4
+	VUSHR $16, V4.S4, V4.S4
+	FMOVQ (R9), F5
+	FMOVQ 16(R9), F6
+	FMOVQ 32(R9), F7
+	FMOVQ 48(R9), F8
+	VAND V0.B16, V5.B16, V5.B16
+	VAND V0.B16, V6.B16, V6.B16
+	VAND V0.B16, V7.B16, V7.B16
+	VAND V0.B16, V8.B16, V8.B16
+	VADD V5.S4, V1.S4, V1.S4
+	VADD V6.S4, V2.S4, V2.S4
+	VADD V7.S4, V3.S4, V3.S4
+	VADD V8.S4, V4.S4, V4.S4
+	FMOVQ F1, (R7)
+	FMOVQ F2, 16(R7)
+	FMOVQ F3, 32(R7)
+	FMOVQ F4, 48(R7)
+	ADD R5, R7, R7
+	ADD R6, R8, R8
+	ADD R6, R9, R9
+	SUBS $1, R10, R10
+	BNE lanes4row
+
+lanes4rows:
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	ADD $64, R4, R4
+	SUB $16, R1, R1
+	B columns
+
+lanes1:
+	MOVD n+88(FP), R10
+	CBZ R10, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R8), F1
+	VUSHR $16, V1.S4, V1.S4
+	FMOVQ (R9), F2
+	VAND V0.B16, V2.B16, V2.B16
+	VADD V2.S4, V1.S4, V1.S4
+	FMOVQ F1, (R7)
+	ADD R5, R7, R7
+	ADD R6, R8, R8
 	ADD R6, R9, R9
 	SUBS $1, R10, R10
 	BNE lanes1row

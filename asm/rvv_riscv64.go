@@ -299,6 +299,11 @@ func roundBF16RVV(dst []float32, src []float32)
 //go:noescape
 func widenPairsRVV(even []float32, odd []float32, ldd int, src []uint32, lds int, n int, d int)
 
+// narrowPairsRVV is Converters.NarrowPairs, see package ukernel.
+//
+//go:noescape
+func narrowPairsRVV(dst []uint32, ldd int, even []float32, odd []float32, lds int, n int, d int)
+
 // siLURVV is Activations.SiLU, see package ukernel.
 //
 //go:noescape

@@ -5208,6 +5208,47 @@ rows:
 done:
 	RET
 
+// func narrowPairsRVV(dst []uint32, ldd int, even []float32, odd []float32, lds int, n int, d int)
+TEXT ·narrowPairsRVV(SB), NOSPLIT, $0-104
+	MOV d+96(FP), X5
+	MOV dst_base+0(FP), X7
+	MOV even_base+32(FP), X8
+	MOV odd_base+56(FP), X9
+	MOV ldd+24(FP), X10
+	SLLI $2, X10, X10
+	MOV lds+80(FP), X11
+	SLLI $2, X11, X11
+	MOV $-65536, X12
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M8, TA, MA, X6
+	MOV X7, X13
+	MOV X8, X14
+	MOV X9, X15
+	MOV n+88(FP), X16
+	BEQZ X16, rows
+row:
+	VLE32V (X14), V8
+	VSRLVI $16, V8, V8
+	VLE32V (X15), V16
+	VANDVX X12, V16, V16
+	VADDVV V16, V8, V8
+	VSE32V V8, (X13)
+	ADD X10, X13, X13
+	ADD X11, X14, X14
+	ADD X11, X15, X15
+	ADD $-1, X16, X16
+	BNEZ X16, row
+rows:
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
 // func siLURVV(dst []float32, src []float32)
 TEXT ·siLURVV(SB), NOSPLIT, $0-48
 	MOV dst_len+8(FP), X5

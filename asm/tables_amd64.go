@@ -206,6 +206,7 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 // Convert are the overrides of ukernel.Converters.
 var Convert = []ukernel.Override[ukernel.Converters]{
 	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.Converters{
+		PackHalves:  packHalvesAVX2,
 		PairColumns: pairColumnsAVX2,
 		PairRows:    pairRowsAVX2,
 		Widen: [ukernel.Elements]ukernel.WidenRows{
@@ -225,6 +226,7 @@ var Convert = []ukernel.Override[ukernel.Converters]{
 		Finite:       finiteAVX2,
 		RoundBF16:    roundBF16AVX2,
 		WidenPairs:   widenPairsAVX2,
+		NarrowPairs:  narrowPairsAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"F16C"}, Kernels: ukernel.Converters{
 		Widen: [ukernel.Elements]ukernel.WidenRows{
@@ -238,6 +240,20 @@ var Convert = []ukernel.Override[ukernel.Converters]{
 	}},
 	{ISA: "avx2", Kernels: ukernel.Converters{
 		Gather: gatherAVX2,
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Converters{
+		PackHalves: packHalvesAVX512,
+		Narrow: [ukernel.Elements]ukernel.NarrowRows{
+			ukernel.BFloat16:   narrowBF16AVX512,
+			ukernel.Float8E4M3: narrowF8E4M3AVX512,
+			ukernel.Float8E5M2: narrowF8E5M2AVX512,
+		},
+		QuantizeInt8: quantizeInt8AVX512,
+		Flush:        flushAVX512,
+		Finite:       finiteAVX512,
+		RoundBF16:    roundBF16AVX512,
+		WidenPairs:   widenPairsAVX512,
+		NarrowPairs:  narrowPairsAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512F", "F16C"}, Kernels: ukernel.Converters{
 		Widen: [ukernel.Elements]ukernel.WidenRows{
@@ -259,18 +275,6 @@ var Convert = []ukernel.Override[ukernel.Converters]{
 			ukernel.Float8E4M3: widenF8E4M3AVX512,
 			ukernel.Float8E5M2: widenF8E5M2AVX512,
 		},
-	}},
-	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Converters{
-		Narrow: [ukernel.Elements]ukernel.NarrowRows{
-			ukernel.BFloat16:   narrowBF16AVX512,
-			ukernel.Float8E4M3: narrowF8E4M3AVX512,
-			ukernel.Float8E5M2: narrowF8E5M2AVX512,
-		},
-		QuantizeInt8: quantizeInt8AVX512,
-		Flush:        flushAVX512,
-		Finite:       finiteAVX512,
-		RoundBF16:    roundBF16AVX512,
-		WidenPairs:   widenPairsAVX512,
 	}},
 }
 
@@ -295,10 +299,6 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 	{ISA: "avx2", Kernels: ukernel.WeightKernels{
 		Pack:    weightPackAVX2,
 		AddBias: weightAddBiasAVX2,
-	}},
-	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.WeightKernels{
-		PackHalves: weightPackHalvesAVX2,
-		Quantize:   weightQuantizeAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "F16C", "FMA3"}, Kernels: ukernel.WeightKernels{
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
@@ -342,6 +342,9 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			},
 		},
 	}},
+	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.WeightKernels{
+		Quantize: weightQuantizeAVX2,
+	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Variant: "Weight=P0", Kernels: ukernel.WeightKernels{
 		Gemm:      weightGemmP0AVX512,
 		GemmF16:   weightGemmF16P0AVX512,
@@ -370,7 +373,6 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 		AddBias: weightAddBiasAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.WeightKernels{
-		PackHalves: weightPackHalvesAVX512,
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
 			ukernel.S8: {
 				Gemm: weightGemmS8AVX512,
@@ -413,7 +415,7 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			},
 		},
 	}},
-	{ISA: "avx512", Needs: []string{"AVX2", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
+	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
 			ukernel.U4x16: {
 				GemmInt8: weightGemmInt8U4x16AVX512,
@@ -421,19 +423,20 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			ukernel.U5x16: {
 				GemmInt8: weightGemmInt8U5x16AVX512,
 			},
-			ukernel.S6x16: {
-				GemmInt8: weightGemmInt8S6x16AVX512,
-			},
 			ukernel.U5x16BF16: {
 				GemmInt8: weightGemmInt8U5x16BF16AVX512,
+			},
+		},
+	}},
+	{ISA: "avx512", Needs: []string{"AVX2", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.S6x16: {
+				GemmInt8: weightGemmInt8S6x16AVX512,
 			},
 			ukernel.S5x16F32: {
 				GemmInt8: weightGemmInt8S5x16F32AVX512,
 			},
 		},
-	}},
-	{ISA: "avx512", Needs: []string{"AMXBF16", "AMXTILE", "AVX512F"}, Kernels: ukernel.WeightKernels{
-		GemmTiles: weightGemmTilesAVX512,
 	}},
 }
 
@@ -554,6 +557,13 @@ var Rows = []ukernel.Override[ukernel.Rows]{
 		SoftmaxGradients: rowSoftmaxGradientsAVX512,
 		Squares:          rowSquaresAVX512,
 		NormTerms:        rowNormTermsAVX512,
+	}},
+}
+
+// Unit are the overrides of ukernel.Unit.
+var Unit = []ukernel.Override[ukernel.Unit]{
+	{ISA: "avx512", Needs: []string{"AMXBF16", "AMXTILE", "AVX512F"}, Kernels: ukernel.Unit{
+		GemmTiles: gemmTilesAVX512,
 	}},
 }
 

@@ -79,6 +79,7 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 // Convert are the overrides of ukernel.Converters.
 var Convert = []ukernel.Override[ukernel.Converters]{
 	{ISA: "neon", Kernels: ukernel.Converters{
+		PackHalves: packHalvesNEON,
 		Widen: [ukernel.Elements]ukernel.WidenRows{
 			ukernel.Float16:    widenF16NEON,
 			ukernel.BFloat16:   widenBF16NEON,
@@ -101,17 +102,17 @@ var Convert = []ukernel.Override[ukernel.Converters]{
 		Finite:       finiteNEON,
 		RoundBF16:    roundBF16NEON,
 		WidenPairs:   widenPairsNEON,
+		NarrowPairs:  narrowPairsNEON,
 	}},
 }
 
 // Weights are the overrides of ukernel.WeightKernels.
 var Weights = []ukernel.Override[ukernel.WeightKernels]{
 	{ISA: "neon", Kernels: ukernel.WeightKernels{
-		Gemm:       weightGemmNEON,
-		GemmF16:    weightGemmF16NEON,
-		GemmBF16:   weightGemmBF16NEON,
-		Pack:       weightPackNEON,
-		PackHalves: weightPackHalvesNEON,
+		Gemm:     weightGemmNEON,
+		GemmF16:  weightGemmF16NEON,
+		GemmBF16: weightGemmBF16NEON,
+		Pack:     weightPackNEON,
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
 			ukernel.S8: {
 				Gemm:     weightGemmS8NEON,
@@ -243,6 +244,9 @@ var Rows = []ukernel.Override[ukernel.Rows]{
 		NormGradients:    rowNormGradientsNEON,
 	}},
 }
+
+// Unit are the overrides of ukernel.Unit.
+var Unit = []ukernel.Override[ukernel.Unit]{}
 
 // Machine are the overrides of ukernel.Machine.
 var Machine = []ukernel.Override[ukernel.Machine]{

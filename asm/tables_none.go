@@ -18,5 +18,6 @@ var (
 	Norms       []ukernel.Override[ukernel.Norms]
 	Activations []ukernel.Override[ukernel.Activations]
 	Rows        []ukernel.Override[ukernel.Rows]
+	Unit        []ukernel.Override[ukernel.Unit]
 	Machine     []ukernel.Override[ukernel.Machine]
 )

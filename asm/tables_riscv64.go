@@ -88,9 +88,10 @@ var Convert = []ukernel.Override[ukernel.Converters]{
 			ukernel.Float8E4M3: narrowF8E4M3RVV,
 			ukernel.Float8E5M2: narrowF8E5M2RVV,
 		},
-		Flush:      flushRVV,
-		RoundBF16:  roundBF16RVV,
-		WidenPairs: widenPairsRVV,
+		Flush:       flushRVV,
+		RoundBF16:   roundBF16RVV,
+		WidenPairs:  widenPairsRVV,
+		NarrowPairs: narrowPairsRVV,
 	}},
 }
 
@@ -193,6 +194,9 @@ var Rows = []ukernel.Override[ukernel.Rows]{
 		NormGradients:    rowNormGradientsRVV,
 	}},
 }
+
+// Unit are the overrides of ukernel.Unit.
+var Unit = []ukernel.Override[ukernel.Unit]{}
 
 // Machine are the overrides of ukernel.Machine.
 var Machine = []ukernel.Override[ukernel.Machine]{

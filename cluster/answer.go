@@ -11,6 +11,7 @@ import (
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/relay"
 	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/promptcache"
 	"github.com/attn-go/attn/models/server"
 	"github.com/attn-go/attn/models/serving"
 )
@@ -32,6 +33,7 @@ type answerConfig struct {
 	settings server.Settings
 	worker   relay.Worker
 	monitor  *monitor
+	pages    relay.Pages // that workers share, if Most is more than 0
 }
 
 // modelsReady is what a worker needs beside a connection.
@@ -51,6 +53,10 @@ func runAnswer(ctx context.Context, s streams, args []string) error {
 	}
 	defer stop()
 	log := s.log()
+	if c.pages.Most > 0 {
+		c.pages.Log = log
+		c.settings.PromptCache = promptcache.New(&c.pages, log)
+	}
 	c.hub.Name, c.hub.Log, c.settings.Logger, c.worker.Log = "attn answer "+c.worker.Name, log, log, log
 	models, err := c.models.Load(ctx, c.settings, log)
 	if err != nil {
@@ -72,6 +78,11 @@ func runAnswer(ctx context.Context, s streams, args []string) error {
 // run answers requests of gateways.
 func (c *answerConfig) run(ctx context.Context, s streams, fingerprint string) error {
 	c.monitor.connected(c.worker.Conn)
+	if c.pages.Most > 0 {
+		if err := c.pages.Connect(ctx, c.worker.Conn); err != nil {
+			return err
+		}
+	}
 	requests := c.monitor.tasks("answer_requests", "Requests of gateways")
 	c.worker.Observe = func(status int, took time.Duration) { requests.count(outcomeOf(status), took) }
 	c.worker.Ready = func() {
@@ -91,12 +102,17 @@ func (c *answerConfig) parse(s streams, args []string) error {
 	waitFlag(fs, &c.hub)
 	fs.DurationVar(&c.worker.Shutdown, "shutdown", 30*time.Second, "time for requests that are open when it ends")
 	patienceFlag(fs, &c.worker.Patience)
+	shared := fs.Uint("cache-shared", 0, "`MiB` of an object store on the NATS server in which all workers keep what language models have computed of texts, in place of -cache-dir; the first worker makes it, and what was written first goes first. It changes no answer, and workers read texts of others from it. 0 is none")
 	if err := command.Parse(fs, args, s.out); err != nil {
 		return err
 	}
 	if c.worker.Shutdown < 0 {
 		return command.Usage(fmt.Errorf("-shutdown is %v, want 0 or more", c.worker.Shutdown))
 	}
+	if *shared > 1<<30 || *shared > 0 && fs.Lookup("cache-dir").Value.String() != "" {
+		return command.Usage(fmt.Errorf("-cache-shared is %d, want at most %d, and 0 beside -cache-dir", *shared, 1<<30))
+	}
+	c.pages.Most = int64(*shared) << 20
 	return errors.Join(noArguments(fs), checkWorkerName(&c.worker.Name), c.models.Check(&c.settings), checkPatience(c.worker.Patience))
 }
 

@@ -30,7 +30,7 @@ var (
 // TestChaos has a cluster of processes, each with the arguments of an example in deploy, at work: clients append and read keys,
 // embed texts, and have streams from a gateway, all of them compared with one machine. Meanwhile processes are killed and start
 // again under their names, stand still, are cut off, and have a full disk. Whatever status says is compared with what can be read, and
-// what had two copies is not lost by one fault. How long anything takes is not for the test to say.
+// nothing is lost by one fault. How long anything takes is not for the test to say, but for how long a loss may be unknown.
 func TestChaos(t *testing.T) {
 	long(t)
 	c := newChaos(t)
@@ -71,7 +71,7 @@ type chaos struct {
 	far     network
 	random  *rand.Rand
 	running map[string]*chaosProcess
-	lossy   bool // the last fault may have lost blocks
+	lossy   bool // the fault may have lost blocks
 
 	mu      sync.Mutex
 	client  *os.Process    // that embeds, nil for none
@@ -82,6 +82,7 @@ type chaos struct {
 	faults  int
 	asked   int
 	most    int
+	slowest time.Duration // of status, since the last fault
 }
 
 // chaosProcess is a process that may be started again.
@@ -89,8 +90,9 @@ type chaosProcess struct {
 	*process
 	ready string
 	args  []string
-	down  bool            // by a fault, which starts it again
-	lost  map[string]bool // sequences of which it has said that blocks are lost
+	down  bool                 // by a fault, which starts it again
+	tail  []string             // the last lines that have been read
+	lost  map[string]time.Time // sequences of which it has said that blocks are lost, and when
 }
 
 // newChaos starts the processes: three servers, four workers of attention of which one is behind a proxy, two workers of
@@ -108,16 +110,15 @@ func newChaos(t *testing.T) *chaos {
 	}
 	ports := freePorts(t, 7)
 	var urls []string
-	for i := range 3 {
+	for i, example := range []string{"systemd", "compose", "kubernetes"} {
 		store := t.TempDir()
 		if i == 0 {
 			if c.disk = smallDisk(t, 128<<20); c.disk != "" {
 				store = c.disk
 			}
 		}
-		args := unitArguments(t, "attn-serve.service", strings.NewReplacer("0.0.0.0", "127.0.0.1", "4222", ports[i], "9222", "0", "/var/lib/attn", store,
-			" -tls-cert /etc/attn/cert.pem -tls-key /etc/attn/key.pem", "", "/etc/attn", c.dir))
-		args = append(args, "-cluster", "attn", "-name", fmt.Sprint("n", i), "-cluster-port", ports[3+i], "-route-password-file", secret)
+		args := exampleArguments(t, example, "serve", c.files("0.0.0.0:9222", "127.0.0.1:0", "9222", "0", "0.0.0.0", "127.0.0.1", "/var/lib/attn", store))
+		args = append(args, "-port", ports[i], "-cluster", "attn", "-name", fmt.Sprint("n", i), "-cluster-port", ports[3+i], "-route-password-file", secret)
 		for _, port := range ports[3:6] {
 			args = append(args, "-route", "nats://127.0.0.1:"+port)
 		}
@@ -125,35 +126,33 @@ func newChaos(t *testing.T) *chaos {
 		urls = append(urls, "nats://127.0.0.1:"+ports[i])
 	}
 	c.urls, c.gateway = strings.Join(urls, ","), "http://127.0.0.1:"+ports[6]
-	for _, name := range []string{"a", "b", "c", "d"} {
-		to := c.urls
-		if name == "d" {
-			to = testutil.Proxy(t, urls[1], c.far.pass)
-		}
-		args := unitArguments(t, "attn-work.service", strings.NewReplacer("tls://server:4222", to, " -tls-ca /etc/attn/ca.pem", "", "/etc/attn", c.dir, "9223", "0"))
-		c.start(name, "waits for", append(args, "-name", name, "-repair", "2s")...)
+	client := func(example, program, server string, more ...string) []string {
+		return append(exampleArguments(t, example, program, c.files("tls://server:4222", server, "nats://server:4222", server,
+			"0.0.0.0:9222", "127.0.0.1:0", "9223", "0", "0.0.0.0:8080", "127.0.0.1:"+ports[6])), more...)
 	}
-	compose := readCompose(t)
-	change := strings.NewReplacer("nats://server:4222", c.urls, "/run/secrets", c.dir, "0.0.0.0:9222", "127.0.0.1:0", "0.0.0.0:8080", "127.0.0.1:"+ports[6])
-	for _, name := range []string{"answer0", "answer1"} {
-		c.start(name, "answers with", append(replaceAll(change, compose.Services["answer"].Command), "-name", name)...)
+	for name, example := range map[string]string{"a": "systemd", "b": "compose", "c": "kubernetes"} {
+		c.start(name, "waits for", client(example, "work", c.urls, "-name", name, "-repair", "2s")...)
 	}
-	c.start("gateway", "msg=listening", replaceAll(change, compose.Services["gateway"].Command)...)
+	c.start("d", "waits for", client("systemd", "work", testutil.Proxy(t, urls[1], c.far.pass), "-name", "d", "-repair", "2s")...)
+	c.start("answer0", "answers with", client("compose", "answer", c.urls, "-name", "answer0")...)
+	c.start("answer1", "answers with", client("kubernetes", "answer", c.urls, "-name", "answer1")...)
+	c.start("gateway", "msg=listening", client("compose", "gateway", c.urls)...)
 	return c
 }
 
-func replaceAll(change *strings.Replacer, args []string) (changed []string) {
-	for _, arg := range args {
-		changed = append(changed, change.Replace(arg))
+// files has arguments name the files of this test, and what changes has besides.
+func (c *chaos) files(changes ...string) *strings.Replacer {
+	for _, folder := range []string{"/etc/attn/users", "/etc/attn/worker", "/etc/attn", "/run/secrets"} {
+		changes = append(changes, folder+"/", c.dir+"/")
 	}
-	return changed
+	return strings.NewReplacer(changes...)
 }
 
 // start starts a process under a name.
 func (c *chaos) start(name, ready string, args ...string) {
 	c.t.Helper()
 	p, _ := startProcess(c.t, ready, args...)
-	c.running[name] = &chaosProcess{p, ready, args, false, map[string]bool{}}
+	c.running[name] = &chaosProcess{p, ready, args, false, nil, map[string]time.Time{}}
 }
 
 // again starts a process that was killed.
@@ -171,7 +170,9 @@ func (c *chaos) as(user, command string, args ...string) []string {
 func (c *chaos) status() *status {
 	c.t.Helper()
 	for {
+		begin := time.Now()
 		out, _, err := runCommand(c.t.Context(), c.as("reader", "status", "-json")...)
+		c.slowest = max(c.slowest, time.Since(begin))
 		x := &status{}
 		if err == nil {
 			err = json.Unmarshal([]byte(out), x)
@@ -203,15 +204,10 @@ func (c *chaos) settle(after string) {
 	for asked := 0; ; asked++ {
 		x, whole := c.status(), true
 		for _, s := range x.Sequences {
-			if s.Held.Lost > 0 && !c.lossy {
-				if lost++; lost < mostDisagree {
-					whole = false // it is asked for again
-					continue
-				}
-				if s.Copies >= s.Replicas {
+			if s.Held.Lost > 0 {
+				if lost++; lost == mostDisagree { // until then it may be a sequence that changes
 					c.t.Fatalf("after %s blocks are lost: %+v", after, x)
 				}
-				c.forget() // a block had one copy yet, as the other worker had not answered in time when it was appended
 			}
 			whole = whole && s.Held.Lacking == 0 && s.Held.Lost == 0 && (s.Keys == 0 || s.Held.Least == s.Replicas)
 		}
@@ -221,8 +217,7 @@ func (c *chaos) settle(after string) {
 			break
 		}
 	}
-	c.wait(func() bool { return c.alarms() == 0 }) // a worker that could not reach the others takes back what it has said
-	c.lossy = false
+	c.wait("alarms that are taken back", func() bool { return c.alarms() == 0 }) // a worker that could not reach the others takes back what it has said
 	c.mu.Lock()
 	before := map[string]int{}
 	for kind, n := range c.done {
@@ -230,30 +225,50 @@ func (c *chaos) settle(after string) {
 	}
 	c.mu.Unlock()
 	for _, kind := range []string{"append", "embed", "stream"} {
-		c.wait(func() bool { return c.done[kind] > before[kind] })
+		c.wait(kind, func() bool { return c.done[kind] > before[kind] })
 	}
 	c.t.Logf("%s: status %d times; done %v, errors %v", after, c.asked, before, c.errorsNow())
 }
 
 // lostLine is what a worker of attention says of blocks that are lost.
-var lostLine = regexp.MustCompile(`blocks that no worker holds" sequence=(\S+) lost=(\d+)`)
+var lostLine = regexp.MustCompile(`^time=(\S+) .*blocks that no worker holds" sequence=(\S+) lost=(\d+)`)
+
+// read reads what the process has said since, and notes what it says of blocks that are lost.
+func (p *chaosProcess) read() {
+	lines := p.said()
+	for _, line := range lines {
+		m := lostLine.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		if m[3] == "0" {
+			delete(p.lost, m[2])
+		} else if at, err := time.Parse(time.RFC3339Nano, m[1]); err == nil {
+			p.lost[m[2]] = at
+		}
+	}
+	p.tail = append(p.tail, lines...)
+	p.tail = p.tail[max(0, len(p.tail)-10):]
+}
 
 // alarms returns how many workers of attention have said of a sequence that blocks are lost, and have not taken it back.
 func (c *chaos) alarms() (n int) {
-	for _, name := range []string{"a", "b", "c", "d"} {
-		p := c.running[name]
-		for _, line := range p.said() {
-			if m := lostLine.FindStringSubmatch(line); m != nil {
-				p.lost[m[1]] = m[2] != "0"
-			}
-		}
-		for _, lost := range p.lost {
-			if lost {
-				n++
-			}
-		}
+	for _, p := range c.running {
+		p.read()
+		n += len(p.lost)
 	}
 	return n
+}
+
+// alarm returns when a worker has said first that blocks of a sequence are lost; the zero time if none has.
+func (c *chaos) alarm(sequence string) (first time.Time) {
+	c.alarms()
+	for _, p := range c.running {
+		if at, ok := p.lost[sequence]; ok && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	return first
 }
 
 func (c *chaos) errorsNow() string {
@@ -262,10 +277,18 @@ func (c *chaos) errorsNow() string {
 	return fmt.Sprint(c.errors)
 }
 
-// wait waits until something is so.
-func (c *chaos) wait(is func() bool) {
+// wait waits until something is so. After each minute it says what it waits for, and what programs have said lately.
+func (c *chaos) wait(what string, is func() bool) {
 	c.t.Helper()
-	for {
+	for begin, said := time.Now(), time.Minute; ; {
+		if time.Since(begin) > said {
+			c.t.Logf("waits for %s since %v; errors %v", what, time.Since(begin).Round(time.Second), c.errorsNow())
+			for name, p := range c.running {
+				p.read()
+				c.t.Logf("%s: lost %v; %q", name, p.lost, p.tail)
+			}
+			said += time.Minute
+		}
 		c.mu.Lock()
 		ok := is()
 		c.mu.Unlock()
@@ -335,6 +358,10 @@ func (c *chaos) disturb(faults ...*chaosFault) {
 	time.Sleep(time.Duration(500+c.random.IntN(4000)) * time.Millisecond) // any time will do
 	for _, f := range undo {
 		f()
+	}
+	if c.lossy {
+		c.lossy = false
+		c.forget()
 	}
 	c.settle(name[len(" and "):])
 }

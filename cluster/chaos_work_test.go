@@ -20,7 +20,6 @@ import (
 
 	"github.com/attn-go/attn/cluster/access"
 	"github.com/attn-go/attn/cluster/hub"
-	"github.com/attn-go/attn/cluster/internal/sample"
 	"github.com/attn-go/attn/cluster/shard"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/server"
@@ -75,7 +74,7 @@ func (c *chaos) config(user string) hub.Config {
 // shardConfig is how clients of the sequences are configured.
 func shardConfig() shard.Config {
 	config := modelConfig
-	config.Replicas, config.Patience, config.Timeout = 2, 200*time.Millisecond, 5*time.Second
+	config.Replicas, config.Patience, config.Timeout = 2, 200*time.Millisecond, 20*time.Second // a slow machine is no reason to go on with one copy
 	return config
 }
 
@@ -175,7 +174,7 @@ func (c *chaos) read(name string) error {
 	if err != nil {
 		return err
 	}
-	const queries = sample.Heads * sample.HeadSize
+	const queries = queryHeads * headSize
 	s, out := x.sequences[0], make([]float32, queries)
 	q := x.from.Q[(s.Len()-1)*queries:][:queries]
 	if _, err := x.client.Attention(c.ctx, heads(out, 1), heads(q, 1), x.sequences, &shard.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}}); err != nil {

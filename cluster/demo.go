@@ -5,21 +5,23 @@ import (
 	"embed"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/shard"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/gobytes"
 )
 
 const demoUsage = `usage: cluster demo [flags]
 
-Runs a NATS server, three workers with different tiers and a client in this process. A trained
-model of Go sources writes a text while the workers hold its keys and values, and computes
-attention over a long context; workers are cut off in between, and a new one comes. Then three
-workers embed lines of this command's sources, while one of them and the client are interrupted.
-Every bit is compared with what this process computes alone.
+A trained model of Go sources writes a text while workers of attention hold its keys and values, and every bit is compared with
+what this process computes alone. With -server they are those of that server. Otherwise a NATS server and three workers with
+different tiers run in this process, one of which is cut off in between, and a new one comes; then three workers embed lines of this
+command's sources, while one of them and the client are interrupted.
+
 `
 
 // sources are the text that the model reads.
@@ -51,29 +53,29 @@ type demo struct {
 	conns   []*hub.Conn
 	workers []*shard.Worker
 	tokens  int
-	keys    int
+	hub     hub.Config // of the server
 }
 
 // runDemo runs the demonstration.
 func runDemo(ctx context.Context, s streams, args []string) error {
 	d := &demo{out: s.out}
 	fs := newFlags("demo", demoUsage)
+	d.hub.Flags(fs)
 	fs.IntVar(&d.tokens, "tokens", 96, "tokens that the model writes, 1 to 256")
-	fs.IntVar(&d.keys, "keys", 16384, "keys of the long context, 1024 to 1048576")
 	if err := command.Parse(fs, args, s.out); err != nil {
 		return err
 	}
 	if err := noArguments(fs); err != nil {
 		return err
 	}
-	if d.tokens < 1 || d.tokens > 256 || d.keys < 1024 || d.keys > 1<<20 {
-		return command.Usage(fmt.Errorf("-tokens %d and -keys %d, want 1 to 256 and 1024 to %d", d.tokens, d.keys, 1<<20))
+	if d.tokens < 1 || d.tokens > 256 {
+		return command.Usage(fmt.Errorf("-tokens %d, want 1 to 256", d.tokens))
 	}
 	defer d.close()
-	if err := d.start(ctx); err != nil {
-		return err
+	if d.hub.URL != "" {
+		return d.write(ctx)
 	}
-	for _, part := range []func(context.Context) error{d.write, d.long, d.embed} {
+	for _, part := range []func(context.Context) error{d.start, d.write, d.embed} {
 		if err := part(ctx); err != nil {
 			return err
 		}
@@ -87,6 +89,7 @@ func (d *demo) start(ctx context.Context) error {
 	if d.server, err = hub.Serve(ctx, hub.ServerConfig{Port: -1}); err != nil {
 		return err
 	}
+	d.hub = d.server.Client()
 	fmt.Fprintf(d.out, "A NATS server listens on %s.\n", d.server.URL())
 	for i, name := range []string{"anna", "bert", "carl"} {
 		if err := d.work(ctx, name, demoTier(i)); err != nil {
@@ -119,23 +122,13 @@ func (d *demo) work(ctx context.Context, name string, tier kernel.Tier) error {
 
 // connect returns a new connection to the server.
 func (d *demo) connect(ctx context.Context, name string) (*hub.Conn, error) {
-	c := d.server.Client()
+	c := d.hub
 	c.Name = name
 	conn, err := connect(ctx, c)
 	if err == nil {
 		d.conns = append(d.conns, conn)
 	}
 	return conn, err
-}
-
-// cutOff cuts off a worker, as if its machine had lost power.
-func (d *demo) cutOff(name string) {
-	for _, c := range d.conns {
-		if c.Opts.Name == name {
-			c.Close()
-		}
-	}
-	fmt.Fprintf(d.out, "Worker %s is cut off.\n", name)
 }
 
 func (d *demo) close() {
@@ -150,13 +143,113 @@ func (d *demo) close() {
 	}
 }
 
-// client returns a client for keys and values of a form.
-func (d *demo) client(ctx context.Context, c shard.Config) (*shard.Client, error) {
+// The form of the keys and values of the model.
+const (
+	kvHeads  = 2
+	headSize = 32
+)
+
+const prompt = "package main\n\nimport (\n\t\"fmt\"\n\t\"os\"\n)\n\n// run runs the command with its arguments and returns "
+
+// write lets the model write a text twice: alone, and with the workers. In the middle a worker of this process is replaced.
+func (d *demo) write(ctx context.Context) error {
+	m, err := gobytes.Default()
+	if err != nil {
+		return err
+	}
 	conn, err := d.connect(ctx, "client")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return shard.New(ctx, conn, c)
+	c, err := shard.New(ctx, conn, shard.Config{Heads: kvHeads, HeadSize: headSize})
+	if err != nil {
+		return err
+	}
+	alone, err := m.NewBatch(1, gobytes.Settings{})
+	if err != nil {
+		return err
+	}
+	together, err := m.NewBatch(1, gobytes.Settings{})
+	if err != nil {
+		return err
+	}
+	sequences := make([]*shard.Sequence, m.Layers)
+	for i := range sequences {
+		sequences[i] = c.NewSequence()
+		defer sequences[i].Free(context.WithoutCancel(ctx)) // a worker that does not hear it forgets it by itself
+	}
+	var stats shard.Stats
+	together.Attend = attendOn(ctx, c, sequences, &stats)
+	fmt.Fprintf(d.out, "\nThe model writes %d tokens; %d workers hold its keys and values, each block twice if they can.\n\n%s|", d.tokens, len(c.Workers()), prompt)
+	next := []byte(prompt)
+	for i := range d.tokens {
+		if d.server != nil && i == d.tokens/2 {
+			fmt.Fprint(d.out, "\n\n")
+			if err := d.replace(ctx, c, sequences); err != nil {
+				return err
+			}
+			fmt.Fprint(d.out, "\n...")
+		}
+		want, err := alone.Forward([][]byte{next})
+		if err != nil {
+			return err
+		}
+		got, err := together.Forward([][]byte{next})
+		if err != nil {
+			return err
+		}
+		if !sameBits(got[0], want[0]) {
+			return fmt.Errorf("the logits of token %d differ from those of one machine", i)
+		}
+		next = []byte{gobytes.Greedy(got[0][len(got[0])-m.Vocab:])}
+		fmt.Fprintf(d.out, "%s", next)
+	}
+	fmt.Fprintf(d.out, "|\n\nAll logits have the bits that one machine gives.\n")
+	perToken(d.out, stats, d.tokens)
+	return nil
+}
+
+// replace cuts off a worker, as if its machine had lost power, and has a new one hold what it held.
+func (d *demo) replace(ctx context.Context, c *shard.Client, sequences []*shard.Sequence) error {
+	for _, conn := range d.conns {
+		if conn.Opts.Name == "bert" {
+			conn.Close()
+		}
+	}
+	fmt.Fprintln(d.out, "Worker bert is cut off.")
+	if err := d.work(ctx, "dora", demoTier(1)); err != nil {
+		return err
+	}
+	n, err := c.Repair(ctx, sequences...)
+	fmt.Fprintf(d.out, "Worker dora gets copies of %d blocks.\n", n)
+	return err
+}
+
+// attendOn returns the attention of a model whose keys and values c's workers hold, a sequence
+// for each layer. It adds what calls take to stats.
+func attendOn(ctx context.Context, c *shard.Client, sequences []*shard.Sequence, stats *shard.Stats) func(layer int, out, q, k, v kernel.Tensor) error {
+	return func(layer int, out, q, k, v kernel.Tensor) error {
+		s := sequences[layer : layer+1]
+		if err := c.Append(ctx, s, k, v); err != nil {
+			return err
+		}
+		took, err := c.Attention(ctx, out, q, s, &shard.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}})
+		stats.Add(took)
+		return err
+	}
+}
+
+// sameBits tells whether two slices hold the same bits.
+func sameBits(x, y []float32) bool {
+	if len(x) != len(y) {
+		return false
+	}
+	for i := range x {
+		if math.Float32bits(x[i]) != math.Float32bits(y[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // perToken writes what n tokens took.

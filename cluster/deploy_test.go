@@ -27,6 +27,36 @@ func unitArguments(t *testing.T, name string, change *strings.Replacer) []string
 	return nil
 }
 
+// exampleArguments returns the arguments with which an example starts a program, with other paths, addresses and ports, and without
+// encryption.
+func exampleArguments(t *testing.T, example, program string, change *strings.Replacer) (args []string) {
+	t.Helper()
+	var all []string
+	switch example {
+	case "systemd":
+		all = unitArguments(t, "attn-"+program+".service", strings.NewReplacer())
+	case "compose":
+		all = readCompose(t).Services[strings.Replace(program, "serve", "server", 1)].Command
+	case "kubernetes":
+		for _, w := range kubeWorkloads(t) {
+			if container := w.Spec.Template.Spec.Containers[0]; container.Args[0] == program {
+				all = container.Args
+			}
+		}
+	}
+	for i := 0; i < len(all); i++ {
+		if strings.HasPrefix(all[i], "-tls-") {
+			i++
+			continue
+		}
+		args = append(args, change.Replace(all[i]))
+	}
+	if len(args) == 0 || args[0] != program {
+		t.Fatalf("%s starts %s with %q", example, program, all)
+	}
+	return args
+}
+
 // The units' commands start: a server that knows users and encrypts, and a worker that connects to it.
 func TestUnits(t *testing.T) {
 	cert, key := testutil.Certificate(t)

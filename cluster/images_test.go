@@ -261,23 +261,46 @@ type (
 	}
 )
 
-// The pods of kubernetes.yaml start, as a user without rights, with encrypted connections, and are ready. Services,
-// claims and secrets that they name are there.
-func TestKubernetes(t *testing.T) {
+// kubeWorkloads returns those of kubernetes.yaml.
+func kubeWorkloads(t *testing.T) (all []kubeWorkload) {
+	t.Helper()
+	for _, document := range kubeDocuments(t) {
+		var header kubeHeader
+		if err := yaml.Unmarshal(document, &header); err != nil {
+			t.Fatal(err)
+		}
+		if header.Kind == "StatefulSet" || header.Kind == "Deployment" {
+			var w kubeWorkload
+			decodeStrictly(t, document, &w)
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// kubeDocuments returns those of kubernetes.yaml.
+func kubeDocuments(t *testing.T) [][]byte {
+	t.Helper()
 	data, err := os.ReadFile("deploy/kubernetes.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return bytes.Split(data, []byte("\n---\n"))
+}
+
+// The pods of kubernetes.yaml start, as a user without rights, with encrypted connections, and are ready. Services,
+// claims and secrets that they name are there.
+func TestKubernetes(t *testing.T) {
+	documents := kubeDocuments(t)
 	d := newDeployment(t)
 	there := map[string]bool{} // KIND/NAME
 	secrets := map[string][]string{}
-	for _, line := range regexp.MustCompile(`(?m)^#.* create secret generic (\S+) (.*)$`).FindAllSubmatch(data, -1) {
+	for _, line := range regexp.MustCompile(`(?m)^#.* create secret generic (\S+) (.*)$`).FindAllSubmatch(documents[0], -1) {
 		for _, file := range regexp.MustCompile(`--from-file=(?:keys/)?(\S+)`).FindAllSubmatch(line[2], -1) {
 			secrets[string(line[1])] = append(secrets[string(line[1])], string(file[1]))
 		}
 	}
-	var workloads []kubeWorkload
-	for document := range bytes.SplitSeq(data, []byte("\n---\n")) {
+	for _, document := range documents {
 		var header kubeHeader
 		if err := yaml.Unmarshal(document, &header); err != nil {
 			t.Fatal(err)
@@ -287,10 +310,7 @@ func TestKubernetes(t *testing.T) {
 		}
 		there[header.Kind+"/"+header.Metadata.Name] = true
 		switch header.Kind {
-		case "StatefulSet", "Deployment":
-			var w kubeWorkload
-			decodeStrictly(t, document, &w)
-			workloads = append(workloads, w)
+		case "StatefulSet", "Deployment": // see kubeWorkloads
 		case "Service":
 			var s struct {
 				kubeHeader `yaml:",inline"`
@@ -326,7 +346,7 @@ func TestKubernetes(t *testing.T) {
 		}
 	}
 	var all []container
-	for _, w := range workloads {
+	for _, w := range kubeWorkloads(t) {
 		all = append(all, d.pod(&w, there, secrets))
 	}
 	d.start(all)

@@ -5,7 +5,6 @@
 //	go run ./cluster serve                    a NATS server with JetStream
 //	go run ./cluster work -name a             a worker
 //	go run ./cluster embed -o v.npy x.jsonl   embeds a corpus
-//	go run ./cluster attend                   decoding over keys that workers hold
 //	go run ./cluster sequences                lists, repairs and rebalances what workers hold
 //	go run ./cluster status                   what gateways, workers and the directory have
 //	go run ./cluster upgrade                  drops what another version has left on the server
@@ -73,7 +72,6 @@ func subcommands() []subcommand {
 		{"demo", "a server, three workers and a client in this process, on real input", runDemo},
 		{"serve", "run a NATS server with JetStream", runServe},
 		{"work", "work for clients", runWork},
-		{"attend", "decode over keys and values that workers hold", runAttend},
 		{"sequences", "list, repair and rebalance the sequences of the directory", runSequences},
 		{"status", "say what gateways, workers and the directory have, and of whom", runStatus},
 		{"upgrade", "drop what programs of another version have left on the server", runUpgrade},

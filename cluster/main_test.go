@@ -13,13 +13,19 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/cluster/shard"
 	"github.com/attn-go/attn/models/command"
 )
 
 // runCommand runs the command with the given arguments and returns what it printed.
 func runCommand(ctx context.Context, args ...string) (out, report string, err error) {
 	var o, r bytes.Buffer
-	err = run(ctx, streams{strings.NewReader(""), &o, &r}, args)
+	s := streams{strings.NewReader(""), &o, &r}
+	if len(args) > 0 && args[0] == attend.name {
+		err = attend.run(ctx, s, args[1:])
+	} else {
+		err = run(ctx, s, args)
+	}
 	return o.String(), r.String(), err
 }
 
@@ -91,19 +97,36 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// The demonstration compares every bit by itself.
+// The demonstration compares every bit by itself, also with the workers of another server.
 func TestDemo(t *testing.T) {
-	out, _, err := runCommand(t.Context(), "demo", "-tokens", "12", "-keys", "1500")
+	out, _, err := runCommand(t.Context(), "demo", "-tokens", "12")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, want := range []string{
-		"returns |the ru", "...ntime.|", "All logits have the bits that one machine gives.", "Worker carl is cut off.",
-		"Worker dora gets copies of 10 blocks.", "4 steps of decoding have the bits that one machine gives.",
+		"returns |the ru", "...ntime.|", "All logits have the bits that one machine gives.", "Worker bert is cut off.", "Worker dora gets copies of 4 blocks.",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
 		}
+	}
+	server, err := hub.Serve(t.Context(), hub.ServerConfig{Port: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	conn, err := hub.Connect(t.Context(), server.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	worker, err := shard.NewWorker(conn, shard.WorkerConfig{Name: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer worker.Close()
+	if out, _, err := runCommand(t.Context(), "demo", "-tokens", "3", "-server", server.URL()); err != nil || !strings.Contains(out, "1 workers hold") || !strings.Contains(out, "that one machine gives") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

@@ -17,15 +17,19 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/cluster/hub"
-	"github.com/attn-go/attn/cluster/internal/sample"
 	"github.com/attn-go/attn/cluster/shard"
+	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/gobytes"
 )
 
 // TestMain runs the command instead of the tests in the processes that the tests start.
 func TestMain(m *testing.M) {
 	if os.Getenv("CLUSTER_PROCESS") != "" {
-		main()
+		if args := os.Args[1:]; args[0] == attend.name {
+			command.Exit("cluster attend", attend.run(context.Background(), streams{os.Stdin, os.Stdout, os.Stderr}, args[1:]))
+		} else {
+			main()
+		}
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
@@ -149,7 +153,7 @@ func (p *processes) work(name, url string) {
 	p.workers[name], _ = startProcess(p.t, "waits for", "work", "-name", name, "-server", url)
 }
 
-var activations = sync.OnceValues(func() (*sample.Activations, error) {
+var activations = sync.OnceValues(func() (*sample, error) {
 	m, err := gobytes.Default()
 	if err != nil {
 		return nil, err
@@ -158,7 +162,7 @@ var activations = sync.OnceValues(func() (*sample.Activations, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sample.Read(m, text, 6000)
+	return readSample(m, text, 6000)
 })
 
 // callTimeout is how long a call of a test waits for the last workers.

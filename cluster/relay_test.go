@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/cluster/access"
+	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/server"
 )
 
@@ -106,6 +108,75 @@ func TestGateway(t *testing.T) {
 		p.signal(t, syscall.SIGTERM)
 		if p.Wait(); !p.ProcessState.Success() {
 			t.Errorf("after SIGTERM: %v", p.ProcessState)
+		}
+	}
+}
+
+// TestSharedCache: a worker with -cache-shared goes on with a text that one has read that has ended, and answers as a server alone. The
+// role of workers allows what it needs.
+func TestSharedCache(t *testing.T) {
+	const folder = "../models/testdata/tiny/llama-2"
+	dir := keys(t)
+	_, line := startProcess(t, "listening on", "serve", "-port", "-1", "-users", filepath.Join(dir, access.UsersFile))
+	nats := line[strings.Index(line, "nats://"):]
+	gateway, line := startProcess(t, "msg=listening", "gateway", "-addr", "127.0.0.1:0", "-server", nats, "-nkey", access.SeedFile(dir, "gateway"))
+	url := "http://" + regexp.MustCompile(`addr=(\S+)`).FindStringSubmatch(line)[1]
+	worker := func(name string) (w *process, metrics string) {
+		w, line := startProcess(t, "metrics at", "answer", "-server", nats, "-nkey", access.SeedFile(dir, "worker"), "-name", name, "-metrics", "127.0.0.1:0",
+			"-cache-memory", "4", "-cache-shared", "64", "-model", "tiny="+folder)
+		if w.waitFor("answers with the fingerprint") == "" {
+			t.Fatal("a worker has ended")
+		}
+		return w, metricsURL(line)
+	}
+	request := func(tail string) string {
+		return `{"model": "tiny", "prompt": "` + strings.Repeat("keys and values ", 10) + tail + `", "max_tokens": 20}`
+	}
+	ask := func(body string) string {
+		t.Helper()
+		r, err := http.Post(url+"/v1/completions", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		data, err := io.ReadAll(r.Body)
+		if err != nil || r.StatusCode != 200 {
+			t.Fatal(err, r.StatusCode, string(data))
+		}
+		return idAndCreated.ReplaceAllString(string(data), "")
+	}
+	first, _ := worker("first")
+	if gateway.waitFor("msg=found") == "" {
+		t.Fatal("the gateway has ended")
+	}
+	ask(request("of one"))
+	first.signal(t, syscall.SIGTERM)
+	first.Wait()
+	_, metrics := worker("second")
+	got := ask(request("of another one"))
+
+	model, err := server.Load(folder, server.LoadOptions{Name: "tiny"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	single, err := server.New(server.Settings{Logger: slog.New(slog.DiscardHandler), CacheBytes: 1 << 22}, model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer single.Close(context.Background())
+	w := httptest.NewRecorder()
+	single.ServeHTTP(w, httptest.NewRequest("POST", "/v1/completions", strings.NewReader(request("of another one"))))
+	if want := idAndCreated.ReplaceAllString(w.Body.String(), ""); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	_, body := httpGet(t, metrics+"/metrics")
+	if loaded := regexp.MustCompile(`attn_computed_tokens_total\{kind="loaded",model="tiny"\} (\d+)`).FindStringSubmatch(body); loaded == nil || loaded[1] == "0" {
+		t.Errorf("tokens that were loaded: %v\n%s", loaded, body)
+	}
+	for _, args := range [][]string{{"-cache-shared", "1", "-cache-dir", dir}, {"-cache-shared", "9999999999"}} {
+		var usage command.UsageError
+		if _, _, err := runCommand(t.Context(), append([]string{"answer", "-model", folder}, args...)...); !errors.As(err, &usage) {
+			t.Errorf("%q: %v", args, err)
 		}
 	}
 }

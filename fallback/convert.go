@@ -1,6 +1,8 @@
 package fallback
 
 import (
+	"math"
+
 	"encoding/binary"
 
 	"github.com/attn-go/attn/internal/scalar"
@@ -30,6 +32,17 @@ func widenPairs(even, odd []float32, ldd int, src []uint32, lds, n, d int) {
 		low, high := window(even, r*ldd, d), window(odd, r*ldd, d)
 		for x, w := range window(src, r*lds, d) {
 			low[x], high[x] = scalar.BF16(uint16(w)), scalar.BF16(uint16(w>>16))
+		}
+	}
+}
+
+// narrowPairs is Converters.NarrowPairs.
+func narrowPairs(dst []uint32, ldd int, even, odd []float32, lds, n, d int) {
+	for r := range n {
+		low, high := window(even, r*lds, d), window(odd, r*lds, d)
+		to := window(dst, r*ldd, d)
+		for x := range to {
+			to[x] = math.Float32bits(low[x])>>16 | math.Float32bits(high[x])&0xffff0000
 		}
 	}
 }

@@ -28,14 +28,15 @@ func quantizeBlock(dst *[ukernel.RowWords]uint32, src *[contract.WeightBlock]flo
 	}
 	a := math.Float32frombits(m)
 	d, inverse := float32(a*math.Float32frombits(contract.PerCode)), contract.MostCode/a
-	var sum int32
+	var sums [2]int32 // of the groups
 	for i, x := range src {
 		q := roundToInt(float32(x * inverse))
-		sum += q
+		sums[i/16] += q
 		dst[i%8] |= uint32(uint8(q)) << (i / 8 * 8)
 	}
+	sum := sums[0] + sums[1]
 	dst[8], dst[9] = math.Float32bits(d), math.Float32bits(float32(d*float32(sum)))
-	dst[10] = uint32(-sum)
+	dst[10], dst[11] = uint32(-sum), uint32(uint16(-sums[0]))|uint32(-sums[1])<<16
 }
 
 // roundToInt rounds a number of magnitude below 2^22, ties to even.

@@ -44,7 +44,7 @@ func Convert() ukernel.Converters {
 			ukernel.Float8E4M3: narrowBytes(scalar.ToF8E4M3), ukernel.Float8E5M2: narrowBytes(scalar.ToF8E5M2),
 		},
 		WidenInt8: widenInt8, QuantizeInt8: quantizeInt8, WidenInt4: widenInt4, UnpackInt4: unpackInt4, QuantizeInt4: quantizeInt4,
-		PairColumns: pairColumns, PairRows: pairRows, RoundBF16: roundBF16, WidenPairs: widenPairs,
+		PairColumns: pairColumns, PairRows: pairRows, RoundBF16: roundBF16, WidenPairs: widenPairs, NarrowPairs: narrowPairs, PackHalves: packRows[uint16],
 		Flush: flush, Gather: gather, Finite: finite,
 	}
 }
@@ -54,7 +54,7 @@ func Weights() ukernel.WeightKernels {
 	return ukernel.WeightKernels{
 		Gemm: weightGemm, GemmF16: weightGemmHalves(scalar.F16), GemmBF16: weightGemmHalves(scalar.BF16), Blocks: blockKernels(),
 		GemmPairs: weightGemmPairs,
-		Quantize:  quantizeRow, AddBias: addBias, Pack: packRows[float32], PackHalves: packRows[uint16],
+		Quantize:  quantizeRow, AddBias: addBias, Pack: packRows[float32],
 	}
 }
 
@@ -68,6 +68,9 @@ func Elementwise() ukernel.Elementwise {
 
 // Norms returns the norms of rows.
 func Norms() ukernel.Norms { return ukernel.Norms{RMSNorm: rmsNorm, LayerNorm: layerNorm} }
+
+// Unit returns no kernels: without a unit for tiles others compute the same products.
+func Unit() ukernel.Unit { return ukernel.Unit{} }
 
 // Activations returns the activations of feed-forward layers.
 func Activations() ukernel.Activations {

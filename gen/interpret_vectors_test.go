@@ -179,8 +179,8 @@ func (in *interpreter) vectorStep(opcode string, ops []string, last string) {
 		lanes(func(i int) uint32 {
 			return sum[i] + uint32(int32(half(v, 2*i))*int32(half(w, 2*i))+int32(half(v, 2*i+1))*int32(half(w, 2*i+1)))
 		})
-	case "VPDPBUSD": // signed bytes, unsigned bytes, sums
-		s, u, sum := in.vector(ops[0]), in.vector(ops[1]), in.vector(ops[2])
+	case "VPDPBUSD", "VPDPBUSD.BCST": // signed bytes, unsigned bytes, sums
+		s, u, sum := in.operand(opcode, ops[0]), in.vector(ops[1]), in.vector(ops[2])
 		lanes(func(i int) uint32 {
 			for b := 0; b < 32; b += 8 {
 				sum[i] += uint32(int32(int8(s[i]>>b)) * int32(u[i]>>b&255))

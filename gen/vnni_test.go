@@ -100,17 +100,19 @@ func (c vnniCase) check(asm string) (err error) {
 	codes := make([][]int, c.m) // by row and input
 	for i := range codes {
 		for block := range blocks {
-			at, sum := x[4*(i*ldx+12*block):], 0
+			at, sums := x[4*(i*ldx+12*block):], [2]int{}
 			for step := range 32 {
 				q := c.numbers.code(r)
 				codes[i] = append(codes[i], q)
-				sum += q
+				sums[step/16] += q
 				at[4*(step%8)+step/8] = byte(int8(q))
 			}
 			d := float32(math.Ldexp(1, -r.IntN(6)))
 			u.PutUint32(at[32:], math.Float32bits(d))
-			u.PutUint32(at[36:], math.Float32bits(d*float32(sum)))
-			u.PutUint32(at[40:], uint32(-sum))
+			u.PutUint32(at[36:], math.Float32bits(d*float32(sums[0]+sums[1])))
+			u.PutUint32(at[40:], uint32(-sums[0]-sums[1]))
+			u.PutUint16(at[44:], uint16(-sums[0]))
+			u.PutUint16(at[46:], uint16(-sums[1]))
 		}
 	}
 	panel := make([]vnniBlock, blocks)

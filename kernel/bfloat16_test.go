@@ -34,6 +34,7 @@ func scattered(tensors ...*kernel.Tensor) {
 // of few rows, from a position on, with NaN, Inf and tiny numbers, on every tier and on several
 // threads.
 func TestBFloat16(t *testing.T) {
+	contracttest.EmulateTiles(t)
 	contracttest.ForceThreads(t)
 	shapes := slices.Concat(quantizedShapes, quantizedTiles)
 	for n, c := range shapes {
@@ -66,6 +67,7 @@ func TestBFloat16(t *testing.T) {
 // TestBFloat16Shapes is TestContract and TestDecode with products in bfloat16, of some of the
 // shapes.
 func TestBFloat16Shapes(t *testing.T) {
+	contracttest.EmulateTiles(t)
 	contracttest.ForceThreads(t)
 	step := 3
 	if testutil.Thin() {
@@ -85,6 +87,7 @@ func TestBFloat16Shapes(t *testing.T) {
 // TestBFloat16Options is TestOptions with products in bfloat16: masks, biases, softcaps, lists,
 // trees and outputs.
 func TestBFloat16Options(t *testing.T) {
+	contracttest.EmulateTiles(t)
 	eachOptionCase(func(n int, c *optionCase) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			c.Types = bfloat16Types[n%len(bfloat16Types)]
@@ -99,6 +102,7 @@ func TestBFloat16Options(t *testing.T) {
 // TestBFloat16Pages: keys and values in pages, some of them smaller than a segment of keys, have
 // the bits of the contract.
 func TestBFloat16Pages(t *testing.T) {
+	contracttest.EmulateTiles(t)
 	for n, c := range []contracttest.Case{
 		{B: 2, H: 6, HKV: 2, Lq: 1, Lk: 300, D: 64, Dv: 128},
 		{B: 2, H: 2, HKV: 1, Lq: 30, Lk: 77, D: 80, Dv: 64},
@@ -127,6 +131,7 @@ func TestBFloat16Pages(t *testing.T) {
 // token by token too, on any tiles and any number of threads. Short keys of a bfloat16 cache and
 // their float32 are the same.
 func TestBFloat16Alone(t *testing.T) {
+	contracttest.EmulateTiles(t)
 	contracttest.ForceThreads(t)
 	c := contracttest.Case{B: 1, H: 8, HKV: 2, Lq: 280, Lk: 280, D: 64, Dv: 48, Mask: contracttest.Causal(0), Seed: 5, Types: contracttest.TypesOf(kernel.Float32, kernel.BFloat16, kernel.BFloat16, kernel.Float32)}
 	q, k, v := c.Typed(c.Inputs())
@@ -170,6 +175,7 @@ func TestBFloat16Alone(t *testing.T) {
 
 // TestBFloat16Partials: blocks, shards and states that are merged have the bits of one call.
 func TestBFloat16Partials(t *testing.T) {
+	contracttest.EmulateTiles(t)
 	for n, c := range partialCases() {
 		c.Lk += 300
 		c.Types = bfloat16Types[n%len(bfloat16Types)]

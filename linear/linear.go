@@ -67,14 +67,14 @@ func New(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 		w.announce(view.Read)
 	}
 	l := &Linear{n: w.rows, k: w.cols, dtype: w.dtype}
-	if kernels, rest := t.Weights(), tier.Reference().Weights(); w.dtype == view.Float32 {
-		l.f32 = pack(l, &w, w.f32, t, &exec, kernels.Pack, rest.Pack, func(panel []float32) { rows.FlushAll(t, panel) })
+	if w.dtype == view.Float32 {
+		l.f32 = pack(l, &w, w.f32, t, &exec, t.Weights().Pack, tier.Reference().Weights().Pack, func(panel []float32) { rows.FlushAll(t, panel) })
 	} else {
 		flush := rows.FlushBF16
 		if w.dtype == view.Float16 {
 			flush = rows.FlushF16
 		}
-		l.u16 = pack(l, &w, w.u16, t, &exec, kernels.PackHalves, rest.PackHalves, flush)
+		l.u16 = pack(l, &w, w.u16, t, &exec, t.Convert().PackHalves, tier.Reference().Convert().PackHalves, flush)
 	}
 	l.bias = l.paddedBias(bias)
 	return l, nil

@@ -38,7 +38,7 @@ func (l *Linear) panelStart(p int) int {
 	return p * ukernel.PanelLanes * l.k
 }
 
-// A packer is ukernel.WeightKernels.Pack or PackHalves.
+// A packer is ukernel.WeightKernels.Pack or Converters.PackHalves.
 type packer[E any] func(dst []E, ld int, src []E, lds, n, d int)
 
 // pack returns the panels of the weights w, which lie in data. flush makes subnormal

@@ -32,7 +32,7 @@ const (
 
 // tiles tells whether a unit for tiles multiplies m rows.
 func (l *Linear) tiles(t *tier.Tier, m int) bool {
-	return l.rounds && m >= leastTileRows && l.depth() > 0 && t.Weights().GemmTiles != nil
+	return l.rounds && m >= leastTileRows && l.depth() > 0 && t.Unit().GemmTiles != nil
 }
 
 // tileRows is the most rows of a task.
@@ -57,7 +57,7 @@ func (s *scratch) tileTask(j *job, rows, panels interval) {
 				if m > tileRowsStep && lo+m < rows.len() {
 					m -= m % tileRowsStep
 				}
-				j.tier.Weights().GemmTiles(c[lo*ldc:], ldc, x[lo*depth+k:], depth, l.stepPairs(p, steps), lanes, m, steps.len(), k > 0)
+				j.tier.Unit().GemmTiles(c[lo*ldc:], ldc, x[lo*depth+k:], depth, l.stepPairs(p, steps), lanes, m, steps.len(), k > 0)
 				lo += m
 			}
 		}

@@ -18,7 +18,7 @@ func TestTiles(t *testing.T) {
 	multiplied, rounded := 0, 0 // rows, and the most numbers in a call
 	with.Amend = func(table any, _ int) {
 		switch x := table.(type) {
-		case *ukernel.WeightKernels:
+		case *ukernel.Unit:
 			x.GemmTiles = func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
 				multiplied += m
 				testutil.GemmTiles(c, ldc, a, lda, b, lanes, m, k, load)
@@ -75,8 +75,8 @@ func TestTilesPlan(t *testing.T) {
 	with := tier.Reference().Copy()
 	with.WeightSteps = ukernel.InputSegment
 	with.Amend = func(table any, _ int) {
-		if w, ok := table.(*ukernel.WeightKernels); ok {
-			w.GemmTiles = testutil.GemmTiles
+		if unit, ok := table.(*ukernel.Unit); ok {
+			unit.GemmTiles = testutil.GemmTiles
 		}
 	}
 	const m, k = 320, 512

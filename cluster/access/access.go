@@ -69,7 +69,7 @@ func For(role Role, prefix, nkey string) (Permissions, error) {
 		p.Publish.Allow = append(c.read(), c.write()...)
 		p.Subscribe.Allow = append(own, c.subject("held.*"))
 	case RoleWorker:
-		p.Publish.Allow = append(append(c.read(), c.write()...), "_INBOX.>") // it has to answer anybody
+		p.Publish.Allow = slices.Concat(c.read(), c.write(), c.share(), []string{"_INBOX.>"}) // it has to answer anybody
 		p.Subscribe.Allow = append(own, c.subject("shard.*.*"), c.subject("relay.ask.*"), "$SRV.>")
 	case RoleGateway:
 		p.Publish.Allow = []string{"$SRV.>", "_INBOX.>", c.subject("relay.ask.*")}
@@ -87,11 +87,12 @@ type cluster struct {
 	prefix    string
 	directory string // stream
 	keys      string // of the directory
+	pages     string // object store of prompt caches
 }
 
 func newCluster(prefix string) cluster {
 	name := func(x string) string { return hub.StreamName(prefix, x) }
-	return cluster{prefix, "KV_" + name("sequences"), "$KV." + name("sequences") + ".>"}
+	return cluster{prefix, "KV_" + name("sequences"), "$KV." + name("sequences") + ".>", name(hub.PagesName)}
 }
 
 func (c *cluster) subject(rest string) string { return c.prefix + "." + rest }
@@ -111,6 +112,15 @@ func (c *cluster) write() []string {
 	return []string{
 		"$JS.API.INFO", c.subject("shard.*.put"), c.subject("shard.*.send"), c.subject("shard.*.free"), c.subject("shard.*.drop"), c.keys,
 		"$JS.API.STREAM.CREATE." + c.directory,
+	}
+}
+
+// share is what a worker may say for a prompt cache that workers share.
+func (c *cluster) share() []string {
+	stream := "OBJ_" + c.pages
+	return []string{
+		"$JS.API.STREAM.INFO." + stream, "$JS.API.STREAM.CREATE." + stream, "$JS.API.STREAM.PURGE." + stream,
+		"$JS.API.DIRECT.GET." + stream + ".>", "$JS.API.DIRECT.GET." + stream, "$O." + c.pages + ".>",
 	}
 }
 

@@ -45,6 +45,15 @@ func TestPermissions(t *testing.T) {
 		{"$JS.API.STREAM.PURGE.KV_p_sequences", publish, []Role{RoleAdmin}},
 		{"$JS.API.STREAM.UPDATE.KV_p_sequences", publish, []Role{RoleAdmin}},
 
+		// Prompt caches: texts can be told from pages, so that workers alone read them.
+		{"$O.p_pages.C.x", publish, []Role{RoleWorker, RoleAdmin}},
+		{"$JS.API.DIRECT.GET.OBJ_p_pages.$O.p_pages.M.x", publish, []Role{RoleWorker, RoleAdmin}},
+		{"$JS.API.DIRECT.GET.OBJ_p_pages", publish, []Role{RoleWorker, RoleAdmin}},
+		{"$JS.API.STREAM.PURGE.OBJ_p_pages", publish, []Role{RoleWorker, RoleAdmin}},
+		{"$JS.API.STREAM.DELETE.OBJ_p_pages", publish, []Role{RoleAdmin}},
+		{"$JS.API.STREAM.UPDATE.OBJ_p_pages", publish, []Role{RoleAdmin}},
+		{"$O.p_pages.C.x", subscribe, []Role{RoleAdmin}},
+
 		// Gateways and those that answer them.
 		{"p.relay.ask.a", publish, []Role{RoleGateway, RoleAdmin}},
 		{"p.relay.ask.a", subscribe, []Role{RoleWorker, RoleAdmin}},
@@ -60,6 +69,7 @@ func TestPermissions(t *testing.T) {
 		{"other.shard.a.attend", publish, []Role{RoleAdmin}},
 		{"other.shard.a.put", subscribe, []Role{RoleAdmin}},
 		{"$KV.other_sequences.s", publish, []Role{RoleAdmin}},
+		{"$O.other_pages.C.x", publish, []Role{RoleAdmin}},
 		{"$JS.API.STREAM.CREATE.KV_other_sequences", publish, []Role{RoleAdmin}},
 		{"$SYS.REQ.SERVER.PING", publish, []Role{RoleAdmin}},
 		{"p", publish, []Role{RoleAdmin}},
@@ -94,7 +104,8 @@ func TestPatterns(t *testing.T) {
 		for _, pattern := range slices.Concat(p.Publish.Allow, p.Subscribe.Allow) {
 			ok := pattern == "_INBOX.>" || pattern == "_INBOX."+key+".>" || pattern == "$SRV.>" || pattern == "$JS.API.INFO" || strings.HasPrefix(pattern, "a.b.")
 			ok = ok || strings.HasPrefix(pattern, "$J") && slices.Contains(strings.Split(pattern, "."), "KV_a_db_sequences")
-			ok = ok || pattern == "$KV.a_db_sequences.>"
+			ok = ok || strings.HasPrefix(pattern, "$J") && slices.Contains(strings.Split(pattern, "."), "OBJ_a_db_pages")
+			ok = ok || pattern == "$KV.a_db_sequences.>" || pattern == "$O.a_db_pages.>"
 			if ok != (role != RoleAdmin) || !server.IsValidSubject(pattern) {
 				t.Errorf("%s may use %s", role, pattern)
 			}

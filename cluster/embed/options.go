@@ -41,7 +41,7 @@ type Options struct {
 	Rejected  string
 	Overwrite bool
 
-	// Journal has the results until the outputs are written: 4 bytes a number and some 100
+	// Journal has the results until the outputs are written: 5.3 bytes a number and some 150
 	// for each text. A run that ended early goes on where its journal ends. "" is the first
 	// output with ".journal".
 	Journal string

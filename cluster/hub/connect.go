@@ -209,6 +209,9 @@ func (c *Conn) Subject(tokens ...string) string {
 	return c.prefix + "." + strings.Join(tokens, ".")
 }
 
+// PagesName ends the name of the object store of prompt caches, see [StreamName].
+const PagesName = "pages"
+
 // StreamName is [StreamName] with the prefix of the cluster.
 func (c *Conn) StreamName(name string) string { return StreamName(c.prefix, name) }
 

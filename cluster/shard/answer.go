@@ -42,15 +42,15 @@ var (
 
 // put stores keys and values.
 func (w *Worker) put(data []byte) ([]byte, error) {
-	p, err := wire.ParsePut(data)
+	p, err := wire.Decode[wire.Put](data)
 	if err != nil {
 		return nil, err
 	}
-	s := make([]wire.Status, len(p.Items))
+	var statuses []byte
 	for i := range p.Items {
-		s[i] = w.store.Put(&p.Geometry, &p.Items[i])
+		statuses = append(statuses, byte(w.store.Put(&p.Geometry, &p.Items[i])))
 	}
-	return wire.AppendStatuses(nil, s), nil
+	return statuses, nil
 }
 
 // Limits of what a worker waits for when it sends rows to another one.
@@ -61,7 +61,7 @@ const (
 
 // send sends rows that the worker holds to another one.
 func (w *Worker) send(data []byte) ([]byte, error) {
-	m, err := wire.ParseSend(data)
+	m, err := wire.Decode[wire.Send](data)
 	if err != nil {
 		return nil, err
 	}
@@ -98,21 +98,18 @@ func (w *Worker) sendRows(ctx context.Context, m *wire.Send, k, v kernel.Tensor,
 	return statusError(m.To, statuses[0])
 }
 
-// free forgets sequences.
+// free forgets a sequence.
 func (w *Worker) free(data []byte) ([]byte, error) {
-	names, err := wire.ParseNames(data)
-	if err != nil {
-		return nil, err
+	f, err := wire.Decode[wire.Free](data)
+	if err == nil {
+		w.store.Free(f.Sequence)
 	}
-	for _, name := range names {
-		w.store.Free(name)
-	}
-	return nil, nil
+	return nil, err
 }
 
 // drop forgets blocks.
 func (w *Worker) drop(data []byte) ([]byte, error) {
-	d, err := wire.ParseDrop(data)
+	d, err := wire.Decode[wire.Drop](data)
 	if err == nil {
 		w.store.Drop(d)
 	}
@@ -121,7 +118,7 @@ func (w *Worker) drop(data []byte) ([]byte, error) {
 
 // attend computes what blocks contribute to some rows.
 func (w *Worker) attend(data []byte) ([]byte, error) {
-	a, err := wire.ParseAttend(data)
+	a, err := wire.Decode[wire.Attend](data)
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +214,7 @@ func (w *Worker) partial(a *wire.Attend, t *task) error {
 		return fmt.Errorf("shard: %w", err)
 	}
 	t.result = result
-	options := kernel.PartialOptions{Exec: kernel.Exec{Tier: w.config.Tier, Threads: 1}, Scoring: c.Scoring}
+	options := kernel.PartialOptions{Exec: kernel.Exec{Tier: w.config.Tier, Threads: 1}, Scoring: c.Scoring.Kernel()}
 	options.QueryStart, options.KeyStart = []int{t.queries.Start}, []int{t.block * wire.BlockKeys}
 	if err := kernel.AttentionPartials(t.result, t.q, t.k, t.v, &options); err != nil {
 		return fmt.Errorf("shard: %w", err)

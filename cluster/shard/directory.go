@@ -120,7 +120,7 @@ func (c *Client) Create(ctx context.Context, name string) (*Sequence, error) {
 	claim := nuid.Next()
 	s.shared = &shared{name: name, writer: claim, claimed: true, claim: claim}
 	s.epoch = claimEpoch
-	s.shared.revision, err = kv.Create(ctx, name, s.entry().Append(nil))
+	s.shared.revision, err = kv.Create(ctx, name, s.entry().Encode())
 	if errors.Is(err, jetstream.ErrKeyExists) {
 		err = ErrExists
 	}
@@ -217,7 +217,7 @@ func parseValue(name string, data []byte) (*wire.Entry, error) {
 	if err := v.Check("its writer"); err != nil {
 		return nil, &DirectoryError{name, err}
 	}
-	e, err := wire.ParseEntry(data)
+	e, err := wire.DecodeEntry(data)
 	if err != nil {
 		return nil, &DirectoryError{name, err}
 	}

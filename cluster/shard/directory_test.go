@@ -266,7 +266,7 @@ func TestDirectoryErrors(t *testing.T) {
 	old := (&Sequence{client: c, name: "old.x", shared: &shared{}}).entry()
 	old.Contract--
 	old.Writer = "w"
-	for name, data := range map[string][]byte{"old": old.Append(nil), "junk": []byte("junk"), "empty": nil} {
+	for name, data := range map[string][]byte{"old": old.Encode(), "junk": []byte("junk"), "empty": nil} {
 		if _, err := kv.Put(t.Context(), name, data); err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +274,7 @@ func TestDirectoryErrors(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := kv.Put(t.Context(), "cut", (&Sequence{client: c, name: "cut.x", shared: &shared{writer: "w"}}).entry().Append(nil)[:30]); err != nil {
+	if _, err := kv.Put(t.Context(), "cut", (&Sequence{client: c, name: "cut.x", shared: &shared{writer: "w"}}).entry().Encode()[:30]); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Open(t.Context(), "cut"); !errors.As(err, &d) {
@@ -294,7 +294,7 @@ func TestFullDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: conn.StreamName("sequences"), MaxBytes: 1000}); err != nil {
+	if _, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: conn.StreamName("sequences"), MaxBytes: 3000}); err != nil {
 		t.Fatal(err)
 	}
 	c := x.client(quick(small))

@@ -141,10 +141,7 @@ func TestLateWorker(t *testing.T) {
 	config.Patience = 500 * time.Millisecond
 	c := x.client(config)
 	s := newText(t, c, &r, 2000)
-	w := x.workers["a"]
-	for range cap(w.slots) { // as if it worked on something else
-		w.slots <- struct{}{}
-	}
+	done := x.busy("a")
 	c.limit(1) // one message at a time: a late one must not stop the others
 	started := time.Now()
 	stats := checkBits(t, c, &r, 4, 2, Options{}, s)
@@ -152,9 +149,7 @@ func TestLateWorker(t *testing.T) {
 		t.Errorf("%+v after %v", stats, took)
 	}
 	grow(t, s, &r, 10) // without a, which does not say that it has the rows
-	for range cap(w.slots) {
-		<-w.slots
-	}
+	done()
 	checkBits(t, c, &r, 4, 2, Options{}, s)
 	x.kill("b")
 	out := testutil.Filled(4*16, 7)
@@ -162,6 +157,48 @@ func TestLateWorker(t *testing.T) {
 	if e := (*BlocksError)(nil); !errors.As(err, &e) || !slices.Equal(e.Blocks[0].Numbers, []int{7}) {
 		t.Errorf("the block that a may lack: %v", err)
 	}
+}
+
+// busy has a worker answer nothing until done is called, as if it worked on something else.
+func (x *cluster) busy(name string) (done func()) {
+	w := x.workers[name]
+	for range cap(w.slots) {
+		w.slots <- struct{}{}
+	}
+	return func() {
+		for range cap(w.slots) {
+			<-w.slots
+		}
+	}
+}
+
+// An append does not end with one copy where two are wanted: a worker that is free gets the block that goes on in place of one that
+// is late, and without such a worker the late one is waited for.
+func TestLateHolder(t *testing.T) {
+	x := start(t, hub.ServerConfig{}, "", "")
+	r := testutil.Rand(6)
+	config := small
+	config.Patience = 200 * time.Millisecond
+	c := x.client(config)
+	s := newText(t, c, &r, 300)
+	time.AfterFunc(5*config.Patience, x.busy("a"))
+	grow(t, s, &r, 10)
+	if owners := s.Owners(s.Len() - 1); len(owners) != 2 {
+		t.Errorf("the block that goes on is on %v", owners)
+	}
+	x.work(WorkerConfig{Name: "c"})
+	for len(c.Workers()) < 3 {
+		if err := c.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer x.busy("a")()
+	grow(t, s, &r, 10)
+	if owners := s.Owners(s.Len() - 1); len(owners) != 2 || !slices.Contains(owners, "c") {
+		t.Errorf("the block that goes on is on %v", owners)
+	}
+	x.kill("b")
+	checkBits(t, c, &r, 2, 1, Options{Scoring: kernel.Scoring{Mask: kernel.Window(9, 0)}}, s)
 }
 
 // Repair makes new replicas of what dead and restarted workers held.

@@ -199,7 +199,7 @@ func (p *piece) next(trusted []string, load map[string]int64) string {
 // send sends a message when there is room for it and its answer. What becomes of it comes to
 // g.events, unless the call has ended.
 func (g *gatherer) send(ctx context.Context, x *attempt) {
-	data := x.message.Append(nil)
+	data := wire.Encode(x.message)
 	g.open[x] = true
 	g.stats.Requests++
 	if len(x.pieces[0].tried) > 1 {
@@ -236,7 +236,7 @@ func (g *gatherer) take(ctx context.Context, x event) {
 	}
 	g.stats.Received += int64(len(x.data))
 	missing := false
-	took, err := wire.ParseAnswer(x.data, x.message, func(n int, partial []byte) {
+	took, err := wire.DecodeAnswer(x.data, x.message, func(n int, partial []byte) {
 		switch p := x.pieces[n]; {
 		case partial == nil:
 			missing = true

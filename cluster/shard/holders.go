@@ -61,7 +61,7 @@ func (s *Sequence) publish(ctx context.Context, changed []*blockRepair) (refused
 		if refused = apply(ctx, e, changed); len(refused) == len(changed) {
 			return refused, nil
 		}
-		revision, err := kv.Update(ctx, name, e.Append(nil), last)
+		revision, err := kv.Update(ctx, name, e.Encode(), last)
 		switch {
 		case err == nil:
 			s.moved(e, last, revision)

@@ -30,7 +30,7 @@ func TestHostileMessages(t *testing.T) {
 		a := &wire.Attend{Geometry: g, Call: wire.Call{Heads: 2}, Items: []wire.Queries{
 			{Sequence: s.Name(), Keys: 600, Count: 1, Ranges: []wire.Range{{First: 0, Count: 3}}, Rows: make([]byte, 2*16*4)}}}
 		change(a)
-		return a.Append(nil)
+		return wire.Encode(a)
 	}
 	old := hub.Version{Wire: hub.Wire, Contract: kernel.Contract - 1}
 	for what, m := range map[string]struct {
@@ -42,12 +42,12 @@ func TestHostileMessages(t *testing.T) {
 		"nothing":       {"put", nil, hub.Own.String(), CodeFormat},
 		"noise":         {"attend", []byte("GET / HTTP/1.1\r\n\r\n"), hub.Own.String(), CodeFormat},
 		"a long noise":  {"put", make([]byte, 900_000), hub.Own.String(), CodeFormat},
-		"cut off":       {"put", put.Append(nil)[:50], hub.Own.String(), CodeFormat},
-		"no version":    {"put", put.Append(nil), "", CodeVersion},
-		"old contract":  {"put", put.Append(nil), old.String(), CodeVersion},
-		"old names":     {"free", wire.AppendNames(nil, []string{s.Name()}), old.String(), CodeVersion},
-		"scale":         {"attend", attend(func(a *wire.Attend) { a.Call.Scoring.Scale = float32(math.Inf(1)) }), hub.Own.String(), CodeArgument},
-		"cap":           {"attend", attend(func(a *wire.Attend) { a.Call.Scoring.Softcap = -1 }), hub.Own.String(), CodeArgument},
+		"cut off":       {"put", wire.Encode(&put)[:50], hub.Own.String(), CodeFormat},
+		"no version":    {"put", wire.Encode(&put), "", CodeVersion},
+		"old contract":  {"put", wire.Encode(&put), old.String(), CodeVersion},
+		"old names":     {"free", wire.Encode(&wire.Free{Sequence: s.Name()}), old.String(), CodeVersion},
+		"scale":         {"attend", attend(func(a *wire.Attend) { a.Call.Scoring.Scale = math.Float32bits(float32(math.Inf(1))) }), hub.Own.String(), CodeArgument},
+		"cap":           {"attend", attend(func(a *wire.Attend) { a.Call.Scoring.Softcap = math.Float32bits(-1) }), hub.Own.String(), CodeArgument},
 		"large answers": {"attend", attend(func(a *wire.Attend) { a.Items[0].Keys, a.Items[0].Ranges[0].Count = 1<<30, 1<<22 }), hub.Own.String(), CodeLimit},
 	} {
 		msg := nats.NewMsg(conn.Subject("shard", "a", m.endpoint))

@@ -91,15 +91,14 @@ func (k *keeper) round(ctx context.Context) error {
 	var all Copies
 	lost := map[string]int{}
 	err = k.worker.bucket.each(ctx, k.worker.conn, func(name string, e *wire.Entry, err error) {
+		lost[name] = k.lost[name] // as long as nobody knows better
 		if err == nil {
 			var c Copies
 			c, err = k.repair(ctx, name, e)
 			all.Lacking += c.Lacking
 			all.Lost += c.Lost
+			k.sayLost(name, c.Lost, len(e.Blocks))
 			lost[name] = c.Lost
-			if c.Lost != k.lost[name] {
-				k.worker.config.Log.Warn("blocks that no worker holds", "sequence", name, "lost", c.Lost, "of", len(e.Blocks))
-			}
 		}
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			errs = append(errs, err)
@@ -109,10 +108,24 @@ func (k *keeper) round(ctx context.Context) error {
 		return nil
 	}
 	if err == nil {
+		for name := range k.lost {
+			if _, there := lost[name]; !there {
+				k.sayLost(name, 0, 0)
+			}
+		}
 		k.lost = lost
-		k.worker.found.Store(&all)
+		if len(errs) == 0 {
+			k.worker.found.Store(&all)
+		}
 	}
 	return errors.Join(append(errs, err)...)
+}
+
+// sayLost writes into the log how many blocks of a sequence nobody holds, if that has changed. Of one that was freed they are none.
+func (k *keeper) sayLost(name string, lost, of int) {
+	if lost != k.lost[name] {
+		k.worker.config.Log.Warn("blocks that no worker holds", "sequence", name, "lost", lost, "of", of)
+	}
 }
 
 // hasNoDirectory tells whether an error is that of a server without JetStream.

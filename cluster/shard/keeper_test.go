@@ -2,7 +2,9 @@ package shard
 
 import (
 	"errors"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -89,6 +91,49 @@ func TestLeave(t *testing.T) {
 	if err := x.workers["a"].Leave(t.Context()); !errors.As(err, &lost) || len(lost.Blocks) != 1 {
 		t.Errorf("the last worker leaves: %v", err)
 	}
+}
+
+// A worker that has said that blocks are lost takes it back when they are not, also if the directory could not be read in between.
+func TestLossIsTakenBack(t *testing.T) {
+	x := start(t, hub.ServerConfig{}, "")
+	said := make(chan string, 1000)
+	x.work(WorkerConfig{Name: "b", Repair: 40 * time.Millisecond, Log: slog.New(slog.NewTextHandler(lineWriter(said), nil))})
+	until := func(text string) {
+		t.Helper()
+		for line := range said {
+			if strings.Contains(line, text) {
+				return
+			}
+		}
+	}
+	config := quick(small)
+	config.Replicas = 1
+	c := x.client(config)
+	s := x.create(c, "s")
+	r := testutil.Rand(35)
+	grow(t, s, &r, 256*8)
+	kv, err := c.bucket.open(t.Context(), c.conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.kill("a")
+	until("sequence=s lost=4 of=8")
+	if _, err := kv.Put(t.Context(), "s", []byte("junk")); err != nil {
+		t.Fatal(err)
+	}
+	until("msg=repair")
+	if err := kv.Purge(t.Context(), "s"); err != nil {
+		t.Fatal(err)
+	}
+	until("sequence=s lost=0 of=0")
+}
+
+// lineWriter passes lines of a log on.
+type lineWriter chan string
+
+func (l lineWriter) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
 }
 
 // A worker that starts again under its name is another one. Its predecessor counts as gone, and clients that it does not

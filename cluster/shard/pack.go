@@ -59,7 +59,7 @@ func (p *packer) begin() {
 
 // attend returns a message of the call, without items.
 func (a *call) attend() *wire.Attend {
-	return &wire.Attend{Geometry: a.client.geometry, Call: wire.Call{Type: a.q.DType(), Heads: a.heads(), Scoring: a.options.Scoring}}
+	return &wire.Attend{Geometry: a.client.geometry, Call: wire.Call{Type: a.q.DType(), Heads: a.heads(), Scoring: wire.NewScoring(&a.options.Scoring)}}
 }
 
 // queries returns the item of a unit, without ranges.

@@ -125,7 +125,7 @@ func (r *repair) dropAll(ctx context.Context, s *Sequence, moves []placement.Mov
 	var all sync.WaitGroup
 	for _, w := range slices.Sorted(maps.Keys(blocks)) {
 		drop := wire.Drop{ID: rand.Uint64(), Sequence: s.name, Blocks: blocks[w]}
-		all.Go(func() { r.client.request(ctx, w, "drop", drop.Append(nil)) })
+		all.Go(func() { r.client.request(ctx, w, "drop", wire.Encode(&drop)) })
 	}
 	all.Wait()
 }

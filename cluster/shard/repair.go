@@ -214,6 +214,11 @@ func (b *blockRepair) run(ctx context.Context) {
 		return
 	}
 	b.after = left
+	b.fill(ctx)
+}
+
+// fill copies the block to as many workers as it lacks.
+func (b *blockRepair) fill(ctx context.Context) {
 	for _, w := range b.candidates() {
 		if len(b.after) >= b.client.config.Replicas {
 			break
@@ -291,6 +296,6 @@ func (b *blockRepair) ask(ctx context.Context, worker string, m wire.Send) error
 	m.Geometry, m.Sequence, m.Epoch, m.Block, m.Rows = b.client.geometry, b.name, b.epoch, b.block, b.rows
 	ctx, cancel := context.WithTimeout(ctx, b.client.config.Timeout)
 	defer cancel()
-	_, err := b.client.request(ctx, worker, "send", m.Append(nil))
+	_, err := b.client.request(ctx, worker, "send", wire.Encode(&m))
 	return err
 }

@@ -87,11 +87,11 @@ func (m *messenger) watch(ctx context.Context, worker string, cancel context.Can
 
 // put sends rows to a worker.
 func (m *messenger) put(ctx context.Context, worker string, p *wire.Put) ([]wire.Status, error) {
-	data, err := m.request(ctx, worker, "put", p.Append(nil))
+	data, err := m.request(ctx, worker, "put", wire.Encode(p))
 	if err != nil {
 		return nil, err
 	}
-	statuses, err := wire.ParseStatuses(data, len(p.Items))
+	statuses, err := wire.DecodeStatuses(data, len(p.Items))
 	if err != nil {
 		return nil, malformed(worker, err)
 	}

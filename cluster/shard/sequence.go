@@ -122,7 +122,7 @@ func (s *Sequence) Free(ctx context.Context) error {
 	errs := make([]error, len(workers))
 	for i, w := range workers {
 		wg.Go(func() {
-			if _, err := s.client.request(ctx, w, "free", wire.AppendNames(nil, []string{s.name})); !silent(err) {
+			if _, err := s.client.request(ctx, w, "free", wire.Encode(&wire.Free{Sequence: s.name})); !silent(err) {
 				errs[i] = err
 			}
 		})

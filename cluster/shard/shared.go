@@ -222,7 +222,7 @@ func (s *Sequence) write(ctx context.Context, resend bool) error {
 			x.cut = s.epoch
 		}
 		x.reach = max(x.reach, s.length)
-		data, last := s.entry().Append(nil), x.revision
+		data, last := s.entry().Encode(), x.revision
 		s.mu.Unlock()
 		revision, err := kv.Update(ctx, x.name, data, last)
 		s.mu.Lock()

@@ -2,8 +2,11 @@ package shard
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/attn-go/attn/cluster/shard/internal/placement"
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
@@ -31,6 +34,7 @@ type part struct {
 	fresh    bool // the block is new: any worker may hold it
 
 	wanted  []string // workers to send it to in this round
+	open    []string // those of them that have not answered, and were no suspects
 	tried   []string // workers that it was sent to
 	holders []string // workers that hold it now
 }
@@ -61,6 +65,7 @@ func (a *spread) run(ctx context.Context) error {
 			}
 		}
 		if !slices.ContainsFunc(a.parts, func(p *part) bool { return len(p.wanted) > 0 }) {
+			a.copyTails(ctx)
 			return a.lost()
 		}
 		a.round(ctx)
@@ -75,14 +80,11 @@ const searchAgain = 5 * time.Second
 
 // choose sets the workers that a new block goes to next: as many as replicas are missing.
 func (a *spread) choose(ctx context.Context, p *part, load map[string]int) {
-	missing := a.client.config.Replicas - len(p.holders)
+	missing := a.missing(p)
 	if missing <= 0 {
 		return
 	}
-	all, trusted := a.client.trusted()
-	if len(trusted) < max(a.client.config.Replicas, len(all)) && a.client.mayRefresh() {
-		a.client.lookForMore(ctx)
-	}
+	a.client.lookIfFew(ctx)
 	workers := a.untried(p)
 	if len(workers) == 0 && len(p.holders) == 0 && !a.searched {
 		a.searched = true
@@ -95,14 +97,55 @@ func (a *spread) choose(ctx context.Context, p *part, load map[string]int) {
 	}
 }
 
+// missing returns how many copies a part lacks.
+func (a *spread) missing(p *part) int { return a.client.config.Replicas - len(p.holders) }
+
+// lookIfFew looks for more workers if some do not answer, or are too few, but not all the time.
+func (c *Client) lookIfFew(ctx context.Context) {
+	all, trusted := c.trusted()
+	if len(trusted) < max(c.config.Replicas, len(all)) && c.mayRefresh() {
+		c.lookForMore(ctx)
+	}
+}
+
+// copyTails gives blocks that go on, and that too few of their holders have taken the new rows of, other holders: these get the
+// whole block from one that has it. Where no worker takes it, the block has fewer copies, until keepers find one.
+func (a *spread) copyTails(ctx context.Context) {
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for _, p := range a.parts {
+		if p.fresh || len(p.holders) == 0 || a.missing(p) <= 0 {
+			continue
+		}
+		a.client.lookIfFew(ctx)
+		_, trusted := a.client.trusted()
+		s := a.sequences[p.sequence]
+		s.mu.Lock()
+		r := &repair{client: a.client, live: slices.Concat(p.holders, a.untriedOf(trusted, p)), load: maps.Clone(s.load)}
+		s.mu.Unlock()
+		b := &blockRepair{repair: r, name: p.name, block: p.block, epoch: p.epoch, rows: p.offset + p.count, before: p.holders, after: p.holders}
+		group.Go(func() error {
+			b.fill(ctx)
+			p.holders = b.after
+			s.touch(b.added)
+			return nil
+		})
+	}
+	group.Wait()
+}
+
+// untriedOf returns those of some workers to which a part has not been sent.
+func (a *spread) untriedOf(workers []string, p *part) []string {
+	return slices.DeleteFunc(slices.Clone(workers), func(w string) bool { return slices.Contains(p.tried, w) })
+}
+
 // untried returns the workers to which a part has not been sent: suspects only if nobody else is
 // left and nobody holds it.
 func (a *spread) untried(p *part) []string {
 	all, trusted := a.client.trusted()
-	tried := func(w string) bool { return slices.Contains(p.tried, w) }
-	workers := slices.DeleteFunc(trusted, tried)
+	workers := a.untriedOf(trusted, p)
 	if len(workers) == 0 && len(p.holders) == 0 {
-		workers = slices.DeleteFunc(all, tried)
+		workers = a.untriedOf(all, p)
 	}
 	return workers
 }
@@ -119,11 +162,12 @@ func (a *spread) lost() error {
 }
 
 // round sends the parts to the workers that are wanted. It ends when all have answered, or
-// when every part is held by one and the others take longer than the client's patience.
+// when those that have not take longer than the client's patience and others can take their place.
 func (a *spread) round(parent context.Context) {
 	ctx, cancel := context.WithTimeout(parent, a.client.config.Timeout)
 	defer cancel()
 	queues := map[string][]*part{}
+	_, trusted := a.client.trusted()
 	pending := 0
 	for _, p := range a.parts {
 		for _, w := range p.wanted {
@@ -131,6 +175,7 @@ func (a *spread) round(parent context.Context) {
 			pending++
 		}
 		p.tried = append(p.tried, p.wanted...)
+		p.open = slices.DeleteFunc(slices.Clone(p.wanted), func(w string) bool { return !slices.Contains(trusted, w) })
 		a.sequences[p.sequence].touch(p.wanted)
 	}
 	outcomes := make(chan outcome, pending)
@@ -145,7 +190,7 @@ func (a *spread) round(parent context.Context) {
 			a.addOutcome(parent, o)
 			patience.Reset(a.client.config.Patience)
 		case <-patience.C:
-			if !slices.ContainsFunc(a.parts, func(p *part) bool { return len(p.holders) == 0 }) {
+			if !slices.ContainsFunc(a.parts, a.waits) {
 				cancel() // the rest of the outcomes come at once
 			}
 			pending++
@@ -156,8 +201,18 @@ func (a *spread) round(parent context.Context) {
 	}
 }
 
+// waits tells whether a part has to wait for workers that are late: nobody holds it, or too few do, and nobody else can take it.
+// A worker for which a call has waited lately in vain is not waited for.
+func (a *spread) waits(p *part) bool {
+	if len(p.holders) == 0 {
+		return true
+	}
+	return a.missing(p) > 0 && len(p.open) > 0 && len(a.untried(p)) == 0
+}
+
 // addOutcome notes an outcome. A worker that did not answer is not suspected if ctx had ended.
 func (a *spread) addOutcome(ctx context.Context, o outcome) {
+	o.part.open = slices.DeleteFunc(o.part.open, func(w string) bool { return w == o.worker })
 	if o.err == nil {
 		o.part.holders = append(o.part.holders, o.worker)
 		a.client.trust(o.worker)

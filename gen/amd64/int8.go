@@ -32,7 +32,8 @@ import (
 type int8Gemmer struct {
 	g      *gen
 	format ukernel.PackedFormat // whose code is emitted
-	scaled bool                 // accumulators are float32, times the scales of the weights
+	floats bool                 // accumulators are float32
+	scaled bool                 // and so they are, times the scales of the weights
 	rows   int                  // of a tile
 	acc    [][]reg.VecVirtual
 
@@ -47,13 +48,12 @@ type int8Gemmer struct {
 	several       bool
 	which         operand.Op // with AVX2, where tiles have fewer rows, in a register
 	headers, some operand.Mem
-	offset        operand.Mem // of grouped formats, in the place of some
 	formats       []ukernel.PackedFormat
 	apart         []func() // emit at the end what formats but the first do alone
 }
 
 // int8Formats lists the formats that share a function with q, in their order: grouped ones that differ in their scales
-// alone, and with AVX-512 those of more than 4 bits that all have minima, or an offset.
+// alone.
 func (g *gen) int8Formats(q ukernel.PackedFormat) (list []ukernel.PackedFormat) {
 	all := spec.SingleFormats
 	if q.Grouped() {
@@ -62,8 +62,7 @@ func (g *gen) int8Formats(q ukernel.PackedFormat) (list []ukernel.PackedFormat) 
 	for _, x := range all {
 		shares := g.EVEX() || x.Bits() < 8 && q.Bits() < 8 // see int8Words
 		if q.Grouped() {
-			shares = x.Bits() == q.Bits() && x.Offset() == q.Offset() ||
-				g.EVEX() && min(x.Bits(), q.Bits()) > 4 && (x.Offset() == 0) == (q.Offset() == 0)
+			shares = x.Bits() == q.Bits() && x.Offset() == q.Offset()
 		}
 		if shares || x == q {
 			list = append(list, x)
@@ -95,11 +94,8 @@ const someLanes = 16
 
 func (g *gen) WeightGemmInt8(q ukernel.PackedFormat) {
 	f, formats, name := spec.WeightGemmInt8(q), g.int8Formats(q), "weightGemmInt8Blocks"
-	switch {
-	case q.Grouped() && q.Offset() == 0:
+	if q.Grouped() {
 		name = "weightGemmInt8Minima"
-	case q.Grouped():
-		name = "weightGemmInt8Offset"
 	}
 	if len(formats) == 1 {
 		g.Kernel(f)
@@ -114,9 +110,7 @@ func (g *gen) WeightGemmInt8(q ukernel.PackedFormat) {
 	t := &int8Gemmer{g: g}
 	t.memory()
 	g.MOVQ(operand.U32(uint32(q)), t.which)
-	if q.Grouped() {
-		g.MOVQ(operand.U32(q.Offset()), t.offset)
-	} else {
+	if !q.Grouped() {
 		g.MOVQ(operand.U32(q.BlockBytes(1)), t.size)
 		g.MOVQ(operand.U32(q.HeaderBytes()), t.headers)
 		g.MOVQ(operand.U32(q.HeaderBytes()*someLanes), t.some)
@@ -132,7 +126,7 @@ func (g *gen) productInt8(formats ...ukernel.PackedFormat) {
 	t := g.beginInt8(formats...)
 	switch {
 	case t.format.Grouped() && g.EVEX():
-		g.gemmInt8Grouped(t)
+		g.gemmInt8(t, &vnniGrouped{})
 	case t.format.Grouped():
 		g.gemmInt8(t, groupedDot(t.format))
 	case g.EVEX():
@@ -148,7 +142,6 @@ func (t *int8Gemmer) memory() {
 	t.xArg, t.kArg, t.mArg, t.blocks = t.g.Memory(x.Base()), t.g.Argument("k"), t.g.Argument("m"), t.g.Memory(b.Base())
 	t.size, t.left, t.far = t.g.Memory(b.Len()), t.g.Memory(x.Len()), t.g.Memory(x.Cap())
 	t.which, t.headers, t.some = t.g.Memory(c.Len()), t.g.Memory(b.Cap()), t.g.Memory(c.Cap())
-	t.offset = t.some
 }
 
 // beginInt8 emits the start of a product with formats: what is the same for all ways through it.
@@ -356,15 +349,18 @@ func (t *int8Gemmer) addToC(vectors int, name string) {
 		return
 	}
 	scales, minima := t.scales(vectors, name+"scales")
+	groupMinima := t.format.Grouped() && t.format.Offset() == 0
 	for i, row := range t.acc {
 		d := g.Vec()
 		g.VBROADCASTSS(x.at(i, spec.RowScale), d)
 		for v, acc := range row {
 			p := g.Vec()
 			g.VMULPS(d, scales[v], p)
-			g.VCVTDQ2PS(acc, acc)
+			if !t.floats {
+				g.VCVTDQ2PS(acc, acc)
+			}
 			g.VFMADD213PS(c.at(i, v*g.VecBytes()), p, acc)
-			if !t.several {
+			if !t.several && !(groupMinima && g.EVEX()) { // with AVX2 there are no registers for all of them
 				g.VMOVUPS(acc, c.at(i, v*g.VecBytes()))
 			}
 		}
@@ -377,7 +373,7 @@ func (t *int8Gemmer) addToC(vectors int, name string) {
 		t.addMinima(x, vectors)
 		g.Label(name)
 		t.eachAcc(func(i, v int, acc reg.VecVirtual) { g.VMOVUPS(acc, c.at(i, v*g.VecBytes())) })
-	case t.format.Offset() == 0:
+	case groupMinima:
 		t.addGroupMinima(x, c, vectors, minima)
 	}
 }

@@ -24,32 +24,12 @@ import (
 //	  with the offset           2·2032·32·128 more                  49,418,240
 type avx2Grouped struct{ avx2Dot }
 
-// The frame has a word for each row, which is minus the sums of the codes of both groups, 16 bits each, and then
-// the integers of the groups of some lanes, 16 bits each.
-const groupIntegers = 32
-
-func (avx2Grouped) frameBytes(ukernel.PackedFormat) int { return groupIntegers + 2*32 }
+// The frame has the integers of the groups of some lanes, 16 bits each.
+func (avx2Grouped) frameBytes(ukernel.PackedFormat) int { return 2 * 32 }
 
 func (avx2Grouped) tiles(ukernel.PackedFormat) [][]spec.TileShape { return tilesOf(6, 4, 2) }
 
-// prepare stores the sums of the codes.
-func (avx2Grouped) prepare(t *int8Gemmer) {
-	rows := t.g.rowsFrom(t.x, t.ldx, t.rows)
-	for i := range t.rows {
-		t.g.VMOVD(t.g.minusSums(rows.at(i, 0)), t.frame.Offset(4*i))
-	}
-}
-
-// minusSums returns minus the sums of the codes of both groups of a row, as two numbers of 16 bits.
-func (g *gen) minusSums(codes operand.Mem) reg.VecVirtual {
-	sums, minus := g.YMM(), g.XMM()
-	g.VMOVDQU(g.Constant(0x01010101), sums)
-	g.VPMADDUBSW(codes, sums, sums)
-	total := g.acrossLanes(sums, g.VPADDW)
-	g.VPXOR(minus, minus, minus)
-	g.VPSUBW(total, minus, minus)
-	return minus
-}
+func (avx2Grouped) prepare(*int8Gemmer) {}
 
 func (d avx2Grouped) sums(t *int8Gemmer, name string) {
 	g := t.g
@@ -84,6 +64,7 @@ func (avx2GroupedBytes) tiles(ukernel.PackedFormat) [][]spec.TileShape {
 
 func (d avx2GroupedBytes) sums(t *int8Gemmer, name string) {
 	g := t.g
+	x := g.rowsFrom(t.x, t.ldx, t.rows)
 	t.eachInteger(func(v int, s reg.VecVirtual) {
 		g.VMOVDQU(s, t.groupIntegers(v))
 		for i, row := range t.acc {
@@ -91,7 +72,7 @@ func (d avx2GroupedBytes) sums(t *int8Gemmer, name string) {
 				g.VPXOR(row[v], row[v], row[v])
 				continue
 			}
-			g.VPBROADCASTD(t.frame.Offset(4*i), row[v])
+			g.VPBROADCASTD(x.at(i, spec.RowGroups), row[v])
 			g.VPMADDWD(s, row[v], row[v])
 			g.VPSLLD(operand.Imm(uint64(bits.TrailingZeros(uint(t.format.Offset())))), row[v], row[v])
 		}
@@ -126,7 +107,7 @@ func (d avx2GroupedBytes) words(t *int8Gemmer, name string, add func(i, v int, p
 }
 
 // groupIntegers is where those of a vector are.
-func (t *int8Gemmer) groupIntegers(v int) operand.Mem { return t.frame.Offset(groupIntegers + 32*v) }
+func (t *int8Gemmer) groupIntegers(v int) operand.Mem { return t.frame.Offset(32 * v) }
 
 // pair makes the products of the lower halves of words first and first+1, bit 0, or of the upper halves, bit 4,
 // which are the numbers of words 4 further on. Their further bits are at far: with 1 bit, from bit first on.
@@ -206,16 +187,20 @@ func (t *int8Gemmer) addGroupMinima(x, c rowPointers, vectors int, minima []reg.
 	for v := range minima {
 		g.VPMOVSXBW(s.Offset(v*g.VecBytes()/2), integers[v])
 	}
-	for i := range t.rows {
+	for i, row := range t.acc {
 		d, codes := g.Vec(), g.Vec()
 		g.VBROADCASTSS(x.at(i, spec.RowScale), d)
-		g.VPBROADCASTD(t.frame.Offset(4*i), codes)
+		g.VPBROADCASTD(x.at(i, spec.RowGroups), codes)
 		for v := range minima {
 			sum, p, to := g.Vec(), g.Vec(), c.at(i, v*g.VecBytes())
 			g.VPMADDWD(codes, integers[v], sum)
 			g.VCVTDQ2PS(sum, sum)
 			g.VMULPS(d, minima[v], p)
-			g.VFMADD213PS(to, p, sum)
+			if g.EVEX() {
+				g.VFMADD213PS(row[v], p, sum)
+			} else {
+				g.VFMADD213PS(to, p, sum)
+			}
 			g.VMOVUPS(sum, to)
 		}
 	}

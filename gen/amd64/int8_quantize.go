@@ -45,37 +45,43 @@ func (g *gen) WeightQuantize() {
 	inverse := g.Vec()
 	g.VDIVSS(a, most.AsX(), inverse.AsX())
 	g.VBROADCASTSS(inverse.AsX(), inverse)
-	sum, words := g.Vec(), g.Vec()
+	sums, words := g.Vecs(2), g.Vec()
 	byteMask := g.Constant(255)
 	for i, x := range xs {
 		g.VMULPS(inverse, x, x)
 		g.VCVTPS2DQ(x, x)
-		switch i {
-		case 0:
-			g.VMOVDQU(x, sum)
-			g.VPAND(byteMask, x, words)
-			continue
-		case 3:
-			g.VPADDD(x, sum, sum)
-		default:
-			g.VPADDD(x, sum, sum)
+		if group := sums[i/2]; i%2 == 0 {
+			g.VMOVDQU(x, group)
+		} else {
+			g.VPADDD(x, group, group)
+		}
+		if i < 3 {
 			g.VPAND(byteMask, x, x)
+		}
+		if i == 0 {
+			words = x
+			continue
 		}
 		g.VPSLLD(operand.Imm(uint64(8*i)), x, x)
 		g.VPOR(x, words, words)
 	}
 	g.VMOVDQU(words, emit.At(dst, 0))
-	total := g.acrossLanes(sum, g.VPADDD)
-	d, zero := g.XMM(), g.XMM()
+	g.Comment("The sums of both groups are halves of a lane.")
+	g.VPSLLD(operand.Imm(16), sums[1], sums[1])
+	g.VPBLENDW(operand.Imm(0xaa), sums[1], sums[0], sums[0])
+	pair := g.acrossLanes(sums[0], g.VPADDW)
+	d, zero, total := g.XMM(), g.XMM(), g.XMM()
 	g.VMULSS(g.Constant(spec.PerCode), a, d)
 	g.VMOVSS(d, emit.At(dst, spec.RowScale))
+	g.VPMADDWD(g.Constant(1<<16|1), pair, total)
 	g.VPXOR(zero, zero, zero)
+	g.VPSUBW(pair, zero, pair)
+	g.VMOVD(pair, emit.At(dst, spec.RowGroups))
 	g.VPSUBD(total, zero, zero)
 	g.VMOVD(zero, emit.At(dst, spec.RowMinusSum))
 	g.VCVTDQ2PS(total, total)
 	g.VMULSS(d, total, total)
 	g.VMOVSS(total, emit.At(dst, spec.RowSum))
-	g.MOVL(operand.U32(0), emit.At(dst, spec.RowMinusSum+4))
 	g.Label("next")
 	g.ADDQ(operand.U32(4*spec.BlockSteps), src)
 	g.ADDQ(operand.U32(spec.RowBytes), dst)

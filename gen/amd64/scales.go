@@ -102,66 +102,29 @@ func (w *groupWidener) products(p reg.GPVirtual, x reg.VecVirtual, y [2]reg.VecV
 	}
 }
 
-// scaleOf returns what the sums of a vector are multiplied with for a row whose scale is d. It may be p.
-func (w *vnniGrouped) scaleOf(q ukernel.PackedFormat, d, p reg.VecVirtual, v int) reg.VecVirtual {
-	if q.Float32Scales() {
-		return d
+// scales returns those of 16 lanes by groups: integers of 32 bits, and float32 with more than 4 bits.
+func (d *vnniGrouped) scales(t *int8Gemmer) (scales [2]reg.VecVirtual) {
+	g, from := t.g, t.g.GP64()
+	if t.format.Float32Scales() {
+		g.LEAQ(emit.Indexed(t.block, t.lane2, 2), from)
+		scales = [2]reg.VecVirtual{g.Vec(), g.Vec()}
+		g.VMOVUPS(emit.At(from, 0), scales[0])
+		g.VMOVUPS(emit.Indexed(from, t.lanes2, 2), scales[1])
+		return scales
 	}
-	w.g.VMULPS(w.lane(laneScale, v), d, p)
-	return p
-}
-
-// copyScales writes those of 16 lanes, of both groups.
-func (w *vnniGrouped) copyScales(from, to reg.GPVirtual) int {
-	for group := range 2 {
-		d := w.g.Vec()
-		w.g.VMOVUPS(emit.At(from, 0), d)
-		w.g.VMOVUPS(d, emit.At(to, laneScales+group*laneRow))
-		w.g.ADDQ(w.lanes2, from)
-		w.g.ADDQ(w.lanes2, from)
-	}
-	return w.g.VecBytes()
-}
-
-// expandScales writes the header of 16 lanes to the stack, and returns how many bytes a
-// scale of theirs takes in the block.
-func (w *vnniGrouped) expandScales(q ukernel.PackedFormat, from, to reg.GPVirtual) int {
-	if q.Float32Scales() {
-		return w.copyScales(from, to)
-	}
-	g := w.g
-	w.widenHalves(q, from, emit.At(to, laneScale))
-	g.ADDQ(w.lanes2, from)
-	if q.Offset() == 0 {
-		w.widenHalves(q, from, emit.At(to, laneMinima))
-		g.ADDQ(w.lanes2, from)
-	}
-	s := g.Vecs(2)
-	g.VPMOVSXBW(emit.At(from, 0), s[1])
-	g.VPSLLD(operand.Imm(16), s[1], s[0])
-	for group, v := range s {
-		if w.wide() {
-			g.VPSRAD(operand.Imm(16), v, v)
-			g.VCVTDQ2PS(v, v)
-		} else {
-			g.VPSRLD(operand.Imm(16), v, v)
+	t.eachInteger(func(_ int, s reg.VecVirtual) {
+		scales = [2]reg.VecVirtual{g.Vec(), s}
+		g.VPSLLD(operand.Imm(16), s, scales[0])
+		for _, v := range scales {
+			if d.wide(t) {
+				g.VPSRAD(operand.Imm(16), v, v)
+				g.VCVTDQ2PS(v, v)
+			} else {
+				g.VPSRLD(operand.Imm(16), v, v)
+			}
 		}
-		g.VMOVUPS(v, emit.At(to, laneScales+group*laneRow))
-	}
-	if q.Offset() == 0 {
-		t := g.Vec()
-		g.ADDQ(w.lanes2, from)
-		g.VPMOVSXBW(emit.At(from, 0), t)
-		g.VMOVDQU32(t, emit.At(to, laneTotals))
-	}
-	return g.VecBytes() / 2
-}
-
-// widenHalves converts 16 numbers of 16 bits.
-func (w *vnniGrouped) widenHalves(q ukernel.PackedFormat, from reg.GPVirtual, to operand.Mem) {
-	d := w.g.Vec()
-	w.g.widenScales(q, emit.At(from, 0), d)
-	w.g.VMOVUPS(d, to)
+	})
+	return scales
 }
 
 // groupedDot returns how AVX2 multiplies a format.
@@ -188,12 +151,12 @@ func (t *int8Gemmer) groupOnes(group int) operand.Mem { return t.g.Constant(1 <<
 
 func (d avx2Scales) sums(t *int8Gemmer, name string) {
 	g := t.g
-	second := make([][]reg.VecVirtual, t.rows)
+	second, x := make([][]reg.VecVirtual, t.rows), g.rowsFrom(t.x, t.ldx, t.rows)
 	for i, row := range t.acc {
 		second[i] = g.Vecs(len(row))
 		for v := range row {
 			for group, acc := range []reg.VecVirtual{row[v], second[i][v]} {
-				g.VPBROADCASTD(t.frame.Offset(4*i), acc)
+				g.VPBROADCASTD(x.at(i, spec.RowGroups), acc)
 				g.VPMADDWD(t.groupOnes(group), acc, acc)
 				g.VPSLLD(operand.Imm(uint64(bits.TrailingZeros(uint(t.format.Offset())))), acc, acc)
 			}

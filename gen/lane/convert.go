@@ -48,6 +48,15 @@ func widenPairs(b *Builder) {
 	})
 }
 
+// narrowPairs writes the upper halves of two numbers.
+func narrowPairs(b *Builder) {
+	dst, even, odd := b.Matrix("dst", "ldd"), b.Matrix("even", "lds"), b.Matrix("odd", "lds")
+	b.EachRow("n", func() {
+		low, high := b.ShiftRight(b.Load(even), 16), b.And(b.Load(odd), b.Const(highHalf))
+		b.Store(dst, b.AddInt(low, high))
+	})
+}
+
 // round adds to the magnitude the power of two whose last place is that of the result, which
 // rounds it: what the sum has more, in integers, is the result in units of its last place, and the
 // exponent, counted from that of the smallest normal number, is added above the fraction. Smaller

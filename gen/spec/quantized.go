@@ -52,6 +52,7 @@ const (
 	RowScale    = 32
 	RowSum      = 36 // of the scaled codes
 	RowMinusSum = 40 // of the codes
+	RowGroups   = 44 // minus the sums of the codes of both groups of 16, 16 bits each
 	RowBytes    = 48
 )
 

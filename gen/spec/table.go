@@ -21,9 +21,10 @@ var (
 	NormTable        = Table{"Norms", "Norms", ""}
 	ActivationTable  = Table{"Activations", "Activations", ""}
 	RowTable         = Table{"Rows", "Rows", "Row"}
+	UnitTable        = Table{"Unit", "Unit", ""}
 	MachineTable     = Table{"Machine", "Machine", ""}
 
-	Tables = []Table{ProductTable, LaneTable, GradientTable, SkinnyTable, ConvertTable, WeightTable, ElementwiseTable, NormTable, ActivationTable, RowTable, MachineTable}
+	Tables = []Table{ProductTable, LaneTable, GradientTable, SkinnyTable, ConvertTable, WeightTable, ElementwiseTable, NormTable, ActivationTable, RowTable, UnitTable, MachineTable}
 )
 
 // A Function is a function in assembly, usually a micro-kernel. Package ukernel has its signature and

@@ -55,6 +55,8 @@ func keepThree(table any, lanes int) {
 		*k = fallback.Elementwise()
 	case *ukernel.Norms:
 		*k = fallback.Norms()
+	case *ukernel.Unit:
+		*k = fallback.Unit()
 	case *ukernel.Rows:
 		*k = fallback.Rows()
 	case *ukernel.Activations:

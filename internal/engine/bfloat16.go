@@ -19,6 +19,9 @@ import (
 // fitBFloat16 makes room for calls with products in bfloat16.
 func (s *scratch) fitBFloat16(j *Job) {
 	parallel.Fit(&s.memory, &s.segmentUsage, &s.segment, contract.ValueSegment*j.dv(), rows.Aligned)
+	if j.plan.shape.unit {
+		parallel.Fit(&s.memory, &s.wordsUsage, &s.words, BlockKeys/2*j.plan.lanes, parallel.Make[uint32])
+	}
 }
 
 func packBFloat16(t *tile) {
@@ -29,16 +32,20 @@ func packBFloat16(t *tile) {
 }
 
 func bfloat16Scores(t *tile, part mask.Span, top []float32) {
-	w, d := t.Lanes, t.job.d()
-	if top == nil {
-		top = t.ignored()
-	}
-	for part.Lo < part.Hi {
+	t.scaledScores(part, top, func(s []float32, at, n int) {
+		k, stride, _ := t.keys().Floats(t.Head, at, n)
+		t.kern.GemmEvenOdd(s, t.Lanes, k, stride, 1, t.q, t.Lanes, n, t.job.d(), false)
+	})
+}
+
+// scaledScores computes scores from the products with n keys from number at on.
+func (t *tile) scaledScores(part mask.Span, top []float32, product func(s []float32, at, n int)) {
+	w, top := t.Lanes, t.orIgnored(top)
+	for n := 0; part.Lo < part.Hi; part.Lo += n {
+		n = ukernel.RowsPerCall(part.Len(), w*t.job.d())
 		s := t.scoresFrom(part)
-		k, stride, n := t.keys().Floats(t.Head, t.Key(part.Lo), ukernel.RowsPerCall(part.Len(), w*d))
-		t.kern.GemmEvenOdd(s, w, k, stride, 1, t.q, w, n, d, false)
+		product(s, t.Key(part.Lo), n)
 		t.kern.ScaleRows(s, w, s, w, n, t.job.derived.scales[:], 0, false, top)
-		part.Lo += n
 	}
 }
 
@@ -85,10 +92,7 @@ func (t *tile) roundDropped() {
 // copies.
 
 func skinnyBFloat16Scores(t *tile, part mask.Span, top []float32) {
-	w, d := t.Lanes, t.job.d()
-	if top == nil {
-		top = t.ignored()
-	}
+	w, d, top := t.Lanes, t.job.d(), t.orIgnored(top)
 	for n := 0; part.Lo < part.Hi; part.Lo += n {
 		k, stride, got, next, far := t.keys().Halves(t.Head, t.Key(part.Lo), ukernel.RowsPerCall(part.Len(), w*d))
 		if n = got; n < ukernel.SkinnyKeys {

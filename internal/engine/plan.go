@@ -63,11 +63,14 @@ const windowPerQuery = 8
 // than the window as it has queries.
 func (j *Job) tileWidth() int {
 	t := j.tier
-	width := t.MainLanes
+	width, least := t.MainLanes, t.Narrowest()
+	if j.usesUnit() {
+		width, least = min(width, t.Width(unitLanes)), t.Width(ukernel.PanelStep)
+	}
 	if one := t.Width(j.rows()); j.rows() <= one {
 		width = max(width, one)
 	}
-	most := max(t.Narrowest(), j.Call.Mask.Window()/windowPerQuery*j.derived.group)
+	most := max(least, j.Call.Mask.Window()/windowPerQuery*j.derived.group)
 	for i, lanes := range t.Widths {
 		if lanes <= most && lanes < width && (i+1 == len(t.Widths) || t.Widths[i+1] > most) {
 			width = lanes

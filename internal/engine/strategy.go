@@ -68,6 +68,9 @@ var (
 	bfloat16       = strategy{packBFloat16, bfloat16Scores, bfloat16Softmax, bfloat16Values, bfloat16Merge, &inLanes}
 	skinnyBFloat16 = strategy{packBFloat16, skinnyBFloat16Scores, bfloat16Softmax, skinnyBFloat16Values, skinnyMerge, &inRows}
 
+	// unitBFloat16 is for tiles of whole PanelSteps alone: others take bfloat16.
+	unitBFloat16 = strategy{packUnit, unitScores, bfloat16Softmax, unitValues, bfloat16Merge, &inLanes}
+
 	exactPanel    = strategy{packPanel, panelScores, exactSoftmax, exactValues, panelMerge, &inLanes}
 	exactAdditive = strategy{packRows, additiveScores, exactSoftmax, exactValues, panelMerge, &inLanes}
 	exactIntegers = strategy{packRounded, asFloatsScores, exactSoftmax, exactIntegersValues, panelMerge, &inLanes}
@@ -83,8 +86,20 @@ var (
 	ofAdditive = strategies{&additivePanel, &additiveSkinny, &exactAdditive}
 	ofIntegers = strategies{&integers, &skinnyIntegers, &exactIntegers}
 	ofBFloat16 = strategies{&bfloat16, &skinnyBFloat16, &exactBFloat16}
+	ofUnit     = strategies{&unitBFloat16, &skinnyBFloat16, &exactBFloat16}
 	ofOthers   = strategies{&asFloats, &skinnyIntegers, &exactIntegers} // integers that the kernels for many rows do not take
 )
+
+// forLanes returns the strategy of a tile of so many lanes, which has the same layout.
+func (s *strategy) forLanes(lanes int) *strategy {
+	if s == &unitBFloat16 && lanes%ukernel.PanelStep != 0 {
+		return &bfloat16
+	}
+	return s
+}
+
+// usesUnit tells whether a unit for tiles computes products.
+func (j *Job) usesUnit() bool { return j.Call.BFloat16 && j.tier.Unit().GemmTiles != nil }
 
 // of returns the strategy of a bucket.
 func (s *strategies) of(b *tasks.Bucket) *strategy {
@@ -101,6 +116,8 @@ func (j *Job) strategies() *strategies {
 		return &ofIntegers
 	case j.Call.DynamicInt12:
 		return &ofOthers
+	case j.usesUnit():
+		return &ofUnit
 	case j.Call.BFloat16:
 		return &ofBFloat16
 	case j.derived.additive != nil:

@@ -35,8 +35,9 @@ type queries struct {
 	unit   []float32 // of rounded queries, one element per lane, and these in units:
 	codes  []int16   // for skinny tiles, see ukernel.QKCodesArgs
 	pairs  []int32   // for others, see ukernel.CodeScoresArgs
+	words  []uint32  // pairs of bfloat16 for a unit for tiles, see ukernel.Unit
 
-	qUsage, codesUsage, pairsUsage parallel.Usage
+	qUsage, codesUsage, pairsUsage, wordsUsage parallel.Usage
 }
 
 // A result is what some blocks of keys give.
@@ -77,6 +78,9 @@ func (t *tile) fitScores(j *Job, m *parallel.Memory, lanes int) {
 	if parallel.Fit(m, &t.block.usage, &t.block.stats, 7*lanes, rows.Aligned); len(t.max) > 0 && &t.max[0] != &t.block.stats[0] {
 		t.max = nil // they lie in the old memory
 	}
+	if j.plan.shape.unit {
+		parallel.Fit(m, &t.wordsUsage, &t.words, kvrows.Depth(j.d())/2*lanes, parallel.Make[uint32])
+	}
 	if n := j.codesOfQueries(lanes); n > 0 {
 		parallel.Fit(m, &t.codesUsage, &t.codes, n, parallel.Make[int16])
 		parallel.Fit(m, &t.pairsUsage, &t.pairs, n/2, parallel.Make[int32])
@@ -101,7 +105,7 @@ func (t *tile) reset(s *scratch, h lanes.Head, row, width int, how *strategy) {
 
 // place makes t the tile of n rows of h, from row on, counted from query 0 on. Its kernels set its width.
 func (t *tile) place(s *scratch, h lanes.Head, row, n int, kern *ukernel.TileKernels, how *strategy) {
-	t.scratch, t.kern, t.strategy = s, kern, how
+	t.scratch, t.kern, t.strategy = s, kern, how.forLanes(kern.Lanes)
 	t.Place(h, row, n, t.job.derived.group, kern.Lanes)
 	t.packed, t.started, t.weights = false, false, weightsLater
 	if w := kern.Lanes; len(t.max) != w {
@@ -141,6 +145,14 @@ func (t *tile) top() []float32 {
 
 // ignored returns memory for a maximum that is not needed.
 func (t *tile) ignored() []float32 { return t.scratch.ignored[:t.Lanes] }
+
+// orIgnored returns top, or such memory if it is nil.
+func (t *tile) orIgnored(top []float32) []float32 {
+	if top == nil {
+		return t.ignored()
+	}
+	return top
+}
 
 // scoresFrom returns S of the current block from the first key of part on.
 func (t *tile) scoresFrom(part mask.Span) []float32 {

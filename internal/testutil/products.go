@@ -50,7 +50,7 @@ func GemmEvenOdd(w int, c []float32, ldc int, a []float32, rs, cs int, b []float
 	}
 }
 
-// GemmTiles is WeightKernels.GemmTiles, straight from its definition.
+// GemmTiles is Unit.GemmTiles, straight from its definition.
 func GemmTiles(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
 	wide := make([]float32, len(a))
 	for i, x := range a {

@@ -61,8 +61,8 @@ func TestTilesKeepState(t *testing.T) {
 		}
 		threads.Wait()
 	})
-	reference := *inGo.Weights()
-	reference.GemmTiles = testutil.GemmTiles // which package fallback lacks
+	used, reference := Tiers[0].set(0), *ref
+	reference.Unit.GemmTiles = testutil.GemmTiles // which package fallback lacks
 	for g := range 4 * runtime.GOMAXPROCS(0) {
 		product := tileProducts[laid[g%len(laid)]](testutil.Rand(g))
 		var first []float32
@@ -70,7 +70,7 @@ func TestTilesKeepState(t *testing.T) {
 			if calls.Add(1); first == nil {
 				first = product(&reference)
 			}
-			if !slices.Equal(product(Tiers[0].Weights()), first) {
+			if !slices.Equal(product(used), first) {
 				wrong.Add(1)
 			}
 		})
@@ -84,8 +84,8 @@ func TestTilesKeepState(t *testing.T) {
 
 // tileProducts make calls of kernels that use tiles where there are some. Each call has the same
 // arguments.
-var tileProducts = map[string]func(r testutil.Rand) func(w *ukernel.WeightKernels) []float32{
-	"Weights.Blocks.S8.GemmInt8": func(r testutil.Rand) func(w *ukernel.WeightKernels) []float32 {
+var tileProducts = map[string]func(r testutil.Rand) func(p *kernelSet) []float32{
+	"Weights.Blocks.S8.GemmInt8": func(r testutil.Rand) func(p *kernelSet) []float32 {
 		const m, k, lanes = 64, 384, ukernel.PanelLanes
 		x, b := make([]uint32, m*k/32*ukernel.RowWords), make([]byte, ukernel.S8.BlockBytes(lanes)*k/32)
 		for i := range x {
@@ -94,13 +94,13 @@ var tileProducts = map[string]func(r testutil.Rand) func(w *ukernel.WeightKernel
 		for i := range b {
 			b[i] = byte(r.Uint64()) &^ 0x40
 		}
-		return func(w *ukernel.WeightKernels) []float32 {
+		return func(p *kernelSet) []float32 {
 			c := make([]float32, m*lanes)
-			w.Blocks[ukernel.S8].GemmInt8(c, lanes, x, k/32*ukernel.RowWords, b, lanes, m, k, false)
+			p.Weights.Blocks[ukernel.S8].GemmInt8(c, lanes, x, k/32*ukernel.RowWords, b, lanes, m, k, false)
 			return c
 		}
 	},
-	"Weights.GemmTiles": func(r testutil.Rand) func(w *ukernel.WeightKernels) []float32 {
+	"Unit.GemmTiles": func(r testutil.Rand) func(p *kernelSet) []float32 {
 		const m, k, lanes = 64, 384, ukernel.PanelLanes
 		number := func() uint16 { return scalar.ToBF16(r.Float32()) }
 		x, b := make([]uint16, m*k), make([]uint32, k/2*lanes)
@@ -110,9 +110,9 @@ var tileProducts = map[string]func(r testutil.Rand) func(w *ukernel.WeightKernel
 		for i := range b {
 			b[i] = uint32(number()) | uint32(number())<<16
 		}
-		return func(w *ukernel.WeightKernels) []float32 {
+		return func(p *kernelSet) []float32 {
 			c := make([]float32, m*lanes)
-			w.GemmTiles(c, lanes, x, k, b, lanes, m, k, false)
+			p.Unit.GemmTiles(c, lanes, x, k, b, lanes, m, k, false)
 			return c
 		}
 	},

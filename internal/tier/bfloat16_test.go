@@ -117,7 +117,7 @@ func (c evenOddCase) tiles(mem *testutil.Arena, r *testutil.Rand) func(p *kernel
 			out[i*ldc+lane] = float32(int8(r.Uint64()))
 		}
 	}
-	return func(p *kernelSet) { p.Weights.GemmTiles(out, ldc, a, lda, b, lanes, c.m, c.k, c.load) }
+	return func(p *kernelSet) { p.Unit.GemmTiles(out, ldc, a, lda, b, lanes, c.m, c.k, c.load) }
 }
 
 // referencePairs is WeightKernels.GemmPairs, by its definition.
@@ -151,24 +151,40 @@ func (c roundBF16Case) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p
 	return func(p *kernelSet) { p.Convert.RoundBF16(dst, src) }
 }
 
-// A widenPairsCase is a call of WidenPairs, on any bits.
-type widenPairsCase struct{ n, d, gapS, gapD int }
+// A pairsOf16Case is a call of WidenPairs or NarrowPairs, on any bits.
+type pairsOf16Case struct {
+	narrow           bool
+	n, d, gapS, gapD int
+}
 
-func (c widenPairsCase) String() string {
+func (c pairsOf16Case) String() string {
 	return fmt.Sprintf("n=%d d=%d lds=d+%d ldd=d+%d", c.n, c.d, c.gapS, c.gapD)
 }
 
-func widenPairsCases(int) (list []kernelCase) {
-	converterShapes(func(n, d, gapS, gapD int) { list = append(list, widenPairsCase{n, d, gapS, gapD}) })
-	return list
+func pairsOf16Cases(narrow bool) func(int) []kernelCase {
+	return func(int) (list []kernelCase) {
+		converterShapes(func(n, d, gapS, gapD int) { list = append(list, pairsOf16Case{narrow, n, d, gapS, gapD}) })
+		return list
+	}
 }
 
-func (c widenPairsCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+func (c pairsOf16Case) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
 	lds, ldd := c.d+c.gapS, c.d+c.gapD
-	src := testutil.Rows[uint32](mem, "src", c.n, c.d, lds)
-	fillBits(src, r)
-	even, odd := mem.Matrix("even", c.n, c.d, ldd, testutil.Canary), mem.Matrix("odd", c.n, c.d, ldd, testutil.Canary)
-	return func(p *kernelSet) { p.Convert.WidenPairs(even, odd, ldd, src, lds, c.n, c.d) }
+	if !c.narrow {
+		src := testutil.Rows[uint32](mem, "src", c.n, c.d, lds)
+		fillBits(src, r)
+		even, odd := mem.Matrix("even", c.n, c.d, ldd, testutil.Canary), mem.Matrix("odd", c.n, c.d, ldd, testutil.Canary)
+		return func(p *kernelSet) { p.Convert.WidenPairs(even, odd, ldd, src, lds, c.n, c.d) }
+	}
+	dst := testutil.Rows[uint32](mem, "dst", c.n, c.d, ldd)
+	clear(dst)
+	even, odd := mem.Matrix("even", c.n, c.d, lds, testutil.Canary), mem.Matrix("odd", c.n, c.d, lds, testutil.Canary)
+	for _, x := range [][]float32{even, odd} {
+		for i := range x {
+			x[i] = math.Float32frombits(uint32(r.Uint64()))
+		}
+	}
+	return func(p *kernelSet) { p.Convert.NarrowPairs(dst, ldd, even, odd, lds, c.n, c.d) }
 }
 
 // spoilEvenOdd calls f after GemmEvenOdd, with the slices that start at the last row and its first
@@ -221,9 +237,9 @@ var evenOddMutants = []mutant{
 			product(c, ldc, a, rs, cs, swapped, ldb, m, k, load, next)
 		}
 	}},
-	{"Weights.GemmTiles", "the last lanes are missing", func(p *kernelSet) {
-		product := p.Weights.GemmTiles
-		p.Weights.GemmTiles = func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
+	{"Unit.GemmTiles", "the last lanes are missing", func(p *kernelSet) {
+		product := p.Unit.GemmTiles
+		p.Unit.GemmTiles = func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
 			if lanes <= ukernel.PanelLanes {
 				product(c, ldc, a, lda, b, lanes, m, k, load)
 			}
@@ -251,6 +267,12 @@ var evenOddMutants = []mutant{
 		widen := p.Convert.WidenPairs
 		p.Convert.WidenPairs = func(even, odd []float32, ldd int, src []uint32, lds, n, d int) {
 			widen(even, odd, ldd, src, lds, max(0, n-1), d)
+		}
+	}},
+	{"Convert.NarrowPairs", "the halves are exchanged", func(p *kernelSet) {
+		narrow := p.Convert.NarrowPairs
+		p.Convert.NarrowPairs = func(dst []uint32, ldd int, even, odd []float32, lds, n, d int) {
+			narrow(dst, ldd, odd, even, lds, n, d)
 		}
 	}},
 }

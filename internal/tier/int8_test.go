@@ -149,14 +149,15 @@ func (c int8Case) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *ker
 // row fills a block of a quantized row.
 func (c int8Case) row(r *testutil.Rand, block []uint32) {
 	clear(block)
-	sum := 0
+	var sums [2]int
 	for step := range ukernel.BlockSteps {
 		q := c.codes.code(r, step)
-		sum += int(q)
+		sums[step/16] += int(q)
 		block[step%8] |= uint32(uint8(q)) << (step / 8 * 8)
 	}
-	d := c.scales.Next(r)
+	d, sum := c.scales.Next(r), sums[0]+sums[1]
 	block[8], block[9], block[10] = math.Float32bits(d), math.Float32bits(d*float32(sum)), uint32(-sum)
+	block[11] = uint32(-sums[1])<<16 | uint32(uint16(-sums[0]))
 }
 
 // referenceQuantize quantizes a row, straight from the definition.
@@ -176,12 +177,15 @@ func referenceQuantize(dst []uint32, src []float32) {
 			continue
 		}
 		d, inverse, sum := float32(a)*(float32(1)/127), 127/float32(a), 0
+		var minus [2]int16
 		for step, x := range src[:ukernel.BlockSteps] {
 			q := int(math.RoundToEven(float64(float32(x * inverse))))
 			sum += q
+			minus[step/16] -= int16(q)
 			dst[step%8] |= uint32(uint8(int8(q))) << (step / 8 * 8)
 		}
 		dst[8], dst[9], dst[10] = math.Float32bits(d), math.Float32bits(d*float32(sum)), uint32(-sum)
+		dst[11] = uint32(uint16(minus[1]))<<16 | uint32(uint16(minus[0]))
 	}
 }
 

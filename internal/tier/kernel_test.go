@@ -46,12 +46,13 @@ type kernelSet struct {
 	Norms       ukernel.Norms
 	Activations ukernel.Activations
 	Rows        ukernel.Rows
+	Unit        ukernel.Unit
 }
 
 // set returns the tier's kernels with tile i.
 func (t *Tier) set(i int) *kernelSet {
 	tile := t.Tiles()[i]
-	return &kernelSet{tile, *t.Gradients(tile.Lanes), *t.Skinny(), *t.Convert(), *t.Weights(), *t.Elementwise(), *t.Norms(), *t.Activations(), *t.Rows()}
+	return &kernelSet{tile, *t.Gradients(tile.Lanes), *t.Skinny(), *t.Convert(), *t.Weights(), *t.Elementwise(), *t.Norms(), *t.Activations(), *t.Rows(), *t.Unit()}
 }
 
 // ref are the kernels of package fallback.
@@ -89,9 +90,10 @@ var kernelTests = []struct {
 	{"GemmMerge", gemmCases(gemmMerge)},
 	{"GemmEvenOdd", evenOddCases(evenOdd)},
 	{"Weights.GemmPairs", evenOddCases(panelPairs)},
-	{"Weights.GemmTiles", tileCases},
+	{"Unit.GemmTiles", tileCases},
 	{"Convert.RoundBF16", roundBF16Cases},
-	{"Convert.WidenPairs", widenPairsCases},
+	{"Convert.WidenPairs", pairsOf16Cases(false)},
+	{"Convert.NarrowPairs", pairsOf16Cases(true)},
 	{"Skinny.Additive", additiveCases},
 	{"Elementwise.AdditiveBackward", additiveBackwardCases},
 	{"Elementwise.AddWeighted", addWeightedCases},
@@ -181,7 +183,7 @@ var kernelTests = []struct {
 	{"Weights.Quantize", rowQuantizeCases},
 	{"Weights.AddBias", addBiasCases},
 	{"Weights.Pack", weightPackCases(false)},
-	{"Weights.PackHalves", weightPackCases(true)},
+	{"Convert.PackHalves", weightPackCases(true)},
 	{"Norms.RMSNorm", normCases(false)},
 	{"Norms.LayerNorm", normCases(true)},
 	{"Elementwise.Add", addCases},
@@ -237,7 +239,7 @@ func TestAllKernels(t *testing.T) {
 		}
 		optional := strings.HasPrefix(name, "Skinny.QK") || strings.HasPrefix(name, "Skinny.PV")
 		optional = optional && name != "Skinny.QK" && name != "Skinny.PV" || name == "Skinny.Pairs" || strings.HasPrefix(name, "Code")
-		optional = optional || strings.HasPrefix(name, "Weights.") && strings.HasSuffix(name, "Unpack") || name == "Weights.GemmUnpacked" || name == "Weights.GemmTiles"
+		optional = optional || strings.HasPrefix(name, "Weights.") && strings.HasSuffix(name, "Unpack") || name == "Weights.GemmUnpacked" || strings.HasPrefix(name, "Unit.")
 		for i := range Tiers {
 			for x := range Tiers[i].Widths {
 				if !optional && !Tiers[i].set(x).has(name) {
@@ -382,6 +384,7 @@ func casesOf(kernel string) func(w int) []kernelCase {
 func reference(w int) *kernelSet {
 	r := *ref
 	r.Lanes, r.LaneKernels, r.Skinny, r.Weights = w, referenceTiles(r.LaneKernels), referenceSkinny(w), referenceWeights
+	r.Unit.GemmTiles, r.Convert.PackHalves = testutil.GemmTiles, transpose[uint16]
 	r.Products = ukernel.Products{
 		Gemm: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, load bool) {
 			testutil.Gemm(w, c, ldc, a, rs, cs, b, ldb, m, k, seg, load)

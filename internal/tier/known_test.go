@@ -24,6 +24,7 @@ func TestFeaturesAreKnown(t *testing.T) {
 	needsAreKnown(t, asm.Norms)
 	needsAreKnown(t, asm.Activations)
 	needsAreKnown(t, asm.Rows)
+	needsAreKnown(t, asm.Unit)
 	needsAreKnown(t, asm.Machine)
 }
 

@@ -24,6 +24,7 @@ type tables struct {
 	norms       atomic.Pointer[ukernel.Norms]
 	activations atomic.Pointer[ukernel.Activations]
 	rows        atomic.Pointer[ukernel.Rows]
+	unit        atomic.Pointer[ukernel.Unit]
 }
 
 // Skinny returns the kernels for few query rows.
@@ -59,6 +60,11 @@ func (t *Tier) Activations() *ukernel.Activations {
 // Rows returns the functions over rows.
 func (t *Tier) Rows() *ukernel.Rows {
 	return table(t, &t.tables.rows, fallback.Rows, asm.Rows)
+}
+
+// Unit returns the products of a unit for tiles, which most tiers lack.
+func (t *Tier) Unit() *ukernel.Unit {
+	return table(t, &t.tables.unit, fallback.Unit, asm.Unit)
 }
 
 // table returns a table without lanes, which it puts together the first time.

@@ -32,7 +32,8 @@ func (t *Tier) List() (kernels []Kernel) {
 	kernels = append(kernels, list(t, "Elementwise", 0, fallback.Elementwise(), asm.Elementwise)...)
 	kernels = append(kernels, list(t, "Norms", 0, fallback.Norms(), asm.Norms)...)
 	kernels = append(kernels, list(t, "Activations", 0, fallback.Activations(), asm.Activations)...)
-	return append(kernels, list(t, "Rows", 0, fallback.Rows(), asm.Rows)...)
+	kernels = append(kernels, list(t, "Rows", 0, fallback.Rows(), asm.Rows)...)
+	return append(kernels, list(t, "Unit", 0, fallback.Unit(), asm.Unit)...)
 }
 
 // list lists the kernels of one table.

@@ -23,7 +23,6 @@ var referenceWeights = ukernel.WeightKernels{
 		testutil.Gemm(ukernel.PanelLanes, c, ldc, a, rs, cs, widened(b, scalar.BF16), ldb, m, k, ukernel.InputSegment, load)
 	},
 	GemmPairs: referencePairs,
-	GemmTiles: testutil.GemmTiles,
 	Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
 		ukernel.S8:        {Gemm: referenceGemm(ukernel.S8), GemmInt8: referenceGemmInt8(ukernel.S8), Widen: referenceWiden(ukernel.S8)},
 		ukernel.S4:        {Gemm: referenceGemm(ukernel.S4), GemmInt8: referenceGemmInt8(ukernel.S4), Widen: referenceWiden(ukernel.S4)},
@@ -37,20 +36,16 @@ var referenceWeights = ukernel.WeightKernels{
 	GemmUnpacked: gemmUnpacked,
 	Quantize:     referenceQuantize,
 	AddBias:      ref.Weights.AddBias,
-	Pack: func(dst []float32, ld int, src []float32, lds, n, d int) {
-		for lane := range n {
-			for x := range d {
-				dst[x*ld+lane] = src[lane*lds+x]
-			}
+	Pack:         transpose[float32],
+}
+
+// transpose is WeightKernels.Pack, of numbers of any size.
+func transpose[E any](dst []E, ld int, src []E, lds, n, d int) {
+	for lane := range n {
+		for x := range d {
+			dst[x*ld+lane] = src[lane*lds+x]
 		}
-	},
-	PackHalves: func(dst []uint16, ld int, src []uint16, lds, n, d int) {
-		for lane := range n {
-			for x := range d {
-				dst[x*ld+lane] = src[lane*lds+x]
-			}
-		}
-	},
+	}
 }
 
 func widened(b []uint16, widen func(uint16) float32) []float32 {
@@ -207,7 +202,7 @@ func (c weightPackCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p 
 		src, dst := testutil.Rows[uint16](a, "src", c.n, c.d, lds), testutil.Rows[uint16](a, "dst", c.d, c.n, ld)
 		fillBits(src, r)
 		clear(dst)
-		return func(p *kernelSet) { p.Weights.PackHalves(dst, ld, src, lds, c.n, c.d) }
+		return func(p *kernelSet) { p.Convert.PackHalves(dst, ld, src, lds, c.n, c.d) }
 	}
 	// As bits, so that a NaN that is changed is found.
 	bits, dst := testutil.Rows[uint32](a, "src", c.n, c.d, lds), testutil.Rows[float32](a, "dst", c.d, c.n, ld)
@@ -266,9 +261,9 @@ var weightMutants = []mutant{
 			}
 		}
 	}},
-	{"Weights.PackHalves", "two neighbours are exchanged", func(p *kernelSet) {
-		pack := p.Weights.PackHalves
-		p.Weights.PackHalves = func(dst []uint16, ld int, src []uint16, lds, n, d int) {
+	{"Convert.PackHalves", "two neighbours are exchanged", func(p *kernelSet) {
+		pack := p.Convert.PackHalves
+		p.Convert.PackHalves = func(dst []uint16, ld int, src []uint16, lds, n, d int) {
 			pack(dst, ld, src, lds, n, d)
 			for lane := range n {
 				dst[lane], dst[ld+lane] = dst[ld+lane], dst[lane]

@@ -138,6 +138,15 @@ type Converters struct {
 	//	even[r·ldd+x], odd[r·ldd+x] = both halves of src[r·lds+x]
 	WidenPairs func(even, odd []float32, ldd int, src []uint32, lds, n, d int)
 
+	// NarrowPairs makes n rows of d pairs of factors: the upper halves of those of even, which are
+	// bfloat16, become the lower halves of words, and those of odd the upper ones.
+	//
+	//	dst[r·ldd+x] = even[r·lds+x]>>16 | odd[r·lds+x]&0xffff0000, as bits
+	NarrowPairs func(dst []uint32, ldd int, even, odd []float32, lds, n, d int)
+
+	// PackHalves is WeightKernels.Pack for numbers of 16 bits.
+	PackHalves func(dst []uint16, ld int, src []uint16, lds, n, d int)
+
 	// Gather copies len(off) rows of size ≥ 1 bytes to dst, one after the other, row r from src[off[r]:]. The
 	// bytes from src[next[r]:] on, which are needed soon, are prefetched. There are as many next as off.
 	Gather func(dst, src []byte, off []int, size int, next []int)

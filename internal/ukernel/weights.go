@@ -17,12 +17,6 @@ type WeightKernels struct {
 	// low half, and that of the step after it in the high half. k is even, and ldb counts words.
 	GemmPairs func(c []float32, ldc int, a []float32, rs, cs int, b []uint32, ldb, m, k int, load bool, next []byte)
 
-	// GemmTiles is GemmPairs with an A of bfloat16, whose rows lie lda numbers apart, for a B of
-	// any number of lanes that is a multiple of PanelStep, without gaps. k is a multiple of
-	// BF16Segment and not 0. Only CPUs with a unit for tiles have it: others take GemmPairs, or
-	// Products.GemmEvenOdd, and so does package fallback.
-	GemmTiles func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool)
-
 	// Blocks are the kernels for quantized weights, by their format.
 	Blocks [PackedFormats]BlockKernels
 
@@ -38,7 +32,7 @@ type WeightKernels struct {
 	//
 	// where 1/127 is a float32 and every operation is rounded. dst gets RowWords words a block: byte
 	// i of word g < 8 is q[8i+g], an int8. After them come the bits of d, those of d·float(q[0]+...+q[31]),
-	// -(q[0]+...+q[31]) as an int32, and 0.
+	// -(q[0]+...+q[31]) as an int32, and as two int16 that of q[0] to q[15] and that of q[16] to q[31].
 	Quantize func(dst []uint32, src []float32)
 
 	// AddBias is the epilogue of m rows of a product, in place:
@@ -49,14 +43,12 @@ type WeightKernels struct {
 	// multiple of PanelStep.
 	AddBias func(c []float32, ldc, m int, bias []float32)
 
-	// Pack and PackHalves transpose n rows of d weights into lanes of a panel. Their bits do
-	// not change:
+	// Pack transposes n rows of d weights into lanes of a panel. Their bits do not change:
 	//
 	//	dst[x·ld+lane] = src[lane·lds+x], lane < n, x < d
 	//
 	// n is a multiple of PanelStep, and d at least PackSteps.
-	Pack       func(dst []float32, ld int, src []float32, lds, n, d int)
-	PackHalves func(dst []uint16, ld int, src []uint16, lds, n, d int)
+	Pack func(dst []float32, ld int, src []float32, lds, n, d int)
 }
 
 // BlockKernels are the kernels for packed panels of quantized weights, in blocks as package
@@ -104,7 +96,7 @@ type BlockKernels struct {
 // UnpackedRows is how many rows of words BlockKernels.Unpack makes of a block.
 const UnpackedRows = 12
 
-// PackSteps is the least number of inputs that Pack and PackHalves take.
+// PackSteps is the least number of inputs that WeightKernels.Pack and Converters.PackHalves take.
 const PackSteps = 8
 
 // The width of a packed panel of weights. 48 lanes are 3, 6 or 12 vectors. With 8

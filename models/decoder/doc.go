@@ -89,7 +89,9 @@
 //
 // Weights of F32, F16, BF16, Q8_0, Q4_0 and Q4_1 take the memory that they take in the file. Those
 // of Q2_K, Q3_K and Q4_K take 6 bits each, those of Q5_0, Q5_1, Q5_K, Q6_K, MXFP4 and NVFP4 7,
-// those of IQ4_NL 8.5, see [linear.FromBlocks]. A tensor of NVFP4 may have a scale of float32 beside it, see
-// [linear.FromNVFP4]. The bits are those of float32 weights in all cases. The file is not needed after
+// those of IQ4_NL 8.5, see [linear.FromBlocks]. TQ1_0 and TQ2_0 become Q4_0, IQ3_S becomes Q6_K, and other types whose numbers are rows
+// of a codebook become float32. A tensor of NVFP4 may have a scale of float32 beside it, see
+// [linear.FromNVFP4]. Of a folder with a quantization_config integers of GPTQ, AWQ and compressed-tensors are packed by [linear.FromAffine]
+// where that holds them, and numbers of FP8 become float32. The bits are those of float32 weights in all cases. The file is not needed after
 // it is loaded.
 package decoder

@@ -25,7 +25,13 @@ func folderLoader(dir string, m *arch.Model, o Options) (*loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := adapters.Merge(s, "", o.LoRA, o.Exec); err != nil {
+	if m.Quantized != nil {
+		err = s.Dequantize(m.Quantized)
+	}
+	if err == nil {
+		err = adapters.Merge(s, "", o.LoRA, o.Exec)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if m.Family.InTurn {

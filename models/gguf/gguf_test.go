@@ -143,7 +143,7 @@ func TestFloat32Errors(t *testing.T) {
 		want   string
 	}{
 		{Tensor{"x", 1000, []int{77}, nil}, `tensor "x" of type Type(1000): cannot be converted`},
-		{Tensor{"x", IQ2_XS, []int{256}, make([]byte, 74)}, `of type IQ2_XS: cannot be converted`},
+		{Tensor{"x", Q8_K, []int{256}, make([]byte, 292)}, `of type Q8_K: cannot be converted`},
 		{Tensor{"x", F32, []int{2}, make([]byte, 7)}, "shape [2] and 7 bytes of data, want 8 bytes"},
 		{Tensor{"x", F32, []int{1}, nil}, "shape [1] and 0 bytes of data"},
 		{Tensor{"x", Q8_0, []int{32, 2}, make([]byte, 68)}, "shape [32 2], want whole blocks of 32"},

@@ -22,15 +22,15 @@ func TestLinearFormats(t *testing.T) {
 		if !ok {
 			continue
 		}
-		blocks, err := refs.Bytes(f.String() + ".blocks")
+		blocks, err := refs.Bytes(kind.String() + ".blocks")
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := refs.Float32(f.String() + ".floats")
+		want, err := refs.Float32(kind.String() + ".floats")
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := linear.FromBlocks(f, blocks, 1, len(want), nil, kernel.Exec{})
+		l, err := linear.FromBlocks(f, kind.Recode(nil, blocks), 1, len(want), nil, kernel.Exec{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,16 +43,16 @@ func TestLinearFormats(t *testing.T) {
 			switch {
 			case x != x || math.IsInf(float64(x), 0):
 				if !math.IsNaN(float64(got[i])) && got[i] != x {
-					t.Fatalf("%v: weight %d is %v, want %v or NaN", f, i, got[i], x)
+					t.Fatalf("%v: weight %d is %v, want %v or NaN", kind, i, got[i], x)
 				}
 			case got[i] != x:
-				t.Fatalf("%v: weight %d is %v, want %v", f, i, got[i], x)
+				t.Fatalf("%v: weight %d is %v, want %v", kind, i, got[i], x)
 			default:
 				finite++
 			}
 		}
 		if finite < len(want)/2 {
-			t.Errorf("%v: %d of %d weights are finite", f, finite, len(want))
+			t.Errorf("%v: %d of %d weights are finite", kind, finite, len(want))
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/gguf/internal/codebook"
 	"github.com/attn-go/attn/models/internal/littleendian"
 )
 
@@ -86,7 +87,7 @@ var layouts = [...]layout{
 
 // layout returns the layout of the type, the zero layout if the type is not defined.
 func (t Type) layout() layout {
-	if f, ok := t.Format(); ok {
+	if f := linear.Format(t); t.own() {
 		elements, bytes := f.Block()
 		return layout{f.String(), elements, bytes}
 	}
@@ -96,11 +97,29 @@ func (t Type) layout() layout {
 	return layouts[t]
 }
 
-// Format returns the format of quantized weights that the type is in package linear, and whether it is one.
+// own tells whether the type is a format of package linear.
+func (t Type) own() bool {
+	elements, _ := linear.Format(t).Block()
+	return elements > 0
+}
+
+// Format returns the format of package linear that has the weights of the type, and whether one has: the type's own, or that of
+// which [Type.Recode] makes blocks.
 func (t Type) Format() (f linear.Format, ok bool) {
-	f = linear.Format(t)
-	elements, _ := f.Block()
-	return f, elements > 0
+	if e, ok := codebook.Exacts[uint32(t)]; ok {
+		return e.Format, true
+	}
+	return linear.Format(t), t.own()
+}
+
+// Recode returns whole blocks of the type as those of its Format, which have the same weights: data itself, or, of IQ3_S, TQ1_0
+// and TQ2_0, other ones that it appends to room.
+func (t Type) Recode(room, data []byte) []byte {
+	e, ok := codebook.Exacts[uint32(t)]
+	if !ok {
+		return data
+	}
+	return e.Append(room, data, t.layout().bytes)
 }
 
 // Size returns the bytes of so many elements, which are whole blocks; 0 for a type that is not defined.
@@ -140,7 +159,12 @@ func (t Type) Widen(dst []float32, data []byte) error {
 			dst[i] = kernel.BF16(binary.LittleEndian.Uint16(data[2*i:])).Float32()
 		}
 	default:
-		return linear.Format(t).Widen(dst, data)
+		if codebook.Widens(uint32(t)) {
+			codebook.Widen(uint32(t), dst, data)
+			return nil
+		}
+		f, _ := t.Format()
+		return f.Widen(dst, t.Recode(nil, data))
 	}
 	return nil
 }
@@ -148,7 +172,7 @@ func (t Type) Widen(dst []float32, data []byte) error {
 // Converts tells whether [Tensor.Float32] converts the type.
 func (t Type) Converts() bool {
 	_, ok := t.Format()
-	return ok || t == F32 || t == F16 || t == BF16
+	return ok || t == F32 || t == F16 || t == BF16 || codebook.Widens(uint32(t))
 }
 
 // String returns the name of the type, or its number if the format does not define it.

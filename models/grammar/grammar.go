@@ -96,7 +96,7 @@ func (g *Grammar) Matcher(v *Vocabulary) (x *Matcher, err error) {
 	defer limited(&err)
 	w := g.walkers[v]
 	if w == nil {
-		w = &walker{newMachine(g.automata), v, make([]*set, v.depth+1)}
+		w = &walker{newMachine(g.automata), v}
 		g.walkers[v] = w
 	}
 	w.work = 0

@@ -14,22 +14,30 @@ const longestToken = 512
 // is immutable.
 type Vocabulary struct {
 	size  int
-	nodes []node   // the root first, each before those below it
+	nodes []node   // the root first, each before those below it, and one behind the last
+	kids  []child  // of all nodes, in their order
 	ids   []int32  // of all tokens in the trie, by their bytes
 	at    []int32  // the node of each token, 0 if it has none
-	depth int      // of the deepest node
 	plain []uint64 // the tokens that are characters of a JSON string which need no escape
 }
 
 // A node of the trie is what some tokens begin with.
 type node struct {
-	c          byte  // the last byte
-	depth      int32 // the number of bytes
+	c          byte // the last byte
 	parent     int32
 	after      int32  // the first node that is not below it
+	kids       int32  // the first child
 	first, end int32  // of the ids of the tokens that are its bytes
 	other      bool   // it or one below it has tokens that are not plain
 	below      uint64 // by their last six bits, the bytes of the nodes below it
+}
+
+// A child is what a walk asks of a node before it goes there. Those of one parent lie side by side, as their nodes do not: most bytes
+// lead nowhere, and a node that is only looked at costs a cache miss.
+type child struct {
+	c     byte
+	other bool
+	at    int32
 }
 
 // NewVocabulary returns the trie of tokens: tokens[i] are the bytes of the token with id i. One without
@@ -57,12 +65,11 @@ func NewVocabulary(tokens [][]byte) *Vocabulary {
 		path = path[:same+1]
 		for _, c := range t[same:] {
 			at := int32(len(v.nodes))
-			v.nodes = append(v.nodes, node{c: c, depth: int32(len(path)), parent: path[len(path)-1], first: int32(i), end: int32(i)})
+			v.nodes = append(v.nodes, node{c: c, parent: path[len(path)-1], first: int32(i), end: int32(i)})
 			path = append(path, at)
 		}
 		v.nodes[path[len(path)-1]].end = int32(i + 1)
 		v.at[id] = path[len(path)-1]
-		v.depth = max(v.depth, len(t))
 	}
 	for _, at := range path {
 		v.nodes[at].after = int32(len(v.nodes))
@@ -72,7 +79,29 @@ func NewVocabulary(tokens [][]byte) *Vocabulary {
 		v.nodes[n.parent].below |= n.below | 1<<(n.c&63)
 	}
 	v.findPlain(tokens)
+	v.findChildren()
 	return v
+}
+
+// findChildren lists the children of all nodes.
+func (v *Vocabulary) findChildren() {
+	v.kids = make([]child, 0, len(v.nodes)-1)
+	for at := range v.nodes {
+		v.nodes[at].kids = int32(len(v.kids))
+		for i := int32(at) + 1; i < v.nodes[at].after; i = v.nodes[i].after {
+			v.kids = append(v.kids, child{v.nodes[i].c, v.nodes[i].other, i})
+		}
+	}
+	v.nodes = append(v.nodes, node{kids: int32(len(v.kids)), first: int32(len(v.ids))})
+}
+
+// children returns those of a node.
+func (v *Vocabulary) children(at int32) []child { return v.kids[v.nodes[at].kids:v.nodes[at+1].kids] }
+
+// here returns the tokens that are the bytes of a node, and within those that begin with them.
+func (v *Vocabulary) here(at int32) []int32 { return v.ids[v.nodes[at].first:v.nodes[at].end] }
+func (v *Vocabulary) within(at int32) []int32 {
+	return v.ids[v.nodes[at].first:v.nodes[v.nodes[at].after].first]
 }
 
 // findPlain finds the tokens that are plain.
@@ -102,8 +131,7 @@ type mask struct {
 // walker finds the tokens that may follow.
 type walker struct {
 	*machine
-	v    *Vocabulary
-	path []*set // of the node that is visited
+	v *Vocabulary
 }
 
 // mask returns the tokens that may follow.
@@ -119,8 +147,9 @@ func (w *walker) mask(s *set) *mask {
 			copy(m.bits, w.v.plain)
 		}
 		w.walk(m, 0, s, plain)
+	} else if known := w.mask(local); len(known.open) == 0 && !w.threatened(s) {
+		m = known
 	} else {
-		known := w.mask(local)
 		m.bits = slices.Clone(known.bits)
 		for _, at := range known.open {
 			if after := w.at(at, s); after != w.dead {
@@ -151,75 +180,43 @@ func (w *walker) at(at int32, s *set) *set {
 // walk adds the tokens at a node and below it, where s is the set after its bytes. Where nothing is
 // known of a stack, the node is open. plain says that m has all plain tokens already.
 func (w *walker) walk(m *mask, at int32, s *set, plain bool) {
-	nodes, path := w.v.nodes, w.path
-	base := nodes[at].depth
-	path[base] = s
-	m.add(w.v, &nodes[at])
-	if w.calm(m, at, s) {
+	m.add(w.v.here(at))
+	if s.noisy != 0 && s.noisy&w.v.nodes[at].below == 0 { // the bytes there lead from a position of s to itself
+		m.add(w.v.within(at))
 		return
 	}
-	for i, end := at+1, nodes[at].after; i < end; {
-		n := &nodes[i]
-		if plain && !n.other {
-			i = n.after
+	for _, x := range w.v.children(at) {
+		if plain && !x.other {
 			continue
 		}
-		s := w.step(path[n.depth-1], n.c)
-		switch {
-		case s == w.dead:
-			i = n.after
-		case s.flags&unknown != 0:
-			m.open = append(m.open, i)
-			i = n.after
+		switch to := w.step(s, x.c); {
+		case to == w.dead:
+		case to.flags&unknown != 0:
+			m.open = append(m.open, x.at)
 		default:
-			path[n.depth] = s
-			m.add(w.v, n)
-			if i++; w.calm(m, i-1, s) {
-				i = n.after
-			}
+			w.walk(m, x.at, to, plain)
 		}
 	}
-}
-
-// calm adds all tokens below a node if the bytes there lead from a position of s to itself, and tells whether they do.
-func (w *walker) calm(m *mask, at int32, s *set) bool {
-	n := &w.v.nodes[at]
-	if s.noisy == 0 || s.noisy&n.below != 0 {
-		return false
-	}
-	last := len(w.v.ids)
-	if int(n.after) < len(w.v.nodes) {
-		last = int(w.v.nodes[n.after].first)
-	}
-	for _, id := range w.v.ids[n.first:last] {
-		m.bits[id>>6] |= 1 << (id & 63)
-	}
-	return true
 }
 
 // prune removes the tokens after which nothing but a part that there is could follow: what is known of the tops of stacks
 // does not know it.
 func (w *walker) prune(m *mask, at int32, s *set) {
-	nodes := w.v.nodes
-	for i := at + 1; i < nodes[at].after; i = nodes[i].after {
-		switch to := w.step(s, nodes[i].c); {
+	for _, x := range w.v.children(at) {
+		switch to := w.step(s, x.c); {
 		case to == w.dead:
-			last := int32(len(w.v.ids))
-			if next := nodes[i].after; int(next) < len(nodes) {
-				last = nodes[next].first
-			}
-			for _, id := range w.v.ids[nodes[i].first:last] {
+			for _, id := range w.v.within(x.at) {
 				m.bits[id>>6] &^= 1 << (id & 63)
 			}
 		case w.threatened(to):
-			w.prune(m, i, to)
+			w.prune(m, x.at, to)
 		}
 	}
 }
 
-// add adds the tokens of a node.
-func (m *mask) add(v *Vocabulary, n *node) {
-	for _, id := range v.ids[n.first:n.end] {
+// add adds tokens.
+func (m *mask) add(ids []int32) {
+	for _, id := range ids {
 		m.bits[id>>6] |= 1 << (id & 63)
 	}
 }

@@ -1,6 +1,7 @@
 package promptcache
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/hex"
@@ -179,10 +180,27 @@ func (f *Folder) write(name string, data []byte) error {
 	return nil
 }
 
-// Remove is that of [Backend].
-func (f *Folder) Remove(_ context.Context, k Key) error {
+// Remove is that of [Backend]. It takes the file aside and then reads it, as another program may write the new one at any
+// time. A file that is the new one goes back; whoever asks for it meanwhile finds none.
+func (f *Folder) Remove(_ context.Context, k Key, object []byte) error {
+	name := k.String()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.forget(k.String())
-	return os.Remove(f.at(k.String()))
+	w, err := os.CreateTemp(f.path, name+newEnding)
+	if err != nil {
+		return err
+	}
+	aside := w.Name()
+	defer os.Remove(aside)
+	if err := errors.Join(w.Close(), os.Rename(f.at(name), aside)); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			f.forget(name)
+		}
+		return err
+	}
+	if now, err := os.ReadFile(aside); err != nil || !bytes.Equal(now, object) {
+		return errors.Join(err, os.Rename(aside, f.at(name)))
+	}
+	f.forget(name)
+	return nil
 }

@@ -56,8 +56,8 @@ type Backend interface {
 	Get(ctx context.Context, k Key) ([]byte, error)
 	// Put keeps an object, unless there is one of the name.
 	Put(ctx context.Context, k Key, object []byte) error
-	// Remove removes an object.
-	Remove(ctx context.Context, k Key) error
+	// Remove removes an object that was read, unless another one has its name by now.
+	Remove(ctx context.Context, k Key, object []byte) error
 }
 
 // A Cache has the pages of a backend. It is for any number of goroutines.
@@ -119,18 +119,24 @@ func (c *Cache) Get(ctx context.Context, k Key) []byte {
 	}
 	page, problem := open(k, object)
 	if problem != nil {
-		c.Discard(ctx, k, problem)
+		c.remove(ctx, k, object, problem)
 		return nil
 	}
 	c.read.Add(1)
 	return page
 }
 
-// Discard removes a page that cannot be used, for a reason that the log gets.
-func (c *Cache) Discard(ctx context.Context, k Key, reason error) {
+// Discard removes a page that [Cache.Get] has returned and that cannot be used, for a reason that the log gets. A page that
+// was put in its place since stays.
+func (c *Cache) Discard(ctx context.Context, k Key, page []byte, reason error) {
+	c.remove(ctx, k, seal(k, page), reason)
+}
+
+// remove removes an object that was read.
+func (c *Cache) remove(ctx context.Context, k Key, object []byte, reason error) {
 	c.damaged.Add(1)
 	c.log.Warn("a page is removed", "page", k, "error", reason)
-	if err := c.backend.Remove(ctx, k); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := c.backend.Remove(ctx, k, object); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		c.fail(ctx, "removing a page failed", k, err)
 	}
 }

@@ -151,6 +151,39 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
+// TestReplaced: who read a damaged page removes that one, and not the new one that was put in its place since. The same holds for a
+// page that is whole and cannot be used.
+func TestReplaced(t *testing.T) {
+	c, f, _ := newCache(t, t.TempDir(), 1<<20)
+	k, page := pageOf(1, 40)
+	damaged := seal(k, page)[1:]
+	if err := os.WriteFile(f.at(k.String()), damaged, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Remove(t.Context(), k, damaged); err != nil {
+		t.Fatal(err)
+	}
+	if c.Get(t.Context(), k) != nil {
+		t.Fatal("what was read is still there")
+	}
+	c.Put(t.Context(), k, page)
+	c.remove(t.Context(), k, damaged, errors.New("late"))
+	c.Discard(t.Context(), k, page[1:], errors.New("late"))
+	if !bytes.Equal(c.Get(t.Context(), k), page) {
+		t.Error("the new page is gone")
+	}
+	if files, err := os.ReadDir(f.path); err != nil || len(files) != 1 || f.bytes != int64(len(page)+headBytes) {
+		t.Errorf("%v, %v, %d bytes, want one file", files, err, f.bytes)
+	}
+	if c.Discard(t.Context(), k, page, errors.New("of no use")); c.Get(t.Context(), k) != nil || f.bytes != 0 {
+		t.Error("a page that cannot be used is still there")
+	}
+	c.Discard(t.Context(), k, page, errors.New("it is gone"))
+	if s := c.Stats(); s.Failed != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // TestBounded: the files take no more than they may, and those that were used last stay, of a text its beginning.
 func TestBounded(t *testing.T) {
 	path := t.TempDir()

@@ -5,23 +5,22 @@
 //	go run ./bench/examples/generate -text 'func '
 //
 // With -train it trains such a model on a text, and prints a hash of the weights, which is the same on
-// every machine.
+// every machine. With -heatmap it draws what the model attends to as it reads the prompt.
 //
 //	go run ./bench/examples/generate -train FILE
+//	go run ./bench/examples/generate -text 'func main() {' -max 0 -heatmap FILE.svg
 package main
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"time"
 
-	"github.com/attn-go/attn/bench/examples/internal/train"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/gobytes"
@@ -41,31 +40,40 @@ type config struct {
 	temperature float64
 	seed        uint64
 	settings    gobytes.Settings
+	heatmap     string // the file to draw; "" draws none
+	layer       int    // that is drawn
 
 	text     string // the file of a text to train on; "" generates
 	resumes  bool
 	schedule schedule // but for the seed
 }
 
+const usage = `usage: generate [flags]
+       generate -train FILE [flags]
+
+Continues a prompt, byte by byte, with gobytes, a small language model trained on Go's standard
+library. The text goes to standard output, the speed to standard error. With -train it trains such
+a model on a text and prints a hash of the weights, which is the same on every machine.
+
+`
+
 // parse parses the command line. If it asks for help, help gets it.
 func parse(args []string, help io.Writer) (*config, error) {
 	c := &config{}
 	fs := flag.NewFlagSet("generate", flag.ContinueOnError)
 	fs.Usage = func() {
-		fmt.Fprint(fs.Output(), "usage: generate [flags]\n       generate -train FILE [flags]\n\n"+
-			"Continues a prompt, byte by byte, with gobytes, a small language model trained on Go's standard\n"+
-			"library. The text goes to standard output, the speed to standard error. With -train it trains such\n"+
-			"a model on a text and prints a hash of the weights, which is the same on every machine.\n\n")
+		fmt.Fprint(fs.Output(), usage)
 		fs.PrintDefaults()
 	}
 	fs.StringVar(&c.prompt, "text", "func ", "the `text` to continue")
-	fs.StringVar(&c.file, "model", "", "safetensors `file` of another model of the same architecture; with -train the file that is\nwritten every "+strconv.Itoa(train.CheckpointSteps)+" steps and at the end (default "+defaultModel()+")")
+	fs.StringVar(&c.file, "model", "", "safetensors `file` of another model of the same architecture; with -train the file that is\nwritten every 250 steps and at the end (default: none is written)")
 	fs.IntVar(&c.n, "max", 240, "most bytes to append; fewer if the model's context is full before")
-	fs.Float64Var(&c.temperature, "temp", 0.7, "bytes are drawn at random: by the probabilities of the model at 1, more often the\n"+
-		"probable ones below; 0 always takes the most probable byte, which often repeats itself")
+	fs.Float64Var(&c.temperature, "temp", 0.7, "bytes are drawn at random: by the probabilities of the model at 1, more often the\nprobable ones below; 0 always takes the most probable byte, which often repeats itself")
 	fs.Uint64Var(&c.seed, "seed", 1, "seed of the random draws; the same seed gives the same text, or with -train the same weights,\non every CPU")
 	exec := kernel.Exec{Threads: 1}
 	command.ExecFlags(fs, &exec)
+	fs.StringVar(&c.heatmap, "heatmap", "", "SVG `file` to draw the attention weights of the prompt into")
+	fs.IntVar(&c.layer, "layer", 1, "with -heatmap: `number` of the layer, from 0")
 	fs.StringVar(&c.text, "train", "", "`file` of a text, on which a model is trained from random weights")
 	fs.BoolVar(&c.resumes, "resume", false, "with -train: continue from the file of an interrupted run with the same flags and text,\nto the weights that it would have had")
 	fs.IntVar(&c.schedule.Steps, "steps", 1000, "with -train: number of steps")
@@ -74,21 +82,28 @@ func parse(args []string, help io.Writer) (*config, error) {
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}
+	var err error
 	switch {
 	case fs.NArg() > 0:
-		return nil, command.Usage(fmt.Errorf("unexpected argument %q; -text takes the text, in quotes", fs.Arg(0)))
+		err = fmt.Errorf("unexpected argument %q; -text takes the text, in quotes", fs.Arg(0))
 	case c.prompt == "":
-		return nil, command.Usage(errors.New("-text is empty, want at least one byte"))
+		err = errors.New("-text is empty, want at least one byte")
 	case !(c.temperature >= 0):
-		return nil, command.Usage(fmt.Errorf("-temp is %v, want 0 or more", c.temperature))
+		err = fmt.Errorf("-temp is %v, want 0 or more", c.temperature)
 	case c.n < 0:
-		return nil, command.Usage(fmt.Errorf("-max is %d, want 0 or more", c.n))
+		err = fmt.Errorf("-max is %d, want 0 or more", c.n)
+	case c.text != "" && c.heatmap != "":
+		err = errors.New("-heatmap does not go with -train, which reads no prompt")
+	case c.heatmap != "" && len(c.prompt) > maxDrawn:
+		err = fmt.Errorf("-heatmap: -text has %d bytes, want at most %d, whose labels can be read", len(c.prompt), maxDrawn)
+	default:
+		err = c.checkTraining()
 	}
-	if err := command.CheckExec(exec); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, command.Usage(err)
 	}
-	c.settings.Tier, c.settings.Threads = exec.Tier, exec.Threads
-	return c, c.checkTraining()
+	c.settings = gobytes.Settings{Tier: exec.Tier, Threads: exec.Threads}
+	return c, command.CheckExec(exec)
 }
 
 // run runs the command. It writes the text to out, and everything else to report.
@@ -104,11 +119,16 @@ func run(ctx context.Context, args []string, out, report io.Writer) error {
 	if err != nil {
 		return err
 	}
-	next, err := c.chooser()
-	if err != nil {
-		return err
+	next, how := func(logits []float32) (byte, error) { return gobytes.Greedy(logits), nil }, "each time the most probable one"
+	if c.temperature != 0 {
+		s, err := gobytes.NewSampler(float32(c.temperature), c.seed)
+		if err != nil {
+			return command.Usage(err)
+		}
+		next, how = s.Next, fmt.Sprintf("drawn at temperature %v with seed %d", c.temperature, c.seed)
 	}
-	return generate(ctx, c, m, next, out, report)
+	fmt.Fprintf(report, "%s appends up to %d bytes to the prompt, %s:\n\n", cmp.Or(c.file, "gobytes"), c.n, how)
+	return c.generate(ctx, m, next, out, report)
 }
 
 // model loads the model.
@@ -132,73 +152,55 @@ func (c *config) model() (*gobytes.Model, error) {
 	return m, nil
 }
 
-// chooser returns the function that chooses the next byte, given its logits.
-func (c *config) chooser() (func(logits []float32) (byte, error), error) {
-	if c.temperature == 0 {
-		return func(logits []float32) (byte, error) { return gobytes.Greedy(logits), nil }, nil
-	}
-	s, err := gobytes.NewSampler(float32(c.temperature), c.seed)
-	if err != nil {
-		return nil, command.Usage(err)
-	}
-	return s.Next, nil
-}
-
-// describe says in a sentence what the command is about to do.
-func (c *config) describe() string {
-	name, how := "gobytes", "each time the most probable one"
-	if c.file != "" {
-		name = c.file
-	}
-	if c.temperature != 0 {
-		how = fmt.Sprintf("drawn at temperature %v with seed %d", c.temperature, c.seed)
-	}
-	return fmt.Sprintf("%s appends up to %d bytes to the prompt, %s:", name, c.n, how)
-}
-
 // generate lets the model read the prompt, and writes the prompt and each byte that the
 // model appends.
-func generate(ctx context.Context, c *config, m *gobytes.Model, next func([]float32) (byte, error), out, report io.Writer) error {
-	w := bufio.NewWriter(out)
-	defer w.Flush()
+func (c *config) generate(ctx context.Context, m *gobytes.Model, next func([]float32) (byte, error), out, report io.Writer) error {
+	if len(c.prompt) > m.Context {
+		return fmt.Errorf("the prompt has %d bytes, but the model's context has room for %d", len(c.prompt), m.Context)
+	}
 	b, err := m.NewBatch(1, c.settings)
 	if err != nil {
 		return err
 	}
-	if len(c.prompt) > m.Context {
-		return fmt.Errorf("the prompt has %d bytes, but the model's context has room for %d", len(c.prompt), m.Context)
+	draw := func() error { return nil }
+	if c.heatmap != "" {
+		if draw, err = c.observe(b); err != nil {
+			return err
+		}
 	}
-	fmt.Fprintf(report, "%s\n\n", c.describe())
 	start := time.Now()
 	logits, err := b.Forward([][]byte{[]byte(c.prompt)})
 	if err != nil {
 		return err
 	}
 	prefill := time.Since(start)
-	w.WriteString(c.prompt)
-	start = time.Now()
-	n, token := 0, [][]byte{{0}} // token[0][0] is the next byte
-	for ; n < c.n && b.Len(0) < m.Context && ctx.Err() == nil; n++ {
-		if token[0][0], err = next(logits[0][len(logits[0])-m.Vocab:]); err != nil {
-			return err
-		}
-		w.WriteByte(token[0][0])
-		if err := w.Flush(); err != nil {
-			return err
-		}
-		if logits, err = b.Forward(token); err != nil {
-			return err
-		}
-	}
-	decode := time.Since(start)
-	fmt.Fprintf(w, "\n")
-	if err := w.Flush(); err != nil {
+	b.Observe = nil
+	if err := draw(); err != nil {
 		return err
 	}
-	fmt.Fprintf(report, "\nread the prompt: %d tokens (bytes), %.0f tokens/s\nappended: %d tokens, %.0f tokens/s\n",
-		len(c.prompt), float64(len(c.prompt))/prefill.Seconds(), n, float64(n)/decode.Seconds())
+	start = time.Now()
+	n, text := 0, []byte(c.prompt)
+	for ; ; n++ {
+		if _, err := out.Write(text); err != nil {
+			return err
+		}
+		if n == c.n || b.Len(0) == m.Context || ctx.Err() != nil {
+			break
+		}
+		token, err := next(logits[0][len(logits[0])-m.Vocab:])
+		if err != nil {
+			return err
+		}
+		text = []byte{token}
+		if logits, err = b.Forward([][]byte{text}); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(report, "\n\nread the prompt: %d tokens (bytes), %.0f tokens/s\nappended: %d tokens, %.0f tokens/s\n",
+		len(c.prompt), float64(len(c.prompt))/prefill.Seconds(), n, float64(n)/time.Since(start).Seconds())
 	if n < c.n && ctx.Err() == nil {
 		fmt.Fprintf(report, "stopped before %d bytes: the model's context of %d tokens is full\n", c.n, m.Context)
 	}
-	return nil
+	_, err = fmt.Fprintln(out)
+	return err
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -44,7 +46,7 @@ func TestSeed(t *testing.T) {
 
 // TestOtherModel: the model of another program is an error that says what is missing, and names the file.
 func TestOtherModel(t *testing.T) {
-	const name = "../dates/data/dates.safetensors"
+	const name = "../../../models/gobytes/testdata/activations/minilm.safetensors"
 	err := run(context.Background(), []string{"-model", name}, new(bytes.Buffer), new(bytes.Buffer))
 	if want := name + `: the metadata has no "config", the sizes of the model: want one that generate -train has written`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
@@ -75,5 +77,42 @@ func TestUsage(t *testing.T) {
 	}
 	if err := run(context.Background(), []string{"-h"}, new(bytes.Buffer), new(bytes.Buffer)); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("-h: %v", err)
+	}
+}
+
+// TestHeatmap: the picture in README.md is drawn with the same bytes on every tier.
+func TestHeatmap(t *testing.T) {
+	want, err := os.ReadFile("attention.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "a.svg")
+	draw := func(args ...string) error {
+		return run(t.Context(), append(args, "-max", "0", "-heatmap", name), new(bytes.Buffer), new(bytes.Buffer))
+	}
+	for _, tier := range kernel.Tiers() {
+		if err := draw("-text", "func main() {", "-tier", tier.String()); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %d bytes, want those of attention.svg, error %v", tier, len(got), err)
+		}
+	}
+	if err := draw("-text", "<\n \x00é"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, label := range []string{"&lt;", `\n`, "·", `\x00`, `\xc3`} {
+		if !strings.Contains(string(got), ">"+label+"</text>") {
+			t.Errorf("the picture lacks the label %s", label)
+		}
+	}
+	for _, args := range [][]string{{"-layer", "4"}, {"-layer", "-1"}, {"-text", strings.Repeat("x", maxDrawn+1)}, {"-train", "main.go"}} {
+		if err := draw(args...); err == nil {
+			t.Errorf("%q: no error", args)
+		}
 	}
 }

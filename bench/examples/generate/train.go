@@ -7,28 +7,18 @@ import (
 	"io"
 	"os"
 
-	"github.com/attn-go/attn/bench/examples/internal/outputs"
-	"github.com/attn-go/attn/bench/examples/internal/train"
-	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/gobytes"
 )
 
-// defaultModel returns the file that training writes unless it is told another one.
-func defaultModel() string { return outputs.Path("generate.safetensors") }
-
 // checkTraining reports flags of training that do not fit each other.
 func (c *config) checkTraining() error {
-	s := &c.schedule
-	switch {
+	switch s := &c.schedule; {
 	case c.text == "" && c.resumes:
-		return command.Usage(errors.New("-resume without -train"))
-	case c.text == "":
-		return nil
-	case s.Steps < 1 || s.Batch < 1 || s.Length < 1:
-		return command.Usage(fmt.Errorf("-steps is %d, -batch is %d and -length is %d, want at least 1", s.Steps, s.Batch, s.Length))
-	}
-	if c.file == "" {
-		c.file = defaultModel()
+		return errors.New("-resume without -train")
+	case c.text != "" && (s.Steps < 1 || s.Batch < 1 || s.Length < 1):
+		return fmt.Errorf("-steps is %d, -batch is %d and -length is %d, want at least 1", s.Steps, s.Batch, s.Length)
+	case c.resumes && c.file == "":
+		return errors.New("-resume needs -model, the file of the run that was interrupted")
 	}
 	return nil
 }
@@ -54,10 +44,39 @@ func (c *config) train(ctx context.Context, out, report io.Writer) error {
 			return err
 		}
 	}
-	if err := train.Run(ctx, t, c.file, "loss %.4f nats per byte", report); err != nil {
+	if err := t.run(ctx, c.file, report); err != nil {
 		return err
 	}
-	fmt.Fprintf(report, "wrote %s; -model %s generates text with it\n", c.file, c.file)
+	if c.file != "" {
+		fmt.Fprintf(report, "wrote %s; -model %s generates text with it\n", c.file, c.file)
+	}
 	_, err = fmt.Fprintf(out, "steps    %d of %d pieces of %d bytes, seed %d\nweights  sha256 %s\n", s.Steps, s.Batch, s.Length, s.Seed, t.Hash())
 	return err
+}
+
+// Numbers of steps between two checkpoints, and between two lines of progress.
+const checkpointSteps, lineSteps = 250, 100
+
+// run does the steps that are left. It writes checkpoints to the file of this name, if it has one: every
+// checkpointSteps steps, at the end, and when ctx ends, which is an error.
+func (t *trainer) run(ctx context.Context, name string, report io.Writer) error {
+	for sum := 0.0; t.step < t.Steps; {
+		loss, err := t.Next()
+		if err != nil {
+			return err
+		}
+		if sum += float64(loss); t.step%lineSteps == 0 {
+			fmt.Fprintf(report, "step %5d of %d: loss %.4f nats per byte\n", t.step, t.Steps, sum/lineSteps)
+			sum = 0
+		}
+		if name != "" && (t.step%checkpointSteps == 0 || t.step == t.Steps || ctx.Err() != nil) {
+			if err := t.Save(name); err != nil {
+				return err
+			}
+		}
+		if ctx.Err() != nil && t.step < t.Steps {
+			return fmt.Errorf("interrupted after step %d of %d; -resume continues from %s", t.step, t.Steps, name)
+		}
+	}
+	return nil
 }

@@ -1,15 +1,13 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
-	"strconv"
 
-	"github.com/attn-go/attn/bench/examples/internal/train"
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/gobytes"
+	"github.com/attn-go/attn/optimize"
 )
 
 // A schedule says how a model is trained. With the configuration and the text it determines every bit
@@ -26,19 +24,65 @@ type schedule struct {
 // the weights by AdamW. The weights are the same, to the bit, on every CPU and with any number of
 // threads.
 type trainer struct {
-	gobytes.Settings
-	config   gobytes.Config
-	schedule schedule
-	text     []byte
+	schedule
+	exec   kernel.Exec
+	config gobytes.Config
+	text   []byte
 
 	weights, gradients, means, squares *parameters
 	step                               int // steps done
-	memory                             train.Memory
 }
 
-// warmup is the number of steps in which the learning rate rises, or a tenth of all if that is less:
-// without it the first steps would ruin the weights.
-const warmup = 100
+// parameters are all weights of a model in one slice, for the optimizer, and the tensors in that
+// slice. Their gradients and the optimizer's means are parameters too.
+type parameters struct {
+	gobytes.Weights
+	all     []float32
+	tensors []gobytes.Tensor
+}
+
+// newParameters returns zeros for a model.
+func newParameters(c *gobytes.Config) *parameters {
+	p, n := &parameters{}, 0
+	p.tensors = p.Tensors(c)
+	for _, t := range p.tensors {
+		n += elements(t.Shape)
+	}
+	p.all = make([]float32, n)
+	rest := p.all
+	for _, t := range p.tensors {
+		n := elements(t.Shape)
+		*t.Numbers, rest = rest[:n:n], rest[n:]
+	}
+	return p
+}
+
+func elements(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+// randomize sets the weights of norms to numbers around 1, those of the other tensors around 0.
+func (p *parameters) randomize(r *rand.Rand) {
+	for _, t := range p.tensors {
+		center, bound := float32(0), float32(0)
+		switch {
+		case len(t.Shape) == 1:
+			center = 1
+		case t.Numbers == &p.Embed:
+			bound = float32(0.02 * math.Sqrt(3))
+		default:
+			bound = float32(1 / math.Sqrt(float64(t.Shape[1])))
+		}
+		for i := range *t.Numbers {
+			u := float32(int32(r.Uint32()>>8)-1<<23) / (1 << 23) // in [-1, 1), exactly
+			(*t.Numbers)[i] = float32(u*bound) + center
+		}
+	}
+}
 
 // newTrainer returns a trainer with random weights. The text has more bytes than a piece.
 func newTrainer(c gobytes.Config, text []byte, s schedule, o gobytes.Settings) (*trainer, error) {
@@ -50,36 +94,45 @@ func newTrainer(c gobytes.Config, text []byte, s schedule, o gobytes.Settings) (
 	case len(text) <= s.Length:
 		return nil, fmt.Errorf("the text has %d bytes, want more than %d, the length of a piece", len(text), s.Length)
 	}
-	t := &trainer{Settings: o, config: c, schedule: s, text: text}
+	t := &trainer{schedule: s, exec: kernel.Exec{Tier: o.Tier, Threads: o.Threads}, config: c, text: text}
 	for _, p := range []**parameters{&t.weights, &t.gradients, &t.means, &t.squares} {
 		*p = newParameters(&c)
 	}
-	train.Randomize(t.weights.parts, rand.New(rand.NewPCG(s.Seed, 0)))
+	t.weights.randomize(rand.New(rand.NewPCG(s.Seed, 0)))
 	return t, nil
 }
 
 // Next does a step of training. It returns the mean loss before it, in nats per byte.
-func (t *trainer) Next() (values []float64, err error) {
-	inputs, targets := t.pieces()
-	mean, err := t.differentiate(inputs, targets)
-	if err != nil {
-		return nil, err
+func (t *trainer) Next() (mean float32, err error) {
+	if mean, err = t.differentiate(t.pieces()); err != nil {
+		return 0, err
 	}
-	s := train.Schedule{Steps: t.schedule.Steps, Batch: t.schedule.Batch, Seed: t.schedule.Seed, Warmup: min(warmup, t.schedule.Steps/10)}
-	if err := s.Update(t.weights.all, t.gradients.all, t.means.all, t.squares.all, t.step, t.exec()); err != nil {
-		return nil, err
+	const largestNorm = 1 // of the gradients, which are clipped
+	if _, err := optimize.ClipNorm(largestNorm, [][]float32{t.gradients.all}, kernel.Exec{}); err != nil {
+		return 0, err
 	}
+	a := optimize.AdamW{Rate: t.rate(), Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
 	t.step++
-	return []float64{float64(mean)}, nil
+	return mean, a.Step(t.weights.all, t.gradients.all, t.means.all, t.squares.all, t.step, t.exec)
+}
+
+// rate returns the learning rate of the next step. It falls from 3e-3 to 1e-5, after it has risen in the first
+// 100 steps, or a tenth of all if that is less: without that the first steps would ruin the weights.
+func (t *trainer) rate() float64 {
+	const first, last = 3e-3, 1e-5
+	rate := last + float64((first-last)*(float64(t.Steps-t.step)/float64(t.Steps)))
+	if warmup := min(100, t.Steps/10); t.step < warmup {
+		rate *= float64(t.step+1) / float64(warmup)
+	}
+	return rate
 }
 
 // pieces returns the bytes of the next step, [Batch, Length], and those that follow each of them.
 func (t *trainer) pieces() (inputs, targets []int32) {
-	r := rand.New(rand.NewPCG(t.schedule.Seed, uint64(1+t.step)))
-	n := t.schedule.Length
-	for range t.schedule.Batch {
-		at := r.IntN(len(t.text) - n)
-		for i := range n {
+	r := rand.New(rand.NewPCG(t.Seed, uint64(1+t.step)))
+	for range t.Batch {
+		at := r.IntN(len(t.text) - t.Length)
+		for i := range t.Length {
 			inputs = append(inputs, int32(t.text[at+i]))
 			targets = append(targets, int32(t.text[at+i+1]))
 		}
@@ -87,42 +140,5 @@ func (t *trainer) pieces() (inputs, targets []int32) {
 	return inputs, targets
 }
 
-// Done returns the number of steps done, and of all.
-func (t *trainer) Done() (step, steps int) { return t.step, t.schedule.Steps }
-
-// Hash returns the SHA-256 of the weights.
-func (t *trainer) Hash() string { return train.Hash(t.weights.all) }
-
 // model packs the weights of now.
 func (t *trainer) model() (*gobytes.Model, error) { return gobytes.New(t.config, &t.weights.Weights) }
-
-// checkpoint returns what a file has of a run.
-func (t *trainer) checkpoint() *train.Checkpoint {
-	config, _ := json.Marshal(&t.config) // numbers are always marshalled
-	s := &t.schedule
-	return &train.Checkpoint{
-		Metadata: map[string]string{
-			"config": string(config), "text": train.HashBytes(t.text),
-			"steps": strconv.Itoa(s.Steps), "batch": strconv.Itoa(s.Batch), "length": strconv.Itoa(s.Length), "seed": strconv.FormatUint(s.Seed, 10),
-		},
-		Weights: t.weights.parts, Means: t.means.parts, Squares: t.squares.parts,
-	}
-}
-
-// Save writes a checkpoint, which [gobytes.Load] reads as a model. If that fails, an earlier file of this name
-// stays as it is.
-func (t *trainer) Save(name string) error { return t.checkpoint().Save(name, t.step) }
-
-// Resume continues from a checkpoint of the same run: with the same configuration, text and schedule.
-func (t *trainer) Resume(name string) error {
-	step, err := t.checkpoint().Load(name, t.schedule.Steps)
-	if err == nil {
-		t.step = step
-	}
-	return err
-}
-
-// exec says how to compute.
-func (t *trainer) exec() kernel.Exec { return kernel.Exec{Tier: t.Tier, Threads: t.Threads} }
-
-func (t *trainer) products() linear.ProductOptions { return linear.ProductOptions{Exec: t.exec()} }

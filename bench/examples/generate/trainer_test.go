@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/attn-go/attn/bench/examples/internal/train/traintest"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/gobytes"
 )
@@ -39,12 +38,12 @@ func trained(t testing.TB, s schedule, o gobytes.Settings, steps int) *trainer {
 
 // TestTrainedWeights: a short run ends in these weights, to the bit, on every tier and
 // architecture and with any number of threads.
-func TestTrainedWeights(t *testing.T) { traintest.EachTier(t, checkTrainedWeights) }
+func TestTrainedWeights(t *testing.T) { eachTier(t, checkTrainedWeights) }
 
 // TestTrainedWeightsOfDefaults: so it does where another tier is the default one, which functions
 // use that are not told any.
 func TestTrainedWeightsOfDefaults(t *testing.T) {
-	traintest.EachDefault(t, func(t *testing.T) { checkTrainedWeights(t, kernel.Tier{}) })
+	eachDefault(t, func(t *testing.T) { checkTrainedWeights(t, kernel.Tier{}) })
 }
 
 func checkTrainedWeights(t *testing.T, tier kernel.Tier) {
@@ -108,7 +107,7 @@ func TestGradients(t *testing.T) {
 	loss()
 	gradients := newParameters(&tiny)
 	copy(gradients.all, r.gradients.all)
-	traintest.CheckGradients(t, r.weights.parts, gradients.parts, loss, traintest.Sides{Step: 0.004, Least: 0.5, Absolute: 5e-5})
+	checkGradients(t, r.weights.tensors, gradients.tensors, loss)
 }
 
 // TestLearns: training makes the text probable.
@@ -116,12 +115,12 @@ func TestLearns(t *testing.T) {
 	s := shortRun
 	s.Steps = 200
 	r := trained(t, s, gobytes.Settings{}, s.Steps-1)
-	values, err := r.Next()
+	loss, err := r.Next()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !(values[0] < 2) {
-		t.Errorf("loss %v after %d steps, want less than 2; a model that knows nothing has %v", values[0], s.Steps, math.Log(256))
+	if !(loss < 2) {
+		t.Errorf("loss %v after %d steps, want less than 2; a model that knows nothing has %v", loss, s.Steps, math.Log(256))
 	}
 }
 
@@ -137,11 +136,10 @@ func TestResume(t *testing.T) {
 	if err := r.Resume(name); err != nil {
 		t.Fatal(err)
 	}
-	step, steps := r.Done()
-	if step != 2 {
-		t.Errorf("resumed at step %d", step)
+	if r.step != 2 {
+		t.Errorf("resumed at step %d", r.step)
 	}
-	for ; step < steps; step++ {
+	for r.step < r.Steps {
 		if _, err := r.Next(); err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"image/color"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,7 +41,34 @@ type Series struct {
 	Line   bool // connect the points
 	Dashed bool // with dashes, and without marks
 	Bare   bool // without marks
+	Sparse bool // with marks at points that have a label alone
 	Style  int  // which colour and mark
+}
+
+// Named returns the series of a name. If there is none yet, it is added, with the next style.
+func (c *Chart) Named(name string) *Series {
+	for i := range c.Series {
+		if c.Series[i].Name == name {
+			return &c.Series[i]
+		}
+	}
+	n := len(c.Series)
+	c.Series = append(c.Series, Series{Name: name, Style: n, Points: make([]Point, len(c.Bars))})
+	return &c.Series[n]
+}
+
+// AddBar puts a bar into the group and the series of these names, which are made when they first
+// appear.
+func (c *Chart) AddBar(group, series string, bar Point) {
+	g := slices.Index(c.Bars, group)
+	if g < 0 {
+		g = len(c.Bars)
+		c.Bars = append(c.Bars, group)
+		for i := range c.Series {
+			c.Series[i].Points = append(c.Series[i].Points, Point{})
+		}
+	}
+	c.Named(series).Points[g] = bar
 }
 
 // A Point has a label that says in words what and how much it is. Of a bar, only X counts.
@@ -190,12 +218,15 @@ func (t ticker) Ticks(least, most float64) []plot.Tick {
 // addPoints adds points and lines.
 func (c *Chart) addPoints(p *plot.Plot) error {
 	for _, s := range c.Series {
-		var xys plotter.XYs
+		var xys, marks plotter.XYs
 		for _, pt := range s.Points {
 			if c.LogX && pt.X <= 0 || c.LogY && pt.Y <= 0 || math.IsInf(pt.X, 0) || math.IsInf(pt.Y, 0) {
 				continue // is not on the axes
 			}
 			xys = append(xys, plotter.XY{X: pt.X, Y: pt.Y})
+			if pt.Label != "" || !s.Sparse {
+				marks = append(marks, plotter.XY{X: pt.X, Y: pt.Y})
+			}
 		}
 		if len(xys) == 0 {
 			continue
@@ -215,7 +246,7 @@ func (c *Chart) addPoints(p *plot.Plot) error {
 			}
 		}
 		if !s.Dashed && !s.Bare {
-			m, err := plotter.NewScatter(xys)
+			m, err := plotter.NewScatter(marks)
 			if err != nil {
 				return err
 			}

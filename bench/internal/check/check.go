@@ -16,23 +16,13 @@ import (
 // Reference is the tier that the others are compared with.
 var Reference = machine.Generic
 
-// A Result says what was found when a problem was checked.
-type Result struct {
-	Problem  *problem.Problem
-	SHA256   string         // of the reference's result
-	Hashes   []results.Hash // of the results of all tiers and numbers of threads
-	Error    Error          // of the reference's result, against float64
-	PyTorch  Error          // of PyTorch's result, against float64
-	Failures []string
-}
-
 // threads are the thread counts to check: one, and GOMAXPROCS or at least two.
 func threads() []int { return []int{1, max(2, runtime.GOMAXPROCS(0))} }
 
 // Bits computes a problem on every tier that runs here, on one and on several threads, and
 // compares the bits with those of the reference on one thread.
-func Bits(p *problem.Problem) (Result, error) {
-	r := Result{Problem: p}
+func Bits(p *problem.Problem) (results.Check, error) {
+	r := results.Check{Name: p.Name, Input: p.Describe(), Contract: p.SHA256}
 	want := p.NewOut()
 	if err := p.Attend(&want, Reference, 1); err != nil {
 		return r, fmt.Errorf("%s: %s: %w", p.Name, Reference, err)
@@ -50,9 +40,8 @@ func Bits(p *problem.Problem) (Result, error) {
 			}
 		}
 	}
-	r.SHA256 = want.SHA256()
-	if p.SHA256 != "" && r.SHA256 != p.SHA256 {
-		r.Failures = append(r.Failures, fmt.Sprintf("%s: %s gives sha256 %s, contract %d gives %s", p.Name, Reference, r.SHA256, kernel.Contract, p.SHA256))
+	if sum := want.SHA256(); p.SHA256 != "" && sum != p.SHA256 {
+		r.Failures = append(r.Failures, fmt.Sprintf("%s: %s gives sha256 %s, contract %d gives %s", p.Name, Reference, sum, kernel.Contract, p.SHA256))
 	}
 	truth := exact(p)
 	r.Error, r.PyTorch = ErrorOf(want.Data, truth), ErrorOf(p.PyTorch.Data, truth)

@@ -41,8 +41,8 @@ func TestErrors(t *testing.T) {
 		if len(r.Failures) > 0 {
 			t.Errorf("%s: %q", p.Name, r.Failures)
 		}
-		if r.Error.Max > 1.6*r.PyTorch.Max || r.Error.RMS() > 1.25*r.PyTorch.RMS() {
-			t.Errorf("%s: max %g, rms %g; PyTorch's %g, %g", p.Name, r.Error.Max, r.Error.RMS(), r.PyTorch.Max, r.PyTorch.RMS())
+		if r.Error.Max > 1.6*r.PyTorch.Max || r.Error.RMS > 1.25*r.PyTorch.RMS {
+			t.Errorf("%s: max %g, rms %g; PyTorch's %g, %g", p.Name, r.Error.Max, r.Error.RMS, r.PyTorch.Max, r.PyTorch.RMS)
 		}
 	}
 }
@@ -59,7 +59,7 @@ func activations(t *testing.T) []*problem.Problem {
 // A problem with a batch row without keys passes as well.
 func TestBitsWithoutKeys(t *testing.T) {
 	p := (&problem.Shape{Name: "x", Heads: 4, KVHeads: 2, Lq: 3, Lk: 5, D: 8, Causal: true}).Random()
-	p.Offset, p.Lengths = 2, []int{0}
+	p.Lengths = []int{0}
 	p.PyTorch = p.NewOut()
 	if r, err := Bits(p); err != nil || len(r.Failures) > 0 || r.Error.Max != 0 {
 		t.Errorf("%+v, %v", r, err)
@@ -68,7 +68,7 @@ func TestBitsWithoutKeys(t *testing.T) {
 
 // A result that no call wrote differs from all results.
 func TestFillNaN(t *testing.T) {
-	a, b := problem.NewArray(1, 1, 1, 2), problem.NewArray(1, 1, 1, 2)
+	a, b := problem.NewArray([4]int{1, 1, 1, 2}), problem.NewArray([4]int{1, 1, 1, 2})
 	b.Data[0], b.Data[1] = float32(math.NaN()), float32(math.Inf(1))
 	fillNaN(a.Data)
 	if diff := problem.Difference(&a, &b); diff == "" {
@@ -79,14 +79,11 @@ func TestFillNaN(t *testing.T) {
 func TestErrorOf(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	e := ErrorOf([]float32{1, 2.5, float32(nan), float32(inf)}, []float64{1, 2, nan, inf})
-	if e.Max != 0.5 || e.RMS() != 0.25 {
-		t.Errorf("max %g, rms %g, want 0.5, 0.25", e.Max, e.RMS())
+	if e.Max != 0.5 || e.RMS != 0.25 {
+		t.Errorf("max %g, rms %g, want 0.5, 0.25", e.Max, e.RMS)
 	}
-	if e := ErrorOf([]float32{float32(nan)}, []float64{1}); !math.IsInf(e.Max, 1) {
-		t.Errorf("a wrong NaN has error %g", e.Max)
-	}
-	if e := ErrorOf(nil, nil); e.RMS() != 0 {
-		t.Errorf("no elements have error %g", e.RMS())
+	if e := ErrorOf(nil, nil); e.RMS != 0 {
+		t.Errorf("no elements have error %g", e.RMS)
 	}
 }
 
@@ -107,8 +104,7 @@ func TestExact(t *testing.T) {
 
 // A wrong NaN has an error that JSON can hold.
 func TestRowOfInfiniteError(t *testing.T) {
-	e := ErrorOf([]float32{float32(math.NaN())}, []float64{1})
-	if row := e.Row(); row.Max != math.MaxFloat64 || row.RMS != math.MaxFloat64 {
+	if row := ErrorOf([]float32{float32(math.NaN())}, []float64{1}); row.Max != math.MaxFloat64 || row.RMS != math.MaxFloat64 {
 		t.Errorf("%+v", row)
 	}
 }

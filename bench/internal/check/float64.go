@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/attn-go/attn/bench/internal/problem"
+	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/fallback"
 )
 
@@ -37,40 +38,20 @@ func eachHead(p *problem.Problem, f func(b, h int)) {
 	wg.Wait()
 }
 
-// An Error sums up how far results are from float64.
-type Error struct {
-	Max     float64
-	squares float64
-	n       int
-}
-
-// add includes one element.
-func (e *Error) add(got float32, want float64) {
-	diff := math.Abs(float64(got) - want)
-	switch {
-	case math.IsNaN(want) && math.IsNaN(float64(got)), float64(got) == want:
-		diff = 0
-	case math.IsNaN(diff):
-		diff = math.Inf(1)
-	}
-	e.Max = max(e.Max, diff)
-	e.squares += diff * diff
-	e.n++
-}
-
-// RMS returns the root mean square error.
-func (e *Error) RMS() float64 {
-	if e.n == 0 {
-		return 0
-	}
-	return math.Sqrt(e.squares / float64(e.n))
-}
-
 // ErrorOf compares results with float64.
-func ErrorOf(got []float32, want []float64) Error {
-	var e Error
+func ErrorOf(got []float32, want []float64) (e results.Error) {
+	squares := 0.0
 	for i, x := range got {
-		e.add(x, want[i])
+		diff := math.Abs(float64(x) - want[i])
+		switch {
+		case math.IsNaN(want[i]) && math.IsNaN(float64(x)), float64(x) == want[i]:
+			diff = 0
+		case math.IsNaN(diff):
+			diff = math.MaxFloat64 // JSON has no infinity
+		}
+		e.Max = max(e.Max, min(diff, math.MaxFloat64))
+		squares += diff * diff
 	}
+	e.RMS = min(math.Sqrt(squares/max(1, float64(len(got)))), math.MaxFloat64)
 	return e
 }

@@ -123,7 +123,7 @@ func samples(files []*results.File) (values map[string][]float64, names []string
 	values = map[string][]float64{}
 	for _, f := range files {
 		for _, t := range f.Times() {
-			name, runs := t.Name(), t.Runs
+			name, runs := t.Name, t.Runs
 			if values[name] == nil {
 				names = append(names, name)
 			}

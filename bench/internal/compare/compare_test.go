@@ -119,8 +119,9 @@ func TestOtherBits(t *testing.T) {
 
 // Every kind of timed row is compared.
 func TestAllKinds(t *testing.T) {
-	f := &results.File{Lengths: []results.Speed{{Shape: "l", Timing: results.Timing{Ns: 1}}}, Linear: make([]results.Linear, 1),
-		Decode: make([]results.Decode, 1), Groups: make([]results.Decode, 1), Backward: make([]results.Backward, 1), Options: make([]results.Option, 1), Queries: make([]results.Queries, 1), Models: make([]results.Model, 1)}
+	f := &results.File{Speed: []results.Speed{{Shape: "l", Timing: results.Timing{Ns: 1}}}, Linear: make([]results.Linear, 1),
+		Decode: make([]results.Decode, 1), Backward: make([]results.Backward, 1), Options: make([]results.Option, 1), Models: make([]results.Model, 1),
+		Curves: []results.Curve{{X: []float64{1, 2}, Ns: []float64{3, 4}}}}
 	if values, names := samples([]*results.File{f, f}); len(names) != 8 || len(values[names[0]]) != 2 {
 		t.Errorf("%v, %q", values, names)
 	}

@@ -22,8 +22,8 @@ func TestDisturbedPage(t *testing.T) {
 		files         []*results.File
 		want, without []string
 	}{
-		"disturbed": {[]*results.File{f}, []string{"attn on x, first.json", "Disturbed: other programs took 45.0% of the CPU time.", "GFLOP/s on one thread; the peak varied", "no share, as the peak varied"}, []string{"% of FMA peak"}},
-		"quiet":     {[]*results.File{g}, []string{"attn on x, second.json", "% of FMA peak"}, []string{"Disturbed: other programs", "on one thread; the peak varied", "no share, as the peak varied"}},
+		"disturbed": {[]*results.File{f}, []string{"attn on x, first.json", "DISTURBED: other programs took 45.0% of the CPU time.", "GFLOP/s on one thread; the peak varied by 40%;", "no share, as the peak varied"}, []string{"% of FMA peak"}},
+		"quiet":     {[]*results.File{g}, []string{"attn on x, second.json", "% of FMA peak"}, []string{"DISTURBED: other programs", "on one thread; the peak varied", "no share, as the peak varied"}},
 		"both":      {[]*results.File{f, g}, []string{"1. x, first.json", "2. x, second.json"}, nil},
 	} {
 		var b bytes.Buffer
@@ -52,7 +52,7 @@ func TestPrint(t *testing.T) {
 		f.Speed[i].PeakSpread = 0.4
 	}
 	Print(&disturbed, f)
-	for _, want := range []string{"prefill", "40.0", "varied by more than 25%", "SHA-256", "Groups of several sizes"} {
+	for _, want := range []string{"prefill", "40.0", "varied by more than 25%", "SHA-256", "query heads for each KV head", "CPU      EPYC", "DISTURBED: other virtual machines took 3.5%", "NOT RUN: SmolLM2", "75 % of reading", "81.0 GFLOP/s on one thread; the peak varied by 40%; 142.9 on 2 (prefill)"} {
 		if !strings.Contains(disturbed.String(), want) {
 			t.Errorf("the tables lack %q:\n%s", want, &disturbed)
 		}

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/bench/internal/chart"
-	"github.com/attn-go/attn/bench/internal/report"
 	"github.com/attn-go/attn/bench/internal/results"
 	tables "github.com/attn-go/attn/bench/internal/table"
 )
@@ -21,7 +20,7 @@ type sketch struct {
 }
 
 // drawers are the figures of a machine, in order.
-var drawers = []drawer{roofline, tiersByShape, lengths, scaling, decode, backward, linear, models, options, accuracy, peers}
+var drawers = []drawer{roofline, tiersByShape, scaling, decode, backward, linear, models, options, accuracy, peers}
 
 // oneThread returns the rows of the shapes on one thread, with their indices.
 func oneThread(rows []results.Speed) (found []int) {
@@ -48,7 +47,7 @@ func roofline(f *results.File, i int) sketch {
 		}
 		x := s.Flops / s.Bytes
 		least, most = min(least, x/2), max(most, 2*x)
-		calls.Points = append(calls.Points, chart.Point{X: x, Y: s.GFLOPs, Label: fmt.Sprintf("%s: %s GFLOP/s at %.3g flop/byte, %s of peak", s.Shape, tables.GFLOPs(s.GFLOPs), x, report.Share(s.Share())(0))})
+		calls.Points = append(calls.Points, chart.Point{X: x, Y: s.GFLOPs, Label: fmt.Sprintf("%s: %s GFLOP/s at %.3g flop/byte, %s of peak", s.Shape, tables.GFLOPs(s.GFLOPs), x, shareText(s.Share()))})
 		from := from(i, "speed", k)
 		t.Rows = append(t.Rows, []cell{text("%s", s.Shape), from.num("flops", s.Flops, fmt.Sprintf("%.3g", s.Flops)), from.num("bytes", s.Bytes, fmt.Sprintf("%.3g", s.Bytes)),
 			text("%.3g", x), from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.fixed("peak_gflops", s.Peak, 1)})
@@ -86,30 +85,10 @@ func tiersByShape(f *results.File, i int) sketch {
 			text("%s – %s", tables.Duration(s.Q1), tables.Duration(s.Q3)), from.int("samples", s.Samples),
 			from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.fixed("peak_gflops", s.Peak, 1), from.spread("peak_spread", s.PeakSpread), from.share("peak_percent", 1, percent, ok)})
 		if s.Threads == 1 {
-			addBar(c, s.Shape, s.Tier, shareBar(s.Shape+", "+s.Tier, "peak", percent, ok, s.Ns))
+			c.AddBar(s.Shape, s.Tier, shareBar(s.Shape+", "+s.Tier, "peak", percent, ok, s.Ns))
 		}
 	}
 	return sketch{"shapes", "Share of the peak", "Each shape on one thread of each tier. The peak is that of the widest vectors where a tier has none. Short calls spend their time on other things than arithmetic.", c, t}
-}
-
-// lengths shows the speed over the length of the sequence.
-func lengths(f *results.File, i int) sketch {
-	c := &chart.Chart{LogX: true, LogY: true, XLabel: "sequence length", YLabel: "GFLOP/s", XTicks: []float64{1, 4, 16, 64, 256, 1024, 4096}}
-	t := table{Caption: "Self-attention of 4 heads of size 64 on one thread, by sequence length", Head: []string{"length", "tier", "time", "GFLOP/s", "% of peak"}}
-	index := map[string]int{}
-	for k, s := range f.Lengths {
-		n, ok := index[s.Tier]
-		if !ok {
-			n = len(c.Series)
-			index[s.Tier] = n
-			c.Series = append(c.Series, chart.Series{Name: s.Tier, Style: n, Line: true})
-		}
-		c.Series[n].Points = append(c.Series[n].Points, chart.Point{X: float64(s.Length), Y: s.GFLOPs, Label: fmt.Sprintf("length %d, %s: %s GFLOP/s, %s", s.Length, s.Tier, tables.GFLOPs(s.GFLOPs), tables.Duration(s.Ns))})
-		from := from(i, "lengths", k)
-		percent, ok := s.Share()
-		t.Rows = append(t.Rows, []cell{from.int("length", s.Length), text("%s", s.Tier), from.num("ns", s.Ns, tables.Duration(s.Ns)), from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.share("peak_percent", 1, percent, ok)})
-	}
-	return sketch{"lengths", "Sequence length", "Both axes are logarithmic. The work grows with the square of the length.", c, t}
 }
 
 // scaling shows how much faster calls are on more threads.
@@ -131,7 +110,6 @@ func scaling(f *results.File, i int) sketch {
 		}
 	}
 	c.XTicks = ticks
-	index := map[string]int{}
 	for k, s := range f.Speed {
 		first, ok := one[s.Shape]
 		if !ok || s.Tier != f.Default() || s.Threads == 1 {
@@ -140,18 +118,14 @@ func scaling(f *results.File, i int) sketch {
 		speedup := first.Ns / s.Ns
 		from := from(i, "speed", k)
 		t.Rows = append(t.Rows, []cell{text("%s", s.Shape), from.int("threads", s.Threads), from.num("ns", s.Ns, tables.Duration(s.Ns)), text("%s", tables.Duration(first.Ns)), text("%.2f", speedup)})
-		n, ok := index[s.Shape]
-		if !ok && len(c.Series) == chart.Styles {
-			continue // the table has all
+		if line := c.Named(s.Shape); line.Style < chart.Styles { // the table has all
+			if line.Line = true; len(line.Points) == 0 {
+				line.Points = []chart.Point{{X: 1, Y: 1}}
+			}
+			line.Points = append(line.Points, chart.Point{X: float64(s.Threads), Y: speedup, Label: fmt.Sprintf("%s: %.2f times as fast on %d threads", s.Shape, speedup, s.Threads)})
 		}
-		if !ok {
-			n = len(c.Series)
-			index[s.Shape] = n
-			c.Series = append(c.Series, chart.Series{Name: s.Shape, Style: n, Line: true, Points: []chart.Point{{X: 1, Y: 1}}})
-		}
-		c.Series[n].Points = append(c.Series[n].Points, chart.Point{X: float64(s.Threads), Y: speedup, Label: fmt.Sprintf("%s: %.2f times as fast on %d threads", s.Shape, speedup, s.Threads)})
 	}
-	c.Series = append(c.Series, chart.Series{Name: "ideal", Dashed: true, Points: []chart.Point{{X: 0, Y: 0}, {X: float64(most), Y: float64(most)}}})
+	c.Series = append(c.Series[:min(chart.Styles, len(c.Series))], chart.Series{Name: "ideal", Dashed: true, Points: []chart.Point{{X: 0, Y: 0}, {X: float64(most), Y: float64(most)}}})
 	intro := "The dashed line is the ideal. Calls of a few microseconds run on one thread, however many are allowed."
 	for _, p := range f.WeakThreads() {
 		intro += fmt.Sprintf(" On this machine %d threads at once reach %.2f times the arithmetic of one, which is the limit of any call.", p.Threads, p.GFLOPs/f.Peak(p.Vectors, 1))
@@ -162,16 +136,16 @@ func scaling(f *results.File, i int) sketch {
 // decode shows the bandwidth of decoding beside that of reading.
 func decode(f *results.File, i int) sketch {
 	c := &chart.Chart{XLabel: "GB/s on one thread", FromZero: true, Series: []chart.Series{{Name: "decoding, tier " + f.Default(), Style: 0}, {Name: "only reading", Style: 4}}}
-	t := table{Caption: "One query per head. % of reading: of a loop that only reads as much, on as many threads", Head: []string{"from", "type", "tier", "threads", "keys", "time", "GB/s", "reading", "% of reading", "% of peak", "tokens/s"}}
+	t := table{Caption: "One query per head. % of reading: of a loop that only reads as much, on as many threads", Head: []string{"from", "type", "query heads for each KV head", "tier", "threads", "keys", "time", "GB/s", "reading", "% of reading", "% of peak", "tokens/s"}}
 	for k, d := range f.Decode {
 		from := from(i, "decode", k)
 		read, readOK := d.ReadShare()
 		peak, peakOK := d.PeakShare()
-		t.Rows = append(t.Rows, []cell{text("%s", d.Level), text("%s", d.Type), text("%s", d.Tier), from.int("threads", d.Threads), from.int("keys", d.Keys), from.num("ns", d.Ns, tables.Duration(d.Ns)),
+		t.Rows = append(t.Rows, []cell{text("%s", d.Level), text("%s", d.Type), from.int("group", d.Group), text("%s", d.Tier), from.int("threads", d.Threads), from.int("keys", d.Keys), from.num("ns", d.Ns, tables.Duration(d.Ns)),
 			from.fixed("gbs", d.GBs, 1), from.fixed("read_gbs", d.Read, 1), from.share("read_percent", 0, read, readOK), from.share("peak_percent", 0, peak, peakOK), from.fixed("tokens_s", d.Tokens, 0)})
-		if d.Threads == 1 && d.Tier == f.Default() {
+		if d.Threads == 1 && d.Tier == f.Default() && d.Group == results.DecodeGroup {
 			c.Bars = append(c.Bars, d.Level+" "+d.Type)
-			c.Series[0].Points = append(c.Series[0].Points, chart.Point{X: d.GBs, Label: fmt.Sprintf("%s from %s: %.1f GB/s, %s of reading, %s of the FMA peak", d.Type, d.Level, d.GBs, report.Share(read, readOK)(0), report.Share(peak, peakOK)(0))})
+			c.Series[0].Points = append(c.Series[0].Points, chart.Point{X: d.GBs, Label: fmt.Sprintf("%s from %s: %.1f GB/s, %s of reading, %s of the FMA peak", d.Type, d.Level, d.GBs, shareText(read, readOK), shareText(peak, peakOK))})
 			c.Series[1].Points = append(c.Series[1].Points, chart.Point{X: d.Read, Label: fmt.Sprintf("reading as much from %s: %.1f GB/s", d.Level, d.Read)})
 		}
 	}
@@ -193,8 +167,8 @@ func backward(f *results.File, i int) sketch {
 		t.Rows = append(t.Rows, []cell{text("%s", b.Shape), text("%s", b.Input), text("%s", b.Tier), from.int("threads", b.Threads), from.num("ns", b.Ns, tables.Duration(b.Ns)), from.num("gflops", b.GFLOPs, tables.GFLOPs(b.GFLOPs)),
 			from.fixed("peak_gflops", b.Peak, 1), from.share("peak_percent", 1, percent, ok), from.num("forward_ns", b.Forward, tables.Duration(b.Forward)), from.share("forward_percent", 1, forward, forwardOK)})
 		if b.Threads == 1 && b.Tier == f.Default() {
-			addBar(c, b.Shape, "gradients", shareBar(b.Shape+", gradients", "peak", percent, ok, b.Ns))
-			addBar(c, b.Shape, "forward", shareBar(b.Shape+", forward", "peak", forward, forwardOK, b.Forward))
+			c.AddBar(b.Shape, "gradients", shareBar(b.Shape+", gradients", "peak", percent, ok, b.Ns))
+			c.AddBar(b.Shape, "forward", shareBar(b.Shape+", forward", "peak", forward, forwardOK, b.Forward))
 		}
 	}
 	return sketch{"backward", "Gradients", "What training computes after each forward call. The operations of gradients are counted as 2.5 times those of the forward call: five products in place of two, as the scores are computed again.", c, t}
@@ -213,7 +187,7 @@ func linear(f *results.File, i int) sketch {
 		t.Rows = append(t.Rows, []cell{text("%s", shape(l)), text("%s", l.Weights), text("%s", l.Tier), from.int("threads", l.Threads), from.num("ns", l.Ns, tables.Duration(l.Ns)), text("%s, %s", l.Limit, unit),
 			from.fixed("rate", l.Rate, 1), from.fixed("limit_rate", l.LimitRate, 1), from.share("limit_percent", 1, percent, ok)})
 		if l.Threads == 1 && l.Tier == f.Default() {
-			addBar(c, shape(l), l.Weights, shareBar(shape(l)+", "+l.Weights, "limit of "+l.Limit, percent, ok, l.Ns))
+			c.AddBar(shape(l), l.Weights, shareBar(shape(l)+", "+l.Weights, "limit of "+l.Limit, percent, ok, l.Ns))
 		}
 	}
 	return sketch{"linear", "Linear layers", "With many rows the limit is the FMA peak. With less than 16 rows it is reading the weights.", c, t}
@@ -228,7 +202,7 @@ func models(f *results.File, i int) sketch {
 		from := from(i, "models", k)
 		t.Rows = append(t.Rows, []cell{text("%s", m.Name()), text("%s", m.Tier), from.int("threads", m.Threads), from.num("ns", m.Ns, tables.Duration(m.Ns)), from.fixed("rate", m.Rate, 1), text("%s", m.Unit())})
 		if m.Tier == f.Default() {
-			addBar(c, m.Name(), fmt.Sprintf("threads=%d", m.Threads), chart.Point{X: m.Rate, Label: fmt.Sprintf("%s, threads=%d: %.1f %s", m.Name(), m.Threads, m.Rate, m.Unit())})
+			c.AddBar(m.Name(), fmt.Sprintf("threads=%d", m.Threads), chart.Point{X: m.Rate, Label: fmt.Sprintf("%s, threads=%d: %.1f %s", m.Name(), m.Threads, m.Rate, m.Unit())})
 		}
 	}
 	return sketch{"models", "Whole models", "Real models on one machine: sentences become vectors, a prompt is read, and text is generated token by token.", c, t}
@@ -242,7 +216,7 @@ func options(f *results.File, i int) sketch {
 		from := from(i, "options", k)
 		t.Rows = append(t.Rows, []cell{text("%s", o.Option), text("%s: %s", o.Shape, o.Input), text("%s", o.Tier), from.num("plain_ns", o.Plain, tables.Duration(o.Plain)), from.num("with_ns", o.With, tables.Duration(o.With)), from.fixed("cost_percent", o.Cost, 1)})
 		if o.Tier == f.Default() {
-			addBar(c, o.Option, o.Input, chart.Point{X: o.Cost, Label: fmt.Sprintf("%s: %+.1f%% (%s)", o.Option, o.Cost, o.Input)})
+			c.AddBar(o.Option, o.Input, chart.Point{X: o.Cost, Label: fmt.Sprintf("%s: %+.1f%% (%s)", o.Option, o.Cost, o.Input)})
 		}
 	}
 	return sketch{"options", "Cost of options", "What an option adds to the time of a call. If it leaves out a part of the scores, as a causal mask does, the comparison is with the time of the other part.", c, t}
@@ -256,15 +230,10 @@ func accuracy(f *results.File, i int) sketch {
 	}
 	c := &chart.Chart{LogX: true, LogY: true, XLabel: "PyTorch's rms error", YLabel: "attn's rms error"}
 	t := table{Caption: fmt.Sprintf("Errors against float64. PyTorch %s was measured on %s", a.PyTorch, a.CPU), Head: []string{"of", "case", "max", "rms", "PyTorch's max", "rms"}}
-	index, least, most := map[string]int{}, math.Inf(1), 0.0
+	least, most := math.Inf(1), 0.0
 	for k, e := range a.Cases {
-		n, ok := index[e.Kind]
-		if !ok {
-			n = len(c.Series)
-			index[e.Kind] = n
-			c.Series = append(c.Series, chart.Series{Name: e.Kind, Style: n})
-		}
-		c.Series[n].Points = append(c.Series[n].Points, chart.Point{X: e.PyTorch.RMS, Y: e.Error.RMS, Label: fmt.Sprintf("%s, %s: rms %s, PyTorch's %s", e.Kind, e.Case, tables.Error(e.Error.RMS), tables.Error(e.PyTorch.RMS))})
+		kind := c.Named(e.Kind)
+		kind.Points = append(kind.Points, chart.Point{X: e.PyTorch.RMS, Y: e.Error.RMS, Label: fmt.Sprintf("%s, %s: rms %s, PyTorch's %s", e.Kind, e.Case, tables.Error(e.Error.RMS), tables.Error(e.PyTorch.RMS))})
 		least, most = min(least, e.PyTorch.RMS), max(most, e.PyTorch.RMS)
 		from := from(i, "accuracy.cases", k)
 		t.Rows = append(t.Rows, []cell{text("%s", e.Kind), text("%s", e.Case), from.num("error.max", e.Error.Max, tables.Error(e.Error.Max)), from.num("error.rms", e.Error.RMS, tables.Error(e.Error.RMS)),
@@ -287,7 +256,7 @@ func peers(f *results.File, i int) sketch {
 		from := from(i, "peers", k)
 		t.Rows = append(t.Rows, []cell{text("%s", p.Program), text("%s", shape), from.int("threads", p.Threads), from.num("ns", p.Ns, tables.Duration(p.Ns)), text("%s", tables.Duration(own)), text("%.2f", p.Ns/own)})
 		call := fmt.Sprintf("%s, threads=%d", shape, p.Threads)
-		addBar(c, call, p.Program, chart.Point{X: p.Ns / own, Label: fmt.Sprintf("%s, %s: %s, %.2f times as long as attn", p.Program, call, tables.Duration(p.Ns), p.Ns/own)})
+		c.AddBar(call, p.Program, chart.Point{X: p.Ns / own, Label: fmt.Sprintf("%s, %s: %s, %.2f times as long as attn", p.Program, call, tables.Duration(p.Ns), p.Ns/own)})
 	}
 	return sketch{"peers", "Other programs", "The same calls in other programs: how many times as long as attn they take. Less than 1 is faster than attn.", c, t}
 }
@@ -326,7 +295,7 @@ func together(files []*results.File) sketch {
 				continue
 			}
 			percent, ok := s.Share()
-			addBar(c, s.Shape, series, shareBar(s.Shape+", "+series, "peak", percent, ok, s.Ns))
+			c.AddBar(s.Shape, series, shareBar(s.Shape+", "+series, "peak", percent, ok, s.Ns))
 			from := from(i, "speed", k)
 			t.Rows = append(t.Rows, []cell{text("%s", s.Shape), text("%s", name(files, i)), text("%s", s.Tier), from.num("ns", s.Ns, tables.Duration(s.Ns)), from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.share("peak_percent", 1, percent, ok)})
 		}

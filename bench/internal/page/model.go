@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	"github.com/attn-go/attn/bench/internal/chart"
-	"github.com/attn-go/attn/bench/internal/report"
 	"github.com/attn-go/attn/bench/internal/results"
 	tables "github.com/attn-go/attn/bench/internal/table"
 )
@@ -137,7 +136,7 @@ func (s sketch) draw() (*figure, error) {
 
 // name returns a machine's name with that of the file, and with a number if there are several.
 func name(files []*results.File, i int) string {
-	n := report.CPU(&files[i].Machine)
+	n := files[i].Machine.Name()
 	if path := files[i].Path; path != "" {
 		n += ", " + filepath.Base(path)
 	}
@@ -153,6 +152,14 @@ func (s source) share(name string, decimals int, percent float64, ok bool) cell 
 		return text("–")
 	}
 	return s.fixed(name, percent, decimals)
+}
+
+// shareText is a share in a text.
+func shareText(percent float64, ok bool) string {
+	if !ok {
+		return "–"
+	}
+	return fmt.Sprintf("%.0f%%", percent)
 }
 
 // spread is the cell of how much a limit varied, in percent; files of earlier versions do not have it.

@@ -2,13 +2,13 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
 	"io"
 	"strings"
 
-	"github.com/attn-go/attn/bench/internal/report"
 	"github.com/attn-go/attn/bench/internal/results"
 	tables "github.com/attn-go/attn/bench/internal/table"
 )
@@ -57,18 +57,9 @@ func Write(w io.Writer, files []*results.File) error {
 
 func newMachine(files []*results.File, f *results.File, i int) (machine, error) {
 	m := machine{ID: fmt.Sprintf("m%d", i), Name: name(files, i), Detail: detail(f), Note: f.Note, Cards: cards(f), Tables: furtherTables(f, i), Open: i == 0}
-	for _, p := range f.WeakThreads() {
-		m.Warnings = append(m.Warnings, report.Weak(f, p)+".")
-	}
-	for _, reason := range f.Disturbed() {
-		m.Warnings = append(m.Warnings, "Disturbed: "+reason+".")
-	}
-	for _, n := range f.NotRun {
-		m.Warnings = append(m.Warnings, "NOT RUN: "+n)
-	}
-	m.Warnings = append(m.Warnings, f.Failures()...)
-	for _, draw := range drawers {
-		x, err := draw(f, i).draw()
+	m.Warnings = warnings(f)
+	for _, s := range sketches(f, i) {
+		x, err := s.draw()
 		if err != nil {
 			return m, fmt.Errorf("%s: %w", m.Name, err)
 		}
@@ -81,6 +72,22 @@ func newMachine(files []*results.File, f *results.File, i int) (machine, error) 
 	err := f.Write(&raw)
 	m.Raw = raw.String()
 	return m, err
+}
+
+// warnings says what is wrong with the results.
+func warnings(f *results.File) (all []string) {
+	for _, p := range f.WeakThreads() {
+		one := f.Peak(p.Vectors, 1)
+		all = append(all, fmt.Sprintf("%d threads at once are worth %.2f of one (%s: %s and %s GFLOP/s); shares are of what they reach together.",
+			p.Threads, p.GFLOPs/one, p.Vectors, tables.GFLOPs(p.GFLOPs), tables.GFLOPs(one)))
+	}
+	for _, reason := range f.Disturbed() {
+		all = append(all, "DISTURBED: "+reason+".")
+	}
+	for _, n := range f.NotRun {
+		all = append(all, "NOT RUN: "+n)
+	}
+	return append(all, f.Failures()...)
 }
 
 // detail returns in a line what was measured on.
@@ -108,9 +115,12 @@ func detail(f *results.File) string {
 // cards are the figures of the verdict.
 func cards(f *results.File) []card {
 	v := f.Verdict()
-	all := []card{{"tier", v.Tier, "", "chosen on this CPU"}}
+	all := []card{{"tier", cmp.Or(v.Tier, "none"), "", "chosen on this CPU"}}
+	if v.Tier == "" {
+		all[0].Detail = "calls that name no tier fail, see ATTN_TIER"
+	}
 	if p := v.Prefill; p != nil {
-		c := card{"prefill", "–", "", fmt.Sprintf("%s GFLOP/s on one thread; the peak varied", tables.GFLOPs(p.GFLOPs))}
+		c := card{"prefill", "–", "", fmt.Sprintf("%s GFLOP/s on one thread; the peak varied by %.0f%%", tables.GFLOPs(p.GFLOPs), 100*p.PeakSpread)}
 		if percent, ok := p.Share(); ok {
 			c = card{"prefill", fmt.Sprintf("%.0f", percent), "% of FMA peak", fmt.Sprintf("%s of %s GFLOP/s on one thread", tables.GFLOPs(p.GFLOPs), tables.GFLOPs(p.Peak))}
 		}
@@ -121,16 +131,13 @@ func cards(f *results.File) []card {
 				c.Detail += fmt.Sprintf("; %s on %d", tables.GFLOPs(t.GFLOPs), t.Threads)
 			}
 		}
+		c.Detail += " (" + p.Shape + ")"
 		all = append(all, c)
 	}
 	if v.DecodeThreads > 0 {
-		threads := "one thread"
-		if v.DecodeThreads > 1 {
-			threads = fmt.Sprintf("%d threads", v.DecodeThreads)
-		}
-		c := card{"decode", "–", "", fmt.Sprintf("%.1f GB/s on %s; reading varied", v.DecodeGBs, threads)}
+		c := card{"decode", "–", "", fmt.Sprintf("%.1f GB/s on %s; reading varied (%s)", v.DecodeGBs, results.Threads(v.DecodeThreads), v.DecodeShape)}
 		if v.DecodeTrusted {
-			c = card{"decode", fmt.Sprintf("%.0f", v.DecodePercent), "% of reading", fmt.Sprintf("%.1f of %.1f GB/s on %s", v.DecodeGBs, v.DecodeRead, threads)}
+			c = card{"decode", fmt.Sprintf("%.0f", v.DecodePercent), "% of reading", fmt.Sprintf("%.1f of %.1f GB/s on %s (%s)", v.DecodeGBs, v.DecodeRead, results.Threads(v.DecodeThreads), v.DecodeShape)}
 		}
 		all = append(all, c)
 	}

@@ -26,8 +26,8 @@ func example(seed float64) *results.File {
 	t := func(ns float64) results.Timing {
 		return results.Timing{Ns: x(ns), Q1: x(ns) * 0.9, Q3: x(ns) * 1.1, Samples: 12}
 	}
-	speed := func(shape, alias, tier string, threads, length int, ns float64) results.Speed {
-		return results.Speed{Shape: shape, Alias: alias, Input: "input of " + shape, Length: length, Tier: tier, Threads: threads, Timing: t(ns), Calls: 3,
+	speed := func(shape, alias, tier string, threads int, ns float64) results.Speed {
+		return results.Speed{Shape: shape, Alias: alias, Input: "input of " + shape, Tier: tier, Threads: threads, Timing: t(ns),
 			Flops: 1e6, Bytes: 1e4, GFLOPs: 1e6 / x(ns), Peak: 100, Percent: 1e6 / x(ns), SHA256: strings.Repeat("ab", 32)}
 	}
 	steal := 3.5
@@ -39,14 +39,14 @@ func example(seed float64) *results.File {
 		Bandwidths: []results.Bandwidth{{Level: "L1", Threads: 1, GBs: x(150)}, {Level: "memory", Threads: 1, GBs: x(12)}},
 		Checks: []results.Check{{Name: "layer1", Input: hostile, Hashes: []results.Hash{{Tier: "avx2", Threads: 1, SHA256: strings.Repeat("cd", 32)}, {Tier: "generic", Threads: 1, SHA256: strings.Repeat("cd", 32)}},
 			Error: results.Error{Max: 1e-6, RMS: 1e-7}, PyTorch: results.Error{Max: 2e-6, RMS: 1.5e-7}}},
-		Speed:    []results.Speed{speed("prefill", "A", "avx2", 1, 1024, 12345.678901), speed("prefill", "A", "avx2", 2, 1024, 7000), speed("decode", "C", "avx2", 1, 1, 50000), speed("decode", "C", "generic", 1, 1, 900000)},
-		Lengths:  []results.Speed{speed("length-1-d64", "", "avx2", 1, 1, 1e5), speed("length-2-d64", "", "avx2", 1, 2, 5e4)},
+		Speed:    []results.Speed{speed("prefill", "A", "avx2", 1, 12345.678901), speed("prefill", "A", "avx2", 2, 7000), speed("decode", "C", "avx2", 1, 50000), speed("decode", "C", "generic", 1, 900000)},
 		Options:  []results.Option{{Shape: "E", Input: "big", Option: "causal", Tier: "avx2", Plain: x(10), With: x(6), Share: 0.5, Cost: 20}, {Shape: "A", Input: "small", Option: "ALiBi", Tier: "avx2", Plain: 10, With: 9, Cost: -3.25}},
 		Linear:   []results.Linear{{Rows: 128, Inputs: 768, Outputs: 768, Weights: "Q8_0", Tier: "avx2", Threads: 1, Timing: t(1e6), Limit: results.LimitPeak, Rate: 88, LimitRate: 99, Percent: 88.9}},
 		Backward: []results.Backward{{Shape: "prefill", Alias: "A", Input: "input", Tier: "avx2", Threads: 1, Timing: t(3e4), Flops: 2.5e6, GFLOPs: x(80), Peak: 100, Percent: x(80), Forward: x(1e4), ForwardPercent: x(90), SHA256: strings.Repeat("ab", 32)}},
-		Decode:   []results.Decode{{Level: "memory", KVHeads: 8, Keys: 4096, Size: 128, Group: 4, Type: "float32", Tier: "avx2", Threads: 1, Timing: t(1e6), GBs: 9, Read: 12, ReadPercent: 75, PeakPercent: 20, Tokens: 1000}},
-		Groups:   []results.Decode{{Level: "L3", KVHeads: 8, Keys: 1024, Size: 128, Group: 7, Type: "float32", Tier: "avx2", Threads: 1, Timing: t(1e6), GBs: 8, Read: 12, ReadPercent: 67, PeakPercent: 40, Tokens: 1000}},
-		Queries:  []results.Queries{{Keys: 100, Queries: 2, Rows: 8, Tier: "avx2", Ns: x(8), Percent: 70}},
+		Decode:   []results.Decode{{Level: "memory", KVHeads: 8, Keys: 4096, Size: 128, Group: 4, Type: "float32", Tier: "avx2", Threads: 1, Timing: t(1e6), GBs: 9, Read: 12, ReadPercent: 75, PeakPercent: 20, Tokens: 1000}, {Level: "L3", KVHeads: 8, Keys: 1024, Size: 128, Group: 7, Type: "float32", Tier: "avx2", Threads: 1, Timing: t(1e6), GBs: 8, Read: 12, ReadPercent: 67, PeakPercent: 40, Tokens: 1000}},
+		Curves: []results.Curve{{Kind: results.OverRows, Group: "linear layers", Case: hostile, Tier: "avx2", X: []float64{1, 2, 3}, Ns: []float64{x(1000), x(3000), x(2000)}},
+			{Kind: results.OverRows, Group: "linear layers", Case: "float16", Tier: "avx2", X: []float64{2, 4}, Ns: []float64{x(500), x(600)}},
+			{Kind: results.OverMagnitudes, Group: "functions", Case: "SiLU", Tier: "generic", X: []float64{1e-45, 1, 1e38}, Ns: []float64{x(8000), x(1000), x(1000)}}},
 		Accuracy: &results.Accuracy{PyTorch: "2", CPU: "x", Tier: "avx2", Rows: 128, Cases: []results.AccuracyCase{{Kind: "norm", Case: "RMSNorm 384", Error: results.Error{Max: 1e-6, RMS: 1e-7}, PyTorch: results.Error{Max: 2e-6, RMS: 3e-7}}}},
 		Models:   []results.Model{{Model: "MiniLM", Weights: strings.Repeat("ef", 32), Shape: "minilm-8x64", Task: results.TaskEmbed, Texts: 8, Tokens: 64, Tier: "avx2", Threads: 1, Timing: t(2e8), Rate: x(47), SHA256: strings.Repeat("ab", 32)}},
 		NotRun:   []string{"SmolLM2: " + hostile},
@@ -193,6 +193,27 @@ func TestPeers(t *testing.T) {
 	}
 }
 
+// Curves of a kind, a group and a tier share a chart, whose worst steps are marked, and the table of worst steps begins with
+// the worst one.
+func TestCurves(t *testing.T) {
+	f := example(0)
+	s := curves(f, 0, 0)
+	if len(s.chart.Series) != 2 || len(s.table.Rows) != 4 || s.table.Rows[1][1].Value != "3000" || s.table.Rows[1][2].Value != "500" || s.table.Rows[3][1].Text != "–" {
+		t.Errorf("%+v", s)
+	}
+	if label := s.chart.Series[0].Points[1].Label; !strings.Contains(label, "the worst step: 1.50 times") {
+		t.Errorf("the label of the worst step is %q", label)
+	}
+	worst := worstSteps(f)
+	var got []string
+	for _, row := range worst.Rows {
+		got = append(got, row[4].Text+" at "+row[5].Text+" beside "+row[6].Text)
+	}
+	if want := []string{"8.00 at 1e-45 beside 1", "1.50 at 2 beside 3", "0.83 at 2 beside 4"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // The page has no elements from texts of the files, and loads nothing.
 func TestEscapes(t *testing.T) {
 	page := render(t, example(0), example(1))
@@ -258,8 +279,8 @@ func TestAccessible(t *testing.T) {
 			t.Errorf("a figure has %v", count)
 		}
 	})
-	if figures != 11 {
-		t.Errorf("%d figures, want 11", figures)
+	if figures != 12 {
+		t.Errorf("%d figures, want 12", figures)
 	}
 }
 

@@ -5,14 +5,13 @@ import (
 	"io"
 	"strings"
 
-	"github.com/attn-go/attn/bench/internal/report"
 	"github.com/attn-go/attn/bench/internal/results"
 	tables "github.com/attn-go/attn/bench/internal/table"
 )
 
 // furtherTables are what has no chart.
 func furtherTables(f *results.File, i int) []table {
-	all := []table{tiers(f), limits(f, i), checks(f, i), groups(f, i), queries(f, i)}
+	all := []table{tiers(f), limits(f, i), checks(f, i), worstSteps(f)}
 	var filled []table
 	for _, t := range all {
 		if len(t.Rows) > 0 {
@@ -24,8 +23,9 @@ func furtherTables(f *results.File, i int) []table {
 
 func tiers(f *results.File) table {
 	t := table{Caption: "Tiers", Head: []string{"tier", "state"}}
-	for _, x := range f.Tiers {
-		t.Rows = append(t.Rows, []cell{text("%s", x.Name), text("%s", report.TierState(x))})
+	for i := range f.Tiers {
+		x := &f.Tiers[i]
+		t.Rows = append(t.Rows, []cell{text("%s", x.Name), text("%s", x.State())})
 	}
 	return t
 }
@@ -53,30 +53,18 @@ func checks(f *results.File, i int) table {
 	return t
 }
 
-func groups(f *results.File, i int) table {
-	t := table{Caption: "Groups of several sizes on one thread", Head: []string{"query heads for each KV head", "from", "type", "tier", "time", "GB/s", "% of reading", "% of peak"}}
-	for k, d := range f.Groups {
-		from := from(i, "groups", k)
-		read, readOK := d.ReadShare()
-		peak, peakOK := d.PeakShare()
-		t.Rows = append(t.Rows, []cell{from.int("group", d.Group), text("%s", d.Level), text("%s", d.Type), text("%s", d.Tier), from.num("ns", d.Ns, tables.Duration(d.Ns)),
-			from.fixed("gbs", d.GBs, 1), from.share("read_percent", 0, read, readOK), from.share("peak_percent", 0, peak, peakOK)})
-	}
-	return t
-}
-
-func queries(f *results.File, i int) table {
-	t := table{Caption: "Several queries per head, from L3 on one thread", Head: []string{"queries", "rows per KV head", "tier", "time for each", "% of one alone"}}
-	for k, q := range f.Queries {
-		from := from(i, "queries", k)
-		t.Rows = append(t.Rows, []cell{from.int("queries", q.Queries), from.int("rows", q.Rows), text("%s", q.Tier), from.num("query_ns", q.Ns, tables.Duration(q.Ns)), from.fixed("of_one_percent", q.Percent, 0)})
-	}
-	return t
-}
-
-// Print prints the tables of a file as text, with what the page says below their charts. Of those of the calls of attention
-// some arrange the same figures for charts alone.
+// Print prints what a page has as text: the cards, what was measured on, and the tables. Of those of the calls of attention
+// some arrange the same figures for charts alone, and curves have very many.
 func Print(w io.Writer, f *results.File) {
+	rows := []string{"CPU\t" + f.Machine.Name()}
+	for _, c := range cards(f) {
+		rows = append(rows, fmt.Sprintf("%s\t%s %s\t%s", c.Label, c.Value, c.Unit, c.Detail))
+	}
+	tables.Write(w, rows...)
+	for _, line := range warnings(f) {
+		fmt.Fprintln(w, line)
+	}
+	fmt.Fprintf(w, "%s\n%s\nSIMD %s\n", results.Agree([]*results.File{f}).Line, detail(f), tables.Wrap(f.Machine.Features, 100, "     "))
 	for _, t := range furtherTables(f, 0) {
 		t.print(w, "")
 	}

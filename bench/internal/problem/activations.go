@@ -8,43 +8,47 @@ import (
 	"github.com/attn-go/attn/models/safetensors"
 )
 
-// embeddedFiles are those of gobytes.Activations, with what the files themselves do not say.
-var embeddedFiles = []struct {
-	path   string
-	name   string // of the problem whose tensors have no prefix
-	causal bool
-	sha256 map[string]string // of each problem's result by the contract
+// activations are those of gobytes.Activations, with what the files themselves do not say.
+var activations = []struct {
+	file, prefix, name string // of the file, of the names of the tensors in it, and of the problem
+	causal             bool
+	sha256             string // of the result by the contract
 }{
-	{"testdata/activations/gobytes.safetensors", "gobytes", true, map[string]string{
-		"layer1": "189ae3e7b88e7b3825d4287874aa44bea4e30a86cb2d8b1b13398c5913419257",
-		"layer3": "e14c44d69cc6d543b5b3e687759c688e5b5f693bd031ee1311d67f04a0e19866",
-	}},
-	{"testdata/activations/minilm.safetensors", "minilm", false, map[string]string{
-		"minilm": "b0d1c0054262fcea7ee4dc1441fac6f04b4941a681e7f9db185433c73dc0ce3d",
-	}},
+	{"gobytes", "layer1.", "layer1", true, "189ae3e7b88e7b3825d4287874aa44bea4e30a86cb2d8b1b13398c5913419257"},
+	{"gobytes", "layer3.", "layer3", true, "e14c44d69cc6d543b5b3e687759c688e5b5f693bd031ee1311d67f04a0e19866"},
+	{"minilm", "", "minilm", false, "b0d1c0054262fcea7ee4dc1441fac6f04b4941a681e7f9db185433c73dc0ce3d"},
 }
 
-// Activations returns the activations that come with the command.
-func Activations() ([]*Problem, error) {
-	var all []*Problem
-	for _, e := range embeddedFiles {
-		data, err := gobytes.Activations.ReadFile(e.path)
+// Activations returns the activations of trained models that come with the command.
+func Activations() (all []*Problem, err error) {
+	for _, a := range activations {
+		data, err := gobytes.Activations.ReadFile("testdata/activations/" + a.file + ".safetensors")
 		if err != nil {
 			return nil, err
 		}
 		f, err := safetensors.New(bytes.NewReader(data), int64(len(data)))
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", e.path, err)
+			return nil, fmt.Errorf("%s: %w", a.file, err)
 		}
-		problems, err := readProblems(f, e.name)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", e.path, err)
+		p := &Problem{Name: a.name, Causal: a.causal, SHA256: a.sha256}
+		for name, to := range map[string]*Array{"q": &p.Q, "k": &p.K, "v": &p.V, "out": &p.PyTorch} {
+			info, _ := f.Info(a.prefix + name)
+			copy(to.Shape[4-len(info.Shape):], info.Shape)
+			to.Shape[0] = max(to.Shape[0], 1)
+			if to.Data, err = f.Float32(a.prefix + name); err != nil {
+				return nil, fmt.Errorf("%s: %w", a.file, err)
+			}
 		}
-		for _, p := range problems {
-			p.Causal = e.causal
-			p.SHA256 = e.sha256[p.Name]
+		if _, ok := f.Info(a.prefix + "lengths"); ok {
+			lengths, err := f.Int64(a.prefix + "lengths")
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", a.file, err)
+			}
+			for _, n := range lengths {
+				p.Lengths = append(p.Lengths, int(n))
+			}
 		}
-		all = append(all, problems...)
+		all = append(all, p)
 	}
 	return all, nil
 }

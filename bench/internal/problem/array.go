@@ -17,8 +17,8 @@ type Array struct {
 }
 
 // NewArray returns an array of zeros.
-func NewArray(b, h, l, d int) Array {
-	return Array{make([]float32, b*h*l*d), [4]int{b, h, l, d}}
+func NewArray(shape [4]int) Array {
+	return Array{make([]float32, shape[0]*shape[1]*shape[2]*shape[3]), shape}
 }
 
 // Tensor returns the array as an argument of kernel's functions.

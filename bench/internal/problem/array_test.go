@@ -7,7 +7,7 @@ import (
 )
 
 func TestDifference(t *testing.T) {
-	a, b := NewArray(2, 3, 4, 5), NewArray(2, 3, 4, 5)
+	a, b := NewArray([4]int{2, 3, 4, 5}), NewArray([4]int{2, 3, 4, 5})
 	if diff := Difference(&a, &b); diff != "" {
 		t.Errorf("equal arrays differ: %s", diff)
 	}

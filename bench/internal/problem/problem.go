@@ -13,7 +13,6 @@ type Problem struct {
 	Name    string
 	Q, K, V Array
 	Causal  bool
-	Offset  int   // if Causal: query i sees the keys up to Offset+i
 	Lengths []int // how many keys are valid, for each batch row; nil: all
 
 	PyTorch Array  // PyTorch's result, if it is known
@@ -46,13 +45,13 @@ func (p *Problem) KVHead(h int) int { return h / (p.Heads() / p.KVHeads()) }
 
 // NewOut returns an array for the result.
 func (p *Problem) NewOut() Array {
-	return NewArray(p.Batch(), p.Heads(), p.Lq(), p.Dv())
+	return NewArray([4]int{p.Batch(), p.Heads(), p.Lq(), p.Dv()})
 }
 
 func (p *Problem) mask() kernel.Mask {
 	var m kernel.Mask
 	if p.Causal {
-		m = m.And(kernel.Causal(p.Offset))
+		m = m.And(kernel.Causal(0))
 	}
 	if p.Lengths != nil {
 		m = m.And(kernel.KeyLengths(p.Lengths))
@@ -66,8 +65,8 @@ func (p *Problem) Visible(b, i int) int {
 	if p.Lengths != nil {
 		n = p.Lengths[b]
 	}
-	if p.Causal && p.Offset < n {
-		n = max(0, min(n, p.Offset+i+1))
+	if p.Causal {
+		n = min(n, i+1)
 	}
 	return n
 }
@@ -77,7 +76,7 @@ func (p *Problem) Visible(b, i int) int {
 // the full square, as is usual.
 func (p *Problem) Flops() float64 {
 	perPair := 2 * float64(p.Heads()) * float64(p.D()+p.Dv())
-	if p.Causal && p.Offset == 0 && p.Lengths == nil && p.Lq() == p.Lk() {
+	if p.Causal && p.Lengths == nil && p.Lq() == p.Lk() {
 		return perPair * float64(p.Batch()) * float64(p.Lq()) * float64(p.Lk()) / 2
 	}
 	pairs := 0.0
@@ -87,6 +86,15 @@ func (p *Problem) Flops() float64 {
 		}
 	}
 	return perPair * pairs
+}
+
+// Bytes returns the size of queries, keys, values and output.
+func (p *Problem) Bytes() float64 {
+	n := float64(p.Batch()*p.Heads()) * float64(p.Lq()*p.Dv())
+	for _, a := range []*Array{&p.Q, &p.K, &p.V} {
+		n += float64(a.Shape[0]*a.Shape[1]) * float64(a.Shape[2]*a.Shape[3])
+	}
+	return 4 * n
 }
 
 // Describe returns the shape in a few words.
@@ -103,9 +111,6 @@ func (p *Problem) Describe() string {
 	}
 	if p.Causal {
 		s += " causal"
-	}
-	if p.Offset != 0 {
-		s += fmt.Sprintf(" offset %d", p.Offset)
 	}
 	if p.Lengths != nil {
 		s += " key lengths"

@@ -1,9 +1,6 @@
 package problem
 
-import (
-	"fmt"
-	"math/rand/v2"
-)
+import "math/rand/v2"
 
 // A Shape is a kind of attention call to time. Its name says what it is, and its alias is a
 // short name for the command line.
@@ -34,16 +31,6 @@ var Shapes = []Shape{
 	{Name: "real-activations", Alias: Real},
 }
 
-// Lengths returns squares of 4 heads of size 64 from length 1 to the longest, each twice the one
-// before.
-func Lengths(longest int) []*Shape {
-	var all []*Shape
-	for n := 1; n <= longest; n *= 2 {
-		all = append(all, &Shape{Name: fmt.Sprintf("length-%d-d64", n), Heads: 4, KVHeads: 4, Lq: n, Lk: n, D: 64})
-	}
-	return all
-}
-
 // Label returns the name, and the alias behind it if there is one.
 func (s *Shape) Label() string {
 	if s.Alias == "" {
@@ -62,43 +49,33 @@ func ShapeNames() []string {
 }
 
 // Problems returns the inputs of a shape: one with random numbers or, if the shape is
-// Real, the given activations.
-func (s *Shape) Problems(activations []*Problem) []*Problem {
+// Real, activations of trained models.
+func (s *Shape) Problems() ([]*Problem, error) {
 	if s.Alias == Real {
-		return activations
+		return Activations()
 	}
-	return []*Problem{s.Random()}
+	return []*Problem{s.Random()}, nil
 }
 
 // Flops returns the work of one call for each of the shape's problems, without making
-// their numbers.
-func (s *Shape) Flops(activations []*Problem) float64 {
-	problems := activations
-	if s.Alias != Real {
-		problems = []*Problem{s.empty()}
+// random numbers.
+func (s *Shape) Flops() (n float64, err error) {
+	problems := []*Problem{s.empty()}
+	if s.Alias == Real {
+		problems, err = Activations()
 	}
-	n := 0.0
 	for _, p := range problems {
 		n += p.Flops()
 	}
-	return n
+	return n, err
 }
 
-// Bytes returns the size of queries, keys, values and output of one call for each of the
-// shape's problems.
-func (s *Shape) Bytes(activations []*Problem) float64 {
-	problems := activations
-	if s.Alias != Real {
-		problems = []*Problem{s.empty()}
+// Describe says in a few words what the input is.
+func (s *Shape) Describe() string {
+	if s.Alias == Real {
+		return "activations of trained models"
 	}
-	n := 0.0
-	for _, p := range problems {
-		for _, a := range []*Array{&p.Q, &p.K, &p.V} {
-			n += 4 * float64(a.Shape[0]*a.Shape[1]) * float64(a.Shape[2]*a.Shape[3])
-		}
-		n += 4 * float64(p.Batch()*p.Heads()) * float64(p.Lq()*p.Dv())
-	}
-	return n
+	return s.empty().Describe()
 }
 
 // empty returns the shape's problem without numbers.
@@ -118,7 +95,7 @@ func (s *Shape) Random() *Problem {
 	p := s.empty()
 	rng := rand.New(rand.NewPCG(uint64(s.Lq)<<32|uint64(s.Lk), uint64(s.Heads)<<32|uint64(s.D)))
 	for _, a := range []*Array{&p.Q, &p.K, &p.V} {
-		*a = NewArray(a.Shape[0], a.Shape[1], a.Shape[2], a.Shape[3])
+		*a = NewArray(a.Shape)
 		for i := range a.Data {
 			a.Data[i] = normal(rng)
 		}

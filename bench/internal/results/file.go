@@ -9,8 +9,8 @@ package results
 import "fmt"
 
 // Schema is the version of the form. A change that an older reader would misunderstand
-// increments it. New fields alone do not. Those of schema 1 have some lists more, which are not read.
-const Schema = 2
+// increments it. New fields alone do not. Files of earlier versions have some lists more, which are not read.
+const Schema = 3
 
 // Format is the value of File.Format in all versions.
 const Format = "attn-bench"
@@ -34,15 +34,14 @@ type File struct {
 	Bandwidths []Bandwidth `json:"bandwidths,omitempty"`
 	Checks     []Check     `json:"checks,omitempty"`
 	Speed      []Speed     `json:"speed,omitempty"`
-	Lengths    []Speed     `json:"lengths,omitempty"` // a sweep over sequence lengths
 	Skipped    []string    `json:"skipped,omitempty"` // shapes that the generic tier was not timed on
 
 	Options  []Option   `json:"options,omitempty"`
 	Linear   []Linear   `json:"linear,omitempty"`
 	Backward []Backward `json:"backward,omitempty"` // gradients of attention
 	Decode   []Decode   `json:"decode,omitempty"`
-	Groups   []Decode   `json:"groups,omitempty"` // other groups of query heads
-	Queries  []Queries  `json:"queries,omitempty"`
+	Groups   []Decode   `json:"groups,omitempty"` // of files of earlier versions; Parse adds them to Decode
+	Curves   []Curve    `json:"curves,omitempty"`
 	Accuracy *Accuracy  `json:"accuracy,omitempty"`
 	Models   []Model    `json:"models,omitempty"`
 	Peers    []Peer     `json:"peers,omitempty"`
@@ -83,6 +82,14 @@ type Machine struct {
 	Load          *float64 `json:"load,omitempty"`           // load average of the last minute when the run began, on Linux
 }
 
+// Name returns the name of the CPU, with family and model, which virtual machines do not hide.
+func (m *Machine) Name() string {
+	if m.Family == 0 {
+		return m.CPU
+	}
+	return fmt.Sprintf("%s (%s family %d model %d)", m.CPU, m.Vendor, m.Family, m.Model)
+}
+
 // Traits says in words what caches the machine has, and what may disturb a measurement.
 func (m *Machine) Traits() (list []string) {
 	if m.L3 > 0 {
@@ -103,6 +110,17 @@ type Tier struct {
 	Runs    bool   `json:"runs"`
 	Default bool   `json:"default,omitempty"`
 	Reason  string `json:"reason,omitempty"` // why it cannot run here
+}
+
+// State says whether the tier runs.
+func (t *Tier) State() string {
+	switch {
+	case !t.Runs:
+		return "cannot run: " + t.Reason
+	case t.Default:
+		return "runs (default)"
+	}
+	return "runs"
 }
 
 // A Peak is the speed of a loop of independent FMAs.

@@ -59,10 +59,8 @@ func Outputs(files []*File) []*Output {
 				add(c.Name, OutputHash{i, h.Tier, h.Threads, h.SHA256})
 			}
 		}
-		for _, rows := range [][]Speed{f.Speed, f.Lengths} {
-			for _, s := range rows {
-				add(s.Shape, OutputHash{i, s.Tier, s.Threads, s.SHA256})
-			}
+		for _, s := range f.Speed {
+			add(s.Shape, OutputHash{i, s.Tier, s.Threads, s.SHA256})
 		}
 		for _, b := range f.Backward {
 			add(b.Name(), OutputHash{i, b.Tier, b.Threads, b.SHA256})

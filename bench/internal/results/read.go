@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
 
 // ErrDamaged is in the chain of errors about files that are cut off or not of this form.
@@ -50,6 +51,7 @@ func Parse(path string, data []byte) (*File, error) {
 	if err := json.Unmarshal(data, f); err != nil {
 		return nil, damaged(path, data, err)
 	}
+	f.Decode, f.Groups = append(f.Decode, f.Groups...), nil
 	return f, f.validate(path)
 }
 
@@ -67,11 +69,14 @@ func (f *File) validate(path string) error {
 	if f.Contract < 1 || f.Machine.CPU == "" || len(f.Tiers) == 0 {
 		return fmt.Errorf("%s: contract %d, CPU %q, %d tiers: %w", path, f.Contract, f.Machine.CPU, len(f.Tiers), ErrDamaged)
 	}
-	for _, rows := range [][]Speed{f.Speed, f.Lengths} {
-		for i, s := range rows {
-			if !(s.Ns > 0) || s.Threads < 1 {
-				return fmt.Errorf("%s: speed %d (%s) has %g ns on %d threads: %w", path, i, s.Shape, s.Ns, s.Threads, ErrDamaged)
-			}
+	for i, s := range f.Speed {
+		if !(s.Ns > 0) || s.Threads < 1 {
+			return fmt.Errorf("%s: speed %d (%s) has %g ns on %d threads: %w", path, i, s.Shape, s.Ns, s.Threads, ErrDamaged)
+		}
+	}
+	for i := range f.Curves {
+		if c := &f.Curves[i]; len(c.X) == 0 || len(c.X) != len(c.Ns) || !(slices.Min(c.Ns) > 0) || !slices.IsSorted(c.X) {
+			return fmt.Errorf("%s: curve %d (%s) has %d values and %d times, want rising ones and as many: %w", path, i, c.Name(), len(c.X), len(c.Ns), ErrDamaged)
 		}
 	}
 	for i := range f.Backward {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -44,7 +45,10 @@ func full() *File {
 	f := new(File)
 	n := 0
 	fill(reflect.ValueOf(f).Elem(), &n)
-	f.Format, f.Schema, f.Contract = Format, Schema, 2
+	f.Format, f.Schema, f.Contract, f.Groups = Format, Schema, 2, nil
+	for i := range f.Curves {
+		slices.Sort(f.Curves[i].X)
+	}
 	return f
 }
 
@@ -91,7 +95,7 @@ func names(b *strings.Builder, t reflect.Type, indent string) {
 	}
 }
 
-// The form is that of testdata/schema2.txt. If this fails because a field was added, write the
+// The form is that of testdata/schema3.txt. If this fails because a field was added, write the
 // file anew with UPDATE=1; if a field has gone or changed, increment Schema as well.
 func TestSchema(t *testing.T) {
 	var b strings.Builder
@@ -150,6 +154,7 @@ func TestBadFiles(t *testing.T) {
 		`{"format":"attn-bench","schema":1}`: "contract 0",
 		`{"format":"attn-bench","schema":1,"contract":2,"machine":{"cpu":"x"},"tiers":[{"name":"generic"}],"speed":[{"threads":1}]}`:           "speed 0",
 		`{"format":"attn-bench","schema":1,"contract":2,"machine":{"cpu":"x"},"tiers":[{"name":"generic"}],"backward":[{"ns":1,"threads":1}]}`: "backward 0",
+		`{"format":"attn-bench","schema":3,"contract":2,"machine":{"cpu":"x"},"tiers":[{"name":"generic"}],"curves":[{"x":[1,2],"ns":[1]}]}`:   "curve 0",
 	} {
 		_, err := Parse("x.json", []byte(text))
 		if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), want) {
@@ -161,7 +166,7 @@ func TestBadFiles(t *testing.T) {
 // A newer schema is refused by its number, whatever else it has.
 func TestNewerSchema(t *testing.T) {
 	_, err := Parse("new.json", []byte(`{"format":"attn-bench","schema":99,"speed":"elsewhere"}`))
-	if err == nil || !strings.Contains(err.Error(), "new.json: schema 99, want 1 to 2") {
+	if err == nil || !strings.Contains(err.Error(), "new.json: schema 99, want 1 to 3") {
 		t.Errorf("%v", err)
 	}
 }

@@ -13,9 +13,7 @@ type Timing struct {
 	Q3      float64 `json:"q3_ns"`   // a quarter of the samples is slower
 	Samples int     `json:"samples"` // each is a call, or the average of several short ones
 
-	// With -count, the medians of all repetitions in their order. The rows of Speed have all
-	// samples of these together; other rows are those of the repetition with the median time.
-	Runs []float64 `json:"runs_ns,omitempty"`
+	Runs []float64 `json:"runs_ns,omitempty"` // with -count, the medians of all repetitions in their order; the row is that with the median time
 }
 
 // NewTiming sums up samples in nanoseconds.
@@ -61,11 +59,9 @@ type Speed struct {
 	Shape   string `json:"shape"`           // descriptive name
 	Alias   string `json:"alias,omitempty"` // short name
 	Input   string `json:"input"`           // in a few words
-	Length  int    `json:"length,omitempty"`
 	Tier    string `json:"tier"`
 	Threads int    `json:"threads"`
 	Timing
-	Calls   int     `json:"calls"`
 	Flops   float64 `json:"flops"` // operations of a call: 4·heads·Lq·Lk·D, half if causal
 	Bytes   float64 `json:"bytes"` // of queries, keys, values and output, each once
 	GFLOPs  float64 `json:"gflops"`
@@ -144,6 +140,9 @@ func (b *Backward) Name() string { return BackwardPrefix + b.Shape }
 // gradients.
 const BackwardPrefix = "backward-"
 
+// DecodeGroup is the number of query heads for each KV head of a Decode that is no comparison of groups.
+const DecodeGroup = 4
+
 // A Decode is the speed of attention with one query per head.
 type Decode struct {
 	Level   string `json:"level"` // where keys and values lie: L2, L3 or memory
@@ -164,18 +163,6 @@ type Decode struct {
 	PeakPercent float64 `json:"peak_percent"`          // of the FMA peak of as many threads
 	PeakSpread  float64 `json:"peak_spread,omitempty"` // interquartile range of the measurements of that peak, relative to it
 	Tokens      float64 `json:"tokens_s"`              // per second, of one such layer
-}
-
-// A Queries is the time for each of several queries per head, from L3 on one thread.
-type Queries struct {
-	Keys    int     `json:"keys"`
-	Queries int     `json:"queries"`
-	Rows    int     `json:"rows"` // per KV head
-	Tier    string  `json:"tier"`
-	Ns      float64 `json:"query_ns"`
-	Percent float64 `json:"of_one_percent"` // of the time of one query alone
-
-	Runs []float64 `json:"runs_ns,omitempty"` // Ns of each repetition (-count)
 }
 
 // Accuracy has the errors against float64 beside those of PyTorch.

@@ -70,26 +70,6 @@ func (d *Decode) PeakShare() (percent float64, ok bool) {
 	return d.PeakPercent, trusted(d.PeakPercent, d.PeakSpread, mostOfPeak)
 }
 
-// Bound returns the GB/s of keys and values that reading alone or the FMAs alone would allow, the
-// smaller of the two, and which it is: LimitRead or LimitPeak. It is 0 if the shares were not measured.
-func (d *Decode) Bound() (gbs float64, limit string) {
-	switch {
-	case d.ReadPercent >= d.PeakPercent && d.ReadPercent > 0:
-		return 100 * d.GBs / d.ReadPercent, LimitRead
-	case d.PeakPercent > 0:
-		return 100 * d.GBs / d.PeakPercent, LimitPeak
-	}
-	return 0, ""
-}
-
-// BoundShare returns the percentage of Bound, and whether it can be relied on: whether both limits
-// hardly varied between the calls, and Bound is not less than what the calls reached.
-func (d *Decode) BoundShare() (percent float64, ok bool) {
-	read, readOK := d.ReadShare()
-	peak, peakOK := d.PeakShare()
-	return max(read, peak), readOK && peakOK
-}
-
 // From these shares of the CPU time on, results are disturbed.
 const (
 	mostSteal  = 1.0 // percent that other virtual machines took
@@ -114,7 +94,7 @@ func (f *File) Disturbed() []string {
 	var unsteady []string
 	for _, p := range f.Peaks {
 		if p.Spread > MostSpread {
-			unsteady = append(unsteady, fmt.Sprintf("%s on %s by %.0f%%", p.Vectors, threads(p.Threads), 100*p.Spread))
+			unsteady = append(unsteady, fmt.Sprintf("%s on %s by %.0f%%", p.Vectors, Threads(p.Threads), 100*p.Spread))
 		}
 	}
 	if len(unsteady) > 0 {
@@ -123,7 +103,8 @@ func (f *File) Disturbed() []string {
 	return reasons
 }
 
-func threads(n int) string {
+// Threads says a number of threads.
+func Threads(n int) string {
 	if n == 1 {
 		return "one thread"
 	}

@@ -25,9 +25,6 @@ func TestShares(t *testing.T) {
 		"decoding, reading varied":  {(&Decode{ReadPercent: 50, ReadSpread: 1}).ReadShare, 50, false},
 		"decoding, peak":            {(&Decode{PeakPercent: 20}).PeakShare, 20, true},
 		"decoding, peak varied":     {(&Decode{PeakPercent: 20, PeakSpread: 1}).PeakShare, 20, false},
-		"decoding, bound to read":   {(&Decode{ReadPercent: 70, PeakPercent: 20}).BoundShare, 70, true},
-		"decoding, bound by FMAs":   {(&Decode{ReadPercent: 30, PeakPercent: 60}).BoundShare, 60, true},
-		"decoding, bound unknown":   {(&Decode{ReadPercent: 30, PeakPercent: 60, ReadSpread: 1}).BoundShare, 60, false},
 		"a layer, peak":             {(&Linear{Limit: LimitPeak, Percent: 107}).Share, 107, false},
 		"a layer, reading":          {(&Linear{Limit: LimitRead, Percent: 107}).Share, 107, true},
 		"a layer, limit varied":     {(&Linear{Limit: LimitRead, Percent: 90, LimitSpread: 0.3}).Share, 90, false},
@@ -37,23 +34,6 @@ func TestShares(t *testing.T) {
 	} {
 		if got, ok := c.share(); got != c.want || ok != c.ok {
 			t.Errorf("%s: %g, %v; want %g, %v", name, got, ok, c.want, c.ok)
-		}
-	}
-}
-
-// The bound of decoding is the smaller one of reading and FMAs.
-func TestDecodeBound(t *testing.T) {
-	for _, c := range []struct {
-		d     Decode
-		gbs   float64
-		limit string
-	}{
-		{Decode{GBs: 10, ReadPercent: 50, PeakPercent: 25}, 20, LimitRead},
-		{Decode{GBs: 10, ReadPercent: 25, PeakPercent: 50}, 20, LimitPeak},
-		{Decode{GBs: 10}, 0, ""},
-	} {
-		if gbs, limit := c.d.Bound(); gbs != c.gbs || limit != c.limit {
-			t.Errorf("%+v: %g GB/s by %q, want %g by %q", c.d, gbs, limit, c.gbs, c.limit)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 
 	"github.com/attn-go/attn/bench/internal/check"
@@ -26,33 +27,36 @@ var pytorchErrors []byte
 // pytorchAccuracy is the content of pytorchErrors.
 type pytorchAccuracy struct {
 	Version, CPU string
-	Cases        map[string]struct{ Max, RMS float64 }
+	Cases        map[string]results.Error
 }
 
 // An accuracyCase is a call whose error against float64 is measured. Its numbers are those of
 // bench/peers/accuracy.py.
 type accuracyCase struct {
+	kind     string  // kindAttention, kindLinear, "RMSNorm" or "LayerNorm"
 	width    int     // of a row: D of attention or of a norm, K of a linear layer
 	keys     int     // of attention
 	positive bool    // magnitudes instead of numbers of both signs
 	factor   float32 // by which queries are multiplied
-	norm     string  // "RMSNorm" or "LayerNorm", if it is one
 }
+
+const (
+	kindAttention = "attention"
+	kindLinear    = "linear layer"
+)
 
 const (
 	accuracyRowCount = 128
 	accuracyOutputs  = 64 // columns of the values, or outputs of a linear layer
 )
 
-func (c accuracyCase) isLinear() bool { return c.keys == 0 && c.norm == "" }
-
 // String names the case as in pytorch.json.
 func (c accuracyCase) String() string {
-	s := fmt.Sprintf("D %d, %d keys", c.width, c.keys)
-	switch {
-	case c.norm != "":
-		s = fmt.Sprintf("%s %d", c.norm, c.width)
-	case c.isLinear():
+	s := fmt.Sprintf("%s %d", c.kind, c.width)
+	switch c.kind {
+	case kindAttention:
+		s = fmt.Sprintf("D %d, %d keys", c.width, c.keys)
+	case kindLinear:
 		s = fmt.Sprintf("K %d", c.width)
 	}
 	switch {
@@ -66,26 +70,23 @@ func (c accuracyCase) String() string {
 
 // accuracyCases are the cases in the order of the tables.
 func accuracyCases() (cases []accuracyCase) {
-	for _, positive := range []bool{false, true} {
-		for _, d := range []int{32, 64, 80, 96, 128, 192, 256, 576, 1024, 4096} {
-			cases = append(cases, accuracyCase{width: d, keys: 512, positive: positive, factor: 1})
+	add := func(kind string, keys int, positive bool, factor float32, widths ...int) {
+		for _, n := range widths {
+			cases = append(cases, accuracyCase{kind, n, keys, positive, factor})
 		}
-		cases = append(cases, accuracyCase{width: 64, keys: 32768, positive: positive, factor: 1})
+	}
+	for _, positive := range []bool{false, true} {
+		add(kindAttention, 512, positive, 1, 32, 64, 80, 96, 128, 192, 256, 576, 1024, 4096)
+		add(kindAttention, 32768, positive, 1, 64)
 	}
 	for _, d := range []int{64, 128} {
-		for _, factor := range []float32{30, 2000} { // products of up to 1.5e2 and 1e4
-			cases = append(cases, accuracyCase{width: d, keys: 512, factor: factor})
-		}
+		add(kindAttention, 512, false, 30, d)
+		add(kindAttention, 512, false, 2000, d) // products of up to 1.5e2 and 1e4
 	}
 	for _, positive := range []bool{false, true} {
-		for _, k := range []int{128, 384, 576, 768, 1536, 4096, 11008} {
-			cases = append(cases, accuracyCase{width: k, positive: positive, factor: 1})
-		}
-		for _, name := range []string{"RMSNorm", "LayerNorm"} {
-			for _, d := range []int{384, 576, 1024, 4096} {
-				cases = append(cases, accuracyCase{width: d, positive: positive, factor: 1, norm: name})
-			}
-		}
+		add(kindLinear, 0, positive, 1, 128, 384, 576, 768, 1536, 4096, 11008)
+		add("RMSNorm", 0, positive, 1, 384, 576, 1024, 4096)
+		add("LayerNorm", 0, positive, 1, 384, 576, 1024, 4096)
 	}
 	return cases
 }
@@ -95,17 +96,13 @@ func accuracyCases() (cases []accuracyCase) {
 func accuracyRows(c *Config, f *results.File) (rows []row) {
 	pytorch := sync.OnceValues(func() (p pytorchAccuracy, err error) { return p, json.Unmarshal(pytorchErrors, &p) })
 	for _, a := range accuracyCases() {
-		if !c.takesAccuracy(a) {
+		if c.Quick && (a.width > 1024 || a.keys > 512) {
 			continue
 		}
 		rows = append(rows, row{"accuracy " + a.String(), func(context.Context) error {
 			p, err := pytorch()
 			if err != nil {
 				return err
-			}
-			of, ok := p.Cases[a.String()]
-			if !ok {
-				return fmt.Errorf("bench/peers/accuracy.py has not measured %v", a)
 			}
 			e, err := a.measure(c.Tiers[0])
 			if err != nil {
@@ -114,27 +111,15 @@ func accuracyRows(c *Config, f *results.File) (rows []row) {
 			if f.Accuracy == nil {
 				f.Accuracy = &results.Accuracy{PyTorch: p.Version, CPU: p.CPU, Tier: c.Tiers[0].String(), Rows: accuracyRowCount}
 			}
-			f.Accuracy.Cases = append(f.Accuracy.Cases, results.AccuracyCase{Kind: a.kind(), Case: a.String(), Error: e.Row(), PyTorch: results.Error{Max: of.Max, RMS: of.RMS}})
+			kind := a.kind
+			if strings.HasSuffix(kind, "Norm") {
+				kind = "norm"
+			}
+			f.Accuracy.Cases = append(f.Accuracy.Cases, results.AccuracyCase{Kind: kind, Case: a.String(), Error: e, PyTorch: p.Cases[a.String()]})
 			return nil
 		}})
 	}
 	return rows
-}
-
-// takesAccuracy says whether a case is measured.
-func (c *Config) takesAccuracy(a accuracyCase) bool {
-	return !c.Quick || a.width <= 1024 && a.keys <= 512
-}
-
-// kind returns what computes the case.
-func (c accuracyCase) kind() string {
-	switch {
-	case c.norm != "":
-		return "norm"
-	case c.isLinear():
-		return "linear layer"
-	}
-	return "attention"
 }
 
 // numbers returns n numbers of the case.
@@ -149,12 +134,12 @@ func (c accuracyCase) numbers(seed uint64, n int) []float32 {
 }
 
 // measure returns the error of the case's result.
-func (c accuracyCase) measure(tier kernel.Tier) (check.Error, error) {
-	switch {
-	case c.norm != "":
-		return c.measureNorm(tier)
-	case c.isLinear():
+func (c accuracyCase) measure(tier kernel.Tier) (results.Error, error) {
+	switch c.kind {
+	case kindLinear:
 		return c.measureLinear(tier)
+	case "RMSNorm", "LayerNorm":
+		return c.measureNorm(tier)
 	}
 	q, k, v := c.numbers(1, accuracyRowCount*c.width), c.numbers(2, c.keys*c.width), c.numbers(3, c.keys*accuracyOutputs)
 	for i := range q {
@@ -167,12 +152,12 @@ func (c accuracyCase) measure(tier kernel.Tier) (check.Error, error) {
 	return check.ErrorOf(got, want), err
 }
 
-func (c accuracyCase) measureLinear(tier kernel.Tier) (check.Error, error) {
+func (c accuracyCase) measureLinear(tier kernel.Tier) (results.Error, error) {
 	x, w := c.numbers(1, accuracyRowCount*c.width), c.numbers(2, accuracyOutputs*c.width)
 	got, want := make([]float32, accuracyRowCount*accuracyOutputs), make([]float64, accuracyRowCount*accuracyOutputs)
 	l, err := linear.New(linear.DenseMatrix(w, accuracyOutputs, c.width), nil, kernel.Exec{})
 	if err != nil {
-		return check.Error{}, err
+		return results.Error{}, err
 	}
 	err = l.Apply(linear.DenseMatrix(got, accuracyRowCount, accuracyOutputs), linear.DenseMatrix(x, accuracyRowCount, c.width), linear.Options{Exec: kernel.Exec{Tier: tier}})
 	for i := range want {
@@ -187,21 +172,21 @@ func (c accuracyCase) measureLinear(tier kernel.Tier) (check.Error, error) {
 // normEps is PyTorch's for LayerNorm.
 const normEps = 1e-5
 
-func (c accuracyCase) measureNorm(tier kernel.Tier) (check.Error, error) {
+func (c accuracyCase) measureNorm(tier kernel.Tier) (results.Error, error) {
 	n := accuracyRowCount * c.width
 	x, w, b := c.numbers(1, n), c.numbers(2, c.width), c.numbers(3, c.width)
 	got, want := make([]float32, n), make([]float64, n)
 	tensor := func(data []float32) kernel.Tensor { return kernel.BLHD(data, 1, accuracyRowCount, 1, c.width) }
 	o := norm.Options{Exec: kernel.Exec{Tier: tier}}
 	var err error
-	if c.norm == "LayerNorm" {
+	if c.kind == "LayerNorm" {
 		err = norm.LayerNorm(tensor(got), tensor(x), w, b, normEps, o)
 	} else {
 		err = norm.RMSNorm(tensor(got), tensor(x), w, normEps, o)
 		clear(b)
 	}
 	for r := range accuracyRowCount {
-		normalise(want[r*c.width:][:c.width], x[r*c.width:], w, b, c.norm == "LayerNorm")
+		normalise(want[r*c.width:][:c.width], x[r*c.width:], w, b, c.kind == "LayerNorm")
 	}
 	return check.ErrorOf(got, want), err
 }

@@ -16,37 +16,22 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// A backwardShape is a call of attention whose gradients are timed.
-type backwardShape struct{ problem.Shape }
-
 // backwardShapes are the shapes of attention that training has, so none of decoding, and one
 // whose heads share keys.
-var backwardShapes = []backwardShape{
-	{problem.Shape{Name: "prefill-1k-d64", Alias: "A", Heads: 8, KVHeads: 8, Lq: 1024, Lk: 1024, D: 64}},
-	{problem.Shape{Name: "prefill-2k-d128-causal", Alias: "B", Heads: 4, KVHeads: 4, Lq: 2048, Lk: 2048, D: 128, Causal: true}},
-	{problem.Shape{Name: "encoder-128-d64", Alias: "D", Heads: 12, KVHeads: 12, Lq: 128, Lk: 128, D: 64}},
-	{problem.Shape{Name: "prefill-2k-d128", Alias: "E", Heads: 4, KVHeads: 4, Lq: 2048, Lk: 2048, D: 128}},
-	{problem.Shape{Name: "encoder-128-d32", Alias: "M", Heads: 12, KVHeads: 12, Lq: 128, Lk: 128, D: 32}},
-	{problem.Shape{Name: "prefill-1k-d64-gqa", Alias: "G", Heads: 8, KVHeads: 2, Lq: 1024, Lk: 1024, D: 64}},
+var backwardShapes = []problem.Shape{
+	{Name: "prefill-1k-d64", Alias: "A", Heads: 8, KVHeads: 8, Lq: 1024, Lk: 1024, D: 64},
+	{Name: "prefill-2k-d128-causal", Alias: "B", Heads: 4, KVHeads: 4, Lq: 2048, Lk: 2048, D: 128, Causal: true},
+	{Name: "encoder-128-d64", Alias: "D", Heads: 12, KVHeads: 12, Lq: 128, Lk: 128, D: 64},
+	{Name: "prefill-2k-d128", Alias: "E", Heads: 4, KVHeads: 4, Lq: 2048, Lk: 2048, D: 128},
+	{Name: "encoder-128-d32", Alias: "M", Heads: 12, KVHeads: 12, Lq: 128, Lk: 128, D: 32},
+	{Name: "prefill-1k-d64-gqa", Alias: "G", Heads: 8, KVHeads: 2, Lq: 1024, Lk: 1024, D: 64},
 }
-
-func (s backwardShape) isQuick() bool { return s.Alias == "A" || s.Alias == "D" }
 
 func backwardShapeNames() (names []string) {
 	for i := range backwardShapes {
 		names = append(names, backwardShapes[i].Label())
 	}
 	return names
-}
-
-// chosenBackward returns the shapes to measure.
-func (c *Config) chosenBackward() (found []backwardShape) {
-	for _, s := range backwardShapes {
-		if c.takes(s.isQuick(), s.Name, s.Alias) {
-			found = append(found, s)
-		}
-	}
-	return found
 }
 
 // backwardFlops is the work of the gradients, as a multiple of the forward call's: five products
@@ -57,23 +42,22 @@ const backwardFlops = 2.5
 var attentionBackward = kernel.AttentionBackward
 
 // backwardRows measure the gradients of attention in comparison with the FMA peak, and beside the
-// forward call, in turns with it. Gradients whose bits differ are an error.
+// forward call, in turns with it.
 func backwardRows(c *Config, f *results.File) (rows []row) {
 	if c.noVectors("gradients", f) {
 		return nil
 	}
 	probes := sync.OnceValue(machine.NewProbes)
-	for _, s := range c.chosenBackward() {
+	for i := range backwardShapes {
+		s := &backwardShapes[i]
+		if !c.takes(s.Alias == "A" || s.Alias == "D", s.Name, s.Alias) {
+			continue
+		}
 		input := sync.OnceValue(func() *gradients { return newGradients(s) })
 		for _, e := range c.execs(c.vectorTiers()) {
-			rows = append(rows, row{fmt.Sprintf("gradients %s %s threads=%d", s.Label(), e.Tier, e.Threads), func(ctx context.Context) error {
-				r, err := c.backwardRow(ctx, input(), e, probes().For(e.Tier))
-				if err != nil {
-					return err
-				}
-				f.Backward = append(f.Backward, r)
-				return input().compare(r)
-			}})
+			rows = append(rows, row{fmt.Sprintf("gradients %s %s threads=%d", s.Label(), e.Tier, e.Threads), appended(&f.Backward, func(ctx context.Context) (results.Backward, error) {
+				return c.backwardRow(ctx, input(), e, probes().For(e.Tier))
+			})})
 		}
 	}
 	return rows
@@ -84,16 +68,13 @@ type gradients struct {
 	p                          *problem.Problem
 	alias                      string
 	out, lse, dout, dq, dk, dv problem.Array
-	first                      *results.Backward // whose bits the others must have
 }
 
-func newGradients(s backwardShape) *gradients {
+func newGradients(s *problem.Shape) *gradients {
 	p := s.Random()
-	g := &gradients{p: p, alias: s.Alias, out: p.NewOut(), lse: problem.NewArray(p.Batch(), p.Heads(), p.Lq(), 1), dout: p.NewOut()}
+	g := &gradients{p: p, alias: s.Alias, out: p.NewOut(), lse: problem.NewArray([4]int{1, p.Heads(), p.Lq(), 1}), dout: p.NewOut(),
+		dq: problem.NewArray(p.Q.Shape), dk: problem.NewArray(p.K.Shape), dv: problem.NewArray(p.V.Shape)}
 	copy(g.dout.Data, numbers.Portable(1, len(g.dout.Data)))
-	for to, like := range map[*problem.Array]*problem.Array{&g.dq: &p.Q, &g.dk: &p.K, &g.dv: &p.V} {
-		*to = problem.NewArray(like.Shape[0], like.Shape[1], like.Shape[2], like.Shape[3])
-	}
 	return g
 }
 
@@ -101,7 +82,7 @@ func newGradients(s backwardShape) *gradients {
 func (g *gradients) calls(exec kernel.Exec) (forward, backward func() error) {
 	o, lse := kernel.BackwardOptions{Exec: exec}, g.lse.Tensor()
 	if g.p.Causal {
-		o.Mask = kernel.Causal(g.p.Offset)
+		o.Mask = kernel.Causal(0)
 	}
 	q, k, v := g.p.Q.Tensor(), g.p.K.Tensor(), g.p.V.Tensor()
 	grads := kernel.Gradients{Q: g.dq.Tensor(), K: g.dk.Tensor(), V: g.dv.Tensor()}
@@ -111,22 +92,19 @@ func (g *gradients) calls(exec kernel.Exec) (forward, backward func() error) {
 }
 
 // backwardRow measures the FMA peak and both calls in turns.
-func (c *Config) backwardRow(ctx context.Context, g *gradients, exec kernel.Exec, probe *machine.Probe) (row results.Backward, err error) {
+func (c *Config) backwardRow(ctx context.Context, g *gradients, exec kernel.Exec, probe *machine.Probe) (r results.Backward, err error) {
 	forward, backward := g.calls(exec)
-	var peaks []float64
-	times, _, err := c.alternate(ctx, []func() error{func() error {
-		peaks = append(peaks, probe.Sample(exec.Threads)...)
-		return nil
-	}, forward, backward})
+	peaks, times, err := c.measure(ctx, defaultTime, []func() []float64{func() []float64 { return probe.Sample(exec.Threads) }}, forward, backward)
 	if err != nil {
-		return row, err
+		return r, err
 	}
-	row = results.Backward{Shape: g.p.Name, Alias: g.alias, Input: g.p.Describe(), Tier: exec.Tier.String(), Threads: exec.Threads,
-		Timing: times[2], Flops: backwardFlops * g.p.Flops(), Peak: stats.Median(peaks), PeakSpread: stats.Spread(peaks), Forward: times[1].Ns, SHA256: g.sum()}
-	row.GFLOPs = row.Flops / row.Ns
-	row.Percent = 100 * row.GFLOPs / row.Peak
-	row.ForwardPercent = 100 * g.p.Flops() / row.Forward / row.Peak
-	return row, nil
+	r = results.Backward{Shape: g.p.Name, Alias: g.alias, Input: g.p.Describe(), Tier: exec.Tier.String(), Threads: exec.Threads,
+		Timing: results.NewTiming(times[1]), Flops: backwardFlops * g.p.Flops(), Peak: stats.Median(peaks[0]), PeakSpread: stats.Spread(peaks[0]),
+		Forward: stats.Median(times[0]), SHA256: g.sum()}
+	r.GFLOPs = r.Flops / r.Ns
+	r.Percent = 100 * r.GFLOPs / r.Peak
+	r.ForwardPercent = 100 * g.p.Flops() / r.Forward / r.Peak
+	return r, nil
 }
 
 // sum returns the SHA-256 of the hashes of dq, dk and dv.
@@ -136,16 +114,4 @@ func (g *gradients) sum() string {
 		io.WriteString(h, a.SHA256())
 	}
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// compare returns an error if the bits of a row are not those of the first one.
-func (g *gradients) compare(row results.Backward) error {
-	if g.first == nil {
-		g.first = &row
-	}
-	if row.SHA256 != g.first.SHA256 {
-		return fmt.Errorf("the gradients of %s DIFFER: %s threads=%d gives other bits (SHA-256 %.8s) than %s threads=%d (%.8s)",
-			row.Shape, row.Tier, row.Threads, row.SHA256, g.first.Tier, g.first.Threads, g.first.SHA256)
-	}
-	return nil
 }

@@ -3,10 +3,9 @@ package suite
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
-	"time"
 
+	"github.com/attn-go/attn/bench/internal/calls"
 	"github.com/attn-go/attn/bench/internal/machine"
 	"github.com/attn-go/attn/bench/internal/numbers"
 	"github.com/attn-go/attn/bench/internal/results"
@@ -14,53 +13,106 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
+// Decoding is measured with 32 query heads on 8 KV heads of size 128, as in shape C: each
+// KV head is read once for 4 query heads.
+const (
+	decodeHeads = 8 // KV heads
+	decodeSize  = 128
+	decodeKeys  = 4096
+)
+
+// groupSizes are other numbers of query heads for each KV head than results.DecodeGroup: without groups, of models
+// such as Qwen 2 (7), and those of models with few KV heads or one, which are measured with float32 alone.
+var groupSizes = []int{1, 2, 7, 8, 16, 32, 71}
+
+const smallGroups = 4 // of these
+
+// groupsShape is the part of the suite with all groups.
+const groupsShape = "groups"
+
+// blockKeys is the number of keys in a block of the numeric contract.
+const blockKeys = 256
+
 // leastRead is the least number of floats that the bandwidth is measured with. If there
 // are less, they are read several times.
 const leastRead = 4 << 20
 
-// decodeRows measure decoding: for each type, cache level and number of threads, then with other
-// groups of query heads, and with more queries per head.
-func decodeRows(c *Config, f *results.File) (rows []row) {
-	for _, level := range chosen(c, cacheLevels()) {
-		for _, t := range elementTypes {
-			rows = append(rows, c.decoding(level, t, []int{decodeGroup}, c.Threads, &f.Decode)...)
-		}
+// A cacheLevel is where keys and values are read from. If they are to be read from memory,
+// there are several sets of them, used in turn like those of a model's layers, which
+// together are larger than all caches.
+type cacheLevel struct {
+	name        string
+	heads, keys int
+	float32Sets int
+}
+
+// sets returns the number of sets of a type. All types use as much memory in total.
+func (l cacheLevel) sets(t *calls.Type) int {
+	if l.float32Sets == 1 {
+		return 1
 	}
-	if c.takes(false, groupsShape) {
-		for _, level := range cacheLevels() {
-			for _, t := range elementTypes {
-				rows = append(rows, c.decoding(level, t, groupSizes(level, t), []int{1}, &f.Groups)...)
+	return int(float64(l.float32Sets) * 4 / t.Bytes(decodeSize))
+}
+
+// cacheLevels returns keys and values that fill half of L2, a quarter of L3, which other
+// programs may use as well, and several times L3, but at most 1 GB.
+func cacheLevels() []cacheLevel {
+	l2, l3 := machine.CacheSizes()
+	keys := func(bytes, heads int) int {
+		return max(blockKeys, bytes/(2*4*decodeSize*heads)/blockKeys*blockKeys)
+	}
+	set := 2 * 4 * decodeSize * decodeHeads * decodeKeys
+	return []cacheLevel{
+		{"L2", 1, keys(l2/2, 1), 1},
+		{"L3", decodeHeads, keys(l3/4, decodeHeads), 1},
+		{"memory", decodeHeads, decodeKeys, machine.MemoryBytes()/set + 1},
+	}
+}
+
+func decodeShapeNames() (names []string) {
+	for _, l := range cacheLevels() {
+		names = append(names, l.name)
+	}
+	return append(names, groupsShape)
+}
+
+// decodeRows measure decoding: for each type, cache level and number of threads, then with other
+// groups of query heads on one thread.
+func decodeRows(c *Config, f *results.File) (rows []row) {
+	for _, level := range cacheLevels() {
+		for i := range calls.Types {
+			if c.takes(true, level.name) {
+				rows = append(rows, c.decoding(level, &calls.Types[i], []int{results.DecodeGroup}, c.Threads, f)...)
 			}
 		}
 	}
-	if c.takes(false, queriesShape) {
-		rows = append(rows, c.queries(f)...)
+	for _, level := range cacheLevels() {
+		for i := range calls.Types {
+			groups := groupSizes
+			if i > 0 {
+				groups = groupSizes[:smallGroups]
+			}
+			if c.takes(false, groupsShape) {
+				rows = append(rows, c.decoding(level, &calls.Types[i], groups, []int{1}, f)...)
+			}
+		}
 	}
 	return rows
 }
 
-// decodeTiers returns the tiers with vectors, or else those that there are.
-func (c *Config) decodeTiers() []kernel.Tier {
-	if tiers := c.vectorTiers(); len(tiers) > 0 {
-		return tiers
-	}
-	return c.Tiers
-}
-
 // decoding returns rows of one level and type for groups of several sizes.
-func (c *Config) decoding(level cacheLevel, t elementType, groups, numbersOfThreads []int, to *[]results.Decode) (rows []row) {
-	decoder, probes := sync.OnceValue(func() *stepDecoder { return newDecoder(level, t, groups[0]) }), sync.OnceValue(machine.NewProbes)
+func (c *Config) decoding(level cacheLevel, t *calls.Type, groups, numbersOfThreads []int, f *results.File) (rows []row) {
+	probes, input := sync.OnceValue(machine.NewProbes), sync.OnceValue(func() *decodeInput { return newDecodeInput(level, t) })
+	tiers := c.vectorTiers()
+	if len(tiers) == 0 {
+		tiers = c.Tiers
+	}
 	for _, group := range groups {
-		for _, tier := range c.decodeTiers() {
+		for _, tier := range tiers {
 			for _, threads := range numbersOfThreads {
-				rows = append(rows, row{fmt.Sprintf("decode %s %s group=%d %s threads=%d", level.name, t.name, group, tier, threads),
-					appended(to, func(ctx context.Context) (results.Decode, error) {
-						d := decoder()
-						if d.group != group {
-							d.group = group
-							d.setQueries(1)
-						}
-						return c.decodeRow(ctx, d, kernel.Exec{Tier: tier, Threads: threads}, probes().For(tier))
+				rows = append(rows, row{fmt.Sprintf("decode %s %s group=%d %s threads=%d", level.name, t.Name, group, tier, threads),
+					appended(&f.Decode, func(ctx context.Context) (results.Decode, error) {
+						return c.decodeRow(ctx, input(), group, kernel.Exec{Tier: tier, Threads: threads}, probes().For(tier))
 					})})
 			}
 		}
@@ -68,75 +120,48 @@ func (c *Config) decoding(level cacheLevel, t elementType, groups, numbersOfThre
 	return rows
 }
 
+// decodeInput has the keys and values of a level.
+type decodeInput struct {
+	level  cacheLevel
+	kind   *calls.Type
+	k, v   []kernel.Tensor
+	bytes  float64   // of the keys and values of a call
+	memory []float32 // of as much as all sets, to measure reading
+	at     int
+}
+
+func newDecodeInput(l cacheLevel, t *calls.Type) *decodeInput {
+	shape := [4]int{1, l.heads, l.keys, decodeSize}
+	x := numbers.Huge(l.heads * l.keys * decodeSize)
+	d := &decodeInput{level: l, kind: t, k: t.Sets(x, l.sets(t), shape), v: t.Sets(x, l.sets(t), shape), bytes: 2 * t.Bytes(decodeSize) * float64(len(x))}
+	d.memory = numbers.Huge(int(d.bytes) * l.sets(t) / 4)
+	return d
+}
+
+// read returns the GB/s of reading as much memory as a call does.
+func (d *decodeInput) read(threads int) []float64 {
+	part := max(int(d.bytes)/4, min(leastRead, len(d.memory)))
+	if d.at+part > len(d.memory) {
+		d.at = 0
+	}
+	reader := machine.NewReader(d.memory[d.at : d.at+part])
+	d.at += part
+	return []float64{reader.Rate(max(1, leastRead/part), threads)}
+}
+
 // decodeRow measures decoding, and right beside it reading as much memory and the FMA peak.
-func (c *Config) decodeRow(ctx context.Context, d *stepDecoder, e kernel.Exec, probe *machine.Probe) (r results.Decode, err error) {
-	level, t := d.level, d.element
-	elements := 2 * float64(level.heads*level.keys*decodeSize)
-	bytes := t.bytes * elements
-	if d.memory == nil {
-		d.memory = numbers.Huge(int(bytes) * level.sets(t) / 4)
+func (c *Config) decodeRow(ctx context.Context, d *decodeInput, group int, e kernel.Exec, probe *machine.Probe) (r results.Decode, err error) {
+	call := calls.Attention(calls.Queries(d.level.heads*group, 1, decodeSize), d.k, d.v, d.kind.Scoring)
+	limits := []func() []float64{func() []float64 { return d.read(e.Threads) }, func() []float64 { return probe.Sample(e.Threads) }}
+	rates, times, err := c.measure(ctx, defaultTime, limits, func() error { return call(e) })
+	if err != nil {
+		return r, err
 	}
-	part := max(int(bytes)/4, min(leastRead, len(d.memory)))
-	reader := machine.NewReader(nil)
-	d.opts = kernel.Options{Exec: e, Scoring: kernel.Scoring{DynamicInt12: t.quantized, BFloat16: t.rounds}}
-	var times, reads, peaks []float64
-	at := 0
-	for start := time.Now(); len(times) < minRounds || time.Since(start) < c.time(decodeTime); {
-		if ctx.Err() != nil {
-			return r, ctx.Err()
-		}
-		reader.Data = d.memory[at : at+part]
-		reads = append(reads, reader.Rate(max(1, leastRead/part), e.Threads))
-		peaks = append(peaks, stats.Median(probe.Sample(e.Threads)))
-		if at += part; at+part > len(d.memory) {
-			at = 0
-		}
-		x, err := d.seconds()
-		if err != nil {
-			return r, err
-		}
-		times = append(times, 1e9*x)
-	}
-	r = results.Decode{Level: level.name, KVHeads: level.heads, Keys: level.keys, Size: decodeSize, Group: d.group, Type: t.name,
-		Tier: e.Tier.String(), Threads: e.Threads, Timing: results.NewTiming(times[1:]), Bytes: bytes, Flops: 2 * float64(d.group) * elements, Read: stats.Median(reads[1:]), ReadSpread: stats.Spread(reads[1:]), PeakSpread: stats.Spread(peaks[1:])}
-	r.GBs, r.Tokens = bytes/r.Ns, 1e9/r.Ns
-	r.ReadPercent, r.PeakPercent = 100*r.GBs/r.Read, 100*r.Flops/r.Ns/stats.Median(peaks[1:])
+	elements := 2 * float64(d.level.heads*d.level.keys*decodeSize)
+	r = results.Decode{Level: d.level.name, KVHeads: d.level.heads, Keys: d.level.keys, Size: decodeSize, Group: group, Type: d.kind.Name,
+		Tier: e.Tier.String(), Threads: e.Threads, Timing: results.NewTiming(times[0]), Bytes: d.bytes, Flops: 2 * float64(group) * elements,
+		Read: stats.Median(rates[0]), ReadSpread: stats.Spread(rates[0]), PeakSpread: stats.Spread(rates[1])}
+	r.GBs, r.Tokens = r.Bytes/r.Ns, 1e9/r.Ns
+	r.ReadPercent, r.PeakPercent = 100*r.GBs/r.Read, 100*r.Flops/r.Ns/stats.Median(rates[1])
 	return r, nil
-}
-
-// Numbers of query heads for each KV head: without groups, of models such as Llama 3 (4) and
-// Qwen 2 (7), and those of models with few KV heads or one.
-var smallGroups, largeGroups = []int{1, 2, 4, 7, 8}, []int{16, 32, 71}
-
-// groupSizes returns those that are measured with a type from a level: large ones with float32
-// from beyond L2.
-func groupSizes(level cacheLevel, t elementType) []int {
-	if level.heads == 1 || t.name != elementTypes[0].name {
-		return smallGroups
-	}
-	return slices.Concat(smallGroups, largeGroups)
-}
-
-// queryCounts are numbers of queries per head, as in speculative decoding. They include
-// those at which the kernels change.
-var queryCounts = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16}
-
-// queries measure the time for each token when several are decoded at once.
-func (c *Config) queries(f *results.File) (rows []row) {
-	level := cacheLevels()[1]
-	decoder := sync.OnceValue(func() *stepDecoder { return newDecoder(level, elementTypes[0], decodeGroup) })
-	for _, tier := range c.decodeTiers() {
-		for _, n := range queryCounts {
-			rows = append(rows, row{fmt.Sprintf("%d queries %s", n, tier), appended(&f.Queries, func(ctx context.Context) (r results.Queries, err error) {
-				single := decoder()
-				single.opts = kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}}
-				several := *single
-				several.setQueries(n)
-				one, x, err := single.compare(ctx, c, &several)
-				x /= float64(n)
-				return results.Queries{Keys: level.keys, Queries: n, Rows: n * decodeGroup, Tier: tier.String(), Ns: 1e9 * x, Percent: 100 * x / one}, err
-			})})
-		}
-	}
-	return rows
 }

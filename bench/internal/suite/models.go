@@ -110,14 +110,14 @@ func (t modelTask) measure(ctx context.Context, c *Config, l loaded, e kernel.Ex
 		return r, fmt.Errorf("%s: %w", t.name, err)
 	}
 	var last any
-	timing, _, _, err := c.measureWithLimit(ctx, func() (err error) {
+	_, times, err := c.measure(ctx, defaultTime, nil, func() (err error) {
 		last, err = call()
 		return err
-	}, func() float64 { return 0 })
+	})
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", t.name, err)
 	}
-	r = results.Model{Model: t.model.name, Shape: t.name, Task: t.task, Texts: t.texts, Tokens: t.tokens, Tier: e.Tier.String(), Threads: e.Threads, Timing: timing, SHA256: digest(last)}
+	r = results.Model{Model: t.model.name, Shape: t.name, Task: t.task, Texts: t.texts, Tokens: t.tokens, Tier: e.Tier.String(), Threads: e.Threads, Timing: results.NewTiming(times[0]), SHA256: digest(last)}
 	r.Rate = 1e9 * float64(t.tokens) / r.Ns
 	if t.task == results.TaskEmbed {
 		r.Rate = 1e9 * float64(t.texts) / r.Ns

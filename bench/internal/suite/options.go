@@ -2,10 +2,8 @@ package suite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/attn-go/attn/bench/internal/numbers"
 	"github.com/attn-go/attn/bench/internal/problem"
@@ -78,9 +76,12 @@ func (o *option) appliesTo(s *problem.Shape) bool {
 	return (o.share == windowShare) == (s.Name == windowShape)
 }
 
-// optionRounds is how often the calls with and without an option alternate, unless -time says that
-// they go on.
-const optionRounds = 7
+func optionShapeNames() (names []string) {
+	for i := range optionShapes {
+		names = append(names, optionShapes[i].Label())
+	}
+	return names
+}
 
 // optionRows measure the cost of each option: the median ratio of calls with it to calls
 // without it right before.
@@ -93,9 +94,9 @@ func optionRows(c *Config, f *results.File) (rows []row) {
 		random := sync.OnceValue(s.Random)
 		for _, tier := range c.vectorTiers() {
 			for j := range options {
-				if o := &options[j]; c.takesOptions(s) && o.appliesTo(s) {
-					rows = append(rows, row{fmt.Sprintf("option %s %s %s", o.name, s.Name, tier), appended(&f.Options, func(context.Context) (results.Option, error) {
-						return o.measure(s, random(), tier, c.Time)
+				if o := &options[j]; c.takes(s.Alias == "A", s.Name, s.Alias) && o.appliesTo(s) {
+					rows = append(rows, row{fmt.Sprintf("option %s %s %s", o.name, s.Name, tier), appended(&f.Options, func(ctx context.Context) (results.Option, error) {
+						return c.optionRow(ctx, o, s, random(), tier)
 					})})
 				}
 			}
@@ -104,24 +105,25 @@ func optionRows(c *Config, f *results.File) (rows []row) {
 	return rows
 }
 
-// measure measures the option on a tier, for at least d.
-func (o *option) measure(s *problem.Shape, p *problem.Problem, tier kernel.Tier, d time.Duration) (row results.Option, err error) {
+// optionRow measures an option on a tier.
+func (c *Config) optionRow(ctx context.Context, o *option, s *problem.Shape, p *problem.Problem, tier kernel.Tier) (r results.Option, err error) {
 	out := p.NewOut()
-	call := func(opts kernel.Options) float64 {
-		opts.Tier, opts.Threads = tier, 1
-		start := time.Now()
-		err = errors.Join(err, kernel.Attention(out.Tensor(), p.Q.Tensor(), p.K.Tensor(), p.V.Tensor(), &opts))
-		return float64(time.Since(start).Nanoseconds())
-	}
-	var opts kernel.Options
-	o.set(s, &opts)
-	var plain, with, ratios []float64
-	for n, start := 0, time.Now(); (n <= optionRounds || time.Since(start) < d) && err == nil; n++ {
-		x, y := call(kernel.Options{}), call(opts)
-		if n > 0 { // the first round is a warm-up
-			plain, with, ratios = append(plain, x), append(with, y), append(ratios, y/x)
+	var plain, with kernel.Options
+	o.set(s, &with)
+	call := func(opts *kernel.Options) func() error {
+		opts.Exec = kernel.Exec{Tier: tier, Threads: 1}
+		return func() error {
+			return kernel.Attention(out.Tensor(), p.Q.Tensor(), p.K.Tensor(), p.V.Tensor(), opts)
 		}
 	}
-	return results.Option{Shape: s.Name, Input: p.Describe(), Option: o.name, Tier: tier.String(), Plain: stats.Median(plain), With: stats.Median(with),
-		Share: o.shareOf(s), Cost: 100 * (stats.Median(ratios)/o.shareOf(s) - 1), Samples: len(ratios)}, err
+	_, times, err := c.measure(ctx, defaultTime, nil, call(&plain), call(&with))
+	if err != nil {
+		return r, err
+	}
+	var ratios []float64
+	for i, ns := range times[0] {
+		ratios = append(ratios, times[1][i]/ns)
+	}
+	return results.Option{Shape: s.Name, Input: p.Describe(), Option: o.name, Tier: tier.String(), Plain: stats.Median(times[0]), With: stats.Median(times[1]),
+		Share: o.shareOf(s), Cost: 100 * (stats.Median(ratios)/o.shareOf(s) - 1), Samples: len(ratios)}, nil
 }

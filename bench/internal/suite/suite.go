@@ -1,20 +1,24 @@
-// Package suite holds further measurements of the bench command. Each suite compares one
+// Package suite holds the measurements of the bench command. Each suite compares one
 // part of attn with the limit of the machine that matters there, or with a plain call, and adds
 // its rows to a results.File.
 package suite
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/attn-go/attn/bench/internal/check"
 	"github.com/attn-go/attn/bench/internal/machine"
+	"github.com/attn-go/attn/bench/internal/problem"
 	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/kernel"
 )
 
-// A Suite is a set of measurements. A flag of its name runs it.
+// A Suite is a set of measurements.
 type Suite struct {
-	Name    string
+	Name    string // of the flag that runs it
 	Usage   string
 	Rows    func(c *Config, f *results.File) []row // what it measures and adds to f, where it notes what cannot be measured
 	Shapes  func() []string                        // names for Config.Shapes, with their aliases; nil: it has none
@@ -63,7 +67,13 @@ func appended[T any](to *[]T, measure func(ctx context.Context) (T, error)) func
 // Repeats says whether the suite is measured again for -count.
 func (s *Suite) Repeats() bool { return s.Refuses["count"] == "" }
 
-// All lists the suites in the order in which they run. To add one, add an entry.
+// Checks compares the bits of all tiers on activations of trained models. It always runs before Attention.
+var Checks = Suite{Name: "checks", Rows: checkRows, Refuses: map[string]string{"count": "bits are the same each time"}}
+
+// Attention times calls of attention. It runs if no other suite is named.
+var Attention = Suite{Name: "attention", Rows: attentionRows, Shapes: problem.ShapeNames}
+
+// All lists the suites that flags name, in the order in which they run. To add one, add an entry.
 var All = []Suite{
 	{Name: "options", Usage: "measure what each option costs",
 		Rows: optionRows, Shapes: optionShapeNames,
@@ -74,18 +84,16 @@ var All = []Suite{
 		Rows: backwardRows, Shapes: backwardShapeNames},
 	{Name: "decode", Usage: "measure decoding in comparison with the bandwidth of caches and memory",
 		Rows: decodeRows, Shapes: decodeShapeNames},
+	{Name: "cliffs", Usage: "measure curves over rows, sizes, lengths, pages and magnitudes, to find the points\nthat take too long",
+		Rows: cliffRows, Shapes: func() []string { return results.CurveKinds },
+		Refuses: map[string]string{"threads": "curves are measured on one thread", "count": "each point is the least of several times"}},
 	{Name: "accuracy", Usage: "compare the errors against float64 with PyTorch's",
 		Rows: accuracyRows, OneTier: true,
-		Refuses: map[string]string{"shapes": "its cases are those of PyTorch's file", "benchfmt": noTimes, "time": noTimes,
+		Refuses: map[string]string{"shapes": "its cases are those of PyTorch's file", "time": "it compares errors and times nothing",
 			"count": "errors are the same each time", "threads": "errors are the same with any number of threads"}},
 	{Name: "models", Usage: "measure whole models, if make models has fetched their weights",
 		Rows: modelRows, Shapes: func() []string { return shapesOf(modelTasks) }},
 }
-
-// Why suites refuse flags.
-const (
-	noTimes = "it compares errors and times nothing"
-)
 
 // A Config says what the suites measure.
 type Config struct {
@@ -98,6 +106,41 @@ type Config struct {
 	Progress func(row string) // is called before each row is measured; may be nil
 }
 
+// A choice is something to measure that -shapes can name.
+type choice interface {
+	shape() string // name
+	isQuick() bool // whether a quick run measures it
+}
+
+// takes says whether something of this name, and perhaps of a short name, is measured: if -shapes
+// names it or, if that names nothing, in a whole run and perhaps in a quick one.
+func (c *Config) takes(quick bool, names ...string) bool {
+	if c.Shapes == nil {
+		return quick || !c.Quick
+	}
+	return slices.ContainsFunc(c.Shapes, func(s string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return name != "" && strings.EqualFold(s, name) })
+	})
+}
+
+// chosen returns what is measured of a list.
+func chosen[T choice](c *Config, list []T) (found []T) {
+	for _, x := range list {
+		if c.takes(x.isQuick(), x.shape()) {
+			found = append(found, x)
+		}
+	}
+	return found
+}
+
+// shapesOf returns the names of a list.
+func shapesOf[T choice](list []T) (names []string) {
+	for _, x := range list {
+		names = append(names, x.shape())
+	}
+	return names
+}
+
 // execs returns how calls are executed: on each of the tiers with each number of threads.
 func (c *Config) execs(tiers []kernel.Tier) (all []kernel.Exec) {
 	for _, t := range tiers {
@@ -108,34 +151,9 @@ func (c *Config) execs(tiers []kernel.Tier) (all []kernel.Exec) {
 	return all
 }
 
-// time returns how long to measure what takes d in a whole run.
-func (c *Config) time(d time.Duration) time.Duration {
-	switch {
-	case c.Time > 0:
-		return c.Time
-	case c.Quick:
-		return d / 5
-	}
-	return d
-}
-
-// some returns the first n elements of a list in a quick run, and all in a whole one.
-func some[T any](c *Config, list []T, n int) []T {
-	if c.Quick {
-		return list[:min(n, len(list))]
-	}
-	return list
-}
-
 // vectorTiers returns the tiers to measure, without the generic one unless it was asked for.
 func (c *Config) vectorTiers() []kernel.Tier {
-	var tiers []kernel.Tier
-	for _, t := range c.Tiers {
-		if t != machine.Generic || c.Generic {
-			tiers = append(tiers, t)
-		}
-	}
-	return tiers
+	return slices.DeleteFunc(slices.Clone(c.Tiers), func(t kernel.Tier) bool { return t == machine.Generic && !c.Generic })
 }
 
 // noVectors says whether there is no tier to measure, and notes that in the file.
@@ -145,4 +163,21 @@ func (c *Config) noVectors(what string, f *results.File) bool {
 	}
 	f.NotRun = append(f.NotRun, what+": only the tier generic runs here, which takes long; -tiers generic measures it")
 	return true
+}
+
+// skips says whether a tier is not timed on so much work because it would take long.
+func (c *Config) skips(t kernel.Tier, flops float64) bool {
+	return t == machine.Generic && !c.Generic && flops > machine.GenericFlops
+}
+
+// checkRows compare all tiers.
+func checkRows(_ *Config, f *results.File) (rows []row) {
+	activations, err := problem.Activations()
+	if err != nil {
+		return []row{{"activations", func(context.Context) error { return err }}}
+	}
+	for _, p := range activations {
+		rows = append(rows, row{"check " + p.Name, appended(&f.Checks, func(context.Context) (results.Check, error) { return check.Bits(p) })})
+	}
+	return rows
 }

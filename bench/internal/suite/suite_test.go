@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/attn-go/attn/bench/internal/calls"
+	"github.com/attn-go/attn/bench/internal/chart"
 	"github.com/attn-go/attn/bench/internal/machine"
 	"github.com/attn-go/attn/bench/internal/page"
 	"github.com/attn-go/attn/bench/internal/problem"
@@ -61,16 +64,16 @@ func allTiers() *Config {
 
 func TestLinear(t *testing.T) {
 	replace(t, &linearShapes, []linearShape{{17, 20, 32}, {1, 50, 256}})
-	replace(t, &limitTime, time.Millisecond)
-	run(t, "linear", allTiers(), "17 × 32 → 20", "1 × 256 → 50", "float16", "Q6_K × int8", "generic", "GFLOP/s", "GB/s")
+	replace(t, &defaultTime, time.Millisecond)
+	run(t, "linear", allTiers(), "17 × 32 → 20", "1 × 256 → 50", "float16", "bfloat16, products too", "Q6_K × int8", "generic", "GFLOP/s", "GB/s")
 }
 
 func TestBackward(t *testing.T) {
-	replace(t, &backwardShapes, []backwardShape{
-		{problem.Shape{Name: "x", Alias: "X", Heads: 2, KVHeads: 2, Lq: 70, Lk: 70, D: 8, Causal: true}},
-		{problem.Shape{Name: "y", Heads: 4, KVHeads: 2, Lq: 9, Lk: 130, D: 5}},
+	replace(t, &backwardShapes, []problem.Shape{
+		{Name: "x", Alias: "X", Heads: 2, KVHeads: 2, Lq: 70, Lk: 70, D: 8, Causal: true},
+		{Name: "y", Heads: 4, KVHeads: 2, Lq: 9, Lk: 130, D: 5},
 	})
-	replace(t, &alternateTime, time.Millisecond)
+	replace(t, &defaultTime, time.Millisecond)
 	run(t, "backward", allTiers(), "2 heads 70×70 D8 causal", "4 heads on 2, 9×130 D5", "generic", "% of peak", "forward")
 	var f results.File
 	if err := find("backward").Run(t.Context(), allTiers(), &f); err != nil {
@@ -87,10 +90,10 @@ func TestBackward(t *testing.T) {
 	}
 }
 
-// Gradients that depend on the number of threads are an error, in each of the three.
+// Gradients that depend on the number of threads do not agree, in each of the three.
 func TestGradientsDiffer(t *testing.T) {
-	replace(t, &backwardShapes, []backwardShape{{problem.Shape{Name: "x", Heads: 1, KVHeads: 1, Lq: 3, Lk: 3, D: 2}}})
-	replace(t, &alternateTime, time.Millisecond)
+	replace(t, &backwardShapes, []problem.Shape{{Name: "x", Heads: 1, KVHeads: 1, Lq: 3, Lk: 3, D: 2}})
+	replace(t, &defaultTime, time.Millisecond)
 	for i := range 3 {
 		replace(t, &attentionBackward, func(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, o *kernel.BackwardOptions) error {
 			if o.Threads == 1 {
@@ -99,9 +102,10 @@ func TestGradientsDiffer(t *testing.T) {
 			wrong := []kernel.Gradients{{Q: g.Q}, {K: g.K}, {V: g.V}}[i] // the other two stay
 			return kernel.AttentionBackward(wrong, v, q, k, v, lse, o)
 		})
-		err := find("backward").Run(t.Context(), &Config{Tiers: []kernel.Tier{machine.Generic}, Threads: []int{1, 2}, Generic: true}, &results.File{})
-		if err == nil || !strings.Contains(err.Error(), "the gradients of x DIFFER: generic threads=2") {
-			t.Errorf("gradient %d: %v", i, err)
+		var f results.File
+		err := find("backward").Run(t.Context(), &Config{Tiers: []kernel.Tier{machine.Generic}, Threads: []int{1, 2}, Generic: true}, &f)
+		if a := results.Agree([]*results.File{&f}); err != nil || len(a.Names) != 1 || a.Names[0] != "backward-x" {
+			t.Errorf("gradient %d: %+v, %v", i, a, err)
 		}
 	}
 }
@@ -131,26 +135,55 @@ func TestShareOfWindow(t *testing.T) {
 }
 
 func TestDecoder(t *testing.T) {
-	replace(t, &decodeTime, time.Millisecond)
+	replace(t, &defaultTime, time.Millisecond)
 	level := cacheLevel{"x", 2, 256, 3}
-	for _, e := range elementTypes {
+	for i := range calls.Types {
+		e := &calls.Types[i]
 		c := Config{Tiers: []kernel.Tier{machine.Generic}}
-		var rows []results.Decode
-		for _, r := range c.decoding(level, e, []int{1, 3}, []int{2}, &rows) {
+		var f results.File
+		for _, r := range c.decoding(level, e, []int{1, 3}, []int{2}, &f) {
 			if err := r.measure(t.Context()); err != nil {
-				t.Fatalf("%s: %v", e.name, err)
+				t.Fatalf("%s: %v", e.Name, err)
 			}
 		}
-		if len(rows) != 2 || rows[0].Group != 1 {
-			t.Fatalf("%s: %+v", e.name, rows)
+		if len(f.Decode) != 2 || f.Decode[0].Group != 1 {
+			t.Fatalf("%s: %+v", e.Name, f.Decode)
 		}
-		elements := float64(2 * 2 * 256 * decodeSize)
-		if r := rows[1]; r.Type != e.name || r.Threads != 2 || r.Group != 3 || r.Flops != 6*elements || r.Bytes != e.bytes*elements || r.ReadPercent <= 0 || r.PeakPercent <= 0 {
-			t.Errorf("%s: %+v", e.name, r)
+		elements, bytes := float64(2*2*256*decodeSize), e.Bytes(decodeSize)
+		if r := f.Decode[1]; r.Type != e.Name || r.Threads != 2 || r.Group != 3 || r.Flops != 6*elements || r.Bytes != bytes*elements || r.ReadPercent <= 0 || r.PeakPercent <= 0 {
+			t.Errorf("%s: %+v", e.Name, r)
 		}
-		if got, want := level.sets(e), int(12/e.bytes); got != want {
-			t.Errorf("%s: %d sets, want %d", e.name, got, want)
+		if got, want := level.sets(e), int(12/bytes); got != want {
+			t.Errorf("%s: %d sets, want %d", e.Name, got, want)
 		}
+	}
+}
+
+// Every curve can be measured at each of its numbers, which rise, and few share a chart.
+func TestCliffs(t *testing.T) {
+	charts := map[string]int{}
+	for _, kind := range results.CurveKinds {
+		for _, x := range cliffCases[kind]() {
+			x.kind = kind
+			charts[kind+x.group]++
+			if !slices.IsSorted(x.at) || len(slices.Compact(slices.Clone(x.at))) != len(x.at) || len(x.at) < 8 {
+				t.Errorf("%s, %s, %s: %v", kind, x.group, x.name, x.at)
+			}
+			x.at = []float64{x.at[0], x.at[5]}
+			c := &Config{Quick: true, Time: time.Nanosecond}
+			r, err := c.curve(t.Context(), &x, kernel.Exec{Threads: 1})
+			if err != nil || len(r.Ns) != 2 || !(r.Ns[0] > 0) || !(r.Ns[1] < 1e12) || r.Kind != kind || r.Case != x.name {
+				t.Errorf("%+v, %v", r, err)
+			}
+		}
+	}
+	for name, n := range charts {
+		if n > chart.Styles {
+			t.Errorf("%s has %d curves, but a chart %d styles", name, n, chart.Styles)
+		}
+	}
+	if len(charts) < 15 {
+		t.Errorf("%d charts", len(charts))
 	}
 }
 
@@ -178,7 +211,7 @@ func TestModels(t *testing.T) {
 		t.Skip("NOT RUN: models, which take too long here")
 	}
 	replace(t, &modelTasks, []modelTask{{"a", miniLM, results.TaskEmbed, 2, 5, false}, {"b", smolLM2, results.TaskPrompt, 1, 9, false}, {"c", smolLM2, results.TaskGenerate, 1, 3, false}})
-	replace(t, &limitTime, time.Millisecond)
+	replace(t, &defaultTime, time.Millisecond)
 	c := &Config{Tiers: kernel.Tiers(), Threads: []int{1, 2}}
 	run(t, "models", c, "all-MiniLM-L6-v2, 2 × 5 tokens", "SmolLM2-135M-Instruct, generation of 3 tokens", "sentences/s", "tokens/s")
 	var f results.File
@@ -204,7 +237,7 @@ func TestNotRun(t *testing.T) {
 		t.Errorf("%q, %v", f.NotRun, err)
 	}
 	c.Generic = false
-	for _, name := range []string{"models", "options", "backward"} {
+	for _, name := range []string{"models", "options", "backward", "cliffs"} {
 		f.NotRun = nil
 		if err := find(name).Run(t.Context(), c, &f); err != nil || len(f.NotRun) != 1 {
 			t.Errorf("%s on the tier generic alone: %q, %v", name, f.NotRun, err)
@@ -233,5 +266,40 @@ func TestShapes(t *testing.T) {
 		if all := s.Steps(c); sum != all {
 			t.Errorf("%s: %d steps for each shape, %d for all", s.Name, sum, all)
 		}
+	}
+}
+
+// A workload's outputs have a hash, its calls are timed beside the peak, and those that read much beside reading.
+func TestAttention(t *testing.T) {
+	replace(t, &problem.Shapes, []problem.Shape{{Name: "x", Alias: "X", Heads: 2, KVHeads: 1, Lq: 3, Lk: 4, D: 8}, {Name: "decoding", Heads: 8, KVHeads: 2, Lq: 1, Lk: 2048, D: 64}, {Name: "real", Alias: problem.Real}})
+	var f results.File
+	c := &Config{Tiers: []kernel.Tier{machine.Generic}, Threads: []int{2}, Time: time.Millisecond}
+	if err := Attention.Run(t.Context(), c, &f); err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Speed) != 2 || f.Speed[0].Input != "2 heads on 1, 3×4 D8" || len(f.Skipped) != 1 || f.Skipped[0] != "real" || len(f.Peaks) == 0 || len(f.Bandwidths) != 8 {
+		t.Fatalf("%+v", f)
+	}
+	for i, r := range f.Speed {
+		if len(r.SHA256) != 64 || r.Percent <= 0 || r.Read > 0 != (i == 1) || r.Threads != 2 {
+			t.Errorf("%+v", r)
+		}
+	}
+	c.Shapes, c.Generic = []string{"real"}, true
+	if err := Attention.Run(t.Context(), c, &f); err != nil || len(f.Speed) != 3 || f.Speed[2].Input != "activations of trained models" {
+		t.Errorf("%+v, %v", f.Speed, err)
+	}
+}
+
+// Short calls are repeated within a sample, and limits are measured as often as samples are taken.
+func TestMeasure(t *testing.T) {
+	count, limits := 0, 0
+	rates, times, err := (&Config{Time: time.Nanosecond}).measure(t.Context(), time.Hour, []func() []float64{func() []float64 { limits++; return []float64{1, 2} }},
+		func() error { count++; return nil }, func() error { time.Sleep(longCall); return nil })
+	if err != nil || limits != 1+minRounds || len(rates[0]) != 2*minRounds || len(times[0]) != minRounds || count < 100*minRounds {
+		t.Errorf("%d calls, %d limits, %v, %v, %v", count, limits, rates, times, err)
+	}
+	if _, _, err := (&Config{}).measure(t.Context(), 0, nil, func() error { return errors.New("x") }); err == nil {
+		t.Error("no error")
 	}
 }

@@ -3,19 +3,13 @@ package suite
 import (
 	"context"
 	"time"
-
-	"github.com/attn-go/attn/bench/internal/results"
-	"github.com/attn-go/attn/bench/internal/stats"
 )
 
 // minRounds is how often each call is measured at least, and quickRounds in a quick run.
 const minRounds, quickRounds = 5, 3
 
-// How long a measurement takes, unless minRounds takes longer.
-var (
-	limitTime     = 200 * time.Millisecond // of measureWithLimit
-	alternateTime = 400 * time.Millisecond // of alternate
-)
+// defaultTime is how long a measurement takes, unless minRounds takes longer or it has a time of its own.
+var defaultTime = 250 * time.Millisecond
 
 // rounds returns how often each call is measured at least.
 func (c *Config) rounds() int {
@@ -25,45 +19,69 @@ func (c *Config) rounds() int {
 	return minRounds
 }
 
-// measureWithLimit makes calls and measures, before each of them, the limit that they are
-// compared with. It returns the times of the calls, the median limit, and how much that spread.
-func (c *Config) measureWithLimit(ctx context.Context, call func() error, limit func() float64) (t results.Timing, limits, spread float64, err error) {
-	var times, all []float64
-	for start := time.Now(); len(times) <= c.rounds() || time.Since(start) < c.time(limitTime); {
-		if ctx.Err() != nil {
-			return t, 0, 0, ctx.Err()
-		}
-		all = append(all, limit())
-		before := time.Now()
-		if err := call(); err != nil {
-			return t, 0, 0, err
-		}
-		times = append(times, float64(time.Since(before).Nanoseconds()))
+// time returns how long to measure what takes d in a whole run.
+func (c *Config) time(d time.Duration) time.Duration {
+	switch {
+	case c.Time > 0:
+		return c.Time
+	case c.Quick:
+		return d / 5
 	}
-	return results.NewTiming(times[1:]), stats.Median(all), stats.Spread(all), nil // without the first, a warm-up
+	return d
 }
 
-// alternate makes the calls in turn. It returns their times, and the medians of their ratios to the
-// first call right before.
-func (c *Config) alternate(ctx context.Context, calls []func() error) (times []results.Timing, ratios []float64, err error) {
-	all, relative := make([][]float64, len(calls)), make([][]float64, len(calls))
-	for n, begin := 0, time.Now(); n <= c.rounds() || time.Since(begin) < c.time(alternateTime); n++ {
+// measure makes calls and measures limits in turn, for about d, as the speed of a shared machine varies. It
+// returns all rates of each limit, and the times of each call in nanoseconds, of which each is the average of
+// as many calls as take sampleTime. The first round is a warm-up.
+func (c *Config) measure(ctx context.Context, d time.Duration, limits []func() []float64, calls ...func() error) (rates, times [][]float64, err error) {
+	rates, times = make([][]float64, len(limits)), make([][]float64, len(calls))
+	n := make([]int, len(calls)) // how many of each make a sample
+	for round, start := 0, time.Now(); round <= c.rounds() || time.Since(start) < c.time(d); round++ {
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
-		for i, call := range calls {
-			start := time.Now()
-			if err := call(); err != nil {
-				return nil, nil, err
-			}
-			if n > 0 { // the first round is a warm-up
-				all[i] = append(all[i], float64(time.Since(start).Nanoseconds()))
-				relative[i] = append(relative[i], all[i][n-1]/all[0][n-1])
+		for i, limit := range limits {
+			if all := limit(); round > 0 {
+				rates[i] = append(rates[i], all...)
 			}
 		}
+		for i, call := range calls {
+			ns, err := repeat(call, n[i])
+			if err != nil {
+				return nil, nil, err
+			}
+			if round == 0 {
+				n[i] = max(1, int(float64(sampleTime)/max(ns, 1)))
+				continue
+			}
+			times[i] = append(times[i], ns)
+		}
 	}
-	for i := range calls {
-		times, ratios = append(times, results.NewTiming(all[i])), append(ratios, stats.Median(relative[i]))
+	return rates, times, nil
+}
+
+const (
+	sampleTime = time.Millisecond      // the least time of a sample
+	longCall   = 10 * time.Millisecond // calls that take more need no warm-up to know their time
+)
+
+// repeat returns the average time of n calls, or an estimate if n is 0. If they are short, a first one, which is
+// not counted, wakes the threads: when a model computes, calls follow each other.
+func repeat(call func() error, n int) (ns float64, err error) {
+	start := time.Now()
+	if n != 1 {
+		if err := call(); err != nil {
+			return 0, err
+		}
+		if n == 0 && time.Since(start) > longCall {
+			return float64(time.Since(start).Nanoseconds()), nil
+		}
+		start = time.Now()
 	}
-	return times, ratios, nil
+	for range max(n, 1) {
+		if err := call(); err != nil {
+			return 0, err
+		}
+	}
+	return float64(time.Since(start).Nanoseconds()) / float64(max(n, 1)), nil
 }

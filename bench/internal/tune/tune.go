@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/attn-go/attn/bench/internal/calls"
 	"github.com/attn-go/attn/bench/internal/table"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
@@ -62,11 +63,11 @@ func (s *Sweep) group(ctx context.Context, g *group, now kernel.Tier) (kernel.Ti
 	if len(all) == 1 {
 		return now, nil
 	}
-	calls, err := g.workloads()
+	workloads, err := g.workloads()
 	if err != nil {
 		return now, err
 	}
-	times, err := s.measure(ctx, all, calls)
+	times, err := s.measure(ctx, all, workloads)
 	if err != nil {
 		return now, err
 	}
@@ -76,7 +77,7 @@ func (s *Sweep) group(ctx context.Context, g *group, now kernel.Tier) (kernel.Ti
 			best = c
 		}
 	}
-	s.print(g, all, calls, times, best)
+	s.print(g, all, workloads, times, best)
 	return all[best], nil
 }
 
@@ -99,15 +100,15 @@ func candidates(g *group, now kernel.Tier) []kernel.Tier {
 
 // measure returns the best times of all calls on each candidate, in nanoseconds. The
 // candidates alternate, as the speed of a shared machine varies.
-func (s *Sweep) measure(ctx context.Context, candidates []kernel.Tier, calls []workload) ([][]float64, error) {
+func (s *Sweep) measure(ctx context.Context, candidates []kernel.Tier, workloads []workload) ([][]float64, error) {
 	times := make([][]float64, len(candidates))
 	for round := range s.Rounds {
-		for w, call := range calls {
+		for w, call := range workloads {
 			for c, tier := range candidates {
 				if err := ctx.Err(); err != nil {
 					return nil, err
 				}
-				ns, err := s.time(func() error { return call.call(tier) })
+				ns, err := calls.Time(func() error { return call.call(tier) }, s.Time)
 				if err != nil {
 					return nil, err
 				}
@@ -121,21 +122,6 @@ func (s *Sweep) measure(ctx context.Context, candidates []kernel.Tier, calls []w
 	return times, nil
 }
 
-// time returns the time of a call, on average after a first one.
-func (s *Sweep) time(call func() error) (ns float64, err error) {
-	if err := call(); err != nil {
-		return 0, err
-	}
-	n, start := 0, time.Now()
-	for n == 0 || time.Since(start) < s.Time {
-		if err := call(); err != nil {
-			return 0, err
-		}
-		n++
-	}
-	return float64(time.Since(start).Nanoseconds()) / float64(n), nil
-}
-
 // score is the geometric mean of the ratios of times.
 func score(times, to []float64) float64 {
 	sum := 0.0
@@ -146,9 +132,9 @@ func score(times, to []float64) float64 {
 }
 
 // print prints the times of all candidates, the numbers at hand first.
-func (s *Sweep) print(g *group, candidates []kernel.Tier, calls []workload, times [][]float64, best int) {
+func (s *Sweep) print(g *group, candidates []kernel.Tier, workloads []workload, times [][]float64, best int) {
 	head := g.name + "\t"
-	for _, c := range calls {
+	for _, c := range workloads {
 		head += c.name + "\t"
 	}
 	rows := []string{head + "ratio\t"}

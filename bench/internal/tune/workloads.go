@@ -3,11 +3,12 @@ package tune
 import (
 	"fmt"
 	"runtime"
+	"slices"
 
+	"github.com/attn-go/attn/bench/internal/calls"
 	"github.com/attn-go/attn/bench/internal/numbers"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
-	"github.com/attn-go/attn/numeric"
 )
 
 // manySets of keys and values of 16 MB are more than caches hold.
@@ -19,26 +20,22 @@ type workload struct {
 	call func(tier kernel.Tier) error
 }
 
-// attention returns a call on one thread with the next of sets different keys and values each
+// attention returns a call with the next of sets different keys and values each
 // time, so that they come from memory if they are many.
 func attention(name string, heads, kvHeads, lq, lk, d, sets, threads int) workload {
-	return attentionOn(numbers.Huge(sets*kvHeads*lk*d), name, heads, kvHeads, lq, lk, d, sets, threads)
+	return attentionOn(&calls.Types[0], name, heads, kvHeads, lq, lk, d, sets, threads)
 }
 
-// attentionOn is attention with the memory of the keys and values.
-func attentionOn[E kernel.Element](x []E, name string, heads, kvHeads, lq, lk, d, sets, threads int) workload {
-	var k []kernel.Tensor
-	for i := range sets {
-		k = append(k, kernel.BHLD(x[i*kvHeads*lk*d:][:kvHeads*lk*d], 1, kvHeads, lk, d))
-	}
-	q := kernel.BHLD(numbers.Normals(heads*lq*d), 1, heads, lq, d)
-	out := kernel.BHLD(make([]float32, heads*lq*d), 1, heads, lq, d)
-	o, next := kernel.Options{Exec: kernel.Exec{Threads: threads}}, 0
-	return workload{name, func(tier kernel.Tier) error {
-		next++
-		o.Tier = tier
-		return kernel.Attention(out, q, k[next%sets], k[(next+sets/2)%sets], &o)
-	}}
+// attentionOn is attention with keys and values of a type.
+func attentionOn(t *calls.Type, name string, heads, kvHeads, lq, lk, d, sets, threads int) workload {
+	k := t.Sets(numbers.Huge(kvHeads*lk*d), sets, [4]int{1, kvHeads, lk, d})
+	v := append(slices.Clone(k[sets/2:]), k[:sets/2]...)
+	return on(name, threads, calls.Attention(calls.Queries(heads, lq, d), k, v, kernel.Scoring{}))
+}
+
+// on returns a call on so many threads.
+func on(name string, threads int, call calls.Call) workload {
+	return workload{name, func(tier kernel.Tier) error { return call(kernel.Exec{Tier: tier, Threads: threads}) }}
 }
 
 func prefill() ([]workload, error) {
@@ -80,8 +77,7 @@ func fullTiles() (w []workload, err error) {
 // fullHalfTiles are fullTiles with keys and values in float16.
 func fullHalfTiles() (w []workload, err error) {
 	for _, rows := range []int{8, 16, 24, 32} {
-		x := numbers.Convert(numbers.Huge(8*256*64), numeric.ToF16)
-		w = append(w, attentionOn(x, fmt.Sprint(rows), 8, 8, rows, 256, 64, 1, 1))
+		w = append(w, attentionOn(&calls.Types[1], fmt.Sprint(rows), 8, 8, rows, 256, 64, 1, 1))
 	}
 	return w, nil
 }
@@ -128,102 +124,51 @@ func threads() (w []workload, err error) {
 	return w, nil
 }
 
-// product returns a call of a linear layer on one thread.
-func product(l *linear.Linear, rows, n, k int) workload {
-	x := linear.DenseMatrix(numbers.Normals(rows*k), rows, k)
-	out := linear.DenseMatrix(make([]float32, rows*n), rows, n)
-	o := linear.Options{Exec: kernel.Exec{Threads: 1}}
-	return workload{fmt.Sprintf("%d rows", rows), func(tier kernel.Tier) error {
-		o.Tier = tier
-		return l.Apply(out, x, o)
-	}}
-}
-
 const (
 	size       = 1024 // inputs and outputs of linear layers
 	manyLayers = 80   // of 2 or 4 MB are more than most caches hold
 )
 
-func weights() ([]workload, error) {
-	l, err := linear.New(linear.DenseMatrix(numbers.Normals(size*size), size, size), nil, kernel.Exec{})
-	if err != nil {
-		return nil, err
+// products returns calls of a layer on one thread.
+func products(of calls.Weights, rows ...int) (w []workload, err error) {
+	l, err := of.Layer(size, size)
+	for _, n := range rows {
+		if err == nil {
+			w = append(w, on(fmt.Sprintf("%d rows", n), 1, calls.Product(l, numbers.Normals(n*size), of.Int8)))
+		}
 	}
-	return []workload{product(l, 32, size, size), product(l, 128, size, size)}, nil
+	return w, err
 }
+
+func weights() ([]workload, error) { return products(calls.Floats[0], 32, 128) }
 
 // fewRows have weights of float32 and float16 that come from memory: each call has the next layer.
 func fewRows() (w []workload, err error) {
-	x := numbers.Normals(size * size)
-	for _, m := range []linear.Matrix{linear.DenseMatrix(x, size, size), linear.DenseMatrix(toF16(x), size, size)} {
+	for _, weights := range calls.Floats[:2] {
 		layers := make([]*linear.Linear, manyLayers)
 		for i := range layers {
-			if layers[i], err = linear.New(m, nil, kernel.Exec{}); err != nil {
+			if layers[i], err = weights.Layer(size, size); err != nil {
 				return nil, err
 			}
 		}
 		for _, rows := range []int{1, 2, 4, 8, 9, 12, 16, 32} {
-			calls := make([]workload, len(layers))
+			of, next := make([]calls.Call, len(layers)), 0
 			for i, l := range layers {
-				calls[i] = product(l, rows, size, size)
+				of[i] = calls.Product(l, numbers.Normals(rows*size), false)
 			}
-			next := 0
-			w = append(w, workload{fmt.Sprintf("%d %v", rows, m.DType()), func(tier kernel.Tier) error {
+			w = append(w, on(fmt.Sprintf("%d %s", rows, weights.Name), 1, func(e kernel.Exec) error {
 				next++
-				return calls[next%len(calls)].call(tier)
-			}})
+				return of[next%len(of)](e)
+			}))
 		}
 	}
 	return w, nil
 }
 
-func toF16(x []float32) []kernel.F16 {
-	h := make([]kernel.F16, len(x))
-	for i, v := range x {
-		h[i] = numeric.ToF16(v)
-	}
-	return h
-}
+func halves() ([]workload, error) { return products(calls.Floats[1], 1, 2, 4, 8, 16, 48) }
 
-func halves() (w []workload, err error) {
-	l, err := linear.New(linear.DenseMatrix(toF16(numbers.Normals(size*size)), size, size), nil, kernel.Exec{})
-	if err != nil {
-		return nil, err
-	}
-	return fewAndMany(l), nil
-}
+func rounded() ([]workload, error) { return products(calls.Floats[2], 1, 2, 4, 8, 16, 48) }
 
-func rounded() (w []workload, err error) {
-	l, err := linear.RoundBFloat16(linear.DenseMatrix(numbers.Normals(size*size), size, size), nil, kernel.Exec{})
-	if err != nil {
-		return nil, err
-	}
-	return fewAndMany(l), nil
-}
-
-// fewAndMany are products with few rows to many.
-func fewAndMany(l *linear.Linear) (w []workload) {
-	for _, rows := range []int{1, 2, 4, 8, 16, 48} {
-		w = append(w, product(l, rows, size, size))
-	}
-	return w
-}
-
-func quantized() (w []workload, err error) {
-	const blockBytes = 34
-	data := make([]byte, size*size/32*blockBytes)
-	for i := range data {
-		data[i] = byte(i * 167 >> 3)
-		if i%blockBytes == 1 {
-			data[i] = 0x20 // a small scale
-		}
-	}
-	l, err := linear.FromBlocks(linear.Q8_0, data, size, size, nil, kernel.Exec{})
-	if err != nil {
-		return nil, err
-	}
-	for _, rows := range []int{1, 2, 4, 8, 12, 16, 24} {
-		w = append(w, product(l, rows, size, size))
-	}
-	return w, nil
+func quantized() ([]workload, error) {
+	return products(calls.Quantized(false, linear.Q8_0)[0], 1, 2, 4, 8, 12, 16, 24)
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/attn-go/attn/bench/internal/calls"
 	"github.com/attn-go/attn/bench/internal/numbers"
 	"github.com/attn-go/attn/bench/internal/stats"
 	"github.com/attn-go/attn/kernel"
@@ -67,24 +68,20 @@ func run(args []string) error {
 
 // time returns the median time of a call in nanoseconds, of those that fit into a time.
 func (s *shape) time(threads int, limit time.Duration) (float64, error) {
-	n := s.Heads * s.Lq * s.D
-	q, out := kernel.BHLD(numbers.Normals(n), 1, s.Heads, s.Lq, s.D), kernel.BHLD(make([]float32, n), 1, s.Heads, s.Lq, s.D)
-	k := kernel.BHLD(numbers.Normals(s.KVHeads*s.Lk*s.D), 1, s.KVHeads, s.Lk, s.D)
-	v := kernel.BHLD(numbers.Normals(s.KVHeads*s.Lk*s.D), 1, s.KVHeads, s.Lk, s.D)
-	o := kernel.Options{Exec: kernel.Exec{Threads: threads}}
+	kv := [4]int{1, s.KVHeads, s.Lk, s.D}
+	x, scoring := numbers.Normals(s.KVHeads*s.Lk*s.D), kernel.Scoring{}
 	if s.Causal {
-		o.Mask = kernel.Causal(0)
+		scoring.Mask = kernel.Causal(0)
 	}
+	t := &calls.Types[0]
+	call := calls.Attention(calls.Queries(s.Heads, s.Lq, s.D), t.Sets(x, 1, kv), t.Sets(x, 1, kv), scoring)
 	var times []float64
-	if err := kernel.Attention(out, q, k, v, &o); err != nil {
-		return 0, err
-	}
-	for start := time.Now(); len(times) == 0 || time.Since(start) < limit; {
+	for start := time.Now(); len(times) < 2 || time.Since(start) < limit; {
 		before := time.Now()
-		if err := kernel.Attention(out, q, k, v, &o); err != nil {
+		if err := call(kernel.Exec{Threads: threads}); err != nil {
 			return 0, err
 		}
 		times = append(times, float64(time.Since(before).Nanoseconds()))
 	}
-	return stats.Median(times), nil
+	return stats.Median(times[1:]), nil
 }

@@ -142,6 +142,14 @@ func widenPairs(k *Kernel, quick bool) (list []Case) {
 	return list
 }
 
+func narrowPairs(k *Kernel, quick bool) (list []Case) {
+	for i, d := range lengths(quick) {
+		n, ldd, lds := 1+i%3, d+i%4, d+i%2
+		list = append(list, Case{"dst": out(span(n, ldd, d)), "ldd": ldd, "even": in(span(n, lds, d)), "odd": in(span(n, lds, d)), "lds": lds, "n": n, "d": d})
+	}
+	return list
+}
+
 func pairRows(k *Kernel, quick bool) (list []Case) {
 	for i := range 8 {
 		n, d := 1+i, 16*(1+i%5)
@@ -354,7 +362,7 @@ func blockGemm(k *Kernel, quick bool) (list []Case) {
 }
 
 // quantizedRows makes rows of Weights.Quantize: bytes that are not -128, the scale, its product with their sum,
-// and the sum with its sign changed.
+// and the sums of all and of both groups with their signs changed.
 func quantizedRows(g *expr.Graph, i int) *expr.Node {
 	const words = 12
 	at, block := i%words, i/words
@@ -366,20 +374,21 @@ func quantizedRows(g *expr.Graph, i int) *expr.Node {
 	if at < 8 {
 		return g.Concat(code(at, 0), code(at, 1), code(at, 2), code(at, 3))
 	}
-	var terms []*expr.Node
+	var groups [2][]*expr.Node
 	for w := range 8 {
 		for b := range 4 {
-			terms = append(terms, g.Sext(code(w, b), 32))
+			groups[b/2] = append(groups[b/2], g.Sext(code(w, b), 32))
 		}
 	}
-	sum := g.Add(terms...)
+	sum := g.Add(append(groups[0], groups[1]...)...)
 	switch at {
 	case 9:
 		return g.FMul(d, g.Unary(expr.SToF, 32, sum))
 	case 10:
 		return g.Neg(sum)
 	}
-	return g.Const(32, 0)
+	minus := func(group int) *expr.Node { return g.Extract(g.Neg(g.Add(groups[group]...)), 0, 16) }
+	return g.Concat(minus(0), minus(1))
 }
 
 func blockGemmInt8(k *Kernel, quick bool) (list []Case) {

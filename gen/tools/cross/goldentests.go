@@ -1,13 +1,16 @@
 package main
 
+import "slices"
+
 // goldenTests are the tests for architectures of which others have all that matters to this code: the tier, the
 // length of an int, the byte order, and an fma in one instruction or none. They show that Go's compiler for such an
 // architecture keeps the bits of everything that computes: the goldens and the test vectors of the contract.
 //
-//	64 bits, little-endian, fma        loong64, ppc64le    like riscv64 and arm64
-//	64 bits, big-endian, fma           ppc64               like s390x
-//	64 bits, little-endian, no fma     mips64le            like Nehalem and wasm
-//	32 bits, little-endian, no fma     mipsle              like 386 and arm
+//	64 bits, little-endian, fma        riscv64, loong64, ppc64le    like arm64
+//	64 bits, big-endian, fma           ppc64                        like s390x
+//	64 bits, little-endian, no fma     mips64le, wasm               like Nehalem
+//	32 bits, little-endian, no fma     mipsle, arm                  like 386
+//	32 bits, big-endian, no fma        mips                         like 386, and s390x
 var goldenTests = []testedPackage{
 	{path: "internal/scalar", must: "TestFMASpecial TestFMAHiddenTies TestFMAOperands TestExp2Definition TestNarrow", run: "TestFMA|TestExp2Definition|TestNarrow"},
 	{path: "fallback", must: "TestMergeStats TestGemm", run: "TestMergeStats|TestGemm"},
@@ -21,3 +24,12 @@ var goldenTests = []testedPackage{
 	{path: "optimize", must: "TestStep TestGolden TestClip", run: "TestStep$|TestGolden$|TestClip$"},
 	{path: "numeric", must: "TestSliceFunctions TestSixteenBitsStay TestQuantizeInt8", run: "TestSliceFunctions|TestSixteenBitsStay|TestQuantizeInt8"},
 }
+
+// receiptTests are those, and receipts that were made on another architecture.
+var receiptTests = append(slices.Clone(goldenTests),
+	testedPackage{path: "models/receipt", must: "TestCommitted TestCommittedTexts TestCommittedSession", run: "TestCommitted"})
+
+// dotTests are those, and the kernels that the CPU's dot products of int8 are for: products of weights. Cortex-a57 runs
+// all others, and all other tests.
+var dotTests = append(slices.Clone(goldenTests),
+	testedPackage{path: "internal/tier", must: "TestGuard TestAllKernels TestChoose", run: "TestGuard$/kernel=Weights/tier=neon|TestAllKernels|TestChoose"})

@@ -49,13 +49,13 @@ type platform struct {
 // goroutine that is preempted between a comparison and its branch goes the wrong way.
 var platforms = []platform{
 	{arch: "amd64", cpu: "corei7_icelake_u", bochs: true, list: bochsTests, vars: "GOAMD64=v3", took: 770, bits: 64, tiers: "avx512 avx2 generic", feature: "AVX512VNNI", fused: true},
-	{arch: "amd64", cpu: "Haswell", qemu: "x86_64", skip: "TestGuard/kernel=(Skinny.(HeadValues|PV)|Convert.(RoundBF16|WidenPairs)|Norms|Elementwise.(Ad|Exp2|Mul|Rotate|Tanh)|Activations|Rows)|TestGuardAdditiveBackward$|TestBackwardGuard$", brief: true, took: 130, bits: 64, tiers: "avx2 generic"},
+	{arch: "amd64", cpu: "Haswell", qemu: "x86_64", skip: "TestGuard/kernel=(Skinny.(HeadValues|PV)|Convert.(RoundBF16|WidenPairs|NarrowPairs)|Norms|Elementwise.(Ad|Exp2|Mul|Rotate|Tanh)|Activations|Rows)|TestGuardAdditiveBackward$|TestBackwardGuard$", brief: true, took: 130, bits: 64, tiers: "avx2 generic"},
 	{arch: "amd64", cpu: "Nehalem", qemu: "x86_64", brief: true, took: 45, bits: 64, tiers: "generic"},
 	{arch: "arm64", cpu: "cortex-a57", qemu: "aarch64", took: 190, bits: 64, tiers: "neon generic", fused: true},
-	{arch: "arm64", cpu: "max", qemu: "aarch64", brief: true, took: 45, bits: 64, tiers: "neon generic", feature: "ASIMDDP", fused: true},
-	{arch: "arm", cpu: "cortex-a15", qemu: "arm", vars: "GOARM=7", brief: true, took: 90, bits: 32, tiers: "generic"},
+	{arch: "arm64", cpu: "max", qemu: "aarch64", list: dotTests, took: 60, bits: 64, tiers: "neon generic", feature: "ASIMDDP", fused: true},
+	{arch: "arm", cpu: "cortex-a15", qemu: "arm", vars: "GOARM=7", list: goldenTests, took: 65, bits: 32, tiers: "generic"},
 	{arch: "386", cpu: "native", took: 70, bits: 32, tiers: "generic"},
-	{arch: "riscv64", cpu: "rv64", qemu: "riscv64", brief: true, took: 55, bits: 64, tiers: "generic", fused: true},
+	{arch: "riscv64", cpu: "rv64", qemu: "riscv64", list: receiptTests, took: 65, bits: 64, tiers: "generic", fused: true},
 	{arch: "riscv64", cpu: "rv64-v128", model: vectors + "128", qemu: "riscv64", list: vectorTests("GemmF16|Blocks.U4.Gemm", miniLM), took: 54, bits: 64, tiers: "rvv generic", fused: true},
 	{arch: "riscv64", cpu: "rv64-v256", model: vectors + "256", qemu: "riscv64", list: vectorTests("GemmBF16", smallDecoder), took: 47, bits: 64, tiers: "rvv generic", fused: true},
 	{arch: "riscv64", cpu: "rv64-v1024", model: vectors + "1024", qemu: "riscv64", list: vectorTests("Blocks.S[48].Gemm"), took: 25, bits: 64, tiers: "rvv generic", fused: true},
@@ -63,10 +63,10 @@ var platforms = []platform{
 	{arch: "ppc64le", cpu: "power8", qemu: "ppc64le", list: goldenTests, took: 65, bits: 64, tiers: "generic", fused: true},
 	{arch: "ppc64", cpu: "power8", qemu: "ppc64", list: goldenTests, took: 65, bits: 64, big: true, tiers: "generic", fused: true},
 	{arch: "loong64", cpu: "la464-loongarch-cpu", qemu: "loongarch64", list: goldenTests, took: 65, bits: 64, tiers: "generic", fused: true},
-	{arch: "mips", cpu: "24Kf", qemu: "mips", brief: true, took: 100, bits: 32, big: true, tiers: "generic"},
+	{arch: "mips", cpu: "24Kf", qemu: "mips", list: goldenTests, took: 65, bits: 32, big: true, tiers: "generic"},
 	{arch: "mipsle", cpu: "24Kf", qemu: "mipsel", list: goldenTests, took: 65, bits: 32, tiers: "generic"},
 	{arch: "mips64le", cpu: "5Kf", qemu: "mips64el", list: goldenTests, took: 65, bits: 64, tiers: "generic"},
-	{arch: "wasm", goos: "wasip1", cpu: "wazero", brief: true, took: 110, bits: 64, tiers: "generic"},
+	{arch: "wasm", goos: "wasip1", cpu: "wazero", list: goldenTests, took: 65, bits: 64, tiers: "generic"},
 }
 
 // vectors is a model of RISC-V with vectors, to which their length in bits is added. Lanes that an instruction

@@ -2,7 +2,6 @@ package kvrows
 
 import (
 	"github.com/attn-go/attn/internal/engine/lanes"
-	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
@@ -19,7 +18,7 @@ const piece = 16
 // the same memory.
 func (r *Reader) Hinted(h lanes.Head, lo, n int) (data []float32, stride, got int, next []float32, far int) {
 	if r.copies {
-		r.cached = mask.Span{}
+		r.cached.forget()
 		data, stride, got = r.Floats(h, lo, min(n, piece))
 		return data, stride, got, data, 0
 	}

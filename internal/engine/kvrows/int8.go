@@ -63,8 +63,7 @@ func (r *Reader) copyInt8(dst []int8, h lanes.Head, lo, n int) {
 type pairs struct {
 	memory []int32
 	usage  parallel.Usage
-	head   lanes.Head
-	cached mask.Span // the rows in memory
+	cached kept
 }
 
 // Columns returns the number of columns of the strip of integers that begins with column
@@ -89,14 +88,8 @@ func (r *Reader) PairOf(at, w, lo int) []int32 {
 func (r *Reader) Pair(h lanes.Head, keys mask.Span, phase int, pair func(dst []int32, src []int8, lds, n, d int)) {
 	const seg = contract.ValueSegment
 	p, d, group := &r.pairs, r.x.Dim(3), r.x.Group()
-	if h != p.head || keys.Lo < p.cached.Lo || keys.Lo > p.cached.Hi || keys.Hi-p.cached.Lo > blockKeys {
-		p.head, p.cached = h, mask.Span{Lo: keys.Lo, Hi: keys.Lo}
-	}
-	lo := p.cached.Hi
-	if lo >= keys.Hi {
-		return
-	}
-	if lo > p.cached.Lo {
+	lo := p.cached.from(h, keys.Lo, keys.Hi)
+	if lo < keys.Hi && lo > p.cached.Lo {
 		lo -= (lo + phase) & 1 // the last row may lack its second
 	}
 	for n := 0; lo < keys.Hi; lo += n {
@@ -107,7 +100,6 @@ func (r *Reader) Pair(h lanes.Head, keys mask.Span, phase int, pair func(dst []i
 			pair(r.PairOf(at, w, lo), src[at:], stride, n, w)
 		}
 	}
-	p.cached.Hi = keys.Hi
 }
 
 // GroupScales returns the scales of a group of columns of at most a segment of rows, and

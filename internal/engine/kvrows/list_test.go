@@ -92,6 +92,14 @@ func TestCopiesAreShort(t *testing.T) {
 // TestSmallPages: from pages of fewer rows than kernels for few queries take, rows are copied side
 // by side, so that a call has as many as there are.
 func TestSmallPages(t *testing.T) {
+	for i := range tier.Tiers {
+		if of := &tier.Tiers[i]; of.Lacks() == "" {
+			t.Run(of.Name, func(t *testing.T) { testSmallPages(t, of) })
+		}
+	}
+}
+
+func testSmallPages(t *testing.T, of *tier.Tier) {
 	const d, keys, heads = 4, 50, 2
 	for _, size := range []int{1, 3, 8, 15, 16} {
 		n := (keys + size - 1) / size
@@ -106,7 +114,7 @@ func TestSmallPages(t *testing.T) {
 		x := view.Floats(data, [4]int{n, heads, size, d}, [3]int{heads * size * d, size * d, d}).Paged(&view.PageTable{Pages: [][]int32{pages}, Lengths: []int{keys}})
 		var r Reader
 		r.Fit(new(parallel.Memory), &x, Need{})
-		r.Begin(&tier.Tiers[0], &x, nil)
+		r.Begin(of, &x, nil)
 		for h := range heads {
 			for lo, got := 0, 0; lo < keys; lo += got {
 				var rows []float32

@@ -28,12 +28,12 @@ type Reader struct {
 	copies bool // rows are copied to memory as float32; otherwise they are read in place
 	widen  func(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int)
 	memory []float32
-	head   lanes.Head
-	cached mask.Span // the rows in memory, the first one at its start
+	cached kept // the rows in memory
 
-	codes []int8 // rows of 4 bits, or from several pages, as int8
-	pairs pairs
-	list  list
+	codes  []int8 // rows of 4 bits, or from several pages, as int8
+	pairs  pairs
+	halves halves
+	list   list
 
 	usage, codesUsage parallel.Usage
 }
@@ -47,7 +47,29 @@ type Need struct {
 	Codes  bool // integers without their scales, as float32
 
 	BFloat16 bool // rows rounded as products in bfloat16 take them, as float32
+	Halves   bool // and as bfloat16
+	Columns  bool // and those transposed
 }
+
+// kept says which rows of a head are in memory, the first one at its start.
+type kept struct {
+	head lanes.Head
+	mask.Span
+}
+
+// from makes rows lo to hi of h some of those in memory, and returns from which on they are missing
+// there. Those before them stay, unless there are more than a block then.
+func (k *kept) from(h lanes.Head, lo, hi int) int {
+	if h != k.head || lo < k.Lo || lo > k.Hi || hi-k.Lo > blockKeys {
+		k.head, k.Span = h, mask.Span{Lo: lo, Hi: lo}
+	}
+	missing := k.Hi
+	k.Hi = max(k.Hi, hi)
+	return missing
+}
+
+// forget forgets all rows.
+func (k *kept) forget() { k.Span = mask.Span{} }
 
 // Fit makes room for blocks of rows of x. Rows are copied unless they are float32 and lie
 // at equal distances.
@@ -70,6 +92,9 @@ func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
 	if need.Listed {
 		r.list.fit(m, x, need.Path)
 	}
+	if need.Halves {
+		r.halves.fit(m, d, need.Columns)
+	}
 	if need.Pairs {
 		parallel.Fit(m, &r.pairs.usage, &r.pairs.memory, blockKeys/2*d, parallel.Make[int32])
 	}
@@ -81,7 +106,9 @@ func (r *Reader) Len() int { return len(r.memory) }
 // Begin begins a call on rows of x, or on some of them if rows is not nil.
 func (r *Reader) Begin(t *tier.Tier, x *view.Tensor, rows *Rows) {
 	r.tier, r.x = t, x
-	r.cached, r.pairs.cached = mask.Span{}, mask.Span{}
+	r.cached.forget()
+	r.pairs.cached.forget()
+	r.halves.cached.forget()
 	if rows == nil && HasSmallPages(x) {
 		rows = &everyRow
 	}
@@ -102,19 +129,14 @@ func (r *Reader) Floats(h lanes.Head, lo, n int) (data []float32, stride, got in
 		}
 	}
 	d := x.Dim(3)
-	if h != r.head || lo < r.cached.Lo || lo > r.cached.Hi || lo-r.cached.Lo+n > blockKeys {
-		r.head, r.cached = h, mask.Span{Lo: lo, Hi: lo}
-	}
-	if end := lo + n; end > r.cached.Hi {
-		for r.cached.Hi < end {
-			more := end - r.cached.Hi
-			if in := r.inPlace(h, r.cached.Hi, more); in > 0 {
-				more = in
-			}
-			x, h, lo := r.locate(h, r.cached.Hi, more)
-			r.widen(r.tier, r.memory[r.cached.Len()*d:], x, h.Batch, h.Head, lo, more)
-			r.cached.Hi += more
+	end := lo + n
+	for from, more := r.cached.from(h, lo, end), 0; from < end; from += more {
+		more = end - from
+		if in := r.inPlace(h, from, more); in > 0 {
+			more = in
 		}
+		x, h, lo := r.locate(h, from, more)
+		r.widen(r.tier, r.memory[(from-r.cached.Lo)*d:], x, h.Batch, h.Head, lo, more)
 	}
 	at := (lo - r.cached.Lo) * d
 	return r.memory[at : at+n*d], d, n
@@ -129,7 +151,7 @@ func (r *Reader) KeyScales(h lanes.Head, lo, n int) []float32 {
 	if groups == 1 && stride == 1 {
 		return scales[:n]
 	}
-	r.cached = mask.Span{}
+	r.cached.forget()
 	for g := range groups {
 		for i := range n {
 			r.memory[g*n+i] = scales[i*stride+g]

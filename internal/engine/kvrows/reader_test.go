@@ -41,7 +41,7 @@ func TestWideRowsAreKept(t *testing.T) {
 				{1, 265, 35, span(265, 300)}, {1, 299, 1, span(265, 300)}, {1, 0, 256, span(0, 256)},
 			} {
 				rows, stride, n := r.Floats(lanes.Head{Head: step.h}, step.lo, step.n)
-				if r.cached != step.have || stride != d || n != step.n || len(rows) != n*d {
+				if r.cached.Span != step.have || stride != d || n != step.n || len(rows) != n*d {
 					t.Fatalf("%+v: have %v, %d elements at a distance of %d", step, r.cached, len(rows), stride)
 				}
 				for i, got := range rows {

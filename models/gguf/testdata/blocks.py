@@ -12,7 +12,8 @@ BYTES = 600  # about, for each type
 # Where the numbers in binary16 lie in a block.
 HALVES = {T.F16: [0], T.Q8_0: [0], T.Q4_0: [0], T.Q4_1: [0, 2], T.Q5_0: [0], T.Q5_1: [0, 2], T.Q2_K: [80, 82],
           T.Q3_K: [108], T.Q4_K: [0, 2], T.Q5_K: [0, 2], T.Q6_K: [208], T.F32: [], T.BF16: [],
-          T.IQ4_NL: [0], T.MXFP4: [], T.NVFP4: []}
+          T.IQ4_NL: [0], T.MXFP4: [], T.NVFP4: [], T.IQ4_XS: [0], T.IQ3_S: [0], T.IQ3_XXS: [0], T.IQ2_XXS: [0],
+          T.IQ2_XS: [0], T.IQ2_S: [0], T.IQ1_S: [0], T.IQ1_M: [], T.TQ1_0: [52], T.TQ2_0: [64]}
 
 def blocks(r, kind):
     size = GGML_QUANT_SIZES[kind][1]
@@ -24,6 +25,8 @@ def blocks(r, kind):
         b[:, 0] = r.integers(104, 144, len(b))
     if kind == T.NVFP4:  # scales without a sign, and no NaN
         b[:, :4] = r.integers(0, 127, (len(b), 4))
+    if kind == T.IQ1_M:  # d is in the upper halves of 4 bytes
+        b[:, 55] &= 0xbf
     if kind in (T.F32, T.BF16):
         b[:, -1] &= 0xbf  # finite
     return b

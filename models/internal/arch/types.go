@@ -31,6 +31,8 @@ type Model struct {
 	Final  *Norm   // after the last layer, or nil
 	Logits Logits
 	Head   *Head // the classifier of a reranker, or nil
+
+	Quantized *Quantization // of a folder, or nil
 }
 
 // An Embed makes hidden states of tokens.

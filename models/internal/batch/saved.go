@@ -88,7 +88,7 @@ func (s *Scheduler) load(t *Task) bool {
 			return true
 		}
 		if full := new(kvcache.CapacityError); !errors.As(err, &full) {
-			s.o.Saved.Discard(t.Context, page.Key, err)
+			s.o.Saved.Discard(t.Context, page.Key, page.Data, err)
 		}
 	}
 	t.stopReading()

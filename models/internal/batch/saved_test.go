@@ -36,10 +36,12 @@ func (s *shelf) Put(_ context.Context, k promptcache.Key, object []byte) error {
 	return nil
 }
 
-func (s *shelf) Remove(_ context.Context, k promptcache.Key) error {
+func (s *shelf) Remove(_ context.Context, k promptcache.Key, object []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.objects, k)
+	if bytes.Equal(s.objects[k], object) {
+		delete(s.objects, k)
+	}
 	return nil
 }
 
@@ -104,7 +106,6 @@ func checkSaved(t *testing.T, x *stories) {
 	if _, cache := run(300); cache.Damaged == 0 {
 		t.Errorf("with damaged pages: %+v", cache)
 	}
-	run(300) // whoever still had a damaged page may have removed the new one, which is written again
 	if len(store.objects) != all {
 		t.Errorf("%d pages are there of %d, want new ones in place of those that were damaged", len(store.objects), all)
 	}

@@ -21,7 +21,7 @@ var Decoders = &Families{
 		"expert_weights_norm":              strict.Only("true"),
 	},
 	want:     func(names []string) string { return "one of " + list(names) },
-	wrappers: wrappers,
+	wrappers: wrappers, quantized: true,
 	rows: append([]family{
 		{
 			Family: arch.Family{Types: []string{"llama"}, Classes: []string{"Llama", "LLaMA"}, GGUF: "llama", Interleaved: true, Names: llamaNames},

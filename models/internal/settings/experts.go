@@ -73,12 +73,9 @@ var mixtures = []family{
 		missing:  values{"rms_norm_eps": 1e-5, "rope_theta": 150000, "head_dim": 64, "num_key_value_heads": 8, "sliding_window": 128, "attention_bias": true, "num_experts": 128, "num_experts_per_tok": 4, "swiglu_alpha": 1.702, "swiglu_limit": 7},
 		renamed:  &renaming{"num_local_experts", map[string]string{"num_experts": "num_local_experts"}},
 		nested:   values{"hidden_size": 2880, "intermediate_size": 2880, "num_hidden_layers": 36, "num_attention_heads": 64, "max_position_embeddings": 131072},
-		harmless: strict.Table{"initial_context_length": strict.Any, "quantization_config": strict.Object(mxfp4)}, // the tensors have the blocks
+		harmless: strict.Table{"initial_context_length": strict.Any},
 	},
 }
-
-// mxfp4 are the keys of the object in files of which experts are in blocks.
-var mxfp4 = strict.Table{"quant_method": strict.Only(`"mxfp4"`), "modules_to_not_convert": strict.Any, "dequantize": strict.Any}
 
 // minimaxHarmless are keys of published files, which say what the class does, or of networks and layers that it does not have.
 var minimaxHarmless = strict.Table{

@@ -45,6 +45,12 @@ func (f *Families) read(s *strict.JSON) (*arch.Model, error) {
 	for _, read := range row.folder {
 		read(r)
 	}
+	switch {
+	case f.quantized && around != nil:
+		r.quantization(s, inner)
+	case f.quantized:
+		r.quantization(s)
+	}
 	classes(inner, row.Classes...)
 	inner.Unknown(strict.Config, f.also, row.harmless)
 	if around != nil {

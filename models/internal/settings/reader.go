@@ -90,11 +90,12 @@ type reader struct {
 type Families struct {
 	rows []family
 
-	wrappers []wrapper                   // around them
-	most     int                         // of sizes
-	want     func(names []string) string // what an error about another architecture says
-	also     strict.Table                // keys of config.json that change nothing of all of them
-	file     strict.Table                // and of GGUF files
+	wrappers  []wrapper                   // around them
+	quantized bool                        // weights of folders may be
+	most      int                         // of sizes
+	want      func(names []string) string // what an error about another architecture says
+	also      strict.Table                // keys of config.json that change nothing of all of them
+	file      strict.Table                // and of GGUF files
 }
 
 // Types lists the model_type of all families, and of classes around them.

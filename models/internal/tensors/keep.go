@@ -71,6 +71,9 @@ func (r *Reader) packedKey(side Side, all []*weights) string {
 	}
 	for _, w := range all {
 		fmt.Fprintf(&b, "%s[%d+%d %d]%v bias=%v ", w.name, w.first, w.n, w.k, w.kept, w.bias != nil)
+		if m, ok := w.from.(*quantized); ok { // config.json says what its tensors are
+			fmt.Fprintf(&b, "form=%d bits=%d shared=%dx%d zeros=%v+%d ", m.Form, m.Bits, m.Rows, m.Columns, m.Zeros, m.Offset)
+		}
 	}
 	return b.String()
 }

@@ -88,7 +88,7 @@ func (r *Reader) Linear(side Side, parts ...Part) (l Linear) {
 	}
 	for len(all) > 0 {
 		n := 1
-		for n < len(all) && all[n].kept == all[0].kept && (r.Pack.Widen || (all[n].bias == nil) == (all[0].bias == nil)) {
+		for n < len(all) && all[n].kept == all[0].kept && all[n].kept != affine && (r.Pack.Widen || (all[n].bias == nil) == (all[0].bias == nil)) {
 			n++
 		}
 		if one := r.pack(side, all[:n]); one != nil {
@@ -126,6 +126,14 @@ func (r *Reader) weights(p Part) (*weights, bool) {
 		return nil, false
 	}
 	w.tensor, w.kept = t, t.Type
+	if f, ok := t.Type.Format(); ok {
+		w.kept = gguf.Type(f)
+	} else if _, ok := dtypes[t.Type]; !ok {
+		w.kept = gguf.F32 // the only form that has its weights
+	}
+	if m := w.integers(); m != nil && !r.Pack.Widen && w.n == m.n {
+		w.kept = affine
+	}
 	if t.Type == gguf.NVFP4 && !r.Pack.Widen {
 		experts := 1
 		if len(outputs) > 1 {
@@ -134,6 +142,17 @@ func (r *Reader) weights(p Part) (*weights, bool) {
 		w.scale = r.scale(p.Name, experts, w.first/(rows/experts))
 	}
 	return w, true
+}
+
+// affine stands for integers with scales and zero points, which are packed as such.
+const affine gguf.Type = math.MaxUint32 - 1
+
+// integers returns what makes weights of integers, nil for others.
+func (w *weights) integers() *quantized {
+	if m, ok := w.from.(*quantized); ok && m.Form != arch.Float8 {
+		return m
+	}
+	return nil
 }
 
 // rows returns n numbers of a tensor, from one on.
@@ -183,6 +202,9 @@ func (r *Reader) pack(side Side, all []*weights) *linear.Linear {
 	case r.Dry != nil && dense:
 		r.note(dtype, n*all[0].k)
 		return nil
+	case r.Dry != nil && kept == affine:
+		r.Dry.Memory += all[0].integers().memory()
+		return nil
 	case r.Dry != nil:
 		r.Dry.Memory += kept.Size(n * all[0].k)
 		return nil
@@ -200,9 +222,13 @@ func (r *Reader) pack(side Side, all []*weights) *linear.Linear {
 		return l
 	}
 	var err error
-	if dense {
+	switch {
+	case dense:
 		l, err = r.packNumbers(side, all, n, bias)
-	} else {
+	case kept == affine:
+		r.Meter.Add(all[0].Bytes)
+		l, err = all[0].integers().pack(bias, r.Pack.Exec)
+	default:
 		l, err = r.packBlocks(all, n, bias)
 	}
 	if err == nil && r.err == nil {
@@ -254,27 +280,30 @@ func (w *weights) span() (from, to int64) {
 	return int64(w.first) * row, int64(w.first+w.n) * row
 }
 
-// blocks returns the bytes of weights, one after the other, which are those of one tensor
+// blocks returns the blocks of weights, one after the other, which are those of one tensor
 // or lie in memory that the next call uses again.
 func (r *Reader) blocks(all []*weights) ([]byte, error) {
-	total := 0
+	total, as := 0, len(all) == 1 && all[0].kept == all[0].Type // whether they are as they lie
 	for _, w := range all {
-		from, to := w.span()
-		total += int(to - from)
+		total += int(w.kept.Size(w.n * w.k))
 	}
-	r.Meter.Add(int64(total))
-	if len(all) > 1 && cap(r.joined) < total {
+	if !as && cap(r.joined) < total {
 		r.joined = nil // before there is another one
 		r.joined = make([]byte, 0, total)
 	}
 	r.joined = r.joined[:0]
 	for _, w := range all {
 		from, to := w.span()
+		r.Meter.Add(to - from)
 		raw, err := w.read(from, to, nil)
-		if err != nil || len(all) == 1 {
+		if err != nil || as {
 			return raw, err
 		}
-		r.joined = append(r.joined, raw...)
+		if w.kept == w.Type {
+			r.joined = append(r.joined, raw...)
+		} else {
+			r.joined = w.Type.Recode(r.joined, raw)
+		}
 		w.forget(raw)
 	}
 	return r.joined, nil

@@ -33,7 +33,7 @@ func numbersOf(n, seed int) []float32 {
 
 // encoded returns numbers as files have them.
 func encoded(t testing.TB, x []float32, kind gguf.Type) (raw []byte) {
-	if _, ok := kind.Format(); ok {
+	if elements, _ := kind.Block(); elements > 1 {
 		raw = make([]byte, kind.Size(len(x)))
 		for i := range raw {
 			raw[i] = byte(int(x[i%len(x)]*16) & 31) // scales that are small
@@ -152,7 +152,7 @@ func TestNumbers(t *testing.T) {
 // the weights and biases of the files.
 func TestLinear(t *testing.T) {
 	const k = 256
-	kinds := []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0, gguf.Q4_K}
+	kinds := []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0, gguf.Q4_K, gguf.IQ3_S, gguf.TQ1_0, gguf.IQ4_XS}
 	for _, a := range kinds {
 		for _, b := range kinds {
 			x, y := tensorOf(t, "x.weight", a, 3, 2, 3, k), tensorOf(t, "y.weight", b, 5, 4, k)
@@ -276,6 +276,20 @@ func TestDry(t *testing.T) {
 		}
 		if v.Memory != want {
 			t.Errorf("widened %v: %d bytes, want %d", widen, v.Memory, want)
+		}
+	}
+}
+
+// TestKept: types that package linear lacks are kept as a format that has their weights, or as float32.
+func TestKept(t *testing.T) {
+	const n, k = 3, 256
+	for kind, want := range map[gguf.Type]gguf.Type{gguf.IQ3_S: gguf.Q6_K, gguf.TQ1_0: gguf.Q4_0, gguf.TQ2_0: gguf.Q4_0, gguf.IQ4_XS: gguf.F32, gguf.IQ1_M: gguf.F32} {
+		s, part := OfGGUF(ggufOf(t, tensorOf(t, "x.weight", kind, 3, n, k)), ""), Part{Name: "x", Shape: []int{n, k}}
+		v := &inventory.Inventory{}
+		(&Reader{Store: s, Dry: v}).Linear(Inner, part)
+		l := (&Reader{Store: s}).Linear(Inner, part).One()
+		if format, blocks := want.Format(); l.Format() != format && blocks || l.Format() != 0 && !blocks || v.Memory != want.Size(n*k) {
+			t.Errorf("%v is kept as %v in %d bytes, want %v in %d", kind, l.Format(), v.Memory, want, want.Size(n*k))
 		}
 	}
 }

@@ -1,20 +1,21 @@
 // Package journal keeps the results of a run in a file that only grows, so that a run that
 // was killed goes on where it was.
 //
-// A journal is a sequence of frames: the length of the payload and its CRC-32C, 4 bytes each,
-// little endian, then the payload. The first frame is the [Header] as JSON, each other one an
-// [Entry]. What follows the last whole frame, as after a loss of power, is cut off, see [Journal.Lost].
+// A journal has lines: the CRC-32C of what follows in 8 digits, a space, and JSON. The first one is the [Header], each other one an
+// [Entry]. What follows the last whole line, as after a loss of power, is cut off, see [Journal.Lost].
 package journal
 
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"os"
 
 	"github.com/gofrs/flock"
@@ -31,6 +32,23 @@ type Header struct {
 
 	// Files are the absolute names of the files that the run makes. A file that is none of them is a stranger's.
 	Files []string `json:"files"`
+}
+
+// An Entry is the result of one record of the input. The n-th entry is that of the n-th
+// record.
+type Entry struct {
+	Key    [sha256.Size]byte // of what the input has, so that a resumed run finds a changed input
+	Source string            // where the text is
+	ID     string            // JSON of the input's id, or ""
+	Reason string            // why there is no vector, "" if there is one
+	Vector []float32         // [Header.Width], nil with a Reason
+}
+
+// line is an entry as it is written.
+type line struct {
+	Key                []byte
+	Source, ID, Reason string `json:",omitempty"`
+	Vector             []byte `json:",omitempty"` // float32, little-endian
 }
 
 // ErrMismatch is the kind of a kernel.Error about a journal that belongs to another run.
@@ -51,7 +69,6 @@ type Journal struct {
 	lock   *flock.Flock
 	w      *bufio.Writer
 	dirty  bool
-	buf    []byte
 	lost   int64
 	behind int // entries that are whole among what is lost
 }
@@ -73,19 +90,8 @@ func Files(path string) ([]string, error) {
 	if info, err := f.Stat(); err != nil || info.Size() == 0 {
 		return nil, err
 	}
-	r, err := newReader(f)
-	if err != nil {
-		return nil, noJournal(path, err)
-	}
-	return r.header.Files, nil
-}
-
-// noJournal says what to do about a file that does not begin as a journal does.
-func noJournal(path string, err error) error {
-	if errors.Is(err, errTorn) || errors.Is(err, errDamaged) {
-		return fmt.Errorf("%s is no journal: remove it to start anew", path)
-	}
-	return err
+	r, err := newReader(path, f)
+	return r.header.Files, err
 }
 
 // Open opens the journal of a run, or begins it if there is none. A journal that exists has
@@ -115,26 +121,20 @@ func (j *Journal) open(path string, replay func(Entry) error) error {
 	if err != nil {
 		return err
 	}
-	r, err := newReader(j.file)
 	whole := int64(0)
-	switch {
-	case info.Size() == 0: // a new file
-		err = nil
-	case err != nil: // perhaps a stranger's
-		err = noJournal(path, err)
-	default:
-		if err = r.header.match(path, j.header); err == nil {
-			j.header = r.header
-			err = r.each(replay)
-			whole = r.offset
-			j.lost = info.Size() - whole
-			if err == nil && j.lost > 0 {
-				j.behind, err = wholeBehind(io.NewSectionReader(j.file, whole, j.lost), j.header.Width)
-			}
+	if info.Size() > 0 {
+		r, err := newReader(path, j.file)
+		if err == nil {
+			err = r.header.match(path, j.header)
 		}
-	}
-	if err != nil {
-		return err
+		if err == nil {
+			err = r.each(replay)
+		}
+		if err != nil {
+			return err
+		}
+		j.header, whole, j.behind = r.header, r.offset, r.behind()
+		j.lost = info.Size() - whole
 	}
 	if err := j.file.Truncate(whole); err != nil {
 		return err
@@ -146,14 +146,7 @@ func (j *Journal) open(path string, replay func(Entry) error) error {
 	if whole > 0 {
 		return nil
 	}
-	text, err := json.Marshal(j.header)
-	if err != nil {
-		return err
-	}
-	if err := j.write(text); err != nil {
-		return err
-	}
-	return j.Sync()
+	return errors.Join(j.write(j.header), j.Sync())
 }
 
 // match returns a Mismatch if want differs in more than the files.
@@ -172,7 +165,7 @@ func (h Header) match(path string, want Header) error {
 }
 
 // Lost returns how many bytes of the journal were dropped when it was opened, as they do not begin with a
-// frame that is whole: a process was killed while it wrote them, or the file was damaged there.
+// line that is whole: a process was killed while it wrote them, or the file was damaged there.
 func (j *Journal) Lost() int64 { return j.lost }
 
 // Behind returns how many entries that are whole were among the bytes of [Journal.Lost], behind others that are
@@ -182,19 +175,22 @@ func (j *Journal) Behind() int { return j.behind }
 
 // Append adds an entry. It is safe after the next Sync.
 func (j *Journal) Append(e Entry) error {
-	j.buf = e.append(j.buf[:0])
-	return j.write(j.buf)
+	x := line{Key: e.Key[:], Source: e.Source, ID: e.ID, Reason: e.Reason}
+	for _, v := range e.Vector {
+		x.Vector = binary.LittleEndian.AppendUint32(x.Vector, math.Float32bits(v))
+	}
+	return j.write(x)
 }
 
-func (j *Journal) write(payload []byte) error {
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// write writes a line.
+func (j *Journal) write(x any) error {
 	j.dirty = true
-	var head [frameHead]byte
-	binary.LittleEndian.PutUint32(head[:], uint32(len(payload)))
-	binary.LittleEndian.PutUint32(head[4:], crc32.Checksum(payload, castagnoli))
-	if _, err := j.w.Write(head[:]); err != nil {
-		return err
+	text, err := json.Marshal(x)
+	if err == nil {
+		_, err = fmt.Fprintf(j.w, "%08x %s\n", crc32.Checksum(text, castagnoli), text)
 	}
-	_, err := j.w.Write(payload)
 	return err
 }
 
@@ -228,63 +224,78 @@ func (j *Journal) Remove() error {
 // Read calls f with each entry of a journal, in order, from its beginning. It writes
 // nothing and leaves the place of j where it is. Call Sync first.
 func (j *Journal) Read(f func(Entry) error) error {
-	r, err := newReader(io.NewSectionReader(j.file, 0, 1<<62))
+	r, err := newReader(j.file.Name(), io.NewSectionReader(j.file, 0, 1<<62))
 	if err != nil {
 		return err
 	}
 	return r.each(f)
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// maxLine is the longest line of a journal.
+const maxLine = 1 << 20
 
-var (
-	errTorn    = errors.New("journal: the file ends within a frame")
-	errDamaged = errors.New("journal: no frame")
-)
-
-// maxFrame is the largest payload that a reader accepts, and frameHead what is before it.
-const (
-	maxFrame  = 1 << 20
-	frameHead = 8
-)
-
-// A reader reads the frames of a journal.
+// A reader reads the lines of a journal.
 type reader struct {
 	header Header
-	r      *bufio.Reader
-	offset int64 // after the last whole frame
-	buf    []byte
+	lines  *bufio.Reader
+	offset int64 // after the last whole line
 }
 
-// newReader reads the header.
-func newReader(from io.Reader) (*reader, error) {
-	r := &reader{r: bufio.NewReaderSize(from, 1<<20)}
-	payload, err := r.frame()
-	if err != nil {
-		return nil, err
-	}
-	d := json.NewDecoder(bytes.NewReader(payload))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&r.header); err != nil {
-		return nil, fmt.Errorf("journal: the header: %w", err)
+// newReader reads the header. The error says that a file is no journal.
+func newReader(path string, from io.Reader) (*reader, error) {
+	r := &reader{lines: bufio.NewReaderSize(from, maxLine)}
+	if !r.next(&r.header) {
+		return r, fmt.Errorf("%s is no journal: remove it to start anew", path)
 	}
 	return r, nil
 }
 
-// each calls f with all entries that are whole.
+// next reads a line into x. It returns false if there is none that is whole.
+func (r *reader) next(x any) bool {
+	text, err := r.lines.ReadSlice('\n')
+	if err != nil || !parse(text, x) {
+		return false
+	}
+	r.offset += int64(len(text))
+	return true
+}
+
+// parse tells whether a line is whole, and reads it into x.
+func parse(text []byte, x any) bool {
+	sum, rest, ok := bytes.Cut(bytes.TrimSuffix(text, []byte("\n")), []byte(" "))
+	if !ok || string(sum) != fmt.Sprintf("%08x", crc32.Checksum(rest, castagnoli)) {
+		return false
+	}
+	d := json.NewDecoder(bytes.NewReader(rest))
+	d.DisallowUnknownFields()
+	return d.Decode(x) == nil
+}
+
+// entry returns the entry of a line of vectors of so many numbers.
+func (x *line) entry(width int) (e Entry, ok bool) {
+	e = Entry{Source: x.Source, ID: x.ID, Reason: x.Reason}
+	if x.Reason != "" {
+		width = 0
+	}
+	if copy(e.Key[:], x.Key) != sha256.Size || len(x.Key) != sha256.Size || len(x.Vector) != 4*width {
+		return e, false
+	}
+	for at := 0; at < len(x.Vector); at += 4 {
+		e.Vector = append(e.Vector, math.Float32frombits(binary.LittleEndian.Uint32(x.Vector[at:])))
+	}
+	return e, true
+}
+
+// each calls f with all entries before the first line that is not whole.
 func (r *reader) each(f func(Entry) error) error {
 	for {
-		before := r.offset
-		payload, err := r.frame()
-		switch {
-		case errors.Is(err, errTorn), errors.Is(err, errDamaged):
+		before, x := r.offset, line{}
+		if !r.next(&x) {
 			return nil
-		case err != nil:
-			return err
 		}
-		e, ok := parseEntry(payload, r.header.Width)
+		e, ok := x.entry(r.header.Width)
 		if !ok { // the sum fits, so that a program of another form wrote it
-			return fmt.Errorf("journal: the frame at byte %d is no entry", before)
+			return fmt.Errorf("journal: the line at byte %d is no entry", before)
 		}
 		if err := f(e); err != nil {
 			return err
@@ -292,71 +303,16 @@ func (r *reader) each(f func(Entry) error) error {
 	}
 }
 
-// frame returns the next payload, which the next call overwrites, errTorn or
-// errDamaged.
-func (r *reader) frame() ([]byte, error) {
-	var head [frameHead]byte
-	if _, err := io.ReadFull(r.r, head[:]); err != nil {
-		return nil, short(err)
-	}
-	n := binary.LittleEndian.Uint32(head[:])
-	if n > maxFrame {
-		return nil, errDamaged
-	}
-	if cap(r.buf) < int(n) {
-		r.buf = make([]byte, n)
-	}
-	payload := r.buf[:n]
-	if _, err := io.ReadFull(r.r, payload); err != nil {
-		return nil, short(err)
-	}
-	if crc32.Checksum(payload, castagnoli) != binary.LittleEndian.Uint32(head[4:]) {
-		return nil, errDamaged
-	}
-	r.offset += int64(len(head)) + int64(n)
-	return payload, nil
-}
-
-// wholeBehind counts the entries that are whole, in bytes that do not begin with one. It looks for one at every
-// byte, and goes on behind each that it finds.
-func wholeBehind(from io.Reader, width int) (n int, err error) {
-	r := bufio.NewReaderSize(from, frameHead+maxFrame)
+// behind counts the entries that are whole behind the line with which each has ended.
+func (r *reader) behind() (n int) {
 	for {
-		head, err := r.Peek(frameHead)
-		if err != nil {
-			return n, endOf(err)
+		text, err := r.lines.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return n
 		}
-		skip := 1
-		if payload := binary.LittleEndian.Uint32(head); payload <= maxFrame {
-			size := frameHead + int(payload)
-			frame, err := r.Peek(size)
-			if err != nil && !errors.Is(err, io.EOF) {
-				return n, err
-			}
-			if err == nil && crc32.Checksum(frame[frameHead:], castagnoli) == binary.LittleEndian.Uint32(frame[4:]) {
-				if _, ok := parseEntry(frame[frameHead:], width); ok {
-					n, skip = n+1, size
-				}
-			}
-		}
-		if _, err := r.Discard(skip); err != nil {
-			return n, endOf(err)
+		var x line
+		if parse(text, &x) {
+			n++
 		}
 	}
-}
-
-// endOf makes the end of a file no error.
-func endOf(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
-}
-
-// short makes the end of the file within a frame errTorn.
-func short(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errTorn
-	}
-	return err
 }

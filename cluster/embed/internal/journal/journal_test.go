@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -109,6 +110,9 @@ func TestTorn(t *testing.T) {
 		behind := 0
 		if what == "is damaged" {
 			behind = len(entries) - n - 1
+			if whole[at] == '\n' && behind > 0 { // the next line is a part of this one
+				behind--
+			}
 		}
 		if j.Behind() != behind {
 			t.Errorf("byte %d %s: %d entries behind, want %d", at, what, j.Behind(), behind)
@@ -119,7 +123,7 @@ func TestTorn(t *testing.T) {
 	if testing.Short() {
 		step = 7
 	}
-	first := 8 + int(whole[0]) // the end of the header
+	first := bytes.IndexByte(whole, '\n') + 1
 	for at := first; at < len(whole); at += step {
 		check(whole[:at], "is the end", at)
 		bad := append([]byte{}, whole...)

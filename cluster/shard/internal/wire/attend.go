@@ -19,9 +19,9 @@ type Attend struct {
 
 // Call is what all items of a message share.
 type Call struct {
-	Type    kernel.DType   // of the queries
-	Heads   int            // query heads
-	Scoring kernel.Scoring // the fields that fields says are sent
+	Type    kernel.DType // of the queries
+	Heads   int          // query heads
+	Scoring Scoring
 }
 
 // Queries are the queries of one sequence, and the blocks that the worker is asked for.
@@ -31,113 +31,66 @@ type Queries struct {
 	Keys     int    // of the sequence: those after them do not exist
 	Start    int    // position of the first query
 	Count    int    // of queries
+	Ranges   []Range
 
-	Ranges []Range
-	Rows   []byte // [Heads, Count, KeySize]
+	Rows []byte `json:"-"` // [Heads, Count, KeySize]
 }
 
 // Range is Count blocks from First on.
 type Range struct{ First, Count int }
 
-// AttendOverhead is the bytes of an [Attend], its items and [ScoringBytes] aside.
-const AttendOverhead = 9 + 1 + 2 + 4
-
-// QueriesOverhead is the most bytes of [Queries] in a message, its ranges and rows aside.
+// The most bytes of an [Attend], its items and its scoring aside, of an item, its ranges and rows aside, and of a range.
 const (
-	QueriesOverhead = 1 + MaxName + 8 + 4*4
-	RangeBytes      = 8
+	AttendOverhead  = 192
+	QueriesOverhead = 256
+	RangeBytes      = 40
 )
 
-// Append appends the message to b.
-func (a *Attend) Append(b []byte) []byte {
-	b = a.Call.append(a.Geometry.append(b))
-	b = appendU32(b, len(a.Items))
-	for i := range a.Items {
-		q := &a.Items[i]
-		b = binary.LittleEndian.AppendUint64(appendText(b, q.Sequence), q.Epoch)
-		for _, x := range [...]int{q.Keys, q.Start, q.Count, len(q.Ranges)} {
-			b = appendU32(b, x)
-		}
-		for _, x := range q.Ranges {
-			b = appendU32(appendU32(b, x.First), x.Count)
-		}
-		b = append(b, q.Rows...)
+func (a *Attend) check() string {
+	c := &a.Call
+	problem := a.Geometry.Check()
+	switch {
+	case problem != "":
+	case c.Type > kernel.BFloat16:
+		problem = fmt.Sprintf("queries of element type %d", c.Type)
+	case c.Heads < 1 || c.Heads > MaxHeads || c.Heads%a.Geometry.Heads != 0:
+		problem = fmt.Sprintf("%d query heads", c.Heads)
+	default:
+		problem = c.Scoring.check(c.Heads)
 	}
-	return b
+	for i := 0; i < len(a.Items) && problem == ""; i++ {
+		problem = a.Items[i].check()
+	}
+	return problem
 }
 
-func (c *Call) append(b []byte) []byte {
-	b = append(b, byte(c.Type))
-	b = binary.LittleEndian.AppendUint16(b, uint16(c.Heads))
-	for x := range fields {
-		if fields[x].put != nil {
-			b = fields[x].put(b, &c.Scoring)
-		}
+func (q *Queries) check() string {
+	const most = math.MaxInt32
+	if problem := checkBlock(q.Sequence, 0); problem != "" {
+		return problem
 	}
-	return b
-}
-
-// ParseAttend reads an [Attend], whose rows are in the memory of data.
-func ParseAttend(data []byte) (*Attend, error) {
-	r := &reader{message: "attend", data: data}
-	a := r.attend()
-	return &a, r.end()
-}
-
-func (r *reader) attend() Attend {
-	a := Attend{Geometry: r.geometry(), Call: r.call()}
-	if r.err == nil && a.Call.Heads%a.Geometry.Heads != 0 {
-		r.fail("%d query heads, want a multiple of %d", a.Call.Heads, a.Geometry.Heads)
+	if q.Keys < 0 || q.Keys > most || q.Start < -most || q.Start > most || q.Count < 1 || q.Count > most {
+		return fmt.Sprintf("%d queries from %d on over %d keys", q.Count, q.Start, q.Keys)
 	}
-	for range r.count("items", 2+8+4*4) {
-		q := r.queries(a.Call.Heads * a.Geometry.KeySize * Size(a.Call.Type))
-		if r.err != nil {
-			break
-		}
-		a.Items = append(a.Items, q)
-	}
-	return a
-}
-
-func (r *reader) call() Call {
-	c := Call{Type: kernel.DType(r.u8())}
-	if r.err == nil && c.Type > kernel.BFloat16 {
-		r.fail("queries of element type %d", c.Type)
-		return Call{}
-	}
-	c.Heads = r.u16()
-	if r.err == nil && (c.Heads < 1 || c.Heads > MaxHeads) {
-		r.fail("%d query heads, want 1 to %d", c.Heads, MaxHeads)
-	}
-	for x := range fields {
-		if fields[x].get != nil {
-			fields[x].get(r, &c)
-		}
-	}
-	return c
-}
-
-// queries reads one item, whose queries take so many bytes each.
-func (r *reader) queries(bytes int) Queries {
-	q := Queries{Sequence: r.name(), Epoch: r.u64(), Keys: r.i31("the number of keys"), Start: r.i32(), Count: r.i31("the number of queries")}
-	ranges := r.count("ranges", RangeBytes)
 	next := 0
-	for range ranges {
-		x := Range{r.block(), r.i31("the number of blocks")}
-		if r.err == nil && (x.First < next || x.Count < 1 || x.Count > MaxBlock+1-x.First || (x.First+x.Count-1)*BlockKeys >= q.Keys) {
-			r.fail("%d blocks from %d on, want some from %d on, of %d keys", x.Count, x.First, next, q.Keys)
-		}
-		if r.err != nil {
-			return q
+	for _, x := range q.Ranges {
+		if x.First < next || x.Count < 1 || x.First > MaxBlock || x.Count > MaxBlock+1-x.First || (x.First+x.Count-1)*BlockKeys >= q.Keys {
+			return fmt.Sprintf("%d blocks from %d on, of %d keys, after %d", x.Count, x.First, q.Keys, next)
 		}
 		next = x.First + x.Count
-		q.Ranges = append(q.Ranges, x)
 	}
-	if r.err == nil && (q.Count < 1 || q.Count > len(r.data)/bytes) {
-		r.fail("%d queries", q.Count)
+	return ""
+}
+
+func (a *Attend) rows() (all []*[]byte) {
+	for i := range a.Items {
+		all = append(all, &a.Items[i].Rows)
 	}
-	q.Rows = r.bytes(q.Count * bytes)
-	return q
+	return all
+}
+
+func (a *Attend) bytes(n int) int64 {
+	return int64(a.Items[n].Count) * int64(a.Call.Heads*a.Geometry.KeySize*Size(a.Call.Type))
 }
 
 // Blocks returns the number of blocks of all ranges.
@@ -152,11 +105,6 @@ func (q *Queries) Blocks() int {
 // PartialBytes returns the bytes of the answer for one block of count queries.
 func PartialBytes(g *Geometry, heads, count int) int { return 1 + heads*count*(2+g.ValueSize)*4 }
 
-// BlockBytes is PartialBytes for an item of a message that anybody may have sent: an int of 32 bits may be too small.
-func (a *Attend) BlockBytes(q *Queries) int64 {
-	return 1 + int64(a.Call.Heads)*int64(q.Count)*int64(2+a.Geometry.ValueSize)*4
-}
-
 // AnswerOverhead is the bytes of an answer to [Attend], its blocks aside.
 const AnswerOverhead = 8
 
@@ -165,7 +113,7 @@ func (a *Attend) AnswerBytes(limit int) int {
 	total := int64(AnswerOverhead)
 	for i := range a.Items {
 		q := &a.Items[i]
-		one := a.BlockBytes(q)
+		one := 1 + int64(a.Call.Heads)*int64(q.Count)*int64(2+a.Geometry.ValueSize)*4 // PartialBytes, for which an int may be too small
 		if total += one * int64(q.Blocks()); total > int64(limit) || one > int64(limit) {
 			return limit + 1
 		}
@@ -195,42 +143,38 @@ func AppendBlock(b []byte, p *kernel.Partials) []byte {
 	return b
 }
 
-// ParseAnswer reads the answer to a. It returns the time and calls block for every block, in
+// DecodeAnswer reads the answer to a. It returns the time and calls block for every block, in
 // the order of the message, with the block's number in that order and the bytes of m, l and o,
 // or nil if the worker does not hold it. It calls block only if the whole answer has the right
 // form.
-func ParseAnswer(data []byte, a *Attend, block func(n int, partial []byte)) (time.Duration, error) {
-	r := &reader{message: "attend answer", data: data}
-	took := r.duration()
+func DecodeAnswer(data []byte, a *Attend, block func(n int, partial []byte)) (time.Duration, error) {
+	bad := format("Answer", fmt.Sprintf("%d bytes", len(data)))
+	if len(data) < AnswerOverhead {
+		return 0, bad
+	}
+	took, rest := time.Duration(min(binary.LittleEndian.Uint64(data), math.MaxInt64)), data[AnswerOverhead:]
 	var partials [][]byte
 	for i := range a.Items {
 		q := &a.Items[i]
-		size := PartialBytes(&a.Geometry, a.Call.Heads, q.Count) - 1
+		size := PartialBytes(&a.Geometry, a.Call.Heads, q.Count)
 		for range q.Blocks() {
-			partials = append(partials, r.partial(size))
+			switch {
+			case len(rest) > 0 && rest[0] == 0:
+				partials, rest = append(partials, nil), rest[1:]
+			case len(rest) >= size && rest[0] == 1:
+				partials, rest = append(partials, rest[1:size]), rest[size:]
+			default:
+				return 0, bad
+			}
 		}
 	}
-	if err := r.end(); err != nil {
-		return 0, err
+	if len(rest) > 0 {
+		return 0, bad
 	}
 	for n, partial := range partials {
 		block(n, partial)
 	}
 	return took, nil
-}
-
-func (r *reader) duration() time.Duration { return time.Duration(min(r.u64(), math.MaxInt64)) }
-
-func (r *reader) partial(size int) []byte {
-	switch held := r.u8(); held {
-	case 0:
-		return nil
-	case 1:
-		return r.bytes(size)
-	default:
-		r.fail("%d, want 0 or 1", held)
-		return nil
-	}
 }
 
 // AppendFloats appends float32 to b.

@@ -1,7 +1,9 @@
 package wire
 
 import (
-	"encoding/binary"
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"hash/crc32"
 	"slices"
 )
@@ -16,94 +18,85 @@ type Entry struct {
 	Epoch          uint64     // of the last change
 	Cut            uint64     // epoch of the last change that took keys away, so that later ones may replace them
 	Length         int        // keys
-	Blocks         [][]string // workers that hold each block
+	Blocks         [][]string `json:"-"` // workers that hold each block
+}
+
+// written is an entry as the directory has it.
+type written struct {
+	*Entry
+	Workers []string // in the order in which blocks need them
+	Holders [][]int  // of each block, by their places in Workers
 }
 
 // MaxReplicas is the most workers that an [Entry] has for a block.
 const MaxReplicas = 255
 
-// Append appends the entry to b, with its CRC-32C at the end. Names of workers are written once.
-func (e *Entry) Append(b []byte) []byte {
-	start := len(b)
-	b = appendU32(appendU32(b, e.Wire), e.Contract)
-	b = e.Geometry.append(appendText(b, e.ID))
-	b = appendText(append(b, byte(e.Replicas)), e.Writer)
-	b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, e.Epoch), e.Cut)
-	b = appendU32(b, e.Length)
-	var names []string
-	index := map[string]int{}
-	for _, block := range e.Blocks {
-		for _, w := range block {
-			if _, known := index[w]; !known {
-				index[w] = len(names)
-				names = append(names, w)
-			}
-		}
-	}
-	b = AppendNames(b, names)
-	for _, block := range e.Blocks {
-		b = append(b, byte(len(block)))
-		for _, w := range block {
-			b = binary.LittleEndian.AppendUint16(b, uint16(index[w]))
-		}
-	}
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
-}
+// sumLength is the bytes of the CRC-32C (RFC 3720, appendix B.4) of an entry, in front of it, with a space.
+const sumLength = 9
 
-// castagnoli is the polynomial of CRC-32C (RFC 3720, appendix B.4).
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// EntryVersion returns the version at the start of an entry, of whatever form the rest is, or
-// zeros.
-func EntryVersion(data []byte) (wire, contract int) {
-	r := &reader{message: "entry", data: data}
-	return r.i31("the version"), r.i31("the contract")
+// Encode writes the entry: its CRC-32C, and JSON. Names of workers are written once.
+func (e *Entry) Encode() []byte {
+	w := written{Entry: e, Workers: []string{}, Holders: [][]int{}}
+	index := map[string]int{}
+	for _, block := range e.Blocks {
+		holders := []int{}
+		for _, name := range block {
+			at, known := index[name]
+			if !known {
+				at = len(w.Workers)
+				index[name], w.Workers = at, append(w.Workers, name)
+			}
+			holders = append(holders, at)
+		}
+		w.Holders = append(w.Holders, holders)
+	}
+	text, err := json.Marshal(w)
+	if err != nil {
+		panic(err) // all of its fields have a form in JSON
+	}
+	return append(fmt.Appendf(nil, "%08x ", crc32.Checksum(text, castagnoli)), text...)
 }
 
-// ParseEntry reads an [Entry].
-func ParseEntry(data []byte) (*Entry, error) {
-	body := data[:max(len(data)-4, 0)]
-	r := &reader{message: "entry", data: data, at: len(body)}
-	if sum := r.bytes(4); r.err == nil && binary.LittleEndian.Uint32(sum) != crc32.Checksum(body, castagnoli) {
-		r.fail("the checksum is that of other bytes")
+// EntryVersion returns the version in an entry, of whatever form the rest is, or zeros.
+func EntryVersion(data []byte) (wire, contract int) {
+	var v struct{ Wire, Contract int }
+	if len(data) < sumLength || json.NewDecoder(bytes.NewReader(data[sumLength:])).Decode(&v) != nil {
+		return 0, 0
 	}
-	r.data, r.at = body, 0
-	e := &Entry{Wire: r.i31("the version"), Contract: r.i31("the contract"), ID: r.name(), Geometry: r.geometry(),
-		Replicas: r.u8(), Writer: r.name(), Epoch: r.u64(), Cut: r.u64(), Length: r.i31("the length")}
-	var names []string
-	known := map[string]bool{}
-	for range r.count("names", 2) {
-		name := r.name()
-		if r.err == nil && known[name] {
-			r.fail("worker %q twice", name)
-		}
-		if r.err != nil {
-			return e, r.err
-		}
-		names, known[name] = append(names, name), true
+	return v.Wire, v.Contract
+}
+
+// DecodeEntry reads an [Entry].
+func DecodeEntry(data []byte) (*Entry, error) {
+	w := written{Entry: &Entry{}}
+	if len(data) < sumLength || json.Unmarshal(data[sumLength:], &w) != nil {
+		return nil, format("Entry", "no JSON after a checksum")
 	}
-	blocks := (e.Length + BlockKeys - 1) / BlockKeys
-	if r.err == nil && blocks > len(data)-r.at {
-		r.fail("%d blocks cannot follow", blocks)
+	e := w.Entry
+	problem := e.Geometry.Check()
+	if problem == "" {
+		problem = checkBlock(e.ID, 0)
 	}
-	seen := 0 // names come in the order in which blocks need them
-	for i := 0; i < blocks && r.err == nil; i++ {
+	if problem == "" && (e.Replicas < 0 || e.Replicas > MaxReplicas || e.Length < 0 || len(w.Holders) != (e.Length+BlockKeys-1)/BlockKeys || len(w.Holders) > MaxBlock+1) {
+		problem = fmt.Sprintf("%d holders of %d keys, on %d workers each", len(w.Holders), e.Length, e.Replicas)
+	}
+	if problem != "" {
+		return nil, format("Entry", problem)
+	}
+	for _, holders := range w.Holders {
 		var block []string
-		for range r.u8() {
-			n := r.u16()
-			if r.err == nil && (n >= len(names) || n > seen || slices.Contains(block, names[n])) {
-				r.fail("worker %d of %d", n, len(names))
+		for _, at := range holders {
+			if at < 0 || at >= len(w.Workers) || slices.Contains(block, w.Workers[at]) {
+				return nil, format("Entry", fmt.Sprintf("worker %d of %d", at, len(w.Workers)))
 			}
-			if r.err != nil {
-				return e, r.err
-			}
-			seen = max(seen, n+1)
-			block = append(block, names[n])
+			block = append(block, w.Workers[at])
 		}
 		e.Blocks = append(e.Blocks, block)
 	}
-	if r.err == nil && seen != len(names) {
-		r.fail("%d workers hold no block", len(names)-seen)
+	if !bytes.Equal(e.Encode(), data) {
+		return nil, format("Entry", "a checksum of other bytes, or another way to write it")
 	}
-	return e, r.end()
+	return e, nil
 }

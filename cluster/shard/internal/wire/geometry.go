@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/attn-go/attn/kernel"
@@ -64,21 +63,3 @@ func (g *Geometry) headBytes() int {
 
 // Size returns the number of bytes of an element.
 func Size(t kernel.DType) int { return [...]int{4, 2, 2, 1}[t] }
-
-func (g *Geometry) append(b []byte) []byte {
-	b = append(b, byte(g.Type))
-	for _, x := range [...]int{g.Heads, g.KeySize, g.ValueSize, g.Group} {
-		b = binary.LittleEndian.AppendUint16(b, uint16(x))
-	}
-	return b
-}
-
-func (r *reader) geometry() Geometry {
-	g := Geometry{kernel.DType(r.u8()), r.u16(), r.u16(), r.u16(), r.u16()}
-	if r.err == nil {
-		if problem := g.Check(); problem != "" {
-			r.fail("%s", problem)
-		}
-	}
-	return g
-}

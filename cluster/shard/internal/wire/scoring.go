@@ -1,40 +1,76 @@
 package wire
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/attn-go/attn/kernel"
 )
 
+// Scoring is what a message has of a kernel.Scoring. Numbers are their bits, as JSON has no infinity.
+type Scoring struct {
+	Scale, Softcap uint32
+	Window         *[2]int  `json:",omitempty"` // keys to the left and to the right that a query sees, -1 for all
+	ALiBi          []uint32 `json:",omitempty"` // slopes: none, or one for each query head
+}
+
+// NewScoring returns what a message has of s, which [CheckScoring] accepts.
+func NewScoring(s *kernel.Scoring) Scoring {
+	x := Scoring{Scale: math.Float32bits(s.Scale), Softcap: math.Float32bits(s.Softcap)}
+	if left, right, _ := s.Mask.Window(); left >= 0 || right >= 0 { // beyond an int32 they reach from any position to any other
+		x.Window = &[2]int{min(left, math.MaxInt32), min(right, math.MaxInt32)}
+	}
+	for _, slope := range s.ALiBi {
+		x.ALiBi = append(x.ALiBi, math.Float32bits(slope))
+	}
+	return x
+}
+
+// Kernel returns the options of the kernel.
+func (x *Scoring) Kernel() kernel.Scoring {
+	s := kernel.Scoring{Scale: math.Float32frombits(x.Scale), Softcap: math.Float32frombits(x.Softcap)}
+	if x.Window != nil {
+		s.Mask = kernel.Window(x.Window[0], x.Window[1])
+	}
+	for _, slope := range x.ALiBi {
+		s.ALiBi = append(s.ALiBi, math.Float32frombits(slope))
+	}
+	return s
+}
+
+// check returns what is wrong with the scoring of so many query heads.
+func (x *Scoring) check(heads int) string {
+	if w := x.Window; w != nil && (min(w[0], w[1]) < -1 || max(w[0], w[1]) < 0 || max(w[0], w[1]) > math.MaxInt32) {
+		return fmt.Sprintf("a window of %d and %d keys", w[0], w[1])
+	}
+	if n := len(x.ALiBi); n != 0 && n != heads {
+		return fmt.Sprintf("%d slopes for %d heads", n, heads)
+	}
+	return ""
+}
+
+// ScoringBytes returns the most bytes of s in a message.
+func ScoringBytes(s *kernel.Scoring) int { return 128 + 11*len(s.ALiBi) }
+
 // A field says what a call of attention over shards does with a field of kernel.Scoring: a message has it, the client
 // looks at it by itself, or it must not be set.
 type field struct {
 	name string
-
-	put func(b []byte, s *kernel.Scoring) []byte // appends it to a message
-	get func(r *reader, c *Call)                 // reads it there
+	sent bool
 
 	refused   func(s *kernel.Scoring) bool // whether its value is one that no call takes
 	got, want string                       // what the error says then
 }
 
-// fields has all of them, those of a message in its order. TestFields fails if one is missing.
+// fields has all of them. TestFields fails if one is missing.
 var fields = [...]field{
+	{name: "Scale", sent: true},
+	{name: "Softcap", sent: true},
 	{
-		name: "Scale",
-		put:  func(b []byte, s *kernel.Scoring) []byte { return appendF32(b, s.Scale) },
-		get:  func(r *reader, c *Call) { c.Scoring.Scale = r.f32() },
-	},
-	{
-		name: "Softcap",
-		put:  func(b []byte, s *kernel.Scoring) []byte { return appendF32(b, s.Softcap) },
-		get:  func(r *reader, c *Call) { c.Scoring.Softcap = r.f32() },
-	},
-	{
-		name: "Mask", put: appendMask, get: (*reader).mask, refused: func(s *kernel.Scoring) bool { _, _, ok := s.Mask.Window(); return !ok },
+		name: "Mask", sent: true, refused: func(s *kernel.Scoring) bool { _, _, ok := s.Mask.Window(); return !ok },
 		got: "another mask", want: "kernel.Window, or kernel.Causal from 0 on",
 	},
-	{name: "ALiBi", put: appendSlopes, get: (*reader).slopes},
+	{name: "ALiBi", sent: true},
 	{name: "Sinks"},      // where the client merges
 	{name: "QueryStart"}, // in each item
 
@@ -56,45 +92,4 @@ func CheckScoring(s *kernel.Scoring) error {
 		}
 	}
 	return nil
-}
-
-// ScoringBytes returns the bytes of s in a message.
-func ScoringBytes(s *kernel.Scoring) int { return 2*4 + 1 + 2*4 + 4 + 4*len(s.ALiBi) }
-
-// appendMask appends whether there is a window, and its sides. Beyond an int32 they reach from any position to any other.
-func appendMask(b []byte, s *kernel.Scoring) []byte {
-	left, right, _ := s.Mask.Window()
-	if left < 0 && right < 0 {
-		return appendU32(appendU32(append(b, 0), 0), 0)
-	}
-	return appendU32(appendU32(append(b, 1), min(left, math.MaxInt32)), min(right, math.MaxInt32))
-}
-
-func (r *reader) mask(c *Call) {
-	window, left, right := r.u8(), r.i32(), r.i32()
-	if r.err == nil && (window > 1 || min(left, right) < -1 || window == 0 && (left != 0 || right != 0) || window == 1 && max(left, right) < 0) {
-		r.fail("window %d of %d and %d keys", window, left, right)
-	}
-	if window == 1 {
-		c.Scoring.Mask = kernel.Window(left, right)
-	}
-}
-
-func appendSlopes(b []byte, s *kernel.Scoring) []byte {
-	b = appendU32(b, len(s.ALiBi))
-	for _, x := range s.ALiBi {
-		b = appendF32(b, x)
-	}
-	return b
-}
-
-// slopes reads those of ALiBi: none, or one for each query head.
-func (r *reader) slopes(c *Call) {
-	n := r.count("slopes", 4)
-	if r.err == nil && n != 0 && n != c.Heads {
-		r.fail("%d slopes for %d heads", n, c.Heads)
-	}
-	for i := 0; i < n && r.err == nil; i++ {
-		c.Scoring.ALiBi = append(c.Scoring.ALiBi, r.f32())
-	}
 }

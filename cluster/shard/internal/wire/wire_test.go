@@ -2,10 +2,12 @@ package wire
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
@@ -35,14 +37,15 @@ func putOf(g Geometry) *Put {
 }
 
 func attendOf(g Geometry) *Attend {
-	c := Call{Type: kernel.Float16, Heads: 2 * g.Heads, Scoring: kernel.Scoring{Scale: 0.5, Softcap: 3, Mask: kernel.Window(-1, 7)}}
-	for i := range c.Heads {
-		c.Scoring.ALiBi = append(c.Scoring.ALiBi, float32(i))
+	scoring := kernel.Scoring{Scale: 0.5, Softcap: 3, Mask: kernel.Window(-1, 7)}
+	for i := range 2 * g.Heads {
+		scoring.ALiBi = append(scoring.ALiBi, float32(i))
 	}
+	c := Call{Type: kernel.Float16, Heads: 2 * g.Heads, Scoring: NewScoring(&scoring)}
 	row := c.Heads * g.KeySize * 2
 	return &Attend{g, c, []Queries{
 		{"a", 7, 1000, -5, 1, []Range{{0, 2}, {3, 1}}, bytesFrom(row)},
-		{"b", 1 << 63, 1, 0, 3, nil, bytesFrom(3 * row)},
+		{"b", 1 << 63, 1, 0, 3, []Range{}, bytesFrom(3 * row)},
 	}}
 }
 
@@ -51,43 +54,63 @@ func entryOf(g Geometry) *Entry {
 		Blocks: [][]string{{"a", "b"}, {"b"}, {"c", "a"}}}
 }
 
+// same encodes a message, and expects to decode the same.
+func same[T any, M interface {
+	*T
+	Message
+}](t *testing.T, m M) {
+	t.Helper()
+	if got, err := Decode[T, M](Encode(m)); err != nil || !reflect.DeepEqual(M(got), m) {
+		t.Errorf("%+v: %v\n%+v", m, err, got)
+	}
+}
+
 // What is written is read.
 func TestRoundTrip(t *testing.T) {
 	for _, g := range geometries {
-		put := putOf(g)
-		if got, err := ParsePut(put.Append(nil)); err != nil || !reflect.DeepEqual(got, put) {
-			t.Errorf("%+v: %v\n%+v", g, err, got)
-		}
-		attend := attendOf(g)
-		if got, err := ParseAttend(attend.Append(nil)); err != nil || !reflect.DeepEqual(got, attend) {
-			t.Errorf("%+v: %v\n%+v", g, err, got)
-		}
-		if n := len(put.Append(nil)); n > PutOverhead+2*KeysOverhead+3*g.RowBytes() {
+		put, attend := putOf(g), attendOf(g)
+		same(t, put)
+		same(t, attend)
+		if n := len(Encode(put)); n > PutOverhead+2*KeysOverhead+3*g.RowBytes() {
 			t.Errorf("%d bytes, more than the overhead says", n)
 		}
 	}
-	names := []string{"x", "yz"}
-	if got, err := ParseNames(AppendNames(nil, names)); err != nil || !slices.Equal(got, names) {
-		t.Error(got, err)
-	}
-	send := &Send{geometries[3], "x", 5, 7, 200, 3, 200, "b"}
-	if got, err := ParseSend(send.Append(nil)); err != nil || !reflect.DeepEqual(got, send) {
-		t.Error(got, err)
-	}
-	drop := &Drop{9, "x", []int{0, MaxBlock}}
-	if got, err := ParseDrop(drop.Append(nil)); err != nil || !reflect.DeepEqual(got, drop) {
-		t.Error(got, err)
-	}
+	same(t, &Free{Sequence: "x.y/z"})
+	same(t, &Send{Geometry: geometries[3], Sequence: "x", Epoch: 5, Block: 7, Rows: 200, Lo: 3, Hi: 200, To: "b"})
+	same(t, &Drop{ID: 9, Sequence: "x", Blocks: []int{0, MaxBlock}})
 	entry := entryOf(geometries[3])
-	if got, err := ParseEntry(entry.Append(nil)); err != nil || !reflect.DeepEqual(got, entry) {
+	if got, err := DecodeEntry(entry.Encode()); err != nil || !reflect.DeepEqual(got, entry) {
 		t.Error(got, err)
 	}
-	if wire, contract := EntryVersion(entry.Append(nil)[:8]); wire != 3 || contract != 4 {
+	if wire, contract := EntryVersion(entry.Encode()); wire != 3 || contract != 4 {
 		t.Error(wire, contract)
 	}
 	statuses := []Status{OK, Gap, Misfit}
-	if got, err := ParseStatuses(AppendStatuses(nil, statuses), 3); err != nil || !slices.Equal(got, statuses) {
+	if got, err := DecodeStatuses([]byte{byte(OK), byte(Gap), byte(Misfit)}, 3); err != nil || !slices.Equal(got, statuses) {
 		t.Error(got, err)
+	}
+	if _, err := DecodeStatuses([]byte{byte(OK)}, 2); !errors.Is(err, ErrFormat) {
+		t.Error(err)
+	}
+}
+
+// No message is longer than the overheads say, whatever its numbers are.
+func TestOverheads(t *testing.T) {
+	g := Geometry{kernel.Int8, MaxHeads, 1 << 4, 1 << 4, 1 << 4}
+	name := strings.Repeat("x", MaxName)
+	put := &Put{g, []Keys{{name, MaxBlock, math.MaxUint64, 255, 1, nil}}}
+	if n := len(Encode(put)); n > PutOverhead+KeysOverhead {
+		t.Errorf("%d bytes of keys", n)
+	}
+	scoring := Scoring{math.MaxUint32, math.MaxUint32, &[2]int{math.MaxInt32, math.MaxInt32}, []uint32{}}
+	for range MaxHeads {
+		scoring.ALiBi = append(scoring.ALiBi, math.MaxUint32)
+	}
+	kernels := scoring.Kernel()
+	q := Queries{name, math.MaxUint64, math.MaxInt32, -math.MaxInt32, math.MaxInt32, []Range{{MaxBlock, MaxBlock}, {MaxBlock, MaxBlock}}, nil}
+	attend := &Attend{Geometry{kernel.Int8, MaxHeads, maxHeadSize, maxHeadSize, maxHeadSize}, Call{kernel.BFloat16, MaxHeads, scoring}, []Queries{q}}
+	if n := len(Encode(attend)); n > AttendOverhead+ScoringBytes(&kernels)+QueriesOverhead+2*RangeBytes {
+		t.Errorf("%d bytes of queries", n)
 	}
 }
 
@@ -108,7 +131,7 @@ func TestAnswer(t *testing.T) {
 	}
 	b = AppendBlock(AppendBlock(AppendBlock(b, p), nil), p)
 	var held []bool
-	took, err := ParseAnswer(b, a, func(n int, partial []byte) {
+	took, err := DecodeAnswer(b, a, func(n int, partial []byte) {
 		held = append(held, partial != nil)
 		if partial != nil {
 			out := make([]float32, len(p.Out))
@@ -123,7 +146,7 @@ func TestAnswer(t *testing.T) {
 	}
 	for n := range b {
 		called := false
-		if _, err := ParseAnswer(b[:n], a, func(int, []byte) { called = true }); err == nil || called {
+		if _, err := DecodeAnswer(b[:n], a, func(int, []byte) { called = true }); err == nil || called {
 			t.Fatalf("%d of %d bytes: %v", n, len(b), err)
 		}
 	}
@@ -132,17 +155,17 @@ func TestAnswer(t *testing.T) {
 // Messages that are cut off, or go on, or whose numbers do not fit are errors.
 func TestHostile(t *testing.T) {
 	parse := map[string]func([]byte) error{
-		"put":    func(b []byte) error { _, err := ParsePut(b); return err },
-		"attend": func(b []byte) error { _, err := ParseAttend(b); return err },
-		"free":   func(b []byte) error { _, err := ParseNames(b); return err },
-		"send":   func(b []byte) error { _, err := ParseSend(b); return err },
-		"drop":   func(b []byte) error { _, err := ParseDrop(b); return err },
-		"entry":  func(b []byte) error { _, err := ParseEntry(b); return err },
+		"put":    func(b []byte) error { _, err := Decode[Put](b); return err },
+		"attend": func(b []byte) error { _, err := Decode[Attend](b); return err },
+		"free":   func(b []byte) error { _, err := Decode[Free](b); return err },
+		"send":   func(b []byte) error { _, err := Decode[Send](b); return err },
+		"drop":   func(b []byte) error { _, err := Decode[Drop](b); return err },
+		"entry":  func(b []byte) error { _, err := DecodeEntry(b); return err },
 	}
-	messages := map[string][]byte{"free": AppendNames(nil, []string{"x", "yz"})}
-	messages["put"], messages["attend"] = putOf(geometries[3]).Append(nil), attendOf(geometries[3]).Append(nil)
-	messages["send"] = (&Send{geometries[3], "x", 5, 7, 200, 3, 200, "b"}).Append(nil)
-	messages["drop"], messages["entry"] = (&Drop{9, "x", []int{0, 5}}).Append(nil), entryOf(geometries[3]).Append(nil)
+	messages := map[string][]byte{"free": Encode(&Free{Sequence: "x"})}
+	messages["put"], messages["attend"] = Encode(putOf(geometries[3])), Encode(attendOf(geometries[3]))
+	messages["send"] = Encode(&Send{Geometry: geometries[3], Sequence: "x", Epoch: 5, Block: 7, Rows: 200, Lo: 3, Hi: 200, To: "b"})
+	messages["drop"], messages["entry"] = Encode(&Drop{ID: 9, Sequence: "x", Blocks: []int{0, 5}}), entryOf(geometries[3]).Encode()
 	for name, b := range messages {
 		for n := range b {
 			if err := parse[name](b[:n]); !errors.Is(err, ErrFormat) {
@@ -153,9 +176,14 @@ func TestHostile(t *testing.T) {
 			t.Errorf("%s and a byte: %v", name, err)
 		}
 	}
+	for _, head := range []string{`{"Sequence":"x"} `, `{"sequence":"x"}`, `{"Sequence":"x","More":1}`, `{"Sequence":"y","Sequence":"x"}`, `{"Sequence":"x y"}`, `[]`, `null`} {
+		if err := parse["free"](append(binary.LittleEndian.AppendUint32(nil, uint32(len(head))), head...)); !errors.Is(err, ErrFormat) {
+			t.Errorf("%s: %v", head, err)
+		}
+	}
 	g := geometries[0]
-	for _, f := range []Send{{g, "x", 0, 0, 257, 0, 1, "b"}, {g, "x", 0, 0, 5, 0, 6, "b"}, {g, "x", 0, 0, 5, 3, 3, "b"}, {g, "x", 0, 0, 0, 0, 0, ""}, {g, "", 0, 0, 5, 0, 1, "b"}, {g, "x", 0, -1, 5, 0, 1, "b"}} {
-		if _, err := ParseSend(f.Append(nil)); !errors.Is(err, ErrFormat) {
+	for _, f := range []Send{{noRows{}, g, "x", 0, 0, 257, 0, 1, "b"}, {noRows{}, g, "x", 0, 0, 5, 0, 6, "b"}, {noRows{}, g, "x", 0, 0, 5, 3, 3, "b"}, {noRows{}, g, "x", 0, 0, 0, 0, 0, ""}, {noRows{}, g, "", 0, 0, 5, 0, 1, "b"}, {noRows{}, g, "x", 0, -1, 5, 0, 1, "b"}} {
+		if _, err := Decode[Send](Encode(&f)); !errors.Is(err, ErrFormat) {
 			t.Errorf("send %+v: %v", f, err)
 		}
 	}
@@ -168,7 +196,7 @@ func TestHostile(t *testing.T) {
 	} {
 		entry := entryOf(g)
 		change(entry)
-		if _, err := ParseEntry(entry.Append(nil)); !errors.Is(err, ErrFormat) {
+		if _, err := DecodeEntry(entry.Encode()); !errors.Is(err, ErrFormat) {
 			t.Errorf("entry, %s: %v", what, err)
 		}
 	}
@@ -190,7 +218,7 @@ func TestHostile(t *testing.T) {
 	} {
 		p := putOf(g)
 		change(p)
-		if _, err := ParsePut(p.Append(nil)); !errors.Is(err, ErrFormat) {
+		if _, err := Decode[Put](Encode(p)); !errors.Is(err, ErrFormat) {
 			t.Errorf("put, %s: %v", what, err)
 		}
 	}
@@ -209,21 +237,15 @@ func TestHostile(t *testing.T) {
 	} {
 		a := attendOf(g)
 		change(a)
-		if _, err := ParseAttend(a.Append(nil)); !errors.Is(err, ErrFormat) {
+		if _, err := Decode[Attend](Encode(a)); !errors.Is(err, ErrFormat) {
 			t.Errorf("attend, %s: %v", what, err)
 		}
 	}
-	const window = 9 + 1 + 2 + 2*4 // where it stands in a message
-	for what, change := range map[string]func(data []byte){
-		"no window":         func(data []byte) { data[window] = 0 },
-		"a third":           func(data []byte) { data[window] = 2 },
-		"without sides":     func(data []byte) { copy(data[window+1:], "\xff\xff\xff\xff\xff\xff\xff\xff") },
-		"a side beyond all": func(data []byte) { data[window+4] = 0x80 },
-	} {
-		data := attendOf(g).Append(nil)
-		change(data)
-		if _, err := ParseAttend(data); !errors.Is(err, ErrFormat) {
-			t.Errorf("attend, %s: %v", what, err)
+	for what, window := range map[string][2]int{"without sides": {-1, -1}, "beyond all": {-2, 0}, "too far": {math.MaxInt32 + 1, 0}} {
+		a := attendOf(g)
+		a.Call.Scoring.Window = &window
+		if _, err := Decode[Attend](Encode(a)); !errors.Is(err, ErrFormat) {
+			t.Errorf("window %s: %v", what, err)
 		}
 	}
 }
@@ -252,27 +274,15 @@ func TestFields(t *testing.T) {
 		if to.IsZero() {
 			t.Errorf("the test has no value for %s", f.name)
 		}
-		sent := f.put != nil
+		sent := f.sent
 		err := CheckScoring(&s)
 		var bad *kernel.Error
 		if isRefused := errors.As(err, &bad) && bad.Arg() == "Options."+f.name; isRefused == (sent || slices.Contains(clients, f.name)) {
 			t.Errorf("%s: got error %v, and it is sent: %v", f.name, err, sent)
 		}
-		g := geometries[0]
-		a := Attend{Geometry: g, Call: Call{Heads: g.Heads, Scoring: s}}
-		if f.name == "ALiBi" {
-			a.Call.Scoring.ALiBi = make([]float32, g.Heads)
-		}
-		data := a.Append(nil)
-		if want := AttendOverhead + ScoringBytes(&a.Call.Scoring); len(data) != want {
-			t.Errorf("%s: a message of %d bytes, want %d", f.name, len(data), want)
-		}
-		got, err := ParseAttend(data)
-		if err != nil {
-			t.Fatal(f.name, err)
-		}
-		if same := reflect.DeepEqual(got.Call.Scoring, a.Call.Scoring); same != sent {
-			t.Errorf("%s: the same value was read: %v, want %v", f.name, same, sent)
+		x := NewScoring(&s)
+		if same := reflect.DeepEqual(x.Kernel(), s); same != sent {
+			t.Errorf("%s: the same value was sent: %v, want %v", f.name, same, sent)
 		}
 	}
 }
@@ -281,13 +291,13 @@ func TestFields(t *testing.T) {
 // its contents.
 func FuzzParse(f *testing.F) {
 	for _, g := range geometries {
-		f.Add(putOf(g).Append(nil))
-		f.Add(attendOf(g).Append(nil))
+		f.Add(Encode(putOf(g)))
+		f.Add(Encode(attendOf(g)))
 	}
-	f.Add((&Drop{9, "x", []int{0, 5}}).Append(nil))
-	f.Add(entryOf(geometries[0]).Append(nil))
-	f.Add(AppendNames(nil, []string{"x", "yz"}))
-	f.Add((&Send{geometries[3], "x", 5, 7, 200, 3, 200, "b"}).Append(nil))
+	f.Add(Encode(&Drop{ID: 9, Sequence: "x", Blocks: []int{0, 5}}))
+	f.Add(entryOf(geometries[0]).Encode())
+	f.Add(Encode(&Free{Sequence: "x"}))
+	f.Add(Encode(&Send{Geometry: geometries[3], Sequence: "x", Epoch: 5, Block: 7, Rows: 200, Lo: 3, Hi: 200, To: "b"}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		check := func(what string, written []byte, err error) {
 			if err == nil && !bytes.Equal(written, data) {
@@ -296,20 +306,30 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		p, err := ParsePut(data)
-		check("put", p.Append(nil), err)
-		a, err := ParseAttend(data)
-		check("attend", a.Append(nil), err)
-		names, err := ParseNames(data)
-		check("free", AppendNames(nil, names), err)
-		send, err := ParseSend(data)
-		check("send", send.Append(nil), err)
-		drop, err := ParseDrop(data)
-		check("drop", drop.Append(nil), err)
-		entry, err := ParseEntry(data)
-		check("entry", entry.Append(nil), err)
-		a = attendOf(geometries[0])
-		ParseAnswer(data, a, func(int, []byte) {})
-		ParseStatuses(data, 3)
+		fuzz[Put](data, check)
+		fuzz[Attend](data, check)
+		fuzz[Send](data, check)
+		fuzz[Drop](data, check)
+		fuzz[Free](data, check)
+		entry, err := DecodeEntry(data)
+		if err != nil {
+			entry = &Entry{}
+		}
+		check("entry", entry.Encode(), err)
+		DecodeAnswer(data, attendOf(geometries[0]), func(int, []byte) {})
+		DecodeStatuses(data, 3)
 	})
+}
+
+// fuzz decodes a message, and encodes it again.
+func fuzz[T any, M interface {
+	*T
+	Message
+}](data []byte, check func(what string, written []byte, err error)) {
+	m, err := Decode[T, M](data)
+	var written []byte
+	if err == nil {
+		written = Encode(M(m))
+	}
+	check(reflect.TypeFor[T]().Name(), written, err)
 }

@@ -1,0 +1,208 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/promptcache"
+)
+
+// Pages is the backend of a prompt cache that all workers of a cluster share: an object store on the NATS server. As the server may
+// have one copy of a page and lose it, a page that is gone is computed again. Whoever may write pages may answer for workers, too.
+//
+// The store is bounded by the server: its oldest messages go first. So an object may lack chunks, as
+// it may for a moment while several workers put it, and counts as gone then.
+//
+// Before [Pages.Connect] it has no page.
+type Pages struct {
+	Most int64        // bytes of the store, for whoever makes it first
+	Log  *slog.Logger // nil for none
+
+	open atomic.Pointer[pageStore]
+}
+
+// A pageStore is an object store that is open.
+type pageStore struct {
+	conn    *hub.Conn
+	bucket  string
+	most    int64
+	stream  jetstream.Stream
+	objects jetstream.ObjectStore
+}
+
+// chunkBytes is the size of the parts of an object, of which each is a message and asked for alone.
+const chunkBytes = 256 << 10
+
+// perChunk is more than a message takes beside its bytes, and perObject more than what an object store notes of an object.
+const perChunk, perObject = 256, 1024
+
+// errNoStore is the error before [Pages.Connect].
+var errNoStore = errors.New("relay: the prompt cache has no connection yet")
+
+// Connect opens the store, or makes it. It has the limit that it was made with. The error is that of NATS.
+func (p *Pages) Connect(ctx context.Context, conn *hub.Conn) error {
+	s := &pageStore{conn: conn, bucket: conn.StreamName(hub.PagesName)}
+	err := s.connect(ctx, p.Most)
+	if refusal := conn.LastError(); err != nil && errors.Is(refusal, nats.ErrPermissionViolation) { // NATS answers such a request with silence
+		err = refusal
+	}
+	if err != nil {
+		return fmt.Errorf("relay: the shared prompt cache: %w", err)
+	}
+	if p.Log != nil && s.most != p.Most {
+		p.Log.Warn("the shared prompt cache was made with another limit, which counts", "bytes", s.most, "want", p.Most)
+	}
+	p.open.Store(s)
+	return nil
+}
+
+// connect opens the stream of the object store. Unlike that of an object store that NATS' client makes, a full one does not refuse
+// messages: the server drops old ones.
+func (s *pageStore) connect(ctx context.Context, most int64) error {
+	js, err := jetstream.New(s.conn.Conn)
+	if err != nil {
+		return err
+	}
+	name := "OBJ_" + s.bucket
+	s.stream, err = js.Stream(ctx, name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		s.stream, err = js.CreateStream(ctx, jetstream.StreamConfig{
+			Name: name, Description: "pages of what language models have computed of texts",
+			Subjects: []string{s.chunks(">"), s.note(">")},
+			MaxBytes: most, Discard: jetstream.DiscardOld, AllowRollup: true, AllowDirect: true,
+		})
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another worker was faster, with another limit
+			s.stream, err = js.Stream(ctx, name)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	s.most = s.stream.CachedInfo().Config.MaxBytes
+	s.objects, err = js.ObjectStore(ctx, s.bucket)
+	return err
+}
+
+// chunks returns the subject of the chunks of an object, and note that of what the store notes of it: the layout of NATS' object stores.
+func (s *pageStore) chunks(id string) string    { return "$O." + s.bucket + ".C." + id }
+func (s *pageStore) note(encoded string) string { return "$O." + s.bucket + ".M." + encoded }
+
+func (s *pageStore) noteOf(k promptcache.Key) string {
+	return s.note(base64.URLEncoding.EncodeToString([]byte(k.String())))
+}
+
+// An object is one that was read.
+type object struct {
+	id   string // of its chunks
+	note uint64 // the message with what is noted of it
+	data []byte // nil if chunks are missing
+}
+
+// use returns the store if it can be asked now.
+func (p *Pages) use() (*pageStore, error) {
+	s := p.open.Load()
+	if s == nil {
+		return nil, errNoStore
+	}
+	if !s.conn.IsConnected() {
+		return nil, nats.ErrDisconnected // at once, as requests would wait
+	}
+	return s, nil
+}
+
+// read returns an object. It asks for one chunk after the other: a subscription would wait for those that are gone. The error is an
+// [fs.ErrNotExist] if nothing is noted of it.
+func (s *pageStore) read(ctx context.Context, k promptcache.Key) (*object, error) {
+	m, err := s.stream.GetLastMsgForSubject(ctx, s.noteOf(k))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, err
+	}
+	var info jetstream.ObjectInfo
+	if err := json.Unmarshal(m.Data, &info); err != nil || info.Deleted || !hub.IsToken(info.NUID) {
+		return &object{note: m.Sequence}, nil
+	}
+	o := &object{id: info.NUID, note: m.Sequence, data: []byte{}}
+	at := uint64(1)
+	for range info.Chunks {
+		m, err := s.stream.GetMsg(ctx, at, jetstream.WithGetMsgSubject(s.chunks(o.id)))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			o.data = nil
+			return o, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		o.data, at = append(o.data, m.Data...), m.Sequence+1
+	}
+	return o, nil
+}
+
+// remove removes an object that was read, and not one that was put in its place since.
+func (s *pageStore) remove(ctx context.Context, k promptcache.Key, o *object) error {
+	err := s.stream.Purge(ctx, jetstream.WithPurgeSubject(s.noteOf(k)), jetstream.WithPurgeSequence(o.note+1))
+	if err != nil || o.id == "" {
+		return err
+	}
+	return s.stream.Purge(ctx, jetstream.WithPurgeSubject(s.chunks(o.id)))
+}
+
+// Get is that of [promptcache.Backend].
+func (p *Pages) Get(ctx context.Context, k promptcache.Key) ([]byte, error) {
+	s, err := p.use()
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.read(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	if o.data == nil {
+		return nil, errors.Join(fs.ErrNotExist, s.remove(ctx, k, o))
+	}
+	return o.data, nil
+}
+
+// Put is that of [promptcache.Backend].
+func (p *Pages) Put(ctx context.Context, k promptcache.Key, data []byte) error {
+	s, err := p.use()
+	if err != nil {
+		return err
+	}
+	chunk := min(chunkBytes, int(s.conn.MaxPayload()))
+	if n := int64(len(data) + (len(data)/chunk+1)*perChunk + perObject); s.most > 0 && n > s.most {
+		return &kernel.Error{Where: "relay: a page", Got: fmt.Sprintf("%d bytes in the store", n), Want: fmt.Sprintf("at most %d, those of the store", s.most)}
+	}
+	if _, err := s.objects.GetInfo(ctx, k.String()); !errors.Is(err, jetstream.ErrObjectNotFound) {
+		return err
+	}
+	_, err = s.objects.Put(ctx, jetstream.ObjectMeta{Name: k.String(), Opts: &jetstream.ObjectMetaOptions{ChunkSize: uint32(chunk)}}, bytes.NewReader(data))
+	return err
+}
+
+// Remove is that of [promptcache.Backend].
+func (p *Pages) Remove(ctx context.Context, k promptcache.Key, data []byte) error {
+	s, err := p.use()
+	if err != nil {
+		return err
+	}
+	o, err := s.read(ctx, k)
+	if err != nil || o.data != nil && !bytes.Equal(o.data, data) {
+		return err
+	}
+	return s.remove(ctx, k, o)
+}
