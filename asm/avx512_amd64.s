@@ -399,7 +399,7 @@ tile1segment:
 	JNE     tile1sparse
 	CMPQ    DI, $0x00000040
 	JNE     tile1sparse
-	SUBQ    $0x08, R15
+	SUBQ    $0x04, R15
 	JL      tile1fewdense
 	PCALIGN $0x40
 
@@ -412,21 +412,13 @@ tile1dense:
 	VFMADD231PS  128(R13), Z12, Z0
 	VBROADCASTSS 12(R14), Z12
 	VFMADD231PS  192(R13), Z12, Z0
-	VBROADCASTSS 16(R14), Z12
-	VFMADD231PS  256(R13), Z12, Z0
-	VBROADCASTSS 20(R14), Z12
-	VFMADD231PS  320(R13), Z12, Z0
-	VBROADCASTSS 24(R14), Z12
-	VFMADD231PS  384(R13), Z12, Z0
-	VBROADCASTSS 28(R14), Z12
-	VFMADD231PS  448(R13), Z12, Z0
-	ADDQ         $0x00000020, R14
-	ADDQ         $0x00000200, R13
-	SUBQ         $0x08, R15
+	ADDQ         $0x00000010, R14
+	ADDQ         $0x00000100, R13
+	SUBQ         $0x04, R15
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R15
+	ADDQ $0x04, R15
 
 tile1sparse:
 	INCQ R15
@@ -657,89 +649,78 @@ stores:
 
 	// C = fma(sum, beta, C·alpha)
 merge:
-	MOVQ        c_cap+16(FP), R13
-	MOVQ        a_cap+48(FP), R14
+	MOVQ        c_cap+16(FP), R15
+	VMOVUPS     (R15), Z12
+	MOVQ        a_cap+48(FP), R13
 	MOVQ        b_len+80(FP), R15
-	VMOVUPS     (CX), Z12
-	VMULPS      (R13), Z12, Z12
-	VFMADD231PS (R14), Z0, Z12
-	VMOVUPS     Z12, (CX)
+	VMULPS      (CX), Z12, Z13
+	VFMADD231PS (R13), Z0, Z13
+	VMOVUPS     Z13, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z1, Z0
+	VMULPS      (CX), Z12, Z0
+	VFMADD231PS (R13), Z1, Z0
 	VMOVUPS     Z0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z2, Z0
+	VMULPS      (CX), Z12, Z0
+	VFMADD231PS (R13), Z2, Z0
 	VMOVUPS     Z0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z3, Z0
+	VMULPS      (CX), Z12, Z0
+	VFMADD231PS (R13), Z3, Z0
 	VMOVUPS     Z0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z4, Z0
+	VMULPS      (CX), Z12, Z0
+	VFMADD231PS (R13), Z4, Z0
 	VMOVUPS     Z0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z5, Z0
+	VMULPS      (CX), Z12, Z0
+	VFMADD231PS (R13), Z5, Z0
 	VMOVUPS     Z0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z6, Z0
+	VMULPS      (CX), Z12, Z0
+	VFMADD231PS (R13), Z6, Z0
 	VMOVUPS     Z0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z7, Z0
+	VMULPS      (CX), Z12, Z0
+	VFMADD231PS (R13), Z7, Z0
 	VMOVUPS     Z0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z8, Z0
+	VMULPS      (CX), Z12, Z0
+	VFMADD231PS (R13), Z8, Z0
 	VMOVUPS     Z0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z9, Z0
+	VMULPS      (CX), Z12, Z0
+	VFMADD231PS (R13), Z9, Z0
 	VMOVUPS     Z0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z10, Z0
+	VMULPS      (CX), Z12, Z0
+	VFMADD231PS (R13), Z10, Z0
 	VMOVUPS     Z0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z11, Z0
+	VMULPS      (CX), Z12, Z0
+	VFMADD231PS (R13), Z11, Z0
 	VMOVUPS     Z0, (CX)
 	ADDQ        ldc+24(FP), CX
 
@@ -1200,7 +1181,7 @@ tile1segment:
 	JNE     tile1sparse
 	CMPQ    DI, $0x00000080
 	JNE     tile1sparse
-	SUBQ    $0x08, R13
+	SUBQ    $0x04, R13
 	JL      tile1fewdense
 	PCALIGN $0x40
 
@@ -1217,25 +1198,13 @@ tile1dense:
 	VBROADCASTSS 12(R12), Z16
 	VFMADD231PS  384(R11), Z16, Z0
 	VFMADD231PS  448(R11), Z16, Z1
-	VBROADCASTSS 16(R12), Z16
-	VFMADD231PS  512(R11), Z16, Z0
-	VFMADD231PS  576(R11), Z16, Z1
-	VBROADCASTSS 20(R12), Z16
-	VFMADD231PS  640(R11), Z16, Z0
-	VFMADD231PS  704(R11), Z16, Z1
-	VBROADCASTSS 24(R12), Z16
-	VFMADD231PS  768(R11), Z16, Z0
-	VFMADD231PS  832(R11), Z16, Z1
-	VBROADCASTSS 28(R12), Z16
-	VFMADD231PS  896(R11), Z16, Z0
-	VFMADD231PS  960(R11), Z16, Z1
-	ADDQ         $0x00000020, R12
-	ADDQ         $0x00000400, R11
-	SUBQ         $0x08, R13
+	ADDQ         $0x00000010, R12
+	ADDQ         $0x00000200, R11
+	SUBQ         $0x04, R13
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R13
+	ADDQ $0x04, R13
 
 tile1sparse:
 	INCQ R13
@@ -1448,93 +1417,79 @@ stores:
 
 	// C = fma(sum, beta, C·alpha)
 merge:
-	MOVQ        c_cap+16(FP), R11
-	MOVQ        a_cap+48(FP), R12
+	MOVQ        c_cap+16(FP), R13
+	VMOVUPS     (R13), Z16
+	VMOVUPS     64(R13), Z17
+	MOVQ        a_cap+48(FP), R11
 	MOVQ        b_len+80(FP), R13
-	VMOVUPS     (CX), Z16
-	VMULPS      (R11), Z16, Z16
-	VFMADD231PS (R12), Z0, Z16
-	VMOVUPS     Z16, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z1, Z0
+	VMULPS      (CX), Z16, Z18
+	VFMADD231PS (R11), Z0, Z18
+	VMOVUPS     Z18, (CX)
+	VMULPS      64(CX), Z17, Z0
+	VFMADD231PS 64(R11), Z1, Z0
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z2, Z0
+	VMULPS      (CX), Z16, Z0
+	VFMADD231PS (R11), Z2, Z0
 	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z3, Z0
+	VMULPS      64(CX), Z17, Z0
+	VFMADD231PS 64(R11), Z3, Z0
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z4, Z0
+	VMULPS      (CX), Z16, Z0
+	VFMADD231PS (R11), Z4, Z0
 	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z5, Z0
+	VMULPS      64(CX), Z17, Z0
+	VFMADD231PS 64(R11), Z5, Z0
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z6, Z0
+	VMULPS      (CX), Z16, Z0
+	VFMADD231PS (R11), Z6, Z0
 	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z7, Z0
+	VMULPS      64(CX), Z17, Z0
+	VFMADD231PS 64(R11), Z7, Z0
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z8, Z0
+	VMULPS      (CX), Z16, Z0
+	VFMADD231PS (R11), Z8, Z0
 	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z9, Z0
+	VMULPS      64(CX), Z17, Z0
+	VFMADD231PS 64(R11), Z9, Z0
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z10, Z0
+	VMULPS      (CX), Z16, Z0
+	VFMADD231PS (R11), Z10, Z0
 	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z11, Z0
+	VMULPS      64(CX), Z17, Z0
+	VFMADD231PS 64(R11), Z11, Z0
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z12, Z0
+	VMULPS      (CX), Z16, Z0
+	VFMADD231PS (R11), Z12, Z0
 	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z13, Z0
+	VMULPS      64(CX), Z17, Z0
+	VFMADD231PS 64(R11), Z13, Z0
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z14, Z0
+	VMULPS      (CX), Z16, Z0
+	VFMADD231PS (R11), Z14, Z0
 	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z15, Z0
+	VMULPS      64(CX), Z17, Z0
+	VFMADD231PS 64(R11), Z15, Z0
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        ldc+24(FP), CX
 
@@ -1648,47 +1603,24 @@ done:
 
 	// Tile of 8 × 3 vectors.
 tile8:
-	MOVQ       AX, R12
-	SUBQ       $0x00000008, DX
-	LEAQ       (AX)(BX*8), AX
-	MOVQ       b_base+72(FP), R11
-	CMPQ       c_len+8(FP), $0x01
-	JNE        tile8fetched
-	CMPQ       a_cap+48(FP), $0x00
-	JE         tile8fetched
-	MOVQ       CX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	ADDQ       ldc+24(FP), R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	ADDQ       ldc+24(FP), R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	ADDQ       ldc+24(FP), R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	ADDQ       ldc+24(FP), R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	ADDQ       ldc+24(FP), R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	ADDQ       ldc+24(FP), R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	ADDQ       ldc+24(FP), R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	ADDQ       ldc+24(FP), R13
+	MOVQ AX, R12
+	SUBQ $0x00000008, DX
+	LEAQ (AX)(BX*8), AX
+	MOVQ b_base+72(FP), R11
+	CMPQ c_len+8(FP), $0x01
+	JNE  tile8fetched
+	CMPQ a_cap+48(FP), $0x00
+	JE   tile8fetched
+	MOVQ CX, R14
+	MOVQ $0x00000008, R13
+
+tile8fetch:
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	PREFETCHT0 128(R14)
+	ADDQ       ldc+24(FP), R14
+	DECQ       R13
+	JNZ        tile8fetch
 
 tile8fetched:
 	MOVQ k+112(FP), R13
@@ -1772,52 +1704,33 @@ tile8end:
 
 	// Tile of 6 to 7 × 3 vectors.
 tile7:
-	MOVQ       AX, R12
-	MOVQ       R11, R13
-	MOVQ       R11, b_len+80(FP)
-	SUBQ       R11, DX
-	IMULQ      BX, R13
-	ADDQ       R13, AX
-	MOVQ       $0x00000007, R13
-	CMPQ       R11, R13
-	CMOVQGT    R13, R11
-	LEAQ       heightsAVX512<>+16(SB), R13
-	MOVQ       (R13)(R11*8), R11
-	MOVQ       R11, rs+56(FP)
-	MOVQ       b_base+72(FP), R11
-	CMPQ       c_len+8(FP), $0x01
-	JNE        tile7fetched
-	CMPQ       a_cap+48(FP), $0x00
-	JE         tile7fetched
-	MOVQ       CX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	ADDQ       ldc+24(FP), R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	ADDQ       ldc+24(FP), R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	ADDQ       ldc+24(FP), R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	ADDQ       ldc+24(FP), R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	ADDQ       ldc+24(FP), R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	ADDQ       ldc+24(FP), R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	ADDQ       ldc+24(FP), R13
+	MOVQ    AX, R12
+	MOVQ    R11, R13
+	MOVQ    R11, b_len+80(FP)
+	SUBQ    R11, DX
+	IMULQ   BX, R13
+	ADDQ    R13, AX
+	MOVQ    $0x00000007, R13
+	CMPQ    R11, R13
+	CMOVQGT R13, R11
+	LEAQ    heightsAVX512<>+16(SB), R13
+	MOVQ    (R13)(R11*8), R11
+	MOVQ    R11, rs+56(FP)
+	MOVQ    b_base+72(FP), R11
+	CMPQ    c_len+8(FP), $0x01
+	JNE     tile7fetched
+	CMPQ    a_cap+48(FP), $0x00
+	JE      tile7fetched
+	MOVQ    CX, R14
+	MOVQ    $0x00000007, R13
+
+tile7fetch:
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	PREFETCHT0 128(R14)
+	ADDQ       ldc+24(FP), R14
+	DECQ       R13
+	JNZ        tile7fetch
 
 tile7fetched:
 	MOVQ k+112(FP), R13
@@ -2156,7 +2069,7 @@ tile1segment:
 	JNE     tile1sparse
 	CMPQ    DI, $0x000000c0
 	JNE     tile1sparse
-	SUBQ    $0x08, R13
+	SUBQ    $0x04, R13
 	JL      tile1fewdense
 	PCALIGN $0x40
 
@@ -2177,29 +2090,13 @@ tile1dense:
 	VFMADD231PS  576(R11), Z24, Z0
 	VFMADD231PS  640(R11), Z24, Z1
 	VFMADD231PS  704(R11), Z24, Z2
-	VBROADCASTSS 16(R12), Z24
-	VFMADD231PS  768(R11), Z24, Z0
-	VFMADD231PS  832(R11), Z24, Z1
-	VFMADD231PS  896(R11), Z24, Z2
-	VBROADCASTSS 20(R12), Z24
-	VFMADD231PS  960(R11), Z24, Z0
-	VFMADD231PS  1024(R11), Z24, Z1
-	VFMADD231PS  1088(R11), Z24, Z2
-	VBROADCASTSS 24(R12), Z24
-	VFMADD231PS  1152(R11), Z24, Z0
-	VFMADD231PS  1216(R11), Z24, Z1
-	VFMADD231PS  1280(R11), Z24, Z2
-	VBROADCASTSS 28(R12), Z24
-	VFMADD231PS  1344(R11), Z24, Z0
-	VFMADD231PS  1408(R11), Z24, Z1
-	VFMADD231PS  1472(R11), Z24, Z2
-	ADDQ         $0x00000020, R12
-	ADDQ         $0x00000600, R11
-	SUBQ         $0x08, R13
+	ADDQ         $0x00000010, R12
+	ADDQ         $0x00000300, R11
+	SUBQ         $0x04, R13
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R13
+	ADDQ $0x04, R13
 
 tile1sparse:
 	INCQ R13
@@ -2442,125 +2339,104 @@ stores:
 
 	// C = fma(sum, beta, C·alpha)
 merge:
-	MOVQ        c_cap+16(FP), R11
-	MOVQ        a_cap+48(FP), R12
+	MOVQ        c_cap+16(FP), R13
+	VMOVUPS     (R13), Z24
+	VMOVUPS     64(R13), Z25
+	VMOVUPS     128(R13), Z26
+	MOVQ        a_cap+48(FP), R11
 	MOVQ        b_len+80(FP), R13
-	VMOVUPS     (CX), Z24
-	VMULPS      (R11), Z24, Z24
-	VFMADD231PS (R12), Z0, Z24
-	VMOVUPS     Z24, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z1, Z0
+	VMULPS      (CX), Z24, Z27
+	VFMADD231PS (R11), Z0, Z27
+	VMOVUPS     Z27, (CX)
+	VMULPS      64(CX), Z25, Z0
+	VFMADD231PS 64(R11), Z1, Z0
 	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z2, Z0
+	VMULPS      128(CX), Z26, Z0
+	VFMADD231PS 128(R11), Z2, Z0
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z3, Z0
+	VMULPS      (CX), Z24, Z0
+	VFMADD231PS (R11), Z3, Z0
 	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z4, Z0
+	VMULPS      64(CX), Z25, Z0
+	VFMADD231PS 64(R11), Z4, Z0
 	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z5, Z0
+	VMULPS      128(CX), Z26, Z0
+	VFMADD231PS 128(R11), Z5, Z0
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z6, Z0
+	VMULPS      (CX), Z24, Z0
+	VFMADD231PS (R11), Z6, Z0
 	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z7, Z0
+	VMULPS      64(CX), Z25, Z0
+	VFMADD231PS 64(R11), Z7, Z0
 	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z8, Z0
+	VMULPS      128(CX), Z26, Z0
+	VFMADD231PS 128(R11), Z8, Z0
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z9, Z0
+	VMULPS      (CX), Z24, Z0
+	VFMADD231PS (R11), Z9, Z0
 	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z10, Z0
+	VMULPS      64(CX), Z25, Z0
+	VFMADD231PS 64(R11), Z10, Z0
 	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z11, Z0
+	VMULPS      128(CX), Z26, Z0
+	VFMADD231PS 128(R11), Z11, Z0
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z12, Z0
+	VMULPS      (CX), Z24, Z0
+	VFMADD231PS (R11), Z12, Z0
 	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z13, Z0
+	VMULPS      64(CX), Z25, Z0
+	VFMADD231PS 64(R11), Z13, Z0
 	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z14, Z0
+	VMULPS      128(CX), Z26, Z0
+	VFMADD231PS 128(R11), Z14, Z0
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z15, Z0
+	VMULPS      (CX), Z24, Z0
+	VFMADD231PS (R11), Z15, Z0
 	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z16, Z0
+	VMULPS      64(CX), Z25, Z0
+	VFMADD231PS 64(R11), Z16, Z0
 	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z17, Z0
+	VMULPS      128(CX), Z26, Z0
+	VFMADD231PS 128(R11), Z17, Z0
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z18, Z0
+	VMULPS      (CX), Z24, Z0
+	VFMADD231PS (R11), Z18, Z0
 	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z19, Z0
+	VMULPS      64(CX), Z25, Z0
+	VFMADD231PS 64(R11), Z19, Z0
 	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z20, Z0
+	VMULPS      128(CX), Z26, Z0
+	VFMADD231PS 128(R11), Z20, Z0
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z21, Z0
+	VMULPS      (CX), Z24, Z0
+	VFMADD231PS (R11), Z21, Z0
 	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z22, Z0
+	VMULPS      64(CX), Z25, Z0
+	VFMADD231PS 64(R11), Z22, Z0
 	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z23, Z0
+	VMULPS      128(CX), Z26, Z0
+	VFMADD231PS 128(R11), Z23, Z0
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        ldc+24(FP), CX
 
@@ -2673,46 +2549,26 @@ done:
 
 	// Tile of 6 × 4 vectors.
 tile6:
-	MOVQ       AX, R10
-	SUBQ       $0x00000006, DX
-	LEAQ       (AX)(BX*4), AX
-	LEAQ       (AX)(BX*2), AX
-	MOVQ       b_base+72(FP), R11
-	CMPQ       c_len+8(FP), $0x01
-	JNE        tile6fetched
-	CMPQ       a_cap+48(FP), $0x00
-	JE         tile6fetched
-	MOVQ       CX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	ADDQ       ldc+24(FP), R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	ADDQ       ldc+24(FP), R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	ADDQ       ldc+24(FP), R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	ADDQ       ldc+24(FP), R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	ADDQ       ldc+24(FP), R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	ADDQ       ldc+24(FP), R12
+	MOVQ AX, R10
+	SUBQ $0x00000006, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
+	MOVQ b_base+72(FP), R11
+	CMPQ c_len+8(FP), $0x01
+	JNE  tile6fetched
+	CMPQ a_cap+48(FP), $0x00
+	JE   tile6fetched
+	MOVQ CX, R13
+	MOVQ $0x00000006, R12
+
+tile6fetch:
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	PREFETCHT0 192(R13)
+	ADDQ       ldc+24(FP), R13
+	DECQ       R12
+	JNZ        tile6fetch
 
 tile6fetched:
 	MOVQ k+112(FP), R12
@@ -2795,41 +2651,26 @@ tile6end:
 
 	// Tile of 5 × 4 vectors.
 tile5:
-	MOVQ       AX, R10
-	SUBQ       $0x00000005, DX
-	LEAQ       (AX)(BX*4), AX
-	LEAQ       (AX)(BX*1), AX
-	MOVQ       b_base+72(FP), R11
-	CMPQ       c_len+8(FP), $0x01
-	JNE        tile5fetched
-	CMPQ       a_cap+48(FP), $0x00
-	JE         tile5fetched
-	MOVQ       CX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	ADDQ       ldc+24(FP), R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	ADDQ       ldc+24(FP), R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	ADDQ       ldc+24(FP), R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	ADDQ       ldc+24(FP), R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	ADDQ       ldc+24(FP), R12
+	MOVQ AX, R10
+	SUBQ $0x00000005, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ b_base+72(FP), R11
+	CMPQ c_len+8(FP), $0x01
+	JNE  tile5fetched
+	CMPQ a_cap+48(FP), $0x00
+	JE   tile5fetched
+	MOVQ CX, R13
+	MOVQ $0x00000005, R12
+
+tile5fetch:
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	PREFETCHT0 192(R13)
+	ADDQ       ldc+24(FP), R13
+	DECQ       R12
+	JNZ        tile5fetch
 
 tile5fetched:
 	MOVQ k+112(FP), R12
@@ -3171,7 +3012,7 @@ tile1segment:
 	JNE     tile1sparse
 	CMPQ    DI, $0x00000100
 	JNE     tile1sparse
-	SUBQ    $0x08, R12
+	SUBQ    $0x04, R12
 	JL      tile1fewdense
 	PCALIGN $0x40
 
@@ -3196,33 +3037,13 @@ tile1dense:
 	VFMADD231PS  832(R11), Z24, Z1
 	VFMADD231PS  896(R11), Z24, Z2
 	VFMADD231PS  960(R11), Z24, Z3
-	VBROADCASTSS 16(R10), Z24
-	VFMADD231PS  1024(R11), Z24, Z0
-	VFMADD231PS  1088(R11), Z24, Z1
-	VFMADD231PS  1152(R11), Z24, Z2
-	VFMADD231PS  1216(R11), Z24, Z3
-	VBROADCASTSS 20(R10), Z24
-	VFMADD231PS  1280(R11), Z24, Z0
-	VFMADD231PS  1344(R11), Z24, Z1
-	VFMADD231PS  1408(R11), Z24, Z2
-	VFMADD231PS  1472(R11), Z24, Z3
-	VBROADCASTSS 24(R10), Z24
-	VFMADD231PS  1536(R11), Z24, Z0
-	VFMADD231PS  1600(R11), Z24, Z1
-	VFMADD231PS  1664(R11), Z24, Z2
-	VFMADD231PS  1728(R11), Z24, Z3
-	VBROADCASTSS 28(R10), Z24
-	VFMADD231PS  1792(R11), Z24, Z0
-	VFMADD231PS  1856(R11), Z24, Z1
-	VFMADD231PS  1920(R11), Z24, Z2
-	VFMADD231PS  1984(R11), Z24, Z3
-	ADDQ         $0x00000020, R10
-	ADDQ         $0x00000800, R11
-	SUBQ         $0x08, R12
+	ADDQ         $0x00000010, R10
+	ADDQ         $0x00000400, R11
+	SUBQ         $0x04, R12
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R12
+	ADDQ $0x04, R12
 
 tile1sparse:
 	INCQ R12
@@ -3453,119 +3274,99 @@ stores:
 
 	// C = fma(sum, beta, C·alpha)
 merge:
-	MOVQ        c_cap+16(FP), R10
-	MOVQ        a_cap+48(FP), R11
+	MOVQ        c_cap+16(FP), R12
+	VMOVUPS     (R12), Z24
+	VMOVUPS     64(R12), Z25
+	VMOVUPS     128(R12), Z26
+	VMOVUPS     192(R12), Z27
+	MOVQ        a_cap+48(FP), R10
 	MOVQ        b_len+80(FP), R12
-	VMOVUPS     (CX), Z24
-	VMULPS      (R10), Z24, Z24
-	VFMADD231PS (R11), Z0, Z24
-	VMOVUPS     Z24, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z1, Z0
+	VMULPS      (CX), Z24, Z28
+	VFMADD231PS (R10), Z0, Z28
+	VMOVUPS     Z28, (CX)
+	VMULPS      64(CX), Z25, Z0
+	VFMADD231PS 64(R10), Z1, Z0
 	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z2, Z0
+	VMULPS      128(CX), Z26, Z0
+	VFMADD231PS 128(R10), Z2, Z0
 	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z3, Z0
+	VMULPS      192(CX), Z27, Z0
+	VFMADD231PS 192(R10), Z3, Z0
 	VMOVUPS     Z0, 192(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R12
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R10), Z0, Z0
-	VFMADD231PS (R11), Z4, Z0
+	VMULPS      (CX), Z24, Z0
+	VFMADD231PS (R10), Z4, Z0
 	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z5, Z0
+	VMULPS      64(CX), Z25, Z0
+	VFMADD231PS 64(R10), Z5, Z0
 	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z6, Z0
+	VMULPS      128(CX), Z26, Z0
+	VFMADD231PS 128(R10), Z6, Z0
 	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z7, Z0
+	VMULPS      192(CX), Z27, Z0
+	VFMADD231PS 192(R10), Z7, Z0
 	VMOVUPS     Z0, 192(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R12
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R10), Z0, Z0
-	VFMADD231PS (R11), Z8, Z0
+	VMULPS      (CX), Z24, Z0
+	VFMADD231PS (R10), Z8, Z0
 	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z9, Z0
+	VMULPS      64(CX), Z25, Z0
+	VFMADD231PS 64(R10), Z9, Z0
 	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z10, Z0
+	VMULPS      128(CX), Z26, Z0
+	VFMADD231PS 128(R10), Z10, Z0
 	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z11, Z0
+	VMULPS      192(CX), Z27, Z0
+	VFMADD231PS 192(R10), Z11, Z0
 	VMOVUPS     Z0, 192(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R12
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R10), Z0, Z0
-	VFMADD231PS (R11), Z12, Z0
+	VMULPS      (CX), Z24, Z0
+	VFMADD231PS (R10), Z12, Z0
 	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z13, Z0
+	VMULPS      64(CX), Z25, Z0
+	VFMADD231PS 64(R10), Z13, Z0
 	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z14, Z0
+	VMULPS      128(CX), Z26, Z0
+	VFMADD231PS 128(R10), Z14, Z0
 	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z15, Z0
+	VMULPS      192(CX), Z27, Z0
+	VFMADD231PS 192(R10), Z15, Z0
 	VMOVUPS     Z0, 192(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R12
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R10), Z0, Z0
-	VFMADD231PS (R11), Z16, Z0
+	VMULPS      (CX), Z24, Z0
+	VFMADD231PS (R10), Z16, Z0
 	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z17, Z0
+	VMULPS      64(CX), Z25, Z0
+	VFMADD231PS 64(R10), Z17, Z0
 	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z18, Z0
+	VMULPS      128(CX), Z26, Z0
+	VFMADD231PS 128(R10), Z18, Z0
 	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z19, Z0
+	VMULPS      192(CX), Z27, Z0
+	VFMADD231PS 192(R10), Z19, Z0
 	VMOVUPS     Z0, 192(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R12
 	JZ          mergeend
-	VMOVUPS     (CX), Z0
-	VMULPS      (R10), Z0, Z0
-	VFMADD231PS (R11), Z20, Z0
+	VMULPS      (CX), Z24, Z0
+	VFMADD231PS (R10), Z20, Z0
 	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z21, Z0
+	VMULPS      64(CX), Z25, Z0
+	VFMADD231PS 64(R10), Z21, Z0
 	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z22, Z0
+	VMULPS      128(CX), Z26, Z0
+	VFMADD231PS 128(R10), Z22, Z0
 	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z23, Z0
+	VMULPS      192(CX), Z27, Z0
+	VFMADD231PS 192(R10), Z23, Z0
 	VMOVUPS     Z0, 192(CX)
 	ADDQ        ldc+24(FP), CX
 
@@ -4116,7 +3917,7 @@ tile1segment:
 	JNE     tile1sparse
 	CMPQ    DI, $0x000000c0
 	JNE     tile1sparse
-	SUBQ    $0x08, R14
+	SUBQ    $0x04, R14
 	JL      tile1fewdense
 	PCALIGN $0x40
 
@@ -4137,29 +3938,13 @@ tile1dense:
 	VFMADD231PS  576(R12), Z24, Z0
 	VFMADD231PS  640(R12), Z24, Z1
 	VFMADD231PS  704(R12), Z24, Z2
-	VBROADCASTSS 16(R13), Z24
-	VFMADD231PS  768(R12), Z24, Z0
-	VFMADD231PS  832(R12), Z24, Z1
-	VFMADD231PS  896(R12), Z24, Z2
-	VBROADCASTSS 20(R13), Z24
-	VFMADD231PS  960(R12), Z24, Z0
-	VFMADD231PS  1024(R12), Z24, Z1
-	VFMADD231PS  1088(R12), Z24, Z2
-	VBROADCASTSS 24(R13), Z24
-	VFMADD231PS  1152(R12), Z24, Z0
-	VFMADD231PS  1216(R12), Z24, Z1
-	VFMADD231PS  1280(R12), Z24, Z2
-	VBROADCASTSS 28(R13), Z24
-	VFMADD231PS  1344(R12), Z24, Z0
-	VFMADD231PS  1408(R12), Z24, Z1
-	VFMADD231PS  1472(R12), Z24, Z2
-	ADDQ         $0x00000020, R13
-	ADDQ         $0x00000600, R12
-	SUBQ         $0x08, R14
+	ADDQ         $0x00000010, R13
+	ADDQ         $0x00000300, R12
+	SUBQ         $0x04, R14
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R14
+	ADDQ $0x04, R14
 
 tile1sparse:
 	INCQ R14
@@ -4857,7 +4642,7 @@ tile1segment:
 	JNE     tile1sparse
 	CMPQ    DI, $0x00000060
 	JNE     tile1sparse
-	SUBQ    $0x08, R14
+	SUBQ    $0x04, R14
 	JL      tile1fewdense
 	PCALIGN $0x40
 
@@ -4890,34 +4675,6 @@ tile1dense:
 	VFMADD231PS  Z25, Z24, Z1
 	VCVTPH2PS    352(R12), Z25
 	VFMADD231PS  Z25, Z24, Z2
-	VBROADCASTSS 16(R13), Z24
-	VCVTPH2PS    384(R12), Z25
-	VFMADD231PS  Z25, Z24, Z0
-	VCVTPH2PS    416(R12), Z25
-	VFMADD231PS  Z25, Z24, Z1
-	VCVTPH2PS    448(R12), Z25
-	VFMADD231PS  Z25, Z24, Z2
-	VBROADCASTSS 20(R13), Z24
-	VCVTPH2PS    480(R12), Z25
-	VFMADD231PS  Z25, Z24, Z0
-	VCVTPH2PS    512(R12), Z25
-	VFMADD231PS  Z25, Z24, Z1
-	VCVTPH2PS    544(R12), Z25
-	VFMADD231PS  Z25, Z24, Z2
-	VBROADCASTSS 24(R13), Z24
-	VCVTPH2PS    576(R12), Z25
-	VFMADD231PS  Z25, Z24, Z0
-	VCVTPH2PS    608(R12), Z25
-	VFMADD231PS  Z25, Z24, Z1
-	VCVTPH2PS    640(R12), Z25
-	VFMADD231PS  Z25, Z24, Z2
-	VBROADCASTSS 28(R13), Z24
-	VCVTPH2PS    672(R12), Z25
-	VFMADD231PS  Z25, Z24, Z0
-	VCVTPH2PS    704(R12), Z25
-	VFMADD231PS  Z25, Z24, Z1
-	VCVTPH2PS    736(R12), Z25
-	VFMADD231PS  Z25, Z24, Z2
 	CMPQ         c_cap+16(FP), $0x00
 	JE           tile1densefew
 	PREFETCHT0   4096(R12)
@@ -4926,21 +4683,15 @@ tile1dense:
 	PREFETCHT0   4288(R12)
 	PREFETCHT0   4352(R12)
 	PREFETCHT0   4416(R12)
-	PREFETCHT0   4480(R12)
-	PREFETCHT0   4544(R12)
-	PREFETCHT0   4608(R12)
-	PREFETCHT0   4672(R12)
-	PREFETCHT0   4736(R12)
-	PREFETCHT0   4800(R12)
 
 tile1densefew:
-	ADDQ $0x00000020, R13
-	ADDQ $0x00000300, R12
-	SUBQ $0x08, R14
+	ADDQ $0x00000010, R13
+	ADDQ $0x00000180, R12
+	SUBQ $0x04, R14
 	JGE  tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R14
+	ADDQ $0x04, R14
 
 tile1sparse:
 	INCQ R14
@@ -5669,7 +5420,7 @@ tile1segment:
 	JNE     tile1sparse
 	CMPQ    DI, $0x00000060
 	JNE     tile1sparse
-	SUBQ    $0x08, R14
+	SUBQ    $0x04, R14
 	JL      tile1fewdense
 	PCALIGN $0x40
 
@@ -5714,46 +5465,6 @@ tile1dense:
 	VPMOVZXWD    352(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
 	VFMADD231PS  Z25, Z24, Z2
-	VBROADCASTSS 16(R13), Z24
-	VPMOVZXWD    384(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z0
-	VPMOVZXWD    416(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z1
-	VPMOVZXWD    448(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z2
-	VBROADCASTSS 20(R13), Z24
-	VPMOVZXWD    480(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z0
-	VPMOVZXWD    512(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z1
-	VPMOVZXWD    544(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z2
-	VBROADCASTSS 24(R13), Z24
-	VPMOVZXWD    576(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z0
-	VPMOVZXWD    608(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z1
-	VPMOVZXWD    640(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z2
-	VBROADCASTSS 28(R13), Z24
-	VPMOVZXWD    672(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z0
-	VPMOVZXWD    704(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z1
-	VPMOVZXWD    736(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z2
 	CMPQ         c_cap+16(FP), $0x00
 	JE           tile1densefew
 	PREFETCHT0   4096(R12)
@@ -5762,21 +5473,15 @@ tile1dense:
 	PREFETCHT0   4288(R12)
 	PREFETCHT0   4352(R12)
 	PREFETCHT0   4416(R12)
-	PREFETCHT0   4480(R12)
-	PREFETCHT0   4544(R12)
-	PREFETCHT0   4608(R12)
-	PREFETCHT0   4672(R12)
-	PREFETCHT0   4736(R12)
-	PREFETCHT0   4800(R12)
 
 tile1densefew:
-	ADDQ $0x00000020, R13
-	ADDQ $0x00000300, R12
-	SUBQ $0x08, R14
+	ADDQ $0x00000010, R13
+	ADDQ $0x00000180, R12
+	SUBQ $0x04, R14
 	JGE  tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R14
+	ADDQ $0x04, R14
 
 tile1sparse:
 	INCQ R14
@@ -21167,7 +20872,7 @@ TEXT ·skinnyQKS2L1AVX512(SB), NOSPLIT, $0-160
 
 // func valueProductAVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·valueProductAVX512(SB), NOSPLIT, $8-160
+TEXT ·valueProductAVX512(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x02, AX
@@ -21223,96 +20928,97 @@ quadgroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
 
-	// 64 columns of 1 to 6 queries.
+	// 64 columns.
 	MOVQ    $0x00000006, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
-	LEAQ    heightsAVX512<>+56(SB), R10
-	MOVQ    (R10)(R9*8), R9
-	MOVQ    R9, (SP)
+	MOVQ    R9, 8(SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
 	LEAQ    (R9)(R12*4), R9
 	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
-	JE      quadgroup6zero
+	JE      quadseveralzero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPQ    (SP), $-126
+	MOVQ    8(SP), R11
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
 	VMOVUPS 192(R9), Z3
-	LEAQ    (R9)(R10*1), R9
-	JEQ     quadgroup6next0
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
 	VMOVUPS (R9), Z4
 	VMOVUPS 64(R9), Z5
 	VMOVUPS 128(R9), Z6
 	VMOVUPS 192(R9), Z7
-	LEAQ    (R9)(R10*1), R9
-	JPS     quadgroup6next0
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
 	VMOVUPS 192(R9), Z11
-	LEAQ    (R9)(R10*1), R9
-	JCC     quadgroup6next0
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
 	VMOVUPS (R9), Z12
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
-	LEAQ    (R9)(R10*1), R9
-	JPL     quadgroup6next0
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
 	VMOVUPS (R9), Z16
 	VMOVUPS 64(R9), Z17
 	VMOVUPS 128(R9), Z18
 	VMOVUPS 192(R9), Z19
-	LEAQ    (R9)(R10*1), R9
-	JOC     quadgroup6next0
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
 	VMOVUPS (R9), Z20
 	VMOVUPS 64(R9), Z21
 	VMOVUPS 128(R9), Z22
 	VMOVUPS 192(R9), Z23
-	LEAQ    (R9)(R10*1), R9
+	JMP     quadseveralbegin
 
-quadgroup6next0:
-	JMP quadgroup6begin
-
-quadgroup6zero:
-	CMPQ   (SP), $-126
+quadseveralzero:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	JEQ    quadgroup6next1
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	JPS    quadgroup6next1
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	JCC    quadgroup6next1
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
-	JPL    quadgroup6next1
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
-	JOC    quadgroup6next1
 	VXORPS Z20, Z20, Z20
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
 
-quadgroup6next1:
-quadgroup6begin:
+quadseveralbegin:
+	// 1 to 6 queries.
+	MOVQ    8(SP), R9
+	MOVQ    $0x00000006, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	LEAQ    heightsAVX512<>+56(SB), R10
+	MOVQ    (R10)(R9*8), R9
+	MOVQ    R9, (SP)
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -21371,38 +21077,38 @@ quadgroup6ahead1:
 	VFMADD231PS  Z25, Z28, Z1
 	VFMADD231PS  Z26, Z28, Z2
 	VFMADD231PS  Z27, Z28, Z3
-	JEQ          quadgroup6next2
+	JEQ          quadgroup6next0
 	VBROADCASTSS 4(R10), Z28
 	VFMADD231PS  Z24, Z28, Z4
 	VFMADD231PS  Z25, Z28, Z5
 	VFMADD231PS  Z26, Z28, Z6
 	VFMADD231PS  Z27, Z28, Z7
-	JPS          quadgroup6next2
+	JPS          quadgroup6next0
 	VBROADCASTSS 8(R10), Z28
 	VFMADD231PS  Z24, Z28, Z8
 	VFMADD231PS  Z25, Z28, Z9
 	VFMADD231PS  Z26, Z28, Z10
 	VFMADD231PS  Z27, Z28, Z11
-	JCC          quadgroup6next2
+	JCC          quadgroup6next0
 	VBROADCASTSS 12(R10), Z28
 	VFMADD231PS  Z24, Z28, Z12
 	VFMADD231PS  Z25, Z28, Z13
 	VFMADD231PS  Z26, Z28, Z14
 	VFMADD231PS  Z27, Z28, Z15
-	JPL          quadgroup6next2
+	JPL          quadgroup6next0
 	VBROADCASTSS 16(R10), Z28
 	VFMADD231PS  Z24, Z28, Z16
 	VFMADD231PS  Z25, Z28, Z17
 	VFMADD231PS  Z26, Z28, Z18
 	VFMADD231PS  Z27, Z28, Z19
-	JOC          quadgroup6next2
+	JOC          quadgroup6next0
 	VBROADCASTSS 20(R10), Z28
 	VFMADD231PS  Z24, Z28, Z20
 	VFMADD231PS  Z25, Z28, Z21
 	VFMADD231PS  Z26, Z28, Z22
 	VFMADD231PS  Z27, Z28, Z23
 
-quadgroup6next2:
+quadgroup6next0:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	DECQ R11
@@ -21411,45 +21117,49 @@ quadgroup6next2:
 quadgroup6store:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPQ    (SP), $-126
+	MOVQ    8(SP), R11
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
 	VMOVUPS Z3, 192(R9)
-	LEAQ    (R9)(R10*1), R9
-	JEQ     quadgroup6next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
 	VMOVUPS Z4, (R9)
 	VMOVUPS Z5, 64(R9)
 	VMOVUPS Z6, 128(R9)
 	VMOVUPS Z7, 192(R9)
-	LEAQ    (R9)(R10*1), R9
-	JPS     quadgroup6next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
 	VMOVUPS Z8, (R9)
 	VMOVUPS Z9, 64(R9)
 	VMOVUPS Z10, 128(R9)
 	VMOVUPS Z11, 192(R9)
-	LEAQ    (R9)(R10*1), R9
-	JCC     quadgroup6next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
 	VMOVUPS Z12, (R9)
 	VMOVUPS Z13, 64(R9)
 	VMOVUPS Z14, 128(R9)
 	VMOVUPS Z15, 192(R9)
-	LEAQ    (R9)(R10*1), R9
-	JPL     quadgroup6next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
 	VMOVUPS Z16, (R9)
 	VMOVUPS Z17, 64(R9)
 	VMOVUPS Z18, 128(R9)
 	VMOVUPS Z19, 192(R9)
-	LEAQ    (R9)(R10*1), R9
-	JOC     quadgroup6next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
 	VMOVUPS Z20, (R9)
 	VMOVUPS Z21, 64(R9)
 	VMOVUPS Z22, 128(R9)
 	VMOVUPS Z23, 192(R9)
-	LEAQ    (R9)(R10*1), R9
 
-quadgroup6next3:
-	ADDQ $0x06, R14
+quadseveralstored:
+	ADDQ 8(SP), R14
 	CMPQ R14, n+96(FP)
 	JL   quadgroup
 	ADDQ $0x40, R12
@@ -21466,16 +21176,10 @@ line:
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
-	CMPQ R9, $0x05
-	JGE  linegroup8
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	CMPQ R9, $0x01
+	JG   lineseveral
 
-	// 16 columns of 1 queries.
+	// 16 columns of a query.
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
@@ -21484,9 +21188,7 @@ linegroup:
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
 	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
 	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
 	JMP     linegroup1begin
 
 linegroup1zero:
@@ -21553,34 +21255,76 @@ linegroup1step:
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
 	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x01, R14
+	INCQ    R14
 	JMP     linenext
 
-	// 16 columns of 2 queries.
-linegroup2:
+lineseveral:
+	// 16 columns.
+	MOVQ    $0x00000008, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, 8(SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
 	LEAQ    (R9)(R12*4), R9
 	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
-	JE      linegroup2zero
+	JE      lineseveralzero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
 	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup2begin
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z5
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z6
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z7
+	JMP     lineseveralbegin
 
-linegroup2zero:
+lineseveralzero:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
 
-linegroup2begin:
+lineseveralbegin:
+	CMPQ 8(SP), $0x05
+	JGE  linegroup8
+	CMPQ 8(SP), $0x04
+	JGE  linegroup4
+	CMPQ 8(SP), $0x03
+	JGE  linegroup3
+
+	// 2 queries.
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -21643,40 +21387,10 @@ linegroup2step:
 	JNZ              linegroup2step
 
 linegroup2store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x02, R14
-	JMP     linenext
+	// 3 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 3 queries.
 linegroup3:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup3zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup3begin
-
-linegroup3zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-
-linegroup3begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -21742,45 +21456,10 @@ linegroup3step:
 	JNZ              linegroup3step
 
 linegroup3store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x03, R14
-	JMP     linenext
+	// 4 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 4 queries.
 linegroup4:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup4zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z3
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup4begin
-
-linegroup4zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-
-linegroup4begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -21849,76 +21528,17 @@ linegroup4step:
 	JNZ              linegroup4step
 
 linegroup4store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z3, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x04, R14
-	JMP     linenext
+	// 5 to 8 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 5 to 8 queries.
 linegroup8:
+	MOVQ    8(SP), R9
 	MOVQ    $0x00000008, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
 	LEAQ    heightsAVX512<>+24(SB), R10
 	MOVQ    (R10)(R9*8), R9
 	MOVQ    R9, (SP)
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup8zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	CMPQ    (SP), $-126
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z4
-	LEAQ    (R9)(R10*1), R9
-	JEQ     linegroup8next0
-	VMOVUPS (R9), Z5
-	LEAQ    (R9)(R10*1), R9
-	JPS     linegroup8next0
-	VMOVUPS (R9), Z6
-	LEAQ    (R9)(R10*1), R9
-	JCC     linegroup8next0
-	VMOVUPS (R9), Z7
-	LEAQ    (R9)(R10*1), R9
-
-linegroup8next0:
-	JMP linegroup8begin
-
-linegroup8zero:
-	CMPQ   (SP), $-126
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	JEQ    linegroup8next1
-	VXORPS Z5, Z5, Z5
-	JPS    linegroup8next1
-	VXORPS Z6, Z6, Z6
-	JCC    linegroup8next1
-	VXORPS Z7, Z7, Z7
-
-linegroup8next1:
-linegroup8begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -21944,14 +21564,14 @@ linegroup8near0far:
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 	VFMADD231PS.BCST 16(R10), Z24, Z4
-	JEQ              linegroup8next2
+	JEQ              linegroup8next0
 	VFMADD231PS.BCST 20(R10), Z24, Z5
-	JPS              linegroup8next2
+	JPS              linegroup8next0
 	VFMADD231PS.BCST 24(R10), Z24, Z6
-	JCC              linegroup8next2
+	JCC              linegroup8next0
 	VFMADD231PS.BCST 28(R10), Z24, Z7
 
-linegroup8next2:
+linegroup8next0:
 	ADDQ       AX, R9
 	ADDQ       R8, R10
 	CMPQ       o_len+8(FP), $0x02
@@ -21971,14 +21591,14 @@ linegroup8near1far:
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 	VFMADD231PS.BCST 16(R10), Z24, Z4
-	JEQ              linegroup8next3
+	JEQ              linegroup8next1
 	VFMADD231PS.BCST 20(R10), Z24, Z5
-	JPS              linegroup8next3
+	JPS              linegroup8next1
 	VFMADD231PS.BCST 24(R10), Z24, Z6
-	JCC              linegroup8next3
+	JCC              linegroup8next1
 	VFMADD231PS.BCST 28(R10), Z24, Z7
 
-linegroup8next3:
+linegroup8next1:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	ADDQ $+128, CX
@@ -22003,45 +21623,56 @@ linegroup8step:
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 	VFMADD231PS.BCST 16(R10), Z24, Z4
-	JEQ              linegroup8next4
+	JEQ              linegroup8next2
 	VFMADD231PS.BCST 20(R10), Z24, Z5
-	JPS              linegroup8next4
+	JPS              linegroup8next2
 	VFMADD231PS.BCST 24(R10), Z24, Z6
-	JCC              linegroup8next4
+	JCC              linegroup8next2
 	VFMADD231PS.BCST 28(R10), Z24, Z7
 
-linegroup8next4:
+linegroup8next2:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	DECQ R11
 	JNZ  linegroup8step
 
 linegroup8store:
+lineseveralstore:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPQ    (SP), $-126
+	MOVQ    8(SP), R11
 	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z3, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z4, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JEQ     linegroup8next5
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z5, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JPS     linegroup8next5
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z6, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JCC     linegroup8next5
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z7, (R9)
-	LEAQ    (R9)(R10*1), R9
 
-linegroup8next5:
-	ADDQ $0x08, R14
+lineseveralstored:
+	ADDQ 8(SP), R14
 
 linenext:
 	CMPQ R14, n+96(FP)
@@ -22067,54 +21698,55 @@ restgroup:
 	MOVQ n+96(FP), CX
 	SUBQ R14, CX
 
-	// 16 columns of 1 to 4 queries.
+	// 16 columns.
 	MOVQ      $0x00000004, BX
 	CMPQ      CX, BX
 	CMOVQGT   BX, CX
-	LEAQ      heightsAVX512<>+56(SB), BX
-	MOVQ      (BX)(CX*8), CX
-	MOVQ      CX, (SP)
+	MOVQ      CX, 8(SP)
 	MOVQ      ldo+24(FP), CX
 	IMULQ     R14, CX
 	ADDQ      o_base+0(FP), CX
 	LEAQ      (CX)(R12*4), CX
 	MOVQ      CX, o_cap+16(FP)
 	CMPB      load+120(FP), $0x00
-	JE        restgroup4zero
+	JE        restseveralzero
 	MOVQ      o_cap+16(FP), CX
 	MOVQ      ldo+24(FP), BX
-	CMPQ      (SP), $-126
+	MOVQ      8(SP), R9
 	VPMOVD2M  Z24, K1
 	VMOVUPS.Z (CX), K1, Z0
-	LEAQ      (CX)(BX*1), CX
-	JEQ       restgroup4next0
+	ADDQ      BX, CX
+	DECQ      R9
+	JZ        restseveralbegin
 	VPMOVD2M  Z24, K1
 	VMOVUPS.Z (CX), K1, Z1
-	LEAQ      (CX)(BX*1), CX
-	JPS       restgroup4next0
+	ADDQ      BX, CX
+	DECQ      R9
+	JZ        restseveralbegin
 	VPMOVD2M  Z24, K1
 	VMOVUPS.Z (CX), K1, Z2
-	LEAQ      (CX)(BX*1), CX
-	JCC       restgroup4next0
+	ADDQ      BX, CX
+	DECQ      R9
+	JZ        restseveralbegin
 	VPMOVD2M  Z24, K1
 	VMOVUPS.Z (CX), K1, Z3
-	LEAQ      (CX)(BX*1), CX
+	JMP       restseveralbegin
 
-restgroup4next0:
-	JMP restgroup4begin
-
-restgroup4zero:
-	CMPQ   (SP), $-126
+restseveralzero:
 	VXORPS Z0, Z0, Z0
-	JEQ    restgroup4next1
 	VXORPS Z1, Z1, Z1
-	JPS    restgroup4next1
 	VXORPS Z2, Z2, Z2
-	JCC    restgroup4next1
 	VXORPS Z3, Z3, Z3
 
-restgroup4next1:
-restgroup4begin:
+restseveralbegin:
+	// 1 to 4 queries.
+	MOVQ    8(SP), CX
+	MOVQ    $0x00000004, BX
+	CMPQ    CX, BX
+	CMOVQGT BX, CX
+	LEAQ    heightsAVX512<>+56(SB), BX
+	MOVQ    (BX)(CX*8), CX
+	MOVQ    CX, (SP)
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -22127,28 +21759,28 @@ restgroup4turn:
 	VMOVUPS.Z        (R9), K1, Z25
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z25, Z0
-	JEQ              restgroup4next2
+	JEQ              restgroup4next0
 	VFMADD231PS.BCST 4(R10), Z25, Z1
-	JPS              restgroup4next2
+	JPS              restgroup4next0
 	VFMADD231PS.BCST 8(R10), Z25, Z2
-	JCC              restgroup4next2
+	JCC              restgroup4next0
 	VFMADD231PS.BCST 12(R10), Z25, Z3
 
-restgroup4next2:
+restgroup4next0:
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	VPMOVD2M         Z24, K1
 	VMOVUPS.Z        (R9), K1, Z25
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z25, Z0
-	JEQ              restgroup4next3
+	JEQ              restgroup4next1
 	VFMADD231PS.BCST 4(R10), Z25, Z1
-	JPS              restgroup4next3
+	JPS              restgroup4next1
 	VFMADD231PS.BCST 8(R10), Z25, Z2
-	JCC              restgroup4next3
+	JCC              restgroup4next1
 	VFMADD231PS.BCST 12(R10), Z25, Z3
 
-restgroup4next3:
+restgroup4next1:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	SUBQ $0x02, R11
@@ -22163,14 +21795,14 @@ restgroup4step:
 	VMOVUPS.Z        (R9), K1, Z25
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z25, Z0
-	JEQ              restgroup4next4
+	JEQ              restgroup4next2
 	VFMADD231PS.BCST 4(R10), Z25, Z1
-	JPS              restgroup4next4
+	JPS              restgroup4next2
 	VFMADD231PS.BCST 8(R10), Z25, Z2
-	JCC              restgroup4next4
+	JCC              restgroup4next2
 	VFMADD231PS.BCST 12(R10), Z25, Z3
 
-restgroup4next4:
+restgroup4next2:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	DECQ R11
@@ -22179,25 +21811,27 @@ restgroup4next4:
 restgroup4store:
 	MOVQ     o_cap+16(FP), CX
 	MOVQ     ldo+24(FP), BX
-	CMPQ     (SP), $-126
+	MOVQ     8(SP), R9
 	VPMOVD2M Z24, K1
 	VMOVUPS  Z0, K1, (CX)
-	LEAQ     (CX)(BX*1), CX
-	JEQ      restgroup4next5
+	ADDQ     BX, CX
+	DECQ     R9
+	JZ       restseveralstored
 	VPMOVD2M Z24, K1
 	VMOVUPS  Z1, K1, (CX)
-	LEAQ     (CX)(BX*1), CX
-	JPS      restgroup4next5
+	ADDQ     BX, CX
+	DECQ     R9
+	JZ       restseveralstored
 	VPMOVD2M Z24, K1
 	VMOVUPS  Z2, K1, (CX)
-	LEAQ     (CX)(BX*1), CX
-	JCC      restgroup4next5
+	ADDQ     BX, CX
+	DECQ     R9
+	JZ       restseveralstored
 	VPMOVD2M Z24, K1
 	VMOVUPS  Z3, K1, (CX)
-	LEAQ     (CX)(BX*1), CX
 
-restgroup4next5:
-	ADDQ $0x04, R14
+restseveralstored:
+	ADDQ 8(SP), R14
 	CMPQ R14, n+96(FP)
 	JL   restgroup
 	ADDQ $0x10, R12
@@ -23654,7 +23288,7 @@ GLOBL halvesAVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyPVF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyPVF16AVX512(SB), NOSPLIT, $8-160
+TEXT ·skinnyPVF16AVX512(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x01, AX
@@ -23710,96 +23344,97 @@ quadgroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
 
-	// 64 columns of 1 to 6 queries.
+	// 64 columns.
 	MOVQ    $0x00000006, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
-	LEAQ    heightsAVX512<>+56(SB), R10
-	MOVQ    (R10)(R9*8), R9
-	MOVQ    R9, (SP)
+	MOVQ    R9, 8(SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
 	LEAQ    (R9)(R12*4), R9
 	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
-	JE      quadgroup6zero
+	JE      quadseveralzero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPQ    (SP), $-126
+	MOVQ    8(SP), R11
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
 	VMOVUPS 192(R9), Z3
-	LEAQ    (R9)(R10*1), R9
-	JEQ     quadgroup6next0
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
 	VMOVUPS (R9), Z4
 	VMOVUPS 64(R9), Z5
 	VMOVUPS 128(R9), Z6
 	VMOVUPS 192(R9), Z7
-	LEAQ    (R9)(R10*1), R9
-	JPS     quadgroup6next0
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
 	VMOVUPS 192(R9), Z11
-	LEAQ    (R9)(R10*1), R9
-	JCC     quadgroup6next0
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
 	VMOVUPS (R9), Z12
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
-	LEAQ    (R9)(R10*1), R9
-	JPL     quadgroup6next0
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
 	VMOVUPS (R9), Z16
 	VMOVUPS 64(R9), Z17
 	VMOVUPS 128(R9), Z18
 	VMOVUPS 192(R9), Z19
-	LEAQ    (R9)(R10*1), R9
-	JOC     quadgroup6next0
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
 	VMOVUPS (R9), Z20
 	VMOVUPS 64(R9), Z21
 	VMOVUPS 128(R9), Z22
 	VMOVUPS 192(R9), Z23
-	LEAQ    (R9)(R10*1), R9
+	JMP     quadseveralbegin
 
-quadgroup6next0:
-	JMP quadgroup6begin
-
-quadgroup6zero:
-	CMPQ   (SP), $-126
+quadseveralzero:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	JEQ    quadgroup6next1
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	JPS    quadgroup6next1
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	JCC    quadgroup6next1
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
-	JPL    quadgroup6next1
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
-	JOC    quadgroup6next1
 	VXORPS Z20, Z20, Z20
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
 
-quadgroup6next1:
-quadgroup6begin:
+quadseveralbegin:
+	// 1 to 6 queries.
+	MOVQ    8(SP), R9
+	MOVQ    $0x00000006, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	LEAQ    heightsAVX512<>+56(SB), R10
+	MOVQ    (R10)(R9*8), R9
+	MOVQ    R9, (SP)
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -23829,38 +23464,38 @@ quadgroup6ahead0:
 	VFMADD231PS  Z25, Z28, Z1
 	VFMADD231PS  Z26, Z28, Z2
 	VFMADD231PS  Z27, Z28, Z3
-	JEQ          quadgroup6next2
+	JEQ          quadgroup6next0
 	VBROADCASTSS 4(R10), Z28
 	VFMADD231PS  Z24, Z28, Z4
 	VFMADD231PS  Z25, Z28, Z5
 	VFMADD231PS  Z26, Z28, Z6
 	VFMADD231PS  Z27, Z28, Z7
-	JPS          quadgroup6next2
+	JPS          quadgroup6next0
 	VBROADCASTSS 8(R10), Z28
 	VFMADD231PS  Z24, Z28, Z8
 	VFMADD231PS  Z25, Z28, Z9
 	VFMADD231PS  Z26, Z28, Z10
 	VFMADD231PS  Z27, Z28, Z11
-	JCC          quadgroup6next2
+	JCC          quadgroup6next0
 	VBROADCASTSS 12(R10), Z28
 	VFMADD231PS  Z24, Z28, Z12
 	VFMADD231PS  Z25, Z28, Z13
 	VFMADD231PS  Z26, Z28, Z14
 	VFMADD231PS  Z27, Z28, Z15
-	JPL          quadgroup6next2
+	JPL          quadgroup6next0
 	VBROADCASTSS 16(R10), Z28
 	VFMADD231PS  Z24, Z28, Z16
 	VFMADD231PS  Z25, Z28, Z17
 	VFMADD231PS  Z26, Z28, Z18
 	VFMADD231PS  Z27, Z28, Z19
-	JOC          quadgroup6next2
+	JOC          quadgroup6next0
 	VBROADCASTSS 20(R10), Z28
 	VFMADD231PS  Z24, Z28, Z20
 	VFMADD231PS  Z25, Z28, Z21
 	VFMADD231PS  Z26, Z28, Z22
 	VFMADD231PS  Z27, Z28, Z23
 
-quadgroup6next2:
+quadgroup6next0:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	DECQ R11
@@ -23869,45 +23504,49 @@ quadgroup6next2:
 quadgroup6store:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPQ    (SP), $-126
+	MOVQ    8(SP), R11
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
 	VMOVUPS Z3, 192(R9)
-	LEAQ    (R9)(R10*1), R9
-	JEQ     quadgroup6next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
 	VMOVUPS Z4, (R9)
 	VMOVUPS Z5, 64(R9)
 	VMOVUPS Z6, 128(R9)
 	VMOVUPS Z7, 192(R9)
-	LEAQ    (R9)(R10*1), R9
-	JPS     quadgroup6next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
 	VMOVUPS Z8, (R9)
 	VMOVUPS Z9, 64(R9)
 	VMOVUPS Z10, 128(R9)
 	VMOVUPS Z11, 192(R9)
-	LEAQ    (R9)(R10*1), R9
-	JCC     quadgroup6next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
 	VMOVUPS Z12, (R9)
 	VMOVUPS Z13, 64(R9)
 	VMOVUPS Z14, 128(R9)
 	VMOVUPS Z15, 192(R9)
-	LEAQ    (R9)(R10*1), R9
-	JPL     quadgroup6next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
 	VMOVUPS Z16, (R9)
 	VMOVUPS Z17, 64(R9)
 	VMOVUPS Z18, 128(R9)
 	VMOVUPS Z19, 192(R9)
-	LEAQ    (R9)(R10*1), R9
-	JOC     quadgroup6next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
 	VMOVUPS Z20, (R9)
 	VMOVUPS Z21, 64(R9)
 	VMOVUPS Z22, 128(R9)
 	VMOVUPS Z23, 192(R9)
-	LEAQ    (R9)(R10*1), R9
 
-quadgroup6next3:
-	ADDQ $0x06, R14
+quadseveralstored:
+	ADDQ 8(SP), R14
 	CMPQ R14, n+96(FP)
 	JL   quadgroup
 	ADDQ $0x40, R12
@@ -23924,16 +23563,10 @@ line:
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
-	CMPQ R9, $0x05
-	JGE  linegroup8
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	CMPQ R9, $0x01
+	JG   lineseveral
 
-	// 16 columns of 1 queries.
+	// 16 columns of a query.
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
@@ -23942,9 +23575,7 @@ linegroup:
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
 	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
 	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
 	JMP     linegroup1begin
 
 linegroup1zero:
@@ -23961,22 +23592,22 @@ linegroup1begin:
 linegroup1turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS        (R9), Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS        (R9), Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -23994,8 +23625,8 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VCVTPH2PS        (R9), Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -24003,34 +23634,76 @@ linegroup1step:
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
 	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x01, R14
+	INCQ    R14
 	JMP     linenext
 
-	// 16 columns of 2 queries.
-linegroup2:
+lineseveral:
+	// 16 columns.
+	MOVQ    $0x00000008, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, 8(SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
 	LEAQ    (R9)(R12*4), R9
 	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
-	JE      linegroup2zero
+	JE      lineseveralzero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
 	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup2begin
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z5
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z6
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z7
+	JMP     lineseveralbegin
 
-linegroup2zero:
+lineseveralzero:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
 
-linegroup2begin:
+lineseveralbegin:
+	CMPQ 8(SP), $0x05
+	JGE  linegroup8
+	CMPQ 8(SP), $0x04
+	JGE  linegroup4
+	CMPQ 8(SP), $0x03
+	JGE  linegroup3
+
+	// 2 queries.
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -24041,26 +23714,26 @@ linegroup2begin:
 linegroup2turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS        (R9), Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS        (R9), Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -24078,49 +23751,19 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VCVTPH2PS        (R9), Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup2step
 
 linegroup2store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x02, R14
-	JMP     linenext
+	// 3 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 3 queries.
 linegroup3:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup3zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup3begin
-
-linegroup3zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-
-linegroup3begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -24131,30 +23774,30 @@ linegroup3begin:
 linegroup3turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS        (R9), Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS        (R9), Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -24172,55 +23815,20 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VCVTPH2PS        (R9), Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup3step
 
 linegroup3store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x03, R14
-	JMP     linenext
+	// 4 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 4 queries.
 linegroup4:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup4zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z3
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup4begin
-
-linegroup4zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-
-linegroup4begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -24287,83 +23895,24 @@ linegroup4step:
 	JNZ              linegroup4step
 
 linegroup4store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z3, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x04, R14
-	JMP     linenext
+	// 5 to 8 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 5 to 8 queries.
 linegroup8:
+	MOVQ    8(SP), R9
 	MOVQ    $0x00000008, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
 	LEAQ    heightsAVX512<>+24(SB), R10
 	MOVQ    (R10)(R9*8), R9
 	MOVQ    R9, (SP)
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup8zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	CMPQ    (SP), $-126
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z4
-	LEAQ    (R9)(R10*1), R9
-	JEQ     linegroup8next0
-	VMOVUPS (R9), Z5
-	LEAQ    (R9)(R10*1), R9
-	JPS     linegroup8next0
-	VMOVUPS (R9), Z6
-	LEAQ    (R9)(R10*1), R9
-	JCC     linegroup8next0
-	VMOVUPS (R9), Z7
-	LEAQ    (R9)(R10*1), R9
-
-linegroup8next0:
-	JMP linegroup8begin
-
-linegroup8zero:
-	CMPQ   (SP), $-126
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	JEQ    linegroup8next1
-	VXORPS Z5, Z5, Z5
-	JPS    linegroup8next1
-	VXORPS Z6, Z6, Z6
-	JCC    linegroup8next1
-	VXORPS Z7, Z7, Z7
-
-linegroup8next1:
-linegroup8begin:
-	LEAQ  (SI)(R12*2), R9
-	LEAQ  (DI)(R14*4), R10
-	MOVQ  v_len+40(FP), R11
-	TESTQ R11, R11
-	JZ    linegroup8store
-	TESTQ $+3, R11
-	JNZ   linegroup8step
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	TESTQ   R11, R11
+	JZ      linegroup8store
+	TESTQ   $+3, R11
+	JNZ     linegroup8step
 
 linegroup8turn:
 	PREFETCHT0 (CX)
@@ -24385,14 +23934,14 @@ linegroup8step:
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 	VFMADD231PS.BCST 16(R10), Z24, Z4
-	JEQ              linegroup8next2
+	JEQ              linegroup8next0
 	VFMADD231PS.BCST 20(R10), Z24, Z5
-	JPS              linegroup8next2
+	JPS              linegroup8next0
 	VFMADD231PS.BCST 24(R10), Z24, Z6
-	JCC              linegroup8next2
+	JCC              linegroup8next0
 	VFMADD231PS.BCST 28(R10), Z24, Z7
 
-linegroup8next2:
+linegroup8next0:
 	ADDQ  AX, R9
 	ADDQ  R8, R10
 	DECQ  R11
@@ -24402,31 +23951,42 @@ linegroup8next2:
 	JNZ   linegroup8turn
 
 linegroup8store:
+lineseveralstore:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPQ    (SP), $-126
+	MOVQ    8(SP), R11
 	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z3, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z4, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JEQ     linegroup8next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z5, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JPS     linegroup8next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z6, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JCC     linegroup8next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z7, (R9)
-	LEAQ    (R9)(R10*1), R9
 
-linegroup8next3:
-	ADDQ $0x08, R14
+lineseveralstored:
+	ADDQ 8(SP), R14
 
 linenext:
 	CMPQ R14, n+96(FP)
@@ -26121,7 +25681,7 @@ done:
 
 // func skinnyPVBF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyPVBF16AVX512(SB), NOSPLIT, $8-160
+TEXT ·skinnyPVBF16AVX512(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x01, AX
@@ -26177,96 +25737,97 @@ quadgroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
 
-	// 64 columns of 1 to 6 queries.
+	// 64 columns.
 	MOVQ    $0x00000006, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
-	LEAQ    heightsAVX512<>+56(SB), R10
-	MOVQ    (R10)(R9*8), R9
-	MOVQ    R9, (SP)
+	MOVQ    R9, 8(SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
 	LEAQ    (R9)(R12*4), R9
 	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
-	JE      quadgroup6zero
+	JE      quadseveralzero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPQ    (SP), $-126
+	MOVQ    8(SP), R11
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
 	VMOVUPS 192(R9), Z3
-	LEAQ    (R9)(R10*1), R9
-	JEQ     quadgroup6next0
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
 	VMOVUPS (R9), Z4
 	VMOVUPS 64(R9), Z5
 	VMOVUPS 128(R9), Z6
 	VMOVUPS 192(R9), Z7
-	LEAQ    (R9)(R10*1), R9
-	JPS     quadgroup6next0
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
 	VMOVUPS 192(R9), Z11
-	LEAQ    (R9)(R10*1), R9
-	JCC     quadgroup6next0
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
 	VMOVUPS (R9), Z12
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
-	LEAQ    (R9)(R10*1), R9
-	JPL     quadgroup6next0
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
 	VMOVUPS (R9), Z16
 	VMOVUPS 64(R9), Z17
 	VMOVUPS 128(R9), Z18
 	VMOVUPS 192(R9), Z19
-	LEAQ    (R9)(R10*1), R9
-	JOC     quadgroup6next0
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
 	VMOVUPS (R9), Z20
 	VMOVUPS 64(R9), Z21
 	VMOVUPS 128(R9), Z22
 	VMOVUPS 192(R9), Z23
-	LEAQ    (R9)(R10*1), R9
+	JMP     quadseveralbegin
 
-quadgroup6next0:
-	JMP quadgroup6begin
-
-quadgroup6zero:
-	CMPQ   (SP), $-126
+quadseveralzero:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	JEQ    quadgroup6next1
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	JPS    quadgroup6next1
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	JCC    quadgroup6next1
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
-	JPL    quadgroup6next1
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
-	JOC    quadgroup6next1
 	VXORPS Z20, Z20, Z20
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
 
-quadgroup6next1:
-quadgroup6begin:
+quadseveralbegin:
+	// 1 to 6 queries.
+	MOVQ    8(SP), R9
+	MOVQ    $0x00000006, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	LEAQ    heightsAVX512<>+56(SB), R10
+	MOVQ    (R10)(R9*8), R9
+	MOVQ    R9, (SP)
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -26300,38 +25861,38 @@ quadgroup6ahead0:
 	VFMADD231PS  Z25, Z28, Z1
 	VFMADD231PS  Z26, Z28, Z2
 	VFMADD231PS  Z27, Z28, Z3
-	JEQ          quadgroup6next2
+	JEQ          quadgroup6next0
 	VBROADCASTSS 4(R10), Z28
 	VFMADD231PS  Z24, Z28, Z4
 	VFMADD231PS  Z25, Z28, Z5
 	VFMADD231PS  Z26, Z28, Z6
 	VFMADD231PS  Z27, Z28, Z7
-	JPS          quadgroup6next2
+	JPS          quadgroup6next0
 	VBROADCASTSS 8(R10), Z28
 	VFMADD231PS  Z24, Z28, Z8
 	VFMADD231PS  Z25, Z28, Z9
 	VFMADD231PS  Z26, Z28, Z10
 	VFMADD231PS  Z27, Z28, Z11
-	JCC          quadgroup6next2
+	JCC          quadgroup6next0
 	VBROADCASTSS 12(R10), Z28
 	VFMADD231PS  Z24, Z28, Z12
 	VFMADD231PS  Z25, Z28, Z13
 	VFMADD231PS  Z26, Z28, Z14
 	VFMADD231PS  Z27, Z28, Z15
-	JPL          quadgroup6next2
+	JPL          quadgroup6next0
 	VBROADCASTSS 16(R10), Z28
 	VFMADD231PS  Z24, Z28, Z16
 	VFMADD231PS  Z25, Z28, Z17
 	VFMADD231PS  Z26, Z28, Z18
 	VFMADD231PS  Z27, Z28, Z19
-	JOC          quadgroup6next2
+	JOC          quadgroup6next0
 	VBROADCASTSS 20(R10), Z28
 	VFMADD231PS  Z24, Z28, Z20
 	VFMADD231PS  Z25, Z28, Z21
 	VFMADD231PS  Z26, Z28, Z22
 	VFMADD231PS  Z27, Z28, Z23
 
-quadgroup6next2:
+quadgroup6next0:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	DECQ R11
@@ -26340,45 +25901,49 @@ quadgroup6next2:
 quadgroup6store:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPQ    (SP), $-126
+	MOVQ    8(SP), R11
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
 	VMOVUPS Z3, 192(R9)
-	LEAQ    (R9)(R10*1), R9
-	JEQ     quadgroup6next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
 	VMOVUPS Z4, (R9)
 	VMOVUPS Z5, 64(R9)
 	VMOVUPS Z6, 128(R9)
 	VMOVUPS Z7, 192(R9)
-	LEAQ    (R9)(R10*1), R9
-	JPS     quadgroup6next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
 	VMOVUPS Z8, (R9)
 	VMOVUPS Z9, 64(R9)
 	VMOVUPS Z10, 128(R9)
 	VMOVUPS Z11, 192(R9)
-	LEAQ    (R9)(R10*1), R9
-	JCC     quadgroup6next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
 	VMOVUPS Z12, (R9)
 	VMOVUPS Z13, 64(R9)
 	VMOVUPS Z14, 128(R9)
 	VMOVUPS Z15, 192(R9)
-	LEAQ    (R9)(R10*1), R9
-	JPL     quadgroup6next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
 	VMOVUPS Z16, (R9)
 	VMOVUPS Z17, 64(R9)
 	VMOVUPS Z18, 128(R9)
 	VMOVUPS Z19, 192(R9)
-	LEAQ    (R9)(R10*1), R9
-	JOC     quadgroup6next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
 	VMOVUPS Z20, (R9)
 	VMOVUPS Z21, 64(R9)
 	VMOVUPS Z22, 128(R9)
 	VMOVUPS Z23, 192(R9)
-	LEAQ    (R9)(R10*1), R9
 
-quadgroup6next3:
-	ADDQ $0x06, R14
+quadseveralstored:
+	ADDQ 8(SP), R14
 	CMPQ R14, n+96(FP)
 	JL   quadgroup
 	ADDQ $0x40, R12
@@ -26395,16 +25960,10 @@ line:
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
-	CMPQ R9, $0x05
-	JGE  linegroup8
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	CMPQ R9, $0x01
+	JG   lineseveral
 
-	// 16 columns of 1 queries.
+	// 16 columns of a query.
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
@@ -26413,9 +25972,7 @@ linegroup:
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
 	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
 	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
 	JMP     linegroup1begin
 
 linegroup1zero:
@@ -26432,26 +25989,26 @@ linegroup1begin:
 linegroup1turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD        (R9), Z1
-	VPSLLD           $0x10, Z1, Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD        (R9), Z1
-	VPSLLD           $0x10, Z1, Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z1
-	VPSLLD           $0x10, Z1, Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z1
-	VPSLLD           $0x10, Z1, Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -26469,9 +26026,9 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VPMOVZXWD        (R9), Z1
-	VPSLLD           $0x10, Z1, Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -26479,34 +26036,76 @@ linegroup1step:
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
 	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x01, R14
+	INCQ    R14
 	JMP     linenext
 
-	// 16 columns of 2 queries.
-linegroup2:
+lineseveral:
+	// 16 columns.
+	MOVQ    $0x00000008, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, 8(SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
 	LEAQ    (R9)(R12*4), R9
 	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
-	JE      linegroup2zero
+	JE      lineseveralzero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
 	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup2begin
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z5
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z6
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z7
+	JMP     lineseveralbegin
 
-linegroup2zero:
+lineseveralzero:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
 
-linegroup2begin:
+lineseveralbegin:
+	CMPQ 8(SP), $0x05
+	JGE  linegroup8
+	CMPQ 8(SP), $0x04
+	JGE  linegroup4
+	CMPQ 8(SP), $0x03
+	JGE  linegroup3
+
+	// 2 queries.
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -26517,30 +26116,30 @@ linegroup2begin:
 linegroup2turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD        (R9), Z2
-	VPSLLD           $0x10, Z2, Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD        (R9), Z2
-	VPSLLD           $0x10, Z2, Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z2
-	VPSLLD           $0x10, Z2, Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z2
-	VPSLLD           $0x10, Z2, Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -26558,50 +26157,20 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VPMOVZXWD        (R9), Z2
-	VPSLLD           $0x10, Z2, Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup2step
 
 linegroup2store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x02, R14
-	JMP     linenext
+	// 3 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 3 queries.
 linegroup3:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup3zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup3begin
-
-linegroup3zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-
-linegroup3begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -26612,34 +26181,34 @@ linegroup3begin:
 linegroup3turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD        (R9), Z3
-	VPSLLD           $0x10, Z3, Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD        (R9), Z3
-	VPSLLD           $0x10, Z3, Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z3
-	VPSLLD           $0x10, Z3, Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z3
-	VPSLLD           $0x10, Z3, Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -26657,56 +26226,21 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VPMOVZXWD        (R9), Z3
-	VPSLLD           $0x10, Z3, Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup3step
 
 linegroup3store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x03, R14
-	JMP     linenext
+	// 4 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 4 queries.
 linegroup4:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup4zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z3
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup4begin
-
-linegroup4zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-
-linegroup4begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -26778,83 +26312,24 @@ linegroup4step:
 	JNZ              linegroup4step
 
 linegroup4store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z3, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x04, R14
-	JMP     linenext
+	// 5 to 8 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 5 to 8 queries.
 linegroup8:
+	MOVQ    8(SP), R9
 	MOVQ    $0x00000008, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
 	LEAQ    heightsAVX512<>+24(SB), R10
 	MOVQ    (R10)(R9*8), R9
 	MOVQ    R9, (SP)
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup8zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	CMPQ    (SP), $-126
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z4
-	LEAQ    (R9)(R10*1), R9
-	JEQ     linegroup8next0
-	VMOVUPS (R9), Z5
-	LEAQ    (R9)(R10*1), R9
-	JPS     linegroup8next0
-	VMOVUPS (R9), Z6
-	LEAQ    (R9)(R10*1), R9
-	JCC     linegroup8next0
-	VMOVUPS (R9), Z7
-	LEAQ    (R9)(R10*1), R9
-
-linegroup8next0:
-	JMP linegroup8begin
-
-linegroup8zero:
-	CMPQ   (SP), $-126
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	JEQ    linegroup8next1
-	VXORPS Z5, Z5, Z5
-	JPS    linegroup8next1
-	VXORPS Z6, Z6, Z6
-	JCC    linegroup8next1
-	VXORPS Z7, Z7, Z7
-
-linegroup8next1:
-linegroup8begin:
-	LEAQ  (SI)(R12*2), R9
-	LEAQ  (DI)(R14*4), R10
-	MOVQ  v_len+40(FP), R11
-	TESTQ R11, R11
-	JZ    linegroup8store
-	TESTQ $+3, R11
-	JNZ   linegroup8step
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	TESTQ   R11, R11
+	JZ      linegroup8store
+	TESTQ   $+3, R11
+	JNZ     linegroup8step
 
 linegroup8turn:
 	PREFETCHT0 (CX)
@@ -26877,14 +26352,14 @@ linegroup8step:
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 	VFMADD231PS.BCST 16(R10), Z24, Z4
-	JEQ              linegroup8next2
+	JEQ              linegroup8next0
 	VFMADD231PS.BCST 20(R10), Z24, Z5
-	JPS              linegroup8next2
+	JPS              linegroup8next0
 	VFMADD231PS.BCST 24(R10), Z24, Z6
-	JCC              linegroup8next2
+	JCC              linegroup8next0
 	VFMADD231PS.BCST 28(R10), Z24, Z7
 
-linegroup8next2:
+linegroup8next0:
 	ADDQ  AX, R9
 	ADDQ  R8, R10
 	DECQ  R11
@@ -26894,31 +26369,42 @@ linegroup8next2:
 	JNZ   linegroup8turn
 
 linegroup8store:
+lineseveralstore:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
-	CMPQ    (SP), $-126
+	MOVQ    8(SP), R11
 	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z3, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z4, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JEQ     linegroup8next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z5, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JPS     linegroup8next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z6, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JCC     linegroup8next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z7, (R9)
-	LEAQ    (R9)(R10*1), R9
 
-linegroup8next3:
-	ADDQ $0x08, R14
+lineseveralstored:
+	ADDQ 8(SP), R14
 
 linenext:
 	CMPQ R14, n+96(FP)
@@ -28387,7 +27873,7 @@ GLOBL const47008000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyPVInt8AVX512(a ukernel.PVInt8Args)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyPVInt8AVX512(SB), NOSPLIT, $8-200
+TEXT ·skinnyPVInt8AVX512(SB), NOSPLIT, $16-200
 	PCALIGN $0x40
 	MOVQ    a_Ldv+56(FP), AX
 	MOVQ    a_Far+192(FP), DX
@@ -28447,96 +27933,97 @@ quadgroup:
 	MOVQ a_N+136(FP), R9
 	SUBQ R14, R9
 
-	// 64 columns of 1 to 6 queries.
+	// 64 columns.
 	MOVQ    $0x00000006, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
-	LEAQ    heightsAVX512<>+56(SB), R10
-	MOVQ    (R10)(R9*8), R9
-	MOVQ    R9, (SP)
+	MOVQ    R9, 8(SP)
 	MOVQ    a_Ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    a_O_base+0(FP), R9
 	LEAQ    (R9)(R12*4), R9
 	MOVQ    R9, a_O_cap+16(FP)
 	CMPB    a_Load+160(FP), $0x00
-	JE      quadgroup6zero
+	JE      quadseveralzero
 	MOVQ    a_O_cap+16(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
-	CMPQ    (SP), $-126
+	MOVQ    8(SP), R11
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
 	VMOVUPS 192(R9), Z3
-	LEAQ    (R9)(R10*1), R9
-	JEQ     quadgroup6next0
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
 	VMOVUPS (R9), Z4
 	VMOVUPS 64(R9), Z5
 	VMOVUPS 128(R9), Z6
 	VMOVUPS 192(R9), Z7
-	LEAQ    (R9)(R10*1), R9
-	JPS     quadgroup6next0
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
 	VMOVUPS 192(R9), Z11
-	LEAQ    (R9)(R10*1), R9
-	JCC     quadgroup6next0
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
 	VMOVUPS (R9), Z12
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
-	LEAQ    (R9)(R10*1), R9
-	JPL     quadgroup6next0
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
 	VMOVUPS (R9), Z16
 	VMOVUPS 64(R9), Z17
 	VMOVUPS 128(R9), Z18
 	VMOVUPS 192(R9), Z19
-	LEAQ    (R9)(R10*1), R9
-	JOC     quadgroup6next0
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
 	VMOVUPS (R9), Z20
 	VMOVUPS 64(R9), Z21
 	VMOVUPS 128(R9), Z22
 	VMOVUPS 192(R9), Z23
-	LEAQ    (R9)(R10*1), R9
+	JMP     quadseveralbegin
 
-quadgroup6next0:
-	JMP quadgroup6begin
-
-quadgroup6zero:
-	CMPQ   (SP), $-126
+quadseveralzero:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	JEQ    quadgroup6next1
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	JPS    quadgroup6next1
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	JCC    quadgroup6next1
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
-	JPL    quadgroup6next1
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
-	JOC    quadgroup6next1
 	VXORPS Z20, Z20, Z20
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
 
-quadgroup6next1:
-quadgroup6begin:
+quadseveralbegin:
+	// 1 to 6 queries.
+	MOVQ    8(SP), R9
+	MOVQ    $0x00000006, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	LEAQ    heightsAVX512<>+56(SB), R10
+	MOVQ    (R10)(R9*8), R9
+	MOVQ    R9, (SP)
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    a_Scales_len+72(FP), R15
@@ -28574,38 +28061,38 @@ quadgroup6ahead0:
 	VFMADD231PS  Z25, Z28, Z1
 	VFMADD231PS  Z26, Z28, Z2
 	VFMADD231PS  Z27, Z28, Z3
-	JEQ          quadgroup6next2
+	JEQ          quadgroup6next0
 	VBROADCASTSS 4(R10), Z28
 	VFMADD231PS  Z24, Z28, Z4
 	VFMADD231PS  Z25, Z28, Z5
 	VFMADD231PS  Z26, Z28, Z6
 	VFMADD231PS  Z27, Z28, Z7
-	JPS          quadgroup6next2
+	JPS          quadgroup6next0
 	VBROADCASTSS 8(R10), Z28
 	VFMADD231PS  Z24, Z28, Z8
 	VFMADD231PS  Z25, Z28, Z9
 	VFMADD231PS  Z26, Z28, Z10
 	VFMADD231PS  Z27, Z28, Z11
-	JCC          quadgroup6next2
+	JCC          quadgroup6next0
 	VBROADCASTSS 12(R10), Z28
 	VFMADD231PS  Z24, Z28, Z12
 	VFMADD231PS  Z25, Z28, Z13
 	VFMADD231PS  Z26, Z28, Z14
 	VFMADD231PS  Z27, Z28, Z15
-	JPL          quadgroup6next2
+	JPL          quadgroup6next0
 	VBROADCASTSS 16(R10), Z28
 	VFMADD231PS  Z24, Z28, Z16
 	VFMADD231PS  Z25, Z28, Z17
 	VFMADD231PS  Z26, Z28, Z18
 	VFMADD231PS  Z27, Z28, Z19
-	JOC          quadgroup6next2
+	JOC          quadgroup6next0
 	VBROADCASTSS 20(R10), Z28
 	VFMADD231PS  Z24, Z28, Z20
 	VFMADD231PS  Z25, Z28, Z21
 	VFMADD231PS  Z26, Z28, Z22
 	VFMADD231PS  Z27, Z28, Z23
 
-quadgroup6next2:
+quadgroup6next0:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	DECQ R11
@@ -28614,45 +28101,49 @@ quadgroup6next2:
 quadgroup6store:
 	MOVQ    a_O_cap+16(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
-	CMPQ    (SP), $-126
+	MOVQ    8(SP), R11
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
 	VMOVUPS Z3, 192(R9)
-	LEAQ    (R9)(R10*1), R9
-	JEQ     quadgroup6next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
 	VMOVUPS Z4, (R9)
 	VMOVUPS Z5, 64(R9)
 	VMOVUPS Z6, 128(R9)
 	VMOVUPS Z7, 192(R9)
-	LEAQ    (R9)(R10*1), R9
-	JPS     quadgroup6next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
 	VMOVUPS Z8, (R9)
 	VMOVUPS Z9, 64(R9)
 	VMOVUPS Z10, 128(R9)
 	VMOVUPS Z11, 192(R9)
-	LEAQ    (R9)(R10*1), R9
-	JCC     quadgroup6next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
 	VMOVUPS Z12, (R9)
 	VMOVUPS Z13, 64(R9)
 	VMOVUPS Z14, 128(R9)
 	VMOVUPS Z15, 192(R9)
-	LEAQ    (R9)(R10*1), R9
-	JPL     quadgroup6next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
 	VMOVUPS Z16, (R9)
 	VMOVUPS Z17, 64(R9)
 	VMOVUPS Z18, 128(R9)
 	VMOVUPS Z19, 192(R9)
-	LEAQ    (R9)(R10*1), R9
-	JOC     quadgroup6next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
 	VMOVUPS Z20, (R9)
 	VMOVUPS Z21, 64(R9)
 	VMOVUPS Z22, 128(R9)
 	VMOVUPS Z23, 192(R9)
-	LEAQ    (R9)(R10*1), R9
 
-quadgroup6next3:
-	ADDQ $0x06, R14
+quadseveralstored:
+	ADDQ 8(SP), R14
 	CMPQ R14, a_N+136(FP)
 	JL   quadgroup
 	ADDQ $0x40, R12
@@ -28674,16 +28165,10 @@ line:
 linegroup:
 	MOVQ a_N+136(FP), R9
 	SUBQ R14, R9
-	CMPQ R9, $0x05
-	JGE  linegroup8
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	CMPQ R9, $0x01
+	JG   lineseveral
 
-	// 16 columns of 1 queries.
+	// 16 columns of a query.
 	MOVQ    a_Ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    a_O_base+0(FP), R9
@@ -28692,9 +28177,7 @@ linegroup:
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup1zero
 	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
 	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
 	JMP     linegroup1begin
 
 linegroup1zero:
@@ -28712,32 +28195,32 @@ linegroup1begin:
 linegroup1turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD        (R9), Z1
-	VCVTDQ2PS        Z1, Z1
-	VMULPS.BCST      (R15), Z1, Z1
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z1
-	VCVTDQ2PS        Z1, Z1
-	VMULPS.BCST      (R15), Z1, Z1
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z1
-	VCVTDQ2PS        Z1, Z1
-	VMULPS.BCST      (R15), Z1, Z1
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z1
-	VCVTDQ2PS        Z1, Z1
-	VMULPS.BCST      (R15), Z1, Z1
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+64, CX
@@ -28755,11 +28238,11 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VPMOVSXBD        (R9), Z1
-	VCVTDQ2PS        Z1, Z1
-	VMULPS.BCST      (R15), Z1, Z1
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -28767,34 +28250,76 @@ linegroup1step:
 
 linegroup1store:
 	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
 	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x01, R14
+	INCQ    R14
 	JMP     linenext
 
-	// 16 columns of 2 queries.
-linegroup2:
+lineseveral:
+	// 16 columns.
+	MOVQ    $0x00000008, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, 8(SP)
 	MOVQ    a_Ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    a_O_base+0(FP), R9
 	LEAQ    (R9)(R12*4), R9
 	MOVQ    R9, a_O_cap+16(FP)
 	CMPB    a_Load+160(FP), $0x00
-	JE      linegroup2zero
+	JE      lineseveralzero
 	MOVQ    a_O_cap+16(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
 	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup2begin
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z5
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z6
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z7
+	JMP     lineseveralbegin
 
-linegroup2zero:
+lineseveralzero:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
 
-linegroup2begin:
+lineseveralbegin:
+	CMPQ 8(SP), $0x05
+	JGE  linegroup8
+	CMPQ 8(SP), $0x04
+	JGE  linegroup4
+	CMPQ 8(SP), $0x03
+	JGE  linegroup3
+
+	// 2 queries.
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    a_Scales_len+72(FP), R15
@@ -28806,36 +28331,36 @@ linegroup2begin:
 linegroup2turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD        (R9), Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS.BCST      (R15), Z2, Z2
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS.BCST      (R15), Z2, Z2
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS.BCST      (R15), Z2, Z2
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS.BCST      (R15), Z2, Z2
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+64, CX
@@ -28853,52 +28378,22 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VPMOVSXBD        (R9), Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS.BCST      (R15), Z2, Z2
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup2step
 
 linegroup2store:
-	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x02, R14
-	JMP     linenext
+	// 3 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 3 queries.
 linegroup3:
-	MOVQ    a_Ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    a_O_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, a_O_cap+16(FP)
-	CMPB    a_Load+160(FP), $0x00
-	JE      linegroup3zero
-	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup3begin
-
-linegroup3zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-
-linegroup3begin:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    a_Scales_len+72(FP), R15
@@ -28910,40 +28405,40 @@ linegroup3begin:
 linegroup3turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD        (R9), Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS.BCST      (R15), Z3, Z3
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS.BCST      (R15), Z3, Z3
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS.BCST      (R15), Z3, Z3
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS.BCST      (R15), Z3, Z3
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+64, CX
@@ -28961,58 +28456,23 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VPMOVSXBD        (R9), Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS.BCST      (R15), Z3, Z3
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup3step
 
 linegroup3store:
-	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x03, R14
-	JMP     linenext
+	// 4 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 4 queries.
 linegroup4:
-	MOVQ    a_Ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    a_O_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, a_O_cap+16(FP)
-	CMPB    a_Load+160(FP), $0x00
-	JE      linegroup4zero
-	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z3
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup4begin
-
-linegroup4zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-
-linegroup4begin:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    a_Scales_len+72(FP), R15
@@ -29093,84 +28553,25 @@ linegroup4step:
 	JNZ              linegroup4step
 
 linegroup4store:
-	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Z3, (R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x04, R14
-	JMP     linenext
+	// 5 to 8 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 5 to 8 queries.
 linegroup8:
+	MOVQ    8(SP), R9
 	MOVQ    $0x00000008, R10
 	CMPQ    R9, R10
 	CMOVQGT R10, R9
 	LEAQ    heightsAVX512<>+24(SB), R10
 	MOVQ    (R10)(R9*8), R9
 	MOVQ    R9, (SP)
-	MOVQ    a_Ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    a_O_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, a_O_cap+16(FP)
-	CMPB    a_Load+160(FP), $0x00
-	JE      linegroup8zero
-	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	CMPQ    (SP), $-126
-	VMOVUPS (R9), Z0
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z2
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Z4
-	LEAQ    (R9)(R10*1), R9
-	JEQ     linegroup8next0
-	VMOVUPS (R9), Z5
-	LEAQ    (R9)(R10*1), R9
-	JPS     linegroup8next0
-	VMOVUPS (R9), Z6
-	LEAQ    (R9)(R10*1), R9
-	JCC     linegroup8next0
-	VMOVUPS (R9), Z7
-	LEAQ    (R9)(R10*1), R9
-
-linegroup8next0:
-	JMP linegroup8begin
-
-linegroup8zero:
-	CMPQ   (SP), $-126
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	JEQ    linegroup8next1
-	VXORPS Z5, Z5, Z5
-	JPS    linegroup8next1
-	VXORPS Z6, Z6, Z6
-	JCC    linegroup8next1
-	VXORPS Z7, Z7, Z7
-
-linegroup8next1:
-linegroup8begin:
-	LEAQ  (SI)(R12*1), R9
-	LEAQ  (DI)(R14*4), R10
-	MOVQ  a_Scales_len+72(FP), R15
-	MOVQ  a_V_len+40(FP), R11
-	TESTQ R11, R11
-	JZ    linegroup8store
-	TESTQ $+3, R11
-	JNZ   linegroup8step
+	LEAQ    (SI)(R12*1), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    a_Scales_len+72(FP), R15
+	MOVQ    a_V_len+40(FP), R11
+	TESTQ   R11, R11
+	JZ      linegroup8store
+	TESTQ   $+3, R11
+	JNZ     linegroup8step
 
 linegroup8turn:
 	PREFETCHT0 (CX)
@@ -29193,14 +28594,14 @@ linegroup8step:
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 	VFMADD231PS.BCST 16(R10), Z24, Z4
-	JEQ              linegroup8next2
+	JEQ              linegroup8next0
 	VFMADD231PS.BCST 20(R10), Z24, Z5
-	JPS              linegroup8next2
+	JPS              linegroup8next0
 	VFMADD231PS.BCST 24(R10), Z24, Z6
-	JCC              linegroup8next2
+	JCC              linegroup8next0
 	VFMADD231PS.BCST 28(R10), Z24, Z7
 
-linegroup8next2:
+linegroup8next0:
 	ADDQ  AX, R9
 	ADDQ  R8, R10
 	DECQ  R11
@@ -29210,31 +28611,42 @@ linegroup8next2:
 	JNZ   linegroup8turn
 
 linegroup8store:
+lineseveralstore:
 	MOVQ    a_O_cap+16(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
-	CMPQ    (SP), $-126
+	MOVQ    8(SP), R11
 	VMOVUPS Z0, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z1, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z2, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z3, (R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z4, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JEQ     linegroup8next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z5, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JPS     linegroup8next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z6, (R9)
-	LEAQ    (R9)(R10*1), R9
-	JCC     linegroup8next3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Z7, (R9)
-	LEAQ    (R9)(R10*1), R9
 
-linegroup8next3:
-	ADDQ $0x08, R14
+lineseveralstored:
+	ADDQ 8(SP), R14
 
 linenext:
 	CMPQ R14, a_N+136(FP)
@@ -38818,55 +38230,15 @@ lanes1end:
 	JZ   end
 
 	// Less than a vector is left.
-	MOVQ    max_len+8(FP), DI
-	CMPQ    DI, $0x00000010
-	JL      few
-	SUBQ    $0x00000010, CX
-	LEAQ    (AX)(CX*4), AX
-	IMULQ   BX, CX
-	ADDQ    CX, DX
-	MOVQ    DX, CX
-	LEAQ    (CX)(BX*4), DX
-	LEAQ    (DX)(BX*4), DI
-	LEAQ    (DI)(BX*4), R8
-	VMOVAPS Z0, Z0
-	MOVQ    d+56(FP), R9
-	TESTQ   R9, R9
-	JZ      backrows
-	PCALIGN $0x40
-
-backrow:
-	VMOVSS       (CX), X3
-	VINSERTPS    $0x10, (CX)(BX*1), X3, X3
-	VINSERTPS    $0x20, (CX)(BX*2), X3, X3
-	VINSERTPS    $0x30, (CX)(SI*1), X3, X3
-	VMOVSS       (DX), X1
-	VINSERTPS    $0x10, (DX)(BX*1), X1, X1
-	VINSERTPS    $0x20, (DX)(BX*2), X1, X1
-	VINSERTPS    $0x30, (DX)(SI*1), X1, X1
-	VINSERTF32X4 $0x01, X1, Z3, Z3
-	VMOVSS       (DI), X1
-	VINSERTPS    $0x10, (DI)(BX*1), X1, X1
-	VINSERTPS    $0x20, (DI)(BX*2), X1, X1
-	VINSERTPS    $0x30, (DI)(SI*1), X1, X1
-	VINSERTF32X4 $0x02, X1, Z3, Z3
-	VMOVSS       (R8), X1
-	VINSERTPS    $0x10, (R8)(BX*1), X1, X1
-	VINSERTPS    $0x20, (R8)(BX*2), X1, X1
-	VINSERTPS    $0x30, (R8)(SI*1), X1, X1
-	VINSERTF32X4 $0x03, X1, Z3, Z3
-	VMAXPS       Z0, Z3, Z0
-	ADDQ         $0x04, CX
-	ADDQ         $0x04, DX
-	ADDQ         $0x04, DI
-	ADDQ         $0x04, R8
-	DECQ         R9
-	JNZ          backrow
-
-backrows:
-	MOVQ    max_base+0(FP), CX
-	VMOVUPS Z0, (CX)(AX*1)
-	JMP     end
+	MOVQ  max_len+8(FP), DI
+	CMPQ  DI, $0x00000010
+	JL    few
+	SUBQ  $0x00000010, CX
+	LEAQ  (AX)(CX*4), AX
+	IMULQ BX, CX
+	ADDQ  CX, DX
+	XORQ  CX, CX
+	JMP   lanes1
 
 few:
 	XORQ     BX, BX
@@ -39045,42 +38417,15 @@ lanes1end:
 	JZ   end
 
 	// Less than a vector is left.
-	MOVQ    sums_len+8(FP), DI
-	CMPQ    DI, $0x00000008
-	JL      few
-	SUBQ    $0x00000008, CX
-	LEAQ    (AX)(CX*4), AX
-	IMULQ   BX, CX
-	ADDQ    CX, DX
-	MOVQ    DX, CX
-	LEAQ    (CX)(BX*4), DX
-	VXORPS  Z0, Z0, Z0
-	MOVQ    d+56(FP), DI
-	TESTQ   DI, DI
-	JZ      backrows
-	PCALIGN $0x40
-
-backrow:
-	VMOVSS      (CX), X5
-	VINSERTPS   $0x10, (CX)(BX*1), X5, X5
-	VINSERTPS   $0x20, (CX)(BX*2), X5, X5
-	VINSERTPS   $0x30, (CX)(SI*1), X5, X5
-	VMOVSS      (DX), X1
-	VINSERTPS   $0x10, (DX)(BX*1), X1, X1
-	VINSERTPS   $0x20, (DX)(BX*2), X1, X1
-	VINSERTPS   $0x30, (DX)(SI*1), X1, X1
-	VINSERTF128 $0x01, X1, Y5, Y5
-	VCVTPS2PD   Y5, Z5
-	VADDPD      Z5, Z0, Z0
-	ADDQ        $0x04, CX
-	ADDQ        $0x04, DX
-	DECQ        DI
-	JNZ         backrow
-
-backrows:
-	MOVQ    sums_base+0(FP), CX
-	VMOVUPS Z0, (CX)(AX*2)
-	JMP     end
+	MOVQ  sums_len+8(FP), DI
+	CMPQ  DI, $0x00000008
+	JL    few
+	SUBQ  $0x00000008, CX
+	LEAQ  (AX)(CX*4), AX
+	IMULQ BX, CX
+	ADDQ  CX, DX
+	XORQ  CX, CX
+	JMP   lanes1
 
 few:
 	XORQ     BX, BX
@@ -39205,58 +38550,16 @@ lanes1end:
 	JZ   end
 
 	// Less than a vector is left.
-	MOVQ    sums_len+8(FP), R8
-	CMPQ    R8, $0x00000008
-	JL      few
-	SUBQ    $0x00000008, CX
-	LEAQ    (AX)(CX*4), AX
-	IMULQ   BX, CX
-	ADDQ    CX, DX
-	ADDQ    CX, DI
-	MOVQ    DX, CX
-	LEAQ    (CX)(BX*4), DX
-	LEAQ    (DI)(BX*4), R8
-	VXORPS  Z0, Z0, Z0
-	MOVQ    d+80(FP), R9
-	TESTQ   R9, R9
-	JZ      backrows
-	PCALIGN $0x40
-
-backrow:
-	VMOVSS      (CX), X3
-	VINSERTPS   $0x10, (CX)(BX*1), X3, X3
-	VINSERTPS   $0x20, (CX)(BX*2), X3, X3
-	VINSERTPS   $0x30, (CX)(SI*1), X3, X3
-	VMOVSS      (DX), X1
-	VINSERTPS   $0x10, (DX)(BX*1), X1, X1
-	VINSERTPS   $0x20, (DX)(BX*2), X1, X1
-	VINSERTPS   $0x30, (DX)(SI*1), X1, X1
-	VINSERTF128 $0x01, X1, Y3, Y3
-	VMOVSS      (DI), X4
-	VINSERTPS   $0x10, (DI)(BX*1), X4, X4
-	VINSERTPS   $0x20, (DI)(BX*2), X4, X4
-	VINSERTPS   $0x30, (DI)(SI*1), X4, X4
-	VMOVSS      (R8), X1
-	VINSERTPS   $0x10, (R8)(BX*1), X1, X1
-	VINSERTPS   $0x20, (R8)(BX*2), X1, X1
-	VINSERTPS   $0x30, (R8)(SI*1), X1, X1
-	VINSERTF128 $0x01, X1, Y4, Y4
-	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Y3, K1
-	VMOVAPS.Z   Y4, K1, Y4
-	VCVTPS2PD   Y3, Z3
-	VCVTPS2PD   Y4, Z4
-	VFMADD231PD Z3, Z4, Z0
-	ADDQ        $0x04, CX
-	ADDQ        $0x04, DX
-	ADDQ        $0x04, DI
-	ADDQ        $0x04, R8
-	DECQ        R9
-	JNZ         backrow
-
-backrows:
-	MOVQ    sums_base+0(FP), CX
-	VMOVUPS Z0, (CX)(AX*2)
-	JMP     end
+	MOVQ  sums_len+8(FP), R8
+	CMPQ  R8, $0x00000008
+	JL    few
+	SUBQ  $0x00000008, CX
+	LEAQ  (AX)(CX*4), AX
+	IMULQ BX, CX
+	ADDQ  CX, DX
+	ADDQ  CX, DI
+	XORQ  CX, CX
+	JMP   lanes1
 
 few:
 	XORQ     BX, BX
@@ -39450,45 +38753,15 @@ lanes1end:
 	JZ   end
 
 	// Less than a vector is left.
-	MOVQ    sums_len+8(FP), DI
-	CMPQ    DI, $0x00000008
-	JL      few
-	SUBQ    $0x00000008, CX
-	LEAQ    (AX)(CX*4), AX
-	IMULQ   BX, CX
-	ADDQ    CX, DX
-	MOVQ    y_base+64(FP), CX
-	LEAQ    (DX)(BX*4), DI
-	VXORPS  Z0, Z0, Z0
-	MOVQ    d+56(FP), R8
-	TESTQ   R8, R8
-	JZ      backrows
-	PCALIGN $0x40
-
-backrow:
-	VMOVSS       (DX), X7
-	VINSERTPS    $0x10, (DX)(BX*1), X7, X7
-	VINSERTPS    $0x20, (DX)(BX*2), X7, X7
-	VINSERTPS    $0x30, (DX)(SI*1), X7, X7
-	VMOVSS       (DI), X1
-	VINSERTPS    $0x10, (DI)(BX*1), X1, X1
-	VINSERTPS    $0x20, (DI)(BX*2), X1, X1
-	VINSERTPS    $0x30, (DI)(SI*1), X1, X1
-	VINSERTF128  $0x01, X1, Y7, Y7
-	VCVTPS2PD    Y7, Z7
-	VBROADCASTSS (CX), Y1
-	VCVTPS2PD    Y1, Z1
-	VFMADD231PD  Z7, Z1, Z0
-	ADDQ         $0x04, DX
-	ADDQ         $0x04, DI
-	ADDQ         $0x00000004, CX
-	DECQ         R8
-	JNZ          backrow
-
-backrows:
-	MOVQ    sums_base+0(FP), CX
-	VMOVUPS Z0, (CX)(AX*2)
-	JMP     end
+	MOVQ  sums_len+8(FP), DI
+	CMPQ  DI, $0x00000008
+	JL    few
+	SUBQ  $0x00000008, CX
+	LEAQ  (AX)(CX*4), AX
+	IMULQ BX, CX
+	ADDQ  CX, DX
+	XORQ  CX, CX
+	JMP   lanes1
 
 few:
 	XORQ     BX, BX
