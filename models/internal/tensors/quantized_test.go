@@ -2,7 +2,6 @@ package tensors_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -202,7 +201,7 @@ func TestQuantizationKeys(t *testing.T) {
 			t.Errorf("%s: %v and the error %v, want one of %s", c.name, q, err, c.key)
 		}
 	}
-	for _, config := range []any{nil, fmt.Sprint("awq")} {
+	for _, config := range []any{nil, "awq"} {
 		if q, err := quantizationOf(t, config); q != nil || (err == nil) != (config == nil) {
 			t.Errorf("%v: %v and the error %v", config, q, err)
 		}
