@@ -188,7 +188,7 @@ fuzz: ## fuzz every fuzz target of all modules for FUZZTIME (30s) each
 	done
 
 soak: ## random calls in a program that misbehaves, for a minute; ARGS='-time 1h'
-	go run ./gen/tools/soak $(ARGS)
+	go test ./gen/tools/soak -count 1 -timeout 0 -v -run TestSoak$$ -args -time 1m $(ARGS)
 
 sizes: ## the sizes of three programs with and without attn, and the time it takes to build them from an empty cache
 	go run ./gen/tools/sizes $(ARGS)

@@ -883,7 +883,7 @@ tile1segment:
 	JNE     tile1sparse
 	CMPQ    DI, $0x00000020
 	JNE     tile1sparse
-	SUBQ    $0x08, R15
+	SUBQ    $0x04, R15
 	JL      tile1fewdense
 	PCALIGN $0x40
 
@@ -896,21 +896,13 @@ tile1dense:
 	VFMADD231PS  64(R14), Y12, Y0
 	VBROADCASTSS 12(R13), Y12
 	VFMADD231PS  96(R14), Y12, Y0
-	VBROADCASTSS 16(R13), Y12
-	VFMADD231PS  128(R14), Y12, Y0
-	VBROADCASTSS 20(R13), Y12
-	VFMADD231PS  160(R14), Y12, Y0
-	VBROADCASTSS 24(R13), Y12
-	VFMADD231PS  192(R14), Y12, Y0
-	VBROADCASTSS 28(R13), Y12
-	VFMADD231PS  224(R14), Y12, Y0
-	ADDQ         $0x00000020, R13
-	ADDQ         $0x00000100, R14
-	SUBQ         $0x08, R15
+	ADDQ         $0x00000010, R13
+	ADDQ         $0x00000080, R14
+	SUBQ         $0x04, R15
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R15
+	ADDQ $0x04, R15
 
 tile1sparse:
 	INCQ R15
@@ -1155,89 +1147,78 @@ stores:
 
 	// C = fma(sum, beta, C·alpha)
 merge:
-	MOVQ        c_cap+16(FP), R13
-	MOVQ        a_cap+48(FP), R14
+	MOVQ        c_cap+16(FP), R15
+	VMOVUPS     (R15), Y12
+	MOVQ        a_cap+48(FP), R13
 	MOVQ        b_len+80(FP), R15
-	VMOVUPS     (CX), Y12
-	VMULPS      (R13), Y12, Y12
-	VFMADD231PS (R14), Y0, Y12
-	VMOVUPS     Y12, (CX)
+	VMULPS      (CX), Y12, Y13
+	VFMADD231PS (R13), Y0, Y13
+	VMOVUPS     Y13, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y1, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R13), Y1, Y0
 	VMOVUPS     Y0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y2, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R13), Y2, Y0
 	VMOVUPS     Y0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y3, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R13), Y3, Y0
 	VMOVUPS     Y0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y4, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R13), Y4, Y0
 	VMOVUPS     Y0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y5, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R13), Y5, Y0
 	VMOVUPS     Y0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y6, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R13), Y6, Y0
 	VMOVUPS     Y0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y7, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R13), Y7, Y0
 	VMOVUPS     Y0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y8, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R13), Y8, Y0
 	VMOVUPS     Y0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y9, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R13), Y9, Y0
 	VMOVUPS     Y0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y10, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R13), Y10, Y0
 	VMOVUPS     Y0, (CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R15
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y11, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R13), Y11, Y0
 	VMOVUPS     Y0, (CX)
 	ADDQ        ldc+24(FP), CX
 
@@ -1760,7 +1741,7 @@ tile1segment:
 	JNE     tile1sparse
 	CMPQ    R8, $0x00000040
 	JNE     tile1sparse
-	SUBQ    $0x08, R13
+	SUBQ    $0x04, R13
 	JL      tile1fewdense
 	PCALIGN $0x40
 
@@ -1777,25 +1758,13 @@ tile1dense:
 	VBROADCASTSS 12(R12), Y12
 	VFMADD231PS  192(R11), Y12, Y0
 	VFMADD231PS  224(R11), Y12, Y1
-	VBROADCASTSS 16(R12), Y12
-	VFMADD231PS  256(R11), Y12, Y0
-	VFMADD231PS  288(R11), Y12, Y1
-	VBROADCASTSS 20(R12), Y12
-	VFMADD231PS  320(R11), Y12, Y0
-	VFMADD231PS  352(R11), Y12, Y1
-	VBROADCASTSS 24(R12), Y12
-	VFMADD231PS  384(R11), Y12, Y0
-	VFMADD231PS  416(R11), Y12, Y1
-	VBROADCASTSS 28(R12), Y12
-	VFMADD231PS  448(R11), Y12, Y0
-	VFMADD231PS  480(R11), Y12, Y1
-	ADDQ         $0x00000020, R12
-	ADDQ         $0x00000200, R11
-	SUBQ         $0x08, R13
+	ADDQ         $0x00000010, R12
+	ADDQ         $0x00000100, R11
+	SUBQ         $0x04, R13
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R13
+	ADDQ $0x04, R13
 
 tile1sparse:
 	INCQ R13
@@ -1980,71 +1949,61 @@ stores:
 
 	// C = fma(sum, beta, C·alpha)
 merge:
-	MOVQ        c_cap+16(FP), R11
-	MOVQ        a_cap+48(FP), R12
+	MOVQ        c_cap+16(FP), R13
+	VMOVUPS     (R13), Y12
+	VMOVUPS     32(R13), Y13
+	MOVQ        a_cap+48(FP), R11
 	MOVQ        b_len+80(FP), R13
-	VMOVUPS     (CX), Y12
-	VMULPS      (R11), Y12, Y12
-	VFMADD231PS (R12), Y0, Y12
-	VMOVUPS     Y12, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R11), Y0, Y0
-	VFMADD231PS 32(R12), Y1, Y0
+	VMULPS      (CX), Y12, Y14
+	VFMADD231PS (R11), Y0, Y14
+	VMOVUPS     Y14, (CX)
+	VMULPS      32(CX), Y13, Y0
+	VFMADD231PS 32(R11), Y1, Y0
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R11), Y0, Y0
-	VFMADD231PS (R12), Y2, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R11), Y2, Y0
 	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R11), Y0, Y0
-	VFMADD231PS 32(R12), Y3, Y0
+	VMULPS      32(CX), Y13, Y0
+	VFMADD231PS 32(R11), Y3, Y0
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R11), Y0, Y0
-	VFMADD231PS (R12), Y4, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R11), Y4, Y0
 	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R11), Y0, Y0
-	VFMADD231PS 32(R12), Y5, Y0
+	VMULPS      32(CX), Y13, Y0
+	VFMADD231PS 32(R11), Y5, Y0
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R11), Y0, Y0
-	VFMADD231PS (R12), Y6, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R11), Y6, Y0
 	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R11), Y0, Y0
-	VFMADD231PS 32(R12), Y7, Y0
+	VMULPS      32(CX), Y13, Y0
+	VFMADD231PS 32(R11), Y7, Y0
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R11), Y0, Y0
-	VFMADD231PS (R12), Y8, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R11), Y8, Y0
 	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R11), Y0, Y0
-	VFMADD231PS 32(R12), Y9, Y0
+	VMULPS      32(CX), Y13, Y0
+	VFMADD231PS 32(R11), Y9, Y0
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R13
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R11), Y0, Y0
-	VFMADD231PS (R12), Y10, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R11), Y10, Y0
 	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R11), Y0, Y0
-	VFMADD231PS 32(R12), Y11, Y0
+	VMULPS      32(CX), Y13, Y0
+	VFMADD231PS 32(R11), Y11, Y0
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        ldc+24(FP), CX
 
@@ -2390,7 +2349,7 @@ tile1segment:
 	JNE     tile1sparse
 	CMPQ    DI, $0x00000060
 	JNE     tile1sparse
-	SUBQ    $0x08, R11
+	SUBQ    $0x04, R11
 	JL      tile1fewdense
 	PCALIGN $0x40
 
@@ -2411,29 +2370,13 @@ tile1dense:
 	VFMADD231PS  288(R10), Y12, Y0
 	VFMADD231PS  320(R10), Y12, Y1
 	VFMADD231PS  352(R10), Y12, Y2
-	VBROADCASTSS 16(R9), Y12
-	VFMADD231PS  384(R10), Y12, Y0
-	VFMADD231PS  416(R10), Y12, Y1
-	VFMADD231PS  448(R10), Y12, Y2
-	VBROADCASTSS 20(R9), Y12
-	VFMADD231PS  480(R10), Y12, Y0
-	VFMADD231PS  512(R10), Y12, Y1
-	VFMADD231PS  544(R10), Y12, Y2
-	VBROADCASTSS 24(R9), Y12
-	VFMADD231PS  576(R10), Y12, Y0
-	VFMADD231PS  608(R10), Y12, Y1
-	VFMADD231PS  640(R10), Y12, Y2
-	VBROADCASTSS 28(R9), Y12
-	VFMADD231PS  672(R10), Y12, Y0
-	VFMADD231PS  704(R10), Y12, Y1
-	VFMADD231PS  736(R10), Y12, Y2
-	ADDQ         $0x00000020, R9
-	ADDQ         $0x00000300, R10
-	SUBQ         $0x08, R11
+	ADDQ         $0x00000010, R9
+	ADDQ         $0x00000180, R10
+	SUBQ         $0x04, R11
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R11
+	ADDQ $0x04, R11
 
 tile1sparse:
 	INCQ R11
@@ -2604,65 +2547,56 @@ stores:
 
 	// C = fma(sum, beta, C·alpha)
 merge:
-	MOVQ        c_cap+16(FP), R9
-	MOVQ        a_cap+48(FP), R10
+	MOVQ        c_cap+16(FP), R11
+	VMOVUPS     (R11), Y12
+	VMOVUPS     32(R11), Y13
+	VMOVUPS     64(R11), Y14
+	MOVQ        a_cap+48(FP), R9
 	MOVQ        b_len+80(FP), R11
-	VMOVUPS     (CX), Y12
-	VMULPS      (R9), Y12, Y12
-	VFMADD231PS (R10), Y0, Y12
-	VMOVUPS     Y12, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R9), Y0, Y0
-	VFMADD231PS 32(R10), Y1, Y0
+	VMULPS      (CX), Y12, Y15
+	VFMADD231PS (R9), Y0, Y15
+	VMOVUPS     Y15, (CX)
+	VMULPS      32(CX), Y13, Y0
+	VFMADD231PS 32(R9), Y1, Y0
 	VMOVUPS     Y0, 32(CX)
-	VMOVUPS     64(CX), Y0
-	VMULPS      64(R9), Y0, Y0
-	VFMADD231PS 64(R10), Y2, Y0
+	VMULPS      64(CX), Y14, Y0
+	VFMADD231PS 64(R9), Y2, Y0
 	VMOVUPS     Y0, 64(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R11
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R9), Y0, Y0
-	VFMADD231PS (R10), Y3, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R9), Y3, Y0
 	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R9), Y0, Y0
-	VFMADD231PS 32(R10), Y4, Y0
+	VMULPS      32(CX), Y13, Y0
+	VFMADD231PS 32(R9), Y4, Y0
 	VMOVUPS     Y0, 32(CX)
-	VMOVUPS     64(CX), Y0
-	VMULPS      64(R9), Y0, Y0
-	VFMADD231PS 64(R10), Y5, Y0
+	VMULPS      64(CX), Y14, Y0
+	VFMADD231PS 64(R9), Y5, Y0
 	VMOVUPS     Y0, 64(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R11
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R9), Y0, Y0
-	VFMADD231PS (R10), Y6, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R9), Y6, Y0
 	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R9), Y0, Y0
-	VFMADD231PS 32(R10), Y7, Y0
+	VMULPS      32(CX), Y13, Y0
+	VFMADD231PS 32(R9), Y7, Y0
 	VMOVUPS     Y0, 32(CX)
-	VMOVUPS     64(CX), Y0
-	VMULPS      64(R9), Y0, Y0
-	VFMADD231PS 64(R10), Y8, Y0
+	VMULPS      64(CX), Y14, Y0
+	VFMADD231PS 64(R9), Y8, Y0
 	VMOVUPS     Y0, 64(CX)
 	ADDQ        ldc+24(FP), CX
 	DECQ        R11
 	JZ          mergeend
-	VMOVUPS     (CX), Y0
-	VMULPS      (R9), Y0, Y0
-	VFMADD231PS (R10), Y9, Y0
+	VMULPS      (CX), Y12, Y0
+	VFMADD231PS (R9), Y9, Y0
 	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R9), Y0, Y0
-	VFMADD231PS 32(R10), Y10, Y0
+	VMULPS      32(CX), Y13, Y0
+	VFMADD231PS 32(R9), Y10, Y0
 	VMOVUPS     Y0, 32(CX)
-	VMOVUPS     64(CX), Y0
-	VMULPS      64(R9), Y0, Y0
-	VFMADD231PS 64(R10), Y11, Y0
+	VMULPS      64(CX), Y14, Y0
+	VFMADD231PS 64(R9), Y11, Y0
 	VMOVUPS     Y0, 64(CX)
 	ADDQ        ldc+24(FP), CX
 
@@ -2958,7 +2892,7 @@ tile1segment:
 	JNE     tile1sparse
 	CMPQ    DI, $0x000000c0
 	JNE     tile1sparse
-	SUBQ    $0x08, R13
+	SUBQ    $0x04, R13
 	JL      tile1fewdense
 	PCALIGN $0x40
 
@@ -2991,41 +2925,13 @@ tile1dense:
 	VFMADD231PS  672(R12), Y12, Y3
 	VFMADD231PS  704(R12), Y12, Y4
 	VFMADD231PS  736(R12), Y12, Y5
-	VBROADCASTSS 16(R11), Y12
-	VFMADD231PS  768(R12), Y12, Y0
-	VFMADD231PS  800(R12), Y12, Y1
-	VFMADD231PS  832(R12), Y12, Y2
-	VFMADD231PS  864(R12), Y12, Y3
-	VFMADD231PS  896(R12), Y12, Y4
-	VFMADD231PS  928(R12), Y12, Y5
-	VBROADCASTSS 20(R11), Y12
-	VFMADD231PS  960(R12), Y12, Y0
-	VFMADD231PS  992(R12), Y12, Y1
-	VFMADD231PS  1024(R12), Y12, Y2
-	VFMADD231PS  1056(R12), Y12, Y3
-	VFMADD231PS  1088(R12), Y12, Y4
-	VFMADD231PS  1120(R12), Y12, Y5
-	VBROADCASTSS 24(R11), Y12
-	VFMADD231PS  1152(R12), Y12, Y0
-	VFMADD231PS  1184(R12), Y12, Y1
-	VFMADD231PS  1216(R12), Y12, Y2
-	VFMADD231PS  1248(R12), Y12, Y3
-	VFMADD231PS  1280(R12), Y12, Y4
-	VFMADD231PS  1312(R12), Y12, Y5
-	VBROADCASTSS 28(R11), Y12
-	VFMADD231PS  1344(R12), Y12, Y0
-	VFMADD231PS  1376(R12), Y12, Y1
-	VFMADD231PS  1408(R12), Y12, Y2
-	VFMADD231PS  1440(R12), Y12, Y3
-	VFMADD231PS  1472(R12), Y12, Y4
-	VFMADD231PS  1504(R12), Y12, Y5
-	ADDQ         $0x00000020, R11
-	ADDQ         $0x00000600, R12
-	SUBQ         $0x08, R13
+	ADDQ         $0x00000010, R11
+	ADDQ         $0x00000300, R12
+	SUBQ         $0x04, R13
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R13
+	ADDQ $0x04, R13
 
 tile1sparse:
 	INCQ R13
@@ -3407,7 +3313,7 @@ tile1segment:
 	JNE     tile1sparse
 	CMPQ    DI, $0x00000060
 	JNE     tile1sparse
-	SUBQ    $0x08, R13
+	SUBQ    $0x04, R13
 	JL      tile1fewdense
 	PCALIGN $0x40
 
@@ -3464,65 +3370,13 @@ tile1dense:
 	VFMADD231PS  Y13, Y12, Y4
 	VCVTPH2PS    368(R12), Y13
 	VFMADD231PS  Y13, Y12, Y5
-	VBROADCASTSS 16(R11), Y12
-	VCVTPH2PS    384(R12), Y13
-	VFMADD231PS  Y13, Y12, Y0
-	VCVTPH2PS    400(R12), Y13
-	VFMADD231PS  Y13, Y12, Y1
-	VCVTPH2PS    416(R12), Y13
-	VFMADD231PS  Y13, Y12, Y2
-	VCVTPH2PS    432(R12), Y13
-	VFMADD231PS  Y13, Y12, Y3
-	VCVTPH2PS    448(R12), Y13
-	VFMADD231PS  Y13, Y12, Y4
-	VCVTPH2PS    464(R12), Y13
-	VFMADD231PS  Y13, Y12, Y5
-	VBROADCASTSS 20(R11), Y12
-	VCVTPH2PS    480(R12), Y13
-	VFMADD231PS  Y13, Y12, Y0
-	VCVTPH2PS    496(R12), Y13
-	VFMADD231PS  Y13, Y12, Y1
-	VCVTPH2PS    512(R12), Y13
-	VFMADD231PS  Y13, Y12, Y2
-	VCVTPH2PS    528(R12), Y13
-	VFMADD231PS  Y13, Y12, Y3
-	VCVTPH2PS    544(R12), Y13
-	VFMADD231PS  Y13, Y12, Y4
-	VCVTPH2PS    560(R12), Y13
-	VFMADD231PS  Y13, Y12, Y5
-	VBROADCASTSS 24(R11), Y12
-	VCVTPH2PS    576(R12), Y13
-	VFMADD231PS  Y13, Y12, Y0
-	VCVTPH2PS    592(R12), Y13
-	VFMADD231PS  Y13, Y12, Y1
-	VCVTPH2PS    608(R12), Y13
-	VFMADD231PS  Y13, Y12, Y2
-	VCVTPH2PS    624(R12), Y13
-	VFMADD231PS  Y13, Y12, Y3
-	VCVTPH2PS    640(R12), Y13
-	VFMADD231PS  Y13, Y12, Y4
-	VCVTPH2PS    656(R12), Y13
-	VFMADD231PS  Y13, Y12, Y5
-	VBROADCASTSS 28(R11), Y12
-	VCVTPH2PS    672(R12), Y13
-	VFMADD231PS  Y13, Y12, Y0
-	VCVTPH2PS    688(R12), Y13
-	VFMADD231PS  Y13, Y12, Y1
-	VCVTPH2PS    704(R12), Y13
-	VFMADD231PS  Y13, Y12, Y2
-	VCVTPH2PS    720(R12), Y13
-	VFMADD231PS  Y13, Y12, Y3
-	VCVTPH2PS    736(R12), Y13
-	VFMADD231PS  Y13, Y12, Y4
-	VCVTPH2PS    752(R12), Y13
-	VFMADD231PS  Y13, Y12, Y5
-	ADDQ         $0x00000020, R11
-	ADDQ         $0x00000300, R12
-	SUBQ         $0x08, R13
+	ADDQ         $0x00000010, R11
+	ADDQ         $0x00000180, R12
+	SUBQ         $0x04, R13
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R13
+	ADDQ $0x04, R13
 
 tile1sparse:
 	INCQ R13
@@ -3940,7 +3794,7 @@ tile1segment:
 	JNE     tile1sparse
 	CMPQ    DI, $0x00000060
 	JNE     tile1sparse
-	SUBQ    $0x08, R13
+	SUBQ    $0x04, R13
 	JL      tile1fewdense
 	PCALIGN $0x40
 
@@ -4021,89 +3875,13 @@ tile1dense:
 	VPMOVZXWD    368(R12), Y13
 	VPSLLD       $0x10, Y13, Y13
 	VFMADD231PS  Y13, Y12, Y5
-	VBROADCASTSS 16(R11), Y12
-	VPMOVZXWD    384(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y0
-	VPMOVZXWD    400(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y1
-	VPMOVZXWD    416(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y2
-	VPMOVZXWD    432(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y3
-	VPMOVZXWD    448(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y4
-	VPMOVZXWD    464(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y5
-	VBROADCASTSS 20(R11), Y12
-	VPMOVZXWD    480(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y0
-	VPMOVZXWD    496(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y1
-	VPMOVZXWD    512(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y2
-	VPMOVZXWD    528(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y3
-	VPMOVZXWD    544(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y4
-	VPMOVZXWD    560(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y5
-	VBROADCASTSS 24(R11), Y12
-	VPMOVZXWD    576(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y0
-	VPMOVZXWD    592(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y1
-	VPMOVZXWD    608(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y2
-	VPMOVZXWD    624(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y3
-	VPMOVZXWD    640(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y4
-	VPMOVZXWD    656(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y5
-	VBROADCASTSS 28(R11), Y12
-	VPMOVZXWD    672(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y0
-	VPMOVZXWD    688(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y1
-	VPMOVZXWD    704(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y2
-	VPMOVZXWD    720(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y3
-	VPMOVZXWD    736(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y4
-	VPMOVZXWD    752(R12), Y13
-	VPSLLD       $0x10, Y13, Y13
-	VFMADD231PS  Y13, Y12, Y5
-	ADDQ         $0x00000020, R11
-	ADDQ         $0x00000300, R12
-	SUBQ         $0x08, R13
+	ADDQ         $0x00000010, R11
+	ADDQ         $0x00000180, R12
+	SUBQ         $0x04, R13
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R13
+	ADDQ $0x04, R13
 
 tile1sparse:
 	INCQ R13
@@ -18038,7 +17816,7 @@ done:
 
 // func skinnyPVL1AVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·skinnyPVL1AVX2(SB), NOSPLIT, $8-160
+TEXT ·skinnyPVL1AVX2(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x02, AX
@@ -18091,14 +17869,10 @@ line:
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	CMPQ R9, $0x01
+	JG   lineseveral
 
-	// 16 columns of 1 queries.
+	// 16 columns of a query.
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
@@ -18107,10 +17881,8 @@ linegroup:
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
 	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
 	JMP     linegroup1begin
 
 linegroup1zero:
@@ -18132,11 +17904,11 @@ linegroup1turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup1near0only:
-	VMOVUPS      (R9), Y4
-	VMOVUPS      32(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -18145,11 +17917,11 @@ linegroup1near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup1near1only:
-	VMOVUPS      (R9), Y4
-	VMOVUPS      32(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -18167,11 +17939,11 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VMOVUPS      (R9), Y4
-	VMOVUPS      32(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
@@ -18179,39 +17951,63 @@ linegroup1step:
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x01, R14
+	INCQ    R14
 	JMP     linenext
 
-	// 16 columns of 2 queries.
-linegroup2:
+lineseveral:
+	// 16 columns.
+	MOVQ    $0x00000004, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, 8(SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
 	LEAQ    (R9)(R12*4), R9
 	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
-	JE      linegroup2zero
+	JE      lineseveralzero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup2begin
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Y4
+	VMOVUPS 32(R9), Y5
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Y6
+	VMOVUPS 32(R9), Y7
+	JMP     lineseveralbegin
 
-linegroup2zero:
+lineseveralzero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
 
-linegroup2begin:
+lineseveralbegin:
+	CMPQ 8(SP), $0x04
+	JGE  linegroup4
+	CMPQ 8(SP), $0x03
+	JGE  linegroup3
+
+	// 2 queries.
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -18226,14 +18022,14 @@ linegroup2turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup2near0only:
-	VMOVUPS      (R9), Y4
-	VMOVUPS      32(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -18242,14 +18038,14 @@ linegroup2near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup2near1only:
-	VMOVUPS      (R9), Y4
-	VMOVUPS      32(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -18267,62 +18063,24 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VMOVUPS      (R9), Y4
-	VMOVUPS      32(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup2step
 
 linegroup2store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x02, R14
-	JMP     linenext
+	// 3 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 3 queries.
 linegroup3:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup3zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup3begin
-
-linegroup3zero:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-
-linegroup3begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -18337,17 +18095,17 @@ linegroup3turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup3near0only:
-	VMOVUPS      (R9), Y6
-	VMOVUPS      32(R9), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -18356,17 +18114,17 @@ linegroup3near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup3near1only:
-	VMOVUPS      (R9), Y6
-	VMOVUPS      32(R9), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -18384,73 +18142,27 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VMOVUPS      (R9), Y6
-	VMOVUPS      32(R9), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup3step
 
 linegroup3store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x03, R14
-	JMP     linenext
+	// 4 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 4 queries.
 linegroup4:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup4zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup4begin
-
-linegroup4zero:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-
-linegroup4begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -18538,21 +18250,30 @@ linegroup4step:
 	JNZ          linegroup4step
 
 linegroup4store:
+lineseveralstore:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y2, (R9)
 	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y4, (R9)
 	VMOVUPS Y5, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y6, (R9)
 	VMOVUPS Y7, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x04, R14
+
+lineseveralstored:
+	ADDQ 8(SP), R14
 
 linenext:
 	CMPQ R14, n+96(FP)
@@ -18570,7 +18291,7 @@ rest:
 	MOVQ    $0x00000040, BX
 	SUBQ    R13, BX
 	LEAQ    (CX)(BX*4), CX
-	VMOVUPS (CX), Y4
+	VMOVUPS (CX), Y8
 	SUBQ    $0x08, R13
 	XORQ    R14, R14
 
@@ -18578,50 +18299,51 @@ restgroup:
 	MOVQ n+96(FP), CX
 	SUBQ R14, CX
 
-	// 8 columns of 1 to 4 queries.
+	// 8 columns.
 	MOVQ       $0x00000004, BX
 	CMPQ       CX, BX
 	CMOVQGT    BX, CX
-	LEAQ       heightsAVX2<>+56(SB), BX
-	MOVQ       (BX)(CX*8), CX
-	MOVQ       CX, (SP)
+	MOVQ       CX, 8(SP)
 	MOVQ       ldo+24(FP), CX
 	IMULQ      R14, CX
 	ADDQ       o_base+0(FP), CX
 	LEAQ       (CX)(R12*4), CX
 	MOVQ       CX, o_cap+16(FP)
 	CMPB       load+120(FP), $0x00
-	JE         restgroup4zero
+	JE         restseveralzero
 	MOVQ       o_cap+16(FP), CX
 	MOVQ       ldo+24(FP), BX
-	CMPQ       (SP), $-126
-	VMASKMOVPS (CX), Y4, Y0
-	LEAQ       (CX)(BX*1), CX
-	JEQ        restgroup4next0
-	VMASKMOVPS (CX), Y4, Y1
-	LEAQ       (CX)(BX*1), CX
-	JPS        restgroup4next0
-	VMASKMOVPS (CX), Y4, Y2
-	LEAQ       (CX)(BX*1), CX
-	JCC        restgroup4next0
-	VMASKMOVPS (CX), Y4, Y3
-	LEAQ       (CX)(BX*1), CX
+	MOVQ       8(SP), R9
+	VMASKMOVPS (CX), Y8, Y0
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralbegin
+	VMASKMOVPS (CX), Y8, Y1
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralbegin
+	VMASKMOVPS (CX), Y8, Y2
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralbegin
+	VMASKMOVPS (CX), Y8, Y3
+	JMP        restseveralbegin
 
-restgroup4next0:
-	JMP restgroup4begin
-
-restgroup4zero:
-	CMPQ   (SP), $-126
+restseveralzero:
 	VXORPS Y0, Y0, Y0
-	JEQ    restgroup4next1
 	VXORPS Y1, Y1, Y1
-	JPS    restgroup4next1
 	VXORPS Y2, Y2, Y2
-	JCC    restgroup4next1
 	VXORPS Y3, Y3, Y3
 
-restgroup4next1:
-restgroup4begin:
+restseveralbegin:
+	// 1 to 4 queries.
+	MOVQ    8(SP), CX
+	MOVQ    $0x00000004, BX
+	CMPQ    CX, BX
+	CMOVQGT BX, CX
+	LEAQ    heightsAVX2<>+56(SB), BX
+	MOVQ    (BX)(CX*8), CX
+	MOVQ    CX, (SP)
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -18630,38 +18352,38 @@ restgroup4begin:
 	PCALIGN $0x40
 
 restgroup4turn:
-	VMASKMOVPS   (R9), Y4, Y5
+	VMASKMOVPS   (R9), Y8, Y9
 	CMPQ         (SP), $-126
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y5, Y6, Y0
-	JEQ          restgroup4next2
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y5, Y6, Y1
-	JPS          restgroup4next2
-	VBROADCASTSS 8(R10), Y6
-	VFMADD231PS  Y5, Y6, Y2
-	JCC          restgroup4next2
-	VBROADCASTSS 12(R10), Y6
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	JEQ          restgroup4next0
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	JPS          restgroup4next0
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	JCC          restgroup4next0
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y9, Y10, Y3
 
-restgroup4next2:
+restgroup4next0:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VMASKMOVPS   (R9), Y4, Y5
+	VMASKMOVPS   (R9), Y8, Y9
 	CMPQ         (SP), $-126
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y5, Y6, Y0
-	JEQ          restgroup4next3
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y5, Y6, Y1
-	JPS          restgroup4next3
-	VBROADCASTSS 8(R10), Y6
-	VFMADD231PS  Y5, Y6, Y2
-	JCC          restgroup4next3
-	VBROADCASTSS 12(R10), Y6
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	JEQ          restgroup4next1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	JPS          restgroup4next1
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	JCC          restgroup4next1
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y9, Y10, Y3
 
-restgroup4next3:
+restgroup4next1:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	SUBQ $0x02, R11
@@ -18672,21 +18394,21 @@ restgroup4fewer:
 	JZ   restgroup4store
 
 restgroup4step:
-	VMASKMOVPS   (R9), Y4, Y5
+	VMASKMOVPS   (R9), Y8, Y9
 	CMPQ         (SP), $-126
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y5, Y6, Y0
-	JEQ          restgroup4next4
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y5, Y6, Y1
-	JPS          restgroup4next4
-	VBROADCASTSS 8(R10), Y6
-	VFMADD231PS  Y5, Y6, Y2
-	JCC          restgroup4next4
-	VBROADCASTSS 12(R10), Y6
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	JEQ          restgroup4next2
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	JPS          restgroup4next2
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	JCC          restgroup4next2
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y9, Y10, Y3
 
-restgroup4next4:
+restgroup4next2:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	DECQ R11
@@ -18695,21 +18417,23 @@ restgroup4next4:
 restgroup4store:
 	MOVQ       o_cap+16(FP), CX
 	MOVQ       ldo+24(FP), BX
-	CMPQ       (SP), $-126
-	VMASKMOVPS Y0, Y4, (CX)
-	LEAQ       (CX)(BX*1), CX
-	JEQ        restgroup4next5
-	VMASKMOVPS Y1, Y4, (CX)
-	LEAQ       (CX)(BX*1), CX
-	JPS        restgroup4next5
-	VMASKMOVPS Y2, Y4, (CX)
-	LEAQ       (CX)(BX*1), CX
-	JCC        restgroup4next5
-	VMASKMOVPS Y3, Y4, (CX)
-	LEAQ       (CX)(BX*1), CX
+	MOVQ       8(SP), R9
+	VMASKMOVPS Y0, Y8, (CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralstored
+	VMASKMOVPS Y1, Y8, (CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralstored
+	VMASKMOVPS Y2, Y8, (CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralstored
+	VMASKMOVPS Y3, Y8, (CX)
 
-restgroup4next5:
-	ADDQ $0x04, R14
+restseveralstored:
+	ADDQ 8(SP), R14
 	CMPQ R14, n+96(FP)
 	JL   restgroup
 	ADDQ $0x08, R12
@@ -19375,8 +19099,8 @@ done:
 	RET
 
 // func skinnyPVF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
-// Requires: AVX, F16C, FMA3, MMX+
-TEXT ·skinnyPVF16AVX2(SB), NOSPLIT, $8-160
+// Requires: AVX, CMOV, F16C, FMA3, MMX+
+TEXT ·skinnyPVF16AVX2(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x01, AX
@@ -19429,14 +19153,10 @@ line:
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	CMPQ R9, $0x01
+	JG   lineseveral
 
-	// 16 columns of 1 queries.
+	// 16 columns of a query.
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
@@ -19445,10 +19165,8 @@ linegroup:
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
 	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
 	JMP     linegroup1begin
 
 linegroup1zero:
@@ -19470,11 +19188,11 @@ linegroup1turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup1near0only:
-	VCVTPH2PS    (R9), Y2
-	VCVTPH2PS    16(R9), Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -19483,25 +19201,25 @@ linegroup1near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup1near1only:
-	VCVTPH2PS    (R9), Y2
-	VCVTPH2PS    16(R9), Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y2
-	VCVTPH2PS    16(R9), Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y2
-	VCVTPH2PS    16(R9), Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -19519,11 +19237,11 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VCVTPH2PS    (R9), Y2
-	VCVTPH2PS    16(R9), Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
@@ -19531,39 +19249,63 @@ linegroup1step:
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x01, R14
+	INCQ    R14
 	JMP     linenext
 
-	// 16 columns of 2 queries.
-linegroup2:
+lineseveral:
+	// 16 columns.
+	MOVQ    $0x00000004, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, 8(SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
 	LEAQ    (R9)(R12*4), R9
 	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
-	JE      linegroup2zero
+	JE      lineseveralzero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup2begin
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Y4
+	VMOVUPS 32(R9), Y5
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Y6
+	VMOVUPS 32(R9), Y7
+	JMP     lineseveralbegin
 
-linegroup2zero:
+lineseveralzero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
 
-linegroup2begin:
+lineseveralbegin:
+	CMPQ 8(SP), $0x04
+	JGE  linegroup4
+	CMPQ 8(SP), $0x03
+	JGE  linegroup3
+
+	// 2 queries.
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -19578,14 +19320,14 @@ linegroup2turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup2near0only:
-	VCVTPH2PS    (R9), Y4
-	VCVTPH2PS    16(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -19594,34 +19336,34 @@ linegroup2near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup2near1only:
-	VCVTPH2PS    (R9), Y4
-	VCVTPH2PS    16(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y4
-	VCVTPH2PS    16(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y4
-	VCVTPH2PS    16(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -19639,62 +19381,24 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VCVTPH2PS    (R9), Y4
-	VCVTPH2PS    16(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup2step
 
 linegroup2store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x02, R14
-	JMP     linenext
+	// 3 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 3 queries.
 linegroup3:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup3zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup3begin
-
-linegroup3zero:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-
-linegroup3begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -19709,17 +19413,17 @@ linegroup3turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup3near0only:
-	VCVTPH2PS    (R9), Y6
-	VCVTPH2PS    16(R9), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -19728,43 +19432,43 @@ linegroup3near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup3near1only:
-	VCVTPH2PS    (R9), Y6
-	VCVTPH2PS    16(R9), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y6
-	VCVTPH2PS    16(R9), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y6
-	VCVTPH2PS    16(R9), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -19782,73 +19486,27 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VCVTPH2PS    (R9), Y6
-	VCVTPH2PS    16(R9), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup3step
 
 linegroup3store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x03, R14
-	JMP     linenext
+	// 4 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 4 queries.
 linegroup4:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup4zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup4begin
-
-linegroup4zero:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-
-linegroup4begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -19968,21 +19626,30 @@ linegroup4step:
 	JNZ          linegroup4step
 
 linegroup4store:
+lineseveralstore:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y2, (R9)
 	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y4, (R9)
 	VMOVUPS Y5, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y6, (R9)
 	VMOVUPS Y7, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x04, R14
+
+lineseveralstored:
+	ADDQ 8(SP), R14
 
 linenext:
 	CMPQ R14, n+96(FP)
@@ -20839,8 +20506,8 @@ done:
 	RET
 
 // func skinnyPVBF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·skinnyPVBF16AVX2(SB), NOSPLIT, $8-160
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·skinnyPVBF16AVX2(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x01, AX
@@ -20893,14 +20560,10 @@ line:
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	CMPQ R9, $0x01
+	JG   lineseveral
 
-	// 16 columns of 1 queries.
+	// 16 columns of a query.
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
@@ -20909,10 +20572,8 @@ linegroup:
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
 	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
 	JMP     linegroup1begin
 
 linegroup1zero:
@@ -20934,13 +20595,13 @@ linegroup1turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup1near0only:
-	VPMOVZXWD    (R9), Y2
-	VPSLLD       $0x10, Y2, Y2
-	VPMOVZXWD    16(R9), Y3
-	VPSLLD       $0x10, Y3, Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -20949,31 +20610,31 @@ linegroup1near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup1near1only:
-	VPMOVZXWD    (R9), Y2
-	VPSLLD       $0x10, Y2, Y2
-	VPMOVZXWD    16(R9), Y3
-	VPSLLD       $0x10, Y3, Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y2
-	VPSLLD       $0x10, Y2, Y2
-	VPMOVZXWD    16(R9), Y3
-	VPSLLD       $0x10, Y3, Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y2
-	VPSLLD       $0x10, Y2, Y2
-	VPMOVZXWD    16(R9), Y3
-	VPSLLD       $0x10, Y3, Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -20991,13 +20652,13 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VPMOVZXWD    (R9), Y2
-	VPSLLD       $0x10, Y2, Y2
-	VPMOVZXWD    16(R9), Y3
-	VPSLLD       $0x10, Y3, Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
@@ -21005,39 +20666,63 @@ linegroup1step:
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x01, R14
+	INCQ    R14
 	JMP     linenext
 
-	// 16 columns of 2 queries.
-linegroup2:
+lineseveral:
+	// 16 columns.
+	MOVQ    $0x00000004, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, 8(SP)
 	MOVQ    ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    o_base+0(FP), R9
 	LEAQ    (R9)(R12*4), R9
 	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
-	JE      linegroup2zero
+	JE      lineseveralzero
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup2begin
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Y4
+	VMOVUPS 32(R9), Y5
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Y6
+	VMOVUPS 32(R9), Y7
+	JMP     lineseveralbegin
 
-linegroup2zero:
+lineseveralzero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
 
-linegroup2begin:
+lineseveralbegin:
+	CMPQ 8(SP), $0x04
+	JGE  linegroup4
+	CMPQ 8(SP), $0x03
+	JGE  linegroup3
+
+	// 2 queries.
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -21052,16 +20737,16 @@ linegroup2turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup2near0only:
-	VPMOVZXWD    (R9), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VPMOVZXWD    16(R9), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -21070,40 +20755,40 @@ linegroup2near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup2near1only:
-	VPMOVZXWD    (R9), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VPMOVZXWD    16(R9), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VPMOVZXWD    16(R9), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VPMOVZXWD    16(R9), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -21121,64 +20806,26 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VPMOVZXWD    (R9), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VPMOVZXWD    16(R9), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup2step
 
 linegroup2store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x02, R14
-	JMP     linenext
+	// 3 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 3 queries.
 linegroup3:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup3zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup3begin
-
-linegroup3zero:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-
-linegroup3begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -21193,19 +20840,19 @@ linegroup3turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup3near0only:
-	VPMOVZXWD    (R9), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VPMOVZXWD    16(R9), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -21214,49 +20861,49 @@ linegroup3near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup3near1only:
-	VPMOVZXWD    (R9), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VPMOVZXWD    16(R9), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VPMOVZXWD    16(R9), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VPMOVZXWD    16(R9), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -21274,75 +20921,29 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VPMOVZXWD    (R9), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VPMOVZXWD    16(R9), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup3step
 
 linegroup3store:
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x03, R14
-	JMP     linenext
+	// 4 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 4 queries.
 linegroup4:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup4zero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup4begin
-
-linegroup4zero:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-
-linegroup4begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -21472,21 +21073,30 @@ linegroup4step:
 	JNZ          linegroup4step
 
 linegroup4store:
+lineseveralstore:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y2, (R9)
 	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y4, (R9)
 	VMOVUPS Y5, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y6, (R9)
 	VMOVUPS Y7, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x04, R14
+
+lineseveralstored:
+	ADDQ 8(SP), R14
 
 linenext:
 	CMPQ R14, n+96(FP)
@@ -22315,8 +21925,8 @@ done:
 	RET
 
 // func skinnyPVInt8AVX2(a ukernel.PVInt8Args)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·skinnyPVInt8AVX2(SB), NOSPLIT, $8-200
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·skinnyPVInt8AVX2(SB), NOSPLIT, $16-200
 	PCALIGN $0x40
 	MOVQ    a_Ldv+56(FP), AX
 	MOVQ    a_Far+192(FP), DX
@@ -22371,14 +21981,10 @@ line:
 linegroup:
 	MOVQ a_N+136(FP), R9
 	SUBQ R14, R9
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	CMPQ R9, $0x01
+	JG   lineseveral
 
-	// 16 columns of 1 queries.
+	// 16 columns of a query.
 	MOVQ    a_Ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    a_O_base+0(FP), R9
@@ -22387,10 +21993,8 @@ linegroup:
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup1zero
 	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
 	JMP     linegroup1begin
 
 linegroup1zero:
@@ -22413,56 +22017,56 @@ linegroup1turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup1near0only:
-	VPMOVSXBD    (R9), Y2
-	VCVTDQ2PS    Y2, Y2
-	VPMOVSXBD    8(R9), Y3
-	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS (R15), Y4
-	VMULPS       Y4, Y2, Y2
-	VMULPS       Y4, Y3, Y3
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y2
-	VCVTDQ2PS    Y2, Y2
-	VPMOVSXBD    8(R9), Y3
-	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS (R15), Y4
-	VMULPS       Y4, Y2, Y2
-	VMULPS       Y4, Y3, Y3
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y2
-	VCVTDQ2PS    Y2, Y2
-	VPMOVSXBD    8(R9), Y3
-	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS (R15), Y4
-	VMULPS       Y4, Y2, Y2
-	VMULPS       Y4, Y3, Y3
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y2
-	VCVTDQ2PS    Y2, Y2
-	VPMOVSXBD    8(R9), Y3
-	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS (R15), Y4
-	VMULPS       Y4, Y2, Y2
-	VMULPS       Y4, Y3, Y3
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+64, CX
@@ -22480,17 +22084,17 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VPMOVSXBD    (R9), Y2
-	VCVTDQ2PS    Y2, Y2
-	VPMOVSXBD    8(R9), Y3
-	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS (R15), Y4
-	VMULPS       Y4, Y2, Y2
-	VMULPS       Y4, Y3, Y3
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
@@ -22498,39 +22102,63 @@ linegroup1step:
 
 linegroup1store:
 	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x01, R14
+	INCQ    R14
 	JMP     linenext
 
-	// 16 columns of 2 queries.
-linegroup2:
+lineseveral:
+	// 16 columns.
+	MOVQ    $0x00000004, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, 8(SP)
 	MOVQ    a_Ldo+24(FP), R9
 	IMULQ   R14, R9
 	ADDQ    a_O_base+0(FP), R9
 	LEAQ    (R9)(R12*4), R9
 	MOVQ    R9, a_O_cap+16(FP)
 	CMPB    a_Load+160(FP), $0x00
-	JE      linegroup2zero
+	JE      lineseveralzero
 	MOVQ    a_O_cap+16(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup2begin
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Y4
+	VMOVUPS 32(R9), Y5
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Y6
+	VMOVUPS 32(R9), Y7
+	JMP     lineseveralbegin
 
-linegroup2zero:
+lineseveralzero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
 
-linegroup2begin:
+lineseveralbegin:
+	CMPQ 8(SP), $0x04
+	JGE  linegroup4
+	CMPQ 8(SP), $0x03
+	JGE  linegroup3
+
+	// 2 queries.
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    a_Scales_len+72(FP), R15
@@ -22546,68 +22174,68 @@ linegroup2turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup2near0only:
-	VPMOVSXBD    (R9), Y4
-	VCVTDQ2PS    Y4, Y4
-	VPMOVSXBD    8(R9), Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (R15), Y6
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y4
-	VCVTDQ2PS    Y4, Y4
-	VPMOVSXBD    8(R9), Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (R15), Y6
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y4
-	VCVTDQ2PS    Y4, Y4
-	VPMOVSXBD    8(R9), Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (R15), Y6
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y4
-	VCVTDQ2PS    Y4, Y4
-	VPMOVSXBD    8(R9), Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (R15), Y6
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+64, CX
@@ -22625,68 +22253,30 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VPMOVSXBD    (R9), Y4
-	VCVTDQ2PS    Y4, Y4
-	VPMOVSXBD    8(R9), Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (R15), Y6
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup2step
 
 linegroup2store:
-	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x02, R14
-	JMP     linenext
+	// 3 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 3 queries.
 linegroup3:
-	MOVQ    a_Ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    a_O_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, a_O_cap+16(FP)
-	CMPB    a_Load+160(FP), $0x00
-	JE      linegroup3zero
-	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup3begin
-
-linegroup3zero:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-
-linegroup3begin:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    a_Scales_len+72(FP), R15
@@ -22702,80 +22292,80 @@ linegroup3turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup3near0only:
-	VPMOVSXBD    (R9), Y6
-	VCVTDQ2PS    Y6, Y6
-	VPMOVSXBD    8(R9), Y7
-	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y6, Y6
-	VMULPS       Y8, Y7, Y7
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y6
-	VCVTDQ2PS    Y6, Y6
-	VPMOVSXBD    8(R9), Y7
-	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y6, Y6
-	VMULPS       Y8, Y7, Y7
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y6
-	VCVTDQ2PS    Y6, Y6
-	VPMOVSXBD    8(R9), Y7
-	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y6, Y6
-	VMULPS       Y8, Y7, Y7
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y6
-	VCVTDQ2PS    Y6, Y6
-	VPMOVSXBD    8(R9), Y7
-	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y6, Y6
-	VMULPS       Y8, Y7, Y7
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+64, CX
@@ -22793,79 +22383,33 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VPMOVSXBD    (R9), Y6
-	VCVTDQ2PS    Y6, Y6
-	VPMOVSXBD    8(R9), Y7
-	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y6, Y6
-	VMULPS       Y8, Y7, Y7
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup3step
 
 linegroup3store:
-	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x03, R14
-	JMP     linenext
+	// 4 queries.
+	JMP lineseveralstore
 
-	// 16 columns of 4 queries.
 linegroup4:
-	MOVQ    a_Ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    a_O_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, a_O_cap+16(FP)
-	CMPB    a_Load+160(FP), $0x00
-	JE      linegroup4zero
-	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	LEAQ    (R9)(R10*1), R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
-	LEAQ    (R9)(R10*1), R9
-	JMP     linegroup4begin
-
-linegroup4zero:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-
-linegroup4begin:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    a_Scales_len+72(FP), R15
@@ -23010,21 +22554,30 @@ linegroup4step:
 	JNZ          linegroup4step
 
 linegroup4store:
+lineseveralstore:
 	MOVQ    a_O_cap+16(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
+	MOVQ    8(SP), R11
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y2, (R9)
 	VMOVUPS Y3, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y4, (R9)
 	VMOVUPS Y5, 32(R9)
-	LEAQ    (R9)(R10*1), R9
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
 	VMOVUPS Y6, (R9)
 	VMOVUPS Y7, 32(R9)
-	LEAQ    (R9)(R10*1), R9
-	ADDQ    $0x04, R14
+
+lineseveralstored:
+	ADDQ 8(SP), R14
 
 linenext:
 	CMPQ R14, a_N+136(FP)
@@ -32584,41 +32137,15 @@ lanes1end:
 	JZ   end
 
 	// Less than a vector is left.
-	MOVQ    max_len+8(FP), DI
-	CMPQ    DI, $0x00000008
-	JL      few
-	SUBQ    $0x00000008, CX
-	LEAQ    (AX)(CX*4), AX
-	IMULQ   BX, CX
-	ADDQ    CX, DX
-	MOVQ    DX, CX
-	LEAQ    (CX)(BX*4), DX
-	VMOVAPS Y0, Y0
-	MOVQ    d+56(FP), DI
-	TESTQ   DI, DI
-	JZ      backrows
-	PCALIGN $0x40
-
-backrow:
-	VMOVSS      (CX), X3
-	VINSERTPS   $0x10, (CX)(BX*1), X3, X3
-	VINSERTPS   $0x20, (CX)(BX*2), X3, X3
-	VINSERTPS   $0x30, (CX)(SI*1), X3, X3
-	VMOVSS      (DX), X1
-	VINSERTPS   $0x10, (DX)(BX*1), X1, X1
-	VINSERTPS   $0x20, (DX)(BX*2), X1, X1
-	VINSERTPS   $0x30, (DX)(SI*1), X1, X1
-	VINSERTF128 $0x01, X1, Y3, Y3
-	VMAXPS      Y0, Y3, Y0
-	ADDQ        $0x04, CX
-	ADDQ        $0x04, DX
-	DECQ        DI
-	JNZ         backrow
-
-backrows:
-	MOVQ    max_base+0(FP), CX
-	VMOVUPS Y0, (CX)(AX*1)
-	JMP     end
+	MOVQ  max_len+8(FP), DI
+	CMPQ  DI, $0x00000008
+	JL    few
+	SUBQ  $0x00000008, CX
+	LEAQ  (AX)(CX*4), AX
+	IMULQ BX, CX
+	ADDQ  CX, DX
+	XORQ  CX, CX
+	JMP   lanes1
 
 few:
 	XORQ    BX, BX
@@ -32758,35 +32285,15 @@ lanes1end:
 	JZ   end
 
 	// Less than a vector is left.
-	MOVQ    sums_len+8(FP), DI
-	CMPQ    DI, $0x00000004
-	JL      few
-	SUBQ    $0x00000004, CX
-	LEAQ    (AX)(CX*4), AX
-	IMULQ   BX, CX
-	ADDQ    CX, DX
-	MOVQ    DX, CX
-	VXORPS  Y0, Y0, Y0
-	MOVQ    d+56(FP), DX
-	TESTQ   DX, DX
-	JZ      backrows
-	PCALIGN $0x40
-
-backrow:
-	VMOVSS    (CX), X1
-	VINSERTPS $0x10, (CX)(BX*1), X1, X1
-	VINSERTPS $0x20, (CX)(BX*2), X1, X1
-	VINSERTPS $0x30, (CX)(SI*1), X1, X1
-	VCVTPS2PD X1, Y1
-	VADDPD    Y1, Y0, Y0
-	ADDQ      $0x04, CX
-	DECQ      DX
-	JNZ       backrow
-
-backrows:
-	MOVQ    sums_base+0(FP), CX
-	VMOVUPS Y0, (CX)(AX*2)
-	JMP     end
+	MOVQ  sums_len+8(FP), DI
+	CMPQ  DI, $0x00000004
+	JL    few
+	SUBQ  $0x00000004, CX
+	LEAQ  (AX)(CX*4), AX
+	IMULQ BX, CX
+	ADDQ  CX, DX
+	XORQ  CX, CX
+	JMP   lanes1
 
 few:
 	XORQ      BX, BX
@@ -32888,45 +32395,16 @@ lanes1end:
 	JZ   end
 
 	// Less than a vector is left.
-	MOVQ    sums_len+8(FP), R8
-	CMPQ    R8, $0x00000004
-	JL      few
-	SUBQ    $0x00000004, CX
-	LEAQ    (AX)(CX*4), AX
-	IMULQ   BX, CX
-	ADDQ    CX, DX
-	ADDQ    CX, DI
-	MOVQ    DX, CX
-	MOVQ    DI, DX
-	VXORPS  Y0, Y0, Y0
-	MOVQ    d+80(FP), DI
-	TESTQ   DI, DI
-	JZ      backrows
-	PCALIGN $0x40
-
-backrow:
-	VMOVSS      (CX), X1
-	VINSERTPS   $0x10, (CX)(BX*1), X1, X1
-	VINSERTPS   $0x20, (CX)(BX*2), X1, X1
-	VINSERTPS   $0x30, (CX)(SI*1), X1, X1
-	VMOVSS      (DX), X2
-	VINSERTPS   $0x10, (DX)(BX*1), X2, X2
-	VINSERTPS   $0x20, (DX)(BX*2), X2, X2
-	VINSERTPS   $0x30, (DX)(SI*1), X2, X2
-	VCMPPS      $0x00, const00000000AVX2<>+0(SB), X1, X3
-	VANDNPS     X2, X3, X2
-	VCVTPS2PD   X1, Y1
-	VCVTPS2PD   X2, Y2
-	VFMADD231PD Y1, Y2, Y0
-	ADDQ        $0x04, CX
-	ADDQ        $0x04, DX
-	DECQ        DI
-	JNZ         backrow
-
-backrows:
-	MOVQ    sums_base+0(FP), CX
-	VMOVUPS Y0, (CX)(AX*2)
-	JMP     end
+	MOVQ  sums_len+8(FP), R8
+	CMPQ  R8, $0x00000004
+	JL    few
+	SUBQ  $0x00000004, CX
+	LEAQ  (AX)(CX*4), AX
+	IMULQ BX, CX
+	ADDQ  CX, DX
+	ADDQ  CX, DI
+	XORQ  CX, CX
+	JMP   lanes1
 
 few:
 	XORQ      BX, BX
@@ -33082,38 +32560,15 @@ lanes1end:
 	JZ   end
 
 	// Less than a vector is left.
-	MOVQ    sums_len+8(FP), DI
-	CMPQ    DI, $0x00000004
-	JL      few
-	SUBQ    $0x00000004, CX
-	LEAQ    (AX)(CX*4), AX
-	IMULQ   BX, CX
-	ADDQ    CX, DX
-	MOVQ    y_base+64(FP), CX
-	VXORPS  Y0, Y0, Y0
-	MOVQ    d+56(FP), DI
-	TESTQ   DI, DI
-	JZ      backrows
-	PCALIGN $0x40
-
-backrow:
-	VMOVSS       (DX), X1
-	VINSERTPS    $0x10, (DX)(BX*1), X1, X1
-	VINSERTPS    $0x20, (DX)(BX*2), X1, X1
-	VINSERTPS    $0x30, (DX)(SI*1), X1, X1
-	VCVTPS2PD    X1, Y1
-	VBROADCASTSS (CX), X2
-	VCVTPS2PD    X2, Y2
-	VFMADD231PD  Y1, Y2, Y0
-	ADDQ         $0x04, DX
-	ADDQ         $0x00000004, CX
-	DECQ         DI
-	JNZ          backrow
-
-backrows:
-	MOVQ    sums_base+0(FP), CX
-	VMOVUPS Y0, (CX)(AX*2)
-	JMP     end
+	MOVQ  sums_len+8(FP), DI
+	CMPQ  DI, $0x00000004
+	JL    few
+	SUBQ  $0x00000004, CX
+	LEAQ  (AX)(CX*4), AX
+	IMULQ BX, CX
+	ADDQ  CX, DX
+	XORQ  CX, CX
+	JMP   lanes1
 
 few:
 	XORQ      BX, BX

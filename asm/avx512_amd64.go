@@ -261,6 +261,16 @@ func weightWidenU4AVX512(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightGemmInt8TilesGroupedMinimaAVX512 is the product of tiles to which those of formats jump.
+//
+//go:noescape
+func weightGemmInt8TilesGroupedMinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8TilesU4x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x16.
+//
+//go:noescape
+func weightGemmInt8TilesU4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightGemmInt8MinimaAVX512 is the product with quantized weights to which those of several formats jump.
 //
 //go:noescape
@@ -271,20 +281,45 @@ func weightGemmInt8MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []b
 //go:noescape
 func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightGemmInt8TilesU5x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16.
+//
+//go:noescape
+func weightGemmInt8TilesU5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightGemmInt8S6x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S6x16.
 //
 //go:noescape
 func weightGemmInt8S6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8TilesGroupedAVX512 is the product of tiles to which those of formats jump.
+//
+//go:noescape
+func weightGemmInt8TilesGroupedAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8TilesS6x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S6x16.
+//
+//go:noescape
+func weightGemmInt8TilesS6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8U5x16BF16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16BF16.
 //
 //go:noescape
 func weightGemmInt8U5x16BF16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightGemmInt8TilesU5x16BF16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16BF16.
+//
+//go:noescape
+func weightGemmInt8TilesU5x16BF16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightGemmInt8S5x16F32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
 //
 //go:noescape
 func weightGemmInt8S5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8TilesS5x16F32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
+//
+//go:noescape
+func weightGemmInt8TilesS5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // gemmTilesAVX512 is Unit.GemmTiles, see package ukernel.
 //

@@ -428,6 +428,19 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			},
 		},
 	}},
+	{ISA: "avx512", Needs: []string{"AMXINT8", "AMXTILE", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.U4x16: {
+				GemmInt8: weightGemmInt8TilesU4x16AVX512,
+			},
+			ukernel.U5x16: {
+				GemmInt8: weightGemmInt8TilesU5x16AVX512,
+			},
+			ukernel.U5x16BF16: {
+				GemmInt8: weightGemmInt8TilesU5x16BF16AVX512,
+			},
+		},
+	}},
 	{ISA: "avx512", Needs: []string{"AVX2", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
 			ukernel.S6x16: {
@@ -435,6 +448,16 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			},
 			ukernel.S5x16F32: {
 				GemmInt8: weightGemmInt8S5x16F32AVX512,
+			},
+		},
+	}},
+	{ISA: "avx512", Needs: []string{"AMXINT8", "AMXTILE", "AVX2", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.S6x16: {
+				GemmInt8: weightGemmInt8TilesS6x16AVX512,
+			},
+			ukernel.S5x16F32: {
+				GemmInt8: weightGemmInt8TilesS5x16F32AVX512,
 			},
 		},
 	}},

@@ -84,7 +84,7 @@ func runCompare(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		return err
 	}
 	printComparison(stdout, found, c.threshold, c.all)
-	if len(found.Slower()) > 0 || len(found.Agreement.Names) > 0 {
+	if found.Slower > 0 || len(found.Agreement.Names) > 0 {
 		return errFailed
 	}
 	return nil
@@ -92,25 +92,32 @@ func runCompare(ctx context.Context, args []string, stdout, stderr io.Writer) er
 
 // run compares files or commits.
 func (c *comparison) run(ctx context.Context, fs *flag.FlagSet, log io.Writer) (*compare.Comparison, error) {
-	old, new := isFiles(c.versions[0]), isFiles(c.versions[1])
-	if old && new {
+	var paths [2][]string
+	commits := 0
+	for i, name := range c.versions {
+		var isFile bool
+		if paths[i], isFile = expand(name); isFile {
+			continue
+		}
+		commits++
+		if _, err := resolve(ctx, "", name); err != nil {
+			return nil, fmt.Errorf("no such file, and %w", err)
+		}
+	}
+	switch commits {
+	case 0:
 		rounds := false
 		fs.Visit(func(f *flag.Flag) { rounds = rounds || f.Name == "rounds" })
 		if rounds || len(c.args) > 0 {
 			return nil, command.Usage(errors.New("-rounds and flags behind -- are for commits: files are measured already"))
 		}
-		return compareFiles(c.versions[0], c.versions[1], c.threshold)
-	}
-	for i, isFile := range []bool{old, new} {
-		if isFile {
-			continue
+		files, err := results.ReadAll(slices.Concat(paths[0], paths[1]))
+		if err != nil {
+			return nil, err
 		}
-		if _, err := resolve(ctx, "", c.versions[i]); err != nil {
-			return nil, fmt.Errorf("no such file, and %w", err)
-		}
-		if old || new {
-			return nil, command.Usage(fmt.Errorf("%s is a commit, but %s a file: want two files or two commits, which are measured in turn", c.versions[i], c.versions[1-i]))
-		}
+		return compare.Files(files[:len(paths[0])], files[len(paths[0]):], c.threshold)
+	case 1:
+		return nil, command.Usage(fmt.Errorf("one of %s and %s is a commit, the other one a file: want two files or two commits, which are measured in turn", c.versions[0], c.versions[1]))
 	}
 	plan := duel{names: [2]string(c.versions), rounds: c.rounds, args: c.args, log: log}
 	if len(plan.args) == 0 {
@@ -126,44 +133,19 @@ func (c *comparison) run(ctx context.Context, fs *flag.FlagSet, log io.Writer) (
 	return compare.Files(files[0], files[1], c.threshold)
 }
 
-// isFiles says whether a version is a list of files or patterns of which one is there.
-func isFiles(version string) bool {
-	paths, _ := expand(version)
-	return slices.ContainsFunc(paths, func(path string) bool {
-		info, err := os.Stat(path)
-		return err == nil && !info.IsDir()
-	})
-}
-
-func compareFiles(old, new string, threshold float64) (*compare.Comparison, error) {
-	before, err := expand(old)
-	if err != nil {
-		return nil, err
-	}
-	after, err := expand(new)
-	if err != nil {
-		return nil, err
-	}
-	files, err := results.ReadAll(slices.Concat(before, after))
-	if err != nil {
-		return nil, err
-	}
-	return compare.Files(files[:len(before)], files[len(before):], threshold)
-}
-
-// expand returns the files of a version.
-func expand(list string) (paths []string, err error) {
-	for word := range strings.SplitSeq(list, ",") {
-		found, err := filepath.Glob(word)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", word, err)
-		}
+// expand returns the files of a version, and whether one of them is there.
+func expand(version string) (paths []string, there bool) {
+	for word := range strings.SplitSeq(version, ",") {
+		found, _ := filepath.Glob(word)
 		if found == nil {
 			found = []string{word} // reading it gives the error
 		}
 		paths = append(paths, found...)
 	}
-	return paths, nil
+	return paths, slices.ContainsFunc(paths, func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && !info.IsDir()
+	})
 }
 
 // printComparison prints the verdict first.
@@ -187,7 +169,7 @@ func printComparison(w io.Writer, c *compare.Comparison, threshold float64, all 
 	if c.Agreement.Agree {
 		bits = fmt.Sprintf("The bits of all %d files agree: %s.", c.Files, c.Agreement.Short)
 	}
-	fmt.Fprintf(w, "Of %d figures %d are slower and %d are faster by more than %g%%.\n%s\n", len(c.Rows), len(c.Slower()), len(c.Faster()), threshold, bits)
+	fmt.Fprintf(w, "Of %d figures %d are slower and %d are faster by more than %g%%.\n%s\n", len(c.Rows), c.Slower, c.Faster, threshold, bits)
 	for _, reason := range c.Disturbed {
 		fmt.Fprintf(w, "DISTURBED: %s.\n", reason)
 	}

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/attn-go/attn/bench/internal/problem"
 	"github.com/attn-go/attn/bench/internal/suite"
 	"github.com/attn-go/attn/bench/internal/table"
 	"github.com/attn-go/attn/internal/tier"
@@ -46,7 +45,7 @@ their speed. Exits with 1 if a bit differs, with 2 if the flags are wrong.
 func parse(args []string, w io.Writer) (*config, error) {
 	c := &config{args: args}
 	fs := newFlags("bench", usage)
-	shapes := fs.String("shapes", "", "shapes to measure, by `names` or letters:\n"+table.Wrap(problem.ShapeNames(), 68, "")+"\nnone: only check (default all)"+suiteShapes())
+	shapes := fs.String("shapes", "", "shapes to measure, by `names` or letters:\n"+table.Wrap(suite.Attention.Shapes(), 68, "")+"\nnone: only check (default all)"+suiteShapes())
 	tiers := fs.String("tiers", "", "`tiers` to measure, with commas between, some of "+fmt.Sprint(kernel.Tiers())+"\n(default all that run here, generic only on small shapes)")
 	threads := fs.String("threads", "", "numbers of threads to measure; all means GOMAXPROCS\n(default 1,all; with -all 1,2,4,... and all)")
 	fs.DurationVar(&c.Time, "time", 0, "time of each measurement, like 0.2s; a few calls are made in any case\n(default at most 0.5s, less if there are many)")
@@ -202,8 +201,7 @@ func (c *config) conflicts(set map[string]bool) (err error) {
 	}
 	if c.all {
 		refuse("all", "-all measures everything", "shapes")
-	}
-	if c.Quick && len(c.suites) == 0 {
+	} else if c.Quick && len(c.suites) == 0 {
 		refuse("quick", "it measures less of everything; give -time instead", "shapes")
 	}
 	return err

@@ -5,10 +5,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-	"text/tabwriter"
 
+	"github.com/attn-go/attn/bench/internal/table"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/models/command"
 )
@@ -38,31 +37,29 @@ func runKernels(_ context.Context, args []string, stdout, _ io.Writer) error {
 	return nil
 }
 
-// writeKernels writes the table of one tier.
+// writeKernels writes the table of one tier. A row has the lanes of all kernels that differ in these alone.
 func writeKernels(w io.Writer, name string, kernels []tier.Kernel) {
 	inGo := 0
+	var keys []string
+	lanes := map[string][]string{}
 	for _, k := range kernels {
 		if origin(k) == "Go" {
 			inGo++
 		}
+		key := fmt.Sprintf("%s\t%%s\t%s\t%s\t%s", k.Name, origin(k), k.Variant, strings.Join(k.Needs, ","))
+		if _, ok := lanes[key]; !ok {
+			keys, lanes[key] = append(keys, key), nil
+		}
+		if k.Lanes > 0 {
+			lanes[key] = append(lanes[key], fmt.Sprint(k.Lanes))
+		}
 	}
 	fmt.Fprintf(w, "\ntier %s: %d kernels, %d of them in Go\n\n", name, len(kernels), inGo)
-	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tab, "kernel\tlanes\tfrom\tvariant\tCPU features")
-	for len(kernels) > 0 {
-		k := kernels[0]
-		lanes, same := []string{}, func(x tier.Kernel) bool {
-			return x.Name == k.Name && origin(x) == origin(k) && x.Variant == k.Variant && slices.Equal(x.Needs, k.Needs)
-		}
-		for _, x := range kernels {
-			if same(x) && x.Lanes > 0 {
-				lanes = append(lanes, fmt.Sprint(x.Lanes))
-			}
-		}
-		kernels = slices.DeleteFunc(slices.Clone(kernels), same)
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\n", k.Name, strings.Join(lanes, ","), origin(k), k.Variant, strings.Join(k.Needs, ","))
+	rows := []string{"kernel\tlanes\tfrom\tvariant\tCPU features"}
+	for _, key := range keys {
+		rows = append(rows, fmt.Sprintf(key, strings.Join(lanes[key], ",")))
 	}
-	tab.Flush()
+	table.Write(w, rows...)
 }
 
 // origin returns the instruction set whose assembly a kernel is, or "Go"; "none" if the tier does without.

@@ -80,25 +80,3 @@ func noArguments(fs *flag.FlagSet) error {
 	}
 	return nil
 }
-
-// runMeasure checks and measures.
-func runMeasure(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	c, err := parse(args, stdout)
-	if err != nil {
-		return err
-	}
-	failures, err := newBench(c, stdout, stderr).run(ctx)
-	for _, f := range failures {
-		fmt.Fprintf(stderr, "bench: %s\n", f)
-	}
-	switch {
-	case err == nil:
-		err = ctx.Err()
-	case ctx.Err() != nil && !errors.Is(err, context.Canceled):
-		fmt.Fprintf(stderr, "bench: %v\n", err)
-	}
-	if err == nil && len(failures) > 0 {
-		err = errFailed
-	}
-	return err
-}

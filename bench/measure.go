@@ -15,47 +15,45 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// A bench is one run of the command. What it finds out is in file; tables are printed from
-// there.
-type bench struct {
-	*config
-	out, err io.Writer
-	file     *results.File
-}
-
-func newBench(c *config, out, err io.Writer) *bench {
-	return &bench{config: c, out: out, err: err,
-		file: &results.File{Format: results.Format, Schema: results.Schema, Contract: kernel.Contract,
-			Date: time.Now().UTC().Format(time.RFC3339), Note: c.note, Args: c.args, Quick: c.Quick,
-			Build: machine.Build(), Machine: machine.Describe(), Tiers: machine.TierInfos()}}
-}
-
-// run measures what was asked for, prints it, and writes it to the file of -json, even if not
-// all could be measured. A failure is a description of bits that differ.
-func (b *bench) run(ctx context.Context) (failures []string, err error) {
-	if b.peers != "" {
-		if b.file.Peers, err = readPeers(b.peers); err != nil {
-			return nil, err
+// runMeasure checks and measures what was asked for, prints it, and writes it to the file of -json, even if not
+// all could be measured.
+func runMeasure(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	c, err := parse(args, stdout)
+	if err != nil {
+		return err
+	}
+	f := &results.File{Format: results.Format, Schema: results.Schema, Contract: kernel.Contract,
+		Date: time.Now().UTC().Format(time.RFC3339), Note: c.note, Args: c.args, Quick: c.Quick,
+		Build: machine.Build(), Machine: machine.Describe(), Tiers: machine.TierInfos()}
+	if c.peers != "" {
+		if f.Peers, err = readPeers(c.peers); err != nil {
+			return err
 		}
 	}
 	before := machine.ReadCPUTimes()
-	err = b.measure(ctx)
+	err = c.measure(ctx, f, stderr)
 	now := machine.ReadCPUTimes()
-	b.file.Machine.StealPercent, b.file.Machine.OthersPercent = before.StealPercent(now), before.OthersPercent(now)
-	if b.json != "-" {
-		page.Print(b.out, b.file)
+	f.Machine.StealPercent, f.Machine.OthersPercent = before.StealPercent(now), before.OthersPercent(now)
+	if c.json != "-" {
+		page.Print(stdout, f)
 	}
-	if b.json != "" && err == nil && ctx.Err() == nil {
-		err = b.file.WriteFile(b.json)
+	if c.json != "" && err == nil {
+		err = f.WriteFile(c.json)
 	}
-	if len(b.file.NotRun) > 0 && !b.all && err == nil {
-		err = fmt.Errorf("NOT RUN: %s", strings.Join(b.file.NotRun, "; "))
+	if len(f.NotRun) > 0 && !c.all && err == nil {
+		err = fmt.Errorf("NOT RUN: %s", strings.Join(f.NotRun, "; "))
 	}
-	failures = b.file.Failures()
-	if a := results.Agree([]*results.File{b.file}); len(a.Names) > 0 {
+	failures := f.Failures()
+	if a := results.Agree([]*results.File{f}); len(a.Names) > 0 {
 		failures = append(failures, a.Line)
 	}
-	return failures, err
+	for _, failure := range failures {
+		fmt.Fprintf(stderr, "bench: %s\n", failure)
+	}
+	if err == nil && len(failures) > 0 {
+		err = errFailed
+	}
+	return err
 }
 
 // readPeers reads the times of other programs from files with commas between them.
@@ -74,32 +72,33 @@ func readPeers(paths string) (peers []results.Peer, err error) {
 	return peers, nil
 }
 
-// measure measures the suites, one after the other and then, as -count says, all again.
-func (b *bench) measure(ctx context.Context) (err error) {
+// measure measures the suites, one after the other and then, as -count says, all again. An interrupt is an error.
+func (c *config) measure(ctx context.Context, first *results.File, log io.Writer) error {
 	steps := 0
-	for _, s := range b.suites {
+	for _, s := range c.suites {
 		n := 1
 		if s.Repeats() {
-			n = b.count
+			n = c.count
 		}
-		steps += n * s.Steps(&b.Config)
+		steps += n * s.Steps(&c.Config)
 	}
-	p := newProgress(b.err, steps)
+	p := newProgress(log, steps)
 	defer p.close()
-	b.Progress = p.next
-	var repeated []*results.File
-	for n := range b.count {
-		f := b.file
+	c.Progress = p.next
+	files := []*results.File{first}
+	defer func() { first.AddRuns(files[1:]) }()
+	for n := range c.count {
 		if n > 0 {
-			f = new(results.File)
-			repeated = append(repeated, f)
+			files = append(files, new(results.File))
 		}
-		for _, s := range b.suites {
-			if err == nil && (n == 0 || s.Repeats()) {
-				err = s.Run(ctx, &b.Config, f)
+		for _, s := range c.suites {
+			if n > 0 && !s.Repeats() {
+				continue
+			}
+			if err := s.Run(ctx, &c.Config, files[n]); err != nil {
+				return err
 			}
 		}
 	}
-	b.file.AddRuns(repeated)
-	return err
+	return nil
 }

@@ -2,16 +2,12 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/attn-go/attn/bench/internal/results"
 )
@@ -133,7 +129,6 @@ func TestSubcommandErrors(t *testing.T) {
 		text string
 	}{
 		"report":                     {2, "want files"},
-		"report -serve -o x y":       {2, "-o does not go with -serve"},
 		"report -x":                  {2, "-x"},
 		"report no/such":             {1, "no/such"},
 		"report " + bad:              {1, "ends after 30 bytes"},
@@ -171,8 +166,8 @@ func TestCompareCommits(t *testing.T) {
 	}{
 		"compare -rounds 4 v0 v1":         {1, "SLOWER"},
 		"compare -rounds 1 v1 .":          {0, "Of 1 figures 0 are slower and 1 are faster"},
-		"compare v0 " + path:              {2, "v0 is a commit, but " + path + " a file"},
-		"compare " + path + " v0":         {2, "v0 is a commit"},
+		"compare v0 " + path:              {2, "one of v0 and " + path + " is a commit"},
+		"compare " + path + " v0":         {2, "one of " + path + " and v0 is a commit"},
 		"compare v0 no-such":              {1, "no such file, and no-such: no commit"},
 		"compare -rounds 1 v0 bench":      {1, "bench: no commit"}, // is a folder
 		"compare -rounds 1 v0 v1 -- -x=3": {1, "slower?"},
@@ -202,33 +197,5 @@ func TestReportOfCommitted(t *testing.T) {
 	code, _, err := runCommand("report", "-o", os.DevNull)
 	if code != 0 || !strings.Contains(err, "agree") {
 		t.Errorf("exit code %d: %s", code, err)
-	}
-}
-
-// -serve shows the page until it is interrupted.
-func TestServe(t *testing.T) {
-	path, _ := measureTo(t, "a.json")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	r, w := io.Pipe()
-	done := make(chan int)
-	go func() { done <- run(ctx, []string{"report", "-serve", path}, w, io.Discard) }()
-	url := make([]byte, 100)
-	n, err := r.Read(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.Get(strings.TrimSpace(string(url[:n])))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(resp.Body)
-	resp.Body.Close()
-	if err != nil || resp.StatusCode != 200 || !bytes.Contains(text, []byte("<!doctype html>")) {
-		t.Errorf("status %d, %v", resp.StatusCode, err)
-	}
-	cancel()
-	if code := <-done; code != 0 {
-		t.Errorf("exit code %d", code)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -28,34 +29,30 @@ func runTune(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	fs := newFlags("-tune", tuneUsage)
 	tiers := fs.String("tiers", "", "tiers to measure (default all with vectors that run here)")
 	groups := fs.String("groups", strings.Join(tune.Groups(), ","), "groups of numbers to measure")
-	rounds := fs.Int("rounds", 9, "times are the best of so many")
-	per := fs.Duration("time", 2*time.Millisecond, "how long each of them takes at least")
+	s := tune.Sweep{Out: stdout}
+	fs.IntVar(&s.Rounds, "rounds", 9, "times are the best of so many")
+	fs.DurationVar(&s.Time, "time", 2*time.Millisecond, "how long each of them takes at least")
 	if err := command.Parse(fs, args, stdout); err != nil {
 		return err
 	}
-	err := noArguments(fs)
-	if err == nil && (*rounds < 1 || *per < 0) {
-		err = fmt.Errorf("-rounds %d -time %v: want at least 1 and 0", *rounds, *per)
-	}
-	var list []kernel.Tier
-	if err == nil {
-		list, err = parseTiers(*tiers)
-	}
+	list, err := parseTiers(*tiers)
 	if *tiers == "" {
 		list = slices.DeleteFunc(list, func(t kernel.Tier) bool { return t == machine.Generic })
 	}
-	chosen := strings.Split(*groups, ",")
-	for _, g := range chosen {
-		if err == nil && !slices.Contains(tune.Groups(), g) {
-			err = fmt.Errorf("-groups: unknown group %q, want some of %s", g, strings.Join(tune.Groups(), ","))
+	if s.Rounds < 1 || s.Time < 0 {
+		err = fmt.Errorf("-rounds %d -time %v: want at least 1 and 0", s.Rounds, s.Time)
+	}
+	s.Groups = strings.Split(*groups, ",")
+	for _, g := range s.Groups {
+		if !slices.Contains(tune.Groups(), g) {
+			err = cmp.Or(err, fmt.Errorf("-groups: unknown group %q, want some of %s", g, strings.Join(tune.Groups(), ",")))
 		}
 	}
-	if err != nil {
+	if err := cmp.Or(noArguments(fs), err); err != nil {
 		return command.Usage(err)
 	}
-	for _, tier := range list {
-		fmt.Fprintf(stdout, "\ntier %s\n", tier)
-		s := tune.Sweep{Tier: tier, Groups: chosen, Rounds: *rounds, Time: *per, Out: stdout}
+	for _, s.Tier = range list {
+		fmt.Fprintf(stdout, "\ntier %s\n", s.Tier)
 		if _, err := s.Run(ctx); err != nil {
 			return err
 		}

@@ -39,10 +39,10 @@ func TestVNNI(t *testing.T) {
 		{"a wrong offset", ukernel.S8, "VPSLLD", "$0x07", "$0x06"},
 		{"an integer of both groups", ukernel.U4x16, "VPSRLD", "$0x10", "$0x00"},
 		{"further bits of another word", ukernel.U5x16, "VPSLLD", "$0x0f", "$0x0e"},
-		{"half of an offset", ukernel.S6x16, "MOVQ", "$0x00000020", "$0x00000010"},
+		{"half of an offset", ukernel.S6x16, "VPMADDWD", "const00000020AVX512<>+0(SB)", "const00000010AVX512<>+0(SB)"},
 	} {
 		c := vnniCase{format: mutant.format, lanes: 48, m: 1, k: 32}
-		changed := regexp.MustCompile(mutant.opcode+` +\`+mutant.old+",").ReplaceAllLiteralString(asm, mutant.opcode+" "+mutant.new+",")
+		changed := regexp.MustCompile(mutant.opcode+" +"+regexp.QuoteMeta(mutant.old)+",").ReplaceAllLiteralString(asm, mutant.opcode+" "+mutant.new+",")
 		if changed == asm || c.check(changed) == nil {
 			t.Errorf("%s: %s: goes unnoticed", c.format, mutant.name)
 		}

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What PyTorch makes of bench/examples/generate: the same model, the same greedy text, tokens/s.
+"""What PyTorch makes of models/gobytes: the same model, the same greedy text, tokens/s.
 
 usage: generate.py [THREADS] [PROMPT]      needs: pip install torch numpy safetensors
-Keys and values are kept in a preallocated cache, as bench/examples/generate does; weights are widened to float32 once.
+Keys and values are kept in a preallocated cache, as models/gobytes does; weights are widened to float32 once.
 """
 import json, os, statistics, sys, time
 

@@ -117,11 +117,12 @@ func (t *gemmer) fetchSums(acc [][]reg.VecVirtual, name string) {
 	t.g.CMPQ(t.adds, operand.Imm(0))
 	t.g.JE(operand.LabelRef(name + "fetched"))
 	c := t.copyOf(t.c)
-	for range acc {
-		for v := 0; v < t.vectors*t.g.VecBytes(); v += spec.LineBytes {
-			t.g.PREFETCHT0(emit.At(c, v))
-		}
-		t.g.ADDQ(t.ldc, c)
+	t.g.MOVQ(operand.U32(len(acc)), t.k)
+	t.g.Label(name + "fetch")
+	for v := 0; v < t.vectors*t.g.VecBytes(); v += spec.LineBytes {
+		t.g.PREFETCHT0(emit.At(c, v))
 	}
+	t.g.ADDQ(t.ldc, c)
+	t.g.CountDown(t.k, 1, name+"fetch")
 	t.g.Label(name + "fetched")
 }

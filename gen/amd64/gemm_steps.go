@@ -67,11 +67,11 @@ func (t *gemmer) loop(acc [][]reg.VecVirtual, name string) {
 	t.g.Label(name + "end")
 }
 
-// denseSteps emits a loop of eight steps for a single row of A, for numbers of A and rows
+// denseSteps emits a loop of four steps for a single row of A, for numbers of A and rows
 // of B without gaps. Such a tile waits for its own chain. The fewer instructions it has,
 // the more of the next call starts meanwhile.
 func (t *gemmer) denseSteps(acc []reg.VecVirtual, name string) {
-	const steps = 8
+	const steps = 4
 	row := t.vectors * t.bytesOfB()
 	t.g.CMPQ(t.cs, operand.Imm(4))
 	t.g.JNE(operand.LabelRef(name + "sparse"))

@@ -102,18 +102,20 @@ func (t *gemmer) raiseMax() {
 	}
 }
 
-// storeMerge leaves alpha and beta in memory, as AVX2 has no registers for them.
+// storeMerge leaves beta in memory, as AVX2 has no registers for it.
 func (t *gemmer) storeMerge() {
 	t.g.Comment("C = fma(sum, beta, C·alpha)")
 	t.g.Label("merge")
-	alpha, beta := t.g.GP64(), t.g.GP64()
-	t.g.MOVQ(t.alphas, alpha)
+	alpha, beta := t.g.Vecs(t.vectors), t.g.GP64()
+	t.g.MOVQ(t.alphas, t.k)
+	for v := range alpha {
+		t.g.VMOVUPS(emit.At(t.k, v*t.g.VecBytes()), alpha[v])
+	}
 	t.g.MOVQ(t.betas, beta)
 	t.g.MOVQ(t.height, t.k)
 	t.eachRow("merge", func(sum reg.VecVirtual, v int, c operand.Mem) {
 		x := t.g.Vec()
-		t.g.VMOVUPS(c, x)
-		t.g.VMULPS(emit.At(alpha, v*t.g.VecBytes()), x, x)
+		t.g.VMULPS(c, alpha[v], x)
 		t.g.VFMADD231PS(emit.At(beta, v*t.g.VecBytes()), sum, x)
 		t.g.VMOVUPS(x, c)
 	})

@@ -1,8 +1,6 @@
 package amd64
 
 import (
-	"fmt"
-
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -20,15 +18,36 @@ import (
 // Then it takes tiles of 16 rows, whose sums over the blocks stay in 16 registers. A tile of
 // integers goes through memory to get there. Loads wait long for what a tile store has written, so
 // the sums of a block are scaled while the products of the third block after it are on their way.
+// Slots for the sums of four blocks follow each other in a ring.
 // The rows that are left are a lower tile, whose sums over the blocks stay in C.
 //
 // Figures are those of a prototype in C, with this order of loads and stores, on a Granite Rapids:
-// 42 to 45 cycles for a block, of which 30 are the product and the store of the tile. This function
-// itself has never run on hardware: it is executed by the interpreter of gen/prove.
+// 42 to 45 cycles for a block, of which 30 are the product and the store of the tile. There the tiles
+// of sums of two blocks took turns; here one is used again, which needs tiles that are renamed, see
+// tileGemm. These functions have never run on hardware: the interpreter of gen/prove executes them.
 type tileProduct struct {
 	tileStack
-	minima bool
-	line   reg.GPVirtual // the bytes between rows of tiles of weights and of sums
+	grouped, minima bool
+	line            reg.GPVirtual // the bytes between rows of tiles of weights and of sums
+}
+
+// parts are the tiles of sums of a block, see groupedTiles.
+func (t *tileProduct) parts() int {
+	switch {
+	case !t.grouped:
+		return 1
+	case t.minima:
+		return 3
+	}
+	return 2
+}
+
+// chunkBlocks is how many blocks of the weights are on the stack at most.
+func (t *tileProduct) chunkBlocks() int {
+	if t.grouped {
+		return 8
+	}
+	return 16
 }
 
 // A tileStack is what a product by tiles has on the stack, from a line on: first the shapes of the
@@ -80,10 +99,9 @@ const (
 )
 
 const (
-	tileLanes   = 16
-	chunkBlocks = 16 // of the weights on the stack
-	sumsBehind  = 3  // blocks from a product to the scaling of its sums
-	sumsRing    = sumsBehind + 1
+	tileLanes  = 16
+	sumsBehind = 3 // blocks from a product to the scaling of its sums
+	sumsRing   = sumsBehind + 1
 
 	tileBytes  = 64 * emit.TileRows
 	blockCodes = 2 * 4 * 4 * tileLanes // bytes of the numbers of a block
@@ -105,35 +123,68 @@ const (
 	varRows                                   // rows left
 	varXRow                                   // the first of them
 	varCRow                                   //
+	varMore                                   // of grouped formats, see groupedNumbers
+	varOffset                                 //
+	varBits                                   //
 	varsEnd
 
-	sumsAt   = (varsEnd + 63) / 64 * 64
-	blocksAt = sumsAt + sumsRing*tileBytes
+	sumsAt = (varsEnd + 63) / 64 * 64
 )
 
-// blockBytes is the size of a block on the stack: the numbers, scales, and minima.
-func (t *tileProduct) blockBytes() int {
-	n := blockCodes + 4*tileLanes
-	if t.minima {
-		n += 4 * tileLanes
+// slotBytes is the size of the sums of a block, and blocksAt is where blocks begin.
+func (t *tileProduct) slotBytes() int { return t.parts() * tileBytes }
+func (t *tileProduct) blocksAt() int  { return sumsAt + sumsRing*t.slotBytes() }
+
+// A block on the stack are the numbers, those of a grouped format for each half of the steps with
+// zeros in the place of the other half, and then rows of what else the lanes have.
+const (
+	rowScales        = iota
+	rowMinima        // of others than grouped formats
+	rowOfHalf        = rowMinima
+	rowGroupedMinima = rowOfHalf + 2
+	rowTotals        = rowGroupedMinima + 1
+)
+
+// row is where a row begins in a block.
+func (t *tileProduct) row(n int) int {
+	numbers := blockCodes
+	if t.grouped {
+		numbers *= 2
 	}
-	return n
+	return numbers + n*4*tileLanes
+}
+
+// blockBytes is the size of a block on the stack.
+func (t *tileProduct) blockBytes() int {
+	switch {
+	case t.grouped && t.minima:
+		return t.row(rowTotals + 1)
+	case t.grouped:
+		return t.row(rowOfHalf + 2)
+	case t.minima:
+		return t.row(rowMinima + 1)
+	}
+	return t.row(rowScales + 1)
 }
 
 // WeightGemmInt8Tiles is WeightGemmInt8 for CPUs with AMX. With fewer rows than a tile it is the
 // product without.
 func (g *gen) WeightGemmInt8Tiles(q ukernel.PackedFormat) {
-	if !g.EVEX() || q.Grouped() {
+	if !g.EVEX() {
 		return
 	}
 	f, name := spec.WeightGemmInt8Tiles(q), "weightGemmInt8Tiles"
 	minima := q.Offset() == 0
+	if q.Grouped() {
+		name += "Grouped"
+	}
 	if minima {
 		name += "Minima"
 	}
-	if q == ukernel.S8 || minima {
+	switch q {
+	case ukernel.S8, ukernel.U4, ukernel.U4x16, ukernel.S6x16: // the first ones
 		g.Shared(name, f, "is the product of tiles to which those of formats jump.")
-		(&tileProduct{tileStack: tileStack{gen: g}, minima: minima}).emit()
+		(&tileProduct{tileStack: tileStack{gen: g}, grouped: q.Grouped(), minima: minima}).emit()
 	}
 	g.Kernel(f)
 	g.CMPQ(g.Argument("m"), operand.Imm(spec.LeastTileRows))
@@ -145,7 +196,7 @@ func (g *gen) WeightGemmInt8Tiles(q ukernel.PackedFormat) {
 }
 
 func (t *tileProduct) emit() {
-	t.tileStack, t.line = t.newTileStack(blocksAt+chunkBlocks*t.blockBytes()), t.GP64()
+	t.tileStack, t.line = t.newTileStack(t.blocksAt()+t.chunkBlocks()*t.blockBytes()), t.GP64()
 	t.configure()
 	t.MOVQ(operand.U32(spec.LineBytes), t.line)
 	t.prepare()
@@ -201,10 +252,13 @@ func (t *tileProduct) prepare() {
 	lanes, size := t.Num("lanes"), t.GP64()
 	t.XORQ(size, size)
 	t.MOVQ(size, t.local(varLane))
-	t.IMUL3Q(operand.I32(ukernel.S4.BlockBytes(1)), lanes, size)
-	if t.minima {
+	switch {
+	case t.grouped:
+		t.groupedFormat(lanes, size)
+	case t.minima:
 		t.IMUL3Q(operand.I32(ukernel.U4.BlockBytes(1)), lanes, size)
-	} else {
+	default:
+		t.IMUL3Q(operand.I32(ukernel.S4.BlockBytes(1)), lanes, size)
 		t.CMPQ(t.which(), operand.Imm(uint64(ukernel.S8)))
 		t.JNE(operand.LabelRef("sized"))
 		t.IMUL3Q(operand.I32(ukernel.S8.BlockBytes(1)), lanes, size)
@@ -224,7 +278,7 @@ func (t *tileProduct) which() operand.Mem { return t.Memory(t.Param("c").Len()) 
 func (t *tileProduct) chunk() {
 	blocks, most := t.get(varLeft), t.GP64()
 	t.SHRQ(operand.Imm(5), blocks) // spec.BlockSteps
-	t.MOVQ(operand.U32(chunkBlocks), most)
+	t.MOVQ(operand.U32(t.chunkBlocks()), most)
 	t.CMPQ(blocks, most)
 	t.CMOVQGT(most, blocks)
 	t.MOVQ(blocks, t.local(varBlocks))
@@ -233,8 +287,21 @@ func (t *tileProduct) chunk() {
 	t.MOVQ(end, t.local(varEnd))
 
 	block, to, lanes := t.get(varBlock), t.GP64(), t.get(varLanes)
-	t.LEAQ(t.local(blocksAt), to)
+	t.LEAQ(t.local(t.blocksAt()), to)
 	t.Label("expand")
+	if t.grouped {
+		t.expandGrouped(block, to, lanes)
+	} else {
+		t.expandBlock(block, to, lanes)
+	}
+	t.ADDQ(t.local(varSize), block)
+	t.ADDQ(operand.I32(t.blockBytes()), to)
+	t.DECQ(blocks)
+	t.JNZ(operand.LabelRef("expand"))
+}
+
+// expandBlock writes a block to the stack.
+func (t *tileProduct) expandBlock(block, to, lanes reg.GPVirtual) {
 	header, numbers, half := t.GP64(), t.GP64(), t.GP64()
 	t.MOVQ(lanes, half)
 	t.SHRQ(operand.Imm(1), half)
@@ -244,11 +311,11 @@ func (t *tileProduct) chunk() {
 	t.ADDQ(block, header)
 	t.ADDQ(block, numbers)
 	t.ADDQ(half, numbers)
-	t.widenHeader(header, to, blockCodes)
+	t.widenHeader(header, to, t.row(rowScales))
 	if t.minima {
 		t.ADDQ(half, header)
 		t.ADDQ(half, numbers)
-		t.widenHeader(header, to, blockCodes+4*tileLanes)
+		t.widenHeader(header, to, t.row(rowMinima))
 		t.expand4(numbers, lanes, to, 0)
 	} else {
 		t.CMPQ(t.which(), operand.Imm(uint64(ukernel.S8)))
@@ -259,10 +326,6 @@ func (t *tileProduct) chunk() {
 		t.expand4(numbers, lanes, to, ukernel.S4.Offset())
 		t.Label("expanded")
 	}
-	t.ADDQ(t.local(varSize), block)
-	t.ADDQ(operand.I32(t.blockBytes()), to)
-	t.DECQ(blocks)
-	t.JNZ(operand.LabelRef("expand"))
 }
 
 // widenHeader writes the scales or minima of 16 lanes.
@@ -337,25 +400,75 @@ func (t *tileProduct) rows() {
 	t.Label("done")
 }
 
-// sumsOf is a row of a tile of sums.
-func (t *tileProduct) sumsOf(tile, row int) operand.Mem {
-	return t.local(sumsAt + tile*tileBytes + row*spec.LineBytes)
+// product emits the products of a block and their way to memory, from rows of x on.
+func (t *tileProduct) product(x emit.Tile, sums func(part int) emit.Tile, rows operand.Mem, block, to reg.GPVirtual) {
+	t.TILELOADD(rows, x)
+	for part := range t.parts() {
+		b, c, weights := emit.Indexed(block, t.line, 1), emit.Indexed(to, t.line, 1), tileWeights+emit.Tile(part%2)
+		b.Disp, c.Disp = part*blockCodes, part*tileBytes
+		if part == 2 { // a single row
+			again := t.GP64()
+			t.XORQ(again, again)
+			b = emit.Indexed(block, again, 1)
+			b.Disp = t.row(rowTotals)
+		}
+		t.TILEZERO(sums(part))
+		t.TILELOADD(b, weights)
+		t.TDPBSSD(weights, x, sums(part))
+		t.TILESTORED(sums(part), c)
+	}
 }
 
-// product emits the product of a block and its way to memory.
-func (t *tileProduct) product(sums, x, weights emit.Tile, row, ldx, block reg.GPVirtual, rowAt, blockAt, ring int) {
-	a, b, c := emit.Indexed(row, ldx, 1), emit.Indexed(block, t.line, 1), emit.Indexed(t.at, t.line, 1)
-	a.Disp, b.Disp, c.Disp = rowAt, blockAt, sumsAt+ring*tileBytes
-	t.TILEZERO(sums)
-	t.TILELOADD(a, x)
-	t.TILELOADD(b, weights)
-	t.TDPBSSD(weights, x, sums)
-	t.TILESTORED(sums, c)
+// ofLanes loads what the lanes of a block have.
+func (t *tileProduct) ofLanes(block reg.GPVirtual, disp int) (rows [5]reg.VecVirtual) {
+	for i := range (t.blockBytes() - t.row(0)) / (4 * tileLanes) {
+		if i < rowTotals {
+			rows[i] = t.Vec()
+			t.VMOVUPS(emit.At(block, disp+t.row(i)), rows[i])
+		}
+	}
+	return rows
+}
+
+// scale adds the sums of a row with a block to v. x is the row, and zero is needed by grouped
+// formats.
+func (t *tileProduct) scale(v, zero reg.VecVirtual, lanes [5]reg.VecVirtual, x, sums func(disp int) operand.Mem) {
+	s, p := t.Vec(), t.Vec()
+	if t.grouped {
+		first := t.Vec()
+		t.VCVTDQ2PS(sums(tileBytes), s)
+		t.VFMADD213PS(zero, lanes[rowOfHalf+1], s)
+		t.VCVTDQ2PS(sums(0), first)
+		t.VFMADD231PS(lanes[rowOfHalf], first, s)
+	} else {
+		t.VCVTDQ2PS(sums(0), s)
+	}
+	t.VMULPS_BCST(x(spec.RowScale), lanes[rowScales], p)
+	t.VFMADD231PS(s, p, v)
+	switch {
+	case t.minima && t.grouped:
+		total, p := t.Vec(), t.Vec()
+		t.VPSUBD(sums(2*tileBytes), zero, total)
+		t.VCVTDQ2PS(total, total)
+		t.VMULPS_BCST(x(spec.RowScale), lanes[rowGroupedMinima], p)
+		t.VFMADD231PS(total, p, v)
+	case t.minima:
+		t.VFMADD231PS_BCST(x(spec.RowSum), lanes[rowMinima], v)
+	}
+}
+
+// zeros returns a vector of zeros if scale needs it.
+func (t *tileProduct) zeros() reg.VecVirtual {
+	zero := t.Vec()
+	if t.grouped {
+		t.Zero(t.Context, zero)
+	}
+	return zero
 }
 
 // tile emits the sums of 16 rows.
 func (t *tileProduct) tile() {
-	acc := t.Vecs(emit.TileRows)
+	acc, zero := t.Vecs(emit.TileRows), t.zeros()
 	c := t.rowsFrom(t.get(varCRow), t.get(varLDC), emit.TileRows)
 	t.CMPQ(t.local(varLoad), operand.Imm(0))
 	t.JE(operand.LabelRef("zero"))
@@ -372,44 +485,37 @@ func (t *tileProduct) tile() {
 	ldx, first := t.get(varLDX), t.get(varXRow)
 	t.SUBQ(operand.I32(behind), first) // x is at the block whose sums are scaled
 	x := t.rowsFrom(first, ldx, emit.TileRows)
-	block, done := t.GP64(), t.GP64()
-	t.LEAQ(t.local(blocksAt), block)
+	block, done, to, from := t.GP64(), t.GP64(), t.GP64(), t.GP64()
+	t.LEAQ(t.local(t.blocksAt()), block)
 	t.XORQ(done, done)
+	t.LEAQ(t.local(sumsAt), to)
 	t.AlignLoop()
 	t.Label("blocks")
-	for n := range sumsRing {
-		name := func(s string) string { return fmt.Sprintf("%s%d", s, n) }
-		t.CMPQ(done, t.local(varBlocks))
-		t.JGE(operand.LabelRef(name("last")))
-		tile := emit.Tile(n % 2)
-		t.product(tileSums+tile, tileX+tile, tileWeights+tile, x.bases[0], ldx, block, behind+n*spec.RowBytes, n*t.blockBytes(), n)
-		t.Label(name("last"))
-		t.CMPQ(done, operand.Imm(sumsBehind))
-		t.JL(operand.LabelRef(name("first")))
-		at := (n-sumsBehind)*t.blockBytes() + blockCodes
-		scales, minima := t.Vec(), t.Vec()
-		t.VMOVUPS(emit.At(block, at), scales)
-		if t.minima {
-			t.VMOVUPS(emit.At(block, at+4*tileLanes), minima)
-		}
-		for i, v := range acc {
-			s, p := t.Vec(), t.Vec()
-			t.VCVTDQ2PS(t.sumsOf((n+1)%sumsRing, i), s)
-			t.VMULPS_BCST(x.at(i, n*spec.RowBytes+spec.RowScale), scales, p)
-			t.VFMADD231PS(s, p, v)
-			if t.minima {
-				t.VFMADD231PS_BCST(x.at(i, n*spec.RowBytes+spec.RowSum), minima, v)
-			}
-		}
-		t.Label(name("first"))
-		t.INCQ(done)
-		t.CMPQ(done, t.local(varEnd))
-		t.JE(operand.LabelRef("scaled"))
+	t.CMPQ(done, t.local(varBlocks))
+	t.JGE(operand.LabelRef("last"))
+	a := emit.Indexed(x.bases[0], ldx, 1)
+	a.Disp = behind
+	t.product(tileX, func(part int) emit.Tile { return tileSums + emit.Tile(part%2) }, a, block, to)
+	t.Label("last")
+	begin := t.GP64()
+	t.LEAQ(emit.At(to, t.slotBytes()), from)
+	t.LEAQ(t.local(t.blocksAt()), begin)
+	t.CMPQ(from, begin)
+	t.LEAQ(t.local(sumsAt), begin)
+	t.CMOVQEQ(begin, from)
+	t.CMPQ(done, operand.Imm(sumsBehind))
+	t.JL(operand.LabelRef("first"))
+	lanes := t.ofLanes(block, -sumsBehind*t.blockBytes())
+	for i, v := range acc {
+		t.scale(v, zero, lanes, func(disp int) operand.Mem { return x.at(i, disp) }, func(disp int) operand.Mem { return emit.At(from, disp+i*spec.LineBytes) })
 	}
-	x.advance(t.gen, sumsRing*spec.RowBytes)
-	t.ADDQ(operand.I32(sumsRing*t.blockBytes()), block)
-	t.JMP(operand.LabelRef("blocks"))
-	t.Label("scaled")
+	t.Label("first")
+	x.advance(t.gen, spec.RowBytes)
+	t.ADDQ(operand.I32(t.blockBytes()), block)
+	t.MOVQ(from, to)
+	t.INCQ(done)
+	t.CMPQ(done, t.local(varEnd))
+	t.JNE(operand.LabelRef("blocks"))
 	c = t.rowsFrom(t.get(varCRow), t.get(varLDC), emit.TileRows)
 	for i, v := range acc {
 		t.VMOVUPS(v, c.at(i, 0))
@@ -418,45 +524,37 @@ func (t *tileProduct) tile() {
 
 // lowTile emits the sums of the rows that are left, which it adds to C block by block.
 func (t *tileProduct) lowTile() {
-	ldx, ldc := t.get(varLDX), t.get(varLDC)
+	ldx, ldc, zero := t.get(varLDX), t.get(varLDC), t.zeros()
 	left, c := t.get(varRows), t.get(varCRow)
 	t.CMPQ(t.local(varLoad), operand.Imm(0))
 	t.JNE(operand.LabelRef("loaded"))
-	zero := t.Vec()
-	t.Zero(t.Context, zero)
+	none := t.Vec()
+	t.Zero(t.Context, none)
 	t.Label("clear")
-	t.VMOVUPS(zero, emit.At(c, 0))
+	t.VMOVUPS(none, emit.At(c, 0))
 	t.ADDQ(ldc, c)
 	t.DECQ(left)
 	t.JNZ(operand.LabelRef("clear"))
 	t.Label("loaded")
 
-	x, block, blocks := t.get(varXRow), t.GP64(), t.get(varBlocks)
-	t.LEAQ(t.local(blocksAt), block)
+	x, block, blocks, to := t.get(varXRow), t.GP64(), t.get(varBlocks), t.GP64()
+	t.LEAQ(t.local(t.blocksAt()), block)
 	t.Label("lowblocks")
-	t.product(tileLowSums, tileLowX, tileWeights, x, ldx, block, 0, 0, 0)
-	scales, minima := t.Vec(), t.Vec()
-	t.VMOVUPS(emit.At(block, blockCodes), scales)
-	if t.minima {
-		t.VMOVUPS(emit.At(block, blockCodes+4*tileLanes), minima)
-	}
-	row, sums := t.GP64(), t.GP64()
+	t.LEAQ(t.local(sumsAt), to)
+	t.product(tileLowX, func(int) emit.Tile { return tileLowSums }, emit.Indexed(x, ldx, 1), block, to)
+	lanes := t.ofLanes(block, 0)
+	row := t.GP64()
 	t.MOVQ(x, row)
-	t.LEAQ(t.sumsOf(0, 0), sums)
 	t.MOVQ(t.local(varRows), left)
 	t.MOVQ(t.local(varCRow), c)
 	t.Label("lowrows")
-	s, p := t.Vec(), t.Vec()
-	t.VCVTDQ2PS(emit.At(sums, 0), s)
-	t.VMULPS_BCST(emit.At(row, spec.RowScale), scales, p)
-	t.VFMADD213PS(emit.At(c, 0), p, s)
-	if t.minima {
-		t.VFMADD231PS_BCST(emit.At(row, spec.RowSum), minima, s)
-	}
-	t.VMOVUPS(s, emit.At(c, 0))
+	v := t.Vec()
+	t.VMOVUPS(emit.At(c, 0), v)
+	t.scale(v, zero, lanes, func(disp int) operand.Mem { return emit.At(row, disp) }, func(disp int) operand.Mem { return emit.At(to, disp) })
+	t.VMOVUPS(v, emit.At(c, 0))
 	t.ADDQ(ldx, row)
 	t.ADDQ(ldc, c)
-	t.ADDQ(t.line, sums)
+	t.ADDQ(t.line, to)
 	t.DECQ(left)
 	t.JNZ(operand.LabelRef("lowrows"))
 	t.ADDQ(operand.Imm(spec.RowBytes), x)

@@ -79,8 +79,8 @@ func (m *laner) lastRows(p *lane.Program, left reg.GPVirtual) {
 	for _, s := range p.Across() {
 		m.ADDQ(back, m.across[s].base)
 	}
-	m.body(p, "back", single)
-	m.JMP(operand.LabelRef("end"))
+	m.XORQ(left, left) // a vector, and nothing after it
+	m.JMP(operand.LabelRef(lanesLabel(single)))
 	m.Label("few")
 	m.XORQ(m.ld[0], m.ld[0])
 	m.XORQ(m.ld[1], m.ld[1])

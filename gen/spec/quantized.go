@@ -134,6 +134,9 @@ func emitBlocks(e BlockEmitter) {
 			u.WeightUnpack(q)
 		}
 		e.WeightGemmInt8Grouped(q)
+		if hasTiles {
+			tiles.WeightGemmInt8Tiles(q)
+		}
 	}
 	if unpacks {
 		u.WeightGemmUnpacked()

@@ -193,6 +193,32 @@ func TestFree(t *testing.T) {
 	}
 }
 
+// TestDeep: arguments with many values within each other that the grammar has are those of a call, in all notations.
+func TestDeep(t *testing.T) {
+	any := []chattemplate.Tool{{Name: "f", Parameters: json.RawMessage(`{"type": "object", "properties": {"a": {}}, "required": ["a"], "additionalProperties": false}`)}}
+	const levels = 1500
+	deep := strings.Repeat("[", levels) + strings.Repeat("]", levels)
+	for name, text := range map[string]string{
+		"gemma4": "<|tool_call>call:f{a:" + deep + "}<tool_call|>", "lfm2": "<|tool_call_start|>[f(a=" + deep + ")]<|tool_call_end|>",
+		"hermes": "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": " + deep + "}}\n</tool_call>", "mistral": "[TOOL_CALLS]f[ARGS]{\"a\": " + deep + "}",
+		"glm": "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>" + deep + "</arg_value>\n</tool_call>",
+	} {
+		f := formatOf(t, templates[name])
+		a := answer.Asked{Tools: any, Required: true}
+		g, err := f.Grammar(a)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if ok, err := g.Match(text); !ok || err != nil {
+			t.Errorf("%s: the grammar has the text: %v, %v", name, ok, err)
+		}
+		content, _, calls := parsed(f.Parser(a), text)
+		if content != "" || len(calls) != 1 || calls[0] != call("f", `{"a": `+deep+`}`) {
+			t.Errorf("%s: %d calls, the content %.60q", name, len(calls), content)
+		}
+	}
+}
+
 // TestWritten: whatever a grammar lets follow where calls are required is calls whose arguments satisfy the schemas of their tools.
 func TestWritten(t *testing.T) {
 	schemas := map[string]*grammar.Grammar{}

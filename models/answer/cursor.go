@@ -15,6 +15,9 @@ type cursor struct {
 	more bool // what is wanted may follow
 	bad  bool // it cannot
 	list progress
+
+	written bool                   // see [Asked.written]
+	open    *chattemplate.ToolCall // as far as the text goes, if its arguments have begun
 }
 
 // progress is how far a list of calls has been read, so that whoever reads it on begins there.
@@ -147,4 +150,14 @@ func (c *cursor) value() json.RawMessage {
 	}
 	c.lacks(true)
 	return nil
+}
+
+// arguments takes the arguments of a call, an object, and notes it as open.
+func (c *cursor) arguments(call *chattemplate.ToolCall) {
+	if c.going() && c.at < len(c.text) && c.text[c.at] == '{' {
+		c.open = &chattemplate.ToolCall{ID: call.ID, Name: call.Name, Arguments: json.RawMessage(c.text[c.at:])}
+	}
+	if call.Arguments = c.object(); c.open != nil && len(call.Arguments) > 0 {
+		c.open.Arguments = call.Arguments
+	}
 }

@@ -64,8 +64,8 @@ var formats = []Format{
 	{Name: "granite", has: [][]string{{"<|tool_call|>"}}, begins: []string{"<|tool_call|>"}, notation: &object{list: true}},
 	{Name: "qwen3-coder", has: [][]string{{"<tool_call>"}, {"<function="}}, begins: []string{"<tool_call>"}, end: "</tool_call>",
 		notation: &tagged{head: "\n<function=", named: ">\n", key: "<parameter=", value: []string{">"}, end: "</parameter>", foot: "</function>\n", line: true}},
-	{Name: "glm", has: [][]string{{"<tool_call>"}, {"<arg_key>"}}, begins: []string{"<tool_call>"}, end: "</tool_call>", tokens: []string{"<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"},
-		notation: &tagged{named: "\n", key: "<arg_key>", value: []string{"</arg_key>", "<arg_value>"}, end: "</arg_value>"}},
+	{Name: "glm", has: [][]string{{"<tool_call>"}, {"<arg_key>"}}, begins: []string{"<tool_call>"}, tokens: []string{"</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"},
+		notation: &tagged{named: "\n", key: "<arg_key>", value: []string{"</arg_key>", "<arg_value>"}, end: "</arg_value>", foot: "</tool_call>"}}, // without which more arguments may follow
 	{Name: "minimax", has: [][]string{{"<minimax:tool_call>"}}, begins: []string{"<minimax:tool_call>"}, end: "</minimax:tool_call>",
 		notation: &tagged{head: "\n<invoke name=\"", named: "\">\n", key: "<parameter name=\"", value: []string{"\">"}, end: "</parameter>", foot: "</invoke>\n"}},
 	{Name: "hermes", has: [][]string{{"<tool_call>"}}, begins: []string{"<tool_call>"}, end: "</tool_call>", notation: &object{lead: "\n", trail: "\n"}},

@@ -43,7 +43,11 @@ func (o *object) read(c *cursor, a *Asked) []chattemplate.ToolCall {
 
 // objectCall takes a call.
 func objectCall(c *cursor, a *Asked) (call chattemplate.ToolCall) {
+	from := c.at
 	data := c.object()
+	if c.written && (c.more || c.over) {
+		c.open = openCall(c.text[from:])
+	}
 	if !c.going() {
 		return call
 	}
@@ -53,7 +57,7 @@ func objectCall(c *cursor, a *Asked) (call chattemplate.ToolCall) {
 			c.bad = true
 		}
 	}
-	if json.Unmarshal(data, &of) != nil || !a.Required && !unique(data) {
+	if json.Unmarshal(data, &of) != nil || !c.written && !unique(data) {
 		c.bad = true
 	}
 	text("name", &call.Name)
@@ -65,6 +69,22 @@ func objectCall(c *cursor, a *Asked) (call chattemplate.ToolCall) {
 		c.bad = true
 	}
 	return call
+}
+
+// openCall returns the call that a text begins with, as [object.rule] writes it, if its arguments have begun.
+func openCall(text string) *chattemplate.ToolCall {
+	rest, ok := strings.CutPrefix(text, `{"name": "`)
+	name, rest, named := strings.Cut(rest, `", "`)
+	key, rest, begun := strings.Cut(rest, `": `)
+	if !ok || !named || !begun || key != "arguments" && key != "parameters" {
+		return nil
+	}
+	c, call := cursor{text: rest}, chattemplate.ToolCall{Name: name}
+	c.arguments(&call)
+	if c.open != nil {
+		c.open.Name = name
+	}
+	return c.open
 }
 
 // rule is that of notation.
@@ -118,7 +138,7 @@ func (n *named) read(c *cursor, a *Asked) []chattemplate.ToolCall {
 		}
 	}
 	c.space()
-	call.Arguments = c.object()
+	c.arguments(&call)
 	if n.post != "" {
 		c.space()
 		c.lit(strings.TrimSpace(n.post))

@@ -6,28 +6,28 @@ import (
 	"strings"
 )
 
-// literal takes a value as Python or Gemma writes it, and returns its JSON: words for true, false and null in both forms,
+// literal takes a value as Python or Gemma writes it, and adds its JSON: words for true, false and null in both forms,
 // strings between quotes, or between quote if that is not "", keys without quotes too.
-func (c *cursor) literal(quote string, depth int) json.RawMessage {
+func (c *cursor) literal(to []byte, quote string, depth int) []byte {
 	c.space()
-	if depth > deepest {
+	if depth > deepestValue {
 		c.bad = true
 	}
 	switch {
 	case !c.going():
-		return nil
+		return to
 	case quote != "" && c.try(quote):
-		return textOf(c.until(quote))
+		return append(to, textOf(c.until(quote))...)
 	case c.peek(`"'`):
-		return textOf(c.quoted())
+		return append(to, textOf(c.quoted())...)
 	case c.try("["):
-		return c.items("[", "]", func() json.RawMessage { return c.literal(quote, depth+1) })
+		return c.items(to, "[", "]", func(to []byte) []byte { return c.literal(to, quote, depth+1) })
 	case c.try("{"):
-		return c.items("{", "}", func() json.RawMessage {
-			key := c.key(quote)
+		return c.items(to, "{", "}", func(to []byte) []byte {
+			to = append(append(to, c.key(quote)...), ": "...)
 			c.space()
 			c.lit(":")
-			return append(append(key, ": "...), c.literal(quote, depth+1)...)
+			return c.literal(to, quote, depth+1)
 		})
 	}
 	from := c.at
@@ -35,7 +35,7 @@ func (c *cursor) literal(quote string, depth int) json.RawMessage {
 		c.at++
 	}
 	if !c.going() {
-		return nil
+		return to
 	}
 	word := c.text[from:c.at]
 	if w, ok := map[string]string{"True": "true", "False": "false", "None": "null"}[word]; ok {
@@ -44,26 +44,27 @@ func (c *cursor) literal(quote string, depth int) json.RawMessage {
 	if !json.Valid([]byte(word)) {
 		c.bad = true
 	}
-	return json.RawMessage(word)
+	return append(to, word...)
 }
 
-// deepest is the most values within each other.
-const deepest = 100
+// deepest is the most values within each other in a schema, and deepestValue in arguments: no grammar lets a text have so many, and
+// encoding/json reads as many.
+const deepest, deepestValue = 100, 10000
 
 // items takes what is between brackets, separated by commas.
-func (c *cursor) items(open, shut string, item func() json.RawMessage) json.RawMessage {
-	all := []byte(open)
+func (c *cursor) items(to []byte, open, shut string, item func(to []byte) []byte) []byte {
+	to = append(to, open...)
 	c.space()
 	for n := 0; c.going() && !c.try(shut) && c.going(); n++ {
 		if n > 0 {
 			c.lit(",")
 			c.space()
-			all = append(all, ", "...)
+			to = append(to, ", "...)
 		}
-		all = append(all, item()...)
+		to = item(to)
 		c.space()
 	}
-	return append(all, shut...)
+	return append(to, shut...)
 }
 
 // key takes the key of a mapping.

@@ -22,8 +22,10 @@ type Parser struct {
 	marks    []string
 
 	list    progress
-	mark    int // where the calls of list begin
-	calls   int // that have been given
+	mark    int  // where the calls of list begin
+	calls   int  // that have been given
+	given   int  // of list
+	opened  bool // the call behind those has been given as far as it goes
 	schemas map[string]*grammar.Grammar
 }
 
@@ -194,35 +196,52 @@ func (p *Parser) text(to *Part, n int) {
 
 // call reads calls from a place on. goes says that the text is read on, and done that there were calls.
 func (p *Parser) call(to *Part, at int, over bool) (goes, done bool) {
-	c := &cursor{text: p.buf, at: at, over: over, list: p.list}
+	c := &cursor{text: p.buf, at: at, over: over, list: p.list, written: p.asked.written(p.f)}
 	c.space()
 	calls := p.f.read(c, p.asked)
 	if c.going() && p.f.end != "" {
 		c.space()
 		c.try(p.f.end)
 	}
+	grows := p.asked.Grows && c.written
 	if c.more {
-		p.list, p.mark = c.list, at
+		if p.list, p.mark = c.list, at; grows {
+			p.open(to, c)
+		}
 		return false, false
 	}
-	p.list = progress{}
+	if p.list = (progress{}); c.bad && over && grows && (p.opened || p.given > 0) { // the call breaks off
+		p.open(to, c)
+		p.buf = ""
+		return false, true
+	}
 	if c.bad || len(calls) == 0 || !p.counts(calls) {
 		return true, false
 	}
-	to.Calls = append(to.Calls, calls...)
+	to.Calls = append(to.Calls, calls[p.given:]...)
 	p.calls += len(calls)
+	p.given, p.opened = 0, false
 	p.buf, p.begun, p.first = p.buf[c.at:], true, true
 	return true, true
 }
 
-// counts tells whether calls are what was asked for. Required ones were written by a grammar. Others have no key twice, and where
+// open gives the calls of a list that are complete, and the one behind them as far as it goes.
+func (p *Parser) open(to *Part, c *cursor) {
+	to.Calls = append(to.Calls, c.list.calls[p.given:]...)
+	p.given = len(c.list.calls)
+	if c.open != nil && p.asked.tool(c.open.Name) != nil {
+		to.Open, p.opened = c.open, true
+	}
+}
+
+// counts tells whether calls are what was asked for. Some were written by a grammar. Others have no key twice, and where
 // nothing begins calls, a grammar lets other content be like them, so that their arguments must satisfy their schemas.
 func (p *Parser) counts(calls []chattemplate.ToolCall) bool {
 	if p.asked.Single && p.calls+len(calls) > 1 {
 		return false
 	}
 	for _, call := range calls {
-		if !p.asked.Required && (!unique(call.Arguments) || p.f.begins[0] == "" && !p.satisfies(call.Name, call.Arguments)) {
+		if !p.asked.written(p.f) && (!unique(call.Arguments) || p.f.begins[0] == "" && !p.satisfies(call.Name, call.Arguments)) {
 			return false
 		}
 	}

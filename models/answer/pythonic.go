@@ -24,11 +24,11 @@ func (*pythonic) read(c *cursor, a *Asked) []chattemplate.ToolCall {
 			c.bad = true
 		}
 		c.lit("(")
-		all := c.items("{", ")", func() json.RawMessage {
-			key := c.name()
+		all := c.items(nil, "{", ")", func(to []byte) []byte {
+			to = append(append(to, textOf(c.name())...), ": "...)
 			c.space()
 			c.lit("=")
-			return append(append(textOf(key), ": "...), c.literal("", 0)...)
+			return c.literal(to, "", 0)
 		})
 		all[len(all)-1] = '}'
 		call.Arguments = all
@@ -85,7 +85,7 @@ func (b *braced) read(c *cursor, a *Asked) []chattemplate.ToolCall {
 	if c.space(); !c.peek("{") && c.going() {
 		c.bad = true
 	}
-	call.Arguments = c.literal(b.quote, 0)
+	call.Arguments = c.literal(nil, b.quote, 0)
 	return []chattemplate.ToolCall{call}
 }
 

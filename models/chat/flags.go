@@ -21,6 +21,7 @@ import (
 // config is a parsed command line.
 type config struct {
 	model     string
+	draft     string         // a model
 	inputs    command.Inputs // of prompts; none at a terminal means a conversation
 	system    string
 	date      chattemplate.Date // for templates that write one
@@ -46,6 +47,9 @@ func parse(args []string, help io.Writer) (*config, error) {
 		return nil, err
 	}
 	c.inputs.Take(fs)
+	if c.draft != "" && c.generate.Draft == 0 {
+		c.generate.Draft = 4
+	}
 	if err := c.finish(*window); err != nil {
 		return nil, command.Usage(err)
 	}
@@ -93,6 +97,7 @@ func (c *config) define(fs *flag.FlagSet) (window *int) {
 		return nil
 	})
 	fs.IntVar(&c.generate.Draft, "draft", 0, "most tokens to guess from earlier ones and check together; changes the speed, not the text")
+	fs.StringVar(&c.draft, "draft-model", "", "smaller `model` with the same vocabulary that guesses in the place of earlier tokens, 4 of them unless -draft says otherwise")
 	c.receipt.Flags(fs, "all answers")
 	c.fetch.Flag(fs)
 	c.language().Flags(fs)
@@ -158,7 +163,7 @@ func (c *config) readGrammar(ctx context.Context) error {
 
 // flagOf are the flags that set the options of package decoder.
 var flagOf = map[string]string{
-	"Options.Context": "-ctx", "Options.Precision": "-precision", "GenerateOptions.MaxTokens": "-max", "GenerateOptions.Draft": "-draft", "GenerateOptions.StopText": "-stop", "Sampler.Temperature": "-temp",
+	"Options.Context": "-ctx", "Options.Precision": "-precision", "GenerateOptions.MaxTokens": "-max", "GenerateOptions.Draft": "-draft", "GenerateOptions.DraftModel": "-draft-model", "GenerateOptions.StopText": "-stop", "Sampler.Temperature": "-temp",
 	"Sampler.TopK": "-top-k", "Sampler.TopP": "-top-p", "Sampler.MinP": "-min-p", "Sampler.RepetitionPenalty": "-repeat-penalty",
 	"Sampler.PresencePenalty": "-presence-penalty", "Sampler.FrequencyPenalty": "-frequency-penalty",
 }

@@ -118,7 +118,10 @@ func (c *config) load() (*decoder.Model, error) {
 	if _, err := m.Template(); err != nil && !c.raw {
 		return nil, fmt.Errorf("%s has no template for conversations: %w; -raw continues a text without one", c.model, err)
 	}
-	return m, nil
+	if c.draft != "" {
+		c.generate.DraftModel, err = models.OpenGenerator(c.draft, decoder.Options{Exec: o.Exec, Context: o.Context, Precision: o.Precision, KeepPacked: o.KeepPacked})
+	}
+	return m, inFlags(err)
 }
 
 // encode returns the tokens of a prompt: the text itself, or a conversation of one question.

@@ -90,6 +90,8 @@ func TestAnswer(t *testing.T) {
 	check("standard input", got)
 	got, _ = text(t, "", append(args, "-draft", "8", "-threads", "2", "-text", "good morning all")...)
 	check("guesses", got)
+	got, _ = text(t, "", append(args, "-draft-model", model, "-text", "good morning all")...)
+	check("guesses of a model", got)
 	for _, tier := range kernel.Tiers() {
 		got, _ = text(t, "", append(args, "-tier", tier.String(), "-text", "good morning all")...)
 		check(tier.String(), got)

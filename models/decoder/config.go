@@ -71,6 +71,8 @@ func configOf(m *arch.Model) Config {
 			c.FFN = f.Inner
 		case *arch.Experts:
 			c.FFN, c.Experts, c.ExpertsUsed, c.ExpertShares = f.Inner, f.Count, f.Used, f.Shares
+		case *arch.Twofold:
+			c.FFN, c.Experts, c.ExpertsUsed, c.ExpertShares = f.Experts.Inner, f.Experts.Count, f.Experts.Used, f.Experts.Shares
 		}
 		window := 0
 		if a := l.Attention(); a != nil {

@@ -66,6 +66,10 @@ type GenerateOptions struct {
 	// those that followed the last tokens where these occur earlier in the text. Right
 	// guesses save steps, wrong ones cost time. The tokens are the same as without.
 	Draft int
+
+	// DraftModel, if not nil, guesses them, greedily, in the place of the text. It has the same vocabulary, as a smaller model of the
+	// same kind has, and a cache of its own. Whatever it guesses, the tokens are the same.
+	DraftModel *Model
 }
 
 // Check returns a [*kernel.Error] if an option is out of range, as generating would.
@@ -81,6 +85,8 @@ func (o *GenerateOptions) Check() error {
 		return &kernel.Error{Where: "decoder: GenerateOptions.StopText", Got: fmt.Sprintf("%d strings", len(o.StopText)), Want: fmt.Sprintf("at most %d", mostStrings)}
 	case o.Draft < 0 || o.Draft > chunk:
 		return &kernel.Error{Where: "decoder: GenerateOptions.Draft", Got: fmt.Sprint(o.Draft), Want: fmt.Sprintf("0 to %d", chunk)}
+	case o.Draft == 0 && o.DraftModel != nil:
+		return &kernel.Error{Where: "decoder: GenerateOptions.Draft", Got: "0 with DraftModel", Want: fmt.Sprintf("1 to %d tokens that it guesses", chunk)}
 	}
 	for i, text := range o.StopText {
 		if n := len(text); n < 1 || n > longestString || !utf8.ValidString(text) {
@@ -222,6 +228,7 @@ type stream struct {
 	text    *Text
 	next    []int32 // tokens to read: the prompt, or the last token and the guesses after it
 	guesses int     // at the end of next
+	drafter *drafter
 }
 
 func (s *Session) newGeneration(o *GenerateOptions, steps []Step) (*generation, error) {
@@ -244,7 +251,7 @@ func (s *Session) newGeneration(o *GenerateOptions, steps []Step) (*generation, 
 		}
 		g.streams = append(g.streams, &stream{Continuation: c, index: i, text: t.Text, next: slices.Clone(t.Tokens)})
 	}
-	return g, nil
+	return g, g.drafters(o)
 }
 
 // step lets every stream read what it has, and choose a token, or several if guesses were
@@ -278,7 +285,9 @@ func (g *generation) step(ctx context.Context, yield func(Token, error) bool) er
 	clear(g.streams[len(going):])
 	g.streams = going
 	for _, t := range g.streams {
-		g.guess(t)
+		if err := g.guess(ctx, t); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -308,24 +317,30 @@ func (g *generation) advance(t *stream, logits []float32, yield func(Token, erro
 // last three tokens, or else two, the next one included; where the text ends, they go on at
 // that place, as if the text were periodic. There is no guess where the cache might be too small
 // for it, as its pages may be those that another text needs.
-func (g *generation) guess(t *stream) {
+func (g *generation) guess(ctx context.Context, t *stream) error {
 	n := min(g.draft, g.s.model.options.Context-t.text.Len()-1)
 	if t.left > 0 {
 		n = min(n, t.left-1)
 	}
 	if n <= 0 || g.s.Room() < len(g.streams)*(g.draft+1+2*g.s.cache.PageSize()) {
-		return
+		return nil
 	}
 	tokens := append(t.text.tokens, t.next[0]) // may write beyond the text's length, which is free
+	if t.drafter != nil {
+		guesses, err := t.drafter.guess(ctx, tokens, n)
+		t.next, t.guesses = append(t.next, guesses...), len(guesses)
+		return err
+	}
 	for length := 3; length >= 2; length-- {
 		if at := latest(tokens, length); at >= 0 {
 			for i := range n {
 				t.next = append(t.next, tokens[at+i%(len(tokens)-at)])
 			}
 			t.guesses = n
-			return
+			return nil
 		}
 	}
+	return nil
 }
 
 // latest returns the index after the latest place, but for the end, where the last n tokens

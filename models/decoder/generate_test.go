@@ -146,6 +146,55 @@ func TestDraft(t *testing.T) {
 	}
 }
 
+// TestDraftModel: whatever a draft model guesses, the tokens are the same. One with the same weights is always right with greedy texts,
+// and others, also with a smaller context, are not.
+func TestDraftModel(t *testing.T) {
+	const n, draft = 60, 4
+	m, same, short := tiny(t, Options{}), tiny(t, Options{}), tiny(t, Options{Context: 50, PageSize: 16})
+	file := tinyllama.New(nil)
+	for _, w := range file.Tensors {
+		if strings.Contains(w.Name, "ffn_down") {
+			clear(w.Data)
+		}
+	}
+	other, err := loadTiny(file, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sampler := range samplers {
+		o := GenerateOptions{MaxTokens: n, Sampler: sampler, Stop: []int32{}}
+		want := collect(t, 4, m.GenerateBatch(t.Context(), prompts(), o))
+		for name, by := range map[string]*Model{"the same": same, "short": short, "another": other} {
+			passes := 0
+			o.Draft, o.DraftModel = draft, by
+			s, steps := session(t, m, 4, tinyContext), []Step(nil)
+			for _, p := range prompts() {
+				steps = append(steps, Step{Text: s.NewText(), Tokens: p})
+			}
+			s.tokens.See = func(name string, _ int, _ []float32) {
+				if name == "embd" {
+					passes++
+				}
+			}
+			if got := collect(t, 4, s.Generate(t.Context(), o, steps...)); !slices.EqualFunc(got, want, slices.Equal[[]int32]) {
+				t.Errorf("%s, %+v: tokens %v, want %v", name, sampler, got, want)
+			}
+			t.Logf("%s, %+v: %d passes for %d tokens of each text", name, sampler, passes, n)
+			if name == "the same" && sampler == (Sampler{}) && passes > n/(draft+1)+2 {
+				t.Errorf("%d passes for %d tokens of each text", passes, n)
+			}
+		}
+	}
+	for _, o := range []GenerateOptions{{DraftModel: same}, {Draft: 1, DraftModel: loadRecurrent(t, "lfm2-1", Options{})}} {
+		for _, err := range m.Generate(t.Context(), []int32{1}, o) {
+			if bad := (*kernel.Error)(nil); !errors.As(err, &bad) || !strings.Contains(bad.Where, "GenerateOptions.Draft") {
+				t.Errorf("the error %v, want one of GenerateOptions.Draft", err)
+			}
+			break
+		}
+	}
+}
+
 // A text ends with a stop token, which is not returned, and the others go on.
 func TestStop(t *testing.T) {
 	m := tiny(t, Options{})

@@ -3,6 +3,7 @@ package decoder
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/attn-go/attn/models/internal/ggufwriter"
 	"github.com/attn-go/attn/models/internal/references"
 	"github.com/attn-go/attn/models/internal/settings"
+	"github.com/attn-go/attn/numeric"
 )
 
 // A converter writes the GGUF file of a folder as llama.cpp's convert_hf_to_gguf.py does.
@@ -54,7 +56,7 @@ func (v *converter) metadata() {
 	for key, n := range map[string]int{
 		"block_count": c.Layers, "embedding_length": c.Width, "attention.head_count": c.Heads, "attention.head_count_kv": c.KVHeads,
 		"attention.key_length": c.HeadSize, "attention.value_length": cmp.Or(c.InKeys, c.HeadSize), "feed_forward_length": v.inner(), "context_length": c.Context,
-		"rope.dimension_count": c.RopeDims,
+		"rope.dimension_count": cmp.Or(c.RopeDims, c.HeadSize),
 	} {
 		v.set(v.m.Family.GGUF+"."+key, uint32(n))
 	}
@@ -71,6 +73,9 @@ func (v *converter) metadata() {
 		}
 	}
 	switch v.m.Family.GGUF {
+	case "granitehybrid":
+		v.set("granitehybrid.rope.scaling.finetuned", false)
+		fallthrough
 	case "granite", "granitemoe":
 		v.set(v.m.Family.GGUF+".embedding_scale", c.EmbeddingScale)
 		v.set(v.m.Family.GGUF+".residual_scale", c.ResidualScale)
@@ -112,8 +117,49 @@ func (v *converter) recurrent() {
 		case *arch.Convolution:
 			v.Set(key+"attention.head_count_kv", heads) // which has the numbers of later layers, too
 			v.Set(key+"shortconv.l_cache", uint32(t.Taps))
+		case *arch.StateSpace:
+			v.Set(key+"attention.head_count_kv", heads)
+			v.space(t)
+		case *arch.Both:
+			v.space(t.Space)
 		}
 	}
+}
+
+// space writes what files say of Mamba-2.
+func (v *converter) space(t *arch.StateSpace) {
+	for name, n := range map[string]int{"conv_kernel": t.Taps, "state_size": t.KeySize, "group_count": t.KeyHeads, "inner_size": t.Heads * t.ValueSize, "time_step_rank": t.Heads} {
+		v.Set(v.m.Family.GGUF+".ssm."+name, uint32(n))
+	}
+}
+
+// spaceTensor returns a tensor of Mamba-2 as files have it.
+func (v *converter) spaceTensor(name string, x []float32, shape []int) ([]float32, []int) {
+	switch name {
+	case "ssm_a":
+		for i, a := range x {
+			x[i] = -numeric.Exp2(float32(a * float32(math.Log2E)))
+		}
+		return x, append(shape, 1)
+	case "ssm_d":
+		return x, append(shape, 1)
+	case "ssm_conv1d":
+		if len(shape) == 3 {
+			return x, []int{shape[0], shape[2]}
+		}
+	case "ssm_norm":
+		groups := 1
+		for _, l := range v.m.Layers {
+			switch t := l.Mixer.(type) {
+			case *arch.StateSpace:
+				groups = t.KeyHeads
+			case *arch.Both:
+				groups = t.Space.KeyHeads
+			}
+		}
+		return x, []int{groups, len(x) / groups}
+	}
+	return x, shape
 }
 
 func (v *converter) set(key string, value any) {
@@ -147,7 +193,7 @@ func (v *converter) experts(e *arch.Experts) {
 	lead := slices.IndexFunc(v.m.Layers, func(l arch.Layer) bool { _, ok := l.Feed.(*arch.Experts); return ok })
 	keys := map[string]int{"count": e.Count, "used_count": e.Used, "feed_forward_length": e.Inner}
 	switch {
-	case e.SharedGate:
+	case e.SharedGate || v.m.Family.GGUF == "granitehybrid" && e.Shared > 0:
 		keys["shared_feed_forward_length"] = e.Shared
 	case e.Shared > 0:
 		keys["shared_count"] = e.Shared / e.Inner
@@ -181,6 +227,7 @@ func (v *converter) scaling() {
 		v.AddFloats(name, x, len(x))
 	}
 	switch {
+	case v.c.RopeDims == 0: // nothing rotates
 	case v.c.RopeScaling != 1:
 		v.set(key+"type", "linear")
 		v.set(key+"factor", float32(v.c.RopeScaling))
@@ -265,6 +312,17 @@ func (v *converter) tensors() {
 			info.Shape = []int{info.Shape[0], info.Shape[2]}
 		case ours == "output_norm" && v.m.Family.FinalNorm != "":
 			ours = v.m.Family.FinalNorm
+		case v.m.Family.GGUF == "falcon-h1" && ours == "token_embd":
+			times(x, v.c.EmbeddingScale)
+		case v.m.Family.GGUF == "falcon-h1" && ours == "output":
+			times(x, v.c.LogitScale)
+		case strings.HasSuffix(theirs, "shared_mlp.input_linear.weight"):
+			end, n := map[bool]string{true: "_shexp"}[v.c.Experts > 0], len(x)/2
+			v.AddFloats("blk."+numbers[0]+".ffn_gate"+end+kind, x[:n], info.Shape[0]/2, info.Shape[1])
+			v.AddFloats("blk."+numbers[0]+".ffn_up"+end+kind, x[n:], info.Shape[0]/2, info.Shape[1])
+			continue
+		case strings.HasSuffix(theirs, "shared_mlp.output_linear.weight"):
+			ours = "blk." + numbers[0] + ".ffn_down" + map[bool]string{true: "_shexp"}[v.c.Experts > 0]
 		case strings.HasSuffix(ours, "ffn_gate_up"):
 			ours = strings.Replace(ours, "ffn_gate_up", "ffn_up", 1)
 		}
@@ -275,6 +333,13 @@ func (v *converter) tensors() {
 		if len(numbers) == 1 {
 			block := "blk." + numbers[0] + "."
 			ours, info.Shape = v.renamed(strings.TrimPrefix(ours, block), info.Shape)
+			switch kind {
+			case ".weight":
+				x, info.Shape = v.spaceTensor(strings.TrimPrefix(ours, block), x, info.Shape)
+			case ".ssm_a", ".ssm_d":
+				x, info.Shape = v.spaceTensor(kind[1:], x, info.Shape)
+				block = "" // it is in ours
+			}
 			ours = block + ours
 		}
 		v.AddFloats(ours+kind, x, info.Shape...)
@@ -287,7 +352,14 @@ func (v *converter) permutes() bool { return v.m.Family.Interleaved && !ropeOf(v
 // rounds tells whether the file has a number as float32 that the folder has as float64.
 func (v *converter) rounds() bool {
 	r := ropeOf(v.m)
-	return r.Growth != 0 || r.Base != float64(float32(r.Base)) || v.m.Family.GGUF == "olmo2" && r.Scaling.YaRN
+	return r.Growth != 0 || r.Base != float64(float32(r.Base)) || v.m.Family.GGUF == "olmo2" && r.Scaling.YaRN || v.m.Family.GGUF == "falcon-h1" // whose head is multiplied
+}
+
+// times multiplies numbers.
+func times(x []float32, by float32) {
+	for i := range x {
+		x[i] *= by
+	}
 }
 
 // separate writes the gate and the layer up of experts that have both in one tensor.
@@ -347,8 +419,9 @@ func hasFiles(t *testing.T, dir string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	norms := m.Attentions()[0].HeadNorm // of which files of Phi have no names
-	return slices.Contains(settings.Decoders.Files(), m.Family.GGUF) && !(m.Family.GGUF == "phi2" && norms != nil)
+	norms := m.Attentions()[0].HeadNorm    // of which files of Phi have no names
+	turns := m.Attentions()[0].Rope != nil // which files of Granite's hybrids never say
+	return slices.Contains(settings.Decoders.Files(), m.Family.GGUF) && !(m.Family.GGUF == "phi2" && norms != nil) && !(m.Family.GGUF == "granitehybrid" && turns)
 }
 
 func checkGGUF(t *testing.T, dir string, r *tinyReferences) {

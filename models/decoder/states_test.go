@@ -11,7 +11,7 @@ import (
 )
 
 // recurrentFolders are models with layers that carry a state.
-var recurrentFolders = []string{"lfm2-1", "qwen3_5_text-2", "qwen3_next-2", "granitemoehybrid-42", "nemotron_h-41"}
+var recurrentFolders = []string{"lfm2-1", "qwen3_5_text-2", "qwen3_next-2", "granitemoehybrid-42", "nemotron_h-41", "falcon_h1-41"}
 
 // loadRecurrent returns a model of a folder.
 func loadRecurrent(t *testing.T, name string, o Options) *Model {

@@ -41,6 +41,11 @@ func folderLoader(dir string, m *arch.Model, o Options) (*loader, error) {
 		s.SeparateLatents(t.Heads, t.Plain, t.Values)
 	}
 	l := &loader{&tensors.Reader{Store: s, Rename: s.Renamed(m.Family.Names)}}
+	for name, by := range m.Factors {
+		for i := range m.Layers {
+			s.Multiply(l.Rename(fmt.Sprintf("blk.%d.%s.weight", i, name)), by)
+		}
+	}
 	l.Ignore(append([]string{".rotary_emb.inv_freq"}, m.Family.Ignored...)...) // of older checkpoints: config.json says it
 	l.ignoreMore(m)
 	return l, nil

@@ -17,7 +17,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
@@ -25,7 +24,6 @@ import (
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/internal/flags"
-	"github.com/attn-go/attn/models/internal/loadbar"
 	"github.com/attn-go/attn/models/internal/terminal"
 	"github.com/attn-go/attn/models/receipt"
 )
@@ -47,7 +45,6 @@ type config struct {
 	noCache  bool
 	sparse   bool   // weights of tokens, and no vectors
 	tokens   string // vectors of tokens, of texts as queries or documents
-	load     embedding.LoadOptions
 	settings embedding.Options
 }
 
@@ -83,40 +80,30 @@ the signal.
 
 // parse parses the command line. If it asks for help, help gets it.
 func parse(args []string, help io.Writer) (*config, error) {
-	c := &config{load: embedding.LoadOptions{Unit: true}}
-	fs := flag.NewFlagSet("embed", flag.ContinueOnError)
-	fs.Usage = func() {
-		fmt.Fprint(fs.Output(), usage)
-		fs.PrintDefaults()
-	}
-	c.Flags(fs, flags.Words{
+	c := &config{Texts: flags.Texts{Load: embedding.LoadOptions{Unit: true}}}
+	words := flags.Words{
 		DefaultModel: "all-MiniLM-L6-v2",
 		Model:        "`path` of a model of embeddings: a folder as Hugging Face has it, a GGUF file, or the name of one that make models fetches",
 		Text:         "a `text` itself, also of several lines, before the lines of all files; may be repeated",
 		Query:        "rank lines by their nearness to `text`", Top: "with -query: how many lines to show", Texts: "vectors",
 		Long: []string{"cut", "error", "split"}, LongHelp: "`what` is done with a text of more tokens than the model sees: cut, error, or split, which pools its pieces (default cut)",
-	})
-	fs.StringVar(&c.out, "o", "", "`file` to write instead of standard output, overwritten if it exists: .jsonl, or the vectors alone as\n"+
-		".npy [texts, width] or .safetensors (tensor embeddings)")
-	fs.IntVar(&c.settings.Overlap, "overlap", 0, "with -long split: how many `tokens` neighbouring pieces have in common")
-	fs.IntVar(&c.settings.Dimensions, "dimensions", 0, "how many numbers of a vector are kept, for models that were trained for that; 0 keeps all, or what the model says")
-	fs.StringVar(&c.settings.Prompt, "prompt", "", "`name` of the model's prompt before every text (default that of the model; with -query document or passage, if it has one)")
-	fs.StringVar(&c.prompt, "query-prompt", "", "`name` of the model's prompt before the text of -query (default query, if the model has it)")
-	fs.StringVar(&c.kind, "type", "f32", "`type` of the numbers of .npy and .safetensors: f32, f16, or int8 with a tensor of scales, for .safetensors alone")
-	fs.IntVar(&c.Passages.Context, "context", 0, "with -query: how many `lines` to show before and after a result")
-	fs.StringVar(&c.colour, "color", "auto", "with -query: `when` results have colours: always, never or auto, which is at a terminal")
-	fs.StringVar(&c.cache, "cache-dir", "", "with -query: `folder` of the vectors that are kept (default attn/vectors in the user's cache folder)")
-	fs.BoolVar(&c.noCache, "no-cache", false, "with -query: compute all vectors, and keep none")
-	fs.BoolVar(&c.sparse, "sparse", false, "instead of vectors the weights of the tokens of each text, for SPLADE and bge-m3: \"sparse\": {\"indices\", \"values\"}")
-	fs.StringVar(&c.tokens, "token-vectors", "", "instead of a vector one for each token, for ColBERT and bge-m3, of texts as document or query: \"token_ids\", \"token_embeddings\"")
-	command.ExecFlags(fs, &c.settings.Exec)
-	command.KeepPackedFlag(fs, &c.load.KeepPacked)
-	command.LoRAFlag(fs, &c.load.LoRA)
-	if err := command.Parse(fs, args, help); err != nil {
-		return nil, err
 	}
-	c.Inputs.Take(fs)
-	return c, c.check()
+	err := c.Parse("embed", usage, words, args, help, func(fs *flag.FlagSet) {
+		fs.StringVar(&c.out, "o", "", "`file` to write instead of standard output, overwritten if it exists: .jsonl, or the vectors alone as\n"+
+			".npy [texts, width] or .safetensors (tensor embeddings)")
+		fs.IntVar(&c.settings.Overlap, "overlap", 0, "with -long split: how many `tokens` neighbouring pieces have in common")
+		fs.IntVar(&c.settings.Dimensions, "dimensions", 0, "how many numbers of a vector are kept, for models that were trained for that; 0 keeps all, or what the model says")
+		fs.StringVar(&c.settings.Prompt, "prompt", "", "`name` of the model's prompt before every text (default that of the model; with -query document or passage, if it has one)")
+		fs.StringVar(&c.prompt, "query-prompt", "", "`name` of the model's prompt before the text of -query (default query, if the model has it)")
+		fs.StringVar(&c.kind, "type", "f32", "`type` of the numbers of .npy and .safetensors: f32, f16, or int8 with a tensor of scales, for .safetensors alone")
+		fs.IntVar(&c.Passages.Context, "context", 0, "with -query: how many `lines` to show before and after a result")
+		fs.StringVar(&c.colour, "color", "auto", "with -query: `when` results have colours: always, never or auto, which is at a terminal")
+		fs.StringVar(&c.cache, "cache-dir", "", "with -query: `folder` of the vectors that are kept (default attn/vectors in the user's cache folder)")
+		fs.BoolVar(&c.noCache, "no-cache", false, "with -query: compute all vectors, and keep none")
+		fs.BoolVar(&c.sparse, "sparse", false, "instead of vectors the weights of the tokens of each text, for SPLADE and bge-m3: \"sparse\": {\"indices\", \"values\"}")
+		fs.StringVar(&c.tokens, "token-vectors", "", "instead of a vector one for each token, for ColBERT and bge-m3, of texts as document or query: \"token_ids\", \"token_embeddings\"")
+	})
+	return c, cmp.Or(err, c.check())
 }
 
 // check reports settings that do not fit each other.
@@ -155,8 +142,8 @@ func (c *config) check() error {
 	case c.out != "" && formats[filepath.Ext(c.out)] == nil:
 		return command.Usage(fmt.Errorf("-o is %s, want a name that ends in .jsonl, .npy or .safetensors", c.out))
 	}
-	c.settings.Split, c.load.Precision = c.Long == "split", c.Precision
-	return cmp.Or(c.Check(), command.CheckExec(c.settings.Exec), c.nameFlag(c.settings.Check()))
+	c.settings.Split, c.settings.Exec = c.Long == "split", c.Exec
+	return cmp.Or(c.Check(), c.nameFlag(c.settings.Check()))
 }
 
 // flagOf are the flags that set the options of package embedding.
@@ -190,7 +177,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	if err := c.Start(ctx, "embed", stdin, report); err != nil {
 		return err
 	}
-	e, err := c.embedder()
+	e, err := c.embedder(report)
 	if err != nil {
 		return err
 	}
@@ -202,7 +189,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	defer in.close()
 	s := &stream{
 		embedder: e, in: in, skipBlank: c.IsQuery, store: c.store(e, report), bar: newProgress(report, in.bytes, c.showsBar(out)),
-		load: c.load, lengths: lengthCheck{refuse: c.Long == "error", split: c.settings.Split, max: e.MaxTokens(), count: e.CountTokens}, kind: c.kind,
+		load: c.Load, lengths: lengthCheck{refuse: c.Long == "error", split: c.settings.Split, max: e.MaxTokens(), count: e.CountTokens}, kind: c.kind,
 	}
 	if s.receipts, err = c.receipts(); err != nil {
 		return err
@@ -237,7 +224,7 @@ func (c *config) receipts() (*receipt.Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return receipt.Create(c.Receipt.File, c.Receipt.Key, c.Model, d.Path, d.Architecture, c.load.LoRA...)
+	return receipt.Create(c.Receipt.File, c.Receipt.Key, c.Model, d.Path, d.Architecture, c.Load.LoRA...)
 }
 
 // store returns where vectors are found that need not be computed.
@@ -251,7 +238,7 @@ func (c *config) store(e *embedding.Embedder, report io.Writer) store {
 		s.folder, err = cacheFolder()
 	}
 	if err == nil {
-		s.model, err = encoder.Digest(c.Model, c.load)
+		s.model, err = encoder.Digest(c.Model, c.Load)
 	}
 	if o := e.Options(); o.Dimensions != 0 || o.Split || o.Prompt != "" { // vectors depend on these, too
 		s.model = sha256.Sum256(fmt.Appendf(s.model[:], " %d %t %d %q", o.Dimensions, o.Split, o.Overlap, o.Prompt))
@@ -270,15 +257,8 @@ func (c *config) showsBar(out io.Writer) bool {
 }
 
 // embedder loads the model.
-func (c *config) embedder() (*embedding.Embedder, error) {
-	load := c.load
-	var end func()
-	load.Progress, end = loadbar.New(os.Stderr)
-	e, err := models.OpenEmbedder(c.Model, load)
-	end()
-	if bad := (*kernel.Error)(nil); errors.As(err, &bad) && strings.HasSuffix(bad.Where, "Options.Precision") {
-		return nil, fmt.Errorf("-precision: %s: got %s, want %s", c.Model, bad.Got, bad.Want)
-	}
+func (c *config) embedder(report io.Writer) (*embedding.Embedder, error) {
+	e, err := flags.Open(&c.Texts, report, models.OpenEmbedder)
 	if err != nil {
 		return nil, err
 	}

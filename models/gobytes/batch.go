@@ -159,14 +159,14 @@ func (b *Batch) forward() error {
 			return err
 		}
 	}
-	RMSNorm(b.normed, b.x, b.Norm, b.Epsilon)
+	rmsNorm(b.normed, b.x, b.Norm, b.Epsilon)
 	return b.apply(b.Head, b.logits, b.normed)
 }
 
 // layer runs one layer of the decoder on all rows.
 func (b *Batch) layer(i int) error {
 	l := &b.Blocks[i]
-	RMSNorm(b.normed, b.x, l.AttnNorm, b.Epsilon)
+	rmsNorm(b.normed, b.x, l.AttnNorm, b.Epsilon)
 	if err := b.project(l); err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (b *Batch) layer(i int) error {
 		return err
 	}
 	add(b.x, b.normed)
-	RMSNorm(b.normed, b.x, l.FFNNorm, b.Epsilon)
+	rmsNorm(b.normed, b.x, l.FFNNorm, b.Epsilon)
 	if err := b.feedForward(l); err != nil {
 		return err
 	}
@@ -250,7 +250,7 @@ func (b *Batch) feedForward(l *Block) error {
 	if err := b.apply(l.Up, b.up, b.normed); err != nil {
 		return err
 	}
-	if err := SiLU(b.gate, b.up, b.exps); err != nil {
+	if err := silu(b.gate, b.up, b.exps); err != nil {
 		return err
 	}
 	return b.apply(l.Down, b.normed, b.gate)

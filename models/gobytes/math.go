@@ -11,8 +11,8 @@ import (
 // ascending order, each operation is rounded to float32, and the exponential is that of package numeric.
 // So the compiler cannot fuse them, and the bits are the same on every CPU.
 
-// RMSNorm computes x/√(mean(x²)+ε)·weight for each row.
-func RMSNorm(out, x, weight []float32, epsilon float32) {
+// rmsNorm computes x/√(mean(x²)+ε)·weight for each row.
+func rmsNorm(out, x, weight []float32, epsilon float32) {
 	n := len(weight)
 	for ; len(x) > 0; x, out = x[n:], out[n:] {
 		sum := float32(0)
@@ -34,9 +34,9 @@ func add(x, y []float32) {
 	}
 }
 
-// SiLU replaces each number of gate by gate·sigmoid(gate)·up. It overwrites scratch, which
+// silu replaces each number of gate by gate·sigmoid(gate)·up. It overwrites scratch, which
 // must be at least as long as gate.
-func SiLU(gate, up, scratch []float32) error {
+func silu(gate, up, scratch []float32) error {
 	e, err := decay(gate, scratch)
 	if err != nil {
 		return err

@@ -35,7 +35,7 @@ func TestSiLU(t *testing.T) {
 		up[i] = float32(i%7) - 3
 	}
 	got := append([]float32(nil), x...)
-	if err := SiLU(got, up, make([]float32, len(got))); err != nil {
+	if err := silu(got, up, make([]float32, len(got))); err != nil {
 		t.Fatal(err)
 	}
 	for i, x := range x {

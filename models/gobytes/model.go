@@ -3,8 +3,7 @@
 // library. The package has its weights; data/README.md says how they were made.
 //
 // [Default] loads the model, [Model.NewBatch] makes room for texts, [Batch.Forward] reads
-// tokens and returns the logits of the next one, and [Greedy] or a [Sampler] chooses it. [New] makes a
-// model of other weights, such as those that training has found.
+// tokens and returns the logits of the next one, and [Greedy] chooses it. TestTrainedWeights trains such models.
 //
 // Everything is computed under the numeric contract of package contract. So the logits have
 // the same bits on every CPU, with any number of threads, in any batch, and in however
@@ -101,7 +100,7 @@ func Load(r io.ReaderAt, size int64) (*Model, error) {
 		return nil, err
 	}
 	if f.Metadata("config") == "" {
-		return nil, errors.New(`the metadata has no "config", the sizes of the model: want one that generate -train has written`)
+		return nil, errors.New(`the metadata has no "config", the sizes of the model`)
 	}
 	var c Config
 	if err := json.Unmarshal([]byte(f.Metadata("config")), &c); err != nil {
@@ -110,17 +109,17 @@ func Load(r io.ReaderAt, size int64) (*Model, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	w := &Weights{}
-	for _, t := range w.Tensors(&c) {
+	w := &weightSet{}
+	for _, t := range w.tensors(&c) {
 		if *t.Numbers, err = read(f, t); err != nil {
 			return nil, err
 		}
 	}
-	return New(c, w)
+	return newModel(c, w)
 }
 
 // read returns the numbers of a tensor of type f32 or f16.
-func read(f *safetensors.File, t Tensor) ([]float32, error) {
+func read(f *safetensors.File, t tensor) ([]float32, error) {
 	info, ok := f.Info(t.Name)
 	switch {
 	case !ok:

@@ -212,36 +212,6 @@ func latin1(s string) []byte {
 	return b
 }
 
-func TestSampler(t *testing.T) {
-	logits := make([]float32, 256)
-	for i := range logits {
-		logits[i] = -1000
-	}
-	logits[7], logits[200] = 3, 3+float32(math.Ln2)
-	s, err := NewSampler(1, 42)
-	if err != nil {
-		t.Fatal(err)
-	}
-	counts := map[byte]int{}
-	const n = 30000
-	for range n {
-		token, err := s.Next(logits)
-		if err != nil {
-			t.Fatal(err)
-		}
-		counts[token]++
-	}
-	// Two thirds of the draws, within 5 standard deviations.
-	if got := float64(counts[200]); math.Abs(got-n*2/3.) > 5*math.Sqrt(n*2/9.) || counts[7]+counts[200] != n {
-		t.Errorf("drew %v, want a third of 7 and two thirds of 200", counts)
-	}
-	for _, bad := range []float32{0, -1, float32(math.NaN()), float32(math.Inf(1))} {
-		if _, err := NewSampler(bad, 1); err == nil {
-			t.Errorf("a temperature of %v: no error", bad)
-		}
-	}
-}
-
 // TestObserve: Observe gets the weights of each layer in turn, of the new tokens over all
 // tokens of a text. It does not change a bit of the logits.
 func TestObserve(t *testing.T) {

@@ -8,36 +8,36 @@ import (
 	"github.com/attn-go/attn/rope"
 )
 
-// Weights are those of a model as numbers, and so are their gradients.
-type Weights struct {
+// A weightSet has the weights of a model as numbers, or their gradients.
+type weightSet struct {
 	Embed, Norm []float32
-	Blocks      []BlockWeights
+	Blocks      []blockWeights
 }
 
-// BlockWeights are those of a [Block]. Matrices are [outputs, inputs].
-type BlockWeights struct {
+// blockWeights are those of a Block. Matrices are [outputs, inputs].
+type blockWeights struct {
 	AttnNorm, FFNNorm []float32
 	Q, K, V, O        []float32
 	Gate, Up, Down    []float32
 }
 
-// A Tensor is a part of the weights, as a model's file has it.
-type Tensor struct {
+// A tensor is a part of the weights, as a model's file has it.
+type tensor struct {
 	Name    string
 	Shape   []int
 	Numbers *[]float32
 }
 
-// Tensors returns the parts of the weights of a model with these sizes. It makes the blocks if there are none.
-func (w *Weights) Tensors(c *Config) []Tensor {
+// tensors returns the parts of the weights of a model with these sizes. It makes the blocks if there are none.
+func (w *weightSet) tensors(c *Config) []tensor {
 	if w.Blocks == nil {
-		w.Blocks = make([]BlockWeights, c.Layers)
+		w.Blocks = make([]blockWeights, c.Layers)
 	}
 	queries, keys := c.Heads*c.HeadSize, c.KVHeads*c.HeadSize
-	list := []Tensor{{"embed.weight", []int{c.Vocab, c.Width}, &w.Embed}, {"norm.weight", []int{c.Width}, &w.Norm}}
+	list := []tensor{{"embed.weight", []int{c.Vocab, c.Width}, &w.Embed}, {"norm.weight", []int{c.Width}, &w.Norm}}
 	for i := range w.Blocks {
 		b := &w.Blocks[i]
-		for _, t := range []Tensor{
+		for _, t := range []tensor{
 			{"attn_norm", []int{c.Width}, &b.AttnNorm}, {"ffn_norm", []int{c.Width}, &b.FFNNorm},
 			{"wq", []int{queries, c.Width}, &b.Q}, {"wk", []int{keys, c.Width}, &b.K}, {"wv", []int{keys, c.Width}, &b.V}, {"wo", []int{c.Width, queries}, &b.O},
 			{"w1", []int{c.FFN, c.Width}, &b.Gate}, {"w3", []int{c.FFN, c.Width}, &b.Up}, {"w2", []int{c.Width, c.FFN}, &b.Down},
@@ -49,9 +49,9 @@ func (w *Weights) Tensors(c *Config) []Tensor {
 	return list
 }
 
-// New returns a model of weights, whose matrices it packs, while it refers to the others. It returns an error if
+// newModel returns a model of weights, whose matrices it packs, while it refers to the others. It returns an error if
 // their number or sizes are not those of the configuration, or no model can have this.
-func New(c Config, w *Weights) (*Model, error) {
+func newModel(c Config, w *weightSet) (*Model, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func New(c Config, w *Weights) (*Model, error) {
 		return nil, fmt.Errorf("weights of %d layers, want %d", len(w.Blocks), c.Layers)
 	}
 	packed := map[*[]float32]*linear.Linear{}
-	for _, t := range w.Tensors(&c) {
+	for _, t := range w.tensors(&c) {
 		n := t.Shape[0]
 		if len(t.Shape) == 1 {
 			if len(*t.Numbers) != n {

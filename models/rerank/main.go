@@ -19,9 +19,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/command"
-	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/internal/flags"
-	"github.com/attn-go/attn/models/internal/loadbar"
 	"github.com/attn-go/attn/models/internal/passage"
 	"github.com/attn-go/attn/models/reranking"
 )
@@ -35,7 +33,6 @@ func main() {
 // config is a parsed command line.
 type config struct {
 	flags.Texts
-	load     embedding.LoadOptions
 	settings reranking.Options
 }
 
@@ -65,27 +62,17 @@ status is 128 plus the number of the signal.
 // parse parses the command line. If it asks for help, help gets it.
 func parse(args []string, help io.Writer) (*config, error) {
 	c := &config{}
-	fs := flag.NewFlagSet("rerank", flag.ContinueOnError)
-	fs.Usage = func() {
-		fmt.Fprint(fs.Output(), usage)
-		fs.PrintDefaults()
-	}
-	c.Flags(fs, flags.Words{
+	words := flags.Words{
 		Model: "`path` of a reranker: a folder as Hugging Face has it, or a GGUF file",
 		Text:  "a passage `text` itself, also of several lines, before those of all files; may be repeated",
 		Query: "`text` that passages answer", Top: "how many passages to write", Texts: "scores",
 		Long: []string{"cut", "error"}, LongHelp: "`what` is done with a passage that the model does not see whole: cut or error (default cut)",
-	})
-	fs.StringVar(&c.settings.Instruction, "instruction", "", "`text` that says what a good answer is, for models that read one, such as Qwen3-Reranker; default that of the model")
-	fs.StringVar(&c.settings.Label, "label", "", "`name` of the label whose score counts, for models with several ones, such as entailment")
-	command.ExecFlags(fs, &c.settings.Exec)
-	command.KeepPackedFlag(fs, &c.load.KeepPacked)
-	command.LoRAFlag(fs, &c.load.LoRA)
-	if err := command.Parse(fs, args, help); err != nil {
-		return nil, err
 	}
-	c.Inputs.Take(fs)
-	return c, c.check()
+	err := c.Parse("rerank", usage, words, args, help, func(fs *flag.FlagSet) {
+		fs.StringVar(&c.settings.Instruction, "instruction", "", "`text` that says what a good answer is, for models that read one, such as Qwen3-Reranker; default that of the model")
+		fs.StringVar(&c.settings.Label, "label", "", "`name` of the label whose score counts, for models with several ones, such as entailment")
+	})
+	return c, cmp.Or(err, c.check())
 }
 
 // check reports settings that are missing or wrong.
@@ -96,8 +83,8 @@ func (c *config) check() error {
 	case !c.IsQuery:
 		return command.Usage(errors.New("-query is missing: want the text that passages answer"))
 	}
-	c.load.Precision = c.Precision
-	return cmp.Or(c.Check(), command.CheckExec(c.settings.Exec))
+	c.settings.Exec = c.Exec
+	return c.Check()
 }
 
 // run runs the command. Results go to out, and everything else to report.
@@ -137,14 +124,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 
 // reranker loads the model.
 func (c *config) reranker(report io.Writer) (*reranking.Reranker, error) {
-	load := c.load
-	var end func()
-	load.Progress, end = loadbar.New(report)
-	r, err := models.OpenReranker(c.Model, load)
-	end()
-	if bad := (*kernel.Error)(nil); errors.As(err, &bad) && strings.HasSuffix(bad.Where, "Options.Precision") {
-		return nil, fmt.Errorf("-precision: %s: got %s, want %s", c.Model, bad.Got, bad.Want)
-	}
+	r, err := flags.Open(&c.Texts, report, models.OpenReranker)
 	if err != nil {
 		return nil, err
 	}

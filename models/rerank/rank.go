@@ -47,7 +47,7 @@ func (c *config) record(ctx context.Context, r *reranking.Reranker, all []result
 	if err != nil {
 		return err
 	}
-	w, err := receipt.Create(c.Receipt.File, c.Receipt.Key, c.Model, d.Path, d.Architecture, c.load.LoRA...)
+	w, err := receipt.Create(c.Receipt.File, c.Receipt.Key, c.Model, d.Path, d.Architecture, c.Load.LoRA...)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (c *config) record(ctx context.Context, r *reranking.Reranker, all []result
 		for i, p := range part {
 			texts[i], scores[i] = p.Text, p.Score
 		}
-		one, err := receipt.RecordRanking(ctx, w.Model(), c.load, r, c.Query, texts, scores)
+		one, err := receipt.RecordRanking(ctx, w.Model(), c.Load, r, c.Query, texts, scores)
 		if err != nil {
 			return err
 		}

@@ -124,7 +124,7 @@ const fontStack = "'Liberation Sans',Arial,Helvetica,sans-serif"
 var fonts = regexp.MustCompile(`font-family:[^;"]*`)
 
 // Inline draws the chart for a page of HTML, with the colours of its style sheet, and says where
-// its points are.
+// its points are. Bars have a height of their own.
 func (c *Chart) Inline(width, height float64) (svg string, hits []Hit, err error) {
 	raw, hits, err := c.draw(width, height)
 	_, svg, _ = strings.Cut(raw, "<svg")
@@ -140,7 +140,7 @@ func (c *Chart) Files(width, height float64) (onLight, onDark string, err error)
 
 // draw draws the chart in placeholders for colours.
 func (c *Chart) draw(width, height float64) (svg string, hits []Hit, err error) {
-	p := plot.New()
+	p, height := plot.New(), c.height(height)
 	p.BackgroundColor = nil // a transparent one becomes a fill that is no colour
 	axes(p, c)
 	if len(c.Bars) > 0 {
@@ -274,8 +274,13 @@ func (c *Chart) addPoints(p *plot.Plot) error {
 	return nil
 }
 
-// RowHeight returns the height of a chart with these numbers of groups and series.
-func RowHeight(groups, series int) float64 { return 50 + float64(groups)*(12+13*float64(series)) }
+// height returns the height of a drawing, which bars determine.
+func (c *Chart) height(height float64) float64 {
+	if len(c.Bars) > 0 {
+		return 50 + float64(len(c.Bars))*(12+13*float64(len(c.Series)))
+	}
+	return height
+}
 
 // barWidth returns the width of a bar, in points.
 func (c *Chart) barWidth(height float64) float64 {

@@ -2,8 +2,6 @@ package check
 
 import (
 	"math"
-	"runtime"
-	"sync"
 
 	"github.com/attn-go/attn/bench/internal/problem"
 	"github.com/attn-go/attn/bench/internal/results"
@@ -14,28 +12,14 @@ import (
 func exact(p *problem.Problem) []float64 {
 	d, dv := p.D(), p.Dv()
 	out := make([]float64, p.Batch()*p.Heads()*p.Lq()*dv)
-	eachHead(p, func(b, h int) {
-		at := (b*p.Heads() + h) * p.Lq() * dv
-		fallback.Oracle(out[at:at+p.Lq()*dv], p.Q.Head(b, h), p.K.Head(b, p.KVHead(h)), p.V.Head(b, p.KVHead(h)),
-			p.Lq(), p.Lk(), d, dv, 1/math.Sqrt(float64(d)), func(i int) (lo, hi int) { return 0, p.Visible(b, i) })
-	})
-	return out
-}
-
-// eachHead calls f for every batch row and query head, on all CPUs.
-func eachHead(p *problem.Problem, f func(b, h int)) {
-	var wg sync.WaitGroup
-	running := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for b := range p.Batch() {
 		for h := range p.Heads() {
-			running <- struct{}{}
-			wg.Go(func() {
-				f(b, h)
-				<-running
-			})
+			at := (b*p.Heads() + h) * p.Lq() * dv
+			fallback.Oracle(out[at:at+p.Lq()*dv], p.Q.Head(b, h), p.K.Head(b, p.KVHead(h)), p.V.Head(b, p.KVHead(h)),
+				p.Lq(), p.Lk(), d, dv, 1/math.Sqrt(float64(d)), func(i int) (lo, hi int) { return 0, p.Visible(b, i) })
 		}
 	}
-	wg.Wait()
+	return out
 }
 
 // ErrorOf compares results with float64.

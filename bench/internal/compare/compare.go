@@ -39,6 +39,8 @@ func (r *Row) FewRuns() bool { return min(r.Runs[0], r.Runs[1]) < LeastRuns }
 // A Comparison has the rows in the order of the files.
 type Comparison struct {
 	Rows      []Row
+	Slower    int // how many rows are
+	Faster    int
 	Files     int
 	Agreement results.Agreement // of the bits of all files
 	OtherCPU  bool              // the files are of different CPUs
@@ -64,28 +66,20 @@ func Files(old, new []*results.File, thresholdPercent float64) (*Comparison, err
 	}
 	for _, name := range names {
 		if len(after[name]) > 0 {
-			c.Rows = append(c.Rows, row(name, before[name], after[name], thresholdPercent))
+			r := row(name, before[name], after[name], thresholdPercent)
+			c.Rows = append(c.Rows, r)
+			if r.Slower {
+				c.Slower++
+			}
+			if r.Faster {
+				c.Faster++
+			}
 		}
 	}
 	if len(c.Rows) == 0 {
 		return nil, ErrNothing
 	}
 	return c, nil
-}
-
-// Slower returns the rows that are.
-func (c *Comparison) Slower() []Row { return c.which(func(r *Row) bool { return r.Slower }) }
-
-// Faster returns the rows that are.
-func (c *Comparison) Faster() []Row { return c.which(func(r *Row) bool { return r.Faster }) }
-
-func (c *Comparison) which(is func(r *Row) bool) (rows []Row) {
-	for i := range c.Rows {
-		if is(&c.Rows[i]) {
-			rows = append(rows, c.Rows[i])
-		}
-	}
-	return rows
 }
 
 func row(name string, old, new []float64, thresholdPercent float64) Row {

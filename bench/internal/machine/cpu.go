@@ -5,6 +5,7 @@ package machine
 import (
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/cpuid/v2"
@@ -43,16 +44,9 @@ var simdPrefixes = []string{"SSE4", "AVX", "FMA3", "F16C", "VAES", "AMX", "ASIMD
 
 // SIMDFeatures returns the names of the CPU's vector features.
 func SIMDFeatures() []string {
-	var found []string
-	for _, f := range cpuid.CPU.FeatureSet() {
-		for _, p := range simdPrefixes {
-			if strings.HasPrefix(f, p) {
-				found = append(found, f)
-				break
-			}
-		}
-	}
-	return found
+	return slices.DeleteFunc(cpuid.CPU.FeatureSet(), func(f string) bool {
+		return !slices.ContainsFunc(simdPrefixes, func(p string) bool { return strings.HasPrefix(f, p) })
+	})
 }
 
 // CacheSizes returns the bytes of one core's L2 cache and of the L3 cache. If the CPU does

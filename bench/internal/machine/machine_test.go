@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/bench/internal/numbers"
+	"github.com/attn-go/attn/bench/internal/stats"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -22,7 +23,7 @@ func TestNameInCPUInfo(t *testing.T) {
 func TestProbes(t *testing.T) {
 	ps := NewProbes()
 	for _, p := range ps {
-		if rate := p.Peak(2); rate <= 0 {
+		if rate := stats.Median(p.Sample(2)); rate <= 0 {
 			t.Errorf("%s: %g GFLOP/s", p.Name, rate)
 		}
 	}
@@ -39,7 +40,7 @@ func TestProbes(t *testing.T) {
 // Two threads at once are more than a hundredth and less than thrice as fast as one.
 func TestPeakOfThreads(t *testing.T) {
 	p := NewProbes()[0]
-	if one, two := p.Peak(1), p.Peak(2); two < one/100 || two > 3*one {
+	if one, two := stats.Median(p.Sample(1)), stats.Median(p.Sample(2)); two < one/100 || two > 3*one {
 		t.Errorf("%g GFLOP/s on one thread, %g on two at once", one, two)
 	}
 }

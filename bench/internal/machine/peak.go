@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/attn-go/attn/bench/internal/stats"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -98,17 +97,8 @@ func (p *Probe) parallel(threads int) float64 {
 	return p.flops * float64(p.n) * float64(probeCalls*threads) / float64(took.Nanoseconds())
 }
 
-// peakSamples is how often Peak measures.
+// peakSamples is how often Limits measures a peak.
 const peakSamples = 9
-
-// Peak returns the median GFLOP/s of so many threads at once.
-func (p *Probe) Peak(threads int) float64 {
-	var rates []float64
-	for range peakSamples {
-		rates = append(rates, p.Sample(threads)...)
-	}
-	return stats.Median(rates)
-}
 
 // together runs f on so many threads, which begin at the same time, and returns how long they
 // take.

@@ -1,8 +1,6 @@
 package machine
 
 import (
-	"runtime"
-
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 )
@@ -14,6 +12,3 @@ var Generic = kernel.Tier(tier.Tiers[len(tier.Tiers)-1].Handle())
 // GenericFlops bounds the work of one call that Generic is timed on. Only on request it is
 // timed on more, as that takes long.
 const GenericFlops = 32e6
-
-// MaxThreads returns how many threads run at once, GOMAXPROCS.
-func MaxThreads() int { return runtime.GOMAXPROCS(0) }

@@ -65,15 +65,6 @@ func Convert[E kernel.Element](x []float32, convert func(float32) E) []E {
 	return y
 }
 
-// Ramps returns n numbers in rising ramps from -2 to 2. That takes hardly any time.
-func Ramps(n int) []float32 {
-	x := make([]float32, n)
-	for i := range x {
-		x[i] = float32(i%1021-510) / 256
-	}
-	return x
-}
-
 // Bools returns n random values, 7 of 8 true.
 func Bools(n int) []bool {
 	r := rand.New(rand.NewPCG(3, 4))

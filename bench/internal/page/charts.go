@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/attn-go/attn/bench/internal/chart"
 	"github.com/attn-go/attn/bench/internal/results"
 )
 
@@ -18,15 +17,10 @@ func WriteCharts(folder string, files []*results.File) error {
 	f := files[0]
 	for name, draw := range map[string]drawer{"roofline": roofline, "decode": decode} {
 		s := draw(f, 0)
-		c := s.chart
 		if len(s.table.Rows) == 0 {
 			return errors.New("the first file has nothing for the chart of " + name + ": measure with -all or -quick")
 		}
-		height := 400.0
-		if len(c.Bars) > 0 {
-			height = chart.RowHeight(len(c.Bars), len(c.Series))
-		}
-		light, dark, err := c.Files(wide, height)
+		light, dark, err := s.chart.Files(wide, 400)
 		if err != nil {
 			return err
 		}

@@ -3,8 +3,8 @@ package page
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/attn-go/attn/bench/internal/chart"
 	"github.com/attn-go/attn/bench/internal/results"
@@ -72,38 +72,32 @@ func curves(f *results.File, i, first int) sketch {
 		}
 		t.Head = append(t.Head, x.Case)
 	}
-	for at, row := range rows {
-		for len(row) < len(t.Head)-1 {
+	for _, at := range slices.Sorted(maps.Keys(rows)) {
+		row := append([]cell{text("%g", at)}, rows[at]...)
+		for len(row) < len(t.Head) {
 			row = append(row, text("–"))
 		}
-		t.Rows = append(t.Rows, append([]cell{text("%g", at)}, row...))
+		t.Rows = append(t.Rows, row)
 	}
-	slices.SortFunc(t.Rows, func(a, b []cell) int {
-		x, _ := strconv.ParseFloat(a[0].Text, 64)
-		y, _ := strconv.ParseFloat(b[0].Text, 64)
-		return cmp.Compare(x, y)
-	})
-	text := "One thread; the least time of several rounds, both axes logarithmic. A larger number is more work: where a line falls, more work takes less time."
+	text := "A larger number is more work: where a line falls, more work takes less time."
 	if of.IsFlat() {
-		text = "One thread; the least time of several rounds, both axes logarithmic. A line should be flat: the number changes no work."
-		if of.Kind == results.OverPages {
-			text = "One thread; the least time of several rounds, both axes logarithmic. The keys are as many with any size of a page."
-		}
+		text = "A line should be flat: the number changes no work."
 	}
+	text = "One thread; the least time of several rounds, both axes logarithmic. " + text
 	return sketch{fmt.Sprintf("curves-%d", first), fmt.Sprintf("%s, by %s, tier %s", of.Group, over, of.Tier), text, c, t}
 }
 
 // worstSteps lists the worst step of each curve, the largest ones first.
 func worstSteps(f *results.File) table {
 	t := table{Caption: "The worst step of each curve: time of a point by the least time of a larger one, of pages and magnitudes by the least of all", Head: []string{"curve", "of", "case", "tier", "times", "at", "beside"}}
-	order := make([]int, len(f.Curves))
-	ratio := func(k int) float64 { r, _, _ := f.Curves[k].Worst(); return r }
-	for k := range order {
-		order[k] = k
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(ratio(b), ratio(a)) })
-	for _, k := range order {
-		c := &f.Curves[k]
+	sorted := slices.Clone(f.Curves)
+	slices.SortStableFunc(sorted, func(a, b results.Curve) int {
+		x, _, _ := a.Worst()
+		y, _, _ := b.Worst()
+		return cmp.Compare(y, x)
+	})
+	for i := range sorted {
+		c := &sorted[i]
 		r, from, to := c.Worst()
 		t.Rows = append(t.Rows, []cell{text("%s", c.Kind), text("%s", c.Group), text("%s", c.Case), text("%s", c.Tier), text("%.2f", r), text("%g", c.X[from]), text("%g", c.X[to])})
 	}

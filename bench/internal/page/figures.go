@@ -35,7 +35,7 @@ func oneThread(rows []results.Speed) (found []int) {
 // roofline shows the limits of one thread, and the calls below them.
 func roofline(f *results.File, i int) sketch {
 	tier := f.Default()
-	peak := f.Peak(tier, 1)
+	peak := f.Peak(tier, 1).GFLOPs
 	t := table{Caption: "Calls on one thread of " + tier + ": operations for each byte of queries, keys, values and output, and what is reached",
 		Head: []string{"shape", "flop", "bytes", "flop/byte", "GFLOP/s", "peak, GFLOP/s"}}
 	calls := chart.Series{Name: "a call on one thread", Style: 1}
@@ -128,7 +128,7 @@ func scaling(f *results.File, i int) sketch {
 	c.Series = append(c.Series[:min(chart.Styles, len(c.Series))], chart.Series{Name: "ideal", Dashed: true, Points: []chart.Point{{X: 0, Y: 0}, {X: float64(most), Y: float64(most)}}})
 	intro := "The dashed line is the ideal. Calls of a few microseconds run on one thread, however many are allowed."
 	for _, p := range f.WeakThreads() {
-		intro += fmt.Sprintf(" On this machine %d threads at once reach %.2f times the arithmetic of one, which is the limit of any call.", p.Threads, p.GFLOPs/f.Peak(p.Vectors, 1))
+		intro += fmt.Sprintf(" On this machine %d threads at once reach %.2f times the arithmetic of one, which is the limit of any call.", p.Threads, p.GFLOPs/f.Peak(p.Vectors, 1).GFLOPs)
 	}
 	return sketch{"threads", "Threads", intro, c, t}
 }

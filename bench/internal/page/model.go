@@ -24,16 +24,13 @@ type model struct {
 
 // A machine is one file.
 type machine struct {
-	ID       string
-	Name     string
-	Detail   string
-	Note     string
-	Cards    []card
-	Warnings []string
-	Figures  []figure
-	Tables   []table
-	Raw      string // the file
-	Open     bool
+	ID, Name, Detail, Note string
+	Cards                  []card
+	Warnings               []string
+	Figures                []figure
+	Tables                 []table
+	Raw                    string // the file
+	Open                   bool
 }
 
 // A card shows one figure in large letters.
@@ -109,9 +106,6 @@ func (s sketch) draw() (*figure, error) {
 		to            **drawing
 		width, height float64
 	}{{&f.Wide, wide, 400}, {&f.Narrow, narrow, 340}} {
-		if len(c.Bars) > 0 {
-			d.height = chart.RowHeight(len(c.Bars), len(c.Series))
-		}
 		svg, hits, err := c.Inline(d.width, d.height)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.id, err)

@@ -77,7 +77,7 @@ func newMachine(files []*results.File, f *results.File, i int) (machine, error) 
 // warnings says what is wrong with the results.
 func warnings(f *results.File) (all []string) {
 	for _, p := range f.WeakThreads() {
-		one := f.Peak(p.Vectors, 1)
+		one := f.Peak(p.Vectors, 1).GFLOPs
 		all = append(all, fmt.Sprintf("%d threads at once are worth %.2f of one (%s: %s and %s GFLOP/s); shares are of what they reach together.",
 			p.Threads, p.GFLOPs/one, p.Vectors, tables.GFLOPs(p.GFLOPs), tables.GFLOPs(one)))
 	}

@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/bench/internal/results"
@@ -121,21 +122,12 @@ func hashes(files []*results.File) *table {
 }
 
 func hashCell(o *results.Output, file int) cell {
-	seen, n := []string{}, 0
-	for _, h := range o.Hashes {
-		if h.File != file {
-			continue
-		}
-		n++
-		if len(seen) == 0 || seen[len(seen)-1] != h.SHA256 {
-			seen = append(seen, h.SHA256)
-		}
-	}
-	switch {
+	all := o.Hashes[file]
+	switch n := len(all); {
 	case n == 0:
 		return text("–")
-	case len(seen) > 1:
+	case len(slices.Compact(slices.Sorted(slices.Values(all)))) > 1:
 		return text("DIFFER")
 	}
-	return text("%.12s… (%d times)", seen[0], n)
+	return text("%.12s… (%d times)", all[0], len(all))
 }

@@ -58,15 +58,7 @@ func Difference(want, got *Array) string {
 	if n == 0 {
 		return ""
 	}
-	b, h, i, d := coordinates(want.Shape, first)
-	w, x := want.Data[first], got.Data[first]
+	w, x, row := want.Data[first], got.Data[first], first/want.Shape[3]
 	return fmt.Sprintf("in %d of %d elements, first at b %d, h %d, i %d, d %d: %#08x (%g) instead of %#08x (%g)",
-		n, len(want.Data), b, h, i, d, math.Float32bits(x), x, math.Float32bits(w), w)
-}
-
-// coordinates returns the coordinates of the element with this index.
-func coordinates(shape [4]int, at int) (b, h, i, d int) {
-	at, d = at/shape[3], at%shape[3]
-	at, i = at/shape[2], at%shape[2]
-	return at / shape[1], at % shape[1], i, d
+		n, len(want.Data), row/want.Shape[2]/want.Shape[1], row/want.Shape[2]%want.Shape[1], row%want.Shape[2], first%want.Shape[3], math.Float32bits(x), x, math.Float32bits(w), w)
 }

@@ -39,15 +39,6 @@ func (s *Shape) Label() string {
 	return s.Name + " (" + s.Alias + ")"
 }
 
-// ShapeNames returns the names of Shapes, with their aliases.
-func ShapeNames() []string {
-	var names []string
-	for i := range Shapes {
-		names = append(names, Shapes[i].Label())
-	}
-	return names
-}
-
 // Problems returns the inputs of a shape: one with random numbers or, if the shape is
 // Real, activations of trained models.
 func (s *Shape) Problems() ([]*Problem, error) {

@@ -150,31 +150,22 @@ func (f *File) Default() string {
 	return ""
 }
 
-// Peak returns the GFLOP/s of vectors on so many threads at once, 0 if they were not measured.
-func (f *File) Peak(vectors string, threads int) float64 {
+// Peak returns that of vectors on so many threads at once, zeros if it was not measured.
+func (f *File) Peak(vectors string, threads int) Peak {
 	for _, p := range f.Peaks {
 		if p.Vectors == vectors && p.Threads == threads {
-			return p.GFLOPs
+			return p
 		}
 	}
-	return 0
+	return Peak{}
 }
 
 // WeakThreads returns those peaks at which n threads are worth less than 0.75·n of one. Peaks that
 // varied say nothing about that, nor do those of a machine on which others took CPU time.
 func (f *File) WeakThreads() (weak []Peak) {
-	if len(f.loads()) > 0 {
-		return nil
-	}
-	steady := map[string]bool{} // vectors whose peak on one thread hardly varied
-	for _, p := range f.Peaks {
-		if p.Threads == 1 && p.Spread <= MostSpread {
-			steady[p.Vectors] = true
-		}
-	}
 	for _, p := range f.Peaks {
 		one := f.Peak(p.Vectors, 1)
-		if p.Threads > 1 && one > 0 && p.GFLOPs < 0.75*float64(p.Threads)*one && p.Spread <= MostSpread && steady[p.Vectors] {
+		if p.Threads > 1 && p.GFLOPs < 0.75*float64(p.Threads)*one.GFLOPs && max(p.Spread, one.Spread) <= MostSpread && len(f.loads()) == 0 {
 			weak = append(weak, p)
 		}
 	}

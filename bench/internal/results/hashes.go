@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -8,65 +9,50 @@ import (
 // An Output is one result whose bits are compared between machines, tiers and threads.
 type Output struct {
 	Name   string
-	Hashes []OutputHash
-}
-
-// An OutputHash is the hash of an output on one machine (the index of its file), tier and
-// number of threads.
-type OutputHash struct {
-	File    int
-	Tier    string
-	Threads int
-	SHA256  string
+	Hashes map[int][]string // by the index of a file: one for each tier and number of threads
 }
 
 // Same says whether all hashes of the output are equal.
 func (o *Output) Same() bool {
-	for _, h := range o.Hashes {
-		if h.SHA256 != o.Hashes[0].SHA256 {
-			return false
+	var first string
+	for _, hashes := range o.Hashes {
+		for _, h := range hashes {
+			if first = cmp.Or(first, h); h != first {
+				return false
+			}
 		}
 	}
 	return true
-}
-
-// Files returns how many files have the output.
-func (o *Output) Files() int {
-	seen := map[int]bool{}
-	for _, h := range o.Hashes {
-		seen[h.File] = true
-	}
-	return len(seen)
 }
 
 // Outputs collects the hashes of all outputs of all files, in the order of the first file.
 func Outputs(files []*File) []*Output {
 	var all []*Output
 	find := map[string]*Output{}
-	add := func(name string, h OutputHash) {
-		if h.SHA256 == "" {
+	add := func(name string, file int, hash string) {
+		if hash == "" {
 			return
 		}
 		if find[name] == nil {
-			find[name] = &Output{Name: name}
+			find[name] = &Output{name, map[int][]string{}}
 			all = append(all, find[name])
 		}
-		find[name].Hashes = append(find[name].Hashes, h)
+		find[name].Hashes[file] = append(find[name].Hashes[file], hash)
 	}
 	for i, f := range files {
 		for _, c := range f.Checks {
 			for _, h := range c.Hashes {
-				add(c.Name, OutputHash{i, h.Tier, h.Threads, h.SHA256})
+				add(c.Name, i, h.SHA256)
 			}
 		}
 		for _, s := range f.Speed {
-			add(s.Shape, OutputHash{i, s.Tier, s.Threads, s.SHA256})
+			add(s.Shape, i, s.SHA256)
 		}
 		for _, b := range f.Backward {
-			add(b.Name(), OutputHash{i, b.Tier, b.Threads, b.SHA256})
+			add(b.Name(), i, b.SHA256)
 		}
 		for _, m := range f.Models { // other weights give other bits
-			add(fmt.Sprintf("%s (weights %.8s)", m.Name(), m.Weights), OutputHash{i, m.Tier, m.Threads, m.SHA256})
+			add(fmt.Sprintf("%s (weights %.8s)", m.Name(), m.Weights), i, m.SHA256)
 		}
 	}
 	return all
@@ -87,11 +73,11 @@ func Agree(files []*File) Agreement {
 	compared := map[int]bool{}
 	var a Agreement
 	for _, o := range outputs {
-		if len(files) == 1 || o.Files() > 1 {
+		if len(files) == 1 || len(o.Hashes) > 1 {
 			shared++
-			hashes += len(o.Hashes)
-			for _, h := range o.Hashes {
-				compared[h.File] = true
+			for file, list := range o.Hashes {
+				hashes += len(list)
+				compared[file] = true
 			}
 		}
 		if !o.Same() {

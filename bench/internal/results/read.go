@@ -1,6 +1,7 @@
 package results
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -122,23 +123,16 @@ func (f *File) WriteFile(path string) error {
 	if path == "-" {
 		return f.Write(os.Stdout)
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // such as /dev/stdout, which no file may replace
-		out, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		return errors.Join(f.Write(out), out.Close())
-	}
-	out, err := os.Create(path + ".tmp")
-	if err != nil {
+	var b bytes.Buffer
+	if err := f.Write(&b); err != nil {
 		return err
 	}
-	err = errors.Join(f.Write(out), out.Close())
-	if err == nil {
-		err = os.Rename(path+".tmp", path)
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // such as /dev/stdout, which no file may replace
+		return os.WriteFile(path, b.Bytes(), 0o666)
 	}
-	if err != nil {
-		os.Remove(path + ".tmp")
+	defer os.Remove(path + ".tmp") // after an error it is there
+	if err := os.WriteFile(path+".tmp", b.Bytes(), 0o666); err != nil {
+		return err
 	}
-	return err
+	return os.Rename(path+".tmp", path)
 }

@@ -134,37 +134,35 @@ func (c accuracyCase) numbers(seed uint64, n int) []float32 {
 }
 
 // measure returns the error of the case's result.
-func (c accuracyCase) measure(tier kernel.Tier) (results.Error, error) {
+func (c accuracyCase) measure(tier kernel.Tier) (e results.Error, err error) {
+	const rows, outputs = accuracyRowCount, accuracyOutputs
+	exec := kernel.Exec{Tier: tier}
+	x, got, want := c.numbers(1, rows*c.width), make([]float32, rows*outputs), make([]float64, rows*outputs)
 	switch c.kind {
-	case kindLinear:
-		return c.measureLinear(tier)
-	case "RMSNorm", "LayerNorm":
-		return c.measureNorm(tier)
-	}
-	q, k, v := c.numbers(1, accuracyRowCount*c.width), c.numbers(2, c.keys*c.width), c.numbers(3, c.keys*accuracyOutputs)
-	for i := range q {
-		q[i] *= c.factor
-	}
-	got, want := make([]float32, accuracyRowCount*accuracyOutputs), make([]float64, accuracyRowCount*accuracyOutputs)
-	err := kernel.Attention(kernel.BHLD(got, 1, 1, accuracyRowCount, accuracyOutputs), kernel.BHLD(q, 1, 1, accuracyRowCount, c.width),
-		kernel.BHLD(k, 1, 1, c.keys, c.width), kernel.BHLD(v, 1, 1, c.keys, accuracyOutputs), &kernel.Options{Exec: kernel.Exec{Tier: tier}})
-	fallback.Oracle(want, q, k, v, accuracyRowCount, c.keys, c.width, accuracyOutputs, 1/math.Sqrt(float64(c.width)), func(int) (lo, hi int) { return 0, c.keys })
-	return check.ErrorOf(got, want), err
-}
-
-func (c accuracyCase) measureLinear(tier kernel.Tier) (results.Error, error) {
-	x, w := c.numbers(1, accuracyRowCount*c.width), c.numbers(2, accuracyOutputs*c.width)
-	got, want := make([]float32, accuracyRowCount*accuracyOutputs), make([]float64, accuracyRowCount*accuracyOutputs)
-	l, err := linear.New(linear.DenseMatrix(w, accuracyOutputs, c.width), nil, kernel.Exec{})
-	if err != nil {
-		return results.Error{}, err
-	}
-	err = l.Apply(linear.DenseMatrix(got, accuracyRowCount, accuracyOutputs), linear.DenseMatrix(x, accuracyRowCount, c.width), linear.Options{Exec: kernel.Exec{Tier: tier}})
-	for i := range want {
-		row, weights := x[i/accuracyOutputs*c.width:], w[i%accuracyOutputs*c.width:]
-		for k := range c.width {
-			want[i] += float64(row[k]) * float64(weights[k])
+	case kindAttention:
+		k, v := c.numbers(2, c.keys*c.width), c.numbers(3, c.keys*outputs)
+		for i := range x {
+			x[i] *= c.factor
 		}
+		err = kernel.Attention(kernel.BHLD(got, 1, 1, rows, outputs), kernel.BHLD(x, 1, 1, rows, c.width),
+			kernel.BHLD(k, 1, 1, c.keys, c.width), kernel.BHLD(v, 1, 1, c.keys, outputs), &kernel.Options{Exec: exec})
+		fallback.Oracle(want, x, k, v, rows, c.keys, c.width, outputs, 1/math.Sqrt(float64(c.width)), func(int) (lo, hi int) { return 0, c.keys })
+	case kindLinear:
+		w := c.numbers(2, outputs*c.width)
+		l, err := linear.New(linear.DenseMatrix(w, outputs, c.width), nil, kernel.Exec{})
+		if err != nil {
+			return e, err
+		}
+		if err := l.Apply(linear.DenseMatrix(got, rows, outputs), linear.DenseMatrix(x, rows, c.width), linear.Options{Exec: exec}); err != nil {
+			return e, err
+		}
+		for i := range want {
+			for k := range c.width {
+				want[i] += float64(x[i/outputs*c.width+k]) * float64(w[i%outputs*c.width+k])
+			}
+		}
+	default:
+		got, want, err = c.norms(x, exec)
 	}
 	return check.ErrorOf(got, want), err
 }
@@ -172,23 +170,21 @@ func (c accuracyCase) measureLinear(tier kernel.Tier) (results.Error, error) {
 // normEps is PyTorch's for LayerNorm.
 const normEps = 1e-5
 
-func (c accuracyCase) measureNorm(tier kernel.Tier) (results.Error, error) {
-	n := accuracyRowCount * c.width
-	x, w, b := c.numbers(1, n), c.numbers(2, c.width), c.numbers(3, c.width)
-	got, want := make([]float32, n), make([]float64, n)
+// norms returns the norms of rows, and what they are in float64.
+func (c accuracyCase) norms(x []float32, exec kernel.Exec) (got []float32, want []float64, err error) {
+	w, b := c.numbers(2, c.width), c.numbers(3, c.width)
+	got, want = make([]float32, len(x)), make([]float64, len(x))
 	tensor := func(data []float32) kernel.Tensor { return kernel.BLHD(data, 1, accuracyRowCount, 1, c.width) }
-	o := norm.Options{Exec: kernel.Exec{Tier: tier}}
-	var err error
 	if c.kind == "LayerNorm" {
-		err = norm.LayerNorm(tensor(got), tensor(x), w, b, normEps, o)
+		err = norm.LayerNorm(tensor(got), tensor(x), w, b, normEps, norm.Options{Exec: exec})
 	} else {
-		err = norm.RMSNorm(tensor(got), tensor(x), w, normEps, o)
+		err = norm.RMSNorm(tensor(got), tensor(x), w, normEps, norm.Options{Exec: exec})
 		clear(b)
 	}
-	for r := range accuracyRowCount {
-		normalise(want[r*c.width:][:c.width], x[r*c.width:], w, b, c.kind == "LayerNorm")
+	for at := 0; at < len(x); at += c.width {
+		normalise(want[at:][:c.width], x[at:], w, b, c.kind == "LayerNorm")
 	}
-	return check.ErrorOf(got, want), err
+	return got, want, err
 }
 
 // normalise writes the norm of the first elements of x to y, in float64.

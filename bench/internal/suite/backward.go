@@ -27,13 +27,6 @@ var backwardShapes = []problem.Shape{
 	{Name: "prefill-1k-d64-gqa", Alias: "G", Heads: 8, KVHeads: 2, Lq: 1024, Lk: 1024, D: 64},
 }
 
-func backwardShapeNames() (names []string) {
-	for i := range backwardShapes {
-		names = append(names, backwardShapes[i].Label())
-	}
-	return names
-}
-
 // backwardFlops is the work of the gradients, as a multiple of the forward call's: five products
 // of a query and a key in place of two, as the scores are computed again.
 const backwardFlops = 2.5

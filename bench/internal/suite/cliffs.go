@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -18,12 +19,8 @@ type cliffCase struct {
 	call              func(at float64) (calls.Call, error) // makes a call
 }
 
-// How points are measured: in so many rounds over the whole curve, each for so long.
-const (
-	cliffRounds = 7
-	quickCliffs = 3
-	cliffTime   = 60 * time.Microsecond
-)
+// cliffTime is how long a point is measured in each round over the whole curve.
+const cliffTime = 60 * time.Microsecond
 
 // cliffRows measure curves on one thread of each tier. All points of a curve take turns, so that a phase in which the
 // machine is slow is no step, and the least time of each counts.
@@ -32,7 +29,7 @@ func cliffRows(c *Config, f *results.File) (rows []row) {
 		return nil
 	}
 	for _, kind := range results.CurveKinds {
-		if !c.takes(false, kind) {
+		if !c.takes(kind == results.OverRows, kind) {
 			continue
 		}
 		for _, curve := range cliffCases[kind]() {
@@ -57,15 +54,8 @@ func (c *Config) curve(ctx context.Context, x *cliffCase, e kernel.Exec) (r resu
 		}
 		r.Ns = append(r.Ns, math.Inf(1))
 	}
-	rounds := cliffRounds
-	if c.Quick {
-		rounds = quickCliffs
-	}
-	d := cliffTime
-	if c.Time > 0 {
-		d = c.Time
-	}
-	for range rounds {
+	d := cmp.Or(c.Time, cliffTime)
+	for range c.rounds() + 2 {
 		for i, call := range points {
 			if ctx.Err() != nil {
 				return r, ctx.Err()

@@ -69,13 +69,6 @@ func cacheLevels() []cacheLevel {
 	}
 }
 
-func decodeShapeNames() (names []string) {
-	for _, l := range cacheLevels() {
-		names = append(names, l.name)
-	}
-	return append(names, groupsShape)
-}
-
 // decodeRows measure decoding: for each type, cache level and number of threads, then with other
 // groups of query heads on one thread.
 func decodeRows(c *Config, f *results.File) (rows []row) {

@@ -25,10 +25,9 @@ var linearShapes = []linearShape{
 	{1, 768, 768}, {1, 16384, 4096}, {2, 16384, 4096}, {4, 16384, 4096}, {8, 16384, 4096},
 }
 
-func (s linearShape) shape() string { return fmt.Sprintf("%dx%dx%d", s.rows, s.k, s.n) }
-func (s linearShape) isQuick() bool { return s.flops() <= 3e8 }
+func (s *linearShape) shape() string { return fmt.Sprintf("%dx%dx%d", s.rows, s.k, s.n) }
 
-func (s linearShape) flops() float64 { return 2 * float64(s.rows) * float64(s.n) * float64(s.k) }
+func (s *linearShape) flops() float64 { return 2 * float64(s.rows) * float64(s.n) * float64(s.k) }
 
 // linearWeights returns the types of weights that are measured.
 func linearWeights() []calls.Weights {
@@ -39,7 +38,10 @@ func linearWeights() []calls.Weights {
 // linearRows measure linear layers, and their share of the FMA peak or of the bandwidth of reading.
 func linearRows(c *Config, f *results.File) (rows []row) {
 	probes := sync.OnceValue(machine.NewProbes)
-	for _, s := range chosen(c, linearShapes) {
+	for _, s := range linearShapes {
+		if !c.takes(s.flops() <= 3e8, s.shape()) {
+			continue
+		}
 		for _, w := range linearWeights() {
 			if s.k%w.Block != 0 {
 				continue

@@ -30,9 +30,6 @@ type modelTask struct {
 	quick         bool // also in a quick run
 }
 
-func (t modelTask) shape() string { return t.name }
-func (t modelTask) isQuick() bool { return t.quick }
-
 var modelTasks = []modelTask{
 	{"minilm-1x16", miniLM, results.TaskEmbed, 1, 16, false},
 	{"minilm-8x64", miniLM, results.TaskEmbed, 8, 64, true},
@@ -47,39 +44,44 @@ type model struct {
 	name    string
 	path    string // for weights.Find
 	weights string // the file of weights, if path is a folder
-	load    func(path string) (loaded, error)
+	load    func(path string) (preparer, error)
 }
 
 var (
-	miniLM = &model{"all-MiniLM-L6-v2", weights.MiniLM, "model.safetensors", func(path string) (loaded, error) {
+	miniLM = &model{"all-MiniLM-L6-v2", weights.MiniLM, "model.safetensors", func(path string) (preparer, error) {
 		e, err := encoder.Load(path, encoder.LoadOptions{})
-		return &sentences{e}, err
+		return func(ctx context.Context, t modelTask, exec kernel.Exec) (func() (any, error), error) {
+			return embedding(ctx, e.With(encoder.Options{Exec: exec}), t), nil
+		}, err
 	}}
-	smolLM2 = &model{"SmolLM2-135M-Instruct", weights.SmolLM2, "", func(path string) (loaded, error) {
+	smolLM2 = &model{"SmolLM2-135M-Instruct", weights.SmolLM2, "", func(path string) (preparer, error) {
 		m, err := decoder.Load(path, decoder.Options{})
-		return &generator{m}, err
+		return func(ctx context.Context, t modelTask, exec kernel.Exec) (func() (any, error), error) {
+			with, err := m.With(decoder.Options{Exec: exec})
+			if err != nil {
+				return nil, err
+			}
+			return generation(ctx, with, t)
+		}, err
 	}}
 )
 
-// A loaded model prepares a task. The call that it returns computes the task once, and its result
+// A preparer prepares a task of a loaded model. The call that it returns computes the task once, and its result
 // is [][]float32 or []int32.
-type loaded interface {
-	prepare(ctx context.Context, t modelTask, exec kernel.Exec) (call func() (any, error), err error)
-}
+type preparer func(ctx context.Context, t modelTask, exec kernel.Exec) (call func() (any, error), err error)
 
 // modelRows measure whole models on all tiers with vectors. Those whose weights are not there are
 // noted in f.NotRun.
 func modelRows(c *Config, f *results.File) (rows []row) {
-	tasks := chosen(c, modelTasks)
 	if c.noVectors("models", f) {
 		return nil
 	}
 	for _, m := range []*model{miniLM, smolLM2} {
 		path, missing := weights.Find(m.path)
 		sum := sync.OnceValues(func() (string, error) { return fileSum(filepath.Join(path, m.weights)) })
-		load := sync.OnceValues(func() (loaded, error) { return m.load(path) })
-		for _, t := range tasks {
-			if t.model != m {
+		load := sync.OnceValues(func() (preparer, error) { return m.load(path) })
+		for _, t := range modelTasks {
+			if t.model != m || !c.takes(t.quick, t.name) {
 				continue
 			}
 			if errors.Is(missing, os.ErrNotExist) {
@@ -104,8 +106,8 @@ func modelRows(c *Config, f *results.File) (rows []row) {
 }
 
 // measure measures a task.
-func (t modelTask) measure(ctx context.Context, c *Config, l loaded, e kernel.Exec) (r results.Model, err error) {
-	call, err := l.prepare(ctx, t, e)
+func (t modelTask) measure(ctx context.Context, c *Config, prepare preparer, e kernel.Exec) (r results.Model, err error) {
+	call, err := prepare(ctx, t, e)
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", t.name, err)
 	}
@@ -125,11 +127,8 @@ func (t modelTask) measure(ctx context.Context, c *Config, l loaded, e kernel.Ex
 	return r, nil
 }
 
-// A sentences turns texts into vectors.
-type sentences struct{ *encoder.Encoder }
-
-func (e *sentences) prepare(ctx context.Context, t modelTask, exec kernel.Exec) (func() (any, error), error) {
-	with := e.With(encoder.Options{Exec: exec})
+// embedding turns texts into vectors.
+func embedding(ctx context.Context, e *encoder.Encoder, t modelTask) func() (any, error) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	ids := make([][]int32, t.texts)
 	for i := range ids {
@@ -138,20 +137,14 @@ func (e *sentences) prepare(ctx context.Context, t modelTask, exec kernel.Exec) 
 			ids[i][j] = rng.Int32N(int32(e.Vocab()))
 		}
 	}
-	return func() (any, error) { return with.EmbedTokens(ctx, ids) }, nil
+	return func() (any, error) { return e.EmbedTokens(ctx, ids) }
 }
-
-// A generator reads prompts and continues texts.
-type generator struct{ *decoder.Model }
 
 // promptTokens is the length of the prompt before what is generated.
 const promptTokens = 8
 
-func (g *generator) prepare(ctx context.Context, t modelTask, exec kernel.Exec) (func() (any, error), error) {
-	m, err := g.With(decoder.Options{Exec: exec})
-	if err != nil {
-		return nil, err
-	}
+// generation reads a prompt or continues a text.
+func generation(ctx context.Context, m *decoder.Model, t modelTask) (func() (any, error), error) {
 	s, err := m.NewSession(2, promptTokens+t.tokens)
 	if err != nil {
 		return nil, err

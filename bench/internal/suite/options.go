@@ -71,18 +71,6 @@ func (o *option) shareOf(s *problem.Shape) float64 {
 	return (256*float64(s.Lq) - 256*255/2) / (float64(s.Lq) * float64(s.Lk))
 }
 
-// appliesTo says whether the option is measured with a shape.
-func (o *option) appliesTo(s *problem.Shape) bool {
-	return (o.share == windowShare) == (s.Name == windowShape)
-}
-
-func optionShapeNames() (names []string) {
-	for i := range optionShapes {
-		names = append(names, optionShapes[i].Label())
-	}
-	return names
-}
-
 // optionRows measure the cost of each option: the median ratio of calls with it to calls
 // without it right before.
 func optionRows(c *Config, f *results.File) (rows []row) {
@@ -94,7 +82,7 @@ func optionRows(c *Config, f *results.File) (rows []row) {
 		random := sync.OnceValue(s.Random)
 		for _, tier := range c.vectorTiers() {
 			for j := range options {
-				if o := &options[j]; c.takes(s.Alias == "A", s.Name, s.Alias) && o.appliesTo(s) {
+				if o := &options[j]; c.takes(s.Alias == "A", s.Name, s.Alias) && (o.share == windowShare) == (s.Name == windowShape) {
 					rows = append(rows, row{fmt.Sprintf("option %s %s %s", o.name, s.Name, tier), appended(&f.Options, func(ctx context.Context) (results.Option, error) {
 						return c.optionRow(ctx, o, s, random(), tier)
 					})})

@@ -71,19 +71,21 @@ func (s *Suite) Repeats() bool { return s.Refuses["count"] == "" }
 var Checks = Suite{Name: "checks", Rows: checkRows, Refuses: map[string]string{"count": "bits are the same each time"}}
 
 // Attention times calls of attention. It runs if no other suite is named.
-var Attention = Suite{Name: "attention", Rows: attentionRows, Shapes: problem.ShapeNames}
+var Attention = Suite{Name: "attention", Rows: attentionRows, Shapes: func() []string { return names(problem.Shapes, (*problem.Shape).Label) }}
 
 // All lists the suites that flags name, in the order in which they run. To add one, add an entry.
 var All = []Suite{
 	{Name: "options", Usage: "measure what each option costs",
-		Rows: optionRows, Shapes: optionShapeNames,
+		Rows: optionRows, Shapes: func() []string { return names(optionShapes, (*problem.Shape).Label) },
 		Refuses: map[string]string{"threads": "options are measured on one thread"}},
 	{Name: "linear", Usage: "measure linear layers",
-		Rows: linearRows, Shapes: func() []string { return shapesOf(linearShapes) }},
+		Rows: linearRows, Shapes: func() []string { return names(linearShapes, (*linearShape).shape) }},
 	{Name: "backward", Usage: "measure the gradients of attention beside the forward call",
-		Rows: backwardRows, Shapes: backwardShapeNames},
+		Rows: backwardRows, Shapes: func() []string { return names(backwardShapes, (*problem.Shape).Label) }},
 	{Name: "decode", Usage: "measure decoding in comparison with the bandwidth of caches and memory",
-		Rows: decodeRows, Shapes: decodeShapeNames},
+		Rows: decodeRows, Shapes: func() []string {
+			return append(names(cacheLevels(), func(l *cacheLevel) string { return l.name }), groupsShape)
+		}},
 	{Name: "cliffs", Usage: "measure curves over rows, sizes, lengths, pages and magnitudes, to find the points\nthat take too long",
 		Rows: cliffRows, Shapes: func() []string { return results.CurveKinds },
 		Refuses: map[string]string{"threads": "curves are measured on one thread", "count": "each point is the least of several times"}},
@@ -92,7 +94,7 @@ var All = []Suite{
 		Refuses: map[string]string{"shapes": "its cases are those of PyTorch's file", "time": "it compares errors and times nothing",
 			"count": "errors are the same each time", "threads": "errors are the same with any number of threads"}},
 	{Name: "models", Usage: "measure whole models, if make models has fetched their weights",
-		Rows: modelRows, Shapes: func() []string { return shapesOf(modelTasks) }},
+		Rows: modelRows, Shapes: func() []string { return names(modelTasks, func(t *modelTask) string { return t.name }) }},
 }
 
 // A Config says what the suites measure.
@@ -106,12 +108,6 @@ type Config struct {
 	Progress func(row string) // is called before each row is measured; may be nil
 }
 
-// A choice is something to measure that -shapes can name.
-type choice interface {
-	shape() string // name
-	isQuick() bool // whether a quick run measures it
-}
-
 // takes says whether something of this name, and perhaps of a short name, is measured: if -shapes
 // names it or, if that names nothing, in a whole run and perhaps in a quick one.
 func (c *Config) takes(quick bool, names ...string) bool {
@@ -123,22 +119,12 @@ func (c *Config) takes(quick bool, names ...string) bool {
 	})
 }
 
-// chosen returns what is measured of a list.
-func chosen[T choice](c *Config, list []T) (found []T) {
-	for _, x := range list {
-		if c.takes(x.isQuick(), x.shape()) {
-			found = append(found, x)
-		}
+// names returns the names of a list.
+func names[T any](list []T, name func(x *T) string) (all []string) {
+	for i := range list {
+		all = append(all, name(&list[i]))
 	}
-	return found
-}
-
-// shapesOf returns the names of a list.
-func shapesOf[T choice](list []T) (names []string) {
-	for _, x := range list {
-		names = append(names, x.shape())
-	}
-	return names
+	return all
 }
 
 // execs returns how calls are executed: on each of the tiers with each number of threads.

@@ -64,7 +64,7 @@ func (g *gen) skinnyPV(v spec.Element, near int) {
 	f.prefetch = g.NewPrefetch(f.ldv, "dv", v, f.unrolled()*spec.SkinnyKeys<<v.Shift(), near)
 	f.prefetch.LevelFrom(g.Memory(g.Param("o").Len()), 2)
 	g.SHLQ(operand.Imm(2), f.ldo)
-	f.height = g.Frame(8)
+	f.height, f.count = g.Frame(8), g.Frame(8)
 	f.v, f.p, f.ldp = g.Slice("v"), g.Slice("p"), g.Stride("ldp")
 	f.vj, f.pj, f.steps = g.GP64(), g.GP64(), g.GP64()
 	f.column, f.columns, f.lane = g.GP64(), g.GP64(), g.GP64()
@@ -93,6 +93,7 @@ type pvEmitter struct {
 	rows     *emit.Heights // of the group
 	acc      []reg.VecVirtual
 	height   operand.Mem    // for rows
+	count    operand.Mem    // queries of the group, if it is one of several
 	begun    operand.Mem    // whether to start from o
 	mask     reg.VecVirtual // of the columns that are less than a line
 	left     operand.Mem    // keys, from the pass on
@@ -266,18 +267,19 @@ func (f *pvEmitter) block(s columnBlock) {
 	f.g.Label(s.name + "group")
 	n := f.g.Num("n")
 	f.g.SUBQ(f.lane, n)
-	for _, more := range slices.Backward(s.groups[1:]) {
-		f.g.CMPQ(n, operand.Imm(uint64(more.Least)))
-		f.g.JGE(operand.LabelRef(s.name + groupLabel(more.Most)))
+	acc, groups := f.accumulators(s), s.groups
+	if groups[0].Single() {
+		f.g.CMPQ(n, operand.Imm(1))
+		f.g.JG(operand.LabelRef(s.name + "several"))
+		f.one(s, acc[0])
+		f.g.JMP(operand.LabelRef(s.name + "next"))
+		groups = groups[1:]
+		f.g.Label(s.name + "several")
 	}
-	acc := f.accumulators(s)
-	for i, size := range s.groups {
-		f.group(s, size, acc[:size.Most], n)
-		if i+1 < len(s.groups) {
-			f.g.JMP(operand.LabelRef(s.name + "next"))
-		}
+	f.several(s, groups, acc, n)
+	if groups[0] != s.groups[0] {
+		f.g.Label(s.name + "next")
 	}
-	f.g.Label(s.name + "next")
 	f.g.CMPQ(f.lane, f.g.Argument("n"))
 	f.g.JL(operand.LabelRef(s.name + "group"))
 	f.g.ADDQ(operand.Imm(uint64(s.columns)), f.column)
@@ -319,32 +321,95 @@ func (f *pvEmitter) fits(s columnBlock) {
 // most is the largest number of queries of a group.
 func (s columnBlock) most() int { return s.groups[len(s.groups)-1].Most }
 
-// group emits the keys of a pass for a block and some of the n queries from lane on, and goes on to the next ones.
-func (f *pvEmitter) group(s columnBlock, size emit.Span, acc [][]reg.VecVirtual, n reg.GPVirtual) {
-	name := s.name + groupLabel(size.Most)
-	f.g.Commentf("%d columns of %v queries.", s.columns, size)
-	f.g.Label(name)
-	f.rows = f.g.NewHeights(name, size, f.height)
-	f.rows.Set(n)
+// one emits the keys of a pass for a block and a single query: the fewer instructions it takes, the better.
+func (f *pvEmitter) one(s columnBlock, acc []reg.VecVirtual) {
+	name := s.name + groupLabel(1)
+	f.g.Commentf("%d columns of a query.", s.columns)
+	f.rows = f.g.NewHeights(name, emit.Span{Least: 1, Most: 1}, f.height)
 	f.startOfO()
 	f.g.CMPB(f.begun, operand.Imm(0))
 	f.g.JE(operand.LabelRef(name + "zero"))
-	f.eachOfO(acc, func(v reg.VecVirtual, m operand.Mem) { f.loadSum(s, m, v) })
+	o := f.g.GP64()
+	f.g.MOVQ(f.to, o)
+	for x, v := range acc {
+		f.loadSum(s, emit.At(o, x*f.g.VecBytes()), v)
+	}
 	f.g.JMP(operand.LabelRef(name + "begin"))
 	f.g.Label(name + "zero")
-	f.rows.Compare()
-	f.rows.Rows(func(i int) {
-		for _, v := range acc[i] {
-			f.g.VXORPS(v, v, v)
-		}
-	})
+	f.zero(acc)
 	f.g.Label(name + "begin")
+	f.startKeys()
+	f.products(s, f.rows.Span, [][]reg.VecVirtual{acc}, name)
+	f.g.Label(name + "store")
+	f.g.MOVQ(f.to, o)
+	for x, v := range acc {
+		f.store(s, v, emit.At(o, x*f.g.VecBytes()))
+	}
+	f.g.INCQ(f.lane)
+}
+
+func (f *pvEmitter) zero(acc []reg.VecVirtual) {
+	for _, v := range acc {
+		f.g.VXORPS(v, v, v)
+	}
+}
+
+// several emits groups of a block, which have what comes before and after their loops in common, for some of the n queries
+// from lane on.
+func (f *pvEmitter) several(s columnBlock, groups []emit.Span, acc [][]reg.VecVirtual, n reg.GPVirtual) {
+	name, most := s.name+"several", f.g.GP64()
+	f.g.Commentf("%d columns.", s.columns)
+	f.g.MOVQ(operand.U32(s.most()), most)
+	f.g.CMPQ(n, most)
+	f.g.CMOVQGT(most, n)
+	f.g.MOVQ(n, f.count)
+	f.startOfO()
+	f.g.CMPB(f.begun, operand.Imm(0))
+	f.g.JE(operand.LabelRef(name + "zero"))
+	f.countedOfO(acc, name+"begin", func(v reg.VecVirtual, m operand.Mem) { f.loadSum(s, m, v) })
+	f.g.JMP(operand.LabelRef(name + "begin"))
+	f.g.Label(name + "zero")
+	f.zero(slices.Concat(acc...))
+	f.g.Label(name + "begin")
+	for _, size := range slices.Backward(groups[1:]) {
+		f.g.CMPQ(f.count, operand.Imm(uint64(size.Least)))
+		f.g.JGE(operand.LabelRef(s.name + groupLabel(size.Most)))
+	}
+	for i, size := range groups {
+		group := s.name + groupLabel(size.Most)
+		f.g.Commentf("%v queries.", size)
+		if i > 0 {
+			f.g.JMP(operand.LabelRef(name + "store"))
+			f.g.Label(group)
+		}
+		f.rows = f.g.NewHeights(group, size, f.height)
+		if !size.Single() {
+			rows := f.g.GP64()
+			f.g.MOVQ(f.count, rows)
+			f.rows.Set(rows)
+		}
+		f.startKeys()
+		f.products(s, size, acc[:size.Most], group)
+		f.g.Label(group + "store")
+	}
+	f.g.Label(name + "store")
+	f.countedOfO(acc, name+"stored", func(v reg.VecVirtual, m operand.Mem) { f.store(s, v, m) })
+	f.g.Label(name + "stored")
+	f.g.ADDQ(f.count, f.lane)
+}
+
+// startKeys goes to the first key of a pass.
+func (f *pvEmitter) startKeys() {
 	f.g.LEAQ(emit.Indexed(f.v, f.column, 1<<f.element.Shift()), f.vj)
 	f.g.LEAQ(emit.Indexed(f.p, f.lane, 4), f.pj)
 	if f.element == spec.Int8 {
 		f.g.MOVQ(f.scale, f.sj)
 	}
 	f.g.MOVQ(f.keys, f.steps)
+}
+
+// products emits the loop over the keys of a pass, which ends at the label after it.
+func (f *pvEmitter) products(s columnBlock, size emit.Span, acc [][]reg.VecVirtual, name string) {
 	switch {
 	case s.lines > 1:
 		f.keyByKey(s, acc, name)
@@ -353,9 +418,6 @@ func (f *pvEmitter) group(s columnBlock, size emit.Span, acc [][]reg.VecVirtual,
 	default:
 		f.someKeys(s, acc, name)
 	}
-	f.g.Label(name + "store")
-	f.eachOfO(acc, func(v reg.VecVirtual, m operand.Mem) { f.store(s, v, m) })
-	f.g.ADDQ(operand.Imm(uint64(size.Most)), f.lane)
 }
 
 // keyByKey emits the loop over the keys of a pass for several lines of a row: first the
@@ -460,16 +522,20 @@ func (f *pvEmitter) startOfO() {
 	f.g.MOVQ(o, f.to)
 }
 
-// eachOfO calls do for the accumulators of the group's rows and their places in o.
-func (f *pvEmitter) eachOfO(acc [][]reg.VecVirtual, do func(v reg.VecVirtual, m operand.Mem)) {
-	o, ldo := f.g.GP64(), f.g.GP64()
+// countedOfO calls do for the accumulators of as many rows as are counted, and their places in o. After the last one it jumps to end.
+func (f *pvEmitter) countedOfO(acc [][]reg.VecVirtual, end string, do func(v reg.VecVirtual, m operand.Mem)) {
+	o, ldo, left := f.g.GP64(), f.g.GP64(), f.g.GP64()
 	f.g.MOVQ(f.to, o)
 	f.g.MOVQ(f.ldo, ldo)
-	f.rows.Compare()
-	f.rows.Rows(func(i int) {
+	f.g.MOVQ(f.count, left)
+	for i := range acc {
 		for x, v := range acc[i] {
 			do(v, emit.At(o, x*f.g.VecBytes()))
 		}
-		f.g.LEAQ(emit.Indexed(o, ldo, 1), o)
-	})
+		if i < len(acc)-1 {
+			f.g.ADDQ(ldo, o)
+			f.g.DECQ(left)
+			f.g.JZ(operand.LabelRef(end))
+		}
+	}
 }

@@ -101,3 +101,31 @@ func (g *Graph) factors(x *Node, list []*Node, scale *int) []*Node {
 	}
 	return append(list, x)
 }
+
+// wholeFma returns x·y+z of whole numbers as the integer, converted, nil unless all of them and the
+// result are at most 2^24 in magnitude, so that nothing is rounded. A result of zero is +0, as z is not
+// -0.
+func (g *Graph) wholeFma(x, y, z *Node) *Node {
+	a, b, c := g.whole(x), g.whole(y), g.whole(z)
+	if a == nil || b == nil || c == nil {
+		return nil
+	}
+	if lo, hi, ok := times(a, b); !ok || lo+min(c.lo, 0) < -mostWhole || hi+max(c.hi, 0) > mostWhole {
+		return nil
+	}
+	return g.Unary(SToF, 32, g.Add(g.Mul(a, b), c))
+}
+
+// All whole numbers up to mostWhole are numbers of binary32.
+const mostWhole = 1 << 24
+
+// whole returns the integer of 32 bits that x is converted from without rounding, nil if there is none.
+func (g *Graph) whole(x *Node) *Node {
+	switch {
+	case x.IsConst() && x.Val == 0:
+		return x
+	case x.Op == SToF && x.Args[0].Width == 32 && x.Args[0].lo >= -mostWhole && x.Args[0].hi <= mostWhole:
+		return x.Args[0]
+	}
+	return nil
+}

@@ -91,6 +91,9 @@ func (g *Graph) FFma(x, y, z *Node) *Node {
 	if z.IsConst() && z.Val == minusZero {
 		return g.FMul(x, y)
 	}
+	if n := g.wholeFma(x, y, z); n != nil {
+		return n
+	}
 	x, nx := g.unsigned(x)
 	y, ny := g.unsigned(y)
 	x, y = inOrder(x, y)

@@ -279,26 +279,65 @@ func times(a, b *Node) (lo, hi int64, ok bool) {
 	if a.lo < -far || a.hi > far || b.lo < -far || b.hi > far {
 		return 0, 0, false
 	}
-	p := [4]int64{a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi}
-	return slices.Min(p[:]), slices.Max(p[:]), true
+	lo, hi = product(a.lo, a.hi, b.lo, b.hi)
+	return lo, hi, true
 }
 
-// exact returns the bounds of a sum that does not wrap around.
+// product returns the bounds of a product, given those of its factors.
+func product(aLo, aHi, bLo, bHi int64) (lo, hi int64) {
+	p := [4]int64{aLo * bLo, aLo * bHi, aHi * bLo, aHi * bHi}
+	return slices.Min(p[:]), slices.Max(p[:])
+}
+
+// exact returns the bounds of a sum that does not wrap around. A product and a multiple of one of its
+// factors, as in (w-32)·x, are bounded together.
 func (n *Node) exact() (lo, hi int64, ok bool) {
-	lo = signed(n.Val, n.Width)
-	hi = lo
 	for i, a := range n.Args {
-		c := signed(n.Coefs[i], n.Width)
-		if a.lo < -far || a.hi > far || c < -1<<16 || c > 1<<16 {
+		if c := signed(n.Coefs[i], n.Width); a.lo < -far || a.hi > far || c < -1<<16 || c > 1<<16 {
 			return 0, 0, false
 		}
-		l, h := c*a.lo, c*a.hi
-		lo, hi = lo+min(l, h), hi+max(l, h)
+	}
+	lo = signed(n.Val, n.Width)
+	hi = lo
+	joined := map[int]bool{}
+	for i, a := range n.Args {
+		at, other := n.multiple(a, joined)
+		if other == nil {
+			continue
+		}
+		c, d, x := signed(n.Coefs[i], n.Width), signed(n.Coefs[at], n.Width), n.Args[at]
+		l, h := product(c, c, other.lo, other.hi)
+		l, h = product(l+d, h+d, x.lo, x.hi)
+		lo, hi = lo+l, hi+h
+		joined[i], joined[at] = true, true
+	}
+	for i, a := range n.Args {
+		if !joined[i] {
+			c := signed(n.Coefs[i], n.Width)
+			l, h := product(c, c, a.lo, a.hi)
+			lo, hi = lo+l, hi+h
+		}
 		if lo < -far<<16 || hi > far<<16 {
 			return 0, 0, false
 		}
 	}
 	return lo, hi, true
+}
+
+// multiple returns where a sum has a multiple of a factor of product a, which is not joined yet, and
+// the other factor, nil if it has none.
+func (n *Node) multiple(a *Node, joined map[int]bool) (at int, other *Node) {
+	if a.Op != Mul {
+		return 0, nil
+	}
+	for i, x := range a.Args {
+		other := a.Args[1-i]
+		at := slices.Index(n.Args, x)
+		if at >= 0 && x.Op != Mul && !joined[at] && max(-x.lo, x.hi) < 1<<16 && max(-other.lo, other.hi) < 1<<16 {
+			return at, other
+		}
+	}
+	return 0, nil
 }
 
 // String returns n in prefix form, cut at some depth.

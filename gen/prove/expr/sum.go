@@ -72,6 +72,9 @@ func (g *Graph) sumOf(f *form) *Node {
 	if n := g.disjoint(f, terms); n != nil {
 		return n
 	}
+	if n := g.factored(f, terms); n != nil {
+		return n
+	}
 	n := Node{Op: Sum, Width: f.width, Val: f.constant, Args: terms}
 	for _, t := range terms {
 		n.Coefs = append(n.Coefs, f.terms[t]&m)
@@ -173,6 +176,9 @@ func (g *Graph) Sub(x, y *Node) *Node {
 // Neg returns -x modulo 2^width.
 func (g *Graph) Neg(x *Node) *Node { return g.Sub(g.Const(x.Width, 0), x) }
 
+// mostSpread is how many terms a sum has at most that is multiplied out.
+const mostSpread = 3
+
 // Mul returns the product modulo 2^width. Sums are multiplied out if one side is constant or both are short.
 func (g *Graph) Mul(x, y *Node) *Node {
 	if x.IsConst() {
@@ -195,7 +201,7 @@ func (g *Graph) Mul(x, y *Node) *Node {
 	fx, fy := newForm(x.Width), newForm(x.Width)
 	g.addTo(fx, x, 1)
 	g.addTo(fy, y, 1)
-	if len(fx.terms) > 3 || len(fy.terms) > 3 || x.Width == 64 {
+	if len(fx.terms) > mostSpread || len(fy.terms) > mostSpread || x.Width == 64 {
 		return g.product(x, y)
 	}
 	out := newForm(x.Width)
@@ -210,6 +216,45 @@ func (g *Graph) Mul(x, y *Node) *Node {
 		out.terms[b] += d * fx.constant
 	}
 	return g.sumOf(out)
+}
+
+// factored returns a form with products of more than mostSpread terms and one factor as that times
+// their sum, which Mul does not multiply out, nil if there are none.
+func (g *Graph) factored(f *form, terms []*Node) *Node {
+	var factor *Node
+	count := map[*Node]int{}
+	for _, t := range terms {
+		if t.Op != Mul || t.Args[0] == t.Args[1] {
+			continue
+		}
+		for _, x := range t.Args {
+			count[x]++
+			if n := count[x]; n > mostSpread && (factor == nil || n > count[factor] || n == count[factor] && before(x, factor)) {
+				factor = x
+			}
+		}
+	}
+	if factor == nil {
+		return nil
+	}
+	inner, outer := newForm(f.width), newForm(f.width)
+	outer.constant = f.constant
+	for _, t := range terms {
+		switch {
+		case t.Op == Mul && t.Args[0] == factor && t.Args[1] != factor:
+			g.addTo(inner, t.Args[1], f.terms[t])
+		case t.Op == Mul && t.Args[1] == factor && t.Args[0] != factor:
+			g.addTo(inner, t.Args[0], f.terms[t])
+		default:
+			outer.terms[t] += f.terms[t]
+		}
+	}
+	sum := g.sumOf(inner)
+	if sum.Op != Sum || len(sum.Args) <= mostSpread {
+		return nil
+	}
+	g.addTo(outer, g.Mul(factor, sum), 1)
+	return g.sumOf(outer)
 }
 
 func (g *Graph) product(x, y *Node) *Node {

@@ -19,7 +19,7 @@ var bochsTests = []testedPackage{
 	{path: "linear", must: "TestApply", run: "TestApply$"},
 	{path: "linear", must: "TestProduct TestBackwardGolden", run: "(TestProduct|TestBackwardGolden)$/tier=avx512"},
 	{path: "kernel", must: "TestAdditiveBackward", run: "TestAdditiveBackward$/tier=avx512"},
-	{path: "bench/examples/generate", must: "TestTrainedWeights", run: "TestTrainedWeights$/tier=avx512"},
+	{path: "models/gobytes", must: "TestTrainedWeights", run: "TestTrainedWeights$/tier=avx512"},
 	{path: "kernel", must: "TestContract TestGolden TestTunings", run: "TestContract$|TestGolden$/./tier=avx512|TestTunings/tier=avx512", skip: "TestGolden/range"},
 
 	// TestGuard compares the same calls with package fallback as TestKernels, and looks for

@@ -1,24 +1,31 @@
-package main
+package soak
 
 import (
 	"bytes"
-	"context"
+	"cmp"
+	"flag"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"math/rand/v2"
-
 	"github.com/attn-go/attn/kernel"
 )
 
-// TestSoak is a short run. Every kind of call must be made, in more runs where a machine is slow
+var (
+	long       = flag.Duration("time", 3*time.Second, "how long")
+	goroutines = flag.Int("goroutines", 6, "how many goroutines make calls")
+	seed       = flag.Uint64("seed", 0, "number of the sequence of calls; 0: the time")
+)
+
+// TestSoak makes random calls for a while. Every kind of call must be made, in more runs where a machine is slow
 // or busy.
 func TestSoak(t *testing.T) {
 	var out bytes.Buffer
-	for end := time.Now().Add(time.Minute); ; {
-		if n := soak(context.Background(), config{time: 3 * time.Second, goroutines: 6, seed: uint64(time.Now().UnixNano())}, &out); n > 0 {
+	c := config{time: *long, goroutines: *goroutines, seed: cmp.Or(*seed, uint64(time.Now().UnixNano()))}
+	for end := time.Now().Add(time.Minute + *long); ; {
+		if n := soak(t.Context(), c, &out); n > 0 {
 			t.Errorf("%d findings", n)
 		}
 		missing := slices.DeleteFunc(slices.Clone(scenarios), func(s scenario) bool { return strings.Contains(out.String(), s.name) })
@@ -29,6 +36,7 @@ func TestSoak(t *testing.T) {
 			t.Errorf("no call of %s", missing[0].name)
 			break
 		}
+		c.seed++
 	}
 	t.Log(out.String())
 }

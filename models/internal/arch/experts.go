@@ -26,3 +26,12 @@ type Experts struct {
 type Group struct{ Count, Used int }
 
 func (*Experts) feed() {}
+
+// A Twofold is a dense network and experts beside it, which read the same states by norms of their own and whose outputs, each after
+// a norm, are added. The router reads states by a norm too, and a number of each expert multiplies its share.
+type Twofold struct {
+	Dense   Dense
+	Experts Experts
+}
+
+func (*Twofold) feed() {}

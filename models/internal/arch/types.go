@@ -32,7 +32,8 @@ type Model struct {
 	Logits Logits
 	Head   *Head // the classifier of a reranker, or nil
 
-	Quantized *Quantization // of a folder, or nil
+	Quantized *Quantization       // of a folder, or nil
+	Factors   map[string][]Factor // of matrices of all layers of a folder, by the ends of their names in GGUF files
 }
 
 // An Embed makes hidden states of tokens.
@@ -185,6 +186,8 @@ func (l *Layer) Attention() *Attention {
 	case *Attention:
 		return m
 	case *Latent:
+		return &m.Attention
+	case *Both:
 		return &m.Attention
 	}
 	return nil

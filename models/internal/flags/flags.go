@@ -3,6 +3,7 @@
 package flags
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -11,10 +12,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/internal/loadbar"
 	"github.com/attn-go/attn/models/internal/passage"
 	"github.com/attn-go/attn/models/internal/terminal"
-	"github.com/attn-go/attn/models/precision"
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/weights"
 )
@@ -65,16 +68,17 @@ func (f Fetch) Allow(ctx context.Context, report io.Writer) {
 // Texts are what the commands have in common that turn texts into numbers: a model, texts, of files or not, and a query
 // to which the best ones are shown.
 type Texts struct {
-	Model     string
-	Inputs    command.Inputs
-	Query     string
-	IsQuery   bool
-	Top       int
-	Long      string // what is done with a text of more tokens than the model sees
-	Precision precision.Precision
-	Passages  passage.Options
-	Receipt   Receipt
-	Fetch     Fetch
+	Model    string
+	Inputs   command.Inputs
+	Query    string
+	IsQuery  bool
+	Top      int
+	Long     string // what is done with a text of more tokens than the model sees
+	Passages passage.Options
+	Receipt  Receipt
+	Fetch    Fetch
+	Load     embedding.LoadOptions
+	Exec     kernel.Exec
 }
 
 // Words are how the flags of a command speak of its texts.
@@ -87,8 +91,28 @@ type Words struct {
 	LongHelp            string
 }
 
-// Flags defines the flags that set t.
-func (t *Texts) Flags(fs *flag.FlagSet, w Words) {
+// Parse parses the command line of a command of this name: the flags that set t, those that more defines, and files.
+// If it asks for help, help gets the usage and all flags.
+func (t *Texts) Parse(name, usage string, w Words, args []string, help io.Writer, more func(fs *flag.FlagSet)) error {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	fs.Usage = func() {
+		fmt.Fprint(fs.Output(), usage)
+		fs.PrintDefaults()
+	}
+	t.flags(fs, w)
+	more(fs)
+	command.ExecFlags(fs, &t.Exec)
+	command.KeepPackedFlag(fs, &t.Load.KeepPacked)
+	command.LoRAFlag(fs, &t.Load.LoRA)
+	if err := command.Parse(fs, args, help); err != nil {
+		return err
+	}
+	t.Inputs.Take(fs)
+	return nil
+}
+
+// flags defines the flags that set t.
+func (t *Texts) flags(fs *flag.FlagSet, w Words) {
 	fs.StringVar(&t.Model, "model", w.DefaultModel, w.Model)
 	t.Inputs.Flag(fs, w.Text)
 	fs.Func("query", w.Query, func(s string) error {
@@ -102,7 +126,7 @@ func (t *Texts) Flags(fs *flag.FlagSet, w Words) {
 		t.Passages.Unit, err = passage.ParseUnit(s)
 		return err
 	})
-	Precision(fs, &t.Precision, w.Texts)
+	Precision(fs, &t.Load.Precision, w.Texts)
 	t.Receipt.Flags(fs, "all "+w.Texts)
 	t.Fetch.Flag(fs)
 }
@@ -115,7 +139,7 @@ func (t *Texts) Check() error {
 	case t.Top < 1:
 		return command.Usage(fmt.Errorf("-top is %d, want 1 or more", t.Top))
 	}
-	return t.Receipt.Check()
+	return cmp.Or(t.Receipt.Check(), command.CheckExec(t.Exec))
 }
 
 // Start checks the inputs and the file of receipts, and says that a command of this name waits for a terminal.
@@ -131,6 +155,19 @@ func (t *Texts) Start(ctx context.Context, name string, stdin io.Reader, report 
 		fmt.Fprintf(report, "%s: reading lines of the standard input, which ^D ends\n", name)
 	}
 	return nil
+}
+
+// Open loads the model, with a bar on a terminal. An error about a precision that the model does not have names the flag.
+func Open[M any](t *Texts, report io.Writer, open func(path string, o embedding.LoadOptions) (M, error)) (M, error) {
+	load := t.Load
+	var end func()
+	load.Progress, end = loadbar.New(report)
+	m, err := open(t.Model, load)
+	end()
+	if bad := (*kernel.Error)(nil); errors.As(err, &bad) && strings.HasSuffix(bad.Where, "Options.Precision") {
+		err = fmt.Errorf("-precision: %s: got %s, want %s", t.Model, bad.Got, bad.Want)
+	}
+	return m, err
 }
 
 // Choice defines a flag of one of several words, which set gets.

@@ -31,15 +31,25 @@ type Experts struct {
 
 func (f *Experts) feed(p *Pass, y, h []float32, rows int) error {
 	defer p.release(p.mark())
+	shares := p.floats.take(rows * len(f.All))
+	if err := f.route(p, shares, h, rows); err != nil {
+		return err
+	}
+	return f.sum(p, y, h, shares, rows)
+}
+
+// route computes the shares of the experts of each row, 0 of those that are not chosen.
+func (f *Experts) route(p *Pass, shares, h []float32, rows int) error {
+	if err := p.apply(&f.Router, shares, h, rows, len(h)/rows, 0); err != nil {
+		return err
+	}
+	return f.choose(p, shares, rows)
+}
+
+// sum adds what the chosen experts make of rows.
+func (f *Experts) sum(p *Pass, y, h, shares []float32, rows int) error {
 	n, w := len(f.All), len(h)/rows
-	shares, in, out := p.floats.take(rows*n), p.floats.take(rows*w), p.floats.take(rows*w)
-	picked := p.ints.take(rows)
-	if err := p.apply(&f.Router, shares, h, rows, w, 0); err != nil {
-		return err
-	}
-	if err := f.choose(p, shares, rows); err != nil {
-		return err
-	}
+	in, out, picked := p.floats.take(rows*w), p.floats.take(rows*w), p.ints.take(rows)
 	clear(y)
 	for e := range f.All {
 		picked = picked[:0]

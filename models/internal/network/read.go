@@ -133,6 +133,8 @@ func (b *builder) layer(i int, l *arch.Layer) (out Layer) {
 		out.Mix = b.stateSpace(i, t)
 	case *arch.Latent:
 		out.Mix = b.latent(i, t)
+	case *arch.Both:
+		out.Mix = &Both{b.attention(i, &t.Attention), b.stateSpace(i, t.Space)}
 	case *arch.Convolution:
 		out.Mix = b.convolution(i, t)
 	}
@@ -150,6 +152,8 @@ func (b *builder) layer(i int, l *arch.Layer) (out Layer) {
 		out.Feed = b.dense(i, f)
 	case *arch.Experts:
 		out.Feed = b.experts(i, f)
+	case *arch.Twofold:
+		out.Feed = b.twofold(i, f, out.Fed.Before)
 	}
 	out.Fed.After = norm(after, "post_ffw_norm")
 	if post {

@@ -77,7 +77,11 @@ func (b *builder) stateSpace(i int, t *arch.StateSpace) *Recurrent {
 		In:    b.Linear(tensors.Reads, rows(2*values+keys, keys), rows(2*values, keys), rows(values, values), rows(0, values), rows(2*values+2*keys, t.Heads)),
 		Out:   b.Linear(tensors.Writes, part(i, "ssm_out", t.Bias, w, values)), Shift: b.Floats(at(i, "ssm_dt.bias"), t.Heads), Limits: t.Limits,
 	}
-	f.Rate, f.Skip = rates(b.Floats(at(i, "ssm_a"), t.Heads)), b.Floats(at(i, "ssm_d"), t.Heads)
+	if shape := []int{t.Heads, 1}; b.Rename == nil { // files have -e^x already
+		f.Rate, f.Skip = b.Floats(at(i, "ssm_a"), shape...), b.Floats(at(i, "ssm_d"), shape...)
+	} else {
+		f.Rate, f.Skip = rates(b.Floats(at(i, "ssm_a"), t.Heads)), b.Floats(at(i, "ssm_d"), t.Heads)
+	}
 	f.Taps.N, f.Channels = t.Taps, values+2*keys
 	f.Weights, f.Bias = b.taps(i, "ssm_conv1d", t.Taps, f.Channels, t.TapsBias)
 	if f.Norms = b.partNorms(i, t, values); b.Err() != nil || b.Dry != nil {
@@ -102,7 +106,11 @@ func (b *builder) partNorms(i int, t *arch.StateSpace, n int) (all []*Norm) {
 		return nil
 	}
 	size := n / t.NormParts
-	weights := b.Floats(at(i, "ssm_norm.weight"), n)
+	shape := []int{n}
+	if b.Rename == nil {
+		shape = []int{t.NormParts, size}
+	}
+	weights := b.Floats(at(i, "ssm_norm.weight"), shape...)
 	for j := 0; j < t.NormParts && len(weights) == n; j++ {
 		all = append(all, &Norm{Weight: weights[j*size:][:size], Epsilon: float32(b.model.Layers[0].Norm.Epsilon)})
 	}

@@ -232,6 +232,9 @@ func sharedExpert(r *reader) {
 	r.experts.Shared, r.experts.SharedGate = r.Size("shared_expert_intermediate_size", 0), true
 }
 
+// shares says that those of the chosen experts are divided by their sum, whatever a file says.
+func shares(r *reader) { r.experts.Shares = true }
+
 // qkvBias reads whether queries, keys and values of Qwen 2 have biases.
 func qkvBias(r *reader) {
 	r.attention.Bias = arch.Absent

@@ -163,7 +163,6 @@ func proportional(s *scaling) {
 // gemma4Layers reads which layers have the keys and values of others, and what else layers have.
 func gemma4Layers(r *reader) {
 	const key = "num_kv_shared_layers"
-	r.json.Only("enable_moe_block", false)
 	shared := r.Integer(key, 0, 0, r.count)
 	first, doubled := r.count-shared, r.json.Yes("use_double_wide_mlp")
 	r.model.Embed.Inputs = max(0, r.Integer("hidden_size_per_layer_input", -1, 0, r.most/r.count))
@@ -173,15 +172,15 @@ func gemma4Layers(r *reader) {
 		source[r.whole(i)] = i + 1
 	}
 	heads, kinds := r.each, map[*arch.Attention]*arch.Attention{}
-	wide := r.dense
-	wide.Inner *= 2
 	for i := first; i < r.count; i++ {
 		if source[r.whole(i)] == 0 {
 			r.Fail(key, fmt.Sprint(shared), "fewer, so that layers before them have keys and values")
 			return
 		}
 	}
+	network, wider := r.besideExperts()
 	r.each = func(i int, l *arch.Layer) {
+		l.Feed = network
 		if heads(i, l); i < first {
 			return
 		}
@@ -192,7 +191,23 @@ func gemma4Layers(r *reader) {
 			kinds[a] = &own
 		}
 		if l.Mixer = kinds[a]; doubled {
-			l.Feed = &wide
+			l.Feed = wider
 		}
 	}
+}
+
+// besideExperts reads the experts beside the dense network, if there are some, and returns the parts of layers: of those with
+// keys and values of their own, and of wider ones.
+func (r *reader) besideExperts() (network, wider arch.Feed) {
+	wide := r.dense
+	wide.Inner *= 2
+	if !r.json.Yes("enable_moe_block") {
+		return &r.dense, &wide
+	}
+	inner := r.Size("moe_intermediate_size", 0)
+	count := r.Size("num_experts", 0)
+	e := arch.Experts{Count: count, Used: r.Integer("top_k_experts", 0, 1, count), Shares: true}
+	e.Dense = r.dense
+	e.Inner = inner
+	return &arch.Twofold{Dense: r.dense, Experts: e}, &arch.Twofold{Dense: wide, Experts: e}
 }

@@ -150,6 +150,14 @@ var gemma4Names = named(gemmaNames, arch.Names{
 	"blk.%d.proj":                      "model.layers.%d.per_layer_projection",
 	"blk.%d.post_norm":                 "model.layers.%d.post_per_layer_input_norm",
 	"blk.%d.layer_output_scale.weight": "model.layers.%d.layer_scalar",
+	"blk.%d.ffn_gate_inp":              "model.layers.%d.router.proj",
+	"blk.%d.ffn_gate_inp.scale":        "model.layers.%d.router.scale",
+	"blk.%d.ffn_down_exps.scale":       "model.layers.%d.router.per_expert_scale",
+	"blk.%d.ffn_gate_up_exps.weight":   "model.layers.%d.experts.gate_up_proj",
+	"blk.%d.ffn_down_exps.weight":      "model.layers.%d.experts.down_proj",
+	"blk.%d.post_ffw_norm_1":           "model.layers.%d.post_feedforward_layernorm_1",
+	"blk.%d.pre_ffw_norm_2":            "model.layers.%d.pre_feedforward_layernorm_2",
+	"blk.%d.post_ffw_norm_2":           "model.layers.%d.post_feedforward_layernorm_2",
 })
 
 // mixtralNames are those of Mixtral, of whose experts w1 is the gate and w2 the layer down.
@@ -188,6 +196,11 @@ func sharedNames(shared string) arch.Names {
 }
 
 var qwenSharedNames = named(sharedNames("shared_expert"), arch.Names{"blk.%d.ffn_gate_inp_shexp": "model.layers.%d.mlp.shared_expert_gate"})
+
+// fusedExperts are those of experts in one tensor, whose names in folders lack a kind.
+func fusedExperts(at string) arch.Names {
+	return arch.Names{"blk.%d.ffn_gate_up_exps.weight": at + ".gate_up_proj", "blk.%d.ffn_down_exps.weight": at + ".down_proj"}
+}
 
 // routedNames are those of DeepSeek's experts.
 var routedNames = named(sharedNames("shared_experts"), arch.Names{"blk.%d.exp_probs_b.bias": "model.layers.%d.mlp.gate.e_score_correction_bias"})

@@ -55,8 +55,6 @@ type draft struct {
 	window    int
 	wide      wide                           // heads of layers without a window, if they are others
 	mixer     func(layer int) arch.Mixer     // that of a layer without attention, or nil; nil: all have attention
-	ofSpaces  *arch.StateSpace               // of layers of Mamba-2, if each says it
-	kinds     int                            // layers of which each is one part
 	whole     func(layer int) bool           // whether a layer sees all tokens in spite of a window; nil: none
 	still     func(layer int) bool           // whether a layer rotates nothing; nil: none
 	each      func(layer int, l *arch.Layer) // changes layers in which they differ beside that; nil: none

@@ -99,6 +99,13 @@ var deltas = []family{
 		harmless: unreadOfDeltas,
 	},
 	{
+		Family: arch.Family{Types: []string{"qwen3_5_moe_text"}, Classes: []string{"Qwen3_5Moe"}, GGUF: "qwen35moe", Names: named(named(qwenSharedNames, deltaNames), fusedExperts("model.layers.%d.mlp.experts")), Ignored: []string{"mtp."}},
+		draft:  deltaBlock(), folder: slices.Concat(expertKeys, []group{silu, rotaryOfSections, attentionBias, sharedExpert, shares, deltaNets(false)}),
+		missing:  qwenDeltaMissing.with(values{"num_key_value_heads": 2, "num_experts_per_tok": 8, "shared_expert_intermediate_size": 512}),
+		nested:   values{"hidden_size": 2048, "moe_intermediate_size": 512, "num_hidden_layers": 40, "num_attention_heads": 16, "max_position_embeddings": 32768, "num_experts": 256},
+		harmless: unreadOfDeltas,
+	},
+	{
 		Family: arch.Family{Types: []string{"qwen3_next"}, Classes: []string{"Qwen3Next"}, GGUF: "qwen3next", Names: named(qwenSharedNames, deltaNames), Ignored: []string{"mtp."}},
 		draft:  deltaBlock(), folder: slices.Concat(expertKeys, []group{silu, rotaryOfSections, attentionBias, sharedExpert, deltaNets(true)}),
 		missing:  qwenDeltaMissing.with(values{"num_key_value_heads": 2, "num_experts_per_tok": 10, "shared_expert_intermediate_size": 512, "norm_topk_prob": true}),
@@ -193,15 +200,18 @@ func convolutions(r *reader) {
 	r.replace(lacks, r.convolution(bias))
 }
 
-// fileConvolutions reads the heads of keys, of which layers with a convolution have 0, out of a GGUF file.
-func fileConvolutions(r *reader) {
+// fileConvolutions reads which layers of a GGUF file have a convolution.
+func fileConvolutions(r *reader) { r.replace(r.fileHeads(), r.convolution(arch.AsFiles)) }
+
+// fileHeads reads the heads of keys out of a GGUF file, and which layers have 0, as they have no attention.
+func (r *reader) fileHeads() []bool {
 	n, lacks := r.gguf.SizeOrNone("num_key_value_heads", r.attention.Heads)
 	r.heads(n)
 	r.same("attention.value_length", r.attention.Size)
 	if !r.gguf.Yes("attention.causal", true) {
-		r.Fail("attention.causal", "false", "true: a convolution sees no tokens after its own")
+		r.Fail("attention.causal", "false", "true: a layer with a state sees no tokens after its own")
 	}
-	r.replace(lacks, r.convolution(arch.AsFiles))
+	return lacks
 }
 
 func (r *reader) convolution(bias arch.Bias) *arch.Convolution {

@@ -163,6 +163,7 @@ var ofNull = map[string]string{
 	"hidden_size_per_layer_input": "none", "num_global_key_value_heads": "those of the other layers",
 	"block_auto_adjust_ff_dim": "false",
 	"mamba_conv_bias":          "false",
+	"mamba_d_ssm":              "mamba_expand·hidden_size",
 	"attention_bias":           "false", "tie_word_embeddings": "false", "use_bias": "false", "pack_qkv": "false", "qkv_bias": "false", "rope_interleave": "false", "q_lora_rank": "one matrix of queries", "norm_topk_prob": "false", "position_biased_input": "false",
 }
 
@@ -321,6 +322,9 @@ var moot = map[string]string{
 	"gemma4_text num_global_key_value_heads": "of models whose values are their keys",
 	"gemma4_text use_double_wide_mlp":        "of layers with the keys of others",
 	"granitemoehybrid mamba_d_head":          "auto is the number of the class",
+	"falcon_h1 mamba_d_head":                 "likewise",
+	"falcon_h1 mamba_expand":                 "beside mamba_d_ssm it counts nothing",
+	"falcon_h1 mamba_norm_before_gate":       "there is no such norm without mamba_rms_norm",
 	"nemotron_h attention_bias":              "its attention has no biases, whatever it says",
 	"nemotron_h hybrid_override_pattern":     "beside layers_block_type it counts nothing",
 	"nemotron_h mlp_hidden_act":              "relu and relu2 differ by a function, and functions are not compared",
@@ -414,6 +418,7 @@ var obeyed = map[string][]string{
 	"olmo2":           {"rope.freq_base_swa"},
 	"granitemoe":      {"embedding_scale", "residual_scale", "rope.scaling.finetuned", "expert_count", "expert_used_count"},
 	"lfm2moe":         routedFile,
+	"granitehybrid":   {"embedding_scale", "residual_scale", "rope.scaling.finetuned"},
 	"granite":         {"embedding_scale", "residual_scale", "rope.scaling.finetuned"},
 	"mistral3":        {"attention.temperature_scale"},
 	"stablelm":        {"use_parallel_residual"}, // beside tensors that say it, see fileBeside
@@ -450,7 +455,10 @@ func TestFileSilence(t *testing.T) {
 			delete(base, "attention.layer_norm_rms_epsilon")
 			base["attention.layer_norm_epsilon"] = float32(1e-5)
 		}
-		if name == "granite" || name == "granitemoe" || name == "cohere2" {
+		if name == "granitehybrid" || name == "falcon-h1" {
+			maps.Copy(base, map[string]any{"ssm.conv_kernel": uint32(4), "ssm.state_size": uint32(8), "ssm.group_count": uint32(2), "ssm.inner_size": uint32(128), "ssm.time_step_rank": uint32(4)})
+		}
+		if name == "granite" || name == "granitemoe" || name == "granitehybrid" || name == "cohere2" {
 			base["logit_scale"] = float32(4)
 		}
 		if name == "deepseek2" {
@@ -465,7 +473,7 @@ func TestFileSilence(t *testing.T) {
 				base["expert_feed_forward_length"] = base["feed_forward_length"]
 			}
 		}
-		if name == "lfm2" || name == "lfm2moe" || name == "deepseek2" {
+		if slices.Contains([]string{"lfm2", "lfm2moe", "deepseek2", "granitehybrid"}, name) {
 			delete(base, "attention.sliding_window")
 		}
 		if name == "lfm2" || name == "lfm2moe" {

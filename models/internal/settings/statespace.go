@@ -59,6 +59,7 @@ var spaces = []family{
 	{
 		Family: arch.Family{Types: []string{"granitemoehybrid"}, Classes: []string{"GraniteMoeHybrid"}, GGUF: "granitehybrid", Interleaved: true, Names: graniteHybridNames},
 		draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, rotationIfSaid, attentionBias, multipliers, mambaSpaces, sharedOfGranite),
+		file: []group{sizes, inner, rmsEpsilon, fileScale, fileSpaces, fileBiases, fileRope, fileMultipliers, fileShared},
 		missing: values{
 			"rms_norm_eps": 1e-6, "rope_theta": 10000, "num_experts": 8, "num_experts_per_tok": 2, "embedding_multiplier": 1, "residual_multiplier": 1, "attention_multiplier": 1, "logits_scaling": 1,
 			"shared_intermediate_size": 1024, "mamba_n_heads": 128, "mamba_n_groups": 1, "mamba_d_state": 256, "mamba_d_head": "auto", "mamba_d_conv": 4, "mamba_expand": 2, "mamba_conv_bias": true,
@@ -68,9 +69,9 @@ var spaces = []family{
 	},
 	{
 		Family: arch.Family{Types: []string{"nemotron_h"}, Classes: []string{"NemotronH"}, GGUF: "nemotron_h", Names: nemotronNames, Ignored: []string{"mtp."}},
-		draft:  plainBlock(activations.ReLU2, arch.Absent), folder: decoder([]group{kindsOfNemotron, sizes, inner, epsilon("layer_norm_epsilon", 1), grouped, tied}, still, activation("mlp_hidden_act"), nemotronBiases, expertsOfNemotron, nemotronSpaces),
+		draft:  plainBlock(activations.ReLU2, arch.Absent), folder: decoder([]group{sizes, inner, epsilon("layer_norm_epsilon", 1), grouped, tied}, still, activation("mlp_hidden_act"), nemotronBiases, expertsOfNemotron, partsOfNemotron),
 		missing: values{
-			"layer_norm_epsilon": 1e-5, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "mlp_hidden_act": "relu2", "mamba_hidden_act": "silu", "max_position_embeddings": 4096,
+			"layer_norm_epsilon": 1e-5, "num_hidden_layers": 1, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "mlp_hidden_act": "relu2", "mamba_hidden_act": "silu", "max_position_embeddings": 4096,
 			"mamba_n_heads": 128, "mamba_n_groups": 8, "mamba_d_state": 128, "mamba_d_head": 64, "mamba_d_conv": 4, "mamba_conv_bias": true, "time_step_min": 0.001,
 			"num_experts": 8, "num_experts_per_tok": 2, "norm_topk_prob": true, "n_group": 1, "topk_group": 1, "routed_scaling_factor": 1,
 		},
@@ -110,23 +111,62 @@ func mambaSpaces(r *reader) {
 	t.Limits = [2]float32{0, float32(math.Inf(1))}
 	r.limits("time_step_limit", &t.Limits)
 	inner := r.Integer("mamba_expand", 0, 1, r.most) * r.model.Width
-	switch key := "mamba_d_head"; {
-	case string(r.json.Raw(key)) != `"auto"`:
-		t.ValueSize = r.Integer(key, 0, 1, mostHead)
-	case inner%t.Heads != 0:
-		r.Fail("mamba_n_heads", fmt.Sprint(t.Heads), fmt.Sprintf("a divisor of %d, which is mamba_expand·hidden_size", inner))
-	default:
-		t.ValueSize = inner / t.Heads
-	}
-	if t.Heads*t.ValueSize != inner {
-		r.Fail("mamba_d_head", fmt.Sprint(t.ValueSize), fmt.Sprintf("%d heads of mamba_expand·hidden_size, which is %d, together", t.Heads, inner))
-	}
+	r.headsOf(t, inner, "mamba_expand·hidden_size")
 	r.spaces(t)
 	lacks, ok := r.lacking("linear_attention", "mamba")
 	for i := 0; i < len(lacks) && !ok; i++ {
 		lacks[i] = true
 	}
 	r.replace(lacks, t)
+}
+
+// fileSpaces reads which layers of a GGUF file are of Mamba-2.
+func fileSpaces(r *reader) { r.replace(r.fileHeads(), r.fileSpace()) }
+
+// fileSpace reads the sizes of Mamba-2 out of a GGUF file.
+func (r *reader) fileSpace() *arch.StateSpace {
+	t := &arch.StateSpace{
+		Heads: r.Integer("ssm.time_step_rank", 0, 1, 1<<16), KeyHeads: r.Integer("ssm.group_count", 0, 1, 1<<16), KeySize: r.Integer("ssm.state_size", 0, 1, mostHead),
+		Taps: r.Integer("ssm.conv_kernel", 0, 1, mostTaps), Bias: arch.AsFiles, TapsBias: arch.AsFiles, Limits: [2]float32{0, float32(math.Inf(1))},
+	}
+	inner := r.Integer("ssm.inner_size", 0, 1, r.most)
+	if t.ValueSize = inner / t.Heads; t.ValueSize*t.Heads != inner || t.ValueSize > mostHead {
+		r.Fail("ssm.inner_size", fmt.Sprint(inner), fmt.Sprintf("a multiple of the %d heads of ssm.time_step_rank, at most %d for each", t.Heads, mostHead))
+	}
+	for i := range r.count {
+		if _, ok := r.tensors.Tensor(fmt.Sprintf("blk.%d.ssm_norm.weight", i)); ok {
+			t.NormParts = t.KeyHeads
+		}
+	}
+	r.spaces(t)
+	return t
+}
+
+// fileShared is sharedOfGranite for a GGUF file.
+func fileShared(r *reader) {
+	const shared = "shared_expert_intermediate_size"
+	if n := r.Integer("num_experts", -1, 0, r.most); n > 0 {
+		chosen("num_experts")(r)
+		r.experts.Shared = r.Size(shared, 0)
+		return
+	}
+	noExperts(r)
+	r.same(shared, r.dense.Inner)
+}
+
+// headsOf reads the size of a head, all of which have inner values together.
+func (r *reader) headsOf(t *arch.StateSpace, inner int, all string) {
+	switch key := "mamba_d_head"; {
+	case string(r.json.Raw(key)) != `"auto"`:
+		t.ValueSize = r.Integer(key, 0, 1, mostHead)
+	case inner%t.Heads != 0:
+		r.Fail("mamba_n_heads", fmt.Sprint(t.Heads), fmt.Sprintf("a divisor of %d, which is %s", inner, all))
+	default:
+		t.ValueSize = inner / t.Heads
+	}
+	if t.Heads*t.ValueSize != inner {
+		r.Fail("mamba_d_head", fmt.Sprint(t.ValueSize), fmt.Sprintf("%d heads of %s, which is %d, together", t.Heads, all, inner))
+	}
 }
 
 // space reads the sizes of Mamba-2 but that of a value.
@@ -196,8 +236,8 @@ func sharedOfGranite(r *reader) {
 // The kinds of layers of Nemotron H, by name, older name and letter.
 var nemotronKinds = []struct{ name, old, letter string }{{"linear_attention", "mamba", "M"}, {fullLayer, "attention", "*"}, {"mlp", "mlp", "-"}, {"moe", "moe", "E"}}
 
-// kindsOfNemotron reads which one part each layer has, as a list or as letters.
-func kindsOfNemotron(r *reader) {
+// partsOfNemotron reads which one part each layer has, as a list or as letters, whatever num_hidden_layers says.
+func partsOfNemotron(r *reader) {
 	const pattern = "hybrid_override_pattern"
 	var names []string
 	if r.json.Read("layer_types", "a list of strings", &names); r.Has(pattern) {
@@ -211,7 +251,7 @@ func kindsOfNemotron(r *reader) {
 		r.Fail("layer_types", fmt.Sprintf("%d layers", len(names)), fmt.Sprintf("1 to %d", mostLayers))
 		return
 	}
-	r.json.Default(values{"num_hidden_layers": len(names)})
+	r.count = len(names)
 	kinds := make([]int, len(names))
 	for i, name := range names {
 		kinds[i] = slices.IndexFunc(nemotronKinds, func(k struct{ name, old, letter string }) bool {
@@ -223,11 +263,11 @@ func kindsOfNemotron(r *reader) {
 		}
 	}
 	const space, attention, mlp, moe = 0, 1, 2, 3
-	r.kinds = len(kinds)
+	spaces := nemotronSpaces(r)
 	r.each = func(i int, l *arch.Layer) {
 		switch kinds[i] {
 		case space:
-			l.Mixer, l.Feed = r.ofSpaces, nil
+			l.Mixer, l.Feed = spaces, nil
 		case attention:
 			l.Feed = nil
 		case mlp:
@@ -239,7 +279,7 @@ func kindsOfNemotron(r *reader) {
 }
 
 // nemotronSpaces reads the sizes of layers of Mamba-2.
-func nemotronSpaces(r *reader) {
+func nemotronSpaces(r *reader) *arch.StateSpace {
 	t := r.space()
 	t.ValueSize = r.Integer("mamba_d_head", 0, 1, mostHead)
 	t.Limits = [2]float32{float32(r.Number("time_step_min", 0, 0, 0x1p16)), float32(math.Inf(1))}
@@ -249,9 +289,8 @@ func nemotronSpaces(r *reader) {
 	if act := r.Text("mamba_hidden_act"); act != "silu" {
 		r.Fail("mamba_hidden_act", quoted(act), `"silu"; others are not supported`)
 	}
-	r.count = r.kinds // whatever num_hidden_layers says
 	r.spaces(t)
-	r.ofSpaces = t
+	return t
 }
 
 // nemotronBiases reads which layers have biases; those of attention have none, whatever attention_bias says.

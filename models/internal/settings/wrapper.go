@@ -20,6 +20,7 @@ var wrappers = []wrapper{
 	{name: "gemma3", class: "Gemma3", kind: "gemma3_text", tied: true},
 	{name: "gemma4", class: "Gemma4", kind: "gemma4_text", tied: true},
 	{name: "qwen3_5", class: "Qwen3_5", kind: "qwen3_5_text"},
+	{name: "qwen3_5_moe", class: "Qwen3_5Moe", kind: "qwen3_5_moe_text"},
 	{name: "llava", class: "Llava", kind: "llama", inner: true},
 	{name: "mistral3", class: "Mistral3", kind: "mistral", tied: true},
 }

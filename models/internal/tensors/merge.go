@@ -11,6 +11,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/torchfile"
 )
 
@@ -73,8 +74,70 @@ type merged struct {
 	of  *tensor
 	add LowRank
 
-	products, numbers []float32
-	room              []byte
+	products []float32
+	numbers  piecewise
+}
+
+// A piecewise is some numbers of a tensor, in memory that is used again.
+type piecewise struct {
+	x    []float32
+	room []byte
+}
+
+// read reads n numbers from one on.
+func (p *piecewise) read(t *tensor, at, n int) error {
+	_, bytes := t.Type.Block()
+	raw, err := t.read(int64(at)*int64(bytes), int64(at+n)*int64(bytes), p.room)
+	if err != nil {
+		return err
+	}
+	if p.x = slices.Grow(p.x[:0], n)[:n]; t.data == nil {
+		p.room = raw
+	}
+	defer t.forget(raw)
+	return t.Type.Widen(p.x, raw)
+}
+
+// Multiply multiplies rows of a matrix by factors, as float32, if there is such a matrix of numbers. It is computed when it is read.
+func (s *Store) Multiply(name string, by []arch.Factor) {
+	t := s.tensors[name]
+	if t == nil || len(t.Shape) != 2 {
+		return // which whoever asks for it reports
+	}
+	if _, ok := dtypes[t.Type]; ok {
+		s.tensors[name] = &tensor{Info: Info{gguf.F32, t.Name, t.Shape, 4 * int64(t.Shape[0]) * int64(t.Shape[1])}, file: t.file, from: &multiplied{of: t, by: by}}
+	}
+}
+
+// A multiplied is a matrix with factors of its rows.
+type multiplied struct {
+	of      *tensor
+	by      []arch.Factor
+	numbers piecewise
+}
+
+// factor returns that of a row.
+func (m *multiplied) factor(row int) float32 {
+	for _, f := range m.by {
+		if row < f.Rows || f.Rows == 0 {
+			return float32(f.By)
+		}
+		row -= f.Rows
+	}
+	return 1
+}
+
+func (m *multiplied) read(from, to int64, out []byte) ([]byte, error) {
+	const size = 4
+	at, n, k := int(from/size), int((to-from)/size), m.of.Shape[1]
+	if err := m.numbers.read(m.of, at, n); err != nil {
+		return nil, err
+	}
+	out = slices.Grow(out[:0], n*size)
+	for i, x := range m.numbers.x {
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(x*m.factor((at+i)/k)))
+	}
+	return out, nil
 }
 
 // read returns the bytes of some numbers, as float32. Of rows that are cut whole products are computed.
@@ -88,23 +151,13 @@ func (m *merged) read(from, to int64, out []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, bytes := m.of.Type.Block()
-	raw, err := m.of.read(from/size*int64(bytes), to/size*int64(bytes), m.room)
-	if err != nil {
+	if err := m.numbers.read(m.of, at, n); err != nil {
 		return nil, err
 	}
-	m.numbers = slices.Grow(m.numbers[:0], n)[:n]
-	if err := m.of.Type.Widen(m.numbers, raw); err != nil {
-		return nil, err
-	}
-	if m.of.data == nil {
-		m.room = raw
-	}
-	m.of.forget(raw)
 	out = slices.Grow(out[:0], n*size)
 	for i, p := range m.products[at-first*k:][:n] {
 		change := float32(m.add.Scale * p) // rounded, so that no compiler fuses it with the sum
-		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(m.numbers[i]+change))
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(m.numbers.x[i]+change))
 	}
 	return out, nil
 }

@@ -83,7 +83,7 @@ func (m *messages) Read(in *Input) (*request.Request, error) {
 	if q.MaxTokens == nil {
 		return nil, fields.Errorf("max_tokens", "max_tokens: got none, want the most tokens of the answer")
 	}
-	w := &request.Generate{}
+	w := &request.Generate{Grow: q.Stream}
 	s := &options.Sampling{
 		Model: q.Model, Stream: q.Stream, Stop: q.Stop, MaxTokens: q.MaxTokens, Temperature: q.Temperature, TopK: q.TopK, TopP: q.TopP, Seed: q.Seed, Receipt: q.Receipt,
 	}

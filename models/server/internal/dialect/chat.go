@@ -37,7 +37,7 @@ func (c *chat) Read(in *Input) (*request.Request, error) {
 	if err := in.decode(&q); err != nil {
 		return nil, err
 	}
-	w := &request.Generate{Conversation: &chattemplate.Conversation{Date: in.Date}}
+	w := &request.Generate{Conversation: &chattemplate.Conversation{Date: in.Date}, Grow: q.Stream}
 	r, err := c.read(in, &q.Sampling, w, 1)
 	if err != nil {
 		return nil, err

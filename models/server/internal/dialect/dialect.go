@@ -6,6 +6,7 @@ package dialect
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -122,3 +123,71 @@ func (p *Path) Conversation(body []byte) (turns [][]byte) {
 	}
 	return turns
 }
+
+// A Failure is an error for a client, which each API writes in its form. What is no fault of the request says nothing of the
+// inside.
+type Failure struct {
+	Status  int // of HTTP
+	Message string
+	Param   *string // the field that it is about
+	Code    *string // what programs tell it by
+}
+
+// StatusGone is what logs have for a client that has gone, as nginx's do.
+const StatusGone = 499
+
+// Error returns the message.
+func (f *Failure) Error() string { return f.Message }
+
+// Fail returns a failure with a status and a code, "" for none.
+func Fail(status int, code, format string, args ...any) *Failure {
+	f := &Failure{Status: status, Message: fmt.Sprintf(format, args...)}
+	if code != "" {
+		f.Code = &code
+	}
+	return f
+}
+
+// Of sets the field that the failure is about.
+func (f *Failure) Of(param string) *Failure {
+	f.Param = &param
+	return f
+}
+
+// What becomes of the fields of each object: [fields.Tabled].
+
+func (*messagesRequest) Fields() fields.Table         { return fields.Messages }
+func (*countRequest) Fields() fields.Table            { return fields.CountTokens }
+func (*anthropicOutput) Fields() fields.Table         { return fields.AnthropicOutput }
+func (*anthropicTurn) Fields() fields.Table           { return fields.AnthropicMessage }
+func (*anthropicBlock) Fields() fields.Table          { return fields.AnthropicBlock }
+func (*anthropicTool) Fields() fields.Table           { return fields.AnthropicTool }
+func (*chatRequest) Fields() fields.Table             { return fields.Chat }
+func (*completionRequest) Fields() fields.Table       { return fields.Completion }
+func (*embeddingsRequest) Fields() fields.Table       { return fields.Embedding }
+func (*message) Fields() fields.Table                 { return fields.Message }
+func (*toolCall) Fields() fields.Table                { return fields.Call }
+func (*called) Fields() fields.Table                  { return fields.Called }
+func (*tool) Fields() fields.Table                    { return fields.Tool }
+func (*function) Fields() fields.Table                { return fields.Function }
+func (*namedTool) Fields() fields.Table               { return fields.NamedTool }
+func (*toolChoice) Fields() fields.Table              { return fields.ToolChoice }
+func (*named) Fields() fields.Table                   { return fields.Named }
+func (*allowed) Fields() fields.Table                 { return fields.Allowed }
+func (*ollamaOptions) Fields() fields.Table           { return fields.OllamaOptions }
+func (*ollamaEmbedRequest) Fields() fields.Table      { return fields.OllamaEmbed }
+func (*ollamaEmbeddingsRequest) Fields() fields.Table { return fields.OllamaEmbeddings }
+func (*ollamaShowRequest) Fields() fields.Table       { return fields.OllamaShow }
+func (*ollamaChatRequest) Fields() fields.Table       { return fields.OllamaChat }
+func (*ollamaGenerateRequest) Fields() fields.Table   { return fields.OllamaGenerate }
+func (*rerankRequest) Fields() fields.Table           { return fields.Rerank }
+func (*responsesRequest) Fields() fields.Table        { return fields.Responses }
+func (*responsesText) Fields() fields.Table           { return fields.ResponsesText }
+func (*responsesFormat) Fields() fields.Table         { return fields.ResponsesFormat }
+func (*responsesItem) Fields() fields.Table           { return fields.ResponsesItem }
+func (*responsesTool) Fields() fields.Table           { return fields.ResponsesTool }
+func (*teiRequest) Fields() fields.Table              { return fields.TEIEmbed }
+func (*reasoning) Fields() fields.Table               { return fields.Reasoning }
+func (*thinking) Fields() fields.Table                { return fields.Thinking }
+func (*tokenizeRequest) Fields() fields.Table         { return fields.Tokenize }
+func (*detokenizeRequest) Fields() fields.Table       { return fields.Detokenize }

@@ -96,7 +96,7 @@ func (d *responses) Read(in *Input) (*request.Request, error) {
 	if err := d.converse(&q, c); err != nil {
 		return nil, err
 	}
-	w := &request.Generate{Conversation: c}
+	w := &request.Generate{Conversation: c, Grow: q.Stream}
 	tools := make([]tool, len(q.Tools))
 	for i, t := range q.Tools {
 		tools[i] = tool{t.Type, t.function}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/attn-go/attn/models/answer"
+	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
 )
 
@@ -39,7 +40,7 @@ type Event struct {
 	Outside int
 }
 
-// A CallPart is a call of a tool, as a whole.
+// A CallPart is a call of a tool as a whole, or what one grows by, of which the first part alone has ID and Name.
 type CallPart struct {
 	Index     int // of the call among those of the choice
 	ID, Name  string
@@ -62,6 +63,8 @@ type Choice struct {
 	offset       int            // characters that were read
 	parser       *answer.Parser // nil for text that is an answer as it is
 	calls        int
+	open         bool            // the last one of calls may grow
+	sent         int             // bytes of its arguments
 	ids          map[string]bool // of calls that there are
 }
 
@@ -187,12 +190,37 @@ func (c *Choice) parse(w *Generate, e *Event) {
 	}
 	part := c.parser.Add(e.Text)
 	e.Text, e.Reasoning = part.Text, part.Reasoning
-	calls := part.Calls
+	calls, open := part.Calls, part.Open
 	if e.End != decoder.EndNone {
 		rest := c.parser.End()
-		e.Text, e.Reasoning, calls = e.Text+rest.Text, e.Reasoning+rest.Reasoning, append(calls, rest.Calls...)
+		e.Text, e.Reasoning, calls, open = e.Text+rest.Text, e.Reasoning+rest.Reasoning, append(calls, rest.Calls...), rest.Open
 	}
-	if len(calls) > 0 && c.ids == nil {
+	for i := range calls {
+		c.call(w, e, &calls[i])
+		c.open = false
+	}
+	if open != nil {
+		c.call(w, e, open)
+	}
+	e.Called = c.calls > 0
+}
+
+// call adds to an event what a call has grown by, which may be open.
+func (c *Choice) call(w *Generate, e *Event, call *chattemplate.ToolCall) {
+	part := CallPart{Index: c.calls - 1}
+	if !c.open {
+		part = CallPart{Index: c.calls, ID: c.id(w, call), Name: call.Name}
+		c.calls, c.open, c.sent = c.calls+1, true, 0
+	}
+	part.Arguments = string(call.Arguments[c.sent:])
+	if c.sent = len(call.Arguments); part.Name != "" || part.Arguments != "" {
+		e.Calls = append(e.Calls, part)
+	}
+}
+
+// id returns the id of a call that begins: the model's, unless another one has it.
+func (c *Choice) id(w *Generate, call *chattemplate.ToolCall) string {
+	if c.ids == nil {
 		c.ids = map[string]bool{}
 		if w.Conversation != nil {
 			for _, m := range w.Conversation.Messages {
@@ -202,16 +230,12 @@ func (c *Choice) parse(w *Generate, e *Event) {
 			}
 		}
 	}
-	for _, call := range calls {
-		id := call.ID
-		if id == "" || c.ids[id] {
-			id = w.CallID(c.index, c.calls)
-		}
-		c.ids[id] = true
-		e.Calls = append(e.Calls, CallPart{c.calls, id, call.Name, string(call.Arguments)})
-		c.calls++
+	id := call.ID
+	if id == "" || c.ids[id] {
+		id = w.CallID(c.index, c.calls)
 	}
-	e.Called = c.calls > 0
+	c.ids[id] = true
+	return id
 }
 
 // place sets where the text of an event is.

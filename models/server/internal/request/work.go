@@ -51,6 +51,7 @@ type Generate struct {
 	Echo       bool    // begin with the prompts
 	Quiet      bool    // and end with them
 	Count      bool    // only the tokens of the prompts
+	Grow       bool    // events have calls of tools while they grow
 
 	// Of the server.
 	Prompts [][]int32
