@@ -65,12 +65,14 @@ func startProcess(t testing.TB, ready string, args ...string) (p *process, line 
 		p.closed.Store(true)
 		close(p.lines)
 	}()
+	said := ""
 	for line := range p.lines {
 		if strings.Contains(line, ready) {
 			return p, line
 		}
+		said += line + "\n"
 	}
-	t.Fatalf("%q ended without saying %q", args, ready)
+	t.Fatalf("%q ended without saying %q:\n%s", args, ready, said)
 	return nil, ""
 }
 

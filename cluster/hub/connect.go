@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/bits"
 	"net"
@@ -69,10 +70,9 @@ func Connect(ctx context.Context, c Config) (*Conn, error) {
 	}
 }
 
-// isAway tells whether an error is that no server answers, which may pass.
+// isAway tells whether an error is that no server answers, which may pass: also if something in between ends the connection for it.
 func isAway(err error) bool {
-	var e net.Error
-	return errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.As(err, &e) && e.Timeout()
+	return errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, io.EOF) || errors.As(err, new(*net.OpError))
 }
 
 func (c *Config) url() string {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -109,6 +110,44 @@ func TestConnectWaits(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "no server answers yet") || !strings.Contains(log.String(), `advice="start one"`) {
 		t.Errorf("the log has %q", &log)
+	}
+}
+
+// Something that ends connections in place of a server that is away is no reason to give up.
+func TestConnectThroughProxy(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var tries atomic.Int64
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			tries.Add(1)
+			c.Close()
+		}
+	}()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := Connect(ctx, Config{URL: "nats://" + l.Addr().String(), Wait: -1})
+		ended <- err
+	}()
+	for tries.Load() < 3 {
+		select {
+		case err := <-ended:
+			t.Fatalf("it has given up: %v", err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }
 
