@@ -13048,6 +13048,165 @@ vectors1rows4wordgroup0:
 	JMP    vectors1rows4
 
 vectors1rows4done:
+	// Tiles of 3 × 1 vectors.
+vectors1rows3:
+	CMPQ m+96(FP), $+3
+	JL   vectors1rows3done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows3block:
+	MOVQ      SI, R8
+	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
+	VPERMW    (R8), Y0, Y1
+	VMOVDQU   Y1, (SP)
+	VPERMW    (R8)(DX*1), Y0, Y1
+	VMOVDQU   Y1, 32(SP)
+	VPERMW    (R8)(DX*2), Y0, Y0
+	VMOVDQU   Y0, 64(SP)
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
+	XORQ      R8, R8
+
+vectors1rows3lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	LEAQ      (DI)(R8*1), R10
+	ADDQ      BX, R10
+	VPMOVSXBW (R10)(BX*1), Z4
+	VPSLLD    $0x10, Z4, Z5
+	VPSRLD    $0x10, Z5, Z5
+	VPSRLD    $0x10, Z4, Z4
+	VXORPS    Z2, Z2, Z2
+	VXORPS    Z3, Z3, Z3
+	VXORPS    Z6, Z6, Z6
+	MOVQ      R9, R10
+	LEAQ      (SP), R11
+	MOVQ      $0x00000002, R12
+	PCALIGN   $0x40
+
+vectors1rows3wordgroup1:
+	VPSRLD        $0x10, (R10), Z7
+	VMOVDQU32     (R10)(BX*2), Z8
+	VPTERNLOGD    $0xb8, Z7, Z0, Z8
+	VPANDD        Z1, Z8, Z7
+	VPDPBUSD.BCST (R11), Z7, Z2
+	VPDPBUSD.BCST 32(R11), Z7, Z3
+	VPDPBUSD.BCST 64(R11), Z7, Z6
+	VPSRLD        $0x04, Z8, Z8
+	VPANDD        Z1, Z8, Z7
+	VPDPBUSD.BCST 8(R11), Z7, Z2
+	VPDPBUSD.BCST 40(R11), Z7, Z3
+	VPDPBUSD.BCST 72(R11), Z7, Z6
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	DECQ          R12
+	JNZ           vectors1rows3wordgroup1
+	VPMADDWD      Z4, Z2, Z2
+	VPMADDWD      Z4, Z3, Z3
+	VPMADDWD      Z4, Z6, Z4
+	VXORPS        Z6, Z6, Z6
+	VXORPS        Z7, Z7, Z7
+	VXORPS        Z8, Z8, Z8
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
+
+vectors1rows3wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z9
+	VPTERNLOGD    $0xb8, (R9), Z0, Z9
+	VPANDD        Z1, Z9, Z10
+	VPDPBUSD.BCST (R10), Z10, Z6
+	VPDPBUSD.BCST 32(R10), Z10, Z7
+	VPDPBUSD.BCST 64(R10), Z10, Z8
+	VPSRLD        $0x04, Z9, Z9
+	VPANDD        Z1, Z9, Z9
+	VPDPBUSD.BCST 8(R10), Z9, Z6
+	VPDPBUSD.BCST 40(R10), Z9, Z7
+	VPDPBUSD.BCST 72(R10), Z9, Z8
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	DECQ          R11
+	JNZ           vectors1rows3wordgroup0
+	VPDPWSSD      Z5, Z6, Z2
+	VPDPWSSD      Z5, Z7, Z3
+	VPDPWSSD      Z5, Z8, Z4
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	ADDQ          $0x00000180, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (AX)(R8*2), R10
+	VCVTPH2PS     (DI)(R8*1), Z5
+	VBROADCASTSS  32(R9), Z6
+	VMULPS        Z6, Z5, Z6
+	VCVTDQ2PS     Z2, Z2
+	VFMADD213PS   (R10), Z6, Z2
+	VBROADCASTSS  32(R9)(DX*1), Z6
+	VMULPS        Z6, Z5, Z6
+	VCVTDQ2PS     Z3, Z3
+	VFMADD213PS   (R10)(CX*1), Z6, Z3
+	VBROADCASTSS  32(R9)(DX*2), Z6
+	VMULPS        Z6, Z5, Z5
+	VCVTDQ2PS     Z4, Z4
+	VFMADD213PS   (R10)(CX*2), Z5, Z4
+	LEAQ          (DI)(R8*1), R11
+	VCVTPH2PS     (R11)(BX*1), Z6
+	LEAQ          (DI)(R8*1), R11
+	ADDQ          BX, R11
+	ADDQ          BX, R11
+	VPMOVSXBW     (R11)(BX*1), Z5
+	VBROADCASTSS  32(R9), Z7
+	VPBROADCASTD  44(R9), Z8
+	VPMADDWD      Z8, Z5, Z8
+	VCVTDQ2PS     Z8, Z8
+	VMULPS        Z7, Z6, Z7
+	VFMADD213PS   Z2, Z7, Z8
+	VMOVUPS       Z8, (R10)
+	VBROADCASTSS  32(R9)(DX*1), Z2
+	VPBROADCASTD  44(R9)(DX*1), Z7
+	VPMADDWD      Z7, Z5, Z7
+	VCVTDQ2PS     Z7, Z7
+	VMULPS        Z2, Z6, Z2
+	VFMADD213PS   Z3, Z2, Z7
+	VMOVUPS       Z7, (R10)(CX*1)
+	VBROADCASTSS  32(R9)(DX*2), Z2
+	VPBROADCASTD  44(R9)(DX*2), Z3
+	VPMADDWD      Z3, Z5, Z3
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        Z2, Z6, Z2
+	VFMADD213PS   Z4, Z2, Z3
+	VMOVUPS       Z3, (R10)(CX*2)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows3lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows3block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+3, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+3, m+96(FP)
+	JMP    vectors1rows3
+
+vectors1rows3done:
 	// Tiles of 2 × 1 vectors.
 vectors1rows2:
 	CMPQ m+96(FP), $+2
@@ -14466,6 +14625,194 @@ vectors1rows4storescaleseither:
 	JMP    vectors1rows4
 
 vectors1rows4done:
+	// Tiles of 3 × 1 vectors.
+vectors1rows3:
+	CMPQ m+96(FP), $+3
+	JL   vectors1rows3done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows3block:
+	MOVQ      SI, R8
+	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
+	VPERMW    (R8), Y0, Y1
+	VMOVDQU   Y1, (SP)
+	VPERMW    (R8)(DX*1), Y0, Y1
+	VMOVDQU   Y1, 32(SP)
+	VPERMW    (R8)(DX*2), Y0, Y0
+	VMOVDQU   Y0, 64(SP)
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32 const11111111AVX512<>+0(SB), Z2
+	XORQ      R8, R8
+
+vectors1rows3lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	LEAQ      (DI)(R8*1), R10
+	ADDQ      BX, R10
+	VPMOVSXBW (R10)(BX*1), Z6
+	VPSLLD    $0x10, Z6, Z7
+	VPSRAD    $0x10, Z7, Z7
+	VCVTDQ2PS Z7, Z7
+	VPSRAD    $0x10, Z6, Z6
+	VCVTDQ2PS Z6, Z6
+	VXORPS    Z4, Z4, Z4
+	VXORPS    Z5, Z5, Z5
+	VXORPS    Z8, Z8, Z8
+	LEAQ      (R9)(BX*8), R10
+	VMOVDQU32 (R10), Z3
+	MOVQ      R9, R10
+	LEAQ      (SP), R11
+	MOVQ      $0x00000002, R12
+	PCALIGN   $0x40
+
+vectors1rows3wordgroup1:
+	VPSRLD        $0x10, (R10), Z9
+	VMOVDQU32     (R10)(BX*2), Z10
+	VPTERNLOGD    $0xb8, Z9, Z0, Z10
+	VPSRLD        $0x10, Z3, Z11
+	VPSRLD        $0x01, Z3, Z9
+	VPTERNLOGD    $0xb8, Z11, Z0, Z9
+	VPANDD        Z2, Z9, Z9
+	VPSLLD        $0x04, Z9, Z11
+	VPTERNLOGD    $0xb8, Z10, Z1, Z11
+	VPDPBUSD.BCST (R11), Z11, Z4
+	VPDPBUSD.BCST 32(R11), Z11, Z5
+	VPDPBUSD.BCST 64(R11), Z11, Z8
+	VPSRLD        $0x04, Z10, Z10
+	VPTERNLOGD    $0xb8, Z10, Z1, Z9
+	VPDPBUSD.BCST 8(R11), Z9, Z4
+	VPDPBUSD.BCST 40(R11), Z9, Z5
+	VPDPBUSD.BCST 72(R11), Z9, Z8
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VPSRLD        $0x02, Z3, Z3
+	DECQ          R12
+	JNZ           vectors1rows3wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z6, Z4, Z3
+	VXORPS        Z4, Z4, Z4
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z6, Z5, Z4
+	VXORPS        Z5, Z5, Z5
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z6, Z8, Z5
+	VXORPS        Z6, Z6, Z6
+	VXORPS        Z8, Z8, Z8
+	VXORPS        Z9, Z9, Z9
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z10
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
+
+vectors1rows3wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z11
+	VPTERNLOGD    $0xb8, (R9), Z0, Z11
+	VPSLLD        $0x0f, Z10, Z12
+	VPTERNLOGD    $0xb8, Z10, Z0, Z12
+	VPANDD        Z2, Z12, Z12
+	VPSLLD        $0x04, Z12, Z13
+	VPTERNLOGD    $0xb8, Z11, Z1, Z13
+	VPDPBUSD.BCST (R10), Z13, Z6
+	VPDPBUSD.BCST 32(R10), Z13, Z8
+	VPDPBUSD.BCST 64(R10), Z13, Z9
+	VPSRLD        $0x04, Z11, Z11
+	VPTERNLOGD    $0xb8, Z11, Z1, Z12
+	VPDPBUSD.BCST 8(R10), Z12, Z6
+	VPDPBUSD.BCST 40(R10), Z12, Z8
+	VPDPBUSD.BCST 72(R10), Z12, Z9
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	VPSRLD        $0x02, Z10, Z10
+	DECQ          R11
+	JNZ           vectors1rows3wordgroup0
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z7, Z6, Z3
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z7, Z8, Z4
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z5
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (AX)(R8*2), R10
+	LEAQ          (DI)(R8*1), R11
+	CMPQ          c_len+8(FP), $0x06
+	JE            vectors1rows3storescalesU5x16BF16
+	VCVTPH2PS     (DI)(R8*1), Z6
+	VCVTPH2PS     (R11)(BX*1), Z7
+
+vectors1rows3storescaleseither:
+	VBROADCASTSS 32(R9), Z8
+	VMULPS       Z8, Z6, Z8
+	VFMADD213PS  (R10), Z8, Z3
+	VBROADCASTSS 32(R9)(DX*1), Z8
+	VMULPS       Z8, Z6, Z8
+	VFMADD213PS  (R10)(CX*1), Z8, Z4
+	VBROADCASTSS 32(R9)(DX*2), Z8
+	VMULPS       Z8, Z6, Z6
+	VFMADD213PS  (R10)(CX*2), Z6, Z5
+	LEAQ         (DI)(R8*1), R11
+	ADDQ         BX, R11
+	ADDQ         BX, R11
+	VPMOVSXBW    (R11)(BX*1), Z6
+	VBROADCASTSS 32(R9), Z8
+	VPBROADCASTD 44(R9), Z9
+	VPMADDWD     Z9, Z6, Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       Z8, Z7, Z8
+	VFMADD213PS  Z3, Z8, Z9
+	VMOVUPS      Z9, (R10)
+	VBROADCASTSS 32(R9)(DX*1), Z3
+	VPBROADCASTD 44(R9)(DX*1), Z8
+	VPMADDWD     Z8, Z6, Z8
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       Z3, Z7, Z3
+	VFMADD213PS  Z4, Z3, Z8
+	VMOVUPS      Z8, (R10)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Z3
+	VPBROADCASTD 44(R9)(DX*2), Z4
+	VPMADDWD     Z4, Z6, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z3, Z7, Z3
+	VFMADD213PS  Z5, Z3, Z4
+	VMOVUPS      Z4, (R10)(CX*2)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors1rows3lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors1rows3block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+3, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+3, m+96(FP)
+	JMP    vectors1rows3
+
+vectors1rows3done:
 	// Tiles of 2 × 1 vectors.
 vectors1rows2:
 	CMPQ m+96(FP), $+2
@@ -14786,6 +15133,13 @@ vectors1rows4storescalesU5x16BF16:
 	VPMOVZXWD (R13)(BX*1), Z8
 	VPSLLD    $0x10, Z8, Z8
 	JMP       vectors1rows4storescaleseither
+
+vectors1rows3storescalesU5x16BF16:
+	VPMOVZXWD (DI)(R8*1), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VPMOVZXWD (R11)(BX*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	JMP       vectors1rows3storescaleseither
 
 vectors1rows2storescalesU5x16BF16:
 	VPMOVZXWD (DI)(R8*1), Z5
@@ -15344,6 +15698,175 @@ vectors1rows4wordgroup0:
 	JMP    vectors1rows4
 
 vectors1rows4done:
+	// Tiles of 3 × 1 vectors.
+vectors1rows3:
+	CMPQ m+96(FP), $+3
+	JL   vectors1rows3done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows3block:
+	MOVQ         SI, R8
+	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
+	VPERMW       (R8), Y0, Y1
+	VMOVDQU      Y1, (SP)
+	VPBROADCASTD 44(R8), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 256(SP)
+	VPERMW       (R8)(DX*1), Y0, Y1
+	VMOVDQU      Y1, 32(SP)
+	VPBROADCASTD 44(R8)(DX*1), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 264(SP)
+	VPERMW       (R8)(DX*2), Y0, Y0
+	VMOVDQU      Y0, 64(SP)
+	VPBROADCASTD 44(R8)(DX*2), X0
+	VPMOVSXWD    X0, X0
+	VPMADDWD     const00000020AVX512<>+0(SB), X0, X0
+	VMOVQ        X0, 272(SP)
+	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32    const33333333AVX512<>+0(SB), Z2
+	XORQ         R8, R8
+
+vectors1rows3lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	LEAQ         (DI)(R8*1), R10
+	VPMOVSXBW    (R10)(BX*1), Z6
+	VPSLLD       $0x10, Z6, Z7
+	VPSRAD       $0x10, Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VPSRAD       $0x10, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VPBROADCASTD 260(SP), Z4
+	VPBROADCASTD 268(SP), Z5
+	VPBROADCASTD 276(SP), Z8
+	LEAQ         (R9)(BX*8), R13
+	VMOVDQU32    (R13), Z3
+	MOVQ         R9, R10
+	LEAQ         (SP), R11
+	MOVQ         $0x00000002, R12
+	PCALIGN      $0x40
+
+vectors1rows3wordgroup1:
+	VPSRLD        $0x10, (R10), Z9
+	VMOVDQU32     (R10)(BX*2), Z10
+	VPTERNLOGD    $0xb8, Z9, Z0, Z10
+	VPSRLD        $0x10, Z3, Z9
+	VPSRLD        $0x02, Z3, Z3
+	VPTERNLOGD    $0xb8, Z9, Z0, Z3
+	VPANDD        Z2, Z3, Z3
+	VPSLLD        $0x04, Z3, Z9
+	VPTERNLOGD    $0xb8, Z10, Z1, Z9
+	VPDPBUSD.BCST (R11), Z9, Z4
+	VPDPBUSD.BCST 32(R11), Z9, Z5
+	VPDPBUSD.BCST 64(R11), Z9, Z8
+	VPSRLD        $0x04, Z10, Z10
+	VPTERNLOGD    $0xb8, Z10, Z1, Z3
+	VPDPBUSD.BCST 8(R11), Z3, Z4
+	VPDPBUSD.BCST 40(R11), Z3, Z5
+	VPDPBUSD.BCST 72(R11), Z3, Z8
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VMOVDQU32     (R13)(BX*2), Z3
+	DECQ          R12
+	JNZ           vectors1rows3wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z6, Z4, Z3
+	VXORPS        Z4, Z4, Z4
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z6, Z5, Z4
+	VXORPS        Z5, Z5, Z5
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z6, Z8, Z5
+	VPBROADCASTD  256(SP), Z6
+	VPBROADCASTD  264(SP), Z8
+	VPBROADCASTD  272(SP), Z9
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z10
+	LEAQ          16(SP), R11
+	MOVQ          $0x00000002, R12
+	PCALIGN       $0x40
+
+vectors1rows3wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z11
+	VPTERNLOGD    $0xb8, (R9), Z0, Z11
+	VPSLLD        $0x0e, Z10, Z12
+	VPTERNLOGD    $0xb8, Z10, Z0, Z12
+	VPANDD        Z2, Z12, Z12
+	VPSLLD        $0x04, Z12, Z10
+	VPTERNLOGD    $0xb8, Z11, Z1, Z10
+	VPDPBUSD.BCST (R11), Z10, Z6
+	VPDPBUSD.BCST 32(R11), Z10, Z8
+	VPDPBUSD.BCST 64(R11), Z10, Z9
+	VPSRLD        $0x04, Z11, Z11
+	VPTERNLOGD    $0xb8, Z11, Z1, Z12
+	VPDPBUSD.BCST 8(R11), Z12, Z6
+	VPDPBUSD.BCST 40(R11), Z12, Z8
+	VPDPBUSD.BCST 72(R11), Z12, Z9
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R11
+	VMOVDQU32     (R10)(BX*2), Z10
+	DECQ          R12
+	JNZ           vectors1rows3wordgroup0
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z7, Z6, Z3
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z7, Z8, Z4
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z5
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (AX)(R8*2), R10
+	VCVTPH2PS     (DI)(R8*1), Z6
+	VBROADCASTSS  32(R9), Z7
+	VMULPS        Z7, Z6, Z7
+	VFMADD213PS   (R10), Z7, Z3
+	VMOVUPS       Z3, (R10)
+	VBROADCASTSS  32(R9)(DX*1), Z3
+	VMULPS        Z3, Z6, Z3
+	VFMADD213PS   (R10)(CX*1), Z3, Z4
+	VMOVUPS       Z4, (R10)(CX*1)
+	VBROADCASTSS  32(R9)(DX*2), Z3
+	VMULPS        Z3, Z6, Z3
+	VFMADD213PS   (R10)(CX*2), Z3, Z5
+	VMOVUPS       Z5, (R10)(CX*2)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows3lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows3block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+3, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+3, m+96(FP)
+	JMP    vectors1rows3
+
+vectors1rows3done:
 	// Tiles of 2 × 1 vectors.
 vectors1rows2:
 	CMPQ m+96(FP), $+2
@@ -16649,6 +17172,169 @@ vectors1rows4wordgroup0:
 	JMP    vectors1rows4
 
 vectors1rows4done:
+	// Tiles of 3 × 1 vectors.
+vectors1rows3:
+	CMPQ m+96(FP), $+3
+	JL   vectors1rows3done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows3block:
+	MOVQ         SI, R8
+	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
+	VPERMW       (R8), Y0, Y1
+	VMOVDQU      Y1, (SP)
+	VPBROADCASTD 44(R8), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 256(SP)
+	VPERMW       (R8)(DX*1), Y0, Y1
+	VMOVDQU      Y1, 32(SP)
+	VPBROADCASTD 44(R8)(DX*1), X1
+	VPMOVSXWD    X1, X1
+	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
+	VMOVQ        X1, 264(SP)
+	VPERMW       (R8)(DX*2), Y0, Y0
+	VMOVDQU      Y0, 64(SP)
+	VPBROADCASTD 44(R8)(DX*2), X0
+	VPMOVSXWD    X0, X0
+	VPMADDWD     const00000010AVX512<>+0(SB), X0, X0
+	VMOVQ        X0, 272(SP)
+	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
+	VMOVDQU32    const11111111AVX512<>+0(SB), Z2
+	XORQ         R8, R8
+
+vectors1rows3lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	LEAQ         (DI)(R8*2), R10
+	VMOVUPS      (R10), Z6
+	VMOVUPS      (R10)(BX*2), Z7
+	VPBROADCASTD 260(SP), Z4
+	VPBROADCASTD 268(SP), Z5
+	VPBROADCASTD 276(SP), Z8
+	LEAQ         (R9)(BX*8), R10
+	VMOVDQU32    (R10), Z3
+	MOVQ         R9, R10
+	LEAQ         (SP), R11
+	MOVQ         $0x00000002, R12
+	PCALIGN      $0x40
+
+vectors1rows3wordgroup1:
+	VPSRLD        $0x10, (R10), Z9
+	VMOVDQU32     (R10)(BX*2), Z10
+	VPTERNLOGD    $0xb8, Z9, Z0, Z10
+	VPSRLD        $0x10, Z3, Z11
+	VPSRLD        $0x01, Z3, Z9
+	VPTERNLOGD    $0xb8, Z11, Z0, Z9
+	VPANDD        Z2, Z9, Z9
+	VPSLLD        $0x04, Z9, Z11
+	VPTERNLOGD    $0xb8, Z10, Z1, Z11
+	VPDPBUSD.BCST (R11), Z11, Z4
+	VPDPBUSD.BCST 32(R11), Z11, Z5
+	VPDPBUSD.BCST 64(R11), Z11, Z8
+	VPSRLD        $0x04, Z10, Z10
+	VPTERNLOGD    $0xb8, Z10, Z1, Z9
+	VPDPBUSD.BCST 8(R11), Z9, Z4
+	VPDPBUSD.BCST 40(R11), Z9, Z5
+	VPDPBUSD.BCST 72(R11), Z9, Z8
+	LEAQ          (R10)(BX*4), R10
+	ADDQ          $0x04, R11
+	VPSRLD        $0x02, Z3, Z3
+	DECQ          R12
+	JNZ           vectors1rows3wordgroup1
+	VXORPS        Z3, Z3, Z3
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z7, Z4, Z3
+	VXORPS        Z4, Z4, Z4
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z7, Z5, Z4
+	VXORPS        Z5, Z5, Z5
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z7, Z8, Z5
+	VPBROADCASTD  256(SP), Z7
+	VPBROADCASTD  264(SP), Z8
+	VPBROADCASTD  272(SP), Z9
+	LEAQ          (R9)(BX*8), R10
+	VMOVDQU32     (R10), Z10
+	LEAQ          16(SP), R10
+	MOVQ          $0x00000002, R11
+	PCALIGN       $0x40
+
+vectors1rows3wordgroup0:
+	VPSLLD        $0x10, (R9)(BX*2), Z11
+	VPTERNLOGD    $0xb8, (R9), Z0, Z11
+	VPSLLD        $0x0f, Z10, Z12
+	VPTERNLOGD    $0xb8, Z10, Z0, Z12
+	VPANDD        Z2, Z12, Z12
+	VPSLLD        $0x04, Z12, Z13
+	VPTERNLOGD    $0xb8, Z11, Z1, Z13
+	VPDPBUSD.BCST (R10), Z13, Z7
+	VPDPBUSD.BCST 32(R10), Z13, Z8
+	VPDPBUSD.BCST 64(R10), Z13, Z9
+	VPSRLD        $0x04, Z11, Z11
+	VPTERNLOGD    $0xb8, Z11, Z1, Z12
+	VPDPBUSD.BCST 8(R10), Z12, Z7
+	VPDPBUSD.BCST 40(R10), Z12, Z8
+	VPDPBUSD.BCST 72(R10), Z12, Z9
+	LEAQ          (R9)(BX*4), R9
+	ADDQ          $0x04, R10
+	VPSRLD        $0x02, Z10, Z10
+	DECQ          R11
+	JNZ           vectors1rows3wordgroup0
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z3
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z6, Z8, Z4
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z6, Z9, Z5
+	MOVQ          x_cap+48(FP), R9
+	PREFETCHT0    (R9)
+	PREFETCHT0    64(R9)
+	PREFETCHT0    128(R9)
+	PREFETCHT0    192(R9)
+	PREFETCHT0    256(R9)
+	PREFETCHT0    320(R9)
+	PREFETCHT0    384(R9)
+	ADDQ          $0x000001c0, x_cap+48(FP)
+	MOVQ          SI, R9
+	LEAQ          (AX)(R8*2), R10
+	VBROADCASTSS  32(R9), Z6
+	VFMADD213PS   (R10), Z6, Z3
+	VMOVUPS       Z3, (R10)
+	VBROADCASTSS  32(R9)(DX*1), Z3
+	VFMADD213PS   (R10)(CX*1), Z3, Z4
+	VMOVUPS       Z4, (R10)(CX*1)
+	VBROADCASTSS  32(R9)(DX*2), Z3
+	VFMADD213PS   (R10)(CX*2), Z3, Z5
+	VMOVUPS       Z5, (R10)(CX*2)
+	ADDQ          $0x00000020, R8
+	CMPQ          R8, BX
+	JL            vectors1rows3lanes
+	ADDQ          b_len+72(FP), DI
+	ADDQ          $0x00000030, SI
+	SUBQ          $+32, x_len+40(FP)
+	JNZ           vectors1rows3block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+3, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+3, m+96(FP)
+	JMP    vectors1rows3
+
+vectors1rows3done:
 	// Tiles of 2 × 1 vectors.
 vectors1rows2:
 	CMPQ m+96(FP), $+2

@@ -126,6 +126,9 @@ func (j *job) run(t *tier.Tier, opts *Options) {
 // plan cuts the job. It decides about speed alone: no cut changes a bit.
 func (j *job) plan(t *tier.Tier, option int) {
 	m, panels := j.out.rows, j.linear.panels()
+	if lower := t.Lower(); lower != nil && m <= t.LowerRows && !j.int8 && j.linear.format != 0 && j.linear.packed.Grouped() {
+		t = lower // has the same bits
+	}
 	j.tier, j.steps = t, t.WeightSteps
 	j.tiles = j.linear.tiles(t, m)
 	j.widens = !j.int8 && !j.tiles && j.linear.widens(t, m)

@@ -57,6 +57,16 @@ func (t *Tier) Copy() *Tier {
 	return &c
 }
 
+// Lower returns the tier whose kernels the last ones of t are laid on, nil if there is none.
+func (t *Tier) Lower() *Tier {
+	for i := range Tiers {
+		if n := len(t.ISAs); n > 1 && slices.Equal(Tiers[i].ISAs, t.ISAs[:n-1]) {
+			return &Tiers[i]
+		}
+	}
+	return nil
+}
+
 // Reference returns the tier in plain Go.
 func Reference() *Tier { return &inGo }
 

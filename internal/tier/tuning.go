@@ -19,7 +19,7 @@ type Tuning struct {
 	QKSegments, QKNear, PVNear, PrefetchBytes, FarPrefetch  int
 	PairBytes, ThreadFMAs                                   int
 	WeightSteps, PanelPrefetch, WidenRows, QuantizedRows    int
-	PairRows                                                int
+	PairRows, LowerRows                                     int
 }
 
 // A Number is one of a Tuning, by the name that kernel.Tier.Tuned and ATTN_TUNING have for it.
@@ -54,6 +54,7 @@ var Numbers = []Number{
 	{"WidenRows", func(x *Tuning) *int { return &x.WidenRows }, 0, math.MaxInt},
 	{"QuantizedRows", func(x *Tuning) *int { return &x.QuantizedRows }, 1, math.MaxInt},
 	{"PairRows", func(x *Tuning) *int { return &x.PairRows }, 0, math.MaxInt},
+	{"LowerRows", func(x *Tuning) *int { return &x.LowerRows }, 0, math.MaxInt},
 }
 
 // Number returns the number of that name, nil if there is none.

@@ -34,6 +34,7 @@ var groups = []group{
 	{"panels", []string{"PanelPrefetch"}, choices("PanelPrefetch"), fewRows},
 	{"widen", []string{"WidenRows"}, values("WidenRows", 0, 1, 2, 4, 8, 32), halves},
 	{"rounded", []string{"PairRows"}, values("PairRows", 0, 2, 4, 6, 8, 16, 1<<20), rounded},
+	{"lower", []string{"LowerRows"}, values("LowerRows", 0, 2, 4, 8, 16, 32, 64), grouped},
 	{"quantized", []string{"QuantizedRows"}, values("QuantizedRows", 1, 2, 4, 8, 12, 16, 24), quantized},
 }
 

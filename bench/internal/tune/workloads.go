@@ -169,6 +169,10 @@ func halves() ([]workload, error) { return products(calls.Floats[1], 1, 2, 4, 8,
 
 func rounded() ([]workload, error) { return products(calls.Floats[2], 1, 2, 4, 8, 16, 48) }
 
+func grouped() ([]workload, error) {
+	return products(calls.Quantized(false, linear.Q4_K)[0], 1, 2, 4, 8, 16, 32, 64)
+}
+
 func quantized() ([]workload, error) {
 	return products(calls.Quantized(false, linear.Q8_0)[0], 1, 2, 4, 8, 12, 16, 24)
 }
