@@ -87,14 +87,32 @@ last:
 	CBZ R25, done
 	CMP $1, R25
 	BLE tile1
+	CMP $2, R25
+	BLE tile2
 	CMP $3, R25
 	BLE tile3
+	CMP $4, R25
+	BLE tile4
+	CMP $5, R25
+	BLE tile5
 	CMP $6, R25
 	BLE tile6
+	CMP $7, R25
+	BLE tile7
+	CMP $8, R25
+	BLE tile8
 	CMP $9, R25
 	BLE tile9
+	CMP $10, R25
+	BLE tile10
+	CMP $11, R25
+	BLE tile11
 	CMP $12, R25
 	BLE tile12
+	CMP $13, R25
+	BLE tile13
+	CMP $14, R25
+	BLE tile14
 	CMP $15, R25
 	BLE tile15
 	CMP $16, R25
@@ -433,13 +451,12 @@ tile16done:
 	MOVD R2, b_len+80(FP)
 	B modes
 
-	// Tile of 13 to 15 × 1 vectors.
+	// Tile of 15 × 1 vectors.
 tile15:
 	MOVD R3, R0
-	MOVD R25, b_len+80(FP)
-	SUB R25, R5, R5
-	MUL R9, R25, R25
-	ADD R25, R3, R3
+	SUB $15, R5, R5
+	ADD R9, R3, R3
+	ADD R23, R3, R3
 	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
@@ -459,12 +476,14 @@ tile15segment:
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
+	ADD $1, R2, R2
+	ANDS $1, R2, R25
+	LSR $1, R2, R2
+	BEQ tile15odd
 	CBZ R2, tile15done
 	PCALIGN $32
 
 tile15steps:
-	MOVD b_len+80(FP), R25
-	CMP $14, R25
 	FMOVQ (R1), F15
 	ADD R7, R1, R1
 	FMOVS (R0), F16
@@ -493,30 +512,269 @@ tile15steps:
 	WORD $0x4f9b11eb // fmla v11.4s, v15.4s, v27.s[0]
 	FMOVS (R0)(R21), F28
 	WORD $0x4f9c11ec // fmla v12.4s, v15.4s, v28.s[0]
-	BLT tile15next0
 	FMOVS (R0)(R22), F29
 	WORD $0x4f9d11ed // fmla v13.4s, v15.4s, v29.s[0]
-	BEQ tile15next0
 	FMOVS (R0)(R23), F30
 	WORD $0x4f9e11ee // fmla v14.4s, v15.4s, v30.s[0]
+	ADD R6, R0, R0
 
-tile15next0:
+tile15odd:
+	FMOVQ (R1), F15
+	ADD R7, R1, R1
+	FMOVS (R0), F16
+	WORD $0x4f9011e0 // fmla v0.4s, v15.4s, v16.s[0]
+	FMOVS (R0)(R9), F17
+	WORD $0x4f9111e1 // fmla v1.4s, v15.4s, v17.s[0]
+	FMOVS (R0)(R10), F18
+	WORD $0x4f9211e2 // fmla v2.4s, v15.4s, v18.s[0]
+	FMOVS (R0)(R11), F19
+	WORD $0x4f9311e3 // fmla v3.4s, v15.4s, v19.s[0]
+	FMOVS (R0)(R12), F20
+	WORD $0x4f9411e4 // fmla v4.4s, v15.4s, v20.s[0]
+	FMOVS (R0)(R13), F21
+	WORD $0x4f9511e5 // fmla v5.4s, v15.4s, v21.s[0]
+	FMOVS (R0)(R14), F22
+	WORD $0x4f9611e6 // fmla v6.4s, v15.4s, v22.s[0]
+	FMOVS (R0)(R15), F23
+	WORD $0x4f9711e7 // fmla v7.4s, v15.4s, v23.s[0]
+	FMOVS (R0)(R16), F24
+	WORD $0x4f9811e8 // fmla v8.4s, v15.4s, v24.s[0]
+	FMOVS (R0)(R17), F25
+	WORD $0x4f9911e9 // fmla v9.4s, v15.4s, v25.s[0]
+	FMOVS (R0)(R19), F26
+	WORD $0x4f9a11ea // fmla v10.4s, v15.4s, v26.s[0]
+	FMOVS (R0)(R20), F27
+	WORD $0x4f9b11eb // fmla v11.4s, v15.4s, v27.s[0]
+	FMOVS (R0)(R21), F28
+	WORD $0x4f9c11ec // fmla v12.4s, v15.4s, v28.s[0]
+	FMOVS (R0)(R22), F29
+	WORD $0x4f9d11ed // fmla v13.4s, v15.4s, v29.s[0]
+	FMOVS (R0)(R23), F30
+	WORD $0x4f9e11ee // fmla v14.4s, v15.4s, v30.s[0]
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile15steps
 
 tile15done:
 	MOVD c_len+8(FP), R25
-	CBZ R25, stores
+	MOVD $15, R2
+	CBZ R25, store
+	MOVD R2, b_len+80(FP)
 	B modes
 
-	// Tile of 10 to 12 × 1 vectors.
+	// Tile of 14 × 1 vectors.
+tile14:
+	MOVD R3, R0
+	SUB $14, R5, R5
+	ADD R9, R3, R3
+	ADD R22, R3, R3
+	MOVD b_base+72(FP), R1
+	MOVD k+112(FP), R2
+
+tile14segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	ADD $1, R2, R2
+	ANDS $1, R2, R25
+	LSR $1, R2, R2
+	BEQ tile14odd
+	CBZ R2, tile14done
+	PCALIGN $32
+
+tile14steps:
+	FMOVQ (R1), F14
+	ADD R7, R1, R1
+	FMOVS (R0), F15
+	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
+	FMOVS (R0)(R9), F16
+	WORD $0x4f9011c1 // fmla v1.4s, v14.4s, v16.s[0]
+	FMOVS (R0)(R10), F17
+	WORD $0x4f9111c2 // fmla v2.4s, v14.4s, v17.s[0]
+	FMOVS (R0)(R11), F18
+	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
+	FMOVS (R0)(R12), F19
+	WORD $0x4f9311c4 // fmla v4.4s, v14.4s, v19.s[0]
+	FMOVS (R0)(R13), F20
+	WORD $0x4f9411c5 // fmla v5.4s, v14.4s, v20.s[0]
+	FMOVS (R0)(R14), F21
+	WORD $0x4f9511c6 // fmla v6.4s, v14.4s, v21.s[0]
+	FMOVS (R0)(R15), F22
+	WORD $0x4f9611c7 // fmla v7.4s, v14.4s, v22.s[0]
+	FMOVS (R0)(R16), F23
+	WORD $0x4f9711c8 // fmla v8.4s, v14.4s, v23.s[0]
+	FMOVS (R0)(R17), F24
+	WORD $0x4f9811c9 // fmla v9.4s, v14.4s, v24.s[0]
+	FMOVS (R0)(R19), F25
+	WORD $0x4f9911ca // fmla v10.4s, v14.4s, v25.s[0]
+	FMOVS (R0)(R20), F26
+	WORD $0x4f9a11cb // fmla v11.4s, v14.4s, v26.s[0]
+	FMOVS (R0)(R21), F27
+	WORD $0x4f9b11cc // fmla v12.4s, v14.4s, v27.s[0]
+	FMOVS (R0)(R22), F28
+	WORD $0x4f9c11cd // fmla v13.4s, v14.4s, v28.s[0]
+	ADD R6, R0, R0
+
+tile14odd:
+	FMOVQ (R1), F14
+	ADD R7, R1, R1
+	FMOVS (R0), F15
+	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
+	FMOVS (R0)(R9), F16
+	WORD $0x4f9011c1 // fmla v1.4s, v14.4s, v16.s[0]
+	FMOVS (R0)(R10), F17
+	WORD $0x4f9111c2 // fmla v2.4s, v14.4s, v17.s[0]
+	FMOVS (R0)(R11), F18
+	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
+	FMOVS (R0)(R12), F19
+	WORD $0x4f9311c4 // fmla v4.4s, v14.4s, v19.s[0]
+	FMOVS (R0)(R13), F20
+	WORD $0x4f9411c5 // fmla v5.4s, v14.4s, v20.s[0]
+	FMOVS (R0)(R14), F21
+	WORD $0x4f9511c6 // fmla v6.4s, v14.4s, v21.s[0]
+	FMOVS (R0)(R15), F22
+	WORD $0x4f9611c7 // fmla v7.4s, v14.4s, v22.s[0]
+	FMOVS (R0)(R16), F23
+	WORD $0x4f9711c8 // fmla v8.4s, v14.4s, v23.s[0]
+	FMOVS (R0)(R17), F24
+	WORD $0x4f9811c9 // fmla v9.4s, v14.4s, v24.s[0]
+	FMOVS (R0)(R19), F25
+	WORD $0x4f9911ca // fmla v10.4s, v14.4s, v25.s[0]
+	FMOVS (R0)(R20), F26
+	WORD $0x4f9a11cb // fmla v11.4s, v14.4s, v26.s[0]
+	FMOVS (R0)(R21), F27
+	WORD $0x4f9b11cc // fmla v12.4s, v14.4s, v27.s[0]
+	FMOVS (R0)(R22), F28
+	WORD $0x4f9c11cd // fmla v13.4s, v14.4s, v28.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile14steps
+
+tile14done:
+	MOVD c_len+8(FP), R25
+	MOVD $14, R2
+	CBZ R25, store
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 13 × 1 vectors.
+tile13:
+	MOVD R3, R0
+	SUB $13, R5, R5
+	ADD R9, R3, R3
+	ADD R21, R3, R3
+	MOVD b_base+72(FP), R1
+	MOVD k+112(FP), R2
+
+tile13segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	ADD $1, R2, R2
+	ANDS $1, R2, R25
+	LSR $1, R2, R2
+	BEQ tile13odd
+	CBZ R2, tile13done
+	PCALIGN $32
+
+tile13steps:
+	FMOVQ (R1), F13
+	ADD R7, R1, R1
+	FMOVS (R0), F14
+	WORD $0x4f8e11a0 // fmla v0.4s, v13.4s, v14.s[0]
+	FMOVS (R0)(R9), F15
+	WORD $0x4f8f11a1 // fmla v1.4s, v13.4s, v15.s[0]
+	FMOVS (R0)(R10), F16
+	WORD $0x4f9011a2 // fmla v2.4s, v13.4s, v16.s[0]
+	FMOVS (R0)(R11), F17
+	WORD $0x4f9111a3 // fmla v3.4s, v13.4s, v17.s[0]
+	FMOVS (R0)(R12), F18
+	WORD $0x4f9211a4 // fmla v4.4s, v13.4s, v18.s[0]
+	FMOVS (R0)(R13), F19
+	WORD $0x4f9311a5 // fmla v5.4s, v13.4s, v19.s[0]
+	FMOVS (R0)(R14), F20
+	WORD $0x4f9411a6 // fmla v6.4s, v13.4s, v20.s[0]
+	FMOVS (R0)(R15), F21
+	WORD $0x4f9511a7 // fmla v7.4s, v13.4s, v21.s[0]
+	FMOVS (R0)(R16), F22
+	WORD $0x4f9611a8 // fmla v8.4s, v13.4s, v22.s[0]
+	FMOVS (R0)(R17), F23
+	WORD $0x4f9711a9 // fmla v9.4s, v13.4s, v23.s[0]
+	FMOVS (R0)(R19), F24
+	WORD $0x4f9811aa // fmla v10.4s, v13.4s, v24.s[0]
+	FMOVS (R0)(R20), F25
+	WORD $0x4f9911ab // fmla v11.4s, v13.4s, v25.s[0]
+	FMOVS (R0)(R21), F26
+	WORD $0x4f9a11ac // fmla v12.4s, v13.4s, v26.s[0]
+	ADD R6, R0, R0
+
+tile13odd:
+	FMOVQ (R1), F13
+	ADD R7, R1, R1
+	FMOVS (R0), F14
+	WORD $0x4f8e11a0 // fmla v0.4s, v13.4s, v14.s[0]
+	FMOVS (R0)(R9), F15
+	WORD $0x4f8f11a1 // fmla v1.4s, v13.4s, v15.s[0]
+	FMOVS (R0)(R10), F16
+	WORD $0x4f9011a2 // fmla v2.4s, v13.4s, v16.s[0]
+	FMOVS (R0)(R11), F17
+	WORD $0x4f9111a3 // fmla v3.4s, v13.4s, v17.s[0]
+	FMOVS (R0)(R12), F18
+	WORD $0x4f9211a4 // fmla v4.4s, v13.4s, v18.s[0]
+	FMOVS (R0)(R13), F19
+	WORD $0x4f9311a5 // fmla v5.4s, v13.4s, v19.s[0]
+	FMOVS (R0)(R14), F20
+	WORD $0x4f9411a6 // fmla v6.4s, v13.4s, v20.s[0]
+	FMOVS (R0)(R15), F21
+	WORD $0x4f9511a7 // fmla v7.4s, v13.4s, v21.s[0]
+	FMOVS (R0)(R16), F22
+	WORD $0x4f9611a8 // fmla v8.4s, v13.4s, v22.s[0]
+	FMOVS (R0)(R17), F23
+	WORD $0x4f9711a9 // fmla v9.4s, v13.4s, v23.s[0]
+	FMOVS (R0)(R19), F24
+	WORD $0x4f9811aa // fmla v10.4s, v13.4s, v24.s[0]
+	FMOVS (R0)(R20), F25
+	WORD $0x4f9911ab // fmla v11.4s, v13.4s, v25.s[0]
+	FMOVS (R0)(R21), F26
+	WORD $0x4f9a11ac // fmla v12.4s, v13.4s, v26.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile13steps
+
+tile13done:
+	MOVD c_len+8(FP), R25
+	MOVD $13, R2
+	CBZ R25, store
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 12 × 1 vectors.
 tile12:
 	MOVD R3, R0
-	MOVD R25, b_len+80(FP)
-	SUB R25, R5, R5
-	MUL R9, R25, R25
-	ADD R25, R3, R3
+	SUB $12, R5, R5
+	ADD R9, R3, R3
+	ADD R20, R3, R3
 	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
@@ -533,12 +791,14 @@ tile12segment:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
+	ADD $1, R2, R2
+	ANDS $1, R2, R25
+	LSR $1, R2, R2
+	BEQ tile12odd
 	CBZ R2, tile12done
 	PCALIGN $32
 
 tile12steps:
-	MOVD b_len+80(FP), R25
-	CMP $11, R25
 	FMOVQ (R1), F12
 	ADD R7, R1, R1
 	FMOVS (R0), F13
@@ -561,30 +821,233 @@ tile12steps:
 	WORD $0x4f951188 // fmla v8.4s, v12.4s, v21.s[0]
 	FMOVS (R0)(R17), F22
 	WORD $0x4f961189 // fmla v9.4s, v12.4s, v22.s[0]
-	BLT tile12next0
 	FMOVS (R0)(R19), F23
 	WORD $0x4f97118a // fmla v10.4s, v12.4s, v23.s[0]
-	BEQ tile12next0
 	FMOVS (R0)(R20), F24
 	WORD $0x4f98118b // fmla v11.4s, v12.4s, v24.s[0]
+	ADD R6, R0, R0
 
-tile12next0:
+tile12odd:
+	FMOVQ (R1), F12
+	ADD R7, R1, R1
+	FMOVS (R0), F13
+	WORD $0x4f8d1180 // fmla v0.4s, v12.4s, v13.s[0]
+	FMOVS (R0)(R9), F14
+	WORD $0x4f8e1181 // fmla v1.4s, v12.4s, v14.s[0]
+	FMOVS (R0)(R10), F15
+	WORD $0x4f8f1182 // fmla v2.4s, v12.4s, v15.s[0]
+	FMOVS (R0)(R11), F16
+	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
+	FMOVS (R0)(R12), F17
+	WORD $0x4f911184 // fmla v4.4s, v12.4s, v17.s[0]
+	FMOVS (R0)(R13), F18
+	WORD $0x4f921185 // fmla v5.4s, v12.4s, v18.s[0]
+	FMOVS (R0)(R14), F19
+	WORD $0x4f931186 // fmla v6.4s, v12.4s, v19.s[0]
+	FMOVS (R0)(R15), F20
+	WORD $0x4f941187 // fmla v7.4s, v12.4s, v20.s[0]
+	FMOVS (R0)(R16), F21
+	WORD $0x4f951188 // fmla v8.4s, v12.4s, v21.s[0]
+	FMOVS (R0)(R17), F22
+	WORD $0x4f961189 // fmla v9.4s, v12.4s, v22.s[0]
+	FMOVS (R0)(R19), F23
+	WORD $0x4f97118a // fmla v10.4s, v12.4s, v23.s[0]
+	FMOVS (R0)(R20), F24
+	WORD $0x4f98118b // fmla v11.4s, v12.4s, v24.s[0]
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile12steps
 
 tile12done:
 	MOVD c_len+8(FP), R25
-	CBZ R25, stores
+	MOVD $12, R2
+	CBZ R25, store
+	MOVD R2, b_len+80(FP)
 	B modes
 
-	// Tile of 7 to 9 × 1 vectors.
+	// Tile of 11 × 1 vectors.
+tile11:
+	MOVD R3, R0
+	SUB $11, R5, R5
+	ADD R9, R3, R3
+	ADD R19, R3, R3
+	MOVD b_base+72(FP), R1
+	MOVD k+112(FP), R2
+
+tile11segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	ADD $1, R2, R2
+	ANDS $1, R2, R25
+	LSR $1, R2, R2
+	BEQ tile11odd
+	CBZ R2, tile11done
+	PCALIGN $32
+
+tile11steps:
+	FMOVQ (R1), F11
+	ADD R7, R1, R1
+	FMOVS (R0), F12
+	WORD $0x4f8c1160 // fmla v0.4s, v11.4s, v12.s[0]
+	FMOVS (R0)(R9), F13
+	WORD $0x4f8d1161 // fmla v1.4s, v11.4s, v13.s[0]
+	FMOVS (R0)(R10), F14
+	WORD $0x4f8e1162 // fmla v2.4s, v11.4s, v14.s[0]
+	FMOVS (R0)(R11), F15
+	WORD $0x4f8f1163 // fmla v3.4s, v11.4s, v15.s[0]
+	FMOVS (R0)(R12), F16
+	WORD $0x4f901164 // fmla v4.4s, v11.4s, v16.s[0]
+	FMOVS (R0)(R13), F17
+	WORD $0x4f911165 // fmla v5.4s, v11.4s, v17.s[0]
+	FMOVS (R0)(R14), F18
+	WORD $0x4f921166 // fmla v6.4s, v11.4s, v18.s[0]
+	FMOVS (R0)(R15), F19
+	WORD $0x4f931167 // fmla v7.4s, v11.4s, v19.s[0]
+	FMOVS (R0)(R16), F20
+	WORD $0x4f941168 // fmla v8.4s, v11.4s, v20.s[0]
+	FMOVS (R0)(R17), F21
+	WORD $0x4f951169 // fmla v9.4s, v11.4s, v21.s[0]
+	FMOVS (R0)(R19), F22
+	WORD $0x4f96116a // fmla v10.4s, v11.4s, v22.s[0]
+	ADD R6, R0, R0
+
+tile11odd:
+	FMOVQ (R1), F11
+	ADD R7, R1, R1
+	FMOVS (R0), F12
+	WORD $0x4f8c1160 // fmla v0.4s, v11.4s, v12.s[0]
+	FMOVS (R0)(R9), F13
+	WORD $0x4f8d1161 // fmla v1.4s, v11.4s, v13.s[0]
+	FMOVS (R0)(R10), F14
+	WORD $0x4f8e1162 // fmla v2.4s, v11.4s, v14.s[0]
+	FMOVS (R0)(R11), F15
+	WORD $0x4f8f1163 // fmla v3.4s, v11.4s, v15.s[0]
+	FMOVS (R0)(R12), F16
+	WORD $0x4f901164 // fmla v4.4s, v11.4s, v16.s[0]
+	FMOVS (R0)(R13), F17
+	WORD $0x4f911165 // fmla v5.4s, v11.4s, v17.s[0]
+	FMOVS (R0)(R14), F18
+	WORD $0x4f921166 // fmla v6.4s, v11.4s, v18.s[0]
+	FMOVS (R0)(R15), F19
+	WORD $0x4f931167 // fmla v7.4s, v11.4s, v19.s[0]
+	FMOVS (R0)(R16), F20
+	WORD $0x4f941168 // fmla v8.4s, v11.4s, v20.s[0]
+	FMOVS (R0)(R17), F21
+	WORD $0x4f951169 // fmla v9.4s, v11.4s, v21.s[0]
+	FMOVS (R0)(R19), F22
+	WORD $0x4f96116a // fmla v10.4s, v11.4s, v22.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile11steps
+
+tile11done:
+	MOVD c_len+8(FP), R25
+	MOVD $11, R2
+	CBZ R25, store
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 10 × 1 vectors.
+tile10:
+	MOVD R3, R0
+	SUB $10, R5, R5
+	ADD R9, R3, R3
+	ADD R17, R3, R3
+	MOVD b_base+72(FP), R1
+	MOVD k+112(FP), R2
+
+tile10segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	ADD $1, R2, R2
+	ANDS $1, R2, R25
+	LSR $1, R2, R2
+	BEQ tile10odd
+	CBZ R2, tile10done
+	PCALIGN $32
+
+tile10steps:
+	FMOVQ (R1), F10
+	ADD R7, R1, R1
+	FMOVS (R0), F11
+	WORD $0x4f8b1140 // fmla v0.4s, v10.4s, v11.s[0]
+	FMOVS (R0)(R9), F12
+	WORD $0x4f8c1141 // fmla v1.4s, v10.4s, v12.s[0]
+	FMOVS (R0)(R10), F13
+	WORD $0x4f8d1142 // fmla v2.4s, v10.4s, v13.s[0]
+	FMOVS (R0)(R11), F14
+	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
+	FMOVS (R0)(R12), F15
+	WORD $0x4f8f1144 // fmla v4.4s, v10.4s, v15.s[0]
+	FMOVS (R0)(R13), F16
+	WORD $0x4f901145 // fmla v5.4s, v10.4s, v16.s[0]
+	FMOVS (R0)(R14), F17
+	WORD $0x4f911146 // fmla v6.4s, v10.4s, v17.s[0]
+	FMOVS (R0)(R15), F18
+	WORD $0x4f921147 // fmla v7.4s, v10.4s, v18.s[0]
+	FMOVS (R0)(R16), F19
+	WORD $0x4f931148 // fmla v8.4s, v10.4s, v19.s[0]
+	FMOVS (R0)(R17), F20
+	WORD $0x4f941149 // fmla v9.4s, v10.4s, v20.s[0]
+	ADD R6, R0, R0
+
+tile10odd:
+	FMOVQ (R1), F10
+	ADD R7, R1, R1
+	FMOVS (R0), F11
+	WORD $0x4f8b1140 // fmla v0.4s, v10.4s, v11.s[0]
+	FMOVS (R0)(R9), F12
+	WORD $0x4f8c1141 // fmla v1.4s, v10.4s, v12.s[0]
+	FMOVS (R0)(R10), F13
+	WORD $0x4f8d1142 // fmla v2.4s, v10.4s, v13.s[0]
+	FMOVS (R0)(R11), F14
+	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
+	FMOVS (R0)(R12), F15
+	WORD $0x4f8f1144 // fmla v4.4s, v10.4s, v15.s[0]
+	FMOVS (R0)(R13), F16
+	WORD $0x4f901145 // fmla v5.4s, v10.4s, v16.s[0]
+	FMOVS (R0)(R14), F17
+	WORD $0x4f911146 // fmla v6.4s, v10.4s, v17.s[0]
+	FMOVS (R0)(R15), F18
+	WORD $0x4f921147 // fmla v7.4s, v10.4s, v18.s[0]
+	FMOVS (R0)(R16), F19
+	WORD $0x4f931148 // fmla v8.4s, v10.4s, v19.s[0]
+	FMOVS (R0)(R17), F20
+	WORD $0x4f941149 // fmla v9.4s, v10.4s, v20.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile10steps
+
+tile10done:
+	MOVD c_len+8(FP), R25
+	MOVD $10, R2
+	CBZ R25, store
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 9 × 1 vectors.
 tile9:
 	MOVD R3, R0
-	MOVD R25, b_len+80(FP)
-	SUB R25, R5, R5
-	MUL R9, R25, R25
-	ADD R25, R3, R3
+	SUB $9, R5, R5
+	ADD R9, R3, R3
+	ADD R16, R3, R3
 	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
@@ -598,12 +1061,14 @@ tile9segment:
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
+	ADD $1, R2, R2
+	ANDS $1, R2, R25
+	LSR $1, R2, R2
+	BEQ tile9odd
 	CBZ R2, tile9done
 	PCALIGN $32
 
 tile9steps:
-	MOVD b_len+80(FP), R25
-	CMP $8, R25
 	FMOVQ (R1), F9
 	ADD R7, R1, R1
 	FMOVS (R0), F10
@@ -620,30 +1085,197 @@ tile9steps:
 	WORD $0x4f8f1125 // fmla v5.4s, v9.4s, v15.s[0]
 	FMOVS (R0)(R14), F16
 	WORD $0x4f901126 // fmla v6.4s, v9.4s, v16.s[0]
-	BLT tile9next0
 	FMOVS (R0)(R15), F17
 	WORD $0x4f911127 // fmla v7.4s, v9.4s, v17.s[0]
-	BEQ tile9next0
 	FMOVS (R0)(R16), F18
 	WORD $0x4f921128 // fmla v8.4s, v9.4s, v18.s[0]
+	ADD R6, R0, R0
 
-tile9next0:
+tile9odd:
+	FMOVQ (R1), F9
+	ADD R7, R1, R1
+	FMOVS (R0), F10
+	WORD $0x4f8a1120 // fmla v0.4s, v9.4s, v10.s[0]
+	FMOVS (R0)(R9), F11
+	WORD $0x4f8b1121 // fmla v1.4s, v9.4s, v11.s[0]
+	FMOVS (R0)(R10), F12
+	WORD $0x4f8c1122 // fmla v2.4s, v9.4s, v12.s[0]
+	FMOVS (R0)(R11), F13
+	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
+	FMOVS (R0)(R12), F14
+	WORD $0x4f8e1124 // fmla v4.4s, v9.4s, v14.s[0]
+	FMOVS (R0)(R13), F15
+	WORD $0x4f8f1125 // fmla v5.4s, v9.4s, v15.s[0]
+	FMOVS (R0)(R14), F16
+	WORD $0x4f901126 // fmla v6.4s, v9.4s, v16.s[0]
+	FMOVS (R0)(R15), F17
+	WORD $0x4f911127 // fmla v7.4s, v9.4s, v17.s[0]
+	FMOVS (R0)(R16), F18
+	WORD $0x4f921128 // fmla v8.4s, v9.4s, v18.s[0]
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile9steps
 
 tile9done:
 	MOVD c_len+8(FP), R25
-	CBZ R25, stores
+	MOVD $9, R2
+	CBZ R25, store
+	MOVD R2, b_len+80(FP)
 	B modes
 
-	// Tile of 4 to 6 × 1 vectors.
+	// Tile of 8 × 1 vectors.
+tile8:
+	MOVD R3, R0
+	SUB $8, R5, R5
+	ADD R9, R3, R3
+	ADD R15, R3, R3
+	MOVD b_base+72(FP), R1
+	MOVD k+112(FP), R2
+
+tile8segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	ADD $1, R2, R2
+	ANDS $1, R2, R25
+	LSR $1, R2, R2
+	BEQ tile8odd
+	CBZ R2, tile8done
+	PCALIGN $32
+
+tile8steps:
+	FMOVQ (R1), F8
+	ADD R7, R1, R1
+	FMOVS (R0), F9
+	WORD $0x4f891100 // fmla v0.4s, v8.4s, v9.s[0]
+	FMOVS (R0)(R9), F10
+	WORD $0x4f8a1101 // fmla v1.4s, v8.4s, v10.s[0]
+	FMOVS (R0)(R10), F11
+	WORD $0x4f8b1102 // fmla v2.4s, v8.4s, v11.s[0]
+	FMOVS (R0)(R11), F12
+	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
+	FMOVS (R0)(R12), F13
+	WORD $0x4f8d1104 // fmla v4.4s, v8.4s, v13.s[0]
+	FMOVS (R0)(R13), F14
+	WORD $0x4f8e1105 // fmla v5.4s, v8.4s, v14.s[0]
+	FMOVS (R0)(R14), F15
+	WORD $0x4f8f1106 // fmla v6.4s, v8.4s, v15.s[0]
+	FMOVS (R0)(R15), F16
+	WORD $0x4f901107 // fmla v7.4s, v8.4s, v16.s[0]
+	ADD R6, R0, R0
+
+tile8odd:
+	FMOVQ (R1), F8
+	ADD R7, R1, R1
+	FMOVS (R0), F9
+	WORD $0x4f891100 // fmla v0.4s, v8.4s, v9.s[0]
+	FMOVS (R0)(R9), F10
+	WORD $0x4f8a1101 // fmla v1.4s, v8.4s, v10.s[0]
+	FMOVS (R0)(R10), F11
+	WORD $0x4f8b1102 // fmla v2.4s, v8.4s, v11.s[0]
+	FMOVS (R0)(R11), F12
+	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
+	FMOVS (R0)(R12), F13
+	WORD $0x4f8d1104 // fmla v4.4s, v8.4s, v13.s[0]
+	FMOVS (R0)(R13), F14
+	WORD $0x4f8e1105 // fmla v5.4s, v8.4s, v14.s[0]
+	FMOVS (R0)(R14), F15
+	WORD $0x4f8f1106 // fmla v6.4s, v8.4s, v15.s[0]
+	FMOVS (R0)(R15), F16
+	WORD $0x4f901107 // fmla v7.4s, v8.4s, v16.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile8steps
+
+tile8done:
+	MOVD c_len+8(FP), R25
+	MOVD $8, R2
+	CBZ R25, store
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 7 × 1 vectors.
+tile7:
+	MOVD R3, R0
+	SUB $7, R5, R5
+	ADD R9, R3, R3
+	ADD R14, R3, R3
+	MOVD b_base+72(FP), R1
+	MOVD k+112(FP), R2
+
+tile7segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	ADD $1, R2, R2
+	ANDS $1, R2, R25
+	LSR $1, R2, R2
+	BEQ tile7odd
+	CBZ R2, tile7done
+	PCALIGN $32
+
+tile7steps:
+	FMOVQ (R1), F7
+	ADD R7, R1, R1
+	FMOVS (R0), F8
+	WORD $0x4f8810e0 // fmla v0.4s, v7.4s, v8.s[0]
+	FMOVS (R0)(R9), F9
+	WORD $0x4f8910e1 // fmla v1.4s, v7.4s, v9.s[0]
+	FMOVS (R0)(R10), F10
+	WORD $0x4f8a10e2 // fmla v2.4s, v7.4s, v10.s[0]
+	FMOVS (R0)(R11), F11
+	WORD $0x4f8b10e3 // fmla v3.4s, v7.4s, v11.s[0]
+	FMOVS (R0)(R12), F12
+	WORD $0x4f8c10e4 // fmla v4.4s, v7.4s, v12.s[0]
+	FMOVS (R0)(R13), F13
+	WORD $0x4f8d10e5 // fmla v5.4s, v7.4s, v13.s[0]
+	FMOVS (R0)(R14), F14
+	WORD $0x4f8e10e6 // fmla v6.4s, v7.4s, v14.s[0]
+	ADD R6, R0, R0
+
+tile7odd:
+	FMOVQ (R1), F7
+	ADD R7, R1, R1
+	FMOVS (R0), F8
+	WORD $0x4f8810e0 // fmla v0.4s, v7.4s, v8.s[0]
+	FMOVS (R0)(R9), F9
+	WORD $0x4f8910e1 // fmla v1.4s, v7.4s, v9.s[0]
+	FMOVS (R0)(R10), F10
+	WORD $0x4f8a10e2 // fmla v2.4s, v7.4s, v10.s[0]
+	FMOVS (R0)(R11), F11
+	WORD $0x4f8b10e3 // fmla v3.4s, v7.4s, v11.s[0]
+	FMOVS (R0)(R12), F12
+	WORD $0x4f8c10e4 // fmla v4.4s, v7.4s, v12.s[0]
+	FMOVS (R0)(R13), F13
+	WORD $0x4f8d10e5 // fmla v5.4s, v7.4s, v13.s[0]
+	FMOVS (R0)(R14), F14
+	WORD $0x4f8e10e6 // fmla v6.4s, v7.4s, v14.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile7steps
+
+tile7done:
+	MOVD c_len+8(FP), R25
+	MOVD $7, R2
+	CBZ R25, store
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 6 × 1 vectors.
 tile6:
 	MOVD R3, R0
-	MOVD R25, b_len+80(FP)
-	SUB R25, R5, R5
-	MUL R9, R25, R25
-	ADD R25, R3, R3
+	SUB $6, R5, R5
+	ADD R9, R3, R3
+	ADD R13, R3, R3
 	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
@@ -654,12 +1286,14 @@ tile6segment:
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
+	ADD $1, R2, R2
+	ANDS $1, R2, R25
+	LSR $1, R2, R2
+	BEQ tile6odd
 	CBZ R2, tile6done
 	PCALIGN $32
 
 tile6steps:
-	MOVD b_len+80(FP), R25
-	CMP $5, R25
 	FMOVQ (R1), F6
 	ADD R7, R1, R1
 	FMOVS (R0), F7
@@ -670,30 +1304,161 @@ tile6steps:
 	WORD $0x4f8910c2 // fmla v2.4s, v6.4s, v9.s[0]
 	FMOVS (R0)(R11), F10
 	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
-	BLT tile6next0
 	FMOVS (R0)(R12), F11
 	WORD $0x4f8b10c4 // fmla v4.4s, v6.4s, v11.s[0]
-	BEQ tile6next0
 	FMOVS (R0)(R13), F12
 	WORD $0x4f8c10c5 // fmla v5.4s, v6.4s, v12.s[0]
+	ADD R6, R0, R0
 
-tile6next0:
+tile6odd:
+	FMOVQ (R1), F6
+	ADD R7, R1, R1
+	FMOVS (R0), F7
+	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
+	FMOVS (R0)(R9), F8
+	WORD $0x4f8810c1 // fmla v1.4s, v6.4s, v8.s[0]
+	FMOVS (R0)(R10), F9
+	WORD $0x4f8910c2 // fmla v2.4s, v6.4s, v9.s[0]
+	FMOVS (R0)(R11), F10
+	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
+	FMOVS (R0)(R12), F11
+	WORD $0x4f8b10c4 // fmla v4.4s, v6.4s, v11.s[0]
+	FMOVS (R0)(R13), F12
+	WORD $0x4f8c10c5 // fmla v5.4s, v6.4s, v12.s[0]
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile6steps
 
 tile6done:
 	MOVD c_len+8(FP), R25
-	CBZ R25, stores
+	MOVD $6, R2
+	CBZ R25, store
+	MOVD R2, b_len+80(FP)
 	B modes
 
-	// Tile of 2 to 3 × 1 vectors.
+	// Tile of 5 × 1 vectors.
+tile5:
+	MOVD R3, R0
+	SUB $5, R5, R5
+	ADD R9, R3, R3
+	ADD R12, R3, R3
+	MOVD b_base+72(FP), R1
+	MOVD k+112(FP), R2
+
+tile5segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	ADD $1, R2, R2
+	ANDS $1, R2, R25
+	LSR $1, R2, R2
+	BEQ tile5odd
+	CBZ R2, tile5done
+	PCALIGN $32
+
+tile5steps:
+	FMOVQ (R1), F5
+	ADD R7, R1, R1
+	FMOVS (R0), F6
+	WORD $0x4f8610a0 // fmla v0.4s, v5.4s, v6.s[0]
+	FMOVS (R0)(R9), F7
+	WORD $0x4f8710a1 // fmla v1.4s, v5.4s, v7.s[0]
+	FMOVS (R0)(R10), F8
+	WORD $0x4f8810a2 // fmla v2.4s, v5.4s, v8.s[0]
+	FMOVS (R0)(R11), F9
+	WORD $0x4f8910a3 // fmla v3.4s, v5.4s, v9.s[0]
+	FMOVS (R0)(R12), F10
+	WORD $0x4f8a10a4 // fmla v4.4s, v5.4s, v10.s[0]
+	ADD R6, R0, R0
+
+tile5odd:
+	FMOVQ (R1), F5
+	ADD R7, R1, R1
+	FMOVS (R0), F6
+	WORD $0x4f8610a0 // fmla v0.4s, v5.4s, v6.s[0]
+	FMOVS (R0)(R9), F7
+	WORD $0x4f8710a1 // fmla v1.4s, v5.4s, v7.s[0]
+	FMOVS (R0)(R10), F8
+	WORD $0x4f8810a2 // fmla v2.4s, v5.4s, v8.s[0]
+	FMOVS (R0)(R11), F9
+	WORD $0x4f8910a3 // fmla v3.4s, v5.4s, v9.s[0]
+	FMOVS (R0)(R12), F10
+	WORD $0x4f8a10a4 // fmla v4.4s, v5.4s, v10.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile5steps
+
+tile5done:
+	MOVD c_len+8(FP), R25
+	MOVD $5, R2
+	CBZ R25, store
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 4 × 1 vectors.
+tile4:
+	MOVD R3, R0
+	SUB $4, R5, R5
+	ADD R9, R3, R3
+	ADD R11, R3, R3
+	MOVD b_base+72(FP), R1
+	MOVD k+112(FP), R2
+
+tile4segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	ADD $1, R2, R2
+	ANDS $1, R2, R25
+	LSR $1, R2, R2
+	BEQ tile4odd
+	CBZ R2, tile4done
+	PCALIGN $32
+
+tile4steps:
+	FMOVQ (R1), F4
+	ADD R7, R1, R1
+	FMOVS (R0), F5
+	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
+	FMOVS (R0)(R9), F6
+	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
+	FMOVS (R0)(R10), F7
+	WORD $0x4f871082 // fmla v2.4s, v4.4s, v7.s[0]
+	FMOVS (R0)(R11), F8
+	WORD $0x4f881083 // fmla v3.4s, v4.4s, v8.s[0]
+	ADD R6, R0, R0
+
+tile4odd:
+	FMOVQ (R1), F4
+	ADD R7, R1, R1
+	FMOVS (R0), F5
+	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
+	FMOVS (R0)(R9), F6
+	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
+	FMOVS (R0)(R10), F7
+	WORD $0x4f871082 // fmla v2.4s, v4.4s, v7.s[0]
+	FMOVS (R0)(R11), F8
+	WORD $0x4f881083 // fmla v3.4s, v4.4s, v8.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile4steps
+
+tile4done:
+	MOVD c_len+8(FP), R25
+	MOVD $4, R2
+	CBZ R25, store
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 3 × 1 vectors.
 tile3:
 	MOVD R3, R0
-	MOVD R25, b_len+80(FP)
-	SUB R25, R5, R5
-	MUL R9, R25, R25
-	ADD R25, R3, R3
+	SUB $3, R5, R5
+	ADD R9, R3, R3
+	ADD R10, R3, R3
 	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
@@ -701,30 +1466,88 @@ tile3segment:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
+	ADD $1, R2, R2
+	ANDS $1, R2, R25
+	LSR $1, R2, R2
+	BEQ tile3odd
 	CBZ R2, tile3done
 	PCALIGN $32
 
 tile3steps:
-	MOVD b_len+80(FP), R25
-	CMP $3, R25
 	FMOVQ (R1), F3
 	ADD R7, R1, R1
 	FMOVS (R0), F4
 	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
 	FMOVS (R0)(R9), F5
 	WORD $0x4f851061 // fmla v1.4s, v3.4s, v5.s[0]
-	BLT tile3next0
 	FMOVS (R0)(R10), F6
 	WORD $0x4f861062 // fmla v2.4s, v3.4s, v6.s[0]
+	ADD R6, R0, R0
 
-tile3next0:
+tile3odd:
+	FMOVQ (R1), F3
+	ADD R7, R1, R1
+	FMOVS (R0), F4
+	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
+	FMOVS (R0)(R9), F5
+	WORD $0x4f851061 // fmla v1.4s, v3.4s, v5.s[0]
+	FMOVS (R0)(R10), F6
+	WORD $0x4f861062 // fmla v2.4s, v3.4s, v6.s[0]
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile3steps
 
 tile3done:
 	MOVD c_len+8(FP), R25
-	CBZ R25, stores
+	MOVD $3, R2
+	CBZ R25, store
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 2 × 1 vectors.
+tile2:
+	MOVD R3, R0
+	SUB $2, R5, R5
+	ADD R9, R3, R3
+	ADD R9, R3, R3
+	MOVD b_base+72(FP), R1
+	MOVD k+112(FP), R2
+
+tile2segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	ADD $1, R2, R2
+	ANDS $1, R2, R25
+	LSR $1, R2, R2
+	BEQ tile2odd
+	CBZ R2, tile2done
+	PCALIGN $32
+
+tile2steps:
+	FMOVQ (R1), F2
+	ADD R7, R1, R1
+	FMOVS (R0), F3
+	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
+	FMOVS (R0)(R9), F4
+	WORD $0x4f841041 // fmla v1.4s, v2.4s, v4.s[0]
+	ADD R6, R0, R0
+
+tile2odd:
+	FMOVQ (R1), F2
+	ADD R7, R1, R1
+	FMOVS (R0), F3
+	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
+	FMOVS (R0)(R9), F4
+	WORD $0x4f841041 // fmla v1.4s, v2.4s, v4.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile2steps
+
+tile2done:
+	MOVD c_len+8(FP), R25
+	MOVD $2, R2
+	CBZ R25, store
+	MOVD R2, b_len+80(FP)
 	B modes
 
 	// Tile of 1 × 1 vectors.
@@ -860,16 +1683,34 @@ next:
 	MOVD b_len+80(FP), R25
 	CMP $16, R25
 	BGE tile16segment
-	CMP $13, R25
+	CMP $15, R25
 	BGE tile15segment
-	CMP $10, R25
+	CMP $14, R25
+	BGE tile14segment
+	CMP $13, R25
+	BGE tile13segment
+	CMP $12, R25
 	BGE tile12segment
-	CMP $7, R25
+	CMP $11, R25
+	BGE tile11segment
+	CMP $10, R25
+	BGE tile10segment
+	CMP $9, R25
 	BGE tile9segment
-	CMP $4, R25
+	CMP $8, R25
+	BGE tile8segment
+	CMP $7, R25
+	BGE tile7segment
+	CMP $6, R25
 	BGE tile6segment
-	CMP $2, R25
+	CMP $5, R25
+	BGE tile5segment
+	CMP $4, R25
+	BGE tile4segment
+	CMP $3, R25
 	BGE tile3segment
+	CMP $2, R25
+	BGE tile2segment
 	B tile1segment
 
 	// C is added.
@@ -3989,8 +4830,16 @@ last:
 	CBZ R16, done
 	CMP $1, R16
 	BLE tile1
+	CMP $2, R16
+	BLE tile2
+	CMP $3, R16
+	BLE tile3
 	CMP $4, R16
 	BLE tile4
+	CMP $5, R16
+	BLE tile5
+	CMP $6, R16
+	BLE tile6
 	CMP $7, R16
 	BLE tile7
 	CMP $8, R16
@@ -4087,13 +4936,12 @@ tile8done:
 	MOVD R2, b_len+80(FP)
 	B modes
 
-	// Tile of 5 to 7 × 1 vectors.
+	// Tile of 7 × 1 vectors.
 tile7:
 	MOVD R3, R0
-	MOVD R16, b_len+80(FP)
-	SUB R16, R5, R5
-	MUL R9, R16, R16
-	ADD R16, R3, R3
+	SUB $7, R5, R5
+	ADD R9, R3, R3
+	ADD R14, R3, R3
 	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
@@ -4116,8 +4964,6 @@ tile7segment:
 	PCALIGN $32
 
 tile7steps:
-	MOVD b_len+80(FP), R16
-	CMP $6, R16
 	FMOVQ (R1), F14
 	ADD R7, R1, R1
 	FMOVS (R0), F15
@@ -4130,19 +4976,13 @@ tile7steps:
 	WORD $0x4f9211c6 // fmla v6.4s, v14.4s, v18.s[0]
 	FMOVS (R0)(R12), F19
 	WORD $0x4f9311c8 // fmla v8.4s, v14.4s, v19.s[0]
-	BLT tile7next0
 	FMOVS (R0)(R13), F20
 	WORD $0x4f9411ca // fmla v10.4s, v14.4s, v20.s[0]
-	BEQ tile7next0
 	FMOVS (R0)(R14), F21
 	WORD $0x4f9511cc // fmla v12.4s, v14.4s, v21.s[0]
-
-tile7next0:
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BEQ tile7done
-	MOVD b_len+80(FP), R16
-	CMP $6, R16
 	FMOVQ (R1), F14
 	ADD R7, R1, R1
 	FMOVS (R0), F15
@@ -4155,14 +4995,10 @@ tile7next0:
 	WORD $0x4f9211c7 // fmla v7.4s, v14.4s, v18.s[0]
 	FMOVS (R0)(R12), F19
 	WORD $0x4f9311c9 // fmla v9.4s, v14.4s, v19.s[0]
-	BLT tile7next1
 	FMOVS (R0)(R13), F20
 	WORD $0x4f9411cb // fmla v11.4s, v14.4s, v20.s[0]
-	BEQ tile7next1
 	FMOVS (R0)(R14), F21
 	WORD $0x4f9511cd // fmla v13.4s, v14.4s, v21.s[0]
-
-tile7next1:
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile7steps
@@ -4176,16 +5012,158 @@ tile7done:
 	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
 	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
 	MOVD c_len+8(FP), R16
-	CBZ R16, stores
+	MOVD $7, R2
+	CBZ R16, store
+	MOVD R2, b_len+80(FP)
 	B modes
 
-	// Tile of 2 to 4 × 1 vectors.
+	// Tile of 6 × 1 vectors.
+tile6:
+	MOVD R3, R0
+	SUB $6, R5, R5
+	ADD R9, R3, R3
+	ADD R13, R3, R3
+	MOVD b_base+72(FP), R1
+	MOVD k+112(FP), R2
+
+tile6segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V11.B16
+	CBZ R2, tile6done
+	PCALIGN $32
+
+tile6steps:
+	FMOVQ (R1), F12
+	ADD R7, R1, R1
+	FMOVS (R0), F13
+	WORD $0x4f8d1180 // fmla v0.4s, v12.4s, v13.s[0]
+	FMOVS (R0)(R9), F14
+	WORD $0x4f8e1182 // fmla v2.4s, v12.4s, v14.s[0]
+	FMOVS (R0)(R10), F15
+	WORD $0x4f8f1184 // fmla v4.4s, v12.4s, v15.s[0]
+	FMOVS (R0)(R11), F16
+	WORD $0x4f901186 // fmla v6.4s, v12.4s, v16.s[0]
+	FMOVS (R0)(R12), F17
+	WORD $0x4f911188 // fmla v8.4s, v12.4s, v17.s[0]
+	FMOVS (R0)(R13), F18
+	WORD $0x4f92118a // fmla v10.4s, v12.4s, v18.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile6done
+	FMOVQ (R1), F12
+	ADD R7, R1, R1
+	FMOVS (R0), F13
+	WORD $0x4f8d1181 // fmla v1.4s, v12.4s, v13.s[0]
+	FMOVS (R0)(R9), F14
+	WORD $0x4f8e1183 // fmla v3.4s, v12.4s, v14.s[0]
+	FMOVS (R0)(R10), F15
+	WORD $0x4f8f1185 // fmla v5.4s, v12.4s, v15.s[0]
+	FMOVS (R0)(R11), F16
+	WORD $0x4f901187 // fmla v7.4s, v12.4s, v16.s[0]
+	FMOVS (R0)(R12), F17
+	WORD $0x4f911189 // fmla v9.4s, v12.4s, v17.s[0]
+	FMOVS (R0)(R13), F18
+	WORD $0x4f92118b // fmla v11.4s, v12.4s, v18.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile6steps
+
+tile6done:
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
+	MOVD c_len+8(FP), R16
+	MOVD $6, R2
+	CBZ R16, store
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 5 × 1 vectors.
+tile5:
+	MOVD R3, R0
+	SUB $5, R5, R5
+	ADD R9, R3, R3
+	ADD R12, R3, R3
+	MOVD b_base+72(FP), R1
+	MOVD k+112(FP), R2
+
+tile5segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V9.B16
+	CBZ R2, tile5done
+	PCALIGN $32
+
+tile5steps:
+	FMOVQ (R1), F10
+	ADD R7, R1, R1
+	FMOVS (R0), F11
+	WORD $0x4f8b1140 // fmla v0.4s, v10.4s, v11.s[0]
+	FMOVS (R0)(R9), F12
+	WORD $0x4f8c1142 // fmla v2.4s, v10.4s, v12.s[0]
+	FMOVS (R0)(R10), F13
+	WORD $0x4f8d1144 // fmla v4.4s, v10.4s, v13.s[0]
+	FMOVS (R0)(R11), F14
+	WORD $0x4f8e1146 // fmla v6.4s, v10.4s, v14.s[0]
+	FMOVS (R0)(R12), F15
+	WORD $0x4f8f1148 // fmla v8.4s, v10.4s, v15.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile5done
+	FMOVQ (R1), F10
+	ADD R7, R1, R1
+	FMOVS (R0), F11
+	WORD $0x4f8b1141 // fmla v1.4s, v10.4s, v11.s[0]
+	FMOVS (R0)(R9), F12
+	WORD $0x4f8c1143 // fmla v3.4s, v10.4s, v12.s[0]
+	FMOVS (R0)(R10), F13
+	WORD $0x4f8d1145 // fmla v5.4s, v10.4s, v13.s[0]
+	FMOVS (R0)(R11), F14
+	WORD $0x4f8e1147 // fmla v7.4s, v10.4s, v14.s[0]
+	FMOVS (R0)(R12), F15
+	WORD $0x4f8f1149 // fmla v9.4s, v10.4s, v15.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile5steps
+
+tile5done:
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	MOVD c_len+8(FP), R16
+	MOVD $5, R2
+	CBZ R16, store
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 4 × 1 vectors.
 tile4:
 	MOVD R3, R0
-	MOVD R16, b_len+80(FP)
-	SUB R16, R5, R5
-	MUL R9, R16, R16
-	ADD R16, R3, R3
+	SUB $4, R5, R5
+	ADD R9, R3, R3
+	ADD R11, R3, R3
 	MOVD b_base+72(FP), R1
 	MOVD k+112(FP), R2
 
@@ -4202,41 +5180,29 @@ tile4segment:
 	PCALIGN $32
 
 tile4steps:
-	MOVD b_len+80(FP), R16
-	CMP $3, R16
 	FMOVQ (R1), F8
 	ADD R7, R1, R1
 	FMOVS (R0), F9
 	WORD $0x4f891100 // fmla v0.4s, v8.4s, v9.s[0]
 	FMOVS (R0)(R9), F10
 	WORD $0x4f8a1102 // fmla v2.4s, v8.4s, v10.s[0]
-	BLT tile4next0
 	FMOVS (R0)(R10), F11
 	WORD $0x4f8b1104 // fmla v4.4s, v8.4s, v11.s[0]
-	BEQ tile4next0
 	FMOVS (R0)(R11), F12
 	WORD $0x4f8c1106 // fmla v6.4s, v8.4s, v12.s[0]
-
-tile4next0:
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BEQ tile4done
-	MOVD b_len+80(FP), R16
-	CMP $3, R16
 	FMOVQ (R1), F8
 	ADD R7, R1, R1
 	FMOVS (R0), F9
 	WORD $0x4f891101 // fmla v1.4s, v8.4s, v9.s[0]
 	FMOVS (R0)(R9), F10
 	WORD $0x4f8a1103 // fmla v3.4s, v8.4s, v10.s[0]
-	BLT tile4next1
 	FMOVS (R0)(R10), F11
 	WORD $0x4f8b1105 // fmla v5.4s, v8.4s, v11.s[0]
-	BEQ tile4next1
 	FMOVS (R0)(R11), F12
 	WORD $0x4f8c1107 // fmla v7.4s, v8.4s, v12.s[0]
-
-tile4next1:
 	ADD R6, R0, R0
 	SUBS $1, R2, R2
 	BNE tile4steps
@@ -4247,7 +5213,108 @@ tile4done:
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
 	MOVD c_len+8(FP), R16
-	CBZ R16, stores
+	MOVD $4, R2
+	CBZ R16, store
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 3 × 1 vectors.
+tile3:
+	MOVD R3, R0
+	SUB $3, R5, R5
+	ADD R9, R3, R3
+	ADD R10, R3, R3
+	MOVD b_base+72(FP), R1
+	MOVD k+112(FP), R2
+
+tile3segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V5.B16
+	CBZ R2, tile3done
+	PCALIGN $32
+
+tile3steps:
+	FMOVQ (R1), F6
+	ADD R7, R1, R1
+	FMOVS (R0), F7
+	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
+	FMOVS (R0)(R9), F8
+	WORD $0x4f8810c2 // fmla v2.4s, v6.4s, v8.s[0]
+	FMOVS (R0)(R10), F9
+	WORD $0x4f8910c4 // fmla v4.4s, v6.4s, v9.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile3done
+	FMOVQ (R1), F6
+	ADD R7, R1, R1
+	FMOVS (R0), F7
+	WORD $0x4f8710c1 // fmla v1.4s, v6.4s, v7.s[0]
+	FMOVS (R0)(R9), F8
+	WORD $0x4f8810c3 // fmla v3.4s, v6.4s, v8.s[0]
+	FMOVS (R0)(R10), F9
+	WORD $0x4f8910c5 // fmla v5.4s, v6.4s, v9.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile3steps
+
+tile3done:
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	MOVD c_len+8(FP), R16
+	MOVD $3, R2
+	CBZ R16, store
+	MOVD R2, b_len+80(FP)
+	B modes
+
+	// Tile of 2 × 1 vectors.
+tile2:
+	MOVD R3, R0
+	SUB $2, R5, R5
+	ADD R9, R3, R3
+	ADD R9, R3, R3
+	MOVD b_base+72(FP), R1
+	MOVD k+112(FP), R2
+
+tile2segment:
+	VMOVI $0, V0.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V3.B16
+	CBZ R2, tile2done
+	PCALIGN $32
+
+tile2steps:
+	FMOVQ (R1), F4
+	ADD R7, R1, R1
+	FMOVS (R0), F5
+	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
+	FMOVS (R0)(R9), F6
+	WORD $0x4f861082 // fmla v2.4s, v4.4s, v6.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BEQ tile2done
+	FMOVQ (R1), F4
+	ADD R7, R1, R1
+	FMOVS (R0), F5
+	WORD $0x4f851081 // fmla v1.4s, v4.4s, v5.s[0]
+	FMOVS (R0)(R9), F6
+	WORD $0x4f861083 // fmla v3.4s, v4.4s, v6.s[0]
+	ADD R6, R0, R0
+	SUBS $1, R2, R2
+	BNE tile2steps
+
+tile2done:
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	MOVD c_len+8(FP), R16
+	MOVD $2, R2
+	CBZ R16, store
+	MOVD R2, b_len+80(FP)
 	B modes
 
 	// Tile of 1 × 1 vectors.
@@ -4347,10 +5414,18 @@ next:
 	MOVD b_len+80(FP), R16
 	CMP $8, R16
 	BGE tile8segment
-	CMP $5, R16
+	CMP $7, R16
 	BGE tile7segment
-	CMP $2, R16
+	CMP $6, R16
+	BGE tile6segment
+	CMP $5, R16
+	BGE tile5segment
+	CMP $4, R16
 	BGE tile4segment
+	CMP $3, R16
+	BGE tile3segment
+	CMP $2, R16
+	BGE tile2segment
 	B tile1segment
 
 	// C is added.
@@ -4402,8 +5477,6 @@ addend:
 	MOVD b_cap+88(FP), R4
 
 sums:
-
-stores:
 	MOVD b_len+80(FP), R2
 	B store
 

@@ -153,12 +153,13 @@ func (t *gemmer) emit(rows int) {
 }
 
 // spansOf parts the heights up to a number of rows: the full one and a single row have a loop of their own, and the
-// others share some, unless their rows are passed several times in a step.
+// others share some. Each has its own if a step is short, as jumps would be much of it: with one vector, and where rows
+// are passed several times in a step.
 func (t *gemmer) spansOf(rows int) []emit.Span {
 	spans := []emit.Span{{Least: rows, Most: rows}}
 	for most := rows - 1; most > 0; most = spans[len(spans)-1].Least - 1 {
 		least := min(most, max(2, most-emit.MostHeights+1))
-		if isWide(t.shape) {
+		if isWide(t.shape) || t.shape.Vectors == 1 {
 			least = most
 		}
 		spans = append(spans, emit.Span{Least: least, Most: most})

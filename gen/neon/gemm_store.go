@@ -1,6 +1,8 @@
 package neon
 
 import (
+	"slices"
+
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/neon/emit"
 )
@@ -72,7 +74,7 @@ func (t *gemmer) store() {
 		t.Jump("CBNZ", "stores", t.k)
 		t.Scope(t.raiseMax)
 	}
-	if !isWide(t.shape) {
+	if t.segment == 0 || slices.ContainsFunc(t.spans, func(s emit.Span) bool { return !s.Single() }) {
 		t.Label("stores")
 	}
 	t.Load(t.height, t.k)

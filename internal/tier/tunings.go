@@ -44,8 +44,8 @@ var Tunings = []TuningEntry{
 	{AlderLake, "avx2", "those of Sapphire Rapids, whose cores are the same but for AVX-512; gen/tools/mca.sh predicts that all tiles run at the peak of 2 FMAs a cycle. Not measured",
 		Tuning{MainLanes: 16, SkinnyRows: 12, FullRows: 8, FullHalfRows: 8, QKSegments: 1, QKNear: 1, PVNear: 1, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 2 << 20, WeightSteps: 128, QuantizedRows: 4, WidenRows: 4, PairRows: 6}},
 
-	{AnyCPU, "avx512", "those of Zen 4",
-		Tuning{MainLanes: 64, SkinnyRows: 44, FullRows: 16, FullHalfRows: 16, QKSegments: 1, QKNear: 2, PVNear: 2, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 2 << 20, WeightSteps: 384, QuantizedRows: 8, PairRows: 1 << 20, LowerRows: 64}},
+	{AnyCPU, "avx512", "those of Zen 4, but only up to 4 rows take the tier below: with two 512-bit FMAs a cycle more would lose",
+		Tuning{MainLanes: 64, SkinnyRows: 44, FullRows: 16, FullHalfRows: 16, QKSegments: 1, QKNear: 2, PVNear: 2, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 2 << 20, WeightSteps: 384, QuantizedRows: 8, PairRows: 1 << 20, LowerRows: 4}},
 	{Zen4, "avx512", "measured: skinny kernels gain up to 44 rows from L2 and L3, a fifth on average; tiles gain 5-8% for 16 and 32 full rows; near prefetches into level 2 take 5-10% less from memory, 32 keys at a time a fifth more from beyond L2; float32 rows times Q4_K and Q6_K from memory take 13-17% less with 1 row in avx2, which prefetches the next blocks, 35-41% less with 4, 15-22% less with 16 and 4-5% less with 64",
 		Tuning{MainLanes: 64, SkinnyRows: 44, FullRows: 16, FullHalfRows: 16, QKSegments: 1, QKNear: 2, PVNear: 2, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 2 << 20, WeightSteps: 384, QuantizedRows: 8, PairRows: 1 << 20, LowerRows: 64}},
 	{Zen5, "avx512", "from a core of a server that was not at hand again: 32 lanes beat 64 by 1-4% in a prototype in C, as S of a block stays in L1; with 16 keys at a time, near prefetches into level 1 take 7% less from memory and 18% less from L3. Not measured: the second segment, for two 512-bit FMAs a cycle of latency 4. The others are those of Zen 4",
