@@ -1,6 +1,7 @@
 package tensors
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -17,6 +18,10 @@ type gathered struct {
 
 	room, scaleRoom []byte // a part of both
 	opened          int    // its number and 1
+}
+
+func (g *gathered) key() string {
+	return fmt.Sprintf("gathered=%dx%d %d+%d+%d+%d %s", g.rows, g.units, g.part, g.row, g.unit, g.first, g.of.key())
 }
 
 // read returns the bytes of some units.

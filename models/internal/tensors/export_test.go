@@ -21,3 +21,9 @@ func OpenModule(path, module string, mapped bool) (*Store, error) {
 
 // Drop removes a tensor.
 func (s *Store) Drop(name string) { delete(s.tensors, name) }
+
+// Move gives a tensor another name.
+func (s *Store) Move(from, to string) {
+	s.tensors[to] = s.tensors[from]
+	delete(s.tensors, from)
+}

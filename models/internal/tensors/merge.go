@@ -78,6 +78,8 @@ type merged struct {
 	numbers  piecewise
 }
 
+func (m *merged) key() string { return "merged " + m.of.key() } // Adapters stands for what is added
+
 // A piecewise is some numbers of a tensor, in memory that is used again.
 type piecewise struct {
 	x    []float32
@@ -115,6 +117,8 @@ type multiplied struct {
 	by      []arch.Factor
 	numbers piecewise
 }
+
+func (m *multiplied) key() string { return fmt.Sprintf("times=%v %s", m.by, m.of.key()) }
 
 // factor returns that of a row.
 func (m *multiplied) factor(row int) float32 {

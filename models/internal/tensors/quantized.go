@@ -105,6 +105,10 @@ type quantized struct {
 	err   error
 }
 
+func (m *quantized) key() string {
+	return fmt.Sprintf("form=%d bits=%d shared=%dx%d zeros=%v+%d ", m.Form, m.Bits, m.Rows, m.Columns, m.Zeros, m.Offset)
+}
+
 // take takes a tensor of one of some types out of the store.
 func (m *quantized) take(kind string, types ...string) *tensor {
 	name := m.name + "." + kind

@@ -2,17 +2,20 @@ package tensors_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/filemap"
 	"github.com/attn-go/attn/models/internal/inventory"
+	"github.com/attn-go/attn/models/internal/packed"
 	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/internal/tensors"
 )
@@ -64,7 +67,7 @@ func quantizedCases(t *testing.T) (all map[string]map[string]any) {
 
 // weightsOf returns the weights of a layer, row after row.
 func weightsOf(t *testing.T, l *linear.Linear) []float32 {
-	rows, _ := l.Shape()
+	rows, k := l.Shape()
 	x, ids := make([]float32, rows*k), make([]int32, rows)
 	for i := range ids {
 		ids[i] = int32(i)
@@ -210,4 +213,95 @@ func TestQuantizationKeys(t *testing.T) {
 
 func weightsIn(config map[string]any) map[string]any {
 	return config["config_groups"].(map[string]any)["group_0"].(map[string]any)["weights"].(map[string]any)
+}
+
+// TestKeepMade: layers that are kept are not those of the same files with other settings, whatever is made of what, and those of
+// these settings take their place.
+func TestKeepMade(t *testing.T) {
+	const matrix = "gptq-4.weight"
+	plain := func(*tensors.Store) {}
+	times := func(by float64) func(s *tensors.Store) {
+		return func(s *tensors.Store) { s.Multiply(matrix, []arch.Factor{{Rows: 2, By: by}}) }
+	}
+	add := func(s *tensors.Store) {
+		if err := s.Merge(matrix, tensors.LowRank{A: make([]float32, k), B: make([]float32, n), Rank: 1, Scale: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	separate := func(heads, keys int) func(s *tensors.Store) {
+		return func(s *tensors.Store) {
+			s.Move(matrix, "x.kv_b_proj.weight")
+			s.SeparateLatents(heads, keys, n/heads-keys)
+			s.Move("x.v_b_proj.weight", matrix)
+		}
+	}
+	for i, c := range []struct {
+		formats [2]string
+		made    [2]func(s *tensors.Store)
+		shape   []int
+	}{
+		{[2]string{"gptq", "gptq_v2"}, [2]func(s *tensors.Store){plain, plain}, []int{n, k}},
+		{[2]string{"gptq", "gptq"}, [2]func(s *tensors.Store){times(0.5), times(0.25)}, []int{n, k}},
+		{[2]string{"gptq", "gptq_v2"}, [2]func(s *tensors.Store){times(0.5), times(0.5)}, []int{n, k}},
+		{[2]string{"gptq", "gptq_v2"}, [2]func(s *tensors.Store){add, add}, []int{n, k}},
+		{[2]string{"gptq", "gptq_v2"}, [2]func(s *tensors.Store){separate(2, 4), separate(2, 4)}, []int{2, 4, k}},
+	} {
+		path := filepath.Join(t.TempDir(), "quantized.safetensors")
+		if data, err := os.ReadFile("testdata/quantized.safetensors"); err != nil {
+			t.Fatal(err)
+		} else if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		for j, format := range c.formats {
+			want, _ := loadMade(t, path, format, c.made[j], c.shape, false)
+			var times [2]time.Time
+			for n := range times {
+				var got []float32
+				if got, times[n] = loadMade(t, path, format, c.made[j], c.shape, true); !slices.Equal(got, want) {
+					t.Errorf("case %d, settings %d: other weights when they are kept", i, j)
+				}
+			}
+			if times[0] != times[1] {
+				t.Errorf("case %d, settings %d: layers were packed again", i, j)
+			}
+		}
+	}
+}
+
+// loadMade returns the weights of a module of which others are made, and when the layers were written that are kept.
+func loadMade(t *testing.T, path, format string, made func(s *tensors.Store), shape []int, keep bool) ([]float32, time.Time) {
+	t.Helper()
+	config := quantizedCases(t)["gptq-4"]
+	config["checkpoint_format"] = format
+	q, err := quantizationOf(t, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := tensors.OpenModule(path, "gptq-4", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Dequantize(q); err != nil {
+		t.Fatal(err)
+	}
+	made(s)
+	r := &tensors.Reader{Store: s}
+	if keep {
+		if err := r.KeepPacked(); err != nil {
+			t.Fatal(err)
+		}
+		defer r.Packed.Close()
+	}
+	weights := weightsOf(t, r.Linear(tensors.Inner, tensors.Part{Name: "gptq-4", Shape: shape}).One())
+	if err := errors.Join(r.Err(), r.End()); err != nil {
+		t.Fatal(err)
+	} else if !keep {
+		return weights, time.Time{}
+	}
+	info, err := os.Stat(path + packed.Suffix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return weights, info.ModTime()
 }
