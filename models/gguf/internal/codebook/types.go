@@ -18,9 +18,11 @@ func Widens(kind uint32) bool { return readers[kind] != nil }
 func Widen(kind uint32, dst []float32, data []byte) {
 	var x block
 	read := readers[kind]
-	for size := len(data) * Weights / max(1, len(dst)); len(dst) > 0; dst, data = dst[Weights:], data[size:] {
+	for blocks := len(dst) / Weights; blocks > 0; blocks-- {
+		size := len(data) / blocks
 		read(&x, data[:size])
 		x.widen(dst)
+		dst, data = dst[Weights:], data[size:]
 	}
 }
 
