@@ -19,7 +19,9 @@ type Scheme struct {
 	Bits    int  // of an integer
 	Zeros   bool // integers have zero points, which are tensors; otherwise they are those of all codes' middle
 	Offset  int  // what is added to zero points
+	Sorted  bool // each input has the number of its group, in a tensor
 	Modules Modules
+	Others  bool // it is also that of modules which no scheme names
 
 	// Rows and Columns are those of weights that share a scale, 0 for all of a matrix.
 	Rows, Columns int
@@ -37,7 +39,7 @@ const (
 	AWQ                // qweight, as linear.AWQ has it
 )
 
-// Modules are the names of some modules. None stand for all of a scheme, and for no ignored ones.
+// Modules are the names of some modules.
 type Modules struct {
 	Names    []string
 	Patterns []*regexp.Regexp // that match the beginning of a name
@@ -54,16 +56,16 @@ func (m *Modules) Has(module string) bool {
 	})
 }
 
-// Of returns the scheme of a module: one that names it, or one of all modules. It is nil if there is none.
-func (q *Quantization) Of(module string) (all *Scheme) {
+// Of returns the scheme of a module: one that names it, or that of others. It is nil if there is none.
+func (q *Quantization) Of(module string) (other *Scheme) {
 	for i := range q.Schemes {
 		s := &q.Schemes[i]
 		if s.Modules.Has(module) {
 			return s
 		}
-		if all == nil && s.Modules.Names == nil && s.Modules.Patterns == nil {
-			all = s
+		if s.Others {
+			other = s
 		}
 	}
-	return all
+	return other
 }

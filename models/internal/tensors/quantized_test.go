@@ -3,6 +3,7 @@ package tensors_test
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -110,6 +111,9 @@ func TestQuantized(t *testing.T) {
 				if got := r.Floats(name+".weight", n, k); !slices.Equal(got, want) {
 					t.Errorf("%s: other numbers", name)
 				}
+				if s.Holds(name + ".weight") {
+					t.Errorf("%s: memory is kept that was for reading", name)
+				}
 				if err := r.Done(); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
@@ -146,6 +150,7 @@ func TestQuantizedErrors(t *testing.T) {
 		{"gptq-4", func(c map[string]any) { c["bits"] = 8 }, "", "[2 16] scales of [16 48] weights"},
 		{"gptq-4", func(c map[string]any) { c["group_size"] = 16 }, "", "[6 16] scales of [16 96] weights"},
 		{"gptq-4", nil, "qzeros", "a tensor of I32 beside gptq-4"},
+		{"gptq-4-order", nil, "g_idx", "a tensor of I32 beside gptq-4-order"},
 		{"awq", nil, "scales", "a tensor of F32 or F16 or BF16 beside awq"},
 	} {
 		config := cases[c.name]
@@ -162,6 +167,17 @@ func TestQuantizedErrors(t *testing.T) {
 			t.Errorf("%s without %q: %v, want %q", c.name, c.drop, err, c.want)
 		}
 		cases = quantizedCases(t)
+	}
+	for name, scales := range map[string]string{"gptq-4": "scales", "awq": "scales", "ct-pack8-32-float16": "weight_scale"} {
+		q, err := quantizationOf(t, cases[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, _ := openQuantized(t, name, true)
+		s.Alias(name+"."+scales, name+".weight")
+		if err := s.Dequantize(q); err == nil || !strings.Contains(err.Error(), name+".weight: ") || !strings.Contains(err.Error(), "nothing beside the integers") {
+			t.Errorf("%s with weights beside its integers: %v", name, err)
+		}
 	}
 	s, _ := openQuantized(t, "gptq-4", true)
 	if q, err := quantizationOf(t, cases["awq"]); err != nil {
@@ -194,6 +210,11 @@ func TestQuantizationKeys(t *testing.T) {
 		{"ct-fp8-block", func(c map[string]any) { c["config_groups"] = map[string]any{} }, "quantization_config.config_groups"},
 		{"ct-fp8-block", func(c map[string]any) { weightsIn(c)["mystery"] = 1 }, "quantization_config.config_groups.group_0.weights.mystery"},
 		{"ct-fp8-block", func(c map[string]any) { weightsIn(c)["strategy"] = "tensor_group" }, "quantization_config.config_groups.group_0.weights.strategy"},
+		{"ct-fp8-block", func(c map[string]any) { groupIn(c)["targets"] = []string{} }, "quantization_config.config_groups.group_0.targets"},
+		{"ct-fp8-block", func(c map[string]any) { delete(groupIn(c), "targets") }, "quantization_config.config_groups.group_0.targets"},
+		{"ct-fp8-block", func(c map[string]any) { another(c, "re:x", "Linear") }, "quantization_config.config_groups.group_1.targets"},
+		{"ct-fp8-channel", func(c map[string]any) { weightsIn(c)["group_size"] = 32 }, "quantization_config.config_groups.group_0.weights.group_size"},
+		{"ct-fp8-tensor", func(c map[string]any) { weightsIn(c)["group_size"] = 32 }, "quantization_config.config_groups.group_0.weights.group_size"},
 		{"ct-pack4-32-bfloat16", func(c map[string]any) { weightsIn(c)["actorder"] = "group" }, "quantization_config.config_groups.group_0.weights.actorder"},
 		{"ct-pack4-32-bfloat16", func(c map[string]any) { weightsIn(c)["type"] = "float" }, "quantization_config.config_groups.group_0.weights.type"},
 	} {
@@ -211,8 +232,38 @@ func TestQuantizationKeys(t *testing.T) {
 	}
 }
 
+func groupIn(config map[string]any) map[string]any {
+	return config["config_groups"].(map[string]any)["group_0"].(map[string]any)
+}
+
 func weightsIn(config map[string]any) map[string]any {
-	return config["config_groups"].(map[string]any)["group_0"].(map[string]any)["weights"].(map[string]any)
+	return groupIn(config)["weights"].(map[string]any)
+}
+
+// another adds a group of other modules.
+func another(config map[string]any, targets ...string) {
+	weights := maps.Clone(weightsIn(config))
+	config["config_groups"].(map[string]any)["group_1"] = map[string]any{"targets": targets, "weights": weights}
+}
+
+// TestTargets: a scheme is that of the modules that it names, and the one with Linear that of all others.
+func TestTargets(t *testing.T) {
+	config := quantizedCases(t)["ct-fp8-channel"]
+	groupIn(config)["targets"] = []string{"Linear", "re:a"}
+	another(config, "re:b", "c")
+	q, err := quantizationOf(t, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for module, want := range map[string]int{"a": 0, "b": 1, "c": 1, "cc": 0, "d": 0} {
+		if got := q.Of(module); got != &q.Schemes[want] {
+			t.Errorf("module %s has the scheme %+v, want number %d", module, got, want)
+		}
+	}
+	groupIn(config)["targets"] = []string{"re:a"}
+	if q, err = quantizationOf(t, config); err != nil || q.Of("d") != nil {
+		t.Errorf("a module that no group names has a scheme: %v", err)
+	}
 }
 
 // TestKeepMade: layers that are kept are not those of the same files with other settings, whatever is made of what, and those of
@@ -230,9 +281,9 @@ func TestKeepMade(t *testing.T) {
 	}
 	separate := func(heads, keys int) func(s *tensors.Store) {
 		return func(s *tensors.Store) {
-			s.Move(matrix, "x.kv_b_proj.weight")
+			s.Alias(matrix, "x.kv_b_proj.weight")
 			s.SeparateLatents(heads, keys, n/heads-keys)
-			s.Move("x.v_b_proj.weight", matrix)
+			s.Alias("x.v_b_proj.weight", matrix)
 		}
 	}
 	for i, c := range []struct {
