@@ -148,7 +148,8 @@ func (w *walker) mask(s *set) *mask {
 		}
 		w.walk(m, 0, s, plain)
 	} else if known := w.mask(local); len(known.open) == 0 && !w.threatened(s) {
-		m = known
+		s.mask = known // which counts once
+		return known
 	} else {
 		m.bits = slices.Clone(known.bits)
 		for _, at := range known.open {

@@ -121,7 +121,9 @@ func (f *Folder) Get(_ context.Context, k Key) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if errors.Is(err, fs.ErrNotExist) {
-		f.forget(k.String())
+		if data, err = os.ReadFile(f.at(k.String())); errors.Is(err, fs.ErrNotExist) { // Remove may have put it back
+			f.forget(k.String())
+		}
 	}
 	if err == nil {
 		f.used(k, len(data))
@@ -181,7 +183,7 @@ func (f *Folder) write(name string, data []byte) error {
 }
 
 // Remove is that of [Backend]. It takes the file aside and then reads it, as another program may write the new one at any
-// time. A file that is the new one goes back; whoever asks for it meanwhile finds none.
+// time. A file that is the new one goes back; another program that asks for it meanwhile finds none.
 func (f *Folder) Remove(_ context.Context, k Key, object []byte) error {
 	name := k.String()
 	f.mu.Lock()
@@ -198,9 +200,13 @@ func (f *Folder) Remove(_ context.Context, k Key, object []byte) error {
 		}
 		return err
 	}
-	if now, err := os.ReadFile(aside); err != nil || !bytes.Equal(now, object) {
-		return errors.Join(err, os.Rename(aside, f.at(name)))
+	now, err := os.ReadFile(aside)
+	if err == nil && bytes.Equal(now, object) {
+		f.forget(name)
+		return nil
 	}
-	f.forget(name)
-	return nil
+	if err = errors.Join(err, os.Rename(aside, f.at(name))); err == nil {
+		f.used(k, len(now)) // another program may have written it
+	}
+	return err
 }
