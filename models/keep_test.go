@@ -187,7 +187,8 @@ func TestKeepAdapted(t *testing.T) {
 	}
 }
 
-// TestKeepSettings: layers that are kept are those that config.json makes of the files, which may change while these stay.
+// TestKeepSettings: layers that are kept are those that config.json makes of the files, which may
+// change while these stay.
 func TestKeepSettings(t *testing.T) {
 	path, keep := copyOf(t, "testdata/tiny/falcon_h1-41"), models.Options{Generator: decoder.Options{KeepPacked: true}}
 	config, before := filepath.Join(path, "config.json"), ""

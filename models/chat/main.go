@@ -126,7 +126,8 @@ func (c *config) load() (*decoder.Model, error) {
 	return m, err
 }
 
-// loadDraft loads the draft model, with the precision and the context of the model if it can have them: neither changes a text.
+// loadDraft loads the draft model, with the precision and the context of the model if it can have
+// them: neither changes a text.
 func (c *config) loadDraft() (*decoder.Model, error) {
 	o := decoder.Options{Exec: c.options.Exec, Context: c.options.Context, Precision: c.options.Precision, KeepPacked: c.options.KeepPacked}
 	for {

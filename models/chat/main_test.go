@@ -288,7 +288,8 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// A draft model has the precision and the context of the model, or where it cannot have them its own. Its errors name it.
+// A draft model has the precision and the context of the model, or where it cannot have them its
+// own. Its errors name it.
 func TestDraftModel(t *testing.T) {
 	f := tinyllama.New(func(string) gguf.Type { return gguf.Q8_0 })
 	f.AddVocabulary()

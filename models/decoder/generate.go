@@ -67,9 +67,10 @@ type GenerateOptions struct {
 	// guesses save steps, wrong ones cost time. The tokens are the same as without.
 	Draft int
 
-	// DraftModel, if not nil, guesses them, greedily, in the place of the text. It has the same vocabulary, as a smaller model
-	// of the same kind has, and a cache of its own, for one call: in each call it reads the whole text, also what a text has
-	// from earlier calls, as in each turn of a conversation. Whatever it guesses, the tokens are the same.
+	// DraftModel, if not nil, guesses them, greedily, in the place of the text. It has the same
+	// vocabulary, as a smaller model of the same kind has, and a cache of its own, for one call: in
+	// each call it reads the whole text, also what a text has from earlier calls, as in each turn
+	// of a conversation. Whatever it guesses, the tokens are the same.
 	DraftModel *Model
 }
 

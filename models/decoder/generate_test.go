@@ -195,7 +195,8 @@ func TestDraftModel(t *testing.T) {
 	}
 }
 
-// TestDraftModelStates: guesses that are wrong leave no trace in the states of recurrent layers, of either model.
+// TestDraftModelStates: guesses that are wrong leave no trace in the states of recurrent layers, of
+// either model.
 func TestDraftModelStates(t *testing.T) {
 	for name, draft := range map[string]string{"falcon_h1-41": "falcon_h1-41", "granitemoehybrid-41": "granitemoehybrid-42"} {
 		m, by := loadRecurrent(t, name, Options{}), loadRecurrent(t, draft, Options{})
@@ -223,7 +224,8 @@ func TestDraftModelStates(t *testing.T) {
 	}
 }
 
-// TestDraftModelCancelled: a text whose generation ends while a draft model guesses goes on as if nothing had been.
+// TestDraftModelCancelled: a text whose generation ends while a draft model guesses goes on as if
+// nothing had been.
 func TestDraftModelCancelled(t *testing.T) {
 	const n = 12
 	for _, load := range []func() *Model{

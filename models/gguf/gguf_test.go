@@ -215,7 +215,8 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// TestWidenLarge: blocks whose bytes, times the weights of one, are more than an int of 32 bits holds.
+// TestWidenLarge: blocks whose bytes, times the weights of one, are more than an int of 32 bits
+// holds.
 func TestWidenLarge(t *testing.T) {
 	elements, size := IQ4_XS.Block()
 	n := 1<<23/size + 1

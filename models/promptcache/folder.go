@@ -182,8 +182,9 @@ func (f *Folder) write(name string, data []byte) error {
 	return nil
 }
 
-// Remove is that of [Backend]. It takes the file aside and then reads it, as another program may write the new one at any
-// time. A file that is the new one goes back; another program that asks for it meanwhile finds none.
+// Remove is that of [Backend]. It takes the file aside and then reads it, as another program may
+// write the new one at any time. A file that is the new one goes back; another program that asks
+// for it meanwhile finds none.
 func (f *Folder) Remove(_ context.Context, k Key, object []byte) error {
 	name := k.String()
 	f.mu.Lock()

@@ -184,7 +184,8 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestOther: a page that another program has put in the place of the one to remove counts, and goes when there are too many.
+// TestOther: a page that another program has put in the place of the one to remove counts, and goes
+// when there are too many.
 func TestOther(t *testing.T) {
 	path, most := t.TempDir(), 2*int64(100+headBytes)
 	c, f, _ := newCache(t, path, most)

@@ -56,7 +56,8 @@ func (m *Modules) Has(module string) bool {
 	})
 }
 
-// Of returns the scheme of a module: one that names it, or that of others. It is nil if there is none.
+// Of returns the scheme of a module: one that names it, or that of others. It is nil if there is
+// none.
 func (q *Quantization) Of(module string) (other *Scheme) {
 	for i := range q.Schemes {
 		s := &q.Schemes[i]

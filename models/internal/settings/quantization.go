@@ -138,7 +138,8 @@ func integers(s *strict.JSON, key string) int {
 	return n
 }
 
-// readGPTQ: with desc_act each input has the number of its group, in a tensor that may be there without it, too.
+// readGPTQ: with desc_act each input has the number of its group, in a tensor that may be there
+// without it, too.
 func readGPTQ(r *reader, s *strict.JSON, q *arch.Quantization) {
 	x := arch.Scheme{Form: arch.GPTQ, Others: true, Bits: integers(s, "bits"), Zeros: true, Rows: 1, Columns: r.groupSize(s, 128, "group_size"), Offset: 1}
 	x.Sorted = s.Yes("desc_act") && x.Columns > 0 // one group has all inputs
@@ -200,7 +201,8 @@ func readCompressed(r *reader, s *strict.JSON, q *arch.Quantization) {
 	}
 }
 
-// targets reads which modules have a scheme: some, or with the name Linear all that no scheme names.
+// targets reads which modules have a scheme: some, or with the name Linear all that no scheme
+// names.
 func targets(s *strict.JSON, x *arch.Scheme, q *arch.Quantization) {
 	const key, all = "targets", "Linear"
 	var names []string

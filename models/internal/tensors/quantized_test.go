@@ -246,7 +246,8 @@ func another(config map[string]any, targets ...string) {
 	config["config_groups"].(map[string]any)["group_1"] = map[string]any{"targets": targets, "weights": weights}
 }
 
-// TestTargets: a scheme is that of the modules that it names, and the one with Linear that of all others.
+// TestTargets: a scheme is that of the modules that it names, and the one with Linear that of all
+// others.
 func TestTargets(t *testing.T) {
 	config := quantizedCases(t)["ct-fp8-channel"]
 	groupIn(config)["targets"] = []string{"Linear", "re:a"}
@@ -266,8 +267,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestKeepMade: layers that are kept are not those of the same files with other settings, whatever is made of what, and those of
-// these settings take their place.
+// TestKeepMade: layers that are kept are not those of the same files with other settings, whatever
+// is made of what, and those of these settings take their place.
 func TestKeepMade(t *testing.T) {
 	const matrix = "gptq-4.weight"
 	plain := func(*tensors.Store) {}
@@ -319,7 +320,8 @@ func TestKeepMade(t *testing.T) {
 	}
 }
 
-// loadMade returns the weights of a module of which others are made, and when the layers were written that are kept.
+// loadMade returns the weights of a module of which others are made, and when the layers were
+// written that are kept.
 func loadMade(t *testing.T, path, format string, made func(s *tensors.Store), shape []int, keep bool) ([]float32, time.Time) {
 	t.Helper()
 	config := quantizedCases(t)["gptq-4"]

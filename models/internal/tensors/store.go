@@ -53,7 +53,8 @@ type tensor struct {
 	used bool
 }
 
-// A maker makes a tensor of others: read is that of a tensor. key tells it from makers that make other numbers of the same files.
+// A maker makes a tensor of others: read is that of a tensor. key tells it from makers that make
+// other numbers of the same files.
 type maker interface {
 	read(from, to int64, room []byte) ([]byte, error)
 	key() string
