@@ -146,8 +146,8 @@ func TestDraft(t *testing.T) {
 	}
 }
 
-// TestDraftModel: whatever a draft model guesses, the tokens are the same. One with the same weights is always right with greedy texts,
-// and others, also with a smaller context, are not.
+// TestDraftModel: whatever a draft model guesses, the tokens are the same. One with the same
+// weights is always right with greedy texts, and others, also with a smaller context, are not.
 func TestDraftModel(t *testing.T) {
 	const n, draft = 60, 4
 	m, same, short := tiny(t, Options{}), tiny(t, Options{}), tiny(t, Options{Context: 50, PageSize: 16})

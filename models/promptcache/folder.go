@@ -18,10 +18,10 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// A Folder keeps objects as files, of so many bytes at most. What was used least recently goes first, of a text its
-// end: a page counts as used one second earlier for each page before it. Several programs
-// may have one folder, each of which counts what it knows of. A file is whole or not there, whenever a program or
-// the machine ends.
+// A Folder keeps objects as files, of so many bytes at most. What was used least recently goes
+// first, of a text its end: a page counts as used one second earlier for each page before it.
+// Several programs may have one folder, each of which counts what it knows of. A file is whole or
+// not there, whenever a program or the machine ends.
 type Folder struct {
 	path string
 	most int64
@@ -93,7 +93,8 @@ func (f *Folder) forget(name string) {
 	delete(f.files, name)
 }
 
-// shrink removes files until the others take no more than they may, and some room for the next ones. The caller has the lock.
+// shrink removes files until the others take no more than they may, and some room for the next
+// ones. The caller has the lock.
 func (f *Folder) shrink() {
 	if f.bytes <= f.most {
 		return

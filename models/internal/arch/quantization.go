@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// A Quantization says how a folder has the weights of linear layers, of which tensors beside them have scales.
+// A Quantization says how a folder has the weights of linear layers, of which tensors beside them
+// have scales.
 type Quantization struct {
 	Method  string // as config.json names it
 	Schemes []Scheme
@@ -30,7 +31,8 @@ type Scheme struct {
 // A Form is the types of tensors and their order.
 type Form uint8
 
-// The forms. Beside the weights are scales: weight_scale_inv or weight_scale, or scales of GPTQ and AWQ.
+// The forms. Beside the weights are scales: weight_scale_inv or weight_scale, or scales of GPTQ and
+// AWQ.
 const (
 	Float8 Form = iota // weight has E4M3
 	Int8               // weight has signed integers

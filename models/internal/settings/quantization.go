@@ -14,7 +14,8 @@ import (
 
 const quantizationKey = "quantization_config"
 
-// methods read the object of a quant_method. What inputs of layers are rounded to is not computed: they stay float32.
+// methods read the object of a quant_method. What inputs of layers are rounded to is not computed:
+// they stay float32.
 var methods = map[string]func(r *reader, s *strict.JSON, q *arch.Quantization){
 	"fp8": readFloat8, "gptq": readGPTQ, "awq": readAWQ, "compressed-tensors": readCompressed,
 }
@@ -46,7 +47,8 @@ func (r *reader) quantization(from ...*strict.JSON) {
 	}
 }
 
-// ofQuantizers are keys that say how weights were quantized, or by which kernels others compute with them.
+// ofQuantizers are keys that say how weights were quantized, or by which kernels others compute
+// with them.
 var ofQuantizers = strict.Table{}.
 	Add(strict.Any,
 		"damp_percent", "damp_auto_increment", "true_sequential", "static_groups", "model_name_or_path", "model_file_base_name", "quantizer", "meta", "dataset", "tokenizer", "batch_size", "mse",

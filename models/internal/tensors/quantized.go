@@ -14,9 +14,10 @@ import (
 	"github.com/attn-go/attn/models/internal/littleendian"
 )
 
-// Dequantize gives a store of a folder a tensor NAME.weight for each module whose weights are quantized, in place of those that
-// have them. Its numbers are float32: a product of a number of the file, less its zero point, and a scale, rounded once. Linear
-// packs integers without that. The error is a [*kernel.Error] that names a tensor that does not fit, or a module that should not be
+// Dequantize gives a store of a folder a tensor NAME.weight for each module whose weights are
+// quantized, in place of those that have them. Its numbers are float32: a product of a number of
+// the file, less its zero point, and a scale, rounded once. Linear packs integers without that. The
+// error is a [*kernel.Error] that names a tensor that does not fit, or a module that should not be
 // quantized.
 func (s *Store) Dequantize(q *arch.Quantization) error {
 	found := false

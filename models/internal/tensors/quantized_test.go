@@ -23,7 +23,8 @@ import (
 
 const n, k = 16, 96 // of testdata/quantized.py
 
-// openQuantized returns the tensors of a case of testdata/quantized.py, and the weights that they should become.
+// openQuantized returns the tensors of a case of testdata/quantized.py, and the weights that they
+// should become.
 func openQuantized(t *testing.T, name string, mapped bool) (*tensors.Store, []float32) {
 	t.Helper()
 	s, err := tensors.OpenModule("testdata/quantized.safetensors", name, mapped)
@@ -79,8 +80,8 @@ func weightsOf(t *testing.T, l *linear.Linear) []float32 {
 	return x
 }
 
-// TestQuantized: modules of quantizing libraries have the weights that these make of them, whole, in parts, mapped or not, packed
-// as integers or as float32.
+// TestQuantized: modules of quantizing libraries have the weights that these make of them, whole,
+// in parts, mapped or not, packed as integers or as float32.
 func TestQuantized(t *testing.T) {
 	affine := 0
 	for name, config := range quantizedCases(t) {
@@ -131,7 +132,8 @@ func TestQuantized(t *testing.T) {
 	}
 }
 
-// TestQuantizedErrors: tensors that do not fit what quantization_config says, and modules that it excludes, are errors that name them.
+// TestQuantizedErrors: tensors that do not fit what quantization_config says, and modules that it
+// excludes, are errors that name them.
 func TestQuantizedErrors(t *testing.T) {
 	cases := quantizedCases(t)
 	for _, c := range []struct {
