@@ -93,11 +93,13 @@ func checkAnswer(ctx context.Context, m *decoder.Model, before *Receipt, said []
 	for _, tools := range [][]chattemplate.Tool{before.Tools, nil} { // tool_choice may have allowed none
 		for _, required := range []bool{false, true} {
 			for _, single := range []bool{false, true} {
-				one := reading(format, answer.Asked{Tools: tools, Required: required, Single: single, Open: open}, before.Text)
-				if at < len(said) && said[at].repeats(&one) {
-					return nil
+				for _, grows := range []bool{false, true} { // the last call, which the end of the answer has cut off
+					one := reading(format, answer.Asked{Tools: tools, Required: required, Single: single, Open: open, Grows: grows}, before.Text)
+					if at < len(said) && said[at].repeats(&one) {
+						return nil
+					}
+					readings = append(readings, one)
 				}
-				readings = append(readings, one)
 			}
 		}
 	}
@@ -111,13 +113,11 @@ func reading(f *answer.Format, asked answer.Asked, text string) Message {
 	}
 	p := f.Parser(asked)
 	m := Message{Role: "assistant"}
-	for _, part := range []answer.Part{p.Add(text), p.End()} {
-		m.Reasoning, m.Content = m.Reasoning+part.Reasoning, m.Content+part.Text
-		for _, call := range part.Calls {
-			if len(call.Arguments) > 0 && call.Arguments[0] == '{' && json.Valid(call.Arguments) { // others break off
-				m.Calls = append(m.Calls, call)
-			}
-		}
+	begun, rest := p.Add(text), p.End()
+	m.Reasoning, m.Content, m.Calls = begun.Reasoning+rest.Reasoning, begun.Text+rest.Text, append(begun.Calls, rest.Calls...)
+	if call := rest.Open; call != nil {
+		call.Arguments = answer.Whole(string(call.Arguments))
+		m.Calls = append(m.Calls, *call)
 	}
 	return m
 }
