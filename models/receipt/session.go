@@ -39,7 +39,8 @@ func turnError(i int, err error) error { return fmt.Errorf("turn %d: %w", i, err
 // if both are of one model with one Settings, and if its messages are those of the turn before, then what the model has answered there,
 // taken apart by the template's format as [answer] does, and then messages of others. Tools, variables and what the system says may be
 // others in each turn: each receipt has its own. So may the ids of calls, and an answer may have lost its reasoning, as many
-// clients leave that out. Both receipts must hold by themselves, which [Verify] tells.
+// clients leave that out. A call that the end of the answer has cut off is content, or a call with what is whole of its arguments. Both
+// receipts must hold by themselves, which [Verify] tells.
 func Follows(ctx context.Context, m *decoder.Model, before, r *Receipt) error {
 	if before.Generation == nil || r.Generation == nil || len(before.Messages) == 0 || len(r.Messages) == 0 {
 		return &kernel.Error{Where: "receipt: file", Got: "a receipt without messages", Want: "one of each turn of a conversation"}
