@@ -65,7 +65,7 @@ func parseCompare(fs *flag.FlagSet, args []string, help io.Writer) (*comparison,
 		return nil, command.Usage(fmt.Errorf("-rounds %d: want 1 or more", c.rounds))
 	}
 	for _, arg := range c.args {
-		if name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "="); strings.HasPrefix(arg, "-") && slices.Contains([]string{"json", "benchfmt"}, name) {
+		if name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "="); strings.HasPrefix(arg, "-") && name == "json" {
 			return nil, command.Usage(fmt.Errorf("%s behind --: want flags that say what to measure", arg))
 		}
 	}

@@ -15,8 +15,9 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// runMeasure checks and measures what was asked for, prints it, and writes it to the file of -json, even if not
-// all could be measured.
+// runMeasure checks and measures what was asked for and prints it, after an interrupt what there
+// is. It writes the file of -json if nothing was interrupted, also if bits differ or something does
+// not run on this machine.
 func runMeasure(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, err := parse(args, stdout)
 	if err != nil {

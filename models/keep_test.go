@@ -186,3 +186,29 @@ func TestKeepAdapted(t *testing.T) {
 		}
 	}
 }
+
+// TestKeepSettings: layers that are kept are those that config.json makes of the files, which may
+// change while these stay.
+func TestKeepSettings(t *testing.T) {
+	path, keep := copyOf(t, "testdata/tiny/falcon_h1-41"), models.Options{Generator: decoder.Options{KeepPacked: true}}
+	config, before := filepath.Join(path, "config.json"), ""
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, by := range []string{"0.4", "0.8", "0.4"} {
+		if err := os.WriteFile(config, bytes.Replace(text, []byte(`"key_multiplier": 0.4`), []byte(`"key_multiplier": `+by), 1), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		want := results(t, path, models.Options{})
+		if want == before {
+			t.Error("another key_multiplier gives the same results")
+		}
+		for range 2 {
+			if got := results(t, path, keep); got != want {
+				t.Errorf("key_multiplier %s: other results when layers are kept", by)
+			}
+		}
+		before = want
+	}
+}

@@ -218,6 +218,7 @@ func (p *Parser) call(to *Part, at int, over bool) (goes, done bool) {
 		return false, true
 	}
 	if c.bad || len(calls) == 0 || !p.counts(calls) {
+		p.calls, p.given, p.opened = p.calls+p.given, 0, false // those that are given stay so
 		return true, false
 	}
 	to.Calls = append(to.Calls, calls[p.given:]...)

@@ -19,6 +19,8 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
 	"github.com/attn-go/attn/models/internal/testweights"
 	"github.com/attn-go/attn/models/internal/tinyllama"
@@ -283,6 +285,40 @@ func TestUsage(t *testing.T) {
 	}
 	if _, _, err := try(t.Context(), strings.NewReader(""), "-model", model, "-precision", "int8", "-text", "a"); err == nil || !strings.Contains(err.Error(), "-precision is int8 of a model without") {
 		t.Errorf("8 bits for a model of float32: got %v", err)
+	}
+}
+
+// A draft model has the precision and the context of the model, or where it cannot have them its
+// own. Its errors name it.
+func TestDraftModel(t *testing.T) {
+	f := tinyllama.New(func(string) gguf.Type { return gguf.Q8_0 })
+	f.AddVocabulary()
+	args := []string{"-model", f.Write(t), "-precision", "int8", "-max", "20", "-text", "good morning all"}
+	want, _ := text(t, "", args...)
+	for _, draft := range []string{tiny(t), args[1]} {
+		if got, _ := text(t, "", append(args, "-draft-model", draft)...); got != want {
+			t.Errorf("%q, without a draft model %q", got, want)
+		}
+	}
+	dynamic := t.TempDir()
+	if err := os.CopyFS(dynamic, os.DirFS("../testdata/tiny/llama-2")); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dynamic, "config.json")
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, bytes.Replace(data, []byte(`"rope_type": "default"`), []byte(`"rope_type": "dynamic", "factor": 2`), 1), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c := config{draft: dynamic, options: decoder.Options{Context: 1 << 20}}
+	if m, err := c.loadDraft(); err != nil || m.Options().Context >= 1<<20 {
+		t.Errorf("a draft model whose context ends: %v", err)
+	}
+	const missing = "no/draft.gguf"
+	if _, _, err := try(t.Context(), strings.NewReader(""), append(args, "-draft-model", missing)...); err == nil || !strings.HasPrefix(err.Error(), "-draft-model "+missing+": ") {
+		t.Errorf("a draft model that is missing: %v", err)
 	}
 }
 

@@ -41,8 +41,8 @@ func (g *generation) drafters(o *GenerateOptions) error {
 	return nil
 }
 
-// guess returns up to n tokens that the model takes for the most probable ones after those of a text. There are fewer where its
-// context ends.
+// guess returns up to n tokens that the model takes for the most probable ones after those of a
+// text. There are fewer where its context ends.
 func (d *drafter) guess(ctx context.Context, tokens []int32, n int) (guesses []int32, err error) {
 	if n = min(n, d.s.model.options.Context-len(tokens)); n <= 0 {
 		return nil, nil

@@ -21,8 +21,8 @@ type GenerateOptions struct {
 	// Sampler says how tokens are chosen. The zero value always takes the most probable one.
 	Sampler Sampler
 
-	// Bias is added to the logits of tokens, before the penalties of Sampler: from -100 to 100, for tokens of the
-	// vocabulary. Logprobs are those of the model without it.
+	// Bias is added to the logits of tokens, before the penalties of Sampler: from -100 to 100, for
+	// tokens of the vocabulary. Logprobs are those of the model without it.
 	Bias map[int32]float32
 
 	// Stop are tokens that end a text; they are no part of it. nil means those that the file
@@ -30,36 +30,38 @@ type GenerateOptions struct {
 	Stop []int32
 
 	// StopText are strings that end a text as soon as one of them is complete, wherever tokens
-	// begin and end. The text before it is returned, nothing of it or after it. Of several that
-	// are complete at once the longest counts. They are looked for in what is generated, where special
+	// begin and end. The text before it is returned, nothing of it or after it. Of several that are
+	// complete at once the longest counts. They are looked for in what is generated, where special
 	// tokens have no text. There are up to 256, of 1 to 1024 bytes of UTF-8 each.
 	StopText []string
 
-	// Grammar, if not nil, limits what is generated: only tokens may follow after which some text of
-	// the grammar goes on, and tokens of Stop only where a text may end. A text that is complete and
-	// cannot go on ends with EndGrammar. So it is one of the grammar if it ends with EndToken or
-	// EndGrammar; after MaxTokens, at the end of the context or at a string of StopText it is the
-	// beginning of one. Logprobs are those of the model without it. Bytes count as they are within a text:
-	// where a tokenizer leaves out a space at the beginning, as SentencePiece's do, that one counts.
+	// Grammar, if not nil, limits what is generated: only tokens may follow after which some text
+	// of the grammar goes on, and tokens of Stop only where a text may end. A text that is complete
+	// and cannot go on ends with EndGrammar. So it is one of the grammar if it ends with EndToken
+	// or EndGrammar; after MaxTokens, at the end of the context or at a string of StopText it is
+	// the beginning of one. Logprobs are those of the model without it. Bytes count as they are
+	// within a text: where a tokenizer leaves out a space at the beginning, as SentencePiece's do,
+	// that one counts.
 	Grammar *grammar.Grammar
 
-	// Markers are special tokens that are part of the text, and that a grammar lets follow by their bytes, such as those
-	// around calls of tools. All others are left out of it.
+	// Markers are special tokens that are part of the text, and that a grammar lets follow by their
+	// bytes, such as those around calls of tools. All others are left out of it.
 	Markers []int32
 
 	// Budget, if not nil, limits thinking.
 	Budget *Budget
 
-	// Logprobs says that Token.Logprob is wanted: the natural logarithm of the probability that
-	// the model gives the token, by its logits as they are, before anything that Sampler does.
-	// TopLogprobs is the number of most probable tokens of Token.Top, up to 256. The logarithms are the
-	// cross-entropy of package contract with the other sign, so they have the same bits on every CPU.
+	// Logprobs says that Token.Logprob is wanted: the natural logarithm of the probability that the
+	// model gives the token, by its logits as they are, before anything that Sampler does.
+	// TopLogprobs is the number of most probable tokens of Token.Top, up to 256. The logarithms are
+	// the cross-entropy of package contract with the other sign, so they have the same bits on
+	// every CPU.
 	Logprobs    bool
 	TopLogprobs int
 
-	// Logits, if not nil, is called with the logits that each token is chosen from, before the token is
-	// returned: those of the model, before anything that Sampler does. text is Token.Index. They are valid
-	// during the call alone, and must not be changed.
+	// Logits, if not nil, is called with the logits that each token is chosen from, before the
+	// token is returned: those of the model, before anything that Sampler does. text is
+	// Token.Index. They are valid during the call alone, and must not be changed.
 	Logits func(text int, logits []float32)
 
 	// Draft is the most tokens that are guessed and computed together with the next one:
@@ -67,8 +69,10 @@ type GenerateOptions struct {
 	// guesses save steps, wrong ones cost time. The tokens are the same as without.
 	Draft int
 
-	// DraftModel, if not nil, guesses them, greedily, in the place of the text. It has the same vocabulary, as a smaller model of the
-	// same kind has, and a cache of its own. Whatever it guesses, the tokens are the same.
+	// DraftModel, if not nil, guesses them, greedily, in the place of the text. It has the same
+	// vocabulary, as a smaller model of the same kind has, and a cache of its own, for one call: in
+	// each call it reads the whole text, also what a text has from earlier calls, as in each turn
+	// of a conversation. Whatever it guesses, the tokens are the same.
 	DraftModel *Model
 }
 

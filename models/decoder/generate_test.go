@@ -146,8 +146,8 @@ func TestDraft(t *testing.T) {
 	}
 }
 
-// TestDraftModel: whatever a draft model guesses, the tokens are the same. One with the same weights is always right with greedy texts,
-// and others, also with a smaller context, are not.
+// TestDraftModel: whatever a draft model guesses, the tokens are the same. One with the same
+// weights is always right with greedy texts, and others, also with a smaller context, are not.
 func TestDraftModel(t *testing.T) {
 	const n, draft = 60, 4
 	m, same, short := tiny(t, Options{}), tiny(t, Options{}), tiny(t, Options{Context: 50, PageSize: 16})
@@ -191,6 +191,66 @@ func TestDraftModel(t *testing.T) {
 				t.Errorf("the error %v, want one of GenerateOptions.Draft", err)
 			}
 			break
+		}
+	}
+}
+
+// TestDraftModelStates: guesses that are wrong leave no trace in the states of recurrent layers, of
+// either model.
+func TestDraftModelStates(t *testing.T) {
+	for name, draft := range map[string]string{"falcon_h1-41": "falcon_h1-41", "granitemoehybrid-41": "granitemoehybrid-42"} {
+		m, by := loadRecurrent(t, name, Options{}), loadRecurrent(t, draft, Options{})
+		for _, sampler := range samplers[:4] {
+			o := GenerateOptions{MaxTokens: 24, Sampler: sampler, Stop: []int32{}}
+			some, steps, passes := prompts()[:2], []Step(nil), 0
+			want := collect(t, 2, m.GenerateBatch(t.Context(), some, o))
+			o.Draft, o.DraftModel = 3, by
+			s := session(t, m, 4, tinyContext) // with room for guesses
+			for _, p := range some {
+				steps = append(steps, Step{Text: s.NewText(), Tokens: p})
+			}
+			s.tokens.See = func(name string, _ int, _ []float32) {
+				if name == "embd" {
+					passes++
+				}
+			}
+			if got := collect(t, 2, s.Generate(t.Context(), o, steps...)); !slices.EqualFunc(got, want, slices.Equal[[]int32]) {
+				t.Errorf("%s by %s, %+v: tokens %v, want %v", name, draft, sampler, got, want)
+			}
+			if name == draft && sampler == (Sampler{}) && passes > o.MaxTokens/2 {
+				t.Errorf("%s: %d passes for %d tokens of each text", name, passes, o.MaxTokens)
+			}
+		}
+	}
+}
+
+// TestDraftModelCancelled: a text whose generation ends while a draft model guesses goes on as if
+// nothing had been.
+func TestDraftModelCancelled(t *testing.T) {
+	const n = 12
+	for _, load := range []func() *Model{
+		func() *Model { return tiny(t, Options{}) }, func() *Model { return loadRecurrent(t, "falcon_h1-41", Options{}) },
+	} {
+		m, by, p := load(), load(), prompts()[0]
+		o := GenerateOptions{MaxTokens: n, Stop: []int32{}}
+		want := collect(t, 1, m.Generate(t.Context(), p, o))[0]
+		o.Draft, o.DraftModel = 3, by
+		s := session(t, m, 4, tinyContext)
+		step := Step{Text: s.NewText(), Tokens: p}
+		g, err := s.newGeneration(&o, []Step{step})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		g.streams[0].drafter.s.tokens.See = func(string, int, []float32) { cancel() }
+		var got []int32
+		err = g.step(ctx, func(token Token, _ error) bool { got = append(got, token.ID); return true })
+		if cancel(); !errors.Is(err, context.Canceled) || len(got) != 1 {
+			t.Fatalf("%d tokens and the error %v, want one and %v", len(got), err, context.Canceled)
+		}
+		o.MaxTokens, step.Tokens = n-1, got
+		if got = append(got, collect(t, 1, s.Generate(t.Context(), o, step))[0]...); !slices.Equal(got, want) {
+			t.Errorf("tokens %v, want %v", got, want)
 		}
 	}
 }

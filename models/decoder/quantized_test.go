@@ -64,8 +64,8 @@ func floatBytes(x []float32) (raw []byte) {
 	return raw
 }
 
-// TestQuantizedFolder: a folder with a layer in FP8 or of GPTQ has the logits of one that has the same weights as float32. Which weights
-// those are, package tensors tests.
+// TestQuantizedFolder: a folder with a layer in FP8 or of GPTQ has the logits of one that has the
+// same weights as float32. Which weights those are, package tensors tests.
 func TestQuantizedFolder(t *testing.T) {
 	const name = "model.layers.0.mlp.down_proj"
 	plain := copied(t, "granite-6")

@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -211,6 +212,21 @@ func TestOpenErrors(t *testing.T) {
 	}
 	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), dir) {
 		t.Errorf("a folder: %v", err)
+	}
+}
+
+// TestWidenLarge: blocks whose bytes, times the weights of one, are more than an int of 32 bits
+// holds.
+func TestWidenLarge(t *testing.T) {
+	elements, size := IQ4_XS.Block()
+	n := 1<<23/size + 1
+	one := slices.Repeat([]byte{0x11, 0x3c}, size/2)
+	dst, want := make([]float32, n*elements), make([]float32, elements)
+	if err := errors.Join(IQ4_XS.Widen(dst, bytes.Repeat(one, n)), IQ4_XS.Widen(want, one)); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(dst[(n-1)*elements:], want) || want[0] == 0 {
+		t.Error("the last block has other weights than the first")
 	}
 }
 

@@ -59,8 +59,8 @@ type layout struct {
 	bytes    int
 }
 
-// layouts are those of types that are no formats of package linear, which has the others; the zero layout
-// where no type is defined.
+// layouts are those of types that are no formats of package linear, which has the others; the zero
+// layout where no type is defined.
 var layouts = [...]layout{
 	F32:     {"F32", 1, 4},
 	F16:     {"F16", 1, 2},
@@ -103,8 +103,8 @@ func (t Type) own() bool {
 	return elements > 0
 }
 
-// Format returns the format of package linear that has the weights of the type, and whether one has: the type's own, or that of
-// which [Type.Recode] makes blocks.
+// Format returns the format of package linear that has the weights of the type, and whether one
+// has: the type's own, or that of which [Type.Recode] makes blocks.
 func (t Type) Format() (f linear.Format, ok bool) {
 	if e, ok := codebook.Exacts[uint32(t)]; ok {
 		return e.Format, true
@@ -112,8 +112,8 @@ func (t Type) Format() (f linear.Format, ok bool) {
 	return linear.Format(t), t.own()
 }
 
-// Recode returns whole blocks of the type as those of its Format, which have the same weights: data itself, or, of IQ3_S, TQ1_0
-// and TQ2_0, other ones that it appends to room.
+// Recode returns whole blocks of the type as those of its Format, which have the same weights: data
+// itself, or, of IQ3_S, TQ1_0 and TQ2_0, other ones that it appends to room.
 func (t Type) Recode(room, data []byte) []byte {
 	e, ok := codebook.Exacts[uint32(t)]
 	if !ok {
@@ -122,7 +122,8 @@ func (t Type) Recode(room, data []byte) []byte {
 	return e.Append(room, data, t.layout().bytes)
 }
 
-// Size returns the bytes of so many elements, which are whole blocks; 0 for a type that is not defined.
+// Size returns the bytes of so many elements, which are whole blocks; 0 for a type that is not
+// defined.
 func (t Type) Size(elements int) int64 {
 	l := t.layout()
 	if l.elements == 0 {
@@ -131,14 +132,16 @@ func (t Type) Size(elements int) int64 {
 	return int64(elements) / int64(l.elements) * int64(l.bytes)
 }
 
-// Block returns how many elements of the type lie together, and in how many bytes; 0 for a type that is not defined.
+// Block returns how many elements of the type lie together, and in how many bytes; 0 for a type
+// that is not defined.
 func (t Type) Block() (elements, bytes int) {
 	l := t.layout()
 	return l.elements, l.bytes
 }
 
-// Widen writes the elements of data, whole blocks of the type, to dst as float32, as [Tensor.Float32] does. It is a [*kernel.Error]
-// if dst has not as many, and for a type that is not converted.
+// Widen writes the elements of data, whole blocks of the type, to dst as float32, as
+// [Tensor.Float32] does. It is a [*kernel.Error] if dst has not as many, and for a type that is not
+// converted.
 func (t Type) Widen(dst []float32, data []byte) error {
 	l := t.layout()
 	if !t.Converts() {

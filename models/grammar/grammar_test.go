@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -253,5 +254,27 @@ func TestHostile(t *testing.T) {
 		if kept := slices.Max([]int{g.machine.kept, 0}); kept > 2*mostCache {
 			t.Errorf("%s: keeps %d", text, kept)
 		}
+	}
+}
+
+// TestKeptOnce: masks that many sets share count once.
+func TestKeptOnce(t *testing.T) {
+	const words, depth = 1024, 200
+	tokens := [][]byte{[]byte("("), []byte("b")}
+	for len(tokens) < 64*words {
+		tokens = append(tokens, fmt.Appendf(nil, "b%d", len(tokens)))
+	}
+	g, v := parse(t, `root ::= "(" "b" root ")" | "a"`), NewVocabulary(tokens)
+	x, err := g.Matcher(v)
+	for i := 0; i < depth && err == nil; i++ {
+		if err = x.Accept(0); err == nil { // then b follows, at each depth
+			_, err = x.Mask()
+		}
+		if err == nil {
+			err = x.Accept(1)
+		}
+	}
+	if kept := g.walkers[v].kept; err != nil || kept < words || kept > depth/4*words {
+		t.Errorf("%d words and items are kept, %v: want those of a few masks of %d", kept, err, words)
 	}
 }

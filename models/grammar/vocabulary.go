@@ -10,8 +10,8 @@ import (
 // longestToken is the most bytes of a token that may follow. Longer ones never may.
 const longestToken = 512
 
-// A Vocabulary has the bytes of tokens as a trie, so that one walk finds all tokens that may follow. It
-// is immutable.
+// A Vocabulary has the bytes of tokens as a trie, so that one walk finds all tokens that may
+// follow. It is immutable.
 type Vocabulary struct {
 	size  int
 	nodes []node   // the root first, each before those below it, and one behind the last
@@ -32,16 +32,17 @@ type node struct {
 	below      uint64 // by their last six bits, the bytes of the nodes below it
 }
 
-// A child is what a walk asks of a node before it goes there. Those of one parent lie side by side, as their nodes do not: most bytes
-// lead nowhere, and a node that is only looked at costs a cache miss.
+// A child is what a walk asks of a node before it goes there. Those of one parent lie side by side,
+// as their nodes do not: most bytes lead nowhere, and a node that is only looked at costs a cache
+// miss.
 type child struct {
 	c     byte
 	other bool
 	at    int32
 }
 
-// NewVocabulary returns the trie of tokens: tokens[i] are the bytes of the token with id i. One without
-// bytes never may follow, and neither may one of more than 512 bytes.
+// NewVocabulary returns the trie of tokens: tokens[i] are the bytes of the token with id i. One
+// without bytes never may follow, and neither may one of more than 512 bytes.
 func NewVocabulary(tokens [][]byte) *Vocabulary {
 	v := &Vocabulary{size: len(tokens), at: make([]int32, len(tokens)), nodes: []node{{parent: -1}}}
 	for id, t := range tokens {
@@ -148,7 +149,8 @@ func (w *walker) mask(s *set) *mask {
 		}
 		w.walk(m, 0, s, plain)
 	} else if known := w.mask(local); len(known.open) == 0 && !w.threatened(s) {
-		m = known
+		s.mask = known // which counts once
+		return known
 	} else {
 		m.bits = slices.Clone(known.bits)
 		for _, at := range known.open {
@@ -199,8 +201,8 @@ func (w *walker) walk(m *mask, at int32, s *set, plain bool) {
 	}
 }
 
-// prune removes the tokens after which nothing but a part that there is could follow: what is known of the tops of stacks
-// does not know it.
+// prune removes the tokens after which nothing but a part that there is could follow: what is known
+// of the tops of stacks does not know it.
 func (w *walker) prune(m *mask, at int32, s *set) {
 	for _, x := range w.v.children(at) {
 		switch to := w.step(s, x.c); {

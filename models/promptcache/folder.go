@@ -18,10 +18,10 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// A Folder keeps objects as files, of so many bytes at most. What was used least recently goes first, of a text its
-// end: a page counts as used one second earlier for each page before it. Several programs
-// may have one folder, each of which counts what it knows of. A file is whole or not there, whenever a program or
-// the machine ends.
+// A Folder keeps objects as files, of so many bytes at most. What was used least recently goes
+// first, of a text its end: a page counts as used one second earlier for each page before it.
+// Several programs may have one folder, each of which counts what it knows of. A file is whole or
+// not there, whenever a program or the machine ends.
 type Folder struct {
 	path string
 	most int64
@@ -93,7 +93,8 @@ func (f *Folder) forget(name string) {
 	delete(f.files, name)
 }
 
-// shrink removes files until the others take no more than they may, and some room for the next ones. The caller has the lock.
+// shrink removes files until the others take no more than they may, and some room for the next
+// ones. The caller has the lock.
 func (f *Folder) shrink() {
 	if f.bytes <= f.most {
 		return
@@ -121,7 +122,9 @@ func (f *Folder) Get(_ context.Context, k Key) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if errors.Is(err, fs.ErrNotExist) {
-		f.forget(k.String())
+		if data, err = os.ReadFile(f.at(k.String())); errors.Is(err, fs.ErrNotExist) { // Remove may have put it back
+			f.forget(k.String())
+		}
 	}
 	if err == nil {
 		f.used(k, len(data))
@@ -180,8 +183,9 @@ func (f *Folder) write(name string, data []byte) error {
 	return nil
 }
 
-// Remove is that of [Backend]. It takes the file aside and then reads it, as another program may write the new one at any
-// time. A file that is the new one goes back; whoever asks for it meanwhile finds none.
+// Remove is that of [Backend]. It takes the file aside and then reads it, as another program may
+// write the new one at any time. A file that is the new one goes back; another program that asks
+// for it meanwhile finds none.
 func (f *Folder) Remove(_ context.Context, k Key, object []byte) error {
 	name := k.String()
 	f.mu.Lock()
@@ -198,9 +202,13 @@ func (f *Folder) Remove(_ context.Context, k Key, object []byte) error {
 		}
 		return err
 	}
-	if now, err := os.ReadFile(aside); err != nil || !bytes.Equal(now, object) {
-		return errors.Join(err, os.Rename(aside, f.at(name)))
+	now, err := os.ReadFile(aside)
+	if err == nil && bytes.Equal(now, object) {
+		f.forget(name)
+		return nil
 	}
-	f.forget(name)
-	return nil
+	if err = errors.Join(err, os.Rename(aside, f.at(name))); err == nil {
+		f.used(k, len(now)) // another program may have written it
+	}
+	return err
 }

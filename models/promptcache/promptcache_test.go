@@ -184,6 +184,27 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
+// TestOther: a page that another program has put in the place of the one to remove counts, and goes
+// when there are too many.
+func TestOther(t *testing.T) {
+	path, most := t.TempDir(), 2*int64(100+headBytes)
+	c, f, _ := newCache(t, path, most)
+	other, _, _ := newCache(t, path, most)
+	k, page := pageOf(1, 100)
+	other.Put(t.Context(), k, page)
+	c.Discard(t.Context(), k, page[1:], errors.New("late"))
+	if f.bytes != int64(len(page)+headBytes) {
+		t.Errorf("%d bytes, want those of the page", f.bytes)
+	}
+	for n := range 2 {
+		k, page := pageOf(2+n, 100)
+		c.Put(t.Context(), k, page)
+	}
+	if files, err := os.ReadDir(path); err != nil || len(files) > 2 {
+		t.Errorf("%d files, %v, want at most 2", len(files), err)
+	}
+}
+
 // TestBounded: the files take no more than they may, and those that were used last stay, of a text its beginning.
 func TestBounded(t *testing.T) {
 	path := t.TempDir()

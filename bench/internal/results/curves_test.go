@@ -23,9 +23,9 @@ func TestWorst(t *testing.T) {
 	}
 }
 
-// Groups of files of earlier versions are rows of decoding.
+// Groups of files of earlier versions are rows of decoding, but for those that are there already.
 func TestGroups(t *testing.T) {
-	f, err := Parse("x", []byte(`{"format":"attn-bench","schema":2,"contract":2,"machine":{"cpu":"x"},"tiers":[{"name":"generic"}],"decode":[{"group":4}],"groups":[{"group":7}]}`))
+	f, err := Parse("x", []byte(`{"format":"attn-bench","schema":2,"contract":2,"machine":{"cpu":"x"},"tiers":[{"name":"generic"}],"decode":[{"group":4}],"groups":[{"group":4},{"group":7}]}`))
 	if err != nil || len(f.Decode) != 2 || f.Decode[1].Group != 7 || f.Groups != nil {
 		t.Errorf("%+v, %v", f, err)
 	}

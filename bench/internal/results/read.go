@@ -52,7 +52,8 @@ func Parse(path string, data []byte) (*File, error) {
 	if err := json.Unmarshal(data, f); err != nil {
 		return nil, damaged(path, data, err)
 	}
-	f.Decode, f.Groups = append(f.Decode, f.Groups...), nil
+	rest := slices.DeleteFunc(f.Groups, func(d Decode) bool { return d.Group == DecodeGroup }) // which Decode has
+	f.Decode, f.Groups = append(f.Decode, rest...), nil
 	return f, f.validate(path)
 }
 

@@ -17,7 +17,8 @@ func (f *File) AddRuns(others []*File) {
 }
 
 // medians replaces the rows of one list. time returns the time of a row, and where those of all
-// repetitions belong. All repetitions have the same rows, but an interrupted one has fewer.
+// repetitions belong. All repetitions have the same rows; after an interrupt the last
+// one has fewer.
 func medians[R any](f *File, others []*File, list func(f *File) []R, time func(r *R) (float64, *[]float64)) {
 	own := list(f)
 	for i := range own {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// A Quantization says how a folder has the weights of linear layers, of which tensors beside them have scales.
+// A Quantization says how a folder has the weights of linear layers, of which tensors beside them
+// have scales.
 type Quantization struct {
 	Method  string // as config.json names it
 	Schemes []Scheme
@@ -19,7 +20,9 @@ type Scheme struct {
 	Bits    int  // of an integer
 	Zeros   bool // integers have zero points, which are tensors; otherwise they are those of all codes' middle
 	Offset  int  // what is added to zero points
+	Sorted  bool // each input has the number of its group, in a tensor
 	Modules Modules
+	Others  bool // it is also that of modules which no scheme names
 
 	// Rows and Columns are those of weights that share a scale, 0 for all of a matrix.
 	Rows, Columns int
@@ -28,7 +31,8 @@ type Scheme struct {
 // A Form is the types of tensors and their order.
 type Form uint8
 
-// The forms. Beside the weights are scales: weight_scale_inv or weight_scale, or scales of GPTQ and AWQ.
+// The forms. Beside the weights are scales: weight_scale_inv or weight_scale, or scales of GPTQ and
+// AWQ.
 const (
 	Float8 Form = iota // weight has E4M3
 	Int8               // weight has signed integers
@@ -37,7 +41,7 @@ const (
 	AWQ                // qweight, as linear.AWQ has it
 )
 
-// Modules are the names of some modules. None stand for all of a scheme, and for no ignored ones.
+// Modules are the names of some modules.
 type Modules struct {
 	Names    []string
 	Patterns []*regexp.Regexp // that match the beginning of a name
@@ -54,16 +58,17 @@ func (m *Modules) Has(module string) bool {
 	})
 }
 
-// Of returns the scheme of a module: one that names it, or one of all modules. It is nil if there is none.
-func (q *Quantization) Of(module string) (all *Scheme) {
+// Of returns the scheme of a module: one that names it, or that of others. It is nil if there is
+// none.
+func (q *Quantization) Of(module string) (other *Scheme) {
 	for i := range q.Schemes {
 		s := &q.Schemes[i]
 		if s.Modules.Has(module) {
 			return s
 		}
-		if all == nil && s.Modules.Names == nil && s.Modules.Patterns == nil {
-			all = s
+		if s.Others {
+			other = s
 		}
 	}
-	return all
+	return other
 }

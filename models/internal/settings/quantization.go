@@ -14,7 +14,8 @@ import (
 
 const quantizationKey = "quantization_config"
 
-// methods read the object of a quant_method. What inputs of layers are rounded to is not computed: they stay float32.
+// methods read the object of a quant_method. What inputs of layers are rounded to is not computed:
+// they stay float32.
 var methods = map[string]func(r *reader, s *strict.JSON, q *arch.Quantization){
 	"fp8": readFloat8, "gptq": readGPTQ, "awq": readAWQ, "compressed-tensors": readCompressed,
 }
@@ -46,7 +47,8 @@ func (r *reader) quantization(from ...*strict.JSON) {
 	}
 }
 
-// ofQuantizers are keys that say how weights were quantized, or by which kernels others compute with them.
+// ofQuantizers are keys that say how weights were quantized, or by which kernels others compute
+// with them.
 var ofQuantizers = strict.Table{}.
 	Add(strict.Any,
 		"damp_percent", "damp_auto_increment", "true_sequential", "static_groups", "model_name_or_path", "model_file_base_name", "quantizer", "meta", "dataset", "tokenizer", "batch_size", "mse",
@@ -76,7 +78,7 @@ func readFloat8(r *reader, s *strict.JSON, q *arch.Quantization) {
 	s.Only("expert_dtype", "fp8")
 	oneOf(s, "activation_scheme", "dynamic", "static")
 	oneOf(s, "scale_fmt", "float", "ue8m0")
-	x := arch.Scheme{Form: arch.Float8}
+	x := arch.Scheme{Form: arch.Float8, Others: true}
 	if !s.Has("weight_block_size") {
 		if !s.Given("weight_block_size") {
 			x.Rows, x.Columns = 128, 128
@@ -138,10 +140,11 @@ func integers(s *strict.JSON, key string) int {
 	return n
 }
 
-// readGPTQ: with desc_act each input has the number of its group, in a tensor that is there without it, too.
+// readGPTQ: with desc_act each input has the number of its group, in a tensor that may be there
+// without it, too.
 func readGPTQ(r *reader, s *strict.JSON, q *arch.Quantization) {
-	x := arch.Scheme{Form: arch.GPTQ, Bits: integers(s, "bits"), Zeros: true, Rows: 1, Columns: r.groupSize(s, 128, "group_size"), Offset: 1}
-	s.Yes("desc_act")
+	x := arch.Scheme{Form: arch.GPTQ, Others: true, Bits: integers(s, "bits"), Zeros: true, Rows: 1, Columns: r.groupSize(s, 128, "group_size"), Offset: 1}
+	x.Sorted = s.Yes("desc_act") && x.Columns > 0 // one group has all inputs
 	s.Yes("sym")
 	for _, key := range []string{"checkpoint_format", "format"} {
 		if oneOf(s, key, "gptq", "gptq_v2") == "gptq_v2" {
@@ -166,7 +169,7 @@ func readAWQ(r *reader, s *strict.JSON, q *arch.Quantization) {
 			s.Fail(key, quoted(text), `"gemm"; others are not supported`)
 		}
 	}
-	q.Schemes = []arch.Scheme{{Form: arch.AWQ, Bits: 4, Zeros: true, Rows: 1, Columns: r.groupSize(s, 128, "group_size", "q_group_size")}}
+	q.Schemes = []arch.Scheme{{Form: arch.AWQ, Others: true, Bits: 4, Zeros: true, Rows: 1, Columns: r.groupSize(s, 128, "group_size", "q_group_size")}}
 }
 
 // readCompressed: groups of modules, each with its scheme.
@@ -185,13 +188,11 @@ func readCompressed(r *reader, s *strict.JSON, q *arch.Quantization) {
 		if g.Has("format") {
 			own = oneOf(g, "format", formats...)
 		}
-		var targets []string
-		g.Read("targets", "a list of names of modules", &targets)
 		g.Has("input_activations") // which stay float32
 		g.Only("output_activations", nil)
 		w := g.Under("weights")
 		x := r.compressed(w, own)
-		x.Modules = modules(g, "targets", slices.DeleteFunc(targets, func(t string) bool { return t == "Linear" }))
+		targets(g, &x, q)
 		w.Unknown(ofQuantizers)
 		g.Unknown()
 		q.Schemes = append(q.Schemes, x)
@@ -200,6 +201,20 @@ func readCompressed(r *reader, s *strict.JSON, q *arch.Quantization) {
 	if len(q.Schemes) == 0 {
 		s.Fail("config_groups", "none", "the schemes of some modules")
 	}
+}
+
+// targets reads which modules have a scheme: some, or with the name Linear all that no scheme
+// names.
+func targets(s *strict.JSON, x *arch.Scheme, q *arch.Quantization) {
+	const key, all = "targets", "Linear"
+	var names []string
+	s.Read(key, "a list of names of modules", &names)
+	if x.Others = slices.Contains(names, all); len(names) == 0 {
+		s.Fail(key, "none", "the names of some modules")
+	} else if x.Others && slices.ContainsFunc(q.Schemes, func(x arch.Scheme) bool { return x.Others }) {
+		s.Fail(key, quoted(all), "one group that has it")
+	}
+	x.Modules = modules(s, key, slices.DeleteFunc(names, func(name string) bool { return name == all }))
 }
 
 // modules are names, and patterns behind "re:".
@@ -242,6 +257,9 @@ func (r *reader) compressed(w *strict.JSON, form string) arch.Scheme {
 		x.Rows, x.Columns = r.block(w, "block_structure")
 	} else {
 		w.Only("block_structure", nil)
+	}
+	if size > 0 && strategy != "" && strategy != "group" {
+		w.Fail("group_size", fmt.Sprint(size), "none with the strategy "+strategy)
 	}
 	switch {
 	case strategy == "channel" || strategy == "" && size == 0 && w.Has("group_size"):

@@ -1,14 +1,15 @@
 package tensors
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/models/gguf"
 )
 
-// A gathered makes a tensor of the units of another one, numbers or blocks: unit c of row b of part a is
-// unit a·part + b·row + c·unit + first there.
+// A gathered makes a tensor of the units of another one, numbers or blocks: unit c of row b of part
+// a is unit a·part + b·row + c·unit + first there.
 type gathered struct {
 	of, scales             *tensor // scales, if not nil, has a byte for each block of MXFP4, whose other 16 are in of
 	rows, units            int     // of a part, and of a row
@@ -17,6 +18,10 @@ type gathered struct {
 
 	room, scaleRoom []byte // a part of both
 	opened          int    // its number and 1
+}
+
+func (g *gathered) key() string {
+	return fmt.Sprintf("gathered=%dx%d %d+%d+%d+%d %s", g.rows, g.units, g.part, g.row, g.unit, g.first, g.of.key())
 }
 
 // read returns the bytes of some units.
@@ -58,8 +63,8 @@ func (g *gathered) open(part int) (err error) {
 // nibbles is how many bytes the numbers of a block of MXFP4 take.
 const nibbles = 16
 
-// append appends a unit of the part. Numbers of blocks lie in turn: two neighbours in a byte. In GGUF files a byte has
-// number i of the first half and number i of the second one.
+// append appends a unit of the part. Numbers of blocks lie in turn: two neighbours in a byte. In
+// GGUF files a byte has number i of the first half and number i of the second one.
 func (g *gathered) append(out []byte, unit int) []byte {
 	if g.scales == nil {
 		return append(out, g.room[unit*g.size:][:g.size]...)
@@ -73,10 +78,10 @@ func (g *gathered) append(out []byte, unit int) []byte {
 	return out
 }
 
-// SeparateExperts gives a store of a folder the tensors that GGUF files have for experts, gate_proj, up_proj and
-// down_proj with .weight and .bias, in place of those where gate and up are in one, output by output in turn:
-// numbers as [experts, inputs, outputs], or blocks of MXFP4 as [experts, outputs, inputs]. Tensors of other
-// shapes stay.
+// SeparateExperts gives a store of a folder the tensors that GGUF files have for experts,
+// gate_proj, up_proj and down_proj with .weight and .bias, in place of those where gate and up are
+// in one, output by output in turn: numbers as [experts, inputs, outputs], or blocks of MXFP4 as
+// [experts, outputs, inputs]. Tensors of other shapes stay.
 func (s *Store) SeparateExperts() {
 	for _, name := range s.Names() {
 		stem := name[:strings.LastIndexByte(name, '.')+1]
@@ -92,9 +97,10 @@ func (s *Store) SeparateExperts() {
 	}
 }
 
-// SeparateLatents gives a store of a folder the tensors that GGUF files have for attention over latents, in place of those
-// where each head has its matrix to keys and then that to values: k_b_proj, whose outputs are latents, as
-// [heads, rank, plain], and v_b_proj as [heads, values, rank]. Tensors of other shapes stay.
+// SeparateLatents gives a store of a folder the tensors that GGUF files have for attention over
+// latents, in place of those where each head has its matrix to keys and then that to values:
+// k_b_proj, whose outputs are latents, as [heads, rank, plain], and v_b_proj as [heads, values,
+// rank]. Tensors of other shapes stay.
 func (s *Store) SeparateLatents(heads, plain, values int) {
 	const end = ".kv_b_proj.weight"
 	for _, name := range s.Names() {

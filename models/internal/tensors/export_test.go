@@ -21,3 +21,12 @@ func OpenModule(path, module string, mapped bool) (*Store, error) {
 
 // Drop removes a tensor.
 func (s *Store) Drop(name string) { delete(s.tensors, name) }
+
+// Alias gives a tensor a name beside its own.
+func (s *Store) Alias(name, other string) { s.tensors[other] = s.tensors[name] }
+
+// Holds tells whether the maker of a tensor keeps what it has read.
+func (s *Store) Holds(name string) bool {
+	m := s.tensors[name].from.(*quantized)
+	return m.layer != nil || m.grid != nil || m.room != nil
+}

@@ -10,10 +10,11 @@ import (
 	"github.com/attn-go/attn/models/internal/packed"
 )
 
-// Layers that are packed are kept in a file beside the first one of the model, if the reader is asked to.
+// Layers that are packed are kept in a file beside the first one of the model, if the reader is
+// asked to.
 
-// KeepPacked makes the reader take layers from the file beside the model if that fits its files, and else write it. The
-// caller closes r.Packed.
+// KeepPacked makes the reader take layers from the file beside the model if that fits its files,
+// and else write it. The caller closes r.Packed.
 func (r *Reader) KeepPacked() error {
 	paths, err := r.paths()
 	if err != nil {
@@ -58,9 +59,17 @@ func (s *Store) paths() (list []string, err error) {
 	return list, nil
 }
 
-// settings are those that change layers, but for Order, which keys have.
+// settings are those that change layers, but for Order, which keys have. config.json, of which
+// there is no fingerprint, says what tensors are made of others.
 func (r *Reader) settings() string {
-	return fmt.Sprintf("widen=%v precision=%v%s", r.Pack.Widen, r.Pack.Precision, r.Adapters)
+	var b strings.Builder
+	fmt.Fprintf(&b, "widen=%v precision=%v%s", r.Pack.Widen, r.Pack.Precision, r.Adapters)
+	for _, name := range r.Names() {
+		if key := r.tensors[name].key(); key != "" {
+			fmt.Fprintf(&b, " %q=%s", name, key)
+		}
+	}
+	return b.String()
 }
 
 // packedKey names the layer that is made of weights.
@@ -71,9 +80,6 @@ func (r *Reader) packedKey(side Side, all []*weights) string {
 	}
 	for _, w := range all {
 		fmt.Fprintf(&b, "%s[%d+%d %d]%v bias=%v ", w.name, w.first, w.n, w.k, w.kept, w.bias != nil)
-		if m, ok := w.from.(*quantized); ok { // config.json says what its tensors are
-			fmt.Fprintf(&b, "form=%d bits=%d shared=%dx%d zeros=%v+%d ", m.Form, m.Bits, m.Rows, m.Columns, m.Zeros, m.Offset)
-		}
 	}
 	return b.String()
 }

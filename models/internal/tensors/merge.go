@@ -34,7 +34,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// OpenAdapter opens the tensors of an adapter's folder. Those of PyTorch are read as [Open] reads them.
+// OpenAdapter opens the tensors of an adapter's folder. Those of PyTorch are read as [Open] reads
+// them.
 func OpenAdapter(dir string) (*Store, error) {
 	return opened(func(s *Store) error {
 		x := format{read: readSafetensors}
@@ -45,8 +46,8 @@ func OpenAdapter(dir string) (*Store, error) {
 	})
 }
 
-// A LowRank is what an adapter adds to a matrix [outputs, inputs]: Scale times the product of B [outputs, rank] and A
-// [rank, inputs]. Package lora says with which bits.
+// A LowRank is what an adapter adds to a matrix [outputs, inputs]: Scale times the product of B
+// [outputs, rank] and A [rank, inputs]. Package lora says with which bits.
 type LowRank struct {
 	A, B  []float32
 	Rank  int
@@ -54,8 +55,9 @@ type LowRank struct {
 	Exec  kernel.Exec // of the products; changes no bit
 }
 
-// Merge puts the sum of a matrix and what an adapter adds in its place, as float32. It is computed when it is read. The error is a
-// [*kernel.Error] for a tensor that is missing, in blocks, or of other sizes.
+// Merge puts the sum of a matrix and what an adapter adds in its place, as float32. It is computed
+// when it is read. The error is a [*kernel.Error] for a tensor that is missing, in blocks, or of
+// other sizes.
 func (s *Store) Merge(name string, x LowRank) error {
 	t := s.tensors[name]
 	if t == nil || len(t.Shape) != 2 || x.Rank < 1 || len(x.B) != t.Shape[0]*x.Rank || len(x.A) != x.Rank*t.Shape[1] {
@@ -78,6 +80,8 @@ type merged struct {
 	numbers  piecewise
 }
 
+func (m *merged) key() string { return "merged " + m.of.key() } // Adapters stands for what is added
+
 // A piecewise is some numbers of a tensor, in memory that is used again.
 type piecewise struct {
 	x    []float32
@@ -98,7 +102,8 @@ func (p *piecewise) read(t *tensor, at, n int) error {
 	return t.Type.Widen(p.x, raw)
 }
 
-// Multiply multiplies rows of a matrix by factors, as float32, if there is such a matrix of numbers. It is computed when it is read.
+// Multiply multiplies rows of a matrix by factors, as float32, if there is such a matrix of
+// numbers. It is computed when it is read.
 func (s *Store) Multiply(name string, by []arch.Factor) {
 	t := s.tensors[name]
 	if t == nil || len(t.Shape) != 2 {
@@ -115,6 +120,8 @@ type multiplied struct {
 	by      []arch.Factor
 	numbers piecewise
 }
+
+func (m *multiplied) key() string { return fmt.Sprintf("times=%v %s", m.by, m.of.key()) }
 
 // factor returns that of a row.
 func (m *multiplied) factor(row int) float32 {
@@ -140,7 +147,8 @@ func (m *multiplied) read(from, to int64, out []byte) ([]byte, error) {
 	return out, nil
 }
 
-// read returns the bytes of some numbers, as float32. Of rows that are cut whole products are computed.
+// read returns the bytes of some numbers, as float32. Of rows that are cut whole products are
+// computed.
 func (m *merged) read(from, to int64, out []byte) ([]byte, error) {
 	const size = 4
 	k, r, at, n := m.of.Shape[1], m.add.Rank, int(from/size), int((to-from)/size)

@@ -14,9 +14,10 @@ import (
 	"github.com/attn-go/attn/models/internal/littleendian"
 )
 
-// Dequantize gives a store of a folder a tensor NAME.weight for each module whose weights are quantized, in place of those that
-// have them. Its numbers are float32: a product of a number of the file, less its zero point, and a scale, rounded once. Linear
-// packs integers without that. The error is a [*kernel.Error] that names a tensor that does not fit, or a module that should not be
+// Dequantize gives a store of a folder a tensor NAME.weight for each module whose weights are
+// quantized, in place of those that have them. Its numbers are float32: a product of a number of
+// the file, less its zero point, and a scale, rounded once. Linear packs integers without that. The
+// error is a [*kernel.Error] that names a tensor that does not fit, or a module that should not be
 // quantized.
 func (s *Store) Dequantize(q *arch.Quantization) error {
 	found := false
@@ -66,7 +67,7 @@ func (s *Store) dequantize(module, scale string, x *arch.Scheme) error {
 		}
 	default:
 		m.codes, m.scales, m.zeros = m.take("qweight", "I32"), m.take("scales", "F32", "F16", "BF16"), m.take("qzeros", "I32")
-		if s.tensors[module+".g_idx"] != nil {
+		if x.Sorted || s.tensors[module+".g_idx"] != nil {
 			m.groups = m.take("g_idx", "I32")
 		}
 		if m.err == nil && len(m.codes.Shape) == 2 {
@@ -84,6 +85,9 @@ func (s *Store) dequantize(module, scale string, x *arch.Scheme) error {
 	}
 	if m.check(); m.err != nil {
 		return m.err
+	}
+	if plain := module + ".weight"; s.tensors[plain] != nil {
+		return s.bad(plain, "nothing beside the integers of "+module)
 	}
 	name := map[arch.Form]string{arch.Float8: "FP8", arch.Int8: "INT8", arch.Packed: fmt.Sprintf("INT%d", x.Bits), arch.GPTQ: fmt.Sprintf("GPTQ%d", x.Bits), arch.AWQ: "AWQ4"}[x.Form]
 	s.tensors[module+".weight"] = &tensor{Info: Info{gguf.F32, name, []int{m.n, m.k}, 4 * int64(m.n) * int64(m.k)}, file: m.codes.file, from: m}
@@ -103,6 +107,10 @@ type quantized struct {
 	layer *linear.Linear // of integers, once they are read
 	room  []byte
 	err   error
+}
+
+func (m *quantized) key() string {
+	return fmt.Sprintf("form=%d bits=%d shared=%dx%d zeros=%v+%d ", m.Form, m.Bits, m.Rows, m.Columns, m.Zeros, m.Offset)
 }
 
 // take takes a tensor of one of some types out of the store.
@@ -198,6 +206,9 @@ func (m *quantized) read(from, to int64, out []byte) ([]byte, error) {
 	const size = 4
 	at, end := int(from/size), int(to/size)
 	out = slices.Grow(out[:0], (end-at)*size)
+	if end == m.n*m.k { // most read all of it once, in order
+		defer m.release()
+	}
 	if m.Form == arch.Float8 {
 		return m.readFloat8(at, end, out)
 	}
@@ -219,6 +230,9 @@ func (m *quantized) read(from, to int64, out []byte) ([]byte, error) {
 	}
 	return out, nil
 }
+
+// release lets go of memory that the next call of read would need.
+func (m *quantized) release() { m.layer, m.grid, m.room = nil, nil, nil }
 
 // readFloat8 appends numbers of E4M3, multiplied by scales.
 func (m *quantized) readFloat8(at, end int, out []byte) ([]byte, error) {

@@ -2,24 +2,29 @@ package tensors_test
 
 import (
 	"encoding/json"
+	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/filemap"
 	"github.com/attn-go/attn/models/internal/inventory"
+	"github.com/attn-go/attn/models/internal/packed"
 	"github.com/attn-go/attn/models/internal/settings"
 	"github.com/attn-go/attn/models/internal/tensors"
 )
 
 const n, k = 16, 96 // of testdata/quantized.py
 
-// openQuantized returns the tensors of a case of testdata/quantized.py, and the weights that they should become.
+// openQuantized returns the tensors of a case of testdata/quantized.py, and the weights that they
+// should become.
 func openQuantized(t *testing.T, name string, mapped bool) (*tensors.Store, []float32) {
 	t.Helper()
 	s, err := tensors.OpenModule("testdata/quantized.safetensors", name, mapped)
@@ -64,7 +69,7 @@ func quantizedCases(t *testing.T) (all map[string]map[string]any) {
 
 // weightsOf returns the weights of a layer, row after row.
 func weightsOf(t *testing.T, l *linear.Linear) []float32 {
-	rows, _ := l.Shape()
+	rows, k := l.Shape()
 	x, ids := make([]float32, rows*k), make([]int32, rows)
 	for i := range ids {
 		ids[i] = int32(i)
@@ -75,8 +80,8 @@ func weightsOf(t *testing.T, l *linear.Linear) []float32 {
 	return x
 }
 
-// TestQuantized: modules of quantizing libraries have the weights that these make of them, whole, in parts, mapped or not, packed
-// as integers or as float32.
+// TestQuantized: modules of quantizing libraries have the weights that these make of them, whole,
+// in parts, mapped or not, packed as integers or as float32.
 func TestQuantized(t *testing.T) {
 	affine := 0
 	for name, config := range quantizedCases(t) {
@@ -107,6 +112,9 @@ func TestQuantized(t *testing.T) {
 				if got := r.Floats(name+".weight", n, k); !slices.Equal(got, want) {
 					t.Errorf("%s: other numbers", name)
 				}
+				if s.Holds(name + ".weight") {
+					t.Errorf("%s: memory is kept that was for reading", name)
+				}
 				if err := r.Done(); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
@@ -124,7 +132,8 @@ func TestQuantized(t *testing.T) {
 	}
 }
 
-// TestQuantizedErrors: tensors that do not fit what quantization_config says, and modules that it excludes, are errors that name them.
+// TestQuantizedErrors: tensors that do not fit what quantization_config says, and modules that it
+// excludes, are errors that name them.
 func TestQuantizedErrors(t *testing.T) {
 	cases := quantizedCases(t)
 	for _, c := range []struct {
@@ -143,6 +152,7 @@ func TestQuantizedErrors(t *testing.T) {
 		{"gptq-4", func(c map[string]any) { c["bits"] = 8 }, "", "[2 16] scales of [16 48] weights"},
 		{"gptq-4", func(c map[string]any) { c["group_size"] = 16 }, "", "[6 16] scales of [16 96] weights"},
 		{"gptq-4", nil, "qzeros", "a tensor of I32 beside gptq-4"},
+		{"gptq-4-order", nil, "g_idx", "a tensor of I32 beside gptq-4-order"},
 		{"awq", nil, "scales", "a tensor of F32 or F16 or BF16 beside awq"},
 	} {
 		config := cases[c.name]
@@ -159,6 +169,17 @@ func TestQuantizedErrors(t *testing.T) {
 			t.Errorf("%s without %q: %v, want %q", c.name, c.drop, err, c.want)
 		}
 		cases = quantizedCases(t)
+	}
+	for name, scales := range map[string]string{"gptq-4": "scales", "awq": "scales", "ct-pack8-32-float16": "weight_scale"} {
+		q, err := quantizationOf(t, cases[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, _ := openQuantized(t, name, true)
+		s.Alias(name+"."+scales, name+".weight")
+		if err := s.Dequantize(q); err == nil || !strings.Contains(err.Error(), name+".weight: ") || !strings.Contains(err.Error(), "nothing beside the integers") {
+			t.Errorf("%s with weights beside its integers: %v", name, err)
+		}
 	}
 	s, _ := openQuantized(t, "gptq-4", true)
 	if q, err := quantizationOf(t, cases["awq"]); err != nil {
@@ -191,6 +212,11 @@ func TestQuantizationKeys(t *testing.T) {
 		{"ct-fp8-block", func(c map[string]any) { c["config_groups"] = map[string]any{} }, "quantization_config.config_groups"},
 		{"ct-fp8-block", func(c map[string]any) { weightsIn(c)["mystery"] = 1 }, "quantization_config.config_groups.group_0.weights.mystery"},
 		{"ct-fp8-block", func(c map[string]any) { weightsIn(c)["strategy"] = "tensor_group" }, "quantization_config.config_groups.group_0.weights.strategy"},
+		{"ct-fp8-block", func(c map[string]any) { groupIn(c)["targets"] = []string{} }, "quantization_config.config_groups.group_0.targets"},
+		{"ct-fp8-block", func(c map[string]any) { delete(groupIn(c), "targets") }, "quantization_config.config_groups.group_0.targets"},
+		{"ct-fp8-block", func(c map[string]any) { another(c, "re:x", "Linear") }, "quantization_config.config_groups.group_1.targets"},
+		{"ct-fp8-channel", func(c map[string]any) { weightsIn(c)["group_size"] = 32 }, "quantization_config.config_groups.group_0.weights.group_size"},
+		{"ct-fp8-tensor", func(c map[string]any) { weightsIn(c)["group_size"] = 32 }, "quantization_config.config_groups.group_0.weights.group_size"},
 		{"ct-pack4-32-bfloat16", func(c map[string]any) { weightsIn(c)["actorder"] = "group" }, "quantization_config.config_groups.group_0.weights.actorder"},
 		{"ct-pack4-32-bfloat16", func(c map[string]any) { weightsIn(c)["type"] = "float" }, "quantization_config.config_groups.group_0.weights.type"},
 	} {
@@ -208,6 +234,129 @@ func TestQuantizationKeys(t *testing.T) {
 	}
 }
 
+func groupIn(config map[string]any) map[string]any {
+	return config["config_groups"].(map[string]any)["group_0"].(map[string]any)
+}
+
 func weightsIn(config map[string]any) map[string]any {
-	return config["config_groups"].(map[string]any)["group_0"].(map[string]any)["weights"].(map[string]any)
+	return groupIn(config)["weights"].(map[string]any)
+}
+
+// another adds a group of other modules.
+func another(config map[string]any, targets ...string) {
+	weights := maps.Clone(weightsIn(config))
+	config["config_groups"].(map[string]any)["group_1"] = map[string]any{"targets": targets, "weights": weights}
+}
+
+// TestTargets: a scheme is that of the modules that it names, and the one with Linear that of all
+// others.
+func TestTargets(t *testing.T) {
+	config := quantizedCases(t)["ct-fp8-channel"]
+	groupIn(config)["targets"] = []string{"Linear", "re:a"}
+	another(config, "re:b", "c")
+	q, err := quantizationOf(t, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for module, want := range map[string]int{"a": 0, "b": 1, "c": 1, "cc": 0, "d": 0} {
+		if got := q.Of(module); got != &q.Schemes[want] {
+			t.Errorf("module %s has the scheme %+v, want number %d", module, got, want)
+		}
+	}
+	groupIn(config)["targets"] = []string{"re:a"}
+	if q, err = quantizationOf(t, config); err != nil || q.Of("d") != nil {
+		t.Errorf("a module that no group names has a scheme: %v", err)
+	}
+}
+
+// TestKeepMade: layers that are kept are not those of the same files with other settings, whatever
+// is made of what, and those of these settings take their place.
+func TestKeepMade(t *testing.T) {
+	const matrix = "gptq-4.weight"
+	plain := func(*tensors.Store) {}
+	times := func(by float64) func(s *tensors.Store) {
+		return func(s *tensors.Store) { s.Multiply(matrix, []arch.Factor{{Rows: 2, By: by}}) }
+	}
+	add := func(s *tensors.Store) {
+		if err := s.Merge(matrix, tensors.LowRank{A: make([]float32, k), B: make([]float32, n), Rank: 1, Scale: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	separate := func(heads, keys int) func(s *tensors.Store) {
+		return func(s *tensors.Store) {
+			s.Alias(matrix, "x.kv_b_proj.weight")
+			s.SeparateLatents(heads, keys, n/heads-keys)
+			s.Alias("x.v_b_proj.weight", matrix)
+		}
+	}
+	for i, c := range []struct {
+		formats [2]string
+		made    [2]func(s *tensors.Store)
+		shape   []int
+	}{
+		{[2]string{"gptq", "gptq_v2"}, [2]func(s *tensors.Store){plain, plain}, []int{n, k}},
+		{[2]string{"gptq", "gptq"}, [2]func(s *tensors.Store){times(0.5), times(0.25)}, []int{n, k}},
+		{[2]string{"gptq", "gptq_v2"}, [2]func(s *tensors.Store){times(0.5), times(0.5)}, []int{n, k}},
+		{[2]string{"gptq", "gptq_v2"}, [2]func(s *tensors.Store){add, add}, []int{n, k}},
+		{[2]string{"gptq", "gptq_v2"}, [2]func(s *tensors.Store){separate(2, 4), separate(2, 4)}, []int{2, 4, k}},
+	} {
+		path := filepath.Join(t.TempDir(), "quantized.safetensors")
+		if data, err := os.ReadFile("testdata/quantized.safetensors"); err != nil {
+			t.Fatal(err)
+		} else if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		for j, format := range c.formats {
+			want, _ := loadMade(t, path, format, c.made[j], c.shape, false)
+			var times [2]time.Time
+			for n := range times {
+				var got []float32
+				if got, times[n] = loadMade(t, path, format, c.made[j], c.shape, true); !slices.Equal(got, want) {
+					t.Errorf("case %d, settings %d: other weights when they are kept", i, j)
+				}
+			}
+			if times[0] != times[1] {
+				t.Errorf("case %d, settings %d: layers were packed again", i, j)
+			}
+		}
+	}
+}
+
+// loadMade returns the weights of a module of which others are made, and when the layers were
+// written that are kept.
+func loadMade(t *testing.T, path, format string, made func(s *tensors.Store), shape []int, keep bool) ([]float32, time.Time) {
+	t.Helper()
+	config := quantizedCases(t)["gptq-4"]
+	config["checkpoint_format"] = format
+	q, err := quantizationOf(t, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := tensors.OpenModule(path, "gptq-4", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Dequantize(q); err != nil {
+		t.Fatal(err)
+	}
+	made(s)
+	r := &tensors.Reader{Store: s}
+	if keep {
+		if err := r.KeepPacked(); err != nil {
+			t.Fatal(err)
+		}
+		defer r.Packed.Close()
+	}
+	weights := weightsOf(t, r.Linear(tensors.Inner, tensors.Part{Name: "gptq-4", Shape: shape}).One())
+	if err := errors.Join(r.Err(), r.End()); err != nil {
+		t.Fatal(err)
+	} else if !keep {
+		return weights, time.Time{}
+	}
+	info, err := os.Stat(path + packed.Suffix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return weights, info.ModTime()
 }

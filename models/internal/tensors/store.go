@@ -53,9 +53,19 @@ type tensor struct {
 	used bool
 }
 
-// A maker makes a tensor of others: read is that of a tensor.
+// A maker makes a tensor of others: read is that of a tensor. key tells it from makers that make
+// other numbers of the same files.
 type maker interface {
 	read(from, to int64, room []byte) ([]byte, error)
+	key() string
+}
+
+// key returns what the tensor is made of, "" if a file has it so.
+func (t *tensor) key() string {
+	if t.from == nil {
+		return ""
+	}
+	return t.from.key()
 }
 
 // A file is one of weights.

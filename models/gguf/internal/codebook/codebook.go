@@ -1,6 +1,7 @@
-// Package codebook converts blocks of the types of GGUF files whose numbers are rows of a codebook, and those of three
-// values. Their blocks of 256 weights are described in ggml/src/ggml-common.h of github.com/ggml-org/llama.cpp, and their
-// weights in ggml-quants.c there. Every product is exact in float32.
+// Package codebook converts blocks of the types of GGUF files whose numbers are rows of a codebook,
+// and those of three values. Their blocks of 256 weights are described in ggml/src/ggml-common.h of
+// github.com/ggml-org/llama.cpp, and their weights in ggml-quants.c there. Every product is exact
+// in float32.
 package codebook
 
 import (
@@ -62,7 +63,8 @@ func (x *block) widen(dst []float32) {
 	}
 }
 
-// eight sets 8 numbers to a row of a grid, or to two of 4 numbers. Bits of signs are those of negative ones.
+// eight sets 8 numbers to a row of a grid, or to two of 4 numbers. Bits of signs are those of
+// negative ones.
 func (x *block) eight(at int, g *grid, row, second int, signs uint8) {
 	all := numbers()
 	q := all[g.first+row]

@@ -19,8 +19,9 @@ func (e Exact) Append(dst, data []byte, size int) []byte {
 	return dst
 }
 
-// appendIQ3S makes a block of Q6_K: 128 bytes with 4 bits, 64 with the 2 upper ones, a scale for each 16 weights, and d. A block
-// of IQ3_S is d, the lower bits of a row for each 4 weights, the ninth bits, the signs, and a scale for each 32.
+// appendIQ3S makes a block of Q6_K: 128 bytes with 4 bits, 64 with the 2 upper ones, a scale for
+// each 16 weights, and d. A block of IQ3_S is d, the lower bits of a row for each 4 weights, the
+// ninth bits, the signs, and a scale for each 32.
 func appendIQ3S(dst, b []byte) []byte {
 	var x block
 	for i := range 32 {
@@ -45,8 +46,8 @@ func appendTQ2(dst, b []byte) []byte {
 	return ternary(dst, b[64:66], func(i int) uint8 { return b[i/128*32+i%32] >> (i % 128 / 32 * 2) & 3 })
 }
 
-// appendTQ1 is appendTQ2 for numbers of 0 to 2, of which a byte has 5 or, at the end, 4: the first digits of a fraction to the
-// base 3.
+// appendTQ1 is appendTQ2 for numbers of 0 to 2, of which a byte has 5 or, at the end, 4: the first
+// digits of a fraction to the base 3.
 func appendTQ1(dst, b []byte) []byte {
 	return ternary(dst, b[52:54], func(i int) uint8 {
 		at, digit := i%32, i/32
@@ -60,7 +61,8 @@ func appendTQ1(dst, b []byte) []byte {
 	})
 }
 
-// ternary appends blocks of Q4_0 with one scale: d, and 16 bytes, of which byte i has weights i, in its lower half, and i+16.
+// ternary appends blocks of Q4_0 with one scale: d, and 16 bytes, of which byte i has weights i, in
+// its lower half, and i+16.
 func ternary(dst, d []byte, q func(i int) uint8) []byte {
 	for i := 0; i < Weights; i += 32 {
 		dst = append(dst, d...)

@@ -14,13 +14,16 @@ var readers = map[uint32]func(x *block, b []byte){
 // Widens tells whether [Widen] converts a type.
 func Widens(kind uint32) bool { return readers[kind] != nil }
 
-// Widen converts blocks of a type to float32. dst has as many numbers as there are weights in whole blocks of data.
+// Widen converts blocks of a type to float32. dst has as many numbers as there are weights in whole
+// blocks of data.
 func Widen(kind uint32, dst []float32, data []byte) {
 	var x block
 	read := readers[kind]
-	for size := len(data) * Weights / max(1, len(dst)); len(dst) > 0; dst, data = dst[Weights:], data[size:] {
+	for blocks := len(dst) / Weights; blocks > 0; blocks-- {
+		size := len(data) / blocks
 		read(&x, data[:size])
 		x.widen(dst)
+		dst, data = dst[Weights:], data[size:]
 	}
 }
 
@@ -70,8 +73,8 @@ func readIQ3XXS(x *block, b []byte) {
 	}
 }
 
-// readIQ1S: d, the lower bits of the rows, and for each 32 weights a word with the upper ones, the scale and the sign of what
-// is added to all.
+// readIQ1S: d, the lower bits of the rows, and for each 32 weights a word with the upper ones, the
+// scale and the sign of what is added to all.
 func readIQ1S(x *block, b []byte) {
 	for i := range 8 {
 		word := binary.LittleEndian.Uint16(b[34+2*i:])
@@ -94,8 +97,8 @@ func (x *block) ternary(at, row int, minus bool) {
 	}
 }
 
-// readIQ1M: as IQ1_S, but for each 8 weights half a byte with the upper bits and the sign. Words of 16 bits have 4 scales, and
-// above them 4 bits of d.
+// readIQ1M: as IQ1_S, but for each 8 weights half a byte with the upper bits and the sign. Words of
+// 16 bits have 4 scales, and above them 4 bits of d.
 func readIQ1M(x *block, b []byte) {
 	d := uint16(0)
 	for i := range 4 {
@@ -114,8 +117,8 @@ func readIQ1M(x *block, b []byte) {
 // iq4 are what the numbers of IQ4_XS stand for: kvalues_iq4nl in ggml-common.h.
 var iq4 = [16]int8{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
 
-// readIQ4XS: d, the upper 2 bits of the scales, their lower 4, and for each 32 weights 16 bytes: byte i has the numbers of weights
-// i, in its lower half, and i+16.
+// readIQ4XS: d, the upper 2 bits of the scales, their lower 4, and for each 32 weights 16 bytes:
+// byte i has the numbers of weights i, in its lower half, and i+16.
 func readIQ4XS(x *block, b []byte) {
 	high := binary.LittleEndian.Uint16(b[2:])
 	for i := range 8 {
