@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/bench/internal/table"
@@ -32,21 +33,24 @@ func runKernels(_ context.Context, args []string, stdout, _ io.Writer) error {
 		return command.Usage(err)
 	}
 	for _, t := range list {
-		writeKernels(stdout, t.String(), inside(t).List())
+		writeKernels(stdout, inside(t))
 	}
 	return nil
 }
 
 // writeKernels writes the table of one tier. A row has the lanes of all kernels that differ in these alone.
-func writeKernels(w io.Writer, name string, kernels []tier.Kernel) {
-	inGo := 0
-	var keys []string
+func writeKernels(w io.Writer, t *tier.Tier) {
+	kernels, inGo := t.List(), 0
+	var keys, lower []string
 	lanes := map[string][]string{}
 	for _, k := range kernels {
 		if origin(k) == "Go" {
 			inGo++
 		}
 		key := fmt.Sprintf("%s\t%%s\t%s\t%s\t%s", k.Name, origin(k), k.Variant, strings.Join(k.Needs, ","))
+		if k.Lower != "" && !slices.Contains(lower, k.Name) {
+			lower = append(lower, k.Name)
+		}
 		if _, ok := lanes[key]; !ok {
 			keys, lanes[key] = append(keys, key), nil
 		}
@@ -54,7 +58,10 @@ func writeKernels(w io.Writer, name string, kernels []tier.Kernel) {
 			lanes[key] = append(lanes[key], fmt.Sprint(k.Lanes))
 		}
 	}
-	fmt.Fprintf(w, "\ntier %s: %d kernels, %d of them in Go\n\n", name, len(kernels), inGo)
+	fmt.Fprintf(w, "\ntier %s: %d kernels, %d of them in Go\n\n", t.Name, len(kernels), inGo)
+	if len(lower) > 0 {
+		fmt.Fprintf(w, "up to %d rows of float32 times K-quants and other grouped weights take those of tier %s: %s\n\n", t.LowerRows, t.Lower().Name, strings.Join(lower, ", "))
+	}
 	rows := []string{"kernel\tlanes\tfrom\tvariant\tCPU features"}
 	for _, key := range keys {
 		rows = append(rows, fmt.Sprintf(key, strings.Join(lanes[key], ",")))

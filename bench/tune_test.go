@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/attn-go/attn/internal/tier"
 )
 
 func TestTuneAndProfileFlags(t *testing.T) {
@@ -27,5 +29,15 @@ func TestTuneAndProfileFlags(t *testing.T) {
 	}
 	if code, text, _ := runCommand("-kernels", "-tiers", "generic"); code != exitOK || !regexp.MustCompile(`tier generic: \d+ kernels, \d+ of them in Go\n(.*\n)*Skinny.QK +Go`).MatchString(text) {
 		t.Errorf("-kernels: exit code %d, %s", code, text)
+	}
+	for i := range tier.Tiers {
+		of := &tier.Tiers[i]
+		if of.Lacks() != "" {
+			continue
+		}
+		want := of.LowerRows > 0 && of.Lower() != nil
+		if _, text, _ := runCommand("-kernels", "-tiers", of.Name); strings.Contains(text, "take those of tier ") != want {
+			t.Errorf("-kernels of %s with LowerRows=%d: %s", of.Name, of.LowerRows, text)
+		}
 	}
 }

@@ -1,9 +1,8 @@
 package fallback
 
 import (
-	"math"
-
 	"encoding/binary"
+	"math"
 
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/ukernel"

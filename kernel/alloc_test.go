@@ -76,8 +76,7 @@ func TestNoAllocationsOfOptions(t *testing.T) {
 			"unions": func(o *kernel.Options) {
 				o.Mask = kernel.Window(100, 3).Or(kernel.KeyRange(0, 4)).Or(kernel.QueryRange(9, 12)).And(kernel.Chunked(200))
 			},
-			"bfloat16": func(o *kernel.Options) { o.BFloat16, o.Mask = true, kernel.Window(100, 3) },
-			"bools":    func(o *kernel.Options) { o.Mask = kernel.Visible(flags, shape).And(kernel.Hidden(flags, shape)) },
+			"bools": func(o *kernel.Options) { o.Mask = kernel.Visible(flags, shape).And(kernel.Hidden(flags, shape)) },
 			"last": func(o *kernel.Options) {
 				o.Mask = kernel.VisibleLast(flags, [4]int{1, 1, c.Lq, c.Lq}).And(kernel.KeyLengths(lengths))
 			},
@@ -112,6 +111,23 @@ func TestNoAllocationsOfOptions(t *testing.T) {
 					return kernel.Attention(out, q, k, v, &o)
 				})
 			}
+		}
+	})
+}
+
+// TestNoAllocationsOfBFloat16: nor do products in bfloat16, by kernels or by a unit for tiles.
+func TestNoAllocationsOfBFloat16(t *testing.T) {
+	contracttest.EmulateTiles(t)
+	contracttest.ForceThreads(t)
+	c := contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 33, Lk: 300, D: 16, Dv: 12}
+	q, k, v := c.Inputs()
+	out := c.Tensor(c.B, c.H, c.Lq, c.Dv, 0)
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
+		for threads := 1; threads <= 2; threads++ {
+			checkNoAllocs(t, fmt.Sprintf("threads=%d", threads), func() error {
+				o := kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, Scoring: kernel.Scoring{BFloat16: true, Mask: kernel.Window(100, 3)}}
+				return kernel.Attention(out, q, k, v, &o)
+			})
 		}
 	})
 }

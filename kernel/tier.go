@@ -92,7 +92,8 @@ func (t Tier) Tuning() string {
 //	QuantizedRows  with more rows quantized weights are widened once, before the product
 //	PairRows       with more rows weights of products in bfloat16 are
 //	LowerRows      up to so many rows of float32, weights with scales for groups of 16, such as
-//	               those of K-quants, take the kernels of the tier below; 0: never
+//	               those of K-quants, take the kernels of the tier below, and its WeightSteps;
+//	               0: never
 //
 // The names are a part of the API. The best values belong to a version, as kernels change. A later version
 // may have further numbers, and a number that has lost its meaning stays and does nothing.

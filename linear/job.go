@@ -125,9 +125,11 @@ func (j *job) run(t *tier.Tier, opts *Options) {
 
 // plan cuts the job. It decides about speed alone: no cut changes a bit.
 func (j *job) plan(t *tier.Tier, option int) {
-	m, panels := j.out.rows, j.linear.panels()
-	if lower := t.Lower(); lower != nil && m <= t.LowerRows && !j.int8 && j.linear.format != 0 && j.linear.packed.Grouped() {
-		t = lower // has the same bits
+	m, panels, threadFMAs := j.out.rows, j.linear.panels(), t.ThreadFMAs
+	if m <= t.LowerRows && !j.int8 && j.linear.format != 0 && j.linear.packed.Grouped() {
+		if lower := t.Lower(); lower != nil {
+			t = lower // has the same bits
+		}
 	}
 	j.tier, j.steps = t, t.WeightSteps
 	j.tiles = j.linear.tiles(t, m)
@@ -144,7 +146,7 @@ func (j *job) plan(t *tier.Tier, option int) {
 		mostRows, mostBytes = orderedRows, orderedBytes
 	}
 	j.rowRanges, j.panelRanges = ints.CeilDiv(m, mostRows), ints.CeilDiv(panels, mostPanels)
-	threads, most, vary := j.usefulThreads(option)
+	threads, most, vary := j.usefulThreads(option, threadFMAs)
 	if threads > 1 {
 		wanted := tasksPerThread * threads
 		j.panelRanges = min(panels, max(j.panelRanges, ints.CeilDiv(wanted, j.rowRanges)))
@@ -206,7 +208,7 @@ func (l *Linear) bytes() int {
 
 // usefulThreads returns the thread count of the job, the most that it may be the next time,
 // and whether it may vary. option is Options.Threads.
-func (j *job) usefulThreads(option int) (n, most int, vary bool) {
+func (j *job) usefulThreads(option, threadFMAs int) (n, most int, vary bool) {
 	fmas := float64(j.linear.n) * float64(j.linear.k) * float64(j.out.rows)
 	switch {
 	case j.int8:
@@ -214,7 +216,7 @@ func (j *job) usefulThreads(option int) (n, most int, vary bool) {
 	case j.tiles:
 		fmas /= tileSpeed
 	}
-	work := fmas/float64(threadShares*j.tier.ThreadFMAs) + float64(j.linear.bytes())/threadBytes
+	work := fmas/float64(threadShares*threadFMAs) + float64(j.linear.bytes())/threadBytes
 	// Cold, not even the second thread is free: below 2 units of work it makes a call slower.
 	warm := 1 + parallel.WarmGain*work
 	return parallel.Threads(parallel.LimitFor(option, warm), work, warm)

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/testutil"
@@ -139,6 +140,61 @@ func TestQuantizedKernels(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestLowerRows: weights of a grouped format with up to LowerRows rows of float32 take the kernels of the
+// tier below with their steps, and the threads that the tier's own numbers say. No other product does,
+// and none of a tier that a test amends.
+func TestLowerRows(t *testing.T) {
+	contracttest.AllowThreads(t)
+	const n, most, threads = 500, 5, 3
+	grouped, single := Linear{n: n, k: 256, format: Q4_K, packed: Q4_K.row().Packed}, Linear{n: n, k: 256, format: Q8_0, packed: Q8_0.row().Packed}
+	ran := false
+	for i := range tier.Tiers {
+		of := tier.Tiers[i].Copy()
+		lower := of.Lower()
+		if lower == nil {
+			continue
+		}
+		ran = true
+		never, amended := of.Copy(), of.Copy()
+		of.LowerRows, of.ThreadFMAs, of.WeightSteps = most, 1, 7*ukernel.InputSegment
+		never.LowerRows = 0
+		amended.LowerRows, amended.Amend = most, func(any, int) {}
+		for _, c := range []struct {
+			what   string
+			tier   *tier.Tier
+			linear *Linear
+			m      int
+			int8   bool
+			lower  bool
+		}{
+			{"one row", of, &grouped, 1, false, true},
+			{"most rows", of, &grouped, most, false, true},
+			{"one row more", of, &grouped, most + 1, false, false},
+			{"LowerRows=0", never, &grouped, 1, false, false},
+			{"quantized rows", of, &grouped, 1, true, false},
+			{"a format with one scale", of, &single, 1, false, false},
+			{"float32", of, &Linear{n: n, k: 256}, 1, false, false},
+			{"an amended tier", amended, &grouped, 1, false, false},
+		} {
+			j := job{linear: c.linear, out: Matrix{rows: c.m, cols: n}, int8: c.int8}
+			j.plan(c.tier, threads)
+			want := c.tier
+			if c.lower {
+				want = lower
+			}
+			if j.tier != want || c.lower && j.steps != lower.WeightSteps {
+				t.Errorf("%s, %s: the kernels are those of %s with %d steps, want %s", c.tier.Name, c.what, j.tier.Name, j.steps, want.Name)
+			}
+			if c.lower && j.threads != threads {
+				t.Errorf("%s, %s: %d threads, want %d", c.tier.Name, c.what, j.threads, threads)
+			}
+		}
+	}
+	if !ran {
+		t.Skip("NOT RUN: no tier of this build is laid on another one with assembly")
 	}
 }
 

@@ -11,8 +11,9 @@ import (
 )
 
 // The back end of package lane: avo allocates the registers; the plan sees to it that there are
-// enough. Slices are addressed by one index. What is left of a vector at the end is loaded and stored under
-// a mask. Constants that do not stay in registers are memory operands where an instruction has one.
+// enough. Slices are addressed by one index. What is left of a vector at the end is loaded and
+// stored under a mask. Constants that do not stay in registers are memory operands where an
+// instruction has one.
 
 // A laner emits one kernel.
 type laner struct {
@@ -32,7 +33,8 @@ type laner struct {
 	ld     [2]reg.GPVirtual // once and three times the distance of rows in lanes
 }
 
-// An across has the pointers to rows that lie in lanes: to the first one, and, in the loop, to each fourth one.
+// An across has the pointers to rows that lie in lanes: to the first one, and, in the loop, to each
+// fourth one.
 type across struct {
 	base   reg.GPVirtual
 	fourth []reg.GPVirtual
@@ -54,8 +56,8 @@ func (g *gen) laneKernels() error {
 	return nil
 }
 
-// inline prepares a function for so many vectors at a time, in code that takes some registers beside them. What
-// stays in registers is loaded here.
+// inline prepares a function for so many vectors at a time, in code that takes some registers
+// beside them. What stays in registers is loaded here.
 func (g *gen) inline(f lane.Function, vectors, taken int) *lane.Frame[reg.VecVirtual] {
 	m := &laner{gen: g, taken: taken}
 	p := lane.Inline(f, vectors, m.Traits())
@@ -218,8 +220,9 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 	m.Return()
 }
 
-// columns emits the loop over lanes of a program with rows: what is before the rows stands once for all widths. With
-// AVX-512 a mask costs nothing, so that single vectors are computed as what is left of one.
+// columns emits the loop over lanes of a program with rows: what is before the rows stands once for
+// all widths. With AVX-512 a mask costs nothing, so that single vectors are computed as what is
+// left of one.
 func (m *laner) columns(p *lane.Program, widths []lane.Width, left reg.GPVirtual) {
 	least := len(widths) - 1
 	masked := least > 0 && m.EVEX() && widths[0].Vectors*m.width() <= maskedLanes
@@ -271,7 +274,8 @@ const maskedLanes = 64
 
 func lanesLabel(w lane.Width) string { return fmt.Sprint("lanes", w.Vectors) }
 
-// width is the number of lanes in a vector, and half of the register if there are values of float64.
+// width is the number of lanes in a vector, and half of the register if there are values of
+// float64.
 func (m *laner) width() int {
 	if m.doubles {
 		return m.Lanes() / 2
@@ -351,7 +355,8 @@ func (m *laner) lanes(p *lane.Program) reg.GPVirtual {
 	return m.SliceLen(p.Lanes)
 }
 
-// advance goes on by some lanes. An address has one index only, so with several parts the pointers go on.
+// advance goes on by some lanes. An address has one index only, so with several parts the pointers
+// go on.
 func (m *laner) advance(p *lane.Program, lanes int) {
 	bytes := 4 * lanes
 	for _, s := range p.Across() {
@@ -649,8 +654,8 @@ func (m *laner) binary(n *lane.Value, dst reg.Register, vector int) {
 	op(m.op(b, vector), m.reg(a, vector), dst)
 }
 
-// multiply emits dst = ±x·y + z, by the instruction whose result takes the place of an operand that is no
-// longer used.
+// multiply emits dst = ±x·y + z, by the instruction whose result takes the place of an operand that
+// is no longer used.
 func (m *laner) multiply(n *lane.Value, dst reg.Register, vector int, toSum, toFactor func(...operand.Op)) {
 	factors, z := n.Args[:2], n.Args[2]
 	if m.inMemory(factors[1], vector) {

@@ -9,10 +9,10 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// The kernels for few query rows have keys, or columns of V, in the lanes, as many as the CPU has in a
-// group. A row of K or V may end anywhere, as the last lanes are fewer. Numbers of q̂ and of the weights
-// come from floating-point registers, as in gemm.go. Rows are not prefetched: RVA22 and older CPUs have no
-// instruction for it.
+// The kernels for few query rows have keys, or columns of V, in the lanes, as many as the CPU has
+// in a group. A row of K or V may end anywhere, as the last lanes are fewer. Numbers of q̂ and of
+// the weights come from floating-point registers, as in gemm.go. Rows are not prefetched: RVA22 and
+// older CPUs have no instruction for it.
 
 // keyGroup is the size of a group of keys: one for a column of K, and two for each query.
 const keyGroup = 2
@@ -31,12 +31,12 @@ type qkEmitter struct {
 //
 //	for each column x:  b = K[..][x];  for each query i:  f = q[x][i];  acc[i] = fma(f, b, acc[i])
 //
-// b is a load with the stride of K. llvm-mca predicts for SiFive's P670, with registers of 128 bits, that
-// a column of 8 keys takes 6 cycles with 1 to 4 queries, the latency of an FMA. To load 8 columns of 4 keys at
-// once (vlsseg8e32.v) takes 44 alone.
+// b is a load with the stride of K. llvm-mca predicts for SiFive's P670, with registers of 128
+// bits, that a column of 8 keys takes 6 cycles with 1 to 4 queries, the latency of an FMA. To load
+// 8 columns of 4 keys at once (vlsseg8e32.v) takes 44 alone.
 //
-// Then the queries' scores lie in columns of s. A second loop goes through the rows, with queries in
-// the lanes: it fills the idle lanes and raises the maxima.
+// Then the queries' scores lie in columns of s. A second loop goes through the rows, with queries
+// in the lanes: it fills the idle lanes and raises the maxima.
 func (g *gen) SkinnyQK() {
 	g.kernel(spec.SkinnyQK(spec.Float32))
 	f := &qkEmitter{gen: g, k: g.Load(g.Base("k")), ld: g.stride("ldk"), left: g.Load(g.Param("m")), got: g.GP(),
@@ -123,8 +123,8 @@ func (f *qkEmitter) group(size int) {
 	f.Jump("JMP", "group")
 }
 
-// rows emits the loop over the rows of scores of the tile, for some lanes after others. With n-1 = 4·g + r
-// lane x has the score of query min(x, 4·g + x%4, n-1).
+// rows emits the loop over the rows of scores of the tile, for some lanes after others. With n-1 =
+// 4·g + r lane x has the score of query min(x, 4·g + x%4, n-1).
 func (f *qkEmitter) rows() {
 	f.Scope(func() {
 		index, other, x, top := f.Vec(keyGroup), f.Vec(keyGroup), f.Vec(keyGroup), f.Vec(keyGroup)
@@ -186,10 +186,10 @@ func (g *gen) fps(n int) []riscv.FP {
 	return fs
 }
 
-// valueGroups are numbers of queries that have a loop, and for them the sizes of groups of columns: as large as there are
-// registers for, so that there are as many chains of FMAs as possible, and a load of V and the numbers for it are
-// for as many columns. llvm-mca predicts for the P670 2 FMAs of a register a cycle, its peak, but with 2 and
-// with 3 queries 1.3 and 2.0.
+// valueGroups are numbers of queries that have a loop, and for them the sizes of groups of columns:
+// as large as there are registers for, so that there are as many chains of FMAs as possible, and a
+// load of V and the numbers for it are for as many columns. llvm-mca predicts for the P670 2 FMAs
+// of a register a cycle, its peak, but with 2 and with 3 queries 1.3 and 2.0.
 var valueGroups = []struct {
 	queries loop.Span
 	lanes   int
@@ -204,7 +204,8 @@ type pvEmitter struct {
 	vj, pj, row, steps, x  riscv.GP
 }
 
-// SkinnyPV takes up to 8 queries at a time, and for them as many columns as a group has lanes, with all keys:
+// SkinnyPV takes up to 8 queries at a time, and for them as many columns as a group has lanes, with
+// all keys:
 //
 //	for each key j:  b = V[j][..];  for each query i:  f = p[j][i];  acc[i] = fma(f, b, acc[i])
 //

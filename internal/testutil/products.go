@@ -50,13 +50,23 @@ func GemmEvenOdd(w int, c []float32, ldc int, a []float32, rs, cs int, b []float
 	}
 }
 
-// GemmTiles is Unit.GemmTiles, straight from its definition.
+// GemmTiles is Unit.GemmTiles, straight from its definition. It allocates nothing.
 func GemmTiles(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
-	wide := make([]float32, len(a))
-	for i, x := range a {
-		wide[i] = scalar.BF16(x)
+	var row, column [32]float32 // contract.BF16Segment
+	for x := 0; x == 0 || x < k; x += len(row) {
+		n := min(len(row), k-x)
+		for lane := range lanes {
+			for y := range n {
+				column[y] = scalar.BF16(uint16(b[(x+y)/2*lanes+lane] >> (y % 2 * 16)))
+			}
+			for i := range m {
+				for y := range n {
+					row[y] = scalar.BF16(a[i*lda+x+y])
+				}
+				GemmEvenOdd(1, c[i*ldc+lane:], 0, row[:], 0, 1, column[:], 1, 1, n, load || x > 0)
+			}
+		}
 	}
-	GemmEvenOdd(lanes, c, ldc, wide, lda, 1, WidePairs(b, lanes), lanes, m, k, load)
 }
 
 // WidePairs returns rows of pairs of bfloat16, which lie ld words apart, as twice as many rows of

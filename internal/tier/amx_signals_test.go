@@ -4,6 +4,8 @@ package tier
 
 import (
 	"io"
+	"math"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
@@ -13,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/attn-go/attn/asm"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -26,8 +29,9 @@ func TestTilesKeepState(t *testing.T) {
 		t.Skip("NOT RUN: whether tiles survive signals was not tested, as " + TileUnit())
 	}
 	var laid []string // kernels that use tiles
+	products := tileProducts()
 	for _, k := range Tiers[0].List() {
-		if tileProducts[k.Name] != nil && slices.Contains(k.Needs, "AMXTILE") {
+		if slices.Contains(k.Needs, "AMXTILE") {
 			laid = append(laid, k.Name)
 		}
 	}
@@ -63,14 +67,14 @@ func TestTilesKeepState(t *testing.T) {
 	})
 	used, reference := Tiers[0].set(0), *ref
 	reference.Unit.GemmTiles = testutil.GemmTiles // which package fallback lacks
-	for g := range 4 * runtime.GOMAXPROCS(0) {
-		product := tileProducts[laid[g%len(laid)]](testutil.Rand(g))
+	for g := range max(len(laid), 4*runtime.GOMAXPROCS(0)) {
+		product := products[laid[g%len(laid)]](testutil.Rand(g))
 		var first []float32
 		until(func() {
 			if calls.Add(1); first == nil {
 				first = product(&reference)
 			}
-			if !slices.Equal(product(used), first) {
+			if !slices.EqualFunc(product(used), first, sameNumber) {
 				wrong.Add(1)
 			}
 		})
@@ -82,40 +86,101 @@ func TestTilesKeepState(t *testing.T) {
 	}
 }
 
-// tileProducts make calls of kernels that use tiles where there are some. Each call has the same
-// arguments.
-var tileProducts = map[string]func(r testutil.Rand) func(p *kernelSet) []float32{
-	"Weights.Blocks.S8.GemmInt8": func(r testutil.Rand) func(p *kernelSet) []float32 {
+// TestTileProducts: each kernel that needs tiles has a product for TestTilesKeepState, whose numbers
+// are of some use: those of tier generic and of the best tier, with tiles or without, are the same.
+func TestTileProducts(t *testing.T) {
+	products := tileProducts()
+	used, reference := Tiers[0].set(0), *ref
+	if reference.Unit.GemmTiles = testutil.GemmTiles; used.Unit.GemmTiles == nil {
+		used.Unit.GemmTiles = testutil.GemmTiles
+	}
+	for _, name := range slices.Concat(needTiles("Weights", asm.Weights), needTiles("Unit", asm.Unit)) {
+		if products[name] == nil {
+			t.Errorf("%s: no product", name)
+			continue
+		}
+		product, numbers := products[name](testutil.Rand(1)), 0
+		want := product(&reference)
+		for _, x := range want {
+			if x != 0 && !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) {
+				numbers++
+			}
+		}
+		if 2*numbers < len(want) {
+			t.Errorf("%s: %d of %d results are numbers, and not 0", name, numbers, len(want))
+		}
+		for range 2 {
+			if !slices.EqualFunc(product(used), want, sameNumber) {
+				t.Errorf("%s: the calls differ", name)
+			}
+		}
+	}
+}
+
+// needTiles lists the kernels of a table that need tiles, on any CPU.
+func needTiles[T any](table string, overrides []ukernel.Override[T]) (names []string) {
+	for _, o := range overrides {
+		if !slices.Contains(o.Needs, "AMXTILE") {
+			continue
+		}
+		eachKernel(table, reflect.ValueOf(o.Kernels), func(name string, _ []int, k reflect.Value) {
+			if !k.IsNil() {
+				names = append(names, name)
+			}
+		})
+	}
+	return names
+}
+
+// sameNumber tells whether numbers have the same bits, or are both NaN.
+func sameNumber(x, y float32) bool {
+	return math.Float32bits(x) == math.Float32bits(y) || x != x && y != y
+}
+
+// A tileProduct makes the same call of a kernel that uses tiles, where there are some, each time.
+type tileProduct = func(r testutil.Rand) func(p *kernelSet) []float32
+
+// tileProducts are those of all kernels that may use tiles, and others.
+func tileProducts() map[string]tileProduct {
+	products := map[string]tileProduct{"Unit.GemmTiles": unitProduct}
+	for f := range ukernel.PackedFormat(ukernel.PackedFormats) {
+		products["Weights.Blocks."+f.String()+".GemmInt8"] = int8Product(f)
+	}
+	return products
+}
+
+func int8Product(f ukernel.PackedFormat) tileProduct {
+	return func(r testutil.Rand) func(p *kernelSet) []float32 {
 		const m, k, lanes = 64, 384, ukernel.PanelLanes
-		x, b := make([]uint32, m*k/32*ukernel.RowWords), make([]byte, ukernel.S8.BlockBytes(lanes)*k/32)
-		for i := range x {
-			x[i] = uint32(r.Uint64()) &^ 0xc0c0c0c0
+		const ldx = k / ukernel.BlockSteps * ukernel.RowWords
+		x, c := make([]uint32, m*ldx), int8Case{format: f, scales: testutil.Mantissas}
+		for row := range slices.Chunk(x, ukernel.RowWords) {
+			c.row(&r, row)
 		}
-		for i := range b {
-			b[i] = byte(r.Uint64()) &^ 0x40
-		}
+		b := randomBlocks(newArena(), &r, f, c.scales, lanes, k)
 		return func(p *kernelSet) []float32 {
 			c := make([]float32, m*lanes)
-			p.Weights.Blocks[ukernel.S8].GemmInt8(c, lanes, x, k/32*ukernel.RowWords, b, lanes, m, k, false)
+			p.Weights.Blocks[f].GemmInt8(c, lanes, x, ldx, b, lanes, m, k, false)
 			return c
 		}
-	},
-	"Unit.GemmTiles": func(r testutil.Rand) func(p *kernelSet) []float32 {
-		const m, k, lanes = 64, 384, ukernel.PanelLanes
-		number := func() uint16 { return scalar.ToBF16(r.Float32()) }
-		x, b := make([]uint16, m*k), make([]uint32, k/2*lanes)
-		for i := range x {
-			x[i] = number()
-		}
-		for i := range b {
-			b[i] = uint32(number()) | uint32(number())<<16
-		}
-		return func(p *kernelSet) []float32 {
-			c := make([]float32, m*lanes)
-			p.Unit.GemmTiles(c, lanes, x, k, b, lanes, m, k, false)
-			return c
-		}
-	},
+	}
+}
+
+func unitProduct(r testutil.Rand) func(p *kernelSet) []float32 {
+	const m, k, lanes = 64, 384, ukernel.PanelLanes
+	number := func() uint16 { return scalar.ToBF16(r.Float32()) }
+	x, b := make([]uint16, m*k), make([]uint32, k/2*lanes)
+	for i := range x {
+		x[i] = number()
+	}
+	for i := range b {
+		b[i] = uint32(number()) | uint32(number())<<16
+	}
+	return func(p *kernelSet) []float32 {
+		c := make([]float32, m*lanes)
+		p.Unit.GemmTiles(c, lanes, x, k, b, lanes, m, k, false)
+		return c
+	}
 }
 
 func gcs() uint32 {

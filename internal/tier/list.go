@@ -2,6 +2,7 @@ package tier
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/asm"
@@ -17,6 +18,9 @@ type Kernel struct {
 	Needs   []string // the CPU features that it uses
 	Variant string   // which of several it is, see ukernel.Override
 	None    bool     // the tier has no such kernel and does without
+
+	// Lower is the tier whose kernel runs for grouped weights and up to LowerRows rows of float32, or "".
+	Lower string
 }
 
 // List lists the kernels of the tier, in the order of the tables.
@@ -33,8 +37,20 @@ func (t *Tier) List() (kernels []Kernel) {
 	kernels = append(kernels, list(t, "Norms", 0, fallback.Norms(), asm.Norms)...)
 	kernels = append(kernels, list(t, "Activations", 0, fallback.Activations(), asm.Activations)...)
 	kernels = append(kernels, list(t, "Rows", 0, fallback.Rows(), asm.Rows)...)
-	return append(kernels, list(t, "Unit", 0, fallback.Unit(), asm.Unit)...)
+	kernels = append(kernels, list(t, "Unit", 0, fallback.Unit(), asm.Unit)...)
+	if lower := t.Lower(); lower != nil && t.LowerRows > 0 {
+		for i := range kernels {
+			if k := &kernels[i]; k.ISA == t.ISAs[len(t.ISAs)-1] && slices.Contains(ofGrouped, k.Name) {
+				k.Lower = lower.Name
+			}
+		}
+	}
+	return kernels
 }
+
+// ofGrouped are the kernels that products with grouped weights and rows of float32 take, beside
+// those of the formats.
+var ofGrouped = []string{"Weights.Gemm", "Weights.GemmUnpacked", "Weights.AddBias", "Products.Gemm"}
 
 // list lists the kernels of one table.
 func list[T any](t *Tier, table string, lanes int, reference T, overrides []ukernel.Override[T]) (kernels []Kernel) {

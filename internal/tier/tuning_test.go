@@ -120,3 +120,29 @@ func TestChoices(t *testing.T) {
 		}
 	}
 }
+
+// TestLowerIsListed: List names the tier below at the kernels that differ in products with grouped
+// weights, if some rows take that one.
+func TestLowerIsListed(t *testing.T) {
+	for i := range Tiers {
+		of := Tiers[i].Copy()
+		lower, least := of.Lower(), 0
+		if lower != nil && of.Lacks() == "" {
+			least = 1
+		}
+		for _, of.LowerRows = range []int{0, 3} {
+			listed := 0
+			for _, k := range of.List() {
+				if k.Lower == "" {
+					continue
+				}
+				if listed++; k.Lower != lower.Name || slices.Contains(lower.ISAs, k.ISA) {
+					t.Errorf("%s: %s of %s, for few rows that of %s", of.Name, k.Name, k.ISA, k.Lower)
+				}
+			}
+			if listed < least && of.LowerRows > 0 || listed > 0 && of.LowerRows == 0 {
+				t.Errorf("%s with LowerRows=%d: %d kernels name the tier below", of.Name, of.LowerRows, listed)
+			}
+		}
+	}
+}

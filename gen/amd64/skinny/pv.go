@@ -183,8 +183,9 @@ func (f *pvEmitter) line() columnBlock {
 	return columnBlock{"line", spec.SkinnyKeys, f.lineGroups(), 1, spec.LineBytes / f.g.VecBytes()}
 }
 
-// lineGroups has a loop for each number of queries up to 4: on Zen 4 one for all takes up to half as long again with
-// AVX2, as the fewer instructions a line has, the more of the next ones the processor works on meanwhile.
+// lineGroups has a loop for each number of queries up to 4: on Zen 4 one for all takes up to half
+// as long again with AVX2, as the fewer instructions a line has, the more of the next ones the
+// processor works on meanwhile.
 func (f *pvEmitter) lineGroups() (groups []emit.Span) {
 	for n := 1; n <= fewRows.Most; n++ {
 		groups = append(groups, emit.Span{Least: n, Most: n})
@@ -293,8 +294,8 @@ func (f *pvEmitter) block(s columnBlock) {
 	}
 }
 
-// accumulators returns those of a block. All blocks have the same: where rows may be missing, avo keeps registers from
-// the start of the function on.
+// accumulators returns those of a block. All blocks have the same: where rows may be missing, avo
+// keeps registers from the start of the function on.
 func (f *pvEmitter) accumulators(s columnBlock) [][]reg.VecVirtual {
 	each := s.vectors
 	if len(f.acc) == 0 {
@@ -321,7 +322,8 @@ func (f *pvEmitter) fits(s columnBlock) {
 // most is the largest number of queries of a group.
 func (s columnBlock) most() int { return s.groups[len(s.groups)-1].Most }
 
-// one emits the keys of a pass for a block and a single query: the fewer instructions it takes, the better.
+// one emits the keys of a pass for a block and a single query: the fewer instructions it takes, the
+// better.
 func (f *pvEmitter) one(s columnBlock, acc []reg.VecVirtual) {
 	name := s.name + groupLabel(1)
 	f.g.Commentf("%d columns of a query.", s.columns)
@@ -354,8 +356,8 @@ func (f *pvEmitter) zero(acc []reg.VecVirtual) {
 	}
 }
 
-// several emits groups of a block, which have what comes before and after their loops in common, for some of the n queries
-// from lane on.
+// several emits groups of a block, which have what comes before and after their loops in common,
+// for some of the n queries from lane on.
 func (f *pvEmitter) several(s columnBlock, groups []emit.Span, acc [][]reg.VecVirtual, n reg.GPVirtual) {
 	name, most := s.name+"several", f.g.GP64()
 	f.g.Commentf("%d columns.", s.columns)
@@ -436,13 +438,13 @@ func (f *pvEmitter) keyByKey(s columnBlock, acc [][]reg.VecVirtual, name string)
 	f.g.JNZ(operand.LabelRef(name + "turn"))
 }
 
-// countedQueries is the number of queries above which keysOfLines takes no longer than someKeys: the FMAs
-// and conversions of a key then take longer than its instructions.
+// countedQueries is the number of queries above which keysOfLines takes no longer than someKeys:
+// the FMAs and conversions of a key then take longer than its instructions.
 const countedQueries = 4
 
 // keysOfLines emits the loop over the keys of a pass, one by one, for a line of a narrow type with
-// AVX-512: the prefetches of some lines, then the keys until their number is a multiple of that again. (Go's
-// assembler does not end if the label after the prefetches is aligned.)
+// AVX-512: the prefetches of some lines, then the keys until their number is a multiple of that
+// again. (Go's assembler does not end if the label after the prefetches is aligned.)
 func (f *pvEmitter) keysOfLines(s columnBlock, acc [][]reg.VecVirtual, name string) {
 	unrolled := f.unrolled()
 	f.g.TESTQ(f.steps, f.steps)
@@ -522,7 +524,8 @@ func (f *pvEmitter) startOfO() {
 	f.g.MOVQ(o, f.to)
 }
 
-// countedOfO calls do for the accumulators of as many rows as are counted, and their places in o. After the last one it jumps to end.
+// countedOfO calls do for the accumulators of as many rows as are counted, and their places in o.
+// After the last one it jumps to end.
 func (f *pvEmitter) countedOfO(acc [][]reg.VecVirtual, end string, do func(v reg.VecVirtual, m operand.Mem)) {
 	o, ldo, left := f.g.GP64(), f.g.GP64(), f.g.GP64()
 	f.g.MOVQ(f.to, o)

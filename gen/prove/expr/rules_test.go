@@ -24,22 +24,96 @@ func TestRules(t *testing.T) {
 		words, bits := leavesOf(g, r)
 		leaves := words[:len(words):len(words)]
 		for range 12 {
-			x := operation(g, r, &words, &bits)
-			p := Compile(1, nodesOf(leaves), x.n)
-			for _, l := range leaves {
-				p.Values(l.n)[0] = l.v
-			}
-			p.Run()
-			if got := p.Values(x.n)[0]; got != x.v && !(x.n.Width == 32 && SameFloat(got, x.v)) {
-				t.Fatalf("%v is %#x, want %#x", x.n, got, x.v)
-			}
-			if lo, hi := x.n.Bounds(); signed(x.v, x.n.Width) < lo || signed(x.v, x.n.Width) > hi {
-				if !SameFloat(x.v, quiet) {
-					t.Fatalf("%v is %#x, beyond its bounds %d and %d", x.n, x.v, lo, hi)
-				}
-			}
+			checkRules(t, leaves, operation(g, r, &words, &bits))
 		}
 	}
+}
+
+// checkRules compares what the normal form of x computes with x by definition, and that with its
+// bounds.
+func checkRules(t *testing.T, leaves []raw, x raw) {
+	t.Helper()
+	p := Compile(1, nodesOf(leaves), x.n)
+	for _, l := range leaves {
+		p.Values(l.n)[0] = l.v
+	}
+	p.Run()
+	if got := p.Values(x.n)[0]; got != x.v && !(x.n.Width == 32 && SameFloat(got, x.v)) {
+		t.Fatalf("%v is %#x, want %#x", x.n, got, x.v)
+	}
+	if lo, hi := x.n.Bounds(); signed(x.v, x.n.Width) < lo || signed(x.v, x.n.Width) > hi {
+		if !SameFloat(x.v, quiet) {
+			t.Fatalf("%v is %#x, beyond its bounds %d and %d", x.n, x.v, lo, hi)
+		}
+	}
+}
+
+// TestWholeNumbers is TestRules with whole numbers of few bits: sums of products with a common factor,
+// and FMAs of whole numbers up to the largest ones that are exact. TestRules hardly ever makes any.
+func TestWholeNumbers(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 40000 {
+		g := New()
+		leaves := []raw{}
+		for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+			leaves = append(leaves, raw{g.Sym(32, name), pick(r)})
+		}
+		x := fmaOfWholes(g, r, leaves)
+		if r.IntN(2) == 0 {
+			x = commonFactor(g, r, leaves)
+		}
+		checkRules(t, leaves, x)
+	}
+}
+
+// whole is the sign extension of some bits of a leaf, or the leaf.
+func whole(g *Graph, r *rand.Rand, leaves []raw) raw {
+	x, w := leaves[r.IntN(len(leaves))], []int{8, 12, 13, 16, 17, 25, 32}[r.IntN(7)]
+	if w == 32 {
+		return x
+	}
+	return raw{g.Sext(g.Extract(x.n, 0, w), 32), uint64(signed(x.v&mask(w), w)) & mask(32)}
+}
+
+// commonFactor is a sum of products with one factor, and perhaps a multiple of that.
+func commonFactor(g *Graph, r *rand.Rand, leaves []raw) raw {
+	f := whole(g, r, leaves)
+	v := uint64(r.IntN(3))
+	n := g.Const(32, v)
+	for range []int{1, 1, 2, 3, 4, 5, 6}[r.IntN(7)] {
+		x, c := whole(g, r, leaves), uint64(r.IntN(9)-4)
+		n = g.Add(n, g.Mul(g.Mul(f.n, x.n), g.Const(32, c&mask(32))))
+		v += f.v * x.v * c
+	}
+	if r.IntN(2) == 0 {
+		c := uint64(r.IntN(1<<r.IntN(16)) * (1 - 2*r.IntN(2)))
+		n = g.Add(n, g.Mul(f.n, g.Const(32, c&mask(32))))
+		v += f.v * c
+	}
+	v &= mask(32)
+	if r.IntN(3) == 0 {
+		return raw{g.Sext(n, 64), uint64(signed(v, 32))}
+	}
+	return raw{n, v}
+}
+
+// fmaOfWholes is an FMA of converted whole numbers, some of them perhaps 0, and the first perhaps
+// x·y-32·x, whose bounds are those of (y-32)·x.
+func fmaOfWholes(g *Graph, r *rand.Rand, leaves []raw) raw {
+	x, y, z := whole(g, r, leaves), whole(g, r, leaves), whole(g, r, leaves)
+	if r.IntN(3) == 0 {
+		q := whole(g, r, leaves)
+		n := g.Add(g.Mul(x.n, q.n), g.Mul(x.n, g.Const(32, 0xffffffe0)))
+		x = raw{n, (x.v*q.v - 32*x.v) & mask(32)}
+	}
+	converted := func(x raw, zero int) raw {
+		if zero == 0 {
+			return raw{g.Const(32, 0), 0}
+		}
+		return raw{g.Unary(SToF, 32, x.n), bitsOf(float32(int32(x.v)))}
+	}
+	x, y, z = converted(x, r.IntN(8)), converted(y, 1), converted(z, r.IntN(4))
+	return raw{g.FFma(x.n, y.n, z.n), bitsOf(fma(float(x.v), float(y.v), float(z.v)))}
 }
 
 func nodesOf(list []raw) (nodes []*Node) {
@@ -51,13 +125,18 @@ func nodesOf(list []raw) (nodes []*Node) {
 
 func leavesOf(g *Graph, r *rand.Rand) (words, bits []raw) {
 	for _, name := range []string{"a", "b", "c"} {
-		v := numbers[r.IntN(len(numbers))]
-		if r.IntN(3) == 0 {
-			v = uint64(r.Uint32())
-		}
-		words = append(words, raw{g.Sym(32, name), v})
+		words = append(words, raw{g.Sym(32, name), pick(r)})
 	}
 	return words, nil
+}
+
+// pick chooses one of numbers, or any word.
+func pick(r *rand.Rand) uint64 {
+	v := numbers[r.IntN(len(numbers))]
+	if r.IntN(3) == 0 {
+		v = uint64(r.Uint32())
+	}
+	return v
 }
 
 // operation adds an operation of what is there. A NaN that it makes has the bits of Compute's.

@@ -18,11 +18,12 @@ type config struct {
 	seed       uint64
 }
 
-// A tally counts what was done, by name, and what went wrong.
+// A tally counts what was done, by name, and what went wrong. It prints a finding at once: who stops a
+// long run has seen all of them.
 type tally struct {
-	mu       sync.Mutex
-	done     map[string]int
-	findings []string
+	out  io.Writer
+	mu   sync.Mutex
+	done map[string]int
 }
 
 func (t *tally) count(name string) {
@@ -31,19 +32,19 @@ func (t *tally) count(name string) {
 	t.mu.Unlock()
 }
 
-// find adds a finding. It keeps the first ones only.
+// find counts a finding. It prints the first ones only.
 func (t *tally) find(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.done["findings"]++; len(t.findings) < 20 {
-		t.findings = append(t.findings, fmt.Sprintf(format, args...))
+	if t.done["findings"]++; t.done["findings"] <= 20 {
+		fmt.Fprintf(t.out, format+"\n", args...)
 	}
 }
 
-// soak runs until the time is over or the context ends. It prints a report and returns the
-// number of findings.
+// soak runs until the time is over or the context ends. It prints a line each minute, findings and a
+// report, and returns the number of findings.
 func soak(ctx context.Context, c config, out io.Writer) int {
-	t := &tally{done: map[string]int{}}
+	t := &tally{out: out, done: map[string]int{}}
 	before := measure()
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, c.time)
@@ -58,10 +59,11 @@ func soak(ctx context.Context, c config, out io.Writer) int {
 			}
 		})
 	}
+	wg.Go(func() { t.tell(ctx, start, time.Minute) })
 	wg.Wait()
 	undo()
 	t.compare(before)
-	return t.report(out, time.Since(start))
+	return t.report(time.Since(start))
 }
 
 var (

@@ -1,8 +1,8 @@
 package soak
 
 import (
+	"context"
 	"fmt"
-	"io"
 	"maps"
 	"runtime"
 	"slices"
@@ -44,19 +44,36 @@ func (t *tally) compare(before state) {
 	t.find("left behind: %d goroutines and %d KiB of memory, before: %d and %d", after.goroutines, after.heap>>10, before.goroutines, before.heap>>10)
 }
 
-// report prints what was done and found, and returns the number of findings.
-func (t *tally) report(out io.Writer, elapsed time.Duration) int {
+// tell prints how far the run is, once in a while, until the context ends.
+func (t *tally) tell(ctx context.Context, start time.Time, every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		t.mu.Lock()
+		calls := 0
+		for _, s := range scenarios {
+			calls += t.done[s.name]
+		}
+		fmt.Fprintf(t.out, "%v: %d results compared, %d findings\n", time.Since(start).Round(time.Second), calls, t.done["findings"])
+		t.mu.Unlock()
+	}
+}
+
+// report prints what was done, and returns the number of findings.
+func (t *tally) report(elapsed time.Duration) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	findings := t.done["findings"]
 	delete(t.done, "findings")
-	fmt.Fprintf(out, "%v\n", elapsed.Round(time.Millisecond))
+	fmt.Fprintf(t.out, "%v\n", elapsed.Round(time.Millisecond))
 	for _, name := range slices.Sorted(maps.Keys(t.done)) {
-		fmt.Fprintf(out, "%8d  %s\n", t.done[name], name)
+		fmt.Fprintf(t.out, "%8d  %s\n", t.done[name], name)
 	}
-	for _, f := range t.findings {
-		fmt.Fprintln(out, f)
-	}
-	fmt.Fprintf(out, "%8d  findings\n", findings)
+	fmt.Fprintf(t.out, "%8d  findings\n", findings)
 	return findings
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"flag"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -23,9 +24,10 @@ var (
 // or busy.
 func TestSoak(t *testing.T) {
 	var out bytes.Buffer
+	both := io.MultiWriter(t.Output(), &out)
 	c := config{time: *long, goroutines: *goroutines, seed: cmp.Or(*seed, uint64(time.Now().UnixNano()))}
 	for end := time.Now().Add(time.Minute + *long); ; {
-		if n := soak(t.Context(), c, &out); n > 0 {
+		if n := soak(t.Context(), c, both); n > 0 {
 			t.Errorf("%d findings", n)
 		}
 		missing := slices.DeleteFunc(slices.Clone(scenarios), func(s scenario) bool { return strings.Contains(out.String(), s.name) })
@@ -38,10 +40,9 @@ func TestSoak(t *testing.T) {
 		}
 		c.seed++
 	}
-	t.Log(out.String())
 }
 
-// TestSoakFinds: a scenario whose results depend on the tier is found.
+// TestSoakFinds: a scenario whose results depend on the tier is found, and printed at once.
 func TestSoakFinds(t *testing.T) {
 	defer func(s []scenario) { scenarios = s }(scenarios)
 	calls := float32(0)
@@ -49,12 +50,13 @@ func TestSoakFinds(t *testing.T) {
 		calls++
 		return []float32{calls}, nil
 	}}}
-	tally := &tally{done: map[string]int{}}
+	var out strings.Builder
+	tally := &tally{out: &out, done: map[string]int{}}
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 50 {
 		step(r, scenarios[0], tally)
 	}
-	if tally.done["findings"] == 0 {
-		t.Error("results that differ are not found")
+	if found := tally.done["findings"]; found == 0 || strings.Count(out.String(), "counting, seed") != min(found, 20) {
+		t.Errorf("results that differ: %d are found, of which these are printed: %s", found, out.String())
 	}
 }
