@@ -61,6 +61,8 @@ var examples = []struct {
 	{format: "hermes", text: "<tool_call>\n{\"name\": \"unknown\", \"arguments\": {}}\n</tool_call>", content: "<tool_call>\n{\"name\": \"unknown\", \"arguments\": {}}\n</tool_call>"},
 	{format: "hermes", text: "<tool_call>\n{\"name\": \"now\", \"arguments\": [}}\n</tool_call> x", content: "<tool_call>\n{\"name\": \"now\", \"arguments\": [}}\n</tool_call> x"},
 	{format: "hermes", text: "<tool_call>\n{\"name\": \"now\", \"argu", content: "<tool_call>\n{\"name\": \"now\", \"argu"},
+	{format: "hermes", text: "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_c", calls: []string{call("now", `{}`)}},
+	{format: "hermes", text: "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_x", content: "</tool_x", calls: []string{call("now", `{}`)}},
 	{format: "hermes", text: "<tool_call> <tool_call>{\"name\": \"now\", \"arguments\": {\"a\": \"}\\\"]\"}}", content: "<tool_call>", calls: []string{call("now", `{"a": "}\"]"}`)}},
 	{format: "qwen3-coder", text: "<tool_call>\n<function=get_weather>\n<parameter=city>\nSão\nPaulo\n</parameter>\n<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>",
 		calls: []string{call("get_weather", `{"city": "São\nPaulo", "days": 3}`)}},

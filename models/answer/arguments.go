@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/attn-go/attn/models/chattemplate"
 )
@@ -230,4 +231,38 @@ func (g *rules) joined(list []argument, comma string, of func(a argument) (strin
 		}
 	}
 	return first, nil
+}
+
+// Whole returns the arguments of a call as an object. Those of a call that breaks off are the values that are whole, as clients read
+// what a stream has brought them.
+func Whole(arguments string) json.RawMessage {
+	if !strings.HasPrefix(arguments, "{") {
+		return json.RawMessage("{}")
+	}
+	if json.Valid([]byte(arguments)) {
+		return json.RawMessage(arguments)
+	}
+	var ends []byte // of what is open behind the last whole value
+	at, key := 0, false
+	d := json.NewDecoder(strings.NewReader(arguments))
+	d.UseNumber() // a number may be beyond float64
+	for {
+		t, err := d.Token()
+		_, number := t.(json.Number)
+		if err != nil || at > 0 && len(ends) == 0 || number && int(d.InputOffset()) == len(arguments) { // which may go on
+			slices.Reverse(ends)
+			return json.RawMessage(arguments[:at] + string(ends))
+		}
+		if _, text := t.(string); text && key {
+			key = false
+			continue
+		}
+		switch t {
+		case json.Delim('{'), json.Delim('['):
+			ends = append(ends, byte(t.(json.Delim))+2) // as in ASCII
+		case json.Delim('}'), json.Delim(']'):
+			ends = ends[:len(ends)-1]
+		}
+		at, key = int(d.InputOffset()), len(ends) > 0 && ends[len(ends)-1] == '}'
+	}
 }

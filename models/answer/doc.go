@@ -42,7 +42,8 @@ type Part struct {
 	//
 	// No call is announced that is none later: in the notations with arguments in JSON the grammar leaves nothing open behind the mark that
 	// begins a call but a valid one. Where nothing but the content's own beginning is a mark, or other content may have one in it, calls come
-	// as a whole unless they are required. What remains is an answer that is cut off: its last call then breaks off.
+	// as a whole unless they are required. What remains is an answer that is cut off: its last call then breaks off, and the part of End
+	// has it here once more.
 	Open *chattemplate.ToolCall
 }
 

@@ -1,6 +1,7 @@
 package answer_test
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -92,5 +93,33 @@ func TestWholeUnlessWritten(t *testing.T) {
 		if content, _, calls, open := grown(t, f.Parser(a), begin+text, len(begin+text)); content != begin+text || calls != nil || open != "" {
 			t.Errorf("%s: %q, %q, %q", name, content, calls, open)
 		}
+	}
+}
+
+// TestWhole: the arguments of a call that breaks off are an object of the values that are whole.
+func TestWhole(t *testing.T) {
+	const all = `{"a": "x\"}", "b": [1, {"c": -12.5e3}, []], "d": {"e": true, "f": null}, "g": 7}`
+	at := func(n int, want string) {
+		t.Helper()
+		if got := string(answer.Whole(all[:n])); got != want {
+			t.Errorf("%s: %s, want %s", all[:n], got, want)
+		}
+	}
+	for n := range len(all) {
+		if got := answer.Whole(all[:n]); !json.Valid(got) || got[0] != '{' {
+			t.Errorf("%s: %s", all[:n], got)
+		}
+	}
+	for _, n := range []string{"", "x", "[1", `{"a": 1}}`, `{"a": 1} {"b"`, `{]`, `{"a" 1`, "{\"a\": \"\xff"} {
+		if got := answer.Whole(n); !json.Valid(got) || got[0] != '{' {
+			t.Errorf("%s: %s", n, got)
+		}
+	}
+	for behind, want := range map[string]string{
+		"": `{}`, `{`: `{}`, `{"a": "x\"}`: `{}`, `{"a": "x\"}"`: `{"a": "x\"}"}`, `"b"`: `{"a": "x\"}"}`, `[1`: `{"a": "x\"}", "b": []}`, `[1,`: `{"a": "x\"}", "b": [1]}`, `-12`: `{"a": "x\"}", "b": [1, {}]}`,
+		`e3}`: `{"a": "x\"}", "b": [1, {"c": -12.5e3}]}`, `[]]`: `{"a": "x\"}", "b": [1, {"c": -12.5e3}, []]}`, `tru`: `{"a": "x\"}", "b": [1, {"c": -12.5e3}, []], "d": {}}`, `true`: `{"a": "x\"}", "b": [1, {"c": -12.5e3}, []], "d": {"e": true}}`,
+		`7`: `{"a": "x\"}", "b": [1, {"c": -12.5e3}, []], "d": {"e": true, "f": null}}`, `7}`: all,
+	} {
+		at(strings.Index(all, behind)+len(behind), want)
 	}
 }

@@ -201,7 +201,9 @@ func (p *Parser) call(to *Part, at int, over bool) (goes, done bool) {
 	calls := p.f.read(c, p.asked)
 	if c.going() && p.f.end != "" {
 		c.space()
-		c.try(p.f.end)
+		if !c.try(p.f.end) && over && strings.HasPrefix(p.f.end, c.text[c.at:]) { // it is cut off
+			c.at = len(c.text)
+		}
 	}
 	grows := p.asked.Grows && c.written
 	if c.more {

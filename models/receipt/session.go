@@ -39,7 +39,8 @@ func turnError(i int, err error) error { return fmt.Errorf("turn %d: %w", i, err
 // if both are of one model with one Settings, and if its messages are those of the turn before, then what the model has answered there,
 // taken apart by the template's format as [answer] does, and then messages of others. Tools, variables and what the system says may be
 // others in each turn: each receipt has its own. So may the ids of calls, and an answer may have lost its reasoning, as many
-// clients leave that out. Both receipts must hold by themselves, which [Verify] tells.
+// clients leave that out. A call that the end of the answer has cut off is content, or a call with what is whole of its arguments. Both
+// receipts must hold by themselves, which [Verify] tells.
 func Follows(ctx context.Context, m *decoder.Model, before, r *Receipt) error {
 	if before.Generation == nil || r.Generation == nil || len(before.Messages) == 0 || len(r.Messages) == 0 {
 		return &kernel.Error{Where: "receipt: file", Got: "a receipt without messages", Want: "one of each turn of a conversation"}
@@ -93,11 +94,13 @@ func checkAnswer(ctx context.Context, m *decoder.Model, before *Receipt, said []
 	for _, tools := range [][]chattemplate.Tool{before.Tools, nil} { // tool_choice may have allowed none
 		for _, required := range []bool{false, true} {
 			for _, single := range []bool{false, true} {
-				one := reading(format, answer.Asked{Tools: tools, Required: required, Single: single, Open: open}, before.Text)
-				if at < len(said) && said[at].repeats(&one) {
-					return nil
+				for _, grows := range []bool{false, true} { // the last call, which the end of the answer has cut off
+					one := reading(format, answer.Asked{Tools: tools, Required: required, Single: single, Open: open, Grows: grows}, before.Text)
+					if at < len(said) && said[at].repeats(&one) {
+						return nil
+					}
+					readings = append(readings, one)
 				}
-				readings = append(readings, one)
 			}
 		}
 	}
@@ -111,13 +114,11 @@ func reading(f *answer.Format, asked answer.Asked, text string) Message {
 	}
 	p := f.Parser(asked)
 	m := Message{Role: "assistant"}
-	for _, part := range []answer.Part{p.Add(text), p.End()} {
-		m.Reasoning, m.Content = m.Reasoning+part.Reasoning, m.Content+part.Text
-		for _, call := range part.Calls {
-			if len(call.Arguments) > 0 && call.Arguments[0] == '{' && json.Valid(call.Arguments) { // others break off
-				m.Calls = append(m.Calls, call)
-			}
-		}
+	begun, rest := p.Add(text), p.End()
+	m.Reasoning, m.Content, m.Calls = begun.Reasoning+rest.Reasoning, begun.Text+rest.Text, append(begun.Calls, rest.Calls...)
+	if call := rest.Open; call != nil {
+		call.Arguments = answer.Whole(string(call.Arguments))
+		m.Calls = append(m.Calls, *call)
 	}
 	return m
 }

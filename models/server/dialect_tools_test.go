@@ -2,12 +2,17 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/server/internal/dialect"
+	"github.com/attn-go/attn/models/server/internal/request"
 )
 
 // The tools of tests, as other APIs have them.
@@ -32,9 +37,35 @@ func told(t *testing.T, reasoning, content string, calls ...[3]string) string {
 	t.Helper()
 	line := fmt.Sprintf("%q %q", reasoning, content)
 	for _, c := range calls {
-		line += fmt.Sprint(" ", c[0], " ", c[1], compact(t, []byte(c[2])))
+		if json.Valid([]byte(c[2])) { // else it breaks off
+			c[2] = compact(t, []byte(c[2]))
+		}
+		line += fmt.Sprint(" ", c[0], " ", c[1], c[2])
 	}
 	return line
+}
+
+// whole returns calls whose arguments are objects: of one that breaks off, the values that are whole.
+func whole(calls [][3]string) (list [][3]string) {
+	for _, c := range calls {
+		if !json.Valid([]byte(c[2])) {
+			part := strings.TrimRight(c[2], "0123456789") // a number may go on
+			for part != "" && !json.Valid([]byte(part+"}")) {
+				part = part[:len(part)-1]
+			}
+			c[2] = cmp.Or(part, "{") + "}"
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// calledOf returns the calls of an answer.
+func calledOf(s spoken) (calls [][3]string) {
+	for _, c := range s.calls {
+		calls = append(calls, [3]string{c.ID, c.Function.Name, c.Function.Arguments})
+	}
+	return calls
 }
 
 // anthropicTold returns what blocks tell, whole or of a stream.
@@ -116,10 +147,10 @@ func responsesTold(t *testing.T, data []byte) string {
 }
 
 // TestToolsOfDialects: /v1/messages and /v1/responses have the thinking, the text and the calls of /v1/chat/completions, whole
-// and as streams, in which a call may break off that is none in a whole answer.
+// and as streams, also where the last call breaks off.
 func TestToolsOfDialects(t *testing.T) {
 	s := serverOf(t, fixed(), tooled(t, kernel.Exec{Threads: 1}, 16))
-	thought, called, cuts := 0, 0, 0
+	thought, called, broken := 0, 0, 0
 	for seed := range 24 {
 		common := fmt.Sprintf(`{"model": "tools", "temperature": 1.2, "seed": %d, `, seed)
 		choices, think := [3]string{}, [2]string{`, "thinking": {"type": "adaptive", "budget_tokens": 3}`, `, "reasoning": {"max_tokens": 3}`}
@@ -134,40 +165,106 @@ func TestToolsOfDialects(t *testing.T) {
 		}
 		messages := `"messages": [{"role": "user", "content": "what"}]`
 		chat := ask1(t, s, common+`"max_tokens": 150, `+messages+`, "tools": [`+weather+`, `+now+`]`+choices[0]+think[0]+`}`)
-		var calls [][3]string
-		for _, c := range chat.calls {
-			calls = append(calls, [3]string{c.ID, c.Function.Name, c.Function.Arguments})
-		}
+		calls := calledOf(chat)
 		want := told(t, chat.reasoning, chat.content, calls...)
+		object := told(t, chat.reasoning, chat.content, whole(calls)...)
+		if want != object {
+			broken++
+		}
 		if called += len(calls); chat.reasoning != "" {
 			thought++
 		}
 		body := common + `"max_tokens": 150, ` + messages + `, ` + anthropicTools + choices[1] + think[0]
-		whole := post(s, "/v1/messages", body+`}`)
-		a := answerOf[anthropicAnswer](t, whole)
-		if got := anthropicTold(t, nil, whole.Body.Bytes()); got != want || (a.Reason == "tool_use") != (chat.reason == "tool_calls") {
-			t.Errorf("/v1/messages, seed %d: %s, %s, want %s, %s", seed, got, a.Reason, want, chat.reason)
+		all := post(s, "/v1/messages", body+`}`)
+		a := answerOf[anthropicAnswer](t, all)
+		if got := anthropicTold(t, nil, all.Body.Bytes()); got != object || (a.Reason == "tool_use") != (chat.reason == "tool_calls") {
+			t.Errorf("/v1/messages, seed %d: %s, %s, want %s, %s", seed, got, a.Reason, object, chat.reason)
 		}
-		cut := chat.reason == "length"
-		if list := namedEvents(t, post(s, "/v1/messages", body+`, "stream": true}`)); cut {
-			cuts++
-		} else if got := anthropicTold(t, list, nil); got != want {
+		if got := anthropicTold(t, namedEvents(t, post(s, "/v1/messages", body+`, "stream": true}`)), nil); got != want {
 			t.Errorf("/v1/messages, seed %d, streamed: %s, want %s", seed, got, want)
 		}
 		body = common + `"max_output_tokens": 150, "input": "what", ` + responsesTools + choices[2] + think[1]
-		whole = post(s, "/v1/responses", body+`}`)
-		if got := responsesTold(t, whole.Body.Bytes()); got != want {
+		all = post(s, "/v1/responses", body+`}`)
+		if got := responsesTold(t, all.Body.Bytes()); got != want {
 			t.Errorf("/v1/responses, seed %d: %s, want %s", seed, got, want)
 		}
 		list := namedEvents(t, post(s, "/v1/responses", body+`, "stream": true}`))
 		var last struct{ Response json.RawMessage }
-		if err := json.Unmarshal(list[len(list)-1].Data, &last); err != nil || !cut && string(last.Response)+"\n" != whole.Body.String() {
-			t.Errorf("/v1/responses, seed %d, ends with %s, %v, want %s", seed, last.Response, err, whole.Body)
+		if err := json.Unmarshal(list[len(list)-1].Data, &last); err != nil || string(last.Response)+"\n" != all.Body.String() {
+			t.Errorf("/v1/responses, seed %d, ends with %s, %v, want %s", seed, last.Response, err, all.Body)
 		}
 		checkItems(t, list)
 	}
-	if called < 8 || thought < 4 || cuts > 12 {
-		t.Errorf("%d calls, %d answers with thinking, %d are cut off", called, thought, cuts)
+	if called < 8 || thought < 4 || broken == 0 {
+		t.Errorf("%d calls, %d answers with thinking, %d with a call that breaks off", called, thought, broken)
+	}
+}
+
+// ollamaTold returns what the lines of an answer tell.
+func ollamaTold(t *testing.T, text string) string {
+	t.Helper()
+	reasoning, content := "", ""
+	var calls [][3]string
+	for line := range strings.Lines(text) {
+		var l struct {
+			Message struct {
+				Content, Thinking string
+				Calls             []struct {
+					ID       string
+					Function struct {
+						Name      string
+						Arguments json.RawMessage
+					}
+				} `json:"tool_calls"`
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatal(err)
+		}
+		reasoning, content = reasoning+l.Message.Thinking, content+l.Message.Content
+		for _, c := range l.Message.Calls {
+			calls = append(calls, [3]string{c.ID, c.Function.Name, string(c.Function.Arguments)})
+		}
+	}
+	return told(t, reasoning, content, calls...)
+}
+
+// TestToolsOfOllama: /api/chat has the text and the calls of /v1/chat/completions, each as a whole, and the last one as far as it goes.
+func TestToolsOfOllama(t *testing.T) {
+	s := serverOf(t, fixed(), tooled(t, kernel.Exec{Threads: 1}, 16))
+	at := slices.IndexFunc(dialect.Paths, func(p dialect.Path) bool { return p.Pattern == "POST /api/chat" })
+	called, broken := 0, 0
+	for seed := range 16 {
+		body := fmt.Sprintf(`{"model": "tools", "messages": [{"role": "user", "content": "what"}], "tools": [%s, %s]`, weather, now)
+		chat := ask1(t, s, fmt.Sprintf(`%s, "tool_choice": "required", "thinking_token_budget": 0, "temperature": 1.2, "seed": %d, "max_tokens": 150}`, body, seed))
+		calls := calledOf(chat)
+		want := told(t, chat.reasoning, chat.content, whole(calls)...)
+		if called += len(calls); want != told(t, chat.reasoning, chat.content, calls...) {
+			broken++
+		}
+		for _, stream := range []bool{false, true} {
+			d := dialect.Paths[at].New().(dialect.Streamer)
+			body := fmt.Appendf(nil, `%s, "stream": %v, "options": {"temperature": 1.2, "seed": %d, "num_predict": 150}}`, body, stream, seed)
+			r, err := d.Read(&dialect.Input{Body: body, Unknown: func(string) {}, Messages: 1, Sampler: *s.s.Sampler})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := r.Work.(*request.Generate)
+			r.Ctx, w.Tools.Required, w.Thinking = t.Context(), true, new(int) // which the API has no fields for
+			var b bytes.Buffer
+			if !stream {
+				err = errors.Join(s.work(r, r.Collect), json.NewEncoder(&b).Encode(d.Whole(r)))
+			} else {
+				err = errors.Join(s.work(r, func(e *request.Event) error { return d.Event(&b, r, e) }), d.End(&b, r))
+			}
+			r.Close()
+			if got := ollamaTold(t, b.String()); err != nil || got != want {
+				t.Errorf("seed %d, stream %v: %s, %v, want %s", seed, stream, got, err, want)
+			}
+		}
+	}
+	if called < 8 || broken == 0 {
+		t.Errorf("%d calls, %d break off", called, broken)
 	}
 }
 

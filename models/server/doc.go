@@ -37,8 +37,9 @@
 // Chats take tools, tool_choice and parallel_tool_calls, messages with tool_calls and of role tool, and documents; the model's template
 // writes them, or one that knows no tools what package answer makes of them. Answers are taken apart by the family of the template, see package answer: reasoning_content is apart from
 // content, and tool_calls have complete arguments. What does not parse is content. In streams arguments that are written as JSON come
-// as they are written, unless a string of stop may end them: a grammar has made such a call certain when it is announced, and only the
-// end of the answer by finish_reason length can break it off.
+// as they are written, unless a string of stop may end them: a grammar has made such a call certain when it is announced. Only the
+// end of the answer by finish_reason length can break it off, and a whole answer has such a call, too. Its arguments go as far as they
+// came; where they are an object, as in /v1/messages and /api/chat, and in a response that is kept, they are the values that are whole.
 // With tool_choice required or a function, an answer is valid calls, as long as max_tokens lets it end; with auto any text may come
 // before a call, which is valid then. Only arguments of a tool that is not strict, and whose schema package grammar does
 // not have, are any object. Ids of calls are hashes of the prompt, so that a session can be repeated.

@@ -96,36 +96,15 @@ type stream struct {
 	part bytes.Buffer // that is written next
 }
 
-// event writes what an event adds.
-func (s *stream) event(e *request.Event) error {
-	if err := s.Event(&s.part, s.r, e); err != nil {
+// event writes what an event adds, or without one what ends the stream, at once.
+func (s *stream) event(e *request.Event) (err error) {
+	if e != nil {
+		err = s.Event(&s.part, s.r, e)
+	} else {
+		err = s.End(&s.part, s.r)
+	}
+	if err != nil || s.part.Len() == 0 {
 		return err
-	}
-	return s.send()
-}
-
-// end ends the stream, with an error if the work has one.
-func (s *stream) end(err error) error {
-	if err == nil {
-		if err = s.End(&s.part, s.r); err == nil {
-			err = s.send()
-		}
-	}
-	if err == errGone {
-		return nil
-	}
-	if err != nil && s.x.status != 0 {
-		s.part.Reset()
-		s.part.Write(s.Break(failureOf(err)))
-		_ = s.send() // it ends anyway
-	}
-	return err
-}
-
-// send writes a part at once.
-func (s *stream) send() error {
-	if s.part.Len() == 0 {
-		return nil
 	}
 	defer s.part.Reset()
 	if s.x.status == 0 {
@@ -140,4 +119,18 @@ func (s *stream) send() error {
 		return errGone
 	}
 	return nil
+}
+
+// end ends the stream, with an error if the work has one.
+func (s *stream) end(err error) error {
+	if err == nil {
+		err = s.event(nil)
+	}
+	if err == errGone {
+		return nil
+	}
+	if err != nil && s.x.status != 0 {
+		_, _ = s.x.Write(s.Break(failureOf(err))) // it ends anyway
+	}
+	return err
 }

@@ -168,8 +168,8 @@ func (g *generator) converse(r *request.Request, w *request.Generate) error {
 // answers sets what the answers to a prompt may be, and how they are taken apart. open says that the prompt ends within thinking.
 func (g *generator) answers(w *request.Generate, tools []chattemplate.Tool, prompt []int32, open bool) (err error) {
 	asked := answer.Asked{Required: w.Tools.Required, Single: w.Tools.Single, Open: open}
-	asked.Grows = w.Grow && len(w.Options.StopText) == 0 // which may end a call anywhere, as if it were whole
-	var at []int                                         // the tools that may be called among those of the request
+	asked.Grows = len(w.Options.StopText) == 0 // which may end a call anywhere, as if it were whole
+	var at []int                               // the tools that may be called among those of the request
 	for i, t := range tools {
 		if w.Tools.Names == nil || slices.Contains(w.Tools.Names, t.Name) {
 			asked.Tools, at = append(asked.Tools, t), append(at, i)

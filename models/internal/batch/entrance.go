@@ -32,10 +32,13 @@ func (e *entrance[T]) submit(key string, item T, most, perKey int) error {
 		return ErrClosed
 	case e.waiting.count >= most:
 		return ErrFull
-	case e.waiting.waiting(key) >= perKey:
+	}
+	l := e.waiting.line(key)
+	if len(l.items) >= perKey {
 		return ErrKeyFull
 	}
-	e.waiting.add(key, item)
+	l.items = append(l.items, item)
+	e.waiting.count++
 	e.rouse()
 	return nil
 }

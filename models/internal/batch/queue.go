@@ -54,23 +54,6 @@ func (q *fair[T]) line(key string) *line[T] {
 // active tells whether a key has work.
 func (l *line[T]) active() bool { return len(l.items) > 0 || l.users > 0 }
 
-// waiting returns how many items of a key wait.
-func (q *fair[T]) waiting(key string) int {
-	for _, l := range q.lines {
-		if l.key == key {
-			return len(l.items)
-		}
-	}
-	return 0
-}
-
-// add puts an item at the end of its key's line.
-func (q *fair[T]) add(key string, item T) {
-	l := q.line(key)
-	l.items = append(l.items, item)
-	q.count++
-}
-
 // take removes the first item, in fair order, that is wanted, and returns it with its line.
 func (q *fair[T]) take(wanted func(T) bool) (item T, from *line[T], ok bool) {
 	if q.count == 0 {

@@ -14,7 +14,10 @@ func (s *Scheduler) compute(ctx context.Context) {
 		s.plan()
 		logits, err := s.session.Forward(ctx, s.steps...)
 		if err == nil {
-			s.advance(logits)
+			s.tally()
+			for i, t := range s.stepped {
+				s.advance(t, s.steps[i], logits[i])
+			}
 			return
 		}
 		var full *kvcache.CapacityError
@@ -32,41 +35,9 @@ func (s *Scheduler) compute(ctx context.Context) {
 	}
 }
 
-// next chooses a token. A panic there is the request's alone.
-func (t *Task) next(logits []float32) (id int32, end bool, err error) {
-	defer func() {
-		if x := recover(); x != nil {
-			err = panicked(x)
-		}
-	}()
-	return t.Next(logits, t.tokens)
-}
-
 // reads tells whether Read is still to get logits. Once Next was called it has got all, and who waited for them may be reading
 // what it made of them.
 func (t *Task) reads() bool { return t.Read != nil && !t.answer }
-
-// read gives the logits of a step to Read, the first of which are those after the token at an index, and returns those
-// after the last token. A panic there is the request's alone.
-func (t *Task) read(logits []float32, at int, step decoder.Step) (last []float32, err error) {
-	defer func() {
-		if x := recover(); x != nil {
-			err = panicked(x)
-		}
-	}()
-	if step.Logits != decoder.LogitsAll {
-		return logits, nil
-	}
-	size := len(logits) / len(step.Tokens)
-	for i := range step.Tokens {
-		if last = logits[i*size:][:size]; at+i+1 < len(t.Prompt) {
-			if err := t.Read(at+i, last); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return last, nil
-}
 
 // mostRows is the most tokens of a step whose logits are all wanted, as these take memory: 64 rows of 150,000 take 38 MB.
 const mostRows = 64
@@ -163,37 +134,54 @@ func (s *Scheduler) makeRoom(pages int) bool {
 	return true
 }
 
-// advance counts what a step has computed and lets requests choose their next token.
-func (s *Scheduler) advance(logits [][]float32) {
-	var read, chosen uint64
-	for i, t := range s.stepped {
-		n := len(s.steps[i].Tokens)
-		if t.done += n; !t.answer || n > 1 {
-			read += uint64(n)
-		}
-		s.mu.Lock()
-		t.line.work += n
-		s.mu.Unlock()
-		last, err := t.read(logits[i], t.done-n, s.steps[i])
-		if err != nil {
-			s.end(t, err)
-			continue
-		}
-		if t.done < len(t.tokens) {
-			continue
-		}
-		chosen++
-		t.answer = true
-		id, end, err := t.next(last)
-		if err != nil || end || len(t.tokens)+1 >= t.Most {
-			s.end(t, err)
-			continue
-		}
-		t.tokens = append(t.tokens, id)
-	}
+// tally counts what a step has computed.
+func (s *Scheduler) tally() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats.Steps++
-	s.stats.Read += read
-	s.stats.Generated += chosen
+	for i, t := range s.stepped {
+		n := len(s.steps[i].Tokens)
+		if t.line.work += n; !t.answer || n > 1 {
+			s.stats.Read += uint64(n)
+		}
+		if t.done += n; t.done == len(t.tokens) {
+			s.stats.Generated++
+		}
+	}
+}
+
+// advance gives a request the logits of its step: Read those that it wants, and Next the last ones if all tokens have been read. A panic
+// there is the request's alone.
+func (s *Scheduler) advance(t *Task, step decoder.Step, logits []float32) {
+	var end bool
+	var err error
+	defer func() {
+		if x := recover(); x != nil {
+			err = panicked(x)
+		}
+		if err != nil || end {
+			s.end(t, err)
+		}
+	}()
+	if step.Logits == decoder.LogitsAll {
+		all, size := logits, len(logits)/len(step.Tokens)
+		for i := range step.Tokens {
+			logits = all[i*size:][:size]
+			if at := t.done - len(step.Tokens) + i; at+1 < len(t.Prompt) {
+				if err = t.Read(at, logits); err != nil {
+					return
+				}
+			}
+		}
+	}
+	if t.done < len(t.tokens) {
+		return
+	}
+	t.answer = true
+	var id int32
+	if id, end, err = t.Next(logits, t.tokens); err != nil || end || len(t.tokens)+1 >= t.Most {
+		end = true
+		return
+	}
+	t.tokens = append(t.tokens, id)
 }

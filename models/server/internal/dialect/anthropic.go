@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/attn-go/attn/models/answer"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/server/internal/fields"
 	"github.com/attn-go/attn/models/server/internal/options"
@@ -155,15 +156,13 @@ type answerBlock struct {
 	Input     json.RawMessage `json:"input,omitempty"`
 }
 
-// answerBlockOf returns an item as a block. A call that breaks off is text, as it is no call.
+// answerBlockOf returns an item as a block.
 func answerBlockOf(it *item) answerBlock {
 	switch it.itemKind {
 	case thoughtItem:
 		return answerBlock{Type: "thinking", Thinking: &it.text, Signature: new(string)}
 	case callItem:
-		if input := it.arguments(); input != nil {
-			return answerBlock{Type: "tool_use", ID: it.id, Name: it.name, Input: input}
-		}
+		return answerBlock{Type: "tool_use", ID: it.id, Name: it.name, Input: answer.Whole(it.text)}
 	}
 	return answerBlock{Type: "text", Text: &it.text}
 }
@@ -206,11 +205,7 @@ type blockEvent struct {
 }
 
 func (m *messages) begin(i int, it *item) {
-	empty := *it
-	if it.itemKind == callItem {
-		empty.text = "{}"
-	}
-	m.write("content_block_start", blockEvent{Index: i, Block: answerBlockOf(&empty)})
+	m.write("content_block_start", blockEvent{Index: i, Block: answerBlockOf(it)})
 }
 
 // blockDeltas are the types of what blocks grow by, and the fields that have it.

@@ -98,14 +98,15 @@ type chatLogprobs struct {
 }
 
 type chatEvent struct {
+	Index    int           `json:"index"`
 	Delta    chatDelta     `json:"delta"`
 	Logprobs *chatLogprobs `json:"logprobs"`
 	Reason   *string       `json:"finish_reason"`
 }
 
-func (chatForm) begin() any {
+func (chatForm) begin(choice int) any {
 	empty := ""
-	return chatEvent{Delta: chatDelta{Role: "assistant", Content: &empty}}
+	return chatEvent{Index: choice, Delta: chatDelta{Role: "assistant", Content: &empty}}
 }
 
 func (chatForm) delta(e *request.Event) any {
@@ -113,10 +114,12 @@ func (chatForm) delta(e *request.Event) any {
 	if e.Text == "" && (e.Reasoning != "" || len(e.Calls) > 0) {
 		d.Content = nil
 	}
-	return chatEvent{Delta: d, Logprobs: chatLogprobsOf(e)}
+	return chatEvent{Index: e.Choice, Delta: d, Logprobs: chatLogprobsOf(e)}
 }
 
-func (chatForm) end(reason string) any { return chatEvent{Reason: &reason} }
+func (chatForm) end(choice int, reason string) any {
+	return chatEvent{Index: choice, Reason: &reason}
+}
 
 func chatLogprobsOf(e *request.Event) *chatLogprobs {
 	if e.Tokens == nil {

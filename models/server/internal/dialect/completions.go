@@ -62,7 +62,7 @@ type completionForm struct{}
 
 func (completionForm) id() string         { return "cmpl-" }
 func (completionForm) object(bool) string { return "text_completion" }
-func (completionForm) begin() any         { return nil }
+func (completionForm) begin(int) any      { return nil }
 
 type completionLogprobs struct {
 	Tokens   []string             `json:"tokens"`
@@ -72,20 +72,23 @@ type completionLogprobs struct {
 }
 
 type completionEvent struct {
+	Index    int                 `json:"index"`
 	Text     string              `json:"text"`
 	Logprobs *completionLogprobs `json:"logprobs"`
 	Reason   *string             `json:"finish_reason"`
 }
 
 func (completionForm) delta(e *request.Event) any {
-	return completionEvent{Text: e.Text, Logprobs: completionLogprobsOf(e)}
+	return completionEvent{Index: e.Choice, Text: e.Text, Logprobs: completionLogprobsOf(e)}
 }
 
-func (completionForm) end(reason string) any { return completionEvent{Reason: &reason} }
+func (completionForm) end(choice int, reason string) any {
+	return completionEvent{Index: choice, Reason: &reason}
+}
 
 func (completionForm) whole(e *request.Event) any {
 	reason := reasonOf(e)
-	return withIndex{e.Choice, completionEvent{e.Text, completionLogprobsOf(e), &reason}}
+	return completionEvent{e.Choice, e.Text, completionLogprobsOf(e), &reason}
 }
 
 // completionLogprobsOf returns the logarithms of a choice. Of tokens of the same text the most probable

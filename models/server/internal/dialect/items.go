@@ -1,8 +1,7 @@
 package dialect
 
 import (
-	"encoding/json"
-
+	"github.com/attn-go/attn/models/answer"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/server/internal/request"
@@ -26,14 +25,6 @@ type item struct {
 
 	tokens []decoder.Token       // of the text with their logarithms, if these are wanted
 	bytes  func(id int32) []byte // of a token
-}
-
-// arguments returns those of a call, nil if they are no object, as of a call that breaks off.
-func (it *item) arguments() json.RawMessage {
-	if len(it.text) == 0 || it.text[0] != '{' || !json.Valid([]byte(it.text)) {
-		return nil
-	}
-	return json.RawMessage(it.text)
 }
 
 // itemsOf returns the items of an event.
@@ -67,7 +58,7 @@ func wholeOf(r *request.Request) ([]item, *request.Event) {
 	return s.items, r.Whole()[0]
 }
 
-// spoken returns the items of an answer as a message.
+// spoken returns the items of an answer as a message. A call that breaks off has the arguments that are whole, as a client may say it.
 func spoken(items []item) chattemplate.Message {
 	m := chattemplate.Message{Role: "assistant"}
 	for _, it := range items {
@@ -77,9 +68,7 @@ func spoken(items []item) chattemplate.Message {
 		case thoughtItem:
 			m.Reasoning += it.text
 		case callItem:
-			if arguments := it.arguments(); arguments != nil {
-				m.Calls = append(m.Calls, chattemplate.ToolCall{ID: it.id, Name: it.name, Arguments: arguments})
-			}
+			m.Calls = append(m.Calls, chattemplate.ToolCall{ID: it.id, Name: it.name, Arguments: answer.Whole(it.text)})
 		}
 	}
 	return m

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/attn-go/attn/models/answer"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/server/internal/fields"
 	"github.com/attn-go/attn/models/server/internal/request"
@@ -82,11 +83,9 @@ func (o *ollamaWriter) line(r *request.Request, e *request.Event) *ollamaLine {
 			l.Message.Thinking = it.text
 		case it.itemKind == thoughtItem:
 			l.Thinking = it.text
-		case it.arguments() != nil && o.chat:
-			call.Function.Index, call.Function.Name, call.Function.Arguments = it.call, it.name, it.arguments()
+		default: // in a chat, as nothing else has tools
+			call.Function.Index, call.Function.Name, call.Function.Arguments = it.call, it.name, answer.Whole(it.text)
 			l.Message.Calls = append(l.Message.Calls, call)
-		default: // a call that breaks off is none
-			text += it.text
 		}
 	}
 	if o.chat {

@@ -66,11 +66,11 @@ type texts struct {
 // A form is what differs between the two.
 type form interface {
 	// begin is the first event of a choice of a stream, or nil.
-	begin() any
+	begin(choice int) any
 	// delta is what an event adds to a choice of a stream.
 	delta(e *request.Event) any
 	// end is the last event of a choice.
-	end(reason string) any
+	end(choice int, reason string) any
 	// whole is a choice that is complete.
 	whole(e *request.Event) any
 	// object names what is written, as a whole or as a part of a stream, and id begins its id.
@@ -179,7 +179,7 @@ func (t *texts) Whole(r *request.Request) any {
 func (t *texts) Event(b *bytes.Buffer, r *request.Request, e *request.Event) error {
 	add := func(choice any) error {
 		body := t.body(r)
-		body.Choices = append(body.Choices, withIndex{e.Choice, choice})
+		body.Choices = append(body.Choices, choice)
 		switch {
 		case t.each:
 			body.Usage = usageOf(r)
@@ -189,14 +189,14 @@ func (t *texts) Event(b *bytes.Buffer, r *request.Request, e *request.Event) err
 		return addEvent(b, body)
 	}
 	var err error
-	if first := t.begin(); e.First && first != nil {
+	if first := t.begin(e.Choice); e.First && first != nil {
 		err = add(first)
 	}
 	if err == nil && (e.Prompt || e.Text != "" || e.Reasoning != "" || len(e.Calls) > 0 || len(e.Tokens) > 0) {
 		err = add(t.delta(e))
 	}
 	if reason := reasonOf(e); err == nil && reason != "" {
-		err = add(t.end(reason))
+		err = add(t.end(e.Choice, reason))
 	}
 	return err
 }
@@ -222,20 +222,4 @@ func addEvent(b *bytes.Buffer, body any) error {
 	err := json.NewEncoder(b).Encode(body) // with the end of a line
 	b.WriteByte('\n')
 	return err
-}
-
-// withIndex adds the index of a choice to its JSON.
-type withIndex struct {
-	index  int
-	choice any
-}
-
-// MarshalJSON writes the fields of the choice after its index.
-func (c withIndex) MarshalJSON() ([]byte, error) {
-	data, err := json.Marshal(c.choice)
-	if err != nil {
-		return nil, err
-	}
-	index, _ := json.Marshal(c.index) // numbers have no error
-	return append(append(append([]byte(`{"index":`), index...), ','), data[1:]...), nil
 }

@@ -194,6 +194,8 @@ func (c *Choice) parse(w *Generate, e *Event) {
 	if e.End != decoder.EndNone {
 		rest := c.parser.End()
 		e.Text, e.Reasoning, calls, open = e.Text+rest.Text, e.Reasoning+rest.Reasoning, append(calls, rest.Calls...), rest.Open
+	} else if !w.Grow {
+		open = nil
 	}
 	for i := range calls {
 		c.call(w, e, &calls[i])

@@ -51,7 +51,7 @@ type Generate struct {
 	Echo       bool    // begin with the prompts
 	Quiet      bool    // and end with them
 	Count      bool    // only the tokens of the prompts
-	Grow       bool    // events have calls of tools while they grow
+	Grow       bool    // events have calls of tools while they grow, else as a whole, or at the end as far as the last one goes
 
 	// Of the server.
 	Prompts [][]int32
