@@ -79,7 +79,7 @@ func runAnswer(ctx context.Context, s streams, args []string) error {
 func (c *answerConfig) run(ctx context.Context, s streams, fingerprint string) error {
 	c.monitor.connected(c.worker.Conn)
 	if c.pages.Most > 0 {
-		if err := c.pages.Connect(ctx, c.worker.Conn); err != nil {
+		if err := c.pages.Open(ctx, c.worker.Conn); err != nil {
 			return err
 		}
 	}

@@ -15,8 +15,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/attn-go/attn/cluster/access"
+	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/server"
 )
@@ -150,6 +154,7 @@ func TestSharedCache(t *testing.T) {
 		t.Fatal("the gateway has ended")
 	}
 	ask(request("of one"))
+	waitForPage(t, hub.Config{URL: nats, NKeySeedFile: access.SeedFile(dir, "worker")})
 	first.signal(t, syscall.SIGTERM)
 	first.Wait()
 	_, metrics := worker("second")
@@ -178,6 +183,35 @@ func TestSharedCache(t *testing.T) {
 		if _, _, err := runCommand(t.Context(), append([]string{"answer", "-model", folder}, args...)...); !errors.As(err, &usage) {
 			t.Errorf("%q: %v", args, err)
 		}
+	}
+}
+
+// waitForPage waits until the store that workers share has a page: they write behind their answers, the first page of a text first.
+func waitForPage(t *testing.T, c hub.Config) {
+	t.Helper()
+	conn, err := hub.Connect(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn.Conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket := conn.StreamName(hub.PagesName)
+	stream, err := js.Stream(t.Context(), "OBJ_"+bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		info, err := stream.Info(t.Context(), jetstream.WithSubjectFilter("$O."+bucket+".M.>"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(info.State.Subjects) > 0 {
+			return
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 

@@ -81,7 +81,7 @@ func TestStatusWithoutQuorum(t *testing.T) {
 	p := &processes{t: t, workers: map[string]*process{}, url: line[strings.Index(line, "nats://"):]}
 	p.work("a", p.url)
 	startProcess(t, "msg=listening", "gateway", "-addr", "127.0.0.1:0", "-server", p.url)
-	startProcess(t, "answers with", "answer", "-name", "b", "-model", "../models/testdata/tiny/llama-2", "-server", p.url)
+	startProcess(t, "answers with", "answer", "-name", "b", "-model", "../models/testdata/tiny/llama-2", "-cache-shared", "1", "-server", p.url) // also without that cache
 	out, _, err := runCommand(t.Context(), "status", "-server", p.url)
 	if err == nil || !strings.Contains(err.Error(), "the directory: ") || !strings.Contains(err.Error(), "JetStream has no leader") {
 		t.Errorf("%v", err)

@@ -71,8 +71,13 @@ func Connect(ctx context.Context, c Config) (*Conn, error) {
 }
 
 // isAway tells whether an error is that no server answers, which may pass: also if something in between ends the connection for it.
+// A server that refuses this side's certificate, or that it has none, does answer.
 func isAway(err error) bool {
-	return errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, io.EOF) || errors.As(err, new(*net.OpError))
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "remote error" { // as package tls calls an alert
+		return false
+	}
+	return errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, io.EOF) || op != nil
 }
 
 func (c *Config) url() string {

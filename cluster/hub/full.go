@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -16,16 +17,18 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// serverLog passes warnings on, or with -v the server's whole log, and notes that the disk is full.
+// serverLog passes warnings on, or with -v the server's whole log, and notes that the disk is full, and why the server does not start.
 type serverLog struct {
-	full chan<- struct{}
-	log  *slog.Logger  // gets warnings and errors
-	next server.Logger // or nil: -v
+	store string // its folder
+	full  chan<- struct{}
+	fatal chan error    // gets the first one
+	log   *slog.Logger  // gets warnings and errors
+	next  server.Logger // or nil: -v
 }
 
 // newLog returns the log of a server.
-func (s *Server) newLog() server.Logger {
-	l := &serverLog{full: s.full, log: s.config.Log}
+func (s *Server) newLog() *serverLog {
+	l := &serverLog{store: s.store.dir, full: s.full, fatal: make(chan error, 1), log: s.config.Log}
 	if s.config.Verbose {
 		l.next = natslog.NewStdLogger(true, false, false, false, true)
 	}
@@ -44,9 +47,31 @@ func (l *serverLog) look(format string, v []any) {
 }
 
 func (l *serverLog) Noticef(format string, v ...any) { l.pass(server.Logger.Noticef, format, v) }
-func (l *serverLog) Fatalf(format string, v ...any)  { l.Errorf(format, v...) }
 func (l *serverLog) Debugf(format string, v ...any)  { l.pass(server.Logger.Debugf, format, v) }
 func (l *serverLog) Tracef(format string, v ...any)  { l.pass(server.Logger.Tracef, format, v) }
+
+// Fatalf notes why the server does not start.
+func (l *serverLog) Fatalf(format string, v ...any) {
+	l.Errorf(format, v...)
+	kind := errNotStarted
+	if strings.HasPrefix(format, "Can't start JetStream") && l.isDamage(v) {
+		kind = errFiles
+	}
+	select {
+	case l.fatal <- fmt.Errorf("%w: %s", kind, fmt.Sprintf(format, v...)):
+	default:
+	}
+}
+
+// isDamage tells whether JetStream failed at what its files have: not at the file system, which may be full or refuse it.
+func (l *serverLog) isDamage(v []any) bool {
+	for _, x := range v {
+		if err, ok := x.(error); ok && errors.As(err, new(syscall.Errno)) {
+			return false
+		}
+	}
+	return hasRoom(filepath.Join(l.store, server.JetStreamStoreDir), 1)
+}
 
 func (l *serverLog) Warnf(format string, v ...any) {
 	l.look(format, v)

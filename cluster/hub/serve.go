@@ -57,8 +57,11 @@ func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 	if err == nil {
 		err = s.start(ctx, options)
 	}
-	if errors.Is(err, errNotStarted) && c.Cluster != "" {
+	switch {
+	case errors.Is(err, errFiles) && c.Cluster != "":
 		err = s.startEmpty(ctx, options, err)
+	case errors.Is(err, errNotStarted) && !s.shutdown():
+		s.hang()
 	}
 	if err != nil {
 		close(s.done)
@@ -70,45 +73,50 @@ func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 	return s, nil
 }
 
-// errNotStarted reports a server that ended by itself or hangs while it opens its files.
-var errNotStarted = errors.New("hub: the server does not listen")
+// errNotStarted reports a server that ended by itself or hangs, and errFiles one whose JetStream cannot read its files.
+var (
+	errNotStarted = errors.New("hub: the server does not listen")
+	errFiles      = errors.New("hub: JetStream cannot open its files")
+)
 
-// startEmpty starts a server of three that could not open its files: they are set aside, and the others give it what they have. One that
-// hangs does not end, and may take the time of a CPU: its process has to start anew.
+// startEmpty starts a server of three whose JetStream could not read its files: they are set aside, and the others give it what they
+// have. One that hangs does not end, and may take the time of a CPU: its process has to start anew.
 func (s *Server) startEmpty(ctx context.Context, options *server.Options, why error) error {
-	ended := make(chan struct{})
-	go func() {
-		s.running().Shutdown()
-		close(ended)
-	}()
-	hangs := false
-	select {
-	case <-ended:
-	case <-time.After(startTime / 6):
-		hangs = true
-	}
+	ended := s.shutdown()
 	aside, err := s.setAside("jetstream")
 	if err != nil || aside == "" {
 		return errors.Join(why, err)
 	}
 	s.config.Log.Error("JetStream cannot open its files; they are set aside, and the other servers give what they have", "folder", aside, "error", why)
-	if hangs {
+	if !ended {
 		s.hang()
 		return ErrStuck
 	}
 	return s.start(ctx, options)
 }
 
+// shutdown ends a server that has not started, and tells whether it has ended: NATS may hang.
+func (s *Server) shutdown() bool {
+	ended := make(chan struct{})
+	go func() {
+		s.running().Shutdown()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return true
+	case <-time.After(startTime / 6):
+		return false
+	}
+}
+
 // startTime is how long a server may take to read its streams and to listen.
 const startTime = time.Minute
 
 func (s *Server) start(ctx context.Context, options *server.Options) error {
-	// The server only logs that it cannot listen, so this tries it first.
-	l, err := net.Listen("tcp", net.JoinHostPort(options.Host, fmt.Sprint(max(options.Port, 0))))
-	if err != nil {
-		return fmt.Errorf("hub: %w", err)
+	if err := tryPorts(options); err != nil {
+		return err
 	}
-	l.Close()
 	srv, err := server.NewServer(options)
 	if err != nil {
 		return fmt.Errorf("hub: %w", err)
@@ -120,7 +128,8 @@ func (s *Server) start(ctx context.Context, options *server.Options) error {
 	}
 	s.server = srv
 	s.mu.Unlock()
-	srv.SetLogger(s.newLog(), false, false)
+	log := s.newLog()
+	srv.SetLogger(log, false, false)
 	started := make(chan struct{})
 	go func() { // which does not come back if NATS hangs
 		srv.Start()
@@ -130,17 +139,38 @@ func (s *Server) start(ctx context.Context, options *server.Options) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		select {
+		case err := <-log.fatal:
+			return err
+		default:
+		}
 		if over || time.Now().After(end) {
-			return fmt.Errorf("%w on %s", errNotStarted, net.JoinHostPort(options.Host, fmt.Sprint(options.Port)))
+			return fmt.Errorf("%w on %s; its files are as they were", errNotStarted, net.JoinHostPort(options.Host, fmt.Sprint(options.Port)))
 		}
 		select {
 		case <-started:
-			over = !srv.ReadyForConnections(startTime / 6) // it has ended with an error, which is in the log
+			over = !srv.ReadyForConnections(startTime / 6)
 		default:
 		}
 	}
 	if s.config.keepsCopies() {
 		go s.keepCopies(srv)
+	}
+	return nil
+}
+
+// tryPorts tries whether a server can listen, as NATS only logs that it cannot.
+func tryPorts(o *server.Options) error {
+	ports := []int{max(o.Port, 0)}
+	if o.Cluster.Name != "" {
+		ports = append(ports, o.Cluster.Port)
+	}
+	for _, port := range ports {
+		l, err := net.Listen("tcp", net.JoinHostPort(o.Host, fmt.Sprint(port)))
+		if err != nil {
+			return fmt.Errorf("hub: %w", err)
+		}
+		defer l.Close() // so that the two are not the same
 	}
 	return nil
 }

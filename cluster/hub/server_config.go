@@ -136,6 +136,8 @@ func (c *ServerConfig) checkCluster() error {
 		return &kernel.Error{Where: "hub: StoreDir", Got: `"" with a Cluster`, Want: "a folder, as a server that has lost its files counts as one that is there"}
 	case c.ClusterPort < 0 || c.ClusterPort > 65535:
 		return &kernel.Error{Where: "hub: ClusterPort", Got: fmt.Sprint(c.ClusterPort), Want: "0 to 65535"}
+	case len(c.Routes) == 0:
+		return &kernel.Error{Where: "hub: Routes", Got: "none with a Cluster", Want: "those to other servers of it"}
 	case !isLoopback(c.host()) && c.RoutePasswordFile == "" && c.CAFile == "":
 		return anonymous(c.host() + " for servers")
 	}

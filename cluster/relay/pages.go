@@ -2,6 +2,7 @@ package relay
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -9,7 +10,9 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math/bits"
 	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -30,7 +33,10 @@ type Pages struct {
 	Most int64        // bytes of the store, for whoever makes it first
 	Log  *slog.Logger // nil for none
 
-	open atomic.Pointer[pageStore]
+	open     atomic.Pointer[pageStore]
+	rests    atomic.Int64  // until when it is not asked, as it has failed: nanoseconds of Unix time
+	rest     time.Duration // how long it is not asked then; 0 means 10 s
+	patience time.Duration // how long a page is waited for; 0 means 5 s
 }
 
 // A pageStore is an object store that is open.
@@ -48,8 +54,40 @@ const chunkBytes = 256 << 10
 // perChunk is more than a message takes beside its bytes, and perObject more than what an object store notes of an object.
 const perChunk, perObject = 256, 1024
 
-// errNoStore is the error before [Pages.Connect].
-var errNoStore = errors.New("relay: the prompt cache has no connection yet")
+// Errors before [Pages.Connect], and for a while after the store has failed.
+var (
+	errNoStore = errors.New("relay: the prompt cache has no connection yet")
+	errRests   = errors.New("relay: the prompt cache has failed a moment ago")
+)
+
+// Open is Connect, and goes on in the background until ctx ends if the store cannot be opened yet, such as while servers choose a
+// leader: what asks for pages computes them. The error is that the user's role does not allow it.
+func (p *Pages) Open(ctx context.Context, conn *hub.Conn) error {
+	err := p.Connect(ctx, conn)
+	if err == nil || errors.Is(err, nats.ErrPermissionViolation) {
+		return err
+	}
+	go p.openLater(ctx, conn, err)
+	return nil
+}
+
+// openLater tries again and again. The log says so at first, and then ever more rarely.
+func (p *Pages) openLater(ctx context.Context, conn *hub.Conn, err error) {
+	for tries := uint(1); err != nil; tries++ {
+		if p.Log != nil && bits.OnesCount(tries) == 1 {
+			p.Log.Warn("the shared prompt cache cannot be opened yet: texts are computed without it", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Second):
+			err = p.Connect(ctx, conn)
+		}
+	}
+	if p.Log != nil {
+		p.Log.Info("the shared prompt cache is open")
+	}
+}
 
 // Connect opens the store, or makes it. It has the limit that it was made with. The error is that of NATS.
 func (p *Pages) Connect(ctx context.Context, conn *hub.Conn) error {
@@ -110,16 +148,23 @@ type object struct {
 	data []byte // nil if chunks are missing
 }
 
-// use returns the store if it can be asked now.
-func (p *Pages) use() (*pageStore, error) {
+// ask has do use the store, if it can be asked now. After a failure it is not asked for a while, as what computes a text waits for its
+// pages.
+func (p *Pages) ask(ctx context.Context, do func(s *pageStore) error) error {
 	s := p.open.Load()
-	if s == nil {
-		return nil, errNoStore
+	switch {
+	case s == nil:
+		return errNoStore
+	case !s.conn.IsConnected():
+		return nats.ErrDisconnected // at once, as requests would wait
+	case time.Now().UnixNano() < p.rests.Load():
+		return errRests
 	}
-	if !s.conn.IsConnected() {
-		return nil, nats.ErrDisconnected // at once, as requests would wait
+	err := do(s)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, fs.ErrNotExist) && !errors.As(err, new(*kernel.Error)) {
+		p.rests.Store(time.Now().Add(cmp.Or(p.rest, 10*time.Second)).UnixNano())
 	}
-	return s, nil
+	return err
 }
 
 // read returns an object. It asks for one chunk after the other: a subscription would wait for those that are gone. The error is an
@@ -147,6 +192,10 @@ func (s *pageStore) read(ctx context.Context, k promptcache.Key) (*object, error
 		if err != nil {
 			return nil, err
 		}
+		if n := uint64(len(o.data) + len(m.Data)); n > info.Size || s.most > 0 && n > uint64(s.most) {
+			o.data = nil // others wrote more than they noted, or than the store can have
+			return o, nil
+		}
 		o.data, at = append(o.data, m.Data...), m.Sequence+1
 	}
 	return o, nil
@@ -162,27 +211,30 @@ func (s *pageStore) remove(ctx context.Context, k promptcache.Key, o *object) er
 }
 
 // Get is that of [promptcache.Backend].
-func (p *Pages) Get(ctx context.Context, k promptcache.Key) ([]byte, error) {
-	s, err := p.use()
-	if err != nil {
-		return nil, err
-	}
-	o, err := s.read(ctx, k)
-	if err != nil {
-		return nil, err
-	}
-	if o.data == nil {
-		return nil, errors.Join(fs.ErrNotExist, s.remove(ctx, k, o))
-	}
-	return o.data, nil
+func (p *Pages) Get(ctx context.Context, k promptcache.Key) (page []byte, err error) {
+	err = p.ask(ctx, func(s *pageStore) error {
+		ctx, cancel := context.WithTimeout(ctx, cmp.Or(p.patience, 5*time.Second))
+		defer cancel()
+		o, err := s.read(ctx, k)
+		if err != nil {
+			return err
+		}
+		if o.data == nil {
+			return errors.Join(fs.ErrNotExist, s.remove(ctx, k, o))
+		}
+		page = o.data
+		return nil
+	})
+	return page, err
 }
 
 // Put is that of [promptcache.Backend].
 func (p *Pages) Put(ctx context.Context, k promptcache.Key, data []byte) error {
-	s, err := p.use()
-	if err != nil {
-		return err
-	}
+	return p.ask(ctx, func(s *pageStore) error { return s.put(ctx, k, data) })
+}
+
+// put puts an object, unless there is one.
+func (s *pageStore) put(ctx context.Context, k promptcache.Key, data []byte) error {
 	chunk := min(chunkBytes, int(s.conn.MaxPayload()))
 	if n := int64(len(data) + (len(data)/chunk+1)*perChunk + perObject); s.most > 0 && n > s.most {
 		return &kernel.Error{Where: "relay: a page", Got: fmt.Sprintf("%d bytes in the store", n), Want: fmt.Sprintf("at most %d, those of the store", s.most)}
@@ -190,19 +242,17 @@ func (p *Pages) Put(ctx context.Context, k promptcache.Key, data []byte) error {
 	if _, err := s.objects.GetInfo(ctx, k.String()); !errors.Is(err, jetstream.ErrObjectNotFound) {
 		return err
 	}
-	_, err = s.objects.Put(ctx, jetstream.ObjectMeta{Name: k.String(), Opts: &jetstream.ObjectMetaOptions{ChunkSize: uint32(chunk)}}, bytes.NewReader(data))
+	_, err := s.objects.Put(ctx, jetstream.ObjectMeta{Name: k.String(), Opts: &jetstream.ObjectMetaOptions{ChunkSize: uint32(chunk)}}, bytes.NewReader(data))
 	return err
 }
 
 // Remove is that of [promptcache.Backend].
 func (p *Pages) Remove(ctx context.Context, k promptcache.Key, data []byte) error {
-	s, err := p.use()
-	if err != nil {
-		return err
-	}
-	o, err := s.read(ctx, k)
-	if err != nil || o.data != nil && !bytes.Equal(o.data, data) {
-		return err
-	}
-	return s.remove(ctx, k, o)
+	return p.ask(ctx, func(s *pageStore) error {
+		o, err := s.read(ctx, k)
+		if err != nil || o.data != nil && !bytes.Equal(o.data, data) {
+			return err
+		}
+		return s.remove(ctx, k, o)
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -191,6 +192,13 @@ func TestPagesDamaged(t *testing.T) {
 			_, err := js.Publish(t.Context(), s.noteOf(k), []byte(`{"nuid": "x"}`))
 			return err
 		},
+		"more chunks than noted": func(o *object) error {
+			_, err := js.Publish(t.Context(), s.chunks(o.id), []byte("more"))
+			if err == nil {
+				_, err = js.Publish(t.Context(), s.noteOf(k), fmt.Appendf(nil, `{"nuid": %q, "chunks": 4294967295, "size": %d}`, o.id, len(o.data)))
+			}
+			return err
+		},
 		"an object of others": func(*object) error {
 			_, err := s.objects.PutString(t.Context(), k.String(), "what is it?")
 			return err
@@ -209,6 +217,9 @@ func TestPagesDamaged(t *testing.T) {
 		late, err := p.Get(t.Context(), k) // of a worker that is slow
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", name, err)
+		}
+		if late != nil && strings.HasPrefix(name, "more") {
+			t.Errorf("%s: %d bytes were read", name, len(late))
 		}
 		if c.Get(t.Context(), k) != nil {
 			t.Errorf("%s: it is used", name)
@@ -278,5 +289,72 @@ func TestPagesLimit(t *testing.T) {
 	}
 	if err := p.Put(t.Context(), k, page); err == nil {
 		t.Error("a page is put without a server")
+	}
+}
+
+// TestPagesHang: a store that does not answer is waited for once, and not by each text.
+func TestPagesHang(t *testing.T) {
+	p := openPages(t, newNATS(t), 1<<20)
+	p.patience, p.rest = time.Second, time.Hour
+	s := p.open.Load()
+	js, err := jetstream.New(s.conn.Conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent, err := s.conn.SubscribeSync("$JS.API.DIRECT.GET.>") // who has the stream's place, and gives no answer
+	if err == nil {
+		err = errors.Join(js.DeleteStream(t.Context(), "OBJ_"+s.bucket), s.conn.Flush())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, page := pageOf(1, 10)
+	if _, err := p.Get(t.Context(), k); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the first time: %v", err)
+	}
+	for range 3 {
+		if _, err := p.Get(t.Context(), k); !errors.Is(err, errRests) {
+			t.Errorf("then: %v", err)
+		}
+	}
+	if err := p.Put(t.Context(), k, page); !errors.Is(err, errRests) {
+		t.Errorf("a page that is put then: %v", err)
+	}
+	if err := s.conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if n, _, err := silent.Pending(); n != 1 || err != nil {
+		t.Errorf("%d requests, %v", n, err)
+	}
+}
+
+// TestPagesOpenLater: a store that cannot be opened yet is opened later, and until then no page is there.
+func TestPagesOpenLater(t *testing.T) {
+	nats, err := hub.Serve(t.Context(), hub.ServerConfig{Port: -1, MaxStore: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nats.Close()
+	conn, err := hub.Connect(t.Context(), nats.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	p := &Pages{Most: 1 << 30}
+	if err := p.Open(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	k, page := pageOf(1, 10)
+	if _, err := p.Get(t.Context(), k); !errors.Is(err, errNoStore) {
+		t.Errorf("before it is open: %v", err)
+	}
+	if err := openPages(t, nats, 1<<16).Put(t.Context(), k, page); err != nil { // of another worker, with a limit that the server has room for
+		t.Fatal(err)
+	}
+	for p.open.Load() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	if got, err := p.Get(t.Context(), k); err != nil || !bytes.Equal(got, page) {
+		t.Errorf("%d bytes, %v", len(got), err)
 	}
 }

@@ -54,6 +54,8 @@ type Client struct {
 	bucket   bucket
 	memory   partialsMemory
 
+	quarantine time.Duration // how long others are preferred to a worker that failed to answer
+
 	holding sync.Once
 	id      string // by which the client holds its sequences, see newName; "" before the first one
 
@@ -84,7 +86,7 @@ func New(ctx context.Context, conn *hub.Conn, config Config) (*Client, error) {
 
 // newClient returns a client that knows no workers.
 func newClient(conn *hub.Conn, config Config) (*Client, error) {
-	c := &Client{messenger: messenger{conn: conn}, config: config, suspect: map[string]time.Time{}}
+	c := &Client{messenger: messenger{conn: conn}, config: config, suspect: map[string]time.Time{}, quarantine: 5 * time.Second}
 	c.limit(underWay)
 	if err := c.complete(); err != nil {
 		return nil, err
@@ -166,14 +168,11 @@ func (c *Client) Refused() []error {
 	return slices.Clone(c.refused)
 }
 
-// quarantine is how long others are preferred to a worker that failed to answer.
-const quarantine = 5 * time.Second
-
 // suspects remembers that a worker failed to answer, and trust that it did answer.
 func (c *Client) suspects(worker string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.suspect[worker] = time.Now().Add(quarantine)
+	c.suspect[worker] = time.Now().Add(c.quarantine)
 }
 
 func (c *Client) trust(worker string) {

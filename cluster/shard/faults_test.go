@@ -201,6 +201,57 @@ func TestLateHolder(t *testing.T) {
 	checkBits(t, c, &r, 2, 1, Options{Scoring: kernel.Scoring{Mask: kernel.Window(9, 0)}}, s)
 }
 
+// A block that goes on is offered once to a worker that stands still, or is full, and not by each append: that would wait for it,
+// or send the whole block, each time.
+func TestDeclinedTail(t *testing.T) {
+	x := start(t, hub.ServerConfig{}, "", "")
+	r := testutil.Rand(7)
+	config := small
+	config.Patience, config.Timeout = 200*time.Millisecond, 5*time.Second
+	c := x.client(config)
+	c.quarantine = time.Hour
+	s := newText(t, c, &r, 300)
+	spy := x.connect()
+	offers, err := spy.SubscribeSync(c.conn.Subject("shard", "a", "send"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(want int, what string) {
+		t.Helper()
+		if err := spy.Flush(); err != nil { // what the server has passed on is there then
+			t.Fatal(err)
+		}
+		if n, _, err := offers.Pending(); n != want || err != nil {
+			t.Errorf("%s: the block was offered %d times, want %d; %v", what, n, want, err)
+		}
+	}
+	c.suspects("b")
+	done := x.busy("b")
+	grow(t, s, &r, 1) // without b, which is not waited for
+	c.trust("b")
+	grow(t, s, &r, 1)
+	if _, trusted := c.trusted(); slices.Contains(trusted, "b") {
+		t.Error("a worker that took no copy in time is trusted")
+	}
+	for range 3 {
+		c.trust("b")
+		grow(t, s, &r, 1)
+	}
+	check(1, "b stands still")
+	done()
+	x.kill("b")
+	x.work(WorkerConfig{Name: "full", Memory: 1})
+	for !slices.Contains(c.Workers(), "full") {
+		if err := c.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 4 {
+		grow(t, s, &r, 1)
+	}
+	check(2, "a worker is full")
+}
+
 // Repair makes new replicas of what dead and restarted workers held.
 func TestRepair(t *testing.T) {
 	x := start(t, hub.ServerConfig{MaxPayload: 32 << 10}, "", "", "")

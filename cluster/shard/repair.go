@@ -182,14 +182,15 @@ func (r *repair) settle(ctx context.Context, s *Sequence, blocks []*blockRepair)
 // blockRepair repairs or moves a block.
 type blockRepair struct {
 	*repair
-	name   string
-	block  int
-	epoch  uint64   // in which rows are read
-	rows   int      // that were copied
-	before []string // holders
-	after  []string // holders then, nil if there is none left
-	added  []string // workers that it was copied to
-	causes []error  // why others do not hold it
+	name     string
+	block    int
+	epoch    uint64   // in which rows are read
+	rows     int      // that were copied
+	before   []string // holders
+	after    []string // holders then, nil if there is none left
+	added    []string // workers that it was copied to
+	declined []string // workers that it could not be copied to
+	causes   []error  // why others do not hold it
 }
 
 // run finds out which workers hold the block, and copies it to as many as are missing.
@@ -242,7 +243,13 @@ func (b *blockRepair) candidates() []string {
 
 // copyTo copies the block to a worker, and counts it.
 func (b *blockRepair) copyTo(ctx context.Context, worker string) bool {
-	if b.copy(ctx, worker, 0, b.rows) != nil {
+	if err := b.copy(ctx, worker, 0, b.rows); err != nil {
+		if ctx.Err() == nil {
+			b.declined = append(b.declined, worker)
+			if silent(err) {
+				b.client.suspects(worker)
+			}
+		}
 		return false
 	}
 	b.added = append(b.added, worker)

@@ -17,13 +17,14 @@ type Sequence struct {
 	client *Client
 	name   string
 
-	mu     sync.Mutex
-	length int
-	epoch  uint64 // number of changes
-	blocks []placed
-	load   map[string]int // blocks by worker
-	moves  int            // changes of the holders of blocks that were there
-	shared *shared        // nil if only this client knows the sequence
+	mu       sync.Mutex
+	length   int
+	epoch    uint64 // number of changes
+	blocks   []placed
+	load     map[string]int // blocks by worker
+	declined declined
+	moves    int     // changes of the holders of blocks that were there
+	shared   *shared // nil if only this client knows the sequence
 }
 
 // placed says which workers hold a block: all rows of it that the sequence has.

@@ -118,20 +118,49 @@ func (a *spread) copyTails(ctx context.Context) {
 			continue
 		}
 		a.client.lookIfFew(ctx)
-		_, trusted := a.client.trusted()
-		s := a.sequences[p.sequence]
-		s.mu.Lock()
-		r := &repair{client: a.client, live: slices.Concat(p.holders, a.untriedOf(trusted, p)), load: maps.Clone(s.load)}
-		s.mu.Unlock()
-		b := &blockRepair{repair: r, name: p.name, block: p.block, epoch: p.epoch, rows: p.offset + p.count, before: p.holders, after: p.holders}
 		group.Go(func() error {
-			b.fill(ctx)
-			p.holders = b.after
-			s.touch(b.added)
+			a.copyTail(ctx, p)
 			return nil
 		})
 	}
 	group.Wait()
+}
+
+// copyTail does that for one block. Who does not take it is asked again after a while: appends would wait for it each time.
+func (a *spread) copyTail(ctx context.Context, p *part) {
+	_, trusted := a.client.trusted()
+	s := a.sequences[p.sequence]
+	s.mu.Lock()
+	r := &repair{client: a.client, live: slices.Concat(p.holders, s.declined.without(p.block, a.untriedOf(trusted, p))), load: maps.Clone(s.load)}
+	s.mu.Unlock()
+	b := &blockRepair{repair: r, name: p.name, block: p.block, epoch: p.epoch, rows: p.offset + p.count, before: p.holders, after: p.holders}
+	b.fill(ctx)
+	p.holders = b.after
+	s.touch(b.added)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.declined.add(p.block, b.declined, time.Now().Add(a.client.quarantine))
+}
+
+// declined are the workers that did not take a copy of the block that goes on, and until when they are not asked again.
+type declined struct {
+	block int
+	until map[string]time.Time
+}
+
+func (d *declined) add(block int, workers []string, until time.Time) {
+	if d.block != block || d.until == nil {
+		d.block, d.until = block, map[string]time.Time{}
+	}
+	for _, w := range workers {
+		d.until[w] = until
+	}
+}
+
+// without returns those of some workers that can be asked now.
+func (d *declined) without(block int, workers []string) []string {
+	now := time.Now()
+	return slices.DeleteFunc(workers, func(w string) bool { return d.block == block && now.Before(d.until[w]) })
 }
 
 // untriedOf returns those of some workers to which a part has not been sent.

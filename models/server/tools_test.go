@@ -144,10 +144,13 @@ func askedOf(t *testing.T, w *httptest.ResponseRecorder) (s spoken) {
 					s.content += *m.Content
 				}
 				for _, by := range m.Calls {
-					if n := len(s.calls); by.Index != nil && *by.Index < n {
-						s.calls[n-1].Function.Arguments += by.Function.Arguments
-					} else {
+					switch n := len(s.calls); {
+					case by.Index == nil || *by.Index == n:
 						s.calls = append(s.calls, by)
+					case *by.Index == n-1:
+						s.calls[n-1].Function.Arguments += by.Function.Arguments
+					default:
+						t.Fatalf("a part of call %d comes after %d calls", *by.Index, n)
 					}
 				}
 			}

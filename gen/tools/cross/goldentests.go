@@ -18,6 +18,8 @@ var goldenTests = []testedPackage{
 	{path: "kvcache", must: "TestBatchesAndChunks", run: "TestBatchesAndChunks"},
 	{path: "linear", must: "TestApply TestProduct TestBackwardGolden", run: "TestApply$|TestProduct$|TestBackwardGolden"},
 	{path: "norm", must: "TestContract TestGolden TestNaN TestBackwardGolden", run: "TestContract$|Golden$|TestNaN$"},
+	{path: "recurrent", must: "TestBits", run: "TestBits$"},
+	{path: "retrieval", must: "TestBits", run: "TestBits$"},
 	{path: "rope", must: "TestGolden TestCosSin", run: "TestGolden$|TestCosSin$"},
 	{path: "activation", must: "TestGolden TestSlopesGolden", run: "Golden$"},
 	{path: "loss", must: "TestContract TestGolden", run: "TestContract$|TestGolden$"},

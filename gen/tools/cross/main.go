@@ -7,12 +7,14 @@
 //
 //   - No emulated CPU runs tests of memory, of how threads share work, and of a few packages whose
 //     result depends on no CPU (skip and only in packages.go).
-//   - Brief platforms (platforms.go) leave out the sweeps over very many shapes and options, and
-//     the packages that are tested on some architectures alone. They run generic code of a kind
-//     that others run completely, or kernels that a machine with AVX2 or the older arm64 CPU runs
-//     completely. They run the golden tests, with all options, and what depends on byte order and
-//     word size. Those with the generic tier alone also leave out the comparison of kernels with
-//     package fallback, as they would compare it with itself.
+//   - Cortex-a57, s390x and 386 run all other tests.
+//   - Brief platforms (platforms.go), which are the CPUs of amd64 without AVX-512, leave out the
+//     sweeps over very many shapes and options, and the packages that are tested on some
+//     architectures alone. They run kernels that a machine with AVX2 runs completely. The one with
+//     the generic tier alone also leaves out the comparison of kernels with package fallback, as it
+//     would compare it with itself.
+//   - Architectures of which others have all that matters to this code run the list of goldenTests,
+//     RISC-V without vectors that of receiptTests, and arm64's max that of dotTests (goldentests.go).
 //   - The machine with AVX-512 runs the list of bochsTests: all kernels over all remainders, and
 //     the golden tests.
 //   - RISC-V with vectors runs the list of vectorTests: the kernels of its tier that are in assembly over all

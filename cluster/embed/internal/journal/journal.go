@@ -17,6 +17,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"unicode/utf8"
 
 	"github.com/gofrs/flock"
 
@@ -146,6 +147,9 @@ func (j *Journal) open(path string, replay func(Entry) error) error {
 	if whole > 0 {
 		return nil
 	}
+	if err := checkTexts("a name of a file", j.header.Files...); err != nil {
+		return err
+	}
 	return errors.Join(j.write(j.header), j.Sync())
 }
 
@@ -173,8 +177,11 @@ func (j *Journal) Lost() int64 { return j.lost }
 // record it is of, so that those behind damage are of no use.
 func (j *Journal) Behind() int { return j.behind }
 
-// Append adds an entry. It is safe after the next Sync.
+// Append adds an entry. It is safe after the next Sync. One that a journal could not give back is a [*kernel.Error], and is not added.
 func (j *Journal) Append(e Entry) error {
+	if err := checkTexts("an entry", e.Source, e.ID, e.Reason); err != nil {
+		return err
+	}
 	x := line{Key: e.Key[:], Source: e.Source, ID: e.ID, Reason: e.Reason}
 	for _, v := range e.Vector {
 		x.Vector = binary.LittleEndian.AppendUint32(x.Vector, math.Float32bits(v))
@@ -184,13 +191,28 @@ func (j *Journal) Append(e Entry) error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// checkTexts returns an error about one that JSON would change.
+func checkTexts(what string, texts ...string) error {
+	for _, text := range texts {
+		if !utf8.ValidString(text) {
+			return &kernel.Error{Where: "journal: " + what, Got: fmt.Sprintf("%.200q", text), Want: "UTF-8"}
+		}
+	}
+	return nil
+}
+
 // write writes a line.
 func (j *Journal) write(x any) error {
-	j.dirty = true
 	text, err := json.Marshal(x)
-	if err == nil {
-		_, err = fmt.Fprintf(j.w, "%08x %s\n", crc32.Checksum(text, castagnoli), text)
+	if err != nil {
+		return err
 	}
+	line := fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(text, castagnoli), text)
+	if len(line) > maxLine {
+		return &kernel.Error{Where: "journal: a line", Got: fmt.Sprintf("%d bytes that begin with %.200q", len(line), line), Want: fmt.Sprintf("at most %d", maxLine)}
+	}
+	j.dirty = true
+	_, err = j.w.Write(line)
 	return err
 }
 
@@ -244,31 +266,36 @@ type reader struct {
 // newReader reads the header. The error says that a file is no journal.
 func newReader(path string, from io.Reader) (*reader, error) {
 	r := &reader{lines: bufio.NewReaderSize(from, maxLine)}
-	if !r.next(&r.header) {
-		return r, fmt.Errorf("%s is no journal: remove it to start anew", path)
+	if whole, err := r.next(&r.header); !whole || err != nil {
+		return r, fmt.Errorf("%s is no journal, or one of another version: remove it to start anew", path)
 	}
 	return r, nil
 }
 
-// next reads a line into x. It returns false if there is none that is whole.
-func (r *reader) next(x any) bool {
+// next reads a line into x. It returns false if there is none that is whole. The error is about one that is, and has something else.
+func (r *reader) next(x any) (whole bool, err error) {
 	text, err := r.lines.ReadSlice('\n')
-	if err != nil || !parse(text, x) {
-		return false
+	if err != nil {
+		return false, nil
 	}
-	r.offset += int64(len(text))
-	return true
+	if whole, err = parse(text, x); whole && err == nil {
+		r.offset += int64(len(text))
+	}
+	return whole, err
 }
 
 // parse tells whether a line is whole, and reads it into x.
-func parse(text []byte, x any) bool {
+func parse(text []byte, x any) (whole bool, err error) {
 	sum, rest, ok := bytes.Cut(bytes.TrimSuffix(text, []byte("\n")), []byte(" "))
 	if !ok || string(sum) != fmt.Sprintf("%08x", crc32.Checksum(rest, castagnoli)) {
-		return false
+		return false, nil
 	}
 	d := json.NewDecoder(bytes.NewReader(rest))
 	d.DisallowUnknownFields()
-	return d.Decode(x) == nil
+	if err = d.Decode(x); err == nil && d.InputOffset() != int64(len(rest)) {
+		err = errors.New("more than one value")
+	}
+	return true, err
 }
 
 // entry returns the entry of a line of vectors of so many numbers.
@@ -290,12 +317,13 @@ func (x *line) entry(width int) (e Entry, ok bool) {
 func (r *reader) each(f func(Entry) error) error {
 	for {
 		before, x := r.offset, line{}
-		if !r.next(&x) {
+		whole, err := r.next(&x)
+		if !whole {
 			return nil
 		}
 		e, ok := x.entry(r.header.Width)
-		if !ok { // the sum fits, so that a program of another form wrote it
-			return fmt.Errorf("journal: the line at byte %d is no entry", before)
+		if err != nil || !ok { // the sum fits, so that a program of another version wrote it
+			return errors.Join(fmt.Errorf("journal: the line at byte %d is no entry of this version", before), err)
 		}
 		if err := f(e); err != nil {
 			return err
@@ -311,7 +339,7 @@ func (r *reader) behind() (n int) {
 			return n
 		}
 		var x line
-		if parse(text, &x) {
+		if whole, err := parse(text, &x); whole && err == nil {
 			n++
 		}
 	}

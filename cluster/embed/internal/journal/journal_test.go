@@ -3,9 +3,12 @@ package journal
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -183,4 +186,51 @@ func TestLock(t *testing.T) {
 	}
 	j.Close()
 	reopen(t, path, header, entries).Close()
+}
+
+// TestOtherVersion: lines whose sums fit and that are no entries are not cut off, as a program of another version wrote them.
+func TestOtherVersion(t *testing.T) {
+	for _, text := range []string{`{"Key":"x"}`, `{"More":1}`, `{}`, `{} {}`, `entry`} {
+		path := write(t)
+		f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = fmt.Fprintf(f, "%08x %s\n", crc32.Checksum([]byte(text), castagnoli), text)
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		before, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(path, header, func(Entry) error { return nil }); err == nil {
+			t.Errorf("%s: it is opened", text)
+		}
+		if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, before) {
+			t.Errorf("%s: the file is another one; %v", text, err)
+		}
+	}
+}
+
+// TestRefused: what a journal could not give back is refused, and the rest is there.
+func TestRefused(t *testing.T) {
+	path := write(t)
+	j := reopen(t, path, header, entries)
+	for _, bad := range []Entry{{Source: "a\xff:1", Reason: "r"}, {Source: "a", ID: "\xff", Reason: "r"}, {Source: "a", Reason: strings.Repeat("x", maxLine)}} {
+		var e *kernel.Error
+		if err := j.Append(bad); !errors.As(err, &e) {
+			t.Errorf("%.20q: %v", bad.Source, err)
+		}
+	}
+	last := Entry{Source: "a", Reason: strings.Repeat("x", maxLine-200)}
+	if err := errors.Join(j.Append(last), j.Sync(), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	reopen(t, path, header, append(slices.Clone(entries), last)).Close()
+	bad := header
+	bad.Files = []string{"/a/\xff.npy"}
+	if _, err := Open(path+"2", bad, nil); !errors.As(err, new(*kernel.Error)) {
+		t.Errorf("a name that is not UTF-8: %v", err)
+	}
 }

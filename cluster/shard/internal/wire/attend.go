@@ -36,6 +36,12 @@ type Queries struct {
 	Rows []byte `json:"-"` // [Heads, Count, KeySize]
 }
 
+// UnmarshalJSON is that of [json.Unmarshaler].
+func (q *Queries) UnmarshalJSON(data []byte) error {
+	type plain Queries
+	return decodeItem(data, len(`{"Sequence":"","Epoch":0,"Keys":0,"Start":0,"Count":1,"Ranges":[]}`), (*plain)(q))
+}
+
 // Range is Count blocks from First on.
 type Range struct{ First, Count int }
 

@@ -86,6 +86,15 @@ func decode(data []byte, m Message) string {
 	return ""
 }
 
+// decodeItem reads an item of a message into a value without methods. An item of no more than least bytes, or with lists that are shorter than
+// any program writes them, is refused before the next one is read: in memory they would take many times the bytes of the message.
+func decodeItem(data []byte, least int, item any) error {
+	if commas := bytes.Count(data, []byte(",")); len(data) <= least || commas > len(data)/10 {
+		return fmt.Errorf("an item of %d bytes with %d commas", len(data), commas)
+	}
+	return json.Unmarshal(data, item)
+}
+
 // noRows is the part of a message that is a head alone.
 type noRows struct{}
 
@@ -136,6 +145,12 @@ const (
 	PutOverhead  = 192
 	KeysOverhead = 192
 )
+
+// UnmarshalJSON is that of [json.Unmarshaler].
+func (k *Keys) UnmarshalJSON(data []byte) error {
+	type plain Keys
+	return decodeItem(data, len(`{"Sequence":"","Block":0,"Epoch":0,"Offset":0,"Count":1}`), (*plain)(k))
+}
 
 func (p *Put) check() string {
 	problem := p.Geometry.Check()

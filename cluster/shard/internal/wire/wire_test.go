@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -283,6 +284,39 @@ func TestFields(t *testing.T) {
 		x := NewScoring(&s)
 		if same := reflect.DeepEqual(x.Kernel(), s); same != sent {
 			t.Errorf("%s: the same value was sent: %v, want %v", f.name, same, sent)
+		}
+	}
+}
+
+// The smallest items that a message can have are read, and no message makes its reader allocate many times its bytes.
+func TestAllocatedBytes(t *testing.T) {
+	g := Geometry{Type: kernel.Float32, Heads: 1, KeySize: 1, ValueSize: 1}
+	few, many := &Attend{Geometry: g, Call: Call{Heads: 1}}, []Range{}
+	for i := range 9 {
+		many = append(many, Range{2 * i, 1})
+	}
+	for _, ranges := range [][]Range{{}, {{0, 1}}, many} {
+		few.Items = append(few.Items, Queries{"a", 0, 5000, 0, 1, ranges, bytesFrom(4)})
+	}
+	same(t, few)
+	same(t, &Put{g, []Keys{{"a", 0, 0, 0, 1, bytesFrom(g.RowBytes())}}})
+	const size = 1 << 20
+	item := `{"Sequence":"a","Epoch":0,"Keys":0,"Start":0,"Count":1,"Ranges":[`
+	for name, parts := range map[string][3]string{
+		"no fields": {`{"Items":[`, `{},`, `{}]}`}, "no items": {`{"Items":[`, `null,`, `null]}`}, "spaces": {`{"Items":[`, `{}` + strings.Repeat(" ", 80) + `,`, `{}]}`},
+		"items": {`{"Items":[`, item + `]},`, item + `]}]}`}, "no ranges": {`{"Items":[` + item, `null,`, `null]}]}`}, "ranges": {`{"Items":[` + item, `null      ,`, `null]}]}`},
+	} {
+		head := parts[0] + strings.Repeat(parts[1], size/len(parts[1])) + parts[2]
+		data := append(binary.LittleEndian.AppendUint32(nil, uint32(len(head))), head...)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, errAttend := Decode[Attend](data)
+		_, errPut := Decode[Put](data)
+		runtime.ReadMemStats(&after)
+		if got := after.TotalAlloc - before.TotalAlloc; got > 32*size || errAttend == nil || errPut == nil {
+			t.Errorf("%s: %d times the bytes of the message; %v, %v", name, got/size, errAttend, errPut)
+		} else {
+			t.Logf("%s: %d times the bytes of the message", name, got/size)
 		}
 	}
 }
