@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/attn-go/attn/cluster/hub"
@@ -63,14 +64,16 @@ func runAnswer(ctx context.Context, s streams, args []string) error {
 		return err
 	}
 	c.worker.Server = models
-	defer func() {
+	closeModels := sync.OnceFunc(func() {
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
 		models.Close(now) // Run has waited for what is open
-	}()
+	})
+	defer closeModels()
 	c.monitor.registry.MustRegister(models.Collector())
 	return withServer(ctx, c.hub, true, func(ctx context.Context, conn *hub.Conn) error {
 		c.worker.Conn = conn
+		defer closeModels() // which writes the last pages to the shared cache: the connection is still open
 		return c.run(ctx, s, models.SystemFingerprint())
 	})
 }
