@@ -48,7 +48,7 @@ func main() {
 	var (
 		jobs    = flag.Int("j", min(2, runtime.NumCPU()), "how many platforms to test at once")
 		only    = flag.String("only", "", "test only these architectures or CPU models, like arm64,corei7_icelake_u (default all)")
-		timeout = flag.Duration("timeout", 10*time.Minute, "limit for the tests of each package")
+		timeout = flag.Duration("timeout", 30*time.Minute, "limit for the tests of each package")
 		slowest = flag.Int("slowest", 0, "how many of each platform's slowest tests to print")
 	)
 	flag.Parse()
