@@ -40,11 +40,11 @@ var known = []testedPackage{
 	{path: "internal/testutil", only: nowhere}, // counts allocations
 	{path: "kernel", must: "TestGolden TestContract TestAdditiveBackward TestBackward TestHiddenNeverMatters TestGuardOptions TestDefaultTierErrors",
 		skip: "Alloc|LateTask|Concurrent|Types$|TypesNaN|SplitKV|ParallelFor|Threads|Partials|Pages$|ChunkedPrefill|Oracle|CausalIsLengths|BandedMask|NonFinite|" +
-			"LookAhead|ScorePanics|ScoreGoexit|DropoutMean|BadSpin|ScratchMemory|ReleaseMemory|Bubbles|ExampleExec$|QuantizedAccuracy|TestBackward(Shapes|ManyKeys|" +
+			"LookAhead|ScorePanics|ScoreGoexit|DropoutMean|BadSpin|ScratchMemory|ReleaseMemory|Bubbles|ExampleExec$|QuantizedAccuracy|TestUnions|BFloat16(Alone|Pages)|TestBackward(Shapes|ManyKeys|" +
 			"UnseenKeys|Wanted|Batch|Panic|Differences)",
 		sweeps: "TestGuard|TestAdditive$|TestAdditiveBackward$|TestBackward$|TestBackwardPairs|TestBackwardRefs|TestContract$|TestDecode|TestAlone|TestOptions$|" +
 			"TestRagged$|TestHiddenNeverMatters|TestMaskPositions|TestNaNInPadding|TestScoreIsAsGoodAsOptions|TestPlainCalls|TestQuantized|TestStreamedKeys|" +
-			"TestTunings|TestBFloat16|TestKeyRows|TestTree|TestUnions|Fuzz"},
+			"TestTunings|TestBFloat16|TestKeyRows|TestTree|Fuzz"},
 	{path: "kvcache", must: "TestWindow TestBatchesAndChunks TestErrors", skip: "Alloc|Concurrent|TestCache$|GuardPages", sweeps: "TestDropBeforeStore|TestOrder|TestValueType|Fuzz"},
 	{path: "linear", must: "TestApply TestProduct TestBackward TestBackwardGolden TestGuard TestWidening TestQuantizedRows TestRows TestPacked TestActivation TestProject TestThreadsShareTheWork",
 		skip:   "Alloc|Concurrent|Large|ParallelFor",
