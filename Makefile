@@ -117,8 +117,8 @@ vet-platforms: ## go vet of all modules for Windows, macOS and RISC-V
 # Packages without goroutines are left out, and so are tests that count allocations or the FMAs of a call,
 # look for accesses outside of slices, or make one call after the other on a cache: make test runs them,
 # and they took half of the time here.
-# The longest sweeps of options and masks compute in one goroutine what shorter tests compute in several.
-ONE_GOROUTINE = TestUnions|TestKeyRows|TestBFloat16(Alone|Options|Pages|Partials)
+# Three sweeps of attention in bfloat16 do not force several threads. TestBFloat16, its Shapes and Alone do.
+ONE_GOROUTINE = TestBFloat16(Options|Pages|Partials)
 
 race: ## the short tests of packages with goroutines under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(TEST) -race -short -skip 'Alloc|Guard|CallsAreShort|^TestCache$$|$(ONE_GOROUTINE)' ./kernel ./internal/engine ./internal/parallel ./kvcache ./linear ./norm ./rope ./numeric \
