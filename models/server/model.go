@@ -92,7 +92,7 @@ func (m *Model) Name() string { return m.name }
 // answers is the version of what the bytes of answers depend on beside the contract, the model and the
 // settings: how texts become tokens, how tokens are chosen and how answers are written. Raise it with
 // every change of them.
-const answers = 5
+const answers = 6
 
 // digestOf returns a SHA-256 of the files of a model.
 func digestOf(files []receipt.File) string {
