@@ -22,7 +22,7 @@ func main() {
 	command.Exit("search", semantic.Run(ctx, "search", load, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// load loads a model for package bert.
+// load loads a model.
 func load(_ context.Context, model string, threads int) (func(ctx context.Context, texts []string) ([][]float32, error), error) {
 	e, err := encoder.Load(model, encoder.LoadOptions{})
 	if err != nil {

@@ -53,7 +53,7 @@ func start(t *testing.T, args ...string) *running {
 	}()
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
-		if m := regexp.MustCompile(`msg=listening addr=(\S+)`).FindStringSubmatch(lines.Text()); m != nil {
+		if m := regexp.MustCompile(`msg=listening addr=(\S+) url=https?://`).FindStringSubmatch(lines.Text()); m != nil {
 			go io.Copy(io.Discard, r)
 			return &running{m[1], func() error { cancel(); return <-ended }}
 		}
