@@ -147,6 +147,9 @@ func (m *Model) GenerateBatch(ctx context.Context, prompts [][]int32, o Generate
 func (m *Model) begin(ctx context.Context, prompts [][]int32, o *GenerateOptions) (*Session, []Step, error) {
 	longest, shared := 0, SharedPrefix(prompts)
 	for i, p := range prompts {
+		if len(p) == 0 {
+			return nil, nil, &kernel.Error{Where: fmt.Sprintf("decoder: prompts[%d]", i), Got: "no tokens", Want: "at least one"}
+		}
 		longest = max(longest, len(p))
 		if len(p) > m.options.Context {
 			return nil, nil, contextError(i, len(p), m.options.Context)

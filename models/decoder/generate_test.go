@@ -425,7 +425,7 @@ func TestGenerateErrors(t *testing.T) {
 		o      GenerateOptions
 		want   string
 	}{
-		{nil, GenerateOptions{}, "Step 0: Tokens: none"},
+		{nil, GenerateOptions{}, "prompts[0]: no tokens, want at least one"},
 		{[]int32{1}, GenerateOptions{MaxTokens: -1}, "GenerateOptions.MaxTokens: -1"},
 		{[]int32{1}, GenerateOptions{Draft: 513}, "GenerateOptions.Draft: 513"},
 		{[]int32{1}, GenerateOptions{Sampler: Sampler{Temperature: -1}}, "Sampler.Temperature: -1"},
