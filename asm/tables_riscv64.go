@@ -43,6 +43,10 @@ var Products = []ukernel.Override[ukernel.Products]{
 // Lanes are the overrides of ukernel.LaneKernels.
 var Lanes = []ukernel.Override[ukernel.LaneKernels]{
 	{ISA: "rvv", Kernels: ukernel.LaneKernels{
+		Unpack:      unpackRVV,
+		HeadScores:  headScoresRVV,
+		Round:       roundRVV,
+		ScaleRows:   scaleRowsRVV,
 		Softcap:     softcapRVV,
 		ALiBi:       aLiBiRVV,
 		MaskSpan:    maskSpanRVV,
@@ -68,9 +72,18 @@ var Gradients = []ukernel.Override[ukernel.Gradients]{
 // Skinny are the overrides of ukernel.SkinnyKernels.
 var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	{ISA: "rvv", Kernels: ukernel.SkinnyKernels{
-		QK:      skinnyQKRVV,
-		PV:      skinnyPVRVV,
-		Softmax: skinnySoftmaxRVV,
+		QK:         skinnyQKRVV,
+		PV:         skinnyPVRVV,
+		QKF16:      skinnyQKF16RVV,
+		PVF16:      skinnyPVF16RVV,
+		QKBF16:     skinnyQKBF16RVV,
+		PVBF16:     skinnyPVBF16RVV,
+		QKInt8:     skinnyQKInt8RVV,
+		PVInt8:     skinnyPVInt8RVV,
+		Softmax:    skinnySoftmaxRVV,
+		Unpack:     skinnyUnpackRVV,
+		HeadValues: skinnyHeadValuesRVV,
+		Merge:      skinnyMergeRVV,
 	}},
 }
 
@@ -130,6 +143,7 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 				Widen: weightWidenS5x16F32RVV,
 			},
 		},
+		Pack:    weightPackRVV,
 		AddBias: weightAddBiasRVV,
 	}},
 }

@@ -37,9 +37,17 @@ func RVV(c spec.Contracts) (spec.Output, error) {
 			g.Gemm(lanes, e)
 		}
 	}
-	g.SkinnyQK()
-	g.SkinnyPV()
+	for _, e := range []spec.Element{spec.Float32, spec.F16, spec.BF16, spec.Int8} {
+		g.SkinnyQK(e)
+		g.SkinnyPV(e)
+	}
 	g.SkinnySoftmax()
+	g.SkinnyUnpack()
+	g.HeadValues()
+	g.Unpack()
+	g.HeadScores()
+	g.Round()
+	g.ScaleRows()
 	g.WeightGemm()
 	g.WeightGemmHalves(spec.F16)
 	g.WeightGemmHalves(spec.BF16)
