@@ -301,10 +301,15 @@ func widenF16RVV(dst []float32, ldd int, src []byte, lds int, n int, d int)
 //go:noescape
 func widenBF16RVV(dst []float32, ldd int, src []byte, lds int, n int, d int)
 
-// widenInt8RVV is Converters.WidenInt8, see package ukernel.
+// widenF8E4M3RVV is WidenRows, see package ukernel. The type is Float8E4M3.
 //
 //go:noescape
-func widenInt8RVV(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
+func widenF8E4M3RVV(dst []float32, ldd int, src []byte, lds int, n int, d int)
+
+// widenF8E5M2RVV is WidenRows, see package ukernel. The type is Float8E5M2.
+//
+//go:noescape
+func widenF8E5M2RVV(dst []float32, ldd int, src []byte, lds int, n int, d int)
 
 // narrowF16RVV is NarrowRows, see package ukernel. The type is Float16.
 //
@@ -325,6 +330,31 @@ func narrowF8E4M3RVV(dst []byte, ldd int, src []float32, lds int, n int, d int)
 //
 //go:noescape
 func narrowF8E5M2RVV(dst []byte, ldd int, src []float32, lds int, n int, d int)
+
+// widenInt8RVV is Converters.WidenInt8, see package ukernel.
+//
+//go:noescape
+func widenInt8RVV(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
+
+// widenInt4RVV is Converters.WidenInt4, see package ukernel.
+//
+//go:noescape
+func widenInt4RVV(dst []float32, ldd int, src []byte, lds int, scales []float32, lsc int, group int, n int, d int)
+
+// unpackInt4RVV is Converters.UnpackInt4, see package ukernel.
+//
+//go:noescape
+func unpackInt4RVV(dst []int8, ldd int, src []byte, lds int, n int, d int)
+
+// quantizeInt8RVV is Converters.QuantizeInt8, see package ukernel.
+//
+//go:noescape
+func quantizeInt8RVV(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+
+// quantizeInt4RVV is Converters.QuantizeInt4, see package ukernel.
+//
+//go:noescape
+func quantizeInt4RVV(dst []byte, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
 
 // flushRVV is Converters.Flush, see package ukernel.
 //

@@ -4669,8 +4669,6 @@ TEXT ·weightGemmBF16RVV(SB), NOSPLIT, $0-152
 	MOV k+112(FP), X11
 	MOVBU load+120(FP), X22
 	MOV X22, b_len+80(FP)
-	MOV $2004877312, X23
-	FMVWX X23, F0
 	MOV ldb+96(FP), X23
 	SLLI $1, X23, X23
 segment:
@@ -4723,17 +4721,17 @@ step4:
 	VSLLVI $16, V4, V4
 	ADD X23, X19, X19
 	MOV X18, X21
+	MOVF (X21), F0
+	ADD X8, X21, X21
 	MOVF (X21), F1
 	ADD X8, X21, X21
 	MOVF (X21), F2
 	ADD X8, X21, X21
 	MOVF (X21), F3
-	ADD X8, X21, X21
-	MOVF (X21), F4
-	VFMACCVF V4, F1, V8
-	VFMACCVF V4, F2, V12
-	VFMACCVF V4, F3, V16
-	VFMACCVF V4, F4, V20
+	VFMACCVF V4, F0, V8
+	VFMACCVF V4, F1, V12
+	VFMACCVF V4, F2, V16
+	VFMACCVF V4, F3, V20
 	ADD X9, X18, X18
 	ADD $-1, X20, X20
 	BNEZ X20, step4
@@ -4784,8 +4782,8 @@ step1:
 	VSLLVI $16, V4, V4
 	ADD X23, X19, X19
 	MOV X18, X21
-	MOVF (X21), F1
-	VFMACCVF V4, F1, V8
+	MOVF (X21), F0
+	VFMACCVF V4, F0, V8
 	ADD X9, X18, X18
 	ADD $-1, X20, X20
 	BNEZ X20, step1
@@ -5598,8 +5596,6 @@ TEXT ·widenBF16RVV(SB), NOSPLIT, $0-80
 	MOV n+64(FP), X9
 	MOV d+72(FP), X14
 	SLLI $2, X8, X8
-	MOV $2004877312, X15
-	FMVWX X15, F0
 	BEQZ X14, done
 	BEQZ X9, done
 row:
@@ -5625,48 +5621,87 @@ elements:
 done:
 	RET
 
-// func widenInt8RVV(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
-TEXT ·widenInt8RVV(SB), NOSPLIT, $0-120
+// func widenF8E4M3RVV(dst []float32, ldd int, src []byte, lds int, n int, d int)
+TEXT ·widenF8E4M3RVV(SB), NOSPLIT, $0-80
 	MOV src_base+32(FP), X5
 	MOV dst_base+0(FP), X6
 	MOV lds+56(FP), X7
 	MOV ldd+24(FP), X8
-	MOV n+104(FP), X9
-	MOV d+112(FP), X14
+	MOV n+64(FP), X9
+	MOV d+72(FP), X14
 	SLLI $2, X8, X8
-	MOV scales_base+64(FP), X15
-	MOV lsc+88(FP), X16
-	SLLI $2, X16, X16
-	MOV group+96(FP), X17
+	MOV $2071986176, X15
+	FMVWX X15, F0
 	BEQZ X14, done
 	BEQZ X9, done
 row:
 	MOV X5, X10
 	MOV X6, X11
-	MOV X15, X18
-	ADD X16, X15, X15
-	MOV d+112(FP), X19
-group:
-	MOVF (X18), F0
-	ADD $4, X18, X18
-	MOV X17, X12
-	BGE X19, X17, whole
-	MOV X19, X12
-whole:
-	SUB X12, X19, X19
+	MOV d+72(FP), X12
 elements:
 	VSETVLI X12, E32, M4, TA, MA, X13
 	VLE8V (X10), V7
 	VSEXTVF4 V7, V4
-	VFCVTFXV V4, V4
+	VSLLVI $20, V4, V4
+	MOV $-2013265921, X14
+	VANDVX X14, V4, V4
+	MOV $133169152, X14
+	VANDVX X14, V4, V8
+	VMSEQVX X14, V8, V0
 	VFMULVF F0, V4, V4
+	MOV $2143289344, X14
+	VORVX X14, V4, V8
+	VMERGEVVM V8, V4, V0, V4
 	VSE32V V4, (X11)
 	SUB X13, X12, X12
 	ADD X13, X10, X10
 	SLLI $2, X13, X14
 	ADD X14, X11, X11
 	BNEZ X12, elements
-	BNEZ X19, group
+	ADD X7, X5, X5
+	ADD X8, X6, X6
+	ADD $-1, X9, X9
+	BNEZ X9, row
+done:
+	RET
+
+// func widenF8E5M2RVV(dst []float32, ldd int, src []byte, lds int, n int, d int)
+TEXT ·widenF8E5M2RVV(SB), NOSPLIT, $0-80
+	MOV src_base+32(FP), X5
+	MOV dst_base+0(FP), X6
+	MOV lds+56(FP), X7
+	MOV ldd+24(FP), X8
+	MOV n+64(FP), X9
+	MOV d+72(FP), X14
+	SLLI $2, X8, X8
+	MOV $2004877312, X15
+	FMVWX X15, F0
+	BEQZ X14, done
+	BEQZ X9, done
+row:
+	MOV X5, X10
+	MOV X6, X11
+	MOV d+72(FP), X12
+elements:
+	VSETVLI X12, E32, M4, TA, MA, X13
+	VLE8V (X10), V7
+	VSEXTVF4 V7, V4
+	VSLLVI $21, V4, V4
+	MOV $-1879048193, X14
+	VANDVX X14, V4, V4
+	MOV $260046848, X14
+	VANDVX X14, V4, V8
+	VMSEQVX X14, V8, V0
+	VFMULVF F0, V4, V4
+	MOV $2139095040, X14
+	VORVX X14, V4, V8
+	VMERGEVVM V8, V4, V0, V4
+	VSE32V V4, (X11)
+	SUB X13, X12, X12
+	ADD X13, X10, X10
+	SLLI $2, X13, X14
+	ADD X14, X11, X11
+	BNEZ X12, elements
 	ADD X7, X5, X5
 	ADD X8, X6, X6
 	ADD $-1, X9, X9
@@ -5910,6 +5945,365 @@ elements:
 	ADD $-1, X9, X9
 	BNEZ X9, row
 done:
+	RET
+
+// func widenInt8RVV(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
+TEXT ·widenInt8RVV(SB), NOSPLIT, $0-120
+	MOV src_base+32(FP), X5
+	MOV dst_base+0(FP), X6
+	MOV lds+56(FP), X7
+	MOV ldd+24(FP), X8
+	MOV n+104(FP), X9
+	MOV d+112(FP), X14
+	SLLI $2, X8, X8
+	MOV scales_base+64(FP), X15
+	MOV lsc+88(FP), X16
+	SLLI $2, X16, X16
+	MOV group+96(FP), X17
+	BEQZ X14, done
+	BEQZ X9, done
+row:
+	MOV X5, X10
+	MOV X6, X11
+	MOV X15, X18
+	ADD X16, X15, X15
+	MOV d+112(FP), X19
+group:
+	MOVF (X18), F0
+	ADD $4, X18, X18
+	MOV X17, X12
+	BGE X19, X17, whole
+	MOV X19, X12
+whole:
+	SUB X12, X19, X19
+elements:
+	VSETVLI X12, E32, M4, TA, MA, X13
+	VLE8V (X10), V7
+	VSEXTVF4 V7, V4
+	VFCVTFXV V4, V4
+	VFMULVF F0, V4, V4
+	VSE32V V4, (X11)
+	SUB X13, X12, X12
+	ADD X13, X10, X10
+	SLLI $2, X13, X14
+	ADD X14, X11, X11
+	BNEZ X12, elements
+	BNEZ X19, group
+	ADD X7, X5, X5
+	ADD X8, X6, X6
+	ADD $-1, X9, X9
+	BNEZ X9, row
+done:
+	RET
+
+// func widenInt4RVV(dst []float32, ldd int, src []byte, lds int, scales []float32, lsc int, group int, n int, d int)
+TEXT ·widenInt4RVV(SB), NOSPLIT, $0-120
+	MOV src_base+32(FP), X5
+	MOV dst_base+0(FP), X6
+	MOV lds+56(FP), X7
+	MOV ldd+24(FP), X8
+	MOV n+104(FP), X9
+	MOV d+112(FP), X14
+	SLLI $2, X8, X8
+	MOV $983055, X15
+	MOV scales_base+64(FP), X16
+	MOV lsc+88(FP), X17
+	SLLI $2, X17, X17
+	MOV group+96(FP), X18
+	BEQZ X14, done
+	BEQZ X9, done
+row:
+	MOV X5, X10
+	MOV X6, X11
+	MOV X16, X19
+	ADD X17, X16, X16
+	MOV d+112(FP), X20
+group:
+	MOVF (X19), F0
+	ADD $4, X19, X19
+	MOV X18, X12
+	BGE X20, X18, whole
+	MOV X20, X12
+whole:
+	SUB X12, X20, X20
+halves:
+	SRLI $1, X12, X13
+	VSETVLI X13, E32, M2, TA, MA, X13
+	VLE8V (X10), V1
+	VZEXTVF4 V1, V6
+	VSLLVI $12, V6, V2
+	VORVV V2, V6, V6
+	VANDVX X15, V6, V6
+	ADD X13, X10, X10
+	SLLI $1, X13, X13
+	VSETVLI X13, E16, M2, TA, MA, X13
+	VSLLVI $12, V6, V6
+	VSRAVI $12, V6, V6
+	VSETVLI X0, E32, M4, TA, MA, X0
+	VSEXTVF2 V6, V4
+	VFCVTFXV V4, V4
+	VFMULVF F0, V4, V4
+	VSE32V V4, (X11)
+	SUB X13, X12, X12
+	SLLI $2, X13, X14
+	ADD X14, X11, X11
+	BNEZ X12, halves
+	BNEZ X20, group
+	ADD X7, X5, X5
+	ADD X8, X6, X6
+	ADD $-1, X9, X9
+	BNEZ X9, row
+done:
+	RET
+
+// func unpackInt4RVV(dst []int8, ldd int, src []byte, lds int, n int, d int)
+TEXT ·unpackInt4RVV(SB), NOSPLIT, $0-80
+	MOV src_base+32(FP), X5
+	MOV dst_base+0(FP), X6
+	MOV lds+56(FP), X7
+	MOV ldd+24(FP), X8
+	MOV n+64(FP), X9
+	MOV d+72(FP), X14
+	MOV $3855, X15
+	BEQZ X14, done
+	BEQZ X9, done
+row:
+	MOV X5, X10
+	MOV X6, X11
+	MOV d+72(FP), X12
+halves:
+	SRLI $1, X12, X13
+	VSETVLI X13, E32, M2, TA, MA, X13
+	VLE8V (X10), V2
+	VSETVLI X0, E16, M1, TA, MA, X0
+	VZEXTVF2 V2, V1
+	VSLLVI $4, V1, V3
+	VORVV V3, V1, V1
+	VANDVX X15, V1, V1
+	ADD X13, X10, X10
+	SLLI $1, X13, X13
+	VSETVLI X13, E8, M1, TA, MA, X13
+	VSLLVI $4, V1, V1
+	VSRAVI $4, V1, V1
+	VSETVLI X0, E32, M4, TA, MA, X0
+	VSE8V V1, (X11)
+	SUB X13, X12, X12
+	ADD X13, X11, X11
+	BNEZ X12, halves
+	ADD X7, X5, X5
+	ADD X8, X6, X6
+	ADD $-1, X9, X9
+	BNEZ X9, row
+done:
+	RET
+
+// func quantizeInt8RVV(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+TEXT ·quantizeInt8RVV(SB), NOSPLIT, $0-121
+	MOV src_base+64(FP), X5
+	MOV dst_base+0(FP), X6
+	MOV lds+88(FP), X7
+	MOV ldd+24(FP), X8
+	MOV n+104(FP), X9
+	MOV d+112(FP), X14
+	SLLI $2, X7, X7
+	MOV group+96(FP), X15
+	MOV scales_base+32(FP), X16
+	MOV $1262485504, X21
+	FMVWX X21, F0
+	MOV $1123942400, X21
+	FMVWX X21, F2
+	BEQZ X9, true
+	BEQZ X14, true
+row:
+	MOV X5, X10
+	MOV X6, X11
+	MOV X16, X17
+	MOV d+112(FP), X21
+group:
+	SUB X15, X21, X21
+	MOV X15, X12
+	MOV X10, X22
+	VSETVLI X0, E32, M4, TA, MA, X13
+	VMVSX X0, V1
+	VMVSX X0, V2
+largest:
+	VSETVLI X12, E32, M4, TA, MA, X13
+	VLE32V (X22), V4
+	VREDMAXVS V2, V4, V2
+	VFABSV V4, V4
+	VREDMAXUVS V1, V4, V1
+	SUB X13, X12, X12
+	SLLI $2, X13, X14
+	ADD X14, X22, X22
+	BNEZ X12, largest
+	VSETVLI X0, E32, M4, TA, MA, X13
+	VMVXS V1, X18
+	VMVXS V2, X20
+	MOV $2139095040, X19
+	BGE X18, X19, false
+	MOV $66977792, X19
+	BGE X18, X19, normal
+	MOV X0, X18
+normal:
+	MOV $2139095038, X19
+	BGE X19, X18, scale
+	MOV X19, X18
+scale:
+	FMVWX X18, F1
+	FDIVS F2, F1, F1
+	MOVF F1, (X17)
+	ADD $4, X17, X17
+	MOV X15, X12
+elements:
+	VSETVLI X12, E32, M4, TA, MA, X13
+	VMVVI $0, V4
+	BEQZ X18, zero
+	VLE32V (X10), V4
+	VFDIVVF F1, V4, V4
+	VFADDVF F0, V4, V4
+zero:
+	VSETVLI X0, E16, M2, TA, MA, X0
+	VNSRLWI $0, V4, V4
+	VSETVLI X0, E8, M1, TA, MA, X0
+	VNCVTXXW V4, V4
+	VSE8V V4, (X11)
+	SUB X13, X12, X12
+	SLLI $2, X13, X14
+	ADD X14, X10, X10
+	ADD X13, X11, X11
+	BNEZ X12, elements
+	BNEZ X21, group
+	ADD X7, X5, X5
+	ADD X8, X6, X6
+	MOV lsc+56(FP), X13
+	SLLI $2, X13, X13
+	ADD X13, X16, X16
+	ADD $-1, X9, X9
+	BNEZ X9, row
+true:
+	MOV $1, X13
+	JMP return
+false:
+	MOV X0, X13
+return:
+	MOVB X13, ret+120(FP)
+	RET
+
+// func quantizeInt4RVV(dst []byte, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+TEXT ·quantizeInt4RVV(SB), NOSPLIT, $0-121
+	MOV src_base+64(FP), X5
+	MOV dst_base+0(FP), X6
+	MOV lds+88(FP), X7
+	MOV ldd+24(FP), X8
+	MOV n+104(FP), X9
+	MOV d+112(FP), X14
+	SLLI $2, X7, X7
+	MOV group+96(FP), X15
+	MOV scales_base+32(FP), X16
+	MOV $1262485504, X21
+	FMVWX X21, F0
+	MOV $-1056964608, X21
+	FMVWX X21, F2
+	MOV $-1056964608, X21
+	FMVWX X21, F3
+	MOV $1088421888, X21
+	FMVWX X21, F4
+	MOV $0, X21
+	FMVWX X21, F5
+	BEQZ X9, true
+	BEQZ X14, true
+row:
+	MOV X5, X10
+	MOV X6, X11
+	MOV X16, X17
+	MOV d+112(FP), X22
+group:
+	SUB X15, X22, X22
+	MOV X15, X12
+	MOV X10, X23
+	VSETVLI X0, E32, M4, TA, MA, X13
+	VMVSX X0, V1
+	VMVSX X0, V2
+largest:
+	VSETVLI X12, E32, M4, TA, MA, X13
+	VLE32V (X23), V4
+	VREDMAXVS V2, V4, V2
+	VFABSV V4, V4
+	VREDMAXUVS V1, V4, V1
+	SUB X13, X12, X12
+	SLLI $2, X13, X14
+	ADD X14, X23, X23
+	BNEZ X12, largest
+	VSETVLI X0, E32, M4, TA, MA, X13
+	VMVXS V1, X18
+	VMVXS V2, X20
+	MOV $2139095040, X19
+	BGE X18, X19, false
+	MOV X18, X19
+	BEQ X20, X18, positive
+	MOV $-2147483648, X13
+	ADD X13, X19, X19
+positive:
+	FMVWX X19, F1
+	FDIVS F2, F1, F1
+	FADDS F5, F1, F1
+	MOV $33554431, X19
+	BGE X18, X19, normal
+	MOV X0, X18
+normal:
+	BNEZ X18, scale
+	FMVWX X0, F1
+scale:
+	MOVF F1, (X17)
+	ADD $4, X17, X17
+	MOV X15, X12
+halves:
+	SRLI $1, X12, X13
+	VSETVLI X13, E32, M2, TA, MA, X13
+	SLLI $1, X13, X13
+	VSETVLI X13, E32, M4, TA, MA, X13
+	VMVVI $0, V4
+	BEQZ X18, zero
+	VLE32V (X10), V4
+	VFDIVVF F1, V4, V4
+	VFMINVF F4, V4, V4
+	VFMAXVF F3, V4, V4
+	VFADDVF F0, V4, V4
+zero:
+	MOV $15, X21
+	VANDVX X21, V4, V4
+	VSETVLI X0, E16, M2, TA, MA, X0
+	VNSRLWI $0, V4, V4
+	VSETVLI X0, E8, M1, TA, MA, X0
+	VNCVTXXW V4, V3
+	SLLI $2, X13, X14
+	ADD X14, X10, X10
+	SRLI $1, X13, X21
+	VSETVLI X21, E16, M1, TA, MA, X21
+	VSRLVI $4, V3, V1
+	VORVV V1, V3, V3
+	VSETVLI X0, E32, M2, TA, MA, X0
+	VSETVLI X0, E8, MF2, TA, MA, X0
+	VNCVTXXW V3, V1
+	VSE8V V1, (X11)
+	ADD X21, X11, X11
+	SUB X13, X12, X12
+	BNEZ X12, halves
+	BNEZ X22, group
+	ADD X7, X5, X5
+	ADD X8, X6, X6
+	MOV lsc+56(FP), X13
+	SLLI $2, X13, X13
+	ADD X13, X16, X16
+	ADD $-1, X9, X9
+	BNEZ X9, row
+true:
+	MOV $1, X13
+	JMP return
+false:
+	MOV X0, X13
+return:
+	MOVB X13, ret+120(FP)
 	RET
 
 // func flushRVV(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)

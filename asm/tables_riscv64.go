@@ -91,20 +91,26 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 var Convert = []ukernel.Override[ukernel.Converters]{
 	{ISA: "rvv", Kernels: ukernel.Converters{
 		Widen: [ukernel.Elements]ukernel.WidenRows{
-			ukernel.Float16:  widenF16RVV,
-			ukernel.BFloat16: widenBF16RVV,
+			ukernel.Float16:    widenF16RVV,
+			ukernel.BFloat16:   widenBF16RVV,
+			ukernel.Float8E4M3: widenF8E4M3RVV,
+			ukernel.Float8E5M2: widenF8E5M2RVV,
 		},
-		WidenInt8: widenInt8RVV,
 		Narrow: [ukernel.Elements]ukernel.NarrowRows{
 			ukernel.Float16:    narrowF16RVV,
 			ukernel.BFloat16:   narrowBF16RVV,
 			ukernel.Float8E4M3: narrowF8E4M3RVV,
 			ukernel.Float8E5M2: narrowF8E5M2RVV,
 		},
-		Flush:       flushRVV,
-		RoundBF16:   roundBF16RVV,
-		WidenPairs:  widenPairsRVV,
-		NarrowPairs: narrowPairsRVV,
+		WidenInt8:    widenInt8RVV,
+		WidenInt4:    widenInt4RVV,
+		UnpackInt4:   unpackInt4RVV,
+		QuantizeInt8: quantizeInt8RVV,
+		QuantizeInt4: quantizeInt4RVV,
+		Flush:        flushRVV,
+		RoundBF16:    roundBF16RVV,
+		WidenPairs:   widenPairsRVV,
+		NarrowPairs:  narrowPairsRVV,
 	}},
 }
 

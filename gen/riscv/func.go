@@ -165,7 +165,7 @@ func (f *Func) SetSize(bits, size int) {
 // SetBits makes 16 or 8 bits the size of elements, in the same lanes. Groups keep their size in registers with
 // 32 bits: an instruction that narrows writes the first half of one.
 func (f *Func) SetBits(bits int) {
-	f.emit("VSETVLI", []any{Zero, word(fmt.Sprintf("E%d", bits)), word(fmt.Sprintf("M%d", f.size*bits/32)), word("TA"), word("MA"), Zero})
+	f.emit("VSETVLI", []any{Zero, word(fmt.Sprintf("E%d", bits)), fraction(f.size, 32/bits), word("TA"), word("MA"), Zero})
 }
 
 // ForgetLanes allows no instruction of vectors before the next SetLanes. Ways to a label may then have come

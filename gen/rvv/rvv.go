@@ -59,12 +59,18 @@ func RVV(c spec.Contracts) (spec.Output, error) {
 	for _, q := range spec.GroupedFormats {
 		g.WeightWidenQ(q)
 	}
-	g.Widen(spec.F16)
-	g.Widen(spec.BF16)
-	g.WidenInt8()
-	for _, e := range []spec.Element{spec.F16, spec.BF16, spec.E4M3, spec.E5M2} {
+	narrow := []spec.Element{spec.F16, spec.BF16, spec.E4M3, spec.E5M2}
+	for _, e := range narrow {
+		g.Widen(e)
+	}
+	for _, e := range narrow {
 		g.Narrow(e)
 	}
+	g.WidenInt8()
+	g.WidenInt4()
+	g.UnpackInt4()
+	g.QuantizeInt8()
+	g.QuantizeInt4()
 	g.Flush()
 	g.RMSNorm()
 	g.LayerNorm()

@@ -31,7 +31,7 @@ func (g *gen) newNarrow(e spec.Element, size int, x riscv.GP) narrow {
 	w := narrow{halver: halver{gen: g, x: x}, element: e}
 	switch e {
 	case spec.F16:
-		w.halver = g.newHalver(x)
+		w.halver = g.newHalver(e, x)
 		w.t = g.Vec(size)
 	case spec.Int8:
 		w.bytes = g.Vec(1)
