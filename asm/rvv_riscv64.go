@@ -181,6 +181,11 @@ func skinnyPVInt8RVV(a ukernel.PVInt8Args)
 //go:noescape
 func skinnySoftmaxRVV(s []float32, ld int, n int, max []float32, sum []float32)
 
+// skinnyAdditiveRVV is SkinnyKernels.Additive, see package ukernel.
+//
+//go:noescape
+func skinnyAdditiveRVV(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
+
 // skinnyUnpackRVV is SkinnyKernels.Unpack, see package ukernel.
 //
 //go:noescape
@@ -360,6 +365,26 @@ func quantizeInt4RVV(dst []byte, ldd int, scales []float32, lsc int, src []float
 //
 //go:noescape
 func flushRVV(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
+
+// gatherRVV is Converters.Gather, see package ukernel.
+//
+//go:noescape
+func gatherRVV(dst []byte, src []byte, off []int, size int, next []int)
+
+// finiteRVV is Converters.Finite, see package ukernel.
+//
+//go:noescape
+func finiteRVV(src []float32) bool
+
+// packHalvesRVV is Converters.PackHalves, see package ukernel.
+//
+//go:noescape
+func packHalvesRVV(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+
+// hadamardRVV is Elementwise.Hadamard, see package ukernel.
+//
+//go:noescape
+func hadamardRVV(x []float32, n int, scale float32)
 
 // rmsNormRVV is Norms.RMSNorm, see package ukernel.
 //

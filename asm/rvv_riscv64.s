@@ -4,14 +4,6 @@
 
 #include "textflag.h"
 
-DATA formatsRVV<>+0(SB)/64, $"\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00c\x00\x00\x00\x00\x00\x80;\x00\x00\x00\xc3\"\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00c\x00\x00\x00\x00\x00\x80="
-DATA formatsRVV<>+64(SB)/64, $"\x00\x00\x00\xc1\x12\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00c\x00\x00\x00\x00\x00\x80=\x00\x00\x80\xbf\x14\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
-DATA formatsRVV<>+128(SB)/64, $"\x00\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\x00\x00\x80=\x00\x00\x80\xbf\x18\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00"
-DATA formatsRVV<>+192(SB)/64, $"\x00\x00\x80;\x00\x00\x80\xbf\x1c\x00\x00\x00\x02\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x00\xc2\x1c\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00"
-DATA formatsRVV<>+256(SB)/64, $"\x02\x00\x00\x000000\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xc1\x1c\x00\x00\x00\x04\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00"
-DATA formatsRVV<>+320(SB)/32, $"\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xc1\x1c\x00\x00\x00\x05\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10"
-GLOBL formatsRVV<>(SB), RODATA|NOPTR, $352
-
 DATA tanhCRVV<>+0(SB)/32, $"\x00\x00\x00\x00\xb9`\x99?\xb4s\x19@@\x93f@\v\xa7\x99@\x95S\xc0@N\x03\xe7@#\xa1\nA"
 GLOBL tanhCRVV<>(SB), RODATA|NOPTR, $32
 
@@ -20,6 +12,14 @@ GLOBL tanhTRVV<>(SB), RODATA|NOPTR, $32
 
 DATA tanhVRVV<>+0(SB)/32, $"\x00\x00\x80?j\x9f\x9c>\xb8?\x05=\x0e[B;\x8e\x8d\x8d9\xb0\xff\xc97\xfb\xff\x0f6\x00\x00\x004"
 GLOBL tanhVRVV<>(SB), RODATA|NOPTR, $32
+
+DATA formatsRVV<>+0(SB)/64, $"\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00c\x00\x00\x00\x00\x00\x80;\x00\x00\x00\xc3\"\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00c\x00\x00\x00\x00\x00\x80="
+DATA formatsRVV<>+64(SB)/64, $"\x00\x00\x00\xc1\x12\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00c\x00\x00\x00\x00\x00\x80=\x00\x00\x80\xbf\x14\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+DATA formatsRVV<>+128(SB)/64, $"\x00\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\x00\x00\x80=\x00\x00\x80\xbf\x18\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00"
+DATA formatsRVV<>+192(SB)/64, $"\x00\x00\x80;\x00\x00\x80\xbf\x1c\x00\x00\x00\x02\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x00\xc2\x1c\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00"
+DATA formatsRVV<>+256(SB)/64, $"\x02\x00\x00\x000000\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xc1\x1c\x00\x00\x00\x04\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00"
+DATA formatsRVV<>+320(SB)/32, $"\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xc1\x1c\x00\x00\x00\x05\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10"
+GLOBL formatsRVV<>(SB), RODATA|NOPTR, $352
 
 DATA geluCRVV<>+0(SB)/32, $"\x00\x00\x00\x00\x17J.?\xe6a\xae?\xa2\x84\x14@'8l@1\x0e\xb3@!\x0e\x05Ap6CA"
 GLOBL geluCRVV<>(SB), RODATA|NOPTR, $32
@@ -4108,6 +4108,155 @@ same4:
 TEXT ·skinnySoftmaxRVV(SB), NOSPLIT, $0-88
 	JMP ·softmaxRVV(SB)
 
+// func skinnyAdditiveRVV(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
+TEXT ·skinnyAdditiveRVV(SB), NOSPLIT, $0-160
+	MOV s_base+0(FP), X5
+	MOV ld+24(FP), X6
+	SLLI $2, X6, X6
+	MOV q_base+32(FP), X7
+	MOV ldq+56(FP), X8
+	SLLI $2, X8, X8
+	MOV k_base+64(FP), X9
+	MOV ldk+88(FP), X10
+	SLLI $2, X10, X10
+	MOV m+104(FP), X11
+	MOV $1091579904, X20
+	FMVWX X20, F1
+	MOV $1062535168, X20
+	FMVWX X20, F2
+	MOV $1262485504, X20
+	FMVWX X20, F3
+	MOV $7, X20
+	MOV $989967371, X21
+	FMVWX X21, F4
+	MOV $-1128934940, X21
+	FMVWX X21, F5
+	MOV $1051372153, X21
+	FMVWX X21, F6
+	MOV $1065353216, X21
+	FMVWX X21, F7
+	MOV $-2147483648, X21
+	FMVWX X21, F8
+	MOV $8, X13
+	VSETVLI X13, E32, M2, TA, MA, X13
+	MOV $tanhCRVV<>(SB), X21
+	VLE32V (X21), V8
+	MOV $8, X13
+	VSETVLI X13, E32, M2, TA, MA, X13
+	MOV $tanhTRVV<>(SB), X21
+	VLE32V (X21), V10
+	MOV $8, X13
+	VSETVLI X13, E32, M2, TA, MA, X13
+	MOV $tanhVRVV<>(SB), X21
+	VLE32V (X21), V12
+	VSETVLI X0, E32, M2, TA, MA, X13
+	VFMVVF F3, V14
+	VFMVVF F5, V16
+	VFMVVF F6, V18
+	BEQZ X11, done
+key:
+	MOV n+96(FP), X12
+	BEQZ X12, next
+	MOV X5, X14
+	MOV X7, X15
+query:
+	MOV $8, X13
+	VSETVLI X13, E32, M2, TA, MA, X13
+	VMVVI $0, V2
+	VMVVI $0, V4
+	MOV X15, X16
+	MOV X9, X17
+	MOV weights_base+112(FP), X18
+	MOV weights_len+120(FP), X19
+	BEQZ X19, sums
+units:
+	VLE32V (X16), V20
+	VLE32V (X17), V6
+	VFADDVV V6, V20, V20
+	VFABSV V20, V22
+	VMFGTVF F1, V22, V0
+	VFMERGEVFM F1, V22, V0, V22
+	VMVVV V14, V24
+	VFMACCVF V22, F2, V24
+	VANDVX X20, V24, V24
+	VRGATHERVV V24, V8, V26
+	VFSUBVV V26, V22, V22
+	VFMULVV V22, V22, V26
+	VMVVV V16, V28
+	VFMACCVF V26, F4, V28
+	VFMADDVV V18, V26, V28
+	VFMVVF F7, V30
+	VFMADDVV V30, V26, V28
+	VRGATHERVV V24, V10, V26
+	VRGATHERVV V24, V12, V30
+	VFMULVV V22, V30, V30
+	VFMACCVV V22, V26, V28
+	VFDIVVV V28, V30, V30
+	VFADDVV V30, V26, V26
+	VFSGNJVV V20, V26, V26
+	VLE32V (X18), V6
+	VFMACCVV V6, V26, V2
+	ADD $32, X16, X16
+	ADD $32, X17, X17
+	ADD $32, X18, X18
+	VLE32V (X16), V20
+	VLE32V (X17), V6
+	VFADDVV V6, V20, V20
+	VFABSV V20, V22
+	VMFGTVF F1, V22, V0
+	VFMERGEVFM F1, V22, V0, V22
+	VMVVV V14, V24
+	VFMACCVF V22, F2, V24
+	VANDVX X20, V24, V24
+	VRGATHERVV V24, V8, V26
+	VFSUBVV V26, V22, V22
+	VFMULVV V22, V22, V26
+	VMVVV V16, V28
+	VFMACCVF V26, F4, V28
+	VFMADDVV V18, V26, V28
+	VFMVVF F7, V30
+	VFMADDVV V30, V26, V28
+	VRGATHERVV V24, V10, V26
+	VRGATHERVV V24, V12, V30
+	VFMULVV V22, V30, V30
+	VFMACCVV V22, V26, V28
+	VFDIVVV V28, V30, V30
+	VFADDVV V30, V26, V26
+	VFSGNJVV V20, V26, V26
+	VLE32V (X18), V6
+	VFMACCVV V6, V26, V4
+	ADD $32, X16, X16
+	ADD $32, X17, X17
+	ADD $32, X18, X18
+	ADD $-16, X19, X19
+	BNEZ X19, units
+sums:
+
+	// The upper half of the chains is added to the lower half until one is left.
+	MOV $8, X13
+	VSETVLI X13, E32, M2, TA, MA, X19
+	VFADDVV V4, V2, V2
+	SRLI $1, X13, X13
+Half:
+	VSETVLI X13, E32, M2, TA, MA, X19
+	VSLIDEDOWNVX X13, V2, V6
+	VFADDVV V6, V2, V2
+	SRLI $1, X13, X13
+	BNEZ X13, Half
+	VFMVFS V2, F0
+	MOVF F0, (X14)
+	ADD $4, X14, X14
+	ADD X8, X15, X15
+	ADD $-1, X12, X12
+	BNEZ X12, query
+next:
+	ADD X10, X9, X9
+	ADD X6, X5, X5
+	ADD $-1, X11, X11
+	BNEZ X11, key
+done:
+	RET
+
 // func skinnyUnpackRVV(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
 TEXT ·skinnyUnpackRVV(SB), NOSPLIT, $0-128
 	MOV off_base+24(FP), X5
@@ -6343,6 +6492,148 @@ elements:
 done:
 	RET
 
+// func gatherRVV(dst []byte, src []byte, off []int, size int, next []int)
+TEXT ·gatherRVV(SB), NOSPLIT, $0-104
+	MOV dst_base+0(FP), X5
+	MOV src_base+24(FP), X6
+	MOV off_base+48(FP), X7
+	MOV off_len+56(FP), X8
+	BEQZ X8, done
+row:
+	MOV (X7), X9
+	ADD X6, X9, X9
+	ADD $8, X7, X7
+	MOV size+72(FP), X10
+bytes:
+	VSETVLI X10, E32, M8, TA, MA, X11
+	VLE8V (X9), V14
+	VSE8V V14, (X5)
+	ADD X11, X9, X9
+	ADD X11, X5, X5
+	SUB X11, X10, X10
+	BNEZ X10, bytes
+	ADD $-1, X8, X8
+	BNEZ X8, row
+done:
+	RET
+
+// func finiteRVV(src []float32) bool
+TEXT ·finiteRVV(SB), NOSPLIT, $0-25
+	MOV src_base+0(FP), X5
+	MOV src_len+8(FP), X6
+	MOV $2139095040, X8
+	BEQZ X6, finite
+elements:
+	VSETVLI X6, E32, M8, TA, MA, X7
+	VLE32V (X5), V8
+	VANDVX X8, V8, V8
+	VMSEQVX X8, V8, V0
+	VFIRSTM V0, X9
+	SUB X7, X6, X6
+	SLLI $2, X7, X7
+	ADD X7, X5, X5
+	BGE X9, X0, infinite
+	BNEZ X6, elements
+finite:
+	MOV $1, X7
+	JMP return
+infinite:
+	MOV X0, X7
+return:
+	MOVB X7, ret+24(FP)
+	RET
+
+// func packHalvesRVV(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+TEXT ·packHalvesRVV(SB), NOSPLIT, $0-80
+	MOV dst_base+0(FP), X5
+	MOV ld+24(FP), X6
+	SLLI $1, X6, X6
+	MOV src_base+32(FP), X7
+	MOV lds+56(FP), X8
+	SLLI $1, X8, X8
+	MOV n+64(FP), X9
+lanes:
+	VSETVLI X9, E32, M4, TA, MA, X10
+	MOV X7, X11
+	MOV X5, X12
+	MOV d+72(FP), X13
+step:
+	VLSE16V (X11), X8, V6
+	VSE16V V6, (X12)
+	ADD $2, X11, X11
+	ADD X6, X12, X12
+	ADD $-1, X13, X13
+	BNEZ X13, step
+	SUB X10, X9, X9
+	MUL X10, X8, X11
+	ADD X11, X7, X7
+	SLLI $1, X10, X10
+	ADD X10, X5, X5
+	BNEZ X9, lanes
+	RET
+
+// func hadamardRVV(x []float32, n int, scale float32)
+TEXT ·hadamardRVV(SB), NOSPLIT, $0-36
+	MOV x_base+0(FP), X5
+	MOV x_len+8(FP), X6
+	MOV n+24(FP), X7
+	MOVF scale+32(FP), F0
+	VSETVLI X7, E32, M4, TA, MA, X8
+	SLLI $2, X8, X9
+	SLLI $2, X7, X7
+	SLLI $2, X6, X6
+	ADD X5, X6, X6
+	VIDV V4
+	BEQ X5, X6, done
+block:
+	ADD X5, X7, X14
+	MOV X5, X12
+group:
+	VLE32V (X12), V12
+	VFMULVF F0, V12, V12
+	MOV $1, X10
+	MOV $31, X11
+within:
+	VXORVX X10, V4, V8
+	VRGATHERVV V8, V12, V16
+	VANDVX X10, V4, V20
+	VSLLVX X11, V20, V20
+	VXORVV V20, V12, V12
+	VFADDVV V12, V16, V12
+	SLLI $1, X10, X10
+	ADD $-1, X11, X11
+	BLT X10, X8, within
+	VSE32V V12, (X12)
+	ADD X9, X12, X12
+	BNE X12, X14, group
+
+	// Groups h bytes apart.
+	MOV X9, X10
+	BGE X10, X7, next
+stage:
+	MOV X5, X12
+pairs:
+	ADD X12, X10, X15
+pair:
+	ADD X12, X10, X13
+	VLE32V (X12), V12
+	VLE32V (X13), V16
+	VFADDVV V16, V12, V20
+	VFSUBVV V16, V12, V12
+	VSE32V V20, (X12)
+	VSE32V V12, (X13)
+	ADD X9, X12, X12
+	BNE X12, X15, pair
+	ADD X10, X12, X12
+	BNE X12, X14, pairs
+	SLLI $1, X10, X10
+	BLT X10, X7, stage
+next:
+	MOV X14, X5
+	BNE X5, X6, block
+done:
+	RET
+
 // func rmsNormRVV(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, size float32, eps float32)
 TEXT ·rmsNormRVV(SB), NOSPLIT, $0-104
 	MOV src_base+32(FP), X5
@@ -6384,9 +6675,9 @@ squaresUpper:
 	SLLI $2, X10, X10
 	ADD X10, X8, X8
 	BNEZ X9, squares
+squaresSum:
 
 	// The upper half of the chains is added to the lower half until one is left.
-squaresSum:
 	MOV $32, X10
 	VSETVLI X10, E32, M8, TA, MA, X9
 	VFADDVV V16, V8, V8
@@ -6472,9 +6763,9 @@ meanUpper:
 	SLLI $2, X10, X10
 	ADD X10, X8, X8
 	BNEZ X9, mean
+meanSum:
 
 	// The upper half of the chains is added to the lower half until one is left.
-meanSum:
 	MOV $32, X10
 	VSETVLI X10, E32, M8, TA, MA, X9
 	VFADDVV V16, V8, V8
@@ -6519,9 +6810,9 @@ restUpper:
 	SLLI $2, X10, X10
 	ADD X10, X8, X8
 	BNEZ X9, rest
+restSum:
 
 	// The upper half of the chains is added to the lower half until one is left.
-restSum:
 	MOV $32, X10
 	VSETVLI X10, E32, M8, TA, MA, X9
 	VFADDVV V16, V8, V8
@@ -6568,9 +6859,9 @@ squaresUpper:
 	SLLI $2, X10, X10
 	ADD X10, X8, X8
 	BNEZ X9, squares
+squaresSum:
 
 	// The upper half of the chains is added to the lower half until one is left.
-squaresSum:
 	MOV $32, X10
 	VSETVLI X10, E32, M8, TA, MA, X9
 	VFADDVV V16, V8, V8

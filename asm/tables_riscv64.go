@@ -81,6 +81,7 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		QKInt8:     skinnyQKInt8RVV,
 		PVInt8:     skinnyPVInt8RVV,
 		Softmax:    skinnySoftmaxRVV,
+		Additive:   skinnyAdditiveRVV,
 		Unpack:     skinnyUnpackRVV,
 		HeadValues: skinnyHeadValuesRVV,
 		Merge:      skinnyMergeRVV,
@@ -108,6 +109,9 @@ var Convert = []ukernel.Override[ukernel.Converters]{
 		QuantizeInt8: quantizeInt8RVV,
 		QuantizeInt4: quantizeInt4RVV,
 		Flush:        flushRVV,
+		Gather:       gatherRVV,
+		Finite:       finiteRVV,
+		PackHalves:   packHalvesRVV,
 		RoundBF16:    roundBF16RVV,
 		WidenPairs:   widenPairsRVV,
 		NarrowPairs:  narrowPairsRVV,
@@ -157,6 +161,7 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 // Elementwise are the overrides of ukernel.Elementwise.
 var Elementwise = []ukernel.Override[ukernel.Elementwise]{
 	{ISA: "rvv", Kernels: ukernel.Elementwise{
+		Hadamard:         hadamardRVV,
 		Exp2:             exp2RVV,
 		Tanh:             tanhRVV,
 		AdamW:            adamWRVV,

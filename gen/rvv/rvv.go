@@ -42,6 +42,7 @@ func RVV(c spec.Contracts) (spec.Output, error) {
 		g.SkinnyPV(e)
 	}
 	g.SkinnySoftmax()
+	g.Additive()
 	g.SkinnyUnpack()
 	g.HeadValues()
 	g.Unpack()
@@ -72,6 +73,10 @@ func RVV(c spec.Contracts) (spec.Output, error) {
 	g.QuantizeInt8()
 	g.QuantizeInt4()
 	g.Flush()
+	g.Gather()
+	g.Finite()
+	g.PackHalves()
+	g.Hadamard()
 	g.RMSNorm()
 	g.LayerNorm()
 	if err := g.laneKernels(); err != nil {

@@ -237,20 +237,14 @@ func (e *exec) narrowing() bool {
 	if w > 16 || by > w {
 		machine.Failf("%v: to elements of %d bits", e.in, w)
 	}
-	e.registers(from, 2*int(e.W[group].Val))
-	v := e.registers(to, int(e.W[group].Val))
+	if e.W[fractional].Val == 0 {
+		e.registers(from, 2*int(e.W[group].Val))
+	}
 	parts := make([]*expr.Node, n)
 	for i := range parts {
 		parts[i] = e.g.Extract(e.narrow(from, 2*w, i), by, w)
 	}
-	clear(v)
-	for per, i := 32/w, 0; i < n; i += per {
-		word := append([]*expr.Node{}, parts[i:min(i+per, n)]...)
-		if rest := 32 - w*len(word); rest > 0 {
-			word = append(word, e.g.Extract(e.Undefined(to.Text, i/per), 32-rest, rest))
-		}
-		v[i/per] = e.g.Concat(word...)
-	}
+	e.pack(to, w, parts)
 	return true
 }
 
@@ -305,11 +299,10 @@ func (e *exec) unary() bool {
 		e.write(e.args[1], func(i int) *expr.Node { return f(v[i]) })
 		return true
 	}
-	extend := func(w int, f func(x *expr.Node, w int) *expr.Node) bool {
-		n := e.vl()
-		v := make([]*expr.Node, n)
+	extend := func(part int, f func(x *expr.Node, w int) *expr.Node) bool {
+		w, v := int(e.W[width].Val), make([]*expr.Node, e.vl())
 		for i := range v {
-			v[i] = f(e.narrow(e.args[0], w, i), 32)
+			v[i] = f(e.narrow(e.args[0], w/part, i), w)
 		}
 		e.write(e.args[1], func(i int) *expr.Node { return v[i] })
 		return true
@@ -330,13 +323,13 @@ func (e *exec) unary() bool {
 			return g.Select(g.IsNaN(x), g.Const(32, 0x7fffffff), g.Unary(expr.FToSat, 32, x))
 		})
 	case "VSEXTVF2":
-		return extend(16, g.Sext)
+		return extend(2, g.Sext)
 	case "VSEXTVF4":
-		return extend(8, g.Sext)
+		return extend(4, g.Sext)
 	case "VZEXTVF2":
-		return extend(16, g.Zext)
+		return extend(2, g.Zext)
 	case "VZEXTVF4":
-		return extend(8, g.Zext)
+		return extend(4, g.Zext)
 	}
 	return false
 }
