@@ -6521,24 +6521,27 @@ done:
 TEXT ·finiteRVV(SB), NOSPLIT, $0-25
 	MOV src_base+0(FP), X5
 	MOV src_len+8(FP), X6
-	MOV $2139095040, X8
-	BEQZ X6, finite
+	VSETVLI X0, E32, M8, TA, MA, X7
+	VMVVI $0, V16
+	VMVSX X0, V1
+	BEQZ X6, largest
 elements:
-	VSETVLI X6, E32, M8, TA, MA, X7
+	VSETVLI X6, E32, M8, TU, MA, X7
 	VLE32V (X5), V8
-	VANDVX X8, V8, V8
-	VMSEQVX X8, V8, V0
-	VFIRSTM V0, X9
+	VFABSV V8, V8
+	VMAXUVV V8, V16, V16
 	SUB X7, X6, X6
 	SLLI $2, X7, X7
 	ADD X7, X5, X5
-	BGE X9, X0, infinite
 	BNEZ X6, elements
-finite:
-	MOV $1, X7
-	JMP return
-infinite:
+	VSETVLI X0, E32, M8, TA, MA, X7
+largest:
+	VREDMAXUVS V1, V16, V1
+	VMVXS V1, X6
+	MOV $2139095040, X8
 	MOV X0, X7
+	BGE X6, X8, return
+	MOV $1, X7
 return:
 	MOVB X7, ret+24(FP)
 	RET
