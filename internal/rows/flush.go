@@ -36,6 +36,14 @@ func FlushAll(t *tier.Tier, x []float32) {
 	}
 }
 
+// AreFinite tells whether all of x is finite.
+func AreFinite(t *tier.Tier, x []float32) bool {
+	for len(x) > MaxConvert && t.Convert().Finite(x[:MaxConvert]) {
+		x = x[MaxConvert:]
+	}
+	return t.Convert().Finite(x[:min(len(x), MaxConvert)])
+}
+
 // RoundBF16 is Converters.RoundBF16 for any number of elements.
 func RoundBF16(t *tier.Tier, dst, src []float32) {
 	for len(src) > 0 {
