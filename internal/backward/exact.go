@@ -19,11 +19,8 @@ func (j *Job) areKeysFinite(s *segment) bool {
 		if keys.Len() == 0 {
 			continue
 		}
-		data, ld := s.Keys(s.Key(keys.Lo), keys.Len())
-		for x := range keys.Len() {
-			if !rows.AreFinite(j.tier, data[x*ld:][:j.d()]) {
-				return false
-			}
+		if data, ld := s.Keys(s.Key(keys.Lo), keys.Len()); !rows.AreFinite(j.tier, data, ld, keys.Len(), j.d()) {
+			return false
 		}
 	}
 	return true
@@ -37,7 +34,7 @@ func (j *Job) areRowsFinite(s *segment, kv int, x *view.Tensor) bool {
 		}
 		data, off := s.Floats(x)
 		for _, at := range off[:s.N] {
-			if !rows.AreFinite(j.tier, data[at:][:x.Dim(3)]) {
+			if !rows.AreFinite(j.tier, data[at:], 0, 1, x.Dim(3)) {
 				return false
 			}
 		}
