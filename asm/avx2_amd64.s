@@ -23723,6 +23723,132 @@ done:
 	VZEROUPPER
 	RET
 
+// func skinnyHalvesE5M2AVX2(dst []uint16, ldd int, src []byte, lds int, n int, d int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·skinnyHalvesE5M2AVX2(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	MOVQ    ldd+24(FP), BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	MOVQ    DX, R8
+	IMUL3Q  $0x20, R8, R8
+	ADDQ    AX, R8
+
+row:
+	XORQ R9, R9
+	LEAQ -16(DI), R10
+
+step:
+	PREFETCHT0 (R8)(R9*1)
+	VPMOVZXBW  (AX)(R9*1), Y0
+	VPSLLW     $0x08, Y0, Y0
+	VMOVUPS    Y0, (CX)(R9*2)
+	ADDQ       $0x00000010, R9
+	CMPQ       R9, R10
+	JLE        step
+	CMPQ       R9, DI
+	MOVQ       R10, R9
+	JNE        step
+	ADDQ       DX, AX
+	ADDQ       DX, R8
+	LEAQ       (CX)(BX*2), CX
+	DECQ       SI
+	JNZ        row
+
+end:
+	VZEROUPPER
+	RET
+
+// func skinnyHalvesE4M3AVX2(dst []uint16, ldd int, src []byte, lds int, n int, d int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·skinnyHalvesE4M3AVX2(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	MOVQ    ldd+24(FP), BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	MOVQ    DX, R8
+	IMUL3Q  $0x20, R8, R8
+	ADDQ    AX, R8
+	VMOVUPS exponentsE4M3AVX2<>+0(SB), Y0
+	VMOVUPS lowerE4M3AVX2<>+0(SB), Y1
+	VMOVUPS upperE4M3AVX2<>+0(SB), Y2
+	VMOVUPS nanE4M3AVX2<>+0(SB), Y3
+
+row:
+	XORQ R9, R9
+	LEAQ -32(DI), R10
+
+step:
+	PREFETCHT0 (R8)(R9*1)
+	VPERMQ     $0xd8, (AX)(R9*1), Y4
+	VPSRLW     $0x04, Y4, Y7
+	VPAND      const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPSHUFB    Y7, Y0, Y7
+	VPSLLW     $0x04, Y4, Y6
+	VPAND      constf0f0f0f0AVX2<>+0(SB), Y6, Y6
+	VPAND      const7f7f7f7fAVX2<>+0(SB), Y4, Y4
+	VPADDB     const81818181AVX2<>+0(SB), Y4, Y5
+	VPSHUFB    Y5, Y3, Y5
+	VPXOR      Y5, Y7, Y7
+	VPADDB     const78787878AVX2<>+0(SB), Y4, Y4
+	VPSHUFB    Y4, Y1, Y5
+	VPXOR      Y5, Y6, Y6
+	VPSHUFB    Y4, Y2, Y5
+	VPXOR      Y5, Y7, Y7
+	VPUNPCKLBW Y7, Y6, Y4
+	VMOVUPS    Y4, (CX)(R9*2)
+	VPUNPCKHBW Y7, Y6, Y4
+	VMOVUPS    Y4, 32(CX)(R9*2)
+	ADDQ       $0x00000020, R9
+	CMPQ       R9, R10
+	JLE        step
+	CMPQ       R9, DI
+	MOVQ       R10, R9
+	JNE        step
+	ADDQ       DX, AX
+	ADDQ       DX, R8
+	LEAQ       (CX)(BX*2), CX
+	DECQ       SI
+	JNZ        row
+
+end:
+	VZEROUPPER
+	RET
+
+DATA exponentsE4M3AVX2<>+0(SB)/32, $"<=>?@ABC\xbc\xbd\xbe\xbf\xc0\xc1\xc2\xc3<=>?@ABC\xbc\xbd\xbe\xbf\xc0\xc1\xc2\xc3"
+GLOBL exponentsE4M3AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA lowerE4M3AVX2<>+0(SB)/32, $"\x00\x10\xa0\xf0@p \x10\x00\x10\xa0\xf0@p \x10\x00\x10\xa0\xf0@p \x10\x00\x10\xa0\xf0@p \x10"
+GLOBL lowerE4M3AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA upperE4M3AVX2<>+0(SB)/32, $"<\a\a\a\x00\x00\x00\x00<\a\a\a\x00\x00\x00\x00<\a\a\a\x00\x00\x00\x00<\a\a\a\x00\x00\x00\x00"
+GLOBL upperE4M3AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA nanE4M3AVX2<>+0(SB)/32, $"<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<"
+GLOBL nanE4M3AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constf0f0f0f0AVX2<>+0(SB)/32, $"\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0"
+GLOBL constf0f0f0f0AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const7f7f7f7fAVX2<>+0(SB)/32, $"\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f"
+GLOBL const7f7f7f7fAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const81818181AVX2<>+0(SB)/32, $"\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81"
+GLOBL const81818181AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const78787878AVX2<>+0(SB)/32, $"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+GLOBL const78787878AVX2<>(SB), RODATA|NOPTR, $32
+
 // func skinnySoftmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·skinnySoftmaxAVX2(SB), NOSPLIT, $0-88

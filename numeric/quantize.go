@@ -55,7 +55,7 @@ func QuantizeInt4(dst []kernel.Int4x2, scales, src []float32, group int, exec ke
 var (
 	quantizeInt8 = elementwise.Function{Name: "numeric.QuantizeInt8", Outputs: 1, ElementFMAs: quantizeFMAs, Do: func(c *elementwise.Call) {
 		group := len(c.Slices[1]) / c.Rows
-		c.Tier.Convert().QuantizeInt8(view.Int8Of(c.Bytes), group, c.Slices[0], 1, c.Slices[1], group, group, c.Rows, group)
+		c.Tier.Convert().QuantizeInt8(view.As[int8](c.Bytes), group, c.Slices[0], 1, c.Slices[1], group, group, c.Rows, group)
 	}}
 	quantizeInt4 = elementwise.Function{Name: "numeric.QuantizeInt4", Outputs: 1, ElementFMAs: quantizeFMAs, Do: func(c *elementwise.Call) {
 		group := len(c.Slices[1]) / c.Rows
