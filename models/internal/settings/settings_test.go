@@ -423,6 +423,11 @@ var obeyed = map[string][]string{
 	"mistral3":        {"attention.temperature_scale"},
 	"stablelm":        {"use_parallel_residual"}, // beside tensors that say it, see fileBeside
 	"qwen3moe":        {"expert_feed_forward_length"},
+	"qwen35":          {"full_attention_interval", "attention.recurrent_layers", "nextn_predict_layers"},
+	"qwen35moe":       {"expert_feed_forward_length", "expert_shared_feed_forward_length", "full_attention_interval", "attention.recurrent_layers", "nextn_predict_layers"},
+	"qwen3next":       {"expert_feed_forward_length", "expert_shared_feed_forward_length", "full_attention_interval", "attention.recurrent_layers", "nextn_predict_layers"},
+	"nemotron_h":      {"nextn_predict_layers"},
+	"nemotron_h_moe":  {"nextn_predict_layers"},
 	"qwen2moe":        {"expert_feed_forward_length", "expert_shared_feed_forward_length", "expert_weights_norm"},
 	"glm4moe":         routedFile,
 	"deepseek2":       routedFile,
@@ -457,6 +462,13 @@ func TestFileSilence(t *testing.T) {
 		}
 		if name == "granitehybrid" || name == "falcon-h1" {
 			maps.Copy(base, map[string]any{"ssm.conv_kernel": uint32(4), "ssm.state_size": uint32(8), "ssm.group_count": uint32(2), "ssm.inner_size": uint32(128), "ssm.time_step_rank": uint32(4)})
+		}
+		if strings.HasPrefix(name, "nemotron_h") || strings.HasPrefix(name, "qwen35") || name == "qwen3next" {
+			maps.Copy(base, map[string]any{"ssm.conv_kernel": uint32(4), "ssm.state_size": uint32(8), "ssm.group_count": uint32(2), "ssm.inner_size": uint32(128), "ssm.time_step_rank": uint32(4)})
+			delete(base, "attention.sliding_window")
+		}
+		if strings.HasPrefix(name, "nemotron_h") {
+			base["attention.head_count_kv"], base["feed_forward_length"] = []int32{0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}, []int32{32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32, 0}
 		}
 		if name == "granite" || name == "granitemoe" || name == "granitehybrid" || name == "cohere2" {
 			base["logit_scale"] = float32(4)
