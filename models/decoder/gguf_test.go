@@ -114,6 +114,9 @@ func (v *converter) metadata() {
 		v.experts(e)
 	}
 	v.recurrent()
+	if v.m.Embed.Inputs > 0 || v.m.Family.GGUF == "gemma4" {
+		v.gemma4()
+	}
 	v.scaling()
 }
 
@@ -145,6 +148,42 @@ func (v *converter) recurrent() {
 	}
 }
 
+// gemma4 writes what files say of layers that differ in their heads and networks.
+func (v *converter) gemma4() {
+	n, key := v.c.Layers, v.m.Family.GGUF+"."
+	near, heads, full, shared := make([]bool, n), make([]int32, n), v.m.Layers[n-1].Attention(), 0
+	for i, l := range v.m.Layers {
+		a := l.Attention()
+		if heads[i] = int32(a.KVHeads); a.Source > 0 {
+			shared++
+		}
+		if near[i] = a.Window > 0; near[i] {
+			v.Set(key+"attention.key_length_swa", uint32(a.Size))
+			v.Set(key+"attention.value_length_swa", uint32(a.Size))
+			v.Set(key+"rope.dimension_count_swa", uint32(a.Rope.Dims))
+			v.Set(key+"rope.freq_base_swa", float32(a.Rope.Base))
+		}
+		if f, ok := l.Feed.(*arch.Twofold); ok && i == 0 {
+			v.experts(&f.Experts)
+		}
+	}
+	v.Set(key+"attention.key_length", uint32(full.Size))
+	v.Set(key+"attention.value_length", uint32(full.Size))
+	v.Set(key+"rope.dimension_count", uint32(full.Size))
+	v.Set(key+"rope.freq_base", float32(full.Rope.Base))
+	v.Set(key+"attention.sliding_window_pattern", near)
+	v.Set(key+"attention.shared_kv_layers", uint32(shared))
+	v.Set(key+"embedding_length_per_layer_input", uint32(v.m.Embed.Inputs))
+	v.Set(key+"attention.head_count_kv", heads)
+	v.Set(key+"feed_forward_length", v.widths())
+	v.Set(key+"attention.scale", nil)
+	factors := make([]float32, full.Rope.Dims/2)
+	for i, x := range full.Rope.Scaling.Factors {
+		factors[i] = float32(min(x, 1e30))
+	}
+	v.AddFloats("rope_freqs.weight", factors, len(factors))
+}
+
 // widths are those of the networks of each layer, or 0.
 func (v *converter) widths() []int32 {
 	all := make([]int32, v.c.Layers)
@@ -154,6 +193,8 @@ func (v *converter) widths() []int32 {
 			all[i] = int32(f.Inner)
 		case *arch.Experts:
 			all[i] = int32(f.Inner)
+		case *arch.Twofold:
+			all[i] = int32(f.Dense.Inner)
 		}
 	}
 	return all
@@ -434,7 +475,7 @@ func (v *converter) tensors() {
 		case strings.HasSuffix(ours, "ffn_gate_up"):
 			ours = strings.Replace(ours, "ffn_gate_up", "ffn_up", 1)
 		}
-		if stem, ok := strings.CutSuffix(ours, "ffn_gate_up_exps"); ok {
+		if stem, ok := strings.CutSuffix(ours, "ffn_gate_up_exps"); ok && v.m.Family.GGUF != "gemma4" {
 			v.separate(stem, x, info.Shape)
 			continue
 		}
@@ -463,8 +504,10 @@ func (v *converter) permutes() bool { return v.m.Family.Interleaved && !ropeOf(v
 // rounds tells whether the file has a number as float32 that the folder has as float64, or other orders of sums.
 func (v *converter) rounds() bool {
 	r := ropeOf(v.m)
-	return r.Growth != 0 || r.Base != float64(float32(r.Base)) || v.m.Family.GGUF == "olmo2" && r.Scaling.YaRN || v.m.Family.GGUF == "falcon-h1" || // whose head is multiplied
-		v.m.Family.GGUF == "qwen35moe" // whose heads of values have another order
+	if d, ok := v.m.Layers[0].Mixer.(*arch.Delta); ok && !d.Grouped && d.Heads > d.KeyHeads { // whose heads of values have another order
+		return true
+	}
+	return r.Growth != 0 || r.Base != float64(float32(r.Base)) || v.m.Family.GGUF == "olmo2" && r.Scaling.YaRN || v.m.Family.GGUF == "falcon-h1" // whose head is multiplied
 }
 
 // times multiplies numbers.
