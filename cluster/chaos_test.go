@@ -33,6 +33,7 @@ var (
 // nothing is lost by one fault. How long anything takes is not for the test to say, but for how long a loss may be unknown.
 func TestChaos(t *testing.T) {
 	long(t)
+	t.Parallel()
 	c := newChaos(t)
 	work := c.begin()
 	c.settle("at first")
@@ -151,7 +152,7 @@ func (c *chaos) files(changes ...string) *strings.Replacer {
 // start starts a process under a name.
 func (c *chaos) start(name, ready string, args ...string) {
 	c.t.Helper()
-	p, _ := startProcess(c.t, ready, args...)
+	p, _ := startProcess(c.t, ready, append([]string{modelsIn + c.models}, args...)...)
 	c.running[name] = &chaosProcess{p, ready, args, false, nil, map[string]time.Time{}}
 }
 

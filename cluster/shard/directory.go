@@ -258,14 +258,17 @@ func List(ctx context.Context, conn *hub.Conn) ([]Info, error) {
 // each calls f for every entry of the directory, or with the error why it cannot be read. The
 // error is a [*DirectoryError].
 func (b *bucket) each(ctx context.Context, conn *hub.Conn, f func(name string, e *wire.Entry, err error)) error {
-	kv, err := b.get(ctx, conn, false)
+	var kv jetstream.KeyValue
+	var names []string
+	err := askAgain(ctx, func(ctx context.Context) (err error) {
+		if kv, err = b.get(ctx, conn, false); err == nil {
+			names, err = b.names(ctx, kv)
+		}
+		return err
+	})
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		return nil
 	}
-	if err != nil {
-		return &DirectoryError{"", err}
-	}
-	names, err := b.names(ctx, kv)
 	if err != nil {
 		return &DirectoryError{"", err}
 	}
@@ -285,6 +288,18 @@ func (b *bucket) each(ctx context.Context, conn *hub.Conn, f func(name string, e
 
 // entryTime is how long the server may take for an entry. Of one that is damaged it may say nothing.
 const entryTime = 2 * time.Second
+
+// askAgain asks until there is an answer, each time for twice as long: while servers choose a leader they drop what they are asked.
+func askAgain(ctx context.Context, ask func(ctx context.Context) error) error {
+	for wait := entryTime; ; wait *= 2 {
+		one, cancel := context.WithTimeout(ctx, wait)
+		err := ask(one)
+		cancel()
+		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+	}
+}
 
 // names returns the names of all entries, also of those that were removed lately. It asks for no entries, as one that is damaged would
 // end them.
