@@ -153,7 +153,7 @@ func (w *Worker) asked(msg *nats.Msg) {
 	if twice || ends {
 		return
 	}
-	r.body.add(0, msg.Data)
+	r.body.add(0, msg.Data, r.size)
 	w.mail.reply(msg, &header{Kind: kindTaken, From: w.mail.id, Call: h.Call, Name: w.Name, Direct: true})
 	go func() {
 		defer w.open.Done()
@@ -200,7 +200,7 @@ func (w *Worker) take(h *header, data []byte) {
 	}
 	switch h.Kind {
 	case kindPart:
-		r.body.add(h.At, data)
+		r.body.add(h.At, data, r.size)
 	case kindRead:
 		r.read(h.At)
 	case kindCancel:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -289,17 +290,35 @@ func (b *bucket) each(ctx context.Context, conn *hub.Conn, f func(name string, e
 // entryTime is how long the server may take for an entry. Of one that is damaged it may say nothing.
 const entryTime = 2 * time.Second
 
-// askAgain asks until there is an answer, each time for twice as long: while servers choose a leader they drop what they are asked.
+// askAgain asks until there is an answer, each time for twice as long: while servers choose a leader they drop what they are asked, or
+// say that there is none.
 func askAgain(ctx context.Context, ask func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
 	for wait := entryTime; ; wait *= 2 {
 		one, cancel := context.WithTimeout(ctx, wait)
 		err := ask(one)
 		cancel()
-		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+		var refusal *jetstream.APIError
+		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, errNoLeader) && !(errors.As(err, &refusal) && refusal.Code == http.StatusServiceUnavailable) {
 			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(askPause):
 		}
 	}
 }
+
+// Limits of questions to servers that may have no leader: of all together, and the time between two.
+const (
+	askTime  = 8 * entryTime
+	askPause = 100 * time.Millisecond
+)
+
+// errNoLeader reports a directory of which no server can say what it has.
+var errNoLeader = errors.New("its servers have no leader now")
 
 // names returns the names of all entries, also of those that were removed lately. It asks for no entries, as one that is damaged would
 // end them.
@@ -311,6 +330,9 @@ func (b *bucket) names(ctx context.Context, kv jetstream.KeyValue) (names []stri
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(">"))
 	if err != nil {
 		return nil, err
+	}
+	if info.Cluster != nil && info.Cluster.Leader == "" { // then the state is that of an empty stream
+		return nil, errNoLeader
 	}
 	for subject := range info.State.Subjects {
 		names = append(names, subject[strings.LastIndexByte(subject, '.')+1:])
