@@ -167,11 +167,7 @@ var activations = sync.OnceValues(func() (*sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := sourceText()
-	if err != nil {
-		return nil, err
-	}
-	return readSample(m, text, 6000)
+	return readSample(m, source, 6000)
 })
 
 // callTimeout is how long a call of a test waits for the last workers.

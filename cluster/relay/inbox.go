@@ -80,7 +80,7 @@ func (x *inbox) next(ctx context.Context, some time.Duration, silent func() erro
 		x.mu.Lock()
 		if len(x.parts) > 0 {
 			p := x.parts[0]
-			x.parts = x.parts[1:]
+			x.parts[0], x.parts = part{}, x.parts[1:]
 			x.mu.Unlock()
 			return &p, nil
 		}

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,12 +55,8 @@ type Worker struct {
 // Run answers requests until ctx ends. It does not close Server. The error is one of the kind [ErrFingerprint], a
 // an error of the kind [hub.ErrVersion], or that of NATS or ctx.
 func (w *Worker) Run(ctx context.Context) error {
-	if w.Patience == 0 {
-		w.Patience = DefaultPatience
-	}
-	if w.Log == nil {
-		w.Log = slog.New(slog.DiscardHandler)
-	}
+	w.Patience = cmp.Or(w.Patience, DefaultPatience)
+	w.Log = cmp.Or(w.Log, slog.New(slog.DiscardHandler))
 	w.calls, w.ends = map[string]*reply{}, false
 	fingerprint := w.Server.SystemFingerprint()
 	there, err := w.Conn.Services(ctx, service)
