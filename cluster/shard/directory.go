@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -300,7 +299,7 @@ func askAgain(ctx context.Context, ask func(ctx context.Context) error) error {
 		err := ask(one)
 		cancel()
 		var refusal *jetstream.APIError
-		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, errNoLeader) && !(errors.As(err, &refusal) && refusal.Code == http.StatusServiceUnavailable) {
+		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, errNoLeader) && !(errors.As(err, &refusal) && refusal.ErrorCode == clusterNotAvailable) {
 			return err
 		}
 		select {
@@ -316,6 +315,9 @@ const (
 	askTime  = 8 * entryTime
 	askPause = 100 * time.Millisecond
 )
+
+// clusterNotAvailable is the code of NATS for "JetStream system temporarily unavailable".
+const clusterNotAvailable jetstream.ErrorCode = 10008
 
 // errNoLeader reports a directory of which no server can say what it has.
 var errNoLeader = errors.New("its servers have no leader now")
