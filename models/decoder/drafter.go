@@ -29,7 +29,7 @@ func (g *generation) drafters(o *GenerateOptions) error {
 		if o.MaxTokens > 0 && o.MaxTokens < tokens {
 			tokens = min(tokens, t.text.Len()+len(t.next)+o.MaxTokens)
 		}
-		pages += m.pages(tokens)
+		pages += m.Pages(tokens)
 	}
 	s, err := m.newSession(pages)
 	if err != nil {

@@ -157,7 +157,7 @@ func (m *Model) begin(ctx context.Context, prompts [][]int32, o *GenerateOptions
 		tokens = min(tokens, longest+min(o.MaxTokens, tokens))
 	}
 	// The last page of what is shared, if it is partly filled, is copied by every text.
-	s, err := m.newSession(1 + len(prompts)*m.pages(tokens))
+	s, err := m.newSession(m.Pages(1) + len(prompts)*m.Pages(tokens))
 	if err != nil || len(prompts) == 0 {
 		return s, nil, err
 	}
@@ -223,6 +223,7 @@ type generation struct {
 	streams []*stream // that have not ended
 	steps   []Step
 	left    bool // the loop
+	full    bool // the cache has no room for guesses
 }
 
 // A stream is a text that grows.
@@ -261,15 +262,10 @@ func (s *Session) newGeneration(o *GenerateOptions, steps []Step) (*generation, 
 // step lets every stream read what it has, and choose a token, or several if guesses were
 // right.
 func (g *generation) step(ctx context.Context, yield func(Token, error) bool) error {
-	g.steps = g.steps[:0]
-	for _, t := range g.streams {
-		step := Step{Text: t.text, Tokens: t.next}
-		if t.guesses > 0 {
-			step.Logits = LogitsAll
-		}
-		g.steps = append(g.steps, step)
+	logits, err := g.read(ctx)
+	if err != nil && isFull(err) && g.drop() {
+		logits, err = g.read(ctx)
 	}
-	logits, err := g.s.run(ctx, g.steps, false, func(i int) int { return g.streams[i].index })
 	if err != nil {
 		return err
 	}
@@ -286,6 +282,7 @@ func (g *generation) step(ctx context.Context, yield func(Token, error) bool) er
 			going = append(going, t)
 		}
 	}
+	g.full = g.full && len(going) == len(g.streams)
 	clear(g.streams[len(going):])
 	g.streams = going
 	for _, t := range g.streams {
@@ -294,6 +291,29 @@ func (g *generation) step(ctx context.Context, yield func(Token, error) bool) er
 		}
 	}
 	return nil
+}
+
+// read lets every stream read what it has.
+func (g *generation) read(ctx context.Context) ([][]float32, error) {
+	g.steps = g.steps[:0]
+	for _, t := range g.streams {
+		step := Step{Text: t.text, Tokens: t.next}
+		if t.guesses > 0 {
+			step.Logits = LogitsAll
+		}
+		g.steps = append(g.steps, step)
+	}
+	return g.s.run(ctx, g.steps, false, func(i int) int { return g.streams[i].index })
+}
+
+// drop forgets all guesses, for which the cache has no room until a stream ends, and tells whether there were some.
+func (g *generation) drop() (dropped bool) {
+	for _, t := range g.streams {
+		dropped = dropped || t.guesses > 0
+		t.next, t.guesses = t.next[:len(t.next)-t.guesses], 0
+	}
+	g.full = dropped
+	return dropped
 }
 
 // advance chooses the token after those that the stream has read, and as long as that is
@@ -319,14 +339,13 @@ func (g *generation) advance(t *stream, logits []float32, yield func(Token, erro
 
 // guess adds guesses to what a stream reads next. They follow the latest earlier place of its
 // last three tokens, or else two, the next one included; where the text ends, they go on at
-// that place, as if the text were periodic. There is no guess where the cache might be too small
-// for it, as its pages may be those that another text needs.
+// that place, as if the text were periodic.
 func (g *generation) guess(ctx context.Context, t *stream) error {
 	n := min(g.draft, g.s.model.options.Context-t.text.Len()-1)
 	if t.left > 0 {
 		n = min(n, t.left-1)
 	}
-	if n <= 0 || g.s.Room() < len(g.streams)*(g.draft+1+2*g.s.cache.PageSize()) {
+	if n <= 0 || g.full {
 		return nil
 	}
 	tokens := append(t.text.tokens, t.next[0]) // may write beyond the text's length, which is free

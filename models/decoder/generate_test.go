@@ -303,7 +303,7 @@ func TestLeave(t *testing.T) {
 	m := tiny(t, Options{})
 	want := collect(t, 1, m.Generate(t.Context(), prompt(20, 3), GenerateOptions{MaxTokens: 30, Stop: []int32{}}))[0]
 	s := session(t, m, 2, 100)
-	free := s.Room()
+	free := s.FreePages()
 	x, got := s.NewText(), []int32(nil)
 	for len(got) < 30 {
 		rest, err := x.Keep(append(prompt(20, 3), got...))
@@ -323,8 +323,8 @@ func TestLeave(t *testing.T) {
 	if !slices.Equal(got[:30], want) {
 		t.Errorf("tokens %v, want %v", got, want)
 	}
-	if x.Free(); s.Room() != free {
-		t.Errorf("room for %d tokens in the end, want %d", s.Room(), free)
+	if x.Free(); s.FreePages() != free {
+		t.Errorf("%d free pages in the end, want %d", s.FreePages(), free)
 	}
 }
 

@@ -51,12 +51,18 @@ func schedule(m *decoder.Model, s *Settings) (batch.Options, error) {
 	if err != nil {
 		return batch.Options{}, err
 	}
-	// A text of the whole context, and a page for a copy of one that is shared.
-	least := int64((o.Context+o.PageSize-1)/o.PageSize + 1)
-	pages := max(least, s.CacheBytes/int64(page))
+	// A text of the whole context, and a page of each group of layers for a copy of one that is shared.
+	groups := m.Pages(1)
+	texts := max((m.Pages(o.Context)+groups-1)/groups+1, int(s.CacheBytes/int64(groups*page))) // of a page of tokens each
 	return batch.Options{
-		Open:  func() (batch.Session, error) { return m.NewSession(int(pages), o.PageSize) },
-		Pages: int(pages), Page: o.PageSize, Running: s.Running, Step: s.StepTokens, Chunk: s.ChunkTokens, Waiting: s.Waiting, PerKey: s.WaitingPerKey,
+		Open: func() (batch.Session, error) {
+			x, err := m.NewSession(texts, o.PageSize)
+			if err == nil {
+				x.KeepWindows = true // prefixes that nobody uses go first
+			}
+			return x, err
+		},
+		Pages: texts * groups, Page: o.PageSize, Needs: m.Pages, Running: s.Running, Step: s.StepTokens, Chunk: s.ChunkTokens, Waiting: s.Waiting, PerKey: s.WaitingPerKey,
 	}, nil
 }
 

@@ -69,13 +69,14 @@ type Options struct {
 	// Open makes the session, at first and after a panic.
 	Open func() (Session, error)
 
-	Pages   int // of the session
-	Page    int // tokens of one
-	Running int // most requests at once; others wait
-	Step    int // most tokens of prompts in a step in which no answer gets a token
-	Chunk   int // most tokens of prompts in other steps
-	Waiting int // most requests that wait
-	PerKey  int // most requests of one key that wait
+	Pages   int                  // of the session
+	Page    int                  // tokens of one
+	Needs   func(tokens int) int // pages that a text of so many tokens needs, see [decoder.Model.Pages]; nil: those that hold so many tokens
+	Running int                  // most requests at once; others wait
+	Step    int                  // most tokens of prompts in a step in which no answer gets a token
+	Chunk   int                  // most tokens of prompts in other steps
+	Waiting int                  // most requests that wait
+	PerKey  int                  // most requests of one key that wait
 
 	// Saved, if not nil, keeps pages outside of the session, from one program to the next.
 	Saved *promptcache.Pages
@@ -135,8 +136,8 @@ func (s *Scheduler) Submit(t *Task) error {
 	switch {
 	case len(t.Prompt) == 0:
 		return ErrEmpty
-	case t.Most <= len(t.Prompt) || s.pages(t.Most-1) >= s.o.Pages:
-		return ErrLong // one page is left for the copy of a page that is shared
+	case t.Most <= len(t.Prompt) || s.pages(t.Most-1)+s.pages(1) > s.o.Pages:
+		return ErrLong // one page of each group of layers is left for the copy of a page that is shared
 	}
 	t.tokens = slices.Clone(t.Prompt)
 	return s.submit(t.Key, t, s.o.Waiting, s.o.PerKey)
@@ -209,7 +210,7 @@ func (s *Scheduler) count() {
 	defer s.mu.Unlock()
 	s.stats.Running, s.stats.Pages, s.stats.Free, s.stats.Kept = len(s.running), s.o.Pages, 0, 0
 	if s.session != nil {
-		s.stats.Free, s.stats.Kept = s.freePages(), s.tree.idle()
+		s.stats.Free, s.stats.Kept = s.session.FreePages(), s.idle()
 	}
 }
 
@@ -290,10 +291,25 @@ func (s *Scheduler) ended(t *Task, err error) {
 	t.Done(err)
 }
 
-// pages returns the number of pages of so many tokens.
+// pages returns the number of pages that a text of so many tokens needs.
 func (s *Scheduler) pages(tokens int) int {
+	if s.o.Needs != nil {
+		return s.o.Needs(tokens)
+	}
 	return (tokens + s.o.Page - 1) / s.o.Page
 }
 
-// freePages returns the number of pages that no text has.
-func (s *Scheduler) freePages() int { return s.session.Room() / s.o.Page }
+// windows tells whether a long text needs fewer pages than those of its tokens.
+func (s *Scheduler) windows() bool {
+	const many = 1 << 20
+	return s.pages(many*s.o.Page) < many*s.pages(1)
+}
+
+// idle returns how many pages prefixes have that nobody uses. Beside running texts it is a guess where windows were dropped.
+func (s *Scheduler) idle() int {
+	held := s.o.Pages - s.session.FreePages()
+	if len(s.running) == 0 {
+		return held
+	}
+	return min(s.tree.idle()*s.pages(1), held)
+}

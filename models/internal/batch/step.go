@@ -109,17 +109,14 @@ func (s *Scheduler) shares(budget, prompts int) []int {
 	return shares
 }
 
-// makeRoom gives back pages of prefixes that nobody uses, or stops the request that began last. It
-// tells whether a step could fit now.
+// makeRoom gives back pages of prefixes that nobody uses, or those that no window sees any more, or stops the request that
+// began last. It tells whether a step could fit now.
 func (s *Scheduler) makeRoom(pages int) bool {
 	dropped := false
-	for range pages {
-		if !s.tree.drop() {
-			break
-		}
+	for want := s.session.FreePages() + pages; s.session.FreePages() < want && s.tree.drop(); {
 		dropped = true
 	}
-	if dropped {
+	if dropped || s.trim() {
 		return true
 	}
 	if len(s.running) < 2 {
@@ -132,6 +129,24 @@ func (s *Scheduler) makeRoom(pages int) bool {
 	s.waiting.putBack(t.line, t)
 	s.stats.Preempted++
 	return true
+}
+
+// trim drops what no window of the running requests sees any more. The prefixes that they share keep nothing then: what
+// an answer leaves in the tree takes their place, see [tree.keep].
+func (s *Scheduler) trim() (trimmed bool) {
+	if !s.windows() {
+		return false
+	}
+	free := s.session.FreePages()
+	for _, t := range s.running {
+		t.text.Trim()
+		for n := t.shared; n != nil && n.parent != nil; n = n.parent {
+			if err := n.text.Truncate(0); err != nil {
+				return false
+			}
+		}
+	}
+	return s.session.FreePages() > free
 }
 
 // tally counts what a step has computed.
