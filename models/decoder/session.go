@@ -38,6 +38,9 @@ type Session struct {
 	tokens    engine.Pass
 	sequences []*kvcache.Sequence
 
+	draft      *Session // of the model that guessed last, see GenerateOptions.DraftModel
+	pagesInAll int
+
 	spare   []*engine.State // to be written again, at most as many as written
 	written int             // the most states that a pass has written
 }
@@ -71,7 +74,7 @@ func (m *Model) newSession(pages int) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decoder: cache: %w", err)
 	}
-	s := &Session{model: m, cache: cache, chunk: chunk}
+	s := &Session{model: m, cache: cache, chunk: chunk, pagesInAll: pages}
 	s.tokens.Cache = &s.pages
 	s.pages.Hadamard = m.options.hadamardOf(m.caches(&m.options, 0))
 	for _, keeper := range m.layers.Places() {
@@ -102,6 +105,7 @@ type Text struct {
 	began   int             // tokens of the one that the last call began with
 	shared  int             // of the first tokens, so many may be in the memory of forks, where they never change
 	marked  bool            // while steps are checked
+	draft   *Text           // that a draft model has read of it, or nil
 }
 
 // NewText returns a text without tokens.
@@ -199,6 +203,9 @@ func common(a, b []int32) int {
 func (t *Text) Free() {
 	if t.session != nil {
 		t.cutStates(-1)
+	}
+	if t.draft != nil {
+		t.draft.Free()
 	}
 	t.kv.free()
 	t.session, t.tokens = nil, nil
