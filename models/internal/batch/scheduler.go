@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -62,6 +63,9 @@ type Task struct {
 	answer bool                // it has chosen a token
 	reader *promptcache.Reader // of pages that are kept outside, nil for none
 	loaded int                 // the first tokens, which need not be saved
+
+	draft   *decoder.Text // of the draft model, nil before the first guesses
+	guesses []int32       // of the step
 }
 
 // Options are the settings of a [Scheduler].
@@ -78,6 +82,8 @@ type Options struct {
 	Waiting int                  // most requests that wait
 	PerKey  int                  // most requests of one key that wait
 
+	Draft *Draft // nil for none
+
 	// Saved, if not nil, keeps pages outside of the session, from one program to the next.
 	Saved *promptcache.Pages
 
@@ -89,6 +95,7 @@ type Options struct {
 type Scheduler struct {
 	o       Options
 	session Session
+	drafts  *drafts
 	tree    *tree
 	running []*Task // in the order in which they began
 	steps   []decoder.Step
@@ -107,6 +114,7 @@ type Stats struct {
 	Read, Generated        uint64 // tokens of prompts that were computed, tokens of answers
 	Shared                 uint64 // tokens of prompts that were not computed, as another text had them
 	Loaded                 uint64 // tokens of texts that were not computed, as Options.Saved had them
+	Guessed, Right         uint64 // tokens that the draft model guessed, those of them that are in answers
 	Preempted, Done, Ended uint64 // requests: dropped to be computed again, finished, ended otherwise
 	Panics                 uint64
 }
@@ -122,6 +130,9 @@ func (s *Scheduler) open() error {
 	session, err := s.o.Open()
 	if err != nil {
 		return err // and whatever came with it is no session
+	}
+	if s.drafts, err = s.o.Draft.open(); err != nil {
+		return err
 	}
 	s.session, s.tree = session, newTree(s.o.Page)
 	s.tree.saves = s.o.Saved != nil
@@ -191,12 +202,12 @@ func (s *Scheduler) recovered(err error) {
 	for len(s.running) > 0 {
 		t := s.running[0]
 		s.running = s.running[1:]
-		t.text, t.shared = nil, nil
+		t.text, t.shared, t.draft = nil, nil, nil
 		t.stopReading()
 		s.left(t.line)
 		s.ended(t, err)
 	}
-	s.session, s.tree = nil, nil
+	s.session, s.tree, s.drafts = nil, nil, nil
 	runtime.GC() // the cache of the new session must not lie beside that of the old one
 	if err := s.open(); err != nil {
 		s.close()
@@ -258,7 +269,7 @@ func (s *Scheduler) end(t *Task, err error) {
 	if err == nil {
 		err = s.tree.keep(t.text, t.tokens[:t.done], t.loaded)
 	}
-	s.release(t)
+	err = cmp.Or(err, s.release(t))
 	s.left(t.line)
 	s.ended(t, err)
 }
@@ -271,12 +282,13 @@ func (s *Scheduler) left(l *line[*Task]) {
 }
 
 // release takes a request out of those that run and gives its pages back.
-func (s *Scheduler) release(t *Task) {
+func (s *Scheduler) release(t *Task) error {
 	s.running = slices.DeleteFunc(s.running, func(u *Task) bool { return u == t })
 	t.stopReading()
 	t.text.Free()
 	s.tree.unpin(t.shared)
 	t.text, t.shared, t.done = nil, nil, 0
+	return s.drafts.end(t)
 }
 
 // ended counts a request that has ended and tells it.
