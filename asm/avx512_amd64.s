@@ -40834,8 +40834,8 @@ columns:
 	SHLQ  $0x02, BX
 	MOVQ  src_base+48(FP), SI
 	ADDQ  AX, SI
-	CMPQ  CX, $0x00000010
-	JGE   lanes2
+	CMPQ  CX, $0x00000008
+	JGE   lanes1
 
 	// What is left of a vector.
 	LEAQ      masksAVX512<>+0(SB), DI
@@ -40844,10 +40844,10 @@ columns:
 	LEAQ      (DI)(R8*4), DI
 	VMOVUPS   (DI), Z1
 	VPMOVD2M  Z1, K1
-	MOVQ      sums_base+0(FP), DI
-	VMOVUPD.Z (DI)(AX*2), K1, Z1
-	MOVQ      n+80(FP), DI
-	TESTQ     DI, DI
+	MOVQ      sums_base+0(FP), CX
+	VMOVUPD.Z (CX)(AX*2), K1, Z1
+	MOVQ      n+80(FP), CX
+	TESTQ     CX, CX
 	JZ        lastrows
 	PCALIGN   $0x40
 
@@ -40859,53 +40859,41 @@ lastrow:
 	VFMADD231PD Z2, Z2, Z1
 	ADDQ        BX, DX
 	ADDQ        BX, SI
-	DECQ        DI
+	DECQ        CX
 	JNZ         lastrow
 
 lastrows:
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPD Z1, K1, (DX)(AX*2)
-	ADDQ    $0x00000020, AX
-	SUBQ    $0x00000008, CX
-	JG      columns
+	MOVQ    sums_base+0(FP), CX
+	VMOVUPD Z1, K1, (CX)(AX*2)
 
 end:
 	VZEROUPPER
 	RET
 
-lanes2:
+lanes1:
 	MOVQ    sums_base+0(FP), DI
 	VMOVUPS (DI)(AX*2), Z1
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS 64(DI)(AX*2), Z2
 	MOVQ    n+80(FP), DI
 	TESTQ   DI, DI
-	JZ      lanes2rows
+	JZ      lanes1rows
 	PCALIGN $0x40
 
-lanes2row:
-	VMOVUPS     (SI), Y3
-	VMOVUPS     32(SI), Y4
-	VSUBPS      Y0, Y3, Y3
-	VSUBPS      Y0, Y4, Y4
-	VMOVUPS     Y3, (DX)
-	VMOVUPS     Y4, 32(DX)
-	VCVTPS2PD   Y3, Z3
-	VCVTPS2PD   Y4, Z4
-	VFMADD231PD Z3, Z3, Z1
-	VFMADD231PD Z4, Z4, Z2
+lanes1row:
+	VMOVUPS     (SI), Y2
+	VSUBPS      Y0, Y2, Y2
+	VMOVUPS     Y2, (DX)
+	VCVTPS2PD   Y2, Z2
+	VFMADD231PD Z2, Z2, Z1
 	ADDQ        BX, DX
 	ADDQ        BX, SI
 	DECQ        DI
-	JNZ         lanes2row
+	JNZ         lanes1row
 
-lanes2rows:
+lanes1rows:
 	MOVQ    sums_base+0(FP), DX
 	VMOVUPS Z1, (DX)(AX*2)
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Z2, 64(DX)(AX*2)
-	ADDQ    $0x00000040, AX
-	SUBQ    $0x00000010, CX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
 	JMP     columns
 
 // func rowNormTermsAVX512(sums []float64, dots []float64, y []float32, g []float32, dWeight []float32, dBias []float32, dy []float32, weight []float32, ld int, n int, inv float32)
@@ -40933,8 +40921,8 @@ columns:
 	ADDQ  AX, R9
 	MOVQ  weight_base+168(FP), R10
 	ADDQ  AX, R10
-	CMPQ  CX, $0x00000010
-	JGE   lanes2
+	CMPQ  CX, $0x00000008
+	JGE   lanes1
 
 	// What is left of a vector.
 	LEAQ      masksAVX512<>+0(SB), R11
@@ -40943,12 +40931,12 @@ columns:
 	LEAQ      (R11)(R12*4), R11
 	VMOVUPS   (R11), Z1
 	VPMOVD2M  Z1, K1
-	MOVQ      sums_base+0(FP), R11
-	VMOVUPD.Z (R11)(AX*2), K1, Z1
-	MOVQ      dots_base+24(FP), R11
-	VMOVUPD.Z (R11)(AX*2), K1, Z2
-	MOVQ      n+200(FP), R11
-	TESTQ     R11, R11
+	MOVQ      sums_base+0(FP), CX
+	VMOVUPD.Z (CX)(AX*2), K1, Z1
+	MOVQ      dots_base+24(FP), CX
+	VMOVUPD.Z (CX)(AX*2), K1, Z2
+	MOVQ      n+200(FP), CX
+	TESTQ     CX, CX
 	JZ        lastrows
 	PCALIGN   $0x40
 
@@ -40977,67 +40965,45 @@ lastrow:
 	ADDQ        BX, R8
 	ADDQ        BX, R9
 	ADDQ        BX, R10
-	DECQ        R11
+	DECQ        CX
 	JNZ         lastrow
 
 lastrows:
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPD Z1, K1, (DX)(AX*2)
-	MOVQ    dots_base+24(FP), DX
-	VMOVUPD Z2, K1, (DX)(AX*2)
-	ADDQ    $0x00000020, AX
-	SUBQ    $0x00000008, CX
-	JG      columns
+	MOVQ    sums_base+0(FP), CX
+	VMOVUPD Z1, K1, (CX)(AX*2)
+	MOVQ    dots_base+24(FP), CX
+	VMOVUPD Z2, K1, (CX)(AX*2)
 
 end:
 	VZEROUPPER
 	RET
 
-lanes2:
+lanes1:
 	MOVQ    sums_base+0(FP), R11
 	VMOVUPS (R11)(AX*2), Z1
-	MOVQ    sums_base+0(FP), R11
-	VMOVUPS 64(R11)(AX*2), Z2
 	MOVQ    dots_base+24(FP), R11
-	VMOVUPS (R11)(AX*2), Z3
-	MOVQ    dots_base+24(FP), R11
-	VMOVUPS 64(R11)(AX*2), Z4
+	VMOVUPS (R11)(AX*2), Z2
 	MOVQ    n+200(FP), R11
 	TESTQ   R11, R11
-	JZ      lanes2rows
+	JZ      lanes1rows
 	PCALIGN $0x40
 
-lanes2row:
-	VMOVUPS     (R9), Y5
-	VMOVUPS     32(R9), Y6
-	VMULPS      (DX), Y0, Y7
-	VMULPS      32(DX), Y0, Y8
-	VMULPS      (R10), Y5, Y9
-	VMULPS      32(R10), Y6, Y10
-	VMOVUPS     Y7, (DX)
-	VMOVUPS     Y8, 32(DX)
-	VMOVUPS     Y9, (SI)
-	VMOVUPS     Y10, 32(SI)
-	VMOVUPS     (DI), Y11
-	VMOVUPS     32(DI), Y12
-	VMULPS      Y7, Y5, Y13
-	VMULPS      Y8, Y6, Y14
-	VADDPS      Y13, Y11, Y11
-	VADDPS      Y14, Y12, Y12
-	VMOVUPS     Y11, (DI)
-	VMOVUPS     Y12, 32(DI)
-	VADDPS      (R8), Y5, Y5
-	VADDPS      32(R8), Y6, Y6
-	VMOVUPS     Y5, (R8)
-	VMOVUPS     Y6, 32(R8)
-	VCVTPS2PD   Y9, Z9
-	VCVTPS2PD   Y10, Z10
-	VADDPD      Z9, Z1, Z1
-	VADDPD      Z10, Z2, Z2
-	VCVTPS2PD   Y7, Z7
-	VCVTPS2PD   Y8, Z8
-	VFMADD231PD Z9, Z7, Z3
-	VFMADD231PD Z10, Z8, Z4
+lanes1row:
+	VMOVUPS     (R9), Y3
+	VMULPS      (DX), Y0, Y4
+	VMULPS      (R10), Y3, Y5
+	VMOVUPS     Y4, (DX)
+	VMOVUPS     Y5, (SI)
+	VMOVUPS     (DI), Y6
+	VMULPS      Y4, Y3, Y7
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     Y6, (DI)
+	VADDPS      (R8), Y3, Y3
+	VMOVUPS     Y3, (R8)
+	VCVTPS2PD   Y5, Z5
+	VADDPD      Z5, Z1, Z1
+	VCVTPS2PD   Y4, Z4
+	VFMADD231PD Z5, Z4, Z2
 	ADDQ        BX, DX
 	ADDQ        BX, SI
 	ADDQ        BX, DI
@@ -41045,19 +41011,15 @@ lanes2row:
 	ADDQ        BX, R9
 	ADDQ        BX, R10
 	DECQ        R11
-	JNZ         lanes2row
+	JNZ         lanes1row
 
-lanes2rows:
+lanes1rows:
 	MOVQ    sums_base+0(FP), DX
 	VMOVUPS Z1, (DX)(AX*2)
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Z2, 64(DX)(AX*2)
 	MOVQ    dots_base+24(FP), DX
-	VMOVUPS Z3, (DX)(AX*2)
-	MOVQ    dots_base+24(FP), DX
-	VMOVUPS Z4, 64(DX)(AX*2)
-	ADDQ    $0x00000040, AX
-	SUBQ    $0x00000010, CX
+	VMOVUPS Z2, (DX)(AX*2)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
 	JMP     columns
 
 // func rowNormGradientsAVX512(dx []float32, g []float32, y []float32, center float32, slope float32, inv float32)

@@ -240,29 +240,35 @@ func (j *Job) codesOfQueries(lanes int) int {
 func (t *tile) codeLanes() int { return ints.RoundUp(t.N, codeLanes) }
 
 func packCodes(t *tile) {
-	packRounded(t)
-	for lane := range t.codeLanes() {
-		t.packLane(lane, min(lane, t.N-1))
+	packPairs(t)
+	for lane := range t.N {
+		t.packLane(lane)
+	}
+	for lane := t.N; lane < t.codeLanes(); lane++ {
+		t.unit[lane] = t.unit[t.N-1]
 	}
 }
 
-// packLane writes the integers of a lane, which are those of row from, and its unit.
-func (t *tile) packLane(lane, from int) {
+// packLane takes the integers of a lane from pairs of columns. Those of the last row are also those of the lanes after
+// it, up to a whole group.
+func (t *tile) packLane(lane int) {
 	d, lanes, all, group := t.job.d(), t.Lanes, t.codeLanes(), t.job.Call.K.Group()
-	t.unit[lane] = t.unit[from]
-	inverse := float32(0)
-	if u := t.unit[lane]; u > 0 {
-		inverse = 1 / u // exact
+	repeats := 0
+	if lane == t.N-1 {
+		repeats = all - t.N
 	}
 	for at, w := 0, 0; at < d; at += w {
 		w = kvrows.Columns(group, at)
 		to := t.codes[at*all+lane/codeLanes*w*codeLanes+lane%codeLanes*codeStep:]
-		for x := range w {
-			code := int16(0) // also of a NaN, whose unit makes the scores NaN
-			if inverse != 0 {
-				code = int16(t.q[(at+x)*lanes+from] * inverse)
+		for x := 0; x < w; x += codeStep {
+			step, pairs := to[x*codeLanes:][:codeStep], t.pairs[(at+x)/2*lanes+lane:]
+			for i := range codeStep / 2 {
+				p := pairs[i*lanes]
+				step[2*i], step[2*i+1] = int16(p), int16(p>>16)
 			}
-			to[x/codeStep*codeStep*codeLanes+x%codeStep] = code
+			for i := range repeats {
+				copy(to[x*codeLanes+(i+1)*codeStep:], step)
+			}
 		}
 	}
 }

@@ -42,6 +42,19 @@ func Attention(q kernel.Tensor, k, v []kernel.Tensor, s kernel.Scoring) Call {
 	}
 }
 
+// Gradients returns a call of the backward pass of attention, after the forward pass has been computed once.
+func Gradients(q, k, v, dout kernel.Tensor) (Call, error) {
+	like := func(x kernel.Tensor, d int) kernel.Tensor {
+		s := x.Shape()
+		return kernel.BHLD(make([]float32, s[0]*s[1]*s[2]*d), s[0], s[1], s[2], d)
+	}
+	g, lse := kernel.Gradients{Q: like(q, q.Shape()[3]), K: like(k, k.Shape()[3]), V: like(v, v.Shape()[3])}, like(q, 1)
+	err := kernel.Attention(like(dout, dout.Shape()[3]), q, k, v, &kernel.Options{Outputs: kernel.Outputs{LSE: lse}})
+	return func(e kernel.Exec) error {
+		return kernel.AttentionBackward(g, dout, q, k, v, lse, &kernel.BackwardOptions{Exec: e})
+	}, err
+}
+
 // Queries returns queries of a batch row.
 func Queries(heads, queries, size int) kernel.Tensor {
 	return kernel.BHLD(numbers.Normals(heads*queries*size), 1, heads, queries, size)

@@ -216,13 +216,8 @@ func magnitudeCases() (all []cliffCase) {
 	layer("linear layer, products in bfloat16", math.Inf(1), false, linear.RoundBFloat16)
 	layer("linear layer of int8, int8 rows", 1e6, true, linear.QuantizeInt8) // larger weights have scales beyond binary16
 	add("gradients", "of attention", func(x func(int) []float32) (calls.Call, error) {
-		q, k, dout := tensor(n(heads*queries*size), shape), tensor(n(heads*keys*size), cache), tensor(x(heads*queries*size), shape)
-		lse := kernel.BHLD(make([]float32, heads*queries), 1, heads, queries, 1)
-		grads := kernel.Gradients{Q: tensor(n(heads*queries*size), shape), K: tensor(n(heads*keys*size), cache), V: tensor(n(heads*keys*size), cache)}
-		err := kernel.Attention(tensor(n(heads*queries*size), shape), q, k, k, &kernel.Options{Outputs: kernel.Outputs{LSE: lse}})
-		return func(e kernel.Exec) error {
-			return kernel.AttentionBackward(grads, dout, q, k, k, lse, &kernel.BackwardOptions{Exec: e})
-		}, err
+		k := tensor(n(heads*keys*size), cache)
+		return calls.Gradients(tensor(n(heads*queries*size), shape), k, k, tensor(x(heads*queries*size), shape))
 	})
 	add("gradients", "of a linear layer", func(x func(int) []float32) (calls.Call, error) {
 		g := linear.Gradients{X: matrix(n(rows * width)), W: matrix(n(width * width))}
@@ -240,13 +235,11 @@ func magnitudeCases() (all []cliffCase) {
 		out, in := tensor(n(rows*width), row), tensor(x(rows*width), row)
 		return func(e kernel.Exec) error { return norm.RMSNorm(out, in, nil, 1e-6, norm.Options{Exec: e}) }, nil
 	})
-	add("functions", "SiLU", func(x func(int) []float32) (calls.Call, error) {
-		out, in := n(rows*width), x(rows*width)
-		return func(e kernel.Exec) error { return activation.SiLU(out, in, e) }, nil
-	})
-	add("functions", "GELU", func(x func(int) []float32) (calls.Call, error) {
-		out, in := n(rows*width), x(rows*width)
-		return func(e kernel.Exec) error { return activation.GELU(out, in, e) }, nil
-	})
+	for i, function := range []func(out, in []float32, e kernel.Exec) error{activation.SiLU, activation.GELU} {
+		add("functions", []string{"SiLU", "GELU"}[i], func(x func(int) []float32) (calls.Call, error) {
+			out, in := n(rows*width), x(rows*width)
+			return func(e kernel.Exec) error { return function(out, in, e) }, nil
+		})
+	}
 	return all
 }

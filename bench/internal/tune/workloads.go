@@ -66,20 +66,15 @@ func draft() (w []workload, err error) {
 	return w, nil
 }
 
-// fullTiles has as many rows as tiles have lanes, and one block of keys.
-func fullTiles() (w []workload, err error) {
-	for _, rows := range []int{8, 16, 24, 32} {
-		w = append(w, attention(fmt.Sprint(rows), 8, 8, rows, 256, 64, 1, 1))
-	}
-	return w, nil
-}
+// fullTiles has as many rows as tiles have lanes, and one block of keys, and fullHalfTiles keys and values in float16.
+func fullTiles() ([]workload, error)     { return fullTilesOf(&calls.Types[0]), nil }
+func fullHalfTiles() ([]workload, error) { return fullTilesOf(&calls.Types[1]), nil }
 
-// fullHalfTiles are fullTiles with keys and values in float16.
-func fullHalfTiles() (w []workload, err error) {
+func fullTilesOf(t *calls.Type) (w []workload) {
 	for _, rows := range []int{8, 16, 24, 32} {
-		w = append(w, attentionOn(&calls.Types[1], fmt.Sprint(rows), 8, 8, rows, 256, 64, 1, 1))
+		w = append(w, attentionOn(t, fmt.Sprint(rows), 8, 8, rows, 256, 64, 1, 1))
 	}
-	return w, nil
+	return w
 }
 
 // plainCalls have at most one block of keys, and 64 columns.
@@ -94,26 +89,14 @@ func plainCalls() (w []workload, err error) {
 // 4 MiB for each head.
 func gradients() (w []workload, err error) {
 	for _, x := range []struct{ heads, n, d int }{{8, 512, 64}, {8, 1024, 64}, {4, 2048, 64}, {2, 2048, 128}, {1, 4096, 128}} {
-		c, err := gradient(x.heads, x.n, x.d)
+		rows := func() kernel.Tensor { return calls.Queries(x.heads, x.n, x.d) }
+		call, err := calls.Gradients(rows(), rows(), rows(), rows())
 		if err != nil {
 			return nil, err
 		}
-		w = append(w, c)
+		w = append(w, on(fmt.Sprintf("%d × %d × %d", x.heads, x.n, x.d), 1, call))
 	}
 	return w, nil
-}
-
-// gradient returns the backward pass of n queries and keys.
-func gradient(heads, n, d int) (workload, error) {
-	floats := func() kernel.Tensor { return kernel.BHLD(numbers.Normals(heads*n*d), 1, heads, n, d) }
-	q, k, v, out, dout := floats(), floats(), floats(), floats(), floats()
-	g := kernel.Gradients{Q: floats(), K: floats(), V: floats()}
-	o, lse := kernel.BackwardOptions{Exec: kernel.Exec{Threads: 1}}, kernel.BHLD(make([]float32, heads*n), 1, heads, n, 1)
-	err := kernel.Attention(out, q, k, v, &kernel.Options{Exec: o.Exec, Outputs: kernel.Outputs{LSE: lse}})
-	return workload{fmt.Sprintf("%d × %d × %d", heads, n, d), func(tier kernel.Tier) error {
-		o.Tier = tier
-		return kernel.AttentionBackward(g, dout, q, k, v, lse, &o)
-	}}, err
 }
 
 // threads has calls that are worth one thread or several.
