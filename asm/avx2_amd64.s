@@ -5649,10 +5649,25 @@ TEXT ·weightGemmS8AVX2(SB), NOSPLIT, $208-113
 	SHLQ    $0x02, DX
 	LEAQ    (DX)(DX*2), BX
 
-	// Tiles of 4 × 2 vectors.
+	// Tiles of 3 to 4 × 2 vectors.
 rows4:
-	CMPQ    m+96(FP), $+4
+	CMPQ    m+96(FP), $+3
 	JL      rows4done
+	MOVQ    $0x00000004, DI
+	MOVQ    m+96(FP), SI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	MOVQ    SI, 192(SP)
+	LEAQ    (DX)(DX*2), BX
+	LEAQ    (DX)(DX*1), R8
+	CMPQ    SI, DI
+	CMOVQLT R8, BX
+	MOVQ    $0x00000004, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	LEAQ    heightsAVX2<>+40(SB), DI
+	MOVQ    (DI)(SI*8), SI
+	MOVQ    SI, 200(SP)
 	MOVQ    b_base+72(FP), SI
 	MOVQ    a_base+32(FP), DI
 	MOVQ    k+104(FP), R8
@@ -5904,6 +5919,7 @@ rows4step0last:
 	MOVQ         b_cap+88(FP), R10
 	LEAQ         (AX)(R10*4), R10
 	MOVQ         ldc+24(FP), R11
+	CMPQ         200(SP), $-126
 	VADDPS       (R10), Y0, Y0
 	VADDPS       32(R10), Y1, Y1
 	LEAQ         (R10)(R11*1), R10
@@ -5913,14 +5929,17 @@ rows4step0last:
 	VADDPS       (R10), Y4, Y4
 	VADDPS       32(R10), Y5, Y5
 	LEAQ         (R10)(R11*1), R10
+	JEQ          rows4next0
 	VADDPS       (R10), Y6, Y6
 	VADDPS       32(R10), Y7, Y7
 	LEAQ         (R10)(R11*1), R10
 
+rows4next0:
 rows4store:
 	MOVQ    b_cap+88(FP), R10
 	LEAQ    (AX)(R10*4), R10
 	MOVQ    ldc+24(FP), R11
+	CMPQ    200(SP), $-126
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
 	LEAQ    (R10)(R11*1), R10
@@ -5930,29 +5949,30 @@ rows4store:
 	VMOVUPS Y4, (R10)
 	VMOVUPS Y5, 32(R10)
 	LEAQ    (R10)(R11*1), R10
+	JEQ     rows4next1
 	VMOVUPS Y6, (R10)
 	VMOVUPS Y7, 32(R10)
 	LEAQ    (R10)(R11*1), R10
-	ADDQ    $0x00000010, b_cap+88(FP)
-	CMPQ    b_cap+88(FP), $0x00000030
-	JL      rows4pass
+
+rows4next1:
+	ADDQ $0x00000010, b_cap+88(FP)
+	CMPQ b_cap+88(FP), $0x00000030
+	JL   rows4pass
 
 	// Go on to the next segment, or the next rows.
-	MOVQ R8, DI
-	LEAQ -64(R9), SI
-	MOVQ $0x00000001, b_len+80(FP)
-	CMPQ a_len+40(FP), $0x00
-	JNE  rows4segment
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	SUBQ $0x00000004, m+96(FP)
-	JMP  rows4
+	MOVQ  R8, DI
+	LEAQ  -64(R9), SI
+	MOVQ  $0x00000001, b_len+80(FP)
+	CMPQ  a_len+40(FP), $0x00
+	JNE   rows4segment
+	MOVQ  192(SP), BX
+	SUBQ  BX, m+96(FP)
+	MOVQ  DX, SI
+	IMULQ BX, SI
+	ADDQ  SI, a_base+32(FP)
+	IMULQ ldc+24(FP), BX
+	ADDQ  BX, AX
+	JMP   rows4
 
 rows4done:
 	// Tiles of 2 × 3 vectors.
@@ -7962,16 +7982,31 @@ TEXT ·weightGemm4AVX2(SB), NOSPLIT, $208-113
 	MOVQ    rs+56(FP), DX
 	SHLQ    $0x02, DX
 	LEAQ    (DX)(DX*2), BX
-	MOVQ    c_len+8(FP), SI
-	ADDQ    $0x00000300, SI
-	MOVQ    SI, cs+64(FP)
-	SHRQ    $0x03, SI
-	MOVQ    SI, rs+56(FP)
+	MOVQ    c_len+8(FP), BX
+	ADDQ    $0x00000300, BX
+	MOVQ    BX, cs+64(FP)
+	SHRQ    $0x03, BX
+	MOVQ    BX, rs+56(FP)
 
-	// Tiles of 4 × 2 vectors.
+	// Tiles of 3 to 4 × 2 vectors.
 rows4:
-	CMPQ    m+96(FP), $+4
+	CMPQ    m+96(FP), $+3
 	JL      rows4done
+	MOVQ    $0x00000004, DI
+	MOVQ    m+96(FP), SI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	MOVQ    SI, 192(SP)
+	LEAQ    (DX)(DX*2), BX
+	LEAQ    (DX)(DX*1), R8
+	CMPQ    SI, DI
+	CMOVQLT R8, BX
+	MOVQ    $0x00000004, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	LEAQ    heightsAVX2<>+40(SB), DI
+	MOVQ    (DI)(SI*8), SI
+	MOVQ    SI, 200(SP)
 	MOVQ    b_base+72(FP), SI
 	MOVQ    a_base+32(FP), DI
 	MOVQ    k+104(FP), R8
@@ -8206,6 +8241,7 @@ rows4step0:
 	MOVQ         b_cap+88(FP), R10
 	LEAQ         (AX)(R10*4), R10
 	MOVQ         ldc+24(FP), R11
+	CMPQ         200(SP), $-126
 	VADDPS       (R10), Y0, Y0
 	VADDPS       32(R10), Y1, Y1
 	LEAQ         (R10)(R11*1), R10
@@ -8215,14 +8251,17 @@ rows4step0:
 	VADDPS       (R10), Y4, Y4
 	VADDPS       32(R10), Y5, Y5
 	LEAQ         (R10)(R11*1), R10
+	JEQ          rows4next0
 	VADDPS       (R10), Y6, Y6
 	VADDPS       32(R10), Y7, Y7
 	LEAQ         (R10)(R11*1), R10
 
+rows4next0:
 rows4store:
 	MOVQ    b_cap+88(FP), R10
 	LEAQ    (AX)(R10*4), R10
 	MOVQ    ldc+24(FP), R11
+	CMPQ    200(SP), $-126
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
 	LEAQ    (R10)(R11*1), R10
@@ -8232,29 +8271,30 @@ rows4store:
 	VMOVUPS Y4, (R10)
 	VMOVUPS Y5, 32(R10)
 	LEAQ    (R10)(R11*1), R10
+	JEQ     rows4next1
 	VMOVUPS Y6, (R10)
 	VMOVUPS Y7, 32(R10)
 	LEAQ    (R10)(R11*1), R10
-	ADDQ    $0x00000010, b_cap+88(FP)
-	CMPQ    b_cap+88(FP), $0x00000030
-	JL      rows4pass
+
+rows4next1:
+	ADDQ $0x00000010, b_cap+88(FP)
+	CMPQ b_cap+88(FP), $0x00000030
+	JL   rows4pass
 
 	// Go on to the next segment, or the next rows.
-	MOVQ R8, DI
-	LEAQ -64(R9), SI
-	MOVQ $0x00000001, b_len+80(FP)
-	CMPQ a_len+40(FP), $0x00
-	JNE  rows4segment
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	SUBQ $0x00000004, m+96(FP)
-	JMP  rows4
+	MOVQ  R8, DI
+	LEAQ  -64(R9), SI
+	MOVQ  $0x00000001, b_len+80(FP)
+	CMPQ  a_len+40(FP), $0x00
+	JNE   rows4segment
+	MOVQ  192(SP), BX
+	SUBQ  BX, m+96(FP)
+	MOVQ  DX, SI
+	IMULQ BX, SI
+	ADDQ  SI, a_base+32(FP)
+	IMULQ ldc+24(FP), BX
+	ADDQ  BX, AX
+	JMP   rows4
 
 rows4done:
 	// Tiles of 2 × 3 vectors.

@@ -100,15 +100,11 @@ func checkFinite(t *tier.Tier, src []float32) *check.Failure {
 	if view.Races {
 		view.Announce(view.Read, src)
 	}
-	for from := 0; from < len(src); from += rows.MaxConvert {
-		part := src[from:min(from+rows.MaxConvert, len(src))]
-		if t.Convert().Finite(part) {
-			continue
-		}
-		i := slices.IndexFunc(part, func(x float32) bool { return x-x != 0 })
-		return &check.Failure{Where: "src", Got: fmt.Sprintf("%v as element %d", part[i], from+i), Want: "finite numbers"}
+	if rows.AreFinite(t, src, len(src), 1, len(src)) {
+		return nil
 	}
-	return nil
+	i := slices.IndexFunc(src, func(x float32) bool { return x-x != 0 })
+	return &check.Failure{Where: "src", Got: fmt.Sprintf("%v as element %d", src[i], i), Want: "finite numbers"}
 }
 
 // The sizes of blocks that Hadamard takes, powers of two. A block of the largest one takes
