@@ -17571,7 +17571,7 @@ group4rest:
 	ANDQ $0x03, R13
 	JZ   group4sum
 	MOVQ $+4, q_cap+72(FP)
-	JMP  rest
+	JMP  rest1
 
 group4sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -17614,7 +17614,7 @@ group4store:
 	JMP store1
 
 	// The remaining columns.
-rest:
+rest1:
 	MOVQ           d+96(FP), R13
 	ANDQ           $0x03, R13
 	LEAQ           (DI)(R13*4), DI
@@ -17656,7 +17656,7 @@ rest:
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
 	CMPQ           R13, $0x03
-	JL             restskip1
+	JL             rest1skip1
 	VBROADCASTSS   (R12), Y10
 	VFMADD231PS    Y12, Y10, Y0
 	VFMADD231PS    Y13, Y10, Y1
@@ -17671,9 +17671,9 @@ rest:
 	VFMADD231PS    Y13, Y10, Y7
 	ADDQ           SI, R12
 
-restskip1:
+rest1skip1:
 	CMPQ         R13, $0x02
-	JL           restskip2
+	JL           rest1skip2
 	VMOVUPS      264(SP), Y10
 	VBROADCASTSS (R12), Y11
 	VFMADD231PS  Y10, Y11, Y0
@@ -17689,9 +17689,9 @@ restskip1:
 	VFMADD231PS  Y9, Y11, Y7
 	ADDQ         SI, R12
 
-restskip2:
+rest1skip2:
 	CMPQ         R13, $0x01
-	JL           restskip3
+	JL           rest1skip3
 	VMOVUPS      296(SP), Y9
 	VBROADCASTSS (R12), Y10
 	VFMADD231PS  Y9, Y10, Y0
@@ -17707,8 +17707,10 @@ restskip2:
 	VFMADD231PS  Y8, Y10, Y7
 	ADDQ         SI, R12
 
-restskip3:
-	JMP group4sum
+rest1skip3:
+	MOVQ q_cap+72(FP), R13
+	MOVQ $0x00000000, q_cap+72(FP)
+	JMP  group4sum
 
 	// Store 4 lanes.
 store1:
@@ -18498,7 +18500,7 @@ done:
 
 // func skinnyQKF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
-TEXT ·skinnyQKF16AVX2(SB), $776-160
+TEXT ·skinnyQKF16AVX2(SB), $1296-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x01, AX
@@ -18689,6 +18691,8 @@ ahead4segment:
 
 ahead4columns:
 	SUBQ    R15, k_cap+40(FP)
+	ANDQ    $-8, R15
+	JZ      ahead4rest
 	IMULQ   SI, R15
 	ADDQ    R12, R15
 	MOVQ    R15, k_len+32(FP)
@@ -18953,10 +18957,25 @@ ahead4next6:
 	VFMADD231PS  Y9, Y10, Y7
 
 ahead4next7:
-	LEAQ   (R12)(SI*2), R12
-	XCHGQ  R13, R14
-	CMPQ   R12, k_len+32(FP)
-	JNE    ahead4step
+	LEAQ  (R12)(SI*2), R12
+	XCHGQ R13, R14
+	CMPQ  R12, k_len+32(FP)
+	JNE   ahead4step
+
+ahead4rest:
+	CMPQ k_cap+40(FP), $0x00
+	JNE  ahead4sum
+	MOVQ d+96(FP), R15
+	ANDQ $0x07, R15
+	JZ   ahead4sum
+	SUBQ far+152(FP), DI
+	SUBQ far+152(FP), R8
+	SUBQ far+152(FP), R9
+	SUBQ far+152(FP), R10
+	MOVQ $-4, q_cap+72(FP)
+	JMP  rest1
+
+ahead4sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     ahead4added
 	CMPQ   256(SP), $-126
@@ -18995,6 +19014,141 @@ ahead4next9:
 
 ahead4store:
 	JMP store1
+
+	// The remaining columns.
+rest1:
+	MOVQ           $0x00000000, ldk+48(FP)
+	MOVQ           d+96(FP), R15
+	ANDQ           $0x07, R15
+	LEAQ           (DI)(R15*2), DI
+	LEAQ           (R8)(R15*2), R8
+	LEAQ           (R9)(R15*2), R9
+	LEAQ           (R10)(R15*2), R10
+	VBROADCASTF128 -16(DI)(AX*1), Y8
+	VBROADCASTF128 -16(DI)(R11*1), Y9
+	VBLENDPS       $0xf0, Y9, Y8, Y8
+	VBROADCASTF128 -16(R8)(AX*1), Y9
+	VBROADCASTF128 -16(R8)(R11*1), Y10
+	VBLENDPS       $0xf0, Y10, Y9, Y9
+	VBROADCASTF128 -16(R9)(AX*1), Y10
+	VBROADCASTF128 -16(R9)(R11*1), Y11
+	VBLENDPS       $0xf0, Y11, Y10, Y10
+	VBROADCASTF128 -16(R10)(AX*1), Y11
+	VBROADCASTF128 -16(R10)(R11*1), Y12
+	VBLENDPS       $0xf0, Y12, Y11, Y11
+	VPUNPCKLWD     Y9, Y8, Y12
+	VPUNPCKHWD     Y9, Y8, Y8
+	VPUNPCKLWD     Y11, Y10, Y9
+	VPUNPCKHWD     Y11, Y10, Y10
+	VPUNPCKLDQ     Y9, Y12, Y11
+	VPUNPCKHDQ     Y9, Y12, Y12
+	VPUNPCKLDQ     Y10, Y8, Y9
+	VPUNPCKHDQ     Y10, Y8, Y8
+	VMOVUPS        Y11, 264(SP)(R13*1)
+	VMOVUPS        Y12, 328(SP)(R13*1)
+	VMOVUPS        Y9, 392(SP)(R13*1)
+	VMOVUPS        Y8, 456(SP)(R13*1)
+	VBROADCASTF128 -16(DI), Y8
+	VBROADCASTF128 -16(DI)(AX*2), Y9
+	VBLENDPS       $0xf0, Y9, Y8, Y8
+	VBROADCASTF128 -16(R8), Y9
+	VBROADCASTF128 -16(R8)(AX*2), Y10
+	VBLENDPS       $0xf0, Y10, Y9, Y9
+	VBROADCASTF128 -16(R9), Y10
+	VBROADCASTF128 -16(R9)(AX*2), Y11
+	VBLENDPS       $0xf0, Y11, Y10, Y10
+	VBROADCASTF128 -16(R10), Y11
+	VBROADCASTF128 -16(R10)(AX*2), Y12
+	VBLENDPS       $0xf0, Y12, Y11, Y11
+	VPUNPCKLWD     Y9, Y8, Y12
+	VPUNPCKHWD     Y9, Y8, Y8
+	VPUNPCKLWD     Y11, Y10, Y9
+	VPUNPCKHWD     Y11, Y10, Y10
+	VPUNPCKLDQ     Y9, Y12, Y11
+	VPUNPCKHDQ     Y9, Y12, Y12
+	VPUNPCKLDQ     Y10, Y8, Y9
+	VPUNPCKHDQ     Y10, Y8, Y8
+	VPUNPCKLQDQ    264(SP)(R13*1), Y11, Y10
+	VPUNPCKHQDQ    264(SP)(R13*1), Y11, Y11
+	VMOVUPS        Y10, 264(SP)(R13*1)
+	VMOVUPS        Y11, 296(SP)(R13*1)
+	VPUNPCKLQDQ    328(SP)(R13*1), Y12, Y10
+	VPUNPCKHQDQ    328(SP)(R13*1), Y12, Y12
+	VMOVUPS        Y10, 328(SP)(R13*1)
+	VMOVUPS        Y12, 360(SP)(R13*1)
+	VPUNPCKLQDQ    392(SP)(R13*1), Y9, Y10
+	VPUNPCKHQDQ    392(SP)(R13*1), Y9, Y9
+	VMOVUPS        Y10, 392(SP)(R13*1)
+	VMOVUPS        Y9, 424(SP)(R13*1)
+	VPUNPCKLQDQ    456(SP)(R13*1), Y8, Y9
+	VPUNPCKHQDQ    456(SP)(R13*1), Y8, Y8
+	VMOVUPS        Y9, 456(SP)(R13*1)
+	VMOVUPS        Y8, 488(SP)(R13*1)
+	VCVTPH2PS      264(SP)(R13*1), Y8
+	VCVTPH2PS      280(SP)(R13*1), Y9
+	VMOVUPS        Y8, 784(SP)
+	VMOVUPS        Y9, 816(SP)
+	VCVTPH2PS      296(SP)(R13*1), Y8
+	VCVTPH2PS      312(SP)(R13*1), Y9
+	VMOVUPS        Y8, 848(SP)
+	VMOVUPS        Y9, 880(SP)
+	VCVTPH2PS      328(SP)(R13*1), Y8
+	VCVTPH2PS      344(SP)(R13*1), Y9
+	VMOVUPS        Y8, 912(SP)
+	VMOVUPS        Y9, 944(SP)
+	VCVTPH2PS      360(SP)(R13*1), Y8
+	VCVTPH2PS      376(SP)(R13*1), Y9
+	VMOVUPS        Y8, 976(SP)
+	VMOVUPS        Y9, 1008(SP)
+	VCVTPH2PS      392(SP)(R13*1), Y8
+	VCVTPH2PS      408(SP)(R13*1), Y9
+	VMOVUPS        Y8, 1040(SP)
+	VMOVUPS        Y9, 1072(SP)
+	VCVTPH2PS      424(SP)(R13*1), Y8
+	VCVTPH2PS      440(SP)(R13*1), Y9
+	VMOVUPS        Y8, 1104(SP)
+	VMOVUPS        Y9, 1136(SP)
+	VCVTPH2PS      456(SP)(R13*1), Y8
+	VCVTPH2PS      472(SP)(R13*1), Y9
+	VMOVUPS        Y8, 1168(SP)
+	VMOVUPS        Y9, 1200(SP)
+	VCVTPH2PS      488(SP)(R13*1), Y8
+	VCVTPH2PS      504(SP)(R13*1), Y9
+	VMOVUPS        Y8, 1232(SP)
+	VMOVUPS        Y9, 1264(SP)
+	IMUL3Q         $-64, R15, R15
+
+rest1column:
+	VMOVUPS      1296(SP)(R15*1), Y8
+	VMOVUPS      1328(SP)(R15*1), Y9
+	VBROADCASTSS (R12), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R12), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R12), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R12), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         SI, R12
+	ADDQ         $+64, R15
+	JNZ          rest1column
+	CMPQ         q_cap+72(FP), $0x00
+	JG           rest1plain
+	MOVQ         d+96(FP), R15
+	SHLQ         $0x01, R15
+	SUBQ         R15, DI
+	SUBQ         R15, R8
+	SUBQ         R15, R9
+	SUBQ         R15, R10
+
+rest1plain:
+	MOVQ q_cap+72(FP), R15
+	MOVQ $0x00000000, q_cap+72(FP)
+	JMP  ahead4sum
 
 	// Store 4 lanes.
 store1:
@@ -19717,7 +19871,7 @@ done:
 
 // func skinnyQKBF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·skinnyQKBF16AVX2(SB), $776-160
+TEXT ·skinnyQKBF16AVX2(SB), $1296-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x01, AX
@@ -19891,6 +20045,8 @@ group2segment:
 
 group2columns:
 	SUBQ    R15, k_cap+40(FP)
+	ANDQ    $-8, R15
+	JZ      group2rest
 	LEAQ    (DI)(R15*2), R15
 	MOVQ    R15, k_len+32(FP)
 	PCALIGN $0x40
@@ -20056,13 +20212,24 @@ group2next6:
 	VFMADD231PS  Y8, Y10, Y3
 
 group2next7:
-	LEAQ   (R12)(SI*2), R12
-	ADDQ   $+16, DI
-	ADDQ   $+16, R8
-	ADDQ   $+16, R9
-	ADDQ   $+16, R10
-	CMPQ   DI, k_len+32(FP)
-	JNE    group2step
+	LEAQ (R12)(SI*2), R12
+	ADDQ $+16, DI
+	ADDQ $+16, R8
+	ADDQ $+16, R9
+	ADDQ $+16, R10
+	CMPQ DI, k_len+32(FP)
+	JNE  group2step
+
+group2rest:
+	CMPQ k_cap+40(FP), $0x00
+	JNE  group2sum
+	MOVQ d+96(FP), R15
+	ANDQ $0x07, R15
+	JZ   group2sum
+	MOVQ $+2, q_cap+72(FP)
+	JMP  rest1
+
+group2sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     group2added
 	CMPQ   256(SP), $-126
@@ -20115,6 +20282,8 @@ ahead4segment:
 
 ahead4columns:
 	SUBQ    R15, k_cap+40(FP)
+	ANDQ    $-8, R15
+	JZ      ahead4rest
 	IMULQ   SI, R15
 	ADDQ    R12, R15
 	MOVQ    R15, k_len+32(FP)
@@ -20355,10 +20524,25 @@ ahead4next6:
 	VFMADD231PS  Y9, Y10, Y7
 
 ahead4next7:
-	LEAQ   (R12)(SI*2), R12
-	XCHGQ  R13, R14
-	CMPQ   R12, k_len+32(FP)
-	JNE    ahead4step
+	LEAQ  (R12)(SI*2), R12
+	XCHGQ R13, R14
+	CMPQ  R12, k_len+32(FP)
+	JNE   ahead4step
+
+ahead4rest:
+	CMPQ k_cap+40(FP), $0x00
+	JNE  ahead4sum
+	MOVQ d+96(FP), R15
+	ANDQ $0x07, R15
+	JZ   ahead4sum
+	SUBQ far+152(FP), DI
+	SUBQ far+152(FP), R8
+	SUBQ far+152(FP), R9
+	SUBQ far+152(FP), R10
+	MOVQ $-4, q_cap+72(FP)
+	JMP  rest1
+
+ahead4sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     ahead4added
 	CMPQ   256(SP), $-126
@@ -20393,6 +20577,135 @@ ahead4next9:
 
 ahead4store:
 	JMP store1
+
+	// The remaining columns.
+rest1:
+	MOVQ           $0x00000000, ldk+48(FP)
+	MOVQ           d+96(FP), R15
+	ANDQ           $0x07, R15
+	LEAQ           (DI)(R15*2), DI
+	LEAQ           (R8)(R15*2), R8
+	LEAQ           (R9)(R15*2), R9
+	LEAQ           (R10)(R15*2), R10
+	VBROADCASTF128 -16(DI), Y8
+	VINSERTF128    $0x01, -16(DI)(AX*1), Y8, Y8
+	VBROADCASTF128 -16(R8), Y9
+	VINSERTF128    $0x01, -16(R8)(AX*1), Y9, Y9
+	VBROADCASTF128 -16(R9), Y10
+	VINSERTF128    $0x01, -16(R9)(AX*1), Y10, Y10
+	VBROADCASTF128 -16(R10), Y11
+	VINSERTF128    $0x01, -16(R10)(AX*1), Y11, Y11
+	VUNPCKLPS      Y9, Y8, Y12
+	VUNPCKHPS      Y9, Y8, Y8
+	VUNPCKLPS      Y11, Y10, Y9
+	VUNPCKHPS      Y11, Y10, Y10
+	VUNPCKLPD      Y9, Y12, Y11
+	VUNPCKHPD      Y9, Y12, Y12
+	VUNPCKLPD      Y10, Y8, Y9
+	VUNPCKHPD      Y10, Y8, Y8
+	VMOVUPS        Y11, 264(SP)(R13*1)
+	VMOVUPS        Y12, 328(SP)(R13*1)
+	VMOVUPS        Y9, 392(SP)(R13*1)
+	VMOVUPS        Y8, 456(SP)(R13*1)
+	VBROADCASTF128 -16(DI)(AX*2), Y8
+	VINSERTF128    $0x01, -16(DI)(R11*1), Y8, Y8
+	VBROADCASTF128 -16(R8)(AX*2), Y9
+	VINSERTF128    $0x01, -16(R8)(R11*1), Y9, Y9
+	VBROADCASTF128 -16(R9)(AX*2), Y10
+	VINSERTF128    $0x01, -16(R9)(R11*1), Y10, Y10
+	VBROADCASTF128 -16(R10)(AX*2), Y11
+	VINSERTF128    $0x01, -16(R10)(R11*1), Y11, Y11
+	VUNPCKLPS      Y9, Y8, Y12
+	VUNPCKHPS      Y9, Y8, Y8
+	VUNPCKLPS      Y11, Y10, Y9
+	VUNPCKHPS      Y11, Y10, Y10
+	VUNPCKLPD      Y9, Y12, Y11
+	VUNPCKHPD      Y9, Y12, Y12
+	VUNPCKLPD      Y10, Y8, Y9
+	VUNPCKHPD      Y10, Y8, Y8
+	VMOVUPS        Y11, 296(SP)(R13*1)
+	VMOVUPS        Y12, 360(SP)(R13*1)
+	VMOVUPS        Y9, 424(SP)(R13*1)
+	VMOVUPS        Y8, 488(SP)(R13*1)
+	VMOVUPS        264(SP)(R13*1), Y8
+	VPSLLD         $0x10, Y8, Y8
+	VMOVUPS        296(SP)(R13*1), Y9
+	VPSLLD         $0x10, Y9, Y9
+	VMOVUPS        Y8, 784(SP)
+	VMOVUPS        Y9, 816(SP)
+	VMOVUPS        constffff0000AVX2<>+0(SB), Y9
+	VANDPS         264(SP)(R13*1), Y9, Y8
+	VANDPS         296(SP)(R13*1), Y9, Y9
+	VMOVUPS        Y8, 848(SP)
+	VMOVUPS        Y9, 880(SP)
+	VMOVUPS        328(SP)(R13*1), Y8
+	VPSLLD         $0x10, Y8, Y8
+	VMOVUPS        360(SP)(R13*1), Y9
+	VPSLLD         $0x10, Y9, Y9
+	VMOVUPS        Y8, 912(SP)
+	VMOVUPS        Y9, 944(SP)
+	VMOVUPS        constffff0000AVX2<>+0(SB), Y9
+	VANDPS         328(SP)(R13*1), Y9, Y8
+	VANDPS         360(SP)(R13*1), Y9, Y9
+	VMOVUPS        Y8, 976(SP)
+	VMOVUPS        Y9, 1008(SP)
+	VMOVUPS        392(SP)(R13*1), Y8
+	VPSLLD         $0x10, Y8, Y8
+	VMOVUPS        424(SP)(R13*1), Y9
+	VPSLLD         $0x10, Y9, Y9
+	VMOVUPS        Y8, 1040(SP)
+	VMOVUPS        Y9, 1072(SP)
+	VMOVUPS        constffff0000AVX2<>+0(SB), Y9
+	VANDPS         392(SP)(R13*1), Y9, Y8
+	VANDPS         424(SP)(R13*1), Y9, Y9
+	VMOVUPS        Y8, 1104(SP)
+	VMOVUPS        Y9, 1136(SP)
+	VMOVUPS        456(SP)(R13*1), Y8
+	VPSLLD         $0x10, Y8, Y8
+	VMOVUPS        488(SP)(R13*1), Y9
+	VPSLLD         $0x10, Y9, Y9
+	VMOVUPS        Y8, 1168(SP)
+	VMOVUPS        Y9, 1200(SP)
+	VMOVUPS        constffff0000AVX2<>+0(SB), Y9
+	VANDPS         456(SP)(R13*1), Y9, Y8
+	VANDPS         488(SP)(R13*1), Y9, Y9
+	VMOVUPS        Y8, 1232(SP)
+	VMOVUPS        Y9, 1264(SP)
+	IMUL3Q         $-64, R15, R15
+
+rest1column:
+	VMOVUPS      1296(SP)(R15*1), Y8
+	VMOVUPS      1328(SP)(R15*1), Y9
+	VBROADCASTSS (R12), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R12), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R12), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R12), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         SI, R12
+	ADDQ         $+64, R15
+	JNZ          rest1column
+	CMPQ         q_cap+72(FP), $0x00
+	JG           rest1plain
+	MOVQ         d+96(FP), R15
+	SHLQ         $0x01, R15
+	SUBQ         R15, DI
+	SUBQ         R15, R8
+	SUBQ         R15, R9
+	SUBQ         R15, R10
+
+rest1plain:
+	MOVQ q_cap+72(FP), R15
+	MOVQ $0x00000000, q_cap+72(FP)
+	CMPQ R15, $-4
+	JE   ahead4sum
+	JMP  group2sum
 
 plainstore1:
 	MOVQ d+96(FP), CX
@@ -21164,7 +21477,7 @@ done:
 
 // func skinnyQKInt8AVX2(a ukernel.QKInt8Args)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·skinnyQKInt8AVX2(SB), NOSPLIT, $360-200
+TEXT ·skinnyQKInt8AVX2(SB), $1392-200
 	PCALIGN $0x40
 	MOVQ    a_Ldk+48(FP), AX
 	SHLQ    $0x02, a_Lsc+80(FP)
@@ -21261,6 +21574,8 @@ group4segment:
 
 group4columns:
 	SUBQ    R13, a_K_cap+40(FP)
+	ANDQ    $-16, R13
+	JZ      group4rest
 	LEAQ    (DI)(R13*1), R13
 	MOVQ    R13, a_K_len+32(FP)
 	PCALIGN $0x40
@@ -21779,8 +22094,19 @@ group4next15:
 	MOVQ R13, a_Scales_cap+72(FP)
 
 group4scale:
-	CMPQ   DI, a_K_len+32(FP)
-	JNE    group4step
+	CMPQ DI, a_K_len+32(FP)
+	JNE  group4step
+
+group4rest:
+	CMPQ a_K_cap+40(FP), $0x00
+	JNE  group4sum
+	MOVQ a_D+136(FP), R13
+	ANDQ $0x0f, R13
+	JZ   group4sum
+	MOVQ $+4, a_Q_cap+112(FP)
+	JMP  rest1
+
+group4sum:
 	CMPQ   a_S_cap+16(FP), $0x00
 	JE     group4added
 	CMPQ   256(SP), $-126
@@ -21819,6 +22145,238 @@ group4next17:
 
 group4store:
 	JMP store1
+
+	// The remaining columns.
+rest1:
+	MOVQ           a_D+136(FP), R13
+	ANDQ           $0x0f, R13
+	LEAQ           (DI)(R13*1), DI
+	LEAQ           (R8)(R13*1), R8
+	LEAQ           (R9)(R13*1), R9
+	LEAQ           (R10)(R13*1), R10
+	VBROADCASTF128 -16(DI), Y8
+	VBROADCASTF128 -16(DI)(AX*1), Y9
+	VBLENDPS       $0xf0, Y9, Y8, Y8
+	VBROADCASTF128 -16(R8), Y9
+	VBROADCASTF128 -16(R8)(AX*1), Y10
+	VBLENDPS       $0xf0, Y10, Y9, Y9
+	VBROADCASTF128 -16(R9), Y10
+	VBROADCASTF128 -16(R9)(AX*1), Y11
+	VBLENDPS       $0xf0, Y11, Y10, Y10
+	VBROADCASTF128 -16(R10), Y11
+	VBROADCASTF128 -16(R10)(AX*1), Y12
+	VBLENDPS       $0xf0, Y12, Y11, Y11
+	VUNPCKLPS      Y9, Y8, Y12
+	VUNPCKHPS      Y9, Y8, Y8
+	VUNPCKLPS      Y11, Y10, Y9
+	VUNPCKHPS      Y11, Y10, Y10
+	VUNPCKLPD      Y9, Y12, Y11
+	VUNPCKHPD      Y9, Y12, Y12
+	VUNPCKLPD      Y10, Y8, Y9
+	VUNPCKHPD      Y10, Y8, Y8
+	MOVQ           a_Scales_len+64(FP), R14
+	VMOVUPS        Y12, 264(SP)
+	VMOVUPS        Y9, 296(SP)
+	VMOVUPS        Y8, 328(SP)
+	VPSLLD         $0x18, Y11, Y8
+	VPSRAD         $0x18, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VMULPS         (R14), Y8, Y8
+	VMOVUPS        Y8, 368(SP)
+	VPSLLD         $0x10, Y11, Y8
+	VPSRAD         $0x18, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VMULPS         (R14), Y8, Y8
+	VMOVUPS        Y8, 432(SP)
+	VPSLLD         $0x08, Y11, Y8
+	VPSRAD         $0x18, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VMULPS         (R14), Y8, Y8
+	VMOVUPS        Y8, 496(SP)
+	VPSRAD         $0x18, Y11, Y11
+	VCVTDQ2PS      Y11, Y11
+	VMULPS         (R14), Y11, Y11
+	VMOVUPS        Y11, 560(SP)
+	VMOVUPS        264(SP), Y8
+	VPSLLD         $0x18, Y8, Y9
+	VPSRAD         $0x18, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMULPS         (R14), Y9, Y9
+	VMOVUPS        Y9, 624(SP)
+	VPSLLD         $0x10, Y8, Y9
+	VPSRAD         $0x18, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMULPS         (R14), Y9, Y9
+	VMOVUPS        Y9, 688(SP)
+	VPSLLD         $0x08, Y8, Y9
+	VPSRAD         $0x18, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMULPS         (R14), Y9, Y9
+	VMOVUPS        Y9, 752(SP)
+	VPSRAD         $0x18, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VMULPS         (R14), Y8, Y8
+	VMOVUPS        Y8, 816(SP)
+	VMOVUPS        296(SP), Y8
+	VPSLLD         $0x18, Y8, Y9
+	VPSRAD         $0x18, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMULPS         (R14), Y9, Y9
+	VMOVUPS        Y9, 880(SP)
+	VPSLLD         $0x10, Y8, Y9
+	VPSRAD         $0x18, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMULPS         (R14), Y9, Y9
+	VMOVUPS        Y9, 944(SP)
+	VPSLLD         $0x08, Y8, Y9
+	VPSRAD         $0x18, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMULPS         (R14), Y9, Y9
+	VMOVUPS        Y9, 1008(SP)
+	VPSRAD         $0x18, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VMULPS         (R14), Y8, Y8
+	VMOVUPS        Y8, 1072(SP)
+	VMOVUPS        328(SP), Y8
+	VPSLLD         $0x18, Y8, Y9
+	VPSRAD         $0x18, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMULPS         (R14), Y9, Y9
+	VMOVUPS        Y9, 1136(SP)
+	VPSLLD         $0x10, Y8, Y9
+	VPSRAD         $0x18, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMULPS         (R14), Y9, Y9
+	VMOVUPS        Y9, 1200(SP)
+	VPSLLD         $0x08, Y8, Y9
+	VPSRAD         $0x18, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMULPS         (R14), Y9, Y9
+	VMOVUPS        Y9, 1264(SP)
+	VPSRAD         $0x18, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VMULPS         (R14), Y8, Y8
+	VMOVUPS        Y8, 1328(SP)
+	VBROADCASTF128 -16(DI)(AX*2), Y8
+	VBROADCASTF128 -16(DI)(R11*1), Y9
+	VBLENDPS       $0xf0, Y9, Y8, Y8
+	VBROADCASTF128 -16(R8)(AX*2), Y9
+	VBROADCASTF128 -16(R8)(R11*1), Y10
+	VBLENDPS       $0xf0, Y10, Y9, Y9
+	VBROADCASTF128 -16(R9)(AX*2), Y10
+	VBROADCASTF128 -16(R9)(R11*1), Y11
+	VBLENDPS       $0xf0, Y11, Y10, Y10
+	VBROADCASTF128 -16(R10)(AX*2), Y11
+	VBROADCASTF128 -16(R10)(R11*1), Y12
+	VBLENDPS       $0xf0, Y12, Y11, Y11
+	VUNPCKLPS      Y9, Y8, Y12
+	VUNPCKHPS      Y9, Y8, Y8
+	VUNPCKLPS      Y11, Y10, Y9
+	VUNPCKHPS      Y11, Y10, Y10
+	VUNPCKLPD      Y9, Y12, Y11
+	VUNPCKHPD      Y9, Y12, Y12
+	VUNPCKLPD      Y10, Y8, Y9
+	VUNPCKHPD      Y10, Y8, Y8
+	MOVQ           a_Scales_len+64(FP), R14
+	VPSLLD         $0x18, Y11, Y10
+	VPSRAD         $0x18, Y10, Y10
+	VCVTDQ2PS      Y10, Y10
+	VMULPS         32(R14), Y10, Y10
+	VMOVUPS        Y10, 400(SP)
+	VPSLLD         $0x10, Y11, Y10
+	VPSRAD         $0x18, Y10, Y10
+	VCVTDQ2PS      Y10, Y10
+	VMULPS         32(R14), Y10, Y10
+	VMOVUPS        Y10, 464(SP)
+	VPSLLD         $0x08, Y11, Y10
+	VPSRAD         $0x18, Y10, Y10
+	VCVTDQ2PS      Y10, Y10
+	VMULPS         32(R14), Y10, Y10
+	VMOVUPS        Y10, 528(SP)
+	VPSRAD         $0x18, Y11, Y11
+	VCVTDQ2PS      Y11, Y11
+	VMULPS         32(R14), Y11, Y11
+	VMOVUPS        Y11, 592(SP)
+	VPSLLD         $0x18, Y12, Y10
+	VPSRAD         $0x18, Y10, Y10
+	VCVTDQ2PS      Y10, Y10
+	VMULPS         32(R14), Y10, Y10
+	VMOVUPS        Y10, 656(SP)
+	VPSLLD         $0x10, Y12, Y10
+	VPSRAD         $0x18, Y10, Y10
+	VCVTDQ2PS      Y10, Y10
+	VMULPS         32(R14), Y10, Y10
+	VMOVUPS        Y10, 720(SP)
+	VPSLLD         $0x08, Y12, Y10
+	VPSRAD         $0x18, Y10, Y10
+	VCVTDQ2PS      Y10, Y10
+	VMULPS         32(R14), Y10, Y10
+	VMOVUPS        Y10, 784(SP)
+	VPSRAD         $0x18, Y12, Y12
+	VCVTDQ2PS      Y12, Y12
+	VMULPS         32(R14), Y12, Y12
+	VMOVUPS        Y12, 848(SP)
+	VPSLLD         $0x18, Y9, Y10
+	VPSRAD         $0x18, Y10, Y10
+	VCVTDQ2PS      Y10, Y10
+	VMULPS         32(R14), Y10, Y10
+	VMOVUPS        Y10, 912(SP)
+	VPSLLD         $0x10, Y9, Y10
+	VPSRAD         $0x18, Y10, Y10
+	VCVTDQ2PS      Y10, Y10
+	VMULPS         32(R14), Y10, Y10
+	VMOVUPS        Y10, 976(SP)
+	VPSLLD         $0x08, Y9, Y10
+	VPSRAD         $0x18, Y10, Y10
+	VCVTDQ2PS      Y10, Y10
+	VMULPS         32(R14), Y10, Y10
+	VMOVUPS        Y10, 1040(SP)
+	VPSRAD         $0x18, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMULPS         32(R14), Y9, Y9
+	VMOVUPS        Y9, 1104(SP)
+	VPSLLD         $0x18, Y8, Y9
+	VPSRAD         $0x18, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMULPS         32(R14), Y9, Y9
+	VMOVUPS        Y9, 1168(SP)
+	VPSLLD         $0x10, Y8, Y9
+	VPSRAD         $0x18, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMULPS         32(R14), Y9, Y9
+	VMOVUPS        Y9, 1232(SP)
+	VPSLLD         $0x08, Y8, Y9
+	VPSRAD         $0x18, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMULPS         32(R14), Y9, Y9
+	VMOVUPS        Y9, 1296(SP)
+	VPSRAD         $0x18, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VMULPS         32(R14), Y8, Y8
+	VMOVUPS        Y8, 1360(SP)
+	IMUL3Q         $-64, R13, R13
+
+rest1column:
+	VMOVUPS      1392(SP)(R13*1), Y8
+	VMOVUPS      1424(SP)(R13*1), Y9
+	VBROADCASTSS (R12), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R12), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R12), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R12), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         SI, R12
+	ADDQ         $+64, R13
+	JNZ          rest1column
+	MOVQ         a_Q_cap+112(FP), R13
+	MOVQ         $0x00000000, a_Q_cap+112(FP)
+	JMP          group4sum
 
 	// Store 4 lanes.
 store1:

@@ -84,6 +84,7 @@ func TestDecodeNarrow(t *testing.T) {
 		{B: 1, H: 9, HKV: 1, Lq: 1, Lk: 97, D: 128, Dv: 80},
 		{B: 1, H: 2, HKV: 1, Lq: 1, Lk: 273, D: 24, Dv: 32},
 		{B: 1, H: 2, HKV: 1, Lq: 1, Lk: 273, D: 32, Dv: 24},
+		{B: 1, H: 6, HKV: 2, Lq: 2, Lk: 331, D: 90, Dv: 102},
 	}
 	for n, types := range contracttest.AllTypes() {
 		perK := 3 * len(contracttest.KeyTypes())

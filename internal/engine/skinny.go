@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/attn-go/attn/internal/engine/kvrows"
 	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -143,7 +144,7 @@ type narrow struct {
 // narrowFor returns the products for keys and values of their types.
 func (j *Job) narrowFor() narrow {
 	kernels, n := j.tier.Skinny(), narrow{scores: noScores, values: noValues}
-	if k := &j.Call.K; hasGroups(k) {
+	if k := &j.Call.K; takesColumns(k) && k.Dim(3)%tier.NarrowStep == 0 {
 		switch n.qk = halfKernel(kvrows.HalfType(j.tier, k), kernels.QKF16, kernels.QKBF16); {
 		case n.qk != nil:
 			n.scores = halfScores
@@ -151,7 +152,7 @@ func (j *Job) narrowFor() narrow {
 			n.scores = int8Scores
 		}
 	}
-	if v := &j.Call.V; hasGroups(v) {
+	if v := &j.Call.V; takesColumns(v) {
 		switch n.pv = halfKernel(kvrows.HalfType(j.tier, v), kernels.PVF16, kernels.PVBF16); {
 		case n.pv != nil:
 			n.values = halfValues
@@ -173,7 +174,13 @@ func halfKernel[F any](t view.DType, f16, bf16 F) (kernel F) {
 	return kernel
 }
 
-// hasGroups tells whether rows of x are groups of columns, as skinny kernels widen them.
+// takesColumns tells whether rows of x have columns that skinny kernels widen: at least a group, and whole groups
+// that share a scale, or all that do.
+func takesColumns(x *view.Tensor) bool {
+	return x.Dim(3) >= ukernel.SkinnyGroup && (x.Scales() == nil || x.Group()%ukernel.SkinnyGroup == 0 || x.Group() == x.Dim(3))
+}
+
+// hasGroups tells whether rows of x are groups of columns, as skinny kernels for products in bfloat16 take them.
 func hasGroups(x *view.Tensor) bool {
 	return x.Dim(3)%ukernel.SkinnyGroup == 0 && (x.Scales() == nil || x.Group()%ukernel.SkinnyGroup == 0)
 }
@@ -193,8 +200,22 @@ func halfScores(t *tile, s []float32, lo, n int, top []float32) int {
 func halfValues(t *tile, o []float32, lo, n int, p []float32, load bool) int {
 	dv := t.job.dv()
 	v, stride, n, next, far := t.values().Halves(t.Head, lo, n)
-	t.job.plan.narrow.pv(o, dv, v, stride, p, t.Lanes, t.N, n, dv, load, next, far)
+	t.job.plan.narrow.pv(o, dv, v, stride, p, t.Lanes, t.N, n, wholeGroups(dv), load, next, far)
+	t.lastValues(o, lo, n, p, load)
 	return n
+}
+
+// wholeGroups are the columns that kernels for values of narrow types take: lastValues takes the others.
+func wholeGroups(dv int) int { return dv &^ (ukernel.SkinnyGroup - 1) }
+
+// lastValues computes the columns after whole groups. A group at the end of the rows is widened.
+func (t *tile) lastValues(o []float32, lo, n int, p []float32, load bool) {
+	const group = ukernel.SkinnyGroup
+	dv := t.job.dv()
+	if left := dv % group; left > 0 {
+		v := t.values().LastColumns(t.Head, lo, n, group)
+		t.job.tier.Skinny().PV(o[dv-left:], dv, v[group-left:], group, p, t.Lanes, t.N, n, left, load, v, 0)
+	}
 }
 
 func int8Scores(t *tile, s []float32, lo, n int, top []float32) int {
@@ -215,6 +236,7 @@ func int8Values(t *tile, o []float32, lo, n int, p []float32, load bool) int {
 	x, dv := &t.job.Call.V, t.job.dv()
 	v, stride, n, next, far := t.values().Int8s(t.Head, lo, n)
 	scales, lsc := t.values().Scales(t.Head, lo, n)
-	t.job.tier.Skinny().PVInt8(ukernel.PVInt8Args{O: o, Ldo: dv, V: v, Ldv: stride, Scales: scales, Lsc: lsc, Group: x.Group(), P: p, Ldp: t.Lanes, N: t.N, M: n, Dv: dv, Load: load, Next: next, Far: far})
+	t.job.tier.Skinny().PVInt8(ukernel.PVInt8Args{O: o, Ldo: dv, V: v, Ldv: stride, Scales: scales, Lsc: lsc, Group: x.Group(), P: p, Ldp: t.Lanes, N: t.N, M: n, Dv: wholeGroups(dv), Load: load, Next: next, Far: far})
+	t.lastValues(o, lo, n, p, load)
 	return n
 }

@@ -54,9 +54,25 @@ func widen(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int, isScaled
 			from.scales, from.scaleStride = x.RowScales(b, h, l, n)
 			from.group = x.Group()
 		}
-		from.widen(t, dst, x, n)
+		if !isScaled && from.stride == d { // one long row is faster than many, all the more if vectors do not divide them
+			from.group = n * d
+			from.widen(t, dst, x, 1, n*d)
+		} else {
+			from.widen(t, dst, x, n, d)
+		}
 		dst = dst[n*d:]
 	}
+}
+
+// WidenLast writes the last columns of n rows, from row l on, to dst, one after the other. The rows lie at equal distances,
+// and the columns have one scale if they have any.
+func WidenLast(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n, columns int) {
+	from := source{at: x.Index(b, h, l) + x.Dim(3) - columns, stride: x.Stride(2), scales: one, group: columns}
+	if x.Scales() != nil {
+		from.scales, from.scaleStride = x.RowScales(b, h, l, n)
+		from.scales = from.scales[x.Scales().Dim(3)-1:]
+	}
+	from.widen(t, dst, x, n, columns)
 }
 
 // A source is where rows of a tensor begin, and their scales.
@@ -66,9 +82,9 @@ type source struct {
 	scaleStride, group int
 }
 
-// widen writes n rows of x to dst, one after the other.
-func (s *source) widen(t *tier.Tier, dst []float32, x *view.Tensor, n int) {
-	d, bytes, convert := x.Dim(3), x.DType().Bytes, t.Convert()
+// widen writes n rows of d elements of x to dst, one after the other.
+func (s *source) widen(t *tier.Tier, dst []float32, x *view.Tensor, n, d int) {
+	bytes, convert := x.DType().Bytes, t.Convert()
 	at, end := s.at, s.at+(n-1)*s.stride+d // no change of page tables or starts during a call leads assembly beyond
 	switch x.DType() {
 	case view.Float32:

@@ -16,7 +16,7 @@ func WidenWhole(t *tier.Tier, dst []float32, x *view.Tensor) view.Tensor {
 		from.scales, from.scaleStride, from.group = scales.F32(), scales.Dim(3), x.Group()
 	}
 	if x.IsDense(len(dst)) && x.HasScalesInOrder() {
-		from.widen(t, dst, x, len(dst)/d)
+		from.widen(t, dst, x, len(dst)/d, d)
 		return x.WithFloats(dst)
 	}
 	outer, inner := 1, 2
@@ -36,7 +36,7 @@ func WidenWhole(t *tier.Tier, dst []float32, x *view.Tensor) view.Tensor {
 			if scales != nil {
 				from.scales = scales.F32()[scales.At(at[0], at[1], at[2]):]
 			}
-			from.widen(t, to, x, n)
+			from.widen(t, to, x, n, d)
 			to = to[n*d:]
 		}
 	}

@@ -215,10 +215,20 @@ func (c narrowQKCase) String() string {
 	return fmt.Sprintf("n=%d m=%d d=%d ldk=d+%d group=%d of %v", c.n, c.m, c.d, c.gap, c.group, c.values)
 }
 
+// narrowColumns lists the numbers of columns of a score: all remainders, where kernels take them.
+func narrowColumns(t element) (list []int) {
+	for _, d := range []int{16, 32, 48, 64, 80, 128, 17, 23, 25, 30, 34, 42, 51, 60, 63, 69, 75, 92, 107, 125, 129, 142} {
+		if t != factors && d%NarrowStep == 0 || d%ukernel.SkinnyGroup == 0 {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
 func narrowQKCases(t element) func(w int) []kernelCase {
 	return func(w int) (list []kernelCase) {
 		for _, n := range skinnyRowCounts(w) {
-			for _, d := range []int{16, 32, 48, 64, 80, 128} {
+			for _, d := range narrowColumns(t) {
 				for _, m := range []int{16, 17, 23, 31, 32, 33, 47, 64} {
 					i := len(list)
 					list = append(list, narrowQKCase{t, n, m, d, i % 2 * 3, groupsOf(t, d, i/2), testutil.KindOf(i)})

@@ -2,7 +2,14 @@
 
 package tier
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+// NarrowStep divides the columns of SkinnyKernels.QKF16, QKBF16 and QKInt8.
+const NarrowStep = ukernel.SkinnyGroup
 
 // archTiers lists the assembly tiers of arm64, best first. NEON is part of ARMv8.0, and Go's own
 // runtime uses it without a check. cpuid is not asked either: it detects NEON only on Linux, macOS

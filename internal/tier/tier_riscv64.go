@@ -2,6 +2,11 @@
 
 package tier
 
+import "github.com/attn-go/attn/internal/ukernel"
+
+// NarrowStep divides the columns of SkinnyKernels.QKF16, QKBF16 and QKInt8.
+const NarrowStep = ukernel.SkinnyGroup
+
 // archTiers lists the assembly tiers of riscv64, best first.
 func archTiers() []Tier {
 	return []Tier{{

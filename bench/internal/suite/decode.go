@@ -54,8 +54,12 @@ func (l cacheLevel) sets(t *calls.Type) int {
 	return int(float64(l.float32Sets) * 4 / t.Bytes(decodeSize))
 }
 
+// mostOfL3 is the most of L3 that is measured, in bytes: of a large one, which has parts on many cores, a core
+// reads a part about as fast as memory.
+const mostOfL3 = 8 << 20
+
 // cacheLevels returns keys and values that fill half of L2, a quarter of L3, which other
-// programs may use as well, and several times L3, but at most 1 GB.
+// programs may use as well, but at most mostOfL3, and several times L3, but at most 1 GB.
 func cacheLevels() []cacheLevel {
 	l2, l3 := machine.CacheSizes()
 	keys := func(bytes, heads int) int {
@@ -64,7 +68,7 @@ func cacheLevels() []cacheLevel {
 	set := 2 * 4 * decodeSize * decodeHeads * decodeKeys
 	return []cacheLevel{
 		{"L2", 1, keys(l2/2, 1), 1},
-		{"L3", decodeHeads, keys(l3/4, decodeHeads), 1},
+		{"L3", decodeHeads, keys(min(l3/4, mostOfL3), decodeHeads), 1},
 		{"memory", decodeHeads, decodeKeys, machine.MemoryBytes()/set + 1},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -27,17 +28,22 @@ func (f *qkEmitter) toRest(t tile) {
 		}
 	}
 	f.g.MOVQ(operand.I32(t.number()), f.size)
-	f.g.JMP(operand.LabelRef("rest"))
+	f.g.JMP(operand.LabelRef(restLabel(t.times)))
 }
 
-// rest emits the remaining columns of all tiles: it loads those of a whole step that ends with the row, and skips the
-// first of them. Up to 4 queries are computed as if they were 4: the products of those that a tile does not have are not used.
-func (f *qkEmitter) rest(tiles []tile) {
-	const name = "rest"
-	acc := f.acc[1]
+func restLabel(times int) string { return fmt.Sprintf("rest%d", times) }
+
+// rest emits the remaining columns of all tiles of times·16 keys: it loads those of a whole step that ends with the row, and
+// skips the first of them. Up to 4 queries are computed as if they were 4: the products of those that a tile does not have
+// are not used.
+func (f *qkEmitter) rest(times int, tiles []tile) {
+	name, acc := restLabel(times), f.acc[times]
 	f.rows = f.g.NewHeights(name, emit.Span{Least: 4, Most: len(acc)}, f.g.Frame(8))
 	f.g.Comment("The remaining columns.")
 	f.g.Label(name)
+	if f.looksAhead() {
+		f.forget()
+	}
 	if !f.rows.Single() {
 		f.countQueries()
 		f.rows.Set(f.queries)
@@ -45,8 +51,31 @@ func (f *qkEmitter) rest(tiles []tile) {
 	left := f.g.Num("d")
 	f.g.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
 	for i := range f.k {
-		f.g.LEAQ(emit.Indexed(f.k[i], left, 4), f.k[i])
+		f.g.LEAQ(emit.Indexed(f.k[i], left, 1<<f.words.element.Shift()), f.k[i])
 	}
+	if f.words.element == spec.Float32 {
+		f.restInRegisters(acc, name, left)
+	} else {
+		f.restInMemory(acc, name, left)
+	}
+	if f.looksAhead() {
+		f.g.CMPQ(f.size, operand.Imm(0))
+		f.g.JG(operand.LabelRef(name + "plain"))
+		f.rewind()
+		f.g.Label(name + "plain")
+	}
+	number := f.g.GP64()
+	f.g.MOVQ(f.size, number)
+	f.g.MOVQ(operand.U32(0), f.size) // no scores wait
+	for _, t := range tiles[1:] {
+		f.g.CMPQ(number, operand.I32(t.number()))
+		f.g.JE(operand.LabelRef(t.label() + "sum"))
+	}
+	f.g.JMP(operand.LabelRef(tiles[0].label() + "sum"))
+}
+
+// restInRegisters emits the products of the remaining columns, each with a jump over them.
+func (f *qkEmitter) restInRegisters(acc [][]reg.VecVirtual, name string, left reg.GPVirtual) {
 	f.eachColumn(acc, -4*f.words.n, func(x int, products func(q operand.Mem)) {
 		if x == 0 {
 			return
@@ -59,18 +88,45 @@ func (f *qkEmitter) rest(tiles []tile) {
 		f.g.ADDQ(f.w, f.q)
 		f.g.Label(skip)
 	})
-	if f.looksAhead() {
-		f.g.CMPQ(f.size, operand.Imm(0))
-		f.g.JG(operand.LabelRef(name + "plain"))
-		f.rewind()
-		f.forget()
-		f.g.Label(name + "plain")
+}
+
+// restInMemory emits the same as a loop, for the columns of narrow types, which are many and wait in memory.
+func (f *qkEmitter) restInMemory(acc [][]reg.VecVirtual, name string, left reg.GPVirtual) {
+	width, vectors := f.words.width(), len(acc[0])
+	if f.waiting.Base == nil {
+		f.waiting = f.g.Frame(width * f.mostWithRest() * spec.SkinnyKeys * 4)
 	}
-	for _, t := range tiles[1:] {
-		f.g.CMPQ(f.size, operand.I32(t.number()))
-		f.g.JE(operand.LabelRef(t.label() + "sum"))
+	place := func(x, v int) operand.Mem { return f.waiting.Offset((x*vectors + v) * f.g.VecBytes()) }
+	if f.slots != nil {
+		f.fill(f.row(-4*f.words.n), f.slots.now)
+		columns := f.g.Vecs(vectors)
+		for x := range width {
+			f.widenSlots(columns, x%2, f.slot(f.slots.now, x/2, 0))
+			for v := range columns {
+				f.g.VMOVUPS(columns[v], place(x, v))
+			}
+		}
+	} else {
+		for v := range vectors {
+			for x, column := range f.words.columns(f.words.load(f.row(-4*f.words.n), v), v) {
+				f.g.VMOVUPS(column(), place(x, v))
+			}
+		}
 	}
-	f.g.JMP(operand.LabelRef(tiles[0].label() + "sum"))
+	bytes := vectors * f.g.VecBytes()
+	f.g.IMUL3Q(operand.I32(-bytes), left, left) // from the end of them
+	f.g.Label(name + "column")
+	columns := f.g.Vecs(vectors)
+	for v := range columns {
+		m := place(width, v)
+		m.Index, m.Scale = left, 1
+		f.g.VMOVUPS(m, columns[v])
+	}
+	f.rows.Compare()
+	f.rows.Rows(func(i int) { f.g.fmaVectors(emit.At(f.q, 4*i), columns, acc[i]) })
+	f.g.ADDQ(f.w, f.q)
+	f.g.ADDQ(operand.I32(bytes), left)
+	f.g.JNZ(operand.LabelRef(name + "column"))
 }
 
 // toStore emits the way of a tile to where its scores are stored.

@@ -1,6 +1,8 @@
 package harness
 
 import (
+	"strings"
+
 	"github.com/attn-go/attn/gen/prove/equal"
 	"github.com/attn-go/attn/gen/prove/expr"
 	"github.com/attn-go/attn/gen/spec"
@@ -181,13 +183,16 @@ func skinnyMerge(k *Kernel, quick bool) (list []Case) {
 	return list
 }
 
-// skinnyQK returns calls of QK with numbers of columns that a step divides.
-func skinnyQK(step int) func(k *Kernel, quick bool) []Case {
+// skinnyQK returns calls of QK with numbers of columns that a step divides, and on x86 with others.
+func skinnyQK(step int, others ...int) func(k *Kernel, quick bool) []Case {
 	return func(k *Kernel, quick bool) (list []Case) {
 		const w = 16
 		ds := []int{8, 9, 10, 11, 12, 13, 15, 17, 33, 63, 64, 65, 72, 129, 136, 200}
 		if step > 1 {
 			ds = []int{16, 32, 48, 64, 80, 128, 144, 208}
+			if strings.HasPrefix(k.ISA, "avx") {
+				ds = append(ds, others...)
+			}
 		}
 		if quick {
 			ds = []int{80}
@@ -269,7 +274,7 @@ func withScales(cases func(k *Kernel, quick bool) []Case, keys bool) func(k *Ker
 			group := d
 			if i%2 == 1 && d%32 == 0 {
 				group = 32
-			} else if i%3 == 1 {
+			} else if i%3 == 1 && d%16 == 0 {
 				group = 16
 			}
 			rows, n := d/group, m

@@ -47,11 +47,12 @@ const narrowRows = 32
 
 // HalfType returns the type of 16 bits as which Halves returns rows of x. It is another one if Halves does not take x.
 func HalfType(t *tier.Tier, x *view.Tensor) view.DType {
-	kernels := t.Skinny()
+	d, kernels := x.Dim(3), t.Skinny()
+	takes := d >= ukernel.HalvesColumns || d >= ukernel.SkinnyGroup && x.Stride(2) == d
 	switch e := x.DType(); {
-	case e == ukernel.Float8E4M3 && kernels.HalvesE4M3 != nil && x.Dim(3) >= ukernel.HalvesColumns:
+	case e == ukernel.Float8E4M3 && kernels.HalvesE4M3 != nil && takes:
 		return view.BFloat16
-	case e == ukernel.Float8E5M2 && kernels.HalvesE5M2 != nil && x.Dim(3) >= ukernel.HalvesColumns:
+	case e == ukernel.Float8E5M2 && kernels.HalvesE5M2 != nil && takes:
 		return view.Float16
 	default:
 		return e
@@ -79,7 +80,16 @@ func (r *Reader) copyHalves(dst []uint16, h lanes.Head, lo, n int) []byte {
 	}
 	at := x.Index(h.Batch, h.Head, lo)
 	end := at + (n-1)*x.Stride(2) + d // no change of page tables or starts during a call leads assembly beyond
-	convert(dst, d, x.Bytes()[at:end], x.Stride(2), n, d)
+	src, rows := x.Bytes()[at:end], n
+	if x.Stride(2) == d {
+		rows, d = 1, n*d
+	}
+	if d < ukernel.HalvesColumns { // too few: a copy of them is long enough
+		more := view.BytesOf(r.narrow[len(r.narrow)-ukernel.HalvesColumns:])
+		copy(more, src)
+		src, d = more, ukernel.HalvesColumns
+	}
+	convert(dst, d, src, x.Stride(2), rows, d)
 	return following(x, h, lo, n)
 }
 

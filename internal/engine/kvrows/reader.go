@@ -147,6 +147,14 @@ func (r *Reader) Floats(h lanes.Head, lo, n int) (data []float32, stride, got in
 	return r.memory[at : at+n*d], d, n
 }
 
+// LastColumns returns the last columns of n rows that lie at equal distances, from row lo on, as float32 without gaps.
+func (r *Reader) LastColumns(h lanes.Head, lo, n, columns int) []float32 {
+	r.cached.forget()
+	x, h, lo := r.locate(h, lo, n)
+	rows.WidenLast(r.tier, r.memory, x, h.Batch, h.Head, lo, n, columns)
+	return r.memory[:n*columns]
+}
+
 // KeyScales returns the scales of n rows, those of the first group of columns row by row,
 // then those of the next group. Scales that lie otherwise are copied to the memory of
 // rows, which is large enough.
@@ -157,12 +165,28 @@ func (r *Reader) KeyScales(h lanes.Head, lo, n int) []float32 {
 		return scales[:n]
 	}
 	r.cached.forget()
-	for g := range groups {
-		for i := range n {
-			r.memory[g*n+i] = scales[i*stride+g]
-		}
-	}
+	transpose(r.memory, scales, stride, groups, n)
 	return r.memory[:groups*n]
+}
+
+// transpose writes n rows of numbers, stride apart, to dst column by column. Four columns at a time take a third of
+// the time of one.
+func transpose(dst, src []float32, stride, columns, n int) {
+	const each = 4
+	for ; columns >= each; columns -= each {
+		a, b, c, d := dst[:n], dst[n:][:n], dst[2*n:][:n], dst[3*n:][:n]
+		for i := range a {
+			row := src[i*stride:][:each]
+			a[i], b[i], c[i], d[i] = row[0], row[1], row[2], row[3]
+		}
+		dst, src = dst[each*n:], src[min(each, len(src)):]
+	}
+	for ; columns > 0; columns-- {
+		for i := range dst[:n] {
+			dst[i] = src[i*stride]
+		}
+		dst, src = dst[n:], src[min(1, len(src)):]
+	}
 }
 
 // Scales returns the scales of n keys that are a Run, and the distance between keys.

@@ -9,7 +9,9 @@ import (
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/internal/tier"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -87,5 +89,40 @@ func TestPrefetchHints(t *testing.T) {
 				t.Errorf("without far prefetches: next at %d, far %d, %d rows; want %d, 0, %d or more", got, far, alone, near, test.run)
 			}
 		})
+	}
+}
+
+// TestRowsOf8Bits: rows of 8 bits have the same numbers in 16 bits, also where they are fewer than a kernel takes,
+// with gaps and without.
+func TestRowsOf8Bits(t *testing.T) {
+	for _, typ := range []view.DType{ukernel.Float8E4M3, ukernel.Float8E5M2} {
+		for _, c := range []struct{ d, gap int }{{16, 0}, {24, 0}, {80, 0}, {64, 3}, {100, 1}} {
+			const n = 70
+			bytes := make([]byte, 2*n*(c.d+c.gap))
+			for i := range bytes {
+				bytes[i] = byte(i*7 + i/256)
+			}
+			x := view.FromBytes(typ, bytes, [4]int{1, 2, n, c.d}, [3]int{0, n * (c.d + c.gap), c.d + c.gap})
+			for i := range tier.Tiers {
+				tier := &tier.Tiers[i]
+				half := HalfType(tier, &x)
+				if tier.Lacks() != "" || half == typ {
+					continue
+				}
+				var narrow, wide Reader
+				for _, r := range []*Reader{&narrow, &wide} {
+					r.Fit(new(parallel.Memory), &x, Need{})
+					r.Begin(tier, &x, nil)
+				}
+				for _, step := range []struct{ lo, n int }{{0, n}, {n - 1, 1}, {n - 3, 3}, {5, 2}} {
+					h := lanes.Head{Head: 1}
+					rows, stride, got, _, _ := narrow.Halves(h, step.lo, step.n)
+					numbers := make([]float32, got*c.d)
+					tier.Convert().Widen[half](numbers, c.d, view.BytesOf(rows), 2*stride, got, c.d)
+					want, _, _ := wide.Floats(h, step.lo, got)
+					testutil.CheckBits(t, fmt.Sprintf("tier=%s %v d=%d+%d %+v", tier.Name, typ, c.d, c.gap, step), numbers, want)
+				}
+			}
+		}
 	}
 }
