@@ -18,6 +18,7 @@ type wrapper struct {
 
 var wrappers = []wrapper{
 	{name: "gemma3", class: "Gemma3", kind: "gemma3_text", tied: true},
+	{name: "gemma3n", class: "Gemma3n", kind: "gemma3n_text", tied: true},
 	{name: "gemma4", class: "Gemma4", kind: "gemma4_text", tied: true},
 	{name: "qwen3_5", class: "Qwen3_5", kind: "qwen3_5_text"},
 	{name: "qwen3_5_moe", class: "Qwen3_5Moe", kind: "qwen3_5_moe_text"},
