@@ -45,8 +45,8 @@ func convert(t *testing.T, dir string) (*converter, *gguf.File) {
 		m.Family = &family
 	}
 	v := &converter{t: t, c: configOf(m), m: m, l: l}
-	v.metadata()
 	v.tensors()
+	v.metadata()
 	f, err := gguf.New(v.Bytes())
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +181,28 @@ func (v *converter) gemma4() {
 	for i, x := range full.Rope.Scaling.Factors {
 		factors[i] = float32(min(x, 1e30))
 	}
-	v.AddFloats("rope_freqs.weight", factors, len(factors))
+	if v.m.Family.GGUF == "gemma4" {
+		v.AddFloats("rope_freqs.weight", factors, len(factors))
+		return
+	}
+	v.Set(key+"altup.active_idx", uint32(0))
+	v.Set(key+"altup.num_inputs", uint32(v.m.Streams))
+	var beyond []float32
+	for _, l := range v.m.Layers {
+		x := float32(math.Inf(-1))
+		if d := l.Feed.(*arch.Dense); d.Beyond != nil {
+			x = *d.Beyond
+		}
+		beyond = append(beyond, x)
+	}
+	v.Set(key+"activation_sparsity_scale", beyond)
+	tensor := func(name string) *gguf.Tensor {
+		return &v.Tensors[slices.IndexFunc(v.Tensors, func(t gguf.Tensor) bool { return t.Name == name })]
+	}
+	table, vocab := tensor("per_layer_token_embd.weight"), tensor("token_embd.weight").Shape[0]
+	for width := table.Shape[1]; table.Shape[0] < vocab; table.Shape = []int{table.Shape[0] + 1, width} { // rows of tokens that the folder has no row for: that of id 0, as the class has it. The converter fills them with 0, for images alone
+		table.Data = append(table.Data, table.Data[:4*width]...)
+	}
 }
 
 // widths are those of the networks of each layer, or 0.
@@ -433,6 +454,13 @@ func (v *converter) tensors() {
 		}
 		for i, n := range numbers {
 			ours = strings.Replace(ours, []string{"%d", "%e"}[i], n, 1)
+		}
+		if name, ok := strings.CutSuffix(ours, "."+slices.Concat(numbers, []string{""})[0]); ok && strings.HasPrefix(name, "altup_") {
+			n := v.m.Streams - 1
+			if joined[name] = append(joined[name], x...); numbers[0] == fmt.Sprint(n-1) {
+				v.AddFloats(name+".weight", joined[name], append([]int{n}, info.Shape...)...)
+			}
+			continue
 		}
 		switch {
 		case len(numbers) == 2: // an expert, or the norm of a head: all of a layer become one tensor, in ascending order

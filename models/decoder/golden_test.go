@@ -90,6 +90,7 @@ func TestGoldenArchitectures(t *testing.T) {
 		"mixtral-36":          "9a78cbb3547ca3abb1cf9386f8478dae06d058d142389cbfd98a8d013ba3c06a",
 		"olmoe-55":            "45c25b39ec91077225992b093d1fd2c773195e84e2fb9f647d2299a5f5c75e88",
 		"qwen2_moe-55":        "a7c248614ba3944a66a798f778eaea99ad7671a91838139b1bfeef2aaa4d9e29",
+		"gemma3n-67":          "6c188ff2ae34693d5fdba4a05976ac2abd323a9aaea205fa74b21257af42ed7d",
 		"gemma2-2":            "f635715369af66fd400447ec71b9844ec6afe10e5d3041a3116a6f9946e4dfef",
 		"gemma3-6":            "9a82b9ee29ff4c2685d634b04786fa96645dda1f87e126bb5e18f2e5829aea9d",
 		"gemma3-whole-2":      "4978bbebc10e22c7b6b06844f96cf90c5290362bdd7cb78d796d90206d26b020",

@@ -187,6 +187,9 @@ func (x *origin) readFolder(f *folder.Folder) (err error) {
 	if x.model, err = readConfig(f); err != nil {
 		return err
 	}
+	if e, ok := x.model.Layers[min(1, len(x.model.Layers)-1)].Feed.(*arch.Experts); ok {
+		x.SeparateRows(e.Count, e.Inner)
+	}
 	if x.tokenizer, err = tokenizer.Load(f.Dir()); err != nil {
 		return fmt.Errorf("encoder: %s: %w", f.Dir(), err)
 	}

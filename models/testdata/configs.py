@@ -21,14 +21,14 @@ CLASSES = [
     tf.LlamaConfig, tf.MistralConfig, tf.Qwen2Config, tf.Qwen3Config, tf.Qwen3MoeConfig, tf.Phi3Config, tf.Gemma2Config, tf.Gemma3TextConfig, tf.MinistralConfig, tf.SeedOssConfig, tf.Ernie4_5Config,
     tf.Lfm2Config, tf.Qwen3_5TextConfig, tf.Qwen3NextConfig,
     tf.GraniteConfig, tf.SmolLM3Config, tf.Olmo2Config, tf.Olmo3Config, tf.Ministral3Config, tf.Glm4Config, tf.Exaone4Config, tf.Cohere2Config, tf.PhiConfig, tf.GemmaConfig, tf.Starcoder2Config,
-    tf.StableLmConfig, tf.NemotronConfig, tf.CONFIG_MAPPING["hunyuan_v1_dense"], tf.CONFIG_MAPPING["gemma4_text"],
+    tf.StableLmConfig, tf.NemotronConfig, tf.CONFIG_MAPPING["hunyuan_v1_dense"], tf.CONFIG_MAPPING["gemma4_text"], tf.CONFIG_MAPPING["gemma3n_text"],
     tf.MixtralConfig, tf.Qwen2MoeConfig, tf.Glm4MoeConfig, tf.GptOssConfig, tf.OlmoeConfig, tf.MiniMaxM2Config, tf.DeepseekV3Config, tf.Glm4MoeLiteConfig, tf.GraniteMoeConfig, tf.Lfm2MoeConfig,
     tf.GraniteMoeHybridConfig, tf.NemotronHConfig, tf.CONFIG_MAPPING["qwen3_5_moe_text"], tf.FalconH1Config,
     tf.BertConfig, tf.DistilBertConfig, tf.RobertaConfig, tf.XLMRobertaConfig, tf.MPNetConfig, tf.NomicBertConfig, tf.ModernBertConfig, tf.DebertaV2Config,
     tf.ElectraConfig, tf.AlbertConfig, tf.CamembertConfig, tf.T5Config, tf.EuroBertConfig, *(tf.CONFIG_MAPPING[x] for x in ("gte", "jina_embeddings_v3")),
 ]
-AROUND = [tf.Gemma3Config, tf.CONFIG_MAPPING["gemma4"], tf.LlavaConfig, tf.Mistral3Config, tf.Qwen3_5Config, tf.CONFIG_MAPPING["qwen3_5_moe"]]  # with a model of texts in text_config
-OTHERS = {tf.GraniteMoeHybridConfig: {"layer_types": ["linear_attention", "full_attention"], "position_embedding_type": "rope"}, tf.Qwen3_5TextConfig: {"num_hidden_layers": 4}, tf.CONFIG_MAPPING["qwen3_5_moe_text"]: {"num_hidden_layers": 4}, tf.Qwen3NextConfig: {"num_hidden_layers": 4}, tf.DebertaV2Config: {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]}, tf.Glm4MoeConfig: {"head_dim": 128}}  # which all published models have
+AROUND = [tf.Gemma3Config, tf.CONFIG_MAPPING["gemma3n"], tf.CONFIG_MAPPING["gemma4"], tf.LlavaConfig, tf.Mistral3Config, tf.Qwen3_5Config, tf.CONFIG_MAPPING["qwen3_5_moe"]]  # with a model of texts in text_config
+OTHERS = {tf.CONFIG_MAPPING["gemma3n_text"]: {"num_hidden_layers": 20}, tf.GraniteMoeHybridConfig: {"layer_types": ["linear_attention", "full_attention"], "position_embedding_type": "rope"}, tf.Qwen3_5TextConfig: {"num_hidden_layers": 4}, tf.CONFIG_MAPPING["qwen3_5_moe_text"]: {"num_hidden_layers": 4}, tf.Qwen3NextConfig: {"num_hidden_layers": 4}, tf.DebertaV2Config: {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]}, tf.Glm4MoeConfig: {"head_dim": 128}}  # which all published models have
 if __name__ == "__main__":
     configs = {}
     for c in CLASSES + AROUND:

@@ -14,6 +14,7 @@ type Experts struct {
 	Shares bool    // those of the chosen experts are divided by their sum,
 	Least  float64 // to which this is added
 	Scale  float64 // multiplies shares, if not 0
+	Added  bool    // a vector is added to the sum
 
 	Shared     int  // the width of a further network, which every token takes; 0 for none
 	SharedGate bool // a linear layer has one output: its logistic function multiplies the output of that network

@@ -24,13 +24,14 @@ type Model struct {
 	BothWays bool
 	Says     [2]string
 
-	Embed  Embed
-	Layers []Layer // pointers in equal layers are the same; nothing changes what they point to
-	Repeat bool    // all layers have the weights of the first one (ALBERT)
-	More   int     // layers that files have after them, which guess further tokens and are not computed
-	Final  *Norm   // after the last layer, or nil
-	Logits Logits
-	Head   *Head // the classifier of a reranker, or nil
+	Embed   Embed
+	Layers  []Layer // pointers in equal layers are the same; nothing changes what they point to
+	Streams int     // states of a token, of which layers read the first one (AltUp); 0: one alone
+	Repeat  bool    // all layers have the weights of the first one (ALBERT)
+	More    int     // layers that files have after them, which guess further tokens and are not computed
+	Final   *Norm   // after the last layer, or nil
+	Logits  Logits
+	Head    *Head // the classifier of a reranker, or nil
 
 	Quantized *Quantization       // of a folder, or nil
 	Factors   map[string][]Factor // of matrices of all layers of a folder, by the ends of their names in GGUF files
@@ -44,6 +45,7 @@ type Embed struct {
 	Padding int     // the first position is the one after it (RoBERTa), or -1
 	Scale   float32 // multiplies the embeddings of tokens, if not 0
 	Inputs  int     // numbers of a token for each layer, beside the states, or 0
+	Known   int     // tokens with inputs of their own, the first ones; those after them have the inputs of token 0. 0: all
 	Norm    *Norm   // or nil
 }
 
@@ -88,6 +90,7 @@ type Layer struct {
 	Inputs     int                  // numbers of a token that the layer takes beside the states, or 0
 	Activation activations.Function // of what they multiply
 	Scaled     bool                 // a number of the file multiplies the states at the end
+	Laurel     int                  // rank of two matrices whose product is added to what the mixer makes, with the states (LAuReL), or 0
 }
 
 // A Mixer moves numbers between the tokens of a text.
@@ -178,6 +181,7 @@ type Dense struct {
 	UpFirst    bool // which then has up first
 	Bias       Bias // of gate and up
 	DownBias   Bias
+	Beyond     *float32 // gates lose their mean and so many deviations, down to 0, or nil; with Gated
 }
 
 // Attention returns the mixer if it is attention, that of latents if it is so, and else nil.

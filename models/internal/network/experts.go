@@ -22,7 +22,8 @@ type Experts struct {
 	Used       int        // of a token
 	Shares     bool       // the shares of those are divided by their sum and Least
 	Least      float64
-	Scale      float64 // multiplies shares
+	Scale      float64   // multiplies shares
+	Added      []float32 // is added to the sum, or nil
 
 	All        []Feed
 	Shared     Feed           // of all tokens, or nil
@@ -68,6 +69,9 @@ func (f *Experts) sum(p *Pass, y, h, shares []float32, rows int) error {
 		for i, row := range picked {
 			addTimes(y[row*w:][:w], out[i*w:][:w], shares[row*n+e])
 		}
+	}
+	for row := 0; row < rows && f.Added != nil; row++ {
+		add(y[row*w:][:w], f.Added, 0)
 	}
 	if f.Shared == nil {
 		return nil

@@ -1,6 +1,8 @@
 package network
 
 import (
+	"math"
+
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/activations"
 	"github.com/attn-go/attn/models/internal/tensors"
@@ -43,6 +45,26 @@ func (f *Gated) feed(p *Pass, y, h []float32, rows int) error {
 		return err
 	}
 	return p.apply(&f.Down, y, inner, rows, wide, 0)
+}
+
+// beyond returns an activation before which gates lose their mean and so many of their deviations, down to 0.
+func beyond(deviations float32, act func(dst, gate, up []float32, exec kernel.Exec) error) func(dst, gate, up []float32, exec kernel.Exec) error {
+	return func(dst, gate, up []float32, exec kernel.Exec) error {
+		mean, spread := 0.0, 0.0
+		for _, x := range gate {
+			mean += float64(x)
+		}
+		mean /= float64(len(gate))
+		for _, x := range gate {
+			d := float64(x) - mean
+			spread += float64(d * d)
+		}
+		least := float32(mean + float64(math.Sqrt(spread/float64(len(gate)))*float64(deviations)))
+		for i, x := range gate {
+			gate[i] = max(x-least, 0)
+		}
+		return act(dst, gate, up, exec)
+	}
 }
 
 // An activated is gates and ups, side by side.

@@ -2,6 +2,7 @@ package network
 
 import (
 	"math"
+	"slices"
 
 	"github.com/attn-go/attn/models/internal/activations"
 	"github.com/attn-go/attn/models/internal/tensors"
@@ -11,6 +12,7 @@ import (
 // table, times the root of how many a layer takes, and norm(project(x)/√width) are added, and divided by √2.
 type Inputs struct {
 	Table   Table
+	Known   int            // ids from it on have the row of id 0; 0: all have their own
 	Project tensors.Linear // of the first states x, to the numbers for all layers
 	Norm    *Norm          // of those for a layer
 }
@@ -28,13 +30,28 @@ func (in *Inputs) compute(p *Pass, x []float32, rows int) error {
 	}
 	defer p.release(p.mark())
 	table := p.floats.take(rows * n)
-	if err := in.Table.Rows(table, p.Tokens, p.Exec); err != nil {
+	if err := in.Table.Rows(table, in.known(p.Tokens), p.Exec); err != nil {
 		return err
 	}
 	scale(table, float32(math.Sqrt(float64(len(in.Norm.Weight)))))
 	add(p.inputs, table, 0)
 	scale(p.inputs, float32(1/math.Sqrt2))
 	return nil
+}
+
+// known returns ids that the table has.
+func (in *Inputs) known(ids []int32) []int32 {
+	unknown := func(id int32) bool { return in.Known > 0 && int(id) >= in.Known }
+	if !slices.ContainsFunc(ids, unknown) {
+		return ids
+	}
+	ids = slices.Clone(ids)
+	for i, id := range ids {
+		if unknown(id) {
+			ids[i] = 0
+		}
+	}
+	return ids
 }
 
 // An Injection is down(activation(gate(h))·input), with the inputs of a layer.

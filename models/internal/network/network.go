@@ -19,12 +19,13 @@ import (
 
 // A Network is the weights of a model and the order in which they are applied.
 type Network struct {
-	Width  int // of the states of tokens
-	Embed  Embedding
-	Inputs *Inputs // or nil
-	Layers []Layer
-	Final  *Norm // of the states after the last layer, or nil
-	Ropes  []arch.Rope
+	Width   int // of the states of tokens
+	Embed   Embedding
+	Inputs  *Inputs  // or nil
+	Streams *Streams // or nil
+	Layers  []Layer
+	Final   *Norm // of the states after the last layer, or nil
+	Ropes   []arch.Rope
 }
 
 // A Layer has two parts: the first mixes tokens, the second computes each alone.
@@ -35,6 +36,9 @@ type Layer struct {
 	Fed   Norms
 	Own   Feed // a third part, or nil
 	Owned Norms
+
+	AltUp  *AltUp  // or nil
+	Laurel *Laurel // or nil
 }
 
 // Norms are those around a part of a layer, which reads the states h and whose outputs y
@@ -125,6 +129,11 @@ func (n *Network) Run(ctx context.Context, p *Pass) ([]float32, error) {
 			return nil, err
 		}
 	}
+	if n.Streams != nil {
+		if err := n.Streams.end(p, s, n.Final); err != nil {
+			return nil, err
+		}
+	}
 	p.see("norm", 0, s.h)
 	return s.h, nil
 }
@@ -135,6 +144,9 @@ type stream struct {
 	x    []float32 // the states
 	h    []float32 // what the next part of a layer reads; x itself if no norm stands before any
 	y    []float32 // what the last part has made of it
+
+	others [][]float32 // states beside x, of models with Streams
+	before []float32   // the prediction of x, likewise
 }
 
 // begin computes the first states, and what the first layer reads of them.
@@ -150,6 +162,11 @@ func (n *Network) begin(p *Pass) (*stream, error) {
 	p.see("embd", 0, s.x)
 	if n.Inputs != nil {
 		if err := n.Inputs.compute(p, s.x, s.rows); err != nil {
+			return nil, err
+		}
+	}
+	if n.Streams != nil {
+		if err := n.Streams.begin(p, s); err != nil {
 			return nil, err
 		}
 	}
@@ -172,13 +189,21 @@ func (n *Network) layer(p *Pass, i int, s *stream) error {
 		next = n.Layers[i+1].Mixed.Before
 	}
 	p.only = !p.All && i == len(n.Layers)-1
+	if l.AltUp != nil {
+		next = nil
+		defer p.release(p.mark())
+		if err := l.AltUp.predict(p, s, l.Mixed.Before); err != nil {
+			return err
+		}
+	}
 	p.see("layer.norm", i, s.h)
 	if err := l.Mix.mix(p, i, s.y, s.h); err != nil {
 		return err
 	}
 	if p.only {
 		gather(s.x, p.Wanted, n.Width)
-		if l.Mixed.Beside {
+		s.gatherOthers(p.Wanted, n.Width)
+		if l.Mixed.Beside || l.Laurel != nil {
 			gather(s.h, p.Wanted, n.Width)
 		}
 		s.rows = len(p.Wanted)
@@ -187,7 +212,7 @@ func (n *Network) layer(p *Pass, i int, s *stream) error {
 	if s.rows == 0 {
 		return nil
 	}
-	if err := l.Mixed.join(p, s, l.Fed.Before); err != nil {
+	if err := l.mixed(p, s); err != nil {
 		return err
 	}
 	p.see("layer.ffn_norm", i, s.h)
@@ -196,7 +221,15 @@ func (n *Network) layer(p *Pass, i int, s *stream) error {
 	}
 	p.see("layer.ffn", i, s.y)
 	last := &l.Fed
-	if l.Own != nil {
+	switch {
+	case l.AltUp != nil:
+		if err := l.Fed.join(p, s, nil); err != nil {
+			return err
+		}
+		err := l.alternate(p, s)
+		p.see("hidden", i, s.x)
+		return err
+	case l.Own != nil:
 		if err := l.Fed.join(p, s, nil); err != nil {
 			return err
 		}
@@ -208,6 +241,21 @@ func (n *Network) layer(p *Pass, i int, s *stream) error {
 	err := last.join(p, s, next)
 	p.see("hidden", i, s.x)
 	return err
+}
+
+// mixed adds the outputs of the mixer to the states, and what the next part reads.
+func (l *Layer) mixed(p *Pass, s *stream) error {
+	how := l.Mixed
+	if l.Laurel != nil {
+		if err := how.After.apply(p.Exec, s.y, s.y, nil, false); err != nil {
+			return err
+		}
+		if err := l.Laurel.join(p, s.y, s.h, s.rows); err != nil {
+			return err
+		}
+		how.After = nil
+	}
+	return how.join(p, s, l.Fed.Before)
 }
 
 // join adds the outputs of a part to the states and computes what the next one reads.
@@ -236,6 +284,18 @@ func (a *Norms) join(p *Pass, s *stream, next *Norm) error {
 		copy(s.h, s.x)
 	}
 	return nil
+}
+
+// gatherOthers is gather for the states beside the first ones, and their prediction.
+func (s *stream) gatherOthers(rows []int, width int) {
+	for i, x := range s.others {
+		gather(x, rows, width)
+		s.others[i] = x[:len(rows)*width]
+	}
+	if len(s.others) > 0 {
+		gather(s.before, rows, width)
+		s.before = s.before[:len(rows)*width]
+	}
 }
 
 // gather moves rows to the front. They are in ascending order.

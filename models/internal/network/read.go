@@ -18,6 +18,7 @@ func Read(m *arch.Model, r *tensors.Reader, words Table) *Network {
 	b.embedding(&n.Embed)
 	b.shared()
 	b.inputs()
+	b.streams()
 	for i := 0; i < len(m.Layers) && r.Err() == nil; i++ {
 		if m.Repeat && i > 0 {
 			n.Layers = append(n.Layers, n.Layers[0])
@@ -74,7 +75,12 @@ func (b *builder) inputs() {
 	if info, _ := b.Info("token_embd.weight"); len(info.Shape) == 2 {
 		words = info.Shape[0]
 	}
+	known := b.model.Embed.Known
+	if known > 0 {
+		words = min(words, known)
+	}
 	b.network.Inputs = &Inputs{
+		Known:   known,
 		Table:   Packed{b.Linear(tensors.Inner, tensors.Part{Name: "per_layer_token_embd", Shape: []int{words, all}}).One()},
 		Project: b.Linear(tensors.Reads, tensors.Part{Name: "per_layer_model_proj", Shape: []int{all, b.model.Width}}),
 		Norm:    ReadNorm(b.model.Final, b.Reader, "per_layer_proj_norm", n),
@@ -140,6 +146,7 @@ func (b *builder) layer(i int, l *arch.Layer) (out Layer) {
 		out.Mix = b.convolution(i, t)
 	}
 	out.Mixed.After = norm(after, "post_attention_norm")
+	out.AltUp, out.Laurel = b.altUp(i, l), b.laurel(i, l, &out.Mixed)
 	second := "ffn_norm"
 	if l.Order == arch.Pre && b.Rename == nil && b.has(i, "post_attention_norm") {
 		second = "post_attention_norm" // its name in GGUF files of some families
@@ -329,7 +336,11 @@ func (b *builder) dense(i int, d *arch.Dense) Feed {
 	} else if b.has(i, "ffn_up") && !b.has(i, "ffn_gate") {
 		both = halves(part(i, "ffn_up", d.Bias, 2*n, w), n, d.UpFirst)
 	}
-	return &Gated{GateUp: b.Linear(tensors.Reads, both...), Down: b.Linear(tensors.Writes, down), Activation: d.Activation.Gated()}
+	f := &Gated{GateUp: b.Linear(tensors.Reads, both...), Down: b.Linear(tensors.Writes, down), Activation: d.Activation.Gated()}
+	if d.Beyond != nil {
+		f.Activation = beyond(*d.Beyond, f.Activation)
+	}
+	return f
 }
 
 // halves returns the two halves of a matrix of 2·n outputs, or both as one if gate is

@@ -22,6 +22,10 @@ func (b *builder) experts(i int, f *arch.Experts) *Experts {
 	if f.Correction {
 		out.Correction = b.Floats(at(i, "exp_probs_b.bias"), f.Count)
 	}
+	if f.Added {
+		out.Added = b.Floats(at(i, "ffn_exps.bias"), w)
+		tensors.PermuteColumns(out.Added, b.Pack.Order)
+	}
 	gateUp, down := b.expertParts(i, f)
 	for e := 0; e < f.Count && b.Err() == nil; e++ {
 		out.All = append(out.All, b.expert(f, down(e), gateUp(e)...))

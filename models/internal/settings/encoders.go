@@ -60,7 +60,7 @@ var Encoders = &Families{
 		},
 		{
 			Family: arch.Family{Types: []string{"nomic_bert"}, GGUF: "nomic-bert", Names: nomicNames, Ignored: []string{"pooler.", "cls.predictions."}},
-			draft:  nomicBlock(), folder: join(bertKeys, types, rotaryOfNomic),
+			draft:  nomicBlock(), folder: join(bertKeys, types, rotaryOfNomic, nomicExperts),
 			file:    join(fileEncoderKeys, fileTypes, fileRotary, fileParts, fileAlike),
 			missing: bertMissing.with(values{"type_vocab_size": 2, "hidden_act": "silu", "rope_theta": 1000}),
 			renamed: &renaming{"n_embd", map[string]string{ // as nomic-ai publishes it for nomic-embed-text-v1 and v1.5 with their own code

@@ -256,7 +256,10 @@ func (r *reader) sharing(shared, inner int) {
 	network, wider := r.besideExperts(inner)
 	r.each = func(i int, l *arch.Layer) {
 		l.Feed = network
-		if heads(i, l); i < first {
+		if heads != nil {
+			heads(i, l)
+		}
+		if i < first {
 			return
 		}
 		a := l.Attention()

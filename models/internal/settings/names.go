@@ -82,6 +82,15 @@ var nomicNames = arch.Names{
 	"blk.%d.ffn_gate": "encoder.layers.%d.mlp.fc12", "blk.%d.ffn_up": "encoder.layers.%d.mlp.fc11", "blk.%d.ffn_down": "encoder.layers.%d.mlp.fc2", "blk.%d.layer_output_norm": "encoder.layers.%d.norm2",
 }
 
+// nomicExpertNames are those of nomic with experts, see SeparateRows of package tensors.
+var nomicExpertNames = named(nomicNames, arch.Names{
+	"blk.%d.ffn_up":        "encoder.layers.%d.mlp.fc1",
+	"blk.%d.ffn_gate_inp":  "encoder.layers.%d.mlp.router.layer",
+	"blk.%d.ffn_up_exps":   "encoder.layers.%d.mlp.experts.mlp.w1",
+	"blk.%d.ffn_down_exps": "encoder.layers.%d.mlp.experts.mlp.w2",
+	"blk.%d.ffn_exps.bias": "encoder.layers.%d.mlp.experts.bias",
+})
+
 var newNames = named(bertLayer, arch.Names{
 	"token_types":     "embeddings.token_type_embeddings",
 	"blk.%d.attn_qkv": "encoder.layer.%d.attention.qkv_proj",

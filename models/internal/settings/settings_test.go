@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"math"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -141,6 +142,10 @@ func TestSilence(t *testing.T) {
 				config["num_hidden_layers"] = 6.0
 				if kind == "granitemoehybrid" { // without them it has no attention
 					config["layer_types"] = []any{"mamba", fullLayer, "mamba", "mamba", "mamba", "mamba"}
+				}
+				if kind == "gemma3n_text" { // the last 15 layers have keys of others, and lists a number for each
+					config["num_hidden_layers"], config["intermediate_size"] = 20.0, 16384.0
+					delete(config, "activation_sparsity_pattern")
 				}
 				for _, other := range []string{"n_layers", "num_layers"} {
 					if config[other] != nil {
@@ -427,6 +432,7 @@ var obeyed = map[string][]string{
 	"qwen35moe":       {"expert_feed_forward_length", "expert_shared_feed_forward_length", "full_attention_interval", "attention.recurrent_layers", "nextn_predict_layers"},
 	"qwen3next":       {"expert_feed_forward_length", "expert_shared_feed_forward_length", "full_attention_interval", "attention.recurrent_layers", "nextn_predict_layers"},
 	"gemma4":          {"final_logit_softcapping", "rope.freq_base_swa", "attention.shared_kv_layers", "embedding_length_per_layer_input"},
+	"gemma3n":         {"final_logit_softcapping", "rope.freq_base_swa", "attention.shared_kv_layers"},
 	"nemotron_h":      {"nextn_predict_layers"},
 	"nemotron_h_moe":  {"nextn_predict_layers"},
 	"qwen2moe":        {"expert_feed_forward_length", "expert_shared_feed_forward_length", "expert_weights_norm"},
@@ -463,6 +469,9 @@ func TestFileSilence(t *testing.T) {
 		}
 		if name == "granitehybrid" || name == "falcon-h1" {
 			maps.Copy(base, map[string]any{"ssm.conv_kernel": uint32(4), "ssm.state_size": uint32(8), "ssm.group_count": uint32(2), "ssm.inner_size": uint32(128), "ssm.time_step_rank": uint32(4)})
+		}
+		if name == "gemma3n" {
+			maps.Copy(base, map[string]any{"altup.num_inputs": uint32(4), "embedding_length_per_layer_input": uint32(8), "activation_sparsity_scale": slices.Repeat([]float32{1.5}, 12)})
 		}
 		if strings.HasPrefix(name, "nemotron_h") || strings.HasPrefix(name, "qwen35") || name == "qwen3next" {
 			maps.Copy(base, map[string]any{"ssm.conv_kernel": uint32(4), "ssm.state_size": uint32(8), "ssm.group_count": uint32(2), "ssm.inner_size": uint32(128), "ssm.time_step_rank": uint32(4)})
@@ -536,6 +545,7 @@ func TestFileRefusals(t *testing.T) {
 		"attention.head_count_kv": []int32{2, 1}, "attention.key_length": uint32(32), "attention.value_length": uint32(32), "attention.key_length_swa": uint32(16), "attention.value_length_swa": uint32(16),
 		"attention.sliding_window": uint32(8), "attention.sliding_window_pattern": []bool{true, false}, "rope.dimension_count": uint32(32), "rope.dimension_count_swa": uint32(16),
 	})
+	streamed := none.with(values{"altup.num_inputs": uint32(4), "embedding_length_per_layer_input": uint32(8), "activation_sparsity_scale": []float32{float32(math.Inf(-1)), 1.5}})
 	states := none.with(values{"ssm.conv_kernel": uint32(4), "ssm.state_size": uint32(8), "ssm.group_count": uint32(2), "ssm.inner_size": uint32(64), "ssm.time_step_rank": uint32(4)})
 	deltas := states.with(values{"full_attention_interval": uint32(2)})
 	spaces := states.with(values{"attention.head_count_kv": []int32{0, 2}, "feed_forward_length": []int32{0, 0}})
@@ -552,6 +562,12 @@ func TestFileRefusals(t *testing.T) {
 		{"gemma4", values(wides).with(values{"rope.dimension_count_swa": uint32(18)}), "rope.dimension_count_swa"},
 		{"gemma4", values(wides).with(values{"attention.shared_kv_layers": uint32(1)}), "attention.shared_kv_layers"}, // no layer before it is of its kind
 		{"gemma4", values(wides).with(values{"feed_forward_length": []int32{32, 48}}), "feed_forward_length"},
+		{"gemma3n", streamed, ""},
+		{"gemma3n", streamed.with(values{"altup.active_idx": uint32(1)}), "altup.active_idx"},
+		{"gemma3n", streamed.with(values{"altup.num_inputs": uint32(17)}), "altup.num_inputs"},
+		{"gemma3n", streamed.with(values{"embedding_length_per_layer_input": uint32(0)}), "embedding_length_per_layer_input"},
+		{"gemma3n", streamed.with(values{"activation_sparsity_scale": []float32{1}}), "activation_sparsity_scale"},
+		{"gemma3n", streamed.with(values{"activation_sparsity_scale": []float32{1, float32(math.NaN())}}), "activation_sparsity_scale"},
 		{"qwen35", deltas, ""},
 		{"qwen35", values(deltas).with(values{"ssm.group_count": uint32(3)}), "ssm.group_count"},
 		{"qwen35", values(deltas).with(values{"ssm.inner_size": uint32(66)}), "ssm.inner_size"},

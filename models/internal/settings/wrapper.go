@@ -18,6 +18,7 @@ type wrapper struct {
 
 var wrappers = []wrapper{
 	{name: "gemma3", class: "Gemma3", kind: "gemma3_text", tied: true},
+	{name: "gemma3n", class: "Gemma3n", kind: "gemma3n_text", tied: true},
 	{name: "gemma4", class: "Gemma4", kind: "gemma4_text", tied: true},
 	{name: "qwen3_5", class: "Qwen3_5", kind: "qwen3_5_text"},
 	{name: "qwen3_5_moe", class: "Qwen3_5Moe", kind: "qwen3_5_moe_text"},
@@ -30,7 +31,7 @@ const textConfig = "text_config"
 // aroundTexts are the keys of wrappers, none of which changes what is computed of texts.
 var aroundTexts = strict.Table{}.Add(strict.Any,
 	"vision_config", "video_token_id", "vision_start_token_id", "vision_end_token_id", "image_token_index", "image_token_id", "boi_token_index", "boi_token_id", "eoi_token_index", "eoi_token_id", "mm_tokens_per_image", "image_seq_length",
-	"audio_config", "audio_token_id", "boa_token_id", "eoa_token_index", "projector_hidden_act", "vision_feature_layer", "vision_feature_select_strategy", "multimodal_projector_bias", "spatial_merge_size", "image_grid_pinpoints")
+	"audio_config", "audio_token_id", "audio_soft_tokens_per_image", "vision_soft_tokens_per_image", "boa_token_id", "eoa_token_index", "eoa_token_id", "projector_hidden_act", "vision_feature_layer", "vision_feature_select_strategy", "multimodal_projector_bias", "spatial_merge_size", "image_grid_pinpoints")
 
 // wrapperOf returns the one with a model_type whose text_config is there, or nil.
 func (f *Families) wrapperOf(s *strict.JSON) *wrapper {

@@ -114,6 +114,29 @@ func (s *Store) SeparateLatents(heads, plain, values int) {
 	}
 }
 
+// SeparateRows gives a store of a folder the tensors that GGUF files have for experts without gates, w1 and w2 with .weight, as
+// [experts, inner, width] and [experts, width, inner], in place of w1 and w2 as [experts·inner, width]. Tensors of other shapes stay.
+func (s *Store) SeparateRows(experts, inner int) {
+	for _, name := range s.Names() {
+		t := s.tensors[name]
+		elements, size := t.Type.Block()
+		if elements != 1 || len(t.Shape) != 2 || t.Shape[0] != experts*inner || t.Bytes != int64(t.Shape[0])*int64(t.Shape[1])*int64(size) {
+			continue
+		}
+		w := t.Shape[1]
+		g := gathered{rows: inner, units: w, row: w, unit: 1, part: inner * w, size: size}
+		switch {
+		case strings.HasSuffix(name, ".experts.mlp.w1"):
+		case strings.HasSuffix(name, ".experts.mlp.w2"):
+			g.rows, g.units, g.row, g.unit = w, inner, 1, w
+		default:
+			continue
+		}
+		delete(s.tensors, name)
+		s.tensors[name+".weight"] = t.gather(g, experts)
+	}
+}
+
 // gather returns a tensor of numbers of this one.
 func (t *tensor) gather(g gathered, parts int) *tensor {
 	g.of = t
