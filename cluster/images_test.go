@@ -36,7 +36,7 @@ const imageUser = 65534
 // The image has the command alone and a user of its own, and its folder of files belongs to that user.
 func TestContainerfile(t *testing.T) {
 	t.Parallel()
-	for name, entry := range map[string]string{"deploy/Containerfile": "./cluster", "../models/serve/Containerfile": "./models/serve"} {
+	for name, entry := range map[string]string{"deploy/Containerfile": "./cluster", "../models/attn/Containerfile": "./models/attn"} {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +54,7 @@ func TestContainerfile(t *testing.T) {
 			t.Errorf("%s cannot be built without cgo: %v\n%s", entry, err, out)
 		}
 		binary := string(built[1])
-		for _, line := range []string{"CGO_ENABLED=0", "\nFROM scratch\n", "\nUSER 65534:65534\n", "\nENV ATTN_MODELS=/models\n", "\nENTRYPOINT [\"" + binary + "\"]\n", "COPY --from=build " + binary + " " + binary + "\n"} {
+		for _, line := range []string{"CGO_ENABLED=0", "\nFROM scratch\n", "\nUSER 65534:65534\n", "\nENV ATTN_MODELS=/models\n", "\nENTRYPOINT [\"" + binary + "\"", "COPY --from=build " + binary + " " + binary + "\n"} {
 			if !strings.Contains(string(data), line) {
 				t.Errorf("%s lacks %q", name, line)
 			}
