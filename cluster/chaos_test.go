@@ -109,7 +109,7 @@ func newChaos(t *testing.T) *chaos {
 	if err := os.WriteFile(secret, []byte("between servers\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ports := freePorts(t, 7)
+	ports := freePorts(7)
 	var urls []string
 	for i, example := range []string{"systemd", "compose", "kubernetes"} {
 		store := t.TempDir()
