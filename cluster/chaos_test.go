@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,7 +73,8 @@ type chaos struct {
 	far     network
 	random  *rand.Rand
 	running map[string]*chaosProcess
-	lossy   bool // the fault may have lost blocks
+	lossy   bool        // the fault may have lost blocks
+	flipped atomic.Bool // bits of the journal were flipped
 
 	mu      sync.Mutex
 	client  *os.Process    // that embeds, nil for none
