@@ -97,6 +97,7 @@ var chaosFaults = []*chaosFault{
 				return false
 			}
 			c.client.Kill()
+			c.flipped.Store(true)
 			data[c.random.IntN(len(data))] ^= 1 << c.random.IntN(8)
 			if err := os.WriteFile(c.journal, data, 0o600); err != nil {
 				c.t.Error(err)

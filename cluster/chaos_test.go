@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,7 +73,8 @@ type chaos struct {
 	far     network
 	random  *rand.Rand
 	running map[string]*chaosProcess
-	lossy   bool // the fault may have lost blocks
+	lossy   bool        // the fault may have lost blocks
+	flipped atomic.Bool // bits of the journal were flipped
 
 	mu      sync.Mutex
 	client  *os.Process    // that embeds, nil for none
@@ -109,7 +111,7 @@ func newChaos(t *testing.T) *chaos {
 	if err := os.WriteFile(secret, []byte("between servers\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ports := freePorts(t, 7)
+	ports := freePorts(7)
 	var urls []string
 	for i, example := range []string{"systemd", "compose", "kubernetes"} {
 		store := t.TempDir()

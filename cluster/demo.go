@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/attn-go/attn/cluster/hub"
@@ -32,12 +35,16 @@ var source string
 
 // demo is a cluster in one process.
 type demo struct {
-	out     io.Writer
-	server  *hub.Server
-	conns   []*hub.Conn
-	workers []*shard.Worker
-	tokens  int
-	hub     hub.Config // of the server
+	out      io.Writer
+	tokens   int
+	hub      hub.Config // of the server
+	programs []program
+}
+
+// A program is a subcommand that runs in this process.
+type program struct {
+	name string
+	stop func() // ends it and waits for that
 }
 
 // runDemo runs the demonstration.
@@ -55,7 +62,7 @@ func runDemo(ctx context.Context, s streams, args []string) error {
 	if d.tokens < 1 || d.tokens > 256 {
 		return command.Usage(fmt.Errorf("-tokens %d, want 1 to 256", d.tokens))
 	}
-	defer d.close()
+	defer d.end("")
 	if d.hub.URL != "" {
 		return d.write(ctx)
 	}
@@ -69,12 +76,12 @@ func runDemo(ctx context.Context, s streams, args []string) error {
 
 // start starts the server and the workers.
 func (d *demo) start(ctx context.Context) error {
-	var err error
-	if d.server, err = hub.Serve(ctx, hub.ServerConfig{Port: -1}); err != nil {
+	line, err := d.begin(ctx, "server", "listening on", "serve", "-port", "-1")
+	if err != nil {
 		return err
 	}
-	d.hub = d.server.Client()
-	fmt.Fprintf(d.out, "A NATS server listens on %s.\n", d.server.URL())
+	_, d.hub.URL, _ = strings.Cut(line, "listening on ")
+	fmt.Fprintf(d.out, "A NATS server listens on %s.\n", d.hub.URL)
 	for i, name := range []string{"anna", "bert", "carl"} {
 		if err := d.work(ctx, name, demoTier(i)); err != nil {
 			return err
@@ -84,46 +91,46 @@ func (d *demo) start(ctx context.Context) error {
 }
 
 // demoTier returns the tier of worker i: one after the other of those that this CPU can run.
-func demoTier(i int) kernel.Tier {
+func demoTier(i int) string {
 	tiers := kernel.Tiers()
-	return tiers[i%len(tiers)]
+	return tiers[i%len(tiers)].String()
 }
 
-// work starts a worker with a connection of its own.
-func (d *demo) work(ctx context.Context, name string, tier kernel.Tier) error {
-	conn, err := d.connect(ctx, name)
-	if err != nil {
-		return err
-	}
-	w, err := shard.NewWorker(conn, shard.WorkerConfig{Name: name, Exec: kernel.Exec{Tier: tier}})
-	if err != nil {
-		return err
-	}
-	d.workers = append(d.workers, w)
-	fmt.Fprintf(d.out, "Worker %s computes with tier %s.\n", name, tier)
-	return nil
-}
-
-// connect returns a new connection to the server.
-func (d *demo) connect(ctx context.Context, name string) (*hub.Conn, error) {
-	c := d.hub
-	c.Name = name
-	conn, err := connect(ctx, c)
+// work starts a worker of attention, which copies nothing to others when it ends.
+func (d *demo) work(ctx context.Context, name, tier string) error {
+	_, err := d.begin(ctx, name, "waits for", "work", "-name", name, "-server", d.hub.URL, "-tier", tier, "-leave", "0")
 	if err == nil {
-		d.conns = append(d.conns, conn)
+		fmt.Fprintf(d.out, "Worker %s computes with tier %s.\n", name, tier)
 	}
-	return conn, err
+	return err
 }
 
-func (d *demo) close() {
-	for _, c := range d.conns {
-		c.Close()
+// begin runs a subcommand, and returns the line with which it says that it is ready.
+func (d *demo) begin(ctx context.Context, name, ready string, args ...string) (line string, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	said, report := io.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		report.CloseWithError(run(ctx, streams{strings.NewReader(""), io.Discard, report}, args))
+	}()
+	d.programs = append(d.programs, program{name, func() { cancel(); <-ended }})
+	lines := bufio.NewScanner(said)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), ready) {
+			go io.Copy(io.Discard, said)
+			return lines.Text(), nil
+		}
 	}
-	for _, w := range d.workers {
-		w.Close()
-	}
-	if d.server != nil {
-		d.server.Close()
+	return "", cmp.Or(lines.Err(), ctx.Err(), fmt.Errorf("cluster %s has ended", args[0]))
+}
+
+// end ends the program of a name, or all, the last one first.
+func (d *demo) end(name string) {
+	for _, p := range slices.Backward(d.programs) {
+		if name == "" || p.name == name {
+			p.stop()
+		}
 	}
 }
 
@@ -141,10 +148,11 @@ func (d *demo) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	conn, err := d.connect(ctx, "client")
+	conn, err := connect(ctx, d.hub)
 	if err != nil {
 		return err
 	}
+	defer conn.Close()
 	c, err := shard.New(ctx, conn, shard.Config{Heads: kvHeads, HeadSize: headSize})
 	if err != nil {
 		return err
@@ -167,7 +175,7 @@ func (d *demo) write(ctx context.Context) error {
 	fmt.Fprintf(d.out, "\nThe model writes %d tokens; %d workers hold its keys and values, each block twice if they can.\n\n%s|", d.tokens, len(c.Workers()), prompt)
 	next := []byte(prompt)
 	for i := range d.tokens {
-		if d.server != nil && i == d.tokens/2 {
+		if len(d.programs) > 0 && i == d.tokens/2 {
 			fmt.Fprint(d.out, "\n\n")
 			if err := d.replace(ctx, c, sequences); err != nil {
 				return err
@@ -193,13 +201,9 @@ func (d *demo) write(ctx context.Context) error {
 	return nil
 }
 
-// replace cuts off a worker, as if its machine had lost power, and has a new one hold what it held.
+// replace cuts off a worker, and has a new one hold what it held.
 func (d *demo) replace(ctx context.Context, c *shard.Client, sequences []*shard.Sequence) error {
-	for _, conn := range d.conns {
-		if conn.Opts.Name == "bert" {
-			conn.Close()
-		}
-	}
+	d.end("bert")
 	fmt.Fprintln(d.out, "Worker bert is cut off.")
 	if err := d.work(ctx, "dora", demoTier(1)); err != nil {
 		return err

@@ -6,16 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/attn-go/attn/cluster/embed"
-	"github.com/attn-go/attn/cluster/relay"
-	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/encoder"
-	"github.com/attn-go/attn/models/server"
 	"github.com/attn-go/attn/models/weights"
 )
 
@@ -41,12 +37,11 @@ func (d *demo) embed(ctx context.Context) error {
 	}
 	defer os.RemoveAll(dir)
 	fmt.Fprintf(d.out, "\nMiniLM embeds %d lines of this command's sources.\n", len(texts))
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	for i, name := range []string{"dora", "emil", "fred"} {
-		if err := d.embedder(ctx, name, demoTier(i), folder); err != nil {
+		if _, err := d.begin(ctx, name, "answers with", "answer", "-name", name, "-server", d.hub.URL, "-model", folder, "-tier", demoTier(i), "-threads", "1", "-shutdown", "0"); err != nil {
 			return err
 		}
+		fmt.Fprintf(d.out, "Worker %s embeds with tier %s.\n", name, demoTier(i))
 	}
 	output := filepath.Join(dir, "vectors.jsonl")
 	if err := d.runTwice(ctx, strings.Join(texts, "\n")+"\n", embed.Options{Inputs: []string{"-"}, Outputs: []string{output}, JobTexts: 4, Window: 8}); err != nil {
@@ -55,43 +50,22 @@ func (d *demo) embed(ctx context.Context) error {
 	return d.compare(ctx, output, texts, model)
 }
 
-// embedder starts a worker with a connection of its own.
-func (d *demo) embedder(ctx context.Context, name string, tier kernel.Tier, folder string) error {
-	conn, err := d.connect(ctx, name)
-	if err != nil {
-		return err
-	}
-	m, err := server.Load(folder, server.LoadOptions{Exec: kernel.Exec{Tier: tier, Threads: 1}})
-	if err != nil {
-		return err
-	}
-	s, err := server.New(server.Settings{Logger: slog.New(slog.DiscardHandler)}, m)
-	if err != nil {
-		return err
-	}
-	w := relay.Worker{Conn: conn, Name: name, Server: s}
-	go func() {
-		w.Run(ctx)
-		s.Close(ctx)
-	}()
-	fmt.Fprintf(d.out, "Worker %s embeds with tier %s.\n", name, tier)
-	return nil
-}
-
 // runTwice runs a client, cuts off a worker after a quarter of the texts, interrupts the client
 // after half of them, and runs it again.
 func (d *demo) runTwice(ctx context.Context, text string, o embed.Options) error {
 	o.Stdin = strings.NewReader(text)
-	conn, err := d.connect(ctx, "client")
+	conn, err := connect(ctx, d.hub)
 	if err != nil {
 		return err
 	}
-	cut := d.conns[len(d.conns)-2]
+	defer conn.Close()
+	cut := false
 	first, interrupt := context.WithCancel(ctx)
 	defer interrupt()
 	client := embed.Client{Conn: conn, Options: o, Progress: func(p embed.Progress) {
-		if p.Texts >= demoTexts/4 && !cut.IsClosed() {
-			cut.Close()
+		if p.Texts >= demoTexts/4 && !cut {
+			cut = true
+			d.end("fred")
 			fmt.Fprintf(d.out, "Worker fred is cut off after %d texts.\n", p.Texts)
 		}
 		if p.Texts >= demoTexts/2 {

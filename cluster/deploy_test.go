@@ -61,7 +61,7 @@ func exampleArguments(t *testing.T, example, program string, change *strings.Rep
 func TestUnits(t *testing.T) {
 	t.Parallel()
 	cert, key := testutil.Certificate(t)
-	dir, ports := keys(t), freePorts(t, 3)
+	dir, ports := keys(t), freePorts(3)
 	change := strings.NewReplacer("/etc/attn/cert.pem", cert, "/etc/attn/ca.pem", cert, "/etc/attn/key.pem", key, "/etc/attn", dir, "/var/lib/attn", t.TempDir(),
 		"0.0.0.0", "127.0.0.1", "//server:", "//127.0.0.1:", "4222", ports[0], "9222", ports[1], "9223", ports[2])
 	startProcess(t, "listening on", unitArguments(t, "attn-serve.service", change)...)

@@ -204,7 +204,7 @@ func TestWithoutJetStream(t *testing.T) {
 func TestFlippedBitsOfThree(t *testing.T) {
 	long(t)
 	t.Parallel()
-	ports, secret := freePorts(t, 6), filepath.Join(t.TempDir(), "secret")
+	ports, secret := freePorts(6), filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte("between servers\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

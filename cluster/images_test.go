@@ -428,7 +428,7 @@ type deployment struct {
 
 func newDeployment(t *testing.T) *deployment {
 	t.Helper()
-	d := &deployment{t: t, keys: keys(t), models: t.TempDir(), nats: freePorts(t, 1)[0]}
+	d := &deployment{t: t, keys: keys(t), models: t.TempDir(), nats: freePorts(1)[0]}
 	cert, key := testutil.Certificate(t)
 	d.tls = map[string]string{"tls.crt": cert, "ca.crt": cert, "tls.key": key}
 	if err := os.WriteFile(filepath.Join(d.keys, "api-keys"), []byte("secret-of-a-test\n"), 0o600); err != nil {
@@ -501,7 +501,7 @@ func (d *deployment) run(c container) (probes []string) {
 	t := d.t
 	t.Helper()
 	store := t.TempDir()
-	port := freePorts(t, 1)[0]
+	port := freePorts(1)[0]
 	inside, _, _ := strings.Cut(strings.TrimPrefix(c.probes[0], ":"), "/")
 	change := strings.NewReplacer("0.0.0.0", "127.0.0.1", "//server:4222", "//127.0.0.1:"+d.nats, ":"+inside, ":"+port)
 	var args []string

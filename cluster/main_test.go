@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"io/fs"
-	"net"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/cluster/internal/testutil"
 	"github.com/attn-go/attn/cluster/shard"
 	"github.com/attn-go/attn/models/command"
 )
@@ -58,13 +59,8 @@ func TestSubcommands(t *testing.T) {
 // Without a server the error says how to get one. What is wrong with a command line, or with a file that it
 // names, is said before a server is asked for, with the subcommand that has the help.
 func TestNoServer(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := "nats://" + listener.Addr().String()
-	listener.Close()
-	_, err = connect(t.Context(), hub.Config{URL: url, Wait: time.Nanosecond})
+	url := fmt.Sprint("nats://127.0.0.1:", testutil.FreePort())
+	_, err := connect(t.Context(), hub.Config{URL: url, Wait: time.Nanosecond})
 	if err == nil || !strings.Contains(err.Error(), "cluster serve") || !strings.Contains(err.Error(), url) {
 		t.Errorf("connect: %v", err)
 	}

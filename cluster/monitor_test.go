@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -100,12 +99,7 @@ func TestMonitor(t *testing.T) {
 // A worker that no server has answered yet says so.
 func TestMonitorWithoutServer(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
-	_, line := startProcess(t, "metrics at", "work", "-server", "nats://"+l.Addr().String(), "-metrics", "127.0.0.1:0")
+	_, line := startProcess(t, "metrics at", "work", "-server", "nats://127.0.0.1:"+freePorts(1)[0], "-metrics", "127.0.0.1:0")
 	eventually(t, metricsURL(line)+"/readyz", http.StatusServiceUnavailable, "connection: no server has answered yet", "shard: the worker starts")
 }
 

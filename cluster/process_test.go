@@ -141,7 +141,7 @@ type processes struct {
 func startProcesses(t testing.TB, workers ...string) *processes {
 	t.Helper()
 	p := &processes{t: t, workers: map[string]*process{}}
-	p.serve(freePorts(t, 1)[0]) // which another one can take over
+	p.serve(freePorts(1)[0]) // which another one can take over
 	for _, name := range workers {
 		p.work(name, p.url)
 	}

@@ -220,7 +220,7 @@ func waitForPage(t *testing.T, c hub.Config) {
 // What waits for a server says how to get one, and can be interrupted.
 func TestWaitForServer(t *testing.T) {
 	t.Parallel()
-	away := "nats://127.0.0.1:" + freePorts(t, 1)[0]
+	away := "nats://127.0.0.1:" + freePorts(1)[0]
 	for _, args := range [][]string{{"work"}, {"gateway", "-addr", "127.0.0.1:0"}, {"answer", "-model", "../models/testdata/tiny/llama-2"}} {
 		p, _ := startProcess(t, "cluster serve runs one", append(args, "-server", away)...)
 		p.interrupt(t)

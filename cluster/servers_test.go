@@ -4,31 +4,21 @@ package main
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/cluster/internal/testutil"
 	"github.com/attn-go/attn/cluster/shard"
 )
 
-// nextPort is the port that freePorts tries next. They are below those that systems give to programs that want any.
-var nextPort atomic.Int64
-
 // freePorts returns ports on which nobody listens, and which no other test gets.
-func freePorts(t testing.TB, n int) (ports []string) {
-	t.Helper()
-	nextPort.CompareAndSwap(0, 12000+int64(os.Getpid()%18000)) // another run of the tests begins elsewhere
-	for len(ports) < n {
-		port := fmt.Sprint(nextPort.Add(1))
-		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
-			l.Close()
-			ports = append(ports, port)
-		}
+func freePorts(n int) (ports []string) {
+	for range n {
+		ports = append(ports, fmt.Sprint(testutil.FreePort()))
 	}
 	return ports
 }

@@ -73,7 +73,7 @@ func TestStatus(t *testing.T) {
 // A server that has lost the two others of its cluster has no streams. Status says so, and what it knows all the same.
 func TestStatusWithoutQuorum(t *testing.T) {
 	t.Parallel()
-	ports := freePorts(t, 3)
+	ports := freePorts(3)
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte("between servers\n"), 0o600); err != nil {
 		t.Fatal(err)

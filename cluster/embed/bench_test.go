@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/attn-go/attn/cluster/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/encoder/minilmtest"
@@ -44,7 +45,7 @@ func BenchmarkWorkers(b *testing.B) {
 }
 
 func benchWorkers(b *testing.B, folder string, texts []string, n int) {
-	server := role{Kind: "server", Port: freePort(b), Store: b.TempDir()}
+	server := role{Kind: "server", Port: testutil.FreePort(), Store: b.TempDir()}
 	start(b, server)
 	url := fmt.Sprintf("nats://127.0.0.1:%d", server.Port)
 	for range n {
@@ -79,7 +80,7 @@ func benchWorkers(b *testing.B, folder string, texts []string, n int) {
 // for 32 short texts on one core. It shows what handing jobs out leaves of more workers, also on a
 // machine whose cores are busy.
 func BenchmarkWaiting(b *testing.B) {
-	server := role{Kind: "server", Port: freePort(b), Store: b.TempDir()}
+	server := role{Kind: "server", Port: testutil.FreePort(), Store: b.TempDir()}
 	start(b, server)
 	s := &bench{url: fmt.Sprintf("nats://127.0.0.1:%d", server.Port)}
 	input := filepath.Join(b.TempDir(), "in.txt")

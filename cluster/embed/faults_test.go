@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/attn-go/attn/cluster/internal/testutil"
 	"github.com/attn-go/attn/cluster/relay"
 )
 
@@ -34,7 +35,7 @@ type stage struct {
 // newStage starts a server with a folder and n workers.
 func newStage(t *testing.T, texts, n int, seed uint64) *stage {
 	s := &stage{T: t, random: rand.New(rand.NewPCG(seed, 7))}
-	s.server = role{Kind: "server", Port: freePort(t), Store: t.TempDir()}
+	s.server = role{Kind: "server", Port: testutil.FreePort(), Store: t.TempDir()}
 	s.bench = newCorpus(t, fmt.Sprintf("nats://127.0.0.1:%d", s.server.Port), texts)
 	s.running = start(t, s.server)
 	for range n {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -180,17 +179,6 @@ func start(t testing.TB, r role) *process {
 func (p *process) kill() {
 	p.cmd.Process.Kill()
 	<-p.done
-}
-
-// freePort returns a port on which nobody listens.
-func freePort(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // A safeBuffer is a buffer for several goroutines.

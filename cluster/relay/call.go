@@ -202,6 +202,8 @@ func (c *call) begin(p *part) error {
 	switch {
 	case p.gaveUp:
 		return errGaveUp
+	case p.status < 200 || p.status > 599: // the first part is not there
+		return errGap
 	case c.status == p.status:
 		return nil
 	case p.status == http.StatusServiceUnavailable && (c.status != 0 || c.busy < c.g.config.Tries-1):
@@ -221,9 +223,6 @@ type attempt struct {
 	*inbox
 	id string
 }
-
-// begins tells whether an answer may begin with a part.
-func begins(h *header) bool { return h.GaveUp || h.Status >= 200 && h.Status <= 599 }
 
 // lose ends the attempt after what has come.
 func (a *attempt) lose() { a.end(errLost) }

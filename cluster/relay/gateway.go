@@ -167,7 +167,7 @@ func (g *Gateway) take(h *header, data []byte) {
 		_ = g.mail.send(h.From, &header{Kind: kindCancel, Call: h.Call}, nil)
 		return
 	}
-	a.add(part{h.At, data, h.Status, h.Fields, h.End, h.GaveUp, h.Tally}, begins(h))
+	a.add(part{h.At, data, h.Status, h.Fields, h.End, h.GaveUp, h.Tally})
 }
 
 // Answer is that of [server.Backend]. A worker that is lost is replaced by another one. A conversation is answered by the worker that has

@@ -15,8 +15,7 @@ type inbox struct {
 
 	mu    sync.Mutex
 	parts []part
-	had   int64 // bytes; 0 before the first part
-	begun bool
+	had   int64 // bytes
 	err   error // why no more comes
 }
 
@@ -32,15 +31,14 @@ type part struct {
 
 func newInbox() *inbox { return &inbox{wake: make(chan struct{}, 1)} }
 
-// add adds a part. It does not wait: senders have a window. begins tells whether it may be the first one.
-func (x *inbox) add(p part, begins bool) {
+// add adds a part. It does not wait: senders have a window.
+func (x *inbox) add(p part) {
 	x.mu.Lock()
 	switch {
 	case x.err != nil:
-	case p.at != x.had || !x.begun && !begins:
+	case p.at != x.had:
 		x.err = errGap
 	default:
-		x.begun = true
 		x.parts = append(x.parts, p)
 		x.had += int64(len(p.data))
 	}

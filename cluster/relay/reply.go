@@ -199,7 +199,7 @@ func (b *body) add(at int64, data []byte, size int64) {
 		b.end(errGap)
 		return
 	}
-	b.inbox.add(part{at: at, data: data}, true)
+	b.inbox.add(part{at: at, data: data})
 }
 
 // Read waits for a part. One goroutine reads.

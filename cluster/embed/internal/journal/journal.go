@@ -155,15 +155,11 @@ func (j *Journal) open(path string, replay func(Entry) error) error {
 
 // match returns a Mismatch if want differs in more than the files.
 func (h Header) match(path string, want Header) error {
-	switch {
-	case h.Version != want.Version:
-		return Mismatch(path, "version", h.Version, want.Version)
-	case h.Model != want.Model:
-		return Mismatch(path, "model", h.Model, want.Model)
-	case h.Width != want.Width:
-		return Mismatch(path, "width", fmt.Sprint(h.Width), fmt.Sprint(want.Width))
-	case h.MaxText != want.MaxText:
-		return Mismatch(path, "largest text", fmt.Sprint(h.MaxText), fmt.Sprint(want.MaxText))
+	for _, x := range [...][3]string{{"version", h.Version, want.Version}, {"model", h.Model, want.Model},
+		{"width", fmt.Sprint(h.Width), fmt.Sprint(want.Width)}, {"largest text", fmt.Sprint(h.MaxText), fmt.Sprint(want.MaxText)}} {
+		if x[1] != x[2] {
+			return Mismatch(path, x[0], x[1], x[2])
+		}
 	}
 	return nil
 }
