@@ -4,6 +4,8 @@
 
 package asm
 
+import "github.com/attn-go/attn/internal/ukernel"
+
 // product1RVV is Gemm, GemmMax, GemmMerge or WeightGemm for tiles in groups of 1 registers, which jump to it.
 //
 //go:noescape
@@ -144,10 +146,75 @@ func skinnyQKRVV(s []float32, k []float32, ldk int, q []float32, n int, m int, d
 //go:noescape
 func skinnyPVRVV(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 
+// skinnyQKF16RVV is SkinnyKernels.QKF16, see package ukernel.
+//
+//go:noescape
+func skinnyQKF16RVV(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+
+// skinnyPVF16RVV is SkinnyKernels.PVF16, see package ukernel.
+//
+//go:noescape
+func skinnyPVF16RVV(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+
+// skinnyQKBF16RVV is SkinnyKernels.QKBF16, see package ukernel.
+//
+//go:noescape
+func skinnyQKBF16RVV(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+
+// skinnyPVBF16RVV is SkinnyKernels.PVBF16, see package ukernel.
+//
+//go:noescape
+func skinnyPVBF16RVV(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+
+// skinnyQKInt8RVV is SkinnyKernels.QKInt8, see package ukernel.
+//
+//go:noescape
+func skinnyQKInt8RVV(a ukernel.QKInt8Args)
+
+// skinnyPVInt8RVV is SkinnyKernels.PVInt8, see package ukernel.
+//
+//go:noescape
+func skinnyPVInt8RVV(a ukernel.PVInt8Args)
+
 // skinnySoftmaxRVV is SkinnyKernels.Softmax, see package ukernel.
 //
 //go:noescape
 func skinnySoftmaxRVV(s []float32, ld int, n int, max []float32, sum []float32)
+
+// skinnyAdditiveRVV is SkinnyKernels.Additive, see package ukernel.
+//
+//go:noescape
+func skinnyAdditiveRVV(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
+
+// skinnyUnpackRVV is SkinnyKernels.Unpack, see package ukernel.
+//
+//go:noescape
+func skinnyUnpackRVV(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
+
+// skinnyHeadValuesRVV is SkinnyKernels.HeadValues, see package ukernel.
+//
+//go:noescape
+func skinnyHeadValuesRVV(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
+
+// unpackRVV is LaneKernels.Unpack, see package ukernel.
+//
+//go:noescape
+func unpackRVV(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
+
+// headScoresRVV is LaneKernels.HeadScores, see package ukernel.
+//
+//go:noescape
+func headScoresRVV(s []float32, k []float32, off []int, ldk int, q []float32, m int, d int, max []float32)
+
+// roundRVV is LaneKernels.Round, see package ukernel.
+//
+//go:noescape
+func roundRVV(dst []float32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
+
+// scaleRowsRVV is LaneKernels.ScaleRows, see package ukernel.
+//
+//go:noescape
+func scaleRowsRVV(s []float32, ld int, a []float32, lda int, n int, scales []float32, lsc int, load bool, max []float32)
 
 // weightGemmRVV is WeightKernels.Gemm, see package ukernel.
 //
@@ -239,10 +306,15 @@ func widenF16RVV(dst []float32, ldd int, src []byte, lds int, n int, d int)
 //go:noescape
 func widenBF16RVV(dst []float32, ldd int, src []byte, lds int, n int, d int)
 
-// widenInt8RVV is Converters.WidenInt8, see package ukernel.
+// widenF8E4M3RVV is WidenRows, see package ukernel. The type is Float8E4M3.
 //
 //go:noescape
-func widenInt8RVV(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
+func widenF8E4M3RVV(dst []float32, ldd int, src []byte, lds int, n int, d int)
+
+// widenF8E5M2RVV is WidenRows, see package ukernel. The type is Float8E5M2.
+//
+//go:noescape
+func widenF8E5M2RVV(dst []float32, ldd int, src []byte, lds int, n int, d int)
 
 // narrowF16RVV is NarrowRows, see package ukernel. The type is Float16.
 //
@@ -264,10 +336,55 @@ func narrowF8E4M3RVV(dst []byte, ldd int, src []float32, lds int, n int, d int)
 //go:noescape
 func narrowF8E5M2RVV(dst []byte, ldd int, src []float32, lds int, n int, d int)
 
+// widenInt8RVV is Converters.WidenInt8, see package ukernel.
+//
+//go:noescape
+func widenInt8RVV(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
+
+// widenInt4RVV is Converters.WidenInt4, see package ukernel.
+//
+//go:noescape
+func widenInt4RVV(dst []float32, ldd int, src []byte, lds int, scales []float32, lsc int, group int, n int, d int)
+
+// unpackInt4RVV is Converters.UnpackInt4, see package ukernel.
+//
+//go:noescape
+func unpackInt4RVV(dst []int8, ldd int, src []byte, lds int, n int, d int)
+
+// quantizeInt8RVV is Converters.QuantizeInt8, see package ukernel.
+//
+//go:noescape
+func quantizeInt8RVV(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+
+// quantizeInt4RVV is Converters.QuantizeInt4, see package ukernel.
+//
+//go:noescape
+func quantizeInt4RVV(dst []byte, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+
 // flushRVV is Converters.Flush, see package ukernel.
 //
 //go:noescape
 func flushRVV(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
+
+// gatherRVV is Converters.Gather, see package ukernel.
+//
+//go:noescape
+func gatherRVV(dst []byte, src []byte, off []int, size int, next []int)
+
+// finiteRVV is Converters.Finite, see package ukernel.
+//
+//go:noescape
+func finiteRVV(src []float32) bool
+
+// packHalvesRVV is Converters.PackHalves, see package ukernel.
+//
+//go:noescape
+func packHalvesRVV(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+
+// hadamardRVV is Elementwise.Hadamard, see package ukernel.
+//
+//go:noescape
+func hadamardRVV(x []float32, n int, scale float32)
 
 // rmsNormRVV is Norms.RMSNorm, see package ukernel.
 //
@@ -398,6 +515,16 @@ func packRVV(dst []float32, ld int, src []float32, off []int, n int, d int, scal
 //
 //go:noescape
 func dropoutRVV(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
+
+// skinnyMergeRVV is SkinnyKernels.Merge, see package ukernel.
+//
+//go:noescape
+func skinnyMergeRVV(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
+
+// weightPackRVV is WeightKernels.Pack, see package ukernel.
+//
+//go:noescape
+func weightPackRVV(dst []float32, ld int, src []float32, lds int, n int, d int)
 
 // backwardWeightsRVV is Gradients.BackwardWeights, see package ukernel.
 //

@@ -4,14 +4,6 @@
 
 #include "textflag.h"
 
-DATA formatsRVV<>+0(SB)/64, $"\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00c\x00\x00\x00\x00\x00\x80;\x00\x00\x00\xc3\"\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00c\x00\x00\x00\x00\x00\x80="
-DATA formatsRVV<>+64(SB)/64, $"\x00\x00\x00\xc1\x12\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00c\x00\x00\x00\x00\x00\x80=\x00\x00\x80\xbf\x14\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
-DATA formatsRVV<>+128(SB)/64, $"\x00\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\x00\x00\x80=\x00\x00\x80\xbf\x18\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00"
-DATA formatsRVV<>+192(SB)/64, $"\x00\x00\x80;\x00\x00\x80\xbf\x1c\x00\x00\x00\x02\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x00\xc2\x1c\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00"
-DATA formatsRVV<>+256(SB)/64, $"\x02\x00\x00\x000000\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xc1\x1c\x00\x00\x00\x04\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00"
-DATA formatsRVV<>+320(SB)/32, $"\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xc1\x1c\x00\x00\x00\x05\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10"
-GLOBL formatsRVV<>(SB), RODATA|NOPTR, $352
-
 DATA tanhCRVV<>+0(SB)/32, $"\x00\x00\x00\x00\xb9`\x99?\xb4s\x19@@\x93f@\v\xa7\x99@\x95S\xc0@N\x03\xe7@#\xa1\nA"
 GLOBL tanhCRVV<>(SB), RODATA|NOPTR, $32
 
@@ -20,6 +12,14 @@ GLOBL tanhTRVV<>(SB), RODATA|NOPTR, $32
 
 DATA tanhVRVV<>+0(SB)/32, $"\x00\x00\x80?j\x9f\x9c>\xb8?\x05=\x0e[B;\x8e\x8d\x8d9\xb0\xff\xc97\xfb\xff\x0f6\x00\x00\x004"
 GLOBL tanhVRVV<>(SB), RODATA|NOPTR, $32
+
+DATA formatsRVV<>+0(SB)/64, $"\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00c\x00\x00\x00\x00\x00\x80;\x00\x00\x00\xc3\"\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00c\x00\x00\x00\x00\x00\x80="
+DATA formatsRVV<>+64(SB)/64, $"\x00\x00\x00\xc1\x12\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00c\x00\x00\x00\x00\x00\x80=\x00\x00\x80\xbf\x14\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+DATA formatsRVV<>+128(SB)/64, $"\x00\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\x00\x00\x80=\x00\x00\x80\xbf\x18\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00"
+DATA formatsRVV<>+192(SB)/64, $"\x00\x00\x80;\x00\x00\x80\xbf\x1c\x00\x00\x00\x02\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x00\xc2\x1c\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00"
+DATA formatsRVV<>+256(SB)/64, $"\x02\x00\x00\x000000\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xc1\x1c\x00\x00\x00\x04\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00"
+DATA formatsRVV<>+320(SB)/32, $"\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xc1\x1c\x00\x00\x00\x05\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10"
+GLOBL formatsRVV<>(SB), RODATA|NOPTR, $352
 
 DATA geluCRVV<>+0(SB)/32, $"\x00\x00\x00\x00\x17J.?\xe6a\xae?\xa2\x84\x14@'8l@1\x0e\xb3@!\x0e\x05Ap6CA"
 GLOBL geluCRVV<>(SB), RODATA|NOPTR, $32
@@ -2679,13 +2679,13 @@ fits2:
 TEXT ·skinnyQKRVV(SB), NOSPLIT, $0-160
 	MOV k_base+24(FP), X5
 	MOV ldk+48(FP), X6
-	SLLI $2, X6, X6
 	MOV m+88(FP), X7
 	MOV s_base+0(FP), X9
 	MOV q_base+56(FP), X10
 	MOV max_len+112(FP), X11
 	MOV n+80(FP), X12
 	SLLI $2, X11, X11
+	SLLI $2, X6, X6
 tile:
 	VSETVLI X7, E32, M2, TA, MA, X8
 	MOV X9, X16
@@ -2698,9 +2698,12 @@ group:
 	BGE X18, X21, queries3
 	MOV $2, X21
 	BGE X18, X21, queries2
-	BEQZ X18, rows
+	MOV $1, X21
+	BGE X18, X21, queries1
+	JMP rows
 
 	// 1 queries.
+queries1:
 	MOV X5, X13
 	MOV X17, X14
 	MOV d+96(FP), X15
@@ -2931,139 +2934,140 @@ TEXT ·skinnyPVRVV(SB), NOSPLIT, $0-160
 	SLLI $2, X6, X6
 	MOV v_base+32(FP), X7
 	MOV ldv+56(FP), X8
-	SLLI $2, X8, X8
 	MOV p_base+64(FP), X9
 	MOV ldp+88(FP), X10
 	SLLI $2, X10, X10
 	MOV n+96(FP), X11
-	MOV m+104(FP), X12
-	MOVBU load+120(FP), X13
+	SLLI $2, X8, X8
 group:
-	MOV $7, X22
-	BGE X11, X22, queries8
-	MOV $3, X22
-	BGE X11, X22, queries6
-	MOV $2, X22
-	BGE X11, X22, queries2
-	MOV $1, X22
-	BGE X11, X22, queries1
+	MOV $7, X20
+	BGE X11, X20, queries8
+	MOV $3, X20
+	BGE X11, X20, queries6
+	MOV $2, X20
+	BGE X11, X20, queries2
+	MOV $1, X20
+	BGE X11, X20, queries1
 	RET
 
 	// 1 queries.
 queries1:
-	MOV X7, X14
-	MOV X5, X15
-	MOV dv+112(FP), X16
+	MOV X7, X12
+	MOV X5, X13
+	MOV dv+112(FP), X14
 columns1:
-	VSETVLI X16, E32, M8, TA, MA, X17
-	BEQZ X13, zero1
-	MOV X15, X20
-	VLE32V (X20), V16
+	VSETVLI X14, E32, M8, TA, MA, X15
+	MOVBU load+120(FP), X20
+	BEQZ X20, zero1
+	MOV X13, X18
+	VLE32V (X18), V16
 	JMP keys1
 zero1:
 	VMVVI $0, V16
 keys1:
-	MOV X14, X18
-	MOV X9, X19
-	MOV X12, X21
-	BEQZ X21, store1
+	MOV X12, X16
+	MOV X9, X17
+	MOV m+104(FP), X19
+	BEQZ X19, store1
 key1:
-	VLE32V (X18), V8
-	ADD X8, X18, X18
-	MOVF (X19), F0
-	ADD X10, X19, X19
+	VLE32V (X16), V8
+	ADD X8, X16, X16
+	MOVF (X17), F0
+	ADD X10, X17, X17
 	VFMACCVF V8, F0, V16
-	ADD $-1, X21, X21
-	BNEZ X21, key1
+	ADD $-1, X19, X19
+	BNEZ X19, key1
 store1:
-	MOV X15, X20
-	VSE32V V16, (X20)
-	SUB X17, X16, X16
-	SLLI $2, X17, X17
-	ADD X17, X14, X14
-	ADD X17, X15, X15
-	BNEZ X16, columns1
-	MOV $1, X22
-	MUL X6, X22, X22
-	ADD X22, X5, X5
+	MOV X13, X18
+	VSE32V V16, (X18)
+	SUB X15, X14, X14
+	SLLI $2, X15, X15
+	ADD X15, X12, X12
+	ADD X15, X13, X13
+	BNEZ X14, columns1
+	MOV $1, X20
+	MUL X6, X20, X20
+	ADD X20, X5, X5
 	ADD $4, X9, X9
 	ADD $-1, X11, X11
 	JMP group
 
 	// 2 queries.
 queries2:
-	MOV X7, X14
-	MOV X5, X15
-	MOV dv+112(FP), X16
+	MOV X7, X12
+	MOV X5, X13
+	MOV dv+112(FP), X14
 columns2:
-	VSETVLI X16, E32, M4, TA, MA, X17
-	BEQZ X13, zero2
-	MOV X15, X20
-	VLE32V (X20), V8
-	ADD X6, X20, X20
-	VLE32V (X20), V12
+	VSETVLI X14, E32, M4, TA, MA, X15
+	MOVBU load+120(FP), X20
+	BEQZ X20, zero2
+	MOV X13, X18
+	VLE32V (X18), V8
+	ADD X6, X18, X18
+	VLE32V (X18), V12
 	JMP keys2
 zero2:
 	VMVVI $0, V8
 	VMVVI $0, V12
 keys2:
-	MOV X14, X18
-	MOV X9, X19
-	MOV X12, X21
-	BEQZ X21, store2
+	MOV X12, X16
+	MOV X9, X17
+	MOV m+104(FP), X19
+	BEQZ X19, store2
 key2:
-	VLE32V (X18), V4
-	ADD X8, X18, X18
-	MOVF (X19), F0
-	MOVF 4(X19), F1
-	ADD X10, X19, X19
+	VLE32V (X16), V4
+	ADD X8, X16, X16
+	MOVF (X17), F0
+	MOVF 4(X17), F1
+	ADD X10, X17, X17
 	VFMACCVF V4, F0, V8
 	VFMACCVF V4, F1, V12
-	ADD $-1, X21, X21
-	BNEZ X21, key2
+	ADD $-1, X19, X19
+	BNEZ X19, key2
 store2:
-	MOV X15, X20
-	VSE32V V8, (X20)
-	ADD X6, X20, X20
-	VSE32V V12, (X20)
-	SUB X17, X16, X16
-	SLLI $2, X17, X17
-	ADD X17, X14, X14
-	ADD X17, X15, X15
-	BNEZ X16, columns2
-	MOV $2, X22
-	MUL X6, X22, X22
-	ADD X22, X5, X5
+	MOV X13, X18
+	VSE32V V8, (X18)
+	ADD X6, X18, X18
+	VSE32V V12, (X18)
+	SUB X15, X14, X14
+	SLLI $2, X15, X15
+	ADD X15, X12, X12
+	ADD X15, X13, X13
+	BNEZ X14, columns2
+	MOV $2, X20
+	MUL X6, X20, X20
+	ADD X20, X5, X5
 	ADD $8, X9, X9
 	ADD $-2, X11, X11
 	JMP group
 
 	// 3 to 6 queries.
 queries6:
-	MOV $3, X23
-	MOV $4, X24
-	MOV $5, X25
-	MOV X7, X14
-	MOV X5, X15
-	MOV dv+112(FP), X16
+	MOV $3, X21
+	MOV $4, X22
+	MOV $5, X23
+	MOV X7, X12
+	MOV X5, X13
+	MOV dv+112(FP), X14
 columns6:
-	VSETVLI X16, E32, M4, TA, MA, X17
-	BEQZ X13, zero6
-	MOV X15, X20
-	VLE32V (X20), V8
-	ADD X6, X20, X20
-	VLE32V (X20), V12
-	ADD X6, X20, X20
-	VLE32V (X20), V16
+	VSETVLI X14, E32, M4, TA, MA, X15
+	MOVBU load+120(FP), X20
+	BEQZ X20, zero6
+	MOV X13, X18
+	VLE32V (X18), V8
+	ADD X6, X18, X18
+	VLE32V (X18), V12
+	ADD X6, X18, X18
+	VLE32V (X18), V16
+	BGE X21, X11, next6_0
+	ADD X6, X18, X18
+	VLE32V (X18), V20
+	BGE X22, X11, next6_0
+	ADD X6, X18, X18
+	VLE32V (X18), V24
 	BGE X23, X11, next6_0
-	ADD X6, X20, X20
-	VLE32V (X20), V20
-	BGE X24, X11, next6_0
-	ADD X6, X20, X20
-	VLE32V (X20), V24
-	BGE X25, X11, next6_0
-	ADD X6, X20, X20
-	VLE32V (X20), V28
+	ADD X6, X18, X18
+	VLE32V (X18), V28
 next6_0:
 	JMP keys6
 zero6:
@@ -3074,91 +3078,92 @@ zero6:
 	VMVVI $0, V24
 	VMVVI $0, V28
 keys6:
-	MOV X14, X18
-	MOV X9, X19
-	MOV X12, X21
-	BEQZ X21, store6
+	MOV X12, X16
+	MOV X9, X17
+	MOV m+104(FP), X19
+	BEQZ X19, store6
 key6:
-	VLE32V (X18), V4
-	ADD X8, X18, X18
-	MOVF (X19), F0
-	MOVF 4(X19), F1
-	MOVF 8(X19), F2
+	VLE32V (X16), V4
+	ADD X8, X16, X16
+	MOVF (X17), F0
+	MOVF 4(X17), F1
+	MOVF 8(X17), F2
+	BGE X21, X11, next6_1
+	MOVF 12(X17), F3
+	BGE X22, X11, next6_1
+	MOVF 16(X17), F4
 	BGE X23, X11, next6_1
-	MOVF 12(X19), F3
-	BGE X24, X11, next6_1
-	MOVF 16(X19), F4
-	BGE X25, X11, next6_1
-	MOVF 20(X19), F5
+	MOVF 20(X17), F5
 next6_1:
-	ADD X10, X19, X19
+	ADD X10, X17, X17
 	VFMACCVF V4, F0, V8
 	VFMACCVF V4, F1, V12
 	VFMACCVF V4, F2, V16
-	BGE X23, X11, next6_2
+	BGE X21, X11, next6_2
 	VFMACCVF V4, F3, V20
-	BGE X24, X11, next6_2
+	BGE X22, X11, next6_2
 	VFMACCVF V4, F4, V24
-	BGE X25, X11, next6_2
+	BGE X23, X11, next6_2
 	VFMACCVF V4, F5, V28
 next6_2:
-	ADD $-1, X21, X21
-	BNEZ X21, key6
+	ADD $-1, X19, X19
+	BNEZ X19, key6
 store6:
-	MOV X15, X20
-	VSE32V V8, (X20)
-	ADD X6, X20, X20
-	VSE32V V12, (X20)
-	ADD X6, X20, X20
-	VSE32V V16, (X20)
+	MOV X13, X18
+	VSE32V V8, (X18)
+	ADD X6, X18, X18
+	VSE32V V12, (X18)
+	ADD X6, X18, X18
+	VSE32V V16, (X18)
+	BGE X21, X11, next6_3
+	ADD X6, X18, X18
+	VSE32V V20, (X18)
+	BGE X22, X11, next6_3
+	ADD X6, X18, X18
+	VSE32V V24, (X18)
 	BGE X23, X11, next6_3
-	ADD X6, X20, X20
-	VSE32V V20, (X20)
-	BGE X24, X11, next6_3
-	ADD X6, X20, X20
-	VSE32V V24, (X20)
-	BGE X25, X11, next6_3
-	ADD X6, X20, X20
-	VSE32V V28, (X20)
+	ADD X6, X18, X18
+	VSE32V V28, (X18)
 next6_3:
-	SUB X17, X16, X16
-	SLLI $2, X17, X17
-	ADD X17, X14, X14
-	ADD X17, X15, X15
-	BNEZ X16, columns6
-	MOV $6, X22
-	MUL X6, X22, X22
-	ADD X22, X5, X5
+	SUB X15, X14, X14
+	SLLI $2, X15, X15
+	ADD X15, X12, X12
+	ADD X15, X13, X13
+	BNEZ X14, columns6
+	MOV $6, X20
+	MUL X6, X20, X20
+	ADD X20, X5, X5
 	ADD $24, X9, X9
 	ADD $-6, X11, X11
 	JMP group
 
 	// 7 to 8 queries.
 queries8:
-	MOV $7, X23
-	MOV X7, X14
-	MOV X5, X15
-	MOV dv+112(FP), X16
+	MOV $7, X21
+	MOV X7, X12
+	MOV X5, X13
+	MOV dv+112(FP), X14
 columns8:
-	VSETVLI X16, E32, M2, TA, MA, X17
-	BEQZ X13, zero8
-	MOV X15, X20
-	VLE32V (X20), V4
-	ADD X6, X20, X20
-	VLE32V (X20), V6
-	ADD X6, X20, X20
-	VLE32V (X20), V8
-	ADD X6, X20, X20
-	VLE32V (X20), V10
-	ADD X6, X20, X20
-	VLE32V (X20), V12
-	ADD X6, X20, X20
-	VLE32V (X20), V14
-	ADD X6, X20, X20
-	VLE32V (X20), V16
-	BGE X23, X11, next8_0
-	ADD X6, X20, X20
-	VLE32V (X20), V18
+	VSETVLI X14, E32, M2, TA, MA, X15
+	MOVBU load+120(FP), X20
+	BEQZ X20, zero8
+	MOV X13, X18
+	VLE32V (X18), V4
+	ADD X6, X18, X18
+	VLE32V (X18), V6
+	ADD X6, X18, X18
+	VLE32V (X18), V8
+	ADD X6, X18, X18
+	VLE32V (X18), V10
+	ADD X6, X18, X18
+	VLE32V (X18), V12
+	ADD X6, X18, X18
+	VLE32V (X18), V14
+	ADD X6, X18, X18
+	VLE32V (X18), V16
+	BGE X21, X11, next8_0
+	ADD X6, X18, X18
+	VLE32V (X18), V18
 next8_0:
 	JMP keys8
 zero8:
@@ -3171,24 +3176,24 @@ zero8:
 	VMVVI $0, V16
 	VMVVI $0, V18
 keys8:
-	MOV X14, X18
-	MOV X9, X19
-	MOV X12, X21
-	BEQZ X21, store8
+	MOV X12, X16
+	MOV X9, X17
+	MOV m+104(FP), X19
+	BEQZ X19, store8
 key8:
-	VLE32V (X18), V2
-	ADD X8, X18, X18
-	MOVF (X19), F0
-	MOVF 4(X19), F1
-	MOVF 8(X19), F2
-	MOVF 12(X19), F3
-	MOVF 16(X19), F4
-	MOVF 20(X19), F5
-	MOVF 24(X19), F6
-	BGE X23, X11, next8_1
-	MOVF 28(X19), F7
+	VLE32V (X16), V2
+	ADD X8, X16, X16
+	MOVF (X17), F0
+	MOVF 4(X17), F1
+	MOVF 8(X17), F2
+	MOVF 12(X17), F3
+	MOVF 16(X17), F4
+	MOVF 20(X17), F5
+	MOVF 24(X17), F6
+	BGE X21, X11, next8_1
+	MOVF 28(X17), F7
 next8_1:
-	ADD X10, X19, X19
+	ADD X10, X17, X17
 	VFMACCVF V2, F0, V4
 	VFMACCVF V2, F1, V6
 	VFMACCVF V2, F2, V8
@@ -3196,45 +3201,1418 @@ next8_1:
 	VFMACCVF V2, F4, V12
 	VFMACCVF V2, F5, V14
 	VFMACCVF V2, F6, V16
-	BGE X23, X11, next8_2
+	BGE X21, X11, next8_2
 	VFMACCVF V2, F7, V18
 next8_2:
-	ADD $-1, X21, X21
-	BNEZ X21, key8
+	ADD $-1, X19, X19
+	BNEZ X19, key8
 store8:
-	MOV X15, X20
-	VSE32V V4, (X20)
-	ADD X6, X20, X20
-	VSE32V V6, (X20)
-	ADD X6, X20, X20
-	VSE32V V8, (X20)
-	ADD X6, X20, X20
-	VSE32V V10, (X20)
-	ADD X6, X20, X20
-	VSE32V V12, (X20)
-	ADD X6, X20, X20
-	VSE32V V14, (X20)
-	ADD X6, X20, X20
-	VSE32V V16, (X20)
-	BGE X23, X11, next8_3
-	ADD X6, X20, X20
-	VSE32V V18, (X20)
+	MOV X13, X18
+	VSE32V V4, (X18)
+	ADD X6, X18, X18
+	VSE32V V6, (X18)
+	ADD X6, X18, X18
+	VSE32V V8, (X18)
+	ADD X6, X18, X18
+	VSE32V V10, (X18)
+	ADD X6, X18, X18
+	VSE32V V12, (X18)
+	ADD X6, X18, X18
+	VSE32V V14, (X18)
+	ADD X6, X18, X18
+	VSE32V V16, (X18)
+	BGE X21, X11, next8_3
+	ADD X6, X18, X18
+	VSE32V V18, (X18)
 next8_3:
-	SUB X17, X16, X16
-	SLLI $2, X17, X17
-	ADD X17, X14, X14
-	ADD X17, X15, X15
-	BNEZ X16, columns8
-	MOV $8, X22
-	MUL X6, X22, X22
-	ADD X22, X5, X5
+	SUB X15, X14, X14
+	SLLI $2, X15, X15
+	ADD X15, X12, X12
+	ADD X15, X13, X13
+	BNEZ X14, columns8
+	MOV $8, X20
+	MUL X6, X20, X20
+	ADD X20, X5, X5
 	ADD $32, X9, X9
 	ADD $-8, X11, X11
+	JMP group
+
+// func skinnyQKF16RVV(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+TEXT ·skinnyQKF16RVV(SB), NOSPLIT, $0-160
+	MOV k_base+24(FP), X5
+	MOV ldk+48(FP), X6
+	MOV m+88(FP), X7
+	MOV s_base+0(FP), X9
+	MOV q_base+56(FP), X10
+	MOV max_len+112(FP), X11
+	MOV n+80(FP), X12
+	SLLI $2, X11, X11
+	SLLI $1, X6, X6
+	MOV $2004877312, X22
+	FMVWX X22, F0
+tile:
+	VSETVLI X7, E32, M2, TA, MA, X8
+	MOV X9, X16
+	MOV X10, X17
+	MOV X12, X18
+group:
+	MOV $2, X21
+	BGE X18, X21, queries4
+	MOV $1, X21
+	BGE X18, X21, queries1
+	JMP rows
+
+	// 1 queries.
+queries1:
+	MOV X5, X13
+	MOV X17, X14
+	MOV d+96(FP), X15
+	MOV X0, X20
+segment1:
+	MOV $64, X19
+	BGE X15, X19, whole1
+	MOV X15, X19
+whole1:
+	SUB X19, X15, X15
+	VMVVI $0, V6
+step1:
+	VLSE16V (X13), X6, V5
+	VSEXTVF2 V5, V4
+	VSLLVI $13, V4, V4
+	MOV $-1879048193, X21
+	VANDVX X21, V4, V4
+	MOV $260046848, X21
+	VANDVX X21, V4, V2
+	VMSEQVX X21, V2, V0
+	VFMULVF F0, V4, V4
+	MOV $2139095040, X21
+	VORVX X21, V4, V2
+	VMERGEVVM V2, V4, V0, V4
+	ADD $2, X13, X13
+	MOVF (X14), F1
+	ADD X11, X14, X14
+	VFMACCVF V4, F1, V6
+	ADD $-1, X19, X19
+	BNEZ X19, step1
+	BEQZ X20, first1
+	VFADDVV V6, V8, V8
+	JMP sums1
+first1:
+	VMVVV V6, V8
+sums1:
+	MOV $1, X20
+	BNEZ X15, segment1
+	VSSE32V V8, X11, (X16)
+	ADD $4, X16, X16
+	ADD $4, X17, X17
+	ADD $-1, X18, X18
+	JMP group
+
+	// 4 queries.
+queries4:
+	MOV X5, X13
+	MOV X17, X14
+	MOV d+96(FP), X15
+	MOV X0, X20
+segment4:
+	MOV $64, X19
+	BGE X15, X19, whole4
+	MOV X15, X19
+whole4:
+	SUB X19, X15, X15
+	VMVVI $0, V6
+	VMVVI $0, V8
+	VMVVI $0, V10
+	VMVVI $0, V12
+step4:
+	VLSE16V (X13), X6, V5
+	VSEXTVF2 V5, V4
+	VSLLVI $13, V4, V4
+	MOV $-1879048193, X21
+	VANDVX X21, V4, V4
+	MOV $260046848, X21
+	VANDVX X21, V4, V2
+	VMSEQVX X21, V2, V0
+	VFMULVF F0, V4, V4
+	MOV $2139095040, X21
+	VORVX X21, V4, V2
+	VMERGEVVM V2, V4, V0, V4
+	ADD $2, X13, X13
+	MOVF (X14), F1
+	MOVF 4(X14), F2
+	MOVF 8(X14), F3
+	MOVF 12(X14), F4
+	ADD X11, X14, X14
+	VFMACCVF V4, F1, V6
+	VFMACCVF V4, F2, V8
+	VFMACCVF V4, F3, V10
+	VFMACCVF V4, F4, V12
+	ADD $-1, X19, X19
+	BNEZ X19, step4
+	BEQZ X20, first4
+	VFADDVV V6, V14, V14
+	VFADDVV V8, V16, V16
+	VFADDVV V10, V18, V18
+	VFADDVV V12, V20, V20
+	JMP sums4
+first4:
+	VMVVV V6, V14
+	VMVVV V8, V16
+	VMVVV V10, V18
+	VMVVV V12, V20
+sums4:
+	MOV $1, X20
+	BNEZ X15, segment4
+	VSSE32V V14, X11, (X16)
+	ADD $4, X16, X16
+	VSSE32V V16, X11, (X16)
+	ADD $4, X16, X16
+	VSSE32V V18, X11, (X16)
+	ADD $4, X16, X16
+	VSSE32V V20, X11, (X16)
+	ADD $4, X16, X16
+	ADD $16, X17, X17
+	ADD $-4, X18, X18
+	JMP group
+rows:
+	MOV X0, X13
+	MOV max_base+104(FP), X15
+lanes:
+	SRLI $2, X11, X21
+	SUB X13, X21, X21
+	VSETVLI X21, E32, M2, TA, MA, X14
+	VIDV V4
+	VADDVX X13, V4, V4
+	VANDVI $3, V4, V6
+	ADD $-1, X12, X18
+	AND $-4, X18, X21
+	VADDVX X21, V6, V6
+	VMINUVV V6, V4, V4
+	VMINUVX X18, V4, V4
+	VSLLVI $2, V4, V4
+	VLE32V (X15), V10
+	MOV X9, X16
+	SLLI $2, X13, X17
+	ADD X9, X17, X17
+	MOV X8, X19
+row:
+	VLUXEI32V (X16), V4, V8
+	VSE32V V8, (X17)
+	VMFLTVV V8, V10, V0
+	VMERGEVVM V8, V10, V0, V10
+	ADD X11, X16, X16
+	ADD X11, X17, X17
+	ADD $-1, X19, X19
+	BNEZ X19, row
+	VSE32V V10, (X15)
+	ADD X14, X13, X13
+	SLLI $2, X14, X14
+	ADD X14, X15, X15
+	SRLI $2, X11, X21
+	BLT X13, X21, lanes
+	SUB X8, X7, X7
+	MUL X8, X6, X21
+	ADD X21, X5, X5
+	MUL X8, X11, X21
+	ADD X21, X9, X9
+	BNEZ X7, tile
+	RET
+
+// func skinnyPVF16RVV(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+TEXT ·skinnyPVF16RVV(SB), NOSPLIT, $0-160
+	MOV o_base+0(FP), X5
+	MOV ldo+24(FP), X6
+	SLLI $2, X6, X6
+	MOV v_base+32(FP), X7
+	MOV ldv+56(FP), X8
+	MOV p_base+64(FP), X9
+	MOV ldp+88(FP), X10
+	SLLI $2, X10, X10
+	MOV n+96(FP), X11
+	SLLI $1, X8, X8
+	MOV $2004877312, X21
+	FMVWX X21, F0
+group:
+	MOV $1, X20
+	BGE X11, X20, queries4
+	RET
+
+	// 1 to 4 queries.
+queries4:
+	MOV $1, X21
+	MOV $2, X22
+	MOV $3, X23
+	MOV X7, X12
+	MOV X5, X13
+	MOV dv+112(FP), X14
+columns4:
+	VSETVLI X14, E32, M4, TA, MA, X15
+	MOVBU load+120(FP), X20
+	BEQZ X20, zero4
+	MOV X13, X18
+	VLE32V (X18), V12
+	BGE X21, X11, next4_0
+	ADD X6, X18, X18
+	VLE32V (X18), V16
+	BGE X22, X11, next4_0
+	ADD X6, X18, X18
+	VLE32V (X18), V20
+	BGE X23, X11, next4_0
+	ADD X6, X18, X18
+	VLE32V (X18), V24
+next4_0:
+	JMP keys4
+zero4:
+	VMVVI $0, V12
+	VMVVI $0, V16
+	VMVVI $0, V20
+	VMVVI $0, V24
+keys4:
+	MOV X12, X16
+	MOV X9, X17
+	MOV m+104(FP), X19
+	BEQZ X19, store4
+key4:
+	VLE16V (X16), V10
+	VSEXTVF2 V10, V8
+	VSLLVI $13, V8, V8
+	MOV $-1879048193, X20
+	VANDVX X20, V8, V8
+	MOV $260046848, X20
+	VANDVX X20, V8, V4
+	VMSEQVX X20, V4, V0
+	VFMULVF F0, V8, V8
+	MOV $2139095040, X20
+	VORVX X20, V8, V4
+	VMERGEVVM V4, V8, V0, V8
+	ADD X8, X16, X16
+	MOVF (X17), F1
+	BGE X21, X11, next4_1
+	MOVF 4(X17), F2
+	BGE X22, X11, next4_1
+	MOVF 8(X17), F3
+	BGE X23, X11, next4_1
+	MOVF 12(X17), F4
+next4_1:
+	ADD X10, X17, X17
+	VFMACCVF V8, F1, V12
+	BGE X21, X11, next4_2
+	VFMACCVF V8, F2, V16
+	BGE X22, X11, next4_2
+	VFMACCVF V8, F3, V20
+	BGE X23, X11, next4_2
+	VFMACCVF V8, F4, V24
+next4_2:
+	ADD $-1, X19, X19
+	BNEZ X19, key4
+store4:
+	MOV X13, X18
+	VSE32V V12, (X18)
+	BGE X21, X11, next4_3
+	ADD X6, X18, X18
+	VSE32V V16, (X18)
+	BGE X22, X11, next4_3
+	ADD X6, X18, X18
+	VSE32V V20, (X18)
+	BGE X23, X11, next4_3
+	ADD X6, X18, X18
+	VSE32V V24, (X18)
+next4_3:
+	SUB X15, X14, X14
+	SLLI $1, X15, X15
+	ADD X15, X12, X12
+	SLLI $1, X15, X15
+	ADD X15, X13, X13
+	BNEZ X14, columns4
+	MOV $4, X20
+	MUL X6, X20, X20
+	ADD X20, X5, X5
+	ADD $16, X9, X9
+	ADD $-4, X11, X11
+	JMP group
+
+// func skinnyQKBF16RVV(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+TEXT ·skinnyQKBF16RVV(SB), NOSPLIT, $0-160
+	MOV k_base+24(FP), X5
+	MOV ldk+48(FP), X6
+	MOV m+88(FP), X7
+	MOV s_base+0(FP), X9
+	MOV q_base+56(FP), X10
+	MOV max_len+112(FP), X11
+	MOV n+80(FP), X12
+	SLLI $2, X11, X11
+	SLLI $1, X6, X6
+tile:
+	VSETVLI X7, E32, M2, TA, MA, X8
+	MOV X9, X16
+	MOV X10, X17
+	MOV X12, X18
+group:
+	MOV $2, X21
+	BGE X18, X21, queries4
+	MOV $1, X21
+	BGE X18, X21, queries1
+	JMP rows
+
+	// 1 queries.
+queries1:
+	MOV X5, X13
+	MOV X17, X14
+	MOV d+96(FP), X15
+	MOV X0, X20
+segment1:
+	MOV $64, X19
+	BGE X15, X19, whole1
+	MOV X15, X19
+whole1:
+	SUB X19, X15, X15
+	VMVVI $0, V4
+step1:
+	VLSE16V (X13), X6, V3
+	VZEXTVF2 V3, V2
+	VSLLVI $16, V2, V2
+	ADD $2, X13, X13
+	MOVF (X14), F0
+	ADD X11, X14, X14
+	VFMACCVF V2, F0, V4
+	ADD $-1, X19, X19
+	BNEZ X19, step1
+	BEQZ X20, first1
+	VFADDVV V4, V6, V6
+	JMP sums1
+first1:
+	VMVVV V4, V6
+sums1:
+	MOV $1, X20
+	BNEZ X15, segment1
+	VSSE32V V6, X11, (X16)
+	ADD $4, X16, X16
+	ADD $4, X17, X17
+	ADD $-1, X18, X18
+	JMP group
+
+	// 4 queries.
+queries4:
+	MOV X5, X13
+	MOV X17, X14
+	MOV d+96(FP), X15
+	MOV X0, X20
+segment4:
+	MOV $64, X19
+	BGE X15, X19, whole4
+	MOV X15, X19
+whole4:
+	SUB X19, X15, X15
+	VMVVI $0, V4
+	VMVVI $0, V6
+	VMVVI $0, V8
+	VMVVI $0, V10
+step4:
+	VLSE16V (X13), X6, V3
+	VZEXTVF2 V3, V2
+	VSLLVI $16, V2, V2
+	ADD $2, X13, X13
+	MOVF (X14), F0
+	MOVF 4(X14), F1
+	MOVF 8(X14), F2
+	MOVF 12(X14), F3
+	ADD X11, X14, X14
+	VFMACCVF V2, F0, V4
+	VFMACCVF V2, F1, V6
+	VFMACCVF V2, F2, V8
+	VFMACCVF V2, F3, V10
+	ADD $-1, X19, X19
+	BNEZ X19, step4
+	BEQZ X20, first4
+	VFADDVV V4, V12, V12
+	VFADDVV V6, V14, V14
+	VFADDVV V8, V16, V16
+	VFADDVV V10, V18, V18
+	JMP sums4
+first4:
+	VMVVV V4, V12
+	VMVVV V6, V14
+	VMVVV V8, V16
+	VMVVV V10, V18
+sums4:
+	MOV $1, X20
+	BNEZ X15, segment4
+	VSSE32V V12, X11, (X16)
+	ADD $4, X16, X16
+	VSSE32V V14, X11, (X16)
+	ADD $4, X16, X16
+	VSSE32V V16, X11, (X16)
+	ADD $4, X16, X16
+	VSSE32V V18, X11, (X16)
+	ADD $4, X16, X16
+	ADD $16, X17, X17
+	ADD $-4, X18, X18
+	JMP group
+rows:
+	MOV X0, X13
+	MOV max_base+104(FP), X15
+lanes:
+	SRLI $2, X11, X21
+	SUB X13, X21, X21
+	VSETVLI X21, E32, M2, TA, MA, X14
+	VIDV V2
+	VADDVX X13, V2, V2
+	VANDVI $3, V2, V4
+	ADD $-1, X12, X18
+	AND $-4, X18, X21
+	VADDVX X21, V4, V4
+	VMINUVV V4, V2, V2
+	VMINUVX X18, V2, V2
+	VSLLVI $2, V2, V2
+	VLE32V (X15), V8
+	MOV X9, X16
+	SLLI $2, X13, X17
+	ADD X9, X17, X17
+	MOV X8, X19
+row:
+	VLUXEI32V (X16), V2, V6
+	VSE32V V6, (X17)
+	VMFLTVV V6, V8, V0
+	VMERGEVVM V6, V8, V0, V8
+	ADD X11, X16, X16
+	ADD X11, X17, X17
+	ADD $-1, X19, X19
+	BNEZ X19, row
+	VSE32V V8, (X15)
+	ADD X14, X13, X13
+	SLLI $2, X14, X14
+	ADD X14, X15, X15
+	SRLI $2, X11, X21
+	BLT X13, X21, lanes
+	SUB X8, X7, X7
+	MUL X8, X6, X21
+	ADD X21, X5, X5
+	MUL X8, X11, X21
+	ADD X21, X9, X9
+	BNEZ X7, tile
+	RET
+
+// func skinnyPVBF16RVV(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+TEXT ·skinnyPVBF16RVV(SB), NOSPLIT, $0-160
+	MOV o_base+0(FP), X5
+	MOV ldo+24(FP), X6
+	SLLI $2, X6, X6
+	MOV v_base+32(FP), X7
+	MOV ldv+56(FP), X8
+	MOV p_base+64(FP), X9
+	MOV ldp+88(FP), X10
+	SLLI $2, X10, X10
+	MOV n+96(FP), X11
+	SLLI $1, X8, X8
+group:
+	MOV $1, X20
+	BGE X11, X20, queries4
+	RET
+
+	// 1 to 4 queries.
+queries4:
+	MOV $1, X21
+	MOV $2, X22
+	MOV $3, X23
+	MOV X7, X12
+	MOV X5, X13
+	MOV dv+112(FP), X14
+columns4:
+	VSETVLI X14, E32, M4, TA, MA, X15
+	MOVBU load+120(FP), X20
+	BEQZ X20, zero4
+	MOV X13, X18
+	VLE32V (X18), V8
+	BGE X21, X11, next4_0
+	ADD X6, X18, X18
+	VLE32V (X18), V12
+	BGE X22, X11, next4_0
+	ADD X6, X18, X18
+	VLE32V (X18), V16
+	BGE X23, X11, next4_0
+	ADD X6, X18, X18
+	VLE32V (X18), V20
+next4_0:
+	JMP keys4
+zero4:
+	VMVVI $0, V8
+	VMVVI $0, V12
+	VMVVI $0, V16
+	VMVVI $0, V20
+keys4:
+	MOV X12, X16
+	MOV X9, X17
+	MOV m+104(FP), X19
+	BEQZ X19, store4
+key4:
+	VLE16V (X16), V6
+	VZEXTVF2 V6, V4
+	VSLLVI $16, V4, V4
+	ADD X8, X16, X16
+	MOVF (X17), F0
+	BGE X21, X11, next4_1
+	MOVF 4(X17), F1
+	BGE X22, X11, next4_1
+	MOVF 8(X17), F2
+	BGE X23, X11, next4_1
+	MOVF 12(X17), F3
+next4_1:
+	ADD X10, X17, X17
+	VFMACCVF V4, F0, V8
+	BGE X21, X11, next4_2
+	VFMACCVF V4, F1, V12
+	BGE X22, X11, next4_2
+	VFMACCVF V4, F2, V16
+	BGE X23, X11, next4_2
+	VFMACCVF V4, F3, V20
+next4_2:
+	ADD $-1, X19, X19
+	BNEZ X19, key4
+store4:
+	MOV X13, X18
+	VSE32V V8, (X18)
+	BGE X21, X11, next4_3
+	ADD X6, X18, X18
+	VSE32V V12, (X18)
+	BGE X22, X11, next4_3
+	ADD X6, X18, X18
+	VSE32V V16, (X18)
+	BGE X23, X11, next4_3
+	ADD X6, X18, X18
+	VSE32V V20, (X18)
+next4_3:
+	SUB X15, X14, X14
+	SLLI $1, X15, X15
+	ADD X15, X12, X12
+	SLLI $1, X15, X15
+	ADD X15, X13, X13
+	BNEZ X14, columns4
+	MOV $4, X20
+	MUL X6, X20, X20
+	ADD X20, X5, X5
+	ADD $16, X9, X9
+	ADD $-4, X11, X11
+	JMP group
+
+// func skinnyQKInt8RVV(a ukernel.QKInt8Args)
+TEXT ·skinnyQKInt8RVV(SB), NOSPLIT, $0-200
+	MOV a_K_base+24(FP), X5
+	MOV a_Ldk+48(FP), X6
+	MOV a_M+128(FP), X7
+	MOV a_S_base+0(FP), X9
+	MOV a_Q_base+96(FP), X10
+	MOV a_Max_len+152(FP), X11
+	MOV a_N+120(FP), X12
+	SLLI $2, X11, X11
+	MOV a_Scales_base+56(FP), X22
+tile:
+	VSETVLI X7, E32, M2, TA, MA, X8
+	MOV X9, X16
+	MOV X10, X17
+	MOV X12, X18
+group:
+	MOV $2, X21
+	BGE X18, X21, queries4
+	MOV $1, X21
+	BGE X18, X21, queries1
+	JMP rows
+
+	// 1 queries.
+queries1:
+	MOV X5, X13
+	MOV X17, X14
+	MOV a_D+136(FP), X15
+	MOV X0, X20
+	MOV X22, X23
+	MOV X0, X24
+segment1:
+	MOV $64, X19
+	BGE X15, X19, whole1
+	MOV X15, X19
+whole1:
+	SUB X19, X15, X15
+	VMVVI $0, V6
+run1:
+	BNEZ X24, scaled1
+	VLE32V (X23), V2
+	MOV a_Lsc+80(FP), X21
+	SLLI $2, X21, X21
+	ADD X21, X23, X23
+	MOV a_Group+88(FP), X24
+scaled1:
+	MOV $16, X25
+	SUB X25, X24, X24
+step1:
+	VLSE8V (X13), X6, V1
+	VSEXTVF4 V1, V4
+	VFCVTFXV V4, V4
+	VFMULVV V2, V4, V4
+	ADD $1, X13, X13
+	MOVF (X14), F0
+	ADD X11, X14, X14
+	VFMACCVF V4, F0, V6
+	ADD $-1, X19, X19
+	ADD $-1, X25, X25
+	BNEZ X25, step1
+	BNEZ X19, run1
+	BEQZ X20, first1
+	VFADDVV V6, V8, V8
+	JMP sums1
+first1:
+	VMVVV V6, V8
+sums1:
+	MOV $1, X20
+	BNEZ X15, segment1
+	VSSE32V V8, X11, (X16)
+	ADD $4, X16, X16
+	ADD $4, X17, X17
+	ADD $-1, X18, X18
+	JMP group
+
+	// 4 queries.
+queries4:
+	MOV X5, X13
+	MOV X17, X14
+	MOV a_D+136(FP), X15
+	MOV X0, X20
+	MOV X22, X23
+	MOV X0, X24
+segment4:
+	MOV $64, X19
+	BGE X15, X19, whole4
+	MOV X15, X19
+whole4:
+	SUB X19, X15, X15
+	VMVVI $0, V6
+	VMVVI $0, V8
+	VMVVI $0, V10
+	VMVVI $0, V12
+run4:
+	BNEZ X24, scaled4
+	VLE32V (X23), V2
+	MOV a_Lsc+80(FP), X21
+	SLLI $2, X21, X21
+	ADD X21, X23, X23
+	MOV a_Group+88(FP), X24
+scaled4:
+	MOV $16, X25
+	SUB X25, X24, X24
+step4:
+	VLSE8V (X13), X6, V1
+	VSEXTVF4 V1, V4
+	VFCVTFXV V4, V4
+	VFMULVV V2, V4, V4
+	ADD $1, X13, X13
+	MOVF (X14), F0
+	MOVF 4(X14), F1
+	MOVF 8(X14), F2
+	MOVF 12(X14), F3
+	ADD X11, X14, X14
+	VFMACCVF V4, F0, V6
+	VFMACCVF V4, F1, V8
+	VFMACCVF V4, F2, V10
+	VFMACCVF V4, F3, V12
+	ADD $-1, X19, X19
+	ADD $-1, X25, X25
+	BNEZ X25, step4
+	BNEZ X19, run4
+	BEQZ X20, first4
+	VFADDVV V6, V14, V14
+	VFADDVV V8, V16, V16
+	VFADDVV V10, V18, V18
+	VFADDVV V12, V20, V20
+	JMP sums4
+first4:
+	VMVVV V6, V14
+	VMVVV V8, V16
+	VMVVV V10, V18
+	VMVVV V12, V20
+sums4:
+	MOV $1, X20
+	BNEZ X15, segment4
+	VSSE32V V14, X11, (X16)
+	ADD $4, X16, X16
+	VSSE32V V16, X11, (X16)
+	ADD $4, X16, X16
+	VSSE32V V18, X11, (X16)
+	ADD $4, X16, X16
+	VSSE32V V20, X11, (X16)
+	ADD $4, X16, X16
+	ADD $16, X17, X17
+	ADD $-4, X18, X18
+	JMP group
+rows:
+	MOV X0, X13
+	MOV a_Max_base+144(FP), X15
+lanes:
+	SRLI $2, X11, X21
+	SUB X13, X21, X21
+	VSETVLI X21, E32, M2, TA, MA, X14
+	VIDV V4
+	VADDVX X13, V4, V4
+	VANDVI $3, V4, V6
+	ADD $-1, X12, X18
+	AND $-4, X18, X21
+	VADDVX X21, V6, V6
+	VMINUVV V6, V4, V4
+	VMINUVX X18, V4, V4
+	VSLLVI $2, V4, V4
+	VLE32V (X15), V10
+	MOV X9, X16
+	SLLI $2, X13, X17
+	ADD X9, X17, X17
+	MOV X8, X19
+row:
+	VLUXEI32V (X16), V4, V8
+	VSE32V V8, (X17)
+	VMFLTVV V8, V10, V0
+	VMERGEVVM V8, V10, V0, V10
+	ADD X11, X16, X16
+	ADD X11, X17, X17
+	ADD $-1, X19, X19
+	BNEZ X19, row
+	VSE32V V10, (X15)
+	ADD X14, X13, X13
+	SLLI $2, X14, X14
+	ADD X14, X15, X15
+	SRLI $2, X11, X21
+	BLT X13, X21, lanes
+	SUB X8, X7, X7
+	MUL X8, X6, X21
+	ADD X21, X5, X5
+	MUL X8, X11, X21
+	ADD X21, X9, X9
+	SLLI $2, X8, X21
+	ADD X21, X22, X22
+	BNEZ X7, tile
+	RET
+
+// func skinnyPVInt8RVV(a ukernel.PVInt8Args)
+TEXT ·skinnyPVInt8RVV(SB), NOSPLIT, $0-200
+	MOV a_O_base+0(FP), X5
+	MOV a_Ldo+24(FP), X6
+	SLLI $2, X6, X6
+	MOV a_V_base+32(FP), X7
+	MOV a_Ldv+56(FP), X8
+	MOV a_P_base+104(FP), X9
+	MOV a_Ldp+128(FP), X10
+	SLLI $2, X10, X10
+	MOV a_N+136(FP), X11
+	MOV a_Lsc+88(FP), X23
+	SLLI $2, X23, X23
+group:
+	MOV $1, X20
+	BGE X11, X20, queries4
+	RET
+
+	// 1 to 4 queries.
+queries4:
+	MOV $1, X25
+	MOV $2, X28
+	MOV $3, X29
+	MOV X7, X12
+	MOV X5, X13
+	MOV a_Dv+152(FP), X14
+	MOV a_Scales_base+64(FP), X21
+	MOV a_Group+96(FP), X24
+columns4:
+	MOV X24, X15
+	BGE X14, X15, scaled4
+	MOV X14, X15
+scaled4:
+	VSETVLI X15, E32, M4, TA, MA, X15
+	MOVBU a_Load+160(FP), X20
+	BEQZ X20, zero4
+	MOV X13, X18
+	VLE32V (X18), V8
+	BGE X25, X11, next4_0
+	ADD X6, X18, X18
+	VLE32V (X18), V12
+	BGE X28, X11, next4_0
+	ADD X6, X18, X18
+	VLE32V (X18), V16
+	BGE X29, X11, next4_0
+	ADD X6, X18, X18
+	VLE32V (X18), V20
+next4_0:
+	JMP keys4
+zero4:
+	VMVVI $0, V8
+	VMVVI $0, V12
+	VMVVI $0, V16
+	VMVVI $0, V20
+keys4:
+	MOV X12, X16
+	MOV X9, X17
+	MOV a_M+144(FP), X19
+	MOV X21, X22
+	BEQZ X19, store4
+key4:
+	VLE8V (X16), V1
+	VSEXTVF4 V1, V4
+	VFCVTFXV V4, V4
+	MOVF (X22), F0
+	VFMULVF F0, V4, V4
+	ADD X23, X22, X22
+	ADD X8, X16, X16
+	MOVF (X17), F1
+	BGE X25, X11, next4_1
+	MOVF 4(X17), F2
+	BGE X28, X11, next4_1
+	MOVF 8(X17), F3
+	BGE X29, X11, next4_1
+	MOVF 12(X17), F4
+next4_1:
+	ADD X10, X17, X17
+	VFMACCVF V4, F1, V8
+	BGE X25, X11, next4_2
+	VFMACCVF V4, F2, V12
+	BGE X28, X11, next4_2
+	VFMACCVF V4, F3, V16
+	BGE X29, X11, next4_2
+	VFMACCVF V4, F4, V20
+next4_2:
+	ADD $-1, X19, X19
+	BNEZ X19, key4
+store4:
+	MOV X13, X18
+	VSE32V V8, (X18)
+	BGE X25, X11, next4_3
+	ADD X6, X18, X18
+	VSE32V V12, (X18)
+	BGE X28, X11, next4_3
+	ADD X6, X18, X18
+	VSE32V V16, (X18)
+	BGE X29, X11, next4_3
+	ADD X6, X18, X18
+	VSE32V V20, (X18)
+next4_3:
+	SUB X15, X14, X14
+	SUB X15, X24, X24
+	BNEZ X24, same4
+	ADD $4, X21, X21
+	MOV a_Group+96(FP), X24
+same4:
+	ADD X15, X12, X12
+	SLLI $2, X15, X15
+	ADD X15, X13, X13
+	BNEZ X14, columns4
+	MOV $4, X20
+	MUL X6, X20, X20
+	ADD X20, X5, X5
+	ADD $16, X9, X9
+	ADD $-4, X11, X11
 	JMP group
 
 // func skinnySoftmaxRVV(s []float32, ld int, n int, max []float32, sum []float32)
 TEXT ·skinnySoftmaxRVV(SB), NOSPLIT, $0-88
 	JMP ·softmaxRVV(SB)
+
+// func skinnyAdditiveRVV(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
+TEXT ·skinnyAdditiveRVV(SB), NOSPLIT, $0-160
+	MOV s_base+0(FP), X5
+	MOV ld+24(FP), X6
+	SLLI $2, X6, X6
+	MOV q_base+32(FP), X7
+	MOV ldq+56(FP), X8
+	SLLI $2, X8, X8
+	MOV k_base+64(FP), X9
+	MOV ldk+88(FP), X10
+	SLLI $2, X10, X10
+	MOV m+104(FP), X11
+	MOV $1091579904, X20
+	FMVWX X20, F1
+	MOV $1062535168, X20
+	FMVWX X20, F2
+	MOV $1262485504, X20
+	FMVWX X20, F3
+	MOV $7, X20
+	MOV $989967371, X21
+	FMVWX X21, F4
+	MOV $-1128934940, X21
+	FMVWX X21, F5
+	MOV $1051372153, X21
+	FMVWX X21, F6
+	MOV $1065353216, X21
+	FMVWX X21, F7
+	MOV $-2147483648, X21
+	FMVWX X21, F8
+	MOV $8, X13
+	VSETVLI X13, E32, M2, TA, MA, X13
+	MOV $tanhCRVV<>(SB), X21
+	VLE32V (X21), V8
+	MOV $8, X13
+	VSETVLI X13, E32, M2, TA, MA, X13
+	MOV $tanhTRVV<>(SB), X21
+	VLE32V (X21), V10
+	MOV $8, X13
+	VSETVLI X13, E32, M2, TA, MA, X13
+	MOV $tanhVRVV<>(SB), X21
+	VLE32V (X21), V12
+	VSETVLI X0, E32, M2, TA, MA, X13
+	VFMVVF F3, V14
+	VFMVVF F5, V16
+	VFMVVF F6, V18
+	BEQZ X11, done
+key:
+	MOV n+96(FP), X12
+	BEQZ X12, next
+	MOV X5, X14
+	MOV X7, X15
+query:
+	MOV $8, X13
+	VSETVLI X13, E32, M2, TA, MA, X13
+	VMVVI $0, V2
+	VMVVI $0, V4
+	MOV X15, X16
+	MOV X9, X17
+	MOV weights_base+112(FP), X18
+	MOV weights_len+120(FP), X19
+	BEQZ X19, sums
+units:
+	VLE32V (X16), V20
+	VLE32V (X17), V6
+	VFADDVV V6, V20, V20
+	VFABSV V20, V22
+	VMFGTVF F1, V22, V0
+	VFMERGEVFM F1, V22, V0, V22
+	VMVVV V14, V24
+	VFMACCVF V22, F2, V24
+	VANDVX X20, V24, V24
+	VRGATHERVV V24, V8, V26
+	VFSUBVV V26, V22, V22
+	VFMULVV V22, V22, V26
+	VMVVV V16, V28
+	VFMACCVF V26, F4, V28
+	VFMADDVV V18, V26, V28
+	VFMVVF F7, V30
+	VFMADDVV V30, V26, V28
+	VRGATHERVV V24, V10, V26
+	VRGATHERVV V24, V12, V30
+	VFMULVV V22, V30, V30
+	VFMACCVV V22, V26, V28
+	VFDIVVV V28, V30, V30
+	VFADDVV V30, V26, V26
+	VFSGNJVV V20, V26, V26
+	VLE32V (X18), V6
+	VFMACCVV V6, V26, V2
+	ADD $32, X16, X16
+	ADD $32, X17, X17
+	ADD $32, X18, X18
+	VLE32V (X16), V20
+	VLE32V (X17), V6
+	VFADDVV V6, V20, V20
+	VFABSV V20, V22
+	VMFGTVF F1, V22, V0
+	VFMERGEVFM F1, V22, V0, V22
+	VMVVV V14, V24
+	VFMACCVF V22, F2, V24
+	VANDVX X20, V24, V24
+	VRGATHERVV V24, V8, V26
+	VFSUBVV V26, V22, V22
+	VFMULVV V22, V22, V26
+	VMVVV V16, V28
+	VFMACCVF V26, F4, V28
+	VFMADDVV V18, V26, V28
+	VFMVVF F7, V30
+	VFMADDVV V30, V26, V28
+	VRGATHERVV V24, V10, V26
+	VRGATHERVV V24, V12, V30
+	VFMULVV V22, V30, V30
+	VFMACCVV V22, V26, V28
+	VFDIVVV V28, V30, V30
+	VFADDVV V30, V26, V26
+	VFSGNJVV V20, V26, V26
+	VLE32V (X18), V6
+	VFMACCVV V6, V26, V4
+	ADD $32, X16, X16
+	ADD $32, X17, X17
+	ADD $32, X18, X18
+	ADD $-16, X19, X19
+	BNEZ X19, units
+sums:
+
+	// The upper half of the chains is added to the lower half until one is left.
+	MOV $8, X13
+	VSETVLI X13, E32, M2, TA, MA, X19
+	VFADDVV V4, V2, V2
+	SRLI $1, X13, X13
+Half:
+	VSETVLI X13, E32, M2, TA, MA, X19
+	VSLIDEDOWNVX X13, V2, V6
+	VFADDVV V6, V2, V2
+	SRLI $1, X13, X13
+	BNEZ X13, Half
+	VFMVFS V2, F0
+	MOVF F0, (X14)
+	ADD $4, X14, X14
+	ADD X8, X15, X15
+	ADD $-1, X12, X12
+	BNEZ X12, query
+next:
+	ADD X10, X9, X9
+	ADD X6, X5, X5
+	ADD $-1, X11, X11
+	BNEZ X11, key
+done:
+	RET
+
+// func skinnyUnpackRVV(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
+TEXT ·skinnyUnpackRVV(SB), NOSPLIT, $0-128
+	MOV off_base+24(FP), X5
+	MOV sum_base+96(FP), X6
+	MOV n+80(FP), X7
+	MOV $1065353216, X14
+	FMVWX X14, F1
+	MOV $0, X14
+	FMVWX X14, F2
+	MOV o_base+48(FP), X14
+	MOV ldo+72(FP), X16
+	SLLI $2, X16, X16
+	MOV $1, X8
+	MOV X0, X9
+	BEQZ X7, done
+output:
+	MOV (X5), X10
+	SLLI $2, X10, X10
+	MOV dst_base+0(FP), X13
+	ADD X13, X10, X10
+	MOVF (X6), F0
+	MOVWU (X6), X13
+	SLLI $33, X13, X13
+	BEQZ X13, inverse
+	FDIVS F0, F1, F0
+inverse:
+	MOV dv+88(FP), X11
+	MOV X14, X15
+columns:
+	VSETVLI X11, E32, M8, TA, MA, X12
+	VLE32V (X15), V8
+	SLLI $2, X12, X13
+	ADD X13, X15, X15
+	VFMULVF F0, V8, V8
+	VFADDVF F2, V8, V8
+	VSE32V V8, (X10)
+	VMFNEVV V8, V8, V0
+	VFIRSTM V0, X13
+	BLT X13, X0, numbers
+	OR X8, X9, X9
+numbers:
+	SUB X12, X11, X11
+	SLLI $2, X12, X12
+	ADD X12, X10, X10
+	BNEZ X11, columns
+	ADD X16, X14, X14
+	ADD $8, X5, X5
+	ADD $4, X6, X6
+	SLLI $1, X8, X8
+	ADD $-1, X7, X7
+	BNEZ X7, output
+done:
+	MOV X9, ret+120(FP)
+	RET
+
+// func skinnyHeadValuesRVV(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
+TEXT ·skinnyHeadValuesRVV(SB), NOSPLIT, $0-192
+	MOV off_base+24(FP), X5
+	MOV sum_base+160(FP), X6
+	MOV n+136(FP), X7
+	MOV $1065353216, X14
+	FMVWX X14, F1
+	MOV $0, X14
+	FMVWX X14, F2
+	MOV offv_base+72(FP), X14
+	MOV ldv+96(FP), X15
+	SLLI $2, X15, X15
+	MOV p_base+104(FP), X16
+	MOV ldp+128(FP), X17
+	SLLI $2, X17, X17
+	MOV $1, X8
+	MOV X0, X9
+	BEQZ X7, done
+output:
+	MOV (X5), X10
+	SLLI $2, X10, X10
+	MOV dst_base+0(FP), X13
+	ADD X13, X10, X10
+	MOVF (X6), F0
+	MOVWU (X6), X13
+	SLLI $33, X13, X13
+	BEQZ X13, inverse
+	FDIVS F0, F1, F0
+inverse:
+	MOV dv+152(FP), X11
+	MOV (X14), X18
+	SLLI $2, X18, X18
+	MOV v_base+48(FP), X13
+	ADD X13, X18, X18
+columns:
+	VSETVLI X11, E32, M8, TA, MA, X12
+	VMVVI $0, V8
+	MOV X18, X19
+	MOV X16, X20
+	MOV m+144(FP), X21
+key:
+	VLE32V (X19), V16
+	MOVF (X20), F3
+	ADD X15, X19, X19
+	ADD X17, X20, X20
+	VFMACCVF V16, F3, V8
+	ADD $-1, X21, X21
+	BNEZ X21, key
+	SLLI $2, X12, X13
+	ADD X13, X18, X18
+	VFMULVF F0, V8, V8
+	VFADDVF F2, V8, V8
+	VSE32V V8, (X10)
+	VMFNEVV V8, V8, V0
+	VFIRSTM V0, X13
+	BLT X13, X0, numbers
+	OR X8, X9, X9
+numbers:
+	SUB X12, X11, X11
+	SLLI $2, X12, X12
+	ADD X12, X10, X10
+	BNEZ X11, columns
+	ADD $8, X14, X14
+	ADD $4, X16, X16
+	ADD $8, X5, X5
+	ADD $4, X6, X6
+	SLLI $1, X8, X8
+	ADD $-1, X7, X7
+	BNEZ X7, output
+done:
+	MOV X9, ret+184(FP)
+	RET
+
+// func unpackRVV(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
+TEXT ·unpackRVV(SB), NOSPLIT, $0-128
+	MOV off_base+24(FP), X5
+	MOV sum_base+96(FP), X6
+	MOV n+80(FP), X7
+	MOV $1065353216, X14
+	FMVWX X14, F1
+	MOV $0, X14
+	FMVWX X14, F2
+	MOV src_base+48(FP), X14
+	MOV ld+72(FP), X16
+	SLLI $2, X16, X16
+	MOV $1, X8
+	MOV X0, X9
+	BEQZ X7, done
+output:
+	MOV (X5), X10
+	SLLI $2, X10, X10
+	MOV dst_base+0(FP), X13
+	ADD X13, X10, X10
+	MOVF (X6), F0
+	MOVWU (X6), X13
+	SLLI $33, X13, X13
+	BEQZ X13, inverse
+	FDIVS F0, F1, F0
+inverse:
+	MOV d+88(FP), X11
+	MOV X14, X15
+columns:
+	VSETVLI X11, E32, M8, TA, MA, X12
+	VLSE32V (X15), X16, V8
+	MUL X16, X12, X13
+	ADD X13, X15, X15
+	VFMULVF F0, V8, V8
+	VFADDVF F2, V8, V8
+	VSE32V V8, (X10)
+	VMFNEVV V8, V8, V0
+	VFIRSTM V0, X13
+	BLT X13, X0, numbers
+	OR X8, X9, X9
+numbers:
+	SUB X12, X11, X11
+	SLLI $2, X12, X12
+	ADD X12, X10, X10
+	BNEZ X11, columns
+	ADD $4, X14, X14
+	ADD $8, X5, X5
+	ADD $4, X6, X6
+	SLLI $1, X8, X8
+	ADD $-1, X7, X7
+	BNEZ X7, output
+done:
+	MOV X9, ret+120(FP)
+	RET
+
+// func headScoresRVV(s []float32, k []float32, off []int, ldk int, q []float32, m int, d int, max []float32)
+TEXT ·headScoresRVV(SB), NOSPLIT, $0-144
+	MOV s_base+0(FP), X5
+	MOV off_base+48(FP), X6
+	MOV q_base+80(FP), X7
+	MOV max_base+120(FP), X8
+	MOV max_len+128(FP), X9
+	MOV ldk+72(FP), X11
+	SLLI $2, X11, X11
+	MOV $-8388608, X19
+	FMVWX X19, F0
+	SLLI $2, X9, X10
+lanes:
+	VSETVLI X9, E64, M4, TA, MA, X12
+	VLE64V (X6), V4
+	VSLLVI $2, V4, V4
+	VSETVLI X0, E32, M2, TA, MA, X0
+	VFMVVF F0, V12
+	MOV k_base+24(FP), X13
+	MOV X5, X16
+	MOV m+104(FP), X17
+key:
+	VMVVI $0, V10
+	MOV X13, X14
+	MOV X7, X15
+	MOV d+112(FP), X18
+column:
+	VLUXEI64V (X14), V4, V2
+	VLE32V (X15), V8
+	ADD $4, X14, X14
+	ADD X10, X15, X15
+	VFMACCVV V2, V8, V10
+	ADD $-1, X18, X18
+	BNEZ X18, column
+	VSE32V V10, (X16)
+	VMFLTVV V10, V12, V0
+	VMERGEVVM V10, V12, V0, V12
+	ADD X11, X13, X13
+	ADD X10, X16, X16
+	ADD $-1, X17, X17
+	BNEZ X17, key
+	VSE32V V12, (X8)
+	SUB X12, X9, X9
+	SLLI $2, X12, X12
+	ADD X12, X5, X5
+	ADD X12, X7, X7
+	ADD X12, X8, X8
+	ADD X12, X6, X6
+	ADD X12, X6, X6
+	BNEZ X9, lanes
+	RET
+
+// func roundRVV(dst []float32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
+TEXT ·roundRVV(SB), NOSPLIT, $0-128
+	MOV dst_base+0(FP), X5
+	MOV s_base+24(FP), X6
+	MOV ld+48(FP), X7
+	SLLI $2, X7, X7
+	MOV scales_base+64(FP), X8
+	MOV lsc+88(FP), X9
+	SLLI $2, X9, X9
+	MOV unit_base+104(FP), X10
+	MOV unit_len+112(FP), X11
+	MOV bits+96(FP), X17
+	MOV $2139095040, X18
+	MOV $197132288, X19
+	MOV $2143289344, X20
+	MOV $1904214015, X21
+	MOV $226492416, X22
+	SLLI $23, X17, X17
+lanes:
+	VSETVLI X11, E32, M4, TA, MA, X12
+	VMVVI $0, V8
+	MOV X6, X13
+	MOV X8, X14
+	MOV n+56(FP), X16
+largest:
+	VLE32V (X13), V4
+	MOVF (X14), F0
+	VFMULVF F0, V4, V4
+	VFABSV V4, V4
+	VMAXUVV V4, V8, V8
+	ADD X7, X13, X13
+	ADD X9, X14, X14
+	ADD $-1, X16, X16
+	BNEZ X16, largest
+	VMVVI $0, V20
+	VMVVI $-1, V16
+	VMSGTUVX X21, V8, V0
+	VMERGEVXM X20, V20, V0, V20
+	VMERGEVXM X0, V16, V0, V16
+	VMSLTUVX X22, V8, V0
+	VMERGEVXM X0, V16, V0, V16
+	VANDVX X18, V8, V8
+	VSUBVX X17, V8, V8
+	VADDVX X19, V8, V12
+	VANDVV V16, V8, V8
+	VORVV V20, V8, V8
+	VSE32V V8, (X10)
+	MOV X5, X15
+	MOV X6, X13
+	MOV X8, X14
+	MOV n+56(FP), X16
+row:
+	VLE32V (X13), V4
+	MOVF (X14), F0
+	VFMULVF F0, V4, V4
+	VFADDVV V12, V4, V4
+	VFSUBVV V12, V4, V4
+	VANDVV V16, V4, V4
+	VORVV V20, V4, V4
+	VSE32V V4, (X15)
+	ADD X7, X15, X15
+	ADD X7, X13, X13
+	ADD X9, X14, X14
+	ADD $-1, X16, X16
+	BNEZ X16, row
+	SUB X12, X11, X11
+	SLLI $2, X12, X12
+	ADD X12, X5, X5
+	ADD X12, X6, X6
+	ADD X12, X10, X10
+	BNEZ X11, lanes
+	RET
+
+// func scaleRowsRVV(s []float32, ld int, a []float32, lda int, n int, scales []float32, lsc int, load bool, max []float32)
+TEXT ·scaleRowsRVV(SB), NOSPLIT, $0-136
+	MOV s_base+0(FP), X5
+	MOV ld+24(FP), X6
+	SLLI $2, X6, X6
+	MOV a_base+32(FP), X7
+	MOV lda+56(FP), X8
+	SLLI $2, X8, X8
+	MOV lsc+96(FP), X9
+	SLLI $2, X9, X9
+	MOV max_base+112(FP), X10
+	MOV max_len+120(FP), X11
+	MOVBU load+104(FP), X13
+lanes:
+	VSETVLI X11, E32, M4, TA, MA, X12
+	VLE32V (X10), V12
+	MOV X5, X14
+	MOV X7, X15
+	MOV scales_base+72(FP), X16
+	MOV n+64(FP), X17
+	BEQZ X17, rows
+row:
+	VLE32V (X15), V4
+	MOVF (X16), F0
+	BNEZ X13, sum
+	VFMULVF F0, V4, V8
+	JMP store
+sum:
+	VLE32V (X14), V8
+	VFMACCVF V4, F0, V8
+store:
+	VSE32V V8, (X14)
+	VMFLTVV V8, V12, V0
+	VMERGEVVM V8, V12, V0, V12
+	ADD X8, X15, X15
+	ADD X6, X14, X14
+	ADD X9, X16, X16
+	ADD $-1, X17, X17
+	BNEZ X17, row
+rows:
+	VSE32V V12, (X10)
+	SUB X12, X11, X11
+	SLLI $2, X12, X12
+	ADD X12, X5, X5
+	ADD X12, X7, X7
+	ADD X12, X10, X10
+	BNEZ X11, lanes
+	RET
 
 // func weightGemmRVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 TEXT ·weightGemmRVV(SB), NOSPLIT, $0-152
@@ -3440,8 +4818,6 @@ TEXT ·weightGemmBF16RVV(SB), NOSPLIT, $0-152
 	MOV k+112(FP), X11
 	MOVBU load+120(FP), X22
 	MOV X22, b_len+80(FP)
-	MOV $2004877312, X23
-	FMVWX X23, F0
 	MOV ldb+96(FP), X23
 	SLLI $1, X23, X23
 segment:
@@ -3494,17 +4870,17 @@ step4:
 	VSLLVI $16, V4, V4
 	ADD X23, X19, X19
 	MOV X18, X21
+	MOVF (X21), F0
+	ADD X8, X21, X21
 	MOVF (X21), F1
 	ADD X8, X21, X21
 	MOVF (X21), F2
 	ADD X8, X21, X21
 	MOVF (X21), F3
-	ADD X8, X21, X21
-	MOVF (X21), F4
-	VFMACCVF V4, F1, V8
-	VFMACCVF V4, F2, V12
-	VFMACCVF V4, F3, V16
-	VFMACCVF V4, F4, V20
+	VFMACCVF V4, F0, V8
+	VFMACCVF V4, F1, V12
+	VFMACCVF V4, F2, V16
+	VFMACCVF V4, F3, V20
 	ADD X9, X18, X18
 	ADD $-1, X20, X20
 	BNEZ X20, step4
@@ -3555,8 +4931,8 @@ step1:
 	VSLLVI $16, V4, V4
 	ADD X23, X19, X19
 	MOV X18, X21
-	MOVF (X21), F1
-	VFMACCVF V4, F1, V8
+	MOVF (X21), F0
+	VFMACCVF V4, F0, V8
 	ADD X9, X18, X18
 	ADD $-1, X20, X20
 	BNEZ X20, step1
@@ -4369,8 +5745,6 @@ TEXT ·widenBF16RVV(SB), NOSPLIT, $0-80
 	MOV n+64(FP), X9
 	MOV d+72(FP), X14
 	SLLI $2, X8, X8
-	MOV $2004877312, X15
-	FMVWX X15, F0
 	BEQZ X14, done
 	BEQZ X9, done
 row:
@@ -4396,48 +5770,87 @@ elements:
 done:
 	RET
 
-// func widenInt8RVV(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
-TEXT ·widenInt8RVV(SB), NOSPLIT, $0-120
+// func widenF8E4M3RVV(dst []float32, ldd int, src []byte, lds int, n int, d int)
+TEXT ·widenF8E4M3RVV(SB), NOSPLIT, $0-80
 	MOV src_base+32(FP), X5
 	MOV dst_base+0(FP), X6
 	MOV lds+56(FP), X7
 	MOV ldd+24(FP), X8
-	MOV n+104(FP), X9
-	MOV d+112(FP), X14
+	MOV n+64(FP), X9
+	MOV d+72(FP), X14
 	SLLI $2, X8, X8
-	MOV scales_base+64(FP), X15
-	MOV lsc+88(FP), X16
-	SLLI $2, X16, X16
-	MOV group+96(FP), X17
+	MOV $2071986176, X15
+	FMVWX X15, F0
 	BEQZ X14, done
 	BEQZ X9, done
 row:
 	MOV X5, X10
 	MOV X6, X11
-	MOV X15, X18
-	ADD X16, X15, X15
-	MOV d+112(FP), X19
-group:
-	MOVF (X18), F0
-	ADD $4, X18, X18
-	MOV X17, X12
-	BGE X19, X17, whole
-	MOV X19, X12
-whole:
-	SUB X12, X19, X19
+	MOV d+72(FP), X12
 elements:
 	VSETVLI X12, E32, M4, TA, MA, X13
 	VLE8V (X10), V7
 	VSEXTVF4 V7, V4
-	VFCVTFXV V4, V4
+	VSLLVI $20, V4, V4
+	MOV $-2013265921, X14
+	VANDVX X14, V4, V4
+	MOV $133169152, X14
+	VANDVX X14, V4, V8
+	VMSEQVX X14, V8, V0
 	VFMULVF F0, V4, V4
+	MOV $2143289344, X14
+	VORVX X14, V4, V8
+	VMERGEVVM V8, V4, V0, V4
 	VSE32V V4, (X11)
 	SUB X13, X12, X12
 	ADD X13, X10, X10
 	SLLI $2, X13, X14
 	ADD X14, X11, X11
 	BNEZ X12, elements
-	BNEZ X19, group
+	ADD X7, X5, X5
+	ADD X8, X6, X6
+	ADD $-1, X9, X9
+	BNEZ X9, row
+done:
+	RET
+
+// func widenF8E5M2RVV(dst []float32, ldd int, src []byte, lds int, n int, d int)
+TEXT ·widenF8E5M2RVV(SB), NOSPLIT, $0-80
+	MOV src_base+32(FP), X5
+	MOV dst_base+0(FP), X6
+	MOV lds+56(FP), X7
+	MOV ldd+24(FP), X8
+	MOV n+64(FP), X9
+	MOV d+72(FP), X14
+	SLLI $2, X8, X8
+	MOV $2004877312, X15
+	FMVWX X15, F0
+	BEQZ X14, done
+	BEQZ X9, done
+row:
+	MOV X5, X10
+	MOV X6, X11
+	MOV d+72(FP), X12
+elements:
+	VSETVLI X12, E32, M4, TA, MA, X13
+	VLE8V (X10), V7
+	VSEXTVF4 V7, V4
+	VSLLVI $21, V4, V4
+	MOV $-1879048193, X14
+	VANDVX X14, V4, V4
+	MOV $260046848, X14
+	VANDVX X14, V4, V8
+	VMSEQVX X14, V8, V0
+	VFMULVF F0, V4, V4
+	MOV $2139095040, X14
+	VORVX X14, V4, V8
+	VMERGEVVM V8, V4, V0, V4
+	VSE32V V4, (X11)
+	SUB X13, X12, X12
+	ADD X13, X10, X10
+	SLLI $2, X13, X14
+	ADD X14, X11, X11
+	BNEZ X12, elements
 	ADD X7, X5, X5
 	ADD X8, X6, X6
 	ADD $-1, X9, X9
@@ -4683,6 +6096,365 @@ elements:
 done:
 	RET
 
+// func widenInt8RVV(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
+TEXT ·widenInt8RVV(SB), NOSPLIT, $0-120
+	MOV src_base+32(FP), X5
+	MOV dst_base+0(FP), X6
+	MOV lds+56(FP), X7
+	MOV ldd+24(FP), X8
+	MOV n+104(FP), X9
+	MOV d+112(FP), X14
+	SLLI $2, X8, X8
+	MOV scales_base+64(FP), X15
+	MOV lsc+88(FP), X16
+	SLLI $2, X16, X16
+	MOV group+96(FP), X17
+	BEQZ X14, done
+	BEQZ X9, done
+row:
+	MOV X5, X10
+	MOV X6, X11
+	MOV X15, X18
+	ADD X16, X15, X15
+	MOV d+112(FP), X19
+group:
+	MOVF (X18), F0
+	ADD $4, X18, X18
+	MOV X17, X12
+	BGE X19, X17, whole
+	MOV X19, X12
+whole:
+	SUB X12, X19, X19
+elements:
+	VSETVLI X12, E32, M4, TA, MA, X13
+	VLE8V (X10), V7
+	VSEXTVF4 V7, V4
+	VFCVTFXV V4, V4
+	VFMULVF F0, V4, V4
+	VSE32V V4, (X11)
+	SUB X13, X12, X12
+	ADD X13, X10, X10
+	SLLI $2, X13, X14
+	ADD X14, X11, X11
+	BNEZ X12, elements
+	BNEZ X19, group
+	ADD X7, X5, X5
+	ADD X8, X6, X6
+	ADD $-1, X9, X9
+	BNEZ X9, row
+done:
+	RET
+
+// func widenInt4RVV(dst []float32, ldd int, src []byte, lds int, scales []float32, lsc int, group int, n int, d int)
+TEXT ·widenInt4RVV(SB), NOSPLIT, $0-120
+	MOV src_base+32(FP), X5
+	MOV dst_base+0(FP), X6
+	MOV lds+56(FP), X7
+	MOV ldd+24(FP), X8
+	MOV n+104(FP), X9
+	MOV d+112(FP), X14
+	SLLI $2, X8, X8
+	MOV $983055, X15
+	MOV scales_base+64(FP), X16
+	MOV lsc+88(FP), X17
+	SLLI $2, X17, X17
+	MOV group+96(FP), X18
+	BEQZ X14, done
+	BEQZ X9, done
+row:
+	MOV X5, X10
+	MOV X6, X11
+	MOV X16, X19
+	ADD X17, X16, X16
+	MOV d+112(FP), X20
+group:
+	MOVF (X19), F0
+	ADD $4, X19, X19
+	MOV X18, X12
+	BGE X20, X18, whole
+	MOV X20, X12
+whole:
+	SUB X12, X20, X20
+halves:
+	SRLI $1, X12, X13
+	VSETVLI X13, E32, M2, TA, MA, X13
+	VLE8V (X10), V1
+	VZEXTVF4 V1, V6
+	VSLLVI $12, V6, V2
+	VORVV V2, V6, V6
+	VANDVX X15, V6, V6
+	ADD X13, X10, X10
+	SLLI $1, X13, X13
+	VSETVLI X13, E16, M2, TA, MA, X13
+	VSLLVI $12, V6, V6
+	VSRAVI $12, V6, V6
+	VSETVLI X0, E32, M4, TA, MA, X0
+	VSEXTVF2 V6, V4
+	VFCVTFXV V4, V4
+	VFMULVF F0, V4, V4
+	VSE32V V4, (X11)
+	SUB X13, X12, X12
+	SLLI $2, X13, X14
+	ADD X14, X11, X11
+	BNEZ X12, halves
+	BNEZ X20, group
+	ADD X7, X5, X5
+	ADD X8, X6, X6
+	ADD $-1, X9, X9
+	BNEZ X9, row
+done:
+	RET
+
+// func unpackInt4RVV(dst []int8, ldd int, src []byte, lds int, n int, d int)
+TEXT ·unpackInt4RVV(SB), NOSPLIT, $0-80
+	MOV src_base+32(FP), X5
+	MOV dst_base+0(FP), X6
+	MOV lds+56(FP), X7
+	MOV ldd+24(FP), X8
+	MOV n+64(FP), X9
+	MOV d+72(FP), X14
+	MOV $3855, X15
+	BEQZ X14, done
+	BEQZ X9, done
+row:
+	MOV X5, X10
+	MOV X6, X11
+	MOV d+72(FP), X12
+halves:
+	SRLI $1, X12, X13
+	VSETVLI X13, E32, M2, TA, MA, X13
+	VLE8V (X10), V2
+	VSETVLI X0, E16, M1, TA, MA, X0
+	VZEXTVF2 V2, V1
+	VSLLVI $4, V1, V3
+	VORVV V3, V1, V1
+	VANDVX X15, V1, V1
+	ADD X13, X10, X10
+	SLLI $1, X13, X13
+	VSETVLI X13, E8, M1, TA, MA, X13
+	VSLLVI $4, V1, V1
+	VSRAVI $4, V1, V1
+	VSETVLI X0, E32, M4, TA, MA, X0
+	VSE8V V1, (X11)
+	SUB X13, X12, X12
+	ADD X13, X11, X11
+	BNEZ X12, halves
+	ADD X7, X5, X5
+	ADD X8, X6, X6
+	ADD $-1, X9, X9
+	BNEZ X9, row
+done:
+	RET
+
+// func quantizeInt8RVV(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+TEXT ·quantizeInt8RVV(SB), NOSPLIT, $0-121
+	MOV src_base+64(FP), X5
+	MOV dst_base+0(FP), X6
+	MOV lds+88(FP), X7
+	MOV ldd+24(FP), X8
+	MOV n+104(FP), X9
+	MOV d+112(FP), X14
+	SLLI $2, X7, X7
+	MOV group+96(FP), X15
+	MOV scales_base+32(FP), X16
+	MOV $1262485504, X21
+	FMVWX X21, F0
+	MOV $1123942400, X21
+	FMVWX X21, F2
+	BEQZ X9, true
+	BEQZ X14, true
+row:
+	MOV X5, X10
+	MOV X6, X11
+	MOV X16, X17
+	MOV d+112(FP), X21
+group:
+	SUB X15, X21, X21
+	MOV X15, X12
+	MOV X10, X22
+	VSETVLI X0, E32, M4, TA, MA, X13
+	VMVSX X0, V1
+	VMVSX X0, V2
+largest:
+	VSETVLI X12, E32, M4, TA, MA, X13
+	VLE32V (X22), V4
+	VREDMAXVS V2, V4, V2
+	VFABSV V4, V4
+	VREDMAXUVS V1, V4, V1
+	SUB X13, X12, X12
+	SLLI $2, X13, X14
+	ADD X14, X22, X22
+	BNEZ X12, largest
+	VSETVLI X0, E32, M4, TA, MA, X13
+	VMVXS V1, X18
+	VMVXS V2, X20
+	MOV $2139095040, X19
+	BGE X18, X19, false
+	MOV $66977792, X19
+	BGE X18, X19, normal
+	MOV X0, X18
+normal:
+	MOV $2139095038, X19
+	BGE X19, X18, scale
+	MOV X19, X18
+scale:
+	FMVWX X18, F1
+	FDIVS F2, F1, F1
+	MOVF F1, (X17)
+	ADD $4, X17, X17
+	MOV X15, X12
+elements:
+	VSETVLI X12, E32, M4, TA, MA, X13
+	VMVVI $0, V4
+	BEQZ X18, zero
+	VLE32V (X10), V4
+	VFDIVVF F1, V4, V4
+	VFADDVF F0, V4, V4
+zero:
+	VSETVLI X0, E16, M2, TA, MA, X0
+	VNSRLWI $0, V4, V4
+	VSETVLI X0, E8, M1, TA, MA, X0
+	VNCVTXXW V4, V4
+	VSE8V V4, (X11)
+	SUB X13, X12, X12
+	SLLI $2, X13, X14
+	ADD X14, X10, X10
+	ADD X13, X11, X11
+	BNEZ X12, elements
+	BNEZ X21, group
+	ADD X7, X5, X5
+	ADD X8, X6, X6
+	MOV lsc+56(FP), X13
+	SLLI $2, X13, X13
+	ADD X13, X16, X16
+	ADD $-1, X9, X9
+	BNEZ X9, row
+true:
+	MOV $1, X13
+	JMP return
+false:
+	MOV X0, X13
+return:
+	MOVB X13, ret+120(FP)
+	RET
+
+// func quantizeInt4RVV(dst []byte, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+TEXT ·quantizeInt4RVV(SB), NOSPLIT, $0-121
+	MOV src_base+64(FP), X5
+	MOV dst_base+0(FP), X6
+	MOV lds+88(FP), X7
+	MOV ldd+24(FP), X8
+	MOV n+104(FP), X9
+	MOV d+112(FP), X14
+	SLLI $2, X7, X7
+	MOV group+96(FP), X15
+	MOV scales_base+32(FP), X16
+	MOV $1262485504, X21
+	FMVWX X21, F0
+	MOV $-1056964608, X21
+	FMVWX X21, F2
+	MOV $-1056964608, X21
+	FMVWX X21, F3
+	MOV $1088421888, X21
+	FMVWX X21, F4
+	MOV $0, X21
+	FMVWX X21, F5
+	BEQZ X9, true
+	BEQZ X14, true
+row:
+	MOV X5, X10
+	MOV X6, X11
+	MOV X16, X17
+	MOV d+112(FP), X22
+group:
+	SUB X15, X22, X22
+	MOV X15, X12
+	MOV X10, X23
+	VSETVLI X0, E32, M4, TA, MA, X13
+	VMVSX X0, V1
+	VMVSX X0, V2
+largest:
+	VSETVLI X12, E32, M4, TA, MA, X13
+	VLE32V (X23), V4
+	VREDMAXVS V2, V4, V2
+	VFABSV V4, V4
+	VREDMAXUVS V1, V4, V1
+	SUB X13, X12, X12
+	SLLI $2, X13, X14
+	ADD X14, X23, X23
+	BNEZ X12, largest
+	VSETVLI X0, E32, M4, TA, MA, X13
+	VMVXS V1, X18
+	VMVXS V2, X20
+	MOV $2139095040, X19
+	BGE X18, X19, false
+	MOV X18, X19
+	BEQ X20, X18, positive
+	MOV $-2147483648, X13
+	ADD X13, X19, X19
+positive:
+	FMVWX X19, F1
+	FDIVS F2, F1, F1
+	FADDS F5, F1, F1
+	MOV $33554431, X19
+	BGE X18, X19, normal
+	MOV X0, X18
+normal:
+	BNEZ X18, scale
+	FMVWX X0, F1
+scale:
+	MOVF F1, (X17)
+	ADD $4, X17, X17
+	MOV X15, X12
+halves:
+	SRLI $1, X12, X13
+	VSETVLI X13, E32, M2, TA, MA, X13
+	SLLI $1, X13, X13
+	VSETVLI X13, E32, M4, TA, MA, X13
+	VMVVI $0, V4
+	BEQZ X18, zero
+	VLE32V (X10), V4
+	VFDIVVF F1, V4, V4
+	VFMINVF F4, V4, V4
+	VFMAXVF F3, V4, V4
+	VFADDVF F0, V4, V4
+zero:
+	MOV $15, X21
+	VANDVX X21, V4, V4
+	VSETVLI X0, E16, M2, TA, MA, X0
+	VNSRLWI $0, V4, V4
+	VSETVLI X0, E8, M1, TA, MA, X0
+	VNCVTXXW V4, V3
+	SLLI $2, X13, X14
+	ADD X14, X10, X10
+	SRLI $1, X13, X21
+	VSETVLI X21, E16, M1, TA, MA, X21
+	VSRLVI $4, V3, V1
+	VORVV V1, V3, V3
+	VSETVLI X0, E32, M2, TA, MA, X0
+	VSETVLI X0, E8, MF2, TA, MA, X0
+	VNCVTXXW V3, V1
+	VSE8V V1, (X11)
+	ADD X21, X11, X11
+	SUB X13, X12, X12
+	BNEZ X12, halves
+	BNEZ X22, group
+	ADD X7, X5, X5
+	ADD X8, X6, X6
+	MOV lsc+56(FP), X13
+	SLLI $2, X13, X13
+	ADD X13, X16, X16
+	ADD $-1, X9, X9
+	BNEZ X9, row
+true:
+	MOV $1, X13
+	JMP return
+false:
+	MOV X0, X13
+return:
+	MOVB X13, ret+120(FP)
+	RET
+
 // func flushRVV(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
 TEXT ·flushRVV(SB), NOSPLIT, $0-84
 	MOV src_base+32(FP), X5
@@ -4717,6 +6489,151 @@ elements:
 	ADD X8, X6, X6
 	ADD $-1, X9, X9
 	BNEZ X9, row
+done:
+	RET
+
+// func gatherRVV(dst []byte, src []byte, off []int, size int, next []int)
+TEXT ·gatherRVV(SB), NOSPLIT, $0-104
+	MOV dst_base+0(FP), X5
+	MOV src_base+24(FP), X6
+	MOV off_base+48(FP), X7
+	MOV off_len+56(FP), X8
+	BEQZ X8, done
+row:
+	MOV (X7), X9
+	ADD X6, X9, X9
+	ADD $8, X7, X7
+	MOV size+72(FP), X10
+bytes:
+	VSETVLI X10, E32, M8, TA, MA, X11
+	VLE8V (X9), V14
+	VSE8V V14, (X5)
+	ADD X11, X9, X9
+	ADD X11, X5, X5
+	SUB X11, X10, X10
+	BNEZ X10, bytes
+	ADD $-1, X8, X8
+	BNEZ X8, row
+done:
+	RET
+
+// func finiteRVV(src []float32) bool
+TEXT ·finiteRVV(SB), NOSPLIT, $0-25
+	MOV src_base+0(FP), X5
+	MOV src_len+8(FP), X6
+	VSETVLI X0, E32, M8, TA, MA, X7
+	VMVVI $0, V16
+	VMVSX X0, V1
+	BEQZ X6, largest
+elements:
+	VSETVLI X6, E32, M8, TU, MA, X7
+	VLE32V (X5), V8
+	VFABSV V8, V8
+	VMAXUVV V8, V16, V16
+	SUB X7, X6, X6
+	SLLI $2, X7, X7
+	ADD X7, X5, X5
+	BNEZ X6, elements
+	VSETVLI X0, E32, M8, TA, MA, X7
+largest:
+	VREDMAXUVS V1, V16, V1
+	VMVXS V1, X6
+	MOV $2139095040, X8
+	MOV X0, X7
+	BGE X6, X8, return
+	MOV $1, X7
+return:
+	MOVB X7, ret+24(FP)
+	RET
+
+// func packHalvesRVV(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+TEXT ·packHalvesRVV(SB), NOSPLIT, $0-80
+	MOV dst_base+0(FP), X5
+	MOV ld+24(FP), X6
+	SLLI $1, X6, X6
+	MOV src_base+32(FP), X7
+	MOV lds+56(FP), X8
+	SLLI $1, X8, X8
+	MOV n+64(FP), X9
+lanes:
+	VSETVLI X9, E32, M4, TA, MA, X10
+	MOV X7, X11
+	MOV X5, X12
+	MOV d+72(FP), X13
+step:
+	VLSE16V (X11), X8, V6
+	VSE16V V6, (X12)
+	ADD $2, X11, X11
+	ADD X6, X12, X12
+	ADD $-1, X13, X13
+	BNEZ X13, step
+	SUB X10, X9, X9
+	MUL X10, X8, X11
+	ADD X11, X7, X7
+	SLLI $1, X10, X10
+	ADD X10, X5, X5
+	BNEZ X9, lanes
+	RET
+
+// func hadamardRVV(x []float32, n int, scale float32)
+TEXT ·hadamardRVV(SB), NOSPLIT, $0-36
+	MOV x_base+0(FP), X5
+	MOV x_len+8(FP), X6
+	MOV n+24(FP), X7
+	MOVF scale+32(FP), F0
+	VSETVLI X7, E32, M4, TA, MA, X8
+	SLLI $2, X8, X9
+	SLLI $2, X7, X7
+	SLLI $2, X6, X6
+	ADD X5, X6, X6
+	VIDV V4
+	BEQ X5, X6, done
+block:
+	ADD X5, X7, X14
+	MOV X5, X12
+group:
+	VLE32V (X12), V12
+	VFMULVF F0, V12, V12
+	MOV $1, X10
+	MOV $31, X11
+within:
+	VXORVX X10, V4, V8
+	VRGATHERVV V8, V12, V16
+	VANDVX X10, V4, V20
+	VSLLVX X11, V20, V20
+	VXORVV V20, V12, V12
+	VFADDVV V12, V16, V12
+	SLLI $1, X10, X10
+	ADD $-1, X11, X11
+	BLT X10, X8, within
+	VSE32V V12, (X12)
+	ADD X9, X12, X12
+	BNE X12, X14, group
+
+	// Groups h bytes apart.
+	MOV X9, X10
+	BGE X10, X7, next
+stage:
+	MOV X5, X12
+pairs:
+	ADD X12, X10, X15
+pair:
+	ADD X12, X10, X13
+	VLE32V (X12), V12
+	VLE32V (X13), V16
+	VFADDVV V16, V12, V20
+	VFSUBVV V16, V12, V12
+	VSE32V V20, (X12)
+	VSE32V V12, (X13)
+	ADD X9, X12, X12
+	BNE X12, X15, pair
+	ADD X10, X12, X12
+	BNE X12, X14, pairs
+	SLLI $1, X10, X10
+	BLT X10, X7, stage
+next:
+	MOV X14, X5
+	BNE X5, X6, block
 done:
 	RET
 
@@ -4761,9 +6678,9 @@ squaresUpper:
 	SLLI $2, X10, X10
 	ADD X10, X8, X8
 	BNEZ X9, squares
+squaresSum:
 
 	// The upper half of the chains is added to the lower half until one is left.
-squaresSum:
 	MOV $32, X10
 	VSETVLI X10, E32, M8, TA, MA, X9
 	VFADDVV V16, V8, V8
@@ -4849,9 +6766,9 @@ meanUpper:
 	SLLI $2, X10, X10
 	ADD X10, X8, X8
 	BNEZ X9, mean
+meanSum:
 
 	// The upper half of the chains is added to the lower half until one is left.
-meanSum:
 	MOV $32, X10
 	VSETVLI X10, E32, M8, TA, MA, X9
 	VFADDVV V16, V8, V8
@@ -4896,9 +6813,9 @@ restUpper:
 	SLLI $2, X10, X10
 	ADD X10, X8, X8
 	BNEZ X9, rest
+restSum:
 
 	// The upper half of the chains is added to the lower half until one is left.
-restSum:
 	MOV $32, X10
 	VSETVLI X10, E32, M8, TA, MA, X9
 	VFADDVV V16, V8, V8
@@ -4945,9 +6862,9 @@ squaresUpper:
 	SLLI $2, X10, X10
 	ADD X10, X8, X8
 	BNEZ X9, squares
+squaresSum:
 
 	// The upper half of the chains is added to the lower half until one is left.
-squaresSum:
 	MOV $32, X10
 	VSETVLI X10, E32, M8, TA, MA, X9
 	VFADDVV V16, V8, V8
@@ -7099,6 +9016,84 @@ rows:
 	ADD X6, X7, X7
 	ADD X6, X8, X8
 	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
+// func skinnyMergeRVV(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
+TEXT ·skinnyMergeRVV(SB), NOSPLIT, $0-128
+	MOV dv+72(FP), X5
+	MOV o_base+0(FP), X7
+	MOV part_base+32(FP), X8
+	MOV alpha_base+80(FP), X9
+	MOV beta_base+104(FP), X10
+	MOV ldo+24(FP), X11
+	SLLI $2, X11, X11
+	MOV ldp+56(FP), X12
+	SLLI $2, X12, X12
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M8, TA, MA, X6
+	MOV X7, X13
+	MOV X8, X14
+	MOV X9, X15
+	MOV X10, X16
+	MOV n+64(FP), X17
+	BEQZ X17, rows
+row:
+	VLE32V (X13), V8
+	MOVF (X15), F0
+	VFMULVF F0, V8, V8
+	VLE32V (X14), V16
+	MOVF (X16), F1
+	VFMACCVF V16, F1, V8
+	VSE32V V8, (X13)
+	ADD X11, X13, X13
+	ADD X12, X14, X14
+	ADD $4, X15, X15
+	ADD $4, X16, X16
+	ADD $-1, X17, X17
+	BNEZ X17, row
+rows:
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	BNEZ X5, lanes
+done:
+	RET
+
+// func weightPackRVV(dst []float32, ld int, src []float32, lds int, n int, d int)
+TEXT ·weightPackRVV(SB), NOSPLIT, $0-80
+	MOV n+64(FP), X5
+	MOV dst_base+0(FP), X7
+	MOV src_base+32(FP), X8
+	MOV ld+24(FP), X9
+	SLLI $2, X9, X9
+	MOV lds+56(FP), X10
+	SLLI $2, X10, X10
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M8, TA, MA, X6
+	MOV X7, X11
+	MOV X8, X12
+	MOV d+72(FP), X13
+	BEQZ X13, rows
+row:
+	MOV lds+56(FP), X14
+	SLLI $2, X14, X14
+	VLSE32V (X12), X14, V8
+	VSE32V V8, (X11)
+	ADD X9, X11, X11
+	ADD $4, X12, X12
+	ADD $-1, X13, X13
+	BNEZ X13, row
+rows:
+	SUB X6, X5, X5
+	MUL X6, X10, X14
+	ADD X14, X8, X8
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
 	BNEZ X5, lanes
 done:
 	RET

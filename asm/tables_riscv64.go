@@ -43,6 +43,10 @@ var Products = []ukernel.Override[ukernel.Products]{
 // Lanes are the overrides of ukernel.LaneKernels.
 var Lanes = []ukernel.Override[ukernel.LaneKernels]{
 	{ISA: "rvv", Kernels: ukernel.LaneKernels{
+		Unpack:      unpackRVV,
+		HeadScores:  headScoresRVV,
+		Round:       roundRVV,
+		ScaleRows:   scaleRowsRVV,
 		Softcap:     softcapRVV,
 		ALiBi:       aLiBiRVV,
 		MaskSpan:    maskSpanRVV,
@@ -68,9 +72,19 @@ var Gradients = []ukernel.Override[ukernel.Gradients]{
 // Skinny are the overrides of ukernel.SkinnyKernels.
 var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	{ISA: "rvv", Kernels: ukernel.SkinnyKernels{
-		QK:      skinnyQKRVV,
-		PV:      skinnyPVRVV,
-		Softmax: skinnySoftmaxRVV,
+		QK:         skinnyQKRVV,
+		PV:         skinnyPVRVV,
+		QKF16:      skinnyQKF16RVV,
+		PVF16:      skinnyPVF16RVV,
+		QKBF16:     skinnyQKBF16RVV,
+		PVBF16:     skinnyPVBF16RVV,
+		QKInt8:     skinnyQKInt8RVV,
+		PVInt8:     skinnyPVInt8RVV,
+		Softmax:    skinnySoftmaxRVV,
+		Additive:   skinnyAdditiveRVV,
+		Unpack:     skinnyUnpackRVV,
+		HeadValues: skinnyHeadValuesRVV,
+		Merge:      skinnyMergeRVV,
 	}},
 }
 
@@ -78,20 +92,29 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 var Convert = []ukernel.Override[ukernel.Converters]{
 	{ISA: "rvv", Kernels: ukernel.Converters{
 		Widen: [ukernel.Elements]ukernel.WidenRows{
-			ukernel.Float16:  widenF16RVV,
-			ukernel.BFloat16: widenBF16RVV,
+			ukernel.Float16:    widenF16RVV,
+			ukernel.BFloat16:   widenBF16RVV,
+			ukernel.Float8E4M3: widenF8E4M3RVV,
+			ukernel.Float8E5M2: widenF8E5M2RVV,
 		},
-		WidenInt8: widenInt8RVV,
 		Narrow: [ukernel.Elements]ukernel.NarrowRows{
 			ukernel.Float16:    narrowF16RVV,
 			ukernel.BFloat16:   narrowBF16RVV,
 			ukernel.Float8E4M3: narrowF8E4M3RVV,
 			ukernel.Float8E5M2: narrowF8E5M2RVV,
 		},
-		Flush:       flushRVV,
-		RoundBF16:   roundBF16RVV,
-		WidenPairs:  widenPairsRVV,
-		NarrowPairs: narrowPairsRVV,
+		WidenInt8:    widenInt8RVV,
+		WidenInt4:    widenInt4RVV,
+		UnpackInt4:   unpackInt4RVV,
+		QuantizeInt8: quantizeInt8RVV,
+		QuantizeInt4: quantizeInt4RVV,
+		Flush:        flushRVV,
+		Gather:       gatherRVV,
+		Finite:       finiteRVV,
+		PackHalves:   packHalvesRVV,
+		RoundBF16:    roundBF16RVV,
+		WidenPairs:   widenPairsRVV,
+		NarrowPairs:  narrowPairsRVV,
 	}},
 }
 
@@ -130,6 +153,7 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 				Widen: weightWidenS5x16F32RVV,
 			},
 		},
+		Pack:    weightPackRVV,
 		AddBias: weightAddBiasRVV,
 	}},
 }
@@ -137,6 +161,7 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 // Elementwise are the overrides of ukernel.Elementwise.
 var Elementwise = []ukernel.Override[ukernel.Elementwise]{
 	{ISA: "rvv", Kernels: ukernel.Elementwise{
+		Hadamard:         hadamardRVV,
 		Exp2:             exp2RVV,
 		Tanh:             tanhRVV,
 		AdamW:            adamWRVV,

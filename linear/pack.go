@@ -22,7 +22,7 @@ import (
 func (l *Linear) panels() int { return ints.CeilDiv(l.n, ukernel.PanelLanes) }
 
 // lanes returns the number of columns of all panels.
-func (l *Linear) lanes() int { return ints.CeilDiv(l.n, ukernel.PanelStep) * ukernel.PanelStep }
+func (l *Linear) lanes() int { return ints.RoundUp(l.n, ukernel.PanelStep) }
 
 // panelWidth returns the number of columns of panel p. The last panel is as narrow as
 // PanelStep allows.

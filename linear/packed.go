@@ -83,7 +83,7 @@ func (l *Linear) PackedSize() int { return l.panelsAt() + l.panelBytes() }
 
 // panelsAt is where the panels begin.
 func (l *Linear) panelsAt() int {
-	bias := ints.CeilDiv(4*l.lanes(), packedAlignment) * packedAlignment
+	bias := ints.RoundUp(4*l.lanes(), packedAlignment)
 	return packedAlignment + bias
 }
 

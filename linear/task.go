@@ -258,7 +258,7 @@ func (l *Linear) depth() int {
 	if l.format == 0 && !l.rounds {
 		return l.k
 	}
-	return ints.CeilDiv(l.k, ukernel.BlockSteps) * ukernel.BlockSteps
+	return ints.RoundUp(l.k, ukernel.BlockSteps)
 }
 
 // hasTail tells whether the last block has fewer inputs.

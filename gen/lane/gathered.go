@@ -2,7 +2,8 @@ package lane
 
 import "github.com/attn-go/attn/gen/spec"
 
-// gathered are kernels whose lanes have rows anywhere in memory, or random numbers of their own.
+// gathered are kernels that other instruction sets write by themselves: most have lanes with rows anywhere in memory, or
+// random numbers of their own.
 var gathered = []Kernel{
 	{Function: spec.Bias, Lanes: "max", Gathers: true, Body: scoreRows(func(b *Builder) Function {
 		src, off := b.Slice("src"), b.ShiftLeft(b.Load(b.DoubleSlice("off")), 2)
@@ -25,6 +26,17 @@ var gathered = []Kernel{
 		b.EachRow("d", func() { b.Store(dst, b.Mul(b.Gather(src, off), b.Param("scale"))) })
 	}},
 	{Function: spec.Dropout, Lanes: "pos", Gathers: true, Body: dropout},
+	{Function: spec.SkinnyMerge, Number: "dv", Gathers: true, Body: func(b *Builder) {
+		o, part, alpha, beta := b.Matrix("o", "ldo"), b.Matrix("part", "ldp"), b.Slice("alpha"), b.Slice("beta")
+		b.EachRow("n", func() {
+			x := b.Mul(b.Load(o), b.Spread(alpha))
+			b.Store(o, b.MulAdd(b.Load(part), b.Spread(beta), x))
+		})
+	}},
+	{Function: spec.WeightPack, Number: "n", Gathers: true, Body: func(b *Builder) {
+		dst, src := b.Matrix("dst", "ld"), b.Across("src", "lds")
+		b.EachRow("d", func() { b.Store(dst, b.Load(src)) })
+	}},
 }
 
 // dropout evaluates Philox for each row, although an evaluation has the numbers of four.

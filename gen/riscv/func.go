@@ -133,6 +133,11 @@ func (f *Func) SetDoubles(avl GP, size int, got GP) {
 	f.setLanes(avl, "E64", size, "TA", got)
 }
 
+// SetElements is SetLanes for elements of 8 or 16 bits, in groups of size registers.
+func (f *Func) SetElements(bits int, avl GP, size int, got GP) {
+	f.setLanes(avl, word(fmt.Sprintf("E%d", bits)), size, "TA", got)
+}
+
 // GatherBytes loads bytes at distances of 64 bits, in the lanes of groups of 32 bits, and makes words of them.
 func (f *Func) GatherBytes(p GP, distances, scratch, to Vec) {
 	size := f.size
@@ -151,7 +156,7 @@ func fraction(size, part int) word {
 	return word(fmt.Sprintf("MF%d", part/size))
 }
 
-// SetSize makes the size of elements 64 or 32 bits, in the same lanes and so in groups of size registers.
+// SetSize makes the size of elements 64, 32, 16 or 8 bits, in the same lanes and so in groups of size registers.
 func (f *Func) SetSize(bits, size int) {
 	f.emit("VSETVLI", []any{Zero, word(fmt.Sprintf("E%d", bits)), word(fmt.Sprintf("M%d", size)), word("TA"), word("MA"), Zero})
 	f.size = size
@@ -160,7 +165,7 @@ func (f *Func) SetSize(bits, size int) {
 // SetBits makes 16 or 8 bits the size of elements, in the same lanes. Groups keep their size in registers with
 // 32 bits: an instruction that narrows writes the first half of one.
 func (f *Func) SetBits(bits int) {
-	f.emit("VSETVLI", []any{Zero, word(fmt.Sprintf("E%d", bits)), word(fmt.Sprintf("M%d", f.size*bits/32)), word("TA"), word("MA"), Zero})
+	f.emit("VSETVLI", []any{Zero, word(fmt.Sprintf("E%d", bits)), fraction(f.size, 32/bits), word("TA"), word("MA"), Zero})
 }
 
 // ForgetLanes allows no instruction of vectors before the next SetLanes. Ways to a label may then have come

@@ -69,8 +69,8 @@ func (f *Func) checkVector(name string, operands []any) {
 			if !isVec || v.size != 2*size || !f.vecs[v.n] {
 				f.fail("%s: %v is no group of %d registers", name, o, 2*size)
 			}
-		case "m", "h", "q":
-			size /= map[string]int{"m": 1, "h": 2, "q": 4}[kinds[i]]
+		case "m", "h", "q", "s":
+			size = map[string]int{"m": size, "h": max(1, size/2), "q": max(1, size/4), "s": 1}[kinds[i]]
 			if !isVec || v.size != size {
 				f.fail("%s: %v is no group of %d registers", name, o, size)
 			} else if !f.vecs[v.n] {

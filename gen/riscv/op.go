@@ -3,8 +3,9 @@ package riscv
 import "strings"
 
 // A form says which operands an instruction of vectors has, in the order of Go's assembler. m is a
-// group of the size in force, w is two such groups with elements of twice the size, h and q are half and a quarter of one with elements of 16 and 8 bits, v is a
-// single register with a mask, f a floating-point register, x a general one, p an address, i a number.
+// group of the size in force, w is two such groups with elements of twice the size, h and q are half and a quarter of one with elements of 16 and 8 bits, or a
+// register if that is less than one, s is a single register of which the first element counts, v is one
+// with a mask, f a floating-point register, x a general one, p an address, i a number.
 type form string
 
 // vectorOps are the instructions of vectors that the kernels use, with the name and the order of
@@ -55,6 +56,21 @@ var vectorOps = map[string]struct {
 	"VMINUVV":      {"m m m", "vminu.vv", "210"},
 	"VMINUVX":      {"x m m", "vminu.vx", "210"},
 	"VFMVVF":       {"f m", "vfmv.v.f", "10"},
+	"VLSE16V":      {"p x h", "vlse16.v", "201"},
+	"VLSE8V":       {"p x q", "vlse8.v", "201"},
+	"VANDVV":       {"m m m", "vand.vv", "210"},
+	"VMAXUVV":      {"m m m", "vmaxu.vv", "210"},
+	"VFMINVF":      {"f m m", "vfmin.vf", "210"},
+	"VFMAXVF":      {"f m m", "vfmax.vf", "210"},
+	"VREDMAXVS":    {"s m s", "vredmax.vs", "210"},
+	"VREDMAXUVS":   {"s m s", "vredmaxu.vs", "210"},
+	"VREDSUMVS":    {"s m s", "vredsum.vs", "210"},
+	"VMVXS":        {"s x", "vmv.x.s", "10"},
+	"VMVSX":        {"x s", "vmv.s.x", "10"},
+	"VMSGTUVX":     {"x m v", "vmsgtu.vx", "210"},
+	"VFIRSTM":      {"v x", "vfirst.m", "10"},
+	"VSLLVX":       {"x m m", "vsll.vx", "210"},
+	"VMACCVX":      {"m x m", "vmacc.vx", "210"},
 	"VMVVV":        {"m m", "vmv.v.v", "10"},
 	"VMVVX":        {"x m", "vmv.v.x", "10"},
 	"VMVVI":        {"i m", "vmv.v.i", "10"},

@@ -52,7 +52,7 @@ func example(name string, first int) (text, manual string) {
 		n := (first+7*i)%31 + 1
 		h, m := "", ""
 		switch kind {
-		case "m", "h", "q", "w":
+		case "m", "h", "q", "w", "s":
 			h, m = fmt.Sprintf("V%d", n), fmt.Sprintf("v%d", n)
 		case "v":
 			h, m = "V0", "v0"

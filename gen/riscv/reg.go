@@ -110,6 +110,9 @@ func (f *Func) Free(v Vec) {
 	}
 }
 
+// Size is the number of registers of a group.
+func (v Vec) Size() int { return v.size }
+
 // Last is the last half or quarter of a group. Elements of 16 or 8 bits lie there while the group receives them
 // as 32 bits: that is where the manual lets both share registers.
 func (v Vec) Last(part int) Vec { return Vec{v.n + v.size - v.size/part, v.size / part} }

@@ -83,7 +83,7 @@ type blockReader struct {
 }
 
 func (g *gen) newBlockReader(about abi0.Param, x riscv.GP) blockReader {
-	b := blockReader{halver: g.newHalver(x), about: about, d: g.Vec(wide), m: g.Vec(wide), inverse: g.FP(), minus: g.FP()}
+	b := blockReader{halver: g.newHalver(spec.F16, x), about: about, d: g.Vec(wide), m: g.Vec(wide), inverse: g.FP(), minus: g.FP()}
 	g.Op("MOV", about, x)
 	g.Op("MOVF", riscv.At(x, 4*fieldInverse), b.inverse)
 	g.Op("MOVF", riscv.At(x, 4*fieldMinus), b.minus)

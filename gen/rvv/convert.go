@@ -1,27 +1,46 @@
 package rvv
 
 import (
-	"math"
-
 	"github.com/attn-go/attn/gen/lane"
 	"github.com/attn-go/attn/gen/riscv"
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// A halver has the registers to widen numbers of 16 bits.
+// A halver has the registers to widen numbers of 16 and 8 bits.
 type halver struct {
 	*gen
 	x      riscv.GP  // of scratch
-	t      riscv.Vec // of scratch, for binary16
+	t      riscv.Vec // of scratch, for types of widenings
 	factor riscv.FP
 }
 
-func (g *gen) newHalver(x riscv.GP) halver {
-	const scale = (127 + 112) << 23
-	return halver{gen: g, x: x, factor: g.Float(scale)}
+// A widening has the numbers that widen a type whose exponent is shorter than a float32's.
+type widening struct {
+	extend string // the instruction that extends the sign
+	part   int    // of a group that its elements fill
+	shift  int    // to where a float32 has the exponent and the fraction
+	places uint32 // all bits but the copies of the sign
+	scale  uint32 // 2 to the difference of the exponents' biases
+
+	// Where the bits of mask are set there is an infinity or a NaN, which gets those of largest.
+	mask, largest uint32
 }
 
-// widen emits the numbers of a group whose last half has their 16 bits.
+var widenings = map[spec.Element]widening{
+	spec.F16:  {"VSEXTVF2", 2, 13, 0x8fffffff, (127 + 112) << 23, 0x1f << 23, 0xff << 23},
+	spec.E5M2: {"VSEXTVF4", 4, 21, 0x8fffffff, (127 + 112) << 23, 0x1f << 23, 0xff << 23},
+	spec.E4M3: {"VSEXTVF4", 4, 20, 0x87ffffff, (127 + 120) << 23, 0x7f << 20, spec.NaN},
+}
+
+func (g *gen) newHalver(e spec.Element, x riscv.GP) halver {
+	h := halver{gen: g, x: x}
+	if w, ok := widenings[e]; ok {
+		h.factor = g.Float(w.scale)
+	}
+	return h
+}
+
+// widen emits the numbers of a group whose last half, or quarter, has their 16, or 8, bits.
 //
 // CPUs with Zvfhmin would convert binary16 by one instruction, between two changes of the vector type. This
 // takes integers, which every CPU with vectors has: the exponent and the fraction are those of a float32 that is
@@ -32,20 +51,17 @@ func (h *halver) widen(e spec.Element, v riscv.Vec) {
 		h.Op("VSLLVI", 16, v, v)
 		return
 	}
-	const (
-		places   = math.MinInt32 | 0x0fffffff // all but the copies of the sign
-		exponent = 0x1f << 23                 // of infinities and NaN, before
-		largest  = 0xff << 23
-	)
-	h.Op("VSEXTVF2", v.Last(2), v)
-	h.Op("VSLLVI", 13, v, v)
-	h.Op("MOV", places, h.x)
+	w := widenings[e]
+	number := func(bits uint32) { h.Op("MOV", int(int32(bits)), h.x) }
+	h.Op(w.extend, v.Last(w.part), v)
+	h.Op("VSLLVI", w.shift, v, v)
+	number(w.places)
 	h.Op("VANDVX", h.x, v, v)
-	h.Op("MOV", exponent, h.x)
+	number(w.mask)
 	h.Op("VANDVX", h.x, v, h.t)
 	h.Op("VMSEQVX", h.x, h.t, riscv.V0)
 	h.Op("VFMULVF", h.factor, v, v)
-	h.Op("MOV", largest, h.x)
+	number(w.largest)
 	h.Op("VORVX", h.x, v, h.t)
 	h.Op("VMERGEVVM", h.t, v, riscv.V0, v)
 }
@@ -167,18 +183,22 @@ func (g *gen) flushBelow(x riscv.Vec, least riscv.FP, t riscv.Vec) {
 	g.clear(x)
 }
 
-// Widen emits the conversion of rows of 16 bits.
+// Widen emits the conversion of rows of 16 or 8 bits.
 func (g *gen) Widen(e spec.Element) {
-	c := g.rows(spec.Widen(e), 1, 2)
-	h, v := g.newHalver(c.all), g.Vec(wide)
-	if e == spec.F16 {
+	c := g.rows(spec.Widen(e), e.Shift(), 2)
+	h, v := g.newHalver(e, c.all), g.Vec(wide)
+	load, part := "VLE16V", 2
+	if e.Shift() == 0 {
+		load, part = "VLE8V", 4
+	}
+	if e != spec.BF16 {
 		h.t = g.Vec(wide)
 	}
 	g.Jump("BEQZ", "done", c.all)
 	c.each(func() {
 		g.Op("MOV", g.Param("d"), c.left)
 		c.elements(0, func() riscv.Vec {
-			g.Op("VLE16V", riscv.At(c.from, 0), v.Last(2))
+			g.Op(load, riscv.At(c.from, 0), v.Last(part))
 			h.widen(e, v)
 			return v
 		})
@@ -188,28 +208,36 @@ func (g *gen) Widen(e spec.Element) {
 // WidenInt8 works group by group within a row.
 func (g *gen) WidenInt8() {
 	c := g.rows(spec.WidenInt8, 0, 2)
-	scales, lsc, group := g.Load(g.Base("scales")), g.stride("lsc"), g.Load(g.Param("group"))
-	scale, rest, x, v := g.GP(), g.GP(), g.FP(), g.Vec(wide)
-	g.Jump("BEQZ", "done", c.all)
-	c.each(func() {
-		g.Op("MOV", scales, scale)
-		g.add(lsc, scales)
-		g.Op("MOV", g.Param("d"), rest)
-		g.Label("group")
-		g.Op("MOVF", riscv.At(scale, 0), x)
-		g.Op("ADD", 4, scale, scale)
-		g.Op("MOV", group, c.left)
-		g.Jump("BGE", "whole", rest, group)
-		g.Op("MOV", rest, c.left)
-		g.Label("whole")
-		g.Op("SUB", c.left, rest, rest)
+	v := g.Vec(wide)
+	c.groups(func(scale riscv.FP) {
 		c.elements(0, func() riscv.Vec {
 			g.Op("VLE8V", riscv.At(c.from, 0), v.Last(4))
 			g.Op("VSEXTVF4", v.Last(4), v)
 			g.Op("VFCVTFXV", v, v)
-			g.Op("VFMULVF", x, v, v)
+			g.Op("VFMULVF", scale, v, v)
 			return v
 		})
-		g.Jump("BNEZ", "group", rest)
+	})
+}
+
+// groups emits the loops over rows, and in a row over the groups that share a scale, of left elements.
+func (c *rowConverter) groups(elements func(scale riscv.FP)) {
+	scales, lsc, group := c.Load(c.Base("scales")), c.stride("lsc"), c.Load(c.Param("group"))
+	scale, rest, x := c.GP(), c.GP(), c.FP()
+	c.Jump("BEQZ", "done", c.all)
+	c.each(func() {
+		c.Op("MOV", scales, scale)
+		c.add(lsc, scales)
+		c.Op("MOV", c.Param("d"), rest)
+		c.Label("group")
+		c.Op("MOVF", riscv.At(scale, 0), x)
+		c.Op("ADD", 4, scale, scale)
+		c.Op("MOV", group, c.left)
+		c.Jump("BGE", "whole", rest, group)
+		c.Op("MOV", rest, c.left)
+		c.Label("whole")
+		c.Op("SUB", c.left, rest, rest)
+		elements(x)
+		c.Jump("BNEZ", "group", rest)
 	})
 }

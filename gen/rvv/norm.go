@@ -101,22 +101,27 @@ func (n *normer) sum(name string, squares bool, sum riscv.FP) {
 			}
 		}
 		n.Jump("BNEZ", name, n.left)
-		n.Commentf("The upper half of the chains is added to the lower half until one is left.")
 		n.Label(name + "Sum")
-		n.Op("MOV", normLanes, n.x)
-		n.SetLanes(n.x, normGroup, n.left)
-		n.Op("VFADDVV", chains[1], chains[0], chains[0])
-		n.Op("SRLI", 1, n.x, n.x)
-		n.Label(name + "Half")
-		n.SetLanes(n.x, normGroup, n.left)
-		n.Op("VSLIDEDOWNVX", n.x, chains[0], v)
-		n.Op("VFADDVV", v, chains[0], chains[0])
-		n.Op("SRLI", 1, n.x, n.x)
-		n.Jump("BNEZ", name+"Half", n.x)
-		n.Op("VFMVFS", chains[0], sum)
+		n.fold(name, normLanes, chains, v, n.x, n.left, sum)
 		size := n.loadFloat("size")
 		n.Op("FDIVS", size, sum, sum)
 	})
+}
+
+// fold emits the sum of two groups of chains, of which so many lanes count. x, got and v are scratch.
+func (g *gen) fold(name string, lanes int, chains []riscv.Vec, v riscv.Vec, x, got riscv.GP, sum riscv.FP) {
+	g.Commentf("The upper half of the chains is added to the lower half until one is left.")
+	g.Op("MOV", lanes, x)
+	g.SetLanes(x, v.Size(), got)
+	g.Op("VFADDVV", chains[1], chains[0], chains[0])
+	g.Op("SRLI", 1, x, x)
+	g.Label(name + "Half")
+	g.SetLanes(x, v.Size(), got)
+	g.Op("VSLIDEDOWNVX", x, chains[0], v)
+	g.Op("VFADDVV", v, chains[0], chains[0])
+	g.Op("SRLI", 1, x, x)
+	g.Jump("BNEZ", name+"Half", x)
+	g.Op("VFMVFS", chains[0], sum)
 }
 
 // apply emits the loop over a row that writes the result. A NaN is the one that the contract wants.

@@ -37,9 +37,18 @@ func RVV(c spec.Contracts) (spec.Output, error) {
 			g.Gemm(lanes, e)
 		}
 	}
-	g.SkinnyQK()
-	g.SkinnyPV()
+	for _, e := range []spec.Element{spec.Float32, spec.F16, spec.BF16, spec.Int8} {
+		g.SkinnyQK(e)
+		g.SkinnyPV(e)
+	}
 	g.SkinnySoftmax()
+	g.Additive()
+	g.SkinnyUnpack()
+	g.HeadValues()
+	g.Unpack()
+	g.HeadScores()
+	g.Round()
+	g.ScaleRows()
 	g.WeightGemm()
 	g.WeightGemmHalves(spec.F16)
 	g.WeightGemmHalves(spec.BF16)
@@ -51,13 +60,23 @@ func RVV(c spec.Contracts) (spec.Output, error) {
 	for _, q := range spec.GroupedFormats {
 		g.WeightWidenQ(q)
 	}
-	g.Widen(spec.F16)
-	g.Widen(spec.BF16)
-	g.WidenInt8()
-	for _, e := range []spec.Element{spec.F16, spec.BF16, spec.E4M3, spec.E5M2} {
+	narrow := []spec.Element{spec.F16, spec.BF16, spec.E4M3, spec.E5M2}
+	for _, e := range narrow {
+		g.Widen(e)
+	}
+	for _, e := range narrow {
 		g.Narrow(e)
 	}
+	g.WidenInt8()
+	g.WidenInt4()
+	g.UnpackInt4()
+	g.QuantizeInt8()
+	g.QuantizeInt4()
 	g.Flush()
+	g.Gather()
+	g.Finite()
+	g.PackHalves()
+	g.Hadamard()
 	g.RMSNorm()
 	g.LayerNorm()
 	if err := g.laneKernels(); err != nil {

@@ -17,14 +17,65 @@ import (
 // keyGroup is the size of a group of keys: one for a column of K, and two for each query.
 const keyGroup = 2
 
+// A narrow has what widens numbers of a type in registers. Those of float32 are loaded as they are.
+type narrow struct {
+	halver
+	element spec.Element
+	bytes   riscv.Vec // of int8, if the last quarter of a group is less than a register
+	scale   riscv.Vec // of int8 with a scale for each lane
+	factor  riscv.FP  // or one for all
+}
+
+// newNarrow allocates the registers for groups of a size. x is scratch.
+func (g *gen) newNarrow(e spec.Element, size int, x riscv.GP) narrow {
+	w := narrow{halver: halver{gen: g, x: x}, element: e}
+	switch e {
+	case spec.F16:
+		w.halver = g.newHalver(e, x)
+		w.t = g.Vec(size)
+	case spec.Int8:
+		w.bytes = g.Vec(1)
+	}
+	return w
+}
+
+// load emits the load of a group from p on, whose elements are a distance apart, or side by side if there is none.
+// Those of int8 are not yet multiplied by scales.
+func (w *narrow) load(p riscv.GP, distance *riscv.GP, v riscv.Vec) {
+	name, to := map[int]string{0: "8V", 1: "16V", 2: "32V"}[w.element.Shift()], v
+	switch w.element {
+	case spec.F16, spec.BF16:
+		to = v.Last(2)
+	case spec.Int8:
+		to = w.bytes
+	}
+	if distance != nil {
+		w.Op("VLSE"+name, riscv.At(p, 0), *distance, to)
+	} else {
+		w.Op("VLE"+name, riscv.At(p, 0), to)
+	}
+	switch w.element {
+	case spec.F16, spec.BF16:
+		w.widen(w.element, v)
+	case spec.Int8:
+		w.Op("VSEXTVF4", w.bytes, v)
+		w.Op("VFCVTFXV", v, v)
+	}
+}
+
 // A qkEmitter has the registers of SkinnyQK.
 type qkEmitter struct {
 	*gen
+	narrow
 	k, ld, left, got riscv.GP // of the tile: its keys in memory, their stride in bytes, keys from it on, its own
 	s, q, w, n       riscv.GP // scores of the tile; q̂; bytes of a row of either; queries
 	kx, qx, column   riscv.GP // at the current step; columns after the segment
 	sg, qg, queries  riscv.GP // from the group of queries on
 	steps, adds, x   riscv.GP
+
+	// Of int8: the scales of the tile and of the columns at hand, those columns left, and those of them
+	// in steps of SkinnyGroup.
+	scales, scale, scaled, run riscv.GP
 }
 
 // SkinnyQK takes as many keys as a group has lanes, and up to 4 queries at a time:
@@ -37,12 +88,22 @@ type qkEmitter struct {
 //
 // Then the queries' scores lie in columns of s. A second loop goes through the rows, with queries
 // in the lanes: it fills the idle lanes and raises the maxima.
-func (g *gen) SkinnyQK() {
-	g.kernel(spec.SkinnyQK(spec.Float32))
-	f := &qkEmitter{gen: g, k: g.Load(g.Base("k")), ld: g.stride("ldk"), left: g.Load(g.Param("m")), got: g.GP(),
+//
+// Numbers of narrow types are widened, which takes longer than the FMAs of a query. So there are loops for one query and for 4,
+// of which some repeat others.
+func (g *gen) SkinnyQK(e spec.Element) {
+	g.kernel(spec.SkinnyQK(e))
+	f := &qkEmitter{gen: g, k: g.Load(g.Base("k")), ld: g.Load(g.Param("ldk")), left: g.Load(g.Param("m")), got: g.GP(),
 		s: g.Load(g.Base("s")), q: g.Load(g.Base("q")), w: g.Load(g.Len("max")), n: g.Load(g.Param("n")),
 		kx: g.GP(), qx: g.GP(), column: g.GP(), sg: g.GP(), qg: g.GP(), queries: g.GP(), steps: g.GP(), adds: g.GP(), x: g.GP()}
 	g.Op("SLLI", 2, f.w, f.w)
+	if e.Shift() > 0 {
+		g.Op("SLLI", e.Shift(), f.ld, f.ld)
+	}
+	f.narrow = g.newNarrow(e, keyGroup, f.x)
+	if e == spec.Int8 {
+		f.scales, f.scale, f.scaled, f.run, f.narrow.scale = g.Load(g.Base("scales")), g.GP(), g.GP(), g.GP(), g.Vec(keyGroup)
+	}
 
 	g.Label("tile")
 	g.SetLanes(f.left, keyGroup, f.got)
@@ -50,14 +111,17 @@ func (g *gen) SkinnyQK() {
 	g.Op("MOV", f.q, f.qg)
 	g.Op("MOV", f.n, f.queries)
 	g.Label("group")
-	const most = 4
-	for size := most; size > 1; size-- {
-		g.Op("MOV", size, f.x)
-		g.Jump("BGE", fmt.Sprintf("queries%d", size), f.queries, f.x)
+	heights := []loop.Span{{Least: 1, Most: 1}, {Least: 2, Most: 2}, {Least: 3, Most: 3}, {Least: 4, Most: 4}}
+	if e != spec.Float32 {
+		heights = []loop.Span{{Least: 1, Most: 1}, {Least: 2, Most: 4}}
 	}
-	g.Jump("BEQZ", "rows", f.queries)
-	for size := 1; size <= most; size++ {
-		g.Scope(func() { f.group(size) })
+	for _, h := range slices.Backward(heights) {
+		g.Op("MOV", h.Least, f.x)
+		g.Jump("BGE", fmt.Sprintf("queries%d", h.Most), f.queries, f.x)
+	}
+	g.Jump("JMP", "rows")
+	for _, h := range heights {
+		g.Scope(func() { f.group(h.Most) })
 	}
 
 	g.Label("rows")
@@ -67,6 +131,10 @@ func (g *gen) SkinnyQK() {
 	g.add(f.x, f.k)
 	g.Op("MUL", f.got, f.w, f.x)
 	g.add(f.x, f.s)
+	if e == spec.Int8 {
+		g.Op("SLLI", 2, f.got, f.x)
+		g.add(f.x, f.scales)
+	}
 	g.ForgetLanes()
 	g.Jump("BNEZ", "tile", f.left)
 	g.Ret()
@@ -76,15 +144,17 @@ func (g *gen) SkinnyQK() {
 func (f *qkEmitter) group(size int) {
 	name := func(part string) string { return fmt.Sprintf("%s%d", part, size) }
 	f.Commentf("%d queries.", size)
-	if size > 1 {
-		f.Label(name("queries"))
-	}
+	f.Label(name("queries"))
 	b, acc, sums := f.Vec(keyGroup), f.Vecs(size, keyGroup), f.Vecs(size, keyGroup)
 	fs := f.fps(size)
 	f.Op("MOV", f.k, f.kx)
 	f.Op("MOV", f.qg, f.qx)
 	f.Op("MOV", f.Param("d"), f.column)
 	f.Op("MOV", riscv.Zero, f.adds)
+	if f.element == spec.Int8 {
+		f.Op("MOV", f.scales, f.scale)
+		f.Op("MOV", riscv.Zero, f.scaled)
+	}
 
 	f.Label(name("segment"))
 	f.Op("MOV", spec.ColumnSegment, f.steps)
@@ -95,12 +165,24 @@ func (f *qkEmitter) group(size int) {
 	for _, v := range acc {
 		f.Op("VMVVI", 0, v)
 	}
+	if f.element == spec.Int8 {
+		f.nextScales(name)
+	}
 	f.Label(name("step"))
-	f.Op("VLSE32V", riscv.At(f.kx, 0), f.ld, b)
-	f.Op("ADD", 4, f.kx, f.kx)
+	f.load(f.kx, &f.ld, b)
+	if f.element == spec.Int8 {
+		f.Op("VFMULVV", f.narrow.scale, b, b)
+	}
+	f.Op("ADD", 1<<f.element.Shift(), f.kx, f.kx)
 	f.products(f.qx, f.w, b, acc, fs)
 	f.Op("ADD", -1, f.steps, f.steps)
-	f.Jump("BNEZ", name("step"), f.steps)
+	if f.element == spec.Int8 {
+		f.Op("ADD", -1, f.run, f.run)
+		f.Jump("BNEZ", name("step"), f.run)
+		f.Jump("BNEZ", name("run"), f.steps)
+	} else {
+		f.Jump("BNEZ", name("step"), f.steps)
+	}
 
 	f.Jump("BEQZ", name("first"), f.adds)
 	for i := range acc {
@@ -121,6 +203,20 @@ func (f *qkEmitter) group(size int) {
 	f.Op("ADD", 4*size, f.qg, f.qg)
 	f.Op("ADD", -size, f.queries, f.queries)
 	f.Jump("JMP", "group")
+}
+
+// nextScales begins the next columns with the same scale.
+func (f *qkEmitter) nextScales(name func(part string) string) {
+	f.Label(name("run"))
+	f.Jump("BNEZ", name("scaled"), f.scaled)
+	f.Op("VLE32V", riscv.At(f.scale, 0), f.narrow.scale)
+	f.Op("MOV", f.Param("lsc"), f.x)
+	f.Op("SLLI", 2, f.x, f.x)
+	f.add(f.x, f.scale)
+	f.Op("MOV", f.Param("group"), f.scaled)
+	f.Label(name("scaled"))
+	f.Op("MOV", spec.SkinnyGroup, f.run)
+	f.Op("SUB", f.run, f.scaled, f.scaled)
 }
 
 // rows emits the loop over the rows of scores of the tile, for some lanes after others. With n-1 =
@@ -190,18 +286,30 @@ func (g *gen) fps(n int) []riscv.FP {
 // as large as there are registers for, so that there are as many chains of FMAs as possible, and a
 // load of V and the numbers for it are for as many columns. llvm-mca predicts for the P670 2 FMAs
 // of a register a cycle, its peak, but with 2 and with 3 queries 1.3 and 2.0.
-var valueGroups = []struct {
+//
+// Types that are widened, which takes longer than the FMAs of a query, have a single loop.
+type valueGroup struct {
 	queries loop.Span
 	lanes   int
-}{{loop.Span{Least: 1, Most: 1}, 8}, {loop.Span{Least: 2, Most: 2}, 4}, {loop.Span{Least: 3, Most: 6}, 4}, {loop.Span{Least: 7, Most: 8}, 2}}
+}
+
+var (
+	valueGroups  = []valueGroup{{loop.Span{Least: 1, Most: 1}, 8}, {loop.Span{Least: 2, Most: 2}, 4}, {loop.Span{Least: 3, Most: 6}, 4}, {loop.Span{Least: 7, Most: 8}, 2}}
+	narrowGroups = []valueGroup{{loop.Span{Least: 1, Most: 4}, wide}}
+)
 
 // A pvEmitter has the registers of SkinnyPV.
 type pvEmitter struct {
 	*gen
+	narrow
 	o, ldo, v, ldv, p, ldp riscv.GP // o and p of the group of queries; strides in bytes
-	n, m, load             riscv.GP // queries from the group on; keys
+	n                      riscv.GP // queries from the group on
 	vc, oc, left, got      riscv.GP // at the current columns; columns from them on, their number
 	vj, pj, row, steps, x  riscv.GP
+
+	// Of int8: the first scale of the columns at hand, and the current one; the distance of rows of scales in
+	// bytes; columns that share a scale from the current ones on.
+	scale, sj, lsc, scaled riscv.GP
 }
 
 // SkinnyPV takes up to 8 queries at a time, and for them as many columns as a group has lanes, with
@@ -210,18 +318,29 @@ type pvEmitter struct {
 //	for each key j:  b = V[j][..];  for each query i:  f = p[j][i];  acc[i] = fma(f, b, acc[i])
 //
 // So V is read once for 8 queries, as it lies.
-func (g *gen) SkinnyPV() {
-	g.kernel(spec.SkinnyPV(spec.Float32))
-	f := &pvEmitter{gen: g, o: g.Load(g.Base("o")), ldo: g.stride("ldo"), v: g.Load(g.Base("v")), ldv: g.stride("ldv"),
-		p: g.Load(g.Base("p")), ldp: g.stride("ldp"), n: g.Load(g.Param("n")), m: g.Load(g.Param("m")), load: g.Load(g.Param("load")),
+func (g *gen) SkinnyPV(e spec.Element) {
+	g.kernel(spec.SkinnyPV(e))
+	f := &pvEmitter{gen: g, o: g.Load(g.Base("o")), ldo: g.stride("ldo"), v: g.Load(g.Base("v")), ldv: g.Load(g.Param("ldv")),
+		p: g.Load(g.Base("p")), ldp: g.stride("ldp"), n: g.Load(g.Param("n")),
 		vc: g.GP(), oc: g.GP(), left: g.GP(), got: g.GP(), vj: g.GP(), pj: g.GP(), row: g.GP(), steps: g.GP(), x: g.GP()}
+	groups := valueGroups
+	if e.Shift() > 0 {
+		g.Op("SLLI", e.Shift(), f.ldv, f.ldv)
+	}
+	if e != spec.Float32 {
+		groups = narrowGroups
+	}
+	f.narrow = g.newNarrow(e, wide, f.x)
+	if e == spec.Int8 {
+		f.scale, f.sj, f.lsc, f.scaled, f.factor = g.GP(), g.GP(), g.stride("lsc"), g.GP(), g.FP()
+	}
 	g.Label("group")
-	for _, v := range slices.Backward(valueGroups) {
+	for _, v := range slices.Backward(groups) {
 		g.Op("MOV", v.queries.Least, f.x)
 		g.Jump("BGE", fmt.Sprintf("queries%d", v.queries.Most), f.n, f.x)
 	}
 	g.Ret()
-	for _, v := range valueGroups {
+	for _, v := range groups {
 		g.Scope(func() { f.group(v.queries, v.lanes) })
 	}
 }
@@ -262,10 +381,23 @@ func (f *pvEmitter) group(span loop.Span, lanes int) {
 	f.Op("MOV", f.v, f.vc)
 	f.Op("MOV", f.o, f.oc)
 	f.Op("MOV", f.Param("dv"), f.left)
+	if f.element == spec.Int8 {
+		f.Op("MOV", f.Base("scales"), f.scale)
+		f.Op("MOV", f.Param("group"), f.scaled)
+	}
 
 	f.Label(name("columns"))
-	f.SetLanes(f.left, lanes, f.got)
-	f.Jump("BEQZ", name("zero"), f.load)
+	if f.element == spec.Int8 { // columns of one scale
+		f.Op("MOV", f.scaled, f.got)
+		f.Jump("BGE", name("scaled"), f.left, f.got)
+		f.Op("MOV", f.left, f.got)
+		f.Label(name("scaled"))
+		f.SetLanes(f.got, lanes, f.got)
+	} else {
+		f.SetLanes(f.left, lanes, f.got)
+	}
+	f.Op("MOVBU", f.Param("load"), f.x)
+	f.Jump("BEQZ", name("zero"), f.x)
 	eachRow(func(v riscv.Vec) { f.Op("VLE32V", riscv.At(f.row, 0), v) })
 	f.Jump("JMP", name("keys"))
 	f.Label(name("zero"))
@@ -275,10 +407,18 @@ func (f *pvEmitter) group(span loop.Span, lanes int) {
 	f.Label(name("keys"))
 	f.Op("MOV", f.vc, f.vj)
 	f.Op("MOV", f.p, f.pj)
-	f.Op("MOV", f.m, f.steps)
+	f.Op("MOV", f.Param("m"), f.steps)
+	if f.element == spec.Int8 {
+		f.Op("MOV", f.scale, f.sj)
+	}
 	f.Jump("BEQZ", name("store"), f.steps)
 	f.Label(name("key"))
-	f.Op("VLE32V", riscv.At(f.vj, 0), b)
+	f.load(f.vj, nil, b)
+	if f.element == spec.Int8 {
+		f.Op("MOVF", riscv.At(f.sj, 0), f.factor)
+		f.Op("VFMULVF", f.factor, b, b)
+		f.add(f.lsc, f.sj)
+	}
 	f.add(f.ldv, f.vj)
 	each(func(i int) { f.Op("MOVF", riscv.At(f.pj, 4*i), fs[i]) })
 	f.add(f.ldp, f.pj)
@@ -288,9 +428,16 @@ func (f *pvEmitter) group(span loop.Span, lanes int) {
 	f.Label(name("store"))
 	eachRow(func(v riscv.Vec) { f.Op("VSE32V", v, riscv.At(f.row, 0)) })
 	f.Op("SUB", f.got, f.left, f.left)
-	f.Op("SLLI", 2, f.got, f.got)
-	f.add(f.got, f.vc)
-	f.add(f.got, f.oc)
+	if f.element == spec.Int8 {
+		f.Op("SUB", f.got, f.scaled, f.scaled)
+		f.Jump("BNEZ", name("same"), f.scaled)
+		f.Op("ADD", 4, f.scale, f.scale)
+		f.Op("MOV", f.Param("group"), f.scaled)
+		f.Label(name("same"))
+	}
+	shift := f.element.Shift()
+	f.moveOn(shift, f.vc)
+	f.moveOn(2-shift, f.oc)
 	f.ForgetLanes()
 	f.Jump("BNEZ", name("columns"), f.left)
 
@@ -300,6 +447,14 @@ func (f *pvEmitter) group(span loop.Span, lanes int) {
 	f.Op("ADD", 4*size, f.p, f.p)
 	f.Op("ADD", -size, f.n, f.n)
 	f.Jump("JMP", "group")
+}
+
+// moveOn multiplies got by 1<<shift, which are bytes then, and moves a pointer on by so many.
+func (f *pvEmitter) moveOn(shift int, p riscv.GP) {
+	if shift > 0 {
+		f.Op("SLLI", shift, f.got, f.got)
+	}
+	f.add(f.got, p)
 }
 
 // SkinnySoftmax is Softmax for 4 lanes.

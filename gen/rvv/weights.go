@@ -158,7 +158,7 @@ type halvesWidener struct {
 func (g *gen) WeightGemmHalves(e spec.Element) {
 	g.kernel(spec.WeightGemm(e))
 	g.widened(func(t *panel) widener {
-		h := &halvesWidener{g.newHalver(t.x), e, g.Load(g.Param("ldb"))}
+		h := &halvesWidener{g.newHalver(e, t.x), e, g.Load(g.Param("ldb"))}
 		if e == spec.F16 {
 			h.t = g.Vec(wide)
 		}

@@ -232,12 +232,12 @@ func (j *Job) codesOfQueries(lanes int) int {
 	if !j.plan.shape.codes {
 		return 0
 	}
-	return ints.CeilDiv(lanes, codeLanes) * codeLanes * j.d()
+	return ints.RoundUp(lanes, codeLanes) * j.d()
 }
 
 // codeLanes returns the lanes of the integers of a tile: its rows, and others up to a
 // whole group.
-func (t *tile) codeLanes() int { return ints.CeilDiv(t.N, codeLanes) * codeLanes }
+func (t *tile) codeLanes() int { return ints.RoundUp(t.N, codeLanes) }
 
 func packCodes(t *tile) {
 	packRounded(t)

@@ -45,7 +45,7 @@ func (j *Job) mixedTiles(s *scratch, _ *tasks.Bucket, first, _, count int) {
 	most := min(ukernel.MaxLanes, len(s.scores)/(d+keys)) / kern.Lanes * kern.Lanes
 	for row, end := first*rows, (first+count)*rows; row < end; row += most {
 		n := min(most, end-row)
-		w := ints.CeilDiv(n, kern.Lanes) * kern.Lanes
+		w := ints.RoundUp(n, kern.Lanes)
 		q, scores, top, sum := s.scores[:d*w], s.scores[d*w:(d+keys)*w], m.max[:w], m.sum[:w]
 		m.place(j, row, n, w)
 		kern.Pack(q, w, j.Call.Q.F32(), m.q[:w], n, d, j.derived.scale)
@@ -86,6 +86,6 @@ func (j *Job) finishMixed(s *scratch, from int, nan uint64) {
 		lane := bits.TrailingZeros64(nan)
 		t.placePlain(s, j.kvHead((from+lane)/rows), (from+lane)%rows, rows)
 		t.sum[0] = s.mixed.sum[lane]
-		t.finishNaN(0)
+		t.finishNaNs(1)
 	}
 }

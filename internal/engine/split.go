@@ -138,7 +138,7 @@ const (
 // once.
 func ringSlots(threads, tiles int) int {
 	n := slotsPerThread * threads
-	return (n + tiles - 1) / tiles * tiles
+	return ints.RoundUp(n, tiles)
 }
 
 // prepare makes room for the split tiles of a call and of those to come, and begins the

@@ -33,5 +33,8 @@ func AddSat(a, b int) int {
 // CeilDiv returns ⌈a/b⌉ for a ≥ 0 and b > 0.
 func CeilDiv(a, b int) int { return (a + b - 1) / b }
 
+// RoundUp returns the least multiple of step that is at least a, for a ≥ 0 and step > 0.
+func RoundUp(a, step int) int { return CeilDiv(a, step) * step }
+
 // Clamp32 returns n, limited to the range of an int32.
 func Clamp32(n int) int32 { return int32(max(min(n, math.MaxInt32), math.MinInt32)) }

@@ -197,7 +197,13 @@ func tokenize(m served, r *request.Request, w *request.Tokenize) error {
 	if w.IDs = tok.Encode(w.Text, tokenizer.Options{NoSpecial: !w.Special}); w.IDs == nil {
 		w.IDs = []int32{}
 	}
-	r.Prompt, w.Most = len(w.IDs), factsOf(m, r).Context
+	for role, to := range map[string]*string{tokenizer.RoleBOS: &w.BOS, tokenizer.RoleEOS: &w.EOS} {
+		if id, ok := tok.Role(role); ok {
+			*to = tok.Token(id)
+		}
+	}
+	f := factsOf(m, r)
+	r.Prompt, w.Most, w.Template = len(w.IDs), f.Context, f.Template
 	return nil
 }
 

@@ -24,8 +24,9 @@ const (
 	length      = 64 // how many elements instructions take
 	group       = 65 // how many registers they may take
 	undisturbed = 66 // whether the elements beyond stay
-	width       = 67 // bits of an element: of less than 32 there are but narrowing shifts and stores
-	firstVec    = 68
+	width       = 67 // bits of an element
+	fractional  = 68 // whether that is less than a register
+	firstVec    = 69
 )
 
 // words is how many words of 32 bits a register has.
@@ -280,6 +281,7 @@ func (e *exec) configure() bool {
 		machine.Failf("%v: the length depends on data, or is more than there is", e.in)
 	}
 	e.W[length], e.W[group] = n, e.g.Int(int64(lmul))
+	e.W[fractional] = e.g.Bool(isFraction)
 	e.W[undisturbed], e.W[width] = e.g.Bool(e.args[3].Text == "TU"), e.g.Int(int64(bits))
 	e.set(e.args[5], n)
 	return true
@@ -306,8 +308,15 @@ func (e *exec) registers(o machine.Operand, size int) []*expr.Node {
 	return e.W[firstVec+n*e.isa.words():][:size*e.isa.words()]
 }
 
-// read returns the elements of a group.
+// read returns the elements of a group, those of less than 32 bits by themselves.
 func (e *exec) read(o machine.Operand) []*expr.Node {
+	if w := int(e.W[width].Val); w < 32 {
+		v := make([]*expr.Node, e.vl())
+		for i := range v {
+			v[i] = e.narrow(o, w, i)
+		}
+		return v
+	}
 	v := e.vec(o)
 	for i, x := range v[:e.vl()] {
 		if x == nil {
@@ -319,16 +328,34 @@ func (e *exec) read(o machine.Operand) []*expr.Node {
 
 // write sets the elements of a group.
 func (e *exec) write(o machine.Operand, f func(i int) *expr.Node) {
-	v, n := e.vec(o), e.vl()
+	n := e.vl()
 	out := make([]*expr.Node, n)
 	for i := range out {
 		out[i] = f(i)
 	}
+	if w := int(e.W[width].Val); w < 32 {
+		e.pack(o, w, out)
+		return
+	}
+	v := e.vec(o)
 	copy(v, out)
 	if e.W[undisturbed].Val == 0 {
 		for i := n; i < len(v); i++ {
 			v[i] = nil
 		}
+	}
+}
+
+// pack sets the elements of a group, of less than 32 bits.
+func (e *exec) pack(o machine.Operand, w int, parts []*expr.Node) {
+	v := e.registers(o, int(e.W[group].Val))
+	clear(v)
+	for per, i := 32/w, 0; i < len(parts); i += per {
+		word := append([]*expr.Node{}, parts[i:min(i+per, len(parts))]...)
+		if rest := 32 - w*len(word); rest > 0 {
+			word = append(word, e.g.Extract(e.Undefined(o.Text, i/per), 32-rest, rest))
+		}
+		v[i/per] = e.g.Concat(word...)
 	}
 }
 

@@ -13,10 +13,14 @@ func (e *exec) memory() bool {
 		at := e.address(e.args[0])
 		e.write(e.args[1], func(i int) *expr.Node { return e.Load(g.Plus(at, int64(4*i)), 4) })
 	case "VLE16V", "VLE8V":
-		e.loadNarrow(map[string]int{"VLE16V": 16, "VLE8V": 8}[e.in.Op])
+		w, at := map[string]int{"VLE16V": 16, "VLE8V": 8}[e.in.Op], e.address(e.args[0])
+		e.loadNarrow(w, e.args[1], func(i int) *expr.Node { return g.Plus(at, int64(i*w/8)) })
 	case "VLSE32V":
 		at, step := e.address(e.args[0]), e.gp(e.args[1])
 		e.write(e.args[2], func(i int) *expr.Node { return e.Load(g.Add(at, g.Mul(step, g.Int(int64(i)))), 4) })
+	case "VLSE16V", "VLSE8V":
+		at, step := e.address(e.args[0]), e.gp(e.args[1])
+		e.loadNarrow(map[string]int{"VLSE16V": 16, "VLSE8V": 8}[e.in.Op], e.args[2], func(i int) *expr.Node { return g.Add(at, g.Mul(step, g.Int(int64(i)))) })
 	case "VLUXEI32V":
 		at, v := e.address(e.args[0]), e.read(e.args[1])
 		e.write(e.args[2], func(i int) *expr.Node { return e.lookUp(at, v[i]) })
@@ -42,18 +46,17 @@ func (e *exec) memory() bool {
 	return true
 }
 
-// loadNarrow fills the lower part of a group with elements of 8 or 16 bits.
-func (e *exec) loadNarrow(w int) {
-	at, n := e.address(e.args[0]), e.vl()
-	first := firstVec + e.number(e.args[1], 'V')*e.isa.words()
+// loadNarrow fills the lower part of a group with elements of 8 or 16 bits at addresses.
+func (e *exec) loadNarrow(w int, to machine.Operand, at func(i int) *expr.Node) {
+	n, first := e.vl(), firstVec+e.number(to, 'V')*e.isa.words()
 	per := 32 / w
 	for i := 0; i < n; i += per {
 		var parts []*expr.Node
 		for k := range per {
 			if i+k < n {
-				parts = append(parts, e.Load(e.g.Plus(at, int64((i+k)*w/8)), w/8))
+				parts = append(parts, e.Load(at(i+k), w/8))
 			} else {
-				parts = append(parts, e.g.Extract(e.Undefined(e.args[1].Text, i), k*w, w))
+				parts = append(parts, e.g.Extract(e.Undefined(to.Text, i), k*w, w))
 			}
 		}
 		e.W[first+i/per] = e.g.Concat(parts...)
@@ -144,7 +147,7 @@ func (e *exec) second(kind string, o machine.Operand) func(i int) *expr.Node {
 		v := e.read(o)
 		return func(i int) *expr.Node { return v[i] }
 	case "VX", "VI":
-		x := e.g.Extract(e.gp(o), 0, 32)
+		x := e.g.Extract(e.gp(o), 0, int(e.W[width].Val))
 		return func(int) *expr.Node { return x }
 	}
 	x := e.fp(o)
@@ -169,11 +172,55 @@ func (e *exec) vector() bool {
 			e.bits(e.args[2], func(i int) *expr.Node { return f(e.g, x[i], y(i)) })
 			return true
 		}
+		if name == "VMACC" {
+			y, x, sum := e.second(kind, e.args[1]), e.read(e.args[0]), e.read(e.args[2])
+			e.write(e.args[2], func(i int) *expr.Node { return e.g.Add(sum[i], e.g.Mul(x[i], y(i))) })
+			return true
+		}
 		if e.fused(name, kind) {
 			return true
 		}
 	}
-	return e.unary() || e.moveVector() || e.permute() || e.narrowing()
+	return e.reduce() || e.unary() || e.moveVector() || e.permute() || e.narrowing()
+}
+
+// reductions are those of all elements, and the first one of another register.
+var reductions = map[string]func(g *expr.Graph, x, y *expr.Node) *expr.Node{
+	"VREDMAXUVS": withScalar["VMAXU"], "VREDMAXVS": withScalar["VMAX"], "VREDSUMVS": withScalar["VADD"],
+}
+
+// reduce executes what makes a number of all elements, and moves the first one.
+func (e *exec) reduce() bool {
+	g := e.g
+	first := func(i int) *expr.Node { return e.registers(e.args[i], 1)[0] }
+	set := func(i int, x *expr.Node) {
+		v := e.registers(e.args[i], 1)
+		clear(v)
+		v[0] = x
+	}
+	if f := reductions[e.in.Op]; f != nil {
+		y := first(0)
+		for _, x := range e.read(e.args[1])[:e.vl()] {
+			y = f(g, y, x)
+		}
+		set(2, y)
+		return true
+	}
+	switch e.in.Op {
+	case "VMVXS":
+		e.set(e.args[1], g.Sext(first(0), 64))
+	case "VMVSX":
+		set(1, g.Extract(e.gp(e.args[0]), 0, 32))
+	case "VFIRSTM":
+		at := g.Int(-1)
+		for i := e.vl() - 1; i >= 0; i-- {
+			at = g.Select(e.mask(i), g.Int(int64(i)), at)
+		}
+		e.set(e.args[1], at)
+	default:
+		return false
+	}
+	return true
 }
 
 // narrowing executes what halves the bits of elements: a shift to the right, or none.
@@ -190,20 +237,14 @@ func (e *exec) narrowing() bool {
 	if w > 16 || by > w {
 		machine.Failf("%v: to elements of %d bits", e.in, w)
 	}
-	e.registers(from, 2*int(e.W[group].Val))
-	v := e.registers(to, int(e.W[group].Val))
+	if e.W[fractional].Val == 0 {
+		e.registers(from, 2*int(e.W[group].Val))
+	}
 	parts := make([]*expr.Node, n)
 	for i := range parts {
 		parts[i] = e.g.Extract(e.narrow(from, 2*w, i), by, w)
 	}
-	clear(v)
-	for per, i := 32/w, 0; i < n; i += per {
-		word := append([]*expr.Node{}, parts[i:min(i+per, n)]...)
-		if rest := 32 - w*len(word); rest > 0 {
-			word = append(word, e.g.Extract(e.Undefined(to.Text, i/per), 32-rest, rest))
-		}
-		v[i/per] = e.g.Concat(word...)
-	}
+	e.pack(to, w, parts)
 	return true
 }
 
@@ -258,11 +299,10 @@ func (e *exec) unary() bool {
 		e.write(e.args[1], func(i int) *expr.Node { return f(v[i]) })
 		return true
 	}
-	extend := func(w int, f func(x *expr.Node, w int) *expr.Node) bool {
-		n := e.vl()
-		v := make([]*expr.Node, n)
+	extend := func(part int, f func(x *expr.Node, w int) *expr.Node) bool {
+		w, v := int(e.W[width].Val), make([]*expr.Node, e.vl())
 		for i := range v {
-			v[i] = f(e.narrow(e.args[0], w, i), 32)
+			v[i] = f(e.narrow(e.args[0], w/part, i), w)
 		}
 		e.write(e.args[1], func(i int) *expr.Node { return v[i] })
 		return true
@@ -283,13 +323,13 @@ func (e *exec) unary() bool {
 			return g.Select(g.IsNaN(x), g.Const(32, 0x7fffffff), g.Unary(expr.FToSat, 32, x))
 		})
 	case "VSEXTVF2":
-		return extend(16, g.Sext)
+		return extend(2, g.Sext)
 	case "VSEXTVF4":
-		return extend(8, g.Sext)
+		return extend(4, g.Sext)
 	case "VZEXTVF2":
-		return extend(16, g.Zext)
+		return extend(2, g.Zext)
 	case "VZEXTVF4":
-		return extend(8, g.Zext)
+		return extend(4, g.Zext)
 	}
 	return false
 }

@@ -28,7 +28,7 @@ func (p *halves) fit(m *parallel.Memory, d int, columns bool) {
 }
 
 // Depth is the number of factors of whole segments that n of them take.
-func Depth(n int) int { return ints.CeilDiv(n, contract.BF16Segment) * contract.BF16Segment }
+func Depth(n int) int { return ints.RoundUp(n, contract.BF16Segment) }
 
 // Rounded returns rows from row lo on, n or more, Depth of their columns apart.
 func (r *Reader) Rounded(h lanes.Head, lo, n int) []uint16 {

@@ -20,7 +20,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/command"
@@ -28,7 +27,6 @@ import (
 	"github.com/attn-go/attn/models/internal/commands"
 	"github.com/attn-go/attn/models/internal/loadbar"
 	"github.com/attn-go/attn/models/internal/terminal"
-	"github.com/attn-go/attn/models/precision"
 )
 
 // Command is attn chat.
@@ -126,29 +124,11 @@ func (c *config) load() (*decoder.Model, error) {
 		return nil, fmt.Errorf("%s has no template for conversations: %w; -raw continues a text without one", c.model, err)
 	}
 	if c.draft != "" {
-		c.generate.DraftModel, err = c.loadDraft()
-	}
-	return m, err
-}
-
-// loadDraft loads the draft model, with the precision and the context of the model if it can have
-// them: neither changes a text.
-func (c *config) loadDraft() (*decoder.Model, error) {
-	o := decoder.Options{Exec: c.options.Exec, Context: c.options.Context, Precision: c.options.Precision, KeepPacked: c.options.KeepPacked}
-	for {
-		m, err := models.OpenGenerator(c.draft, o)
-		var bad *kernel.Error
-		switch errors.As(err, &bad); {
-		case err == nil:
-			return m, nil
-		case bad != nil && bad.Arg() == "Options.Precision" && o.Precision != precision.Float32:
-			o.Precision = precision.Float32
-		case bad != nil && bad.Arg() == "Options.Context" && o.Context != 0:
-			o.Context = 0
-		default:
+		if c.generate.DraftModel, err = models.OpenDraft(c.draft, c.options); err != nil {
 			return nil, fmt.Errorf("-draft-model %s: %w", c.draft, err)
 		}
 	}
+	return m, nil
 }
 
 // encode returns the tokens of a prompt: the text itself, or a conversation of one question.

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/gguf"
@@ -312,8 +313,7 @@ func TestDraftModel(t *testing.T) {
 	if err := os.WriteFile(name, bytes.Replace(data, []byte(`"rope_type": "default"`), []byte(`"rope_type": "dynamic", "factor": 2`), 1), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	c := config{draft: dynamic, options: decoder.Options{Context: 1 << 20}}
-	if m, err := c.loadDraft(); err != nil || m.Options().Context >= 1<<20 {
+	if m, err := models.OpenDraft(dynamic, decoder.Options{Context: 1 << 20}); err != nil || m.Options().Context >= 1<<20 {
 		t.Errorf("a draft model whose context ends: %v", err)
 	}
 	const missing = "no/draft.gguf"

@@ -1,0 +1,72 @@
+package rvv
+
+import (
+	"github.com/attn-go/attn/gen/riscv"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+// hadamardGroup is the size of a group of elements.
+const hadamardGroup = 4
+
+// Hadamard makes the sums of elements of a group in registers, then those of groups. A difference is the sum with a number whose sign
+// is the opposite: that of the second element of a pair.
+func (g *gen) Hadamard() {
+	g.kernel(spec.Hadamard)
+	x, left, n, lanes, bytes := g.Load(g.Base("x")), g.Load(g.Len("x")), g.Load(g.Param("n")), g.GP(), g.GP()
+	h, shift, p, q, end, pairs, scale := g.GP(), g.GP(), g.GP(), g.GP(), g.GP(), g.GP(), g.loadFloat("scale")
+	index, other, v, y, sign := g.Vec(hadamardGroup), g.Vec(hadamardGroup), g.Vec(hadamardGroup), g.Vec(hadamardGroup), g.Vec(hadamardGroup)
+	g.SetLanes(n, hadamardGroup, lanes)
+	g.Op("SLLI", 2, lanes, bytes)
+	g.Op("SLLI", 2, n, n)
+	g.Op("SLLI", 2, left, left)
+	g.add(x, left)
+	g.Op("VIDV", index)
+	g.Jump("BEQ", "done", x, left)
+	g.Label("block")
+	g.Op("ADD", x, n, end)
+	g.Op("MOV", x, p)
+	g.Label("group")
+	g.Op("VLE32V", riscv.At(p, 0), v)
+	g.Op("VFMULVF", scale, v, v)
+	g.Op("MOV", 1, h)
+	g.Op("MOV", 31, shift)
+	g.Label("within")
+	g.Op("VXORVX", h, index, other)
+	g.Op("VRGATHERVV", other, v, y)
+	g.Op("VANDVX", h, index, sign)
+	g.Op("VSLLVX", shift, sign, sign)
+	g.Op("VXORVV", sign, v, v)
+	g.Op("VFADDVV", v, y, v)
+	g.Op("SLLI", 1, h, h)
+	g.Op("ADD", -1, shift, shift)
+	g.Jump("BLT", "within", h, lanes)
+	g.Op("VSE32V", v, riscv.At(p, 0))
+	g.add(bytes, p)
+	g.Jump("BNE", "group", p, end)
+	g.Commentf("Groups h bytes apart.")
+	g.Op("MOV", bytes, h)
+	g.Jump("BGE", "next", h, n)
+	g.Label("stage")
+	g.Op("MOV", x, p)
+	g.Label("pairs")
+	g.Op("ADD", p, h, pairs)
+	g.Label("pair")
+	g.Op("ADD", p, h, q)
+	g.Op("VLE32V", riscv.At(p, 0), v)
+	g.Op("VLE32V", riscv.At(q, 0), y)
+	g.Op("VFADDVV", y, v, sign)
+	g.Op("VFSUBVV", y, v, v)
+	g.Op("VSE32V", sign, riscv.At(p, 0))
+	g.Op("VSE32V", v, riscv.At(q, 0))
+	g.add(bytes, p)
+	g.Jump("BNE", "pair", p, pairs)
+	g.add(h, p)
+	g.Jump("BNE", "pairs", p, end)
+	g.Op("SLLI", 1, h, h)
+	g.Jump("BLT", "stage", h, n)
+	g.Label("next")
+	g.Op("MOV", end, x)
+	g.Jump("BNE", "block", x, left)
+	g.Label("done")
+	g.Ret()
+}
