@@ -32,3 +32,32 @@ func TestTargetsSayWhatTheyDo(t *testing.T) {
 		}
 	}
 }
+
+// TestSteps: the Makefile shows ten targets, and every step that a file names is one of .ci/step.
+func TestSteps(t *testing.T) {
+	read := func(name string) string {
+		data, err := os.ReadFile("../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	if shown := regexp.MustCompile(`(?m)^[a-z]+:.*## `).FindAllString(read("Makefile"), -1); len(shown) != 10 {
+		t.Errorf("make shows %d targets, want 10", len(shown))
+	}
+	steps := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^#: .*\n([a-z0-9-]+)\(\) `).FindAllStringSubmatch(read(".ci/step"), -1) {
+		steps[m[1]] = true
+	}
+	named := 0
+	for _, name := range []string{"Makefile", ".ci/run", ".github/workflows/ci.yml", "CONTRIBUTING.md", "ARCHITECTURE.md", "BENCHMARKS.md", "README.md"} {
+		for _, m := range regexp.MustCompile(`\.ci/step ([a-z0-9-]+)`).FindAllStringSubmatch(read(name), -1) {
+			if named++; !steps[m[1]] {
+				t.Errorf("%s names %s, which is no step of .ci/step", name, m[0])
+			}
+		}
+	}
+	if named < 20 {
+		t.Errorf("found %d steps in all files", named)
+	}
+}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """attn beside PyTorch, ONNX Runtime and OpenVINO on this machine: installs them, times all in turn, prints a table.
 
-usage: run.py [flags]      `make peers ARGS='flags'`; needs Python with venv, pip, and Go
+usage: run.py [flags]      `.ci/step peers flags`; needs Python with venv, pip, and Go
 Each program runs in a process of its own. Shape by shape they are timed one after the other, several rounds of that,
 and the best round of each counts. A program that cannot be installed or does not run is reported as NOT RUN.
 """

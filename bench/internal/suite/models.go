@@ -39,7 +39,7 @@ var modelTasks = []modelTask{
 	{"smollm2-generate-32", smolLM2, results.TaskGenerate, 1, 32, true},
 }
 
-// A model is one whose weights make models fetches.
+// A model is one whose weights attn fetch downloads.
 type model struct {
 	name    string
 	path    string // for weights.Find

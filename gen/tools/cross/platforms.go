@@ -21,7 +21,7 @@ type platform struct {
 	skip string
 
 	// brief is set if other platforms run all tests with the same kind of code: a machine with
-	// AVX2 by make test and, with an FMA in one instruction, by make v3, cortex-a57, s390x and
+	// AVX2 by make test and, with an FMA in one instruction, by .ci/step v3, cortex-a57, s390x and
 	// 386. Then this one leaves out the sweeps of each package.
 	brief bool
 
