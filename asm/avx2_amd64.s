@@ -5649,10 +5649,25 @@ TEXT ·weightGemmS8AVX2(SB), NOSPLIT, $208-113
 	SHLQ    $0x02, DX
 	LEAQ    (DX)(DX*2), BX
 
-	// Tiles of 4 × 2 vectors.
+	// Tiles of 3 to 4 × 2 vectors.
 rows4:
-	CMPQ    m+96(FP), $+4
+	CMPQ    m+96(FP), $+3
 	JL      rows4done
+	MOVQ    $0x00000004, DI
+	MOVQ    m+96(FP), SI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	MOVQ    SI, 192(SP)
+	LEAQ    (DX)(DX*2), BX
+	LEAQ    (DX)(DX*1), R8
+	CMPQ    SI, DI
+	CMOVQLT R8, BX
+	MOVQ    $0x00000004, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	LEAQ    heightsAVX2<>+40(SB), DI
+	MOVQ    (DI)(SI*8), SI
+	MOVQ    SI, 200(SP)
 	MOVQ    b_base+72(FP), SI
 	MOVQ    a_base+32(FP), DI
 	MOVQ    k+104(FP), R8
@@ -5904,6 +5919,7 @@ rows4step0last:
 	MOVQ         b_cap+88(FP), R10
 	LEAQ         (AX)(R10*4), R10
 	MOVQ         ldc+24(FP), R11
+	CMPQ         200(SP), $-126
 	VADDPS       (R10), Y0, Y0
 	VADDPS       32(R10), Y1, Y1
 	LEAQ         (R10)(R11*1), R10
@@ -5913,14 +5929,17 @@ rows4step0last:
 	VADDPS       (R10), Y4, Y4
 	VADDPS       32(R10), Y5, Y5
 	LEAQ         (R10)(R11*1), R10
+	JEQ          rows4next0
 	VADDPS       (R10), Y6, Y6
 	VADDPS       32(R10), Y7, Y7
 	LEAQ         (R10)(R11*1), R10
 
+rows4next0:
 rows4store:
 	MOVQ    b_cap+88(FP), R10
 	LEAQ    (AX)(R10*4), R10
 	MOVQ    ldc+24(FP), R11
+	CMPQ    200(SP), $-126
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
 	LEAQ    (R10)(R11*1), R10
@@ -5930,29 +5949,30 @@ rows4store:
 	VMOVUPS Y4, (R10)
 	VMOVUPS Y5, 32(R10)
 	LEAQ    (R10)(R11*1), R10
+	JEQ     rows4next1
 	VMOVUPS Y6, (R10)
 	VMOVUPS Y7, 32(R10)
 	LEAQ    (R10)(R11*1), R10
-	ADDQ    $0x00000010, b_cap+88(FP)
-	CMPQ    b_cap+88(FP), $0x00000030
-	JL      rows4pass
+
+rows4next1:
+	ADDQ $0x00000010, b_cap+88(FP)
+	CMPQ b_cap+88(FP), $0x00000030
+	JL   rows4pass
 
 	// Go on to the next segment, or the next rows.
-	MOVQ R8, DI
-	LEAQ -64(R9), SI
-	MOVQ $0x00000001, b_len+80(FP)
-	CMPQ a_len+40(FP), $0x00
-	JNE  rows4segment
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	SUBQ $0x00000004, m+96(FP)
-	JMP  rows4
+	MOVQ  R8, DI
+	LEAQ  -64(R9), SI
+	MOVQ  $0x00000001, b_len+80(FP)
+	CMPQ  a_len+40(FP), $0x00
+	JNE   rows4segment
+	MOVQ  192(SP), BX
+	SUBQ  BX, m+96(FP)
+	MOVQ  DX, SI
+	IMULQ BX, SI
+	ADDQ  SI, a_base+32(FP)
+	IMULQ ldc+24(FP), BX
+	ADDQ  BX, AX
+	JMP   rows4
 
 rows4done:
 	// Tiles of 2 × 3 vectors.
@@ -7962,16 +7982,31 @@ TEXT ·weightGemm4AVX2(SB), NOSPLIT, $208-113
 	MOVQ    rs+56(FP), DX
 	SHLQ    $0x02, DX
 	LEAQ    (DX)(DX*2), BX
-	MOVQ    c_len+8(FP), SI
-	ADDQ    $0x00000300, SI
-	MOVQ    SI, cs+64(FP)
-	SHRQ    $0x03, SI
-	MOVQ    SI, rs+56(FP)
+	MOVQ    c_len+8(FP), BX
+	ADDQ    $0x00000300, BX
+	MOVQ    BX, cs+64(FP)
+	SHRQ    $0x03, BX
+	MOVQ    BX, rs+56(FP)
 
-	// Tiles of 4 × 2 vectors.
+	// Tiles of 3 to 4 × 2 vectors.
 rows4:
-	CMPQ    m+96(FP), $+4
+	CMPQ    m+96(FP), $+3
 	JL      rows4done
+	MOVQ    $0x00000004, DI
+	MOVQ    m+96(FP), SI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	MOVQ    SI, 192(SP)
+	LEAQ    (DX)(DX*2), BX
+	LEAQ    (DX)(DX*1), R8
+	CMPQ    SI, DI
+	CMOVQLT R8, BX
+	MOVQ    $0x00000004, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	LEAQ    heightsAVX2<>+40(SB), DI
+	MOVQ    (DI)(SI*8), SI
+	MOVQ    SI, 200(SP)
 	MOVQ    b_base+72(FP), SI
 	MOVQ    a_base+32(FP), DI
 	MOVQ    k+104(FP), R8
@@ -8206,6 +8241,7 @@ rows4step0:
 	MOVQ         b_cap+88(FP), R10
 	LEAQ         (AX)(R10*4), R10
 	MOVQ         ldc+24(FP), R11
+	CMPQ         200(SP), $-126
 	VADDPS       (R10), Y0, Y0
 	VADDPS       32(R10), Y1, Y1
 	LEAQ         (R10)(R11*1), R10
@@ -8215,14 +8251,17 @@ rows4step0:
 	VADDPS       (R10), Y4, Y4
 	VADDPS       32(R10), Y5, Y5
 	LEAQ         (R10)(R11*1), R10
+	JEQ          rows4next0
 	VADDPS       (R10), Y6, Y6
 	VADDPS       32(R10), Y7, Y7
 	LEAQ         (R10)(R11*1), R10
 
+rows4next0:
 rows4store:
 	MOVQ    b_cap+88(FP), R10
 	LEAQ    (AX)(R10*4), R10
 	MOVQ    ldc+24(FP), R11
+	CMPQ    200(SP), $-126
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
 	LEAQ    (R10)(R11*1), R10
@@ -8232,29 +8271,30 @@ rows4store:
 	VMOVUPS Y4, (R10)
 	VMOVUPS Y5, 32(R10)
 	LEAQ    (R10)(R11*1), R10
+	JEQ     rows4next1
 	VMOVUPS Y6, (R10)
 	VMOVUPS Y7, 32(R10)
 	LEAQ    (R10)(R11*1), R10
-	ADDQ    $0x00000010, b_cap+88(FP)
-	CMPQ    b_cap+88(FP), $0x00000030
-	JL      rows4pass
+
+rows4next1:
+	ADDQ $0x00000010, b_cap+88(FP)
+	CMPQ b_cap+88(FP), $0x00000030
+	JL   rows4pass
 
 	// Go on to the next segment, or the next rows.
-	MOVQ R8, DI
-	LEAQ -64(R9), SI
-	MOVQ $0x00000001, b_len+80(FP)
-	CMPQ a_len+40(FP), $0x00
-	JNE  rows4segment
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	SUBQ $0x00000004, m+96(FP)
-	JMP  rows4
+	MOVQ  R8, DI
+	LEAQ  -64(R9), SI
+	MOVQ  $0x00000001, b_len+80(FP)
+	CMPQ  a_len+40(FP), $0x00
+	JNE   rows4segment
+	MOVQ  192(SP), BX
+	SUBQ  BX, m+96(FP)
+	MOVQ  DX, SI
+	IMULQ BX, SI
+	ADDQ  SI, a_base+32(FP)
+	IMULQ ldc+24(FP), BX
+	ADDQ  BX, AX
+	JMP   rows4
 
 rows4done:
 	// Tiles of 2 × 3 vectors.
@@ -23682,6 +23722,132 @@ next:
 done:
 	VZEROUPPER
 	RET
+
+// func skinnyHalvesE5M2AVX2(dst []uint16, ldd int, src []byte, lds int, n int, d int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·skinnyHalvesE5M2AVX2(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	MOVQ    ldd+24(FP), BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	MOVQ    DX, R8
+	IMUL3Q  $0x20, R8, R8
+	ADDQ    AX, R8
+
+row:
+	XORQ R9, R9
+	LEAQ -16(DI), R10
+
+step:
+	PREFETCHT0 (R8)(R9*1)
+	VPMOVZXBW  (AX)(R9*1), Y0
+	VPSLLW     $0x08, Y0, Y0
+	VMOVUPS    Y0, (CX)(R9*2)
+	ADDQ       $0x00000010, R9
+	CMPQ       R9, R10
+	JLE        step
+	CMPQ       R9, DI
+	MOVQ       R10, R9
+	JNE        step
+	ADDQ       DX, AX
+	ADDQ       DX, R8
+	LEAQ       (CX)(BX*2), CX
+	DECQ       SI
+	JNZ        row
+
+end:
+	VZEROUPPER
+	RET
+
+// func skinnyHalvesE4M3AVX2(dst []uint16, ldd int, src []byte, lds int, n int, d int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·skinnyHalvesE4M3AVX2(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	MOVQ    ldd+24(FP), BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	MOVQ    DX, R8
+	IMUL3Q  $0x20, R8, R8
+	ADDQ    AX, R8
+	VMOVUPS exponentsE4M3AVX2<>+0(SB), Y0
+	VMOVUPS lowerE4M3AVX2<>+0(SB), Y1
+	VMOVUPS upperE4M3AVX2<>+0(SB), Y2
+	VMOVUPS nanE4M3AVX2<>+0(SB), Y3
+
+row:
+	XORQ R9, R9
+	LEAQ -32(DI), R10
+
+step:
+	PREFETCHT0 (R8)(R9*1)
+	VPERMQ     $0xd8, (AX)(R9*1), Y4
+	VPSRLW     $0x04, Y4, Y7
+	VPAND      const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPSHUFB    Y7, Y0, Y7
+	VPSLLW     $0x04, Y4, Y6
+	VPAND      constf0f0f0f0AVX2<>+0(SB), Y6, Y6
+	VPAND      const7f7f7f7fAVX2<>+0(SB), Y4, Y4
+	VPADDB     const81818181AVX2<>+0(SB), Y4, Y5
+	VPSHUFB    Y5, Y3, Y5
+	VPXOR      Y5, Y7, Y7
+	VPADDB     const78787878AVX2<>+0(SB), Y4, Y4
+	VPSHUFB    Y4, Y1, Y5
+	VPXOR      Y5, Y6, Y6
+	VPSHUFB    Y4, Y2, Y5
+	VPXOR      Y5, Y7, Y7
+	VPUNPCKLBW Y7, Y6, Y4
+	VMOVUPS    Y4, (CX)(R9*2)
+	VPUNPCKHBW Y7, Y6, Y4
+	VMOVUPS    Y4, 32(CX)(R9*2)
+	ADDQ       $0x00000020, R9
+	CMPQ       R9, R10
+	JLE        step
+	CMPQ       R9, DI
+	MOVQ       R10, R9
+	JNE        step
+	ADDQ       DX, AX
+	ADDQ       DX, R8
+	LEAQ       (CX)(BX*2), CX
+	DECQ       SI
+	JNZ        row
+
+end:
+	VZEROUPPER
+	RET
+
+DATA exponentsE4M3AVX2<>+0(SB)/32, $"<=>?@ABC\xbc\xbd\xbe\xbf\xc0\xc1\xc2\xc3<=>?@ABC\xbc\xbd\xbe\xbf\xc0\xc1\xc2\xc3"
+GLOBL exponentsE4M3AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA lowerE4M3AVX2<>+0(SB)/32, $"\x00\x10\xa0\xf0@p \x10\x00\x10\xa0\xf0@p \x10\x00\x10\xa0\xf0@p \x10\x00\x10\xa0\xf0@p \x10"
+GLOBL lowerE4M3AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA upperE4M3AVX2<>+0(SB)/32, $"<\a\a\a\x00\x00\x00\x00<\a\a\a\x00\x00\x00\x00<\a\a\a\x00\x00\x00\x00<\a\a\a\x00\x00\x00\x00"
+GLOBL upperE4M3AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA nanE4M3AVX2<>+0(SB)/32, $"<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<"
+GLOBL nanE4M3AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constf0f0f0f0AVX2<>+0(SB)/32, $"\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0"
+GLOBL constf0f0f0f0AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const7f7f7f7fAVX2<>+0(SB)/32, $"\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f"
+GLOBL const7f7f7f7fAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const81818181AVX2<>+0(SB)/32, $"\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81"
+GLOBL const81818181AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const78787878AVX2<>+0(SB)/32, $"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+GLOBL const78787878AVX2<>(SB), RODATA|NOPTR, $32
 
 // func skinnySoftmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
 // Requires: AVX, AVX2, FMA3

@@ -151,12 +151,14 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	{ISA: "avx2", Needs: []string{"F16C", "FMA3"}, Kernels: ukernel.SkinnyKernels{
 		PVF16: skinnyPVF16AVX2,
 	}},
+	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.SkinnyKernels{
+		HalvesE5M2: skinnyHalvesE5M2AVX2,
+		HalvesE4M3: skinnyHalvesE4M3AVX2,
+		QKCodes:    skinnyQKCodesAVX2,
+		Pairs:      skinnyPairsAVX2,
+	}},
 	{ISA: "avx2", Kernels: ukernel.SkinnyKernels{
 		Unpack: skinnyUnpackAVX2,
-	}},
-	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.SkinnyKernels{
-		QKCodes: skinnyQKCodesAVX2,
-		Pairs:   skinnyPairsAVX2,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.SkinnyKernels{
 		Additive:  skinnyAdditiveAVX512,
@@ -190,6 +192,12 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F"}, Kernels: ukernel.SkinnyKernels{
 		QKF16: skinnyQKF16AVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512F"}, Kernels: ukernel.SkinnyKernels{
+		HalvesE5M2: skinnyHalvesE5M2AVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512F", "AVX512VBMI"}, Kernels: ukernel.SkinnyKernels{
+		HalvesE4M3: skinnyHalvesE4M3AVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512F"}, Kernels: ukernel.SkinnyKernels{
 		Softmax: skinnySoftmaxAVX512,

@@ -115,6 +115,11 @@ func (c *comparison) run(ctx context.Context, fs *flag.FlagSet, log io.Writer) (
 		if err != nil {
 			return nil, err
 		}
+		for _, f := range files {
+			if err := results.SameContract(f.Path, f.Contract, files[0].Path, files[0].Contract); err != nil {
+				return nil, err
+			}
+		}
 		return compare.Files(files[:len(paths[0])], files[len(paths[0]):], c.threshold)
 	case 1:
 		return nil, command.Usage(fmt.Errorf("one of %s and %s is a commit, the other one a file: want two files or two commits, which are measured in turn", c.versions[0], c.versions[1]))

@@ -49,6 +49,13 @@ func runReport(_ context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
+	if *out != "-" {
+		at, err := filepath.Abs(*out)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(stderr, "The page is %s\n", at)
+	}
 	a := results.Agree(all)
 	fmt.Fprintln(stderr, a.Line)
 	for _, name := range a.Names {

@@ -76,7 +76,7 @@ func TestJSON(t *testing.T) {
 	}
 	page := filepath.Join(t.TempDir(), "page.html")
 	code, _, err := runCommand("report", path, path, "-o", page)
-	if code != 0 || !strings.Contains(err, "All 2 machines agree") {
+	if code != 0 || !strings.Contains(err, "All 2 machines agree") || !strings.Contains(err, "The page is "+page+"\n") {
 		t.Errorf("exit code %d: %s", code, err)
 	}
 	if text, err := os.ReadFile(page); err != nil || !bytes.Contains(text, []byte("All 2 machines agree")) {

@@ -20,7 +20,7 @@ import (
 const answerUsage = `usage: cluster answer -model MODEL [-model MODEL ...] [flags]
 
 Answers requests of a gateway, which cluster gateway runs, with models: GGUF files, folders as Hugging Face
-has them, or names of those that make models fetches; NAME=MODEL serves one under a name. All workers of a
+has them, or names of those that attn fetch downloads; NAME=MODEL serves one under a name. All workers of a
 gateway must have the same fingerprint: the same models and flags that change answers. Others end at once.
 
 An interrupt ends it: what is open is answered, or after -shutdown left to another worker.

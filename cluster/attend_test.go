@@ -116,10 +116,6 @@ func (c *attendConfig) decode(ctx context.Context, client *shard.Client) error {
 	if err != nil {
 		return err
 	}
-	text, err := sourceText()
-	if err != nil {
-		return err
-	}
 	sequences, err := c.open(ctx, client)
 	if err != nil {
 		return err
@@ -132,7 +128,7 @@ func (c *attendConfig) decode(ctx context.Context, client *shard.Client) error {
 		lengths[i] = max(c.keys, s.Len())
 		longest = max(longest, lengths[i])
 	}
-	a, err := readSample(m, text, longest+c.tokens)
+	a, err := readSample(m, source, longest+c.tokens)
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,7 @@ var (
 // nothing is lost by one fault. How long anything takes is not for the test to say, but for how long a loss may be unknown.
 func TestChaos(t *testing.T) {
 	long(t)
+	t.Parallel()
 	c := newChaos(t)
 	work := c.begin()
 	c.settle("at first")
@@ -148,10 +149,15 @@ func (c *chaos) files(changes ...string) *strings.Replacer {
 	return strings.NewReplacer(changes...)
 }
 
-// start starts a process under a name.
+// start starts a process under a name, and waits until it is ready. When the worker behind the proxy starts again, its server may be
+// down until another fault is undone: status waits for it.
 func (c *chaos) start(name, ready string, args ...string) {
 	c.t.Helper()
-	p, _ := startProcess(c.t, ready, args...)
+	until := ready
+	if name == "d" && c.running[name] != nil {
+		until = ""
+	}
+	p, _ := startProcess(c.t, until, append([]string{modelsIn + c.models}, args...)...)
 	c.running[name] = &chaosProcess{p, ready, args, false, nil, map[string]time.Time{}}
 }
 

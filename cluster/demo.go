@@ -2,10 +2,11 @@ package main
 
 import (
 	"context"
-	"embed"
+	_ "embed"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/attn-go/attn/cluster/hub"
@@ -24,27 +25,10 @@ command's sources, while one of them and the client are interrupted.
 
 `
 
-// sources are the text that the model reads.
+// source is a text for models: a file of this command.
 //
-//go:embed *.go
-var sources embed.FS
-
-// sourceText returns the sources of this command, test files aside.
-func sourceText() (string, error) {
-	entries, err := sources.ReadDir(".")
-	if err != nil {
-		return "", err
-	}
-	text := ""
-	for _, e := range entries {
-		if data, err := sources.ReadFile(e.Name()); err != nil {
-			return "", err
-		} else if len(e.Name()) < 8 || e.Name()[len(e.Name())-8:] != "_test.go" {
-			text += string(data)
-		}
-	}
-	return text, nil
-}
+//go:embed monitor.go
+var source string
 
 // demo is a cluster in one process.
 type demo struct {
@@ -241,15 +225,7 @@ func attendOn(ctx context.Context, c *shard.Client, sequences []*shard.Sequence,
 
 // sameBits tells whether two slices hold the same bits.
 func sameBits(x, y []float32) bool {
-	if len(x) != len(y) {
-		return false
-	}
-	for i := range x {
-		if math.Float32bits(x[i]) != math.Float32bits(y[i]) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(x, y, func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) })
 }
 
 // perToken writes what n tokens took.

@@ -34,10 +34,6 @@ func (d *demo) embed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	source, err := sourceText()
-	if err != nil {
-		return err
-	}
 	texts := strings.SplitN(source, "\n", demoTexts+1)[:demoTexts]
 	dir, err := os.MkdirTemp("", "attn-demo")
 	if err != nil {

@@ -59,6 +59,7 @@ func exampleArguments(t *testing.T, example, program string, change *strings.Rep
 
 // The units' commands start: a server that knows users and encrypts, and a worker that connects to it.
 func TestUnits(t *testing.T) {
+	t.Parallel()
 	cert, key := testutil.Certificate(t)
 	dir, ports := keys(t), freePorts(t, 3)
 	change := strings.NewReplacer("/etc/attn/cert.pem", cert, "/etc/attn/ca.pem", cert, "/etc/attn/key.pem", key, "/etc/attn", dir, "/var/lib/attn", t.TempDir(),

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/cluster/shard"
 	"github.com/attn-go/attn/models/command"
 )
 
@@ -32,7 +34,13 @@ func holds(out, name string) bool { return strings.Contains(out, " "+name+"-") }
 // on with.
 func TestKillClient(t *testing.T) {
 	long(t)
+	t.Parallel()
 	p := startProcesses(t, "a", "b")
+	conn, err := hub.Connect(t.Context(), hub.Config{URL: p.url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
 	for i := range faultRuns() {
 		c := exec.Command(os.Args[0], "attend", "-server", p.url, "-name", "text", "-keys", "1500", "-tokens", "1500", "-check=false")
 		c.Env = append(os.Environ(), "CLUSTER_PROCESS=1", "GOMAXPROCS=1")
@@ -44,6 +52,13 @@ func TestKillClient(t *testing.T) {
 			t.Fatal(err)
 		}
 		for s := bufio.NewScanner(stdout); s.Scan() && !strings.Contains(s.Text(), "are on workers"); {
+		}
+		for keys := 0; keys <= 1500+2*i; { // until it has appended something
+			all, err := shard.List(t.Context(), conn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys = all[0].Keys
 		}
 		time.Sleep(time.Duration(50+37*i) * time.Millisecond)
 		c.Process.Kill()
@@ -64,6 +79,7 @@ func TestKillClient(t *testing.T) {
 // be killed, while a client decodes.
 func TestRebalance(t *testing.T) {
 	long(t)
+	t.Parallel()
 	p := startProcesses(t, "a", "b", "c")
 	p.attendNamed(1)
 	x := p.texts(2, 700)

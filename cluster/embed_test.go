@@ -30,6 +30,7 @@ func embedWorker(t *testing.T, folder, url, name string) *process {
 // TestEmbed embeds lines of standard input with processes of the command. The network of one
 // worker is cut again and again while it works.
 func TestEmbed(t *testing.T) {
+	t.Parallel()
 	folder, dir := t.TempDir(), t.TempDir()
 	if err := berttest.New("").Write(folder, "F32"); err != nil {
 		t.Fatal(err)

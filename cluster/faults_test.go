@@ -51,6 +51,7 @@ func during(t *testing.T, x *texts, steps int, f func()) shard.Stats {
 
 // kill -9 of a worker in mid-run loses nothing, and one that takes its name is no danger.
 func TestKillWorker(t *testing.T) {
+	t.Parallel()
 	for range faultRuns() {
 		p := startProcesses(t, "a", "b", "c")
 		x := p.texts(2, 3000, 700)
@@ -63,6 +64,7 @@ func TestKillWorker(t *testing.T) {
 // A worker that gets a fifth of the time is slow, and no more than that.
 func TestSlowWorker(t *testing.T) {
 	long(t)
+	t.Parallel()
 	p := startProcesses(t, "a", "b")
 	x := p.texts(2, 3000, 700)
 	during(t, x, 20*faultRuns(), func() {
@@ -79,6 +81,7 @@ func TestSlowWorker(t *testing.T) {
 // blocks. A call in between may fail, and then its output is untouched.
 func TestKillServer(t *testing.T) {
 	long(t)
+	t.Parallel()
 	for range faultRuns() {
 		p := startProcesses(t, "a", "b")
 		x := p.texts(2, 3000, 700)
@@ -105,6 +108,7 @@ func TestKillServer(t *testing.T) {
 
 // Without a replica, what a dead worker held is gone: the error says so, and no row is wrong.
 func TestKillAllHolders(t *testing.T) {
+	t.Parallel()
 	for range faultRuns() {
 		p := startProcesses(t, "a", "b")
 		x := p.texts(1, 3000)
@@ -120,6 +124,7 @@ func TestKillAllHolders(t *testing.T) {
 // Every message arrives twice, and again a second time later: rows are stored once, and
 // answers are used once.
 func TestDuplicates(t *testing.T) {
+	t.Parallel()
 	p := startProcesses(t, "a", "b", "c")
 	conn, err := hub.Connect(t.Context(), hub.Config{URL: p.url})
 	if err != nil {
@@ -158,6 +163,7 @@ func TestDuplicates(t *testing.T) {
 
 // attend works with workers in other processes, in every type of elements.
 func TestAttend(t *testing.T) {
+	t.Parallel()
 	p := startProcesses(t, "a", "b")
 	for _, kind := range []string{"f32", "f16", "bf16", "int8"} {
 		out, report, err := runCommand(t.Context(), "attend", "-server", p.url, "-keys", "1000", "-sequences", "2", "-tokens", "2", "-type", kind)
@@ -175,6 +181,7 @@ func TestAttend(t *testing.T) {
 // A call ends with its context although a worker stands still, and not only with its own
 // time limit.
 func TestInterrupted(t *testing.T) {
+	t.Parallel()
 	p := startProcesses(t, "a")
 	x := p.texts(1, 700)
 	p.workers["a"].signal(t, syscall.SIGSTOP)

@@ -112,6 +112,7 @@ func afterDamage(t *testing.T, dir string, change func(dir string)) (listed, log
 // One flipped bit in any file of the store of a server that was killed, or has ended: all sequences are there afterwards, and no other
 // one. The freed one stays away.
 func TestFlippedBits(t *testing.T) {
+	t.Parallel()
 	t.Run("killed", func(t *testing.T) { flipBits(t, newStore(t, (*process).kill), rand.New(rand.NewPCG(57, 2))) })
 	t.Run("ended", func(t *testing.T) {
 		flipBits(t, newStore(t, func(p *process) { p.interrupt(t) }), rand.New(rand.NewPCG(57, 3)))
@@ -170,6 +171,7 @@ func flipBits(t *testing.T, dir string, random *rand.Rand) {
 
 // What neither JetStream nor its copy has is named as lost, and the rest is there.
 func TestLostEntry(t *testing.T) {
+	t.Parallel()
 	dir := newStore(t, (*process).kill)
 	listed, log := afterDamage(t, dir, func(dir string) {
 		for _, name := range []string{"jetstream/$G/streams/KV_attn_sequences/meta.sum", "copies/attn_sequences/s3"} {
@@ -183,10 +185,25 @@ func TestLostEntry(t *testing.T) {
 	}
 }
 
+// Without the files of JetStream, which an operator moves away if NATS hangs on them, all is made again of the copies.
+func TestWithoutJetStream(t *testing.T) {
+	t.Parallel()
+	dir := newStore(t, (*process).kill)
+	listed, log := afterDamage(t, dir, func(dir string) {
+		if err := os.Rename(filepath.Join(dir, "jetstream"), filepath.Join(t.TempDir(), "away")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if strings.Count(listed, ": 600 keys in ") != storedSequences || !strings.Contains(log, "LOST=[]") {
+		t.Errorf("%s%s", listed, log)
+	}
+}
+
 // Of three servers one is killed, a bit of its files is flipped, and it starts again: all sequences are there, whichever server is asked, and
 // their writer goes on.
 func TestFlippedBitsOfThree(t *testing.T) {
 	long(t)
+	t.Parallel()
 	ports, secret := freePorts(t, 6), filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte("between servers\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -35,7 +35,8 @@ const imageUser = 65534
 
 // The image has the command alone and a user of its own, and its folder of files belongs to that user.
 func TestContainerfile(t *testing.T) {
-	for name, entry := range map[string]string{"deploy/Containerfile": "./cluster", "../models/serve/Containerfile": "./models/serve"} {
+	t.Parallel()
+	for name, entry := range map[string]string{"deploy/Containerfile": "./cluster", "../models/attn/Containerfile": "./models/attn"} {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -53,7 +54,7 @@ func TestContainerfile(t *testing.T) {
 			t.Errorf("%s cannot be built without cgo: %v\n%s", entry, err, out)
 		}
 		binary := string(built[1])
-		for _, line := range []string{"CGO_ENABLED=0", "\nFROM scratch\n", "\nUSER 65534:65534\n", "\nENV ATTN_MODELS=/models\n", "\nENTRYPOINT [\"" + binary + "\"]\n", "COPY --from=build " + binary + " " + binary + "\n"} {
+		for _, line := range []string{"CGO_ENABLED=0", "\nFROM scratch\n", "\nUSER 65534:65534\n", "\nENV ATTN_MODELS=/models\n", "\nENTRYPOINT [\"" + binary + "\"", "COPY --from=build " + binary + " " + binary + "\n"} {
 			if !strings.Contains(string(data), line) {
 				t.Errorf("%s lacks %q", name, line)
 			}
@@ -125,6 +126,7 @@ func readCompose(t *testing.T) (file composeFile) {
 
 // The services of compose.yaml start, as a user without rights, and are ready.
 func TestCompose(t *testing.T) {
+	t.Parallel()
 	file := readCompose(t)
 	d := newDeployment(t)
 	used := map[string]bool{}
@@ -291,6 +293,7 @@ func kubeDocuments(t *testing.T) [][]byte {
 // The pods of kubernetes.yaml start, as a user without rights, with encrypted connections, and are ready. Services,
 // claims and secrets that they name are there.
 func TestKubernetes(t *testing.T) {
+	t.Parallel()
 	documents := kubeDocuments(t)
 	d := newDeployment(t)
 	there := map[string]bool{} // KIND/NAME
@@ -444,7 +447,6 @@ func newDeployment(t *testing.T) *deployment {
 			t.Fatal(err)
 		}
 	}
-	t.Setenv("ATTN_MODELS", d.models)
 	return d
 }
 
@@ -516,7 +518,7 @@ func (d *deployment) run(c container) (probes []string) {
 	if args[0] == "gateway" {
 		ready = "msg=listening"
 	}
-	startProcess(t, ready, args...)
+	startProcess(t, ready, append([]string{modelsIn + d.models}, args...)...)
 	for _, probe := range c.probes {
 		probes = append(probes, "http://127.0.0.1"+change.Replace(probe))
 	}

@@ -41,6 +41,7 @@ func keys(t *testing.T) (dir string) {
 
 // Users do what their roles are for, and the server refuses all else.
 func TestRoles(t *testing.T) {
+	t.Parallel()
 	dir, folder := keys(t), t.TempDir()
 	seed := func(name string) string { return access.SeedFile(dir, name) }
 	gone, err := os.ReadFile(seed("gone"))

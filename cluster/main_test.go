@@ -103,6 +103,7 @@ var copied = regexp.MustCompile(`Worker dora gets copies of \d+ blocks\.`)
 
 // The demonstration compares every bit by itself, also with the workers of another server.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	out, _, err := runCommand(t.Context(), "demo", "-tokens", "12")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

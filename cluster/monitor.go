@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -115,9 +116,7 @@ func monitorAddress(text string) (string, error) {
 	if err != nil || port == "" {
 		return "", fmt.Errorf("-metrics is %q, want PORT or HOST:PORT", text)
 	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
+	host = cmp.Or(host, "127.0.0.1")
 	return net.JoinHostPort(host, port), nil
 }
 

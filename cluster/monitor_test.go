@@ -60,6 +60,7 @@ func eventually(t *testing.T, url string, status int, texts ...string) {
 
 // The monitors of a server and a worker have what they do, and say when it cannot be done.
 func TestMonitor(t *testing.T) {
+	t.Parallel()
 	p := &processes{t: t, workers: map[string]*process{}}
 	server, line := startProcess(t, "metrics at", "serve", "-port", "-1", "-metrics", "0")
 	ofServer := metricsURL(line)
@@ -98,6 +99,7 @@ func TestMonitor(t *testing.T) {
 
 // A worker that no server has answered yet says so.
 func TestMonitorWithoutServer(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -109,6 +111,7 @@ func TestMonitorWithoutServer(t *testing.T) {
 
 // The monitors of a run and of its worker count texts.
 func TestMonitorOfRun(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	if err := berttest.New("").Write(folder, "F32"); err != nil {
 		t.Fatal(err)

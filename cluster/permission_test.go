@@ -13,6 +13,7 @@ import (
 
 // A program whose user may not do what it needs ends, and says which permission lacks.
 func TestMissingPermission(t *testing.T) {
+	t.Parallel()
 	dir, folder, output := keys(t), t.TempDir(), filepath.Join(t.TempDir(), "v.jsonl")
 	if err := berttest.New("").Write(folder, "F32"); err != nil {
 		t.Fatal(err)

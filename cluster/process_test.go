@@ -42,11 +42,18 @@ type process struct {
 	closed atomic.Bool
 }
 
+// modelsIn begins the first argument of startProcess that is the folder of the models of a process.
+const modelsIn = "ATTN_MODELS="
+
 // startProcess starts a process and waits for a line with the given text.
 func startProcess(t testing.TB, ready string, args ...string) (p *process, line string) {
 	t.Helper()
+	env := append(os.Environ(), "CLUSTER_PROCESS=1", "GOMAXPROCS=1")
+	if strings.HasPrefix(args[0], modelsIn) {
+		env, args = append(env, args[0]), args[1:]
+	}
 	p = &process{Cmd: exec.Command(os.Args[0], args...), lines: make(chan string, 1000)}
-	p.Env = append(os.Environ(), "CLUSTER_PROCESS=1", "GOMAXPROCS=1")
+	p.Env = env
 	stderr, err := p.StderrPipe()
 	if err == nil {
 		err = p.Start()
@@ -134,14 +141,14 @@ type processes struct {
 func startProcesses(t testing.TB, workers ...string) *processes {
 	t.Helper()
 	p := &processes{t: t, workers: map[string]*process{}}
-	p.serve("-1")
+	p.serve(freePorts(t, 1)[0]) // which another one can take over
 	for _, name := range workers {
 		p.work(name, p.url)
 	}
 	return p
 }
 
-// serve starts the server on a port, or on any that is free.
+// serve starts the server on a port; -1 is any that is free.
 func (p *processes) serve(port string, flags ...string) {
 	p.t.Helper()
 	var line string
@@ -160,11 +167,7 @@ var activations = sync.OnceValues(func() (*sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := sourceText()
-	if err != nil {
-		return nil, err
-	}
-	return readSample(m, text, 6000)
+	return readSample(m, source, 6000)
 })
 
 // callTimeout is how long a call of a test waits for the last workers.

@@ -31,6 +31,7 @@ var idAndCreated = regexp.MustCompile(`"(id":"cmpl-\w+|created":\d+)`)
 // TestGateway: a gateway and workers, each a process. kill -9 of a worker in the middle of a stream changes no byte
 // of it; a worker with another setting ends; without a worker there is status 503.
 func TestGateway(t *testing.T) {
+	t.Parallel()
 	const folder = "../models/testdata/tiny/llama-2"
 	name := strings.Repeat("x", 3000) // in every event, so that the stream is longer than what connections hold
 	dir := filepath.Join(t.TempDir(), "keys")
@@ -119,6 +120,7 @@ func TestGateway(t *testing.T) {
 // TestSharedCache: a worker with -cache-shared goes on with a text that one has read that has ended, and answers as a server alone. The
 // role of workers allows what it needs.
 func TestSharedCache(t *testing.T) {
+	t.Parallel()
 	const folder = "../models/testdata/tiny/llama-2"
 	dir := keys(t)
 	_, line := startProcess(t, "listening on", "serve", "-port", "-1", "-users", filepath.Join(dir, access.UsersFile))
@@ -217,6 +219,7 @@ func waitForPage(t *testing.T, c hub.Config) {
 
 // What waits for a server says how to get one, and can be interrupted.
 func TestWaitForServer(t *testing.T) {
+	t.Parallel()
 	away := "nats://127.0.0.1:" + freePorts(t, 1)[0]
 	for _, args := range [][]string{{"work"}, {"gateway", "-addr", "127.0.0.1:0"}, {"answer", "-model", "../models/testdata/tiny/llama-2"}} {
 		p, _ := startProcess(t, "cluster serve runs one", append(args, "-server", away)...)

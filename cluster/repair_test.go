@@ -10,6 +10,7 @@ import (
 // A worker that is interrupted hands over what it holds, so that nothing is lost although each block has one
 // holder only.
 func TestLeave(t *testing.T) {
+	t.Parallel()
 	p := startProcesses(t, "a", "b")
 	attend := func() {
 		t.Helper()

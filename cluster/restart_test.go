@@ -45,6 +45,7 @@ func untilRepaired(t testing.TB, url string) {
 // A worker crashes and starts again under its name before anybody misses it, as systemd does it. It has lost its blocks,
 // which the others copy, so that another crash loses nothing.
 func TestRestartUnderTheSameName(t *testing.T) {
+	t.Parallel()
 	p := startProcesses(t)
 	work := func(name string) {
 		p.workers[name], _ = startProcess(t, "waits for", "work", "-name", name, "-server", p.url, "-repair", "2s")

@@ -78,20 +78,20 @@ const streamsReady = "server"
 
 // putServer puts the numbers of a server.
 func putServer(put putFunc, server *hub.Server) {
-	x, err := server.Stats()
+	x, js, err := server.Stats()
 	if err != nil {
 		return // it has ended, and so does this process
 	}
-	traffic(put, "attn_cluster_server", "of all clients", [2]float64{float64(x.InMessages), float64(x.OutMessages)}, [2]float64{float64(x.InBytes), float64(x.OutBytes)})
+	traffic(put, "attn_cluster_server", "of all clients", [2]float64{float64(x.InMsgs), float64(x.OutMsgs)}, [2]float64{float64(x.InBytes), float64(x.OutBytes)})
 	put("attn_cluster_server_slow_consumers_total", "Clients that were cut off as they did not read.", prometheus.CounterValue, float64(x.SlowConsumers))
 	put("attn_cluster_server_connections", "Connections.", prometheus.GaugeValue, float64(x.Connections))
-	put("attn_cluster_server_streams", "Streams.", prometheus.GaugeValue, float64(x.Streams))
-	put("attn_cluster_server_consumers", "Consumers of streams.", prometheus.GaugeValue, float64(x.Consumers))
-	put("attn_cluster_server_stored_messages", "Messages in streams.", prometheus.GaugeValue, float64(x.Messages))
+	put("attn_cluster_server_streams", "Streams.", prometheus.GaugeValue, float64(js.Streams))
+	put("attn_cluster_server_consumers", "Consumers of streams.", prometheus.GaugeValue, float64(js.Consumers))
+	put("attn_cluster_server_stored_messages", "Messages in streams.", prometheus.GaugeValue, float64(js.Messages))
 	for _, kind := range []struct {
 		name      string
 		used, max float64
-	}{{"file", float64(x.File), float64(x.MaxFile)}, {"memory", float64(x.Memory), float64(x.MaxMemory)}} {
+	}{{"file", float64(js.Store), float64(js.Config.MaxStore)}, {"memory", float64(js.Memory), float64(js.Config.MaxMemory)}} {
 		put("attn_cluster_server_stored_bytes", "Bytes of streams, by storage.", prometheus.GaugeValue, kind.used, "storage", kind.name)
 		put("attn_cluster_server_stored_limit_bytes", "Most bytes of streams, by storage.", prometheus.GaugeValue, kind.max, "storage", kind.name)
 	}

@@ -3,34 +3,39 @@
 package main
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/shard"
 )
 
-// freePorts returns ports on which nobody listens.
-func freePorts(t *testing.T, n int) (ports []string) {
+// nextPort is the port that freePorts tries next. They are below those that systems give to programs that want any.
+var nextPort atomic.Int64
+
+// freePorts returns ports on which nobody listens, and which no other test gets.
+func freePorts(t testing.TB, n int) (ports []string) {
 	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
+	nextPort.CompareAndSwap(0, 12000+int64(os.Getpid()%18000)) // another run of the tests begins elsewhere
+	for len(ports) < n {
+		port := fmt.Sprint(nextPort.Add(1))
+		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			l.Close()
+			ports = append(ports, port)
 		}
-		defer l.Close()
-		_, port, _ := net.SplitHostPort(l.Addr().String())
-		ports = append(ports, port)
 	}
 	return ports
 }
 
 // A copy of the folder of a server that has ended has all that the server had.
 func TestBackup(t *testing.T) {
+	t.Parallel()
 	store, backup := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "backup")
 	serve := func(dir string) (*process, *hub.Conn) {
 		server, line := startProcess(t, "listening on", "serve", "-port", "-1", "-store", dir)

@@ -19,6 +19,7 @@ import (
 
 // TestStatus expects that status has the worker, what it holds and for whom, as JSON and as text.
 func TestStatus(t *testing.T) {
+	t.Parallel()
 	p := startProcesses(t, "a")
 	conn, err := hub.Connect(t.Context(), hub.Config{URL: p.url})
 	if err != nil {
@@ -71,6 +72,7 @@ func TestStatus(t *testing.T) {
 
 // A server that has lost the two others of its cluster has no streams. Status says so, and what it knows all the same.
 func TestStatusWithoutQuorum(t *testing.T) {
+	t.Parallel()
 	ports := freePorts(t, 3)
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte("between servers\n"), 0o600); err != nil {
@@ -96,6 +98,7 @@ func TestStatusWithoutQuorum(t *testing.T) {
 // Sequences and status say the same of blocks whose workers are gone, and metrics and the log of a worker have it too. What
 // nobody can read can be freed without any worker.
 func TestLostBlocks(t *testing.T) {
+	t.Parallel()
 	p := startProcesses(t)
 	w, line := startProcess(t, "metrics at", "work", "-name", "a", "-repair", "400ms", "-server", p.url, "-metrics", "0")
 	if w.waitFor("waits for") == "" {

@@ -18,6 +18,7 @@ import (
 // upgrade says what another version has left, drops it with -yes and nobody of that version at work, and
 // leaves what this version can read.
 func TestUpgrade(t *testing.T) {
+	t.Parallel()
 	p := startProcesses(t, "a")
 	conn, err := hub.Connect(t.Context(), hub.Config{URL: p.url})
 	if err != nil {

@@ -29,7 +29,17 @@ func newBackwardCall(t *testing.T, c *optionCase) *backwardCall {
 			*x = kernel.BFloat16
 		}
 	}
-	return makeBackwardCall(t, c, c.options())
+	w := makeBackwardCall(t, c, c.options())
+	if c.Seed%3 == 2 && c.Types.Out == kernel.Float32 { // some products and sums are infinite, others NaN
+		contracttest.EachRow(&w.dout, func(_, _, i int, row []float32) {
+			for e := range row {
+				if (e+i)%3 > 0 {
+					row[e] *= 0x1p126
+				}
+			}
+		})
+	}
+	return w
 }
 
 func makeBackwardCall(t *testing.T, from *optionCase, o kernel.Options) *backwardCall {

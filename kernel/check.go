@@ -18,6 +18,9 @@ func (c *call) check() *check.Failure {
 	// Names and tensors in one struct would make the tensors escape.
 	names := [...]string{"q", "k", "v", "out"}
 	for i, t := range [...]*view.Tensor{c.q, c.k, c.v, c.out} {
+		if t.DType().IsScaled() && (t == c.q || t == c.out) { // scales, which Check may miss, would not help
+			return &check.Failure{Where: names[i], Got: t.Describe(), Want: view.WantFloat}
+		}
 		if f := t.Check(names[i]); f != nil {
 			return f
 		}

@@ -94,6 +94,7 @@ func TestTypeErrors(t *testing.T) {
 			s := kernel.BHLD(shared, 2, 2, 7, 2)
 			*k = kernel.BHLD(pairs, 2, 2, 7, 6).Scaled(&s)
 		}},
+		{"an output of int4", "out", "want float32, float16 or bfloat16", func(out, _, _, _ *kernel.Tensor, _ *kernel.Options) { *out = kernel.BHLD(pairs, 2, 2, 7, 6) }},
 		{"int4 without scales", "k", "scales with it", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { *k = kernel.BHLD(pairs, 2, 2, 7, 6) }},
 		{"int4 too short", "k", "168 elements", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) {
 			s := fit()

@@ -83,6 +83,46 @@ func TestZeroScale(t *testing.T) {
 	check("AttentionBackward, dv", err, contracttest.Floats(dv), []float32{1.5, 1.5})
 }
 
+// TestLargeValues compares calls with the contract whose outputs are infinite or NaN, as values are large, for tiles
+// and for few rows. In every other call a hidden value is NaN or infinite.
+func TestLargeValues(t *testing.T) {
+	for n, c := range []contracttest.Case{
+		{B: 1, H: 4, HKV: 1, Lq: 1, Lk: 300, D: 64, Dv: 32, Mask: contracttest.KeyLengths([]int{299})},
+		{B: 1, H: 2, HKV: 1, Lq: 40, Lk: 90, D: 16, Dv: 16, Mask: contracttest.Causal(50)},
+		{B: 1, H: 2, HKV: 2, Lq: 3, Lk: 7, D: 16, Dv: 16},
+	} {
+		for _, types := range []contracttest.Types{{}, contracttest.TypesOf(kernel.Float32, kernel.BFloat16, kernel.BFloat16, kernel.Float32), contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Int8, kernel.Float32)} {
+			for x := range 6 {
+				by, poison := []float32{1, 0x1p126}[x%2], []float32{math.MaxFloat32, testutil.NaN, testutil.Inf}[x/2]
+				c := c.With(types)
+				q, k, v := c.Inputs()
+				contracttest.EachRow(&v, func(_, _, j int, row []float32) {
+					for e := range row {
+						if (e+j)%3 > 0 {
+							row[e] *= by
+						}
+					}
+					if j == c.Lk-1 {
+						row[2] = poison
+					}
+				})
+				q, k, v = c.Typed(q, k, v)
+				for _, s := range []kernel.Scoring{{DynamicInt12: types.K == kernel.Int8}, {BFloat16: types.K != kernel.Int8, DynamicInt12: types.K == kernel.Int8}} {
+					o := c.Options(kernel.Options{Scoring: s})
+					want := c.Output(c.Dv)
+					m := c.Model(q, k, v, &o)
+					contracttest.EachRow(&want, func(b, h, i int, row []float32) { copy(row, m.Row(b, h, i).Out) })
+					contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
+						o.Tier = tier
+						got := c.Run(t, q, k, v, o)
+						contracttest.Same(t, fmt.Sprintf("case %d, %v, values of %g and %g", n, types, by, poison), &got, &want)
+					})
+				}
+			}
+		}
+	}
+}
+
 // TestQuantized compares quantized calls with the contract: with one scale for a row and several, in pages, from
 // a position on, with NaN and Inf, on every tier and on several threads. Short tests have both types of keys and
 // of values with each shape, but not all four pairs.

@@ -140,11 +140,14 @@ func (c *Config) check() *check.Failure {
 			return &check.Failure{Where: "Config." + [...]string{"HeadSize", "ValueSize"}[i], Got: fmt.Sprintf("%d with elements of %v", p.size, p.dtype), Want: fmt.Sprintf("a multiple of %d, as so many elements share a byte", n)}
 		}
 	}
-	if c.Group != 0 && (c.Group < 0 || !keys.dtype.IsScaled() && !values.dtype.IsScaled() || !keys.fits() || !values.fits()) {
+	if c.Group != 0 && !keys.dtype.IsScaled() && !values.dtype.IsScaled() {
+		return &check.Failure{Where: "Config.Group", Got: fmt.Sprintf("%d with keys of %v and values of %v", c.Group, c.KeyType, c.ValueType), Want: "0: groups are of Int8 and Int4"}
+	}
+	if c.Group != 0 && (c.Group < 0 || !keys.fits() || !values.fits()) {
 		return &check.Failure{Where: "Config.Group", Got: fmt.Sprint(c.Group), Want: "for Int8 a number that divides the head sizes, for Int4 an even one, or 0"}
 	}
 	if !hugepages.Fits(c.bytes(), 1) {
-		return check.TooLarge("Config", fmt.Sprintf("%d layers of %d pages of %d tokens", c.Layers, c.Pages, c.PageSize))
+		return check.TooLarge("Config", fmt.Sprintf("%d layers of %d pages of %d tokens, %.3g GiB", c.Layers, c.Pages, c.PageSize, float64(c.bytes())/(1<<30)))
 	}
 	return nil
 }

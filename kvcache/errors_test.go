@@ -31,8 +31,8 @@ func TestNewErrors(t *testing.T) {
 		{"Config.Layout", "2, want 0 to 1", func(c *kvcache.Config) { c.Layout = 2 }},
 		{"Config.Window", "-1, want 0 to", func(c *kvcache.Config) { c.Window = -1 }},
 		{"Config.Window", "want 0 to", func(c *kvcache.Config) { c.Window = position.Max }},
-		{"Config.Group", "4, want for Int8", func(c *kvcache.Config) { c.Group = 4 }},
-		{"Config.Group", "3, want for Int8", func(c *kvcache.Config) { c.KeyType, c.Group = kernel.Float8E4M3, 3 }},
+		{"Config.Group", "4 with keys of float32 and values of float32, want 0", func(c *kvcache.Config) { c.Group = 4 }},
+		{"Config.Group", "want 0: groups are of Int8 and Int4", func(c *kvcache.Config) { c.KeyType, c.Group = kernel.Float8E4M3, 3 }},
 		{"Config.Group", "8, want for Int8", func(c *kvcache.Config) { c.KeyType, c.Group = kernel.Int8, 8 }},
 		{"Config.Group", "-1, want for Int8", func(c *kvcache.Config) { c.KeyType, c.Group = kernel.Int8, -1 }},
 		{"Config.Group", "3, want for Int8", func(c *kvcache.Config) { c.KeyType, c.Group, c.HeadSize = kernel.Int4, 3, 12 }},
@@ -40,7 +40,7 @@ func TestNewErrors(t *testing.T) {
 		{"Config.HeadSize", "13 with elements of int4, want a multiple of 2", func(c *kvcache.Config) { c.KeyType, c.HeadSize = kernel.Int4, 13 }},
 		{"Config.ValueType", "7, want 0 to 6", func(c *kvcache.Config) { c.ValueType = 7 }},
 		{"Config.Group", "3, want for Int8", func(c *kvcache.Config) { c.Group, c.ValueType, c.ValueSize = 3, kernel.Int4, 12 }},
-		{"Config", "a size that fits memory", func(c *kvcache.Config) { c.Pages, c.PageSize = math.MaxInt32, position.Max }},
+		{"Config", "GiB, want a size that fits memory", func(c *kvcache.Config) { c.Pages, c.PageSize = math.MaxInt32, position.Max }},
 	} {
 		c := smallConfig()
 		test.change(&c)

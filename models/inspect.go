@@ -21,6 +21,17 @@ type Report struct {
 	Template     error   // of generators: why there are no conversations, or nil
 	Problems     []error // that loading the model would give, 100 at most
 	MoreProblems int     // that Problems has no room for
+
+	textMemory func(tokens int) int64
+}
+
+// TextMemory returns how many bytes a text of so many tokens takes at most in a cache of keys and values of float32: TokenMemory
+// for each, or less where layers have a window, of which they keep what later tokens see. It is 0 without a cache.
+func (r *Report) TextMemory(tokens int) int64 {
+	if r.textMemory == nil {
+		return 0
+	}
+	return r.textMemory(tokens)
 }
 
 // A Size is a number of a model's description.
@@ -60,7 +71,7 @@ func Inspect(model string) (*Report, error) {
 		r.Sizes = append(r.Sizes, Size(s))
 	}
 	r.Memory, r.TokenMemory, r.Tokenizer, r.Template = v.Memory, v.TokenMemory, v.Tokenizer, v.Template
-	r.Problems, r.MoreProblems = v.Problems, v.MoreProblems
+	r.Problems, r.MoreProblems, r.textMemory = v.Problems, v.MoreProblems, v.TextMemory
 	return r, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/folder"
 	"github.com/attn-go/attn/models/internal/tensors"
+	"github.com/attn-go/attn/models/precision"
 	"github.com/attn-go/attn/models/reranking"
 	"github.com/attn-go/attn/models/static"
 	"github.com/attn-go/attn/models/weights"
@@ -353,6 +354,24 @@ func OpenEmbedder(model string, o embedding.LoadOptions) (*embedding.Embedder, e
 func OpenReranker(model string, o embedding.LoadOptions) (*reranking.Reranker, error) {
 	m, err := openKind(model, KindReranker, Options{Embedding: o}, (*Description).ranks)
 	return m.model, err
+}
+
+// OpenDraft opens a generator that guesses how texts go on for another one, whose options these are: with its precision and its
+// context if it can have them, as neither changes a text. The error is that of [OpenGenerator].
+func OpenDraft(model string, of decoder.Options) (*decoder.Model, error) {
+	o := decoder.Options{Exec: of.Exec, Context: of.Context, Precision: of.Precision, KeepPacked: of.KeepPacked, PageSize: of.PageSize}
+	for {
+		m, err := OpenGenerator(model, o)
+		var bad *kernel.Error
+		switch errors.As(err, &bad); {
+		case bad != nil && bad.Arg() == "Options.Precision" && o.Precision != precision.Float32:
+			o.Precision = precision.Float32
+		case bad != nil && bad.Arg() == "Options.Context" && o.Context != 0:
+			o.Context = 0
+		default:
+			return m, err
+		}
+	}
 }
 
 // OpenGenerator is [Open] for a model that must be a generator, or else the error is of the kind [ErrKind].

@@ -55,7 +55,7 @@ func QuantizeInt4(dst []kernel.Int4x2, scales, src []float32, group int, exec ke
 var (
 	quantizeInt8 = elementwise.Function{Name: "numeric.QuantizeInt8", Outputs: 1, ElementFMAs: quantizeFMAs, Do: func(c *elementwise.Call) {
 		group := len(c.Slices[1]) / c.Rows
-		c.Tier.Convert().QuantizeInt8(view.Int8Of(c.Bytes), group, c.Slices[0], 1, c.Slices[1], group, group, c.Rows, group)
+		c.Tier.Convert().QuantizeInt8(view.As[int8](c.Bytes), group, c.Slices[0], 1, c.Slices[1], group, group, c.Rows, group)
 	}}
 	quantizeInt4 = elementwise.Function{Name: "numeric.QuantizeInt4", Outputs: 1, ElementFMAs: quantizeFMAs, Do: func(c *elementwise.Call) {
 		group := len(c.Slices[1]) / c.Rows
@@ -100,15 +100,11 @@ func checkFinite(t *tier.Tier, src []float32) *check.Failure {
 	if view.Races {
 		view.Announce(view.Read, src)
 	}
-	for from := 0; from < len(src); from += rows.MaxConvert {
-		part := src[from:min(from+rows.MaxConvert, len(src))]
-		if t.Convert().Finite(part) {
-			continue
-		}
-		i := slices.IndexFunc(part, func(x float32) bool { return x-x != 0 })
-		return &check.Failure{Where: "src", Got: fmt.Sprintf("%v as element %d", part[i], from+i), Want: "finite numbers"}
+	if rows.AreFinite(t, src, len(src), 1, len(src)) {
+		return nil
 	}
-	return nil
+	i := slices.IndexFunc(src, func(x float32) bool { return x-x != 0 })
+	return &check.Failure{Where: "src", Got: fmt.Sprintf("%v as element %d", src[i], i), Want: "finite numbers"}
 }
 
 // The sizes of blocks that Hadamard takes, powers of two. A block of the largest one takes

@@ -28,7 +28,7 @@ func smollm2(t testing.TB, b *Backend) *llama.Model[*Backend] {
 	}
 	path := filepath.Join(folder, "smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
 	if _, err := os.Stat(path); err != nil {
-		t.Skipf("NOT RUN: %s is missing, make models fetches it", path)
+		t.Skipf("NOT RUN: %s is missing, attn fetch downloads it", path)
 	}
 	m, err := llama.LoadGGUF(path, b, llama.WithAttentionFunc(Attention[*Backend](kernel.Exec{})))
 	if err != nil {

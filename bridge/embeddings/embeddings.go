@@ -1,4 +1,4 @@
-// Package embeddings gives other Go programs the sentence embeddings of package bert, such
+// Package embeddings gives other Go programs the sentence embeddings of package encoder, such
 // as those of all-MiniLM-L6-v2: without cgo, without a server, and without a download when
 // the program runs.
 //

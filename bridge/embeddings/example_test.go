@@ -15,7 +15,7 @@ import (
 // A collection of chromem-go, which finds a note that has no word of the query.
 func Example_chromem() {
 	ctx := context.Background()
-	folder, err := weights.Find(weights.MiniLM) // what make models has fetched, or a folder of yours
+	folder, err := weights.Find(weights.MiniLM) // what attn fetch has downloaded, or a folder of yours
 	if err != nil {
 		log.Fatal(err)
 	}

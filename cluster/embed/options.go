@@ -1,6 +1,7 @@
 package embed
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -68,12 +69,8 @@ func (o Options) complete() (Options, error) {
 			return o, &kernel.Error{Where: "embed: Outputs", Got: fmt.Sprintf("%q", name), Want: "names that end in " + strings.Join(vectors.Endings(), ", ")}
 		}
 	}
-	if o.Rejected == "" {
-		o.Rejected = o.Outputs[0] + ".rejected.jsonl"
-	}
-	if o.Journal == "" {
-		o.Journal = o.Outputs[0] + ".journal"
-	}
+	o.Rejected = cmp.Or(o.Rejected, o.Outputs[0]+".rejected.jsonl")
+	o.Journal = cmp.Or(o.Journal, o.Outputs[0]+".journal")
 	if err := o.checkPaths(); err != nil {
 		return o, err
 	}

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -40,11 +41,7 @@ func Connect(ctx context.Context, c Config) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	wait := c.Wait
-	if wait == 0 {
-		wait = defaultWait
-	}
-	if wait > 0 {
+	if wait := cmp.Or(c.Wait, defaultWait); wait > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, wait)
 		defer cancel()
@@ -80,19 +77,9 @@ func isAway(err error) bool {
 	return errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, io.EOF) || op != nil
 }
 
-func (c *Config) url() string {
-	if c.URL == "" {
-		return nats.DefaultURL
-	}
-	return c.URL
-}
+func (c *Config) url() string { return cmp.Or(c.URL, nats.DefaultURL) }
 
-func (c *Config) prefix() string {
-	if c.Prefix == "" {
-		return DefaultPrefix
-	}
-	return c.Prefix
-}
+func (c *Config) prefix() string { return cmp.Or(c.Prefix, DefaultPrefix) }
 
 // options returns the settings of the connection.
 func (c *Config) options() ([]nats.Option, error) {
@@ -149,10 +136,7 @@ func checkCertificate(cert, key string) error {
 
 // logOptions sends what the connection reports to c.Log, or nowhere: NATS would print it.
 func (c *Config) logOptions() []nats.Option {
-	log := c.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log := cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return []nats.Option{
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
 			subject := ""

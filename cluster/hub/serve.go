@@ -46,9 +46,7 @@ func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	s := &Server{config: c, full: make(chan struct{}, 1), done: make(chan struct{}), stuck: make(chan struct{})}
 	options, err := s.options()
 	if err == nil && c.keepsCopies() {
@@ -185,7 +183,7 @@ func (s *Server) options() (*server.Options, error) {
 	o := &server.Options{
 		ServerName:         cmp.Or(c.Name, "attn"),
 		Host:               c.host(),
-		Port:               c.port(),
+		Port:               cmp.Or(c.Port, server.DEFAULT_PORT),
 		NoSigs:             true,
 		NoLog:              true, // see newLog
 		JetStream:          true,
@@ -193,10 +191,10 @@ func (s *Server) options() (*server.Options, error) {
 		SyncAlways:         c.SyncAlways,
 		PingInterval:       pingEvery,
 		MaxPingsOut:        pings,
-		MaxPayload:         int32(orDefault(int64(c.MaxPayload), DefaultMaxPayload)),
-		MaxConn:            int(orDefault(int64(c.MaxConnections), DefaultMaxConnections)),
-		JetStreamMaxMemory: orDefault(c.MaxMemory, DefaultMaxMemory),
-		JetStreamMaxStore:  orDefault(c.MaxStore, DefaultMaxStore),
+		MaxPayload:         int32(cmp.Or(c.MaxPayload, DefaultMaxPayload)),
+		MaxConn:            cmp.Or(c.MaxConnections, DefaultMaxConnections),
+		JetStreamMaxMemory: cmp.Or(c.MaxMemory, DefaultMaxMemory),
+		JetStreamMaxStore:  cmp.Or(c.MaxStore, DefaultMaxStore),
 	}
 	if err := c.users(o); err != nil {
 		return nil, err
@@ -206,13 +204,6 @@ func (s *Server) options() (*server.Options, error) {
 	}
 	s.ownUser(o)
 	return o, c.cluster(o)
-}
-
-func orDefault(n, def int64) int64 {
-	if n == 0 {
-		return def
-	}
-	return n
 }
 
 // users sets who may connect.
@@ -259,7 +250,7 @@ func (c *ServerConfig) cluster(o *server.Options) error {
 		return nil
 	}
 	x := &o.Cluster
-	x.Name, x.Host, x.Port = c.Cluster, c.host(), int(orDefault(int64(c.ClusterPort), 6222))
+	x.Name, x.Host, x.Port = c.Cluster, c.host(), cmp.Or(c.ClusterPort, 6222)
 	var user *url.Userinfo
 	if c.RoutePasswordFile != "" {
 		password, err := readLine(c.RoutePasswordFile)

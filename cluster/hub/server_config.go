@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -81,19 +82,7 @@ func (c *ServerConfig) Flags(fs *flag.FlagSet) {
 	fs.BoolVar(&c.Verbose, "v", c.Verbose, "write NATS' own log to standard error")
 }
 
-func (c *ServerConfig) host() string {
-	if c.Host == "" {
-		return "127.0.0.1"
-	}
-	return c.Host
-}
-
-func (c *ServerConfig) port() int {
-	if c.Port == 0 {
-		return server.DEFAULT_PORT
-	}
-	return c.Port
-}
+func (c *ServerConfig) host() string { return cmp.Or(c.Host, "127.0.0.1") }
 
 // check reports settings that do not fit each other.
 func (c *ServerConfig) check() error {

@@ -28,8 +28,8 @@ func TestReady(t *testing.T) {
 		}
 	}
 	until(nil)
-	if x, err := s.Stats(); err != nil || x.MaxFile != 1<<20 || x.Connections > 1 {
-		t.Errorf("%+v, %v", x, err)
+	if x, js, err := s.Stats(); err != nil || js.Config.MaxStore != 1<<20 || x.Connections > 1 {
+		t.Errorf("%+v, %+v, %v", x, js, err)
 	}
 	away := dir + ".away"
 	if err := os.Rename(dir, away); err != nil {

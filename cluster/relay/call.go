@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -39,7 +38,7 @@ type call struct {
 
 // try asks a worker. It returns nil when the client has the whole answer.
 func (c *call) try(ctx context.Context) error {
-	a := &attempt{id: nuid.Next(), wake: make(chan struct{}, 1)}
+	a := &attempt{id: nuid.Next(), inbox: newInbox()}
 	c.g.mu.Lock()
 	c.g.calls[a.id] = a
 	c.g.mu.Unlock()
@@ -219,84 +218,12 @@ func (c *call) begin(p *part) error {
 
 // An attempt is what one worker has answered.
 type attempt struct {
-	id   string
-	wake chan struct{}
-
-	mu    sync.Mutex
-	parts []part
-	begun bool
-	had   int64 // bytes
-	err   error // why no more comes
+	*inbox
+	id string
 }
 
-// A part is a part of an answer.
-type part struct {
-	data        []byte
-	status      int
-	fields      http.Header
-	end, gaveUp bool
-	tally       *server.Tally
-}
-
-// add adds a part. It does not wait: the worker has a window.
-func (a *attempt) add(h *header, data []byte) {
-	a.mu.Lock()
-	switch {
-	case a.err != nil:
-	case h.At != a.had, !a.begun && !h.GaveUp && (h.Status < 200 || h.Status > 599):
-		a.err = errGap
-	default:
-		a.begun = true
-		a.parts = append(a.parts, part{data, h.Status, h.Fields, h.End, h.GaveUp, h.Tally})
-		a.had += int64(len(data))
-	}
-	a.mu.Unlock()
-	a.notify()
-}
+// begins tells whether an answer may begin with a part.
+func begins(h *header) bool { return h.GaveUp || h.Status >= 200 && h.Status <= 599 }
 
 // lose ends the attempt after what has come.
-func (a *attempt) lose() {
-	a.mu.Lock()
-	if a.err == nil {
-		a.err = errLost
-	}
-	a.mu.Unlock()
-	a.notify()
-}
-
-func (a *attempt) notify() {
-	select {
-	case a.wake <- struct{}{}:
-	default:
-	}
-}
-
-// next waits for a part. If none comes for some time, it calls silent, and ends with its error.
-func (a *attempt) next(ctx context.Context, some time.Duration, silent func() error) (*part, error) {
-	timer := time.NewTimer(some)
-	defer timer.Stop()
-	for {
-		a.mu.Lock()
-		if len(a.parts) > 0 {
-			p := a.parts[0]
-			a.parts = a.parts[1:]
-			a.mu.Unlock()
-			return &p, nil
-		}
-		err := a.err
-		a.mu.Unlock()
-		if err != nil {
-			return nil, err
-		}
-		select {
-		case <-a.wake:
-		case <-timer.C:
-			if err := silent(); err != nil {
-				return nil, err
-			}
-			timer.Reset(some)
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
+func (a *attempt) lose() { a.end(errLost) }

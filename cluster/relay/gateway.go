@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,15 +61,9 @@ const searchEvery = 250 * time.Millisecond
 // NewGateway returns a gateway on a connection that stays the caller's. Close ends it. The error is that of
 // NATS.
 func NewGateway(conn *hub.Conn, c GatewayConfig) (*Gateway, error) {
-	if c.Patience == 0 {
-		c.Patience = DefaultPatience
-	}
-	if c.Tries == 0 {
-		c.Tries = 3
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Patience = cmp.Or(c.Patience, DefaultPatience)
+	c.Tries = cmp.Or(c.Tries, 3)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	g := &Gateway{config: c, conn: conn, calls: map[string]*attempt{}, affinity: newAffinity()}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	var err error
@@ -172,7 +167,7 @@ func (g *Gateway) take(h *header, data []byte) {
 		_ = g.mail.send(h.From, &header{Kind: kindCancel, Call: h.Call}, nil)
 		return
 	}
-	a.add(h, data)
+	a.add(part{h.At, data, h.Status, h.Fields, h.End, h.GaveUp, h.Tally}, begins(h))
 }
 
 // Answer is that of [server.Backend]. A worker that is lost is replaced by another one. A conversation is answered by the worker that has

@@ -19,6 +19,7 @@ type reply struct {
 	gateway string
 	call    string
 	body    *body
+	size    int64 // of it
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	stop    context.CancelFunc // of the time that the request may take
@@ -39,7 +40,7 @@ type reply struct {
 }
 
 func newReply(w *Worker, h *header) *reply {
-	r := &reply{w: w, gateway: h.From, call: h.Call, body: newBody(h.Size, w.Patience), fields: http.Header{}, chunk: chunkOf(w.Conn)}
+	r := &reply{w: w, gateway: h.From, call: h.Call, size: h.Size, body: &body{inbox: newInbox(), left: h.Size, patience: w.Patience}, fields: http.Header{}, chunk: chunkOf(w.Conn)}
 	r.room.L = &r.mu
 	ctx := server.WithOrigin(context.Background(), server.Origin{Key: h.Key, RequestID: h.RequestID, AnswerID: h.AnswerID, Created: time.Unix(h.Created, 0),
 		Done: func(t server.Tally) { r.tally = &t }})
@@ -75,7 +76,7 @@ func (r *reply) serve(h *header) {
 		Body: r.body, ContentLength: h.Size, RemoteAddr: r.gateway,
 	}).WithContext(r.ctx)
 	r.w.Server.ServeHTTP(r, request)
-	if r.body.isLost() {
+	if r.body.ended() == errGap { // a part has not come
 		r.giveUp(true)
 	}
 }
@@ -186,83 +187,37 @@ func (r *reply) outcome() int {
 
 // A body is the body of a request, whose parts come one after the other.
 type body struct {
-	size     int64
+	*inbox
+	left     int64         // bytes that were not read
 	patience time.Duration // between parts
-
-	mu    sync.Mutex
-	data  []byte // that was not read
-	had   int64  // bytes
-	err   error  // why no more comes
-	ready chan struct{}
+	part     []byte        // the rest of the one that is read
 }
 
-func newBody(size int64, patience time.Duration) *body {
-	return &body{size: size, patience: patience, ready: make(chan struct{}, 1)}
-}
-
-// add adds a part.
-func (b *body) add(at int64, data []byte) {
-	b.mu.Lock()
-	switch {
-	case b.err != nil:
-	case at != b.had || b.had+int64(len(data)) > b.size:
-		b.err = errGap
-	default:
-		b.data = append(b.data, data...)
-		b.had += int64(len(data))
+// add adds a part, but none beyond the end.
+func (b *body) add(at int64, data []byte, size int64) {
+	if at+int64(len(data)) > size {
+		b.end(errGap)
+		return
 	}
-	b.mu.Unlock()
-	b.wake()
+	b.inbox.add(part{at: at, data: data}, true)
 }
 
-func (b *body) wake() {
-	select {
-	case b.ready <- struct{}{}:
-	default:
-	}
-}
-
-// isLost tells whether a part has not come.
-func (b *body) isLost() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.err == errGap
-}
-
-// end has Read return an error.
-func (b *body) end(err error) {
-	b.mu.Lock()
-	if b.err == nil {
-		b.err = err
-	}
-	b.mu.Unlock()
-	b.wake()
-}
-
-// Read waits for a part.
+// Read waits for a part. One goroutine reads.
 func (b *body) Read(to []byte) (int, error) {
-	timer := time.NewTimer(b.patience)
-	defer timer.Stop()
-	for {
-		b.mu.Lock()
-		n := copy(to, b.data)
-		b.data = b.data[n:]
-		left, err := b.had < b.size, b.err
-		b.mu.Unlock()
-		switch {
-		case n > 0 || len(to) == 0:
-			return n, nil
-		case err != nil:
-			return 0, err
-		case !left:
+	for len(b.part) == 0 && len(to) > 0 {
+		if b.left == 0 {
 			return 0, io.EOF
 		}
-		select {
-		case <-b.ready:
-		case <-timer.C:
-			b.end(errGap)
+		p, err := b.next(context.Background(), b.patience, func() error { return errGap })
+		if err != nil {
+			b.end(err)
+			return 0, err
 		}
+		b.part = p.data
 	}
+	n := copy(to, b.part)
+	b.part, b.left = b.part[n:], b.left-int64(n)
+	return n, nil
 }
 
 // Close is that of [io.Closer].

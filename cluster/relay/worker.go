@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,12 +55,8 @@ type Worker struct {
 // Run answers requests until ctx ends. It does not close Server. The error is one of the kind [ErrFingerprint], a
 // an error of the kind [hub.ErrVersion], or that of NATS or ctx.
 func (w *Worker) Run(ctx context.Context) error {
-	if w.Patience == 0 {
-		w.Patience = DefaultPatience
-	}
-	if w.Log == nil {
-		w.Log = slog.New(slog.DiscardHandler)
-	}
+	w.Patience = cmp.Or(w.Patience, DefaultPatience)
+	w.Log = cmp.Or(w.Log, slog.New(slog.DiscardHandler))
 	w.calls, w.ends = map[string]*reply{}, false
 	fingerprint := w.Server.SystemFingerprint()
 	there, err := w.Conn.Services(ctx, service)
@@ -153,7 +150,7 @@ func (w *Worker) asked(msg *nats.Msg) {
 	if twice || ends {
 		return
 	}
-	r.body.add(0, msg.Data)
+	r.body.add(0, msg.Data, r.size)
 	w.mail.reply(msg, &header{Kind: kindTaken, From: w.mail.id, Call: h.Call, Name: w.Name, Direct: true})
 	go func() {
 		defer w.open.Done()
@@ -200,7 +197,7 @@ func (w *Worker) take(h *header, data []byte) {
 	}
 	switch h.Kind {
 	case kindPart:
-		r.body.add(h.At, data)
+		r.body.add(h.At, data, r.size)
 	case kindRead:
 		r.read(h.At)
 	case kindCancel:

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -101,20 +102,18 @@ func (c *Client) limit(bytes int64) { c.underWay, c.room = bytes, semaphore.NewW
 // complete sets defaults and checks the configuration.
 func (c *Client) complete() error {
 	x := &c.config
-	if x.ValueSize == 0 {
-		x.ValueSize = x.HeadSize
-	}
+	x.ValueSize = cmp.Or(x.ValueSize, x.HeadSize)
 	if x.Type == kernel.Int8 && x.Group == 0 {
 		x.Group = x.HeadSize
 		if x.ValueSize != x.HeadSize {
 			return argument("Group", 0, "a number that divides both head sizes, if they differ")
 		}
 	}
-	setDefault(&x.Replicas, 2)
-	setDefault(&x.Patience, 500*time.Millisecond)
-	setDefault(&x.Timeout, 10*time.Second)
-	setDefault(&x.CommitKeys, 1)
-	setDefault(&x.Memory, 256<<20)
+	x.Replicas = cmp.Or(x.Replicas, 2)
+	x.Patience = cmp.Or(x.Patience, 500*time.Millisecond)
+	x.Timeout = cmp.Or(x.Timeout, 10*time.Second)
+	x.CommitKeys = cmp.Or(x.CommitKeys, 1)
+	x.Memory = cmp.Or(x.Memory, 256<<20)
 	c.geometry = wire.Geometry{Type: x.Type, Heads: x.Heads, KeySize: x.HeadSize, ValueSize: x.ValueSize, Group: x.Group}
 	switch problem := c.geometry.Check(); {
 	case problem != "":
@@ -138,12 +137,6 @@ func (c *Client) complete() error {
 
 func argument(field string, got any, want string) error {
 	return &kernel.Error{Where: "Config." + field, Got: fmt.Sprint(got), Want: want}
-}
-
-func setDefault[T comparable](x *T, def T) {
-	if *x == *new(T) {
-		*x = def
-	}
 }
 
 // Workers returns the names of the workers that [Client.Refresh] found.

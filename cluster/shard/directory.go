@@ -258,14 +258,17 @@ func List(ctx context.Context, conn *hub.Conn) ([]Info, error) {
 // each calls f for every entry of the directory, or with the error why it cannot be read. The
 // error is a [*DirectoryError].
 func (b *bucket) each(ctx context.Context, conn *hub.Conn, f func(name string, e *wire.Entry, err error)) error {
-	kv, err := b.get(ctx, conn, false)
+	var kv jetstream.KeyValue
+	var names []string
+	err := askAgain(ctx, func(ctx context.Context) (err error) {
+		if kv, err = b.get(ctx, conn, false); err == nil {
+			names, err = b.names(ctx, kv)
+		}
+		return err
+	})
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		return nil
 	}
-	if err != nil {
-		return &DirectoryError{"", err}
-	}
-	names, err := b.names(ctx, kv)
 	if err != nil {
 		return &DirectoryError{"", err}
 	}
@@ -286,6 +289,39 @@ func (b *bucket) each(ctx context.Context, conn *hub.Conn, f func(name string, e
 // entryTime is how long the server may take for an entry. Of one that is damaged it may say nothing.
 const entryTime = 2 * time.Second
 
+// askAgain asks until there is an answer, each time for twice as long: while servers choose a leader they drop what they are asked, or
+// say that there is none.
+func askAgain(ctx context.Context, ask func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	for wait := entryTime; ; wait *= 2 {
+		one, cancel := context.WithTimeout(ctx, wait)
+		err := ask(one)
+		cancel()
+		var refusal *jetstream.APIError
+		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, errNoLeader) && !(errors.As(err, &refusal) && refusal.ErrorCode == clusterNotAvailable) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(askPause):
+		}
+	}
+}
+
+// Limits of questions to servers that may have no leader: of all together, and the time between two.
+const (
+	askTime  = 8 * entryTime
+	askPause = 100 * time.Millisecond
+)
+
+// clusterNotAvailable is the code of NATS for "JetStream system temporarily unavailable".
+const clusterNotAvailable jetstream.ErrorCode = 10008
+
+// errNoLeader reports a directory of which no server can say what it has.
+var errNoLeader = errors.New("its servers have no leader now")
+
 // names returns the names of all entries, also of those that were removed lately. It asks for no entries, as one that is damaged would
 // end them.
 func (b *bucket) names(ctx context.Context, kv jetstream.KeyValue) (names []string, err error) {
@@ -296,6 +332,9 @@ func (b *bucket) names(ctx context.Context, kv jetstream.KeyValue) (names []stri
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(">"))
 	if err != nil {
 		return nil, err
+	}
+	if info.Cluster != nil && info.Cluster.Leader == "" { // then the state is that of an empty stream
+		return nil, errNoLeader
 	}
 	for subject := range info.State.Subjects {
 		names = append(names, subject[strings.LastIndexByte(subject, '.')+1:])

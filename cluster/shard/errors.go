@@ -52,36 +52,27 @@ func ranges(numbers []int) string {
 }
 
 // lostBlocks collects blocks for a [*BlocksError].
-type lostBlocks struct {
-	names  []string
-	blocks map[string][]int
-}
+type lostBlocks []Blocks
 
 func (l *lostBlocks) add(name string, block int) {
-	if l.blocks == nil {
-		l.blocks = map[string][]int{}
+	at := slices.IndexFunc(*l, func(x Blocks) bool { return x.Sequence == name })
+	if at < 0 {
+		at, *l = len(*l), append(*l, Blocks{Sequence: name})
 	}
-	if _, known := l.blocks[name]; !known {
-		l.names = append(l.names, name)
+	numbers := &(*l)[at].Numbers
+	if i, there := slices.BinarySearch(*numbers, block); !there {
+		*numbers = slices.Insert(*numbers, i, block)
 	}
-	l.blocks[name] = append(l.blocks[name], block)
 }
 
 // err returns the error, or nil if there are no blocks. Causes of the same text count once.
-func (l *lostBlocks) err(causes []error) error {
-	if len(l.names) == 0 {
+func (l lostBlocks) err(causes []error) error {
+	if len(l) == 0 {
 		return nil
 	}
-	e := &BlocksError{}
-	for _, name := range l.names {
-		numbers := l.blocks[name]
-		slices.Sort(numbers)
-		e.Blocks = append(e.Blocks, Blocks{name, slices.Compact(numbers)})
-	}
-	known := map[string]bool{}
+	e := &BlocksError{Blocks: l}
 	for _, err := range causes {
-		if text := err.Error(); !known[text] {
-			known[text] = true
+		if !slices.ContainsFunc(e.Causes, func(x error) bool { return x.Error() == err.Error() }) {
 			e.Causes = append(e.Causes, err)
 		}
 	}

@@ -36,16 +36,23 @@ const (
 
 // keep looks after the blocks until ctx ends.
 func (k *keeper) keep(ctx context.Context) {
-	tick := time.NewTicker(max(k.gone/roundsPerGone, 10*time.Millisecond))
+	every(ctx, k.gone/roundsPerGone, func() {
+		if err := k.round(ctx); ctx.Err() == nil {
+			k.say(err)
+		}
+	})
+}
+
+// every calls f again and again, the first time after a pause, until ctx ends.
+func every(ctx context.Context, pause time.Duration, f func()) {
+	tick := time.NewTicker(max(pause, 10*time.Millisecond))
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		}
-		if err := k.round(ctx); ctx.Err() == nil {
-			k.say(err)
+			f()
 		}
 	}
 }

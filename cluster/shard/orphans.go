@@ -43,18 +43,7 @@ type orphans struct {
 }
 
 // run looks four times in the time for which orphans are kept, until ctx ends.
-func (o *orphans) run(ctx context.Context) {
-	tick := time.NewTicker(max(o.keep/4, 10*time.Millisecond))
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			o.sweep(ctx)
-		}
-	}
-}
+func (o *orphans) run(ctx context.Context) { every(ctx, o.keep/4, func() { o.sweep(ctx) }) }
 
 // sweep frees what has been an orphan for long enough.
 func (o *orphans) sweep(ctx context.Context) {

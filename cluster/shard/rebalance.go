@@ -2,7 +2,6 @@ package shard
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -25,17 +24,7 @@ import (
 //
 // The errors are those of Repair; then no block was moved, or what was moved is in order.
 func (c *Client) Rebalance(ctx context.Context, sequences ...*Sequence) (copies int, err error) {
-	if err := c.checkSequences(sequences); err != nil {
-		return 0, err
-	}
-	r, err := c.repair(ctx, sequences)
-	if r == nil {
-		return 0, err
-	}
-	for i := 0; i < len(sequences) && err == nil; i++ {
-		err = r.balance(ctx, sequences[i])
-	}
-	return r.copies, errors.Join(err, ctx.Err())
+	return c.repair(ctx, sequences, true)
 }
 
 // holdersOf returns the workers that hold each block.

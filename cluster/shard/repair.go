@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -26,31 +27,32 @@ import (
 // The error is a [*BlocksError] if there are blocks that no worker holds, or that of
 // [Client.Refresh], or one of the directory. What could be copied is copied.
 func (c *Client) Repair(ctx context.Context, sequences ...*Sequence) (copies int, err error) {
+	return c.repair(ctx, sequences, false)
+}
+
+// repair repairs sequences, and then balances them if it is to.
+func (c *Client) repair(ctx context.Context, sequences []*Sequence, balance bool) (copies int, err error) {
 	if err := c.checkSequences(sequences); err != nil {
 		return 0, err
 	}
-	r, err := c.repair(ctx, sequences)
-	if r == nil {
-		return 0, err
-	}
-	return r.copies, err
-}
-
-// repair repairs sequences. It returns nil and an error if there are no workers.
-func (c *Client) repair(ctx context.Context, sequences []*Sequence) (*repair, error) {
 	if err := c.Refresh(ctx); err != nil {
-		return nil, err
+		return 0, err
 	}
 	r := &repair{client: c, live: c.Workers()}
 	for _, s := range sequences {
 		if err := r.sequence(ctx, s); err != nil {
-			return r, err
+			return r.copies, err
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		return r, err
+	if err := cmp.Or(ctx.Err(), r.lost.err(r.causes)); err != nil || !balance {
+		return r.copies, err
 	}
-	return r, r.lost.err(r.causes)
+	for _, s := range sequences {
+		if err := r.balance(ctx, s); err != nil {
+			return r.copies, errors.Join(err, ctx.Err())
+		}
+	}
+	return r.copies, ctx.Err()
 }
 
 // repair is a call of Repair.

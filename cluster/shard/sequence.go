@@ -3,8 +3,11 @@ package shard
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
 	"github.com/attn-go/attn/kernel"
@@ -110,34 +113,20 @@ func (s *Sequence) Free(ctx context.Context) error {
 		s.touch(s.client.Workers()) // an earlier writer may have left something with any of them
 	}
 	s.mu.Lock()
-	var workers []string
-	for w := range s.load {
-		workers = append(workers, w)
-	}
+	workers := slices.Collect(maps.Keys(s.load))
 	s.shorten(0)
 	clear(s.load)
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, s.client.config.Timeout)
 	defer cancel()
-	var wg sync.WaitGroup
-	errs := make([]error, len(workers))
-	for i, w := range workers {
-		wg.Go(func() {
+	var group errgroup.Group
+	for _, w := range workers {
+		group.Go(func() error {
 			if _, err := s.client.request(ctx, w, "free", wire.Encode(&wire.Free{Sequence: s.name})); !silent(err) {
-				errs[i] = err
+				return err
 			}
+			return nil
 		})
 	}
-	wg.Wait()
-	return firstOf(errs)
-}
-
-// firstOf returns the first error.
-func firstOf(errs []error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return group.Wait()
 }

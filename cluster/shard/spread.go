@@ -52,10 +52,7 @@ func (a *spread) run(ctx context.Context) error {
 	load := make([]map[string]int, len(a.sequences))
 	for i, s := range a.sequences {
 		s.mu.Lock()
-		load[i] = map[string]int{}
-		for w, n := range s.load {
-			load[i][w] = n
-		}
+		load[i] = maps.Clone(s.load)
 		s.mu.Unlock()
 	}
 	for {

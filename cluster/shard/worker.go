@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -143,27 +144,13 @@ func (w *Worker) ID() string { return w.config.id }
 
 // complete sets defaults and checks the configuration.
 func (c *WorkerConfig) complete() error {
-	if c.Memory == 0 {
-		c.Memory = 1 << 30
-	}
-	if c.Concurrent == 0 {
-		c.Concurrent = 2
-	}
-	if c.Repair == 0 {
-		c.Repair = 10 * time.Second
-	}
-	if c.Keep == 0 {
-		c.Keep = time.Minute
-	}
-	if c.Threads == 0 {
-		c.Threads = runtime.GOMAXPROCS(0)
-	}
-	if c.id == "" {
-		c.id = newID(c.Name)
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Memory = cmp.Or(c.Memory, 1<<30)
+	c.Concurrent = cmp.Or(c.Concurrent, 2)
+	c.Repair = cmp.Or(c.Repair, 10*time.Second)
+	c.Keep = cmp.Or(c.Keep, time.Minute)
+	c.Threads = cmp.Or(c.Threads, runtime.GOMAXPROCS(0))
+	c.id = cmp.Or(c.id, newID(c.Name))
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	switch {
 	case !hub.IsToken(c.Name) || !hub.IsToken(c.id):
 		return &kernel.Error{Where: "WorkerConfig.Name", Got: fmt.Sprintf("%q", c.Name), Want: "1 to 55 letters, digits, - and _"}

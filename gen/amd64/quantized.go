@@ -117,9 +117,9 @@ func (g *gen) blockGemm(tiles []spec.TileShape, s blockShape) {
 		t.far = g.Slice("next")
 	}
 	for i, s := range tiles {
-		least := s.Rows // a tile does for fewer rows, down to those of the next one with as many vectors
-		for i+1 < len(tiles) && tiles[i+1].Vectors == s.Vectors && least > tiles[i+1].Rows+1 {
-			least--
+		least := s.Rows // a tile does for fewer rows, down to those of the next one
+		if i+1 < len(tiles) {
+			least = tiles[i+1].Rows + 1
 		}
 		t.tile(s, emit.Span{Least: least, Most: s.Rows})
 	}
@@ -214,8 +214,19 @@ func (t *blockGemmer) setRows() {
 	t.g.CMPQ(rows, most)
 	t.g.CMOVQGT(most, rows)
 	t.g.MOVQ(rows, t.height)
+	if t.hasSpare() {
+		t.g.LEAQ(emit.Indexed(t.rs, t.rs, 2), t.rs3)
+		last := t.g.GP64()
+		t.g.LEAQ(emit.Indexed(t.rs, t.rs, 1), last)
+		t.g.CMPQ(rows, most)
+		t.g.CMOVQLT(last, t.rs3)
+	}
 	t.rows.Set(rows)
 }
+
+// hasSpare tells whether the tile computes its last row in any case: that of the row before if it lacks one. For a single
+// row that takes less time than jumps in each step.
+func (t *blockGemmer) hasSpare() bool { return t.rows.Most-t.rows.Least == 1 }
 
 // nextRows goes on to the rows after the tile.
 func (t *blockGemmer) nextRows() {
@@ -345,13 +356,20 @@ func (t *blockGemmer) step(weight func(v int) reg.VecVirtual) {
 		for v := range ws {
 			ws[v] = weight(v)
 		}
-		t.rows.Compare()
-		t.rows.Rows(func(i int) {
+		row := func(i int) {
 			x := number(i)
 			for v, w := range ws {
 				t.g.VFMADD231PS(x, w, t.acc[i][t.first+v])
 			}
-		})
+		}
+		if t.hasSpare() {
+			for i := range t.acc {
+				row(i)
+			}
+		} else {
+			t.rows.Compare()
+			t.rows.Rows(row)
+		}
 		t.g.ADDQ(t.cs, t.x)
 		return
 	}

@@ -5,6 +5,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"path/filepath"
@@ -24,7 +25,7 @@ func main() {
 	log.SetPrefix("prove: ")
 	root := flag.String("root", ".", "root directory of the repository")
 	quick := flag.Bool("quick", false, "one size a kernel")
-	exhaust := flag.Bool("exhaust", false, "try all values of the lemmas of 32 bits")
+	exhaust := flag.Bool("exhaust", false, "try all values of the lemmas that lemmas.txt does not list, by a C compiler, and add them to it")
 	only := flag.String("run", "", "prove the kernels alone whose `layer and name` match, such as 'avx2.*Softmax'")
 	archs := flag.String("arch", "amd64,arm64,riscv64", "architectures")
 	workers := flag.Int("workers", 2, "goroutines")
@@ -46,13 +47,12 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	record, err := os.Open(filepath.Join(*root, "gen", "prove", "lemmas.txt"))
+	record, err := os.OpenFile(filepath.Join(*root, "gen", "prove", "lemmas.txt"), os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer record.Close()
 	p := &harness.Prover{Source: source, Lemmas: equal.NewLemmas(record), Quick: *quick}
-	p.Lemmas.Exhaust = *exhaust
 	var all []*harness.Verdict
 	for _, goarch := range strings.Split(*archs, ",") {
 		a, err := harness.ReadArchitecture(*root, goarch)
@@ -65,6 +65,12 @@ func main() {
 			continue
 		}
 		all = append(all, prove(p, a, *workers, *verbose)...)
+	}
+	if *exhaust {
+		exhaustAll(p.Lemmas, record, *workers)
+	}
+	for _, v := range all {
+		v.Sampled = p.Sampled(v)
 	}
 	if *table != "" {
 		if err := os.WriteFile(*table, []byte(harness.Table(all)), 0o644); err != nil {
@@ -129,4 +135,19 @@ func mutate(p *harness.Prover, a *harness.Architecture, n, workers int) {
 		made++
 	}
 	fmt.Printf("%s: %d of %d mistakes found\n", a.GOARCH, found, made)
+}
+
+// exhaustAll tries all values of lemmas, and adds a line to the record for each that holds.
+func exhaustAll(l *equal.Lemmas, record io.Writer, workers int) {
+	list := slices.DeleteFunc(l.All(), func(x *equal.Lemma) bool { return x.How != equal.Sampled || x.Bits() > 32 })
+	harness.Each(len(list), workers, func(i int) {
+		at := time.Now()
+		line, err := l.Exhaust(list[i])
+		if err != nil {
+			log.Print(err)
+			return
+		}
+		fmt.Fprintln(record, line)
+		fmt.Printf("%d of %d: lemma %s holds for all values, %v\n", i+1, len(list), line, time.Since(at).Round(time.Second))
+	})
 }

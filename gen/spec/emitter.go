@@ -40,6 +40,10 @@ type BF16SkinnyEmitter interface {
 	PVEvenOdd()
 }
 
+// A HalvesEmitter emits conversions of types of 8 bits to 16, which an ISA may lack: they are widened to float32
+// then.
+type HalvesEmitter interface{ Halves() }
+
 // A CodeEmitter emits the kernels of quantized attention, which an ISA may lack: Go rounds then, and the
 // products are those for float32.
 type CodeEmitter interface{ Codes() }
@@ -82,6 +86,9 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 	if x, ok := e.(BF16SkinnyEmitter); ok {
 		x.QKEvenOdd()
 		x.PVEvenOdd()
+	}
+	if x, ok := e.(HalvesEmitter); ok {
+		x.Halves()
 	}
 	e.SkinnySoftmax()
 	e.SkinnyMerge()

@@ -19,6 +19,8 @@ var (
 	QKCodes          = kernel(SkinnyTable, "QKCodes")
 	Pairs            = kernel(SkinnyTable, "Pairs")
 	PVCodes          = kernel(SkinnyTable, "PVCodes")
+	HalvesE4M3       = kernel(SkinnyTable, "HalvesE4M3")
+	HalvesE5M2       = kernel(SkinnyTable, "HalvesE5M2")
 	QKEvenOdd        = kernel(SkinnyTable, "QKEvenOdd")
 	PVEvenOdd        = kernel(SkinnyTable, "PVEvenOdd")
 	Round            = kernel(LaneTable, "Round")

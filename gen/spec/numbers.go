@@ -1,7 +1,10 @@
 package spec
 
 import (
+	"math"
+
 	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
@@ -112,6 +115,16 @@ const (
 	E4M3Carry  = 0x40004000
 	E4M3Scale  = 0x43800000
 )
+
+// BytesE4M3 returns the bytes of the bfloat16 that an E4M3 of this magnitude becomes, the lower one first: the NaN,
+// too, has its exponent and fraction where those of numbers are, and all bits of the exponent set.
+func BytesE4M3(magnitude int) [2]uint8 {
+	bits := math.Float32bits(scalar.F8E4M3(uint8(magnitude))) >> 16
+	if magnitude == 0x7f {
+		bits = 0x7ff0
+	}
+	return [2]uint8{uint8(bits), uint8(bits >> 8)}
+}
 
 // SkinnyKeys is the number of keys in a tile of SkinnyQK and in an iteration of SkinnyPV.
 const SkinnyKeys = ukernel.SkinnyKeys

@@ -1,10 +1,46 @@
 package backward
 
-import "github.com/attn-go/attn/internal/scalar"
+import (
+	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/view"
+)
 
 // Rows of gradients that hold a NaN are computed again, from visible pairs alone: the weight
 // of a hidden pair is 0, but 0 times a NaN or Inf would be NaN. Nothing is guarded in the
-// products themselves, so that costs nothing while all numbers are finite.
+// products themselves, so that costs nothing while all numbers are finite. Where the rows that
+// weights multiply are finite, a hidden pair has added 0, and the NaN comes from a visible one.
+
+// areKeysFinite tells whether the keys are finite that the segment sees.
+func (j *Job) areKeysFinite(s *segment) bool {
+	all := s.blocks()
+	for lo := all.Lo; lo < all.Hi; lo += KeyBlock {
+		keys := s.VisibleOf(lo, KeyBlock)
+		if keys.Len() == 0 {
+			continue
+		}
+		if data, ld := s.Keys(s.Key(keys.Lo), keys.Len()); !rows.AreFinite(j.tier, data, ld, keys.Len(), j.d()) {
+			return false
+		}
+	}
+	return true
+}
+
+// areRowsFinite tells whether the rows of KV head kv are finite of x, a tensor with the heads and queries of Q.
+func (j *Job) areRowsFinite(s *segment, kv int, x *view.Tensor) bool {
+	for i := range j.plan.segments {
+		if !s.place(j, kv, i) {
+			continue
+		}
+		data, off := s.Floats(x)
+		for _, at := range off[:s.N] {
+			if !rows.AreFinite(j.tier, data[at:], 0, 1, x.Dim(3)) {
+				return false
+			}
+		}
+	}
+	return true
+}
 
 // exactQuery computes row r of dQ of KV head kv again. Afterwards it is the current tile.
 func (j *Job) exactQuery(s *segment, kv, r int) {

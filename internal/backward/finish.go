@@ -55,10 +55,23 @@ func (j *Job) batchAndHead(kv int) (b, h int) {
 	return kv / heads, kv % heads
 }
 
-// exactKeys computes rows of dK or dV again: those of the set nan, from key lo on.
+// exactKeys finishes rows of dK or dV that hold a NaN: those of the set nan, from key lo on.
 func (j *Job) exactKeys(s *segment, kv, lo int, nan uint64, isV bool) {
+	if nan == 0 {
+		return
+	}
+	out, factors := &j.sums.dK, &j.Call.Forward.Q
+	if isV {
+		out, factors = &j.sums.dV, &j.Call.DOut
+	}
+	b, h := j.batchAndHead(kv)
+	isExact := j.areRowsFinite(s, kv, factors)
 	for ; nan != 0; nan &= nan - 1 {
-		j.exactKey(s, kv, lo+bits.TrailingZeros64(nan), isV)
+		if i := lo + bits.TrailingZeros64(nan); isExact {
+			scale(out.Row(b, h, i), 1)
+		} else {
+			j.exactKey(s, kv, i, isV)
+		}
 	}
 }
 
@@ -77,8 +90,20 @@ func (j *Job) finishQueries(s *segment, kv int) {
 			nan |= 1 << (first + bits.TrailingZeros64(set)*group)
 		}
 	}
+	isExact := nan != 0 && j.areKeysFinite(s)
 	for ; nan != 0; nan &= nan - 1 {
-		j.exactQuery(s, kv, row+bits.TrailingZeros64(nan))
+		lane := bits.TrailingZeros64(nan)
+		if !isExact {
+			j.exactQuery(s, kv, row+lane)
+			continue
+		}
+		out := s.Row(dq, lane)
+		from := out
+		if j.Call.Accumulate {
+			from = s.dq[lane*ld:][:d]
+		}
+		scale(from, 1)
+		j.putRow(out, from)
 	}
 }
 

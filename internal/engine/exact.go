@@ -18,22 +18,50 @@ import (
 // NaN are computed again from their visible keys alone. That costs nothing while all
 // values are finite.
 
-// finishNaNs finishes the rows of a set, which hold a NaN. Bits from n on mean nothing.
+// finishNaNs finishes the rows of a set, which hold a NaN. Bits from n on mean nothing. If the sum of a row is
+// NaN, a visible score was NaN or +Inf, as hidden scores are replaced before the softmax: the row is NaN. If
+// all values are finite, hidden ones have added 0, and it is NaN too. Otherwise it is computed again.
 func (t *tile) finishNaNs(nan uint64) {
+	again := uint64(0)
 	for nan &= 1<<t.N - 1; nan != 0; nan &= nan - 1 {
-		t.finishNaN(bits.TrailingZeros64(nan))
+		if s := t.sum[bits.TrailingZeros64(nan)]; s == s {
+			again |= nan & -nan
+		} else {
+			t.makeNaN(bits.TrailingZeros64(nan))
+		}
+	}
+	isExact := again != 0 && t.areValuesFinite()
+	for ; again != 0; again &= again - 1 {
+		if lane := bits.TrailingZeros64(again); isExact {
+			t.makeNaN(lane)
+		} else {
+			t.recompute(t.First + lane)
+		}
 	}
 }
 
-// finishNaN finishes a row of Out that holds a NaN. If its sum is NaN, a visible score was
-// NaN or +Inf, as hidden scores are replaced before the softmax: the row is NaN.
-// Otherwise a value was NaN or Inf, possibly a hidden one: the row is computed again.
-func (t *tile) finishNaN(lane int) {
-	if s := t.sum[lane]; s == s {
-		t.recompute(t.First + lane)
-	} else {
-		t.makeNaN(lane)
+// areValuesFinite tells whether nothing is infinite or NaN that multiplies the weights of the tile.
+func (t *tile) areValuesFinite() bool {
+	j, from := t.job, t.values()
+	t.sight.find(j, &t.Rows) // a plain tile has not
+	for lo := blockStart(t.visible.Lo); lo < t.visible.Hi; lo = ints.AddSat(lo, BlockKeys) {
+		for keys := t.VisibleOf(lo, BlockKeys); keys.Lo < keys.Hi; {
+			var x []float32
+			var stride, n, width int
+			if key := t.Key(keys.Lo); j.Call.DynamicInt12 {
+				n, width = from.Run(t.Head, key, keys.Len()), j.Call.V.Scales().Dim(3)
+				x, stride = from.Scales(t.Head, key, n)
+			} else { // rounded to bfloat16, if products are
+				x, stride, n = from.Floats(t.Head, key, keys.Len())
+				width = j.dv()
+			}
+			if !rows.AreFinite(j.tier, x, stride, n, width) {
+				return false
+			}
+			keys.Lo += n
+		}
 	}
+	return true
 }
 
 // makeNaN makes a row of Out, and its LSE, NaN.

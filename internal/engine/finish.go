@@ -77,10 +77,13 @@ func (t *tile) resume() {
 }
 
 // finishPartial writes the partial results of the tile's rows. Rows with a NaN are
-// computed again, as it may be a hidden value's. They come last, because they still
+// computed again if it may be a hidden value's. They come last, because they still
 // need what earlier calls have left in Out.
 func (t *tile) finishPartial() {
 	again := t.unpackPartial()
+	if again != 0 && t.areValuesFinite() {
+		again = 0
+	}
 	for lane := range t.N {
 		if again>>lane&1 == 0 {
 			t.storePartial(lane)

@@ -86,6 +86,6 @@ func (j *Job) finishMixed(s *scratch, from int, nan uint64) {
 		lane := bits.TrailingZeros64(nan)
 		t.placePlain(s, j.kvHead((from+lane)/rows), (from+lane)%rows, rows)
 		t.sum[0] = s.mixed.sum[lane]
-		t.finishNaN(0)
+		t.finishNaNs(1)
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/attn-go/attn/internal/engine/kvrows"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
@@ -143,7 +144,7 @@ type narrow struct {
 func (j *Job) narrowFor() narrow {
 	kernels, n := j.tier.Skinny(), narrow{scores: noScores, values: noValues}
 	if k := &j.Call.K; hasGroups(k) {
-		switch n.qk = halfKernel(k, kernels.QKF16, kernels.QKBF16); {
+		switch n.qk = halfKernel(kvrows.HalfType(j.tier, k), kernels.QKF16, kernels.QKBF16); {
 		case n.qk != nil:
 			n.scores = halfScores
 		case k.DType().IsScaled() && kernels.QKInt8 != nil:
@@ -151,7 +152,7 @@ func (j *Job) narrowFor() narrow {
 		}
 	}
 	if v := &j.Call.V; hasGroups(v) {
-		switch n.pv = halfKernel(v, kernels.PVF16, kernels.PVBF16); {
+		switch n.pv = halfKernel(kvrows.HalfType(j.tier, v), kernels.PVF16, kernels.PVBF16); {
 		case n.pv != nil:
 			n.values = halfValues
 		case v.DType().IsScaled() && kernels.PVInt8 != nil:
@@ -161,9 +162,9 @@ func (j *Job) narrowFor() narrow {
 	return n
 }
 
-// halfKernel returns the kernel for the type of x, or nil if that is not one of 16 bits.
-func halfKernel[F any](x *view.Tensor, f16, bf16 F) (kernel F) {
-	switch x.DType() {
+// halfKernel returns the kernel for a type, or nil if that is not one of 16 bits.
+func halfKernel[F any](t view.DType, f16, bf16 F) (kernel F) {
+	switch t {
 	case view.Float16:
 		return f16
 	case view.BFloat16:

@@ -36,6 +36,23 @@ func FlushAll(t *tier.Tier, x []float32) {
 	}
 }
 
+// AreFinite tells whether n rows of d numbers, ld apart, are finite.
+func AreFinite(t *tier.Tier, x []float32, ld, n, d int) bool {
+	if ld == d {
+		n, d = 1, n*d
+	}
+	for r := range n {
+		for row := x[r*ld:][:d]; len(row) > 0; {
+			part := row[:min(len(row), MaxConvert)]
+			if !t.Convert().Finite(part) {
+				return false
+			}
+			row = row[len(part):]
+		}
+	}
+	return true
+}
+
 // RoundBF16 is Converters.RoundBF16 for any number of elements.
 func RoundBF16(t *tier.Tier, dst, src []float32) {
 	for len(src) > 0 {

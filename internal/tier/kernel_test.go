@@ -127,6 +127,8 @@ var kernelTests = []struct {
 	{"Skinny.PVF16", narrowPVCases(f16)},
 	{"Skinny.PVBF16", narrowPVCases(bf16)},
 	{"Skinny.PVInt8", narrowPVCases(int8s)},
+	{"Skinny.HalvesE4M3", halvesCases(false)},
+	{"Skinny.HalvesE5M2", halvesCases(true)},
 	{"Skinny.QKEvenOdd", narrowQKCases(factors)},
 	{"Skinny.PVEvenOdd", narrowPVCases(factors)},
 	{"Skinny.QKCodes", keyCodesCases},
@@ -237,7 +239,7 @@ func TestAllKernels(t *testing.T) {
 		if !tested[name] {
 			t.Errorf("no test of %s", name)
 		}
-		optional := strings.HasPrefix(name, "Skinny.QK") || strings.HasPrefix(name, "Skinny.PV")
+		optional := strings.HasPrefix(name, "Skinny.QK") || strings.HasPrefix(name, "Skinny.PV") || strings.HasPrefix(name, "Skinny.Halves")
 		optional = optional && name != "Skinny.QK" && name != "Skinny.PV" || name == "Skinny.Pairs" || strings.HasPrefix(name, "Code")
 		optional = optional || strings.HasPrefix(name, "Weights.") && strings.HasSuffix(name, "Unpack") || name == "Weights.GemmUnpacked" || strings.HasPrefix(name, "Unit.")
 		for i := range Tiers {

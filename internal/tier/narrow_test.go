@@ -2,6 +2,7 @@ package tier
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/attn-go/attn/internal/scalar"
@@ -30,6 +31,13 @@ func referenceNarrow(f ukernel.SkinnyKernels) ukernel.SkinnyKernels {
 	widen := &ref.Convert.Widen
 	f.QKF16, f.PVF16 = scores(widen[ukernel.Float16]), values(widen[ukernel.Float16])
 	f.QKBF16, f.PVBF16 = scores(widen[ukernel.BFloat16]), values(widen[ukernel.BFloat16])
+	f.HalvesE4M3 = eachByte(func(b uint8) uint16 {
+		if b&0x7f == 0x7f {
+			return uint16(b)<<8&0x8000 | 0x7ff0
+		}
+		return uint16(math.Float32bits(scalar.F8E4M3(b)) >> 16)
+	})
+	f.HalvesE5M2 = eachByte(func(b uint8) uint16 { return uint16(b) << 8 })
 	f.QKInt8 = func(a ukernel.QKInt8Args) {
 		wide := make([]float32, a.M*a.D)
 		for j := range a.M {
@@ -45,6 +53,56 @@ func referenceNarrow(f ukernel.SkinnyKernels) ukernel.SkinnyKernels {
 		f.PV(a.O, a.Ldo, wide, a.Dv, a.P, a.Ldp, a.N, a.M, a.Dv, a.Load, nil, 0)
 	}
 	return referenceCodes(referenceEvenOdd(f))
+}
+
+// eachByte returns the conversion of rows, given that of one number.
+func eachByte(half func(b uint8) uint16) func(dst []uint16, ldd int, src []byte, lds, n, d int) {
+	return func(dst []uint16, ldd int, src []byte, lds, n, d int) {
+		for i := range n * d {
+			dst[i/d*ldd+i%d] = half(src[i/d*lds+i%d])
+		}
+	}
+}
+
+// A halvesCase is a call of HalvesE4M3, or of HalvesE5M2.
+type halvesCase struct {
+	e5m2             bool
+	n, d, gapS, gapD int
+}
+
+func (c halvesCase) String() string {
+	return fmt.Sprintf("n=%d d=%d lds=d+%d ldd=d+%d", c.n, c.d, c.gapS, c.gapD)
+}
+
+func halvesCases(e5m2 bool) func(w int) []kernelCase {
+	return func(int) (list []kernelCase) {
+		for d := ukernel.HalvesColumns; d <= 3*ukernel.HalvesColumns+1; d++ {
+			list = append(list, halvesCase{e5m2, d % 4, d, d % 3, d & 1 * 5})
+		}
+		return append(list, halvesCase{e5m2, 300, 64, 0, 0}) // all numbers at all places
+	}
+}
+
+func (c halvesCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	lds, ldd := c.d+c.gapS, c.d+c.gapD
+	src := testutil.Rows[byte](a, "src", c.n, c.d, lds)
+	for i := range src {
+		src[i] = byte(r.Uint64())
+		if c.n > 4 {
+			src[i] = byte(i%64 + i/64)
+		}
+	}
+	dst := testutil.Rows[uint16](a, "dst", c.n, c.d, ldd)
+	for i := range dst {
+		dst[i] = 99
+	}
+	return func(p *kernelSet) {
+		f := p.Skinny.HalvesE4M3
+		if c.e5m2 {
+			f = p.Skinny.HalvesE5M2
+		}
+		f(dst, ldd, src, lds, c.n, c.d)
+	}
 }
 
 // referenceEvenOdd adds the skinny kernels for products in bfloat16: those of query tiles, on
@@ -308,6 +366,23 @@ func (v narrowRows) accumulate(p *kernelSet, typ element) []float32 {
 }
 
 var narrowMutants = []mutant{
+	{"Skinny.HalvesE4M3", "a NaN is a number", func(p *kernelSet) {
+		f := p.Skinny.HalvesE4M3
+		p.Skinny.HalvesE4M3 = func(dst []uint16, ldd int, src []byte, lds, n, d int) {
+			f(dst, ldd, src, lds, n, d)
+			for i := range n * d {
+				if src[i/d*lds+i%d] == 0xff {
+					dst[i/d*ldd+i%d] = scalar.ToBF16(-480)
+				}
+			}
+		}
+	}},
+	{"Skinny.HalvesE5M2", "the last number is left out", func(p *kernelSet) {
+		f := p.Skinny.HalvesE5M2
+		p.Skinny.HalvesE5M2 = func(dst []uint16, ldd int, src []byte, lds, n, d int) {
+			f(dst, ldd, src, lds, n, max(d-1, ukernel.HalvesColumns))
+		}
+	}},
 	{"Skinny.QKF16", "a subnormal is 0", func(p *kernelSet) {
 		f := p.Skinny.QKF16
 		p.Skinny.QKF16 = func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, next []uint16, far int) {

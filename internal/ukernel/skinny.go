@@ -51,6 +51,12 @@ type SkinnyKernels struct {
 	QKInt8 func(a QKInt8Args)
 	PVInt8 func(a PVInt8Args)
 
+	// HalvesE4M3 makes bfloat16 of n rows of Float8E4M3, and HalvesE5M2 binary16 of Float8E5M2, which have all
+	// of their numbers: row r of d ≥ HalvesColumns elements from src[r·lds:] to dst[r·ldd:]. The NaN of E4M3 becomes
+	// 0x7ff0 with its sign. Rows are prefetched as if others followed at the same distance. Where a tier has none,
+	// such rows are widened to float32.
+	HalvesE4M3, HalvesE5M2 func(dst []uint16, ldd int, src []byte, lds, n, d int)
+
 	// QKEvenOdd and PVEvenOdd are products in bfloat16 with K and V of bfloat16, of which those
 	// below 2^-56 in magnitude count as +0. d and dv are multiples of SkinnyGroup. Where a tier has
 	// none, few rows take the kernels of tiles.
@@ -213,6 +219,7 @@ const (
 	SkinnyColumns = 8  // least columns of a QK kernel
 	HeadColumns   = 8  // divides the columns of HeadScores
 	SkinnyGroup   = 16 // divides the columns of the kernels for narrow types
+	HalvesColumns = 64 // least columns of HalvesE4M3 and HalvesE5M2
 	SkinnyLanes   = 4  // lanes of SkinnyKernels.Softmax
 
 	CodesColumns = 2 * ColumnSegment // most columns of QKCodes: float32 rounds the sum of two segments as it does that of all columns

@@ -68,35 +68,29 @@ func (t *Tensor) Check(arg string) *check.Failure {
 
 // CheckPlain reports a tensor that is not valid by itself or not IsPlain.
 func (t *Tensor) CheckPlain(arg string) *check.Failure {
-	if f := t.Check(arg); f != nil {
+	return t.checkIs(arg, t.IsPlain(), "float32, float16 or bfloat16, neither paged nor ragged")
+}
+
+// checkIs reports a tensor that is not valid by itself, or is not what is wanted. That comes first of a tensor of int8 or
+// int4, which is never wanted: with the scales that it may lack it would not be either.
+func (t *Tensor) checkIs(arg string, is bool, want string) *check.Failure {
+	if f := t.Check(arg); f != nil && !t.dtype.IsScaled() {
 		return f
 	}
-	if !t.IsPlain() {
-		return t.failure(arg, "float32, float16 or bfloat16, neither paged nor ragged")
+	if !is {
+		return t.failure(arg, want)
 	}
 	return nil
 }
 
 // CheckFloats reports a tensor that is not valid by itself, that is paged or not of float32.
 func (t *Tensor) CheckFloats(arg string) *check.Failure {
-	if f := t.Check(arg); f != nil {
-		return f
-	}
-	if t.dtype != Float32 || t.IsPaged() {
-		return t.failure(arg, "float32, not paged")
-	}
-	return nil
+	return t.checkIs(arg, t.dtype == Float32 && !t.IsPaged(), "float32, not paged")
 }
 
 // CheckPlainFloats is CheckFloats for a tensor that is not ragged either.
 func (t *Tensor) CheckPlainFloats(arg string) *check.Failure {
-	if f := t.Check(arg); f != nil {
-		return f
-	}
-	if t.dtype != Float32 || !t.IsPlain() {
-		return t.failure(arg, "float32, neither paged nor ragged")
-	}
-	return nil
+	return t.checkIs(arg, t.dtype == Float32 && t.IsPlain(), "float32, neither paged nor ragged")
 }
 
 // CheckLike reports a tensor that CheckFloats reports, or whose rows are not those of another one, which has this

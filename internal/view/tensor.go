@@ -66,9 +66,9 @@ func BytesOf[E any](s []E) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(E))))
 }
 
-// Int8Of returns the memory as int8.
-func Int8Of(s []byte) []int8 {
-	return unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
+// As returns the memory as elements of another type, as many as it has whole.
+func As[E any](s []byte) []E {
+	return unsafe.Slice((*E)(unsafe.Pointer(unsafe.SliceData(s))), len(s)/int(unsafe.Sizeof(*new(E))))
 }
 
 // Contiguous returns the strides of a contiguous [B, H, L, D].

@@ -99,9 +99,9 @@ func (n *network) caches(o *Options, pages int) (all []kvcache.Config) {
 	return all
 }
 
-// PageBytes returns the memory that a page of tokens takes in a session, in all layers.
+// PageBytes returns the memory that a page of a session takes, of which a text needs [Model.Pages].
 func (m *Model) PageBytes() (sum int, err error) {
-	for _, c := range m.caches(&m.options, 0) {
+	for _, c := range m.layout.slots {
 		n, err := c.PageBytes()
 		if err != nil {
 			return 0, err

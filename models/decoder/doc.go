@@ -60,8 +60,12 @@
 // are taken if Options.Context is more than the model was first trained with, those for
 // short ones otherwise, whatever the length of a text: they could not change within it.
 // Dynamic rotations are computed up to the length that the model was trained for, where
-// they are unscaled; a larger Options.Context is an error. A cache keeps all tokens, also
-// those that no window reaches any more.
+// they are unscaled; a larger Options.Context is an error.
+//
+// Layers with a window keep what later tokens of a text see, and a little more. So a long text takes less memory, see [Model.Pages];
+// where it is forked or truncated before what is kept, its tokens are read again, see [Text.Checkpoint]. Layers that read the
+// keys and values of another one keep nothing. Where the layers of a model differ in their heads, as in Gemma 4, all of
+// them keep all tokens.
 //
 // Experts are feed-forward networks of which a router chooses some for each token: a token reads the weights of
 // its experts alone, and the tokens of a prompt that have an expert in common go through it together. Their outputs

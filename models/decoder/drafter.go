@@ -8,54 +8,116 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// A drafter is a text of another model, which guesses how one goes on.
-type drafter struct {
-	s    *Session
-	text *Text
+// A Guess is what a draft model guesses of how a text goes on.
+type Guess struct {
+	Text   *Text   // of a session of the draft model
+	Known  []int32 // the tokens of the text that is guessed about, at least one; Text may have read others
+	Most   int     // tokens that are wanted
+	Tokens []int32 // that the model takes for the most probable ones, see [Session.Guess]
 }
 
-// drafters gives each stream a drafter, all in one session.
+// Guess lets the texts of all guesses read what they lack, and appends to Tokens the most probable one after those of each,
+// then the one after that, up to Most tokens; fewer where the context of the model ends. All texts take each step together. The error is that of
+// [Session.Forward].
+func (s *Session) Guess(ctx context.Context, all ...*Guess) error {
+	var steps []Step
+	var of []*Guess
+	for _, g := range all {
+		g.Most = min(g.Most, len(g.Tokens)+s.model.options.Context-len(g.Known))
+		if len(g.Tokens) >= g.Most || len(g.Known) == 0 {
+			continue
+		}
+		rest, err := g.Text.Keep(g.Known)
+		if err != nil {
+			return err
+		}
+		steps, of = append(steps, Step{Text: g.Text, Tokens: rest}), append(of, g)
+	}
+	for len(steps) > 0 {
+		logits, err := s.Forward(ctx, steps...)
+		if err != nil {
+			return err
+		}
+		left := 0
+		for i, g := range of {
+			top := [1]int{}
+			if err := numeric.TopK(top[:], logits[i]); err != nil {
+				return err
+			}
+			if g.Tokens = append(g.Tokens, int32(top[0])); len(g.Tokens) < g.Most {
+				steps[left], of[left] = Step{Text: g.Text, Tokens: g.Tokens[len(g.Tokens)-1:]}, g
+				left++
+			}
+		}
+		steps, of = steps[:left], of[:left]
+	}
+	return nil
+}
+
+// CheckDraft reports a draft model that has not the vocabulary of the model, as a [*kernel.Error].
+func (m *Model) CheckDraft(draft *Model) error {
+	if n, got := m.config.Vocab, draft.config.Vocab; got != n {
+		return &kernel.Error{Where: "decoder: GenerateOptions.DraftModel", Got: fmt.Sprintf("a model of %d tokens", got), Want: fmt.Sprintf("one of the same vocabulary, %d tokens", n)}
+	}
+	return nil
+}
+
+// drafters gives each stream a text of the draft model, all in one session. It stays with the session of the streams, and the
+// texts with theirs, so that the next call reads only what is new.
 func (g *generation) drafters(o *GenerateOptions) error {
 	m := o.DraftModel
 	if m == nil {
 		return nil
 	}
-	if n := g.s.model.config.Vocab; m.config.Vocab != n {
-		return &kernel.Error{Where: "decoder: GenerateOptions.DraftModel", Got: fmt.Sprintf("a model of %d tokens", m.config.Vocab), Want: fmt.Sprintf("one of the same vocabulary, %d tokens", n)}
+	if err := g.s.model.CheckDraft(m); err != nil {
+		return err
 	}
-	pages := 0
+	d, need := g.s.draft, 0
+	room := 0
+	if d != nil && d.model == m {
+		room = d.FreePages()
+	}
 	for _, t := range g.streams {
 		tokens := m.options.Context
 		if o.MaxTokens > 0 && o.MaxTokens < tokens {
 			tokens = min(tokens, t.text.Len()+len(t.next)+o.MaxTokens)
 		}
-		pages += m.pages(tokens)
+		need += m.Pages(tokens)
+		if t.text.draft != nil && t.text.draft.session == d {
+			room += t.text.draft.kv.count(0, m.options.PageSize)
+		}
 	}
-	s, err := m.newSession(pages)
-	if err != nil {
-		return err
+	if room < need {
+		pages := need
+		if d != nil && d.model == m {
+			pages = max(need, 2*d.pagesInAll)
+		}
+		var err error
+		if g.s.draft, err = m.newSession(pages); err != nil {
+			return err
+		}
 	}
 	for _, t := range g.streams {
-		t.drafter = &drafter{s, s.NewText()}
+		if t.text.draft == nil || t.text.draft.session != g.s.draft {
+			t.text.draft = g.s.draft.NewText()
+		}
 	}
+	g.drafts = g.s.draft
 	return nil
 }
 
-// guess returns up to n tokens that the model takes for the most probable ones after those of a
-// text. There are fewer where its context ends.
-func (d *drafter) guess(ctx context.Context, tokens []int32, n int) (guesses []int32, err error) {
-	if n = min(n, d.s.model.options.Context-len(tokens)); n <= 0 {
-		return nil, nil
-	}
-	rest, err := d.text.Keep(tokens)
-	for err == nil && len(guesses) < n {
-		var logits [][]float32
-		if logits, err = d.s.Forward(ctx, Step{Text: d.text, Tokens: rest}); err == nil {
-			top := [1]int{}
-			err = numeric.TopK(top[:], logits[0])
-			rest = []int32{int32(top[0])}
-			guesses = append(guesses, rest...)
+// ask lets the draft model guess for all streams that want guesses.
+func (g *generation) ask(ctx context.Context, wants []int) error {
+	var all []*Guess
+	var of []*stream
+	for i, t := range g.streams {
+		if wants[i] > 0 {
+			all, of = append(all, &Guess{Text: t.text.draft, Known: t.known(), Most: wants[i]}), append(of, t)
 		}
 	}
-	return guesses, err
+	err := g.drafts.Guess(ctx, all...)
+	for i, t := range of {
+		t.next, t.guesses = append(t.next, all[i].Tokens...), len(all[i].Tokens)
+	}
+	return err
 }

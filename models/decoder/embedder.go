@@ -84,7 +84,7 @@ func (e *embedder) batch(ctx context.Context, m *Model, batch []int, ids [][]int
 	pages, tokens := 0, 0
 	for _, text := range batch {
 		tokens += len(ids[text])
-		pages += m.pages(len(ids[text]))
+		pages += m.Pages(len(ids[text]))
 	}
 	s, err := e.session(m, pages)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/kvcache"
 	engine "github.com/attn-go/attn/models/internal/network"
 	"github.com/attn-go/attn/models/precision"
 )
@@ -159,14 +160,14 @@ func (s *Session) startResults(steps []Step) {
 func (s *Session) nextPass(steps []Step) bool {
 	p := &s.tokens
 	p.Reset()
-	s.sequences, s.counts, s.texts, s.pages.Carries = s.sequences[:0], s.counts[:0], s.texts[:0], s.pages.Carries[:0]
+	s.counts, s.texts, s.pages.Carries = s.counts[:0], s.texts[:0], s.pages.Carries[:0]
 	for i := range steps {
 		t, done := &steps[i], s.done[i]
 		n := min(len(t.Tokens)-done, s.chunk-len(p.Tokens))
 		if n == 0 {
 			continue
 		}
-		s.sequences, s.counts, s.texts = append(s.sequences, t.Text.kv), append(s.counts, n), append(s.texts, t.Text)
+		s.counts, s.texts = append(s.counts, n), append(s.texts, t.Text)
 		for j := max(0, done); j < done+n; j++ {
 			if t.Logits == LogitsAll || t.Logits == LogitsLast && j == len(t.Tokens)-1 {
 				p.Wanted = append(p.Wanted, len(p.Tokens)+j-done)
@@ -190,10 +191,7 @@ func (s *Session) pass(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := s.pages.Set(s.sequences...); err != nil {
-		return err
-	}
-	if err := s.pages.Extend(s.counts...); err != nil {
+	if err := s.extend(); err != nil {
 		return err
 	}
 	m, p := s.model, &s.tokens
@@ -215,13 +213,51 @@ func (s *Session) pass(ctx context.Context) error {
 	return m.head.Logits(p, out, h, rows)
 }
 
-// undo takes back what the texts have grown by.
+// extend makes room for the tokens of a pass in all groups, or in none. No text has more pages then than it needs, unless
+// all windows are to be kept.
+func (s *Session) extend() error {
+	for i, t := range s.texts {
+		if !s.KeepWindows && t.kv.count(s.counts[i], s.cache.PageSize()) > s.model.layout.pages(t.kv.Len()+s.counts[i]) {
+			t.Trim()
+		}
+	}
+	for i, group := range s.pages.Groups {
+		s.sequences = s.sequences[:0]
+		for _, t := range s.texts {
+			s.sequences = append(s.sequences, t.kv[i])
+		}
+		err := group.Set(s.sequences...)
+		if err == nil {
+			err = group.Extend(s.counts...)
+		}
+		if err != nil {
+			return errors.Join(err, s.shrink(i))
+		}
+	}
+	return nil
+}
+
+// isFull tells whether an error says that pages lack.
+func isFull(err error) bool { return errors.As(err, new(*kvcache.CapacityError)) }
+
+// shrink takes back what the first groups have grown by.
+func (s *Session) shrink(groups int) (err error) {
+	for i, t := range s.texts {
+		for _, sequence := range t.kv[:groups] {
+			err = errors.Join(err, sequence.Truncate(sequence.Len()-s.counts[i]))
+		}
+	}
+	return err
+}
+
+// undo takes back what the texts have grown by since they were rewound: a pass that fails has not stored all keys.
 func (s *Session) undo(steps []Step) (err error) {
 	for i := range steps {
-		if t := steps[i].Text; t.kv.Len() > t.Len() {
-			err = errors.Join(err, t.kv.Truncate(t.Len()))
+		t := steps[i].Text
+		if t.kv.Len() > t.began {
+			err = errors.Join(err, t.cutKeys(t.began))
 		}
-		steps[i].Text.cutStates(steps[i].Text.Len())
+		t.cutStates(t.Len())
 	}
 	return err
 }

@@ -146,10 +146,10 @@ func forks(t *testing.T, m *Model, tokens, other []int32, check func(what string
 	if !slices.Equal(a.Tokens(), tokens) || !slices.Equal(f.Tokens(), tokens) {
 		t.Error("the texts have other tokens than they have read")
 	}
-	free := s.Room()
+	free := s.FreePages()
 	a.Free()
 	f.Free()
-	if s.Room() <= free || s.cache.FreePages() != 3*((len(tokens)+50+15)/16) {
+	if s.FreePages() <= free || s.cache.FreePages() != 3*((len(tokens)+50+15)/16) {
 		t.Errorf("%d pages are free in the end", s.cache.FreePages())
 	}
 }

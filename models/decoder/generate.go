@@ -70,9 +70,8 @@ type GenerateOptions struct {
 	Draft int
 
 	// DraftModel, if not nil, guesses them, greedily, in the place of the text. It has the same
-	// vocabulary, as a smaller model of the same kind has, and a cache of its own, for one call: in
-	// each call it reads the whole text, also what a text has from earlier calls, as in each turn
-	// of a conversation. Whatever it guesses, the tokens are the same.
+	// vocabulary, as a smaller model of the same kind has, and a cache of its own, which stays with the
+	// session, for texts that go on in another call. Whatever it guesses, the tokens are the same.
 	DraftModel *Model
 }
 
@@ -147,6 +146,9 @@ func (m *Model) GenerateBatch(ctx context.Context, prompts [][]int32, o Generate
 func (m *Model) begin(ctx context.Context, prompts [][]int32, o *GenerateOptions) (*Session, []Step, error) {
 	longest, shared := 0, SharedPrefix(prompts)
 	for i, p := range prompts {
+		if len(p) == 0 {
+			return nil, nil, &kernel.Error{Where: fmt.Sprintf("decoder: prompts[%d]", i), Got: "no tokens", Want: "at least one"}
+		}
 		longest = max(longest, len(p))
 		if len(p) > m.options.Context {
 			return nil, nil, contextError(i, len(p), m.options.Context)
@@ -157,7 +159,7 @@ func (m *Model) begin(ctx context.Context, prompts [][]int32, o *GenerateOptions
 		tokens = min(tokens, longest+min(o.MaxTokens, tokens))
 	}
 	// The last page of what is shared, if it is partly filled, is copied by every text.
-	s, err := m.newSession(1 + len(prompts)*m.pages(tokens))
+	s, err := m.newSession(m.Pages(1) + len(prompts)*m.Pages(tokens))
 	if err != nil || len(prompts) == 0 {
 		return s, nil, err
 	}
@@ -222,7 +224,9 @@ type generation struct {
 	draft   int
 	streams []*stream // that have not ended
 	steps   []Step
-	left    bool // the loop
+	left    bool     // the loop
+	full    bool     // the cache has no room for guesses
+	drafts  *Session // of the draft model, or nil
 }
 
 // A stream is a text that grows.
@@ -232,7 +236,6 @@ type stream struct {
 	text    *Text
 	next    []int32 // tokens to read: the prompt, or the last token and the guesses after it
 	guesses int     // at the end of next
-	drafter *drafter
 }
 
 func (s *Session) newGeneration(o *GenerateOptions, steps []Step) (*generation, error) {
@@ -261,15 +264,10 @@ func (s *Session) newGeneration(o *GenerateOptions, steps []Step) (*generation, 
 // step lets every stream read what it has, and choose a token, or several if guesses were
 // right.
 func (g *generation) step(ctx context.Context, yield func(Token, error) bool) error {
-	g.steps = g.steps[:0]
-	for _, t := range g.streams {
-		step := Step{Text: t.text, Tokens: t.next}
-		if t.guesses > 0 {
-			step.Logits = LogitsAll
-		}
-		g.steps = append(g.steps, step)
+	logits, err := g.read(ctx)
+	if err != nil && isFull(err) && g.drop() {
+		logits, err = g.read(ctx)
 	}
-	logits, err := g.s.run(ctx, g.steps, false, func(i int) int { return g.streams[i].index })
 	if err != nil {
 		return err
 	}
@@ -286,14 +284,33 @@ func (g *generation) step(ctx context.Context, yield func(Token, error) bool) er
 			going = append(going, t)
 		}
 	}
+	g.full = g.full && len(going) == len(g.streams)
 	clear(g.streams[len(going):])
 	g.streams = going
+	return g.guess(ctx)
+}
+
+// read lets every stream read what it has.
+func (g *generation) read(ctx context.Context) ([][]float32, error) {
+	g.steps = g.steps[:0]
 	for _, t := range g.streams {
-		if err := g.guess(ctx, t); err != nil {
-			return err
+		step := Step{Text: t.text, Tokens: t.next}
+		if t.guesses > 0 {
+			step.Logits = LogitsAll
 		}
+		g.steps = append(g.steps, step)
 	}
-	return nil
+	return g.s.run(ctx, g.steps, false, func(i int) int { return g.streams[i].index })
+}
+
+// drop forgets all guesses, for which the cache has no room until a stream ends, and tells whether there were some.
+func (g *generation) drop() (dropped bool) {
+	for _, t := range g.streams {
+		dropped = dropped || t.guesses > 0
+		t.next, t.guesses = t.next[:len(t.next)-t.guesses], 0
+	}
+	g.full = dropped
+	return dropped
 }
 
 // advance chooses the token after those that the stream has read, and as long as that is
@@ -317,34 +334,45 @@ func (g *generation) advance(t *stream, logits []float32, yield func(Token, erro
 	}
 }
 
-// guess adds guesses to what a stream reads next. They follow the latest earlier place of its
-// last three tokens, or else two, the next one included; where the text ends, they go on at
-// that place, as if the text were periodic. There is no guess where the cache might be too small
-// for it, as its pages may be those that another text needs.
-func (g *generation) guess(ctx context.Context, t *stream) error {
-	n := min(g.draft, g.s.model.options.Context-t.text.Len()-1)
-	if t.left > 0 {
-		n = min(n, t.left-1)
-	}
-	if n <= 0 || g.s.Room() < len(g.streams)*(g.draft+1+2*g.s.cache.PageSize()) {
+// guess adds guesses to what the streams read next.
+func (g *generation) guess(ctx context.Context) error {
+	if g.full || g.draft == 0 {
 		return nil
 	}
-	tokens := append(t.text.tokens, t.next[0]) // may write beyond the text's length, which is free
-	if t.drafter != nil {
-		guesses, err := t.drafter.guess(ctx, tokens, n)
-		t.next, t.guesses = append(t.next, guesses...), len(guesses)
-		return err
+	wants := make([]int, len(g.streams))
+	for i, t := range g.streams {
+		n := min(g.draft, g.s.model.options.Context-t.text.Len()-1)
+		if t.left > 0 {
+			n = min(n, t.left-1)
+		}
+		if wants[i] = n; g.drafts == nil {
+			t.guess(n)
+		}
 	}
-	for length := 3; length >= 2; length-- {
+	if g.drafts == nil {
+		return nil
+	}
+	return g.ask(ctx, wants)
+}
+
+// known returns the tokens of the text and the next one.
+func (t *stream) known() []int32 {
+	return append(t.text.tokens, t.next[0]) // may write beyond the text's length, which is free
+}
+
+// guess adds up to n guesses. They follow the latest earlier place of the last three tokens, or else two, the next one
+// included; where the text ends, they go on at that place, as if the text were periodic.
+func (t *stream) guess(n int) {
+	tokens := t.known()
+	for length := 3; length >= 2 && n > 0; length-- {
 		if at := latest(tokens, length); at >= 0 {
 			for i := range n {
 				t.next = append(t.next, tokens[at+i%(len(tokens)-at)])
 			}
 			t.guesses = n
-			return nil
+			return
 		}
 	}
-	return nil
 }
 
 // latest returns the index after the latest place, but for the end, where the last n tokens

@@ -224,6 +224,106 @@ func TestDraftModelStates(t *testing.T) {
 	}
 }
 
+// TestDraftTurns: a draft model reads what is new in a turn of a conversation, and all of it again where its cache became too
+// small, which grows to twice its size at least.
+func TestDraftTurns(t *testing.T) {
+	m := tiny(t, Options{PageSize: 16})
+	s := session(t, m, 2, 0)
+	x, other := s.NewText(), s.NewText()
+	o := GenerateOptions{MaxTokens: 10, Stop: []int32{}, Draft: 3, DraftModel: tiny(t, Options{PageSize: 16})}
+	read, grown := 0, 0
+	var talk []int32
+	var drafts *Session // of the last turn
+	for turn := range 12 {
+		talk = append(talk, prompt(8, turn)...)
+		rest, err := x.Keep(talk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, had := read, len(talk)-8
+		if s.draft != nil {
+			s.draft.tokens.See = func(name string, _ int, rows []float32) {
+				if name == "embd" {
+					read += len(rows) / tinyWidth
+				}
+			}
+		}
+		talk = append(talk, collect(t, 1, s.Generate(t.Context(), o, Step{Text: x, Tokens: rest}))[0]...)
+		if s.draft != drafts {
+			grown, drafts = grown+1, s.draft
+		} else if read-before > 8+3*o.MaxTokens {
+			t.Errorf("turn %d: the draft model has read %d tokens behind %d, want what is new", turn, read-before, had)
+		}
+		if turn == 6 {
+			collect(t, 1, s.Generate(t.Context(), o, Step{Text: other, Tokens: prompt(5, 1)}))
+		}
+	}
+	if read == 0 || grown > 6 {
+		t.Errorf("%d tokens are read in caches that are new %d times", read, grown)
+	}
+	free := s.draft.FreePages()
+	if x.Free(); s.draft.FreePages() <= free {
+		t.Error("a text that is freed keeps what the draft model has read of it")
+	}
+}
+
+// TestDraftShort: texts of few tokens, whose cache has room for them alone, have guesses: those of the same model need a step
+// for each four tokens.
+func TestDraftShort(t *testing.T) {
+	m := tiny(t, Options{PageSize: 16})
+	o := GenerateOptions{MaxTokens: 12, Stop: []int32{}}
+	want := collect(t, 4, m.GenerateBatch(t.Context(), prompts(), o))
+	o.Draft, o.DraftModel = 3, m
+	s, steps, err := m.begin(t.Context(), prompts(), &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	passes := 0
+	s.tokens.See = func(name string, _ int, _ []float32) {
+		if name == "embd" {
+			passes++
+		}
+	}
+	if got := collect(t, 4, s.Generate(t.Context(), o, steps...)); !slices.EqualFunc(got, want, slices.Equal[[]int32]) {
+		t.Errorf("tokens %v, want %v", got, want)
+	}
+	if passes > 4 { // of the prompts, and of 11 tokens
+		t.Errorf("%d passes for %d tokens of each text", passes, o.MaxTokens)
+	}
+}
+
+// TestDraftFull: where the cache has no room for guesses, texts go on without them.
+func TestDraftFull(t *testing.T) {
+	m := tiny(t, Options{PageSize: 16})
+	o := GenerateOptions{MaxTokens: 60, Stop: []int32{}}
+	stop := collect(t, 1, m.Generate(t.Context(), prompt(5, 1), o))[0][9]
+	o.Stop = []int32{stop}
+	want := collect(t, 1, m.Generate(t.Context(), prompt(5, 1), o))[0]
+	o.Draft, o.DraftModel = 12, m
+	s := session(t, m, 2, 16) // as many as the texts need
+	step := func() Step { return Step{Text: s.NewText(), Tokens: prompt(5, 1)} }
+	g, err := s.newGeneration(&o, []Step{step(), step()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got [2][]int32
+	full := false
+	for len(g.streams) > 0 {
+		if err := g.step(t.Context(), func(token Token, _ error) bool {
+			if token.End != EndToken {
+				got[token.Index] = append(got[token.Index], token.ID)
+			}
+			return true
+		}); err != nil {
+			t.Fatal(err)
+		}
+		full = full || g.full
+	}
+	if !full || !slices.Equal(got[0], want) || !slices.Equal(got[1], want) {
+		t.Errorf("full %v, tokens %v, want %v", full, got, want)
+	}
+}
+
 // TestDraftModelCancelled: a text whose generation ends while a draft model guesses goes on as if
 // nothing had been.
 func TestDraftModelCancelled(t *testing.T) {
@@ -242,7 +342,7 @@ func TestDraftModelCancelled(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		g.streams[0].drafter.s.tokens.See = func(string, int, []float32) { cancel() }
+		g.drafts.tokens.See = func(string, int, []float32) { cancel() }
 		var got []int32
 		err = g.step(ctx, func(token Token, _ error) bool { got = append(got, token.ID); return true })
 		if cancel(); !errors.Is(err, context.Canceled) || len(got) != 1 {
@@ -303,7 +403,7 @@ func TestLeave(t *testing.T) {
 	m := tiny(t, Options{})
 	want := collect(t, 1, m.Generate(t.Context(), prompt(20, 3), GenerateOptions{MaxTokens: 30, Stop: []int32{}}))[0]
 	s := session(t, m, 2, 100)
-	free := s.Room()
+	free := s.FreePages()
 	x, got := s.NewText(), []int32(nil)
 	for len(got) < 30 {
 		rest, err := x.Keep(append(prompt(20, 3), got...))
@@ -323,8 +423,8 @@ func TestLeave(t *testing.T) {
 	if !slices.Equal(got[:30], want) {
 		t.Errorf("tokens %v, want %v", got, want)
 	}
-	if x.Free(); s.Room() != free {
-		t.Errorf("room for %d tokens in the end, want %d", s.Room(), free)
+	if x.Free(); s.FreePages() != free {
+		t.Errorf("%d free pages in the end, want %d", s.FreePages(), free)
 	}
 }
 
@@ -425,7 +525,7 @@ func TestGenerateErrors(t *testing.T) {
 		o      GenerateOptions
 		want   string
 	}{
-		{nil, GenerateOptions{}, "Step 0: Tokens: none"},
+		{nil, GenerateOptions{}, "prompts[0]: no tokens, want at least one"},
 		{[]int32{1}, GenerateOptions{MaxTokens: -1}, "GenerateOptions.MaxTokens: -1"},
 		{[]int32{1}, GenerateOptions{Draft: 513}, "GenerateOptions.Draft: 513"},
 		{[]int32{1}, GenerateOptions{Sampler: Sampler{Temperature: -1}}, "Sampler.Temperature: -1"},

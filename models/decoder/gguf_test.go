@@ -39,6 +39,11 @@ func convert(t *testing.T, dir string) (*converter, *gguf.File) {
 	}
 	t.Cleanup(func() { l.Close() })
 	l.Rename = nil
+	if m.Family.GGUF == "nemotron_h" && routes(m) {
+		family := *m.Family
+		family.GGUF = "nemotron_h_moe"
+		m.Family = &family
+	}
 	v := &converter{t: t, c: configOf(m), m: m, l: l}
 	v.metadata()
 	v.tensors()
@@ -47,6 +52,11 @@ func convert(t *testing.T, dir string) (*converter, *gguf.File) {
 		t.Fatal(err)
 	}
 	return v, f
+}
+
+// routes tells whether a model has experts.
+func routes(m *arch.Model) bool {
+	return slices.ContainsFunc(m.Layers, func(l arch.Layer) bool { _, ok := l.Feed.(*arch.Experts); return ok })
 }
 
 // metadata writes the keys.
@@ -104,6 +114,9 @@ func (v *converter) metadata() {
 		v.experts(e)
 	}
 	v.recurrent()
+	if v.m.Embed.Inputs > 0 || v.m.Family.GGUF == "gemma4" {
+		v.gemma4()
+	}
 	v.scaling()
 }
 
@@ -122,8 +135,144 @@ func (v *converter) recurrent() {
 			v.space(t)
 		case *arch.Both:
 			v.space(t.Space)
+		case *arch.Delta:
+			v.space(&arch.StateSpace{Heads: t.Heads, KeyHeads: t.KeyHeads, KeySize: t.KeySize, ValueSize: t.ValueSize, Taps: t.Taps})
+			v.Set(key+"full_attention_interval", uint32(1+slices.IndexFunc(v.m.Layers, func(l arch.Layer) bool { return l.Attention() != nil })))
+			v.Set(key+"rope.dimension_sections", []int32{1, 1, 1, 0})
 		}
 	}
+	if strings.HasPrefix(v.m.Family.GGUF, "nemotron_h") {
+		v.Set(key+"attention.head_count_kv", heads)
+		v.Set(key+"feed_forward_length", v.widths())
+		v.Set(key+"rope.scaling.finetuned", false)
+	}
+}
+
+// gemma4 writes what files say of layers that differ in their heads and networks.
+func (v *converter) gemma4() {
+	n, key := v.c.Layers, v.m.Family.GGUF+"."
+	near, heads, full, shared := make([]bool, n), make([]int32, n), v.m.Layers[n-1].Attention(), 0
+	for i, l := range v.m.Layers {
+		a := l.Attention()
+		if heads[i] = int32(a.KVHeads); a.Source > 0 {
+			shared++
+		}
+		if near[i] = a.Window > 0; near[i] {
+			v.Set(key+"attention.key_length_swa", uint32(a.Size))
+			v.Set(key+"attention.value_length_swa", uint32(a.Size))
+			v.Set(key+"rope.dimension_count_swa", uint32(a.Rope.Dims))
+			v.Set(key+"rope.freq_base_swa", float32(a.Rope.Base))
+		}
+		if f, ok := l.Feed.(*arch.Twofold); ok && i == 0 {
+			v.experts(&f.Experts)
+		}
+	}
+	v.Set(key+"attention.key_length", uint32(full.Size))
+	v.Set(key+"attention.value_length", uint32(full.Size))
+	v.Set(key+"rope.dimension_count", uint32(full.Size))
+	v.Set(key+"rope.freq_base", float32(full.Rope.Base))
+	v.Set(key+"attention.sliding_window_pattern", near)
+	v.Set(key+"attention.shared_kv_layers", uint32(shared))
+	v.Set(key+"embedding_length_per_layer_input", uint32(v.m.Embed.Inputs))
+	v.Set(key+"attention.head_count_kv", heads)
+	v.Set(key+"feed_forward_length", v.widths())
+	v.Set(key+"attention.scale", nil)
+	factors := make([]float32, full.Rope.Dims/2)
+	for i, x := range full.Rope.Scaling.Factors {
+		factors[i] = float32(min(x, 1e30))
+	}
+	v.AddFloats("rope_freqs.weight", factors, len(factors))
+}
+
+// widths are those of the networks of each layer, or 0.
+func (v *converter) widths() []int32 {
+	all := make([]int32, v.c.Layers)
+	for i, l := range v.m.Layers {
+		switch f := l.Feed.(type) {
+		case *arch.Dense:
+			all[i] = int32(f.Inner)
+		case *arch.Experts:
+			all[i] = int32(f.Inner)
+		case *arch.Twofold:
+			all[i] = int32(f.Dense.Inner)
+		}
+	}
+	return all
+}
+
+// deltaTensor writes a tensor of a gated delta net and tells whether it is one. The first layer of Qwen3-Next has the tensor that older
+// files have.
+func (v *converter) deltaTensor(name, block string, x []float32, shape []int) bool {
+	d, ok := v.m.Layers[0].Mixer.(*arch.Delta)
+	if !ok {
+		return false
+	}
+	order := make([]int, d.Heads)
+	for h := range order {
+		order[h] = h
+	}
+	if v.m.Family.GGUF != "qwen3next" { // head h of values comes to the place h%R·KeyHeads + h/R, with R of them for each of keys
+		for h := range order {
+			r := d.Heads / d.KeyHeads
+			order[h%r*d.KeyHeads+h/r] = h
+		}
+	}
+	heads := func(x []float32, n int) (y []float32) { // rows of heads of values
+		for _, h := range order {
+			y = append(y, x[h*n:][:n]...)
+		}
+		return y
+	}
+	width, keys := shape[len(shape)-1], 2*d.KeyHeads*d.KeySize
+	switch strings.TrimSuffix(strings.TrimPrefix(name, block), ".weight") {
+	case "attn_qkv", "ssm_conv1d":
+		if len(shape) == 3 {
+			shape = []int{shape[0], width}
+		}
+		x = slices.Concat(x[:keys*width], heads(x[keys*width:], d.ValueSize*width))
+	case "attn_gate":
+		x = heads(x, d.ValueSize*width)
+	case "ssm_beta", "ssm_alpha":
+		x = heads(x, width)
+	case "ssm_a":
+		for i, a := range x {
+			x[i] = -numeric.Exp2(float32(a * float32(math.Log2E)))
+		}
+		x = heads(x, 1)
+	case "ssm_dt.bias":
+		x = heads(x, 1)
+	case "ssm_out":
+		var y []float32
+		for ; len(x) > 0; x = x[width:] {
+			y = append(y, heads(x[:width], d.ValueSize)...)
+		}
+		x = y
+	case "ssm_in":
+		if block != "blk.0." {
+			v.qkvz(block, d, x, width)
+			return true
+		}
+	case "ssm_norm", "ssm_ba":
+	default:
+		return false
+	}
+	v.AddFloats(name, x, shape...)
+	return true
+}
+
+// qkvz writes the tensors of queries, keys and values, and of z, of rows that are grouped by heads of keys.
+func (v *converter) qkvz(block string, d *arch.Delta, x []float32, width int) {
+	r := d.Heads / d.KeyHeads
+	parts := make([][]float32, 4)
+	for range d.KeyHeads {
+		for i, n := range []int{d.KeySize, d.KeySize, r * d.ValueSize, r * d.ValueSize} {
+			parts[i] = append(parts[i], x[:n*width]...)
+			x = x[n*width:]
+		}
+	}
+	qkv := slices.Concat(parts[:3]...)
+	v.AddFloats(block+"attn_qkv.weight", qkv, len(qkv)/width, width)
+	v.AddFloats(block+"attn_gate.weight", parts[3], len(parts[3])/width, width)
 }
 
 // space writes what files say of Mamba-2.
@@ -193,7 +342,7 @@ func (v *converter) experts(e *arch.Experts) {
 	lead := slices.IndexFunc(v.m.Layers, func(l arch.Layer) bool { _, ok := l.Feed.(*arch.Experts); return ok })
 	keys := map[string]int{"count": e.Count, "used_count": e.Used, "feed_forward_length": e.Inner}
 	switch {
-	case e.SharedGate || v.m.Family.GGUF == "granitehybrid" && e.Shared > 0:
+	case e.SharedGate || slices.Contains([]string{"granitehybrid", "nemotron_h_moe"}, v.m.Family.GGUF) && e.Shared > 0:
 		keys["shared_feed_forward_length"] = e.Shared
 	case e.Shared > 0:
 		keys["shared_count"] = e.Shared / e.Inner
@@ -211,7 +360,7 @@ func (v *converter) experts(e *arch.Experts) {
 		v.set(v.m.Family.GGUF+".expert_weights_scale", float32(e.Scale))
 		v.set(v.m.Family.GGUF+".expert_weights_norm", e.Shares)
 	}
-	if lead > 0 {
+	if lead > 0 && v.m.Family.GGUF != "nemotron_h_moe" {
 		v.set(v.m.Family.GGUF+".leading_dense_block_count", uint32(lead))
 	}
 }
@@ -302,7 +451,7 @@ func (v *converter) tensors() {
 				v.AddFloats(ours+".weight", joined[ours], append([]int{n}, info.Shape...)...)
 			}
 			continue
-		case v.m.Layers[0].Norm.LessOne && strings.HasSuffix(ours, "_norm") && kind == ".weight":
+		case v.m.Layers[0].Norm.LessOne && strings.HasSuffix(ours, "_norm") && !strings.HasSuffix(ours, "ssm_norm") && kind == ".weight":
 			for i := range x {
 				x[i]++
 			}
@@ -326,12 +475,15 @@ func (v *converter) tensors() {
 		case strings.HasSuffix(ours, "ffn_gate_up"):
 			ours = strings.Replace(ours, "ffn_gate_up", "ffn_up", 1)
 		}
-		if stem, ok := strings.CutSuffix(ours, "ffn_gate_up_exps"); ok {
+		if stem, ok := strings.CutSuffix(ours, "ffn_gate_up_exps"); ok && v.m.Family.GGUF != "gemma4" {
 			v.separate(stem, x, info.Shape)
 			continue
 		}
 		if len(numbers) == 1 {
 			block := "blk." + numbers[0] + "."
+			if v.deltaTensor(ours+kind, block, x, info.Shape) {
+				continue
+			}
 			ours, info.Shape = v.renamed(strings.TrimPrefix(ours, block), info.Shape)
 			switch kind {
 			case ".weight":
@@ -349,9 +501,12 @@ func (v *converter) tensors() {
 // permutes tells whether heads have their elements in another order than in the folder.
 func (v *converter) permutes() bool { return v.m.Family.Interleaved && !ropeOf(v.m).Interleaved }
 
-// rounds tells whether the file has a number as float32 that the folder has as float64.
+// rounds tells whether the file has a number as float32 that the folder has as float64, or other orders of sums.
 func (v *converter) rounds() bool {
 	r := ropeOf(v.m)
+	if d, ok := v.m.Layers[0].Mixer.(*arch.Delta); ok && !d.Grouped && d.Heads > d.KeyHeads { // whose heads of values have another order
+		return true
+	}
 	return r.Growth != 0 || r.Base != float64(float32(r.Base)) || v.m.Family.GGUF == "olmo2" && r.Scaling.YaRN || v.m.Family.GGUF == "falcon-h1" // whose head is multiplied
 }
 
@@ -378,7 +533,7 @@ func (v *converter) renamed(name string, shape []int) (string, []int) {
 	switch {
 	case name == "ffn_gate_inp_shexp":
 		return name, shape[1:]
-	case name == "ffn_norm" && slices.Contains([]string{"glm4moe", "gpt-oss", "seed_oss"}, v.m.Family.GGUF):
+	case name == "ffn_norm" && slices.Contains([]string{"glm4moe", "gpt-oss", "seed_oss", "qwen35", "qwen35moe", "qwen3next"}, v.m.Family.GGUF):
 		return "post_attention_norm", shape
 	}
 	return name, shape

@@ -54,8 +54,14 @@ func (n *network) describe(v *inventory.Inventory) {
 	}
 	v.Size("tokens of a text", c.Context)
 	v.Size("vocabulary", c.Vocab)
-	v.TokenMemory = 4 * n.kept()
+	v.TokenMemory, v.TextMemory = 4*n.kept(), n.textMemory
 	v.Tokenizer, v.Template = n.tokenizerErr, n.templateErr
+}
+
+// textMemory returns how many bytes a text of so many tokens takes in a cache of float32.
+func (n *network) textMemory(tokens int) int64 {
+	l := n.layoutOf(&Options{Context: tokens, PageSize: defaultPage})
+	return int64(l.pages(tokens)) * int64(defaultPage) * 4 * n.kept() / int64(len(l.windows))
 }
 
 // errDry ends the loading of a model of which nothing is read.

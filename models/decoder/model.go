@@ -85,6 +85,7 @@ const (
 	DefaultContext = 4096
 
 	mostContext = 1 << 24
+	defaultPage = 64 // tokens
 )
 
 // A Model is a language model. It is immutable: any number of goroutines may use it at
@@ -93,6 +94,7 @@ type Model struct {
 	*network
 	options Options
 	ropes   []engine.Rotation
+	layout  layout
 }
 
 // A network is what models with different options share.
@@ -178,13 +180,13 @@ func (m *Model) With(o Options) (*Model, error) {
 		return nil, &kernel.Error{Where: "decoder: Options.Context", Got: fmt.Sprint(o.Context), Want: fmt.Sprintf("at most %d, beyond which dynamic rotations would change with each token", m.config.Context)}
 	}
 	if o.PageSize == 0 {
-		o.PageSize = 64
+		o.PageSize = defaultPage
 	}
 	ropes, err := m.layers.Rotations(o.Context, m.config.Context)
 	if err != nil {
 		return nil, err
 	}
-	return &Model{m.network, o, ropes}, nil
+	return &Model{m.network, o, ropes, m.layoutOf(&o)}, nil
 }
 
 // cacheTypes are the types of caches.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 
@@ -21,12 +22,16 @@ const savedForm = 1
 // [Text.Save] has written and goes on with the same bits.
 func (m *Model) StateFingerprint(digest string) string {
 	h, o := sha256.New(), &m.options
+	windows := ""
+	if len(m.layout.windows) > 1 { // whose layers have another order
+		windows = fmt.Sprintf("groups %v\n", m.layout.places)
+	}
 	fmt.Fprintf(h, "saved %d\ncontract %d\nmodel %q\ncontext %d\ncache %v %v %v\nint12 %v\nint8 %v\n", savedForm, kernel.Contract, digest,
 		o.Context, o.CacheType, o.ValueType(), o.hadamardOf(m.caches(o, 0)), o.DynamicInt12, o.Precision == precision.Int8)
 	if o.Precision == precision.BFloat16 {
 		fmt.Fprintln(h, "bf16")
 	}
-	fmt.Fprint(h, m.adapters)
+	fmt.Fprint(h, windows, m.adapters)
 	return hex.EncodeToString(h.Sum(nil))
 }
 
@@ -38,9 +43,12 @@ func (t *Text) Save(dst []byte, from, to int) ([]byte, error) {
 	if t.session == nil || from < 0 || from > to || to > t.kv.Len() {
 		return dst, &kernel.Error{Where: "decoder: Text.Save", Got: fmt.Sprintf("tokens %d to %d of %d", from, to, t.kv.Len()), Want: "some of those that the text has read"}
 	}
-	out, err := t.kv.Save(dst, from, to-from)
-	if err != nil {
-		return dst, err
+	out := dst
+	for _, sequence := range t.kv {
+		var err error
+		if out, err = sequence.Save(out, from, to-from); err != nil {
+			return dst, err
+		}
 	}
 	for _, after := range t.session.model.checkpoints(from, to) {
 		s := t.state(after)
@@ -111,17 +119,19 @@ func (t *Text) Load(tokens []int32, data []byte) error {
 // loadKeys adds the keys and values of n tokens, the first bytes of data.
 func (t *Text) loadKeys(n int, data []byte, size int) error {
 	s := t.session
-	if err := s.pages.Set(t.kv); err != nil {
+	s.texts, s.counts = append(s.texts[:0], t), append(s.counts[:0], n)
+	if err := s.extend(); err != nil {
 		return err
 	}
-	if err := s.pages.Extend(n); err != nil {
-		return err
-	}
-	err := t.kv.Load(data[:max(0, size)])
-	if err != nil {
-		if undone := t.kv.Truncate(t.Len()); undone != nil {
-			return undone
+	data, part := data[:max(0, size)], max(0, size)/len(t.kv)
+	for i, sequence := range t.kv {
+		mine := data[i*part:]
+		if i < len(t.kv)-1 { // of the last one, with what is too much
+			mine = mine[:part]
+		}
+		if err := sequence.Load(mine); err != nil {
+			return errors.Join(err, t.cutKeys(t.Len()))
 		}
 	}
-	return err
+	return nil
 }

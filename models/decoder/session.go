@@ -14,6 +14,10 @@ import (
 // step computes in. It is for one goroutine at a time. A program that serves many runs one
 // Session and puts the texts that take a step together into one call of [Session.Forward].
 type Session struct {
+	// KeepWindows keeps what no later token of a text sees until [Text.Trim]. Without it Forward drops
+	// such keys and values before a text has more pages than [Model.Pages] says.
+	KeepWindows bool
+
 	model *Model
 	cache *kvcache.Cache
 	pages engine.Paged // of the texts of a pass
@@ -28,11 +32,14 @@ type Session struct {
 	width   int   // of a row of them
 
 	// Of a pass, whose rows are the tokens of all its texts, one text after the other.
-	sequences []*kvcache.Sequence
 	counts    []int
 	texts     []*Text
 	piece     []int32 // tokens that are read again, and those after them
 	tokens    engine.Pass
+	sequences []*kvcache.Sequence
+
+	draft      *Session // of the model that guessed last, see GenerateOptions.DraftModel
+	pagesInAll int
 
 	spare   []*engine.State // to be written again, at most as many as written
 	written int             // the most states that a pass has written
@@ -47,50 +54,64 @@ func (m *Model) NewSession(texts, tokens int) (*Session, error) {
 	if tokens == 0 {
 		tokens = m.options.Context
 	}
-	if texts < 1 || tokens < 1 || tokens > mostContext || texts > math.MaxInt32/m.pages(tokens) {
+	if texts < 1 || tokens < 1 || tokens > mostContext || texts > math.MaxInt32/m.Pages(tokens) {
 		return nil, &kernel.Error{Where: "decoder: NewSession", Got: fmt.Sprintf("%d texts of %d tokens", texts, tokens), Want: fmt.Sprintf("at least one text of 1 to %d tokens, and at most %d pages", mostContext, math.MaxInt32)}
 	}
-	return m.newSession(texts * m.pages(tokens))
+	return m.newSession(texts * m.Pages(tokens))
 }
 
-// pages returns the number of pages that a text of so many tokens takes.
-func (m *Model) pages(tokens int) int {
-	return (tokens + m.options.PageSize - 1) / m.options.PageSize
-}
+// Pages returns the number of pages that a text of so many tokens needs, of which each takes [Model.PageBytes]. Where some
+// layers have a window, which long texts need less for, there is a page for each group of layers.
+func (m *Model) Pages(tokens int) int { return m.layout.pages(tokens) }
 
 // newSession returns a session with a cache of so many pages.
 func (m *Model) newSession(pages int) (*Session, error) {
-	caches := m.caches(&m.options, pages)
-	cache, err := kvcache.NewOf(caches)
+	slots := slices.Clone(m.layout.slots)
+	for i := range slots {
+		slots[i].Pages = pages
+	}
+	cache, err := kvcache.NewOf(slots)
 	if err != nil {
 		return nil, fmt.Errorf("decoder: cache: %w", err)
 	}
-	s := &Session{model: m, cache: cache, chunk: chunk}
+	s := &Session{model: m, cache: cache, chunk: chunk, pagesInAll: pages}
 	s.tokens.Cache = &s.pages
-	s.pages.Places, s.pages.Hadamard = m.layers.Places(), m.options.hadamardOf(caches)
-	s.pages.Batch, err = cache.NewBatch()
-	return s, err
+	s.pages.Hadamard = m.options.hadamardOf(m.caches(&m.options, 0))
+	for _, keeper := range m.layers.Places() {
+		s.pages.Places = append(s.pages.Places, m.layout.places[min(keeper, len(m.layout.places)-1)]) // others have none
+	}
+	for range m.layout.windows {
+		group, err := cache.NewBatch()
+		if err != nil {
+			return nil, err
+		}
+		s.pages.Groups = append(s.pages.Groups, group)
+	}
+	return s, nil
 }
 
 // Model returns the model of the session.
 func (s *Session) Model() *Model { return s.model }
 
-// Room returns the number of tokens that fit into pages of the cache that no text uses.
-func (s *Session) Room() int { return s.cache.FreePages() * s.cache.PageSize() }
+// FreePages returns the number of pages of the cache that no text uses, see [Model.Pages].
+func (s *Session) FreePages() int { return s.cache.FreePages() }
 
 // A Text is a text in a [Session]: tokens with their keys and values.
 type Text struct {
 	session *Session
-	kv      *kvcache.Sequence
+	kv      pages
 	tokens  []int32
 	states  []*engine.State // in ascending order, none without recurrent layers
 	began   int             // tokens of the one that the last call began with
 	shared  int             // of the first tokens, so many may be in the memory of forks, where they never change
 	marked  bool            // while steps are checked
+	draft   *Text           // that a draft model has read of it, or nil
 }
 
 // NewText returns a text without tokens.
-func (s *Session) NewText() *Text { return &Text{session: s, kv: s.cache.NewSequence()} }
+func (s *Session) NewText() *Text {
+	return &Text{session: s, kv: newPages(s.cache, len(s.pages.Groups))}
+}
 
 // Len returns the number of tokens.
 func (t *Text) Len() int { return len(t.tokens) }
@@ -100,9 +121,12 @@ func (t *Text) Tokens() []int32 { return t.tokens }
 
 // Fork returns a new text of the first n tokens, which shares their keys and values, and the
 // states of recurrent layers. n is 0 to Len; otherwise the error is a kernel.Error. With
-// recurrent layers the next step of the fork also reads the tokens from Checkpoint(n) to n.
+// recurrent layers or windows the next step of the fork also reads the tokens from Checkpoint(n) to n.
 func (t *Text) Fork(n int) (*Text, error) {
-	kv, err := t.kv.Fork(t.keys(n))
+	if err := t.checkLength(n); err != nil {
+		return nil, err
+	}
+	kv, err := t.kv.fork(t.keys(n), t.session.cache)
 	if err != nil {
 		return nil, err
 	}
@@ -111,9 +135,12 @@ func (t *Text) Fork(n int) (*Text, error) {
 }
 
 // Truncate removes the tokens after the first n. n is 0 to Len; otherwise the error is a
-// kernel.Error. What Fork says of recurrent layers holds here, too.
+// kernel.Error. What Fork says of recurrent layers and windows holds here, too.
 func (t *Text) Truncate(n int) error {
-	if err := t.kv.Truncate(t.keys(n)); err != nil {
+	if err := t.checkLength(n); err != nil {
+		return err
+	}
+	if err := t.cutKeys(n); err != nil {
 		return err
 	}
 	t.cutStates(n)
@@ -123,14 +150,32 @@ func (t *Text) Truncate(n int) error {
 	return nil
 }
 
-// keys returns how many keys are kept if the first n tokens are: not all where some of them
-// are to be read again.
-func (t *Text) keys(n int) int {
-	if n <= t.Len() {
-		n = min(n, t.kv.Len())
+// checkLength reports a number of tokens that the text does not have.
+func (t *Text) checkLength(n int) error {
+	switch {
+	case t.session == nil:
+		return &kernel.Error{Where: "decoder: Text", Got: "one that is freed", Want: "one of a session"}
+	case n < 0 || n > t.Len():
+		return &kernel.Error{Where: "decoder: Text: n", Got: fmt.Sprint(n), Want: fmt.Sprintf("0 to %d", t.Len())}
 	}
-	return n
+	return nil
 }
+
+// keys returns how many keys are kept if the first n tokens are: not all where some of them
+// are to be read again, and none where a window has dropped some that the next token sees.
+func (t *Text) keys(n int) int {
+	if n = min(n, t.kv.Len()); t.kv.cover(n, t.session.model.layout.windows) {
+		return n
+	}
+	return 0
+}
+
+// cutKeys leaves the keys that are kept if the first n tokens are.
+func (t *Text) cutKeys(n int) error { return t.kv.truncate(t.keys(n), t.session.cache) }
+
+// Trim drops the keys and values that no later token of the text sees, in layers with a window, and tells
+// whether there were some. Where the text is then forked or truncated at an earlier token, all tokens are read again.
+func (t *Text) Trim() bool { return t.session != nil && t.kv.trim(t.session.model.layout.windows) }
 
 // Keep truncates the text to the tokens that it has in common with wanted, less one if that
 // is all of them, and returns the rest of wanted: what [Session.Forward] has to read next so
@@ -159,6 +204,9 @@ func (t *Text) Free() {
 	if t.session != nil {
 		t.cutStates(-1)
 	}
-	t.kv.Free()
+	if t.draft != nil {
+		t.draft.Free()
+	}
+	t.kv.free()
 	t.session, t.tokens = nil, nil
 }

@@ -31,14 +31,15 @@ func (n *network) checkpointOf() int {
 }
 
 // Checkpoint returns the largest number of tokens, at most n, after which the text can go on
-// without reading any of them again once it is forked or truncated there. It is n itself
-// unless layers of the model are recurrent: these carry a state from token to token, of which
-// a text keeps the last one and one after every 64 tokens or more, see [Text.Fork].
+// without reading any of them again once it is forked or truncated there. It is n itself, but
+// for models with recurrent layers: these carry a state from token to token, of which
+// a text keeps the last one and one after every 64 tokens or more, see [Text.Fork]. Where some layers have a window,
+// and a text has dropped keys that the token after the first n ones sees, it is 0, see [Text.Trim].
 func (t *Text) Checkpoint(n int) int {
-	if n = min(n, t.Len()); t.session.model.checkpoint == 0 {
-		return n
+	if n = min(n, t.Len()); t.session.model.checkpoint > 0 {
+		n = after(t.state(n))
 	}
-	return after(t.state(n))
+	return t.keys(n)
 }
 
 // after returns the tokens of a state, which may be nil.
@@ -92,13 +93,10 @@ func (t *Text) shareStates(n int) (shared []*engine.State) {
 // rewind brings the keys and values of a text back to its last state, with which a call
 // begins, and returns how many tokens are to be read again.
 func (t *Text) rewind() (again int, err error) {
-	if t.session.model.checkpoint == 0 {
-		return 0, nil
+	if t.began = t.Checkpoint(t.Len()); t.kv.Len() > t.began {
+		err = t.cutKeys(t.began)
 	}
-	t.began = after(t.state(t.Len()))
-	if t.kv.Len() > t.began {
-		err = t.kv.Truncate(t.began)
-	}
+	t.cutStates(t.began)
 	return t.Len() - t.began, err
 }
 

@@ -34,18 +34,18 @@ type story struct {
 // With shorter passes most of those end between two checkpoints.
 func TestStates(t *testing.T) {
 	for _, name := range recurrentFolders {
-		t.Run(name, func(t *testing.T) { checkStates(t, loadRecurrent(t, name, Options{PageSize: 16}), chunk) })
+		t.Run(name, func(t *testing.T) { checkStates(t, loadRecurrent(t, name, Options{PageSize: 16}), chunk, 150) })
 		t.Run(name+", short passes", func(t *testing.T) {
 			m := loadRecurrent(t, name, Options{PageSize: 16})
 			m.checkpoint = 128
-			checkStates(t, m, 20)
+			checkStates(t, m, 20, 150)
 		})
 	}
 }
 
-func checkStates(t *testing.T, m *Model, chunk int) {
-	if m.checkpoint == 0 {
-		t.Fatal("a model without states")
+func checkStates(t *testing.T, m *Model, chunk, rounds int) {
+	if m.checkpoint == 0 && slices.Max(m.layout.windows) == 0 {
+		t.Fatal("a model without states and windows")
 	}
 	const most, stories = 230, 3
 	vocab := m.config.Vocab
@@ -69,7 +69,7 @@ func checkStates(t *testing.T, m *Model, chunk int) {
 	}
 	var texts []reading
 	again := 0
-	for range 150 {
+	for range rounds {
 		switch k := r.IntN(10); {
 		case len(texts) < 2:
 			texts = append(texts, reading{s.NewText(), &all[r.IntN(stories)]})
@@ -92,6 +92,8 @@ func checkStates(t *testing.T, m *Model, chunk int) {
 			if to := &all[r.IntN(stories)]; common(x.Tokens(), to.tokens) == x.Len() {
 				x.story = to // the states of the tokens that are gone must be, too
 			}
+		case k == 3:
+			texts[r.IntN(len(texts))].Trim()
 		case k == 2 && len(texts) > 3:
 			i := r.IntN(len(texts))
 			texts[i].Free()
@@ -205,12 +207,24 @@ func TestCheckpoints(t *testing.T) {
 // TestDraftStates: guesses change no text, although wrong ones are taken back.
 func TestDraftStates(t *testing.T) {
 	for _, name := range recurrentFolders {
-		m := loadRecurrent(t, name, Options{})
-		prompts := [][]int32{{5, 6, 7, 5, 6, 7, 5, 6}, {9, 9, 9, 9}}
-		var want [][]int32
+		checkDrafts(t, name, loadRecurrent(t, name, Options{}), 0)
+	}
+	for _, x := range windowFolders {
+		checkDrafts(t, x.name, loadWindows(t, x.name, Options{}), 700)
+	}
+}
+
+// checkDrafts has texts of some tokens continued with guesses, which take other pages.
+func checkDrafts(t *testing.T, name string, m *Model, tokens int) {
+	prompts := [][]int32{append(prompt(tokens, 1), 5, 6, 7, 5, 6, 7, 5, 6), append(prompt(tokens, 2), 9, 9, 9, 9)}
+	var want [][]int32
+	for _, model := range []*Model{nil, m} {
 		for draft := range 6 {
+			if draft == 0 && model != nil {
+				continue
+			}
 			got := make([][]int32, len(prompts))
-			for token, err := range m.GenerateBatch(t.Context(), prompts, GenerateOptions{MaxTokens: 80, Stop: []int32{}, Draft: draft}) {
+			for token, err := range m.GenerateBatch(t.Context(), prompts, GenerateOptions{MaxTokens: 80, Stop: []int32{}, Draft: draft, DraftModel: model}) {
 				if err != nil {
 					t.Fatal(err)
 				}

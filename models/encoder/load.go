@@ -30,7 +30,7 @@ func Architectures() (folders, files []string) {
 }
 
 // Load reads an embedding model from a folder as Hugging Face and sentence-transformers have it, from a GGUF
-// file, or from one that [weights.Resolve] finds by its name, such as all-MiniLM-L6-v2 where make models puts it. A folder has
+// file, or from one that [weights.Resolve] finds by its name, such as all-MiniLM-L6-v2 where attn fetch puts it. A folder has
 //
 //	config.json          model_type one of those that [Architectures] lists
 //	model.safetensors    or the shards of its index, or pytorch_model.bin or its shards: float32, float16 or bfloat16, which stay as they are

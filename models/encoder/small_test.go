@@ -155,7 +155,7 @@ func TestAllocations(t *testing.T) {
 func TestLoadName(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("ATTN_MODELS", folder)
-	if _, err := Load("all-MiniLM-L6-v2", LoadOptions{}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), folder) || !strings.Contains(err.Error(), "make models") {
+	if _, err := Load("all-MiniLM-L6-v2", LoadOptions{}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), folder) || !strings.Contains(err.Error(), "attn fetch") {
 		t.Errorf("a model that is not fetched: %v", err)
 	}
 	if err := newSmall("").Write(filepath.Join(folder, weights.MiniLM), "F32"); err != nil {

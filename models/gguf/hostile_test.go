@@ -112,7 +112,7 @@ func TestBadTensors(t *testing.T) {
 		{"rows of broken blocks", 33, "shape [32 16] of type Q8_0", one(0, Q8_0, 16, 32)},
 		{"scalar of blocks", 33, "shape [] of type Q4_0", one(0, Q4_0)},
 		{"odd offset", 49, `tensor "x": offset 4, want a multiple of the alignment 32`, one(4, F32, 1)},
-		{"large tensor", 49, "truncated: 100 bytes at offset 0, want all in the 96 bytes of data", one(0, F32, 25)},
+		{"large tensor", 49, "truncated: 100 bytes at offset 0 of the 96 bytes of data, want the whole file: download it again", one(0, F32, 25)},
 		{"large tensor behind the start", 49, "68 bytes at offset 32", one(32, F32, 17)},
 		{"offset past the end", 49, "4 bytes at offset 128", one(128, F32, 1)},
 		{"offset overflows", 49, "offset 18446744073709551584", one(math.MaxUint64-31, F32, 8)},

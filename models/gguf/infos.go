@@ -138,7 +138,7 @@ func (f *File) check(r *reader, in info, end uint64) error {
 		return r.fail(in.at, fmt.Sprintf("a multiple of the alignment %d", f.alignment), "offset %d", in.offset)
 	}
 	if all := uint64(len(r.data) - f.data); in.offset > all || uint64(in.size) > all-in.offset {
-		return r.fail(in.at, fmt.Sprintf("all in the %d bytes of data", all), "truncated: %d bytes at offset %d", in.size, in.offset)
+		return r.fail(in.at, "the whole file: download it again", "truncated: %d bytes at offset %d of the %d bytes of data", in.size, in.offset, all)
 	}
 	if in.offset < end {
 		return r.fail(in.at, fmt.Sprintf("at least %d, where the tensor before it ends", end), "offset %d", in.offset)

@@ -93,7 +93,7 @@ func readHeader(r io.ReaderAt, size int64) (header []byte, data int64, err error
 		return nil, 0, fmt.Errorf("not a safetensors file: header of %d bytes, the limit is %d", n, maxHeader)
 	}
 	if int64(n) > size-8 {
-		return nil, 0, fmt.Errorf("truncated: a header of %d bytes in a file of %d", n, size)
+		return nil, 0, fmt.Errorf("truncated: a header of %d bytes in a file of %d: download it again", n, size)
 	}
 	header = make([]byte, n)
 	if m, err := r.ReadAt(header, 8); m < len(header) {
@@ -117,7 +117,7 @@ func fileOffsets(tensors map[string]Info, data, size int64) error {
 	for _, name := range names {
 		t := tensors[name]
 		if t.End > size-data {
-			return fmt.Errorf("truncated: tensor %q ends at byte %d of the data, and the file has %d of them", name, t.End, size-data)
+			return fmt.Errorf("truncated: tensor %q ends at byte %d of the data, and the file has %d of them: download it again", name, t.End, size-data)
 		}
 		if t.Begin != at {
 			return fmt.Errorf("tensor %q: data begins at byte %d, want %d: tensors must follow each other without gaps or overlaps", name, t.Begin, at)

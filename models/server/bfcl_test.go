@@ -266,7 +266,7 @@ func testBFCL(t *testing.T, cases []bfclCase, texts string) {
 	settings := fixed()
 	settings.CacheBytes, settings.BodyBytes = 1<<28, 1<<22
 	srv := serverOf(t, settings, NewModel(toolModel, made{m}, "tools"))
-	good, calls, none, refused := 0, 0, 0, 0
+	good, calls, none, refused, long := 0, 0, 0, 0, 0
 	for _, c := range cases {
 		body, schemas := c.request()
 		if impossible(schemas) {
@@ -279,6 +279,10 @@ func testBFCL(t *testing.T, cases []bfclCase, texts string) {
 			continue
 		}
 		got, bad := askedOf(t, w), ""
+		if got.reason == "length" { // the model has no end, and its context has one
+			long++
+			continue
+		}
 		if got.reason != "tool_calls" || got.content != "" || len(got.calls) == 0 {
 			bad = fmt.Sprintf("%+.300v", got)
 		}
@@ -298,8 +302,9 @@ func testBFCL(t *testing.T, cases []bfclCase, texts string) {
 			t.Errorf("%s: %s", c.ID, bad)
 		}
 	}
-	t.Logf("%d of %d answers are valid, with %d calls; %d cases have a schema that no value satisfies, %d one that the notation cannot promise", good, len(cases)-none-refused, calls, none, refused)
-	if good == 0 {
-		t.Error("no answer has a call")
+	t.Logf("%d of %d answers are valid, with %d calls; %d more do not end within the context, %d cases have a schema that no value satisfies, %d one that the notation cannot promise",
+		good, len(cases)-none-refused-long, calls, long, none, refused)
+	if good == 0 || good < 10*long {
+		t.Error("too few answers have a call")
 	}
 }

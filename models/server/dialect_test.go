@@ -71,7 +71,7 @@ func TestDialect(t *testing.T) {
 	}
 	checkLines(t, w, whole[2:])
 	for body, want := range map[string]string{
-		`{"name": "tiny", "say": 1}`: "say: got number, want string", `{"name": "bert-1"}`: `"bert-1" is a model of embeddings, want a language model`, `{"name": "x"}`: `there is no model "x"`,
+		`{"name": "tiny", "say": 1}`: "say: got number, want string", `{"name": "bert-1"}`: `"bert-1" is a model of embeddings, want a language model`, `{"name": "x"}`: `there is no model "x": want "tiny"`,
 	} {
 		var got string
 		if w := post(s, "/lines", body); json.Unmarshal(w.Body.Bytes(), &got) != nil || w.Code/100 != 4 || got != want {

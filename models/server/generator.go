@@ -25,9 +25,12 @@ type generator struct {
 }
 
 func newGenerator(h hosted, m *decoder.Model, turns *batch.Turns) (*generator, error) {
-	o, err := schedule(m, h.s)
+	o, err := schedule(m, h.draft, h.s)
 	if err != nil {
 		return nil, err
+	}
+	if o.Draft != nil {
+		o.Draft.Most = h.guesses
 	}
 	if c := h.s.PromptCache; c != nil && h.digest != "" {
 		o.Saved = &promptcache.Pages{Cache: c, First: promptcache.First(m.StateFingerprint(h.digest), o.Page), Size: o.Page}
@@ -44,19 +47,37 @@ func newGenerator(h hosted, m *decoder.Model, turns *batch.Turns) (*generator, e
 	return g, err
 }
 
-// schedule returns the settings of a language model's scheduler.
-func schedule(m *decoder.Model, s *Settings) (batch.Options, error) {
-	o := m.Options()
-	page, err := m.PageBytes()
-	if err != nil {
-		return batch.Options{}, err
+// schedule returns the settings of a language model's scheduler, which a draft model guesses for if it is not nil.
+func schedule(m, draft *decoder.Model, s *Settings) (batch.Options, error) {
+	o, page := m.Options(), 0 // bytes of a page of tokens in all layers
+	for _, m := range []*decoder.Model{m, draft} {
+		if m == nil {
+			continue
+		}
+		bytes, err := m.PageBytes()
+		if err != nil {
+			return batch.Options{}, err
+		}
+		page += bytes * m.Pages(1)
 	}
-	// A text of the whole context, and a page for a copy of one that is shared.
-	least := int64((o.Context+o.PageSize-1)/o.PageSize + 1)
-	pages := max(least, s.CacheBytes/int64(page))
+	// A text of the whole context, and a page of each group of layers for a copy of one that is shared.
+	groups := m.Pages(1)
+	texts := max((m.Pages(o.Context)+groups-1)/groups+1, int(s.CacheBytes/int64(page))) // of a page of tokens each
+	var drafts *batch.Draft
+	if draft != nil {
+		d := draft.Options()
+		drafts = &batch.Draft{Open: func() (*decoder.Session, error) { return draft.NewSession(texts, o.PageSize) }, Page: d.PageSize, Context: d.Context}
+	}
 	return batch.Options{
-		Open:  func() (batch.Session, error) { return m.NewSession(int(pages), o.PageSize) },
-		Pages: int(pages), Page: o.PageSize, Running: s.Running, Step: s.StepTokens, Chunk: s.ChunkTokens, Waiting: s.Waiting, PerKey: s.WaitingPerKey,
+		Draft: drafts,
+		Open: func() (batch.Session, error) {
+			x, err := m.NewSession(texts, o.PageSize)
+			if err == nil {
+				x.KeepWindows = true // prefixes that nobody uses go first
+			}
+			return x, err
+		},
+		Pages: texts * groups, Page: o.PageSize, Needs: m.Pages, Running: s.Running, Step: s.StepTokens, Chunk: s.ChunkTokens, Waiting: s.Waiting, PerKey: s.WaitingPerKey,
 	}, nil
 }
 
@@ -217,4 +238,8 @@ func (g *generator) stats(show func(s *stat, n float64, labels ...string)) {
 	show(computed, float64(s.Shared), "shared")
 	show(computed, float64(s.Loaded), "loaded")
 	show(preempted, float64(s.Preempted))
+	if g.draft != nil {
+		show(guessed, float64(s.Right), "right")
+		show(guessed, float64(s.Guessed-s.Right), "wrong")
+	}
 }

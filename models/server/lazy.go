@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -27,14 +28,11 @@ func OnDemand(model string, o LoadOptions) (*Model, error) {
 	if o.Name == "" {
 		o.Name = gguf.Name(filepath.Clean(model))
 	}
-	tokens := int64(o.Context)
-	if tokens == 0 {
-		tokens = decoder.DefaultContext
-	}
+	tokens := cmp.Or(o.Context, decoder.DefaultContext)
 	return &Model{
 		name: o.Name, architecture: r.Architecture,
 		later: &later{
-			kind: r.Kind, late: r.EmbedsTokens(), tasks: tasksOf(r), weights: r.Memory, text: r.TokenMemory * tokens, open: func() (*Model, error) { return Load(model, o) },
+			kind: r.Kind, late: r.EmbedsTokens(), tasks: tasksOf(r), weights: r.Memory, text: r.TextMemory(tokens), open: func() (*Model, error) { return Load(model, o) },
 		},
 	}, nil
 }

@@ -445,7 +445,7 @@ func TestCacheTakesItsMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := schedule(narrow, &settings)
+		o, err := schedule(narrow, nil, &settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -527,7 +527,7 @@ func TestReady(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	o, err := schedule(s.find(chatModel).(*generator).m, &s.s)
+	o, err := schedule(s.find(chatModel).(*generator).m, nil, &s.s)
 	if err != nil {
 		t.Fatal(err)
 	}

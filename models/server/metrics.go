@@ -75,6 +75,7 @@ var (
 	pages     = newStat(prometheus.GaugeValue, "attn_cache_pages", "Pages of the cache, by state: free, kept for prefixes and not in use, all.", "state")
 	steps     = newStat(prometheus.CounterValue, "attn_steps_total", "Steps or batches that were computed.")
 	computed  = newStat(prometheus.CounterValue, "attn_computed_tokens_total", "Tokens that were computed, by kind: prompt, answer, and those that were not: shared, which another text had, and loaded from the prompt cache.", "kind")
+	guessed   = newStat(prometheus.CounterValue, "attn_draft_tokens_total", "Tokens that the draft model guessed, by state: right, which are in answers, and wrong.", "state")
 	preempted = newStat(prometheus.CounterValue, "attn_preempted_total", "Texts that were dropped, to be computed again.")
 )
 
@@ -84,7 +85,7 @@ func newStat(kind prometheus.ValueType, name, help string, labels ...string) *st
 
 // Describe is that of [prometheus.Collector].
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, s := range []*stat{waiting, running, pages, steps, computed, preempted} {
+	for _, s := range []*stat{waiting, running, pages, steps, computed, guessed, preempted} {
 		ch <- s.Desc
 	}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -28,6 +29,8 @@ type Model struct {
 	architecture string
 	load         embedding.LoadOptions // of encoders, if the files are known
 	exec         *kernel.Exec          // how encoders compute, nil for their own settings
+	draft        *decoder.Model        // that guesses for a generator, or nil
+	guesses      int                   // of it in a step
 	model        models.Model
 	later        *later // of one that is loaded on demand, else nil
 }
@@ -51,6 +54,11 @@ type LoadOptions struct {
 	LoRA []lora.Adapter // merged into the weights, see [decoder.Options]
 
 	KeepPacked bool // keeps the weights in a file beside the model, see [decoder.Options]
+
+	// DraftModel is a smaller generator of the same vocabulary that guesses Draft tokens of each answer in a step, 4 if it
+	// is 0. It changes no answer. Its keys and values share Settings.CacheBytes with the generator's. "" means none.
+	DraftModel string
+	Draft      int
 }
 
 // Load opens a model with [models.Open], whose errors it returns, and computes the hash of its files.
@@ -77,7 +85,24 @@ func Load(model string, o LoadOptions) (*Model, error) {
 	}
 	m := NewModel(o.Name, opened, digest)
 	m.files, m.adapters, m.load, m.exec = files, merged, load, &o.Exec
-	return m, errors.Join(err, bad)
+	return m, errors.Join(err, bad, m.loadDraft(o))
+}
+
+// loadDraft opens the draft model of a generator.
+func (m *Model) loadDraft(o LoadOptions) error {
+	if o.DraftModel == "" {
+		return nil
+	}
+	x, ok := m.model.(models.Generates)
+	if !ok {
+		return &kernel.Error{Where: "server: LoadOptions.DraftModel", Got: fmt.Sprintf("%q for %s", o.DraftModel, kinds[m.model.About().Kind]), Want: "none, or a language model to guess for"}
+	}
+	var err error
+	if m.draft, err = models.OpenDraft(o.DraftModel, x.Generator().Options()); err != nil {
+		return err
+	}
+	m.guesses = cmp.Or(o.Draft, 4)
+	return x.Generator().CheckDraft(m.draft)
 }
 
 // NewModel returns a model that is open. digest stands for its files, and for options that change its
@@ -92,7 +117,7 @@ func (m *Model) Name() string { return m.name }
 // answers is the version of what the bytes of answers depend on beside the contract, the model and the
 // settings: how texts become tokens, how tokens are chosen and how answers are written. Raise it with
 // every change of them.
-const answers = 5
+const answers = 6
 
 // digestOf returns a SHA-256 of the files of a model.
 func digestOf(files []receipt.File) string {

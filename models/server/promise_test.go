@@ -140,12 +140,18 @@ func TestBodiesDoNotDependOnLoad(t *testing.T) {
 		page    int
 		change  func(*Settings)
 		preempt bool
+		drafts  bool
 	}
 	variants := []variant{
-		{"32 at once", 32, kernel.Exec{Threads: 1}, 16, nil, false},
-		{"2 threads, other pages", 8, kernel.Exec{Threads: 2}, 64, nil, false},
-		{"preemption", 32, kernel.Exec{Threads: 1}, 16, func(s *Settings) { s.CacheBytes = 1 }, true},
-		{"chunks of 5", 16, kernel.Exec{Threads: 1}, 16, func(s *Settings) { s.ChunkTokens, s.StepTokens, s.Running = 5, 11, 7 }, false},
+		{"32 at once", 32, kernel.Exec{Threads: 1}, 16, nil, false, false},
+		{"2 threads, other pages", 8, kernel.Exec{Threads: 2}, 64, nil, false, false},
+		{"preemption", 32, kernel.Exec{Threads: 1}, 16, func(s *Settings) { s.CacheBytes = 1 }, true, false},
+		{"chunks of 5", 16, kernel.Exec{Threads: 1}, 16, func(s *Settings) { s.ChunkTokens, s.StepTokens, s.Running = 5, 11, 7 }, false, false},
+	}
+	for i := range variants[:3] {
+		v := variants[i]
+		v.name, v.drafts = v.name+", a draft model", true
+		variants = append(variants, v)
 	}
 	folder, err := promptcache.OpenFolder(t.TempDir(), 1<<30)
 	if err != nil {
@@ -153,10 +159,10 @@ func TestBodiesDoNotDependOnLoad(t *testing.T) {
 	}
 	saved := promptcache.New(folder, slog.New(slog.DiscardHandler))
 	for _, name := range []string{"an empty prompt cache", "a prompt cache of another server"} {
-		variants = append(variants, variant{name, 8, kernel.Exec{Threads: 1}, 16, func(s *Settings) { s.PromptCache = saved }, false})
+		variants = append(variants, variant{name, 8, kernel.Exec{Threads: 1}, 16, func(s *Settings) { s.PromptCache = saved }, false, false})
 	}
 	for _, tier := range kernel.Tiers() {
-		variants = append(variants, variant{"tier " + tier.String(), 8, kernel.Exec{Threads: 1, Tier: tier}, 16, nil, false})
+		variants = append(variants, variant{"tier " + tier.String(), 8, kernel.Exec{Threads: 1, Tier: tier}, 16, nil, false, false})
 	}
 	for i, v := range variants {
 		t.Run(v.name, func(t *testing.T) {
@@ -166,7 +172,11 @@ func TestBodiesDoNotDependOnLoad(t *testing.T) {
 			if v.change != nil {
 				v.change(&s)
 			}
-			srv := serverOf(t, s, all(v.exec, v.page)...)
+			served := all(v.exec, v.page)
+			if v.drafts { // the model itself: most guesses are right where the most probable token is taken
+				served[0].draft, served[0].guesses = generateOf(served[0]), 3
+			}
+			srv := serverOf(t, s, served...)
 			part, order := list, r.Perm(n)
 			if strings.HasPrefix(v.name, "tier") {
 				part, order = list[max(0, n-100):], r.Perm(min(n, 100))
@@ -182,6 +192,9 @@ func TestBodiesDoNotDependOnLoad(t *testing.T) {
 			}
 			if v.atOnce > 1 && stats.Shared == 0 {
 				t.Errorf("nothing was shared: %+v", stats)
+			}
+			if v.drafts && stats.Right == 0 {
+				t.Errorf("no guess was right: %+v", stats)
 			}
 			if want := strings.HasPrefix(v.name, "a prompt cache"); want && stats.Loaded == 0 {
 				t.Errorf("nothing was loaded: %+v", stats)

@@ -49,8 +49,8 @@ func numbered() Settings {
 // numbered.
 func TestResponses(t *testing.T) {
 	s := newServer(t, fixed())
-	const settings = `, "max_output_tokens": 30, "temperature": 1.2, "top_k": 30, "top_p": 0.9, "seed": 5, "include": ["message.output_text.logprobs"], "top_logprobs": 2`
-	chat := answerOf[chatAnswer](t, post(s, "/v1/chat/completions", `{"model": "tiny", "messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "why?"}], "max_tokens": 30, "temperature": 1.2, "top_k": 30, "top_p": 0.9, "seed": 5}`))
+	const settings = `, "max_output_tokens": 30, "temperature": 1.2, "top_k": 30, "top_p": 0.9, "seed": 5, "presence_penalty": 0.5, "frequency_penalty": 0.2, "include": ["message.output_text.logprobs"], "top_logprobs": 2`
+	chat := answerOf[chatAnswer](t, post(s, "/v1/chat/completions", `{"model": "tiny", "messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "why?"}], "max_tokens": 30, "temperature": 1.2, "top_k": 30, "top_p": 0.9, "seed": 5, "presence_penalty": 0.5, "frequency_penalty": 0.2}`))
 	want := chat.Choices[0].Message.Content
 	for _, input := range []string{
 		`"instructions": "be brief", "input": "why?"`,

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
@@ -147,10 +149,30 @@ func (s *Server) model(r *request.Request) (served, error) {
 		}
 	}
 	if len(found) != 1 {
-		return nil, dialect.Fail(http.StatusNotFound, "model_not_found", "there is no model %.100q", name).Of("model")
+		return nil, dialect.Fail(http.StatusNotFound, "model_not_found", "there is no model %.100q: want %s", name, s.names(r)).Of("model")
 	}
 	r.Model = found[0].about().name
 	return found[0], nil
+}
+
+// names returns the names of the models that can do what a request asks for, of many the first.
+func (s *Server) names(r *request.Request) string {
+	const most = 8
+	var list []string
+	for _, m := range s.models {
+		if m.can(r.Work) != nil {
+			continue
+		}
+		if len(list) == most {
+			list = append(list, "others of /v1/models")
+			break
+		}
+		list = append(list, strconv.Quote(m.about().name))
+	}
+	if len(list) == 0 {
+		return "another request: no model here can do that"
+	}
+	return strings.Join(list, " or ")
 }
 
 // ofKind reports that a request is one for models of another kind.
@@ -175,7 +197,13 @@ func tokenize(m served, r *request.Request, w *request.Tokenize) error {
 	if w.IDs = tok.Encode(w.Text, tokenizer.Options{NoSpecial: !w.Special}); w.IDs == nil {
 		w.IDs = []int32{}
 	}
-	r.Prompt, w.Most = len(w.IDs), factsOf(m, r).Context
+	for role, to := range map[string]*string{tokenizer.RoleBOS: &w.BOS, tokenizer.RoleEOS: &w.EOS} {
+		if id, ok := tok.Role(role); ok {
+			*to = tok.Token(id)
+		}
+	}
+	f := factsOf(m, r)
+	r.Prompt, w.Most, w.Template = len(w.IDs), f.Context, f.Template
 	return nil
 }
 

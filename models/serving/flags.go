@@ -70,6 +70,8 @@ func (m *Models) answers(fs *flag.FlagSet, settings *server.Settings) {
 	command.ExecFlags(fs, &m.Options.Exec)
 	command.KeepPackedFlag(fs, &m.Options.KeepPacked)
 	command.LoRAFlag(fs, &m.Options.LoRA)
+	fs.StringVar(&m.Options.DraftModel, "draft-model", "", "smaller `model` with the vocabulary of the one -model, which guesses how answers go on. It changes no answer, and shares -cache-memory")
+	fs.IntVar(&m.Options.Draft, "draft", 4, "most tokens of an answer that -draft-model guesses in a step; fewer beside others")
 }
 
 // language are the settings of language models.
@@ -102,6 +104,12 @@ func (m *Models) Check(s *server.Settings) error {
 	if len(m.Options.LoRA) > 0 && (len(m.list) != 1 || m.folder != "") {
 		return command.Usage(errors.New("-lora is of one model: want one -model, and no -models"))
 	}
+	if m.Options.DraftModel != "" && (len(m.list) != 1 || m.folder != "") {
+		return command.Usage(errors.New("-draft-model is for one model: want one -model, and no -models"))
+	}
+	if m.Options.DraftModel == "" && m.given("draft") {
+		return command.Usage(errors.New("-draft is given, and -draft-model is missing"))
+	}
 	if m.cacheDir == "" && m.given("cache-disk") {
 		return command.Usage(errors.New("-cache-disk is given, and -cache-dir is missing"))
 	}
@@ -113,7 +121,7 @@ func (m *Models) Check(s *server.Settings) error {
 		n    int
 	}{
 		{"-running", s.Running}, {"-waiting", s.Waiting}, {"-waiting-per-key", s.WaitingPerKey}, {"-max", s.MaxTokens}, {"-step", s.StepTokens},
-		{"-chunk", s.ChunkTokens}, {"-texts", s.Texts}, {"-choices", s.Choices}, {"-grammars", s.Grammars}, {"-messages", s.Messages},
+		{"-chunk", s.ChunkTokens}, {"-texts", s.Texts}, {"-choices", s.Choices}, {"-draft", m.Options.Draft}, {"-grammars", s.Grammars}, {"-messages", s.Messages},
 	} {
 		if n.n < 1 {
 			return command.Usage(fmt.Errorf("%s is %d, want 1 or more", n.flag, n.n))

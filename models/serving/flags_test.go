@@ -10,7 +10,7 @@ import (
 	"github.com/attn-go/attn/models/server"
 )
 
-// TestAdapters: -lora is of one model, and a wrong one is a usage error.
+// TestAdapters: -lora and -draft-model are of one model, and a wrong one is a usage error.
 func TestAdapters(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -20,6 +20,12 @@ func TestAdapters(t *testing.T) {
 		{[]string{"-model", "a", "-model", "b", "-lora", "x"}, false},
 		{[]string{"-model", "a", "-models", "b", "-lora", "x"}, false},
 		{[]string{"-model", "a", "-lora", "x=0"}, false},
+		{[]string{"-model", "a", "-draft-model", "b"}, true},
+		{[]string{"-model", "a", "-draft-model", "b", "-draft", "2"}, true},
+		{[]string{"-model", "a", "-draft-model", "b", "-draft", "0"}, false},
+		{[]string{"-model", "a", "-model", "c", "-draft-model", "b"}, false},
+		{[]string{"-models", "a", "-draft-model", "b"}, false},
+		{[]string{"-model", "a", "-draft", "2"}, false},
 	} {
 		m, s := &Models{}, server.Settings{}
 		fs := flag.NewFlagSet("serve", flag.ContinueOnError)
@@ -33,7 +39,7 @@ func TestAdapters(t *testing.T) {
 		if c.ok && err != nil || !c.ok && !errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v", c.args, err)
 		}
-		if c.ok && (len(m.Options.LoRA) != 2 || m.Options.LoRA[1].Scale != 2) {
+		if c.ok && c.args[2] == "-lora" && (len(m.Options.LoRA) != 2 || m.Options.LoRA[1].Scale != 2) {
 			t.Errorf("%q: %v", c.args, m.Options.LoRA)
 		}
 	}

@@ -112,7 +112,11 @@ func (w *Web) Serve(ctx context.Context, l net.Listener, handler *server.Server,
 		Handler: noting(handler), ConnContext: withConnection, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 	}
-	log.Info("listening", "addr", l.Addr().String(), "tls", w.Cert != "")
+	scheme := "http"
+	if w.Cert != "" {
+		scheme = "https"
+	}
+	log.Info("listening", "addr", l.Addr().String(), "url", scheme+"://"+l.Addr().String()+"/") // a browser gets a page there
 	failed := make(chan error, 1)
 	go func() { failed <- s.Serve(l) }()
 	var err error

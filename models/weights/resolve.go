@@ -14,7 +14,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// names are those of the models that make models fetches, with who has published them.
+// names are those of the models that attn fetch downloads, with who has published them.
 var names = map[string]string{"sentence-transformers/all-MiniLM-L6-v2": MiniLM, "HuggingFaceTB/SmolLM2-135M-Instruct": SmolLM2}
 
 // fetched returns where the fetched model of a name is, with or without who has published it, in capital letters or not.
@@ -70,9 +70,9 @@ func missing(model, path string, fetched bool) error {
 	if path != "" {
 		got += ", neither here nor at " + path
 	}
-	want := "a path, or " + strings.Join(slices.Sorted(maps.Keys(names)), " or ") + ", which make models and the command fetch bring; or ORG/NAME of a hub, which -fetch or ATTN_HUB lets be fetched"
+	want := "a path, or " + strings.Join(slices.Sorted(maps.Keys(names)), " or ") + ", which attn fetch downloads; or ORG/NAME of a hub, which -fetch or ATTN_HUB lets be fetched"
 	if fetched {
-		want = "make models or the command fetch to put it there"
+		want = "attn fetch to download it"
 	}
 	return &kernel.Error{Where: "weights.Resolve: model", Got: got, Want: want, Kind: os.ErrNotExist}
 }

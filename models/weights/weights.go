@@ -1,5 +1,5 @@
 // Package weights finds models by their names or paths: [Resolve] for those that a person names,
-// [Find] for those that make models fetches, which are too large for the repository.
+// [Find] for those that attn fetch downloads, which are too large for the repository.
 package weights
 
 import (
@@ -41,7 +41,7 @@ func Find(model string) (string, error) {
 		return "", err
 	}
 	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("missing, make models fetches it: %w", err)
+		return "", fmt.Errorf("missing, attn fetch downloads it: %w", err)
 	}
 	return path, nil
 }

@@ -52,6 +52,13 @@ func TestPrint(t *testing.T) {
 		f.Speed[i].PeakSpread = 0.4
 	}
 	Print(&disturbed, f)
+	others := 60.0
+	busy := example(0)
+	busy.Machine.OthersPercent = &others
+	var shared bytes.Buffer
+	if Print(&shared, busy); strings.Contains(shared.String(), "% of FMA peak") || strings.Count(shared.String(), "81.0") > strings.Count(disturbed.String(), "81.0") || !strings.Contains(shared.String(), "others took more than 20%") {
+		t.Errorf("shares of a machine that others used:\n%s", &shared)
+	}
 	for _, want := range []string{"prefill", "40.0", "varied by more than 25%", "SHA-256", "query heads for each KV head", "CPU      EPYC", "DISTURBED: other virtual machines took 3.5%", "NOT RUN: SmolLM2", "75 % of reading", "81.0 GFLOP/s on one thread; the peak varied by 40%; 142.9 on 2 (prefill)"} {
 		if !strings.Contains(disturbed.String(), want) {
 			t.Errorf("the tables lack %q:\n%s", want, &disturbed)

@@ -47,7 +47,7 @@ func roofline(f *results.File, i int) sketch {
 		}
 		x := s.Flops / s.Bytes
 		least, most = min(least, x/2), max(most, 2*x)
-		calls.Points = append(calls.Points, chart.Point{X: x, Y: s.GFLOPs, Label: fmt.Sprintf("%s: %s GFLOP/s at %.3g flop/byte, %s of peak", s.Shape, tables.GFLOPs(s.GFLOPs), x, shareText(s.Share()))})
+		calls.Points = append(calls.Points, chart.Point{X: x, Y: s.GFLOPs, Label: fmt.Sprintf("%s: %s GFLOP/s at %.3g flop/byte, %s of peak", s.Shape, tables.GFLOPs(s.GFLOPs), x, shareText(s.Share(f)))})
 		from := from(i, "speed", k)
 		t.Rows = append(t.Rows, []cell{text("%s", s.Shape), from.num("flops", s.Flops, fmt.Sprintf("%.3g", s.Flops)), from.num("bytes", s.Bytes, fmt.Sprintf("%.3g", s.Bytes)),
 			text("%.3g", x), from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.fixed("peak_gflops", s.Peak, 1)})
@@ -80,7 +80,7 @@ func tiersByShape(f *results.File, i int) sketch {
 	t := table{Caption: "All shapes, tiers and numbers of threads. Time is the median of a call; the quartiles are of its samples", Head: []string{"shape", "input", "tier", "threads", "time", "quartiles", "samples", "GFLOP/s", "peak", "its spread, %", "% of peak"}}
 	for k, s := range f.Speed {
 		from := from(i, "speed", k)
-		percent, ok := s.Share()
+		percent, ok := s.Share(f)
 		t.Rows = append(t.Rows, []cell{text("%s", s.Shape), text("%s", s.Input), text("%s", s.Tier), from.int("threads", s.Threads), from.num("ns", s.Ns, tables.Duration(s.Ns)),
 			text("%s – %s", tables.Duration(s.Q1), tables.Duration(s.Q3)), from.int("samples", s.Samples),
 			from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.fixed("peak_gflops", s.Peak, 1), from.spread("peak_spread", s.PeakSpread), from.share("peak_percent", 1, percent, ok)})
@@ -139,8 +139,8 @@ func decode(f *results.File, i int) sketch {
 	t := table{Caption: "One query per head. % of reading: of a loop that only reads as much, on as many threads", Head: []string{"from", "type", "query heads for each KV head", "tier", "threads", "keys", "time", "GB/s", "reading", "% of reading", "% of peak", "tokens/s"}}
 	for k, d := range f.Decode {
 		from := from(i, "decode", k)
-		read, readOK := d.ReadShare()
-		peak, peakOK := d.PeakShare()
+		read, readOK := d.ReadShare(f)
+		peak, peakOK := d.PeakShare(f)
 		t.Rows = append(t.Rows, []cell{text("%s", d.Level), text("%s", d.Type), from.int("group", d.Group), text("%s", d.Tier), from.int("threads", d.Threads), from.int("keys", d.Keys), from.num("ns", d.Ns, tables.Duration(d.Ns)),
 			from.fixed("gbs", d.GBs, 1), from.fixed("read_gbs", d.Read, 1), from.share("read_percent", 0, read, readOK), from.share("peak_percent", 0, peak, peakOK), from.fixed("tokens_s", d.Tokens, 0)})
 		if d.Threads == 1 && d.Tier == f.Default() && d.Group == results.DecodeGroup {
@@ -162,8 +162,8 @@ func backward(f *results.File, i int) sketch {
 	for k := range f.Backward {
 		b := &f.Backward[k]
 		from := from(i, "backward", k)
-		percent, ok := b.Share()
-		forward, forwardOK := b.ForwardShare()
+		percent, ok := b.Share(f)
+		forward, forwardOK := b.ForwardShare(f)
 		t.Rows = append(t.Rows, []cell{text("%s", b.Shape), text("%s", b.Input), text("%s", b.Tier), from.int("threads", b.Threads), from.num("ns", b.Ns, tables.Duration(b.Ns)), from.num("gflops", b.GFLOPs, tables.GFLOPs(b.GFLOPs)),
 			from.fixed("peak_gflops", b.Peak, 1), from.share("peak_percent", 1, percent, ok), from.num("forward_ns", b.Forward, tables.Duration(b.Forward)), from.share("forward_percent", 1, forward, forwardOK)})
 		if b.Threads == 1 && b.Tier == f.Default() {
@@ -182,7 +182,7 @@ func linear(f *results.File, i int) sketch {
 	for k := range f.Linear {
 		l := &f.Linear[k]
 		from := from(i, "linear", k)
-		percent, ok := l.Share()
+		percent, ok := l.Share(f)
 		unit := map[string]string{results.LimitPeak: "GFLOP/s", results.LimitRead: "GB/s"}[l.Limit]
 		t.Rows = append(t.Rows, []cell{text("%s", shape(l)), text("%s", l.Weights), text("%s", l.Tier), from.int("threads", l.Threads), from.num("ns", l.Ns, tables.Duration(l.Ns)), text("%s, %s", l.Limit, unit),
 			from.fixed("rate", l.Rate, 1), from.fixed("limit_rate", l.LimitRate, 1), from.share("limit_percent", 1, percent, ok)})
@@ -294,7 +294,7 @@ func together(files []*results.File) sketch {
 			if s.Tier != f.Default() {
 				continue
 			}
-			percent, ok := s.Share()
+			percent, ok := s.Share(f)
 			c.AddBar(s.Shape, series, shareBar(s.Shape+", "+series, "peak", percent, ok, s.Ns))
 			from := from(i, "speed", k)
 			t.Rows = append(t.Rows, []cell{text("%s", s.Shape), text("%s", name(files, i)), text("%s", s.Tier), from.num("ns", s.Ns, tables.Duration(s.Ns)), from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.share("peak_percent", 1, percent, ok)})

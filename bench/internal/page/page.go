@@ -27,7 +27,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"script": func() template.JS { return template.JS(script) },
 }).Parse(htmlText))
 
-// Write draws the page of one or several files, which must be of one contract.
+// Write draws the page of one or several files.
 func Write(w io.Writer, files []*results.File) error {
 	m := model{Title: "attn on " + name(files, 0), Agreement: results.Agree(files), Hashes: hashes(files)}
 	if len(files) > 1 {
@@ -121,11 +121,11 @@ func cards(f *results.File) []card {
 	}
 	if p := v.Prefill; p != nil {
 		c := card{"prefill", "–", "", fmt.Sprintf("%s GFLOP/s on one thread; the peak varied by %.0f%%", tables.GFLOPs(p.GFLOPs), 100*p.PeakSpread)}
-		if percent, ok := p.Share(); ok {
+		if percent, ok := p.Share(f); ok {
 			c = card{"prefill", fmt.Sprintf("%.0f", percent), "% of FMA peak", fmt.Sprintf("%s of %s GFLOP/s on one thread", tables.GFLOPs(p.GFLOPs), tables.GFLOPs(p.Peak))}
 		}
 		if t := v.PrefillThreads; t != nil {
-			if percent, ok := t.Share(); ok {
+			if percent, ok := t.Share(f); ok {
 				c.Detail += fmt.Sprintf("; %.0f%% of %s on %d", percent, tables.GFLOPs(t.Peak), t.Threads)
 			} else {
 				c.Detail += fmt.Sprintf("; %s on %d", tables.GFLOPs(t.GFLOPs), t.Threads)

@@ -101,7 +101,7 @@ func (t table) print(w io.Writer, text string) {
 	fmt.Fprintln(w)
 	tables.Write(w, rows...)
 	if missing {
-		fmt.Fprintf(w, "–: not measured, or no share, as what limits the calls varied by more than %.0f%% between them, or was less than they reached.\n", 100*results.MostSpread)
+		fmt.Fprintf(w, "–: not measured, or no share, as what limits the calls varied by more than %.0f%% between them, or was less than they reached, or others took more than %d%% of the CPU time.\n", 100*results.MostSpread, results.MostTaken)
 	}
 }
 

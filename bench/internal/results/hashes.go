@@ -3,6 +3,7 @@ package results
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"strings"
 )
 
@@ -25,7 +26,16 @@ func (o *Output) Same() bool {
 	return true
 }
 
-// Outputs collects the hashes of all outputs of all files, in the order of the first file.
+// newest returns the newest contract that files are of.
+func newest(files []*File) (contract int) {
+	for _, f := range files {
+		contract = max(contract, f.Contract)
+	}
+	return contract
+}
+
+// Outputs collects the hashes of all outputs of the files of the newest contract, in the order of the first one.
+// Older contracts define other bits.
 func Outputs(files []*File) []*Output {
 	var all []*Output
 	find := map[string]*Output{}
@@ -39,7 +49,11 @@ func Outputs(files []*File) []*Output {
 		}
 		find[name].Hashes[file] = append(find[name].Hashes[file], hash)
 	}
+	contract := newest(files)
 	for i, f := range files {
+		if f.Contract != contract {
+			continue
+		}
 		for _, c := range f.Checks {
 			for _, h := range c.Hashes {
 				add(c.Name, i, h.SHA256)
@@ -66,9 +80,28 @@ type Agreement struct {
 	Names []string // of the outputs that differ
 }
 
-// Agree compares the hashes of all outputs of all files. If there are several files, it counts
-// the outputs that several of them have.
+// Agree compares the hashes of all outputs of the files of the newest contract, and says which files are of an
+// older one. If there are several files, it counts the outputs that several of them have.
 func Agree(files []*File) Agreement {
+	contract := newest(files)
+	var current []*File
+	var older []string
+	for _, f := range files {
+		if f.Contract == contract {
+			current = append(current, f)
+		} else {
+			older = append(older, fmt.Sprintf("%s of contract %d", filepath.Base(f.Path), f.Contract))
+		}
+	}
+	a := agree(current)
+	if len(older) > 0 {
+		a.Line += fmt.Sprintf(" Not compared, as the contract is now %d: %s.", contract, strings.Join(older, ", "))
+	}
+	return a
+}
+
+// agree compares files of one contract.
+func agree(files []*File) Agreement {
 	outputs, shared, hashes := Outputs(files), 0, 0
 	compared := map[int]bool{}
 	var a Agreement

@@ -94,7 +94,7 @@ func (f *File) validate(path string) error {
 	return nil
 }
 
-// ReadAll reads files that are to be laid side by side. They must be of one contract.
+// ReadAll reads files that are to be laid side by side.
 func ReadAll(paths []string) ([]*File, error) {
 	var all []*File
 	for _, path := range paths {
@@ -103,9 +103,6 @@ func ReadAll(paths []string) ([]*File, error) {
 			return nil, err
 		}
 		all = append(all, f)
-		if err := SameContract(path, f.Contract, paths[0], all[0].Contract); err != nil {
-			return nil, err
-		}
 	}
 	return all, nil
 }

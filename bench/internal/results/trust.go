@@ -16,29 +16,42 @@ const (
 	mostOfRead = 130 // percent of a loop that only reads, which is not the fastest way to read from all caches
 )
 
-// trusted tells whether a share of a limit can be relied on.
-func trusted(percent, spread, most float64) bool {
-	return percent > 0 && percent <= most && spread <= MostSpread
+// MostTaken is the largest percentage of the CPU time that others may take from a file with shares.
+const MostTaken = 20
+
+// trusts tells whether a share of a limit can be relied on: whether the limit hardly varied between the calls, is not
+// less than what they reached, and others left them the CPU.
+func (f *File) trusts(percent, spread, most float64) bool {
+	return percent > 0 && percent <= most && spread <= MostSpread && f.taken() <= MostTaken
 }
 
-// Share returns the percentage of the FMA peak, and whether it can be relied on: whether the
-// peak hardly varied between the calls, and is not less than what the calls reached.
-func (s *Speed) Share() (percent float64, ok bool) {
-	return s.Percent, trusted(s.Percent, s.PeakSpread, mostOfPeak)
+// taken returns the percentage of the CPU time that other virtual machines and other programs took, where it is known.
+func (f *File) taken() (percent float64) {
+	for _, p := range []*float64{f.Machine.StealPercent, f.Machine.OthersPercent} {
+		if p != nil {
+			percent += *p
+		}
+	}
+	return percent
+}
+
+// Share returns the percentage of the FMA peak, and whether it can be relied on. The row is of f.
+func (s *Speed) Share(f *File) (percent float64, ok bool) {
+	return s.Percent, f.trusts(s.Percent, s.PeakSpread, mostOfPeak)
 }
 
 // ReadShare returns the percentage of the bandwidth of a loop that reads the same keys and values,
 // and whether it can be relied on. It is 0 if that was not measured.
-func (s *Speed) ReadShare() (percent float64, ok bool) {
+func (s *Speed) ReadShare(f *File) (percent float64, ok bool) {
 	if s.Read == 0 || s.Ns == 0 {
 		return 0, false
 	}
 	percent = 100 * s.Bytes / s.Ns / s.Read
-	return percent, trusted(percent, s.ReadSpread, mostOfRead)
+	return percent, f.trusts(percent, s.ReadSpread, mostOfRead)
 }
 
 // Share returns the percentage of the limit, and whether it can be relied on.
-func (l *Linear) Share() (percent float64, ok bool) {
+func (l *Linear) Share(f *File) (percent float64, ok bool) {
 	most := float64(mostOfPeak)
 	switch {
 	case l.Limit == LimitRead:
@@ -46,28 +59,28 @@ func (l *Linear) Share() (percent float64, ok bool) {
 	case l.Int8:
 		most = mostOfInts
 	}
-	return l.Percent, trusted(l.Percent, l.LimitSpread, most)
+	return l.Percent, f.trusts(l.Percent, l.LimitSpread, most)
 }
 
 // Share returns the percentage of the FMA peak, and whether it can be relied on.
-func (b *Backward) Share() (percent float64, ok bool) {
-	return b.Percent, trusted(b.Percent, b.PeakSpread, mostOfPeak)
+func (b *Backward) Share(f *File) (percent float64, ok bool) {
+	return b.Percent, f.trusts(b.Percent, b.PeakSpread, mostOfPeak)
 }
 
 // ForwardShare returns the percentage of the FMA peak of the forward call, and whether it can be
 // relied on.
-func (b *Backward) ForwardShare() (percent float64, ok bool) {
-	return b.ForwardPercent, trusted(b.ForwardPercent, b.PeakSpread, mostOfPeak)
+func (b *Backward) ForwardShare(f *File) (percent float64, ok bool) {
+	return b.ForwardPercent, f.trusts(b.ForwardPercent, b.PeakSpread, mostOfPeak)
 }
 
 // ReadShare returns the percentage of the bandwidth of reading, and whether it can be relied on.
-func (d *Decode) ReadShare() (percent float64, ok bool) {
-	return d.ReadPercent, trusted(d.ReadPercent, d.ReadSpread, mostOfRead)
+func (d *Decode) ReadShare(f *File) (percent float64, ok bool) {
+	return d.ReadPercent, f.trusts(d.ReadPercent, d.ReadSpread, mostOfRead)
 }
 
 // PeakShare returns the percentage of the FMA peak, and whether it can be relied on.
-func (d *Decode) PeakShare() (percent float64, ok bool) {
-	return d.PeakPercent, trusted(d.PeakPercent, d.PeakSpread, mostOfPeak)
+func (d *Decode) PeakShare(f *File) (percent float64, ok bool) {
+	return d.PeakPercent, f.trusts(d.PeakPercent, d.PeakSpread, mostOfPeak)
 }
 
 // From these shares of the CPU time on, results are disturbed.

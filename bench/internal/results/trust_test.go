@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// A share is told if its limit hardly varied and is one.
+// A share is told if its limit hardly varied and is one, and others left the CPU to the calls.
 func TestShares(t *testing.T) {
 	timing := Timing{Ns: 10}
 	for name, c := range map[string]struct {
-		share func() (float64, bool)
+		share func(*File) (float64, bool)
 		want  float64
 		ok    bool
 	}{
@@ -32,8 +32,14 @@ func TestShares(t *testing.T) {
 		"gradients, forward":        {(&Backward{ForwardPercent: 60}).ForwardShare, 60, true},
 		"gradients, forward varied": {(&Backward{ForwardPercent: 60, PeakSpread: 0.3}).ForwardShare, 60, false},
 	} {
-		if got, ok := c.share(); got != c.want || ok != c.ok {
-			t.Errorf("%s: %g, %v; want %g, %v", name, got, ok, c.want, c.ok)
+		little, much := 8.0, 15.0
+		for _, f := range []*File{{}, {Machine: Machine{StealPercent: &little, OthersPercent: &little}}} {
+			if got, ok := c.share(f); got != c.want || ok != c.ok {
+				t.Errorf("%s: %g, %v; want %g, %v", name, got, ok, c.want, c.ok)
+			}
+		}
+		if _, ok := c.share(&File{Machine: Machine{StealPercent: &little, OthersPercent: &much}}); ok {
+			t.Errorf("%s: a share of a CPU that others used", name)
 		}
 	}
 }

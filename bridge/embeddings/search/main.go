@@ -1,5 +1,5 @@
 // Command search finds passages by their meaning in the documents of a folder. Its embeddings
-// are those of all-MiniLM-L6-v2, which make models fetches once. chromem-go keeps them in
+// are those of all-MiniLM-L6-v2, which attn fetch downloads once. chromem-go keeps them in
 // the user's cache folder, or where -db says: a second run computes only what is new.
 //
 //	go run ./bridge/embeddings/search docs -query 'can I use my own threads?'
@@ -22,7 +22,7 @@ func main() {
 	command.Exit("search", semantic.Run(ctx, "search", load, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// load loads a model for package bert.
+// load loads a model.
 func load(_ context.Context, model string, threads int) (func(ctx context.Context, texts []string) ([][]float32, error), error) {
 	e, err := encoder.Load(model, encoder.LoadOptions{})
 	if err != nil {

@@ -39,7 +39,7 @@ func TestSearch(t *testing.T) {
 func TestNoModel(t *testing.T) {
 	t.Setenv("ATTN_MODELS", t.TempDir())
 	_, err := load(t.Context(), "all-MiniLM-L6-v2", 0)
-	if err == nil || !strings.Contains(err.Error(), "make models") {
+	if err == nil || !strings.Contains(err.Error(), "attn fetch") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -41,7 +41,7 @@ func parse(name string, args []string, help io.Writer) (*settings, error) {
 	}
 	fs.StringVar(&s.query, "query", "", "`text` to search for; without it the passages are indexed only")
 	fs.StringVar(&s.database, "db", "", "`folder` of the database (default: one for FOLDER and the model below the user's cache folder)")
-	fs.StringVar(&s.model, "model", "all-MiniLM-L6-v2", "`folder` of the model, or the name of one that make models fetches")
+	fs.StringVar(&s.model, "model", "all-MiniLM-L6-v2", "`folder` of the model, or the name of one that attn fetch downloads")
 	fs.IntVar(&s.results, "top", 3, "how many passages are printed")
 	fs.IntVar(&s.threads, "threads", 0, "most threads; 0 means all")
 	if err := command.Parse(fs, args, help); err != nil {

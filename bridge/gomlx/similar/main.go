@@ -29,7 +29,7 @@ func run(args []string, out, report io.Writer) error {
 		fs.PrintDefaults()
 	}
 	own := fs.Bool("own", false, "keep GoMLX's own attention")
-	model := fs.String("model", "all-MiniLM-L6-v2", "`folder` of MiniLM, or the name of it where make models puts it")
+	model := fs.String("model", "all-MiniLM-L6-v2", "`folder` of MiniLM, or the name of it where attn fetch puts it")
 	inputs.Flag(fs, "a `text`; may be repeated")
 	if err := command.Parse(fs, args, report); err != nil {
 		return err

@@ -253,6 +253,19 @@ func (g *Gen) Repeated(name string, words ...uint32) operand.Mem {
 	return g.table(name, g.Lanes(), func(i int) uint32 { return words[i%len(words)] })
 }
 
+// Bytes returns a vector of bytes in read-only data, by their numbers.
+func (g *Gen) Bytes(name string, entry func(i int) uint8) operand.Mem {
+	if m, ok := g.data[name]; ok {
+		return m
+	}
+	return g.table(name, g.Lanes(), func(i int) (word uint32) {
+		for b := range 4 {
+			word |= uint32(entry(4*i+b)) << (8 * b)
+		}
+		return word
+	})
+}
+
 // table adds n words to read-only data.
 func (g *Gen) table(name string, n int, word func(i int) uint32) operand.Mem {
 	words := make([]uint32, n)

@@ -10,8 +10,10 @@ func (e *exec) moveVector(op string, args []machine.Operand, m masked) bool {
 	switch op {
 	case "VMOVUPS", "VMOVAPS", "VMOVDQU", "VMOVDQU32", "VMOVDQA32", "VMOVDQA", "VMOVUPD":
 		e.moveWhole(op, args, m)
-	case "VMASKMOVPS", "VMASKMOVPD": // both words of an element have the same mask
-		e.maskMove(args)
+	case "VMASKMOVPS":
+		e.maskMove(args, 1)
+	case "VMASKMOVPD":
+		e.maskMove(args, 2)
 	case "VMOVSS", "VMOVD":
 		e.moveFirst(args, 1)
 	case "VMOVSD", "VMOVQ", "VMOVLPS":
@@ -46,9 +48,9 @@ func (e *exec) moveVector(op string, args []machine.Operand, m masked) bool {
 		v := e.read(args[2], 4)
 		v[args[0].Imm] = e.value(args[1], 32)
 		e.write(args[3], v)
-	case "VPEXTRW":
-		v := e.read(args[1], 4)
-		h := e.half(v, int(args[0].Imm))
+	case "VPEXTRW", "VPEXTRB":
+		w := map[string]int{"VPEXTRW": 16, "VPEXTRB": 8}[op]
+		h := e.g.Extract(e.g.Concat(e.read(args[1], 4)[int(args[0].Imm)*w/32]), int(args[0].Imm)*w%32, w)
 		if isMemory(args[2]) {
 			e.Store(e.address(args[2]), h)
 		} else {
@@ -122,12 +124,12 @@ func (e *exec) storeWords(at *expr.Node, v vec, m masked) {
 }
 
 // maskMove is a load or a store by the signs of a vector.
-func (e *exec) maskMove(args []machine.Operand) {
+func (e *exec) maskMove(args []machine.Operand, words int) {
 	signs := func(o machine.Operand) masked {
 		v := e.read(o, len(e.reg(o)))
 		bits := make([]*expr.Node, len(v))
-		for i, x := range v {
-			bits[i] = e.g.Extract(x, 31, 1)
+		for i := range v { // the sign of an element is that of its last word
+			bits[i] = e.g.Extract(v[i/words*words+words-1], 31, 1)
 		}
 		return masked{e.g.Concat(bits...), true}
 	}

@@ -98,6 +98,13 @@ func (e *exec) shuffle(op string, args []machine.Operand, words int) bool {
 			halves[i] = e.half(v, i)
 		}
 		e.pieces(to, 16, func(i int) *expr.Node { return e.g.Mux(e.half(at, i), halves) })
+	case "VPERMI2B":
+		y, x, at := e.read(args[0], words), e.read(args[1], words), e.read(to, words)
+		bytes := make([]*expr.Node, 8*words)
+		for i := range 4 * words {
+			bytes[i], bytes[4*words+i] = e.octet(x, i), e.octet(y, i)
+		}
+		e.pieces(to, 8, func(i int) *expr.Node { return e.g.Mux(e.octet(at, i), bytes) })
 	case "VPSHUFB":
 		at, v := e.read(args[0], words), e.read(args[1], words)
 		e.pieces(to, 8, func(i int) *expr.Node {

@@ -14,6 +14,7 @@ import (
 const (
 	float16  = 1
 	bfloat16 = 2
+	e4m3     = 4
 )
 
 // fma is x·y+z, rounded once. Package reference knows it.
@@ -59,6 +60,26 @@ func pv(typ int, o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n,
 	wide := make([]float32, m*dv)
 	fallback.Convert().Widen[typ](wide, dv, bytesOf(v), 2*ldv, m, dv)
 	fallback.Skinny().PV(o, ldo, wide, dv, p, ldp, n, m, dv, load, nil, 0)
+}
+
+// HalvesE4M3 is Skinny.HalvesE4M3.
+func HalvesE4M3(dst []uint16, ldd int, src []byte, lds, n, d int) {
+	wide := make([]float32, n*d)
+	fallback.Convert().Widen[e4m3](wide, d, src, lds, n, d)
+	for i := range wide {
+		half := uint16(math.Float32bits(wide[i]) >> 16)
+		if b := src[i/d*lds+i%d]; b&0x7f == 0x7f {
+			half = uint16(b)<<8&0x8000 | 0x7ff0
+		}
+		dst[i/d*ldd+i%d] = half
+	}
+}
+
+// HalvesE5M2 is Skinny.HalvesE5M2.
+func HalvesE5M2(dst []uint16, ldd int, src []byte, lds, n, d int) {
+	for i := range n * d {
+		dst[i/d*ldd+i%d] = uint16(src[i/d*lds+i%d]) << 8
+	}
 }
 
 // QKInt8 is Skinny.QKInt8.

@@ -6,10 +6,13 @@ import "github.com/attn-go/attn/gen/prove/expr"
 type Domain struct {
 	Name string
 	Has  func(v uint64) bool
+	InC  string // the same of x
 }
 
 // NotPositive are the binary32 of at most 0, and NaN: a score less its maximum.
-var NotPositive = &Domain{"≤0", func(v uint64) bool { return v>>31 == 1 || v == 0 || v&0x7fffffff > 0x7f800000 }}
+var NotPositive = &Domain{"≤0",
+	func(v uint64) bool { return v>>31 == 1 || v == 0 || v&0x7fffffff > 0x7f800000 },
+	"x>>31 == 1 || x == 0 || (x & 0x7fffffffu) > 0x7f800000u"}
 
 // A Kind of a symbol says which samples it takes; all symbols of a call together must keep to its contract.
 type Kind int

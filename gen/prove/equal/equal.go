@@ -193,11 +193,10 @@ func (q *Query) prove(c claim) ([]string, bool) {
 	}
 	q.open[c] = true // a failure is remembered, too
 	used, ok := q.sameOperation(c)
-	if !ok {
-		used, ok = q.byLemma(c)
-	}
-	if !ok {
-		used, ok = q.byCases(c)
+	for _, way := range []func(claim) ([]string, bool){q.byLemma, q.byCases, q.byParts, q.byWideLemma} {
+		if !ok {
+			used, ok = way(c)
+		}
 	}
 	if ok {
 		q.proven[c] = used
@@ -325,14 +324,57 @@ const mostSplits = 4
 // mostExpanded is how many nodes are taken into the functions of a lemma.
 const mostExpanded = 3000
 
-// byLemma looks for bits that both expressions are functions of, and proves that these are the same.
-func (q *Query) byLemma(c claim) ([]string, bool) {
-	var others [][]*expr.Node // fronts of more bits, the deepest first
+// byLemma looks for up to 32 bits that both expressions are functions of, and proves that these are the same.
+func (q *Query) byLemma(c claim) (used []string, ok bool) {
+	q.fronts(c, func(front map[*expr.Node]bool, width int) bool {
+		if used, ok = q.bySame(c, front); ok {
+			return true
+		}
+		if width <= 32 {
+			var name string
+			name, ok = q.lemmas.try(c, leaves(front), nil, q.known.Domains)
+			used, q.against = []string{name}, name
+		}
+		return ok
+	})
+	return used, ok
+}
+
+// byWideLemma looks for two or three words that both expressions are functions of, and proves that these are the same
+// for all values of one of them, whatever the others are.
+func (q *Query) byWideLemma(c claim) (used []string, ok bool) {
+	var wide [][]*expr.Node // the deepest first
+	q.fronts(c, func(front map[*expr.Node]bool, width int) bool {
+		if width > 32 && len(front) <= 3 && width <= 96 {
+			wide = append(wide, leaves(front))
+		}
+		return false
+	})
+	slices.Reverse(wide)
+	slices.SortStableFunc(wide, func(a, b []*expr.Node) int { return len(a) - len(b) })
+	for _, words := range wide[:min(len(wide), mostTried)] {
+		for i, one := range words {
+			if one.Width > 32 {
+				continue
+			}
+			others := slices.Delete(slices.Clone(words), i, i+1)
+			name, ok := q.lemmas.try(c, []*expr.Node{one}, others, q.known.Domains)
+			if ok {
+				return []string{name}, true
+			}
+			q.against = name
+		}
+	}
+	return nil, false
+}
+
+// fronts calls f with sets of nodes that both expressions are functions of, and their width, until it returns true.
+func (q *Query) fronts(c claim, f func(front map[*expr.Node]bool, width int) bool) {
 	front := map[*expr.Node]bool{c.a: true, c.b: true}
 	for range mostExpanded {
 		top := highest(front)
 		if top == nil {
-			break
+			return
 		}
 		delete(front, top)
 		for _, a := range top.Args {
@@ -343,33 +385,54 @@ func (q *Query) byLemma(c claim) ([]string, bool) {
 		if front[c.a] && front[c.b] {
 			continue
 		}
-		if used, ok := q.bySame(c, front); ok {
-			return used, true
-		}
 		width := 0
 		for n := range front {
 			width += n.Width
 		}
-		if width <= 32 {
-			name, ok := q.lemmas.try(c, leaves(front), q.known.Domains)
-			if ok {
-				return []string{name}, true
+		if f(front, width) {
+			return
+		}
+	}
+}
+
+// byParts proves that floats within b are the same as floats within a, puts these in their place, and goes on with
+// what is the same function of the same words then.
+func (q *Query) byParts(c claim) (used []string, ok bool) {
+	parts := map[[samples]uint64]*expr.Node{}
+	q.floats(c.a, map[*expr.Node]bool{c.a: true}, func(n *expr.Node) { parts[*q.sample(n)] = n })
+	known := map[*expr.Node]*expr.Node{}
+	q.floats(c.b, map[*expr.Node]bool{c.b: true}, func(n *expr.Node) {
+		m := parts[*q.sample(n)]
+		if m == nil || m == n {
+			return
+		}
+		if u, ok := q.prove(claim{m, n, false}); ok {
+			known[n] = m
+			used = append(used, u...)
+		}
+	})
+	if len(known) == 0 {
+		return nil, false
+	}
+	b := q.g.Copy(c.b, known)
+	if b == c.b {
+		return nil, false
+	}
+	u, ok := q.prove(claim{c.a, b, c.isFloat})
+	return append(used, u...), ok
+}
+
+// floats calls f with the operations on floats within n, those that others need first, and not with what it has seen.
+func (q *Query) floats(n *expr.Node, seen map[*expr.Node]bool, f func(n *expr.Node)) {
+	for _, a := range n.Args {
+		if !seen[a] {
+			seen[a] = true
+			q.floats(a, seen, f)
+			if takesFloats(a.Op) && a.Width == 32 {
+				f(a)
 			}
-			q.against = name
-		} else if len(front) <= 3 && width <= 96 {
-			others = append(others, leaves(front))
 		}
 	}
-	slices.Reverse(others)
-	slices.SortStableFunc(others, func(a, b []*expr.Node) int { return len(a) - len(b) })
-	for _, vars := range others[:min(len(others), mostTried)] {
-		name, ok := q.lemmas.try(c, vars, q.known.Domains)
-		if ok {
-			return []string{name}, true
-		}
-		q.against = name
-	}
-	return nil, false
 }
 
 // bySame proves a claim by a lemma about one word, where each side has a word of its own and these are the same.
@@ -386,7 +449,7 @@ func (q *Query) bySame(c claim, front map[*expr.Node]bool) ([]string, bool) {
 	if !ok {
 		return nil, false
 	}
-	name, ok := q.lemmas.try(c, []*expr.Node{x}, q.known.Domains, y)
+	name, ok := q.lemmas.try(c, []*expr.Node{x}, nil, q.known.Domains, y)
 	if !ok {
 		return nil, false
 	}

@@ -12,12 +12,13 @@ import (
 	"github.com/attn-go/attn/gen/prove/expr"
 )
 
-// A Lemma says that two functions of few words are the same.
+// A Lemma says that two functions of few words are the same, whatever other words are.
 type Lemma struct {
 	Name    string // made of the structure of both sides
 	IsFloat bool   // but for the bits of a NaN
 	Vars    []*expr.Node
-	Domains []*Domain // of the variables; nil for all values
+	Free    []*expr.Node // of which nothing is used, see [expr.Compile]
+	Domains []*Domain    // of Vars; nil for all values
 	A, B    *expr.Node
 	How     How
 	Uses    int
@@ -30,7 +31,7 @@ type How int
 
 const (
 	Exhausted How = iota // all values were tried in this run
-	Recorded             // all values were tried in a run before, which the record names; here samples were
+	Recorded             // all values were tried by [Lemmas.Exhaust], as the record says; here samples were
 	Sampled              // values of all kinds were tried, but not all
 )
 
@@ -41,16 +42,16 @@ type Lemmas struct {
 	mu       sync.Mutex
 	all      map[string]*Lemma
 	failed   map[string]string // what values show that a lemma does not hold
-	recorded map[string]bool
-	Exhaust  bool // try all values of 32 bits
+	recorded map[string]string // the rest of the line of the record
 }
 
-// NewLemmas reads a record: a name of a lemma a line, of which all values were tried.
+// NewLemmas reads a record: the name of a lemma a line, of which all values were tried. As a name is made of both
+// sides, a lemma that changes has another name, and is in no record.
 func NewLemmas(record io.Reader) *Lemmas {
-	l := &Lemmas{all: map[string]*Lemma{}, failed: map[string]string{}, recorded: map[string]bool{}}
+	l := &Lemmas{all: map[string]*Lemma{}, failed: map[string]string{}, recorded: map[string]string{}}
 	for s := bufio.NewScanner(record); s.Scan(); {
-		if name, _, _ := strings.Cut(s.Text(), " "); name != "" && name != "#" {
-			l.recorded[name] = true
+		if name, rest, ok := strings.Cut(s.Text(), " "); ok && name != "#" {
+			l.recorded[name] = rest
 		}
 	}
 	return l
@@ -73,21 +74,22 @@ func (l *Lemmas) Sampled(name string) bool {
 	return x != nil && x.How == Sampled
 }
 
-// try shows a claim as a lemma about functions of some nodes. Some others are the same as the first of them.
-func (l *Lemmas) try(c claim, vars []*expr.Node, domains map[*expr.Node]*Domain, same ...*expr.Node) (string, bool) {
+// try shows a claim as a lemma about functions of some nodes, whatever others are.
+func (l *Lemmas) try(c claim, vars, free []*expr.Node, domains map[*expr.Node]*Domain, same ...*expr.Node) (string, bool) {
 	x := &Lemma{IsFloat: c.isFloat}
 	g := expr.New()
 	known := map[*expr.Node]*expr.Node{}
-	for i, v := range vars {
+	for i, v := range slices.Concat(vars, free) {
 		name := string(rune('x' + i))
-		d := domains[v]
-		if d != nil {
+		if d := domains[v]; d != nil && i < len(vars) {
 			name += d.Name
 		}
-		s := g.Sym(v.Width, name)
-		x.Domains = append(x.Domains, d)
-		known[v] = s
-		x.Vars = append(x.Vars, s)
+		known[v] = g.Sym(v.Width, name)
+		if i < len(vars) {
+			x.Vars, x.Domains = append(x.Vars, known[v]), append(x.Domains, domains[v])
+		} else {
+			x.Free = append(x.Free, known[v])
+		}
 	}
 	for _, n := range same {
 		known[n] = x.Vars[0]
@@ -98,6 +100,9 @@ func (l *Lemmas) try(c claim, vars []*expr.Node, domains map[*expr.Node]*Domain,
 		return "identity", true
 	}
 	x.Name = fmt.Sprintf("%016x", x.A.Hash()*31+x.B.Hash()+uint64(len(vars)))
+	if len(free) > 0 {
+		x.Name += fmt.Sprint("+", len(free))
+	}
 	if x.IsFloat {
 		x.Name += "f"
 	}
@@ -119,26 +124,23 @@ func (l *Lemmas) try(c claim, vars []*expr.Node, domains map[*expr.Node]*Domain,
 	return x.Name, true
 }
 
-const atOnce = 22 // bits that are always exhausted
+const atOnce = 20 // bits that are always exhausted
 
-// show tries values, all if they are few or if that is wanted.
+// show tries values, all if they are few.
 func (l *Lemmas) show(x *Lemma) bool {
-	bits := 0
-	for _, v := range x.Vars {
-		bits += v.Width
-	}
-	switch {
+	p, err := expr.Compile(batch, x.Vars, x.Free, x.A, x.B)
+	switch bits := x.Bits(); {
+	case err != nil:
+		x.against = err.Error()
+		return false
 	case bits <= atOnce:
 		x.How = Exhausted
-		return x.exhaust(0, 1<<bits)
-	case !x.dense():
+		return x.exhaust(p, 0, 1<<bits)
+	case !x.dense(p):
 		return false
-	case bits <= 32 && l.recorded[x.Name]:
+	case bits <= 32 && l.recorded[x.Name] != "":
 		x.How = Recorded
 		return true
-	case bits <= 32 && l.Exhaust:
-		x.How = Exhausted
-		return x.exhaust(0, 1<<bits)
 	}
 	x.How = Sampled
 	return true
@@ -178,24 +180,7 @@ func (x *Lemma) limit(k int, values []uint64) {
 }
 
 // exhaust tries all values from lo up to hi.
-func (x *Lemma) exhaust(lo, hi uint64) bool {
-	const workers = 2
-	ok := make(chan bool)
-	step := max((hi-lo)/workers, 1)
-	n := 0
-	for at := lo; at < hi; at += step {
-		n++
-		go func() { ok <- x.part(at, min(at+step, hi)) }()
-	}
-	all := true
-	for range n {
-		all = <-ok && all
-	}
-	return all
-}
-
-func (x *Lemma) part(lo, hi uint64) bool {
-	p := expr.Compile(batch, x.Vars, x.A, x.B)
+func (x *Lemma) exhaust(p *expr.Program, lo, hi uint64) bool {
 	for at := lo; at < hi; at += batch {
 		shift := 0
 		for k, v := range x.Vars {
@@ -214,8 +199,7 @@ func (x *Lemma) part(lo, hi uint64) bool {
 }
 
 // dense tries numbers of all kinds: special ones with each other, their neighbours, and random ones.
-func (x *Lemma) dense() bool {
-	p := expr.Compile(batch, x.Vars, x.A, x.B)
+func (x *Lemma) dense(p *expr.Program) bool {
 	r := rand.New(rand.NewPCG(x.A.Hash(), x.B.Hash()))
 	for range 1024 {
 		for k, v := range x.Vars {

@@ -619,6 +619,9 @@ func (g *Graph) Select(c, x, y *Node) *Node {
 	case y.IsConst() && y.Val == mask(y.Width) && x.IsConst() && x.Val == 0:
 		return g.Sext(g.Not(c), x.Width)
 	}
+	if g.OneNaN && c.Op == FEq && c.Args[0] == x && c.Args[1] == x && y.IsConst() && y.Val == quiet && x.Op >= FAdd && x.Op <= FSqrt {
+		return x
+	}
 	if (c.Op == FLt || c.Op == Lt) && c.Args[0] == y && c.Args[1].IsConst() && c.Args[1].Val == 1 && x.IsConst() && x.Val == 0 && y.lo >= 0 {
 		return y // 0 where its bits are below 1
 	}

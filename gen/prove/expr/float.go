@@ -6,6 +6,7 @@ const (
 	plusZero  = 0
 	minusZero = 0x80000000
 	floatOne  = 0x3f800000
+	plusInf   = 0x7f800000
 )
 
 // Float returns a binary32 constant.
@@ -94,6 +95,9 @@ func (g *Graph) FFma(x, y, z *Node) *Node {
 	if n := g.wholeFma(x, y, z); n != nil {
 		return n
 	}
+	if z.IsConst() && z.Val == 0 && (isWhole(x) || isWhole(y)) {
+		return g.FAdd(g.FMul(x, y), z) // a product by 0 or by at least 1 does not become 0 by rounding
+	}
 	x, nx := g.unsigned(x)
 	y, ny := g.unsigned(y)
 	x, y = inOrder(x, y)
@@ -117,6 +121,8 @@ func (g *Graph) FFma(x, y, z *Node) *Node {
 	}
 	return g.op(FFma, 32, 0, x, y, z)
 }
+
+func isWhole(x *Node) bool { return x.Op == SToF || x.Op == UToF }
 
 // fusedOther returns x·y+z with a z that is an exact product, and so is x·y, fused the other way round, if that is
 // the order in which products are fused.
@@ -175,6 +181,9 @@ func (g *Graph) FLt(x, y *Node) *Node {
 			return g.FLt(b, a)
 		}
 		return g.FLt(g.FNeg(y), g.FNeg(x))
+	}
+	if x.lo >= 0 && y.lo >= 0 && y.hi <= plusInf && !y.IsConst() {
+		return g.Lt(x, y) // the bits have the order of the numbers, and those of a NaN are above all
 	}
 	return g.op(FLt, 1, 0, x, y)
 }

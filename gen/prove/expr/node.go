@@ -103,6 +103,8 @@ func signed(v uint64, w int) int64 { return int64(v<<(64-w)) >> (64 - w) }
 type Graph struct {
 	nodes map[key]*Node
 	next  int
+
+	OneNaN bool // operations make no NaN but 0x7fc00000, as those of RISC-V
 }
 
 type key struct {
@@ -254,6 +256,9 @@ func (n *Node) bounds() (lo, hi int64) {
 			return 0, max(n.Args[0].hi, n.Args[1].hi)
 		}
 	case Select:
+		if c := n.Args[0]; (c.Op == FLt || c.Op == Lt) && c.Args[0] == n.Args[1] && c.Args[1] == n.Args[2] && c.Args[0].lo >= 0 && c.Args[1].lo >= 0 {
+			return 0, n.Args[2].hi // the smaller one, as the bits of floats have their order
+		}
 		return min(n.Args[1].lo, n.Args[2].lo), max(n.Args[1].hi, n.Args[2].hi)
 	case Extract:
 		if a := n.Args[0]; n.Val == 0 && a.lo >= lo && a.hi <= hi {

@@ -33,7 +33,10 @@ func TestRules(t *testing.T) {
 // bounds.
 func checkRules(t *testing.T, leaves []raw, x raw) {
 	t.Helper()
-	p := Compile(1, nodesOf(leaves), x.n)
+	p, err := Compile(1, nodesOf(leaves), nil, x.n)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, l := range leaves {
 		p.Values(l.n)[0] = l.v
 	}

@@ -369,6 +369,8 @@ func (g *Graph) Lt(x, y *Node) *Node {
 		return g.Bool(false)
 	case y.IsConst() && y.Val == 0:
 		return g.Extract(x, x.Width-1, 1)
+	case x.lo > -1<<(x.Width-1) && !x.IsConst() && y == g.Neg(x):
+		return g.Extract(x, x.Width-1, 1)
 	case x.IsConst() && x.Signed() < int64(mask(x.Width)>>1):
 		return g.Not(g.Lt(y, g.Plus(x, 1)))
 	case y.IsConst() && x.Width == 32:

@@ -59,6 +59,15 @@ func widen(k *Kernel, quick bool) []Case {
 	})
 }
 
+func halves(k *Kernel, quick bool) (list []Case) {
+	for i, d := range []int{64, 65, 95, 96, 97, 127, 128, 129, 160} {
+		if n := 1 + i%3; !quick || d == 97 {
+			list = append(list, Case{"dst": out(span(n, d+i%3, d)), "ldd": d + i%3, "src": in(span(n, d+i%2, d)), "lds": d + i%2, "n": n, "d": d})
+		}
+	}
+	return list
+}
+
 func narrow(k *Kernel, quick bool) []Case {
 	size := elementBytes[k.Index]
 	return shapes(quick, 1, func(i, n, d, gap int) Case {

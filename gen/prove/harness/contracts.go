@@ -40,6 +40,8 @@ var contracts = map[string]contract{
 	"Skinny.PVBF16":     {cases: skinnyPV(16)},
 	"Skinny.QKInt8":     {cases: withScales(skinnyQK(16), true)},
 	"Skinny.PVInt8":     {cases: withScales(skinnyPV(16), false)},
+	"Skinny.HalvesE4M3": {cases: halves},
+	"Skinny.HalvesE5M2": {cases: halves},
 	"Skinny.QKCodes":    {cases: qkCodes},
 	"Skinny.PVCodes":    {cases: pvCodes},
 	"Skinny.Softmax":    {cases: softmax, suppose: scoresBelow},

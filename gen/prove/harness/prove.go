@@ -3,6 +3,7 @@ package harness
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -48,6 +49,7 @@ type Verdict struct {
 	Why       error           // what could not be proven then
 	Notes     map[string]bool // what is odd, but does no harm
 	Uncovered []string        // instructions that no case executes
+	Loops     map[int]*machine.Loop
 }
 
 // Prove executes all cases of a kernel.
@@ -71,7 +73,7 @@ func (p *Prover) prove(a *Architecture, k *Kernel, contract contract, covered ma
 			panic(x)
 		}
 	}()
-	v = &Verdict{Kernel: k, Lemmas: map[string]int{}, Notes: map[string]bool{}}
+	v = &Verdict{Kernel: k, Lemmas: map[string]int{}, Notes: map[string]bool{}, Loops: map[int]*machine.Loop{}}
 	if contract.cases == nil {
 		v.Open = "package fallback has no such kernel, and nothing here says yet what it computes"
 		return v
@@ -103,6 +105,7 @@ func (p *Prover) prove(a *Architecture, k *Kernel, contract contract, covered ma
 // one executes a case in both ways and compares what they leave.
 func (p *Prover) one(a *Architecture, isa machine.ISA, k *Kernel, contract contract, c Case, v *Verdict, covered map[int]bool) error {
 	g := expr.New()
+	g.OneNaN = a.GOARCH == "riscv64"
 	l, err := layOut(g, k, c)
 	if err != nil {
 		return err
@@ -118,6 +121,13 @@ func (p *Prover) one(a *Architecture, isa machine.ISA, k *Kernel, contract contr
 	}
 	for note := range run.State.Notes {
 		v.Notes[note] = true
+	}
+	for line, loop := range run.Loops {
+		if v.Loops[line] != nil {
+			v.Loops[line].Join(loop)
+		} else {
+			v.Loops[line] = loop
+		}
 	}
 	return p.compare(l, contract, result, v)
 }
@@ -217,10 +227,19 @@ func (p *Prover) equalAll(l *call, contract contract, pairs []pair, v *Verdict) 
 		}
 		for _, name := range used {
 			v.Lemmas[name]++
-			v.Sampled = v.Sampled || p.Lemmas.Sampled(name)
 		}
 	}
 	return nil
+}
+
+// Sampled reports whether a proof needs a lemma of which samples alone were tried.
+func (p *Prover) Sampled(v *Verdict) bool {
+	for name := range v.Lemmas {
+		if p.Lemmas.Sampled(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // uncovered returns the instructions of a function, with those that it ends in a jump to, that no case executes.
@@ -270,6 +289,15 @@ func (v *Verdict) String() string {
 	for note := range v.Notes {
 		s += "; " + note
 	}
+	inductive := 0
+	for _, line := range slices.Sorted(maps.Keys(v.Loops)) {
+		if l := v.Loops[line]; l.Inductive() {
+			inductive++
+		} else {
+			s += "\n    " + l.String()
+		}
+	}
+	s += fmt.Sprintf("\n    %d of %d loops have the inductive step", inductive, len(v.Loops))
 	if len(v.Uncovered) > 0 {
 		s += fmt.Sprintf(", %d instructions not executed", len(v.Uncovered))
 	}

@@ -33,6 +33,9 @@ type Run struct {
 	Covered map[int]bool // lines of instructions that were executed
 	joins   map[*Function][]int
 	forked  int
+	ends    map[*Function]map[int]int
+	watches []*watch
+	Loops   map[int]*Loop // by the line of the first instruction
 
 	Misaligned int // of the frame, to 64 bytes; a multiple of 8
 }
@@ -53,7 +56,9 @@ func NewRun(g *expr.Graph, file *File, isa ISA, args *Region, regions ...*Region
 		s.Add(r)
 	}
 	s.params = args
-	return &Run{file: file, isa: isa, State: s, Covered: map[int]bool{}, joins: map[*Function][]int{}}
+	r := &Run{file: file, isa: isa, State: s, Covered: map[int]bool{}, joins: map[*Function][]int{}, ends: map[*Function]map[int]int{}, Loops: map[int]*Loop{}}
+	s.accessed = r.accessed
+	return r
 }
 
 // Param returns the address of a parameter.
@@ -78,6 +83,7 @@ func (r *Run) Call(name string) (err error) {
 
 // function executes a function to its end, with those that it jumps to.
 func (r *Run) function(name string) {
+	r.watches = nil // no loop goes on in another function
 	f := r.file.Functions[name]
 	if f == nil {
 		Failf("no function %s", name)
@@ -101,6 +107,7 @@ func (r *Run) run(f *Function, pc, stop int) {
 		in := &f.Insts[pc]
 		s.Now = in
 		r.Covered[in.Line] = true
+		r.watch(f, pc)
 		if r.steps++; r.steps > mostSteps {
 			Failf("%s: does not end", f.Name)
 		}

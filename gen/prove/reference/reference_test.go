@@ -27,7 +27,10 @@ func TestF16(t *testing.T) {
 	h := m.G.Sym(16, "h")
 	got := m.body(fn, "F16", []Value{h}, nil).(*expr.Node)
 	want := intrinsics[module+"/internal/scalar.F16"](m, []Value{h}).(*expr.Node)
-	p := expr.Compile(1<<16, []*expr.Node{h}, got, want)
+	p, err := expr.Compile(1<<16, []*expr.Node{h}, nil, got, want)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range p.Values(h) {
 		p.Values(h)[i] = uint64(i)
 	}

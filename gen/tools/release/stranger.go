@@ -18,8 +18,7 @@ const root = "github.com/attn-go/attn"
 
 // commands are those that the test installs. None of them needs a network or weights for its -h.
 var commands = []struct{ path, help string }{
-	{root + "/models/chat", "-model"},
-	{root + "/models/embed", "-model"},
+	{root + "/models/attn", "embed"},
 	{root + "/cluster", "demo"},
 }
 
@@ -164,7 +163,7 @@ func (s *stranger) install(ctx context.Context, path, help string) error {
 // embed computes a vector with the installed command and a model that lies in the zip of its module.
 func (s *stranger) embed(ctx context.Context) error {
 	model := filepath.Join(s.dir, "cache", filepath.FromSlash(root)+"/models@"+s.version, "testdata", "tiny", "bert-1")
-	text, err := s.run(ctx, s.dir, filepath.Join(s.bin, "embed"), "-model", model, "-text", "a b c")
+	text, err := s.run(ctx, s.dir, filepath.Join(s.bin, "attn"), "embed", "-model", model, "-text", "a b c")
 	if err == nil && !strings.Contains(text, `"embedding":[`) {
 		err = fmt.Errorf("no vector in %q", text)
 	}

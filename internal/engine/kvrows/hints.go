@@ -27,11 +27,60 @@ func (r *Reader) Hinted(h lanes.Head, lo, n int) (data []float32, stride, got in
 	return data, x.Stride(2), got, next, far
 }
 
-// Halves returns rows of 16 bits as they lie in memory, and their distance.
+// Halves returns rows of 16 bits as they lie in memory, and their distance. Of rows of 8 bits it returns no more than
+// a few, as HalfType has them, always in the same memory.
 func (r *Reader) Halves(h lanes.Head, lo, n int) (rows []uint16, stride, got int, next []uint16, far int) {
+	if r.x.DType().Size() == 1 {
+		d, rows, got := r.x.Dim(3), r.narrow, r.Run(h, lo, min(n, narrowRows))
+		if next = view.As[uint16](r.copyHalves(rows, h, lo, got)); len(next) == 0 {
+			next = rows
+		}
+		return rows[:got*d], d, got, next, 0
+	}
 	x, h, lo, n := r.piece(h, lo, n)
 	rows, got, next, far = withHints(r.tier, x, h, lo, n, x.U16())
 	return rows, x.Stride(2), got, next, far
+}
+
+// narrowRows is the number of rows of 8 bits that become 16 bits before they are used as such.
+const narrowRows = 32
+
+// HalfType returns the type of 16 bits as which Halves returns rows of x. It is another one if Halves does not take x.
+func HalfType(t *tier.Tier, x *view.Tensor) view.DType {
+	kernels := t.Skinny()
+	switch e := x.DType(); {
+	case e == ukernel.Float8E4M3 && kernels.HalvesE4M3 != nil && x.Dim(3) >= ukernel.HalvesColumns:
+		return view.BFloat16
+	case e == ukernel.Float8E5M2 && kernels.HalvesE5M2 != nil && x.Dim(3) >= ukernel.HalvesColumns:
+		return view.Float16
+	default:
+		return e
+	}
+}
+
+// following returns the memory from row lo+n of x on if rows are as many bytes apart as they have: what is needed
+// soon while copies of n rows from row lo on are used. There are as many of those in it, or it is empty.
+func following(x *view.Tensor, h lanes.Head, lo, n int) []byte {
+	all, bytes := x.Bytes(), x.DType().Bytes
+	at := bytes(x.Index(h.Batch, h.Head, lo) + n*x.Stride(2))
+	if x.Stride(2) != x.Dim(3) || x.Run(lo, 2*n) < 2*n || at+bytes(n*x.Dim(3)) > len(all) {
+		return nil
+	}
+	return all[at:]
+}
+
+// copyHalves writes n rows of 8 bits from row lo on to dst as 16 bits. They are a Run. It returns what follows them.
+func (r *Reader) copyHalves(dst []uint16, h lanes.Head, lo, n int) []byte {
+	x, h, lo := r.locate(h, lo, n)
+	d, kernels := x.Dim(3), r.tier.Skinny()
+	convert := kernels.HalvesE5M2
+	if x.DType() == ukernel.Float8E4M3 {
+		convert = kernels.HalvesE4M3
+	}
+	at := x.Index(h.Batch, h.Head, lo)
+	end := at + (n-1)*x.Stride(2) + d // no change of page tables or starts during a call leads assembly beyond
+	convert(dst, d, x.Bytes()[at:end], x.Stride(2), n, d)
+	return following(x, h, lo, n)
 }
 
 // withHints returns the rows of KV head h of x from row lo on, n of them or fewer where

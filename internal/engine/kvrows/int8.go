@@ -24,9 +24,11 @@ func (r *Reader) Int8s(h lanes.Head, lo, n int) (codes []int8, stride, got int, 
 		return codes, x.Stride(2), got, next, far
 	}
 	got = r.Run(h, lo, min(n, int8Rows))
-	r.copyInt8(r.codes, h, lo, got)
+	if next = view.As[int8](r.copyInt8(r.codes, h, lo, got)); len(next) == 0 {
+		next = r.codes
+	}
 	d := r.x.Dim(3)
-	return r.codes[:got*d], d, got, r.codes, 0
+	return r.codes[:got*d], d, got, next, 0
 }
 
 // Segment returns the rows of a segment as int8, their distance and those that are needed
@@ -41,22 +43,26 @@ func (r *Reader) Segment(h lanes.Head, lo, n int) (codes []int8, stride int, nex
 	codes = r.codes[:n*d]
 	for at, run := 0, 0; at < n; at += run {
 		run = r.Run(h, lo+at, n-at)
-		r.copyInt8(codes[at*d:], h, lo+at, run)
+		next = view.As[int8](r.copyInt8(codes[at*d:], h, lo+at, run))
 	}
-	return codes, d, codes
+	if len(next) == 0 {
+		next = codes
+	}
+	return codes, d, next
 }
 
-// copyInt8 writes n rows from row lo on to dst as int8. They are a Run.
-func (r *Reader) copyInt8(dst []int8, h lanes.Head, lo, n int) {
+// copyInt8 writes n rows from row lo on to dst as int8. They are a Run. Of rows of 4 bits it returns what follows them.
+func (r *Reader) copyInt8(dst []int8, h lanes.Head, lo, n int) (next []byte) {
 	x, h, lo := r.locate(h, lo, n)
 	d, bytes := x.Dim(3), x.DType().Bytes
 	at := x.Index(h.Batch, h.Head, lo)
 	if x.DType() == view.Int8 {
 		rows.Copy(dst, d, x.I8()[at:], x.Stride(2), n, d)
-		return
+		return nil
 	}
 	end := at + (n-1)*x.Stride(2) + d // no change of page tables or starts during a call leads assembly beyond
 	r.tier.Convert().UnpackInt4(dst, d, x.Bytes()[bytes(at):bytes(end)], bytes(x.Stride(2)), n, d)
+	return following(x, h, lo, n)
 }
 
 // pairs holds up to a block of rows of integers in pairs, strip by strip.

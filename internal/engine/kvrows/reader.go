@@ -12,6 +12,7 @@ import (
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/tier"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -30,12 +31,13 @@ type Reader struct {
 	memory []float32
 	cached kept // the rows in memory
 
-	codes  []int8 // rows of 4 bits, or from several pages, as int8
+	codes  []int8   // rows of 4 bits, or from several pages, as int8
+	narrow []uint16 // rows of 8 bits as 16 bits
 	pairs  pairs
 	halves halves
 	list   list
 
-	usage, codesUsage parallel.Usage
+	usage, codesUsage, narrowUsage parallel.Usage
 }
 
 // A Need says what a call asks its Readers for.
@@ -88,6 +90,9 @@ func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
 	}
 	if x.DType() == view.Int4 || need.Pairs {
 		parallel.Fit(m, &r.codesUsage, &r.codes, int8Rows*d, parallel.Make[int8])
+	}
+	if x.DType() == ukernel.Float8E4M3 || x.DType() == ukernel.Float8E5M2 {
+		parallel.Fit(m, &r.narrowUsage, &r.narrow, narrowRows*d, parallel.Make[uint16])
 	}
 	if need.Listed {
 		r.list.fit(m, x, need.Path)

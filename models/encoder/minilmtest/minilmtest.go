@@ -1,5 +1,5 @@
 // Package minilmtest gives tests of other modules what they compare on: the weights of MiniLM that
-// make models fetches, and real texts.
+// attn fetch downloads, and real texts.
 package minilmtest
 
 import (

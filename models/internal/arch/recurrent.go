@@ -13,6 +13,17 @@ type Delta struct {
 	Heads, KeyHeads, KeySize, ValueSize int
 	Taps                                int  // of the convolution of queries, keys and values
 	Grouped                             bool // the outputs of in are grouped by the heads of keys, in two tensors
+	Apart                               bool // heads of values with the same keys lie KeyHeads apart, not side by side
+}
+
+// Order returns, of heads of values of which those with the same keys lie side by side, where they lie in files with Apart.
+func (d *Delta) Order() (all []int) {
+	for k := range d.KeyHeads {
+		for h := k; h < d.Heads; h += d.KeyHeads {
+			all = append(all, h)
+		}
+	}
+	return all
 }
 
 // A StateSpace is the layer of Mamba-2: see recurrent.StateSpace.

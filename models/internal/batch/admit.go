@@ -79,15 +79,15 @@ func (s *Scheduler) fits(t *Task, from source) bool {
 	if len(s.running) == 0 {
 		return true
 	}
-	need := s.pages(len(t.tokens)+1) - from.tokens/s.tree.page
+	need := s.pages(len(t.tokens)+1) - s.pages(from.tokens/s.tree.page*s.tree.page)
 	for _, u := range s.running {
 		need += s.pages(len(u.tokens)+1) - s.pages(u.done)
 	}
-	idle := s.tree.idle()
+	idle := s.idle()
 	for n := from.node; n != nil && n.parent != nil && n.pins == 0; n = n.parent {
-		idle-- // the request will use it
+		idle -= s.pages(1) // the request will use it
 	}
-	return need <= s.freePages()+idle
+	return need <= s.session.FreePages()+idle
 }
 
 // begin makes the text of a request.

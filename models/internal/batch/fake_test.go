@@ -50,7 +50,7 @@ func newFake(t testing.TB, pages, page int) *fake {
 	return &fake{Session: s, page: page}
 }
 
-func (f *fake) freePages() int { return f.Room() / f.page }
+func (f *fake) freePages() int { return f.FreePages() }
 
 // Forward returns rows whose first number is the hash of the text.
 func (f *fake) Forward(ctx context.Context, steps ...decoder.Step) ([][]float32, error) {

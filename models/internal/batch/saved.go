@@ -2,6 +2,7 @@ package batch
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"time"
 
@@ -52,10 +53,18 @@ func (s *Scheduler) keyOf(n *node) promptcache.Key {
 		return s.o.Saved.First
 	}
 	if n.saved == (promptcache.Key{}) {
-		end := n.depth * s.o.Page
-		n.saved = s.keyOf(n.parent).Next(n.text.Tokens()[end-s.o.Page : end])
+		n.saved = s.keyOf(n.parent).Next(n.tokens())
 	}
 	return n.saved
+}
+
+// tokens returns those of the page.
+func (n *node) tokens() []int32 {
+	tokens := make([]int32, len(n.key)/4)
+	for i := range tokens {
+		tokens[i] = int32(binary.LittleEndian.Uint32([]byte(n.key[4*i:])))
+	}
+	return tokens
 }
 
 // writeRest writes what is left when the scheduler ends.
@@ -87,7 +96,7 @@ func (s *Scheduler) load(t *Task) bool {
 		if err == nil {
 			return true
 		}
-		if full := new(kvcache.CapacityError); !errors.As(err, &full) {
+		if full := new(kvcache.CapacityError); !errors.As(err, &full) && err != errAgain {
 			s.o.Saved.Discard(t.Context, page.Key, page.Data, err)
 		}
 	}
@@ -98,6 +107,9 @@ func (s *Scheduler) load(t *Task) bool {
 	return true
 }
 
+// errAgain says that a text is to read tokens again that stand before a page, as it has dropped a window there.
+var errAgain = errors.New("batch: a window is gone")
+
 // loadPage adds a page to the text of a task, in place of a part of it that the text may have.
 func (s *Scheduler) loadPage(t *Task, page *promptcache.Page) error {
 	begin := page.Key.Depth() * s.o.Page
@@ -105,6 +117,9 @@ func (s *Scheduler) loadPage(t *Task, page *promptcache.Page) error {
 		return err
 	}
 	t.done = begin
+	if _, err := t.text.Save(nil, begin, begin); err != nil {
+		return errAgain
+	}
 	err := t.text.Load(page.Tokens, page.Data)
 	if full := new(kvcache.CapacityError); errors.As(err, &full) {
 		for range full.Need - full.Free {

@@ -48,8 +48,8 @@ func (s *shelf) Remove(_ context.Context, k promptcache.Key, object []byte) erro
 // TestSavedPages: a program that begins with the pages of another one gives the same answers, with room for all and
 // for few, and reads little of the prompts. So it does if some pages are damaged, which are gone then.
 func TestSavedPages(t *testing.T) {
-	for _, name := range []string{"llama-2", "deepseek_v3-31", "lfm2-1", "qwen3_5_text-2", "granitemoehybrid-41"} {
-		t.Run(name, func(t *testing.T) { checkSaved(t, newStories(t, "../../testdata/tiny/"+name)) })
+	for _, name := range []string{"llama-2", "deepseek_v3-31", "gemma2-2", "lfm2-1", "qwen3_5_text-2", "granitemoehybrid-41"} {
+		t.Run(name, func(t *testing.T) { checkSaved(t, newStories(t, "../../testdata/tiny/"+name, 130, 1200)) })
 	}
 }
 
@@ -59,7 +59,7 @@ func checkSaved(t *testing.T, x *stories) {
 		t.Helper()
 		cache := promptcache.New(store, slog.New(slog.DiscardHandler))
 		saved := &promptcache.Pages{Cache: cache, First: promptcache.First(x.m.StateFingerprint(""), storyPage), Size: storyPage}
-		s := x.scheduler(t, pages, func(o *Options) { o.Saved = saved })
+		s := x.scheduler(t, pages*x.m.Pages(1), func(o *Options) { o.Saved = saved })
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { s.Run(ctx) })
@@ -84,7 +84,7 @@ func checkSaved(t *testing.T, x *stories) {
 	requests := x.all
 	for _, x.all = range slices.Collect(slices.Chunk(requests, 1)) {
 		prompt := x.all[0].prompt
-		session := x.open(t, 16)
+		session := x.open(t, 16*x.m.Pages(1))
 		text := session.NewText()
 		if _, err := session.Forward(t.Context(), decoder.Step{Text: text, Tokens: prompt}); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -62,6 +63,9 @@ type Task struct {
 	answer bool                // it has chosen a token
 	reader *promptcache.Reader // of pages that are kept outside, nil for none
 	loaded int                 // the first tokens, which need not be saved
+
+	draft   *decoder.Text // of the draft model, nil before the first guesses
+	guesses []int32       // of the step
 }
 
 // Options are the settings of a [Scheduler].
@@ -69,13 +73,16 @@ type Options struct {
 	// Open makes the session, at first and after a panic.
 	Open func() (Session, error)
 
-	Pages   int // of the session
-	Page    int // tokens of one
-	Running int // most requests at once; others wait
-	Step    int // most tokens of prompts in a step in which no answer gets a token
-	Chunk   int // most tokens of prompts in other steps
-	Waiting int // most requests that wait
-	PerKey  int // most requests of one key that wait
+	Pages   int                  // of the session
+	Page    int                  // tokens of one
+	Needs   func(tokens int) int // pages that a text of so many tokens needs, see [decoder.Model.Pages]; nil: those that hold so many tokens
+	Running int                  // most requests at once; others wait
+	Step    int                  // most tokens of prompts in a step in which no answer gets a token
+	Chunk   int                  // most tokens of prompts in other steps
+	Waiting int                  // most requests that wait
+	PerKey  int                  // most requests of one key that wait
+
+	Draft *Draft // nil for none
 
 	// Saved, if not nil, keeps pages outside of the session, from one program to the next.
 	Saved *promptcache.Pages
@@ -88,6 +95,7 @@ type Options struct {
 type Scheduler struct {
 	o       Options
 	session Session
+	drafts  *drafts
 	tree    *tree
 	running []*Task // in the order in which they began
 	steps   []decoder.Step
@@ -106,6 +114,7 @@ type Stats struct {
 	Read, Generated        uint64 // tokens of prompts that were computed, tokens of answers
 	Shared                 uint64 // tokens of prompts that were not computed, as another text had them
 	Loaded                 uint64 // tokens of texts that were not computed, as Options.Saved had them
+	Guessed, Right         uint64 // tokens that the draft model guessed, those of them that are in answers
 	Preempted, Done, Ended uint64 // requests: dropped to be computed again, finished, ended otherwise
 	Panics                 uint64
 }
@@ -122,6 +131,9 @@ func (s *Scheduler) open() error {
 	if err != nil {
 		return err // and whatever came with it is no session
 	}
+	if s.drafts, err = s.o.Draft.open(); err != nil {
+		return err
+	}
 	s.session, s.tree = session, newTree(s.o.Page)
 	s.tree.saves = s.o.Saved != nil
 	return nil
@@ -135,8 +147,8 @@ func (s *Scheduler) Submit(t *Task) error {
 	switch {
 	case len(t.Prompt) == 0:
 		return ErrEmpty
-	case t.Most <= len(t.Prompt) || s.pages(t.Most-1) >= s.o.Pages:
-		return ErrLong // one page is left for the copy of a page that is shared
+	case t.Most <= len(t.Prompt) || s.pages(t.Most-1)+s.pages(1) > s.o.Pages:
+		return ErrLong // one page of each group of layers is left for the copy of a page that is shared
 	}
 	t.tokens = slices.Clone(t.Prompt)
 	return s.submit(t.Key, t, s.o.Waiting, s.o.PerKey)
@@ -190,12 +202,12 @@ func (s *Scheduler) recovered(err error) {
 	for len(s.running) > 0 {
 		t := s.running[0]
 		s.running = s.running[1:]
-		t.text, t.shared = nil, nil
+		t.text, t.shared, t.draft = nil, nil, nil
 		t.stopReading()
 		s.left(t.line)
 		s.ended(t, err)
 	}
-	s.session, s.tree = nil, nil
+	s.session, s.tree, s.drafts = nil, nil, nil
 	runtime.GC() // the cache of the new session must not lie beside that of the old one
 	if err := s.open(); err != nil {
 		s.close()
@@ -209,7 +221,7 @@ func (s *Scheduler) count() {
 	defer s.mu.Unlock()
 	s.stats.Running, s.stats.Pages, s.stats.Free, s.stats.Kept = len(s.running), s.o.Pages, 0, 0
 	if s.session != nil {
-		s.stats.Free, s.stats.Kept = s.freePages(), s.tree.idle()
+		s.stats.Free, s.stats.Kept = s.session.FreePages(), s.idle()
 	}
 }
 
@@ -257,7 +269,7 @@ func (s *Scheduler) end(t *Task, err error) {
 	if err == nil {
 		err = s.tree.keep(t.text, t.tokens[:t.done], t.loaded)
 	}
-	s.release(t)
+	err = cmp.Or(err, s.release(t))
 	s.left(t.line)
 	s.ended(t, err)
 }
@@ -270,12 +282,13 @@ func (s *Scheduler) left(l *line[*Task]) {
 }
 
 // release takes a request out of those that run and gives its pages back.
-func (s *Scheduler) release(t *Task) {
+func (s *Scheduler) release(t *Task) error {
 	s.running = slices.DeleteFunc(s.running, func(u *Task) bool { return u == t })
 	t.stopReading()
 	t.text.Free()
 	s.tree.unpin(t.shared)
 	t.text, t.shared, t.done = nil, nil, 0
+	return s.drafts.end(t)
 }
 
 // ended counts a request that has ended and tells it.
@@ -290,10 +303,25 @@ func (s *Scheduler) ended(t *Task, err error) {
 	t.Done(err)
 }
 
-// pages returns the number of pages of so many tokens.
+// pages returns the number of pages that a text of so many tokens needs.
 func (s *Scheduler) pages(tokens int) int {
+	if s.o.Needs != nil {
+		return s.o.Needs(tokens)
+	}
 	return (tokens + s.o.Page - 1) / s.o.Page
 }
 
-// freePages returns the number of pages that no text has.
-func (s *Scheduler) freePages() int { return s.session.Room() / s.o.Page }
+// windows tells whether a long text needs fewer pages than those of its tokens.
+func (s *Scheduler) windows() bool {
+	const many = 1 << 20
+	return s.pages(many*s.o.Page) < many*s.pages(1)
+}
+
+// idle returns how many pages prefixes have that nobody uses. Beside running texts it is a guess where windows were dropped.
+func (s *Scheduler) idle() int {
+	held := s.o.Pages - s.session.FreePages()
+	if len(s.running) == 0 {
+		return held
+	}
+	return min(s.tree.idle()*s.pages(1), held)
+}

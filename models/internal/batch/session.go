@@ -10,5 +10,5 @@ import (
 type Session interface {
 	NewText() *decoder.Text
 	Forward(ctx context.Context, steps ...decoder.Step) ([][]float32, error)
-	Room() int
+	FreePages() int
 }

@@ -14,7 +14,7 @@ import (
 // beside others, whose prompts begin alike, with few pages and in small chunks.
 func TestStatesDoNotDependOnLoad(t *testing.T) {
 	for _, name := range []string{"lfm2-1", "qwen3_5_text-2", "nemotron_h-41"} {
-		t.Run(name, func(t *testing.T) { checkStates(t, newStories(t, "../../testdata/tiny/"+name)) })
+		t.Run(name, func(t *testing.T) { checkStates(t, newStories(t, "../../testdata/tiny/"+name, 130, 0), 16, 40, 200) })
 	}
 }
 
@@ -35,19 +35,19 @@ type story struct {
 
 func choose(logits []float32) int32 { return int32(slices.Index(logits, slices.Max(logits))) }
 
-// newStories returns requests of the model of a folder, many of which begin alike.
-func newStories(t *testing.T, folder string) *stories {
-	m, err := decoder.Load(folder, decoder.Options{PageSize: storyPage})
+// newStories returns requests of the model of a folder, many of which begin alike, with up to so many tokens.
+func newStories(t *testing.T, folder string, alike, context int) *stories {
+	m, err := decoder.Load(folder, decoder.Options{PageSize: storyPage, Context: context})
 	if err != nil {
 		t.Fatal(err)
 	}
 	x := &stories{m: m}
 	r := rand.New(rand.NewPCG(3, 4))
-	begin := [][]int32{tokensOf(r, 130), tokensOf(r, 40)}
+	begin := [][]int32{tokensOf(r, alike), tokensOf(r, 40)}
 	for range 24 {
 		prefix := begin[r.IntN(2)]
 		one := &story{prompt: slices.Concat(prefix[:r.IntN(len(prefix)+1)], tokensOf(r, 1+r.IntN(40))), n: 1 + r.IntN(60)}
-		s := x.open(t, 16)
+		s := x.open(t, (alike+120)/storyPage*m.Pages(1))
 		text := s.NewText()
 		next := one.prompt
 		for range one.n {
@@ -64,16 +64,17 @@ func newStories(t *testing.T, folder string) *stories {
 }
 
 func (x *stories) open(t *testing.T, pages int) *decoder.Session {
-	s, err := x.m.NewSession(pages, storyPage)
+	s, err := x.m.NewSession(pages/x.m.Pages(1), storyPage)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.KeepWindows = true
 	return s
 }
 
 // scheduler returns one of the model with so many pages.
 func (x *stories) scheduler(t *testing.T, pages int, change func(*Options)) *Scheduler {
-	o := Options{Open: func() (Session, error) { return x.open(t, pages), nil }, Pages: pages, Page: storyPage, Running: 8, Step: 64, Chunk: 16, Waiting: 1000, PerKey: 1000}
+	o := Options{Open: func() (Session, error) { return x.open(t, pages), nil }, Pages: pages, Page: storyPage, Needs: x.m.Pages, Running: 8, Step: 64, Chunk: 16, Waiting: 1000, PerKey: 1000}
 	if change != nil {
 		change(&o)
 	}
@@ -120,8 +121,28 @@ func (x *stories) submit(t *testing.T, s *Scheduler) (wait func()) {
 	}
 }
 
-func checkStates(t *testing.T, x *stories) {
-	for _, pages := range []int{16, 40, 200} {
+// TestWindowsDoNotDependOnLoad is the same for models some of whose layers have a window. The fewest pages are too few for a
+// long text that drops none.
+func TestWindowsDoNotDependOnLoad(t *testing.T) {
+	for _, name := range []string{"gemma2-2", "gpt_oss-32", "mistral-2"} {
+		t.Run(name, func(t *testing.T) {
+			x := newStories(t, "../../testdata/tiny/"+name, 900, 1200)
+			groups, longest := x.m.Pages(1), 0
+			for _, one := range x.all {
+				longest = max(longest, len(one.prompt)+one.n)
+			}
+			few := (x.m.Pages(longest)/groups + 2) * groups
+			if few >= groups*longest/storyPage {
+				t.Fatalf("%d pages are enough for a text of %d tokens that drops none", few, longest)
+			}
+			checkStates(t, x, few, 2*few, 40*few)
+		})
+	}
+}
+
+// checkStates has all requests answered with few pages, with some and with many.
+func checkStates(t *testing.T, x *stories, few, some, many int) {
+	for _, pages := range []int{few, some, many} {
 		s := x.scheduler(t, pages, nil)
 		for range 2 { // the second time from prefixes that are kept
 			wait := x.submit(t, s)
@@ -130,7 +151,7 @@ func checkStates(t *testing.T, x *stories) {
 		}
 		stats := s.Stats()
 		t.Logf("%d pages: %+v", pages, stats)
-		if pages == 16 && stats.Preempted == 0 || pages == 200 && stats.Shared == 0 {
+		if pages == few && stats.Preempted == 0 || pages == many && stats.Shared == 0 {
 			t.Errorf("%d pages: %d tokens were shared, %d requests preempted", pages, stats.Shared, stats.Preempted)
 		}
 	}

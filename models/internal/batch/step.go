@@ -8,8 +8,13 @@ import (
 	"github.com/attn-go/attn/models/decoder"
 )
 
-// compute lets the running requests read tokens, and choose one after the last.
+// compute lets the running requests read tokens, and choose one after the last, or several if guesses are right.
 func (s *Scheduler) compute(ctx context.Context) {
+	if err := s.guess(ctx); err != nil && ctx.Err() == nil {
+		for _, t := range s.answering() {
+			s.end(t, err)
+		}
+	}
 	for len(s.running) > 0 {
 		s.plan()
 		logits, err := s.session.Forward(ctx, s.steps...)
@@ -22,7 +27,7 @@ func (s *Scheduler) compute(ctx context.Context) {
 		}
 		var full *kvcache.CapacityError
 		switch {
-		case errors.As(err, &full) && s.makeRoom(full.Need-full.Free):
+		case errors.As(err, &full) && (s.forget() || s.makeRoom(full.Need-full.Free)):
 		case ctx.Err() != nil:
 			return // Run ends
 		default:
@@ -77,8 +82,11 @@ func (s *Scheduler) plan() {
 		} else if t.done+n == len(t.tokens) {
 			logits = decoder.LogitsLast
 		}
-		if n > 0 {
-			s.steps = append(s.steps, decoder.Step{Text: t.text, Tokens: t.tokens[t.done : t.done+n], Logits: logits})
+		if tokens := t.tokens[t.done : t.done+n : t.done+n]; n > 0 {
+			if len(t.guesses) > 0 {
+				tokens, logits = append(tokens, t.guesses...), decoder.LogitsAll
+			}
+			s.steps = append(s.steps, decoder.Step{Text: t.text, Tokens: tokens, Logits: logits})
 			s.stepped = append(s.stepped, t)
 		}
 	}
@@ -109,29 +117,48 @@ func (s *Scheduler) shares(budget, prompts int) []int {
 	return shares
 }
 
-// makeRoom gives back pages of prefixes that nobody uses, or stops the request that began last. It
-// tells whether a step could fit now.
+// makeRoom gives back pages of prefixes that nobody uses, or those that no window sees any more, or stops the request that
+// began last. It tells whether a step could fit now.
 func (s *Scheduler) makeRoom(pages int) bool {
 	dropped := false
-	for range pages {
-		if !s.tree.drop() {
-			break
-		}
+	for want := s.session.FreePages() + pages; s.session.FreePages() < want && s.tree.drop(); {
 		dropped = true
 	}
-	if dropped {
+	if dropped || s.trim() {
 		return true
 	}
 	if len(s.running) < 2 {
 		return false
 	}
 	t := s.running[len(s.running)-1]
-	s.release(t)
+	if err := s.release(t); err != nil {
+		s.left(t.line)
+		s.ended(t, err)
+		return true
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waiting.putBack(t.line, t)
 	s.stats.Preempted++
 	return true
+}
+
+// trim drops what no window of the running requests sees any more. The prefixes that they share keep nothing then: what
+// an answer leaves in the tree takes their place, see [tree.keep].
+func (s *Scheduler) trim() (trimmed bool) {
+	if !s.windows() {
+		return false
+	}
+	free := s.session.FreePages()
+	for _, t := range s.running {
+		t.text.Trim()
+		for n := t.shared; n != nil && n.parent != nil; n = n.parent {
+			if err := n.text.Truncate(0); err != nil {
+				return false
+			}
+		}
+	}
+	return s.session.FreePages() > free
 }
 
 // tally counts what a step has computed.
@@ -140,7 +167,7 @@ func (s *Scheduler) tally() {
 	defer s.mu.Unlock()
 	s.stats.Steps++
 	for i, t := range s.stepped {
-		n := len(s.steps[i].Tokens)
+		n := len(s.steps[i].Tokens) - len(t.guesses)
 		if t.line.work += n; !t.answer || n > 1 {
 			s.stats.Read += uint64(n)
 		}
@@ -163,6 +190,10 @@ func (s *Scheduler) advance(t *Task, step decoder.Step, logits []float32) {
 			s.end(t, err)
 		}
 	}()
+	if len(t.guesses) > 0 {
+		end, err = s.confirm(t, logits)
+		return
+	}
 	if step.Logits == decoder.LogitsAll {
 		all, size := logits, len(logits)/len(step.Tokens)
 		for i := range step.Tokens {
@@ -177,11 +208,16 @@ func (s *Scheduler) advance(t *Task, step decoder.Step, logits []float32) {
 	if t.done < len(t.tokens) {
 		return
 	}
+	end, err = t.next(logits)
+}
+
+// next chooses the token after those of a request, and tells whether the text ends.
+func (t *Task) next(logits []float32) (end bool, err error) {
 	t.answer = true
-	var id int32
-	if id, end, err = t.Next(logits, t.tokens); err != nil || end || len(t.tokens)+1 >= t.Most {
-		end = true
-		return
+	id, end, err := t.Next(logits, t.tokens)
+	if err != nil || end || len(t.tokens)+1 >= t.Most {
+		return true, err
 	}
 	t.tokens = append(t.tokens, id)
+	return false, nil
 }

@@ -13,7 +13,8 @@ import (
 // A tree keeps the computed prefixes of texts, a node for each page. The node of a page has
 // a text that ends with it, so that its pages stay. The last page of a text may have fewer tokens than others: its node has
 // no children, and is never pinned, as a text that goes on there gets a copy of the page. What is not in use goes in the order of the last
-// use, pages at the end of a text first.
+// use, pages at the end of a text first. Where a text had dropped windows, or drops them while it shares a node, the node
+// has tokens without pages: nobody goes on there, but there may be pages at nodes behind it.
 type tree struct {
 	page  int // tokens of a page
 	root  node
@@ -121,7 +122,8 @@ func (t *tree) keep(text *decoder.Text, tokens []int32, saved int) error {
 				break
 			}
 		}
-		if next == nil {
+		switch {
+		case next == nil:
 			fork, err := text.Fork(end)
 			if err != nil {
 				return err
@@ -130,6 +132,13 @@ func (t *tree) keep(text *decoder.Text, tokens []int32, saved int) error {
 			if t.saves && end-begin == t.page && end > saved {
 				t.fresh = append(t.fresh, next)
 			}
+		case len(next.key) == len(key) && next.text.Checkpoint(end) < text.Checkpoint(end): // windows were dropped
+			fork, err := text.Fork(end)
+			if err != nil {
+				return err
+			}
+			next.text.Free()
+			next.text = fork
 		}
 		at = next
 	}

@@ -27,7 +27,7 @@ type Receipt struct{ File, Key string }
 
 // Flags defines -receipt, for receipts of something, and -receipt-key.
 func (r *Receipt) Flags(fs *flag.FlagSet, of string) {
-	fs.StringVar(&r.File, "receipt", "", "`file` to write receipts of "+of+" to, one a line, which go run ./models/verify checks")
+	fs.StringVar(&r.File, "receipt", "", "`file` to write receipts of "+of+" to, one a line, which attn verify checks")
 	ReceiptKey(fs, func(path string) error { r.Key = path; return nil })
 }
 
@@ -91,28 +91,8 @@ type Words struct {
 	LongHelp            string
 }
 
-// Parse parses the command line of a command of this name: the flags that set t, those that more defines, and files.
-// If it asks for help, help gets the usage and all flags.
-func (t *Texts) Parse(name, usage string, w Words, args []string, help io.Writer, more func(fs *flag.FlagSet)) error {
-	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	fs.Usage = func() {
-		fmt.Fprint(fs.Output(), usage)
-		fs.PrintDefaults()
-	}
-	t.flags(fs, w)
-	more(fs)
-	command.ExecFlags(fs, &t.Exec)
-	command.KeepPackedFlag(fs, &t.Load.KeepPacked)
-	command.LoRAFlag(fs, &t.Load.LoRA)
-	if err := command.Parse(fs, args, help); err != nil {
-		return err
-	}
-	t.Inputs.Take(fs)
-	return nil
-}
-
-// flags defines the flags that set t.
-func (t *Texts) flags(fs *flag.FlagSet, w Words) {
+// Flags defines the flags that set t.
+func (t *Texts) Flags(fs *flag.FlagSet, w Words) {
 	fs.StringVar(&t.Model, "model", w.DefaultModel, w.Model)
 	t.Inputs.Flag(fs, w.Text)
 	fs.Func("query", w.Query, func(s string) error {
@@ -129,6 +109,18 @@ func (t *Texts) flags(fs *flag.FlagSet, w Words) {
 	Precision(fs, &t.Load.Precision, w.Texts)
 	t.Receipt.Flags(fs, "all "+w.Texts)
 	t.Fetch.Flag(fs)
+	command.ExecFlags(fs, &t.Exec)
+	command.KeepPackedFlag(fs, &t.Load.KeepPacked)
+	command.LoRAFlag(fs, &t.Load.LoRA)
+}
+
+// Parse parses a command line: flags and files. If it asks for help, help gets that.
+func (t *Texts) Parse(fs *flag.FlagSet, args []string, help io.Writer) error {
+	if err := command.Parse(fs, args, help); err != nil {
+		return err
+	}
+	t.Inputs.Take(fs)
+	return nil
 }
 
 // Check reports settings that do not fit each other, as a [command.UsageError].

@@ -7,11 +7,12 @@ import "errors"
 
 // An Inventory is what the files of a model have.
 type Inventory struct {
-	Sizes        []Size // of the model, such as its layers, in an order for readers
-	Memory       int64  // bytes that weights take once they are loaded
-	TokenMemory  int64  // bytes that a token of a text takes in a cache of keys and values of float32; 0 without one
-	Tokenizer    error  // why texts cannot be turned into tokens, or nil
-	Template     error  // of generators: why there are no conversations, or nil
+	Sizes        []Size                 // of the model, such as its layers, in an order for readers
+	Memory       int64                  // bytes that weights take once they are loaded
+	TokenMemory  int64                  // bytes that a token of a text takes in a cache of keys and values of float32; 0 without one
+	TextMemory   func(tokens int) int64 // bytes that a text of so many tokens takes there, fewer where layers have windows; nil without one
+	Tokenizer    error                  // why texts cannot be turned into tokens, or nil
+	Template     error                  // of generators: why there are no conversations, or nil
 	Problems     []error
 	MoreProblems int // that Problems has no room for
 }

@@ -36,13 +36,16 @@ func (Whole) carry(int) Carry                { return Carry{} }
 
 // Paged is the cache of texts that grow, whose new tokens are those of the pass.
 type Paged struct {
-	*kvcache.Batch
+	Groups []*kvcache.Batch // of layers, with pages of their own
 	Hadamard
 	Carries []Carry // of each text
-	Places  []int   // of the keys and values of each layer: its number among the layers of the batch
+	Places  []Place // of the keys and values of each layer
 }
 
-// Places numbers the layers that keep keys and values.
+// A Place is where a layer finds keys and values: a group, and the number of a layer there.
+type Place struct{ Group, Layer int }
+
+// Places numbers the layers that keep keys and values. Layers that share them have one number.
 func (n *Network) Places() []int {
 	places, next := make([]int, len(n.Layers)), 0
 	for i, l := range n.Layers {
@@ -75,15 +78,19 @@ func (c *Paged) keep(p *Pass, layer int, a *Attention, qkv []float32) error {
 		return nil
 	}
 	at := func(offset int) kernel.Tensor { return p.heads(qkv, offset, a.KVHeads, a.Size, a.width()) }
+	place := c.Places[layer]
+	group := c.Groups[place.Group]
 	if a.InKeys > 0 {
-		return c.Store(c.Places[layer], at(a.keys()), kernel.Tensor{})
+		return group.Store(place.Layer, at(a.keys()), kernel.Tensor{})
 	}
-	return c.Store(c.Places[layer], at(a.keys()), at(a.values()))
+	return group.Store(place.Layer, at(a.keys()), at(a.values()))
 }
 
 func (c *Paged) read(_ *Pass, layer int, _ *Attention, _ []float32) (k, v kernel.Tensor, s kernel.Scoring) {
-	k, v = c.View(c.Places[layer])
-	return k, v, c.Scoring()
+	place := c.Places[layer]
+	group := c.Groups[place.Group]
+	k, v = group.View(place.Layer)
+	return k, v, group.Scoring()
 }
 
 func (c *Paged) carry(text int) Carry { return c.Carries[text] }

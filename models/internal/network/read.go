@@ -3,6 +3,7 @@ package network
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/attn-go/attn/models/internal/arch"
@@ -231,6 +232,9 @@ func (b *builder) attention(i int, t *arch.Attention) *Attention {
 
 // reader reads attention to the keys and values of another layer.
 func (b *builder) reader(i int, t *arch.Attention, queries tensors.Part) *Attention {
+	for _, name := range []string{"attn_k.weight", "attn_v.weight", "attn_k_norm.weight"} { // published files have them, which nothing reads
+		b.Skip(at(i, name))
+	}
 	return &Attention{
 		Heads: t.Heads, Size: t.Size, Rope: b.rope(t.Rope), Source: t.Source,
 		QKV: b.Linear(tensors.Reads, queries), Out: b.Linear(tensors.Writes, part(i, "attn_output", t.OutBias, b.model.Width, t.Heads*t.Size)),
@@ -303,6 +307,9 @@ func (b *builder) factors() {
 			return
 		}
 		for _, x := range b.Floats(list.name, to.Dims/2) {
+			if x >= 1e30 { // which the converter writes of pairs that do not rotate
+				x = float32(math.Inf(1))
+			}
 			*list.to = append(*list.to, float64(x))
 		}
 	}

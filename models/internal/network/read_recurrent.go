@@ -35,28 +35,63 @@ func rowsOf(p tensors.Part, first, times, n, step int) (all []tensors.Part) {
 func (b *builder) delta(i int, t *arch.Delta) *Recurrent {
 	w, keys, values, group := b.model.Width, t.KeyHeads*t.KeySize, t.Heads*t.ValueSize, t.Heads/t.KeyHeads
 	matrix := func(name string, n int) tensors.Part { return part(i, name, arch.Absent, n, w) }
-	in := []tensors.Part{matrix("attn_qkv", 2*keys+values), matrix("attn_gate", values), matrix("ssm_beta", t.Heads), matrix("ssm_alpha", t.Heads)}
-	if t.Grouped {
+	qkv, ba := matrix("attn_qkv", 2*keys+values), matrix("ssm_ba", 2*t.Heads)
+	in := []tensors.Part{qkv, matrix("attn_gate", values)}
+	if t.Grouped && !b.has(i, "attn_qkv") {
 		in = nil
-		all, ba := matrix("ssm_in", 2*(keys+values)), matrix("ssm_ba", 2*t.Heads)
+		all := matrix("ssm_in", 2*(keys+values))
 		first, step := 0, 2*(t.KeySize+group*t.ValueSize)
 		for _, n := range [...]int{t.KeySize, t.KeySize, group * t.ValueSize, group * t.ValueSize} {
 			in = append(in, rowsOf(all, first, t.KeyHeads, n, step)...)
 			first += n
 		}
+	}
+	switch {
+	case t.Grouped:
 		in = slices.Concat(in, rowsOf(ba, 0, t.KeyHeads, group, 2*group), rowsOf(ba, group, t.KeyHeads, group, 2*group))
+	case t.Apart:
+		in = slices.Concat(rowsOf(qkv, 0, 1, 2*keys, 0), together(qkv, 2*keys, t, t.ValueSize), together(in[1], 0, t, t.ValueSize), together(matrix("ssm_beta", t.Heads), 0, t, 1), together(matrix("ssm_alpha", t.Heads), 0, t, 1))
+	default:
+		in = append(in, matrix("ssm_beta", t.Heads), matrix("ssm_alpha", t.Heads))
 	}
 	f := &Recurrent{
 		Layer: recurrent.Layer{Heads: t.Heads, KeyHeads: t.KeyHeads, KeySize: t.KeySize, ValueSize: t.ValueSize},
 		In:    b.Linear(tensors.Reads, in...), Out: b.Linear(tensors.Writes, part(i, "ssm_out", arch.Absent, w, values)),
 		Rate: b.Floats(at(i, "ssm_a"), t.Heads), Shift: b.Floats(at(i, "ssm_dt.bias"), t.Heads),
 	}
-	f.Rate = rates(f.Rate)
+	if b.Rename != nil { // GGUF files have -e^x already
+		f.Rate = rates(f.Rate)
+	}
 	f.Weights, f.Bias = b.taps(i, "ssm_conv1d", t.Taps, 2*keys+values, arch.Absent)
+	if t.Apart && b.Err() == nil && b.Dry == nil {
+		f.Order = t.Order()
+		reorder(f.Rate, f.Order, 1)
+		reorder(f.Shift, f.Order, 1)
+		for at := 2 * keys; at < len(f.Weights); at += 2*keys + values {
+			reorder(f.Weights[at:][:values], f.Order, t.ValueSize)
+		}
+	}
 	f.Taps.N, f.Channels = t.Taps, 2*keys+values
 	f.Norms = []*Norm{ReadNorm(&arch.Norm{Kind: arch.RMSNorm, Epsilon: b.model.Layers[0].Norm.Epsilon}, b.Reader, at(i, "ssm_norm"), t.ValueSize)}
 	f.unit(t.KeySize)
 	return f
+}
+
+// together returns the rows of heads of values, n of each, with those of the same keys side by side, of a matrix in which they
+// are apart.
+func together(p tensors.Part, first int, t *arch.Delta, n int) (all []tensors.Part) {
+	for _, h := range t.Order() {
+		all = append(all, rowsOf(p, first+h*n, 1, n, 0)...)
+	}
+	return all
+}
+
+// reorder puts group order[i] of n numbers each at place i.
+func reorder(x []float32, order []int, n int) {
+	y := slices.Clone(x)
+	for i, from := range order {
+		copy(x[i*n:][:n], y[from*n:])
+	}
 }
 
 // rates are -e^x.

@@ -26,6 +26,8 @@ type Recurrent struct {
 	Rate, Shift []float32      // of each head
 	Norms       []*Norm        // of as many parts of the outputs, each of which is vectors of the width of its norm; nil: none
 
+	Order []int // the places of the heads of values in the rows of Out, or nil: they are in ascending order
+
 	Skip   []float32  // of each head
 	Limits [2]float32 // of gates
 
@@ -83,9 +85,14 @@ func (f *Recurrent) mix(p *Pass, layer int, y, h []float32) error {
 			return err
 		}
 	}
-	if err := spread(p, rows, n, closing{f, in, qkv, out}, shutRecurrent); err != nil {
+	shut := out
+	if f.Order != nil {
+		shut = p.floats.take(rows * n)
+	}
+	if err := spread(p, rows, n, closing{f, in, qkv, out, shut}, shutRecurrent); err != nil {
 		return err
 	}
+	out = shut
 	if f.Rule == recurrent.StateSpace {
 		if err := f.normalise(p, out, rows); err != nil {
 			return err
@@ -175,10 +182,11 @@ func (f *Recurrent) text(p *Pass, layer, text int, out, qkv, gates, decays []flo
 	return nil
 }
 
-// A closing is outputs, values in the rows of qkv, and z in those of in.
+// A closing is outputs, values in the rows of qkv, and z in those of in. The products go to shut, which is out itself without an
+// order of heads.
 type closing struct {
 	*Recurrent
-	in, qkv, out []float32
+	in, qkv, out, shut []float32
 }
 
 // shutRecurrent adds values to some rows of outputs, if the layer does so, and multiplies them by SiLU(z).
@@ -191,8 +199,12 @@ func shutRecurrent(p *Pass, f closing, lo, hi int) error {
 				y[i] += float32(d * v[i])
 			}
 		}
-		if err := activation.SwiGLU(y, f.in[row*f.In.N+f.Channels:][:n], y, p.oneThread()); err != nil {
+		z, to := f.in[row*f.In.N+f.Channels:][:n], f.shut[row*n:][:n]
+		if err := activation.SwiGLU(y, z, y, p.oneThread()); err != nil {
 			return err
+		}
+		for h, place := range f.Order {
+			copy(to[place*f.ValueSize:][:f.ValueSize], y[h*f.ValueSize:])
 		}
 	}
 	return nil

@@ -366,6 +366,11 @@ func fileRouted(r *reader) {
 	} else if n > 1 {
 		r.groups(n, r.Size("topk_group", 0))
 	}
+	r.moreOfFile()
+}
+
+// moreOfFile reads how many of the last layers of a GGUF file guess further tokens.
+func (r *reader) moreOfFile() {
 	r.model.More = r.optional("num_nextn_predict_layers", 0, r.count-1)
 	r.count -= r.model.More
 }

@@ -31,6 +31,8 @@ var fileNames = map[string]string{
 	"norm_topk_prob":                  "expert_weights_norm",
 	"n_group":                         "expert_group_count",
 	"topk_group":                      "expert_group_used_count",
+	"num_kv_shared_layers":            "attention.shared_kv_layers",
+	"hidden_size_per_layer_input":     "embedding_length_per_layer_input",
 	"first_k_dense_replace":           "leading_dense_block_count",
 	"num_nextn_predict_layers":        "nextn_predict_layers",
 }

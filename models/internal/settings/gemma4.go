@@ -18,6 +18,7 @@ var gemma4 = family{
 	Family: arch.Family{Types: []string{"gemma4_text"}, Classes: []string{"Gemma4", "Gemma4Text"}, GGUF: "gemma4", Period: 6, Names: gemma4Names},
 	draft:  gemma4Block(),
 	folder: decoder(decoderKeys, gelu, logitSoftcap, scaled, window, layerTypes, bothWaysIfAll, gemma4Heads, gemma4Rotaries, gemma4Layers, attentionBias),
+	file:   []group{sizes, rmsEpsilon, logitSoftcap, scaled, fileWindow, fileForward, fileGemma4Heads, fileGemma4Layers},
 	missing: values{
 		"rms_norm_eps": 1e-6, "num_key_value_heads": 4, "head_dim": 256, "sliding_window": 512, "tie_word_embeddings": true, "hidden_size_per_layer_input": 256, "num_kv_shared_layers": 0,
 	},
@@ -65,6 +66,47 @@ func gemma4Heads(r *reader) {
 	if r.beyond(w.size, r.attention.Heads) {
 		r.Fail("global_head_dim", fmt.Sprint(w.size), fmt.Sprintf("at most %d for all heads together", r.most))
 	}
+	r.wideHeads(w, same)
+}
+
+// fileGemma4Heads reads the heads of both kinds of layers, and their rotations, out of a GGUF file. Values are keys where the
+// first layer that sees all tokens has no values.
+func fileGemma4Heads(r *reader) {
+	heads, near := r.gguf.Each("num_key_value_heads"), 0
+	w := wide{size: r.Size("head_dim", 0)}
+	same := false
+	for i, n := range heads {
+		to := &near
+		if r.whole(i) || r.window == 0 {
+			if to = &w.heads; *to == 0 {
+				_, has := r.tensors.Tensor(fmt.Sprintf("blk.%d.attn_v.weight", i))
+				same = !has
+			}
+		}
+		if n < 1 || r.attention.Heads%n != 0 || *to != 0 && n != *to {
+			r.Fail("num_key_value_heads", fmt.Sprintf("%d in layer %d", n, i), fmt.Sprintf("a divisor of the %d query heads, the same in all layers of a kind", r.attention.Heads))
+			return
+		}
+		*to = n
+	}
+	r.attention.Size = w.size
+	fileValues(r)
+	fileRope(r)
+	const size = "attention.key_length_swa"
+	r.attention.KVHeads, r.attention.Size = max(near, 1), r.Size(size, w.size)
+	r.same("attention.value_length_swa", r.attention.Size)
+	if r.beyond(w.size, r.attention.Heads) || r.beyond(r.attention.Size, r.attention.Heads) {
+		r.Fail(size, fmt.Sprint(r.attention.Size), fmt.Sprintf("at most %d for all heads together, with attention.key_length too", r.most))
+	}
+	r.local = &arch.Rope{Dims: r.pairs(r.Size("rope.dimension_count_swa", r.attention.Size)), Base: r.Number("rope_local_base_freq", 10000, 1, mostBase), Divide: 1, Scaling: unscaled}
+	if r.local.Dims > r.attention.Size {
+		r.Fail("rope.dimension_count_swa", fmt.Sprint(r.local.Dims), fmt.Sprintf("at most %d", r.attention.Size))
+	}
+	r.wideHeads(w, same)
+}
+
+// wideHeads gives layers that see all tokens their heads.
+func (r *reader) wideHeads(w wide, same bool) {
 	kinds := map[*arch.Attention]*arch.Attention{}
 	r.each = func(_ int, l *arch.Layer) {
 		a := l.Attention()
@@ -163,8 +205,41 @@ func proportional(s *scaling) {
 // gemma4Layers reads which layers have the keys and values of others, and what else layers have.
 func gemma4Layers(r *reader) {
 	const key = "num_kv_shared_layers"
-	shared := r.Integer(key, 0, 0, r.count)
-	first, doubled := r.count-shared, r.json.Yes("use_double_wide_mlp")
+	inner := r.dense.Inner
+	if r.json.Yes("use_double_wide_mlp") {
+		inner *= 2
+	}
+	if r.json.Yes("enable_moe_block") {
+		r.experts.Inner, r.experts.Count = r.Size("moe_intermediate_size", 0), r.Size("num_experts", 0)
+		r.experts.Used = r.Integer("top_k_experts", 0, 1, r.experts.Count)
+	}
+	r.sharing(r.Integer(key, 0, 0, r.count), inner)
+}
+
+// fileGemma4Layers is that of a GGUF file.
+func fileGemma4Layers(r *reader) {
+	shared, widths := r.optional("num_kv_shared_layers", 0, r.count), r.gguf.Each("intermediate_size")
+	inner := widths[r.count-1]
+	r.dense.Inner = widths[0]
+	for i, n := range widths {
+		if want := []int{r.dense.Inner, inner}[min(1, max(0, i-(r.count-shared)+1))]; n != want || n < 1 {
+			r.Fail("intermediate_size", fmt.Sprintf("%d in layer %d", n, i), "the same width in layers with keys and values of their own, and in those without")
+			return
+		}
+	}
+	if r.optional("num_experts", 0, r.most) > 0 {
+		chosen("num_experts")(r)
+		r.experts.Inner = r.Size("moe_intermediate_size", 0)
+	} else {
+		noExperts(r)
+	}
+	r.sharing(shared, inner)
+}
+
+// sharing says that the last layers have the keys and values of others, and networks of a width of their own.
+func (r *reader) sharing(shared, inner int) {
+	const key = "num_kv_shared_layers"
+	first := r.count - shared
 	r.model.Embed.Inputs = max(0, r.Integer("hidden_size_per_layer_input", -1, 0, r.most/r.count))
 	r.layer.Inputs = r.model.Embed.Inputs
 	source := map[bool]int{} // by whether layers see all tokens, counted from 1
@@ -178,7 +253,7 @@ func gemma4Layers(r *reader) {
 			return
 		}
 	}
-	network, wider := r.besideExperts()
+	network, wider := r.besideExperts(inner)
 	r.each = func(i int, l *arch.Layer) {
 		l.Feed = network
 		if heads(i, l); i < first {
@@ -190,24 +265,21 @@ func gemma4Layers(r *reader) {
 			own.Source = source[r.whole(i)]
 			kinds[a] = &own
 		}
-		if l.Mixer = kinds[a]; doubled {
-			l.Feed = wider
-		}
+		l.Mixer, l.Feed = kinds[a], wider
 	}
 }
 
-// besideExperts reads the experts beside the dense network, if there are some, and returns the parts of layers: of those with
-// keys and values of their own, and of wider ones.
-func (r *reader) besideExperts() (network, wider arch.Feed) {
+// besideExperts returns the parts of layers, with experts beside the dense network if there are some: of layers with keys and
+// values of their own, and of those without.
+func (r *reader) besideExperts(inner int) (network, wider arch.Feed) {
 	wide := r.dense
-	wide.Inner *= 2
-	if !r.json.Yes("enable_moe_block") {
+	if wide.Inner = inner; inner > r.most {
+		r.Fail("intermediate_size", fmt.Sprint(inner), fmt.Sprintf("at most %d", r.most))
+	}
+	if r.experts.Count == 0 {
 		return &r.dense, &wide
 	}
-	inner := r.Size("moe_intermediate_size", 0)
-	count := r.Size("num_experts", 0)
-	e := arch.Experts{Count: count, Used: r.Integer("top_k_experts", 0, 1, count), Shares: true}
-	e.Dense = r.dense
-	e.Inner = inner
+	e := arch.Experts{Count: r.experts.Count, Used: r.experts.Used, Shares: true, Dense: r.dense}
+	e.Inner, r.experts.Count = r.experts.Inner, 0 // else finish would give layers experts alone
 	return &arch.Twofold{Dense: r.dense, Experts: e}, &arch.Twofold{Dense: wide, Experts: e}
 }

@@ -13,6 +13,8 @@ import (
 // mostTaps is the most inputs of a convolution.
 const mostTaps = 1 << 10
 
+var fileDeltaKeys = []group{sizes, rmsEpsilon, fileScale, grouped, fileRope, fileForward, fileValues}
+
 var fileConvolutionKeys = []group{sizes, inner, rmsEpsilon, fileConvolutions, fileBiases, fileRope, noExperts}
 
 // lfmNames are those of LFM2.
@@ -93,21 +95,21 @@ func init() { Decoders.rows = append(Decoders.rows, deltas...) }
 var deltas = []family{
 	{
 		Family: arch.Family{Types: []string{"qwen3_5_text"}, Classes: []string{"Qwen3_5"}, GGUF: "qwen35", Names: named(llamaNames, deltaNames), Ignored: []string{"mtp."}},
-		draft:  deltaBlock(), folder: slices.Concat(decoderKeys, []group{silu, rotaryOfSections, attentionBias, deltaNets(false)}),
+		draft:  deltaBlock(), folder: slices.Concat(decoderKeys, []group{silu, rotaryOfSections, attentionBias, deltaNets(false)}), file: slices.Concat(fileDeltaKeys, []group{inner, noExperts, fileDeltas}),
 		missing:  qwenDeltaMissing.with(values{"num_key_value_heads": 4}),
 		nested:   values{"hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 32, "num_attention_heads": 16, "max_position_embeddings": 32768},
 		harmless: unreadOfDeltas,
 	},
 	{
 		Family: arch.Family{Types: []string{"qwen3_5_moe_text"}, Classes: []string{"Qwen3_5Moe"}, GGUF: "qwen35moe", Names: named(named(qwenSharedNames, deltaNames), fusedExperts("model.layers.%d.mlp.experts")), Ignored: []string{"mtp."}},
-		draft:  deltaBlock(), folder: slices.Concat(expertKeys, []group{silu, rotaryOfSections, attentionBias, sharedExpert, shares, deltaNets(false)}),
+		draft:  deltaBlock(), folder: slices.Concat(expertKeys, []group{silu, rotaryOfSections, attentionBias, sharedExpert, shares, deltaNets(false)}), file: slices.Concat(fileDeltaKeys, []group{experts, fileShares(true), sharedExpert, fileDeltas}),
 		missing:  qwenDeltaMissing.with(values{"num_key_value_heads": 2, "num_experts_per_tok": 8, "shared_expert_intermediate_size": 512}),
 		nested:   values{"hidden_size": 2048, "moe_intermediate_size": 512, "num_hidden_layers": 40, "num_attention_heads": 16, "max_position_embeddings": 32768, "num_experts": 256},
 		harmless: unreadOfDeltas,
 	},
 	{
 		Family: arch.Family{Types: []string{"qwen3_next"}, Classes: []string{"Qwen3Next"}, GGUF: "qwen3next", Names: named(qwenSharedNames, deltaNames), Ignored: []string{"mtp."}},
-		draft:  deltaBlock(), folder: slices.Concat(expertKeys, []group{silu, rotaryOfSections, attentionBias, sharedExpert, deltaNets(true)}),
+		draft:  deltaBlock(), folder: slices.Concat(expertKeys, []group{silu, rotaryOfSections, attentionBias, sharedExpert, deltaNets(true)}), file: slices.Concat(fileDeltaKeys, []group{experts, fileShares(true), sharedExpert, fileDeltas}),
 		missing:  qwenDeltaMissing.with(values{"num_key_value_heads": 2, "num_experts_per_tok": 10, "shared_expert_intermediate_size": 512, "norm_topk_prob": true}),
 		nested:   values{"hidden_size": 2048, "moe_intermediate_size": 512, "num_hidden_layers": 48, "num_attention_heads": 16, "max_position_embeddings": 32768, "num_experts": 512},
 		harmless: unreadOfDeltas,
@@ -139,10 +141,7 @@ func deltaNets(isGrouped bool) group {
 			Heads: r.Size("linear_num_value_heads", 0), KeyHeads: r.Size("linear_num_key_heads", 0), KeySize: r.Integer("linear_key_head_dim", 0, 1, mostHead),
 			ValueSize: r.Integer("linear_value_head_dim", 0, 1, mostHead), Taps: r.Integer("linear_conv_kernel_dim", 0, 1, mostTaps), Grouped: isGrouped,
 		}
-		if d.Heads%d.KeyHeads != 0 || d.Heads > 1<<16 {
-			r.Fail("linear_num_key_heads", fmt.Sprint(d.KeyHeads), fmt.Sprintf("a divisor of the %d heads of values, at most %d", d.Heads, 1<<16))
-		}
-		r.stateFits("linear_num_value_heads", recurrent.Layer{Heads: d.Heads, KeyHeads: d.KeyHeads, KeySize: d.KeySize, ValueSize: d.ValueSize})
+		r.deltaFits(d, "linear_num_key_heads", "linear_num_value_heads")
 		every := r.Integer("full_attention_interval", 0, 1, r.most)
 		lacks, ok := r.lacking("linear_attention")
 		for i := 0; i < len(lacks) && !ok; i++ {
@@ -150,6 +149,45 @@ func deltaNets(isGrouped bool) group {
 		}
 		r.replace(lacks, d)
 	}
+}
+
+// deltaFits checks the heads of a gated delta net.
+func (r *reader) deltaFits(d *arch.Delta, keys, values string) {
+	if d.Heads%d.KeyHeads != 0 || d.Heads > 1<<16 {
+		r.Fail(keys, fmt.Sprint(d.KeyHeads), fmt.Sprintf("a divisor of the %d heads of values, at most %d", d.Heads, 1<<16))
+	}
+	r.stateFits(values, recurrent.Layer{Heads: d.Heads, KeyHeads: d.KeyHeads, KeySize: d.KeySize, ValueSize: d.ValueSize})
+}
+
+// fileDeltas reads which layers of a GGUF file have a gated delta net, and its sizes. Those of Qwen3.5 have heads of values in
+// another order than folders.
+func fileDeltas(r *reader) {
+	d := &arch.Delta{
+		Heads: r.Size("ssm.time_step_rank", 0), KeyHeads: r.Size("ssm.group_count", 0), KeySize: r.Integer("ssm.state_size", 0, 1, mostHead),
+		Taps: r.Integer("ssm.conv_kernel", 0, 1, mostTaps), Grouped: r.row.GGUF == "qwen3next",
+	}
+	d.Apart = !d.Grouped && d.KeyHeads < d.Heads
+	d.ValueSize = r.headOf(d.Heads)
+	r.deltaFits(d, "ssm.group_count", "ssm.time_step_rank")
+	r.Has("rope.dimension_sections") // coordinates of a position, which are the same in texts
+	every := r.Integer("full_attention_interval", 4, 1, r.most)
+	lacks := r.gguf.EachLayer("attention.recurrent_layers")
+	for i := 0; i < r.count && len(lacks) < r.count; i++ {
+		lacks = append(lacks, (i+1)%every != 0)
+	}
+	r.replace(lacks, d)
+	r.moreOfFile()
+}
+
+// headOf returns the size of a head, all of which have inner values together, of a GGUF file.
+func (r *reader) headOf(heads int) int {
+	const key = "ssm.inner_size"
+	inner := r.Integer(key, 0, 1, r.most)
+	size := inner / heads
+	if size*heads != inner || size > mostHead {
+		r.Fail(key, fmt.Sprint(inner), fmt.Sprintf("a multiple of the %d heads of ssm.time_step_rank, at most %d for each", heads, mostHead))
+	}
+	return size
 }
 
 // mostHead is the most elements of a head of a delta net.
@@ -207,11 +245,19 @@ func fileConvolutions(r *reader) { r.replace(r.fileHeads(), r.convolution(arch.A
 func (r *reader) fileHeads() []bool {
 	n, lacks := r.gguf.SizeOrNone("num_key_value_heads", r.attention.Heads)
 	r.heads(n)
-	r.same("attention.value_length", r.attention.Size)
+	fileValues(r)
+	fileForward(r)
+	return lacks
+}
+
+// fileValues checks that values are as long as keys.
+func fileValues(r *reader) { r.same("attention.value_length", r.attention.Size) }
+
+// fileForward refuses a GGUF file whose tokens see those after them.
+func fileForward(r *reader) {
 	if !r.gguf.Yes("attention.causal", true) {
 		r.Fail("attention.causal", "false", "true: a layer with a state sees no tokens after its own")
 	}
-	return lacks
 }
 
 func (r *reader) convolution(bias arch.Bias) *arch.Convolution {

@@ -423,6 +423,12 @@ var obeyed = map[string][]string{
 	"mistral3":        {"attention.temperature_scale"},
 	"stablelm":        {"use_parallel_residual"}, // beside tensors that say it, see fileBeside
 	"qwen3moe":        {"expert_feed_forward_length"},
+	"qwen35":          {"full_attention_interval", "attention.recurrent_layers", "nextn_predict_layers"},
+	"qwen35moe":       {"expert_feed_forward_length", "expert_shared_feed_forward_length", "full_attention_interval", "attention.recurrent_layers", "nextn_predict_layers"},
+	"qwen3next":       {"expert_feed_forward_length", "expert_shared_feed_forward_length", "full_attention_interval", "attention.recurrent_layers", "nextn_predict_layers"},
+	"gemma4":          {"final_logit_softcapping", "rope.freq_base_swa", "attention.shared_kv_layers", "embedding_length_per_layer_input"},
+	"nemotron_h":      {"nextn_predict_layers"},
+	"nemotron_h_moe":  {"nextn_predict_layers"},
 	"qwen2moe":        {"expert_feed_forward_length", "expert_shared_feed_forward_length", "expert_weights_norm"},
 	"glm4moe":         routedFile,
 	"deepseek2":       routedFile,
@@ -457,6 +463,13 @@ func TestFileSilence(t *testing.T) {
 		}
 		if name == "granitehybrid" || name == "falcon-h1" {
 			maps.Copy(base, map[string]any{"ssm.conv_kernel": uint32(4), "ssm.state_size": uint32(8), "ssm.group_count": uint32(2), "ssm.inner_size": uint32(128), "ssm.time_step_rank": uint32(4)})
+		}
+		if strings.HasPrefix(name, "nemotron_h") || strings.HasPrefix(name, "qwen35") || name == "qwen3next" {
+			maps.Copy(base, map[string]any{"ssm.conv_kernel": uint32(4), "ssm.state_size": uint32(8), "ssm.group_count": uint32(2), "ssm.inner_size": uint32(128), "ssm.time_step_rank": uint32(4)})
+			delete(base, "attention.sliding_window")
+		}
+		if strings.HasPrefix(name, "nemotron_h") {
+			base["attention.head_count_kv"], base["feed_forward_length"] = []int32{0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}, []int32{32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32, 0}
 		}
 		if name == "granite" || name == "granitemoe" || name == "granitehybrid" || name == "cohere2" {
 			base["logit_scale"] = float32(4)
@@ -518,12 +531,34 @@ func TestFileRefusals(t *testing.T) {
 		"attention.head_count_kv": uint32(1), "attention.key_length": uint32(20), "attention.value_length": uint32(12), "rope.dimension_count": uint32(8),
 		"attention.kv_lora_rank": uint32(12), "attention.key_length_mla": uint32(16), "attention.value_length_mla": uint32(8),
 	}
+	none := values{"expert_count": uint32(0), "expert_used_count": uint32(0), "expert_feed_forward_length": nil}
+	wides := none.with(values{
+		"attention.head_count_kv": []int32{2, 1}, "attention.key_length": uint32(32), "attention.value_length": uint32(32), "attention.key_length_swa": uint32(16), "attention.value_length_swa": uint32(16),
+		"attention.sliding_window": uint32(8), "attention.sliding_window_pattern": []bool{true, false}, "rope.dimension_count": uint32(32), "rope.dimension_count_swa": uint32(16),
+	})
+	states := none.with(values{"ssm.conv_kernel": uint32(4), "ssm.state_size": uint32(8), "ssm.group_count": uint32(2), "ssm.inner_size": uint32(64), "ssm.time_step_rank": uint32(4)})
+	deltas := states.with(values{"full_attention_interval": uint32(2)})
+	spaces := states.with(values{"attention.head_count_kv": []int32{0, 2}, "feed_forward_length": []int32{0, 0}})
 	for _, x := range []struct {
 		name    string
 		changes map[string]any
 		key     string
 	}{
 		{"lfm2moe", map[string]any{"shortconv.l_cache": uint32(3), "attention.head_count_kv": []int32{0, 2}}, ""},
+		{"gemma4", wides, ""},
+		{"gemma4", values(wides).with(values{"attention.head_count_kv": []int32{3, 1}}), "attention.head_count_kv"},
+		{"gemma4", values(wides).with(values{"attention.head_count_kv": []int32{2}}), "attention.head_count_kv"},
+		{"gemma4", values(wides).with(values{"attention.value_length_swa": uint32(8)}), "attention.value_length_swa"},
+		{"gemma4", values(wides).with(values{"rope.dimension_count_swa": uint32(18)}), "rope.dimension_count_swa"},
+		{"gemma4", values(wides).with(values{"attention.shared_kv_layers": uint32(1)}), "attention.shared_kv_layers"}, // no layer before it is of its kind
+		{"gemma4", values(wides).with(values{"feed_forward_length": []int32{32, 48}}), "feed_forward_length"},
+		{"qwen35", deltas, ""},
+		{"qwen35", values(deltas).with(values{"ssm.group_count": uint32(3)}), "ssm.group_count"},
+		{"qwen35", values(deltas).with(values{"ssm.inner_size": uint32(66)}), "ssm.inner_size"},
+		{"qwen35", values(deltas).with(values{"attention.causal": false}), "attention.causal"},
+		{"nemotron_h", spaces, ""},
+		{"nemotron_h", values(spaces).with(values{"feed_forward_length": []int32{32}}), "feed_forward_length"},
+		{"nemotron_h", values(spaces).with(values{"expert_count": uint32(2)}), "expert_count"},
 		{"lfm2moe", map[string]any{"shortconv.l_cache": uint32(3), "attention.head_count_kv": []int32{0, 2}, "nextn_predict_layers": uint32(1)}, "attention.head_count_kv"},
 		{"deepseek2", latent, ""},
 		{"deepseek2", values(latent).with(values{"expert_gating_func": uint32(2), "expert_group_count": uint32(4), "expert_group_used_count": uint32(2)}), ""},

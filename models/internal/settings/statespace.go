@@ -72,16 +72,24 @@ var spaces = []family{
 		draft:  plainBlock(activations.ReLU2, arch.Absent), folder: decoder([]group{sizes, inner, epsilon("layer_norm_epsilon", 1), grouped, tied}, still, activation("mlp_hidden_act"), nemotronBiases, expertsOfNemotron, partsOfNemotron),
 		missing: values{
 			"layer_norm_epsilon": 1e-5, "num_hidden_layers": 1, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "mlp_hidden_act": "relu2", "mamba_hidden_act": "silu", "max_position_embeddings": 4096,
-			"mamba_n_heads": 128, "mamba_n_groups": 8, "mamba_d_state": 128, "mamba_d_head": 64, "mamba_d_conv": 4, "mamba_conv_bias": true, "time_step_min": 0.001,
+			"mamba_n_heads": 128, "mamba_n_groups": 8, "mamba_d_state": 128, "mamba_d_head": 64, "mamba_d_conv": 4, "mamba_conv_bias": true, "time_step_min": leastGate,
 			"num_experts": 8, "num_experts_per_tok": 2, "norm_topk_prob": true, "n_group": 1, "topk_group": 1, "routed_scaling_factor": 1,
 		},
+		file:     nemotronFile,
 		renamed:  nemotronKeys,
 		harmless: chunks.Add(strict.Any, "time_step_max", "time_step_floor", "time_step_limit", "rescale_prenorm_residual", "residual_in_fp32", "use_mamba_kernels", "mamba_ssm_cache_dtype", "moe_shared_expert_overlap", "mtp_layers_block_type", "mtp_hybrid_override_pattern", "n_shared_experts", "num_nextn_predict_layers", "hidden_dropout", "expand", "sliding_window", "mamba_proj_bias"),
+	},
+	{
+		Family: arch.Family{GGUF: "nemotron_h_moe", Names: nemotronNames},
+		draft:  plainBlock(activations.ReLU2, arch.Absent), file: nemotronFile,
 	},
 }
 
 // chunks are keys of how the class of a model with states cuts texts, which changes the order of its sums alone.
 var chunks = strict.Table{"mamba_chunk_size": strict.Any, "chunk_size": strict.Any}
+
+// leastGate is that of Nemotron H.
+const leastGate = 0.001
 
 // nemotronKeys are what NVIDIA calls keys of Granite.
 var nemotronKeys = &renaming{"", map[string]string{
@@ -129,10 +137,7 @@ func (r *reader) fileSpace() *arch.StateSpace {
 		Heads: r.Integer("ssm.time_step_rank", 0, 1, 1<<16), KeyHeads: r.Integer("ssm.group_count", 0, 1, 1<<16), KeySize: r.Integer("ssm.state_size", 0, 1, mostHead),
 		Taps: r.Integer("ssm.conv_kernel", 0, 1, mostTaps), Bias: arch.AsFiles, TapsBias: arch.AsFiles, Limits: [2]float32{0, float32(math.Inf(1))},
 	}
-	inner := r.Integer("ssm.inner_size", 0, 1, r.most)
-	if t.ValueSize = inner / t.Heads; t.ValueSize*t.Heads != inner || t.ValueSize > mostHead {
-		r.Fail("ssm.inner_size", fmt.Sprint(inner), fmt.Sprintf("a multiple of the %d heads of ssm.time_step_rank, at most %d for each", t.Heads, mostHead))
-	}
+	t.ValueSize = r.headOf(t.Heads)
 	for i := range r.count {
 		if _, ok := r.tensors.Tensor(fmt.Sprintf("blk.%d.ssm_norm.weight", i)); ok {
 			t.NormParts = t.KeyHeads
@@ -262,8 +267,14 @@ func partsOfNemotron(r *reader) {
 			return
 		}
 	}
-	const space, attention, mlp, moe = 0, 1, 2, 3
-	spaces := nemotronSpaces(r)
+	r.onePart(kinds, nemotronSpaces(r))
+}
+
+// The kinds of layers that have one part.
+const space, attention, mlp, moe = 0, 1, 2, 3
+
+// onePart gives each layer a part of its kind.
+func (r *reader) onePart(kinds []int, spaces *arch.StateSpace) {
 	r.each = func(i int, l *arch.Layer) {
 		switch kinds[i] {
 		case space:
@@ -276,6 +287,48 @@ func partsOfNemotron(r *reader) {
 			l.Mixer, l.Feed = nil, r.mixture()
 		}
 	}
+}
+
+var nemotronFile = []group{sizes, rmsEpsilon, fileScale, filePartsOfNemotron, fileBiases, fileStillRope}
+
+// fileStillRope says that nothing rotates, whatever a file says of rotations.
+func fileStillRope(r *reader) {
+	r.Has("rope.dimension_count")
+	r.Has("rope_theta")
+	still(r)
+}
+
+// filePartsOfNemotron reads which part the layers of a GGUF file have: attention if there are heads of keys, else a network or
+// experts if these have a width, else Mamba-2. Files do not say the least gate, which is that of the class.
+func filePartsOfNemotron(r *reader) {
+	widths, lacks := r.gguf.Each("intermediate_size"), r.fileHeads()
+	kinds, routed := make([]int, r.count), false
+	for i, n := range widths {
+		_, routes := r.tensors.Tensor(fmt.Sprintf("blk.%d.ffn_gate_inp.weight", i))
+		switch {
+		case !lacks[i]:
+			kinds[i] = attention
+		case n > 0 && routes:
+			kinds[i], routed = moe, true
+		case n > 0:
+			if r.dense.Inner > 0 && r.dense.Inner != n {
+				r.Fail("intermediate_size", fmt.Sprintf("%d in layer %d", n, i), fmt.Sprintf("%d as in others", r.dense.Inner))
+			}
+			kinds[i], r.dense.Inner = mlp, n
+		}
+	}
+	t := r.fileSpace()
+	t.Limits[0] = leastGate
+	r.onePart(kinds, t)
+	if !routed {
+		noExperts(r)
+		r.moreOfFile()
+		return
+	}
+	if fileRouted(r); r.lead > 0 {
+		r.Fail("first_k_dense_replace", fmt.Sprint(r.lead), "0: each layer says what it is")
+	}
+	r.experts.Shared = r.Size("shared_expert_intermediate_size", 0)
 }
 
 // nemotronSpaces reads the sizes of layers of Mamba-2.

@@ -134,6 +134,23 @@ func (k *GGUF) between(name string, n int64, low, high int) int {
 	return int(n)
 }
 
+// Each reads an integer of each layer from 0 to k.Most. A single one is that of all layers.
+func (k *GGUF) Each(name string) []int {
+	ints, err := k.File.Ints(k.Key(name))
+	if err != nil {
+		return slices.Repeat([]int{k.Integer(name, 0, 0, k.Most)}, k.layers)
+	}
+	all := make([]int, k.layers)
+	if len(ints) != k.layers {
+		k.Fail(name, fmt.Sprintf("%d numbers", len(ints)), fmt.Sprintf("one for each of the %d layers", k.layers))
+		return all
+	}
+	for i, n := range ints {
+		all[i] = k.between(name, n, 0, k.Most)
+	}
+	return all
+}
+
 // EachLayer reads a list that says of each layer whether something holds, as booleans or as 0 and 1. It returns nil if
 // the value is no list.
 func (k *GGUF) EachLayer(name string) []bool {

@@ -24,7 +24,7 @@ type Model struct {
 // Load loads a folder as Hugging Face has it. Nothing is downloaded.
 func Load(folder string) (*Model, error) {
 	if _, err := os.Stat(folder); err != nil {
-		return nil, fmt.Errorf("%w: make models fetches MiniLM", err)
+		return nil, fmt.Errorf("%w: attn fetch downloads MiniLM", err)
 	}
 	m, err := transformer.LoadModel(hub.NewLocal(folder))
 	if err != nil {

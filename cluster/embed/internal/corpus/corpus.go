@@ -4,6 +4,7 @@ package corpus
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -79,12 +80,8 @@ type Reader struct {
 // Open looks up all paths, so that a wrong one is found at once, and lists the regular files
 // below folders in the order of their paths. "-" is standard input.
 func Open(paths []string, opts Options) (*Reader, error) {
-	if opts.MaxText == 0 {
-		opts.MaxText = DefaultMaxText
-	}
-	if opts.Format == "" {
-		opts.Format = Auto
-	}
+	opts.MaxText = cmp.Or(opts.MaxText, DefaultMaxText)
+	opts.Format = cmp.Or(opts.Format, Auto)
 	r := &Reader{opts: opts}
 	for _, path := range paths {
 		if path == "-" {

@@ -47,6 +47,8 @@ type responsesRequest struct {
 	MaxTokens    *fields.Int                  `json:"max_output_tokens"`
 	Temperature  *float64                     `json:"temperature"`
 	TopP         *float64                     `json:"top_p"`
+	Presence     *float64                     `json:"presence_penalty"`
+	Frequency    *float64                     `json:"frequency_penalty"`
 	TopLogprobs  *fields.Int                  `json:"top_logprobs"`
 	Include      []string                     `json:"include"`
 	Text         *responsesText               `json:"text"`
@@ -55,6 +57,11 @@ type responsesRequest struct {
 	Tools        []responsesTool              `json:"tools"`
 	Choice       *toolChoice                  `json:"tool_choice"`
 	Parallel     *bool                        `json:"parallel_tool_calls"`
+
+	// Said again in the answer, and not used.
+	MaxCalls *fields.Int `json:"max_tool_calls"` // of tools of the server, which has none
+	Safety   *string     `json:"safety_identifier"`
+	CacheKey *string     `json:"prompt_cache_key"`
 
 	// Not in OpenAI's API.
 	Seed    *fields.Int  `json:"seed"`
@@ -71,9 +78,11 @@ type responsesText struct {
 
 // responsesFormat says what a text must be.
 type responsesFormat struct {
-	Type   string          `json:"type"`
-	Name   string          `json:"name,omitempty"`
-	Schema json.RawMessage `json:"schema,omitempty"`
+	Type        string          `json:"type"`
+	Name        string          `json:"name"`
+	Description *string         `json:"description"`
+	Schema      json.RawMessage `json:"schema"`
+	Strict      bool            `json:"strict"` // a text satisfies its schema in any case
 }
 
 // responsesNames are the names of fields that have others elsewhere.
@@ -105,7 +114,7 @@ func (d *responses) Read(in *Input) (*request.Request, error) {
 		return nil, err
 	}
 	s := &options.Sampling{
-		Model: q.Model, Stream: q.Stream, MaxTokens: q.MaxTokens, Temperature: q.Temperature, TopP: q.TopP, TopK: q.TopK, MinP: q.MinP, Seed: q.Seed, Stop: q.Stop, Receipt: q.Receipt,
+		Model: q.Model, Stream: q.Stream, MaxTokens: q.MaxTokens, Temperature: q.Temperature, TopP: q.TopP, PresencePenalty: q.Presence, FrequencyPenalty: q.Frequency, TopK: q.TopK, MinP: q.MinP, Seed: q.Seed, Stop: q.Stop, Receipt: q.Receipt,
 	}
 	if q.Text != nil && q.Text.Format != nil {
 		s.ResponseFormat = &options.Format{Type: q.Text.Format.Type, Schema: q.Text.Format.Schema}
@@ -230,6 +239,8 @@ func (d *responses) End(b *bytes.Buffer, r *request.Request) error {
 func (d *responses) Break(f *Failure) []byte {
 	var b bytes.Buffer
 	d.b = &b
-	d.write("error", map[string]any{"code": f.Code, "message": f.Message, "param": f.Param})
+	body := map[string]any{"code": f.Code, "message": f.Message, "param": f.Param} // as OpenAI's events have it
+	json.Unmarshal(d.Fail(f), &body)                                               // and as Open Responses has it: "error"
+	d.write("error", body)
 	return b.Bytes()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/server/internal/fields"
 	"github.com/attn-go/attn/models/server/internal/options"
 	"github.com/attn-go/attn/models/server/internal/request"
 )
@@ -15,6 +16,7 @@ type response struct {
 	ID         string           `json:"id"`
 	Object     string           `json:"object"`
 	Created    int64            `json:"created_at"`
+	Completed  *int64           `json:"completed_at"` // nil: a time that depends on the load is in no answer
 	Status     string           `json:"status"`
 	Error      *struct{}        `json:"error"`
 	Incomplete *responsesReason `json:"incomplete_details"`
@@ -32,8 +34,10 @@ type responseEcho struct {
 	MaxTokens    *int            `json:"max_output_tokens"`
 	Temperature  float64         `json:"temperature"`
 	TopP         float64         `json:"top_p"`
+	Presence     float64         `json:"presence_penalty"`
+	Frequency    float64         `json:"frequency_penalty"`
 	TopLogprobs  int             `json:"top_logprobs"`
-	Text         responsesText   `json:"text"`
+	Text         textEcho        `json:"text"`
 	Reasoning    responsesEffort `json:"reasoning"`
 	Parallel     bool            `json:"parallel_tool_calls"`
 	ToolChoice   any             `json:"tool_choice"`
@@ -42,6 +46,15 @@ type responseEcho struct {
 	Background   bool            `json:"background"`
 	Truncation   string          `json:"truncation"`
 	Metadata     json.RawMessage `json:"metadata"`
+	MaxCalls     *fields.Int     `json:"max_tool_calls"`
+	Tier         string          `json:"service_tier"`
+	Safety       *string         `json:"safety_identifier"`
+	CacheKey     *string         `json:"prompt_cache_key"`
+}
+
+// textEcho is text of an answer. Its format is a responsesFormat if it has a schema, and its type alone otherwise.
+type textEcho struct {
+	Format any `json:"format"`
 }
 
 type responsesReason struct {
@@ -70,7 +83,8 @@ type responsesUsage struct {
 func (q *responsesRequest) echo(in *Input, o *decoder.GenerateOptions) responseEcho {
 	e := responseEcho{
 		Instructions: q.Instructions, Previous: q.Previous, Temperature: o.Sampler.Temperature, TopP: options.WrittenTopP(o.Sampler.TopP), TopLogprobs: o.TopLogprobs,
-		Text: responsesText{&responsesFormat{Type: "text"}}, ToolChoice: q.Choice.echo(), Tools: []responsesTool{}, Parallel: q.Parallel == nil || *q.Parallel, Store: q.stores(in), Truncation: "disabled", Metadata: q.Metadata,
+		Presence: o.Sampler.PresencePenalty, Frequency: o.Sampler.FrequencyPenalty, ToolChoice: q.Choice.echo(), Tools: []responsesTool{}, Parallel: q.Parallel == nil || *q.Parallel, Store: q.stores(in), Truncation: "disabled", Metadata: q.Metadata,
+		MaxCalls: q.MaxCalls, Tier: "default", Safety: q.Safety, CacheKey: q.CacheKey,
 	}
 	if q.MaxTokens != nil {
 		e.MaxTokens = &o.MaxTokens
@@ -78,8 +92,12 @@ func (q *responsesRequest) echo(in *Input, o *decoder.GenerateOptions) responseE
 	if len(q.Tools) > 0 {
 		e.Tools = q.Tools
 	}
+	format := responsesFormat{Type: "text"}
 	if q.Text != nil && q.Text.Format != nil {
-		e.Text = *q.Text
+		format = *q.Text.Format
+	}
+	if e.Text.Format = format; format.Schema == nil {
+		e.Text.Format = map[string]string{"type": format.Type}
 	}
 	if q.Reasoning != nil {
 		e.Reasoning.Effort = q.Reasoning.Effort

@@ -9,6 +9,7 @@ import (
 var tokens = []Path{
 	{"POST /tokenize", func() Dialect { return &tokenize{} }, ""},
 	{"POST /detokenize", func() Dialect { return &detokenize{} }, ""},
+	{"GET /tokenizer_info", func() Dialect { return &tokenizerInfo{} }, ""},
 }
 
 type tokenize struct{ OpenAI }
@@ -73,4 +74,24 @@ func (*detokenize) Whole(r *request.Request) any {
 		Content string `json:"content"`
 		Prompt  string `json:"prompt"`
 	}{text, text}
+}
+
+// tokenizerInfo is /tokenizer_info of vLLM, by which lm-eval finds that it can ask for tokens. It names no model, so that there must be one.
+type tokenizerInfo struct{ OpenAI }
+
+// Read is that of [Dialect].
+func (*tokenizerInfo) Read(*Input) (*request.Request, error) {
+	return &request.Request{Work: &request.Tokenize{}}, nil
+}
+
+// Whole is that of [Dialect].
+func (*tokenizerInfo) Whole(r *request.Request) any {
+	w := r.Work.(*request.Tokenize)
+	answer := map[string]any{"bos_token": nil, "eos_token": nil, "chat_template": nil, "model_max_length": w.Most}
+	for name, text := range map[string]string{"bos_token": w.BOS, "eos_token": w.EOS, "chat_template": w.Template} {
+		if text != "" {
+			answer[name] = text
+		}
+	}
+	return answer
 }

@@ -5,10 +5,10 @@ package fields
 // Responses is the table of /v1/responses.
 var Responses = NewTable([]Row{
 	{Use: Used, Names: `model input instructions previous_response_id store stream max_output_tokens temperature top_p top_logprobs include text reasoning metadata
-		tools tool_choice parallel_tool_calls seed top_k min_p stop receipt`},
-	// Who asks, and how it is kept, scheduled and reported. Tools of the server, which max_tool_calls counts, there are none.
-	{Use: Harmless, Names: `user safety_identifier prompt_cache_key prompt_cache_retention prompt_cache_options service_tier stream_options
-		max_tool_calls client_metadata access_programs`},
+		tools tool_choice parallel_tool_calls max_tool_calls presence_penalty frequency_penalty safety_identifier prompt_cache_key
+		seed top_k min_p stop receipt`},
+	// Who asks, and how it is kept, scheduled and reported.
+	{Use: Harmless, Names: `user prompt_cache_retention prompt_cache_options service_tier stream_options client_metadata access_programs`},
 	{Use: Refused, Nothing: "false", Names: "background"},
 	{Use: Refused, Nothing: `"disabled"`, Names: "truncation"},
 	{Use: Refused, Nothing: `{} []`, Names: "conversation prompt context_management moderation image background_options"},
@@ -22,7 +22,7 @@ var Responses = NewTable([]Row{
 var ResponsesText = NewTable([]Row{{Use: Used, Names: "format"}, {Use: Harmless, Names: "verbosity"}})
 
 // ResponsesFormat is the table of text.format.
-var ResponsesFormat = NewTable([]Row{{Use: Used, Names: "type name schema"}, {Use: Harmless, Names: "strict description"}})
+var ResponsesFormat = NewTable([]Row{{Use: Used, Names: "type name description schema strict"}})
 
 // ResponsesItem is the table of an item of input.
 var ResponsesItem = NewTable([]Row{

@@ -124,8 +124,10 @@ type Tokenize struct {
 	Special bool // with those around it
 
 	// Of the server.
-	IDs  []int32
-	Most int // tokens that the model sees
+	IDs      []int32
+	Most     int    // tokens that the model sees
+	BOS, EOS string // the tokens of these roles, "" for none
+	Template string // of conversations
 }
 
 // Detokenize asks for the text of tokens.

@@ -1,5 +1,5 @@
 // Package export writes the ONNX file of a BERT encoder, which hugot reads, from the
-// safetensors file that package bert reads. So both compute with the same weights. The graph
+// safetensors file that package encoder reads. So both compute with the same weights. The graph
 // is the one that PyTorch exports: last_hidden_state of input_ids, attention_mask and
 // token_type_ids.
 package export
@@ -34,7 +34,7 @@ type exporter struct {
 	err  error
 }
 
-// Folder makes a folder for hugot of one that package bert reads: an ONNX file, and the
+// Folder makes a folder for hugot of one that package encoder reads: an ONNX file, and the
 // files about the tokenizer and the sizes.
 func Folder(to, from string) error {
 	for _, name := range []string{"config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"} {

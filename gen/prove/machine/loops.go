@@ -1,0 +1,153 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A Loop is what the executions of a function have shown of a loop. Its trips are the same if they execute the
+// same instructions, and every access lies in the same memory, as far on for each trip between them as it was before.
+// Then what a trip makes of registers and of what it loads is the same function,
+// up to addresses, and a trip more is a step more of that kind.
+type Loop struct {
+	Function string
+	Line     int    // of the first instruction
+	Most     int    // trips in one execution
+	Kinds    int    // of trips in one execution
+	Same     bool   // whether a trip was compared with two before it
+	Differs  string // an access that does not keep its distance
+}
+
+func (l *Loop) String() string {
+	text := fmt.Sprintf("%s, line %d: up to %d trips", l.Function, l.Line%FileLines, l.Most)
+	switch {
+	case l.Differs != "":
+		return text + ", that differ: " + l.Differs
+	case l.Kinds > 1:
+		return fmt.Sprintf("%s of %d kinds", text, l.Kinds)
+	}
+	return text
+}
+
+// Inductive reports whether the trips were compared, and are the same.
+func (l *Loop) Inductive() bool { return l.Same && l.Differs == "" }
+
+// Join adds what another execution has shown.
+func (l *Loop) Join(m *Loop) {
+	l.Most, l.Kinds, l.Same = max(l.Most, m.Most), max(l.Kinds, m.Kinds), l.Same || m.Same
+	if l.Differs == "" {
+		l.Differs = m.Differs
+	}
+}
+
+// loops returns the last instruction of each loop of a function, by the first one: those from the target of a jump
+// backwards to the last such jump.
+func (f *Function) loops() map[int]int {
+	ends := map[int]int{}
+	for i := range f.Insts {
+		if to := f.Insts[i].Target; to >= 0 && to <= i {
+			ends[to] = i
+		}
+	}
+	return ends
+}
+
+// An access is one of a trip.
+type access struct {
+	line, off int
+	r         *Region
+}
+
+// A trip is what one trip of a loop executes.
+type trip struct {
+	number   int
+	trace    uint64
+	accesses []access
+}
+
+func (t *trip) step(line int) { t.trace = (t.trace ^ uint64(line)) * 0x9e3779b97f4a7c15 >> 1 }
+
+// A watch follows a loop that is being executed.
+type watch struct {
+	f           *Function
+	first, last int
+	loop        *Loop
+	trips       int
+	now         trip
+	before      map[uint64][]trip // the last two trips of each kind
+	outer       []trip            // what the loops around have done when this trip began
+}
+
+// watch follows the loops that an instruction is part of.
+func (r *Run) watch(f *Function, pc int) {
+	for n := len(r.watches); n > 0; n-- {
+		if w := r.watches[n-1]; w.f == f && (pc < w.first || pc > w.last) {
+			r.watches = r.watches[:n-1]
+		}
+	}
+	ends, ok := r.ends[f]
+	if !ok {
+		ends = f.loops()
+		r.ends[f] = ends
+	}
+	if last, ok := ends[pc]; ok {
+		r.arrive(f, pc, last)
+	}
+	for i := range r.watches {
+		r.watches[i].now.step(f.Insts[pc].Line)
+	}
+}
+
+// arrive begins a loop, or its next trip.
+func (r *Run) arrive(f *Function, first, last int) {
+	at := slices.IndexFunc(r.watches, func(w *watch) bool { return w.f == f && w.first == first })
+	if at < 0 {
+		line := f.Insts[first].Line
+		if r.Loops[line] == nil {
+			r.Loops[line] = &Loop{Function: f.Name, Line: line}
+		}
+		at = len(r.watches)
+		r.watches = append(r.watches, &watch{f: f, first: first, last: last, loop: r.Loops[line], before: map[uint64][]trip{}})
+	} else if w := r.watches[at]; w.finish() {
+		for i, o := range w.outer { // a trip more of the same kind is none to the loops around
+			u := r.watches[i]
+			u.now = trip{o.number, o.trace, u.now.accesses[:len(o.accesses)]}
+		}
+	}
+	w := r.watches[at]
+	r.watches = r.watches[:at+1]
+	w.now, w.outer = trip{number: w.trips}, w.outer[:0]
+	for _, u := range r.watches[:at] {
+		w.outer = append(w.outer, u.now)
+	}
+}
+
+// finish compares a trip with those of its kind before, and reports whether there were two, and it is the same.
+func (w *watch) finish() bool {
+	w.trips++
+	w.loop.Most = max(w.loop.Most, w.trips)
+	old := w.before[w.now.trace]
+	w.before[w.now.trace] = append(old[max(len(old)-1, 0):], w.now)
+	w.loop.Kinds = max(w.loop.Kinds, len(w.before))
+	if len(old) < 2 {
+		return false
+	}
+	w.loop.Same = true
+	for i, a := range w.now.accesses {
+		b, c := old[1].accesses[i], old[0].accesses[i]
+		if a.r != b.r || b.r != c.r || (a.off-b.off)*(old[1].number-old[0].number) != (b.off-c.off)*(w.now.number-old[1].number) {
+			if w.loop.Differs == "" {
+				w.loop.Differs = fmt.Sprintf("line %d, bytes %d of %s after %d of %s and %d of %s", a.line%FileLines, a.off, a.r.Name, b.off, b.r.Name, c.off, c.r.Name)
+			}
+			return false
+		}
+	}
+	return true
+}
+
+// accessed notes an access.
+func (r *Run) accessed(m *Region, off int) {
+	for _, w := range r.watches {
+		w.now.accesses = append(w.now.accesses, access{r.State.Now.Line, off, m})
+	}
+}

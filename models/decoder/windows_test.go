@@ -1,0 +1,171 @@
+package decoder
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/attn-go/attn/kernel"
+	engine "github.com/attn-go/attn/models/internal/network"
+)
+
+// windowFolders are models all or some of whose layers see a window of 16 tokens, with the windows of their groups.
+var windowFolders = []struct {
+	name   string
+	groups []int
+}{
+	{"mistral-2", []int{16}}, {"gemma2-2", []int{0, 16}}, {"gpt_oss-32", []int{0, 16, 16}}, {"ministral-2", []int{0, 16}},
+	{"olmo3-67", []int{0, 16, 16, 16}}, {"cohere2-6", []int{0, 16}},
+	{"gemma4-67", []int{0}}, // whose layers differ in the size of heads
+}
+
+// windowContext is more tokens than the windows need pages for.
+const windowContext = 1200
+
+func loadWindows(t *testing.T, name string, o Options) *Model {
+	o.PageSize, o.Context = 16, windowContext
+	return loadRecurrent(t, name, o)
+}
+
+// keepingAll returns the model with a cache that keeps all tokens in all layers.
+func keepingAll(m *Model) *Model {
+	all := *m
+	all.layout = layout{slots: m.caches(&m.options, 0), windows: []int{0}, page: m.options.PageSize}
+	for i := range all.layout.slots {
+		all.layout.places = append(all.layout.places, engine.Place{Layer: i})
+	}
+	return &all
+}
+
+// TestWindows: texts whose windows are dropped have the bits of texts that are read token by token, in whatever pieces they
+// are read, forked, truncated and read on.
+func TestWindows(t *testing.T) {
+	for _, x := range windowFolders {
+		t.Run(x.name, func(t *testing.T) {
+			m := loadWindows(t, x.name, Options{})
+			if !slices.Equal(m.layout.windows, x.groups) {
+				t.Fatalf("groups of windows %v, want %v", m.layout.windows, x.groups)
+			}
+			if len(x.groups) > 1 || x.groups[0] > 0 {
+				checkStates(t, m, 20, 600)
+			}
+		})
+	}
+}
+
+// TestWindowPages: a session for texts of so many tokens has room for them, with fewer pages than a cache that keeps all, and
+// logits have the bits of that cache, whatever the type.
+func TestWindowPages(t *testing.T) {
+	for _, x := range windowFolders {
+		for _, kind := range []kernel.DType{kernel.Float32, kernel.Int8} {
+			m := loadWindows(t, x.name, Options{CacheType: kind})
+			all := keepingAll(m)
+			bytes := func(m *Model) int {
+				page, err := m.PageBytes()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return page * m.Pages(windowContext)
+			}
+			near := 0 // layers with a window
+			for _, place := range m.layout.places {
+				if x.groups[place.Group] > 0 {
+					near++
+				}
+			}
+			layer, whole, windowed := bytes(all)/len(all.layout.slots), windowContext/16, (15+15+64+512+15)/16
+			if x.name == "gemma4-67" { // of the whole size
+				layer = bytes(m)
+			} else if got, want := bytes(m), layer/whole*((len(all.layout.slots)-near)*whole+near*windowed); got != want {
+				t.Errorf("%s: %d bytes for a text, want %d of %d", x.name, got, want, bytes(all))
+			}
+			ids := [][]int32{prompt(windowContext, 3), prompt(windowContext, 4)}
+			small, large := session(t, m, 2, 0), session(t, all, 2, 0)
+			var texts, wants [2]*Text
+			for i := range texts {
+				texts[i], wants[i] = small.NewText(), large.NewText()
+			}
+			for at, n := 0, 0; at < windowContext; at += n {
+				n = min([]int{700, 1, 130, 2}[at%4], windowContext-at)
+				step := func(of [2]*Text) (steps []Step) {
+					for i := range of {
+						steps = append(steps, Step{Text: of[i], Tokens: ids[i][at : at+n]})
+					}
+					return steps
+				}
+				got, want := forward(t, small, step(texts)...), forward(t, large, step(wants)...)
+				for i := range got {
+					sameBits(t, fmt.Sprintf("%s: text %d after %d tokens", x.name, i, at+n), got[i], want[i])
+				}
+			}
+			if free := small.FreePages(); free < 0 || free >= 2*m.Pages(windowContext) {
+				t.Errorf("%s: %d free pages", x.name, free)
+			}
+		}
+	}
+}
+
+// TestTextMemory: what inspect says of a text is what a session of the default page takes for it.
+func TestTextMemory(t *testing.T) {
+	for _, x := range windowFolders {
+		m := loadRecurrent(t, x.name, Options{Context: windowContext})
+		page, err := m.PageBytes()
+		if got, want := m.textMemory(windowContext), int64(page*m.Pages(windowContext)); err != nil || got != want {
+			t.Errorf("%s: %d bytes, want %d, %v", x.name, got, want, err)
+		}
+	}
+}
+
+// TestTrim: Trim leaves what a window sees and a little more, which is how far a text can be truncated without being read again.
+func TestTrim(t *testing.T) {
+	m := loadWindows(t, "gemma2-2", Options{})
+	s := session(t, m, 2, 0)
+	s.KeepWindows = true
+	x := s.NewText()
+	forward(t, s, Step{Text: x, Tokens: prompt(400, 1)})
+	free := s.FreePages()
+	if x.Checkpoint(100) != 100 || !x.Trim() || x.Trim() {
+		t.Errorf("a text that keeps all: checkpoint %d", x.Checkpoint(100))
+	}
+	start := (400 - 15 - 64) / 16 * 16
+	if got := s.FreePages() - free; got != start/16 {
+		t.Errorf("%d pages are dropped, want %d", got, start/16)
+	}
+	for n, want := range map[int]int{400: 400, start + 15: start + 15, start + 14: 0, 1: 0} {
+		if got := x.Checkpoint(n); got != want {
+			t.Errorf("the checkpoint of %d tokens is after %d, want %d", n, got, want)
+		}
+	}
+	if fork, err := x.Fork(start + 14); err != nil || fork.Len() != start+14 || fork.kv.Len() != 0 {
+		t.Errorf("a fork where the window is gone: %v", err)
+	}
+	if _, err := x.Save(nil, 0, 16); err == nil {
+		t.Error("tokens are saved that are gone in some layers")
+	}
+}
+
+// TestFullWindows: where a session keeps windows until Trim, a step that lacks pages is an error that leaves the texts as they are.
+func TestFullWindows(t *testing.T) {
+	m := loadWindows(t, "gpt_oss-32", Options{})
+	s := session(t, m, 1, 0)
+	s.KeepWindows = true
+	x, ids := s.NewText(), prompt(windowContext, 5)
+	read, trims := 0, 0
+	for ; read < windowContext; read += 40 {
+		_, err := s.Forward(t.Context(), Step{Text: x, Tokens: ids[read : read+40]})
+		if err == nil {
+			continue
+		}
+		if !isFull(err) || x.Len() != read || !x.Trim() {
+			t.Fatalf("after %d tokens: %v", read, err)
+		}
+		trims++
+		got := forward(t, s, Step{Text: x, Tokens: ids[read : read+40]})
+		large := session(t, keepingAll(m), 1, 0)
+		want := forward(t, large, Step{Text: large.NewText(), Tokens: ids[:read+40]})
+		sameBits(t, fmt.Sprintf("%d tokens", read+40), got[0], want[0])
+	}
+	if x.Len() != windowContext || trims == 0 {
+		t.Errorf("%d tokens are read, %d times pages lacked", x.Len(), trims)
+	}
+}

@@ -1,0 +1,161 @@
+// Package commands has the frame of the command attn: its list of commands, its help, and completion for shells.
+// Each folder below it is one of the commands.
+package commands
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/attn-go/attn/models/command"
+)
+
+// A Command is one of attn.
+type Command struct {
+	Name, Summary string
+	Flags         func() *flag.FlagSet
+	Main          func(args []string) // ends the program after an error
+}
+
+// FlagSet returns an empty set of flags of a command, whose help is the usage and then all flags.
+func FlagSet(name, usage string) *flag.FlagSet {
+	fs := flag.NewFlagSet("attn "+name, flag.ContinueOnError)
+	fs.Usage = func() {
+		fmt.Fprint(fs.Output(), usage)
+		fs.PrintDefaults()
+	}
+	return fs
+}
+
+// Main runs the command that args begins with: one of all, help or completion. Help goes to out, as does completion.
+func Main(all []Command, args []string, out io.Writer) error {
+	all = append(all[:len(all):len(all)], completion(all, out))
+	if len(args) == 0 {
+		return command.Usage(fmt.Errorf("want a command: %s", names(all)))
+	}
+	name, args := args[0], args[1:]
+	switch name {
+	case "-h", "-help", "--help", "help":
+		if len(args) == 0 {
+			return help(all, out)
+		}
+		name, args = args[0], []string{"-h"}
+	}
+	for _, c := range all {
+		if c.Name == name {
+			c.Main(args)
+			return nil
+		}
+	}
+	return command.Usage(fmt.Errorf("%q: want one of %s", name, names(all)))
+}
+
+func names(all []Command) string {
+	var list []string
+	for _, c := range all {
+		list = append(list, c.Name)
+	}
+	return strings.Join(list, ", ")
+}
+
+// help prints what the commands are.
+func help(all []Command, out io.Writer) error {
+	var b strings.Builder
+	b.WriteString("usage: attn COMMAND [flags] [arguments]\n\n")
+	for _, c := range all {
+		fmt.Fprintf(&b, "  %-10s  %s\n", c.Name, c.Summary)
+	}
+	b.WriteString("\nattn COMMAND -h describes a command and its flags.\n" +
+		"The results are the same on every CPU and with any number of threads.\n")
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// completion is the command that prints a script of a shell to out. The script also completes the command itself.
+func completion(all []Command, out io.Writer) Command {
+	c := Command{Name: "completion", Summary: "prints a script for bash, zsh or fish that completes commands and flags"}
+	c.Flags = func() *flag.FlagSet {
+		return FlagSet(c.Name, "usage: attn completion bash|zsh|fish\n\n"+
+			"Prints a script that completes commands and flags. Its first line says how to load it.\n")
+	}
+	all = append(all[:len(all):len(all)], c)
+	c.Main = func(args []string) { command.Exit("attn completion", printScript(c.Flags(), all, args, out)) }
+	return c
+}
+
+// printScript prints the script of the shell that args name.
+func printScript(fs *flag.FlagSet, all []Command, args []string, out io.Writer) error {
+	if err := command.Parse(fs, args, out); err != nil {
+		return err
+	}
+	if fs.NArg() == 1 && scripts[fs.Arg(0)] != nil {
+		_, err := io.WriteString(out, scripts[fs.Arg(0)](all))
+		return err
+	}
+	return command.Usage(fmt.Errorf("%q: want one of bash, zsh, fish", fs.Args()))
+}
+
+// scripts write the script of a shell.
+var scripts = map[string]func(all []Command) string{"bash": bash, "zsh": zsh, "fish": fish}
+
+func bash(all []Command) string {
+	var b strings.Builder
+	b.WriteString("# To load it: source <(attn completion bash)\n_attn() {\n\tlocal words\n\tif [ \"$COMP_CWORD\" = 1 ]; then\n")
+	fmt.Fprintf(&b, "\t\twords='%s'\n\telif [[ ${COMP_WORDS[COMP_CWORD]} == -* ]]; then\n\t\tcase ${COMP_WORDS[1]} in\n", strings.ReplaceAll(names(all), ",", ""))
+	for _, c := range all {
+		var list []string
+		c.Flags().VisitAll(func(f *flag.Flag) { list = append(list, "-"+f.Name) })
+		fmt.Fprintf(&b, "\t\t%s) words='%s' ;;\n", c.Name, strings.Join(list, " "))
+	}
+	b.WriteString("\t\tesac\n\tfi\n\tCOMPREPLY=($(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n}\ncomplete -o default -F _attn attn\n")
+	return b.String()
+}
+
+func zsh(all []Command) string {
+	var b strings.Builder
+	item := func(name, text string) {
+		fmt.Fprintf(&b, "\t\t%s\n", quote(name+":"+strings.ReplaceAll(text, ":", `\:`)))
+	}
+	b.WriteString("#compdef attn\n# To load it: source <(attn completion zsh)\n_attn() {\n\tlocal -a list\n\tif (( CURRENT == 2 )); then\n\t\tlist=(\n")
+	for _, c := range all {
+		item(c.Name, c.Summary)
+	}
+	b.WriteString("\t\t)\n\t\t_describe command list\n\t\treturn\n\tfi\n\tif [[ $PREFIX != -* ]]; then\n\t\t_files\n\t\treturn\n\tfi\n\tcase $words[2] in\n")
+	for _, c := range all {
+		fmt.Fprintf(&b, "\t%s)\n\t\tlist=(\n", c.Name)
+		c.Flags().VisitAll(func(f *flag.Flag) { item("-"+f.Name, short(f)) })
+		b.WriteString("\t\t) ;;\n")
+	}
+	b.WriteString("\tesac\n\t_describe -o flag list\n}\ncompdef _attn attn\n")
+	return b.String()
+}
+
+func fish(all []Command) string {
+	var b strings.Builder
+	b.WriteString("# To load it: attn completion fish | source\n")
+	for _, c := range all {
+		fmt.Fprintf(&b, "complete -c attn -f -n __fish_use_subcommand -a %s -d %s\n", c.Name, quote(c.Summary))
+		c.Flags().VisitAll(func(f *flag.Flag) {
+			value := " -r"
+			if isBool, ok := f.Value.(interface{ IsBoolFlag() bool }); ok && isBool.IsBoolFlag() {
+				value = ""
+			}
+			fmt.Fprintf(&b, "complete -c attn%s -n '__fish_seen_subcommand_from %s' -o %s -d %s\n", value, c.Name, f.Name, quote(short(f)))
+		})
+	}
+	return b.String()
+}
+
+// short returns what a flag is, up to the first semicolon, colon or end of a line.
+func short(f *flag.Flag) string {
+	_, usage := flag.UnquoteUsage(f)
+	if i := strings.IndexAny(usage, ";:\n"); i > 0 {
+		usage = usage[:i]
+	}
+	return cmp.Or(usage, f.Name)
+}
+
+// quote returns a text as one word of a shell. Fish, too, ends such a word at ', and takes \' outside of it.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -1,0 +1,3 @@
+package verify
+
+import _ "github.com/attn-go/attn/models/internal/refs" // the flag -refs

@@ -1,3 +1,0 @@
-package main
-
-import _ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
