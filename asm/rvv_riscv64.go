@@ -196,6 +196,16 @@ func skinnyUnpackRVV(dst []float32, off []int, o []float32, ldo int, n int, dv i
 //go:noescape
 func skinnyHeadValuesRVV(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
 
+// skinnyHalvesE4M3RVV is SkinnyKernels.HalvesE4M3, see package ukernel.
+//
+//go:noescape
+func skinnyHalvesE4M3RVV(dst []uint16, ldd int, src []byte, lds int, n int, d int)
+
+// skinnyHalvesE5M2RVV is SkinnyKernels.HalvesE5M2, see package ukernel.
+//
+//go:noescape
+func skinnyHalvesE5M2RVV(dst []uint16, ldd int, src []byte, lds int, n int, d int)
+
 // unpackRVV is LaneKernels.Unpack, see package ukernel.
 //
 //go:noescape

@@ -4389,6 +4389,85 @@ done:
 	MOV X9, ret+184(FP)
 	RET
 
+// func skinnyHalvesE4M3RVV(dst []uint16, ldd int, src []byte, lds int, n int, d int)
+TEXT ·skinnyHalvesE4M3RVV(SB), NOSPLIT, $0-80
+	MOV src_base+32(FP), X5
+	MOV dst_base+0(FP), X6
+	MOV lds+56(FP), X7
+	MOV ldd+24(FP), X8
+	MOV n+64(FP), X9
+	MOV d+72(FP), X14
+	MOV $2071986176, X15
+	FMVWX X15, F0
+	SLLI $1, X8, X8
+	BEQZ X9, done
+row:
+	MOV X5, X10
+	MOV X6, X11
+	MOV d+72(FP), X12
+elements:
+	VSETVLI X12, E32, M4, TA, MA, X13
+	VLE8V (X10), V7
+	VSEXTVF4 V7, V4
+	VSLLVI $20, V4, V4
+	MOV $-2013265921, X14
+	VANDVX X14, V4, V4
+	MOV $133169152, X14
+	VANDVX X14, V4, V8
+	VMSEQVX X14, V8, V0
+	VFMULVF F0, V4, V4
+	MOV $2143289344, X14
+	VORVX X14, V4, V8
+	VMERGEVVM V8, V4, V0, V4
+	VSETVLI X0, E16, M2, TA, MA, X0
+	VNSRLWI $16, V4, V4
+	VSE16V V4, (X11)
+	SUB X13, X12, X12
+	ADD X13, X10, X10
+	SLLI $1, X13, X14
+	ADD X14, X11, X11
+	BNEZ X12, elements
+	ADD X7, X5, X5
+	ADD X8, X6, X6
+	ADD $-1, X9, X9
+	BNEZ X9, row
+done:
+	RET
+
+// func skinnyHalvesE5M2RVV(dst []uint16, ldd int, src []byte, lds int, n int, d int)
+TEXT ·skinnyHalvesE5M2RVV(SB), NOSPLIT, $0-80
+	MOV src_base+32(FP), X5
+	MOV dst_base+0(FP), X6
+	MOV lds+56(FP), X7
+	MOV ldd+24(FP), X8
+	MOV n+64(FP), X9
+	MOV d+72(FP), X14
+	SLLI $1, X8, X8
+	BEQZ X9, done
+row:
+	MOV X5, X10
+	MOV X6, X11
+	MOV d+72(FP), X12
+elements:
+	VSETVLI X12, E32, M4, TA, MA, X13
+	VLE8V (X10), V7
+	VZEXTVF4 V7, V4
+	VSLLVI $8, V4, V4
+	VSETVLI X0, E16, M2, TA, MA, X0
+	VNSRLWI $0, V4, V4
+	VSE16V V4, (X11)
+	SUB X13, X12, X12
+	ADD X13, X10, X10
+	SLLI $1, X13, X14
+	ADD X14, X11, X11
+	BNEZ X12, elements
+	ADD X7, X5, X5
+	ADD X8, X6, X6
+	ADD $-1, X9, X9
+	BNEZ X9, row
+done:
+	RET
+
 // func unpackRVV(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
 TEXT ·unpackRVV(SB), NOSPLIT, $0-128
 	MOV off_base+24(FP), X5

@@ -84,6 +84,8 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		Additive:   skinnyAdditiveRVV,
 		Unpack:     skinnyUnpackRVV,
 		HeadValues: skinnyHeadValuesRVV,
+		HalvesE4M3: skinnyHalvesE4M3RVV,
+		HalvesE5M2: skinnyHalvesE5M2RVV,
 		Merge:      skinnyMergeRVV,
 	}},
 }

@@ -45,6 +45,7 @@ func RVV(c spec.Contracts) (spec.Output, error) {
 	g.Additive()
 	g.SkinnyUnpack()
 	g.HeadValues()
+	g.Halves()
 	g.Unpack()
 	g.HeadScores()
 	g.Round()

@@ -13,7 +13,7 @@ func vectorTests(products string, more ...testedPackage) []testedPackage {
 		{path: "kernel", must: "TestContract TestGolden", run: "TestContract$|TestGolden$/./tier=rvv"},
 
 		// TestGuard makes the calls of TestKernels. The pattern has the kernels that gen/rvv has.
-		{path: "internal/tier", must: "TestGuard TestAllKernels TestChoose TestOff", asm: `^(Skinny\.(QK|PV)(F16|BF16|Int8)|Convert\..*Widen.*|Weights\.(Quantize|Blocks\..*\.(Widen|GemmInt8)))$`, run: "TestGuard$/kernel=(Gemm|GemmMax|GemmMerge|Softmax|MergeStats|MaskSpan|MaskBool|Bias|Dropout|Pack|Unpack|HeadScores|Round|ScaleRows|Softcap|Rows.*|Gradients.*|Skinny.(QK|PV|Softmax|Merge|Unpack|HeadValues|Additive)|Convert.*|Elementwise.*|Norms.*|Activations.*|Weights.(Gemm|AddBias|Pack|Quantize|Blocks.*.Widen)|" + products + ")$/tier=rvv|TestAllKernels|TestChoose|TestOff"},
+		{path: "internal/tier", must: "TestGuard TestAllKernels TestChoose TestOff", asm: `^(Skinny\.(QK|PV)(F16|BF16|Int8)|Convert\..*Widen.*|Weights\.(Quantize|Blocks\..*\.(Widen|GemmInt8)))$`, run: "TestGuard$/kernel=(Gemm|GemmMax|GemmMerge|Softmax|MergeStats|MaskSpan|MaskBool|Bias|Dropout|Pack|Unpack|HeadScores|Round|ScaleRows|Softcap|Rows.*|Gradients.*|Skinny.(QK|PV|Softmax|Merge|Unpack|HeadValues|Additive|Halves.*)|Convert.*|Elementwise.*|Norms.*|Activations.*|Weights.(Gemm|AddBias|Pack|Quantize|Blocks.*.Widen)|" + products + ")$/tier=rvv|TestAllKernels|TestChoose|TestOff"},
 	}, more...)
 }
 
