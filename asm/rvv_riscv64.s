@@ -5398,10 +5398,10 @@ rows:
 	SLLI $4, X23, X16
 half:
 	VMVVI $1, V12
-	MOV c_len+8(FP), X25
-	MOVW 60(X25), X25
-	BEQZ X25, ones
-	MUL X8, X25, X28
+	MOV c_len+8(FP), X28
+	MOVW 60(X28), X28
+	BEQZ X28, ones
+	MUL X8, X28, X28
 	ADD X7, X28, X28
 	SRLI $1, X28, X28
 	ADD X6, X28, X28

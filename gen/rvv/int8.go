@@ -150,9 +150,12 @@ func (f *int8Emitter) scaled(to riscv.Vec) {
 	f.Op("VFMACCVV", f.acc[0], f.b, to)
 }
 
-// pair loads both integers of the lanes, the halves number n before them, and sets n to where they lie.
-func (f *int8Emitter) pair(n int, to riscv.Vec) {
-	f.Op("MOV", n, f.x)
+// words16 loads words of 16 bits of the lanes into the last half of a group: scales, minima, or pairs of integers. n is a register or a number,
+// how many of them a lane has before.
+func (f *int8Emitter) words16(n any, to riscv.Vec) {
+	if n != f.x {
+		f.Op("MOV", n, f.x)
+	}
 	f.Op("MUL", f.lanes, f.x, f.x)
 	f.add(f.off, f.x)
 	f.Op("SRLI", 1, f.x, f.x)
@@ -163,13 +166,9 @@ func (f *int8Emitter) pair(n int, to riscv.Vec) {
 // integers makes the integer of the half, 1 if there is none, and begins sums with the codes times the offset.
 func (f *int8Emitter) integers() {
 	f.Op("VMVVI", 1, f.s)
-	f.field(fieldIntegers, f.q)
-	f.Jump("BEQZ", "ones", f.q)
-	f.Op("MUL", f.lanes, f.q, f.x)
-	f.add(f.off, f.x)
-	f.Op("SRLI", 1, f.x, f.x)
-	f.add(f.block, f.x)
-	f.Op("VLE16V", riscv.At(f.x, 0), f.s.Last(2))
+	f.field(fieldIntegers, f.x)
+	f.Jump("BEQZ", "ones", f.x)
+	f.words16(f.x, f.s)
 	f.Op("VSEXTVF2", f.s.Last(2), f.s)
 	f.Op("SRLI", 1, f.half, f.x)
 	f.Op("MOV", 24, f.q)
@@ -300,7 +299,7 @@ func (f *int8Emitter) finish() {
 	f.Op("VFMACCVF", f.b, sum, v)
 	f.Jump("JMP", "store")
 	f.Label("minima")
-	f.pair(3, f.s)
+	f.words16(3, f.s)
 	f.Op("VSEXTVF2", f.s.Last(2), f.s)
 	f.Op("VSLLVI", 24, f.s, f.acc[0])
 	f.Op("VSRAVI", 24, f.acc[0], f.acc[0])
@@ -336,8 +335,8 @@ func (f *int8Emitter) scales() {
 	f.scaled(f.acc[1])
 	f.Jump("JMP", "scaled")
 	f.Label("halves")
-	f.pair(0, f.w)
-	f.pair(1, f.b)
+	f.words16(0, f.w)
+	f.words16(1, f.b)
 	f.field(fieldKind, f.x)
 	f.Op("ADD", -spec.ScaleKind(ukernel.U5x16BF16), f.x, f.x)
 	f.Jump("BEQZ", "brain", f.x)
