@@ -196,6 +196,16 @@ func skinnyUnpackRVV(dst []float32, off []int, o []float32, ldo int, n int, dv i
 //go:noescape
 func skinnyHeadValuesRVV(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
 
+// skinnyHalvesE4M3RVV is SkinnyKernels.HalvesE4M3, see package ukernel.
+//
+//go:noescape
+func skinnyHalvesE4M3RVV(dst []uint16, ldd int, src []byte, lds int, n int, d int)
+
+// skinnyHalvesE5M2RVV is SkinnyKernels.HalvesE5M2, see package ukernel.
+//
+//go:noescape
+func skinnyHalvesE5M2RVV(dst []uint16, ldd int, src []byte, lds int, n int, d int)
+
 // unpackRVV is LaneKernels.Unpack, see package ukernel.
 //
 //go:noescape
@@ -241,6 +251,16 @@ func weightGemmBlocksRVV(c []float32, ldc int, a []float32, rs int, cs int, b []
 //go:noescape
 func weightGemmS8RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
+// weightGemmInt8BlocksRVV is the product of quantized rows with weights of all formats, whose kernels jump to it.
+//
+//go:noescape
+func weightGemmInt8BlocksRVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8S8RVV is BlockKernels.GemmInt8, see package ukernel. The format is S8.
+//
+//go:noescape
+func weightGemmInt8S8RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenBlocksRVV widens blocks of all formats, whose kernels jump to it.
 //
 //go:noescape
@@ -256,6 +276,11 @@ func weightWidenS8RVV(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmS4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
+// weightGemmInt8S4RVV is BlockKernels.GemmInt8, see package ukernel. The format is S4.
+//
+//go:noescape
+func weightGemmInt8S4RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenS4RVV is BlockKernels.Widen, see package ukernel. The format is S4.
 //
 //go:noescape
@@ -265,6 +290,11 @@ func weightWidenS4RVV(dst []float32, b []byte, lanes int, k int)
 //
 //go:noescape
 func weightGemmU4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightGemmInt8U4RVV is BlockKernels.GemmInt8, see package ukernel. The format is U4.
+//
+//go:noescape
+func weightGemmInt8U4RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightWidenU4RVV is BlockKernels.Widen, see package ukernel. The format is U4.
 //
@@ -276,25 +306,55 @@ func weightWidenU4RVV(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightWidenU4x16RVV(dst []float32, b []byte, lanes int, k int)
 
+// weightGemmInt8U4x16RVV is BlockKernels.GemmInt8, see package ukernel. The format is U4x16.
+//
+//go:noescape
+func weightGemmInt8U4x16RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenU5x16RVV is BlockKernels.Widen, see package ukernel. The format is U5x16.
 //
 //go:noescape
 func weightWidenU5x16RVV(dst []float32, b []byte, lanes int, k int)
+
+// weightGemmInt8U5x16RVV is BlockKernels.GemmInt8, see package ukernel. The format is U5x16.
+//
+//go:noescape
+func weightGemmInt8U5x16RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightWidenS6x16RVV is BlockKernels.Widen, see package ukernel. The format is S6x16.
 //
 //go:noescape
 func weightWidenS6x16RVV(dst []float32, b []byte, lanes int, k int)
 
+// weightGemmInt8S6x16RVV is BlockKernels.GemmInt8, see package ukernel. The format is S6x16.
+//
+//go:noescape
+func weightGemmInt8S6x16RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenU5x16BF16RVV is BlockKernels.Widen, see package ukernel. The format is U5x16BF16.
 //
 //go:noescape
 func weightWidenU5x16BF16RVV(dst []float32, b []byte, lanes int, k int)
 
+// weightGemmInt8U5x16BF16RVV is BlockKernels.GemmInt8, see package ukernel. The format is U5x16BF16.
+//
+//go:noescape
+func weightGemmInt8U5x16BF16RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenS5x16F32RVV is BlockKernels.Widen, see package ukernel. The format is S5x16F32.
 //
 //go:noescape
 func weightWidenS5x16F32RVV(dst []float32, b []byte, lanes int, k int)
+
+// weightGemmInt8S5x16F32RVV is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
+//
+//go:noescape
+func weightGemmInt8S5x16F32RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightQuantizeRVV is WeightKernels.Quantize, see package ukernel.
+//
+//go:noescape
+func weightQuantizeRVV(dst []uint32, src []float32)
 
 // widenF16RVV is WidenRows, see package ukernel. The type is Float16.
 //

@@ -13,13 +13,17 @@ GLOBL tanhTRVV<>(SB), RODATA|NOPTR, $32
 DATA tanhVRVV<>+0(SB)/32, $"\x00\x00\x80?j\x9f\x9c>\xb8?\x05=\x0e[B;\x8e\x8d\x8d9\xb0\xff\xc97\xfb\xff\x0f6\x00\x00\x004"
 GLOBL tanhVRVV<>(SB), RODATA|NOPTR, $32
 
-DATA formatsRVV<>+0(SB)/64, $"\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00c\x00\x00\x00\x00\x00\x80;\x00\x00\x00\xc3\"\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00c\x00\x00\x00\x00\x00\x80="
-DATA formatsRVV<>+64(SB)/64, $"\x00\x00\x00\xc1\x12\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00c\x00\x00\x00\x00\x00\x80=\x00\x00\x80\xbf\x14\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
-DATA formatsRVV<>+128(SB)/64, $"\x00\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\x00\x00\x80=\x00\x00\x80\xbf\x18\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00"
-DATA formatsRVV<>+192(SB)/64, $"\x00\x00\x80;\x00\x00\x80\xbf\x1c\x00\x00\x00\x02\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x00\xc2\x1c\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00"
-DATA formatsRVV<>+256(SB)/64, $"\x02\x00\x00\x000000\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xc1\x1c\x00\x00\x00\x04\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00"
-DATA formatsRVV<>+320(SB)/32, $"\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xc1\x1c\x00\x00\x00\x05\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10"
-GLOBL formatsRVV<>(SB), RODATA|NOPTR, $352
+DATA formatsRVV<>+0(SB)/64, $"\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00c\x00\x00\x00\x00\x00\x80;\x00\x00\x00\xc3\"\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+DATA formatsRVV<>+64(SB)/64, $"\b\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00c\x00\x00\x00\x00\x00\x80=\x00\x00\x00\xc1\x12\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\b\x00\x00\x00\x02\x00\x00\x00"
+DATA formatsRVV<>+128(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00c\x00\x00\x00\x00\x00\x80=\x00\x00\x80\xbf\x14\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+DATA formatsRVV<>+192(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\x00\x00\x80=\x00\x00\x80\xbf\x18\x00\x00\x00"
+DATA formatsRVV<>+256(SB)/64, $"\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\b\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00"
+DATA formatsRVV<>+320(SB)/64, $"\x00\x00\x80;\x00\x00\x80\xbf\x1c\x00\x00\x00\x02\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\x00\x00\x00\x00\b\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00"
+DATA formatsRVV<>+384(SB)/64, $"\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x00\xc2\x1c\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x02\x00\x00\x000000 \x00\x00\x00\x04\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00"
+DATA formatsRVV<>+448(SB)/64, $"\b\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xc1\x1c\x00\x00\x00\x04\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\x00\x00\x00\x00\b\x00\x00\x00\x01\x00\x00\x00"
+DATA formatsRVV<>+512(SB)/64, $"\x00\x00\x00\x00\x02\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xc1\x1c\x00\x00\x00\x05\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10"
+DATA formatsRVV<>+576(SB)/32, $"\x10\x00\x00\x00\b\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\xff\xff\xff\x7f"
+GLOBL formatsRVV<>(SB), RODATA|NOPTR, $608
 
 DATA geluCRVV<>+0(SB)/32, $"\x00\x00\x00\x00\x17J.?\xe6a\xae?\xa2\x84\x14@'8l@1\x0e\xb3@!\x0e\x05Ap6CA"
 GLOBL geluCRVV<>(SB), RODATA|NOPTR, $32
@@ -4385,6 +4389,85 @@ done:
 	MOV X9, ret+184(FP)
 	RET
 
+// func skinnyHalvesE4M3RVV(dst []uint16, ldd int, src []byte, lds int, n int, d int)
+TEXT ·skinnyHalvesE4M3RVV(SB), NOSPLIT, $0-80
+	MOV src_base+32(FP), X5
+	MOV dst_base+0(FP), X6
+	MOV lds+56(FP), X7
+	MOV ldd+24(FP), X8
+	MOV n+64(FP), X9
+	MOV d+72(FP), X14
+	MOV $2071986176, X15
+	FMVWX X15, F0
+	SLLI $1, X8, X8
+	BEQZ X9, done
+row:
+	MOV X5, X10
+	MOV X6, X11
+	MOV d+72(FP), X12
+elements:
+	VSETVLI X12, E32, M4, TA, MA, X13
+	VLE8V (X10), V7
+	VSEXTVF4 V7, V4
+	VSLLVI $20, V4, V4
+	MOV $-2013265921, X14
+	VANDVX X14, V4, V4
+	MOV $133169152, X14
+	VANDVX X14, V4, V8
+	VMSEQVX X14, V8, V0
+	VFMULVF F0, V4, V4
+	MOV $2143289344, X14
+	VORVX X14, V4, V8
+	VMERGEVVM V8, V4, V0, V4
+	VSETVLI X0, E16, M2, TA, MA, X0
+	VNSRLWI $16, V4, V4
+	VSE16V V4, (X11)
+	SUB X13, X12, X12
+	ADD X13, X10, X10
+	SLLI $1, X13, X14
+	ADD X14, X11, X11
+	BNEZ X12, elements
+	ADD X7, X5, X5
+	ADD X8, X6, X6
+	ADD $-1, X9, X9
+	BNEZ X9, row
+done:
+	RET
+
+// func skinnyHalvesE5M2RVV(dst []uint16, ldd int, src []byte, lds int, n int, d int)
+TEXT ·skinnyHalvesE5M2RVV(SB), NOSPLIT, $0-80
+	MOV src_base+32(FP), X5
+	MOV dst_base+0(FP), X6
+	MOV lds+56(FP), X7
+	MOV ldd+24(FP), X8
+	MOV n+64(FP), X9
+	MOV d+72(FP), X14
+	SLLI $1, X8, X8
+	BEQZ X9, done
+row:
+	MOV X5, X10
+	MOV X6, X11
+	MOV d+72(FP), X12
+elements:
+	VSETVLI X12, E32, M4, TA, MA, X13
+	VLE8V (X10), V7
+	VZEXTVF4 V7, V4
+	VSLLVI $8, V4, V4
+	VSETVLI X0, E16, M2, TA, MA, X0
+	VNSRLWI $0, V4, V4
+	VSE16V V4, (X11)
+	SUB X13, X12, X12
+	ADD X13, X10, X10
+	SLLI $1, X13, X14
+	ADD X14, X11, X11
+	BNEZ X12, elements
+	ADD X7, X5, X5
+	ADD X8, X6, X6
+	ADD $-1, X9, X9
+	BNEZ X9, row
+done:
+	RET
+
 // func unpackRVV(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
 TEXT ·unpackRVV(SB), NOSPLIT, $0-128
 	MOV off_base+24(FP), X5
@@ -5282,6 +5365,337 @@ TEXT ·weightGemmS8RVV(SB), NOSPLIT, $0-113
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmBlocksRVV(SB)
 
+// func weightGemmInt8BlocksRVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8BlocksRVV(SB), NOSPLIT, $0-113
+	MOV ldx+56(FP), X5
+	SLLI $2, X5, X5
+	MOV b_base+64(FP), X6
+	MOV lanes+88(FP), X8
+	SLLI $2, X8, X8
+	MOVBU load+112(FP), X28
+	MOV X28, c_cap+16(FP)
+	MOV c_len+8(FP), X23
+	MOVW 52(X23), X23
+	MOV c_len+8(FP), X12
+	MOVW 72(X12), X12
+block:
+	MOV lanes+88(FP), X28
+	MOV X28, b_len+72(FP)
+	MOV X0, X7
+lanes:
+	MOV b_len+72(FP), X28
+	VSETVLI X28, E32, M4, TA, MA, X28
+	MOV c_base+0(FP), X10
+	ADD X7, X10, X10
+	MOV x_base+32(FP), X9
+	MOV m+96(FP), X11
+rows:
+	BEQZ X11, part
+	VMVVI $0, V16
+	VMVVI $0, V20
+	VMVVI $0, V24
+	VMVVI $0, V28
+	SLLI $4, X23, X16
+half:
+	VMVVI $1, V12
+	MOV c_len+8(FP), X28
+	MOVW 60(X28), X28
+	BEQZ X28, ones
+	MUL X8, X28, X28
+	ADD X7, X28, X28
+	SRLI $1, X28, X28
+	ADD X6, X28, X28
+	VLE16V (X28), V14
+	VSEXTVF2 V14, V12
+	SRLI $1, X16, X28
+	MOV $24, X25
+	SUB X28, X25, X25
+	VSLLVX X25, V12, V12
+	VSRAVI $24, V12, V12
+ones:
+	MOV c_len+8(FP), X28
+	MOVW 44(X28), X28
+	SRLI $3, X16, X24
+	ADD X9, X24, X24
+	BEQZ X23, singleV16
+	MOVH 44(X24), X25
+	JMP offsetV16
+singleV16:
+	MOVW 40(X24), X25
+offsetV16:
+	MUL X28, X25, X25
+	VMACCVX V12, X25, V16
+	BLT X11, X12, offsets
+	ADD X5, X24, X24
+	BEQZ X23, singleV20
+	MOVH 44(X24), X25
+	JMP offsetV20
+singleV20:
+	MOVW 40(X24), X25
+offsetV20:
+	MUL X28, X25, X25
+	VMACCVX V12, X25, V20
+	ADD X5, X24, X24
+	BEQZ X23, singleV24
+	MOVH 44(X24), X25
+	JMP offsetV24
+singleV24:
+	MOVW 40(X24), X25
+offsetV24:
+	MUL X28, X25, X25
+	VMACCVX V12, X25, V24
+	ADD X5, X24, X24
+	BEQZ X23, singleV28
+	MOVH 44(X24), X25
+	JMP offsetV28
+singleV28:
+	MOVW 40(X24), X25
+offsetV28:
+	MUL X28, X25, X25
+	VMACCVX V12, X25, V28
+offsets:
+	MOV c_len+8(FP), X13
+	MOVW 48(X13), X13
+	MUL X8, X13, X13
+	SRLI $2, X13, X13
+	ADD X6, X13, X13
+	ADD X7, X13, X13
+	SLLI $2, X8, X14
+	ADD X13, X14, X14
+	MOV X0, X15
+	SRLI $3, X16, X20
+	ADD X9, X20, X20
+	MOV c_len+8(FP), X22
+	MOVW 64(X22), X22
+word:
+	MOV X0, X17
+pass:
+	VLE32V (X13), V4
+	MOV c_len+8(FP), X28
+	MOVW 68(X28), X28
+	BEQZ X28, whole
+	VSRLVX X17, V4, V4
+	MOV $252645135, X25
+	VANDVX X25, V4, V4
+	MOV c_len+8(FP), X28
+	MOVW 32(X28), X28
+	BEQZ X28, whole
+	VLE32V (X14), V8
+	ADD X15, X17, X25
+	VSRLVX X25, V8, V8
+	VSLLVI $4, V8, V8
+	MOV c_len+8(FP), X25
+	MOVW 40(X25), X25
+	VANDVX X25, V8, V8
+	VORVV V8, V4, V4
+whole:
+	MOV X16, X18
+	SLLI $2, X17, X19
+	ADD X20, X19, X19
+	MOV $4, X21
+	SUB X23, X21, X21
+	SUB X23, X21, X21
+byte:
+	VSRLVX X18, V4, V8
+	MOV $255, X25
+	VANDVX X25, V8, V8
+	BEQZ X23, times1
+	VMULVV V12, V8, V8
+times1:
+	MOV X19, X24
+	MOVB (X24), X25
+	VMACCVX V8, X25, V16
+	BLT X11, X12, products
+	ADD X5, X24, X24
+	MOVB (X24), X25
+	VMACCVX V8, X25, V20
+	ADD X5, X24, X24
+	MOVB (X24), X25
+	VMACCVX V8, X25, V24
+	ADD X5, X24, X24
+	MOVB (X24), X25
+	VMACCVX V8, X25, V28
+products:
+	ADD $1, X19, X19
+	ADD $8, X18, X18
+	ADD $-1, X21, X21
+	BNEZ X21, byte
+	MOV c_len+8(FP), X28
+	MOVW 68(X28), X28
+	ADD $4, X17, X17
+	BLT X17, X28, pass
+	ADD $4, X20, X20
+	ADD X8, X13, X13
+	MOV c_len+8(FP), X28
+	MOVW 32(X28), X28
+	ADD X28, X15, X15
+	AND $3, X15, X28
+	BNEZ X28, same
+	SRLI $2, X15, X28
+	MUL X8, X28, X28
+	ADD X28, X14, X14
+	MOV X0, X15
+same:
+	ADD $-1, X22, X22
+	BNEZ X22, word
+	BEQZ X16, sums
+	MOV X0, X16
+	MOV c_len+8(FP), X28
+	MOVW 56(X28), X28
+	BEQZ X28, half
+	ADD X6, X8, X28
+	ADD X7, X28, X28
+	VLE32V (X28), V8
+	VFCVTFXV V16, V16
+	VFMACCVV V16, V8, V20
+	VMVVI $0, V16
+	JMP half
+sums:
+	MOV c_len+8(FP), X28
+	MOVW 56(X28), X28
+	BEQZ X28, halves
+	MOV X6, X28
+	ADD X7, X28, X28
+	VLE32V (X28), V8
+	VFCVTFXV V16, V16
+	VFMACCVV V16, V8, V20
+	JMP scaled
+halves:
+	MOV $0, X28
+	MUL X8, X28, X28
+	ADD X7, X28, X28
+	SRLI $1, X28, X28
+	ADD X6, X28, X28
+	VLE16V (X28), V6
+	MOV $1, X28
+	MUL X8, X28, X28
+	ADD X7, X28, X28
+	SRLI $1, X28, X28
+	ADD X6, X28, X28
+	VLE16V (X28), V10
+	MOV c_len+8(FP), X28
+	MOVW 28(X28), X28
+	ADD $-4, X28, X28
+	BEQZ X28, brain
+	MOV $2004877312, X29
+	FMVWX X29, F0
+	VSEXTVF2 V6, V4
+	VSLLVI $13, V4, V4
+	MOV $-1879048193, X28
+	VANDVX X28, V4, V4
+	MOV $260046848, X28
+	VANDVX X28, V4, V12
+	VMSEQVX X28, V12, V0
+	VFMULVF F0, V4, V4
+	MOV $2139095040, X28
+	VORVX X28, V4, V12
+	VMERGEVVM V12, V4, V0, V4
+	VSEXTVF2 V10, V8
+	VSLLVI $13, V8, V8
+	MOV $-1879048193, X28
+	VANDVX X28, V8, V8
+	MOV $260046848, X28
+	VANDVX X28, V8, V12
+	VMSEQVX X28, V12, V0
+	VFMULVF F0, V8, V8
+	MOV $2139095040, X28
+	VORVX X28, V8, V12
+	VMERGEVVM V12, V8, V0, V8
+	JMP scaled
+brain:
+	VZEXTVF2 V6, V4
+	VSLLVI $16, V4, V4
+	VZEXTVF2 V10, V8
+	VSLLVI $16, V8, V8
+scaled:
+	MOV $4, X22
+	BGE X11, X12, row
+	MOV $1, X22
+row:
+	VMVVI $0, V0
+	MOV c_cap+16(FP), X28
+	BEQZ X28, load
+	VLE32V (X10), V0
+load:
+	MOVF 32(X9), F2
+	MOV c_len+8(FP), X28
+	MOVW 56(X28), X28
+	BEQZ X28, integers
+	VFMACCVF V20, F2, V0
+	JMP store
+integers:
+	VFCVTFXV V16, V16
+	VFMULVF F2, V4, V12
+	VFMACCVV V16, V12, V0
+	MOV c_len+8(FP), X28
+	MOVW 44(X28), X28
+	BNEZ X28, store
+	BNEZ X23, minima
+	MOVF 36(X9), F1
+	VFMACCVF V8, F1, V0
+	JMP store
+minima:
+	MOV $3, X28
+	MUL X8, X28, X28
+	ADD X7, X28, X28
+	SRLI $1, X28, X28
+	ADD X6, X28, X28
+	VLE16V (X28), V14
+	VSEXTVF2 V14, V12
+	VSLLVI $24, V12, V16
+	VSRAVI $24, V16, V16
+	MOVH 44(X9), X25
+	VMULVX X25, V16, V16
+	VSRAVI $8, V12, V12
+	MOVH 46(X9), X25
+	VMACCVX V12, X25, V16
+	VFCVTFXV V16, V16
+	VFMULVF F2, V8, V12
+	VFMACCVV V16, V12, V0
+store:
+	VSE32V V0, (X10)
+	VMVVV V20, V16
+	VMVVV V24, V20
+	VMVVV V28, V24
+	ADD X5, X9, X9
+	MOV ldc+24(FP), X28
+	SLLI $2, X28, X28
+	ADD X28, X10, X10
+	ADD $-1, X11, X11
+	ADD $-1, X22, X22
+	BNEZ X22, row
+	JMP rows
+part:
+	MOV b_len+72(FP), X25
+	VSETVLI X25, E32, M4, TA, MA, X28
+	SUB X28, X25, X25
+	MOV X25, b_len+72(FP)
+	SLLI $2, X28, X28
+	ADD X28, X7, X7
+	BNEZ X25, lanes
+	MOV c_len+8(FP), X28
+	MOVW 24(X28), X28
+	MUL X8, X28, X28
+	SRLI $2, X28, X28
+	ADD X28, X6, X6
+	MOV x_base+32(FP), X28
+	ADD $48, X28, X28
+	MOV X28, x_base+32(FP)
+	MOV $1, X28
+	MOV X28, c_cap+16(FP)
+	MOV k+104(FP), X28
+	ADD $-32, X28, X28
+	MOV X28, k+104(FP)
+	BNEZ X28, block
+	RET
+
+// func weightGemmInt8S8RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S8RVV(SB), NOSPLIT, $0-113
+	MOV $formatsRVV<>(SB), X5
+	ADD $0, X5, X5
+	MOV X5, c_len+8(FP)
+	JMP ·weightGemmInt8BlocksRVV(SB)
+
 // func weightWidenBlocksRVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenBlocksRVV(SB), NOSPLIT, $0-64
 	MOV dst_base+0(FP), X5
@@ -5631,65 +6045,216 @@ TEXT ·weightWidenS8RVV(SB), NOSPLIT, $0-64
 // func weightGemmS4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 TEXT ·weightGemmS4RVV(SB), NOSPLIT, $0-113
 	MOV $formatsRVV<>(SB), X5
-	ADD $44, X5, X5
+	ADD $76, X5, X5
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmBlocksRVV(SB)
+
+// func weightGemmInt8S4RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S4RVV(SB), NOSPLIT, $0-113
+	MOV $formatsRVV<>(SB), X5
+	ADD $76, X5, X5
+	MOV X5, c_len+8(FP)
+	JMP ·weightGemmInt8BlocksRVV(SB)
 
 // func weightWidenS4RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS4RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $44, X5, X5
+	ADD $76, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
 
 // func weightGemmU4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 TEXT ·weightGemmU4RVV(SB), NOSPLIT, $0-113
 	MOV $formatsRVV<>(SB), X5
-	ADD $88, X5, X5
+	ADD $152, X5, X5
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmBlocksRVV(SB)
+
+// func weightGemmInt8U4RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4RVV(SB), NOSPLIT, $0-113
+	MOV $formatsRVV<>(SB), X5
+	ADD $152, X5, X5
+	MOV X5, c_len+8(FP)
+	JMP ·weightGemmInt8BlocksRVV(SB)
 
 // func weightWidenU4RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU4RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $88, X5, X5
+	ADD $152, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
 
 // func weightWidenU4x16RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU4x16RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $132, X5, X5
+	ADD $228, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
+
+// func weightGemmInt8U4x16RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4x16RVV(SB), NOSPLIT, $0-113
+	MOV $formatsRVV<>(SB), X5
+	ADD $228, X5, X5
+	MOV X5, c_len+8(FP)
+	JMP ·weightGemmInt8BlocksRVV(SB)
 
 // func weightWidenU5x16RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x16RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $176, X5, X5
+	ADD $304, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
+
+// func weightGemmInt8U5x16RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U5x16RVV(SB), NOSPLIT, $0-113
+	MOV $formatsRVV<>(SB), X5
+	ADD $304, X5, X5
+	MOV X5, c_len+8(FP)
+	JMP ·weightGemmInt8BlocksRVV(SB)
 
 // func weightWidenS6x16RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS6x16RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $220, X5, X5
+	ADD $380, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
+
+// func weightGemmInt8S6x16RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S6x16RVV(SB), NOSPLIT, $0-113
+	MOV $formatsRVV<>(SB), X5
+	ADD $380, X5, X5
+	MOV X5, c_len+8(FP)
+	JMP ·weightGemmInt8BlocksRVV(SB)
 
 // func weightWidenU5x16BF16RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x16BF16RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $264, X5, X5
+	ADD $456, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
+
+// func weightGemmInt8U5x16BF16RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U5x16BF16RVV(SB), NOSPLIT, $0-113
+	MOV $formatsRVV<>(SB), X5
+	ADD $456, X5, X5
+	MOV X5, c_len+8(FP)
+	JMP ·weightGemmInt8BlocksRVV(SB)
 
 // func weightWidenS5x16F32RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS5x16F32RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $308, X5, X5
+	ADD $532, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
+
+// func weightGemmInt8S5x16F32RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S5x16F32RVV(SB), NOSPLIT, $0-113
+	MOV $formatsRVV<>(SB), X5
+	ADD $532, X5, X5
+	MOV X5, c_len+8(FP)
+	JMP ·weightGemmInt8BlocksRVV(SB)
+
+// func weightQuantizeRVV(dst []uint32, src []float32)
+TEXT ·weightQuantizeRVV(SB), NOSPLIT, $0-48
+	MOV src_base+24(FP), X5
+	MOV dst_base+0(FP), X6
+	MOV src_len+32(FP), X7
+	MOV $1262485504, X15
+	FMVWX X15, F3
+	MOV $1006699012, X15
+	FMVWX X15, F4
+	MOV $1123942400, X15
+	FMVWX X15, F5
+	MOV $1262485504, X14
+	MOV $8, X8
+	VSETVLI X8, E32, M2, TA, MA, X11
+	BEQZ X7, done
+block:
+	VMVSX X0, V1
+	ADD $0, X5, X8
+	VLE32V (X8), V2
+	VFABSV V2, V10
+	VREDMAXUVS V1, V10, V1
+	ADD $32, X5, X8
+	VLE32V (X8), V4
+	VFABSV V4, V10
+	VREDMAXUVS V1, V10, V1
+	ADD $64, X5, X8
+	VLE32V (X8), V6
+	VFABSV V6, V10
+	VREDMAXUVS V1, V10, V1
+	ADD $96, X5, X8
+	VLE32V (X8), V8
+	VFABSV V8, V10
+	VREDMAXUVS V1, V10, V1
+	VMVXS V1, X9
+	MOV $2143289344, X10
+	MOV $2139095040, X8
+	BGE X9, X8, zero
+	MOV X0, X10
+	MOV $226492416, X8
+	BLT X9, X8, zero
+	FMVWX X9, F0
+	FMULS F4, F0, F1
+	FDIVS F0, F5, F2
+	VFMULVF F2, V2, V2
+	VFADDVF F3, V2, V2
+	VSUBVX X14, V2, V2
+	VFMULVF F2, V4, V4
+	VFADDVF F3, V4, V4
+	VSUBVX X14, V4, V4
+	VADDVV V4, V2, V10
+	VMVSX X0, V1
+	VREDSUMVS V1, V10, V1
+	VMVXS V1, X12
+	VFMULVF F2, V6, V6
+	VFADDVF F3, V6, V6
+	VSUBVX X14, V6, V6
+	VFMULVF F2, V8, V8
+	VFADDVF F3, V8, V8
+	VSUBVX X14, V8, V8
+	VADDVV V8, V6, V10
+	VMVSX X0, V1
+	VREDSUMVS V1, V10, V1
+	VMVXS V1, X13
+	MOV $255, X8
+	VANDVX X8, V2, V2
+	VANDVX X8, V4, V4
+	VSLLVI $8, V4, V4
+	VORVV V4, V2, V2
+	VANDVX X8, V6, V6
+	VSLLVI $16, V6, V6
+	VORVV V6, V2, V2
+	VANDVX X8, V8, V8
+	VSLLVI $24, V8, V8
+	VORVV V8, V2, V2
+	VSE32V V2, (X6)
+	SUB X12, X0, X12
+	SUB X13, X0, X13
+	MOVH X12, 44(X6)
+	MOVH X13, 46(X6)
+	ADD X13, X12, X12
+	MOVW X12, 40(X6)
+	SUB X12, X0, X12
+	MOVF F1, 32(X6)
+	FCVTSW X12, F0
+	FMULS F1, F0, F0
+	MOVF F0, 36(X6)
+	JMP next
+zero:
+	VMVVI $0, V10
+	VSE32V V10, (X6)
+	MOVW X10, 32(X6)
+	MOVW X0, 40(X6)
+	MOVW X10, 36(X6)
+	MOVW X0, 44(X6)
+next:
+	ADD $128, X5, X5
+	ADD $48, X6, X6
+	ADD $-32, X7, X7
+	BNEZ X7, block
+done:
+	RET
 
 // func widenF16RVV(dst []float32, ldd int, src []byte, lds int, n int, d int)
 TEXT ·widenF16RVV(SB), NOSPLIT, $0-80

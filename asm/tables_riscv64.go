@@ -84,6 +84,8 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		Additive:   skinnyAdditiveRVV,
 		Unpack:     skinnyUnpackRVV,
 		HeadValues: skinnyHeadValuesRVV,
+		HalvesE4M3: skinnyHalvesE4M3RVV,
+		HalvesE5M2: skinnyHalvesE5M2RVV,
 		Merge:      skinnyMergeRVV,
 	}},
 }
@@ -126,35 +128,44 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 		GemmBF16: weightGemmBF16RVV,
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
 			ukernel.S8: {
-				Gemm:  weightGemmS8RVV,
-				Widen: weightWidenS8RVV,
+				Gemm:     weightGemmS8RVV,
+				GemmInt8: weightGemmInt8S8RVV,
+				Widen:    weightWidenS8RVV,
 			},
 			ukernel.S4: {
-				Gemm:  weightGemmS4RVV,
-				Widen: weightWidenS4RVV,
+				Gemm:     weightGemmS4RVV,
+				GemmInt8: weightGemmInt8S4RVV,
+				Widen:    weightWidenS4RVV,
 			},
 			ukernel.U4: {
-				Gemm:  weightGemmU4RVV,
-				Widen: weightWidenU4RVV,
+				Gemm:     weightGemmU4RVV,
+				GemmInt8: weightGemmInt8U4RVV,
+				Widen:    weightWidenU4RVV,
 			},
 			ukernel.U4x16: {
-				Widen: weightWidenU4x16RVV,
+				Widen:    weightWidenU4x16RVV,
+				GemmInt8: weightGemmInt8U4x16RVV,
 			},
 			ukernel.U5x16: {
-				Widen: weightWidenU5x16RVV,
+				Widen:    weightWidenU5x16RVV,
+				GemmInt8: weightGemmInt8U5x16RVV,
 			},
 			ukernel.S6x16: {
-				Widen: weightWidenS6x16RVV,
+				Widen:    weightWidenS6x16RVV,
+				GemmInt8: weightGemmInt8S6x16RVV,
 			},
 			ukernel.U5x16BF16: {
-				Widen: weightWidenU5x16BF16RVV,
+				Widen:    weightWidenU5x16BF16RVV,
+				GemmInt8: weightGemmInt8U5x16BF16RVV,
 			},
 			ukernel.S5x16F32: {
-				Widen: weightWidenS5x16F32RVV,
+				Widen:    weightWidenS5x16F32RVV,
+				GemmInt8: weightGemmInt8S5x16F32RVV,
 			},
 		},
-		Pack:    weightPackRVV,
-		AddBias: weightAddBiasRVV,
+		Quantize: weightQuantizeRVV,
+		Pack:     weightPackRVV,
+		AddBias:  weightAddBiasRVV,
 	}},
 }
 

@@ -70,6 +70,7 @@ var vectorOps = map[string]struct {
 	"VMSGTUVX":     {"x m v", "vmsgtu.vx", "210"},
 	"VFIRSTM":      {"v x", "vfirst.m", "10"},
 	"VSLLVX":       {"x m m", "vsll.vx", "210"},
+	"VMULVV":       {"m m m", "vmul.vv", "210"},
 	"VMACCVX":      {"m x m", "vmacc.vx", "210"},
 	"VMVVV":        {"m m", "vmv.v.v", "10"},
 	"VMVVX":        {"x m", "vmv.v.x", "10"},

@@ -25,6 +25,16 @@ const (
 	fieldMore             // bits beyond 4 that are in other words
 	fieldPer              // words of 4 bits that such a word is for
 	fieldUpper            // mask of those bits above the lower 4 of bytes
+
+	// For products of quantized rows.
+	fieldOffset   // 0 with minima
+	fieldHeader   // bytes of a lane before its numbers
+	fieldGrouped  // 1 with a scale for each half of the steps
+	fieldSingles  // 1 with scales of float32
+	fieldIntegers // words of 16 bits of a lane before its integers, 0 if there are none
+	fieldWords    // of numbers, without those with further bits
+	fieldPasses   // 8 if such a word has numbers in both halves of bytes, else 0
+	fieldTile     // rows that make a tile of rowTile
 	fields
 )
 
@@ -47,8 +57,24 @@ func formatRow(q ukernel.PackedFormat) []uint32 {
 	} else if q.Offset() == 0 {
 		minus = -1
 	}
+	flag := func(x bool) uint32 {
+		if x {
+			return 1
+		}
+		return 0
+	}
+	integers, words, passes, tile := 0, 8, 0, rowTile
+	if q.Float32Scales() {
+		tile = math.MaxInt32
+	} else if q.Grouped() {
+		integers = q.Halves()
+	}
+	if q.Bits() < 8 {
+		words, passes = 4, 8
+	}
 	return []uint32{uint32(bits), 1<<bits - 1, uint32(32 / bits), second, math.Float32bits(1 / float32(int(1)<<bits)), math.Float32bits(minus),
-		uint32(q.BlockBytes(1)), uint32(spec.ScaleKind(q)), uint32(more), uint32(per), uint32(upper)}
+		uint32(q.BlockBytes(1)), uint32(spec.ScaleKind(q)), uint32(more), uint32(per), uint32(upper),
+		uint32(q.Offset()), uint32(q.HeaderBytes()), flag(q.Grouped()), flag(q.Float32Scales()), uint32(integers), uint32(words), uint32(passes), uint32(tile)}
 }
 
 // formats adds the table to the file.

@@ -205,6 +205,36 @@ func (g *gen) Widen(e spec.Element) {
 	})
 }
 
+// Halves emits the conversions from 8 to 16 bits: the upper halves of float32, and bits above those that are not there.
+func (g *gen) Halves() {
+	for _, e := range []spec.Element{spec.E4M3, spec.E5M2} {
+		f, drop := spec.HalvesE4M3, 16
+		if e == spec.E5M2 {
+			f, drop = spec.HalvesE5M2, 0
+		}
+		c := g.rows(f, 0, 1)
+		v, h := g.Vec(wide), halver{}
+		if e == spec.E4M3 {
+			h = g.newHalver(e, c.all)
+			h.t = g.Vec(wide)
+		}
+		g.Op("SLLI", 1, c.ldd, c.ldd)
+		c.each(func() {
+			g.Op("MOV", g.Param("d"), c.left)
+			c.elements(drop, func() riscv.Vec {
+				g.Op("VLE8V", riscv.At(c.from, 0), v.Last(4))
+				if e == spec.E4M3 {
+					h.widen(e, v)
+				} else {
+					g.Op("VZEXTVF4", v.Last(4), v)
+					g.Op("VSLLVI", 8, v, v)
+				}
+				return v
+			})
+		})
+	}
+}
+
 // WidenInt8 works group by group within a row.
 func (g *gen) WidenInt8() {
 	c := g.rows(spec.WidenInt8, 0, 2)

@@ -45,6 +45,7 @@ func RVV(c spec.Contracts) (spec.Output, error) {
 	g.Additive()
 	g.SkinnyUnpack()
 	g.HeadValues()
+	g.Halves()
 	g.Unpack()
 	g.HeadScores()
 	g.Round()
@@ -55,11 +56,14 @@ func RVV(c spec.Contracts) (spec.Output, error) {
 	g.formats()
 	for _, q := range spec.SingleFormats {
 		g.WeightGemmQ(q)
+		g.WeightGemmInt8(q)
 		g.WeightWidenQ(q)
 	}
 	for _, q := range spec.GroupedFormats {
 		g.WeightWidenQ(q)
+		g.WeightGemmInt8(q)
 	}
+	g.WeightQuantize()
 	narrow := []spec.Element{spec.F16, spec.BF16, spec.E4M3, spec.E5M2}
 	for _, e := range narrow {
 		g.Widen(e)

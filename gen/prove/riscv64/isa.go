@@ -230,6 +230,8 @@ func (e *exec) float() bool {
 	switch e.in.Op {
 	case "FMVWX":
 		set(g.Extract(e.gp(e.args[0]), 0, 32))
+	case "FCVTSW":
+		set(g.Unary(expr.SToF, 32, g.Extract(e.gp(e.args[0]), 0, 32)))
 	case "FADDS":
 		set(g.FAdd(x(1), x(0)))
 	case "FSUBS":

@@ -4,8 +4,8 @@ package main
 // tier rvv compute the contract's bits, alone and together, and touch nothing outside of their slices.
 // What runs in Go is that of the tier generic, which other platforms test.
 //
-// Products with weights that are widened take seconds each, and so do models. Their code is the same for all lengths,
-// so each length runs some of them: the kernels that the pattern products matches, and the packages in more.
+// Products with weights that are widened take seconds each, so do those of few rows with narrow keys and values, and models. Their code is
+// the same for all lengths, so each length runs some of them: the kernels that the pattern products matches, and the packages in more.
 func vectorTests(products string, more ...testedPackage) []testedPackage {
 	return append([]testedPackage{
 		// Its tests say how the reference computes an fma, which each platform checks.
@@ -13,7 +13,7 @@ func vectorTests(products string, more ...testedPackage) []testedPackage {
 		{path: "kernel", must: "TestContract TestGolden", run: "TestContract$|TestGolden$/./tier=rvv"},
 
 		// TestGuard makes the calls of TestKernels. The pattern has the kernels that gen/rvv has.
-		{path: "internal/tier", must: "TestGuard TestAllKernels TestChoose TestOff", asm: `^Weights\.Blocks\..*\.Widen$`, run: "TestGuard$/kernel=(Gemm|GemmMax|GemmMerge|Softmax|MergeStats|MaskSpan|MaskBool|Bias|Dropout|Pack|Softcap|Rows.*|Gradients.*|Skinny.(QK|PV|Softmax)|Convert.Widen.*16|Convert.WidenInt8|Elementwise.*|Norms.*|Activations.*|Weights.(Gemm|AddBias|Blocks.*.Widen|" + products + "))$/tier=rvv|TestAllKernels|TestChoose|TestOff"},
+		{path: "internal/tier", must: "TestGuard TestAllKernels TestChoose TestOff", asm: `^(Skinny\.(QK|PV)(F16|BF16|Int8)|Convert\..*Widen.*|Weights\.(Quantize|Blocks\..*\.(Widen|GemmInt8)))$`, run: "TestGuard$/kernel=(Gemm|GemmMax|GemmMerge|Softmax|MergeStats|MaskSpan|MaskBool|Bias|Dropout|Pack|Unpack|HeadScores|Round|ScaleRows|Softcap|Rows.*|Gradients.*|Skinny.(QK|PV|Softmax|Merge|Unpack|HeadValues|Additive|Halves.*)|Convert.*|Elementwise.*|Norms.*|Activations.*|Weights.(Gemm|AddBias|Pack|Quantize|Blocks.*.Widen)|" + products + ")$/tier=rvv|TestAllKernels|TestChoose|TestOff"},
 	}, more...)
 }
 
