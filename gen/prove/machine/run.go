@@ -35,6 +35,7 @@ type Run struct {
 	forked  int
 	ends    map[*Function]map[int]int
 	watches []*watch
+	last    int           // the instruction before
 	Loops   map[int]*Loop // by the line of the first instruction
 
 	Misaligned int // of the frame, to 64 bytes; a multiple of 8
