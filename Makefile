@@ -42,7 +42,7 @@ check: ## everything that must hold before a change lands: .ci/run (Linux; insta
 generate: ## write asm/ and the contract's Go file anew with gen/
 	go run ./gen
 
-# ARGS=-exhaust tries all values of lemmas of 32 bits, too, which takes hours.
+# ARGS=-exhaust tries all values of lemmas of up to 32 bits, too, and records those that hold: a C compiler makes them programs.
 prove: ## prove that the kernels in assembly compute what package fallback says, for all inputs; ARGS=-quick takes one size of each
 	@echo 'Executes every kernel of every instruction set over symbols, and package fallback, too. That takes many minutes.'
 	go run ./gen/prove $(ARGS)

@@ -47,7 +47,11 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	record, err := os.OpenFile(filepath.Join(*root, "gen", "prove", "lemmas.txt"), os.O_RDWR|os.O_APPEND, 0)
+	access := os.O_RDONLY
+	if *exhaust {
+		access = os.O_RDWR | os.O_APPEND
+	}
+	record, err := os.OpenFile(filepath.Join(*root, "gen", "prove", "lemmas.txt"), access, 0)
 	if err != nil {
 		log.Fatal(err)
 	}

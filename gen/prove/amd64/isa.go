@@ -149,6 +149,8 @@ func (e *exec) set(o machine.Operand, n *expr.Node) {
 	switch {
 	case !ok:
 		machine.Failf("%v: no register %s", e.in, o.Reg)
+	case o.Reg == "SP", o.Reg == "BP" && e.Frame == 0: // the assembler keeps the caller's BP in a frame, if there is one
+		machine.Failf("%v: writes %s, which is the caller's", e.in, o.Reg)
 	case n.Width == 32:
 		n = e.g.Zext(n, 64)
 	case n.Width < 32 && e.W[i] != nil:

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"github.com/attn-go/attn/gen/prove/expr"
 )
@@ -90,15 +89,4 @@ func (x *Lemma) sameDigests(p *expr.Program, binary string) error {
 		}
 	}
 	return nil
-}
-
-// Record returns the lines of the record that are used, in order.
-func (l *Lemmas) Record() string {
-	var b strings.Builder
-	for _, x := range l.All() {
-		if rest := l.recorded[x.Name]; rest != "" {
-			fmt.Fprintf(&b, "%s %s\n", x.Name, rest)
-		}
-	}
-	return b.String()
 }

@@ -214,6 +214,9 @@ func (g *Graph) Sext(x *Node, w int) *Node {
 		if lo, hi, ok := times(x.Args[0], x.Args[1]); ok && lo >= -1<<(x.Width-1) && hi < 1<<(x.Width-1) {
 			return g.Mul(g.Sext(x.Args[0], w), g.Sext(x.Args[1], w))
 		}
+	case x.Op == Concat && x.Args[len(x.Args)-1].Op == Not && x.Args[len(x.Args)-1].Width == 1: // the sign is turned over
+		y := g.Concat(append(x.Args[:len(x.Args)-1:len(x.Args)-1], g.Not(x.Args[len(x.Args)-1]))...)
+		return g.Plus(g.Zext(y, w), -1<<(x.Width-1))
 	}
 	return g.op(Sext, w, 0, x)
 }

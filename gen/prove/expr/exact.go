@@ -2,19 +2,23 @@ package expr
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 )
 
-// A magnitude is what is known of a float: it is 0, infinite, NaN, or a number of so many significant bits, a multiple of
-// 2^low and below 2^high.
-type magnitude struct{ bits, low, high int }
+// A magnitude is what is known of a float: it is 0, infinite, NaN, or an odd number up to most times a power of two from
+// 2^low on, and below 2^high.
+type magnitude struct {
+	most      int64
+	low, high int
+}
 
 // magnitudeOf returns what is known of a binary16, an integer, a power of two, or a product of such that is not
 // rounded.
 func magnitudeOf(x *Node) (m magnitude, ok bool) {
 	switch x.Op {
 	case HToF:
-		return magnitude{11, -24, 16}, true
+		return magnitude{2047, -24, 16}, true
 	case Const:
 		if x.Val<<41 != 0 || x.Val>>23&255 == 0 || x.Val>>23&255 == 255 {
 			return m, false
@@ -26,15 +30,18 @@ func magnitudeOf(x *Node) (m magnitude, ok bool) {
 		if x.Op == UToF && a.lo < 0 {
 			return m, false
 		}
-		n := 0
-		for most := max(a.hi, -a.lo); most>>n != 0; {
-			n++
+		most, low := max(a.hi, -a.lo), 0
+		if a.Op == Sext {
+			a = a.Args[0]
 		}
-		low := 0
 		if a.Op == Concat && a.Args[0].IsConst() && a.Args[0].Val == 0 {
 			low = a.Args[0].Width
 		}
-		return magnitude{n - low, low, n}, n-low <= 24
+		high := bits.Len64(uint64(most))
+		if most >>= low; most > 1 && most&1 == 0 {
+			most-- // the largest odd one
+		}
+		return magnitude{most, low, high}, most < 1<<24
 	case FMul:
 		a, okA := magnitudeOf(x.Args[0])
 		b, okB := magnitudeOf(x.Args[1])
@@ -44,11 +51,11 @@ func magnitudeOf(x *Node) (m magnitude, ok bool) {
 }
 
 func (m magnitude) times(n magnitude) magnitude {
-	return magnitude{m.bits + n.bits, m.low + n.low, m.high + n.high}
+	return magnitude{m.most * n.most, m.low + n.low, m.high + n.high}
 }
 
 // fits reports whether the number is a binary32, and normal or 0.
-func (m magnitude) fits() bool { return m.bits <= 24 && m.low >= -126 && m.high <= 127 }
+func (m magnitude) fits() bool { return m.most < 1<<24 && m.low >= -126 && m.high <= 127 }
 
 // isExact reports whether a product is not rounded.
 func isExact(p *Node) bool { _, ok := magnitudeOf(p); return ok && p.Op == FMul }
@@ -97,6 +104,12 @@ func (g *Graph) factors(x *Node, list []*Node, scale *int) []*Node {
 		if a := x.Args[0]; a.Args[0].IsConst() && a.Args[0].Val == 0 {
 			*scale += a.Args[0].Width
 			return append(list, g.Unary(UToF, 32, g.Zext(g.Concat(a.Args[1:]...), a.Width)))
+		}
+	}
+	if x.Op == SToF && x.Args[0].Op == Sext {
+		if a := x.Args[0].Args[0]; a.Op == Concat && a.Args[0].IsConst() && a.Args[0].Val == 0 {
+			*scale += a.Args[0].Width
+			return append(list, g.Unary(SToF, 32, g.Sext(g.Concat(a.Args[1:]...), 32)))
 		}
 	}
 	return append(list, x)

@@ -47,6 +47,9 @@ func (g *Graph) FAdd(x, y *Node) *Node {
 	if y.IsConst() && y.Val == minusZero {
 		return x
 	}
+	if n := g.wholeOf(x, y); n != nil {
+		return n
+	}
 	for range 2 { // a product that is exact need not be rounded
 		if p, neg := g.unsigned(x); p.Op == FMul {
 			if isExact(p) {
@@ -60,6 +63,30 @@ func (g *Graph) FAdd(x, y *Node) *Node {
 		x, y = y, x
 	}
 	return g.op(FAdd, 32, 0, x, y)
+}
+
+// wholeOf returns the integer n, converted, if x and y are -c and c+n, where the bits of c+n were made from those of n: c
+// is 2^23 or 1.5·2^23, and the bits of a float from 2^23 up to 2^24 are those of an integer, and a constant.
+func (g *Graph) wholeOf(x, y *Node) *Node {
+	const least, middle = 0x4b000000, 0x4b400000
+	if y.IsConst() {
+		x, y = y, x
+	}
+	if y.IsConst() || !x.IsConst() || x.Val != least|minusZero && x.Val != middle|minusZero {
+		return nil
+	}
+	var above *Node // the bits less those of 2^23
+	switch top := y.Args; {
+	case y.Op == Sum:
+		above = g.Plus(y, -least)
+	case y.Op == Concat && top[len(top)-1].IsConst():
+		c := top[len(top)-1]
+		above = g.Plus(g.Zext(g.Concat(top[:len(top)-1]...), 32), int64(c.Val<<(32-c.Width))-least)
+	}
+	if above == nil || above.lo < 0 || above.hi >= 1<<23 {
+		return nil
+	}
+	return g.Unary(SToF, 32, g.Plus(above, least-int64(x.Val&^minusZero)))
 }
 
 // FSub returns x-y.

@@ -81,6 +81,8 @@ func TestRules(t *testing.T) {
 		{"exp2AVX2", "(BX)(AX*1)", "4(BX)(AX*1)", "bytes"},
 		{"exp2AVX2", "dst_base+0(FP)", "src_base+24(FP)", "writes to src"},
 		{"exp2AVX2", "VSUBPS", "VHSUBPS", "no such instruction"},
+		{"exp2AVX2", "dst_base+0(FP), DX", "dst_base+0(FP), BP", "writes BP"},
+		{"exp2AVX2", "dst_base+0(FP), DX", "dst_base+0(FP), SP", "writes SP"},
 		{"tileInt8AVX512", "// TILERELEASE", "// TILEZERO T0", "returns without TILERELEASE"},
 		{"tileInt8AVX512", "// LDTILECFG", "// TILERELEASE", "has no shape"},
 		{"tileInt8AVX512", "T2, T1, T0", "T2, T2, T0", "used twice"},

@@ -82,6 +82,9 @@ type watch struct {
 func (r *Run) watch(f *Function, pc int) {
 	for n := len(r.watches); n > 0; n-- {
 		if w := r.watches[n-1]; w.f == f && (pc < w.first || pc > w.last) {
+			if r.last == w.last {
+				w.finish() // it left where others go on
+			}
 			r.watches = r.watches[:n-1]
 		}
 	}
@@ -96,6 +99,7 @@ func (r *Run) watch(f *Function, pc int) {
 	for i := range r.watches {
 		r.watches[i].now.step(f.Insts[pc].Line)
 	}
+	r.last = pc
 }
 
 // arrive begins a loop, or its next trip.
@@ -115,6 +119,7 @@ func (r *Run) arrive(f *Function, first, last int) {
 		}
 	}
 	w := r.watches[at]
+	w.loop.Most = max(w.loop.Most, w.trips+1)
 	r.watches = r.watches[:at+1]
 	w.now, w.outer = trip{number: w.trips}, w.outer[:0]
 	for _, u := range r.watches[:at] {
@@ -125,7 +130,6 @@ func (r *Run) arrive(f *Function, first, last int) {
 // finish compares a trip with those of its kind before, and reports whether there were two, and it is the same.
 func (w *watch) finish() bool {
 	w.trips++
-	w.loop.Most = max(w.loop.Most, w.trips)
 	old := w.before[w.now.trace]
 	w.before[w.now.trace] = append(old[max(len(old)-1, 0):], w.now)
 	w.loop.Kinds = max(w.loop.Kinds, len(w.before))

@@ -35,6 +35,7 @@ type Run struct {
 	forked  int
 	ends    map[*Function]map[int]int
 	watches []*watch
+	last    int           // the instruction before
 	Loops   map[int]*Loop // by the line of the first instruction
 
 	Misaligned int // of the frame, to 64 bytes; a multiple of 8
@@ -92,6 +93,7 @@ func (r *Run) function(name string) {
 	frame := NewRegion(g, "frame of "+name, int(f.Frame)+16+r.Misaligned)
 	frame.Base = g.ShlBy(g.Sym(64, "&"+frame.Name), 6)
 	r.State.Add(frame)
+	r.State.Frame = f.Frame
 	r.State.frameEnd = g.Plus(frame.Base, f.Frame+16+int64(r.Misaligned))
 	r.isa.Enter(r.State, g.Plus(frame.Base, int64(r.Misaligned)))
 	r.run(f, 0, -1)

@@ -57,6 +57,7 @@ type State struct {
 	statics  map[string]*Region
 	params   *Region
 	frameEnd *expr.Node
+	Frame    int64 // the size that the function declares
 	journal  []undo
 	forks    int
 	Now      *Inst

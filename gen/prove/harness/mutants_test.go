@@ -1,0 +1,33 @@
+package harness
+
+import "testing"
+
+// TestMutants makes random mistakes in kernels of each architecture. Each is found, or the kernel with the mistake is
+// proven to compute the same with all sizes. `make prove ARGS='-mutants 70'` makes 70 in each architecture.
+func TestMutants(t *testing.T) {
+	quick := newProver(t)
+	full := *quick
+	full.Quick = false
+	found, equal := 0, 0
+	for _, x := range []struct{ goarch, function string }{
+		{"amd64", "gemm1AVX2"}, {"amd64", "softmaxAVX2"}, {"amd64", "gemmMerge4AVX512"}, {"amd64", "exp2AVX2"},
+		{"arm64", "softmaxNEON"}, {"arm64", "gemmMax2NEON"}, {"riscv64", "softmaxRVV"},
+	} {
+		a, k := kernel(t, x.goarch, x.function)
+		for seed := range uint64(3) {
+			switch m := full.Mutate(a, k, seed); {
+			case m == nil:
+				t.Errorf("%s has no instruction to be changed", x.function)
+			case m.Found != "":
+				found++
+			default:
+				equal++
+				t.Logf("%s computes the same: %s becomes %s", x.function, m.From, m.To)
+			}
+		}
+	}
+	t.Logf("%d mistakes are found, %d are none", found, equal)
+	if equal > found/4 {
+		t.Errorf("%d mistakes are found, %d are not", found, equal)
+	}
+}

@@ -1,0 +1,45 @@
+package machine_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/gen/prove/amd64"
+	"github.com/attn-go/attn/gen/prove/expr"
+	"github.com/attn-go/attn/gen/prove/machine"
+)
+
+// TestLoops compares the trips of loops: some are the same, some read elsewhere, some do something else, and some are too few.
+func TestLoops(t *testing.T) {
+	const frame = "TEXT ·f(SB), NOSPLIT, $0-24\nMOVQ x_base+0(FP), AX\nMOVQ AX, DX\nMOVQ $8, BX\nMOVQ $TRIPS, CX\nloop:\nBODY\nDECQ CX\nJNZ loop\nRET\n"
+	for _, x := range []struct{ name, trips, body, want string }{
+		{"the same", "6", "MOVL (AX), SI\nADDQ $8, AX", ""},
+		{"further each time", "5", "MOVL (AX), SI\nADDQ BX, AX\nSHLQ $1, BX", "that differ"},
+		{"one in three is another", "9", "MOVL (AX), SI\nADDQ $8, AX\nCMPQ CX, $6\nJNE no\nMOVL (DX), SI\nno:", "2 kinds"},
+		{"two trips", "2", "MOVL (AX), SI\nADDQ $8, AX", "up to 2 trips"},
+	} {
+		file, err := machine.Read(strings.NewReplacer("TRIPS", x.trips, "BODY", x.body).Replace(frame))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := expr.New()
+		region := machine.NewRegion(g, "x", 1024)
+		for at := 0; at < 1024; at += 4 {
+			region.SetWord(at, g.Const(32, 0))
+		}
+		args := machine.NewRegion(g, "arguments", 24)
+		args.SetWord(0, region.Base)
+		run := machine.NewRun(g, file, amd64.ISA{}, args, region)
+		if err := run.Call("f"); err != nil {
+			t.Fatalf("%s: %v", x.name, err)
+		}
+		if len(run.Loops) != 1 {
+			t.Fatalf("%s: %d loops", x.name, len(run.Loops))
+		}
+		for _, l := range run.Loops {
+			if x.want == "" && !l.Inductive() || !strings.Contains(l.String(), x.want) || strings.Contains(x.name, "two") && l.Inductive() {
+				t.Errorf("%s: %v, inductive %v", x.name, l, l.Inductive())
+			}
+		}
+	}
+}
