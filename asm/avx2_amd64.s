@@ -18500,7 +18500,7 @@ done:
 
 // func skinnyQKF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
-TEXT ·skinnyQKF16AVX2(SB), $1296-160
+TEXT ·skinnyQKF16AVX2(SB), $1360-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x01, AX
@@ -19871,7 +19871,7 @@ done:
 
 // func skinnyQKBF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·skinnyQKBF16AVX2(SB), $1296-160
+TEXT ·skinnyQKBF16AVX2(SB), $1360-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x01, AX
@@ -21477,7 +21477,7 @@ done:
 
 // func skinnyQKInt8AVX2(a ukernel.QKInt8Args)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·skinnyQKInt8AVX2(SB), $1392-200
+TEXT ·skinnyQKInt8AVX2(SB), $1456-200
 	PCALIGN $0x40
 	MOVQ    a_Ldk+48(FP), AX
 	SHLQ    $0x02, a_Lsc+80(FP)

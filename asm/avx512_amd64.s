@@ -23241,7 +23241,7 @@ TEXT ·skinnyPVL1AVX512(SB), NOSPLIT, $0-160
 
 // func skinnyQKF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyQKF16AVX512(SB), $1552-160
+TEXT ·skinnyQKF16AVX512(SB), $1616-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x01, AX
@@ -25556,7 +25556,7 @@ done:
 
 // func skinnyQKBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyQKBF16AVX512(SB), $2584-160
+TEXT ·skinnyQKBF16AVX512(SB), $2712-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x01, AX
@@ -28351,7 +28351,7 @@ done:
 
 // func skinnyQKInt8AVX512(a ukernel.QKInt8Args)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyQKInt8AVX512(SB), $1552-200
+TEXT ·skinnyQKInt8AVX512(SB), $1616-200
 	PCALIGN $0x40
 	MOVQ    a_Ldk+48(FP), AX
 	VMOVUPS const000000ffAVX512<>+0(SB), Z0

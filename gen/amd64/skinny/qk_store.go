@@ -94,7 +94,8 @@ func (f *qkEmitter) restInRegisters(acc [][]reg.VecVirtual, name string, left re
 func (f *qkEmitter) restInMemory(acc [][]reg.VecVirtual, name string, left reg.GPVirtual) {
 	width, vectors := f.words.width(), len(acc[0])
 	if f.waiting.Base == nil {
-		f.waiting = f.g.Frame(width * f.mostWithRest() * spec.SkinnyKeys * 4)
+		// One column more: go vet takes a place behind the frame for an argument, also where a negative index leads back.
+		f.waiting = f.g.Frame((width + 1) * f.mostWithRest() * spec.SkinnyKeys * 4)
 	}
 	place := func(x, v int) operand.Mem { return f.waiting.Offset((x*vectors + v) * f.g.VecBytes()) }
 	if f.slots != nil {
