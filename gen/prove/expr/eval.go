@@ -146,8 +146,11 @@ func binary(n *Node, out, x, y []uint64) {
 			out[i] = bit(float(x[i]) <= float(y[i]))
 		}
 	case FEq:
+		wide := n.Args[0].Width == 64
 		for i := range out {
-			out[i] = bit(float(x[i]) == float(y[i]))
+			if out[i] = bit(float(x[i]) == float(y[i])); wide {
+				out[i] = bit(double(x[i]) == double(y[i]))
+			}
 		}
 	default:
 		for i := range out {
