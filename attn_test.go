@@ -14,8 +14,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// TestReport: the report has one line for each tier of this build, best first, which says whether it
-// runs and why not, and the number of threads.
+// TestReport: the report has one line for each tier of this build, best first, which says whether
+// it runs and why not, and the number of threads.
 func TestReport(t *testing.T) {
 	threads := runtime.GOMAXPROCS(3)
 	report := attn.Report()
@@ -44,7 +44,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestReportOfSpin: a bad ATTN_SPIN is named. It runs itself as another process with that environment.
+// TestReportOfSpin: a bad ATTN_SPIN is named. It runs itself as another process with that
+// environment.
 func TestReportOfSpin(t *testing.T) {
 	if os.Getenv("ATTN_SPIN") != "soon" {
 		test := exec.Command(os.Args[0], "-test.run=^TestReportOfSpin$")
@@ -62,8 +63,8 @@ func TestReportOfSpin(t *testing.T) {
 	}
 }
 
-// TestReportOfTuning: a bad ATTN_TUNING is named, for the tiers that ignore it alone, and fails no call. It runs
-// itself as another process with that environment.
+// TestReportOfTuning: a bad ATTN_TUNING is named, for the tiers that ignore it alone, and fails no
+// call. It runs itself as another process with that environment.
 func TestReportOfTuning(t *testing.T) {
 	const bad = "generic:SkinnyRows=-1"
 	if os.Getenv("ATTN_TUNING") != bad {
@@ -83,8 +84,8 @@ func TestReportOfTuning(t *testing.T) {
 	}
 }
 
-// TestReportOfFeatures: features that are switched off are named, as is a bad value, and no kernel has them. It runs
-// itself as other processes with that environment.
+// TestReportOfFeatures: features that are switched off are named, as is a bad value, and no kernel
+// has them. It runs itself as other processes with that environment.
 func TestReportOfFeatures(t *testing.T) {
 	value, inside := os.LookupEnv("ATTN_FEATURES")
 	if !inside {

@@ -9,9 +9,9 @@
 //     [GRUBackward]
 //
 // All of them use the vector instructions of the CPU, and several goroutines if there is enough to
-// do. Their last argument, exec, says how a call is computed; the zero Exec is the default. exec changes no
-// bit of a result: the numeric contract, package contract, defines all of them. Relative to the exact values
-// the errors are small everywhere, also where a result is tiny:
+// do. Their last argument, exec, says how a call is computed; the zero Exec is the default. exec
+// changes no bit of a result: the numeric contract, package contract, defines all of them. Relative
+// to the exact values the errors are small everywhere, also where a result is tiny:
 //
 //	SiLU      within 2.39 ulp
 //	GELU      within 2.77 ulp

@@ -137,7 +137,8 @@ func gatedSlopes(c *elementwise.Call, function slope) {
 	chunks.Put(s)
 }
 
-// TanhBackward computes the gradient of tanh from the gradient dy of its result and from that result, y:
+// TanhBackward computes the gradient of tanh from the gradient dy of its result and from that
+// result, y:
 //
 //	dx[i] = dy[i]·((1 - y[i])·(1 + y[i]))
 //
@@ -148,8 +149,8 @@ func TanhBackward(dx, dy, y []float32, exec kernel.Exec) error {
 	return tanhBackward.Run(&exec, &elementwise.Call{Slices: [6][]float32{dx, dy, y}})
 }
 
-// SigmoidBackward computes the gradient of 1/(1+e^-x) from the gradient dy of its result and from that
-// result, y:
+// SigmoidBackward computes the gradient of 1/(1+e^-x) from the gradient dy of its result and from
+// that result, y:
 //
 //	dx[i] = dy[i]·((1 - y[i])·y[i])
 //

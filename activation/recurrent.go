@@ -5,7 +5,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// GRU computes what follows the two linear layers of a gated recurrent unit, for any number of rows:
+// GRU computes what follows the two linear layers of a gated recurrent unit, for any number of
+// rows:
 //
 //	r     = sigmoid(in_r + hidden_r)         the reset gate
 //	z     = sigmoid(in_z + hidden_z)         the update gate
@@ -27,8 +28,8 @@ func GRU(state, gates, in, hidden []float32, size int, exec kernel.Exec) error {
 	return gru.Run(&exec, &elementwise.Call{Size: size, Slices: [6][]float32{state, gates, in, hidden}})
 }
 
-// GRUBackward computes the gradients of [GRU] for rows of size elements from dstate, the gradient of the
-// next states, and from what GRU was given and wrote:
+// GRUBackward computes the gradients of [GRU] for rows of size elements from dstate, the gradient
+// of the next states, and from what GRU was given and wrote:
 //
 //	dc = (dstate·(1 - z))·((1 - c)·(1 + c))      din     = dr, dz, dc
 //	dz = (dstate·(before - c))·((1 - z)·z)       dhidden = dr, dz, dc·r
@@ -42,8 +43,8 @@ func GRU(state, gates, in, hidden []float32, size int, exec kernel.Exec) error {
 //	hidden   [rows, 3·size]   as GRU had it
 //	before   [rows, size]     the states before
 //
-// Each operation is rounded. dstate, din and dhidden share no memory with each other or with another
-// slice. An error is a [*kernel.Error] as with GRU, and leaves them
+// Each operation is rounded. dstate, din and dhidden share no memory with each other or with
+// another slice. An error is a [*kernel.Error] as with GRU, and leaves them
 // untouched.
 func GRUBackward(dstate, din, dhidden, gates, hidden, before []float32, size int, exec kernel.Exec) error {
 	return gruBackward.Run(&exec, &elementwise.Call{Size: size, Slices: [6][]float32{dstate, din, dhidden, gates, hidden, before}})

@@ -23,8 +23,8 @@ func sigmoid(x float32) float32 {
 	return 1 / (1 + e[0])
 }
 
-// TestGRU compares the next states with the contract's formulas, on every tier, and the gradients with
-// finite differences in float64.
+// TestGRU compares the next states with the contract's formulas, on every tier, and the gradients
+// with finite differences in float64.
 func TestGRU(t *testing.T) {
 	const rows, size = 3, 21
 	in, hidden, before := testutil.Floats(3*rows*size), testutil.Floats(3*rows*size), testutil.Floats(rows*size)

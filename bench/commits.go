@@ -19,8 +19,8 @@ import (
 // here names the files of the repository as they lie, with changes that are not committed.
 const here = "."
 
-// A duel measures two commits of the repository in turn: it checks both out beside the files as they lie, builds
-// their bench commands, and runs these alternately.
+// A duel measures two commits of the repository in turn: it checks both out beside the files as
+// they lie, builds their bench commands, and runs these alternately.
 type duel struct {
 	dir    string    // a folder of the repository; "" is the current one
 	names  [2]string // two commits, as git names them, or here

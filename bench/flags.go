@@ -142,7 +142,8 @@ func (c *config) chooseSuites(shapes string, set map[string]bool) error {
 	return c.checkShapes(shapes)
 }
 
-// checkShapes checks that each shape of the list is one of a suite, and that each suite that has shapes has one of them.
+// checkShapes checks that each shape of the list is one of a suite, and that each suite that has
+// shapes has one of them.
 func (c *config) checkShapes(list string) error {
 	var all []string
 	for _, s := range c.suites {
@@ -207,8 +208,8 @@ func (c *config) conflicts(set map[string]bool) (err error) {
 	return err
 }
 
-// parseTiers returns the tiers of a list, all if it is empty. They must run here, with the numbers that
-// ATTN_TUNING gives them.
+// parseTiers returns the tiers of a list, all if it is empty. They must run here, with the numbers
+// that ATTN_TUNING gives them.
 func parseTiers(list string) (found []kernel.Tier, err error) {
 	for name := range strings.SplitSeq(list, ",") {
 		if list == "" {

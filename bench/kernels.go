@@ -38,7 +38,8 @@ func runKernels(_ context.Context, args []string, stdout, _ io.Writer) error {
 	return nil
 }
 
-// writeKernels writes the table of one tier. A row has the lanes of all kernels that differ in these alone.
+// writeKernels writes the table of one tier. A row has the lanes of all kernels that differ in
+// these alone.
 func writeKernels(w io.Writer, t *tier.Tier) {
 	kernels, inGo := t.List(), 0
 	var keys, lower []string
@@ -69,7 +70,8 @@ func writeKernels(w io.Writer, t *tier.Tier) {
 	table.Write(w, rows...)
 }
 
-// origin returns the instruction set whose assembly a kernel is, or "Go"; "none" if the tier does without.
+// origin returns the instruction set whose assembly a kernel is, or "Go"; "none" if the tier does
+// without.
 func origin(k tier.Kernel) string {
 	if k.None {
 		return "none"

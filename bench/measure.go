@@ -73,7 +73,8 @@ func readPeers(paths string) (peers []results.Peer, err error) {
 	return peers, nil
 }
 
-// measure measures the suites, one after the other and then, as -count says, all again. An interrupt is an error.
+// measure measures the suites, one after the other and then, as -count says, all again. An
+// interrupt is an error.
 func (c *config) measure(ctx context.Context, first *results.File, log io.Writer) error {
 	steps := 0
 	for _, s := range c.suites {

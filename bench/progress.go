@@ -8,7 +8,8 @@ import (
 	"golang.org/x/term"
 )
 
-// A progress shows how many steps of a run are done: in one line on a terminal, and in a line for each step elsewhere.
+// A progress shows how many steps of a run are done: in one line on a terminal, and in a line for
+// each step elsewhere.
 type progress struct {
 	w           io.Writer
 	done, steps int

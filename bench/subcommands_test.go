@@ -49,8 +49,8 @@ func measureTo(t *testing.T, name string) (path string, f *results.File) {
 	return path, f
 }
 
-// A value of ATTN_TUNING that a tier ignores ends the command: what it measured would be of other numbers. It
-// runs itself as another process with that environment.
+// A value of ATTN_TUNING that a tier ignores ends the command: what it measured would be of other
+// numbers. It runs itself as another process with that environment.
 func TestIgnoredTuning(t *testing.T) {
 	if os.Getenv("ATTN_TUNING") != "generic:Rows=3" {
 		test := exec.Command(os.Args[0], "-test.run=^TestIgnoredTuning$")

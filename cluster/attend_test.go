@@ -13,9 +13,10 @@ import (
 	"github.com/attn-go/attn/models/gobytes"
 )
 
-// attend is a subcommand of tests alone: a client in a process of its own. It puts keys and values on the workers that run, computes steps
-// of decoding over them, and compares every result with that of this process alone. With -name the sequences are in the directory, as
-// NAME-0, NAME-1 and so on; they stay there, and the same command goes on where the last one ended, or was killed.
+// attend is a subcommand of tests alone: a client in a process of its own. It puts keys and values
+// on the workers that run, computes steps of decoding over them, and compares every result with
+// that of this process alone. With -name the sequences are in the directory, as NAME-0, NAME-1 and
+// so on; they stay there, and the same command goes on where the last one ended, or was killed.
 var attend = subcommand{"attend", "decode over keys and values that workers hold", runAttend}
 
 // attendConfig is a command line of attend.

@@ -20,8 +20,8 @@ import (
 )
 
 // benchmarkDecode measures steps of decoding, in each of which every one of some sequences gets
-// attention over so many keys, on workers with one core each, in processes of their own. The client and each worker have a
-// connection of so many bytes a second, or the loopback device if that is 0.
+// attention over so many keys, on workers with one core each, in processes of their own. The client
+// and each worker have a connection of so many bytes a second, or the loopback device if that is 0.
 func benchmarkDecode(b *testing.B, workers, sequences, keys, heads int, c shard.Config, bandwidth float64) {
 	p := startProcesses(b)
 	connection := func() (url string) { return p.url }
@@ -86,7 +86,8 @@ func benchmarkDecode(b *testing.B, workers, sequences, keys, heads int, c shard.
 	b.ReportMetric(float64(stats.Requests)/n, "messages/op")
 }
 
-// reportTimes reports the best of some times, their median and the time that one in a hundred exceeds.
+// reportTimes reports the best of some times, their median and the time that one in a hundred
+// exceeds.
 func reportTimes(b *testing.B, what string, times []time.Duration) {
 	slices.Sort(times)
 	for _, x := range []struct {
@@ -185,8 +186,8 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-// BenchmarkRequest measures what a call on loopback costs beside its arithmetic: calls over short sequences on a worker in
-// another process, and the same calls of package kernel in this process.
+// BenchmarkRequest measures what a call on loopback costs beside its arithmetic: calls over short
+// sequences on a worker in another process, and the same calls of package kernel in this process.
 func BenchmarkRequest(b *testing.B) {
 	for _, keys := range []int{1, 256, 4096} {
 		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {

@@ -126,7 +126,8 @@ func (c *chaos) leader() (name string) {
 	return name
 }
 
-// reportTime is how long it may take until status and the log of a worker say that blocks are lost, where status takes no more than a second.
+// reportTime is how long it may take until status and the log of a worker say that blocks are lost,
+// where status takes no more than a second.
 const reportTime = 10 * time.Second
 
 // forget has the sequences of which blocks are lost made anew, once status and a log have said so.

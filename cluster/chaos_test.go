@@ -28,10 +28,12 @@ var (
 	chaosOnly = flag.String("chaos-only", "", "a text that faults have in their names, which TestChaos is to have alone")
 )
 
-// TestChaos has a cluster of processes, each with the arguments of an example in deploy, at work: clients append and read keys,
-// embed texts, and have streams from a gateway, all of them compared with one machine. Meanwhile processes are killed and start
-// again under their names, stand still, are cut off, and have a full disk. Whatever status says is compared with what can be read, and
-// nothing is lost by one fault. How long anything takes is not for the test to say, but for how long a loss may be unknown.
+// TestChaos has a cluster of processes, each with the arguments of an example in deploy, at work:
+// clients append and read keys, embed texts, and have streams from a gateway, all of them compared
+// with one machine. Meanwhile processes are killed and start again under their names, stand still,
+// are cut off, and have a full disk. Whatever status says is compared with what can be read, and
+// nothing is lost by one fault. How long anything takes is not for the test to say, but for how
+// long a loss may be unknown.
 func TestChaos(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -98,8 +100,8 @@ type chaosProcess struct {
 	lost  map[string]time.Time // sequences of which it has said that blocks are lost, and when
 }
 
-// newChaos starts the processes: three servers, four workers of attention of which one is behind a proxy, two workers of
-// models, and a gateway.
+// newChaos starts the processes: three servers, four workers of attention of which one is behind a
+// proxy, two workers of models, and a gateway.
 func newChaos(t *testing.T) *chaos {
 	t.Helper()
 	d := newDeployment(t)
@@ -151,8 +153,8 @@ func (c *chaos) files(changes ...string) *strings.Replacer {
 	return strings.NewReplacer(changes...)
 }
 
-// start starts a process under a name, and waits until it is ready. When the worker behind the proxy starts again, its server may be
-// down until another fault is undone: status waits for it.
+// start starts a process under a name, and waits until it is ready. When the worker behind the
+// proxy starts again, its server may be down until another fault is undone: status waits for it.
 func (c *chaos) start(name, ready string, args ...string) {
 	c.t.Helper()
 	until := ready
@@ -205,7 +207,8 @@ func (c *chaos) status() *status {
 	}
 }
 
-// settle waits until all copies are there again, and all clients have gone on. What status says has to be so.
+// settle waits until all copies are there again, and all clients have gone on. What status says has
+// to be so.
 func (c *chaos) settle(after string) {
 	c.t.Helper()
 	lost := 0
@@ -259,7 +262,8 @@ func (p *chaosProcess) read() {
 	p.tail = p.tail[max(0, len(p.tail)-10):]
 }
 
-// alarms returns how many workers of attention have said of a sequence that blocks are lost, and have not taken it back.
+// alarms returns how many workers of attention have said of a sequence that blocks are lost, and
+// have not taken it back.
 func (c *chaos) alarms() (n int) {
 	for _, p := range c.running {
 		p.read()
@@ -268,7 +272,8 @@ func (c *chaos) alarms() (n int) {
 	return n
 }
 
-// alarm returns when a worker has said first that blocks of a sequence are lost; the zero time if none has.
+// alarm returns when a worker has said first that blocks of a sequence are lost; the zero time if
+// none has.
 func (c *chaos) alarm(sequence string) (first time.Time) {
 	c.alarms()
 	for _, p := range c.running {
@@ -285,7 +290,8 @@ func (c *chaos) errorsNow() string {
 	return fmt.Sprint(c.errors)
 }
 
-// wait waits until something is so. After each minute it says what it waits for, and what programs have said lately.
+// wait waits until something is so. After each minute it says what it waits for, and what programs
+// have said lately.
 func (c *chaos) wait(what string, is func() bool) {
 	c.t.Helper()
 	for begin, said := time.Now(), time.Minute; ; {
@@ -310,7 +316,8 @@ func (c *chaos) wait(what string, is func() bool) {
 	}
 }
 
-// mostDisagree is how many reports in a row may say something else than what can be read: a sequence may change in between.
+// mostDisagree is how many reports in a row may say something else than what can be read: a
+// sequence may change in between.
 const mostDisagree = 10
 
 // compare has what status says of each sequence compared with what can be read of it.

@@ -26,7 +26,8 @@ import (
 	"github.com/attn-go/attn/models/weights"
 )
 
-// writers is how many sequences of the directory there are, each with a client that appends and reads.
+// writers is how many sequences of the directory there are, each with a client that appends and
+// reads.
 const writers = 2
 
 // begin starts the clients.
@@ -119,7 +120,8 @@ const (
 	mostKeys  = 5000
 )
 
-// step appends some keys, and compares what attention over all of them gives. After an error, a later one opens the sequence again.
+// step appends some keys, and compares what attention over all of them gives. After an error, a
+// later one opens the sequence again.
 func (w *writer) step() (err error) {
 	c := w.c
 	c.mu.Lock()
@@ -162,7 +164,8 @@ func wrong(err error) error {
 	return err
 }
 
-// read compares the bits of attention over all keys of a sequence. A sequence that is not there, or has no keys, is no error.
+// read compares the bits of attention over all keys of a sequence. A sequence that is not there, or
+// has no keys, is no error.
 func (c *chaos) read(name string) error {
 	c.t.Helper()
 	conn := c.connect("reader")
@@ -186,7 +189,8 @@ func (c *chaos) read(name string) error {
 	return nil
 }
 
-// embeds returns a function that embeds a corpus. After an error the same command goes on where it was.
+// embeds returns a function that embeds a corpus. After an error the same command goes on where it
+// was.
 func (c *chaos) embeds() func() error {
 	var lines []string
 	for i := range 600 {
@@ -225,7 +229,8 @@ func (c *chaos) embeds() func() error {
 	}
 }
 
-// streams returns a function that has a stream of the gateway, whose bytes are those of one server, as far as they come.
+// streams returns a function that has a stream of the gateway, whose bytes are those of one server,
+// as far as they come.
 func (c *chaos) streams() func() error {
 	const name = "SmolLM2-135M-Instruct"
 	model, err := server.Load(filepath.Join(c.models, weights.SmolLM2), server.LoadOptions{Name: name})

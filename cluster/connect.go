@@ -28,9 +28,10 @@ func connect(ctx context.Context, c hub.Config) (*hub.Conn, error) {
 	return conn, err
 }
 
-// withServer connects, and calls do. If the server refuses what do needs, as the user's role does not allow it, ctx ends and that is
-// the error. A service answers others, who may ask it to send where it may not: that ends nothing. A connection that has ended for
-// good, as on messages that are no NATS, ends do too: whoever watches the process starts it again.
+// withServer connects, and calls do. If the server refuses what do needs, as the user's role does
+// not allow it, ctx ends and that is the error. A service answers others, who may ask it to send
+// where it may not: that ends nothing. A connection that has ended for good, as on messages that
+// are no NATS, ends do too: whoever watches the process starts it again.
 func withServer(ctx context.Context, c hub.Config, service bool, do func(ctx context.Context, conn *hub.Conn) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -58,8 +59,8 @@ var errClosed = errors.New("the connection has ended for good")
 // askTime is how long the whole cluster may take to answer.
 const askTime = 30 * time.Second
 
-// ask runs a subcommand that has no arguments: it reads the flags, which define adds to, connects, and calls do, which has
-// to end within askTime.
+// ask runs a subcommand that has no arguments: it reads the flags, which define adds to, connects,
+// and calls do, which has to end within askTime.
 func ask(ctx context.Context, s streams, name, usage string, args []string, define func(fs *flag.FlagSet), do func(ctx context.Context, conn *hub.Conn) error) error {
 	var server hub.Config
 	fs := newFlags(name, usage)

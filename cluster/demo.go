@@ -142,7 +142,8 @@ const (
 
 const prompt = "package main\n\nimport (\n\t\"fmt\"\n\t\"os\"\n)\n\n// run runs the command with its arguments and returns "
 
-// write lets the model write a text twice: alone, and with the workers. In the middle a worker of this process is replaced.
+// write lets the model write a text twice: alone, and with the workers. In the middle a worker of
+// this process is replaced.
 func (d *demo) write(ctx context.Context) error {
 	m, err := gobytes.Default()
 	if err != nil {

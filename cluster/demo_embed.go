@@ -18,8 +18,8 @@ import (
 // demoTexts is how many lines are embedded.
 const demoTexts = 160
 
-// embed embeds lines of this command's sources with three workers, of which one is cut off while it works. The client is
-// interrupted, and started again.
+// embed embeds lines of this command's sources with three workers, of which one is cut off while it
+// works. The client is interrupted, and started again.
 func (d *demo) embed(ctx context.Context) error {
 	folder, err := weights.Find(weights.MiniLM)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/attn-go/attn/cluster/internal/testutil"
 )
 
-// unitArguments returns the arguments of the command that a systemd unit starts, with other paths, addresses and ports.
+// unitArguments returns the arguments of the command that a systemd unit starts, with other paths,
+// addresses and ports.
 func unitArguments(t *testing.T, name string, change *strings.Replacer) []string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("deploy", name))
@@ -27,8 +28,8 @@ func unitArguments(t *testing.T, name string, change *strings.Replacer) []string
 	return nil
 }
 
-// exampleArguments returns the arguments with which an example starts a program, with other paths, addresses and ports, and without
-// encryption.
+// exampleArguments returns the arguments with which an example starts a program, with other paths,
+// addresses and ports, and without encryption.
 func exampleArguments(t *testing.T, example, program string, change *strings.Replacer) (args []string) {
 	t.Helper()
 	var all []string
@@ -57,7 +58,8 @@ func exampleArguments(t *testing.T, example, program string, change *strings.Rep
 	return args
 }
 
-// The units' commands start: a server that knows users and encrypts, and a worker that connects to it.
+// The units' commands start: a server that knows users and encrypts, and a worker that connects to
+// it.
 func TestUnits(t *testing.T) {
 	t.Parallel()
 	cert, key := testutil.Certificate(t)

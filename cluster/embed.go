@@ -103,8 +103,8 @@ func parseEmbed(server *hub.Config, m *monitor, s streams, args []string) (*embe
 	return o, openAll(o.Inputs)
 }
 
-// openAll returns the error of the first file or folder that cannot be opened. To know that needs no
-// server.
+// openAll returns the error of the first file or folder that cannot be opened. To know that needs
+// no server.
 func openAll(names []string) error {
 	for _, name := range names {
 		if name == "-" {
@@ -169,7 +169,8 @@ func (p *progress) show(now embed.Progress) {
 	p.message(fmt.Sprintf("%d texts, %.1f texts/s%s", now.Texts, float64(now.Texts-p.first.Texts)/took.Seconds(), left))
 }
 
-// progress passes the state of a run on to next, and has the monitor know it. The run is ready with the first one.
+// progress passes the state of a run on to next, and has the monitor know it. The run is ready with
+// the first one.
 func (m *monitor) progress(next func(embed.Progress)) func(embed.Progress) {
 	var mu sync.Mutex
 	var last embed.Progress

@@ -85,7 +85,8 @@ func storeFiles(t *testing.T, dir string) (files []string) {
 	return files
 }
 
-// afterDamage starts a server on a copy of a store that change has damaged, and returns what sequences lists and the server's log.
+// afterDamage starts a server on a copy of a store that change has damaged, and returns what
+// sequences lists and the server's log.
 func afterDamage(t *testing.T, dir string, change func(dir string)) (listed, log string) {
 	t.Helper()
 	damaged := filepath.Join(t.TempDir(), "damaged")
@@ -109,8 +110,8 @@ func afterDamage(t *testing.T, dir string, change func(dir string)) (listed, log
 	return "", log
 }
 
-// One flipped bit in any file of the store of a server that was killed, or has ended: all sequences are there afterwards, and no other
-// one. The freed one stays away.
+// One flipped bit in any file of the store of a server that was killed, or has ended: all sequences
+// are there afterwards, and no other one. The freed one stays away.
 func TestFlippedBits(t *testing.T) {
 	t.Parallel()
 	t.Run("killed", func(t *testing.T) { flipBits(t, newStore(t, (*process).kill), rand.New(rand.NewPCG(57, 2))) })
@@ -185,7 +186,8 @@ func TestLostEntry(t *testing.T) {
 	}
 }
 
-// Without the files of JetStream, which an operator moves away if NATS hangs on them, all is made again of the copies.
+// Without the files of JetStream, which an operator moves away if NATS hangs on them, all is made
+// again of the copies.
 func TestWithoutJetStream(t *testing.T) {
 	t.Parallel()
 	dir := newStore(t, (*process).kill)
@@ -199,8 +201,8 @@ func TestWithoutJetStream(t *testing.T) {
 	}
 }
 
-// Of three servers one is killed, a bit of its files is flipped, and it starts again: all sequences are there, whichever server is asked, and
-// their writer goes on.
+// Of three servers one is killed, a bit of its files is flipped, and it starts again: all sequences
+// are there, whichever server is asked, and their writer goes on.
 func TestFlippedBitsOfThree(t *testing.T) {
 	long(t)
 	t.Parallel()

@@ -33,7 +33,8 @@ type container struct {
 // imageUser is the user and the group of the image.
 const imageUser = 65534
 
-// The image has the command alone and a user of its own, and its folder of files belongs to that user.
+// The image has the command alone and a user of its own, and its folder of files belongs to that
+// user.
 func TestContainerfile(t *testing.T) {
 	t.Parallel()
 	for name, entry := range map[string]string{"deploy/Containerfile": "./cluster", "../models/attn/Containerfile": "./models/attn"} {
@@ -290,8 +291,8 @@ func kubeDocuments(t *testing.T) [][]byte {
 	return bytes.Split(data, []byte("\n---\n"))
 }
 
-// The pods of kubernetes.yaml start, as a user without rights, with encrypted connections, and are ready. Services,
-// claims and secrets that they name are there.
+// The pods of kubernetes.yaml start, as a user without rights, with encrypted connections, and are
+// ready. Services, claims and secrets that they name are there.
 func TestKubernetes(t *testing.T) {
 	t.Parallel()
 	documents := kubeDocuments(t)
@@ -450,7 +451,8 @@ func newDeployment(t *testing.T) *deployment {
 	return d
 }
 
-// secret returns where the file of a secret is, which the commands in the comments of the example have made.
+// secret returns where the file of a secret is, which the commands in the comments of the example
+// have made.
 func (d *deployment) secret(name string) string {
 	d.t.Helper()
 	file := d.tls[name]
@@ -525,8 +527,8 @@ func (d *deployment) run(c container) (probes []string) {
 	return probes
 }
 
-// file returns where a file of a container is on this machine. It must be below a mount, as the rest cannot be written and
-// has nothing but the command.
+// file returns where a file of a container is on this machine. It must be below a mount, as the
+// rest cannot be written and has nothing but the command.
 func (d *deployment) file(c *container, name, store string) string {
 	d.t.Helper()
 	for where, what := range c.mounts {

@@ -56,8 +56,8 @@ func TestSubcommands(t *testing.T) {
 	}
 }
 
-// Without a server the error says how to get one. What is wrong with a command line, or with a file that it
-// names, is said before a server is asked for, with the subcommand that has the help.
+// Without a server the error says how to get one. What is wrong with a command line, or with a file
+// that it names, is said before a server is asked for, with the subcommand that has the help.
 func TestNoServer(t *testing.T) {
 	url := fmt.Sprint("nats://127.0.0.1:", testutil.FreePort())
 	_, err := connect(t.Context(), hub.Config{URL: url, Wait: time.Nanosecond})

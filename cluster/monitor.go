@@ -21,9 +21,9 @@ import (
 	"github.com/attn-go/attn/models/command"
 )
 
-// A monitor says over HTTP how a process is: /metrics in the form of Prometheus, /healthz, which has status 200 while
-// the process lives, and /readyz, which has 503 with the reasons while the process cannot do its work. It counts also
-// if nobody listens.
+// A monitor says over HTTP how a process is: /metrics in the form of Prometheus, /healthz, which
+// has status 200 while the process lives, and /readyz, which has 503 with the reasons while the
+// process cannot do its work. It counts also if nobody listens.
 type monitor struct {
 	address  string // of -metrics; "" means that it does not listen
 	registry *prometheus.Registry
@@ -47,8 +47,8 @@ func (m *monitor) flags(fs *flag.FlagSet) {
 	fs.StringVar(&m.address, "metrics", "", "`[HOST:]PORT` of /metrics, /healthz and /readyz over HTTP; HOST is 127.0.0.1 unless it is named, and PORT 0 is any that is free (default none)")
 }
 
-// require has /readyz ask check for what the process needs, in place of an earlier check of that name. nil means that it
-// has it.
+// require has /readyz ask check for what the process needs, in place of an earlier check of that
+// name. nil means that it has it.
 func (m *monitor) require(what string, check func() error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,7 +84,8 @@ const (
 	monitorRequests = 4 // for metrics at a time
 )
 
-// start listens, if -metrics says where, until stop is called. What is wrong with the address is an error of usage.
+// start listens, if -metrics says where, until stop is called. What is wrong with the address is an
+// error of usage.
 func (m *monitor) start(s streams) (stop func(), err error) {
 	if m.address == "" {
 		return func() {}, nil
@@ -172,7 +173,8 @@ type putFunc func(name, help string, kind prometheus.ValueType, value float64, l
 // A collector puts numbers that are read when they are asked for.
 type collector func(put putFunc)
 
-// Describe is that of [prometheus.Collector]: it says nothing, which means that the numbers are known when they come.
+// Describe is that of [prometheus.Collector]: it says nothing, which means that the numbers are
+// known when they come.
 func (collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect is that of [prometheus.Collector].
@@ -186,13 +188,15 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	})
 }
 
-// tasks counts tasks by labels, the last of which is the outcome, and has their times by the others.
+// tasks counts tasks by labels, the last of which is the outcome, and has their times by the
+// others.
 type tasks struct {
 	done *prometheus.CounterVec
 	took *prometheus.HistogramVec
 }
 
-// tasks returns counters of tasks, such as attn_cluster_x_total and attn_cluster_x_duration_seconds for name x.
+// tasks returns counters of tasks, such as attn_cluster_x_total and attn_cluster_x_duration_seconds
+// for name x.
 func (m *monitor) tasks(name, help string, labels ...string) *tasks {
 	t := &tasks{
 		prometheus.NewCounterVec(prometheus.CounterOpts{Name: "attn_cluster_" + name + "_total", Help: help + ", by outcome."}, append(slices.Clone(labels), "outcome")),

@@ -144,7 +144,8 @@ func TestMonitorOfRun(t *testing.T) {
 	}
 }
 
-// An address without a host is one of this machine alone, and one that is none is an error of usage.
+// An address without a host is one of this machine alone, and one that is none is an error of
+// usage.
 func TestMonitorAddress(t *testing.T) {
 	for text, want := range map[string]string{"9000": "127.0.0.1:9000", ":9000": "127.0.0.1:9000", "0": "127.0.0.1:0", "0.0.0.0:9000": "0.0.0.0:9000", "[::1]:80": "[::1]:80"} {
 		if got, err := monitorAddress(text); got != want || err != nil {

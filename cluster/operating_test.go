@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// placeholders are what the operator's page has in place of what differs, and the ends of names of metrics and folders.
+// placeholders are what the operator's page has in place of what differs, and the ends of names of
+// metrics and folders.
 var placeholders = regexp.MustCompile(`( on )?\.\.\.|\bN\b|\bNAME(-ID)?\b|\bW\.C\b|"SUBJECT"|\b2 of 2 workers|: |, want | / |[{].*| [<>=]+ .*`)
 
 // Each alarm of the operator's page is in the sources, in the words that the page has.

@@ -120,7 +120,8 @@ func (p *process) interrupt(t testing.TB) {
 	}
 }
 
-// isStopped tells whether the process stands still. Where there is no /proc it takes that for granted.
+// isStopped tells whether the process stands still. Where there is no /proc it takes that for
+// granted.
 func (p *process) isStopped() bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Process.Pid))
 	if err != nil {

@@ -28,8 +28,8 @@ import (
 // idAndCreated are the fields that differ between two answers to a request.
 var idAndCreated = regexp.MustCompile(`"(id":"cmpl-\w+|created":\d+)`)
 
-// TestGateway: a gateway and workers, each a process. kill -9 of a worker in the middle of a stream changes no byte
-// of it; a worker with another setting ends; without a worker there is status 503.
+// TestGateway: a gateway and workers, each a process. kill -9 of a worker in the middle of a stream
+// changes no byte of it; a worker with another setting ends; without a worker there is status 503.
 func TestGateway(t *testing.T) {
 	t.Parallel()
 	const folder = "../models/testdata/tiny/llama-2"
@@ -117,8 +117,8 @@ func TestGateway(t *testing.T) {
 	}
 }
 
-// TestSharedCache: a worker with -cache-shared goes on with a text that one has read that has ended, and answers as a server alone. The
-// role of workers allows what it needs.
+// TestSharedCache: a worker with -cache-shared goes on with a text that one has read that has
+// ended, and answers as a server alone. The role of workers allows what it needs.
 func TestSharedCache(t *testing.T) {
 	t.Parallel()
 	const folder = "../models/testdata/tiny/llama-2"
@@ -188,7 +188,8 @@ func TestSharedCache(t *testing.T) {
 	}
 }
 
-// waitForPage waits until the store that workers share has a page: they write behind their answers, the first page of a text first.
+// waitForPage waits until the store that workers share has a page: they write behind their answers,
+// the first page of a text first.
 func waitForPage(t *testing.T, c hub.Config) {
 	t.Helper()
 	conn, err := hub.Connect(t.Context(), c)

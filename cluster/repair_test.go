@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A worker that is interrupted hands over what it holds, so that nothing is lost although each block has one
-// holder only.
+// A worker that is interrupted hands over what it holds, so that nothing is lost although each
+// block has one holder only.
 func TestLeave(t *testing.T) {
 	t.Parallel()
 	p := startProcesses(t, "a", "b")

@@ -23,8 +23,8 @@ func statusOf(t testing.TB, url string) *status {
 	return x
 }
 
-// untilRepaired waits until status says that all blocks have their copies. It ends with the test: how long that takes
-// is not for the test to say.
+// untilRepaired waits until status says that all blocks have their copies. It ends with the test:
+// how long that takes is not for the test to say.
 func untilRepaired(t testing.TB, url string) {
 	t.Helper()
 	for {
@@ -42,8 +42,8 @@ func untilRepaired(t testing.TB, url string) {
 	}
 }
 
-// A worker crashes and starts again under its name before anybody misses it, as systemd does it. It has lost its blocks,
-// which the others copy, so that another crash loses nothing.
+// A worker crashes and starts again under its name before anybody misses it, as systemd does it. It
+// has lost its blocks, which the others copy, so that another crash loses nothing.
 func TestRestartUnderTheSameName(t *testing.T) {
 	t.Parallel()
 	p := startProcesses(t)

@@ -87,7 +87,8 @@ func (c *sequencesConfig) run(ctx context.Context, conn *hub.Conn) error {
 	return errors.Join(errs...)
 }
 
-// holders returns the workers that the directory says hold a sequence, and which of them do not answer.
+// holders returns the workers that the directory says hold a sequence, and which of them do not
+// answer.
 func holders(i *shard.Info, workers []shard.WorkerReport) []string {
 	all := slices.Clone(i.Workers)
 	for n, id := range all {
@@ -98,7 +99,8 @@ func holders(i *shard.Info, workers []shard.WorkerReport) []string {
 	return all
 }
 
-// copiesText says how many workers hold the blocks of a sequence, and which blocks are not as they should be.
+// copiesText says how many workers hold the blocks of a sequence, and which blocks are not as they
+// should be.
 func copiesText(held shard.Copies, replicas int) string {
 	text := fmt.Sprintf("each block on %d of %d workers at least", held.Least, replicas)
 	if held.Lacking > 0 {

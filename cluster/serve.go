@@ -63,8 +63,8 @@ func runServe(ctx context.Context, s streams, args []string) error {
 	return errors.New("the server ended by itself")
 }
 
-// startAnew starts this program anew in place of itself, as NATS in it hangs and may take the time of a CPU. Where that cannot be done it
-// returns why: whoever watches the program starts it again.
+// startAnew starts this program anew in place of itself, as NATS in it hangs and may take the time
+// of a CPU. Where that cannot be done it returns why: whoever watches the program starts it again.
 func startAnew(why error) error {
 	name, err := os.Executable()
 	if err == nil {

@@ -111,8 +111,8 @@ func newStatus(ctx context.Context, conn *hub.Conn) *status {
 	return x
 }
 
-// lookTwice asks the directory and the workers again if blocks seem to be lost: a sequence may have been freed between what
-// the one and the others have said.
+// lookTwice asks the directory and the workers again if blocks seem to be lost: a sequence may have
+// been freed between what the one and the others have said.
 func lookTwice(ctx context.Context, conn *hub.Conn, all []shard.Info, workers []shard.WorkerReport) ([]shard.Info, []shard.WorkerReport, error) {
 	if !slices.ContainsFunc(all, func(i shard.Info) bool { return i.Held(workers).Lost > 0 }) {
 		return all, workers, nil

@@ -70,7 +70,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// A server that has lost the two others of its cluster has no streams. Status says so, and what it knows all the same.
+// A server that has lost the two others of its cluster has no streams. Status says so, and what it
+// knows all the same.
 func TestStatusWithoutQuorum(t *testing.T) {
 	t.Parallel()
 	ports := freePorts(3)
@@ -95,8 +96,8 @@ func TestStatusWithoutQuorum(t *testing.T) {
 	}
 }
 
-// Sequences and status say the same of blocks whose workers are gone, and metrics and the log of a worker have it too. What
-// nobody can read can be freed without any worker.
+// Sequences and status say the same of blocks whose workers are gone, and metrics and the log of a
+// worker have it too. What nobody can read can be freed without any worker.
 func TestLostBlocks(t *testing.T) {
 	t.Parallel()
 	p := startProcesses(t)

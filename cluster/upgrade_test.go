@@ -15,8 +15,8 @@ import (
 	"github.com/attn-go/attn/cluster/shard"
 )
 
-// upgrade says what another version has left, drops it with -yes and nobody of that version at work, and
-// leaves what this version can read.
+// upgrade says what another version has left, drops it with -yes and nobody of that version at
+// work, and leaves what this version can read.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	p := startProcesses(t, "a")

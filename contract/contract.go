@@ -1,5 +1,5 @@
-// Package contract is attn's numeric contract: the text that follows, which defines every bit of every
-// result, and its numbers, each in one place. The assembly generators, the kernels in Go and
+// Package contract is attn's numeric contract: the text that follows, which defines every bit of
+// every result, and its numbers, each in one place. The assembly generators, the kernels in Go and
 // whoever implements the contract elsewhere read them here. Programs that only call attn need
 // neither.
 //
@@ -34,17 +34,17 @@ const (
 )
 
 // Numbers of the quantized rows of linear layers: the largest code, its reciprocal as float32 bits,
-// and the least magnitude of a block that is not taken for zeros, 2^-100, below which quotients could
-// overflow and scales be subnormal.
+// and the least magnitude of a block that is not taken for zeros, 2^-100, below which quotients
+// could overflow and scales be subnormal.
 const (
 	MostCode     = 127
 	PerCode      = 0x3c010204
 	LeastOfBlock = 0x0d800000
 )
 
-// Numbers of attention on integers: keys in one sum of weights and codes of values, the bits of q̂ and of a
-// weight below the first one of the largest, and the magnitudes from which and below which they are rounded, as
-// float32 bits: 2^-100 and 2^100.
+// Numbers of attention on integers: keys in one sum of weights and codes of values, the bits of q̂
+// and of a weight below the first one of the largest, and the magnitudes from which and below which
+// they are rounded, as float32 bits: 2^-100 and 2^100.
 const (
 	ValueSegment   = 32
 	QueryBits      = 10
@@ -57,9 +57,9 @@ const (
 // sum is subnormal.
 const LeastBF16 = 0x23800000
 
-// LeastWeight is -100: a weight 2^x of a key, or a factor that merges blocks, is 0 below. Products of larger
-// ones with values of at least 2^-26 are normal numbers; with subnormal ones an FMA takes 100 times as
-// long on some CPUs.
+// LeastWeight is -100: a weight 2^x of a key, or a factor that merges blocks, is 0 below. Products
+// of larger ones with values of at least 2^-26 are normal numbers; with subnormal ones an FMA takes
+// 100 times as long on some CPUs.
 const LeastWeight = 0xc2c80000
 
 // LeastWeightBF16 is the least number whose weight is not +0 when it is rounded for a product in

@@ -280,8 +280,8 @@ func biasCases() (list []vector) {
 	return list
 }
 
-// listedCases are calls with lists: of rows that some name twice, for each query and for all, that end early or
-// have none, with options, in blocks, and of integers.
+// listedCases are calls with lists: of rows that some name twice, for each query and for all, that
+// end early or have none, with options, in blocks, and of integers.
 func listedCases() (list []vector) {
 	add := func(name, function string, z sizes4, seed int, shape [4]int, more map[string]any) {
 		r := testutil.Rand(uint64(seed))
@@ -314,7 +314,8 @@ func listedCases() (list []vector) {
 	return list
 }
 
-// treeCases are trees of queries: across a block, for each batch row, with options, of integers, and beyond the keys.
+// treeCases are trees of queries: across a block, for each batch row, with options, of integers,
+// and beyond the keys.
 func treeCases() (list []vector) {
 	add := func(name, function string, z sizes4, seed int, parents []int32, start []int, more map[string]any) {
 		more["parents"], more["query_start"] = encode(parents), start
@@ -336,8 +337,8 @@ func treeCases() (list []vector) {
 	return list
 }
 
-// merged are the arguments of a merge of three blocks, the second of which no row sees; at is nil for one with
-// a sink.
+// merged are the arguments of a merge of three blocks, the second of which no row sees; at is nil
+// for one with a sink.
 func merged(at map[int]float32) map[string]any {
 	max, sum, out := normal(1, 12), random(testutil.Mantissas, 2, 12), normal(3, 24)
 	for i := 4; i < 8; i++ {
@@ -391,8 +392,9 @@ func attentionTypeCases() (list []vector) {
 	return list
 }
 
-// quantizedCases are calls on integers: with one scale for each row and several, segments that are whole and
-// not, blocks, options, and queries and scales that are not finite or too small to be rounded.
+// quantizedCases are calls on integers: with one scale for each row and several, segments that are
+// whole and not, blocks, options, and queries and scales that are not finite or too small to be
+// rounded.
 func quantizedCases() (list []vector) {
 	add := func(name string, z sizes4, groups int, more map[string]any) {
 		seed := 5000 + 10*len(list)

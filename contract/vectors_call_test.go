@@ -12,8 +12,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// A tensor is an array of numbers in a file: their bits in hexadecimal, one number after the other without
-// gaps, row-major. A shape without dimensions is that of a single number.
+// A tensor is an array of numbers in a file: their bits in hexadecimal, one number after the other
+// without gaps, row-major. A shape without dimensions is that of a single number.
 type tensor struct {
 	Type  string `json:"type"` // a key of sizes
 	Shape []int  `json:"shape"`
@@ -155,8 +155,8 @@ func decode[E number](t tensor) ([]E, error) {
 	return x, nil
 }
 
-// A call is a call of a function: its arguments and its results by name. The first argument that is missing or
-// of another type is its error.
+// A call is a call of a function: its arguments and its results by name. The first argument that is
+// missing or of another type is its error.
 type call struct {
 	in, out map[string]any
 	err     error
@@ -189,8 +189,8 @@ func numbers[E number](c *call, name string) []E {
 
 func (c *call) floats(name string) []float32 { return numbers[float32](c, name) }
 
-// held returns a copy of the floats that an output holds before a call that adds to it, or n floats that are not
-// zero, for one that is overwritten.
+// held returns a copy of the floats that an output holds before a call that adds to it, or n floats
+// that are not zero, for one that is overwritten.
 func (c *call) held(name string, n int) []float32 {
 	if c.has(name) {
 		return c.floats(name)
@@ -263,8 +263,8 @@ func (c *call) shape(name string) (s [4]int) {
 	return [4]int(t.Shape)
 }
 
-// tensor returns an argument as a kernel.Tensor, or the zero one if it is not there. That of int8 or int4 has
-// scales, the argument with the ending _scales.
+// tensor returns an argument as a kernel.Tensor, or the zero one if it is not there. That of int8
+// or int4 has scales, the argument with the ending _scales.
 func (c *call) tensor(name string) kernel.Tensor {
 	if !c.has(name) {
 		return kernel.Tensor{}
@@ -293,7 +293,8 @@ func (c *call) tensor(name string) kernel.Tensor {
 	}
 }
 
-// pairs returns an argument of int4 as a kernel.Tensor has it: the first number of two in the lower half.
+// pairs returns an argument of int4 as a kernel.Tensor has it: the first number of two in the lower
+// half.
 func (c *call) pairs(name string) []kernel.Int4x2 {
 	data, err := hex.DecodeString(c.raw(name).Bits)
 	c.fail(name, err)

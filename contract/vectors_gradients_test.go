@@ -45,7 +45,8 @@ var gradientFunctions = map[string]func(c *call) error{
 	},
 }
 
-// gradient returns memory for a gradient, which holds what the argument of its name holds, if there is one.
+// gradient returns memory for a gradient, which holds what the argument of its name holds, if there
+// is one.
 func (c *call) gradient(name string, shape [4]int) kernel.Tensor {
 	return dense(c.held(name, count(shape[:])), shape)
 }
@@ -76,7 +77,8 @@ func elements(t kernel.Tensor) (x []float32) {
 	return x
 }
 
-// afterForward returns the arguments of a gradient: those of the forward call, and some of its results.
+// afterForward returns the arguments of a gradient: those of the forward call, and some of its
+// results.
 func afterForward(function func(c *call) error, in map[string]any, results map[string]string) map[string]any {
 	c := &call{in: in, out: map[string]any{}}
 	if err := function(c); err != nil {

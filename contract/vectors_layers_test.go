@@ -10,7 +10,8 @@ import (
 	"github.com/attn-go/attn/rope"
 )
 
-// rows returns an argument [rows, D] as a tensor [1, 1, rows, D], or the zero one if it is not there.
+// rows returns an argument [rows, D] as a tensor [1, 1, rows, D], or the zero one if it is not
+// there.
 func (c *call) rows(name string) kernel.Tensor {
 	if !c.has(name) {
 		return kernel.Tensor{}
@@ -151,8 +152,8 @@ var layerFunctions = map[string]func(c *call) error{
 	},
 }
 
-// halfwayAngles are angles whose cosine or sine lies in the middle of two floats, to within 53 bits. They show
-// how the angle is cut to 53 bits, and where the series round.
+// halfwayAngles are angles whose cosine or sine lies in the middle of two floats, to within 53
+// bits. They show how the angle is cut to 53 bits, and where the series round.
 var halfwayAngles = []float64{
 	-0x1.462beeebf159cp-3, -0x1.9caf2d2ab29a0p-1, -0x1.f3cf0e7706315p-2, 0x1.d9553564f6993p-3, 0x1.bbefd17a10cc0p-3, -0x1.9f98767daef94p-1, -0x1.83a767757b856p-1,
 }

@@ -89,8 +89,8 @@ func (c *call) matrix(name string) linear.Matrix {
 	return linear.DenseMatrix(c.floats(name), t.Shape[0], t.Shape[1])
 }
 
-// formats are the formats of quantized weights by name, with the bytes of a block, its weights and the places of
-// its binary16.
+// formats are the formats of quantized weights by name, with the bytes of a block, its weights and
+// the places of its binary16.
 var formats = map[string]struct {
 	format         linear.Format
 	bytes, weights int
@@ -112,7 +112,8 @@ var formats = map[string]struct {
 	"NVFP4":  {linear.NVFP4, 36, 64, nil},
 }
 
-// formatNames are those of formats, but NVFP4, whose vectors have scales beside the blocks. The numbers in vectors follow from their places, so new ones come last.
+// formatNames are those of formats, but NVFP4, whose vectors have scales beside the blocks. The
+// numbers in vectors follow from their places, so new ones come last.
 var formatNames = []string{"Q2_K", "Q3_K", "Q4_0", "Q4_1", "Q4_K", "Q5_0", "Q5_1", "Q5_K", "Q6_K", "Q8_0", "IQ4_NL", "MXFP4"}
 
 // quantized makes the layer of the blocks of a file.
@@ -154,7 +155,8 @@ func (c *call) apply(l *linear.Linear) error {
 	return err
 }
 
-// blocks returns random blocks of a format for n outputs and k inputs. Scales are of either sign and about 2^-6.
+// blocks returns random blocks of a format for n outputs and k inputs. Scales are of either sign
+// and about 2^-6.
 func blocks(name string, seed, n, k int) tensor {
 	f := formats[name]
 	r := randOf(seed)
@@ -177,8 +179,8 @@ func blocks(name string, seed, n, k int) tensor {
 // oddHalves are binary16 that are infinite, NaN, -0 and subnormal.
 var oddHalves = []uint16{0x7c00, 0xfe01, 0x8000, 0x8001}
 
-// specialScales puts oddHalves in the place of the scales of the rows of blocks, and then of their minima. Those
-// of MXFP4 are the largest and the least, and any for blocks of zeros.
+// specialScales puts oddHalves in the place of the scales of the rows of blocks, and then of their
+// minima. Those of MXFP4 are the largest and the least, and any for blocks of zeros.
 func specialScales(name string, t tensor) tensor {
 	data, err := decode[uint8](t)
 	if err != nil {

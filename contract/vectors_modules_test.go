@@ -9,8 +9,8 @@ import (
 	"github.com/attn-go/attn/linear"
 )
 
-// projection makes the layer of the weights w… and the bias b…, or nil if they are not there, with memory for the
-// gradients of both.
+// projection makes the layer of the weights w… and the bias b…, or nil if they are not there, with
+// memory for the gradients of both.
 func (c *call) projection(name string) (*linear.Linear, layer.Parameters) {
 	if !c.has("w" + name) {
 		return nil, layer.Parameters{}

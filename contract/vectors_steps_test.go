@@ -54,8 +54,8 @@ var stepFunctions = map[string]func(c *call) error{
 	},
 }
 
-// halfwayRows has rows x for which an element of x/|x| lies so close to the middle of two floats that it shows
-// whether the root or its reciprocal is rounded, and the order of the sum.
+// halfwayRows has rows x for which an element of x/|x| lies so close to the middle of two floats
+// that it shows whether the root or its reciprocal is rounded, and the order of the sum.
 func halfwayRows() map[string]any {
 	rows := encode(bits(
 		0x3fee7a5e, 0x3f124d4e, 0x39615111, 0x3385821c,

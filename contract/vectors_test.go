@@ -47,7 +47,8 @@ var subjects = []subject{
 	{"modules", moduleFunctions, moduleCases},
 }
 
-// others are the files whose functions lie in another module, with the test that writes and checks them.
+// others are the files whose functions lie in another module, with the test that writes and checks
+// them.
 var others = map[string]string{"sampling": "go test ./models/decoder -run Contract"}
 
 // A vector is a call of a function: its arguments, and what it must return.
@@ -78,8 +79,8 @@ func (s *subject) run(v *vector) (map[string]any, error) {
 	return c.out, c.err
 }
 
-// computed returns the file of a subject, computed by the generic tier, as bytes: a vector a line, whose keys
-// are sorted.
+// computed returns the file of a subject, computed by the generic tier, as bytes: a vector a line,
+// whose keys are sorted.
 func (s *subject) computed(t *testing.T) []byte {
 	contracttest.SetDefault(t, &tier.Tiers[len(tier.Tiers)-1], nil)
 	f := bytes.NewBufferString(fmt.Sprintf("{\"contract\": %d, \"subject\": %q, \"vectors\": [\n", kernel.Contract, s.name))
@@ -105,8 +106,8 @@ func (s *subject) computed(t *testing.T) []byte {
 // path returns where the file of a subject lies.
 func (s *subject) path() string { return filepath.Join(folder, s.name+".json") }
 
-// TestMoreVectors writes vectors for check.py, if it is asked to, and computes them on every tier: as many as
-// one likes, where those of the folder must be few.
+// TestMoreVectors writes vectors for check.py, if it is asked to, and computes them on every tier:
+// as many as one likes, where those of the folder must be few.
 func TestMoreVectors(t *testing.T) {
 	shift = *seed << 20
 	defer func() { shift = 0 }()
@@ -162,8 +163,8 @@ func (s *subject) check(t *testing.T, list []vector) {
 	}
 }
 
-// TestVectorFiles: the committed files are what the generic tier computes, and SHA256SUMS has their hashes. With
-// -update it writes them.
+// TestVectorFiles: the committed files are what the generic tier computes, and SHA256SUMS has their
+// hashes. With -update it writes them.
 func TestVectorFiles(t *testing.T) {
 	sums := ""
 	for i := range subjects {
@@ -230,7 +231,8 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// TestVectorFault: one bit of a result that is another one is found, and so is a result that is missing.
+// TestVectorFault: one bit of a result that is another one is found, and so is a result that is
+// missing.
 func TestVectorFault(t *testing.T) {
 	s := &subjects[0]
 	f := s.read(t)

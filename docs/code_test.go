@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestCode: the Go code of every page of the tree compiles. Each block stands, line by line, in a file example*_test.go or readme_test.go of
-// the page's folder or below it, which the tests of its module compile.
+// TestCode: the Go code of every page of the tree compiles. Each block stands, line by line, in a
+// file example*_test.go or readme_test.go of the page's folder or below it, which the tests of its
+// module compile.
 func TestCode(t *testing.T) {
 	pages := 0
 	walk(t, "..", func(page string) {
@@ -108,8 +109,8 @@ func goBlocks(page string) (blocks []string) {
 	return blocks
 }
 
-// hasCode says whether a source has the lines of a block. A line of dots leaves something out. Of a program count the body of
-// main, and every import for itself.
+// hasCode says whether a source has the lines of a block. A line of dots leaves something out. Of a
+// program count the body of main, and every import for itself.
 func hasCode(source, block string) bool {
 	parts := strings.Split(block, "\n...\n")
 	if program, ok := strings.CutPrefix(block, "package main\n"); ok {

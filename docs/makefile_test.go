@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTargetsSayWhatTheyDo: targets that take minutes, the first of them to build something, begin with
-// what they do and how long it takes.
+// TestTargetsSayWhatTheyDo: targets that take minutes, the first of them to build something, begin
+// with what they do and how long it takes.
 func TestTargetsSayWhatTheyDo(t *testing.T) {
 	makefile, err := os.ReadFile("../Makefile")
 	if err != nil {

@@ -25,7 +25,8 @@ func gated(f func(x float32) float32) func(dst, gate, up []float32) {
 	}
 }
 
-// slopes computes a function and its slope, given the slope for x and f(x). Each operation is rounded.
+// slopes computes a function and its slope, given the slope for x and f(x). Each operation is
+// rounded.
 func slopes(f, slope, src []float32, of func(x float32) float32, at func(x, y float32) float32) {
 	slope = window(slope, 0, len(f))
 	for i, x := range window(src, 0, len(f)) {
@@ -64,8 +65,8 @@ func geluSlope(f, slope, src []float32) {
 	})
 }
 
-// geluTanhSlope is s·(1 + x·(1-s)·u), s = GELUTanh(x)/x and u twice the slope of the argument of tanh, with
-// x·(1-s) = -GELUTanh(-x).
+// geluTanhSlope is s·(1 + x·(1-s)·u), s = GELUTanh(x)/x and u twice the slope of the argument of
+// tanh, with x·(1-s) = -GELUTanh(-x).
 func geluTanhSlope(f, slope, src []float32) {
 	slopes(f, slope, src, scalar.GELUTanh, func(x, y float32) float32 {
 		u := scalar.TanhSlope0 + float32(float32(x*x)*scalar.TanhSlope1)

@@ -44,8 +44,8 @@ func roundToInt(x float32) int32 {
 	return int32(math.Float32bits(x+math.Float32frombits(contract.RoundMagic)) - contract.RoundMagic)
 }
 
-// gemmInt8 goes through the blocks, and takes the lanes of a block one by one: their numbers are unpacked
-// once for all rows.
+// gemmInt8 goes through the blocks, and takes the lanes of a block one by one: their numbers are
+// unpacked once for all rows.
 func gemmInt8(f ukernel.PackedFormat, c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
 	if m == 0 {
 		return
@@ -110,8 +110,8 @@ func gemmTwoScales(c []float32, ldc int, x []uint32, ldx int, b *quantized.Block
 	}
 }
 
-// groupSums returns the sums of a block of a grouped format: those of the products, times s, and those of the
-// codes, times t.
+// groupSums returns the sums of a block of a grouped format: those of the products, times s, and
+// those of the codes, times t.
 func groupSums(offset int32, row *[ukernel.RowWords]uint32, words *[8]uint32, s, t [2]int32) (sum, minima int32) {
 	const ones = 0x01010101
 	for i := range s {

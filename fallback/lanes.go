@@ -128,8 +128,8 @@ func roundLanes(dst, s []float32, ld, n int, scales []float32, lsc, bits int, un
 	}
 }
 
-// roundingUnit returns the unit of numbers of which the largest magnitude has the given bits, and the
-// number by whose addition they are rounded to it: 1.5·2^23 units.
+// roundingUnit returns the unit of numbers of which the largest magnitude has the given bits, and
+// the number by whose addition they are rounded to it: 1.5·2^23 units.
 func roundingUnit(largest uint32, bits int) (unit, magic float32) {
 	switch {
 	case largest >= contract.BeyondRounding:

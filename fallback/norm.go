@@ -19,8 +19,8 @@ func rmsNorm(dst []float32, ldd int, src []float32, lds, n int, weight []float32
 	}
 }
 
-// layerNorm is Norms.LayerNorm. rest is what rounding took from the mean. In a row of equal elements it would be
-// all that is left, divided by the root of eps.
+// layerNorm is Norms.LayerNorm. rest is what rounding took from the mean. In a row of equal
+// elements it would be all that is left, divided by the root of eps.
 func layerNorm(dst []float32, ldd int, src []float32, lds, n int, weight, bias []float32, size, eps float32) {
 	d := len(weight)
 	bias = window(bias, 0, d)

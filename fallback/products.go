@@ -71,8 +71,8 @@ func eachPart(w, m int, b []float32, part, single func(at int, b []float32)) {
 	}
 }
 
-// sumOfLane returns one number of a product in segments, see gemm; c is the first summand if load is
-// true.
+// sumOfLane returns one number of a product in segments, see gemm; c is the first summand if load
+// is true.
 func sumOfLane(c float32, a []float32, a0, cs int, b []float32, ldb, k, seg int, load bool) float32 {
 	for x := 0; ; x += seg {
 		var acc float32

@@ -9,7 +9,8 @@ import (
 
 const infBits = 0x7f800000
 
-// quantizeInt8 is Converters.QuantizeInt8. As a scale is a normal number, no integer is beyond ±127.
+// quantizeInt8 is Converters.QuantizeInt8. As a scale is a normal number, no integer is beyond
+// ±127.
 func quantizeInt8(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool {
 	for r := range n {
 		to, from := window(dst, r*ldd, d), window(src, r*lds, d)
@@ -29,7 +30,8 @@ func quantizeInt8(dst []int8, ldd int, scales []float32, lsc int, src []float32,
 	return true
 }
 
-// quantizeInt4 is Converters.QuantizeInt4. So the number that is farthest from 0 is exact, unless it becomes 0.
+// quantizeInt4 is Converters.QuantizeInt4. So the number that is farthest from 0 is exact, unless
+// it becomes 0.
 func quantizeInt4(dst []byte, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool {
 	const least, most = -8, 7
 	for r := range n {

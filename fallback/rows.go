@@ -58,8 +58,8 @@ func dotsWith(sums []float64, x []float32, ld, d int, y []float32) {
 	}
 }
 
-// addScaled converts a weight once: in the loop CVTSS2SD would wait for the element before, as it keeps a part of
-// the register that it writes.
+// addScaled converts a weight once: in the loop CVTSS2SD would wait for the element before, as it
+// keeps a part of the register that it writes.
 func addScaled(sums []float64, x []float32, ldx int, weights []float32, ldw, n int) {
 	for i := range n {
 		if w := float64(weights[i*ldw]); w != 0 {

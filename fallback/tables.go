@@ -11,8 +11,9 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// The tables of package ukernel, each with all of its kernels in Go, which are called as the fields. They are functions so that a
-// program links the kernels of the tables alone that it asks for.
+// The tables of package ukernel, each with all of its kernels in Go, which are called as the
+// fields. They are functions so that a program links the kernels of the tables alone that it asks
+// for.
 
 // Lanes returns the kernels for query tiles of any width.
 func Lanes() ukernel.LaneKernels {

@@ -17,8 +17,8 @@ func weightGemm(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb,
 	}
 }
 
-// weightGemmHalves returns WeightKernels.GemmF16 or GemmBF16, given how a number is widened: one segment of some lanes
-// at a time, for all rows of a.
+// weightGemmHalves returns WeightKernels.GemmF16 or GemmBF16, given how a number is widened: one
+// segment of some lanes at a time, for all rows of a.
 func weightGemmHalves(widen func(uint16) float32) func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, _ []byte) {
 	return func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, _ []byte) {
 		if m == 0 {
@@ -70,7 +70,8 @@ func addBias(c []float32, ldc, m int, bias []float32) {
 	}
 }
 
-// packRows is WeightKernels.Pack, of numbers of any size. It takes four rows at a time, then the rest one by one.
+// packRows is WeightKernels.Pack, of numbers of any size. It takes four rows at a time, then the
+// rest one by one.
 func packRows[E any](dst []E, ld int, src []E, lds, n, d int) {
 	lane := 0
 	row := func(i int) []E { return window(src, (lane+i)*lds, d) }

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestVNNICodes does for the kernels of quantized attention what TestVNNI does for those of linear layers, with all
-// remainders of keys, queries and columns.
+// TestVNNICodes does for the kernels of quantized attention what TestVNNI does for those of linear
+// layers, with all remainders of keys, queries and columns.
 func TestVNNICodes(t *testing.T) {
 	asm := avx512Assembly(t)
 	for i, m := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 31, 32} {
@@ -38,7 +38,8 @@ type codesCase struct {
 	load, most     bool // most: the largest numbers instead of random ones
 }
 
-// A codesCall makes the arguments of a kernel, and returns the numbers that it should write from where on.
+// A codesCall makes the arguments of a kernel, and returns the numbers that it should write from
+// where on.
 type codesCall func(c codesCase, in *interpreter, r *codesNumbers) (at int64, want []float32)
 
 var codesCalls = map[string]codesCall{
@@ -99,7 +100,8 @@ var codesCalls = map[string]codesCall{
 	},
 }
 
-// scores makes the other arguments of a product of keys and queries, and its results, with the maxima after them.
+// scores makes the other arguments of a product of keys and queries, and its results, with the
+// maxima after them.
 func (r *codesNumbers) scores(c codesCase, in *interpreter, lanes int, k []int, q func(lane, x int) int, kBytes, qBytes []byte) (at int64, want []float32) {
 	scales, unit, max := r.floats(c.m*2), r.floats(lanes), r.floats(c.lanes)
 	s := make([]float32, c.m*c.lanes)

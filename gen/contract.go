@@ -8,8 +8,8 @@ import (
 
 const contractDir = "contract"
 
-// contractDoc returns the text of the numeric contract, a page, as a Go file whose package comment it is,
-// so that go doc shows it. A comment has headings of one level alone.
+// contractDoc returns the text of the numeric contract, a page, as a Go file whose package comment
+// it is, so that go doc shows it. A comment has headings of one level alone.
 func contractDoc(root string) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(root, contractDir, "CONTRACT.md"))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // An interpreter runs functions of generated assembly of amd64 that few CPUs can run. It knows the
-// instructions that these functions have and panics at any other. Memory is one slice, and addresses
-// are indices.
+// instructions that these functions have and panics at any other. Memory is one slice, and
+// addresses are indices.
 type interpreter struct {
 	lines  [][]string     // of the function: the opcode, and its operands
 	labels map[string]int // indices of lines
@@ -104,7 +104,8 @@ func (in *interpreter) bytes(b []byte) int64 {
 	return int64(at)
 }
 
-// stack adds the frame of a function, given as "size-arguments". It begins with what others left there.
+// stack adds the frame of a function, given as "size-arguments". It begins with what others left
+// there.
 func (in *interpreter) stack(frame string) int64 {
 	size, _, _ := strings.Cut(frame, "-")
 	n, err := strconv.Atoi(size)
@@ -203,7 +204,8 @@ func (in *interpreter) run() {
 	}
 }
 
-// step executes an instruction, those of vectors by vectorStep. It returns the label that it jumps to.
+// step executes an instruction, those of vectors by vectorStep. It returns the label that it jumps
+// to.
 func (in *interpreter) step(opcode string, ops []string) string {
 	last := ""
 	if len(ops) > 0 {

@@ -1,6 +1,6 @@
-// Command gen writes package asm, the micro-kernels of package internal/ukernel in assembly: an assembly
-// file and a file of Go stubs per ISA, and a file of tables per architecture. It also copies the text of
-// the numeric contract to where go doc finds it. See README.md.
+// Command gen writes package asm, the micro-kernels of package internal/ukernel in assembly: an
+// assembly file and a file of Go stubs per ISA, and a file of tables per architecture. It also
+// copies the text of the numeric contract to where go doc finds it. See README.md.
 package main
 
 import (
@@ -66,8 +66,8 @@ func main() {
 
 const asmDir = "asm"
 
-// generate returns the generated files by their names from the repository's root. source is that of the
-// repository that has package ukernel.
+// generate returns the generated files by their names from the repository's root. source is that of
+// the repository that has package ukernel.
 func generate(source string) (map[string][]byte, error) {
 	contracts, err := spec.ReadContracts(source)
 	if err != nil {

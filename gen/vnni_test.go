@@ -11,8 +11,9 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// TestVNNI runs the products of quantized rows that need VNNI by an interpreter, on any machine, and compares
-// them with sums of plain integers, to the bit: all heights of tiles, panels that are whole or not, the largest numbers.
+// TestVNNI runs the products of quantized rows that need VNNI by an interpreter, on any machine,
+// and compares them with sums of plain integers, to the bit: all heights of tiles, panels that are
+// whole or not, the largest numbers.
 func TestVNNI(t *testing.T) {
 	asm := avx512Assembly(t)
 	for f := range ukernel.PackedFormat(ukernel.PackedFormats) {
@@ -159,7 +160,8 @@ func (c vnniCase) check(asm string) (err error) {
 // A vnniBlock is a block of a panel.
 type vnniBlock struct{ lanes []vnniLane }
 
-// A vnniLane is what a block has of a lane: weights are d·s·(number-offset) + m·t, with the s and t of each group.
+// A vnniLane is what a block has of a lane: weights are d·s·(number-offset) + m·t, with the s and t
+// of each group.
 type vnniLane struct {
 	scale, minimum uint16     // binary16, or bfloat16
 	scales         [2]float32 // of formats that have them in place of scale and s

@@ -104,8 +104,8 @@ type AdditiveBackwardOptions struct {
 //	p    [B, H, Lq, Lk]    the weights of the attention, as the call wrote them to Options.Weights
 //
 // All are float32, and neither paged nor ragged. The options of the call may have been any that
-// leave these formulas true: Scale, Mask, ALiBi, Bias, Sinks and positions, but not Softcap, Score or
-// Dropout. A key with the weight 0 does not count for the query, even if it or its value is NaN.
+// leave these formulas true: Scale, Mask, ALiBi, Bias, Sinks and positions, but not Softcap, Score
+// or Dropout. A key with the weight 0 does not count for the query, even if it or its value is NaN.
 //
 // Numbers of dout below 2^-100 in magnitude count as 0, and so do gradients of scores, as
 // in [AttentionBackward].
@@ -139,7 +139,8 @@ func AdditiveBackward(g AdditiveGradients, dout, q, k, v, p Tensor, weights []fl
 	return nil
 }
 
-// An additiveBackward is the arguments of a call of AdditiveBackward. out is dout, which has its shape.
+// An additiveBackward is the arguments of a call of AdditiveBackward. out is dout, which has its
+// shape.
 type additiveBackward struct {
 	call
 	p       *view.Tensor

@@ -259,8 +259,8 @@ func TestAdditiveBackwardHidden(t *testing.T) {
 	testutil.CheckBits(t, "Weights", a.dw, want.dw)
 }
 
-// TestAdditiveBackwardNotFinite: what a query holds in dout, even NaN or an infinity, reaches no value that it
-// does not see. Others have the bits of the contract.
+// TestAdditiveBackwardNotFinite: what a query holds in dout, even NaN or an infinity, reaches no
+// value that it does not see. Others have the bits of the contract.
 func TestAdditiveBackwardNotFinite(t *testing.T) {
 	c := additiveCase{b: 1, h: 2, hkv: 1, lq: 9, lk: 60, d: 8, dv: 10, kind: testutil.Mantissas, seed: 5}
 	data := func() additiveData {

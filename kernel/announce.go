@@ -81,7 +81,8 @@ func (c *call) query(b, i int) mask.Query {
 	return c.scoring.Query(b, i, c.k.Length(b))
 }
 
-// announcePath announces that those of some keys of query i are read that are on its path, and returns those before the tree.
+// announcePath announces that those of some keys of query i are read that are on its path, and
+// returns those before the tree.
 func (c *call) announcePath(b, i int, keys mask.Span) mask.Span {
 	past := c.scoring.Past(b)
 	if keys.Hi <= past {
@@ -109,8 +110,8 @@ func (c *call) announceLists(b int) {
 	}
 }
 
-// announceEntries announces that the bias and the bool masks are read, whose columns are entries of lists. What depends on positions
-// reads no memory.
+// announceEntries announces that the bias and the bool masks are read, whose columns are entries of
+// lists. What depends on positions reads no memory.
 func (c *call) announceEntries(b int, s *scoring.Scoring) {
 	bools, group := s.Mask, c.scores.Heads/c.k.Dim(1)
 	rest := bools.Split()
@@ -132,7 +133,8 @@ func (c *call) announceKeys(b int, keys mask.Span) {
 	c.v.AnnounceRows(view.Read, b, keys.Lo, keys.Hi)
 }
 
-// announceColumns announces that the bool masks of a query and the bias are read for some keys and heads.
+// announceColumns announces that the bool masks of a query and the bias are read for some keys and
+// heads.
 func announceColumns(m *mask.Mask, bias *view.Tensor, q mask.Query, keys, heads mask.Span) {
 	if bias.IsSet() {
 		for h := heads.Lo; h < heads.Hi; h++ {

@@ -30,21 +30,21 @@ type Gradients struct {
 	Sinks []float32
 }
 
-// BackwardOptions are the settings of one call of [AttentionBackward]. Scoring is that of the call of [Attention]
-// whose gradients are asked for. Nothing is known of the derivative of Score, and what DynamicInt12
-// and BFloat16 round has none: these three must not be set.
+// BackwardOptions are the settings of one call of [AttentionBackward]. Scoring is that of the call
+// of [Attention] whose gradients are asked for. Nothing is known of the derivative of Score, and
+// what DynamicInt12 and BFloat16 round has none: these three must not be set.
 type BackwardOptions struct {
 	Exec
 	Scoring
 
-	// Accumulate adds the gradients to what the outputs hold, as for several calls with the same parameters:
-	// each number becomes the sum of itself and of what a call without Accumulate gives, rounded once.
-	// Where nothing is added, as for keys that no query sees, +0 is.
+	// Accumulate adds the gradients to what the outputs hold, as for several calls with the same
+	// parameters: each number becomes the sum of itself and of what a call without Accumulate
+	// gives, rounded once. Where nothing is added, as for keys that no query sees, +0 is.
 	Accumulate bool
 }
 
-// AttentionBackward computes the gradients of a call of [Attention]. dout is the gradient
-// of a loss with respect to out. lse is Options.LSE of that call, which it has written, and q, k, v and the
+// AttentionBackward computes the gradients of a call of [Attention]. dout is the gradient of a loss
+// with respect to out. lse is Options.LSE of that call, which it has written, and q, k, v and the
 // options are those that it had:
 //
 //	P  = exp(S - lse), S the scores after all options; 0 for hidden pairs
@@ -53,18 +53,18 @@ type BackwardOptions struct {
 //
 //	dv = Pᵀ·dout    dq = dS·k·scale    dk = dSᵀ·q·scale    dbias = dS
 //
-// Softcap multiplies dS by its derivative after the gradient of the bias is taken. Dropout
-// drops the same weights again, by its counters. Query heads that share a key head add to its
-// gradients. Section "backward" of the numeric contract, package contract, fixes the order of all sums:
-// like results, gradients have the same bits on every CPU, tier and thread count.
+// Softcap multiplies dS by its derivative after the gradient of the bias is taken. Dropout drops
+// the same weights again, by its counters. Query heads that share a key head add to its gradients.
+// Section "backward" of the numeric contract, package contract, fixes the order of all sums: like
+// results, gradients have the same bits on every CPU, tier and thread count.
 //
 // q, k, v and dout are float32, Float16 or BFloat16, not in pages. dout has out's shape,
 // and lse is [B, H, Lq, 1] in float32.
 //
 // Scores are computed again, for 64 rows at a time or, on some CPUs, twice as many (after Dao:
-// "FlashAttention-2", 2023), so that the workspace is O(threads): 4 or 8 MiB for each at most, half as
-// much again with Softcap, and two numbers for each row of q. In the steady state a call allocates
-// nothing.
+// "FlashAttention-2", 2023), so that the workspace is O(threads): 4 or 8 MiB for each at most, half
+// as much again with Softcap, and two numbers for each row of q. In the steady state a call
+// allocates nothing.
 //
 // out itself is not needed: D is also the sum of dout∘out, but the rounding of out would double
 // the error of dq. Against float64, gradients on real activations have 0.8 to 1.3 times the error
@@ -78,8 +78,9 @@ type BackwardOptions struct {
 // their products may be subnormal, and on some CPUs those take 100 times as long as others.
 // A loss whose gradients are that small needs a factor.
 //
-// Gradients are overwritten, or added to with opts.Accumulate. The workspace then has room for the gradients of
-// k and v, on one thread for those of one key head, and for that of a bias which several pairs share.
+// Gradients are overwritten, or added to with opts.Accumulate. The workspace then has room for the
+// gradients of k and v, on one thread for those of one key head, and for that of a bias which
+// several pairs share.
 //
 // Bad input gets an [*Error], and the gradients stay untouched.
 func AttentionBackward(grads Gradients, dout, q, k, v, lse Tensor, opts *BackwardOptions) error {
@@ -233,7 +234,8 @@ func (c *backwardCall) checkGradients() *check.Failure {
 	return cmp.Or(c.checkSinks(written[:]), c.checkSums())
 }
 
-// checkSums reports gradients that accumulate and whose sums, beside the outputs, do not fit the memory.
+// checkSums reports gradients that accumulate and whose sums, beside the outputs, do not fit the
+// memory.
 func (c *backwardCall) checkSums() *check.Failure {
 	g, n := c.grads, 0
 	for _, t := range [...]*view.Tensor{g.K.view(), g.V.view(), g.Bias.view()} {

@@ -20,8 +20,8 @@ func eachGradientRow(g *kernel.Gradients, f func(row []float32)) {
 	f(g.Sinks)
 }
 
-// held fills gradients with what an output may hold: numbers of many sizes, -0, infinity and a NaN with another
-// payload.
+// held fills gradients with what an output may hold: numbers of many sizes, -0, infinity and a NaN
+// with another payload.
 func held(g *kernel.Gradients) {
 	special := []float32{float32(math.Copysign(0, -1)), testutil.Inf, math.Float32frombits(0x7FC01234), 1e-42, 3e8}
 	n := 0
@@ -35,8 +35,8 @@ func held(g *kernel.Gradients) {
 	})
 }
 
-// sums returns what a call that accumulates makes of outputs that hold what held has written, if other calls
-// give want.
+// sums returns what a call that accumulates makes of outputs that hold what held has written, if
+// other calls give want.
 func (w *backwardCall) sums(want *kernel.Gradients) kernel.Gradients {
 	all := w.gradients()
 	held(&all)
@@ -53,8 +53,8 @@ func (w *backwardCall) sums(want *kernel.Gradients) kernel.Gradients {
 	return all
 }
 
-// check calls AttentionBackward without Accumulate and with it, and compares the gradients with want, which has
-// all of them. drop removes some that are not wanted.
+// check calls AttentionBackward without Accumulate and with it, and compares the gradients with
+// want, which has all of them. drop removes some that are not wanted.
 func (w *backwardCall) check(t *testing.T, what string, o kernel.Options, want kernel.Gradients, drop ...func(g *kernel.Gradients)) {
 	t.Helper()
 	g := w.gradients()
@@ -75,8 +75,8 @@ func (w *backwardCall) check(t *testing.T, what string, o kernel.Options, want k
 	sameGradients(t, what+", added", g, w.sums(&want))
 }
 
-// TestAccumulateMemory: a call whose sums do not fit the memory limit is refused, and writes nothing. A bias that no
-// two pairs share needs no memory.
+// TestAccumulateMemory: a call whose sums do not fit the memory limit is refused, and writes
+// nothing. A bias that no two pairs share needs no memory.
 func TestAccumulateMemory(t *testing.T) {
 	const keys = 17 << 18 // 17 MB
 	column := func(data []float32) kernel.Tensor { return kernel.BHLD(data, 1, 1, len(data), 1) }

@@ -249,8 +249,9 @@ func TestBackwardManyKeys(t *testing.T) {
 	})
 }
 
-// TestBackwardUnseenKeys: the first rows, which set the gradients of keys, see half of the first 128
-// and many after them. The rows of the next segment see the other half alone, and wait for them.
+// TestBackwardUnseenKeys: the first rows, which set the gradients of keys, see half of the first
+// 128 and many after them. The rows of the next segment see the other half alone, and wait for
+// them.
 func TestBackwardUnseenKeys(t *testing.T) {
 	contracttest.ForceThreads(t)
 	contracttest.AllowThreads(t)
@@ -497,8 +498,8 @@ func TestBackwardErrors(t *testing.T) {
 	}
 }
 
-// TestBackwardOfProjection: gradients may be written between each other, into one buffer like that of a
-// joint projection, and have the same bits there. Gradients that share an element are refused.
+// TestBackwardOfProjection: gradients may be written between each other, into one buffer like that
+// of a joint projection, and have the same bits there. Gradients that share an element are refused.
 func TestBackwardOfProjection(t *testing.T) {
 	c := contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 70, Lk: 70, D: 5, Dv: 5, Seed: 3}
 	from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}

@@ -86,8 +86,8 @@ func BenchmarkTypes(b *testing.B) {
 	}
 }
 
-// BenchmarkQuantized times calls on one thread with float32, and with caches of integers that are widened and with sums
-// of integers.
+// BenchmarkQuantized times calls on one thread with float32, and with caches of integers that are
+// widened and with sums of integers.
 func BenchmarkQuantized(b *testing.B) {
 	for _, s := range benchShapes {
 		q, k, v := s.c.Inputs()

@@ -34,7 +34,8 @@ func (c *call) checkOptions() *check.Failure {
 	return check.Threads("Options.Threads", c.threads)
 }
 
-// checkKeyRows reports lists that do not fit the keys, or a KeyStart that does not fit the rows of k.
+// checkKeyRows reports lists that do not fit the keys, or a KeyStart that does not fit the rows of
+// k.
 func (c *call) checkKeyRows() *check.Failure {
 	rows := c.scores
 	rows.Keys = c.k.Dim(2)
@@ -56,8 +57,8 @@ func (c *call) checkKeyTypes(option string, integers bool, want string) *check.F
 	return nil
 }
 
-// The outputs beside out, in the order in which they are checked. (Names and tensors in one struct would make the
-// tensors escape.)
+// The outputs beside out, in the order in which they are checked. (Names and tensors in one struct
+// would make the tensors escape.)
 var outputNames = [...]string{"Options.LSE", "Options.Weights", "Options.Scores"}
 
 func (o *Outputs) tensors() [len(outputNames)]*view.Tensor {

@@ -59,7 +59,8 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
-// The text of the contract is in the documentation of package contract, for the version of this code.
+// The text of the contract is in the documentation of package contract, for the version of this
+// code.
 func TestContractIsDocumented(t *testing.T) {
 	text := packageComments(t, "../contract")["numeric_contract.go"]
 	for _, want := range []string{"# The numeric contract", fmt.Sprintf("This is version %d of the contract", kernel.Contract), "# Contract: arithmetic", "# Contract: backward"} {

@@ -46,9 +46,10 @@ type F16 uint16
 // Package numeric converts to it.
 type BF16 uint16
 
-// F8E4M3 is a float of 8 bits with 4 of exponent and 3 of fraction, as bits, of the [OCP] 8-bit Floating
-// Point Specification, Revision 1.0: 4 bits of precision, magnitudes from 2^-9 to 448, a NaN, 0x7f and
-// 0xff, and no infinity. PyTorch calls it float8_e4m3fn. Package numeric converts to it.
+// F8E4M3 is a float of 8 bits with 4 of exponent and 3 of fraction, as bits, of the [OCP] 8-bit
+// Floating Point Specification, Revision 1.0: 4 bits of precision, magnitudes from 2^-9 to 448, a
+// NaN, 0x7f and 0xff, and no infinity. PyTorch calls it float8_e4m3fn. Package numeric converts to
+// it.
 //
 // Keys and values of 8 bits have no scales of their own. If keys were divided by a number before
 // they were rounded, Options.Scale is multiplied by it; for values the output is.
@@ -56,14 +57,16 @@ type BF16 uint16
 // [OCP]: https://www.opencompute.org/documents/ocp-8-bit-floating-point-specification-ofp8-revision-1-0-2023-12-01-pdf-1
 type F8E4M3 uint8
 
-// F8E5M2 is the other float of 8 bits of that specification, with 5 of exponent and 2 of fraction: the
-// upper half of an [F16], magnitudes from 2^-16 to 57344, infinity and NaN. For the rest see [F8E4M3].
+// F8E5M2 is the other float of 8 bits of that specification, with 5 of exponent and 2 of fraction:
+// the upper half of an [F16], magnitudes from 2^-16 to 57344, infinity and NaN. For the rest see
+// [F8E4M3].
 type F8E5M2 uint8
 
-// Int4x2 is two neighbouring elements of 4 bits, integers from -8 to 7 in two's complement, the first in
-// the low half of the byte, as ONNX's INT4 has them. A [Tensor] of them counts numbers, in its shape and
-// in its strides: a row of D numbers takes D/2 bytes. So D and all strides are even, and so is the number
-// of elements that share a scale, see [Tensor.Scaled]. [numeric.QuantizeInt4] makes them.
+// Int4x2 is two neighbouring elements of 4 bits, integers from -8 to 7 in two's complement, the
+// first in the low half of the byte, as ONNX's INT4 has them. A [Tensor] of them counts numbers, in
+// its shape and in its strides: a row of D numbers takes D/2 bytes. So D and all strides are even,
+// and so is the number of elements that share a scale, see [Tensor.Scaled]. [numeric.QuantizeInt4]
+// makes them.
 //
 // [numeric.QuantizeInt4]: https://pkg.go.dev/github.com/attn-go/attn/numeric#QuantizeInt4
 type Int4x2 uint8

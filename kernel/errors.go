@@ -17,10 +17,10 @@ import (
 //	errors.Is(err, kernel.ErrMemory)    // fewer or smaller calls may work
 //	errors.Is(err, kernel.ErrTier)      // the name of the tier or ATTN_TIER must be changed
 //
-// Nothing is ignored silently: whatever a call cannot do with is an error, such as a slice too short for its shape and
-// strides, shapes that do not fit each other, an output that shares memory with another argument, an option out of
-// range, and page tables, starts or masks that do not fit the tensors. The documentation of a function says what
-// it takes.
+// Nothing is ignored silently: whatever a call cannot do with is an error, such as a slice too
+// short for its shape and strides, shapes that do not fit each other, an output that shares memory
+// with another argument, an option out of range, and page tables, starts or masks that do not fit
+// the tensors. The documentation of a function says what it takes.
 type Error struct {
 	Where string // the function and the argument: "kernel.Attention: Options.Scale"
 	Got   string // what was given: shape and strides, length or value

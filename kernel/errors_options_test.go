@@ -281,7 +281,8 @@ func TestGoodOptions(t *testing.T) {
 	}
 }
 
-// TestNotTaken: an option that a call does not take is an error which says why, and nothing is written.
+// TestNotTaken: an option that a call does not take is an error which says why, and nothing is
+// written.
 func TestNotTaken(t *testing.T) {
 	dout, q, k, v := good()
 	lse := kernel.BHLD(make([]float32, 2*4*3), 2, 4, 3, 1)

@@ -34,7 +34,8 @@ var partialErrors = []struct {
 	{"k", "k", "head size 6", func(_ *kernel.Partials, c *badCall) { setDim(&c.k, 3, 5) }},
 }
 
-// TestNewPartialsErrors: a dimension that does not fit is named, and so are sizes that memory cannot hold.
+// TestNewPartialsErrors: a dimension that does not fit is named, and so are sizes that memory
+// cannot hold.
 func TestNewPartialsErrors(t *testing.T) {
 	for _, c := range []struct {
 		dims      [5]int

@@ -149,8 +149,8 @@ func TestGoodCalls(t *testing.T) {
 	}
 }
 
-// TestDefaultTierErrors: a program whose ATTN_TIER names a tier that it cannot have gets an
-// error from every call that has no tier itself. (What the variable may be is tested in package tier.)
+// TestDefaultTierErrors: a program whose ATTN_TIER names a tier that it cannot have gets an error
+// from every call that has no tier itself. (What the variable may be is tested in package tier.)
 func TestDefaultTierErrors(t *testing.T) {
 	defer func(f func() (*tier.Tier, *check.Failure)) { tier.Default = f }(tier.Default)
 	tier.Default = func() (*tier.Tier, *check.Failure) {

@@ -284,8 +284,8 @@ func goldenOptions() map[string]kernel.Options {
 	}
 }
 
-// goldenLists has a list of each query and key head, of rows in any order, some twice, that ends where another row
-// would be divisible by 97.
+// goldenLists has a list of each query and key head, of rows in any order, some twice, that ends
+// where another row would be divisible by 97.
 func goldenLists(c contracttest.Case) kernel.KeyRows {
 	x := kernel.KeyRows{Rows: make([]int32, c.B*c.HKV*c.Lq*c.Lk), Shape: [4]int{c.B, c.HKV, c.Lq, c.Lk}}
 	r := testutil.Rand(133)

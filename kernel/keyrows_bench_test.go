@@ -10,8 +10,8 @@ import (
 	"github.com/attn-go/attn/kvcache"
 )
 
-// BenchmarkKeyRows compares lists of random rows with as many keys in a row, for a query of 1 or 8 heads for each key
-// head. Neither finds its keys in L2 again.
+// BenchmarkKeyRows compares lists of random rows with as many keys in a row, for a query of 1 or 8
+// heads for each key head. Neither finds its keys in L2 again.
 func BenchmarkKeyRows(b *testing.B) {
 	const d, hkv = 128, 2
 	r := testutil.Rand(1)
@@ -80,7 +80,8 @@ func huge(b *testing.B, c contracttest.Case) kernel.Tensor {
 // window returns n rows of x from lo on.
 func window(x kernel.Tensor, lo, n int) kernel.Tensor { return contracttest.Rows(x, lo, lo+n) }
 
-// BenchmarkTree compares a tree of 16 queries with as many calls of one query, and with a mask of the last keys.
+// BenchmarkTree compares a tree of 16 queries with as many calls of one query, and with a mask of
+// the last keys.
 func BenchmarkTree(b *testing.B) {
 	const n, d, hkv = 16, 128, 2
 	for _, dtype := range []kernel.DType{kernel.Float32, kernel.BFloat16} {

@@ -9,8 +9,9 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// TestKeyRows: for all types of keys and values, few queries and many, a call with lists has the bits of one over copies of
-// the rows of each list, which has as many keys, on any number of threads.
+// TestKeyRows: for all types of keys and values, few queries and many, a call with lists has the
+// bits of one over copies of the rows of each list, which has as many keys, on any number of
+// threads.
 func TestKeyRows(t *testing.T) {
 	contracttest.ForceThreads(t)
 	contracttest.AllowThreads(t)
@@ -72,7 +73,8 @@ func listsAreCopies(t *testing.T, c contracttest.Case, x kernel.KeyRows) {
 	})
 }
 
-// TestAllKeyRows: a list of all rows in ascending order has the bits of a call without lists, with all outputs and a mask.
+// TestAllKeyRows: a list of all rows in ascending order has the bits of a call without lists, with
+// all outputs and a mask.
 func TestAllKeyRows(t *testing.T) {
 	c := contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 5, Lk: 600, D: 32, Dv: 16, Mask: contracttest.Causal(400).And(contracttest.Window(300, -1)), Seed: 1}
 	all := make([]int32, c.Lk)
@@ -96,8 +98,8 @@ func TestAllKeyRows(t *testing.T) {
 	})
 }
 
-// TestListsChangeDuringCall: a list that changes while a call runs, against the rules, leads to a panic and not out
-// of the slices of k and v.
+// TestListsChangeDuringCall: a list that changes while a call runs, against the rules, leads to a
+// panic and not out of the slices of k and v.
 func TestListsChangeDuringCall(t *testing.T) {
 	c := contracttest.Case{B: 1, H: 1, HKV: 1, Lq: 1, Lk: 600, D: 32, Dv: 32}
 	q, k, v := c.Inputs()

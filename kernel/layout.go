@@ -26,9 +26,9 @@ type PageTable struct {
 //	BLHD(data, pages, size, heads, d)   FlashInfer's NHD
 //	Strided                             anything else, such as pages of keys and values in turn
 //
-// The scales of int8 and of 4 bits lie in pages like the elements. The view is [B, H, L, D], where B
-// is the number of batch rows of table and L the largest of their lengths. A query of
-// batch row b sees at most Lengths[b] keys, as under [KeyLengths].
+// The scales of int8 and of 4 bits lie in pages like the elements. The view is [B, H, L, D], where
+// B is the number of batch rows of table and L the largest of their lengths. A query of batch row b
+// sees at most Lengths[b] keys, as under [KeyLengths].
 //
 // Only k and v can be paged. Any page size is valid; 16 and more are fast. The table
 // is not copied: a cache has one for all layers, for keys and values.
@@ -74,9 +74,9 @@ func Ragged[E Element](data []E, starts []int, heads, d int) Tensor {
 // A row has the bits of a call with its sequence alone.
 func (t Tensor) Ragged(starts []int) Tensor { return Tensor(view.Tensor(t).Ragged(starts)) }
 
-// Row returns row (b, h, l) of t, which may lie in a page or among those of other batch rows:
-// D elements of the slice that t is a view of, or D/2 of Int4x2. It is nil if t has no such row, or elements
-// of another type than E.
+// Row returns row (b, h, l) of t, which may lie in a page or among those of other batch rows: D
+// elements of the slice that t is a view of, or D/2 of Int4x2. It is nil if t has no such row, or
+// elements of another type than E.
 func Row[E Element](t Tensor, b, h, l int) []E {
 	v, like := t.view(), viewOf[E](nil, [4]int{}, [3]int{})
 	at, ok := v.Find(b, h, l)
@@ -90,8 +90,8 @@ func Row[E Element](t Tensor, b, h, l int) []E {
 // paged or ragged and another batch row is longer. It is 0 if there is no batch row b.
 func (t Tensor) Length(b int) int { return t.view().CountRows(b) }
 
-// Scales returns the scales of int8 or int4 elements as a tensor [B, H, L, G] with the rows of t, also
-// if these lie in pages or follow one another. It is the zero Tensor if t has no scales.
+// Scales returns the scales of int8 or int4 elements as a tensor [B, H, L, G] with the rows of t,
+// also if these lie in pages or follow one another. It is the zero Tensor if t has no scales.
 func (t Tensor) Scales() Tensor { return Tensor(t.view().ScaleRows()) }
 
 // IsZero tells whether t is the zero Tensor, which stands for an option that is not used.

@@ -23,9 +23,9 @@ import (
 // A hidden key or value never matters, even if it is NaN or Inf. Masks made of spans
 // ([Causal], [Window], [Chunked], [PrefixLM], [KeyRange], [QueryRange], [KeyLengths],
 // [QueryLengths], [Segments]), unions of them and
-// [BlockSparse] cost nothing for blocks of 256 keys that are hidden from, or visible
-// to, all queries of a tile; keys that no query sees are not read. [Visible] and
-// [Hidden] look at every score, [VisibleLast] at those of its keys. A row that sees no key gives zeros.
+// [BlockSparse] cost nothing for blocks of 256 keys that are hidden from, or visible to, all
+// queries of a tile; keys that no query sees are not read. [Visible] and [Hidden] look at every
+// score, [VisibleLast] at those of its keys. A row that sees no key gives zeros.
 type Mask mask.Mask
 
 // And returns the mask that hides what m or n hides. It holds at most 6 masks made of
@@ -39,15 +39,15 @@ func (m Mask) And(n Mask) Mask { return Mask(mask.Mask(m).And((*mask.Mask)(&n)))
 //
 //	Window(1023, 0).Or(KeyRange(0, 4)).And(Causal(0))
 //
-// where Causal hides later sinks from the first tokens. A window with global tokens, which see all and are seen by
-// all, as Longformer and BigBird have it, is
+// where Causal hides later sinks from the first tokens. A window with global tokens, which see all
+// and are seen by all, as Longformer and BigBird have it, is
 //
 //	Window(256, 256).Or(KeyRange(0, n)).Or(QueryRange(0, n))
 //
-// m and n consist of masks made of spans: those of bools and [BlockSparse] are an error of the call. So are more
-// than 6 masks in the result, where m and n that are intersections count with each of one united with each of the
-// other: unite first, then intersect. A [KeyLengths] in a union does not keep keys after the
-// lengths from being read.
+// m and n consist of masks made of spans: those of bools and [BlockSparse] are an error of the
+// call. So are more than 6 masks in the result, where m and n that are intersections count with
+// each of one united with each of the other: unite first, then intersect. A [KeyLengths] in a union
+// does not keep keys after the lengths from being read.
 func (m Mask) Or(n Mask) Mask { return Mask(mask.Mask(m).Or((*mask.Mask)(&n))) }
 
 // Visible is a mask in which true means that the key takes part, as in ONNX and in
@@ -77,11 +77,12 @@ func HiddenStrided(data []bool, shape [4]int, strides [3]int) Mask {
 	return Mask(mask.OfBools(mask.BoolView{Data: data, Grid: view.Grid{Shape: shape, Stride: strides}, Hidden: true}))
 }
 
-// VisibleLast is [Visible] for the last shape[3] keys of each batch row, of those that [KeyLengths] lets exist. All
-// earlier keys are visible. So a tree of Lq drafted tokens, the last of the keys, has a matrix [1, 1, Lq, Lq] in which a
-// token sees those on its way to the root, however many keys a cache holds before them. In batch rows of fewer keys than
-// shape[3] the first bools stand for none. Positions count the keys here, and not the way to the root: for ALiBi, windows and the
-// bits of token by token there is Options.Parents. shape[3] is at most Lk. Nothing is copied.
+// VisibleLast is [Visible] for the last shape[3] keys of each batch row, of those that [KeyLengths]
+// lets exist. All earlier keys are visible. So a tree of Lq drafted tokens, the last of the keys,
+// has a matrix [1, 1, Lq, Lq] in which a token sees those on its way to the root, however many keys
+// a cache holds before them. In batch rows of fewer keys than shape[3] the first bools stand for
+// none. Positions count the keys here, and not the way to the root: for ALiBi, windows and the bits
+// of token by token there is Options.Parents. shape[3] is at most Lk. Nothing is copied.
 func VisibleLast(data []bool, shape [4]int) Mask {
 	return Mask(mask.OfBools(mask.BoolView{Data: data, Grid: view.Grid{Shape: shape, Stride: view.Contiguous(shape)}, Last: true}))
 }
@@ -229,8 +230,9 @@ var window = mask.Kind{
 	IsWindow: func(*mask.Rule) bool { return true },
 }
 
-// Window returns the arguments with which [Window] makes the same mask: those of intersections of [Window], and of
-// [Causal] with an offset that is not negative. The zero Mask has -1 and -1. ok is false for all other masks.
+// Window returns the arguments with which [Window] makes the same mask: those of intersections of
+// [Window], and of [Causal] with an offset that is not negative. The zero Mask has -1 and -1. ok is
+// false for all other masks.
 func (m Mask) Window() (left, right int, ok bool) {
 	left, right, ok = (*mask.Mask)(&m).Sides()
 	if !ok {

@@ -43,10 +43,10 @@ func MergePartials(out Tensor, parts []Partials, opts MergeOptions) error {
 
 // MergeInto merges blocks of keys into state, which has one block and holds what the keys before
 // them contribute: the outcome of earlier calls, of [AccumulatePartials], or of NewPartials if
-// there are none. So machines with consecutive keys can hand on a state of one block instead of
-// all partials. parts are as in [MergePartials], which turns the last state into a result, with
-// the bits of one call of [Attention] with all keys. No part shares memory with state. Errors are as
-// in Attention, and leave state untouched.
+// there are none. So machines with consecutive keys can hand on a state of one block instead of all
+// partials. parts are as in [MergePartials], which turns the last state into a result, with the
+// bits of one call of [Attention] with all keys. No part shares memory with state. Errors are as in
+// Attention, and leave state untouched.
 func MergeInto(state *Partials, parts []Partials, exec Exec) error {
 	t, f := tier.Handle(exec.Tier).Tier()
 	if f != nil {
@@ -97,8 +97,8 @@ func checkMergeInto(state *Partials, parts []Partials, threads int) *check.Failu
 	return cmp.Or(checkParts(parts, shape, "state", max, sum, out), check.Threads("exec.Threads", threads))
 }
 
-// checkParts reports the first of parts that has not the shape of an output, which is called arg, or
-// that shares the memory of an output.
+// checkParts reports the first of parts that has not the shape of an output, which is called arg,
+// or that shares the memory of an output.
 func checkParts(parts []Partials, shape [4]int, arg string, written ...view.Memory) *check.Failure {
 	for x := range parts {
 		p := &parts[x]

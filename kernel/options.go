@@ -7,14 +7,15 @@ import (
 	"github.com/attn-go/attn/internal/tier"
 )
 
-// Options are the settings of one call, of three kinds. [Exec] says how it is executed, and changes no bit.
-// [Scoring] determines the result. [Outputs] are results beside out, and change no bit of it. The zero value, for
-// which nil stands too, is plain bidirectional attention on the best tier of this CPU and all its threads.
-// With a causal mask that is
+// Options are the settings of one call, of three kinds. [Exec] says how it is executed, and changes
+// no bit. [Scoring] determines the result. [Outputs] are results beside out, and change no bit of
+// it. The zero value, for which nil stands too, is plain bidirectional attention on the best tier
+// of this CPU and all its threads. With a causal mask that is
 //
 //	&kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}}
 //
-// Calls with other outputs have structs of the same parts: [BackwardOptions], [PartialOptions], [MergeOptions].
+// Calls with other outputs have structs of the same parts: [BackwardOptions], [PartialOptions],
+// [MergeOptions].
 type Options struct {
 	Exec
 	Scoring

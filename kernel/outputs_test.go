@@ -8,8 +8,8 @@ import (
 	"github.com/attn-go/attn/internal/scoring"
 )
 
-// TestOutputs: every tensor of Outputs is checked, found as memory that another output shares, and passed to the engine,
-// and a call with one is not plain.
+// TestOutputs: every tensor of Outputs is checked, found as memory that another output shares, and
+// passed to the engine, and a call with one is not plain.
 func TestOutputs(t *testing.T) {
 	for x, name := range outputNames {
 		var o Options
@@ -56,7 +56,8 @@ func oneByOne(o *Options) call {
 	return newCall(scoring.Attention, x(), x(), x(), x(), &o.Exec, &o.Scoring, &o.Outputs)
 }
 
-// TestPlainOptions: a call is plain with Scale and what says how it is executed, and with nothing else.
+// TestPlainOptions: a call is plain with Scale and what says how it is executed, and with nothing
+// else.
 func TestPlainOptions(t *testing.T) {
 	for _, x := range []struct {
 		o    Options

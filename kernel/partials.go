@@ -29,9 +29,9 @@ type Partials struct {
 	Max, Sum, Out []float32
 }
 
-// NewPartials allocates Partials of rows that have seen no key. No dimension is negative, and headSize is at least 1. The
-// error is an [*Error], of the kind [ErrMemory] if the Partials do not fit memory or the memory limit of the
-// program.
+// NewPartials allocates Partials of rows that have seen no key. No dimension is negative, and
+// headSize is at least 1. The error is an [*Error], of the kind [ErrMemory] if the Partials do not
+// fit memory or the memory limit of the program.
 func NewPartials(blocks, batch, heads, queries, headSize int) (*Partials, error) {
 	p := &Partials{Blocks: blocks, Batch: batch, Heads: heads, Queries: queries, HeadSize: headSize}
 	if f := p.checkDims(); f != nil {
@@ -74,9 +74,9 @@ func (p *Partials) rows() int {
 	return ints.MulSat(p.Blocks, ints.MulSat(p.Batch, ints.MulSat(p.Heads, p.Queries)))
 }
 
-// PartialOptions are the settings of one call of [AttentionPartials] or [AccumulatePartials], with the meaning that
-// they have in [Options]. KeyStart is a multiple of 256, the same for all batch rows. Sinks, which concern all keys,
-// must be nil: they are in [MergeOptions], as LSE is.
+// PartialOptions are the settings of one call of [AttentionPartials] or [AccumulatePartials], with
+// the meaning that they have in [Options]. KeyStart is a multiple of 256, the same for all batch
+// rows. Sinks, which concern all keys, must be nil: they are in [MergeOptions], as LSE is.
 type PartialOptions struct {
 	Exec
 	Scoring

@@ -102,7 +102,8 @@ func accumulated(t *testing.T, c *optionCase, q, k, v kernel.Tensor, o kernel.Op
 	return *state
 }
 
-// handedOn returns the state after all blocks of p: each is merged into it by a call, the first two by one.
+// handedOn returns the state after all blocks of p: each is merged into it by a call, the first two
+// by one.
 func handedOn(t *testing.T, p *kernel.Partials, tier kernel.Tier) kernel.Partials {
 	t.Helper()
 	state := contracttest.NewPartials(1, p.Batch, p.Heads, p.Queries, p.HeadSize)

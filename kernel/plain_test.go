@@ -23,8 +23,9 @@ var plainCases = []contracttest.Case{
 }
 
 // TestPlainCalls: calls of one block of keys without options have the bits of the contract, for
-// skinny and other tiles and their last, narrower ones, tiles of rows of several heads, groups that a
-// tile divides, all layouts of heads, and heads that hold a NaN or Inf in a query, a key or a value.
+// skinny and other tiles and their last, narrower ones, tiles of rows of several heads, groups that
+// a tile divides, all layouts of heads, and heads that hold a NaN or Inf in a query, a key or a
+// value.
 func TestPlainCalls(t *testing.T) {
 	for _, c := range plainCases {
 		for i, x := range []float32{1, testutil.NaN, testutil.Inf, -testutil.Inf} {

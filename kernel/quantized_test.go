@@ -12,8 +12,9 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// quantizedShapes are calls of few rows and of many, on one block and several, with groups, masks that begin
-// and end within segments of keys, and sizes for the kernels for integers and for others.
+// quantizedShapes are calls of few rows and of many, on one block and several, with groups, masks
+// that begin and end within segments of keys, and sizes for the kernels for integers and for
+// others.
 var quantizedShapes = []contracttest.Case{
 	{B: 1, H: 4, HKV: 1, Lq: 1, Lk: 300, D: 64, Dv: 128},
 	{B: 2, H: 3, HKV: 3, Lq: 1, Lk: 261, D: 16, Dv: 16, Layout: contracttest.TokenMajor},
@@ -28,7 +29,8 @@ var quantizedShapes = []contracttest.Case{
 	{B: 1, H: 3, HKV: 1, Lq: 1, Lk: 290, D: 256, Dv: 192},
 }
 
-// TestZeroScale: a Scale of -0 is 0, for tiles and for few rows, with products of floats and of integers.
+// TestZeroScale: a Scale of -0 is 0, for tiles and for few rows, with products of floats and of
+// integers.
 func TestZeroScale(t *testing.T) {
 	zero := float32(math.Copysign(0, -1))
 	for n, c := range []contracttest.Case{
@@ -83,8 +85,8 @@ func TestZeroScale(t *testing.T) {
 	check("AttentionBackward, dv", err, contracttest.Floats(dv), []float32{1.5, 1.5})
 }
 
-// TestLargeValues compares calls with the contract whose outputs are infinite or NaN, as values are large, for tiles
-// and for few rows. In every other call a hidden value is NaN or infinite.
+// TestLargeValues compares calls with the contract whose outputs are infinite or NaN, as values are
+// large, for tiles and for few rows. In every other call a hidden value is NaN or infinite.
 func TestLargeValues(t *testing.T) {
 	for n, c := range []contracttest.Case{
 		{B: 1, H: 4, HKV: 1, Lq: 1, Lk: 300, D: 64, Dv: 32, Mask: contracttest.KeyLengths([]int{299})},
@@ -123,9 +125,9 @@ func TestLargeValues(t *testing.T) {
 	}
 }
 
-// TestQuantized compares quantized calls with the contract: with one scale for a row and several, in pages, from
-// a position on, with NaN and Inf, on every tier and on several threads. Short tests have both types of keys and
-// of values with each shape, but not all four pairs.
+// TestQuantized compares quantized calls with the contract: with one scale for a row and several,
+// in pages, from a position on, with NaN and Inf, on every tier and on several threads. Short tests
+// have both types of keys and of values with each shape, but not all four pairs.
 func TestQuantized(t *testing.T) {
 	contracttest.ForceThreads(t)
 	integers := []kernel.DType{kernel.Int8, kernel.Int4}
@@ -153,8 +155,8 @@ func TestQuantized(t *testing.T) {
 	}
 }
 
-// A cache says which integers keys and values are, and how many columns share a scale: 0 means all, as where the number
-// does not divide them.
+// A cache says which integers keys and values are, and how many columns share a scale: 0 means all,
+// as where the number does not divide them.
 type cache struct {
 	dtype kernel.DType
 	group int
@@ -231,7 +233,8 @@ func TestQuantizedCaches(t *testing.T) {
 	}
 }
 
-// TestQuantizedPages is TestQuantized with such caches in pages, some of them smaller than a segment of keys.
+// TestQuantizedPages is TestQuantized with such caches in pages, some of them smaller than a
+// segment of keys.
 func TestQuantizedPages(t *testing.T) {
 	for n, c := range []contracttest.Case{
 		{B: 2, H: 6, HKV: 2, Lq: 1, Lk: 300, D: 64, Dv: 128},
@@ -272,7 +275,8 @@ func checkCall(t *testing.T, c contracttest.Case, q, k, v kernel.Tensor, opts ke
 	})
 }
 
-// TestQuantizedOptions is TestOptions with integers, most of them in groups of columns that kernels for integers take.
+// TestQuantizedOptions is TestOptions with integers, most of them in groups of columns that kernels
+// for integers take.
 func TestQuantizedOptions(t *testing.T) {
 	eachOptionCase(func(n int, c *optionCase) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -286,8 +290,9 @@ func TestQuantizedOptions(t *testing.T) {
 	})
 }
 
-// TestQuantizedHiddenBlock: a row that sees no key of a block is computed again, because of a scale there that is NaN,
-// without the scale. The first call after ReleaseMemory has a list of visible keys that was never filled.
+// TestQuantizedHiddenBlock: a row that sees no key of a block is computed again, because of a scale
+// there that is NaN, without the scale. The first call after ReleaseMemory has a list of visible
+// keys that was never filled.
 func TestQuantizedHiddenBlock(t *testing.T) {
 	c := contracttest.Case{B: 1, H: 1, HKV: 1, Lq: 2, Lk: 300, D: 32, Dv: 32}
 	shape := [4]int{1, 1, c.Lq, c.Lk}
@@ -305,8 +310,8 @@ func TestQuantizedHiddenBlock(t *testing.T) {
 	})
 }
 
-// quantizedTiles are calls of many rows: one tile and several, on blocks that begin with an odd key, with all
-// remainders of keys.
+// quantizedTiles are calls of many rows: one tile and several, on blocks that begin with an odd
+// key, with all remainders of keys.
 var quantizedTiles = []contracttest.Case{
 	{B: 1, H: 1, HKV: 1, Lq: 40, Lk: 37, D: 16, Dv: 48},
 	{B: 1, H: 2, HKV: 2, Lq: 33, Lk: 258, D: 64, Dv: 32, Mask: contracttest.Window(101, -1).And(contracttest.Causal(225))},
@@ -317,7 +322,8 @@ var quantizedTiles = []contracttest.Case{
 	{B: 1, H: 1, HKV: 1, Lq: 40, Lk: 300, D: 192, Dv: 160, Mask: contracttest.Causal(260)},
 }
 
-// TestQuantizedRagged: in a batch, a sequence of one query has the bits of a call of its own, beside one of many.
+// TestQuantizedRagged: in a batch, a sequence of one query has the bits of a call of its own,
+// beside one of many.
 func TestQuantizedRagged(t *testing.T) {
 	const heads, keys, d = 4, 70, 64
 	starts := []int{0, 20, 21}
@@ -349,7 +355,8 @@ func TestQuantizedRagged(t *testing.T) {
 	})
 }
 
-// TestQuantizedErrors: keys and values must be integers, scores products, and there are no gradients.
+// TestQuantizedErrors: keys and values must be integers, scores products, and there are no
+// gradients.
 func TestQuantizedErrors(t *testing.T) {
 	c := contracttest.Case{B: 1, H: 1, HKV: 1, Lq: 1, Lk: 3, D: 4, Dv: 4}
 	for _, types := range []contracttest.Types{contracttest.Uniform(kernel.Float32), contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Float16, kernel.Float32), contracttest.TypesOf(kernel.Float32, kernel.Float32, kernel.Int4, kernel.Float32)} {
@@ -362,10 +369,11 @@ func TestQuantizedErrors(t *testing.T) {
 	contracttest.CheckArgument(t, "additive", kernel.Additive(c.Out(), q, k, v, make([]float32, c.D), &kernel.Options{Scoring: kernel.Scoring{DynamicInt12: true}}), "Options.DynamicInt12", "false")
 }
 
-// TestQuantizedAccuracy compares errors against float64, as shares of the root mean square of the outputs:
-// those of quantized calls with those of the same call in other types, and with queries and weights of 8
-// bits, as SageAttention has them (Zhang et al., arXiv:2410.02367: int8 queries with a scale, here one for each row,
-// and int8 weights in units of 1/127 of the largest). Keys with a mean in common lose by their own rounding.
+// TestQuantizedAccuracy compares errors against float64, as shares of the root mean square of the
+// outputs: those of quantized calls with those of the same call in other types, and with queries
+// and weights of 8 bits, as SageAttention has them (Zhang et al., arXiv:2410.02367: int8 queries
+// with a scale, here one for each row, and int8 weights in units of 1/127 of the largest). Keys
+// with a mean in common lose by their own rounding.
 func TestQuantizedAccuracy(t *testing.T) {
 	c := contracttest.Case{B: 1, H: 4, HKV: 1, Lq: 16, Lk: 1024, D: 128, Dv: 128, Seed: 3}
 	for _, mean := range []float32{0, 4} {
@@ -404,7 +412,8 @@ func outputSize(c contracttest.Case, q, k, v kernel.Tensor) float64 {
 	return rms
 }
 
-// eightBits sets out to attention with integers of 8 bits throughout, each row of q, k and v with a scale.
+// eightBits sets out to attention with integers of 8 bits throughout, each row of q, k and v with a
+// scale.
 func eightBits(c contracttest.Case, out *kernel.Tensor, q, k, v kernel.Tensor) {
 	narrow := func(x kernel.Tensor) kernel.Tensor { return contracttest.Widened(int8Rows(x)) }
 	q, k, v = narrow(q), narrow(k), narrow(v)

@@ -7,9 +7,9 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// Scoring is what makes the weights of a call from the products of queries and keys: the part of the options that
-// determines its result. The zero value is plain bidirectional attention with scale 1/√D. Slices and tensors are
-// not copied: they must not change during the call.
+// Scoring is what makes the weights of a call from the products of queries and keys: the part of
+// the options that determines its result. The zero value is plain bidirectional attention with
+// scale 1/√D. Slices and tensors are not copied: they must not change during the call.
 //
 // Between the product of a query with a key and its weight, the fields apply in this
 // order: Scale, Score, Softcap, ALiBi, Bias, Mask. The numeric contract, package contract,
@@ -18,24 +18,26 @@ import (
 // All fields can be combined, but for DynamicInt12 and BFloat16, which say what they need. A call
 // that cannot take one says so in its documentation, and returns an error if it is set.
 type Scoring struct {
-	// Scale multiplies the scores before the softmax. It must be finite and at most
-	// 2^127 in magnitude. 0, the default, means the scale that the score is defined with: float32(1/√D) for
-	// [Attention], with D the head size of q, and 1 for [Additive] and the similarities of package layer
-	// that are defined without a scale. -0, float32(math.Copysign(0, -1)), is a scale of 0: all keys that a query sees
-	// then have the same weight, unless Score, ALiBi or Bias changes it.
+	// Scale multiplies the scores before the softmax. It must be finite and at most 2^127 in
+	// magnitude. 0, the default, means the scale that the score is defined with: float32(1/√D) for
+	// [Attention], with D the head size of q, and 1 for [Additive] and the similarities of package
+	// layer that are defined without a scale. -0, float32(math.Copysign(0, -1)), is a scale of 0:
+	// all keys that a query sees then have the same weight, unless Score, ALiBi or Bias changes it.
 	Scale float32
 
-	// DynamicInt12 rounds queries to 11 bits and a sign, and weights times the scales of their values to 12 bits,
-	// so that their products with keys and values of int8 or int4, which k and v must then be, have
-	// exact sums: kernels for integers compute them, in the same bits on every CPU. Each row of
-	// queries, and each 32 weights of a row, share a unit, a power of two that the call chooses by the largest of them
-	// (dynamic quantization). See "Contract: attention on integers" in package contract.
-	// Kernels for integers decode from int8 up to 1.8 times as fast, and compute prompts 1.2 to 1.4 times as fast. Each group of
-	// columns with a scale of its own costs time: with int4 and groups of 32 they gain up to 1.2 times. The tiers
-	// avx2 and avx512 have them, for groups of a multiple of 16 columns; those of k have at most 128 columns, or all of a row.
-	// Elsewhere calls take longer with DynamicInt12 than without. The default rounds nothing but k and v, which are rounded already.
-	// DynamicInt12 needs k and v of int8 or int4: other types are an error. So is a call of [Additive], whose score is no
-	// product of queries and keys.
+	// DynamicInt12 rounds queries to 11 bits and a sign, and weights times the scales of their
+	// values to 12 bits, so that their products with keys and values of int8 or int4, which k and v
+	// must then be, have exact sums: kernels for integers compute them, in the same bits on every
+	// CPU. Each row of queries, and each 32 weights of a row, share a unit, a power of two that the
+	// call chooses by the largest of them (dynamic quantization). See "Contract: attention on
+	// integers" in package contract. Kernels for integers decode from int8 up to 1.8 times as fast,
+	// and compute prompts 1.2 to 1.4 times as fast. Each group of columns with a scale of its own
+	// costs time: with int4 and groups of 32 they gain up to 1.2 times. The tiers avx2 and avx512
+	// have them, for groups of a multiple of 16 columns; those of k have at most 128 columns, or
+	// all of a row. Elsewhere calls take longer with DynamicInt12 than without. The default rounds
+	// nothing but k and v, which are rounded already. DynamicInt12 needs k and v of int8 or int4:
+	// other types are an error. So is a call of [Additive], whose score is no product of queries
+	// and keys.
 	DynamicInt12 bool
 
 	// BFloat16 rounds queries, keys, values and weights to bfloat16, so that matrix units can
@@ -92,22 +94,25 @@ type Scoring struct {
 	// keys are summed: with the same positions a row has the same bits.
 	QueryStart, KeyStart []int
 
-	// Parents, if not nil, makes the queries a tree, such as one of drafted tokens: it holds the number of the query before
-	// each one, which is less than its own, or -1 for one that follows the keys before the tree. There are Lq parents, a tree for all
-	// batch rows, or B·Lq. The key of query i is key past + i of the call, where past, the number of keys before the tree,
-	// is QueryStart - KeyStart.
+	// Parents, if not nil, makes the queries a tree, such as one of drafted tokens: it holds the
+	// number of the query before each one, which is less than its own, or -1 for one that follows
+	// the keys before the tree. There are Lq parents, a tree for all batch rows, or B·Lq. The key
+	// of query i is key past + i of the call, where past, the number of keys before the tree, is
+	// QueryStart - KeyStart.
 	//
-	// A query then has the result that it would have as the last one of a sequence of the keys before the tree and those
-	// on its path, down to the last bit: as if the tokens of the path had come one after the other. So key n of a query is one of
-	// these, for Mask, Bias, Outputs.Weights and Outputs.Scores too, positions count along the path, and a causal
-	// mask hides no key. Keys that do not exist, as those of padded queries, are none.
+	// A query then has the result that it would have as the last one of a sequence of the keys
+	// before the tree and those on its path, down to the last bit: as if the tokens of the path had
+	// come one after the other. So key n of a query is one of these, for Mask, Bias,
+	// Outputs.Weights and Outputs.Scores too, positions count along the path, and a causal mask
+	// hides no key. Keys that do not exist, as those of padded queries, are none.
 	//
-	// Each query reads its keys itself, as in decoding: with few query heads for each key head [VisibleLast] is faster, where the last bits do
-	// not matter, and neither positions nor windows. Partial results and gradients do not take Parents, nor do calls with KeyRows.
+	// Each query reads its keys itself, as in decoding: with few query heads for each key head
+	// [VisibleLast] is faster, where the last bits do not matter, and neither positions nor
+	// windows. Partial results and gradients do not take Parents, nor do calls with KeyRows.
 	Parents []int32
 
-	// KeyRows, if not the zero KeyRows, lists the keys of each query (sparse attention). Partial results and gradients do
-	// not take it.
+	// KeyRows, if not the zero KeyRows, lists the keys of each query (sparse attention). Partial
+	// results and gradients do not take it.
 	KeyRows KeyRows
 
 	// Sinks, if not nil, holds a score for each of q's heads. It takes part in the
@@ -120,9 +125,9 @@ type Scoring struct {
 	Dropout Dropout
 }
 
-// KeyRows lists the keys that queries see by their rows in k, as the indexer of DeepSeek's sparse attention, NSA or Quest
-// choose them: a call reads the keys and values of these rows alone, in the order of the list. Query i of query head h
-// of batch row b has list [b, h/(H/Hkv), i].
+// KeyRows lists the keys that queries see by their rows in k, as the indexer of DeepSeek's sparse
+// attention, NSA or Quest choose them: a call reads the keys and values of these rows alone, in the
+// order of the list. Query i of query head h of batch row b has list [b, h/(H/Hkv), i].
 //
 //   - A list may name rows of k in any order, and a row more than once: it then counts as often.
 //   - An entry of -1 ends a list; all entries after it must be -1, too. A query with an empty list gives zeros.
@@ -133,13 +138,15 @@ type Scoring struct {
 //     KeyStart of 0, and a list of all rows in ascending order those of a call without a list if KeyStart is a
 //     multiple of 256.
 //
-// Lists that several queries share cost less than copies of them, as queries with one list read its keys together.
+// Lists that several queries share cost less than copies of them, as queries with one list read its
+// keys together.
 type KeyRows struct {
 	// Rows has the lists, without gaps.
 	Rows []int32
 
-	// Shape is [B, Hkv, Lq, N]. Each of the first three dimensions may be 1, which stands for all: [B, 1, Lq, N]
-	// is a list for each query that all heads share, as in multi-head latent attention.
+	// Shape is [B, Hkv, Lq, N]. Each of the first three dimensions may be 1, which stands for all:
+	// [B, 1, Lq, N] is a list for each query that all heads share, as in multi-head latent
+	// attention.
 	Shape [4]int
 }
 
@@ -195,8 +202,8 @@ type ScoreRow struct {
 	Position int // its position
 }
 
-// internal returns s as the engine has it: the two have the same fields in memory, or the conversions below would not
-// compile.
+// internal returns s as the engine has it: the two have the same fields in memory, or the
+// conversions below would not compile.
 func (s *Scoring) internal() *scoring.Scoring { return (*scoring.Scoring)(unsafe.Pointer(s)) }
 
 var (

@@ -24,7 +24,8 @@ func TestSetSpin(t *testing.T) {
 	}
 }
 
-// TestBadSpin: a bad ATTN_SPIN means the default. It runs itself as another process with that environment.
+// TestBadSpin: a bad ATTN_SPIN means the default. It runs itself as another process with that
+// environment.
 func TestBadSpin(t *testing.T) {
 	if os.Getenv("ATTN_SPIN") != "soon" {
 		test := exec.Command(os.Args[0], "-test.run=^TestBadSpin$")

@@ -16,7 +16,8 @@ import (
 // Keys and values may lie in pages, see Tensor.Paged. Batch rows of different lengths
 // may follow one another, see Tensor.Ragged.
 //
-// All numbers of rows, heads and positions are ints; page numbers, of which there are many, are int32.
+// All numbers of rows, heads and positions are ints; page numbers, of which there are many, are
+// int32.
 //
 // Constructors never fail: the call that a Tensor is passed to checks it and names
 // the argument that does not fit its slice. The zero Tensor is empty and no valid
@@ -53,10 +54,10 @@ func PackedQKV[E Element](data []E, b, l, heads, kvHeads, d int) (q, k, v Tensor
 	return part(0, heads), part(heads, kvHeads), part(ints.AddSat(heads, kvHeads), kvHeads)
 }
 
-// Strided is a view with any strides. shape is [B, H, L, D]; strides are the distances
-// between neighbours along B, H and L, in elements, which are those of data unless these are
-// [Int4x2]; element (0, 0, 0, 0) is the first of data[0]. A stride of 0 broadcasts an input along its dimension. The elements of an
-// output must not overlap.
+// Strided is a view with any strides. shape is [B, H, L, D]; strides are the distances between
+// neighbours along B, H and L, in elements, which are those of data unless these are [Int4x2];
+// element (0, 0, 0, 0) is the first of data[0]. A stride of 0 broadcasts an input along its
+// dimension. The elements of an output must not overlap.
 func Strided[E Element](data []E, shape [4]int, strides [3]int) Tensor {
 	return Tensor(viewOf(data, shape, strides))
 }
@@ -69,10 +70,10 @@ func Strided[E Element](data []E, shape [4]int, strides [3]int) Tensor {
 //	G = 1      one scale per row
 //	G = D/32   one per 32 elements, as in ggml's Q8_0 and Q4_0
 //
-// Scales may have any strides; with strides of 0, a head or the whole tensor has one
-// scale. Any float32 is a valid scale. numeric.QuantizeInt8 and QuantizeInt4 make elements and
-// scales from float32. The tensor of the scales is not copied: for a cache it can be made
-// once, for all that the cache has room for. That is why it is passed by pointer: a view with a copy of it would
+// Scales may have any strides; with strides of 0, a head or the whole tensor has one scale. Any
+// float32 is a valid scale. numeric.QuantizeInt8 and QuantizeInt4 make elements and scales from
+// float32. The tensor of the scales is not copied: for a cache it can be made once, for all that
+// the cache has room for. That is why it is passed by pointer: a view with a copy of it would
 // allocate, and views are made for each call.
 func (t Tensor) Scaled(scales *Tensor) Tensor {
 	return Tensor(view.Tensor(t).Scaled((*view.Tensor)(scales)))

@@ -25,7 +25,8 @@ func threadsCase() contracttest.Case {
 	return contracttest.Case{B: 1, H: 4, HKV: 2, Lq: 200, Lk: 500, D: 32, Dv: 32, Mask: contracttest.Causal(300), Seed: 7}
 }
 
-// someThreads are how many threads to make a call with: 1 and 3, or one of the two for each case if tests are quick.
+// someThreads are how many threads to make a call with: 1 and 3, or one of the two for each case if
+// tests are quick.
 func someThreads(c contracttest.Case) []int {
 	threads := []int{1, 3}
 	if testutil.Quick() {

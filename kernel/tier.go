@@ -48,8 +48,8 @@ func (t Tier) String() string {
 	return ""
 }
 
-// Tuning returns all numbers of the tier as [Tier.Tuned] takes them: "MainLanes=16,SkinnyRows=12,...",
-// or "" as String does.
+// Tuning returns all numbers of the tier as [Tier.Tuned] takes them:
+// "MainLanes=16,SkinnyRows=12,...", or "" as String does.
 func (t Tier) Tuning() string {
 	if x, _ := tier.Handle(t).Tier(); x != nil {
 		return x.Tuning.String()
@@ -57,11 +57,11 @@ func (t Tier) Tuning() string {
 	return ""
 }
 
-// Tuned returns a tier like t with other numbers, on which its speed depends and no bit of a result.
-// There are values for many CPUs by their family and model, so programs need not know of them: they
-// are for measurements. `go run ./bench -tune` finds the best ones for the machine at hand.
-// The environment variable ATTN_TUNING changes those of all tiers of a process. Both take items with
-// commas between:
+// Tuned returns a tier like t with other numbers, on which its speed depends and no bit of a
+// result. There are values for many CPUs by their family and model, so programs need not know of
+// them: they are for measurements. `go run ./bench -tune` finds the best ones for the machine at
+// hand. The environment variable ATTN_TUNING changes those of all tiers of a process. Both take
+// items with commas between:
 //
 //	SkinnyRows=8         a number, for all tiers
 //	avx512:MainLanes=32  a number of one tier; others leave the item out
@@ -95,11 +95,11 @@ func (t Tier) Tuning() string {
 //	               those of K-quants, take the kernels of the tier below, and its WeightSteps;
 //	               0: never
 //
-// The names are a part of the API. The best values belong to a version, as kernels change. A later version
-// may have further numbers, and a number that has lost its meaning stays and does nothing.
+// The names are a part of the API. The best values belong to a version, as kernels change. A later
+// version may have further numbers, and a number that has lost its meaning stays and does nothing.
 //
-// The error is an [*Error] for a name that does not exist and for a value that the tier cannot do with.
-// If ATTN_TUNING has one, the tier ignores the whole variable, and attn.Report says why.
+// The error is an [*Error] for a name that does not exist and for a value that the tier cannot do
+// with. If ATTN_TUNING has one, the tier ignores the whole variable, and attn.Report says why.
 func (t Tier) Tuned(changes string) (Tier, error) {
 	x, f := tier.Handle(t).Tier()
 	if f != nil {

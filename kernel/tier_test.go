@@ -16,8 +16,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// TestTierNamed: every tier of this build is found by its name or reported with what it lacks, and a name of none
-// is an error that lists them.
+// TestTierNamed: every tier of this build is found by its name or reported with what it lacks, and
+// a name of none is an error that lists them.
 func TestTierNamed(t *testing.T) {
 	var runs []kernel.Tier
 	for _, x := range tier.Tiers {
@@ -98,7 +98,8 @@ func number(x kernel.Tier, name string) string {
 	return value
 }
 
-// TestTuned: numbers change in the new tier alone, those for other tiers are left out, and a bad item is an error.
+// TestTuned: numbers change in the new tier alone, those for other tiers are left out, and a bad
+// item is an error.
 func TestTuned(t *testing.T) {
 	contracttest.EachTier(t, func(t *testing.T, x kernel.Tier) {
 		before, own := x.Tuning(), x.String()+":"

@@ -21,8 +21,9 @@ func someTree(n int) []int32 {
 	return p
 }
 
-// TestTree: for all types of keys and values, a query of a tree has the bits that it has as the last token of a sequence: of
-// the keys before the tree and those on its path, wherever blocks of keys end, with ALiBi and a window.
+// TestTree: for all types of keys and values, a query of a tree has the bits that it has as the
+// last token of a sequence: of the keys before the tree and those on its path, wherever blocks of
+// keys end, with ALiBi and a window.
 func TestTree(t *testing.T) {
 	contracttest.ForceThreads(t)
 	contracttest.AllowThreads(t)
@@ -95,8 +96,8 @@ func TestChain(t *testing.T) {
 	})
 }
 
-// TestParentsChangeDuringCall: parents that change while a call runs, against the rules, lead to a panic. No walk goes on for ever,
-// and none leaves the slices of k and v.
+// TestParentsChangeDuringCall: parents that change while a call runs, against the rules, lead to a
+// panic. No walk goes on for ever, and none leaves the slices of k and v.
 func TestParentsChangeDuringCall(t *testing.T) {
 	c := contracttest.Case{B: 1, H: 1, HKV: 1, Lq: 600, Lk: 600, D: 32, Dv: 32}
 	q, k, v := c.Inputs()

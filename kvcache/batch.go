@@ -207,9 +207,10 @@ func (b *Batch) Scoring() kernel.Scoring {
 	return s
 }
 
-// TreePositions is Positions for tokens that are a tree, whose parents are those of [kernel.Scoring]: a token has the position after its
-// parent's. There are as many parents as the largest of the counts, or that for each sequence. The slice is valid until the next
-// call of it or of Positions.
+// TreePositions is Positions for tokens that are a tree, whose parents are those of
+// [kernel.Scoring]: a token has the position after its parent's. There are as many parents as the
+// largest of the counts, or that for each sequence. The slice is valid until the next call of it or
+// of Positions.
 func (b *Batch) TreePositions(parents []int32) ([]int, error) {
 	b.refresh()
 	c := view.Scores{Batch: len(b.sequences), Queries: b.steps}

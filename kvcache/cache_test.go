@@ -144,8 +144,9 @@ func TestForkCopiesOnePage(t *testing.T) {
 	}
 }
 
-// Of a step, the tokens that are kept move together, over pages, and into copies of those that forks share: with the bits
-// that a sequence has which never had the others. The forks stay what they are.
+// Of a step, the tokens that are kept move together, over pages, and into copies of those that
+// forks share: with the bits that a sequence has which never had the others. The forks stay what
+// they are.
 func TestKeep(t *testing.T) {
 	for _, dtype := range contracttest.KeyTypes() {
 		for i, size := range []int{1, 5, 16, 64} {
@@ -211,8 +212,8 @@ func TestDrop(t *testing.T) {
 	h.check()
 }
 
-// First tokens stay while those after them are dropped, step by step, in forks too: attention is that of a text in which
-// they come right before the others.
+// First tokens stay while those after them are dropped, step by step, in forks too: attention is
+// that of a text in which they come right before the others.
 func TestDropBetween(t *testing.T) {
 	for _, size := range []int{1, 4, 16} {
 		c := smallConfig()
@@ -271,8 +272,8 @@ func TestDropBeforeStore(t *testing.T) {
 	}
 }
 
-// Values may have any other type than keys, float32 too, with groups of their own, as those of 4 bits have by default. Quick tests
-// have one layer.
+// Values may have any other type than keys, float32 too, with groups of their own, as those of 4
+// bits have by default. Quick tests have one layer.
 func TestValueType(t *testing.T) {
 	for _, x := range []struct {
 		keys, values kernel.DType
@@ -346,7 +347,8 @@ func useValuesInKeys(h *harness, c kvcache.Config, dtype kernel.DType) {
 	}
 }
 
-// TestConfigValuesInKeys: such values take no memory and are the first elements of the keys, with the scales of these.
+// TestConfigValuesInKeys: such values take no memory and are the first elements of the keys, with
+// the scales of these.
 func TestConfigValuesInKeys(t *testing.T) {
 	for _, x := range []struct {
 		dtype      kernel.DType

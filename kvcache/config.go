@@ -21,19 +21,20 @@ type Config struct {
 	HeadSize  int // of the keys
 	ValueSize int // head size of the values; 0 means HeadSize
 
-	// KeyType and ValueType are the types of the elements, each of them Float32 by default. Any two go together. Values bear
-	// a coarser type than keys, such as Int4 beside keys of Int8.
+	// KeyType and ValueType are the types of the elements, each of them Float32 by default. Any two
+	// go together. Values bear a coarser type than keys, such as Int4 beside keys of Int8.
 	KeyType, ValueType kernel.DType
 
-	// ValuesInKeys says that the values are the first ValueSize elements of the keys, as in multi-head
-	// latent attention: only the keys are kept and stored. Both have one type then.
+	// ValuesInKeys says that the values are the first ValueSize elements of the keys, as in
+	// multi-head latent attention: only the keys are kept and stored. Both have one type then.
 	ValuesInKeys bool
 
 	// Group is the number of Int8 or Int4 elements that share a scale, which takes 4 bytes. It
 	// divides the head sizes and is even for Int4. 0 means all elements of a row for Int8, and 32
-	// for Int4, as in ggml's Q4_0, or all if 32 does not divide the head size; with ValuesInKeys the largest
-	// divisor of both head sizes in place of all. Calls with kernel.Options.DynamicInt12
-	// take less time with larger groups, and their kernels need a multiple of 16.
+	// for Int4, as in ggml's Q4_0, or all if 32 does not divide the head size; with ValuesInKeys
+	// the largest divisor of both head sizes in place of all. Calls with
+	// kernel.Options.DynamicInt12 take less time with larger groups, and their kernels need a
+	// multiple of 16.
 	Group int
 
 	// PageSize is the number of tokens of a page; 0 means 64. With small pages, sequences
@@ -62,7 +63,8 @@ const (
 	LayoutNHD                   // [page size, heads, D]: the heads of a token lie together
 )
 
-// int4Group is the default of Config.Group for Int4: with a scale for a whole row, 4 bits are too coarse.
+// int4Group is the default of Config.Group for Int4: with a scale for a whole row, 4 bits are too
+// coarse.
 const int4Group = 32
 
 func (c *Config) setDefaults() {
@@ -77,8 +79,8 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// A part is the keys or the values of a layer: their type, their head size, and how many elements share a
-// scale, if the type has scales.
+// A part is the keys or the values of a layer: their type, their head size, and how many elements
+// share a scale, if the type has scales.
 type part struct {
 	dtype       view.DType
 	size, group int
@@ -100,7 +102,8 @@ func (c *Config) part(t kernel.DType, size int) part {
 	return part{view.DType(t), size, group}
 }
 
-// whole returns the largest group of rows of a size: that of keys divides the values that they hold, too.
+// whole returns the largest group of rows of a size: that of keys divides the values that they
+// hold, too.
 func (c *Config) whole(size int) int {
 	if !c.ValuesInKeys {
 		return size
@@ -157,8 +160,8 @@ func (p part) fits() bool {
 	return !p.dtype.IsScaled() || p.size%p.group == 0 && p.group%p.dtype.PerByte() == 0
 }
 
-// PageBytes returns the memory of a page: of the keys and values of PageSize tokens in all layers, with
-// their scales. Pages does not count. The error is a [*kernel.Error], as that of [New].
+// PageBytes returns the memory of a page: of the keys and values of PageSize tokens in all layers,
+// with their scales. Pages does not count. The error is a [*kernel.Error], as that of [New].
 func (c Config) PageBytes() (int, error) {
 	c.setDefaults()
 	c.Pages = 1

@@ -10,8 +10,9 @@ import (
 	"github.com/attn-go/attn/kvcache"
 )
 
-// TestKeyRows: lists of rows of a view, in pages of any size and layout, give the bits of the same lists of contiguous keys, for
-// each element type, also where the sequences differ in length and have dropped tokens.
+// TestKeyRows: lists of rows of a view, in pages of any size and layout, give the bits of the same
+// lists of contiguous keys, for each element type, also where the sequences differ in length and
+// have dropped tokens.
 func TestKeyRows(t *testing.T) {
 	for n, dtype := range contracttest.KeyTypes() {
 		for _, size := range []int{1, 5, 16, 600} {

@@ -302,7 +302,8 @@ func (h *harness) drop(number, n int) {
 	m.start += (n - m.start) / h.config.PageSize * h.config.PageSize
 }
 
-// dropBetween drops the whole pages of a sequence before position n but the first ones, which move up to the others.
+// dropBetween drops the whole pages of a sequence before position n but the first ones, which move
+// up to the others.
 func (h *harness) dropBetween(number, first, n int) {
 	h.t.Helper()
 	h.must(h.sequences[number].DropBetween(first, n))

@@ -118,13 +118,13 @@ func (s *Sequence) DropBefore(n int) error {
 	return nil
 }
 
-// DropBetween is DropBefore for a sequence that keeps its first tokens, as attention sinks (StreamingLLM): pages with any
-// of the first tokens that it has, so many, are not dropped. n is from Start to the position of the first token of the
-// last step.
+// DropBetween is DropBefore for a sequence that keeps its first tokens, as attention sinks
+// (StreamingLLM): pages with any of the first tokens that it has, so many, are not dropped. n is
+// from Start to the position of the first token of the last step.
 //
-// Attention is that of a text without the dropped tokens which begins at Start: the first tokens count as those right
-// before the others that are kept. What rotations the stored keys have stays. Fork and Truncate no longer
-// cut among the first tokens.
+// Attention is that of a text without the dropped tokens which begins at Start: the first tokens
+// count as those right before the others that are kept. What rotations the stored keys have stays.
+// Fork and Truncate no longer cut among the first tokens.
 //
 // In a cache with a window, which hides them, it is an error.
 func (s *Sequence) DropBetween(first, n int) error {
@@ -277,15 +277,16 @@ func (s *Sequence) copyLast(page int32) {
 	s.mayShare.Store(false)
 }
 
-// Keep drops the tokens of the last Extend but those whose numbers, counted from 0 in that step, are in tokens, in
-// ascending order: such as the accepted ones of a tree of drafts. Call it after all layers have stored them. The tokens
-// that are kept move together, so that the sequence has the bits of one that never had the others. If keys are rotated,
-// the program must have rotated those by the positions that they then have. As after Truncate, the last step is over.
+// Keep drops the tokens of the last Extend but those whose numbers, counted from 0 in that step,
+// are in tokens, in ascending order: such as the accepted ones of a tree of drafts. Call it after
+// all layers have stored them. The tokens that are kept move together, so that the sequence has the
+// bits of one that never had the others. If keys are rotated, the program must have rotated those
+// by the positions that they then have. As after Truncate, the last step is over.
 //
 // No token of the step may have been dropped by DropBefore.
 //
-// Pages that the tokens move to and other sequences share are replaced by copies first. If too few pages are free for
-// them, Keep returns a [*CapacityError] and changes nothing.
+// Pages that the tokens move to and other sequences share are replaced by copies first. If too few
+// pages are free for them, Keep returns a [*CapacityError] and changes nothing.
 func (s *Sequence) Keep(tokens []int) error {
 	if f := s.checkKeep(tokens); f != nil {
 		return (*kernel.Error)(f.In("kvcache.Sequence.Keep"))
@@ -333,7 +334,8 @@ func (s *Sequence) slot(at int) slot {
 	return slot{page: int(s.pages[at/s.cache.pageSize]), row: at % s.cache.pageSize}
 }
 
-// own replaces those pages of the tokens at positions from to to-1 by copies that other sequences share.
+// own replaces those pages of the tokens at positions from to to-1 by copies that other sequences
+// share.
 func (s *Sequence) own(from, to int) error {
 	if !s.mayShare.Load() {
 		return nil

@@ -230,8 +230,8 @@ func quantizeRows(t *tier.Tier, dst *view.Tensor, page, row int, src *view.Tenso
 	return true
 }
 
-// quantize quantizes n rows to element to of dst and what is ldd, 2·ldd, ... behind it, as many per call
-// as do not take long.
+// quantize quantizes n rows to element to of dst and what is ldd, 2·ldd, ... behind it, as many per
+// call as do not take long.
 func quantize(t *tier.Tier, dst *view.Tensor, to, ldd int, scales []float32, lsc int, src []float32, lds, n, d int) (ok bool) {
 	convert, group, bytes := t.Convert(), dst.Group(), dst.DType().Bytes
 	for r := 0; r < n; {
@@ -267,7 +267,8 @@ func notFinite(arg string, src *view.Tensor, b, l, n int) error {
 // A slot is a row of a page.
 type slot struct{ page, row int }
 
-// copyRows copies n rows of all heads from one page to another, or to rows before them, with their scales.
+// copyRows copies n rows of all heads from one page to another, or to rows before them, with their
+// scales.
 func copyRows(t *view.Tensor, to, from slot, n int) {
 	data, bytes, heads, d := t.Bytes(), t.DType().Bytes, t.Dim(1), t.Dim(3)
 	if t.Stride(1) == d {

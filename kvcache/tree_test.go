@@ -11,9 +11,10 @@ import (
 	"github.com/attn-go/attn/kvcache"
 )
 
-// TestTreeIsTokenByToken: a step with a tree of drafted tokens, of which Keep keeps one path, has the outputs of this path's tokens and
-// leaves the sequence as if they had come one by one: to the last bit, in each type, across blocks of 256 keys and pages, with a
-// window and without, and beside a sequence that takes a shorter tree.
+// TestTreeIsTokenByToken: a step with a tree of drafted tokens, of which Keep keeps one path, has
+// the outputs of this path's tokens and leaves the sequence as if they had come one by one: to the
+// last bit, in each type, across blocks of 256 keys and pages, with a window and without, and
+// beside a sequence that takes a shorter tree.
 func TestTreeIsTokenByToken(t *testing.T) {
 	for n, dtype := range contracttest.KeyTypes() {
 		for _, past := range []int{0, 30, 253} {
@@ -92,7 +93,8 @@ func draftTree(t *testing.T, config kvcache.Config, past int, tier kernel.Tier) 
 	unevenTrees(t, config)
 }
 
-// unevenTrees: sequences take trees of different sizes in one step, the shorter one with parents for rows that nobody reads.
+// unevenTrees: sequences take trees of different sizes in one step, the shorter one with parents
+// for rows that nobody reads.
 func unevenTrees(t *testing.T, config kvcache.Config) {
 	cache, err := kvcache.New(config)
 	if err != nil {

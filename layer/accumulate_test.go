@@ -9,9 +9,9 @@ import (
 	"github.com/attn-go/attn/linear"
 )
 
-// checkAccumulates compares the gradients of a call that accumulates, in outputs that hold numbers, with those
-// numbers plus the gradients of one that does not. That is exact as long as a sum has one segment: at most 128
-// columns, 128 rows or, in a bias, 32.
+// checkAccumulates compares the gradients of a call that accumulates, in outputs that hold numbers,
+// with those numbers plus the gradients of one that does not. That is exact as long as a sum has
+// one segment: at most 128 columns, 128 rows or, in a bias, 32.
 func checkAccumulates(t *testing.T, name string, call func(accumulate bool, seed uint64) [][]float32) {
 	t.Helper()
 	want, got := call(false, 0), call(true, 100)
@@ -31,7 +31,8 @@ func fill(seed uint64, all [][]float32) [][]float32 {
 	return all
 }
 
-// TestSimilarityBackwardAccumulate: gradients of attention and of the matrix of General are added to.
+// TestSimilarityBackwardAccumulate: gradients of attention and of the matrix of General are added
+// to.
 func TestSimilarityBackwardAccumulate(t *testing.T) {
 	z := small
 	w := drawn(1, z.d*z.d)
@@ -64,8 +65,8 @@ func TestSimilarityBackwardAccumulate(t *testing.T) {
 	}
 }
 
-// TestMultiHeadBackwardAccumulate: gradients of tokens, parameters, biases and sinks are added to, with
-// projections and without.
+// TestMultiHeadBackwardAccumulate: gradients of tokens, parameters, biases and sinks are added to,
+// with projections and without.
 func TestMultiHeadBackwardAccumulate(t *testing.T) {
 	for _, projects := range []bool{true, false} {
 		for _, hasBias := range []bool{true, false} {

@@ -71,20 +71,21 @@ type AdditiveGradients struct {
 	Scoring    []float32     // with respect to Additive.V
 }
 
-// AdditiveWeights are the weights of the projections of an [Additive], [outputs, inputs], contiguous.
-// Query is needed for the gradient of q, and Key for that of k, if there is such a projection.
+// AdditiveWeights are the weights of the projections of an [Additive], [outputs, inputs],
+// contiguous. Query is needed for the gradient of q, and Key for that of k, if there is such a
+// projection.
 type AdditiveWeights struct{ Query, Key []float32 }
 
-// Backward computes the gradients of [Additive.Attend] from dout, the gradient of its out, and p, the
-// weights of the attention, as the call wrote them to Options.Weights. With a and b, the gradients
-// that [kernel.AdditiveBackward] computes of the projected queries and keys:
+// Backward computes the gradients of [Additive.Attend] from dout, the gradient of its out, and p,
+// the weights of the attention, as the call wrote them to Options.Weights. With a and b, the
+// gradients that [kernel.AdditiveBackward] computes of the projected queries and keys:
 //
 //	Q = a·Query    Query.Weight = the sum of aᵀ·q, Query.Bias = that of a, over all queries
 //	K = b·Key      Key.Weight = the sum of bᵀ·k, Key.Bias = that of b, over all keys
 //
 // These are those of [linear.Backward], for the rows numbered as in [B, H, L]. Where there is no
-// projection, Q and K are a and b. V and Scoring are V and Weights of kernel.AdditiveBackward, and so
-// are the options and errors.
+// projection, Q and K are a and b. V and Scoring are V and Weights of kernel.AdditiveBackward, and
+// so are the options and errors.
 //
 // All tensors are float32 and neither ragged nor paged. Queries and keys are projected again, to
 // memory that is recycled: in the steady state a call allocates nothing.
@@ -137,8 +138,8 @@ var additiveNames = [...]struct {
 	{"k", "Gradients.K", parameterNames{"Gradients.Key", "Gradients.Key.Weight", "Gradients.Key.Bias", "Additive.Key", "Weights.Key"}},
 }
 
-// check reports what kernel.AdditiveBackward, which gets projected queries and keys, does not see. It
-// sets sizes.
+// check reports what kernel.AdditiveBackward, which gets projected queries and keys, does not see.
+// It sets sizes.
 func (c *additiveBackward) check(g *AdditiveGradients, dout, v, p *kernel.Tensor) *check.Failure {
 	var f footprint
 	for i := range c.sides {

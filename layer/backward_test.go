@@ -81,8 +81,8 @@ func times64(w, bias []float32, x []float64) []float64 {
 	return y
 }
 
-// checkDifferences compares gradients with symmetric differences of a loss in float64. The step is a
-// power of 2, so that the error of the difference is of the order of 1e-6.
+// checkDifferences compares gradients with symmetric differences of a loss in float64. The step is
+// a power of 2, so that the error of the difference is of the order of 1e-6.
 func checkDifferences(t *testing.T, name string, x, gradient []float32, loss func() float64) {
 	t.Helper()
 	const step = 0x1p-10
@@ -173,8 +173,8 @@ func scoredCases(t *testing.T) []scored {
 	}
 }
 
-// TestSimilarityBackward compares the gradients of every similarity with differences, and their bits
-// on all tiers, in other layouts and with threads.
+// TestSimilarityBackward compares the gradients of every similarity with differences, and their
+// bits on all tiers, in other layouts and with threads.
 func TestSimilarityBackward(t *testing.T) {
 	contracttest.ForceThreads(t)
 	hashes := map[string]string{

@@ -40,7 +40,8 @@ func (Cosine) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
 	return Dot{}.Attend(out, unitQ, unitK, v, &o)
 }
 
-// checkMask reports a mask that does not fit q and k. One with lists of keys counts their entries, and is left to the call.
+// checkMask reports a mask that does not fit q and k. One with lists of keys counts their entries,
+// and is left to the call.
 func checkMask(o *kernel.Scoring, q, k *kernel.Tensor) *check.Failure {
 	c := scoresOf(q, k)
 	if s := scoringOf(o); !s.KeyRows.IsSet() {

@@ -63,13 +63,13 @@ type GeneralGradients struct {
 //	W = the sum of qᵀ·dp over all queries
 //
 // The other gradients are those of that attention. w is the matrix that [NewGeneral] has packed,
-// [size of q, size of k], contiguous; Q alone needs it. Q is summed up in segments of 128 columns, W in
-// segments of 128 queries, which are numbered as in [B, H, Lq], see [linear.Product].
+// [size of q, size of k], contiguous; Q alone needs it. Q is summed up in segments of 128 columns,
+// W in segments of 128 queries, which are numbered as in [B, H, Lq], see [linear.Product].
 //
 // Shapes, options and errors are those of [kernel.AttentionBackward]: opts are those of the call of
-// Attend, and lse is a result of it. q and its gradient are float32 and neither ragged nor
-// paged. The queries are projected again, to memory that is recycled: in the steady state a call
-// allocates nothing. With Accumulate, W is added to as by linear.Product: its sums start from what it holds.
+// Attend, and lse is a result of it. q and its gradient are float32 and neither ragged nor paged.
+// The queries are projected again, to memory that is recycled: in the steady state a call allocates
+// nothing. With Accumulate, W is added to as by linear.Product: its sums start from what it holds.
 func (g General) Backward(out GeneralGradients, dout, q, k, v, lse kernel.Tensor, w []float32, opts *kernel.BackwardOptions) error {
 	o := valueOf(opts)
 	if bad := g.checkBackward(&out, &dout, &q, &k, &v, &lse, w, &o); bad != nil {

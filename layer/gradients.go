@@ -20,7 +20,8 @@ type Parameters struct {
 // wanted tells whether a gradient is to be computed.
 func (p *Parameters) wanted() bool { return p.Weight != nil || p.Bias != nil }
 
-// parameterNames are the names of the gradients of a projection, of the projection and of its weights.
+// parameterNames are the names of the gradients of a projection, of the projection and of its
+// weights.
 type parameterNames struct{ name, weight, bias, layer, weights string }
 
 // check reports gradients that do not fit the layer.
@@ -69,7 +70,8 @@ func (p *Parameters) backward(dx *linear.Matrix, dy, x, weight linear.Matrix, l 
 	return linear.Backward(g, dy, x, linear.Matrix{}, linear.ProductOptions{Exec: exec, Accumulate: accumulate})
 }
 
-// checkGradient reports a gradient that is set and does not fit the argument that it belongs to, which is plain.
+// checkGradient reports a gradient that is set and does not fit the argument that it belongs to,
+// which is plain.
 func checkGradient(arg string, g *kernel.Tensor, likeArg string, like *kernel.Tensor) *check.Failure {
 	return viewOf(g).CheckGradient(arg, viewOf(like), likeArg)
 }
@@ -133,7 +135,8 @@ func (s *scratch) denseLike(x *kernel.Tensor, d int) kernel.Tensor {
 	return kernel.BHLD(s.takeFloats(product(shape[0], shape[1], shape[2], d)), shape[0], shape[1], shape[2], d)
 }
 
-// gradientLike is denseLike for a gradient of the kernel, which is added to if the call accumulates.
+// gradientLike is denseLike for a gradient of the kernel, which is added to if the call
+// accumulates.
 func (s *scratch) gradientLike(x *kernel.Tensor, d int, accumulate bool) kernel.Tensor {
 	y := s.denseLike(x, d)
 	if accumulate {

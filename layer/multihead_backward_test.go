@@ -179,8 +179,8 @@ func TestMultiHeadBackwardWanted(t *testing.T) {
 	}
 }
 
-// TestMultiHeadBackwardSelf: in self-attention one tensor gets the sum of three gradients, each of which
-// is rounded as linear.Backward with Accumulate rounds, with and without projections.
+// TestMultiHeadBackwardSelf: in self-attention one tensor gets the sum of three gradients, each of
+// which is rounded as linear.Backward with Accumulate rounds, with and without projections.
 func TestMultiHeadBackwardSelf(t *testing.T) {
 	const width = 8
 	for _, projects := range []bool{true, false} {
@@ -215,8 +215,8 @@ func TestMultiHeadBackwardSelf(t *testing.T) {
 	}
 }
 
-// TestMultiHeadBackwardRagged: a ragged batch has the gradients of a dense one of the same tokens, and
-// rows of no sequence stay.
+// TestMultiHeadBackwardRagged: a ragged batch has the gradients of a dense one of the same tokens,
+// and rows of no sequence stay.
 func TestMultiHeadBackwardRagged(t *testing.T) {
 	m := newTrained(t)
 	_, trace := m.forward(t)

@@ -29,7 +29,8 @@ func (t *MultiHeadTrace) projections() [4]*kernel.Tensor {
 }
 
 // Forward is [MultiHead.Attend] and keeps what [MultiHead.Backward] needs: trace is overwritten.
-// The options are those with which gradients are known, and Accumulate is not used. out has the bits of Attend.
+// The options are those with which gradients are known, and Accumulate is not used. out has the
+// bits of Attend.
 //
 // All tokens, those of query, key, value and trace, lie at equal distances, as in
 // kernel.BLHD(data, b, l, 1, width). The trace shares no memory with anything else.
@@ -90,8 +91,8 @@ func (f *footprint) inputInputs(c *multiHeadCall) {
 // uses tells whether tensor i of a trace is used.
 func (m *MultiHead) uses(i int) bool { return [...]*linear.Linear{m.Q, m.K, m.V, m.O}[i] != nil }
 
-// checkTrace reports tokens that do not lie at equal distances, or a trace that does not fit the call,
-// which checkInputs has accepted.
+// checkTrace reports tokens that do not lie at equal distances, or a trace that does not fit the
+// call, which checkInputs has accepted.
 func (c *multiHeadCall) checkTrace() *check.Failure {
 	for i := range c.inputs {
 		if bad := checkTokens(inputNames[i], &c.inputs[i]); bad != nil {
@@ -127,8 +128,8 @@ func checkTokens(arg string, t *kernel.Tensor) *check.Failure {
 	return nil
 }
 
-// tokenStride returns the distance between the tokens of a valid tensor [B, 1, L, width]. ok is false
-// if they have no common one.
+// tokenStride returns the distance between the tokens of a valid tensor [B, 1, L, width]. ok is
+// false if they have no common one.
 func tokenStride(t *kernel.Tensor) (stride int, ok bool) {
 	all := viewOf(t).Joined()
 	batch, length, strides := all.Dim(0), all.Dim(2), all.Strides()

@@ -39,8 +39,8 @@ func measured(t *tier.Tier, most *int) *tier.Tier {
 	return t
 }
 
-// TestCallsAreShort: with rows of hundreds of thousands, no call of a kernel takes more than some elements, and the cuts leave
-// no trace between tiers.
+// TestCallsAreShort: with rows of hundreds of thousands, no call of a kernel takes more than some
+// elements, and the cuts leave no trace between tiers.
 func TestCallsAreShort(t *testing.T) {
 	const n = 300_001
 	scores, dy := normals(1, n), normals(2, n)

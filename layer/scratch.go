@@ -18,7 +18,8 @@ type scratch struct {
 	custom  customScore
 	visible mask.Mask // for Cosine: a pointer to it passes through func values
 
-	// Options of calls of a Similarity: pointers to them pass through an interface, and so move to the heap.
+	// Options of calls of a Similarity: pointers to them pass through an interface, and so move to
+	// the heap.
 	options  kernel.Options
 	settings kernel.BackwardOptions
 

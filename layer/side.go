@@ -5,7 +5,8 @@ import (
 	"github.com/attn-go/attn/linear"
 )
 
-// A side is the queries or the keys of a backward pass, with the projection that comes before another similarity.
+// A side is the queries or the keys of a backward pass, with the projection that comes before
+// another similarity.
 type side struct {
 	x, dx      kernel.Tensor
 	layer      *linear.Linear // nil for none
@@ -24,7 +25,8 @@ func (c *side) sizes(outputs int) [4]int {
 	return [...]int{n, m, m, n}
 }
 
-// project projects the rows, and makes room for the gradients of their projections if they are wanted.
+// project projects the rows, and makes room for the gradients of their projections if they are
+// wanted.
 func (c *side) project(s *scratch, accumulate bool, exec kernel.Exec) error {
 	if c.layer == nil {
 		c.projected, c.dProjected = c.x, c.dx

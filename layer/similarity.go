@@ -21,11 +21,11 @@ import (
 //   - [Cosine]: q·k/(|q|·|k|)
 //   - [Func]: any function of a query and a key
 type Similarity interface {
-	// Attend computes out = softmax(similarity(q, k), masked)·v. Shapes, options and
-	// errors are those of [kernel.Attention]. Options.Scale multiplies the similarity.
-	// Its default, 0, stands for the formula of the similarity as it is: 1, but 1/√D for ScaledDot. -0 is 0.
-	// nil stands for the zero Options. What opts points to moves to the heap when Attend is called by an interface:
-	// a program that must not allocate keeps its Options.
+	// Attend computes out = softmax(similarity(q, k), masked)·v. Shapes, options and errors are
+	// those of [kernel.Attention]. Options.Scale multiplies the similarity. Its default, 0, stands
+	// for the formula of the similarity as it is: 1, but 1/√D for ScaledDot. -0 is 0. nil stands
+	// for the zero Options. What opts points to moves to the heap when Attend is called by an
+	// interface: a program that must not allocate keeps its Options.
 	Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error
 }
 
@@ -255,8 +255,9 @@ func (f *footprint) inputTensors(dout, q, k, v *kernel.Tensor) {
 	f.add("v", viewOf(v).Memory())
 }
 
-// normaliseBackward sets dx to the gradients of the rows of x, of which those of x/|x| are dy, or adds them. A
-// row without a gradient is not read: it may be a key that no query sees. dy is overwritten.
+// normaliseBackward sets dx to the gradients of the rows of x, of which those of x/|x| are dy, or
+// adds them. A row without a gradient is not read: it may be a key that no query sees. dy is
+// overwritten.
 func normaliseBackward(dx, x, dy *kernel.Tensor, accumulate bool) {
 	eachRow(x.Shape(), func(b, h, l int) {
 		dx, dy := row(dx, b, h, l), row(dy, b, h, l)

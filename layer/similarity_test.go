@@ -195,8 +195,8 @@ func TestCosineRange(t *testing.T) {
 	near(t, "scores", all(&scores), 3e-7, .96, .8, -1, .96, .8, -1)
 }
 
-// TestCosineOfAnyLength: scores are those of the definition for keys and queries of any length, from the
-// least number to the largest.
+// TestCosineOfAnyLength: scores are those of the definition for keys and queries of any length,
+// from the least number to the largest.
 func TestCosineOfAnyLength(t *testing.T) {
 	const least, most = math.SmallestNonzeroFloat32, math.MaxFloat32
 	q := rows([]float32{least, least}, []float32{0, 1}, []float32{most, most})
@@ -281,7 +281,8 @@ func TestGuardCosine(t *testing.T) {
 	}
 }
 
-// TestCosineHiddenScores: scores of hidden keys are those of the definition if the call asks for them.
+// TestCosineHiddenScores: scores of hidden keys are those of the definition if the call asks for
+// them.
 func TestCosineHiddenScores(t *testing.T) {
 	q, k, v := normalTensor(1, 1, 1, 3, 4), normalTensor(2, 1, 1, 20, 4), normalTensor(3, 1, 1, 20, 4)
 	var scores [2]kernel.Tensor
@@ -292,8 +293,9 @@ func TestCosineHiddenScores(t *testing.T) {
 	equal(t, "scores", &scores[1], &scores[0])
 }
 
-// TestCosineOfNamedKeys: with lists of rows, and with a tree of queries, masks count entries and keys on a path. So a row whose number
-// is beyond a length is a key all the same: the cosine is Dot of the rows x/|x| of all that are.
+// TestCosineOfNamedKeys: with lists of rows, and with a tree of queries, masks count entries and
+// keys on a path. So a row whose number is beyond a length is a key all the same: the cosine is Dot
+// of the rows x/|x| of all that are.
 func TestCosineOfNamedKeys(t *testing.T) {
 	const queries, keys, d = 5, 9, 6
 	rows := func(seed uint64, n int) (x, unit kernel.Tensor) {

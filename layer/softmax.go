@@ -33,7 +33,8 @@ type rowStat struct {
 
 var rowStats = parallel.FreeList[rowStat]{}
 
-// rowsAt returns how many of the rows from r on are computed at a time. valid is how many elements of each count.
+// rowsAt returns how many of the rows from r on are computed at a time. valid is how many elements
+// of each count.
 func rowsAt(c *elementwise.Call, r int) (n, valid int) {
 	n, valid = manyRows, c.Size
 	if c.Size > longerRow {
@@ -97,11 +98,12 @@ func softmaxOf(c *elementwise.Call, dst, src []float32, n, valid int) {
 	rowStats.Put(memory)
 }
 
-// partElements is how many elements one call of a kernel takes, in which the goroutine cannot be preempted. It bounds rows that are
-// longer than what elementwise.Function takes at a time.
+// partElements is how many elements one call of a kernel takes, in which the goroutine cannot be
+// preempted. It bounds rows that are longer than what elementwise.Function takes at a time.
 const partElements = 1 << 15
 
-// eachPart calls f for parts of the columns of n rows of d, with the first column of each and their number.
+// eachPart calls f for parts of the columns of n rows of d, with the first column of each and their
+// number.
 func eachPart(n, d int, f func(at, d int)) {
 	for at, step := 0, max(1, partElements/n); at < d; at += step {
 		f(at, min(step, d-at))

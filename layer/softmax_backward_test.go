@@ -10,8 +10,8 @@ import (
 	"github.com/attn-go/attn/layer"
 )
 
-// TestSoftmaxBackward compares with finite differences of the softmax in float64, in each place that
-// the result may be in.
+// TestSoftmaxBackward compares with finite differences of the softmax in float64, in each place
+// that the result may be in.
 func TestSoftmaxBackward(t *testing.T) {
 	const rows, n = 3, 7
 	lengths := []int{7, 4, 0}

@@ -13,7 +13,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// ScoreOptions are the settings of one call of [Scores]. Sinks and Dropout change weights alone, and so no score.
+// ScoreOptions are the settings of one call of [Scores]. Sinks and Dropout change weights alone,
+// and so no score.
 type ScoreOptions struct {
 	kernel.Exec
 	kernel.Scoring
@@ -50,7 +51,8 @@ func Scores(dst, q, k kernel.Tensor, s Similarity, opts *ScoreOptions) error {
 	return renameArgument(s.Attend(out, q, k, k, &m.options), "Options.Scores", "layer.Scores", "dst")
 }
 
-// checkScoring reports the first argument of Scores that does not fit. Without keys nothing is written.
+// checkScoring reports the first argument of Scores that does not fit. Without keys nothing is
+// written.
 func checkScoring(dst, q, k *kernel.Tensor, s Similarity) *check.Failure {
 	if s == nil {
 		return &check.Failure{Where: "s", Got: "nil", Want: "a similarity, such as ScaledDot{}"}
@@ -122,7 +124,8 @@ func checkLengths(lengths []int, n, scores int) *check.Failure {
 // A value of weight 0 does not count, even if it is NaN or Inf. Sums are computed in
 // float64 and rounded at the end.
 //
-// exec says how the call is computed; the zero Exec is the default. The errors are those of [Softmax].
+// exec says how the call is computed; the zero Exec is the default. The errors are those of
+// [Softmax].
 func WeightedSum(out, weights, v kernel.Tensor, exec kernel.Exec) error {
 	t, err := elementwise.Begin("layer.WeightedSum", &exec, checkWeightedSum(&out, &weights, &v))
 	if err != nil {
@@ -142,7 +145,8 @@ func weightedRow(j *rowJob, sums []float64, b, h, l int) {
 	roundTo(row(&j.to, b, h, l), sums)
 }
 
-// rowsOfCall returns how many rows of size elements one call of a kernel takes, in which the goroutine cannot be preempted.
+// rowsOfCall returns how many rows of size elements one call of a kernel takes, in which the
+// goroutine cannot be preempted.
 func rowsOfCall(size int) int {
 	const elements = 1 << 18
 	return max(1, elements/max(1, size))

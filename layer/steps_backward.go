@@ -9,8 +9,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// SoftmaxBackward computes the gradient of [Softmax] from the gradient dy of its result and from that
-// result, y:
+// SoftmaxBackward computes the gradient of [Softmax] from the gradient dy of its result and from
+// that result, y:
 //
 //	dx[j] = y[j]·(dy[j] - (y[0]·dy[0] + ... + y[n-1]·dy[n-1]))
 //
@@ -46,8 +46,8 @@ type WeightedSumGradients struct {
 // and the queries as dout.
 //
 // The gradients share no memory with each other or with another argument. Sums are computed in
-// float64, in ascending order, and rounded at the end; a NaN is 0x7FC00000. exec and the errors are those of
-// WeightedSum.
+// float64, in ascending order, and rounded at the end; a NaN is 0x7FC00000. exec and the errors are
+// those of WeightedSum.
 func WeightedSumBackward(g WeightedSumGradients, dout, weights, v kernel.Tensor, exec kernel.Exec) error {
 	t, err := elementwise.Begin("layer.WeightedSumBackward", &exec, checkWeightedSumBackward(&g, &dout, &weights, &v))
 	if err != nil {

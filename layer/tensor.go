@@ -85,8 +85,8 @@ func rename(f *check.Failure, from, to string) *check.Failure {
 	return &check.Failure{Where: to, Got: f.Got, Want: f.Want, Kind: f.Kind}
 }
 
-// renameArgument returns err, about the argument to of a function, if it is about the argument from of
-// any. It is for calls that pass their own argument on under another name.
+// renameArgument returns err, about the argument to of a function, if it is about the argument from
+// of any. It is for calls that pass their own argument on under another name.
 func renameArgument(err error, from, function, to string) error {
 	if bad, ok := err.(*kernel.Error); ok {
 		return (*kernel.Error)(rename((*check.Failure)(bad), from, function+": "+to))

@@ -27,8 +27,9 @@ type TorchWeights struct {
 	OutProjBias   []float32 // out_proj.bias [E], or nil
 }
 
-// FromTorch returns PyTorch's nn.MultiheadAttention(embed, heads, batch_first=True) with
-// the weights w. Bad weights get a [*kernel.Error]. exec says how the call packs them, as that of [linear.New].
+// FromTorch returns PyTorch's nn.MultiheadAttention(embed, heads, batch_first=True) with the
+// weights w. Bad weights get a [*kernel.Error]. exec says how the call packs them, as that of
+// [linear.New].
 //
 // PyTorch's masks of bools hide where they are true: a key_padding_mask is a mask of
 // [PaddingMask], an attn_mask one of [HiddenMask]. PyTorch adds its masks of floats to the scores:

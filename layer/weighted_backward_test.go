@@ -9,8 +9,9 @@ import (
 	"github.com/attn-go/attn/layer"
 )
 
-// TestWeightedSumBackward: WeightedSum is linear in each argument, so that with numbers of few bits the
-// gradients are exact: those of each element are the sums of dout with out for that element alone.
+// TestWeightedSumBackward: WeightedSum is linear in each argument, so that with numbers of few bits
+// the gradients are exact: those of each element are the sums of dout with out for that element
+// alone.
 func TestWeightedSumBackward(t *testing.T) {
 	const b, h, hkv, lq, lk, dv = 2, 4, 2, 3, 5, 6
 	r := testutil.Rand(1)
@@ -52,7 +53,8 @@ func TestWeightedSumBackward(t *testing.T) {
 	check("V", v, dv2)
 }
 
-// TestWeightedSumThreads: threads change no bit of WeightedSum and its gradients, in layouts of either kind.
+// TestWeightedSumThreads: threads change no bit of WeightedSum and its gradients, in layouts of
+// either kind.
 func TestWeightedSumThreads(t *testing.T) {
 	contracttest.ForceThreads(t)
 	const b, h, hkv, lq, lk, dv = 2, 4, 2, 9, 13, 6

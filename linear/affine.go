@@ -13,13 +13,13 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// AffineWeights are integers q of an output and an input, with a scale d and a zero point z for some
-// inputs of an output: a weight is
+// AffineWeights are integers q of an output and an input, with a scale d and a zero point z for
+// some inputs of an output: a weight is
 //
 //	d·(q - z)
 //
-// in float32, where the difference is rounded, and then the product. Checkpoints of GPTQ and AWQ have
-// them, and MatMulNBits of ONNX.
+// in float32, where the difference is rounded, and then the product. Checkpoints of GPTQ and AWQ
+// have them, and MatMulNBits of ONNX.
 type AffineWeights struct {
 	N, K int // outputs and inputs
 	Bits int // of an integer: 2, 4 or 8
@@ -41,7 +41,8 @@ type AffineWeights struct {
 	ZeroCodes  []byte
 	ZeroOffset int
 
-	// Zeros are z as numbers, [N, groups], in the place of ZeroCodes. With neither, z is 2^(Bits-1).
+	// Zeros are z as numbers, [N, groups], in the place of ZeroCodes. With neither, z is
+	// 2^(Bits-1).
 	Zeros Matrix
 
 	// GroupOf, if not nil, has the group of each input (g_idx of GPTQ with desc_act). The weights
@@ -57,33 +58,36 @@ const (
 	// Unpacked: codes [N, K] and zero points [N, groups], a byte each.
 	Unpacked Packing = iota
 
-	// ByteRows: codes [N, groups·GroupSize] and zero points [N, groups], the first of a byte in its lowest
-	// bits. Each row begins with a byte, and each group, too (MatMulNBits: B and zero_points).
+	// ByteRows: codes [N, groups·GroupSize] and zero points [N, groups], the first of a byte in its
+	// lowest bits. Each row begins with a byte, and each group, too (MatMulNBits: B and
+	// zero_points).
 	ByteRows
 
-	// GPTQ: codes [K, N] and zero points [groups, N]. A word has the codes of neighbouring inputs, the
-	// first in its lowest bits, or the zero points of neighbouring outputs (qweight, qzeros).
+	// GPTQ: codes [K, N] and zero points [groups, N]. A word has the codes of neighbouring inputs,
+	// the first in its lowest bits, or the zero points of neighbouring outputs (qweight, qzeros).
 	GPTQ
 
-	// AWQ: codes [K, N] and zero points [groups, N]. A word has those of 8 neighbouring outputs, in the
-	// order 0, 2, 4, 6, 1, 3, 5, 7 from its lowest bits on (qweight, qzeros). Bits is 4.
+	// AWQ: codes [K, N] and zero points [groups, N]. A word has those of 8 neighbouring outputs, in
+	// the order 0, 2, 4, 6, 1, 3, 5, 7 from its lowest bits on (qweight, qzeros). Bits is 4.
 	AWQ
 )
 
-// Affine is the Format of layers that [FromAffine] has packed with fewer bits than float32. No file has it.
+// Affine is the Format of layers that [FromAffine] has packed with fewer bits than float32. No file
+// has it.
 const Affine Format = 1 << 16
 
-// FromAffine packs integers with scales and zero points, and the bias, N numbers or nil for none. All is
-// copied. exec is that of [New].
+// FromAffine packs integers with scales and zero points, and the bias, N numbers or nil for none.
+// All is copied. exec is that of [New].
 //
-// The layer has the bits of New on the weights as float32. It takes 4.5 bits a weight with scales that are
-// binary16, the same for each 32 inputs, and integers q-z from -8 to 7; 6 with q of 4 bits and any integer z
-// from 0 to 15; 7 with such z and scales of float32, 0 or 2^-100 to 2^100 in magnitude, or with groups of
-// 16; and 8.5 with q of 8 bits, a z of 128 and scales as at first. In all other cases the weights are float32,
-// and [Linear.Format] is 0: then calls cannot have Options.DynamicInt8.
+// The layer has the bits of New on the weights as float32. It takes 4.5 bits a weight with scales
+// that are binary16, the same for each 32 inputs, and integers q-z from -8 to 7; 6 with q of 4 bits
+// and any integer z from 0 to 15; 7 with such z and scales of float32, 0 or 2^-100 to 2^100 in
+// magnitude, or with groups of 16; and 8.5 with q of 8 bits, a z of 128 and scales as at first. In
+// all other cases the weights are float32, and [Linear.Format] is 0: then calls cannot have
+// Options.DynamicInt8.
 //
-// Bad input is a [*kernel.Error], and so are scales and zero points that are NaN or infinite; weights that do
-// not fit memory are one of the kind [kernel.ErrMemory].
+// Bad input is a [*kernel.Error], and so are scales and zero points that are NaN or infinite;
+// weights that do not fit memory are one of the kind [kernel.ErrMemory].
 func FromAffine(w *AffineWeights, bias []float32, exec kernel.Exec) (*Linear, error) {
 	f := w.check()
 	if f == nil {
@@ -195,7 +199,8 @@ func (w *AffineWeights) widen(dst []float32, ld int, r *affineRow) {
 	}
 }
 
-// pack writes a row to a lane of a panel. A weight behind the last one has the zero point as its code.
+// pack writes a row to a lane of a panel. A weight behind the last one has the zero point as its
+// code.
 func (w *AffineWeights) pack(p ukernel.PackedFormat, panel []byte, lanes int, r *affineRow, lane int) {
 	const half = ukernel.BlockSteps / 2
 	size := p.BlockBytes(lanes)

@@ -193,7 +193,8 @@ func (w *AffineWeights) checkCodes() *check.Failure {
 	return nil
 }
 
-// checkNumbers reports scales or zero points that are no finite numbers for each group of each output.
+// checkNumbers reports scales or zero points that are no finite numbers for each group of each
+// output.
 func (w *AffineWeights) checkNumbers(name string, m *Matrix) *check.Failure {
 	if f := m.check(name); f != nil {
 		return f

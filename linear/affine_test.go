@@ -128,8 +128,8 @@ func (c affineCase) numbers(x []float32, groups int) linear.Matrix {
 	return m
 }
 
-// packCodes is the pack function of each project: AutoGPTQ's QuantLinear, AutoAWQ's WQLinear_GEMM and
-// onnxruntime's MatMulNBitsQuantizer.
+// packCodes is the pack function of each project: AutoGPTQ's QuantLinear, AutoAWQ's WQLinear_GEMM
+// and onnxruntime's MatMulNBitsQuantizer.
 func (c affineCase) packCodes(codes [][]int, groups int) []byte {
 	switch c.packing {
 	case linear.GPTQ:
@@ -248,7 +248,8 @@ var affineCases = []affineCase{
 	{n: 7, k: 9, bits: 2, group: 4, packing: linear.ByteRows, zeros: "codes"},
 }
 
-// A layer has the weights as float32, the bits of New on them, and the size that its documentation says.
+// A layer has the weights as float32, the bits of New on them, and the size that its documentation
+// says.
 func TestAffine(t *testing.T) {
 	contracttest.ForceThreads(t)
 	for i, c := range affineCases {
@@ -289,8 +290,9 @@ func TestAffine(t *testing.T) {
 	}
 }
 
-// With Options.DynamicInt8 the bits do not depend on the tier, and the numbers are those of the widened weights up to the
-// error of rows of 8 bits, half a 127th of the largest of a block for each input.
+// With Options.DynamicInt8 the bits do not depend on the tier, and the numbers are those of the
+// widened weights up to the error of rows of 8 bits, half a 127th of the largest of a block for
+// each input.
 func TestAffineInt8(t *testing.T) {
 	for i, c := range affineCases {
 		if c.format == 0 {
@@ -422,8 +424,8 @@ func TestAffineErrors(t *testing.T) {
 	}
 }
 
-// Weights of 4 bits as MatMulNBits of ONNX has them: an output of 16 inputs with one scale and one zero
-// point.
+// Weights of 4 bits as MatMulNBits of ONNX has them: an output of 16 inputs with one scale and one
+// zero point.
 func ExampleFromAffine() {
 	layer, err := linear.FromAffine(&linear.AffineWeights{
 		N: 1, K: 16, Bits: 4, GroupSize: 16,

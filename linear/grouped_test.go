@@ -120,8 +120,8 @@ func grouped(f linear.Format, b []byte, i int) (w groupedWeight) {
 	return w
 }
 
-// groupedSum adds 32 inputs to an output, with quantized rows, as the contract has it. The scale is one beside the
-// block.
+// groupedSum adds 32 inputs to an output, with quantized rows, as the contract has it. The scale is
+// one beside the block.
 func groupedSum(f linear.Format, block []byte, first int, scale, d float32, codes *[32]int, acc float32) float32 {
 	if f == linear.NVFP4 {
 		t := float32(0)
@@ -149,8 +149,8 @@ func groupedSum(f linear.Format, block []byte, first int, scale, d float32, code
 	return acc
 }
 
-// Formats with more than one scale: all remainders of rows and lanes, both kinds of rows, also with the numbers of the
-// largest magnitude and scales that no file of real weights has.
+// Formats with more than one scale: all remainders of rows and lanes, both kinds of rows, also with
+// the numbers of the largest magnitude and scales that no file of real weights has.
 func TestGrouped(t *testing.T) {
 	i := 0
 	for _, f := range groupedFormats {
@@ -169,8 +169,8 @@ func TestGrouped(t *testing.T) {
 	}
 }
 
-// eachKernel runs a test on every tier. Where few rows take the kernels of a tier below, it runs with
-// those of the tier itself as well.
+// eachKernel runs a test on every tier. Where few rows take the kernels of a tier below, it runs
+// with those of the tier itself as well.
 func eachKernel(t *testing.T, test func(t *testing.T, tier kernel.Tier)) {
 	t.Helper()
 	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {

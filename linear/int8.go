@@ -4,27 +4,29 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// Products of quantized rows with quantized weights, see Options.DynamicInt8. A goroutine quantizes a range of
-// rows of x once, for all of its tasks with that range, which follow each other. That takes as long as the product
-// with some 25 outputs, half of a panel.
+// Products of quantized rows with quantized weights, see Options.DynamicInt8. A goroutine quantizes
+// a range of rows of x once, for all of its tasks with that range, which follow each other. That
+// takes as long as the product with some 25 outputs, half of a panel.
 
 const (
-	// int8Bytes is the size of the quantized rows of a task: they stay in L2 while panels pass by, unless
-	// int8Least of them are larger.
+	// int8Bytes is the size of the quantized rows of a task: they stay in L2 while panels pass by,
+	// unless int8Least of them are larger.
 	int8Bytes = 256 << 10
 
-	// int8Least is the fewest rows of a task if there are more: with fewer, weights are fetched too often.
+	// int8Least is the fewest rows of a task if there are more: with fewer, weights are fetched too
+	// often.
 	int8Least = 48
 
 	// int8TileRows is a multiple of the rows of every kernel's highest tile: 16 with AMX, 24 with
 	// VNNI.
 	int8TileRows = 48
 
-	// int8Steps is how many inputs of a panel a call of a kernel takes: so many stay in L1 for all rows.
+	// int8Steps is how many inputs of a panel a call of a kernel takes: so many stay in L1 for all
+	// rows.
 	int8Steps = 1024
 
-	// int8ManySteps is the same for as many rows as then fit into one call, 96: kernels widen the weights of a
-	// block once for all rows of a call.
+	// int8ManySteps is the same for as many rows as then fit into one call, 96: kernels widen the
+	// weights of a block once for all rows of a call.
 	int8ManySteps = 384
 
 	// int8Speed is how many times as many products as FMAs a thread computes in some time, about.

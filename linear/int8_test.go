@@ -15,8 +15,8 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// int8Sum computes an output of a call with Options.DynamicInt8 before the bias, as the contract has it, from
-// the blocks as GGUF files have them.
+// int8Sum computes an output of a call with Options.DynamicInt8 before the bias, as the contract
+// has it, from the blocks as GGUF files have them.
 func (c testCase) int8Sum(x, w *matrix, m, n int) (acc float32) {
 	size, weights := blockSize(c.format), fileBlocks[c.format].weights
 	half := func(b []byte) float32 { return kernel.F16(binary.LittleEndian.Uint16(b)).Float32() }
@@ -123,8 +123,9 @@ func TestInt8RowsAreIndependent(t *testing.T) {
 	})
 }
 
-// The error of quantized rows compared with float32: an input is off by half a unit, a 254th of the largest of its
-// block, at most, evenly distributed. The root mean square of a unit's error is 1/√12 of it.
+// The error of quantized rows compared with float32: an input is off by half a unit, a 254th of the
+// largest of its block, at most, evenly distributed. The root mean square of a unit's error is
+// 1/√12 of it.
 func TestInt8Accuracy(t *testing.T) {
 	c := testCase{m: 20, n: 70, k: 768, format: linear.Q8_0, kind: testutil.Mantissas, seed: 4}
 	x, w, _ := c.inputs()

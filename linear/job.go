@@ -88,7 +88,8 @@ const (
 	onceRows    = 2
 	skinnySteps = 1024
 
-	// Grouped formats are unpacked for up to unpackRows rows, if there are kernels for that, and widened for more.
+	// Grouped formats are unpacked for up to unpackRows rows, if there are kernels for that, and
+	// widened for more.
 	unpackRows = 2
 
 	// While a worker is woken, a thread should do as much as it can in some 80 µs, or two
@@ -190,7 +191,8 @@ func (l *Linear) widens(t *tier.Tier, m int) bool {
 	return false
 }
 
-// unpacks reports whether weights are unpacked for m rows of x and not widened: the product makes them in registers.
+// unpacks reports whether weights are unpacked for m rows of x and not widened: the product makes
+// them in registers.
 func (l *Linear) unpacks(t *tier.Tier, m int) bool {
 	if m > unpackRows || l.format == 0 || t.Weights().GemmUnpacked == nil {
 		return false
@@ -222,8 +224,8 @@ func (j *job) usefulThreads(option, threadFMAs int) (n, most int, vary bool) {
 	return parallel.Threads(parallel.LimitFor(option, warm), work, warm)
 }
 
-// A scratch is the memory of one goroutine of a call. It grows to what the largest call of late needed
-// and is recycled.
+// A scratch is the memory of one goroutine of a call. It grows to what the largest call of late
+// needed and is recycled.
 type scratch struct {
 	wide  []float32 // some rows of a panel, widened or packed
 	codes []uint32  // quantized rows of x, or some rows of a panel, unpacked

@@ -97,7 +97,8 @@ func TestOrderedPlan(t *testing.T) {
 	}
 }
 
-// Few rows multiply with quantized weights as they lie, or unpacked. For more rows they are widened before.
+// Few rows multiply with quantized weights as they lie, or unpacked. For more rows they are widened
+// before.
 func TestQuantizedKernels(t *testing.T) {
 	const n = 48
 	for i := range tier.Tiers {
@@ -143,9 +144,9 @@ func TestQuantizedKernels(t *testing.T) {
 	}
 }
 
-// TestLowerRows: weights of a grouped format with up to LowerRows rows of float32 take the kernels of the
-// tier below with their steps, and the threads that the tier's own numbers say. No other product does,
-// and none of a tier that a test amends.
+// TestLowerRows: weights of a grouped format with up to LowerRows rows of float32 take the kernels
+// of the tier below with their steps, and the threads that the tier's own numbers say. No other
+// product does, and none of a tier that a test amends.
 func TestLowerRows(t *testing.T) {
 	contracttest.AllowThreads(t)
 	const n, most, threads = 500, 5, 3

@@ -1,6 +1,6 @@
-// Package linear computes linear layers, out = x·Wᵀ + b. [New] packs the weights of a
-// layer once, [FromBlocks] those of 8 or 4 bits in the formats of GGUF files, and [FromAffine] those of
-// GPTQ, AWQ and ONNX. [Linear.WriteTo] writes the packed
+// Package linear computes linear layers, out = x·Wᵀ + b. [New] packs the weights of a layer once,
+// [FromBlocks] those of 8 or 4 bits in the formats of GGUF files, and [FromAffine] those of GPTQ,
+// AWQ and ONNX. [Linear.WriteTo] writes the packed
 // layer, and [FromPacked] uses it where it lies, as in a mapped file. [Linear.Apply]
 // multiplies the rows of a [Matrix] with the weights, and [Linear.Project] those of a
 // [kernel.Tensor]. [Linear.Rows] looks rows of the weights up.
@@ -44,9 +44,9 @@ type Linear struct {
 	mapped bool                 // they lie in memory of the program, see FromPacked
 }
 
-// New packs the weights w, [N, K] for N outputs and K inputs, and the bias, N numbers
-// or nil for none. Both are copied. Weights that lie as [K, N] are passed as their [Matrix.T]. exec says
-// how the call, not the layer, computes; the zero Exec is the default.
+// New packs the weights w, [N, K] for N outputs and K inputs, and the bias, N numbers or nil for
+// none. Both are copied. Weights that lie as [K, N] are passed as their [Matrix.T]. exec says how
+// the call, not the layer, computes; the zero Exec is the default.
 //
 // Weights whose magnitude is below 2^-126 are taken for +0: on some CPUs a product with
 // such a number takes 100 times as long as others. The others keep their values, and all
@@ -96,8 +96,8 @@ func checkNew(w *Matrix, bias []float32) *check.Failure {
 	return cmp.Or(w.check("w"), checkBias(bias, w.rows), checkWeights("w", w, w.dtype.Size()))
 }
 
-// checkWeights reports a matrix that does not fit memory once it is packed, with at most so many bytes
-// a weight.
+// checkWeights reports a matrix that does not fit memory once it is packed, with at most so many
+// bytes a weight.
 func checkWeights(arg string, w *Matrix, size int) *check.Failure {
 	// A row or column that stands for many, or rows without inputs, take no memory. Only this
 	// limit finds a wrong number of them before the packed weights exhaust memory.
@@ -284,12 +284,12 @@ func (l *Linear) checkProject(out, x *view.Tensor) *check.Failure {
 type Options struct {
 	kernel.Exec // changes no bit of the result
 
-	// DynamicInt8 quantizes the rows of x to 8 bits, in blocks of 32 inputs whose scales it computes in the
-	// call (dynamic quantization), so that products with quantized
-	// weights are sums of integers. That takes less time, about half with weights of 4 bits, and changes
-	// the result: each input has an error of up to a 254th of the largest magnitude in its block. The
-	// result has the same bits on every CPU, too, see [Linear.Apply]. The layer must have quantized
-	// weights, see [FromBlocks] and [QuantizeInt8]; others are a [*kernel.Error].
+	// DynamicInt8 quantizes the rows of x to 8 bits, in blocks of 32 inputs whose scales it
+	// computes in the call (dynamic quantization), so that products with quantized
+	// weights are sums of integers. That takes less time, about half with weights of 4 bits, and
+	// changes the result: each input has an error of up to a 254th of the largest magnitude in its
+	// block. The result has the same bits on every CPU, too, see [Linear.Apply]. The layer must
+	// have quantized weights, see [FromBlocks] and [QuantizeInt8]; others are a [*kernel.Error].
 	DynamicInt8 bool
 
 	// Activation is applied to the outputs while they are in cache. The result has the bits

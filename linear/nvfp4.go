@@ -9,14 +9,16 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// FromNVFP4 is [FromBlocks] for blocks of [NVFP4] with scales of float32 beside: one for all weights, or one
-// for each output. The d of a block is multiplied by that, rounded to float32, and then by v, rounded again.
+// FromNVFP4 is [FromBlocks] for blocks of [NVFP4] with scales of float32 beside: one for all
+// weights, or one for each output. The d of a block is multiplied by that, rounded to float32, and
+// then by v, rounded again.
 //
-// In GGUF files the scale of a tensor is another one, of the same name with the end scale in place of weight. In
-// checkpoints of ModelOpt it is weight_scale_2, in those of compressed-tensors 1/weight_global_scale; their
-// numbers and block scales become blocks by [NVFP4Blocks].
+// In GGUF files the scale of a tensor is another one, of the same name with the end scale in place
+// of weight. In checkpoints of ModelOpt it is weight_scale_2, in those of compressed-tensors
+// 1/weight_global_scale; their numbers and block scales become blocks by [NVFP4Blocks].
 //
-// Errors are those of FromBlocks. So is a scale that is not 0 and not from 2^-64 to 2^64 in magnitude.
+// Errors are those of FromBlocks. So is a scale that is not 0 and not from 2^-64 to 2^64 in
+// magnitude.
 func FromNVFP4(blocks []byte, scales []float32, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
 	f := checkQuantized(NVFP4, blocks, n, k, bias)
 	switch {
@@ -28,8 +30,8 @@ func FromNVFP4(blocks []byte, scales []float32, n, k int, bias []float32, exec k
 	return newQuantized("linear.FromNVFP4", f, NVFP4, blocks, scales, n, k, bias, exec)
 }
 
-// checkScales reports scales of NVFP4 that do not fit: the product of one and a block's is a normal number, and
-// so is every number that kernels make of it.
+// checkScales reports scales of NVFP4 that do not fit: the product of one and a block's is a normal
+// number, and so is every number that kernels make of it.
 func checkScales(scales []float32, n int) *check.Failure {
 	if len(scales) != 1 && len(scales) != n {
 		return &check.Failure{Where: "scales", Got: fmt.Sprintf("%d numbers", len(scales)), Want: fmt.Sprintf("1, or %d, one per output", n)}
@@ -42,9 +44,10 @@ func checkScales(scales []float32, n int) *check.Failure {
 	return nil
 }
 
-// NVFP4Blocks returns weights as blocks of [NVFP4], with as many bytes as it is given, from the form in which
-// safetensors have them. A row of K weights, a multiple of 64, has K/2 bytes of numbers, those of inputs 2i (in the lower half)
-// and 2i+1 in byte i, and K/16 scales as E4M3. Rows follow each other.
+// NVFP4Blocks returns weights as blocks of [NVFP4], with as many bytes as it is given, from the
+// form in which safetensors have them. A row of K weights, a multiple of 64, has K/2 bytes of
+// numbers, those of inputs 2i (in the lower half) and 2i+1 in byte i, and K/16 scales as E4M3. Rows
+// follow each other.
 //
 // Bad input is a [*kernel.Error].
 func NVFP4Blocks(numbers, scales []byte) ([]byte, error) {

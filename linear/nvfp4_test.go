@@ -26,8 +26,9 @@ func e4m3(x byte) float64 {
 	return sign * math.Ldexp(8+m, e-10)
 }
 
-// TestNVFP4: every number with every scale, as safetensors have them, beside scales from the least to the largest.
-// The scale of 16 weights is rounded, and then the weight, which float64 has exactly before.
+// TestNVFP4: every number with every scale, as safetensors have them, beside scales from the least
+// to the largest. The scale of 16 weights is rounded, and then the weight, which float64 has
+// exactly before.
 func TestNVFP4(t *testing.T) {
 	const n, k = 256, 64
 	numbers, scales := make([]byte, n*k/2), make([]byte, n*k/16)

@@ -57,7 +57,8 @@ func pack[E any](l *Linear, w *Matrix, data []E, t *tier.Tier, exec *kernel.Exec
 	return packed
 }
 
-// packPanel writes k columns of some rows into the lanes of a panel. Their elements lie rowStride and colStride apart.
+// packPanel writes k columns of some rows into the lanes of a panel. Their elements lie rowStride
+// and colStride apart.
 func packPanel[E any](panel []E, lanes int, data []E, rowStride, colStride, rows, k int, pack, rest packer[E]) {
 	switch {
 	case rowStride == 1:

@@ -42,10 +42,10 @@ const PackedVersion = 4
 // WriteTo writes the packed form of the layer, PackedSize bytes, for [FromPacked]. A program
 // that keeps it in a file need not pack the weights each time that it starts.
 //
-// The packed form is a cache, not a format to publish weights in: they lie as kernels read them, so a
-// version of this module may change it, and [PackedVersion] with it. Keep the weights that the layer was
-// made of, and pack them again if FromPacked returns an error. The bytes depend on the layer alone, not
-// on the CPU or the tier: machines may share a file.
+// The packed form is a cache, not a format to publish weights in: they lie as kernels read them, so
+// a version of this module may change it, and [PackedVersion] with it. Keep the weights that the
+// layer was made of, and pack them again if FromPacked returns an error. The bytes depend on the
+// layer alone, not on the CPU or the tier: machines may share a file.
 //
 // It returns the number of bytes that w took. Errors are those of w, and [io.ErrShortWrite]
 // if w takes less and returns none; a nil w is a [*kernel.Error].

@@ -114,7 +114,8 @@ const (
 	// which fit few places in L1.
 	transposedPanels = 2
 
-	// transposedGap floats are between transposed rows, so that they lie in different sets of a cache.
+	// transposedGap floats are between transposed rows, so that they lie in different sets of a
+	// cache.
 	transposedGap = 16
 )
 
@@ -142,16 +143,17 @@ func (s *scratch) rowsOf(j *job, rows, steps interval) stepRows {
 }
 
 const (
-	// Rows of B that lie at most farthest numbers apart are read as they lie, rather than packed, if few
-	// rows of A are multiplied with them: n·distance ≤ inPlace. Packing takes 10 to 17 ns a row, but rows
-	// with gaps fit fewer places in L1, and are read from L2 for each tile. Measured with avx512 on Emerald
-	// Rapids: 512 rows that lie 192 apart, times 8 and 65 rows of A, take 0.35 and 0.80 of the time, 768
-	// apart and times 8 and 64 rows 0.43 and 0.88, but 96 apart and times 512 rows 1.03.
+	// Rows of B that lie at most farthest numbers apart are read as they lie, rather than packed,
+	// if few rows of A are multiplied with them: n·distance ≤ inPlace. Packing takes 10 to 17 ns a
+	// row, but rows with gaps fit fewer places in L1, and are read from L2 for each tile. Measured
+	// with avx512 on Emerald Rapids: 512 rows that lie 192 apart, times 8 and 65 rows of A, take
+	// 0.35 and 0.80 of the time, 768 apart and times 8 and 64 rows 0.43 and 0.88, but 96 apart and
+	// times 512 rows 1.03.
 	farthest, inPlace = 768, 48 << 10
 )
 
-// productRows returns some rows of panel p of a product for n rows of A, and their distance: as they
-// lie, or packed.
+// productRows returns some rows of panel p of a product for n rows of A, and their distance: as
+// they lie, or packed.
 func (s *scratch) productRows(j *job, p int, steps interval, n int) ([]float32, int) {
 	first, lanes, b := p*ukernel.PanelLanes, j.linear.panelWidth(p), &j.b
 	packed := b.colStride == lanes

@@ -18,9 +18,9 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// A Format is a format of quantized weights: integers with a scale d, and perhaps a minimum
-// m, for some neighbouring inputs of an output. They are those of the [GGUF] file format: the type of a tensor
-// there has the same name and number, and its bytes are the data of [FromBlocks].
+// A Format is a format of quantized weights: integers with a scale d, and perhaps a minimum m, for
+// some neighbouring inputs of an output. They are those of the [GGUF] file format: the type of a
+// tensor there has the same name and number, and its bytes are the data of [FromBlocks].
 //
 // [GGUF]: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 type Format int
@@ -34,9 +34,9 @@ const (
 	Q5_1 Format = 7 // 24 bytes: as Q4_1, with 4 bytes of fifth bits after m; a weight is d·q + m
 	Q8_0 Format = 8 // 34 bytes: d, 32 int8; a weight is d·q
 
-	// Blocks of 256 weights: d, and m in all but Q3_K and Q6_K, as binary16, with an integer s, and t, for
-	// each 16 or 32 weights. A weight is (d·s)·q - m·t, of Q3_K (d·s)·(q-4), of Q6_K (d·s)·(q-32). The
-	// places of the bits are those of [ggml].
+	// Blocks of 256 weights: d, and m in all but Q3_K and Q6_K, as binary16, with an integer s, and
+	// t, for each 16 or 32 weights. A weight is (d·s)·q - m·t, of Q3_K (d·s)·(q-4), of Q6_K
+	// (d·s)·(q-32). The places of the bits are those of [ggml].
 	//
 	// [ggml]: https://github.com/ggml-org/llama.cpp/blob/master/ggml/src/ggml-common.h
 	Q2_K Format = 10 // 84 bytes: q of 2 bits, s and t of 4 for each 16
@@ -45,8 +45,8 @@ const (
 	Q5_K Format = 13 // 176 bytes: q of 5 bits, s and t of 6 for each 32
 	Q6_K Format = 14 // 210 bytes: q of 6 bits, s of 8 for each 16
 
-	// IQ4_NL is 18 bytes, as Q4_0, whose numbers 0 to 15 stand for the q -127, -104, -83, -65, -49, -35, -22,
-	// -10, 1, 13, 25, 38, 53, 69, 89 and 113; a weight is d·q.
+	// IQ4_NL is 18 bytes, as Q4_0, whose numbers 0 to 15 stand for the q -127, -104, -83, -65, -49,
+	// -35, -22, -10, 1, 13, 25, 38, 53, 69, 89 and 113; a weight is d·q.
 	IQ4_NL Format = 20
 
 	// MXFP4 is 17 bytes: e, and 16 bytes as in Q4_0, whose numbers 0 to 7 stand for the v
@@ -57,10 +57,11 @@ const (
 	// of 32 zeros e may be any, and they are +0.
 	MXFP4 Format = 39
 
-	// NVFP4 is 36 bytes for 64 weights: 4 d as E4M3, and 32 bytes of numbers for the v of MXFP4. Byte i < 8 of
-	// the 8 bytes for each d has those of weights i, in its lower half, and i+8. A weight is d·v, and +0
-	// if v is -0. If d is negative, so is its weight, which ggml takes for positive, and if it is NaN, all 16
-	// are, where ggml has 0: files of weights have neither. [FromNVFP4] takes a scale of float32 beside.
+	// NVFP4 is 36 bytes for 64 weights: 4 d as E4M3, and 32 bytes of numbers for the v of MXFP4.
+	// Byte i < 8 of the 8 bytes for each d has those of weights i, in its lower half, and i+8. A
+	// weight is d·v, and +0 if v is -0. If d is negative, so is its weight, which ggml takes for
+	// positive, and if it is NaN, all 16 are, where ggml has 0: files of weights have neither.
+	// [FromNVFP4] takes a scale of float32 beside.
 	NVFP4 Format = 40
 )
 
@@ -80,7 +81,8 @@ func (f Format) isValid() bool { return f.row() != nil }
 // row is the format's in the table of formats, nil if there is none.
 func (f Format) row() *quantized.Format { return quantized.Of(int(f)) }
 
-// Block returns the number of weights of a block and its size in bytes, 0 and 0 if f is none of the formats.
+// Block returns the number of weights of a block and its size in bytes, 0 and 0 if f is none of the
+// formats.
 func (f Format) Block() (weights, bytes int) {
 	if row := f.row(); row != nil {
 		return row.Weights, row.Bytes
@@ -88,10 +90,10 @@ func (f Format) Block() (weights, bytes int) {
 	return 0, 0
 }
 
-// Widen converts whole blocks to float32: dst has as many numbers as there are weights in data. A weight is
-// what the format says, with every operation rounded as ggml does it, so that the bits are those of its
-// functions: unlike in a layer, -0 keeps its sign, weights with an infinite scale are infinite, and subnormal
-// ones keep their value. Of a NaN the bits are open.
+// Widen converts whole blocks to float32: dst has as many numbers as there are weights in data. A
+// weight is what the format says, with every operation rounded as ggml does it, so that the bits
+// are those of its functions: unlike in a layer, -0 keeps its sign, weights with an infinite scale
+// are infinite, and subnormal ones keep their value. Of a NaN the bits are open.
 //
 // Bad input is a [*kernel.Error].
 func (f Format) Widen(dst []float32, data []byte) error {
@@ -121,9 +123,9 @@ func (f Format) failure() *check.Failure {
 	return &check.Failure{Where: "format", Got: f.String(), Want: "one of the formats of package linear, such as Q8_0"}
 }
 
-// FromBlocks packs quantized weights, [N, K] for N outputs and K inputs, and the bias, N
-// numbers or nil for none. data has the blocks of one output after those of another, K/32 of
-// them each, or K/64, or K/256; K is a positive multiple of 32, 64 or 256, see [Format.Block]. All is copied, and
+// FromBlocks packs quantized weights, [N, K] for N outputs and K inputs, and the bias, N numbers or
+// nil for none. data has the blocks of one output after those of another, K/32 of them each, or
+// K/64, or K/256; K is a positive multiple of 32, 64 or 256, see [Format.Block]. All is copied, and
 // data is not needed any more. exec and its errors are those of New.
 //
 // A weight is fma(d, q, m), rounded to float32 once, where q is an integer of the block as
@@ -135,17 +137,19 @@ func (f Format) failure() *check.Failure {
 // A layer of MXFP4 with a block whose e is below 104 or above 143 takes the same memory and
 // has the bits of any other one, but calls with one row or two take longer.
 //
-// Layers of Q8_0, Q4_0 and Q4_1 take as much memory as data, and a call with few rows mostly waits for it. IQ4_NL
-// is packed as Q8_0, which takes twice as much. The others take 7 bits a weight, Q2_K, Q3_K and Q4_K 6, and each call
-// widens them to float32, but for one row or two on CPUs with AVX2. On CPUs with neither AVX2 nor NEON that is Go code,
-// and so are products with Options.DynamicInt8: both are slow there.
+// Layers of Q8_0, Q4_0 and Q4_1 take as much memory as data, and a call with few rows mostly waits
+// for it. IQ4_NL is packed as Q8_0, which takes twice as much. The others take 7 bits a weight,
+// Q2_K, Q3_K and Q4_K 6, and each call widens them to float32, but for one row or two on CPUs with
+// AVX2. On CPUs with neither AVX2 nor NEON that is Go code, and so are products with
+// Options.DynamicInt8: both are slow there.
 //
 // Errors are those of [New].
 func FromBlocks(format Format, data []byte, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
 	return newQuantized("linear.FromBlocks", checkQuantized(format, data, n, k, bias), format, data, nil, n, k, bias, exec)
 }
 
-// newQuantized packs weights unless the check of a function has found bad. Scales are none, one, or one per output.
+// newQuantized packs weights unless the check of a function has found bad. Scales are none, one, or
+// one per output.
 func newQuantized(function string, bad *check.Failure, format Format, data []byte, scales []float32, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
 	t, err := elementwise.Begin(function, &exec, bad)
 	if err != nil {
@@ -205,18 +209,18 @@ func (l *Linear) panelBlocks(p int) []byte {
 	return l.blocks[l.blockBytes(p*ukernel.PanelLanes):][:l.blockBytes(l.panelWidth(p))]
 }
 
-// QuantizeInt8 is [New] for weights that it rounds to [Q8_0], so that calls can have Options.DynamicInt8. w has a
-// type as in New, and K is positive. With the largest magnitude a of a block of 32
-// inputs of an output, the last of which may have fewer,
+// QuantizeInt8 is [New] for weights that it rounds to [Q8_0], so that calls can have
+// Options.DynamicInt8. w has a type as in New, and K is positive. With the largest magnitude a of a
+// block of 32 inputs of an output, the last of which may have fewer,
 //
 //	d = a/127 rounded to binary16
 //	q = w/d rounded to an integer, ties to even, and at most 127 in magnitude; 0 if d is 0
 //
-// Both quotients are those of float32. The layer takes 34 bytes for 32 weights. If K is no multiple of
-// 32, calls copy the last inputs of each row of x, which changes no bit.
+// Both quotients are those of float32. The layer takes 34 bytes for 32 weights. If K is no multiple
+// of 32, calls copy the last inputs of each row of x, which changes no bit.
 //
-// Errors are those of New. A weight that is NaN or infinite, or whose d would be (from some 8.3·10⁶ on),
-// is an error, too.
+// Errors are those of New. A weight that is NaN or infinite, or whose d would be (from some 8.3·10⁶
+// on), is an error, too.
 func QuantizeInt8(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 	t, err := elementwise.Begin("linear.QuantizeInt8", &exec, checkInt8(&w, bias))
 	if err != nil {

@@ -36,8 +36,8 @@ func (l *Linear) Rows(out Matrix, rows []int32, exec kernel.Exec) error {
 	return nil
 }
 
-// lookupFMAs is how many FMAs of a product take as long as an element of a row, on Zen 3: each lies in another
-// cache line.
+// lookupFMAs is how many FMAs of a product take as long as an element of a row, on Zen 3: each lies
+// in another cache line.
 const lookupFMAs = 150
 
 // A lookup is one call of Rows.
@@ -135,8 +135,8 @@ func AddRows(out, x Matrix, rows []int32, exec kernel.Exec) error {
 }
 
 const (
-	// additionCols columns are the least that a goroutine adds. Rows may repeat, so that goroutines share the columns and
-	// not the rows: each takes all rows, in their order.
+	// additionCols columns are the least that a goroutine adds. Rows may repeat, so that goroutines
+	// share the columns and not the rows: each takes all rows, in their order.
 	additionCols = 64
 
 	additionFMAs = 10 // FMAs of a product that take as long as an element, on Zen 3

@@ -48,8 +48,8 @@ func sameOutputs(t *testing.T, what string, c testCase, got, want *linear.Linear
 	})
 }
 
-// With any number of inputs, a layer of QuantizeInt8 has the bits of one with its weights as float32, also
-// where sums are -0.
+// With any number of inputs, a layer of QuantizeInt8 has the bits of one with its weights as
+// float32, also where sums are -0.
 func TestTail(t *testing.T) {
 	contracttest.ForceThreads(t)
 	for i, k := range []int{1, 31, 33, 50, 127, 129, 1050} {

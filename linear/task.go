@@ -213,8 +213,8 @@ func finish(j *job, rows interval, p int, c []float32, ldc int) {
 }
 
 // next returns the weights that follow in the order of [scratch.allSteps] on some steps of panel p,
-// as they lie, to be prefetched. After the last steps of a range of panels, these are the first ones
-// of the panel after it, which belong to the next task.
+// as they lie, to be prefetched. After the last steps of a range of panels, these are the first
+// ones of the panel after it, which belong to the next task.
 func (j *job) next(panels interval, p int, steps interval) []byte {
 	l := j.linear
 	switch {

@@ -39,8 +39,8 @@ const IgnoreIndex = -1
 // holds a NaN or +Inf, or nothing but -Inf, has a gradient and a loss of NaN, 0x7FC00000. The
 // loss of a target whose logit is -Inf is +Inf. Without any row that counts the loss is 0.
 //
-// exec says how the call is computed; the zero Exec is the default. In the steady state a call allocates nothing. An
-// error is a [*kernel.Error], and leaves dlogits untouched.
+// exec says how the call is computed; the zero Exec is the default. In the steady state a call
+// allocates nothing. An error is a [*kernel.Error], and leaves dlogits untouched.
 func CrossEntropy(dlogits, logits []float32, n int, targets []int32, exec kernel.Exec) (float32, error) {
 	t, err := elementwise.Begin("loss.CrossEntropy", &exec, checkCrossEntropy(dlogits, logits, n, targets))
 	if err != nil {
@@ -191,8 +191,8 @@ func (s *chunk) row(j *job, d, x []float32, target int) float32 {
 	return (top - at) + float32(numeric.Log2(sum)*math.Ln2)
 }
 
-// gradient writes the gradient of a row. The exponentials of a row of several chunks are computed again,
-// rather than kept.
+// gradient writes the gradient of a row. The exponentials of a row of several chunks are computed
+// again, rather than kept.
 func (s *chunk) gradient(j *job, d, x []float32, top, inv float32, target int) {
 	for lo := 0; lo < len(x); lo += chunkLogits {
 		hi := min(lo+chunkLogits, len(x))

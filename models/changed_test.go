@@ -13,8 +13,8 @@ import (
 	"github.com/attn-go/attn/models/internal/folder"
 )
 
-// A changed is a folder of testdata/tiny whose config.json says something else, and what transformers computes of it then; see
-// changed.py beside the file.
+// A changed is a folder of testdata/tiny whose config.json says something else, and what
+// transformers computes of it then; see changed.py beside the file.
 type changed struct {
 	Folder  string
 	Config  map[string]any
@@ -25,8 +25,9 @@ type changed struct {
 	Largest float64
 }
 
-// TestChanged: keys that config.json leaves out or that it has otherwise mean what they mean to transformers. Its numbers are of
-// float64; the test allows some 8 times the largest error of float32 in these models, 2.4 millionths of the largest number.
+// TestChanged: keys that config.json leaves out or that it has otherwise mean what they mean to
+// transformers. Its numbers are of float64; the test allows some 8 times the largest error of
+// float32 in these models, 2.4 millionths of the largest number.
 func TestChanged(t *testing.T) {
 	var all struct {
 		IDs     []int32

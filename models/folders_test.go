@@ -14,7 +14,8 @@ import (
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
-// A folderCase is a folder of testdata/folders, which make.py there describes, and what sentence-transformers makes of it.
+// A folderCase is a folder of testdata/folders, which make.py there describes, and what
+// sentence-transformers makes of it.
 type folderCase struct {
 	Name, On, Prompt string
 	Without          []string
@@ -191,7 +192,8 @@ func (c *folderCase) compareScores(t *testing.T, dir string) {
 	c.compare(t, scores, c.Scores)
 }
 
-// compare allows an rms error of 4 times the one that sentence-transformers has in float32, as a case has few numbers.
+// compare allows an rms error of 4 times the one that sentence-transformers has in float32, as a
+// case has few numbers.
 func (c *folderCase) compare(t *testing.T, got, want []float32) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -244,8 +246,8 @@ func TestNoEmbedder(t *testing.T) {
 	}
 }
 
-// TestDecodersInside: an embedder and a reranker of decoders whose transformer has a folder of its own compute what they do
-// without one.
+// TestDecodersInside: an embedder and a reranker of decoders whose transformer has a folder of its
+// own compute what they do without one.
 func TestDecodersInside(t *testing.T) {
 	for _, name := range []string{"qwen3-embedding-2", "reranker-gemma2-score-6"} {
 		plain, inside := filepath.Join("testdata/tiny", name), t.TempDir()

@@ -8,8 +8,8 @@ import (
 	"github.com/attn-go/attn/models"
 )
 
-// FuzzLook describes and inspects a folder with any config.json and modules.json beside the weights of a tiny
-// model: it gets a description or an error.
+// FuzzLook describes and inspects a folder with any config.json and modules.json beside the weights
+// of a tiny model: it gets a description or an error.
 func FuzzLook(f *testing.F) {
 	for _, name := range []string{"bert-1", "model2vec-1", "embeddinggemma-2", "qwen3-2", "reranker-bert-1", "gte-new-1"} {
 		dir := filepath.Join("testdata/tiny", name)

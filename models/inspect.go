@@ -25,8 +25,9 @@ type Report struct {
 	textMemory func(tokens int) int64
 }
 
-// TextMemory returns how many bytes a text of so many tokens takes at most in a cache of keys and values of float32: TokenMemory
-// for each, or less where layers have a window, of which they keep what later tokens see. It is 0 without a cache.
+// TextMemory returns how many bytes a text of so many tokens takes at most in a cache of keys and
+// values of float32: TokenMemory for each, or less where layers have a window, of which they keep
+// what later tokens see. It is 0 without a cache.
 func (r *Report) TextMemory(tokens int) int64 {
 	if r.textMemory == nil {
 		return 0
@@ -51,8 +52,8 @@ type Type struct {
 	Bytes    int64
 }
 
-// Inspect says what a model is, and what loading it would need and lack, without reading its weights. The
-// error is that of [Describe]; what else is wrong is in Problems.
+// Inspect says what a model is, and what loading it would need and lack, without reading its
+// weights. The error is that of [Describe]; what else is wrong is in Problems.
 func Inspect(model string) (*Report, error) {
 	d, err := Describe(model)
 	if err != nil {

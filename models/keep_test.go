@@ -19,8 +19,9 @@ import (
 	"github.com/attn-go/attn/models/precision"
 )
 
-// TestKeepPacked: a model that keeps its layers gives the same bits when it writes them and when it reads them, which it
-// does as long as its files do not change. Layers with other bits give other results, so they are read; damaged ones are not.
+// TestKeepPacked: a model that keeps its layers gives the same bits when it writes them and when it
+// reads them, which it does as long as its files do not change. Layers with other bits give other
+// results, so they are read; damaged ones are not.
 func TestKeepPacked(t *testing.T) {
 	for _, x := range []struct {
 		name, first string // "" if the model is a file

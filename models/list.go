@@ -12,8 +12,9 @@ import (
 // laterPart matches the names of GGUF files that are parts of a model, but its first one.
 var laterPart = regexp.MustCompile(`-[0-9]{5}-of-[0-9]{5}\.gguf$`)
 
-// List returns the paths of what may be models in a folder and those below it: GGUF files, of several parts the first one, and folders with config.json, without
-// those in them. Names that begin with a dot are left out. [Describe] says what they are.
+// List returns the paths of what may be models in a folder and those below it: GGUF files, of
+// several parts the first one, and folders with config.json, without those in them. Names that
+// begin with a dot are left out. [Describe] says what they are.
 func List(dir string) (paths []string, err error) {
 	files := os.DirFS(dir)
 	err = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {

@@ -46,7 +46,8 @@ type Description struct {
 	source       string // the GGUF file, or the folder of the weights, which may be one in that of the model
 }
 
-// EmbedsTokens tells whether a reranker makes vectors of tokens, and so is an embedder, too, for [OpenEmbedder].
+// EmbedsTokens tells whether a reranker makes vectors of tokens, and so is an embedder, too, for
+// [OpenEmbedder].
 func (d *Description) EmbedsTokens() bool { return d.late }
 
 // A family is a package that computes models.
@@ -58,9 +59,9 @@ const (
 	tables
 )
 
-// Describe finds a model as [weights.Resolve] does, reads the beginning of its files and says what it is. An
-// architecture that no package computes is a [*kernel.Error] that lists those that are, and a file or folder of
-// another kind is an error that says what is expected.
+// Describe finds a model as [weights.Resolve] does, reads the beginning of its files and says what
+// it is. An architecture that no package computes is a [*kernel.Error] that lists those that are,
+// and a file or folder of another kind is an error that says what is expected.
 func Describe(model string) (*Description, error) {
 	path, err := weights.Resolve(model)
 	if err != nil {
@@ -171,8 +172,9 @@ func (d *Description) lookAtFolder() error {
 	return nil
 }
 
-// isTable tells whether a folder is that of a StaticEmbedding of sentence-transformers, and describes it. The error is
-// that of weights in another folder than that of the model or one below it.
+// isTable tells whether a folder is that of a StaticEmbedding of sentence-transformers, and
+// describes it. The error is that of weights in another folder than that of the model or one below
+// it.
 func (d *Description) isTable() (bool, error) {
 	var list []struct{ Path, Type string }
 	if err := folder.ReadJSON(filepath.Join(d.Path, modulesName), &list); err != nil || len(list) == 0 || !strings.HasSuffix(list[0].Type, "."+static.StaticEmbedding) {
@@ -199,8 +201,8 @@ func (d *Description) hasRanks(classes []string) (bool, error) {
 	return hasClassifier(d.source), nil
 }
 
-// hasClassifier tells whether a folder has the tensors of a classifier. Weights that cannot be read are found
-// when they are loaded.
+// hasClassifier tells whether a folder has the tensors of a classifier. Weights that cannot be read
+// are found when they are loaded.
 func hasClassifier(dir string) bool {
 	f, err := tensors.Open(dir)
 	if err != nil {
@@ -228,8 +230,8 @@ type Options struct {
 	Generator decoder.Options       // of generators
 }
 
-// A Model is a model that is loaded. What it does, an assertion tells: it is an [Embeds], a [Ranks] or a [Generates], as
-// the kind in About says.
+// A Model is a model that is loaded. What it does, an assertion tells: it is an [Embeds], a [Ranks]
+// or a [Generates], as the kind in About says.
 type Model interface {
 	About() *Description
 }
@@ -344,20 +346,23 @@ func openKind[M any](model string, kind Kind, o Options, open func(*Description,
 	return open(d, o)
 }
 
-// OpenEmbedder is [Open] for a model that must be an embedder, or else the error is of the kind [ErrKind].
+// OpenEmbedder is [Open] for a model that must be an embedder, or else the error is of the kind
+// [ErrKind].
 func OpenEmbedder(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
 	m, err := openKind(model, KindEmbedder, Options{Embedding: o}, (*Description).embeds)
 	return m.model, err
 }
 
-// OpenReranker is [Open] for a model that must be a reranker, or else the error is of the kind [ErrKind].
+// OpenReranker is [Open] for a model that must be a reranker, or else the error is of the kind
+// [ErrKind].
 func OpenReranker(model string, o embedding.LoadOptions) (*reranking.Reranker, error) {
 	m, err := openKind(model, KindReranker, Options{Embedding: o}, (*Description).ranks)
 	return m.model, err
 }
 
-// OpenDraft opens a generator that guesses how texts go on for another one, whose options these are: with its precision and its
-// context if it can have them, as neither changes a text. The error is that of [OpenGenerator].
+// OpenDraft opens a generator that guesses how texts go on for another one, whose options these
+// are: with its precision and its context if it can have them, as neither changes a text. The error
+// is that of [OpenGenerator].
 func OpenDraft(model string, of decoder.Options) (*decoder.Model, error) {
 	o := decoder.Options{Exec: of.Exec, Context: of.Context, Precision: of.Precision, KeepPacked: of.KeepPacked, PageSize: of.PageSize}
 	for {
@@ -374,7 +379,8 @@ func OpenDraft(model string, of decoder.Options) (*decoder.Model, error) {
 	}
 }
 
-// OpenGenerator is [Open] for a model that must be a generator, or else the error is of the kind [ErrKind].
+// OpenGenerator is [Open] for a model that must be a generator, or else the error is of the kind
+// [ErrKind].
 func OpenGenerator(model string, o decoder.Options) (*decoder.Model, error) {
 	m, err := openKind(model, KindGenerator, Options{Generator: o}, (*Description).generates)
 	return m.model, err

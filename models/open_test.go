@@ -56,14 +56,16 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestDescriptionIsNoModel: a program cannot take what Describe returns, which is not loaded, for a model.
+// TestDescriptionIsNoModel: a program cannot take what Describe returns, which is not loaded, for a
+// model.
 func TestDescriptionIsNoModel(t *testing.T) {
 	if m, is := any(&models.Description{}).(models.Model); is {
 		t.Errorf("%T is a models.Model", m)
 	}
 }
 
-// TestOpenRankFile: a GGUF file with pooling_type 4 is a reranker for all that ask, of an encoder and of a decoder.
+// TestOpenRankFile: a GGUF file with pooling_type 4 is a reranker for all that ask, of an encoder
+// and of a decoder.
 func TestOpenRankFile(t *testing.T) {
 	for _, path := range []string{"testdata/tiny/gguf/reranker-bert-1.gguf", "testdata/tiny/gguf/reranker-qwen3-reranker-6.gguf"} {
 		checkKinds(t, path, models.KindReranker)

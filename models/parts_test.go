@@ -13,7 +13,8 @@ import (
 	"github.com/attn-go/attn/models/receipt"
 )
 
-// TestSplit: a GGUF file in several parts is the model of the whole one, and every part counts in its digests.
+// TestSplit: a GGUF file in several parts is the model of the whole one, and every part counts in
+// its digests.
 func TestSplit(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	for _, name := range []string{"bert-1", "qwen3-embedding-2"} {

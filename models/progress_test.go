@@ -8,7 +8,8 @@ import (
 	"github.com/attn-go/attn/models/embedding"
 )
 
-// TestProgress: loading a model of every kind and format reports from 0 to all bytes of its tensors, in order.
+// TestProgress: loading a model of every kind and format reports from 0 to all bytes of its
+// tensors, in order.
 func TestProgress(t *testing.T) {
 	for _, name := range []string{"bert-1", "reranker-bert-1", "qwen3-2", "qwen3-embedding-2", "gguf/bert-1.gguf", "gguf/qwen3-embedding-2.gguf", "model2vec-1"} {
 		var done []int64

@@ -17,8 +17,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// Gradients are the outputs of [RMSNormBackward] and [LayerNormBackward]. Those that are not set are not
-// computed.
+// Gradients are the outputs of [RMSNormBackward] and [LayerNormBackward]. Those that are not set
+// are not computed.
 type Gradients struct {
 	X            kernel.Tensor // with respect to x: a tensor like x
 	Weight, Bias []float32     // with respect to the weight and the bias: D numbers
@@ -28,8 +28,9 @@ type Gradients struct {
 type BackwardOptions struct {
 	kernel.Exec // changes no bit of the result
 
-	// Direct, if set, is a tensor like x that is added to Gradients.X: with Options.Residual in
-	// the forward pass, the gradient that the sum has got elsewhere. It is an error if Gradients.X is not set.
+	// Direct, if set, is a tensor like x that is added to Gradients.X: with Options.Residual in the
+	// forward pass, the gradient that the sum has got elsewhere. It is an error if Gradients.X is
+	// not set.
 	Direct kernel.Tensor
 
 	// Accumulate adds the gradients of weight and bias to what is there: +0, if there are no rows.
@@ -313,11 +314,12 @@ func (s *gradientRow) row(j *backwardJob, b, h, l int, weight, bias []float32) {
 // doubleChains is the number of chains of a sum in binary64.
 const doubleChains = 8
 
-// partElements is how many elements of a row one call of a kernel takes, in which the goroutine cannot be preempted.
+// partElements is how many elements of a row one call of a kernel takes, in which the goroutine
+// cannot be preempted.
 const partElements = 1 << 15
 
-// eachChain calls f for the elements of a row of d that fill all chains, n for each, and for those that are left. Sums go on from
-// one part to the next.
+// eachChain calls f for the elements of a row of d that fill all chains, n for each, and for those
+// that are left. Sums go on from one part to the next.
 func eachChain(d, chains int, f func(n, at, chains int)) {
 	at := 0
 	for d-at >= chains {

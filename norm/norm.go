@@ -1,5 +1,6 @@
 // Package norm normalises rows: [RMSNorm] and [LayerNorm], the norms of transformers, with the
-// addition of a residual before them. [RMSNormBackward] and [LayerNormBackward] compute their gradients.
+// addition of a residual before them. [RMSNormBackward] and [LayerNormBackward] compute their
+// gradients.
 //
 // Like attention in package kernel, a result has the same bits on every CPU, with any number
 // of threads, and whatever other rows are in the call.
@@ -131,7 +132,8 @@ func checkOutput(arg string, t, x *view.Tensor) *check.Failure {
 	return cmp.Or(t.CheckLike(arg, x, "x", x.Dim(3)), t.CheckDistinct(arg))
 }
 
-// checkNumbers reports numbers for the elements of a row, if there are some, of another length than d.
+// checkNumbers reports numbers for the elements of a row, if there are some, of another length than
+// d.
 func checkNumbers(arg string, s []float32, d int) *check.Failure {
 	if s != nil && len(s) != d {
 		return &check.Failure{Where: arg, Got: fmt.Sprintf("%d numbers", len(s)), Want: fmt.Sprintf("%d, one for each element of a row of x, or nil", d)}
@@ -156,7 +158,8 @@ func (c *call) announce() {
 	view.Announce(view.Read, c.bias)
 }
 
-// A scratch is the memory of one goroutine of a call: a row of sums, if the call does not want them.
+// A scratch is the memory of one goroutine of a call: a row of sums, if the call does not want
+// them.
 type scratch struct {
 	row    []float32
 	usage  parallel.Usage
@@ -196,8 +199,8 @@ func (c *call) run(opts *Options) {
 	calls.Run(c, n, work, d, opts.Threads, opts.ParallelFor)
 }
 
-// task normalises the rows lo to hi-1, run by run: rows of a head follow each other. They are numbered
-// as they are in [B, H, L], those beyond a length too.
+// task normalises the rows lo to hi-1, run by run: rows of a head follow each other. They are
+// numbered as they are in [B, H, L], those beyond a length too.
 func (c *call) task(s *scratch, lo, hi int) {
 	heads, length := c.x.Dim(1), c.x.Dim(2)
 	for r := lo; r < hi; {

@@ -42,8 +42,8 @@ func measured(t *tier.Tier, most *int) *tier.Tier {
 	return t
 }
 
-// TestCallsAreShort: with rows of hundreds of thousands, no call of a kernel takes more than some elements, and the cuts leave no
-// trace between tiers.
+// TestCallsAreShort: with rows of hundreds of thousands, no call of a kernel takes more than some
+// elements, and the cuts leave no trace between tiers.
 func TestCallsAreShort(t *testing.T) {
 	const d = 300_011
 	x, dy, direct, weight := testutil.Floats(2*d), testutil.Floats(2 * d)[1:], testutil.Floats(2*d + 1)[1:], testutil.Floats(d)

@@ -62,7 +62,8 @@ func TestNarrowLimits(t *testing.T) {
 	}
 }
 
-// Numbers that have 8 bits keep them, unless they are infinite, and a NaN becomes the canonical one.
+// Numbers that have 8 bits keep them, unless they are infinite, and a NaN becomes the canonical
+// one.
 func TestEightBitsStay(t *testing.T) {
 	for i := range 1 << 8 {
 		f, g := kernel.F8E4M3(i), kernel.F8E5M2(i)

@@ -24,8 +24,8 @@ import (
 // then. The largest float32 counts as the one before it, whose scale times 127 is finite:
 // so all that finite numbers become is finite. The bits are the same on every CPU.
 //
-// exec says how the call is computed; the zero Exec is the default. If it or ATTN_TIER names a tier that
-// cannot run, the error is a [*kernel.Error], and nothing is written.
+// exec says how the call is computed; the zero Exec is the default. If it or ATTN_TIER names a tier
+// that cannot run, the error is a [*kernel.Error], and nothing is written.
 //
 // dst is as long as src, and group divides that length. scales has one element per group
 // and shares no memory with src. All numbers in src are finite. Otherwise the error is a
@@ -34,9 +34,9 @@ func QuantizeInt8(dst []int8, scales, src []float32, group int, exec kernel.Exec
 	return quantize(view.BytesOf(dst), 1, scales, src, group, &exec, &quantizeInt8)
 }
 
-// QuantizeInt4 makes int4 elements and scales for [kernel.Tensor.Scaled] from float32, as [QuantizeInt8]
-// makes int8. Each group of neighbouring elements of src has one scale. With m the number of largest
-// magnitude in the group, the positive one if there are two,
+// QuantizeInt4 makes int4 elements and scales for [kernel.Tensor.Scaled] from float32, as
+// [QuantizeInt8] makes int8. Each group of neighbouring elements of src has one scale. With m the
+// number of largest magnitude in the group, the positive one if there are two,
 //
 //	scale   = m/-8 + (+0)
 //	element = src/scale, rounded to an integer, ties to even, and limited to -8 to 7
@@ -45,8 +45,8 @@ func QuantizeInt8(dst []int8, scales, src []float32, group int, exec kernel.Exec
 // elements then. So m is exact, and a number of the other sign that is as large becomes 7/8
 // of it, as in ggml's Q4_0. The bits are the same on every CPU.
 //
-// dst has half as many elements as src, each of which holds two, group is even and divides the length of
-// src, and the rest is as in QuantizeInt8.
+// dst has half as many elements as src, each of which holds two, group is even and divides the
+// length of src, and the rest is as in QuantizeInt8.
 func QuantizeInt4(dst []kernel.Int4x2, scales, src []float32, group int, exec kernel.Exec) error {
 	return quantize(view.BytesOf(dst), 2, scales, src, group, &exec, &quantizeInt4)
 }

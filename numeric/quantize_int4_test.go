@@ -12,8 +12,8 @@ import (
 )
 
 // By its documentation: the scale is -1/8 of the number of largest magnitude, and the elements are
-// quotients rounded to float32 and then to an integer. Quotients of float32 by binary64 are rounded to
-// the same float32: binary64 has more than twice as many digits.
+// quotients rounded to float32 and then to an integer. Quotients of float32 by binary64 are rounded
+// to the same float32: binary64 has more than twice as many digits.
 func TestQuantizeInt4(t *testing.T) {
 	kinds := [...]testutil.Kind{testutil.Dyadics, testutil.Mantissas, testutil.Specials, testutil.Zeros}
 	for n := range 600 {

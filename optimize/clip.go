@@ -19,14 +19,14 @@ import (
 //
 //	norm = the root of the sum of all squares
 //
-// rounded, and, if the root is above most before it is rounded, multiplies every element by most/root. gradients are the
-// slices of the model in a fixed order, since the sum depends on it; they share no
-// memory. If the norm is NaN or +Inf, the gradients are left as they are: a step with them would
-// spoil the weights.
+// rounded, and, if the root is above most before it is rounded, multiplies every element by
+// most/root. gradients are the slices of the model in a fixed order, since the sum depends on it;
+// they share no memory. If the norm is NaN or +Inf, the gradients are left as they are: a step with
+// them would spoil the weights.
 //
-// The squares are summed up in float64. most is above 0. exec says how the call is computed; the zero Exec is the
-// default. An error is a [*kernel.Error], and leaves the gradients untouched. In the
-// steady state a call allocates nothing.
+// The squares are summed up in float64. most is above 0. exec says how the call is computed; the
+// zero Exec is the default. An error is a [*kernel.Error], and leaves the gradients untouched. In
+// the steady state a call allocates nothing.
 func ClipNorm(most float32, gradients [][]float32, exec kernel.Exec) (norm float32, err error) {
 	t, err := elementwise.Begin("optimize.ClipNorm", &exec, checkClip(most, gradients))
 	if err != nil {
@@ -66,7 +66,8 @@ func checkClip(most float32, gradients [][]float32) *check.Failure {
 	return nil
 }
 
-// A clip is one call of ClipNorm. Clips are recycled, so that in the steady state a call allocates nothing.
+// A clip is one call of ClipNorm. Clips are recycled, so that in the steady state a call allocates
+// nothing.
 type clip struct {
 	gradients [][]float32
 	elements  int // of all gradients
@@ -120,7 +121,8 @@ func (j *clip) work(t *tier.Tier) float64 {
 	return float64(j.elements) * clipFMAs / float64(t.ThreadFMAs)
 }
 
-// sum returns the sum of all squares: slices are added in order, whichever goroutine summed up their squares.
+// sum returns the sum of all squares: slices are added in order, whichever goroutine summed up
+// their squares.
 func (j *clip) sum(t *tier.Tier, exec *kernel.Exec) float64 {
 	j.tier = t
 	j.squares.Run(len(j.sums), j.work(t), struct{}{}, exec.Threads, exec.ParallelFor)

@@ -1,5 +1,6 @@
 // Package optimize changes the weights of a model by their gradients: [AdamW.Step], after
-// [ClipNorm] has limited the norm of the gradients. The state of the optimizer lies in memory of the program.
+// [ClipNorm] has limited the norm of the gradients. The state of the optimizer lies in memory of
+// the program.
 //
 // Like all of this module, a result has the same bits on every CPU and with any number of
 // threads. The numeric contract, package contract, defines them.
@@ -37,9 +38,9 @@ type AdamW struct {
 // subnormal for ever, which makes a step slow on some CPUs. All four slices have the same
 // length and share no memory.
 //
-// The factors are computed in float64 and rounded to float32. Each other operation is
-// rounded to float32. exec says how the call is computed; the zero Exec is the default. In the
-// steady state a call allocates nothing. An error is a [*kernel.Error], and leaves w, m and v untouched.
+// The factors are computed in float64 and rounded to float32. Each other operation is rounded to
+// float32. exec says how the call is computed; the zero Exec is the default. In the steady state a
+// call allocates nothing. An error is a [*kernel.Error], and leaves w, m and v untouched.
 func (a AdamW) Step(w, g, m, v []float32, step int, exec kernel.Exec) error {
 	f := a.check()
 	if f == nil && step < 1 {

@@ -1,8 +1,9 @@
-// Package recurrent computes layers that carry a state from token to token, in place of keys and values
-// of all tokens: by the gated delta rule, or by the sums of Mamba-2.
+// Package recurrent computes layers that carry a state from token to token, in place of keys and
+// values of all tokens: by the gated delta rule, or by the sums of Mamba-2.
 //
-// A result has the same bits on every CPU, with any number of threads, and in whatever pieces a text is
-// read: at once, in chunks or token by token. The numeric contract, package contract, defines them.
+// A result has the same bits on every CPU, with any number of threads, and in whatever pieces a
+// text is read: at once, in chunks or token by token. The numeric contract, package contract,
+// defines them.
 package recurrent
 
 import (
@@ -41,8 +42,8 @@ type Layer struct {
 }
 
 const (
-	// chunk is the number of tokens that S is constant for: it changes at multiples of chunk, and until
-	// then the state has what the tokens after the last multiple add to it.
+	// chunk is the number of tokens that S is constant for: it changes at multiples of chunk, and
+	// until then the state has what the tokens after the last multiple add to it.
 	chunk = 64
 
 	// MostSize is the most elements of a head.
@@ -60,8 +61,9 @@ type Text struct {
 	After    []float32     // receives the state after all tokens, StateSize(Position + L) numbers, unless it is nil
 }
 
-// StateSize returns how many numbers the state of a text of so many tokens has, at most math.MaxInt. After a multiple of
-// 64 tokens it is about half of what it is elsewhere. It is 0 for sizes or a position that Apply refuses.
+// StateSize returns how many numbers the state of a text of so many tokens has, at most
+// math.MaxInt. After a multiple of 64 tokens it is about half of what it is elsewhere. It is 0 for
+// sizes or a position that Apply refuses.
 func (l Layer) StateSize(position int) int {
 	if l.check() != nil || position <= 0 {
 		return 0
@@ -83,11 +85,12 @@ func (l *Layer) columns() int { return (l.ValueSize + 15) &^ 15 }
 // openSize is the size of what a head has of the tokens of an open chunk.
 func (l *Layer) openSize() int { return chunk * (l.KeySize + l.columns() + 1) }
 
-// Apply writes the outputs of all tokens of a text to out, [1, Heads, L, ValueSize], and the state after
-// them to After. Before stays as it is. No output shares memory with an input or with the other one.
+// Apply writes the outputs of all tokens of a text to out, [1, Heads, L, ValueSize], and the state
+// after them to After. Before stays as it is. No output shares memory with an input or with the
+// other one.
 //
-// In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. An error is a [*kernel.Error],
-// and leaves out and After untouched.
+// In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. An error is a
+// [*kernel.Error], and leaves out and After untouched.
 func (l Layer) Apply(out kernel.Tensor, x Text, exec kernel.Exec) error {
 	c := call{Layer: l, out: view.Tensor(out), q: view.Tensor(x.Q), k: view.Tensor(x.K), v: view.Tensor(x.V), decay: x.Decay, gate: x.Gate, position: x.Position, before: x.Before, after: x.After}
 	t, err := elementwise.Begin("recurrent.Layer.Apply", &exec, cmp.Or(l.check(), c.check()))

@@ -321,7 +321,8 @@ func BenchmarkLayer(b *testing.B) {
 	})
 }
 
-// TestStateSizeSaturates: sizes that an int does not hold, as of 32 bits, are the largest int, and no slice fits them.
+// TestStateSizeSaturates: sizes that an int does not hold, as of 32 bits, are the largest int, and
+// no slice fits them.
 func TestStateSizeSaturates(t *testing.T) {
 	d := Layer{Heads: 1 << 16, KeyHeads: 1, KeySize: 1 << 10, ValueSize: 64}
 	for _, position := range []int{1, chunk} {

@@ -37,10 +37,11 @@ type Config struct {
 	// Pairing says which elements of a head make a pair.
 	Pairing Pairing
 
-	// Sections, if not nil, gives a token several positions, one for each of 1 to 8 sections, such as
-	// time, height and width (M-RoPE: Wang et al., "Qwen2-VL"). A section has so many pairs, which
-	// rotate by its position: Dims/2 in all. Pairs of a section are neighbours, those of the first
-	// section come first. A token with one position in all sections is rotated as without them.
+	// Sections, if not nil, gives a token several positions, one for each of 1 to 8 sections, such
+	// as time, height and width (M-RoPE: Wang et al., "Qwen2-VL"). A section has so many pairs,
+	// which rotate by its position: Dims/2 in all. Pairs of a section are neighbours, those of the
+	// first section come first. A token with one position in all sections is rotated as without
+	// them.
 	Sections []int
 
 	// InterleavedSections deals the pairs out: pair i is in section i mod len(Sections), or in
@@ -185,8 +186,8 @@ func (c *Config) sections() []uint8 {
 	return of
 }
 
-// mixed writes the cosines and sines of a token to row: those of its position in section i, which is
-// positions[i·each], for the pairs of that section.
+// mixed writes the cosines and sines of a token to row: those of its position in section i, which
+// is positions[i·each], for the pairs of that section.
 func (r *Rope) mixed(positions []int, each int, row []float32) []float32 {
 	cos, sin := row[:len(row)/2], row[len(row)/2:]
 	var known [maxSections][]float32 // the rows in the table

@@ -1,6 +1,6 @@
-// Package rope rotates queries and keys by angles that grow with their positions (Su et
-// al.: "RoFormer: Enhanced Transformer with Rotary Position Embedding"). The angles are
-// exact at any position, and the results have the same bits on every CPU. [New] makes a [Rope], and [Rope.Apply]
+// Package rope rotates queries and keys by angles that grow with their positions (Su et al.:
+// "RoFormer: Enhanced Transformer with Rotary Position Embedding"). The angles are exact at any
+// position, and the results have the same bits on every CPU. [New] makes a [Rope], and [Rope.Apply]
 // rotates a tensor in place.
 package rope
 
@@ -29,9 +29,9 @@ import (
 // in float32, where both products and then their sum are rounded. A result that is NaN
 // is the NaN 0x7FC00000.
 //
-// The cosine and the sine have the same bits on every CPU. The numeric contract, package contract, has
-// the steps: the angle is reduced in integers, modulo whole turns, and then goes through Taylor's series
-// in float64.
+// The cosine and the sine have the same bits on every CPU. The numeric contract, package contract,
+// has the steps: the angle is reduced in integers, modulo whole turns, and then goes through
+// Taylor's series in float64.
 //
 // For positions up to ±2^31 the results are the floats nearest to the true cosine and
 // sine, except for one in some 10^8, which is the neighbouring float.
@@ -64,8 +64,8 @@ func New(c Config) (*Rope, error) {
 // Dims returns the number of elements of a head that are rotated.
 func (r *Rope) Dims() int { return 2 * len(r.frequencies) }
 
-// CosSin writes the cosines and sines of a position's angles, one per pair, times Config.Magnitude. Of
-// Config.Sections all have that position. Both slices
+// CosSin writes the cosines and sines of a position's angles, one per pair, times Config.Magnitude.
+// Of Config.Sections all have that position. Both slices
 // must have Dims()/2 elements and share none; otherwise the error is a
 // [*kernel.Error].
 func (r *Rope) CosSin(position int, cos, sin []float32) error {
@@ -99,12 +99,12 @@ func (r *Rope) compute(position int, row []float32) {
 }
 
 // Apply rotates x in place: a tensor [B, H, L, D] with D ≥ Dims() of float32, float16 or bfloat16,
-// neither paged nor ragged. Elements of 16 bits are widened, rotated in float32, and rounded once, by
-// the conversions of package numeric. All heads of a token have the same position. positions holds either L
-// positions, which are those of every batch row, or B·L, one batch row after the other; with
-// Config.Sections it holds that many for the first section, then as many for the next one, as the
-// position_ids [3, B, L] of Transformers. Any int is a position. Rotating by -p undoes rotating by p, up to rounding. exec says how the call
-// is computed; the zero Exec is the default.
+// neither paged nor ragged. Elements of 16 bits are widened, rotated in float32, and rounded once,
+// by the conversions of package numeric. All heads of a token have the same position. positions
+// holds either L positions, which are those of every batch row, or B·L, one batch row after the
+// other; with Config.Sections it holds that many for the first section, then as many for the next
+// one, as the position_ids [3, B, L] of Transformers. Any int is a position. Rotating by -p undoes
+// rotating by p, up to rounding. exec says how the call is computed; the zero Exec is the default.
 //
 // In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. Calls that
 // share no row may run at once. An error is a [*kernel.Error] and leaves x untouched.
@@ -142,7 +142,8 @@ func (r *Rope) fromTable(position int) []float32 {
 	return r.table[position*n : (position+1)*n]
 }
 
-// ofElements makes cosines and sines of each element of interleaved pairs: x0 becomes x0·cos - x1·sin, and x1 becomes x1·cos + x0·sin.
+// ofElements makes cosines and sines of each element of interleaved pairs: x0 becomes x0·cos -
+// x1·sin, and x1 becomes x1·cos + x0·sin.
 func ofElements(row, memory []float32) (cos, sin []float32) {
 	half := len(row) / 2
 	cos, sin = memory[:len(row)], memory[len(row):2*len(row)]

@@ -41,7 +41,8 @@ func serve(t *testing.T, models ...string) (url string) {
 	return web.URL + "/v1"
 }
 
-// TestServerEmbeddings: the clients of both libraries get the vectors of the model from models/server.
+// TestServerEmbeddings: the clients of both libraries get the vectors of the model from
+// models/server.
 func TestServerEmbeddings(t *testing.T) {
 	const folder = "../../models/testdata/tiny/bert-1"
 	url := serve(t, folder)

@@ -1,5 +1,5 @@
-// Package access says which subjects of NATS the roles of a cluster may use, and keeps the users of a server: NKeys with
-// permissions, in the form of a NATS server's configuration.
+// Package access says which subjects of NATS the roles of a cluster may use, and keeps the users of
+// a server: NKeys with permissions, in the form of a NATS server's configuration.
 package access
 
 import (
@@ -20,13 +20,15 @@ import (
 // A Role is what a program does in a cluster.
 type Role string
 
-// The roles. Nobody but an admin hears what is said to others: each user gets answers on subjects with its own public key.
+// The roles. Nobody but an admin hears what is said to others: each user gets answers on subjects
+// with its own public key.
 const (
 	RoleReader Role = "reader" // computes attention over sequences of the directory, and asks for reports
 	RoleWriter Role = "writer" // also changes sequences
 	RoleWorker Role = "worker" // works for clients
 
-	// RoleGateway hands requests on to workers, for clients of HTTP or to embed a corpus. What those and gateways say to each other comes on subjects of their own keys, too.
+	// RoleGateway hands requests on to workers, for clients of HTTP or to embed a corpus. What
+	// those and gateways say to each other comes on subjects of their own keys, too.
 	RoleGateway Role = "gateway"
 	RoleAdmin   Role = "admin" // everything, such as to drop what another version has left
 )
@@ -34,8 +36,8 @@ const (
 // Roles returns all roles.
 func Roles() []Role { return []Role{RoleReader, RoleWriter, RoleWorker, RoleGateway, RoleAdmin} }
 
-// Permissions are the subjects that a user may use, in the form of a NATS server's configuration. * stands for a token, and >
-// for all that follow.
+// Permissions are the subjects that a user may use, in the form of a NATS server's configuration. *
+// stands for a token, and > for all that follow.
 type Permissions struct {
 	Publish   Subjects `json:"publish"`
 	Subscribe Subjects `json:"subscribe"`
@@ -140,8 +142,9 @@ const (
 // SeedFile returns the name of the file in dir with the secret of a user.
 func SeedFile(dir, name string) string { return filepath.Join(dir, name+seedEnd) }
 
-// Add makes an NKey for a user, writes its seed into SeedFile, which must not be there, and adds the user to the file of users. After
-// an error both are as before. It refuses a file of users with anything that Add does not write.
+// Add makes an NKey for a user, writes its seed into SeedFile, which must not be there, and adds
+// the user to the file of users. After an error both are as before. It refuses a file of users with
+// anything that Add does not write.
 func Add(dir, prefix, name string, role Role) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -209,8 +212,8 @@ func Remove(dir, name string) error {
 	return os.Remove(SeedFile(dir, name))
 }
 
-// read reads the file of users, which need not be there. It refuses one with anything that write would not write again, such as
-// passwords, as that would be lost.
+// read reads the file of users, which need not be there. It refuses one with anything that write
+// would not write again, such as passwords, as that would be lost.
 func read(dir string) (*users, error) {
 	path := filepath.Join(dir, UsersFile)
 	data, err := os.ReadFile(path)

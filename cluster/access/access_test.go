@@ -60,7 +60,8 @@ func TestPermissions(t *testing.T) {
 		{"$SRV.INFO", publish, all},
 		{"$SRV.INFO", subscribe, []Role{RoleWorker, RoleGateway, RoleAdmin}},
 
-		// Answers: everybody gets those on subjects with the own key, and those who answer may do so to all.
+		// Answers: everybody gets those on subjects with the own key, and those who answer may do
+		// so to all.
 		{"_INBOX." + key + ".x", subscribe, all},
 		{"_INBOX.UOTHER.x", subscribe, []Role{RoleAdmin}},
 		{"_INBOX.UOTHER.x", publish, []Role{RoleWorker, RoleGateway, RoleAdmin}},
@@ -173,7 +174,8 @@ func TestAddRemove(t *testing.T) {
 	}
 }
 
-// A file of users that this package has not written is refused as a whole: it stays as it is, and no secret is made or lost.
+// A file of users that this package has not written is refused as a whole: it stays as it is, and
+// no secret is made or lost.
 func TestHostileUsers(t *testing.T) {
 	pair, err := nkeys.CreateUser()
 	if err != nil {
@@ -234,7 +236,8 @@ func TestHostileUsers(t *testing.T) {
 	}
 }
 
-// Names are no paths, a secret is never replaced, and a file of users that cannot be written leaves no secret.
+// Names are no paths, a secret is never replaced, and a file of users that cannot be written leaves
+// no secret.
 func TestHostileNames(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "keys")
 	if err := os.Mkdir(dir, 0o700); err != nil {

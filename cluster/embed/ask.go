@@ -20,7 +20,8 @@ import (
 	"github.com/attn-go/attn/models/server"
 )
 
-// An asker has the workers of a gateway in this process make vectors, by the requests that package server takes.
+// An asker has the workers of a gateway in this process make vectors, by the requests that package
+// server takes.
 type asker struct {
 	gateway *relay.Gateway
 	run     string // in whose name workers share out their time
@@ -46,7 +47,8 @@ func (r *recorder) Header() http.Header            { return r.fields }
 func (r *recorder) WriteHeader(status int)         { r.status = status }
 func (r *recorder) Write(data []byte) (int, error) { return r.body.Write(data) }
 
-// call asks a worker, and reads its answer into to. The error is errBusy, that of ctx, or says why there is no answer.
+// call asks a worker, and reads its answer into to. The error is errBusy, that of ctx, or says why
+// there is no answer.
 func (a *asker) call(ctx context.Context, method, path string, body []byte, to any) error {
 	w := &recorder{fields: http.Header{}}
 	err := a.gateway.Answer(ctx, w, &server.Call{Method: method, Path: path, Body: body, Origin: server.Origin{Key: a.run, RequestID: a.run, AnswerID: a.run}})
@@ -75,8 +77,8 @@ func (a *asker) call(ctx context.Context, method, path string, body []byte, to a
 // askEvery is how often workers are asked whether they are there.
 const askEvery = 250 * time.Millisecond
 
-// find asks for the models that workers have until one answers, and takes the one of a name, or without a name the only one
-// that makes vectors. While no worker answers it calls waiting.
+// find asks for the models that workers have until one answers, and takes the one of a name, or
+// without a name the only one that makes vectors. While no worker answers it calls waiting.
 func (a *asker) find(ctx context.Context, name string, waiting func()) error {
 	var list struct{ Data []facts }
 	for {

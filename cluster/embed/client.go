@@ -49,9 +49,9 @@ type Summary struct {
 	Split    int           // jobs whose texts were sent one by one, as all of them failed
 }
 
-// Run embeds the corpus and writes the files. After an error other than a [*kernel.Error]
-// the journal stays, and the next Run with the same options goes on with it. The errors are
-// a [*kernel.Error], a [*StalledError], one of the kind [ErrMismatch], [ErrLocked], that of ctx, and
+// Run embeds the corpus and writes the files. After an error other than a [*kernel.Error] the
+// journal stays, and the next Run with the same options goes on with it. The errors are a
+// [*kernel.Error], a [*StalledError], one of the kind [ErrMismatch], [ErrLocked], that of ctx, and
 // those of files.
 func (c *Client) Run(ctx context.Context) (Summary, error) {
 	o, err := c.Options.complete()
@@ -88,7 +88,8 @@ func (c *Client) Run(ctx context.Context) (Summary, error) {
 // ErrLocked is the error of [Client.Run] if another process has the journal.
 var ErrLocked = journal.ErrLocked
 
-// ErrMismatch is the kind of a [kernel.Error] about a journal of another run: another input, model or setting.
+// ErrMismatch is the kind of a [kernel.Error] about a journal of another run: another input, model
+// or setting.
 var ErrMismatch = journal.ErrMismatch
 
 // A run is one call of Run.

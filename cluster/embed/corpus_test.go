@@ -167,7 +167,8 @@ func (b *bench) connect(t testing.TB) *hub.Conn {
 	return conn
 }
 
-// answerer returns a server of the tiny model. More of it are other models with the same weights, of other names.
+// answerer returns a server of the tiny model. More of it are other models with the same weights,
+// of other names.
 func answerer(t testing.TB, folder, tier string, more ...string) *server.Server {
 	t.Helper()
 	x, err := kernel.TierNamed(tier)
@@ -190,7 +191,8 @@ func answerer(t testing.TB, folder, tier string, more ...string) *server.Server 
 	return s
 }
 
-// work runs a worker in this process until the test ends or stop is called. wrap may change its answers.
+// work runs a worker in this process until the test ends or stop is called. wrap may change its
+// answers.
 func (b *bench) work(t *testing.T, tier string, wrap func(relay.Answerer) relay.Answerer) (stop func()) {
 	t.Helper()
 	w := &relay.Worker{Conn: b.connect(t), Name: "w-" + tier, Server: answerer(t, tinyModel(), tier)}

@@ -142,8 +142,9 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestOutage has a server that is away for longer than five workers may be silent, one after the other, with a job and then with a
-// text: no text is rejected. If it is away for longer than the patience of the run, the run ends, and goes on later.
+// TestOutage has a server that is away for longer than five workers may be silent, one after the
+// other, with a job and then with a text: no text is rejected. If it is away for longer than the
+// patience of the run, the run ends, and goes on later.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, 60, 0, 1)
@@ -254,7 +255,8 @@ func TestFailing(t *testing.T) {
 	}
 }
 
-// TestBusy has a worker that takes one call at a time, and a client that has many: it waits, and loses nothing.
+// TestBusy has a worker that takes one call at a time, and a client that has many: it waits, and
+// loses nothing.
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 200)

@@ -56,7 +56,8 @@ type Options struct {
 	Patience time.Duration // without any result after which the run ends; 0 means DefaultPatience
 }
 
-// mostBytes is the most bytes of texts of a job: as JSON, in which a byte can take six, they are less than workers take.
+// mostBytes is the most bytes of texts of a job: as JSON, in which a byte can take six, they are
+// less than workers take.
 const mostBytes = 512 << 10
 
 // complete returns o with the defaults, or a [*kernel.Error].

@@ -25,8 +25,8 @@ func (o *Options) paths() []path {
 	return all
 }
 
-// checkPaths returns an error if a run would write a file that it reads, one file twice, a file within a
-// folder that it reads, or one that is there and that no run has made.
+// checkPaths returns an error if a run would write a file that it reads, one file twice, a file
+// within a folder that it reads, or one that is there and that no run has made.
 func (o *Options) checkPaths() error {
 	written := o.paths()
 	for i, p := range written {
@@ -47,7 +47,8 @@ func (o *Options) checkPaths() error {
 	return o.checkStrangers()
 }
 
-// checkStrangers returns an error if an output is there already, unless the run of the journal makes it.
+// checkStrangers returns an error if an output is there already, unless the run of the journal
+// makes it.
 func (o *Options) checkStrangers() error {
 	if o.Overwrite {
 		return nil
@@ -97,7 +98,8 @@ func isIn(name, folder string) bool {
 	return err == nil && below != ".." && !strings.HasPrefix(below, ".."+string(filepath.Separator))
 }
 
-// real returns the absolute name without symbolic links of a file that need not exist in a folder that does.
+// real returns the absolute name without symbolic links of a file that need not exist in a folder
+// that does.
 func real(name string) string {
 	if all, err := filepath.EvalSymlinks(name); err == nil {
 		name = all

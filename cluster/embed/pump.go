@@ -23,21 +23,25 @@ type job struct {
 	done chan struct{} // closed when all entries have a vector or a Reason
 }
 
-// tries is how many workers may be lost with a job before its texts are sent alone, and with a text before it is rejected.
+// tries is how many workers may be lost with a job before its texts are sent alone, and with a text
+// before it is rejected.
 const tries = 5
 
-// perWorker is how many jobs of a run a worker has at a time: one that it computes, and one that it does next.
+// perWorker is how many jobs of a run a worker has at a time: one that it computes, and one that it
+// does next.
 const perWorker = 2
 
 // tick is how often the journal reaches the disk and the progress is shown.
 const tick = 100 * time.Millisecond
 
-// A pump is the traffic of a run. A goroutine reads the input, one asks for each job, and one writes the journal, in order.
+// A pump is the traffic of a run. A goroutine reads the input, one asks for each job, and one
+// writes the journal, in order.
 type pump struct {
 	*run
 	order chan *job // under way, in the order of the input, closed at its end
 
-	// Jobs share it, and a text that is sent alone has it for itself: if workers die of it, that is no other text's fault.
+	// Jobs share it, and a text that is sent alone has it for itself: if workers die of it, that is
+	// no other text's fault.
 	alone sync.RWMutex
 
 	room *room
@@ -205,7 +209,8 @@ func (p *pump) ask(ctx context.Context, texts []string, alone bool) (vectors [][
 	}
 }
 
-// A room says how many jobs are asked for at once: as many as workers took last, and after some results one more.
+// A room says how many jobs are asked for at once: as many as workers took last, and after some
+// results one more.
 type room struct {
 	mu          sync.Mutex
 	free        sync.Cond

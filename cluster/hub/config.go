@@ -26,9 +26,9 @@ type Config struct {
 	URL  string // of one server or, separated by commas, of several; "" is nats://127.0.0.1:4222
 	Name string // of the connection, as the server lists it
 
-	// Prefix begins all subjects, so that several clusters can share a server: tokens of
-	// letters, digits, - and _, separated by dots, of which only the first one may be held, relay or shard. "" is
-	// [DefaultPrefix].
+	// Prefix begins all subjects, so that several clusters can share a server: tokens of letters,
+	// digits, - and _, separated by dots, of which only the first one may be held, relay or shard.
+	// "" is [DefaultPrefix].
 	Prefix string
 
 	// Credentials, of which a server wants at most one kind.
@@ -43,14 +43,16 @@ type Config struct {
 	// lost or back, or that messages were dropped.
 	Log *slog.Logger
 
-	// Denied, if not nil, is called with an error of the kind [ErrPermission] when the server refuses what the user
-	// may not do: to listen, or to send.
+	// Denied, if not nil, is called with an error of the kind [ErrPermission] when the server
+	// refuses what the user may not do: to listen, or to send.
 	Denied func(err error, listens bool)
 
-	// Closed, if not nil, is called when the connection has ended for good, also by Close. The error is that of NATS, or nil.
+	// Closed, if not nil, is called when the connection has ended for good, also by Close. The
+	// error is that of NATS, or nil.
 	Closed func(err error)
 
-	// Advice says in the log what to do while no server answers [Connect], such as how to start one.
+	// Advice says in the log what to do while no server answers [Connect], such as how to start
+	// one.
 	Advice string
 
 	// Wait is how long [Connect] waits for a server that does not answer yet. 0 means
@@ -97,8 +99,8 @@ func checkPrefix(prefix string) error {
 	return nil
 }
 
-// subjects are the tokens that follow a prefix. No prefix goes on with one of them: its subjects would be among those of a
-// shorter one.
+// subjects are the tokens that follow a prefix. No prefix goes on with one of them: its subjects
+// would be among those of a shorter one.
 var subjects = []string{"held", "relay", "shard"}
 
 // IsPrefix tells whether s can begin the subjects of a cluster.
@@ -130,8 +132,9 @@ func PublicKey(seedFile string) (string, error) {
 	return pair.PublicKey()
 }
 
-// InboxOf returns the first tokens of the subjects on which the owner of a public NKey gets answers. They have the key, so that
-// a server can keep others from listening, see [ServerConfig].UsersFile.
+// InboxOf returns the first tokens of the subjects on which the owner of a public NKey gets
+// answers. They have the key, so that a server can keep others from listening, see
+// [ServerConfig].UsersFile.
 func InboxOf(public string) string { return "_INBOX." + public }
 
 // readLine returns the only line of a file.

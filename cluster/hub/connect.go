@@ -67,8 +67,9 @@ func Connect(ctx context.Context, c Config) (*Conn, error) {
 	}
 }
 
-// isAway tells whether an error is that no server answers, which may pass: also if something in between ends the connection for it.
-// A server that refuses this side's certificate, or that it has none, does answer.
+// isAway tells whether an error is that no server answers, which may pass: also if something in
+// between ends the connection for it. A server that refuses this side's certificate, or that it has
+// none, does answer.
 func isAway(err error) bool {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "remote error" { // as package tls calls an alert
@@ -162,8 +163,9 @@ func (c *Config) logOptions() []nats.Option {
 	}
 }
 
-// Flush waits until the server has read what was sent. The error is one of the kind [ErrPermission] if the server has
-// refused a subscription, which NATS does not tell those who subscribe, or that of NATS.
+// Flush waits until the server has read what was sent. The error is one of the kind [ErrPermission]
+// if the server has refused a subscription, which NATS does not tell those who subscribe, or that
+// of NATS.
 func (c *Conn) Flush() error {
 	if err := c.Conn.Flush(); err != nil {
 		return err
@@ -177,8 +179,8 @@ func (c *Conn) Flush() error {
 // Prefix returns the first tokens of all subjects of the cluster.
 func (c *Conn) Prefix() string { return c.prefix }
 
-// Replicas returns how many servers should hold what programs store: 3 if the server is one of a cluster of NATS servers,
-// and otherwise 1.
+// Replicas returns how many servers should hold what programs store: 3 if the server is one of a
+// cluster of NATS servers, and otherwise 1.
 func (c *Conn) Replicas() int {
 	if c.ConnectedClusterName() != "" {
 		return 3
@@ -197,9 +199,9 @@ const PagesName = "pages"
 // StreamName is [StreamName] with the prefix of the cluster.
 func (c *Conn) StreamName(name string) string { return StreamName(c.prefix, name) }
 
-// StreamName returns the name of a JetStream stream of the cluster with a prefix: the prefix and name, joined by _. A dot in the
-// prefix, which such a name cannot have, becomes _d, and _ becomes _u, so that the streams of different prefixes have different
-// names.
+// StreamName returns the name of a JetStream stream of the cluster with a prefix: the prefix and
+// name, joined by _. A dot in the prefix, which such a name cannot have, becomes _d, and _ becomes
+// _u, so that the streams of different prefixes have different names.
 func StreamName(prefix, name string) string {
 	return strings.NewReplacer(".", "_d", "_", "_u").Replace(prefix) + "_" + name
 }

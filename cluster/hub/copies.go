@@ -19,9 +19,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A server alone keeps a second copy of what directories have, as a flipped bit in JetStream's files makes it lose entries, whole
-// buckets, or hang: a folder for each bucket, and in it a file for each entry and one for the settings of its stream, each with its
-// revision and CRC-32C. An entry that was removed has a file without bytes for a while. See [Server.check] for what they are good for.
+// A server alone keeps a second copy of what directories have, as a flipped bit in JetStream's
+// files makes it lose entries, whole buckets, or hang: a folder for each bucket, and in it a file
+// for each entry and one for the settings of its stream, each with its revision and CRC-32C. An
+// entry that was removed has a file without bytes for a while. See [Server.check] for what they are
+// good for.
 
 // DirectoryName ends the names of buckets that are copied, see [StreamName].
 const DirectoryName = "sequences"
@@ -65,7 +67,8 @@ func readCopy(name string) (copied, error) {
 	return copied{binary.LittleEndian.Uint64(b[4:]), b[12:]}, nil
 }
 
-// removedTime is how long a copy says that an entry was removed. Damage may bring back what JetStream's files have of it.
+// removedTime is how long a copy says that an entry was removed. Damage may bring back what
+// JetStream's files have of it.
 const removedTime = time.Hour
 
 // copy writes an entry, or that it was removed.
@@ -98,7 +101,8 @@ func copiedKeys(folder string) (keys []string) {
 	return keys
 }
 
-// keepsCopies tells whether the server keeps copies: a temporary folder ends with it, and of three servers two have the entries.
+// keepsCopies tells whether the server keeps copies: a temporary folder ends with it, and of three
+// servers two have the entries.
 func (c *ServerConfig) keepsCopies() bool { return c.StoreDir != "" && c.Cluster == "" }
 
 // folder returns that of the copies of a bucket.
@@ -133,7 +137,8 @@ func (s *Server) connect(running *server.Server) (*nats.Conn, jetstream.JetStrea
 	return nc, js, err
 }
 
-// keepCopies writes what directories have until the server that runs now ends. It also looks whether JetStream answers.
+// keepCopies writes what directories have until the server that runs now ends. It also looks
+// whether JetStream answers.
 func (s *Server) keepCopies(running *server.Server) {
 	nc, js, err := s.connect(running)
 	if err != nil {
@@ -209,8 +214,9 @@ func (s *Server) follow(ctx context.Context, js jetstream.JetStream, bucket stri
 	return nil
 }
 
-// ErrStuck is the error of [Serve] and [Server.Err] if JetStream does not answer any more. What was wrong with its files has been set
-// aside, or will be at the next start. A process that meets it starts anew, as NATS may go on to take time of a CPU.
+// ErrStuck is the error of [Serve] and [Server.Err] if JetStream does not answer any more. What was
+// wrong with its files has been set aside, or will be at the next start. A process that meets it
+// starts anew, as NATS may go on to take time of a CPU.
 var ErrStuck = errors.New("hub: JetStream does not answer")
 
 // Limits of JetStream.

@@ -10,8 +10,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// ErrAnonymous is the kind of a [kernel.Error] about a server that anyone in the network could use: one that
-// listens beyond this machine and asks for no credentials. Got is where.
+// ErrAnonymous is the kind of a [kernel.Error] about a server that anyone in the network could use:
+// one that listens beyond this machine and asks for no credentials. Got is where.
 var ErrAnonymous = errors.New("hub: a server without credentials")
 
 func anonymous(host string) error {
@@ -19,10 +19,12 @@ func anonymous(host string) error {
 		Want: "users, as cluster keys makes them, or client certificates, or 127.0.0.1", Kind: ErrAnonymous}
 }
 
-// ErrPermission is the kind of a [kernel.Error] about something that the user's role does not allow. Got is what.
+// ErrPermission is the kind of a [kernel.Error] about something that the user's role does not
+// allow. Got is what.
 var ErrPermission = errors.New("hub: the user may not do that")
 
-// denied returns what the server refuses, if an error of NATS is that, and whether that is to listen.
+// denied returns what the server refuses, if an error of NATS is that, and whether that is to
+// listen.
 func denied(err error) (refusal error, listens bool) {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
 		return nil, false
@@ -32,6 +34,7 @@ func denied(err error) (refusal error, listens bool) {
 		strings.Contains(strings.ToLower(text), "for subscription")
 }
 
-// ErrVersion is the kind of a [kernel.Error] about a program whose results cannot be mixed with those of this one: its
-// messages have another form, or its bits follow another numeric contract. Where names what is known of it: a worker, a subject.
+// ErrVersion is the kind of a [kernel.Error] about a program whose results cannot be mixed with
+// those of this one: its messages have another form, or its bits follow another numeric contract.
+// Where names what is known of it: a worker, a subject.
 var ErrVersion = errors.New("hub: a program of another version")

@@ -17,7 +17,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// serverLog passes warnings on, or with -v the server's whole log, and notes that the disk is full, and why the server does not start.
+// serverLog passes warnings on, or with -v the server's whole log, and notes that the disk is full,
+// and why the server does not start.
 type serverLog struct {
 	store string // its folder
 	full  chan<- struct{}
@@ -63,7 +64,8 @@ func (l *serverLog) Fatalf(format string, v ...any) {
 	}
 }
 
-// isDamage tells whether JetStream failed at what its files have: not at the file system, which may be full or refuse it.
+// isDamage tells whether JetStream failed at what its files have: not at the file system, which may
+// be full or refuse it.
 func (l *serverLog) isDamage(v []any) bool {
 	for _, x := range v {
 		if err, ok := x.(error); ok && errors.As(err, new(syscall.Errno)) {

@@ -8,10 +8,11 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Hold says to whoever asks by [Conn.IsHeld] that a program uses the thing that id names, such as a run: until
-// release is called, or until the server notices that the connection has ended. That is at once after
-// the end of a process, and after [ServerConfig]'s 30 seconds if the network is cut silently or the process stands
-// still. A connection that comes back holds what it held. id is a token, see [IsToken].
+// Hold says to whoever asks by [Conn.IsHeld] that a program uses the thing that id names, such as a
+// run: until release is called, or until the server notices that the connection has ended. That is
+// at once after the end of a process, and after [ServerConfig]'s 30 seconds if the network is cut
+// silently or the process stands still. A connection that comes back holds what it held. id is a
+// token, see [IsToken].
 func (c *Conn) Hold(id string) (release func(), err error) {
 	sub, err := c.Subscribe(c.Subject("held", id), func(m *nats.Msg) { m.Respond(nil) })
 	if err != nil {
@@ -20,8 +21,8 @@ func (c *Conn) Hold(id string) (release func(), err error) {
 	return func() { sub.Unsubscribe() }, nil
 }
 
-// IsHeld tells whether a program holds id. It is false only if the server says that none does: a program
-// that is slow to answer holds it.
+// IsHeld tells whether a program holds id. It is false only if the server says that none does: a
+// program that is slow to answer holds it.
 func (c *Conn) IsHeld(ctx context.Context, id string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, heldWait)
 	defer cancel()

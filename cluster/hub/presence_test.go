@@ -4,7 +4,8 @@ import (
 	"testing"
 )
 
-// A thing is held from Hold until release, by whatever connection, and no longer than its connection lasts.
+// A thing is held from Hold until release, by whatever connection, and no longer than its
+// connection lasts.
 func TestHold(t *testing.T) {
 	s := serve(t, ServerConfig{})
 	connect := func() *Conn {

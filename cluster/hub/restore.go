@@ -23,9 +23,11 @@ const (
 	entryTime  = 2 * time.Second // for the first entry that it does not give
 )
 
-// check opens the streams in a server that nobody reaches, and compares what directories have with their copies. What JetStream lacks or
-// cannot read is taken from them, in a new bucket; the old one is set aside. What neither has is named in the log. The later revision
-// counts: copies may be some milliseconds older, and a damaged stream may have an earlier entry. A JetStream that hangs is set aside as a whole.
+// check opens the streams in a server that nobody reaches, and compares what directories have with
+// their copies. What JetStream lacks or cannot read is taken from them, in a new bucket; the old
+// one is set aside. What neither has is named in the log. The later revision counts: copies may be
+// some milliseconds older, and a damaged stream may have an earlier entry. A JetStream that hangs
+// is set aside as a whole.
 func (s *Server) check(options *server.Options) error {
 	buckets, _ := os.ReadDir(filepath.Join(s.config.StoreDir, copiesFolder)) // none before the first start
 	if len(buckets) == 0 {
@@ -186,7 +188,8 @@ func (d *directory) read(ctx context.Context, js jetstream.JetStream, key string
 	return copied{m.Sequence, m.Data}, nil
 }
 
-// known adds the keys that JetStream knows. It asks for no messages, as one that cannot be read would end them.
+// known adds the keys that JetStream knows. It asks for no messages, as one that cannot be read
+// would end them.
 func (d *directory) known(ctx context.Context, js jetstream.JetStream, keys map[string]bool) error {
 	stream, err := js.Stream(ctx, "KV_"+d.bucket)
 	if err != nil {
@@ -205,8 +208,9 @@ func (d *directory) known(ctx context.Context, js jetstream.JetStream, keys map[
 	return err
 }
 
-// make makes the bucket, and the copies of its entries. The revisions of a new stream begin again, so that an old copy would look later
-// than what is written from now on: none of them stays. One that is damaged is set aside.
+// make makes the bucket, and the copies of its entries. The revisions of a new stream begin again,
+// so that an old copy would look later than what is written from now on: none of them stays. One
+// that is damaged is set aside.
 func (s *Server) make(ctx context.Context, js jetstream.JetStream, d *directory) error {
 	var config jetstream.StreamConfig
 	if err := json.Unmarshal(d.config, &config); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A directory that was made again of its copies has the entries that are written to it next, and no older ones, also if the server ends
-// before it has written copies of them.
+// A directory that was made again of its copies has the entries that are written to it next, and no
+// older ones, also if the server ends before it has written copies of them.
 func TestChangesAfterRestore(t *testing.T) {
 	const bucket = "attn_" + DirectoryName
 	c := ServerConfig{Port: -1, StoreDir: filepath.Join(t.TempDir(), "store"), Log: slog.New(slog.DiscardHandler)}

@@ -71,14 +71,16 @@ func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 	return s, nil
 }
 
-// errNotStarted reports a server that ended by itself or hangs, and errFiles one whose JetStream cannot read its files.
+// errNotStarted reports a server that ended by itself or hangs, and errFiles one whose JetStream
+// cannot read its files.
 var (
 	errNotStarted = errors.New("hub: the server does not listen")
 	errFiles      = errors.New("hub: JetStream cannot open its files")
 )
 
-// startEmpty starts a server of three whose JetStream could not read its files: they are set aside, and the others give it what they
-// have. One that hangs does not end, and may take the time of a CPU: its process has to start anew.
+// startEmpty starts a server of three whose JetStream could not read its files: they are set aside,
+// and the others give it what they have. One that hangs does not end, and may take the time of a
+// CPU: its process has to start anew.
 func (s *Server) startEmpty(ctx context.Context, options *server.Options, why error) error {
 	ended := s.shutdown()
 	aside, err := s.setAside("jetstream")

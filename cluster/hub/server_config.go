@@ -27,9 +27,9 @@ type ServerConfig struct {
 	Host string // address to listen on; "" is 127.0.0.1
 	Port int    // 0 is 4222, -1 any that is free
 
-	// StoreDir is the folder of JetStream's streams, which a later server can go on with, one at a time.
-	// "" is a temporary folder, which is removed when the server ends, or by the next one that has a
-	// temporary folder if this one is killed.
+	// StoreDir is the folder of JetStream's streams, which a later server can go on with, one at a
+	// time. "" is a temporary folder, which is removed when the server ends, or by the next one
+	// that has a temporary folder if this one is killed.
 	StoreDir   string
 	SyncAlways bool // writes reach the disk before they are acknowledged
 
@@ -38,13 +38,15 @@ type ServerConfig struct {
 	MaxMemory      int64 // bytes of streams in memory; 0 is DefaultMaxMemory
 	MaxStore       int64 // bytes of streams in files; 0 is DefaultMaxStore
 
-	// UsersFile has those who may connect, with their permissions, in the form of a NATS server's configuration; nothing but its
-	// authorization counts. Without it everyone who reaches the server may do everything.
+	// UsersFile has those who may connect, with their permissions, in the form of a NATS server's
+	// configuration; nothing but its authorization counts. Without it everyone who reaches the
+	// server may do everything.
 	UsersFile string
 
-	// Servers of one Cluster, of which each has a Name of its own, hold streams together: with three of them one may fail. They
-	// find each other by Routes, the URLs of some of them, such as nats://10.0.0.2:6222, and listen for each other on Host and
-	// ClusterPort. With RoutePasswordFile they want the same password of each other. "" is a server alone.
+	// Servers of one Cluster, of which each has a Name of its own, hold streams together: with
+	// three of them one may fail. They find each other by Routes, the URLs of some of them, such as
+	// nats://10.0.0.2:6222, and listen for each other on Host and ClusterPort. With
+	// RoutePasswordFile they want the same password of each other. "" is a server alone.
 	Cluster           string
 	Name              string // "" is attn
 	ClusterPort       int    // 0 is 6222
@@ -147,5 +149,6 @@ func (c *ServerConfig) routes() ([]*url.URL, error) {
 	return routes, nil
 }
 
-// Client returns the configuration with which programs on this machine connect to s, if it has no users.
+// Client returns the configuration with which programs on this machine connect to s, if it has no
+// users.
 func (s *Server) Client() Config { return Config{URL: s.URL(), Wait: time.Second} }

@@ -12,9 +12,9 @@ import (
 // ErrLocked is the error of [Serve] if another server uses its StoreDir.
 var ErrLocked = errors.New("another server uses it")
 
-// A server holds a file in its folder, so that two do not write one folder, and so that what a server has
-// left that was killed is told from what one uses. In temporary folders it has a name of its own:
-// nothing else is ever removed.
+// A server holds a file in its folder, so that two do not write one folder, and so that what a
+// server has left that was killed is told from what one uses. In temporary folders it has a name of
+// its own: nothing else is ever removed.
 const (
 	lockName     = "attn.lock"
 	tempLockName = "attn-temporary.lock"
@@ -30,8 +30,8 @@ type store struct {
 	lock      *flock.Flock
 }
 
-// openStore opens a folder, which it makes if need be. "" is a temporary one; those that servers have left
-// that were killed are removed then.
+// openStore opens a folder, which it makes if need be. "" is a temporary one; those that servers
+// have left that were killed are removed then.
 func openStore(dir string) (*store, error) {
 	if dir == "" {
 		removeLeft()
@@ -47,8 +47,8 @@ func openStore(dir string) (*store, error) {
 	return s, nil
 }
 
-// openTemporary makes a temporary folder. Until this server has the lock, the start of another one may take
-// the folder for one that was left, and remove it.
+// openTemporary makes a temporary folder. Until this server has the lock, the start of another one
+// may take the folder for one that was left, and remove it.
 func openTemporary() (*store, error) {
 	for {
 		dir, err := os.MkdirTemp("", tempPattern)
@@ -76,8 +76,8 @@ func (s *store) close() {
 	}
 }
 
-// removeLeft removes temporary folders whose server has ended without removing them. Folders without the
-// lock are not those of a server.
+// removeLeft removes temporary folders whose server has ended without removing them. Folders
+// without the lock are not those of a server.
 func removeLeft() {
 	left, _ := filepath.Glob(filepath.Join(os.TempDir(), tempPattern)) // the pattern is right
 	for _, dir := range left {

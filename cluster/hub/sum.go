@@ -14,7 +14,8 @@ const SumHeader = "Attn-Sum"
 // ErrDamaged reports a message whose bytes are not those that were sent.
 var ErrDamaged = errors.New("hub: the message is damaged")
 
-// castagnoli is the polynomial of CRC-32C (RFC 3720, appendix B.4), for which CPUs have instructions.
+// castagnoli is the polynomial of CRC-32C (RFC 3720, appendix B.4), for which CPUs have
+// instructions.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // sum returns the checksum of a message of a version.
@@ -23,10 +24,10 @@ func sum(version, context string, data []byte) string {
 	return fmt.Sprintf("%08x", crc32.Update(c, castagnoli, data))
 }
 
-// Seal sets the version of this program and a checksum, CRC-32C, in the header of msg. TCP has one of
-// 16 bits, which lets some damage of networks and machines in between pass. The context is what the
-// message means beside its data, and both ends know: whom it asks for what, or which
-// message it answers. So a message that goes astray counts as damaged.
+// Seal sets the version of this program and a checksum, CRC-32C, in the header of msg. TCP has one
+// of 16 bits, which lets some damage of networks and machines in between pass. The context is what
+// the message means beside its data, and both ends know: whom it asks for what, or which message it
+// answers. So a message that goes astray counts as damaged.
 func Seal(msg *nats.Msg, context string) {
 	Stamp(msg)
 	msg.Header.Set(SumHeader, sum(msg.Header.Get(VersionHeader), context, msg.Data))

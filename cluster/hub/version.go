@@ -54,8 +54,8 @@ func Stamp(msg *nats.Msg) {
 	msg.Header.Set(VersionHeader, Own.String())
 }
 
-// CheckHeader returns an error of the kind [ErrVersion] about peer if a message does not come from a program
-// of this version.
+// CheckHeader returns an error of the kind [ErrVersion] about peer if a message does not come from
+// a program of this version.
 func CheckHeader(header nats.Header, peer string) error {
 	return ParseVersion(header.Get(VersionHeader)).Check(peer)
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/attn-go/attn/models/server"
 )
 
-// An affinity remembers which worker has answered a conversation last, as it has the keys and values of what was said so far.
+// An affinity remembers which worker has answered a conversation last, as it has the keys and
+// values of what was said so far.
 type affinity struct {
 	seed maphash.Seed
 

@@ -7,7 +7,8 @@ import (
 	"github.com/attn-go/attn/models/server"
 )
 
-// TestAffinity: the worker of a conversation is the one that has answered the most of its turns. The oldest conversations are forgotten.
+// TestAffinity: the worker of a conversation is the one that has answered the most of its turns.
+// The oldest conversations are forgotten.
 func TestAffinity(t *testing.T) {
 	a := newAffinity()
 	chat := func(turns ...string) []uint64 {

@@ -176,8 +176,8 @@ func (c *call) copy(ctx context.Context, a *attempt) error {
 	}
 }
 
-// gap asks a worker of whom nothing comes how far its answer is, and returns errGap if a part is lost: the server was away. It says
-// again how much was handed on, as that may be lost, too.
+// gap asks a worker of whom nothing comes how far its answer is, and returns errGap if a part is
+// lost: the server was away. It says again how much was handed on, as that may be lost, too.
 func (c *call) gap(ctx context.Context, a *attempt, handed int64) error {
 	some, cancel := context.WithTimeout(ctx, c.g.config.Patience)
 	defer cancel()

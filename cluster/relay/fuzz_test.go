@@ -10,8 +10,8 @@ import (
 	"github.com/attn-go/attn/models/server"
 )
 
-// FuzzUnpack reads any header of a message that is sealed, and the conversation of any body: a header is one that pack writes and reads
-// again, or is refused.
+// FuzzUnpack reads any header of a message that is sealed, and the conversation of any body: a
+// header is one that pack writes and reads again, or is refused.
 func FuzzUnpack(f *testing.F) {
 	f.Add(`{"Kind":"ask","From":"_INBOX.a.b","Call":"c","Method":"POST","Path":"/v1/chat/completions","Size":9}`, []byte(`{"model":"m","messages":[{"content":"a"},1]}`))
 	f.Add(`{"Kind":"data","At":3,"Status":200,"Fields":{"X":["a","b"]},"End":true}`, []byte(`{"messages":[`))

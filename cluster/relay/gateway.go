@@ -20,19 +20,21 @@ import (
 type GatewayConfig struct {
 	Name string // what others call it, a token
 
-	// Fingerprint is that of the workers, see [server.Server.SystemFingerprint]. "" means that of the first
-	// one that is found.
+	// Fingerprint is that of the workers, see [server.Server.SystemFingerprint]. "" means that of
+	// the first one that is found.
 	Fingerprint string
 
-	// Patience is how long a worker may be silent that the server takes for alive, and how long an answer
-	// that has begun waits for a worker that goes on with it; 0 means [DefaultPatience].
+	// Patience is how long a worker may be silent that the server takes for alive, and how long an
+	// answer that has begun waits for a worker that goes on with it; 0 means [DefaultPatience].
 	Patience time.Duration
 
-	// Tries is how many workers are asked for an answer, as a request can be what ends them; 0 means 3.
+	// Tries is how many workers are asked for an answer, as a request can be what ends them; 0
+	// means 3.
 	Tries int
 
-	// PerWorker is how many requests of this gateway a worker has at a time, so that a slow one holds up few; 0 means any
-	// number. Where all have so many the error is [server.ErrUnavailable].
+	// PerWorker is how many requests of this gateway a worker has at a time, so that a slow one
+	// holds up few; 0 means any number. Where all have so many the error is
+	// [server.ErrUnavailable].
 	PerWorker int
 
 	Log *slog.Logger // nil for none
@@ -58,8 +60,8 @@ type Gateway struct {
 // searchEvery is the time between searches for a first worker.
 const searchEvery = 250 * time.Millisecond
 
-// NewGateway returns a gateway on a connection that stays the caller's. Close ends it. The error is that of
-// NATS.
+// NewGateway returns a gateway on a connection that stays the caller's. Close ends it. The error is
+// that of NATS.
 func NewGateway(conn *hub.Conn, c GatewayConfig) (*Gateway, error) {
 	c.Patience = cmp.Or(c.Patience, DefaultPatience)
 	c.Tries = cmp.Or(c.Tries, 3)
@@ -121,7 +123,8 @@ func (g *Gateway) find() {
 	}
 }
 
-// Close ends the gateway. Requests that are open end with an error; server.Server.Close waits for them.
+// Close ends the gateway. Requests that are open end with an error; server.Server.Close waits for
+// them.
 func (g *Gateway) Close() {
 	g.cancel()
 	g.search.Wait()
@@ -170,8 +173,9 @@ func (g *Gateway) take(h *header, data []byte) {
 	a.add(part{h.At, data, h.Status, h.Fields, h.End, h.GaveUp, h.Tally})
 }
 
-// Answer is that of [server.Backend]. A worker that is lost is replaced by another one. A conversation is answered by the worker that has
-// answered what was said before, if it takes the request.
+// Answer is that of [server.Backend]. A worker that is lost is replaced by another one. A
+// conversation is answered by the worker that has answered what was said before, if it takes the
+// request.
 func (g *Gateway) Answer(ctx context.Context, w http.ResponseWriter, r *server.Call) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -38,7 +38,8 @@ const pingEvery = 200 * time.Millisecond
 // pendingBytes is how much may wait for a mailbox: the windows of 1,024 answers.
 const pendingBytes = 1024 * window
 
-// openMailbox opens a mailbox; take and asked are called for one message after the other and must not wait.
+// openMailbox opens a mailbox; take and asked are called for one message after the other and must
+// not wait.
 func openMailbox(conn *hub.Conn, patience time.Duration, log *slog.Logger, take func(h *header, data []byte), asked func(msg *nats.Msg)) (*mailbox, error) {
 	m := &mailbox{conn: conn, id: conn.NewInbox(), log: log, patience: patience, take: take, asked: asked, peers: map[string]*peer{}}
 	var err error

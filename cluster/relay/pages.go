@@ -22,11 +22,12 @@ import (
 	"github.com/attn-go/attn/models/promptcache"
 )
 
-// Pages is the backend of a prompt cache that all workers of a cluster share: an object store on the NATS server. As the server may
-// have one copy of a page and lose it, a page that is gone is computed again. Whoever may write pages may answer for workers, too.
+// Pages is the backend of a prompt cache that all workers of a cluster share: an object store on
+// the NATS server. As the server may have one copy of a page and lose it, a page that is gone is
+// computed again. Whoever may write pages may answer for workers, too.
 //
-// The store is bounded by the server: its oldest messages go first. So an object may lack chunks, as
-// it may for a moment while several workers put it, and counts as gone then.
+// The store is bounded by the server: its oldest messages go first. So an object may lack chunks,
+// as it may for a moment while several workers put it, and counts as gone then.
 //
 // Before [Pages.Connect] it has no page.
 type Pages struct {
@@ -51,7 +52,8 @@ type pageStore struct {
 // chunkBytes is the size of the parts of an object, of which each is a message and asked for alone.
 const chunkBytes = 256 << 10
 
-// perChunk is more than a message takes beside its bytes, and perObject more than what an object store notes of an object.
+// perChunk is more than a message takes beside its bytes, and perObject more than what an object
+// store notes of an object.
 const perChunk, perObject = 256, 1024
 
 // Errors before [Pages.Connect], and for a while after the store has failed.
@@ -60,8 +62,9 @@ var (
 	errRests   = errors.New("relay: the prompt cache has failed a moment ago")
 )
 
-// Open is Connect, and goes on in the background until ctx ends if the store cannot be opened yet, such as while servers choose a
-// leader: what asks for pages computes them. The error is that the user's role does not allow it.
+// Open is Connect, and goes on in the background until ctx ends if the store cannot be opened yet,
+// such as while servers choose a leader: what asks for pages computes them. The error is that the
+// user's role does not allow it.
 func (p *Pages) Open(ctx context.Context, conn *hub.Conn) error {
 	err := p.Connect(ctx, conn)
 	if err == nil || errors.Is(err, nats.ErrPermissionViolation) {
@@ -89,7 +92,8 @@ func (p *Pages) openLater(ctx context.Context, conn *hub.Conn, err error) {
 	}
 }
 
-// Connect opens the store, or makes it. It has the limit that it was made with. The error is that of NATS.
+// Connect opens the store, or makes it. It has the limit that it was made with. The error is that
+// of NATS.
 func (p *Pages) Connect(ctx context.Context, conn *hub.Conn) error {
 	s := &pageStore{conn: conn, bucket: conn.StreamName(hub.PagesName)}
 	err := s.connect(ctx, p.Most)
@@ -106,8 +110,8 @@ func (p *Pages) Connect(ctx context.Context, conn *hub.Conn) error {
 	return nil
 }
 
-// connect opens the stream of the object store. Unlike that of an object store that NATS' client makes, a full one does not refuse
-// messages: the server drops old ones.
+// connect opens the stream of the object store. Unlike that of an object store that NATS' client
+// makes, a full one does not refuse messages: the server drops old ones.
 func (s *pageStore) connect(ctx context.Context, most int64) error {
 	js, err := jetstream.New(s.conn.Conn)
 	if err != nil {
@@ -133,7 +137,8 @@ func (s *pageStore) connect(ctx context.Context, most int64) error {
 	return err
 }
 
-// chunks returns the subject of the chunks of an object, and note that of what the store notes of it: the layout of NATS' object stores.
+// chunks returns the subject of the chunks of an object, and note that of what the store notes of
+// it: the layout of NATS' object stores.
 func (s *pageStore) chunks(id string) string    { return "$O." + s.bucket + ".C." + id }
 func (s *pageStore) note(encoded string) string { return "$O." + s.bucket + ".M." + encoded }
 
@@ -148,8 +153,8 @@ type object struct {
 	data []byte // nil if chunks are missing
 }
 
-// ask has do use the store, if it can be asked now. After a failure it is not asked for a while, as what computes a text waits for its
-// pages.
+// ask has do use the store, if it can be asked now. After a failure it is not asked for a while, as
+// what computes a text waits for its pages.
 func (p *Pages) ask(ctx context.Context, do func(s *pageStore) error) error {
 	s := p.open.Load()
 	switch {
@@ -167,8 +172,8 @@ func (p *Pages) ask(ctx context.Context, do func(s *pageStore) error) error {
 	return err
 }
 
-// read returns an object. It asks for one chunk after the other: a subscription would wait for those that are gone. The error is an
-// [fs.ErrNotExist] if nothing is noted of it.
+// read returns an object. It asks for one chunk after the other: a subscription would wait for
+// those that are gone. The error is an [fs.ErrNotExist] if nothing is noted of it.
 func (s *pageStore) read(ctx context.Context, k promptcache.Key) (*object, error) {
 	m, err := s.stream.GetLastMsgForSubject(ctx, s.noteOf(k))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {

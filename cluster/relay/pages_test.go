@@ -61,8 +61,8 @@ func cacheOf(p *Pages) *promptcache.Cache {
 	return promptcache.New(p, slog.New(slog.DiscardHandler))
 }
 
-// TestSharedCache: a worker goes on with a conversation that another one has read, of whose pages it reads nothing again, with the
-// bytes of a worker that has no cache.
+// TestSharedCache: a worker goes on with a conversation that another one has read, of whose pages
+// it reads nothing again, with the bytes of a worker that has no cache.
 func TestSharedCache(t *testing.T) {
 	m, err := models.Open(testdata+"llama-2", models.Options{Generator: decoder.Options{Context: 256, PageSize: 16}})
 	if err != nil {
@@ -98,8 +98,8 @@ func TestSharedCache(t *testing.T) {
 	}
 }
 
-// TestPages: what one worker puts another one gets, of no chunk, one and many; nothing else is there; before there is a
-// connection nothing is.
+// TestPages: what one worker puts another one gets, of no chunk, one and many; nothing else is
+// there; before there is a connection nothing is.
 func TestPages(t *testing.T) {
 	nats := newNATS(t)
 	a, b := openPages(t, nats, 1<<26), openPages(t, nats, 1<<26)
@@ -125,7 +125,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestPagesBounded: the server keeps no more than it may; of what it has dropped nothing is returned, and it can be put again.
+// TestPagesBounded: the server keeps no more than it may; of what it has dropped nothing is
+// returned, and it can be put again.
 func TestPagesBounded(t *testing.T) {
 	const size, room = 2*chunkBytes + 5, 4
 	most := int64(room * (size + 3*perChunk + perObject))
@@ -163,8 +164,8 @@ func TestPagesBounded(t *testing.T) {
 	}
 }
 
-// TestPagesDamaged: pages that are not what was put are never used and make room for new ones; who read one of them does not
-// remove the new one.
+// TestPagesDamaged: pages that are not what was put are never used and make room for new ones; who
+// read one of them does not remove the new one.
 func TestPagesDamaged(t *testing.T) {
 	nats := newNATS(t)
 	p := openPages(t, nats, 1<<26)
@@ -241,7 +242,8 @@ func TestPagesDamaged(t *testing.T) {
 	}
 }
 
-// TestPagesTogether: workers that put the same pages at once, and read them, get what was put or nothing, and in the end all is there.
+// TestPagesTogether: workers that put the same pages at once, and read them, get what was put or
+// nothing, and in the end all is there.
 func TestPagesTogether(t *testing.T) {
 	nats := newNATS(t)
 	var all sync.WaitGroup
@@ -269,7 +271,8 @@ func TestPagesTogether(t *testing.T) {
 	}
 }
 
-// TestPagesLimit: a store has the limit that it was made with, and the log of others says so. Without a server there is an error at once.
+// TestPagesLimit: a store has the limit that it was made with, and the log of others says so.
+// Without a server there is an error at once.
 func TestPagesLimit(t *testing.T) {
 	nats := newNATS(t)
 	openPages(t, nats, 1<<20)
@@ -328,7 +331,8 @@ func TestPagesHang(t *testing.T) {
 	}
 }
 
-// TestPagesOpenLater: a store that cannot be opened yet is opened later, and until then no page is there.
+// TestPagesOpenLater: a store that cannot be opened yet is opened later, and until then no page is
+// there.
 func TestPagesOpenLater(t *testing.T) {
 	nats, err := hub.Serve(t.Context(), hub.ServerConfig{Port: -1, MaxStore: 1 << 20})
 	if err != nil {

@@ -54,8 +54,8 @@ func peerName(i micro.Info) string {
 	return fmt.Sprintf("the %s %s", i.Metadata[roleKey], i.Metadata[nameKey])
 }
 
-// fits returns an error of the kind [hub.ErrVersion] or [ErrFingerprint] if a worker of a fingerprint cannot be
-// beside those that are there.
+// fits returns an error of the kind [hub.ErrVersion] or [ErrFingerprint] if a worker of a
+// fingerprint cannot be beside those that are there.
 func fits(there []micro.Info, fingerprint string) error {
 	for _, i := range there {
 		if err := hub.ParseVersion(i.Metadata[hub.VersionHeader]).Check(peerName(i)); err != nil {

@@ -41,7 +41,8 @@ func fixed() server.Settings {
 	}
 }
 
-// newServer returns a server of tiny models. One that lies has other answers for the same fingerprint.
+// newServer returns a server of tiny models. One that lies has other answers for the same
+// fingerprint.
 func newServer(t testing.TB, lies bool) *server.Server {
 	t.Helper()
 	folder := "llama-2"
@@ -177,7 +178,8 @@ func alone(s *server.Server, method, path, body string) *httptest.ResponseRecord
 	return w
 }
 
-// TestBytes: through a gateway a request has the status and the bytes of one server, whoever answers.
+// TestBytes: through a gateway a request has the status and the bytes of one server, whoever
+// answers.
 func TestBytes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, GatewayConfig{})
@@ -230,8 +232,8 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestConversations: what follows in a conversation goes to the worker that has answered what was said before, as long as it is there,
-// and conversations that only begin go to any.
+// TestConversations: what follows in a conversation goes to the worker that has answered what was
+// said before, as long as it is there, and conversations that only begin go to any.
 func TestConversations(t *testing.T) {
 	for path, most := range map[string]string{"/v1/chat/completions": `"max_tokens": 3`, "/v1/messages": `"max_tokens": 3`, "/api/chat": `"options": {"num_predict": 3}`} {
 		t.Run(path, func(t *testing.T) {
@@ -283,7 +285,8 @@ func testConversation(t *testing.T, path, most string) {
 	}
 }
 
-// TestReceipts: a receipt that a worker gives is that of the one server, byte by byte, and can be verified.
+// TestReceipts: a receipt that a worker gives is that of the one server, byte by byte, and can be
+// verified.
 func TestReceipts(t *testing.T) {
 	t.Parallel()
 	load := func() *server.Model {
@@ -365,8 +368,8 @@ func (c *client) end() []byte {
 	return all[max(0, len(all)-300):]
 }
 
-// begin asks for a long answer and waits for the first stop. The worker is far from the end of the answer at a
-// stop, as it has a window.
+// begin asks for a long answer and waits for the first stop. The worker is far from the end of the
+// answer at a stop, as it has a window.
 func (b *bench) begin(ctx context.Context, stops ...int) *client {
 	b.t.Helper()
 	c := &client{httptest.NewRecorder(), stops, make(chan struct{}), make(chan struct{}), make(chan struct{})}
@@ -382,8 +385,8 @@ func (b *bench) begin(ctx context.Context, stops ...int) *client {
 	return c
 }
 
-// TestReplaced: the answer of a worker that ends in between goes on with the same bytes, also if the next one
-// loses its connection.
+// TestReplaced: the answer of a worker that ends in between goes on with the same bytes, also if
+// the next one loses its connection.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -422,8 +425,8 @@ func TestDiffers(t *testing.T) {
 	}
 }
 
-// TestNobody: without a worker, requests get status 503 with Retry-After, before one has come and after the
-// last one has gone; an answer that has begun waits for one first.
+// TestNobody: without a worker, requests get status 503 with Retry-After, before one has come and
+// after the last one has gone; an answer that has begun waits for one first.
 func TestNobody(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, GatewayConfig{Patience: 300 * time.Millisecond})
@@ -533,7 +536,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestLostEnd has a worker that lives, took the request, and whose answer was lost with the server: another one answers.
+// TestLostEnd has a worker that lives, took the request, and whose answer was lost with the server:
+// another one answers.
 func TestLostEnd(t *testing.T) {
 	b := newBench(t, GatewayConfig{Patience: 300 * time.Millisecond})
 	s := newServer(t, false)
@@ -596,7 +600,8 @@ func (h *held) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Answerer.ServeHTTP(w, r)
 }
 
-// TestPerWorker: a worker has no more requests of a gateway at a time than that says, and takes others after them.
+// TestPerWorker: a worker has no more requests of a gateway at a time than that says, and takes
+// others after them.
 func TestPerWorker(t *testing.T) {
 	b := newBench(t, GatewayConfig{PerWorker: 2})
 	h := &held{newServer(t, false), make(chan struct{}, 3), make(chan struct{})}

@@ -30,15 +30,16 @@ type Worker struct {
 	Name   string   // what others call it, a token
 	Server Answerer // mostly a [*server.Server], whose keys do not count, as gateways check them
 
-	// Patience is how long a gateway may be silent before its requests end; 0 means [DefaultPatience].
+	// Patience is how long a gateway may be silent before its requests end; 0 means
+	// [DefaultPatience].
 	Patience time.Duration
 
-	// Shutdown is how long requests that are open may take when ctx of Run ends. What is open then, another
-	// worker goes on with.
+	// Shutdown is how long requests that are open may take when ctx of Run ends. What is open then,
+	// another worker goes on with.
 	Shutdown time.Duration
 
-	// Observe, if not nil, is called after each request with the status of its answer, 499 if nobody waited for
-	// the end of it, by several goroutines at once.
+	// Observe, if not nil, is called after each request with the status of its answer, 499 if
+	// nobody waited for the end of it, by several goroutines at once.
 	Observe func(status int, took time.Duration)
 
 	Ready func()       // if not nil, is called when the worker takes requests
@@ -52,8 +53,8 @@ type Worker struct {
 	open  sync.WaitGroup
 }
 
-// Run answers requests until ctx ends. It does not close Server. The error is one of the kind [ErrFingerprint], a
-// an error of the kind [hub.ErrVersion], or that of NATS or ctx.
+// Run answers requests until ctx ends. It does not close Server. The error is one of the kind
+// [ErrFingerprint], a an error of the kind [hub.ErrVersion], or that of NATS or ctx.
 func (w *Worker) Run(ctx context.Context) error {
 	w.Patience = cmp.Or(w.Patience, DefaultPatience)
 	w.Log = cmp.Or(w.Log, slog.New(slog.DiscardHandler))
@@ -96,7 +97,8 @@ func askSubject(conn *hub.Conn, fingerprint string) string {
 	return conn.Subject("relay", "ask", fingerprint)
 }
 
-// end takes no more requests and waits for those that are open. What is left after w.Shutdown is given up.
+// end takes no more requests and waits for those that are open. What is left after w.Shutdown is
+// given up.
 func (w *Worker) end() {
 	w.mu.Lock()
 	w.ends = true
@@ -171,7 +173,8 @@ func (w *Worker) has(gateway string) (n int) {
 	return n
 }
 
-// progress answers whether the worker is there, and how far the answer of the call is that the gateway names.
+// progress answers whether the worker is there, and how far the answer of the call is that the
+// gateway names.
 func (w *Worker) progress(h *header) *header {
 	answer := &header{Kind: kindPing, From: w.mail.id}
 	if h.Call == "" {

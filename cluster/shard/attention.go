@@ -150,8 +150,9 @@ type Options struct {
 	// Exec says how this program merges. The workers have their own.
 	kernel.Exec
 
-	// Scoring has Scale, Softcap, ALiBi, Sinks, QueryStart and a Mask that is a window, as [kernel.Mask.Window] tells:
-	// [kernel.Causal] or [kernel.Window]. The other fields must not be set.
+	// Scoring has Scale, Softcap, ALiBi, Sinks, QueryStart and a Mask that is a window, as
+	// [kernel.Mask.Window] tells: [kernel.Causal] or [kernel.Window]. The other fields must not be
+	// set.
 	//
 	// QueryStart holds the position of the first query: one for all batch rows or one for
 	// each. None means that the queries are those of the last keys: the position is the
@@ -162,7 +163,8 @@ type Options struct {
 	LSE kernel.Tensor
 }
 
-// visible returns the keys lo to hi-1, of n, that queries from first to last may see under a window.
+// visible returns the keys lo to hi-1, of n, that queries from first to last may see under a
+// window.
 func visible(m *kernel.Mask, first, last, n int) (lo, hi int) {
 	left, right, _ := m.Window()
 	low, high := int64(0), int64(n)

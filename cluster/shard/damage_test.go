@@ -9,9 +9,9 @@ import (
 	"github.com/attn-go/attn/cluster/internal/testutil"
 )
 
-// damage flips a bit in the middle of every 17th packet of 1,000 bytes or more, if rows or partials are
-// there. In a line of NATS, which ends nearby, it would stop the connection for up to 30 s instead, until
-// both sides find out.
+// damage flips a bit in the middle of every 17th packet of 1,000 bytes or more, if rows or partials
+// are there. In a line of NATS, which ends nearby, it would stop the connection for up to 30 s
+// instead, until both sides find out.
 type damage struct{ packets, flipped atomic.Int64 }
 
 func (d *damage) flip(data []byte) {

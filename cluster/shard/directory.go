@@ -23,8 +23,9 @@ import (
 // written only in place of the one that its writer has seen (compare and set), so of two
 // clients that change a sequence at once one gets a ConflictError.
 
-// DirectoryBytes is the most bytes of all entries together, unless the bucket was made with another limit. Beyond that a
-// change that makes an entry longer, or a new one, is a [*DirectoryError], and nothing of it counts.
+// DirectoryBytes is the most bytes of all entries together, unless the bucket was made with another
+// limit. Beyond that a change that makes an entry longer, or a new one, is a [*DirectoryError], and
+// nothing of it counts.
 const DirectoryBytes = 256 << 20
 
 // bucket is the directory, once it is open.
@@ -39,7 +40,8 @@ func (b *bucket) open(ctx context.Context, conn *hub.Conn) (jetstream.KeyValue, 
 	return b.get(ctx, conn, true)
 }
 
-// get opens the directory of a cluster. If there is none it creates it or returns ErrBucketNotFound.
+// get opens the directory of a cluster. If there is none it creates it or returns
+// ErrBucketNotFound.
 func (b *bucket) get(ctx context.Context, conn *hub.Conn, create bool) (jetstream.KeyValue, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -70,11 +72,13 @@ func (b *bucket) get(ctx context.Context, conn *hub.Conn, create bool) (jetstrea
 	return kv, err
 }
 
-// markerTime is how long the directory has a marker in place of an entry that was removed. Nobody reads markers.
+// markerTime is how long the directory has a marker in place of an entry that was removed. Nobody
+// reads markers.
 const markerTime = time.Minute
 
-// removeEntry removes an entry, unless it has changed since a revision. The marker in its place stays as long as the directory says,
-// and for good in one that says nothing, as earlier versions have made it.
+// removeEntry removes an entry, unless it has changed since a revision. The marker in its place
+// stays as long as the directory says, and for good in one that says nothing, as earlier versions
+// have made it.
 func removeEntry(ctx context.Context, kv jetstream.KeyValue, name string, revision uint64) error {
 	status, err := kv.Status(ctx)
 	if err != nil {
@@ -174,7 +178,8 @@ func (c *Client) read(ctx context.Context, name string) (*wire.Entry, uint64, er
 	return e, revision, nil
 }
 
-// readAfter reads the entry of a sequence that has replaced a revision. Of three servers one may not have it yet.
+// readAfter reads the entry of a sequence that has replaced a revision. Of three servers one may
+// not have it yet.
 func (c *Client) readAfter(ctx context.Context, name string, last uint64) (*wire.Entry, uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
@@ -286,11 +291,12 @@ func (b *bucket) each(ctx context.Context, conn *hub.Conn, f func(name string, e
 	return nil
 }
 
-// entryTime is how long the server may take for an entry. Of one that is damaged it may say nothing.
+// entryTime is how long the server may take for an entry. Of one that is damaged it may say
+// nothing.
 const entryTime = 2 * time.Second
 
-// askAgain asks until there is an answer, each time for twice as long: while servers choose a leader they drop what they are asked, or
-// say that there is none.
+// askAgain asks until there is an answer, each time for twice as long: while servers choose a
+// leader they drop what they are asked, or say that there is none.
 func askAgain(ctx context.Context, ask func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -310,7 +316,8 @@ func askAgain(ctx context.Context, ask func(ctx context.Context) error) error {
 	}
 }
 
-// Limits of questions to servers that may have no leader: of all together, and the time between two.
+// Limits of questions to servers that may have no leader: of all together, and the time between
+// two.
 const (
 	askTime  = 8 * entryTime
 	askPause = 100 * time.Millisecond
@@ -322,8 +329,8 @@ const clusterNotAvailable jetstream.ErrorCode = 10008
 // errNoLeader reports a directory of which no server can say what it has.
 var errNoLeader = errors.New("its servers have no leader now")
 
-// names returns the names of all entries, also of those that were removed lately. It asks for no entries, as one that is damaged would
-// end them.
+// names returns the names of all entries, also of those that were removed lately. It asks for no
+// entries, as one that is damaged would end them.
 func (b *bucket) names(ctx context.Context, kv jetstream.KeyValue) (names []string, err error) {
 	stream, err := b.js.Stream(ctx, "KV_"+kv.Bucket())
 	if err != nil {
@@ -343,9 +350,10 @@ func (b *bucket) names(ctx context.Context, kv jetstream.KeyValue) (names []stri
 	return names, nil
 }
 
-// Forget removes an entry that this version cannot read from the directory: [Info].Err says why. An entry that it can
-// read, or that changes meanwhile, stays; see [Sequence.Free]. What workers hold of the sequence they drop when nobody can use
-// it, see WorkerConfig.Keep. The error is a [*DirectoryError].
+// Forget removes an entry that this version cannot read from the directory: [Info].Err says why. An
+// entry that it can read, or that changes meanwhile, stays; see [Sequence.Free]. What workers hold
+// of the sequence they drop when nobody can use it, see WorkerConfig.Keep. The error is a
+// [*DirectoryError].
 func Forget(ctx context.Context, conn *hub.Conn, name string) error {
 	kv, err := new(bucket).open(ctx, conn)
 	if err != nil {
@@ -368,7 +376,8 @@ func Forget(ctx context.Context, conn *hub.Conn, name string) error {
 	return nil
 }
 
-// Free frees a sequence of the directory, see [Sequence.Free], of whatever form its keys are, also while no worker answers.
+// Free frees a sequence of the directory, see [Sequence.Free], of whatever form its keys are, also
+// while no worker answers.
 func Free(ctx context.Context, conn *hub.Conn, name string) error {
 	if err := checkName(name); err != nil {
 		return err

@@ -286,7 +286,8 @@ func TestDirectoryErrors(t *testing.T) {
 	}
 }
 
-// A directory that is full takes no longer entry. What it has stays as it is, and there is room again when a sequence is freed.
+// A directory that is full takes no longer entry. What it has stays as it is, and there is room
+// again when a sequence is freed.
 func TestFullDirectory(t *testing.T) {
 	x := start(t, hub.ServerConfig{}, "")
 	conn := x.connect()
@@ -324,8 +325,9 @@ func TestFullDirectory(t *testing.T) {
 	x.create(c, "next")
 }
 
-// A name that was freed leaves nothing behind in a directory that says how long markers stay, as one that a client makes does. It
-// can be taken again at once and later, and a client that does not know of that cannot bring the old sequence back.
+// A name that was freed leaves nothing behind in a directory that says how long markers stay, as
+// one that a client makes does. It can be taken again at once and later, and a client that does not
+// know of that cannot bring the old sequence back.
 func TestMarkers(t *testing.T) {
 	for _, ttl := range []time.Duration{time.Second, 0} {
 		x := start(t, hub.ServerConfig{}, "")

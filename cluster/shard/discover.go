@@ -17,10 +17,10 @@ const (
 	leaving = "leaving" // it takes no more blocks
 )
 
-// Refresh looks for workers. New blocks are placed on those that it finds; blocks that are
-// placed stay where they are. [Client.Append] does so by itself if a worker that it knows does not answer, or if
-// it knows fewer than a block should have. It returns [ErrNoWorkers] if there are none, joined with what
-// [Client.Refused] returns.
+// Refresh looks for workers. New blocks are placed on those that it finds; blocks that are placed
+// stay where they are. [Client.Append] does so by itself if a worker that it knows does not answer,
+// or if it knows fewer than a block should have. It returns [ErrNoWorkers] if there are none,
+// joined with what [Client.Refused] returns.
 func (c *Client) Refresh(ctx context.Context) error {
 	found, err := search(ctx, c.conn)
 	if err != nil {
@@ -66,8 +66,8 @@ type peer struct {
 	leaving bool // it takes no more blocks
 }
 
-// choose returns the names of the workers that may hold blocks, sorted, and an error of the kind [hub.ErrVersion]
-// for each of another version.
+// choose returns the names of the workers that may hold blocks, sorted, and an error of the kind
+// [hub.ErrVersion] for each of another version.
 func choose(found []peer) (workers []string, refused []error) {
 	leaving := map[string]bool{}
 	for _, p := range found {

@@ -88,8 +88,8 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("shard: another client has changed sequence %s since this one has read it", e.Sequence)
 }
 
-// A DirectoryError reports that the directory could not be read or written, or that it has
-// other things than were expected: [ErrExists], [ErrNotFound], an error of the kind [hub.ErrVersion], a
+// A DirectoryError reports that the directory could not be read or written, or that it has other
+// things than were expected: [ErrExists], [ErrNotFound], an error of the kind [hub.ErrVersion], a
 // [*kernel.Error], or what NATS says, as of a full disk.
 type DirectoryError struct {
 	Sequence string // name in the directory, or "" for all

@@ -172,8 +172,8 @@ func (x *cluster) busy(name string) (done func()) {
 	}
 }
 
-// An append does not end with one copy where two are wanted: a worker that is free gets the block that goes on in place of one that
-// is late, and without such a worker the late one is waited for.
+// An append does not end with one copy where two are wanted: a worker that is free gets the block
+// that goes on in place of one that is late, and without such a worker the late one is waited for.
 func TestLateHolder(t *testing.T) {
 	x := start(t, hub.ServerConfig{}, "", "")
 	r := testutil.Rand(6)
@@ -201,8 +201,8 @@ func TestLateHolder(t *testing.T) {
 	checkBits(t, c, &r, 2, 1, Options{Scoring: kernel.Scoring{Mask: kernel.Window(9, 0)}}, s)
 }
 
-// A block that goes on is offered once to a worker that stands still, or is full, and not by each append: that would wait for it,
-// or send the whole block, each time.
+// A block that goes on is offered once to a worker that stands still, or is full, and not by each
+// append: that would wait for it, or send the whole block, each time.
 func TestDeclinedTail(t *testing.T) {
 	x := start(t, hub.ServerConfig{}, "", "")
 	r := testutil.Rand(7)

@@ -129,7 +129,8 @@ func (k *keeper) round(ctx context.Context) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// sayLost writes into the log how many blocks of a sequence nobody holds, if that has changed. Of one that was freed they are none.
+// sayLost writes into the log how many blocks of a sequence nobody holds, if that has changed. Of
+// one that was freed they are none.
 func (k *keeper) sayLost(name string, lost, of int) {
 	if lost != k.lost[name] {
 		k.worker.config.Log.Warn("blocks that no worker holds", "sequence", name, "lost", lost, "of", of)
@@ -141,7 +142,8 @@ func hasNoDirectory(err error) bool {
 	return errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)
 }
 
-// repair makes the copies of blocks of a sequence that are for this worker to make. It returns what lacks, and what nobody holds.
+// repair makes the copies of blocks of a sequence that are for this worker to make. It returns what
+// lacks, and what nobody holds.
 func (k *keeper) repair(ctx context.Context, name string, e *wire.Entry) (Copies, error) {
 	var mine []int
 	for i, holders := range e.Blocks {
@@ -222,8 +224,8 @@ func (w *Worker) settle(ctx context.Context, name string, e *wire.Entry, numbers
 }
 
 // Leave makes ready for the worker to end: it takes no more blocks, and those of sequences of the
-// directory that it holds are copied to other workers, which take its place. Until [Worker.Close] it
-// goes on answering. Blocks of sequences that are not in the directory stay: only the client
+// directory that it holds are copied to other workers, which take its place. Until [Worker.Close]
+// it goes on answering. Blocks of sequences that are not in the directory stay: only the client
 // that made such a sequence knows who holds what.
 //
 // The error is a [*BlocksError] of the blocks that no other worker took, one of the directory,

@@ -12,8 +12,8 @@ import (
 	"github.com/attn-go/attn/cluster/internal/testutil"
 )
 
-// waitFor waits until every block of a sequence of the directory is on two workers, without one of that
-// name. It ends with the test: how long that takes is not for the test to say.
+// waitFor waits until every block of a sequence of the directory is on two workers, without one of
+// that name. It ends with the test: how long that takes is not for the test to say.
 func (x *cluster) waitFor(name, without string) {
 	x.t.Helper()
 	c := x.client(quick(small))
@@ -55,8 +55,8 @@ func TestKeepers(t *testing.T) {
 	checkBits(t, u.client, &r, 2, 1, Options{}, u)
 }
 
-// A worker that leaves hands over what it holds, so that nothing is lost even without replicas, while others
-// append and read. It takes no new blocks.
+// A worker that leaves hands over what it holds, so that nothing is lost even without replicas,
+// while others append and read. It takes no new blocks.
 func TestLeave(t *testing.T) {
 	x := start(t, hub.ServerConfig{}, "", "", "")
 	r := testutil.Rand(51)
@@ -93,7 +93,8 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// A worker that has said that blocks are lost takes it back when they are not, also if the directory could not be read in between.
+// A worker that has said that blocks are lost takes it back when they are not, also if the
+// directory could not be read in between.
 func TestLossIsTakenBack(t *testing.T) {
 	x := start(t, hub.ServerConfig{}, "")
 	said := make(chan string, 1000)
@@ -136,8 +137,8 @@ func (l lineWriter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// A worker that starts again under its name is another one. Its predecessor counts as gone, and clients that it does not
-// answer find the new one.
+// A worker that starts again under its name is another one. Its predecessor counts as gone, and
+// clients that it does not answer find the new one.
 func TestSameName(t *testing.T) {
 	x := start(t, hub.ServerConfig{})
 	ids := map[string]bool{}
@@ -167,7 +168,8 @@ func TestSameName(t *testing.T) {
 	}
 }
 
-// Held counts the copies that are left after a worker is gone, and says that they are to be made again.
+// Held counts the copies that are left after a worker is gone, and says that they are to be made
+// again.
 func TestHeld(t *testing.T) {
 	x := start(t, hub.ServerConfig{})
 	for _, name := range []string{"a", "b", "c"} {

@@ -7,7 +7,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// The directory is asked again if its servers say nothing, or have no leader, and otherwise their first answer counts.
+// The directory is asked again if its servers say nothing, or have no leader, and otherwise their
+// first answer counts.
 func TestAskAgain(t *testing.T) {
 	for answer, again := range map[error]bool{
 		context.DeadlineExceeded: true, errNoLeader: true, &jetstream.APIError{Code: 503, ErrorCode: clusterNotAvailable}: true,

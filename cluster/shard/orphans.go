@@ -13,8 +13,9 @@ import (
 	"github.com/attn-go/attn/cluster/shard/internal/store"
 )
 
-// Names of sequences say for whom workers hold them: CLIENT/ID for one that only its client knows, and NAME.ID for
-// one of the directory. A client holds its name while its connection lasts, see [hub.Conn.Hold].
+// Names of sequences say for whom workers hold them: CLIENT/ID for one that only its client knows,
+// and NAME.ID for one of the directory. A client holds its name while its connection lasts, see
+// [hub.Conn.Hold].
 const (
 	ofClient    = "/"
 	ofDirectory = "."
@@ -34,8 +35,8 @@ func (c *Client) newName() string {
 	return c.id + ofClient + nuid.Next()
 }
 
-// orphans finds sequences that nobody can use any more: their client has ended, or the directory no longer has
-// them, as when a worker did not hear that they were freed.
+// orphans finds sequences that nobody can use any more: their client has ended, or the directory no
+// longer has them, as when a worker did not hear that they were freed.
 type orphans struct {
 	worker *Worker
 	keep   time.Duration

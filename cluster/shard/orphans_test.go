@@ -9,8 +9,9 @@ import (
 	"github.com/attn-go/attn/cluster/internal/testutil"
 )
 
-// Workers forget what clients have left that are gone, and sequences that the directory no longer has. They keep
-// the blocks of living clients and of the directory, and say for whom they hold what.
+// Workers forget what clients have left that are gone, and sequences that the directory no longer
+// has. They keep the blocks of living clients and of the directory, and say for whom they hold
+// what.
 func TestOrphans(t *testing.T) {
 	x := start(t, hub.ServerConfig{})
 	for _, name := range []string{"a", "b"} {

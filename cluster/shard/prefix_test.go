@@ -9,8 +9,9 @@ import (
 	"github.com/attn-go/attn/cluster/internal/testutil"
 )
 
-// Clusters with prefixes of their own on one server know nothing of each other: neither workers, nor sequences of the
-// same name, whose keys stay apart. So it is with prefixes that differ in . and _ alone, and with one inside the other.
+// Clusters with prefixes of their own on one server know nothing of each other: neither workers,
+// nor sequences of the same name, whose keys stay apart. So it is with prefixes that differ in .
+// and _ alone, and with one inside the other.
 func TestPrefixes(t *testing.T) {
 	x := start(t, hub.ServerConfig{})
 	r := testutil.Rand(80)

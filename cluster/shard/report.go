@@ -56,8 +56,8 @@ func (w *Worker) Holds() []Holding {
 // reportTime is how long a worker may take for its report.
 const reportTime = 3 * time.Second
 
-// Report asks all workers of a cluster for their reports, and returns them by name. One of another version, or one
-// that does not answer, has an Error. The error is that of NATS or ctx.
+// Report asks all workers of a cluster for their reports, and returns them by name. One of another
+// version, or one that does not answer, has an Error. The error is that of NATS or ctx.
 func Report(ctx context.Context, conn *hub.Conn) ([]WorkerReport, error) {
 	found, err := search(ctx, conn)
 	if err != nil {
@@ -99,8 +99,8 @@ type Copies struct {
 	Lost    int `json:"lost"`    // blocks that no worker holds
 }
 
-// Held returns the copies that there are of a sequence. A worker counts for all blocks that the directory says it holds, if it holds as
-// many blocks of the sequence, and otherwise for none.
+// Held returns the copies that there are of a sequence. A worker counts for all blocks that the
+// directory says it holds, if it holds as many blocks of the sequence, and otherwise for none.
 func (i *Info) Held(workers []WorkerReport) Copies {
 	should := map[string]int{}
 	for _, holders := range i.blocks {

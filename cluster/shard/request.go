@@ -22,9 +22,9 @@ type messenger struct {
 // sends is how often a message is sent that arrives damaged, or whose answer does.
 const sends = 4
 
-// request sends a message to a worker and returns its answer. The error is a [*WorkerError];
-// it wraps an error of the kind [hub.ErrVersion] if the worker is of another version, and ctx's if that has
-// ended.
+// request sends a message to a worker and returns its answer. The error is a [*WorkerError]; it
+// wraps an error of the kind [hub.ErrVersion] if the worker is of another version, and ctx's if
+// that has ended.
 func (m *messenger) request(ctx context.Context, worker, name string, data []byte) (answer []byte, err error) {
 	for range sends {
 		answer, err = m.requestOnce(ctx, worker, name, data)

@@ -33,15 +33,15 @@ type Sequence struct {
 // placed says which workers hold a block: all rows of it that the sequence has.
 type placed struct{ workers []string }
 
-// NewSequence returns a sequence without keys, which only this client knows. Workers keep it until it is freed, or
-// the client's connection is gone for longer than [WorkerConfig.Keep].
+// NewSequence returns a sequence without keys, which only this client knows. Workers keep it until
+// it is freed, or the client's connection is gone for longer than [WorkerConfig.Keep].
 func (c *Client) NewSequence() *Sequence {
 	return &Sequence{client: c, name: c.newName(), load: map[string]int{}}
 }
 
 // Name returns the name by which the workers know the sequence. It is made up, and no other
-// sequence has it. That of one in the directory begins with its name there and a dot, and that of another one with
-// its client's and a slash.
+// sequence has it. That of one in the directory begins with its name there and a dot, and that of
+// another one with its client's and a slash.
 func (s *Sequence) Name() string { return s.name }
 
 // Shared tells whether the sequence is in the directory, see [Client.Create].

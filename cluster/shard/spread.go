@@ -105,8 +105,9 @@ func (c *Client) lookIfFew(ctx context.Context) {
 	}
 }
 
-// copyTails gives blocks that go on, and that too few of their holders have taken the new rows of, other holders: these get the
-// whole block from one that has it. Where no worker takes it, the block has fewer copies, until keepers find one.
+// copyTails gives blocks that go on, and that too few of their holders have taken the new rows of,
+// other holders: these get the whole block from one that has it. Where no worker takes it, the
+// block has fewer copies, until keepers find one.
 func (a *spread) copyTails(ctx context.Context) {
 	var group errgroup.Group
 	group.SetLimit(atOnce)
@@ -123,7 +124,8 @@ func (a *spread) copyTails(ctx context.Context) {
 	group.Wait()
 }
 
-// copyTail does that for one block. Who does not take it is asked again after a while: appends would wait for it each time.
+// copyTail does that for one block. Who does not take it is asked again after a while: appends
+// would wait for it each time.
 func (a *spread) copyTail(ctx context.Context, p *part) {
 	_, trusted := a.client.trusted()
 	s := a.sequences[p.sequence]
@@ -139,7 +141,8 @@ func (a *spread) copyTail(ctx context.Context, p *part) {
 	s.declined.add(p.block, b.declined, time.Now().Add(a.client.quarantine))
 }
 
-// declined are the workers that did not take a copy of the block that goes on, and until when they are not asked again.
+// declined are the workers that did not take a copy of the block that goes on, and until when they
+// are not asked again.
 type declined struct {
 	block int
 	until map[string]time.Time
@@ -227,8 +230,9 @@ func (a *spread) round(parent context.Context) {
 	}
 }
 
-// waits tells whether a part has to wait for workers that are late: nobody holds it, or too few do, and nobody else can take it.
-// A worker for which a call has waited lately in vain is not waited for.
+// waits tells whether a part has to wait for workers that are late: nobody holds it, or too few do,
+// and nobody else can take it. A worker for which a call has waited lately in vain is not waited
+// for.
 func (a *spread) waits(p *part) bool {
 	if len(p.holders) == 0 {
 		return true

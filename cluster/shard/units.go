@@ -163,8 +163,8 @@ func (a *call) copyOut() {
 // partialsMemory is memory of partials that are no longer needed, for those of later calls.
 type partialsMemory struct{ pool sync.Pool }
 
-// take returns partials of one batch row. Unless they have no blocks, whoever takes them writes all of them: they hold
-// what an earlier call has left.
+// take returns partials of one batch row. Unless they have no blocks, whoever takes them writes all
+// of them: they hold what an earlier call has left.
 func (m *partialsMemory) take(blocks, heads, queries, d int) (*kernel.Partials, error) {
 	if blocks == 0 {
 		return kernel.NewPartials(1, 1, heads, queries, d)

@@ -23,8 +23,9 @@ import (
 
 // WorkerConfig describes a worker.
 type WorkerConfig struct {
-	// Name is 1 to 55 letters, digits, - and _. Other programs call the worker by [Worker.ID], which
-	// begins with it: a worker that starts again under its name is another one, as it has lost its blocks.
+	// Name is 1 to 55 letters, digits, - and _. Other programs call the worker by [Worker.ID],
+	// which begins with it: a worker that starts again under its name is another one, as it has
+	// lost its blocks.
 	Name string
 
 	// Memory is the most bytes of keys and values that the worker holds. 0 means 1 GiB.
@@ -40,16 +41,18 @@ type WorkerConfig struct {
 	// worker looks for others four times in it.
 	Repair time.Duration
 
-	// Keep is how long the worker keeps blocks that nobody can use: their client's connection has ended, or the
-	// directory no longer has the sequence. 0 means 1 minute, and a negative time that it keeps them until it ends.
-	// A server notices at once that a process has ended, and after 30 seconds that it is cut off silently.
+	// Keep is how long the worker keeps blocks that nobody can use: their client's connection has
+	// ended, or the directory no longer has the sequence. 0 means 1 minute, and a negative time
+	// that it keeps them until it ends. A server notices at once that a process has ended, and
+	// after 30 seconds that it is cut off silently.
 	Keep time.Duration
 
 	// Exec says how calls are executed. Its Threads share the blocks of a message.
 	kernel.Exec
 
-	// Observe, if not nil, is called after each message, by several goroutines at once: its kind, such as "attend", the
-	// Code constant with which it was refused, "" if it was not, and the time from its turn to its answer.
+	// Observe, if not nil, is called after each message, by several goroutines at once: its kind,
+	// such as "attend", the Code constant with which it was refused, "" if it was not, and the time
+	// from its turn to its answer.
 	Observe func(message, code string, took time.Duration)
 
 	// Log, if not nil, gets a line about every message that was refused.
@@ -138,8 +141,8 @@ func nameOf(id string) string {
 	return id
 }
 
-// ID is what other programs, and the directory, call the worker: its name and what tells it from those that
-// have had the name before.
+// ID is what other programs, and the directory, call the worker: its name and what tells it from
+// those that have had the name before.
 func (w *Worker) ID() string { return w.config.id }
 
 // complete sets defaults and checks the configuration.
@@ -181,8 +184,9 @@ type Usage struct {
 // Usage returns what the worker holds.
 func (w *Worker) Usage() Usage { return Usage(w.store.Usage()) }
 
-// Directory returns the copies of all blocks of the directory, as this worker has counted them last; it counts when workers
-// come or go, and now and then. Without [WorkerConfig].Repair it does not.
+// Directory returns the copies of all blocks of the directory, as this worker has counted them
+// last; it counts when workers come or go, and now and then. Without [WorkerConfig].Repair it does
+// not.
 func (w *Worker) Directory() Copies {
 	if c := w.found.Load(); c != nil {
 		return *c

@@ -203,8 +203,8 @@ func (f *Func) BIC(d, n, m Vec)  { f.vec3(bic, d, n, m) }  // d = n AND NOT m
 func (f *Func) UMULL(d, n, m Vec)  { f.vec3(umull, d, n, m) }
 func (f *Func) UMULL2(d, n, m Vec) { f.vec3(umull2, d, n, m) }
 
-// Products of the int8 in the lower halves of n and m, or in the upper halves, with 16 bits: d is the
-// products, or they are added to it.
+// Products of the int8 in the lower halves of n and m, or in the upper halves, with 16 bits: d is
+// the products, or they are added to it.
 func (f *Func) SMULL(d, n, m Vec)  { f.vec3(smull, d, n, m) }
 func (f *Func) SMULL2(d, n, m Vec) { f.vec3(smull2, d, n, m) }
 func (f *Func) SMLAL(d, n, m Vec)  { f.vec3(smlal, d, n, m) }
@@ -225,7 +225,8 @@ func (f *Func) SXTLBytes(d, n Vec) { f.vec2(sxtlBytes, d, n) } // int8 to int16
 func (f *Func) SXTL(d, n Vec)      { f.vec2(sxtl, d, n) }      // int16 to int32
 func (f *Func) SXTL2(d, n Vec)     { f.vec2(sxtl2, d, n) }
 
-// Operations of float64: two lanes. FCVTLWide and FCVTNWide convert from and to two float32, in the lower half of a vector.
+// Operations of float64: two lanes. FCVTLWide and FCVTNWide convert from and to two float32, in the
+// lower half of a vector.
 func (f *Func) FADDWide(d, n, m Vec)   { f.vec3(faddWide, d, n, m) }
 func (f *Func) FSUBWide(d, n, m Vec)   { f.vec3(fsubWide, d, n, m) }
 func (f *Func) FMULWide(d, n, m Vec)   { f.vec3(fmulWide, d, n, m) }

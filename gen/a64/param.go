@@ -5,8 +5,9 @@ import "github.com/attn-go/attn/gen/abi0"
 // A Param is a word of a parameter or the result, on the stack.
 type Param = abi0.Param
 
-// Param is a parameter that is not a slice, or such a field of a struct called a, the only parameter.
-// The field's name may begin with a lower-case letter. An unknown name is an error of the function.
+// Param is a parameter that is not a slice, or such a field of a struct called a, the only
+// parameter. The field's name may begin with a lower-case letter. An unknown name is an error of
+// the function.
 func (f *Func) Param(name string) Param { return f.param(name, abi0.Whole) }
 
 // Base is the pointer of a slice parameter.

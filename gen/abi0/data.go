@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Lines returns words as they lie in memory, in the bytes of lines of read-only data. Go's assembler takes
-// a string of any length for a datum.
+// Lines returns words as they lie in memory, in the bytes of lines of read-only data. Go's
+// assembler takes a string of any length for a datum.
 func Lines(words []uint32) (list []string) {
 	for line := range slices.Chunk(words, 16) {
 		var b []byte

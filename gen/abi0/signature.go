@@ -1,5 +1,5 @@
-// Package abi0 lays out the arguments of functions in assembly, by Go's stable calling convention for
-// them on systems of 64 bits: parameters and result lie on the stack.
+// Package abi0 lays out the arguments of functions in assembly, by Go's stable calling convention
+// for them on systems of 64 bits: parameters and result lie on the stack.
 package abi0
 
 import (
@@ -89,8 +89,9 @@ func Parse(s string) (Signature, error) {
 	return sig, err
 }
 
-// placeAll appends parameters, or the fields of a struct, which lie as parameters do and whose names
-// begin with the struct's. A struct is the only parameter, as its size need not be a multiple of 8.
+// placeAll appends parameters, or the fields of a struct, which lie as parameters do and whose
+// names begin with the struct's. A struct is the only parameter, as its size need not be a multiple
+// of 8.
 func (s *Signature) placeAll(list []*ast.Field, prefix string) error {
 	for _, field := range list {
 		for _, name := range field.Names {
@@ -131,8 +132,9 @@ func (s *Signature) place(name, typ string) (Param, error) {
 
 func align(n, to int) int { return (n + to - 1) / to * to }
 
-// Find returns a parameter or a part of one that is a slice, or such a field of a struct called a, the
-// only parameter. The field's name may begin with a lower-case letter. It reports whether there is one.
+// Find returns a parameter or a part of one that is a slice, or such a field of a struct called a,
+// the only parameter. The field's name may begin with a lower-case letter. It reports whether there
+// is one.
 func (s *Signature) Find(name string, part Part) (Param, bool) {
 	for _, p := range s.Params {
 		if p.Name != name && p.Name != "a_"+strings.ToUpper(name[:1])+name[1:] {

@@ -8,12 +8,13 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The kernels of quantized attention. Those for few rows are in codes_keys.go and codes_values.go for AVX2, in
-// codes_vnni.go for AVX-512 with VNNI; those for tiles of both in codes_tiles.go. With AVX2, VPMADDWD multiplies words
-// of 16 bits and adds pairs of products in 32 bits: twice as many products in an instruction as an FMA has.
-// An addition follows each, so on CPUs with twice as many units for additions as for products, such as Zen
-// 3, integers have up to twice the throughput of FMAs. Bytes would not have more: VPMADDUBSW needs one more
-// instruction to add its pairs in 32 bits, and another for signs.
+// The kernels of quantized attention. Those for few rows are in codes_keys.go and codes_values.go
+// for AVX2, in codes_vnni.go for AVX-512 with VNNI; those for tiles of both in codes_tiles.go. With
+// AVX2, VPMADDWD multiplies words of 16 bits and adds pairs of products in 32 bits: twice as many
+// products in an instruction as an FMA has. An addition follows each, so on CPUs with twice as many
+// units for additions as for products, such as Zen 3, integers have up to twice the throughput of
+// FMAs. Bytes would not have more: VPMADDUBSW needs one more instruction to add its pairs in 32
+// bits, and another for signs.
 
 // Queries that share the numbers of a key or a value in registers, and the columns of a step.
 const (

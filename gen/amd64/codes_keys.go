@@ -9,8 +9,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// keyCodes takes two keys and four queries at a time, with columns in the lanes: keys are read as they lie, one
-// after the other. The lanes of the eight accumulators are added at the end,
+// keyCodes takes two keys and four queries at a time, with columns in the lanes: keys are read as
+// they lie, one after the other. The lanes of the eight accumulators are added at the end,
 //
 //	4 × [query] of key 0, 4 × of key 1 ──► [key 0: queries 0 1 2 3 | key 1: queries 0 1 2 3]
 func (g *gen) keyCodes() {
@@ -81,8 +81,9 @@ func (f *keyCodes) prefetch(name string) {
 	g.LEAQ(emit.Indexed(next, f.ldk, 2), next)
 }
 
-// fewQueries is the most queries for which a tile has more keys instead: one query and 8 keys, or two and 4. Keys that are
-// left over take the tile of four queries, two of which repeat another one.
+// fewQueries is the most queries for which a tile has more keys instead: one query and 8 keys, or
+// two and 4. Keys that are left over take the tile of four queries, two of which repeat another
+// one.
 const fewQueries = 2
 
 // few emits the loop over such tiles.
@@ -138,8 +139,8 @@ func (f *keyCodes) few(queries int) {
 	g.JMP(operand.LabelRef("keys"))
 }
 
-// storeFew is store for the sums of several keys, with the queries of a key side by side. The lanes up to the
-// fourth repeat the last query. It goes on to the next scores and scales.
+// storeFew is store for the sums of several keys, with the queries of a key side by side. The lanes
+// up to the fourth repeat the last query. It goes on to the next scores and scales.
 func (f *keyCodes) storeFew(x reg.VecVirtual, queries int) {
 	g, keys := f.g, 8/queries
 	p, scale, unit := g.Slice("unit"), g.Vec(), g.Vec()
@@ -236,7 +237,8 @@ func (f *keyCodes) sums(acc [2][]reg.VecVirtual) reg.VecVirtual {
 	return sum
 }
 
-// addLanes adds the four lanes of each quarter of four vectors: lane i of a quarter is the sum of those of a[i].
+// addLanes adds the four lanes of each quarter of four vectors: lane i of a quarter is the sum of
+// those of a[i].
 func (f *keyCodes) addLanes(a []reg.VecVirtual) reg.VecVirtual {
 	g := f.g
 	add := func(x, y reg.VecVirtual, low, high func(...operand.Op)) reg.VecVirtual {
@@ -249,7 +251,8 @@ func (f *keyCodes) addLanes(a []reg.VecVirtual) reg.VecVirtual {
 	return add(add(a[0], a[1], g.VPUNPCKLDQ, g.VPUNPCKHDQ), add(a[2], a[3], g.VPUNPCKLDQ, g.VPUNPCKHDQ), g.VPUNPCKLQDQ, g.VPUNPCKHQDQ)
 }
 
-// store multiplies the scores by the queries' units and the keys' scales, stores them and raises the maxima.
+// store multiplies the scores by the queries' units and the keys' scales, stores them and raises
+// the maxima.
 func (f *keyCodes) store(x reg.VecVirtual) {
 	g := f.g
 	unit, scale, other := g.Vec(), g.Vec(), g.Vec()

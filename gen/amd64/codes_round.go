@@ -9,7 +9,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// A rounder emits kernels that multiply rows by numbers and round them, see ukernel.LaneKernels.Round.
+// A rounder emits kernels that multiply rows by numbers and round them, see
+// ukernel.LaneKernels.Round.
 type rounder struct {
 	g                           *gen
 	s, ld, n, scales, lsc, unit reg.GPVirtual
@@ -17,8 +18,8 @@ type rounder struct {
 	magic, keep, other reg.VecVirtual // 1.5·2^23 units, where numbers stay, and what stands elsewhere
 }
 
-// eachVector emits the loop over vectors of lanes: it finds their units, and calls rows. dst goes on by as
-// many lanes.
+// eachVector emits the loop over vectors of lanes: it finds their units, and calls rows. dst goes
+// on by as many lanes.
 func (r *rounder) eachVector(dst reg.GPVirtual, rows func()) {
 	g := r.g
 	loop.Lanes(g, g.SliceLen("unit"), "One vector of lanes.", []reg.GPVirtual{dst, r.s, r.unit}, nil, func() {
@@ -63,7 +64,8 @@ func (r *rounder) select_(x reg.VecVirtual) {
 	r.g.VORPS(r.other, x, x)
 }
 
-// whereAbove sets all bits of the lanes in which x is larger than a number, both int32, and clears the others.
+// whereAbove sets all bits of the lanes in which x is larger than a number, both int32, and clears
+// the others.
 func (g *gen) whereAbove(n uint32, x, lanes reg.VecVirtual) {
 	if !g.EVEX() {
 		g.VPCMPGTD(g.Constant(n), x, lanes)

@@ -8,14 +8,15 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The kernels of quantized attention for tiles, see ukernel.LaneKernels.CodeScores. As in Gemm a step multiplies
-// some vectors of lanes by a number of each of four rows, but a number is a pair of integers.
+// The kernels of quantized attention for tiles, see ukernel.LaneKernels.CodeScores. As in Gemm a
+// step multiplies some vectors of lanes by a number of each of four rows, but a number is a pair of
+// integers.
 
 // pairTileRows are the rows of a tile of integers.
 const pairTileRows = 4
 
-// pairVectors are the vectors of a tile, the most first. With AVX2 an accumulator waits for an addition alone, one
-// cycle, so eight of them are enough. VPDPWSSD takes 4 or 5 cycles.
+// pairVectors are the vectors of a tile, the most first. With AVX2 an accumulator waits for an
+// addition alone, one cycle, so eight of them are enough. VPDPWSSD takes 4 or 5 cycles.
 func (g *gen) pairVectors() []int {
 	if g.EVEX() {
 		return []int{4, 2, 1}
@@ -35,8 +36,8 @@ func (g *gen) codeTiles() {
 	g.pairRows()
 }
 
-// pairProducts emits the sums of left ≥ 1 steps, from the pairs at row and the lanes at b on, which lie ldb bytes
-// apart. advance moves the rows on by a step.
+// pairProducts emits the sums of left ≥ 1 steps, from the pairs at row and the lanes at b on, which
+// lie ldb bytes apart. advance moves the rows on by a step.
 func (g *gen) pairProducts(name string, vectors int, left, b, ldb reg.GPVirtual, row func(i int) operand.Mem, advance func()) [][]reg.VecVirtual {
 	twice := !g.EVEX() // tiles of four vectors have no use for it
 	acc := make([][]reg.VecVirtual, pairTileRows)
@@ -99,7 +100,8 @@ func (g *gen) pairProducts(name string, vectors int, left, b, ldb reg.GPVirtual,
 	return acc
 }
 
-// codeScores takes four keys at a time, and those that are left over one by one, as four times the same key.
+// codeScores takes four keys at a time, and those that are left over one by one, as four times the
+// same key.
 func (g *gen) codeScores() {
 	g.Kernel(spec.CodeScores)
 	lanes, q := g.SliceLen("max"), g.Slice("q")

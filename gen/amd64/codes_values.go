@@ -9,9 +9,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// valueCodes takes 16 columns and up to four queries at a time, with columns in the lanes. Words of two rows of V
-// are interleaved, so that VPMADDWD adds their products. Of each query one accumulator has columns 0-3
-// and 8-11 then, the other one the rest.
+// valueCodes takes 16 columns and up to four queries at a time, with columns in the lanes. Words of
+// two rows of V are interleaved, so that VPMADDWD adds their products. Of each query one
+// accumulator has columns 0-3 and 8-11 then, the other one the rest.
 func (g *gen) valueCodes() {
 	g.Kernel(spec.PVCodes)
 	f := g.newValueCodes()
@@ -111,9 +111,9 @@ func (f *valueCodes) lastRow(name string, count reg.GPVirtual, step func()) {
 	g.Label(name + "sums")
 }
 
-// startPrefetch begins with the rows that are needed soon. Rows without gaps are prefetched in the order of
-// memory, as many bytes in a step as it reads, so each line twice: from memory, Zen 3 takes half the time that prefetches of
-// one column of lines after the other take.
+// startPrefetch begins with the rows that are needed soon. Rows without gaps are prefetched in the
+// order of memory, as many bytes in a step as it reads, so each line twice: from memory, Zen 3
+// takes half the time that prefetches of one column of lines after the other take.
 func (f *valueCodes) startPrefetch(name string) {
 	g := f.g
 	f.next, f.onward = g.Slice("next"), g.GP64()
@@ -124,8 +124,8 @@ func (f *valueCodes) startPrefetch(name string) {
 	g.Label(name + "dense")
 }
 
-// start goes to the first rows of the current columns. If rows have gaps, the prefetches of four blocks of columns
-// take the lines that these lie in, of every second row in turn.
+// start goes to the first rows of the current columns. If rows have gaps, the prefetches of four
+// blocks of columns take the lines that these lie in, of every second row in turn.
 func (f *valueCodes) start(name string) {
 	g := f.g
 	f.row, f.pair, f.second = g.GP64(), g.GP64(), g.GP64()

@@ -9,9 +9,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The kernels of quantized attention for few rows, with VPDPWSSD: it multiplies words of 16 bits and adds pairs of
-// products to 32 bits, without saturation. Calls of up to two queries are left to the kernels of AVX2, which
-// read from memory as fast.
+// The kernels of quantized attention for few rows, with VPDPWSSD: it multiplies words of 16 bits
+// and adds pairs of products to 32 bits, without saturation. Calls of up to two queries are left to
+// the kernels of AVX2, which read from memory as fast.
 
 // toAVX2 ends a kernel with a jump to that of AVX2, at the label few.
 func (g *gen) toAVX2(f spec.Function) {
@@ -19,8 +19,8 @@ func (g *gen) toAVX2(f spec.Function) {
 	g.TailJumpTo(f, emit.AVX2{})
 }
 
-// A vnniKeyCodes takes four keys and up to eight queries at a time. A vector has the same 16 columns of a key twice, or those
-// of two queries.
+// A vnniKeyCodes takes four keys and up to eight queries at a time. A vector has the same 16
+// columns of a key twice, or those of two queries.
 type vnniKeyCodes struct {
 	*keyCodes
 	order reg.VecVirtual
@@ -176,8 +176,9 @@ func (f *vnniKeyCodes) store(x reg.VecVirtual) {
 	g.VMOVUPS(max, emit.Indexed(top, f.lane, 4))
 }
 
-// A vnniValueCodes takes 16 columns and up to eight queries at a time: eight with one pair of rows, or four with two
-// pairs, so that eight sums hide the latency of products. Sums of queries that there are not are left out at the end.
+// A vnniValueCodes takes 16 columns and up to eight queries at a time: eight with one pair of rows,
+// or four with two pairs, so that eight sums hide the latency of products. Sums of queries that
+// there are not are left out at the end.
 type vnniValueCodes struct {
 	*valueCodes
 	order, minusZero reg.VecVirtual

@@ -88,10 +88,10 @@ func (g *gen) Widen(from spec.Element) {
 	}, single, func() {})
 }
 
-// widenFloat8 makes binary16 of bytes first. An E5M2 is the upper half of one. The sign, exponent and
-// fraction of an E4M3, moved to their places, are a binary16 of 2^-8 times the value, as its bias is 8
-// less. For the NaN, the number after which a place higher is set, that place makes its exponent the
-// highest one.
+// widenFloat8 makes binary16 of bytes first. An E5M2 is the upper half of one. The sign, exponent
+// and fraction of an E4M3, moved to their places, are a binary16 of 2^-8 times the value, as its
+// bias is 8 less. For the NaN, the number after which a place higher is set, that place makes its
+// exponent the highest one.
 func (g *gen) widenFloat8(from spec.Element) {
 	places, next, carry, scale := g.Vec(), g.Vec(), g.Vec(), g.Vec()
 	half := func(v reg.VecVirtual) reg.Register { // the register of as many words as a vector has lanes
@@ -182,8 +182,8 @@ type groupRow struct {
 	count       reg.GPVirtual // bytes of integers of the group
 }
 
-// widenGroups emits the loops over rows and their groups around convert, which widens the r.count bytes of a
-// group, each of so many integers. start comes before the loops, if there are rows.
+// widenGroups emits the loops over rows and their groups around convert, which widens the r.count
+// bytes of a group, each of so many integers. start comes before the loops, if there are rows.
 func (g *gen) widenGroups(perByte int, start func(), convert func(r groupRow, scale reg.VecVirtual)) {
 	src, dst, scales := g.Slice("src"), g.Slice("dst"), g.Slice("scales")
 	group, n := g.Num("group"), g.Num("n")

@@ -36,9 +36,9 @@ import (
 // 8 are p + rs·{0, 1, 2, 4, 8}. The others need odd multiples of rs, which are kept in
 // registers: 3 (rows 3, 6, 12), 5 (5, 10), 7, 9, 11.
 //
-// Register tiles of full height and of few rows have an inner loop of their own; those between share one or two,
-// see emit.Heights. All else is there once: what follows the inner loop goes over all rows, and lower tiles leave it
-// earlier, see gemm_store.go.
+// Register tiles of full height and of few rows have an inner loop of their own; those between
+// share one or two, see emit.Heights. All else is there once: what follows the inner loop goes over
+// all rows, and lower tiles leave it earlier, see gemm_store.go.
 //
 // General registers in the inner loop: p, cs, rs and its odd multiples (5), b, ldb, iterations
 // left of the segment. Around it: a, c and rows left. That is 14 of 15. All else is in memory,
@@ -161,7 +161,8 @@ func (t *gemmer) memory() {
 	t.panels, t.code = t.g.Memory(c.Cap()), t.g.Argument("rs")
 }
 
-// spansOf parts the heights up to a number of rows. Low tiles, see gemm_weights.go, share none with others.
+// spansOf parts the heights up to a number of rows. Low tiles, see gemm_weights.go, share none with
+// others.
 func (t *gemmer) spansOf(rows int) []emit.Span {
 	spans := []emit.Span{{Least: rows, Most: rows}}
 	for most := rows - 1; most > 0; {
@@ -175,10 +176,10 @@ func (t *gemmer) spansOf(rows int) []emit.Span {
 	return spans
 }
 
-// alone is the largest height up to which each has an inner loop of its own, in a product with tiles of so many
-// rows. A call with 2 or 3 rows of A, as short calls of attention make, takes so little time that it feels the way
-// into a shared loop. Rows of packed panels take longer. With one vector of AVX2 the instructions of a row take the
-// time, not its FMA, so that jumps are not free.
+// alone is the largest height up to which each has an inner loop of its own, in a product with
+// tiles of so many rows. A call with 2 or 3 rows of A, as short calls of attention make, takes so
+// little time that it feels the way into a shared loop. Rows of packed panels take longer. With one
+// vector of AVX2 the instructions of a row take the time, not its FMA, so that jumps are not free.
 func (t *gemmer) alone(rows int) int {
 	switch {
 	case t.weights:
@@ -252,8 +253,8 @@ func (t *gemmer) emit(rows int) {
 	t.store()
 }
 
-// tile emits register tiles of a span, up to where their sums are stored. height is their number of rows, if the
-// span has several.
+// tile emits register tiles of a span, up to where their sums are stored. height is their number of
+// rows, if the span has several.
 func (t *gemmer) tile(s emit.Span, height reg.GPVirtual) {
 	name, rows := tileLabel(s.Most), s.Most
 	t.g.Commentf("Tile of %v × %d vectors.", s, t.vectors)

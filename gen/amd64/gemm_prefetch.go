@@ -23,7 +23,8 @@ import (
 // consecutive register tiles differ by 24 bytes, so bit 3 tells whose turn it is.
 //
 // On Zen 3, with 8 KV heads and 1024 keys of size 128 in L3, 16 rows gain a factor of 2.6 (31 to 84
-// GFLOP/s, least times), 32 rows 1.8 and 64 rows 1.5. If keys and values are in L1 or L2 the time is the same.
+// GFLOP/s, least times), 32 rows 1.8 and 64 rows 1.5. If keys and values are in L1 or L2 the time
+// is the same.
 
 // lookAhead computes ahead for weighted sums: the next line, in this row or in the next one.
 func (t *gemmer) lookAhead(rows int, p reg.GPVirtual) {
@@ -39,8 +40,8 @@ func (t *gemmer) lookAhead(rows int, p reg.GPVirtual) {
 	t.ahead = ahead
 }
 
-// prefetchColumns emits the prefetch of an iteration. Scores have a loop of their own without it: on
-// Zen 4 they would take 1 to 2% longer.
+// prefetchColumns emits the prefetch of an iteration. Scores have a loop of their own without it:
+// on Zen 4 they would take 1 to 2% longer.
 func (t *gemmer) prefetchColumns(p reg.GPVirtual) {
 	if t.ahead != nil {
 		t.g.PREFETCHT1(emit.Indexed(p, t.ahead, 1))
@@ -66,16 +67,18 @@ func (t *gemmer) prefetchRows(rows int, name string) {
 	t.g.Label(name + "prefetched")
 }
 
-// farRows is the least number of rows of A of which the next register tile's are prefetched. Fewer are in L1, and
-// with 8 and 16 of them and a panel from memory the prefetches cost 3 to 10% on Zen 3, so that they have a loop without.
+// farRows is the least number of rows of A of which the next register tile's are prefetched. Fewer
+// are in L1, and with 8 and 16 of them and a panel from memory the prefetches cost 3 to 10% on Zen
+// 3, so that they have a loop without.
 const farRows = 48
 
-// lookAtNextRows computes how far the rows of A lie ahead that the next register tile multiplies with the
-// panel, 0 if there are few.
+// lookAtNextRows computes how far the rows of A lie ahead that the next register tile multiplies
+// with the panel, 0 if there are few.
 //
-// The rows of a linear layer's input are too many for L1, and the processor's own prefetcher, which knows
-// nothing of rows, begins anew in each. On Zen 3 (AVX2) calls of 512 rows take 2 to 3% less time by these
-// prefetches. All in one place before a segment made them slower, and prefetches of C made no difference.
+// The rows of a linear layer's input are too many for L1, and the processor's own prefetcher, which
+// knows nothing of rows, begins anew in each. On Zen 3 (AVX2) calls of 512 rows take 2 to 3% less
+// time by these prefetches. All in one place before a segment made them slower, and prefetches of C
+// made no difference.
 func (t *gemmer) lookAtNextRows() {
 	if t.prefetched == 0 {
 		return
@@ -106,8 +109,8 @@ func (t *gemmer) prefetchNextRows(rows, step int) {
 
 // fetchSums prefetches C if the first segment is added to it. By the time it is needed, the
 // processor cannot look ahead to the next tile's any more. The gradients of attention, which are
-// added up in memory, take 2 to 4% less time on Emerald Rapids with 2048 keys of 128 numbers. AVX2's
-// smaller tiles have no register left for it.
+// added up in memory, take 2 to 4% less time on Emerald Rapids with 2048 keys of 128 numbers.
+// AVX2's smaller tiles have no register left for it.
 func (t *gemmer) fetchSums(acc [][]reg.VecVirtual, name string) {
 	if t.weights || len(acc)*t.vectors < manyFMAs {
 		return

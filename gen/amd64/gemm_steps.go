@@ -36,8 +36,9 @@ func (t *gemmer) steps(acc [][]reg.VecVirtual, name string) {
 	t.g.Label(name + "done")
 }
 
-// loop emits the inner loop. Two steps halve the overhead of a loop: of low tiles, with AVX2, and with packed panels,
-// whose prefetches are those of an iteration. An odd number of steps enters the loop in its middle.
+// loop emits the inner loop. Two steps halve the overhead of a loop: of low tiles, with AVX2, and
+// with packed panels, whose prefetches are those of an iteration. An odd number of steps enters the
+// loop in its middle.
 func (t *gemmer) loop(acc [][]reg.VecVirtual, name string) {
 	if t.g.EVEX() && !t.weights && !t.isLow(len(acc)) {
 		t.g.JumpIfZero(t.k, name+"end")
@@ -100,8 +101,8 @@ func (t *gemmer) denseSteps(acc []reg.VecVirtual, name string) {
 	t.g.Label(name + "sparse")
 }
 
-// step emits one step, and moves p and b to the next one. Of the numbers of A and the
-// vectors of B, the fewer stay in registers, and the others are loaded one by one. which is its place in the
+// step emits one step, and moves p and b to the next one. Of the numbers of A and the vectors of B,
+// the fewer stay in registers, and the others are loaded one by one. which is its place in the
 // iteration.
 func (t *gemmer) step(acc [][]reg.VecVirtual, which int) {
 	t.heights.Compare()

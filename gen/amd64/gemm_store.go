@@ -24,7 +24,8 @@ func (t *gemmer) toStore(s emit.Span) {
 	t.g.JMP(operand.LabelRef("modes"))
 }
 
-// eachRow moves c over the rows of C, as many as k says, and calls f with the memory of each vector.
+// eachRow moves c over the rows of C, as many as k says, and calls f with the memory of each
+// vector.
 func (t *gemmer) eachRow(kind string, f func(sum reg.VecVirtual, v int, c operand.Mem)) {
 	for i, row := range t.acc {
 		for v, sum := range row {
@@ -84,8 +85,8 @@ func (t *gemmer) store() {
 	}
 }
 
-// raiseMax raises the maxima of scores, after the last segment: max = C > max ? C : max. VMAXPS returns its second
-// source if one is NaN or both are zero, which here is the running maximum.
+// raiseMax raises the maxima of scores, after the last segment: max = C > max ? C : max. VMAXPS
+// returns its second source if one is NaN or both are zero, which here is the running maximum.
 func (t *gemmer) raiseMax() {
 	t.g.Comment("Maxima.")
 	t.g.Label("max")

@@ -67,7 +67,8 @@ func (g *gen) groupedAbout() groupedAbout {
 	return groupedAbout{g.Memory(dst.Len()), g.Memory(dst.Cap()), g.Memory(b.Len()), g.Memory(b.Cap())}
 }
 
-// WeightGemmUnpacked is WeightGemmQ with float32 scales for each half of the steps, for one row and two.
+// WeightGemmUnpacked is WeightGemmQ with float32 scales for each half of the steps, for one row and
+// two.
 func (g *gen) WeightGemmUnpacked() {
 	if g.EVEX() {
 		return
@@ -77,9 +78,10 @@ func (g *gen) WeightGemmUnpacked() {
 		bits: 8, scale: 4, header: 4 * spec.UnpackedHeader, bytes: 4 * spec.UnpackedRows * spec.PanelLanes, positions: 4})
 }
 
-// bytesOfWords takes bytes where they are in their words, see groupWidener.steps. The scales of the second half of
-// the steps come after those of the first. Meanwhile lines of the next part of the panel are prefetched, some more than
-// the 18 to 21 that a block has. If the unpacking prefetches as well, a row takes 5% longer on Zen 3.
+// bytesOfWords takes bytes where they are in their words, see groupWidener.steps. The scales of the
+// second half of the steps come after those of the first. Meanwhile lines of the next part of the
+// panel are prefetched, some more than the 18 to 21 that a block has. If the unpacking prefetches
+// as well, a row takes 5% longer on Zen 3.
 func (t *blockGemmer) bytesOfWords(name string) {
 	g, mask := t.g, t.g.Vec()
 	t.d, t.min = g.Vecs(min(3, t.vectors)), nil

@@ -8,8 +8,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Halves emits the conversions of types of 8 bits to one of 16. An E5M2 is the upper half of a binary16.
-// The upper and the lower bytes of the bfloat16 of E4M3 are looked up, and put together at the end.
+// Halves emits the conversions of types of 8 bits to one of 16. An E5M2 is the upper half of a
+// binary16. The upper and the lower bytes of the bfloat16 of E4M3 are looked up, and put together
+// at the end.
 func (g *gen) Halves() {
 	g.halves(spec.HalvesE5M2, g.VecBytes()/2, func() func(src, low, high operand.Mem) {
 		return func(src, low, _ operand.Mem) {
@@ -36,8 +37,8 @@ func (g *gen) Halves() {
 	})
 }
 
-// halves emits a function of rows of at least step numbers, of which start returns the conversion of so many.
-// The last ones of a row may be converted a second time.
+// halves emits a function of rows of at least step numbers, of which start returns the conversion
+// of so many. The last ones of a row may be converted a second time.
 func (g *gen) halves(f spec.Function, step int, start func() func(src, low, high operand.Mem)) {
 	const ahead = 32 // rows: as many as kernels take at once
 	g.Kernel(f)
@@ -70,8 +71,8 @@ func (g *gen) halves(f spec.Function, step int, start func() func(src, low, high
 	g.Return()
 }
 
-// lookupAllE4M3 has a table of all magnitudes. The 8-byte words of a vector are ordered so that bytes
-// are in order after they are put together.
+// lookupAllE4M3 has a table of all magnitudes. The 8-byte words of a vector are ordered so that
+// bytes are in order after they are put together.
 func (g *gen) lookupAllE4M3() func(src operand.Mem) (lower, upper reg.VecVirtual) {
 	const orAnd = 0xf8
 	var tables [2][2]reg.VecVirtual
@@ -96,9 +97,9 @@ func (g *gen) lookupAllE4M3() func(src operand.Mem) (lower, upper reg.VecVirtual
 	}
 }
 
-// lookupE4M3 looks up the sign and the upper bits of the exponent, and makes the lower byte of the others. That is
-// wrong for subnormals, and the NaN is a number. Both are mended by tables in which numbers with an upper bit, which
-// are all others, have 0.
+// lookupE4M3 looks up the sign and the upper bits of the exponent, and makes the lower byte of the
+// others. That is wrong for subnormals, and the NaN is a number. Both are mended by tables in which
+// numbers with an upper bit, which are all others, have 0.
 func (g *gen) lookupE4M3() func(src operand.Mem) (lower, upper reg.VecVirtual) {
 	table := func(name string, entry func(i int) uint8) reg.VecVirtual {
 		v := g.Vec()

@@ -16,7 +16,8 @@ import (
 //
 //	k[off[lane]+x] ──► Transpose4 ──► a vector for each column x ──► acc += that · q[x]
 //
-// The chain of a key takes twice as long as its loads and shuffles. Two keys side by side hide that.
+// The chain of a key takes twice as long as its loads and shuffles. Two keys side by side hide
+// that.
 //
 // It is for calls so short that vectors of 8 lanes suffice: AVX-512 has none of its own, as the
 // narrowest tile of its tier is that of AVX2.
@@ -114,8 +115,8 @@ func (h *headScores) columns(src, q reg.GPVirtual, acc reg.VecVirtual) {
 //
 //	v[offV[lane]+j·ldv+e..] ──► acc[lane] += p[j][lane], a broadcast, · v ──► ·inv + 0 ──► dst[off[lane]+e..]
 //
-// 4 vectors of columns of 3 lanes make 12 accumulators, which with the 3 broadcasts and a vector
-// of V are all registers of AVX2. With AVX-512, 16 accumulators take 8 loads for 16 FMAs, fewer than
+// 4 vectors of columns of 3 lanes make 12 accumulators, which with the 3 broadcasts and a vector of
+// V are all registers of AVX2. With AVX-512, 16 accumulators take 8 loads for 16 FMAs, fewer than
 // Gemm does, and no shuffles, of which Unpack takes two a vector. The columns after those are taken
 // two vectors at a time, and then one, under a mask.
 func (g *gen) HeadValues() {

@@ -10,14 +10,15 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The conversions of integers of 4 bits, two in a byte. With AVX-512 they are the kernels of AVX2: a row
-// is read from memory at a quarter of the bytes that it is written to cache with.
+// The conversions of integers of 4 bits, two in a byte. With AVX-512 they are the kernels of AVX2:
+// a row is read from memory at a quarter of the bytes that it is written to cache with.
 
 // pairsOfVector are the bytes of a vector of widened numbers.
 const pairsOfVector = 4
 
-// WidenInt4 works group by group within a row, as WidenInt8 does. The four bytes of a vector are in all
-// of its lanes; each lane moves its four bits to the top, and from there down again with their sign.
+// WidenInt4 works group by group within a row, as WidenInt8 does. The four bytes of a vector are in
+// all of its lanes; each lane moves its four bits to the top, and from there down again with their
+// sign.
 func (g *gen) WidenInt4() {
 	if g.EVEX() {
 		return
@@ -49,8 +50,8 @@ func (g *gen) WidenInt4() {
 	})
 }
 
-// UnpackInt4 makes words of 16 bytes, moves the second half of a byte above the first, and gives the bytes
-// the sign of their four bits: (x xor 8) - 8.
+// UnpackInt4 makes words of 16 bytes, moves the second half of a byte above the first, and gives
+// the bytes the sign of their four bits: (x xor 8) - 8.
 func (g *gen) UnpackInt4() {
 	if g.EVEX() {
 		return

@@ -11,22 +11,23 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Products of quantized rows with quantized weights. A tile has some rows of x and some vectors of a
-// panel. It goes through the panel block by block, and in a block through all lanes, one group of
-// vectors after the other: so weights come from memory in their order. The sums of a block are integers
-// in registers, of 16 or 32 bits. Those over the blocks are float32 and stay in C, which is in L1: for
-// a vector and a row a block takes one load and one store of C, two with minima of groups, beside 8 to 34
-// instructions on integers.
+// Products of quantized rows with quantized weights. A tile has some rows of x and some vectors of
+// a panel. It goes through the panel block by block, and in a block through all lanes, one group of
+// vectors after the other: so weights come from memory in their order. The sums of a block are
+// integers in registers, of 16 or 32 bits. Those over the blocks are float32 and stay in C, which
+// is in L1: for a vector and a row a block takes one load and one store of C, two with minima of
+// groups, beside 8 to 34 instructions on integers.
 //
-// How integers are multiplied is in int8_avx2.go, int8_grouped.go and int8_vnni.go. Two products have
-// another order, with the blocks in the outer loop and the rows in the inner one: those of many rows with
-// 8-bit weights with AVX2, see int8_words.go, and of grouped formats with VNNI, see int8_grouped_vnni.go.
+// How integers are multiplied is in int8_avx2.go, int8_grouped.go and int8_vnni.go. Two products
+// have another order, with the blocks in the outer loop and the rows in the inner one: those of
+// many rows with 8-bit weights with AVX2, see int8_words.go, and of grouped formats with VNNI, see
+// int8_grouped_vnni.go.
 //
 // Formats that differ in offsets and minima, in little else, are one function: see int8Formats.
 //
-// General registers: x, ldx, c, ldc, the block, twice the lanes; in a group of vectors twice its first
-// lane, the numbers, the first row of x, the fourth and the seventh, a count; at its end as many rows of
-// C. m, k and x are in memory, in the place of arguments.
+// General registers: x, ldx, c, ldc, the block, twice the lanes; in a group of vectors twice its
+// first lane, the numbers, the first row of x, the fourth and the seventh, a count; at its end as
+// many rows of C. m, k and x are in memory, in the place of arguments.
 
 // An int8Gemmer emits one product.
 type int8Gemmer struct {
@@ -52,8 +53,8 @@ type int8Gemmer struct {
 	apart         []func() // emit at the end what formats but the first do alone
 }
 
-// int8Formats lists the formats that share a function with q, in their order: grouped ones that differ in their scales
-// alone.
+// int8Formats lists the formats that share a function with q, in their order: grouped ones that
+// differ in their scales alone.
 func (g *gen) int8Formats(q ukernel.PackedFormat) (list []ukernel.PackedFormat) {
 	all := spec.SingleFormats
 	if q.Grouped() {
@@ -73,13 +74,14 @@ func (g *gen) int8Formats(q ukernel.PackedFormat) (list []ukernel.PackedFormat) 
 
 // An int8Dot is what an ISA does with the numbers of a block.
 type int8Dot interface {
-	// tiles returns groups of tiles with one number of vectors each. The last group goes through all lanes, and
-	// its last tile has 1 row; a group with more vectors is for whole panels alone.
+	// tiles returns groups of tiles with one number of vectors each. The last group goes through
+	// all lanes, and its last tile has 1 row; a group with more vectors is for whole panels alone.
 	tiles(ukernel.PackedFormat) [][]spec.TileShape
 
 	frameBytes(q ukernel.PackedFormat) int // on the stack
 
-	// manyRows emits products of many rows that go another way, before all else, and returns after them.
+	// manyRows emits products of many rows that go another way, before all else, and returns after
+	// them.
 	manyRows(t *int8Gemmer)
 
 	// prepare emits what is done once for a block of the rows.
@@ -89,7 +91,8 @@ type int8Dot interface {
 	sums(t *int8Gemmer, name string)
 }
 
-// someLanes is the number of lanes of a group of vectors that is no whole panel, of several formats.
+// someLanes is the number of lanes of a group of vectors that is no whole panel, of several
+// formats.
 const someLanes = 16
 
 func (g *gen) WeightGemmInt8(q ukernel.PackedFormat) {
@@ -193,8 +196,8 @@ func (g *gen) gemmInt8(t *int8Gemmer, dot int8Dot) {
 	t.finish()
 }
 
-// eachFormat emits code for the first of the formats where it stands, and for the others at the end of the function:
-// with jumps on its way the first would take 1 to 3% longer.
+// eachFormat emits code for the first of the formats where it stands, and for the others at the end
+// of the function: with jumps on its way the first would take 1 to 3% longer.
 func (t *int8Gemmer) eachFormat(name string, formats []ukernel.PackedFormat, emit func(q ukernel.PackedFormat)) {
 	for _, q := range formats[1:] {
 		apart := name + q.String()
@@ -337,7 +340,8 @@ func (r rowPointers) at(i, disp int) operand.Mem {
 // advance moves all rows on.
 func (r rowPointers) advance(g *gen, bytes int) { g.Advance(bytes, r.bases...) }
 
-// addToC emits the rest of a block: the sums are scaled and added to C. name is the name of a label.
+// addToC emits the rest of a block: the sums are scaled and added to C. name is the name of a
+// label.
 func (t *int8Gemmer) addToC(vectors int, name string) {
 	g := t.g
 	x := g.rowsFrom(t.x, t.ldx, t.rows)
@@ -378,7 +382,8 @@ func (t *int8Gemmer) addToC(vectors int, name string) {
 	}
 }
 
-// scales loads the scales of some vectors. Of several formats whose scales are of different types it loads the minima, too.
+// scales loads the scales of some vectors. Of several formats whose scales are of different types
+// it loads the minima, too.
 func (t *int8Gemmer) scales(vectors int, name string) (scales, minima []reg.VecVirtual) {
 	scales = t.g.Vecs(vectors)
 	if t.several || len(t.formats) == 1 {
@@ -439,8 +444,8 @@ func (t *int8Gemmer) addMinima(x rowPointers, vectors int) {
 	}
 }
 
-// eachProduct emits the products of a word. part makes a vector of weights from the word in memory, number
-// is where the word of a row is, and multiply adds a product to its sum.
+// eachProduct emits the products of a word. part makes a vector of weights from the word in memory,
+// number is where the word of a row is, and multiply adds a product to its sum.
 func (t *int8Gemmer) eachProduct(part func(from operand.Mem, w reg.VecVirtual), number func(i int) operand.Mem, multiply func(number, w, acc reg.VecVirtual)) {
 	ws := t.g.Vecs(len(t.acc[0]))
 	for v, w := range ws {
@@ -469,8 +474,8 @@ func (t *int8Gemmer) eachWord(name string, words int, body func()) {
 	t.prefetchRest(words)
 }
 
-// broadcastOffset sets v to what makes up for the offset of a format's numbers in row i: minus the sum of its
-// codes, times the offset, which is a power of two.
+// broadcastOffset sets v to what makes up for the offset of a format's numbers in row i: minus the
+// sum of its codes, times the offset, which is a power of two.
 func (t *int8Gemmer) broadcastOffset(q ukernel.PackedFormat, x rowPointers, i int, v reg.VecVirtual) {
 	t.g.VPBROADCASTD(x.at(i, spec.RowMinusSum), v)
 	t.g.VPSLLD(operand.Imm(uint64(bits.TrailingZeros(uint(q.Offset())))), v, v)

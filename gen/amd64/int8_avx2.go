@@ -8,9 +8,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// avx2Dot multiplies bytes by VPMADDUBSW and words of 16 bits by VPMADDWD, both of which add pairs of
-// products. Twelve accumulators leave four registers: two vectors of weights, a number of x and a
-// product.
+// avx2Dot multiplies bytes by VPMADDUBSW and words of 16 bits by VPMADDWD, both of which add pairs
+// of products. Twelve accumulators leave four registers: two vectors of weights, a number of x and
+// a product.
 //
 // 4-bit numbers: VPMADDUBSW. A pair of products is at most 2·15·127 = 3810, and the 8 pairs that a
 // 16-bit lane sums up in a block 30480: no sum saturates. At the end VPMADDWD with ones adds two of
@@ -28,8 +28,9 @@ func (avx2Dot) tiles(q ukernel.PackedFormat) [][]spec.TileShape {
 	return tilesOf(4, 3, 2) // int8Words has the products of many rows
 }
 
-// tilesOf returns tiles of 2 vectors with some rows and those of 1 row. The latter have all vectors of a panel if it is whole,
-// so that weights are taken in the order of memory and each number of x once.
+// tilesOf returns tiles of 2 vectors with some rows and those of 1 row. The latter have all vectors
+// of a panel if it is whole, so that weights are taken in the order of memory and each number of x
+// once.
 func tilesOf(rows ...int) [][]spec.TileShape {
 	var more []spec.TileShape
 	for _, n := range rows {
@@ -45,8 +46,8 @@ func (d avx2Dot) frameBytes(q ukernel.PackedFormat) int {
 	return 2 * spec.BlockSteps * d.tiles(q)[0][0].Rows
 }
 
-// prepare stores the codes of 8-bit products as 16-bit words: for each row the even bytes of all words
-// of codes, then the odd ones.
+// prepare stores the codes of 8-bit products as 16-bit words: for each row the even bytes of all
+// words of codes, then the odd ones.
 func (avx2Dot) prepare(t *int8Gemmer) {
 	if t.format.Bits() == 4 {
 		return

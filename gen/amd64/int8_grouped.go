@@ -10,9 +10,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// avx2Grouped is for grouped formats with 4 bits. Bytes 0 and 1 of a word belong to the first 16 steps, bytes 2
-// and 3 to the others: so the two halves of a lane of VPMADDUBSW are the sums of two groups, and VPMADDWD with
-// the integers of the groups, in the place of the ones of avx2Dot, makes that of the block.
+// avx2Grouped is for grouped formats with 4 bits. Bytes 0 and 1 of a word belong to the first 16
+// steps, bytes 2 and 3 to the others: so the two halves of a lane of VPMADDUBSW are the sums of two
+// groups, and VPMADDWD with the integers of the groups, in the place of the ones of avx2Dot, makes
+// that of the block.
 //
 // No sum is inexact, as codes are at most 127 and the integers of groups at least -128:
 //
@@ -52,10 +53,11 @@ func (t *int8Gemmer) eachInteger(f func(v int, s reg.VecVirtual)) {
 	}
 }
 
-// avx2GroupedBytes is for grouped formats with more than 4 bits. The further bits are put above the others, and
-// the products of 2 words go through VPMADDWD at once. That takes registers for 4 vectors of weights, so a tile has
-// 4 rows. One row takes 2 vectors at a time, too: with all of a panel it takes 10 to 17% less time from L1 on Zen 3, but from memory it
-// reads 70 (U5x16) and 73% (S6x16) as fast as a loop that only reads, and this way 81 and 79%.
+// avx2GroupedBytes is for grouped formats with more than 4 bits. The further bits are put above the
+// others, and the products of 2 words go through VPMADDWD at once. That takes registers for 4
+// vectors of weights, so a tile has 4 rows. One row takes 2 vectors at a time, too: with all of a
+// panel it takes 10 to 17% less time from L1 on Zen 3, but from memory it reads 70 (U5x16) and 73%
+// (S6x16) as fast as a loop that only reads, and this way 81 and 79%.
 type avx2GroupedBytes struct{ avx2Grouped }
 
 func (avx2GroupedBytes) tiles(ukernel.PackedFormat) [][]spec.TileShape {
@@ -83,8 +85,8 @@ func (d avx2GroupedBytes) sums(t *int8Gemmer, name string) {
 	})
 }
 
-// words emits the loop over pairs of words. add adds the sums of their products, of 16 bits for each group, to those
-// of a row and a vector.
+// words emits the loop over pairs of words. add adds the sums of their products, of 16 bits for
+// each group, to those of a row and a vector.
 func (d avx2GroupedBytes) words(t *int8Gemmer, name string, add func(i, v int, p reg.VecVirtual)) {
 	g := t.g
 	x, first, far := g.rowsFrom(t.x, t.ldx, t.rows), g.GP64(), g.GP64()
@@ -109,8 +111,9 @@ func (d avx2GroupedBytes) words(t *int8Gemmer, name string, add func(i, v int, p
 // groupIntegers is where those of a vector are.
 func (t *int8Gemmer) groupIntegers(v int) operand.Mem { return t.frame.Offset(32 * v) }
 
-// pair makes the products of the lower halves of words first and first+1, bit 0, or of the upper halves, bit 4,
-// which are the numbers of words 4 further on. Their further bits are at far: with 1 bit, from bit first on.
+// pair makes the products of the lower halves of words first and first+1, bit 0, or of the upper
+// halves, bit 4, which are the numbers of words 4 further on. Their further bits are at far: with 1
+// bit, from bit first on.
 func (avx2GroupedBytes) pair(t *int8Gemmer, x rowPointers, first, far reg.GPVirtual, bit int, add func(i, v int, p reg.VecVirtual)) {
 	g := t.g
 	var ws [2][]reg.VecVirtual
@@ -148,8 +151,8 @@ func (avx2GroupedBytes) pair(t *int8Gemmer, x rowPointers, first, far reg.GPVirt
 	}
 }
 
-// numberBytes sets w to numbers: the lower or upper halves of the bytes at from, and above them the bits of high
-// that begin at a bit of the same half.
+// numberBytes sets w to numbers: the lower or upper halves of the bytes at from, and above them the
+// bits of high that begin at a bit of the same half.
 func (g *gen) numberBytes(from operand.Mem, high, w reg.VecVirtual, half, bit, more int) {
 	g.VMOVDQU(from, w)
 	if half > 0 {
@@ -159,7 +162,8 @@ func (g *gen) numberBytes(from operand.Mem, high, w reg.VecVirtual, half, bit, m
 	g.insertHigh(high, w, half, bit, more)
 }
 
-// insertHigh puts the bits of high that begin at a bit of a half of its bytes above the lower 4 of the bytes of w.
+// insertHigh puts the bits of high that begin at a bit of a half of its bytes above the lower 4 of
+// the bytes of w.
 func (g *gen) insertHigh(high, w reg.VecVirtual, half, bit, more int) {
 	t := high
 	if left := 4 - half - bit; left != 0 {
@@ -175,8 +179,8 @@ func (g *gen) insertHigh(high, w reg.VecVirtual, half, bit, more int) {
 	g.VPOR(upper, w, w)
 }
 
-// addGroupMinima takes the minima off C: d·m, times the sums of the codes of the groups, times their integers.
-// They are loaded unless they are at hand.
+// addGroupMinima takes the minima off C: d·m, times the sums of the codes of the groups, times
+// their integers. They are loaded unless they are at hand.
 func (t *int8Gemmer) addGroupMinima(x, c rowPointers, vectors int, minima []reg.VecVirtual) {
 	g, integers := t.g, t.g.Vecs(vectors)
 	if minima == nil {

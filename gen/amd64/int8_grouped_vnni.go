@@ -10,11 +10,12 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// A vnniGrouped multiplies grouped formats by VPDPBUSD, which adds up the products of all four bytes of a word.
-// Bytes 0 and 1 of a word of a panel belong to the first group of 16 steps, bytes 2 and 3 to the second. So two words
-// that follow each other become two others: their lower halves, which are of the first group, and their upper halves.
-// That is done for the codes of a row once for all lanes, on the stack, and for weights in registers. It takes 20
-// instructions for a vector of 4 bits, which 8 rows share.
+// A vnniGrouped multiplies grouped formats by VPDPBUSD, which adds up the products of all four
+// bytes of a word. Bytes 0 and 1 of a word of a panel belong to the first group of 16 steps, bytes
+// 2 and 3 to the second. So two words that follow each other become two others: their lower halves,
+// which are of the first group, and their upper halves. That is done for the codes of a row once
+// for all lanes, on the stack, and for weights in registers. It takes 20 instructions for a vector
+// of 4 bits, which 8 rows share.
 //
 // All sums are exact, as codes are at most 127 and the integers of groups at least -128:
 //
@@ -23,16 +24,18 @@ import (
 //	            6 bits, with the offset   16·32·127          65024
 //	of a block                            2·65024·128   16,646,144
 //
-// With 4 bits the sum of a group fits into the lower half of its lane, and VPMADDWD and VPDPWSSD multiply it by the integer
-// of the group, whose upper half is 0. With more it is converted to float32, in which all whole numbers up to 2^24,
-// 16,777,216, are exact: so is the sum of both products then, and it is the sum of integers, converted. The first product is
-// added to +0: that of 0 and a negative integer would be -0, and the sum -0 as well. Scales of float32 take the place of the
-// integers of the groups.
+// With 4 bits the sum of a group fits into the lower half of its lane, and VPMADDWD and VPDPWSSD
+// multiply it by the integer of the group, whose upper half is 0. With more it is converted to
+// float32, in which all whole numbers up to 2^24, 16,777,216, are exact: so is the sum of both
+// products then, and it is the sum of integers, converted. The first product is added to +0: that
+// of 0 and a negative integer would be -0, and the sum -0 as well. Scales of float32 take the place
+// of the integers of the groups.
 type vnniGrouped struct {
 	half, mask, moreMask reg.VecVirtual // of the lower half of a word, and of bytes
 }
 
-// The frame has the codes of each row, group by group, and with an offset what the accumulators of the groups begin with.
+// The frame has the codes of each row, group by group, and with an offset what the accumulators of
+// the groups begin with.
 const (
 	groupedRows  = 8
 	groupedBegin = spec.BlockSteps * groupedRows
@@ -115,8 +118,8 @@ func (d *vnniGrouped) sums(t *int8Gemmer, name string) {
 	t.prefetchBytes(t.groupBytes())
 }
 
-// group emits the products of a group, of two words of the panel in an iteration. It makes two words of the group of them,
-// by a mask and a shift of
+// group emits the products of a group, of two words of the panel in an iteration. It makes two
+// words of the group of them, by a mask and a shift of
 //
 //	group 0    (second << 16)'s upper half | first's lower half
 //	group 1    second's upper half         | (first >> 16)'s lower half
@@ -187,8 +190,8 @@ func (d *vnniGrouped) merge(g *gen, mask reg.VecVirtual, x operand.Op, to reg.Ve
 	g.VPTERNLOGD(operand.U8(cWhereB), x, mask, to)
 }
 
-// further brings the further bits of a group to bits 0 and 4 of the bytes of v. Those of the second word follow those of
-// the first.
+// further brings the further bits of a group to bits 0 and 4 of the bytes of v. Those of the second
+// word follow those of the first.
 func (d *vnniGrouped) further(g *gen, group int, high reg.VecVirtual, bits int, v reg.VecVirtual) {
 	if group == 0 {
 		g.VPSLLD(operand.Imm(uint64(16-bits)), high, v)

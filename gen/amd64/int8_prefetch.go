@@ -8,10 +8,11 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// ahead is the distance of prefetches in bytes. Zen 3 has buffers for 24 lines and drops prefetches while all are in use. So a
-// product that takes less time than its weights should not be far ahead: from memory, one row of S8, S4, U4 and U4x16
-// reads 85 to 93% as fast with 3072 as a loop that only reads, with 2048 80 to 91% and with 8192 78 to 82%. With U5x16
-// and S6x16 the product itself takes almost as long, and with 8192 it reads 79 to 81%, with 2048 77 to 78%. 4 rows of S4 and
+// ahead is the distance of prefetches in bytes. Zen 3 has buffers for 24 lines and drops prefetches
+// while all are in use. So a product that takes less time than its weights should not be far ahead:
+// from memory, one row of S8, S4, U4 and U4x16 reads 85 to 93% as fast with 3072 as a loop that
+// only reads, with 2048 80 to 91% and with 8192 78 to 82%. With U5x16 and S6x16 the product itself
+// takes almost as long, and with 8192 it reads 79 to 81%, with 2048 77 to 78%. 4 rows of S4 and
 // U4x16 take longer with 2048. With AVX-512 no other distance was measured.
 func (t *int8Gemmer) ahead() int {
 	if t.rows > 1 || t.g.EVEX() || t.format.Bits() == 5 || t.format.Bits() == 6 {
@@ -22,8 +23,9 @@ func (t *int8Gemmer) ahead() int {
 
 const int8Ahead = 8192 // bytes
 
-// prefetch emits the prefetches of one of the iterations of a group of vectors, whole lines; prefetchRest what is left after the
-// last one. Together they take each line of a block once, in the order of memory, also where weights are read in another order.
+// prefetch emits the prefetches of one of the iterations of a group of vectors, whole lines;
+// prefetchRest what is left after the last one. Together they take each line of a block once, in
+// the order of memory, also where weights are read in another order.
 func (t *int8Gemmer) prefetch(iterations int) { t.prefetchBytes(t.linesOf(iterations)) }
 
 func (t *int8Gemmer) prefetchRest(iterations int) {

@@ -9,8 +9,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// WeightQuantize takes a block in four vectors of 8. Vector i has the steps 8i to 8i+7, which are the
-// bytes i of the 8 words of codes: so no lane moves. With AVX-512 it is the kernel of AVX2.
+// WeightQuantize takes a block in four vectors of 8. Vector i has the steps 8i to 8i+7, which are
+// the bytes i of the 8 words of codes: so no lane moves. With AVX-512 it is the kernel of AVX2.
 func (g *gen) WeightQuantize() {
 	if g.EVEX() {
 		return

@@ -22,9 +22,10 @@ import (
 // The rows that are left are a lower tile, whose sums over the blocks stay in C.
 //
 // Figures are those of a prototype in C, with this order of loads and stores, on a Granite Rapids:
-// 42 to 45 cycles for a block, of which 30 are the product and the store of the tile. There the tiles
-// of sums of two blocks took turns; here one is used again, which needs tiles that are renamed, see
-// tileGemm. These functions have never run on hardware: the interpreter of gen/prove executes them.
+// 42 to 45 cycles for a block, of which 30 are the product and the store of the tile. There the
+// tiles of sums of two blocks took turns; here one is used again, which needs tiles that are
+// renamed, see tileGemm. These functions have never run on hardware: the interpreter of gen/prove
+// executes them.
 type tileProduct struct {
 	tileStack
 	grouped, minima bool

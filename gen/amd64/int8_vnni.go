@@ -7,15 +7,15 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// vnniDot multiplies by VPDPBUSD: four unsigned bytes, the weights, times four signed ones, and adds
-// all products to a 32-bit lane. That is exact. Accumulators begin with what makes up for the offset.
-// CPUs with AVX-512 that have no VNNI take the kernels of AVX2.
+// vnniDot multiplies by VPDPBUSD: four unsigned bytes, the weights, times four signed ones, and
+// adds all products to a 32-bit lane. That is exact. Accumulators begin with what makes up for the
+// offset. CPUs with AVX-512 that have no VNNI take the kernels of AVX2.
 //
-// A tile of 8 rows and 3 vectors has 24 accumulators. The other registers are for 3 vectors of weights,
-// a number of x and a mask. Panels that are not whole are taken one vector at a time.
+// A tile of 8 rows and 3 vectors has 24 accumulators. The other registers are for 3 vectors of
+// weights, a number of x and a mask. Panels that are not whole are taken one vector at a time.
 //
-// Package gen's TestVNNI runs these kernels by an interpreter, as few machines of those who change them
-// have the instruction.
+// Package gen's TestVNNI runs these kernels by an interpreter, as few machines of those who change
+// them have the instruction.
 type vnniDot struct{}
 
 func (vnniDot) tiles(ukernel.PackedFormat) [][]spec.TileShape {

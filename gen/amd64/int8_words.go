@@ -7,18 +7,20 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// int8Words are products of many rows with whole panels of 8-bit weights. Some blocks of a panel become 16-bit words on
-// the stack, once for all rows. So the loop over products has no masks and shifts: a row and the 6 vectors of a panel take
-// 13 instructions for 6 VPMADDWD, and a tile of avx2Dot, 6 rows and 2 vectors, would take 34 for 12. The weights are
-// operands in memory: that is 7 loads for 6 products. Zen 3 has two loads a cycle, and takes as long for 6 VPMADDWD and
-// 6 VPADDD of registers alone.
+// int8Words are products of many rows with whole panels of 8-bit weights. Some blocks of a panel
+// become 16-bit words on the stack, once for all rows. So the loop over products has no masks and
+// shifts: a row and the 6 vectors of a panel take 13 instructions for 6 VPMADDWD, and a tile of
+// avx2Dot, 6 rows and 2 vectors, would take 34 for 12. The weights are operands in memory: that is
+// 7 loads for 6 products. Zen 3 has two loads a cycle, and takes as long for 6 VPMADDWD and 6
+// VPADDD of registers alone.
 //
-// The outer loop goes over groups of blocks, the next one over rows. The sums of a block and the row's part of C are in
-// registers: C is loaded and stored once a group. The codes of a row become words while the row before it is
-// computed: otherwise each waits for its stores.
+// The outer loop goes over groups of blocks, the next one over rows. The sums of a block and the
+// row's part of C are in registers: C is loaded and stored once a group. The codes of a row become
+// words while the row before it is computed: otherwise each waits for its stores.
 //
-// The stack has, from a line on, words of codes of two rows in turns, then block after block weights and their scales.
-// Words are the bytes 0 and 2 of all words of codes or weights, then bytes 1 and 3. Weights have their offset taken off.
+// The stack has, from a line on, words of codes of two rows in turns, then block after block
+// weights and their scales. Words are the bytes 0 and 2 of all words of codes or weights, then
+// bytes 1 and 3. Weights have their offset taken off.
 type int8Words struct {
 	*int8Gemmer
 	load          operand.Mem // whether C is loaded
@@ -46,7 +48,8 @@ const (
 	wordsFrame = wordsAt + wordBlocks*blockWords + spec.LineBytes
 )
 
-// manyRows emits the products of many rows with whole panels of 8-bit weights. What follows is for other calls.
+// manyRows emits the products of many rows with whole panels of 8-bit weights. What follows is for
+// other calls.
 func (avx2Dot) manyRows(t *int8Gemmer) {
 	if t.format.Bits() != 8 {
 		return
@@ -152,7 +155,8 @@ func (w *int8Words) split(x, to operand.Mem) {
 	w.g.splitBytes(codes, to, to.Offset(codesBytes/2))
 }
 
-// product emits the products of a row with a group of blocks. The last row takes itself for the next one.
+// product emits the products of a row with a group of blocks. The last row takes itself for the
+// next one.
 func (w *int8Words) product() {
 	g, ahead := w.g, w.g.GP64()
 	g.XORQ(ahead, ahead)

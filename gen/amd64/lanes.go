@@ -221,8 +221,8 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 }
 
 // columns emits the loop over lanes of a program with rows: what is before the rows stands once for
-// all widths. With AVX-512 single vectors are computed as what is left of one, if there may be more lanes than
-// a vector has: stores under a mask are slow on some CPUs.
+// all widths. With AVX-512 single vectors are computed as what is left of one, if there may be more
+// lanes than a vector has: stores under a mask are slow on some CPUs.
 func (m *laner) columns(p *lane.Program, widths []lane.Width, left reg.GPVirtual) {
 	widths = slices.DeleteFunc(slices.Clone(widths), func(w lane.Width) bool { return w.Vectors > 1 && p.Most > 0 && w.Vectors*m.width() > p.Most })
 	least := len(widths) - 1

@@ -7,7 +7,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Streams whose rows lie in lanes. A column is loaded element by element: a step of the loop has a few chains of sums, which take longer.
+// Streams whose rows lie in lanes. A column is loaded element by element: a step of the loop has a
+// few chains of sums, which take longer.
 
 // prepareAcross loads the distance of rows, and pointers to the first ones.
 func (m *laner) prepareAcross(p *lane.Program) {
@@ -21,7 +22,8 @@ func (m *laner) prepareAcross(p *lane.Program) {
 	}
 }
 
-// tooWide reports whether there are fewer lanes, or too few registers for the pointers to so many rows.
+// tooWide reports whether there are fewer lanes, or too few registers for the pointers to so many
+// rows.
 func (m *laner) tooWide(p *lane.Program, w lane.Width) bool {
 	lanes := w.Vectors * m.width()
 	return w.Vectors > 1 && (p.Most > 0 && lanes > p.Most || lanes/4*len(m.across) > 4)
@@ -64,8 +66,8 @@ func (m *laner) loadAcross(a *across, vector int, dst reg.VecVirtual) {
 	}
 }
 
-// lastRows computes the rows that are left: once more some of those before them, or, if there are fewer than a vector has lanes, one
-// by one, as if all lanes had the same.
+// lastRows computes the rows that are left: once more some of those before them, or, if there are
+// fewer than a vector has lanes, one by one, as if all lanes had the same.
 func (m *laner) lastRows(p *lane.Program, left reg.GPVirtual) {
 	m.JZ(operand.LabelRef("end"))
 	m.Comment("Less than a vector is left.")

@@ -306,8 +306,9 @@ func (u unpacker) storeQuarters(v []reg.VecVirtual, dst reg.Register, rows int) 
 	}
 }
 
-// storeLines stores 16 columns of 16 rows, 64 bytes of a row at a time. Rows whose distance is a multiple
-// of 4 KiB share a set of L1, which has fewer lines than that: each would be fetched again for every part.
+// storeLines stores 16 columns of 16 rows, 64 bytes of a row at a time. Rows whose distance is a
+// multiple of 4 KiB share a set of L1, which has fewer lines than that: each would be fetched again
+// for every part.
 func (u unpacker) storeLines(v []reg.VecVirtual, dst reg.Register) {
 	t := u.g.TransposeSquare(v)
 	for lane := len(t) - 1; lane >= 0; lane-- {

@@ -62,8 +62,8 @@ func (g *gen) limitTo(m reg.GPVirtual, bits uint32) {
 	g.CMOVLGT(most, m)
 }
 
-// quantizeGroups emits the loops over rows and their groups around convert, which quantizes a group and returns the
-// bytes of its integers. start comes before the loops.
+// quantizeGroups emits the loops over rows and their groups around convert, which quantizes a group
+// and returns the bytes of its integers. start comes before the loops.
 func (g *gen) quantizeGroups(start func(), convert func(r groupRow, group reg.GPVirtual) (bytes reg.GPVirtual)) {
 	src, dst, scales := g.Slice("src"), g.Slice("dst"), g.Slice("scales")
 	group, n := g.Num("group"), g.Num("n")
@@ -136,7 +136,8 @@ func (g *gen) largest(from, count reg.Register, magnitude reg.VecVirtual) reg.GP
 	return g.largestNamed("magnitude", from, count, magnitude)
 }
 
-// largestNamed is largest of the bits under a mask, as integers, and at least 0. name begins its labels.
+// largestNamed is largest of the bits under a mask, as integers, and at least 0. name begins its
+// labels.
 func (g *gen) largestNamed(name string, from, count reg.Register, magnitude reg.VecVirtual) reg.GPVirtual {
 	most := g.Vec()
 	g.Zero(g.Context, most)

@@ -15,8 +15,8 @@ import (
 
 // Products with quantized weights, for as few rows of A as wait for memory. Package quantized
 // describes their blocks. A weight is made in registers, w = fma(float(q), d, m), and used for all
-// rows of a tile. The product of q and d is exact, so each w is rounded at most once, as the reference
-// has it, and the product has the bits of one with widened weights.
+// rows of a tile. The product of q and d is exact, so each w is rounded at most once, as the
+// reference has it, and the product has the bits of one with widened weights.
 //
 // A tile has some rows of A and some vectors of a panel. More rows use a weight more often, with
 // fewer vectors, as there are only so many registers. If the vectors are not those of the whole
@@ -31,8 +31,8 @@ import (
 // current places in A, of the scales and of the numbers, and to prefetch from; the steps left
 // of the segment. What changes less often is in memory, in the place of arguments.
 //
-// The two formats of 4 bits are one function. They differ in the size of a block's header, and in where the
-// minima come from.
+// The two formats of 4 bits are one function. They differ in the size of a block's header, and in
+// where the minima come from.
 
 // A blockGemmer emits one product.
 type blockGemmer struct {
@@ -75,8 +75,9 @@ type blockShape struct {
 	bytes     int  // of all lanes
 	positions int  // numbers of a word
 
-	// Several formats have these in memory, and the fields above are those of the first one: headers, size and
-	// position are the bytes of the headers, of a block and of one of its positions, of all lanes.
+	// Several formats have these in memory, and the fields above are those of the first one:
+	// headers, size and position are the bytes of the headers, of a block and of one of its
+	// positions, of all lanes.
 	several                 bool
 	headers, size, position operand.Op
 }
@@ -224,8 +225,8 @@ func (t *blockGemmer) setRows() {
 	t.rows.Set(rows)
 }
 
-// hasSpare tells whether the tile computes its last row in any case: that of the row before if it lacks one. For a single
-// row that takes less time than jumps in each step.
+// hasSpare tells whether the tile computes its last row in any case: that of the row before if it
+// lacks one. For a single row that takes less time than jumps in each step.
 func (t *blockGemmer) hasSpare() bool { return t.rows.Most-t.rows.Least == 1 }
 
 // nextRows goes on to the rows after the tile.
@@ -342,8 +343,8 @@ func (g *gen) loadMinima(q ukernel.PackedFormat, from operand.Mem, d, m reg.VecV
 	}
 }
 
-// step emits a step: weight makes a vector of weights. Of the numbers of A and the vectors of weights,
-// those stay in registers of which there are fewer.
+// step emits a step: weight makes a vector of weights. Of the numbers of A and the vectors of
+// weights, those stay in registers of which there are fewer.
 func (t *blockGemmer) step(weight func(v int) reg.VecVirtual) {
 	rows := []operand.Mem{emit.At(t.x, 0), emit.Indexed(t.x, t.rs, 1), emit.Indexed(t.x, t.rs, 2), emit.Indexed(t.x, t.rs3, 1)}
 	number := func(i int) reg.VecVirtual {
@@ -399,7 +400,8 @@ func (t *blockGemmer) times(n int, count operand.Mem, name string, body func()) 
 // unrolledWords are the words of a position that are taken without a loop.
 const unrolledWords = 4
 
-// eachWord emits the steps of a position, in a loop if it has more words. name is the name of a label.
+// eachWord emits the steps of a position, in a loop if it has more words. name is the name of a
+// label.
 func (t *blockGemmer) eachWord(name string, step func(i int)) {
 	some := func() {
 		for i := range unrolledWords {
@@ -440,9 +442,9 @@ func (t *blockGemmer) nextPosition(far reg.GPVirtual) {
 }
 
 // maskBits takes the numbers of all positions in a word where they are: masked, number j is
-// q·2^(j·bits), and its scale is d·2^(-j·bits), exactly. That saves a shift for each vector of weights. AVX2 has no
-// conversion of unsigned numbers: it shifts those of the last position, whose upper bit is a sign. name
-// begins the labels.
+// q·2^(j·bits), and its scale is d·2^(-j·bits), exactly. That saves a shift for each vector of
+// weights. AVX2 has no conversion of unsigned numbers: it shifts those of the last position, whose
+// upper bit is a sign. name begins the labels.
 func (t *blockGemmer) maskBits(name string) {
 	mask, far := t.g.Vec(), t.g.GP64()
 	bits, positions := t.bits, t.positions

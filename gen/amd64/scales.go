@@ -12,7 +12,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// All that kernels of grouped formats know of the kinds of scales: binary16 or bfloat16 times integers, and float32.
+// All that kernels of grouped formats know of the kinds of scales: binary16 or bfloat16 times
+// integers, and float32.
 
 // header makes the scales and minima of some lanes, and sets numbers to theirs.
 func (w *groupWidener) header(block, lane reg.GPVirtual) {
@@ -102,7 +103,8 @@ func (w *groupWidener) products(p reg.GPVirtual, x reg.VecVirtual, y [2]reg.VecV
 	}
 }
 
-// scales returns those of 16 lanes by groups: integers of 32 bits, and float32 with more than 4 bits.
+// scales returns those of 16 lanes by groups: integers of 32 bits, and float32 with more than 4
+// bits.
 func (d *vnniGrouped) scales(t *int8Gemmer) (scales [2]reg.VecVirtual) {
 	g, from := t.g, t.g.GP64()
 	if t.format.Float32Scales() {
@@ -138,8 +140,9 @@ func groupedDot(q ukernel.PackedFormat) int8Dot {
 	return avx2GroupedBytes{}
 }
 
-// avx2Scales is avx2GroupedBytes with scales of float32 for both groups, whose sums have accumulators of their
-// own: VPMADDWD with 1 and 0 takes those of the first group, with 0 and 1 those of the second.
+// avx2Scales is avx2GroupedBytes with scales of float32 for both groups, whose sums have
+// accumulators of their own: VPMADDWD with 1 and 0 takes those of the first group, with 0 and 1
+// those of the second.
 type avx2Scales struct{ avx2GroupedBytes }
 
 func (avx2Scales) tiles(ukernel.PackedFormat) [][]spec.TileShape {
@@ -173,8 +176,8 @@ func (d avx2Scales) sums(t *int8Gemmer, name string) {
 	t.scaled = true
 }
 
-// scaleGroups makes the accumulators float32: the sums of both groups, times their scales. The second product is
-// added to +0, as otherwise a sum of zeros could be -0.
+// scaleGroups makes the accumulators float32: the sums of both groups, times their scales. The
+// second product is added to +0, as otherwise a sum of zeros could be -0.
 func (t *int8Gemmer) scaleGroups(second [][]reg.VecVirtual) {
 	g, zero, from := t.g, t.g.Vec(), t.g.GP64()
 	g.VPXOR(zero, zero, zero)

@@ -2,9 +2,9 @@ package lane
 
 import "github.com/attn-go/attn/gen/spec"
 
-// Rounded is the function that rounds to a type. A number is in the lowest bits of a lane, below copies of its
-// sign, and one of BF16 in the highest. A number for F16 stays float32, with the NaN of the contract, where there
-// is a conversion.
+// Rounded is the function that rounds to a type. A number is in the lowest bits of a lane, below
+// copies of its sign, and one of BF16 in the highest. A number for F16 stays float32, with the NaN
+// of the contract, where there is a conversion.
 func Rounded(to spec.Element) Function {
 	return func(b *Builder, x *Value) *Value {
 		switch {

@@ -38,7 +38,8 @@ func (f *Frame[R]) Reg(v *Value, vector int) (r R, ok bool) {
 	return r, false
 }
 
-// Run emits a part of the program. After the rows, what they have used from before returns its registers.
+// Run emits a part of the program. After the rows, what they have used from before returns its
+// registers.
 func (f *Frame[R]) Run(part int, w Width) {
 	nodes := f.parts()[part]
 	if part == Before {
@@ -89,8 +90,8 @@ func (f *Frame[R]) Of(given ...R) (results []R) {
 	return results
 }
 
-// emit emits an instruction for a vector. The result takes the register of an operand that it is the last
-// to use, or a new one.
+// emit emits an instruction for a vector. The result takes the register of an operand that it is
+// the last to use, or a new one.
 func (f *Frame[R]) emit(n *Value, here place, vector int, last bool) {
 	dies := func(a *Value) bool {
 		return a.last == here && f.regs[a] != nil && a.into == nil && (!a.Shared() || last)

@@ -79,8 +79,8 @@ func name(v *Value, vector int) string {
 	return fmt.Sprintf("%p of vector %d", v, vector)
 }
 
-// TestInline emits functions in line: they find their vectors in the registers that they are given, leave the
-// results in others, or in these, and take no more.
+// TestInline emits functions in line: they find their vectors in the registers that they are given,
+// leave the results in others, or in these, and take no more.
 func TestInline(t *testing.T) {
 	for _, of := range []Function{(*Builder).Tanh, (*Builder).Weight, (*Builder).Finite} {
 		for _, inPlace := range [][]int{nil, {2}, {3, 2, 1, 0}} {
@@ -116,8 +116,8 @@ func TestInline(t *testing.T) {
 	}
 }
 
-// TestRegisters plans and emits every kernel for machines of several sizes and rules: each operand is where
-// it was put, and after the program all registers are free.
+// TestRegisters plans and emits every kernel for machines of several sizes and rules: each operand
+// is where it was put, and after the program all registers are free.
 func TestRegisters(t *testing.T) {
 	for _, k := range Kernels {
 		for _, size := range []int{15, 16, 32} {

@@ -12,8 +12,8 @@ import (
 type Exp2Style int
 
 const (
-	// Adding 1.5·2^23 rounds to an integer, ties to even, and leaves it in the low bits. It takes no
-	// conversions, for which many CPUs have few units.
+	// Adding 1.5·2^23 rounds to an integer, ties to even, and leaves it in the low bits. It takes
+	// no conversions, for which many CPUs have few units.
 	ByMagic Exp2Style = iota
 	ByConversion
 	ByScaling // by instructions for rounding and for x·2^y
@@ -65,10 +65,10 @@ func (b *Builder) weightBF16(x *Value) *Value {
 
 // weight is 2^x for x up to 0, and 0 below the limit.
 //
-// With 128 more, an even number, so that ties do not change, the low bits are n+128, and shifted into the
-// exponent they are 2^(n+1). So the polynomial must be half of 2^r. Halving all coefficients halves every
-// step exactly, as no step is near the subnormals, and the last product is exact, too. Unlike a sum with the
-// exponent it keeps a NaN, whatever its bits.
+// With 128 more, an even number, so that ties do not change, the low bits are n+128, and shifted
+// into the exponent they are 2^(n+1). So the polynomial must be half of 2^r. Halving all
+// coefficients halves every step exactly, as no step is near the subnormals, and the last product
+// is exact, too. Unlike a sum with the exponent it keeps a NaN, whatever its bits.
 func (b *Builder) weight(x *Value, limit uint32) *Value {
 	if b.Traits.Exp2 != ByMagic {
 		return b.Exp2(x, limit)
@@ -83,9 +83,9 @@ func (b *Builder) weight(x *Value, limit uint32) *Value {
 	return b.ZeroWhere(p, Less, x, b.Const(limit))
 }
 
-// Tanh is t + v·r / (h(r²) + t·r). c, t = tanh c and v = 1-t² come from tables of 8 points, for the point
-// nearest to |x|. r is |x|-c, and h is a polynomial that approximates r/tanh r. The index of the point
-// is the low bits of |x| scaled and added to 1.5·2^23.
+// Tanh is t + v·r / (h(r²) + t·r). c, t = tanh c and v = 1-t² come from tables of 8 points, for the
+// point nearest to |x|. r is |x|-c, and h is a polynomial that approximates r/tanh r. The index of
+// the point is the low bits of |x| scaled and added to 1.5·2^23.
 func (b *Builder) Tanh(x *Value) *Value {
 	a := b.AtMost(b.Abs(x), b.Const(spec.TanhLimit))
 	k := b.Index(b.MulAdd(b.Const(spec.TanhDensity), a, b.Const(spec.RoundMagic)), spec.RoundMagic)
@@ -97,7 +97,8 @@ func (b *Builder) Tanh(x *Value) *Value {
 	return b.CopySign(y, x)
 }
 
-// split is k = c·high plus the number that rounds it, which leaves n in its low bits, and r = c·high - n.
+// split is k = c·high plus the number that rounds it, which leaves n in its low bits, and r =
+// c·high - n.
 func (b *Builder) split(c, high, round *Value) (k, r *Value) {
 	k = b.MulAdd(high, c, round)
 	return k, b.MulAdd(high, c, b.Sub(round, k))
@@ -125,7 +126,8 @@ func (b *Builder) SiLU(x *Value) *Value {
 	return b.quotient(z, c, b.Const(spec.NegLog2EHigh), b.Const(spec.NegLog2ELow))
 }
 
-// GELUTanh has t = c·(high+low) with high+low = C0 + C1·c², whose square is a sum of two floats, too.
+// GELUTanh has t = c·(high+low) with high+low = C0 + C1·c², whose square is a sum of two floats,
+// too.
 func (b *Builder) GELUTanh(x *Value) *Value {
 	z := b.AtLeast(x, b.Const(spec.GELUTanhLowest))
 	c := b.AtMost(z, b.Const(spec.GELUTanhHighest))

@@ -2,8 +2,8 @@ package lane
 
 import "github.com/attn-go/attn/gen/spec"
 
-// gathered are kernels that other instruction sets write by themselves: most have lanes with rows anywhere in memory, or
-// random numbers of their own.
+// gathered are kernels that other instruction sets write by themselves: most have lanes with rows
+// anywhere in memory, or random numbers of their own.
 var gathered = []Kernel{
 	{Function: spec.Bias, Lanes: "max", Gathers: true, Body: scoreRows(func(b *Builder) Function {
 		src, off := b.Slice("src"), b.ShiftLeft(b.Load(b.DoubleSlice("off")), 2)

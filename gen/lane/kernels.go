@@ -44,13 +44,14 @@ func gated(f spec.Function, of Function) Kernel {
 	}}
 }
 
-// exp2All is exp2 for all x. Beyond 128 x is replaced by 128: there n is 128 and the polynomial 1, and the
-// scaling makes it +Inf.
+// exp2All is exp2 for all x. Beyond 128 x is replaced by 128: there n is 128 and the polynomial 1,
+// and the scaling makes it +Inf.
 func (b *Builder) exp2All(x *Value) *Value {
 	return b.Exp2(b.AtMost(x, b.Const(spec.Plus128)), spec.Minus126)
 }
 
-// scores change scores in place, or make weights of them. Those that change scores raise their maxima.
+// scores change scores in place, or make weights of them. Those that change scores raise their
+// maxima.
 var scores = []Kernel{
 	{Function: spec.Softcap, Lanes: "max", Tile: true, Vectors: 4, Body: scoreRows(func(b *Builder) Function {
 		return func(b *Builder, x *Value) *Value {
@@ -89,7 +90,8 @@ func scoreRows(lanes func(b *Builder) Function) func(b *Builder) {
 	}
 }
 
-// Finite is m, but 0 for -Inf: a lane that has seen no key must get weights 0, and -Inf - -Inf would be NaN.
+// Finite is m, but 0 for -Inf: a lane that has seen no key must get weights 0, and -Inf - -Inf
+// would be NaN.
 func (b *Builder) Finite(m *Value) *Value { return b.ZeroWhere(m, Equal, m, b.Const(spec.MinusInf)) }
 
 // softmax adds the weights of a lane one by one, as the contract wants.

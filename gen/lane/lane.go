@@ -1,18 +1,20 @@
-// Package lane is the language in which kernels are written that do the same in every lane: a kernel is
-// written once, as a program of values, and a back end for each instruction set makes instructions of it.
+// Package lane is the language in which kernels are written that do the same in every lane: a
+// kernel is written once, as a program of values, and a back end for each instruction set makes
+// instructions of it.
 //
-// A program goes over lanes, some vectors at a time. For each of these it has instructions before, in
-// and after an optional loop over rows. Each value is a vector of 32-bit lanes, floats or integers as its
-// operation sees them. Conditions exist only as parts of Select, as they lie in vectors on some machines
-// and in registers of masks on others.
+// A program goes over lanes, some vectors at a time. For each of these it has instructions before,
+// in and after an optional loop over rows. Each value is a vector of 32-bit lanes, floats or
+// integers as its operation sees them. Conditions exist only as parts of Select, as they lie in
+// vectors on some machines and in registers of masks on others.
 //
-// A value may also be a vector of float64, see Widen. In a program with such values a vector has as many lanes as
-// there are float64 in a register, and values of 32 bits fill half of one.
+// A value may also be a vector of float64, see Widen. In a program with such values a vector has as
+// many lanes as there are float64 in a register, and values of 32 bits fill half of one.
 //
-// A back end has registers, addresses, loops, what is left of a vector at the end, and an instruction or a
-// few for each operation. The package does the rest for all of them: which values live how long, where a
-// result may take the place of an operand, how many vectors fit at a time, and which constants stay in
-// registers, see plan.go. Nothing here depends on the length of a vector.
+// A back end has registers, addresses, loops, what is left of a vector at the end, and an
+// instruction or a few for each operation. The package does the rest for all of them: which values
+// live how long, where a result may take the place of an operand, how many vectors fit at a time,
+// and which constants stay in registers, see plan.go. Nothing here depends on the length of a
+// vector.
 package lane
 
 import (
@@ -172,8 +174,8 @@ type Traits struct {
 	// A vector has as many lanes as are left.
 	Lengths bool
 
-	// There are instructions for elements at any addresses, and products of 32 bits have an upper half. Without them kernels
-	// that need such have a form of their own.
+	// There are instructions for elements at any addresses, and products of 32 bits have an upper
+	// half. Without them kernels that need such have a form of their own.
 	Gathers bool
 }
 
@@ -225,8 +227,8 @@ func (p *Program) phases() {
 	}
 }
 
-// Inline returns the program of a function that code with loops of its own has in line, for so many vectors
-// at a time.
+// Inline returns the program of a function that code with loops of its own has in line, for so many
+// vectors at a time.
 func Inline(f Function, vectors int, t Traits) *Program {
 	var y *Value
 	p := Build(Kernel{Vectors: vectors, Body: func(b *Builder) { y = f(b, b.op(Given)) }}, t)

@@ -10,21 +10,23 @@ import (
 type Model interface {
 	Traits() Traits
 
-	// Size is the number of registers, and Widths are the numbers of vectors of a tile that are computed at
-	// a time, the largest first, 1 last. Reorders reports whether the CPUs look for work beyond one vector.
+	// Size is the number of registers, and Widths are the numbers of vectors of a tile that are
+	// computed at a time, the largest first, 1 last. Reorders reports whether the CPUs look for
+	// work beyond one vector.
 	Size() int
 	Widths() []int
 	Reorders() bool
 
-	// Home is the number of registers in which a shared value stays. It must stay, or it may: if it does
-	// not, it is loaded for each use. Worth is how much a register saves for an operand.
+	// Home is the number of registers in which a shared value stays. It must stay, or it may: if it
+	// does not, it is loaded for each use. Worth is how much a register saves for an operand.
 	Home(v *Value) (registers int, must bool)
 	Worth(n *Value, operand int) int
 
 	// InPlace lists the operands whose registers the result may take, the best first.
 	InPlace(n *Value) []int
 
-	// Scratch is the number of further registers that an operation takes if no value that may stay does.
+	// Scratch is the number of further registers that an operation takes if no value that may stay
+	// does.
 	Scratch(n *Value) int
 }
 
@@ -41,9 +43,9 @@ type Plan struct {
 	All    bool // shared values that may stay
 }
 
-// NewPlan plans a program. Operations of several vectors take turns, since they hide each other's latency.
-// With more than two vectors all values must stay in registers. If there are not enough for that at all, CPUs
-// that reorder take one vector after the other.
+// NewPlan plans a program. Operations of several vectors take turns, since they hide each other's
+// latency. With more than two vectors all values must stay in registers. If there are not enough
+// for that at all, CPUs that reorder take one vector after the other.
 func NewPlan(p *Program, m Model) (plan Plan, err error) {
 	p.live(m)
 	free, all := m.Size(), 0
@@ -146,8 +148,8 @@ const atEnd = 1 << 30
 
 func (p *Program) parts() [3][]*Value { return [3][]*Value{p.before, p.row, p.after} }
 
-// live finds out how long values live. What the loop uses from before it lives until its end. The result of
-// an operation whose only use is to become a variable, at once, is computed in its place.
+// live finds out how long values live. What the loop uses from before it lives until its end. The
+// result of an operation whose only use is to become a variable, at once, is computed in its place.
 func (p *Program) live(m Model) {
 	first, uses := map[*Value]place{}, map[*Value]int{}
 	for part, nodes := range p.parts() {
@@ -178,8 +180,8 @@ func (p *Program) live(m Model) {
 	}
 }
 
-// Once reports whether x is used once alone, by the instruction that follows it, and returns that with the
-// operand that x is.
+// Once reports whether x is used once alone, by the instruction that follows it, and returns that
+// with the operand that x is.
 func (p *Program) Once(x *Value) (n *Value, operand int) {
 	uses := 0
 	for _, nodes := range p.parts() {

@@ -75,10 +75,11 @@ func powers(b *Builder) {
 	})
 }
 
-// quotients divides by multiplication with the inverse, and adds the product of the remainder with that (Markstein, "Computation of
-// elementary functions on the IBM RISC System/6000 processor", 1990). The sum before it is rounded is within 3.1·2^-53
-// units in its last place of the quotient. So both become the same float64, or neighbours, and these the same
-// float32: TestQuotients tries all quotients so close to the middle of two float64 of which one is in the middle of two float32.
+// quotients divides by multiplication with the inverse, and adds the product of the remainder with
+// that (Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor",
+// 1990). The sum before it is rounded is within 3.1·2^-53 units in its last place of the quotient.
+// So both become the same float64, or neighbours, and these the same float32: TestQuotients tries
+// all quotients so close to the middle of two float64 of which one is in the middle of two float32.
 func quotients(b *Builder) {
 	x, sums, inverses := b.Matrix("x", "ld"), b.DoubleSlice("sums"), b.DoubleSlice("inverses")
 	b.EachRow("n", func() {

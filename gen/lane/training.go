@@ -2,7 +2,8 @@ package lane
 
 import "github.com/attn-go/attn/gen/spec"
 
-// training are the kernels of training and of layers that take all rows for some columns, or elements.
+// training are the kernels of training and of layers that take all rows for some columns, or
+// elements.
 var training = []Kernel{
 	{Function: spec.AdamW, Lanes: "w", Vectors: 2, Body: adamW},
 	{Function: spec.Add, Lanes: "dst", Body: func(b *Builder) {
@@ -113,8 +114,8 @@ func (b *Builder) sigmoid(x *Value) *Value {
 	return b.Div(b.Select(LessInt, x, b.Const(0), e, one), b.Add(e, one))
 }
 
-// gru is the element-wise part of a gated recurrent unit. The parts of most slices are those of the reset
-// gate, of the update gate, and of the new state.
+// gru is the element-wise part of a gated recurrent unit. The parts of most slices are those of the
+// reset gate, of the update gate, and of the new state.
 func gru(b *Builder) {
 	in := func(part int) *Value { return b.Load(b.Part("in", part)) }
 	hidden := func(part int) *Value { return b.Load(b.Part("hidden", part)) }

@@ -7,14 +7,16 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// Codes emits what rounds queries and weights of quantized attention, see amd64/codes_round.go. The products are those for
-// float32: SMLAL multiplies as many words of 16 bits in an instruction as FMLA float32, so integers would gain nothing.
+// Codes emits what rounds queries and weights of quantized attention, see amd64/codes_round.go. The
+// products are those for float32: SMLAL multiplies as many words of 16 bits in an instruction as
+// FMLA float32, so integers would gain nothing.
 func (g *neon) Codes() {
 	g.round()
 	g.scaleRows()
 }
 
-// rowAndFactor loads the vector of lanes at row and the number at scale, and goes on to the next ones.
+// rowAndFactor loads the vector of lanes at row and the number at scale, and goes on to the next
+// ones.
 func (g *neon) rowAndFactor(x, factor a64.Vec, row, ld, scale, lsc a64.GP) {
 	g.Op("VLD1R", a64.At(scale, 0), []a64.Arr{factor.S4()})
 	g.LoadVec(row, 0, x)
@@ -22,9 +24,9 @@ func (g *neon) rowAndFactor(x, factor a64.Vec, row, ld, scale, lsc a64.GP) {
 	g.Op("ADD", lsc, scale, scale)
 }
 
-// round takes a vector of lanes at a time: it finds the largest magnitude as an integer, and from its exponent the unit
-// and 1.5·2^23 units, by whose addition numbers are rounded. keep selects the lanes whose numbers stay; other has what
-// stands elsewhere, 0 or NaN.
+// round takes a vector of lanes at a time: it finds the largest magnitude as an integer, and from
+// its exponent the unit and 1.5·2^23 units, by whose addition numbers are rounded. keep selects the
+// lanes whose numbers stay; other has what stands elsewhere, 0 or NaN.
 func (g *neon) round() {
 	g.Kernel(spec.Round)
 	dst, s, ld, n, scales, lsc, units := g.Slice("dst"), g.Slice("s"), g.Stride("ld"), g.Num("n"), g.Slice("scales"), g.Stride("lsc"), g.Slice("unit")

@@ -230,9 +230,9 @@ func (g *neon) WidenInt8() {
 	})
 }
 
-// eachGroup emits the loops over rows and over groups of a row, whose scale is in all lanes of scale then. vector
-// converts a vector of the bytes of a group, each of so many integers, and single one of them, with a register
-// of scratch.
+// eachGroup emits the loops over rows and over groups of a row, whose scale is in all lanes of
+// scale then. vector converts a vector of the bytes of a group, each of so many integers, and
+// single one of them, with a register of scratch.
 func (c *rowConverter) eachGroup(perByte int, scale a64.Vec, vector func(), single func(scratch a64.GP)) {
 	scales, lsc, group := c.Slice("scales"), c.Stride("lsc"), c.Num("group")
 	s, rest, number := c.GP(), c.GP(), c.GP()

@@ -152,9 +152,9 @@ func (t *gemmer) emit(rows int) {
 	t.store()
 }
 
-// spansOf parts the heights up to a number of rows: the full one and a single row have a loop of their own, and the
-// others share some. Each has its own if a step is short, as jumps would be much of it: with one vector, and where rows
-// are passed several times in a step.
+// spansOf parts the heights up to a number of rows: the full one and a single row have a loop of
+// their own, and the others share some. Each has its own if a step is short, as jumps would be much
+// of it: with one vector, and where rows are passed several times in a step.
 func (t *gemmer) spansOf(rows int) []emit.Span {
 	spans := []emit.Span{{Least: rows, Most: rows}}
 	for most := rows - 1; most > 0; most = spans[len(spans)-1].Least - 1 {

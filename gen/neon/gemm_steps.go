@@ -21,9 +21,9 @@ import (
 // denseUnroll is the number of steps per iteration of the loops for rows or columns without gaps.
 const denseUnroll = 4
 
-// steps emits the inner loops over k steps, of A from p on and of B from b on. With one vector, whose
-// steps leave a core that starts 4 instructions a cycle no time to count them, the loop takes two steps
-// at a time, and an odd number of steps enters it in its middle.
+// steps emits the inner loops over k steps, of A from p on and of B from b on. With one vector,
+// whose steps leave a core that starts 4 instructions a cycle no time to count them, the loop takes
+// two steps at a time, and an odd number of steps enters it in its middle.
 func (t *gemmer) steps(name string) {
 	if t.shape.Vectors > 1 || !t.heights.Single() {
 		t.Jump("CBZ", name+"done", t.k)

@@ -22,7 +22,8 @@ func (t *gemmer) toStore(s emit.Span) {
 	t.Jump("B", "modes")
 }
 
-// eachRow moves c over the rows of C, as many as k says, and calls f with the memory of each vector.
+// eachRow moves c over the rows of C, as many as k says, and calls f with the memory of each
+// vector.
 func (t *gemmer) eachRow(kind string, f func(sum a64.Vec, v int, c a64.Mem)) {
 	for i, row := range t.all {
 		for v, sum := range row {

@@ -70,9 +70,9 @@ func (g *neon) widenGrouped(q ukernel.PackedFormat) {
 	g.widenBlocks(w.blockCursor, groupVectors*emit.VecLanes, func(to a64.GP) { g.Load(size, to) }, w.convert)
 }
 
-// A groupWidener converts some lanes of a block of a grouped format. A weight is d·q + m with the d and m of
-// its half of the steps. As in blockGemmer, q is taken where it is in its word, and d is smaller by as much. Byte 3 is
-// shifted, and in brain formats all are.
+// A groupWidener converts some lanes of a block of a grouped format. A weight is d·q + m with the d
+// and m of its half of the steps. As in blockGemmer, q is taken where it is in its word, and d is
+// smaller by as much. Byte 3 is shifted, and in brain formats all are.
 type groupWidener struct {
 	*blockCursor
 	kind  a64.Param

@@ -8,8 +8,8 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// The conversions of integers of 4 bits follow amd64/int4.go, with 8 bytes per iteration. A rowConverter
-// counts bytes here, of which each is two numbers.
+// The conversions of integers of 4 bits follow amd64/int4.go, with 8 bytes per iteration. A
+// rowConverter counts bytes here, of which each is two numbers.
 
 // A nibbler has the constants that unpack takes.
 type nibbler struct {
@@ -86,7 +86,8 @@ func (g *neon) UnpackInt4() {
 	})
 }
 
-// QuantizeInt4 makes the scale of the number that is farthest from 0: the largest one or the smallest one.
+// QuantizeInt4 makes the scale of the number that is farthest from 0: the largest one or the
+// smallest one.
 func (g *neon) QuantizeInt4() {
 	q, low, high := g.quantizer(spec.QuantizeInt4, 2), g.Broadcast(math.Float32bits(-8)), g.Broadcast(math.Float32bits(7))
 	q.limit = func(x a64.Vec) {

@@ -10,25 +10,27 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// Products of quantized rows with quantized weights, see amd64/int8.go: block by block of the panel, and in
-// a block one group of vectors after the other, with the sums over the blocks in C. How a block is summed
-// up depends on the CPU: files int8_dot.go and int8_long.go. Each has one function for all formats with
-// one scale, which differ in one loop and in the minima, and one for grouped formats (int8_grouped.go). The
-// kernels write down their format and jump there.
+// Products of quantized rows with quantized weights, see amd64/int8.go: block by block of the
+// panel, and in a block one group of vectors after the other, with the sums over the blocks in C.
+// How a block is summed up depends on the CPU: files int8_dot.go and int8_long.go. Each has one
+// function for all formats with one scale, which differ in one loop and in the minima, and one for
+// grouped formats (int8_grouped.go). The kernels write down their format and jump there.
 //
-// SCVTF takes as long as 4 products on Neoverse N1. So the sums of a block begin with an integer that is
-// the bits of 1.5·2^23, plus what makes up for the offset. Read as a float32 they are 1.5·2^23 plus
-// the sum, whose magnitude is below 2^22, and a subtraction gives the sum, exactly. What they begin with is
-// a vector on the stack for each row, made once for all lanes of a block: to load it takes no vector unit.
-// 8-bit numbers need nothing that makes up for their offset: with their highest bit flipped they are signed.
+// SCVTF takes as long as 4 products on Neoverse N1. So the sums of a block begin with an integer
+// that is the bits of 1.5·2^23, plus what makes up for the offset. Read as a float32 they are
+// 1.5·2^23 plus the sum, whose magnitude is below 2^22, and a subtraction gives the sum, exactly.
+// What they begin with is a vector on the stack for each row, made once for all lanes of a block:
+// to load it takes no vector unit. 8-bit numbers need nothing that makes up for their offset: with
+// their highest bit flipped they are signed.
 //
-// General registers: x and its current block, ldx, c, ldc, the block, the lanes, the bytes of a word of all
-// lanes, of the headers and of the block, the first lane of the group, its numbers, the inputs and the rows
-// left, three for the format, three scratch, and up to four for a loop over words.
+// General registers: x and its current block, ldx, c, ldc, the block, the lanes, the bytes of a
+// word of all lanes, of the headers and of the block, the first lane of the group, its numbers, the
+// inputs and the rows left, three for the format, three scratch, and up to four for a loop over
+// words.
 //
-// Vector registers: a mask and 1.5·2^23; while a block is summed up accumulators, words of the rows and
-// weights; at its end accumulators, two scales, two minima, the scale and the sum of a row, two products
-// of scales and two vectors of C.
+// Vector registers: a mask and 1.5·2^23; while a block is summed up accumulators, words of the rows
+// and weights; at its end accumulators, two scales, two minima, the scale and the sum of a row, two
+// products of scales and two vectors of C.
 
 // int8Vectors is the width of tiles. It divides the lanes of all panels.
 const int8Vectors = 2
@@ -290,8 +292,8 @@ func (t *int8Gemmer) addToC(name func(part string) string) {
 	}
 }
 
-// WeightQuantize follows amd64/int8.go, with 8 vectors. SLI puts the bytes of a word together: it inserts
-// a number, shifted, and leaves the bits below.
+// WeightQuantize follows amd64/int8.go, with 8 vectors. SLI puts the bytes of a word together: it
+// inserts a number, shifted, and leaves the bits below.
 func (g *neon) WeightQuantize() {
 	g.Kernel(spec.WeightQuantize)
 	dst, src, n := g.Slice("dst"), g.Slice("src"), g.LoadParam(g.Len("src"))

@@ -5,16 +5,17 @@ import (
 	"github.com/attn-go/attn/gen/neon/emit"
 )
 
-// sdot multiplies by SDOT: the four int8 of every lane, the weights, times those of one lane, a word of
-// a row. So a load brings four words of a row, and none is broadcast.
+// sdot multiplies by SDOT: the four int8 of every lane, the weights, times those of one lane, a
+// word of a row. So a load brings four words of a row, and none is broadcast.
 //
-// A tile of 8 rows and 2 vectors has 16 accumulators, 4 words of each row and 4 registers of weights.
-// A vector of weights takes one operation for all rows, which makes its numbers signed or takes them out of the
-// bytes. 4-bit numbers are loaded twice: words of the rows for both halves of the bytes would need 8 registers more.
+// A tile of 8 rows and 2 vectors has 16 accumulators, 4 words of each row and 4 registers of
+// weights. A vector of weights takes one operation for all rows, which makes its numbers signed or
+// takes them out of the bytes. 4-bit numbers are loaded twice: words of the rows for both halves of
+// the bytes would need 8 registers more.
 //
-// The vector units limit the speed. For a vector of lanes and a row, a block takes 8 SDOTs, 3 operations
-// to scale the sum, and 1 for the weights if there are 8 rows. gen/tools/mca.sh has no line for that, but its model
-// llvm-mca predicts for a group of S8 or S4, in products per cycle,
+// The vector units limit the speed. For a vector of lanes and a row, a block takes 8 SDOTs, 3
+// operations to scale the sum, and 1 for the weights if there are 8 rows. gen/tools/mca.sh has no
+// line for that, but its model llvm-mca predicts for a group of S8 or S4, in products per cycle,
 //
 //	rows   Neoverse N1   V1   V2
 //	8               17   40   39
@@ -88,9 +89,10 @@ func (sdot) words(t *int8Gemmer, xs []a64.Vec, prefetch bool, prepare func(w a64
 	})
 }
 
-// groupedSDOT is sdot for grouped formats. The four bytes of a lane should be those of one group. So of two words
-// the halves with the bytes of a group are put together, in the weights and once in the codes. The sums of both
-// groups have accumulators of their own, and a tile of 4 rows as many as one of sdot.
+// groupedSDOT is sdot for grouped formats. The four bytes of a lane should be those of one group.
+// So of two words the halves with the bytes of a group are put together, in the weights and once in
+// the codes. The sums of both groups have accumulators of their own, and a tile of 4 rows as many
+// as one of sdot.
 type groupedSDOT struct {
 	codes []a64.Vec // by rows: words p and p+1, and then p+4 and p+5, each of the first group and of the second
 	from  a64.GP    // the codes of the first row on the stack

@@ -8,13 +8,14 @@ import (
 	"github.com/attn-go/attn/gen/neon/emit"
 )
 
-// groupedBlocks are those of grouped formats, with two sums for each lane. Bytes 0 and 1 of a word belong to
-// the first group of steps, bytes 2 and 3 to the second. How products are summed up depends on the CPU.
+// groupedBlocks are those of grouped formats, with two sums for each lane. Bytes 0 and 1 of a word
+// belong to the first group of steps, bytes 2 and 3 to the second. How products are summed up
+// depends on the CPU.
 //
-// The bits of a number beyond 4 are put above the others, which makes bytes of up to 63. A format without them
-// jumps over that. A loop of two iterations takes words p and p+1 of the lower bits, p = 0 and 2, in their lower
-// halves and then in the upper ones, which are words of bytes p, p+1, p+4 and p+5. In these halves, the further
-// bits begin at bit s of words 4 to 5:
+// The bits of a number beyond 4 are put above the others, which makes bytes of up to 63. A format
+// without them jumps over that. A loop of two iterations takes words p and p+1 of the lower bits, p
+// = 0 and 2, in their lower halves and then in the upper ones, which are words of bytes p, p+1, p+4
+// and p+5. In these halves, the further bits begin at bit s of words 4 to 5:
 //
 //	        p   word   s    s of word p+1
 //	1 bit   0      4   0                1
@@ -22,8 +23,8 @@ import (
 //	2 bits  0      4   0                2
 //	        2      5   0                2
 //
-// On the stack each row has, in this order, what arrange writes; what sums begin with; and minus the
-// sums of its codes: both as pairs of words, for both groups, twice.
+// On the stack each row has, in this order, what arrange writes; what sums begin with; and minus
+// the sums of its codes: both as pairs of words, for both groups, twice.
 type groupedBlocks struct{ groupedDot }
 
 // A groupedDot is how the bytes of a block are multiplied.
@@ -43,12 +44,12 @@ type groupedDot interface {
 	// load loads the codes of an iteration.
 	load(t *int8Gemmer)
 
-	// multiply adds the products of bytes a and b of two words to the sums of vector v. Half is 1 for words p+4
-	// and p+5. The bytes may be changed.
+	// multiply adds the products of bytes a and b of two words to the sums of vector v. Half is 1
+	// for words p+4 and p+5. The bytes may be changed.
 	multiply(t *int8Gemmer, a, b a64.Vec, v, half int)
 
-	// scale sets the first vectors of the sums to sums over both groups, times their integers in s, which are
-	// pairs of int32 in two vectors for each vector of lanes.
+	// scale sets the first vectors of the sums to sums over both groups, times their integers in s,
+	// which are pairs of int32 in two vectors for each vector of lanes.
 	scale(t *int8Gemmer, s []a64.Vec)
 
 	// groups returns the sums of both groups of a vector of lanes.

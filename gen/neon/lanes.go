@@ -10,9 +10,9 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// The back end of package lane. Pointers go on, as addresses have no index beside a distance. What is left
-// of a vector at the end is done one by one. Constants that do not stay in registers are loaded before each
-// use.
+// The back end of package lane. Pointers go on, as addresses have no index beside a distance. What
+// is left of a vector at the end is done one by one. Constants that do not stay in registers are
+// loaded before each use.
 
 // A laner emits one kernel.
 type laner struct {
@@ -71,9 +71,9 @@ func (g *neon) newLaner(registers int) *laner {
 	return &laner{neon: g, registers: registers, pointers: map[*lane.Stream]a64.GP{}, across: map[*lane.Stream][]a64.GP{}, tables: map[*lane.Value][]a64.Vec{}}
 }
 
-// inline prepares a function for so many vectors at a time, in code that allocates some registers beside them
-// later. What stays in registers is loaded here. As the registers of a table follow each other, those before
-// must be in use.
+// inline prepares a function for so many vectors at a time, in code that allocates some registers
+// beside them later. What stays in registers is loaded here. As the registers of a table follow
+// each other, those before must be in use.
 func (g *neon) inline(f lane.Function, vectors, later int) *lane.Frame[a64.Vec] {
 	m := g.newLaner(g.FreeVecs() - later)
 	p := lane.Inline(f, vectors, m.Traits())
@@ -599,8 +599,8 @@ func (m *laner) operate(n *lane.Value, dst a64.Vec, vector int) {
 	m.Op(map[lane.Op]string{lane.And: "VAND", lane.Or: "VORR", lane.Xor: "VEOR"}[n.Op], y.B16(), x.B16(), dst.B16())
 }
 
-// limit emits AtLeast and AtMost. FMAX and FMIN return a NaN, and order zeros: that makes no difference for
-// x unless y is a zero or a number that is not known.
+// limit emits AtLeast and AtMost. FMAX and FMIN return a NaN, and order zeros: that makes no
+// difference for x unless y is a zero or a number that is not known.
 func (m *laner) limit(n *lane.Value, dst a64.Vec, vector int) {
 	x, y := n.Args[0], n.Args[1]
 	switch {

@@ -26,7 +26,8 @@ func (q *quantizer) quantize(quotients ...a64.Vec) {
 	}
 }
 
-// quantizer starts a function, whose integers take up a byte or half of one. A rowConverter counts bytes of them.
+// quantizer starts a function, whose integers take up a byte or half of one. A rowConverter counts
+// bytes of them.
 func (g *neon) quantizer(f spec.Function, perByte int) *quantizer {
 	c := g.rows(f, 2, 0)
 	if perByte == 2 {
@@ -36,8 +37,8 @@ func (g *neon) quantizer(f spec.Function, perByte int) *quantizer {
 	return &quantizer{rowConverter: c, number: g.GP(), divisor: g.Vec(), magic: g.Broadcast(spec.RoundMagic)}
 }
 
-// groups emits the loops over rows and their groups. scale sets all lanes of the divisor to the scale of the group that is
-// at from, and jumps to infinite where that has none.
+// groups emits the loops over rows and their groups. scale sets all lanes of the divisor to the
+// scale of the group that is at from, and jumps to infinite where that has none.
 func (q *quantizer) groups(scale, vector, single func()) {
 	scales, lsc, group := q.Slice("scales"), q.Stride("lsc"), q.Num("group")
 	s, rest, one, none := q.GP(), q.GP(), q.Broadcast(math.Float32bits(1)), q.Vec()
@@ -141,7 +142,8 @@ func (c *rowConverter) largest(v []a64.Vec, t a64.Vec, bits a64.GP) {
 	c.compareInfinity(bits)
 }
 
-// compareInfinity compares the bits of a magnitude with those of infinity. Those of a NaN are larger.
+// compareInfinity compares the bits of a magnitude with those of infinity. Those of a NaN are
+// larger.
 func (g *neon) compareInfinity(bits a64.GP) {
 	infinity := g.GP()
 	g.Op("MOVD", spec.MinusInf&^spec.SignBit, infinity)

@@ -146,8 +146,8 @@ func (g *neon) halves(p a64.GP, after, vectors int) []a64.Vec {
 
 const blockAhead = 2048 // bytes
 
-// prefetch prefetches the part of a block blockAhead of far that is as long as one of its positions,
-// and moves far on.
+// prefetch prefetches the part of a block blockAhead of far that is as long as one of its
+// positions, and moves far on.
 func (t *blockGemmer) prefetch() {
 	size := t.format.BlockBytes(spec.PanelLanes) / t.format.Positions()
 	for line := range size/spec.LineBytes + 1 {
@@ -156,8 +156,8 @@ func (t *blockGemmer) prefetch() {
 	t.Op("ADD", size, t.far, t.far)
 }
 
-// masked takes the numbers of the lower or upper half of the words where they are in it: masked, number j is
-// q·2^(j·bits), and its scale is d·2^(-j·bits), exactly.
+// masked takes the numbers of the lower or upper half of the words where they are in it: masked,
+// number j is q·2^(j·bits), and its scale is d·2^(-j·bits), exactly.
 func (t *blockGemmer) masked(name string, upper bool) {
 	bits := t.format.Bits()
 	t.setMask(0)

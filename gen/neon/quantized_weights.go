@@ -8,17 +8,20 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// A weightMaker makes weights d·q + minimum of numbers q. The Neoverse cores convert integers on half of their vector units,
-// in two steps each. So q is put into the mantissa of a power of 2, which makes their sum:
+// A weightMaker makes weights d·q + minimum of numbers q. The Neoverse cores convert integers on
+// half of their vector units, in two steps each. So q is put into the mantissa of a power of 2,
+// which makes their sum:
 //
 //	in its lowest bits     z = 2^23 + q;    d·(z - 2^23) + minimum
 //	in its highest bits    z = 2^bits + q;  d·z - (2^bits + offset)·d
 //
-// The difference z - 2^23 is exact, and in brain formats that with the number of 0 is taken, which is multiplied by d. The highest bits are for formats with an offset and one scale, where all of the second
-// line is exact, as d is a binary16: that saves the subtraction.
+// The difference z - 2^23 is exact, and in brain formats that with the number of 0 is taken, which
+// is multiplied by d. The highest bits are for formats with an offset and one scale, where all of
+// the second line is exact, as d is a binary16: that saves the subtraction.
 //
-// VBIT puts q into a register with the power of 2, and FMLA adds to one with the minimum. Both overwrite it, so the
-// pair of a vector of lanes is loaded from the stack each time: there are loads to spare.
+// VBIT puts q into a register with the power of 2, and FMLA adds to one with the minimum. Both
+// overwrite it, so the pair of a vector of lanes is loaded from the stack each time: there are
+// loads to spare.
 type weightMaker struct {
 	*neon
 	format ukernel.PackedFormat
@@ -68,8 +71,8 @@ func (w *weightMaker) setMinima(m []a64.Vec) {
 	}
 }
 
-// weights sets xs to the weights of vectors from v on, where insert puts the numbers of vector v+i into zs[i]. One step of
-// all follows the other, for cores that execute in order.
+// weights sets xs to the weights of vectors from v on, where insert puts the numbers of vector v+i
+// into zs[i]. One step of all follows the other, for cores that execute in order.
 func (w *weightMaker) weights(v int, xs, zs, d []a64.Vec, insert func(i int, z a64.Vec)) {
 	w.product(v, xs, zs, d, false, insert)
 }

@@ -16,8 +16,8 @@ func (g *neon) WeightWidenQ(q ukernel.PackedFormat) {
 	g.widenBlocks(w.blockCursor, 16, func(to a64.GP) { g.Op("MOVD", q.BlockBytes(1), to) }, w.lanes16)
 }
 
-// A blockCursor is where a part of a block is read and written. Registers that are not used any more may be
-// overwritten, but for block, lane, lanes and row.
+// A blockCursor is where a part of a block is read and written. Registers that are not used any
+// more may be overwritten, but for block, lane, lanes and row.
 type blockCursor struct {
 	weightMaker
 	block, lane, lanes, row    a64.GP // the first lane of the part, the lanes of a block, a row of dst in bytes
@@ -73,8 +73,8 @@ func (w *blockWidener) lanes16() {
 	w.steps(d)
 }
 
-// steps goes through the steps with the same word, which lie as many rows apart as a number has bits,
-// before it goes to the next word.
+// steps goes through the steps with the same word, which lie as many rows apart as a number has
+// bits, before it goes to the next word.
 func (w *blockWidener) steps(d []a64.Vec) {
 	width, at := w.format.Bits(), 0
 	if w.inHighest() {

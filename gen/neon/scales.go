@@ -12,7 +12,8 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// All that kernels of grouped formats know of the kinds of scales: binary16 or bfloat16 times integers, and float32.
+// All that kernels of grouped formats know of the kinds of scales: binary16 or bfloat16 times
+// integers, and float32.
 
 // header makes the scales and minima, and sets numbers to those of the lanes.
 func (w *groupWidener) header() {
@@ -149,8 +150,8 @@ func offsetOf(q ukernel.PackedFormat) int {
 	return offset
 }
 
-// scales loads scales or minima of any format with integers. What brain formats do stands at the end of the function,
-// so that the others have no jump on their way.
+// scales loads scales or minima of any format with integers. What brain formats do stands at the
+// end of the function, so that the others have no jump on their way.
 func (t *int8Gemmer) scales(name string) []a64.Vec {
 	xs := t.Vecs(int8Vectors)
 	t.JumpIfBit(brainBit, t.offset, name+"brain")
@@ -206,8 +207,8 @@ func (b groupedBlocks) addToC(t *int8Gemmer, name string) {
 	}
 }
 
-// addScaled adds the sums to C, times scales of float32. The product of the second group is added to +0, as otherwise
-// a sum of zeros could be -0.
+// addScaled adds the sums to C, times scales of float32. The product of the second group is added
+// to +0, as otherwise a sum of zeros could be -0.
 func (b groupedBlocks) addScaled(t *int8Gemmer) {
 	var scales [2][]a64.Vec
 	t.Op("ADD", t.lane.Shl(2), t.block, t.p)

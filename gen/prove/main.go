@@ -1,5 +1,5 @@
-// Command prove shows that the kernels in package asm compute what package fallback says, for all inputs, by
-// symbolic execution of both. See docs/proofs.md.
+// Command prove shows that the kernels in package asm compute what package fallback says, for all
+// inputs, by symbolic execution of both. See docs/proofs.md.
 package main
 
 import (

@@ -8,7 +8,8 @@ import (
 	"github.com/attn-go/attn/gen/abi0"
 )
 
-// A Func is a function under construction: its registers, its parameters and the instructions so far.
+// A Func is a function under construction: its registers, its parameters and the instructions so
+// far.
 type Func struct {
 	file      *File
 	name, doc string
@@ -113,9 +114,9 @@ func (m Mem) String() string {
 	return fmt.Sprintf("%d(%v)", m.disp, m.base)
 }
 
-// SetLanes makes vectors of float32 lanes in groups of size registers the vector type in force, with as
-// many lanes as avl says, or as a group has, if those are fewer. got receives their number. The lanes
-// after those are left to the CPU, as no kernel reads them.
+// SetLanes makes vectors of float32 lanes in groups of size registers the vector type in force,
+// with as many lanes as avl says, or as a group has, if those are fewer. got receives their number.
+// The lanes after those are left to the CPU, as no kernel reads them.
 func (f *Func) SetLanes(avl GP, size int, got GP) { f.setLanes(avl, "E32", size, "TA", got) }
 
 // SetFirstLanes is SetLanes for instructions that leave the lanes after those as they are.
@@ -138,7 +139,8 @@ func (f *Func) SetElements(bits int, avl GP, size int, got GP) {
 	f.setLanes(avl, word(fmt.Sprintf("E%d", bits)), size, "TA", got)
 }
 
-// GatherBytes loads bytes at distances of 64 bits, in the lanes of groups of 32 bits, and makes words of them.
+// GatherBytes loads bytes at distances of 64 bits, in the lanes of groups of 32 bits, and makes
+// words of them.
 func (f *Func) GatherBytes(p GP, distances, scratch, to Vec) {
 	size := f.size
 	f.emit("VSETVLI", []any{Zero, word("E8"), fraction(size, 4), word("TA"), word("MA"), Zero})
@@ -156,24 +158,25 @@ func fraction(size, part int) word {
 	return word(fmt.Sprintf("MF%d", part/size))
 }
 
-// SetSize makes the size of elements 64, 32, 16 or 8 bits, in the same lanes and so in groups of size registers.
+// SetSize makes the size of elements 64, 32, 16 or 8 bits, in the same lanes and so in groups of
+// size registers.
 func (f *Func) SetSize(bits, size int) {
 	f.emit("VSETVLI", []any{Zero, word(fmt.Sprintf("E%d", bits)), word(fmt.Sprintf("M%d", size)), word("TA"), word("MA"), Zero})
 	f.size = size
 }
 
-// SetBits makes 16 or 8 bits the size of elements, in the same lanes. Groups keep their size in registers with
-// 32 bits: an instruction that narrows writes the first half of one.
+// SetBits makes 16 or 8 bits the size of elements, in the same lanes. Groups keep their size in
+// registers with 32 bits: an instruction that narrows writes the first half of one.
 func (f *Func) SetBits(bits int) {
 	f.emit("VSETVLI", []any{Zero, word(fmt.Sprintf("E%d", bits)), fraction(f.size, 32/bits), word("TA"), word("MA"), Zero})
 }
 
-// ForgetLanes allows no instruction of vectors before the next SetLanes. Ways to a label may then have come
-// from different vector types.
+// ForgetLanes allows no instruction of vectors before the next SetLanes. Ways to a label may then
+// have come from different vector types.
 func (f *Func) ForgetLanes() { f.size = 0 }
 
-// Jump emits a branch to a label: JMP, or BEQ, BNE, BLT, BGE with two registers (BLT if the first is less
-// than the second), or BEQZ, BNEZ.
+// Jump emits a branch to a label: JMP, or BEQ, BNE, BLT, BGE with two registers (BLT if the first
+// is less than the second), or BEQZ, BNEZ.
 func (f *Func) Jump(name, label string, regs ...GP) {
 	texts := make([]string, 0, 3)
 	for _, r := range regs {
@@ -186,7 +189,8 @@ func (f *Func) Jump(name, label string, regs ...GP) {
 	f.ended = name == "JMP"
 }
 
-// TailJump ends the function with a jump to another one of the package, which finds the same parameters.
+// TailJump ends the function with a jump to another one of the package, which finds the same
+// parameters.
 func (f *Func) TailJump(function string) {
 	f.lines = append(f.lines, "\tJMP ·"+function+"(SB)")
 	f.ended = true
@@ -198,8 +202,8 @@ func (f *Func) Ret() {
 	f.ended = true
 }
 
-// Param, Base, Len and Cap are parameters, and the parts of those that are slices. An unknown name is an
-// error of the function.
+// Param, Base, Len and Cap are parameters, and the parts of those that are slices. An unknown name
+// is an error of the function.
 func (f *Func) Param(name string) abi0.Param { return f.param(name, abi0.Whole) }
 func (f *Func) Base(name string) abi0.Param  { return f.param(name, abi0.Base) }
 func (f *Func) Len(name string) abi0.Param   { return f.param(name, abi0.Len) }

@@ -8,9 +8,9 @@ import (
 	"github.com/attn-go/attn/gen/abi0"
 )
 
-// An instruction of vectors takes its size from the vector type in force, which its text does not show.
-// So each operand of each instruction is checked when it is emitted: it is allocated, and its group has
-// the size in force, which must be the same on all ways to a label.
+// An instruction of vectors takes its size from the vector type in force, which its text does not
+// show. So each operand of each instruction is checked when it is emitted: it is allocated, and its
+// group has the size in force, which must be the same on all ways to a label.
 
 func (f *Func) fail(format string, args ...any) {
 	f.errs = append(f.errs, fmt.Errorf("%s: %s", f.name, fmt.Sprintf(format, args...)))

@@ -76,8 +76,8 @@ func TestLintCatches(t *testing.T) {
 	}
 }
 
-// TestRegisters: groups begin at multiples of their size and never meet the register of masks, and no
-// register is given away twice.
+// TestRegisters: groups begin at multiples of their size and never meet the register of masks, and
+// no register is given away twice.
 func TestRegisters(t *testing.T) {
 	for size, most := range map[int]int{1: 31, 2: 15, 4: 7} {
 		f := NewFile("asm", "riscv64").Func("F", "()", "F is a test.")

@@ -3,9 +3,10 @@ package riscv
 import "strings"
 
 // A form says which operands an instruction of vectors has, in the order of Go's assembler. m is a
-// group of the size in force, w is two such groups with elements of twice the size, h and q are half and a quarter of one with elements of 16 and 8 bits, or a
-// register if that is less than one, s is a single register of which the first element counts, v is one
-// with a mask, f a floating-point register, x a general one, p an address, i a number.
+// group of the size in force, w is two such groups with elements of twice the size, h and q are
+// half and a quarter of one with elements of 16 and 8 bits, or a register if that is less than one,
+// s is a single register of which the first element counts, v is one with a mask, f a
+// floating-point register, x a general one, p an address, i a number.
 type form string
 
 // vectorOps are the instructions of vectors that the kernels use, with the name and the order of

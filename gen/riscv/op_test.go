@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestEncodings assembles every instruction of vectors by Go's assembler, with registers that differ from
-// each other, and compares the manual's text with LLVM's disassembly.
+// TestEncodings assembles every instruction of vectors by Go's assembler, with registers that
+// differ from each other, and compares the manual's text with LLVM's disassembly.
 func TestEncodings(t *testing.T) {
 	objdump, err := exec.LookPath("llvm-objdump-19")
 	if err != nil {

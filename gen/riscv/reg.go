@@ -82,7 +82,8 @@ func (f *Func) Vec(size int) Vec {
 	return Vec{n, size}
 }
 
-// AtV0 allocates the group that begins with the register of masks. Until it is freed there are no masks.
+// AtV0 allocates the group that begins with the register of masks. Until it is freed there are no
+// masks.
 func (f *Func) AtV0(size int) Vec {
 	n, ok := f.vecs.take(size, 0)
 	if !ok || n != 0 {
@@ -113,8 +114,8 @@ func (f *Func) Free(v Vec) {
 // Size is the number of registers of a group.
 func (v Vec) Size() int { return v.size }
 
-// Last is the last half or quarter of a group. Elements of 16 or 8 bits lie there while the group receives them
-// as 32 bits: that is where the manual lets both share registers.
+// Last is the last half or quarter of a group. Elements of 16 or 8 bits lie there while the group
+// receives them as 32 bits: that is where the manual lets both share registers.
 func (v Vec) Last(part int) Vec { return Vec{v.n + v.size - v.size/part, v.size / part} }
 
 // First is the first half or quarter of a group, where its elements may lie once they are narrowed.

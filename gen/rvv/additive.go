@@ -6,7 +6,8 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// Additive has the 16 chains of a score in two groups, of which the CPU uses the first 8 lanes: a table of tanh is one of them.
+// Additive has the 16 chains of a score in two groups, of which the CPU uses the first 8 lanes: a
+// table of tanh is one of them.
 func (g *gen) Additive() {
 	const group, lanes = 2, 8
 	g.kernel(spec.Additive)

@@ -6,13 +6,15 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// What rounds queries and weights of quantized attention, and multiplies rows by numbers of theirs. The products are those for float32.
+// What rounds queries and weights of quantized attention, and multiplies rows by numbers of theirs.
+// The products are those for float32.
 
 // codeGroup is the size of a group of lanes.
 const codeGroup = 4
 
-// Round finds the largest magnitude of a lane as an integer, and from its exponent the unit and 1.5·2^23 units, by whose
-// addition numbers are rounded. keep selects the bits of lanes whose numbers stay; other has what stands elsewhere, 0 or NaN.
+// Round finds the largest magnitude of a lane as an integer, and from its exponent the unit and
+// 1.5·2^23 units, by whose addition numbers are rounded. keep selects the bits of lanes whose
+// numbers stay; other has what stands elsewhere, 0 or NaN.
 func (g *gen) Round() {
 	g.kernel(spec.Round)
 	dst, s, ld, scales, lsc := g.Load(g.Base("dst")), g.Load(g.Base("s")), g.stride("ld"), g.Load(g.Base("scales")), g.stride("lsc")

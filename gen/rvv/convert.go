@@ -42,9 +42,10 @@ func (g *gen) newHalver(e spec.Element, x riscv.GP) halver {
 
 // widen emits the numbers of a group whose last half, or quarter, has their 16, or 8, bits.
 //
-// CPUs with Zvfhmin would convert binary16 by one instruction, between two changes of the vector type. This
-// takes integers, which every CPU with vectors has: the exponent and the fraction are those of a float32 that is
-// 2^-112 times the number, a subnormal one too, and infinities and NaN get the largest exponent.
+// CPUs with Zvfhmin would convert binary16 by one instruction, between two changes of the vector
+// type. This takes integers, which every CPU with vectors has: the exponent and the fraction are
+// those of a float32 that is 2^-112 times the number, a subnormal one too, and infinities and NaN
+// get the largest exponent.
 func (h *halver) widen(e spec.Element, v riscv.Vec) {
 	if e == spec.BF16 {
 		h.Op("VZEXTVF2", v.Last(2), v)
@@ -74,8 +75,8 @@ type rowConverter struct {
 	fromSize, toSize         int      // of an element, as logarithms
 }
 
-// rows starts a function that converts elements of 1<<from bytes to elements of 1<<to bytes. The distance of
-// rows counts elements if they are float32, else bytes.
+// rows starts a function that converts elements of 1<<from bytes to elements of 1<<to bytes. The
+// distance of rows counts elements if they are float32, else bytes.
 func (g *gen) rows(f spec.Function, from, to int) *rowConverter {
 	g.kernel(f)
 	c := &rowConverter{gen: g, src: g.Load(g.Base("src")), dst: g.Load(g.Base("dst")), lds: g.Load(g.Param("lds")), ldd: g.Load(g.Param("ldd")),
@@ -104,8 +105,8 @@ func (c *rowConverter) each(row func()) {
 	c.Ret()
 }
 
-// elements emits the loop over left ≥ 1 elements. convert loads a group of them and returns what is stored, in 32
-// bits, of which a smaller type has those from bit drop on.
+// elements emits the loop over left ≥ 1 elements. convert loads a group of them and returns what is
+// stored, in 32 bits, of which a smaller type has those from bit drop on.
 func (c *rowConverter) elements(drop int, convert func() riscv.Vec) {
 	c.Label("elements")
 	c.SetLanes(c.left, wide, c.got)
@@ -205,7 +206,8 @@ func (g *gen) Widen(e spec.Element) {
 	})
 }
 
-// Halves emits the conversions from 8 to 16 bits: the upper halves of float32, and bits above those that are not there.
+// Halves emits the conversions from 8 to 16 bits: the upper halves of float32, and bits above those
+// that are not there.
 func (g *gen) Halves() {
 	for _, e := range []spec.Element{spec.E4M3, spec.E5M2} {
 		f, drop := spec.HalvesE4M3, 16
@@ -250,7 +252,8 @@ func (g *gen) WidenInt8() {
 	})
 }
 
-// groups emits the loops over rows, and in a row over the groups that share a scale, of left elements.
+// groups emits the loops over rows, and in a row over the groups that share a scale, of left
+// elements.
 func (c *rowConverter) groups(elements func(scale riscv.FP)) {
 	scales, lsc, group := c.Load(c.Base("scales")), c.stride("lsc"), c.Load(c.Param("group"))
 	scale, rest, x := c.GP(), c.GP(), c.FP()

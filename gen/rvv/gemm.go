@@ -11,23 +11,24 @@ import (
 )
 
 // A product is for a query tile of a number of lanes, which a CPU holds in a group of 1, 2 or 4
-// registers, or in part of one. Gemm finds the size out, and there is a function for each: the register
-// tile, whose rows are accumulators of one group each. All take a number of A from a floating-point
-// register:
+// registers, or in part of one. Gemm finds the size out, and there is a function for each: the
+// register tile, whose rows are accumulators of one group each. All take a number of A from a
+// floating-point register:
 //
 //	for each step x:  b = B[x];  for each row i:  f = a[i·rs+x·cs];  acc[i] = fma(f, b, acc[i])
 //
-// Vector registers: the group at V0 for masks, one or two for B, and one for each row. General registers: the strides
-// and counts that the loops need, and up to 10 pointers to rows of A.
+// Vector registers: the group at V0 for masks, one or two for B, and one for each row. General
+// registers: the strides and counts that the loops need, and up to 10 pointers to rows of A.
 
-// widths are the lanes of query tiles. A tile of MaxLanes takes 4 registers of 512 bits, one of 4 lanes
-// a register of 128.
+// widths are the lanes of query tiles. A tile of MaxLanes takes 4 registers of 512 bits, one of 4
+// lanes a register of 128.
 var widths = []int{4, 8, 16, 32, 64}
 
 // A shape is a register tile: the size of a group, and the heights that rows are divided into, the
-// highest as often as it fits. That one takes two steps at a time. 16 registers of accumulators are enough for two
-// units of latency 8. With rows of single registers the loads of numbers take longer than the FMAs: llvm-mca predicts 71 and 83% of
-// the P670's rate for 10 rows, by rows and by columns of A, and 63 and 71% of the X60's; 60 and 22% for 16 rows one step at a time.
+// highest as often as it fits. That one takes two steps at a time. 16 registers of accumulators are
+// enough for two units of latency 8. With rows of single registers the loads of numbers take longer
+// than the FMAs: llvm-mca predicts 71 and 83% of the P670's rate for 10 rows, by rows and by
+// columns of A, and 63 and 71% of the X60's; 60 and 22% for 16 rows one step at a time.
 type shape struct {
 	size    int
 	heights []int
@@ -54,12 +55,12 @@ const (
 	storePanel // Store for the lanes of a packed panel of weights, panelPart of them after the others
 )
 
-// panelPart is the part of a packed panel that a product of weights takes at a time, with all rows of A. It is
-// a whole group for registers of up to 512 bits.
+// panelPart is the part of a packed panel that a product of weights takes at a time, with all rows
+// of A. It is a whole group for registers of up to 512 bits.
 const panelPart = 16
 
-// Gemm emits the product for tiles of a number of lanes: it jumps to the register tile that the CPU needs
-// for them. Arguments that the tile does not need otherwise say what it is to do.
+// Gemm emits the product for tiles of a number of lanes: it jumps to the register tile that the CPU
+// needs for them. Arguments that the tile does not need otherwise say what it is to do.
 func (g *gen) Gemm(lanes int, e spec.Epilogue) {
 	f := spec.Gemm(lanes, lanes, e)
 	f.Name = [...]string{"Gemm", "GemmMax", "GemmMerge"}[e] + fmt.Sprint(lanes)
@@ -87,8 +88,8 @@ func (g *gen) EvenOdd(lanes int) {
 	g.toProduct(evenOddShapes, lanes, g.GP(), g.GP())
 }
 
-// WeightGemm emits the product with a packed panel of weights of float32: it is Gemm for the parts of the
-// panel.
+// WeightGemm emits the product with a packed panel of weights of float32: it is Gemm for the parts
+// of the panel.
 func (g *gen) WeightGemm() {
 	g.kernel(spec.WeightGemm(spec.Float32))
 	x, avl, of := g.GP(), g.GP(), g.GP()
@@ -116,8 +117,8 @@ func (g *gen) toProduct(shapes []shape, lanes int, avl, of riscv.GP) {
 	}
 }
 
-// A tile is a register tile while it is emitted. Arguments that the loops over the steps do not need stay in
-// memory, or go there, so that these have registers for the rows.
+// A tile is a register tile while it is emitted. Arguments that the loops over the steps do not
+// need stay in memory, or go there, so that these have registers for the rows.
 type tile struct {
 	*gen
 	shape
@@ -129,8 +130,8 @@ type tile struct {
 	v                                    riscv.Vec
 }
 
-// The places of what a product has in memory: max is alpha, or load of a panel; beta is the number of a panel's
-// parts.
+// The places of what a product has in memory: max is alpha, or load of a panel; beta is the number
+// of a panel's parts.
 func (t *tile) mode() abi0.Param { return t.Len("c").Local() }
 func (t *tile) max() abi0.Param  { return t.Cap("c").Local() }
 func (t *tile) beta() abi0.Param { return t.Len("b").Local() }
@@ -144,8 +145,8 @@ func (t *tile) is(mode int, label string) {
 	t.Jump("BEQ", label, t.p, t.x)
 }
 
-// product emits the function for a size of groups. It has the signature of Gemm; seg and load lie where
-// GemmMax has them, and neither GemmMerge nor WeightGemm.
+// product emits the function for a size of groups. It has the signature of Gemm; seg and load lie
+// where GemmMax has them, and neither GemmMerge nor WeightGemm.
 func (g *gen) product(s shape) {
 	f, what := spec.Gemm(s.size, s.size, spec.Store), "Gemm, GemmMax, GemmMerge or WeightGemm"
 	if s.evenOdd {
@@ -292,9 +293,10 @@ func (t *tile) evenOddSteps(name string, acc, odds []riscv.Vec) {
 	t.Jump("JMP", "sums")
 }
 
-// pairs emits the loops over two steps at a time for the highest tile, one of which A takes if the numbers of
-// its rows or its columns are neighbours. Then they are at constant distances of few pointers. On CPUs that
-// execute in order, the time of a step is that of the FMAs and of what else is not between them.
+// pairs emits the loops over two steps at a time for the highest tile, one of which A takes if the
+// numbers of its rows or its columns are neighbours. Then they are at constant distances of few
+// pointers. On CPUs that execute in order, the time of a step is that of the FMAs and of what else
+// is not between them.
 func (t *tile) pairs() {
 	t.Op("ADD", -2, t.steps, t.steps)
 	t.Jump("BLT", "pairsEnd", t.steps, riscv.Zero)
@@ -311,8 +313,8 @@ func (t *tile) pairs() {
 	t.Op("ADD", 2, t.steps, t.steps)
 }
 
-// pair emits such a loop. A's pointers are n, at a distance; place says which one a number of A is at, and how
-// many places behind it. Numbers are loaded some FMAs ahead.
+// pair emits such a loop. A's pointers are n, at a distance; place says which one a number of A is
+// at, and how many places behind it. Numbers are loaded some FMAs ahead.
 func (t *tile) pair(name string, n int, distance riscv.GP, place func(step, row int) (pointer, behind int)) {
 	t.Scope(func() {
 		spare := []riscv.GP{t.x, t.p}
@@ -482,8 +484,8 @@ func (t *tile) eachRow(name string, ldc riscv.GP, f func(riscv.Vec)) {
 
 func (t *tile) store(v riscv.Vec) { t.Op("VSE32V", v, riscv.At(t.p, 0)) }
 
-// merge merges an accumulator into C. No group is left for alpha and beta of all rows, so each row loads
-// them, into that of the masks, which are not needed here.
+// merge merges an accumulator into C. No group is left for alpha and beta of all rows, so each row
+// loads them, into that of the masks, which are not needed here.
 func (t *tile) merge(v riscv.Vec, alpha, beta riscv.GP) {
 	t.Op("VLE32V", riscv.At(t.p, 0), t.v)
 	t.Scope(func() {

@@ -31,8 +31,8 @@ func (b *blockReader) useGroups() {
 	b.groups = g
 }
 
-// bytes makes words of bytes of the numbers at row, which then is at them. They lie in the last 8 rows of what the
-// block becomes, each of which is read a last time before it gets its weights.
+// bytes makes words of bytes of the numbers at row, which then is at them. They lie in the last 8
+// rows of what the block becomes, each of which is read a last time before it gets its weights.
 func (b *blockReader) bytes(name string) {
 	g := b.groups
 	const last = spec.BlockSteps - 8

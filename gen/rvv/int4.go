@@ -5,10 +5,11 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// Integers of 4 bits lie two in a byte, the first in its low half. A step takes some bytes, and twice as many lanes: to ask for the bytes
-// makes their number even, whatever the CPU answers.
+// Integers of 4 bits lie two in a byte, the first in its low half. A step takes some bytes, and
+// twice as many lanes: to ask for the bytes makes their number even, whatever the CPU answers.
 
-// byteGroup is the size of a group with a lane for each byte, half of one with a lane for each number.
+// byteGroup is the size of a group with a lane for each byte, half of one with a lane for each
+// number.
 const byteGroup = wide / 2
 
 // bytes asks for the lanes of left/2 bytes, of 32 bits, and sets got to their number.
@@ -17,8 +18,8 @@ func (c *rowConverter) bytes() {
 	c.SetLanes(c.got, byteGroup, c.got)
 }
 
-// halves emits the loop over left elements, whose bytes are loaded from c.from or stored to c.to: convert leaves got as
-// the number of elements.
+// halves emits the loop over left elements, whose bytes are loaded from c.from or stored to c.to:
+// convert leaves got as the number of elements.
 func (c *rowConverter) halves(convert func()) {
 	c.Label("halves")
 	c.bytes()
@@ -26,7 +27,8 @@ func (c *rowConverter) halves(convert func()) {
 	c.Op("SUB", c.got, c.left, c.left)
 }
 
-// WidenInt4 makes words of a byte with its halves 16 bits apart, whose signs are extended first to 16 and then to 32 bits.
+// WidenInt4 makes words of a byte with its halves 16 bits apart, whose signs are extended first to
+// 16 and then to 32 bits.
 func (g *gen) WidenInt4() {
 	c := g.rows(spec.WidenInt4, 0, 2)
 	v, b, t, places := g.Vec(wide), g.Vec(1), g.Vec(byteGroup), g.GP()

@@ -10,7 +10,8 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// Products of quantized rows with quantized weights have one function for all formats. Its loops are, from outside,
+// Products of quantized rows with quantized weights have one function for all formats. Its loops
+// are, from outside,
 //
 //	blocks
 //	parts of the panel's lanes, as many as a group has
@@ -19,8 +20,8 @@ import (
 //	words, and both halves of their bytes if numbers have less than 8 bits
 //	bytes
 //
-// A number is multiplied by the integer of its half before it is multiplied by a code. The offset is subtracted once for a half: a row has the
-// sums of its codes.
+// A number is multiplied by the integer of its half before it is multiplied by a code. The offset
+// is subtracted once for a half: a row has the sums of its codes.
 
 // rowTile is how many rows a tile has, unless it has one.
 const rowTile = 4
@@ -110,7 +111,8 @@ func (g *gen) gemmInt8() {
 	g.Ret()
 }
 
-// eachRow emits what is done for the rows of the tile, with something of theirs at p, from where p is on.
+// eachRow emits what is done for the rows of the tile, with something of theirs at p, from where p
+// is on.
 func (f *int8Emitter) eachRow(label string, do func(acc riscv.Vec)) {
 	do(f.acc[0])
 	f.Jump("BLT", label, f.rows, f.limit)
@@ -142,7 +144,8 @@ func (f *int8Emitter) tile() {
 	f.finish()
 }
 
-// scaled adds the sums of a half of a format with scales of float32, which has one row, to those of another. The scales are at x.
+// scaled adds the sums of a half of a format with scales of float32, which has one row, to those of
+// another. The scales are at x.
 func (f *int8Emitter) scaled(to riscv.Vec) {
 	f.add(f.off, f.x)
 	f.Op("VLE32V", riscv.At(f.x, 0), f.b)
@@ -150,8 +153,8 @@ func (f *int8Emitter) scaled(to riscv.Vec) {
 	f.Op("VFMACCVV", f.acc[0], f.b, to)
 }
 
-// words16 loads words of 16 bits of the lanes into the last half of a group: scales, minima, or pairs of integers. n is a register or a number,
-// how many of them a lane has before.
+// words16 loads words of 16 bits of the lanes into the last half of a group: scales, minima, or
+// pairs of integers. n is a register or a number, how many of them a lane has before.
 func (f *int8Emitter) words16(n any, to riscv.Vec) {
 	if n != f.x {
 		f.Op("MOV", n, f.x)
@@ -163,7 +166,8 @@ func (f *int8Emitter) words16(n any, to riscv.Vec) {
 	f.Op("VLE16V", riscv.At(f.x, 0), to.Last(2))
 }
 
-// integers makes the integer of the half, 1 if there is none, and begins sums with the codes times the offset.
+// integers makes the integer of the half, 1 if there is none, and begins sums with the codes times
+// the offset.
 func (f *int8Emitter) integers() {
 	f.Op("VMVVI", 1, f.s)
 	f.field(fieldIntegers, f.x)
@@ -269,7 +273,8 @@ func (f *int8Emitter) word() {
 	f.Label("whole")
 }
 
-// finish adds the sums of the tile to C, row by row: that of the first row is in the first accumulator, to which the others move.
+// finish adds the sums of the tile to C, row by row: that of the first row is in the first
+// accumulator, to which the others move.
 func (f *int8Emitter) finish() {
 	f.scales()
 	sum, y := f.FP(), f.FP()
@@ -326,8 +331,8 @@ func (f *int8Emitter) finish() {
 	f.Jump("BNEZ", "row", f.words)
 }
 
-// scales makes the scales in w, and in b the minima, or what is not used. A format with scales of float32 has its sums in the second
-// accumulator then.
+// scales makes the scales in w, and in b the minima, or what is not used. A format with scales of
+// float32 has its sums in the second accumulator then.
 func (f *int8Emitter) scales() {
 	f.field(fieldSingles, f.x)
 	f.Jump("BEQZ", "halves", f.x)

@@ -7,9 +7,10 @@ import (
 	"github.com/attn-go/attn/gen/riscv"
 )
 
-// The back end of package lane. A vector is a group of registers, as large as the program leaves room for, and
-// has as many lanes as are left. Most instructions take a number from a scalar register: there constants lie. An
-// addend of a fused operation must be a vector: its constant stays in one, or is spread before each use.
+// The back end of package lane. A vector is a group of registers, as large as the program leaves
+// room for, and has as many lanes as are left. Most instructions take a number from a scalar
+// register: there constants lie. An addend of a fused operation must be a vector: its constant
+// stays in one, or is spread before each use.
 
 // A laner emits one kernel.
 type laner struct {
@@ -46,8 +47,8 @@ func (g *gen) newLaner() *laner {
 	return &laner{gen: g, pointers: map[*lane.Stream]riscv.GP{}, floats: map[*lane.Value]riscv.FP{}, ints: map[*lane.Value]riscv.GP{}}
 }
 
-// inline prepares a function of vectors in groups of a size, in code that takes some beside them. Its constants
-// are loaded here. x is scratch.
+// inline prepares a function of vectors in groups of a size, in code that takes some beside them.
+// Its constants are loaded here. x is scratch.
 func (g *gen) inline(f lane.Function, group, taken int, x riscv.GP) *lane.Frame[riscv.Vec] {
 	m := g.newLaner()
 	m.group, m.taken = group, taken
@@ -64,8 +65,8 @@ func (g *gen) inline(f lane.Function, group, taken int, x riscv.GP) *lane.Frame[
 	return m.frame
 }
 
-// plan finds the largest groups for which all vectors stay in registers. A table of 8 numbers fills a group
-// of two on every CPU, and a look-up takes longer in larger ones.
+// plan finds the largest groups for which all vectors stay in registers. A table of 8 numbers fills
+// a group of two on every CPU, and a look-up takes longer in larger ones.
 func (m *laner) plan() (plan lane.Plan, err error) {
 	groups := []int{8, 4, 2}
 	if slices.ContainsFunc(m.program.Shared, func(v *lane.Value) bool { return v.Op == lane.Table }) {
@@ -215,7 +216,8 @@ func (m *laner) kernel(plan lane.Plan) {
 	m.Ret()
 }
 
-// begin sets the lanes. In a program with values of float64 those have the groups, and others half of one.
+// begin sets the lanes. In a program with values of float64 those have the groups, and others half
+// of one.
 func (m *laner) begin(left, got riscv.GP) {
 	m.double = m.program.Doubles
 	if m.double {
@@ -276,7 +278,8 @@ func (m *laner) lanes() riscv.GP {
 	return m.Load(m.Len(m.program.Lanes))
 }
 
-// loadScalar loads a constant or a parameter into the scalar registers that instructions take it from.
+// loadScalar loads a constant or a parameter into the scalar registers that instructions take it
+// from.
 func (m *laner) loadScalar(v *lane.Value) {
 	switch v.Op {
 	case lane.Param:

@@ -5,7 +5,8 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// Gather copies as many bytes at a time as a group has lanes of 32 bits. There is no instruction to prefetch.
+// Gather copies as many bytes at a time as a group has lanes of 32 bits. There is no instruction to
+// prefetch.
 func (g *gen) Gather() {
 	const size = 8
 	g.kernel(spec.Gather)

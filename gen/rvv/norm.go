@@ -7,8 +7,9 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// The 64 chains of a sum over a row are two groups of 8 registers, of which the CPU uses the first 32
-// lanes. The last elements of a row are fewer: they are added to the first lanes, and the others stay.
+// The 64 chains of a sum over a row are two groups of 8 registers, of which the CPU uses the first
+// 32 lanes. The last elements of a row are fewer: they are added to the first lanes, and the others
+// stay.
 
 const (
 	normGroup = 8
@@ -108,7 +109,8 @@ func (n *normer) sum(name string, squares bool, sum riscv.FP) {
 	})
 }
 
-// fold emits the sum of two groups of chains, of which so many lanes count. x, got and v are scratch.
+// fold emits the sum of two groups of chains, of which so many lanes count. x, got and v are
+// scratch.
 func (g *gen) fold(name string, lanes int, chains []riscv.Vec, v riscv.Vec, x, got riscv.GP, sum riscv.FP) {
 	g.Commentf("The upper half of the chains is added to the lower half until one is left.")
 	g.Op("MOV", lanes, x)

@@ -19,8 +19,8 @@ type outputRows struct {
 	v                      riscv.Vec
 }
 
-// outputs emits a function that takes rows one by one. first prepares a row, load puts its next got columns in v, and next goes
-// on to the next row.
+// outputs emits a function that takes rows one by one. first prepares a row, load puts its next got
+// columns in v, and next goes on to the next row.
 func (g *gen) outputs(columns string, prepare func(r *outputRows) (first, load, next func())) {
 	r := &outputRows{gen: g, off: g.Load(g.Base("off")), sum: g.Load(g.Base("sum")), n: g.Load(g.Param("n")),
 		bit: g.GP(), nans: g.GP(), to: g.GP(), left: g.GP(), got: g.GP(), x: g.GP(), inv: g.FP(), v: g.Vec(outputGroup)}

@@ -5,8 +5,8 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// Peak measures the FMA rate of a core, see amd64/probe.go. A chain is a register, not a group, so that
-// the number of FMAs does not depend on how many of them a CPU takes for a group.
+// Peak measures the FMA rate of a core, see amd64/probe.go. A chain is a register, not a group, so
+// that the number of FMAs does not depend on how many of them a CPU takes for a group.
 func (g *gen) Peak() {
 	const chains = 24
 	g.kernel(spec.Peak)

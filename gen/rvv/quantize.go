@@ -8,8 +8,9 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// A quantizer has the registers of a function that makes scaled integers, group by group: the first loop over a group finds its largest
-// magnitude, as an integer, which is beyond the others if a number is not finite.
+// A quantizer has the registers of a function that makes scaled integers, group by group: the first
+// loop over a group finds its largest magnitude, as an integer, which is beyond the others if a
+// number is not finite.
 type quantizer struct {
 	*rowConverter
 	group, scales, scale, most, number, signed riscv.GP
@@ -25,8 +26,8 @@ func (g *gen) quantizer(f spec.Function, by float32) *quantizer {
 	return q
 }
 
-// each emits the loops over rows and groups. scale makes the scale of most, the largest magnitude, in factor, and 0 in most if it is 0;
-// elements makes integers of left elements.
+// each emits the loops over rows and groups. scale makes the scale of most, the largest magnitude,
+// in factor, and 0 in most if it is 0; elements makes integers of left elements.
 func (q *quantizer) each(scale, elements func()) {
 	rest, pass := q.GP(), q.GP()
 	q.Jump("BEQZ", "true", q.n)
@@ -91,8 +92,8 @@ func (q *quantizer) unless0(least int) {
 	q.Label("normal")
 }
 
-// divide emits the quotients of a group by the scale, or 0. between has what comes before they are rounded. Adding 1.5·2^23 rounds to an
-// integer, which the low bits hold.
+// divide emits the quotients of a group by the scale, or 0. between has what comes before they are
+// rounded. Adding 1.5·2^23 rounds to an integer, which the low bits hold.
 func (q *quantizer) divide(between func()) {
 	q.Op("VMVVI", 0, q.v)
 	q.Jump("BEQZ", "zero", q.most)
@@ -122,7 +123,8 @@ func (g *gen) QuantizeInt8() {
 	})
 }
 
-// QuantizeInt4 has the sign of the number of largest magnitude: that of a positive one is the largest integer.
+// QuantizeInt4 has the sign of the number of largest magnitude: that of a positive one is the
+// largest integer.
 func (g *gen) QuantizeInt4() {
 	q := g.quantizer(spec.QuantizeInt4, -8)
 	low, high, zero, places := g.Float(math.Float32bits(-8)), g.Float(math.Float32bits(7)), g.Float(0), g.GP()

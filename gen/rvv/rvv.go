@@ -1,7 +1,7 @@
 // Package rvv generates the micro-kernels of RISC-V's vectors (RVV 1.0) with the builder riscv. One
-// binary is for vectors of any length. Kernels of lanes take as many of them at a time as the CPU has. A
-// product is for a query tile of a number of lanes, see gemm.go; which of these tiles a CPU uses, package
-// tier says.
+// binary is for vectors of any length. Kernels of lanes take as many of them at a time as the CPU
+// has. A product is for a query tile of a number of lanes, see gemm.go; which of these tiles a CPU
+// uses, package tier says.
 package rvv
 
 import (
@@ -96,8 +96,8 @@ func RVV(c spec.Contracts) (spec.Output, error) {
 	return spec.Output{ISA: isa, Asm: c.NameStructs(asm), Stubs: c.NameStructs(stubs), Functions: g.functions}, nil
 }
 
-// VectorLanes asks for as many lanes as a register has. A draft of the instruction set, which some CPUs
-// have, does not know this vector type and answers 0.
+// VectorLanes asks for as many lanes as a register has. A draft of the instruction set, which some
+// CPUs have, does not know this vector type and answers 0.
 func (g *gen) VectorLanes() {
 	g.kernel(spec.VectorLanes)
 	n := g.GP()
@@ -144,8 +144,8 @@ func (g *gen) loadFloat(name string) riscv.FP {
 	return x
 }
 
-// eachRow emits a loop over the rows that the parameter n counts, in the register count. After each the pointers go
-// on by their strides.
+// eachRow emits a loop over the rows that the parameter n counts, in the register count. After each
+// the pointers go on by their strides.
 func (g *gen) eachRow(count riscv.GP, body func(), move ...[2]riscv.GP) {
 	g.Op("MOV", g.Param("n"), count)
 	g.Jump("BEQZ", "rows", count)

@@ -8,7 +8,8 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// All that kernels of quantized weights know of the kinds of scales: binary16, or bfloat16, and times integers; float32.
+// All that kernels of quantized weights know of the kinds of scales: binary16, or bfloat16, and
+// times integers; float32.
 
 // header makes d and m, and sets row to the numbers.
 func (b *blockReader) header(name string) {
@@ -75,7 +76,8 @@ func (b *blockReader) half(v riscv.Vec) {
 	b.skip()
 }
 
-// multiply makes d and m those of both groups, or loads scales of float32. Minima are subtracted: their products with 0 have the sign of that.
+// multiply makes d and m those of both groups, or loads scales of float32. Minima are subtracted:
+// their products with 0 have the sign of that.
 func (b *blockReader) multiply(q ukernel.PackedFormat) {
 	g, minima := b.groups, q.Offset() == 0
 	if q.Float32Scales() {

@@ -39,8 +39,8 @@ func (g *gen) newNarrow(e spec.Element, size int, x riscv.GP) narrow {
 	return w
 }
 
-// load emits the load of a group from p on, whose elements are a distance apart, or side by side if there is none.
-// Those of int8 are not yet multiplied by scales.
+// load emits the load of a group from p on, whose elements are a distance apart, or side by side if
+// there is none. Those of int8 are not yet multiplied by scales.
 func (w *narrow) load(p riscv.GP, distance *riscv.GP, v riscv.Vec) {
 	name, to := map[int]string{0: "8V", 1: "16V", 2: "32V"}[w.element.Shift()], v
 	switch w.element {
@@ -73,8 +73,8 @@ type qkEmitter struct {
 	sg, qg, queries  riscv.GP // from the group of queries on
 	steps, adds, x   riscv.GP
 
-	// Of int8: the scales of the tile and of the columns at hand, those columns left, and those of them
-	// in steps of SkinnyGroup.
+	// Of int8: the scales of the tile and of the columns at hand, those columns left, and those of
+	// them in steps of SkinnyGroup.
 	scales, scale, scaled, run riscv.GP
 }
 
@@ -89,8 +89,8 @@ type qkEmitter struct {
 // Then the queries' scores lie in columns of s. A second loop goes through the rows, with queries
 // in the lanes: it fills the idle lanes and raises the maxima.
 //
-// Numbers of narrow types are widened, which takes longer than the FMAs of a query. So there are loops for one query and for 4,
-// of which some repeat others.
+// Numbers of narrow types are widened, which takes longer than the FMAs of a query. So there are
+// loops for one query and for 4, of which some repeat others.
 func (g *gen) SkinnyQK(e spec.Element) {
 	g.kernel(spec.SkinnyQK(e))
 	f := &qkEmitter{gen: g, k: g.Load(g.Base("k")), ld: g.Load(g.Param("ldk")), left: g.Load(g.Param("m")), got: g.GP(),
@@ -307,8 +307,8 @@ type pvEmitter struct {
 	vc, oc, left, got      riscv.GP // at the current columns; columns from them on, their number
 	vj, pj, row, steps, x  riscv.GP
 
-	// Of int8: the first scale of the columns at hand, and the current one; the distance of rows of scales in
-	// bytes; columns that share a scale from the current ones on.
+	// Of int8: the first scale of the columns at hand, and the current one; the distance of rows of
+	// scales in bytes; columns that share a scale from the current ones on.
 	scale, sj, lsc, scaled riscv.GP
 }
 

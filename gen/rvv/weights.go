@@ -9,8 +9,9 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// Weights that are no float32 are widened in registers, for a few rows of A at a time: products of many rows
-// widen them once in memory, see linear/job.go, and then are WeightGemm. The loops are, from outside,
+// Weights that are no float32 are widened in registers, for a few rows of A at a time: products of
+// many rows widen them once in memory, see linear/job.go, and then are WeightGemm. The loops are,
+// from outside,
 //
 //	segments of InputSegment steps, so that the part of the panel stays in L1
 //	parts of the panel's lanes, as many as a group has

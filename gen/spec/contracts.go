@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Contracts are the signatures of the micro-kernels as package ukernel has them, where each contract
-// is written.
+// Contracts are the signatures of the micro-kernels as package ukernel has them, where each
+// contract is written.
 type Contracts struct {
 	signatures map[string]string // by "Type.Field", or by "Type" if the type itself is a function; without the word func
 	structs    map[string]*ast.StructType
@@ -133,8 +133,8 @@ func (c Contracts) Signature(f *Function) string {
 
 const ukernelPackage = "ukernel"
 
-// NameStructs replaces the structs in the signatures of a generated file by their names, for which a Go
-// file needs an import.
+// NameStructs replaces the structs in the signatures of a generated file by their names, for which
+// a Go file needs an import.
 func (c Contracts) NameStructs(file []byte) []byte {
 	text := string(file)
 	for written, name := range c.expanded {

@@ -35,7 +35,8 @@ func (b Element) Shift() int {
 	return bits.Len(uint(ukernel.Element(b).Size())) - 1
 }
 
-// A NarrowFloat has the numbers that narrowing to a type takes, as float32 bits unless they are counts.
+// A NarrowFloat has the numbers that narrowing to a type takes, as float32 bits unless they are
+// counts.
 type NarrowFloat struct {
 	Drop    int    // bits of a float32's fraction that the type lacks
 	Largest uint32 // number, or what its infinity would be as one

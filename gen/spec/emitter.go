@@ -40,12 +40,12 @@ type BF16SkinnyEmitter interface {
 	PVEvenOdd()
 }
 
-// A HalvesEmitter emits conversions of types of 8 bits to 16, which an ISA may lack: they are widened to float32
-// then.
+// A HalvesEmitter emits conversions of types of 8 bits to 16, which an ISA may lack: they are
+// widened to float32 then.
 type HalvesEmitter interface{ Halves() }
 
-// A CodeEmitter emits the kernels of quantized attention, which an ISA may lack: Go rounds then, and the
-// products are those for float32.
+// A CodeEmitter emits the kernels of quantized attention, which an ISA may lack: Go rounds then,
+// and the products are those for float32.
 type CodeEmitter interface{ Codes() }
 
 // A PairEmitter is one whose WeightGemm takes BF16Pairs, too. Others widen them before a product.

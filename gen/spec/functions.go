@@ -1,5 +1,5 @@
-// Package spec is what the generators of all instruction sets agree on: the micro-kernels of package
-// ukernel that they emit, their order, and the numbers of the numeric contract.
+// Package spec is what the generators of all instruction sets agree on: the micro-kernels of
+// package ukernel that they emit, their order, and the numbers of the numeric contract.
 package spec
 
 import "fmt"

@@ -106,9 +106,9 @@ const (
 	Exponent = 0xff800000 // the bits of the sign and the exponent
 )
 
-// To widen E4M3, as pairs of binary16: the places of the sign, the exponent and the fraction, the last
-// place of the fraction, and the place above the exponent, which only the code after the NaN's sets.
-// E4M3Scale is 2^8, the ratio of the biases.
+// To widen E4M3, as pairs of binary16: the places of the sign, the exponent and the fraction, the
+// last place of the fraction, and the place above the exponent, which only the code after the NaN's
+// sets. E4M3Scale is 2^8, the ratio of the biases.
 const (
 	E4M3Places = 0xbf80bf80
 	E4M3Next   = 0x00800080
@@ -116,8 +116,9 @@ const (
 	E4M3Scale  = 0x43800000
 )
 
-// BytesE4M3 returns the bytes of the bfloat16 that an E4M3 of this magnitude becomes, the lower one first: the NaN,
-// too, has its exponent and fraction where those of numbers are, and all bits of the exponent set.
+// BytesE4M3 returns the bytes of the bfloat16 that an E4M3 of this magnitude becomes, the lower one
+// first: the NaN, too, has its exponent and fraction where those of numbers are, and all bits of
+// the exponent set.
 func BytesE4M3(magnitude int) [2]uint8 {
 	bits := math.Float32bits(scalar.F8E4M3(uint8(magnitude))) >> 16
 	if magnitude == 0x7f {

@@ -39,15 +39,16 @@ const (
 	BlockSteps = ukernel.BlockSteps
 )
 
-// UnpackedRows is how many rows of words an unpacked block of a grouped format has, of which so many before its numbers, and how
-// many lines are prefetched while a product takes one.
+// UnpackedRows is how many rows of words an unpacked block of a grouped format has, of which so
+// many before its numbers, and how many lines are prefetched while a product takes one.
 const (
 	UnpackedRows   = ukernel.UnpackedRows
 	UnpackedHeader = 4
 	UnpackedLines  = 24
 )
 
-// The places in a block of a quantized row, in bytes, see ukernel.WeightKernels.Quantize, and its size.
+// The places in a block of a quantized row, in bytes, see ukernel.WeightKernels.Quantize, and its
+// size.
 const (
 	RowScale    = 32
 	RowSum      = 36 // of the scaled codes
@@ -62,7 +63,8 @@ func WeightGemmQ(q ukernel.PackedFormat) Function { return block(q, "Gemm") }
 // WeightGemmInt8 is the product of quantized rows with such a panel.
 func WeightGemmInt8(q ukernel.PackedFormat) Function { return block(q, "GemmInt8") }
 
-// WeightGemmInt8Dot is the same with instructions that not all CPUs of an ISA have, beside one without.
+// WeightGemmInt8Dot is the same with instructions that not all CPUs of an ISA have, beside one
+// without.
 func WeightGemmInt8Dot(q ukernel.PackedFormat) Function {
 	f := WeightGemmInt8(q)
 	f.Name = "WeightGemmInt8Dot" + q.String()

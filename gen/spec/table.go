@@ -27,17 +27,17 @@ var (
 	Tables = []Table{ProductTable, LaneTable, GradientTable, SkinnyTable, ConvertTable, WeightTable, ElementwiseTable, NormTable, ActivationTable, RowTable, UnitTable, MachineTable}
 )
 
-// A Function is a function in assembly, usually a micro-kernel. Package ukernel has its signature and
-// says what it computes.
+// A Function is a function in assembly, usually a micro-kernel. Package ukernel has its signature
+// and says what it computes.
 type Function struct {
 	Table Table
 	Name  string // without the suffix of the ISA
 	Field string // of the table
 	Note  string // what the function's comment says beside that
 
-	// Of a function in an array: the array's field, constants of package ukernel for its size and the
-	// index, and the type of the elements. That is a struct with the field, or, if Field is empty, the
-	// function's own type.
+	// Of a function in an array: the array's field, constants of package ukernel for its size and
+	// the index, and the type of the elements. That is a struct with the field, or, if Field is
+	// empty, the function's own type.
 	Array, Size, Index, Elem string
 
 	Lanes   int      // see ukernel.Override

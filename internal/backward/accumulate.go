@@ -6,11 +6,12 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// A gradient that accumulates is old + g, rounded once, where g is what a call gives that does not. A row of dQ
-// is complete in the memory of its segment. The sums of dK, dV and shared biases grow block by block,
-// and dK is scaled at the end: they need memory beside the outputs.
+// A gradient that accumulates is old + g, rounded once, where g is what a call gives that does not.
+// A row of dQ is complete in the memory of its segment. The sums of dK, dV and shared biases grow
+// block by block, and dK is scaled at the end: they need memory beside the outputs.
 
-// sums are where dK, dV and the gradients of biases grow: the outputs themselves, or memory of the job.
+// sums are where dK, dV and the gradients of biases grow: the outputs themselves, or memory of the
+// job.
 type sums struct {
 	dK, dV view.Tensor
 	dBias  view.Tensor // with strides of 0 where it broadcasts
@@ -34,8 +35,8 @@ func (j *Job) beginSums() {
 	j.sums.dK, j.sums.dV = j.keySums(sumK, &j.Call.DK), j.keySums(sumV, &j.Call.DV)
 }
 
-// keySums returns where x grows, which is dK or dV. KV heads that come one after the other share the memory
-// of one.
+// keySums returns where x grows, which is dK or dV. KV heads that come one after the other share
+// the memory of one.
 func (j *Job) keySums(i int, x *view.Tensor) view.Tensor {
 	if !j.Call.Accumulate || !x.IsSet() {
 		return *x
@@ -69,8 +70,8 @@ func (j *Job) addSums(out, sums *view.Tensor, kv, lo, n int) {
 	}
 }
 
-// putRows is moveRows to rows of an output. If the call accumulates, they are added to, but for those that
-// hold a NaN: these are computed again.
+// putRows is moveRows to rows of an output. If the call accumulates, they are added to, but for
+// those that hold a NaN: these are computed again.
 func (s *segment) putRows(j *Job, to, from matrix, n, d int, scale float32) (nan uint64) {
 	if !j.Call.Accumulate {
 		return s.moveRows(j, to, from, n, d, scale)

@@ -135,8 +135,8 @@ func (s *additiveScratch) takeWeights(a *Additive, lo, n int) {
 	}
 }
 
-// seenFrom returns how many keys from j on follow each other that a query of the block sees, at most
-// most or 1.
+// seenFrom returns how many keys from j on follow each other that a query of the block sees, at
+// most most or 1.
 func (s *additiveScratch) seenFrom(j, most int) int {
 	n := 0
 	for n < max(most, 1) && j+n < s.visible.Hi && s.seen[j+n] {
@@ -167,8 +167,8 @@ func (s *additiveScratch) values(a *Additive, n int) {
 	}
 }
 
-// exactValue computes the sums of a value again, in which a dout of a query that does not see key j counts as
-// +0 where it is not finite: 0 times NaN or infinity would be NaN.
+// exactValue computes the sums of a value again, in which a dout of a query that does not see key j
+// counts as +0 where it is not finite: 0 times NaN or infinity would be NaN.
 func (s *additiveScratch) exactValue(sums []float32, n, j int) {
 	clear(sums)
 	for i := range n {

@@ -6,8 +6,8 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// clearBias sets the sums of the biases to zero. If the call accumulates and no two pairs share a bias, they
-// grow in the output: +0 is added first, as if a sum had begun with it.
+// clearBias sets the sums of the biases to zero. If the call accumulates and no two pairs share a
+// bias, they grow in the output: +0 is added first, as if a sum had begun with it.
 func (j *Job) clearBias() {
 	out := &j.Call.DBias
 	if !out.IsSet() {
@@ -28,8 +28,8 @@ func (j *Job) clearBias() {
 
 func (j *Job) sharesBias() bool { return SharesBias(&j.Call.DBias, &j.Call.Forward.Q) }
 
-// SharesBias reports whether several pairs of a query and a key have one bias. Then a gradient that accumulates
-// needs memory for its sums.
+// SharesBias reports whether several pairs of a query and a key have one bias. Then a gradient that
+// accumulates needs memory for its sums.
 func SharesBias(bias, q *view.Tensor) bool {
 	return bias.Dim(0) < q.Dim(0) || bias.Dim(1) < q.Dim(1) || bias.Dim(2) < q.Dim(2)
 }

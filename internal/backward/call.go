@@ -13,9 +13,9 @@
 // the sum removes the error of LSE. P and dP are kept for the second pass if there are at most
 // keptKeys of them, and computed again otherwise.
 //
-// A task has one segment of a KV head, or two that go through the blocks side by side. A segment adds
-// to dK and dV block by block, and the first one sets them. Before each block it waits until the
-// segment before it has added to that block. Tasks are numbered so that with several threads it
+// A task has one segment of a KV head, or two that go through the blocks side by side. A segment
+// adds to dK and dV block by block, and the first one sets them. Before each block it waits until
+// the segment before it has added to that block. Tasks are numbered so that with several threads it
 // seldom has to wait.
 package backward
 

@@ -26,7 +26,8 @@ func (j *Job) areKeysFinite(s *segment) bool {
 	return true
 }
 
-// areRowsFinite tells whether the rows of KV head kv are finite of x, a tensor with the heads and queries of Q.
+// areRowsFinite tells whether the rows of KV head kv are finite of x, a tensor with the heads and
+// queries of Q.
 func (j *Job) areRowsFinite(s *segment, kv int, x *view.Tensor) bool {
 	for i := range j.plan.segments {
 		if !s.place(j, kv, i) {

@@ -25,7 +25,8 @@ func (j *Job) finishHead(s *segment, kv int) {
 	}
 }
 
-// finishKeys is the second phase: dK and dV of some keys are scaled, and added if the call accumulates.
+// finishKeys is the second phase: dK and dV of some keys are scaled, and added if the call
+// accumulates.
 func (j *Job) finishKeys(s *segment, i int) {
 	kv, first, last := j.keysOf(i)
 	for lo := first; lo < last; lo += RowSegment {
@@ -107,16 +108,16 @@ func (j *Job) finishQueries(s *segment, kv int) {
 	}
 }
 
-// scaleKeys multiplies n rows of dK or dV, from key lo on, by scale, and adds +0. It returns the set
-// of those that hold a NaN.
+// scaleKeys multiplies n rows of dK or dV, from key lo on, by scale, and adds +0. It returns the
+// set of those that hold a NaN.
 func (s *segment) scaleKeys(j *Job, x *view.Tensor, kv, lo, n int, scale float32) (nan uint64) {
 	b, h := j.batchAndHead(kv)
 	rows := matrix{x.F32()[x.Index(b, h, lo):], x.Stride(2)}
 	return s.moveRows(j, rows, rows, n, x.Dim(3), scale)
 }
 
-// moveRows multiplies n rows of d columns of from by scale, adds +0 and writes them to those of to, which may
-// be the same. It returns the set of those that hold a NaN. It overwrites from.
+// moveRows multiplies n rows of d columns of from by scale, adds +0 and writes them to those of to,
+// which may be the same. It returns the set of those that hold a NaN. It overwrites from.
 func (s *segment) moveRows(j *Job, to, from matrix, n, d int, scale float32) (nan uint64) {
 	skinny := j.tier.Skinny()
 	divisor, isQuotient := divisorFor(scale)

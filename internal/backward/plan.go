@@ -21,14 +21,14 @@ type plan struct {
 }
 
 const (
-	// keptKeys is the most keys whose weights and gradients are kept from the first pass of
-	// a segment to the second: 4 MiB for each. With more keys they are computed again, which takes 2 of
-	// 7 products more.
+	// keptKeys is the most keys whose weights and gradients are kept from the first pass of a
+	// segment to the second: 4 MiB for each. With more keys they are computed again, which takes 2
+	// of 7 products more.
 	keptKeys = 8192
 
-	// mostSideBySide is how many segments go through the keys side by side, if Tuning.PairBytes says so:
-	// a block of K, V, dK and dV then comes once for both from beyond L2. Four would take 1% less time
-	// than two, for twice the memory.
+	// mostSideBySide is how many segments go through the keys side by side, if Tuning.PairBytes
+	// says so: a block of K, V, dK and dV then comes once for both from beyond L2. Four would take
+	// 1% less time than two, for twice the memory.
 	mostSideBySide = 2
 
 	// pairsPerThread is how many pairs a thread gets at least, so that all have about as many.

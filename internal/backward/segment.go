@@ -23,8 +23,8 @@ func (j *Job) doTask(s *scratch, i int) {
 	}
 }
 
-// doSegments computes dQ of segments of KV head kv, from number x on, and adds what they give to dK and
-// dV. It reports whether the call goes on.
+// doSegments computes dQ of segments of KV head kv, from number x on, and adds what they give to dK
+// and dV. It reports whether the call goes on.
 func (j *Job) doSegments(all []segment, kv, x int) bool {
 	seen := mask.Nothing
 	for i := range all {
@@ -68,8 +68,8 @@ func (s *segment) begin(j *Job, kv, x int) mask.Span {
 	return s.seen
 }
 
-// finish writes dQ. The first segment clears dK and dV of all keys that are not set, and the last one
-// finishes them if there is one thread. It reports whether the call goes on.
+// finish writes dQ. The first segment clears dK and dV of all keys that are not set, and the last
+// one finishes them if there is one thread. It reports whether the call goes on.
 func (s *segment) finish(j *Job) bool {
 	s.q = matrix{} // the caller's memory
 	if s.hasRows && j.Call.DQ.IsSet() {
@@ -134,8 +134,9 @@ func (s *segment) load(j *Job) {
 	}
 }
 
-// loadDOut copies the rows of dO, as they count, and transposes them. Numbers below scalar.LeastGradient count as +0, as
-// smaller weights do: on some CPUs their products, which may be subnormal, take 100 times as long as others.
+// loadDOut copies the rows of dO, as they count, and transposes them. Numbers below
+// scalar.LeastGradient count as +0, as smaller weights do: on some CPUs their products, which may
+// be subnormal, take 100 times as long as others.
 func (s *segment) loadDOut(j *Job) {
 	d, ld, n := j.dv(), rowLength(j.dv()), s.N
 	data, off := s.Floats(&j.Call.DOut)
@@ -193,8 +194,9 @@ func isEven(off []int, ld int) bool {
 // RowSegment fill at most half of any set, if there are 64 sets of 8 lines.
 func isSpread(ld int) bool { return ld%columnStep == 0 && ld%(8*columnStep) != 0 }
 
-// sumUp is the first pass of one block: the sums of weights, and of their products with their gradients.
-// Both are kept for the second pass, from index s.at on, if there is room for all blocks.
+// sumUp is the first pass of one block: the sums of weights, and of their products with their
+// gradients. Both are kept for the second pass, from index s.at on, if there is room for all
+// blocks.
 func (s *segment) sumUp(j *Job, lo int) {
 	if keys := s.seenOf(lo); keys.Len() > 0 {
 		s.computeWeights(j, keys, s.at)
@@ -254,8 +256,8 @@ func (s *segment) normalise(j *Job) {
 	}
 }
 
-// addBlock is the second pass of one block: it adds to all gradients, and lets the next segment add to
-// those of the block's keys. It reports whether the call goes on.
+// addBlock is the second pass of one block: it adds to all gradients, and lets the next segment add
+// to those of the block's keys. It reports whether the call goes on.
 func (s *segment) addBlock(j *Job, lo int) bool {
 	block := int64(lo / KeyBlock)
 	if !s.hasRows {
@@ -278,8 +280,8 @@ func (s *segment) addBlock(j *Job, lo int) bool {
 	return j.turns.pass(s.kv, s.number, block+1)
 }
 
-// addKeys adds what keys of a block give to all gradients. Their weights, and the gradients of these,
-// begin at index at.
+// addKeys adds what keys of a block give to all gradients. Their weights, and the gradients of
+// these, begin at index at.
 func (s *segment) addKeys(j *Job, keys mask.Span, at int, block int64) bool {
 	key, n, d, lanes := s.Key(keys.Lo), keys.Len(), j.d(), s.Lanes
 	p, ds := s.normalised(j, at, n)
@@ -347,9 +349,9 @@ func (s *segment) keyRows(j *Job, lo, n int) (data []float32, ld int) {
 	return s.kRows, rowLength(d)
 }
 
-// addProduct adds the product of weights [n][lanes] with the segment's rows to n rows of out, the sums of dK
-// or dV, from row key on. Without add it sets them to the product, which differs from adding it to
-// zeros in the sign of a zero alone, and that does not reach the result.
+// addProduct adds the product of weights [n][lanes] with the segment's rows to n rows of out, the
+// sums of dK or dV, from row key on. Without add it sets them to the product, which differs from
+// adding it to zeros in the sign of a zero alone, and that does not reach the result.
 func (s *segment) addProduct(j *Job, out *view.Tensor, key, n int, weights []float32, rows matrix, add bool) {
 	batch, head := s.Head.Batch, s.Head.Head
 	d, lanes := out.Dim(3), s.Lanes

@@ -5,7 +5,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// What the model says of calls with lists of keys, Options.KeyRows, and of those whose queries are a tree, Options.Parents.
+// What the model says of calls with lists of keys, Options.KeyRows, and of those whose queries are
+// a tree, Options.Parents.
 
 func (m *Model) isListed() bool { return m.o.KeyRows.Rows != nil || m.o.KeyRows.Shape != [4]int{} }
 
@@ -105,8 +106,8 @@ func Gathered(t *kernel.Tensor, b, h int, rows []int32) kernel.Tensor {
 	return to
 }
 
-// Unpaged returns a copy of the rows of a paged tensor, with their scales: [B, H, L, D]. Those from the end of a batch row on are
-// copies of its last one.
+// Unpaged returns a copy of the rows of a paged tensor, with their scales: [B, H, L, D]. Those from
+// the end of a batch row on are copies of its last one.
 func Unpaged(t *kernel.Tensor) kernel.Tensor {
 	shape := t.Shape()
 	n := shape[0] * shape[1] * shape[2]

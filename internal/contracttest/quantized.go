@@ -49,8 +49,9 @@ func integers(t *kernel.Tensor, b, h, l int) (row integerRow) {
 	return row
 }
 
-// toUnits rounds numbers to multiples of 2^(e-bits), where 2^e is the power of two of the largest magnitude. It
-// returns the integers and the unit, 0 if the magnitude is too small, NaN if it is too large or none.
+// toUnits rounds numbers to multiples of 2^(e-bits), where 2^e is the power of two of the largest
+// magnitude. It returns the integers and the unit, 0 if the magnitude is too small, NaN if it is
+// too large or none.
 func toUnits(x []float32, bits int) (n []int, unit float64) {
 	largest := 0.0
 	for _, x := range x {
@@ -91,7 +92,8 @@ func (m *Model) unitsOf(row [3]int, q []float32, scale float32) *units {
 	return &m.units
 }
 
-// quantizedScore is the score of the query q of a row (b, h, i) and row j of k if Options.DynamicInt12 is true.
+// quantizedScore is the score of the query q of a row (b, h, i) and row j of k if
+// Options.DynamicInt12 is true.
 func (m *Model) quantizedScore(row [3]int, q []float32, scale float32, j int) (s float32) {
 	u, k := m.unitsOf(row, q, scale), m.keys.row(row[0], row[1]/m.group, j)
 	group := len(k.codes) / len(k.scales)
@@ -117,8 +119,8 @@ func (m *Model) quantizedScore(row [3]int, q []float32, scale float32, j int) (s
 	return s
 }
 
-// quantizedValues sets out to the sum of the values of a block of a row (b, h, i), which begins with key lo, for its
-// weights. Keys whose score s is -Inf do not count.
+// quantizedValues sets out to the sum of the values of a block of a row (b, h, i), which begins
+// with key lo, for its weights. Keys whose score s is -Inf do not count.
 func (m *Model) quantizedValues(out, weights, s []float32, row [3]int, lo int) {
 	start, first := m.blocksFrom(row[0]), true
 	for j := 0; j < len(weights); first = false {

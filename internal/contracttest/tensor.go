@@ -90,9 +90,9 @@ func Widened(t kernel.Tensor) kernel.Tensor {
 	return wide
 }
 
-// As converts a float32 tensor, neither paged nor ragged, with all of its memory, gaps
-// included. Int8 and Int4 are not the nearest number but one that keeps what is NaN or infinite, and
-// those of Int4 lie in other places if their strides would be odd.
+// As converts a float32 tensor, neither paged nor ragged, with all of its memory, gaps included.
+// Int8 and Int4 are not the nearest number but one that keeps what is NaN or infinite, and those of
+// Int4 lie in other places if their strides would be odd.
 func As(t kernel.Tensor, dtype kernel.DType) kernel.Tensor {
 	switch dtype {
 	case kernel.Float32:
@@ -162,8 +162,8 @@ func asInt4(t kernel.Tensor) kernel.Tensor {
 	return kernel.Strided(data, shape, strides).Scaled(&scales)
 }
 
-// quantized returns scales near one, so many for a row of t, with a gap behind them. It calls code for
-// each element that is a number; what is not becomes the scale.
+// quantized returns scales near one, so many for a row of t, with a gap behind them. It calls code
+// for each element that is a number; what is not becomes the scale.
 func quantized(t *kernel.Tensor, groups int, scale float32, code func(b, h, l, e int, x float32)) kernel.Tensor {
 	shape := t.Shape()
 	b, h, l, d := shape[0], shape[1], shape[2], shape[3]

@@ -12,9 +12,9 @@ import (
 
 var three = flag.Bool("three", false, "run the tests on a tier of three assembly kernels, and on generic alone")
 
-// UseThree makes a tier of three kernels in assembly the default one if the flag -three is set: Gemm,
-// GemmMax and Softmax. All others are the reference. A new instruction set begins like that. It is for
-// TestMain, and parses the flags.
+// UseThree makes a tier of three kernels in assembly the default one if the flag -three is set:
+// Gemm, GemmMax and Softmax. All others are the reference. A new instruction set begins like that.
+// It is for TestMain, and parses the flags.
 func UseThree() {
 	flag.Parse()
 	if !*three {

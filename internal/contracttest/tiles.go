@@ -10,9 +10,9 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// EmulateTiles adds a tier with a unit for tiles to each that runs here, until the test ends. The unit
-// is one in Go, which allocates nothing: what cuts and packs rows for it runs on any CPU. The test
-// fails if a tier has not used it.
+// EmulateTiles adds a tier with a unit for tiles to each that runs here, until the test ends. The
+// unit is one in Go, which allocates nothing: what cuts and packs rows for it runs on any CPU. The
+// test fails if a tier has not used it.
 func EmulateTiles(t testing.TB) {
 	if _, unavailable := tier.Default(); unavailable != nil { // chosen before there are more
 		t.Fatal(unavailable)

@@ -13,13 +13,14 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// A Function computes outputs from inputs, row by row: a row of each depends on one row of the inputs
-// alone. A row may be a single element.
+// A Function computes outputs from inputs, row by row: a row of each depends on one row of the
+// inputs alone. A row may be a single element.
 type Function struct {
 	// Name is what a caller knows it as: "activation.SiLU".
 	Name string
 
-	// Args are the names of the slices. The first ones, Outputs of them, are written, and so are Bytes.
+	// Args are the names of the slices. The first ones, Outputs of them, are written, and so are
+	// Bytes.
 	Args    []string
 	Outputs int
 
@@ -30,7 +31,8 @@ type Function struct {
 	// An output shares no memory with another one, but it may be an input, unless all are Apart.
 	Apart bool
 
-	// Size is the name of the argument that says how long a row of Args[Like] is, "" if each element is a row.
+	// Size is the name of the argument that says how long a row of Args[Like] is, "" if each
+	// element is a row.
 	Size string
 
 	// ElementFMAs is how many FMAs of a product take as long as an element of the longest slice.
@@ -58,8 +60,8 @@ func (c *Call) Row(i, r int) []float32 {
 	return cut(c.Slices[i], c.Rows, r, 1)
 }
 
-// Begin returns the tier of a call of a function, whose arguments a check has found to fit if f is nil. The error is
-// a [*kernel.Error] about them or about exec.
+// Begin returns the tier of a call of a function, whose arguments a check has found to fit if f is
+// nil. The error is a [*kernel.Error] about them or about exec.
 func Begin(function string, exec *kernel.Exec, f *check.Failure) (*tier.Tier, error) {
 	if f = cmp.Or(f, check.Threads("exec.Threads", exec.Threads)); f == nil {
 		var t *tier.Tier
@@ -80,7 +82,8 @@ func (f *Function) Run(exec *kernel.Exec, c *Call) error {
 	return nil
 }
 
-// RunOn computes a call that has passed all checks, on the tier that Begin has returned. Rows is set.
+// RunOn computes a call that has passed all checks, on the tier that Begin has returned. Rows is
+// set.
 func (f *Function) RunOn(t *tier.Tier, exec *kernel.Exec, c *Call) {
 	if c.Rows == 0 {
 		return
@@ -133,8 +136,9 @@ var (
 	parts = parallel.FreeList[Call]{}
 )
 
-// One call of a kernel, in which the goroutine cannot be preempted, takes less than 50 µs if a row is no longer: as long as
-// callFMAs FMAs of a product, and, for functions that memory bounds, as some elements take that come from there.
+// One call of a kernel, in which the goroutine cannot be preempted, takes less than 50 µs if a row
+// is no longer: as long as callFMAs FMAs of a product, and, for functions that memory bounds, as
+// some elements take that come from there.
 const (
 	callFMAs     = 100 << 14
 	callElements = 1 << 15
@@ -192,8 +196,8 @@ func (f *Function) check(c *Call) *check.Failure {
 	return nil
 }
 
-// checkMemory reports output i if it shares memory with another one, or with an input that it must not be or is
-// in part.
+// checkMemory reports output i if it shares memory with another one, or with an input that it must
+// not be or is in part.
 func (f *Function) checkMemory(c *Call, i int) *check.Failure {
 	m := view.MemoryOf(c.Slices[i])
 	for k, arg := range f.Args {

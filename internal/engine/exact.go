@@ -18,9 +18,10 @@ import (
 // NaN are computed again from their visible keys alone. That costs nothing while all
 // values are finite.
 
-// finishNaNs finishes the rows of a set, which hold a NaN. Bits from n on mean nothing. If the sum of a row is
-// NaN, a visible score was NaN or +Inf, as hidden scores are replaced before the softmax: the row is NaN. If
-// all values are finite, hidden ones have added 0, and it is NaN too. Otherwise it is computed again.
+// finishNaNs finishes the rows of a set, which hold a NaN. Bits from n on mean nothing. If the sum
+// of a row is NaN, a visible score was NaN or +Inf, as hidden scores are replaced before the
+// softmax: the row is NaN. If all values are finite, hidden ones have added 0, and it is NaN too.
+// Otherwise it is computed again.
 func (t *tile) finishNaNs(nan uint64) {
 	again := uint64(0)
 	for nan &= 1<<t.N - 1; nan != 0; nan &= nan - 1 {
@@ -83,8 +84,8 @@ func fillNaN(t *tier.Tier, x *view.Tensor, at int) {
 	}
 }
 
-// recompute computes row r, counted from query 0 on, of the tile's KV head again, as the only row of an exact
-// tile. The bits of a row do not depend on its tile, so nothing else changes.
+// recompute computes row r, counted from query 0 on, of the tile's KV head again, as the only row
+// of an exact tile. The bits of a row do not depend on its tile, so nothing else changes.
 func (t *tile) recompute(r int) {
 	s, j := t.scratch, t.job
 	x := &s.exact

@@ -249,8 +249,8 @@ func packCodes(t *tile) {
 	}
 }
 
-// packLane takes the integers of a lane from pairs of columns. Those of the last row are also those of the lanes after
-// it, up to a whole group.
+// packLane takes the integers of a lane from pairs of columns. Those of the last row are also those
+// of the lanes after it, up to a whole group.
 func (t *tile) packLane(lane int) {
 	d, lanes, all, group := t.job.d(), t.Lanes, t.codeLanes(), t.job.Call.K.Group()
 	repeats := 0

@@ -174,13 +174,14 @@ func halfKernel[F any](t view.DType, f16, bf16 F) (kernel F) {
 	return kernel
 }
 
-// takesColumns tells whether rows of x have columns that skinny kernels widen: at least a group, and whole groups
-// that share a scale, or all that do.
+// takesColumns tells whether rows of x have columns that skinny kernels widen: at least a group,
+// and whole groups that share a scale, or all that do.
 func takesColumns(x *view.Tensor) bool {
 	return x.Dim(3) >= ukernel.SkinnyGroup && (x.Scales() == nil || x.Group()%ukernel.SkinnyGroup == 0 || x.Group() == x.Dim(3))
 }
 
-// hasGroups tells whether rows of x are groups of columns, as skinny kernels for products in bfloat16 take them.
+// hasGroups tells whether rows of x are groups of columns, as skinny kernels for products in
+// bfloat16 take them.
 func hasGroups(x *view.Tensor) bool {
 	return x.Dim(3)%ukernel.SkinnyGroup == 0 && (x.Scales() == nil || x.Group()%ukernel.SkinnyGroup == 0)
 }
@@ -205,7 +206,8 @@ func halfValues(t *tile, o []float32, lo, n int, p []float32, load bool) int {
 	return n
 }
 
-// wholeGroups are the columns that kernels for values of narrow types take: lastValues takes the others.
+// wholeGroups are the columns that kernels for values of narrow types take: lastValues takes the
+// others.
 func wholeGroups(dv int) int { return dv &^ (ukernel.SkinnyGroup - 1) }
 
 // lastValues computes the columns after whole groups. A group at the end of the rows is widened.

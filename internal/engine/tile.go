@@ -103,7 +103,8 @@ func (t *tile) reset(s *scratch, h lanes.Head, row, width int, how *strategy) {
 	t.sight.find(t.job, &t.Rows)
 }
 
-// place makes t the tile of n rows of h, from row on, counted from query 0 on. Its kernels set its width.
+// place makes t the tile of n rows of h, from row on, counted from query 0 on. Its kernels set its
+// width.
 func (t *tile) place(s *scratch, h lanes.Head, row, n int, kern *ukernel.TileKernels, how *strategy) {
 	t.scratch, t.kern, t.strategy = s, kern, how.forLanes(kern.Lanes)
 	t.Place(h, row, n, t.job.derived.group, kern.Lanes)

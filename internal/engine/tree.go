@@ -6,9 +6,10 @@ import (
 	"github.com/attn-go/attn/internal/position"
 )
 
-// Calls with Parents, whose queries are a tree. A KV head has the rows of one query alone, as with lists for each query. Its keys are
-// those before the tree and those on its path, numbered in this order: tile coordinates are theirs, so that
-// masks, positions and blocks are those of a sequence. Readers copy the rows on the path.
+// Calls with Parents, whose queries are a tree. A KV head has the rows of one query alone, as with
+// lists for each query. Its keys are those before the tree and those on its path, numbered in this
+// order: tile coordinates are theirs, so that masks, positions and blocks are those of a sequence.
+// Readers copy the rows on the path.
 
 // query returns query i of batch row b as masks see it.
 func (j *Job) query(b, i int) mask.Query {

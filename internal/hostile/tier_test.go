@@ -10,8 +10,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// TestNoTier: if the default tier cannot run, a call returns an error of the kind ErrTier before it writes, or
-// needs no tier.
+// TestNoTier: if the default tier cannot run, a call returns an error of the kind ErrTier before it
+// writes, or needs no tier.
 func TestNoTier(t *testing.T) {
 	old := tier.Default
 	defer func() { tier.Default = old }()

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// shown are the names of public packages whose documentation has names of internal packages. Tensor,
-// Mask and Tier are defined as internal types, see ARCHITECTURE.md.
+// shown are the names of public packages whose documentation has names of internal packages.
+// Tensor, Mask and Tier are defined as internal types, see ARCHITECTURE.md.
 var shown = []string{"kernel.Mask", "kernel.Tensor", "kernel.Tier"}
 
 // implementation are packages that no program imports: what they document is of internal types.
@@ -53,8 +53,8 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// internalNames returns the exported declarations of a file that show a name of an internal package, with
-// that name.
+// internalNames returns the exported declarations of a file that show a name of an internal
+// package, with that name.
 func internalNames(f *ast.File) map[string]string {
 	internal := map[string]bool{} // the names of such packages in the file
 	for _, i := range f.Imports {
@@ -107,8 +107,8 @@ func isDocumented(d *ast.FuncDecl) bool {
 	return d.Name.IsExported()
 }
 
-// documented yields the selectors in what go doc prints of declarations: not in the bodies of functions,
-// nor in hidden fields.
+// documented yields the selectors in what go doc prints of declarations: not in the bodies of
+// functions, nor in hidden fields.
 func documented(parts []ast.Node) iter.Seq[*ast.SelectorExpr] {
 	return func(yield func(*ast.SelectorExpr) bool) {
 		var visit func(n ast.Node) bool

@@ -10,14 +10,16 @@ import (
 	"testing"
 )
 
-// errorTypes are the types of errors of all modules, by their package. ARCHITECTURE.md says what a program does with the data of each.
+// errorTypes are the types of errors of all modules, by their package. ARCHITECTURE.md says what a
+// program does with the data of each.
 var errorTypes = []string{
 	"cluster/embed.StalledError", "cluster/shard.BlocksError", "cluster/shard.ConflictError", "cluster/shard.DirectoryError", "cluster/shard.WorkerError",
 	"kernel.Error", "kernel.TaskPanic", "kvcache.CapacityError",
 	"models/command.SignalError", "models/server/internal/dialect.Failure", "models/server/internal/fields.Error",
 }
 
-// TestErrorTypes: what does not fit is a kernel.Error with a kind, unless an error has data that a program acts upon.
+// TestErrorTypes: what does not fit is a kernel.Error with a kind, unless an error has data that a
+// program acts upon.
 func TestErrorTypes(t *testing.T) {
 	_, sources, err := readTree(root)
 	if err != nil {

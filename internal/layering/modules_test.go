@@ -9,15 +9,15 @@ import (
 	"testing"
 )
 
-// untagged are the folders of modules that have no versions: nobody requires them. What they are built
-// with lies beside them, so that they may import what is internal to the root.
+// untagged are the folders of modules that have no versions: nobody requires them. What they are
+// built with lies beside them, so that they may import what is internal to the root.
 var untagged = []string{"bench", "gen"}
 
-// TestModules: a module of the tree imports of another one public packages only, in its code and
-// in its tests, and requires the module in its go.mod. Modules have versions of their own: what
-// is internal may have changed, and what is not required is there in this tree alone. Nor has a go.mod a
-// replace, as it holds in this tree alone. Those without versions import what is internal to the root, too,
-// and no other module requires them.
+// TestModules: a module of the tree imports of another one public packages only, in its code and in
+// its tests, and requires the module in its go.mod. Modules have versions of their own: what is
+// internal may have changed, and what is not required is there in this tree alone. Nor has a go.mod
+// a replace, as it holds in this tree alone. Those without versions import what is internal to the
+// root, too, and no other module requires them.
 func TestModules(t *testing.T) {
 	modules, sources, err := readTree(root)
 	if err != nil {

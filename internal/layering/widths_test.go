@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// names32 are the parameters and fields whose numbers name one of many things. Others are counts, lengths and
-// positions: ints.
+// names32 are the parameters and fields whose numbers name one of many things. Others are counts,
+// lengths and positions: ints.
 var names32 = []string{"Pages", "Rows", "Parents", "GroupOf", "query", "key", "rows", "targets", "parents"}
 
-// TestWidths: slices of integers in the API of the library have one of two widths, as ARCHITECTURE.md says:
-// int32 if they name things, else int. Dropout.Sequences are words of its generator, and the
-// elements of tensors have the types of kernel.Element.
+// TestWidths: slices of integers in the API of the library have one of two widths, as
+// ARCHITECTURE.md says: int32 if they name things, else int. Dropout.Sequences are words of its
+// generator, and the elements of tensors have the types of kernel.Element.
 func TestWidths(t *testing.T) {
 	_, sources, err := readTree(root)
 	if err != nil {
@@ -50,8 +50,8 @@ func TestWidths(t *testing.T) {
 	}
 }
 
-// integerSlices returns the parameters of exported functions and the exported fields that are slices of
-// integers, also slices of them, as "name type".
+// integerSlices returns the parameters of exported functions and the exported fields that are
+// slices of integers, also slices of them, as "name type".
 func integerSlices(f *ast.File) (found []string) {
 	add := func(fields *ast.FieldList, exported bool) {
 		if fields == nil {

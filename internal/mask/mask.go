@@ -127,8 +127,8 @@ type BoolView struct {
 	Exact  bool // there must be exactly one bool for each key, or the view does not fit
 }
 
-// First returns the key of the first bool, of the keys that batch row b of length has under mask m. It is negative if
-// there are fewer keys than bools.
+// First returns the key of the first bool, of the keys that batch row b of length has under mask m.
+// It is negative if there are fewer keys than bools.
 func (v *BoolView) First(m *Mask, b, length int) int {
 	if !v.Last {
 		return 0

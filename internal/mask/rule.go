@@ -13,8 +13,8 @@ import (
 //
 // A new span mask is a Kind and a constructor in package kernel, in one file.
 //
-// It is small, as every Options has room for several: a rule has two numbers, or the slices of its caller, of which it
-// keeps the addresses and, as these numbers, the lengths.
+// It is small, as every Options has room for several: a rule has two numbers, or the slices of its
+// caller, of which it keeps the addresses and, as these numbers, the lengths.
 type Rule struct {
 	Kind          *Kind
 	Left, Right   int
@@ -55,7 +55,8 @@ type Kind struct {
 	// limits. nil: the rule depends on the query.
 	Length func(r *Rule, b int) int
 
-	// InPositions says that spans have the keys at some positions, whatever the numbers of the keys.
+	// InPositions says that spans have the keys at some positions, whatever the numbers of the
+	// keys.
 	InPositions bool
 
 	// Window returns upper bounds of how many keys before and after its own position a
@@ -63,7 +64,8 @@ type Kind struct {
 	// queries see at most left + right + q keys.
 	Window func(r *Rule) (left, right int)
 
-	// IsWindow tells whether a query sees exactly the keys within Window. nil: no rule is like that.
+	// IsWindow tells whether a query sees exactly the keys within Window. nil: no rule is like
+	// that.
 	IsWindow func(r *Rule) bool
 }
 

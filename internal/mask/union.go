@@ -2,9 +2,9 @@ package mask
 
 import "github.com/attn-go/attn/internal/check"
 
-// Or returns the mask that hides what m and n both hide. As a Mask is an intersection of unions, that is the
-// intersection of the unions of each one of m with each one of n. Bool views and bitmaps, and too many rules, are a
-// failure.
+// Or returns the mask that hides what m and n both hide. As a Mask is an intersection of unions,
+// that is the intersection of the unions of each one of m with each one of n. Bool views and
+// bitmaps, and too many rules, are a failure.
 func (m Mask) Or(n *Mask) Mask {
 	or := Mask{failure: m.failure}
 	if or.failure == nil {
@@ -41,7 +41,8 @@ func (m *Mask) add(rules []Rule) bool {
 	return true
 }
 
-// endOfUnion returns the number after the last rule of the union that begins with rule x. Most have one rule.
+// endOfUnion returns the number after the last rule of the union that begins with rule x. Most have
+// one rule.
 func (m *Mask) endOfUnion(x int) int {
 	for x++; m.joined>>x&1 == 1; x++ {
 	}
@@ -66,8 +67,8 @@ func (m *Mask) seen(x int, q Query) Span {
 	return r.Kind.Span(r, q).And(Span{0, q.Keys})
 }
 
-// Gaps are spans of keys that unions hide from a query, between keys that they show. Empty ones are {0, 0}. No two of a
-// union overlap; those of several unions may.
+// Gaps are spans of keys that unions hide from a query, between keys that they show. Empty ones are
+// {0, 0}. No two of a union overlap; those of several unions may.
 type Gaps [MaxRules - 1]Span
 
 // HasUnions tells whether there may be any.
@@ -104,8 +105,8 @@ func (m *Mask) Gaps(q Query) (g Gaps) {
 	return g
 }
 
-// At returns how far key j lies in gaps: the end of the last one that holds it, or j. next is the least key after j with
-// which a gap begins, or most.
+// At returns how far key j lies in gaps: the end of the last one that holds it, or j. next is the
+// least key after j with which a gap begins, or most.
 func (g *Gaps) At(j, most int) (end, next int) {
 	end, next = j, most
 	for _, s := range g {
@@ -119,8 +120,8 @@ func (g *Gaps) At(j, most int) (end, next int) {
 	return end, next
 }
 
-// Next returns the first keys of s, part of the span of query q, that q sees one after the other: none, at the end of s,
-// if it sees none. Bool views do not count.
+// Next returns the first keys of s, part of the span of query q, that q sees one after the other:
+// none, at the end of s, if it sees none. Bool views do not count.
 func (m *Mask) Next(q Query, s Span) Span {
 	if !m.hasGaps {
 		return s

@@ -7,8 +7,8 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// Resolve makes m, which has passed Check for scores of shape c, ready to be asked what queries see. It is
-// called once.
+// Resolve makes m, which has passed Check for scores of shape c, ready to be asked what queries
+// see. It is called once.
 func (m *Mask) Resolve(c *view.Scores) {
 	m.lq, m.lk = c.Queries, c.Keys
 	m.hasGaps = m.joined != 0
@@ -34,7 +34,8 @@ func (m *Mask) Split() Mask {
 	return rest
 }
 
-// Mark sets seen to which keys q sees from number first on, whose positions are given. Bool views do not count.
+// Mark sets seen to which keys q sees from number first on, whose positions are given. Bool views
+// do not count.
 func (m *Mask) Mark(seen []bool, q Query, first int, positions []int32) {
 	q.Lq, q.Lk = m.lq, m.lk
 	inAll := q // as if there were a key at each position
@@ -128,8 +129,8 @@ func (m *Mask) HasLengths() bool {
 	return false
 }
 
-// Sides returns bounds of how many keys before and after its own position a query sees, -1 for no limit. exact tells
-// whether it sees all of them.
+// Sides returns bounds of how many keys before and after its own position a query sees, -1 for no
+// limit. exact tells whether it sees all of them.
 func (m *Mask) Sides() (left, right int, exact bool) {
 	left, right, exact = -1, -1, m.failure == nil && m.joined == 0 && m.nBools == 0 && !m.sparse.set
 	for x := range m.rules[:m.n] {

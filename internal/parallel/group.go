@@ -53,8 +53,9 @@ type Group[W any, S comparable] struct {
 	// return soon that wait for another one.
 	OnStop func()
 
-	// Independent says that no task waits for another one. Each thread then begins with a part of the
-	// tasks of its own, in ascending order. Otherwise they are taken in the order of their numbers.
+	// Independent says that no task waits for another one. Each thread then begins with a part of
+	// the tasks of its own, in ascending order. Otherwise they are taken in the order of their
+	// numbers.
 	Independent bool
 
 	// OnDrop, if not nil, is called when Run ends with a panic or runtime.Goexit.

@@ -123,8 +123,8 @@ func freeLists(all bool) (left bool) {
 	return left
 }
 
-// A collector is garbage. The runtime calls its finalizer after each garbage collection,
-// as the finalizer sets itself again. With a pointer in it, it is not allocated together with others.
+// A collector is garbage. The runtime calls its finalizer after each garbage collection, as the
+// finalizer sets itself again. With a pointer in it, it is not allocated together with others.
 type collector struct{ _ *collector }
 
 // collecting says that there is a collector.

@@ -17,8 +17,8 @@ var spin atomic.Int64
 // IgnoredSpin is what the environment variable ATTN_SPIN holds, if that is no duration, else "".
 var IgnoredSpin = readSpin(os.Getenv("ATTN_SPIN"))
 
-// readSpin sets spin to the value of ATTN_SPIN. A bad one is returned, and means the default: a program
-// that computes must not fail because of how it waits.
+// readSpin sets spin to the value of ATTN_SPIN. A bad one is returned, and means the default: a
+// program that computes must not fail because of how it waits.
 func readSpin(value string) (ignored string) {
 	spin.Store(int64(DefaultSpin))
 	switch d, err := time.ParseDuration(value); {
@@ -45,8 +45,8 @@ func SetSpin(d time.Duration) (previous time.Duration) {
 // keepUntil is the end of the time for which KeepSpinning was asked.
 var keepUntil atomic.Int64
 
-// KeepSpinning makes goroutines spin on for d, at most a lifetime, where they would park, as calls follow
-// each other. It changes nothing if spinning is off.
+// KeepSpinning makes goroutines spin on for d, at most a lifetime, where they would park, as calls
+// follow each other. It changes nothing if spinning is off.
 func KeepSpinning(d time.Duration) { keepUntil.Store(clock() + int64(min(d, maxLifetime))) }
 
 // spinFrom returns for how many nanoseconds a goroutine spins that begins at the time now.

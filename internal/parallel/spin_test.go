@@ -34,8 +34,8 @@ func TestReadSpin(t *testing.T) {
 	}
 }
 
-// TestKeepSpinning: goroutines spin on until the time that was asked for, but not if spinning is off, and a time that
-// the clock of a bubble has left far in the future counts as none.
+// TestKeepSpinning: goroutines spin on until the time that was asked for, but not if spinning is
+// off, and a time that the clock of a bubble has left far in the future counts as none.
 func TestKeepSpinning(t *testing.T) {
 	before := keepUntil.Load()
 	t.Cleanup(func() { keepUntil.Store(before) })
@@ -65,7 +65,8 @@ func TestKeepSpinning(t *testing.T) {
 	}
 }
 
-// TestFrequentWhileKept: a call that comes after the spin time, but while workers spin on, counts as one that follows at once.
+// TestFrequentWhileKept: a call that comes after the spin time, but while workers spin on, counts
+// as one that follows at once.
 func TestFrequentWhileKept(t *testing.T) {
 	before := keepUntil.Load()
 	t.Cleanup(func() { keepUntil.Store(before) })
@@ -84,7 +85,8 @@ func TestFrequentWhileKept(t *testing.T) {
 	}
 }
 
-// TestSpinOff: with spinning off a worker parks after its job, small calls count on no other thread, and wake none.
+// TestSpinOff: with spinning off a worker parks after its job, small calls count on no other
+// thread, and wake none.
 func TestSpinOff(t *testing.T) {
 	emptyPool(t)
 	setSpin(t, 0)

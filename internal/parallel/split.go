@@ -43,9 +43,10 @@ func (s *Split[W, S]) Run(n int, work float64, shape S, threads int, parallelFor
 	s.group.Run(tasks, min(t, tasks), Reserve[S]{Threads: min(most, n), Shape: shape}, parallelFor)
 }
 
-// A Loop computes ranges of numbered things on several goroutines, as a Split does, for calls that are given
-// an A each. It copies that to a recycled job: in the steady state a call allocates nothing. Do gives the
-// same results for any ranges. The zero Loop is ready for use once the exported fields are set.
+// A Loop computes ranges of numbered things on several goroutines, as a Split does, for calls that
+// are given an A each. It copies that to a recycled job: in the steady state a call allocates
+// nothing. Do gives the same results for any ranges. The zero Loop is ready for use once the
+// exported fields are set.
 type Loop[A, W any] struct {
 	Scratch *FreeList[W]
 	Fit     func(a *A, w *W) // prepares scratch memory for a call; nil if nothing is to be done

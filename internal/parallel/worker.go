@@ -237,8 +237,8 @@ func (w *worker) next(end int64, processors int) *job {
 	}
 }
 
-// A spinState is what an idle worker has seen since its last job: how often it has yielded, and what the
-// clock said after that. It tells when to park, and reads no clock itself.
+// A spinState is what an idle worker has seen since its last job: how often it has yielded, and
+// what the clock said after that. It tells when to park, and reads no clock itself.
 type spinState struct {
 	last, end  int64 // times, in nanoseconds
 	yields     int
@@ -247,8 +247,8 @@ type spinState struct {
 	processors int64
 }
 
-// newSpinState is the state at the time now. The worker is to spin for limit nanoseconds, but not beyond
-// the end of its lifetime.
+// newSpinState is the state at the time now. The worker is to spin for limit nanoseconds, but not
+// beyond the end of its lifetime.
 func newSpinState(now, lifetimeEnd, limit int64, processors int) spinState {
 	return spinState{last: now, end: min(lifetimeEnd, now+limit), mostYields: spinYields(limit), processors: int64(processors)}
 }

@@ -283,9 +283,9 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 	})
 }
 
-// TestHowLongWorkersSpin: an idle worker spins for the time that SetSpin sets, but not beyond its lifetime. It
-// parks at once if spinning is off or if as many workers spin as there are processors, and after two yields in a
-// row that took long. The times are the test's own.
+// TestHowLongWorkersSpin: an idle worker spins for the time that SetSpin sets, but not beyond its
+// lifetime. It parks at once if spinning is off or if as many workers spin as there are processors,
+// and after two yields in a row that took long. The times are the test's own.
 func TestHowLongWorkersSpin(t *testing.T) {
 	const (
 		now  = int64(5 * time.Second)

@@ -1,5 +1,5 @@
-// Package quantized has the formats of quantized weights, a row each, and what becomes of them: numbers
-// of float32, or the blocks of packed panels, whose formats are those of package ukernel.
+// Package quantized has the formats of quantized weights, a row each, and what becomes of them:
+// numbers of float32, or the blocks of packed panels, whose formats are those of package ukernel.
 package quantized
 
 import (
@@ -28,8 +28,9 @@ type Format struct {
 	wider ukernel.PackedFormat
 }
 
-// formats has the formats at the numbers that GGUF files have for them. Their blocks are described in
-// ggml/src/ggml-common.h of github.com/ggml-org/llama.cpp, and their weights in ggml-quants.c there.
+// formats has the formats at the numbers that GGUF files have for them. Their blocks are described
+// in ggml/src/ggml-common.h of github.com/ggml-org/llama.cpp, and their weights in ggml-quants.c
+// there.
 var formats = [...]Format{
 	2:  {"Q4_0", 32, 18, ukernel.S4, 8, readQ4_0, nil, 0},
 	3:  {"Q4_1", 32, 20, ukernel.U4, 0, readQ4_1, nil, 0},
@@ -106,8 +107,8 @@ func (g *group) add(b []byte, at int, mask uint64, to int) {
 	}
 }
 
-// readNibbles sets q to 16 bytes of numbers of 4 bits: byte i has those of weights i, in its lower half,
-// and i+16.
+// readNibbles sets q to 16 bytes of numbers of 4 bits: byte i has those of weights i, in its lower
+// half, and i+16.
 func (g *group) readNibbles(b []byte) {
 	for i := 0; i < 16; i += 8 {
 		x := binary.LittleEndian.Uint64(b[i:])
@@ -179,15 +180,15 @@ func readIQ4_NL(g *group, b []byte, _ int) {
 	g.lookUp(&iq4Values, b[2:])
 }
 
-// e2m1Values are those of OCP's E2M1, doubled, plus 16: 0, 0.5, 1, 1.5, 2, 3, 4 and 6, and the same negated
-// (Open Compute Project: "OCP Microscaling Formats (MX) Specification", version 1.0). -0 is 0.
+// e2m1Values are those of OCP's E2M1, doubled, plus 16: 0, 0.5, 1, 1.5, 2, 3, 4 and 6, and the same
+// negated (Open Compute Project: "OCP Microscaling Formats (MX) Specification", version 1.0). -0 is 0.
 var e2m1Values = [16]uint8{16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4}
 
 // e2m1Zero is the number of 0.
 const e2m1Zero = 16
 
-// readMXFP4: the exponent of the scale, 127 too large, and the numbers of values. The scale is half of that,
-// as the values are doubled; it is 0 if all of them are.
+// readMXFP4: the exponent of the scale, 127 too large, and the numbers of values. The scale is half
+// of that, as the values are doubled; it is 0 if all of them are.
 func readMXFP4(g *group, b []byte, _ int) {
 	d := float32(math.Ldexp(1, int(b[0])-128))
 	switch {
@@ -212,8 +213,9 @@ func isZeroMXFP4(b []byte) bool {
 	return true
 }
 
-// readNVFP4: 4 scales of 16 weights as E4M3, half of which is s, as the values are doubled. Then 8 bytes
-// with the numbers of values of each 16: byte i has those of weights i, in its lower half, and i+8.
+// readNVFP4: 4 scales of 16 weights as E4M3, half of which is s, as the values are doubled. Then 8
+// bytes with the numbers of values of each 16: byte i has those of weights i, in its lower half,
+// and i+8.
 func readNVFP4(g *group, b []byte, part int) {
 	g.d = 1
 	for i := range g.s {
@@ -235,8 +237,8 @@ func readQ2_K(g *group, b []byte, part int) {
 	g.set(b[16+part/4*32:], part%4*2, 3)
 }
 
-// readQ3_K: 32 bytes with the third bits, 64 with the two lower ones, 12 bytes with 16 s of 6 bits, 32
-// too large, and d.
+// readQ3_K: 32 bytes with the third bits, 64 with the two lower ones, 12 bytes with 16 s of 6 bits,
+// 32 too large, and d.
 func readQ3_K(g *group, b []byte, part int) {
 	g.d = half(b[108:])
 	for i := range 2 {

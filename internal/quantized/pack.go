@@ -7,8 +7,9 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// Float32 converts blocks to float32, Weights numbers each. Products are rounded, and then differences, as
-// ggml's dequantize_row functions do it. Their products of minima and integers are exact.
+// Float32 converts blocks to float32, Weights numbers each. Products are rounded, and then
+// differences, as ggml's dequantize_row functions do it. Their products of minima and integers are
+// exact.
 func (f *Format) Float32(dst []float32, blocks []byte) {
 	var g group
 	for ; len(dst) > 0; dst, blocks = dst[f.Weights:], blocks[f.Bytes:] {
@@ -35,9 +36,10 @@ func (g *group) float32(dst []float32, zero uint8) {
 	}
 }
 
-// Pack writes the blocks of some rows into those of a packed panel in format p, see PackedFor. rows has one row
-// of k/Weights blocks for each of the first lanes. The other lanes stay as they are. Those of a
-// format with scales of float32 are multiplied by scales, one for all rows or one for each; none stand for 1.
+// Pack writes the blocks of some rows into those of a packed panel in format p, see PackedFor. rows
+// has one row of k/Weights blocks for each of the first lanes. The other lanes stay as they are.
+// Those of a format with scales of float32 are multiplied by scales, one for all rows or one for
+// each; none stand for 1.
 func (f *Format) Pack(p ukernel.PackedFormat, panel, rows []byte, lanes, k int, scales []float32) {
 	parts, blocks, size := f.Weights/contract.WeightBlock, k/f.Weights, p.BlockBytes(lanes)
 	row := blocks * f.Bytes
@@ -75,9 +77,9 @@ func (g *group) flush() {
 	}
 }
 
-// Affine returns what weights d·(q-zero) are packed as, with q of some bits, zeros from least to most, and
-// d and zeros for each 16 inputs: half tells whether all d are binary16, and the same for each 32. It reports
-// false if no format has all of them.
+// Affine returns what weights d·(q-zero) are packed as, with q of some bits, zeros from least to
+// most, and d and zeros for each 16 inputs: half tells whether all d are binary16, and the same for
+// each 32. It reports false if no format has all of them.
 func Affine(bits, least, most int, half bool) (p ukernel.PackedFormat, ok bool) {
 	lowest, highest := -most, 1<<bits-1-least // of q-zero
 	fits := func(offset int) bool { return lowest >= -offset && highest < offset }
@@ -97,7 +99,8 @@ func AffineAs(p ukernel.PackedFormat) bool {
 	return p == ukernel.S4 || p == ukernel.U4x16 || p == ukernel.S8 || p == ukernel.S5x16F32
 }
 
-// PutAffine writes a lane of a format that Affine returns: codes, and scales and zeros by halves of the steps.
+// PutAffine writes a lane of a format that Affine returns: codes, and scales and zeros by halves of
+// the steps.
 func (b *Block) PutAffine(codes *[32]uint8, scales [2]float32, zeros [2]uint8, lane int) {
 	g := group{d: scales[0], m: scales[0], s: [2]float32{1, 1}, q: *codes}
 	if b.Format.Float32Scales() {

@@ -30,8 +30,8 @@ func (b *Block) float32At(i, lane int) float32 {
 	return math.Float32frombits(binary.LittleEndian.Uint32(b.Data[4*(i*b.Lanes+lane):]))
 }
 
-// Scale returns the scale and the minimum of a lane, in a format without those of float32: for a format
-// without minima that of the offset, -offset·d, which is exact.
+// Scale returns the scale and the minimum of a lane, in a format without those of float32: for a
+// format without minima that of the offset, -offset·d, which is exact.
 func (b *Block) Scale(lane int) (d, m float32) {
 	d = b.halfAt(0, lane)
 	if offset := b.Format.Offset(); offset != 0 {
@@ -52,8 +52,8 @@ func (b *Block) Integers(lane int) (s, t [2]int32) {
 	return s, t
 }
 
-// Scales returns what the numbers of both halves of the steps are multiplied with, and what is added then.
-// The products are exact.
+// Scales returns what the numbers of both halves of the steps are multiplied with, and what is
+// added then. The products are exact.
 func (b *Block) Scales(lane int) (ds, ms [2]float32) {
 	if b.Format.Float32Scales() {
 		for i := range ds {

@@ -64,8 +64,8 @@ func widen(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int, isScaled
 	}
 }
 
-// WidenLast writes the last columns of n rows, from row l on, to dst, one after the other. The rows lie at equal distances,
-// and the columns have one scale if they have any.
+// WidenLast writes the last columns of n rows, from row l on, to dst, one after the other. The rows
+// lie at equal distances, and the columns have one scale if they have any.
 func WidenLast(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n, columns int) {
 	from := source{at: x.Index(b, h, l) + x.Dim(3) - columns, stride: x.Stride(2), scales: one, group: columns}
 	if x.Scales() != nil {
@@ -98,7 +98,8 @@ func (s *source) widen(t *tier.Tier, dst []float32, x *view.Tensor, n, d int) {
 	}
 }
 
-// WidenRow writes d elements of a tensor that is neither Float32 nor scaled, from index at on, to dst.
+// WidenRow writes d elements of a tensor that is neither Float32 nor scaled, from index at on, to
+// dst.
 func WidenRow(t *tier.Tier, dst []float32, x *view.Tensor, at, d int) {
 	size := x.DType().Size()
 	t.Convert().Widen[x.DType()](dst, d, x.Bytes()[at*size:(at+d)*size], 0, 1, d)
@@ -133,8 +134,8 @@ func Aligned(n int) []float32 {
 	return s[skip : skip+n : skip+n]
 }
 
-// Start makes row the begin of a sum: zeros, or what it holds plus +0, which is the first summand and the only one
-// where nothing else is added.
+// Start makes row the begin of a sum: zeros, or what it holds plus +0, which is the first summand
+// and the only one where nothing else is added.
 func Start(row []float32, accumulate bool) {
 	if !accumulate {
 		clear(row)

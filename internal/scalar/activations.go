@@ -87,9 +87,9 @@ func divideByExp2(z, c, high, low float32) float32 {
 const one = 0x3f800000
 
 // The constants of GELU. The points belong to intervals whose bounds are about a factor sqrt 2
-// apart, in the variable a·density + start: 2^GELUBits of its bits are an interval. From some number
-// below the highest on the result is x, and the exponential need not become subnormal, which is
-// slow on some CPUs.
+// apart, in the variable a·density + start: 2^GELUBits of its bits are an interval. From some
+// number below the highest on the result is x, and the exponential need not become subnormal, which
+// is slow on some CPUs.
 var (
 	geluPoints              = contract.GELUPoints()
 	geluLowest, geluHighest = float(contract.GELULowest), float(contract.GELUHighest)
@@ -126,8 +126,8 @@ func GELU(x float32) float32 {
 	return FMA(-t, exp, rest)
 }
 
-// Sigmoid returns 1/(1+e^-x), from e = exp2(-|x|·log2 e), which cannot overflow: 1/(1+e), and e/(1+e)
-// for negative x.
+// Sigmoid returns 1/(1+e^-x), from e = exp2(-|x|·log2 e), which cannot overflow: 1/(1+e), and
+// e/(1+e) for negative x.
 func Sigmoid(x float32) float32 {
 	if x < 0 {
 		e := Exp2(float32(x * Log2E))

@@ -74,11 +74,11 @@ func RoundBF16(x float32) float32 {
 	return y
 }
 
-// The two types of the OCP 8-bit Floating Point Specification (OFP8), Revision 1.0: E4M3 with
-// 4 bits of exponent and 3 of fraction, E5M2 with 5 and 2. E5M2 is laid out as IEEE-754 would, E4M3 has
-// no infinity: all of its highest exponent are numbers, but for S.1111.111, which is NaN. Narrowing
-// saturates, as the specification calls it: what is beyond the largest number, infinity too, becomes
-// that number.
+// The two types of the OCP 8-bit Floating Point Specification (OFP8), Revision 1.0: E4M3 with 4
+// bits of exponent and 3 of fraction, E5M2 with 5 and 2. E5M2 is laid out as IEEE-754 would, E4M3
+// has no infinity: all of its highest exponent are numbers, but for S.1111.111, which is NaN.
+// Narrowing saturates, as the specification calls it: what is beyond the largest number, infinity
+// too, becomes that number.
 
 const (
 	largestE4M3 = 0x7e // 448
@@ -102,12 +102,12 @@ func F8E4M3(b uint8) float32 {
 // F8E5M2 returns the value of an E5M2 given as bits: the upper half of a binary16. A NaN stays one.
 func F8E5M2(b uint8) float32 { return F16(uint16(b) << 8) }
 
-// ToF8E4M3 returns the bits of the E4M3 nearest to x, ties to even, and that of ±448 beyond. Every NaN
-// becomes 0x7f.
+// ToF8E4M3 returns the bits of the E4M3 nearest to x, ties to even, and that of ±448 beyond. Every
+// NaN becomes 0x7f.
 func ToF8E4M3(x float32) uint8 { return toFloat8(x, 3, 7, largestE4M3, nanE4M3) }
 
-// ToF8E5M2 returns the bits of the E5M2 nearest to x, ties to even, and that of ±57344 beyond. Every
-// NaN becomes 0x7e.
+// ToF8E5M2 returns the bits of the E5M2 nearest to x, ties to even, and that of ±57344 beyond.
+// Every NaN becomes 0x7e.
 func ToF8E5M2(x float32) uint8 { return toFloat8(x, 2, 15, largestE5M2, nanE5M2) }
 
 // toFloat8 rounds x to a format with so many bits of fraction and a bias of the exponent, of which

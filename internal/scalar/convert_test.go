@@ -9,8 +9,8 @@ import (
 
 var narrowAll = flag.Bool("narrowall", false, "narrow all float32 (minutes)")
 
-// A format is a binary floating-point format of 8 or 16 bits, as IEEE-754 or the OCP's specification of
-// formats of 8 bits describes it.
+// A format is a binary floating-point format of 8 or 16 bits, as IEEE-754 or the OCP's
+// specification of formats of 8 bits describes it.
 type format struct {
 	name           string
 	bits, fraction int // of a number, and of its fraction
@@ -29,8 +29,8 @@ var formats = []format{
 
 func (f format) bias() int { return 1<<(f.bits-2-f.fraction) - 1 }
 
-// magnitude is the number that bits without a sign stand for. Bits that stand for infinity or NaN have
-// what would follow without a bound on the exponent.
+// magnitude is the number that bits without a sign stand for. Bits that stand for infinity or NaN
+// have what would follow without a bound on the exponent.
 func (f format) magnitude(bits int) float64 {
 	exp, frac := bits>>f.fraction, float64(bits&(1<<f.fraction-1))
 	if exp == 0 {

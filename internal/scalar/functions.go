@@ -77,8 +77,8 @@ func WeightBF16(x float32) float32 {
 // Log2Units returns x·log2 e, rounded once: a score in the unit of Exp2.
 func Log2Units(x float32) float32 { return float32(float64(x) * math.Log2E) }
 
-// LSE returns the logarithm of the sum of exponentials, in natural units, of a row whose maximum, in
-// the unit of Exp2, and sum of weights are given: -Inf for a sum of 0, NaN for NaN.
+// LSE returns the logarithm of the sum of exponentials, in natural units, of a row whose maximum,
+// in the unit of Exp2, and sum of weights are given: -Inf for a sum of 0, NaN for NaN.
 func LSE(max, sum float32) float32 {
 	switch {
 	case sum == 0:

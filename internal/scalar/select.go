@@ -41,8 +41,8 @@ func Flush(x, least float32) float32 {
 	return x
 }
 
-// BackwardWeight returns the weight of a score, not yet normalised: Weight(min(s - lse, 0)), or +0 if
-// s is -Inf. A NaN stays.
+// BackwardWeight returns the weight of a score, not yet normalised: Weight(min(s - lse, 0)), or +0
+// if s is -Inf. A NaN stays.
 func BackwardWeight(s, lse float32) float32 {
 	switch x := s - lse; {
 	case s == NegInf:
@@ -65,8 +65,8 @@ func Limited(x, most float32) float32 {
 	return x
 }
 
-// SumOfHalves adds the upper half of some chains to the lower half until one is left, and returns it. Their number is a
-// power of 2.
+// SumOfHalves adds the upper half of some chains to the lower half until one is left, and returns
+// it. Their number is a power of 2.
 func SumOfHalves(acc []float32) float32 {
 	for half := len(acc) / 2; half > 0; half /= 2 {
 		for r, x := range acc[half : 2*half] {

@@ -8,9 +8,9 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// Check reports the first of the fields u, which are used, that does not fit scores of shape c, or that the call does
-// not take. The caller checks what needs the keys: DynamicInt12, BFloat16, and KeyRows before all
-// else, as c has the length of its lists.
+// Check reports the first of the fields u, which are used, that does not fit scores of shape c, or
+// that the call does not take. The caller checks what needs the keys: DynamicInt12, BFloat16, and
+// KeyRows before all else, as c has the length of its lists.
 func (s *Scoring) Check(u Set, c *view.Scores, by Call) *check.Failure {
 	if f := u.CheckTaken(by); f != nil {
 		return f
@@ -33,7 +33,8 @@ func (u Set) CheckTaken(by Call) *check.Failure {
 	return nil
 }
 
-// checkTree reports parents of another number than queries, or with lists, or queries whose tree begins before the keys.
+// checkTree reports parents of another number than queries, or with lists, or queries whose tree
+// begins before the keys.
 func (s *Scoring) checkTree(c *view.Scores) *check.Failure {
 	r := &fields[parents]
 	if s.KeyRows.IsSet() {

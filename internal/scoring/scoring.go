@@ -1,6 +1,7 @@
-// Package scoring has what makes weights of the products of queries and keys: scale, caps, biases, masks, positions,
-// sinks and dropout. The options of every call that takes them have one [Scoring], and so has the call of the engine.
-// The table of its fields says how each is checked, whose memory it reads, and which calls take it.
+// Package scoring has what makes weights of the products of queries and keys: scale, caps, biases,
+// masks, positions, sinks and dropout. The options of every call that takes them have one
+// [Scoring], and so has the call of the engine. The table of its fields says how each is checked,
+// whose memory it reads, and which calls take it.
 package scoring
 
 import (
@@ -13,8 +14,8 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// Resolve makes s, which has passed Check for scores of shape c, ready for the engine: the mask tells what queries see,
-// and the bias has strides of 0 where it broadcasts.
+// Resolve makes s, which has passed Check for scores of shape c, ready for the engine: the mask
+// tells what queries see, and the bias has strides of 0 where it broadcasts.
 func (s *Scoring) Resolve(c *view.Scores) {
 	if s.Mask.IsSet() {
 		s.Mask.Resolve(c)
@@ -33,7 +34,8 @@ func (s *Scoring) Query(b, i, keys int) mask.Query {
 	return mask.Query{Batch: b, Index: i, Keys: keys, KeyStart: start, Diagonal: i + position.Of(s.QueryStart, b) - start}
 }
 
-// OnPath is Query for a call of so many queries that are a tree. Its keys are those before the tree and those on its path.
+// OnPath is Query for a call of so many queries that are a tree. Its keys are those before the tree
+// and those on its path.
 func (s *Scoring) OnPath(b, i, queries, keys int) mask.Query {
 	past := s.Past(b)
 	depth, existing := view.Parents(s.Parents).Depths(b, i, queries, keys-past)

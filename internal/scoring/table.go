@@ -12,8 +12,8 @@ import (
 // Scoring has the fields of kernel.Scoring, which documents them.
 type Scoring Of[mask.Mask, view.Tensor, func(*Tile), view.KeyRows, Dropout]
 
-// Of is a Scoring whose parts have any types. kernel.Scoring is one, with its own: so a pointer to that is a pointer to
-// a Scoring.
+// Of is a Scoring whose parts have any types. kernel.Scoring is one, with its own: so a pointer to
+// that is a pointer to a Scoring.
 type Of[Mask, Tensor, Func, KeyRows, Dropout any] struct {
 	Scale                float32
 	DynamicInt12         bool
@@ -52,11 +52,11 @@ const (
 	numFields
 )
 
-// A row of the table says all about a field but what it does to scores. Checks, the search for shared memory and plain
-// calls read it here.
+// A row of the table says all about a field but what it does to scores. Checks, the search for
+// shared memory and plain calls read it here.
 //
-// A new field is a field of kernel.Scoring and of Of, and here its name, its row, and the condition under which it is
-// used. TestTable fails until all of them are there.
+// A new field is a field of kernel.Scoring and of Of, and here its name, its row, and the condition
+// under which it is used. TestTable fails until all of them are there.
 type row struct {
 	arg   string  // as errors name it
 	kind  kind    // what it holds
@@ -188,7 +188,8 @@ func (u Set) with(f field, isIn bool) Set {
 func (u Set) first() field { return field(bits.TrailingZeros32(uint32(u))) }
 func (u Set) rest() Set    { return u & (u - 1) }
 
-// at returns where a field lies. (A func value for each row would move the caller's options to the heap.)
+// at returns where a field lies. (A func value for each row would move the caller's options to the
+// heap.)
 func (s *Scoring) at(f field) unsafe.Pointer { return unsafe.Add(unsafe.Pointer(s), fields[f].at) }
 
 // The values of fields, by kinds.

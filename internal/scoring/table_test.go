@@ -40,8 +40,9 @@ func use(t *testing.T, s *Scoring, f reflect.StructField) {
 
 var one = view.Scores{Batch: 1, Heads: 1, Queries: 1, Keys: 1}
 
-// TestTable: every field has a row, and what belongs to it. With that field alone, a call passes the check or says that
-// it does not take it, is plain only if the row says so, and finds the memory that it reads.
+// TestTable: every field has a row, and what belongs to it. With that field alone, a call passes
+// the check or says that it does not take it, is plain only if the row says so, and finds the
+// memory that it reads.
 func TestTable(t *testing.T) {
 	all := reflect.VisibleFields(reflect.TypeFor[Scoring]())
 	if len(all) != int(numFields) {

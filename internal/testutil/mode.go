@@ -9,8 +9,9 @@ func Quick() bool { return testing.Short() && !Race }
 // Thin reports whether to test only a part of many cases, see Sampled.
 func Thin() bool { return testing.Short() || Race }
 
-// Every reports whether to test case i of many: all of them, one in short with -short, and one in race
-// under the race detector, where calls take ten times as long and few cases show what threads share.
+// Every reports whether to test case i of many: all of them, one in short with -short, and one in
+// race under the race detector, where calls take ten times as long and few cases show what threads
+// share.
 func Every(i, short, race int) bool {
 	switch {
 	case Race:

@@ -86,8 +86,9 @@ func TestTilesKeepState(t *testing.T) {
 	}
 }
 
-// TestTileProducts: each kernel that needs tiles has a product for TestTilesKeepState, whose numbers
-// are of some use: those of tier generic and of the best tier, with tiles or without, are the same.
+// TestTileProducts: each kernel that needs tiles has a product for TestTilesKeepState, whose
+// numbers are of some use: those of tier generic and of the best tier, with tiles or without, are
+// the same.
 func TestTileProducts(t *testing.T) {
 	products := tileProducts()
 	used, reference := Tiers[0].set(0), *ref

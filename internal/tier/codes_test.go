@@ -332,7 +332,8 @@ func (c valueCodesCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p 
 	}
 }
 
-// A pairsArgument returns the integers of some rows of pairs, of at most so much, or all the largest.
+// A pairsArgument returns the integers of some rows of pairs, of at most so much, or all the
+// largest.
 func pairsArgument(a *testutil.Arena, r *testutil.Rand, name string, n, most int, extreme bool) []int32 {
 	x := testutil.Slice[int32](a, name, n)
 	for i := range x {

@@ -20,9 +20,9 @@ func isFeature(name string) bool { return name == "V" }
 // hostLacks tells whether this CPU or its operating system lacks a feature, or no such is known.
 func hostLacks(feature string) bool { return !isFeature(feature) || vectorLanes() == 0 }
 
-// vectorLanes returns how many float32 a vector register has, 0 if there are no vectors. Package cpu asks
-// the kernel in a way that Linux has since 6.4. Others, and emulators of them, only have a bit that
-// vectors of a draft set as well, but then the CPU itself knows.
+// vectorLanes returns how many float32 a vector register has, 0 if there are no vectors. Package
+// cpu asks the kernel in a way that Linux has since 6.4. Others, and emulators of them, only have a
+// bit that vectors of a draft set as well, but then the CPU itself knows.
 //
 // GODEBUG=cpu.v=off, or cpu.all=off, turns vectors off for both ways to find them.
 func vectorLanes() int {

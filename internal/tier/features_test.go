@@ -72,8 +72,8 @@ func checkEvery(p *kernelSet, cases []kernelCase, n int) error {
 	return checkKernel(p, some, newArena())
 }
 
-// TestProductsAreAssembly: a tier that runs, whichever feature the CPU lacks, has no product in Go: that would be slower than the
-// next tier by far.
+// TestProductsAreAssembly: a tier that runs, whichever feature the CPU lacks, has no product in Go:
+// that would be slower than the next tier by far.
 func TestProductsAreAssembly(t *testing.T) {
 	before := lacks
 	defer func() { lacks = before }()

@@ -14,7 +14,8 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// TestMain lists the tiers and the CPU features that their kernels need, so that every test log says what was really tested.
+// TestMain lists the tiers and the CPU features that their kernels need, so that every test log
+// says what was really tested.
 func TestMain(m *testing.M) {
 	fmt.Printf("attn: %s/%s\n", runtime.GOOS, runtime.GOARCH)
 	for i := range Tiers {
@@ -223,9 +224,9 @@ var kernelTests = []struct {
 	{"Gradients.BackwardSoftcap", backwardSoftcapCases},
 }
 
-// TestAllKernels fails if a kernel is in no test, or if a tier lacks one that it must have. Only the
-// skinny kernels for narrow types, those for integers, for unpacked weights and for units of tiles
-// are optional.
+// TestAllKernels fails if a kernel is in no test, or if a tier lacks one that it must have. Only
+// the skinny kernels for narrow types, those for integers, for unpacked weights and for units of
+// tiles are optional.
 func TestAllKernels(t *testing.T) {
 	tested := map[string]bool{}
 	for _, k := range kernelTests {

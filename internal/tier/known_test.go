@@ -11,8 +11,8 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// TestFeaturesAreKnown fails if a kernel needs a CPU feature that package cpuid does not know, as it
-// would never run.
+// TestFeaturesAreKnown fails if a kernel needs a CPU feature that package cpuid does not know, as
+// it would never run.
 func TestFeaturesAreKnown(t *testing.T) {
 	needsAreKnown(t, asm.Products)
 	needsAreKnown(t, asm.Lanes)

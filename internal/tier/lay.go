@@ -10,8 +10,8 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// tables are the tables of a tier, each put together when it is first asked for. A program links the
-// kernels of those that it asks for.
+// tables are the tables of a tier, each put together when it is first asked for. A program links
+// the kernels of those that it asks for.
 type tables struct {
 	products    atomic.Pointer[[]ukernel.Products] // by width, as Tier.Widths
 	tiles       atomic.Pointer[[]ukernel.TileKernels]
@@ -81,8 +81,8 @@ func keep[T any](to *atomic.Pointer[T], k *T) *T {
 	return to.Load()
 }
 
-// lay puts a table together: the reference, and on it the overrides of the tier's instruction sets, in
-// their order. lanes is the width of a query tile, or 0 for tables without.
+// lay puts a table together: the reference, and on it the overrides of the tier's instruction sets,
+// in their order. lanes is the width of a query tile, or 0 for tables without.
 func lay[T any](t *Tier, lanes int, reference T, overrides []ukernel.Override[T]) *T {
 	k := &reference
 	for _, isa := range t.ISAs {
@@ -98,8 +98,8 @@ func lay[T any](t *Tier, lanes int, reference T, overrides []ukernel.Override[T]
 	return k
 }
 
-// fits reports whether an override is for query tiles of a width, for this CPU, and of the variant that
-// the tuning chooses.
+// fits reports whether an override is for query tiles of a width, for this CPU, and of the variant
+// that the tuning chooses.
 func fits[T any](t *Tier, l *ukernel.Override[T], lanes int) bool {
 	return (l.Lanes == 0 || lanes%l.Lanes == 0) &&
 		(l.Variant == "" || slices.Contains(t.Tuning.variants(), l.Variant)) &&

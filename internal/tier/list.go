@@ -19,7 +19,8 @@ type Kernel struct {
 	Variant string   // which of several it is, see ukernel.Override
 	None    bool     // the tier has no such kernel and does without
 
-	// Lower is the tier whose kernel runs for grouped weights and up to LowerRows rows of float32, or "".
+	// Lower is the tier whose kernel runs for grouped weights and up to LowerRows rows of float32,
+	// or "".
 	Lower string
 }
 
@@ -95,8 +96,8 @@ func eachKernel(name string, table reflect.Value, f func(name string, path []int
 	walk(name, nil, table)
 }
 
-// formatLacks reports whether name is that of a format of quantized weights which has no kernel of a field: grouped formats have
-// no Gemm, and brain formats and the others no Unpack.
+// formatLacks reports whether name is that of a format of quantized weights which has no kernel of
+// a field: grouped formats have no Gemm, and brain formats and the others no Unpack.
 func formatLacks(name, field string) bool {
 	_, format, ok := strings.Cut(name, ".Blocks.")
 	for f := range ukernel.PackedFormat(ukernel.PackedFormats) {
@@ -107,8 +108,8 @@ func formatLacks(name, field string) bool {
 	return false
 }
 
-// indexName names an element of an array of kernels: by the type that is converted, "" if the contract
-// has no kernel for it, or by the format of quantized weights.
+// indexName names an element of an array of kernels: by the type that is converted, "" if the
+// contract has no kernel for it, or by the format of quantized weights.
 func indexName(kernel reflect.Type, i int) string {
 	if kernel.Kind() != reflect.Func {
 		return ukernel.PackedFormat(i).String()

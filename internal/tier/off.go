@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Off are the CPU features that ATTN_FEATURES switches off, and BadFeatures says why the variable is
-// ignored, "" if it is not. It is read once.
+// Off are the CPU features that ATTN_FEATURES switches off, and BadFeatures says why the variable
+// is ignored, "" if it is not. It is read once.
 var Off, BadFeatures = readFeatures(os.Getenv("ATTN_FEATURES"))
 
 // readFeatures reads items with commas between, as GODEBUG has them: avx512vnni=off.
@@ -26,8 +26,8 @@ func readFeatures(value string) (off []string, bad string) {
 	return off, ""
 }
 
-// lacks tells whether kernels cannot use a feature of the CPU: it or its operating system does not have
-// it, or the feature is switched off.
+// lacks tells whether kernels cannot use a feature of the CPU: it or its operating system does not
+// have it, or the feature is switched off.
 var lacks = func(feature string) bool {
 	return slices.Contains(Off, feature) || hostLacks(feature)
 }

@@ -55,7 +55,8 @@ func (c quantizeCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *k
 // A quantizeKernel quantizes rows.
 type quantizeKernel[E byte | int8] func(dst []E, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool
 
-// quantizeCall makes the arguments of a call, with groups as fill fills them and so many numbers in an element.
+// quantizeCall makes the arguments of a call, with groups as fill fills them and so many numbers in
+// an element.
 func quantizeCall[E byte | int8](c quantizeCase, a *testutil.Arena, r *testutil.Rand, perElement int, fill func(group []float32), kernel func(p *kernelSet) quantizeKernel[E]) func(p *kernelSet) {
 	lds, ldd, groups := c.d+c.gapS, c.d/perElement+c.gapD, c.d/max(1, c.group)
 	src := a.Matrix("src", c.n, c.d, lds, testutil.NaN)

@@ -355,7 +355,8 @@ func ignoreC(gemm *blockGemm) {
 	}
 }
 
-// benchBlocks multiplies one row and four by a packed panel that is in cache, and widens it. Grouped formats are widened alone.
+// benchBlocks multiplies one row and four by a packed panel that is in cache, and widens it.
+// Grouped formats are widened alone.
 func benchBlocks() (list []benchmark) {
 	const k = 1536
 	panel := make([]byte, k/ukernel.BlockSteps*ukernel.S8.BlockBytes(ukernel.PanelLanes))

@@ -20,7 +20,8 @@ func (c rowCase) String() string {
 	return fmt.Sprintf("n=%d d=%d ld=d+%d in place: %v, of %v", c.n, c.d, c.gap, c.inPlace, c.values)
 }
 
-// rowCases lists all remainders of what lies in the lanes: of rows for kernels whose lanes are rows, else of elements.
+// rowCases lists all remainders of what lies in the lanes: of rows for kernels whose lanes are
+// rows, else of elements.
 func rowCases(kernel string) func(w int) []kernelCase {
 	lanes, others := upTo(2*16+1, 47, 48, 49, 67), []int{0, 1, 2, 3, 7, 16, 33}
 	return func(int) (list []kernelCase) {
@@ -142,7 +143,8 @@ func (c rowCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernel
 	return func(p *kernelSet) { p.Rows.NormGradients(dx, g, y, center, slope, shift) }
 }
 
-// quotients has numbers up to 1 and down to the smallest, and sums near powers of two and near 1 among others.
+// quotients has numbers up to 1 and down to the smallest, and sums near powers of two and near 1
+// among others.
 func (c rowCase) quotients(a *testutil.Arena, r *testutil.Rand, ld int) func(p *kernelSet) {
 	x, sums, inverses := a.Matrix("x", c.n, c.d, ld, testutil.Canary), a.Doubles("sums", c.n), a.Doubles("inverses", c.n)
 	for i := range c.n {

@@ -11,8 +11,9 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// BenchmarkSkinny times the products of decoding, block by block, by the number of query rows: with the keys or values
-// in L1, and from memory with prefetches. Where both take as long, the kernel is what limits, not memory.
+// BenchmarkSkinny times the products of decoding, block by block, by the number of query rows: with
+// the keys or values in L1, and from memory with prefetches. Where both take as long, the kernel is
+// what limits, not memory.
 func BenchmarkSkinny(b *testing.B) {
 	const size = 96 << 20 // bytes, more than a cache has
 	var memory []uint16

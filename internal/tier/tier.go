@@ -2,9 +2,9 @@
 // tier has of them, and the numbers that decide about their speed.
 //
 // A [Tier] is package fallback, the reference, on which the kernels of one or more instruction sets
-// are laid. So a tier need not have all kernels in assembly, and a kernel that needs a CPU feature of
-// its own is used where the feature is. Products of few rows may take the kernels of the tier below,
-// see [Tier.Lower]. Nothing is silent: [Tier.List] says what runs where.
+// are laid. So a tier need not have all kernels in assembly, and a kernel that needs a CPU feature
+// of its own is used where the feature is. Products of few rows may take the kernels of the tier
+// below, see [Tier.Lower]. Nothing is silent: [Tier.List] says what runs where.
 package tier
 
 import "slices"
@@ -58,13 +58,13 @@ func (t *Tier) Copy() *Tier {
 	return &c
 }
 
-// Lower returns the tier whose kernels the last ones of t are laid on, nil if there is none. Products
-// with up to LowerRows rows take its kernels. With them goes its WeightSteps, which fits their caches;
-// the other numbers stay those of t. A tier with Amend has none: its tables are those that the test
-// means.
+// Lower returns the tier whose kernels the last ones of t are laid on, nil if there is none.
+// Products with up to LowerRows rows take its kernels. With them goes its WeightSteps, which fits
+// their caches; the other numbers stay those of t. A tier with Amend has none: its tables are those
+// that the test means.
 //
-// Tiers that tests add may have the same instruction sets. Lower returns the first one, so they stand
-// behind the one that they copy.
+// Tiers that tests add may have the same instruction sets. Lower returns the first one, so they
+// stand behind the one that they copy.
 func (t *Tier) Lower() *Tier {
 	n := len(t.ISAs)
 	if n < 2 || t.Amend != nil {

@@ -5,8 +5,8 @@ package tier
 // NarrowStep divides the columns of SkinnyKernels.QKF16, QKBF16 and QKInt8.
 const NarrowStep = 1
 
-// archTiers lists the assembly tiers of amd64, best first. avx512 has avx2's tile of 8 lanes, so that
-// 8 queries do not pay for 16. Without AVX512DQ its products would be those in Go.
+// archTiers lists the assembly tiers of amd64, best first. avx512 has avx2's tile of 8 lanes, so
+// that 8 queries do not pay for 16. Without AVX512DQ its products would be those in Go.
 func archTiers() []Tier {
 	return []Tier{
 		{

@@ -96,8 +96,8 @@ func (t *Tier) Products(n int) (*ukernel.Products, int) {
 	panic("attn: a tier without tiles")
 }
 
-// fitting returns the number of the widest tile up to MainLanes that n lanes fill, or the narrowest of
-// all.
+// fitting returns the number of the widest tile up to MainLanes that n lanes fill, or the narrowest
+// of all.
 func (t *Tier) fitting(n int) (tile int) {
 	for i, w := range t.Widths {
 		if w <= t.MainLanes && w <= n {
@@ -131,11 +131,12 @@ func (t *Tier) WideTile(n int) *ukernel.TileKernels {
 	panic("attn: a tile of more than MaxLanes lanes")
 }
 
-// wideStep is the distance of the widths of joined tiles. The narrowest tile of each tier divides it.
+// wideStep is the distance of the widths of joined tiles. The narrowest tile of each tier divides
+// it.
 const wideStep = 16
 
-// join returns the kernels of a tile that is as wide as several others. It has no GemmMerge: outputs
-// are merged in tiles of the tier alone.
+// join returns the kernels of a tile that is as wide as several others. It has no GemmMerge:
+// outputs are merged in tiles of the tier alone.
 func (t *Tier) join(lanes int) ukernel.TileKernels {
 	return ukernel.TileKernels{
 		Lanes:       lanes,

@@ -11,9 +11,9 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// Tuning are the numbers that decide about the speed of a tier, whose meaning kernel.Tier.Tuned says. No bit of a
-// result depends on them. The entries for the CPUs are in tunings.go. `go run ./bench -tune` measures what the
-// numbers do on the machine at hand.
+// Tuning are the numbers that decide about the speed of a tier, whose meaning kernel.Tier.Tuned
+// says. No bit of a result depends on them. The entries for the CPUs are in tunings.go. `go run
+// ./bench -tune` measures what the numbers do on the machine at hand.
 type Tuning struct {
 	MainLanes, SkinnyRows, FullRows, FullHalfRows, HeadKeys int
 	QKSegments, QKNear, PVNear, PrefetchBytes, FarPrefetch  int
@@ -34,8 +34,8 @@ const (
 	maxWeightSteps   = 16 * contract.InputSegment
 )
 
-// Numbers are all of them, in the order in which kernel.Tier.Tuned describes them. Programs and scripts hold the
-// names: a field may be renamed, a name may not.
+// Numbers are all of them, in the order in which kernel.Tier.Tuned describes them. Programs and
+// scripts hold the names: a field may be renamed, a name may not.
 var Numbers = []Number{
 	{"MainLanes", func(x *Tuning) *int { return &x.MainLanes }, 1, ukernel.MaxLanes},
 	{"SkinnyRows", func(x *Tuning) *int { return &x.SkinnyRows }, 0, ukernel.MaxLanes},
@@ -155,8 +155,9 @@ func (t *Tier) override(x Tuning, changes string) (Tuning, error) {
 	return x, nil
 }
 
-// tuned returns the tiers with the entries for a CPU, changed as changes say. A tier that cannot do with
-// the changes has the numbers of its entry, and says why: no bit depends on them, so no call fails.
+// tuned returns the tiers with the entries for a CPU, changed as changes say. A tier that cannot do
+// with the changes has the numbers of its entry, and says why: no bit depends on them, so no call
+// fails.
 func tuned(tiers []Tier, cpu, changes string) []Tier {
 	for i := range tiers {
 		t := &tiers[i]
@@ -177,8 +178,8 @@ func tuned(tiers []Tier, cpu, changes string) []Tier {
 	return tiers
 }
 
-// variants returns the variants of kernels that the tuning chooses, one of each kind. A tier has them
-// or none of the kind.
+// variants returns the variants of kernels that the tuning chooses, one of each kind. A tier has
+// them or none of the kind.
 func (x *Tuning) variants() []string {
 	return []string{
 		fmt.Sprintf("QK=S%dL%d", x.QKSegments, x.QKNear),
@@ -194,8 +195,8 @@ func (x *Tuning) Choose(variant string) {
 	fmt.Sscanf(variant, "Weight=P%d", &x.PanelPrefetch)
 }
 
-// lacksVariant returns the first variant that x chooses and t does not have, though it has others of
-// its kind; "" if there is none.
+// lacksVariant returns the first variant that x chooses and t does not have, though it has others
+// of its kind; "" if there is none.
 func (t *Tier) lacksVariant(x *Tuning) string {
 	for _, v := range x.variants() {
 		kind := v[:strings.IndexByte(v, '=')+1]
@@ -206,9 +207,9 @@ func (t *Tier) lacksVariant(x *Tuning) string {
 	return ""
 }
 
-// Choices returns the values that a number of the tier may have if it chooses one of several kernels, in
-// ascending order. Not all combinations of such numbers need have a kernel. If the tier has one kernel, or
-// the number is of another kind, there are none.
+// Choices returns the values that a number of the tier may have if it chooses one of several
+// kernels, in ascending order. Not all combinations of such numbers need have a kernel. If the tier
+// has one kernel, or the number is of another kind, there are none.
 func (t *Tier) Choices(name string) (values []int) {
 	if name == "MainLanes" {
 		return slices.Clone(t.Widths)

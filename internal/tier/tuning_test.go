@@ -101,8 +101,8 @@ func TestOverride(t *testing.T) {
 	}
 }
 
-// TestChoices: every width of a tile can be chosen and no other, and every choice that a tier has is
-// among those listed.
+// TestChoices: every width of a tile can be chosen and no other, and every choice that a tier has
+// is among those listed.
 func TestChoices(t *testing.T) {
 	for i := range Tiers {
 		tier := &Tiers[i]

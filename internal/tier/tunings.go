@@ -88,8 +88,8 @@ func entryFor(tier, cpu string) *TuningEntry {
 	return entryOf(tier, AnyCPU)
 }
 
-// fitWidths completes the entries of t without MainLanes, which are for a tier whose widths depend on
-// the CPU: its widest tile is the fastest, and the skinny kernels are faster than the narrowest.
+// fitWidths completes the entries of t without MainLanes, which are for a tier whose widths depend
+// on the CPU: its widest tile is the fastest, and the skinny kernels are faster than the narrowest.
 func (t *Tier) fitWidths() {
 	for i := range Tunings {
 		if e := &Tunings[i]; e.Tier == t.Name && e.MainLanes == 0 {

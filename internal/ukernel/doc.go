@@ -1,14 +1,14 @@
 // Package ukernel defines the micro-kernels of attention, linear layers, norms and
 // conversions: a table, which is a struct of functions, for each subject.
 //
-// The contract of a kernel stands here and nowhere else. Package fallback has every
-// table in Go, package asm has overrides of the tables for instruction sets, see [Override],
-// and package tier lays them on each other. The kernels are plain functions over slices
-// and ints, so that assigning one to a field is the compile-time check of its signature.
-// The module gen reads the signatures of the assembly from this package. A kernel with more than
-// twelve arguments takes a struct of them, which lies on the stack as the arguments would, so that the
-// assembly is the same. Others do not: Go copies a struct once more than a list, which
-// made a call of PV take 25 ns in place of 13 on Zen 3, and short calls would pay for that.
+// The contract of a kernel stands here and nowhere else. Package fallback has every table in Go,
+// package asm has overrides of the tables for instruction sets, see [Override], and package tier
+// lays them on each other. The kernels are plain functions over slices and ints, so that assigning
+// one to a field is the compile-time check of its signature. The module gen reads the signatures of
+// the assembly from this package. A kernel with more than twelve arguments takes a struct of them,
+// which lies on the stack as the arguments would, so that the assembly is the same. Others do not:
+// Go copies a struct once more than a list, which made a call of PV take 25 ns in place of 13 on
+// Zen 3, and short calls would pay for that.
 //
 // # Rules for all micro-kernels
 //
@@ -43,8 +43,9 @@ package ukernel
 // MaxLanes is the largest width of a query tile.
 const MaxLanes = 64
 
-// An Override is what an instruction set has of a table of kernels T, such as [SkinnyKernels]. Kernels
-// that it lacks are nil. A tier is package fallback's table, on which such overrides are laid.
+// An Override is what an instruction set has of a table of kernels T, such as [SkinnyKernels].
+// Kernels that it lacks are nil. A tier is package fallback's table, on which such overrides are
+// laid.
 type Override[T any] struct {
 	ISA string // instruction set, in lower case: "avx2"
 

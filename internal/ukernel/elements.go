@@ -1,7 +1,8 @@
 package ukernel
 
-// An Element is a type of the elements of tensors: a kernel.DType. What is known of a type is its row
-// of elements, its conversions in [Converters], and the skinny kernels that widen it in registers.
+// An Element is a type of the elements of tensors: a kernel.DType. What is known of a type is its
+// row of elements, its conversions in [Converters], and the skinny kernels that widen it in
+// registers.
 type Element uint8
 
 const (
@@ -61,19 +62,20 @@ func (e Element) PerByte() int {
 	return max(1, 8/elements[e].bits)
 }
 
-// IsFloat tells whether queries, outputs and biases may have the type. Others are for keys and values.
+// IsFloat tells whether queries, outputs and biases may have the type. Others are for keys and
+// values.
 func (e Element) IsFloat() bool { return e.IsKnown() && elements[e].isFloat }
 
 // IsScaled tells whether elements have scales.
 func (e Element) IsScaled() bool { return e.IsKnown() && elements[e].isScaled }
 
 // WidenRows converts n rows of d elements of a narrow type to float32, which is exact, row r from
-// src[r·lds:] to dst[r·ldd:]. src are the elements' bytes as they lie in memory, in the order of the
-// machine, and lds counts bytes.
+// src[r·lds:] to dst[r·ldd:]. src are the elements' bytes as they lie in memory, in the order of
+// the machine, and lds counts bytes.
 type WidenRows func(dst []float32, ldd int, src []byte, lds, n, d int)
 
-// NarrowRows rounds n rows of d numbers to a narrow type. dst are bytes as in WidenRows, and ldd counts
-// them.
+// NarrowRows rounds n rows of d numbers to a narrow type. dst are bytes as in WidenRows, and ldd
+// counts them.
 type NarrowRows func(dst []byte, ldd int, src []float32, lds, n, d int)
 
 // Converters convert n rows of d elements from one type to another, row r from
@@ -107,18 +109,20 @@ type Converters struct {
 	// counts bytes; d and group are even.
 	WidenInt4 func(dst []float32, ldd int, src []byte, lds int, scales []float32, lsc, group, n, d int)
 
-	// UnpackInt4 makes int8 of n rows of d integers of 4 bits, as WidenInt4 takes them; lds counts bytes.
+	// UnpackInt4 makes int8 of n rows of d integers of 4 bits, as WidenInt4 takes them; lds counts
+	// bytes.
 	UnpackInt4 func(dst []int8, ldd int, src []byte, lds, n, d int)
 
-	// QuantizeInt4 is QuantizeInt8 for integers of 4 bits, as WidenInt4 takes them; ldd counts bytes.
-	// With m the number of largest magnitude in a group, the positive one of two,
+	// QuantizeInt4 is QuantizeInt8 for integers of 4 bits, as WidenInt4 takes them; ldd counts
+	// bytes. With m the number of largest magnitude in a group, the positive one of two,
 	//
 	//	scales[r·lsc+g] = m/-8 + (+0), or 0 if m is below contract.LeastInt4 in magnitude
 	//	dst[r·ldd+x]    = src[r·lds+x]/scale, rounded to an integer, ties to even, at least -8 and at most 7
 	QuantizeInt4 func(dst []byte, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool
 
-	// PairColumns and PairRows make pairs of 16 bits of n ≥ 1 rows of d integers, side by side, the first in the
-	// low half of a word. d is a multiple of SkinnyGroup. A last row without a second is its own second.
+	// PairColumns and PairRows make pairs of 16 bits of n ≥ 1 rows of d integers, side by side, the
+	// first in the low half of a word. d is a multiple of SkinnyGroup. A last row without a second
+	// is its own second.
 	//
 	//	dst[r·d/2+x/2] has columns x and x+1, for an even x
 	//	dst[r/2·d+x]   has rows r and r+1, for an even r
@@ -147,8 +151,9 @@ type Converters struct {
 	// PackHalves is WeightKernels.Pack for numbers of 16 bits.
 	PackHalves func(dst []uint16, ld int, src []uint16, lds, n, d int)
 
-	// Gather copies len(off) rows of size ≥ 1 bytes to dst, one after the other, row r from src[off[r]:]. The
-	// bytes from src[next[r]:] on, which are needed soon, are prefetched. There are as many next as off.
+	// Gather copies len(off) rows of size ≥ 1 bytes to dst, one after the other, row r from
+	// src[off[r]:]. The bytes from src[next[r]:] on, which are needed soon, are prefetched. There
+	// are as many next as off.
 	Gather func(dst, src []byte, off []int, size int, next []int)
 
 	// Finite tells whether all of src is finite.

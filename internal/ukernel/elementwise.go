@@ -52,8 +52,8 @@ type Elementwise struct {
 	//	second[j·ld+e] = y·cos[e] + x·sin[e]
 	Rotate func(first, second []float32, ld, n int, cos, sin []float32)
 
-	// RotatePairs rotates pairs of neighbours of n rows, for e < len(cos), an even number. Each operation is rounded, and a
-	// NaN becomes 0x7FC00000:
+	// RotatePairs rotates pairs of neighbours of n rows, for e < len(cos), an even number. Each
+	// operation is rounded, and a NaN becomes 0x7FC00000:
 	//
 	//	x[j·ld+e] = x[j·ld+e]·cos[e] + x[j·ld+e^1]·sin[e]
 	RotatePairs func(x []float32, ld, n int, cos, sin []float32)
@@ -69,12 +69,12 @@ type Activations struct {
 	// the same functions in the same order. The product is rounded.
 	SwiGLU, GeGLU, GeGLUTanh func(dst, gate, up []float32)
 
-	// SiLUSlope, GELUSlope and GELUTanhSlope compute f[x] = f(src[x]) and slope[x], the derivative there,
-	// x < len(f). Package fallback has the formulas. f or slope may be src.
+	// SiLUSlope, GELUSlope and GELUTanhSlope compute f[x] = f(src[x]) and slope[x], the derivative
+	// there, x < len(f). Package fallback has the formulas. f or slope may be src.
 	SiLUSlope, GELUSlope, GELUTanhSlope func(f, slope, src []float32)
 
-	// TanhBackward and SigmoidBackward compute the gradients of tanh and of the logistic function from their results, for
-	// x < len(dx), each operation rounded:
+	// TanhBackward and SigmoidBackward compute the gradients of tanh and of the logistic function
+	// from their results, for x < len(dx), each operation rounded:
 	//
 	//	TanhBackward     dx[x] = dy[x]·((1-y[x])·(1+y[x]))
 	//	SigmoidBackward  dx[x] = dy[x]·((1-y[x])·y[x])
@@ -109,8 +109,8 @@ type Norms struct {
 	LayerNorm func(dst []float32, ldd int, src []float32, lds, n int, weight, bias []float32, size, eps float32)
 }
 
-// Gradients are the micro-kernels of the backward pass of attention that work on the lanes of a query
-// tile, as LaneKernels do.
+// Gradients are the micro-kernels of the backward pass of attention that work on the lanes of a
+// query tile, as LaneKernels do.
 type Gradients struct {
 	// BackwardWeights turns n rows of scores into weights that are not yet
 	// normalised, in place, and adds them up, and their products with their gradients dp:

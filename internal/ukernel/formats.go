@@ -2,27 +2,29 @@ package ukernel
 
 import "github.com/attn-go/attn/contract"
 
-// A PackedFormat is how quantized weights lie in a packed panel, and what kernels for them are made for.
-// Package quantized says which formats of files are packed into which.
+// A PackedFormat is how quantized weights lie in a packed panel, and what kernels for them are made
+// for. Package quantized says which formats of files are packed into which.
 //
-// A panel has some lanes, one per output, a multiple of PanelStep. Its blocks of BlockSteps inputs follow
-// each other. A block is, all numbers little-endian,
+// A panel has some lanes, one per output, a multiple of PanelStep. Its blocks of BlockSteps inputs
+// follow each other. A block is, all numbers little-endian,
 //
 //	scales, and minima    see below
 //	q [bits][lanes] words
 //
-// All q are unsigned. With 8 bits, byte i of word g is the number of step 8i+g. With fewer, the lower
-// half of byte i of word g < 4 has the lowest 4 bits of step 8i+g, and the upper half those of step
-// 8i+g+4. Further bits, b of them, follow: those of steps 8i+g and 8i+g+4 are in byte i of word 4+g·b/4,
-// from its bits g·b mod 4 and g·b mod 4 + 4 on.
+// All q are unsigned. With 8 bits, byte i of word g is the number of step 8i+g. With fewer, the
+// lower half of byte i of word g < 4 has the lowest 4 bits of step 8i+g, and the upper half those
+// of step 8i+g+4. Further bits, b of them, follow: those of steps 8i+g and 8i+g+4 are in byte i of
+// word 4+g·b/4, from its bits g·b mod 4 and g·b mod 4 + 4 on.
 //
-// So the words of a lane hold neighbouring steps at the same bits, in the order of a chain; and the words
-// with their bits beyond the lower 4 of every byte cleared are the bytes of the same steps in all sizes.
+// So the words of a lane hold neighbouring steps at the same bits, in the order of a chain; and the
+// words with their bits beyond the lower 4 of every byte cleared are the bytes of the same steps in
+// all sizes.
 type PackedFormat int
 
-// The formats have the names of what they hold: S for signed numbers, which have an offset, or U for
-// unsigned ones with a minimum; their bits; and x16 if a block has a scale for each 16 steps, not one for
-// all 32. Scales are binary16 unless the name says another type. With d, and m if there are minima,
+// The formats have the names of what they hold: S for signed numbers, which have an offset, or U
+// for unsigned ones with a minimum; their bits; and x16 if a block has a scale for each 16 steps,
+// not one for all 32. Scales are binary16 unless the name says another type. With d, and m if there
+// are minima,
 //
 //	S8, S4      d [lanes]                                 a weight is d·(q-offset)
 //	U4          d, m [lanes]                              d·q + m
@@ -40,8 +42,8 @@ const (
 	// (d·s)·(q-16), which may be within float32 where m·t is not.
 	U5x16BF16
 
-	// S5x16F32 has scales of float32 and no integers: d [2][lanes], by halves of the steps. A d is 0, from
-	// 2^-100 to 2^100 in magnitude, or NaN. A weight is d·(q-offset), rounded once.
+	// S5x16F32 has scales of float32 and no integers: d [2][lanes], by halves of the steps. A d is
+	// 0, from 2^-100 to 2^100 in magnitude, or NaN. A weight is d·(q-offset), rounded once.
 	S5x16F32
 
 	PackedFormats = iota // number of formats
@@ -85,7 +87,8 @@ func (f PackedFormat) Brain() bool { return f == U5x16BF16 }
 // Float32Scales tells whether scales are float32, one for each half of the steps.
 func (f PackedFormat) Float32Scales() bool { return f == S5x16F32 }
 
-// Halves is the number of binary16 or bfloat16 of a lane at the start of a block: the scale, and the minimum.
+// Halves is the number of binary16 or bfloat16 of a lane at the start of a block: the scale, and
+// the minimum.
 func (f PackedFormat) Halves() int {
 	if f.Offset() == 0 {
 		return 2

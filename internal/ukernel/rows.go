@@ -1,13 +1,15 @@
 package ukernel
 
-// Rows are functions over rows of float32, most of them with sums in binary64: those of softmax over rows, of weighted sums and
-// of the gradients of norms. A product of two float32 is exact in binary64. Row i of a slice begins at i·ld, unless a
-// contract says something else.
+// Rows are functions over rows of float32, most of them with sums in binary64: those of softmax
+// over rows, of weighted sums and of the gradients of norms. A product of two float32 is exact in
+// binary64. Row i of a slice begins at i·ld, unless a contract says something else.
 type Rows struct {
-	// Largest sets max[i] to the largest of x[i·ld+j], j < d, or -Inf, for i < len(max). It passes over a NaN.
+	// Largest sets max[i] to the largest of x[i·ld+j], j < d, or -Inf, for i < len(max). It passes
+	// over a NaN.
 	Largest func(max, x []float32, ld, d int)
 
-	// Sums, Dots and DotsWith add up in binary64, for i < len(sums), from +0, j ascending over d columns:
+	// Sums, Dots and DotsWith add up in binary64, for i < len(sums), from +0, j ascending over d
+	// columns:
 	//
 	//	Sums      sums[i] = sum of x[i·ld+j]
 	//	Dots      sums[i] = sum of x[i·ld+j]·y[i·ld+j] where x is not 0
@@ -21,7 +23,8 @@ type Rows struct {
 	//	sums[e] = sums[e] + x[i·ldx+e]·weights[i·ldw]
 	AddScaled func(sums []float64, x []float32, ldx int, weights []float32, ldw, n int)
 
-	// Powers, Quotients and SoftmaxGradients compute n rows of d elements. dst may be src, and dx may be dy or y:
+	// Powers, Quotients and SoftmaxGradients compute n rows of d elements. dst may be src, and dx
+	// may be dy or y:
 	//
 	//	Powers            dst[i·ld+j] = exp2((src[i·ld+j]-top[i])·LOG2E), the difference, which is not above 0, and the product rounded
 	//	Quotients         x[i·ld+j] = x[i·ld+j]/sums[i] in binary64, rounded to binary32, for x that are +0 or at least 2^-126
@@ -32,8 +35,9 @@ type Rows struct {
 	Quotients        func(x []float32, ld, n, d int, sums, inverses []float64)
 	SoftmaxGradients func(dx, dy, y []float32, ld, n, d int, sums []float64)
 
-	// Center, Squares and NormTerms take n rows of len(sums) elements, which are chains of sums: i ascending, e < len(sums). dst may be
-	// src. Results of 32 bits are rounded, and squares and products in binary64 are exact:
+	// Center, Squares and NormTerms take n rows of len(sums) elements, which are chains of sums: i
+	// ascending, e < len(sums). dst may be src. Results of 32 bits are rounded, and squares and
+	// products in binary64 are exact:
 	//
 	//	Center   dst[i·ld+e] = src[i·ld+e] - shift, sums[e] = sums[e] + dst[i·ld+e]
 	//	Squares  dst[i·ld+e] = src[i·ld+e] - shift, sums[e] = sums[e] + dst[i·ld+e]²
@@ -46,7 +50,7 @@ type Rows struct {
 	Squares   func(sums []float64, dst, src []float32, ld, n int, shift float32)
 	NormTerms func(sums, dots []float64, y, g, dWeight, dBias, dy, weight []float32, ld, n int, inv float32)
 
-	// NormGradients computes dx[e] = ((g[e]-center) - y[e]·slope)·inv, each operation rounded, with the NaN
-	// 0x7fc00000, for e < len(dx). dx may be g or y.
+	// NormGradients computes dx[e] = ((g[e]-center) - y[e]·slope)·inv, each operation rounded, with
+	// the NaN 0x7fc00000, for e < len(dx). dx may be g or y.
 	NormGradients func(dx, g, y []float32, center, slope, inv float32)
 }

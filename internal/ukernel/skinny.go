@@ -36,9 +36,9 @@ type SkinnyKernels struct {
 	// from +0, or from o itself if load is true. i < n, e < dv.
 	PV func(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, next []float32, far int)
 
-	// QK and PV for K or V of another type, given as in Converters and widened in
-	// registers. d and dv are multiples of SkinnyGroup; where tier.NarrowStep is 1, d is any number from
-	// SkinnyGroup on. Where a tier has none for a type, K and V
+	// QK and PV for K or V of another type, given as in Converters and widened in registers. d and
+	// dv are multiples of SkinnyGroup; where tier.NarrowStep is 1, d is any number from SkinnyGroup
+	// on. Where a tier has none for a type, K and V
 	// are widened before the call.
 	QKF16, QKBF16 func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, next []uint16, far int)
 	PVF16, PVBF16 func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, next []uint16, far int)
@@ -52,10 +52,10 @@ type SkinnyKernels struct {
 	QKInt8 func(a QKInt8Args)
 	PVInt8 func(a PVInt8Args)
 
-	// HalvesE4M3 makes bfloat16 of n rows of Float8E4M3, and HalvesE5M2 binary16 of Float8E5M2, which have all
-	// of their numbers: row r of d ≥ HalvesColumns elements from src[r·lds:] to dst[r·ldd:]. The NaN of E4M3 becomes
-	// 0x7ff0 with its sign. Rows are prefetched as if others followed at the same distance. Where a tier has none,
-	// such rows are widened to float32.
+	// HalvesE4M3 makes bfloat16 of n rows of Float8E4M3, and HalvesE5M2 binary16 of Float8E5M2,
+	// which have all of their numbers: row r of d ≥ HalvesColumns elements from src[r·lds:] to
+	// dst[r·ldd:]. The NaN of E4M3 becomes 0x7ff0 with its sign. Rows are prefetched as if others
+	// followed at the same distance. Where a tier has none, such rows are widened to float32.
 	HalvesE4M3, HalvesE5M2 func(dst []uint16, ldd int, src []byte, lds, n, d int)
 
 	// QKEvenOdd and PVEvenOdd are products in bfloat16 with K and V of bfloat16, of which those
@@ -76,26 +76,29 @@ type SkinnyKernels struct {
 	// i < n, e < dv.
 	PVEvenOdd func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, next []uint16, far int)
 
-	// QKCodes, Pairs and PVCodes are products of integers. In a call each row of K and V has one scale, so the columns of a
-	// call are of one group. In place of q̂ and the weights they take integers q and p and their units, those of LaneKernels.Round
-	// with 10 and 11 bits: q is at most 2^11 in magnitude and p at most 2^12. Where a tier has none,
-	// queries and weights are rounded as float32.
+	// QKCodes, Pairs and PVCodes are products of integers. In a call each row of K and V has one
+	// scale, so the columns of a call are of one group. In place of q̂ and the weights they take
+	// integers q and p and their units, those of LaneKernels.Round with 10 and 11 bits: q is at
+	// most 2^11 in magnitude and p at most 2^12. Where a tier has none, queries and weights are
+	// rounded as float32.
 	//
 	// QKCodes takes d ≤ CodesColumns columns, a multiple of SkinnyGroup, and m ≥ 1 keys:
 	//
 	//	s[j·w+lane] = (unit[lane]·float32(sum of q[lane][x]·k[j·ldk+x], x < d))·scales[j·lsc]
 	//
-	// with both products rounded, then max as in GemmMax. The lanes from n up to a multiple of 4 repeat lane
-	// n-1, those after them stay, and so do their maxima. q has the lanes in groups of 4, the columns of
-	// a group in steps of 16: number x of a lane is q[((lane/4·d/16 + x/16)·4 + lane%4)·16 + x%16].
+	// with both products rounded, then max as in GemmMax. The lanes from n up to a multiple of 4
+	// repeat lane n-1, those after them stay, and so do their maxima. q has the lanes in groups of
+	// 4, the columns of a group in steps of 16: number x of a lane is q[((lane/4·d/16 + x/16)·4 +
+	// lane%4)·16 + x%16].
 	QKCodes func(a QKCodesArgs)
 
 	// Pairs makes the integers of n rows, in pairs of rows, of which the last may lack its second:
 	//
 	//	pairs[j/2·w+lane] = the integer of row j in the low half for an even j, else in the high one
 	//
-	// where a row's integer is the rounded number of LaneKernels.Round divided by unit[lane], 0 for a unit
-	// of 0 or NaN. The rows are weights, at most ValueSegment of them, or columns of queries.
+	// where a row's integer is the rounded number of LaneKernels.Round divided by unit[lane], 0 for
+	// a unit of 0 or NaN. The rows are weights, at most ValueSegment of them, or columns of
+	// queries.
 	Pairs func(pairs []int32, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32)
 
 	// PVCodes is the product of n lanes of such integers with m rows of V, 1 ≤ m ≤ ValueSegment. dv
@@ -119,8 +122,8 @@ type SkinnyKernels struct {
 	// n ≤ 64. Bit i of the result reports a NaN in row i.
 	Unpack func(dst []float32, off []int, o []float32, ldo, n, dv int, sum []float32) uint64
 
-	// HeadValues is the product of the weights with V and LaneKernels.Unpack in one, for the first n
-	// lanes of a tile, which are rows of different KV heads, each with values of its own:
+	// HeadValues is the product of the weights with V and LaneKernels.Unpack in one, for the first
+	// n lanes of a tile, which are rows of different KV heads, each with values of its own:
 	//
 	//	o                = fma chain over j = 0..m-1 ascending, from +0: acc = fma(p[j·ldp+lane], v[offv[lane]+j·ldv+e], acc)
 	//	dst[off[lane]+e] = o·inv + (+0), e < dv, inv = 1/sum[lane], or 0 for a sum of 0
@@ -138,8 +141,8 @@ type SkinnyKernels struct {
 	Additive func(s []float32, ld int, q []float32, ldq int, k []float32, ldk, n, m int, weights, next []float32)
 }
 
-// PVInt8Args are the arguments of SkinnyKernels.PVInt8. Their names are those of its contract and of
-// PV's.
+// PVInt8Args are the arguments of SkinnyKernels.PVInt8. Their names are those of its contract and
+// of PV's.
 type PVInt8Args struct {
 	O      []float32
 	Ldo    int
@@ -158,8 +161,8 @@ type PVInt8Args struct {
 	Far    int    // prefetch hint
 }
 
-// QKInt8Args are the arguments of SkinnyKernels.QKInt8. Their names are those of its contract and of
-// QK's.
+// QKInt8Args are the arguments of SkinnyKernels.QKInt8. Their names are those of its contract and
+// of QK's.
 type QKInt8Args struct {
 	S      []float32
 	K      []int8

@@ -77,9 +77,9 @@ type LaneKernels struct {
 	// and the bias itself, by select, where it is infinite or a NaN. Lanes may share a row of src.
 	Bias func(s []float32, ld, n int, src []float32, off []int, max []float32)
 
-	// Softmax turns n rows of scores into weights in place: p = weight(s - z), where
-	// z = max[lane], or 0 if that is -Inf, and weight(x) is scalar.Weight (then hidden scores give 0, and a NaN stays
-	// one). It sets sum[lane] to the sum of p, j ascending, from +0.
+	// Softmax turns n rows of scores into weights in place: p = weight(s - z), where z = max[lane],
+	// or 0 if that is -Inf, and weight(x) is scalar.Weight (then hidden scores give 0, and a NaN
+	// stays one). It sets sum[lane] to the sum of p, j ascending, from +0.
 	Softmax func(s []float32, ld, n int, max, sum []float32)
 
 	// SoftmaxBF16 is Softmax whose weights are rounded: p = bf(weight(s - z)) of the contract,
@@ -117,15 +117,15 @@ type LaneKernels struct {
 	// bits from n on mean nothing.
 	Unpack func(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64
 
-	// Round makes numbers whose products with integers have exact sums, lane by lane: those of n rows,
-	// multiplied by a number of their row, become multiples of a power of two.
+	// Round makes numbers whose products with integers have exact sums, lane by lane: those of n
+	// rows, multiplied by a number of their row, become multiples of a power of two.
 	//
 	//	x              = s[j·ld+lane]·scales[j·lsc], rounded
 	//	unit[lane]     = 2^(e-bits), where 2^e ≤ a < 2^(e+1) for the largest magnitude a of the lane's x
 	//	dst[j·ld+lane] = x rounded to a multiple of unit[lane], ties to even, and +0 in the place of -0
 	//
-	// If a is below 2^-100 all of the lane are +0 and so is its unit; if it is 2^100 or more, or one x is
-	// NaN, all are 0x7fc00000. n ≥ 1, bits is 10 or 11. dst may be s. unit has w elements.
+	// If a is below 2^-100 all of the lane are +0 and so is its unit; if it is 2^100 or more, or
+	// one x is NaN, all are 0x7fc00000. n ≥ 1, bits is 10 or 11. dst may be s. unit has w elements.
 	Round func(dst, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32)
 
 	// ScaleRows multiplies n rows of a by a number of their row, each product rounded:
@@ -135,10 +135,10 @@ type LaneKernels struct {
 	// a may be s.
 	ScaleRows func(s []float32, ld int, a []float32, lda, n int, scales []float32, lsc int, load bool, max []float32)
 
-	// CodeScores, CodeValues and CodeMerge are for tiles what SkinnyKernels.QKCodes and PVCodes are for few
-	// rows. Integers lie in pairs, the first in the low half of a word: those of the queries and the weights are
-	// from SkinnyKernels.Pairs, those of K and V from Converters.PairColumns and PairRows. A tier without
-	// them takes the products for float32.
+	// CodeScores, CodeValues and CodeMerge are for tiles what SkinnyKernels.QKCodes and PVCodes are
+	// for few rows. Integers lie in pairs, the first in the low half of a word: those of the
+	// queries and the weights are from SkinnyKernels.Pairs, those of K and V from
+	// Converters.PairColumns and PairRows. A tier without them takes the products for float32.
 	//
 	// CodeScores takes d ≤ CodesColumns columns, a multiple of SkinnyGroup, and m ≥ 1 keys:
 	//
@@ -147,7 +147,8 @@ type LaneKernels struct {
 	// with both products rounded, then max as in GemmMax.
 	CodeScores func(a CodeScoresArgs)
 
-	// CodeValues takes the sum over pairs of keys, 1 to ValueSegment/2. dv is a multiple of SkinnyGroup:
+	// CodeValues takes the sum over pairs of keys, 1 to ValueSegment/2. dv is a multiple of
+	// SkinnyGroup:
 	//
 	//	x           = float32(sum of p[j][lane]·v[j][e] over the keys)
 	//	o[e·w+lane] = fma(x, unit[lane], +0), or with load fma(x, unit[lane], o[e·w+lane])
@@ -157,8 +158,8 @@ type LaneKernels struct {
 	// o[e·w+lane] = fma(part[e·w+lane], beta[lane], o[e·w+lane]·alpha[lane]).
 	CodeMerge func(o, part []float32, n int, alpha, beta []float32)
 
-	// HeadScores computes the scores of few keys for lanes that are rows of different KV heads, each
-	// with keys of its own. d is a multiple of HeadColumns and at most ColumnSegment:
+	// HeadScores computes the scores of few keys for lanes that are rows of different KV heads,
+	// each with keys of its own. d is a multiple of HeadColumns and at most ColumnSegment:
 	//
 	//	s[j·w+lane] = fma chain over x = 0..d-1 ascending, from +0: acc = fma(k[off[lane]+j·ldk+x], q[x·w+lane], acc)
 	//	max[lane]   = the largest of them, from -Inf on, j ascending over 0..m-1, m ≥ 1
@@ -167,7 +168,8 @@ type LaneKernels struct {
 	HeadScores func(s, k []float32, off []int, ldk int, q []float32, m, d int, max []float32)
 }
 
-// CodeScoresArgs are the arguments of LaneKernels.CodeScores. Their names are those of its contract.
+// CodeScoresArgs are the arguments of LaneKernels.CodeScores. Their names are those of its
+// contract.
 type CodeScoresArgs struct {
 	S      []float32
 	K      []int32 // [M][D/2]
@@ -180,7 +182,8 @@ type CodeScoresArgs struct {
 	Max    []float32
 }
 
-// CodeValuesArgs are the arguments of LaneKernels.CodeValues. Their names are those of its contract.
+// CodeValuesArgs are the arguments of LaneKernels.CodeValues. Their names are those of its
+// contract.
 type CodeValuesArgs struct {
 	O     []float32
 	V     []int32 // [Pairs][Dv]

@@ -3,8 +3,8 @@ package ukernel
 // Unit are products that CPUs with a unit for tiles have beside those of vectors. Tiers have none
 // of them otherwise, and neither has package fallback.
 type Unit struct {
-	// GemmTiles is Products.GemmEvenOdd with an A of bfloat16, whose rows lie lda numbers apart, and
-	// a B of k/2 rows of pairs, as WeightKernels.GemmPairs takes them, of any number of lanes that is
-	// a multiple of PanelStep, without gaps. k is a multiple of BF16Segment and not 0.
+	// GemmTiles is Products.GemmEvenOdd with an A of bfloat16, whose rows lie lda numbers apart,
+	// and a B of k/2 rows of pairs, as WeightKernels.GemmPairs takes them, of any number of lanes
+	// that is a multiple of PanelStep, without gaps. k is a multiple of BF16Segment and not 0.
 	GemmTiles func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool)
 }

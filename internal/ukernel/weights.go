@@ -20,19 +20,21 @@ type WeightKernels struct {
 	// Blocks are the kernels for quantized weights, by their format.
 	Blocks [PackedFormats]BlockKernels
 
-	// GemmUnpacked is Gemm with a B of PanelLanes lanes that BlockKernels.Unpack has written, of grouped formats. k
-	// is a multiple of BlockSteps and not 0. ISAs without it widen weights, and so does package fallback.
+	// GemmUnpacked is Gemm with a B of PanelLanes lanes that BlockKernels.Unpack has written, of
+	// grouped formats. k is a multiple of BlockSteps and not 0. ISAs without it widen weights, and
+	// so does package fallback.
 	GemmUnpacked func(c []float32, ldc int, a []float32, rs, cs int, b []uint32, m, k int, load bool, next []byte)
 
-	// Quantize quantizes len(src) numbers of a row, a multiple of BlockSteps, in blocks of BlockSteps.
-	// With the largest magnitude a of a block
+	// Quantize quantizes len(src) numbers of a row, a multiple of BlockSteps, in blocks of
+	// BlockSteps. With the largest magnitude a of a block
 	//
 	//	d    = a·(1/127); 0 if a < 2^-100, and the NaN 0x7fc00000 if the block has a NaN or an infinity
 	//	q[i] = src[i]·(127/a), rounded to an integer, ties to even; 0 if d is 0 or NaN
 	//
-	// where 1/127 is a float32 and every operation is rounded. dst gets RowWords words a block: byte
-	// i of word g < 8 is q[8i+g], an int8. After them come the bits of d, those of d·float(q[0]+...+q[31]),
-	// -(q[0]+...+q[31]) as an int32, and as two int16 that of q[0] to q[15] and that of q[16] to q[31].
+	// where 1/127 is a float32 and every operation is rounded. dst gets RowWords words a block:
+	// byte i of word g < 8 is q[8i+g], an int8. After them come the bits of d, those of
+	// d·float(q[0]+...+q[31]), -(q[0]+...+q[31]) as an int32, and as two int16 that of q[0] to
+	// q[15] and that of q[16] to q[31].
 	Quantize func(dst []uint32, src []float32)
 
 	// AddBias is the epilogue of m rows of a product, in place:
@@ -57,21 +59,23 @@ type BlockKernels struct {
 	// Gemm is WeightKernels.Gemm with a B of blocks. k is not 0. Grouped formats have none.
 	Gemm func(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool)
 
-	// GemmInt8 multiplies m quantized rows x, see WeightKernels.Quantize, which lie ldx words apart and
-	// have no code -128, with a B of blocks of some lanes, a multiple of PanelStep up to PanelLanes. For
-	// each row, lane and block, in ascending order of the blocks,
+	// GemmInt8 multiplies m quantized rows x, see WeightKernels.Quantize, which lie ldx words apart
+	// and have no code -128, with a B of blocks of some lanes, a multiple of PanelStep up to
+	// PanelLanes. For each row, lane and block, in ascending order of the blocks,
 	//
 	//	acc = fma(float(q[0]·(w[0]-o) + ... + q[31]·(w[31]-o)), d·dw, acc)
 	//	acc = fma(m, s, acc)                    if the format has minima
 	//
-	// where dw, m, o and w are the scale, the minimum, the offset and the numbers of the lane, and s the second
-	// number after the codes of x. The sum of integers is exact, the product d·dw is rounded. In a grouped format
-	// each group of 16 inputs has integers, u for the scale and t for the minimum, and a block adds
+	// where dw, m, o and w are the scale, the minimum, the offset and the numbers of the lane, and
+	// s the second number after the codes of x. The sum of integers is exact, the product d·dw is
+	// rounded. In a grouped format each group of 16 inputs has integers, u for the scale and t for
+	// the minimum, and a block adds
 	//
 	//	acc = fma(float(sum over groups of u·(sum of q·(w-o))), d·dw, acc)
 	//	acc = fma(float(-sum over groups of t·(sum of q)), d·m, acc)     if the format has minima
 	//
-	// With scales of float32, e[0] and e[1] by halves, and S[0] and S[1] as the sums over them of q·(w-o), it adds
+	// With scales of float32, e[0] and e[1] by halves, and S[0] and S[1] as the sums over them of
+	// q·(w-o), it adds
 	//
 	//	acc = fma(fma(float(S[0]), e[0], fma(float(S[1]), e[1], +0)), d, acc)
 	//
@@ -82,8 +86,8 @@ type BlockKernels struct {
 	// without gaps.
 	Widen func(dst []float32, b []byte, lanes, k int)
 
-	// Unpack writes the blocks of a grouped format in UnpackedRows rows of lanes words each, with the products of the
-	// scales and integers of both groups of 16 steps:
+	// Unpack writes the blocks of a grouped format in UnpackedRows rows of lanes words each, with
+	// the products of the scales and integers of both groups of 16 steps:
 	//
 	//	d0, m0        float32: a weight of the first group is d0·q - m0, rounded once
 	//	d1·2^-16, m1  the same of the second group

@@ -71,8 +71,9 @@ func (t *Tensor) CheckPlain(arg string) *check.Failure {
 	return t.checkIs(arg, t.IsPlain(), "float32, float16 or bfloat16, neither paged nor ragged")
 }
 
-// checkIs reports a tensor that is not valid by itself, or is not what is wanted. That comes first of a tensor of int8 or
-// int4, which is never wanted: with the scales that it may lack it would not be either.
+// checkIs reports a tensor that is not valid by itself, or is not what is wanted. That comes first
+// of a tensor of int8 or int4, which is never wanted: with the scales that it may lack it would not
+// be either.
 func (t *Tensor) checkIs(arg string, is bool, want string) *check.Failure {
 	if f := t.Check(arg); f != nil && !t.dtype.IsScaled() {
 		return f
@@ -93,8 +94,8 @@ func (t *Tensor) CheckPlainFloats(arg string) *check.Failure {
 	return t.checkIs(arg, t.dtype == Float32 && t.IsPlain(), "float32, neither paged nor ragged")
 }
 
-// CheckLike reports a tensor that CheckFloats reports, or whose rows are not those of another one, which has this
-// name and is valid, with d columns.
+// CheckLike reports a tensor that CheckFloats reports, or whose rows are not those of another one,
+// which has this name and is valid, with d columns.
 func (t *Tensor) CheckLike(arg string, like *Tensor, name string, d int) *check.Failure {
 	if f := t.CheckFloats(arg); f != nil {
 		return f
@@ -113,8 +114,8 @@ func (t *Tensor) CheckLike(arg string, like *Tensor, name string, d int) *check.
 	return t.CheckLengths(arg, like, name)
 }
 
-// CheckGradient reports a gradient that is set and that is not like the tensor that it belongs to, or
-// two of whose elements may share an address.
+// CheckGradient reports a gradient that is set and that is not like the tensor that it belongs to,
+// or two of whose elements may share an address.
 func (t *Tensor) CheckGradient(arg string, of *Tensor, name string) *check.Failure {
 	if !t.IsSet() {
 		return nil

@@ -88,7 +88,8 @@ func (k *KeyRows) checkRows(arg string, batch int, keys *Tensor) *check.Failure 
 	return nil
 }
 
-// endOfRows returns the number of the first row of a list that must not be there, or the length of the list.
+// endOfRows returns the number of the first row of a list that must not be there, or the length of
+// the list.
 func endOfRows(list []int32, most int) int {
 	x := 0
 	for x < len(list) && uint32(list[x]) < uint32(most) {

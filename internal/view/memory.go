@@ -52,8 +52,8 @@ func (m Memory) OverlapsTensor(t *Tensor) bool {
 	return m.Overlaps(t.Memory()) || t.scales != nil && m.Overlaps(t.scales.Memory())
 }
 
-// CheckBeside reports an output that shares memory with one of the tensors of these names, unless it is the same
-// rows.
+// CheckBeside reports an output that shares memory with one of the tensors of these names, unless
+// it is the same rows.
 func (t *Tensor) CheckBeside(arg string, names []string, others ...*Tensor) *check.Failure {
 	m := t.Memory()
 	for i, x := range others {

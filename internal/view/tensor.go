@@ -52,7 +52,8 @@ func Other[E ~uint16 | ~int8 | ~uint8](t DType, data []E, shape [4]int, strides 
 	return Tensor{dtype: t, other: raw{unsafe.Pointer(unsafe.SliceData(data)), n}, grid: Grid{shape, strides}}
 }
 
-// FromBytes returns a view of elements of any type in memory that begins at a multiple of their size.
+// FromBytes returns a view of elements of any type in memory that begins at a multiple of their
+// size.
 func FromBytes(t DType, data []byte, shape [4]int, strides [3]int) Tensor {
 	first, n := unsafe.Pointer(unsafe.SliceData(data)), len(data)*t.PerByte()/max(1, t.Size())
 	if t == Float32 {
@@ -207,10 +208,10 @@ func (t Tensor) Heads(n int) Tensor {
 }
 
 // IsApartFrom tells whether it is certain that t and u share no element: their ranges of memory do
-// not overlap, or they interleave. Tensors interleave if there is a period, a stride of one of them,
-// of which every longer stride of both is a multiple, and the elements of each take a part of the
-// period of their own, as those of a joint projection of queries, keys and values do. Both tensors
-// are valid.
+// not overlap, or they interleave. Tensors interleave if there is a period, a stride of one of
+// them, of which every longer stride of both is a multiple, and the elements of each take a part of
+// the period of their own, as those of a joint projection of queries, keys and values do. Both
+// tensors are valid.
 func (t *Tensor) IsApartFrom(u *Tensor) bool {
 	a, b := t.Memory(), u.Memory()
 	if !a.Overlaps(b) {

@@ -7,7 +7,8 @@ import (
 	"github.com/attn-go/attn/internal/ints"
 )
 
-// Parents make queries a tree: that of each query, or -1. See kernel.Scoring. There is one tree for all batch rows or one for each.
+// Parents make queries a tree: that of each query, or -1. See kernel.Scoring. There is one tree for
+// all batch rows or one for each.
 type Parents []int32
 
 // of returns the tree of batch row b, of so many queries.
@@ -18,8 +19,8 @@ func (p Parents) of(b, queries int) []int32 {
 	return p[b*queries:][:queries]
 }
 
-// Depths returns how many queries are before query i of batch row b on its path, and how many of those whose keys exist: most of
-// the first ones. This is -1 if not even the first one's does.
+// Depths returns how many queries are before query i of batch row b on its path, and how many of
+// those whose keys exist: most of the first ones. This is -1 if not even the first one's does.
 func (p Parents) Depths(b, i, queries, most int) (all, existing int) {
 	tree := p.of(b, queries)
 	for all, existing = -1, -1; i >= 0; i = before(tree, i) {
@@ -30,7 +31,8 @@ func (p Parents) Depths(b, i, queries, most int) (all, existing int) {
 	return all, existing
 }
 
-// Path writes the numbers of the queries on the path of query i to the end of room, which has one for each query, and returns them.
+// Path writes the numbers of the queries on the path of query i to the end of room, which has one
+// for each query, and returns them.
 func (p Parents) Path(room []int32, b, i, queries int) []int32 {
 	tree, first := p.of(b, queries), len(room)
 	for ; i >= 0; i = before(tree, i) {

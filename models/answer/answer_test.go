@@ -31,7 +31,8 @@ func formatOf(t testing.TB, source string) *answer.Format {
 	return answer.Of(template)
 }
 
-// The texts of templates by which formats are told. They are what the templates of these models have in common.
+// The texts of templates by which formats are told. They are what the templates of these models
+// have in common.
 var templates = map[string]string{
 	"harmony": "<|channel|>analysis<|message|>", "deepseek-v3": "<｜tool▁call▁begin｜> ```json </think>", "deepseek": "<｜tool▁call▁begin｜> </think>",
 	"kimi": "<|tool_call_argument_begin|>", "mistral": "[TOOL_CALLS] [ARGS] [/THINK]", "mistral-v3": "[TOOL_CALLS]", "gemma4": "<|tool_call> <channel|>",
@@ -43,8 +44,8 @@ var templates = map[string]string{
 // call is a call as tests write it.
 func call(name, arguments string) string { return name + arguments }
 
-// examples are texts of models. The forms are those of tests/test-chat.cpp of llama.cpp, of the tests of tool parsers of vLLM, and of
-// the model cards of LFM2, FunctionGemma and Gemma 4.
+// examples are texts of models. The forms are those of tests/test-chat.cpp of llama.cpp, of the
+// tests of tool parsers of vLLM, and of the model cards of LFM2, FunctionGemma and Gemma 4.
 var examples = []struct {
 	format, text, content, reasoning string
 	calls                            []string
@@ -132,7 +133,8 @@ func parsed(p *answer.Parser, parts ...string) (content, reasoning string, calls
 	return content, reasoning, calls
 }
 
-// TestExamples: answers of all families are taken apart, wherever their text is cut in two, and byte by byte.
+// TestExamples: answers of all families are taken apart, wherever their text is cut in two, and
+// byte by byte.
 func TestExamples(t *testing.T) {
 	seen := map[string]bool{}
 	for _, x := range examples {
@@ -173,7 +175,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestFree: where calls are not required, the grammar has every text without calls, and those of examples that it writes itself.
+// TestFree: where calls are not required, the grammar has every text without calls, and those of
+// examples that it writes itself.
 func TestFree(t *testing.T) {
 	for _, x := range examples {
 		f := formatOf(t, templates[x.format])
@@ -195,7 +198,8 @@ func TestFree(t *testing.T) {
 	}
 }
 
-// TestDeep: arguments with many values within each other that the grammar has are those of a call, in all notations.
+// TestDeep: arguments with many values within each other that the grammar has are those of a call,
+// in all notations.
 func TestDeep(t *testing.T) {
 	any := []chattemplate.Tool{{Name: "f", Parameters: json.RawMessage(`{"type": "object", "properties": {"a": {}}, "required": ["a"], "additionalProperties": false}`)}}
 	const levels = 1500
@@ -221,7 +225,8 @@ func TestDeep(t *testing.T) {
 	}
 }
 
-// TestWritten: whatever a grammar lets follow where calls are required is calls whose arguments satisfy the schemas of their tools.
+// TestWritten: whatever a grammar lets follow where calls are required is calls whose arguments
+// satisfy the schemas of their tools.
 func TestWritten(t *testing.T) {
 	schemas := map[string]*grammar.Grammar{}
 	for i := range tools {
@@ -258,7 +263,8 @@ func TestWritten(t *testing.T) {
 	}
 }
 
-// TestAlike: where nothing begins calls, content may be like them. It is calls only if they are what was asked for.
+// TestAlike: where nothing begins calls, content may be like them. It is calls only if they are
+// what was asked for.
 func TestAlike(t *testing.T) {
 	two := []string{call("now", `{}`), call("now", `{}`)}
 	for _, x := range []struct {
@@ -293,7 +299,8 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// TestRequiredAsWritten: what the grammar of required calls allows is calls, also if an object of any members has a key twice.
+// TestRequiredAsWritten: what the grammar of required calls allows is calls, also if an object of
+// any members has a key twice.
 func TestRequiredAsWritten(t *testing.T) {
 	any := []chattemplate.Tool{{Name: "f", Parameters: json.RawMessage(`{"type": "object"}`)}}
 	const text = `{"name": "f", "arguments": {"a":1,"a":2}}`

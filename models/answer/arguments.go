@@ -48,7 +48,8 @@ func (k *kind) text() bool {
 // annotations are the keywords that limit nothing, and those that notations read.
 var annotations = []string{"type", "enum", "const", "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"}
 
-// only reports a keyword of a schema that is none of some, as a notation that writes no JSON cannot keep it.
+// only reports a keyword of a schema that is none of some, as a notation that writes no JSON cannot
+// keep it.
 func only(at string, schema json.RawMessage, and ...string) error {
 	var keys map[string]json.RawMessage
 	_ = json.Unmarshal(schema, &keys) // true has none
@@ -73,7 +74,8 @@ func (g *rules) argumentsOf(t *chattemplate.Tool) ([]argument, error) {
 	return g.propertiesOf(t.Name, schemaOf(t))
 }
 
-// propertiesOf returns the properties of an object's schema in their order, with the definitions that they refer to.
+// propertiesOf returns the properties of an object's schema in their order, with the definitions
+// that they refer to.
 func (g *rules) propertiesOf(at string, schema json.RawMessage) ([]argument, error) {
 	m, err := membersOf(schema)
 	if err != nil {
@@ -98,8 +100,8 @@ func (g *rules) propertiesOf(at string, schema json.RawMessage) ([]argument, err
 	return m.list, nil
 }
 
-// members are the properties of an object's schema in their order, and what they may refer to. One that is required and no property
-// has no schema.
+// members are the properties of an object's schema in their order, and what they may refer to. One
+// that is required and no property has no schema.
 type members struct {
 	list        []argument
 	Defs        json.RawMessage `json:"$defs"`
@@ -162,8 +164,9 @@ func withDefinitions(schema, defs, definitions json.RawMessage) json.RawMessage 
 	return data
 }
 
-// closed returns a schema whose objects have no other members than those it names, where it does not say: a call with further
-// arguments is none that somebody wants. What is combined by other keywords stays as it is.
+// closed returns a schema whose objects have no other members than those it names, where it does
+// not say: a call with further arguments is none that somebody wants. What is combined by other
+// keywords stays as it is.
 func closed(schema json.RawMessage) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(schema))
 	d.UseNumber()
@@ -197,14 +200,15 @@ func shut(schema any) {
 	}
 }
 
-// plainKeys are the keywords beside which members that are not named may be left out, and with which a schema stays one that
-// values can satisfy.
+// plainKeys are the keywords beside which members that are not named may be left out, and with
+// which a schema stays one that values can satisfy.
 var plainKeys = []string{
 	"properties", "required", "additionalProperties", "items", "$defs", "definitions", "$schema", "$id", "format", "pattern", "minLength", "maxLength",
 	"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems", "nullable", "optional",
 }
 
-// joined returns the grammar of arguments in their order, of which those that are not required may be missing. Of is that of one.
+// joined returns the grammar of arguments in their order, of which those that are not required may
+// be missing. Of is that of one.
 func (g *rules) joined(list []argument, comma string, of func(a argument) (string, error)) (string, error) {
 	slices.SortStableFunc(list, func(a, b argument) int { // so that there is something before the first comma
 		switch {
@@ -233,8 +237,8 @@ func (g *rules) joined(list []argument, comma string, of func(a argument) (strin
 	return first, nil
 }
 
-// Whole returns the arguments of a call as an object. Those of a call that breaks off are the values that are whole, as clients read
-// what a stream has brought them.
+// Whole returns the arguments of a call as an object. Those of a call that breaks off are the
+// values that are whole, as clients read what a stream has brought them.
 func Whole(arguments string) json.RawMessage {
 	if !strings.HasPrefix(arguments, "{") {
 		return json.RawMessage("{}")

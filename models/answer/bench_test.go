@@ -10,7 +10,8 @@ import (
 	"github.com/attn-go/attn/models/grammar"
 )
 
-// large is a vocabulary of 150,000 tokens: the bytes, and words of up to 9 letters, half of them with a space before.
+// large is a vocabulary of 150,000 tokens: the bytes, and words of up to 9 letters, half of them
+// with a space before.
 func large() (*grammar.Vocabulary, [][]byte) {
 	r := rand.New(rand.NewPCG(1, 2))
 	seen := map[string]bool{}
@@ -40,8 +41,8 @@ func large() (*grammar.Vocabulary, [][]byte) {
 	return grammar.NewVocabulary(list), list
 }
 
-// BenchmarkToken is the time that a grammar takes for a token of 150,000, in its median over a text of 400 tokens: free text, a call,
-// and calls that are required.
+// BenchmarkToken is the time that a grammar takes for a token of 150,000, in its median over a text
+// of 400 tokens: free text, a call, and calls that are required.
 func BenchmarkToken(b *testing.B) {
 	v, list := large()
 	f := formatOf(b, templates["hermes"])

@@ -6,8 +6,9 @@ import (
 	"github.com/attn-go/attn/models/chattemplate"
 )
 
-// Described returns a conversation for a template that knows no tools: its first message, of the system, says what tools there are and how
-// to call them, calls are the JSON that [Of] takes for them, and what tools answer is said by the user.
+// Described returns a conversation for a template that knows no tools: its first message, of the
+// system, says what tools there are and how to call them, calls are the JSON that [Of] takes for
+// them, and what tools answer is said by the user.
 func Described(c *chattemplate.Conversation) *chattemplate.Conversation {
 	to := *c
 	to.Tools, to.Messages = nil, nil

@@ -1,5 +1,5 @@
-// Package answer takes the answers of language models apart: thinking, content and calls of tools. Families of models write
-// them in different forms, which [Of] tells by a model's template.
+// Package answer takes the answers of language models apart: thinking, content and calls of tools.
+// Families of models write them in different forms, which [Of] tells by a model's template.
 //
 //	f := answer.Of(template)
 //	o := decoder.GenerateOptions{Markers: f.Markers(tokenizer)}
@@ -8,8 +8,8 @@
 //	part := p.Add(token.Text)         // for each token, and then
 //	part = p.End()
 //
-// What does not parse is content: no call is made up, nor one of a tool that was not offered. A family is a row of formats.go;
-// a notation, which is how one call is written, is a file.
+// What does not parse is content: no call is made up, nor one of a tool that was not offered. A
+// family is a row of formats.go; a notation, which is how one call is written, is a file.
 package answer
 
 import (
@@ -27,27 +27,31 @@ type Asked struct {
 	Open     bool                // the prompt ends within thinking, see [Format.Opens]
 	Form     *grammar.Source     // what its content must be, nil for any text
 
-	// Grows says that calls are given while they grow, see [Part.Open]. The text must be one of the grammar of [Format.Grammar] that ends
-	// with it or is cut off by a number of tokens.
+	// Grows says that calls are given while they grow, see [Part.Open]. The text must be one of the
+	// grammar of [Format.Grammar] that ends with it or is cut off by a number of tokens.
 	Grows bool
 }
 
-// A Part is what an answer grows by. Calls are complete, in their order, without ids but for those that the model writes.
+// A Part is what an answer grows by. Calls are complete, in their order, without ids but for those
+// that the model writes.
 type Part struct {
 	Reasoning, Text string
 	Calls           []chattemplate.ToolCall
 
-	// Open, if not nil, is the call behind Calls as far as it is written, with Asked.Grows. It is the first one of Calls of a later part, with
-	// arguments that begin with these, or it breaks off.
+	// Open, if not nil, is the call behind Calls as far as it is written, with Asked.Grows. It is
+	// the first one of Calls of a later part, with arguments that begin with these, or it breaks
+	// off.
 	//
-	// No call is announced that is none later: in the notations with arguments in JSON the grammar leaves nothing open behind the mark that
-	// begins a call but a valid one. Where nothing but the content's own beginning is a mark, or other content may have one in it, calls come
-	// as a whole unless they are required. What remains is an answer that is cut off: its last call then breaks off, and the part of End
-	// has it here once more.
+	// No call is announced that is none later: in the notations with arguments in JSON the grammar
+	// leaves nothing open behind the mark that begins a call but a valid one. Where nothing but the
+	// content's own beginning is a mark, or other content may have one in it, calls come as a whole
+	// unless they are required. What remains is an answer that is cut off: its last call then
+	// breaks off, and the part of End has it here once more.
 	Open *chattemplate.ToolCall
 }
 
-// written tells whether what begins a call is one for certain, as the grammar of an answer has written it.
+// written tells whether what begins a call is one for certain, as the grammar of an answer has
+// written it.
 func (a *Asked) written(f *Format) bool {
 	return a.Required || a.Grows && a.Form == nil && f.begins[0] != ""
 }

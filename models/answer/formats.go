@@ -87,7 +87,8 @@ type notation interface {
 	starts(a *Asked) []string
 }
 
-// Of returns the format of a template's answers. There is always one: what no template says is JSON.
+// Of returns the format of a template's answers. There is always one: what no template says is
+// JSON.
 func Of(t *chattemplate.Template) *Format {
 	source := t.Source()
 	in := func(text string) bool { return strings.Contains(source, text) }
@@ -106,7 +107,8 @@ func Of(t *chattemplate.Template) *Format {
 // Parses tells whether answers need a parser: others are their text.
 func (f *Format) Parses(a Asked) bool { return len(a.Tools) > 0 || f.think.end != "" || f.final != "" }
 
-// Thinks returns what begins and ends thinking, "" for models that do not think apart from their content.
+// Thinks returns what begins and ends thinking, "" for models that do not think apart from their
+// content.
 func (f *Format) Thinks() (begin, end string) { return f.think.begin, f.think.end }
 
 // Opens tells whether what a template has written ends within thinking.
@@ -118,7 +120,8 @@ func (f *Format) Opens(parts []tokenizer.Part) bool {
 	return last.Special && strings.HasSuffix(strings.TrimSpace(last.Text), strings.TrimSpace(f.think.begin))
 }
 
-// Markers returns the special tokens that the format needs in the text, without those of Stop of a model.
+// Markers returns the special tokens that the format needs in the text, without those of Stop of a
+// model.
 func (f *Format) Markers(t *tokenizer.Tokenizer) []int32 {
 	var ids []int32
 	for _, text := range slices.Concat(f.begins, []string{f.end, f.before, f.after, f.think.begin, f.think.end}, f.drops, f.tokens) {

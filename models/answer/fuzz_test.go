@@ -9,8 +9,8 @@ import (
 	"github.com/attn-go/attn/models/chattemplate"
 )
 
-// FuzzParser: whatever a model writes, a parser gives the same wherever it is cut, nothing panics, and calls are of tools that were
-// offered, with a JSON object.
+// FuzzParser: whatever a model writes, a parser gives the same wherever it is cut, nothing panics,
+// and calls are of tools that were offered, with a JSON object.
 func FuzzParser(f *testing.F) {
 	for _, x := range examples {
 		f.Add(templates[x.format], x.text, uint16(len(x.text)/2), x.open)

@@ -11,7 +11,8 @@ import (
 	"github.com/attn-go/attn/models/grammar"
 )
 
-// ErrTool is the kind of a [kernel.Error] about a tool whose calls no grammar can promise. Arg is Tools with its index.
+// ErrTool is the kind of a [kernel.Error] about a tool whose calls no grammar can promise. Arg is
+// Tools with its index.
 var ErrTool = errors.New("answer: a tool whose calls no grammar can promise")
 
 // toolError reports a tool.
@@ -22,7 +23,8 @@ func toolError(i int, err error) error {
 // errCopies says that a grammar would be too long.
 var errCopies = errors.New("definitions that its properties refer to so often that a grammar has more than 1 MiB of them")
 
-// mostText is the most bytes of a schema, and of definitions in a grammar: package grammar takes no longer text.
+// mostText is the most bytes of a schema, and of definitions in a grammar: package grammar takes no
+// longer text.
 const mostText = 1 << 20
 
 // readable reports a schema that is too large or too deep to be read.
@@ -49,9 +51,10 @@ func readable(schema json.RawMessage) error {
 	return nil
 }
 
-// Grammar returns the grammar of an answer, nil if it may be any text: thinking, and then content as asked for or calls that
-// satisfy the schemas of their tools. Where calls are not required, any text may come before them, and of a tool that is not
-// strict, what no grammar can keep of its schema is left out.
+// Grammar returns the grammar of an answer, nil if it may be any text: thinking, and then content
+// as asked for or calls that satisfy the schemas of their tools. Where calls are not required, any
+// text may come before them, and of a tool that is not strict, what no grammar can keep of its
+// schema is left out.
 //
 // The error is a [*kernel.Error], of the kind [ErrTool] or that of package grammar about a form.
 func (f *Format) Grammar(a Asked) (*grammar.Grammar, error) {

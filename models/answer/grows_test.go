@@ -10,7 +10,8 @@ import (
 	"github.com/attn-go/attn/models/grammar"
 )
 
-// grown is what a parser gives of a text, byte by byte, that is cut off after n bytes: open is the call that breaks off.
+// grown is what a parser gives of a text, byte by byte, that is cut off after n bytes: open is the
+// call that breaks off.
 func grown(t *testing.T, p *answer.Parser, text string, n int) (content, reasoning string, calls []string, open string) {
 	t.Helper()
 	for i := range n + 1 {
@@ -42,8 +43,9 @@ func grown(t *testing.T, p *answer.Parser, text string, n int) (content, reasoni
 	return content, reasoning, calls, open
 }
 
-// TestGrows: calls that are given while they grow are those that are given as a whole, wherever the text is cut off but for the one that
-// breaks off there, which begins as it would go on. In notations with arguments in JSON, calls grow.
+// TestGrows: calls that are given while they grow are those that are given as a whole, wherever the
+// text is cut off but for the one that breaks off there, which begins as it would go on. In
+// notations with arguments in JSON, calls grow.
 func TestGrows(t *testing.T) {
 	for _, name := range []string{"harmony", "deepseek-v3", "deepseek", "kimi", "mistral", "mistral-v3", "phi", "granite", "hermes", "llama", "json", "gemma4", "lfm2", "glm", "qwen3-coder"} {
 		f := formatOf(t, templates[name])

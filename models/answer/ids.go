@@ -6,8 +6,9 @@ import (
 	"fmt"
 )
 
-// CallIDs returns what makes ids of calls in the answers to a prompt: hashes of it, so that they are the same whenever it is answered, and
-// others later in a conversation. Their nine letters and digits are the form that templates of Mistral want.
+// CallIDs returns what makes ids of calls in the answers to a prompt: hashes of it, so that they
+// are the same whenever it is answered, and others later in a conversation. Their nine letters and
+// digits are the form that templates of Mistral want.
 func CallIDs(prompt []int32) func(choice, call int) string {
 	sum := sha256.New()
 	_ = binary.Write(sum, binary.LittleEndian, prompt) // a hash has no error

@@ -8,7 +8,8 @@ import (
 	"github.com/attn-go/attn/models/chattemplate"
 )
 
-// object is a call as a JSON object: {"name": "f", "arguments": {...}}, of which a list has several.
+// object is a call as a JSON object: {"name": "f", "arguments": {...}}, of which a list has
+// several.
 type object struct {
 	list        bool   // of them: [{...}, {...}]
 	lead, trail string // around a call, where a grammar writes it
@@ -71,7 +72,8 @@ func objectCall(c *cursor, a *Asked) (call chattemplate.ToolCall) {
 	return call
 }
 
-// openCall returns the call that a text begins with, as [object.rule] writes it, if its arguments have begun.
+// openCall returns the call that a text begins with, as [object.rule] writes it, if its arguments
+// have begun.
 func openCall(text string) *chattemplate.ToolCall {
 	rest, ok := strings.CutPrefix(text, `{"name": "`)
 	name, rest, named := strings.Cut(rest, `", "`)

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// literal takes a value as Python or Gemma writes it, and adds its JSON: words for true, false and null in both forms,
-// strings between quotes, or between quote if that is not "", keys without quotes too.
+// literal takes a value as Python or Gemma writes it, and adds its JSON: words for true, false and
+// null in both forms, strings between quotes, or between quote if that is not "", keys without
+// quotes too.
 func (c *cursor) literal(to []byte, quote string, depth int) []byte {
 	c.space()
 	if depth > deepestValue {
@@ -47,8 +48,8 @@ func (c *cursor) literal(to []byte, quote string, depth int) []byte {
 	return append(to, word...)
 }
 
-// deepest is the most values within each other in a schema, and deepestValue in arguments: no grammar lets a text have so many, and
-// encoding/json reads as many.
+// deepest is the most values within each other in a schema, and deepestValue in arguments: no
+// grammar lets a text have so many, and encoding/json reads as many.
 const deepest, deepestValue = 100, 10000
 
 // items takes what is between brackets, separated by commas.

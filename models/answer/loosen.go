@@ -21,8 +21,9 @@ func (f *Format) keeps(t *chattemplate.Tool) error {
 	return err
 }
 
-// loosened returns the schema of a tool without what no grammar can keep. The other properties stay as they are, and those that
-// are required can be written. room is how many bytes may still be tried.
+// loosened returns the schema of a tool without what no grammar can keep. The other properties stay
+// as they are, and those that are required can be written. room is how many bytes may still be
+// tried.
 func (f *Format) loosened(t *chattemplate.Tool, room *int) json.RawMessage {
 	m, err := membersOf(schemaOf(t))
 	if err != nil {

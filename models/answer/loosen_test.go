@@ -11,8 +11,8 @@ import (
 	"github.com/attn-go/attn/models/chattemplate"
 )
 
-// TestLoosened: of a tool that is not strict, a grammar leaves out only what it cannot keep, so that calls with all required
-// arguments can be written in every notation.
+// TestLoosened: of a tool that is not strict, a grammar leaves out only what it cannot keep, so
+// that calls with all required arguments can be written in every notation.
 func TestLoosened(t *testing.T) {
 	const plain = `{"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}, "at": {"type": "object", "properties": {"on": {"type": "string"}}, "required": ["on"], "additionalProperties": false}}, "required": ["city", "days", "at"], "additionalProperties": false}`
 	const odd = `{"type": "object", "minProperties": 0, "properties": {"city": {"type": "string", "minLength": 0}, "days": {"type": "integer"},
@@ -59,7 +59,8 @@ func TestLoosened(t *testing.T) {
 	}
 }
 
-// TestLooseTypes: also where there is too much to try, a property is of its type, and can be written.
+// TestLooseTypes: also where there is too much to try, a property is of its type, and can be
+// written.
 func TestLooseTypes(t *testing.T) {
 	var odd, plain []string
 	for i := range 400 {
@@ -93,7 +94,8 @@ func TestLooseTypes(t *testing.T) {
 	}
 }
 
-// TestLargeSchema: a schema that would take much memory or time is an error that names its tool, whether it is strict or not.
+// TestLargeSchema: a schema that would take much memory or time is an error that names its tool,
+// whether it is strict or not.
 func TestLargeSchema(t *testing.T) {
 	var properties, defs []string
 	for i := range 300 {

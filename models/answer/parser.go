@@ -10,7 +10,8 @@ import (
 	"github.com/attn-go/attn/models/grammar"
 )
 
-// A Parser takes an answer apart as it grows. What it gives does not depend on how the text comes in parts.
+// A Parser takes an answer apart as it grows. What it gives does not depend on how the text comes
+// in parts.
 type Parser struct {
 	f     *Format
 	asked *Asked
@@ -194,7 +195,8 @@ func (p *Parser) text(to *Part, n int) {
 	p.give(&to.Text, n)
 }
 
-// call reads calls from a place on. goes says that the text is read on, and done that there were calls.
+// call reads calls from a place on. goes says that the text is read on, and done that there were
+// calls.
 func (p *Parser) call(to *Part, at int, over bool) (goes, done bool) {
 	c := &cursor{text: p.buf, at: at, over: over, list: p.list, written: p.asked.written(p.f)}
 	c.space()
@@ -237,8 +239,9 @@ func (p *Parser) open(to *Part, c *cursor) {
 	}
 }
 
-// counts tells whether calls are what was asked for. Some were written by a grammar. Others have no key twice, and where
-// nothing begins calls, a grammar lets other content be like them, so that their arguments must satisfy their schemas.
+// counts tells whether calls are what was asked for. Some were written by a grammar. Others have no
+// key twice, and where nothing begins calls, a grammar lets other content be like them, so that
+// their arguments must satisfy their schemas.
 func (p *Parser) counts(calls []chattemplate.ToolCall) bool {
 	if p.asked.Single && p.calls+len(calls) > 1 {
 		return false

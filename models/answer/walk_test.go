@@ -25,7 +25,8 @@ var letters, texts = func() (*grammar.Vocabulary, []string) {
 // closers end what is open.
 var closers = []string{"</think>", "[/THINK]", "<channel|>", "<|end|>", "</parameter>", "</arg_value>", `<|"|>`, "<escape>", `"`, "}", "]", ")"}
 
-// walk returns a text of a grammar: at first any tokens follow that may, and then those that bring it to an end soon.
+// walk returns a text of a grammar: at first any tokens follow that may, and then those that bring
+// it to an end soon.
 func walk(t *testing.T, g *grammar.Grammar, seed uint64) string {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 9))

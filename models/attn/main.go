@@ -1,5 +1,5 @@
-// Command attn runs language models, embeddings and rerankers, and serves them over HTTP. Its results are the
-// same on every CPU and with any number of threads.
+// Command attn runs language models, embeddings and rerankers, and serves them over HTTP. Its
+// results are the same on every CPU and with any number of threads.
 //
 //	attn fetch                                                     two small models
 //	attn chat -text 'Rewrite in the past tense: She buys bread.'

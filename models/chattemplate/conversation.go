@@ -20,15 +20,17 @@ type Conversation struct {
 	Messages []Message
 	Tools    []Tool // that the model may call
 
-	// Documents are what the model may quote, a JSON array of objects, most often with a title and a text. nil means none.
+	// Documents are what the model may quote, a JSON array of objects, most often with a title and
+	// a text. nil means none.
 	Documents json.RawMessage
 
-	// Variables are further variables, such as enable_thinking. They are nil, bool, int, float64, string or
-	// json.RawMessage. Their strings count as those of messages do: special tokens in them are text. A template
-	// that does not read them writes what it writes without.
+	// Variables are further variables, such as enable_thinking. They are nil, bool, int, float64,
+	// string or json.RawMessage. Their strings count as those of messages do: special tokens in
+	// them are text. A template that does not read them writes what it writes without.
 	Variables map[string]any
 
-	// Date is the day that the template takes for today. The zero value is that of the template's [Options].
+	// Date is the day that the template takes for today. The zero value is that of the template's
+	// [Options].
 	Date Date
 }
 
@@ -42,8 +44,8 @@ type Message struct {
 	Calls     []ToolCall `json:"tool_calls,omitempty"`        // of tools, by an assistant
 	CallID    string     `json:"tool_call_id,omitempty"`      // of the call that a tool answers
 
-	// Fields are what a template can ask for besides, a JSON object. What it has is in the place of the others. nil
-	// means none.
+	// Fields are what a template can ask for besides, a JSON object. What it has is in the place of
+	// the others. nil means none.
 	Fields json.RawMessage `json:"fields,omitempty"`
 }
 
@@ -70,14 +72,15 @@ var fixed = []string{"messages", "add_generation_prompt", "bos_token", "eos_toke
 // ReadsTools tells whether the template can ask for tools. One that cannot writes nothing of them.
 func (t *Template) ReadsTools() bool { return t.parsed.Names("tools") }
 
-// ReadsDocuments tells whether the template can ask for documents. One that cannot writes nothing of them.
+// ReadsDocuments tells whether the template can ask for documents. One that cannot writes nothing
+// of them.
 func (t *Template) ReadsDocuments() bool { return t.parsed.Names("documents") }
 
 // Source returns the text of the template.
 func (t *Template) Source() string { return t.source }
 
-// Write returns the text for a conversation in parts, as [Template.Parts] does. Arguments of calls are mappings, or if the
-// template cannot write those, their JSON.
+// Write returns the text for a conversation in parts, as [Template.Parts] does. Arguments of calls
+// are mappings, or if the template cannot write those, their JSON.
 //
 // Errors are those of Parts, or of the kind [kernel.ErrArgument] about a part of the conversation.
 func (t *Template) Write(ctx context.Context, c *Conversation, prompt bool) ([]tokenizer.Part, error) {
@@ -291,8 +294,8 @@ func (r *reader) variable(name string, v any) (any, error) {
 	return nil, badVariable(name, fmt.Sprintf("%T", v), types)
 }
 
-// VariablesJSON returns [Conversation.Variables] as JSON of which [Template.Write] makes the same text. The error is a
-// [*kernel.Error].
+// VariablesJSON returns [Conversation.Variables] as JSON of which [Template.Write] makes the same
+// text. The error is a [*kernel.Error].
 func VariablesJSON(variables map[string]any) (map[string]json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	for name, v := range variables {

@@ -10,7 +10,8 @@ import (
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
-// TestConversationVariables: a conversation's own variables reach the template that reads them, as text, and leave others as they are.
+// TestConversationVariables: a conversation's own variables reach the template that reads them, as
+// text, and leave others as they are.
 func TestConversationVariables(t *testing.T) {
 	const reads = "{% if enable_thinking is defined and not enable_thinking %}no {% endif %}{{ reasoning_effort }}{{ n + 1 if n is defined }}{{ bos_token }}"
 	template, err := chattemplate.NewWith(reads, chattemplate.Options{BOS: "<s>", Variables: map[string]any{"reasoning_effort": "medium"}})
@@ -59,7 +60,8 @@ func written(t *testing.T, template *chattemplate.Template, c *chattemplate.Conv
 	return tokenizer.Join(parts)
 }
 
-// TestConversation: tools, calls, results, reasoning, names and documents reach the template in OpenAI's form, with arguments as a mapping.
+// TestConversation: tools, calls, results, reasoning, names and documents reach the template in
+// OpenAI's form, with arguments as a mapping.
 func TestConversation(t *testing.T) {
 	talk := &chattemplate.Conversation{
 		Messages: []chattemplate.Message{

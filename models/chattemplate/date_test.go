@@ -16,7 +16,8 @@ func TestDate(t *testing.T) {
 	for _, x := range []struct{ day, format, want string }{
 		{"", "%Y-%m-%d", "2024-07-26"},
 		{"2026-11-28", "%A, %-d %B %Y", "Saturday, 28 November 2026"},
-		// python3 -c 'import datetime; print(datetime.date(2021, 1, 3).strftime(...))', and of the others
+		// python3 -c 'import datetime; print(datetime.date(2021, 1, 3).strftime(...))', and of the
+		// others
 		{"2021-01-03", "%a %A %b %B %c %C %d %D", "Sun Sunday Jan January Sun Jan  3 00:00:00 2021 20 03 01/03/21"},
 		{"2021-01-03", "%e %F %g %G %h %H %I %j %k %l %m %M", " 3 2021-01-03 20 2020 Jan 00 12 003  0 12 01 00"},
 		{"2021-01-03", "%p %P %r %R %S %T %u %U %V %w %W %x %X %y %Y", "AM am 12:00:00 AM 00:00 00 00:00:00 7 01 53 0 00 01/03/21 00:00:00 21 2021"},

@@ -8,8 +8,8 @@ import (
 	"github.com/attn-go/attn/models/internal/jinja"
 )
 
-// The kinds of a [kernel.Error] about a template and its messages. Where is the line of the template, counted from 1. An error about
-// a variable or a date is a [kernel.ErrArgument].
+// The kinds of a [kernel.Error] about a template and its messages. Where is the line of the
+// template, counted from 1. An error about a variable or a date is a [kernel.ErrArgument].
 var (
 	ErrSyntax, // the template is not Jinja, or uses a part of the language that this package does not have
 	ErrRender, // it does with the messages what does not work, such as adding a string to a number, or what takes too much work

@@ -51,8 +51,8 @@ func (d directive) write(t time.Time, flag byte) string {
 	return s
 }
 
-// strftime writes a time in a format, as Python's strftime does with glibc. What Python leaves to the
-// system, such as %Q, is an error.
+// strftime writes a time in a format, as Python's strftime does with glibc. What Python leaves to
+// the system, such as %Q, is an error.
 func strftime(t time.Time, format string) (string, error) {
 	var b strings.Builder
 	for rest := format; rest != ""; {

@@ -1,13 +1,13 @@
-// Package chattemplate turns the messages of a conversation into the text that a model continues, by
-// the template that comes with the model, in the language Jinja.
+// Package chattemplate turns the messages of a conversation into the text that a model continues,
+// by the template that comes with the model, in the language Jinja.
 //
-// A [Conversation] has tools, their calls and what they answered, documents, and variables beside its messages. No
-// template reads the clock: see [Date].
+// A [Conversation] has tools, their calls and what they answered, documents, and variables beside
+// its messages. No template reads the clock: see [Date].
 //
 // There is a Go library for Jinja, gonja v2.9.1, which renders the templates of well-known models
 // right as long as there are no tools: mappings lose the order of their keys, and more than half of
-// public templates have a conversation with calls or reasoning that it writes otherwise, or refuses.
-// Nothing limits a template's time, memory or stack: one of 50 bytes, in a file that
+// public templates have a conversation with calls or reasoning that it writes otherwise, or
+// refuses. Nothing limits a template's time, memory or stack: one of 50 bytes, in a file that
 // somebody else made, ends the program (a macro that calls itself overflows the stack, which Go
 // cannot recover from), others take all memory or never end, and it does not tell the text of a
 // message from that of the template. pongo2 v6.0.0 has no such limits either, and the language of
@@ -29,8 +29,8 @@ import (
 const maxSize = 1 << 16
 
 // Limits on the work of a template, in the units of package jinja: a unit takes some nanoseconds at
-// most, and four are charged for a byte of memory. It may do so much, and so much more for every byte
-// of the messages. Known templates take up to 32 for a byte.
+// most, and four are charged for a byte of memory. It may do so much, and so much more for every
+// byte of the messages. Known templates take up to 32 for a byte.
 const (
 	baseWork = 1 << 24
 	byteWork = 1 << 8
@@ -74,7 +74,8 @@ func NewWith(template string, opts Options) (*Template, error) {
 	return &Template{source: template, parsed: parsed, opts: opts}, nil
 }
 
-// ReadsDate tells whether the template can ask for the date, so that its text may depend on Options.Date.
+// ReadsDate tells whether the template can ask for the date, so that its text may depend on
+// Options.Date.
 func (t *Template) ReadsDate() bool { return t.parsed.Names("strftime_now") }
 
 // Options returns the options of the template.
@@ -88,8 +89,8 @@ func (t *Template) With(opts Options) (*Template, error) {
 	return &with, opts.check()
 }
 
-// FromGGUF parses the template that a GGUF file has. BOS and EOS, if they are "", are the tokens that
-// the file names. An error is a *kernel.Error if there is none, or as that of NewWith.
+// FromGGUF parses the template that a GGUF file has. BOS and EOS, if they are "", are the tokens
+// that the file names. An error is a *kernel.Error if there is none, or as that of NewWith.
 func FromGGUF(f *gguf.File, opts Options) (*Template, error) {
 	template, err := f.String("tokenizer.chat_template")
 	if err != nil {

@@ -31,7 +31,8 @@ func LoRAFlag(fs *flag.FlagSet, list *[]lora.Adapter) {
 	})
 }
 
-// KeepPackedFlag defines the flag -keep-packed of commands that open models, which changes no result.
+// KeepPackedFlag defines the flag -keep-packed of commands that open models, which changes no
+// result.
 func KeepPackedFlag(fs *flag.FlagSet, keep *bool) {
 	fs.BoolVar(keep, "keep-packed", *keep, "keep the weights as kernels read them in a file beside the model, NAME.packed: the next command opens it in a\nfraction of the time; takes as much space as the model")
 }

@@ -28,7 +28,8 @@ func (f float) Set(text string) error {
 	return err
 }
 
-// String returns the number as it is written, and "" for the zero value, as package flag asks for it.
+// String returns the number as it is written, and "" for the zero value, as package flag asks for
+// it.
 func (f float) String() string {
 	switch {
 	case f.to == nil:

@@ -53,8 +53,9 @@ func (in *Inputs) Check(report io.Writer) error {
 	return nil
 }
 
-// CheckOutput returns a usage error if no file can be there where a flag says that one is written: in no folder, or
-// in the place of one. So a command can say it before it works for hours. "" and "-" are no files.
+// CheckOutput returns a usage error if no file can be there where a flag says that one is written:
+// in no folder, or in the place of one. So a command can say it before it works for hours. "" and
+// "-" are no files.
 func CheckOutput(flag, output string) error {
 	if output == "" || output == "-" {
 		return nil
@@ -76,8 +77,9 @@ func (in *Inputs) CheckOutput(flag, output string) error {
 	return in.CheckApart(flag, output)
 }
 
-// CheckApart returns a usage error if the file that a flag names is one of those that are read: writing it
-// would destroy an input. Links to one file are that file. It is for outputs whose folder is made later.
+// CheckApart returns a usage error if the file that a flag names is one of those that are read:
+// writing it would destroy an input. Links to one file are that file. It is for outputs whose
+// folder is made later.
 func (in *Inputs) CheckApart(flag, output string) error {
 	out, err := os.Stat(output)
 	if err != nil {
@@ -106,8 +108,8 @@ func checkFile(name string) error {
 	return err
 }
 
-// Open opens one of the files. The standard input is stdin, which stays open. A pipe, a terminal and the like may wait
-// for what comes: then a read ends with the cause of ctx when ctx does.
+// Open opens one of the files. The standard input is stdin, which stays open. A pipe, a terminal
+// and the like may wait for what comes: then a read ends with the cause of ctx when ctx does.
 func (in *Inputs) Open(ctx context.Context, name string, stdin io.Reader) (io.ReadCloser, error) {
 	if name == "-" {
 		return interruptible(ctx, func() (io.ReadCloser, error) { return io.NopCloser(stdin), nil }), nil

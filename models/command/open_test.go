@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestInterruptedInput: to wait for input ends when the context does, with its cause, and for a writer as well.
+// TestInterruptedInput: to wait for input ends when the context does, with its cause, and for a
+// writer as well.
 func TestInterruptedInput(t *testing.T) {
 	cause := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())

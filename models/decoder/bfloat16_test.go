@@ -10,7 +10,8 @@ import (
 	"github.com/attn-go/attn/models/precision"
 )
 
-// Weights are rounded when they are read: a model has one precision of both, and none without weights that are numbers.
+// Weights are rounded when they are read: a model has one precision of both, and none without
+// weights that are numbers.
 func TestBFloat16Errors(t *testing.T) {
 	m := tiny(t, Options{Precision: precision.BFloat16})
 	if _, err := m.With(Options{Precision: precision.BFloat16, Context: 100}); err != nil {
@@ -33,7 +34,8 @@ func TestBFloat16Errors(t *testing.T) {
 	refused("none of them", err)
 }
 
-// Logits in bfloat16 have the same bits on every tier and with any number of threads, token by token and together.
+// Logits in bfloat16 have the same bits on every tier and with any number of threads, token by
+// token and together.
 func TestBFloat16Bits(t *testing.T) {
 	m := tiny(t, Options{Precision: precision.BFloat16, Exec: kernel.Exec{Threads: 1}})
 	tokens := prompt(40, 3)

@@ -9,8 +9,8 @@ import (
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
-// A Budget limits how long a model thinks before it answers: after Tokens tokens between Begin and End, the tokens of End
-// follow, whatever the logits say.
+// A Budget limits how long a model thinks before it answers: after Tokens tokens between Begin and
+// End, the tokens of End follow, whatever the logits say.
 type Budget struct {
 	Begin, End string // of thinking, in the text with [GenerateOptions.Markers]
 	Open       bool   // the prompt ends within it

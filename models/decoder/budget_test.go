@@ -9,8 +9,8 @@ import (
 	"github.com/attn-go/attn/models/grammar"
 )
 
-// TestBudget: thinking ends after as many tokens as it may have, with guesses and a grammar or without, and elsewhere
-// the text is the same.
+// TestBudget: thinking ends after as many tokens as it may have, with guesses and a grammar or
+// without, and elsewhere the text is the same.
 func TestBudget(t *testing.T) {
 	m := talking(t, Options{})
 	p, err := m.Encode("hello", false)
@@ -65,7 +65,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestMarkers: special tokens that are markers are part of the text and of a grammar, others are not.
+// TestMarkers: special tokens that are markers are part of the text and of a grammar, others are
+// not.
 func TestMarkers(t *testing.T) {
 	m := talking(t, Options{})
 	p, err := m.Encode("hello", false)

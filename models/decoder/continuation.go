@@ -39,8 +39,9 @@ type Token struct {
 	// Text is what the text grows by. It may be empty, for a special token, or for one whose text
 	// is held back: the bytes of a character that is not complete, and what may be the beginning of
 	// a string of StopText. That comes with a later token, at the latest with the last one, but for
-	// a string of StopText itself and what follows it. Without StopText, all of them together are what
-	// the tokenizer's Decode makes of the ids. Without a tokenizer, see Model.Tokenizer, all are empty.
+	// a string of StopText itself and what follows it. Without StopText, all of them together are
+	// what the tokenizer's Decode makes of the ids. Without a tokenizer, see Model.Tokenizer, all
+	// are empty.
 	Text string
 
 	// Logprob is the natural logarithm of the probability of the token, and Top has those of
@@ -56,9 +57,9 @@ type Token struct {
 	StopText string
 }
 
-// A Continuation continues one text with what GenerateOptions say. [Session.Generate] has one for each
-// text. A program that calls [Session.Forward] itself, since texts come and go, has one beside each
-// [Text]. It is for one goroutine at a time.
+// A Continuation continues one text with what GenerateOptions say. [Session.Generate] has one for
+// each text. A program that calls [Session.Forward] itself, since texts come and go, has one beside
+// each [Text]. It is for one goroutine at a time.
 type Continuation struct {
 	o        *GenerateOptions
 	context  int
@@ -182,10 +183,10 @@ type tokenScore struct {
 	score float32
 }
 
-// Next chooses the token that follows tokens, all of the text, from the logits after the last of them,
-// which it leaves as they are. Token.Index is 0. The error is a [*kernel.Error] for logits of
-// another number than the vocabulary's or for a text that has ended, a [*kernel.Error], or one about
-// logits from which nothing can be chosen, or one of package grammar.
+// Next chooses the token that follows tokens, all of the text, from the logits after the last of
+// them, which it leaves as they are. Token.Index is 0. The error is a [*kernel.Error] for logits of
+// another number than the vocabulary's or for a text that has ended, a [*kernel.Error], or one
+// about logits from which nothing can be chosen, or one of package grammar.
 func (c *Continuation) Next(tokens []int32, logits []float32) (Token, error) {
 	if err := c.check(len(logits)); err != nil {
 		return Token{}, err
@@ -219,9 +220,9 @@ func (c *Continuation) choose(logits []float32, tokens []int32) (int32, error) {
 	return c.chooser.next(logits, tokens)
 }
 
-// Score returns a token with the logarithms that o.Logprobs asks for, from the logits before it, for a token of the
-// prompt. It changes nothing of the continuation. The error is a [*kernel.Error] for logits of another
-// number than the vocabulary's, or a [*kernel.Error].
+// Score returns a token with the logarithms that o.Logprobs asks for, from the logits before it,
+// for a token of the prompt. It changes nothing of the continuation. The error is a [*kernel.Error]
+// for logits of another number than the vocabulary's, or a [*kernel.Error].
 func (c *Continuation) Score(logits []float32, id int32) (Token, error) {
 	switch {
 	case len(logits) != c.vocab:
@@ -240,10 +241,10 @@ func (c *Continuation) score(logits []float32, id int32) (token Token, err error
 	return token, err
 }
 
-// Skip brings the continuation to where it was after Next had given these tokens, without logits: for a
-// text that goes on in another process. prompt is the number of tokens before them. It returns
-// the text that they gave. The error is a [*kernel.Error] if one follows the end of the text, or a
-// [*kernel.Error].
+// Skip brings the continuation to where it was after Next had given these tokens, without logits:
+// for a text that goes on in another process. prompt is the number of tokens before them. It
+// returns the text that they gave. The error is a [*kernel.Error] if one follows the end of the
+// text, or a [*kernel.Error].
 func (c *Continuation) Skip(prompt int, ids []int32) (text string, err error) {
 	for i, id := range ids {
 		if err := c.check(c.vocab); err != nil {

@@ -78,8 +78,8 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// Logarithms of probabilities are those of a softmax in float64, the same bits on every tier, beside
-// others and with guesses, whatever the sampler does.
+// Logarithms of probabilities are those of a softmax in float64, the same bits on every tier,
+// beside others and with guesses, whatever the sampler does.
 func TestLogprobs(t *testing.T) {
 	m := tiny(t, Options{Exec: kernel.Exec{Threads: 1}})
 	o := GenerateOptions{MaxTokens: 30, Stop: []int32{}, Logprobs: true, TopLogprobs: 7,

@@ -16,8 +16,8 @@ import (
 
 var updateVectors = flag.Bool("update", false, "write the contract's vectors of sampling anew")
 
-// samplingVectors is the file of the contract's vectors that another implementation checks itself against. Package
-// contract, whose README describes its form, cannot import this module.
+// samplingVectors is the file of the contract's vectors that another implementation checks itself
+// against. Package contract, whose README describes its form, cannot import this module.
 const samplingVectors = "../../contract/vectors/sampling.json"
 
 // A samplingCase is a Sampler that chooses tokens after a text, from these rows of logits.
@@ -28,8 +28,8 @@ type samplingCase struct {
 	logits  [][]float32
 }
 
-// samplingCases has each setting alone and with others, logits that are equal, -Inf and 0 of both signs, and the
-// limits at which the order of the tokens is another one.
+// samplingCases has each setting alone and with others, logits that are equal, -Inf and 0 of both
+// signs, and the limits at which the order of the tokens is another one.
 func samplingCases() (list []samplingCase) {
 	r := &chooser{random: newChooser(Sampler{Seed: 99}).random}
 	rows := func(count, n int, spread float64) (x [][]float32) {
@@ -81,7 +81,8 @@ func samplingCases() (list []samplingCase) {
 	return list
 }
 
-// TestContractVectors: the sampler chooses the tokens of the committed file. With -update it writes them.
+// TestContractVectors: the sampler chooses the tokens of the committed file. With -update it writes
+// them.
 func TestContractVectors(t *testing.T) {
 	want := bytes.NewBufferString(fmt.Sprintf("{\"contract\": %d, \"subject\": \"sampling\", \"vectors\": [\n", kernel.Contract))
 	for i, c := range samplingCases() {
@@ -123,8 +124,8 @@ func TestContractVectors(t *testing.T) {
 	}
 }
 
-// vector returns a case with the tokens that it chooses, those that were left and their p, as the file has it:
-// settings that are 0 are not there.
+// vector returns a case with the tokens that it chooses, those that were left and their p, as the
+// file has it: settings that are 0 are not there.
 func (c *samplingCase) vector(tokens, left []int32, p []float32) map[string]any {
 	in := map[string]any{"text": append([]int32{}, c.text...), "seed": array("u64", []uint64{c.sampler.Seed}, func(x uint64) uint64 { return x })}
 	for name, x := range map[string]float64{

@@ -1,5 +1,5 @@
-// Package decoder runs language models, decoders, from GGUF files and from folders: it reads the weights,
-// keeps keys and values of many texts in one paged cache, and generates text.
+// Package decoder runs language models, decoders, from GGUF files and from folders: it reads the
+// weights, keeps keys and values of many texts in one paged cache, and generates text.
 //
 //	m, err := decoder.Load("SmolLM2-135M-Instruct", decoder.Options{})
 //	prompt, err := m.EncodeChat(ctx, []chattemplate.Message{{Role: "user", Content: "Why is the sky blue?"}})
@@ -13,11 +13,11 @@
 //
 // # Bits
 //
-// All arithmetic is that of the numeric contract of attn, package contract. The logits after a token
-// have the same bits on every CPU, tier and number of threads, whether the text was read at
-// once, in chunks or token by token, alone or beside others, with or without forks: for every
-// type of cache, as a prompt also reads its keys and values as they are stored. So a seed
-// gives one text everywhere.
+// All arithmetic is that of the numeric contract of attn, package contract. The logits after a
+// token have the same bits on every CPU, tier and number of threads, whether the text was read at
+// once, in chunks or token by token, alone or beside others, with or without forks: for every type
+// of cache, as a prompt also reads its keys and values as they are stored. So a seed gives one text
+// everywhere.
 //
 // # Models
 //
@@ -51,8 +51,9 @@
 //	                       seed_oss         Seed-OSS
 //	                       ernie4_5         ERNIE 4.5 without experts
 //
-// A folder of the model_type gemma3, llava, mistral3 or qwen3_5 is one of these models within another one, whose config.json has it in text_config:
-// texts alone are computed, and tensors of towers for images are not read.
+// A folder of the model_type gemma3, llava, mistral3 or qwen3_5 is one of these models within
+// another one, whose config.json has it in text_config: texts alone are computed, and tensors of
+// towers for images are not read.
 //
 // Each may have grouped-query attention, biases, layers whose queries see a window of
 // keys, an output matrix of its own or that of the embedding, and scaled rotations:
@@ -62,40 +63,46 @@
 // Dynamic rotations are computed up to the length that the model was trained for, where
 // they are unscaled; a larger Options.Context is an error.
 //
-// Layers with a window keep what later tokens of a text see, and a little more. So a long text takes less memory, see [Model.Pages];
-// where it is forked or truncated before what is kept, its tokens are read again, see [Text.Checkpoint]. Layers that read the
-// keys and values of another one keep nothing. Where the layers of a model differ in their heads, as in Gemma 4, all of
-// them keep all tokens.
+// Layers with a window keep what later tokens of a text see, and a little more. So a long text
+// takes less memory, see [Model.Pages]; where it is forked or truncated before what is kept, its
+// tokens are read again, see [Text.Checkpoint]. Layers that read the keys and values of another one
+// keep nothing. Where the layers of a model differ in their heads, as in Gemma 4, all of them keep
+// all tokens.
 //
-// Experts are feed-forward networks of which a router chooses some for each token: a token reads the weights of
-// its experts alone, and the tokens of a prompt that have an expert in common go through it together. Their outputs
-// are added in the order of the experts, whatever the others are.
+// Experts are feed-forward networks of which a router chooses some for each token: a token reads
+// the weights of its experts alone, and the tokens of a prompt that have an expert in common go
+// through it together. Their outputs are added in the order of the experts, whatever the others
+// are.
 //
-// Of latent attention (DeepSeek V3, GLM 4.7 Flash) the cache keeps a latent for each token and the key that
-// rotates, for all heads together: Config.HeadSize numbers, of which the first Config.InKeys are the values, too. Queries
-// are brought to the latents in prompts and single tokens alike, so that both have the same bits. Files with matrices of
-// keys and values in one tensor, attn_kv_b, as older versions of llama.cpp wrote them, are refused.
+// Of latent attention (DeepSeek V3, GLM 4.7 Flash) the cache keeps a latent for each token and the
+// key that rotates, for all heads together: Config.HeadSize numbers, of which the first
+// Config.InKeys are the values, too. Queries are brought to the latents in prompts and single
+// tokens alike, so that both have the same bits. Files with matrices of keys and values in one
+// tensor, attn_kv_b, as older versions of llama.cpp wrote them, are refused.
 //
-// Files of gpt-oss do not say the limits of its activation, 7 with a factor of 1.702, nor that the frequencies of
-// YaRN change between pairs that are no whole numbers, as config.json has it: files and folders have the same bits.
+// Files of gpt-oss do not say the limits of its activation, 7 with a factor of 1.702, nor that the
+// frequencies of YaRN change between pairs that are no whole numbers, as config.json has it: files
+// and folders have the same bits.
 //
 // Layers without attention carry a state from token to token. A text keeps some of its states,
 // see [Text.Checkpoint]: it can be forked and truncated anywhere, but between two of them the
 // tokens after the first one are read again.
 //
-// What a file or folder has beyond that is an error that names it, not ignored: a tensor, a key of the
-// architecture, a key of config.json, a kind of rotation. Keys that no computation reads are listed, with the values that
-// others must have to change nothing. Of generation_config.json the tokens count that end a text. How tokens are drawn and
-// how many, [GenerateOptions] say and not the file; tokens and strings that it forbids or demands in every text, such as
-// suppress_tokens and stop_strings, are an error. The queries and keys of GGUF files of
-// the architecture llama are expected in the order in which llama.cpp's converter writes them:
-// rotary positions on neighbours. Files do not say some constants, which are then those of llama.cpp.
+// What a file or folder has beyond that is an error that names it, not ignored: a tensor, a key of
+// the architecture, a key of config.json, a kind of rotation. Keys that no computation reads are
+// listed, with the values that others must have to change nothing. Of generation_config.json the
+// tokens count that end a text. How tokens are drawn and how many, [GenerateOptions] say and not
+// the file; tokens and strings that it forbids or demands in every text, such as suppress_tokens
+// and stop_strings, are an error. The queries and keys of GGUF files of the architecture llama are
+// expected in the order in which llama.cpp's converter writes them: rotary positions on neighbours.
+// Files do not say some constants, which are then those of llama.cpp.
 //
 // Weights of F32, F16, BF16, Q8_0, Q4_0 and Q4_1 take the memory that they take in the file. Those
 // of Q2_K, Q3_K and Q4_K take 6 bits each, those of Q5_0, Q5_1, Q5_K, Q6_K, MXFP4 and NVFP4 7,
-// those of IQ4_NL 8.5, see [linear.FromBlocks]. TQ1_0 and TQ2_0 become Q4_0, IQ3_S becomes Q6_K, and other types whose numbers are rows
-// of a codebook become float32. A tensor of NVFP4 may have a scale of float32 beside it, see
-// [linear.FromNVFP4]. Of a folder with a quantization_config integers of GPTQ, AWQ and compressed-tensors are packed by [linear.FromAffine]
-// where that holds them, and numbers of FP8 become float32. The bits are those of float32 weights in all cases. The file is not needed after
-// it is loaded.
+// those of IQ4_NL 8.5, see [linear.FromBlocks]. TQ1_0 and TQ2_0 become Q4_0, IQ3_S becomes Q6_K,
+// and other types whose numbers are rows of a codebook become float32. A tensor of NVFP4 may have a
+// scale of float32 beside it, see [linear.FromNVFP4]. Of a folder with a quantization_config
+// integers of GPTQ, AWQ and compressed-tensors are packed by [linear.FromAffine] where that holds
+// them, and numbers of FP8 become float32. The bits are those of float32 weights in all cases. The
+// file is not needed after it is loaded.
 package decoder

@@ -16,9 +16,9 @@ type Guess struct {
 	Tokens []int32 // that the model takes for the most probable ones, see [Session.Guess]
 }
 
-// Guess lets the texts of all guesses read what they lack, and appends to Tokens the most probable one after those of each,
-// then the one after that, up to Most tokens; fewer where the context of the model ends. All texts take each step together. The error is that of
-// [Session.Forward].
+// Guess lets the texts of all guesses read what they lack, and appends to Tokens the most probable
+// one after those of each, then the one after that, up to Most tokens; fewer where the context of
+// the model ends. All texts take each step together. The error is that of [Session.Forward].
 func (s *Session) Guess(ctx context.Context, all ...*Guess) error {
 	var steps []Step
 	var of []*Guess
@@ -62,8 +62,8 @@ func (m *Model) CheckDraft(draft *Model) error {
 	return nil
 }
 
-// drafters gives each stream a text of the draft model, all in one session. It stays with the session of the streams, and the
-// texts with theirs, so that the next call reads only what is new.
+// drafters gives each stream a text of the draft model, all in one session. It stays with the
+// session of the streams, and the texts with theirs, so that the next call reads only what is new.
 func (g *generation) drafters(o *GenerateOptions) error {
 	m := o.DraftModel
 	if m == nil {

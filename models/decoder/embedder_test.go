@@ -17,7 +17,8 @@ import (
 
 func tinyFolder(name string) string { return filepath.Join(filepath.Dir(tinyFolders), name) }
 
-// TestEmbedderErrors: a model of embeddings does not generate, and one that generates has no pooling.
+// TestEmbedderErrors: a model of embeddings does not generate, and one that generates has no
+// pooling.
 func TestEmbedderErrors(t *testing.T) {
 	var bad *kernel.Error
 	if _, err := Load(tinyFolder("embeddinggemma-2"), Options{}); !errors.As(err, &bad) || bad.Arg() != "use_bidirectional_attention" || !strings.Contains(bad.Want, "LoadEmbedder") {
@@ -78,7 +79,8 @@ func TestEmbedderOptions(t *testing.T) {
 	}
 }
 
-// TestEmbedderGGUF: a GGUF file has the ids and the bits of the folder that it was made of; see gguf.py in testdata/tiny.
+// TestEmbedderGGUF: a GGUF file has the ids and the bits of the folder that it was made of; see
+// gguf.py in testdata/tiny.
 func TestEmbedderGGUF(t *testing.T) {
 	for _, name := range []string{"embeddinggemma-2", "qwen3-embedding-2"} {
 		want, err := LoadEmbedder(tinyFolder(name), embedding.LoadOptions{})
@@ -99,7 +101,8 @@ func TestEmbedderGGUF(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, text := range r.Texts {
-			// The expression of make.py splits a space and a quote, which Qwen 2's, for which the file stands, does not.
+			// The expression of make.py splits a space and a quote, which Qwen 2's, for which the
+			// file stands, does not.
 			if ids := got.Tokens(text); !strings.Contains(text, ` "`) && !slices.Equal(ids, r.IDs[i]) {
 				t.Errorf("%s: %q: ids %v, want %v", name, text, ids, r.IDs[i])
 			}
@@ -122,7 +125,8 @@ func TestInspectBothWays(t *testing.T) {
 	}
 }
 
-// TestBothWays: attention.causal of a GGUF file means what is_causal of a folder does: other vectors than with true.
+// TestBothWays: attention.causal of a GGUF file means what is_causal of a folder does: other
+// vectors than with true.
 func TestBothWays(t *testing.T) {
 	vectors := func(path string) []float32 {
 		t.Helper()

@@ -148,7 +148,8 @@ func TestLatentCache(t *testing.T) {
 	}
 }
 
-// Keys of generation_config.json end a text, leave the choice to whoever asks for it, or are an error.
+// Keys of generation_config.json end a text, leave the choice to whoever asks for it, or are an
+// error.
 func TestGenerationKeys(t *testing.T) {
 	unknown := "no such key: what it changes is not known"
 	none := `null or [] or {}; others are not supported`
@@ -182,7 +183,8 @@ func TestGenerationKeys(t *testing.T) {
 	checkError(t, "suppress_tokens", err, &kernel.Error{Where: configFile + ": suppress_tokens", Got: "[5]", Want: none})
 }
 
-// Keys that change nothing change nothing, as those of Phi-4-mini and of files that older versions of transformers wrote.
+// Keys that change nothing change nothing, as those of Phi-4-mini and of files that older versions
+// of transformers wrote.
 func TestHarmlessKeys(t *testing.T) {
 	dir := copied(t, "phi3-2")
 	want := greedy(t, dir)
@@ -214,8 +216,9 @@ func greedy(t *testing.T, dir string) []int32 {
 	return ids
 }
 
-// TestFamilies: what transformers writes for a model of each family with its own defaults, and what PretrainedConfig of
-// older versions added, has no key that is refused. The file was made by configs.py beside it.
+// TestFamilies: what transformers writes for a model of each family with its own defaults, and what
+// PretrainedConfig of older versions added, has no key that is refused. The file was made by
+// configs.py beside it.
 func TestFamilies(t *testing.T) {
 	var all map[string]map[string]any
 	if err := folder.ReadJSON("../testdata/configs.json", &all); err != nil {

@@ -213,8 +213,8 @@ func (s *Session) pass(ctx context.Context) error {
 	return m.head.Logits(p, out, h, rows)
 }
 
-// extend makes room for the tokens of a pass in all groups, or in none. No text has more pages then than it needs, unless
-// all windows are to be kept.
+// extend makes room for the tokens of a pass in all groups, or in none. No text has more pages then
+// than it needs, unless all windows are to be kept.
 func (s *Session) extend() error {
 	for i, t := range s.texts {
 		if !s.KeepWindows && t.kv.count(s.counts[i], s.cache.PageSize()) > s.model.layout.pages(t.kv.Len()+s.counts[i]) {
@@ -250,7 +250,8 @@ func (s *Session) shrink(groups int) (err error) {
 	return err
 }
 
-// undo takes back what the texts have grown by since they were rewound: a pass that fails has not stored all keys.
+// undo takes back what the texts have grown by since they were rewound: a pass that fails has not
+// stored all keys.
 func (s *Session) undo(steps []Step) (err error) {
 	for i := range steps {
 		t := steps[i].Text

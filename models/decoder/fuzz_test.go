@@ -20,8 +20,8 @@ import (
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
-// FuzzLoad changes bytes of what a file says about a tiny model. The file then gets a typed error, or is a
-// model that runs.
+// FuzzLoad changes bytes of what a file says about a tiny model. The file then gets a typed error,
+// or is a model that runs.
 func FuzzLoad(f *testing.F) {
 	file := tinyllama.New(only(gguf.Q4_1, "ffn"))
 	file.AddVocabulary()
@@ -61,8 +61,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// FuzzConfig reads any config.json beside the weights of a tiny model: the folder is a model that runs, or
-// gets an error.
+// FuzzConfig reads any config.json beside the weights of a tiny model: the folder is a model that
+// runs, or gets an error.
 func FuzzConfig(f *testing.F) {
 	for _, name := range []string{"qwen3-2", "gemma3-6", "qwen3_moe-2", "phi3-long-2", "qwen3-yarn-2", "llama-llama3-2"} {
 		data, err := os.ReadFile(filepath.Join(filepath.Dir(tinyFolders), name, configFile))
@@ -89,7 +89,8 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-// FuzzWeights changes bytes of what model.safetensors says of its tensors: the folder is a model that runs, or gets an error.
+// FuzzWeights changes bytes of what model.safetensors says of its tensors: the folder is a model
+// that runs, or gets an error.
 func FuzzWeights(f *testing.F) {
 	dir := copied(f, "qwen3-2")
 	path := filepath.Join(dir, "model.safetensors")
@@ -119,8 +120,8 @@ func FuzzWeights(f *testing.F) {
 	})
 }
 
-// FuzzRanking reads any files that say how a decoder ranks beside it, and any template of a GGUF file: the folder or file is a
-// reranker that runs, or gets an error.
+// FuzzRanking reads any files that say how a decoder ranks beside it, and any template of a GGUF
+// file: the folder or file is a reranker that runs, or gets an error.
 func FuzzRanking(f *testing.F) {
 	names := []string{"modules.json", "1_LogitScore/config.json", "sentence_bert_config.json", templateFile}
 	seed := make([][]byte, len(names))
@@ -153,8 +154,8 @@ func FuzzRanking(f *testing.F) {
 	})
 }
 
-// FuzzTexts reads any files that say how texts become tokens beside a tokenizer: tokens that end texts, and those of a conversation, are ones
-// that the model has.
+// FuzzTexts reads any files that say how texts become tokens beside a tokenizer: tokens that end
+// texts, and those of a conversation, are ones that the model has.
 func FuzzTexts(f *testing.F) {
 	names := []string{tokenizerFile, generationFile, templateFile}
 	f.Add([]byte(`{"bos_token": {"content": "<|endoftext|>"}, "eos_token": "<|im_end|>", "chat_template": "{{ bos_token }}{{ messages[0].content }}"}`), []byte(`{"eos_token_id": [1, 2]}`), []byte(nil))

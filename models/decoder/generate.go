@@ -70,8 +70,9 @@ type GenerateOptions struct {
 	Draft int
 
 	// DraftModel, if not nil, guesses them, greedily, in the place of the text. It has the same
-	// vocabulary, as a smaller model of the same kind has, and a cache of its own, which stays with the
-	// session, for texts that go on in another call. Whatever it guesses, the tokens are the same.
+	// vocabulary, as a smaller model of the same kind has, and a cache of its own, which stays with
+	// the session, for texts that go on in another call. Whatever it guesses, the tokens are the
+	// same.
 	DraftModel *Model
 }
 
@@ -303,7 +304,8 @@ func (g *generation) read(ctx context.Context) ([][]float32, error) {
 	return g.s.run(ctx, g.steps, false, func(i int) int { return g.streams[i].index })
 }
 
-// drop forgets all guesses, for which the cache has no room until a stream ends, and tells whether there were some.
+// drop forgets all guesses, for which the cache has no room until a stream ends, and tells whether
+// there were some.
 func (g *generation) drop() (dropped bool) {
 	for _, t := range g.streams {
 		dropped = dropped || t.guesses > 0
@@ -360,8 +362,9 @@ func (t *stream) known() []int32 {
 	return append(t.text.tokens, t.next[0]) // may write beyond the text's length, which is free
 }
 
-// guess adds up to n guesses. They follow the latest earlier place of the last three tokens, or else two, the next one
-// included; where the text ends, they go on at that place, as if the text were periodic.
+// guess adds up to n guesses. They follow the latest earlier place of the last three tokens, or
+// else two, the next one included; where the text ends, they go on at that place, as if the text
+// were periodic.
 func (t *stream) guess(n int) {
 	tokens := t.known()
 	for length := 3; length >= 2 && n > 0; length-- {

@@ -224,8 +224,8 @@ func TestDraftModelStates(t *testing.T) {
 	}
 }
 
-// TestDraftTurns: a draft model reads what is new in a turn of a conversation, and all of it again where its cache became too
-// small, which grows to twice its size at least.
+// TestDraftTurns: a draft model reads what is new in a turn of a conversation, and all of it again
+// where its cache became too small, which grows to twice its size at least.
 func TestDraftTurns(t *testing.T) {
 	m := tiny(t, Options{PageSize: 16})
 	s := session(t, m, 2, 0)
@@ -267,8 +267,8 @@ func TestDraftTurns(t *testing.T) {
 	}
 }
 
-// TestDraftShort: texts of few tokens, whose cache has room for them alone, have guesses: those of the same model need a step
-// for each four tokens.
+// TestDraftShort: texts of few tokens, whose cache has room for them alone, have guesses: those of
+// the same model need a step for each four tokens.
 func TestDraftShort(t *testing.T) {
 	m := tiny(t, Options{PageSize: 16})
 	o := GenerateOptions{MaxTokens: 12, Stop: []int32{}}

@@ -221,8 +221,8 @@ func (v *converter) widths() []int32 {
 	return all
 }
 
-// deltaTensor writes a tensor of a gated delta net and tells whether it is one. The first layer of Qwen3-Next has the tensor that older
-// files have.
+// deltaTensor writes a tensor of a gated delta net and tells whether it is one. The first layer of
+// Qwen3-Next has the tensor that older files have.
 func (v *converter) deltaTensor(name, block string, x []float32, shape []int) bool {
 	d, ok := v.m.Layers[0].Mixer.(*arch.Delta)
 	if !ok {
@@ -281,7 +281,8 @@ func (v *converter) deltaTensor(name, block string, x []float32, shape []int) bo
 	return true
 }
 
-// qkvz writes the tensors of queries, keys and values, and of z, of rows that are grouped by heads of keys.
+// qkvz writes the tensors of queries, keys and values, and of z, of rows that are grouped by heads
+// of keys.
 func (v *converter) qkvz(block string, d *arch.Delta, x []float32, width int) {
 	r := d.Heads / d.KeyHeads
 	parts := make([][]float32, 4)
@@ -529,7 +530,8 @@ func (v *converter) tensors() {
 // permutes tells whether heads have their elements in another order than in the folder.
 func (v *converter) permutes() bool { return v.m.Family.Interleaved && !ropeOf(v.m).Interleaved }
 
-// rounds tells whether the file has a number as float32 that the folder has as float64, or other orders of sums.
+// rounds tells whether the file has a number as float32 that the folder has as float64, or other
+// orders of sums.
 func (v *converter) rounds() bool {
 	r := ropeOf(v.m)
 	if d, ok := v.m.Layers[0].Mixer.(*arch.Delta); ok && !d.Grouped && d.Heads > d.KeyHeads { // whose heads of values have another order
@@ -556,7 +558,8 @@ func (v *converter) separate(block string, x []float32, shape []int) {
 	v.AddFloats(block+"ffn_up_exps.weight", up, shape[0], shape[1]/2, shape[2])
 }
 
-// renamed returns the name and the shape of a tensor that files of some architectures have otherwise.
+// renamed returns the name and the shape of a tensor that files of some architectures have
+// otherwise.
 func (v *converter) renamed(name string, shape []int) (string, []int) {
 	switch {
 	case name == "ffn_gate_inp_shexp":
@@ -579,8 +582,9 @@ func interleave(x []float32, head, width int) []float32 {
 	return y
 }
 
-// The GGUF file of a folder is the model of the folder: its numbers are those of the references, and
-// have the same bits but for architectures whose heads have their elements in another order, or with a setting that is no float32.
+// The GGUF file of a folder is the model of the folder: its numbers are those of the references,
+// and have the same bits but for architectures whose heads have their elements in another order, or
+// with a setting that is no float32.
 func TestGGUF(t *testing.T) {
 	folders, err := filepath.Glob(tinyFolders)
 	if err != nil || len(folders) == 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/attn-go/attn/models/grammar"
 )
 
-// A grammar limits the tokens: with every sampler, with and without guesses, beside others, and after a
-// continuation that skips. The text is one of it wherever it ends by itself.
+// A grammar limits the tokens: with every sampler, with and without guesses, beside others, and
+// after a continuation that skips. The text is one of it wherever it ends by itself.
 func TestGrammar(t *testing.T) {
 	m := talking(t, Options{})
 	g, err := grammar.FromSchema([]byte(`{"type":"object","properties":{"name":{"type":"string","maxLength":8},"n":{"type":"array","items":{"type":"integer"},"maxItems":3}},"required":["name","n"],"additionalProperties":false}`))

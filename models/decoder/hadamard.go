@@ -9,8 +9,8 @@ import (
 // leastBlock is the least that numeric.Hadamard takes.
 const leastBlock = 16
 
-// hadamardOf returns what is rotated for a model with caches, in blocks that divide the heads of all: also values that
-// are the first elements of keys.
+// hadamardOf returns what is rotated for a model with caches, in blocks that divide the heads of
+// all: also values that are the first elements of keys.
 func (o *Options) hadamardOf(all []kvcache.Config) engine.Hadamard {
 	sizes := 0
 	for _, c := range all {

@@ -50,8 +50,8 @@ func retensored(t *testing.T, dir string, change func(all map[string]safetensors
 	}
 }
 
-// TestHead: where tie_word_embeddings and the tensors do not agree, what transformers takes
-// counts, and a folder whose logits nobody can know is an error. Without the key it is false for llama.
+// TestHead: where tie_word_embeddings and the tensors do not agree, what transformers takes counts,
+// and a folder whose logits nobody can know is an error. Without the key it is false for llama.
 func TestHead(t *testing.T) {
 	logits := func(dir string) ([]float32, error) {
 		m, err := Load(dir, Options{})
@@ -140,7 +140,8 @@ func TestHeadOfEmbedder(t *testing.T) {
 	}
 }
 
-// TestHeadOfFile: an embedder of a GGUF file does not keep an output matrix either, and does not need its scales.
+// TestHeadOfFile: an embedder of a GGUF file does not keep an output matrix either, and does not
+// need its scales.
 func TestHeadOfFile(t *testing.T) {
 	memory := func(change func(f *tinyllama.File)) int64 {
 		f := tinyllama.New(nil)

@@ -12,8 +12,8 @@ func init() {
 	inventory.Decoder = func(model, kind string) (*inventory.Inventory, error) { return inspect(model, uses[kind]) }
 }
 
-// inspect says what [Load], [LoadEmbedder] or [LoadReranker] would read of a model, without reading the weights: all that is
-// missing or does not fit, and the memory that is taken.
+// inspect says what [Load], [LoadEmbedder] or [LoadReranker] would read of a model, without reading
+// the weights: all that is missing or does not fit, and the memory that is taken.
 func inspect(model string, u use) (*inventory.Inventory, error) {
 	x, err := open(model, u, Options{})
 	if err != nil {

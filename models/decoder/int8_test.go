@@ -49,8 +49,8 @@ func TestInt8Perplexity(t *testing.T) {
 // exactPerplexities remembers the perplexities of the references with float32, by their index.
 var exactPerplexities = map[int]float64{}
 
-// comparePerplexity expects the perplexity of the references with other settings of SmolLM2 within a share of
-// that with float32, but another one.
+// comparePerplexity expects the perplexity of the references with other settings of SmolLM2 within
+// a share of that with float32, but another one.
 func (r *refsFolder) comparePerplexity(t *testing.T, other *Model, what string, most float64) {
 	t.Helper()
 	compared := 0
@@ -79,8 +79,9 @@ func (r *refsFolder) comparePerplexity(t *testing.T, other *Model, what string, 
 	}
 }
 
-// The perplexity of the references with a cache of int8 is within 0.5% of that with float32, one with values of int4 within
-// 1%, as they are rotated, and else within 5%. Keys of int4 cost more than that in so small a model.
+// The perplexity of the references with a cache of int8 is within 0.5% of that with float32, one
+// with values of int4 within 1%, as they are rotated, and else within 5%. Keys of int4 cost more
+// than that in so small a model.
 func TestCachePerplexity(t *testing.T) {
 	r, m := readReferences(t, testdata), smollm2(t)
 	for _, x := range []struct {
@@ -99,8 +100,8 @@ func TestCachePerplexity(t *testing.T) {
 	}
 }
 
-// With queries and weights of attention that are rounded, too, the perplexity is within 0.5% of that with
-// float32, as with a cache of int8 alone.
+// With queries and weights of attention that are rounded, too, the perplexity is within 0.5% of
+// that with float32, as with a cache of int8 alone.
 func TestQuantizedPerplexity(t *testing.T) {
 	r, m := readReferences(t, testdata), smollm2(t)
 	quantized, err := m.With(Options{CacheType: kernel.Int8, DynamicInt12: true})

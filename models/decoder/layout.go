@@ -7,12 +7,14 @@ import (
 	engine "github.com/attn-go/attn/models/internal/network"
 )
 
-// Layers with a window need the keys and values of fewer tokens than others. So the layers of a model form groups: those of
-// a group have one window, and a text has a list of pages for each group, see [pages]. All groups have as many layers, so that
-// a page fits any of them: they take pages from one cache.
+// Layers with a window need the keys and values of fewer tokens than others. So the layers of a
+// model form groups: those of a group have one window, and a text has a list of pages for each
+// group, see [pages]. All groups have as many layers, so that a page fits any of them: they take
+// pages from one cache.
 //
-// Pages that no later token sees stay as long as the text has no more pages than [Model.Pages] says, as a fork or a truncated
-// text may want them. With Session.KeepWindows they stay until [Text.Trim].
+// Pages that no later token sees stay as long as the text has no more pages than [Model.Pages]
+// says, as a fork or a truncated text may want them. With Session.KeepWindows they stay until
+// [Text.Trim].
 
 // A layout says where a session keeps the keys and values of each layer.
 type layout struct {
@@ -22,11 +24,13 @@ type layout struct {
 	page    int              // tokens
 }
 
-// windowSlack is how many tokens more than a window sees stay of it, so that wrong guesses can be taken back.
+// windowSlack is how many tokens more than a window sees stay of it, so that wrong guesses can be
+// taken back.
 const windowSlack = 64
 
-// layoutOf returns the layout of a model. There is one group without a window where no text would take
-// fewer pages with several, and where layers differ in more than the window: a page would not fit all of them.
+// layoutOf returns the layout of a model. There is one group without a window where no text would
+// take fewer pages with several, and where layers differ in more than the window: a page would not
+// fit all of them.
 func (n *network) layoutOf(o *Options) layout {
 	configs, windows := n.caches(o, 0), n.keptWindows()
 	l := layout{page: o.PageSize}
@@ -78,8 +82,8 @@ func divisor(a, b int) int {
 	return a
 }
 
-// keptWindows returns how far the queries see that read what a layer keeps, for each layer that keeps
-// keys and values; 0 means that they see all.
+// keptWindows returns how far the queries see that read what a layer keeps, for each layer that
+// keeps keys and values; 0 means that they see all.
 func (n *network) keptWindows() (windows []int) {
 	keeper := make([]int, len(n.arch.Layers))
 	for i := range n.arch.Layers {

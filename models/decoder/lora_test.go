@@ -25,8 +25,8 @@ func adaptedLogits(t *testing.T, m *Model) []float32 {
 	return slices.Clone(forward(t, s, Step{Text: s.NewText(), Tokens: []int32{5, 6, 7}, Logits: LogitsAll})[0])
 }
 
-// TestAdapter: a model with an adapter has the numbers of the peft library, of ranks and alphas by patterns, and the same bits
-// on all tiers and threads.
+// TestAdapter: a model with an adapter has the numbers of the peft library, of ranks and alphas by
+// patterns, and the same bits on all tiers and threads.
 func TestAdapter(t *testing.T) {
 	o := Options{LoRA: []lora.Adapter{{Path: adapter}}}
 	r := readTiny(t, adapter)
@@ -52,7 +52,8 @@ func TestAdapter(t *testing.T) {
 	}
 }
 
-// TestAdapterState: states that are kept, and options that a model is given later, are those of its adapters.
+// TestAdapterState: states that are kept, and options that a model is given later, are those of its
+// adapters.
 func TestAdapterState(t *testing.T) {
 	states := map[string]bool{}
 	var m *Model

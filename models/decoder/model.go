@@ -50,12 +50,13 @@ type Options struct {
 	// too.
 	DynamicInt12 bool
 
-	// Precision is what the products of linear layers are computed with; the zero value is float32. Logits change with it,
-	// and have the same bits on every CPU.
+	// Precision is what the products of linear layers are computed with; the zero value is float32.
+	// Logits change with it, and have the same bits on every CPU.
 	//
-	// precision.BFloat16 rounds weights of 16 and 32 bits when they are read, and their inputs, to bfloat16, see
-	// [linear.RoundBFloat16]. Embeddings that are the weights of the last layer are rounded with them. Layers with quantized weights stay as
-	// they are. A model all of whose layers are such refuses it, and so does [Model.With] unless the model was loaded with it.
+	// precision.BFloat16 rounds weights of 16 and 32 bits when they are read, and their inputs, to
+	// bfloat16, see [linear.RoundBFloat16]. Embeddings that are the weights of the last layer are
+	// rounded with them. Layers with quantized weights stay as they are. A model all of whose
+	// layers are such refuses it, and so does [Model.With] unless the model was loaded with it.
 	//
 	// precision.Int8 rounds the inputs of layers with quantized weights (Q2_K to Q8_0) to 8
 	// bits, in blocks of 32, see [linear.Options]. A prompt takes about half of the time
@@ -69,10 +70,11 @@ type Options struct {
 	// PageSize is the number of tokens of a page of the cache; 0 means 64.
 	PageSize int
 
-	// KeepPacked keeps the weights as kernels read them in a file beside the model, NAME.packed, which later programs
-	// map in place of packing them again: so a model opens in a fraction of the time, and programs share its memory.
-	// The file takes as much space as the weights do in memory. It is written when there is none, or if the model's
-	// files, or the settings that change weights, are others than those that it was made of. It changes no result.
+	// KeepPacked keeps the weights as kernels read them in a file beside the model, NAME.packed,
+	// which later programs map in place of packing them again: so a model opens in a fraction of
+	// the time, and programs share its memory. The file takes as much space as the weights do in
+	// memory. It is written when there is none, or if the model's files, or the settings that
+	// change weights, are others than those that it was made of. It changes no result.
 	KeepPacked bool
 
 	// Progress, if not nil, is told how many bytes of the tensors are read while a model

@@ -14,7 +14,8 @@ import (
 	"github.com/attn-go/attn/models/reranking"
 )
 
-// LoadReranker reads a decoder as a reranker, whose score is made of the state of a pair's last token:
+// LoadReranker reads a decoder as a reranker, whose score is made of the state of a pair's last
+// token:
 //
 //	a folder of Qwen3ForSequenceClassification, or that of another family: by its layer score
 //	a folder whose modules.json has LogitScore, as sentence-transformers' CrossEncoder saves it: by the logits of two tokens, such as

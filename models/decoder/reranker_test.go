@@ -21,7 +21,8 @@ import (
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
-// The folders of testdata/tiny that rerankers.py has made, and the file that gguf.py has made of one.
+// The folders of testdata/tiny that rerankers.py has made, and the file that gguf.py has made of
+// one.
 const (
 	classifierFolder = "../testdata/tiny/reranker-qwen3-classifier-6" // Qwen3ForSequenceClassification
 	cardFolder       = "../testdata/tiny/reranker-qwen3-reranker-6"   // as Qwen3-Reranker is published
@@ -66,8 +67,9 @@ func checkRanking(t *testing.T, dir string, r *tinyReferences) {
 	checkRankingBits(t, m, r)
 }
 
-// rankingError is the least error of a score that transformers is taken to have in float32: half a unit in the last place of
-// a number from 1 to 2. A folder has three scores, of which all may be right by chance.
+// rankingError is the least error of a score that transformers is taken to have in float32: half a
+// unit in the last place of a number from 1 to 2. A folder has three scores, of which all may be
+// right by chance.
 const rankingError = 0x1p-24
 
 // pairTokens returns the tokens of pairs.
@@ -83,7 +85,8 @@ func pairTokens(t *testing.T, m *reranking.Reranker, pairs [][2]string) (ids [][
 	return ids
 }
 
-// checkRankingBits expects the same bits alone, beside others, on every tier and with several threads.
+// checkRankingBits expects the same bits alone, beside others, on every tier and with several
+// threads.
 func checkRankingBits(t *testing.T, m *reranking.Reranker, r *tinyReferences) {
 	var want []float32
 	for _, ids := range r.IDs {
@@ -104,7 +107,8 @@ func checkRankingBits(t *testing.T, m *reranking.Reranker, r *tinyReferences) {
 	}
 }
 
-// TestRankingFile: a GGUF file with pooling_type 4 and a template for rerankers has the tokens and bits of its folder.
+// TestRankingFile: a GGUF file with pooling_type 4 and a template for rerankers has the tokens and
+// bits of its folder.
 func TestRankingFile(t *testing.T) {
 	want, err := LoadReranker(cardFolder, embedding.LoadOptions{})
 	if err != nil {
@@ -138,8 +142,8 @@ func TestRankingFile(t *testing.T) {
 	}
 }
 
-// TestRankingWithoutTemplate: a file without a template for rerankers joins the texts as llama.cpp does, with EOS after each of them
-// if the file says so.
+// TestRankingWithoutTemplate: a file without a template for rerankers joins the texts as llama.cpp
+// does, with EOS after each of them if the file says so.
 func TestRankingWithoutTemplate(t *testing.T) {
 	for _, eos := range []bool{false, true} {
 		path := rewritten(t, rankFile, func(w *ggufwriter.File) {
@@ -198,7 +202,8 @@ func TestRankingInstruction(t *testing.T) {
 	}
 }
 
-// TestRankingCut: of a prompt that is too long the end of the passage is left out, and not the question behind it.
+// TestRankingCut: of a prompt that is too long the end of the passage is left out, and not the
+// question behind it.
 func TestRankingCut(t *testing.T) {
 	m, err := LoadReranker(cardFolder, embedding.LoadOptions{})
 	if err != nil {
@@ -215,8 +220,8 @@ func TestRankingCut(t *testing.T) {
 	}
 }
 
-// TestRankingRoom: a query that leaves no room for a passage is an error, not the same score for all passages, and its work
-// is that of one passage.
+// TestRankingRoom: a query that leaves no room for a passage is an error, not the same score for
+// all passages, and its work is that of one passage.
 func TestRankingRoom(t *testing.T) {
 	for _, dir := range []string{cardFolder, scoreFolder} {
 		m, err := LoadReranker(dir, embedding.LoadOptions{})
@@ -342,7 +347,8 @@ func rewritten(t *testing.T, path string, change func(w *ggufwriter.File)) strin
 	return path
 }
 
-// TestRankingFileErrors: a file that says that it is a reranker and lacks the classifier is none, for loading and for inspecting.
+// TestRankingFileErrors: a file that says that it is a reranker and lacks the classifier is none,
+// for loading and for inspecting.
 func TestRankingFileErrors(t *testing.T) {
 	const name = "cls.output.weight"
 	path := rewritten(t, rankFile, func(w *ggufwriter.File) { w.Remove(name) })

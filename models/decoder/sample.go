@@ -12,9 +12,9 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// A Sampler says how the next token is chosen from the logits. The zero value always takes
-// the most probable one. The same settings choose the same tokens on every CPU: the numeric contract, package contract
-// of attn, defines them in its section "Contract: sampling".
+// A Sampler says how the next token is chosen from the logits. The zero value always takes the most
+// probable one. The same settings choose the same tokens on every CPU: the numeric contract,
+// package contract of attn, defines them in its section "Contract: sampling".
 //
 // The order is: penalties, Temperature, TopK, TopP, MinP; then one of the tokens that are left is
 // drawn by its probability among them. All of it works on a copy: the logits keep their bits.
@@ -53,8 +53,8 @@ type Sampler struct {
 	FrequencyPenalty, PresencePenalty float64
 
 	// PenaltyWindow is the number of last tokens in which the penalties look for a token, prompt
-	// included; 0 means all of the text. It is llama.cpp's repeat_last_n, where -1 means all, 0 turns
-	// the penalties off, and the default is 64.
+	// included; 0 means all of the text. It is llama.cpp's repeat_last_n, where -1 means all, 0
+	// turns the penalties off, and the default is 64.
 	PenaltyWindow int
 
 	// Seed is that of the random numbers. In a call with several texts, text i is drawn with

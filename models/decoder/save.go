@@ -13,13 +13,15 @@ import (
 	"github.com/attn-go/attn/models/precision"
 )
 
-// savedForm is the version of what [Text.Save] writes and of how the layers of models compute. Raise it with every change
-// of what the keys, values and states of a model depend on beside its files, its options and the contract.
+// savedForm is the version of what [Text.Save] writes and of how the layers of models compute.
+// Raise it with every change of what the keys, values and states of a model depend on beside its
+// files, its options and the contract.
 const savedForm = 1
 
-// StateFingerprint returns a hash of all that the keys, values and states of a text depend on beside its tokens: the
-// contract, the options, and the files of the model, for which digest stands. Where it is the same, [Text.Load] takes what
-// [Text.Save] has written and goes on with the same bits.
+// StateFingerprint returns a hash of all that the keys, values and states of a text depend on
+// beside its tokens: the contract, the options, and the files of the model, for which digest
+// stands. Where it is the same, [Text.Load] takes what [Text.Save] has written and goes on with the
+// same bits.
 func (m *Model) StateFingerprint(digest string) string {
 	h, o := sha256.New(), &m.options
 	windows := ""
@@ -35,10 +37,11 @@ func (m *Model) StateFingerprint(digest string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Save appends to dst what a text has of the tokens from one index to another: their keys and values, as
-// [kvcache.Sequence.Save] writes them, and the states of recurrent layers at the checkpoints after the first of them, see
-// [Text.Checkpoint]. It has the same bytes on every machine, however the text was read. Tokens whose
-// keys the text does not have, as it would read them again, are a [*kernel.Error].
+// Save appends to dst what a text has of the tokens from one index to another: their keys and
+// values, as [kvcache.Sequence.Save] writes them, and the states of recurrent layers at the
+// checkpoints after the first of them, see [Text.Checkpoint]. It has the same bytes on every
+// machine, however the text was read. Tokens whose keys the text does not have, as it would read
+// them again, are a [*kernel.Error].
 func (t *Text) Save(dst []byte, from, to int) ([]byte, error) {
 	if t.session == nil || from < 0 || from > to || to > t.kv.Len() {
 		return dst, &kernel.Error{Where: "decoder: Text.Save", Got: fmt.Sprintf("tokens %d to %d of %d", from, to, t.kv.Len()), Want: "some of those that the text has read"}
@@ -64,7 +67,8 @@ func (t *Text) Save(dst []byte, from, to int) ([]byte, error) {
 	return out, nil
 }
 
-// checkpoints returns after how many tokens a text keeps a state, of those from one index to another.
+// checkpoints returns after how many tokens a text keeps a state, of those from one index to
+// another.
 func (m *Model) checkpoints(from, to int) (list []int) {
 	for at := from; m.checkpoint > 0; {
 		if at = m.nextCheckpoint(at); at > to {
@@ -75,10 +79,11 @@ func (m *Model) checkpoints(from, to int) (list []int) {
 	return list
 }
 
-// Load adds tokens to a text with what [Text.Save] has written of the same tokens after the same ones, in place of reading
-// them. It is for the caller to see that they are the same. After an error the text is as it was: that
-// of [Session.Forward] for tokens that the model does not have or that are too many, a kvcache.CapacityError if the cache
-// has too few free pages, or a [*kernel.Error] for data that has not the length of what Save writes.
+// Load adds tokens to a text with what [Text.Save] has written of the same tokens after the same
+// ones, in place of reading them. It is for the caller to see that they are the same. After an
+// error the text is as it was: that of [Session.Forward] for tokens that the model does not have or
+// that are too many, a kvcache.CapacityError if the cache has too few free pages, or a
+// [*kernel.Error] for data that has not the length of what Save writes.
 func (t *Text) Load(tokens []int32, data []byte) error {
 	s := t.session
 	if s == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/attn-go/attn/kvcache"
 )
 
-// TestSave: a text whose first tokens are loaded in pieces goes on with the bits of one that has read them, and what is
-// saved of it again has the same bytes.
+// TestSave: a text whose first tokens are loaded in pieces goes on with the bits of one that has
+// read them, and what is saved of it again has the same bytes.
 func TestSave(t *testing.T) {
 	for _, o := range []Options{{}, {CacheType: kernel.Float16}, {CacheType: kernel.Int8, CacheValueType: kernel.Int4}} {
 		t.Run(fmt.Sprint(o.CacheType), func(t *testing.T) { checkSave(t, tiny(t, o)) })

@@ -14,8 +14,8 @@ import (
 // step computes in. It is for one goroutine at a time. A program that serves many runs one
 // Session and puts the texts that take a step together into one call of [Session.Forward].
 type Session struct {
-	// KeepWindows keeps what no later token of a text sees until [Text.Trim]. Without it Forward drops
-	// such keys and values before a text has more pages than [Model.Pages] says.
+	// KeepWindows keeps what no later token of a text sees until [Text.Trim]. Without it Forward
+	// drops such keys and values before a text has more pages than [Model.Pages] says.
 	KeepWindows bool
 
 	model *Model
@@ -60,8 +60,9 @@ func (m *Model) NewSession(texts, tokens int) (*Session, error) {
 	return m.newSession(texts * m.Pages(tokens))
 }
 
-// Pages returns the number of pages that a text of so many tokens needs, of which each takes [Model.PageBytes]. Where some
-// layers have a window, which long texts need less for, there is a page for each group of layers.
+// Pages returns the number of pages that a text of so many tokens needs, of which each takes
+// [Model.PageBytes]. Where some layers have a window, which long texts need less for, there is a
+// page for each group of layers.
 func (m *Model) Pages(tokens int) int { return m.layout.pages(tokens) }
 
 // newSession returns a session with a cache of so many pages.
@@ -116,12 +117,13 @@ func (s *Session) NewText() *Text {
 // Len returns the number of tokens.
 func (t *Text) Len() int { return len(t.tokens) }
 
-// Tokens returns the tokens. The slice belongs to the text and to its forks: it must not be changed.
+// Tokens returns the tokens. The slice belongs to the text and to its forks: it must not be
+// changed.
 func (t *Text) Tokens() []int32 { return t.tokens }
 
-// Fork returns a new text of the first n tokens, which shares their keys and values, and the
-// states of recurrent layers. n is 0 to Len; otherwise the error is a kernel.Error. With
-// recurrent layers or windows the next step of the fork also reads the tokens from Checkpoint(n) to n.
+// Fork returns a new text of the first n tokens, which shares their keys and values, and the states
+// of recurrent layers. n is 0 to Len; otherwise the error is a kernel.Error. With recurrent layers
+// or windows the next step of the fork also reads the tokens from Checkpoint(n) to n.
 func (t *Text) Fork(n int) (*Text, error) {
 	if err := t.checkLength(n); err != nil {
 		return nil, err
@@ -173,8 +175,9 @@ func (t *Text) keys(n int) int {
 // cutKeys leaves the keys that are kept if the first n tokens are.
 func (t *Text) cutKeys(n int) error { return t.kv.truncate(t.keys(n), t.session.cache) }
 
-// Trim drops the keys and values that no later token of the text sees, in layers with a window, and tells
-// whether there were some. Where the text is then forked or truncated at an earlier token, all tokens are read again.
+// Trim drops the keys and values that no later token of the text sees, in layers with a window, and
+// tells whether there were some. Where the text is then forked or truncated at an earlier token,
+// all tokens are read again.
 func (t *Text) Trim() bool { return t.session != nil && t.kv.trim(t.session.model.layout.windows) }
 
 // Keep truncates the text to the tokens that it has in common with wanted, less one if that

@@ -31,9 +31,9 @@ func (n *network) checkpointOf() int {
 }
 
 // Checkpoint returns the largest number of tokens, at most n, after which the text can go on
-// without reading any of them again once it is forked or truncated there. It is n itself, but
-// for models with recurrent layers: these carry a state from token to token, of which
-// a text keeps the last one and one after every 64 tokens or more, see [Text.Fork]. Where some layers have a window,
+// without reading any of them again once it is forked or truncated there. It is n itself, but for
+// models with recurrent layers: these carry a state from token to token, of which a text keeps the
+// last one and one after every 64 tokens or more, see [Text.Fork]. Where some layers have a window,
 // and a text has dropped keys that the token after the first n ones sees, it is 0, see [Text.Trim].
 func (t *Text) Checkpoint(n int) int {
 	if n = min(n, t.Len()); t.session.model.checkpoint > 0 {

@@ -23,7 +23,8 @@ func loadRecurrent(t *testing.T, name string, o Options) *Model {
 	return m
 }
 
-// A story is a text of a test, and the logits after each of its tokens when it is read token by token.
+// A story is a text of a test, and the logits after each of its tokens when it is read token by
+// token.
 type story struct {
 	tokens []int32
 	logits [][]float32

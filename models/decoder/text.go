@@ -23,16 +23,19 @@ type vocabulary struct {
 	tries        tries
 }
 
-// tries are the tokens that grammars let follow by their bytes: all but special ones, and with markers.
+// tries are the tokens that grammars let follow by their bytes: all but special ones, and with
+// markers.
 type tries struct {
 	sync.Mutex
 	by map[string]*grammar.Vocabulary // by markers
 }
 
-// mostTries is the most vocabularies that are kept. A model has one without markers, and one with those of its answers.
+// mostTries is the most vocabularies that are kept. A model has one without markers, and one with
+// those of its answers.
 const mostTries = 4
 
-// grammarVocabulary returns the tokens that grammars let follow, of so many ids. The model must have a tokenizer.
+// grammarVocabulary returns the tokens that grammars let follow, of so many ids. The model must
+// have a tokenizer.
 func (v *vocabulary) grammarVocabulary(size int, markers []int32) *grammar.Vocabulary {
 	v.tries.Lock()
 	defer v.tries.Unlock()
@@ -108,8 +111,9 @@ func (v *vocabulary) Encode(text string, special bool) ([]int32, error) {
 	return ids, err
 }
 
-// EncodeWithin is Encode for a text that is of no use if it has more than most tokens, unless that is 0. Then fits is
-// false, there are no tokens, and no more is done than to find that out: see [tokenizer.Tokenizer.EncodeWithin].
+// EncodeWithin is Encode for a text that is of no use if it has more than most tokens, unless that
+// is 0. Then fits is false, there are no tokens, and no more is done than to find that out: see
+// [tokenizer.Tokenizer.EncodeWithin].
 func (v *vocabulary) EncodeWithin(text string, special bool, most int) (ids []int32, fits bool, err error) {
 	if v.tokenizerErr != nil {
 		return nil, false, v.tokenizerErr
@@ -128,8 +132,8 @@ func within(ids []int32, fits bool, most int) ([]int32, bool) {
 	return ids, true
 }
 
-// EncodeChat is [Model.EncodeConversation] of messages alone. A template that writes the date writes
-// [chattemplate.DefaultDate].
+// EncodeChat is [Model.EncodeConversation] of messages alone. A template that writes the date
+// writes [chattemplate.DefaultDate].
 func (v *vocabulary) EncodeChat(ctx context.Context, messages []chattemplate.Message) ([]int32, error) {
 	return v.EncodeConversation(ctx, &chattemplate.Conversation{Messages: messages})
 }
@@ -151,9 +155,9 @@ func (v *vocabulary) EncodeConversation(ctx context.Context, c *chattemplate.Con
 	return ids, err
 }
 
-// EncodeParts returns the tokens of what a template has written, [chattemplate.Template.Write], after the
-// token that begins a text unless the template has written it. most and fits are those of EncodeWithin. The error is
-// that of [Model.Tokenizer].
+// EncodeParts returns the tokens of what a template has written, [chattemplate.Template.Write],
+// after the token that begins a text unless the template has written it. most and fits are those of
+// EncodeWithin. The error is that of [Model.Tokenizer].
 func (v *vocabulary) EncodeParts(parts []tokenizer.Part, most int) (ids []int32, fits bool, err error) {
 	if v.tokenizerErr != nil {
 		return nil, false, v.tokenizerErr
@@ -166,7 +170,8 @@ func (v *vocabulary) EncodeParts(parts []tokenizer.Part, most int) (ids []int32,
 	return ids, fits, nil
 }
 
-// decoder returns a stream that makes text of tokens, of special ones those that are kept, nil if the model has no tokenizer.
+// decoder returns a stream that makes text of tokens, of special ones those that are kept, nil if
+// the model has no tokenizer.
 func (v *vocabulary) decoder(kept []int32) *tokenizer.Stream {
 	if v.tokenizerErr != nil {
 		return nil

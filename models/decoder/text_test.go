@@ -56,7 +56,8 @@ func TestEncodeChat(t *testing.T) {
 	}
 }
 
-// TestEncodeWithin: a text that fits has its tokens, with the one that begins it, and one that does not has none.
+// TestEncodeWithin: a text that fits has its tokens, with the one that begins it, and one that does
+// not has none.
 func TestEncodeWithin(t *testing.T) {
 	for _, start := range []bool{false, true} {
 		f := tinyllama.New(nil)

@@ -211,8 +211,8 @@ func (r *tinyReferences) checkNumbers(t *testing.T) {
 	}
 }
 
-// checkVectors compares the bits of vectors that are computed alone, beside all others, with several
-// threads and on every tier.
+// checkVectors compares the bits of vectors that are computed alone, beside all others, with
+// several threads and on every tier.
 func (r *tinyReferences) checkVectors(t *testing.T) {
 	var want [][]float32
 	for _, ids := range r.IDs {

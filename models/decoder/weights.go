@@ -19,7 +19,8 @@ func fileLoader(f *gguf.File, path string) *loader {
 	return &loader{&tensors.Reader{Store: tensors.OfGGUF(f, path)}}
 }
 
-// folderLoader opens the tensors of a folder, which the caller closes, and merges adapters into them.
+// folderLoader opens the tensors of a folder, which the caller closes, and merges adapters into
+// them.
 func folderLoader(dir string, m *arch.Model, o Options) (*loader, error) {
 	s, err := tensors.Open(dir)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	engine "github.com/attn-go/attn/models/internal/network"
 )
 
-// windowFolders are models all or some of whose layers see a window of 16 tokens, with the windows of their groups.
+// windowFolders are models all or some of whose layers see a window of 16 tokens, with the windows
+// of their groups.
 var windowFolders = []struct {
 	name   string
 	groups []int
@@ -37,8 +38,8 @@ func keepingAll(m *Model) *Model {
 	return &all
 }
 
-// TestWindows: texts whose windows are dropped have the bits of texts that are read token by token, in whatever pieces they
-// are read, forked, truncated and read on.
+// TestWindows: texts whose windows are dropped have the bits of texts that are read token by token,
+// in whatever pieces they are read, forked, truncated and read on.
 func TestWindows(t *testing.T) {
 	for _, x := range windowFolders {
 		t.Run(x.name, func(t *testing.T) {
@@ -53,8 +54,8 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestWindowPages: a session for texts of so many tokens has room for them, with fewer pages than a cache that keeps all, and
-// logits have the bits of that cache, whatever the type.
+// TestWindowPages: a session for texts of so many tokens has room for them, with fewer pages than a
+// cache that keeps all, and logits have the bits of that cache, whatever the type.
 func TestWindowPages(t *testing.T) {
 	for _, x := range windowFolders {
 		for _, kind := range []kernel.DType{kernel.Float32, kernel.Int8} {
@@ -116,7 +117,8 @@ func TestTextMemory(t *testing.T) {
 	}
 }
 
-// TestTrim: Trim leaves what a window sees and a little more, which is how far a text can be truncated without being read again.
+// TestTrim: Trim leaves what a window sees and a little more, which is how far a text can be
+// truncated without being read again.
 func TestTrim(t *testing.T) {
 	m := loadWindows(t, "gemma2-2", Options{})
 	s := session(t, m, 2, 0)
@@ -144,7 +146,8 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-// TestFullWindows: where a session keeps windows until Trim, a step that lacks pages is an error that leaves the texts as they are.
+// TestFullWindows: where a session keeps windows until Trim, a step that lacks pages is an error
+// that leaves the texts as they are.
 func TestFullWindows(t *testing.T) {
 	m := loadWindows(t, "gpt_oss-32", Options{})
 	s := session(t, m, 1, 0)

@@ -15,7 +15,8 @@ import (
 	"github.com/attn-go/attn/models/safetensors"
 )
 
-// wrapped writes a folder of tiny as a model of texts within another one, with names of tensors that begin so, and changes its config.json.
+// wrapped writes a folder of tiny as a model of texts within another one, with names of tensors
+// that begin so, and changes its config.json.
 func wrapped(t *testing.T, name, kind, begin, beside string, change func(outer, inner map[string]any)) string {
 	t.Helper()
 	dir := copied(t, name)
@@ -59,8 +60,9 @@ func wrapped(t *testing.T, name, kind, begin, beside string, change func(outer, 
 	return dir
 }
 
-// A model of texts within another one has the numbers that it has alone, by any of the names that tensors have had. What the file leaves
-// out is that of the class, also sizes; towers for images are not read.
+// A model of texts within another one has the numbers that it has alone, by any of the names that
+// tensors have had. What the file leaves out is that of the class, also sizes; towers for images
+// are not read.
 func TestWrapper(t *testing.T) {
 	untied := func(outer, _ map[string]any) { outer["tie_word_embeddings"] = false }
 	for _, x := range []struct {
@@ -104,7 +106,8 @@ func TestWrapper(t *testing.T) {
 	}
 }
 
-// Biases that config.json denies are tensors that are not known, and those that it promises must be there.
+// Biases that config.json denies are tensors that are not known, and those that it promises must be
+// there.
 func TestBiases(t *testing.T) {
 	for _, x := range []struct {
 		folder, key string

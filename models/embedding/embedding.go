@@ -3,8 +3,8 @@
 // tokenizer; after it the pooling, the modules of sentence-transformers (Dense, Normalize), and
 // the cut to fewer dimensions.
 //
-// An [Embedder] is made by package encoder, decoder or static, or by models.OpenEmbedder, which finds out
-// which of them a model needs. [Float16] and [Int8] make smaller numbers of vectors.
+// An [Embedder] is made by package encoder, decoder or static, or by models.OpenEmbedder, which
+// finds out which of them a model needs. [Float16] and [Int8] make smaller numbers of vectors.
 package embedding
 
 import (
@@ -20,9 +20,10 @@ import (
 
 // A Model computes the states of tokens. It is for any number of goroutines at once.
 type Model interface {
-	// States calls each with the states of every text, [tokens, width], in any order. They are valid during
-	// the call alone. The ids are checked. types are the types of tokens; those of a text, or all, may be nil, which is type 0. It
-	// may leave out rows that the pooling does not look at; "" looks at all. An error of each ends it, and so does ctx, with its error.
+	// States calls each with the states of every text, [tokens, width], in any order. They are
+	// valid during the call alone. The ids are checked. types are the types of tokens; those of a
+	// text, or all, may be nil, which is type 0. It may leave out rows that the pooling does not
+	// look at; "" looks at all. An error of each ends it, and so does ctx, with its error.
 	States(ctx context.Context, ids, types [][]int32, o *Options, how Pooling, each func(text int, states []float32) error) error
 }
 
@@ -83,7 +84,8 @@ func (e *Embedder) With(opts Options) *Embedder {
 // Options returns the settings.
 func (e *Embedder) Options() Options { return e.opts }
 
-// Width returns the number of elements of an embedding: Options.Dimensions, or else what the model has or is cut to.
+// Width returns the number of elements of an embedding: Options.Dimensions, or else what the model
+// has or is cut to.
 func (e *Embedder) Width() int {
 	if n := cmp.Or(e.opts.Dimensions, e.p.Modules.Dimensions); n > 0 {
 		return min(n, e.width)
@@ -105,10 +107,10 @@ func (e *Embedder) Tokenizer() *tokenizer.Tokenizer { return e.p.Tokenizer }
 func (e *Embedder) Prompts() map[string]string { return e.p.Modules.Prompts }
 
 // Embed returns the embeddings of texts, each of [Embedder.Width]: the pooling of the states of all
-// tokens of a text, those around it included, and what modules.json has after it. Of a text of more than
-// [Embedder.MaxTokens] only the beginning counts, unless Options.Split pools all of it or Options.RefuseLong makes it an error:
-// [Embedder.CountTokens] tells. Without texts the result is empty. Bytes that are not UTF-8
-// are left out.
+// tokens of a text, those around it included, and what modules.json has after it. Of a text of more
+// than [Embedder.MaxTokens] only the beginning counts, unless Options.Split pools all of it or
+// Options.RefuseLong makes it an error: [Embedder.CountTokens] tells. Without texts the result is
+// empty. Bytes that are not UTF-8 are left out.
 //
 // If ctx ends, its error is returned soon, without any embedding. Other errors are those of
 // Options: a [*kernel.Error], of the kind [ErrLong] if a text is too long.
@@ -156,8 +158,8 @@ func (e *Embedder) CountTokens(text string) int { return len(e.encode(text, 0)) 
 // [Embedder.MaxTokens], tokens at the text's end are left out: [Embedder.CountTokens] tells.
 func (e *Embedder) Tokens(text string) []int32 { return e.encode(text, e.p.MaxTokens) }
 
-// Fits tells whether a text has at most [Embedder.MaxTokens] tokens, those around it included. Unlike CountTokens it does not
-// count those of a text that is far longer.
+// Fits tells whether a text has at most [Embedder.MaxTokens] tokens, those around it included.
+// Unlike CountTokens it does not count those of a text that is far longer.
 func (e *Embedder) Fits(text string) bool {
 	if e.p.Drop >= 0 { // how many tokens are left is known in the end
 		return e.CountTokens(text) <= e.p.MaxTokens
@@ -187,8 +189,8 @@ func (e *Embedder) EmbedTokens(ctx context.Context, ids [][]int32) ([][]float32,
 	return e.vectors(ctx, ids, nil)
 }
 
-// EmbedEncoded is EmbedTokens for what [Embedder.Tokens] has made of texts: what is the prompt's does not count in the pooling
-// of models that leave it out, as in [Embedder.Embed].
+// EmbedEncoded is EmbedTokens for what [Embedder.Tokens] has made of texts: what is the prompt's
+// does not count in the pooling of models that leave it out, as in [Embedder.Embed].
 func (e *Embedder) EmbedEncoded(ctx context.Context, ids [][]int32) ([][]float32, error) {
 	if err := e.checkOptions(); err != nil {
 		return nil, err
@@ -200,8 +202,8 @@ func (e *Embedder) EmbedEncoded(ctx context.Context, ids [][]int32) ([][]float32
 	return e.vectors(ctx, ids, slices.Repeat([]int{n}, len(ids)))
 }
 
-// vectors computes the embeddings of texts. The first tokens of each, as many as prompts has, do not count in the pooling; nil
-// stands for zeros.
+// vectors computes the embeddings of texts. The first tokens of each, as many as prompts has, do
+// not count in the pooling; nil stands for zeros.
 func (e *Embedder) vectors(ctx context.Context, ids [][]int32, prompts []int) ([][]float32, error) {
 	if err := e.checkVector(); err != nil {
 		return nil, err
@@ -257,14 +259,14 @@ func (e *Embedder) checkAll(ids [][]int32) error {
 	return nil
 }
 
-// CheckTokens reports what is wrong with the tokens of a text, or returns nil. Its Arg is what follows the name
-// of the text.
+// CheckTokens reports what is wrong with the tokens of a text, or returns nil. Its Arg is what
+// follows the name of the text.
 func (e *Embedder) CheckTokens(ids []int32) *kernel.Error {
 	return CheckTokens(ids, e.p.Vocab, e.p.Positions, e.p.Empty)
 }
 
-// CheckTokens reports tokens beyond a vocabulary and texts of more tokens than positions, or without
-// any, or returns nil. Its Arg is what follows the name of the text.
+// CheckTokens reports tokens beyond a vocabulary and texts of more tokens than positions, or
+// without any, or returns nil. Its Arg is what follows the name of the text.
 func CheckTokens(ids []int32, vocab, positions int, empty bool) *kernel.Error {
 	if len(ids) < 1 && !empty || len(ids) > positions {
 		return &kernel.Error{Got: fmt.Sprintf("%d tokens", len(ids)), Want: fmt.Sprintf("1 to %d", positions)}
@@ -277,8 +279,8 @@ func CheckTokens(ids []int32, vocab, positions int, empty bool) *kernel.Error {
 	return nil
 }
 
-// Prompt returns the text that is put before every text: that of Options.Prompt, or else the default of the model,
-// which may be "".
+// Prompt returns the text that is put before every text: that of Options.Prompt, or else the
+// default of the model, which may be "".
 func (e *Embedder) Prompt() string {
 	name := e.opts.Prompt
 	if name == "" {

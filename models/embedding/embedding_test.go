@@ -111,7 +111,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestSplitWithoutPrompt: the tokens of the prompt, and [CLS] before it, do not count in the pooling of any piece.
+// TestSplitWithoutPrompt: the tokens of the prompt, and [CLS] before it, do not count in the
+// pooling of any piece.
 func TestSplitWithoutPrompt(t *testing.T) {
 	m := berttest.New("")
 	m.Extra["modules.json"] = `[{"path": "", "type": "Transformer"}, {"path": "1_Pooling", "type": "Pooling"}]`
@@ -163,7 +164,8 @@ func TestSplitWithoutPrompt(t *testing.T) {
 	}
 }
 
-// TestDimensions: the first numbers of a vector, with the length 1 again if the model has Normalize.
+// TestDimensions: the first numbers of a vector, with the length 1 again if the model has
+// Normalize.
 func TestDimensions(t *testing.T) {
 	modules := func(normalize string) map[string]string {
 		return map[string]string{
@@ -225,7 +227,8 @@ func TestDot(t *testing.T) {
 	}
 }
 
-// TestFits: a text fits if CountTokens is at most MaxTokens, and what Tokens cuts is the beginning of all of its tokens.
+// TestFits: a text fits if CountTokens is at most MaxTokens, and what Tokens cuts is the beginning
+// of all of its tokens.
 func TestFits(t *testing.T) {
 	e := load(t, nil)
 	for n := range 12 {

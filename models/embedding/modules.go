@@ -20,20 +20,23 @@ var Poolings = []Pooling{PoolFirst, PoolMean, PoolMeanSqrt, PoolMax, PoolLast, P
 type Modules struct {
 	Listed bool // the folder has modules.json
 
-	// Transformer is the folder of the transformer in that of the model, with slashes: "" for the model's own, or
-	// such as 0_Transformer.
+	// Transformer is the folder of the transformer in that of the model, with slashes: "" for the
+	// model's own, or such as 0_Transformer.
 	Transformer string
 
-	// Poolings are one, or several whose vectors stand side by side. A cross-encoder with modules.json has none.
+	// Poolings are one, or several whose vectors stand side by side. A cross-encoder with
+	// modules.json has none.
 	Poolings []Pooling
 
-	// WithoutPrompt leaves the tokens of a prompt, and those before it, out of the pooling: include_prompt is false.
+	// WithoutPrompt leaves the tokens of a prompt, and those before it, out of the pooling:
+	// include_prompt is false.
 	WithoutPrompt bool
 
 	After []Module // of the pooling, in order
 
-	// MaxTokens is max_seq_length of sentence_bert_config.json, and TokenizerMax is model_max_length of
-	// tokenizer_config.json, which counts without it. They are 0 if they are not said.
+	// MaxTokens is max_seq_length of sentence_bert_config.json, and TokenizerMax is
+	// model_max_length of tokenizer_config.json, which counts without it. They are 0 if they are
+	// not said.
 	MaxTokens, TokenizerMax int
 
 	// Lower makes a text lower case before anything else is done with it: do_lower_case of
@@ -46,8 +49,8 @@ type Modules struct {
 	Prompts       map[string]string
 	DefaultPrompt string
 
-	// Dimensions is truncate_dim of config_sentence_transformers.json: how many numbers of a vector are
-	// kept, 0 for all.
+	// Dimensions is truncate_dim of config_sentence_transformers.json: how many numbers of a vector
+	// are kept, 0 for all.
 	Dimensions int
 
 	// Similarity is how vectors are meant to be compared: cosine, dot, euclidean, manhattan, or ""
@@ -61,8 +64,8 @@ type Modules struct {
 	Late *Late // of models with a vector for each token, which have no Poolings; or nil
 }
 
-// A Late says how a model of late interaction makes tokens of texts, by the names of PyLate. A prefix is a token that follows
-// the first one of a text; "" is none.
+// A Late says how a model of late interaction makes tokens of texts, by the names of PyLate. A
+// prefix is a token that follows the first one of a text; "" is none.
 type Late struct {
 	QueryPrefix, DocumentPrefix string
 	QueryLength, DocumentLength int      // tokens to which texts are cut, the prefix included
@@ -71,25 +74,28 @@ type Late struct {
 	Skip                        []string // tokens of documents that have no vector
 }
 
-// A Module follows the pooling: a linear layer, a norm or, if both are nil, the division by the L2 norm.
+// A Module follows the pooling: a linear layer, a norm or, if both are nil, the division by the L2
+// norm.
 type Module struct {
 	Dense *DenseModule
 	Norm  *NormModule
 }
 
-// A DenseModule is a linear layer, whose weights are linear.weight [Out, In] and linear.bias [Out] of
-// Folder.
+// A DenseModule is a linear layer, whose weights are linear.weight [Out, In] and linear.bias [Out]
+// of Folder.
 type DenseModule struct {
 	Folder     string // in that of the model, with slashes
 	In, Out    int
 	Bias       bool
 	Activation string // "" for none, or Tanh, ReLU, GELU ...: the name of the class in PyTorch
 
-	// Residual adds the inputs to the outputs, or, if In is not Out, their product with residual.weight [Out, In].
+	// Residual adds the inputs to the outputs, or, if In is not Out, their product with
+	// residual.weight [Out, In].
 	Residual bool
 }
 
-// A NormModule is layer normalization with epsilon 1e-5, whose weights are norm.weight and norm.bias [Width] of Folder.
+// A NormModule is layer normalization with epsilon 1e-5, whose weights are norm.weight and
+// norm.bias [Width] of Folder.
 type NormModule struct {
 	Folder string // in that of the model, with slashes
 	Width  int

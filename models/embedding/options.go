@@ -8,7 +8,8 @@ import (
 	"github.com/attn-go/attn/models/precision"
 )
 
-// Options are the settings of an [Embedder]. None but Prompt, Dimensions and Split with Overlap changes a bit of a result.
+// Options are the settings of an [Embedder]. None but Prompt, Dimensions and Split with Overlap
+// changes a bit of a result.
 type Options struct {
 	// Exec says how every call of a kernel is executed: on which tier, with how many threads.
 	kernel.Exec
@@ -18,26 +19,28 @@ type Options struct {
 	// activations stay in the cache: a token of MiniLM takes 9 KiB.
 	BatchTokens int
 
-	// RefuseLong makes [Embedder.Embed] return an error of the kind [ErrLong] for a text of more than
-	// [Embedder.MaxTokens]. Otherwise it sees only the beginning of such a text.
+	// RefuseLong makes [Embedder.Embed] return an error of the kind [ErrLong] for a text of more
+	// than [Embedder.MaxTokens]. Otherwise it sees only the beginning of such a text.
 	RefuseLong bool
 
 	// Prompt is the name of a text of [Embedder.Prompts] that is put before every text, such as
 	// query. "" means the default of the model, which may be none.
 	Prompt string
 
-	// Dimensions is how many numbers of a vector are kept, the first ones, which then are
-	// divided by their L2 norm again if the model does so; 0 means all, or truncate_dim of the model. Models that were trained for that
-	// (Matryoshka representation learning, Kusupati et al. 2022) lose little by it.
+	// Dimensions is how many numbers of a vector are kept, the first ones, which then are divided
+	// by their L2 norm again if the model does so; 0 means all, or truncate_dim of the model.
+	// Models that were trained for that (Matryoshka representation learning, Kusupati et al. 2022)
+	// lose little by it.
 	Dimensions int
 
-	// Split cuts a text of more than [Embedder.MaxTokens] into pieces of so many tokens, each with the
-	// prompt and the tokens around a text. Its vector is the mean of those of the pieces, each with the number
-	// of its tokens as weight, divided by its L2 norm if the model does so. RefuseLong has no effect then.
+	// Split cuts a text of more than [Embedder.MaxTokens] into pieces of so many tokens, each with
+	// the prompt and the tokens around a text. Its vector is the mean of those of the pieces, each
+	// with the number of its tokens as weight, divided by its L2 norm if the model does so.
+	// RefuseLong has no effect then.
 	Split bool
 
-	// Overlap is how many tokens of a piece are those at the end of the one before, with Split: 0 or
-	// more, and fewer than a piece has.
+	// Overlap is how many tokens of a piece are those at the end of the one before, with Split: 0
+	// or more, and fewer than a piece has.
 	Overlap int
 }
 
@@ -64,20 +67,22 @@ func (o *Options) Check() error {
 
 // LoadOptions are settings of a model that change its results.
 type LoadOptions struct {
-	// Precision is what the products of linear layers are computed with; the zero value is float32. Embeddings have
-	// the same bits on every CPU, but others than those of another precision.
+	// Precision is what the products of linear layers are computed with; the zero value is float32.
+	// Embeddings have the same bits on every CPU, but others than those of another precision.
 	//
-	// With precision.BFloat16 weights take half of the memory of float32, and the cosine of an embedding of MiniLM with that
-	// of float32 is 0.9999 or more. Of decoders, weights in blocks stay as they are.
+	// With precision.BFloat16 weights take half of the memory of float32, and the cosine of an
+	// embedding of MiniLM with that of float32 is 0.9999 or more. Of decoders, weights in blocks
+	// stay as they are.
 	//
 	// The head of SPLADE that predicts words stays float32 with any of them.
 	//
-	// With precision.Int8 weights and inputs are rounded to 8 bits in blocks of 32, see [linear.QuantizeInt8] and
-	// [linear.Options]. These weights take a quarter of the memory, and texts less time: for MiniLM the cosine is
-	// 0.9993 or more from 10 tokens on, and 0.9985 or
-	// more below. Columns of the states are sorted by size, so that large ones share blocks, unless the file has
-	// quantized weights, which keep their blocks. The model's width and that of its inner layers are multiples of 32. Of decoders it
-	// rounds inputs alone, and these have quantized weights, see the Options of package decoder.
+	// With precision.Int8 weights and inputs are rounded to 8 bits in blocks of 32, see
+	// [linear.QuantizeInt8] and [linear.Options]. These weights take a quarter of the memory, and
+	// texts less time: for MiniLM the cosine is 0.9993 or more from 10 tokens on, and 0.9985 or
+	// more below. Columns of the states are sorted by size, so that large ones share blocks, unless
+	// the file has quantized weights, which keep their blocks. The model's width and that of its
+	// inner layers are multiples of 32. Of decoders it rounds inputs alone, and these have
+	// quantized weights, see the Options of package decoder.
 	Precision precision.Precision
 
 	// Unit divides vectors by their L2 norms also if modules.json does not ask for that.
@@ -87,15 +92,15 @@ type LoadOptions struct {
 	// most 4096, as its cache of keys and values has room for them. Encoders ignore it.
 	Context int
 
-	// LoRA are adapters that are merged into the weights, in their order, see package lora. A static
-	// table takes none.
+	// LoRA are adapters that are merged into the weights, in their order, see package lora. A
+	// static table takes none.
 	LoRA []lora.Adapter
 
-	// KeepPacked keeps the weights in a file beside the model, as that of the Options of package decoder does. A static
-	// table has none to keep.
+	// KeepPacked keeps the weights in a file beside the model, as that of the Options of package
+	// decoder does. A static table has none to keep.
 	KeepPacked bool
 
-	// Progress, if not nil, is told how many bytes of the tensors are read, from 0 to all of them, by the
-	// goroutine that loads. It changes no result.
+	// Progress, if not nil, is told how many bytes of the tensors are read, from 0 to all of them,
+	// by the goroutine that loads. It changes no result.
 	Progress func(done, total int64)
 }

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// pool writes the poolings of a text's rows x, [tokens, width], to v, one after the other. Rows before the first one do not
-// count, except that weights of rows count them. All sums are of float64: those of a column from the first token to the last.
-// Without a row that counts, v is zeros.
+// pool writes the poolings of a text's rows x, [tokens, width], to v, one after the other. Rows
+// before the first one do not count, except that weights of rows count them. All sums are of
+// float64: those of a column from the first token to the last. Without a row that counts, v is
+// zeros.
 func pool(v []float64, x []float32, poolings []Pooling, first int) {
 	w := len(v) / len(poolings)
 	if first*w >= len(x) {
@@ -49,7 +50,8 @@ func widen(v []float64, x []float32) {
 	}
 }
 
-// sum writes the sum of rows with the weights first, first+step, ... and returns the sum of the weights.
+// sum writes the sum of rows with the weights first, first+step, ... and returns the sum of the
+// weights.
 func sum(v []float64, x []float32, first, step int) (weights float64) {
 	clear(v)
 	weight := float64(first)
@@ -69,8 +71,8 @@ func divide(v []float64, by float64) {
 	}
 }
 
-// center makes the mean of v 0 and its variance 1, to which epsilon is added before the root. Sums go from the first
-// number to the last.
+// center makes the mean of v 0 and its variance 1, to which epsilon is added before the root. Sums
+// go from the first number to the last.
 func center(v []float64, epsilon float64) {
 	mean, squares := 0.0, 0.0
 	for _, y := range v {

@@ -11,21 +11,24 @@ import (
 	"github.com/attn-go/attn/linear"
 )
 
-// A Sparse gives tokens weights in a text, as bge-m3 does, or SPLADE, also to words that do not stand in it. Its Tokens are ids in ascending order, each once, and Weights[i] is the positive
+// A Sparse gives tokens weights in a text, as bge-m3 does, or SPLADE, also to words that do not
+// stand in it. Its Tokens are ids in ascending order, each once, and Weights[i] is the positive
 // weight of Tokens[i].
 type Sparse struct {
 	Tokens  []int32
 	Weights []float32
 }
 
-// The errors of models that have no weights of tokens, for [Embedder.Sparse], and of those that have nothing else.
+// The errors of models that have no weights of tokens, for [Embedder.Sparse], and of those that
+// have nothing else.
 var (
 	ErrNotSparse  = errors.New("embedding: the model has no weights of tokens, as SPLADE and bge-m3 with its sparse_linear.pt have them")
 	ErrSparseOnly = errors.New("embedding: the model has weights of tokens alone, and no vector")
 )
 
-// Dot returns the scalar product of two texts' weights, which FlagEmbedding calls their lexical matching score: the sum of the products
-// of the weights that both have, in float64 and in the order of the tokens.
+// Dot returns the scalar product of two texts' weights, which FlagEmbedding calls their lexical
+// matching score: the sum of the products of the weights that both have, in float64 and in the
+// order of the tokens.
 func (s Sparse) Dot(t Sparse) float64 {
 	sum, at := 0.0, 0
 	for i, id := range s.Tokens {
@@ -42,16 +45,17 @@ func (s Sparse) Dot(t Sparse) float64 {
 	return sum
 }
 
-// A SparseHead makes weights of states, without which a text has no [Sparse]: a token has the weight max(0, w·state + b), or,
-// with [NewWordHead], words that need not stand in the text have weights.
+// A SparseHead makes weights of states, without which a text has no [Sparse]: a token has the
+// weight max(0, w·state + b), or, with [NewWordHead], words that need not stand in the text have
+// weights.
 type SparseHead struct {
 	layer *linear.Linear
 	not   []int32
 	words *wordHead // or nil
 }
 
-// NewSparseHead returns the head of weights w, one for each number of a state, and the bias. Tokens with the ids of not
-// get no weight. The error is that of [linear.New].
+// NewSparseHead returns the head of weights w, one for each number of a state, and the bias. Tokens
+// with the ids of not get no weight. The error is that of [linear.New].
 func NewSparseHead(w []float32, bias float32, not []int32) (*SparseHead, error) {
 	l, err := linear.New(linear.DenseMatrix(w, 1, len(w)), []float32{bias}, kernel.Exec{})
 	return &SparseHead{layer: l, not: not}, err
@@ -60,9 +64,10 @@ func NewSparseHead(w []float32, bias float32, not []int32) (*SparseHead, error) 
 // HasSparse tells whether the model has weights of tokens, see [Embedder.Sparse].
 func (e *Embedder) HasSparse() bool { return e.p.Sparse != nil }
 
-// Sparse returns the weights of the tokens of texts, those that occur more than once with the largest of their weights. Tokens around a text, of unknown
-// words and those whose weight is not positive are left out. The model sees of a text what [Embedder.Embed] lets it see, and with Options.Split all of it. A
-// weight has the same bits on every CPU and beside any other texts.
+// Sparse returns the weights of the tokens of texts, those that occur more than once with the
+// largest of their weights. Tokens around a text, of unknown words and those whose weight is not
+// positive are left out. The model sees of a text what [Embedder.Embed] lets it see, and with
+// Options.Split all of it. A weight has the same bits on every CPU and beside any other texts.
 //
 // A model without weights of tokens is [ErrNotSparse]; other errors are those of Embed.
 func (e *Embedder) Sparse(ctx context.Context, texts []string) ([]Sparse, error) {
@@ -76,7 +81,8 @@ func (e *Embedder) Sparse(ctx context.Context, texts []string) ([]Sparse, error)
 	return e.sparse(ctx, all)
 }
 
-// SparseTokens is [Embedder.Sparse] for texts that are tokens already, as [Embedder.EmbedTokens] takes them.
+// SparseTokens is [Embedder.Sparse] for texts that are tokens already, as [Embedder.EmbedTokens]
+// takes them.
 func (e *Embedder) SparseTokens(ctx context.Context, ids [][]int32) ([]Sparse, error) {
 	if !e.HasSparse() {
 		return nil, ErrNotSparse

@@ -21,9 +21,9 @@ func (p *pieces) add(prompt int, ids ...[]int32) {
 	}
 }
 
-// promptTokens returns how many tokens of a text do not count in the pooling: those of its prompt with what stands before
-// it, if the model leaves them out. As in sentence-transformers, these are as many as the prompt has as a text alone, but for
-// a special token at its end.
+// promptTokens returns how many tokens of a text do not count in the pooling: those of its prompt
+// with what stands before it, if the model leaves them out. As in sentence-transformers, these are
+// as many as the prompt has as a text alone, but for a special token at its end.
 func (e *Embedder) promptTokens() int {
 	if !e.p.Modules.WithoutPrompt || e.Prompt() == "" {
 		return 0
@@ -98,8 +98,8 @@ func (e *Embedder) joined(p *pieces, vectors [][]float32) [][]float32 {
 	return out
 }
 
-// join returns the mean of vectors, with the numbers of tokens as weights. Sums are of float64, from
-// the first piece to the last.
+// join returns the mean of vectors, with the numbers of tokens as weights. Sums are of float64,
+// from the first piece to the last.
 func (e *Embedder) join(ids [][]int32, vectors [][]float32) []float32 {
 	v, tokens := make([]float64, len(vectors[0])), 0.0
 	for i, x := range vectors {

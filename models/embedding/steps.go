@@ -34,8 +34,8 @@ func (e *Embedder) normalises() bool {
 	return n > 0 && e.p.Steps[n-1].unit
 }
 
-// ReadSteps reads the modules of a folder that follow the pooling of states of a width. The error is
-// a [*kernel.Error].
+// ReadSteps reads the modules of a folder that follow the pooling of states of a width. The error
+// is a [*kernel.Error].
 func ReadSteps(dir string, m *Modules, width int, o LoadOptions) (steps []Step, err error) {
 	if len(m.Poolings) == 0 && m.Late == nil && !m.Words {
 		return nil, &kernel.Error{Where: filepath.Join(dir, "modules.json") + ": the modules", Got: "those of a cross-encoder", Want: "Transformer and Pooling at least"}
@@ -111,16 +111,16 @@ func readNorm(dir string, n *NormModule, width int) (Step, error) {
 	}}, r.Done()
 }
 
-// Dense returns the step of a linear layer with weights w, [n, k], whose outputs are n numbers, and a bias or nil. The
-// error is that of [linear.New].
+// Dense returns the step of a linear layer with weights w, [n, k], whose outputs are n numbers, and
+// a bias or nil. The error is that of [linear.New].
 func Dense(w, bias []float32, n, k int) (Step, error) {
 	l, err := linear.New(linear.DenseMatrix(w, n, k), bias, kernel.Exec{})
 	d := &dense{linear: l, width: n}
 	return Step{apply: d.apply, dense: d, width: n}, err
 }
 
-// finish writes the embedding of a text with some states: the poolings of those from the first one on, and what follows them.
-// v has room for the poolings.
+// finish writes the embedding of a text with some states: the poolings of those from the first one
+// on, and what follows them. v has room for the poolings.
 func (e *Embedder) finish(out, states []float32, v []float64, first int) (err error) {
 	pool(v, states, e.p.Modules.Poolings, first)
 	for _, s := range e.p.Steps {

@@ -11,8 +11,8 @@ import (
 	"github.com/attn-go/attn/retrieval"
 )
 
-// TokenVectors are the vectors of the tokens of a text, as ColBERT has them, or bge-m3 beside that of the text: Vectors[i] is that of Tokens[i], of [Embedder.TokenWidth]
-// numbers, with the L2 norm 1.
+// TokenVectors are the vectors of the tokens of a text, as ColBERT has them, or bge-m3 beside that
+// of the text: Vectors[i] is that of Tokens[i], of [Embedder.TokenWidth] numbers, with the L2 norm 1.
 type TokenVectors struct {
 	Tokens  []int32
 	Vectors [][]float32
@@ -24,8 +24,8 @@ var (
 	ErrTokenVectors   = errors.New("embedding: the model has a vector for each token, and none for a text")
 )
 
-// An Expander is a [Model] whose texts may have tokens at their ends that no token sees: all have as many tokens, of which the first
-// ones, as many as seen has, are seen.
+// An Expander is a [Model] whose texts may have tokens at their ends that no token sees: all have
+// as many tokens, of which the first ones, as many as seen has, are seen.
 type Expander interface {
 	ExpandedStates(ctx context.Context, ids [][]int32, seen []int, o *Options, each func(text int, states []float32) error) error
 }
@@ -42,7 +42,8 @@ type late struct {
 	expander        Expander
 }
 
-// besideVectors returns it for a model whose texts have a vector, too. As FlagEmbedding has it, the first token has none.
+// besideVectors returns it for a model whose texts have a vector, too. As FlagEmbedding has it, the
+// first token has none.
 func besideVectors(p *Parts) *late {
 	l := &late{Late: &Late{QueryLength: p.MaxTokens, DocumentLength: p.MaxTokens}, query: -1, document: -1, mask: -1, first: 1}
 	l.stack(p.Tokens)
@@ -107,8 +108,8 @@ func (e *Embedder) TokenWidth() int {
 	return e.late.width
 }
 
-// QueryLength and DocumentLength return the number of tokens to which a query and a document are cut; 0 for a model without
-// vectors of tokens.
+// QueryLength and DocumentLength return the number of tokens to which a query and a document are
+// cut; 0 for a model without vectors of tokens.
 func (e *Embedder) QueryLength() int {
 	if e.late == nil {
 		return 0
@@ -124,8 +125,9 @@ func (e *Embedder) DocumentLength() int {
 	return min(e.late.DocumentLength, e.p.Positions)
 }
 
-// QueryTokens and DocumentTokens return the ids of texts as queries and as documents, for [Embedder.QueryVectors] and
-// [Embedder.DocumentVectors]. They are nil for a model without vectors of tokens.
+// QueryTokens and DocumentTokens return the ids of texts as queries and as documents, for
+// [Embedder.QueryVectors] and [Embedder.DocumentVectors]. They are nil for a model without vectors
+// of tokens.
 func (e *Embedder) QueryTokens(text string) []int32 {
 	if e.late == nil {
 		return nil
@@ -141,8 +143,9 @@ func (e *Embedder) DocumentTokens(text string) []int32 {
 	return e.lateTokens(text, e.late.document, e.DocumentLength())
 }
 
-// CountQuery and CountDocument return how many tokens a text has as a query and as a document. Those beyond
-// [Embedder.QueryLength] and [Embedder.DocumentLength] are left out. They are 0 for a model without vectors of tokens.
+// CountQuery and CountDocument return how many tokens a text has as a query and as a document.
+// Those beyond [Embedder.QueryLength] and [Embedder.DocumentLength] are left out. They are 0 for a
+// model without vectors of tokens.
 func (e *Embedder) CountQuery(text string) int {
 	if e.late == nil {
 		return 0
@@ -170,12 +173,14 @@ func (e *Embedder) lateTokens(text string, prefix int32, limit int) []int32 {
 	return slices.Insert(ids, min(1, len(ids)), prefix)
 }
 
-// QueryVectors returns the vectors of the tokens of queries, which [Embedder.QueryTokens] has made. Mask tokens may fill up a query,
-// and have vectors, too. DocumentVectors returns those of documents, without the tokens that the model leaves out, such as
-// punctuation. A vector has the same bits on every CPU and beside any other texts.
+// QueryVectors returns the vectors of the tokens of queries, which [Embedder.QueryTokens] has made.
+// Mask tokens may fill up a query, and have vectors, too. DocumentVectors returns those of
+// documents, without the tokens that the model leaves out, such as punctuation. A vector has the
+// same bits on every CPU and beside any other texts.
 //
-// A model without vectors of tokens is [ErrNoTokenVectors], and Options of vectors of texts, such as Prompt, Dimensions and Split,
-// are a [*kernel.Error]; other errors are those of [Embedder.EmbedTokens].
+// A model without vectors of tokens is [ErrNoTokenVectors], and Options of vectors of texts, such
+// as Prompt, Dimensions and Split, are a [*kernel.Error]; other errors are those of
+// [Embedder.EmbedTokens].
 func (e *Embedder) QueryVectors(ctx context.Context, ids [][]int32) ([]TokenVectors, error) {
 	l := e.late
 	if l == nil {
@@ -268,9 +273,9 @@ func (e *Embedder) tokenVectors(ctx context.Context, ids [][]int32, skip map[int
 	return out, nil
 }
 
-// MaxSim returns the score of a query for each document, see [retrieval.MaxSim]. Vectors of other lengths than those of the
-// query, empty ones and a document without vectors, whose score would be -Inf, are a [*kernel.Error]. Without a vector of the
-// query all scores are 0.
+// MaxSim returns the score of a query for each document, see [retrieval.MaxSim]. Vectors of other
+// lengths than those of the query, empty ones and a document without vectors, whose score would be
+// -Inf, are a [*kernel.Error]. Without a vector of the query all scores are 0.
 func MaxSim(query TokenVectors, documents []TokenVectors, exec kernel.Exec) ([]float32, error) {
 	scores := make([]float32, len(documents))
 	if len(query.Vectors) == 0 || len(documents) == 0 {

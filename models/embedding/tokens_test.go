@@ -7,7 +7,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// TestMaxSim: what has no score that is a number is an error, and without vectors of the query there is nothing to compare.
+// TestMaxSim: what has no score that is a number is an error, and without vectors of the query
+// there is nothing to compare.
 func TestMaxSim(t *testing.T) {
 	vectors := func(of ...[]float32) TokenVectors { return TokenVectors{Tokens: make([]int32, len(of)), Vectors: of} }
 	one := vectors([]float32{1, 2})

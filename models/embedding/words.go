@@ -8,8 +8,9 @@ import (
 	"github.com/attn-go/attn/norm"
 )
 
-// Words are the weights of a head that predicts words, as BertForMaskedLM has it, of which SPLADE makes weights of words:
-// norm(activation(dense(state))) times the rows of a table gives each word a logit.
+// Words are the weights of a head that predicts words, as BertForMaskedLM has it, of which SPLADE
+// makes weights of words: norm(activation(dense(state))) times the rows of a table gives each word
+// a logit.
 type Words struct {
 	Dense, DenseBias []float32                                 // [width, width]
 	Activation       func(x []float32, exec kernel.Exec) error // in place
@@ -19,7 +20,8 @@ type Words struct {
 	Bias             []float32     // of logits
 }
 
-// A wordHead gives a word the weight ln(1 + max(0, x)), with x the largest of its logits over the tokens of a text.
+// A wordHead gives a word the weight ln(1 + max(0, x)), with x the largest of its logits over the
+// tokens of a text.
 type wordHead struct {
 	*Words
 	dense dense
@@ -40,8 +42,8 @@ func NewWordHead(w *Words) (*SparseHead, error) {
 // mostRows is how many tokens have logits at once.
 const mostRows = 32
 
-// weights returns the positive weights of a text of so many tokens. The bias is added once the largest product is known, which
-// changes no bit: rounding keeps the order of numbers.
+// weights returns the positive weights of a text of so many tokens. The bias is added once the
+// largest product is known, which changes no bit: rounding keeps the order of numbers.
 func (h *wordHead) weights(states []float32, rows int, exec kernel.Exec) (s Sparse, err error) {
 	width, words := len(h.Weight), len(h.Bias)
 	x, err := h.dense.rows(states, rows, exec)

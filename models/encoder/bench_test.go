@@ -43,8 +43,8 @@ func benchmarkEmbed(b *testing.B, e *Encoder, ids [][]int32) {
 	b.ReportMetric(flop/seconds/1e9, "GFLOP/s")
 }
 
-// BenchmarkRerank scores 100 passages for a query in one call, with a cross-encoder of MiniLM's sizes: its weights and a random
-// classifier. All passages have 128 tokens, or 16 to 128 of them.
+// BenchmarkRerank scores 100 passages for a query in one call, with a cross-encoder of MiniLM's
+// sizes: its weights and a random classifier. All passages have 128 tokens, or 16 to 128 of them.
 func BenchmarkRerank(b *testing.B) {
 	e := miniLM(b)
 	w := e.net.Width

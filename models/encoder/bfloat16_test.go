@@ -34,8 +34,8 @@ func miniLMBF16(t testing.TB) *Encoder {
 	return e
 }
 
-// TestBFloat16 expects embeddings near those of float32. A simulation, whose linear layers round in the same way, had a worst
-// cosine of 0.99998.
+// TestBFloat16 expects embeddings near those of float32. A simulation, whose linear layers round in
+// the same way, had a worst cosine of 0.99998.
 func TestBFloat16(t *testing.T) {
 	exact, rounded := miniLM(t), miniLMBF16(t)
 	texts, want := referenceTexts(t, exact)
@@ -51,7 +51,8 @@ func TestBFloat16(t *testing.T) {
 	checkGolden(t, rounded, bf16Golden)
 }
 
-// TestBFloat16Bits expects the bits of a text alone in a batch, with any number of threads and on every tier.
+// TestBFloat16Bits expects the bits of a text alone in a batch, with any number of threads and on
+// every tier.
 func TestBFloat16Bits(t *testing.T) {
 	e := miniLMBF16(t)
 	texts, alone := referenceTexts(t, e.With(Options{Exec: kernel.Exec{Threads: 1}}))

@@ -13,12 +13,14 @@ import (
 
 var limit128 = tokenizer.Options{Limit: 128} // as make.py cuts texts
 
-// tinyTolerance is how much larger our rms error against float64 may be than that of transformers in float32.
+// tinyTolerance is how much larger our rms error against float64 may be than that of transformers
+// in float32.
 const tinyTolerance = 1.5
 
-// aloneFrom is the size of a reference that is judged alone. The rms error of few numbers is chance: that of
-// 8 numbers was up to 2.1 times that of transformers for one text of 15 with seeds 1 to 6 of make.py,
-// 0.8 to 1.05 times for all texts together; that of 1000 numbers or more was never above 1.15 times.
+// aloneFrom is the size of a reference that is judged alone. The rms error of few numbers is
+// chance: that of 8 numbers was up to 2.1 times that of transformers for one text of 15 with seeds
+// 1 to 6 of make.py, 0.8 to 1.05 times for all texts together; that of 1000 numbers or more was
+// never above 1.15 times.
 const aloneFrom = 1000
 
 // A comparison sums up the errors of what was compared with a file of references.
@@ -29,7 +31,8 @@ type comparison struct {
 	sums  map[string]*errorSum
 }
 
-// An errorSum has the mean squares of the errors of all texts. Texts count alike, so that a wrong short one shows.
+// An errorSum has the mean squares of the errors of all texts. Texts count alike, so that a wrong
+// short one shows.
 type errorSum struct{ ours, theirs float64 }
 
 // check compares numbers with reference i of a name.
@@ -41,7 +44,8 @@ func (c *comparison) check(i int, name string, got []float32) {
 	}
 }
 
-// meanSquares returns the mean squares of our errors and of those of transformers, and adds them to the sums.
+// meanSquares returns the mean squares of our errors and of those of transformers, and adds them to
+// the sums.
 func (c *comparison) meanSquares(i int, name string, got []float32) (ours, theirs float64) {
 	c.t.Helper()
 	tensor := fmt.Sprintf("%d.%s", i, name)
@@ -72,7 +76,8 @@ func (c *comparison) meanSquares(i int, name string, got []float32) (ours, their
 	return ours, theirs
 }
 
-// finish judges the sums of all texts. least has mean squares that are allowed whatever those of transformers are.
+// finish judges the sums of all texts. least has mean squares that are allowed whatever those of
+// transformers are.
 func (c *comparison) finish(least map[string]float64) {
 	c.t.Helper()
 	if want := len(c.f.Names()) / 2; c.count != want || want == 0 {
@@ -87,7 +92,8 @@ func (c *comparison) finish(least map[string]float64) {
 	}
 }
 
-// testTiny compares the folder of the flag -refs, if it is of make.py's form, and returns whether it is.
+// testTiny compares the folder of the flag -refs, if it is of make.py's form, and returns whether
+// it is.
 func testTiny(t *testing.T) bool {
 	dir := references.Folder("")
 	if dir == "" {

@@ -60,7 +60,8 @@ func TestRerankerKeys(t *testing.T) {
 	}
 }
 
-// TestManyBuckets: a file with few weights takes no memory for many buckets, and inspecting it says so.
+// TestManyBuckets: a file with few weights takes no memory for many buckets, and inspecting it says
+// so.
 func TestManyBuckets(t *testing.T) {
 	x, err := open("../testdata/tiny/reranker-deberta-6", LoadOptions{})
 	if err != nil {

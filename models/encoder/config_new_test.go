@@ -18,7 +18,8 @@ type change struct {
 	value any
 }
 
-// TestNewErrors: keys of the model_type new that change results and are not computed are errors that name them.
+// TestNewErrors: keys of the model_type new that change results and are not computed are errors
+// that name them.
 func TestNewErrors(t *testing.T) {
 	wrongKeys(t, "../testdata/tiny/gte-new-1/", []change{
 		{"layer_norm_type", "rms_norm"}, {"logn_attention_scale", true}, {"position_embedding_type", "relative"}, {"type_vocab_size", -1}, {"rope_theta", 0.5},

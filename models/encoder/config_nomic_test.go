@@ -11,7 +11,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// published writes a copy of nomic_bert-1 with the keys of nomic-ai's config.json, and changes to them.
+// published writes a copy of nomic_bert-1 with the keys of nomic-ai's config.json, and changes to
+// them.
 func published(t *testing.T, change map[string]any) string {
 	t.Helper()
 	const from = "../testdata/tiny/nomic_bert-1/"

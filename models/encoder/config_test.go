@@ -26,8 +26,9 @@ func writeConfig(t *testing.T, config map[string]any) *folder.Folder {
 	return folder.At(dir)
 }
 
-// TestFamilyKeys: no family ignores a key that could change results, in whatever value, and each takes what transformers
-// writes for a model of its class with all defaults; see configs.py beside the file.
+// TestFamilyKeys: no family ignores a key that could change results, in whatever value, and each
+// takes what transformers writes for a model of its class with all defaults; see configs.py beside
+// the file.
 func TestFamilyKeys(t *testing.T) {
 	var all map[string]map[string]any
 	if err := folder.ReadJSON("../testdata/configs.json", &all); err != nil {
@@ -70,7 +71,8 @@ func with(config map[string]any, key string, value any) map[string]any {
 	return changed
 }
 
-// TestModernBases: null is no base of its own for layers with a window, and a missing key one of 10,000.
+// TestModernBases: null is no base of its own for layers with a window, and a missing key one of
+// 10,000.
 func TestModernBases(t *testing.T) {
 	var all map[string]map[string]any
 	if err := folder.ReadJSON("../testdata/configs.json", &all); err != nil {

@@ -16,8 +16,9 @@ import (
 // kinds are the ends of the names of files that the bits of embeddings may depend on.
 var kinds = []string{".json", ".txt", ".safetensors"}
 
-// files returns the names of these files, also in the folders of modules, in the order of digests.List, and their paths.
-// That of a GGUF file is ".", as its name changes nothing, and those of further parts of it have a number.
+// files returns the names of these files, also in the folders of modules, in the order of
+// digests.List, and their paths. That of a GGUF file is ".", as its name changes nothing, and those
+// of further parts of it have a number.
 func files(dir string) (names, paths []string, err error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		paths, err = gguf.Parts(dir)
@@ -36,12 +37,13 @@ func files(dir string) (names, paths []string, err error) {
 	return names, paths, err
 }
 
-// reading is raised when the same files give other vectors, as a setting of them is obeyed that was not.
+// reading is raised when the same files give other vectors, as a setting of them is obeyed that was
+// not.
 const reading = 2
 
-// Digest returns a SHA-256 of the files of a model that the bits of embeddings depend on, and of the options: two
-// copies of a model have the same. The model is a folder, a GGUF file or a name, as for [Load], and may be of any
-// architecture.
+// Digest returns a SHA-256 of the files of a model that the bits of embeddings depend on, and of
+// the options: two copies of a model have the same. The model is a folder, a GGUF file or a name,
+// as for [Load], and may be of any architecture.
 func Digest(model string, o LoadOptions) (d [sha256.Size]byte, err error) {
 	dir, err := weights.Resolve(model)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/attn-go/attn/models/reranking"
 )
 
-// FuzzConfig reads any config.json beside the weights of a tiny model: the folder is a model that runs, or
-// gets an error.
+// FuzzConfig reads any config.json beside the weights of a tiny model: the folder is a model that
+// runs, or gets an error.
 func FuzzConfig(f *testing.F) {
 	const tiny = "../testdata/tiny/"
 	var dirs []string
@@ -48,7 +48,8 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-// FuzzWeights changes bytes of what model.safetensors says of its tensors: the folder is a model that runs, or gets an error.
+// FuzzWeights changes bytes of what model.safetensors says of its tensors: the folder is a model
+// that runs, or gets an error.
 func FuzzWeights(f *testing.F) {
 	dir := f.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("../testdata/tiny/reranker-bert-1")); err != nil {

@@ -42,7 +42,8 @@ func TestGGUF(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, text := range r.Texts {
-			// A GGUF file cannot say that a tokenizer normalises with NFKC, as that of this xlm-roberta does.
+			// A GGUF file cannot say that a tokenizer normalises with NFKC, as that of this
+			// xlm-roberta does.
 			if ids := got.Tokens(text); name != "xlm-roberta-1" && !slices.Equal(ids, r.IDs[i]) {
 				t.Errorf("%s: %q: ids %d, want %d", name, text, ids, r.IDs[i])
 			}
@@ -130,7 +131,8 @@ func FuzzGGUF(f *testing.F) {
 	})
 }
 
-// TestGGUFKeys: a key that is not known is an error, whatever its value, and so is one that is with another value than the one that is computed.
+// TestGGUFKeys: a key that is not known is an error, whatever its value, and so is one that is with
+// another value than the one that is computed.
 func TestGGUFKeys(t *testing.T) {
 	w := ggufwriter.Read(t, filepath.Join(ggufFolder, "bert-1.gguf"))
 	dir := t.TempDir()

@@ -11,8 +11,8 @@ func init() {
 	inventory.Encoder = func(model, kind string) (*inventory.Inventory, error) { return inspect(model, kind == "reranker") }
 }
 
-// inspect says what [Load] or, if it has a classifier, [LoadReranker] would read of a model, without reading the
-// weights: all that is missing or does not fit, and the memory that is taken.
+// inspect says what [Load] or, if it has a classifier, [LoadReranker] would read of a model,
+// without reading the weights: all that is missing or does not fit, and the memory that is taken.
 func inspect(model string, reranker bool) (*inventory.Inventory, error) {
 	x, err := open(model, LoadOptions{})
 	if err != nil {

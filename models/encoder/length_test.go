@@ -65,7 +65,8 @@ func edit(t *testing.T, path, old, text string) {
 	}
 }
 
-// TestApart: a text of DeBERTa has no more tokens than a bias of each pair has memory for, whatever max_seq_length says.
+// TestApart: a text of DeBERTa has no more tokens than a bias of each pair has memory for, whatever
+// max_seq_length says.
 func TestApart(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("../testdata/tiny/reranker-deberta-6")); err != nil {

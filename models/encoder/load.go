@@ -21,16 +21,19 @@ import (
 	"github.com/attn-go/attn/models/weights"
 )
 
-// LoadOptions are settings of a model that change its results. The zero value is the model as it is.
+// LoadOptions are settings of a model that change its results. The zero value is the model as it
+// is.
 type LoadOptions = embedding.LoadOptions
 
-// Architectures lists what [Load] takes: model_type of a config.json and general.architecture of a GGUF file.
+// Architectures lists what [Load] takes: model_type of a config.json and general.architecture of a
+// GGUF file.
 func Architectures() (folders, files []string) {
 	return slices.Sorted(slices.Values(settings.Encoders.Types())), settings.Encoders.Files()
 }
 
-// Load reads an embedding model from a folder as Hugging Face and sentence-transformers have it, from a GGUF
-// file, or from one that [weights.Resolve] finds by its name, such as all-MiniLM-L6-v2 where attn fetch puts it. A folder has
+// Load reads an embedding model from a folder as Hugging Face and sentence-transformers have it,
+// from a GGUF file, or from one that [weights.Resolve] finds by its name, such as all-MiniLM-L6-v2
+// where attn fetch puts it. A folder has
 //
 //	config.json          model_type one of those that [Architectures] lists
 //	model.safetensors    or the shards of its index, or pytorch_model.bin or its shards: float32, float16 or bfloat16, which stay as they are
@@ -41,12 +44,14 @@ func Architectures() (folders, files []string) {
 //	colbert_linear.pt    if there is one: its vectors of tokens, see [embedding.Embedder.DocumentVectors]. Nothing of these
 //	                     files or of pytorch_model.bin is run
 //
-// and a GGUF file the architecture bert, jina-bert-v2 or nomic-bert, weights of any type that package gguf converts, a
-// tokenizer and a pooling. Its vectors are divided by their L2 norm. Files of bert do not name the activation, which is GELU as BERT has it.
+// and a GGUF file the architecture bert, jina-bert-v2 or nomic-bert, weights of any type that
+// package gguf converts, a tokenizer and a pooling. Its vectors are divided by their L2 norm. Files
+// of bert do not name the activation, which is GELU as BERT has it.
 //
-// Every tensor and module is used, or the error is a [*kernel.Error] that names it, as it is if one is
-// missing or does not fit. With a Precision of int8 and widths that are no multiples of 32 it is a [*kernel.Error]. Errors of the tokenizer are those of package tokenizer. If the folder or one of the
-// first two files is missing, errors.Is finds [fs.ErrNotExist] in it.
+// Every tensor and module is used, or the error is a [*kernel.Error] that names it, as it is if one
+// is missing or does not fit. With a Precision of int8 and widths that are no multiples of 32 it is
+// a [*kernel.Error]. Errors of the tokenizer are those of package tokenizer. If the folder or one
+// of the first two files is missing, errors.Is finds [fs.ErrNotExist] in it.
 func Load(model string, o LoadOptions) (*Encoder, error) {
 	x, err := open(model, o)
 	if err != nil {
@@ -109,7 +114,8 @@ func (x *origin) lateEmbedder(parts embedding.Parts) (*embedding.Embedder, error
 	return e, nil
 }
 
-// checkLate reports layers in which a token that fills up a query may see none of it, or that cannot hide these tokens.
+// checkLate reports layers in which a token that fills up a query may see none of it, or that
+// cannot hide these tokens.
 func (x *origin) checkLate(l *embedding.Late) error {
 	for _, a := range x.model.Attentions() {
 		if l.Expand && !l.Attend && (a.Apart != nil || a.Window > 0 && a.Window < l.QueryLength) {
@@ -206,7 +212,8 @@ func (x *origin) readFolder(f *folder.Folder) (err error) {
 	return x.checkEnds(len(x.tokenizer.Encode("", tokenizer.Options{Limit: 1})))
 }
 
-// checkEnds reports that the tokens around texts, of which there are so many, have more positions than the model.
+// checkEnds reports that the tokens around texts, of which there are so many, have more positions
+// than the model.
 func (x *origin) checkEnds(n int) error {
 	if most := x.longest(); n > most {
 		return &kernel.Error{Where: x.limits, Got: fmt.Sprintf("%d positions of tokens", most), Want: fmt.Sprintf("%d or more, for the tokens around a text", n)}
@@ -214,9 +221,10 @@ func (x *origin) checkEnds(n int) error {
 	return nil
 }
 
-// readLength finds out to how many tokens a text is cut: to max_seq_length if that is said, or else to the
-// length of the tokenizer or the positions of the model, the smaller one. Rotary positions go on for ever, so that max_seq_length may be
-// more than the model was trained for, and so may those of T5, and of DeBERTa without a table, up to settings.MostApart. A table ends, where
+// readLength finds out to how many tokens a text is cut: to max_seq_length if that is said, or else
+// to the length of the tokenizer or the positions of the model, the smaller one. Rotary positions
+// go on for ever, so that max_seq_length may be more than the model was trained for, and so may
+// those of T5, and of DeBERTa without a table, up to settings.MostApart. A table ends, where
 // sentence-transformers fails with a longer text: here it is cut.
 func (x *origin) readLength() {
 	n := x.modules.MaxTokens

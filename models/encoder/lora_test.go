@@ -17,7 +17,8 @@ const (
 	adapter = "../testdata/tiny/lora/bert-1"
 )
 
-// TestAdapter: a model with an adapter has the numbers of the peft library, and the digest is another one.
+// TestAdapter: a model with an adapter has the numbers of the peft library, and the digest is
+// another one.
 func TestAdapter(t *testing.T) {
 	o := LoadOptions{LoRA: []lora.Adapter{{Path: adapter}}}
 	data, err := os.ReadFile(filepath.Join(adapter, "refs.json"))

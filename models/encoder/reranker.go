@@ -14,10 +14,11 @@ import (
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
-// LoadReranker reads a cross-encoder: from a folder as Hugging Face has it BertForSequenceClassification, and the same of
-// the other encoders but T5; from a GGUF file the architecture bert with pooling_type 4. So is a
-// model with a vector for each token in PyLate's form, which reads queries and passages apart, see [reranking.Late]. It has one label or several, see [reranking.Options]. Everything else is as
-// with [Load]; LoadOptions.Unit has no effect.
+// LoadReranker reads a cross-encoder: from a folder as Hugging Face has it
+// BertForSequenceClassification, and the same of the other encoders but T5; from a GGUF file the
+// architecture bert with pooling_type 4. So is a model with a vector for each token in PyLate's
+// form, which reads queries and passages apart, see [reranking.Late]. It has one label or several,
+// see [reranking.Options]. Everything else is as with [Load]; LoadOptions.Unit has no effect.
 func LoadReranker(model string, o LoadOptions) (*reranking.Reranker, error) {
 	x, err := open(model, o)
 	if err != nil {
@@ -97,7 +98,8 @@ func (x *origin) head(r *tensors.Reader) (*reranking.Head, error) {
 }
 
 // typed tells whether the model is given types of tokens: transformers takes them from the
-// tokenizer if its model_input_names have them, as they do unless the tokenizer is of no model's own class.
+// tokenizer if its model_input_names have them, as they do unless the tokenizer is of no model's
+// own class.
 func (x *origin) typed() (bool, error) {
 	if types := x.model.Embed.Types; types < 2 || !x.folder {
 		return types > 1, nil // in GGUF files the tokenizer of BERT gives them, and those of others have no second one

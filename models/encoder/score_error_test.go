@@ -8,24 +8,27 @@ import (
 	"github.com/attn-go/attn/models/reranking"
 )
 
-// A folder has three scores, and the rms error of three numbers says little of what was computed: with
-// equal arithmetic one is more than 1.5 times another in a quarter of all folders. So a score is also right if
-// transformers may well have had its error. How large that is follows from the states: a score's
-// error is that of the state of the first token times the score's gradient, and what the classifier adds.
+// A folder has three scores, and the rms error of three numbers says little of what was computed:
+// with equal arithmetic one is more than 1.5 times another in a quarter of all folders. So a score
+// is also right if transformers may well have had its error. How large that is follows from the
+// states: a score's error is that of the state of the first token times the score's gradient, and
+// what the classifier adds.
 //
 // scoreError is the rms error of transformers in float32 over the length of that gradient. It was
-// 2.01e-7 for reranker-bert and 1.94e-7 for reranker-xlm-roberta over the 72 pairs of seeds 1 to 24 of
-// testdata/tiny/make.py each; ours, 1.55e-7 and 1.71e-7. For DeBERTa it was 1.60e-7 over 24 pairs of rerankers.py, and for
-// ModernBERT 1.41e-7 over 15; ours, 1.30e-7 and 1.35e-7. (The states themselves have errors of 1.2e-7.)
+// 2.01e-7 for reranker-bert and 1.94e-7 for reranker-xlm-roberta over the 72 pairs of seeds 1 to 24
+// of testdata/tiny/make.py each; ours, 1.55e-7 and 1.71e-7. For DeBERTa it was 1.60e-7 over 24
+// pairs of rerankers.py, and for ModernBERT 1.41e-7 over 15; ours, 1.30e-7 and 1.35e-7. (The states
+// themselves have errors of 1.2e-7.)
 //
-// scoreErrors is how many times that the rms of three normal numbers is reached by chance once in 1000
-// folders: 16.27 is the point of chi-square with 3 degrees of freedom above which 0.001 lies.
+// scoreErrors is how many times that the rms of three normal numbers is reached by chance once in
+// 1000 folders: 16.27 is the point of chi-square with 3 degrees of freedom above which 0.001 lies.
 const scoreError = 2e-7
 
 var scoreErrors = math.Sqrt(16.27 / 3)
 
-// gradient returns the length of the gradient of a score by the pooled state of a pair, by differences of the head's results:
-// its numbers of float32 have errors of 1e-7, so that a slope has one of 1e-5.
+// gradient returns the length of the gradient of a score by the pooled state of a pair, by
+// differences of the head's results: its numbers of float32 have errors of 1e-7, so that a slope
+// has one of 1e-5.
 func gradient(t *testing.T, p *reranking.Parts, ids, types []int32) float64 {
 	var of [][]int32
 	if p.Typed {

@@ -89,7 +89,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestMaxTokens expects the limit of sentence_bert_config.json, or else that of the tokenizer, and no more than the positions.
+// TestMaxTokens expects the limit of sentence_bert_config.json, or else that of the tokenizer, and
+// no more than the positions.
 func TestMaxTokens(t *testing.T) {
 	const bert, tokens = "sentence_bert_config.json", "tokenizer_config.json"
 	for _, c := range []struct {
@@ -151,7 +152,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestLoadName: Load finds a fetched model by the name that README.md gives it, or says where it looked.
+// TestLoadName: Load finds a fetched model by the name that README.md gives it, or says where it
+// looked.
 func TestLoadName(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("ATTN_MODELS", folder)

@@ -15,11 +15,13 @@ import (
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
-// The files of bge-m3 with a torch.nn.Linear: of one output, the weight of a token, and of the vector of a token.
+// The files of bge-m3 with a torch.nn.Linear: of one output, the weight of a token, and of the
+// vector of a token.
 const sparseName, tokensName = "sparse_linear.pt", "colbert_linear.pt"
 
-// readSparse reads the weights of tokens for states of a width, or returns nil if the model has none. Of a model that predicts words it only checks them for an inventory. The tokens that FlagEmbedding
-// leaves out are cls_token, eos_token, pad_token and unk_token.
+// readSparse reads the weights of tokens for states of a width, or returns nil if the model has
+// none. Of a model that predicts words it only checks them for an inventory. The tokens that
+// FlagEmbedding leaves out are cls_token, eos_token, pad_token and unk_token.
 func (x *origin) readSparse(width int, v *inventory.Inventory) (*embedding.SparseHead, error) {
 	if !x.folder {
 		return nil, nil
@@ -40,7 +42,8 @@ func (x *origin) readSparse(width int, v *inventory.Inventory) (*embedding.Spars
 	return embedding.NewSparseHead(w, bias[0], not)
 }
 
-// readTokens reads the layer that makes vectors of tokens beside those of texts, if the folder has it.
+// readTokens reads the layer that makes vectors of tokens beside those of texts, if the folder has
+// it.
 func (x *origin) readTokens(width int) ([]embedding.Step, error) {
 	if !x.folder || x.modules.Words || x.modules.Late != nil {
 		return nil, nil
@@ -53,8 +56,8 @@ func (x *origin) readTokens(width int) ([]embedding.Step, error) {
 	return []embedding.Step{s}, err
 }
 
-// readLinear reads the weights, [n, k], and the bias of a layer that torch.save has written. n may be 0 for any number. Without the
-// file they are nil.
+// readLinear reads the weights, [n, k], and the bias of a layer that torch.save has written. n may
+// be 0 for any number. Without the file they are nil.
 func (x *origin) readLinear(name string, n, k int) (w, bias []float32, err error) {
 	f, err := tensors.OpenTorch(filepath.Join(x.path, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -106,8 +109,8 @@ func (x *origin) readWords(v *inventory.Inventory) (*embedding.SparseHead, error
 	return embedding.NewWordHead(head)
 }
 
-// hasWords tells whether a head that predicts words has a matrix of its own in place of the embedding. One that is said to be
-// the embedding but is there counts, as in transformers.
+// hasWords tells whether a head that predicts words has a matrix of its own in place of the
+// embedding. One that is said to be the embedding but is there counts, as in transformers.
 func (x *origin) hasWords(r *tensors.Reader) (bool, error) {
 	names := x.model.Family.Words
 	bad := func(what, got, want string) error {

@@ -11,8 +11,8 @@ import (
 	"github.com/attn-go/attn/models/reranking"
 )
 
-// tinyGoldens are the sha256 of the bits of the embeddings, with the weights of tokens if there are any, or scores, of models of
-// testdata/tiny.
+// tinyGoldens are the sha256 of the bits of the embeddings, with the weights of tokens if there are
+// any, or scores, of models of testdata/tiny.
 var tinyGoldens = map[string]string{
 	"bge-m3-25":                   "d40d9615697fbb75eb774f236a886c0b817e4f723369848c9c85955634a1c1cb",
 	"bert-1":                      "d34f39077dec2a4455b41e6ed98d635d1497c8e84387802382c25cbd89c5a653",
@@ -34,8 +34,8 @@ var tinyGoldens = map[string]string{
 	"xlm-roberta-1":               "7e0505a991fa14bf3c34b53060b20e66856902e29a68ff74e2acf33999c465da",
 }
 
-// TestTinyGolden expects the same bits on every tier and architecture, with any number of threads and
-// whatever texts are computed together.
+// TestTinyGolden expects the same bits on every tier and architecture, with any number of threads
+// and whatever texts are computed together.
 func TestTinyGolden(t *testing.T) {
 	for name, want := range tinyGoldens {
 		dir := "../testdata/tiny/" + name

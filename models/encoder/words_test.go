@@ -58,8 +58,9 @@ func splade(t *testing.T, name string, tied bool, change func(all map[string]saf
 	return dir
 }
 
-// TestWords: a head that predicts words has the matrix that the file has, or the embedding. Here the matrix is the embedding with the
-// rows of words in the other order, as the bias is, so that their weights are those of the other words.
+// TestWords: a head that predicts words has the matrix that the file has, or the embedding. Here
+// the matrix is the embedding with the rows of words in the other order, as the bias is, so that
+// their weights are those of the other words.
 func TestWords(t *testing.T) {
 	for name, x := range map[string]struct{ decoder, embedding, bias string }{
 		"splade-4":            {"cls.predictions.decoder", "bert.embeddings.word_embeddings.weight", "cls.predictions.bias"},

@@ -7,7 +7,8 @@
 //	t, ok := f.Tensor("token_embd.weight")
 //	weights, err := t.Float32()
 //
-// Types of blocks have the names of package linear's formats, and linear.FromBlocks takes the bytes as they are:
+// Types of blocks have the names of package linear's formats, and linear.FromBlocks takes the bytes
+// as they are:
 //
 //	layer, err := linear.FromBlocks(linear.Q8_0, t.Data, t.Shape[0], t.Shape[1], nil, kernel.Exec{}) // if t.Type is gguf.Q8_0
 //
@@ -32,8 +33,8 @@
 // blocks. Gaps between tensors and bytes after the last one are not. Whether strings are UTF-8
 // is not checked.
 //
-// Open reads models in several files, NAME-00001-of-00003.gguf and so on, if it is given the first one. A
-// part that is missing, of another model, or has too few or too many tensors is an error.
+// Open reads models in several files, NAME-00001-of-00003.gguf and so on, if it is given the first
+// one. A part that is missing, of another model, or has too few or too many tensors is an error.
 //
 // A tensor of any type can be found and described. Tensor.Float32 converts the types that its
 // comment lists.
@@ -54,8 +55,8 @@ import (
 	"github.com/attn-go/attn/models/internal/filemap"
 )
 
-// A File is a GGUF file, parsed. Only Close and DropMetadata change it: any number of goroutines may call its other methods
-// at once.
+// A File is a GGUF file, parsed. Only Close and DropMetadata change it: any number of goroutines
+// may call its other methods at once.
 type File struct {
 	version   uint32
 	alignment int // of the data and of the tensors in it, in bytes
@@ -78,12 +79,14 @@ func (f *File) Forget(t Tensor) {
 	}
 }
 
-// Open maps a file, or reads it if it cannot be mapped, and parses it as New does. The
-// caller closes it. If it is the first part of a model in several files, as llama.cpp's gguf-split
-// writes them, Open does so with all parts, see [Parts]: the File has the metadata of the first one and the tensors of all.
+// Open maps a file, or reads it if it cannot be mapped, and parses it as New does. The caller
+// closes it. If it is the first part of a model in several files, as llama.cpp's gguf-split writes
+// them, Open does so with all parts, see [Parts]: the File has the metadata of the first one and
+// the tensors of all.
 //
 // An error of the system is a *fs.PathError, also if a part is missing. Any other says the path and
-// wraps a [*kernel.Error], of the kind [ErrFormat] if the content is at fault, or not if parts are not of one model.
+// wraps a [*kernel.Error], of the kind [ErrFormat] if the content is at fault, or not if parts are
+// not of one model.
 func Open(path string) (*File, error) {
 	f, err := openPart(path)
 	if err != nil {
@@ -119,8 +122,9 @@ func load(path string) (*filemap.Mapping, error) {
 	return filemap.Load(f, size)
 }
 
-// New parses a file that lies in memory, by itself if it is a part of a model. Tensor.Data are parts of data, which must not change
-// as long as they are used. An error is one of the kind [ErrFormat].
+// New parses a file that lies in memory, by itself if it is a part of a model. Tensor.Data are
+// parts of data, which must not change as long as they are used. An error is one of the kind
+// [ErrFormat].
 func New(data []byte) (*File, error) {
 	f := &File{alignment: defaultAlignment}
 	r := &reader{data: data}

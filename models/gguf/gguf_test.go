@@ -230,7 +230,8 @@ func TestWidenLarge(t *testing.T) {
 	}
 }
 
-// TestWidenErrors: numbers that are not as many as the elements, and types that are not converted, are errors.
+// TestWidenErrors: numbers that are not as many as the elements, and types that are not converted,
+// are errors.
 func TestWidenErrors(t *testing.T) {
 	for _, c := range []struct {
 		kind      Type

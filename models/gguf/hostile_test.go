@@ -236,8 +236,8 @@ func allocated() uint64 {
 	return m.TotalAlloc
 }
 
-// use parses a file, which may be damaged. Errors must be of the kind ErrFormat with an offset in the
-// file. Of a valid one it checks what a program relies on, and converts all tensors.
+// use parses a file, which may be damaged. Errors must be of the kind ErrFormat with an offset in
+// the file. Of a valid one it checks what a program relies on, and converts all tensors.
 func use(t *testing.T, file []byte) {
 	t.Helper()
 	f, err := New(file)

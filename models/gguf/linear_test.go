@@ -9,8 +9,9 @@ import (
 	"github.com/attn-go/attn/models/safetensors"
 )
 
-// Layers of package linear have the weights that the gguf package of the ggml project makes of the same blocks, see
-// TestConvert. Zeros may have another sign, and weights with infinite scales are NaN.
+// Layers of package linear have the weights that the gguf package of the ggml project makes of the
+// same blocks, see TestConvert. Zeros may have another sign, and weights with infinite scales are
+// NaN.
 func TestLinearFormats(t *testing.T) {
 	refs, err := safetensors.Open("testdata/blocks.safetensors")
 	if err != nil {

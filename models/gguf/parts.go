@@ -15,8 +15,9 @@ const (
 
 const mostParts = 65535 // as the key is a uint16
 
-// Parts returns the paths of the files of a model, of which this is the only one or the first one: path, or all from
-// NAME-00001-of-00003.gguf to NAME-00003-of-00003.gguf. It reads the metadata of a file with such a name. Errors are those of [Open].
+// Parts returns the paths of the files of a model, of which this is the only one or the first one:
+// path, or all from NAME-00001-of-00003.gguf to NAME-00003-of-00003.gguf. It reads the metadata of
+// a file with such a name. Errors are those of [Open].
 func Parts(path string) ([]string, error) {
 	if _, _, _, ok := partName(path); !ok {
 		return []string{path}, nil
@@ -29,7 +30,8 @@ func Parts(path string) ([]string, error) {
 	return f.parts(path)
 }
 
-// Name returns the name of a file of a model, without its folder, the end .gguf and the number of a part.
+// Name returns the name of a file of a model, without its folder, the end .gguf and the number of a
+// part.
 func Name(path string) string {
 	name, ok := strings.CutSuffix(filepath.Base(path), ".gguf")
 	if stem, _, _, is := partName(path); ok && is {

@@ -30,8 +30,8 @@ func (t *trainer) metadata() map[string]string {
 	}
 }
 
-// tensors returns all that a run needs to continue. The weights have no prefix, so that a checkpoint is a
-// model, too.
+// tensors returns all that a run needs to continue. The weights have no prefix, so that a
+// checkpoint is a model, too.
 func (t *trainer) tensors() (all []safetensors.Tensor) {
 	for prefix, p := range map[string]*parameters{"": t.weights, "means.": t.means, "squares.": t.squares} {
 		for _, x := range p.tensors {
@@ -42,8 +42,8 @@ func (t *trainer) tensors() (all []safetensors.Tensor) {
 	return all
 }
 
-// Save writes a checkpoint, which [Load] reads as a model. If that fails, an earlier file of this name
-// stays as it is.
+// Save writes a checkpoint, which [Load] reads as a model. If that fails, an earlier file of this
+// name stays as it is.
 func (t *trainer) Save(name string) error {
 	metadata := t.metadata()
 	metadata["step"] = strconv.Itoa(t.step)
@@ -57,8 +57,8 @@ func (t *trainer) Save(name string) error {
 	return os.Rename(name+".tmp", name)
 }
 
-// Resume continues from a checkpoint of the same run: with the same configuration, text and schedule. After an
-// error the trainer is as it was.
+// Resume continues from a checkpoint of the same run: with the same configuration, text and
+// schedule. After an error the trainer is as it was.
 func (t *trainer) Resume(name string) error {
 	f, err := safetensors.Open(name)
 	if err != nil {

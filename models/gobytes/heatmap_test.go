@@ -11,8 +11,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// TestHeatmap: the picture in README.md has the attention weights of the model as it reads a text, with the same bytes
-// on every tier. UPDATE=1 draws it anew.
+// TestHeatmap: the picture in README.md has the attention weights of the model as it reads a text,
+// with the same bytes on every tier. UPDATE=1 draws it anew.
 func TestHeatmap(t *testing.T) {
 	const name, text, layer = "testdata/attention.svg", "func main() {", 1
 	want, err := os.ReadFile(name)
@@ -57,9 +57,9 @@ const (
 	columns = 3  // heads side by side
 )
 
-// heatmap draws weights, [heads, n, n] for n labels, as SVG. A row is a query, the byte that the model has just
-// read. A column is a key, a byte that this query attends to. The darker a cell, the larger is the weight.
-// Keys that come after the query are hidden from it, and grey.
+// heatmap draws weights, [heads, n, n] for n labels, as SVG. A row is a query, the byte that the
+// model has just read. A column is a key, a byte that this query attends to. The darker a cell, the
+// larger is the weight. Keys that come after the query are hidden from it, and grey.
 func heatmap(title string, labels []string, weights []float32, heads int) string {
 	var b strings.Builder
 	n := len(labels)

@@ -2,8 +2,9 @@
 // is a Llama-style decoder whose tokens are bytes, trained on the sources of Go's standard
 // library. The package has its weights; data/README.md says how they were made.
 //
-// [Default] loads the model, [Model.NewBatch] makes room for texts, [Batch.Forward] reads
-// tokens and returns the logits of the next one, and [Greedy] chooses it. TestTrainedWeights trains such models.
+// [Default] loads the model, [Model.NewBatch] makes room for texts, [Batch.Forward] reads tokens
+// and returns the logits of the next one, and [Greedy] chooses it. TestTrainedWeights trains such
+// models.
 //
 // Everything is computed under the numeric contract of package contract. So the logits have
 // the same bits on every CPU, with any number of threads, in any batch, and in however
@@ -28,8 +29,9 @@ import (
 //go:embed data/gobytes.safetensors
 var embedded []byte
 
-// Activations has queries, keys, values and outputs of attention in this model and in MiniLM, as PyTorch
-// computes them: testdata/activations/gobytes.safetensors and minilm.safetensors, described by the README.md beside them.
+// Activations has queries, keys, values and outputs of attention in this model and in MiniLM, as
+// PyTorch computes them: testdata/activations/gobytes.safetensors and minilm.safetensors, described
+// by the README.md beside them.
 //
 //go:embed testdata/activations
 var Activations embed.FS

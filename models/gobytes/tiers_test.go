@@ -11,10 +11,10 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// checkGradients compares the norm of the gradient of every tensor with the difference of the losses on
-// both sides along it: there the loss changes most. Losses are float32, so the sides lie as far
-// apart as their rounding demands. loss computes the loss with the weights as they are, and must
-// not change gradients.
+// checkGradients compares the norm of the gradient of every tensor with the difference of the
+// losses on both sides along it: there the loss changes most. Losses are float32, so the sides lie
+// as far apart as their rounding demands. loss computes the loss with the weights as they are, and
+// must not change gradients.
 func checkGradients(t *testing.T, weights, gradients []tensor, loss func() float64) {
 	t.Helper()
 	for i, w := range weights {
@@ -42,8 +42,8 @@ func checkGradients(t *testing.T, weights, gradients []tensor, loss func() float
 	}
 }
 
-// eachEagerTier runs a test on every tier that this CPU can run. Calls of any size use all threads that they
-// ask for, as far as there are tasks for them; otherwise small calls use one thread.
+// eachEagerTier runs a test on every tier that this CPU can run. Calls of any size use all threads
+// that they ask for, as far as there are tasks for them; otherwise small calls use one thread.
 func eachEagerTier(t *testing.T, test func(t *testing.T, tier kernel.Tier)) {
 	for _, tier := range kernel.Tiers() {
 		t.Run("tier="+tier.String(), func(t *testing.T) {

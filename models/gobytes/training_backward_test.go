@@ -29,8 +29,8 @@ func (p *pass) backward() error {
 	return linear.AddRows(linear.DenseMatrix(g.Embed, p.Vocab, p.Width), p.rows(dx), p.tokens, kernel.Exec{})
 }
 
-// backward replaces dx, the gradient of the outputs of a layer, by that of its inputs, and sets g to
-// those of the weights w.
+// backward replaces dx, the gradient of the outputs of a layer, by that of its inputs, and sets g
+// to those of the weights w.
 func (a *layerPass) backward(p *pass, w, g *blockWeights, dx []float32) error {
 	if err := a.backFeedForward(p, w, g, dx); err != nil {
 		return err
@@ -84,8 +84,8 @@ func (p *pass) rows(x []float32) linear.Matrix {
 	return linear.DenseMatrix(x, len(p.tokens), len(x)/len(p.tokens))
 }
 
-// backProject sets dw to the gradient of the weights w of a linear layer with the inputs x, and dx to
-// that of x, or adds it to dx. dy is that of the outputs.
+// backProject sets dw to the gradient of the weights w of a linear layer with the inputs x, and dx
+// to that of x, or adds it to dx. dy is that of the outputs.
 func (p *pass) backProject(dx, dw, dy, x, w []float32, accumulate bool) error {
 	outputs, inputs := len(dy)/len(p.tokens), len(x)/len(p.tokens)
 	weights, o := linear.DenseMatrix(w, outputs, inputs), linear.ProductOptions{Exec: p.exec}
@@ -96,9 +96,9 @@ func (p *pass) backProject(dx, dw, dy, x, w []float32, accumulate bool) error {
 	return linear.Backward(linear.Gradients{X: p.rows(dx)}, p.rows(dy), p.rows(x), weights, o)
 }
 
-// backNorm goes back through a norm of x with a weight, of whose outputs the gradient is dy. dx gets the
-// gradient of x, and that of the residual connection, which dx holds, is added. If dx is nil, there is
-// none, and dy gets it.
+// backNorm goes back through a norm of x with a weight, of whose outputs the gradient is dy. dx
+// gets the gradient of x, and that of the residual connection, which dx holds, is added. If dx is
+// nil, there is none, and dy gets it.
 func (p *pass) backNorm(dy, dWeight, x, weight, dx []float32) error {
 	rows := func(x []float32) kernel.Tensor { return kernel.BHLD(x, 1, 1, len(p.tokens), p.Width) }
 	o, out := norm.BackwardOptions{Exec: p.exec}, dy

@@ -8,8 +8,8 @@ import (
 	"github.com/attn-go/attn/optimize"
 )
 
-// A schedule says how a model is trained. With the configuration and the text it determines every bit
-// of the weights after each step.
+// A schedule says how a model is trained. With the configuration and the text it determines every
+// bit of the weights after each step.
 type schedule struct {
 	Steps  int    // in all
 	Batch  int    // pieces of the text in a step
@@ -17,10 +17,10 @@ type schedule struct {
 	Seed   uint64 // of the first weights and of the places of the pieces
 }
 
-// A trainer trains a model on a text, from random weights. A step computes the mean loss of the bytes of
-// some pieces of the text, which begin at random places, and its gradient, clips this, and changes
-// the weights by AdamW. The weights are the same, to the bit, on every CPU and with any number of
-// threads.
+// A trainer trains a model on a text, from random weights. A step computes the mean loss of the
+// bytes of some pieces of the text, which begin at random places, and its gradient, clips this, and
+// changes the weights by AdamW. The weights are the same, to the bit, on every CPU and with any
+// number of threads.
 type trainer struct {
 	schedule
 	exec   kernel.Exec
@@ -106,8 +106,9 @@ func (t *trainer) Next() (mean float32, err error) {
 	return mean, a.Step(t.weights.all, t.gradients.all, t.means.all, t.squares.all, t.step, t.exec)
 }
 
-// rate returns the learning rate of the next step. It falls from 3e-3 to 1e-5, after it has risen in the first
-// 100 steps, or a tenth of all if that is less: without that the first steps would ruin the weights.
+// rate returns the learning rate of the next step. It falls from 3e-3 to 1e-5, after it has risen
+// in the first 100 steps, or a tenth of all if that is less: without that the first steps would
+// ruin the weights.
 func (t *trainer) rate() float64 {
 	const first, last = 3e-3, 1e-5
 	rate := last + float64((first-last)*(float64(t.Steps-t.step)/float64(t.Steps)))

@@ -28,7 +28,8 @@ type tensor struct {
 	Numbers *[]float32
 }
 
-// tensors returns the parts of the weights of a model with these sizes. It makes the blocks if there are none.
+// tensors returns the parts of the weights of a model with these sizes. It makes the blocks if
+// there are none.
 func (w *weightSet) tensors(c *Config) []tensor {
 	if w.Blocks == nil {
 		w.Blocks = make([]blockWeights, c.Layers)
@@ -49,8 +50,9 @@ func (w *weightSet) tensors(c *Config) []tensor {
 	return list
 }
 
-// newModel returns a model of weights, whose matrices it packs, while it refers to the others. It returns an error if
-// their number or sizes are not those of the configuration, or no model can have this.
+// newModel returns a model of weights, whose matrices it packs, while it refers to the others. It
+// returns an error if their number or sizes are not those of the configuration, or no model can
+// have this.
 func newModel(c Config, w *weightSet) (*Model, error) {
 	if err := c.check(); err != nil {
 		return nil, err

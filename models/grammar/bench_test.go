@@ -9,8 +9,8 @@ import (
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
-// BenchmarkMask times the tokens of SmolLM2's vocabulary, 49152, that may follow, at every token of texts of
-// a schema: in one that is new, for a grammar that has seen none, and for one that has.
+// BenchmarkMask times the tokens of SmolLM2's vocabulary, 49152, that may follow, at every token of
+// texts of a schema: in one that is new, for a grammar that has seen none, and for one that has.
 func BenchmarkMask(b *testing.B) {
 	f, err := gguf.Open(testweights.Path(b, testweights.SmolLM2))
 	if err != nil {

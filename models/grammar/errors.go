@@ -7,8 +7,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// The kinds of a [kernel.Error] that is not about the text of a grammar, by its line, or about a part of a
-// JSON Schema, by its path, a JSON Pointer as in a URL: "#/properties/age/minimum".
+// The kinds of a [kernel.Error] that is not about the text of a grammar, by its line, or about a
+// part of a JSON Schema, by its path, a JSON Pointer as in a URL: "#/properties/age/minimum".
 var (
 	ErrLimit = errors.New("grammar: too much memory or time") // a grammar, a schema or a text of one would take it
 	ErrToken = errors.New("grammar: a token may not follow")

@@ -81,7 +81,8 @@ a ::= %json {"enum": ["x", "y}"]} | %gbnf "root ::= a root | \"\"\na ::= \"k\" |
 	}
 }
 
-// TestScanMask: a mask has the tokens that a walk byte by byte takes, also where bytes are a part of a character.
+// TestScanMask: a mask has the tokens that a walk byte by byte takes, also where bytes are a part
+// of a character.
 func TestScanMask(t *testing.T) {
 	tokens := [][]byte{[]byte("a"), []byte("<"), []byte("<to"), []byte("ol>"), []byte("tool>"), []byte("\xf0\x9f"), []byte(">{"), []byte("x<tool>{"), []byte("<tool>1")}
 	g := parse(t, `root ::= %without("<tool>") ("<tool>" %json {"type": "object"})?`)

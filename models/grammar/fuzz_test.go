@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// walk generates some tokens of a grammar and checks that what it gives can go on. It returns the text
-// if it ended.
+// walk generates some tokens of a grammar and checks that what it gives can go on. It returns the
+// text if it ended.
 func walk(t *testing.T, g *Grammar, v *Vocabulary, seed uint64) (text []byte, ended bool) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 1))

@@ -20,11 +20,12 @@ const (
 //	root  ::= item (", " item)*      # the rule that texts are of; a comment
 //	item  ::= "a\n" | [a-z0-9_]{2,5} | [^"] | . | ""
 //
-// A rule is a name of letters, digits and hyphens, and what it stands for: alternatives of sequences of
-// strings, classes of characters, "." for any character, names, and groups in parentheses, each with
-// *, +, ?, {n}, {n,} or {n,m} behind it if it is repeated. Rules end with a line, which may be broken
-// within parentheses and after ::= and |. Strings and classes have the escapes \n, \r, \t, \", \\, \[, \],
-// \xHH, \uHHHH and \UHHHHHHHH, of which each is a character. Tokens, as in <[1]> or <think>, are an error.
+// A rule is a name of letters, digits and hyphens, and what it stands for: alternatives of
+// sequences of strings, classes of characters, "." for any character, names, and groups in
+// parentheses, each with *, +, ?, {n}, {n,} or {n,m} behind it if it is repeated. Rules end with a
+// line, which may be broken within parentheses and after ::= and |. Strings and classes have the
+// escapes \n, \r, \t, \", \\, \[, \], \xHH, \uHHHH and \UHHHHHHHH, of which each is a character.
+// Tokens, as in <[1]> or <think>, are an error.
 //
 // These are not llama.cpp's:
 //

@@ -88,8 +88,8 @@ type Matcher struct {
 	s *set
 }
 
-// Matcher returns a matcher of a text that is empty. Matchers of one grammar and vocabulary share what
-// they compute. The error is of the kind [ErrLimit].
+// Matcher returns a matcher of a text that is empty. Matchers of one grammar and vocabulary share
+// what they compute. The error is of the kind [ErrLimit].
 func (g *Grammar) Matcher(v *Vocabulary) (x *Matcher, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -104,8 +104,8 @@ func (g *Grammar) Matcher(v *Vocabulary) (x *Matcher, err error) {
 }
 
 // Mask returns the tokens that may follow: bit i%64 of word i/64 is set if token i may. Whatever
-// follows, the text can then be completed by some bytes. The words must not be changed. The error is
-// a [*kernel.Error].
+// follows, the text can then be completed by some bytes. The words must not be changed. The error
+// is a [*kernel.Error].
 func (x *Matcher) Mask() (words []uint64, err error) {
 	x.g.mu.Lock()
 	defer x.g.mu.Unlock()

@@ -68,8 +68,9 @@ func readValue(d *json.Decoder, depth int) (*value, error) {
 	return &value{kind: "null", text: "null"}, nil
 }
 
-// mostDigits are those of a number before or behind its point, and mostExponent is above all exponents of float64. With a
-// larger one a number of few bytes, such as 1e-999999, has a million digits.
+// mostDigits are those of a number before or behind its point, and mostExponent is above all
+// exponents of float64. With a larger one a number of few bytes, such as 1e-999999, has a million
+// digits.
 const (
 	mostDigits   = regular.MostDigits
 	mostExponent = 400

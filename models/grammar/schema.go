@@ -58,7 +58,8 @@ func FromSchema(data []byte) (*Grammar, error) {
 	return newGrammar(Source{string(data), true}, c.rules, start)
 }
 
-// addSchema adds the rules of a schema to those that there are, and returns the number of the one that texts are of.
+// addSchema adds the rules of a schema to those that there are, and returns the number of the one
+// that texts are of.
 func (c *compiler) addSchema(data []byte) (int, error) {
 	root, err := readJSON(data)
 	if err != nil {

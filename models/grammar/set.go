@@ -7,8 +7,8 @@ import (
 )
 
 // A set is a set of stacks: of each, the position on top, and below it where to go on when its rule
-// ends. Stacks with the same top share an item, and sets with the same items are one set. So as many
-// readings of a text as there may be take a step together.
+// ends. Stacks with the same top share an item, and sets with the same items are one set. So as
+// many readings of a text as there may be take a step together.
 type set struct {
 	items []item
 	flags flags

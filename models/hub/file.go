@@ -31,7 +31,8 @@ func (f *File) isThere(path string) bool {
 	return err == nil && info.Size() == f.Size
 }
 
-// openPart opens the part of a file for this client alone. It waits for other clients of the folder.
+// openPart opens the part of a file for this client alone. It waits for other clients of the
+// folder.
 func (c *Client) openPart(ctx context.Context, name string) (*os.File, error) {
 	for {
 		part, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
@@ -52,8 +53,8 @@ func (c *Client) openPart(ctx context.Context, name string) (*os.File, error) {
 	}
 }
 
-// isAt tells whether an open file still has its name. A client that ends a download renames the part, or removes it, and
-// what waits for the lock meanwhile would write to the finished file.
+// isAt tells whether an open file still has its name. A client that ends a download renames the
+// part, or removes it, and what waits for the lock meanwhile would write to the finished file.
 func isAt(part *os.File, name string) bool {
 	mine, err := part.Stat()
 	named, failed := os.Stat(name)
@@ -199,8 +200,8 @@ func write(name string, data []byte) error {
 	return WriteFile(name, strings.NewReader(string(data)), "")
 }
 
-// WriteFile writes what r has to a file with the SHA-256 of sum in hexadecimal digits, unless that is "". No other program ever
-// sees a part of it, and after an error what was there stays.
+// WriteFile writes what r has to a file with the SHA-256 of sum in hexadecimal digits, unless that
+// is "". No other program ever sees a part of it, and after an error what was there stays.
 func WriteFile(name string, r io.Reader, sum string) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return err

@@ -35,8 +35,9 @@ type Client struct {
 	timer   func(time.Duration, func()) stopper // a test's clock, or nil
 }
 
-// New returns a client whose hub is the one of ATTN_HUB, or [Endpoint]. Its token is that of HF_TOKEN; for [Endpoint] alone
-// it is else the one that the tools of Hugging Face have saved at a login.
+// New returns a client whose hub is the one of ATTN_HUB, or [Endpoint]. Its token is that of
+// HF_TOKEN; for [Endpoint] alone it is else the one that the tools of Hugging Face have saved at a
+// login.
 func New(folder string) *Client {
 	c := &Client{Endpoint: os.Getenv("ATTN_HUB"), Token: os.Getenv("HF_TOKEN"), Folder: folder}
 	if c.Token == "" && c.endpoint() == Endpoint {
@@ -80,8 +81,8 @@ func (c *Client) place(n Name) string {
 	return filepath.Join(c.Folder, "hub", filepath.FromSlash(n.Repo))
 }
 
-// Find returns the path of a model that was fetched, without a network: a folder, or a GGUF file. It is an [fs.ErrNotExist]
-// if a file of it is missing.
+// Find returns the path of a model that was fetched, without a network: a folder, or a GGUF file.
+// It is an [fs.ErrNotExist] if a file of it is missing.
 func (c *Client) Find(n Name) (path string, err error) {
 	l, err := c.known(n)
 	if err != nil {
@@ -141,9 +142,9 @@ func isHash(text string, digits int) bool {
 	return len(text) == digits && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// Fetch returns the path of a model, of which it fetches the files that are missing. What was fetched of a revision stays
-// the model of its name: a branch that has gone on since then has a commit that can be asked for. The error names the model and says what to do,
-// or is that of ctx.
+// Fetch returns the path of a model, of which it fetches the files that are missing. What was
+// fetched of a revision stays the model of its name: a branch that has gone on since then has a
+// commit that can be asked for. The error names the model and says what to do, or is that of ctx.
 func (c *Client) Fetch(ctx context.Context, n Name) (path string, err error) {
 	if path, err := c.Find(n); err == nil {
 		return path, nil

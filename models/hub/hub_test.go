@@ -93,7 +93,8 @@ func TestParseName(t *testing.T) {
 	}
 }
 
-// TestFetch: of a model those files come that are part of it, once, and it is found without a hub afterwards.
+// TestFetch: of a model those files come that are part of it, once, and it is found without a hub
+// afterwards.
 func TestFetch(t *testing.T) {
 	folder := []string{"1_Pooling/config.json", "README.md", "config.json", "model.safetensors", "tokenizer.json"}
 	for what, c := range map[string]struct {
@@ -148,8 +149,8 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// TestResume: a download that breaks goes on where it was, in the same call and in the next program, also if the hub begins again, and
-// the file is right in the end.
+// TestResume: a download that breaks goes on where it was, in the same call and in the next
+// program, also if the hub begins again, and the file is right in the end.
 func TestResume(t *testing.T) {
 	for _, ranges := range []bool{true, false} {
 		h, client := newHub(t, "a.gguf")
@@ -462,7 +463,8 @@ func TestListings(t *testing.T) {
 	}
 }
 
-// TestToken: the token comes from where the tools of Hugging Face have it, and goes to the hub, not to where it redirects.
+// TestToken: the token comes from where the tools of Hugging Face have it, and goes to the hub, not
+// to where it redirects.
 func TestToken(t *testing.T) {
 	home := t.TempDir()
 	for name, value := range map[string]string{"HF_TOKEN": "", "HF_TOKEN_PATH": "", "HF_HOME": home, "ATTN_HUB": ""} {

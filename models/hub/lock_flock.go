@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// lock locks a file until it is closed, or the program ends, and tells whether no other one has it. File systems without
-// locks have none.
+// lock locks a file until it is closed, or the program ends, and tells whether no other one has it.
+// File systems without locks have none.
 func lock(f *os.File) (bool, error) {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	switch {

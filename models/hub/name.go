@@ -1,6 +1,7 @@
-// Package hub fetches models from a hub as Hugging Face has it, by their names: what a revision is and which files it has, the files
-// themselves, each checked by its hash, into a folder that keeps them. Nothing is fetched twice, and a download that was
-// interrupted goes on where it was. Whoever has a model there needs no network any more.
+// Package hub fetches models from a hub as Hugging Face has it, by their names: what a revision is
+// and which files it has, the files themselves, each checked by its hash, into a folder that keeps
+// them. Nothing is fetched twice, and a download that was interrupted goes on where it was. Whoever
+// has a model there needs no network any more.
 package hub
 
 import (
@@ -14,7 +15,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// A Name names a model of a hub, as ORG/NAME, ORG/NAME@REVISION or ORG/NAME:FILE, or with both: ORG/NAME@REVISION:FILE.
+// A Name names a model of a hub, as ORG/NAME, ORG/NAME@REVISION or ORG/NAME:FILE, or with both:
+// ORG/NAME@REVISION:FILE.
 type Name struct {
 	Repo     string // ORG/NAME
 	Revision string // a branch, a tag or a commit; default main
@@ -56,7 +58,8 @@ var module = regexp.MustCompile(`^[0-9]+_[A-Za-z]+$`)
 // shard matches the number in the name of a GGUF file that is one of several.
 var shard = regexp.MustCompile(`-[0-9]{5}-of-[0-9]{5}\.gguf$`)
 
-// choose returns the files of a listing that a model consists of, and the path of the model among them, "" for the folder.
+// choose returns the files of a listing that a model consists of, and the path of the model among
+// them, "" for the folder.
 func (l *listing) choose(n Name) (files []File, at string, err error) {
 	if n.File != "" {
 		return l.file(n)
@@ -98,8 +101,8 @@ func (l *listing) file(n Name) (files []File, at string, err error) {
 	return files, n.File, nil
 }
 
-// isPart tells whether a file is one that the model's folder needs: settings, the tokenizer and weights of safetensors, or of PyTorch if there are
-// no others.
+// isPart tells whether a file is one that the model's folder needs: settings, the tokenizer and
+// weights of safetensors, or of PyTorch if there are no others.
 func (l *listing) isPart(name string) bool {
 	dir, base := path.Split(name)
 	if dir = strings.TrimSuffix(dir, "/"); dir != "" && !module.MatchString(dir) {

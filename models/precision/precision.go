@@ -8,19 +8,21 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// A Precision says what weights and inputs of linear layers are rounded to before they are multiplied. Each gives
-// the same bits on every CPU, and others than the other two.
+// A Precision says what weights and inputs of linear layers are rounded to before they are
+// multiplied. Each gives the same bits on every CPU, and others than the other two.
 type Precision uint8
 
 const (
 	// Float32 rounds nothing: weights are those of the file.
 	Float32 Precision = iota
 
-	// BFloat16 rounds both to bfloat16, see [github.com/attn-go/attn/linear.RoundBFloat16]. Weights that a file
-	// has in blocks of 8 or fewer bits stay, and their products are those of Float32; encoders widen them first.
+	// BFloat16 rounds both to bfloat16, see [github.com/attn-go/attn/linear.RoundBFloat16]. Weights
+	// that a file has in blocks of 8 or fewer bits stay, and their products are those of Float32;
+	// encoders widen them first.
 	BFloat16
 
-	// Int8 rounds both to 8 bits, in blocks of 32. Decoders round inputs alone, and need weights in blocks.
+	// Int8 rounds both to 8 bits, in blocks of 32. Decoders round inputs alone, and need weights in
+	// blocks.
 	Int8
 )
 

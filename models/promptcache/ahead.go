@@ -34,8 +34,8 @@ type Reader struct {
 // pagesAhead is how many pages wait to be taken, each of which takes its memory twice.
 const pagesAhead = 2
 
-// Ahead begins to read the whole pages of a text after its first done ones, until one is missing. It calls ready, which must not
-// block, when there is something to take. Stop ends it.
+// Ahead begins to read the whole pages of a text after its first done ones, until one is missing.
+// It calls ready, which must not block, when there is something to take. Stop ends it.
 func (p *Pages) Ahead(ctx context.Context, tokens []int32, done int, ready func()) *Reader {
 	ctx, stop := context.WithCancel(ctx)
 	r := &Reader{make(chan Page, pagesAhead), stop}
@@ -85,7 +85,8 @@ type Writer struct {
 // pagesBehind is how many pages wait to be written.
 const pagesBehind = 2
 
-// Behind returns what writes pages until it is closed. It calls ready, which must not block, when there is room for another one.
+// Behind returns what writes pages until it is closed. It calls ready, which must not block, when
+// there is room for another one.
 func (p *Pages) Behind(ctx context.Context, ready func()) *Writer {
 	w := &Writer{make(chan Page, pagesBehind), make(chan struct{})}
 	go func() {

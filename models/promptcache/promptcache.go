@@ -1,10 +1,11 @@
-// Package promptcache keeps what a language model has computed of the beginnings of texts, so that it survives the program:
-// the keys, values and states of pages of tokens, as [decoder.Text.Save] writes them. As these have the same bits on
-// every CPU, a page of one machine serves all others.
+// Package promptcache keeps what a language model has computed of the beginnings of texts, so that
+// it survives the program: the keys, values and states of pages of tokens, as [decoder.Text.Save]
+// writes them. As these have the same bits on every CPU, a page of one machine serves all others.
 //
-// A page has the name of a hash of all it depends on: the model, see [decoder.Model.StateFingerprint], and the
-// tokens up to its end. It lies in a [Backend] with a hash of its bytes. One that is damaged or cut off is never used: it is
-// removed, and the log says so.
+// A page has the name of a hash of all it depends on: the model, see
+// [decoder.Model.StateFingerprint], and the tokens up to its end. It lies in a [Backend] with a
+// hash of its bytes. One that is damaged or cut off is never used: it is removed, and the log says
+// so.
 package promptcache
 
 import (
@@ -33,7 +34,8 @@ func First(fingerprint string, page int) Key {
 	return Key{sum: sha256.Sum256(fmt.Appendf(nil, "pages of %d tokens of %q", page, fingerprint)), depth: -1}
 }
 
-// Next returns the key of the page that has these tokens, after that of the page before it, or [First].
+// Next returns the key of the page that has these tokens, after that of the page before it, or
+// [First].
 func (k Key) Next(tokens []int32) Key {
 	h := sha256.New()
 	h.Write(k.sum[:])
@@ -49,8 +51,8 @@ func (k Key) String() string { return hex.EncodeToString(k.sum[:]) }
 // Depth returns how many pages of the text lie before the page.
 func (k Key) Depth() int { return k.depth }
 
-// A Backend keeps objects of a few megabytes by the names of keys: a [Folder], or a store that machines share. It may lose what it
-// has, and is for any number of goroutines.
+// A Backend keeps objects of a few megabytes by the names of keys: a [Folder], or a store that
+// machines share. It may lose what it has, and is for any number of goroutines.
 type Backend interface {
 	// Get returns an object. The error is an [fs.ErrNotExist] if there is none.
 	Get(ctx context.Context, k Key) ([]byte, error)
@@ -68,7 +70,8 @@ type Cache struct {
 	read, written, damaged, failed atomic.Int64
 }
 
-// Stats are numbers of what a cache did: pages that were read and written, that were damaged, and for which the backend had an error.
+// Stats are numbers of what a cache did: pages that were read and written, that were damaged, and
+// for which the backend had an error.
 type Stats struct{ Read, Written, Damaged, Failed int64 }
 
 // New returns the cache of a backend, which reports what is wrong there.
@@ -126,8 +129,8 @@ func (c *Cache) Get(ctx context.Context, k Key) []byte {
 	return page
 }
 
-// Discard removes a page that [Cache.Get] has returned and that cannot be used, for a reason that the log gets. A page that
-// was put in its place since stays.
+// Discard removes a page that [Cache.Get] has returned and that cannot be used, for a reason that
+// the log gets. A page that was put in its place since stays.
 func (c *Cache) Discard(ctx context.Context, k Key, page []byte, reason error) {
 	c.remove(ctx, k, seal(k, page), reason)
 }

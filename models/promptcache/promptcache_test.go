@@ -109,8 +109,8 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestDamaged: a page with a wrong bit anywhere, one that is cut off, and one of another name are never used: they are removed, and the
-// log names them.
+// TestDamaged: a page with a wrong bit anywhere, one that is cut off, and one of another name are
+// never used: they are removed, and the log names them.
 func TestDamaged(t *testing.T) {
 	k, page := pageOf(1, 40)
 	other, otherPage := pageOf(2, 40)
@@ -151,8 +151,8 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestReplaced: who read a damaged page removes that one, and not the new one that was put in its place since. The same holds for a
-// page that is whole and cannot be used.
+// TestReplaced: who read a damaged page removes that one, and not the new one that was put in its
+// place since. The same holds for a page that is whole and cannot be used.
 func TestReplaced(t *testing.T) {
 	c, f, _ := newCache(t, t.TempDir(), 1<<20)
 	k, page := pageOf(1, 40)
@@ -205,7 +205,8 @@ func TestOther(t *testing.T) {
 	}
 }
 
-// TestBounded: the files take no more than they may, and those that were used last stay, of a text its beginning.
+// TestBounded: the files take no more than they may, and those that were used last stay, of a text
+// its beginning.
 func TestBounded(t *testing.T) {
 	path := t.TempDir()
 	const size, room = 1000, 10
@@ -267,7 +268,8 @@ func TestUnremovable(t *testing.T) {
 	}
 }
 
-// TestFailures: an error of the backend is logged and counted, and a page too large for the folder is not kept.
+// TestFailures: an error of the backend is logged and counted, and a page too large for the folder
+// is not kept.
 func TestFailures(t *testing.T) {
 	path := t.TempDir()
 	c, _, log := newCache(t, path, 500)
@@ -285,7 +287,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestKill: a program that is killed while it writes leaves whole pages, and parts of pages that nobody reads.
+// TestKill: a program that is killed while it writes leaves whole pages, and parts of pages that
+// nobody reads.
 func TestKill(t *testing.T) {
 	const pages, size = 50, 1 << 20
 	if path := os.Getenv("ATTN_TEST_PROMPTCACHE"); path != "" {

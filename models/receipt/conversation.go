@@ -10,15 +10,16 @@ import (
 
 // A Conversation is a [chattemplate.Conversation].
 type Conversation struct {
-	// Messages is the conversation that Prompt is written from by the model's template. It is empty for
-	// prompts of other origin.
+	// Messages is the conversation that Prompt is written from by the model's template. It is empty
+	// for prompts of other origin.
 	Messages []Message `json:"messages,omitempty"`
 
 	Tools     []chattemplate.Tool        `json:"tools,omitempty"`
 	Documents json.RawMessage            `json:"documents,omitempty"`
 	Variables map[string]json.RawMessage `json:"variables,omitempty"` // of [chattemplate.VariablesJSON]
 
-	// Date is the day that the template took for today. It is nil for templates that do not ask for it.
+	// Date is the day that the template took for today. It is nil for templates that do not ask for
+	// it.
 	Date *chattemplate.Date `json:"date,omitempty"`
 }
 

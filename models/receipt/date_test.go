@@ -12,8 +12,8 @@ import (
 	"github.com/attn-go/attn/models/internal/tinyllama"
 )
 
-// A receipt has the date that a template has written, and holds on any other day. One without the date, as
-// older ones, says what it lacks.
+// A receipt has the date that a template has written, and holds on any other day. One without the
+// date, as older ones, says what it lacks.
 func TestDate(t *testing.T) {
 	f := tinyllama.New(nil)
 	f.AddVocabulary()

@@ -20,10 +20,10 @@ import (
 // kinds are the ends of the names of files that results may depend on.
 var kinds = []string{".gguf", ".jinja", ".json", ".model", ".safetensors", ".txt"}
 
-// Files returns the SHA-256 of a GGUF file, or of all parts of one that is the first of several, or of each
-// file of a folder that results may depend on. They are kept beside each file, in NAME.sha256.json, or in the
-// user's cache folder where that cannot be written, and hold as long as the file has the same size and time of
-// change. rehash computes them anyway.
+// Files returns the SHA-256 of a GGUF file, or of all parts of one that is the first of several, or
+// of each file of a folder that results may depend on. They are kept beside each file, in
+// NAME.sha256.json, or in the user's cache folder where that cannot be written, and hold as long as
+// the file has the same size and time of change. rehash computes them anyway.
 func Files(model string, rehash bool) ([]File, error) {
 	return sums(model, func(name string) (Hash, error) { return digest(name, rehash) })
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/attn-go/attn/models/grammar"
 )
 
-// A file of receipts is read or refused. What was read is written in one form, and verifying it ends with what does not
-// hold or why it cannot be verified, also if it names the right model.
+// A file of receipts is read or refused. What was read is written in one form, and verifying it
+// ends with what does not hold or why it cannot be verified, also if it names the right model.
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"testdata/tiny.json", "testdata/texts.json"} {
 		data, err := os.ReadFile(name)

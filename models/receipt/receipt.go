@@ -1,9 +1,9 @@
-// Package receipt proves what a model has answered. Results have the same bits on every CPU, and reading
-// an answer gives the bits of generating it. So whoever has the model can check an answer of n tokens by
-// reading n tokens.
+// Package receipt proves what a model has answered. Results have the same bits on every CPU, and
+// reading an answer gives the bits of generating it. So whoever has the model can check an answer
+// of n tokens by reading n tokens.
 //
-// A [Receipt] names the version of the numeric contract and the SHA-256 of each file of the model, and has
-// one of these:
+// A [Receipt] names the version of the numeric contract and the SHA-256 of each file of the model,
+// and has one of these:
 //
 //   - [Generation]: the settings, the tokens read, the tokens generated, and for each of these a hash of the
 //     logits that it was chosen from, h[i] = SHA-256(h[i-1] ‖ logits[i]), where h[-1] is 32 zero bytes.
@@ -12,8 +12,8 @@
 //   - [Embeddings]: texts, their tokens, and the SHA-256 of each vector, which [VerifyEmbeddings] computes again.
 //   - [Ranking]: a query, passages, their tokens, and the SHA-256 of each score, for [VerifyRanking].
 //
-// Numbers are hashed as float32, little-endian. A file of receipts has one JSON object a line. schema.json, the
-// JSON Schema of it, is [Schema].
+// Numbers are hashed as float32, little-endian. A file of receipts has one JSON object a line.
+// schema.json, the JSON Schema of it, is [Schema].
 package receipt
 
 import (
@@ -41,8 +41,8 @@ var Schema []byte
 // Version is that of the form of receipts.
 const Version = 1
 
-// A Receipt says what a model has computed, and lets others check it. One of Generation, Embeddings and Ranking
-// is not nil.
+// A Receipt says what a model has computed, and lets others check it. One of Generation, Embeddings
+// and Ranking is not nil.
 type Receipt struct {
 	Version  int   `json:"version"`  // [Version]
 	Contract int   `json:"contract"` // kernel.Contract
@@ -166,8 +166,8 @@ const (
 	mostStops    = 1 << 12
 )
 
-// Read reads all receipts of a file, one a line, and checks their form. The error is a [*kernel.Error] or
-// that of r.
+// Read reads all receipts of a file, one a line, and checks their form. The error is a
+// [*kernel.Error] or that of r.
 func Read(r io.Reader) ([]*Receipt, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, MostBytes)

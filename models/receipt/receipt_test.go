@@ -79,8 +79,8 @@ func record(t testing.TB, model Model, m *decoder.Model, o decoder.GenerateOptio
 	return c.Receipt()
 }
 
-// TestConversation: a receipt has the tools, calls, results, reasoning, documents and variables of a conversation, and each of
-// them counts.
+// TestConversation: a receipt has the tools, calls, results, reasoning, documents and variables of
+// a conversation, and each of them counts.
 func TestConversation(t *testing.T) {
 	file := tinyllama.New(nil)
 	file.AddVocabulary()
@@ -566,8 +566,9 @@ func TestCommitted(t *testing.T) {
 	}
 }
 
-// TestCommittedSession: a session with calls of tools that was had through /v1/responses on amd64, by TestSessions of package server
-// with -args -update, holds everywhere, and not without one of its turns.
+// TestCommittedSession: a session with calls of tools that was had through /v1/responses on amd64,
+// by TestSessions of package server with -args -update, holds everywhere, and not without one of
+// its turns.
 func TestCommittedSession(t *testing.T) {
 	file := tinyllama.New(nil)
 	file.AddVocabulary()
@@ -675,7 +676,8 @@ func TestWriteFloats(t *testing.T) {
 	}
 }
 
-// isAbout tells whether an error is about a field, or about an item of it: -1 for none, -2 for any or none.
+// isAbout tells whether an error is about a field, or about an item of it: -1 for none, -2 for any
+// or none.
 func isAbout(bad *kernel.Error, field string, i int) bool {
 	if i == -2 {
 		name, _, _ := strings.Cut(bad.Arg(), "[")

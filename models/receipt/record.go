@@ -24,9 +24,10 @@ type Recorder struct {
 	readsDate bool // the model's template
 }
 
-// Record returns a recorder of a text that m, which model names, continues after a prompt with options o,
-// with the tokens of o.Sampler.Seed. The error is a [*kernel.Error] for a model that a receipt cannot name.
-// [Recorder.Logits] must get the logits that each token is chosen from, and then [Recorder.Add] the token:
+// Record returns a recorder of a text that m, which model names, continues after a prompt with
+// options o, with the tokens of o.Sampler.Seed. The error is a [*kernel.Error] for a model that a
+// receipt cannot name. [Recorder.Logits] must get the logits that each token is chosen from, and
+// then [Recorder.Add] the token:
 //
 //	r, err := receipt.Record(model, m, prompt, &o)
 //	o.Logits = func(_ int, logits []float32) { r.Logits(logits) }
@@ -63,9 +64,10 @@ func Record(model Model, m *decoder.Model, prompt []int32, o *decoder.GenerateOp
 	return c, model.check()
 }
 
-// Conversation says that the prompt is a conversation as the model's template writes it, which Verify
-// checks, too. The receipt has its date if the template asks for it. A receipt has no place for bytes that are not
-// UTF-8, nor for further fields of messages: such conversations are refused by a [*kernel.Error], and none is added.
+// Conversation says that the prompt is a conversation as the model's template writes it, which
+// Verify checks, too. The receipt has its date if the template asks for it. A receipt has no place
+// for bytes that are not UTF-8, nor for further fields of messages: such conversations are refused
+// by a [*kernel.Error], and none is added.
 func (c *Recorder) Conversation(talk *chattemplate.Conversation) error {
 	said, err := newConversation(talk)
 	if err != nil {

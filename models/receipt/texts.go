@@ -19,7 +19,8 @@ type Embeddings struct {
 	Texts    []Reading         `json:"texts"`
 }
 
-// EmbeddingSettings are those of [embedding.LoadOptions] and [embedding.Options] that change vectors.
+// EmbeddingSettings are those of [embedding.LoadOptions] and [embedding.Options] that change
+// vectors.
 type EmbeddingSettings struct {
 	Int8       bool   `json:"int8"`               // the precision is that, as in [Settings]
 	BFloat16   bool   `json:"bfloat16,omitempty"` // or that
@@ -64,9 +65,9 @@ func hashOf(result []float32) (h Hash) {
 // valid returns what models see of a text. JSON holds no other bytes.
 func valid(text string) string { return strings.ToValidUTF8(text, "") }
 
-// RecordEmbeddings returns the receipt of the vectors that e, which model names and which was loaded with load,
-// made of texts. It refuses Options.Split and more than [MostTexts] texts or [MostTokens] tokens by a
-// [*kernel.Error].
+// RecordEmbeddings returns the receipt of the vectors that e, which model names and which was
+// loaded with load, made of texts. It refuses Options.Split and more than [MostTexts] texts or
+// [MostTokens] tokens by a [*kernel.Error].
 func RecordEmbeddings(model Model, load embedding.LoadOptions, e *embedding.Embedder, texts []string, vectors [][]float32) (*Receipt, error) {
 	o := e.Options()
 	if o.Split {
@@ -84,9 +85,9 @@ func RecordEmbeddings(model Model, load embedding.LoadOptions, e *embedding.Embe
 	return r, r.check()
 }
 
-// RecordRanking returns the receipt of the scores that k, which model names and which was loaded with load,
-// gave to passages. Errors are those of [reranking.Reranker.Pairs], and a [*kernel.Error] for more than
-// [MostTexts] passages or [MostTokens] tokens.
+// RecordRanking returns the receipt of the scores that k, which model names and which was loaded
+// with load, gave to passages. Errors are those of [reranking.Reranker.Pairs], and a
+// [*kernel.Error] for more than [MostTexts] passages or [MostTokens] tokens.
 func RecordRanking(ctx context.Context, model Model, load embedding.LoadOptions, k *reranking.Reranker, query string, passages []string, scores []float32) (*Receipt, error) {
 	if len(scores) != len(passages) {
 		return nil, bad("scores", len(scores), fmt.Sprintf("%d, one for each passage", len(passages)))
@@ -147,8 +148,9 @@ func checkReadings(field string, all []Reading) error {
 	return nil
 }
 
-// VerifyEmbeddings is [Verify] for a receipt of Embeddings. e was loaded with [EmbeddingSettings.LoadOptions];
-// the other settings are taken from the receipt. Other errors are those of [embedding.Embedder.EmbedEncoded].
+// VerifyEmbeddings is [Verify] for a receipt of Embeddings. e was loaded with
+// [EmbeddingSettings.LoadOptions]; the other settings are taken from the receipt. Other errors are
+// those of [embedding.Embedder.EmbedEncoded].
 func VerifyEmbeddings(ctx context.Context, model Model, e *embedding.Embedder, r *Receipt, o Options) error {
 	if err := r.begin(model, o, r.Embeddings != nil, "embeddings"); err != nil {
 		return err
@@ -170,8 +172,9 @@ func VerifyEmbeddings(ctx context.Context, model Model, e *embedding.Embedder, r
 	})
 }
 
-// VerifyRanking is [Verify] for a receipt of a Ranking. k was loaded with the receipt's precision; the other settings
-// are taken from the receipt. Other errors are those of [reranking.Reranker.Score].
+// VerifyRanking is [Verify] for a receipt of a Ranking. k was loaded with the receipt's precision;
+// the other settings are taken from the receipt. Other errors are those of
+// [reranking.Reranker.Score].
 func VerifyRanking(ctx context.Context, model Model, k *reranking.Reranker, r *Receipt, o Options) error {
 	if err := r.begin(model, o, r.Ranking != nil, "a ranking"); err != nil {
 		return err
@@ -196,7 +199,8 @@ func VerifyRanking(ctx context.Context, model Model, k *reranking.Reranker, r *R
 	})
 }
 
-// verifyReadings compares the tokens of texts and the hashes of what compute makes of them, some texts at a time.
+// verifyReadings compares the tokens of texts and the hashes of what compute makes of them, some
+// texts at a time.
 func verifyReadings(ctx context.Context, field string, all []Reading, o Options, tokens func(texts []string) ([][]int32, error), compute func(ctx context.Context, texts []string, ids [][]int32) ([][]float32, error)) error {
 	for places := range slices.Chunk(o.places(len(all)), chunk) {
 		texts := make([]string, len(places))

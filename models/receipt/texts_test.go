@@ -17,7 +17,8 @@ import (
 	"github.com/attn-go/attn/models/reranking"
 )
 
-// texts are some with bytes that are not UTF-8, without tokens of their own, and of more than models see.
+// texts are some with bytes that are not UTF-8, without tokens of their own, and of more than
+// models see.
 var texts = []string{"The cat sits.", "", "a\xffb \xe2\x82 cat", "<b> & \u2028", strings.Repeat("a cat on a mat ", 40)}
 
 // copyOf returns a copy of a model, beside whose files digests may be kept, and its name.

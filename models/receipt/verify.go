@@ -14,10 +14,11 @@ import (
 	"github.com/attn-go/attn/models/grammar"
 )
 
-// ErrMismatch is the kind of a [kernel.Error] about the first part of a receipt that does not hold: Arg is
-// contract, model.files, settings, date, messages, prompt, hashes, tokens, text, end, texts, query, passages
-// or signature, with the index of a token or text behind it, Got what the receipt says, and Want what was computed.
-// Any other kernel.Error is about a receipt that is not of the form of this package.
+// ErrMismatch is the kind of a [kernel.Error] about the first part of a receipt that does not hold:
+// Arg is contract, model.files, settings, date, messages, prompt, hashes, tokens, text, end, texts,
+// query, passages or signature, with the index of a token or text behind it, Got what the receipt
+// says, and Want what was computed. Any other kernel.Error is about a receipt that is not of the
+// form of this package.
 var ErrMismatch = errors.New("receipt: it does not hold")
 
 // mismatch reports a field, or an item of it if i is not negative.
@@ -30,20 +31,22 @@ func mismatch(field string, i int, got, want string) error {
 
 // Options say how much of a receipt is verified.
 type Options struct {
-	// Spot, if not 0, is the number of texts, passages, or tokens generated that are verified, each of these
-	// tokens with all before it and the hash before its own. Random chooses them: the maker must not know it before.
+	// Spot, if not 0, is the number of texts, passages, or tokens generated that are verified, each
+	// of these tokens with all before it and the hash before its own. Random chooses them: the
+	// maker must not know it before.
 	Spot   int
 	Random *rand.Rand
 }
 
-// chunk is the most tokens that are read at once for logits after each, and mostLogits the most of these.
+// chunk is the most tokens that are read at once for logits after each, and mostLogits the most of
+// these.
 const (
 	chunk      = 128
 	mostLogits = 1 << 25
 )
 
-// CheckModel returns a [*kernel.Error] if the receipt is one of another contract or of other files. A model of
-// one file may have another name.
+// CheckModel returns a [*kernel.Error] if the receipt is one of another contract or of other files.
+// A model of one file may have another name.
 func (r *Receipt) CheckModel(model Model) error {
 	if r.Contract != kernel.Contract {
 		return mismatch("contract", -1, fmt.Sprint(r.Contract), fmt.Sprint(kernel.Contract))
@@ -84,10 +87,11 @@ func checkFiles(field string, got, want []File) error {
 	return nil
 }
 
-// Verify computes the receipt of a [Generation] again. nil says that all of it holds, or with Options.Spot what
-// was chosen. A [*kernel.Error] of [ErrMismatch] is the first thing that does not. Other errors say that it could not be
-// verified: those of [decoder.Session.Forward], a [*kernel.Error] of a grammar that is none, and ctx.Err(). m has the
-// receipt's [Settings.Options]; model is what it was loaded from, see [Files].
+// Verify computes the receipt of a [Generation] again. nil says that all of it holds, or with
+// Options.Spot what was chosen. A [*kernel.Error] of [ErrMismatch] is the first thing that does
+// not. Other errors say that it could not be verified: those of [decoder.Session.Forward], a
+// [*kernel.Error] of a grammar that is none, and ctx.Err(). m has the receipt's [Settings.Options];
+// model is what it was loaded from, see [Files].
 //
 // A hash tells that logits differ, not by how much.
 func Verify(ctx context.Context, model Model, m *decoder.Model, r *Receipt, o Options) error {
@@ -285,7 +289,8 @@ func (v *verification) spots(ctx context.Context, places []int) error {
 	return nil
 }
 
-// forged makes a mismatch of an error about tokens up to i that a generation cannot have. Others stay what they are.
+// forged makes a mismatch of an error about tokens up to i that a generation cannot have. Others
+// stay what they are.
 func forged(i int, err error) error {
 	switch {
 	case errors.Is(err, kernel.ErrArgument):

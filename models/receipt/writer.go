@@ -17,8 +17,9 @@ type Writer struct {
 	key   ed25519.PrivateKey // nil signs nothing
 }
 
-// Create makes a file for receipts of the model that name stands for and that lies at path. key is the name of
-// a file as [PrivateKey] reads it, and "" signs nothing. Without a file's name the Writer is nil. merged are the adapters that the model was loaded with.
+// Create makes a file for receipts of the model that name stands for and that lies at path. key is
+// the name of a file as [PrivateKey] reads it, and "" signs nothing. Without a file's name the
+// Writer is nil. merged are the adapters that the model was loaded with.
 func Create(file, key, name, path, architecture string, merged ...lora.Adapter) (*Writer, error) {
 	if file == "" {
 		return nil, nil

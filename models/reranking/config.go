@@ -28,9 +28,10 @@ const (
 	sentenceName = "config_sentence_transformers.json"
 )
 
-// ReadConfig reads the labels of a folder's config.json, and which function sentence-transformers' CrossEncoder applies to
-// scores: the sigmoid or none. Any other function is a [*kernel.Error], and so is a key of config_sentence_transformers.json, or of the
-// object sentence_transformers of config.json, that is not known. The other keys of config.json are for whoever computes the model.
+// ReadConfig reads the labels of a folder's config.json, and which function sentence-transformers'
+// CrossEncoder applies to scores: the sigmoid or none. Any other function is a [*kernel.Error], and
+// so is a key of config_sentence_transformers.json, or of the object sentence_transformers of
+// config.json, that is not known. The other keys of config.json are for whoever computes the model.
 func ReadConfig(dir string) (*Config, error) {
 	c := &Config{}
 	main, err := open(folder.Transformer(dir), configName)
@@ -112,8 +113,9 @@ func numbered(n int) []string {
 	return names
 }
 
-// SetLabels sets the names of the outputs of a classifier: the given ones, or numbers if there are none. The error is a
-// [*kernel.Error] of the model's path: more or fewer names than outputs, or the same name twice.
+// SetLabels sets the names of the outputs of a classifier: the given ones, or numbers if there are
+// none. The error is a [*kernel.Error] of the model's path: more or fewer names than outputs, or
+// the same name twice.
 func (h *Head) SetLabels(path string, names []string, outputs int) error {
 	if outputs < 1 || outputs > mostLabels {
 		return &kernel.Error{Where: path + ": the labels", Got: strconv.Itoa(outputs), Want: fmt.Sprintf("1 to %d", mostLabels)}

@@ -10,8 +10,8 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// A Head makes scores of the states of a pair: out(norm(activation(dense(pooling)))). What is nil is left out. With Late
-// it is out(pooling(norm(activation(dense(state))))).
+// A Head makes scores of the states of a pair: out(norm(activation(dense(pooling)))). What is nil
+// is left out. With Late it is out(pooling(norm(activation(dense(state))))).
 type Head struct {
 	Pooling    embedding.Pooling // First, Mean or Last
 	Late       bool              // there is a Dense then
@@ -24,7 +24,8 @@ type Head struct {
 	Default    int      // the label that is meant if none is named, or -1
 	Identity   bool     // sentence-transformers prints a score as it is, see [Reranker.Predict]
 
-	// Padding is a token that does not count at the end of a pair, or -1. The state is that of the last token before it.
+	// Padding is a token that does not count at the end of a pair, or -1. The state is that of the
+	// last token before it.
 	Padding int32
 }
 
@@ -35,7 +36,8 @@ type Norm struct {
 }
 
 // A Matrix is a linear layer of which one row is computed for every pair, with sums of float64: a
-// score is one number, whose error nothing averages. Weight is [outputs, inputs]. Without a Bias the sums begin with 0.
+// score is one number, whose error nothing averages. Weight is [outputs, inputs]. Without a Bias
+// the sums begin with 0.
 type Matrix struct {
 	Weight, Bias []float32
 }
@@ -128,8 +130,9 @@ func narrow(x []float64) []float32 {
 	return y
 }
 
-// withoutPadding leaves out the padding at the ends of pairs: in a decoder it changes no state before it. transformers
-// likewise takes the state of the last token that is not padding, even if a text has the padding token in it.
+// withoutPadding leaves out the padding at the ends of pairs: in a decoder it changes no state
+// before it. transformers likewise takes the state of the last token that is not padding, even if a
+// text has the padding token in it.
 func (h *Head) withoutPadding(ids [][]int32) [][]int32 {
 	if h.Padding < 0 {
 		return ids
@@ -145,8 +148,9 @@ func (h *Head) withoutPadding(ids [][]int32) [][]int32 {
 	return cut
 }
 
-// logOdds returns the logarithm of p/(1-p), with p the share of a label in the softmax of all: z[label] less the logarithm of
-// the sum of the exponentials of the others. Of one label it is z itself.
+// logOdds returns the logarithm of p/(1-p), with p the share of a label in the softmax of all:
+// z[label] less the logarithm of the sum of the exponentials of the others. Of one label it is z
+// itself.
 func logOdds(z []float64, label int) float32 {
 	if len(z) == 1 {
 		return float32(z[0])
@@ -166,8 +170,8 @@ func logOdds(z []float64, label int) float32 {
 	return float32(z[label] - most - float64(float64(numeric.Log2(sum))*math.Ln2))
 }
 
-// Sigmoid returns 1/(1+e^-x) with the bits of the contract's exponential on every CPU, every operation
-// rounded to float32.
+// Sigmoid returns 1/(1+e^-x) with the bits of the contract's exponential on every CPU, every
+// operation rounded to float32.
 func Sigmoid(x float32) float32 {
 	const log2E = float32(math.Log2E)
 	e := numeric.Exp2(-float32(max(x, -x) * log2E))

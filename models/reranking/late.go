@@ -7,8 +7,9 @@ import (
 	"github.com/attn-go/attn/models/embedding"
 )
 
-// Late returns a Reranker that scores passages by the vectors of their tokens, see [embedding.MaxSim]. Pairs have the tokens of
-// passages, and the score is the one that the model prints.
+// Late returns a Reranker that scores passages by the vectors of their tokens, see
+// [embedding.MaxSim]. Pairs have the tokens of passages, and the score is the one that the model
+// prints.
 func Late(e *embedding.Embedder) *Reranker {
 	return &Reranker{p: &Parts{
 		Prompt: late{e}, Late: e, Head: &Head{Labels: numbered(1), Identity: true},

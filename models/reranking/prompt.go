@@ -13,15 +13,16 @@ import (
 
 // A Prompt makes the tokens of a query and a passage: [TwoTexts], a [Template] or [Chat].
 type Prompt interface {
-	// pairs returns a function that makes the tokens of the query with a passage, at most limit of them if that is not 0. One
-	// goroutine at a time may call the function.
+	// pairs returns a function that makes the tokens of the query with a passage, at most limit of
+	// them if that is not 0. One goroutine at a time may call the function.
 	pairs(ctx context.Context, instruction, query string, limit int) (with func(passage string) (ids, types []int32, err error), err error)
 
 	// instructed tells whether the instruction has a place.
 	instructed() bool
 }
 
-// TwoTexts is the prompt of models that take two texts as their tokenizer joins them, such as [CLS] A [SEP] B [SEP].
+// TwoTexts is the prompt of models that take two texts as their tokenizer joins them, such as [CLS]
+// A [SEP] B [SEP].
 type TwoTexts struct {
 	Tokenizer *tokenizer.Tokenizer
 	Before    string // stands before the query if the caller has no instruction; "" means that the model takes none
@@ -40,8 +41,9 @@ func (p *TwoTexts) pairs(_ context.Context, instruction, query string, limit int
 	}, nil
 }
 
-// A Template is a text with the places {query} and {document}, and perhaps {instruction}. Special tokens in the template are
-// special; in the texts that fill the places they are text like all other.
+// A Template is a text with the places {query} and {document}, and perhaps {instruction}. Special
+// tokens in the template are special; in the texts that fill the places they are text like all
+// other.
 type Template struct {
 	tokenizer   *tokenizer.Tokenizer
 	parts       []string // texts of the template, and names of places in braces
@@ -51,8 +53,8 @@ type Template struct {
 // places are what a template has in braces.
 var places = []string{"{instruction}", "{query}", "{document}"}
 
-// NewTemplate returns a Template. It has {query} and {document} once each, in this order, or the error is a [*kernel.Error].
-// instruction is that of [Options] if the caller names none.
+// NewTemplate returns a Template. It has {query} and {document} once each, in this order, or the
+// error is a [*kernel.Error]. instruction is that of [Options] if the caller names none.
 func NewTemplate(t *tokenizer.Tokenizer, text, instruction string) (*Template, error) {
 	p := &Template{tokenizer: t, instruction: instruction}
 	seen := []string{}
@@ -100,8 +102,9 @@ func (p *Template) pairs(_ context.Context, instruction, query string, limit int
 	}, nil
 }
 
-// Chat is the prompt of a chat template, which gets the query and the passage as messages of the roles query and document, as
-// sentence-transformers' CrossEncoder has it, after the instruction as one of the role system, if there is one.
+// Chat is the prompt of a chat template, which gets the query and the passage as messages of the
+// roles query and document, as sentence-transformers' CrossEncoder has it, after the instruction as
+// one of the role system, if there is one.
 type Chat struct {
 	Tokenizer   *tokenizer.Tokenizer
 	Template    *chattemplate.Template
@@ -137,8 +140,9 @@ func (p *Chat) pairs(ctx context.Context, instruction, query string, limit int) 
 	}, nil
 }
 
-// CheckRoles reports a template that does not write the query or the document: a template for users and assistants writes
-// nothing of messages of other roles, or refuses them. The error is a [*kernel.Error], or that of the template.
+// CheckRoles reports a template that does not write the query or the document: a template for users
+// and assistants writes nothing of messages of other roles, or refuses them. The error is a
+// [*kernel.Error], or that of the template.
 func (p *Chat) CheckRoles() error {
 	for _, role := range [...]string{"query", "document"} {
 		texts := map[string]bool{}
@@ -170,9 +174,10 @@ type cutter struct {
 	checked   bool                    // there is room for a passage
 }
 
-// tokens returns those of a prompt, at most limit. If the last part belongs to the template, it stays whole and the text
-// before it is cut, because the template asks the model at its end. The error is a [*kernel.Error] if nothing of
-// the passage would stay: then all passages would have one score, and each would take the time of the whole query.
+// tokens returns those of a prompt, at most limit. If the last part belongs to the template, it
+// stays whole and the text before it is cut, because the template asks the model at its end. The
+// error is a [*kernel.Error] if nothing of the passage would stay: then all passages would have one
+// score, and each would take the time of the whole query.
 func (c *cutter) tokens(parts []tokenizer.Part) ([]int32, error) {
 	o := tokenizer.Options{NoSpecial: true}
 	if c.limit < 1 {

@@ -1,8 +1,10 @@
-// Package reranking scores passages for a query with models that read both together: it has what comes before and
-// after a model of states of tokens, the same for encoders and decoders. Before it comes the prompt, which makes tokens of
-// a query and a passage; after it the pooling, and a head that makes scores of a state.
+// Package reranking scores passages for a query with models that read both together: it has what
+// comes before and after a model of states of tokens, the same for encoders and decoders. Before it
+// comes the prompt, which makes tokens of a query and a passage; after it the pooling, and a head
+// that makes scores of a state.
 //
-// A [Reranker] is made by package encoder or decoder, or by models.OpenReranker, which finds out which of them a model needs.
+// A [Reranker] is made by package encoder or decoder, or by models.OpenReranker, which finds out
+// which of them a model needs.
 package reranking
 
 import (
@@ -27,7 +29,8 @@ type Parts struct {
 	Late *embedding.Embedder // of models that read a passage without the query, or nil; see [Late]
 }
 
-// Options are the settings of a [Reranker]. None but Label and Instruction changes a bit of a score.
+// Options are the settings of a [Reranker]. None but Label and Instruction changes a bit of a
+// score.
 type Options struct {
 	// Exec says how every call of a kernel is executed: on which tier, with how many threads.
 	kernel.Exec
@@ -35,18 +38,19 @@ type Options struct {
 	// BatchTokens is how many tokens pairs have that are computed together; 0 means 512.
 	BatchTokens int
 
-	// Label is the label whose score is wanted, one of [Reranker.Labels]. "" means the only label, or the one that
-	// stands for a good answer, such as yes. A classifier for natural language inference has several labels, none of
-	// which is meant, and needs a Label.
+	// Label is the label whose score is wanted, one of [Reranker.Labels]. "" means the only label,
+	// or the one that stands for a good answer, such as yes. A classifier for natural language
+	// inference has several labels, none of which is meant, and needs a Label.
 	Label string
 
-	// Instruction tells the model what a good answer is. "" means the instruction in the model's files, if there is one. A model
-	// that reads no instruction refuses others, see [Reranker.TakesInstruction].
+	// Instruction tells the model what a good answer is. "" means the instruction in the model's
+	// files, if there is one. A model that reads no instruction refuses others, see
+	// [Reranker.TakesInstruction].
 	Instruction string
 }
 
-// A Reranker is a model that reads a query and a passage together and says how well they fit. It is immutable: any
-// number of goroutines may use it at once.
+// A Reranker is a model that reads a query and a passage together and says how well they fit. It is
+// immutable: any number of goroutines may use it at once.
 type Reranker struct {
 	p    *Parts
 	opts Options
@@ -70,7 +74,8 @@ func (r *Reranker) Labels() []string { return r.p.Head.Labels }
 // TakesInstruction tells whether the model reads Options.Instruction.
 func (r *Reranker) TakesInstruction() bool { return r.p.Prompt.instructed() }
 
-// Check returns a [*kernel.Error] for settings that do not fit the model, as [Reranker.Score] would.
+// Check returns a [*kernel.Error] for settings that do not fit the model, as [Reranker.Score]
+// would.
 func (r *Reranker) Check() error {
 	_, err := r.label()
 	return err
@@ -102,12 +107,15 @@ func (r *Reranker) computing() *embedding.Options {
 	return &embedding.Options{Exec: r.opts.Exec, BatchTokens: r.opts.BatchTokens}
 }
 
-// TokenVectors returns the model that a [Late] reranker scores by, which makes vectors of tokens, and nil for others.
+// TokenVectors returns the model that a [Late] reranker scores by, which makes vectors of tokens,
+// and nil for others.
 func (r *Reranker) TokenVectors() *embedding.Embedder { return r.p.Late }
 
-// CountTokens returns how many tokens a query and a passage have together, of a [Late] model the passage alone, or 0 if a chat template refuses them. Tokens beyond
-// [Reranker.MaxTokens] are left out: a model that takes two texts loses the end of the longer one, and a model that takes both
-// in one prompt loses the end of the passage, or with a tokenizer that cuts there the beginning of the prompt.
+// CountTokens returns how many tokens a query and a passage have together, of a [Late] model the
+// passage alone, or 0 if a chat template refuses them. Tokens beyond [Reranker.MaxTokens] are left
+// out: a model that takes two texts loses the end of the longer one, and a model that takes both in
+// one prompt loses the end of the passage, or with a tokenizer that cuts there the beginning of the
+// prompt.
 func (r *Reranker) CountTokens(query, passage string) int {
 	if late := r.p.Late; late != nil {
 		return late.CountDocument(passage)
@@ -123,14 +131,15 @@ func (r *Reranker) CountTokens(query, passage string) int {
 	return len(ids)
 }
 
-// Score returns a number for every passage: the higher, the better it answers the query. [Sigmoid] of a score is the
-// probability that the model gives the label. With one label the score is the output of the classifier. With several ones
-// it is the logarithm of the label's odds by the softmax of all outputs, such as the logit of yes less the logit of no. A
-// score has the same bits whatever other passages are in the call.
+// Score returns a number for every passage: the higher, the better it answers the query. [Sigmoid]
+// of a score is the probability that the model gives the label. With one label the score is the
+// output of the classifier. With several ones it is the logarithm of the label's odds by the
+// softmax of all outputs, such as the logit of yes less the logit of no. A score has the same bits
+// whatever other passages are in the call.
 //
-// If ctx ends, its error is returned soon. Other errors are those of [Reranker.Check], a [*kernel.Error], the error of
-// a chat template, and a [*kernel.Error] for a query that leaves no room in the model's prompt for a passage that
-// does not fit.
+// If ctx ends, its error is returned soon. Other errors are those of [Reranker.Check], a
+// [*kernel.Error], the error of a chat template, and a [*kernel.Error] for a query that leaves no
+// room in the model's prompt for a passage that does not fit.
 func (r *Reranker) Score(ctx context.Context, query string, passages []string) ([]float32, error) {
 	pairs, err := r.Pairs(ctx, query, passages)
 	if err != nil {
@@ -179,7 +188,8 @@ func (r *Reranker) Pairs(ctx context.Context, query string, passages []string) (
 	return pairs, nil
 }
 
-// ScorePairs is [Reranker.Score] for pairs that [Reranker.Pairs] has made, of any queries and settings.
+// ScorePairs is [Reranker.Score] for pairs that [Reranker.Pairs] has made, of any queries and
+// settings.
 func (r *Reranker) ScorePairs(ctx context.Context, pairs []Pair) ([]float32, error) {
 	if r.p.Late != nil {
 		return r.lateScores(ctx, pairs)
@@ -196,9 +206,9 @@ func (r *Reranker) ScorePairs(ctx context.Context, pairs []Pair) ([]float32, err
 	return out, nil
 }
 
-// ScoreTokens is [Reranker.Score] for pairs that are tokens already, with the types of these, which do not count if the
-// model is given none, and may be nil. An id beyond the vocabulary, and a pair without tokens or with more than the model
-// has positions, is a [*kernel.Error].
+// ScoreTokens is [Reranker.Score] for pairs that are tokens already, with the types of these, which
+// do not count if the model is given none, and may be nil. An id beyond the vocabulary, and a pair
+// without tokens or with more than the model has positions, is a [*kernel.Error].
 func (r *Reranker) ScoreTokens(ctx context.Context, ids, types [][]int32) ([]float32, error) {
 	label, err := r.label()
 	if err != nil {
@@ -239,8 +249,9 @@ func (r *Reranker) logits(ctx context.Context, ids, types [][]int32, each func(p
 	})
 }
 
-// Predict returns what sentence-transformers' CrossEncoder.predict prints of a score: the score itself or its [Sigmoid], as
-// the model's files say. Of several labels it is the probability that their softmax gives the label.
+// Predict returns what sentence-transformers' CrossEncoder.predict prints of a score: the score
+// itself or its [Sigmoid], as the model's files say. Of several labels it is the probability that
+// their softmax gives the label.
 func (r *Reranker) Predict(score float32) float32 {
 	if r.p.Head.Identity && len(r.p.Head.Labels) == 1 {
 		return score

@@ -14,7 +14,8 @@ import (
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
-// TestLogOdds compares with float64: of one label the output, of several ones the logarithm of p/(1-p).
+// TestLogOdds compares with float64: of one label the output, of several ones the logarithm of
+// p/(1-p).
 func TestLogOdds(t *testing.T) {
 	for _, z := range [][]float64{{1.5}, {-3, 2}, {0.25, 0.25}, {1, -2, 0.5}, {100, -100, 99}, {-200, 3, 3, 3}} {
 		for label := range z {
@@ -87,8 +88,8 @@ func TestTemplateTexts(t *testing.T) {
 	}
 }
 
-// TestTemplateLeft: with a tokenizer that leaves out the beginning of texts, the last tokens of a prompt stay, as in
-// sentence-transformers.
+// TestTemplateLeft: with a tokenizer that leaves out the beginning of texts, the last tokens of a
+// prompt stay, as in sentence-transformers.
 func TestTemplateLeft(t *testing.T) {
 	dir := t.TempDir()
 	data, err := os.ReadFile("../testdata/tiny/reranker-qwen3-reranker-6/tokenizer.json")
@@ -148,7 +149,8 @@ func TestChatRoles(t *testing.T) {
 	}
 }
 
-// TestReadConfig: the labels and the function of CrossEncoder, as versions 6, 4 and 3 of sentence-transformers write it.
+// TestReadConfig: the labels and the function of CrossEncoder, as versions 6, 4 and 3 of
+// sentence-transformers write it.
 func TestReadConfig(t *testing.T) {
 	for _, c := range []struct {
 		config, sentences string

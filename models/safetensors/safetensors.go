@@ -201,7 +201,8 @@ func (f *File) find(name string, dtypes ...string) (Info, error) {
 	return t, nil
 }
 
-// read returns the data of a tensor as numbers of a type. It is an error if the dtype is none of these.
+// read returns the data of a tensor as numbers of a type. It is an error if the dtype is none of
+// these.
 func read[E littleendian.Number](f *File, name string, dtypes ...string) ([]E, error) {
 	t, err := f.find(name, dtypes...)
 	if err != nil {

@@ -19,7 +19,8 @@ type anthropicAnswer struct {
 	}
 }
 
-// TestMessagesAPI: /v1/messages answers as /v1/chat/completions does, whole and as a stream whose events are in order.
+// TestMessagesAPI: /v1/messages answers as /v1/chat/completions does, whole and as a stream whose
+// events are in order.
 func TestMessagesAPI(t *testing.T) {
 	s := newServer(t, fixed())
 	const settings = `, "max_tokens": 30, "temperature": 1.2, "top_k": 30, "top_p": 0.9, "seed": 5`

@@ -65,7 +65,8 @@ func wanted(t *testing.T, m *decoder.Model, prompt []int32, o decoder.GenerateOp
 	return text, tokens
 }
 
-// TestChat: an answer is that of Model.Generate, whole and as a stream, with its counts and logarithms.
+// TestChat: an answer is that of Model.Generate, whole and as a stream, with its counts and
+// logarithms.
 func TestChat(t *testing.T) {
 	models := tinyModels(t, kernel.Exec{Threads: 1}, 16)
 	s := serverOf(t, fixed(), models...)
@@ -160,8 +161,8 @@ func TestResponseFormat(t *testing.T) {
 	}
 }
 
-// TestCompletions: prompts as texts and as tokens, several choices of each, a stop string, and the end of
-// the context.
+// TestCompletions: prompts as texts and as tokens, several choices of each, a stop string, and the
+// end of the context.
 func TestCompletions(t *testing.T) {
 	models := tinyModels(t, kernel.Exec{Threads: 1}, 16)
 	s := serverOf(t, fixed(), models...)
@@ -197,7 +198,8 @@ func TestCompletions(t *testing.T) {
 	}
 }
 
-// TestEmbeddings: vectors are those of Embed, as numbers and in base64, of fewer dimensions, and of tokens.
+// TestEmbeddings: vectors are those of Embed, as numbers and in base64, of fewer dimensions, and of
+// tokens.
 func TestEmbeddings(t *testing.T) {
 	models := tinyModels(t, kernel.Exec{Threads: 1}, 16)
 	s := serverOf(t, fixed(), models...)
@@ -295,8 +297,8 @@ func TestRerank(t *testing.T) {
 	}
 }
 
-// TestRerankSettings: a decoder and a model of several labels rank, with an instruction and a label; what does not fit is an error
-// that names the field. Receipts hold what was set.
+// TestRerankSettings: a decoder and a model of several labels rank, with an instruction and a
+// label; what does not fit is an error that names the field. Receipts hold what was set.
 func TestRerankSettings(t *testing.T) {
 	var served []*Model
 	for _, name := range []string{"reranker-qwen3-reranker-6", "reranker-deberta-nli-6"} {
@@ -474,7 +476,8 @@ func (m midway) Write(data []byte) (int, error) {
 	return m.ResponseRecorder.Write(data)
 }
 
-// TestFirstTokenSeconds: /metrics has the time to the first token of a text while the text goes on, once for all choices.
+// TestFirstTokenSeconds: /metrics has the time to the first token of a text while the text goes on,
+// once for all choices.
 func TestFirstTokenSeconds(t *testing.T) {
 	s := newServer(t, fixed())
 	parts := 0

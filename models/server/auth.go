@@ -25,8 +25,8 @@ func newKeys(list []Key) (all keys) {
 	return all
 }
 
-// find returns the name of a secret's key, and its hash. It takes the same time for all secrets of a length, whether they
-// are accepted or not.
+// find returns the name of a secret's key, and its hash. It takes the same time for all secrets of
+// a length, whether they are accepted or not.
 func (all keys) find(secret string) (name, shelf string, ok bool) {
 	hash := sha256.Sum256([]byte(secret))
 	found := -1
@@ -39,8 +39,8 @@ func (all keys) find(secret string) (name, shelf string, ok bool) {
 	return all[found].name, string(hash[:]), true
 }
 
-// who returns whose request it is: the name of its key, or without keys its address; and the shelf of what is kept for it, which is
-// its own, as several keys may have one name.
+// who returns whose request it is: the name of its key, or without keys its address; and the shelf
+// of what is kept for it, which is its own, as several keys may have one name.
 func (s *Server) who(r *http.Request) (name, shelf string, err error) {
 	if o := originOf(r.Context()); o != nil {
 		return o.Key, o.Key, nil
@@ -64,8 +64,8 @@ func (s *Server) who(r *http.Request) (name, shelf string, err error) {
 	return "", "", dialect.Fail(http.StatusUnauthorized, "invalid_api_key", "the API key is missing or wrong: want the header Authorization: Bearer KEY, or X-Api-Key: KEY")
 }
 
-// foreign reports a request that a page of another site makes in the browser of somebody who may use the
-// server. With keys there is none, as such a page has no key.
+// foreign reports a request that a page of another site makes in the browser of somebody who may
+// use the server. With keys there is none, as such a page has no key.
 func (s *Server) foreign(r *http.Request) error {
 	if len(s.keys) > 0 || originOf(r.Context()) != nil {
 		return nil

@@ -13,10 +13,10 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// BenchmarkOverhead: what HTTP, JSON and the queue take. Embed is the model alone, which is tiny, HTTP a
-// request for the same over the loopback interface, and Healthz one that needs no model. Both have Go's
-// client, which runs on the same cores and takes as long as the server. Connection is HTTP without that client: a
-// connection on which requests are written and answers read.
+// BenchmarkOverhead: what HTTP, JSON and the queue take. Embed is the model alone, which is tiny,
+// HTTP a request for the same over the loopback interface, and Healthz one that needs no model.
+// Both have Go's client, which runs on the same cores and takes as long as the server. Connection
+// is HTTP without that client: a connection on which requests are written and answers read.
 func BenchmarkOverhead(b *testing.B) {
 	models := tinyModels(b, kernel.Exec{Threads: 1}, 16)
 	b.Run("Embed", func(b *testing.B) {

@@ -46,7 +46,8 @@ var bfclClasses = map[string]string{
 	"TradingBot": "trading_bot", "TravelAPI": "travel_booking", "VehicleControlAPI": "vehicle_control", "WebSearchAPI": "web_search", "MemoryAPI": "memory_kv",
 }
 
-// bfclTypes are the types of JSON Schema for those of the cases, as bfcl-eval itself gives them to OpenAI's API.
+// bfclTypes are the types of JSON Schema for those of the cases, as bfcl-eval itself gives them to
+// OpenAI's API.
 var bfclTypes = map[string]string{
 	"dict": "object", "HashMap": "object", "float": "number", "double": "number", "tuple": "array", "Array": "array", "ArrayList": "array", "list": "array",
 	"long": "integer", "any": "string", "String": "string", "char": "string", "Boolean": "boolean", "": "string",
@@ -166,7 +167,8 @@ func (c *bfclCase) request() (string, map[string]map[string]any) {
 	return string(data), schemas
 }
 
-// fault returns what of a value does not satisfy a schema, by the keywords that the cases have, "" for nothing.
+// fault returns what of a value does not satisfy a schema, by the keywords that the cases have, ""
+// for nothing.
 func fault(at string, schema map[string]any, v any) string {
 	kinds := map[string]bool{"string": false}
 	switch x := v.(type) {
@@ -223,8 +225,9 @@ func impossible(schemas map[string]map[string]any) bool {
 	return false
 }
 
-// bfclFamilies are families of answers, with texts of their templates. Of schemas for which the notation of the last one cannot promise
-// calls, there is an error. In notations whose strings end with a tag, a model that knows no language does not come to an end.
+// bfclFamilies are families of answers, with texts of their templates. Of schemas for which the
+// notation of the last one cannot promise calls, there is an error. In notations whose strings end
+// with a tag, a model that knows no language does not come to an end.
 var bfclFamilies = []struct{ name, texts string }{
 	{"hermes", "<tool_call>"}, {"llama", `"parameters": dictionary`}, {"mistral", "[TOOL_CALLS] [ARGS]"}, {"mistral-v3", "[TOOL_CALLS]"},
 	{"lfm2", "<|tool_list_start|>"},
@@ -233,8 +236,9 @@ var bfclFamilies = []struct{ name, texts string }{
 // bfclFamily runs one family alone.
 var bfclFamily = flag.String("family", "", "`name` of a family for TestBFCL (default all)")
 
-// TestBFCL: the answer to every case of the Berkeley Function Calling Leaderboard that must call a function does, with arguments
-// that satisfy its schema, also of a model that knows no language, in the notations of several families.
+// TestBFCL: the answer to every case of the Berkeley Function Calling Leaderboard that must call a
+// function does, with arguments that satisfy its schema, also of a model that knows no language, in
+// the notations of several families.
 func TestBFCL(t *testing.T) {
 	files := []string{filepath.Join("testdata", "bfcl.jsonl")}
 	if *bfclDir != "" {

@@ -22,8 +22,8 @@ var shownParts = []object{
 	{"tool_calls": []object{{"index": 1, "id": "call_1", "type": "function", "function": object{"name": "now", "arguments": "{}"}}}},
 }
 
-// held answers requests that have the word "hold" with a part of an answer that never goes on, and those whose last word is "form" with
-// shownParts.
+// held answers requests that have the word "hold" with a part of an answer that never goes on, and
+// those whose last word is "form" with shownParts.
 func held(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -50,8 +50,8 @@ func held(next http.Handler) http.Handler {
 	})
 }
 
-// TestPageInBrowser: the page converses, searches and shows the models, in a browser, with the answers of the
-// API.
+// TestPageInBrowser: the page converses, searches and shows the models, in a browser, with the
+// answers of the API.
 func TestPageInBrowser(t *testing.T) {
 	s := newServer(t, fixed())
 	web := httptest.NewServer(held(s))
@@ -109,8 +109,8 @@ func (b *browser) chat(s *Server) {
 	}
 }
 
-// formed: an answer is shown as Markdown, its thinking folded, its calls with their arguments, and each call asks for its result. Nothing
-// of it is HTML.
+// formed: an answer is shown as Markdown, its thinking folded, its calls with their arguments, and
+// each call asks for its result. Nothing of it is HTML.
 func (b *browser) formed() {
 	b.set("tools", `[{"name": "look"}, {"name": "now"}]`)
 	b.write("say", "form")

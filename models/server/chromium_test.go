@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// A browser shows the page of a server in headless Chromium, which is told what to do by its DevTools
-// protocol over two pipes: messages of JSON that end with a zero byte
+// A browser shows the page of a server in headless Chromium, which is told what to do by its
+// DevTools protocol over two pipes: messages of JSON that end with a zero byte
 // (https://chromedevtools.github.io/devtools-protocol/).
 type browser struct {
 	t       *testing.T

@@ -26,7 +26,8 @@ func (s *Server) trusted(r *http.Request) bool {
 	return origin != "" && (slices.Contains(s.s.Origins, origin) || slices.Contains(s.s.Origins, "*"))
 }
 
-// shared says to the browser of a page that it may read the answer, and answers if it asks no more than that.
+// shared says to the browser of a page that it may read the answer, and answers if it asks no more
+// than that.
 func (s *Server) shared(w http.ResponseWriter, r *http.Request) (answered bool) {
 	if len(s.s.Origins) == 0 {
 		return false

@@ -15,7 +15,8 @@ import (
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 
-// lines is a dialect of another form than OpenAI's: what a body is, how errors look and what a stream is are its own.
+// lines is a dialect of another form than OpenAI's: what a body is, how errors look and what a
+// stream is are its own.
 type lines struct{ prompt string }
 
 func (l *lines) Read(in *dialect.Input) (*request.Request, error) {

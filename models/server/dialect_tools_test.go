@@ -45,7 +45,8 @@ func told(t *testing.T, reasoning, content string, calls ...[3]string) string {
 	return line
 }
 
-// whole returns calls whose arguments are objects: of one that breaks off, the values that are whole.
+// whole returns calls whose arguments are objects: of one that breaks off, the values that are
+// whole.
 func whole(calls [][3]string) (list [][3]string) {
 	for _, c := range calls {
 		if !json.Valid([]byte(c[2])) {
@@ -146,8 +147,8 @@ func responsesTold(t *testing.T, data []byte) string {
 	return told(t, reasoning, content, calls...)
 }
 
-// TestToolsOfDialects: /v1/messages and /v1/responses have the thinking, the text and the calls of /v1/chat/completions, whole
-// and as streams, also where the last call breaks off.
+// TestToolsOfDialects: /v1/messages and /v1/responses have the thinking, the text and the calls of
+// /v1/chat/completions, whole and as streams, also where the last call breaks off.
 func TestToolsOfDialects(t *testing.T) {
 	s := serverOf(t, fixed(), tooled(t, kernel.Exec{Threads: 1}, 16))
 	thought, called, broken := 0, 0, 0
@@ -229,7 +230,8 @@ func ollamaTold(t *testing.T, text string) string {
 	return told(t, reasoning, content, calls...)
 }
 
-// TestToolsOfOllama: /api/chat has the text and the calls of /v1/chat/completions, each as a whole, and the last one as far as it goes.
+// TestToolsOfOllama: /api/chat has the text and the calls of /v1/chat/completions, each as a whole,
+// and the last one as far as it goes.
 func TestToolsOfOllama(t *testing.T) {
 	s := serverOf(t, fixed(), tooled(t, kernel.Exec{Threads: 1}, 16))
 	at := slices.IndexFunc(dialect.Paths, func(p dialect.Path) bool { return p.Pattern == "POST /api/chat" })
@@ -268,7 +270,8 @@ func TestToolsOfOllama(t *testing.T) {
 	}
 }
 
-// checkItems: in a stream of /v1/responses each item begins, grows to what it is, and ends before the next one.
+// checkItems: in a stream of /v1/responses each item begins, grows to what it is, and ends before
+// the next one.
 func checkItems(t *testing.T, list []namedEvent) {
 	t.Helper()
 	grown, open := "", false
@@ -296,7 +299,8 @@ func checkItems(t *testing.T, list []namedEvent) {
 	}
 }
 
-// TestToolHistory: what was said, thought, called and answered before makes the same prompt in every API.
+// TestToolHistory: what was said, thought, called and answered before makes the same prompt in
+// every API.
 func TestToolHistory(t *testing.T) {
 	s := serverOf(t, fixed(), tooled(t, kernel.Exec{Threads: 1}, 16))
 	const tools = `"tools": [` + weather + `, ` + now + `]`

@@ -115,7 +115,8 @@ func withTools(body map[string]any, path string, most int) {
 	body["model"] = toolModel
 }
 
-// TestDialectPaths: the paths of the mix are those of all dialects, so that the promise is tested with each.
+// TestDialectPaths: the paths of the mix are those of all dialects, so that the promise is tested
+// with each.
 func TestDialectPaths(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range slices.Concat(mix(200), dialects(200)) {
@@ -129,8 +130,8 @@ func TestDialectPaths(t *testing.T) {
 	}
 }
 
-// TestKeptUnderLoad: conversations that go on by previous_response_id, many at once, are those whose inputs have everything,
-// one after the other.
+// TestKeptUnderLoad: conversations that go on by previous_response_id, many at once, are those
+// whose inputs have everything, one after the other.
 func TestKeptUnderLoad(t *testing.T) {
 	settings := fixed()
 	var mu sync.Mutex

@@ -1,5 +1,5 @@
-// Package server answers HTTP requests with models of this module, in the forms of OpenAI's, Anthropic's and Ollama's APIs, so
-// that clients for those work as they are.
+// Package server answers HTTP requests with models of this module, in the forms of OpenAI's,
+// Anthropic's and Ollama's APIs, so that clients for those work as they are.
 //
 //	m, err := server.Load("SmolLM2-135M-Instruct", server.LoadOptions{})
 //	s, err := server.New(server.Settings{}, m)
@@ -10,43 +10,51 @@
 //
 // # The answer does not depend on the load
 //
-// A body has the same bytes whether the request comes alone or beside others, in whatever order, on any
-// CPU, with any number of threads, and if the cache was too small and a part of it was computed twice.
-// Its id and created are what differs, and durations in Ollama's form, which a gateway leaves out. Streams have one event for each token that adds text, those of
-// several choices in turn. A request without a seed has the seed 1.
+// A body has the same bytes whether the request comes alone or beside others, in whatever order, on
+// any CPU, with any number of threads, and if the cache was too small and a part of it was computed
+// twice. Its id and created are what differs, and durations in Ollama's form, which a gateway
+// leaves out. Streams have one event for each token that adds text, those of several choices in
+// turn. A request without a seed has the seed 1.
 //
 // system_fingerprint is a hash of what the bytes depend on: the numeric contract, the files of the
 // model, the settings that change results, and the version of this package's answers.
 //
-// With "receipt": true an answer of a language model has "receipts", of package receipt, one for each choice: whoever
-// has the model can check it. A stream has them in its last event, which has no choice, and one that fails has
-// none. Embeddings and ranks have "receipt", one for the whole request; the score of a rank is hashed before the logistic
-// function that makes relevance_score of it. Settings.ReceiptKey signs them. Input of embeddings that is tokens, and
-// models of [NewModel], whose files are not known, have no receipts: that is an error of the field receipt.
+// With "receipt": true an answer of a language model has "receipts", of package receipt, one for
+// each choice: whoever has the model can check it. A stream has them in its last event, which has
+// no choice, and one that fails has none. Embeddings and ranks have "receipt", one for the whole
+// request; the score of a rank is hashed before the logistic function that makes relevance_score of
+// it. Settings.ReceiptKey signs them. Input of embeddings that is tokens, and models of [NewModel],
+// whose files are not known, have no receipts: that is an error of the field receipt.
 //
 // # Vectors of tokens, and weights
 //
-// Of ColBERT, and of bge-m3 with its colbert_linear.pt, "return_multivector": true gives each text "embeddings" in place of
-// "embedding": a vector for each token that has one. input_type says whether texts of ColBERT are queries or, as they are by default,
-// documents. "return_sparse": true gives a text "sparse_embedding": [{"index": 5, "value": 0.3}], of SPLADE, or of bge-m3 beside its
-// vector. They have no receipts: that is an error. ColBERT also ranks, by MaxSim: relevance_score is the score itself, as that is
-// no logit.
+// Of ColBERT, and of bge-m3 with its colbert_linear.pt, "return_multivector": true gives each text
+// "embeddings" in place of "embedding": a vector for each token that has one. input_type says
+// whether texts of ColBERT are queries or, as they are by default, documents. "return_sparse": true
+// gives a text "sparse_embedding": [{"index": 5, "value": 0.3}], of SPLADE, or of bge-m3 beside its
+// vector. They have no receipts: that is an error. ColBERT also ranks, by MaxSim: relevance_score
+// is the score itself, as that is no logit.
 //
 // # Tools and thinking
 //
-// Chats take tools, tool_choice and parallel_tool_calls, messages with tool_calls and of role tool, and documents; the model's template
-// writes them, or one that knows no tools what package answer makes of them. Answers are taken apart by the family of the template, see package answer: reasoning_content is apart from
-// content, and tool_calls have complete arguments. What does not parse is content. In streams arguments that are written as JSON come
-// as they are written, unless a string of stop may end them: a grammar has made such a call certain when it is announced. Only the
-// end of the answer by finish_reason length can break it off, and a whole answer has such a call, too. Its arguments go as far as they
-// came; where they are an object, as in /v1/messages and /api/chat, and in a response that is kept, they are the values that are whole.
-// With tool_choice required or a function, an answer is valid calls, as long as max_tokens lets it end; with auto any text may come
-// before a call, which is valid then. Only arguments of a tool that is not strict, and whose schema package grammar does
-// not have, are any object. Ids of calls are hashes of the prompt, so that a session can be repeated.
+// Chats take tools, tool_choice and parallel_tool_calls, messages with tool_calls and of role tool,
+// and documents; the model's template writes them, or one that knows no tools what package answer
+// makes of them. Answers are taken apart by the family of the template, see package answer:
+// reasoning_content is apart from content, and tool_calls have complete arguments. What does not
+// parse is content. In streams arguments that are written as JSON come as they are written, unless
+// a string of stop may end them: a grammar has made such a call certain when it is announced. Only
+// the end of the answer by finish_reason length can break it off, and a whole answer has such a
+// call, too. Its arguments go as far as they came; where they are an object, as in /v1/messages and
+// /api/chat, and in a response that is kept, they are the values that are whole. With tool_choice
+// required or a function, an answer is valid calls, as long as max_tokens lets it end; with auto
+// any text may come before a call, which is valid then. Only arguments of a tool that is not
+// strict, and whose schema package grammar does not have, are any object. Ids of calls are hashes
+// of the prompt, so that a session can be repeated.
 //
-// enable_thinking, reasoning_effort and chat_template_kwargs are what the template reads; of reasoning_effort, none is
-// enable_thinking false. thinking_token_budget, also as reasoning_budget, thinking_budget, reasoning.max_tokens or
-// thinking.budget_tokens, is the most tokens of thinking: then its end is forced.
+// enable_thinking, reasoning_effort and chat_template_kwargs are what the template reads; of
+// reasoning_effort, none is enable_thinking false. thinking_token_budget, also as reasoning_budget,
+// thinking_budget, reasoning.max_tokens or thinking.budget_tokens, is the most tokens of thinking:
+// then its end is forced.
 //
 // # Paths
 //
@@ -69,15 +77,17 @@
 //
 // # Responses that are kept
 //
-// Answers of /v1/responses are kept for previous_response_id, in Settings.KeptBytes. When these are full, the key that has the most
-// loses its oldest ones: who sends many pushes out only their own. What an answer says depends on the conversation alone, which one
-// that is not kept has in its input; a response that is gone is an error. A gateway keeps none.
+// Answers of /v1/responses are kept for previous_response_id, in Settings.KeptBytes. When these are
+// full, the key that has the most loses its oldest ones: who sends many pushes out only their own.
+// What an answer says depends on the conversation alone, which one that is not kept has in its
+// input; a response that is gone is an error. A gateway keeps none.
 //
 // # Fields
 //
-// A field that would change the answer and is not supported is an error that names it, unless its value asks for
-// nothing: null, an empty list, or what is done without it, such as "n": 1. Fields that change no answer, such as user,
-// are accepted. A field that is not known is ignored, and the log names it once. Package internal/fields has the tables
-// of all fields that are known, those of other servers' APIs, too. Names are compared as they are written; of a name
-// that an object has twice, the last counts. -1 is no limit for max_tokens and top_k, and 3.0 is 3.
+// A field that would change the answer and is not supported is an error that names it, unless its
+// value asks for nothing: null, an empty list, or what is done without it, such as "n": 1. Fields
+// that change no answer, such as user, are accepted. A field that is not known is ignored, and the
+// log names it once. Package internal/fields has the tables of all fields that are known, those of
+// other servers' APIs, too. Names are compared as they are written; of a name that an object has
+// twice, the last counts. -1 is no limit for max_tokens and top_k, and 3.0 is 3.
 package server

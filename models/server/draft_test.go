@@ -9,8 +9,8 @@ import (
 	"github.com/attn-go/attn/models/decoder"
 )
 
-// TestDraftModel: a generator may have a draft model of its vocabulary, whose cache shares the memory with its own, and whose guesses are
-// counted. It changes no fingerprint.
+// TestDraftModel: a generator may have a draft model of its vocabulary, whose cache shares the
+// memory with its own, and whose guesses are counted. It changes no fingerprint.
 func TestDraftModel(t *testing.T) {
 	const folder = "../testdata/tiny/"
 	m, err := Load(folder+"llama-2", LoadOptions{DraftModel: folder + "mistral-2", Context: 100})

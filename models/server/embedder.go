@@ -179,7 +179,8 @@ func (e *embedder) role(w *request.Embed) error {
 	return nil
 }
 
-// promptOf returns the name of the prompt that a request asks for. Clients ask by the names of several APIs.
+// promptOf returns the name of the prompt that a request asks for. Clients ask by the names of
+// several APIs.
 func (e *embedder) promptOf(w *request.Embed) error {
 	if w.Multi && !e.m.HasVector() {
 		return e.role(w)
@@ -252,8 +253,8 @@ func (e *embedder) prepare(r *request.Request, w *request.Embed) error {
 	return nil
 }
 
-// mostNumbers bounds the vectors of tokens of an answer, which take many times the memory of its texts: a text of bge-m3 has 1024
-// numbers for each of up to 8192 tokens.
+// mostNumbers bounds the vectors of tokens of an answer, which take many times the memory of its
+// texts: a text of bge-m3 has 1024 numbers for each of up to 8192 tokens.
 const mostNumbers = 1 << 23
 
 // dimensions checks how many numbers are wanted of a vector. Those of tokens are not cut.

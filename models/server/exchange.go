@@ -13,7 +13,8 @@ import (
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 
-// An exchange is a request of HTTP and its response, which it writes: each part has the time that a client is given.
+// An exchange is a request of HTTP and its response, which it writes: each part has the time that a
+// client is given.
 type exchange struct {
 	http.ResponseWriter
 	r        *http.Request
@@ -88,7 +89,8 @@ func (x *exchange) reply(v any) error {
 // errGone says that the client of a stream does not read on.
 var errGone = errors.New("server: the client is gone")
 
-// A stream writes the events of a request. The status is written with the first one, so that an error before it has its own.
+// A stream writes the events of a request. The status is written with the first one, so that an
+// error before it has its own.
 type stream struct {
 	x *exchange
 	r *request.Request

@@ -11,9 +11,9 @@ import (
 
 // A Backend answers requests for a gateway, such as by servers on other machines.
 type Backend interface {
-	// Answer writes the answer to a request, as an [http.Handler] does: as a gateway hands it on
-	// at once, what is written cannot be taken back. An error before the first byte is one for
-	// the client: with status 503 if it is [ErrUnavailable], 502 if it is [ErrBackend]. After it, the
+	// Answer writes the answer to a request, as an [http.Handler] does: as a gateway hands it on at
+	// once, what is written cannot be taken back. An error before the first byte is one for the
+	// client: with status 503 if it is [ErrUnavailable], 502 if it is [ErrBackend]. After it, the
 	// answer ends with the error. ctx ends when the client goes away.
 	Answer(ctx context.Context, w http.ResponseWriter, r *Call) error
 
@@ -21,7 +21,8 @@ type Backend interface {
 	Ready() error
 }
 
-// A Call is a request that a gateway hands on. Its client may ask, and its body has an accepted size.
+// A Call is a request that a gateway hands on. Its client may ask, and its body has an accepted
+// size.
 type Call struct {
 	Method, Path string // Path as in a request line
 	Body         []byte
@@ -30,8 +31,8 @@ type Call struct {
 	// Tally is set by the backend, as far as it knows it.
 	Tally Tally
 
-	// Conversation is what the prompt is written from, turn by turn, nil for a request that is none: a server that has
-	// answered one with the same first turns has their keys and values.
+	// Conversation is what the prompt is written from, turn by turn, nil for a request that is
+	// none: a server that has answered one with the same first turns has their keys and values.
 	Conversation [][]byte
 }
 
@@ -75,8 +76,8 @@ func (s *Server) forward(x *exchange, body []byte, conversation [][]byte) error 
 	return err
 }
 
-// broken ends an answer of a backend that has begun and cannot go on: a stream with what says so, everything else by an end
-// of the connection that a client notices.
+// broken ends an answer of a backend that has begun and cannot go on: a stream with what says so,
+// everything else by an end of the connection that a client notices.
 func (x *exchange) broken(d dialect.Dialect, err error) {
 	streamer, ok := d.(dialect.Streamer)
 	if !ok || x.Header().Get("Content-Type") != streamer.Stream() {

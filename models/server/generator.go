@@ -47,7 +47,8 @@ func newGenerator(h hosted, m *decoder.Model, turns *batch.Turns) (*generator, e
 	return g, err
 }
 
-// schedule returns the settings of a language model's scheduler, which a draft model guesses for if it is not nil.
+// schedule returns the settings of a language model's scheduler, which a draft model guesses for if
+// it is not nil.
 func schedule(m, draft *decoder.Model, s *Settings) (batch.Options, error) {
 	o, page := m.Options(), 0 // bytes of a page of tokens in all layers
 	for _, m := range []*decoder.Model{m, draft} {
@@ -60,7 +61,8 @@ func schedule(m, draft *decoder.Model, s *Settings) (batch.Options, error) {
 		}
 		page += bytes * m.Pages(1)
 	}
-	// A text of the whole context, and a page of each group of layers for a copy of one that is shared.
+	// A text of the whole context, and a page of each group of layers for a copy of one that is
+	// shared.
 	groups := m.Pages(1)
 	texts := max((m.Pages(o.Context)+groups-1)/groups+1, int(s.CacheBytes/int64(page))) // of a page of tokens each
 	var drafts *batch.Draft
@@ -185,7 +187,8 @@ func (g *generator) record(w *request.Generate, prompt []int32, o *decoder.Gener
 	return r, r.Conversation(w.Conversation)
 }
 
-// facts is that of served. A model without a tokenizer continues tokens alone, which is no task for texts.
+// facts is that of served. A model without a tokenizer continues tokens alone, which is no task for
+// texts.
 func (g *generator) facts(f *request.Facts) {
 	o, c, s := g.m.Options(), g.m.Config(), g.s
 	f.Tasks, f.Context, f.Layers, f.Vocabulary = []string{}, o.Context, c.Layers, c.Vocab

@@ -5,8 +5,8 @@ import (
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
-// infills are the tokens that stand before what precedes a gap, before what follows it, and before what fills it, by families of
-// models, which all want them in this order.
+// infills are the tokens that stand before what precedes a gap, before what follows it, and before
+// what fills it, by families of models, which all want them in this order.
 var infills = [][3]string{
 	{"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"},    // Qwen, CodeGemma
 	{"<fim_prefix>", "<fim_suffix>", "<fim_middle>"},          // StarCoder, SmolLM, Granite

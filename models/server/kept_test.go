@@ -48,7 +48,8 @@ func ofTools(t testing.TB) (s *Server, id string) {
 	return s, second.ID
 }
 
-// TestInputItems: the items that a response was made from are listed in parts and in both orders, as they would go into input.
+// TestInputItems: the items that a response was made from are listed in parts and in both orders,
+// as they would go into input.
 func TestInputItems(t *testing.T) {
 	s, id := ofTools(t)
 	list := func(query string) (l itemList) {
@@ -94,7 +95,8 @@ func TestInputItems(t *testing.T) {
 	}
 }
 
-// TestKeptInclude: what include asks for is there if the response was made with it, and an error otherwise.
+// TestKeptInclude: what include asks for is there if the response was made with it, and an error
+// otherwise.
 func TestKeptInclude(t *testing.T) {
 	s, with := ofTools(t)
 	without := answerOf[responseAnswer](t, post(s, "/v1/responses", `{"model": "tools", "max_output_tokens": 3, "input": "why?"}`)).ID

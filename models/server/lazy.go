@@ -15,8 +15,9 @@ import (
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 
-// OnDemand returns a model that a server loads as [Load] does when a request asks for it, and unloads when another one needs
-// its memory, see Settings.ModelsBytes. The files must be those of a model that can be loaded.
+// OnDemand returns a model that a server loads as [Load] does when a request asks for it, and
+// unloads when another one needs its memory, see Settings.ModelsBytes. The files must be those of a
+// model that can be loaded.
 func OnDemand(model string, o LoadOptions) (*Model, error) {
 	r, err := models.Inspect(model)
 	if err == nil && len(r.Problems) > 0 {
@@ -64,7 +65,8 @@ func tasksOf(r *models.Report) []string {
 	return []string{"chat", "completion"}
 }
 
-// Memory returns how many bytes a model of [OnDemand] takes in a server of these settings: of weights, keys and values.
+// Memory returns how many bytes a model of [OnDemand] takes in a server of these settings: of
+// weights, keys and values.
 func (m *Model) Memory(s *Settings) int64 {
 	bytes := m.later.weights
 	if m.later.kind == models.KindGenerator {
@@ -123,7 +125,8 @@ func (srv *Server) wake(l *lazy, turns *batch.Turns) (*awake, error) {
 	return a, nil
 }
 
-// hold returns the model that does the work of a request until that is closed, and loads it if it must.
+// hold returns the model that does the work of a request until that is closed, and loads it if it
+// must.
 func hold(m served, r *request.Request) (served, error) {
 	l, ok := m.(*lazy)
 	if !ok {
@@ -140,7 +143,8 @@ func hold(m served, r *request.Request) (served, error) {
 func (l *lazy) about() *hosted    { return &l.own }
 func (l *lazy) kind() models.Kind { return l.own.later.kind }
 
-// can is that of served. It says the same of a model that is loaded, whose own answer may be another one.
+// can is that of served. It says the same of a model that is loaded, whose own answer may be
+// another one.
 func (l *lazy) can(w request.Work) error {
 	if w, ok := w.(*request.Embed); ok && w.Multi && l.own.later.late {
 		return nil

@@ -18,7 +18,8 @@ import (
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 
-// onDemand returns the models of a folder, as all are loaded and as they are loaded on demand, and the memory of the largest one.
+// onDemand returns the models of a folder, as all are loaded and as they are loaded on demand, and
+// the memory of the largest one.
 func onDemand(t *testing.T, s *Settings) (loaded, later []*Model, most int64) {
 	t.Helper()
 	file := tinyllama.New(nil)
@@ -44,8 +45,8 @@ func onDemand(t *testing.T, s *Settings) (loaded, later []*Model, most int64) {
 	return loaded, later, most
 }
 
-// TestOnDemand: models that are loaded when requests ask for them give the same bodies as those that always are, also if there is
-// memory for one alone, and the list says which are loaded.
+// TestOnDemand: models that are loaded when requests ask for them give the same bodies as those
+// that always are, also if there is memory for one alone, and the list says which are loaded.
 func TestOnDemand(t *testing.T) {
 	s := fixed()
 	loaded, later, most := onDemand(t, &s)
@@ -90,8 +91,8 @@ func TestOnDemand(t *testing.T) {
 	}
 }
 
-// TestOnDemandFacts: what the page and other clients must know before they ask is said of models that are not loaded, as of those that
-// are.
+// TestOnDemandFacts: what the page and other clients must know before they ask is said of models
+// that are not loaded, as of those that are.
 func TestOnDemandFacts(t *testing.T) {
 	s := fixed()
 	loaded, later, most := onDemand(t, &s)
@@ -109,8 +110,8 @@ func TestOnDemandFacts(t *testing.T) {
 	}
 }
 
-// TestOnDemandErrors: a request of another kind loads nothing, a model whose files are gone is an error of its requests alone, and
-// requests that wait for room end with the server.
+// TestOnDemandErrors: a request of another kind loads nothing, a model whose files are gone is an
+// error of its requests alone, and requests that wait for room end with the server.
 func TestOnDemandErrors(t *testing.T) {
 	s := fixed()
 	_, later, most := onDemand(t, &s)

@@ -116,7 +116,8 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// TestMessages: a conversation has at least one message and at most as many as the settings say, before any is read.
+// TestMessages: a conversation has at least one message and at most as many as the settings say,
+// before any is read.
 func TestMessages(t *testing.T) {
 	settings := fixed()
 	settings.Messages = 5
@@ -136,7 +137,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestKeys: requests without a key that is accepted get status 401, but for those of /healthz and /readyz.
+// TestKeys: requests without a key that is accepted get status 401, but for those of /healthz and
+// /readyz.
 func TestKeys(t *testing.T) {
 	settings := fixed()
 	settings.Keys = []Key{{"a", "secret-of-a-long-enough"}, {"b", "secret-of-b-long-enough"}}
@@ -202,7 +204,8 @@ func TestTooMany(t *testing.T) {
 // A long answer, whose request is never over by itself within a test.
 const longBody = `{"model": "tiny", "prompt": "a", "max_tokens": 399, "n": 8, "temperature": 1.5, "top_k": 0, "top_p": 1, "stream": true}`
 
-// TestClientGoes: if clients go away, what they have begun is gone soon, and all pages and goroutines come back.
+// TestClientGoes: if clients go away, what they have begun is gone soon, and all pages and
+// goroutines come back.
 func TestClientGoes(t *testing.T) {
 	s := newServer(t, fixed())
 	web := httptest.NewServer(s)
@@ -249,7 +252,8 @@ func waitUntil(t *testing.T, what string, happened func() bool) {
 	}
 }
 
-// TestClose: what is open is answered, and what comes later gets 503; without time it ends with an error.
+// TestClose: what is open is answered, and what comes later gets 503; without time it ends with an
+// error.
 func TestClose(t *testing.T) {
 	for _, patient := range []bool{true, false} {
 		s := newServer(t, fixed())
@@ -293,8 +297,8 @@ type lost struct{ dialect.OpenAI }
 func (lost) Read(*dialect.Input) (*request.Request, error) { panic("lost") }
 func (lost) Whole(*request.Request) any                    { return nil }
 
-// TestPanic: a panic of a handler is an answer of status 500, a line of the log, and no end of the process. What the
-// request held is free again.
+// TestPanic: a panic of a handler is an answer of status 500, a line of the log, and no end of the
+// process. What the request held is free again.
 func TestPanic(t *testing.T) {
 	var log bytes.Buffer
 	settings := fixed()
@@ -318,7 +322,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestSlowClient: a client that does not send its request, or does not read its answer, is given up.
+// TestSlowClient: a client that does not send its request, or does not read its answer, is given
+// up.
 func TestSlowClient(t *testing.T) {
 	settings := fixed()
 	settings.BodyTimeout, settings.WriteTimeout = 10*time.Millisecond, 10*time.Millisecond
@@ -337,7 +342,8 @@ func TestSlowClient(t *testing.T) {
 	waitUntil(t, "the slow request is over", func() bool { return len(s.slots) == 0 })
 }
 
-// TestAnnouncedBody: a body gets no more memory at once than it may have, whatever its client announces.
+// TestAnnouncedBody: a body gets no more memory at once than it may have, whatever its client
+// announces.
 func TestAnnouncedBody(t *testing.T) {
 	const most = 100
 	r := httptest.NewRequest("POST", "/v1/completions", strings.NewReader("{}"))
@@ -348,8 +354,8 @@ func TestAnnouncedBody(t *testing.T) {
 	}
 }
 
-// TestBodyThatNobodyReads: whatever answers, a connection ends whose client announces a body and does not
-// send it.
+// TestBodyThatNobodyReads: whatever answers, a connection ends whose client announces a body and
+// does not send it.
 func TestBodyThatNobodyReads(t *testing.T) {
 	settings := fixed()
 	settings.BodyTimeout, settings.Keys = 10*time.Millisecond, []Key{{"a", "secret-of-a-long-enough"}}
@@ -373,8 +379,8 @@ func TestBodyThatNobodyReads(t *testing.T) {
 	}
 }
 
-// TestForeignPages: without keys, no page of another site and no name that leads here by DNS reaches a
-// server at loopback.
+// TestForeignPages: without keys, no page of another site and no name that leads here by DNS
+// reaches a server at loopback.
 func TestForeignPages(t *testing.T) {
 	settings := fixed()
 	settings.Hosts = []string{"chat.example"}
@@ -429,8 +435,8 @@ func TestRepeatLastN(t *testing.T) {
 	}
 }
 
-// TestCacheTakesItsMemory: whatever the types of the cache, its pages fill the memory that the settings
-// give it, and each pair of types has a fingerprint of its own.
+// TestCacheTakesItsMemory: whatever the types of the cache, its pages fill the memory that the
+// settings give it, and each pair of types has a fingerprint of its own.
 func TestCacheTakesItsMemory(t *testing.T) {
 	settings := fixed()
 	settings.CacheBytes = 4 << 20

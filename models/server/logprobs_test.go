@@ -41,8 +41,8 @@ func partModel(t *testing.T) *Model {
 	return NewModel("parts", made{m}, "parts")
 }
 
-// TestTokenBytes: the bytes of a token are there, also if it is a part of a character, where its text does
-// not tell them.
+// TestTokenBytes: the bytes of a token are there, also if it is a part of a character, where its
+// text does not tell them.
 func TestTokenBytes(t *testing.T) {
 	s := serverOf(t, fixed(), partModel(t))
 	body := fmt.Sprintf(`{"prompt": [%d, %d, 4], "echo": true, "max_tokens": 0, "logprobs": 2}`, halves[0], halves[1])

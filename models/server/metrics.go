@@ -55,8 +55,8 @@ func (m *metrics) count(path string, r *request.Request, status int, took time.D
 	}
 }
 
-// Collector returns the numbers of the models, which /metrics shows beside others, for a registry of the
-// caller.
+// Collector returns the numbers of the models, which /metrics shows beside others, for a registry
+// of the caller.
 func (s *Server) Collector() prometheus.Collector { return &collector{s.models} }
 
 // A collector reads the numbers of models when they are asked for.

@@ -48,20 +48,23 @@ type LoadOptions struct {
 	Unrotated      bool // of Int4
 	DynamicInt12   bool // with a cache of integers
 
-	// Precision is what linear layers compute with, see [decoder.Options] and [embedding.LoadOptions].
+	// Precision is what linear layers compute with, see [decoder.Options] and
+	// [embedding.LoadOptions].
 	Precision precision.Precision
 
 	LoRA []lora.Adapter // merged into the weights, see [decoder.Options]
 
 	KeepPacked bool // keeps the weights in a file beside the model, see [decoder.Options]
 
-	// DraftModel is a smaller generator of the same vocabulary that guesses Draft tokens of each answer in a step, 4 if it
-	// is 0. It changes no answer. Its keys and values share Settings.CacheBytes with the generator's. "" means none.
+	// DraftModel is a smaller generator of the same vocabulary that guesses Draft tokens of each
+	// answer in a step, 4 if it is 0. It changes no answer. Its keys and values share
+	// Settings.CacheBytes with the generator's. "" means none.
 	DraftModel string
 	Draft      int
 }
 
-// Load opens a model with [models.Open], whose errors it returns, and computes the hash of its files.
+// Load opens a model with [models.Open], whose errors it returns, and computes the hash of its
+// files.
 func Load(model string, o LoadOptions) (*Model, error) {
 	load := embedding.LoadOptions{Precision: o.Precision, LoRA: o.LoRA, KeepPacked: o.KeepPacked}
 	opened, err := models.Open(model, models.Options{
@@ -105,8 +108,8 @@ func (m *Model) loadDraft(o LoadOptions) error {
 	return x.Generator().CheckDraft(m.draft)
 }
 
-// NewModel returns a model that is open. digest stands for its files, and for options that change its
-// results, in the fingerprint. Answers of it have no receipts.
+// NewModel returns a model that is open. digest stands for its files, and for options that change
+// its results, in the fingerprint. Answers of it have no receipts.
 func NewModel(name string, m models.Model, digest string) *Model {
 	return &Model{name: name, digest: digest, architecture: m.About().Architecture, model: m}
 }
@@ -114,9 +117,9 @@ func NewModel(name string, m models.Model, digest string) *Model {
 // Name returns the name of the model in requests.
 func (m *Model) Name() string { return m.name }
 
-// answers is the version of what the bytes of answers depend on beside the contract, the model and the
-// settings: how texts become tokens, how tokens are chosen and how answers are written. Raise it with
-// every change of them.
+// answers is the version of what the bytes of answers depend on beside the contract, the model and
+// the settings: how texts become tokens, how tokens are chosen and how answers are written. Raise
+// it with every change of them.
 const answers = 6
 
 // digestOf returns a SHA-256 of the files of a model.
@@ -161,8 +164,8 @@ func (m *Model) fingerprint(s *Settings) string {
 	return "fp_" + hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// promptTokens returns the tokens of a reranker's prompt with some texts. Beside the files of its digest they depend on
-// what tells its family: the title of README.md and the name of the folder.
+// promptTokens returns the tokens of a reranker's prompt with some texts. Beside the files of its
+// digest they depend on what tells its family: the title of README.md and the name of the folder.
 func promptTokens(m *reranking.Reranker) []int32 {
 	o := m.Options()
 	o.Label = m.Labels()[0]

@@ -47,7 +47,8 @@ func ollamaLines(t *testing.T, w *httptest.ResponseRecorder) (list []ollamaLine,
 	return list, text
 }
 
-// TestOllamaTexts: /api/chat and /api/generate answer as /v1/chat/completions and /v1/completions do, streamed and whole.
+// TestOllamaTexts: /api/chat and /api/generate answer as /v1/chat/completions and /v1/completions
+// do, streamed and whole.
 func TestOllamaTexts(t *testing.T) {
 	s := newServer(t, fixed())
 	const common = `"max_tokens": 30, "temperature": 1.2, "top_k": 30, "top_p": 0.9, "min_p": 0.01, "seed": 5, "repeat_penalty": 1.1, "repeat_last_n": 20, "frequency_penalty": 0.1, "stop": ["qq"]`

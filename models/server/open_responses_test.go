@@ -11,8 +11,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// openResponses are the fields that Open Responses (openresponses.org, src/generated/kubb/zod) wants of an answer, of items and their
-// parts, and of events, each with its kinds.
+// openResponses are the fields that Open Responses (openresponses.org, src/generated/kubb/zod)
+// wants of an answer, of items and their parts, and of events, each with its kinds.
 var openResponses = map[string]string{
 	"response": `id:string object:string created_at:integer completed_at:integer,null status:string incomplete_details:object,null model:string
 		previous_response_id:string,null instructions:string,null output:array error:object,null tools:array tool_choice:string,object
@@ -110,8 +110,9 @@ func openFaults(form string, v any) (faults []string) {
 	return faults
 }
 
-// TestOpenResponses asks what the compliance tests of Open Responses ask (src/lib/compliance-tests.ts), in its order, and what has all
-// parts of an answer, whole and as a stream. Answers and events have all fields that the specification wants. A picture is an error:
+// TestOpenResponses asks what the compliance tests of Open Responses ask
+// (src/lib/compliance-tests.ts), in its order, and what has all parts of an answer, whole and as a
+// stream. Answers and events have all fields that the specification wants. A picture is an error:
 // no model here sees one.
 func TestOpenResponses(t *testing.T) {
 	s := serverOf(t, fixed(), append(tinyModels(t, kernel.Exec{Threads: 1}, 16), tooled(t, kernel.Exec{Threads: 1}, 16))...)

@@ -7,8 +7,8 @@ import (
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 
-// An Origin is what a gateway has found out about a request that it hands on, and what its answer must
-// have so that several servers give the same bytes.
+// An Origin is what a gateway has found out about a request that it hands on, and what its answer
+// must have so that several servers give the same bytes.
 type Origin struct {
 	Key       string    // whose request it is; in place of that of an API key or an address, which are not looked at
 	RequestID string    // in the log and in X-Request-Id
@@ -21,8 +21,8 @@ type Origin struct {
 // originKey is the key of an Origin in a context.
 type originKey struct{}
 
-// WithOrigin returns the context of a request that comes from a gateway, which has checked who asks. A
-// server takes it as allowed.
+// WithOrigin returns the context of a request that comes from a gateway, which has checked who
+// asks. A server takes it as allowed.
 func WithOrigin(ctx context.Context, o Origin) context.Context {
 	return context.WithValue(ctx, originKey{}, &o)
 }
@@ -33,8 +33,8 @@ func originOf(ctx context.Context) *Origin {
 	return o
 }
 
-// stamp returns the id of an answer, without its beginning, and its time, for the field created: that since which models are
-// there, if the request is about them.
+// stamp returns the id of an answer, without its beginning, and its time, for the field created:
+// that since which models are there, if the request is about them.
 func (s *Server) stamp(x *exchange, r *request.Request) (id string, created time.Time) {
 	if o := originOf(x.ctx); o != nil {
 		return o.AnswerID, o.Created

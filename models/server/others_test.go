@@ -91,8 +91,8 @@ type vectorsOf struct {
 	}
 }
 
-// TestVectorForms: vectors as integers and bits are those of package embedding and of NumPy's packbits, and /embed has what
-// /v1/embeddings has.
+// TestVectorForms: vectors as integers and bits are those of package embedding and of NumPy's
+// packbits, and /embed has what /v1/embeddings has.
 func TestVectorForms(t *testing.T) {
 	models := tinyModels(t, kernel.Exec{Threads: 1}, 16)
 	s := serverOf(t, fixed(), models...)
@@ -132,8 +132,8 @@ func TestVectorForms(t *testing.T) {
 	}
 }
 
-// TestPromptNames: a prompt of the model by its name is put before each text, as by package embedding, also where the pooling
-// leaves it out.
+// TestPromptNames: a prompt of the model by its name is put before each text, as by package
+// embedding, also where the pooling leaves it out.
 func TestPromptNames(t *testing.T) {
 	for _, dir := range []string{"", "prompt-mean", "prompt-last"} {
 		path := filepath.Join(t.TempDir(), "model")
@@ -185,7 +185,8 @@ func TestPromptNames(t *testing.T) {
 	}
 }
 
-// TestLogitBias: a token that is preferred is all there is, one that is not there is not, and receipts refuse it.
+// TestLogitBias: a token that is preferred is all there is, one that is not there is not, and
+// receipts refuse it.
 func TestLogitBias(t *testing.T) {
 	s := newServer(t, fixed())
 	tok, err := generateOf(s.find(chatModel).about().Model).Tokenizer()
@@ -248,7 +249,8 @@ func fillModel(t *testing.T) *Model {
 	return NewModel("fill", made{m}, "fill")
 }
 
-// TestSuffix: a gap is filled as by the prompt that has the model's tokens for it; what is written in the texts is no such token.
+// TestSuffix: a gap is filled as by the prompt that has the model's tokens for it; what is written
+// in the texts is no such token.
 func TestSuffix(t *testing.T) {
 	s := serverOf(t, fixed(), fillModel(t))
 	text := func(body string) string {

@@ -110,8 +110,9 @@ func ask(t *testing.T, h http.Handler, list []sent, order []int, atOnce int) []s
 	return bodies
 }
 
-// TestBodiesDoNotDependOnLoad: the bodies of a mix of requests are the same alone, in any order, beside
-// others, after preemption, in chunks of any length, on all tiers, with one thread and with several.
+// TestBodiesDoNotDependOnLoad: the bodies of a mix of requests are the same alone, in any order,
+// beside others, after preemption, in chunks of any length, on all tiers, with one thread and with
+// several.
 func TestBodiesDoNotDependOnLoad(t *testing.T) {
 	n := 1000
 	if testing.Short() || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
@@ -219,8 +220,9 @@ func jsonField(t *testing.T, bodies []string, name string) any {
 	return nil
 }
 
-// recorded is the SHA-256 of the bodies of the first requests of the mix. It changes with the contract, with answers
-// in model.go, and with nothing else: it is the same on every architecture and tier.
+// recorded is the SHA-256 of the bodies of the first requests of the mix. It changes with the
+// contract, with answers in model.go, and with nothing else: it is the same on every architecture
+// and tier.
 const recorded = "a96358078fdd16eab8c78d651e7519bc839a7b54520056f87aa6545621a543f0"
 
 // TestRecordedMix: the bodies are those that were recorded on another CPU.

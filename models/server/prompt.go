@@ -63,7 +63,8 @@ func (g *generator) prepare(r *request.Request, w *request.Generate) error {
 	return nil
 }
 
-// stops sets the tokens that end a text: the model's, unless they are to be ignored, and those of the request.
+// stops sets the tokens that end a text: the model's, unless they are to be ignored, and those of
+// the request.
 func (g *generator) stops(w *request.Generate) error {
 	if w.Stop == nil && !w.IgnoreEnds {
 		return nil
@@ -91,8 +92,8 @@ func (g *generator) biases(w *request.Generate) error {
 	return nil
 }
 
-// room takes a place for the grammar of a request that has one. Grammars take memory while a text grows, so that few requests
-// at once may have one. Those with tools wait.
+// room takes a place for the grammar of a request that has one. Grammars take memory while a text
+// grows, so that few requests at once may have one. Those with tools wait.
 func (g *generator) room(r *request.Request, w *request.Generate) error {
 	tools := w.Conversation != nil && len(w.Conversation.Tools) > 0 && !w.Tools.None
 	if w.Count || w.Shape == nil && !tools {
@@ -165,7 +166,8 @@ func (g *generator) converse(r *request.Request, w *request.Generate) error {
 	return g.answers(w, tools, prompt, g.format.Opens(parts))
 }
 
-// answers sets what the answers to a prompt may be, and how they are taken apart. open says that the prompt ends within thinking.
+// answers sets what the answers to a prompt may be, and how they are taken apart. open says that
+// the prompt ends within thinking.
 func (g *generator) answers(w *request.Generate, tools []chattemplate.Tool, prompt []int32, open bool) (err error) {
 	asked := answer.Asked{Required: w.Tools.Required, Single: w.Tools.Single, Open: open}
 	asked.Grows = len(w.Options.StopText) == 0 // which may end a call anywhere, as if it were whole
@@ -209,7 +211,8 @@ func (g *generator) answers(w *request.Generate, tools []chattemplate.Tool, prom
 	return nil
 }
 
-// badVariable returns an error about a part of a conversation by the field of a request that has it.
+// badVariable returns an error about a part of a conversation by the field of a request that has
+// it.
 func badVariable(bad *kernel.Error) error {
 	name := bad.Arg()
 	field, _, inside := strings.Cut(name, "[")
@@ -219,8 +222,8 @@ func badVariable(bad *kernel.Error) error {
 	return badParam(field, "%.80s: got %s, want %s", name, bad.Got, bad.Want)
 }
 
-// continued sets the prompts to the tokens of texts. Special tokens that are written in a text count as such, as a
-// completion is a text as the model sees it.
+// continued sets the prompts to the tokens of texts. Special tokens that are written in a text
+// count as such, as a completion is a text as the model sees it.
 func (g *generator) continued(r *request.Request, w *request.Generate) error {
 	if w.Len() == 0 {
 		return badParam("prompt", "prompt: got none, want at least one")
@@ -262,7 +265,8 @@ func (g *generator) continued(r *request.Request, w *request.Generate) error {
 	return nil
 }
 
-// echoed returns a prompt as answers begin with it, with room for the logarithms of its tokens, if they are wanted.
+// echoed returns a prompt as answers begin with it, with room for the logarithms of its tokens, if
+// they are wanted.
 func (g *generator) echoed(w *request.Generate, at int) (e request.Echoed) {
 	ids := w.Prompts[at]
 	tok, err := g.m.Tokenizer()

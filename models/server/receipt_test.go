@@ -14,7 +14,8 @@ import (
 	"github.com/attn-go/attn/models/receipt"
 )
 
-// A receipt of each choice is verified, whatever else the server computes, and changes nothing else of an answer.
+// A receipt of each choice is verified, whatever else the server computes, and changes nothing else
+// of an answer.
 func TestReceipts(t *testing.T) {
 	file := tinyllama.New(nil)
 	file.AddVocabulary()
@@ -74,7 +75,8 @@ func TestReceipts(t *testing.T) {
 // signer is the key of servers that sign.
 var signer = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 
-// The last event of a stream has the receipts that the whole answer has, also with a grammar, and they are signed.
+// The last event of a stream has the receipts that the whole answer has, also with a grammar, and
+// they are signed.
 func TestReceiptsOfStreams(t *testing.T) {
 	file := tinyllama.New(nil)
 	file.AddVocabulary()
@@ -179,7 +181,8 @@ func TestReceiptsOfDialects(t *testing.T) {
 	}
 }
 
-// Vectors and ranks have a receipt, whatever else of the answer a request asks for, or an error says why not.
+// Vectors and ranks have a receipt, whatever else of the answer a request asks for, or an error
+// says why not.
 func TestReceiptsOfTexts(t *testing.T) {
 	open := func(name string) *Model {
 		m, err := Load("../testdata/tiny/"+name, LoadOptions{})
@@ -221,8 +224,8 @@ func TestReceiptsOfTexts(t *testing.T) {
 	}
 }
 
-// TestReceiptsOfTools: every turn of a session with tools, thinking and a budget has a receipt that is verified, and what is forged
-// of any of them is found.
+// TestReceiptsOfTools: every turn of a session with tools, thinking and a budget has a receipt that
+// is verified, and what is forged of any of them is found.
 func TestReceiptsOfTools(t *testing.T) {
 	file := tinyllama.New(nil)
 	file.AddVocabulary()

@@ -54,7 +54,8 @@ func TestReported(t *testing.T) {
 	}
 }
 
-// TestRefused: what would change the answer and cannot be done is an error that names the field, at every path.
+// TestRefused: what would change the answer and cannot be done is an error that names the field, at
+// every path.
 func TestRefused(t *testing.T) {
 	s := newServer(t, fixed())
 	for path, bodies := range map[string][]string{
@@ -90,7 +91,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestUnknownIsNamed: the log names a field that is ignored once, and not more of them than memory is meant for.
+// TestUnknownIsNamed: the log names a field that is ignored once, and not more of them than memory
+// is meant for.
 func TestUnknownIsNamed(t *testing.T) {
 	var log bytes.Buffer
 	settings := fixed()
@@ -134,8 +136,9 @@ type completionAnswer struct {
 	Usage *tokenUsage
 }
 
-// TestEcho: an answer that begins with its prompt has the logarithms of the prompt's tokens, those of the model's own
-// logits, for prompts of any length, several choices, streams, and without an answer.
+// TestEcho: an answer that begins with its prompt has the logarithms of the prompt's tokens, those
+// of the model's own logits, for prompts of any length, several choices, streams, and without an
+// answer.
 func TestEcho(t *testing.T) {
 	models := tinyModels(t, kernel.Exec{Threads: 1}, 16)
 	s := serverOf(t, fixed(), models...)
@@ -207,7 +210,8 @@ func TestEcho(t *testing.T) {
 			}
 		}
 	}
-	// The token that ends the text has its logarithm, so that there is always one behind those of the prompt.
+	// The token that ends the text has its logarithm, so that there is always one behind those of
+	// the prompt.
 	next := answerOf[completionAnswer](t, post(s, "/v1/completions", `{"model": "tiny", "prompt": "x y", "max_tokens": 1, "temperature": 0, "logprobs": 1, "ignore_eos": true}`)).Choices[0]
 	tok, err := m.Tokenizer()
 	if err != nil {

@@ -45,8 +45,8 @@ func numbered() Settings {
 	return s
 }
 
-// TestResponses: /v1/responses answers as /v1/chat/completions does, whole and as a stream whose events are in order and
-// numbered.
+// TestResponses: /v1/responses answers as /v1/chat/completions does, whole and as a stream whose
+// events are in order and numbered.
 func TestResponses(t *testing.T) {
 	s := newServer(t, fixed())
 	const settings = `, "max_output_tokens": 30, "temperature": 1.2, "top_k": 30, "top_p": 0.9, "seed": 5, "presence_penalty": 0.5, "frequency_penalty": 0.2, "include": ["message.output_text.logprobs"], "top_logprobs": 2`
@@ -102,8 +102,8 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-// TestKeptResponses: a response can go on from one that was kept, as with the whole conversation in the input; it can be
-// asked for again and deleted, by its key alone.
+// TestKeptResponses: a response can go on from one that was kept, as with the whole conversation in
+// the input; it can be asked for again and deleted, by its key alone.
 func TestKeptResponses(t *testing.T) {
 	settings := numbered()
 	settings.Keys = []Key{{"a", "secret-of-a-long-enough"}, {"a", "secret-of-b-long-enough"}} // of one name, and yet not one
@@ -154,7 +154,8 @@ func TestKeptResponses(t *testing.T) {
 	}
 }
 
-// TestNoKeptResponses: with a store that is off, or behind a gateway, no response is kept, and asking for it is an error.
+// TestNoKeptResponses: with a store that is off, or behind a gateway, no response is kept, and
+// asking for it is an error.
 func TestNoKeptResponses(t *testing.T) {
 	settings := fixed()
 	settings.KeptBytes = -1

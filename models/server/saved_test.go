@@ -31,7 +31,8 @@ func pagesOf(t testing.TB, path string) *promptcache.Cache {
 	return promptcache.New(folder, slog.New(slog.DiscardHandler))
 }
 
-// served1 answers a request on a server of its own, which ends before it returns, and returns how many tokens were loaded.
+// served1 answers a request on a server of its own, which ends before it returns, and returns how
+// many tokens were loaded.
 func served1(t testing.TB, s Settings, m *Model, path, body string) (answer string, loaded uint64) {
 	t.Helper()
 	srv, err := New(s, m)
@@ -45,7 +46,8 @@ func served1(t testing.TB, s Settings, m *Model, path, body string) (answer stri
 	return w.Body.String(), srv.find(m.Name()).(*generator).texts.Stats().Loaded
 }
 
-// TestRecordedPages: pages that another CPU has written continue a conversation with the bytes that it has without them.
+// TestRecordedPages: pages that another CPU has written continue a conversation with the bytes that
+// it has without them.
 func TestRecordedPages(t *testing.T) {
 	file := tinyllama.New(nil)
 	file.AddVocabulary()
@@ -81,8 +83,8 @@ func TestRecordedPages(t *testing.T) {
 	}
 }
 
-// BenchmarkRestart: the first token of a conversation of some 2,000 tokens after a restart, without a prompt cache and with
-// one. The cache memory is allocated before.
+// BenchmarkRestart: the first token of a conversation of some 2,000 tokens after a restart, without
+// a prompt cache and with one. The cache memory is allocated before.
 func BenchmarkRestart(b *testing.B) {
 	m, err := Load(testweights.Path(b, testweights.SmolLM2), LoadOptions{Exec: kernel.Exec{Threads: 1}, Name: chatModel, Precision: precision.Int8})
 	if err != nil {

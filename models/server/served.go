@@ -16,7 +16,8 @@ import (
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
-// A served model does the work of requests. There is a type for each kind: [generator], [embedder] and [ranker].
+// A served model does the work of requests. There is a type for each kind: [generator], [embedder]
+// and [ranker].
 type served interface {
 	about() *hosted
 	kind() models.Kind
@@ -25,7 +26,8 @@ type served interface {
 
 	can(w request.Work) error // nil if the model does the work of a request, which may still say what does not fit
 
-	// do does the work of a request, if it can. What is made piece by piece is given to emit, whose error ends it.
+	// do does the work of a request, if it can. What is made piece by piece is given to emit, whose
+	// error ends it.
 	do(r *request.Request, emit func(*request.Event) error) error
 
 	run(ctx context.Context) // computes until ctx ends

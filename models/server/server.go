@@ -119,8 +119,8 @@ func (s *Server) Fingerprint(model string) string {
 	return ""
 }
 
-// SystemFingerprint returns a hash of the names and fingerprints of all models, in their order: two servers
-// that share it give the same bytes to every request with the same [Origin].
+// SystemFingerprint returns a hash of the names and fingerprints of all models, in their order: two
+// servers that share it give the same bytes to every request with the same [Origin].
 func (s *Server) SystemFingerprint() string {
 	h := sha256.New()
 	for _, m := range s.models {

@@ -141,7 +141,8 @@ func events(t testing.TB, body io.Reader) (list []string) {
 	return list
 }
 
-// TestRerankerFingerprint: README.md matters where its title tells the family of a reranker, whose prompt is another one.
+// TestRerankerFingerprint: README.md matters where its title tells the family of a reranker, whose
+// prompt is another one.
 func TestRerankerFingerprint(t *testing.T) {
 	fingerprint := func(readme string) string {
 		t.Helper()

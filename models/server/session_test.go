@@ -34,8 +34,8 @@ func (a *sessionAnswer) outputs(turn int) (list []string) {
 	return list
 }
 
-// session has a conversation of some turns through /v1/responses, with calls of tools and what they answer, thinking
-// and instructions that change, and returns the receipt of each turn.
+// session has a conversation of some turns through /v1/responses, with calls of tools and what they
+// answer, thinking and instructions that change, and returns the receipt of each turn.
 func session(t *testing.T, s *Server, seed int) (lines [][]byte) {
 	t.Helper()
 	previous, input := "", `"what is the weather?"`
@@ -60,8 +60,9 @@ func session(t *testing.T, s *Server, seed int) (lines [][]byte) {
 	return lines
 }
 
-// TestSessions: the receipts of a session with tools hold together, turn by turn; one that is left out, of another session, or that goes on
-// from something that was not said is found, although each holds by itself.
+// TestSessions: the receipts of a session with tools hold together, turn by turn; one that is left
+// out, of another session, or that goes on from something that was not said is found, although each
+// holds by itself.
 func TestSessions(t *testing.T) {
 	file := tinyllama.New(nil)
 	file.AddVocabulary()

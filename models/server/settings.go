@@ -21,12 +21,14 @@ type Settings struct {
 	// start. The default is 1 GiB, or more if a text of the whole context needs that.
 	CacheBytes int64
 
-	// PromptCache, if not nil, keeps what language models have computed of texts for the next server, or for those that
-	// share it. It never changes an answer. It is the caller's, and may be used until Close has returned.
+	// PromptCache, if not nil, keeps what language models have computed of texts for the next
+	// server, or for those that share it. It never changes an answer. It is the caller's, and may
+	// be used until Close has returned.
 	PromptCache *promptcache.Cache
 
-	// ModelsBytes is the memory of models that are loaded on demand, see [OnDemand], with their keys and values; default 8 GiB. The one
-	// that was used least recently is unloaded when another one needs its room. Requests keep theirs.
+	// ModelsBytes is the memory of models that are loaded on demand, see [OnDemand], with their
+	// keys and values; default 8 GiB. The one that was used least recently is unloaded when another
+	// one needs its room. Requests keep theirs.
 	ModelsBytes int64
 
 	Running       int // texts that a language model continues at once; others wait; default 32
@@ -45,16 +47,17 @@ type Settings struct {
 	Grammars    int   // requests with a response_format at once; others get status 503; default 8
 	Choices     int   // of a request for texts: prompts times n; default 16
 
-	// MaxTokens is the most tokens of an answer if the request does not say; default 512. A request may
-	// have more, as far as the context goes.
+	// MaxTokens is the most tokens of an answer if the request does not say; default 512. A request
+	// may have more, as far as the context goes.
 	MaxTokens int
 
-	// Sampler has what a request does not say. The default is that of command chat: temperature 0.2,
-	// the 40 most probable tokens, of which those with 0.9 of the probability.
+	// Sampler has what a request does not say. The default is that of command chat: temperature
+	// 0.2, the 40 most probable tokens, of which those with 0.9 of the probability.
 	Sampler *decoder.Sampler
 
 	// Date is the day that templates take for today if a request does not say. The zero value is
-	// [chattemplate.DefaultDate]. It is part of the fingerprint of models whose template asks for it.
+	// [chattemplate.DefaultDate]. It is part of the fingerprint of models whose template asks for
+	// it.
 	Date chattemplate.Date
 
 	Timeout      time.Duration // of a request, waiting included; default 10 minutes
@@ -66,12 +69,13 @@ type Settings struct {
 	// key.
 	Keys []Key
 
-	// Hosts are names, without ports, by which clients on this machine may call a server without keys, beside
-	// localhost and the addresses of loopback. A proxy that hands the header Host on needs its name here.
+	// Hosts are names, without ports, by which clients on this machine may call a server without
+	// keys, beside localhost and the addresses of loopback. A proxy that hands the header Host on
+	// needs its name here.
 	Hosts []string
 
-	// Origins are those of pages of other sites that may ask, such as https://chat.example, in the browsers of people who may use
-	// the server; "*" stands for all. Without any, none may.
+	// Origins are those of pages of other sites that may ask, such as https://chat.example, in the
+	// browsers of people who may use the server; "*" stands for all. Without any, none may.
 	Origins []string
 
 	// ReceiptKey, if not nil, signs receipts.

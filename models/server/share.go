@@ -2,8 +2,8 @@ package server
 
 import "context"
 
-// A share bounds what requests do at once that takes far more memory than their bodies: rendering templates and
-// encoding texts, of which the largest take some 60 bytes for each byte.
+// A share bounds what requests do at once that takes far more memory than their bodies: rendering
+// templates and encoding texts, of which the largest take some 60 bytes for each byte.
 type share struct {
 	turn  chan struct{} // of the one that takes units next, so that no two wait for each other with some of them
 	units chan struct{} // those that are taken

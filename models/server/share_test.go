@@ -14,8 +14,8 @@ import (
 	"github.com/attn-go/attn/models/server/internal/dialect"
 )
 
-// TestShare: bodies together take no more units than there are, a body waits for those that it lacks, and what ends
-// gives back what it has.
+// TestShare: bodies together take no more units than there are, a body waits for those that it
+// lacks, and what ends gives back what it has.
 func TestShare(t *testing.T) {
 	s := newShare(4 * shareUnit)
 	large, err := s.take(t.Context(), 3*shareUnit-1)
@@ -84,8 +84,8 @@ func TestEncodingWaits(t *testing.T) {
 	}
 }
 
-// TestLongPrompts: a prompt that is far too long is refused without tokens of all of it: what is allocated meanwhile is a
-// few times the body, not 60 times.
+// TestLongPrompts: a prompt that is far too long is refused without tokens of all of it: what is
+// allocated meanwhile is a few times the body, not 60 times.
 func TestLongPrompts(t *testing.T) {
 	settings := fixed()
 	s := serverOf(t, settings, tinyModels(t, kernel.Exec{Threads: 1}, 16)...)

@@ -162,7 +162,8 @@ func askedOf(t *testing.T, w *httptest.ResponseRecorder) (s spoken) {
 	return s
 }
 
-// TestTools: an answer with tools is calls that satisfy their schemas, content or thinking, in streams as in one piece.
+// TestTools: an answer with tools is calls that satisfy their schemas, content or thinking, in
+// streams as in one piece.
 func TestTools(t *testing.T) {
 	srv := serverOf(t, fixed(), tooled(t, kernel.Exec{Threads: 1}, 16))
 	schema, err := grammar.FromSchema([]byte(`{"type": "object", "properties": {"city": {"enum": ["Rome", "Oslo"]}, "n": {"type": "integer", "maximum": 9, "minimum": 0}}, "required": ["city"], "additionalProperties": false}`))
@@ -228,8 +229,8 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// TestCallsGrow: the arguments of a call come in the parts of a stream in which the model writes them, and its id and name once; not
-// where a string may end the text within it.
+// TestCallsGrow: the arguments of a call come in the parts of a stream in which the model writes
+// them, and its id and name once; not where a string may end the text within it.
 func TestCallsGrow(t *testing.T) {
 	srv := serverOf(t, fixed(), tooled(t, kernel.Exec{Threads: 1}, 16))
 	for stop, grows := range map[string]bool{"": true, `,"stop":["zzzz"]`: false} {
@@ -268,7 +269,8 @@ func TestCallsGrow(t *testing.T) {
 	}
 }
 
-// TestThinking: thinking is apart from content, and ends after as many tokens as it may have, however that is asked for.
+// TestThinking: thinking is apart from content, and ends after as many tokens as it may have,
+// however that is asked for.
 func TestThinking(t *testing.T) {
 	srv := serverOf(t, fixed(), tooled(t, kernel.Exec{Threads: 1}, 16))
 	for _, limit := range []string{`"thinking_token_budget":4`, `"reasoning_budget":4`, `"thinking_budget":4`, `"reasoning":{"max_tokens":4,"enabled":true}`, `"thinking":{"type":"enabled","budget_tokens":4}`} {
@@ -358,7 +360,8 @@ func TestToolFields(t *testing.T) {
 	}
 }
 
-// TestCountWithTools: counting the tokens of a conversation takes no place of those that have a grammar, nor makes one.
+// TestCountWithTools: counting the tokens of a conversation takes no place of those that have a
+// grammar, nor makes one.
 func TestCountWithTools(t *testing.T) {
 	settings := fixed()
 	settings.Grammars, settings.Timeout = 1, 20*time.Second

@@ -11,7 +11,8 @@ type noted struct {
 	names map[string]bool
 }
 
-// The log names so many fields, and so many bytes of a name: who sends others every time fills neither memory nor log.
+// The log names so many fields, and so many bytes of a name: who sends others every time fills
+// neither memory nor log.
 const (
 	mostNoted   = 256
 	longestName = 64

@@ -82,8 +82,8 @@ func quoted(texts []string) string {
 
 var someTexts = []string{"the cat sat on a mat.", "rain", "who?"}
 
-// TestRankByTokens: ColBERT ranks by MaxSim in Cohere's form and in that of Text Embeddings Inference, says how far without a logistic
-// function, has receipts, and cuts nothing in silence.
+// TestRankByTokens: ColBERT ranks by MaxSim in Cohere's form and in that of Text Embeddings
+// Inference, says how far without a logistic function, has receipts, and cuts nothing in silence.
 func TestRankByTokens(t *testing.T) {
 	models := vectorModels(t, kernel.Exec{Threads: 1})[:2]
 	for _, m := range models {
@@ -140,7 +140,8 @@ func TestRankByTokens(t *testing.T) {
 	}
 }
 
-// TestTokenVectors: vectors of tokens are those of package embedding, in each form and for both roles of a text.
+// TestTokenVectors: vectors of tokens are those of package embedding, in each form and for both
+// roles of a text.
 func TestTokenVectors(t *testing.T) {
 	models := vectorModels(t, kernel.Exec{Threads: 1})
 	s := serverOf(t, fixed(), models...)
@@ -214,7 +215,8 @@ func base64Of(v []float32) string {
 	return strings.Trim(string(data), `"`)
 }
 
-// TestWeights: weights of tokens are those of package embedding, beside a vector if the model has one.
+// TestWeights: weights of tokens are those of package embedding, beside a vector if the model has
+// one.
 func TestWeights(t *testing.T) {
 	models := vectorModels(t, kernel.Exec{Threads: 1})
 	s := serverOf(t, fixed(), models...)
@@ -260,8 +262,8 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// TestVectorErrors: what a model lacks, and what vectors of tokens do not have, is an error that names it, and requests that name no
-// model come to the one that can.
+// TestVectorErrors: what a model lacks, and what vectors of tokens do not have, is an error that
+// names it, and requests that name no model come to the one that can.
 func TestVectorErrors(t *testing.T) {
 	s := serverOf(t, fixed(), append(vectorModels(t, kernel.Exec{Threads: 1}), tinyModels(t, kernel.Exec{Threads: 1}, 16)...)...)
 	for _, x := range []struct{ path, body, param string }{
@@ -319,7 +321,8 @@ func TestMostNumbers(t *testing.T) {
 	}
 }
 
-// TestVectorsOnDemand: models with vectors or weights of tokens are loaded when requests ask for them, also for one that names none.
+// TestVectorsOnDemand: models with vectors or weights of tokens are loaded when requests ask for
+// them, also for one that names none.
 func TestVectorsOnDemand(t *testing.T) {
 	s := fixed()
 	loaded := vectorModels(t, kernel.Exec{Threads: 1})

@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// connections is a listener that has some connections open at once. Where one more comes, the one that has been without a whole request
-// for the longest ends, as it may be one of many that send theirs byte by byte, or nothing. If all have requests that are being answered,
-// one more waits.
+// connections is a listener that has some connections open at once. Where one more comes, the one
+// that has been without a whole request for the longest ends, as it may be one of many that send
+// theirs byte by byte, or nothing. If all have requests that are being answered, one more waits.
 type connections struct {
 	net.Listener
 	most int

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// As many slow connections as there may be do not keep others from being answered, nor end those whose requests are answered. No time
-// limit is set, so that they would for ever.
+// As many slow connections as there may be do not keep others from being answered, nor end those
+// whose requests are answered. No time limit is set, so that they would for ever.
 func TestSlowConnections(t *testing.T) {
 	const most = 40
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -178,13 +178,15 @@ func (m *Models) Load(ctx context.Context, s server.Settings, log *slog.Logger) 
 	return srv, nil
 }
 
-// FolderFlags defines the flags of models that are loaded on demand, for a command that is no worker of a gateway.
+// FolderFlags defines the flags of models that are loaded on demand, for a command that is no
+// worker of a gateway.
 func (m *Models) FolderFlags(fs *flag.FlagSet, s *server.Settings) {
 	fs.StringVar(&m.folder, "models", "", "`folder` whose models, and those in folders below it, are loaded when a request asks for them, under the names of their paths there")
 	megabytes(fs, "memory", &s.ModelsBytes, 8192, "of memory for the models of -models, with their keys and values: the one that was used least recently goes when another one needs its room")
 }
 
-// onDemand returns the models of the folder. Those that cannot be loaded, or take more memory than there is, are left out, and the log says why.
+// onDemand returns the models of the folder. Those that cannot be loaded, or take more memory than
+// there is, are left out, and the log says why.
 func (m *Models) onDemand(s *server.Settings, log *slog.Logger) (list []*server.Model, err error) {
 	if m.folder == "" {
 		return nil, nil
@@ -216,7 +218,8 @@ func (m *Models) onDemand(s *server.Settings, log *slog.Logger) (list []*server.
 	return list, nil
 }
 
-// Kept defines the flag that sets how many bytes of answers a server keeps, for a command that is no worker of a gateway.
+// Kept defines the flag that sets how many bytes of answers a server keeps, for a command that is
+// no worker of a gateway.
 func Kept(fs *flag.FlagSet, s *server.Settings) {
 	const missing = 64
 	s.KeptBytes = missing << 20

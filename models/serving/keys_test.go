@@ -10,7 +10,8 @@ import (
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 )
 
-// FuzzKeys reads any file of keys: there is at least one, none is empty, and an error names the file.
+// FuzzKeys reads any file of keys: there is at least one, none is empty, and an error names the
+// file.
 func FuzzKeys(f *testing.F) {
 	f.Add([]byte("# keys\n\nsecret\nname  other \r\n"))
 	f.Add([]byte("a b c"))

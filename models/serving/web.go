@@ -27,8 +27,8 @@ type Web struct {
 	tls string // what begins the names of the flags of TLS
 }
 
-// Flags defines the flags that set w and the limits of s that are not those of models. tls begins the
-// names of the flags of TLS, for a command that has others of those names.
+// Flags defines the flags that set w and the limits of s that are not those of models. tls begins
+// the names of the flags of TLS, for a command that has others of those names.
 func (w *Web) Flags(fs *flag.FlagSet, s *server.Settings, tls string) {
 	w.tls = tls
 	fs.StringVar(&w.Addr, "addr", "127.0.0.1:8080", "`address` to listen at; port 0 takes a free one")
@@ -55,8 +55,8 @@ func (w *Web) Flags(fs *flag.FlagSet, s *server.Settings, tls string) {
 	fs.BoolVar(&w.LogJSON, "log-json", false, "write the log as JSON lines")
 }
 
-// Check reports settings that do not fit each other, as a [command.UsageError]. Without keys it refuses to
-// be open to a network.
+// Check reports settings that do not fit each other, as a [command.UsageError]. Without keys it
+// refuses to be open to a network.
 func (w *Web) Check(s *server.Settings) error {
 	switch {
 	case (w.Cert == "") != (w.Key == ""):
@@ -105,8 +105,9 @@ func (w *Web) Listen() (net.Listener, error) {
 	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), nil
 }
 
-// Serve answers what comes until ctx ends. Then it takes no more, waits for what is open, and gives up what
-// is left after w.Shutdown. It closes l and handler, and returns the cause of ctx or an error of l.
+// Serve answers what comes until ctx ends. Then it takes no more, waits for what is open, and gives
+// up what is left after w.Shutdown. It closes l and handler, and returns the cause of ctx or an
+// error of l.
 func (w *Web) Serve(ctx context.Context, l net.Listener, handler *server.Server, log *slog.Logger) error {
 	s := &http.Server{
 		Handler: noting(handler), ConnContext: withConnection, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),

@@ -8,8 +8,8 @@ import (
 	"github.com/attn-go/attn/models/embedding"
 )
 
-// FuzzLoad reads any config.json, modules.json and weights beside a tokenizer: the folder is a table that runs,
-// or gets an error.
+// FuzzLoad reads any config.json, modules.json and weights beside a tokenizer: the folder is a
+// table that runs, or gets an error.
 func FuzzLoad(f *testing.F) {
 	names := []string{"config.json", "modules.json", "model.safetensors"}
 	dir := f.TempDir()

@@ -1,5 +1,6 @@
-// Package static makes embeddings of texts with tables of vectors, without a transformer: a vector is the
-// mean of those of the tokens. It reads the folders of model2vec and of sentence-transformers' StaticEmbedding.
+// Package static makes embeddings of texts with tables of vectors, without a transformer: a vector
+// is the mean of those of the tokens. It reads the folders of model2vec and of
+// sentence-transformers' StaticEmbedding.
 package static
 
 import (
@@ -24,7 +25,8 @@ import (
 	"github.com/attn-go/attn/models/weights"
 )
 
-// The architectures: model_type of model2vec's config.json, and the module of sentence-transformers.
+// The architectures: model_type of model2vec's config.json, and the module of
+// sentence-transformers.
 const (
 	Model2Vec       = "model2vec"
 	StaticEmbedding = "StaticEmbedding"
@@ -45,11 +47,11 @@ const (
 //	                   row of each token if it is not the id; weights [tokens], which rows are multiplied with
 //	tokenizer.json     see package tokenizer
 //
-// Texts get no tokens around them, and those of model2vec lose the tokens that stand for unknown words, after the cut as in
-// its version 0.10; that this version looks only at the first max_length times the median length of a token characters, for speed, is
-// not so here. A text
-// without tokens has a vector of zeros. Every tensor is used and every key of config.json is known, or the error is a [*kernel.Error] that
-// names it.
+// Texts get no tokens around them, and those of model2vec lose the tokens that stand for unknown
+// words, after the cut as in its version 0.10; that this version looks only at the first max_length
+// times the median length of a token characters, for speed, is not so here. A text
+// without tokens has a vector of zeros. Every tensor is used and every key of config.json is known,
+// or the error is a [*kernel.Error] that names it.
 func Load(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
 	if err := o.Precision.Check("LoadOptions.Precision"); err != nil {
 		return nil, fmt.Errorf("static: %w", err)
@@ -189,13 +191,13 @@ func (m *model) readModules(dir string) (string, error) {
 	return at, nil
 }
 
-// ofModel2Vec are keys of config.json that say how model2vec has made the table. Its versions up to 0.10 write them, and read none of them;
-// how many rows and columns there are the tensors say.
+// ofModel2Vec are keys of config.json that say how model2vec has made the table. Its versions up to
+// 0.10 write them, and read none of them; how many rows and columns there are the tensors say.
 var ofModel2Vec = strict.Table{}.Add(strict.Any, "tokenizer_name", "apply_pca", "apply_zipf", "sif_coefficient", "pooling", "hidden_dim",
 	"seq_length", "embedding_dtype", "vocabulary_quantization")
 
-// readConfig reads config.json of model2vec. A StaticEmbedding has none: the file of its tokenizer says to how many tokens it
-// cuts texts, or it does not cut them.
+// readConfig reads config.json of model2vec. A StaticEmbedding has none: the file of its tokenizer
+// says to how many tokens it cuts texts, or it does not cut them.
 func (m *model) readConfig(dir, at string) (err error) {
 	const name = "config.json"
 	s := strict.ReadJSON(dir, name, &err, func(key, got, want string) error {

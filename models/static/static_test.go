@@ -48,7 +48,8 @@ func readRefs(t *testing.T, dir string) (r refs) {
 	return r
 }
 
-// TestReferences compares ids and vectors with those of model2vec: of testdata, or of the folder of -refs.
+// TestReferences compares ids and vectors with those of model2vec: of testdata, or of the folder of
+// -refs.
 func TestReferences(t *testing.T) {
 	if dir := references.Folder(""); dir != "" {
 		if _, err := os.Stat(filepath.Join(dir, "refs.json")); err != nil || readRefs(t, dir).Kind != "static" {
@@ -168,7 +169,8 @@ func write(t *testing.T, change func(dir string, tensors *[]safetensors.Tensor))
 	return dir
 }
 
-// TestStaticEmbedding: a module of sentence-transformers keeps unknown words, and normalises only if it says so.
+// TestStaticEmbedding: a module of sentence-transformers keeps unknown words, and normalises only
+// if it says so.
 func TestStaticEmbedding(t *testing.T) {
 	e, err := Load(write(t, nil), embedding.LoadOptions{})
 	if err != nil {
@@ -180,7 +182,8 @@ func TestStaticEmbedding(t *testing.T) {
 	}
 }
 
-// TestStaticSettings: texts are cut as tokenizer.json says or not at all, and config_sentence_transformers.json counts.
+// TestStaticSettings: texts are cut as tokenizer.json says or not at all, and
+// config_sentence_transformers.json counts.
 func TestStaticSettings(t *testing.T) {
 	long := strings.Repeat("a ", 600) + strings.Repeat("b ", 600)
 	vector := func(files map[string]string) []float32 {
@@ -251,7 +254,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestConfigKeys: what model2vec writes into config.json changes nothing, and a key that is not known is an error.
+// TestConfigKeys: what model2vec writes into config.json changes nothing, and a key that is not
+// known is an error.
 func TestConfigKeys(t *testing.T) {
 	// As model2vec 0.1 to 0.10 write it, with the keys that only some of them have.
 	const all = `{"model_type": "model2vec", "architectures": ["StaticModel"], "tokenizer_name": "baai/bge-base-en-v1.5", "apply_pca": 256, "apply_zipf": null,
@@ -276,8 +280,8 @@ func TestConfigKeys(t *testing.T) {
 	}
 }
 
-// TestMaxLength: texts are cut to max_length tokens before those of unknown words are dropped, as by model2vec 0.10, and
-// what is no length is an error.
+// TestMaxLength: texts are cut to max_length tokens before those of unknown words are dropped, as
+// by model2vec 0.10, and what is no length is an error.
 func TestMaxLength(t *testing.T) {
 	text := strings.Repeat("☃ ", 300) + strings.Repeat("the cat ", 400)
 	for value, want := range map[string]int{"": 512 - 300, "301": 1, "300": 0, "null": 800, "0": -1, `"x"`: -1, "1e9": -1} {

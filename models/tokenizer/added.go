@@ -45,9 +45,9 @@ func newFinder(all []addedToken) (*finder, error) {
 	return f, nil
 }
 
-// find calls yield with the parts of a text: added tokens, and what is between them, with an id of -1.
-// Of tokens that begin at the same byte it finds the longest. If plain is set, special tokens are
-// text. It ends when yield returns false.
+// find calls yield with the parts of a text: added tokens, and what is between them, with an id of
+// -1. Of tokens that begin at the same byte it finds the longest. If plain is set, special tokens
+// are text. It ends when yield returns false.
 func (f *finder) find(text string, plain bool, yield func(part string, id int32, special bool) bool) bool {
 	begin := 0
 	for i := 0; i < len(text); {

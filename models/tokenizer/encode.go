@@ -19,10 +19,10 @@ func (t *Tokenizer) Encode(text string, o Options) []int32 {
 	return t.single.apply([2][]int32{t.text(text, o.Plain, t.single.room(o)), nil}, o, nil)
 }
 
-// EncodeParts returns the ids of a text of which only some parts may have special tokens, as package
-// chattemplate makes it of a conversation. Between special tokens all parts are one text, so that
-// the ids are those of Encode for texts in which no special tokens are written. Options.Plain has no
-// effect.
+// EncodeParts returns the ids of a text of which only some parts may have special tokens, as
+// package chattemplate makes it of a conversation. Between special tokens all parts are one text,
+// so that the ids are those of Encode for texts in which no special tokens are written.
+// Options.Plain has no effect.
 func (t *Tokenizer) EncodeParts(parts []Part, o Options) []int32 {
 	room := t.single.room(o)
 	if text, plain, ok := asText(parts); ok {
@@ -45,14 +45,14 @@ func asText(parts []Part) (text string, plain, ok bool) {
 	return Join(parts), special == 0, true
 }
 
-// EncodePair returns the ids of two texts, as cross-encoders take them, and for every id the type that
-// the model expects there: with BERT 0 for the first text and 1 for the second one.
+// EncodePair returns the ids of two texts, as cross-encoders take them, and for every id the type
+// that the model expects there: with BERT 0 for the first text and 1 for the second one.
 func (t *Tokenizer) EncodePair(a, b string, o Options) (ids, types []int32) {
 	return t.PairsOf(a, o)(b)
 }
 
-// PairsOf returns a function that is [Tokenizer.EncodePair] of a and another text. It encodes a once, not
-// for every text. The function is for one goroutine at a time.
+// PairsOf returns a function that is [Tokenizer.EncodePair] of a and another text. It encodes a
+// once, not for every text. The function is for one goroutine at a time.
 func (t *Tokenizer) PairsOf(a string, o Options) func(b string) (ids, types []int32) {
 	room := t.pair.room(o)
 	first := t.text(a, o.Plain, room)
@@ -71,8 +71,8 @@ func (t *Tokenizer) PairsOf(a string, o Options) func(b string) (ids, types []in
 	}
 }
 
-// cutPair cuts two texts to a number of ids, the longer one first, then both to half of them, as the
-// reference implementation does.
+// cutPair cuts two texts to a number of ids, the longer one first, then both to half of them, as
+// the reference implementation does.
 func (t *Tokenizer) cutPair(x, y []int32, room int) (first, second []int32) {
 	n1, n2 := len(x), len(y)
 	if n1+n2 <= room {
@@ -92,7 +92,8 @@ func (t *Tokenizer) cutPair(x, y []int32, room int) (first, second []int32) {
 	return t.cut(x, n1), t.cut(y, n2)
 }
 
-// reach returns how many ids of a text are looked for to have so many of them: all if its beginning is what is left out.
+// reach returns how many ids of a text are looked for to have so many of them: all if its beginning
+// is what is left out.
 func (t *Tokenizer) reach(room int) int {
 	if t.left {
 		return math.MaxInt
@@ -100,8 +101,8 @@ func (t *Tokenizer) reach(room int) int {
 	return room
 }
 
-// CutsBeginning tells whether a text of more than Options.Limit ids loses its beginning, as truncation_side "left" says,
-// and not its end.
+// CutsBeginning tells whether a text of more than Options.Limit ids loses its beginning, as
+// truncation_side "left" says, and not its end.
 func (t *Tokenizer) CutsBeginning() bool { return t.left }
 
 // cut returns so many ids of a text, or all.
@@ -177,7 +178,8 @@ func (r *run) release() {
 	}
 }
 
-// mostKept is the longest piece, in bytes, whose encoder is used again: it has up to 60 times as much memory.
+// mostKept is the longest piece, in bytes, whose encoder is used again: it has up to 60 times as
+// much memory.
 const mostKept = 1 << 16
 
 func (r *run) result() []int32 {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzLines reads any vocab.txt with any tokenizer_config.json: the folder is a tokenizer, or gets an error.
+// FuzzLines reads any vocab.txt with any tokenizer_config.json: the folder is a tokenizer, or gets
+// an error.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\ncat\n##s\n"), []byte(`{"do_lower_case": true, "tokenizer_class": "BertTokenizer"}`))
 	f.Add([]byte("[UNK]\r\n[UNK]\r\n"), []byte(`{"unk_token": {"content": "x"}, "added_tokens_decoder": {"0": {"content": "[UNK]"}}}`))

@@ -40,10 +40,10 @@ var ggufModels = map[string]func(*ggufFile) (config, error){
 	"t5":     (*ggufFile).unigram,
 }
 
-// FromGGUF returns the tokenizer that a GGUF file has. Kinds of tokenizer.ggml.model are bert, gemma4 (BPE of characters), gpt2 (byte
-// level BPE), llama (SentencePiece's BPE) and t5 (its unigram model). They have the meaning that
-// Hugging Face's tokenizers have for the models that the files were made of, but that no text leads
-// to a special token by merging.
+// FromGGUF returns the tokenizer that a GGUF file has. Kinds of tokenizer.ggml.model are bert,
+// gemma4 (BPE of characters), gpt2 (byte level BPE), llama (SentencePiece's BPE) and t5 (its
+// unigram model). They have the meaning that Hugging Face's tokenizers have for the models that the
+// files were made of, but that no text leads to a special token by merging.
 //
 // Errors are of type *kernel.Error.
 func FromGGUF(f *gguf.File) (*Tokenizer, error) {

@@ -11,7 +11,8 @@ import (
 	"github.com/attn-go/attn/models/gguf"
 )
 
-// smallVocabularies are those of each kind that a GGUF file may have. The tokens have the ids of their places.
+// smallVocabularies are those of each kind that a GGUF file may have. The tokens have the ids of
+// their places.
 func smallVocabularies(t testing.TB) (all []metadata) {
 	charsmap, err := base64.StdEncoding.DecodeString("CAAAAAAEAAAAAAAAYgA=")
 	if err != nil {
@@ -59,7 +60,8 @@ func smallVocabularies(t testing.TB) (all []metadata) {
 	return all
 }
 
-// FuzzGGUF changes bytes of what a GGUF file says of its tokens. It is a tokenizer whose ids are its own, or gets a typed error.
+// FuzzGGUF changes bytes of what a GGUF file says of its tokens. It is a tokenizer whose ids are
+// its own, or gets a typed error.
 func FuzzGGUF(f *testing.F) {
 	var files [][]byte
 	for kind, m := range smallVocabularies(f) {

@@ -163,9 +163,9 @@ func (g *ggufFile) sentencePiece() (c config, err error) {
 	return g.characters(x, prefix), nil
 }
 
-// gemma returns the BPE of Gemma 4, which has a list of merges, and no pre-tokenizer: tokenizer.ggml.pre
-// says nothing more. Merges that another program would make only within a line lead to the same tokens, as none has a
-// line break beside something else.
+// gemma returns the BPE of Gemma 4, which has a list of merges, and no pre-tokenizer:
+// tokenizer.ggml.pre says nothing more. Merges that another program would make only within a line
+// lead to the same tokens, as none has a line break beside something else.
 func (g *ggufFile) gemma() (c config, err error) {
 	merges, err := g.Strings("tokenizer.ggml.merges")
 	if err != nil {
@@ -179,8 +179,8 @@ func (g *ggufFile) gemma() (c config, err error) {
 	return g.characters(x, prefix), err
 }
 
-// characters returns a config of BPE whose pieces begin as characters, unknown ones as bytes, and in which a space
-// is written as another character. x has merges or scores.
+// characters returns a config of BPE whose pieces begin as characters, unknown ones as bytes, and
+// in which a space is written as another character. x has merges or scores.
 func (g *ggufFile) characters(x bpe.Config, prefix bool) (c config) {
 	x.Unknown, x.FuseUnknown, x.ByteFallback, x.ByteIDs = -1, true, true, byteTokens(g.ids)
 	if id, ok := g.roles[RoleUnknown]; ok {

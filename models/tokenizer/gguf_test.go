@@ -137,8 +137,9 @@ func TestByteLevelGGUF(t *testing.T) {
 	}
 }
 
-// BPE of characters in a GGUF file has the ids and texts of the tokenizer.json that it was made of, which TestReferences compares. In that
-// one the tokens of bytes are special, as the trainer made them so.
+// BPE of characters in a GGUF file has the ids and texts of the tokenizer.json that it was made of,
+// which TestReferences compares. In that one the tokens of bytes are special, as the trainer made
+// them so.
 func TestGemmaGGUF(t *testing.T) {
 	all, broken := testLines(t)
 	m, merges := converted(t, "gemma")

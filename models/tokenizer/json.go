@@ -39,10 +39,11 @@ type jsonAdded struct {
 // FromJSON returns the tokenizer that tokenizer.json describes. settings is tokenizer_config.json,
 // which names the roles of tokens, or nil.
 //
-// Its parts have the meaning that Hugging Face's tokenizers 0.23 give them. Models are WordPiece, BPE,
-// and Unigram; what else is not supported is an error that says what is. do_lower_case, strip_accents,
-// tokenize_chinese_chars and add_prefix_space of settings count as they do in transformers 5.24: in place of those of
-// tokenizer.json if tokenizer_class is one that reads them. truncation_side counts too. Errors are of type *kernel.Error.
+// Its parts have the meaning that Hugging Face's tokenizers 0.23 give them. Models are WordPiece,
+// BPE, and Unigram; what else is not supported is an error that says what is. do_lower_case,
+// strip_accents, tokenize_chinese_chars and add_prefix_space of settings count as they do in
+// transformers 5.24: in place of those of tokenizer.json if tokenizer_class is one that reads them.
+// truncation_side counts too. Errors are of type *kernel.Error.
 func FromJSON(data, settings []byte) (*Tokenizer, error) {
 	return fromJSON(data, settings, modelSettings{})
 }
@@ -303,7 +304,8 @@ func (b *jsonBuilder) added(list []jsonAdded) error {
 	return nil
 }
 
-// readRoles reads tokenizer_config.json. The token of unknown words is that of tokenizer.json unless it says so.
+// readRoles reads tokenizer_config.json. The token of unknown words is that of tokenizer.json
+// unless it says so.
 func (c *config) readRoles(data []byte) error {
 	c.roles = map[string]int32{}
 	if c.unknown >= 0 {

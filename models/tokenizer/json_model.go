@@ -78,8 +78,9 @@ func (b *jsonBuilder) model(data json.RawMessage) error {
 	return unexpected("model.type", fmt.Sprintf("%q", kind), "one of BPE, Unigram, WordPiece")
 }
 
-// untagged returns the type of a model that has none, as the files of bert-base-uncased, gpt2 and t5, which are older than
-// the key: the first one, in this order, of which all that it cannot do without is there.
+// untagged returns the type of a model that has none, as the files of bert-base-uncased, gpt2 and
+// t5, which are older than the key: the first one, in this order, of which all that it cannot do
+// without is there.
 func (m *jsonModel) untagged() string {
 	hasIDs := len(m.Vocab) > 0 && m.Vocab[0] == '{'
 	switch {

@@ -73,7 +73,8 @@ func bertConfig(item string, tokens, pieces []string, n normalize.Bert) (c confi
 	return c, nil
 }
 
-// normalizer returns the normalizer of BERT. Unless it is said whether accents are stripped, they go with the case.
+// normalizer returns the normalizer of BERT. Unless it is said whether accents are stripped, they
+// go with the case.
 func (s *bertSettings) normalizer() (normalize.Bert, error) {
 	if !s.Split {
 		return normalize.Bert{}, &kernel.Error{Where: "tokenizer: " + settingsFile + ": do_basic_tokenize", Got: "false", Want: "true"}

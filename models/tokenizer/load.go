@@ -10,10 +10,11 @@ import (
 	"github.com/attn-go/attn/models/internal/filemap"
 )
 
-// Load reads the tokenizer of a folder as Hugging Face has it: tokenizer.json, or, if there is none,
-// vocab.txt as BERT has it; and tokenizer_config.json, if there is one, whose class, if it names none, is that of
-// config.json. What these say on cutting and padding is ignored, but for the side on which a text is cut: the caller of Encode
-// decides. Any other key of tokenizer_config.json is used as [FromJSON] says, is known to change no id, or is an error.
+// Load reads the tokenizer of a folder as Hugging Face has it: tokenizer.json, or, if there is
+// none, vocab.txt as BERT has it; and tokenizer_config.json, if there is one, whose class, if it
+// names none, is that of config.json. What these say on cutting and padding is ignored, but for the
+// side on which a text is cut: the caller of Encode decides. Any other key of tokenizer_config.json
+// is used as [FromJSON] says, is known to change no id, or is an error.
 //
 // Errors are of type *kernel.Error or, if a file cannot be read, *fs.PathError.
 func Load(dir string) (*Tokenizer, error) {

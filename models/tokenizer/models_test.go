@@ -77,8 +77,8 @@ type miniLMTexts struct {
 	}
 }
 
-// The ids of MiniLM are those of the references, of random strings with characters of all categories
-// (testdata/strings-wordpiece.py), and of those in the folder of -refs.
+// The ids of MiniLM are those of the references, of random strings with characters of all
+// categories (testdata/strings-wordpiece.py), and of those in the folder of -refs.
 func TestMiniLM(t *testing.T) {
 	tok := miniLM(t)
 	paths := []string{filepath.Join("..", "testdata", "minilm", "embeddings.json"), filepath.Join("testdata", "strings-wordpiece.json")}
@@ -107,8 +107,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// The ids of SmolLM2's vocabulary are those of the reference implementation for random strings, with
-// characters of all categories, by every rule (testdata/strings-bpe.py).
+// The ids of SmolLM2's vocabulary are those of the reference implementation for random strings,
+// with characters of all categories, by every rule (testdata/strings-bpe.py).
 func TestRules(t *testing.T) {
 	var rows []struct {
 		Pre, Text string

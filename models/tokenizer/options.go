@@ -13,8 +13,8 @@ type Options struct {
 
 	// Limit is the largest number of ids, the ones that NoSpecial would leave out included. Tokens
 	// at the text's end are left out; of a pair, those at the end of the longer text, until both
-	// are equally long; at the beginning if truncation_side of tokenizer_config.json is left. Below 1 it sets no limit. Special
-	// tokens are never left out.
+	// are equally long; at the beginning if truncation_side of tokenizer_config.json is left. Below
+	// 1 it sets no limit. Special tokens are never left out.
 	Limit int
 }
 

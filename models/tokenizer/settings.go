@@ -10,8 +10,8 @@ import (
 
 const settingsFile = "tokenizer_config.json"
 
-// settings is what tokenizer_config.json says beside the roles of tokens. Which keys count depends on the class of
-// transformers that it names.
+// settings is what tokenizer_config.json says beside the roles of tokens. Which keys count depends
+// on the class of transformers that it names.
 type settings struct {
 	keys  bertSettings  // as the file has them
 	bert  *bertSettings // that change tokenizer.json: those of classes of BERT's kind
@@ -40,16 +40,17 @@ const (
 	debertaKind
 )
 
-// classes are those whose settings change what tokenizer.json says, in versions 4 and 5.24 of transformers: BERT's kind
-// and byte-level BPE even by their defaults, Unigram's kind if add_prefix_space is there, DeBERTa's if do_lower_case is true.
+// classes are those whose settings change what tokenizer.json says, in versions 4 and 5.24 of
+// transformers: BERT's kind and byte-level BPE even by their defaults, Unigram's kind if
+// add_prefix_space is there, DeBERTa's if do_lower_case is true.
 var classes = map[string]class{
 	"BertTokenizer": bertKind, "DistilBertTokenizer": bertKind, "ElectraTokenizer": bertKind, "MPNetTokenizer": bertKind,
 	"GPT2Tokenizer": byteLevelKind, "RobertaTokenizer": byteLevelKind, "Qwen2Tokenizer": byteLevelKind,
 	"CamembertTokenizer": unigramKind, "XLMRobertaTokenizer": unigramKind, "DebertaV2Tokenizer": debertaKind,
 }
 
-// classOf are the classes of transformers for model_type of config.json, if tokenizer_config.json names none. Where
-// it is "", no other class counts either.
+// classOf are the classes of transformers for model_type of config.json, if tokenizer_config.json
+// names none. Where it is "", no other class counts either.
 var classOf = map[string]string{
 	"bert": "BertTokenizer", "distilbert": "BertTokenizer", "nomic_bert": "BertTokenizer", "mpnet": "MPNetTokenizer",
 	"roberta": "RobertaTokenizer", "xlm-roberta": "XLMRobertaTokenizer", "qwen2": "Qwen2Tokenizer", "qwen3": "Qwen2Tokenizer", "qwen3_moe": "Qwen2Tokenizer",
@@ -74,9 +75,9 @@ func (m *modelSettings) class(name string) class {
 	return classes[strings.TrimSuffix(name, "Fast")]
 }
 
-// settingsKeys are the keys of tokenizer_config.json, beside those that settingsNames knows by their ends. Those of no
-// particular values are read, here or elsewhere, or have no part in what the tokens of a text are: transformers 5.24 reads them for
-// other things, or not at all.
+// settingsKeys are the keys of tokenizer_config.json, beside those that settingsNames knows by
+// their ends. Those of no particular values are read, here or elsewhere, or have no part in what
+// the tokens of a text are: transformers 5.24 reads them for other things, or not at all.
 var settingsKeys = strict.Table{
 	"do_lower_case": strict.Only("true", "false"), "tokenize_chinese_chars": strict.Only("true", "false"),
 	"strip_accents": strict.Only("true", "false", "null"), "add_prefix_space": strict.Only("true", "false", "null"),
@@ -110,7 +111,8 @@ var settingsKeys = strict.Table{
 	"tokenize_newlines", "use_default_system_prompt", "image_size", "patch_size", "max_pixels", "min_pixels",
 )
 
-// settingsNames are the ends of keys that name tokens, such as image_token: those of tokenizer.json have the same names.
+// settingsNames are the ends of keys that name tokens, such as image_token: those of tokenizer.json
+// have the same names.
 var settingsNames = []string{"_token", "_tokens", "_token_id", "_token_ids"}
 
 // readSettings reads tokenizer_config.json, which may be nil, and reports a key that is not known.
@@ -159,7 +161,8 @@ func readSettings(data []byte, m modelSettings) (*settings, error) {
 	return s, nil
 }
 
-// namesToken tells whether a key names a token, or is one of those that programs keep for themselves.
+// namesToken tells whether a key names a token, or is one of those that programs keep for
+// themselves.
 func namesToken(key string) bool {
 	for _, end := range settingsNames {
 		if strings.HasSuffix(key, end) {

@@ -38,7 +38,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestClasses: the class is that of tokenizer_config.json, or of config.json, as AutoTokenizer of transformers 5.24 finds it.
+// TestClasses: the class is that of tokenizer_config.json, or of config.json, as AutoTokenizer of
+// transformers 5.24 finds it.
 func TestClasses(t *testing.T) {
 	for _, c := range []struct {
 		name  string // in tokenizer_config.json
@@ -118,7 +119,8 @@ func TestLower(t *testing.T) {
 	}
 }
 
-// TestLeft: a text that is too long loses its beginning, and so do both of a pair, as with tokenizers 0.23.
+// TestLeft: a text that is too long loses its beginning, and so do both of a pair, as with
+// tokenizers 0.23.
 func TestLeft(t *testing.T) {
 	file := []byte(`{"pre_tokenizer": {"type": "WhitespaceSplit"}, "model": ` + tinyModel + `}`)
 	k, err := FromJSON(file, []byte(`{"truncation_side": "left"}`))

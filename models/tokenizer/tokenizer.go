@@ -90,9 +90,9 @@ func newTokenizer(c config) (*Tokenizer, error) {
 	return t, nil
 }
 
-// Lower returns a tokenizer that makes the letters of a text lower case before its normalizer sees them, unless this has a
-// Lowercase. Tokens that are written in a text and are found before it is normalized, such as [SEP], stay. So does
-// version 6 of sentence-transformers with do_lower_case.
+// Lower returns a tokenizer that makes the letters of a text lower case before its normalizer sees
+// them, unless this has a Lowercase. Tokens that are written in a text and are found before it is
+// normalized, such as [SEP], stay. So does version 6 of sentence-transformers with do_lower_case.
 func (t *Tokenizer) Lower() (*Tokenizer, error) {
 	c := t.config
 	switch {
@@ -125,9 +125,9 @@ func (t *Tokenizer) written(id int32) string {
 	return t.Token(id)
 }
 
-// TokenBytes returns the bytes that a token adds within a text, which may be a part of a character, or none
-// for an id without a token. Special tokens have those of their names. Decoders may change more at
-// the beginning of a text, as SentencePiece's, which leave out a space there.
+// TokenBytes returns the bytes that a token adds within a text, which may be a part of a character,
+// or none for an id without a token. Special tokens have those of their names. Decoders may change
+// more at the beginning of a text, as SentencePiece's, which leave out a space there.
 func (t *Tokenizer) TokenBytes(id int32) []byte {
 	text := t.written(id)
 	if text == "" {
@@ -136,7 +136,8 @@ func (t *Tokenizer) TokenBytes(id int32) []byte {
 	return []byte(decode.New(t.decoder).Within(text))
 }
 
-// ID returns the id of a token as the vocabulary has it, such as <|im_end|>, and whether there is one.
+// ID returns the id of a token as the vocabulary has it, such as <|im_end|>, and whether there is
+// one.
 func (t *Tokenizer) ID(token string) (id int32, ok bool) {
 	id, ok = t.ids[token]
 	return id, ok
@@ -148,7 +149,8 @@ func (t *Tokenizer) Role(role string) (id int32, ok bool) {
 	return id, ok
 }
 
-// Special returns whether an id is that of a special token: a mark between texts, such as <|im_end|>.
+// Special returns whether an id is that of a special token: a mark between texts, such as
+// <|im_end|>.
 func (t *Tokenizer) Special(id int32) bool { return t.special[id] }
 
 // Ends returns the ids that Encode puts before and after a text.
@@ -167,8 +169,8 @@ func (t *Tokenizer) Ends() (before, after []int32) {
 // Count returns the number of ids of a text, with those of the tokens around it.
 func (t *Tokenizer) Count(text string) int { return len(t.Encode(text, Options{})) }
 
-// Decode returns the text of ids, with or without special tokens. It is UTF-8: what a Stream gives for
-// all of them. An id without a token is left out.
+// Decode returns the text of ids, with or without special tokens. It is UTF-8: what a Stream gives
+// for all of them. An id without a token is left out.
 func (t *Tokenizer) Decode(ids []int32, special bool) string {
 	s := t.Stream(special)
 	var out []byte
@@ -188,7 +190,8 @@ type Stream struct {
 	first   []string
 }
 
-// Stream returns a stream. If special is not set, it leaves special tokens out, but for those that are kept.
+// Stream returns a stream. If special is not set, it leaves special tokens out, but for those that
+// are kept.
 func (t *Tokenizer) Stream(special bool, kept ...int32) *Stream {
 	return &Stream{t, special, kept, decode.New(t.decoder), t.first()}
 }
@@ -201,6 +204,6 @@ func (s *Stream) Next(id int32) string {
 	return s.chain.Next(s.first[id])
 }
 
-// Flush returns what is left: U+FFFD for a character that is not complete. The stream can then be used
-// for another text.
+// Flush returns what is left: U+FFFD for a character that is not complete. The stream can then be
+// used for another text.
 func (s *Stream) Flush() string { return s.chain.Flush() }

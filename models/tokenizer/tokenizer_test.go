@@ -97,8 +97,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// The bytes of the tokens of a text are the text, but for the space that SentencePiece's begin with. A stream
-// allocates nothing for tokens that are complete.
+// The bytes of the tokens of a text are the text, but for the space that SentencePiece's begin
+// with. A stream allocates nothing for tokens that are complete.
 func TestTokenBytes(t *testing.T) {
 	for _, name := range []string{"smollm", "gpt2", "llama3", "llama2"} {
 		tok := fromFile(t, name)

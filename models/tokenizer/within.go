@@ -2,10 +2,10 @@ package tokenizer
 
 import "math"
 
-// EncodeWithin is Encode for a text that may have at most o.Limit ids, those around it included, and is of no use if it
-// has more: then ok is false, and there are no ids. It stops where more are certain, at the latest with the first id
-// that is too much, and before a piece of which so many bytes are left that the longest tokens cannot make fewer ids.
-// Without a limit ok is true.
+// EncodeWithin is Encode for a text that may have at most o.Limit ids, those around it included,
+// and is of no use if it has more: then ok is false, and there are no ids. It stops where more are
+// certain, at the latest with the first id that is too much, and before a piece of which so many
+// bytes are left that the longest tokens cannot make fewer ids. Without a limit ok is true.
 func (t *Tokenizer) EncodeWithin(text string, o Options) (ids []int32, ok bool) {
 	return t.within(o, func(r *run) { r.text(text, o.Plain) })
 }
@@ -40,10 +40,11 @@ type counter interface {
 
 // A cutter is an appender that can append the ids of a long piece part by part.
 type cutter interface {
-	// Cut returns the first index from which on the ids of a piece do not depend on what is before it, and the other way
-	// round, at or after from: the piece's length if there is none.
+	// Cut returns the first index from which on the ids of a piece do not depend on what is before
+	// it, and the other way round, at or after from: the piece's length if there is none.
 	Cut(piece string, from int) int
-	// AppendPart appends the ids of a part between such places, one after another. first says that it begins the piece.
+	// AppendPart appends the ids of a part between such places, one after another. first says that
+	// it begins the piece.
 	AppendPart(ids []int32, part string, first bool) []int32
 }
 

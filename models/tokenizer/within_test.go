@@ -50,7 +50,8 @@ func counted(t *testing.T, tok *Tokenizer) (*Tokenizer, *int) {
 	return with, n
 }
 
-// everyKind are tokenizers of all kinds, and whether a text of one piece can be refused by its bytes.
+// everyKind are tokenizers of all kinds, and whether a text of one piece can be refused by its
+// bytes.
 func everyKind(t *testing.T) map[string]*Tokenizer {
 	all := map[string]*Tokenizer{}
 	for _, name := range []string{"bert", "bert-cased", "charsmap", "deepseek", "gemma", "gpt2", "gpt4o", "llama2", "llama3", "mistral", "qwen2", "roberta", "smollm", "steps", "tekken", "unigram", "unigram-whole"} {
@@ -80,7 +81,8 @@ func everyKind(t *testing.T) map[string]*Tokenizer {
 	return all
 }
 
-// hostile are long texts of one piece and of many, of what is known and of what is not, of what normalizers drop.
+// hostile are long texts of one piece and of many, of what is known and of what is not, of what
+// normalizers drop.
 func hostile(t *testing.T) map[string]string {
 	all, broken := testLines(t)
 	r := rand.New(rand.NewPCG(3, 1))
@@ -108,8 +110,8 @@ func hostile(t *testing.T) map[string]string {
 	}
 }
 
-// TestWithin: a limit gives the ids that all of the text begins with, and EncodeWithin all of them or none, whatever
-// the text is.
+// TestWithin: a limit gives the ids that all of the text begins with, and EncodeWithin all of them
+// or none, whatever the text is.
 func TestWithin(t *testing.T) {
 	texts := hostile(t)
 	for name, tok := range everyKind(t) {
@@ -151,7 +153,8 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// TestWork: the work for a text that is too long depends on the limit, not on the text. What a model is given is counted.
+// TestWork: the work for a text that is too long depends on the limit, not on the text. What a
+// model is given is counted.
 func TestWork(t *testing.T) {
 	const limit = 100
 	texts := map[string]string{"sentence": strings.Repeat("the cat sits on the mat ", 5000), "one word": strings.Repeat("a", 19000), "words": strings.Repeat("thecatsitsonthemat", 6000)}

@@ -20,11 +20,12 @@ type allowance struct {
 
 var allowed atomic.Pointer[allowance]
 
-// AllowFetch lets [Resolve] fetch models from a hub, that of ATTN_HUB or [hub.Endpoint], until ctx ends. report, if not nil, gets a
-// line for each file.
+// AllowFetch lets [Resolve] fetch models from a hub, that of ATTN_HUB or [hub.Endpoint], until ctx
+// ends. report, if not nil, gets a line for each file.
 func AllowFetch(ctx context.Context, report io.Writer) { allowed.Store(&allowance{ctx, report}) }
 
-// ofHub returns the path of a model of a hub, or "" if the text is no name of one, or if none is there and none may be fetched.
+// ofHub returns the path of a model of a hub, or "" if the text is no name of one, or if none is
+// there and none may be fetched.
 func ofHub(folder, model string) (path string, err error) {
 	name, ok := hub.ParseName(model)
 	if !ok {

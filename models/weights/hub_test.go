@@ -12,7 +12,8 @@ import (
 	"github.com/attn-go/attn/models/internal/hubtest"
 )
 
-// TestFetch: a model of a hub is fetched if that is allowed, and found afterwards in any case. Without a word nothing is asked of anybody.
+// TestFetch: a model of a hub is fetched if that is allowed, and found afterwards in any case.
+// Without a word nothing is asked of anybody.
 func TestFetch(t *testing.T) {
 	folder, published := t.TempDir(), t.TempDir()
 	t.Setenv("ATTN_MODELS", folder)

@@ -17,7 +17,8 @@ import (
 // names are those of the models that attn fetch downloads, with who has published them.
 var names = map[string]string{"sentence-transformers/all-MiniLM-L6-v2": MiniLM, "HuggingFaceTB/SmolLM2-135M-Instruct": SmolLM2}
 
-// fetched returns where the fetched model of a name is, with or without who has published it, in capital letters or not.
+// fetched returns where the fetched model of a name is, with or without who has published it, in
+// capital letters or not.
 func fetched(name string) (string, bool) {
 	for known, at := range names {
 		if strings.EqualFold(name, known) || strings.EqualFold(name, path.Base(known)) {
@@ -28,10 +29,11 @@ func fetched(name string) (string, bool) {
 }
 
 // Resolve returns the path of a model that a person names: a path that exists, or else the name of
-// a fetched model, all-MiniLM-L6-v2 or SmolLM2-135M-Instruct, also with who has published it, as sentence-transformers/all-MiniLM-L6-v2, and in
-// any case, or any path below [Folder], or the name of a model of a hub that was fetched, see [hub.ParseName]. With [AllowFetch], or if ATTN_HUB
-// has the address of a hub, such a model is fetched on its first use. An error says where Resolve looked, and is an [os.ErrNotExist] if there is
-// nothing.
+// a fetched model, all-MiniLM-L6-v2 or SmolLM2-135M-Instruct, also with who has published it, as
+// sentence-transformers/all-MiniLM-L6-v2, and in any case, or any path below [Folder], or the name
+// of a model of a hub that was fetched, see [hub.ParseName]. With [AllowFetch], or if ATTN_HUB has
+// the address of a hub, such a model is fetched on its first use. An error says where Resolve
+// looked, and is an [os.ErrNotExist] if there is nothing.
 func Resolve(model string) (string, error) {
 	if model == "" {
 		return "", errors.New("no model is named")
@@ -63,8 +65,8 @@ func Resolve(model string) (string, error) {
 	return "", missing(model, places[0], ok)
 }
 
-// missing reports a model that is not there. path is "" if there was one place to look; the model is fetched if the command
-// fetch puts it there.
+// missing reports a model that is not there. path is "" if there was one place to look; the model
+// is fetched if the command fetch puts it there.
 func missing(model, path string, fetched bool) error {
 	got := "there is no model " + model
 	if path != "" {

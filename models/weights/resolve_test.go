@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestResolve: a path comes first, then the name of a fetched model, then any path below the folder.
+// TestResolve: a path comes first, then the name of a fetched model, then any path below the
+// folder.
 func TestResolve(t *testing.T) {
 	folder, here := t.TempDir(), t.TempDir()
 	t.Setenv("ATTN_MODELS", folder)

@@ -1,5 +1,5 @@
-// Package calls makes the calls that are measured: attention and linear layers of any type, with input that
-// is the same everywhere.
+// Package calls makes the calls that are measured: attention and linear layers of any type, with
+// input that is the same everywhere.
 package calls
 
 import (
@@ -13,8 +13,8 @@ import (
 // A Call computes something, executed in the way that it is told.
 type Call func(e kernel.Exec) error
 
-// Time returns the nanoseconds of a call, on average over at least d. A first call, which is not counted,
-// wakes the threads and brings numbers into caches.
+// Time returns the nanoseconds of a call, on average over at least d. A first call, which is not
+// counted, wakes the threads and brings numbers into caches.
 func Time(call func() error, d time.Duration) (ns float64, err error) {
 	if err := call(); err != nil {
 		return 0, err
@@ -29,8 +29,8 @@ func Time(call func() error, d time.Duration) (ns float64, err error) {
 	return float64(time.Since(start).Nanoseconds()) / float64(n), nil
 }
 
-// Attention returns a call with the next of several keys and values each time, so that they come from memory
-// if they are many.
+// Attention returns a call with the next of several keys and values each time, so that they come
+// from memory if they are many.
 func Attention(q kernel.Tensor, k, v []kernel.Tensor, s kernel.Scoring) Call {
 	b, h, l, d := q.Shape()[0], q.Shape()[1], q.Shape()[2], v[0].Shape()[3]
 	out := kernel.BHLD(make([]float32, b*h*l*d), b, h, l, d)
@@ -42,7 +42,8 @@ func Attention(q kernel.Tensor, k, v []kernel.Tensor, s kernel.Scoring) Call {
 	}
 }
 
-// Gradients returns a call of the backward pass of attention, after the forward pass has been computed once.
+// Gradients returns a call of the backward pass of attention, after the forward pass has been
+// computed once.
 func Gradients(q, k, v, dout kernel.Tensor) (Call, error) {
 	like := func(x kernel.Tensor, d int) kernel.Tensor {
 		s := x.Shape()

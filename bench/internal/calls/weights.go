@@ -7,8 +7,8 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// Weights are a type of weights, of which number inputs are a multiple, and whether the rows of x are
-// quantized.
+// Weights are a type of weights, of which number inputs are a multiple, and whether the rows of x
+// are quantized.
 type Weights struct {
 	Name  string
 	Block int
@@ -42,8 +42,8 @@ func Quantized(int8 bool, formats ...linear.Format) (all []Weights) {
 	return all
 }
 
-// blocks makes a layer of blocks with arbitrary integers. Wherever a scale is, in binary16 or as an exponent, it
-// is small.
+// blocks makes a layer of blocks with arbitrary integers. Wherever a scale is, in binary16 or as an
+// exponent, it is small.
 func blocks(f linear.Format, n, k int) (*linear.Linear, error) {
 	weights, bytes := f.Block()
 	data := make([]byte, n*k/weights*bytes)

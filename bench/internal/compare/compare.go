@@ -51,8 +51,8 @@ type Comparison struct {
 var ErrNothing = errors.New("the files have no figure in common")
 
 // Files compares the runs of two versions. With a threshold of 5, what takes more than 1.05 times
-// as long is slower: if the difference is certain, or if there are too few runs to know. What the old
-// version takes more than 1.05 times as long for is faster, by the same rule.
+// as long is slower: if the difference is certain, or if there are too few runs to know. What the
+// old version takes more than 1.05 times as long for is faster, by the same rule.
 func Files(old, new []*results.File, thresholdPercent float64) (*Comparison, error) {
 	before, names := samples(old)
 	after, _ := samples(new)

@@ -6,8 +6,8 @@ import (
 	"github.com/attn-go/attn/bench/internal/results"
 )
 
-// The time of other virtual machines and of other programs is told from that of this one and from idle
-// time.
+// The time of other virtual machines and of other programs is told from that of this one and from
+// idle time.
 func TestCPUTimes(t *testing.T) {
 	const self = "1234 (a ) name) S 1 2 3 4 5 6 7 8 9 10 "
 	before := parseCPUTimes("cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 1 1 1 1 1 1 1 1 1 1", self+"30 10 0 0 20")

@@ -29,8 +29,8 @@ type readLimit struct {
 	rates []float64
 }
 
-// NewLimits returns limits without a measurement, for these numbers of threads at once. L1 and L2 are
-// those of each thread's own core; L3 and memory are shared.
+// NewLimits returns limits without a measurement, for these numbers of threads at once. L1 and L2
+// are those of each thread's own core; L3 and memory are shared.
 func NewLimits(ps Probes, threads []int) *Limits {
 	l2, l3 := CacheSizes()
 	l1 := cpuid.CPU.Cache.L1D
@@ -93,8 +93,8 @@ func (l *Limits) Bandwidths() (all []results.Bandwidth) {
 	return all
 }
 
-// readRates returns rates of reading the data, of which each sample reads 64 MB or more. What is read
-// before the first sample brings the data into the caches.
+// readRates returns rates of reading the data, of which each sample reads 64 MB or more. What is
+// read before the first sample brings the data into the caches.
 func readRates(data []float32, threads int) (rates []float64) {
 	const samples, least = 7, 16 << 20
 	r := NewReader(data)

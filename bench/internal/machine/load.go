@@ -14,9 +14,9 @@ type CPUTimes struct {
 // ReadCPUTimes returns what Linux tells. Elsewhere it returns zeros.
 func ReadCPUTimes() CPUTimes { return parseCPUTimes(line("/proc/stat"), line("/proc/self/stat")) }
 
-// parseCPUTimes reads the first line of /proc/stat: "cpu", and then user, nice, system, idle, iowait,
-// irq, softirq and steal time. Of /proc/self/stat it reads the 14th and 15th words, user and system time;
-// the second one is a name in parentheses, which may have spaces.
+// parseCPUTimes reads the first line of /proc/stat: "cpu", and then user, nice, system, idle,
+// iowait, irq, softirq and steal time. Of /proc/self/stat it reads the 14th and 15th words, user
+// and system time; the second one is a name in parentheses, which may have spaces.
 func parseCPUTimes(stat, self string) (t CPUTimes) {
 	first, _, _ := strings.Cut(stat, "\n")
 	words := strings.Fields(first)

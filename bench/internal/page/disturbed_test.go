@@ -8,8 +8,8 @@ import (
 	"github.com/attn-go/attn/bench/internal/results"
 )
 
-// A page says what has disturbed the measurements, has no share of a peak that varied, and tells files of
-// one CPU apart by their names.
+// A page says what has disturbed the measurements, has no share of a peak that varied, and tells
+// files of one CPU apart by their names.
 func TestDisturbedPage(t *testing.T) {
 	f, g := example(0), example(1)
 	others := 45.0
@@ -43,7 +43,8 @@ func TestDisturbedPage(t *testing.T) {
 	}
 }
 
-// TestPrint: the tables have no share of a peak that varied, and say why; without that they have shares alone.
+// TestPrint: the tables have no share of a peak that varied, and say why; without that they have
+// shares alone.
 func TestPrint(t *testing.T) {
 	f := example(0)
 	var quiet, disturbed bytes.Buffer

@@ -156,7 +156,8 @@ func shareText(percent float64, ok bool) string {
 	return fmt.Sprintf("%.0f%%", percent)
 }
 
-// spread is the cell of how much a limit varied, in percent; files of earlier versions do not have it.
+// spread is the cell of how much a limit varied, in percent; files of earlier versions do not have
+// it.
 func (s source) spread(name string, x float64) cell {
 	if x == 0 {
 		return text("–")
@@ -164,7 +165,8 @@ func (s source) spread(name string, x float64) cell {
 	return s.num(name, x, strconv.FormatFloat(100*x, 'f', 1, 64))
 }
 
-// shareBar is the bar of a share of a limit. Without a share to rely on it has no length, and says so.
+// shareBar is the bar of a share of a limit. Without a share to rely on it has no length, and says
+// so.
 func shareBar(what, limit string, percent float64, ok bool, ns float64) chart.Point {
 	if !ok {
 		return chart.Point{Label: fmt.Sprintf("%s: %s, no share, as the %s varied", what, tables.Duration(ns), limit)}

@@ -193,8 +193,8 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// Curves of a kind, a group and a tier share a chart, whose worst steps are marked, and the table of worst steps begins with
-// the worst one.
+// Curves of a kind, a group and a tier share a chart, whose worst steps are marked, and the table
+// of worst steps begins with the worst one.
 func TestCurves(t *testing.T) {
 	f := example(0)
 	s := curves(f, 0, 0)

@@ -118,9 +118,9 @@ func (p *Problem) Describe() string {
 	return s
 }
 
-// Fault, if not nil, is called after each call of Attend, with its result and options. Tests spoil results
-// with it, to see that wrong ones are noticed. (A function in place of kernel.Attention would move the
-// options of each call to the heap, which takes a third of the time of short calls.)
+// Fault, if not nil, is called after each call of Attend, with its result and options. Tests spoil
+// results with it, to see that wrong ones are noticed. (A function in place of kernel.Attention
+// would move the options of each call to the heap, which takes a third of the time of short calls.)
 var Fault func(p *Problem, out *Array, exec kernel.Exec)
 
 // Attend computes the problem on a tier.

@@ -28,13 +28,13 @@ type Curve struct {
 // Name returns what the curve is of, but for the tier.
 func (c *Curve) Name() string { return c.Kind + ", " + c.Group + ": " + c.Case }
 
-// IsFlat says whether the number should make no difference, or a larger one none but less time. Of other curves a
-// larger number is more work.
+// IsFlat says whether the number should make no difference, or a larger one none but less time. Of
+// other curves a larger number is more work.
 func (c *Curve) IsFlat() bool { return c.Kind == OverPages || c.Kind == OverMagnitudes }
 
-// Worst returns the worst step of a curve: the largest ratio of a time to the least one of a larger number, which
-// is more work, or of a flat curve to the least time of all. It lies at the index from, and to is that of the
-// other time. Without a step the ratio is 1 or less.
+// Worst returns the worst step of a curve: the largest ratio of a time to the least one of a larger
+// number, which is more work, or of a flat curve to the least time of all. It lies at the index
+// from, and to is that of the other time. Without a step the ratio is 1 or less.
 func (c *Curve) Worst() (ratio float64, from, to int) {
 	for i, ns := range c.Ns {
 		for k, other := range c.Ns {

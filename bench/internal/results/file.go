@@ -8,8 +8,8 @@ package results
 
 import "fmt"
 
-// Schema is the version of the form. A change that an older reader would misunderstand
-// increments it. New fields alone do not. Files of earlier versions have some lists more, which are not read.
+// Schema is the version of the form. A change that an older reader would misunderstand increments
+// it. New fields alone do not. Files of earlier versions have some lists more, which are not read.
 const Schema = 3
 
 // Format is the value of File.Format in all versions.

@@ -34,8 +34,8 @@ func newest(files []*File) (contract int) {
 	return contract
 }
 
-// Outputs collects the hashes of all outputs of the files of the newest contract, in the order of the first one.
-// Older contracts define other bits.
+// Outputs collects the hashes of all outputs of the files of the newest contract, in the order of
+// the first one. Older contracts define other bits.
 func Outputs(files []*File) []*Output {
 	var all []*Output
 	find := map[string]*Output{}
@@ -80,8 +80,9 @@ type Agreement struct {
 	Names []string // of the outputs that differ
 }
 
-// Agree compares the hashes of all outputs of the files of the newest contract, and says which files are of an
-// older one. If there are several files, it counts the outputs that several of them have.
+// Agree compares the hashes of all outputs of the files of the newest contract, and says which
+// files are of an older one. If there are several files, it counts the outputs that several of them
+// have.
 func Agree(files []*File) Agreement {
 	contract := newest(files)
 	var current []*File

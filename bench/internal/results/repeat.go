@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// AddRuns adds repetitions to a file of the first run. Each row becomes that of the repetition with the median
-// time, or the faster one of the two in the middle, and lists the times of all repetitions.
+// AddRuns adds repetitions to a file of the first run. Each row becomes that of the repetition with
+// the median time, or the faster one of the two in the middle, and lists the times of all
+// repetitions.
 func (f *File) AddRuns(others []*File) {
 	medians(f, others, func(f *File) []Speed { return f.Speed }, func(r *Speed) (float64, *[]float64) { return r.Ns, &r.Runs })
 	medians(f, others, func(f *File) []Option { return f.Options }, func(r *Option) (float64, *[]float64) { return r.With, &r.Runs })

@@ -140,7 +140,8 @@ func (b *Backward) Name() string { return BackwardPrefix + b.Shape }
 // gradients.
 const BackwardPrefix = "backward-"
 
-// DecodeGroup is the number of query heads for each KV head of a Decode that is no comparison of groups.
+// DecodeGroup is the number of query heads for each KV head of a Decode that is no comparison of
+// groups.
 const DecodeGroup = 4
 
 // A Decode is the speed of attention with one query per head.
@@ -221,7 +222,8 @@ func (m *Model) Unit() string {
 	return "tokens/s"
 }
 
-// A Peer is the time of another program for a shape, as bench/peers/attention.py --json and others write it.
+// A Peer is the time of another program for a shape, as bench/peers/attention.py --json and others
+// write it.
 type Peer struct {
 	Program string  `json:"program"` // with its version
 	Shape   string  `json:"shape"`   // name or alias of one of the shapes of Speed or Models, or BackwardPrefix and that of one of Backward

@@ -19,13 +19,14 @@ const (
 // MostTaken is the largest percentage of the CPU time that others may take from a file with shares.
 const MostTaken = 20
 
-// trusts tells whether a share of a limit can be relied on: whether the limit hardly varied between the calls, is not
-// less than what they reached, and others left them the CPU.
+// trusts tells whether a share of a limit can be relied on: whether the limit hardly varied between
+// the calls, is not less than what they reached, and others left them the CPU.
 func (f *File) trusts(percent, spread, most float64) bool {
 	return percent > 0 && percent <= most && spread <= MostSpread && f.taken() <= MostTaken
 }
 
-// taken returns the percentage of the CPU time that other virtual machines and other programs took, where it is known.
+// taken returns the percentage of the CPU time that other virtual machines and other programs took,
+// where it is known.
 func (f *File) taken() (percent float64) {
 	for _, p := range []*float64{f.Machine.StealPercent, f.Machine.OthersPercent} {
 		if p != nil {
@@ -101,7 +102,8 @@ func (f *File) loads() (reasons []string) {
 	return reasons
 }
 
-// Disturbed says what has disturbed the measurements, in a sentence each. Nothing has if it is empty.
+// Disturbed says what has disturbed the measurements, in a sentence each. Nothing has if it is
+// empty.
 func (f *File) Disturbed() []string {
 	reasons := f.loads()
 	var unsteady []string

@@ -18,7 +18,8 @@ type Verdict struct {
 	DecodeThreads int
 }
 
-// Verdict sums up a file. Decoding is that of its suite or, if that did not run, of the shape of one query.
+// Verdict sums up a file. Decoding is that of its suite or, if that did not run, of the shape of
+// one query.
 func (f *File) Verdict() Verdict {
 	v := Verdict{Tier: f.Default()}
 	for i := range f.Speed {

@@ -16,7 +16,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// How long a cell of a shape, a tier and a number of threads is measured at most, and all of them together.
+// How long a cell of a shape, a tier and a number of threads is measured at most, and all of them
+// together.
 const cellTime, allCells = 500 * time.Millisecond, 36 * time.Second
 
 // attentionRows time attention: every shape on every tier and number of threads, each as
@@ -114,8 +115,8 @@ func (w *workload) call(e kernel.Exec) error {
 	return nil
 }
 
-// A workload of which each number that is read takes part in few operations waits for reading, if it has
-// many numbers.
+// A workload of which each number that is read takes part in few operations waits for reading, if
+// it has many numbers.
 const (
 	fewFlops    = 8 // for each byte
 	leastBytes  = 1 << 20
@@ -126,8 +127,8 @@ func (w *workload) waitsForReading() bool {
 	return len(w.problems) == 1 && w.bytes >= leastBytes && w.flops <= fewFlops*w.bytes
 }
 
-// read returns the GB/s of so many threads that only read the keys and values. They are those of the calls, so
-// that caches hold what they held before.
+// read returns the GB/s of so many threads that only read the keys and values. They are those of
+// the calls, so that caches hold what they held before.
 func (w *workload) read(threads int) float64 {
 	k, v := w.problems[0].K.Data, w.problems[0].V.Data
 	floats, seconds := 0.0, 0.0

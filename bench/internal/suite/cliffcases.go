@@ -30,8 +30,8 @@ func upTo(n int) (all []float64) {
 	return all
 }
 
-// around returns all numbers up to 16, multiples of 8 up to 64, powers of two and what lies halfway between them, and the
-// neighbours of each, up to n.
+// around returns all numbers up to 16, multiples of 8 up to 64, powers of two and what lies halfway
+// between them, and the neighbours of each, up to n.
 func around(n int) []float64 {
 	all := upTo(16)
 	add := func(x int) { all = append(all, float64(x-1), float64(x), float64(x+1)) }
@@ -73,8 +73,8 @@ func rowCases() (all []cliffCase) {
 	return all
 }
 
-// keyValueCases are calls of attention with keys and values of all types. shape returns, for a number, how many queries and
-// keys there are, and of which size.
+// keyValueCases are calls of attention with keys and values of all types. shape returns, for a
+// number, how many queries and keys there are, and of which size.
 func keyValueCases(group string, at []float64, heads, kvHeads int, shape func(at int) (queries, keys, size int)) (all []cliffCase) {
 	for i := range calls.Types {
 		t := &calls.Types[i]

@@ -22,8 +22,8 @@ type cliffCase struct {
 // cliffTime is how long a point is measured in each round over the whole curve.
 const cliffTime = 60 * time.Microsecond
 
-// cliffRows measure curves on one thread of each tier. All points of a curve take turns, so that a phase in which the
-// machine is slow is no step, and the least time of each counts.
+// cliffRows measure curves on one thread of each tier. All points of a curve take turns, so that a
+// phase in which the machine is slow is no step, and the least time of each counts.
 func cliffRows(c *Config, f *results.File) (rows []row) {
 	if c.noVectors("cliffs", f) {
 		return nil

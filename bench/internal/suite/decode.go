@@ -21,8 +21,9 @@ const (
 	decodeKeys  = 4096
 )
 
-// groupSizes are other numbers of query heads for each KV head than results.DecodeGroup: without groups, of models
-// such as Qwen 2 (7), and those of models with few KV heads or one, which are measured with float32 alone.
+// groupSizes are other numbers of query heads for each KV head than results.DecodeGroup: without
+// groups, of models such as Qwen 2 (7), and those of models with few KV heads or one, which are
+// measured with float32 alone.
 var groupSizes = []int{1, 2, 7, 8, 16, 32, 71}
 
 const smallGroups = 4 // of these
@@ -54,8 +55,8 @@ func (l cacheLevel) sets(t *calls.Type) int {
 	return int(float64(l.float32Sets) * 4 / t.Bytes(decodeSize))
 }
 
-// mostOfL3 is the most of L3 that is measured, in bytes: of a large one, which has parts on many cores, a core
-// reads a part about as fast as memory.
+// mostOfL3 is the most of L3 that is measured, in bytes: of a large one, which has parts on many
+// cores, a core reads a part about as fast as memory.
 const mostOfL3 = 8 << 20
 
 // cacheLevels returns keys and values that fill half of L2, a quarter of L3, which other

@@ -66,8 +66,8 @@ var (
 	}}
 )
 
-// A preparer prepares a task of a loaded model. The call that it returns computes the task once, and its result
-// is [][]float32 or []int32.
+// A preparer prepares a task of a loaded model. The call that it returns computes the task once,
+// and its result is [][]float32 or []int32.
 type preparer func(ctx context.Context, t modelTask, exec kernel.Exec) (call func() (any, error), err error)
 
 // modelRows measure whole models on all tiers with vectors. Those whose weights are not there are

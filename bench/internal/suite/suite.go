@@ -67,7 +67,8 @@ func appended[T any](to *[]T, measure func(ctx context.Context) (T, error)) func
 // Repeats says whether the suite is measured again for -count.
 func (s *Suite) Repeats() bool { return s.Refuses["count"] == "" }
 
-// Checks compares the bits of all tiers on activations of trained models. It always runs before Attention.
+// Checks compares the bits of all tiers on activations of trained models. It always runs before
+// Attention.
 var Checks = Suite{Name: "checks", Rows: checkRows, Refuses: map[string]string{"count": "bits are the same each time"}}
 
 // Attention times calls of attention. It runs if no other suite is named.

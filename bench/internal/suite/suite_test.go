@@ -269,7 +269,8 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// A workload's outputs have a hash, its calls are timed beside the peak, and those that read much beside reading.
+// A workload's outputs have a hash, its calls are timed beside the peak, and those that read much
+// beside reading.
 func TestAttention(t *testing.T) {
 	replace(t, &problem.Shapes, []problem.Shape{{Name: "x", Alias: "X", Heads: 2, KVHeads: 1, Lq: 3, Lk: 4, D: 8}, {Name: "decoding", Heads: 8, KVHeads: 2, Lq: 1, Lk: 2048, D: 64}, {Name: "real", Alias: problem.Real}})
 	var f results.File

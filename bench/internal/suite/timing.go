@@ -8,7 +8,8 @@ import (
 // minRounds is how often each call is measured at least, and quickRounds in a quick run.
 const minRounds, quickRounds = 5, 3
 
-// defaultTime is how long a measurement takes, unless minRounds takes longer or it has a time of its own.
+// defaultTime is how long a measurement takes, unless minRounds takes longer or it has a time of
+// its own.
 var defaultTime = 250 * time.Millisecond
 
 // rounds returns how often each call is measured at least.
@@ -30,9 +31,9 @@ func (c *Config) time(d time.Duration) time.Duration {
 	return d
 }
 
-// measure makes calls and measures limits in turn, for about d, as the speed of a shared machine varies. It
-// returns all rates of each limit, and the times of each call in nanoseconds, of which each is the average of
-// as many calls as take sampleTime. The first round is a warm-up.
+// measure makes calls and measures limits in turn, for about d, as the speed of a shared machine
+// varies. It returns all rates of each limit, and the times of each call in nanoseconds, of which
+// each is the average of as many calls as take sampleTime. The first round is a warm-up.
 func (c *Config) measure(ctx context.Context, d time.Duration, limits []func() []float64, calls ...func() error) (rates, times [][]float64, err error) {
 	rates, times = make([][]float64, len(limits)), make([][]float64, len(calls))
 	n := make([]int, len(calls)) // how many of each make a sample
@@ -65,8 +66,8 @@ const (
 	longCall   = 10 * time.Millisecond // calls that take more need no warm-up to know their time
 )
 
-// repeat returns the average time of n calls, or an estimate if n is 0. If they are short, a first one, which is
-// not counted, wakes the threads: when a model computes, calls follow each other.
+// repeat returns the average time of n calls, or an estimate if n is 0. If they are short, a first
+// one, which is not counted, wakes the threads: when a model computes, calls follow each other.
 func repeat(call func() error, n int) (ns float64, err error) {
 	start := time.Now()
 	if n != 1 {

@@ -9,8 +9,8 @@ import (
 	"github.com/attn-go/attn/internal/tier"
 )
 
-// A group is a set of numbers that are chosen together: its candidates, as [kernel.Tier.Tuned] takes
-// them, and the calls that they are compared with.
+// A group is a set of numbers that are chosen together: its candidates, as [kernel.Tier.Tuned]
+// takes them, and the calls that they are compared with.
 type group struct {
 	name       string
 	fields     []string

@@ -66,7 +66,8 @@ func draft() (w []workload, err error) {
 	return w, nil
 }
 
-// fullTiles has as many rows as tiles have lanes, and one block of keys, and fullHalfTiles keys and values in float16.
+// fullTiles has as many rows as tiles have lanes, and one block of keys, and fullHalfTiles keys and
+// values in float16.
 func fullTiles() ([]workload, error)     { return fullTilesOf(&calls.Types[0]), nil }
 func fullHalfTiles() ([]workload, error) { return fullTilesOf(&calls.Types[1]), nil }
 

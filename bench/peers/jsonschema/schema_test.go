@@ -1,5 +1,5 @@
-// Package jsonschema_test compares the grammars of package grammar with what a validator of others says of
-// JSON Schemas and texts. Such a validator is no part of what attn requires.
+// Package jsonschema_test compares the grammars of package grammar with what a validator of others
+// says of JSON Schemas and texts. Such a validator is no part of what attn requires.
 package jsonschema_test
 
 import (
@@ -123,8 +123,8 @@ func cases(t *testing.T) (list []struct {
 	return list
 }
 
-// TestCases: a validator agrees about the texts that satisfy a schema, and those that do not, but for keys that are
-// there twice.
+// TestCases: a validator agrees about the texts that satisfy a schema, and those that do not, but
+// for keys that are there twice.
 func TestCases(t *testing.T) {
 	for i, x := range cases(t) {
 		valid := validator(t, i, string(x.Schema))

@@ -1,5 +1,6 @@
-// Command generate continues a text with gobytes, attn's small language model, computed by
-// Born: alone, with attn's attention, and with attn's attention and linear layers. It prints the text and the speed of all three, which take turns.
+// Command generate continues a text with gobytes, attn's small language model, computed by Born:
+// alone, with attn's attention, and with attn's attention and linear layers. It prints the text and
+// the speed of all three, which take turns.
 //
 //	go run ./bridge/born/generate -text 'func (b *Buffer) Write(p []byte) '
 package main

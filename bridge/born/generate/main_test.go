@@ -26,8 +26,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestDefaultPrompt: the text of the command without flags begins with a function of Go, not with letters
-// that repeat.
+// TestDefaultPrompt: the text of the command without flags begins with a function of Go, not with
+// letters that repeat.
 func TestDefaultPrompt(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(t.Context(), []string{"-model", model, "-max", "30", "-runs", "1"}, &out, io.Discard); err != nil {

@@ -81,8 +81,8 @@ func useCache(t *testing.T) string {
 	return cache
 }
 
-// TestDatabase: a search leaves nothing in the folder that it searches. Each folder and each model have
-// a database of their own, and -db names another one.
+// TestDatabase: a search leaves nothing in the folder that it searches. Each folder and each model
+// have a database of their own, and -db names another one.
 func TestDatabase(t *testing.T) {
 	cache := useCache(t)
 	folder, other := t.TempDir(), filepath.Join(t.TempDir(), "db")

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Listen passes connections on to a server, nats://HOST:PORT, until stop is called, and returns the URL to which
-// programs on this machine connect. see is called with all bytes that pass, before they go on; it may change them
-// or take its time, and is for several goroutines at once.
+// Listen passes connections on to a server, nats://HOST:PORT, until stop is called, and returns the
+// URL to which programs on this machine connect. see is called with all bytes that pass, before
+// they go on; it may change them or take its time, and is for several goroutines at once.
 func Listen(target string, see func(data []byte)) (url string, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -19,10 +19,12 @@ func Proxy(t testing.TB, target string, see func(data []byte)) (url string) {
 	return url
 }
 
-// nextPort is the port that FreePort tries next. They are below those that most systems give to programs that want any.
+// nextPort is the port that FreePort tries next. They are below those that most systems give to
+// programs that want any.
 var nextPort atomic.Int64
 
-// FreePort returns a port of this machine on which nobody listens, and which no other test of the process gets.
+// FreePort returns a port of this machine on which nobody listens, and which no other test of the
+// process gets.
 func FreePort() int {
 	nextPort.CompareAndSwap(0, 12000+int64(os.Getpid()%18000)) // another process begins elsewhere
 	for {

@@ -20,11 +20,12 @@ func (AVX2) Tiles() []spec.TileShape {
 	return []spec.TileShape{{Vectors: 1, Rows: 12}, {Vectors: 2, Rows: 6, Prefetch: true}, {Vectors: 3, Rows: 4}}
 }
 
-// WeightTile has 12 accumulators, too, and reads the rows of a packed panel as a whole. With 4 × 3 vectors, which reads
-// them in two halves, layers of 384 and 1536 inputs take 3% longer on Zen 3.
+// WeightTile has 12 accumulators, too, and reads the rows of a packed panel as a whole. With 4 × 3
+// vectors, which reads them in two halves, layers of 384 and 1536 inputs take 3% longer on Zen 3.
 func (AVX2) WeightTile() spec.TileShape { return spec.TileShape{Vectors: 6, Rows: 2, Prefetch: true} }
 
-// WeightVariants: all CPUs have the same kernel, which prefetches the part of the panel that follows.
+// WeightVariants: all CPUs have the same kernel, which prefetches the part of the panel that
+// follows.
 func (AVX2) WeightVariants() []spec.WeightVariant { return nil }
 
 // BlockTiles have 6 to 8 accumulators. The other registers are for scales, minima and weights.
@@ -37,8 +38,9 @@ func (AVX2) BlockTiles() []spec.TileShape {
 func (AVX2) SkinnyRows() int  { return 4 }
 func (AVX2) SkinnyWords() int { return 4 }
 
-// SkinnyKept: 4 queries take 8 accumulators. Two vectors of 4 words are the other 8 registers, so some
-// of the words wait on the stack. A word of a narrow type becomes a column in one more register.
+// SkinnyKept: 4 queries take 8 accumulators. Two vectors of 4 words are the other 8 registers, so
+// some of the words wait on the stack. A word of a narrow type becomes a column in one more
+// register.
 func (AVX2) SkinnyKept(e spec.Element) int {
 	if e == spec.Float32 {
 		return 2
@@ -183,8 +185,9 @@ func (AVX2) LoadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) oper
 	c.VINSERTF128(operand.Imm(1), addr(1), v, v)
 }
 
-// KeyWords transposes in place, which takes one more register than the words. The halves of binary16
-// are transposed as such: in every quarter the even halves of 4 rows come before the odd ones.
+// KeyWords transposes in place, which takes one more register than the words. The halves of
+// binary16 are transposed as such: in every quarter the even halves of 4 rows come before the odd
+// ones.
 func (i AVX2) KeyWords(g *Gen, e spec.Element, row func(i int) operand.Mem, v int) []reg.VecVirtual {
 	low, high := g.VUNPCKLPS, g.VUNPCKHPS
 	low2, high2 := g.VUNPCKLPD, g.VUNPCKHPD

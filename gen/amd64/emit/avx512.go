@@ -39,10 +39,11 @@ func (AVX512) SkinnyWords() int { return 8 }
 
 func (AVX512) SkinnyKept(spec.Element) int { return 8 }
 
-// SkinnyVariants: loads ahead are in the variant that Emerald Rapids uses and no other CPU, as
-// one segment for 3 queries or more has just enough chains of FMAs for its two units. A decoding
-// call with 4 query heads takes 6% less from L2, with 8 heads 8%, and 7% less from L3. The variant with two
-// segments, which up to 4 queries use, has the same code for more queries; that is not measured.
+// SkinnyVariants: loads ahead are in the variant that Emerald Rapids uses and no other CPU, as one
+// segment for 3 queries or more has just enough chains of FMAs for its two units. A decoding call
+// with 4 query heads takes 6% less from L2, with 8 heads 8%, and 7% less from L3. The variant with
+// two segments, which up to 4 queries use, has the same code for more queries; that is not
+// measured.
 func (AVX512) SkinnyVariants() ([]spec.QKVariant, []spec.PVVariant) {
 	return []spec.QKVariant{
 		{Segments: 1, Near: 2}, {Segments: 1, Near: 1, Ahead: 3}, {Segments: 2, Near: 1, Ahead: 5},

@@ -153,7 +153,8 @@ func (g *Gen) Param(name string) gotypes.Component {
 // TailJump ends a function with a jump to a shared one, which finds the same arguments.
 func (g *Gen) TailJump(name string) { g.jump(name + g.Name()) }
 
-// TailJumpTo ends a function with a jump to the kernel f of an ISA, which each CPU with this one has.
+// TailJumpTo ends a function with a jump to the kernel f of an ISA, which each CPU with this one
+// has.
 func (g *Gen) TailJumpTo(f spec.Function, i ISA) { g.jump(f.Symbol(i.Name())) }
 
 func (g *Gen) jump(name string) {
@@ -163,8 +164,8 @@ func (g *Gen) jump(name string) {
 	g.Instruction(&ir.Instruction{Opcode: "JMP", Operands: []operand.Op{to}, IsTerminal: true})
 }
 
-// mostUnchecked is the largest stack frame of a function that does not check whether the stack has room
-// for it. Go's linker bounds it together with the frame of the caller.
+// mostUnchecked is the largest stack frame of a function that does not check whether the stack has
+// room for it. Go's linker bounds it together with the frame of the caller.
 const mostUnchecked = 512
 
 // Frame reserves a part of the stack for the current function.
@@ -296,10 +297,10 @@ func (g *Gen) Vec() reg.VecVirtual { return g.Vector(g.Context) }
 // VecBytes is the size of a vector.
 func (g *Gen) VecBytes() int { return 4 * g.Lanes() }
 
-// Interleave emits the instructions of two functions. Those of beside are spread evenly
-// over the first two thirds of those of main, so that their results are ready at the end.
-// Comments of beside are dropped, as they would stand beside the wrong instructions. None of them comes
-// between a jump of main and its label.
+// Interleave emits the instructions of two functions. Those of beside are spread evenly over the
+// first two thirds of those of main, so that their results are ready at the end. Comments of beside
+// are dropped, as they would stand beside the wrong instructions. None of them comes between a jump
+// of main and its label.
 // beside sets no labels, and neither function uses results of the other.
 func (g *Gen) Interleave(main, beside func()) {
 	fn := g.current()

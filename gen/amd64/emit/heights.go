@@ -9,9 +9,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Heights lets one loop serve tiles of least to most rows, up to 5 more than least. 8 bytes of memory
-// stand for the number of rows. They are compared once in a step, so that each flag says whether there is
-// one more row, and no instruction of vectors changes a flag:
+// Heights lets one loop serve tiles of least to most rows, up to 5 more than least. 8 bytes of
+// memory stand for the number of rows. They are compared once in a step, so that each flag says
+// whether there is one more row, and no instruction of vectors changes a flag:
 //
 //	       CMPQ height, $-126
 //	       rows 0 to least-1 of a column
@@ -22,8 +22,9 @@ import (
 //	       ...
 //	next:  the next column
 //
-// So a row costs a jump that is not taken, and a missing one nothing. Both are free where FMAs, or the chains
-// that they wait in, take the time. One loop for each height took four to six times the code.
+// So a row costs a jump that is not taken, and a missing one nothing. Both are free where FMAs, or
+// the chains that they wait in, take the time. One loop for each height took four to six times the
+// code.
 type Heights struct {
 	*Gen
 	Span
@@ -35,8 +36,8 @@ type Heights struct {
 // A Span is the heights of a loop.
 type Span = loop.Span
 
-// The number that the height is compared with, and the numbers that stand for least rows, one more, and so on:
-// the comparison clears Z and P, and then sets C, S and O, one more flag for each row.
+// The number that the height is compared with, and the numbers that stand for least rows, one more,
+// and so on: the comparison clears Z and P, and then sets C, S and O, one more flag for each row.
 const heightsCompared = -126
 
 // MostHeights is the number of heights that a loop has at most.
@@ -44,7 +45,8 @@ const MostHeights = 6
 
 var heightCodes = [MostHeights]int64{-126, -123, -125, 1, -128, math.MaxInt64 - 124}
 
-// NewHeights prepares a loop whose labels begin with name. height is free memory of the function: 8 bytes, as an argument that is used up may have.
+// NewHeights prepares a loop whose labels begin with name. height is free memory of the function: 8
+// bytes, as an argument that is used up may have.
 func (g *Gen) NewHeights(name string, s Span, height operand.Mem) *Heights {
 	if !s.Single() && (s.Most-s.Least >= MostHeights || s.Least > maxLeast) {
 		panic(fmt.Sprintf("%s: a loop for %v rows", name, s))
@@ -55,7 +57,8 @@ func (g *Gen) NewHeights(name string, s Span, height operand.Mem) *Heights {
 // maxLeast is the largest number of least rows.
 const maxLeast = 8
 
-// Set sets the number of rows, at least 1. Fewer than least are computed as if they were least. It uses up rows.
+// Set sets the number of rows, at least 1. Fewer than least are computed as if they were least. It
+// uses up rows.
 func (h *Heights) Set(rows reg.GPVirtual) {
 	if h.Single() {
 		return

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestHeightCodes compares each code with what it is compared with, as CMPQ does, and counts the rows after the least
-// ones that are not jumped over: JEQ, JPS, JCC, JPL and JOC, in this order.
+// TestHeightCodes compares each code with what it is compared with, as CMPQ does, and counts the
+// rows after the least ones that are not jumped over: JEQ, JPS, JCC, JPL and JOC, in this order.
 func TestHeightCodes(t *testing.T) {
 	for want, code := range heightCodes {
 		y := int64(heightsCompared)

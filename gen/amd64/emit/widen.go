@@ -42,8 +42,8 @@ func (g *Gen) HalvesOrder() operand.Op {
 	return g.AtHand(g.Repeated("halves", words...))
 }
 
-// WidenWords widens the lower and the upper halves of 32-bit lanes, which are binary16, with AVX-512.
-// It overwrites x.
+// WidenWords widens the lower and the upper halves of 32-bit lanes, which are binary16, with
+// AVX-512. It overwrites x.
 func (g *Gen) WidenWords(x reg.VecVirtual, order operand.Op) []KeyColumn {
 	return []KeyColumn{func() reg.VecVirtual {
 		lower := g.ZMM()
@@ -58,9 +58,9 @@ func (g *Gen) WidenWords(x reg.VecVirtual, order operand.Op) []KeyColumn {
 	}}
 }
 
-// WordBytes returns the four bytes of a word. With 32 registers the lower two have constants: the byte
-// with its sign flipped, i+128, becomes the last bits of the mantissa of 2^23, or 2^15. The result is
-// the power of two plus i+128.
+// WordBytes returns the four bytes of a word. With 32 registers the lower two have constants: the
+// byte with its sign flipped, i+128, becomes the last bits of the mantissa of 2^23, or 2^15. The
+// result is the power of two plus i+128.
 func (g *Gen) WordBytes() []WordByte {
 	if !g.EVEX() {
 		return []WordByte{{number: 0}, {number: 1}, {number: 2}, {number: 3}}
@@ -73,10 +73,10 @@ func (g *Gen) WordBytes() []WordByte {
 	}
 }
 
-// WidenByte returns a byte of words, an int8, as float32. For the highest byte it may overwrite words.
-// Without constants it shifts the byte up and then, with its sign, down; the upper two need a shift
-// anyway. On Zen 4 shifts and the conversion are executed on ports without FMAs, logical instructions
-// are not.
+// WidenByte returns a byte of words, an int8, as float32. For the highest byte it may overwrite
+// words. Without constants it shifts the byte up and then, with its sign, down; the upper two need
+// a shift anyway. On Zen 4 shifts and the conversion are executed on ports without FMAs, logical
+// instructions are not.
 func (g *Gen) WidenByte(words reg.VecVirtual, b WordByte) reg.VecVirtual {
 	if b.mask != nil {
 		const aAndBXorC = 0x6a

@@ -7,24 +7,24 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Steps of many tiles load and transpose the words of the step after them between their own FMAs, and
-// widen a column before the FMAs of the column before it. Processors look ahead by themselves, but not
-// far enough for all of that, least of all if two threads share a core. On Zen 4 it gains up to a fifth
-// for two threads on a core, else up to a tenth.
+// Steps of many tiles load and transpose the words of the step after them between their own FMAs,
+// and widen a column before the FMAs of the column before it. Processors look ahead by themselves,
+// but not far enough for all of that, least of all if two threads share a core. On Zen 4 it gains
+// up to a fifth for two threads on a core, else up to a tenth.
 //
 //	start   the words of the first step, unless they are loaded
 //	step    the products of step i, beside the words of step i+1
 //	last    the products of the last step, beside the words of the next tile's first step
 //
 // The words wait in registers from one segment to the next, and from one tile to the next. With 16
-// registers they wait on the stack, see slots.go. The next tile has the same rows if queries are left for
-// another group. It has the next rows if there are 16 more. Otherwise the last step loads the words of this
-// tile's first step, which nobody needs.
+// registers they wait on the stack, see slots.go. The next tile has the same rows if queries are
+// left for another group. It has the next rows if there are 16 more. Otherwise the last step loads
+// the words of this tile's first step, which nobody needs.
 
 // aheadFrom is the least number of queries for which steps of a narrow type do that, 0 for none.
-// bfloat16 with one query, which takes the least time, would then wait for memory and, on Zen 4, read a
-// seventh less per second. How float32 fares depends on the CPU: on Zen 4 it would gain 4% with 2 queries
-// and lose as much with 8, so its variants say.
+// bfloat16 with one query, which takes the least time, would then wait for memory and, on Zen 4,
+// read a seventh less per second. How float32 fares depends on the CPU: on Zen 4 it would gain 4%
+// with 2 queries and lose as much with 8, so its variants say.
 func (g *gen) aheadFrom(e spec.Element) int {
 	switch {
 	case e == spec.BF16 && g.EVEX():
@@ -37,8 +37,8 @@ func (g *gen) aheadFrom(e spec.Element) int {
 	return 0
 }
 
-// startAhead loads the words of the first step, unless they are loaded or, for float32, a row has no
-// whole step. It finds the last step of a row, and what will be loaded beside it.
+// startAhead loads the words of the first step, unless they are loaded or, for float32, a row has
+// no whole step. It finds the last step of a row, and what will be loaded beside it.
 func (f *qkEmitter) startAhead() {
 	f.g.CMPQ(f.loaded, operand.Imm(0))
 	f.g.JNE(operand.LabelRef("loaded"))

@@ -257,7 +257,8 @@ func (f *evenOddQK) step(n int, name string) {
 	}
 }
 
-// store stores 4 lanes of all keys, and raises their maxima, key by key. The other half of 8 lanes follows.
+// store stores 4 lanes of all keys, and raises their maxima, key by key. The other half of 8 lanes
+// follows.
 func (f *evenOddQK) store() {
 	g, sums := f.g, f.scores()
 	g.Label("store")

@@ -31,8 +31,8 @@ func (f *qkEmitter) pairs(t tile) bool {
 
 func hasPairs(v spec.QKVariant) bool { return v.Segments == 2 }
 
-// ifPairs emits a jump to a label unless the variant at hand has pairs. A tile that only such variants
-// have needs none.
+// ifPairs emits a jump to a label unless the variant at hand has pairs. A tile that only such
+// variants have needs none.
 func (f *qkEmitter) ifPairs(t tile, otherwise string) {
 	i := slices.IndexFunc(f.variants, hasPairs)
 	if slices.ContainsFunc(f.variantsOf(t), func(v spec.QKVariant) bool { return !hasPairs(v) }) {

@@ -28,24 +28,25 @@ import (
 // narrow type has two vectors. For float32 that is more rows at once than are read well:
 // reading from beyond L2 took a fifth longer on Zen 4, and a tenth less from L2 on Zen 5.
 //
-// Two forms for more than 4 queries with 16 registers were tried on Zen 3. In cycles for 16 keys and a column of
-// 128, float32, 8 queries: two groups of 4 take 14.8. A segment that is transposed once into memory takes 13.7,
-// as 4 queries with its columns take 5.2 and not 4: 8 chains leave no FMA time to wait. float16 then takes 14.4
-// instead of 12. Queries in the lanes of one vector, 12 keys at a time, each number a broadcast, take 10.2 for 5 to
-// 8 queries, and a decoding call from L2 up to 15% less; but from memory it takes 1.7 times as long, with the
-// same prefetches between the FMAs.
+// Two forms for more than 4 queries with 16 registers were tried on Zen 3. In cycles for 16 keys
+// and a column of 128, float32, 8 queries: two groups of 4 take 14.8. A segment that is transposed
+// once into memory takes 13.7, as 4 queries with its columns take 5.2 and not 4: 8 chains leave no
+// FMA time to wait. float16 then takes 14.4 instead of 12. Queries in the lanes of one vector, 12
+// keys at a time, each number a broadcast, take 10.2 for 5 to 8 queries, and a decoding call from
+// L2 up to 15% less; but from memory it takes 1.7 times as long, with the same prefetches between
+// the FMAs.
 //
 // The columns are cut into segments. The sum of the segments before the current one waits on
 // the stack. Segments are independent chains, too. So a variant of float32 computes two
 // of them side by side, see pair.go, and reads no more rows at once.
 //
-// General registers in the inner loop: rows 0-3 of K, odd multiples of 4 times its stride
-// (2 or 4), q̂ at one or two places, its stride, the prefetch (3): 14 of 15. These are in memory,
-// in the place of arguments: the scores (s), the first query of the current group (the
-// length of s), whether there is a sum (the capacity of s), the rows left (m), the end of
-// the current segment of row 0 (the length of k), the columns after that (the capacity of k),
-// the number of the tile (the capacity of q), and for ahead.go the last step (the length of max), what follows it (far), and whether words are loaded
-// (ldk). Types with slots, see slots.go, have 2 registers more.
+// General registers in the inner loop: rows 0-3 of K, odd multiples of 4 times its stride (2 or 4),
+// q̂ at one or two places, its stride, the prefetch (3): 14 of 15. These are in memory, in the
+// place of arguments: the scores (s), the first query of the current group (the length of s),
+// whether there is a sum (the capacity of s), the rows left (m), the end of the current segment of
+// row 0 (the length of k), the columns after that (the capacity of k), the number of the tile (the
+// capacity of q), and for ahead.go the last step (the length of max), what follows it (far), and
+// whether words are loaded (ldk). Types with slots, see slots.go, have 2 registers more.
 func (g *gen) SkinnyQK(k spec.Element) {
 	if k != spec.Float32 {
 		g.Kernel(spec.SkinnyQK(k))
@@ -69,8 +70,8 @@ func (g *gen) SkinnyQK(k spec.Element) {
 	}
 }
 
-// skinnyQK emits SkinnyQK in some variants. If they are several, the capacity of max has leastOf the one at hand,
-// which no other one has.
+// skinnyQK emits SkinnyQK in some variants. If they are several, the capacity of max has leastOf
+// the one at hand, which no other one has.
 func (g *gen) skinnyQK(k spec.Element, variants ...spec.QKVariant) {
 	f := &qkEmitter{g: g, variants: variants, ld4: g.StrideOf("ldk", k),
 		s: g.Memory(g.Param("s").Base()), lane: g.Memory(g.Param("s").Len()), adds: g.Memory(g.Param("s").Cap()), left: g.Argument("m"),
@@ -167,8 +168,9 @@ func (f *qkEmitter) most() int {
 	return 1
 }
 
-// mostWithRest is most for columns that are less than a step, too. Without such tiles of twice 16 keys bfloat16 takes a
-// sixth longer on Zen 4 with 120 columns, the other types a twentieth, which their code is not worth.
+// mostWithRest is most for columns that are less than a step, too. Without such tiles of twice 16
+// keys bfloat16 takes a sixth longer on Zen 4 with 120 columns, the other types a twentieth, which
+// their code is not worth.
 func (f *qkEmitter) mostWithRest() int {
 	if f.words.element == spec.BF16 {
 		return f.most()

@@ -10,8 +10,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// What follows the steps of a tile of SkinnyQK is one piece of code for all numbers of queries, which
-// have their accumulators in common.
+// What follows the steps of a tile of SkinnyQK is one piece of code for all numbers of queries,
+// which have their accumulators in common.
 
 // toRest emits the way of a tile to the remaining columns of the last segment, if a step does not
 // divide them.
@@ -33,9 +33,9 @@ func (f *qkEmitter) toRest(t tile) {
 
 func restLabel(times int) string { return fmt.Sprintf("rest%d", times) }
 
-// rest emits the remaining columns of all tiles of times·16 keys: it loads those of a whole step that ends with the row, and
-// skips the first of them. Up to 4 queries are computed as if they were 4: the products of those that a tile does not have
-// are not used.
+// rest emits the remaining columns of all tiles of times·16 keys: it loads those of a whole step
+// that ends with the row, and skips the first of them. Up to 4 queries are computed as if they were
+// 4: the products of those that a tile does not have are not used.
 func (f *qkEmitter) rest(times int, tiles []tile) {
 	name, acc := restLabel(times), f.acc[times]
 	f.rows = f.g.NewHeights(name, emit.Span{Least: 4, Most: len(acc)}, f.g.Frame(8))
@@ -90,11 +90,13 @@ func (f *qkEmitter) restInRegisters(acc [][]reg.VecVirtual, name string, left re
 	})
 }
 
-// restInMemory emits the same as a loop, for the columns of narrow types, which are many and wait in memory.
+// restInMemory emits the same as a loop, for the columns of narrow types, which are many and wait
+// in memory.
 func (f *qkEmitter) restInMemory(acc [][]reg.VecVirtual, name string, left reg.GPVirtual) {
 	width, vectors := f.words.width(), len(acc[0])
 	if f.waiting.Base == nil {
-		// One column more: go vet takes a place behind the frame for an argument, also where a negative index leads back.
+		// One column more: go vet takes a place behind the frame for an argument, also where a
+		// negative index leads back.
 		f.waiting = f.g.Frame((width + 1) * f.mostWithRest() * spec.SkinnyKeys * 4)
 	}
 	place := func(x, v int) operand.Mem { return f.waiting.Offset((x*vectors + v) * f.g.VecBytes()) }
@@ -150,8 +152,9 @@ func (f *qkEmitter) endPlain(times int, tiles []tile) {
 	}
 }
 
-// halve emits the end of all tiles of twice 16 keys: the scores of the second 16 wait until those of the first are
-// stored. On the stack they would cost 4 queries of 64 columns 2% of the time on Zen 4.
+// halve emits the end of all tiles of twice 16 keys: the scores of the second 16 wait until those
+// of the first are stored. On the stack they would cost 4 queries of 64 columns 2% of the time on
+// Zen 4.
 func (f *qkEmitter) halve(tiles []tile) {
 	f.endPlain(2, tiles)
 	f.g.Label(storeLabel(2))

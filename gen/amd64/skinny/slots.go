@@ -7,16 +7,17 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// With 16 registers, the accumulators of 4 queries, a column and a broadcast leave 5, just enough to
-// transpose 4 rows in place. So SkinnyQK of AVX2 transposes the words of a step of a 16-bit type between
-// the FMAs of the step before it, and they wait on the stack:
+// With 16 registers, the accumulators of 4 queries, a column and a broadcast leave 5, just enough
+// to transpose 4 rows in place. So SkinnyQK of AVX2 transposes the words of a step of a 16-bit type
+// between the FMAs of the step before it, and they wait on the stack:
 //
 //	k[0..15][step+1] ──► one half of slots     the other half ──► columns of step ──► acc
 //
 // Otherwise FMAs, which wait for those before them, fill the scheduler, and the transposes of the
-// next step start late. On Zen 3, 256 keys of 128 columns in L2 take a third less time with binary16 and 8
-// queries, a fifth less with 2, as much with one; with bfloat16 and 4 queries or 8 a seventh less. float32 and
-// int8 took 3 to 13% more: for them the way through memory costs more than it hides.
+// next step start late. On Zen 3, 256 keys of 128 columns in L2 take a third less time with
+// binary16 and 8 queries, a fifth less with 2, as much with one; with bfloat16 and 4 queries or 8 a
+// seventh less. float32 and int8 took 3 to 13% more: for them the way through memory costs more
+// than it hides.
 //
 // A slot is a vector. The slots of a word are:
 //
@@ -48,8 +49,8 @@ func (f *qkEmitter) placeWords() {
 	}
 }
 
-// fewBF16 is the least number of queries for which steps of bfloat16 use slots: 1 or 2 would take 7 to 9%
-// longer.
+// fewBF16 is the least number of queries for which steps of bfloat16 use slots: 1 or 2 would take 7
+// to 9% longer.
 const fewBF16 = 3
 
 // slot is a slot of a word in the half at an offset.
@@ -76,8 +77,8 @@ func (f *qkEmitter) fill(row func(i int) operand.Mem, half reg.GPVirtual) {
 	}
 }
 
-// sortHalves sorts the halves of words of binary16. Those of rows 0-3 and 8-11 are in word, those of
-// the other rows in lower.
+// sortHalves sorts the halves of words of binary16. Those of rows 0-3 and 8-11 are in word, those
+// of the other rows in lower.
 func (f *qkEmitter) sortHalves(word reg.VecVirtual, lower, upper operand.Mem) {
 	x := f.g.Vec()
 	f.g.VPUNPCKLQDQ(lower, word, x)

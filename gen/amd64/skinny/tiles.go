@@ -9,8 +9,8 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// A tile of SkinnyQK is the code for a span of queries and times·16 keys. Fewer queries are computed as if they were
-// the least of the span: the others' scores are not used.
+// A tile of SkinnyQK is the code for a span of queries and times·16 keys. Fewer queries are
+// computed as if they were the least of the span: the others' scores are not used.
 type tile struct {
 	emit.Span
 	times int
@@ -19,8 +19,9 @@ type tile struct {
 
 // tilesOf lists the tiles of an element's variants.
 //
-// One vector of keys and up to 4 queries take as long as the chain of a single one. So a tile for 4 does for fewer
-// where these are rare: a narrow type has twice 16 keys for them, but for the last ones.
+// One vector of keys and up to 4 queries take as long as the chain of a single one. So a tile for 4
+// does for fewer where these are rare: a narrow type has twice 16 keys for them, but for the last
+// ones.
 func (f *qkEmitter) tilesOf(e spec.Element) []tile {
 	rows := f.g.SkinnyRows()
 	from := leastOf(f.variants[0])
@@ -58,7 +59,8 @@ func (t tile) number() int {
 	return t.Most
 }
 
-// looksAhead reports whether a variant's tiles for a number of queries have the steps of stepsAhead.
+// looksAhead reports whether a variant's tiles for a number of queries have the steps of
+// stepsAhead.
 func looksAhead(v spec.QKVariant, queries int) bool { return v.Ahead > 0 && queries >= v.Ahead }
 
 // looksAhead reports whether a variant has such tiles.
@@ -69,8 +71,8 @@ func (f *qkEmitter) looksAhead() bool {
 // maxRows is the largest number of queries of a call: ukernel.MaxLanes.
 const maxRows = 64
 
-// leastOf is the least number of queries that are left for which a variant's tile has these steps, more than
-// a call has if none has.
+// leastOf is the least number of queries that are left for which a variant's tile has these steps,
+// more than a call has if none has.
 func leastOf(v spec.QKVariant) int {
 	if v.Ahead == 0 {
 		return maxRows + 1
@@ -138,8 +140,8 @@ func (f *qkEmitter) countQueries() {
 	f.g.SUBQ(f.lane, f.queries)
 }
 
-// toTile emits the jumps to one of tiles that have steps of one kind. If these have only twice 16 keys and there
-// are fewer, steps ahead follow.
+// toTile emits the jumps to one of tiles that have steps of one kind. If these have only twice 16
+// keys and there are fewer, steps ahead follow.
 func (f *qkEmitter) toTile(tiles []tile) {
 	singles := ofTimes(tiles, 1)
 	if doubles := ofTimes(tiles, 2); len(doubles) > 0 {

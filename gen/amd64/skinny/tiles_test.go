@@ -6,8 +6,8 @@ import (
 	"github.com/attn-go/attn/gen/amd64/emit"
 )
 
-// The tile for the queries that are left, of which there are more than in any tile, too, has the steps that its
-// variant says.
+// The tile for the queries that are left, of which there are more than in any tile, too, has the
+// steps that its variant says.
 func TestLeastOf(t *testing.T) {
 	for _, isa := range []emit.ISA{emit.AVX2{}, emit.AVX512{}} {
 		variants, _ := isa.SkinnyVariants()

@@ -7,8 +7,8 @@ import (
 	"github.com/attn-go/attn/gen/loop"
 )
 
-// Heights lets one loop serve tiles of up to MostHeights numbers of rows, as amd64/emit/heights.go does: the number is
-// compared once in a step, and what follows changes no flags.
+// Heights lets one loop serve tiles of up to MostHeights numbers of rows, as amd64/emit/heights.go
+// does: the number is compared once in a step, and what follows changes no flags.
 type Heights struct {
 	*Gen
 	Span
@@ -20,11 +20,12 @@ type Heights struct {
 // A Span is the heights of a loop.
 type Span = loop.Span
 
-// MostHeights is the number of heights that a loop has at most: a comparison says less, equal or more.
+// MostHeights is the number of heights that a loop has at most: a comparison says less, equal or
+// more.
 const MostHeights = 3
 
-// NewHeights prepares a loop for numbers of rows, at least the least, which count loads into a register. Its labels begin
-// with name.
+// NewHeights prepares a loop for numbers of rows, at least the least, which count loads into a
+// register. Its labels begin with name.
 func (g *Gen) NewHeights(name string, s Span, count func() a64.GP) *Heights {
 	if s.Most-s.Least >= MostHeights {
 		panic(fmt.Sprintf("%s: a loop for %v rows", name, s))

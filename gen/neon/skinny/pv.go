@@ -83,8 +83,8 @@ func (f *pvEmitter) passes() {
 
 // blocks emits the loops over blocks of columns. Narrow types have rows of whole lines. Many
 // queries take half a line at a time, so that it is widened for all of them at once. As they are at
-// least 5, groups of 2 to 4 are for what 8 leaves over, and there is code for one of these only. From 5 on a loop
-// is for two numbers of queries, see emit.Heights.
+// least 5, groups of 2 to 4 are for what 8 leaves over, and there is code for one of these only.
+// From 5 on a loop is for two numbers of queries, see emit.Heights.
 func (f *pvEmitter) blocks() {
 	line := columnBlock{"line", spec.SkinnyKeys, fewSizes, f.widener.Element}
 	if f.widener.Element == spec.Float32 {
@@ -100,7 +100,8 @@ func (f *pvEmitter) blocks() {
 	f.block(columnBlock{"half", spec.SkinnyKeys / 2, []emit.Span{{Least: 1, Most: 1}, {Least: 5, Most: 6}, {Least: 7, Most: 8}}, f.widener.Element})
 }
 
-// fewSizes are groups of up to 4 queries, and fewestSizes those for less than a line: there are few such columns, if any.
+// fewSizes are groups of up to 4 queries, and fewestSizes those for less than a line: there are few
+// such columns, if any.
 var (
 	fewSizes    = []emit.Span{{Least: 1, Most: 1}, {Least: 2, Most: skinnyRows}}
 	fewestSizes = []emit.Span{{Least: 1, Most: 1}, {Least: skinnyRows, Most: skinnyRows}}
@@ -207,16 +208,17 @@ func (f *pvEmitter) group(s columnBlock, span emit.Span) {
 	f.Jump("B", s.name+"next")
 }
 
-// keyByKey reports whether the loop over keys is not unrolled to whole lines of memory. To count keys
-// takes three instructions for each. Conversions, or products for many queries, keep the vector units
-// busy meanwhile: llvm-mca predicts up to 1% more cycles on Neoverse N1 and V2, and for 8 queries 3% with
-// int8 and 7% with binary16. Lines of bfloat16 for few queries would take a tenth more.
+// keyByKey reports whether the loop over keys is not unrolled to whole lines of memory. To count
+// keys takes three instructions for each. Conversions, or products for many queries, keep the
+// vector units busy meanwhile: llvm-mca predicts up to 1% more cycles on Neoverse N1 and V2, and
+// for 8 queries 3% with int8 and 7% with binary16. Lines of bfloat16 for few queries would take a
+// tenth more.
 func (s columnBlock) keyByKey() bool {
 	return s.unrolled() > 1 && (s.element != spec.BF16 || s.sizes[len(s.sizes)-1].Most > skinnyRows)
 }
 
-// byKeys emits the loop over keys, one by one, with the prefetches of a line before those that fill it.
-// The last of them come first if they fill none.
+// byKeys emits the loop over keys, one by one, with the prefetches of a line before those that fill
+// it. The last of them come first if they fill none.
 func (f *pvEmitter) byKeys(s columnBlock, acc [][]a64.Vec, name string) {
 	f.Jump("CBZ", name+"end", f.steps)
 	f.Op("TST", s.unrolled()-1, f.steps)

@@ -144,8 +144,8 @@ func (f *qkEmitter) moveRows(op string, bytes a64.GP) {
 	}
 }
 
-// groups are loops for two numbers of queries each. llvm-mca predicts 5 to 8% more cycles for bfloat16 on some Neoverse
-// cores, as it takes few instructions to widen: it has a loop for each.
+// groups are loops for two numbers of queries each. llvm-mca predicts 5 to 8% more cycles for
+// bfloat16 on some Neoverse cores, as it takes few instructions to widen: it has a loop for each.
 func (f *qkEmitter) groups() []emit.Span {
 	if f.widener.Element == spec.BF16 {
 		return []emit.Span{{Least: 1, Most: 1}, {Least: 2, Most: 2}, {Least: 3, Most: 3}, {Least: 4, Most: skinnyRows}}

@@ -220,7 +220,8 @@ func (e *exec) saturate(x *expr.Node, w int, isSigned bool) *expr.Node {
 	return g.Extract(g.Select(g.Lt(x, low), low, g.Select(g.Lt(high, x), high, x)), 0, w)
 }
 
-// packs executes VPACKSSDW and the like: in each 128 bits the first source's pieces, then the second's.
+// packs executes VPACKSSDW and the like: in each 128 bits the first source's pieces, then the
+// second's.
 func (e *exec) packs(op string, args []machine.Operand) bool {
 	form, ok := map[string]struct {
 		to       int

@@ -40,8 +40,8 @@ func (ISA) Enter(s *machine.State, frame *expr.Node) {
 	}
 }
 
-// Leave ends a function. Go's code expects the upper parts of the vector registers to be clear, as SSE
-// instructions are slow otherwise.
+// Leave ends a function. Go's code expects the upper parts of the vector registers to be clear, as
+// SSE instructions are slow otherwise.
 func (ISA) Leave(s *machine.State) {
 	if u := s.W[upper]; !u.IsConst() || u.Val != 0 {
 		machine.Failf("%v: returns without VZEROUPPER", s.Now)

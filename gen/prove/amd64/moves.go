@@ -96,7 +96,8 @@ func (e *exec) moveWhole(op string, args []machine.Operand, m masked) {
 	e.writeMasked(to, e.loadMasked(e.address(from), words, m), m)
 }
 
-// loadMasked loads the words that a mask chooses. The others are not touched, so there need be no memory.
+// loadMasked loads the words that a mask chooses. The others are not touched, so there need be no
+// memory.
 func (e *exec) loadMasked(at *expr.Node, words int, m masked) vec {
 	v := make(vec, words)
 	for i := range v {

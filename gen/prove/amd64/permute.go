@@ -49,8 +49,9 @@ func choose[T any](first bool, x, y T) T {
 	return y
 }
 
-// sign is the sign of a word. Of x-x it tells infinities and, with a sign, NaN: the NaN of an invalid operation
-// is negative on x86, and that of an operand keeps its sign. Elsewhere the sign of a NaN is not looked at.
+// sign is the sign of a word. Of x-x it tells infinities and, with a sign, NaN: the NaN of an
+// invalid operation is negative on x86, and that of an operand keeps its sign. Elsewhere the sign
+// of a NaN is not looked at.
 func (e *exec) sign(n *expr.Node) *expr.Node {
 	g := e.g
 	if n.Op == expr.FAdd && g.FNeg(n.Args[0]) == n.Args[1] {
@@ -121,8 +122,8 @@ func (e *exec) shuffle(op string, args []machine.Operand, words int) bool {
 	return true
 }
 
-// byIndex chooses each word by an index among so many neighbours. VPERMPS has the indices before the
-// destination, VPERMILPS before the source.
+// byIndex chooses each word by an index among so many neighbours. VPERMPS has the indices before
+// the destination, VPERMILPS before the source.
 func (e *exec) byIndex(args []machine.Operand, among int) bool {
 	words := len(e.reg(args[2]))
 	v, at := e.read(args[0], words), e.read(args[1], words)
@@ -133,7 +134,8 @@ func (e *exec) byIndex(args []machine.Operand, among int) bool {
 	return true
 }
 
-// unpack executes VPUNPCKLBW and the like: pieces of both sources in turn, from one half of each 128 bits.
+// unpack executes VPUNPCKLBW and the like: pieces of both sources in turn, from one half of each
+// 128 bits.
 func (e *exec) unpack(op string, args []machine.Operand, words int) bool {
 	form, ok := map[string]struct {
 		w    int
@@ -211,9 +213,10 @@ func (e *exec) anyTernary(table int, a, b, c *expr.Node) *expr.Node {
 	return out
 }
 
-// ranged is VRANGEPS: 0 and 1 are minimum and maximum, 2 and 3 those of the magnitudes; bits 2 and 3 say whose
-// sign the result has: that of the first source, of the result, plus or minus. Of two magnitudes that are the
-// same the first source's is the result if both signs are, too; a quiet NaN yields the other source.
+// ranged is VRANGEPS: 0 and 1 are minimum and maximum, 2 and 3 those of the magnitudes; bits 2 and
+// 3 say whose sign the result has: that of the first source, of the result, plus or minus. Of two
+// magnitudes that are the same the first source's is the result if both signs are, too; a quiet NaN
+// yields the other source.
 func (e *exec) ranged(imm int, x, y *expr.Node) *expr.Node {
 	g := e.g
 	var n *expr.Node

@@ -7,8 +7,8 @@ import (
 	"github.com/attn-go/attn/gen/prove/machine"
 )
 
-// A vec is the words of 32 bits of an operand. A word that is not defined is nil, and so is one that
-// is not loaded because of a mask.
+// A vec is the words of 32 bits of an operand. A word that is not defined is nil, and so is one
+// that is not loaded because of a mask.
 type vec []*expr.Node
 
 // masked says which words of the destination an instruction changes.
@@ -170,7 +170,8 @@ func (e *exec) zeroUpper() {
 	e.W[upper] = e.g.Bool(false)
 }
 
-// elementwiseOps are operations of two words; x is Intel's first source, the operand before the destination.
+// elementwiseOps are operations of two words; x is Intel's first source, the operand before the
+// destination.
 var elementwiseOps = map[string]func(g *expr.Graph, x, y *expr.Node) *expr.Node{
 	"VADDPS":  (*expr.Graph).FAdd,
 	"VSUBPS":  (*expr.Graph).FSub,
@@ -197,7 +198,8 @@ var elementwiseOps = map[string]func(g *expr.Graph, x, y *expr.Node) *expr.Node{
 
 func andNot(g *expr.Graph, x, y *expr.Node) *expr.Node { return g.And(g.Not(x), y) }
 
-// clears are instructions that set a register to 0 if both sources are the same one, defined or not.
+// clears are instructions that set a register to 0 if both sources are the same one, defined or
+// not.
 var clears = map[string]bool{"VXORPS": true, "VPXOR": true, "VPXORD": true}
 
 func (e *exec) elementwise(op string, args []machine.Operand, m masked, broadcast bool) bool {
@@ -283,8 +285,8 @@ func (e *exec) shiftBy(o machine.Operand) int {
 	return int(min(v[0].Val|v[1].Val<<32, 64))
 }
 
-// fused executes fused multiply-adds. In VFMADD213 the digits say that the result is the second operand times
-// the first plus the third; the first is the destination.
+// fused executes fused multiply-adds. In VFMADD213 the digits say that the result is the second
+// operand times the first plus the third; the first is the destination.
 func (e *exec) fused(op string, args []machine.Operand, m masked, broadcast bool) bool {
 	g := e.g
 	var order string

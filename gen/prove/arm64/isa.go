@@ -1,7 +1,7 @@
-// Package arm64 has the semantics of the instructions of ARMv8, with Advanced SIMD and SDOT, that generated
-// assembly uses, for package machine. Instructions that Go's assembler lacks are written as words, and have here
-// the names and operands of Arm's manual, in small letters and the destination first; those of Go's assembler have
-// it last.
+// Package arm64 has the semantics of the instructions of ARMv8, with Advanced SIMD and SDOT, that
+// generated assembly uses, for package machine. Instructions that Go's assembler lacks are written
+// as words, and have here the names and operands of Arm's manual, in small letters and the
+// destination first; those of Go's assembler have it last.
 package arm64
 
 import (

@@ -14,7 +14,8 @@ func isMemory(o machine.Operand) bool {
 	return o.Kind == machine.Memory || o.Kind == machine.Param || o.Kind == machine.Static || o.Kind == machine.Local
 }
 
-// address returns the address of a memory operand, and moves its register on with .P at the end of a name.
+// address returns the address of a memory operand, and moves its register on with .P at the end of
+// a name.
 func (e *exec) address(o machine.Operand, post bool) *expr.Node {
 	switch o.Kind {
 	case machine.Param:

@@ -23,7 +23,8 @@ func number(text string) int {
 	return n
 }
 
-// A reg is a vector operand: a register, the width of its elements, how many of them count, and which one.
+// A reg is a vector operand: a register, the width of its elements, how many of them count, and
+// which one.
 type reg struct {
 	n, w, count int
 	index       int // -1 for all

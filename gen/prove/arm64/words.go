@@ -65,7 +65,8 @@ func (e *exec) accumulate(op string) bool {
 	return true
 }
 
-// lengthen executes conversions between widths. A 2 at the end of a name takes, or sets, the upper half.
+// lengthen executes conversions between widths. A 2 at the end of a name takes, or sets, the upper
+// half.
 func (e *exec) lengthen(op string) bool {
 	g := e.g
 	name, upper := strings.CutSuffix(op, "2")

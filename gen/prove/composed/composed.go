@@ -1,6 +1,7 @@
-// Package composed has, in Go, the kernels that package fallback lacks because a tier without them takes others:
-// products with narrow types, which are those for float32 on widened rows, and products of integers. They say
-// what package ukernel says of these kernels. Package reference executes them; nothing calls them.
+// Package composed has, in Go, the kernels that package fallback lacks because a tier without them
+// takes others: products with narrow types, which are those for float32 on widened rows, and
+// products of integers. They say what package ukernel says of these kernels. Package reference
+// executes them; nothing calls them.
 package composed
 
 import (

@@ -14,7 +14,8 @@ var NotPositive = &Domain{"≤0",
 	func(v uint64) bool { return v>>31 == 1 || v == 0 || v&0x7fffffff > 0x7f800000 },
 	"x>>31 == 1 || x == 0 || (x & 0x7fffffffu) > 0x7f800000u"}
 
-// A Kind of a symbol says which samples it takes; all symbols of a call together must keep to its contract.
+// A Kind of a symbol says which samples it takes; all symbols of a call together must keep to its
+// contract.
 type Kind int
 
 const (

@@ -1,8 +1,8 @@
 // Package equal proves that two expressions have the same value whatever their symbols are.
 //
-// Expressions that are one node are. Two others are if they are the same operation of arguments that are
-// equal, or by a lemma: both are functions of few bits that they have in common, and these functions are the
-// same, which is tried for all values of those bits.
+// Expressions that are one node are. Two others are if they are the same operation of arguments
+// that are equal, or by a lemma: both are functions of few bits that they have in common, and these
+// functions are the same, which is tried for all values of those bits.
 package equal
 
 import (
@@ -17,7 +17,8 @@ import (
 // samples is how many values of every symbol are tried before a proof.
 const samples = 64
 
-// ErrUnproven is the error for expressions that agree in all samples, but cannot be proven to be the same.
+// ErrUnproven is the error for expressions that agree in all samples, but cannot be proven to be
+// the same.
 var ErrUnproven = errors.New("cannot be proven")
 
 // A Query compares expressions of a graph.
@@ -61,8 +62,8 @@ func (q *Query) Equal(a, b *expr.Node, isFloat bool) ([]string, error) {
 	return slices.Compact(used), nil
 }
 
-// culprit returns the parts of expressions that are to blame: as long as they are the same operation, the last
-// arguments that cannot be proven the same.
+// culprit returns the parts of expressions that are to blame: as long as they are the same
+// operation, the last arguments that cannot be proven the same.
 func (q *Query) culprit(a, b *expr.Node) (*expr.Node, *expr.Node) {
 	for a.Op == b.Op && len(a.Args) == len(b.Args) && a.Op != expr.Sum {
 		at := -1
@@ -158,8 +159,8 @@ func symbol(n *expr.Node, v *[samples]uint64, kind Kind) {
 	}
 }
 
-// ofKind chooses a score, or the maximum of scores: in turn a number, a number with scores that are rare, +Inf
-// and -Inf.
+// ofKind chooses a score, or the maximum of scores: in turn a number, a number with scores that are
+// rare, +Inf and -Inf.
 func ofKind(r *rand.Rand, kind Kind, i int) uint64 {
 	const inf, negInf, nan = 0x7f800000, 0xff800000, 0x7fc00001
 	if kind == Maximum {
@@ -214,7 +215,8 @@ func takesFloats(o expr.Op) bool {
 	return false
 }
 
-// sameOperation proves that the arguments of an operation are the same, in some order if that does not matter.
+// sameOperation proves that the arguments of an operation are the same, in some order if that does
+// not matter.
 func (q *Query) sameOperation(c claim) ([]string, bool) {
 	a, b := c.a, c.b
 	if a.Op != b.Op || a.Val != b.Val || a.Width != b.Width || len(a.Args) != len(b.Args) || a.Op == expr.Sym || a.Op == expr.Const {
@@ -283,8 +285,8 @@ func (q *Query) sameTerms(c claim) (used []string, ok bool) {
 	return slices.Compact(slices.Sorted(slices.Values(used))), true
 }
 
-// byCases splits a claim about a selection in two: for both values of the condition, which are put in its place
-// in both expressions.
+// byCases splits a claim about a selection in two: for both values of the condition, which are put
+// in its place in both expressions.
 func (q *Query) byCases(c claim) (used []string, ok bool) {
 	for _, side := range []*expr.Node{c.a, c.b} {
 		if side.Op != expr.Select {
@@ -324,7 +326,8 @@ const mostSplits = 4
 // mostExpanded is how many nodes are taken into the functions of a lemma.
 const mostExpanded = 3000
 
-// byLemma looks for up to 32 bits that both expressions are functions of, and proves that these are the same.
+// byLemma looks for up to 32 bits that both expressions are functions of, and proves that these are
+// the same.
 func (q *Query) byLemma(c claim) (used []string, ok bool) {
 	q.fronts(c, func(front map[*expr.Node]bool, width int) bool {
 		if used, ok = q.bySame(c, front); ok {
@@ -340,8 +343,8 @@ func (q *Query) byLemma(c claim) (used []string, ok bool) {
 	return used, ok
 }
 
-// byWideLemma looks for two or three words that both expressions are functions of, and proves that these are the same
-// for all values of one of them, whatever the others are.
+// byWideLemma looks for two or three words that both expressions are functions of, and proves that
+// these are the same for all values of one of them, whatever the others are.
 func (q *Query) byWideLemma(c claim) (used []string, ok bool) {
 	var wide [][]*expr.Node // the deepest first
 	q.fronts(c, func(front map[*expr.Node]bool, width int) bool {
@@ -368,7 +371,8 @@ func (q *Query) byWideLemma(c claim) (used []string, ok bool) {
 	return nil, false
 }
 
-// fronts calls f with sets of nodes that both expressions are functions of, and their width, until it returns true.
+// fronts calls f with sets of nodes that both expressions are functions of, and their width, until
+// it returns true.
 func (q *Query) fronts(c claim, f func(front map[*expr.Node]bool, width int) bool) {
 	front := map[*expr.Node]bool{c.a: true, c.b: true}
 	for range mostExpanded {
@@ -395,8 +399,8 @@ func (q *Query) fronts(c claim, f func(front map[*expr.Node]bool, width int) boo
 	}
 }
 
-// byParts proves that floats within b are the same as floats within a, puts these in their place, and goes on with
-// what is the same function of the same words then.
+// byParts proves that floats within b are the same as floats within a, puts these in their place,
+// and goes on with what is the same function of the same words then.
 func (q *Query) byParts(c claim) (used []string, ok bool) {
 	parts := map[[samples]uint64]*expr.Node{}
 	q.floats(c.a, map[*expr.Node]bool{c.a: true}, func(n *expr.Node) { parts[*q.sample(n)] = n })
@@ -422,7 +426,8 @@ func (q *Query) byParts(c claim) (used []string, ok bool) {
 	return append(used, u...), ok
 }
 
-// floats calls f with the operations on floats within n, those that others need first, and not with what it has seen.
+// floats calls f with the operations on floats within n, those that others need first, and not with
+// what it has seen.
 func (q *Query) floats(n *expr.Node, seen map[*expr.Node]bool, f func(n *expr.Node)) {
 	for _, a := range n.Args {
 		if !seen[a] {
@@ -435,7 +440,8 @@ func (q *Query) floats(n *expr.Node, seen map[*expr.Node]bool, f func(n *expr.No
 	}
 }
 
-// bySame proves a claim by a lemma about one word, where each side has a word of its own and these are the same.
+// bySame proves a claim by a lemma about one word, where each side has a word of its own and these
+// are the same.
 func (q *Query) bySame(c claim, front map[*expr.Node]bool) ([]string, bool) {
 	if len(front) != 2 || front[c.a] || front[c.b] {
 		return nil, false

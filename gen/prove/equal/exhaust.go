@@ -10,9 +10,10 @@ import (
 	"github.com/attn-go/attn/gen/prove/expr"
 )
 
-// Exhaust tries all values of a lemma of at most 32 bits, by a program in C that a compiler makes: Go takes hours for
-// what that does in a minute, as it has no vectors. The program is compared with package expr on samples. The
-// line for the record says which lemma was tried, for how many values, and the digest of its values.
+// Exhaust tries all values of a lemma of at most 32 bits, by a program in C that a compiler makes:
+// Go takes hours for what that does in a minute, as it has no vectors. The program is compared with
+// package expr on samples. The line for the record says which lemma was tried, for how many values,
+// and the digest of its values.
 func (l *Lemmas) Exhaust(x *Lemma) (line string, err error) {
 	dir, err := os.MkdirTemp("", "lemma")
 	if err != nil {

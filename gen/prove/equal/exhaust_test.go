@@ -8,8 +8,8 @@ import (
 	"github.com/attn-go/attn/gen/prove/expr"
 )
 
-// TestExhaust tries all values of lemmas by the program in C, which is compared with package expr: lemmas that hold,
-// also with a word that may be anything, and lemmas that do not.
+// TestExhaust tries all values of lemmas by the program in C, which is compared with package expr:
+// lemmas that hold, also with a word that may be anything, and lemmas that do not.
 func TestExhaust(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip(err)

@@ -45,8 +45,8 @@ type Lemmas struct {
 	recorded map[string]string // the rest of the line of the record
 }
 
-// NewLemmas reads a record: the name of a lemma a line, of which all values were tried. As a name is made of both
-// sides, a lemma that changes has another name, and is in no record.
+// NewLemmas reads a record: the name of a lemma a line, of which all values were tried. As a name
+// is made of both sides, a lemma that changes has another name, and is in no record.
 func NewLemmas(record io.Reader) *Lemmas {
 	l := &Lemmas{all: map[string]*Lemma{}, failed: map[string]string{}, recorded: map[string]string{}}
 	for s := bufio.NewScanner(record); s.Scan(); {
@@ -198,7 +198,8 @@ func (x *Lemma) exhaust(p *expr.Program, lo, hi uint64) bool {
 	return true
 }
 
-// dense tries numbers of all kinds: special ones with each other, their neighbours, and random ones.
+// dense tries numbers of all kinds: special ones with each other, their neighbours, and random
+// ones.
 func (x *Lemma) dense(p *expr.Program) bool {
 	r := rand.New(rand.NewPCG(x.A.Hash(), x.B.Hash()))
 	for range 1024 {

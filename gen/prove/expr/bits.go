@@ -254,7 +254,8 @@ func (g *Graph) SarBy(x *Node, n int) *Node {
 	return g.Sext(g.Extract(x, n, x.Width-n), x.Width)
 }
 
-// Shift shifts by a word of the same width. What is shifted out is lost, by the width or more all is.
+// Shift shifts by a word of the same width. What is shifted out is lost, by the width or more all
+// is.
 func (g *Graph) Shift(op Op, x, by *Node) *Node {
 	if by.IsConst() {
 		n := int(min(by.Val, uint64(x.Width)))
@@ -455,8 +456,8 @@ func (g *Graph) simple(op Op, x, y *Node) *Node {
 	return g.ofSelects(op, x, y)
 }
 
-// aligned returns an address rounded down to a multiple of a power of two, of which all but its constant are
-// multiples.
+// aligned returns an address rounded down to a multiple of a power of two, of which all but its
+// constant are multiples.
 func (g *Graph) aligned(x *Node, m uint64) *Node {
 	low := ^m & mask(x.Width)
 	if low&(low+1) != 0 {
@@ -675,7 +676,8 @@ func (g *Graph) selectOneBit(c, x, y *Node) *Node {
 	return g.Concat(parts...)
 }
 
-// oneBit returns the number of the only bit that differs in words of the same parts, -1 if there are more.
+// oneBit returns the number of the only bit that differs in words of the same parts, -1 if there
+// are more.
 func (g *Graph) oneBit(x, y *Node) int {
 	cuts := map[int]bool{}
 	edges(x, cuts)
@@ -729,8 +731,8 @@ func (g *Graph) given(c, x *Node, holds bool) *Node {
 	return x
 }
 
-// Mux returns the value of a list that an index chooses, whose lower bits alone count. Its length is a power
-// of two.
+// Mux returns the value of a list that an index chooses, whose lower bits alone count. Its length
+// is a power of two.
 func (g *Graph) Mux(index *Node, values []*Node) *Node {
 	if len(values) == 1 {
 		return values[0]

@@ -9,9 +9,10 @@ import (
 //go:embed compiled.c.txt
 var compiledC string
 
-// C returns a program in C that compares two roots for all values of the leaves, side by side in a word of at most
-// 32 bits, from its first argument up to its second. It prints how many values differ, the first one that does, and
-// the digest of a. Conditions on leaves are expressions in C of x; where one does not hold, 0 is tried.
+// C returns a program in C that compares two roots for all values of the leaves, side by side in a
+// word of at most 32 bits, from its first argument up to its second. It prints how many values
+// differ, the first one that does, and the digest of a. Conditions on leaves are expressions in C
+// of x; where one does not hold, 0 is tried.
 func (p *Program) C(leaves []*Node, conditions []string, a, b *Node, isFloat bool) string {
 	var body strings.Builder
 	done := map[int]string{}

@@ -1,6 +1,7 @@
 package expr
 
-// Copy returns an expression of g that is n, with some nodes replaced. known has those, and gets all others.
+// Copy returns an expression of g that is n, with some nodes replaced. known has those, and gets
+// all others.
 func (g *Graph) Copy(n *Node, known map[*Node]*Node) *Node {
 	if m, ok := known[n]; ok {
 		return m

@@ -312,8 +312,8 @@ func bitsOf(x float32) uint64 {
 	return uint64(math.Float32bits(x))
 }
 
-// fma rounds x·y+z once: the sum in binary64 is rounded to odd where it is not exact, which the second
-// rounding does not see.
+// fma rounds x·y+z once: the sum in binary64 is rounded to odd where it is not exact, which the
+// second rounding does not see.
 func fma(x, y, z float32) float32 {
 	p, a := float64(x)*float64(y), float64(z)
 	s := p + a

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// A magnitude is what is known of a float: it is 0, infinite, NaN, or an odd number up to most times a power of two from
-// 2^low on, and below 2^high.
+// A magnitude is what is known of a float: it is 0, infinite, NaN, or an odd number up to most
+// times a power of two from 2^low on, and below 2^high.
 type magnitude struct {
 	most      int64
 	low, high int
 }
 
-// magnitudeOf returns what is known of a binary16, an integer, a power of two, or a product of such that is not
-// rounded.
+// magnitudeOf returns what is known of a binary16, an integer, a power of two, or a product of such
+// that is not rounded.
 func magnitudeOf(x *Node) (m magnitude, ok bool) {
 	switch x.Op {
 	case HToF:
@@ -60,8 +60,9 @@ func (m magnitude) fits() bool { return m.most < 1<<24 && m.low >= -126 && m.hig
 // isExact reports whether a product is not rounded.
 func isExact(p *Node) bool { _, ok := magnitudeOf(p); return ok && p.Op == FMul }
 
-// exactProduct returns a product that is not rounded with its factors in order and powers of two joined, nil for
-// others. Products of products that are not rounded do not depend on their order; a zero has the sign of all.
+// exactProduct returns a product that is not rounded with its factors in order and powers of two
+// joined, nil for others. Products of products that are not rounded do not depend on their order; a
+// zero has the sign of all.
 func (g *Graph) exactProduct(x, y *Node) *Node {
 	a, okA := magnitudeOf(x)
 	b, okB := magnitudeOf(y)
@@ -92,7 +93,8 @@ func (g *Graph) exactProduct(x, y *Node) *Node {
 	return n
 }
 
-// factors adds the factors of a product that is not rounded, and the exponents of powers of two among them.
+// factors adds the factors of a product that is not rounded, and the exponents of powers of two
+// among them.
 func (g *Graph) factors(x *Node, list []*Node, scale *int) []*Node {
 	switch {
 	case x.IsConst():
@@ -116,8 +118,8 @@ func (g *Graph) factors(x *Node, list []*Node, scale *int) []*Node {
 }
 
 // wholeFma returns x·y+z of whole numbers as the integer, converted, nil unless all of them and the
-// result are at most 2^24 in magnitude, so that nothing is rounded. A result of zero is +0, as z is not
-// -0.
+// result are at most 2^24 in magnitude, so that nothing is rounded. A result of zero is +0, as z is
+// not -0.
 func (g *Graph) wholeFma(x, y, z *Node) *Node {
 	a, b, c := g.whole(x), g.whole(y), g.whole(z)
 	if a == nil || b == nil || c == nil {
@@ -132,7 +134,8 @@ func (g *Graph) wholeFma(x, y, z *Node) *Node {
 // All whole numbers up to mostWhole are numbers of binary32.
 const mostWhole = 1 << 24
 
-// whole returns the integer of 32 bits that x is converted from without rounding, nil if there is none.
+// whole returns the integer of 32 bits that x is converted from without rounding, nil if there is
+// none.
 func (g *Graph) whole(x *Node) *Node {
 	switch {
 	case x.IsConst() && x.Val == 0:

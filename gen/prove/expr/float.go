@@ -65,8 +65,9 @@ func (g *Graph) FAdd(x, y *Node) *Node {
 	return g.op(FAdd, 32, 0, x, y)
 }
 
-// wholeOf returns the integer n, converted, if x and y are -c and c+n, where the bits of c+n were made from those of n: c
-// is 2^23 or 1.5·2^23, and the bits of a float from 2^23 up to 2^24 are those of an integer, and a constant.
+// wholeOf returns the integer n, converted, if x and y are -c and c+n, where the bits of c+n were
+// made from those of n: c is 2^23 or 1.5·2^23, and the bits of a float from 2^23 up to 2^24 are
+// those of an integer, and a constant.
 func (g *Graph) wholeOf(x, y *Node) *Node {
 	const least, middle = 0x4b000000, 0x4b400000
 	if y.IsConst() {
@@ -151,8 +152,8 @@ func (g *Graph) FFma(x, y, z *Node) *Node {
 
 func isWhole(x *Node) bool { return x.Op == SToF || x.Op == UToF }
 
-// fusedOther returns x·y+z with a z that is an exact product, and so is x·y, fused the other way round, if that is
-// the order in which products are fused.
+// fusedOther returns x·y+z with a z that is an exact product, and so is x·y, fused the other way
+// round, if that is the order in which products are fused.
 func (g *Graph) fusedOther(x, y, z *Node) *Node {
 	q, negQ := g.unsigned(z)
 	if q.Op != FMul {
@@ -215,9 +216,9 @@ func (g *Graph) FLt(x, y *Node) *Node {
 	return g.op(FLt, 1, 0, x, y)
 }
 
-// isMaximumOf tells whether m is a running maximum, m = x > m' ? x : m', that y has been an x of. Then m is never
-// below y: by induction m' is not, and an x above m' is above all that m' is not below. A NaN as y is not below
-// anything, and one as m stays.
+// isMaximumOf tells whether m is a running maximum, m = x > m' ? x : m', that y has been an x of.
+// Then m is never below y: by induction m' is not, and an x above m' is above all that m' is not
+// below. A NaN as y is not below anything, and one as m stays.
 func isMaximumOf(m, y *Node) bool {
 	for m.Op == Select {
 		c, x, rest := m.Args[0], m.Args[1], m.Args[2]
@@ -272,8 +273,8 @@ func (g *Graph) single(x *Node) *Node {
 	return nil
 }
 
-// Add64, Mul64 and Fma64 compute in binary64. There the product of two binary32 is exact, so that it may be fused with
-// a sum or not.
+// Add64, Mul64 and Fma64 compute in binary64. There the product of two binary32 is exact, so that
+// it may be fused with a sum or not.
 func (g *Graph) Add64(x, y *Node) *Node {
 	x, y = inOrder(x, y)
 	return g.op(Add64, 64, 0, x, y)

@@ -1,10 +1,11 @@
-// Package expr has expressions over words of 1 to 64 bits, hash-consed: two expressions that were built
-// alike are one node. The constructors bring expressions into a normal form by rules that hold for all
-// values of the symbols, where every NaN that a float operation makes counts as the same.
+// Package expr has expressions over words of 1 to 64 bits, hash-consed: two expressions that were
+// built alike are one node. The constructors bring expressions into a normal form by rules that
+// hold for all values of the symbols, where every NaN that a float operation makes counts as the
+// same.
 //
-// Float operations are those of IEEE 754, rounded to nearest even. Bits are moved by Concat and Extract
-// alone: shifts, masks and the sign operations of floats become those. Integer sums are linear forms
-// modulo 2^width.
+// Float operations are those of IEEE 754, rounded to nearest even. Bits are moved by Concat and
+// Extract alone: shifts, masks and the sign operations of floats become those. Integer sums are
+// linear forms modulo 2^width.
 package expr
 
 import (
@@ -294,8 +295,8 @@ func product(aLo, aHi, bLo, bHi int64) (lo, hi int64) {
 	return slices.Min(p[:]), slices.Max(p[:])
 }
 
-// exact returns the bounds of a sum that does not wrap around. A product and a multiple of one of its
-// factors, as in (w-32)·x, are bounded together.
+// exact returns the bounds of a sum that does not wrap around. A product and a multiple of one of
+// its factors, as in (w-32)·x, are bounded together.
 func (n *Node) exact() (lo, hi int64, ok bool) {
 	for i, a := range n.Args {
 		if c := signed(n.Coefs[i], n.Width); a.lo < -far || a.hi > far || c < -1<<16 || c > 1<<16 {
@@ -329,8 +330,8 @@ func (n *Node) exact() (lo, hi int64, ok bool) {
 	return lo, hi, true
 }
 
-// multiple returns where a sum has a multiple of a factor of product a, which is not joined yet, and
-// the other factor, nil if it has none.
+// multiple returns where a sum has a multiple of a factor of product a, which is not joined yet,
+// and the other factor, nil if it has none.
 func (n *Node) multiple(a *Node, joined map[int]bool) (at int, other *Node) {
 	if a.Op != Mul {
 		return 0, nil

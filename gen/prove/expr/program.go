@@ -28,10 +28,11 @@ type step struct {
 
 // Compile returns a program that computes roots from leaves, batch values at a time.
 //
-// Leaves among free have any value. What is computed from them counts as a function that nobody knows, of which this
-// alone is used: the same function of the same arguments has the same value, sums and products do not depend on the
-// order of two arguments, and a NaN makes a NaN. Such values are random numbers of 32 bits or more, none of them a NaN.
-// It is an error if a word of fewer bits depends on free leaves, as random numbers do not tell such words apart.
+// Leaves among free have any value. What is computed from them counts as a function that nobody
+// knows, of which this alone is used: the same function of the same arguments has the same value,
+// sums and products do not depend on the order of two arguments, and a NaN makes a NaN. Such values
+// are random numbers of 32 bits or more, none of them a NaN. It is an error if a word of fewer bits
+// depends on free leaves, as random numbers do not tell such words apart.
 func Compile(batch int, leaves, free []*Node, roots ...*Node) (*Program, error) {
 	p := &Program{place: map[*Node]int{}, free: map[*Node]bool{}, batch: batch}
 	for _, l := range leaves {
@@ -95,8 +96,8 @@ func (p *Program) depends(n *Node) bool {
 	return d
 }
 
-// addFree adds a function that nobody knows: of the arguments of n, where those of fewer than 32 bits that depend on
-// free leaves belong to the function, and their arguments are its.
+// addFree adds a function that nobody knows: of the arguments of n, where those of fewer than 32
+// bits that depend on free leaves belong to the function, and their arguments are its.
 func (p *Program) addFree(n *Node) error {
 	if n.Width < 32 {
 		return fmt.Errorf("%v of %d bits depends on any value", n.Op, n.Width)
@@ -151,7 +152,8 @@ func (p *Program) Run() {
 	}
 }
 
-// commutes tells whether the first two arguments of an operation may change places, and whether a NaN makes one.
+// commutes tells whether the first two arguments of an operation may change places, and whether a
+// NaN makes one.
 func (o Op) commutes() (does, spreads bool) {
 	switch o {
 	case FAdd, FMul, FFma:

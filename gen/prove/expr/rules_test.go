@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A raw value is what an expression is by definition, computed beside the graph without any of its rules.
+// A raw value is what an expression is by definition, computed beside the graph without any of its
+// rules.
 type raw struct {
 	n *Node
 	v uint64
@@ -15,8 +16,8 @@ type raw struct {
 var numbers = []uint64{0, 1, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00000, 0x3f800000, 0xbf800000, 0x7fffffff, 0xffffffff, 0x800000, 0x7fffff,
 	0x3f000000, 0x4b400000, 0x80, 0xff, 0xff00, 0x477ff000, 2, 3}
 
-// TestRules builds random expressions and compares what their normal forms compute with what the operations do
-// one by one. It finds a rule that does not hold for all values.
+// TestRules builds random expressions and compares what their normal forms compute with what the
+// operations do one by one. It finds a rule that does not hold for all values.
 func TestRules(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20000 {
@@ -51,8 +52,9 @@ func checkRules(t *testing.T, leaves []raw, x raw) {
 	}
 }
 
-// TestWholeNumbers is TestRules with whole numbers of few bits: sums of products with a common factor,
-// and FMAs of whole numbers up to the largest ones that are exact. TestRules hardly ever makes any.
+// TestWholeNumbers is TestRules with whole numbers of few bits: sums of products with a common
+// factor, and FMAs of whole numbers up to the largest ones that are exact. TestRules hardly ever
+// makes any.
 func TestWholeNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 40000 {

@@ -179,7 +179,8 @@ func (g *Graph) Neg(x *Node) *Node { return g.Sub(g.Const(x.Width, 0), x) }
 // mostSpread is how many terms a sum has at most that is multiplied out.
 const mostSpread = 3
 
-// Mul returns the product modulo 2^width. Sums are multiplied out if one side is constant or both are short.
+// Mul returns the product modulo 2^width. Sums are multiplied out if one side is constant or both
+// are short.
 func (g *Graph) Mul(x, y *Node) *Node {
 	if x.IsConst() {
 		x, y = y, x
@@ -383,8 +384,8 @@ func (g *Graph) Lt(x, y *Node) *Node {
 	return g.op(Lt, 1, 0, x, y)
 }
 
-// magnitudeBelow compares the bits of a float without its sign with those of a constant: they have the order of the
-// numbers, and those of a NaN are above all.
+// magnitudeBelow compares the bits of a float without its sign with those of a constant: they have
+// the order of the numbers, and those of a NaN are above all.
 func (g *Graph) magnitudeBelow(x *Node, c uint64) *Node {
 	const inf = 0x7f800000
 	if x.Op != Concat || len(x.Args) != 2 || x.Args[0].Width != 31 || !x.Args[1].IsConst() || x.Args[1].Val != 0 {

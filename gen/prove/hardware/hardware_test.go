@@ -22,7 +22,8 @@ const root = "../../.."
 // emulators execute programs of other architectures.
 var emulators = map[string]string{"arm64": "qemu-aarch64-static"}
 
-// TestInstructions executes each form of an instruction in package asm on a CPU, or an emulator, and by its interpreter.
+// TestInstructions executes each form of an instruction in package asm on a CPU, or an emulator,
+// and by its interpreter.
 func TestInstructions(t *testing.T) {
 	trials := 24
 	if testing.Short() {
@@ -167,7 +168,8 @@ func states(n int) []byte {
 	return b
 }
 
-// compare has the interpreter execute a function, and compares what it stores with what the CPU has stored.
+// compare has the interpreter execute a function, and compares what it stores with what the CPU has
+// stored.
 func compare(a *arch, file *machine.File, i int, in, out []byte) error {
 	g := expr.New()
 	regions := map[string]*machine.Region{}

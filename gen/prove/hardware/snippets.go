@@ -1,6 +1,7 @@
-// Package hardware compares the interpreters of instructions with a CPU, or with an emulator of one: it takes each
-// form of an instruction from package asm, makes a function of it that loads the registers which it needs and stores
-// them afterwards, and has that executed by both, on random words.
+// Package hardware compares the interpreters of instructions with a CPU, or with an emulator of
+// one: it takes each form of an instruction from package asm, makes a function of it that loads the
+// registers which it needs and stores them afterwards, and has that executed by both, on random
+// words.
 package hardware
 
 import (
@@ -13,8 +14,8 @@ import (
 	"github.com/attn-go/attn/gen/prove/machine"
 )
 
-// Where the state of a CPU lies in memory: vector registers, 64 bytes each, masks and general registers, 8 bytes each,
-// and what memory operands refer to.
+// Where the state of a CPU lies in memory: vector registers, 64 bytes each, masks and general
+// registers, 8 bytes each, and what memory operands refer to.
 const (
 	masksAt   = 2048
 	generalAt = 2112
@@ -46,8 +47,8 @@ type arch struct {
 	end     string
 }
 
-// A register is a kind of registers: how a text names them, and how REG, whose number is NUM, is loaded from AT bytes
-// after IN and stored AT bytes after OUT, with TMP as another register.
+// A register is a kind of registers: how a text names them, and how REG, whose number is NUM, is
+// loaded from AT bytes after IN and stored AT bytes after OUT, with TMP as another register.
 type register struct {
 	name        *regexp.Regexp
 	class       func(name string) string // what tells registers apart that an instruction treats otherwise
@@ -56,10 +57,12 @@ type register struct {
 	at, size    int
 }
 
-// A snippet is a function of one instruction, or of two, the second of which uses flags of the first.
+// A snippet is a function of one instruction, or of two, the second of which uses flags of the
+// first.
 type snippet struct{ form, text string }
 
-// snippets makes functions of all forms of instructions that a file has, and that are not among those it has seen.
+// snippets makes functions of all forms of instructions that a file has, and that are not among
+// those it has seen.
 func (a *arch) snippets(f *machine.File, seen map[string]bool) (list []snippet) {
 	for _, name := range slices.Sorted(maps.Keys(f.Functions)) {
 		fn := f.Functions[name]

@@ -10,8 +10,8 @@ import (
 	"github.com/attn-go/attn/gen/prove/reference"
 )
 
-// A Case is a call of a kernel, with concrete sizes. An argument is an int, a bool, a Buffer, or Unknown for a
-// number that is a symbol.
+// A Case is a call of a kernel, with concrete sizes. An argument is an int, a bool, a Buffer, or
+// Unknown for a number that is a symbol.
 type Case map[string]any
 
 // Unknown is an argument that is a symbol.

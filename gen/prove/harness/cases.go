@@ -8,8 +8,8 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// A contract is what is known of a kernel besides its signature: calls with all remainders, and what may be
-// supposed of the arguments.
+// A contract is what is known of a kernel besides its signature: calls with all remainders, and
+// what may be supposed of the arguments.
 type contract struct {
 	cases   func(k *Kernel, quick bool) []Case
 	suppose func(l *call, known equal.Suppose)
@@ -293,9 +293,10 @@ func orZero(g *expr.Graph, m *expr.Node) *expr.Node {
 	return g.Select(g.FEq(m, g.Const(32, 0xff800000)), g.Const(32, 0), m)
 }
 
-// scoresBelow says that scores are at most the maximum of their lane, or NaN: it is the maximum of them. So
-// is what is left of them after the maximum is subtracted at most 0: the difference of numbers of which the
-// first is not larger is not positive, rounded or not; if the maximum is -Inf, 0 is subtracted from -Inf.
+// scoresBelow says that scores are at most the maximum of their lane, or NaN: it is the maximum of
+// them. So is what is left of them after the maximum is subtracted at most 0: the difference of
+// numbers of which the first is not larger is not positive, rounded or not; if the maximum is -Inf,
+// 0 is subtracted from -Inf.
 func scoresBelow(l *call, known equal.Suppose) {
 	maxima := l.buffers["max"].before
 	for _, m := range maxima {

@@ -29,8 +29,8 @@ func maskBool(k *Kernel, quick bool) []Case {
 	})
 }
 
-// rowStarts returns where w rows of n elements begin, and their end: in some order, with gaps, the first two at
-// the same place.
+// rowStarts returns where w rows of n elements begin, and their end: in some order, with gaps, the
+// first two at the same place.
 func rowStarts(w, n, seed int) (off []int, size int) {
 	off = make([]int, w)
 	for i := range off {

@@ -370,8 +370,8 @@ func blockGemm(k *Kernel, quick bool) (list []Case) {
 	return list
 }
 
-// quantizedRows makes rows of Weights.Quantize: bytes that are not -128, the scale, its product with their sum,
-// and the sums of all and of both groups with their signs changed.
+// quantizedRows makes rows of Weights.Quantize: bytes that are not -128, the scale, its product
+// with their sum, and the sums of all and of both groups with their signs changed.
 func quantizedRows(g *expr.Graph, i int) *expr.Node {
 	const words = 12
 	at, block := i%words, i/words

@@ -126,7 +126,8 @@ var contracts = map[string]contract{
 	"Activations.GRUBackward":     {cases: gruBackward},
 }
 
-// restColumns are numbers of columns that no step divides, which kernels of x86 for keys of narrow types take, too.
+// restColumns are numbers of columns that no step divides, which kernels of x86 for keys of narrow
+// types take, too.
 var restColumns = []int{17, 30, 39, 63, 72, 127, 135}
 
 // contractOf returns what is known of a kernel.

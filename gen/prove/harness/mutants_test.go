@@ -2,8 +2,9 @@ package harness
 
 import "testing"
 
-// TestMutants makes random mistakes in kernels of each architecture. Each is found, or the kernel with the mistake is
-// proven to compute the same with all sizes. `make prove ARGS='-mutants 70'` makes 70 in each architecture.
+// TestMutants makes random mistakes in kernels of each architecture. Each is found, or the kernel
+// with the mistake is proven to compute the same with all sizes. `make prove ARGS='-mutants 70'`
+// makes 70 in each architecture.
 func TestMutants(t *testing.T) {
 	quick := newProver(t)
 	full := *quick

@@ -19,8 +19,8 @@ type Mutant struct {
 	Found    string // how the mistake was found, "" if it was not
 }
 
-// Mutate makes a mistake in an instruction that the quick cases of a kernel execute, and proves the kernel again,
-// with all cases if the quick ones do not find it.
+// Mutate makes a mistake in an instruction that the quick cases of a kernel execute, and proves the
+// kernel again, with all cases if the quick ones do not find it.
 func (p *Prover) Mutate(a *Architecture, k *Kernel, seed uint64) *Mutant {
 	r := rand.New(rand.NewPCG(seed, 1))
 	contract := contractOf(k)

@@ -1,5 +1,5 @@
-// Package harness proves kernels: it finds the kernels of every override in package asm, executes each with the
-// sizes of its cases in both ways, and compares what they leave in memory.
+// Package harness proves kernels: it finds the kernels of every override in package asm, executes
+// each with the sizes of its cases in both ways, and compares what they leave in memory.
 package harness
 
 import (
@@ -110,8 +110,8 @@ func ReadArchitecture(root, goarch string) (*Architecture, error) {
 	return a, nil
 }
 
-// join puts the functions of all files into each, as those of one instruction set may end in a jump to those of
-// another. Lines keep their files apart.
+// join puts the functions of all files into each, as those of one instruction set may end in a jump
+// to those of another. Lines keep their files apart.
 func (a *Architecture) join() {
 	all := &machine.File{Functions: map[string]*machine.Function{}, Data: map[string][]byte{}}
 	for i, isa := range slices.Sorted(maps.Keys(a.Files)) {
@@ -153,7 +153,8 @@ func (a *Architecture) addTable(v *ast.ValueSpec) {
 
 func keyOf(e ast.Expr) string { return types.ExprString(e.(*ast.KeyValueExpr).Key) }
 
-// addFields adds functions of a struct, or of arrays in it, whose elements are functions or structs of them.
+// addFields adds functions of a struct, or of arrays in it, whose elements are functions or structs
+// of them.
 func (a *Architecture) addFields(k Kernel, lit *ast.CompositeLit) {
 	for _, f := range lit.Elts {
 		key := strings.TrimPrefix(keyOf(f), "ukernel.")

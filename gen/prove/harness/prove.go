@@ -242,7 +242,8 @@ func (p *Prover) Sampled(v *Verdict) bool {
 	return false
 }
 
-// uncovered returns the instructions of a function, with those that it ends in a jump to, that no case executes.
+// uncovered returns the instructions of a function, with those that it ends in a jump to, that no
+// case executes.
 func uncovered(f *machine.File, name string, covered map[int]bool) (list []string) {
 	fn := f.Functions[name]
 	for i := range fn.Insts {

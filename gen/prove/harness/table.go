@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Table returns what came out as a table in Markdown: kernels by instruction set. Overrides of one instruction set
-// share a column; a cell tells of the one that came out worst.
+// Table returns what came out as a table in Markdown: kernels by instruction set. Overrides of one
+// instruction set share a column; a cell tells of the one that came out worst.
 func Table(all []*Verdict) string {
 	rows, columns := map[string]map[string]string{}, map[string]bool{}
 	var notes []string

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// A Loop is what the executions of a function have shown of a loop. Its trips are the same if they execute the
-// same instructions, and every access lies in the same memory, as far on for each trip between them as it was before.
-// Then what a trip makes of registers and of what it loads is the same function,
-// up to addresses, and a trip more is a step more of that kind.
+// A Loop is what the executions of a function have shown of a loop. Its trips are the same if they
+// execute the same instructions, and every access lies in the same memory, as far on for each trip
+// between them as it was before. Then what a trip makes of registers and of what it loads is the
+// same function, up to addresses, and a trip more is a step more of that kind.
 type Loop struct {
 	Function string
 	Line     int    // of the first instruction
@@ -40,8 +40,8 @@ func (l *Loop) Join(m *Loop) {
 	}
 }
 
-// loops returns the last instruction of each loop of a function, by the first one: those from the target of a jump
-// backwards to the last such jump.
+// loops returns the last instruction of each loop of a function, by the first one: those from the
+// target of a jump backwards to the last such jump.
 func (f *Function) loops() map[int]int {
 	ends := map[int]int{}
 	for i := range f.Insts {
@@ -127,7 +127,8 @@ func (r *Run) arrive(f *Function, first, last int) {
 	}
 }
 
-// finish compares a trip with those of its kind before, and reports whether there were two, and it is the same.
+// finish compares a trip with those of its kind before, and reports whether there were two, and it
+// is the same.
 func (w *watch) finish() bool {
 	w.trips++
 	old := w.before[w.now.trace]

@@ -9,7 +9,8 @@ import (
 	"github.com/attn-go/attn/gen/prove/machine"
 )
 
-// TestLoops compares the trips of loops: some are the same, some read elsewhere, some do something else, and some are too few.
+// TestLoops compares the trips of loops: some are the same, some read elsewhere, some do something
+// else, and some are too few.
 func TestLoops(t *testing.T) {
 	const frame = "TEXT ·f(SB), NOSPLIT, $0-24\nMOVQ x_base+0(FP), AX\nMOVQ AX, DX\nMOVQ $8, BX\nMOVQ $TRIPS, CX\nloop:\nBODY\nDECQ CX\nJNZ loop\nRET\n"
 	for _, x := range []struct{ name, trips, body, want string }{

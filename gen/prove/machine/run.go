@@ -16,7 +16,8 @@ type ISA interface {
 	// Step executes an instruction. Of a jump it returns the condition, else nil.
 	Step(s *State, in *Inst) *expr.Node
 
-	// Enter is called where a function begins, with the address of its frame, and Leave where it returns.
+	// Enter is called where a function begins, with the address of its frame, and Leave where it
+	// returns.
 	Enter(s *State, frame *expr.Node)
 	Leave(s *State)
 
@@ -150,8 +151,9 @@ func (r *Run) target(in *Inst) int {
 
 const mostForks = 4096
 
-// fork executes both sides of a branch that depends on data, up to where they meet, and chooses by the
-// condition between what they leave. It returns where they meet, or -1 for the end of the function.
+// fork executes both sides of a branch that depends on data, up to where they meet, and chooses by
+// the condition between what they leave. It returns where they meet, or -1 for the end of the
+// function.
 func (r *Run) fork(f *Function, pc int, c *expr.Node) int {
 	if r.forked++; r.forked > mostForks {
 		Failf("%v: too many branches that depend on data: %v", r.State.Now, c)
@@ -171,7 +173,8 @@ func (r *Run) fork(f *Function, pc int, c *expr.Node) int {
 	return meet
 }
 
-// either returns x where c is set, else y. What is defined on one side only, or has no common width, is not.
+// either returns x where c is set, else y. What is defined on one side only, or has no common
+// width, is not.
 func either(g *expr.Graph, c, x, y *expr.Node) *expr.Node {
 	switch {
 	case x == y:
@@ -256,8 +259,8 @@ func (r *Run) join(f *Function, pc int) int {
 	return joins[pc]
 }
 
-// postdominators returns for every instruction the next one that all ways to the end lead to. It is the
-// algorithm of Cooper, Harvey and Kennedy on the graph with its edges turned around.
+// postdominators returns for every instruction the next one that all ways to the end lead to. It is
+// the algorithm of Cooper, Harvey and Kennedy on the graph with its edges turned around.
 func (r *Run) postdominators(f *Function) []int {
 	n := len(f.Insts)
 	preds, succs := make([][]int, n+1), make([][]int, n+1)

@@ -13,7 +13,8 @@ type fault string
 // Failf ends the execution, of which [Run.Call] returns the message as an error.
 func Failf(format string, args ...any) { panic(fault(fmt.Sprintf(format, args...))) }
 
-// A Region is memory that belongs together: a slice, the parameters, the frame or a table of constants.
+// A Region is memory that belongs together: a slice, the parameters, the frame or a table of
+// constants.
 type Region struct {
 	Name     string
 	Base     *expr.Node // the address, a symbol
@@ -49,7 +50,8 @@ func NewRegion(g *expr.Graph, name string, size int) *Region {
 	return &Region{Name: name, Base: g.Sym(64, "&"+name), bytes: make([]part, size), Present: true}
 }
 
-// State is what an execution has changed so far: registers, as an instruction set numbers them, and memory.
+// State is what an execution has changed so far: registers, as an instruction set numbers them, and
+// memory.
 type State struct {
 	G        *expr.Graph
 	W        []*expr.Node // registers; nil is undefined
@@ -95,8 +97,8 @@ func (s *State) resolve(addr *expr.Node, size int) (*Region, int) {
 	return r, int(off)
 }
 
-// Load returns size bytes from an address on, at most 8. Those that nothing has set are a symbol of their own, as in
-// registers.
+// Load returns size bytes from an address on, at most 8. Those that nothing has set are a symbol of
+// their own, as in registers.
 func (s *State) Load(addr *expr.Node, size int) *expr.Node {
 	r, off := s.resolve(addr, size)
 	return s.loadAt(r, off, size)
@@ -173,7 +175,8 @@ func (s *State) Get(i int, name string) *expr.Node {
 	return n
 }
 
-// General returns a register of 64 bits. What nothing has set is a symbol of its own, as in vectors, and is noted.
+// General returns a register of 64 bits. What nothing has set is a symbol of its own, as in
+// vectors, and is noted.
 func (s *State) General(i int, name string) *expr.Node {
 	if s.W[i] == nil {
 		s.Notes[fmt.Sprintf("%v: reads %s, which is not defined", s.Now, name)] = true
@@ -182,9 +185,9 @@ func (s *State) General(i int, name string) *expr.Node {
 	return s.W[i]
 }
 
-// Undefined returns what a word of a vector register holds that nothing has set: a symbol of its own. An
-// instruction may compute with it, as with lanes that nobody needs, but a result that depends on it is not what
-// the reference has, and no address or branch may.
+// Undefined returns what a word of a vector register holds that nothing has set: a symbol of its
+// own. An instruction may compute with it, as with lanes that nobody needs, but a result that
+// depends on it is not what the reference has, and no address or branch may.
 func (s *State) Undefined(register string, word int) *expr.Node {
 	return s.G.Sym(32, fmt.Sprintf("undefined %s[%d]", register, word))
 }

@@ -1,7 +1,7 @@
-// Package machine executes functions of generated assembly over expressions: what all instruction sets have
-// in common. It reads the text, has the memory, goes through branches, and keeps the rules of Go's calling
-// convention for assembly that do not depend on the instruction set. Packages amd64, arm64 and riscv64 have the
-// instructions.
+// Package machine executes functions of generated assembly over expressions: what all instruction
+// sets have in common. It reads the text, has the memory, goes through branches, and keeps the
+// rules of Go's calling convention for assembly that do not depend on the instruction set. Packages
+// amd64, arm64 and riscv64 have the instructions.
 package machine
 
 import (

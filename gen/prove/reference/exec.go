@@ -57,14 +57,16 @@ func (m *Machine) body(fn *ssa.Function, name string, args, free []Value) Value 
 	return end.result
 }
 
-// An end is how the execution of blocks ended: with a result, at a block that was named, or in a panic.
+// An end is how the execution of blocks ended: with a result, at a block that was named, or in a
+// panic.
 type end struct {
 	dead   bool
 	result Value
 	phis   []Value // those of the block that was named
 }
 
-// run executes blocks, from one on that is entered from pred, up to the end of the function or to stop.
+// run executes blocks, from one on that is entered from pred, up to the end of the function or to
+// stop.
 func (f *frame) run(b, pred, stop *ssa.BasicBlock) end {
 	for {
 		if b == stop {
@@ -104,8 +106,8 @@ func (f *frame) enter(b *ssa.BasicBlock, phis []Value) {
 	}
 }
 
-// block executes a block whose phis are set, and those that follow up to where control flow is concrete
-// again. It returns the last one and the next, or nil at an end.
+// block executes a block whose phis are set, and those that follow up to where control flow is
+// concrete again. It returns the last one and the next, or nil at an end.
 func (f *frame) block(b, stop *ssa.BasicBlock) (last, next *ssa.BasicBlock, e end) {
 	for {
 		again := false
@@ -346,7 +348,8 @@ func (f *frame) slice(in *ssa.Slice) Value {
 	return s[lo:hi:most]
 }
 
-// kids returns the elements of an array: of one that an index chooses, copies, as tables are only read.
+// kids returns the elements of an array: of one that an index chooses, copies, as tables are only
+// read.
 func (f *frame) kids(p Pointer) Slice {
 	if p.index == nil {
 		return p.to.Kids

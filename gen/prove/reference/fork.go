@@ -6,9 +6,10 @@ import (
 	"github.com/attn-go/attn/gen/prove/expr"
 )
 
-// fork executes both sides of a branch whose condition is a symbol: each from the same memory up to the first
-// block that all ways from the branch lead to, or to the end of the function. What the sides leave in
-// variables and phis is then chosen by the condition. A side that panics does not count.
+// fork executes both sides of a branch whose condition is a symbol: each from the same memory up to
+// the first block that all ways from the branch lead to, or to the end of the function. What the
+// sides leave in variables and phis is then chosen by the condition. A side that panics does not
+// count.
 func (f *frame) fork(b *ssa.BasicBlock, c *expr.Node) (*ssa.BasicBlock, end) {
 	m := f.m
 	join := m.source.join(b)
@@ -93,8 +94,8 @@ func (s *Source) join(b *ssa.BasicBlock) *ssa.BasicBlock {
 	return joins[b.Index]
 }
 
-// postdominators returns for every block the next one that all ways from it to the end of the function lead
-// to. Blocks that panic lead nowhere.
+// postdominators returns for every block the next one that all ways from it to the end of the
+// function lead to. Blocks that panic lead nowhere.
 func postdominators(fn *ssa.Function) []*ssa.BasicBlock {
 	n := len(fn.Blocks)
 	all := make([]map[int]bool, n) // the blocks on all ways; n is the end

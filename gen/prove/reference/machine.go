@@ -22,7 +22,8 @@ type Source struct {
 	joins   map[*ssa.Function][]*ssa.BasicBlock
 }
 
-// Load reads packages of the repository whose root is given, as they are compiled for CPUs that have an FMA.
+// Load reads packages of the repository whose root is given, as they are compiled for CPUs that
+// have an FMA.
 func Load(root string, patterns ...string) (*Source, error) {
 	cfg := &packages.Config{Mode: packages.LoadAllSyntax, Dir: root, Env: append(os.Environ(), "GOARCH=arm64", "GOOS=linux", "CGO_ENABLED=0")}
 	list, err := packages.Load(cfg, patterns...)

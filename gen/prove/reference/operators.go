@@ -306,8 +306,8 @@ func (m *Machine) extreme(name string, t types.Type, x, y *expr.Node) *expr.Node
 	return g.Select(less(x, y), x, y)
 }
 
-// intrinsics are functions that are not executed from their source: what they compute is an operation.
-// scalar.FMA is x·y+z rounded once by definition, and MulAdd and Rare are its steps.
+// intrinsics are functions that are not executed from their source: what they compute is an
+// operation. scalar.FMA is x·y+z rounded once by definition, and MulAdd and Rare are its steps.
 var intrinsics = map[string]func(m *Machine, args []Value) Value{
 	"math.Float32bits":     identity,
 	"math.Float32frombits": identity,

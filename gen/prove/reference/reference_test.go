@@ -42,7 +42,8 @@ func TestF16(t *testing.T) {
 	}
 }
 
-// TestNumbers executes functions on numbers, and compares the results with what the functions themselves say.
+// TestNumbers executes functions on numbers, and compares the results with what the functions
+// themselves say.
 func TestNumbers(t *testing.T) {
 	m := newMachine(t)
 	exp2 := m.Table("fallback", "Elementwise").Field("Exp2").Value

@@ -1,7 +1,8 @@
-// Package reference executes the functions of package fallback from their Go source, over symbols in the
-// place of numbers. It interprets the SSA form that golang.org/x/tools makes of them. Sizes and strides are
-// concrete, and so is control flow, but for branches on symbols: of such a branch both sides are executed up
-// to where they meet, and what differs there becomes a selection, see fork.go.
+// Package reference executes the functions of package fallback from their Go source, over symbols
+// in the place of numbers. It interprets the SSA form that golang.org/x/tools makes of them. Sizes
+// and strides are concrete, and so is control flow, but for branches on symbols: of such a branch
+// both sides are executed up to where they meet, and what differs there becomes a selection, see
+// fork.go.
 package reference
 
 import (
@@ -11,8 +12,8 @@ import (
 	"github.com/attn-go/attn/gen/prove/expr"
 )
 
-// A Value is what a variable holds: a *expr.Node for a number or a bool, a Slice, a Pointer, a *Closure, a
-// builtin, or a list of values for an array, a struct or several results.
+// A Value is what a variable holds: a *expr.Node for a number or a bool, a Slice, a Pointer, a
+// *Closure, a builtin, or a list of values for an array, a struct or several results.
 type Value any
 
 // A list is an array, a struct or several results.
@@ -34,7 +35,8 @@ type Pointer struct {
 	index *expr.Node
 }
 
-// A Fault ends the execution by a panic: something that the interpreter cannot do, or a panic of the program.
+// A Fault ends the execution by a panic: something that the interpreter cannot do, or a panic of
+// the program.
 type Fault string
 
 func fault(format string, args ...any) { panic(Fault(fmt.Sprintf(format, args...))) }
@@ -126,7 +128,8 @@ type change struct {
 	old Value
 }
 
-// store sets a variable, and remembers what it held while branches are executed one after the other.
+// store sets a variable, and remembers what it held while branches are executed one after the
+// other.
 func (m *Machine) store(c *Cell, v Value) {
 	if l, ok := v.(list); ok && c.Kids != nil {
 		for i, x := range l {

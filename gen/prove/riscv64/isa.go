@@ -1,9 +1,10 @@
-// Package riscv64 has the semantics of the instructions of RV64GC and the vector extension that generated
-// assembly uses, for package machine, with vector registers of a given length. Operands are in the order of Go's
-// assembler: the destination last, and of two sources the second of RISC-V's manual first.
+// Package riscv64 has the semantics of the instructions of RV64GC and the vector extension that
+// generated assembly uses, for package machine, with vector registers of a given length. Operands
+// are in the order of Go's assembler: the destination last, and of two sources the second of
+// RISC-V's manual first.
 //
-// Where the extension leaves a choice, it is: VSETVLI takes as many elements as fit, as all known CPUs do; what
-// lies beyond the vector length becomes undefined if the policy is agnostic.
+// Where the extension leaves a choice, it is: VSETVLI takes as many elements as fit, as all known
+// CPUs do; what lies beyond the vector length becomes undefined if the policy is agnostic.
 package riscv64
 
 import (

@@ -63,8 +63,8 @@ func (e *exec) loadNarrow(w int, to machine.Operand, at func(i int) *expr.Node) 
 	}
 }
 
-// lookUp loads a word of a table of constants, at a distance that may depend on data: of as many words as the
-// distance can tell apart.
+// lookUp loads a word of a table of constants, at a distance that may depend on data: of as many
+// words as the distance can tell apart.
 func (e *exec) lookUp(at, offset *expr.Node) *expr.Node {
 	if offset.IsConst() {
 		return e.Load(e.g.Add(at, e.g.Zext(offset, 64)), 4)
@@ -81,8 +81,8 @@ func (e *exec) lookUp(at, offset *expr.Node) *expr.Node {
 	return e.g.Mux(e.g.ShrBy(offset, 2), words)
 }
 
-// withScalar are operations of an element and a scalar, or of two elements, named without VV, VX, VI or VF: x is
-// the element of the first source in RISC-V's order, y the second source.
+// withScalar are operations of an element and a scalar, or of two elements, named without VV, VX,
+// VI or VF: x is the element of the first source in RISC-V's order, y the second source.
 var withScalar = map[string]func(g *expr.Graph, x, y *expr.Node) *expr.Node{
 	"VADD":  func(g *expr.Graph, x, y *expr.Node) *expr.Node { return g.Add(x, y) },
 	"VSUB":  (*expr.Graph).Sub,

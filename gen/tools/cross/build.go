@@ -82,7 +82,8 @@ func (b *builder) binaries(ctx context.Context, p *platform) (string, error) {
 	})
 }
 
-// shared returns the packages of all platforms that share p's binaries: the first of them builds for the others.
+// shared returns the packages of all platforms that share p's binaries: the first of them builds
+// for the others.
 func (b *builder) shared(p *platform) (packages []string) {
 	for i := range platforms {
 		other := &platforms[i]

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestShared: the binaries of each platform are built, whichever platform of the same environment comes first.
+// TestShared: the binaries of each platform are built, whichever platform of the same environment
+// comes first.
 func TestShared(t *testing.T) {
 	b := &builder{packages: known}
 	for i := range platforms {

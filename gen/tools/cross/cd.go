@@ -22,14 +22,14 @@ var kernelOptions = []string{
 	"tsc=reliable", // else the kernel measures how fast it is
 	"no_timer_check",
 	"cryptomgr.notests",
-	// The CPU reports a wrong size for what XSAVEC and XSAVES (bits 321 and 323) write, and none for the state of
-	// PKU (515). The kernel would do without all of XSAVE, and so without AVX. The CPU has fast copies of few bytes
-	// (FSRM, 580), but the bit that allows fast copies at all is missing (IA32_MISC_ENABLE): then memmove of Linux 6.1
-	// overwrites all memory.
+	// The CPU reports a wrong size for what XSAVEC and XSAVES (bits 321 and 323) write, and none
+	// for the state of PKU (515). The kernel would do without all of XSAVE, and so without AVX. The
+	// CPU has fast copies of few bytes (FSRM, 580), but the bit that allows fast copies at all is
+	// missing (IA32_MISC_ENABLE): then memmove of Linux 6.1 overwrites all memory.
 	"clearcpuid=321,323,515,580",
-	// Bochs 2.7 computes ADCX and ADOX wrongly, by which package math/big multiplies, and some tests what they
-	// expect. With AVX512BW and GFNI, Go's garbage collector loses live objects there. Linux hands what it does not
-	// know to the first program.
+	// Bochs 2.7 computes ADCX and ADOX wrongly, by which package math/big multiplies, and some
+	// tests what they expect. With AVX512BW and GFNI, Go's garbage collector loses live objects
+	// there. Linux hands what it does not know to the first program.
 	"GODEBUG=cpu.adx=off,cpu.avx512bw=off",
 }
 

@@ -2,9 +2,10 @@ package main
 
 import "slices"
 
-// goldenTests are the tests for architectures of which others have all that matters to this code: the tier, the
-// length of an int, the byte order, and an fma in one instruction or none. They show that Go's compiler for such an
-// architecture keeps the bits of everything that computes: the goldens and the test vectors of the contract.
+// goldenTests are the tests for architectures of which others have all that matters to this code:
+// the tier, the length of an int, the byte order, and an fma in one instruction or none. They show
+// that Go's compiler for such an architecture keeps the bits of everything that computes: the
+// goldens and the test vectors of the contract.
 //
 //	64 bits, little-endian, fma        riscv64, loong64, ppc64le    like arm64
 //	64 bits, big-endian, fma           ppc64                        like s390x
@@ -31,7 +32,7 @@ var goldenTests = []testedPackage{
 var receiptTests = append(slices.Clone(goldenTests),
 	testedPackage{path: "models/receipt", must: "TestCommitted TestCommittedTexts TestCommittedSession", run: "TestCommitted"})
 
-// dotTests are those, and the kernels that the CPU's dot products of int8 are for: products of weights. Cortex-a57 runs
-// all others, and all other tests.
+// dotTests are those, and the kernels that the CPU's dot products of int8 are for: products of
+// weights. Cortex-a57 runs all others, and all other tests.
 var dotTests = append(slices.Clone(goldenTests),
 	testedPackage{path: "internal/tier", must: "TestGuard TestAllKernels TestChoose", run: "TestGuard$/kernel=Weights/tier=neon|TestAllKernels|TestChoose"})

@@ -22,8 +22,8 @@ var known = []testedPackage{
 		path: "internal/tier",
 		must: "TestKernels TestGuard TestAllKernels TestExp2 TestFunctions TestNarrowAll TestChoose",
 
-		// TestGuard makes the calls of TestKernels, but for the kernels that Haswell skips. And tier
-		// generic would be compared with itself.
+		// TestGuard makes the calls of TestKernels, but for the kernels that Haswell skips. And
+		// tier generic would be compared with itself.
 		skip:    "Mutants|TestKernels/kernel=([^SNEA]|S[^k]|E[^l]|A[^c]|Skinny.[^H]|Elementwise.[^A]|Activations.([^G]|G[^R]))|TestKernels/./tier=generic",
 		kernels: "TestKernels|TestGuard",
 		sweeps:  "TestGuard$/./tier=generic",

@@ -37,16 +37,17 @@ type platform struct {
 	fused   bool   // whether package scalar computes a float32 fma by one instruction
 }
 
-// platforms are in the order of the table. The CPU models are as old as qemu has them, so
-// that a kernel fails if it uses an instruction that they lack. Two are there for the features that
-// more kernels need: that of Bochs has VNNI, and max is all that qemu knows of arm64. With GOAMD64=v3,
+// platforms are in the order of the table. The CPU models are as old as qemu has them, so that a
+// kernel fails if it uses an instruction that they lack. Two are there for the features that more
+// kernels need: that of Bochs has VNNI, and max is all that qemu knows of arm64. With GOAMD64=v3,
 // package scalar computes an fma by one instruction, which takes Bochs half the time.
 //
-// VMASKMOVPS accesses only the lanes whose mask is set. Qemu 7.2 accesses all of the
-// vector, which tests between guard pages notice. CPUs do not: make test shows that on those with AVX2.
+// VMASKMOVPS accesses only the lanes whose mask is set. Qemu 7.2 accesses all of the vector, which
+// tests between guard pages notice. CPUs do not: make test shows that on those with AVX2.
 //
-// The 5KEf of qemu 7.2 is no CPU for mips64le: its CTC1 does not restore the result of the last comparison. So a
-// goroutine that is preempted between a comparison and its branch goes the wrong way.
+// The 5KEf of qemu 7.2 is no CPU for mips64le: its CTC1 does not restore the result of the last
+// comparison. So a goroutine that is preempted between a comparison and its branch goes the wrong
+// way.
 var platforms = []platform{
 	{arch: "amd64", cpu: "corei7_icelake_u", bochs: true, list: bochsTests, vars: "GOAMD64=v3", took: 770, bits: 64, tiers: "avx512 avx2 generic", feature: "AVX512VNNI", fused: true},
 	{arch: "amd64", cpu: "Haswell", qemu: "x86_64", skip: "TestGuard/kernel=(Skinny.(HeadValues|PV)|Convert.(RoundBF16|WidenPairs|NarrowPairs)|Norms|Elementwise.(Ad|Exp2|Mul|Rotate|Tanh)|Activations|Rows)|TestGuardAdditiveBackward$|TestBackwardGuard$", brief: true, took: 130, bits: 64, tiers: "avx2 generic"},
@@ -69,8 +70,8 @@ var platforms = []platform{
 	{arch: "wasm", goos: "wasip1", cpu: "wazero", list: goldenTests, took: 65, bits: 64, tiers: "generic"},
 }
 
-// vectors is a model of RISC-V with vectors, to which their length in bits is added. Lanes that an instruction
-// leaves to the CPU become ones, so that a kernel that reads them fails.
+// vectors is a model of RISC-V with vectors, to which their length in bits is added. Lanes that an
+// instruction leaves to the CPU become ones, so that a kernel that reads them fails.
 const vectors = "rv64,v=true,vext_spec=v1.0,rvv_ta_all_1s=on,rvv_ma_all_1s=on,vlen="
 
 // target returns what the binaries are built for, such as linux-arm64.

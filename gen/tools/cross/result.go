@@ -92,7 +92,8 @@ func (r *result) read(out []byte, pkg *testedPackage) error {
 	return nil
 }
 
-// check returns an error if other tiers or another fma ran than the platform has, or no kernels for its feature.
+// check returns an error if other tiers or another fma ran than the platform has, or no kernels for
+// its feature.
 func (r *result) check(p *platform) error {
 	if got := strings.Join(r.tiers, " "); got != p.tiers {
 		return fmt.Errorf("tested the tiers %q, want %q", got, p.tiers)

@@ -2,8 +2,8 @@ package main
 
 import "testing"
 
-// TestMust: a test or subtest that must pass may neither be missing nor be skipped, and a kernel that must be
-// assembly may not run in Go.
+// TestMust: a test or subtest that must pass may neither be missing nor be skipped, and a kernel
+// that must be assembly may not run in Go.
 func TestMust(t *testing.T) {
 	const out = `attn: tier avx512 is tested, with kernels for AVX512F AVX512VNNI
 attn: tier avx512 runs Weights.Pack in Go

@@ -1,11 +1,12 @@
 package main
 
-// vectorTests are the tests for RISC-V with vectors of a length. They show that the kernels in assembly of
-// tier rvv compute the contract's bits, alone and together, and touch nothing outside of their slices.
-// What runs in Go is that of the tier generic, which other platforms test.
+// vectorTests are the tests for RISC-V with vectors of a length. They show that the kernels in
+// assembly of tier rvv compute the contract's bits, alone and together, and touch nothing outside
+// of their slices. What runs in Go is that of the tier generic, which other platforms test.
 //
-// Products with weights that are widened take seconds each, so do those of few rows with narrow keys and values, and models. Their code is
-// the same for all lengths, so each length runs some of them: the kernels that the pattern products matches, and the packages in more.
+// Products with weights that are widened take seconds each, so do those of few rows with narrow
+// keys and values, and models. Their code is the same for all lengths, so each length runs some of
+// them: the kernels that the pattern products matches, and the packages in more.
 func vectorTests(products string, more ...testedPackage) []testedPackage {
 	return append([]testedPackage{
 		// Its tests say how the reference computes an fma, which each platform checks.
@@ -18,7 +19,8 @@ func vectorTests(products string, more ...testedPackage) []testedPackage {
 }
 
 var (
-	// miniLM needs the real weights, see make models. The model has linear layers of float32, GELU and LayerNorm.
+	// miniLM needs the real weights, see make models. The model has linear layers of float32, GELU
+	// and LayerNorm.
 	miniLM = testedPackage{path: "models/encoder", run: "TestGolden$"}
 
 	// smallDecoder has weights of each type, and RMSNorm and SwiGLU.

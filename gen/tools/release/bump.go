@@ -8,8 +8,8 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// bump writes a version into every go.mod that requires a module of the tree, and into the replaces of the
-// go.work files.
+// bump writes a version into every go.mod that requires a module of the tree, and into the replaces
+// of the go.work files.
 func (t *tree) bump(version string) error {
 	for _, m := range t.modules {
 		text, err := t.bumped(m, version)
@@ -48,7 +48,8 @@ func (t *tree) bumped(m module, version string) ([]byte, error) {
 	return f.Format()
 }
 
-// parse returns the go.mod of a module. A replace is an error: who requires the module would not have it.
+// parse returns the go.mod of a module. A replace is an error: who requires the module would not
+// have it.
 func (t *tree) parse(m module) (*modfile.File, error) {
 	name := t.file(m.dir, "go.mod")
 	text, err := os.ReadFile(name)

@@ -1,5 +1,6 @@
-// Command release makes and checks a release of the modules of the repository that have versions. No go.mod here has a
-// replace: go.work ties the modules while they are worked on, and a release is what their requires say.
+// Command release makes and checks a release of the modules of the repository that have versions.
+// No go.mod here has a replace: go.work ties the modules while they are worked on, and a release is
+// what their requires say.
 //
 //	go run ./gen/tools/release stranger [-version v0.1.0] [-all]   # builds and runs what others would get
 //	go run ./gen/tools/release bump v0.1.0                         # sets the version that the modules require of each other
@@ -8,13 +9,14 @@
 //	go run ./gen/tools/release tidy [DIR...]                       # go mod tidy, of all modules by default
 //	go run ./gen/tools/release get DIR MODULE@VERSION...           # go get in one module
 //
-// stranger puts every module, as its files lie, into a folder that serves as GOPROXY, under a version
-// that need not exist. Without go.work and with an empty module cache it then installs commands by
-// go install PATH@VERSION, and builds and runs programs that import the library. Modules of others
-// come from this user's module cache, or else from GOPROXY.
+// stranger puts every module, as its files lie, into a folder that serves as GOPROXY, under a
+// version that need not exist. Without go.work and with an empty module cache it then installs
+// commands by go install PATH@VERSION, and builds and runs programs that import the library.
+// Modules of others come from this user's module cache, or else from GOPROXY.
 //
-// tidy and get are for what go mod tidy and go get cannot do in a module whose requires name versions that do
-// not exist yet. They use a copy of go.mod with replaces, and write back what changes without them.
+// tidy and get are for what go mod tidy and go get cannot do in a module whose requires name
+// versions that do not exist yet. They use a copy of go.mod with replaces, and write back what
+// changes without them.
 //
 // CONTRIBUTING.md has the steps of a release.
 package main

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestNotices: every folder testdata has a file NOTICE, in which a line says of every file where it comes from and
-// what its license is.
+// TestNotices: every folder testdata has a file NOTICE, in which a line says of every file where it
+// comes from and what its license is.
 func TestNotices(t *testing.T) {
 	tree, err := readTree(t.Context())
 	if err != nil {
@@ -25,7 +25,8 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// TestNoticeFaults: TestNotices finds files without a line, lines without a file, and lines that lack something.
+// TestNoticeFaults: TestNotices finds files without a line, lines without a file, and lines that
+// lack something.
 func TestNoticeFaults(t *testing.T) {
 	tree := testTree(t)
 	want := []string{"b/c/testdata has no NOTICE"}
@@ -95,7 +96,8 @@ func (t *tree) noticeFaults() (list []string, err error) {
 	return list, nil
 }
 
-// faultsOf compares the lines "PATTERN | ORIGIN | LICENSE" of a NOTICE with files. Lines without | are for readers.
+// faultsOf compares the lines "PATTERN | ORIGIN | LICENSE" of a NOTICE with files. Lines without |
+// are for readers.
 func faultsOf(name, text string, files []string) (list []string) {
 	named := map[string]bool{"NOTICE": true}
 	for line := range strings.Lines(text) {

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// writeProxy writes the modules of the tree that have versions into a folder that can serve as GOPROXY, each under
-// a version, with requires of that version.
+// writeProxy writes the modules of the tree that have versions into a folder that can serve as
+// GOPROXY, each under a version, with requires of that version.
 func (t *tree) writeProxy(dir, version string) error {
 	for _, m := range t.released() {
 		if err := t.writeModule(dir, m, version); err != nil {
@@ -59,8 +59,8 @@ func (t *tree) writeModule(dir string, m module, version string) error {
 	return f.Close()
 }
 
-// zipped returns the files of a module: those below its folder that are in no other module. As the go
-// command does, it gives a module without a LICENSE that of the root.
+// zipped returns the files of a module: those below its folder that are in no other module. As the
+// go command does, it gives a module without a LICENSE that of the root.
 func (t *tree) zipped(m module, gomod []byte) []zip.File {
 	list := []zip.File{memory{"go.mod", gomod}}
 	license := false

@@ -54,8 +54,8 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// TestProxy: the zip of a module has its files, a LICENSE, and requires of the version; not those of other
-// modules nor those that git ignores.
+// TestProxy: the zip of a module has its files, a LICENSE, and requires of the version; not those
+// of other modules nor those that git ignores.
 func TestProxy(t *testing.T) {
 	tree := testTree(t)
 	dir := t.TempDir()
@@ -93,7 +93,8 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestBump: every require and replace of a module of the tree has the version, and nothing else changes.
+// TestBump: every require and replace of a module of the tree has the version, and nothing else
+// changes.
 func TestBump(t *testing.T) {
 	tree := testTree(t)
 	if err := tree.bump("v0.3.0"); err != nil {
@@ -128,7 +129,8 @@ func TestReplaces(t *testing.T) {
 	}
 }
 
-// TestEdit: a go command that needs a module of the tree gets it from its folder, and go.mod has no replace afterwards.
+// TestEdit: a go command that needs a module of the tree gets it from its folder, and go.mod has no
+// replace afterwards.
 func TestEdit(t *testing.T) {
 	tree := testTree(t)
 	if err := os.WriteFile(tree.file("b", "b.go"), []byte("package b\n\nimport _ \"example.org/a\"\n"), 0o666); err != nil {

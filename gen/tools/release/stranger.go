@@ -110,8 +110,8 @@ func (t *tree) stranger(ctx context.Context, at string, all bool, out io.Writer)
 	return nil
 }
 
-// environment returns the variables of commands: no workspace, an empty module cache, and a proxy that has
-// the modules. Modules of others come out of this user's module cache if they are there.
+// environment returns the variables of commands: no workspace, an empty module cache, and a proxy
+// that has the modules. Modules of others come out of this user's module cache if they are there.
 func (s *stranger) environment(ctx context.Context) ([]string, error) {
 	settings, err := output(exec.CommandContext(ctx, "go", "env", "GOMODCACHE", "GOPROXY"))
 	if err != nil {
@@ -160,7 +160,8 @@ func (s *stranger) install(ctx context.Context, path, help string) error {
 	return nil
 }
 
-// embed computes a vector with the installed command and a model that lies in the zip of its module.
+// embed computes a vector with the installed command and a model that lies in the zip of its
+// module.
 func (s *stranger) embed(ctx context.Context) error {
 	model := filepath.Join(s.dir, "cache", filepath.FromSlash(root)+"/models@"+s.version, "testdata", "tiny", "bert-1")
 	text, err := s.run(ctx, s.dir, filepath.Join(s.bin, "attn"), "embed", "-model", model, "-text", "a b c")
@@ -199,7 +200,8 @@ func (s *stranger) program(ctx context.Context, name string, p program) error {
 	return nil
 }
 
-// build builds every package of a module, with its tests: get -t also finds what these alone import.
+// build builds every package of a module, with its tests: get -t also finds what these alone
+// import.
 func (s *stranger) build(ctx context.Context, name string, m module) error {
 	dir, err := s.module(ctx, name, nil, m.path)
 	if err != nil {

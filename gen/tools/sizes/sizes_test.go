@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMeasure: the program that calls the library is larger than the one that does not, and both are
-// smaller without symbols.
+// TestMeasure: the program that calls the library is larger than the one that does not, and both
+// are smaller without symbols.
 func TestMeasure(t *testing.T) {
 	var sizes [2]int64
 	for i, name := range programs[:2] {
@@ -27,7 +27,8 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestPrograms: every source is in the table, and go vet accepts it, also the one that takes long to build.
+// TestPrograms: every source is in the table, and go vet accepts it, also the one that takes long
+// to build.
 func TestPrograms(t *testing.T) {
 	files, err := sources.ReadDir("testdata")
 	if err != nil || len(files) != len(programs) {

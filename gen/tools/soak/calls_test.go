@@ -18,8 +18,8 @@ type config struct {
 	seed       uint64
 }
 
-// A tally counts what was done, by name, and what went wrong. It prints a finding at once: who stops a
-// long run has seen all of them.
+// A tally counts what was done, by name, and what went wrong. It prints a finding at once: who
+// stops a long run has seen all of them.
 type tally struct {
 	out  io.Writer
 	mu   sync.Mutex
@@ -41,8 +41,8 @@ func (t *tally) find(format string, args ...any) {
 	}
 }
 
-// soak runs until the time is over or the context ends. It prints a line each minute, findings and a
-// report, and returns the number of findings.
+// soak runs until the time is over or the context ends. It prints a line each minute, findings and
+// a report, and returns the number of findings.
 func soak(ctx context.Context, c config, out io.Writer) int {
 	t := &tally{out: out, done: map[string]int{}}
 	before := measure()

@@ -20,8 +20,8 @@ var (
 	seed       = flag.Uint64("seed", 0, "number of the sequence of calls; 0: the time")
 )
 
-// TestSoak makes random calls for a while. Every kind of call must be made, in more runs where a machine is slow
-// or busy.
+// TestSoak makes random calls for a while. Every kind of call must be made, in more runs where a
+// machine is slow or busy.
 func TestSoak(t *testing.T) {
 	var out bytes.Buffer
 	both := io.MultiWriter(t.Output(), &out)

@@ -39,8 +39,9 @@ func (r *Reader) Rounded(h lanes.Head, lo, n int) []uint16 {
 	return p.rows[(lo-p.cached.Lo)*depth:]
 }
 
-// Transposed returns the columns of some rows, blockKeys numbers apart: row x is number x+phase modulo
-// that. Numbers of the segments of those rows that no row has are zeros. The rows are in one block.
+// Transposed returns the columns of some rows, blockKeys numbers apart: row x is number x+phase
+// modulo that. Numbers of the segments of those rows that no row has are zeros. The rows are in one
+// block.
 func (r *Reader) Transposed(h lanes.Head, keys mask.Span, phase int) []uint16 {
 	const seg = contract.BF16Segment
 	p, depth := &r.halves, Depth(r.x.Dim(3))

@@ -27,8 +27,8 @@ func (r *Reader) Hinted(h lanes.Head, lo, n int) (data []float32, stride, got in
 	return data, x.Stride(2), got, next, far
 }
 
-// Halves returns rows of 16 bits as they lie in memory, and their distance. Of rows of 8 bits it returns no more than
-// a few, as HalfType has them, always in the same memory.
+// Halves returns rows of 16 bits as they lie in memory, and their distance. Of rows of 8 bits it
+// returns no more than a few, as HalfType has them, always in the same memory.
 func (r *Reader) Halves(h lanes.Head, lo, n int) (rows []uint16, stride, got int, next []uint16, far int) {
 	if r.x.DType().Size() == 1 {
 		d, rows, got := r.x.Dim(3), r.narrow, r.Run(h, lo, min(n, narrowRows))
@@ -45,7 +45,8 @@ func (r *Reader) Halves(h lanes.Head, lo, n int) (rows []uint16, stride, got int
 // narrowRows is the number of rows of 8 bits that become 16 bits before they are used as such.
 const narrowRows = 32
 
-// HalfType returns the type of 16 bits as which Halves returns rows of x. It is another one if Halves does not take x.
+// HalfType returns the type of 16 bits as which Halves returns rows of x. It is another one if
+// Halves does not take x.
 func HalfType(t *tier.Tier, x *view.Tensor) view.DType {
 	d, kernels := x.Dim(3), t.Skinny()
 	takes := d >= ukernel.HalvesColumns || d >= ukernel.SkinnyGroup && x.Stride(2) == d
@@ -59,8 +60,9 @@ func HalfType(t *tier.Tier, x *view.Tensor) view.DType {
 	}
 }
 
-// following returns the memory from row lo+n of x on if rows are as many bytes apart as they have: what is needed
-// soon while copies of n rows from row lo on are used. There are as many of those in it, or it is empty.
+// following returns the memory from row lo+n of x on if rows are as many bytes apart as they have:
+// what is needed soon while copies of n rows from row lo on are used. There are as many of those in
+// it, or it is empty.
 func following(x *view.Tensor, h lanes.Head, lo, n int) []byte {
 	all, bytes := x.Bytes(), x.DType().Bytes
 	at := bytes(x.Index(h.Batch, h.Head, lo) + n*x.Stride(2))
@@ -70,7 +72,8 @@ func following(x *view.Tensor, h lanes.Head, lo, n int) []byte {
 	return all[at:]
 }
 
-// copyHalves writes n rows of 8 bits from row lo on to dst as 16 bits. They are a Run. It returns what follows them.
+// copyHalves writes n rows of 8 bits from row lo on to dst as 16 bits. They are a Run. It returns
+// what follows them.
 func (r *Reader) copyHalves(dst []uint16, h lanes.Head, lo, n int) []byte {
 	x, h, lo := r.locate(h, lo, n)
 	d, kernels := x.Dim(3), r.tier.Skinny()

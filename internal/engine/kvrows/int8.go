@@ -51,7 +51,8 @@ func (r *Reader) Segment(h lanes.Head, lo, n int) (codes []int8, stride int, nex
 	return codes, d, next
 }
 
-// copyInt8 writes n rows from row lo on to dst as int8. They are a Run. Of rows of 4 bits it returns what follows them.
+// copyInt8 writes n rows from row lo on to dst as int8. They are a Run. Of rows of 4 bits it
+// returns what follows them.
 func (r *Reader) copyInt8(dst []int8, h lanes.Head, lo, n int) (next []byte) {
 	x, h, lo := r.locate(h, lo, n)
 	d, bytes := x.Dim(3), x.DType().Bytes

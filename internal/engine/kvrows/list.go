@@ -12,8 +12,8 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// Rows says which rows are the keys of a head: those of a list, or those before a tree of queries and of the queries on a
-// path of it, or every row.
+// Rows says which rows are the keys of a head: those of a list, or those before a tree of queries
+// and of the queries on a path of it, or every row.
 type Rows struct {
 	every bool
 
@@ -31,7 +31,8 @@ var everyRow = Rows{every: true}
 // HasSmallPages tells whether rows of x are copied as those of a list are.
 func HasSmallPages(x *view.Tensor) bool { return x.IsPaged() && x.PageSize() < ukernel.SkinnyKeys }
 
-// past returns the number of keys of batch row b that are the rows of the same number: the first ones.
+// past returns the number of keys of batch row b that are the rows of the same number: the first
+// ones.
 func (s *Rows) past(b int) int {
 	if s.Lists != nil || s.every {
 		return 0
@@ -39,8 +40,8 @@ func (s *Rows) past(b int) int {
 	return position.Of(s.QueryStart, b) - position.Of(s.KeyStart, b)
 }
 
-// A list holds rows that Rows names, as the rows of a contiguous tensor: copies of up to a block of them. So all that
-// reads rows reads these.
+// A list holds rows that Rows names, as the rows of a contiguous tensor: copies of up to a block of
+// them. So all that reads rows reads these.
 type list struct {
 	rows                 *Rows // nil if keys are rows
 	copied, copiedScales view.Tensor
@@ -96,7 +97,8 @@ func (l *list) begin(x *view.Tensor, r *Rows) {
 	}
 }
 
-// from returns up to n rows of x that are keys of the head from number lo on, which is not less than past.
+// from returns up to n rows of x that are keys of the head from number lo on, which is not less
+// than past.
 func (l *list) from(x *view.Tensor, lo, n int) []int32 {
 	h, named := l.head, l.path
 	if l.rows.Lists != nil {
@@ -112,7 +114,8 @@ func (l *list) from(x *view.Tensor, lo, n int) []int32 {
 	return named[:min(len(named), n)]
 }
 
-// findPath keeps the rows of x on the path of a query. Walking it for each piece of it would take the square of its length.
+// findPath keeps the rows of x on the path of a query. Walking it for each piece of it would take
+// the square of its length.
 func (l *list) findPath(x *view.Tensor, of lanes.Head) {
 	s, past := l.rows, l.rows.past(of.Batch)
 	l.path = s.Parents.Path(l.pathMemory[:s.Queries], of.Batch, of.Query, s.Queries)
@@ -133,7 +136,8 @@ func (r *Reader) inPlace(h lanes.Head, lo, n int) int {
 	return max(0, min(n, r.list.rows.past(h.Batch)-lo))
 }
 
-// locate returns the tensor, the head and the row of it that are key lo, the first of n that are used together.
+// locate returns the tensor, the head and the row of it that are key lo, the first of n that are
+// used together.
 func (r *Reader) locate(h lanes.Head, lo, n int) (x *view.Tensor, of lanes.Head, row int) {
 	l := &r.list
 	if r.inPlace(h, lo, n) == n {
@@ -148,7 +152,8 @@ func (r *Reader) locate(h lanes.Head, lo, n int) (x *view.Tensor, of lanes.Head,
 	return &l.copied, lanes.Head{}, lo - l.keys.Lo
 }
 
-// piece is locate for rows that are used once. It may take fewer of them, always in the same memory.
+// piece is locate for rows that are used once. It may take fewer of them, always in the same
+// memory.
 func (r *Reader) piece(h lanes.Head, lo, n int) (x *view.Tensor, of lanes.Head, row, got int) {
 	if in := r.inPlace(h, lo, n); in > 0 {
 		n = in
@@ -187,7 +192,8 @@ func (r *Reader) offsets(lo, n int) []int {
 	return l.off[lo-l.offKeys.Lo : l.offKeys.Len()]
 }
 
-// toBytes turns numbers of elements into numbers of bytes. No product is larger than its result, so that 32 bits hold it.
+// toBytes turns numbers of elements into numbers of bytes. No product is larger than its result, so
+// that 32 bits hold it.
 func toBytes(off []int, t view.DType) {
 	each, share := t.Bytes(t.PerByte()), t.PerByte()
 	for i, n := range off {

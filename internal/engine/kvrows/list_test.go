@@ -26,7 +26,8 @@ func TestToBytes(t *testing.T) {
 	}
 }
 
-// TestPathIsWalkedOnce: a reader keeps the path of a query, for pieces and heads after the first one, until the next call.
+// TestPathIsWalkedOnce: a reader keeps the path of a query, for pieces and heads after the first
+// one, until the next call.
 func TestPathIsWalkedOnce(t *testing.T) {
 	const keys, past = 40, 30
 	shape := [4]int{2, 2, keys, 4}
@@ -55,8 +56,8 @@ func TestPathIsWalkedOnce(t *testing.T) {
 	}
 }
 
-// TestCopiesAreShort: one call of a kernel, in which the goroutine cannot be preempted, copies some of many long rows, all of which
-// arrive.
+// TestCopiesAreShort: one call of a kernel, in which the goroutine cannot be preempted, copies some
+// of many long rows, all of which arrive.
 func TestCopiesAreShort(t *testing.T) {
 	const n, d = 9, 1 << 16
 	shape := [4]int{1, 1, n, d}

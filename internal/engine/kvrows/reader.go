@@ -147,7 +147,8 @@ func (r *Reader) Floats(h lanes.Head, lo, n int) (data []float32, stride, got in
 	return r.memory[at : at+n*d], d, n
 }
 
-// LastColumns returns the last columns of n rows that lie at equal distances, from row lo on, as float32 without gaps.
+// LastColumns returns the last columns of n rows that lie at equal distances, from row lo on, as
+// float32 without gaps.
 func (r *Reader) LastColumns(h lanes.Head, lo, n, columns int) []float32 {
 	r.cached.forget()
 	x, h, lo := r.locate(h, lo, n)
@@ -169,8 +170,8 @@ func (r *Reader) KeyScales(h lanes.Head, lo, n int) []float32 {
 	return r.memory[:groups*n]
 }
 
-// transpose writes n rows of numbers, stride apart, to dst column by column. Four columns at a time take a third of
-// the time of one.
+// transpose writes n rows of numbers, stride apart, to dst column by column. Four columns at a time
+// take a third of the time of one.
 func transpose(dst, src []float32, stride, columns, n int) {
 	const each = 4
 	for ; columns >= each; columns -= each {

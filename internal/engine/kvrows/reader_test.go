@@ -92,8 +92,8 @@ func TestPrefetchHints(t *testing.T) {
 	}
 }
 
-// TestRowsOf8Bits: rows of 8 bits have the same numbers in 16 bits, also where they are fewer than a kernel takes,
-// with gaps and without.
+// TestRowsOf8Bits: rows of 8 bits have the same numbers in 16 bits, also where they are fewer than
+// a kernel takes, with gaps and without.
 func TestRowsOf8Bits(t *testing.T) {
 	for _, typ := range []view.DType{ukernel.Float8E4M3, ukernel.Float8E5M2} {
 		for _, c := range []struct{ d, gap int }{{16, 0}, {24, 0}, {80, 0}, {64, 3}, {100, 1}} {

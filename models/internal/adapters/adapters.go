@@ -38,7 +38,8 @@ func Files(path string) (files []File, err error) {
 	return files, nil
 }
 
-// Digest returns a text that stands for adapters, with a SHA-256 of each file: "" for none. A name of a file changes nothing.
+// Digest returns a text that stands for adapters, with a SHA-256 of each file: "" for none. A name
+// of a file changes nothing.
 func Digest(list []lora.Adapter) (string, error) {
 	var b strings.Builder
 	for _, a := range list {
@@ -55,8 +56,8 @@ func Digest(list []lora.Adapter) (string, error) {
 	return b.String(), nil
 }
 
-// Merge merges adapters into the tensors of a folder, or of a GGUF file of an architecture. Errors are a [*kernel.Error], or
-// that of the system.
+// Merge merges adapters into the tensors of a folder, or of a GGUF file of an architecture. Errors
+// are a [*kernel.Error], or that of the system.
 func Merge(s *tensors.Store, architecture string, list []lora.Adapter, exec kernel.Exec) (err error) {
 	if len(list) == 0 {
 		return nil
@@ -92,7 +93,8 @@ type adapter struct {
 
 // A form says how adapters are written: as those of PEFT or of GGUF files.
 type form interface {
-	// split returns which tensor of the model a tensor of the adapter changes, and which of the two it is.
+	// split returns which tensor of the model a tensor of the adapter changes, and which of the two
+	// it is.
 	split(name string) (target string, isB, ok bool)
 	names() string                                        // of its tensors, for errors
 	find(s *tensors.Store, target string) (string, error) // the tensor of the model by the name that the store has

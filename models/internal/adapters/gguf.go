@@ -11,8 +11,8 @@ import (
 	"github.com/attn-go/attn/models/internal/tensors"
 )
 
-// metadata are the keys of an adapter's file that are not read. What stands before prompts, a prefix that it was trained with,
-// would change answers.
+// metadata are the keys of an adapter's file that are not read. What stands before prompts, a
+// prefix that it was trained with, would change answers.
 var metadata = strict.Table{"lora.task_name": strict.Any, "lora.prompt_prefix": strict.None, "alora.invocation_tokens": strict.None}
 
 // A file is an adapter of a GGUF file.

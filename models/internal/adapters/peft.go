@@ -13,11 +13,13 @@ import (
 	"github.com/attn-go/attn/models/internal/tensors"
 )
 
-// config are the keys of adapter_config.json that are not read, with the values that change nothing.
+// config are the keys of adapter_config.json that are not read, with the values that change
+// nothing.
 var config = strict.Table{
 	"fan_in_fan_out": strict.Only("false"), "bias": strict.Only(`"none"`), "lora_bias": strict.Only("false"),
 	"use_dora": strict.Only("false"), "use_qalora": strict.Only("false"), "use_bdlora": strict.Only("null", "false"),
-	// Others also change the weights of the model, which the adapter is not for as they are in its files.
+	// Others also change the weights of the model, which the adapter is not for as they are in its
+	// files.
 	"init_lora_weights": strict.Only("true", "false", `"gaussian"`, `"eva"`, `"orthogonal"`),
 }.
 	Add(strict.None, "modules_to_save", "layer_replication", "target_parameters", "trainable_token_indices", "alora_invocation_tokens", "arrow_config", "megatron_config",
@@ -79,7 +81,8 @@ func (p *peft) readConfig(dir string) (err error) {
 
 const mostAlpha = 1 << 24
 
-// patterns reads the patterns of a key, which match the end of a module's name after a dot, or all of it.
+// patterns reads the patterns of a key, which match the end of a module's name after a dot, or all
+// of it.
 func (p *peft) patterns(c *strict.JSON, key string) (list []pattern) {
 	var all map[string]float64
 	c.Read(key, "an object of numbers", &all)
@@ -94,8 +97,8 @@ func (p *peft) patterns(c *strict.JSON, key string) (list []pattern) {
 	return list
 }
 
-// of returns the value for a module: that of the pattern that matches, or another one. The peft library takes the first
-// pattern of several.
+// of returns the value for a module: that of the pattern that matches, or another one. The peft
+// library takes the first pattern of several.
 func (p *peft) of(key string, list []pattern, module string, value float64) (float64, error) {
 	var found *pattern
 	for i := range list {
@@ -142,8 +145,9 @@ func (p *peft) scale(target string, rank int) (float64, error) {
 	return alpha / float64(rank), nil
 }
 
-// find returns the tensor of that name, or the only one with names of classes before it, as files of a model may have them or
-// not: an adapter of BertModel names encoder.layer.0, and one of BertForMaskedLM bert.encoder.layer.0.
+// find returns the tensor of that name, or the only one with names of classes before it, as files
+// of a model may have them or not: an adapter of BertModel names encoder.layer.0, and one of
+// BertForMaskedLM bert.encoder.layer.0.
 func (p *peft) find(s *tensors.Store, target string) (found string, err error) {
 	if _, ok := s.Info(target); ok {
 		return target, nil

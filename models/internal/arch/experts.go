@@ -1,8 +1,9 @@
 package arch
 
-// Experts are feed-forward networks of which a router chooses some for each token. A linear layer gives each expert a
-// score, and the scores become shares: their softmax, or with Sigmoid the logistic function of each. The
-// output is the sum of those of the chosen experts, each times its share.
+// Experts are feed-forward networks of which a router chooses some for each token. A linear layer
+// gives each expert a score, and the scores become shares: their softmax, or with Sigmoid the
+// logistic function of each. The output is the sum of those of the chosen experts, each times its
+// share.
 type Experts struct {
 	Dense             // of each expert
 	Count, Used int   // of a token
@@ -22,14 +23,16 @@ type Experts struct {
 	Limit, Alpha float64 // if not 0, the experts compute (clamp(up) + 1)·g·logistic(Alpha·g), with g = min(gate, Limit) and clamp to ±Limit
 }
 
-// A Group says that experts are in Count groups of neighbours, and that a token chooses from Used of them: from those
-// with the largest sums of their two largest corrected shares. With Count 0 all are in one group.
+// A Group says that experts are in Count groups of neighbours, and that a token chooses from Used
+// of them: from those with the largest sums of their two largest corrected shares. With Count 0 all
+// are in one group.
 type Group struct{ Count, Used int }
 
 func (*Experts) feed() {}
 
-// A Twofold is a dense network and experts beside it, which read the same states by norms of their own and whose outputs, each after
-// a norm, are added. The router reads states by a norm too, and a number of each expert multiplies its share.
+// A Twofold is a dense network and experts beside it, which read the same states by norms of their
+// own and whose outputs, each after a norm, are added. The router reads states by a norm too, and a
+// number of each expert multiplies its share.
 type Twofold struct {
 	Dense   Dense
 	Experts Experts

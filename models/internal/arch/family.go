@@ -18,14 +18,14 @@ type Family struct {
 	Period  int      // every n-th layer sees all tokens, where files do not say it; 0: none
 }
 
-// Words are the names of a head that predicts words, whole ones. Its table is Decoder if a file has that, and else the embedding
-// of words. Its activation is that of the layers, or always GELU.
+// Words are the names of a head that predicts words, whole ones. Its table is Decoder if a file has
+// that, and else the embedding of words. Its activation is that of the layers, or always GELU.
 type Words struct {
 	Dense, Norm, Bias, Decoder string
 	GELU                       bool
 }
 
-// Names maps names of tensors in GGUF files to names in folders. Both lack .weight and .bias; where the
-// two end differently, both are whole. %d is the number of a layer, %e the number of an expert. A family
-// has no tensors but these.
+// Names maps names of tensors in GGUF files to names in folders. Both lack .weight and .bias; where
+// the two end differently, both are whole. %d is the number of a layer, %e the number of an expert.
+// A family has no tensors but these.
 type Names map[string]string

@@ -16,7 +16,8 @@ type Delta struct {
 	Apart                               bool // heads of values with the same keys lie KeyHeads apart, not side by side
 }
 
-// Order returns, of heads of values of which those with the same keys lie side by side, where they lie in files with Apart.
+// Order returns, of heads of values of which those with the same keys lie side by side, where they
+// lie in files with Apart.
 func (d *Delta) Order() (all []int) {
 	for k := range d.KeyHeads {
 		for h := k; h < d.Heads; h += d.KeyHeads {

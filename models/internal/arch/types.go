@@ -1,9 +1,10 @@
-// Package arch describes models as data: what their layers compute and with which sizes. It reads no
-// files: package settings fills a [Model] from config.json or from the metadata of a GGUF file, and the
-// engine builds a network of it. A [Family] is what all models of a kind have in common.
+// Package arch describes models as data: what their layers compute and with which sizes. It reads
+// no files: package settings fills a [Model] from config.json or from the metadata of a GGUF file,
+// and the engine builds a network of it. A [Family] is what all models of a kind have in common.
 //
 // Each part of a layer has a type of its own, so that a family with another part adds a type and
-// changes none: a [Mixer] moves numbers between tokens and a [Feed] computes with those of one token.
+// changes none: a [Mixer] moves numbers between tokens and a [Feed] computes with those of one
+// token.
 package arch
 
 import (
@@ -19,8 +20,8 @@ type Model struct {
 	Vocab   int // rows of the embedding of an encoder; 0 of a decoder, which has them from its tensor
 	Context int // tokens that the model was trained for
 
-	// BothWays says that tokens also see those after them. Says has the key that says so and its value,
-	// where a decoder does.
+	// BothWays says that tokens also see those after them. Says has the key that says so and its
+	// value, where a decoder does.
 	BothWays bool
 	Says     [2]string
 
@@ -148,7 +149,8 @@ const (
 	AllHeads             // those of all heads
 )
 
-// Buckets is the number of rows of a table of relative positions: half of them for keys before the query, half for those after it.
+// Buckets is the number of rows of a table of relative positions: half of them for keys before the
+// query, half for those after it.
 const Buckets = 32
 
 // A Rope rotates queries and keys by their position.
@@ -228,8 +230,8 @@ type Logits struct {
 	Softcap float32 // limits logits, if not 0
 }
 
-// A Head turns the pooling of the states into scores: out(norm(activation(dense(x)))). With Late the pooling
-// follows the activation. Names are whole
+// A Head turns the pooling of the states into scores: out(norm(activation(dense(x)))). With Late
+// the pooling follows the activation. Names are whole
 // ones; "" is a part that it does not have.
 type Head struct {
 	Pooling          string

@@ -2,7 +2,8 @@ package batch
 
 import "github.com/attn-go/attn/models/decoder"
 
-// worthwhile is how many tokens a request must save to wait for them, and how many the last page of a text must have to be kept.
+// worthwhile is how many tokens a request must save to wait for them, and how many the last page of
+// a text must have to be kept.
 const worthwhile = 16
 
 // A source is where a request can get its first tokens from.

@@ -1,6 +1,6 @@
 // Package batch decides which requests a model computes together. It knows nothing of HTTP. A model
-// is the texts of a [decoder.Session], or of one in its place in a test, see [Session], and the tokens
-// of a [Task] are those that its functions choose.
+// is the texts of a [decoder.Session], or of one in its place in a test, see [Session], and the
+// tokens of a [Task] are those that its functions choose.
 //
 // A [Scheduler] runs a language model with continuous batching. In every step, all answers that run
 // get one token, and prompts are read in chunks beside them:
@@ -13,8 +13,8 @@
 //     request that began last. It is computed again later, up to where it was.
 //   - A request whose context has ended is gone, with its pages, before the next step.
 //
-// Nothing of this changes an answer: the logits after a token have the same bits in any batch, chunk,
-// fork and recomputation.
+// Nothing of this changes an answer: the logits after a token have the same bits in any batch,
+// chunk, fork and recomputation.
 //
 // A [Pool] does the same for work without state, such as embeddings. [Turns] shares the cores
 // between several of both.

@@ -8,8 +8,8 @@ import (
 	"github.com/attn-go/attn/models/decoder"
 )
 
-// A Draft is the settings of a model that guesses how texts go on. What it guesses changes no answer: Next
-// gets the logits that it would get without, after the same tokens.
+// A Draft is the settings of a model that guesses how texts go on. What it guesses changes no
+// answer: Next gets the logits that it would get without, after the same tokens.
 type Draft struct {
 	Open    func() (*decoder.Session, error)
 	Page    int // tokens of a page of the session
@@ -17,7 +17,8 @@ type Draft struct {
 	Most    int // guesses of a text in a step
 }
 
-// drafts are the texts of a draft model, one for each answer, and prefixes of those that have ended.
+// drafts are the texts of a draft model, one for each answer, and prefixes of those that have
+// ended.
 type drafts struct {
 	*Draft
 	session *decoder.Session
@@ -35,8 +36,9 @@ func (d *Draft) open() (*drafts, error) {
 	return &drafts{d, session, newTree(d.Page)}, nil
 }
 
-// guess lets the draft model guess how answers go on. Together they read no more tokens in a step than answers and shares of
-// prompts do, so that many answers have few guesses; what the model lacks of a text it reads in several steps.
+// guess lets the draft model guess how answers go on. Together they read no more tokens in a step
+// than answers and shares of prompts do, so that many answers have few guesses; what the model
+// lacks of a text it reads in several steps.
 func (s *Scheduler) guess(ctx context.Context) error {
 	if s.drafts == nil {
 		return nil
@@ -134,7 +136,8 @@ func (d *drafts) end(t *Task) error {
 	return err
 }
 
-// makeRoom gives back pages of prefixes, and tells whether there were some. Texts that are in use have fewer guesses otherwise.
+// makeRoom gives back pages of prefixes, and tells whether there were some. Texts that are in use
+// have fewer guesses otherwise.
 func (d *drafts) makeRoom(pages int) (dropped bool) {
 	for want := d.session.FreePages() + pages; d.session.FreePages() < want && d.tree.drop(); {
 		dropped = true
@@ -142,7 +145,8 @@ func (d *drafts) makeRoom(pages int) (dropped bool) {
 	return dropped
 }
 
-// forget leaves out all guesses of a step for which the cache has no room, and tells whether there were some.
+// forget leaves out all guesses of a step for which the cache has no room, and tells whether there
+// were some.
 func (s *Scheduler) forget() (some bool) {
 	for _, t := range s.running {
 		some = some || len(t.guesses) > 0
@@ -151,7 +155,8 @@ func (s *Scheduler) forget() (some bool) {
 	return some
 }
 
-// confirm chooses tokens of an answer as long as they are those that were guessed, and the one after them.
+// confirm chooses tokens of an answer as long as they are those that were guessed, and the one
+// after them.
 func (s *Scheduler) confirm(t *Task, logits []float32) (end bool, err error) {
 	guesses := t.guesses
 	t.guesses = nil

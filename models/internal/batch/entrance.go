@@ -68,7 +68,8 @@ func (e *entrance[T]) close() {
 	e.mu.Unlock()
 }
 
-// let lets others run after a step: on one core, who writes what it has made would wait until the next steps are interrupted.
+// let lets others run after a step: on one core, who writes what it has made would wait until the
+// next steps are interrupted.
 func (e *entrance[T]) let() {
 	if e.yield != nil { // of a test
 		e.yield()

@@ -16,7 +16,8 @@ import (
 	"github.com/attn-go/attn/models/internal/tinyllama"
 )
 
-// A fake is the session of a tiny model, with hashes of the texts in place of logits. It notes its steps.
+// A fake is the session of a tiny model, with hashes of the texts in place of logits. It notes its
+// steps.
 type fake struct {
 	*decoder.Session
 	page  int

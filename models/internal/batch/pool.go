@@ -16,8 +16,8 @@ type PoolOptions[In, Out any] struct {
 }
 
 // A Pool puts items of several calls into batches. Keys share it fairly, and calls of a key take
-// turns, so that a short one does not wait for all of a long one. Do and Stats are for any number of
-// goroutines.
+// turns, so that a short one does not wait for all of a long one. Do and Stats are for any number
+// of goroutines.
 type Pool[In, Out any] struct {
 	o PoolOptions[In, Out]
 
@@ -74,7 +74,8 @@ func (p *Pool[In, Out]) Stats() PoolStats {
 	return stats
 }
 
-// Run computes batches until ctx ends. What waits then ends with ErrClosed, as does what comes later.
+// Run computes batches until ctx ends. What waits then ends with ErrClosed, as does what comes
+// later.
 func (p *Pool[In, Out]) Run(ctx context.Context) {
 	p.run(ctx, p.o.Turn, p.step)
 	p.mu.Lock()

@@ -10,8 +10,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// newPool returns a pool that doubles numbers, and notes its batches. A negative number panics, 13 is
-// an error.
+// newPool returns a pool that doubles numbers, and notes its batches. A negative number panics, 13
+// is an error.
 func newPool(batches *[][]int) *Pool[int, int] {
 	return NewPool(PoolOptions[int, int]{
 		Most: 10, Waiting: 4, PerKey: 3, Cost: func(n int) int { return max(n, -n) },

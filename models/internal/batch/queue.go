@@ -3,8 +3,9 @@ package batch
 import "slices"
 
 // A fair queue holds what waits, in a line for each key. The key comes next that has had the least
-// work; of equal ones, the one that was first. A key that begins, at first or after a pause, begins where
-// the others are, or, if nobody works, where the one is that had the most: it has not saved anything up.
+// work; of equal ones, the one that was first. A key that begins, at first or after a pause, begins
+// where the others are, or, if nobody works, where the one is that had the most: it has not saved
+// anything up.
 type fair[T any] struct {
 	lines []*line[T] // of the keys that were seen, in their order
 	count int        // of what waits
@@ -21,8 +22,8 @@ type line[T any] struct {
 // mostIdle is how many keys without work the queue remembers.
 const mostIdle = 1024
 
-// line returns the line of a key. One that is not active has at least the least work of those that are,
-// or, if none is, the most work of all.
+// line returns the line of a key. One that is not active has at least the least work of those that
+// are, or, if none is, the most work of all.
 func (q *fair[T]) line(key string) *line[T] {
 	var found *line[T]
 	least, most, active := 0, 0, false

@@ -10,8 +10,9 @@ import (
 	"github.com/attn-go/attn/models/promptcache"
 )
 
-// Pages that the tree keeps are written to the cache of pages behind the answers, one in a step, and those of a prompt that
-// begins are read from there, one in a step, while others compute. A task that still reads some computes nothing.
+// Pages that the tree keeps are written to the cache of pages behind the answers, one in a step,
+// and those of a prompt that begins are read from there, one in a step, while others compute. A
+// task that still reads some computes nothing.
 
 // lastWrites is how long pages are written after the end.
 const lastWrites = 20 * time.Second
@@ -107,7 +108,8 @@ func (s *Scheduler) load(t *Task) bool {
 	return true
 }
 
-// errAgain says that a text is to read tokens again that stand before a page, as it has dropped a window there.
+// errAgain says that a text is to read tokens again that stand before a page, as it has dropped a
+// window there.
 var errAgain = errors.New("batch: a window is gone")
 
 // loadPage adds a page to the text of a task, in place of a part of it that the text may have.

@@ -45,8 +45,9 @@ func (s *shelf) Remove(_ context.Context, k promptcache.Key, object []byte) erro
 	return nil
 }
 
-// TestSavedPages: a program that begins with the pages of another one gives the same answers, with room for all and
-// for few, and reads little of the prompts. So it does if some pages are damaged, which are gone then.
+// TestSavedPages: a program that begins with the pages of another one gives the same answers, with
+// room for all and for few, and reads little of the prompts. So it does if some pages are damaged,
+// which are gone then.
 func TestSavedPages(t *testing.T) {
 	for _, name := range []string{"llama-2", "deepseek_v3-31", "gemma2-2", "lfm2-1", "qwen3_5_text-2", "granitemoehybrid-41"} {
 		t.Run(name, func(t *testing.T) { checkSaved(t, newStories(t, "../../testdata/tiny/"+name, 130, 1200)) })
@@ -109,7 +110,8 @@ func checkSaved(t *testing.T, x *stories) {
 	if len(store.objects) != all {
 		t.Errorf("%d pages are there of %d, want new ones in place of those that were damaged", len(store.objects), all)
 	}
-	// A page whose bytes are whole, but not of this model: it has the right hash and the wrong length.
+	// A page whose bytes are whole, but not of this model: it has the right hash and the wrong
+	// length.
 	for k := range store.objects {
 		store.objects[k] = nil
 		promptcache.New(store, slog.New(slog.DiscardHandler)).Put(t.Context(), k, []byte("short"))
@@ -119,7 +121,8 @@ func checkSaved(t *testing.T, x *stories) {
 	}
 }
 
-// TestSavedWithoutSession: if no new session opens after a panic, the scheduler has nothing to do, with a cache of pages as without.
+// TestSavedWithoutSession: if no new session opens after a panic, the scheduler has nothing to do,
+// with a cache of pages as without.
 func TestSavedWithoutSession(t *testing.T) {
 	f := newFake(t, 20, 4)
 	f.fail = func(int) error { panic("lost") }

@@ -19,7 +19,8 @@ var (
 	ErrEmpty = errors.New("batch: the prompt has no token")
 )
 
-// panicked returns the error of requests in whose step there was a panic of a value: a [*kernel.TaskPanic].
+// panicked returns the error of requests in whose step there was a panic of a value: a
+// [*kernel.TaskPanic].
 func panicked(value any) error {
 	if p, ok := value.(*kernel.TaskPanic); ok { // of another goroutine, with its stack
 		return p
@@ -38,20 +39,23 @@ type Task struct {
 	// Prompt are the tokens to begin with, at least one. They do not change.
 	Prompt []int32
 
-	// Most is the number of tokens that the text may have in the end, the last of which no step reads.
+	// Most is the number of tokens that the text may have in the end, the last of which no step
+	// reads.
 	Most int
 
-	// Read, if not nil, gets the logits after each token of Prompt but the last one, at its index, before Next
-	// is first called; once more, if the text was dropped before that to be computed again. It must not block,
-	// or keep logits. Until then the text shares no tokens with others at its beginning.
+	// Read, if not nil, gets the logits after each token of Prompt but the last one, at its index,
+	// before Next is first called; once more, if the text was dropped before that to be computed
+	// again. It must not block, or keep logits. Until then the text shares no tokens with others at
+	// its beginning.
 	Read func(at int, logits []float32) error
 
-	// Next chooses the token that follows tokens, and says whether the text ends with it or before it.
-	// It must not block, or change or keep its arguments. Done follows it if the text has ended.
+	// Next chooses the token that follows tokens, and says whether the text ends with it or before
+	// it. It must not block, or change or keep its arguments. Done follows it if the text has
+	// ended.
 	Next func(logits []float32, tokens []int32) (id int32, end bool, err error)
 
-	// Done is called once after Submit has returned nil, with nil if the text has ended by itself. It
-	// must not block.
+	// Done is called once after Submit has returned nil, with nil if the text has ended by itself.
+	// It must not block.
 	Done func(error)
 
 	// The scheduler's own.
@@ -317,7 +321,8 @@ func (s *Scheduler) windows() bool {
 	return s.pages(many*s.o.Page) < many*s.pages(1)
 }
 
-// idle returns how many pages prefixes have that nobody uses. Beside running texts it is a guess where windows were dropped.
+// idle returns how many pages prefixes have that nobody uses. Beside running texts it is a guess
+// where windows were dropped.
 func (s *Scheduler) idle() int {
 	held := s.o.Pages - s.session.FreePages()
 	if len(s.running) == 0 {

@@ -396,7 +396,8 @@ func TestRun(t *testing.T) {
 	<-over
 }
 
-// After each step that makes tokens others may run before the next one: a token never waits for a second step.
+// After each step that makes tokens others may run before the next one: a token never waits for a
+// second step.
 func TestTokensLeaveBetweenSteps(t *testing.T) {
 	waiting, steps, yields := 0, 0, 0
 	s, f := newScheduler(t, 100, 4, nil)
@@ -431,7 +432,8 @@ func TestTokensLeaveBetweenSteps(t *testing.T) {
 	}
 }
 
-// Goroutines submit requests, give some up and read the numbers while Run computes, with too few pages for all.
+// Goroutines submit requests, give some up and read the numbers while Run computes, with too few
+// pages for all.
 func TestSubmitBesideRun(t *testing.T) {
 	s, _ := newScheduler(t, 20, 4, nil)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -508,8 +510,9 @@ func TestKeysKeepTheirTurn(t *testing.T) {
 	check(t, a, b)
 }
 
-// TestRead: a request that wants the logits of its prompt gets those after each token, in any chunks, beside others that
-// begin alike, and after preemption; never more rows in a step than memory is meant for.
+// TestRead: a request that wants the logits of its prompt gets those after each token, in any
+// chunks, beside others that begin alike, and after preemption; never more rows in a step than
+// memory is meant for.
 func TestRead(t *testing.T) {
 	s, f := newScheduler(t, 60, 4, func(o *Options) { o.Step, o.Chunk = 100, 7 })
 	r := rand.New(rand.NewPCG(5, 3))

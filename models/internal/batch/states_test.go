@@ -10,8 +10,8 @@ import (
 	"github.com/attn-go/attn/models/decoder"
 )
 
-// TestStatesDoNotDependOnLoad: the answers of a model whose layers carry states are the same alone and
-// beside others, whose prompts begin alike, with few pages and in small chunks.
+// TestStatesDoNotDependOnLoad: the answers of a model whose layers carry states are the same alone
+// and beside others, whose prompts begin alike, with few pages and in small chunks.
 func TestStatesDoNotDependOnLoad(t *testing.T) {
 	for _, name := range []string{"lfm2-1", "qwen3_5_text-2", "nemotron_h-41"} {
 		t.Run(name, func(t *testing.T) { checkStates(t, newStories(t, "../../testdata/tiny/"+name, 130, 0), 16, 40, 200) })
@@ -35,7 +35,8 @@ type story struct {
 
 func choose(logits []float32) int32 { return int32(slices.Index(logits, slices.Max(logits))) }
 
-// newStories returns requests of the model of a folder, many of which begin alike, with up to so many tokens.
+// newStories returns requests of the model of a folder, many of which begin alike, with up to so
+// many tokens.
 func newStories(t *testing.T, folder string, alike, context int) *stories {
 	m, err := decoder.Load(folder, decoder.Options{PageSize: storyPage, Context: context})
 	if err != nil {
@@ -121,8 +122,8 @@ func (x *stories) submit(t *testing.T, s *Scheduler) (wait func()) {
 	}
 }
 
-// TestWindowsDoNotDependOnLoad is the same for models some of whose layers have a window. The fewest pages are too few for a
-// long text that drops none.
+// TestWindowsDoNotDependOnLoad is the same for models some of whose layers have a window. The
+// fewest pages are too few for a long text that drops none.
 func TestWindowsDoNotDependOnLoad(t *testing.T) {
 	for _, name := range []string{"gemma2-2", "gpt_oss-32", "mistral-2"} {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,8 @@ import (
 	"github.com/attn-go/attn/models/decoder"
 )
 
-// compute lets the running requests read tokens, and choose one after the last, or several if guesses are right.
+// compute lets the running requests read tokens, and choose one after the last, or several if
+// guesses are right.
 func (s *Scheduler) compute(ctx context.Context) {
 	if err := s.guess(ctx); err != nil && ctx.Err() == nil {
 		for _, t := range s.answering() {
@@ -40,11 +41,12 @@ func (s *Scheduler) compute(ctx context.Context) {
 	}
 }
 
-// reads tells whether Read is still to get logits. Once Next was called it has got all, and who waited for them may be reading
-// what it made of them.
+// reads tells whether Read is still to get logits. Once Next was called it has got all, and who
+// waited for them may be reading what it made of them.
 func (t *Task) reads() bool { return t.Read != nil && !t.answer }
 
-// mostRows is the most tokens of a step whose logits are all wanted, as these take memory: 64 rows of 150,000 take 38 MB.
+// mostRows is the most tokens of a step whose logits are all wanted, as these take memory: 64 rows
+// of 150,000 take 38 MB.
 const mostRows = 64
 
 // plan chooses the tokens of a step: one for every answer, and shares of the prompts.
@@ -117,8 +119,8 @@ func (s *Scheduler) shares(budget, prompts int) []int {
 	return shares
 }
 
-// makeRoom gives back pages of prefixes that nobody uses, or those that no window sees any more, or stops the request that
-// began last. It tells whether a step could fit now.
+// makeRoom gives back pages of prefixes that nobody uses, or those that no window sees any more, or
+// stops the request that began last. It tells whether a step could fit now.
 func (s *Scheduler) makeRoom(pages int) bool {
 	dropped := false
 	for want := s.session.FreePages() + pages; s.session.FreePages() < want && s.tree.drop(); {
@@ -143,8 +145,8 @@ func (s *Scheduler) makeRoom(pages int) bool {
 	return true
 }
 
-// trim drops what no window of the running requests sees any more. The prefixes that they share keep nothing then: what
-// an answer leaves in the tree takes their place, see [tree.keep].
+// trim drops what no window of the running requests sees any more. The prefixes that they share
+// keep nothing then: what an answer leaves in the tree takes their place, see [tree.keep].
 func (s *Scheduler) trim() (trimmed bool) {
 	if !s.windows() {
 		return false
@@ -177,8 +179,8 @@ func (s *Scheduler) tally() {
 	}
 }
 
-// advance gives a request the logits of its step: Read those that it wants, and Next the last ones if all tokens have been read. A panic
-// there is the request's alone.
+// advance gives a request the logits of its step: Read those that it wants, and Next the last ones
+// if all tokens have been read. A panic there is the request's alone.
 func (s *Scheduler) advance(t *Task, step decoder.Step, logits []float32) {
 	var end bool
 	var err error

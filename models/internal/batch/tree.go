@@ -10,11 +10,12 @@ import (
 	"github.com/attn-go/attn/models/promptcache"
 )
 
-// A tree keeps the computed prefixes of texts, a node for each page. The node of a page has
-// a text that ends with it, so that its pages stay. The last page of a text may have fewer tokens than others: its node has
-// no children, and is never pinned, as a text that goes on there gets a copy of the page. What is not in use goes in the order of the last
-// use, pages at the end of a text first. Where a text had dropped windows, or drops them while it shares a node, the node
-// has tokens without pages: nobody goes on there, but there may be pages at nodes behind it.
+// A tree keeps the computed prefixes of texts, a node for each page. The node of a page has a text
+// that ends with it, so that its pages stay. The last page of a text may have fewer tokens than
+// others: its node has no children, and is never pinned, as a text that goes on there gets a copy
+// of the page. What is not in use goes in the order of the last use, pages at the end of a text
+// first. Where a text had dropped windows, or drops them while it shares a node, the node has
+// tokens without pages: nobody goes on there, but there may be pages at nodes behind it.
 type tree struct {
 	page  int // tokens of a page
 	root  node
@@ -40,7 +41,8 @@ type node struct {
 
 func newTree(page int) *tree { return &tree{page: page, order: list.New()} }
 
-// keyOf returns the tokens of page i, which may be the last ones, as the key of a map. It is valid until the next call.
+// keyOf returns the tokens of page i, which may be the last ones, as the key of a map. It is valid
+// until the next call.
 func (t *tree) keyOf(tokens []int32, i int) []byte {
 	t.key = t.key[:0]
 	for _, id := range tokens[i*t.page : min((i+1)*t.page, len(tokens))] {
@@ -49,8 +51,8 @@ func (t *tree) keyOf(tokens []int32, i int) []byte {
 	return t.key
 }
 
-// find returns how many tokens of the longest prefix of tokens that is kept there are, and the node whose text begins with
-// them, or nil if there are none.
+// find returns how many tokens of the longest prefix of tokens that is kept there are, and the node
+// whose text begins with them, or nil if there are none.
 func (t *tree) find(tokens []int32) (n *node, have int) {
 	at, i := &t.root, 0
 	for ; i < len(tokens)/t.page; i++ {
@@ -107,8 +109,8 @@ func (t *tree) touch(n *node) {
 	}
 }
 
-// keep adds the pages of a text whose first tokens these are, the last one if it has enough tokens. Of those, the first ones
-// are saved already.
+// keep adds the pages of a text whose first tokens these are, the last one if it has enough tokens.
+// Of those, the first ones are saved already.
 func (t *tree) keep(text *decoder.Text, tokens []int32, saved int) error {
 	at := &t.root
 	for begin := 0; begin < len(tokens); begin += t.page {

@@ -71,7 +71,8 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// Texts have tokens in common that fill no page, and the last page of a text stays until a longer one has its tokens.
+// Texts have tokens in common that fill no page, and the last page of a text stays until a longer
+// one has its tokens.
 func TestPartsOfPages(t *testing.T) {
 	const page = 32
 	f := newFake(t, 20, page)
@@ -139,8 +140,8 @@ func TestPartsOfPages(t *testing.T) {
 	pages(0)
 }
 
-// checkTree checks what drop relies on: parents stand before their children, nodes whose page is not full have neither children nor pins,
-// and there are no more nodes than pages in use.
+// checkTree checks what drop relies on: parents stand before their children, nodes whose page is
+// not full have neither children nor pins, and there are no more nodes than pages in use.
 func checkTree(t *testing.T, x *tree, pages int) {
 	t.Helper()
 	before := map[*node]bool{&x.root: true}

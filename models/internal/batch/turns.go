@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Turns shares the cores between several models: one of them computes at a time, with as many threads
-// as it has. Of those that want to, the one comes next that has computed the shortest time.
+// Turns shares the cores between several models: one of them computes at a time, with as many
+// threads as it has. Of those that want to, the one comes next that has computed the shortest time.
 type Turns struct {
 	mu      sync.Mutex
 	holder  *Turn // that computes, or will soon
@@ -25,8 +25,8 @@ type Turn struct {
 // Join returns a share.
 func (t *Turns) Join() *Turn { return &Turn{of: t, ready: make(chan struct{}, 1)} }
 
-// Do calls f when it is its turn. f returns whether Do will be called again soon: if so, and if nobody
-// who waits has computed for a shorter time, the turn is kept until then, or until Rest.
+// Do calls f when it is its turn. f returns whether Do will be called again soon: if so, and if
+// nobody who waits has computed for a shorter time, the turn is kept until then, or until Rest.
 func (t *Turn) Do(f func() (more bool)) {
 	if t == nil {
 		f()
@@ -45,7 +45,8 @@ func (t *Turn) Rest() {
 	}
 }
 
-// enter waits for a turn. Who comes after a pause has not saved any time up: its time begins at the clock.
+// enter waits for a turn. Who comes after a pause has not saved any time up: its time begins at the
+// clock.
 func (t *Turns) enter(w *Turn) {
 	t.mu.Lock()
 	w.used = max(w.used, t.clock)

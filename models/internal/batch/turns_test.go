@@ -47,7 +47,8 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// Who begins while another one rests has not saved its time up: the other one gets every second turn.
+// Who begins while another one rests has not saved its time up: the other one gets every second
+// turn.
 func TestTurnsAfterRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var turns Turns

@@ -1,5 +1,5 @@
-// Package commands has the frame of the command attn: its list of commands, its help, and completion for shells.
-// Each folder below it is one of the commands.
+// Package commands has the frame of the command attn: its list of commands, its help, and
+// completion for shells. Each folder below it is one of the commands.
 package commands
 
 import (
@@ -29,7 +29,8 @@ func FlagSet(name, usage string) *flag.FlagSet {
 	return fs
 }
 
-// Main runs the command that args begins with: one of all, help or completion. Help goes to out, as does completion.
+// Main runs the command that args begins with: one of all, help or completion. Help goes to out, as
+// does completion.
 func Main(all []Command, args []string, out io.Writer) error {
 	all = append(all[:len(all):len(all)], completion(all, out))
 	if len(args) == 0 {
@@ -73,7 +74,8 @@ func help(all []Command, out io.Writer) error {
 	return err
 }
 
-// completion is the command that prints a script of a shell to out. The script also completes the command itself.
+// completion is the command that prints a script of a shell to out. The script also completes the
+// command itself.
 func completion(all []Command, out io.Writer) Command {
 	c := Command{Name: "completion", Summary: "prints a script for bash, zsh or fish that completes commands and flags"}
 	c.Flags = func() *flag.FlagSet {
@@ -157,5 +159,6 @@ func short(f *flag.Flag) string {
 	return cmp.Or(usage, f.Name)
 }
 
-// quote returns a text as one word of a shell. Fish, too, ends such a word at ', and takes \' outside of it.
+// quote returns a text as one word of a shell. Fish, too, ends such a word at ', and takes \'
+// outside of it.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -27,7 +27,8 @@ func list(run *[]string) []Command {
 	return []Command{{"say", "says it: 'aloud'", flags, main}, {"saw", "cuts", flags, nil}}
 }
 
-// TestMainCalls: a name calls its command with the other arguments, and what is none is a usage error that lists all.
+// TestMainCalls: a name calls its command with the other arguments, and what is none is a usage
+// error that lists all.
 func TestMainCalls(t *testing.T) {
 	for line, want := range map[string]string{"say -tone high x": "say -tone high x", "help say": "say -h", "say": "say"} {
 		var run []string

@@ -16,8 +16,9 @@ import (
 // Suffix ends the name of a file that keeps the SHA-256 of another one. It is no file of the model.
 const Suffix = ".sha256.json"
 
-// List returns the names of a folder's files of these kinds, which are the ends of names such as ".json", and of the files of PyTorch
-// that are read, with slashes and in the order of [fs.WalkDir].
+// List returns the names of a folder's files of these kinds, which are the ends of names such as
+// ".json", and of the files of PyTorch that are read, with slashes and in the order of
+// [fs.WalkDir].
 func List(dir string, kinds []string) (names []string, err error) {
 	files := os.DirFS(dir)
 	err = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
@@ -29,8 +30,9 @@ func List(dir string, kinds []string) (names []string, err error) {
 	return names, err
 }
 
-// ofTorch tells whether a file of PyTorch is read: those of bge-m3's weights and vectors of tokens, and weights without others of
-// safetensors beside them. Folders have others, of optimizers and the like.
+// ofTorch tells whether a file of PyTorch is read: those of bge-m3's weights and vectors of tokens,
+// and weights without others of safetensors beside them. Folders have others, of optimizers and the
+// like.
 func ofTorch(files fs.FS, name string) bool {
 	dir, base := path.Split(name)
 	if base == "sparse_linear.pt" || base == "colbert_linear.pt" {

@@ -1,6 +1,7 @@
-// Package filemap maps files to memory: pages that nobody looks at take none, and several programs share the others. A file that another
-// program shortens while it is mapped ends this program when it looks at what is missing. It also opens and reads files of models
-// that are not mapped: a path that is no file is an error, and nothing hangs.
+// Package filemap maps files to memory: pages that nobody looks at take none, and several programs
+// share the others. A file that another program shortens while it is mapped ends this program when
+// it looks at what is missing. It also opens and reads files of models that are not mapped: a path
+// that is no file is an error, and nothing hangs.
 package filemap
 
 import (
@@ -18,8 +19,8 @@ type Mapping struct {
 	read bool
 }
 
-// Load maps the first size bytes of a file as [New] does. If that fails for want of anything but memory, as with systems and file systems that
-// cannot map, it reads them.
+// Load maps the first size bytes of a file as [New] does. If that fails for want of anything but
+// memory, as with systems and file systems that cannot map, it reads them.
 func Load(f *os.File, size int64) (*Mapping, error) { return load(f, size, mapFile) }
 
 func load(f *os.File, size int64, mapFile func(*os.File, int) ([]byte, error)) (*Mapping, error) {
@@ -34,8 +35,9 @@ func load(f *os.File, size int64, mapFile func(*os.File, int) ([]byte, error)) (
 	return m, nil
 }
 
-// New maps the first size bytes of a file read-only, more than 0. The file may be closed afterwards. The error is an
-// [errors.ErrUnsupported] on systems that map no files, and if they do not fit the address space.
+// New maps the first size bytes of a file read-only, more than 0. The file may be closed
+// afterwards. The error is an [errors.ErrUnsupported] on systems that map no files, and if they do
+// not fit the address space.
 func New(f *os.File, size int64) (*Mapping, error) { return mapped(f, size, mapFile) }
 
 func mapped(f *os.File, size int64, mapFile func(*os.File, int) ([]byte, error)) (*Mapping, error) {
@@ -52,8 +54,9 @@ func mapped(f *os.File, size int64, mapFile func(*os.File, int) ([]byte, error))
 // Data returns the bytes of the file, which must not be written, nor read after Close.
 func (m *Mapping) Data() []byte { return m.data }
 
-// Forget lets the pages of a part of the data, or of nothing, leave the memory of this program: they are read from the file again if
-// somebody looks at them. It does so on Linux alone, and not if the file was read; else pages leave memory when it is needed.
+// Forget lets the pages of a part of the data, or of nothing, leave the memory of this program:
+// they are read from the file again if somebody looks at them. It does so on Linux alone, and not
+// if the file was read; else pages leave memory when it is needed.
 func (m *Mapping) Forget(part []byte) {
 	if m.read {
 		return
@@ -66,8 +69,8 @@ func (m *Mapping) Forget(part []byte) {
 	forget(m.data[(first-all)/around*around : min((end+around-1)/around*around, uintptr(len(m.data)))])
 }
 
-// around is what Forget rounds to, as a look at one page maps its neighbours too: Linux maps 64 KiB, or a large page of its cache. It is a
-// multiple of every size of a page.
+// around is what Forget rounds to, as a look at one page maps its neighbours too: Linux maps 64
+// KiB, or a large page of its cache. It is a multiple of every size of a page.
 const around = 2 << 20
 
 func address(x []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(x))) }

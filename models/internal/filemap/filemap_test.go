@@ -11,7 +11,8 @@ import (
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 )
 
-// TestMapping: the data are the bytes of the file, after any part has been forgotten, too, and memory that is no part of it is left alone.
+// TestMapping: the data are the bytes of the file, after any part has been forgotten, too, and
+// memory that is no part of it is left alone.
 func TestMapping(t *testing.T) {
 	want := make([]byte, 5*os.Getpagesize()+77)
 	for i := range want {

@@ -11,8 +11,9 @@ import (
 	"strings"
 )
 
-// Open opens a file of a model and returns its size. What is no regular file, and what cannot be a file of any model,
-// such as the page of an error that was downloaded in its place, is a [*fs.PathError] that says what it is.
+// Open opens a file of a model and returns its size. What is no regular file, and what cannot be a
+// file of any model, such as the page of an error that was downloaded in its place, is a
+// [*fs.PathError] that says what it is.
 func Open(path string) (*os.File, int64, error) {
 	f, err := OpenRegular(path)
 	if err != nil {
@@ -36,11 +37,12 @@ func OpenRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// maxRead is the size of the largest file that ReadFile takes. The largest vocabularies have some 40 MB.
+// maxRead is the size of the largest file that ReadFile takes. The largest vocabularies have some
+// 40 MB.
 const maxRead = 1 << 30
 
-// ReadFile reads a file of a model whose content is not mapped, such as one of JSON. It fails as [Open] does, and for
-// more than 1 GiB.
+// ReadFile reads a file of a model whose content is not mapped, such as one of JSON. It fails as
+// [Open] does, and for more than 1 GiB.
 func ReadFile(path string) ([]byte, error) {
 	f, size, err := Open(path)
 	if err != nil {
@@ -57,8 +59,8 @@ func ReadFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// kinds are what a path may be in place of a file. To open a pipe would wait for somebody who writes to it, and the
-// zeros of a device have no end.
+// kinds are what a path may be in place of a file. To open a pipe would wait for somebody who
+// writes to it, and the zeros of a device have no end.
 var kinds = []struct {
 	mode fs.FileMode
 	name string
@@ -125,7 +127,8 @@ func ReadJSON(path string, into any) error {
 	return nil
 }
 
-// infinities returns JSON of Python, which writes Infinity as a word, with the object that transformers has for it since 5.0.
+// infinities returns JSON of Python, which writes Infinity as a word, with the object that
+// transformers has for it since 5.0.
 func infinities(data []byte) (out []byte) {
 	const word, object = "Infinity", `{"__float__":"Infinity"}`
 	for i := 0; i < len(data); i++ {

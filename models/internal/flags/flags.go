@@ -1,5 +1,5 @@
-// Package flags defines once the flags that several commands have: their names, defaults and texts, and what
-// is refused.
+// Package flags defines once the flags that several commands have: their names, defaults and texts,
+// and what is refused.
 package flags
 
 import (
@@ -22,7 +22,8 @@ import (
 	"github.com/attn-go/attn/models/weights"
 )
 
-// A Receipt is the file of receipts that a command writes, and that of the key that signs them; "" for none.
+// A Receipt is the file of receipts that a command writes, and that of the key that signs them; ""
+// for none.
 type Receipt struct{ File, Key string }
 
 // Flags defines -receipt, for receipts of something, and -receipt-key.
@@ -58,15 +59,16 @@ func (f *Fetch) Flag(fs *flag.FlagSet) {
 	fs.BoolVar((*bool)(f), "fetch", false, "fetch a model that is named as ORG/NAME, ORG/NAME@REVISION or ORG/NAME:FILE from huggingface.co, or from the hub of ATTN_HUB, on its first use")
 }
 
-// Allow lets models be fetched if the flag is set, until ctx ends. report gets a line for each file.
+// Allow lets models be fetched if the flag is set, until ctx ends. report gets a line for each
+// file.
 func (f Fetch) Allow(ctx context.Context, report io.Writer) {
 	if f {
 		weights.AllowFetch(ctx, report)
 	}
 }
 
-// Texts are what the commands have in common that turn texts into numbers: a model, texts, of files or not, and a query
-// to which the best ones are shown.
+// Texts are what the commands have in common that turn texts into numbers: a model, texts, of files
+// or not, and a query to which the best ones are shown.
 type Texts struct {
 	Model    string
 	Inputs   command.Inputs
@@ -134,7 +136,8 @@ func (t *Texts) Check() error {
 	return cmp.Or(t.Receipt.Check(), command.CheckExec(t.Exec))
 }
 
-// Start checks the inputs and the file of receipts, and says that a command of this name waits for a terminal.
+// Start checks the inputs and the file of receipts, and says that a command of this name waits for
+// a terminal.
 func (t *Texts) Start(ctx context.Context, name string, stdin io.Reader, report io.Writer) error {
 	t.Fetch.Allow(ctx, report)
 	if err := t.Inputs.Check(report); err != nil {
@@ -149,7 +152,8 @@ func (t *Texts) Start(ctx context.Context, name string, stdin io.Reader, report 
 	return nil
 }
 
-// Open loads the model, with a bar on a terminal. An error about a precision that the model does not have names the flag.
+// Open loads the model, with a bar on a terminal. An error about a precision that the model does
+// not have names the flag.
 func Open[M any](t *Texts, report io.Writer, open func(path string, o embedding.LoadOptions) (M, error)) (M, error) {
 	load := t.Load
 	var end func()

@@ -55,8 +55,8 @@ func (l Language) Check() error {
 	return nil
 }
 
-// Sampler defines the flags of how tokens are drawn, and of the date of templates. unless follows what
-// they say: when they do not count.
+// Sampler defines the flags of how tokens are drawn, and of the date of templates. unless follows
+// what they say: when they do not count.
 func Sampler(fs *flag.FlagSet, s *decoder.Sampler, date *chattemplate.Date, unless string) {
 	fs.Float64Var(&s.Temperature, "temp", 0.2, "temperature: 1 draws tokens by the model's probabilities, less prefers probable ones,\n0 always takes the most probable one"+unless)
 	fs.IntVar(&s.TopK, "top-k", 40, "draw from this many most probable tokens; 0 means all"+unless)

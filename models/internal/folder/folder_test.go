@@ -62,7 +62,8 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// TestModulesErrors: what is not known is an error that names the file, and so is a file that is missing.
+// TestModulesErrors: what is not known is an error that names the file, and so is a file that is
+// missing.
 func TestModulesErrors(t *testing.T) {
 	const (
 		pooling  = "1_Pooling/config.json"

@@ -9,7 +9,8 @@ import (
 	"github.com/attn-go/attn/models/embedding"
 )
 
-// FuzzReadModules reads any files of sentence-transformers: the modules are known ones, within the folder.
+// FuzzReadModules reads any files of sentence-transformers: the modules are known ones, within the
+// folder.
 func FuzzReadModules(f *testing.F) {
 	const list = `[{"path":"","type":"sentence_transformers.models.Transformer"},{"path":"1_Pooling","type":"sentence_transformers.models.Pooling"},` +
 		`{"path":"2_Dense","type":"sentence_transformers.models.Dense"},{"path":"3_Normalize","type":"sentence_transformers.models.Normalize"}]`

@@ -12,7 +12,8 @@ import (
 var lateKeys = strict.Table{"similarity_fn_name": strict.Only("null", `"MaxSim"`)}.
 	Add(strict.Any, "query_prefix", "document_prefix", "query_length", "document_length", "attend_to_expansion_tokens", "do_query_expansion", "skiplist_words")
 
-// punctuation are the words that PyLate leaves out of documents if a file does not say it: string.punctuation of Python.
+// punctuation are the words that PyLate leaves out of documents if a file does not say it:
+// string.punctuation of Python.
 const punctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
 // defaultLate is what PyLate has for keys that a file leaves out.

@@ -14,13 +14,15 @@ import (
 	"github.com/attn-go/attn/models/internal/strict"
 )
 
-// ReadModules reads modules.json and what it names, sentence_bert_config.json or what it was called before, such as
-// sentence_roberta_config.json, config_sentence_transformers.json, and the length of tokenizer_config.json, as far as they are
-// there, as version 6 of sentence-transformers does. Without modules.json there is one module, a pooling as
-// 1_Pooling/config.json has it or, if that is missing too, the mean.
+// ReadModules reads modules.json and what it names, sentence_bert_config.json or what it was called
+// before, such as sentence_roberta_config.json, config_sentence_transformers.json, and the length
+// of tokenizer_config.json, as far as they are there, as version 6 of sentence-transformers does.
+// Without modules.json there is one module, a pooling as 1_Pooling/config.json has it or, if that
+// is missing too, the mean.
 //
-// Every key of these files is used or is known to change no vector. Any other one is a [*kernel.Error], and so is a module that
-// is not known. Dropout does nothing outside of training, and is left out.
+// Every key of these files is used or is known to change no vector. Any other one is a
+// [*kernel.Error], and so is a module that is not known. Dropout does nothing outside of training,
+// and is left out.
 func ReadModules(dir string) (*embedding.Modules, error) {
 	f := &Folder{dir: dir}
 	m := &embedding.Modules{}
@@ -44,8 +46,8 @@ func ReadModules(dir string) (*embedding.Modules, error) {
 	return m, nil
 }
 
-// Transformer returns the folder of the transformer of a model: that of modules.json, or the model's own. An error of
-// modules.json is left to [ReadModules].
+// Transformer returns the folder of the transformer of a model: that of modules.json, or the
+// model's own. An error of modules.json is left to [ReadModules].
 func Transformer(dir string) string {
 	if list, err := ReadList(dir); err == nil && len(list) > 0 && strings.HasSuffix(kindOf(list[0].Type), "Transformer") {
 		return filepath.Join(dir, filepath.FromSlash(list[0].Path))
@@ -70,7 +72,8 @@ func kindOf(class string) string {
 // lateDense is the class of PyLate's linear layers of tokens, which stand in place of a pooling.
 const lateDense = "pylate.models.Dense.Dense"
 
-// IsLate tells whether modules.json is that of a model with a vector for each token, as PyLate has it.
+// IsLate tells whether modules.json is that of a model with a vector for each token, as PyLate has
+// it.
 func IsLate(dir string) bool {
 	list, err := ReadList(dir)
 	return err == nil && len(list) > 1 && list[1].Type == lateDense
@@ -82,8 +85,8 @@ type Listed struct {
 	Type string // the class, such as sentence_transformers.models.Pooling
 }
 
-// ReadList reads modules.json. A key that is not known and a path out of the folder are a [*kernel.Error]; a file that is
-// missing is an [fs.ErrNotExist].
+// ReadList reads modules.json. A key that is not known and a path out of the folder are a
+// [*kernel.Error]; a file that is missing is an [fs.ErrNotExist].
 func ReadList(dir string) ([]Listed, error) {
 	f := &Folder{dir: dir}
 	var all []map[string]json.RawMessage

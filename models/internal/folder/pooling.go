@@ -10,8 +10,8 @@ import (
 	"github.com/attn-go/attn/models/internal/strict"
 )
 
-// modes are the keys of files before version 6 of sentence-transformers, in the order in which the results of several
-// stand side by side.
+// modes are the keys of files before version 6 of sentence-transformers, in the order in which the
+// results of several stand side by side.
 var modes = []struct {
 	key     string
 	pooling embedding.Pooling
@@ -27,8 +27,8 @@ var poolingKeys = strict.Table{"include_prompt": flag}.
 
 var flag = strict.Only("true", "false")
 
-// readPooling reads the config.json of the folder of a pooling. Without any mode it is the mean, as in
-// sentence-transformers.
+// readPooling reads the config.json of the folder of a pooling. Without any mode it is the mean, as
+// in sentence-transformers.
 func (f *Folder) readPooling(at string, m *embedding.Modules) error {
 	name := at + "/config.json"
 	all, err := f.known(name, poolingKeys)

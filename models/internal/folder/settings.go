@@ -14,7 +14,8 @@ import (
 	"github.com/attn-go/attn/models/internal/strict"
 )
 
-// transformerNames are what the file with the settings of a transformer is called, or was once. The first one counts.
+// transformerNames are what the file with the settings of a transformer is called, or was once. The
+// first one counts.
 var transformerNames = []string{
 	"sentence_bert_config.json", "sentence_roberta_config.json", "sentence_distilbert_config.json", "sentence_camembert_config.json",
 	"sentence_albert_config.json", "sentence_xlm-roberta_config.json", "sentence_xlnet_config.json",
@@ -80,8 +81,8 @@ func (f *Folder) readTransformer(m *embedding.Modules) error {
 // outputs are what a transformer computes of a text, by its task.
 var outputs = map[string]string{"": "last_hidden_state", "feature-extraction": "last_hidden_state", classification: "logits"}
 
-// checkTask checks what a transformer is given and computes. Other modalities than text and message do not count, as
-// no image or sound reaches the model.
+// checkTask checks what a transformer is given and computes. Other modalities than text and message
+// do not count, as no image or sound reaches the model.
 func (f *Folder) checkTask(m *embedding.Modules, name, task string, modality map[string]json.RawMessage) error {
 	output, ok := outputs[task]
 	if m.Words && task == "fill-mask" {
@@ -108,8 +109,8 @@ func (f *Folder) checkTask(m *embedding.Modules, name, task string, modality map
 	return nil
 }
 
-// readTokenizer reads the length of tokenizer_config.json, whose other keys are for package tokenizer. transformers writes
-// 1e30 where there is no limit.
+// readTokenizer reads the length of tokenizer_config.json, whose other keys are for package
+// tokenizer. transformers writes 1e30 where there is no limit.
 func (f *Folder) readTokenizer(m *embedding.Modules) error {
 	name := path.Join(m.Transformer, "tokenizer_config.json")
 	var c struct {
@@ -133,8 +134,8 @@ func (f *Folder) readTokenizer(m *embedding.Modules) error {
 	return nil
 }
 
-// ReadSettings reads config_sentence_transformers.json of a folder, if there is one, as [ReadModules] does: prompts, the similarity
-// and truncate_dim.
+// ReadSettings reads config_sentence_transformers.json of a folder, if there is one, as
+// [ReadModules] does: prompts, the similarity and truncate_dim.
 func ReadSettings(dir string, m *embedding.Modules) error { return (&Folder{dir: dir}).readSettings(m) }
 
 // readSettings reads config_sentence_transformers.json.
@@ -205,9 +206,9 @@ func (f *Folder) readSettings(m *embedding.Modules) error {
 	return nil
 }
 
-// checkHead reports a model without a pooling whose config.json names a class that ends in something else than
-// states of tokens, such as BertForMaskedLM: nothing says how these become a vector, and SPLADE, for one, is
-// such a folder. Classifiers are cross-encoders.
+// checkHead reports a model without a pooling whose config.json names a class that ends in
+// something else than states of tokens, such as BertForMaskedLM: nothing says how these become a
+// vector, and SPLADE, for one, is such a folder. Classifiers are cross-encoders.
 func (f *Folder) checkHead() error {
 	const name = "config.json"
 	var c struct {

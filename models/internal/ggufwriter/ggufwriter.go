@@ -14,8 +14,8 @@ import (
 	"github.com/attn-go/attn/models/gguf"
 )
 
-// An Entry is a metadata entry. Its value is a uint16, uint32, int32, uint64, float32, bool, string,
-// []string, []bool, []int32 or []float32.
+// An Entry is a metadata entry. Its value is a uint16, uint32, int32, uint64, float32, bool,
+// string, []string, []bool, []int32 or []float32.
 type Entry struct {
 	Key   string
 	Value any
@@ -43,8 +43,9 @@ func Read(t testing.TB, path string) *File {
 	return w
 }
 
-// Write writes the file, or n parts of it if n is not 1, as gguf-split does, into a folder, and returns the path
-// of the only or first one. That has the metadata, and no tensors if there are several.
+// Write writes the file, or n parts of it if n is not 1, as gguf-split does, into a folder, and
+// returns the path of the only or first one. That has the metadata, and no tensors if there are
+// several.
 func (f *File) Write(t testing.TB, dir, name string, n int) string {
 	t.Helper()
 	write := func(name string, f *File) string {

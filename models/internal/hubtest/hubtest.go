@@ -29,7 +29,8 @@ type Hub struct {
 	// Serve, if not nil, answers a request in place of the hub if it returns true.
 	Serve func(w http.ResponseWriter, r *http.Request) bool
 
-	// Large says which files are large, whose SHA-256 the hub knows; without it those of more than 1000 bytes are.
+	// Large says which files are large, whose SHA-256 the hub knows; without it those of more than
+	// 1000 bytes are.
 	Large func(name string) bool
 
 	folder string

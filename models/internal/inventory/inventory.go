@@ -1,6 +1,6 @@
-// Package inventory has what can be told of a model without loading it: its sizes, its tensors, the memory
-// that it will take, and what is missing. Packages encoder and decoder fill it in by the code that loads
-// models, so that both know the same tensors.
+// Package inventory has what can be told of a model without loading it: its sizes, its tensors, the
+// memory that it will take, and what is missing. Packages encoder and decoder fill it in by the
+// code that loads models, so that both know the same tensors.
 package inventory
 
 import "errors"
@@ -23,9 +23,9 @@ type Size struct {
 	Value int
 }
 
-// Encoder, Decoder and Static are what packages encoder, decoder and static find in a model by the code that loads it, for
-// package models, which has a door for users. Each of them sets its own. A kind is a models.Kind. The error is that of files that
-// say too little for an Inventory.
+// Encoder, Decoder and Static are what packages encoder, decoder and static find in a model by the
+// code that loads it, for package models, which has a door for users. Each of them sets its own. A
+// kind is a models.Kind. The error is that of files that say too little for an Inventory.
 var Encoder, Decoder, Static func(model, kind string) (*Inventory, error)
 
 // mostProblems are those that an Inventory keeps: a file can say that it has more layers than that.
@@ -34,8 +34,8 @@ const mostProblems = 100
 // errTooMany ends an inspection.
 var errTooMany = errors.New("more problems than are listed")
 
-// Problem adds an error that loading the model would give, if it is not nil. It returns an error if there
-// have been so many that the rest need not be looked for.
+// Problem adds an error that loading the model would give, if it is not nil. It returns an error if
+// there have been so many that the rest need not be looked for.
 func (v *Inventory) Problem(err error) error {
 	switch {
 	case err == nil:

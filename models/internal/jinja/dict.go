@@ -62,8 +62,8 @@ func (r *runner) isKey(d *Dict, key value) bool {
 	return ok
 }
 
-// isObject tells whether Python tells a value from all others as a key, by its identity. Here no dict has
-// it as a key.
+// isObject tells whether Python tells a value from all others as a key, by its identity. Here no
+// dict has it as a key.
 func isObject(v value) bool {
 	switch v := v.(type) {
 	case *space, *stream, *position, *cycler, callable:

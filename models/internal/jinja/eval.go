@@ -122,7 +122,8 @@ func (r *runner) attribute(v value, name string) value {
 	return found
 }
 
-// changing are methods of mappings that the sandbox of transformers hides, before entries of that name.
+// changing are methods of mappings that the sandbox of transformers hides, before entries of that
+// name.
 var changing = map[string]bool{"clear": true, "pop": true, "popitem": true, "setdefault": true, "update": true}
 
 // numberAttributes are attributes of Python's numbers.

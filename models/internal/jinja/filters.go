@@ -101,7 +101,8 @@ func defaultTo(r *runner, v value, b []value) value {
 	return v
 }
 
-// truncate cuts a string that is longer than length by more than leeway, at a space unless killwords.
+// truncate cuts a string that is longer than length by more than leeway, at a space unless
+// killwords.
 func truncate(r *runner, v value, b []value) value {
 	length, end, leeway := r.integer(b[0]), r.text(b[2]), int64(5)
 	if b[3] != nil {

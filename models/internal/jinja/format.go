@@ -272,8 +272,8 @@ func (r *runner) percent(s Str, with value) value {
 	return f.out.str().like(s)
 }
 
-// isMapping tells whether % takes a value for one that names could be looked up in, of which a format may
-// use nothing.
+// isMapping tells whether % takes a value for one that names could be looked up in, of which a
+// format may use nothing.
 func isMapping(v value) bool {
 	l, ok := v.(*List)
 	return ok && (l.kind == list || l.kind == span) || is[*Dict](v) || is[undefined](v)

@@ -9,8 +9,8 @@ import (
 	"math"
 )
 
-// FromJSON returns a value of JSON, with the keys of objects in their order and strings from outside the
-// template. Integers must fit 64 bits. The error says what is wrong.
+// FromJSON returns a value of JSON, with the keys of objects in their order and strings from
+// outside the template. Integers must fit 64 bits. The error says what is wrong.
 func FromJSON(data []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()

@@ -1,7 +1,7 @@
 package jinja
 
-// each returns a function that returns the items of a value in turn, as a loop over it gets them, and
-// charges for each.
+// each returns a function that returns the items of a value in turn, as a loop over it gets them,
+// and charges for each.
 func (r *runner) each(v value) func() (value, bool) {
 	if s, ok := v.(*stream); ok {
 		return s.next

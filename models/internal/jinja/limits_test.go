@@ -105,7 +105,8 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// asked is a context that counts how often it is asked and is cancelled at some time, if that is not 0.
+// asked is a context that counts how often it is asked and is cancelled at some time, if that is
+// not 0.
 type asked struct {
 	context.Context
 	times, cancelled int

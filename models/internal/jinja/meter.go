@@ -8,8 +8,8 @@ import (
 // meter limits what a rendering does. Whatever takes time, memory or stack is charged here, before
 // it is done.
 //
-// Work is counted in units, which take some nanoseconds at most. Memory is charged for as if nothing
-// were ever freed, by the units of work that a byte costs: so one limit bounds both.
+// Work is counted in units, which take some nanoseconds at most. Memory is charged for as if
+// nothing were ever freed, by the units of work that a byte costs: so one limit bounds both.
 type meter struct {
 	ctx   context.Context
 	line  int   // of the statement that is run

@@ -211,8 +211,8 @@ func (r *runner) converted(s Str, convert func(string) string) Str {
 	return b.str()
 }
 
-// between returns the part of a string from start to end, where it begins, and whether there is such
-// a place.
+// between returns the part of a string from start to end, where it begins, and whether there is
+// such a place.
 func (r *runner) between(s Str, b []value) (part Str, start int, ok bool) {
 	if b[0] == nil && b[1] == nil {
 		return s, 0, true
@@ -264,8 +264,8 @@ func (r *runner) split(s Str, b []value, fields func(Str, *meter, int) []value, 
 	return r.list(split(s, &r.meter, sep, most))
 }
 
-// partition returns what is before a separator, the separator and what is behind it. Without one the
-// string is the part at whole.
+// partition returns what is before a separator, the separator and what is behind it. Without one
+// the string is the part at whole.
 func (r *runner) partition(s Str, sep value, index func(s, sep string) int, whole int) value {
 	what := r.text(sep)
 	if what.text == "" {

@@ -53,9 +53,10 @@ func (r *runner) find(name string) (value, bool) {
 }
 
 // Render renders the template with variables: nil, bool, int64, float64, Str, *List, *Dict or
-// *Function. work is the limit on the work it may do: a byte that is read is a unit, a byte of memory
-// that is taken four. An error is a [*kernel.Error] of the kind [ErrRender] or [ErrRefused]. Cancelling ctx ends rendering
-// after at most 2^14 units and what is charged at once, such as a pass over a string.
+// *Function. work is the limit on the work it may do: a byte that is read is a unit, a byte of
+// memory that is taken four. An error is a [*kernel.Error] of the kind [ErrRender] or [ErrRefused].
+// Cancelling ctx ends rendering after at most 2^14 units and what is charged at once, such as a
+// pass over a string.
 func (t *Template) Render(ctx context.Context, variables map[string]any, work int64) (Str, error) {
 	return newRunner(ctx, variables, work).render(t)
 }

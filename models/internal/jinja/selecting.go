@@ -19,8 +19,8 @@ var selecting = map[string]operation{
 	"length":     alone("length", func(r *runner, v value) value { return r.size(v) }), "count": alone("count", func(r *runner, v value) value { return r.size(v) }),
 }
 
-// transform returns a stream of what make returns for each item. make is asked for a function when the
-// first item is, and only if the value is true.
+// transform returns a stream of what make returns for each item. make is asked for a function when
+// the first item is, and only if the value is true.
 func (r *runner) transform(v value, make func() func(value) (value, bool)) *stream {
 	var next func() (value, bool)
 	var do func(value) (value, bool)

@@ -79,8 +79,9 @@ func literal(s string) value {
 	return Inside(strings.Trim(s, "'"))
 }
 
-// takes returns an operation that gets its arguments in the order of a signature, *rest as a tuple and
-// **others as a dict. Names that the signature lacks, and arguments that are missing, end rendering.
+// takes returns an operation that gets its arguments in the order of a signature, *rest as a tuple
+// and **others as a dict. Names that the signature lacks, and arguments that are missing, end
+// rendering.
 func takes(sig string, do func(r *runner, v value, b []value) value) operation {
 	s := parseSignature(sig)
 	return func(r *runner, v value, a args) value { return do(r, v, s.bind(r, a)) }

@@ -14,6 +14,6 @@ func Parse(source string) (*Template, error) {
 	return &Template{t}, nil
 }
 
-// Names tells whether a name stands in a tag of the template. Without that it cannot read a variable
-// of that name.
+// Names tells whether a name stands in a tag of the template. Without that it cannot read a
+// variable of that name.
 func (t *Template) Names(s string) bool { return t.parsed.Names[s] }

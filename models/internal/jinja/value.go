@@ -2,11 +2,12 @@ package jinja
 
 import "fmt"
 
-// value is nil (none), bool, int64, longInt, float64, Str, *List, *Dict, undefined, *stream, *space, *position,
-// *cycler or callable.
+// value is nil (none), bool, int64, longInt, float64, Str, *List, *Dict, undefined, *stream,
+// *space, *position, *cycler or callable.
 type value any
 
-// longInt is an integer of more than 64 bits, of JSON, as it is written. It can be written again, and nothing computes with it.
+// longInt is an integer of more than 64 bits, of JSON, as it is written. It can be written again,
+// and nothing computes with it.
 type longInt string
 
 // undefined is the value of a name that there is not.
@@ -40,8 +41,8 @@ type space struct {
 	values map[string]value
 }
 
-// stream is what Python calls a generator or an iterator: its items are made when they are asked for,
-// once.
+// stream is what Python calls a generator or an iterator: its items are made when they are asked
+// for, once.
 type stream struct{ next func() (value, bool) }
 
 // NewList returns a list of values, of the types that Render takes.

@@ -1,4 +1,5 @@
-// Package littleendian turns numbers as files have them, little-endian, into numbers of this machine.
+// Package littleendian turns numbers as files have them, little-endian, into numbers of this
+// machine.
 package littleendian
 
 import (
@@ -57,8 +58,8 @@ func Read[E Number](dst []E, r io.ReaderAt, at int64) error {
 	return nil
 }
 
-// View returns the numbers of raw as they lie there, without a copy. It returns false if there are none, if this machine has another order
-// of bytes, or if raw begins between two numbers.
+// View returns the numbers of raw as they lie there, without a copy. It returns false if there are
+// none, if this machine has another order of bytes, or if raw begins between two numbers.
 func View[E Number](raw []byte) ([]E, bool) {
 	size := int(unsafe.Sizeof(*new(E)))
 	at := unsafe.Pointer(unsafe.SliceData(raw))

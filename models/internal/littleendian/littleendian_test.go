@@ -10,7 +10,8 @@ import (
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 )
 
-// TestCopy: numbers of every size are those of the bytes, wherever they begin, on machines of either order of bytes.
+// TestCopy: numbers of every size are those of the bytes, wherever they begin, on machines of
+// either order of bytes.
 func TestCopy(t *testing.T) {
 	raw := []byte{9, 0, 0, 0x80, 0x3f, 0, 0, 0x20, 0xc0}[1:]
 	checkCopy(t, raw, []float32{1, -2.5})
@@ -56,7 +57,8 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// TestView: numbers are those that lie in the bytes, or are not given if they lie between two numbers.
+// TestView: numbers are those that lie in the bytes, or are not given if they lie between two
+// numbers.
 func TestView(t *testing.T) {
 	buffer := make([]uint64, 2) // begins at a multiple of 8
 	data := unsafe.Slice((*byte)(unsafe.Pointer(&buffer[0])), 16)

@@ -1,10 +1,11 @@
-// Command load measures package server with models that are there, and prints a table: a language model
-// alone and behind HTTP with several clients, the time to the first token while a long prompt comes, and
-// sentence embeddings of clients against those of one batch.
+// Command load measures package server with models that are there, and prints a table: a language
+// model alone and behind HTTP with several clients, the time to the first token while a long prompt
+// comes, and sentence embeddings of clients against those of one batch.
 //
 //	go run ./models/internal/load -clients 1,8,32
 //
-// With -url it measures the answers of a server that runs, this one or another one with OpenAI's API.
+// With -url it measures the answers of a server that runs, this one or another one with OpenAI's
+// API.
 package main
 
 import (

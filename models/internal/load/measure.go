@@ -19,7 +19,8 @@ import (
 	"github.com/attn-go/attn/models/embedding"
 )
 
-// question is the one number i, of some 40 tokens with the template of SmolLM2, to which answers are long.
+// question is the one number i, of some 40 tokens with the template of SmolLM2, to which answers
+// are long.
 func question(i int) string {
 	return fmt.Sprintf("Write a long story about %d cats and a dog.", i+2)
 }
@@ -167,7 +168,8 @@ func (c *config) together(ctx context.Context, out io.Writer, url string, client
 	return nil
 }
 
-// besideLong measures short questions, one after the other, while a prompt of some 2,000 tokens is read.
+// besideLong measures short questions, one after the other, while a prompt of some 2,000 tokens is
+// read.
 func (c *config) besideLong(ctx context.Context, out io.Writer, url string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -196,7 +198,8 @@ func (c *config) besideLong(ctx context.Context, out io.Writer, url string) erro
 	}
 }
 
-// vectors measures embeddings: of one call of the model, and of clients with a sentence in each request.
+// vectors measures embeddings: of one call of the model, and of clients with a sentence in each
+// request.
 func (c *config) vectors(ctx context.Context, out io.Writer, url string) error {
 	e, err := models.OpenEmbedder(c.embed, embedding.LoadOptions{})
 	if err != nil {

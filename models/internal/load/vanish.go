@@ -22,8 +22,8 @@ type held struct {
 	numbers    map[string]int64 // of the language model: pages by state, texts that run and wait
 }
 
-// vanish lets clients ask for a time, of which each goes away somewhere in its answer, and prints what the
-// server holds before and after.
+// vanish lets clients ask for a time, of which each goes away somewhere in its answer, and prints
+// what the server holds before and after.
 func (c *config) vanish(ctx context.Context, out io.Writer, url string) error {
 	fmt.Fprintln(out, "\n| clients that vanish | goroutines | heap | pages free, kept, all |\n|---|---|---|---|")
 	print := func(when string) error {

@@ -13,8 +13,8 @@ import (
 // patience is how long a model loads before there is a bar: most take less.
 const patience = 500 * time.Millisecond
 
-// New returns the function that loading a model reports to, or nil if w is no terminal. The bar leaves nothing
-// behind; end removes it if an error ended the loading.
+// New returns the function that loading a model reports to, or nil if w is no terminal. The bar
+// leaves nothing behind; end removes it if an error ended the loading.
 func New(w io.Writer) (report func(done, total int64), end func()) {
 	if !terminal.Is(w) {
 		return nil, func() {}

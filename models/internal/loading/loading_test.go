@@ -7,7 +7,8 @@ import (
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 )
 
-// TestMeter: reports go from 0 to all, whatever is left out or counted twice, and a nil Meter is silent.
+// TestMeter: reports go from 0 to all, whatever is left out or counted twice, and a nil Meter is
+// silent.
 func TestMeter(t *testing.T) {
 	for _, c := range []struct{ add, want []int64 }{
 		{nil, []int64{0, 10}}, {[]int64{4, 6}, []int64{0, 4, 10}}, {[]int64{4}, []int64{0, 4, 10}}, {[]int64{8, 8}, []int64{0, 8, 10}},

@@ -136,8 +136,8 @@ func (a *Attention) turnHeads(p *Pass, qkv []float32) error {
 	return nil
 }
 
-// normHeads normalises queries, keys and values, if the layer has weights for that. A norm has as many weights
-// as there are numbers that it divides together.
+// normHeads normalises queries, keys and values, if the layer has weights for that. A norm has as
+// many weights as there are numbers that it divides together.
 func (a *Attention) normHeads(p *Pass, qkv []float32) error {
 	for _, part := range [...]struct {
 		norms    []*Norm

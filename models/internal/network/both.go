@@ -6,7 +6,8 @@ import (
 	"github.com/attn-go/attn/models/internal/tensors"
 )
 
-// A Both is attention and a layer with a state, which read the same states and whose outputs are added.
+// A Both is attention and a layer with a state, which read the same states and whose outputs are
+// added.
 type Both struct {
 	*Attention
 	Beside *Recurrent

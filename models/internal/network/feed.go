@@ -47,7 +47,8 @@ func (f *Gated) feed(p *Pass, y, h []float32, rows int) error {
 	return p.apply(&f.Down, y, inner, rows, wide, 0)
 }
 
-// beyond returns an activation before which gates lose their mean and so many of their deviations, down to 0.
+// beyond returns an activation before which gates lose their mean and so many of their deviations,
+// down to 0.
 func beyond(deviations float32, act func(dst, gate, up []float32, exec kernel.Exec) error) func(dst, gate, up []float32, exec kernel.Exec) error {
 	return func(dst, gate, up []float32, exec kernel.Exec) error {
 		mean, spread := 0.0, 0.0

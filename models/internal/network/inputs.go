@@ -8,8 +8,9 @@ import (
 	"github.com/attn-go/attn/models/internal/tensors"
 )
 
-// Inputs make numbers of each token for each layer, which layers take beside the states, as Gemma 4 has them: the rows of a
-// table, times the root of how many a layer takes, and norm(project(x)/√width) are added, and divided by √2.
+// Inputs make numbers of each token for each layer, which layers take beside the states, as Gemma 4
+// has them: the rows of a table, times the root of how many a layer takes, and
+// norm(project(x)/√width) are added, and divided by √2.
 type Inputs struct {
 	Table   Table
 	Known   int            // ids from it on have the row of id 0; 0: all have their own

@@ -6,10 +6,10 @@ import (
 	"github.com/attn-go/attn/norm"
 )
 
-// A Latent is attention over latents, of which a token has one for all heads. The cache
-// keeps it, normalised, with the key that rotates after it, as one head of keys whose values are its
-// first elements. Queries are brought to the latents, not latents to the keys of heads, in prompts as
-// in single tokens: so their bits are the same.
+// A Latent is attention over latents, of which a token has one for all heads. The cache keeps it,
+// normalised, with the key that rotates after it, as one head of keys whose values are its first
+// elements. Queries are brought to the latents, not latents to the keys of heads, in prompts as in
+// single tokens: so their bits are the same.
 type Latent struct {
 	Attention                  // over the latents; InKeys is their size
 	Query       tensors.Linear // of all heads: plain elements and then those that rotate

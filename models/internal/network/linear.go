@@ -24,7 +24,8 @@ func (p *Pass) apply(l *tensors.Linear, out, x []float32, rows, stride int, act 
 	return nil
 }
 
-// applyWanted computes a layer of the rows of x that the layer of the pass wants, which it moves to the front.
+// applyWanted computes a layer of the rows of x that the layer of the pass wants, which it moves to
+// the front.
 func (p *Pass) applyWanted(l *tensors.Linear, out, x []float32, rows, stride int) error {
 	if p.only {
 		gather(x, p.Wanted, stride)

@@ -106,8 +106,8 @@ func (a *Norm) of(out, in kernel.Tensor, o norm.Options) error {
 	return norm.RMSNorm(out, in, a.Weight, a.Epsilon, o)
 }
 
-// between is for how long workers spin on for the next layer, or for the next step after the last one: the calls
-// of a layer follow each other, but not all use several threads.
+// between is for how long workers spin on for the next layer, or for the next step after the last
+// one: the calls of a layer follow each other, but not all use several threads.
 const between = time.Millisecond
 
 // Run computes the states of the wanted tokens after the last layer, [wanted tokens,

@@ -35,7 +35,8 @@ func Read(m *arch.Model, r *tensors.Reader, words Table) *Network {
 	return n
 }
 
-// embedding reads what is added to the embeddings of tokens, and what follows. The order of columns is that of states.
+// embedding reads what is added to the embeddings of tokens, and what follows. The order of columns
+// is that of states.
 func (b *builder) embedding(e *Embedding) {
 	of, order := &b.model.Embed, b.Pack.Order
 	e.Width = cmp.Or(of.Width, b.model.Width)
@@ -250,8 +251,8 @@ func (b *builder) reader(i int, t *arch.Attention, queries tensors.Part) *Attent
 	}
 }
 
-// headNorms reads the norms of so many heads of queries or keys. Folders have weights of their own for a
-// head in a tensor for each, GGUF files in one.
+// headNorms reads the norms of so many heads of queries or keys. Folders have weights of their own
+// for a head in a tensor for each, GGUF files in one.
 func (b *builder) headNorms(t *arch.Attention, name string, heads int) (all []*Norm) {
 	of := t.HeadNorm
 	switch {

@@ -61,8 +61,8 @@ func (b *builder) expert(f *arch.Experts, down tensors.Part, in ...tensors.Part)
 	return &Gated{GateUp: first, Down: last, Activation: f.Activation.Gated()}
 }
 
-// expertParts returns where the matrices of an expert are: in tensors of their own, or in one of all experts, which
-// may have gate and up.
+// expertParts returns where the matrices of an expert are: in tensors of their own, or in one of
+// all experts, which may have gate and up.
 func (b *builder) expertParts(i int, f *arch.Experts) (gateUp func(e int) []tensors.Part, down func(e int) tensors.Part) {
 	w, n := b.model.Width, f.Inner
 	of := func(name string, e int, bias arch.Bias, n, k int) tensors.Part {

@@ -22,7 +22,8 @@ func (b *builder) convolution(i int, t *arch.Convolution) *Convolution {
 	return f
 }
 
-// rowsOf returns n rows from a row on, so many times, of a matrix in which these are step rows apart.
+// rowsOf returns n rows from a row on, so many times, of a matrix in which these are step rows
+// apart.
 func rowsOf(p tensors.Part, first, times, n, step int) (all []tensors.Part) {
 	for i := range times {
 		p.First, p.Rows = first+i*step, n
@@ -77,8 +78,8 @@ func (b *builder) delta(i int, t *arch.Delta) *Recurrent {
 	return f
 }
 
-// together returns the rows of heads of values, n of each, with those of the same keys side by side, of a matrix in which they
-// are apart.
+// together returns the rows of heads of values, n of each, with those of the same keys side by
+// side, of a matrix in which they are apart.
 func together(p tensors.Part, first int, t *arch.Delta, n int) (all []tensors.Part) {
 	for _, h := range t.Order() {
 		all = append(all, rowsOf(p, first+h*n, 1, n, 0)...)
@@ -102,7 +103,8 @@ func rates(all []float32) []float32 {
 	return all
 }
 
-// stateSpace reads a layer of Mamba-2, whose tensors have z, values, keys and queries in this order.
+// stateSpace reads a layer of Mamba-2, whose tensors have z, values, keys and queries in this
+// order.
 func (b *builder) stateSpace(i int, t *arch.StateSpace) *Recurrent {
 	w, keys, values := b.model.Width, t.KeyHeads*t.KeySize, t.Heads*t.ValueSize
 	all := part(i, "ssm_in", t.Bias, 2*values+2*keys+t.Heads, w)
@@ -129,7 +131,8 @@ func (b *builder) stateSpace(i int, t *arch.StateSpace) *Recurrent {
 	return f
 }
 
-// queriesFirst changes numbers of the channels of values, keys and queries to those of queries, keys and values.
+// queriesFirst changes numbers of the channels of values, keys and queries to those of queries,
+// keys and values.
 func queriesFirst(x []float32, keys int) {
 	values := len(x) - 2*keys
 	copy(x, slices.Concat(x[values+keys:], x[values:][:keys], x[:values]))

@@ -8,7 +8,8 @@ import (
 	"github.com/attn-go/attn/models/internal/tensors"
 )
 
-// streams reads what makes states beside the first one. GGUF files have the matrices of all in one tensor.
+// streams reads what makes states beside the first one. GGUF files have the matrices of all in one
+// tensor.
 func (b *builder) streams() {
 	n, w := b.model.Streams-1, b.model.Width
 	if n < 1 {

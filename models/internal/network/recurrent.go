@@ -11,14 +11,15 @@ import (
 	"github.com/attn-go/attn/recurrent"
 )
 
-// A Recurrent is a mixer with a state. Of the outputs of in(h), queries, keys and values go through a
-// convolution and SiLU. It carries what the convolution does, and then the state of its Layer.
+// A Recurrent is a mixer with a state. Of the outputs of in(h), queries, keys and values go through
+// a convolution and SiLU. It carries what the convolution does, and then the state of its Layer.
 //
-// With the rule GatedDelta queries and keys then have the length 1, and queries are divided by √KeySize. With the last two
-// outputs b and a of a head, its gate is logistic(b) and its decay Rate·softplus(a + Shift). Outputs are out(norm(y)·SiLU(z)).
+// With the rule GatedDelta queries and keys then have the length 1, and queries are divided by
+// √KeySize. With the last two outputs b and a of a head, its gate is logistic(b) and its decay
+// Rate·softplus(a + Shift). Outputs are out(norm(y)·SiLU(z)).
 //
-// With the rule StateSpace there is one output a of a head: its gate is softplus(a + Shift) within Limits, and its decay
-// Rate times the gate. Outputs are out(norm((y + Skip·v)·SiLU(z))).
+// With the rule StateSpace there is one output a of a head: its gate is softplus(a + Shift) within
+// Limits, and its decay Rate times the gate. Outputs are out(norm((y + Skip·v)·SiLU(z))).
 type Recurrent struct {
 	recurrent.Layer
 	In, Out     tensors.Linear // queries, keys, values, z and what gates and decays are made of, side by side
@@ -114,7 +115,8 @@ func (f *Recurrent) normalise(p *Pass, out []float32, rows int) error {
 	return nil
 }
 
-// factors computes the gates and decays of all heads, and makes queries and keys as long as they are to be.
+// factors computes the gates and decays of all heads, and makes queries and keys as long as they
+// are to be.
 func (f *Recurrent) factors(p *Pass, gates, decays, in, qkv []float32) error {
 	rows, wide := len(p.Tokens), f.In.N
 	if f.Rule == recurrent.StateSpace {
@@ -182,14 +184,15 @@ func (f *Recurrent) text(p *Pass, layer, text int, out, qkv, gates, decays []flo
 	return nil
 }
 
-// A closing is outputs, values in the rows of qkv, and z in those of in. The products go to shut, which is out itself without an
-// order of heads.
+// A closing is outputs, values in the rows of qkv, and z in those of in. The products go to shut,
+// which is out itself without an order of heads.
 type closing struct {
 	*Recurrent
 	in, qkv, out, shut []float32
 }
 
-// shutRecurrent adds values to some rows of outputs, if the layer does so, and multiplies them by SiLU(z).
+// shutRecurrent adds values to some rows of outputs, if the layer does so, and multiplies them by
+// SiLU(z).
 func shutRecurrent(p *Pass, f closing, lo, hi int) error {
 	n := f.Heads * f.ValueSize
 	for row := lo; row < hi; row++ {

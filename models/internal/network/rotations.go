@@ -36,7 +36,8 @@ func (n *Network) Rotations(context, positions int) (all []Rotation, err error) 
 // it has no room for are computed when they are used.
 const ropeTable = 1 << 25
 
-// A growth is what queries are multiplied by: 1 + rate·ln(1 + ⌊position/every⌋), in float64 and rounded.
+// A growth is what queries are multiplied by: 1 + rate·ln(1 + ⌊position/every⌋), in float64 and
+// rounded.
 type growth struct {
 	rate  float64
 	every int

@@ -7,13 +7,14 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// Streams are states that a token has beside the one that layers read, as Gemma 3n has them (AltUp, Baykal et al. 2023). Those before
-// the first layer are In of the first state, made as long as it is; after the last layer Out of each, made as long as the
-// state, and the state are averaged.
+// Streams are states that a token has beside the one that layers read, as Gemma 3n has them (AltUp,
+// Baykal et al. 2023). Those before the first layer are In of the first state, made as long as it
+// is; after the last layer Out of each, made as long as the state, and the state are averaged.
 type Streams struct{ In, Out []tensors.Linear }
 
-// An AltUp makes a layer predict all states of a token, compute with the first one, and correct the others by what it has added to
-// the prediction. Both depend on tanh(Router(Norm(state))): Predict makes a matrix of it, Correct a number for each state.
+// An AltUp makes a layer predict all states of a token, compute with the first one, and correct the
+// others by what it has added to the prediction. Both depend on tanh(Router(Norm(state))): Predict
+// makes a matrix of it, Correct a number for each state.
 type AltUp struct {
 	Norm                     *Norm // with weights divided by the width
 	Router, Predict, Correct tensors.Linear
@@ -142,7 +143,8 @@ func predictRows(_ *Pass, f predicted, lo, hi int) error {
 // mostStreams is the most states of a token.
 const mostStreams = 16
 
-// correct replaces predictions by corrected states, and sets what the third part of the layer reads.
+// correct replaces predictions by corrected states, and sets what the third part of the layer
+// reads.
 func (a *AltUp) correct(p *Pass, s *stream) error {
 	defer p.release(p.mark())
 	by, err := a.factors(p, s, &a.Correct)
@@ -161,7 +163,8 @@ func (a *AltUp) correct(p *Pass, s *stream) error {
 	return nil
 }
 
-// alternate corrects the states of a token and adds the third part of the layer to all but the first.
+// alternate corrects the states of a token and adds the third part of the layer to all but the
+// first.
 func (l *Layer) alternate(p *Pass, s *stream) error {
 	if err := l.AltUp.correct(p, s); err != nil {
 		return err

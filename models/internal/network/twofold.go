@@ -8,7 +8,8 @@ import (
 	"github.com/attn-go/attn/models/internal/tensors"
 )
 
-// A Twofold is a dense network and experts beside it. It reads states that are divided by their deviation alone.
+// A Twofold is a dense network and experts beside it. It reads states that are divided by their
+// deviation alone.
 type Twofold struct {
 	Dense   Feed
 	Experts *Experts

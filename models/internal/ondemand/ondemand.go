@@ -1,5 +1,6 @@
-// Package ondemand keeps values that take much memory, of which not all fit at once: each is loaded when it is asked for, and the
-// one that was used least recently goes when another one needs its room. What is in use stays.
+// Package ondemand keeps values that take much memory, of which not all fit at once: each is loaded
+// when it is asked for, and the one that was used least recently goes when another one needs its
+// room. What is in use stays.
 package ondemand
 
 import (
@@ -45,8 +46,8 @@ func New[T any](most int64) *Pool[T] {
 	return &Pool[T]{most: most, changed: make(chan struct{})}
 }
 
-// Add adds an item that takes so many bytes once it is loaded. One that could never be loaded is a [*kernel.Error]. load and unload
-// are never called at the same time, for any items.
+// Add adds an item that takes so many bytes once it is loaded. One that could never be loaded is a
+// [*kernel.Error]. load and unload are never called at the same time, for any items.
 func (p *Pool[T]) Add(bytes int64, load func() (T, error), unload func(T)) (*Item[T], error) {
 	if bytes > p.most {
 		return nil, &kernel.Error{Where: "ondemand: item", Got: fmt.Sprintf("%d bytes", bytes), Want: fmt.Sprintf("at most %d", p.most)}
@@ -80,8 +81,8 @@ func (i *Item[T]) Loaded() (value T, ok bool) {
 	return i.value, i.loaded
 }
 
-// Use returns the value, which stays until release is called, once. It loads it if it is not there, once for all who ask. The error is
-// that of loading, [ErrClosed] or ctx.Err().
+// Use returns the value, which stays until release is called, once. It loads it if it is not there,
+// once for all who ask. The error is that of loading, [ErrClosed] or ctx.Err().
 func (i *Item[T]) Use(ctx context.Context) (value T, release func(), err error) {
 	p := i.pool
 	p.mu.Lock()
@@ -161,8 +162,8 @@ func (i *Item[T]) loadUnlocked() (T, error) {
 	return i.load()
 }
 
-// makeRoom unloads an item that nobody uses, and tells whether there was one. Otherwise those that were used least recently are to leave,
-// as many as take some bytes.
+// makeRoom unloads an item that nobody uses, and tells whether there was one. Otherwise those that
+// were used least recently are to leave, as many as take some bytes.
 func (p *Pool[T]) makeRoom(bytes int64) bool {
 	for _, o := range p.order {
 		if o.users == 0 {

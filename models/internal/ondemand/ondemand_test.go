@@ -106,7 +106,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestInUse: what is in use stays, who needs its room waits, and who asks for it meanwhile waits until the other one had its turn.
+// TestInUse: what is in use stays, who needs its room waits, and who asks for it meanwhile waits
+// until the other one had its turn.
 func TestInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, items, log := newPool(t, 6, 6, 2)

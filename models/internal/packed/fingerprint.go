@@ -18,10 +18,11 @@ const (
 	sampleSize = 4 << 10
 )
 
-// Fingerprint returns a hash of the state of some files and of settings. Of a file it has the size, the time of change and
-// some pieces; on Linux, macOS and the BSDs also the number of its inode and the time at which the system has changed that
-// last, which no program can set. So a file that is replaced or written has another one. On other systems a file whose size
-// and time stay has the same one if it changes between the pieces.
+// Fingerprint returns a hash of the state of some files and of settings. Of a file it has the size,
+// the time of change and some pieces; on Linux, macOS and the BSDs also the number of its inode and
+// the time at which the system has changed that last, which no program can set. So a file that is
+// replaced or written has another one. On other systems a file whose size and time stay has the
+// same one if it changes between the pieces.
 func Fingerprint(paths []string, settings string) (sum [sha256.Size]byte, err error) {
 	h := sha256.New()
 	number := func(n int64) { h.Write(binary.LittleEndian.AppendUint64(nil, uint64(n))) }

@@ -1,9 +1,10 @@
-// Package packed keeps the packed layers of a model in a file beside it, which the next program maps instead of packing
-// the weights again. Then the layers share the pages of the file, and take no other memory. Systems that map no files
-// read it.
+// Package packed keeps the packed layers of a model in a file beside it, which the next program
+// maps instead of packing the weights again. Then the layers share the pages of the file, and take
+// no other memory. Systems that map no files read it.
 //
-// The file holds for one state of the model's files, see [Fingerprint], and for one version of this module's packing. Any
-// other one is written anew. It is complete whenever a program is killed: it gets its name when all of it is on the disk.
+// The file holds for one state of the model's files, see [Fingerprint], and for one version of this
+// module's packing. Any other one is written anew. It is complete whenever a program is killed: it
+// gets its name when all of it is on the disk.
 package packed
 
 import (
@@ -43,7 +44,8 @@ const (
 	align    = 64
 )
 
-// version is raised when package tensors makes other layers of the same files, and when the file changes.
+// version is raised when package tensors makes other layers of the same files, and when the file
+// changes.
 const version = 2
 
 // Suffix ends the name of the file.
@@ -55,7 +57,8 @@ type table struct {
 	Layers map[string]span
 }
 
-// A span is where a layer lies, with its CRC-32C, which CPUs compute about as fast as they read memory.
+// A span is where a layer lies, with its CRC-32C, which CPUs compute about as fast as they read
+// memory.
 type span struct {
 	At, Size int64
 	Sum      uint32
@@ -63,8 +66,8 @@ type span struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// A Cache is the file of one model while that is loaded, by one goroutine. It reads a file that fits, or else writes one.
-// The nil Cache has no layers and keeps none.
+// A Cache is the file of one model while that is loaded, by one goroutine. It reads a file that
+// fits, or else writes one. The nil Cache has no layers and keeps none.
 type Cache struct {
 	path string
 	table
@@ -165,8 +168,8 @@ func (m *mapping) leave() {
 	}
 }
 
-// Layer returns a layer of the file, nil if it has none of this name. A file with a damaged one is removed, so that the next
-// program writes it anew.
+// Layer returns a layer of the file, nil if it has none of this name. A file with a damaged one is
+// removed, so that the next program writes it anew.
 func (c *Cache) Layer(name string) *linear.Linear {
 	if c == nil || c.mapping == nil {
 		return nil
@@ -235,7 +238,8 @@ func (c *Cache) End(source [sha256.Size]byte) error {
 	return err
 }
 
-// Close ends the use of a Cache: a file that is not complete is removed. Layers of one that was read stay valid.
+// Close ends the use of a Cache: a file that is not complete is removed. Layers of one that was
+// read stay valid.
 func (c *Cache) Close() {
 	switch {
 	case c == nil:

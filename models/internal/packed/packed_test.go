@@ -63,7 +63,8 @@ func write(t *testing.T, path string, source byte) {
 	}
 }
 
-// TestRead: layers that are read are those that were written, and stay valid after the Cache is closed.
+// TestRead: layers that are read are those that were written, and stay valid after the Cache is
+// closed.
 func TestRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m"+Suffix)
 	write(t, path, 1)
@@ -89,7 +90,8 @@ func TestRead(t *testing.T) {
 	none.Close()
 }
 
-// TestBits: a layer of which one bit is another is not used, the others are, and the file is written anew.
+// TestBits: a layer of which one bit is another is not used, the others are, and the file is
+// written anew.
 func TestBits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m"+Suffix)
 	write(t, path, 1)
@@ -119,8 +121,8 @@ func TestBits(t *testing.T) {
 	}
 }
 
-// TestUnfit: a file that is damaged, of another source or version, or not complete is written anew. No byte of the head
-// and the table may change.
+// TestUnfit: a file that is damaged, of another source or version, or not complete is written anew.
+// No byte of the head and the table may change.
 func TestUnfit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m"+Suffix)
 	write(t, path, 1)
@@ -169,8 +171,8 @@ func TestUnfit(t *testing.T) {
 	c.Close()
 }
 
-// TestIncomplete: without End, with a source that has changed, or after a kill there is no file, and nothing is left
-// after Close. What a program has left that was killed long ago is removed.
+// TestIncomplete: without End, with a source that has changed, or after a kill there is no file,
+// and nothing is left after Close. What a program has left that was killed long ago is removed.
 func TestIncomplete(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m"+Suffix)
@@ -205,8 +207,8 @@ func TestIncomplete(t *testing.T) {
 	}
 }
 
-// TestFingerprint: it changes with settings, and with the content, the time and the size of a file, and on most systems also if
-// a file of the same size, times and samples takes its place.
+// TestFingerprint: it changes with settings, and with the content, the time and the size of a file,
+// and on most systems also if a file of the same size, times and samples takes its place.
 func TestFingerprint(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m")
 	data, day := make([]byte, samples*sampleSize*2), time.Unix(1e9, 0)

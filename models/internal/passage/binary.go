@@ -10,8 +10,8 @@ import (
 // sniffed is how much of a file decides whether it is binary.
 const sniffed = 8000
 
-// Binary returns whether a file looks binary, as git and grep decide it: whether a zero byte is among
-// its first 8000. The reader that it returns has the whole file. The error is that of r.
+// Binary returns whether a file looks binary, as git and grep decide it: whether a zero byte is
+// among its first 8000. The reader that it returns has the whole file. The error is that of r.
 func Binary(r io.Reader) (io.Reader, bool, error) {
 	b := bufio.NewReaderSize(r, sniffed)
 	head, err := b.Peek(sniffed)

@@ -8,8 +8,9 @@ import (
 	"testing/iotest"
 )
 
-// FuzzRead cuts any file into passages of every kind: their lines are in order, what counts as read is at most the file, windows leave no
-// word out, and a reader of one byte at a time makes no difference.
+// FuzzRead cuts any file into passages of every kind: their lines are in order, what counts as read
+// is at most the file, windows leave no word out, and a reader of one byte at a time makes no
+// difference.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("a\r\nb\n\n\nlast line without an end"), uint8(1), 5)
 	f.Add([]byte("\xff\xfe日本\u2028語\n\x00"), uint8(0), 1)

@@ -1,5 +1,5 @@
-// Package passage cuts files into the texts that a search ranks: lines, paragraphs, or windows of as
-// many words as a model sees, which overlap.
+// Package passage cuts files into the texts that a search ranks: lines, paragraphs, or windows of
+// as many words as a model sees, which overlap.
 //
 //	for p, err := range passage.Read(file, passage.Options{Unit: passage.Paragraph}) {
 //		if err != nil {

@@ -1,4 +1,5 @@
-// Package powers computes roots and logarithms with the same bits on every machine, which those of package math do not have.
+// Package powers computes roots and logarithms with the same bits on every machine, which those of
+// package math do not have.
 package powers
 
 import (
@@ -9,8 +10,8 @@ import (
 // Number returns x with enough bits that rounding errors do not reach a float64.
 func Number(x float64) *big.Float { return new(big.Float).SetPrec(256).SetFloat64(x) }
 
-// Root returns the n-th root of x by Newton's method, for x of 1 or more and n of 1 or more. It begins with
-// some 40 bits, and each step doubles them.
+// Root returns the n-th root of x by Newton's method, for x of 1 or more and n of 1 or more. It
+// begins with some 40 bits, and each step doubles them.
 func Root(x float64, n int) *big.Float {
 	y := Number(math.Pow(x, 1/float64(n)))
 	for range 4 {

@@ -1,4 +1,5 @@
-// Package ropescaling has the ways in which models scale the frequencies of their rotations, to read longer texts.
+// Package ropescaling has the ways in which models scale the frequencies of their rotations, to
+// read longer texts.
 package ropescaling
 
 import (
@@ -26,8 +27,8 @@ type Scaling struct {
 	Magnitude float64 // multiplies cosines and sines
 }
 
-// Of returns what the frequencies of the pairs of dims elements are divided by with a context, nil for nothing. Without a scaling
-// they are those of [Frequencies] with this base.
+// Of returns what the frequencies of the pairs of dims elements are divided by with a context, nil
+// for nothing. Without a scaling they are those of [Frequencies] with this base.
 func (s *Scaling) Of(base float64, dims, context int) []float64 {
 	switch {
 	case s.YaRN:

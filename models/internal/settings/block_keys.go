@@ -25,7 +25,8 @@ func multipliers(r *reader) {
 	r.model.Logits.Scale = 1 / r.factor("logits_scaling")
 }
 
-// fileMultipliers reads them out of a GGUF file, in which rope.scaling.finetuned false means that nothing is rotated.
+// fileMultipliers reads them out of a GGUF file, in which rope.scaling.finetuned false means that
+// nothing is rotated.
 func fileMultipliers(r *reader) {
 	optional := func(key string) float32 { return float32(r.Optional(key, 1/mostFactor, mostFactor)) }
 	r.model.Embed.Scale, r.layer.Share = optional("embedding_scale"), optional("residual_scale")
@@ -38,13 +39,14 @@ func fileMultipliers(r *reader) {
 // logitScale reads what Cohere multiplies logits by.
 func logitScale(r *reader) { r.model.Logits.Scale = r.factor("logit_scale") }
 
-// stillPeriod says that every fourth layer of SmolLM 3 rotates nothing, which GGUF files do not say.
+// stillPeriod says that every fourth layer of SmolLM 3 rotates nothing, which GGUF files do not
+// say.
 const stillPeriod = 4
 
 func fileStill(r *reader) { r.still = every(stillPeriod) }
 
-// stillLayers reads which layers of SmolLM 3 rotate nothing. They alone have a window, if any has one and
-// the file does not say it otherwise.
+// stillLayers reads which layers of SmolLM 3 rotate nothing. They alone have a window, if any has
+// one and the file does not say it otherwise.
 func stillLayers(r *reader) {
 	const key = "no_rope_layers"
 	var turns []int
@@ -67,8 +69,8 @@ func stillIfWhole(r *reader) {
 	}
 }
 
-// patternOfExaone reads which layers of EXAONE 4 see all tokens, if layer_types does not say it. It is a text
-// in some published models, which counts nothing beside layer_types.
+// patternOfExaone reads which layers of EXAONE 4 see all tokens, if layer_types does not say it. It
+// is a text in some published models, which counts nothing beside layer_types.
 func patternOfExaone(r *reader) {
 	const key = "sliding_window_pattern"
 	switch {
@@ -129,8 +131,8 @@ func besideFeed(r *reader) {
 	}
 }
 
-// fileBeside finds it out of a GGUF file as llama.cpp does: by whether there is a second norm. The key may be true beside
-// one, for models whose config.json leaves it out.
+// fileBeside finds it out of a GGUF file as llama.cpp does: by whether there is a second norm. The
+// key may be true beside one, for models whose config.json leaves it out.
 func fileBeside(r *reader) {
 	const key = "use_parallel_residual"
 	if _, ok := r.tensors.Tensor("blk.0.ffn_norm.weight"); ok {
@@ -150,6 +152,7 @@ func fileHeadBias(r *reader) { r.model.Logits.Bias = arch.AsFiles }
 // untied refuses an output matrix with biases that is the embedding.
 func untied(r *reader) { r.json.Only("tie_word_embeddings", false) }
 
-// geluOfGemma checks the activation of Gemma 1. The class takes the "gelu" of Google's first files for the approximation
-// by tanh, with which the models were trained, so that all of these names stand for one function.
+// geluOfGemma checks the activation of Gemma 1. The class takes the "gelu" of Google's first files
+// for the approximation by tanh, with which the models were trained, so that all of these names
+// stand for one function.
 var geluOfGemma = only("hidden_act", "gelu_pytorch_tanh", "gelu_new", "gelu")

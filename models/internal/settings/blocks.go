@@ -6,7 +6,8 @@ import (
 	"github.com/attn-go/attn/models/internal/strict"
 )
 
-// blocks are the families of [Decoders] whose layers have norms, biases, rotations or factors otherwise than Llama.
+// blocks are the families of [Decoders] whose layers have norms, biases, rotations or factors
+// otherwise than Llama.
 var blocks = []family{
 	{
 		Family: arch.Family{Types: []string{"granite"}, Classes: []string{"Granite"}, GGUF: "granite", Interleaved: true, Names: llamaNames},
@@ -99,7 +100,8 @@ var (
 	fileLayerKeys = []group{sizes, inner, layerEpsilon, fileScale, grouped, fileBiases, fileRope, noExperts, fileWindow, fileCausal}
 )
 
-// plainBlock is one without a gate, whose activation is read of a folder; that of GGUF files is that of their family.
+// plainBlock is one without a gate, whose activation is read of a folder; that of GGUF files is
+// that of their family.
 func plainBlock(act activations.Function, bias arch.Bias) draft {
 	d := gatedBlock(act)
 	d.dense.Gated = false
@@ -119,7 +121,8 @@ func lessOne(d draft) draft {
 	return d
 }
 
-// outputBlock is that of OLMo 2, which normalises what is added to the states alone, and queries and keys.
+// outputBlock is that of OLMo 2, which normalises what is added to the states alone, and queries
+// and keys.
 func outputBlock(of arch.Span) draft {
 	d := gatedBlock(activations.SiLU)
 	d.layer.Order, d.attention.HeadNorm = arch.Output, &arch.HeadNorm{Of: of}

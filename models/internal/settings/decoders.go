@@ -8,7 +8,8 @@ import (
 	"github.com/attn-go/attn/models/internal/strict"
 )
 
-// Decoders are the families of package decoder. What class of the transformers library reads which key was taken from its version 5.24.
+// Decoders are the families of package decoder. What class of the transformers library reads which
+// key was taken from its version 5.24.
 var Decoders = &Families{
 	most: strict.Most,
 	also: strict.Table{"is_decoder": strict.Any},

@@ -24,7 +24,8 @@ func types(r *reader) { r.model.Embed.Types = r.Size("type_vocab_size", 0) }
 // typesOrNone is types for models that may have none.
 func typesOrNone(r *reader) { r.model.Embed.Types = r.Integer("type_vocab_size", 0, 0, r.most) }
 
-// embeddingSize reads the width of embeddings. ELECTRA makes states of them if it is another one than that of states.
+// embeddingSize reads the width of embeddings. ELECTRA makes states of them if it is another one
+// than that of states.
 func embeddingSize(r *reader) {
 	if embeddingLayer(r); r.model.Embed.Width == r.model.Width {
 		r.model.Embed.Width = 0
@@ -47,7 +48,8 @@ func headSize(r *reader) {
 	}
 }
 
-// feedOfT5 reads the activation of T5 and whether there is a gate. With a gate gelu is the approximation by tanh.
+// feedOfT5 reads the activation of T5 and whether there is a gate. With a gate gelu is the
+// approximation by tanh.
 func feedOfT5(r *reader) {
 	const key = "feed_forward_proj"
 	name := r.Text(key)
@@ -172,8 +174,9 @@ func (r *reader) activate(h *arch.Head, key string) {
 	}
 }
 
-// tableOrALiBi reads the positions of BERT, and of JinaBERT, which has its model_type: scores fall with the distance of tokens, and layers
-// have gates. Its code is modeling_bert.py of jinaai/jina-bert-implementation.
+// tableOrALiBi reads the positions of BERT, and of JinaBERT, which has its model_type: scores fall
+// with the distance of tokens, and layers have gates. Its code is modeling_bert.py of
+// jinaai/jina-bert-implementation.
 func tableOrALiBi(r *reader) {
 	const positions, feed = "position_embedding_type", "feed_forward_type"
 	switch kind := r.Text(positions); kind {
@@ -203,8 +206,9 @@ func tableOrALiBi(r *reader) {
 	r.model.Family = &own
 }
 
-// slopes returns those of ALiBi (Press et al. 2022): 2^(-8/n), its square and so on, for n heads. If n is no power of two, the heads
-// beyond the next lower one have every other slope of twice as many heads.
+// slopes returns those of ALiBi (Press et al. 2022): 2^(-8/n), its square and so on, for n heads.
+// If n is no power of two, the heads beyond the next lower one have every other slope of twice as
+// many heads.
 func slopes(heads int) (all []float32) {
 	n := 1 << (bits.Len(uint(heads)) - 1)
 	ratio := 0x1p-8
@@ -220,8 +224,8 @@ func slopes(heads int) (all []float32) {
 	return all
 }
 
-// rotaryOrTable reads the positions of gte-base-en-v1.5 and gte-multilingual-base, whose code is modeling.py of
-// Alibaba-NLP/new-impl.
+// rotaryOrTable reads the positions of gte-base-en-v1.5 and gte-multilingual-base, whose code is
+// modeling.py of Alibaba-NLP/new-impl.
 func rotaryOrTable(r *reader) {
 	switch kind := r.Text("position_embedding_type"); kind {
 	case "absolute":
@@ -259,7 +263,8 @@ func packed(r *reader) {
 	r.json.Only("logn_attention_scale", false)
 }
 
-// MostApart is the most tokens of a text of DeBERTa and of MPNet, as a bias for each pair of tokens takes memory.
+// MostApart is the most tokens of a text of DeBERTa and of MPNet, as a bias for each pair of tokens
+// takes memory.
 const MostApart = 1 << 13
 
 // apart checks how many there are.
@@ -280,7 +285,8 @@ func inputOfDeBERTa(r *reader) {
 	r.apart(r.model.Context)
 }
 
-// sameSizes refuses sizes of their own of the embedding, of heads and of the pooler of DeBERTa, and a convolution.
+// sameSizes refuses sizes of their own of the embedding, of heads and of the pooler of DeBERTa, and
+// a convolution.
 func sameSizes(r *reader) {
 	r.same("embedding_size", r.model.Width)
 	r.same("pooler_hidden_size", r.model.Width)
@@ -290,7 +296,8 @@ func sameSizes(r *reader) {
 	}
 }
 
-// disentangled reads how DeBERTa v2 and v3 (He et al. 2021) score positions, as the class DebertaV2Model of transformers computes it.
+// disentangled reads how DeBERTa v2 and v3 (He et al. 2021) score positions, as the class
+// DebertaV2Model of transformers computes it.
 func disentangled(r *reader) {
 	if !r.json.Yes("relative_attention") {
 		r.Fail("relative_attention", "false", "true; a model without it is not supported")
@@ -326,7 +333,8 @@ func disentangled(r *reader) {
 	r.attention.Apart = d
 }
 
-// parts reads pos_att_type: a list, or a text with | between its parts. It returns nil if there is another one than c2p and p2c.
+// parts reads pos_att_type: a list, or a text with | between its parts. It returns nil if there is
+// another one than c2p and p2c.
 func parts(raw []byte) (list []string) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

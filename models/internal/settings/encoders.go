@@ -136,7 +136,8 @@ var (
 	bertIgnored     = []string{"embeddings.position_ids", "embeddings.token_type_ids", "pooler.", "cls.predictions.", "cls.seq_relationship.", "lm_head."}
 )
 
-// nomicHarmless are keys with the values of the published models, which are those that are computed.
+// nomicHarmless are keys with the values of the published models, which are those that are
+// computed.
 var nomicHarmless = strict.Table{"activation_function": strict.Only(`"swiglu"`), "rotary_emb_fraction": strict.Only("1"), "scale_attn_weights": strict.Only("true")}.
 	Add(strict.Only("false"),
 		"rotary_emb_interleaved", "rotary_emb_scale_base", "rotary_scaling_factor", "prenorm", "causal", "use_rms_norm", "qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias",
@@ -209,7 +210,8 @@ func newBlock() draft {
 	return d
 }
 
-// gteBlock is newBlock, in folders with queries, keys and values, and gate and up, in one tensor or each in its own.
+// gteBlock is newBlock, in folders with queries, keys and values, and gate and up, in one tensor or
+// each in its own.
 func gteBlock() draft {
 	d := newBlock()
 	d.dense.Fused = false

@@ -77,7 +77,8 @@ var mixtures = []family{
 	},
 }
 
-// minimaxHarmless are keys of published files, which say what the class does, or of networks and layers that it does not have.
+// minimaxHarmless are keys of published files, which say what the class does, or of networks and
+// layers that it does not have.
 var minimaxHarmless = strict.Table{
 	"layernorm_full_attention_beta": strict.Only("1"), "layernorm_linear_attention_beta": strict.Only("1"), "layernorm_mlp_beta": strict.Only("1"),
 	"mlp_intermediate_size": strict.Any, "shared_moe_mode": strict.Any,
@@ -94,7 +95,8 @@ func allHeads(d draft) draft {
 // sharesIfSaid reads whether shares add up to 1.
 func sharesIfSaid(r *reader) { r.experts.Shares = r.json.Yes("norm_topk_prob") }
 
-// minimaxExperts says how MiniMax chooses: by corrected logistic functions of scores, and shares add up to 1.
+// minimaxExperts says how MiniMax chooses: by corrected logistic functions of scores, and shares
+// add up to 1.
 func minimaxExperts(r *reader) {
 	r.correct()
 	r.experts.Least = 0
@@ -179,8 +181,8 @@ func rotaryOfOSS(r *reader) {
 	rotary(r)
 }
 
-// fileOSS reads the experts of gpt-oss out of a GGUF file, which says neither the limits of their activation nor that
-// the pairs between which the frequencies change are no whole numbers.
+// fileOSS reads the experts of gpt-oss out of a GGUF file, which says neither the limits of their
+// activation nor that the pairs between which the frequencies change are no whole numbers.
 func fileOSS(r *reader) {
 	r.dense.Inner = r.Size("moe_intermediate_size", 0)
 	chosen("num_experts")(r)
@@ -189,7 +191,8 @@ func fileOSS(r *reader) {
 	r.rope.Scaling.Round = false
 }
 
-// routedMissing is what classes with DeepSeek's experts have, and routedKeys what their files call keys.
+// routedMissing is what classes with DeepSeek's experts have, and routedKeys what their files call
+// keys.
 var (
 	routedMissing = values{"rope_theta": 10000, "num_experts_per_tok": 8, "n_shared_experts": 1, "routed_scaling_factor": 1, "n_group": 1, "topk_group": 1, "norm_topk_prob": true}
 	routedKeys    = &renaming{"n_routed_experts", map[string]string{"num_local_experts": "n_routed_experts"}}
@@ -254,7 +257,8 @@ func headNormsIfSaid(r *reader) {
 	}
 }
 
-// routed reads DeepSeek's experts, of which a token chooses by corrected logistic functions of scores.
+// routed reads DeepSeek's experts, of which a token chooses by corrected logistic functions of
+// scores.
 func routed(r *reader) {
 	chosen("num_local_experts")(r)
 	r.correct()
@@ -327,7 +331,8 @@ func noExperts(r *reader) {
 	}
 }
 
-// fileShares sets whether the shares of experts add up to 1, which the files of an architecture do not say.
+// fileShares sets whether the shares of experts add up to 1, which the files of an architecture do
+// not say.
 func fileShares(add bool) group {
 	return func(r *reader) {
 		if r.experts.Shares = add; r.gguf.Yes("norm_topk_prob", add) != add {

@@ -65,8 +65,9 @@ func (f *Families) read(s *strict.JSON) (*arch.Model, error) {
 // tasks are the ends of names of classes in the transformers library.
 var tasks = []string{"Model", "PreTrainedModel", "ForCausalLM", "ForConditionalGeneration", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering"}
 
-// classes checks the names of the classes of the model. One that the transformers library does not have may compute
-// something else than its model_type says, such as attention both ways, and say it nowhere else.
+// classes checks the names of the classes of the model. One that the transformers library does not
+// have may compute something else than its model_type says, such as attention both ways, and say it
+// nowhere else.
 func classes(s *strict.JSON, begins ...string) {
 	var names []string
 	s.Read("architectures", "a list of strings", &names)

@@ -45,7 +45,8 @@ func gemma3nBlock() draft {
 	return d
 }
 
-// sameInner is inner for a class that may have a width for each layer. Others than the first one are not supported.
+// sameInner is inner for a class that may have a width for each layer. Others than the first one
+// are not supported.
 func sameInner(r *reader) {
 	const key = "intermediate_size"
 	var widths []int
@@ -92,8 +93,8 @@ func fileStreams(r *reader) {
 	}
 }
 
-// gemma3nLayers reads which layers have the keys and values of others, and which have gates of which few are left: the part that
-// is none is that of a normal distribution.
+// gemma3nLayers reads which layers have the keys and values of others, and which have gates of
+// which few are left: the part that is none is that of a normal distribution.
 func gemma3nLayers(r *reader) {
 	const key, want = "activation_sparsity_pattern", "a list with a number from 0 to 0.9999 for each layer"
 	var parts []float64
@@ -154,8 +155,8 @@ func (r *reader) gemma3nLayers(shared int, beyond []*float32) {
 	}
 }
 
-// quantile returns x with Φ(x) = p, for p from 0.0001 to 0.9999, by halves of an interval. Φ(x) - 1/2 is φ(0)·Σ (-1)^n x^(2n+1)/(2^n n! (2n+1)), whose
-// operations have the same bits everywhere.
+// quantile returns x with Φ(x) = p, for p from 0.0001 to 0.9999, by halves of an interval. Φ(x) -
+// 1/2 is φ(0)·Σ (-1)^n x^(2n+1)/(2^n n! (2n+1)), whose operations have the same bits everywhere.
 func quantile(p float64) float64 {
 	low, high := -4.0, 4.0
 	for range 60 {

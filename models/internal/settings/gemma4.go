@@ -36,7 +36,8 @@ func gemma4Block() draft {
 
 func logitSoftcap(r *reader) { softcap(r, "final_logit_softcapping", &r.model.Logits.Softcap) }
 
-// bothWaysIfAll reads whether tokens also see those after them: of "vision" those of images alone do.
+// bothWaysIfAll reads whether tokens also see those after them: of "vision" those of images alone
+// do.
 func bothWaysIfAll(r *reader) {
 	switch kind := r.Text(bothWaysKey); kind {
 	case "", "vision":
@@ -69,8 +70,8 @@ func gemma4Heads(r *reader) {
 	r.wideHeads(w, same)
 }
 
-// fileGemma4Heads reads the heads of both kinds of layers, and their rotations, out of a GGUF file. Values are keys where the
-// first layer that sees all tokens has no values.
+// fileGemma4Heads reads the heads of both kinds of layers, and their rotations, out of a GGUF file.
+// Values are keys where the first layer that sees all tokens has no values.
 func fileGemma4Heads(r *reader) {
 	heads, near := r.gguf.Each("num_key_value_heads"), 0
 	w := wide{size: r.Size("head_dim", 0)}
@@ -188,7 +189,8 @@ func gemma4Rotaries(r *reader) {
 	p.Unknown(strict.Parameters)
 }
 
-// proportional rotates the first pairs of a head alone, with the frequencies that they have among all.
+// proportional rotates the first pairs of a head alone, with the frequencies that they have among
+// all.
 func proportional(s *scaling) {
 	part := s.Number(partKey, 1, 0, 1)
 	turned := int(math.Floor(float64(part*float64(s.rope.Dims)) / 2))
@@ -236,7 +238,8 @@ func fileGemma4Layers(r *reader) {
 	r.sharing(shared, inner)
 }
 
-// sharing says that the last layers have the keys and values of others, and networks of a width of their own.
+// sharing says that the last layers have the keys and values of others, and networks of a width of
+// their own.
 func (r *reader) sharing(shared, inner int) {
 	const key = "num_kv_shared_layers"
 	first := r.count - shared
@@ -272,8 +275,8 @@ func (r *reader) sharing(shared, inner int) {
 	}
 }
 
-// besideExperts returns the parts of layers, with experts beside the dense network if there are some: of layers with keys and
-// values of their own, and of those without.
+// besideExperts returns the parts of layers, with experts beside the dense network if there are
+// some: of layers with keys and values of their own, and of those without.
 func (r *reader) besideExperts(inner int) (network, wider arch.Feed) {
 	wide := r.dense
 	if wide.Inner = inner; inner > r.most {

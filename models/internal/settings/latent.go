@@ -51,7 +51,8 @@ func (r *reader) over(t *arch.Latent) {
 	r.mixer = func(int) arch.Mixer { return t }
 }
 
-// latent reads attention over latents. Its scores grow with the square of what YaRN multiplies cosines and sines by.
+// latent reads attention over latents. Its scores grow with the square of what YaRN multiplies
+// cosines and sines by.
 func latent(r *reader) {
 	r.same("num_key_value_heads", r.attention.Heads)
 	t := &arch.Latent{Rank: r.Size("kv_lora_rank", 0), Plain: r.Size("qk_nope_head_dim", 0), Values: r.Size("v_head_dim", 0)}
@@ -75,13 +76,14 @@ func latent(r *reader) {
 	r.over(t)
 }
 
-// latentScale returns what scores of heads of a size are multiplied by, with what YaRN multiplies both sides by.
+// latentScale returns what scores of heads of a size are multiplied by, with what YaRN multiplies
+// both sides by.
 func latentScale(size int, by float64) float32 {
 	return float32(float64(by*by) / math.Sqrt(float64(size)))
 }
 
-// sparse reads which layers of GLM have experts: all after some of the first ones. Published files say how many
-// those are by a key that the class does not read.
+// sparse reads which layers of GLM have experts: all after some of the first ones. Published files
+// say how many those are by a key that the class does not read.
 func sparse(r *reader) {
 	r.lead = 1
 	r.sparseTypes()
@@ -111,8 +113,8 @@ func (r *reader) sparseTypes() {
 	}
 }
 
-// fileLatent reads attention over latents out of a GGUF file, in which it has one head of keys. Keys of the
-// file are of what is kept, and of what heads make of it.
+// fileLatent reads attention over latents out of a GGUF file, in which it has one head of keys.
+// Keys of the file are of what is kept, and of what heads make of it.
 func fileLatent(r *reader) {
 	const keys, values, ofHeads = "attention.key_length", "attention.value_length", "_mla"
 	r.same("num_key_value_heads", 1)

@@ -137,7 +137,8 @@ var llamaNames = arch.Names{
 	"blk.%d.ffn_down.%e":  "model.layers.%d.mlp.experts.%e.down_proj",
 }
 
-// fusedNames are those of models with one matrix for queries, keys and values, and one for gate and up.
+// fusedNames are those of models with one matrix for queries, keys and values, and one for gate and
+// up.
 var fusedNames = named(llamaNames, arch.Names{
 	"blk.%d.attn_qkv":    "model.layers.%d.self_attn.qkv_proj",
 	"blk.%d.ffn_gate_up": "model.layers.%d.mlp.gate_up_proj",
@@ -214,7 +215,8 @@ func fusedExperts(at string) arch.Names {
 // routedNames are those of DeepSeek's experts.
 var routedNames = named(sharedNames("shared_experts"), arch.Names{"blk.%d.exp_probs_b.bias": "model.layers.%d.mlp.gate.e_score_correction_bias"})
 
-// latentNames are those of attention over latents, once the matrices of its heads are separate, see SeparateLatents of package tensors.
+// latentNames are those of attention over latents, once the matrices of its heads are separate, see
+// SeparateLatents of package tensors.
 var latentNames = named(routedNames, arch.Names{
 	"blk.%d.attn_q_a":       "model.layers.%d.self_attn.q_a_proj",
 	"blk.%d.attn_q_a_norm":  "model.layers.%d.self_attn.q_a_layernorm",
@@ -225,7 +227,8 @@ var latentNames = named(routedNames, arch.Names{
 	"blk.%d.attn_v_b":       "model.layers.%d.self_attn.v_b_proj",
 })
 
-// ossNames are those of gpt-oss once its experts are separate, see SeparateExperts of package tensors.
+// ossNames are those of gpt-oss once its experts are separate, see SeparateExperts of package
+// tensors.
 var ossNames = named(llamaNames, arch.Names{
 	"blk.%d.attn_sinks.weight": "model.layers.%d.self_attn.sinks",
 	"blk.%d.ffn_gate_inp":      "model.layers.%d.mlp.router",

@@ -12,8 +12,8 @@ var nomicExpertFamily = arch.Family{Types: []string{"nomic_bert"}, Names: nomicE
 
 const everyLayers = "moe_every_n_layers"
 
-// nomicExperts reads whether every n-th layer has experts, as nomic-embed-text-v2-moe. All layers then have biases, but for the
-// experts, and GELU without a gate.
+// nomicExperts reads whether every n-th layer has experts, as nomic-embed-text-v2-moe. All layers
+// then have biases, but for the experts, and GELU without a gate.
 func nomicExperts(r *reader) {
 	every := r.optional(everyLayers, 0, mostLayers)
 	if every == 0 {

@@ -1,8 +1,8 @@
-// Package settings reads what a model is out of config.json or of the metadata of a GGUF file, as an
-// [arch.Model]. A family is a row: what its class of the transformers library computes, which groups of
-// keys the class reads, and which values it has for those that a file leaves out. A key of a file that no
-// group of its family has read is an error, also if another family has it, unless a table of package
-// strict says that its value changes nothing.
+// Package settings reads what a model is out of config.json or of the metadata of a GGUF file, as
+// an [arch.Model]. A family is a row: what its class of the transformers library computes, which
+// groups of keys the class reads, and which values it has for those that a file leaves out. A key
+// of a file that no group of its family has read is an error, also if another family has it, unless
+// a table of package strict says that its value changes nothing.
 package settings
 
 import (

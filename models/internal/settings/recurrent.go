@@ -39,8 +39,8 @@ var unreadOfLFM = strict.Table{}.Add(strict.Any,
 	"block_dim", "block_mlp_init_scale", "block_norm_eps", "block_out_init_scale", "block_use_swiglu", "block_use_xavier_init",
 	"conv_dim", "conv_dim_out", "conv_use_xavier_init", "num_heads", "use_pos_enc", "theta")
 
-// blockInner reads the width of the feed-forward network as LFM2 says it: two thirds of a number, times another, up to a
-// multiple of a third.
+// blockInner reads the width of the feed-forward network as LFM2 says it: two thirds of a number,
+// times another, up to a multiple of a third.
 func blockInner(r *reader) {
 	n := int64(r.Size("block_ff_dim", r.Size("intermediate_size", 12288)))
 	multiple := int64(r.Size("block_multiple_of", 0))
@@ -123,8 +123,8 @@ func deltaBlock() draft {
 	return d
 }
 
-// rotaryOfSections is rotaryOfPart for classes whose pairs of a head stand for several coordinates of a position, which are the
-// same in texts.
+// rotaryOfSections is rotaryOfPart for classes whose pairs of a head stand for several coordinates
+// of a position, which are the same in texts.
 func rotaryOfSections(r *reader) {
 	p := r.parameters()
 	p.Has("mrope_section")
@@ -159,8 +159,8 @@ func (r *reader) deltaFits(d *arch.Delta, keys, values string) {
 	r.stateFits(values, recurrent.Layer{Heads: d.Heads, KeyHeads: d.KeyHeads, KeySize: d.KeySize, ValueSize: d.ValueSize})
 }
 
-// fileDeltas reads which layers of a GGUF file have a gated delta net, and its sizes. Those of Qwen3.5 have heads of values in
-// another order than folders.
+// fileDeltas reads which layers of a GGUF file have a gated delta net, and its sizes. Those of
+// Qwen3.5 have heads of values in another order than folders.
 func fileDeltas(r *reader) {
 	d := &arch.Delta{
 		Heads: r.Size("ssm.time_step_rank", 0), KeyHeads: r.Size("ssm.group_count", 0), KeySize: r.Integer("ssm.state_size", 0, 1, mostHead),
@@ -193,7 +193,8 @@ func (r *reader) headOf(heads int) int {
 // mostHead is the most elements of a head of a delta net.
 const mostHead = recurrent.MostSize
 
-// lacking reads which layers are of a kind without attention, by its names, and tells whether the file says it.
+// lacking reads which layers are of a kind without attention, by its names, and tells whether the
+// file says it.
 func (r *reader) lacking(kinds ...string) (lacks []bool, ok bool) {
 	const key = "layer_types"
 	lacks = make([]bool, r.count)
@@ -241,7 +242,8 @@ func convolutions(r *reader) {
 // fileConvolutions reads which layers of a GGUF file have a convolution.
 func fileConvolutions(r *reader) { r.replace(r.fileHeads(), r.convolution(arch.AsFiles)) }
 
-// fileHeads reads the heads of keys out of a GGUF file, and which layers have 0, as they have no attention.
+// fileHeads reads the heads of keys out of a GGUF file, and which layers have 0, as they have no
+// attention.
 func (r *reader) fileHeads() []bool {
 	n, lacks := r.gguf.SizeOrNone("num_key_value_heads", r.attention.Heads)
 	r.heads(n)

@@ -37,7 +37,8 @@ func rotaryOfPart(r *reader) {
 	p.Unknown(strict.Parameters)
 }
 
-// part returns how many elements of a head rotate: all times partial_rotary_factor, which p or the model has.
+// part returns how many elements of a head rotate: all times partial_rotary_factor, which p or the
+// model has.
 func (r *reader) part(p *strict.JSON) int {
 	at := r.json
 	if p.Has(partKey) {
@@ -87,7 +88,8 @@ func rotaryThatGrows(r *reader) {
 // fileGrowth is that of a GGUF file.
 func fileGrowth(r *reader) { r.rope.Growth = r.Optional("attention.temperature_scale", 0x1p-32, 1e3) }
 
-// rotaryOfHunyuan is rotary for Hunyuan, in which a dynamic scaling with an alpha is another base: base·alpha^(dims/(dims-2)).
+// rotaryOfHunyuan is rotary for Hunyuan, in which a dynamic scaling with an alpha is another base:
+// base·alpha^(dims/(dims-2)).
 func rotaryOfHunyuan(r *reader) {
 	p := r.parameters()
 	r.turn(p, r.attention.Size)
@@ -114,8 +116,8 @@ func rotaryOfHunyuan(r *reader) {
 // Files without rope_parameters scale the former alone.
 func rotaries(r *reader) { r.rotaries("rope_local_base_freq") }
 
-// rotariesOfOLMo is that of OLMo 3. Versions of transformers take other bases for layers with a window than this one,
-// where rope_theta stands outside of rope_parameters.
+// rotariesOfOLMo is that of OLMo 3. Versions of transformers take other bases for layers with a
+// window than this one, where rope_theta stands outside of rope_parameters.
 func rotariesOfOLMo(r *reader) {
 	const key = "rope_theta"
 	if r.rotaries(key); !r.Has("rope_parameters") && r.rope.Base != r.row.missing.number(key) {
@@ -156,8 +158,8 @@ func (r *reader) turn(p *strict.JSON, dims int) {
 	r.rope = &arch.Rope{Dims: r.pairs(dims), Divide: 1, Base: r.base(p, "rope_theta", 0)}
 }
 
-// base reads the base of frequencies: rope_theta in p, the object of the rotations, or else a key of
-// the model. A null is an error, as in transformers.
+// base reads the base of frequencies: rope_theta in p, the object of the rotations, or else a key
+// of the model. A null is an error, as in transformers.
 func (r *reader) base(p *strict.JSON, key string, missing float64) float64 {
 	const inner, want = "rope_theta", "a number from 1 to 2^64"
 	x := p.Number(inner, r.Number(key, missing, 1, mostBase), 1, mostBase)
@@ -314,8 +316,8 @@ func fileRope(r *reader) {
 	case "linear":
 		r.rope.Divide = s.Factor
 	case "yarn":
-		// The converter of OLMo writes attention_factor of config.json, the whole magnitude, where other
-		// files have what the magnitude is multiplied by.
+		// The converter of OLMo writes attention_factor of config.json, the whole magnitude, where
+		// other files have what the magnitude is multiplied by.
 		if s.YaRN = true; r.row.GGUF != "olmo2" || !k.Has("rope.scaling.attn_factor") {
 			s.Magnitude = float64(s.Magnitude * fileMagnitude(k, s.Factor))
 		}
@@ -331,8 +333,8 @@ func fileRope(r *reader) {
 	}
 }
 
-// fileMagnitude reads what YaRN multiplies cosines and sines by: attention_factor of config.json, or what it is with
-// mscale 1 and an mscale_all_dim.
+// fileMagnitude reads what YaRN multiplies cosines and sines by: attention_factor of config.json,
+// or what it is with mscale 1 and an mscale_all_dim.
 func fileMagnitude(k *strict.GGUF, factor float64) float64 {
 	const key = "rope.scaling.yarn_attn_factor"
 	all := k.Optional("rope.scaling.yarn_log_multiplier", 0x1p-32, 1e3)

@@ -108,8 +108,9 @@ func others(value any) []any {
 	return []any{value}
 }
 
-// TestSilence: whatever value a key of any family has in a config.json of another one, it is refused, or the class of transformers
-// reads it too, or a table says that it changes nothing. A key that the class reads changes the model or is refused.
+// TestSilence: whatever value a key of any family has in a config.json of another one, it is
+// refused, or the class of transformers reads it too, or a table says that it changes nothing. A
+// key that the class reads changes the model or is refused.
 func TestSilence(t *testing.T) {
 	classes, configs := readTest[class](t, "classes.json"), readTest[map[string]any](t, "configs.json")
 	values := map[string][]any{
@@ -172,7 +173,8 @@ var ofNull = map[string]string{
 	"attention_bias":           "false", "tie_word_embeddings": "false", "use_bias": "false", "pack_qkv": "false", "qkv_bias": "false", "rope_interleave": "false", "q_lora_rank": "one matrix of queries", "norm_topk_prob": "false", "position_biased_input": "false",
 }
 
-// TestNull: null in place of a number or a name that the class has is refused, or the model is the one of the class.
+// TestNull: null in place of a number or a name that the class has is refused, or the model is the
+// one of the class.
 func TestNull(t *testing.T) {
 	configs, null := readTest[map[string]any](t, "configs.json"), json.RawMessage("null")
 	configs["new"] = maps.Clone(configs["bert"])
@@ -210,8 +212,8 @@ func TestNull(t *testing.T) {
 // nameless stands for a key without a name.
 const nameless = "(no name)"
 
-// TestTurns: bases of rotations are there, and sizes of heads are pairs, whichever object has them and however positions are scaled.
-// Keys that repeat others say the same.
+// TestTurns: bases of rotations are there, and sizes of heads are pairs, whichever object has them
+// and however positions are scaled. Keys that repeat others say the same.
 func TestTurns(t *testing.T) {
 	for _, x := range []struct {
 		kind, changes, key string
@@ -413,8 +415,9 @@ func alike(a, b *arch.Model) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// obeyed are the keys of GGUF files that change models of each architecture beside those of all decoders: what llama.cpp reads of them
-// in load_arch_hparams, and windows of files of Mistral, Qwen and Phi 3, which it has not.
+// obeyed are the keys of GGUF files that change models of each architecture beside those of all
+// decoders: what llama.cpp reads of them in load_arch_hparams, and windows of files of Mistral,
+// Qwen and Phi 3, which it has not.
 var obeyed = map[string][]string{
 	"gemma2":          {"attn_logit_softcapping", "final_logit_softcapping"},
 	"gemma3":          {"attn_logit_softcapping", "final_logit_softcapping", "rope.freq_base_swa"},
@@ -449,8 +452,8 @@ var routedFile = []string{
 	"expert_group_count", "expert_group_used_count",
 }
 
-// TestFileSilence: whatever value a key of any architecture has in a GGUF file of another one, it is refused, or the architecture has it,
-// or a table says that it changes nothing.
+// TestFileSilence: whatever value a key of any architecture has in a GGUF file of another one, it
+// is refused, or the architecture has it, or a table says that it changes nothing.
 func TestFileSilence(t *testing.T) {
 	all := []string{"attention.scale", "attention.sliding_window", "rope.scaling.type", "rope.scaling.factor", "rope.scaling.attn_factor", "rope.scaling.original_context_length", "rope.scaling.yarn_attn_factor", "rope.scaling.yarn_log_multiplier", "rope.scale_linear", "attention.causal"}
 	keys := append(slices.Collect(maps.Keys(strict.Metadata)), all...)

@@ -106,8 +106,8 @@ func fileScale(r *reader) {
 	r.attention.Scale = float32(r.Optional("attention.scale", 0x1p-64, 0x1p64))
 }
 
-// largest sets the scale of scores to 1/√(width/heads), in place of 1/√(head size), for the model with
-// this many layers: the largest of its family. GGUF files do not say it.
+// largest sets the scale of scores to 1/√(width/heads), in place of 1/√(head size), for the model
+// with this many layers: the largest of its family. GGUF files do not say it.
 func largest(layers int) group {
 	return func(r *reader) {
 		if r.attention.Scale == 0 && r.count == layers {
@@ -140,7 +140,8 @@ func activation(key string) group {
 	}
 }
 
-// attentionBias, mlpBias and the like read whether layers have biases: tensors that a class without them would not read are errors.
+// attentionBias, mlpBias and the like read whether layers have biases: tensors that a class without
+// them would not read are errors.
 func attentionBias(r *reader) { r.biases("attention_bias", &r.attention.Bias, &r.attention.OutBias) }
 func inputBias(r *reader)     { r.biases("attention_bias", &r.attention.Bias) }
 func outputBias(r *reader)    { r.biases("attention_out_bias", &r.attention.OutBias) }

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestSlopes: slopes of ALiBi are the powers of 2^(-8/n), as the paper has them for any number of heads.
+// TestSlopes: slopes of ALiBi are the powers of 2^(-8/n), as the paper has them for any number of
+// heads.
 func TestSlopes(t *testing.T) {
 	for heads := 1; heads <= 40; heads++ {
 		n := 1

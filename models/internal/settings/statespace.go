@@ -85,7 +85,8 @@ var spaces = []family{
 	},
 }
 
-// chunks are keys of how the class of a model with states cuts texts, which changes the order of its sums alone.
+// chunks are keys of how the class of a model with states cuts texts, which changes the order of
+// its sums alone.
 var chunks = strict.Table{"mamba_chunk_size": strict.Any, "chunk_size": strict.Any}
 
 // leastGate is that of Nemotron H.
@@ -222,7 +223,8 @@ func (r *reader) limits(key string, to *[2]float32) {
 	}
 }
 
-// sharedOfGranite reads the experts of Granite, and the network that all tokens take, alone if there are no experts.
+// sharedOfGranite reads the experts of Granite, and the network that all tokens take, alone if
+// there are no experts.
 func sharedOfGranite(r *reader) {
 	shared := r.Size("shared_intermediate_size", 0)
 	const key = "num_experts"
@@ -241,7 +243,8 @@ func sharedOfGranite(r *reader) {
 // The kinds of layers of Nemotron H, by name, older name and letter.
 var nemotronKinds = []struct{ name, old, letter string }{{"linear_attention", "mamba", "M"}, {fullLayer, "attention", "*"}, {"mlp", "mlp", "-"}, {"moe", "moe", "E"}}
 
-// partsOfNemotron reads which one part each layer has, as a list or as letters, whatever num_hidden_layers says.
+// partsOfNemotron reads which one part each layer has, as a list or as letters, whatever
+// num_hidden_layers says.
 func partsOfNemotron(r *reader) {
 	const pattern = "hybrid_override_pattern"
 	var names []string
@@ -298,8 +301,9 @@ func fileStillRope(r *reader) {
 	still(r)
 }
 
-// filePartsOfNemotron reads which part the layers of a GGUF file have: attention if there are heads of keys, else a network or
-// experts if these have a width, else Mamba-2. Files do not say the least gate, which is that of the class.
+// filePartsOfNemotron reads which part the layers of a GGUF file have: attention if there are heads
+// of keys, else a network or experts if these have a width, else Mamba-2. Files do not say the
+// least gate, which is that of the class.
 func filePartsOfNemotron(r *reader) {
 	widths, lacks := r.gguf.Each("intermediate_size"), r.fileHeads()
 	kinds, routed := make([]int, r.count), false
@@ -346,13 +350,15 @@ func nemotronSpaces(r *reader) *arch.StateSpace {
 	return t
 }
 
-// nemotronBiases reads which layers have biases; those of attention have none, whatever attention_bias says.
+// nemotronBiases reads which layers have biases; those of attention have none, whatever
+// attention_bias says.
 func nemotronBiases(r *reader) {
 	r.Has("attention_bias")
 	r.biases("mlp_bias", &r.dense.Bias, &r.dense.DownBias)
 }
 
-// expertsOfNemotron reads experts without gates, of which a token chooses by corrected logistic functions.
+// expertsOfNemotron reads experts without gates, of which a token chooses by corrected logistic
+// functions.
 func expertsOfNemotron(r *reader) {
 	chosen("num_experts")(r)
 	r.correct()

@@ -70,8 +70,8 @@ func layerTypes(r *reader) {
 
 const bothWaysKey, causalKey = "use_bidirectional_attention", "is_causal"
 
-// eitherWay reads whether tokens of Gemma 3 also see the tokens after them. A window then counts both
-// sides together.
+// eitherWay reads whether tokens of Gemma 3 also see the tokens after them. A window then counts
+// both sides together.
 func eitherWay(r *reader) {
 	if r.json.Yes(bothWaysKey) {
 		r.model.BothWays, r.model.Says = true, [2]string{bothWaysKey, "true"}
@@ -98,9 +98,10 @@ func causal(r *reader) {
 	}
 }
 
-// fileWindow reads how far layers see out of a GGUF file. A file has a window because the configuration that it was
-// converted from has one, and the class of that computes it, as Mistral, Qwen 2 and 3 and Phi 3 do; so it counts also where
-// llama.cpp does not read the key, for llama, qwen2 and qwen3, or reads it and sees all tokens, for phi3.
+// fileWindow reads how far layers see out of a GGUF file. A file has a window because the
+// configuration that it was converted from has one, and the class of that computes it, as Mistral,
+// Qwen 2 and 3 and Phi 3 do; so it counts also where llama.cpp does not read the key, for llama,
+// qwen2 and qwen3, or reads it and sees all tokens, for phi3.
 func fileWindow(r *reader) {
 	const key = "attention.sliding_window_pattern"
 	if r.Has("sliding_window") {

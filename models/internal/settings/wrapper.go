@@ -6,8 +6,8 @@ import (
 	"github.com/attn-go/attn/models/internal/strict"
 )
 
-// A wrapper is a class around a model of texts, whose keys are in the object text_config. Other parts of it, which see
-// images, are not computed.
+// A wrapper is a class around a model of texts, whose keys are in the object text_config. Other
+// parts of it, which see images, are not computed.
 type wrapper struct {
 	name  string // model_type
 	class string // how names of classes in architectures begin

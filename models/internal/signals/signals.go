@@ -6,8 +6,8 @@ import (
 	"os/signal"
 )
 
-// NotIgnored returns the signals that this process does not ignore. Under nohup it ignores SIGHUP, and so do the
-// commands that it starts.
+// NotIgnored returns the signals that this process does not ignore. Under nohup it ignores SIGHUP,
+// and so do the commands that it starts.
 func NotIgnored[S os.Signal](all ...S) (list []S) {
 	for _, s := range all {
 		if !signal.Ignored(s) {

@@ -1,7 +1,8 @@
 package strict
 
-// Config is the table of config.json: keys that no model of the transformers library computes with, and keys of
-// what no model here has, with the values that switch it off. Keys of one family alone are in a table of that family.
+// Config is the table of config.json: keys that no model of the transformers library computes with,
+// and keys of what no model here has, with the values that switch it off. Keys of one family alone
+// are in a table of that family.
 var Config = Table{}.
 	Add(Any,
 		// What the model is, and who wrote the file.
@@ -39,8 +40,8 @@ var Config = Table{}.
 	Add(Any, drawing...). // which generation_config.json has now
 	Add(unset, bound...)
 
-// drawing are the settings of how transformers generates texts, in all of its versions up to 5.24. Whoever asks for a text here says
-// how tokens are drawn, and how many.
+// drawing are the settings of how transformers generates texts, in all of its versions up to 5.24.
+// Whoever asks for a text here says how tokens are drawn, and how many.
 var drawing = []string{
 	"max_length", "max_new_tokens", "min_length", "min_new_tokens", "max_time", "do_sample", "early_stopping", "num_beams", "num_beam_groups", "diversity_penalty", "num_return_sequences",
 	"temperature", "top_k", "top_p", "min_p", "top_h", "typical_p", "epsilon_cutoff", "eta_cutoff", "repetition_penalty", "encoder_repetition_penalty", "length_penalty", "penalty_alpha", "dola_layers",
@@ -74,8 +75,9 @@ var Generation = Table{
 // Parameters is the table of objects in config.json, such as rope_parameters.
 var Parameters = Table{"finetuned": Any, "partial_rotary_factor": Only("1")}
 
-// SentenceTransformers is the table of config_sentence_transformers.json. All modules compute in float32; a score is that of the
-// classifier before the activation, which whoever asks for scores applies or not.
+// SentenceTransformers is the table of config_sentence_transformers.json. All modules compute in
+// float32; a score is that of the classifier before the activation, which whoever asks for scores
+// applies or not.
 var SentenceTransformers = Table{
 	"similarity_fn_name": Only("null", `"cosine"`, `"dot"`, `"euclidean"`, `"manhattan"`),
 	"activation_fn":      Only("null", `"torch.nn.modules.activation.Sigmoid"`, `"torch.nn.modules.linear.Identity"`),

@@ -31,8 +31,8 @@ type GGUF struct {
 	layers int // of the model, once [GGUF.Layers] has read it
 }
 
-// ReadGGUF returns a reader. fail makes errors about whole keys; those of values of a wrong type are
-// of package gguf.
+// ReadGGUF returns a reader. fail makes errors about whole keys; those of values of a wrong type
+// are of package gguf.
 func ReadGGUF(f Source, arch string, fail func(key, got, want string) error) *GGUF {
 	return &GGUF{File: f, Arch: arch, Most: Most, used: map[string]bool{}, fail: fail}
 }
@@ -69,8 +69,9 @@ func (k *GGUF) Fail(name, got, want string) { k.Record(k.fail(k.Key(name), got, 
 // Layers says how many elements a list for each layer has.
 func (k *GGUF) Layers(n int) { k.layers = n }
 
-// Size reads a positive integer up to k.Most, which may also be one for each layer. They must be the same: models
-// whose layers differ in it are not computed. A missing key is the default, or an error if that is 0.
+// Size reads a positive integer up to k.Most, which may also be one for each layer. They must be
+// the same: models whose layers differ in it are not computed. A missing key is the default, or an
+// error if that is 0.
 func (k *GGUF) Size(name string, missing int) int {
 	all, err := k.File.Ints(k.Key(name))
 	if err != nil {
@@ -79,7 +80,8 @@ func (k *GGUF) Size(name string, missing int) int {
 	return k.same(name, all)
 }
 
-// SizeOrNone is Size for a list with 0 for layers that lack what has the size. It tells which ones those are.
+// SizeOrNone is Size for a list with 0 for layers that lack what has the size. It tells which ones
+// those are.
 func (k *GGUF) SizeOrNone(name string, missing int) (n int, lacks []bool) {
 	all, err := k.File.Ints(k.Key(name))
 	lacks = make([]bool, k.layers)
@@ -151,8 +153,8 @@ func (k *GGUF) Each(name string) []int {
 	return all
 }
 
-// EachLayer reads a list that says of each layer whether something holds, as booleans or as 0 and 1. It returns nil if
-// the value is no list.
+// EachLayer reads a list that says of each layer whether something holds, as booleans or as 0 and 1.
+// It returns nil if the value is no list.
 func (k *GGUF) EachLayer(name string) []bool {
 	v, _ := k.File.Value(k.Key(name))
 	all, ok := v.([]bool)
@@ -228,8 +230,8 @@ func (k *GGUF) Yes(name string, missing bool) bool {
 	return yes
 }
 
-// Unknown reports a key of the architecture that nothing has asked for, unless its value is in one of the
-// tables, whose keys have no architecture.
+// Unknown reports a key of the architecture that nothing has asked for, unless its value is in one
+// of the tables, whose keys have no architecture.
 func (k *GGUF) Unknown(tables ...Table) {
 	left := map[string]json.RawMessage{}
 	for _, key := range k.File.Keys() {

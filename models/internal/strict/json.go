@@ -20,8 +20,8 @@ type JSON struct {
 	err   *error
 }
 
-// ReadJSON reads a file of a folder. err gets the first error: what fail returns for a key with the keys of the
-// objects around it, or that of [filemap.ReadJSON].
+// ReadJSON reads a file of a folder. err gets the first error: what fail returns for a key with the
+// keys of the objects around it, or that of [filemap.ReadJSON].
 func ReadJSON(dir, name string, err *error, fail func(key, got, want string) error) *JSON {
 	s := NewJSON(nil, err, fail)
 	if *err == nil {
@@ -41,7 +41,8 @@ func NewJSON(keys map[string]json.RawMessage, err *error, fail func(key, got, wa
 // Rename says what the file calls keys that are asked for by another name.
 func (s *JSON) Rename(names map[string]string) { s.names = names }
 
-// Default gives keys that the object does not have, not even as null, a value, of which the object says nothing wrong.
+// Default gives keys that the object does not have, not even as null, a value, of which the object
+// says nothing wrong.
 func (s *JSON) Default(values map[string]any) {
 	for key, value := range values {
 		if !s.given(key) {
@@ -109,7 +110,8 @@ func (s *JSON) Read(key, want string, to any) bool {
 // Limit sets the largest size.
 func (s *JSON) Limit(most int) { s.most = most }
 
-// Size reads a positive integer up to [Most], or another limit. A missing key is the default, or an error if that is 0.
+// Size reads a positive integer up to [Most], or another limit. A missing key is the default, or an
+// error if that is 0.
 func (s *JSON) Size(key string, missing int) int { return s.Integer(key, missing, 1, s.most) }
 
 // Integer reads an integer from low to high. A missing key is the default, or an error if that is 0.
@@ -129,7 +131,8 @@ func (s *JSON) Integer(key string, missing, low, high int) int {
 	return max(n, low)
 }
 
-// Number reads a number from low to high. A missing key is the default, which unlike that of [JSON.Integer] may be 0 without an error.
+// Number reads a number from low to high. A missing key is the default, which unlike that of
+// [JSON.Integer] may be 0 without an error.
 func (s *JSON) Number(key string, missing, low, high float64) float64 {
 	want := fmt.Sprintf("a number from %g to %g", low, high)
 	x := missing

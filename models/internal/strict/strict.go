@@ -1,6 +1,7 @@
-// Package strict has tables of the keys of files that are known, and reads objects of JSON, such as config.json, and the metadata
-// of GGUF files. A key that nobody has asked for is a [Problem], unless a [Table] says that its value
-// changes nothing: what a model computes never ignores a key that it does not know.
+// Package strict has tables of the keys of files that are known, and reads objects of JSON, such as
+// config.json, and the metadata of GGUF files. A key that nobody has asked for is a [Problem],
+// unless a [Table] says that its value changes nothing: what a model computes never ignores a key
+// that it does not know.
 package strict
 
 import (
@@ -36,7 +37,8 @@ func Only(values ...string) Values { return Values{list: append([]string{}, valu
 // Object returns values that are objects whose keys are those of a table, or null.
 func Object(t Table) Values { return Values{keys: t} }
 
-// Add adds keys with the same values, and returns the table. It panics if the table has one of them already.
+// Add adds keys with the same values, and returns the table. It panics if the table has one of them
+// already.
 func (t Table) Add(v Values, keys ...string) Table {
 	for _, key := range keys {
 		if _, ok := t[key]; ok {
@@ -74,7 +76,8 @@ func (v Values) want() string {
 // A Problem is a key that is not known, or a value that does not fit.
 type Problem struct{ Key, Got, Want string }
 
-// Check returns the first problem in the order of the keys, or nil: a key with a value that none of the tables has.
+// Check returns the first problem in the order of the keys, or nil: a key with a value that none of
+// the tables has.
 func Check(all map[string]json.RawMessage, tables ...Table) *Problem {
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		if want := wanted(key, all[key], tables); want != "" {
@@ -84,7 +87,8 @@ func Check(all map[string]json.RawMessage, tables ...Table) *Problem {
 	return nil
 }
 
-// wanted returns what an error about a key should say that it wants, or "" if a table has its value.
+// wanted returns what an error about a key should say that it wants, or "" if a table has its
+// value.
 func wanted(key string, value []byte, tables []Table) string {
 	want := "no such key: what it changes is not known"
 	for _, t := range tables {

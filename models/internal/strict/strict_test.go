@@ -105,7 +105,8 @@ func TestTables(t *testing.T) {
 	Table{"a": Any}.Add(None, "b", "a")
 }
 
-// Keys are those with their letters alone, by the names that the file has for them; null is a value, and no key that is left out.
+// Keys are those with their letters alone, by the names that the file has for them; null is a
+// value, and no key that is left out.
 func TestNames(t *testing.T) {
 	read := func(s *JSON) {
 		s.Rename(map[string]string{"width": "dim"})

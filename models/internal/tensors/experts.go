@@ -114,8 +114,9 @@ func (s *Store) SeparateLatents(heads, plain, values int) {
 	}
 }
 
-// SeparateRows gives a store of a folder the tensors that GGUF files have for experts without gates, w1 and w2 with .weight, as
-// [experts, inner, width] and [experts, width, inner], in place of w1 and w2 as [experts·inner, width]. Tensors of other shapes stay.
+// SeparateRows gives a store of a folder the tensors that GGUF files have for experts without
+// gates, w1 and w2 with .weight, as [experts, inner, width] and [experts, width, inner], in place
+// of w1 and w2 as [experts·inner, width]. Tensors of other shapes stay.
 func (s *Store) SeparateRows(experts, inner int) {
 	for _, name := range s.Names() {
 		t := s.tensors[name]

@@ -26,7 +26,8 @@ func count(n int) (all []byte) {
 	return all
 }
 
-// experts returns a store with two experts of 4 outputs and 3 inputs of one byte, and one layer of blocks with 2 outputs of 32 inputs.
+// experts returns a store with two experts of 4 outputs and 3 inputs of one byte, and one layer of
+// blocks with 2 outputs of 32 inputs.
 func experts(mapped bool) *Store {
 	const a, b = "model.layers.0.mlp.experts.", "model.layers.1.mlp.experts."
 	return &Store{tensors: map[string]*tensor{
@@ -41,8 +42,9 @@ func experts(mapped bool) *Store {
 	}}
 }
 
-// TestSeparateExperts: a byte of a made tensor is the one of its expert, output and input, from mapped files and others, whole or in
-// pieces; blocks get the order of GGUF files; what does not fit stays.
+// TestSeparateExperts: a byte of a made tensor is the one of its expert, output and input, from
+// mapped files and others, whole or in pieces; blocks get the order of GGUF files; what does not
+// fit stays.
 func TestSeparateExperts(t *testing.T) {
 	block := func(scale byte, first int) []byte {
 		all := []byte{scale}

@@ -21,7 +21,8 @@ type Pack struct {
 	Order []int       // of the columns of states: column i is column Order[i] of the file; with Widen. nil is that of the file
 	Exec  kernel.Exec // of packing
 
-	// Precision is what weights that are no blocks are rounded to: with Int8 to blocks of 8 bits; with Widen.
+	// Precision is what weights that are no blocks are rounded to: with Int8 to blocks of 8 bits;
+	// with Widen.
 	Precision precision.Precision
 }
 

@@ -280,7 +280,8 @@ func TestDry(t *testing.T) {
 	}
 }
 
-// TestKept: types that package linear lacks are kept as a format that has their weights, or as float32.
+// TestKept: types that package linear lacks are kept as a format that has their weights, or as
+// float32.
 func TestKept(t *testing.T) {
 	const n, k = 3, 256
 	for kind, want := range map[gguf.Type]gguf.Type{gguf.IQ3_S: gguf.Q6_K, gguf.TQ1_0: gguf.Q4_0, gguf.TQ2_0: gguf.Q4_0, gguf.IQ4_XS: gguf.F32, gguf.IQ1_M: gguf.F32} {

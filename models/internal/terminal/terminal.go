@@ -1,4 +1,5 @@
-// Package terminal tells whether a stream of a command is a terminal, whose user can be talked with.
+// Package terminal tells whether a stream of a command is a terminal, whose user can be talked
+// with.
 package terminal
 
 import (
@@ -7,8 +8,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Is tells whether a reader or a writer is a terminal: a file that is one, or, for tests, what has a method
-// Terminal that says so.
+// Is tells whether a reader or a writer is a terminal: a file that is one, or, for tests, what has
+// a method Terminal that says so.
 func Is(stream any) bool {
 	switch f := stream.(type) {
 	case interface{ Terminal() bool }:

@@ -183,7 +183,8 @@ func (f *File) AddDate() {
 	f.Set("tokenizer.chat_template", "{{ strftime_now('%d %b %Y') }} "+template)
 }
 
-// AddTools gives conversations a template of tools and of thinking, which writes the names of tools alone, as every letter is a token.
+// AddTools gives conversations a template of tools and of thinking, which writes the names of tools
+// alone, as every letter is a token.
 func (f *File) AddTools() { f.Set("tokenizer.chat_template", toolTemplate) }
 
 const toolTemplate = `{% for t in tools or [] %}{{ t.function.name }} {% endfor %}{% for m in messages %}<|im_start|>{{ m.role }}

@@ -11,9 +11,10 @@ import (
 	"github.com/attn-go/attn/models/safetensors"
 )
 
-// oldBegin is what torch.save wrote before PyTorch 1.6, and writes with _use_new_zipfile_serialization=False: pickles of a
-// number, of the version, of sizes of types, of the dictionary and of the keys of storages, and then for each of these
-// the number of its numbers, as 8 bytes, and the numbers.
+// oldBegin is what torch.save wrote before PyTorch 1.6, and writes with
+// _use_new_zipfile_serialization=False: pickles of a number, of the version, of sizes of types, of
+// the dictionary and of the keys of storages, and then for each of these the number of its numbers,
+// as 8 bytes, and the numbers.
 const oldBegin = "\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19." + "\x80\x02M\xe9\x03."
 
 func isOld(r io.ReaderAt) bool {
@@ -22,8 +23,8 @@ func isOld(r io.ReaderAt) bool {
 	return strings.HasPrefix(oldBegin, string(begin[:n])) && n == len(begin)
 }
 
-// firstRead is how many bytes are read at first to find the pickles, which are shorter than the numbers, and mostRead is the most
-// bytes that they may have.
+// firstRead is how many bytes are read at first to find the pickles, which are shorter than the
+// numbers, and mostRead is the most bytes that they may have.
 const (
 	firstRead = 1 << 18
 	mostRead  = 1 << 28

@@ -342,8 +342,8 @@ func (m *machine) append(op byte) (err error) {
 	return nil
 }
 
-// persistent makes a storage of ("storage", its type, the key of its data, the device, the numbers that it has), after which
-// files before PyTorch 1.6 have what it is a part of, which is nothing.
+// persistent makes a storage of ("storage", its type, the key of its data, the device, the numbers
+// that it has), after which files before PyTorch 1.6 have what it is a part of, which is nothing.
 func (m *machine) persistent() error {
 	t, _ := m.pop().(tuple)
 	if len(t) == 6 && t[5] == nil {
@@ -422,7 +422,8 @@ func rebuild(args tuple) (t tensor, err error) {
 	return t, nil
 }
 
-// build sets attributes, which are those of a dictionary: the versions of modules, which say nothing about numbers.
+// build sets attributes, which are those of a dictionary: the versions of modules, which say
+// nothing about numbers.
 func (m *machine) build() error {
 	_, ok := m.pop().(dict)
 	if !ok || len(m.stack) == 0 {

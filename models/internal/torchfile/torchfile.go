@@ -1,10 +1,12 @@
-// Package torchfile reads the tensors of a dictionary that torch.save has written, such as pytorch_model.bin, or
-// sparse_linear.pt of bge-m3.
+// Package torchfile reads the tensors of a dictionary that torch.save has written, such as
+// pytorch_model.bin, or sparse_linear.pt of bge-m3.
 //
-// Such a file is a zip archive: NAME/data.pkl is a pickle that says which tensors there are, and NAME/data/KEY has the numbers of a
-// storage. Before PyTorch 1.6 it was pickles with the numbers behind them. A pickle is a program. The interpreter here runs only the operations that a dictionary of tensors takes, and
-// knows four functions, none of which does more than to describe data: OrderedDict, _rebuild_tensor_v2, _rebuild_parameter and the types of
-// storages. Anything else is an error that names it, so that no file makes a program do anything.
+// Such a file is a zip archive: NAME/data.pkl is a pickle that says which tensors there are, and
+// NAME/data/KEY has the numbers of a storage. Before PyTorch 1.6 it was pickles with the numbers
+// behind them. A pickle is a program. The interpreter here runs only the operations that a
+// dictionary of tensors takes, and knows four functions, none of which does more than to describe
+// data: OrderedDict, _rebuild_tensor_v2, _rebuild_parameter and the types of storages. Anything
+// else is an error that names it, so that no file makes a program do anything.
 package torchfile
 
 import (
@@ -39,8 +41,8 @@ type archive struct {
 	size    int64
 }
 
-// Read returns where the tensors of a file of so many bytes lie in it, as [safetensors.File.Info] does. The error is a
-// [*kernel.Error] about a part of the file.
+// Read returns where the tensors of a file of so many bytes lie in it, as [safetensors.File.Info]
+// does. The error is a [*kernel.Error] about a part of the file.
 func Read(r io.ReaderAt, size int64) (map[string]safetensors.Info, error) {
 	if isOld(r) {
 		return parseOld(r, size)

@@ -15,7 +15,8 @@ import (
 	"github.com/attn-go/attn/models/safetensors"
 )
 
-// Two files of PyTorch with the same tensors, one in the form before version 1.6, and these in the form of safetensors.
+// Two files of PyTorch with the same tensors, one in the form before version 1.6, and these in the
+// form of safetensors.
 const (
 	zipped   = "../../testdata/folders/binary/pytorch_model.bin"
 	old      = "../../testdata/folders/binary-old/pytorch_model.bin"
@@ -113,7 +114,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestOldErrors: a file in the form before version 1.6 that ends early, or says otherwise how many numbers there are, is an error.
+// TestOldErrors: a file in the form before version 1.6 that ends early, or says otherwise how many
+// numbers there are, is an error.
 func TestOldErrors(t *testing.T) {
 	data, err := os.ReadFile(old)
 	if err != nil {

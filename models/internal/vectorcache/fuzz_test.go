@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// FuzzOpen opens any file, with the SHA-256 that it should end with or without it: a damaged file is of the kind ErrDamaged and an empty cache, and
-// what is read is written again with as many vectors.
+// FuzzOpen opens any file, with the SHA-256 that it should end with or without it: a damaged file
+// is of the kind ErrDamaged and an empty cache, and what is read is written again with as many
+// vectors.
 func FuzzOpen(f *testing.F) {
 	var model [sha256.Size]byte
 	path := filepath.Join(f.TempDir(), "cache")

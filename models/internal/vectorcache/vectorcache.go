@@ -62,8 +62,8 @@ var ErrDamaged = errors.New("vectorcache: the file is damaged")
 
 // Open reads the file of a cache of vectors of so many numbers, which a model with this digest
 // computed. If there is no such file, the cache is empty. So it is if there is an error, which is
-// that of the system or a [*kernel.Error] of the kind [ErrDamaged]: the cache can be used, and the next Save replaces the
-// file.
+// that of the system or a [*kernel.Error] of the kind [ErrDamaged]: the cache can be used, and the
+// next Save replaces the file.
 func Open(path string, model [sha256.Size]byte, width int) (*Cache, error) {
 	c := &Cache{path: path, width: width, vectors: map[key]*entry{}}
 	if width < 1 || width > maxWidth {

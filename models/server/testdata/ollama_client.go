@@ -1,4 +1,5 @@
-// Command ollama_client asks a server with Ollama's own client and fails if an answer is not as it expects: go run ollama_client.go URL.
+// Command ollama_client asks a server with Ollama's own client and fails if an answer is not as it
+// expects: go run ollama_client.go URL.
 package main
 
 import (

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// FuzzOpen opens any file, of which one byte starts a line whose sum is right: what is read is read again, and no byte of a file that is
-// none of a journal is changed.
+// FuzzOpen opens any file, of which one byte starts a line whose sum is right: what is read is read
+// again, and no byte of a file that is none of a journal is changed.
 func FuzzOpen(f *testing.F) {
 	data, err := os.ReadFile(write(f))
 	if err != nil {

@@ -1,8 +1,9 @@
 // Package journal keeps the results of a run in a file that only grows, so that a run that
 // was killed goes on where it was.
 //
-// A journal has lines: the CRC-32C of what follows in 8 digits, a space, and JSON. The first one is the [Header], each other one an
-// [Entry]. What follows the last whole line, as after a loss of power, is cut off, see [Journal.Lost].
+// A journal has lines: the CRC-32C of what follows in 8 digits, a space, and JSON. The first one is
+// the [Header], each other one an [Entry]. What follows the last whole line, as after a loss of
+// power, is cut off, see [Journal.Lost].
 package journal
 
 import (
@@ -31,7 +32,8 @@ type Header struct {
 	Width   int    `json:"width"`   // numbers of a vector
 	MaxText int    `json:"maxText"` // most bytes of a text
 
-	// Files are the absolute names of the files that the run makes. A file that is none of them is a stranger's.
+	// Files are the absolute names of the files that the run makes. A file that is none of them is
+	// a stranger's.
 	Files []string `json:"files"`
 }
 
@@ -77,8 +79,8 @@ type Journal struct {
 // LockPath returns the name of the file that a process holds while it uses a journal.
 func LockPath(path string) string { return path + ".lock" }
 
-// Files returns Header.Files of a journal, nil if there is none or if it is empty: a run that was killed
-// before it had a header has made no file. A file that is no journal is an error.
+// Files returns Header.Files of a journal, nil if there is none or if it is empty: a run that was
+// killed before it had a header has made no file. A file that is no journal is an error.
 func Files(path string) ([]string, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -95,9 +97,9 @@ func Files(path string) ([]string, error) {
 	return r.header.Files, err
 }
 
-// Open opens the journal of a run, or begins it if there is none. A journal that exists has
-// its own Files, and must equal h in all other fields: otherwise the error is a
-// one of the kind [ErrMismatch]. replay is called with each entry that exists, in order; it may keep it.
+// Open opens the journal of a run, or begins it if there is none. A journal that exists has its own
+// Files, and must equal h in all other fields: otherwise the error is a one of the kind
+// [ErrMismatch]. replay is called with each entry that exists, in order; it may keep it.
 func Open(path string, h Header, replay func(Entry) error) (*Journal, error) {
 	lock := flock.New(LockPath(path))
 	if ok, err := lock.TryLock(); err != nil || !ok {
@@ -164,16 +166,18 @@ func (h Header) match(path string, want Header) error {
 	return nil
 }
 
-// Lost returns how many bytes of the journal were dropped when it was opened, as they do not begin with a
-// line that is whole: a process was killed while it wrote them, or the file was damaged there.
+// Lost returns how many bytes of the journal were dropped when it was opened, as they do not begin
+// with a line that is whole: a process was killed while it wrote them, or the file was damaged
+// there.
 func (j *Journal) Lost() int64 { return j.lost }
 
-// Behind returns how many entries that are whole were among the bytes of [Journal.Lost], behind others that are
-// not. They are 0 after a process was killed; otherwise the file was damaged. An entry says by its place which
-// record it is of, so that those behind damage are of no use.
+// Behind returns how many entries that are whole were among the bytes of [Journal.Lost], behind
+// others that are not. They are 0 after a process was killed; otherwise the file was damaged. An
+// entry says by its place which record it is of, so that those behind damage are of no use.
 func (j *Journal) Behind() int { return j.behind }
 
-// Append adds an entry. It is safe after the next Sync. One that a journal could not give back is a [*kernel.Error], and is not added.
+// Append adds an entry. It is safe after the next Sync. One that a journal could not give back is a
+// [*kernel.Error], and is not added.
 func (j *Journal) Append(e Entry) error {
 	if err := checkTexts("an entry", e.Source, e.ID, e.Reason); err != nil {
 		return err
@@ -268,7 +272,8 @@ func newReader(path string, from io.Reader) (*reader, error) {
 	return r, nil
 }
 
-// next reads a line into x. It returns false if there is none that is whole. The error is about one that is, and has something else.
+// next reads a line into x. It returns false if there is none that is whole. The error is about one
+// that is, and has something else.
 func (r *reader) next(x any) (whole bool, err error) {
 	text, err := r.lines.ReadSlice('\n')
 	if err != nil {

@@ -188,7 +188,8 @@ func TestLock(t *testing.T) {
 	reopen(t, path, header, entries).Close()
 }
 
-// TestOtherVersion: lines whose sums fit and that are no entries are not cut off, as a program of another version wrote them.
+// TestOtherVersion: lines whose sums fit and that are no entries are not cut off, as a program of
+// another version wrote them.
 func TestOtherVersion(t *testing.T) {
 	for _, text := range []string{`{"Key":"x"}`, `{"More":1}`, `{}`, `{} {}`, `entry`} {
 		path := write(t)

@@ -45,7 +45,8 @@ func (q *Queries) UnmarshalJSON(data []byte) error {
 // Range is Count blocks from First on.
 type Range struct{ First, Count int }
 
-// The most bytes of an [Attend], its items and its scoring aside, of an item, its ranges and rows aside, and of a range.
+// The most bytes of an [Attend], its items and its scoring aside, of an item, its ranges and rows
+// aside, and of a range.
 const (
 	AttendOverhead  = 192
 	QueriesOverhead = 256

@@ -31,7 +31,8 @@ type written struct {
 // MaxReplicas is the most workers that an [Entry] has for a block.
 const MaxReplicas = 255
 
-// sumLength is the bytes of the CRC-32C (RFC 3720, appendix B.4) of an entry, in front of it, with a space.
+// sumLength is the bytes of the CRC-32C (RFC 3720, appendix B.4) of an entry, in front of it, with
+// a space.
 const sumLength = 9
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -9,7 +9,8 @@ import (
 // BlockKeys is the number of keys of a block: that of the numeric contract.
 const BlockKeys = 256
 
-// Limits of a geometry, so that no product of its numbers overflows. MaxHeads is that of query heads too.
+// Limits of a geometry, so that no product of its numbers overflows. MaxHeads is that of query
+// heads too.
 const (
 	MaxHeads    = 1 << 12
 	maxHeadSize = 1 << 14

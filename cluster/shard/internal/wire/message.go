@@ -1,6 +1,7 @@
-// Package wire has the messages between the clients and the workers of package shard: a head in JSON, its length before it in 4 bytes,
-// little-endian, and then rows of numbers as they are. Reading checks everything: a message that is accepted is the one that
-// writing its contents makes, byte by byte, and nothing is allocated that is much larger than the message itself.
+// Package wire has the messages between the clients and the workers of package shard: a head in
+// JSON, its length before it in 4 bytes, little-endian, and then rows of numbers as they are.
+// Reading checks everything: a message that is accepted is the one that writing its contents makes,
+// byte by byte, and nothing is allocated that is much larger than the message itself.
 package wire
 
 import (
@@ -15,7 +16,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// ErrFormat is the kind of a [kernel.Error] about a message that no program of this version writes. It names the message.
+// ErrFormat is the kind of a [kernel.Error] about a message that no program of this version writes.
+// It names the message.
 var ErrFormat = errors.New("shard: a message of another form")
 
 // A Message is the head of a message.
@@ -86,8 +88,9 @@ func decode(data []byte, m Message) string {
 	return ""
 }
 
-// decodeItem reads an item of a message into a value without methods. An item of no more than least bytes, or with lists that are shorter than
-// any program writes them, is refused before the next one is read: in memory they would take many times the bytes of the message.
+// decodeItem reads an item of a message into a value without methods. An item of no more than least
+// bytes, or with lists that are shorter than any program writes them, is refused before the next
+// one is read: in memory they would take many times the bytes of the message.
 func decodeItem(data []byte, least int, item any) error {
 	if commas := bytes.Count(data, []byte(",")); len(data) <= least || commas > len(data)/10 {
 		return fmt.Errorf("an item of %d bytes with %d commas", len(data), commas)
@@ -101,7 +104,8 @@ type noRows struct{}
 func (noRows) rows() []*[]byte { return nil }
 func (noRows) bytes(int) int64 { return 0 }
 
-// MaxName is the most bytes of the name of a sequence, and MaxBlock the number of the last block that a position can be in.
+// MaxName is the most bytes of the name of a sequence, and MaxBlock the number of the last block
+// that a position can be in.
 const (
 	MaxName  = 64
 	MaxBlock = 1<<22 - 1

@@ -7,7 +7,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// Scoring is what a message has of a kernel.Scoring. Numbers are their bits, as JSON has no infinity.
+// Scoring is what a message has of a kernel.Scoring. Numbers are their bits, as JSON has no
+// infinity.
 type Scoring struct {
 	Scale, Softcap uint32
 	Window         *[2]int  `json:",omitempty"` // keys to the left and to the right that a query sees, -1 for all
@@ -52,8 +53,8 @@ func (x *Scoring) check(heads int) string {
 // ScoringBytes returns the most bytes of s in a message.
 func ScoringBytes(s *kernel.Scoring) int { return 128 + 11*len(s.ALiBi) }
 
-// A field says what a call of attention over shards does with a field of kernel.Scoring: a message has it, the client
-// looks at it by itself, or it must not be set.
+// A field says what a call of attention over shards does with a field of kernel.Scoring: a message
+// has it, the client looks at it by itself, or it must not be set.
 type field struct {
 	name string
 	sent bool

@@ -255,7 +255,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestFields: every field of kernel.Scoring is sent, looked at by the client, or refused if it is set.
+// TestFields: every field of kernel.Scoring is sent, looked at by the client, or refused if it is
+// set.
 func TestFields(t *testing.T) {
 	all := reflect.TypeFor[kernel.Scoring]()
 	if all.NumField() != len(fields) {
@@ -292,7 +293,8 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// The smallest items that a message can have are read, and no message makes its reader allocate many times its bytes.
+// The smallest items that a message can have are read, and no message makes its reader allocate
+// many times its bytes.
 func TestAllocatedBytes(t *testing.T) {
 	g := Geometry{Type: kernel.Float32, Heads: 1, KeySize: 1, ValueSize: 1}
 	few, many := &Attend{Geometry: g, Call: Call{Heads: 1}}, []Range{}

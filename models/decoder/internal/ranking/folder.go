@@ -16,8 +16,9 @@ import (
 	"github.com/attn-go/attn/models/reranking"
 )
 
-// A card is a family of rerankers whose config.json does not say that they are rerankers. As llama.cpp's convert_hf_to_gguf.py
-// does, Ranks looks at the model's card, README.md, and at the name of the folder.
+// A card is a family of rerankers whose config.json does not say that they are rerankers. As
+// llama.cpp's convert_hf_to_gguf.py does, Ranks looks at the model's card, README.md, and at the
+// name of the folder.
 type card struct {
 	architecture          string
 	mark                  string // in the name of the folder, or in a heading of README.md, in lower case
@@ -63,7 +64,8 @@ func readme(dir string) string {
 	return string(data)
 }
 
-// Ranks tells whether a folder is that of a reranker, whose config.json has a model of an architecture and names some classes.
+// Ranks tells whether a folder is that of a reranker, whose config.json has a model of an
+// architecture and names some classes.
 func Ranks(dir, architecture string, classes []string) (bool, error) {
 	list, err := readModules(dir)
 	if list != nil || err != nil {
@@ -157,7 +159,8 @@ func (t *transformerFile) check(answers bool, m Model) error {
 	return nil
 }
 
-// ReadFolder reads how the model of a folder scores pairs. Errors are those that Model.Fault makes, and [*kernel.Error].
+// ReadFolder reads how the model of a folder scores pairs. Errors are those that Model.Fault makes,
+// and [*kernel.Error].
 func ReadFolder(dir string, m Model) (*Ranking, error) {
 	c, err := reranking.ReadConfig(dir)
 	if err != nil {
@@ -232,9 +235,10 @@ func (r *Ranking) ofCard(c *card, m Model) error {
 	return nil
 }
 
-// readPrompt reads what a query and a passage become: the prompt of a card, the text of a chat template, or two texts as the
-// tokenizer joins them. sentence-transformers chooses alike: a folder that it saved says whether the chat template counts, and
-// in other folders it always does. A template that cannot write the two texts does not count in such a folder.
+// readPrompt reads what a query and a passage become: the prompt of a card, the text of a chat
+// template, or two texts as the tokenizer joins them. sentence-transformers chooses alike: a folder
+// that it saved says whether the chat template counts, and in other folders it always does. A
+// template that cannot write the two texts does not count in such a folder.
 func (r *Ranking) readPrompt(dir string, saved bool, c *card, m Model) error {
 	t, err := readTransformer(folder.Transformer(dir), m)
 	if err == nil && saved {

@@ -12,8 +12,9 @@ import (
 // ggufRank is the pooling_type of rerankers.
 const ggufRank = 4
 
-// lastRanks are the architectures for which llama.cpp takes the state of the last token. For others it takes the state of the first
-// token, which sees no other in a decoder, so that all scores would be equal.
+// lastRanks are the architectures for which llama.cpp takes the state of the last token. For others
+// it takes the state of the first token, which sees no other in a decoder, so that all scores would
+// be equal.
 var lastRanks = []string{"qwen3"}
 
 // ReadFile reads how the model of a GGUF file scores pairs. Errors are a [*kernel.Error].

@@ -2,8 +2,8 @@
 package stopstrings
 
 // A Finder finds the first of some strings that is complete in a text which comes in pieces, and
-// holds back what may be the beginning of one. Its work is in proportion to the text times the number
-// of strings (Knuth, Morris and Pratt's automata).
+// holds back what may be the beginning of one. Its work is in proportion to the text times the
+// number of strings (Knuth, Morris and Pratt's automata).
 type Finder struct {
 	strings []automaton
 	held    []byte // what no piece has given yet
@@ -13,13 +13,14 @@ type Finder struct {
 // An automaton finds one string.
 type automaton struct {
 	text string
-	// border[n] is the length of the longest string that the first n+1 bytes begin and end with, less
-	// themselves.
+	// border[n] is the length of the longest string that the first n+1 bytes begin and end with,
+	// less themselves.
 	border []int
 	have   int // the bytes of the string that the text ends with
 }
 
-// New returns a Finder of strings, none of which is empty, and nil if there are none. Add and Rest of nil find nothing.
+// New returns a Finder of strings, none of which is empty, and nil if there are none. Add and Rest
+// of nil find nothing.
 func New(strings []string) *Finder {
 	if len(strings) == 0 {
 		return nil

@@ -8,8 +8,8 @@ import (
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 )
 
-// The first of some strings that is complete ends a text, wherever pieces begin and end, and a piece
-// gives all that cannot be part of a string any more.
+// The first of some strings that is complete ends a text, wherever pieces begin and end, and a
+// piece gives all that cannot be part of a string any more.
 func TestFinder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	letters := func(n int) string {

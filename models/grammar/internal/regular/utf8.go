@@ -44,8 +44,8 @@ func splitLengths(s Span, f func([]ByteRange)) {
 	splitBytes(s, f)
 }
 
-// splitBytes cuts a range of characters with equally many bytes until the first ones and the last ones
-// differ in one byte alone, or in bytes after which all continuations follow.
+// splitBytes cuts a range of characters with equally many bytes until the first ones and the last
+// ones differ in one byte alone, or in bytes after which all continuations follow.
 func splitBytes(s Span, f func([]ByteRange)) {
 	for shift := 6; shift <= 18; shift += 6 {
 		low := rune(1)<<shift - 1

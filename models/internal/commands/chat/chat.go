@@ -1,5 +1,5 @@
-// Package chat is the command attn chat, which talks with a language model, out of a GGUF file or a folder of
-// safetensors. The text is the same on every CPU and with any number of threads.
+// Package chat is the command attn chat, which talks with a language model, out of a GGUF file or a
+// folder of safetensors. The text is the same on every CPU and with any number of threads.
 //
 //	attn chat                                            a conversation
 //	attn chat -text 'Which word is a colour: run, red?'  one answer

@@ -415,7 +415,8 @@ func TestGrammar(t *testing.T) {
 	}
 }
 
-// TestTopP: with -top-p 0 the most probable token is taken, whatever the temperature, and with 1 any.
+// TestTopP: with -top-p 0 the most probable token is taken, whatever the temperature, and with 1
+// any.
 func TestTopP(t *testing.T) {
 	model := tiny(t)
 	answer := func(args ...string) string {

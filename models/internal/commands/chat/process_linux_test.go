@@ -86,7 +86,8 @@ func TestNoPrompt(t *testing.T) {
 	}
 }
 
-// A signal ends -lines with all answers as far as they are, also those that only begin to be printed.
+// A signal ends -lines with all answers as far as they are, also those that only begin to be
+// printed.
 func TestLinesSignals(t *testing.T) {
 	for _, signal := range signals.NotIgnored(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) {
 		c := process(t, "-model", tiny(t), "-lines", "-temp", "1", "-max", "500")

@@ -35,8 +35,8 @@ func (c *config) openReceipts(m *decoder.Model) (*receipts, error) {
 // records are the recorders of answers that are made side by side.
 type records []*receipt.Recorder
 
-// begin records the answers to prompts, and lets o report their logits. talks are the conversations that the
-// prompts are written from, nil for prompts of other origin.
+// begin records the answers to prompts, and lets o report their logits. talks are the conversations
+// that the prompts are written from, nil for prompts of other origin.
 func (w *receipts) begin(prompts [][]int32, talks []*chattemplate.Conversation, o *decoder.GenerateOptions) (all records, err error) {
 	if w == nil {
 		return nil, nil

@@ -71,7 +71,8 @@ func TestReceiptPlace(t *testing.T) {
 	}
 }
 
-// Every turn of a conversation has a receipt, of all that the model has read, and so have answers of a grammar.
+// Every turn of a conversation has a receipt, of all that the model has read, and so have answers
+// of a grammar.
 func TestReceiptsOfTurns(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	dir := t.TempDir()

@@ -1,5 +1,6 @@
-// Package embed is the command attn embed, which turns texts into sentence embeddings, or ranks the lines of
-// files by their meaning. By default the model is all-MiniLM-L6-v2, which attn fetch downloads.
+// Package embed is the command attn embed, which turns texts into sentence embeddings, or ranks the
+// lines of files by their meaning. By default the model is all-MiniLM-L6-v2, which attn fetch
+// downloads.
 //
 //	attn embed -text 'The cat sits.'                 # a vector as a JSON line
 //	attn embed notes.txt -o notes.npy                # one row for each line

@@ -142,7 +142,8 @@ func (in *input) read(ctx context.Context, r io.Reader, name string) error {
 	return nil
 }
 
-// look adds the size of a file, if that is known, and finds one that looks binary before others are read.
+// look adds the size of a file, if that is known, and finds one that looks binary before others are
+// read.
 func (in *input) look(r io.Reader, name string) error {
 	f, ok := r.(*os.File)
 	if !ok {

@@ -31,8 +31,8 @@ var formats = map[string]func(w io.WriteSeeker, width int, kind string) sink{
 	},
 }
 
-// fitsFile tells whether numbers of a type can be written to a file with an ending: JSON has one type, and
-// .npy no place for scales.
+// fitsFile tells whether numbers of a type can be written to a file with an ending: JSON has one
+// type, and .npy no place for scales.
 func fitsFile(kind, ending string) bool {
 	n, ok := numbers[kind]
 	return kind == "f32" || ok && (ending == ".safetensors" || ending == ".npy" && !n.scaled)
@@ -48,8 +48,8 @@ func (s *stream) write(ctx context.Context, name string, out, report io.Writer) 
 	})
 }
 
-// writeRecords writes something else than vectors of texts to a file of JSON lines, or to out if name is empty: what compute makes
-// of lines.
+// writeRecords writes something else than vectors of texts to a file of JSON lines, or to out if
+// name is empty: what compute makes of lines.
 func (s *stream) writeRecords(ctx context.Context, name, what string, compute func(ctx context.Context, texts []string) (func(h header, i int) any, error), out, report io.Writer) error {
 	fill := func(w io.Writer) error {
 		to := newJSONLines(w)

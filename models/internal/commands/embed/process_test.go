@@ -83,7 +83,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestWrongTier: a tier in ATTN_TIER that is none is said before the model is read, and not to be the model's fault.
+// TestWrongTier: a tier in ATTN_TIER that is none is said before the model is read, and not to be
+// the model's fault.
 func TestWrongTier(t *testing.T) {
 	t.Setenv("ATTN_TIER", "sse9")
 	for _, model := range []string{tinyModel(t), filepath.Join(t.TempDir(), "none")} {

@@ -18,7 +18,8 @@ import (
 
 const m3 = "../../../testdata/tiny/bge-m3-25"
 
-// TestSparse: lines have the weights of their tokens, to standard output and to a file, and other flags are refused.
+// TestSparse: lines have the weights of their tokens, to standard output and to a file, and other
+// flags are refused.
 func TestSparse(t *testing.T) {
 	e, err := encoder.Load(m3, encoder.LoadOptions{})
 	if err != nil {

@@ -102,7 +102,8 @@ func npyHeader(rows, width int, n number) []byte {
 	return append(h, strings.Repeat(" ", size-1-len(h))+"\n"...)
 }
 
-// safetensorsHeader describes the tensor embeddings, and scales if there are any: 256 bytes, of which the last are spaces.
+// safetensorsHeader describes the tensor embeddings, and scales if there are any: 256 bytes, of
+// which the last are spaces.
 func safetensorsHeader(rows, width int, n number) []byte {
 	const size = 256
 	h := binary.LittleEndian.AppendUint64(nil, size-8)

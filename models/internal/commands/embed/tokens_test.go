@@ -11,7 +11,8 @@ import (
 	"github.com/attn-go/attn/models/encoder"
 )
 
-// TestTokenVectors: a line has the vectors that the model gives the tokens of a query or a document.
+// TestTokenVectors: a line has the vectors that the model gives the tokens of a query or a
+// document.
 func TestTokenVectors(t *testing.T) {
 	const model = "../../../testdata/tiny/colbert-expanded-4"
 	e, err := encoder.Load(model, encoder.LoadOptions{})

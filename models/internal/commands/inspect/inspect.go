@@ -1,5 +1,6 @@
-// Package inspect is the command attn inspect, which says what a model is, from its files: its architecture, sizes
-// and types, what loading it would lack, and the memory that it will take. No weights are read.
+// Package inspect is the command attn inspect, which says what a model is, from its files: its
+// architecture, sizes and types, what loading it would lack, and the memory that it will take. No
+// weights are read.
 //
 //	attn inspect DIR
 //	attn inspect model.gguf -json

@@ -68,10 +68,12 @@ func (c *config) record(ctx context.Context, r *reranking.Reranker, all []result
 	return nil
 }
 
-// receiptPassages is the most passages of a receipt: they have fewer tokens than receipt.MostTokens.
+// receiptPassages is the most passages of a receipt: they have fewer tokens than
+// receipt.MostTokens.
 const receiptPassages = 128
 
-// measure counts the tokens of all passages, and warns of those that the model does not see whole or refuses them.
+// measure counts the tokens of all passages, and warns of those that the model does not see whole
+// or refuses them.
 func (c *config) measure(r *reranking.Reranker, all []result, report io.Writer) error {
 	var cut []string
 	for i := range all {

@@ -10,7 +10,8 @@ import (
 	"github.com/attn-go/attn/models/internal/passage"
 )
 
-// A result is a passage, where it comes from, and its score. The tags are the fields of a JSON line.
+// A result is a passage, where it comes from, and its score. The tags are the fields of a JSON
+// line.
 type result struct {
 	Score  float32 `json:"score"`
 	File   string  `json:"file,omitempty"` // "" for a -text and for the standard input

@@ -1,5 +1,5 @@
-// Package rerank is the command attn rerank, which ranks the passages of files by how well they answer a query,
-// with a cross-encoder: a model that reads the query and a passage together.
+// Package rerank is the command attn rerank, which ranks the passages of files by how well they
+// answer a query, with a cross-encoder: a model that reads the query and a passage together.
 //
 //	attn rerank -model DIR -query 'How do I close a file?' notes.txt
 //	attn rerank -model DIR -query 'my own threads' docs/*.md -unit paragraph -top 3

@@ -70,7 +70,8 @@ func scored(t *testing.T, passages ...result) []result {
 	return passages
 }
 
-// TestRank: passages of all sources have the scores of package encoder, to the bit, and where they are; best first.
+// TestRank: passages of all sources have the scores of package encoder, to the bit, and where they
+// are; best first.
 func TestRank(t *testing.T) {
 	path := writeFile(t, "a.txt", "a cat\n\nwhat is <attention>?\na mat\r\n")
 	for _, c := range []struct {
@@ -118,7 +119,8 @@ func TestLong(t *testing.T) {
 	}
 }
 
-// TestSettings: -label and -instruction change scores of models that have them, and are errors for others.
+// TestSettings: -label and -instruction change scores of models that have them, and are errors for
+// others.
 func TestSettings(t *testing.T) {
 	const folders = "../../../testdata/tiny/reranker-"
 	one := func(args ...string) float32 {

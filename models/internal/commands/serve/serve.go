@@ -1,5 +1,6 @@
-// Package serve is the command attn serve, which answers HTTP requests with models, in the forms of OpenAI's, Anthropic's and Ollama's APIs. An answer does not depend
-// on the load: the same request gets the same bytes alone and beside others.
+// Package serve is the command attn serve, which answers HTTP requests with models, in the forms of
+// OpenAI's, Anthropic's and Ollama's APIs. An answer does not depend on the load: the same request
+// gets the same bytes alone and beside others.
 //
 //	attn serve -model SmolLM2-135M-Instruct -model all-MiniLM-L6-v2
 //	curl -s 127.0.0.1:8080/v1/chat/completions -d '{"messages": [{"role": "user", "content": "Why is the sky blue?"}], "model": "SmolLM2-135M-Instruct"}'

@@ -195,7 +195,8 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestFolder: the models of a folder are served under the names of their paths, and pages of one start serve the next one.
+// TestFolder: the models of a folder are served under the names of their paths, and pages of one
+// start serve the next one.
 func TestFolder(t *testing.T) {
 	folder, pages := t.TempDir(), t.TempDir()
 	if err := os.MkdirAll(filepath.Join(folder, "org"), 0o777); err != nil {

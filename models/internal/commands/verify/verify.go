@@ -1,11 +1,11 @@
-// Package verify is the command attn verify, which checks receipts of package receipt: it computes again what a model has answered, as fast as
-// the model reads, on any CPU.
+// Package verify is the command attn verify, which checks receipts of package receipt: it computes
+// again what a model has answered, as fast as the model reads, on any CPU.
 //
 //	attn verify answer.json
 //	attn verify -spot 4 -model model.gguf answer.json
 //
-// The status is 0 if all receipts hold, 3 if one does not, 2 after a wrong command line, and 1 if one could
-// not be verified: it has another form, or the model is not there.
+// The status is 0 if all receipts hold, 3 if one does not, 2 after a wrong command line, and 1 if
+// one could not be verified: it has another form, or the model is not there.
 package verify
 
 import (
@@ -112,8 +112,8 @@ func parse(ctx context.Context, args []string, help io.Writer) (*config, error) 
 	return c, command.CheckExec(c.exec)
 }
 
-// run runs the command. After a receipt that does not hold the others are verified all the same, and the
-// error is the first of the kind [receipt.ErrMismatch]; another error ends it.
+// run runs the command. After a receipt that does not hold the others are verified all the same,
+// and the error is the first of the kind [receipt.ErrMismatch]; another error ends it.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	c, err := parse(ctx, args, out)
 	if errors.Is(err, flag.ErrHelp) {
@@ -216,7 +216,8 @@ func (c *config) verify(ctx context.Context, r *receipt.Receipt) error {
 func (c *config) load(r *receipt.Receipt) error {
 	name := c.model
 	if name == "" {
-		// A receipt is what others wrote: it names no path outside of this folder and that of the models.
+		// A receipt is what others wrote: it names no path outside of this folder and that of the
+		// models.
 		if name = r.Model.Name; strings.ContainsAny(name, `/\:`) || !filepath.IsLocal(name) {
 			return command.Usage(fmt.Errorf("the receipt names the model %.100q: -model is its path", name))
 		}

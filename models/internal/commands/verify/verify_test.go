@@ -15,7 +15,8 @@ import (
 	"github.com/attn-go/attn/models/receipt"
 )
 
-// The command finds the model, says what holds, and tells what does not hold from what cannot be verified.
+// The command finds the model, says what holds, and tells what does not hold from what cannot be
+// verified.
 func TestRun(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	f := tinyllama.New(nil)
@@ -97,7 +98,8 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// The command verifies receipts of all kinds in one file, whatever model is loaded, and finds what is forged.
+// The command verifies receipts of all kinds in one file, whatever model is loaded, and finds what
+// is forged.
 func TestKinds(t *testing.T) {
 	embedder, reranker := filepath.Join(t.TempDir(), "embedder"), filepath.Join(t.TempDir(), "reranker")
 	if err := errors.Join(os.CopyFS(embedder, os.DirFS("../../../testdata/tiny/bert-1")), os.CopyFS(reranker, os.DirFS("../../../testdata/tiny/reranker-bert-1"))); err != nil {

@@ -89,8 +89,8 @@ func (p *Spec) CheckText() error {
 	return nil
 }
 
-// Padding returns what stands before and after a text of n characters, which are aligned at the side
-// by default: < or >.
+// Padding returns what stands before and after a text of n characters, which are aligned at the
+// side by default: < or >.
 func (p *Spec) Padding(n int, side byte) (left, right string) {
 	if n >= p.Width {
 		return "", ""
@@ -170,8 +170,8 @@ func (p *Spec) sign(negative bool) string {
 	return ""
 }
 
-// join puts a number together: its sign and prefix, the digits before the point, which are grouped, and
-// what follows.
+// join puts a number together: its sign and prefix, the digits before the point, which are grouped,
+// and what follows.
 func (p *Spec) join(head, digits, tail string, every int) string {
 	zeros := p.Fill == '0' && (p.Align == '=' || p.Align == '0')
 	if p.Group != 0 {

@@ -99,8 +99,8 @@ func Words() func(string) string {
 	}
 }
 
-// lower returns a character that follows a letter in lower case. s begins with it: a sigma at the end of
-// a word has a form of its own.
+// lower returns a character that follows a letter in lower case. s begins with it: a sigma at the
+// end of a word has a form of its own.
 func lower(c rune, s string) string {
 	if c == 'Σ' {
 		if next, _ := utf8.DecodeRuneInString(s[utf8.RuneLen(c):]); !IsCased(next) {

@@ -7,8 +7,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// ErrSyntax is the kind of a [kernel.Error] about a template that is not Jinja, or not the part of it that is known here. It
-// names the line, counted from 1.
+// ErrSyntax is the kind of a [kernel.Error] about a template that is not Jinja, or not the part of
+// it that is known here. It names the line, counted from 1.
 var ErrSyntax = errors.New("the template is not Jinja as it is known here")
 
 // fail ends parsing. Parse recovers.

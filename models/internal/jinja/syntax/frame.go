@@ -1,11 +1,11 @@
 package syntax
 
-// A Frame is a part of a template that has variables of its own: the template, the body of a loop, of a
-// macro or of a block that captures what it prints.
+// A Frame is a part of a template that has variables of its own: the template, the body of a loop,
+// of a macro or of a block that captures what it prints.
 //
-// In jinja2 a variable belongs to a frame from its beginning if the frame sets it before it reads it:
-// until then it is not defined in the frames within, although the template may have been given a
-// variable of that name. Hidden are these names. What only one branch of an if sets is not.
+// In jinja2 a variable belongs to a frame from its beginning if the frame sets it before it reads
+// it: until then it is not defined in the frames within, although the template may have been given
+// a variable of that name. Hidden are these names. What only one branch of an if sets is not.
 type Frame struct {
 	outer    *Frame
 	seen     map[string]bool // names that the frame has read or set

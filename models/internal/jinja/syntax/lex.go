@@ -264,8 +264,8 @@ func isName(r rune, first bool) bool {
 	return r == '_' || unicode.IsLetter(r) || !first && unicode.IsDigit(r)
 }
 
-// number takes an integer or a float, digits of which may be grouped by _. Behind a point it is the index
-// of an item, and never a float.
+// number takes an integer or a float, digits of which may be grouped by _. Behind a point it is the
+// index of an item, and never a float.
 func (l *lexer) number() {
 	if n := prefixed(l.rest); n > 0 {
 		l.add(integer, strings.ReplaceAll(l.rest[:n], "_", ""))

@@ -63,7 +63,8 @@ type (
 		Op          string
 		Left, Right Node
 	}
-	// A Chain is comparisons such as a < b < c, which has two operators: those of Binary, "in" and "not in" too.
+	// A Chain is comparisons such as a < b < c, which has two operators: those of Binary, "in" and
+	// "not in" too.
 	Chain struct {
 		First Node
 		Ops   []string

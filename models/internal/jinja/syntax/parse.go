@@ -367,8 +367,8 @@ func (p *parser) macro() Doer {
 	return m
 }
 
-// finish parses the body and the end of a macro, and notes which of the names that only macros have it
-// reads.
+// finish parses the body and the end of a macro, and notes which of the names that only macros have
+// it reads.
 func (p *parser) finish(m *Macro, word string) {
 	outer := p.named
 	p.named = map[string]bool{}
@@ -434,8 +434,8 @@ func (p *parser) filters() []Filter {
 	}
 }
 
-// filterName parses the name of a filter. One that does not exist matters when it is reached: templates
-// ask first whether there is what they call.
+// filterName parses the name of a filter. One that does not exist matters when it is reached:
+// templates ask first whether there is what they call.
 func (p *parser) filterName() string {
 	s := p.name()
 	for p.op(".") {

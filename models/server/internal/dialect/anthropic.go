@@ -97,7 +97,8 @@ func (m *messages) Read(in *Input) (*request.Request, error) {
 // messagesNames are the names of fields that have others elsewhere.
 var messagesNames = map[string]string{"stop": "stop_sequences", "response_format": "output_config.format"}
 
-// anthropicUsage counts tokens. How many were in a cache depends on what others ask, so that no answer says it.
+// anthropicUsage counts tokens. How many were in a cache depends on what others ask, so that no
+// answer says it.
 type anthropicUsage struct {
 	Input   int `json:"input_tokens"`
 	Created int `json:"cache_creation_input_tokens"`

@@ -82,8 +82,8 @@ type anthropicBlock struct {
 	Content  fields.Content  `json:"content"`
 }
 
-// messages returns the messages that a turn is for a template: what tools have answered stands alone. calls has the names of the
-// tools that were called, by ids.
+// messages returns the messages that a turn is for a template: what tools have answered stands
+// alone. calls has the names of the tools that were called, by ids.
 func (m *anthropicTurn) messages(at string, calls map[string]string) (all []chattemplate.Message, err error) {
 	if m.Role != "user" && m.Role != "assistant" {
 		return nil, fields.Errorf("messages", "%s.role: got %.40q, want user or assistant", at, m.Role)

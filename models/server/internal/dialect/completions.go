@@ -91,8 +91,8 @@ func (completionForm) whole(e *request.Event) any {
 	return completionEvent{e.Choice, e.Text, completionLogprobsOf(e), &reason}
 }
 
-// completionLogprobsOf returns the logarithms of a choice. Of tokens of the same text the most probable
-// one counts.
+// completionLogprobsOf returns the logarithms of a choice. Of tokens of the same text the most
+// probable one counts.
 func completionLogprobsOf(e *request.Event) *completionLogprobs {
 	if e.Tokens == nil {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestConversation: bodies that say the same from their beginning have the same first turns, whatever spaces they are
-// written with, and what is no conversation has none.
+// TestConversation: bodies that say the same from their beginning have the same first turns,
+// whatever spaces they are written with, and what is no conversation has none.
 func TestConversation(t *testing.T) {
 	turns := func(path, body string) []byte {
 		for _, p := range Paths {

@@ -1,6 +1,7 @@
-// Package dialect translates what clients send to a [request.Request], and what comes of it to what they expect. It knows
-// neither the server nor models. An API is a file: its paths, which [Paths] lists, a [Dialect] for each of them with the
-// fields of a body, and how it writes errors. What becomes of fields that it does not use is a table of package fields.
+// Package dialect translates what clients send to a [request.Request], and what comes of it to what
+// they expect. It knows neither the server nor models. An API is a file: its paths, which [Paths]
+// lists, a [Dialect] for each of them with the fields of a body, and how it writes errors. What
+// becomes of fields that it does not use is a table of package fields.
 package dialect
 
 import (
@@ -37,7 +38,8 @@ type Streamer interface {
 	// Stream is the type of what follows.
 	Stream() string
 
-	// Event adds what is written for an event, perhaps nothing, and End what is written after the last one.
+	// Event adds what is written for an event, perhaps nothing, and End what is written after the
+	// last one.
 	Event(b *bytes.Buffer, r *request.Request, e *request.Event) error
 	End(b *bytes.Buffer, r *request.Request) error
 
@@ -62,12 +64,12 @@ type Input struct {
 	Sampler   decoder.Sampler
 	Date      chattemplate.Date
 
-	// Now is for the durations of answers that have them, nil if they have none, as behind a gateway, whose answers have the
-	// same bytes from every server.
+	// Now is for the durations of answers that have them, nil if they have none, as behind a
+	// gateway, whose answers have the same bytes from every server.
 	Now func() time.Time
 
-	// Kept has answers that the client may ask for again, on its Shelf; nil if there are none, as behind a gateway, where the next
-	// request may come to another server.
+	// Kept has answers that the client may ask for again, on its Shelf; nil if there are none, as
+	// behind a gateway, where the next request may come to another server.
 	Kept  *kept.Shelf
 	Shelf string
 }
@@ -80,8 +82,8 @@ type Path struct {
 	Pattern string // of an http.ServeMux; of its wildcards, name is Input.Name
 	New     func() Dialect
 
-	// Said are the fields that a prompt is written from, in their order, of which the last is a list that grows from turn to
-	// turn; "" if there is none.
+	// Said are the fields that a prompt is written from, in their order, of which the last is a
+	// list that grows from turn to turn; "" if there is none.
 	Said string
 }
 
@@ -99,8 +101,8 @@ func ErrorsOf(path string) Errors {
 	return OpenAI{}
 }
 
-// Conversation returns what the prompt of a body is written from, turn by turn: a model that has answered a body with the
-// same first turns knows them. It is nil for what is no conversation.
+// Conversation returns what the prompt of a body is written from, turn by turn: a model that has
+// answered a body with the same first turns knows them. It is nil for what is no conversation.
 func (p *Path) Conversation(body []byte) (turns [][]byte) {
 	names := strings.Fields(p.Said)
 	var q map[string]json.RawMessage // names are compared as they are written, as [fields.Decode] does
@@ -124,8 +126,8 @@ func (p *Path) Conversation(body []byte) (turns [][]byte) {
 	return turns
 }
 
-// A Failure is an error for a client, which each API writes in its form. What is no fault of the request says nothing of the
-// inside.
+// A Failure is an error for a client, which each API writes in its form. What is no fault of the
+// request says nothing of the inside.
 type Failure struct {
 	Status  int // of HTTP
 	Message string

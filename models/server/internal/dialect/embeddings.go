@@ -25,15 +25,17 @@ type embeddingsRequest struct {
 	EncodingFormat string        `json:"encoding_format"`
 	Dimensions     *fields.Int   `json:"dimensions"`
 
-	// A prompt of the model by its name, or by what Cohere's, Jina's, NVIDIA's and Voyage's APIs call it.
+	// A prompt of the model by its name, or by what Cohere's, Jina's, NVIDIA's and Voyage's APIs
+	// call it.
 	PromptName string `json:"prompt_name"`
 	InputType  string `json:"input_type"`
 
-	// Truncate leaves out the end of a text that is too long, or its beginning if the model's tokenizer cuts there. Otherwise
-	// such a text is an error.
+	// Truncate leaves out the end of a text that is too long, or its beginning if the model's
+	// tokenizer cuts there. Otherwise such a text is an error.
 	Truncate bool `json:"truncate"`
 
-	// TruncatePromptTokens is vLLM's name for that: -1 means at the most tokens that the model sees.
+	// TruncatePromptTokens is vLLM's name for that: -1 means at the most tokens that the model
+	// sees.
 	TruncatePromptTokens *fields.Int `json:"truncate_prompt_tokens"`
 
 	Multi  bool `json:"return_multivector"` // vectors of tokens in place of a vector, as Jina's API has them
@@ -42,7 +44,8 @@ type embeddingsRequest struct {
 	Receipt bool `json:"receipt"` // one of package receipt
 }
 
-// cutAtMost reads truncate_prompt_tokens: whether texts are cut at the most tokens that the model sees.
+// cutAtMost reads truncate_prompt_tokens: whether texts are cut at the most tokens that the model
+// sees.
 func cutAtMost(n *fields.Int) (bool, error) {
 	if n != nil && *n != -1 {
 		return false, fields.Errorf("truncate_prompt_tokens", "truncate_prompt_tokens: got %d, want -1, as others are not supported", *n)

@@ -48,8 +48,8 @@ func (silent) begin(int, *item) {}
 func (silent) grow(int, *item)  {}
 func (silent) end(int, *item)   {}
 
-// wholeOf returns the items of an answer that is complete, in the order in which a stream has them, and its only choice as one
-// event.
+// wholeOf returns the items of an answer that is complete, in the order in which a stream has them,
+// and its only choice as one event.
 func wholeOf(r *request.Request) ([]item, *request.Event) {
 	var s itemStream
 	for _, e := range r.Parts() {
@@ -58,7 +58,8 @@ func wholeOf(r *request.Request) ([]item, *request.Event) {
 	return s.items, r.Whole()[0]
 }
 
-// spoken returns the items of an answer as a message. A call that breaks off has the arguments that are whole, as a client may say it.
+// spoken returns the items of an answer as a message. A call that breaks off has the arguments that
+// are whole, as a client may say it.
 func spoken(items []item) chattemplate.Message {
 	m := chattemplate.Message{Role: "assistant"}
 	for _, it := range items {
@@ -74,7 +75,8 @@ func spoken(items []item) chattemplate.Message {
 	return m
 }
 
-// An itemWriter writes a stream of items. Of each, begin comes first, then grow for what it grows by, then end.
+// An itemWriter writes a stream of items. Of each, begin comes first, then grow for what it grows
+// by, then end.
 type itemWriter interface {
 	begin(i int, it *item)
 	grow(i int, by *item)

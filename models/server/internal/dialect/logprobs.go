@@ -72,8 +72,8 @@ func newTokenLogprob(bytes []byte, logprob float32) tokenLogprob {
 	return l
 }
 
-// written returns the token as completions have it, whose form has no bytes: one that is a part of a
-// character as OpenAI's API writes it, such as bytes:\xf0\x9f.
+// written returns the token as completions have it, whose form has no bytes: one that is a part of
+// a character as OpenAI's API writes it, such as bytes:\xf0\x9f.
 func (l *tokenLogprob) written() string {
 	if utf8.Valid(l.bytes) {
 		return l.Token

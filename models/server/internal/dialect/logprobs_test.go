@@ -9,8 +9,8 @@ import (
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 
-// TestTokenBytes: the bytes of a token are there, also if it is a part of a character, where its text does
-// not tell them.
+// TestTokenBytes: the bytes of a token are there, also if it is a part of a character, where its
+// text does not tell them.
 func TestTokenBytes(t *testing.T) {
 	for _, c := range []struct {
 		of         string

@@ -89,7 +89,8 @@ func messagesOf(list []message) ([]chattemplate.Message, error) {
 	return all, nil
 }
 
-// argumentsOf returns the object of arguments, which may be in a string. None are an object without any.
+// argumentsOf returns the object of arguments, which may be in a string. None are an object without
+// any.
 func argumentsOf(data json.RawMessage) (json.RawMessage, error) {
 	var text string
 	if json.Unmarshal(data, &text) == nil {

@@ -124,7 +124,8 @@ func (c *ollamaClock) start(in *Input) {
 	}
 }
 
-// ollamaEnd is what the last line of an answer has beside the others. What is 0 is left out, as Ollama does.
+// ollamaEnd is what the last line of an answer has beside the others. What is 0 is left out, as
+// Ollama does.
 type ollamaEnd struct {
 	Reason         string        `json:"done_reason"`
 	Total          time.Duration `json:"total_duration,omitempty"`

@@ -138,7 +138,8 @@ type ollamaChatRequest struct {
 	Tools    []tool    `json:"tools"`
 }
 
-// Read is that of [Dialect]. Without messages it asks whether the model is there, as clients do that load it.
+// Read is that of [Dialect]. Without messages it asks whether the model is there, as clients do
+// that load it.
 func (c *ollamaChat) Read(in *Input) (*request.Request, error) {
 	var q ollamaChatRequest
 	if err := in.decode(&q); err != nil {

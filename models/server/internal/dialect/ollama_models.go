@@ -163,7 +163,8 @@ func (*ollamaShow) Whole(r *request.Request) any {
 	}{parameters, f.Template, ollamaDetailsOf(f), info, capabilities, ollamaTime(r.Created)}
 }
 
-// ollamaVersion is /api/version: of Ollama's API that this is, which clients look at before they ask for more.
+// ollamaVersion is /api/version: of Ollama's API that this is, which clients look at before they
+// ask for more.
 type ollamaVersion struct {
 	ollama
 	asksAll

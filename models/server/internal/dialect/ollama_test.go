@@ -12,7 +12,8 @@ import (
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 
-// TestOllamaCalls: a stream has thinking, text and calls in their order, of one that breaks off what is whole.
+// TestOllamaCalls: a stream has thinking, text and calls in their order, of one that breaks off
+// what is whole.
 func TestOllamaCalls(t *testing.T) {
 	r := &request.Request{Model: "m", Created: time.Unix(1, 0)}
 	o := &ollamaWriter{chat: true}

@@ -55,7 +55,8 @@ func (OpenAI) Stream() string { return EventStream }
 // EventStream is the type of server-sent events.
 const EventStream = "text/event-stream"
 
-// texts is how answers are written that are texts: of /v1/chat/completions and /v1/completions, by form.
+// texts is how answers are written that are texts: of /v1/chat/completions and /v1/completions, by
+// form.
 type texts struct {
 	OpenAI
 	form
@@ -113,7 +114,8 @@ type usageDetails struct {
 	Reasoning int `json:"reasoning_tokens"`
 }
 
-// read returns the request for w that the fields of s ask for. least is the fewest tokens that an answer may be limited to.
+// read returns the request for w that the fields of s ask for. least is the fewest tokens that an
+// answer may be limited to.
 func (t *texts) read(in *Input, s *options.Sampling, w *request.Generate, least int) (r *request.Request, err error) {
 	if o := s.StreamOptions; o != nil { // which do not matter without a stream
 		t.usage, t.each = o.IncludeUsage, o.IncludeUsage && o.EachUsage
@@ -201,7 +203,8 @@ func (t *texts) Event(b *bytes.Buffer, r *request.Request, e *request.Event) err
 	return err
 }
 
-// End is that of [Streamer]: an event of the usage and of the receipts, which has no choice, if either is wanted.
+// End is that of [Streamer]: an event of the usage and of the receipts, which has no choice, if
+// either is wanted.
 func (t *texts) End(b *bytes.Buffer, r *request.Request) error {
 	if t.usage || len(r.Receipts) > 0 {
 		body := t.body(r)

@@ -23,8 +23,8 @@ type rerank struct {
 	q rerankRequest
 }
 
-// rerankRequest is a request to rank documents, with the fields of Cohere's and Jina's APIs, or those of Text
-// Embeddings Inference, whose documents are texts.
+// rerankRequest is a request to rank documents, with the fields of Cohere's and Jina's APIs, or
+// those of Text Embeddings Inference, whose documents are texts.
 type rerankRequest struct {
 	Model           string           `json:"model"`
 	Query           string           `json:"query"`
@@ -36,8 +36,8 @@ type rerankRequest struct {
 	ReturnText bool     `json:"return_text"`
 	RawScores  bool     `json:"raw_scores"` // those of the classifier, without the logistic function
 
-	// Truncate says whether the end of a document that does not fit beside the query is left out, or is an error.
-	// The default is true with documents, and false with texts.
+	// Truncate says whether the end of a document that does not fit beside the query is left out,
+	// or is an error. The default is true with documents, and false with texts.
 	Truncate *bool `json:"truncate"`
 
 	TruncatePromptTokens *fields.Int `json:"truncate_prompt_tokens"` // -1 means Truncate, see embeddingsRequest

@@ -52,7 +52,8 @@ type responseEcho struct {
 	CacheKey     *string         `json:"prompt_cache_key"`
 }
 
-// textEcho is text of an answer. Its format is a responsesFormat if it has a schema, and its type alone otherwise.
+// textEcho is text of an answer. Its format is a responsesFormat if it has a schema, and its type
+// alone otherwise.
 type textEcho struct {
 	Format any `json:"format"`
 }
@@ -66,7 +67,8 @@ type responsesEffort struct {
 	Summary *string `json:"summary"`
 }
 
-// responsesUsage counts tokens. How many were in a cache depends on what others ask, so that no answer says it.
+// responsesUsage counts tokens. How many were in a cache depends on what others ask, so that no
+// answer says it.
 type responsesUsage struct {
 	Input        int `json:"input_tokens"`
 	InputDetails struct {

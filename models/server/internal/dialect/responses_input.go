@@ -20,8 +20,8 @@ type responsesItem struct {
 	Output    fields.Content `json:"output"`
 }
 
-// addInput adds the messages that items are, or that a text is. What a model has said stands in several items, of which a
-// template wants one message.
+// addInput adds the messages that items are, or that a text is. What a model has said stands in
+// several items, of which a template wants one message.
 func addInput(all []chattemplate.Message, in *fields.TextOr[responsesItem]) ([]chattemplate.Message, error) {
 	if in.List == nil && in.Text != "" {
 		return append(all, chattemplate.Message{Role: "user", Content: in.Text}), nil

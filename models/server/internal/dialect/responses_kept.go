@@ -31,7 +31,8 @@ func keptIn(in *Input) (*keptAnswer, error) {
 	return v.(*keptAnswer), nil
 }
 
-// checkQuery reports a field of the query that is not one of those, or an include of what answers never have.
+// checkQuery reports a field of the query that is not one of those, or an include of what answers
+// never have.
 func checkQuery(in *Input, names ...string) error {
 	for _, name := range slices.Sorted(maps.Keys(in.Query)) {
 		known := name
@@ -50,7 +51,8 @@ func checkQuery(in *Input, names ...string) error {
 	return nil
 }
 
-// Read is that of [Dialect]. What include asks for is in the body if the request asked for it: an answer is kept as it was.
+// Read is that of [Dialect]. What include asks for is in the body if the request asked for it: an
+// answer is kept as it was.
 func (d *keptResponse) Read(in *Input) (*request.Request, error) {
 	if err := checkQuery(in, "stream", "include"); err != nil {
 		return nil, err
@@ -87,7 +89,8 @@ func (d *keptResponse) Whole(*request.Request) any {
 	}{d.name, "response", true}
 }
 
-// inputItems is the list of the items that a kept response was made from, those of earlier responses included.
+// inputItems is the list of the items that a kept response was made from, those of earlier
+// responses included.
 type inputItems struct {
 	OpenAI
 	list []inputItem

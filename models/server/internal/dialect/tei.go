@@ -17,7 +17,8 @@ var teiPaths = []Path{
 	{"POST /embed_sparse", func() Dialect { return &teiEmbed{sparse: true} }, ""},
 }
 
-// teiEmbed is /embed: vectors of texts, and nothing beside them. /embed_all has those of all tokens, and /embed_sparse weights.
+// teiEmbed is /embed: vectors of texts, and nothing beside them. /embed_all has those of all
+// tokens, and /embed_sparse weights.
 type teiEmbed struct{ all, sparse bool }
 
 // teiTypes are the types of errors by their status.

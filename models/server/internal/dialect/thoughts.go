@@ -26,8 +26,8 @@ type thinking struct {
 	Most *fields.Int `json:"budget_tokens"`
 }
 
-// variables returns what the template may read beside the messages. A template that does not read it writes
-// what it writes without.
+// variables returns what the template may read beside the messages. A template that does not read
+// it writes what it writes without.
 func (q *thoughts) variables() map[string]any {
 	all := map[string]any{}
 	effort := q.ReasoningEffort

@@ -76,7 +76,8 @@ func (*detokenize) Whole(r *request.Request) any {
 	}{text, text}
 }
 
-// tokenizerInfo is /tokenizer_info of vLLM, by which lm-eval finds that it can ask for tokens. It names no model, so that there must be one.
+// tokenizerInfo is /tokenizer_info of vLLM, by which lm-eval finds that it can ask for tokens. It
+// names no model, so that there must be one.
 type tokenizerInfo struct{ OpenAI }
 
 // Read is that of [Dialect].

@@ -12,8 +12,9 @@ import (
 	"strings"
 )
 
-// Read reads the body of a request, of which so many bytes are announced, or -1. A body that is longer than it
-// may be, or that takes longer to come, is the error of its reader, and so is any other fault of it an [*Error].
+// Read reads the body of a request, of which so many bytes are announced, or -1. A body that is
+// longer than it may be, or that takes longer to come, is the error of its reader, and so is any
+// other fault of it an [*Error].
 func Read(body io.Reader, size int64) ([]byte, error) {
 	var data []byte
 	if size > 0 && size <= mostAtOnce {
@@ -45,10 +46,10 @@ func exceeds(err error) bool {
 	return errors.As(err, &tooBig) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// Decode reads the JSON object of a request into a struct. Names are compared as they are written; of a name that
-// an object has twice the last counts, as in JavaScript and Python. What the struct lacks, its [Table] allows or
-// refuses; the name of a field that the table lacks, too, is given to unknown, as in messages[].id. data must not
-// change afterwards. All errors are an [*Error].
+// Decode reads the JSON object of a request into a struct. Names are compared as they are written;
+// of a name that an object has twice the last counts, as in JavaScript and Python. What the struct
+// lacks, its [Table] allows or refuses; the name of a field that the table lacks, too, is given to
+// unknown, as in messages[].id. data must not change afterwards. All errors are an [*Error].
 func Decode(data []byte, to any, unknown func(name string)) error {
 	d := &decoder{unknown, mostMemory}
 	return d.value(data, reflect.ValueOf(to).Elem(), place{})
@@ -60,7 +61,8 @@ type decoder struct {
 	room    int // bytes that items of lists may still take
 }
 
-// mostMemory is the most memory of the items of a request's lists: an item that is short in JSON is long in memory.
+// mostMemory is the most memory of the items of a request's lists: an item that is short in JSON is
+// long in memory.
 const mostMemory = 32 << 20
 
 // A place is where a value stands: as errors name it, and with [] for any index.
@@ -177,7 +179,8 @@ func (d *decoder) object(data []byte, to reflect.Value, at place) error {
 	return d.rest(keys, to, at)
 }
 
-// fields decodes the fields that a struct has, also those of embedded ones, and takes them out of keys.
+// fields decodes the fields that a struct has, also those of embedded ones, and takes them out of
+// keys.
 func (d *decoder) fields(keys map[string]view, to reflect.Value, at place) error {
 	for i := range to.NumField() {
 		f := to.Type().Field(i)

@@ -1,6 +1,6 @@
-// Package fields reads the JSON objects of requests. A [Table] says of each field what becomes of it: it is used, it
-// changes no answer, or it is an error unless it asks for nothing. A field that no table has is ignored, and its name
-// is told to the caller.
+// Package fields reads the JSON objects of requests. A [Table] says of each field what becomes of
+// it: it is used, it changes no answer, or it is an error unless it asks for nothing. A field that
+// no table has is ignored, and its name is told to the caller.
 package fields
 
 import (
@@ -32,7 +32,8 @@ func Errorf(field, format string, args ...any) error {
 // IsNull tells whether a value is null.
 func IsNull(data []byte) bool { return string(data) == "null" }
 
-// Int is an integer. A number with a fraction of zeros is one, too, as some languages write no others: 3.0 is 3.
+// Int is an integer. A number with a fraction of zeros is one, too, as some languages write no
+// others: 3.0 is 3.
 type Int int64
 
 // UnmarshalJSON is that of [json.Unmarshaler].
@@ -76,8 +77,8 @@ func (t *Texts) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// isList decodes a list of which no item is null, which to would have as an item that is zero, and tells
-// whether data is one.
+// isList decodes a list of which no item is null, which to would have as an item that is zero, and
+// tells whether data is one.
 func isList[T any](data []byte, to *[]T) bool {
 	var items []*T
 	if json.Unmarshal(data, &items) != nil || slices.Contains(items, nil) {
@@ -218,7 +219,8 @@ func Set[T any](to *T, from *T) {
 	}
 }
 
-// SetInt sets to what a request says, if it does. Numbers that no limit allows become smaller ones of that kind.
+// SetInt sets to what a request says, if it does. Numbers that no limit allows become smaller ones
+// of that kind.
 func SetInt(to *int, from *Int) {
 	if from != nil {
 		*to = int(max(math.MinInt32, min(math.MaxInt32, *from)))

@@ -121,7 +121,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestNames: names are those that are written, of two the last counts, and what nobody knows is told.
+// TestNames: names are those that are written, of two the last counts, and what nobody knows is
+// told.
 func TestNames(t *testing.T) {
 	var r request
 	unknown, err := decoded(`{"Model": "no", "model": "a", "model": "b", "MODEL": 3, "list": [{"Name": "x", "id": 1}, {"id": {}}], "one": {"opts": 1},
@@ -154,7 +155,8 @@ func TestInt(t *testing.T) {
 	}
 }
 
-// TestBody: a body that is too long or too slow is the error of its reader, wherever that comes, and one that breaks off is a fault of the request.
+// TestBody: a body that is too long or too slow is the error of its reader, wherever that comes,
+// and one that breaks off is a fault of the request.
 func TestBody(t *testing.T) {
 	for _, begin := range []string{"", `{"model"`, `{}`, `{} `} {
 		for _, end := range []error{&http.MaxBytesError{Limit: 3}, os.ErrDeadlineExceeded} {
@@ -188,7 +190,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestManyItems: a list that would take much memory is an error before it does, wherever its items lie.
+// TestManyItems: a list that would take much memory is an error before it does, wherever its items
+// lie.
 func TestManyItems(t *testing.T) {
 	few := strings.TrimSuffix(strings.Repeat("{},", 1000), ",")
 	many := strings.TrimSuffix(strings.Repeat("{},", 1<<20), ",")

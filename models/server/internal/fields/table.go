@@ -22,7 +22,8 @@ type Row struct {
 	Use   Use
 	Names string // with spaces between them
 
-	// Nothing are the values of refused fields that ask for nothing, beside null, with spaces between them.
+	// Nothing are the values of refused fields that ask for nothing, beside null, with spaces
+	// between them.
 	Nothing string
 
 	Want string // what an error says, if it is not one of Nothing

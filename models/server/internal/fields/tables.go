@@ -1,8 +1,9 @@
 package fields
 
-// What becomes of the fields of requests: those of OpenAI's API, and those that clients of llama.cpp's server, vLLM,
-// SGLang, Ollama, Text Embeddings Inference, LiteLLM, OpenRouter, Cohere, Jina and Voyage send. A field that changes
-// the answer is used, or is an error unless it asks for nothing. What no table has is ignored, and the log names it.
+// What becomes of the fields of requests: those of OpenAI's API, and those that clients of
+// llama.cpp's server, vLLM, SGLang, Ollama, Text Embeddings Inference, LiteLLM, OpenRouter, Cohere,
+// Jina and Voyage send. A field that changes the answer is used, or is an error unless it asks for
+// nothing. What no table has is ignored, and the log names it.
 
 // generation are those of /v1/chat/completions and /v1/completions.
 var generation = []Row{
@@ -16,7 +17,8 @@ var generation = []Row{
 		sse_ping_interval stream_interval verbose kv_transfer_params ec_transfer_params backend_sampling routed_experts_prompt_start
 		models route provider transforms usage tags timeout request_timeout num_retries fallbacks drop_params litellm_metadata litellm_call_id
 		litellm_session_id litellm_trace_id extra_headers api_key api_base base_url api_version custom_llm_provider`},
-	// Guesses that only save time, and how what is not there is done, such as images. Thoughts are always apart from the text.
+	// Guesses that only save time, and how what is not there is done, such as images. Thoughts are
+	// always apart from the text.
 	{Use: Harmless, Names: `prediction speculative draft_model parse_tool_calls mm_processor_kwargs media_io_kwargs
 		return_mm_kwargs image_config guided_decoding_backend
 		spaces_between_special_tokens debug`},

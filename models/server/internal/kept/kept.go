@@ -1,5 +1,6 @@
-// Package kept keeps what clients may ask for again, in a limited number of bytes. When these are full, the key that has the
-// most of them loses what it has had for the longest time: nobody can push out what others have that have less.
+// Package kept keeps what clients may ask for again, in a limited number of bytes. When these are
+// full, the key that has the most of them loses what it has had for the longest time: nobody can
+// push out what others have that have less.
 package kept
 
 import (
@@ -7,7 +8,8 @@ import (
 	"sync"
 )
 
-// A Shelf keeps values of keys by their ids. It is for any number of goroutines at once. A nil one keeps nothing.
+// A Shelf keeps values of keys by their ids. It is for any number of goroutines at once. A nil one
+// keeps nothing.
 type Shelf struct {
 	most int64
 

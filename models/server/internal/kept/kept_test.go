@@ -7,7 +7,8 @@ import (
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 )
 
-// TestShelf: a key has its own values alone, and loses the oldest ones when it has the most and all are too many.
+// TestShelf: a key has its own values alone, and loses the oldest ones when it has the most and all
+// are too many.
 func TestShelf(t *testing.T) {
 	s := New(10 * (overhead + 100))
 	has := func(key string, want ...int) {

@@ -10,8 +10,8 @@ import (
 	"github.com/attn-go/attn/models/server/internal/fields"
 )
 
-// Sampling are the fields of a request that say how a text is continued, those of OpenAI's API and, from
-// top_k on, llama.cpp's and vLLM's.
+// Sampling are the fields of a request that say how a text is continued, those of OpenAI's API and,
+// from top_k on, llama.cpp's and vLLM's.
 type Sampling struct {
 	Model            string         `json:"model"`
 	Stream           bool           `json:"stream"`
@@ -49,8 +49,9 @@ type StreamOptions struct {
 // Fields is that of [fields.Tabled].
 func (*StreamOptions) Fields() fields.Table { return fields.Stream }
 
-// Options returns what the fields say, with the server's most tokens and its sampler for what they do not. least is the
-// fewest tokens that an answer may be limited to. The error is a [*fields.Error].
+// Options returns what the fields say, with the server's most tokens and its sampler for what they
+// do not. least is the fewest tokens that an answer may be limited to. The error is a
+// [*fields.Error].
 func (s *Sampling) Options(most int, sampler decoder.Sampler, least int) (o decoder.GenerateOptions, err error) {
 	o = decoder.GenerateOptions{MaxTokens: most, Sampler: sampler, StopText: s.Stop, Bias: s.LogitBias}
 	for _, n := range []struct {

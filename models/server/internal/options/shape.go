@@ -8,8 +8,9 @@ import (
 	"github.com/attn-go/attn/models/server/internal/fields"
 )
 
-// Limits are the fields of a request that say what a text must be, of which one may be there: that of OpenAI's API,
-// those of llama.cpp's server and those of vLLM, the old ones and structured_outputs.
+// Limits are the fields of a request that say what a text must be, of which one may be there: that
+// of OpenAI's API, those of llama.cpp's server and those of vLLM, the old ones and
+// structured_outputs.
 type Limits struct {
 	ResponseFormat *Format         `json:"response_format"`
 	Grammar        string          `json:"grammar"` // in llama.cpp's form

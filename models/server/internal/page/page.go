@@ -1,5 +1,5 @@
-// Package page is the web page of a server: conversations, semantic search, and what the models are. It is one
-// document that loads nothing, and asks the API of the server that it comes from.
+// Package page is the web page of a server: conversations, semantic search, and what the models
+// are. It is one document that loads nothing, and asks the API of the server that it comes from.
 package page
 
 import (

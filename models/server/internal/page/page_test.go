@@ -63,8 +63,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestPolicy: the policy has the hashes of the one script and the one style of the page, as a browser
-// computes them, and allows nothing else but requests to the server and the icon.
+// TestPolicy: the policy has the hashes of the one script and the one style of the page, as a
+// browser computes them, and allows nothing else but requests to the server and the icon.
 func TestPolicy(t *testing.T) {
 	var want []string
 	for name, element := range map[string]string{"script-src": "script", "style-src": "style"} {
@@ -85,8 +85,8 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestDocument: no element has a handler, a style or an address of its own, every field has a label, and
-// ids are there once.
+// TestDocument: no element has a handler, a style or an address of its own, every field has a
+// label, and ids are there once.
 func TestDocument(t *testing.T) {
 	ids, labelled := map[string]bool{}, map[string]bool{}
 	list := elements(t, "")
@@ -135,8 +135,8 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestScript: nothing in the script makes HTML or code of a string, or keeps anything, and every id that it
-// names is in the page.
+// TestScript: nothing in the script makes HTML or code of a string, or keeps anything, and every id
+// that it names is in the page.
 func TestScript(t *testing.T) {
 	script := elements(t, "script")[0].FirstChild.Data
 	for _, no := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "localStorage", "sessionStorage", "indexedDB", "cookie", "import(", "http:", "https:"} {

@@ -10,7 +10,8 @@ import (
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 )
 
-// stub stands for the document and for main.js, the only part of the script that does something by itself.
+// stub stands for the document and for main.js, the only part of the script that does something by
+// itself.
 const stub = `const fields = {};
 const document = { getElementById: (id) => (fields[id] ??= { value: "", addEventListener() {} }) };
 let models = [];
@@ -76,8 +77,8 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// TestMarkdownIsSafe: whatever a text is, its tree has no other tags and properties than these, links to the web alone, and no letter
-// is lost but those of marks.
+// TestMarkdownIsSafe: whatever a text is, its tree has no other tags and properties than these,
+// links to the web alone, and no letter is lost but those of marks.
 func TestMarkdownIsSafe(t *testing.T) {
 	var problems []string
 	runScript(t, `(() => {
@@ -116,8 +117,8 @@ func TestMarkdownIsSafe(t *testing.T) {
 	}
 }
 
-// TestPassages: sentences go on over the ends of lines that were broken at a width, and other lines do not; what is too long for the model is
-// cut into windows that overlap.
+// TestPassages: sentences go on over the ends of lines that were broken at a width, and other lines
+// do not; what is too long for the model is cut into windows that overlap.
 func TestPassages(t *testing.T) {
 	for _, c := range []struct {
 		by, text string
@@ -175,8 +176,8 @@ func TestPassages(t *testing.T) {
 	}
 }
 
-// TestWindowsOfPassages: a window is of the passage that it was cut from, also if another passage has its text, and no character is
-// cut into two.
+// TestWindowsOfPassages: a window is of the passage that it was cut from, also if another passage
+// has its text, and no character is cut into two.
 func TestWindowsOfPassages(t *testing.T) {
 	const short, long = "one two three four five six seven eight nine ten eleven twelve", "He wrote: one two three four five six seven eight nine ten eleven twelve and so on and on"
 	list, err := json.Marshal([][]string{{long, short}, {short, long}, {strings.Repeat("a", 16) + strings.Repeat("𝄞", 32)}, {strings.Repeat("a", 17) + strings.Repeat("𝄞", 33)}})
@@ -203,7 +204,8 @@ func TestWindowsOfPassages(t *testing.T) {
 	}
 }
 
-// TestFrames: an answer is drawn once a frame, and as a whole in the end, also if there are no frames.
+// TestFrames: an answer is drawn once a frame, and as a whole in the end, also if there are no
+// frames.
 func TestFrames(t *testing.T) {
 	var got []int
 	runScript(t, `(() => {
@@ -225,7 +227,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// TestChosenModel: the view of conversations shows what a model takes that is not loaded, and of which little may be known.
+// TestChosenModel: the view of conversations shows what a model takes that is not loaded, and of
+// which little may be known.
 func TestChosenModel(t *testing.T) {
 	var got []string
 	runScript(t, `(() => {

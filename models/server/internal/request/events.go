@@ -22,33 +22,34 @@ type Event struct {
 	End    decoder.End
 	Stop   string // the string that the text has ended at, or ""
 
-	// Of the next message of a conversation: what the model thinks before its text, and calls of tools. Called says that the
-	// choice has calls, this one's included.
+	// Of the next message of a conversation: what the model thinks before its text, and calls of
+	// tools. Called says that the choice has calls, this one's included.
 	Reasoning string
 	Thought   bool // its token is one of thinking
 	Calls     []CallPart
 	Called    bool
 
-	// Tokens are those of Text with their logarithms, nil if these are not wanted, and Bytes returns the bytes of one, which
-	// may be a part of a character.
+	// Tokens are those of Text with their logarithms, nil if these are not wanted, and Bytes
+	// returns the bytes of one, which may be a part of a character.
 	Tokens []decoder.Token
 	Bytes  func(id int32) []byte
 
-	// Prompt says that the event begins with the prompt: nothing precedes its first token, and Outside of the first
-	// tokens are not written in the text.
+	// Prompt says that the event begins with the prompt: nothing precedes its first token, and
+	// Outside of the first tokens are not written in the text.
 	Prompt  bool
 	Outside int
 }
 
-// A CallPart is a call of a tool as a whole, or what one grows by, of which the first part alone has ID and Name.
+// A CallPart is a call of a tool as a whole, or what one grows by, of which the first part alone
+// has ID and Name.
 type CallPart struct {
 	Index     int // of the call among those of the choice
 	ID, Name  string
 	Arguments string // JSON
 }
 
-// A Choice is an answer that grows while somebody reads it. The scheduler adds tokens and never waits for the reader; the
-// number of tokens of an answer is limited.
+// A Choice is an answer that grows while somebody reads it. The scheduler adds tokens and never
+// waits for the reader; the number of tokens of an answer is limited.
 type Choice struct {
 	mu     sync.Mutex
 	tokens []decoder.Token
@@ -131,8 +132,8 @@ func (c *Choice) next(ctx context.Context) (decoder.Token, error) {
 	}
 }
 
-// Next returns the next event, and waits for it; nil after the last one. Choices take turns, so that the order is always
-// the same.
+// Next returns the next event, and waits for it; nil after the last one. Choices take turns, so
+// that the order is always the same.
 func (r *Request) Next(ctx context.Context) (*Event, error) {
 	if e := r.held; e != nil {
 		r.held = nil
@@ -153,7 +154,8 @@ func (r *Request) Next(ctx context.Context) (*Event, error) {
 	return nil, nil
 }
 
-// event returns the event of a token. The first token of a choice comes after all of the prompt has been read.
+// event returns the event of a token. The first token of a choice comes after all of the prompt has
+// been read.
 func (r *Request) event(c *Choice, t decoder.Token) *Event {
 	w := r.Work.(*Generate)
 	e := &Event{Choice: c.index, First: !c.begun, Text: t.Text, End: t.End, Stop: t.StopText, Bytes: w.Bytes}
@@ -163,8 +165,8 @@ func (r *Request) event(c *Choice, t decoder.Token) *Event {
 	if w.Quiet {
 		e.Text, e.End = "", decoder.EndMaxTokens
 	} else if r.Made++; w.Options.Logprobs && (t.End != decoder.EndToken || w.Echo) {
-		// With the prompt's logarithms an answer has that of the token that ends it, too: who scores a text asks for
-		// one token more and leaves the last one out, whatever it is.
+		// With the prompt's logarithms an answer has that of the token that ends it, too: who
+		// scores a text asks for one token more and leaves the last one out, whatever it is.
 		e.Tokens = append(e.Tokens, t)
 	}
 	c.begun, c.ended = true, e.End != decoder.EndNone

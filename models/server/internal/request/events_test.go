@@ -30,7 +30,8 @@ func drain(r *Request) (list []string, err error) {
 	}
 }
 
-// TestTurns: choices take turns whatever comes first, begin with their prompt if that is wanted, and are whole in the end.
+// TestTurns: choices take turns whatever comes first, begin with their prompt if that is wanted,
+// and are whole in the end.
 func TestTurns(t *testing.T) {
 	w := &Generate{Choices: 1, Echo: true, Echoed: []Echoed{{Text: "ä:", Tokens: make([]decoder.Token, 3)}, {Text: "b:"}}}
 	w.Options.Logprobs = true
@@ -66,7 +67,8 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// TestEnds: what was added comes before an error, an end without a reason is one, and nobody waits longer than ctx.
+// TestEnds: what was added comes before an error, an end without a reason is one, and nobody waits
+// longer than ctx.
 func TestEnds(t *testing.T) {
 	bad := errors.New("bad")
 	for _, end := range []error{bad, nil} {

@@ -1,5 +1,6 @@
-// Package request has what clients ask of models and what comes of it, whatever API they speak. It knows nothing of HTTP,
-// and of JSON no more than the names of [Facts]: package dialect translates, and package server lets a model do the work.
+// Package request has what clients ask of models and what comes of it, whatever API they speak. It
+// knows nothing of HTTP, and of JSON no more than the names of [Facts]: package dialect translates,
+// and package server lets a model do the work.
 package request
 
 import (
@@ -9,13 +10,14 @@ import (
 	"github.com/attn-go/attn/models/receipt"
 )
 
-// A Request asks for one piece of work. A dialect sets what its client says, and the server the rest.
+// A Request asks for one piece of work. A dialect sets what its client says, and the server the
+// rest.
 type Request struct {
 	Ctx context.Context // ends the work
 	Key string          // whose it is: keys share a model fairly
 
-	// Model is the name of the model. "" is the only one, or with Unnamed, which is for APIs that name no models, of
-	// several the only one that does such work.
+	// Model is the name of the model. "" is the only one, or with Unnamed, which is for APIs that
+	// name no models, of several the only one that does such work.
 	Model   string
 	Unnamed bool
 	Tagged  bool // Model may have :latest at its end, as Ollama's names do

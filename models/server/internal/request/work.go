@@ -10,8 +10,8 @@ import (
 	"github.com/attn-go/attn/models/server/internal/options"
 )
 
-// Work is what a request asks for: a [*Generate], an [*Embed], a [*Rank], or what every model does: a [*Tokenize], a
-// [*Detokenize] or an [*About].
+// Work is what a request asks for: a [*Generate], an [*Embed], a [*Rank], or what every model does:
+// a [*Tokenize], a [*Detokenize] or an [*About].
 type Work interface {
 	// Kind is the kind of models that do it, "" for all.
 	Kind() models.Kind
@@ -86,8 +86,8 @@ type Embed struct {
 	Dimensions *int // nil for those of the model
 	Truncate   bool // leave out what is too long of a text, which is an error otherwise
 
-	// Prompt is the name of the model's prompt that is put before the texts, "" for the default one, and PromptNames are other
-	// names of it. PromptField is the field that has it.
+	// Prompt is the name of the model's prompt that is put before the texts, "" for the default
+	// one, and PromptNames are other names of it. PromptField is the field that has it.
 	Prompt      string
 	PromptNames []string
 	PromptField string

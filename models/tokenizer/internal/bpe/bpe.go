@@ -1,5 +1,5 @@
-// Package bpe applies a vocabulary of byte pair encoding to pieces of a text: neighbours are merged in
-// the order of the vocabulary's merges.
+// Package bpe applies a vocabulary of byte pair encoding to pieces of a text: neighbours are merged
+// in the order of the vocabulary's merges.
 package bpe
 
 import (
@@ -49,8 +49,8 @@ type Model struct {
 	merges map[pair]merge
 	ascii  [utf8.RuneSelf]int32 // the token of a character, or -1
 
-	// direct says of every token whether merging its bytes leads to it: 0 if that is not known, then
-	// 1 if it does and 2 otherwise.
+	// direct says of every token whether merging its bytes leads to it: 0 if that is not known,
+	// then 1 if it does and 2 otherwise.
 	direct []atomic.Uint32
 
 	within func() neighbours.Set // of the tokens

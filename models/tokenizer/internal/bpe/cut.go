@@ -2,8 +2,9 @@ package bpe
 
 import "unicode/utf8"
 
-// AtLeast tells whether a piece is sure to have n ids. Each of its bytes that is known is in one of them, and none has more
-// bytes than the longest token. What is unknown does not count: it may be left out, or become one token.
+// AtLeast tells whether a piece is sure to have n ids. Each of its bytes that is known is in one of
+// them, and none has more bytes than the longest token. What is unknown does not count: it may be
+// left out, or become one token.
 func (e *Encoder) AtLeast(piece string, n int) bool {
 	longest := max(e.m.Longest, utf8.UTFMax)
 	if len(piece)/longest < n {
@@ -21,8 +22,9 @@ func (e *Encoder) AtLeast(piece string, n int) bool {
 	return known >= want
 }
 
-// Cut returns the first index at or after from at which a piece can be cut: no token has the characters before and after it
-// beside each other, so that nothing is merged across it, and both are known, so that what is unknown is not fused.
+// Cut returns the first index at or after from at which a piece can be cut: no token has the
+// characters before and after it beside each other, so that nothing is merged across it, and both
+// are known, so that what is unknown is not fused.
 func (e *Encoder) Cut(piece string, from int) int {
 	within := e.m.within()
 	for !e.m.Bytes && from < len(piece) && !utf8.RuneStart(piece[from]) {

@@ -1,5 +1,6 @@
-// Package charsmap applies the rules by which SentencePiece normalizes texts, in the compiled form that
-// files of models have: a double array of prefixes (darts-clone), and the texts that replace them.
+// Package charsmap applies the rules by which SentencePiece normalizes texts, in the compiled form
+// that files of models have: a double array of prefixes (darts-clone), and the texts that replace
+// them.
 package charsmap
 
 import (
@@ -79,8 +80,8 @@ const maxText = 128
 
 func offset(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }
 
-// Graphemes applies the rules as Hugging Face's tokenizers do: to each cluster of characters that is
-// seen as one, if it has fewer than 6 bytes, otherwise to each of its characters; a rule for the
+// Graphemes applies the rules as Hugging Face's tokenizers do: to each cluster of characters that
+// is seen as one, if it has fewer than 6 bytes, otherwise to each of its characters; a rule for the
 // beginning replaces the whole.
 func (m *Map) Graphemes(text string) string {
 	out := make([]byte, 0, len(text)+len(text)/8)

@@ -7,7 +7,8 @@ type Step interface {
 	next(token string, out func(string))
 	flush(out func(string))
 
-	// within returns the bytes that a token adds within a text: between others that change nothing of it.
+	// within returns the bytes that a token adds within a text: between others that change nothing
+	// of it.
 	within(token string) string
 }
 

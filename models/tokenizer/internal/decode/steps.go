@@ -56,8 +56,8 @@ func Join() Maker {
 	}
 }
 
-// WordPiece puts spaces before tokens that do not continue a word, which the prefix marks. If clean is
-// set, it takes some spaces out again, such as those before punctuation.
+// WordPiece puts spaces before tokens that do not continue a word, which the prefix marks. If clean
+// is set, it takes some spaces out again, such as those before punctuation.
 func WordPiece(prefix string, clean bool) Maker {
 	return func() Step {
 		return &first{change: func(token string, first bool) string {
@@ -214,8 +214,8 @@ func (b *bytes) take(all bool, out func(string)) {
 	}
 }
 
-// ByteLevel are the makers for tokens that are written in GPT-2's alphabet of bytes. A token that is
-// not is its own bytes.
+// ByteLevel are the makers for tokens that are written in GPT-2's alphabet of bytes. A token that
+// is not is its own bytes.
 func ByteLevel() []Maker {
 	return []Maker{Each(func(token string) string {
 		bytes, _ := alphabet.Bytes(token)
@@ -226,8 +226,8 @@ func ByteLevel() []Maker {
 // byteFallback holds tokens of bytes back until another token follows.
 type byteFallback struct{ pending []byte }
 
-// ByteFallback makes characters of tokens such as <0xE2>. Those after each other are UTF-8 together,
-// or each becomes U+FFFD.
+// ByteFallback makes characters of tokens such as <0xE2>. Those after each other are UTF-8
+// together, or each becomes U+FFFD.
 func ByteFallback() Maker { return func() Step { return &byteFallback{} } }
 
 func (b *byteFallback) next(token string, out func(string)) {

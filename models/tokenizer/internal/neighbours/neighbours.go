@@ -1,5 +1,5 @@
-// Package neighbours knows which characters stand beside each other within the tokens of a vocabulary. Where two others meet,
-// no token goes on, so that a text can be cut there.
+// Package neighbours knows which characters stand beside each other within the tokens of a
+// vocabulary. Where two others meet, no token goes on, so that a text can be cut there.
 package neighbours
 
 import (

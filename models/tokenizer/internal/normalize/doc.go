@@ -1,5 +1,5 @@
-// Package normalize has the normalizers of Hugging Face's tokenizers: what happens to a text before it
-// is split.
+// Package normalize has the normalizers of Hugging Face's tokenizers: what happens to a text before
+// it is split.
 //
 // The categories of characters, decompositions and lower case are those of Unicode 15.0, as Go 1.26
 // has them. The reference implementation in Rust has older tables of categories and newer ones of

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Form returns the normalizer of a form of Unicode: "NFC", "NFD", "NFKC", "NFKD", and whether there is
-// such a form.
+// Form returns the normalizer of a form of Unicode: "NFC", "NFD", "NFKC", "NFKD", and whether there
+// is such a form.
 func Form(name string) (Func, bool) {
 	f, ok := map[string]norm.Form{"NFC": norm.NFC, "NFD": norm.NFD, "NFKC": norm.NFKC, "NFKD": norm.NFKD}[name]
 	return func(text string) string { return apply(f, text) }, ok

@@ -1,5 +1,5 @@
-// Package pretokenize has the pre-tokenizers of Hugging Face's tokenizers: how a text is split into the
-// pieces that a vocabulary is applied to.
+// Package pretokenize has the pre-tokenizers of Hugging Face's tokenizers: how a text is split into
+// the pieces that a vocabulary is applied to.
 package pretokenize
 
 // Yield takes a piece, which may be empty, and returns whether to go on. start says that the piece

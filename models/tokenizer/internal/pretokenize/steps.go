@@ -110,9 +110,9 @@ func ByteLevel(prefix, split bool) Step {
 	}
 }
 
-// Letters applies a step, which only splits, to the letters that stand for the bytes of a text in the vocabulary. So do the
-// pre-tokenizers that stand after ByteLevel. Those for 0xb2, 0xb3, 0xb9 and 0xbc to 0xbe are numbers, wherever such a byte
-// stands in a character.
+// Letters applies a step, which only splits, to the letters that stand for the bytes of a text in
+// the vocabulary. So do the pre-tokenizers that stand after ByteLevel. Those for 0xb2, 0xb3, 0xb9
+// and 0xbc to 0xbe are numbers, wherever such a byte stands in a character.
 func Letters(step Step) Step {
 	return func(text string, start bool, yield Yield) bool {
 		return step(alphabet.Letters(text), start, func(piece string, start bool) bool {

@@ -28,8 +28,8 @@ const (
 	ahead // looks at the next character
 )
 
-// maxRepeat bounds the numbers in braces, maxExpr the length of an expression and maxFold the classes
-// in which case does not matter.
+// maxRepeat bounds the numbers in braces, maxExpr the length of an expression and maxFold the
+// classes in which case does not matter.
 const (
 	maxRepeat = 1000
 	maxExpr   = 4096

@@ -12,8 +12,8 @@ type token struct {
 	id   int32
 }
 
-// trie finds all tokens that a text begins with. The children of a node are neighbours, in the order
-// of their bytes.
+// trie finds all tokens that a text begins with. The children of a node are neighbours, in the
+// order of their bytes.
 type trie struct {
 	labels []byte  // the byte that leads to a node
 	first  []int32 // the first child of a node; the last one is before the first of the next node

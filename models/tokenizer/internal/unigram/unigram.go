@@ -1,5 +1,5 @@
-// Package unigram applies a vocabulary of SentencePiece's unigram model to a text: of all sequences of
-// tokens that make the text it finds the one whose scores have the largest sum (Kudo 2018,
+// Package unigram applies a vocabulary of SentencePiece's unigram model to a text: of all sequences
+// of tokens that make the text it finds the one whose scores have the largest sum (Kudo 2018,
 // arXiv:1804.10959), in time in proportion to the text's length and that of the longest token.
 package unigram
 
@@ -12,7 +12,8 @@ import (
 	"github.com/attn-go/attn/models/tokenizer/internal/neighbours"
 )
 
-// MaxToken is the largest length of a token in bytes, which bounds the work for every byte of a text.
+// MaxToken is the largest length of a token in bytes, which bounds the work for every byte of a
+// text.
 const MaxToken = 512
 
 // unknownPenalty is how much an unknown character is worse than the worst token.
@@ -92,8 +93,8 @@ func (m *Model) Encoder() *Encoder { return &Encoder{m: m} }
 // Append appends the tokens of a text, which is UTF-8.
 func (e *Encoder) Append(ids []int32, text string) []int32 { return e.AppendPart(ids, text, true) }
 
-// AppendPart appends the tokens of a part of a text that ends and begins where it can be cut, after the part before it. first
-// says that there is none.
+// AppendPart appends the tokens of a part of a text that ends and begins where it can be cut, after
+// the part before it. first says that there is none.
 func (e *Encoder) AppendPart(ids []int32, text string, first bool) []int32 {
 	if first {
 		e.sum = 0

@@ -9,8 +9,8 @@ import (
 	"github.com/attn-go/attn/models/tokenizer/internal/longest"
 )
 
-// MaxWord is the largest limit on the characters of a word. It bounds the work for every character of
-// a text, as the tokens of a word can take time in proportion to the square of its length. Known
+// MaxWord is the largest limit on the characters of a word. It bounds the work for every character
+// of a text, as the tokens of a word can take time in proportion to the square of its length. Known
 // models have 100 or 200.
 const MaxWord = 256
 
@@ -21,8 +21,8 @@ type Model struct {
 	max          int // characters of a word that is split
 }
 
-// New returns the model of a vocabulary in which prefix marks tokens that continue a word. A word of
-// more than max characters is unknown. It keeps ids, which must not change.
+// New returns the model of a vocabulary in which prefix marks tokens that continue a word. A word
+// of more than max characters is unknown. It keeps ids, which must not change.
 func New(ids map[string]int32, prefix string, unknown int32, max int) *Model {
 	all := make([]longest.Token, 0, len(ids))
 	var continued []longest.Token
