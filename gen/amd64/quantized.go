@@ -227,7 +227,8 @@ func (t *blockGemmer) setRows() {
 
 // hasSpare tells whether the tile computes its last row in any case: that of the row before if it
 // lacks one. For a single row that takes less time than jumps in each step.
-func (t *blockGemmer) hasSpare() bool { return t.rows.Most-t.rows.Least == 1 }
+// Only rs3, the fourth row, is turned to the third.
+func (t *blockGemmer) hasSpare() bool { return t.rows.Most == 4 && t.rows.Least == 3 }
 
 // nextRows goes on to the rows after the tile.
 func (t *blockGemmer) nextRows() {

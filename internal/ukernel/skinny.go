@@ -38,13 +38,12 @@ type SkinnyKernels struct {
 
 	// QK and PV for K or V of another type, given as in Converters and widened in registers. d and
 	// dv are multiples of SkinnyGroup; where tier.NarrowStep is 1, d is any number from SkinnyGroup
-	// on. Where a tier has none for a type, K and V
-	// are widened before the call.
+	// on. Where a tier has none for a type, K and V are widened before the call.
 	QKF16, QKBF16 func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, next []uint16, far int)
 	PVF16, PVBF16 func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, next []uint16, far int)
 
-	// QK and PV for int8, where group neighbours of a row share a scale; group is a
-	// multiple of SkinnyGroup. QKInt8 takes the scales with the keys side by side,
+	// QK and PV for int8, where group neighbours of a row share a scale; group is a multiple of
+	// SkinnyGroup, or not less than d or dv. QKInt8 takes the scales with the keys side by side,
 	// PVInt8 row by row:
 	//
 	//	k[j·ldk+x] stands for float32(k[j·ldk+x])·scales[x/group·lsc+j]
