@@ -634,3 +634,30 @@ func checkGGUF(t *testing.T, dir string, r *tinyReferences) {
 	}
 	sameBits(t, "logits", run(m), run(want))
 }
+
+// TestGGUFRefusals: a file that is not whole, or that says something twice and not the same, is an
+// error about it.
+func TestGGUFRefusals(t *testing.T) {
+	for _, x := range []struct {
+		dir    string
+		change func(f *ggufwriter.File)
+		want   error
+	}{
+		{"gemma4-67", func(f *ggufwriter.File) { f.Remove("rope_freqs.weight") }, tensorError("rope_freqs.weight", "nothing", "F32, F16, BF16 or blocks [16]")},
+		{"nemotron_h-41", func(f *ggufwriter.File) { f.Set("nemotron_h_moe.feed_forward_length", []int32{0, 100, 0, 0, 37}) }, gguf.KeyError("nemotron_h_moe.feed_forward_length", "37 in layer 4", "36, the width of an expert")},
+		{"nemotron_h-41", func(f *ggufwriter.File) { f.Set("nemotron_h_moe.expert_shared_count", uint32(3)) }, gguf.KeyError("nemotron_h_moe.expert_shared_count", "3", "0 to 1")},
+		{"nemotron_h-41", func(f *ggufwriter.File) { f.Set("nemotron_h_moe.expert_shared_count", uint32(1)) }, nil},
+	} {
+		v, _ := convert(t, filepath.Join(filepath.Dir(tinyFolders), x.dir))
+		x.change(&v.File)
+		f, err := gguf.New(v.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = New(f, Options{}); x.want != nil {
+			checkError(t, x.dir, err, x.want)
+		} else if err != nil {
+			t.Errorf("%s: %v", x.dir, err)
+		}
+	}
+}

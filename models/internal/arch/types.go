@@ -162,6 +162,7 @@ type Rope struct {
 	Growth      float64 // queries grow to 1 + Growth·ln(1 + ⌊position/Scaling.Original⌋) times themselves, if it is not 0
 	Dynamic     bool    // texts longer than the model was trained for would have frequencies for each length
 	Scaling     ropescaling.Scaling
+	Factored    bool // a GGUF file has factors of the pairs, without which it is not whole
 }
 
 // An Apart says how DeBERTa scores positions (He et al. 2021).

@@ -68,15 +68,31 @@ func (l *Head) Logits(p *Pass, out, h []float32, rows int) error {
 // Quantized reports whether weights are quantized.
 func (l *Head) Quantized() bool { return quantized(l.Linear) }
 
-// Quantized reports whether weights of a layer are quantized.
+// Quantized reports whether weights of a layer, or beside layers, are quantized.
 func (n *Network) Quantized() bool {
-	return slices.ContainsFunc(n.Layers, func(l Layer) bool {
-		all := append(l.Mix.layers(), l.Feed.layers()...)
-		if l.Own != nil {
-			all = append(all, l.Own.layers()...)
-		}
-		return quantized(all...)
-	})
+	var all []tensors.Linear
+	if n.Inputs != nil {
+		all = append(all, n.Inputs.Project)
+	}
+	if n.Streams != nil {
+		all = slices.Concat(all, n.Streams.In, n.Streams.Out)
+	}
+	return quantized(all...) || slices.ContainsFunc(n.Layers, func(l Layer) bool { return quantized(l.layers()...) })
+}
+
+// layers are all linear ones that a layer of a model has.
+func (l *Layer) layers() []tensors.Linear {
+	all := append(l.Mix.layers(), l.Feed.layers()...)
+	if l.Own != nil {
+		all = append(all, l.Own.layers()...)
+	}
+	if a := l.AltUp; a != nil {
+		all = append(all, a.Router, a.Predict, a.Correct)
+	}
+	if f := l.Laurel; f != nil {
+		all = append(all, f.Left, f.Right)
+	}
+	return all
 }
 
 func quantized(all ...tensors.Linear) bool {

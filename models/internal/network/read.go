@@ -307,7 +307,7 @@ func (b *builder) factors() {
 		name string
 		to   *[]float64
 	}{{"rope_freqs.weight", &to.Scaling.Factors}, {"rope_factors_short.weight", &to.Scaling.Short}, {"rope_factors_long.weight", &to.Scaling.Long}} {
-		if !b.Has(list.name) {
+		if !b.Has(list.name) && !(to.Factored && list.to == &to.Scaling.Factors) {
 			continue
 		}
 		if s := &to.Scaling; s.YaRN || s.Llama3 || s.Factors != nil {

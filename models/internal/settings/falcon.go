@@ -57,7 +57,7 @@ func falconSpaces(r *reader) {
 	if lacks, _ := r.lacking("hybrid"); slices.Contains(lacks, false) && r.Has("layer_types") {
 		r.Fail("layer_types", "a layer of another kind", `"hybrid" for all layers`)
 	}
-	r.spaces(t)
+	r.spaces(t, "mamba_n_groups", "mamba_n_heads")
 	beside(r, t)
 	factorsOfFalcon(r, t)
 }

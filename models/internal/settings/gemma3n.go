@@ -16,7 +16,7 @@ var gemma3n = family{
 	Family: arch.Family{Types: []string{"gemma3n_text"}, Classes: []string{"Gemma3n", "Gemma3nText"}, GGUF: "gemma3n", Period: 5, Names: gemma3nNames},
 	draft:  gemma3nBlock(),
 	folder: decoder([]group{sizes, sameInner, rmsEpsilon, grouped, tied}, gelu, logitSoftcap, scaled, rotaries, window, layerTypes, attentionBias, streams, gemma3nLayers),
-	file:   []group{sizes, inner, rmsEpsilon, grouped, logitSoftcap, scaled, fileRope, fileWindow, fileForward, fileLocalRope, fileSame, noExperts, fileStreams, fileGemma3nLayers},
+	file:   []group{sizes, inner, rmsEpsilon, grouped, logitSoftcap, scaled, fileRope, fileWindow, fileForward, someWindow, fileLocalRope, fileSame, noExperts, fileStreams, fileGemma3nLayers},
 	missing: values{
 		"rms_norm_eps": 1e-6, "rope_theta": 1e6, "rope_local_base_freq": 10000, "num_key_value_heads": 2, "head_dim": 256, "sliding_window": 512, "final_logit_softcapping": 30, "tie_word_embeddings": true,
 		"vocab_size_per_layer_input": 262144, "hidden_size_per_layer_input": 256, "altup_active_idx": 0, "altup_correct_scale": true, "altup_num_inputs": 4, "num_kv_shared_layers": 15, "laurel_rank": 64,

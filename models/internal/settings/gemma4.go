@@ -18,7 +18,7 @@ var gemma4 = family{
 	Family: arch.Family{Types: []string{"gemma4_text"}, Classes: []string{"Gemma4", "Gemma4Text"}, GGUF: "gemma4", Period: 6, Names: gemma4Names},
 	draft:  gemma4Block(),
 	folder: decoder(decoderKeys, gelu, logitSoftcap, scaled, window, layerTypes, bothWaysIfAll, gemma4Heads, gemma4Rotaries, gemma4Layers, attentionBias),
-	file:   []group{sizes, rmsEpsilon, logitSoftcap, scaled, fileWindow, fileForward, fileGemma4Heads, fileGemma4Layers},
+	file:   []group{sizes, rmsEpsilon, logitSoftcap, scaled, fileWindow, fileForward, someWindow, fileGemma4Heads, fileGemma4Layers},
 	missing: values{
 		"rms_norm_eps": 1e-6, "num_key_value_heads": 4, "head_dim": 256, "sliding_window": 512, "tie_word_embeddings": true, "hidden_size_per_layer_input": 256, "num_kv_shared_layers": 0,
 	},
@@ -93,6 +93,7 @@ func fileGemma4Heads(r *reader) {
 	r.attention.Size = w.size
 	fileValues(r)
 	fileRope(r)
+	r.rope.Factored = true
 	const size = "attention.key_length_swa"
 	r.attention.KVHeads, r.attention.Size = max(near, 1), r.Size(size, w.size)
 	r.same("attention.value_length_swa", r.attention.Size)

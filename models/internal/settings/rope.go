@@ -300,7 +300,11 @@ func fileRope(r *reader) {
 	}
 	r.rope = &arch.Rope{Dims: r.Size(dims, r.attention.Size), Base: r.Number("rope_theta", 10000, 1, mostBase), Divide: 1, Interleaved: r.row.Interleaved}
 	kind := k.Text("rope.scaling.type")
-	if !k.Has("rope.scaling.type") && k.Has("rope.scale_linear") { // of older files
+	switch {
+	case kind != "":
+	case k.Has("rope.scaling.factor"):
+		kind = "linear" // as llama.cpp takes it
+	case k.Has("rope.scale_linear"): // of older files
 		r.rope.Divide = k.Number("rope.scale_linear", 1, 0x1p-32, 0x1p32)
 	}
 	s := ropescaling.Scaling{
@@ -366,7 +370,7 @@ func fileSame(r *reader) {
 		r.same(key, r.attention.Size)
 	}
 	r.same("rope.dimension_count_swa", r.rope.Dims)
-	if base := r.rope.Base; r.local == nil && r.Number("rope_local_base_freq", base, 1, mostBase) != base && r.window > 0 {
+	if base := r.rope.Base; r.local == nil && r.Number("rope_local_base_freq", base, 1, mostBase) != base {
 		r.Fail("rope_local_base_freq", "another one", fmt.Sprintf("%v as rope.freq_base", base))
 	}
 }

@@ -548,10 +548,13 @@ func TestFileRefusals(t *testing.T) {
 		"attention.head_count_kv": []int32{2, 1}, "attention.key_length": uint32(32), "attention.value_length": uint32(32), "attention.key_length_swa": uint32(16), "attention.value_length_swa": uint32(16),
 		"attention.sliding_window": uint32(8), "attention.sliding_window_pattern": []bool{true, false}, "rope.dimension_count": uint32(32), "rope.dimension_count_swa": uint32(16),
 	})
-	streamed := none.with(values{"altup.num_inputs": uint32(4), "embedding_length_per_layer_input": uint32(8), "activation_sparsity_scale": []float32{float32(math.Inf(-1)), 1.5}})
+	streamed := none.with(values{"attention.sliding_window": uint32(8), "altup.num_inputs": uint32(4), "embedding_length_per_layer_input": uint32(8), "activation_sparsity_scale": []float32{float32(math.Inf(-1)), 1.5}})
 	states := none.with(values{"ssm.conv_kernel": uint32(4), "ssm.state_size": uint32(8), "ssm.group_count": uint32(2), "ssm.inner_size": uint32(64), "ssm.time_step_rank": uint32(4)})
 	deltas := states.with(values{"full_attention_interval": uint32(2)})
 	spaces := states.with(values{"attention.head_count_kv": []int32{0, 2}, "feed_forward_length": []int32{0, 0}})
+	hybrid := states.with(values{"attention.head_count_kv": []int32{0, 2}, "logit_scale": float32(4)})
+	large := values{"ssm.state_size": uint32(1024), "ssm.inner_size": uint32(1 << 22), "ssm.time_step_rank": uint32(1 << 16)}
+	near := values{"attention.sliding_window": nil, "rope.freq_base_swa": float32(77)}
 	for _, x := range []struct {
 		name    string
 		changes map[string]any
@@ -565,7 +568,15 @@ func TestFileRefusals(t *testing.T) {
 		{"gemma4", values(wides).with(values{"rope.dimension_count_swa": uint32(18)}), "rope.dimension_count_swa"},
 		{"gemma4", values(wides).with(values{"attention.shared_kv_layers": uint32(1)}), "attention.shared_kv_layers"}, // no layer before it is of its kind
 		{"gemma4", values(wides).with(values{"feed_forward_length": []int32{32, 48}}), "feed_forward_length"},
+		{"gemma4", values(wides).with(values{"attention.sliding_window": nil}), "attention.sliding_window"},
+		{"gemma4", values(wides).with(values{"attention.sliding_window": uint32(0)}), "attention.sliding_window"},
+		{"gemma2", none.with(near).with(values{"attention.sliding_window": uint32(0)}), "rope.freq_base_swa"},
+		{"gemma3", none.with(near), "rope.freq_base_swa"},
+		{"gemma3", none.with(near).with(values{"rope.freq_base": float32(77)}), ""},
+		{"gemma3", none.with(near).with(values{"attention.sliding_window": uint32(8)}), ""},
 		{"gemma3n", streamed, ""},
+		{"gemma3n", streamed.with(near), "attention.sliding_window"},
+		{"gemma3n", streamed.with(values{"attention.sliding_window": uint32(0)}), "attention.sliding_window"},
 		{"gemma3n", streamed.with(values{"altup.active_idx": uint32(1)}), "altup.active_idx"},
 		{"gemma3n", streamed.with(values{"altup.num_inputs": uint32(17)}), "altup.num_inputs"},
 		{"gemma3n", streamed.with(values{"embedding_length_per_layer_input": uint32(0)}), "embedding_length_per_layer_input"},
@@ -577,7 +588,15 @@ func TestFileRefusals(t *testing.T) {
 		{"qwen35", values(deltas).with(values{"attention.causal": false}), "attention.causal"},
 		{"nemotron_h", spaces, ""},
 		{"nemotron_h", values(spaces).with(values{"feed_forward_length": []int32{32}}), "feed_forward_length"},
-		{"nemotron_h", values(spaces).with(values{"expert_count": uint32(2)}), "expert_count"},
+		{"nemotron_h", values(spaces).with(values{"ssm.group_count": uint32(3)}), "ssm.group_count"},
+		{"nemotron_h", values(spaces).with(large), "ssm.time_step_rank"},
+		{"nemotron_h", values(spaces).with(values{"expert_count": uint32(2)}), "feed_forward_length"}, // which no layer has
+		{"nemotron_h", values(spaces).with(values{"expert_count": uint32(2), "feed_forward_length": []int32{32, 0}}), "expert_count"},
+		{"nemotron_h_moe", values(spaces).with(values{"expert_count": uint32(2), "attention.head_count_kv": nil}), "attention.head_count_kv"},
+		{"nemotron_h_moe", values(spaces).with(values{"expert_count": uint32(2), "attention.head_count_kv": uint32(2)}), "attention.head_count_kv"},
+		{"granitehybrid", hybrid, ""},
+		{"granitehybrid", hybrid.with(values{"ssm.group_count": uint32(3)}), "ssm.group_count"},
+		{"granitehybrid", hybrid.with(large), "ssm.time_step_rank"},
 		{"lfm2moe", map[string]any{"shortconv.l_cache": uint32(3), "attention.head_count_kv": []int32{0, 2}, "nextn_predict_layers": uint32(1)}, "attention.head_count_kv"},
 		{"deepseek2", latent, ""},
 		{"deepseek2", values(latent).with(values{"expert_gating_func": uint32(2), "expert_group_count": uint32(4), "expert_group_used_count": uint32(2)}), ""},
@@ -589,6 +608,26 @@ func TestFileRefusals(t *testing.T) {
 		if x.key == "" && err != nil || x.key != "" && (err == nil || !strings.Contains(err.Error(), x.name+"."+x.key)) {
 			t.Errorf("%s with %v: %v, want an error about %q", x.name, x.changes, err, x.key)
 		}
+	}
+}
+
+// TestFileScaling: a file with a factor and no type is scaled as with the type linear.
+func TestFileScaling(t *testing.T) {
+	base := values{
+		"block_count": uint32(2), "embedding_length": uint32(64), "feed_forward_length": uint32(32), "attention.head_count": uint32(4),
+		"context_length": uint32(256), "attention.layer_norm_rms_epsilon": float32(1e-5), "rope.scaling.factor": float32(4),
+	}
+	for kind, divide := range map[any]float64{nil: 4, "linear": 4, "none": 1} {
+		m, err := readFile(t, "llama", base, "rope.scaling.type", kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Layers[0].Attention().Rope.Divide; got != divide {
+			t.Errorf("type %v: positions are divided by %v, want %v", kind, got, divide)
+		}
+	}
+	if _, err := readFile(t, "llama", base, "rope.scale_linear", float32(2)); err == nil || !strings.Contains(err.Error(), "rope.scale_linear") {
+		t.Errorf("two factors: %v", err)
 	}
 }
 

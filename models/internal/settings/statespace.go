@@ -121,7 +121,7 @@ func mambaSpaces(r *reader) {
 	r.limits("time_step_limit", &t.Limits)
 	inner := r.Integer("mamba_expand", 0, 1, r.most) * r.model.Width
 	r.headsOf(t, inner, "mamba_expand·hidden_size")
-	r.spaces(t)
+	r.spaces(t, "mamba_n_groups", "mamba_n_heads")
 	lacks, ok := r.lacking("linear_attention", "mamba")
 	for i := 0; i < len(lacks) && !ok; i++ {
 		lacks[i] = true
@@ -144,7 +144,7 @@ func (r *reader) fileSpace() *arch.StateSpace {
 			t.NormParts = t.KeyHeads
 		}
 	}
-	r.spaces(t)
+	r.spaces(t, "ssm.group_count", "ssm.time_step_rank")
 	return t
 }
 
@@ -188,12 +188,12 @@ func (r *reader) space() *arch.StateSpace {
 }
 
 // spaces checks sizes of Mamba-2.
-func (r *reader) spaces(t *arch.StateSpace) {
+func (r *reader) spaces(t *arch.StateSpace, groups, heads string) {
 	if t.Heads%t.KeyHeads != 0 {
-		r.Fail("mamba_n_groups", fmt.Sprint(t.KeyHeads), fmt.Sprintf("a divisor of the %d heads", t.Heads))
+		r.Fail(groups, fmt.Sprint(t.KeyHeads), fmt.Sprintf("a divisor of the %d heads", t.Heads))
 		return
 	}
-	r.stateFits("mamba_n_heads", recurrent.Layer{Heads: t.Heads, KeyHeads: t.KeyHeads, KeySize: t.KeySize, ValueSize: t.ValueSize, Rule: recurrent.StateSpace})
+	r.stateFits(heads, recurrent.Layer{Heads: t.Heads, KeyHeads: t.KeyHeads, KeySize: t.KeySize, ValueSize: t.ValueSize, Rule: recurrent.StateSpace})
 }
 
 // stateFits refuses a state that is too large. After 63 tokens of a chunk it is largest.
@@ -325,6 +325,7 @@ func filePartsOfNemotron(r *reader) {
 	t.Limits[0] = leastGate
 	r.onePart(kinds, t)
 	if !routed {
+		r.unrouted(kinds)
 		noExperts(r)
 		r.moreOfFile()
 		return
@@ -332,7 +333,27 @@ func filePartsOfNemotron(r *reader) {
 	if fileRouted(r); r.lead > 0 {
 		r.Fail("first_k_dense_replace", fmt.Sprint(r.lead), "0: each layer says what it is")
 	}
+	for i, n := range widths {
+		if kinds[i] == moe && n != r.experts.Inner {
+			r.Fail("intermediate_size", fmt.Sprintf("%d in layer %d", n, i), fmt.Sprintf("%d, the width of an expert", r.experts.Inner))
+		}
+	}
+	r.Integer("n_shared_experts", 1, 0, 1) // the width below is the one of all
 	r.experts.Shared = r.Size("shared_expert_intermediate_size", 0)
+}
+
+// unrouted says why no layer of a GGUF file has the experts that it counts.
+func (r *reader) unrouted(kinds []int) {
+	const key = "num_experts"
+	switch n := r.optional(key, 0, r.most); {
+	case n == 0:
+	case slices.Contains(kinds, mlp):
+		r.Fail(key, fmt.Sprint(n), `none without tensors "blk.N.ffn_gate_inp.weight"`)
+	case !slices.Contains(kinds, space):
+		r.Fail("num_key_value_heads", "heads in all layers", "a list with 0 for each layer without attention")
+	default:
+		r.Fail("intermediate_size", "0 in all layers without attention", "a list with the width of an expert for each layer with experts")
+	}
 }
 
 // nemotronSpaces reads the sizes of layers of Mamba-2.
@@ -346,7 +367,7 @@ func nemotronSpaces(r *reader) *arch.StateSpace {
 	if act := r.Text("mamba_hidden_act"); act != "silu" {
 		r.Fail("mamba_hidden_act", quoted(act), `"silu"; others are not supported`)
 	}
-	r.spaces(t)
+	r.spaces(t, "mamba_n_groups", "mamba_n_heads")
 	return t
 }
 

@@ -77,7 +77,7 @@ func (k *GGUF) Size(name string, missing int) int {
 	if err != nil {
 		return k.Integer(name, missing, 1, k.Most)
 	}
-	return k.same(name, all)
+	return k.same(name, all, nil)
 }
 
 // SizeOrNone is Size for a list with 0 for layers that lack what has the size. It tells which ones
@@ -91,28 +91,23 @@ func (k *GGUF) SizeOrNone(name string, missing int) (n int, lacks []bool) {
 	for i, n := range all {
 		lacks[i] = n == 0
 	}
-	most := slices.Max(all)
-	for i := range all {
-		if lacks[i] {
-			all[i] = most
-		}
-	}
-	return k.same(name, all), lacks
+	return k.same(name, all, lacks), lacks
 }
 
-// same returns the one number of all layers.
-func (k *GGUF) same(name string, all []int64) int {
+// same returns the one number of all layers but those that lack it.
+func (k *GGUF) same(name string, all []int64, lacks []bool) int {
 	if len(all) != k.layers {
 		k.Fail(name, fmt.Sprintf("%d numbers", len(all)), fmt.Sprintf("one for each of the %d layers", k.layers))
 		return 1
 	}
+	first := max(0, slices.Index(lacks, false))
 	for i, n := range all {
-		if n != all[0] {
-			k.Fail(name, fmt.Sprintf("%d in layer %d and %d in layer 0", n, i, all[0]), "the same in all layers; others are not supported")
+		if n != all[first] && (lacks == nil || !lacks[i]) {
+			k.Fail(name, fmt.Sprintf("%d in layer %d and %d in layer %d", n, i, all[first], first), "the same in all layers; others are not supported")
 			return 1
 		}
 	}
-	return k.between(name, all[0], 1, k.Most)
+	return k.between(name, all[first], 1, k.Most)
 }
 
 // Integer reads a number from low to high. A missing key is the default, or an error if that is 0.

@@ -134,7 +134,7 @@ func TestNames(t *testing.T) {
 func TestMetadata(t *testing.T) {
 	w := &ggufwriter.File{}
 	for key, v := range map[string]any{
-		"a.block_count": uint32(2), "a.n": []int32{3, 3}, "a.differ": []int32{3, 4}, "a.few": []int32{3}, "a.logit_scale": float32(1), "b.mystery": uint32(1), "general.name": "a",
+		"a.lack": []int32{0, 2}, "a.lacking": []int32{0, 0, 2, 0, 1}, "a.none": []int32{0, 0}, "a.block_count": uint32(2), "a.n": []int32{3, 3}, "a.differ": []int32{3, 4}, "a.few": []int32{3}, "a.logit_scale": float32(1), "b.mystery": uint32(1), "general.name": "a",
 	} {
 		w.Set(key, v)
 	}
@@ -161,6 +161,24 @@ func TestMetadata(t *testing.T) {
 		k.Size(name, 0)
 		if bad, ok := errors.AsType[*kernel.Error](k.Err()); !ok || bad.Arg() != fmt.Sprintf("metadata %q", "a."+name) || bad.Got != found {
 			t.Errorf("%s: %v", name, k.Err())
+		}
+	}
+	for _, x := range []struct {
+		name  string
+		n     int
+		found string
+	}{{"lack", 2, ""}, {"n", 3, ""}, {"none", 1, "0"}, {"lacking", 1, "1 in layer 4 and 2 in layer 2"}} {
+		k := read()
+		all, _ := f.Ints("a." + x.name)
+		k.Layers(len(all))
+		n, lacks := k.SizeOrNone(x.name, 0)
+		if bad, ok := errors.AsType[*kernel.Error](k.Err()); n != x.n || ok != (x.found != "") || ok && bad.Got != x.found {
+			t.Errorf("%s: %d, %v", x.name, n, k.Err())
+		}
+		for i, lack := range lacks {
+			if lack != (all[i] == 0) {
+				t.Errorf("%s: layer %d lacks it: %v", x.name, i, lack)
+			}
 		}
 	}
 }
