@@ -102,10 +102,10 @@ func (m *Models) Check(s *server.Settings) error {
 		return command.Usage(errors.New("-model is missing: want at least one"))
 	}
 	if len(m.Options.LoRA) > 0 && (len(m.list) != 1 || m.folder != "") {
-		return command.Usage(errors.New("-lora is of one model: want one -model, and no -models"))
+		return command.Usage(fmt.Errorf("-lora is of one model: want %s", m.one()))
 	}
 	if m.Options.DraftModel != "" && (len(m.list) != 1 || m.folder != "") {
-		return command.Usage(errors.New("-draft-model is for one model: want one -model, and no -models"))
+		return command.Usage(fmt.Errorf("-draft-model is for one model: want %s", m.one()))
 	}
 	if m.Options.DraftModel == "" && m.given("draft") {
 		return command.Usage(errors.New("-draft is given, and -draft-model is missing"))
@@ -134,6 +134,14 @@ func (m *Models) Check(s *server.Settings) error {
 		return command.Usage(err)
 	}
 	return command.CheckExec(m.Options.Exec)
+}
+
+// one says what a flag wants that is of one model. A worker of a gateway lacks -models.
+func (m *Models) one() string {
+	if m.flags.Lookup("models") == nil {
+		return "one -model"
+	}
+	return "one -model, and no -models"
 }
 
 // given tells whether a flag is in the arguments.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/models/command"
@@ -41,6 +42,25 @@ func TestAdapters(t *testing.T) {
 		}
 		if c.ok && c.args[2] == "-lora" && (len(m.Options.LoRA) != 2 || m.Options.LoRA[1].Scale != 2) {
 			t.Errorf("%q: %v", c.args, m.Options.LoRA)
+		}
+	}
+}
+
+// TestNoFolder: an error of a command without -models names no such flag.
+func TestNoFolder(t *testing.T) {
+	for _, flagged := range []bool{true, false} {
+		m, s := &Models{}, server.Settings{}
+		fs := flag.NewFlagSet("answer", flag.ContinueOnError)
+		m.Flags(fs, &s)
+		if flagged {
+			m.FolderFlags(fs, &s)
+		}
+		err := fs.Parse([]string{"-model", "a", "-model", "b", "-draft-model", "c"})
+		if err == nil {
+			err = m.Check(&s)
+		}
+		if err == nil || strings.Contains(err.Error(), "-models") != flagged {
+			t.Errorf("%v: %v", flagged, err)
 		}
 	}
 }
