@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/decoder"
@@ -153,6 +154,9 @@ func (m *Models) given(name string) (is bool) {
 // Load loads the models and returns a server of them. Models may be fetched until ctx ends.
 func (m *Models) Load(ctx context.Context, s server.Settings, log *slog.Logger) (*server.Server, error) {
 	m.fetch.Allow(ctx, os.Stderr)
+	if m.Options.DraftModel == "" {
+		m.Options.Draft = 0 // the flag has a default
+	}
 	if m.cacheDir != "" {
 		folder, err := promptcache.OpenFolder(m.cacheDir, m.cacheDisk)
 		if err != nil {
@@ -166,6 +170,10 @@ func (m *Models) Load(ctx context.Context, s server.Settings, log *slog.Logger) 
 		o := m.Options
 		o.Name = one.name
 		model, err := server.Load(one.path, o)
+		if bad := (*kernel.Error)(nil); errors.As(err, &bad) && bad.Arg() == "LoadOptions.DraftModel" {
+			bad.Where = "-draft-model"
+			return nil, err
+		}
 		if err != nil {
 			return nil, fmt.Errorf("-model %s: %w", one.path, err)
 		}
