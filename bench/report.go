@@ -49,7 +49,7 @@ func runReport(_ context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	if *out != "-" {
+	if *out != "-" && *out != os.DevNull {
 		at, err := filepath.Abs(*out)
 		if err != nil {
 			return err

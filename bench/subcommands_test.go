@@ -79,6 +79,9 @@ func TestJSON(t *testing.T) {
 	if code != 0 || !strings.Contains(err, "All 2 machines agree") || !strings.Contains(err, "The page is "+page+"\n") {
 		t.Errorf("exit code %d: %s", code, err)
 	}
+	if _, _, err := runCommand("report", path, "-o", os.DevNull); strings.Contains(err, "The page is") {
+		t.Error(err)
+	}
 	if text, err := os.ReadFile(page); err != nil || !bytes.Contains(text, []byte("All 2 machines agree")) {
 		t.Errorf("the page lacks the agreement: %v", err)
 	}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -97,8 +98,11 @@ var chaosFaults = []*chaosFault{
 				return false
 			}
 			c.client.Kill()
-			c.flipped.Store(true)
-			data[c.random.IntN(len(data))] ^= 1 << c.random.IntN(8)
+			at := c.random.IntN(len(data))
+			if at <= bytes.IndexByte(data, '\n') {
+				c.flipped.Store(true)
+			}
+			data[at] ^= 1 << c.random.IntN(8)
 			if err := os.WriteFile(c.journal, data, 0o600); err != nil {
 				c.t.Error(err)
 			}

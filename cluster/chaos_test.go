@@ -76,7 +76,7 @@ type chaos struct {
 	random  *rand.Rand
 	running map[string]*chaosProcess
 	lossy   bool        // the fault may have lost blocks
-	flipped atomic.Bool // bits of the journal were flipped
+	flipped atomic.Bool // a bit of the first line of the journal was flipped
 
 	mu      sync.Mutex
 	client  *os.Process    // that embeds, nil for none

@@ -51,18 +51,35 @@ func TestKillClient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for s := bufio.NewScanner(stdout); s.Scan() && !strings.Contains(s.Text(), "are on workers"); {
+		begun := false
+		for s := bufio.NewScanner(stdout); !begun && s.Scan(); {
+			begun = strings.Contains(s.Text(), "are on workers")
 		}
+		if !begun {
+			t.Fatalf("the client ends at once: %v", c.Wait())
+		}
+		ended := make(chan struct{})
+		go func() {
+			c.Wait()
+			close(ended)
+		}()
 		for keys := 0; keys <= 1500+2*i; { // until it has appended something
 			all, err := shard.List(t.Context(), conn)
-			if err != nil {
-				t.Fatal(err)
+			if err != nil || len(all) > 1 {
+				t.Fatalf("%d sequences, %v", len(all), err)
 			}
-			keys = all[0].Keys
+			if len(all) == 1 {
+				keys = all[0].Keys
+			}
+			select {
+			case <-ended:
+				t.Fatalf("the client ended before it was killed: %v, %d keys", c.ProcessState, keys)
+			case <-time.After(10 * time.Millisecond):
+			}
 		}
 		time.Sleep(time.Duration(50+37*i) * time.Millisecond)
 		c.Process.Kill()
-		c.Wait()
+		<-ended
 		if c.ProcessState.Success() {
 			t.Error("the client came to its end before it was killed")
 		}

@@ -37,7 +37,8 @@ const imageUser = 65534
 // user.
 func TestContainerfile(t *testing.T) {
 	t.Parallel()
-	for name, entry := range map[string]string{"deploy/Containerfile": "./cluster", "../models/attn/Containerfile": "./models/attn"} {
+	for name, starts := range map[string][2]string{"deploy/Containerfile": {"./cluster", `["/cluster"]`}, "../models/attn/Containerfile": {"./models/attn", `["/attn", "serve"]`}} {
+		entry := starts[0]
 		data, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -55,7 +56,7 @@ func TestContainerfile(t *testing.T) {
 			t.Errorf("%s cannot be built without cgo: %v\n%s", entry, err, out)
 		}
 		binary := string(built[1])
-		for _, line := range []string{"CGO_ENABLED=0", "\nFROM scratch\n", "\nUSER 65534:65534\n", "\nENV ATTN_MODELS=/models\n", "\nENTRYPOINT [\"" + binary + "\"", "COPY --from=build " + binary + " " + binary + "\n"} {
+		for _, line := range []string{"CGO_ENABLED=0", "\nFROM scratch\n", "\nUSER 65534:65534\n", "\nENV ATTN_MODELS=/models\n", "\nENTRYPOINT " + starts[1] + "\n", "COPY --from=build " + binary + " " + binary + "\n"} {
 			if !strings.Contains(string(data), line) {
 				t.Errorf("%s lacks %q", name, line)
 			}

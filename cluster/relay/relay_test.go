@@ -208,6 +208,8 @@ func TestBytes(t *testing.T) {
 		{"POST", "/v1/messages", "{}"},
 		{"GET", "/v1/models", ""},
 		{"GET", "/v1/models/bert", ""},
+		{"GET", "/tokenizer_info?model=bert", ""},
+		{"GET", "/tokenizer_info", ""},
 		{"GET", "/v1/nothing", ""},
 	} {
 		want := alone(single, c[0], c[1], c[2])

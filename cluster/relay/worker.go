@@ -54,7 +54,7 @@ type Worker struct {
 }
 
 // Run answers requests until ctx ends. It does not close Server. The error is one of the kind
-// [ErrFingerprint], a an error of the kind [hub.ErrVersion], or that of NATS or ctx.
+// [ErrFingerprint], an error of the kind [hub.ErrVersion], or that of NATS or ctx.
 func (w *Worker) Run(ctx context.Context) error {
 	w.Patience = cmp.Or(w.Patience, DefaultPatience)
 	w.Log = cmp.Or(w.Log, slog.New(slog.DiscardHandler))

@@ -370,6 +370,19 @@ func TestTokens(t *testing.T) {
 	if around.Count != plain.Count+2 {
 		t.Errorf("%d and %d tokens, want two around a prompt", plain.Count, around.Count)
 	}
+	for query, want := range map[string]string{"?model=bert-1": `"model_max_length"`, "": `want \"tiny\" or \"bert-1\"`, "?model=x": `there is no model \"x\"`, "?name=tiny": `"param":"name"`} {
+		if w := get(s, "/tokenizer_info"+query); (w.Code == 200) != (query == "?model=bert-1") || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: status %d, %s", query, w.Code, w.Body)
+		}
+	}
+}
+
+// TestNoneDoes: a server without a model of a kind says so, whatever model a request names.
+func TestNoneDoes(t *testing.T) {
+	s := serverOf(t, fixed(), tinyModels(t, kernel.Exec{Threads: 1}, 16)[:2]...)
+	if w := post(s, "/v1/rerank", `{"model": "zz", "query": "a", "documents": ["b"]}`); w.Code != 404 || !strings.Contains(w.Body.String(), `there is no model \"zz\": no model here ranks"`) {
+		t.Errorf("status %d, %s", w.Code, w.Body)
+	}
 }
 
 // TestModels: the list, and one of it.

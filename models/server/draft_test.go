@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -54,7 +55,14 @@ func TestDraftModel(t *testing.T) {
 			t.Errorf("%s with %s: %v", name, draft, err)
 		}
 	}
-	if _, err := Load(folder+"llama-2", LoadOptions{DraftModel: "no/model"}); err == nil {
-		t.Error("a draft model that there is not")
+	for field, o := range map[string]LoadOptions{"DraftModel": {DraftModel: "no/model"}, "Draft": {Draft: 7}, "Draft ": {DraftModel: folder + "mistral-2", Draft: -3}} {
+		_, err := Load(folder+"llama-2", o)
+		if bad := (*kernel.Error)(nil); !errors.As(err, &bad) || bad.Arg() != "LoadOptions."+strings.TrimSpace(field) || (o.DraftModel == "no/model") != errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	_, err = OnDemand(folder+"llama-2", LoadOptions{DraftModel: folder + "mistral-2"})
+	if bad := (*kernel.Error)(nil); !errors.As(err, &bad) || bad.Arg() != "LoadOptions.DraftModel" {
+		t.Errorf("a draft model for one that is loaded on demand: %v", err)
 	}
 }

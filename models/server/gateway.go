@@ -24,7 +24,7 @@ type Backend interface {
 // A Call is a request that a gateway hands on. Its client may ask, and its body has an accepted
 // size.
 type Call struct {
-	Method, Path string // Path as in a request line
+	Method, Path string // Path as in a request line, with a query
 	Body         []byte
 	Origin       Origin
 
@@ -67,8 +67,12 @@ func (s *Server) forward(x *exchange, body []byte, conversation [][]byte) error 
 	if x.r.Method == http.MethodGet {
 		created = s.created
 	}
+	path := x.r.URL.EscapedPath()
+	if query := x.r.URL.RawQuery; query != "" {
+		path += "?" + query
+	}
 	call := &Call{
-		Method: x.r.Method, Path: x.r.URL.EscapedPath(), Body: body, Conversation: conversation,
+		Method: x.r.Method, Path: path, Body: body, Conversation: conversation,
 		Origin: Origin{Key: x.key, RequestID: x.id, AnswerID: s.s.NewID(), Created: created},
 	}
 	err := s.backend.Answer(x.ctx, x, call)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/gguf"
@@ -17,8 +18,14 @@ import (
 
 // OnDemand returns a model that a server loads as [Load] does when a request asks for it, and
 // unloads when another one needs its memory, see Settings.ModelsBytes. The files must be those of a
-// model that can be loaded.
+// model that can be loaded, and there is no draft model.
 func OnDemand(model string, o LoadOptions) (*Model, error) {
+	if err := o.checkDraft(); err != nil {
+		return nil, err
+	}
+	if o.DraftModel != "" {
+		return nil, &kernel.Error{Where: ofDraft, Got: fmt.Sprintf("%q for a model that is loaded on demand", o.DraftModel), Want: "none"}
+	}
 	r, err := models.Inspect(model)
 	if err == nil && len(r.Problems) > 0 {
 		err = r.Problems[0]

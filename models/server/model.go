@@ -66,6 +66,9 @@ type LoadOptions struct {
 // Load opens a model with [models.Open], whose errors it returns, and computes the hash of its
 // files.
 func Load(model string, o LoadOptions) (*Model, error) {
+	if err := o.checkDraft(); err != nil {
+		return nil, err
+	}
 	load := embedding.LoadOptions{Precision: o.Precision, LoRA: o.LoRA, KeepPacked: o.KeepPacked}
 	opened, err := models.Open(model, models.Options{
 		Embedding: load,
@@ -88,7 +91,28 @@ func Load(model string, o LoadOptions) (*Model, error) {
 	}
 	m := NewModel(o.Name, opened, digest)
 	m.files, m.adapters, m.load, m.exec = files, merged, load, &o.Exec
-	return m, errors.Join(err, bad, m.loadDraft(o))
+	if err := errors.Join(err, bad); err != nil {
+		return nil, err
+	}
+	if err := m.loadDraft(o); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// ofDraft is where errors of the draft model say that they are.
+const ofDraft = "server: LoadOptions.DraftModel"
+
+// checkDraft reports a number of guesses that does not fit.
+func (o *LoadOptions) checkDraft() error {
+	const where = "server: LoadOptions.Draft"
+	switch {
+	case o.Draft < 0:
+		return &kernel.Error{Where: where, Got: fmt.Sprint(o.Draft), Want: "1 or more, or 0 for 4"}
+	case o.Draft > 0 && o.DraftModel == "":
+		return &kernel.Error{Where: where, Got: fmt.Sprintf("%d without DraftModel", o.Draft), Want: "0, or a DraftModel"}
+	}
+	return nil
 }
 
 // loadDraft opens the draft model of a generator.
@@ -98,14 +122,18 @@ func (m *Model) loadDraft(o LoadOptions) error {
 	}
 	x, ok := m.model.(models.Generates)
 	if !ok {
-		return &kernel.Error{Where: "server: LoadOptions.DraftModel", Got: fmt.Sprintf("%q for %s", o.DraftModel, kinds[m.model.About().Kind]), Want: "none, or a language model to guess for"}
+		return &kernel.Error{Where: ofDraft, Got: fmt.Sprintf("%q for %s", o.DraftModel, kinds[m.model.About().Kind]), Want: "none, or a language model to guess for"}
 	}
 	var err error
 	if m.draft, err = models.OpenDraft(o.DraftModel, x.Generator().Options()); err != nil {
-		return err
+		return &kernel.Error{Where: ofDraft, Got: fmt.Sprintf("%q, which cannot be opened: %v", o.DraftModel, err), Want: "a language model that can", Kind: err}
 	}
 	m.guesses = cmp.Or(o.Draft, 4)
-	return x.Generator().CheckDraft(m.draft)
+	err = x.Generator().CheckDraft(m.draft)
+	if bad := (*kernel.Error)(nil); errors.As(err, &bad) {
+		bad.Where = ofDraft
+	}
+	return err
 }
 
 // NewModel returns a model that is open. digest stands for its files, and for options that change

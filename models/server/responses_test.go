@@ -207,6 +207,24 @@ func TestResponsesErrors(t *testing.T) {
 	}
 }
 
+// TestFormatNull: the error of a schema that is null names it where the API has it, and the format
+// of a text is its type alone.
+func TestFormatNull(t *testing.T) {
+	s := newServer(t, fixed())
+	w := post(s, "/v1/responses", `{"model": "tiny", "input": "x", "text": {"format": {"type": "json_schema", "schema": null}}}`)
+	if w.Code != 400 || !strings.Contains(w.Body.String(), `"text.format.schema: got none`) {
+		t.Errorf("status %d, %s", w.Code, w.Body)
+	}
+	for format, want := range map[string]string{
+		`{"type": "text", "schema": null}`: `{"type":"text"}`, `{"type": "text", "name": "x", "schema": {}}`: `{"type":"text"}`, `{"type": "json_object", "schema": null}`: `{"type":"json_object"}`,
+	} {
+		w := post(s, "/v1/responses", `{"model": "tiny", "input": "x", "max_output_tokens": 3, "text": {"format": `+format+`}}`)
+		if w.Code != 200 || !strings.Contains(w.Body.String(), `"text":{"format":`+want+`}`) {
+			t.Errorf("%s: status %d, %s", format, w.Code, w.Body)
+		}
+	}
+}
+
 // TestKeptQuery: a query asks for what no kept response has, which is an error that names it.
 func TestKeptQuery(t *testing.T) {
 	s := newServer(t, numbered())

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -151,13 +152,16 @@ func (s *Server) model(r *request.Request) (served, error) {
 		}
 	}
 	if len(found) != 1 {
-		return nil, dialect.Fail(http.StatusNotFound, "model_not_found", "there is no model %.100q: want %s", name, s.names(r)).Of("model")
+		return nil, dialect.Fail(http.StatusNotFound, "model_not_found", "there is no model %.100q: %s", name, s.names(r)).Of("model")
 	}
 	r.Model = found[0].about().name
 	return found[0], nil
 }
 
-// names returns the names of the models that can do what a request asks for, of many the first.
+// does says what models of a kind do.
+var does = map[models.Kind]string{models.KindGenerator: "writes texts", models.KindEmbedder: "makes vectors", models.KindReranker: "ranks"}
+
+// names says which models can do what a request asks for, of many the first.
 func (s *Server) names(r *request.Request) string {
 	const most = 8
 	var list []string
@@ -172,9 +176,9 @@ func (s *Server) names(r *request.Request) string {
 		list = append(list, strconv.Quote(m.about().name))
 	}
 	if len(list) == 0 {
-		return "another request: no model here can do that"
+		return "no model here " + cmp.Or(does[r.Work.Kind()], "can do that")
 	}
-	return strings.Join(list, " or ")
+	return "want " + strings.Join(list, " or ")
 }
 
 // ofKind reports that a request is one for models of another kind.

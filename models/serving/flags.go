@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/decoder"
@@ -102,10 +103,10 @@ func (m *Models) Check(s *server.Settings) error {
 		return command.Usage(errors.New("-model is missing: want at least one"))
 	}
 	if len(m.Options.LoRA) > 0 && (len(m.list) != 1 || m.folder != "") {
-		return command.Usage(errors.New("-lora is of one model: want one -model, and no -models"))
+		return command.Usage(fmt.Errorf("-lora is of one model: want %s", m.one()))
 	}
 	if m.Options.DraftModel != "" && (len(m.list) != 1 || m.folder != "") {
-		return command.Usage(errors.New("-draft-model is for one model: want one -model, and no -models"))
+		return command.Usage(fmt.Errorf("-draft-model is for one model: want %s", m.one()))
 	}
 	if m.Options.DraftModel == "" && m.given("draft") {
 		return command.Usage(errors.New("-draft is given, and -draft-model is missing"))
@@ -136,6 +137,14 @@ func (m *Models) Check(s *server.Settings) error {
 	return command.CheckExec(m.Options.Exec)
 }
 
+// one says what a flag wants that is of one model. A worker of a gateway lacks -models.
+func (m *Models) one() string {
+	if m.flags.Lookup("models") == nil {
+		return "one -model"
+	}
+	return "one -model, and no -models"
+}
+
 // given tells whether a flag is in the arguments.
 func (m *Models) given(name string) (is bool) {
 	m.flags.Visit(func(f *flag.Flag) { is = is || f.Name == name })
@@ -145,6 +154,9 @@ func (m *Models) given(name string) (is bool) {
 // Load loads the models and returns a server of them. Models may be fetched until ctx ends.
 func (m *Models) Load(ctx context.Context, s server.Settings, log *slog.Logger) (*server.Server, error) {
 	m.fetch.Allow(ctx, os.Stderr)
+	if m.Options.DraftModel == "" {
+		m.Options.Draft = 0 // the flag has a default
+	}
 	if m.cacheDir != "" {
 		folder, err := promptcache.OpenFolder(m.cacheDir, m.cacheDisk)
 		if err != nil {
@@ -158,6 +170,10 @@ func (m *Models) Load(ctx context.Context, s server.Settings, log *slog.Logger) 
 		o := m.Options
 		o.Name = one.name
 		model, err := server.Load(one.path, o)
+		if bad := (*kernel.Error)(nil); errors.As(err, &bad) && bad.Arg() == "LoadOptions.DraftModel" {
+			bad.Where = "-draft-model"
+			return nil, err
+		}
 		if err != nil {
 			return nil, fmt.Errorf("-model %s: %w", one.path, err)
 		}

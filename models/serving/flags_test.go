@@ -4,6 +4,8 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/models/command"
@@ -43,4 +45,47 @@ func TestAdapters(t *testing.T) {
 			t.Errorf("%q: %v", c.args, m.Options.LoRA)
 		}
 	}
+}
+
+// TestNoFolder: an error of a command without -models names no such flag.
+func TestNoFolder(t *testing.T) {
+	for _, flagged := range []bool{true, false} {
+		m, s := &Models{}, server.Settings{}
+		fs := flag.NewFlagSet("answer", flag.ContinueOnError)
+		m.Flags(fs, &s)
+		if flagged {
+			m.FolderFlags(fs, &s)
+		}
+		err := fs.Parse([]string{"-model", "a", "-model", "b", "-draft-model", "c"})
+		if err == nil {
+			err = m.Check(&s)
+		}
+		if err == nil || strings.Contains(err.Error(), "-models") != flagged {
+			t.Errorf("%v: %v", flagged, err)
+		}
+	}
+}
+
+// TestDraftErrors: an error of the draft model names its flag.
+func TestDraftErrors(t *testing.T) {
+	const folder = "../testdata/tiny/"
+	for _, draft := range []string{"no/model", folder + "qwen3_5_text-2", folder + "bert-1"} {
+		m, s := &Models{}, server.Settings{}
+		err := command.Parse(flagSet(m, &s), []string{"-model", folder + "llama-2", "-draft-model", draft}, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Load(t.Context(), s, slog.New(slog.DiscardHandler)); err == nil || !strings.HasPrefix(err.Error(), "-draft-model: ") {
+			t.Errorf("%s: %v", draft, err)
+		}
+	}
+}
+
+// flagSet returns the flags of a command that serves a folder of models, too.
+func flagSet(m *Models, s *server.Settings) *flag.FlagSet {
+	fs := flag.NewFlagSet("serve", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	m.Flags(fs, s)
+	m.FolderFlags(fs, s)
+	return fs
 }

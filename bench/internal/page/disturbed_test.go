@@ -12,7 +12,9 @@ import (
 // files of one CPU apart by their names.
 func TestDisturbedPage(t *testing.T) {
 	f, g := example(0), example(1)
-	others := 45.0
+	others, most := 15.0, 60.0
+	busy := example(0)
+	busy.Machine.OthersPercent = &most
 	f.Path, g.Path, f.Machine.CPU, g.Machine.CPU = "somewhere/first.json", "somewhere/second.json", "x", "x"
 	f.Machine.OthersPercent = &others
 	for i := range f.Speed {
@@ -22,7 +24,8 @@ func TestDisturbedPage(t *testing.T) {
 		files         []*results.File
 		want, without []string
 	}{
-		"disturbed": {[]*results.File{f}, []string{"attn on x, first.json", "DISTURBED: other programs took 45.0% of the CPU time.", "GFLOP/s on one thread; the peak varied by 40%;", "no share, as the peak varied"}, []string{"% of FMA peak"}},
+		"disturbed": {[]*results.File{f}, []string{"attn on x, first.json", "DISTURBED: other programs took 15.0% of the CPU time.", "GFLOP/s on one thread; the peak varied by 40%;", "no share, as the peak varied"}, []string{"% of FMA peak"}},
+		"busy":      {[]*results.File{busy}, []string{"GFLOP/s on one thread; others took 64% of the CPU time", "GB/s on one thread; others took 64% of the CPU time (", "no share, as others took 64% of the CPU time"}, []string{"% of FMA peak", "varied by 0%", "as the peak varied"}},
 		"quiet":     {[]*results.File{g}, []string{"attn on x, second.json", "% of FMA peak"}, []string{"DISTURBED: other programs", "on one thread; the peak varied", "no share, as the peak varied"}},
 		"both":      {[]*results.File{f, g}, []string{"1. x, first.json", "2. x, second.json"}, nil},
 	} {

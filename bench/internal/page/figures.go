@@ -80,12 +80,12 @@ func tiersByShape(f *results.File, i int) sketch {
 	t := table{Caption: "All shapes, tiers and numbers of threads. Time is the median of a call; the quartiles are of its samples", Head: []string{"shape", "input", "tier", "threads", "time", "quartiles", "samples", "GFLOP/s", "peak", "its spread, %", "% of peak"}}
 	for k, s := range f.Speed {
 		from := from(i, "speed", k)
-		percent, ok := s.Share(f)
+		percent, doubt := s.Share(f)
 		t.Rows = append(t.Rows, []cell{text("%s", s.Shape), text("%s", s.Input), text("%s", s.Tier), from.int("threads", s.Threads), from.num("ns", s.Ns, tables.Duration(s.Ns)),
 			text("%s – %s", tables.Duration(s.Q1), tables.Duration(s.Q3)), from.int("samples", s.Samples),
-			from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.fixed("peak_gflops", s.Peak, 1), from.spread("peak_spread", s.PeakSpread), from.share("peak_percent", 1, percent, ok)})
+			from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.fixed("peak_gflops", s.Peak, 1), from.spread("peak_spread", s.PeakSpread), from.share("peak_percent", 1, percent, doubt)})
 		if s.Threads == 1 {
-			c.AddBar(s.Shape, s.Tier, shareBar(s.Shape+", "+s.Tier, "peak", percent, ok, s.Ns))
+			c.AddBar(s.Shape, s.Tier, shareBar(s.Shape+", "+s.Tier, "peak", percent, doubt, s.Ns))
 		}
 	}
 	return sketch{"shapes", "Share of the peak", "Each shape on one thread of each tier. The peak is that of the widest vectors where a tier has none. Short calls spend their time on other things than arithmetic.", c, t}
@@ -139,13 +139,13 @@ func decode(f *results.File, i int) sketch {
 	t := table{Caption: "One query per head. % of reading: of a loop that only reads as much, on as many threads", Head: []string{"from", "type", "query heads for each KV head", "tier", "threads", "keys", "time", "GB/s", "reading", "% of reading", "% of peak", "tokens/s"}}
 	for k, d := range f.Decode {
 		from := from(i, "decode", k)
-		read, readOK := d.ReadShare(f)
-		peak, peakOK := d.PeakShare(f)
+		read, readDoubt := d.ReadShare(f)
+		peak, peakDoubt := d.PeakShare(f)
 		t.Rows = append(t.Rows, []cell{text("%s", d.Level), text("%s", d.Type), from.int("group", d.Group), text("%s", d.Tier), from.int("threads", d.Threads), from.int("keys", d.Keys), from.num("ns", d.Ns, tables.Duration(d.Ns)),
-			from.fixed("gbs", d.GBs, 1), from.fixed("read_gbs", d.Read, 1), from.share("read_percent", 0, read, readOK), from.share("peak_percent", 0, peak, peakOK), from.fixed("tokens_s", d.Tokens, 0)})
+			from.fixed("gbs", d.GBs, 1), from.fixed("read_gbs", d.Read, 1), from.share("read_percent", 0, read, readDoubt), from.share("peak_percent", 0, peak, peakDoubt), from.fixed("tokens_s", d.Tokens, 0)})
 		if d.Threads == 1 && d.Tier == f.Default() && d.Group == results.DecodeGroup {
 			c.Bars = append(c.Bars, d.Level+" "+d.Type)
-			c.Series[0].Points = append(c.Series[0].Points, chart.Point{X: d.GBs, Label: fmt.Sprintf("%s from %s: %.1f GB/s, %s of reading, %s of the FMA peak", d.Type, d.Level, d.GBs, shareText(read, readOK), shareText(peak, peakOK))})
+			c.Series[0].Points = append(c.Series[0].Points, chart.Point{X: d.GBs, Label: fmt.Sprintf("%s from %s: %.1f GB/s, %s of reading, %s of the FMA peak", d.Type, d.Level, d.GBs, shareText(read, readDoubt), shareText(peak, peakDoubt))})
 			c.Series[1].Points = append(c.Series[1].Points, chart.Point{X: d.Read, Label: fmt.Sprintf("reading as much from %s: %.1f GB/s", d.Level, d.Read)})
 		}
 	}
@@ -162,13 +162,13 @@ func backward(f *results.File, i int) sketch {
 	for k := range f.Backward {
 		b := &f.Backward[k]
 		from := from(i, "backward", k)
-		percent, ok := b.Share(f)
-		forward, forwardOK := b.ForwardShare(f)
+		percent, doubt := b.Share(f)
+		forward, forwardDoubt := b.ForwardShare(f)
 		t.Rows = append(t.Rows, []cell{text("%s", b.Shape), text("%s", b.Input), text("%s", b.Tier), from.int("threads", b.Threads), from.num("ns", b.Ns, tables.Duration(b.Ns)), from.num("gflops", b.GFLOPs, tables.GFLOPs(b.GFLOPs)),
-			from.fixed("peak_gflops", b.Peak, 1), from.share("peak_percent", 1, percent, ok), from.num("forward_ns", b.Forward, tables.Duration(b.Forward)), from.share("forward_percent", 1, forward, forwardOK)})
+			from.fixed("peak_gflops", b.Peak, 1), from.share("peak_percent", 1, percent, doubt), from.num("forward_ns", b.Forward, tables.Duration(b.Forward)), from.share("forward_percent", 1, forward, forwardDoubt)})
 		if b.Threads == 1 && b.Tier == f.Default() {
-			c.AddBar(b.Shape, "gradients", shareBar(b.Shape+", gradients", "peak", percent, ok, b.Ns))
-			c.AddBar(b.Shape, "forward", shareBar(b.Shape+", forward", "peak", forward, forwardOK, b.Forward))
+			c.AddBar(b.Shape, "gradients", shareBar(b.Shape+", gradients", "peak", percent, doubt, b.Ns))
+			c.AddBar(b.Shape, "forward", shareBar(b.Shape+", forward", "peak", forward, forwardDoubt, b.Forward))
 		}
 	}
 	return sketch{"backward", "Gradients", "What training computes after each forward call. The operations of gradients are counted as 2.5 times those of the forward call: five products in place of two, as the scores are computed again.", c, t}
@@ -182,12 +182,12 @@ func linear(f *results.File, i int) sketch {
 	for k := range f.Linear {
 		l := &f.Linear[k]
 		from := from(i, "linear", k)
-		percent, ok := l.Share(f)
+		percent, doubt := l.Share(f)
 		unit := map[string]string{results.LimitPeak: "GFLOP/s", results.LimitRead: "GB/s"}[l.Limit]
 		t.Rows = append(t.Rows, []cell{text("%s", shape(l)), text("%s", l.Weights), text("%s", l.Tier), from.int("threads", l.Threads), from.num("ns", l.Ns, tables.Duration(l.Ns)), text("%s, %s", l.Limit, unit),
-			from.fixed("rate", l.Rate, 1), from.fixed("limit_rate", l.LimitRate, 1), from.share("limit_percent", 1, percent, ok)})
+			from.fixed("rate", l.Rate, 1), from.fixed("limit_rate", l.LimitRate, 1), from.share("limit_percent", 1, percent, doubt)})
 		if l.Threads == 1 && l.Tier == f.Default() {
-			c.AddBar(shape(l), l.Weights, shareBar(shape(l)+", "+l.Weights, "limit of "+l.Limit, percent, ok, l.Ns))
+			c.AddBar(shape(l), l.Weights, shareBar(shape(l)+", "+l.Weights, "limit of "+l.Limit, percent, doubt, l.Ns))
 		}
 	}
 	return sketch{"linear", "Linear layers", "With many rows the limit is the FMA peak. With less than 16 rows it is reading the weights.", c, t}
@@ -294,10 +294,10 @@ func together(files []*results.File) sketch {
 			if s.Tier != f.Default() {
 				continue
 			}
-			percent, ok := s.Share(f)
-			c.AddBar(s.Shape, series, shareBar(s.Shape+", "+series, "peak", percent, ok, s.Ns))
+			percent, doubt := s.Share(f)
+			c.AddBar(s.Shape, series, shareBar(s.Shape+", "+series, "peak", percent, doubt, s.Ns))
 			from := from(i, "speed", k)
-			t.Rows = append(t.Rows, []cell{text("%s", s.Shape), text("%s", name(files, i)), text("%s", s.Tier), from.num("ns", s.Ns, tables.Duration(s.Ns)), from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.share("peak_percent", 1, percent, ok)})
+			t.Rows = append(t.Rows, []cell{text("%s", s.Shape), text("%s", name(files, i)), text("%s", s.Tier), from.num("ns", s.Ns, tables.Duration(s.Ns)), from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.share("peak_percent", 1, percent, doubt)})
 		}
 	}
 	return sketch{"machines", "All machines", "Shares of the peak depend much less on the machine than times do.", c, t}

@@ -141,16 +141,16 @@ func name(files []*results.File, i int) string {
 }
 
 // share is the cell of a share, without a number if it cannot be relied on.
-func (s source) share(name string, decimals int, percent float64, ok bool) cell {
-	if !ok {
+func (s source) share(name string, decimals int, percent float64, doubt string) cell {
+	if doubt != "" {
 		return text("–")
 	}
 	return s.fixed(name, percent, decimals)
 }
 
 // shareText is a share in a text.
-func shareText(percent float64, ok bool) string {
-	if !ok {
+func shareText(percent float64, doubt string) string {
+	if doubt != "" {
 		return "–"
 	}
 	return fmt.Sprintf("%.0f%%", percent)
@@ -167,9 +167,9 @@ func (s source) spread(name string, x float64) cell {
 
 // shareBar is the bar of a share of a limit. Without a share to rely on it has no length, and says
 // so.
-func shareBar(what, limit string, percent float64, ok bool, ns float64) chart.Point {
-	if !ok {
-		return chart.Point{Label: fmt.Sprintf("%s: %s, no share, as the %s varied", what, tables.Duration(ns), limit)}
+func shareBar(what, limit string, percent float64, doubt string, ns float64) chart.Point {
+	if doubt != "" {
+		return chart.Point{Label: fmt.Sprintf("%s: %s, no share, as %s", what, tables.Duration(ns), doubt)}
 	}
 	return chart.Point{X: percent, Label: fmt.Sprintf("%s: %.1f%% of %s, %s", what, percent, limit, tables.Duration(ns))}
 }

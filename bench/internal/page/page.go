@@ -120,12 +120,13 @@ func cards(f *results.File) []card {
 		all[0].Detail = "calls that name no tier fail, see ATTN_TIER"
 	}
 	if p := v.Prefill; p != nil {
-		c := card{"prefill", "–", "", fmt.Sprintf("%s GFLOP/s on one thread; the peak varied by %.0f%%", tables.GFLOPs(p.GFLOPs), 100*p.PeakSpread)}
-		if percent, ok := p.Share(f); ok {
+		percent, doubt := p.Share(f)
+		c := card{"prefill", "–", "", fmt.Sprintf("%s GFLOP/s on one thread; %s", tables.GFLOPs(p.GFLOPs), doubt)}
+		if doubt == "" {
 			c = card{"prefill", fmt.Sprintf("%.0f", percent), "% of FMA peak", fmt.Sprintf("%s of %s GFLOP/s on one thread", tables.GFLOPs(p.GFLOPs), tables.GFLOPs(p.Peak))}
 		}
 		if t := v.PrefillThreads; t != nil {
-			if percent, ok := t.Share(f); ok {
+			if percent, doubt := t.Share(f); doubt == "" {
 				c.Detail += fmt.Sprintf("; %.0f%% of %s on %d", percent, tables.GFLOPs(t.Peak), t.Threads)
 			} else {
 				c.Detail += fmt.Sprintf("; %s on %d", tables.GFLOPs(t.GFLOPs), t.Threads)
@@ -135,8 +136,8 @@ func cards(f *results.File) []card {
 		all = append(all, c)
 	}
 	if v.DecodeThreads > 0 {
-		c := card{"decode", "–", "", fmt.Sprintf("%.1f GB/s on %s; reading varied (%s)", v.DecodeGBs, results.Threads(v.DecodeThreads), v.DecodeShape)}
-		if v.DecodeTrusted {
+		c := card{"decode", "–", "", fmt.Sprintf("%.1f GB/s on %s; %s (%s)", v.DecodeGBs, results.Threads(v.DecodeThreads), v.DecodeDoubt, v.DecodeShape)}
+		if v.DecodeDoubt == "" {
 			c = card{"decode", fmt.Sprintf("%.0f", v.DecodePercent), "% of reading", fmt.Sprintf("%.1f of %.1f GB/s on %s (%s)", v.DecodeGBs, v.DecodeRead, results.Threads(v.DecodeThreads), v.DecodeShape)}
 		}
 		all = append(all, c)
@@ -145,9 +146,9 @@ func cards(f *results.File) []card {
 	bits := card{"bits", "same", "", a.Short}
 	if !a.Agree {
 		bits.Value = "not shown"
-		if len(a.Names)+len(f.Failures()) > 0 {
-			bits.Value = "DIFFER"
-		}
+	}
+	if a.Wrong {
+		bits.Value = "DIFFER"
 	}
 	return append(all, bits)
 }

@@ -3,7 +3,9 @@ package results
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -75,28 +77,40 @@ func Outputs(files []*File) []*Output {
 // An Agreement says in one line whether all machines computed the same bits.
 type Agreement struct {
 	Agree bool
+	Wrong bool // bits differ, or checks failed
 	Line  string
 	Short string   // how many bits were compared
-	Names []string // of the outputs that differ
+	Names []string // of the outputs that differ, and checks of older files that failed
 }
 
 // Agree compares the hashes of all outputs of the files of the newest contract, and says which
-// files are of an older one. If there are several files, it counts the outputs that several of them
-// have.
+// files are of an older one: they only have to agree with each other. If there are several files,
+// it counts the outputs that several of them have.
 func Agree(files []*File) Agreement {
 	contract := newest(files)
-	var current []*File
+	of := map[int][]*File{}
 	var older []string
 	for _, f := range files {
-		if f.Contract == contract {
-			current = append(current, f)
-		} else {
+		if of[f.Contract] = append(of[f.Contract], f); f.Contract != contract {
 			older = append(older, fmt.Sprintf("%s of contract %d", filepath.Base(f.Path), f.Contract))
 		}
 	}
-	a := agree(current)
-	if len(older) > 0 {
-		a.Line += fmt.Sprintf(" Not compared, as the contract is now %d: %s.", contract, strings.Join(older, ", "))
+	a := agree(of[contract])
+	if len(older) == 0 {
+		return a
+	}
+	if len(of[contract]) == 1 {
+		a.Line = strings.Replace(a.Line, "this machine", filepath.Base(of[contract][0].Path), 1)
+	}
+	a.Line += fmt.Sprintf(" Not compared, as the contract is now %d: %s.", contract, strings.Join(older, ", "))
+	for _, c := range slices.Sorted(maps.Keys(of)) {
+		if b := agree(of[c]); b.Wrong && c != contract {
+			a.Agree, a.Wrong, a.Names = false, true, append(a.Names, b.Names...)
+			a.Line += fmt.Sprintf(" Of contract %d: %s", c, b.Line)
+			for _, f := range of[c] {
+				a.Names = append(a.Names, f.Failures()...)
+			}
+		}
 	}
 	return a
 }
@@ -127,6 +141,7 @@ func agree(files []*File) Agreement {
 	if len(files) > 1 {
 		who = fmt.Sprintf("All %d machines", len(files))
 	}
+	a.Wrong = len(a.Names)+failures > 0
 	switch {
 	case len(a.Names) > 0:
 		a.Line = fmt.Sprintf("The bits DIFFER in %d of %d outputs: %s.", len(a.Names), len(outputs), strings.Join(a.Names, ", "))

@@ -179,6 +179,18 @@ func TestContractsDiffer(t *testing.T) {
 	if want := "All 2 machines agree: the same bits in 1 outputs, computed 2 times. Not compared, as the contract is now 3: a.json of contract 2."; !got.Agree || got.Line != want {
 		t.Errorf("%+v, want %q", got, want)
 	}
+	b.Path = "x/b.json"
+	if got, want := Agree([]*File{b, a}).Line, "All tiers and numbers of threads of b.json agree: "; !strings.HasPrefix(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	failed := &File{Contract: 2, Checks: []Check{{Name: "x", Failures: []string{"y"}}}}
+	differs, other := hashed("C", "1", "2"), hashed("A", "3")
+	differs.Contract, other.Contract = 2, 2
+	for line, older := range map[string][]*File{"1 checks failed.": {failed}, "1 of 1 outputs: C.": {differs}, "1 of 1 outputs: A.": {a, other}} {
+		if got := Agree(append(older, b, b)); got.Agree || !got.Wrong || len(got.Names) != 1 || !strings.Contains(got.Line, "All 2 machines agree") || !strings.HasSuffix(got.Line, line) {
+			t.Errorf("%+v, want %q", got, line)
+		}
+	}
 	if outputs := Outputs([]*File{a, b}); len(outputs) != 1 || outputs[0].Hashes[0] != nil || len(outputs[0].Hashes[1]) != 1 {
 		t.Errorf("%+v", outputs)
 	}
@@ -245,11 +257,11 @@ func TestVerdict(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	f.Speed[4].Read = 20
-	if v := f.Verdict(); v.DecodePercent != 50 || v.DecodeRead != 20 || !v.DecodeTrusted || v.DecodeThreads != 2 {
+	if v := f.Verdict(); v.DecodePercent != 50 || v.DecodeRead != 20 || v.DecodeDoubt != "" || v.DecodeThreads != 2 {
 		t.Errorf("%+v", v)
 	}
 	f.Speed[4].ReadSpread = 0.3
-	if v := f.Verdict(); v.DecodeTrusted {
+	if v := f.Verdict(); v.DecodeDoubt != "reading varied by 30%" {
 		t.Errorf("%+v", v)
 	}
 	f.Decode = []Decode{{Level: "memory", Type: "float32", Tier: "avx2", Threads: 1, ReadPercent: 77}}

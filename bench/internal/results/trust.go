@@ -19,10 +19,19 @@ const (
 // MostTaken is the largest percentage of the CPU time that others may take from a file with shares.
 const MostTaken = 20
 
-// trusts tells whether a share of a limit can be relied on: whether the limit hardly varied between
-// the calls, is not less than what they reached, and others left them the CPU.
-func (f *File) trusts(percent, spread, most float64) bool {
-	return percent > 0 && percent <= most && spread <= MostSpread && f.taken() <= MostTaken
+// doubt says why a share of a limit cannot be relied on, "" if it can.
+func (f *File) doubt(limit string, percent, spread, most float64) string {
+	switch {
+	case !(percent > 0):
+		return limit + " was not measured"
+	case f.taken() > MostTaken:
+		return fmt.Sprintf("others took %.0f%% of the CPU time", f.taken())
+	case !(spread <= MostSpread):
+		return fmt.Sprintf("%s varied by %.0f%%", limit, 100*spread)
+	case percent > most:
+		return "calls reached more than " + limit
+	}
+	return ""
 }
 
 // taken returns the percentage of the CPU time that other virtual machines and other programs took,
@@ -36,52 +45,55 @@ func (f *File) taken() (percent float64) {
 	return percent
 }
 
-// Share returns the percentage of the FMA peak, and whether it can be relied on. The row is of f.
-func (s *Speed) Share(f *File) (percent float64, ok bool) {
-	return s.Percent, f.trusts(s.Percent, s.PeakSpread, mostOfPeak)
+// The limits.
+const thePeak, reading = "the peak", "reading"
+
+// Share returns the percentage of the FMA peak, and why it cannot be relied on: "" if it can. So do
+// the other methods. The row is of f.
+func (s *Speed) Share(f *File) (percent float64, doubt string) {
+	return s.Percent, f.doubt(thePeak, s.Percent, s.PeakSpread, mostOfPeak)
 }
 
-// ReadShare returns the percentage of the bandwidth of a loop that reads the same keys and values,
-// and whether it can be relied on. It is 0 if that was not measured.
-func (s *Speed) ReadShare(f *File) (percent float64, ok bool) {
+// ReadShare returns the percentage of the bandwidth of a loop that reads the same keys and values.
+// It is 0 if that was not measured.
+func (s *Speed) ReadShare(f *File) (percent float64, doubt string) {
 	if s.Read == 0 || s.Ns == 0 {
-		return 0, false
+		return 0, f.doubt(reading, 0, 0, 0)
 	}
 	percent = 100 * s.Bytes / s.Ns / s.Read
-	return percent, f.trusts(percent, s.ReadSpread, mostOfRead)
+	return percent, f.doubt(reading, percent, s.ReadSpread, mostOfRead)
 }
 
-// Share returns the percentage of the limit, and whether it can be relied on.
-func (l *Linear) Share(f *File) (percent float64, ok bool) {
-	most := float64(mostOfPeak)
+// Share returns the percentage of the limit.
+func (l *Linear) Share(f *File) (percent float64, doubt string) {
+	limit, most := thePeak, float64(mostOfPeak)
 	switch {
 	case l.Limit == LimitRead:
-		most = mostOfRead
+		limit, most = reading, mostOfRead
 	case l.Int8:
 		most = mostOfInts
 	}
-	return l.Percent, f.trusts(l.Percent, l.LimitSpread, most)
+	return l.Percent, f.doubt(limit, l.Percent, l.LimitSpread, most)
 }
 
-// Share returns the percentage of the FMA peak, and whether it can be relied on.
-func (b *Backward) Share(f *File) (percent float64, ok bool) {
-	return b.Percent, f.trusts(b.Percent, b.PeakSpread, mostOfPeak)
+// Share returns the percentage of the FMA peak.
+func (b *Backward) Share(f *File) (percent float64, doubt string) {
+	return b.Percent, f.doubt(thePeak, b.Percent, b.PeakSpread, mostOfPeak)
 }
 
-// ForwardShare returns the percentage of the FMA peak of the forward call, and whether it can be
-// relied on.
-func (b *Backward) ForwardShare(f *File) (percent float64, ok bool) {
-	return b.ForwardPercent, f.trusts(b.ForwardPercent, b.PeakSpread, mostOfPeak)
+// ForwardShare returns the percentage of the FMA peak of the forward call.
+func (b *Backward) ForwardShare(f *File) (percent float64, doubt string) {
+	return b.ForwardPercent, f.doubt(thePeak, b.ForwardPercent, b.PeakSpread, mostOfPeak)
 }
 
-// ReadShare returns the percentage of the bandwidth of reading, and whether it can be relied on.
-func (d *Decode) ReadShare(f *File) (percent float64, ok bool) {
-	return d.ReadPercent, f.trusts(d.ReadPercent, d.ReadSpread, mostOfRead)
+// ReadShare returns the percentage of the bandwidth of reading.
+func (d *Decode) ReadShare(f *File) (percent float64, doubt string) {
+	return d.ReadPercent, f.doubt(reading, d.ReadPercent, d.ReadSpread, mostOfRead)
 }
 
-// PeakShare returns the percentage of the FMA peak, and whether it can be relied on.
-func (d *Decode) PeakShare(f *File) (percent float64, ok bool) {
-	return d.PeakPercent, f.trusts(d.PeakPercent, d.PeakSpread, mostOfPeak)
+// PeakShare returns the percentage of the FMA peak.
+func (d *Decode) PeakShare(f *File) (percent float64, doubt string) {
+	return d.PeakPercent, f.doubt(thePeak, d.PeakPercent, d.PeakSpread, mostOfPeak)
 }
 
 // From these shares of the CPU time on, results are disturbed.

@@ -9,7 +9,7 @@ import (
 func TestShares(t *testing.T) {
 	timing := Timing{Ns: 10}
 	for name, c := range map[string]struct {
-		share func(*File) (float64, bool)
+		share func(*File) (float64, string)
 		want  float64
 		ok    bool
 	}{
@@ -34,12 +34,12 @@ func TestShares(t *testing.T) {
 	} {
 		little, much := 8.0, 15.0
 		for _, f := range []*File{{}, {Machine: Machine{StealPercent: &little, OthersPercent: &little}}} {
-			if got, ok := c.share(f); got != c.want || ok != c.ok {
-				t.Errorf("%s: %g, %v; want %g, %v", name, got, ok, c.want, c.ok)
+			if got, doubt := c.share(f); got != c.want || (doubt == "") != c.ok {
+				t.Errorf("%s: %g, %q; want %g, %v", name, got, doubt, c.want, c.ok)
 			}
 		}
-		if _, ok := c.share(&File{Machine: Machine{StealPercent: &little, OthersPercent: &much}}); ok {
-			t.Errorf("%s: a share of a CPU that others used", name)
+		if got, doubt := c.share(&File{Machine: Machine{StealPercent: &little, OthersPercent: &much}}); doubt == "" || got > 0 && doubt != "others took 23% of the CPU time" {
+			t.Errorf("%s: a share of a CPU that others used: %q", name, doubt)
 		}
 	}
 }

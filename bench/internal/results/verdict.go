@@ -14,7 +14,7 @@ type Verdict struct {
 	DecodeGBs     float64
 	DecodeRead    float64 // GB/s of a loop that only reads
 	DecodePercent float64
-	DecodeTrusted bool // whether DecodePercent can be relied on
+	DecodeDoubt   string // why DecodePercent cannot be relied on, "" if it can
 	DecodeThreads int
 }
 
@@ -37,13 +37,13 @@ func (f *File) Verdict() Verdict {
 		if d.Level == "memory" && d.Type == "float32" && d.Tier == v.Tier && d.Threads > v.DecodeThreads {
 			v.DecodeShape = fmt.Sprintf("%d query heads on %d, %d keys, D %d, float32", d.Group*d.KVHeads, d.KVHeads, d.Keys, d.Size)
 			v.DecodeGBs, v.DecodeRead, v.DecodeThreads = d.GBs, d.Read, d.Threads
-			v.DecodePercent, v.DecodeTrusted = d.ReadShare(f)
+			v.DecodePercent, v.DecodeDoubt = d.ReadShare(f)
 		}
 	}
 	for _, s := range f.Speed {
 		if len(f.Decode) == 0 && s.Alias == "C" && s.Tier == v.Tier && s.Read > 0 && s.Threads > v.DecodeThreads {
 			v.DecodeShape, v.DecodeGBs, v.DecodeRead, v.DecodeThreads = s.Shape, s.Bytes/s.Ns, s.Read, s.Threads
-			v.DecodePercent, v.DecodeTrusted = s.ReadShare(f)
+			v.DecodePercent, v.DecodeDoubt = s.ReadShare(f)
 		}
 	}
 	return v

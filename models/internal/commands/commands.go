@@ -102,15 +102,24 @@ func printScript(fs *flag.FlagSet, all []Command, args []string, out io.Writer) 
 // scripts write the script of a shell.
 var scripts = map[string]func(all []Command) string{"bash": bash, "zsh": zsh, "fish": fish}
 
+// shells are those of scripts.
+const shells = "bash zsh fish"
+
+// words returns the names of commands as words of a shell.
+func words(all []Command) string { return strings.ReplaceAll(names(all), ",", "") }
+
+const helpSummary = "describes the commands, or one of them"
+
 func bash(all []Command) string {
 	var b strings.Builder
 	b.WriteString("# To load it: source <(attn completion bash)\n_attn() {\n\tlocal words\n\tif [ \"$COMP_CWORD\" = 1 ]; then\n")
-	fmt.Fprintf(&b, "\t\twords='%s'\n\telif [[ ${COMP_WORDS[COMP_CWORD]} == -* ]]; then\n\t\tcase ${COMP_WORDS[1]} in\n", strings.ReplaceAll(names(all), ",", ""))
+	fmt.Fprintf(&b, "\t\twords='%s help'\n\telif [[ ${COMP_WORDS[COMP_CWORD]} == -* ]]; then\n\t\tcase ${COMP_WORDS[1]} in\n", words(all))
 	for _, c := range all {
 		var list []string
 		c.Flags().VisitAll(func(f *flag.Flag) { list = append(list, "-"+f.Name) })
 		fmt.Fprintf(&b, "\t\t%s) words='%s' ;;\n", c.Name, strings.Join(list, " "))
 	}
+	fmt.Fprintf(&b, "\t\tesac\n\telif [ \"$COMP_CWORD\" = 2 ]; then\n\t\tcase ${COMP_WORDS[1]} in\n\t\thelp) words='%s' ;;\n\t\tcompletion) words='%s' ;;\n", words(all), shells)
 	b.WriteString("\t\tesac\n\tfi\n\tCOMPREPLY=($(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n}\ncomplete -o default -F _attn attn\n")
 	return b.String()
 }
@@ -120,11 +129,13 @@ func zsh(all []Command) string {
 	item := func(name, text string) {
 		fmt.Fprintf(&b, "\t\t%s\n", quote(name+":"+strings.ReplaceAll(text, ":", `\:`)))
 	}
-	b.WriteString("#compdef attn\n# To load it: source <(attn completion zsh)\n_attn() {\n\tlocal -a list\n\tif (( CURRENT == 2 )); then\n\t\tlist=(\n")
+	b.WriteString("#compdef attn\n# To load it: source <(attn completion zsh)\n_attn() {\n\tlocal -a list\n\tif (( CURRENT == 2 )) || [[ $CURRENT = 3 && $words[2] = help ]]; then\n\t\tlist=(\n")
 	for _, c := range all {
 		item(c.Name, c.Summary)
 	}
-	b.WriteString("\t\t)\n\t\t_describe command list\n\t\treturn\n\tfi\n\tif [[ $PREFIX != -* ]]; then\n\t\t_files\n\t\treturn\n\tfi\n\tcase $words[2] in\n")
+	fmt.Fprintf(&b, "\t\t)\n\t\t(( CURRENT == 2 )) && list+=('help:%s')\n\t\t_describe command list\n\t\treturn\n\tfi\n", helpSummary)
+	fmt.Fprintf(&b, "\tif [[ $CURRENT = 3 && $words[2] = completion ]]; then\n\t\tlist=(%s)\n\t\t_describe shell list\n\t\treturn\n\tfi\n", shells)
+	b.WriteString("\tif [[ $PREFIX != -* ]]; then\n\t\t_files\n\t\treturn\n\tfi\n\tcase $words[2] in\n")
 	for _, c := range all {
 		fmt.Fprintf(&b, "\t%s)\n\t\tlist=(\n", c.Name)
 		c.Flags().VisitAll(func(f *flag.Flag) { item("-"+f.Name, short(f)) })
@@ -147,14 +158,18 @@ func fish(all []Command) string {
 			fmt.Fprintf(&b, "complete -c attn%s -n '__fish_seen_subcommand_from %s' -o %s -d %s\n", value, c.Name, f.Name, quote(short(f)))
 		})
 	}
+	fmt.Fprintf(&b, "complete -c attn -f -n __fish_use_subcommand -a help -d '%s'\n", helpSummary)
+	for _, second := range [][2]string{{"help", words(all)}, {"completion", shells}} {
+		fmt.Fprintf(&b, "complete -c attn -f -n 'test (count (commandline -opc)) = 2; and __fish_seen_subcommand_from %s' -a '%s'\n", second[0], second[1])
+	}
 	return b.String()
 }
 
-// short returns what a flag is, up to the first semicolon, colon or end of a line.
+// short returns what a flag is, up to the first semicolon, colon before a space or end of a line.
 func short(f *flag.Flag) string {
 	_, usage := flag.UnquoteUsage(f)
-	if i := strings.IndexAny(usage, ";:\n"); i > 0 {
-		usage = usage[:i]
+	for _, end := range []string{";", ": ", "\n"} {
+		usage, _, _ = strings.Cut(usage, end)
 	}
 	return cmp.Or(usage, f.Name)
 }

@@ -20,11 +20,12 @@ func list(run *[]string) []Command {
 	flags := func() *flag.FlagSet {
 		fs := FlagSet("say", "usage: attn say\n\n")
 		fs.String("tone", "", "`name` of it's tone: high; or low")
+		fs.String("at", "", "`URL` such as http://a; or none")
 		fs.Bool("twice", false, "")
 		return fs
 	}
 	main := func(args []string) { *run = append([]string{"say"}, args...) }
-	return []Command{{"say", "says it: 'aloud'", flags, main}, {"saw", "cuts", flags, nil}}
+	return []Command{{"say", "says it: 'aloud'", flags, main}, {"saw", "cuts", flags, nil}, {"cut", "saws", flags, nil}}
 }
 
 // TestMainCalls: a name calls its command with the other arguments, and what is none is a usage
@@ -37,7 +38,7 @@ func TestMainCalls(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"", "sing", "help sing"} {
-		if err := Main(list(nil), strings.Fields(line), nil); !errors.As(err, new(command.UsageError)) || !strings.Contains(err.Error(), "say, saw, completion") {
+		if err := Main(list(nil), strings.Fields(line), nil); !errors.As(err, new(command.UsageError)) || !strings.Contains(err.Error(), "say, saw, cut, completion") {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
@@ -63,12 +64,12 @@ func script(t *testing.T, shell string) string {
 func TestScripts(t *testing.T) {
 	for shell := range scripts {
 		text := script(t, shell)
-		for _, want := range []string{"say", "saw", "completion", "tone", "twice"} {
+		for _, want := range []string{"say", "saw", "completion", "help", "tone", "twice"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: the script lacks %s", shell, want)
 			}
 		}
-		if shell != "bash" && (!strings.Contains(text, `it'\''s tone`) || strings.Contains(text, "low")) {
+		if shell != "bash" && (!strings.Contains(text, `it'\''s tone`) || strings.Contains(text, "low") || !strings.Contains(strings.ReplaceAll(text, `\:`, ":"), "http://a'")) {
 			t.Errorf("%s: the flag's description is not as expected:\n%s", shell, text)
 		}
 	}
@@ -81,9 +82,9 @@ func TestScripts(t *testing.T) {
 // TestShells: shells that are there complete with the scripts.
 func TestShells(t *testing.T) {
 	for shell, ask := range map[string]string{
-		"bash": `source %; for w in "sa" "say -t"; do COMP_WORDS=(attn $w); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _attn; echo ${COMPREPLY[@]}; done`,
-		"fish": `source %; for w in "sa" "say -t"; complete -C "attn $w"; end`,
-		"zsh":  `compdef() { true }; source % && print say saw -tone -twice`, // the syntax alone: it completes at a terminal only
+		"bash": `source %; for w in "sa" "say -t" "he" "help cut" "completion fi"; do COMP_WORDS=(attn $w); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _attn; echo ${COMPREPLY[@]}; done`,
+		"fish": `source %; for w in "sa" "say -t" "he" "help cut" "completion fi"; complete -C "attn $w"; end`,
+		"zsh":  `compdef() { true }; source % && print say saw -tone -twice help cut fish`, // the syntax alone: it completes at a terminal only
 	} {
 		if _, err := exec.LookPath(shell); err != nil {
 			t.Logf("NOT RUN: completion in %s, because it is not there", shell)
@@ -95,7 +96,7 @@ func TestShells(t *testing.T) {
 		}
 		out, err := exec.Command(shell, "-c", strings.ReplaceAll(ask, "%", file)).CombinedOutput()
 		words := strings.Fields(string(out))
-		for _, want := range []string{"say", "saw", "-tone", "-twice"} {
+		for _, want := range []string{"say", "saw", "-tone", "-twice", "help", "cut", "fish"} {
 			if err != nil || !slices.Contains(words, want) {
 				t.Errorf("%s: %v, %q lacks %s", shell, err, out, want)
 			}

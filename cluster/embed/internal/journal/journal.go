@@ -98,7 +98,7 @@ func Files(path string) ([]string, error) {
 }
 
 // Open opens the journal of a run, or begins it if there is none. A journal that exists has its own
-// Files, and must equal h in all other fields: otherwise the error is a one of the kind
+// Files, and must equal h in all other fields: otherwise the error is one of the kind
 // [ErrMismatch]. replay is called with each entry that exists, in order; it may keep it.
 func Open(path string, h Header, replay func(Entry) error) (*Journal, error) {
 	lock := flock.New(LockPath(path))

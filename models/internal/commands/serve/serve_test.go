@@ -25,6 +25,7 @@ import (
 	"github.com/attn-go/attn/models/command"
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 	"github.com/attn-go/attn/models/internal/tinyllama"
+	"github.com/attn-go/attn/models/weights"
 )
 
 // tiny writes the file of a tiny model.
@@ -53,7 +54,7 @@ func start(t *testing.T, args ...string) *running {
 	}()
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
-		if m := regexp.MustCompile(`msg=listening addr=(\S+) url=https?://`).FindStringSubmatch(lines.Text()); m != nil {
+		if m := regexp.MustCompile(`listening"?[ ,]"?addr[=":]+([^ "]+)`).FindStringSubmatch(lines.Text()); m != nil {
 			go io.Copy(io.Discard, r)
 			return &running{m[1], func() error { cancel(); return <-ended }}
 		}
@@ -112,6 +113,52 @@ func certificate(t *testing.T) (cert, key string, pool *x509.CertPool) {
 	pool = x509.NewCertPool()
 	pool.AddCert(parsed)
 	return cert, key, pool
+}
+
+// TestUnit: the command of the systemd unit starts, with models of the folder that it names, and
+// wants a key.
+func TestUnit(t *testing.T) {
+	data, err := os.ReadFile("../../../attn/attn.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		unit[name] = value
+	}
+	command, ok := strings.CutPrefix(unit["ExecStart"], "/usr/local/bin/attn serve ")
+	state := "/var/lib/" + unit["StateDirectory"]
+	if !ok || unit["Environment"] != "ATTN_MODELS="+state+"/models" || !strings.HasPrefix(unit["LoadCredential"], "keys:/") {
+		t.Fatalf("%q", unit)
+	}
+	dir := t.TempDir()
+	t.Setenv("ATTN_MODELS", dir)
+	for name, of := range map[string]string{weights.SmolLM2: "llama-2", weights.MiniLM: "bert-1"} {
+		of, err := filepath.Abs("../../../testdata/tiny/" + of)
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700)
+		}
+		if err == nil {
+			err = os.Symlink(of, filepath.Join(dir, name))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "keys"), []byte("a-secret-of-my-own-1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, strings.Fields(strings.NewReplacer("127.0.0.1:8080", "127.0.0.1:0", "${CREDENTIALS_DIRECTORY}", dir).Replace(command))...)
+	defer s.stop()
+	response, err := http.Get("http://" + s.addr + "/v1/models")
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusUnauthorized {
+		t.Errorf("status %d without a key", response.StatusCode)
+	}
 }
 
 // TestTLSAndKeys: with files for TLS it speaks TLS, and with a file of keys it wants one.

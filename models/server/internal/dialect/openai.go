@@ -145,7 +145,11 @@ func generationBy(names map[string]string, in *Input, s *options.Sampling, w *re
 	var bad *fields.Error
 	if errors.As(err, &bad) && names[bad.Field] != "" {
 		to := names[bad.Field]
-		return nil, fields.Errorf(to, "%s", strings.Replace(bad.Message, bad.Field, to, 1))
+		message := strings.Replace(bad.Message, bad.Field, to, 1)
+		if rest, ok := strings.CutPrefix(message, to+".json_schema."); ok { // in which the API has no schema
+			message = to + "." + rest
+		}
+		return nil, fields.Errorf(to, "%s", message)
 	}
 	if w.Shape != nil {
 		w.Shape.Field = cmp.Or(names[w.Shape.Field], w.Shape.Field)

@@ -98,7 +98,7 @@ func (q *responsesRequest) echo(in *Input, o *decoder.GenerateOptions) responseE
 	if q.Text != nil && q.Text.Format != nil {
 		format = *q.Text.Format
 	}
-	if e.Text.Format = format; format.Schema == nil {
+	if e.Text.Format = format; format.Type == "text" || format.Schema == nil || fields.IsNull(format.Schema) {
 		e.Text.Format = map[string]string{"type": format.Type}
 	}
 	if q.Reasoning != nil {

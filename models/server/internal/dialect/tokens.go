@@ -77,12 +77,15 @@ func (*detokenize) Whole(r *request.Request) any {
 }
 
 // tokenizerInfo is /tokenizer_info of vLLM, by which lm-eval finds that it can ask for tokens. It
-// names no model, so that there must be one.
+// has no body: of several models the query names one.
 type tokenizerInfo struct{ OpenAI }
 
 // Read is that of [Dialect].
-func (*tokenizerInfo) Read(*Input) (*request.Request, error) {
-	return &request.Request{Work: &request.Tokenize{}}, nil
+func (*tokenizerInfo) Read(in *Input) (*request.Request, error) {
+	if err := checkQuery(in, "model"); err != nil {
+		return nil, err
+	}
+	return &request.Request{Model: in.Query.Get("model"), Work: &request.Tokenize{}}, nil
 }
 
 // Whole is that of [Dialect].
