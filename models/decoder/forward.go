@@ -214,13 +214,32 @@ func (s *Session) pass(ctx context.Context) error {
 }
 
 // extend makes room for the tokens of a pass in all groups, or in none. No text has more pages then
-// than it needs, unless all windows are to be kept.
+// than it needs, unless all windows are to be kept: then texts drop what earlier passes of the call
+// have left behind, but not before pages lack.
 func (s *Session) extend() error {
 	for i, t := range s.texts {
 		if !s.KeepWindows && t.kv.count(s.counts[i], s.cache.PageSize()) > s.model.layout.pages(t.kv.Len()+s.counts[i]) {
 			t.Trim()
 		}
 	}
+	err := s.grow()
+	if !isFull(err) {
+		return err
+	}
+	trimmed := false
+	for _, t := range s.texts {
+		if t.kv.Len() > t.began {
+			trimmed = t.Trim() || trimmed
+		}
+	}
+	if trimmed {
+		err = s.grow()
+	}
+	return err
+}
+
+// grow extends the sequences of all groups by the tokens of a pass, or those of none.
+func (s *Session) grow() error {
 	for i, group := range s.pages.Groups {
 		s.sequences = s.sequences[:0]
 		for _, t := range s.texts {
@@ -238,7 +257,7 @@ func (s *Session) extend() error {
 }
 
 // isFull tells whether an error says that pages lack.
-func isFull(err error) bool { return errors.As(err, new(*kvcache.CapacityError)) }
+func isFull(err error) bool { return err != nil && errors.As(err, new(*kvcache.CapacityError)) }
 
 // shrink takes back what the first groups have grown by.
 func (s *Session) shrink(groups int) (err error) {
