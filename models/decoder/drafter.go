@@ -3,6 +3,7 @@ package decoder
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
@@ -72,20 +73,23 @@ func (g *generation) drafters(o *GenerateOptions) error {
 	if err := g.s.model.CheckDraft(m); err != nil {
 		return err
 	}
-	d, need := g.s.draft, 0
-	room := 0
-	if d != nil && d.model == m {
-		room = d.FreePages()
-	}
+	d, need, room := g.s.draft, 0, 0
 	for _, t := range g.streams {
 		tokens := m.options.Context
 		if o.MaxTokens > 0 && o.MaxTokens < tokens {
 			tokens = min(tokens, t.text.Len()+len(t.next)+o.MaxTokens)
 		}
 		need += m.Pages(tokens)
-		if t.text.draft != nil && t.text.draft.session == d {
-			room += t.text.draft.kv.count(0, m.options.PageSize)
+		if draft := t.text.draft; draft != nil && draft.session == d && d.model == m {
+			// No other stream waits for pages of what is not in the text any more.
+			if _, err := draft.Keep(slices.Concat(t.text.tokens, t.next)); err != nil {
+				return err
+			}
+			room += draft.kv.count(0, m.options.PageSize)
 		}
+	}
+	if d != nil && d.model == m {
+		room += d.FreePages()
 	}
 	if room < need {
 		pages := need

@@ -288,7 +288,10 @@ func (g *generation) step(ctx context.Context, yield func(Token, error) bool) er
 	g.full = g.full && len(going) == len(g.streams)
 	clear(g.streams[len(going):])
 	g.streams = going
-	return g.guess(ctx)
+	if err := g.guess(ctx); !isFull(err) {
+		return err
+	}
+	return nil // what the draft model has no room for is not guessed
 }
 
 // read lets every stream read what it has.
