@@ -97,7 +97,7 @@ func (s *Session) run(ctx context.Context, steps []Step, hidden bool, number fun
 
 // check reports steps that cannot be computed.
 func (s *Session) check(steps []Step, number func(int) int) error {
-	if err := s.checkTexts(steps); err != nil {
+	if err := s.checkTexts("Step", steps); err != nil {
 		return err
 	}
 	for i := range steps {
@@ -117,15 +117,15 @@ func (s *Session) check(steps []Step, number func(int) int) error {
 	return nil
 }
 
-// checkTexts reports a text of another session, one that is freed, and one that is in two
-// steps.
-func (s *Session) checkTexts(steps []Step) (err error) {
+// checkTexts reports a text of another session, one that is freed, and one that is there twice.
+// what names a step.
+func (s *Session) checkTexts(what string, steps []Step) (err error) {
 	for i := range steps {
 		switch t := steps[i].Text; {
 		case t == nil || t.session != s:
-			err = &kernel.Error{Where: "decoder: " + fmt.Sprintf("Step %d: Text", i), Got: "no text of this session", Want: "a text that this session made and that is not freed"}
+			err = &kernel.Error{Where: fmt.Sprintf("decoder: %s %d: Text", what, i), Got: "no text of this session", Want: "a text that this session made and that is not freed"}
 		case t.marked:
-			err = &kernel.Error{Where: "decoder: " + fmt.Sprintf("Step %d: Text", i), Got: "a text that another step has", Want: "each text once"}
+			err = &kernel.Error{Where: fmt.Sprintf("decoder: %s %d: Text", what, i), Got: "a text that another one has", Want: "each text once"}
 		default:
 			t.marked = true
 		}

@@ -1,6 +1,7 @@
 package decoder
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -240,7 +241,7 @@ type stream struct {
 }
 
 func (s *Session) newGeneration(o *GenerateOptions, steps []Step) (*generation, error) {
-	if err := o.Check(); err != nil {
+	if err := cmp.Or(o.Check(), s.checkTexts("Step", steps)); err != nil {
 		return nil, err
 	}
 	g := &generation{s: s, draft: o.Draft}

@@ -607,6 +607,38 @@ func TestGenerateErrors(t *testing.T) {
 	}
 }
 
+// TestDraftErrors: where a draft model guesses, a text that the session does not have is the error
+// that it is without, before any text is changed.
+func TestDraftErrors(t *testing.T) {
+	m := tiny(t, Options{Context: 50})
+	s, other := session(t, m, 2, 50), session(t, m, 1, 50)
+	x, foreign, freed := s.NewText(), other.NewText(), s.NewText()
+	forward(t, s, Step{Text: x, Tokens: []int32{1, 2}})
+	forward(t, other, Step{Text: foreign, Tokens: []int32{1, 2}})
+	freed.Free()
+	none := kernel.Error{Got: "no text of this session", Want: "a text that this session made and that is not freed"}
+	for what, y := range map[string]struct {
+		text *Text
+		want kernel.Error
+	}{
+		"nil": {nil, none}, "foreign": {foreign, none}, "freed": {freed, none},
+		"twice": {x, kernel.Error{Got: "a text that another one has", Want: "each text once"}},
+	} {
+		want := y.want
+		want.Where = "decoder: Guess 1: Text"
+		err := s.Guess(t.Context(), &Guess{Text: x, Known: []int32{7}, Most: 1}, &Guess{Text: y.text, Known: []int32{7}, Most: 1})
+		checkError(t, what, err, &want)
+		want.Where = "decoder: Step 1: Text"
+		steps := []Step{{Text: x, Tokens: []int32{7}}, {Text: y.text, Tokens: []int32{7}}}
+		for _, err := range s.Generate(t.Context(), GenerateOptions{Draft: 2, DraftModel: m}, steps...) {
+			checkError(t, what, err, &want)
+		}
+		if x.Len() != 2 || foreign.Len() != 2 || x.draft != nil || foreign.draft != nil || freed.draft != nil {
+			t.Errorf("%s: a text was changed", what)
+		}
+	}
+}
+
 func TestForwardErrors(t *testing.T) {
 	m := tiny(t, Options{Context: 50})
 	s, other := session(t, m, 2, 50), session(t, m, 1, 50)
@@ -621,7 +653,7 @@ func TestForwardErrors(t *testing.T) {
 		"foreign":  {[]Step{{Text: x}, {Text: other.NewText()}}, &kernel.Error{Where: "decoder: Step 1: Text", Got: "no text of this session", Want: "a text that this session made and that is not freed"}},
 		"freed":    {[]Step{{Text: freed}}, &kernel.Error{Where: "decoder: Step 0: Text", Got: "no text of this session", Want: "a text that this session made and that is not freed"}},
 		"nil":      {[]Step{{}}, &kernel.Error{Where: "decoder: Step 0: Text", Got: "no text of this session", Want: "a text that this session made and that is not freed"}},
-		"twice":    {[]Step{{Text: x}, {Text: x}}, &kernel.Error{Where: "decoder: Step 1: Text", Got: "a text that another step has", Want: "each text once"}},
+		"twice":    {[]Step{{Text: x}, {Text: x}}, &kernel.Error{Where: "decoder: Step 1: Text", Got: "a text that another one has", Want: "each text once"}},
 		"rows":     {[]Step{{Text: x, Logits: 3}}, &kernel.Error{Where: "decoder: Step 0: Logits", Got: "3", Want: "Last, All or None"}},
 	} {
 		if _, err := s.Forward(t.Context(), y.steps...); err == nil || err.Error() != y.want.Error() || fmt.Sprintf("%T", err) != fmt.Sprintf("%T", y.want) {

@@ -138,6 +138,11 @@ func TestTrim(t *testing.T) {
 			t.Errorf("the checkpoint of %d tokens is after %d, want %d", n, got, want)
 		}
 	}
+	gone := s.NewText()
+	gone.Free()
+	if n, m := x.Checkpoint(-5), gone.Checkpoint(0); n != 0 || m != 0 {
+		t.Errorf("checkpoints after %d of -5 tokens and %d of a freed text, want none", n, m)
+	}
 	if fork, err := x.Fork(start + 14); err != nil || fork.Len() != start+14 || fork.kv.Len() != 0 {
 		t.Errorf("a fork where the window is gone: %v", err)
 	}
