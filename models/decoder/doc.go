@@ -26,34 +26,53 @@
 //
 //	general.architecture   model_type       models
 //	llama                  llama, mistral   Llama 1 to 3, SmolLM, Mistral, TinyLlama and others
+//	smollm3                smollm3          SmolLM 3
 //	qwen2                  qwen2            Qwen 2 and 2.5
 //	qwen3                  qwen3            Qwen 3, also as embedder
 //	qwen3moe               qwen3_moe        Qwen 3 with experts
 //	llama                  mixtral          Mixtral
 //	qwen2moe               qwen2_moe        Qwen 1.5 and 2 with experts, and a network that all tokens take
+//	glm4                   glm4             GLM 4
 //	glm4moe                glm4_moe         GLM 4.5 to 4.7, without the layers that guess further tokens
 //	gpt-oss                gpt_oss          gpt-oss, with experts of numbers or MXFP4
 //	deepseek2              deepseek_v3      DeepSeek V3 and R1, Kimi K2, Moonlight, without the layers that guess further tokens
 //	deepseek2              glm4_moe_lite    GLM 4.7 Flash, likewise
+//	olmo2                  olmo2, olmo3     OLMo 2 and 3
 //	olmoe                  olmoe            OLMoE
+//	granite                granite          Granite 3
 //	granitemoe             granitemoe       Granite 3 with experts
+//	granitehybrid          granitemoehybrid Granite 4, most of whose layers are of Mamba-2
+//	lfm2                   lfm2             LFM2 and LFM2.5, most of whose layers are short convolutions
 //	lfm2moe                lfm2_moe         LFM2 with experts
 //	minimax-m2             minimax_m2       MiniMax M2 to M2.5
+//	phi2                   phi              Phi 1, 1.5 and 2
 //	phi3                   phi3             Phi 3, Phi 3.5 and Phi 4 mini
+//	gemma                  gemma            Gemma 1
 //	gemma2                 gemma2           Gemma 2
 //	gemma3                 gemma3_text      Gemma 3, texts only
-//	lfm2                   lfm2             LFM2 and LFM2.5, most of whose layers are short convolutions
-//	                       granitemoehybrid Granite 4, most of whose layers are of Mamba-2
-//	                       nemotron_h       Nemotron H, Nano 2 and 3 Nano, likewise
-//	                       qwen3_5_text     Qwen3.5, texts only, most of whose layers are gated delta nets
-//	                       qwen3_next       Qwen3-Next
+//	gemma3n                gemma3n_text     Gemma 3n, texts only
+//	gemma4                 gemma4_text      Gemma 4, texts only
+//	gemma-embedding                         EmbeddingGemma, an embedder
+//	nemotron               nemotron         Nemotron
+//	nemotron_h             nemotron_h       Nemotron H and Nano 2, most of whose layers are of Mamba-2 or feed-forward networks
+//	nemotron_h_moe         nemotron_h       Nemotron 3 Nano, likewise, with experts
+//	falcon-h1              falcon_h1        Falcon H1, whose layers have attention and Mamba-2 side by side
+//	qwen35                 qwen3_5_text     Qwen3.5, texts only, most of whose layers are gated delta nets
+//	qwen35moe              qwen3_5_moe_text Qwen3.5 with experts, likewise
+//	qwen3next              qwen3_next       Qwen3-Next
 //	                       ministral        Ministral 8B, whose layers may have a window or none
-//	                       seed_oss         Seed-OSS
-//	                       ernie4_5         ERNIE 4.5 without experts
+//	mistral3               ministral3       Ministral 3
+//	cohere2                cohere2          Command R7B
+//	exaone4                exaone4          EXAONE 4
+//	seed_oss               seed_oss         Seed-OSS
+//	ernie4_5               ernie4_5         ERNIE 4.5 without experts
+//	starcoder2             starcoder2       StarCoder 2
+//	stablelm               stablelm         StableLM
+//	hunyuan-dense          hunyuan_v1_dense Hunyuan without experts
 //
-// A folder of the model_type gemma3, llava, mistral3 or qwen3_5 is one of these models within
-// another one, whose config.json has it in text_config: texts alone are computed, and tensors of
-// towers for images are not read.
+// A folder of the model_type gemma3, gemma3n, gemma4, llava, mistral3, qwen3_5 or qwen3_5_moe is
+// one of these models within another one, whose config.json has it in text_config: texts alone are
+// computed, and tensors of towers for images and sounds are not read.
 //
 // Each may have grouped-query attention, biases, layers whose queries see a window of
 // keys, an output matrix of its own or that of the embedding, and scaled rotations:

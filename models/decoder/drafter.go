@@ -3,6 +3,7 @@ package decoder
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
@@ -18,9 +19,18 @@ type Guess struct {
 
 // Guess lets the texts of all guesses read what they lack, and appends to Tokens the most probable
 // one after those of each, then the one after that, up to Most tokens; fewer where the context of
-// the model ends. All texts take each step together. The error is that of [Session.Forward].
+// the model ends. All texts take each step together. The error is that of [Session.Forward]. For a
+// text that is not of the session, or there twice, it comes before any text is changed. After other
+// errors Tokens has what was guessed until then, and texts have lost what is not in Known.
 func (s *Session) Guess(ctx context.Context, all ...*Guess) error {
 	var steps []Step
+	for _, g := range all {
+		steps = append(steps, Step{Text: g.Text})
+	}
+	if err := s.checkTexts("Guess", steps); err != nil {
+		return err
+	}
+	steps = steps[:0]
 	var of []*Guess
 	for _, g := range all {
 		g.Most = min(g.Most, len(g.Tokens)+s.model.options.Context-len(g.Known))
@@ -72,20 +82,23 @@ func (g *generation) drafters(o *GenerateOptions) error {
 	if err := g.s.model.CheckDraft(m); err != nil {
 		return err
 	}
-	d, need := g.s.draft, 0
-	room := 0
-	if d != nil && d.model == m {
-		room = d.FreePages()
-	}
+	d, need, room := g.s.draft, 0, 0
 	for _, t := range g.streams {
 		tokens := m.options.Context
 		if o.MaxTokens > 0 && o.MaxTokens < tokens {
 			tokens = min(tokens, t.text.Len()+len(t.next)+o.MaxTokens)
 		}
 		need += m.Pages(tokens)
-		if t.text.draft != nil && t.text.draft.session == d {
-			room += t.text.draft.kv.count(0, m.options.PageSize)
+		if draft := t.text.draft; draft != nil && draft.session == d && d.model == m {
+			// No other stream waits for pages of what is not in the text any more.
+			if _, err := draft.Keep(slices.Concat(t.text.tokens, t.next)); err != nil {
+				return err
+			}
+			room += draft.kv.count(0, m.options.PageSize)
 		}
+	}
+	if d != nil && d.model == m {
+		room += d.FreePages()
 	}
 	if room < need {
 		pages := need

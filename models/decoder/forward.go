@@ -97,7 +97,7 @@ func (s *Session) run(ctx context.Context, steps []Step, hidden bool, number fun
 
 // check reports steps that cannot be computed.
 func (s *Session) check(steps []Step, number func(int) int) error {
-	if err := s.checkTexts(steps); err != nil {
+	if err := s.checkTexts("Step", steps); err != nil {
 		return err
 	}
 	for i := range steps {
@@ -117,15 +117,15 @@ func (s *Session) check(steps []Step, number func(int) int) error {
 	return nil
 }
 
-// checkTexts reports a text of another session, one that is freed, and one that is in two
-// steps.
-func (s *Session) checkTexts(steps []Step) (err error) {
+// checkTexts reports a text of another session, one that is freed, and one that is there twice.
+// what names a step.
+func (s *Session) checkTexts(what string, steps []Step) (err error) {
 	for i := range steps {
 		switch t := steps[i].Text; {
 		case t == nil || t.session != s:
-			err = &kernel.Error{Where: "decoder: " + fmt.Sprintf("Step %d: Text", i), Got: "no text of this session", Want: "a text that this session made and that is not freed"}
+			err = &kernel.Error{Where: fmt.Sprintf("decoder: %s %d: Text", what, i), Got: "no text of this session", Want: "a text that this session made and that is not freed"}
 		case t.marked:
-			err = &kernel.Error{Where: "decoder: " + fmt.Sprintf("Step %d: Text", i), Got: "a text that another step has", Want: "each text once"}
+			err = &kernel.Error{Where: fmt.Sprintf("decoder: %s %d: Text", what, i), Got: "a text that another one has", Want: "each text once"}
 		default:
 			t.marked = true
 		}
@@ -214,13 +214,32 @@ func (s *Session) pass(ctx context.Context) error {
 }
 
 // extend makes room for the tokens of a pass in all groups, or in none. No text has more pages then
-// than it needs, unless all windows are to be kept.
+// than it needs, unless all windows are to be kept: then texts drop what earlier passes of the call
+// have left behind, but not before pages lack.
 func (s *Session) extend() error {
 	for i, t := range s.texts {
 		if !s.KeepWindows && t.kv.count(s.counts[i], s.cache.PageSize()) > s.model.layout.pages(t.kv.Len()+s.counts[i]) {
 			t.Trim()
 		}
 	}
+	err := s.grow()
+	if !isFull(err) {
+		return err
+	}
+	trimmed := false
+	for _, t := range s.texts {
+		if t.kv.Len() > t.began {
+			trimmed = t.Trim() || trimmed
+		}
+	}
+	if trimmed {
+		err = s.grow()
+	}
+	return err
+}
+
+// grow extends the sequences of all groups by the tokens of a pass, or those of none.
+func (s *Session) grow() error {
 	for i, group := range s.pages.Groups {
 		s.sequences = s.sequences[:0]
 		for _, t := range s.texts {
@@ -238,7 +257,7 @@ func (s *Session) extend() error {
 }
 
 // isFull tells whether an error says that pages lack.
-func isFull(err error) bool { return errors.As(err, new(*kvcache.CapacityError)) }
+func isFull(err error) bool { return err != nil && errors.As(err, new(*kvcache.CapacityError)) }
 
 // shrink takes back what the first groups have grown by.
 func (s *Session) shrink(groups int) (err error) {

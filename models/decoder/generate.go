@@ -1,6 +1,7 @@
 package decoder
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -240,7 +241,7 @@ type stream struct {
 }
 
 func (s *Session) newGeneration(o *GenerateOptions, steps []Step) (*generation, error) {
-	if err := o.Check(); err != nil {
+	if err := cmp.Or(o.Check(), s.checkTexts("Step", steps)); err != nil {
 		return nil, err
 	}
 	g := &generation{s: s, draft: o.Draft}
@@ -288,7 +289,10 @@ func (g *generation) step(ctx context.Context, yield func(Token, error) bool) er
 	g.full = g.full && len(going) == len(g.streams)
 	clear(g.streams[len(going):])
 	g.streams = going
-	return g.guess(ctx)
+	if err := g.guess(ctx); !isFull(err) {
+		return err
+	}
+	return nil // what the draft model has no room for is not guessed
 }
 
 // read lets every stream read what it has.

@@ -324,6 +324,51 @@ func TestDraftFull(t *testing.T) {
 	}
 }
 
+// TestDraftStale: what a draft model has read of a text that is another one now takes no pages from
+// other texts, also where the text ends before anything is guessed for it. Where the draft model
+// has no pages, nothing is guessed.
+func TestDraftStale(t *testing.T) {
+	m := loadWindows(t, "llama-2", Options{})
+	s := session(t, m, 2, windowContext)
+	a, b := s.NewText(), s.NewText()
+	o := GenerateOptions{MaxTokens: 100, Stop: []int32{}}
+	first := collect(t, 1, m.Generate(t.Context(), prompt(5, 9), o))[0][0]
+	want := collect(t, 1, m.Generate(t.Context(), prompt(690, 4), GenerateOptions{MaxTokens: 100, Stop: []int32{first}}))
+	o.MaxTokens, o.Draft, o.DraftModel = 10, 4, m
+	collect(t, 1, s.Generate(t.Context(), o, Step{Text: a, Tokens: prompt(900, 3)}))
+	if err := a.Truncate(0); err != nil {
+		t.Fatal(err)
+	}
+	o.MaxTokens, o.Stop = 100, []int32{first}
+	got := collect(t, 2, s.Generate(t.Context(), o, Step{Text: a, Tokens: prompt(5, 9)}, Step{Text: b, Tokens: prompt(690, 4)}))
+	if len(got[0]) != 0 || !slices.Equal(got[1], want[0]) {
+		t.Errorf("tokens %v, want none and %v", got, want[0])
+	}
+	if n := a.draft.Len(); n > 5 {
+		t.Errorf("the draft model keeps %d tokens for a text of 5", n)
+	}
+
+	if err := b.Truncate(0); err != nil {
+		t.Fatal(err)
+	}
+	g, err := s.newGeneration(&o, []Step{{Text: b, Tokens: prompt(690, 4)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.draft.Free()
+	b.draft = g.drafts.NewText()
+	forward(t, g.drafts, Step{Text: g.drafts.NewText(), Tokens: prompt(16*(g.drafts.FreePages()-1), 1)})
+	got = make([][]int32, 1)
+	for len(g.streams) > 0 {
+		if err := g.step(t.Context(), func(token Token, _ error) bool { got[0] = append(got[0], token.ID); return true }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(want[0]); len(got[0]) < n || !slices.Equal(got[0][:n], want[0]) {
+		t.Errorf("without room for guesses the tokens are %v, want %v", got[0], want[0])
+	}
+}
+
 // TestDraftModelCancelled: a text whose generation ends while a draft model guesses goes on as if
 // nothing had been.
 func TestDraftModelCancelled(t *testing.T) {
@@ -562,6 +607,38 @@ func TestGenerateErrors(t *testing.T) {
 	}
 }
 
+// TestDraftErrors: where a draft model guesses, a text that the session does not have is the error
+// that it is without, before any text is changed.
+func TestDraftErrors(t *testing.T) {
+	m := tiny(t, Options{Context: 50})
+	s, other := session(t, m, 2, 50), session(t, m, 1, 50)
+	x, foreign, freed := s.NewText(), other.NewText(), s.NewText()
+	forward(t, s, Step{Text: x, Tokens: []int32{1, 2}})
+	forward(t, other, Step{Text: foreign, Tokens: []int32{1, 2}})
+	freed.Free()
+	none := kernel.Error{Got: "no text of this session", Want: "a text that this session made and that is not freed"}
+	for what, y := range map[string]struct {
+		text *Text
+		want kernel.Error
+	}{
+		"nil": {nil, none}, "foreign": {foreign, none}, "freed": {freed, none},
+		"twice": {x, kernel.Error{Got: "a text that another one has", Want: "each text once"}},
+	} {
+		want := y.want
+		want.Where = "decoder: Guess 1: Text"
+		err := s.Guess(t.Context(), &Guess{Text: x, Known: []int32{7}, Most: 1}, &Guess{Text: y.text, Known: []int32{7}, Most: 1})
+		checkError(t, what, err, &want)
+		want.Where = "decoder: Step 1: Text"
+		steps := []Step{{Text: x, Tokens: []int32{7}}, {Text: y.text, Tokens: []int32{7}}}
+		for _, err := range s.Generate(t.Context(), GenerateOptions{Draft: 2, DraftModel: m}, steps...) {
+			checkError(t, what, err, &want)
+		}
+		if x.Len() != 2 || foreign.Len() != 2 || x.draft != nil || foreign.draft != nil || freed.draft != nil {
+			t.Errorf("%s: a text was changed", what)
+		}
+	}
+}
+
 func TestForwardErrors(t *testing.T) {
 	m := tiny(t, Options{Context: 50})
 	s, other := session(t, m, 2, 50), session(t, m, 1, 50)
@@ -576,7 +653,7 @@ func TestForwardErrors(t *testing.T) {
 		"foreign":  {[]Step{{Text: x}, {Text: other.NewText()}}, &kernel.Error{Where: "decoder: Step 1: Text", Got: "no text of this session", Want: "a text that this session made and that is not freed"}},
 		"freed":    {[]Step{{Text: freed}}, &kernel.Error{Where: "decoder: Step 0: Text", Got: "no text of this session", Want: "a text that this session made and that is not freed"}},
 		"nil":      {[]Step{{}}, &kernel.Error{Where: "decoder: Step 0: Text", Got: "no text of this session", Want: "a text that this session made and that is not freed"}},
-		"twice":    {[]Step{{Text: x}, {Text: x}}, &kernel.Error{Where: "decoder: Step 1: Text", Got: "a text that another step has", Want: "each text once"}},
+		"twice":    {[]Step{{Text: x}, {Text: x}}, &kernel.Error{Where: "decoder: Step 1: Text", Got: "a text that another one has", Want: "each text once"}},
 		"rows":     {[]Step{{Text: x, Logits: 3}}, &kernel.Error{Where: "decoder: Step 0: Logits", Got: "3", Want: "Last, All or None"}},
 	} {
 		if _, err := s.Forward(t.Context(), y.steps...); err == nil || err.Error() != y.want.Error() || fmt.Sprintf("%T", err) != fmt.Sprintf("%T", y.want) {

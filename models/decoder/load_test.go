@@ -378,3 +378,33 @@ func TestWindowsOfLayers(t *testing.T) {
 		}
 	}
 }
+
+// TestDocNamesModels: the text of the package names all models that can be loaded, and no others in
+// its table.
+func TestDocNamesModels(t *testing.T) {
+	data, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(data), "general.architecture")
+	table, rest, _ := strings.Cut(text, "//\n")
+	wrappers, _, _ := strings.Cut(rest, "is\n")
+	var files, types []string
+	for _, row := range strings.Split(strings.TrimSpace(table), "\n")[1:] {
+		if file := strings.TrimSpace(row[3:26]); file != "" {
+			files = append(files, file)
+		}
+		types = append(types, strings.FieldsFunc(row[26:43], func(c rune) bool { return c == ' ' || c == ',' })...)
+	}
+	types = append(types, strings.FieldsFunc(strings.TrimPrefix(wrappers, "// A folder of the model_type "), func(c rune) bool { return c == ' ' || c == ',' })...)
+	types = slices.DeleteFunc(types, func(word string) bool { return word == "or" })
+	for what, lists := range map[string][2][]string{"general.architecture": {files, settings.Decoders.Files()}, "model_type": {types, settings.Decoders.Types()}} {
+		for i, list := range lists {
+			slices.Sort(list)
+			lists[i] = slices.Compact(list)
+		}
+		if !slices.Equal(lists[0], lists[1]) {
+			t.Errorf("doc.go has for %s %q, want %q", what, lists[0], lists[1])
+		}
+	}
+}

@@ -14,8 +14,9 @@ import (
 // step computes in. It is for one goroutine at a time. A program that serves many runs one
 // Session and puts the texts that take a step together into one call of [Session.Forward].
 type Session struct {
-	// KeepWindows keeps what no later token of a text sees until [Text.Trim]. Without it Forward
-	// drops such keys and values before a text has more pages than [Model.Pages] says.
+	// KeepWindows keeps what no later token of a text sees until [Text.Trim], or until a call of
+	// Forward that reads more than 512 tokens lacks pages for them. Without it Forward drops such
+	// keys and values before a text has more pages than [Model.Pages] says.
 	KeepWindows bool
 
 	model *Model

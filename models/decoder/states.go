@@ -35,7 +35,11 @@ func (n *network) checkpointOf() int {
 // models with recurrent layers: these carry a state from token to token, of which a text keeps the
 // last one and one after every 64 tokens or more, see [Text.Fork]. Where some layers have a window,
 // and a text has dropped keys that the token after the first n ones sees, it is 0, see [Text.Trim].
+// It is also 0 for n below 0 and for a text that is freed.
 func (t *Text) Checkpoint(n int) int {
+	if t.session == nil || n < 0 {
+		return 0
+	}
 	if n = min(n, t.Len()); t.session.model.checkpoint > 0 {
 		n = after(t.state(n))
 	}

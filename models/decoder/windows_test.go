@@ -140,6 +140,11 @@ func TestTrim(t *testing.T) {
 			t.Errorf("the checkpoint of %d tokens is after %d, want %d", n, got, want)
 		}
 	}
+	gone := s.NewText()
+	gone.Free()
+	if n, m := x.Checkpoint(-5), gone.Checkpoint(0); n != 0 || m != 0 {
+		t.Errorf("checkpoints after %d of -5 tokens and %d of a freed text, want none", n, m)
+	}
 	if fork, err := x.Fork(start + 14); err != nil || fork.Len() != start+14 || fork.kv.Len() != 0 {
 		t.Errorf("a fork where the window is gone: %v", err)
 	}
@@ -172,5 +177,26 @@ func TestFullWindows(t *testing.T) {
 	}
 	if x.Len() != windowContext || trims == 0 {
 		t.Errorf("%d tokens are read, %d times pages lacked", x.Len(), trims)
+	}
+}
+
+// TestLongSteps: a session that keeps windows has room for a text that is read in one call, whose
+// later passes drop what they do not see once pages lack, and not before.
+func TestLongSteps(t *testing.T) {
+	for _, x := range windowFolders {
+		m := loadWindows(t, x.name, Options{})
+		ids := prompt(windowContext, 6)
+		small, large := session(t, m, 1, 0), session(t, keepingAll(m), 1, 0)
+		small.KeepWindows = true
+		text := small.NewText()
+		got := forward(t, small, Step{Text: text, Tokens: ids})
+		sameBits(t, x.name, got[0], forward(t, large, Step{Text: large.NewText(), Tokens: ids})[0])
+		roomy := session(t, m, 3, 0)
+		roomy.KeepWindows = true
+		kept := roomy.NewText()
+		forward(t, roomy, Step{Text: kept, Tokens: ids})
+		if n := kept.Checkpoint(100); n != 100 {
+			t.Errorf("%s: a text with room for all of it keeps a checkpoint after %d tokens, want 100", x.name, n)
+		}
 	}
 }

@@ -43,6 +43,25 @@ func TestDraftModel(t *testing.T) {
 	if int64(bytes) > s.CacheBytes || 2*int64(bytes) < s.CacheBytes {
 		t.Errorf("both caches take %d bytes, want at most %d", bytes, s.CacheBytes)
 	}
+	// The draft model keeps all tokens, and the model those of its windows alone.
+	for name, draft := range map[string]string{"mistral-2": "llama-2", "llama-2": "mistral-2"} {
+		m, err := Load(folder+name, LoadOptions{DraftModel: folder + draft, Context: 4096})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.CacheBytes = 1
+		both, err := schedule(generateOf(m), m.draft, &s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := both.Draft.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, need := x.FreePages(), m.draft.Pages(4096)+m.draft.Pages(1); n != need {
+			t.Errorf("%s has %d pages for its guesses for %s, want %d", draft, n, name, need)
+		}
+	}
 	if w := post(srv, "/v1/completions", `{"prompt": "a", "max_tokens": 20, "temperature": 0, "ignore_eos": true}`); w.Code != 200 {
 		t.Fatal(w.Body)
 	}

@@ -61,13 +61,12 @@ func schedule(m, draft *decoder.Model, s *Settings) (batch.Options, error) {
 		}
 		page += bytes * m.Pages(1)
 	}
-	// A text of the whole context, and a page of each group of layers for a copy of one that is
-	// shared.
-	groups := m.Pages(1)
-	texts := max((m.Pages(o.Context)+groups-1)/groups+1, int(s.CacheBytes/int64(page))) // of a page of tokens each
+	most := int(s.CacheBytes / int64(page)) // texts of a page of tokens
+	texts := max(textsOf(m, o.Context), most)
 	var drafts *batch.Draft
 	if draft != nil {
 		d := draft.Options()
+		texts := max(textsOf(draft, min(o.Context, d.Context)), most)
 		drafts = &batch.Draft{Open: func() (*decoder.Session, error) { return draft.NewSession(texts, o.PageSize) }, Page: d.PageSize, Context: d.Context}
 	}
 	return batch.Options{
@@ -79,8 +78,15 @@ func schedule(m, draft *decoder.Model, s *Settings) (batch.Options, error) {
 			}
 			return x, err
 		},
-		Pages: texts * groups, Page: o.PageSize, Needs: m.Pages, Running: s.Running, Step: s.StepTokens, Chunk: s.ChunkTokens, Waiting: s.Waiting, PerKey: s.WaitingPerKey,
+		Pages: texts * m.Pages(1), Page: o.PageSize, Needs: m.Pages, Running: s.Running, Step: s.StepTokens, Chunk: s.ChunkTokens, Waiting: s.Waiting, PerKey: s.WaitingPerKey,
 	}, nil
+}
+
+// textsOf returns how many texts of a page of tokens take as many pages as one of the whole context,
+// and a page of each group of layers for a copy of one that is shared.
+func textsOf(m *decoder.Model, context int) int {
+	groups := m.Pages(1)
+	return (m.Pages(context)+groups-1)/groups + 1
 }
 
 func (g *generator) kind() models.Kind                        { return models.KindGenerator }

@@ -51,10 +51,28 @@ func (s *Scheduler) guess(ctx context.Context) error {
 		if !errors.As(err, &full) {
 			return err
 		}
-		if !s.drafts.makeRoom(full.Need - full.Free) {
+		if !s.drafts.makeRoom(full.Need-full.Free) && !s.letGo() {
 			return nil
 		}
 	}
+}
+
+// letGo gives back what the draft model has read of the longest text, for which nothing is guessed
+// any more, and tells whether there was one. So a text that its cache does not hold takes no guesses
+// from others.
+func (s *Scheduler) letGo() bool {
+	var longest *Task
+	for _, t := range s.running {
+		if t.draft != nil && (longest == nil || len(t.tokens) > len(longest.tokens)) {
+			longest = t
+		}
+	}
+	if longest == nil {
+		return false
+	}
+	longest.draft.Free()
+	longest.draft, longest.large = nil, true
+	return true
 }
 
 // answering lists the requests that get a token in the next step, but not their first one.
@@ -75,7 +93,7 @@ func (d *drafts) guess(ctx context.Context, answers []*Task, budget int) error {
 	var all []*decoder.Guess
 	for _, t := range answers {
 		n := min(most, t.Most-1-len(t.tokens), d.Context-len(t.tokens))
-		if n < 1 {
+		if n < 1 || t.large {
 			continue
 		}
 		if t.draft == nil {
@@ -126,7 +144,7 @@ func (d *drafts) begin(t *Task) (err error) {
 
 // end keeps what the draft model has read of a text as a prefix.
 func (d *drafts) end(t *Task) error {
-	if d == nil || t.draft == nil {
+	if t.large = false; d == nil || t.draft == nil {
 		return nil
 	}
 	n := common(t.draft.Tokens(), t.tokens)
@@ -136,8 +154,7 @@ func (d *drafts) end(t *Task) error {
 	return err
 }
 
-// makeRoom gives back pages of prefixes, and tells whether there were some. Texts that are in use
-// have fewer guesses otherwise.
+// makeRoom gives back pages of prefixes, and tells whether there were some.
 func (d *drafts) makeRoom(pages int) (dropped bool) {
 	for want := d.session.FreePages() + pages; d.session.FreePages() < want && d.tree.drop(); {
 		dropped = true

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/attn-go/attn/models/decoder"
@@ -53,5 +54,43 @@ func checkDrafts(t *testing.T, what string, x *stories, draft *decoder.Model, pa
 	}
 	if main, drafts := s.session.FreePages(), s.drafts.session.FreePages(); main != pages*x.m.Pages(1) || drafts != pages*draft.Pages(1) {
 		t.Errorf("%s, %d pages: %d and %d are free in the end", what, pages, main, drafts)
+	}
+}
+
+// TestDraftsOfLongText: a text that the draft model's cache does not hold takes no guesses from
+// others.
+func TestDraftsOfLongText(t *testing.T) {
+	x := newStories(t, "../../testdata/tiny/mistral-2", 300, 1200)
+	guessed := func(pages int, prompts ...int) uint64 {
+		s := x.scheduler(t, 400, func(o *Options) {
+			o.Draft = &Draft{Open: func() (*decoder.Session, error) { return x.m.NewSession(pages, storyPage) }, Page: storyPage, Context: 1200, Most: 3}
+			o.Chunk = 64
+		})
+		r := rand.New(rand.NewPCG(1, 2))
+		for _, n := range prompts {
+			task := Task{
+				Context: t.Context(), Prompt: tokensOf(r, n), Most: n + 140,
+				Next: func(logits []float32, _ []int32) (int32, bool, error) { return choose(logits), false, nil },
+				Done: func(err error) {
+					if err != nil {
+						t.Error(err)
+					}
+				},
+			}
+			if err := s.Submit(&task); err != nil {
+				t.Fatal(err)
+			}
+		}
+		finish(t, s)
+		for s.drafts.tree.drop() {
+		}
+		if free := s.drafts.session.FreePages(); free != pages {
+			t.Errorf("%d of %d pages are free in the end", free, pages)
+		}
+		return s.Stats().Guessed
+	}
+	want := guessed(40, 20, 20)
+	if got := guessed(40, 700, 20, 20); want == 0 || got < want*3/4 {
+		t.Errorf("beside a long text there are %d guesses, want most of %d", got, want)
 	}
 }

@@ -70,6 +70,7 @@ type Task struct {
 
 	draft   *decoder.Text // of the draft model, nil before the first guesses
 	guesses []int32       // of the step
+	large   bool          // the draft model had no room for it
 }
 
 // Options are the settings of a [Scheduler].

@@ -128,16 +128,37 @@ func TestWindowsDoNotDependOnLoad(t *testing.T) {
 	for _, name := range []string{"gemma2-2", "gpt_oss-32", "mistral-2"} {
 		t.Run(name, func(t *testing.T) {
 			x := newStories(t, "../../testdata/tiny/"+name, 900, 1200)
-			groups, longest := x.m.Pages(1), 0
-			for _, one := range x.all {
-				longest = max(longest, len(one.prompt)+one.n)
-			}
-			few := (x.m.Pages(longest)/groups + 2) * groups
+			few, longest := x.few()
+			groups := x.m.Pages(1)
 			if few >= groups*longest/storyPage {
 				t.Fatalf("%d pages are enough for a text of %d tokens that drops none", few, longest)
 			}
 			checkStates(t, x, few, 2*few, 40*few)
 		})
+	}
+}
+
+// few returns hardly more pages than the longest story needs, and its tokens.
+func (x *stories) few() (pages, longest int) {
+	for _, one := range x.all {
+		longest = max(longest, len(one.prompt)+one.n)
+	}
+	groups := x.m.Pages(1)
+	return (x.m.Pages(longest)/groups + 2) * groups, longest
+}
+
+// TestLongSteps: a request that is accepted is answered whatever the length of a step, also where
+// pages are too few for the tokens of a step beside all those of a window before them.
+func TestLongSteps(t *testing.T) {
+	for _, name := range []string{"gemma2-2", "gpt_oss-32"} {
+		x := newStories(t, "../../testdata/tiny/"+name, 900, 1200)
+		for _, step := range []int{512, 800, 1200} {
+			pages, _ := x.few()
+			s := x.scheduler(t, pages, func(o *Options) { o.Step = step })
+			wait := x.submit(t, s)
+			finish(t, s)
+			wait()
+		}
 	}
 }
 

@@ -69,15 +69,16 @@ func (t *tree) find(tokens []int32) (n *node, have int) {
 	return n, have
 }
 
-// closest returns the child whose page begins with the most tokens of a key, and how many.
+// closest returns the child whose page begins with the most tokens of a key, and how many. Of several
+// it takes the one whose key is first: the order of a map must not decide what is computed again.
 func (n *node) closest(key []byte) (best *node, tokens int) {
 	for _, child := range n.children {
 		same := 0
 		for same < min(len(key), len(child.key)) && key[same] == child.key[same] {
 			same++
 		}
-		if same/4 > tokens {
-			best, tokens = child, same/4
+		if same /= 4; same > tokens || same > 0 && same == tokens && child.key < best.key {
+			best, tokens = child, same
 		}
 	}
 	return best, tokens
