@@ -82,8 +82,8 @@ func schedule(m, draft *decoder.Model, s *Settings) (batch.Options, error) {
 	}, nil
 }
 
-// textsOf returns how many texts of a page of tokens take as many pages as one of the whole context,
-// and a page of each group of layers for a copy of one that is shared.
+// textsOf returns how many texts of a page of tokens take as many pages as one of the whole
+// context, and a page of each group of layers for a copy of one that is shared.
 func textsOf(m *decoder.Model, context int) int {
 	groups := m.Pages(1)
 	return (m.Pages(context)+groups-1)/groups + 1

@@ -13,7 +13,8 @@ func vectorTests(products string, more ...testedPackage) []testedPackage {
 		{path: "internal/scalar", must: "TestFMASpecial TestFMAHiddenTies", run: "TestFMA(Special|HiddenTies)"},
 		{path: "kernel", must: "TestContract TestGolden", run: "TestContract$|TestGolden$/./tier=rvv"},
 
-		// TestGuard makes the calls of TestKernels. Each kernel of gen/rvv is in the pattern of some length.
+		// TestGuard makes the calls of TestKernels. Each kernel of gen/rvv is in the pattern of
+		// some length.
 		{path: "internal/tier", must: "TestGuard TestAllKernels TestChoose TestOff", asm: `^(Skinny\.(QK|PV)(F16|BF16|Int8)|Convert\..*Widen.*|Weights\.(Quantize|Blocks\..*\.(Widen|GemmInt8)))$`, run: "TestGuard$/kernel=(Gemm|GemmMax|GemmMerge|Softmax|SoftmaxBF16|ALiBi|MergeStats|MaskSpan|MaskBool|Bias|Dropout|Pack|Unpack|HeadScores|Round|ScaleRows|Softcap|Rows.*|Gradients.*|Skinny.(QK|PV|Softmax|Merge|Unpack|HeadValues|Additive|Halves.*)|Convert.*|Elementwise.*|Norms.*|Activations.*|Weights.(Gemm|AddBias|Pack|Quantize|Blocks.*.Widen)|" + products + ")$/tier=rvv|TestAllKernels|TestChoose|TestOff"},
 	}, more...)
 }

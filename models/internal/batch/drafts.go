@@ -58,8 +58,8 @@ func (s *Scheduler) guess(ctx context.Context) error {
 }
 
 // letGo gives back what the draft model has read of the longest text, for which nothing is guessed
-// any more, and tells whether there was one. So a text that its cache does not hold takes no guesses
-// from others.
+// any more, and tells whether there was one. So a text that its cache does not hold takes no
+// guesses from others.
 func (s *Scheduler) letGo() bool {
 	var longest *Task
 	for _, t := range s.running {

@@ -69,8 +69,9 @@ func (t *tree) find(tokens []int32) (n *node, have int) {
 	return n, have
 }
 
-// closest returns the child whose page begins with the most tokens of a key, and how many. Of several
-// it takes the one whose key is first: the order of a map must not decide what is computed again.
+// closest returns the child whose page begins with the most tokens of a key, and how many. Of
+// several it takes the one whose key is first: the order of a map must not decide what is computed
+// again.
 func (n *node) closest(key []byte) (best *node, tokens int) {
 	for _, child := range n.children {
 		same := 0
