@@ -84,11 +84,11 @@ func (r *runner) put(d *Dict, key, v value) {
 
 // key checks that a value can be a key.
 func (r *runner) key(v value) value {
-	switch v.(type) {
+	switch l := v.(type) {
 	case nil, undefined, bool, int64, float64, Str:
 		return v
 	case *List:
-		if l := v.(*List); l.kind == tuple {
+		if l.kind == tuple {
 			for _, item := range l.items {
 				r.read(item)
 				r.memory(slotSize)

@@ -144,7 +144,6 @@ func (f *formatting) field(s Str, positional []value, named *Dict, auto *int, ou
 			f.fail("a format with the conversion %.20q", rest)
 		}
 		v = f.conversion(v, rest[1])
-		end += 2
 		rest = rest[2:]
 	}
 	text := strings.TrimPrefix(rest, ":")
