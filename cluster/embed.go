@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/attn-go/attn/cluster/embed"
 	"github.com/attn-go/attn/cluster/hub"
@@ -34,28 +31,17 @@ After an interrupt (^C) or a crash, the same command goes on where it was.
 // runEmbed embeds a corpus.
 func runEmbed(ctx context.Context, s streams, args []string) error {
 	server := hub.Config{Name: "attn embed"}
-	m := newMonitor("embed")
-	o, err := parseEmbed(&server, m, s, args)
+	o, err := parseEmbed(&server, s, args)
 	if err != nil {
 		return err
 	}
-	m.pending(connection, "no server has answered yet")
-	m.pending("run", "no worker has answered yet")
-	stop, err := m.start(s)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	return withServer(ctx, server, false, func(ctx context.Context, conn *hub.Conn) error {
-		m.connected(conn)
-		return embedTexts(ctx, conn, s, m, o)
-	})
+	return withServer(ctx, server, false, func(ctx context.Context, conn *hub.Conn) error { return embedTexts(ctx, conn, s, o) })
 }
 
 // embedTexts runs the client of embedding.
-func embedTexts(ctx context.Context, conn *hub.Conn, s streams, m *monitor, o *embed.Options) error {
+func embedTexts(ctx context.Context, conn *hub.Conn, s streams, o *embed.Options) error {
 	show := &progress{w: s.report}
-	client := embed.Client{Conn: conn, Options: *o, Report: show.message, Progress: m.progress(show.show)}
+	client := embed.Client{Conn: conn, Options: *o, Report: show.message, Progress: show.show}
 	summary, err := client.Run(ctx)
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("interrupted after %d texts; the same command goes on there", summary.Texts)
@@ -71,12 +57,11 @@ func embedTexts(ctx context.Context, conn *hub.Conn, s streams, m *monitor, o *e
 }
 
 // parseEmbed parses the command line.
-func parseEmbed(server *hub.Config, m *monitor, s streams, args []string) (*embed.Options, error) {
+func parseEmbed(server *hub.Config, s streams, args []string) (*embed.Options, error) {
 	o := &embed.Options{Stdin: s.in}
 	fs := newFlags("embed", embedUsage)
 	server.Flags(fs)
-	m.flags(fs)
-	fs.Func("o", "`file` to write: .jsonl, .npy or .parquet; may be repeated", func(name string) error {
+	fs.Func("o", "`file` to write: .jsonl or .npy; may be repeated", func(name string) error {
 		o.Outputs = append(o.Outputs, name)
 		return nil
 	})
@@ -167,33 +152,4 @@ func (p *progress) show(now embed.Progress) {
 		left = fmt.Sprintf(", %v left", time.Duration(float64(took)*float64(now.Total-now.Bytes)/float64(done)).Round(time.Second))
 	}
 	p.message(fmt.Sprintf("%d texts, %.1f texts/s%s", now.Texts, float64(now.Texts-p.first.Texts)/took.Seconds(), left))
-}
-
-// progress passes the state of a run on to next, and has the monitor know it. The run is ready with
-// the first one.
-func (m *monitor) progress(next func(embed.Progress)) func(embed.Progress) {
-	var mu sync.Mutex
-	var last embed.Progress
-	var first sync.Once
-	read := func(put putFunc) {
-		mu.Lock()
-		now := last
-		mu.Unlock()
-		put("attn_cluster_run_input_bytes", "Bytes of the input that are done.", prometheus.GaugeValue, float64(now.Bytes))
-		put("attn_cluster_run_input_total_bytes", "Bytes of the input; -1 if they are unknown.", prometheus.GaugeValue, float64(now.Total))
-		put("attn_cluster_run_texts", "Texts that are done, also those of an earlier process.", prometheus.GaugeValue, float64(now.Texts))
-		put("attn_cluster_run_resumed_texts", "Those of them that an earlier process has done.", prometheus.GaugeValue, float64(now.Resumed))
-		put("attn_cluster_run_rejected_texts", "Those of them without a vector.", prometheus.GaugeValue, float64(now.Rejected))
-		put("attn_cluster_run_pending_jobs", "Jobs without a result.", prometheus.GaugeValue, float64(now.Pending))
-	}
-	return func(now embed.Progress) {
-		mu.Lock()
-		last = now
-		mu.Unlock()
-		first.Do(func() {
-			m.registry.MustRegister(collector(read))
-			m.require("run", nil)
-		})
-		next(now)
-	}
 }

@@ -49,7 +49,7 @@ func TestEmbed(t *testing.T) {
 	var report bytes.Buffer
 	go func() {
 		done <- run(t.Context(), streams{strings.NewReader(input.String()), &report, &report},
-			[]string{"embed", "-server", p.url, "-job-texts", "4", "-retry", "500ms", "-o", name, "-o", filepath.Join(dir, "v.parquet")})
+			[]string{"embed", "-server", p.url, "-job-texts", "4", "-retry", "500ms", "-o", name, "-o", filepath.Join(dir, "v.npy")})
 	}()
 	var err error
 	for ended := false; !ended; {

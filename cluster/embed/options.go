@@ -33,7 +33,7 @@ type Options struct {
 	Format string
 	Stdin  io.Reader
 
-	// Outputs are files of vectors, .jsonl, .npy or .parquet. Row n is record n of the input;
+	// Outputs are files of vectors, .jsonl or .npy. Row n is record n of the input;
 	// a text without a vector has null or NaN. Rejected lists those texts with their reasons,
 	// as JSON lines, if there are any; "" is the first output with ".rejected.jsonl". No
 	// file is written that is an input, or below one; and none that is there already, unless the
