@@ -18,7 +18,7 @@ import (
 // Repair looks for workers, see [Client.Refresh], and copies blocks that fewer than
 // Config.Replicas of them hold to others. It returns the number of copies. Workers that are
 // gone, or have lost their blocks, no longer count as holders. Call it after a worker has
-// failed, or come; for a sequence it counts as appending. [Client.Rebalance] also moves blocks.
+// failed, or come; for a sequence it counts as appending.
 //
 // A sequence of the directory may have another writer, which goes on undisturbed. Repair reads
 // the sequence again first, and tells the directory of some blocks at a time: what was copied
@@ -27,11 +27,6 @@ import (
 // The error is a [*BlocksError] if there are blocks that no worker holds, or that of
 // [Client.Refresh], or one of the directory. What could be copied is copied.
 func (c *Client) Repair(ctx context.Context, sequences ...*Sequence) (copies int, err error) {
-	return c.repair(ctx, sequences, false)
-}
-
-// repair repairs sequences, and then balances them if it is to.
-func (c *Client) repair(ctx context.Context, sequences []*Sequence, balance bool) (copies int, err error) {
 	if err := c.checkSequences(sequences); err != nil {
 		return 0, err
 	}
@@ -44,15 +39,7 @@ func (c *Client) repair(ctx context.Context, sequences []*Sequence, balance bool
 			return r.copies, err
 		}
 	}
-	if err := cmp.Or(ctx.Err(), r.lost.err(r.causes)); err != nil || !balance {
-		return r.copies, err
-	}
-	for _, s := range sequences {
-		if err := r.balance(ctx, s); err != nil {
-			return r.copies, errors.Join(err, ctx.Err())
-		}
-	}
-	return r.copies, ctx.Err()
+	return r.copies, cmp.Or(ctx.Err(), r.lost.err(r.causes))
 }
 
 // repair is a call of Repair.
@@ -181,7 +168,7 @@ func (r *repair) settle(ctx context.Context, s *Sequence, blocks []*blockRepair)
 	return append(left, refused...), err
 }
 
-// blockRepair repairs or moves a block.
+// blockRepair repairs a block.
 type blockRepair struct {
 	*repair
 	name     string

@@ -99,7 +99,7 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 	if w.service, err = conn.Announce(service, "holds keys and values, and computes attention over them", map[string]string{nameKey: c.id}); err != nil {
 		return nil, fmt.Errorf("shard: %w", err)
 	}
-	for name, answer := range map[string]handler{"put": w.put, "attend": w.attend, "send": w.send, "free": w.free, "drop": w.drop, "report": w.report, ping: pong} {
+	for name, answer := range map[string]handler{"put": w.put, "attend": w.attend, "send": w.send, "free": w.free, "report": w.report, ping: pong} {
 		slots := w.slots
 		if name == "send" { // two workers that wait for each other must not keep each other from answering
 			slots = w.sends

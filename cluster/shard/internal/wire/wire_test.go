@@ -78,7 +78,6 @@ func TestRoundTrip(t *testing.T) {
 	}
 	same(t, &Free{Sequence: "x.y/z"})
 	same(t, &Send{Geometry: geometries[3], Sequence: "x", Epoch: 5, Block: 7, Rows: 200, Lo: 3, Hi: 200, To: "b"})
-	same(t, &Drop{ID: 9, Sequence: "x", Blocks: []int{0, MaxBlock}})
 	entry := entryOf(geometries[3])
 	if got, err := DecodeEntry(entry.Encode()); err != nil || !reflect.DeepEqual(got, entry) {
 		t.Error(got, err)
@@ -160,13 +159,12 @@ func TestHostile(t *testing.T) {
 		"attend": func(b []byte) error { _, err := Decode[Attend](b); return err },
 		"free":   func(b []byte) error { _, err := Decode[Free](b); return err },
 		"send":   func(b []byte) error { _, err := Decode[Send](b); return err },
-		"drop":   func(b []byte) error { _, err := Decode[Drop](b); return err },
 		"entry":  func(b []byte) error { _, err := DecodeEntry(b); return err },
 	}
 	messages := map[string][]byte{"free": Encode(&Free{Sequence: "x"})}
 	messages["put"], messages["attend"] = Encode(putOf(geometries[3])), Encode(attendOf(geometries[3]))
 	messages["send"] = Encode(&Send{Geometry: geometries[3], Sequence: "x", Epoch: 5, Block: 7, Rows: 200, Lo: 3, Hi: 200, To: "b"})
-	messages["drop"], messages["entry"] = Encode(&Drop{ID: 9, Sequence: "x", Blocks: []int{0, 5}}), entryOf(geometries[3]).Encode()
+	messages["entry"] = entryOf(geometries[3]).Encode()
 	for name, b := range messages {
 		for n := range b {
 			if err := parse[name](b[:n]); !errors.Is(err, ErrFormat) {
@@ -334,7 +332,6 @@ func FuzzParse(f *testing.F) {
 		f.Add(Encode(putOf(g)))
 		f.Add(Encode(attendOf(g)))
 	}
-	f.Add(Encode(&Drop{ID: 9, Sequence: "x", Blocks: []int{0, 5}}))
 	f.Add(entryOf(geometries[0]).Encode())
 	f.Add(Encode(&Free{Sequence: "x"}))
 	f.Add(Encode(&Send{Geometry: geometries[3], Sequence: "x", Epoch: 5, Block: 7, Rows: 200, Lo: 3, Hi: 200, To: "b"}))
@@ -349,7 +346,6 @@ func FuzzParse(f *testing.F) {
 		fuzz[Put](data, check)
 		fuzz[Attend](data, check)
 		fuzz[Send](data, check)
-		fuzz[Drop](data, check)
 		fuzz[Free](data, check)
 		entry, err := DecodeEntry(data)
 		if err != nil {
