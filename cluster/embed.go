@@ -14,15 +14,15 @@ import (
 	"github.com/attn-go/attn/models/command"
 )
 
-const embedUsage = `usage: cluster embed [flags] -o FILE [-o FILE...] [INPUT...]
+const embedUsage = `usage: cluster embed [flags] -o FILE [INPUT...]
 
 Embeds a corpus by the workers of a cluster, which cluster answer -model MODEL runs. INPUT is a file, a folder, or - for standard input,
 which is also what no INPUT means. A .jsonl file has an object {"text": ..., "id": ...} or a string
 a line, another file a text a line, and in a folder another file is one text.
 
-Row n of each FILE is text n of the input, counted from 0, in the same bytes whichever workers did
-it. A text that cannot be embedded has null or NaN, and a line with the reason in the list of
-rejected texts.
+Row n of FILE is text n of the input, counted from 0, in the same bytes whichever workers did
+it. A text that cannot be embedded has null or NaN, and a line with the reason in
+FILE.rejected.jsonl.
 
 After an interrupt (^C) or a crash, the same command goes on where it was.
 
@@ -61,14 +61,15 @@ func parseEmbed(server *hub.Config, s streams, args []string) (*embed.Options, e
 	o := &embed.Options{Stdin: s.in}
 	fs := newFlags("embed", embedUsage)
 	server.Flags(fs)
-	fs.Func("o", "`file` to write: .jsonl or .npy; may be repeated", func(name string) error {
-		o.Outputs = append(o.Outputs, name)
+	fs.Func("o", "`file` to write: .jsonl or .npy", func(name string) error {
+		if o.Output != "" {
+			return errors.New("there is one file to write")
+		}
+		o.Output = name
 		return nil
 	})
 	fs.StringVar(&o.Format, "format", "auto", "where texts begin and end: jsonl, lines, whole (a text a file) or auto")
-	fs.StringVar(&o.Rejected, "rejected", "", "`file` for the texts without a vector (default the first -o with .rejected.jsonl)")
-	fs.BoolVar(&o.Overwrite, "overwrite", false, "replace files of -o and -rejected that are there already")
-	fs.StringVar(&o.Journal, "journal", "", "`file` of results until the end (default the first -o with .journal)")
+	fs.BoolVar(&o.Overwrite, "overwrite", false, "replace files that are there already")
 	fs.StringVar(&o.Model, "model", "", "`name` of the model, as cluster answer has it (default the only one that makes vectors)")
 	fs.IntVar(&o.MaxText, "max-text", embed.DefaultMaxText, "most `bytes` of a text; a larger one is rejected")
 	fs.IntVar(&o.JobTexts, "job-texts", embed.DefaultJobTexts, "most texts of a job")
@@ -82,7 +83,7 @@ func parseEmbed(server *hub.Config, s streams, args []string) (*embed.Options, e
 	if o.Inputs = fs.Args(); len(o.Inputs) == 0 {
 		o.Inputs = []string{"-"}
 	}
-	if len(o.Outputs) == 0 {
+	if o.Output == "" {
 		return nil, command.Usage(errors.New("want -o FILE"))
 	}
 	return o, openAll(o.Inputs)
@@ -117,10 +118,7 @@ func writeSummary(s streams, o *embed.Options, r embed.Summary) {
 	if r.Split > 0 {
 		fmt.Fprintf(s.report, "; the texts of %d jobs were sent one by one", r.Split)
 	}
-	fmt.Fprintln(s.report)
-	for _, name := range o.Outputs {
-		fmt.Fprintf(s.report, "cluster: wrote %s\n", name)
-	}
+	fmt.Fprintf(s.report, "\ncluster: wrote %s\n", o.Output)
 }
 
 // A progress writes now and then how far embedding is.
