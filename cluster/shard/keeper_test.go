@@ -12,19 +12,22 @@ import (
 	"github.com/attn-go/attn/cluster/internal/testutil"
 )
 
-// waitFor waits until every block of a sequence of the directory is on two workers, without one of
-// that name. It ends with the test: how long that takes is not for the test to say.
+// whole tells whether every block of a sequence of the directory is on two workers, without one of
+// that name.
+func (x *cluster) whole(name, without string) bool {
+	x.t.Helper()
+	s, err := x.client(quick(small)).Open(x.t.Context(), name)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return !slices.ContainsFunc(s.blocks, func(b placed) bool { return len(b.workers) != 2 || slices.Contains(b.workers, without) })
+}
+
+// waitFor waits until a sequence is whole. It ends with the test: how long that takes is not for the
+// test to say.
 func (x *cluster) waitFor(name, without string) {
 	x.t.Helper()
-	c := x.client(quick(small))
-	for x.t.Context().Err() == nil {
-		s, err := c.Open(x.t.Context(), name)
-		if err != nil {
-			x.t.Fatal(err)
-		}
-		if !slices.ContainsFunc(s.blocks, func(b placed) bool { return len(b.workers) != 2 || slices.Contains(b.workers, without) }) {
-			return
-		}
+	for x.t.Context().Err() == nil && !x.whole(name, without) {
 		time.Sleep(20 * time.Millisecond)
 	}
 }

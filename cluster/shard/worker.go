@@ -37,8 +37,7 @@ type WorkerConfig struct {
 
 	// Repair is after how long without an answer a worker counts as gone, so that the others copy
 	// the blocks of the directory that it held to where they are missing. 0 means 10 s, and a
-	// negative time that this worker makes no copies by itself, but see [Client.Repair]. Each
-	// worker looks for others four times in it.
+	// negative time that this worker makes no copies. Each worker looks for others four times in it.
 	Repair time.Duration
 
 	// Keep is how long the worker keeps blocks that nobody can use: their client's connection has
@@ -162,13 +161,7 @@ func (c *WorkerConfig) complete() error {
 	case c.Concurrent < 0:
 		return &kernel.Error{Where: "WorkerConfig.Concurrent", Got: fmt.Sprint(c.Concurrent), Want: "0 or more"}
 	}
-	return checkExec(c.Exec)
-}
-
-// checkExec reports a tier or a number of threads that a call could not use.
-func checkExec(x kernel.Exec) error {
-	empty := kernel.BHLD([]float32{}, 0, 1, 0, 1)
-	return kernel.Attention(empty, empty, empty, empty, &kernel.Options{Exec: x})
+	return c.Exec.Check()
 }
 
 func (w *Worker) subject(name string) string {
