@@ -34,8 +34,9 @@ type Options struct {
 
 	// Output is a file of vectors, .jsonl or .npy. Row n is record n of the input; a text without
 	// a vector has null or NaN. Output.rejected.jsonl lists those texts with their reasons, as JSON
-	// lines, if there are any. Output.journal has the results until the files are written: 5.3 bytes
-	// a number and some 150 for each text. A run that ended early goes on where its journal ends.
+	// lines, if there are any. Output.journal has the results until the files are written: 5.3
+	// bytes a number and some 150 for each text. A run that ended early goes on where its journal
+	// ends.
 	//
 	// No file is written that is an input, or below one; and none that is there already, unless
 	// there is a journal of the run that makes it, or Overwrite says that it may be replaced.

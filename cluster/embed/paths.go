@@ -16,8 +16,8 @@ import (
 func (o *Options) journal() string  { return o.Output + ".journal" }
 func (o *Options) rejected() string { return o.Output + ".rejected.jsonl" }
 
-// checkPaths returns an error if a run would write a file that it reads, one within a folder that it
-// reads, or one that is there and that no run has made.
+// checkPaths returns an error if a run would write a file that it reads, one within a folder that
+// it reads, or one that is there and that no run has made.
 func (o *Options) checkPaths() error {
 	refuse := func(name, want string) error {
 		return &kernel.Error{Where: "embed: Output", Got: fmt.Sprintf("%q", name), Want: want}

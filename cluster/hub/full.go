@@ -100,8 +100,8 @@ func (l *serverLog) say(level slog.Level, format string, v []any) {
 	l.log.Log(context.Background(), level, "nats: "+text)
 }
 
-// afterCrash are warnings of NATS that the index of a stream, which it writes now and then, is older
-// than the messages: it reads these then.
+// afterCrash are warnings of NATS that the index of a stream, which it writes now and then, is
+// older than the messages: it reads these then.
 var afterCrash = regexp.MustCompile(`^Filestore \[\S+\] .*(Stream state outdated|prior state|internal inconsistency)`)
 
 func (l *serverLog) pass(to func(server.Logger, string, ...any), format string, v []any) {

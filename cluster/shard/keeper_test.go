@@ -23,8 +23,8 @@ func (x *cluster) whole(name, without string) bool {
 	return !slices.ContainsFunc(s.blocks, func(b placed) bool { return len(b.workers) != 2 || slices.Contains(b.workers, without) })
 }
 
-// waitFor waits until a sequence is whole. It ends with the test: how long that takes is not for the
-// test to say.
+// waitFor waits until a sequence is whole. It ends with the test: how long that takes is not for
+// the test to say.
 func (x *cluster) waitFor(name, without string) {
 	x.t.Helper()
 	for x.t.Context().Err() == nil && !x.whole(name, without) {
@@ -132,8 +132,8 @@ func TestLossIsTakenBack(t *testing.T) {
 	until("sequence=s lost=0 of=0")
 }
 
-// A worker says that blocks are lost when it has found that twice: a holder that one search does not
-// find may be there. While it is cut off itself, nobody counts as gone.
+// A worker says that blocks are lost when it has found that twice: a holder that one search does
+// not find may be there. While it is cut off itself, nobody counts as gone.
 func TestLossIsConfirmed(t *testing.T) {
 	x := start(t, hub.ServerConfig{}, "")
 	said := make(chan string, 1000)

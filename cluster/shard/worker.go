@@ -37,7 +37,8 @@ type WorkerConfig struct {
 
 	// Repair is after how long without an answer a worker counts as gone, so that the others copy
 	// the blocks of the directory that it held to where they are missing. 0 means 10 s, and a
-	// negative time that this worker makes no copies. Each worker looks for others four times in it.
+	// negative time that this worker makes no copies. Each worker looks for others four times in
+	// it.
 	Repair time.Duration
 
 	// Keep is how long the worker keeps blocks that nobody can use: their client's connection has

@@ -75,8 +75,9 @@ type Journal struct {
 // LockPath returns the name of the file that a process holds while it uses a journal.
 func LockPath(path string) string { return path + ".lock" }
 
-// Open opens the journal of a run, or begins it if there is none. One that exists must have the same
-// header: otherwise the error is one of the kind [ErrMismatch]. replay is called with each entry that exists, in order; it may keep it.
+// Open opens the journal of a run, or begins it if there is none. One that exists must have the
+// same header: otherwise the error is one of the kind [ErrMismatch]. replay is called with each
+// entry that exists, in order; it may keep it.
 func Open(path string, h Header, replay func(Entry) error) (*Journal, error) {
 	lock := flock.New(LockPath(path))
 	if ok, err := lock.TryLock(); err != nil || !ok {
