@@ -273,7 +273,7 @@ type (
 // about is what they have in common. A Description has no About itself, as it is no [Model].
 type about struct{ d *Description }
 
-// About is that of [Model].
+// About implements [Model].
 func (a about) About() *Description { return a.d }
 
 func (m embeds) Embedder() *embedding.Embedder { return m.model }
@@ -362,7 +362,7 @@ func OpenReranker(model string, o embedding.LoadOptions) (*reranking.Reranker, e
 
 // OpenDraft opens a generator that guesses how texts go on for another one, whose options these
 // are: with its precision and its context if it can have them, as neither changes a text. The error
-// is that of [OpenGenerator].
+// implements [OpenGenerator].
 func OpenDraft(model string, of decoder.Options) (*decoder.Model, error) {
 	o := decoder.Options{Exec: of.Exec, Context: of.Context, Precision: of.Precision, KeepPacked: of.KeepPacked, PageSize: of.PageSize}
 	for {

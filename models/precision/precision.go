@@ -26,7 +26,7 @@ const (
 	Int8
 )
 
-// Names are those of all precisions, in their order, as flags have them.
+// Names are the tensor names of all precisions, in their order, as flags have them.
 var Names = []string{"float32", "bf16", "int8"}
 
 // String returns the name.

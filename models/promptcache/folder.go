@@ -116,7 +116,7 @@ func (f *Folder) shrink() {
 	}
 }
 
-// Get is that of [Backend].
+// Get implements [Backend].
 func (f *Folder) Get(_ context.Context, k Key) ([]byte, error) {
 	data, err := os.ReadFile(f.at(k.String()))
 	f.mu.Lock()
@@ -143,7 +143,7 @@ func (f *Folder) used(k Key, bytes int) {
 	f.add(k.String(), file{int64(bytes), when})
 }
 
-// Put is that of [Backend].
+// Put implements [Backend].
 func (f *Folder) Put(_ context.Context, k Key, object []byte) error {
 	name := k.String()
 	if n := int64(len(object)); n > f.most {
@@ -183,7 +183,7 @@ func (f *Folder) write(name string, data []byte) error {
 	return nil
 }
 
-// Remove is that of [Backend]. It takes the file aside and then reads it, as another program may
+// Remove implements [Backend]. It takes the file aside and then reads it, as another program may
 // write the new one at any time. A file that is the new one goes back; another program that asks
 // for it meanwhile finds none.
 func (f *Folder) Remove(_ context.Context, k Key, object []byte) error {

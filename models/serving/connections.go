@@ -35,7 +35,7 @@ func limitConnections(l net.Listener, most int) *connections {
 	return c
 }
 
-// Accept is that of [net.Listener].
+// Accept implements [net.Listener].
 func (c *connections) Accept() (net.Conn, error) {
 	inner, err := c.Listener.Accept()
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *connections) wants(x *connection) {
 	c.change.Broadcast()
 }
 
-// Close is that of [net.Listener].
+// Close implements [net.Listener].
 func (c *connections) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -78,7 +78,7 @@ func (c *connections) Close() error {
 	return c.Listener.Close()
 }
 
-// Close is that of [net.Conn].
+// Close implements [net.Conn].
 func (x *connection) Close() error {
 	x.of.mu.Lock()
 	delete(x.of.open, x)
@@ -128,7 +128,7 @@ type whole struct {
 	of *connection
 }
 
-// Read is that of [io.Reader].
+// Read implements [io.Reader].
 func (b *whole) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
