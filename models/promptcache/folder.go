@@ -37,7 +37,8 @@ type file struct {
 	used  time.Time
 }
 
-// ending is that of files with pages; newEnding is in the names of those that are being written.
+// ending ends the names of files with pages; newEnding is in the names of files that are being
+// written.
 const ending, newEnding = ".page", ".new-"
 
 // abandoned is how old a file is that a program has not written to its end.
@@ -81,7 +82,7 @@ func isName(name string) bool {
 // at returns the path of a name.
 func (f *Folder) at(name string) string { return filepath.Join(f.path, name+ending) }
 
-// add notes a file, in place of one of its name. The caller has the lock, or the folder alone.
+// add notes a file, in place of a file of its name. The caller has the lock, or the folder alone.
 func (f *Folder) add(name string, x file) {
 	f.bytes += x.bytes - f.files[name].bytes
 	f.files[name] = x

@@ -10,8 +10,8 @@ import (
 )
 
 // connections is a listener that has some connections open at once. Where one more comes, the one
-// that has been without a whole request for the longest ends, as it may be one of many that send
-// theirs byte by byte, or nothing. If all have requests that are being answered, one more waits.
+// that has been without a whole request for the longest ends, as many may send theirs byte by byte,
+// or nothing. If all have requests that are being answered, one more waits.
 type connections struct {
 	net.Listener
 	most int
@@ -23,7 +23,7 @@ type connections struct {
 	closed bool
 }
 
-// A connection is one of connections.
+// A connection belongs to connections.
 type connection struct {
 	net.Conn
 	of *connections

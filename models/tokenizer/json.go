@@ -40,10 +40,10 @@ type jsonAdded struct {
 // which names the roles of tokens, or nil.
 //
 // Its parts have the meaning that Hugging Face's tokenizers 0.23 give them. Models are WordPiece,
-// BPE, and Unigram; what else is not supported is an error that says what is. do_lower_case,
-// strip_accents, tokenize_chinese_chars and add_prefix_space of settings count as they do in
-// transformers 5.24: in place of those of tokenizer.json if tokenizer_class is one that reads them.
-// truncation_side counts too. Errors are of type *kernel.Error.
+// BPE and Unigram; other models are an error that lists these. do_lower_case, strip_accents,
+// tokenize_chinese_chars and add_prefix_space of settings count as they do in transformers 5.24: in
+// place of tokenizer.json's if tokenizer_class reads them. truncation_side counts too. Errors are
+// of type *kernel.Error.
 func FromJSON(data, settings []byte) (*Tokenizer, error) {
 	return fromJSON(data, settings, modelSettings{})
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/attn-go/attn/models/server/internal/fields"
 )
 
-// Limits has the fields that say what a text must be. A request may have one of them: OpenAI's
-// field, llama.cpp's fields, or vLLM's, old ones and structured_outputs.
+// Limits has the fields that say what a text must be. A request has at most one: OpenAI's field,
+// llama.cpp's fields, or vLLM's, old ones and structured_outputs.
 type Limits struct {
 	ResponseFormat *Format         `json:"response_format"`
 	Grammar        string          `json:"grammar"` // in llama.cpp's form
