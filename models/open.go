@@ -361,7 +361,7 @@ func OpenReranker(model string, o embedding.LoadOptions) (*reranking.Reranker, e
 
 // OpenDraft opens a generator that guesses how texts go on for another one, whose options these
 // are: with its precision and its context if it can have them, as neither changes a text. The error
-// implements [OpenGenerator].
+// comes from [OpenGenerator].
 func OpenDraft(model string, of decoder.Options) (*decoder.Model, error) {
 	o := decoder.Options{Exec: of.Exec, Context: of.Context, Precision: of.Precision, KeepPacked: of.KeepPacked, PageSize: of.PageSize}
 	for {

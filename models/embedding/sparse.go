@@ -55,7 +55,7 @@ type SparseHead struct {
 }
 
 // NewSparseHead returns the head of weights w, one for each number of a state, and the bias. Tokens
-// with the ids of not get no weight. The error implements [linear.New].
+// with the ids of not get no weight. The error comes from [linear.New].
 func NewSparseHead(w []float32, bias float32, not []int32) (*SparseHead, error) {
 	l, err := linear.New(linear.DenseMatrix(w, 1, len(w)), []float32{bias}, kernel.Exec{})
 	return &SparseHead{layer: l, not: not}, err

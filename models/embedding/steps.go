@@ -112,7 +112,7 @@ func readNorm(dir string, n *NormModule, width int) (Step, error) {
 }
 
 // Dense returns the step of a linear layer with weights w, [n, k], whose outputs are n numbers, and
-// a bias or nil. The error implements [linear.New].
+// a bias or nil. The error comes from [linear.New].
 func Dense(w, bias []float32, n, k int) (Step, error) {
 	l, err := linear.New(linear.DenseMatrix(w, n, k), bias, kernel.Exec{})
 	d := &dense{linear: l, width: n}

@@ -54,7 +54,7 @@ type Template struct {
 var places = []string{"{instruction}", "{query}", "{document}"}
 
 // NewTemplate returns a Template. It has {query} and {document} once each, in this order, or the
-// error is a [*kernel.Error]. instruction implements [Options] if the caller names none.
+// error is a [*kernel.Error]. instruction counts if [Options] has none.
 func NewTemplate(t *tokenizer.Tokenizer, text, instruction string) (*Template, error) {
 	p := &Template{tokenizer: t, instruction: instruction}
 	seen := []string{}
