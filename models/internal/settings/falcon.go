@@ -12,8 +12,8 @@ import (
 
 func init() { Decoders.rows = append(Decoders.rows, falcon) }
 
-// falcon has attention and Mamba-2 side by side in every layer. Its multipliers are those of
-// weights, as in GGUF files.
+// falcon has attention and Mamba-2 side by side in every layer. Its multipliers belong to weights,
+// as in GGUF files.
 var falcon = family{
 	Family: arch.Family{Types: []string{"falcon_h1"}, Classes: []string{"FalconH1"}, GGUF: "falcon-h1", Names: falconNames},
 	draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, falconSpaces), file: ofFile(fileKeys, func(r *reader) { beside(r, r.fileSpace()) }),

@@ -173,8 +173,8 @@ var ofNull = map[string]string{
 	"attention_bias":           "false", "tie_word_embeddings": "false", "use_bias": "false", "pack_qkv": "false", "qkv_bias": "false", "rope_interleave": "false", "q_lora_rank": "one matrix of queries", "norm_topk_prob": "false", "position_biased_input": "false",
 }
 
-// TestNull: null in place of a number or a name that the class has is refused, or the model is the
-// one of the class.
+// TestNull: null in place of a number or a name that the class has is refused, or means the default
+// of the class.
 func TestNull(t *testing.T) {
 	configs, null := readTest[map[string]any](t, "configs.json"), json.RawMessage("null")
 	configs["new"] = maps.Clone(configs["bert"])
@@ -415,9 +415,8 @@ func alike(a, b *arch.Model) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// obeyed are the keys of GGUF files that change models of each architecture beside those of all
-// decoders: what llama.cpp reads of them in load_arch_hparams, and windows of files of Mistral,
-// Qwen and Phi 3, which it has not.
+// obeyed are the keys of GGUF files that change models of an architecture, beside the keys of all
+// decoders. llama.cpp reads them in load_arch_hparams, except windows of Mistral, Qwen and Phi 3.
 var obeyed = map[string][]string{
 	"gemma2":          {"attn_logit_softcapping", "final_logit_softcapping"},
 	"gemma3":          {"attn_logit_softcapping", "final_logit_softcapping", "rope.freq_base_swa"},
@@ -446,7 +445,7 @@ var obeyed = map[string][]string{
 	"minimax-m2":      {"expert_count", "expert_used_count", "expert_feed_forward_length", "expert_gating_func"},
 }
 
-// routedFile are those of DeepSeek's experts.
+// routedFile are the keys of DeepSeek's experts.
 var routedFile = []string{
 	"expert_feed_forward_length", "expert_shared_count", "leading_dense_block_count", "expert_weights_scale", "expert_weights_norm", "expert_gating_func", "nextn_predict_layers",
 	"expert_group_count", "expert_group_used_count",

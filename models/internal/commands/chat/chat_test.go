@@ -120,7 +120,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// Several answers are those of their seeds, and a prompt that is continued is a part of each.
+// Several answers follow their seeds, and a prompt that is continued is a part of each.
 func TestSeveral(t *testing.T) {
 	args := []string{"-model", tiny(t), "-max", "30", "-temp", "1", "-raw", "-text", "some text"}
 	want := ""

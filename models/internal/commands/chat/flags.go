@@ -181,7 +181,7 @@ func inFlags(err error) error {
 	if !errors.As(err, &bad) {
 		return err
 	}
-	name, _, _ := strings.Cut(bad.Arg(), "[") // of one of several texts
+	name, _, _ := strings.Cut(bad.Arg(), "[") // for a place in several texts
 	if flagOf[name] != "" {
 		return command.Usage(fmt.Errorf("%s is %s, want %s", flagOf[name], bad.Got, bad.Want))
 	}
