@@ -8,6 +8,8 @@
 package arch
 
 import (
+	"slices"
+
 	"github.com/attn-go/attn/models/internal/activations"
 	"github.com/attn-go/attn/models/internal/ropescaling"
 )
@@ -29,7 +31,7 @@ type Model struct {
 	Layers  []Layer // pointers in equal layers are the same; nothing changes what they point to
 	Streams int     // states of a token, of which layers read the first one (AltUp); 0: one alone
 	Repeat  bool    // all layers have the weights of the first one (ALBERT)
-	More    int     // layers that files have after them, which guess further tokens and are not computed
+	More    int     // layers that files have after them, which guess further tokens, see Ahead
 	Final   *Norm   // after the last layer, or nil
 	Logits  Logits
 	Head    *Head // the classifier of a reranker, or nil
@@ -197,6 +199,19 @@ func (l *Layer) Attention() *Attention {
 		return &m.Attention
 	case *Both:
 		return &m.Attention
+	}
+	return nil
+}
+
+// Ahead returns the model whose one layer is the first of those that guess further tokens (MTP), or
+// nil if that of the family is not known.
+func (m *Model) Ahead() *Model {
+	for _, l := range slices.Backward(m.Layers) {
+		if l.Attention() != nil && m.Family.Names["blk.%d.nextn.eh_proj"] != "" {
+			a := *m
+			a.Layers, a.More = []Layer{l}, 0
+			return &a
+		}
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func tiedEmbedding(r *reader) {
 }
 
 // deltaNames are the tensor names of Qwen's gated delta nets.
-var deltaNames = arch.Names{
+var deltaNames = named(aheadNames, arch.Names{
 	"blk.%d.attn_qkv":   "model.layers.%d.linear_attn.in_proj_qkv",
 	"blk.%d.attn_gate":  "model.layers.%d.linear_attn.in_proj_z",
 	"blk.%d.ssm_beta":   "model.layers.%d.linear_attn.in_proj_b",
@@ -77,7 +77,7 @@ var deltaNames = arch.Names{
 
 	"blk.%d.ssm_a":       "model.layers.%d.linear_attn.A_log",
 	"blk.%d.ssm_dt.bias": "model.layers.%d.linear_attn.dt_bias",
-}
+})
 
 var (
 	qwenDeltaMissing = values{

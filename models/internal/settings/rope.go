@@ -316,8 +316,8 @@ func fileRope(r *reader) {
 		Round:     true,
 	}
 	switch kind {
-	case "", "none", "longrope":
-	case "linear":
+	case "", "none":
+	case "linear", "longrope": // whose factors of pairs are tensors, beside this one, which llama.cpp takes for all of them
 		r.rope.Divide = s.Factor
 	case "yarn":
 		// The converter of OLMo writes attention_factor of config.json, the whole magnitude, where

@@ -585,6 +585,7 @@ func TestFileRefusals(t *testing.T) {
 		{"qwen35", values(deltas).with(values{"ssm.group_count": uint32(3)}), "ssm.group_count"},
 		{"qwen35", values(deltas).with(values{"ssm.inner_size": uint32(66)}), "ssm.inner_size"},
 		{"qwen35", values(deltas).with(values{"attention.causal": false}), "attention.causal"},
+		{"falcon-h1", map[string]any{"attention.causal": false}, "attention.causal"},
 		{"nemotron_h", spaces, ""},
 		{"nemotron_h", values(spaces).with(values{"feed_forward_length": []int32{32}}), "feed_forward_length"},
 		{"nemotron_h", values(spaces).with(values{"ssm.group_count": uint32(3)}), "ssm.group_count"},
@@ -610,13 +611,13 @@ func TestFileRefusals(t *testing.T) {
 	}
 }
 
-// TestFileScaling: a file with a factor and no type is scaled as with the type linear.
+// TestFileScaling: a file with a factor and no type, or with LongRoPE, is scaled as with linear.
 func TestFileScaling(t *testing.T) {
 	base := values{
 		"block_count": uint32(2), "embedding_length": uint32(64), "feed_forward_length": uint32(32), "attention.head_count": uint32(4),
 		"context_length": uint32(256), "attention.layer_norm_rms_epsilon": float32(1e-5), "rope.scaling.factor": float32(4),
 	}
-	for kind, divide := range map[any]float64{nil: 4, "linear": 4, "none": 1} {
+	for kind, divide := range map[any]float64{nil: 4, "linear": 4, "longrope": 4, "none": 1} {
 		m, err := readFile(t, "llama", base, "rope.scaling.type", kind)
 		if err != nil {
 			t.Fatal(err)

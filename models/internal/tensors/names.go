@@ -81,6 +81,16 @@ func (s *Store) ignore(parts []string, rename func(part string) string) {
 	}
 }
 
+// Move gives the tensors whose names begin so another beginning.
+func (s *Store) Move(from, to string) {
+	for _, name := range s.Names() {
+		if rest, ok := strings.CutPrefix(name, from); ok {
+			s.tensors[to+rest] = s.tensors[name]
+			delete(s.tensors, name)
+		}
+	}
+}
+
 // digits are a number in a name, and places stand for the numbers of a layer and an expert.
 var (
 	digits = regexp.MustCompile(`\b\d+\b`)

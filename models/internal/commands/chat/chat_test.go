@@ -320,6 +320,12 @@ func TestDraftModel(t *testing.T) {
 	if _, _, err := try(t.Context(), strings.NewReader(""), append(args, "-draft-model", missing)...); err == nil || !strings.HasPrefix(err.Error(), "-draft-model "+missing+": ") {
 		t.Errorf("a draft model that is missing: %v", err)
 	}
+	if _, _, err := try(t.Context(), strings.NewReader(""), append(args, "-mtp")...); err == nil || !strings.HasPrefix(err.Error(), "-mtp is true of a model without") {
+		t.Errorf("a model without a layer that guesses: %v", err)
+	}
+	if _, _, err := try(t.Context(), strings.NewReader(""), append(args, "-mtp", "-draft-model", missing)...); err == nil || !strings.Contains(err.Error(), "one or the other") {
+		t.Errorf("two that guess: %v", err)
+	}
 }
 
 // The error of a file names it once, and one that has no template says what can be done.
