@@ -19,8 +19,8 @@ type Embedding struct {
 	Ahead            *Ahead         // or nil
 }
 
-// An Ahead makes the states of a layer that guesses further tokens: a linear layer joins the norm of
-// a token's embedding and that of the state before it, Pass.Before.
+// An Ahead makes the states of a layer that guesses further tokens: a linear layer joins the norm
+// of a token's embedding and that of the state before it, Pass.Before.
 type Ahead struct {
 	Token, State *Norm
 	Join         tensors.Linear
