@@ -26,7 +26,7 @@ func (s *State) Grows(after int) bool {
 }
 
 // NewState returns a state that a pass is to write: in the memory of the one before it, which may be
-// nil, if it can grow there, and else in that of an old one, which may be nil, too.
+// nil, if it can grow there, and else in the memory of an old one, which may be nil, too.
 func (n *Network) NewState(after int, before, old *State) *State {
 	s := old
 	if s == nil {
