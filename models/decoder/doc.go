@@ -33,9 +33,9 @@
 //	llama                  mixtral          Mixtral
 //	qwen2moe               qwen2_moe        Qwen 1.5 and 2 with experts, and a network that all tokens take
 //	glm4                   glm4             GLM 4
-//	glm4moe                glm4_moe         GLM 4.5 to 4.7, without the layers that guess further tokens
+//	glm4moe                glm4_moe         GLM 4.5 to 4.7, see Options.MTP
 //	gpt-oss                gpt_oss          gpt-oss, with experts of numbers or MXFP4
-//	deepseek2              deepseek_v3      DeepSeek V3 and R1, Kimi K2, Moonlight, without the layers that guess further tokens
+//	deepseek2              deepseek_v3      DeepSeek V3 and R1, Kimi K2, Moonlight, likewise
 //	deepseek2              glm4_moe_lite    GLM 4.7 Flash, likewise
 //	olmo2                  olmo2, olmo3     OLMo 2 and 3
 //	olmoe                  olmoe            OLMoE

@@ -18,8 +18,8 @@ import (
 // files). It reads a token together with the state that the model had before it, which is the one
 // after the last norm, and its own state after a token that it guessed itself. It is a model of
 // its own, which shares embeddings and the head with the other one, in a session of its own. What
-// it reads of a text begins where states are known: those of the last tokens of a call of Forward,
-// so that a long prompt takes no memory for all of its states.
+// it reads of a text begins where states are known: a call of Forward keeps the states of its last
+// tokens, so that a long prompt takes no memory for all of them.
 
 // readAhead reads the layer that guesses further tokens.
 func (n *network) readAhead(l *loader, words, logits tensors.Linear) {

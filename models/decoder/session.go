@@ -38,7 +38,7 @@ type Session struct {
 	piece     []int32 // tokens that are read again, and those after them
 	tokens    engine.Pass
 	sequences []*kvcache.Sequence
-	scored    []int   // of the wanted rows, those of which logits are wanted
+	scored    []int   // those wanted rows that become logits
 	reach     []reach // of each text
 
 	draft      *Session // of the model that guessed last, see GenerateOptions.DraftModel and Options.MTP

@@ -36,7 +36,7 @@ func Read(m *arch.Model, r *tensors.Reader, words Table) *Network {
 }
 
 // ReadAhead makes the network of [arch.Model.Ahead], which has a number among the layers of the
-// file. Without a norm of its own its states have that of the model.
+// file. Without a norm of its own its states take the model's.
 func ReadAhead(m *arch.Model, layer int, r *tensors.Reader, words Table) *Network {
 	n := &Network{Width: m.Width, Embed: Embedding{Words: words, Width: m.Width, Scale: m.Embed.Scale, Padding: m.Embed.Padding}}
 	b := &builder{Reader: r, model: m, network: n}

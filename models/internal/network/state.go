@@ -25,8 +25,8 @@ func (s *State) Grows(after int) bool {
 	return s != nil && !s.Shared && s.After%chunk > 0 && s.After/chunk == after/chunk
 }
 
-// NewState returns a state that a pass is to write: in the memory of the one before it, which may
-// be nil, if it can grow there, and else in that of an old one, which may be nil, too.
+// NewState returns a state that a pass is to write: in the memory of before if that can grow there,
+// and else in the memory of old. Both may be nil.
 func (n *Network) NewState(after int, before, old *State) *State {
 	s := old
 	if s == nil {

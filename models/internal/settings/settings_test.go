@@ -585,7 +585,7 @@ func TestFileRefusals(t *testing.T) {
 		{"qwen35", values(deltas).with(values{"ssm.group_count": uint32(3)}), "ssm.group_count"},
 		{"qwen35", values(deltas).with(values{"ssm.inner_size": uint32(66)}), "ssm.inner_size"},
 		{"qwen35", values(deltas).with(values{"attention.causal": false}), "attention.causal"},
-		{"falcon-h1", map[string]any{"attention.causal": false}, "attention.causal"},
+		{"falcon-h1", none.with(values{"attention.causal": false}), "attention.causal"},
 		{"nemotron_h", spaces, ""},
 		{"nemotron_h", values(spaces).with(values{"feed_forward_length": []int32{32}}), "feed_forward_length"},
 		{"nemotron_h", values(spaces).with(values{"ssm.group_count": uint32(3)}), "ssm.group_count"},
