@@ -23,7 +23,10 @@ func BenchmarkLinear(b *testing.B) {
 		m, n, k := size[0], size[1], size[2]
 		for _, c := range eachType(testCase{m: m, n: n, k: k}) {
 			bytes, name := 2*n*k, c.dtype.String() // of the weights
-			if c.dtype == kernel.Float32 {
+			switch {
+			case c.rounds:
+				name = "bfloat16,products"
+			case c.dtype == kernel.Float32:
 				bytes *= 2
 			}
 			if c.format != 0 {

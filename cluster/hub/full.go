@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -89,10 +90,19 @@ func (l *serverLog) Errorf(format string, v ...any) {
 
 // say has the log say what an operator is to know also without -v.
 func (l *serverLog) say(level slog.Level, format string, v []any) {
-	if l.next == nil {
-		l.log.Log(context.Background(), level, "nats: "+strings.TrimSpace(fmt.Sprintf(format, v...)))
+	if l.next != nil {
+		return
 	}
+	text := strings.TrimSpace(fmt.Sprintf(format, v...))
+	if level == slog.LevelWarn && afterCrash.MatchString(text) {
+		level, text = slog.LevelInfo, text+" (usual after a crash: NATS makes its index again of the messages)"
+	}
+	l.log.Log(context.Background(), level, "nats: "+text)
 }
+
+// afterCrash are warnings of NATS that the index of a stream, which it writes now and then, is
+// older than the messages: it reads these then.
+var afterCrash = regexp.MustCompile(`^Filestore \[\S+\] .*(Stream state outdated|prior state|internal inconsistency)`)
 
 func (l *serverLog) pass(to func(server.Logger, string, ...any), format string, v []any) {
 	if l.next != nil {

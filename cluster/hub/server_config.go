@@ -28,8 +28,7 @@ type ServerConfig struct {
 	Port int    // 0 is 4222, -1 any that is free
 
 	// StoreDir is the folder of JetStream's streams, which a later server can go on with, one at a
-	// time. "" is a temporary folder, which is removed when the server ends, or by the next one
-	// that has a temporary folder if this one is killed.
+	// time. "" is a temporary folder, which is removed when the server ends.
 	StoreDir   string
 	SyncAlways bool // writes reach the disk before they are acknowledged
 

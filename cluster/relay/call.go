@@ -100,9 +100,7 @@ func (c *call) ask(ctx context.Context, a *attempt) error {
 		return errMessage
 	}
 	c.worker, c.name, c.taken = taken.From, taken.Name, true
-	if taken.Direct {
-		c.g.affinity.remember(c.conversation, c.worker)
-	}
+	c.g.affinity.remember(c.conversation, c.worker)
 	return nil
 }
 

@@ -111,6 +111,7 @@ type gemmer struct {
 	element spec.Element // of B
 	segment int          // steps of one, if that is no argument: then sums are stored, and nothing else is done with them
 	evenOdd bool         // a product in bfloat16, see gemm_evenodd.go
+	inTurn  bool         // and its even steps come before the odd ones
 
 	variants []spec.WeightVariant // of a product with a packed panel
 
@@ -149,6 +150,9 @@ type gemmer struct {
 	maxima, alphas, betas operand.Mem // pointers
 
 	panels operand.Mem // WeightVariant.Prefetch
+
+	even      reg.GPVirtual // of chains in turn: the sums of the even steps
+	variables operand.Mem
 }
 
 // memory gives these the places of arguments that are not needed, or not any more.
@@ -182,7 +186,7 @@ func (t *gemmer) spansOf(rows int) []emit.Span {
 // vector of AVX2 the instructions of a row take the time, not its FMA, so that jumps are not free.
 func (t *gemmer) alone(rows int) int {
 	switch {
-	case t.weights:
+	case t.weights || t.inTurn:
 		return 1
 	case t.vectors == 1 && !t.g.EVEX():
 		return rows
@@ -211,6 +215,9 @@ func (t *gemmer) emit(rows int) {
 	t.g.SHLQ(operand.Imm(2), t.ldc)
 	t.rs, t.cs, t.ldb = t.g.Stride("rs"), t.g.Stride("cs"), t.g.Num("ldb")
 	t.g.SHLQ(operand.U8(t.element.Shift()), t.ldb)
+	if t.inTurn {
+		t.begin(rows)
+	}
 	t.oddMultiples(rows)
 	if t.weights {
 		t.lookAtNextRows()
@@ -243,7 +250,7 @@ func (t *gemmer) emit(rows int) {
 	t.acc = make([][]reg.VecVirtual, rows)
 	for i := range t.acc {
 		t.acc[i] = t.g.Vecs(t.vectors)
-		if t.evenOdd {
+		if t.evenOdd && !t.inTurn {
 			t.odds = append(t.odds, t.g.Vecs(t.vectors))
 		}
 	}
@@ -275,9 +282,12 @@ func (t *gemmer) tile(s emit.Span, height reg.GPVirtual) {
 	t.g.Label(name + "segment")
 	t.zeros(acc)
 	t.prefetchRows(rows, name)
-	if t.evenOdd {
-		t.evenOddSteps(acc, name)
-	} else {
+	switch {
+	case t.inTurn:
+		t.chainsInTurn(acc, name)
+	case t.evenOdd:
+		t.bothChains(acc, name)
+	default:
 		t.steps(acc, name)
 	}
 	t.toStore(s)

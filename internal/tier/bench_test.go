@@ -72,7 +72,9 @@ func (k *benchmark) run(b *testing.B, p *kernelSet) {
 // repeated: their output is as good an input.
 func benchmarks(w int) (list []benchmark) {
 	for _, d := range []int{64, 128} { // scores, then values
-		list = append(list, benchGemm("Gemm", w, 256, d, rowsTight), benchGemm("Gemm", w, d, 256, columnsTight))
+		for _, kernel := range []string{"Gemm", "GemmEvenOdd"} {
+			list = append(list, benchGemm(kernel, w, 256, d, rowsTight), benchGemm(kernel, w, d, 256, columnsTight))
+		}
 	}
 	list = append(list, benchGemm("GemmMax", w, 256, 64, rowsTight), benchGemm("GemmMerge", w, 64, 256, columnsTight))
 	list = append(list, benchAdditive(1), benchAdditive(2), benchSoftcap(w), benchMaskSpan(w), benchALiBi(w), benchBias(w, w), benchBias(w, 1), benchMaskBool(w, w), benchMaskBool(w, 1))
@@ -99,9 +101,10 @@ func benchGemm(kernel string, w, m, k int, a operand) benchmark {
 	x, y, z := testutil.Floats(m*k), testutil.Floats(k*w), make([]float32, m*w)
 	top, alpha, beta := make([]float32, w), testutil.Filled(w, 0.5), testutil.Filled(w, 0.25)
 	call := map[string]func(p *kernelSet){
-		"Gemm":      func(p *kernelSet) { p.Gemm(z, w, x, rs, cs, y, w, m, k, k, false) },
-		"GemmMax":   func(p *kernelSet) { p.GemmMax(z, w, x, rs, cs, y, w, m, k, k, top) },
-		"GemmMerge": func(p *kernelSet) { p.GemmMerge(z, w, x, rs, cs, y, w, m, k, alpha, beta) },
+		"Gemm":        func(p *kernelSet) { p.Gemm(z, w, x, rs, cs, y, w, m, k, k, false) },
+		"GemmEvenOdd": func(p *kernelSet) { p.GemmEvenOdd(z, w, x, rs, cs, y, w, m, k, false) },
+		"GemmMax":     func(p *kernelSet) { p.GemmMax(z, w, x, rs, cs, y, w, m, k, k, top) },
+		"GemmMerge":   func(p *kernelSet) { p.GemmMerge(z, w, x, rs, cs, y, w, m, k, alpha, beta) },
 	}[kernel]
 	return benchmark{kernel, fmt.Sprintf("m=%d/k=%d", m, k), 2 * float64(m*k*w), 0, call}
 }

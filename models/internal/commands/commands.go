@@ -1,5 +1,5 @@
 // Package commands has the frame of the command attn: its list of commands, its help, and
-// completion for shells. Each folder below it is one of the commands.
+// completion for shells. Each folder below it is a command.
 package commands
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/attn-go/attn/models/command"
 )
 
-// A Command is one of attn.
+// A Command is a command of attn.
 type Command struct {
 	Name, Summary string
 	Flags         func() *flag.FlagSet
@@ -29,7 +29,7 @@ func FlagSet(name, usage string) *flag.FlagSet {
 	return fs
 }
 
-// Main runs the command that args begins with: one of all, help or completion. Help goes to out, as
+// Main runs the command that args begins with: any of all, help or completion. Help goes to out, as
 // does completion.
 func Main(all []Command, args []string, out io.Writer) error {
 	all = append(all[:len(all):len(all)], completion(all, out))
