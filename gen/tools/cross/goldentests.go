@@ -5,9 +5,9 @@ import "slices"
 // goldenTests are the tests for architectures of which others have all that matters to this code:
 // the tier, the length of an int, the byte order, and an fma in one instruction or none. They show
 // that Go's compiler for such an architecture keeps the bits of everything that computes: the
-// contract's test vectors, which have all of its functions, and the goldens of package kernel, which
-// have all options. The goldens of other packages are of functions with vectors. They run where all
-// tests run.
+// contract's test vectors, which have all of its functions, and the goldens of package kernel,
+// which have all options. The goldens of other packages are of functions with vectors. They run
+// where all tests run.
 //
 //	64 bits, little-endian, fma        riscv64, loong64, ppc64le    like arm64
 //	64 bits, big-endian, fma           ppc64                        like s390x
