@@ -95,24 +95,20 @@ func TestParallelForFromOutsideOfBubble(t *testing.T) {
 				done <- true
 			}()
 		}
-		var mu sync.Mutex
-		left := 2
-		for i := range left {
+		var busy [2]sync.Mutex // a bubble may wait for a mutex of what is outside
+		for i := range busy {
+			busy[i].Lock()
 			work <- func() { // outside
 				task(i)
-				mu.Lock()
-				left--
-				mu.Unlock()
+				busy[i].Unlock()
 			}
 		}
 		close(begin)
 		for range n {
 			<-done
 		}
-		for over := false; !over; {
-			mu.Lock()
-			over = left == 0
-			mu.Unlock()
+		for i := range busy {
+			busy[i].Lock()
 		}
 	}
 	for range contracttest.Repeats(50) {

@@ -1,6 +1,8 @@
 package contracttest
 
 import (
+	"slices"
+
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
@@ -40,16 +42,29 @@ func (m *Model) rowOf(b, h, i, j int) int {
 // past returns the number of keys before a tree.
 func (m *Model) past(b int) int { return perBatch(m.o.QueryStart, b) - perBatch(m.o.KeyStart, b) }
 
-// path returns the queries on the path of query i, the first one first.
-func (m *Model) path(b, i int) (path []int) {
+// A path has the queries on the path of query i, the first one first.
+type path struct {
+	b, i    int
+	queries []int
+}
+
+// path returns the path of query i. The model keeps the last one: each pair of a query and a key
+// asks for it.
+func (m *Model) path(b, i int) []int {
+	last := &m.lastPath
+	if last.queries != nil && last.b == b && last.i == i {
+		return last.queries
+	}
+	*last = path{b: b, i: i}
 	tree := m.o.Parents
 	if n := m.q.Shape()[2]; len(tree) > n {
 		tree = tree[b*n:]
 	}
 	for ; i >= 0; i = int(tree[i]) {
-		path = append([]int{i}, path...)
+		last.queries = append(last.queries, i)
 	}
-	return path
+	slices.Reverse(last.queries)
+	return last.queries
 }
 
 // before returns how many positions a query is after the first one.

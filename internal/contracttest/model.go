@@ -32,6 +32,7 @@ type Model struct {
 	o             *kernel.Options
 	group         int
 	units         units // of the last query
+	lastPath      path
 }
 
 // A ModelRow is all that a call says about one row.

@@ -125,7 +125,7 @@ func (s *stranger) environment(ctx context.Context) ([]string, error) {
 		"GOPROXY="+url(filepath.Join(s.dir, "proxy"))+","+url(filepath.Join(cache, "cache", "download"))+","+proxy,
 		"GOPRIVATE=", "GONOPROXY=", "GONOSUMDB="+root+","+root+"/*", // no database has their sums
 		"GOBIN="+s.bin,
-		"GOFLAGS=-trimpath -modcacherw -buildvcs=false", // trimpath: so that the build cache serves the next run
+		"GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath -modcacherw -buildvcs=false", // trimpath: so that the build cache serves the next run
 	), nil
 }
 
