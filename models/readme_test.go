@@ -6,10 +6,14 @@ import (
 
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/encoder"
 )
 
-// The code of README.md, which docs/code_test.go compares. It needs weights, so it is compiled and not run.
-var _ = func(ctx context.Context) error {
+// The code of README.md here and in the folder above, which docs/code_test.go compares. It needs
+// weights, so it is compiled and not run.
+var _ = []any{generateCode, embedCode}
+
+func generateCode(ctx context.Context) error {
 	m, err := decoder.Load("SmolLM2-135M-Instruct", decoder.Options{}) // or a GGUF file, or a folder
 	if err != nil {
 		return err
@@ -25,4 +29,13 @@ var _ = func(ctx context.Context) error {
 		fmt.Print(token.Text)
 	}
 	return nil
+}
+
+func embedCode() ([][]float32, error) {
+	e, err := encoder.Load("all-MiniLM-L6-v2", encoder.LoadOptions{}) // or a folder as Hugging Face has it
+	if err != nil {
+		return nil, err
+	}
+	vectors, err := e.Embed(context.Background(), []string{"The cat sits on the mat.", "A cat is sitting on a rug."})
+	return vectors, err
 }

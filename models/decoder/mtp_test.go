@@ -18,8 +18,8 @@ import (
 	"github.com/attn-go/attn/models/safetensors"
 )
 
-// mtpFolders are models whose files bring a layer that guesses further tokens. Those of Qwen call it
-// mtp, the others count it among the layers.
+// mtpFolders are models whose files bring a layer that guesses further tokens. Those of Qwen call
+// it mtp, the others count it among the layers.
 var mtpFolders = []string{"glm4_moe-25", "deepseek_v3-31", "glm4_moe_lite-32", "qwen3_next-2", "qwen3_5_text-2", "qwen3_5_moe_text-41"}
 
 // An mtpModel is the tensors of a folder.

@@ -25,8 +25,8 @@ func (s *State) Grows(after int) bool {
 	return s != nil && !s.Shared && s.After%chunk > 0 && s.After/chunk == after/chunk
 }
 
-// NewState returns a state that a pass is to write: in the memory of the one before it, which may be
-// nil, if it can grow there, and else in that of an old one, which may be nil, too.
+// NewState returns a state that a pass is to write: in the memory of the one before it, which may
+// be nil, if it can grow there, and else in that of an old one, which may be nil, too.
 func (n *Network) NewState(after int, before, old *State) *State {
 	s := old
 	if s == nil {
@@ -65,7 +65,7 @@ func (n *Network) Carries(after int) (size int64) {
 
 // A Carry is the states of a text in a pass.
 type Carry struct {
-	Before *State   // that of the tokens before those of the pass; nil if there are none
+	Before *State   // after the tokens before the pass; nil if there are none
 	After  []*State // those that the pass writes, in ascending order
 }
 

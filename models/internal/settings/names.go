@@ -207,7 +207,8 @@ func sharedNames(shared string) arch.Names {
 
 var qwenSharedNames = named(sharedNames("shared_expert"), arch.Names{"blk.%d.ffn_gate_inp_shexp": "model.layers.%d.mlp.shared_expert_gate"})
 
-// aheadNames are the tensor names of a layer that guesses further tokens, beside those that other layers have.
+// aheadNames are the tensor names of a layer that guesses further tokens, beside those that other
+// layers have.
 var aheadNames = arch.Names{
 	"blk.%d.nextn.eh_proj":          "model.layers.%d.eh_proj",
 	"blk.%d.nextn.enorm":            "model.layers.%d.enorm",
