@@ -75,6 +75,9 @@ func writeDocuments(folder string, files []*results.File) error {
 	if err != nil {
 		return err
 	}
+	if len(peers) == 0 {
+		return errors.New("-docs: there are no files in " + committedPeers + " here, want the root of the repository")
+	}
 	return page.WriteDocuments(folder, files, peers)
 }
 

@@ -9,11 +9,9 @@ import (
 	"github.com/attn-go/attn/models/encoder"
 )
 
-// The code of README.md here and in the folder above, which docs/code_test.go compares. It needs
-// weights, so it is compiled and not run.
-var _ = []any{generateCode, embedCode}
-
-func generateCode(ctx context.Context) error {
+// The code of README.md here and in the root, which docs/code_test.go compares. It needs weights, so
+// it is compiled and not run.
+var _ = func(ctx context.Context) error {
 	m, err := decoder.Load("SmolLM2-135M-Instruct", decoder.Options{}) // or a GGUF file, or a folder
 	if err != nil {
 		return err
@@ -31,11 +29,12 @@ func generateCode(ctx context.Context) error {
 	return nil
 }
 
-func embedCode() ([][]float32, error) {
+var _ = func() error {
 	e, err := encoder.Load("all-MiniLM-L6-v2", encoder.LoadOptions{}) // or a folder as Hugging Face has it
 	if err != nil {
-		return nil, err
+		return err
 	}
 	vectors, err := e.Embed(context.Background(), []string{"The cat sits on the mat.", "A cat is sitting on a rug."})
-	return vectors, err
+	fmt.Println(vectors)
+	return err
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // Copies are made again while a client appends all the time, so that workers never find the
-// sequence at rest, and any other worker may go. Only workers repair what all can open.
+// sequence at rest, and any other worker may go. Who is no worker does not repair what all can
+// open.
 func TestRepairUnderWrites(t *testing.T) {
 	x := start(t, hub.ServerConfig{})
 	for _, name := range []string{"a", "b", "c"} {

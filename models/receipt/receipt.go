@@ -5,12 +5,14 @@
 // A [Receipt] names the version of the numeric contract and the SHA-256 of each file of the model,
 // and has either of these:
 //
-//   - [Generation]: the settings, the tokens read, the tokens generated, and for each of these a hash of the
-//     logits that it was chosen from, h[i] = SHA-256(h[i-1] ‖ logits[i]), where h[-1] is 32 zero bytes.
-//     [Verify] computes the logits again, compares the hashes, and repeats the choice of each token with the
-//     sampler and its seed.
-//   - [Embeddings]: texts, their tokens, and the SHA-256 of each vector, which [VerifyEmbeddings] computes again.
-//   - [Ranking]: a query, passages, their tokens, and the SHA-256 of each score, for [VerifyRanking].
+//   - [Generation]: the settings, the tokens read, the tokens generated, and for each of these a
+//     hash of the logits that it was chosen from, h[i] = SHA-256(h[i-1] ‖ logits[i]), where h[-1]
+//     is 32 zero bytes. [Verify] computes the logits again, compares the hashes, and repeats the
+//     choice of each token with the sampler and its seed.
+//   - [Embeddings]: texts, their tokens, and the SHA-256 of each vector, which [VerifyEmbeddings]
+//     computes again.
+//   - [Ranking]: a query, passages, their tokens, and the SHA-256 of each score, for
+//     [VerifyRanking].
 //
 // Numbers are hashed as float32, little-endian. A file of receipts has one JSON object a line.
 // schema.json, the JSON Schema of it, is [Schema].

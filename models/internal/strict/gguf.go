@@ -148,7 +148,7 @@ func (k *GGUF) Each(name string) []int {
 	return all
 }
 
-// EachLayer reads a list that says whether something holds for each layer, as booleans or as 0 and
+// EachLayer reads a list that says of each layer whether something holds, as booleans or as 0 and
 // 1. It returns nil if the value is no list.
 func (k *GGUF) EachLayer(name string) []bool {
 	v, _ := k.File.Value(k.Key(name))

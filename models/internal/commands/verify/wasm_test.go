@@ -24,8 +24,8 @@ var wasm = flag.String("wasm", "", "a `folder` that .ci/step wasm makes: test at
 // A claim is a receipt and the model that it is of. In forged somebody has changed an answer.
 type claim struct{ receipt, forged, model string }
 
-// claims returns receipts that were made on amd64: a generation by a GGUF file, and vectors by a
-// folder.
+// claims returns receipts that were made on amd64: of a generation by a GGUF file, and of vectors
+// by a folder.
 func claims(t *testing.T) (list []claim) {
 	if *wasm == "" {
 		t.Skip("needs what .ci/step wasm makes")
