@@ -15,8 +15,8 @@ import (
 
 // attend is a subcommand of tests alone: a client in a process of its own. It puts keys and values
 // on the workers that run, computes steps of decoding over them, and compares every result with
-// that of this process alone. With -name the sequences are in the directory, as NAME-0, NAME-1 and
-// so on; they stay there, and the same command goes on where the last one ended, or was killed.
+// this process's alone. With -name the sequences are in the directory, as NAME-0, NAME-1 and so on;
+// they stay there, and the same command goes on where the last one ended, or was killed.
 var attend = subcommand{"attend", "decode over keys and values that workers hold", runAttend}
 
 // attendConfig is a command line of attend.
@@ -90,7 +90,7 @@ func (c *attendConfig) parse(args []string) error {
 // elementTypes are the values of -type.
 var elementTypes = map[string]kernel.DType{"f32": kernel.Float32, "f16": kernel.Float16, "bf16": kernel.BFloat16, "int8": kernel.Int8}
 
-// open returns the sequences: new ones, or those of the directory.
+// open returns the sequences: new ones, or the directory's.
 func (c *attendConfig) open(ctx context.Context, client *shard.Client) ([]*shard.Sequence, error) {
 	sequences := make([]*shard.Sequence, c.sequences)
 	for i := range sequences {

@@ -19,9 +19,9 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// benchmarkDecode measures steps of decoding, in each of which every one of some sequences gets
-// attention over so many keys, on workers with one core each, in processes of their own. The client
-// and each worker have a connection of so many bytes a second, or the loopback device if that is 0.
+// benchmarkDecode measures steps of decoding, in each of which every sequence gets attention over
+// so many keys, on workers with one core each, in processes of their own. The client and each
+// worker have a connection of so many bytes a second, or the loopback device if that is 0.
 func benchmarkDecode(b *testing.B, workers, sequences, keys, heads int, c shard.Config, bandwidth float64) {
 	p := startProcesses(b)
 	connection := func() (url string) { return p.url }

@@ -389,7 +389,7 @@ func (c *chaos) disturb(faults ...*chaosFault) {
 	}
 }
 
-// one returns one of some names.
+// one returns any of some names.
 func (c *chaos) one(names ...string) string { return names[c.random.IntN(len(names))] }
 
 // models of the examples.

@@ -65,7 +65,7 @@ func (c *chaos) begin() *sync.WaitGroup {
 	return &work
 }
 
-// errWrong is the error of other bits than those of one machine.
+// errWrong is the error of other bits than one machine's.
 var errWrong = errors.New("WRONG BITS")
 
 func (c *chaos) config(user string) hub.Config {
@@ -217,7 +217,7 @@ func (c *chaos) embeds() func() error {
 			if !c.flipped.Swap(false) {
 				c.t.Errorf("a journal is refused that is as it was written: %s", report.Bytes())
 			}
-			return errors.Join(err, os.Remove(c.journal)) // as its user is told: the bit was one of the first line
+			return errors.Join(err, os.Remove(c.journal)) // as its user is told: the bit lay in the first line
 		}
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, report.Bytes())
@@ -229,8 +229,8 @@ func (c *chaos) embeds() func() error {
 	}
 }
 
-// streams returns a function that has a stream of the gateway, whose bytes are those of one server,
-// as far as they come.
+// streams returns a function that has a stream of the gateway, whose bytes equal one server's, as
+// far as they come.
 func (c *chaos) streams() func() error {
 	const name = "SmolLM2-135M-Instruct"
 	model, err := server.Load(filepath.Join(c.models, weights.SmolLM2), server.LoadOptions{Name: name})

@@ -72,7 +72,7 @@ func TestEmbed(t *testing.T) {
 	}
 }
 
-// checkVectors compares a file of vectors with those of a model in this process.
+// checkVectors compares a file of vectors with a model's in this process.
 func checkVectors(t *testing.T, name, folder string, texts []string) {
 	t.Helper()
 	if err := compareVectors(t.Context(), name, folder, texts); err != nil {

@@ -265,7 +265,7 @@ type (
 	}
 )
 
-// kubeWorkloads returns those of kubernetes.yaml.
+// kubeWorkloads returns the workloads of kubernetes.yaml.
 func kubeWorkloads(t *testing.T) (all []kubeWorkload) {
 	t.Helper()
 	for _, document := range kubeDocuments(t) {
@@ -282,7 +282,7 @@ func kubeWorkloads(t *testing.T) (all []kubeWorkload) {
 	return all
 }
 
-// kubeDocuments returns those of kubernetes.yaml.
+// kubeDocuments returns the documents of kubernetes.yaml.
 func kubeDocuments(t *testing.T) [][]byte {
 	t.Helper()
 	data, err := os.ReadFile("deploy/kubernetes.yaml")

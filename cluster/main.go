@@ -38,8 +38,8 @@ func main() {
 	command.Exit(nameOf(args), run(ctx, streams{os.Stdin, os.Stdout, os.Stderr}, args))
 }
 
-// nameOf returns the name under which an error of a command line is reported: that of the
-// subcommand whose flags -h lists.
+// nameOf returns the name under which an error of a command line is reported: the subcommand's
+// whose flags -h lists.
 func nameOf(args []string) string {
 	for _, c := range subcommands() {
 		if len(args) > 0 && c.name == args[0] {

@@ -173,11 +173,11 @@ type putFunc func(name, help string, kind prometheus.ValueType, value float64, l
 // A collector puts numbers that are read when they are asked for.
 type collector func(put putFunc)
 
-// Describe is that of [prometheus.Collector]: it says nothing, which means that the numbers are
+// Describe implements [prometheus.Collector]: it says nothing, which means that the numbers are
 // known when they come.
 func (collector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect is that of [prometheus.Collector].
+// Collect implements [prometheus.Collector].
 func (c collector) Collect(ch chan<- prometheus.Metric) {
 	c(func(name, help string, kind prometheus.ValueType, value float64, labels ...string) {
 		fixed := prometheus.Labels{}

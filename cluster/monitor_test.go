@@ -121,8 +121,7 @@ func TestMonitorOfAnswer(t *testing.T) {
 	eventually(t, ofWorker+"/metrics", http.StatusOK, `attn_cluster_answer_requests_total{outcome="done"} 6`)
 }
 
-// An address without a host is one of this machine alone, and one that is none is an error of
-// usage.
+// An address without a host means this machine alone, and a bad one is an error of usage.
 func TestMonitorAddress(t *testing.T) {
 	for text, want := range map[string]string{"9000": "127.0.0.1:9000", ":9000": "127.0.0.1:9000", "0": "127.0.0.1:0", "0.0.0.0:9000": "0.0.0.0:9000", "[::1]:80": "[::1]:80"} {
 		if got, err := monitorAddress(text); got != want || err != nil {

@@ -16,8 +16,8 @@ const queryHeads = 6
 // sampleLayer is the layer whose queries, keys and values readSample returns.
 const sampleLayer = 2
 
-// A sample is real queries, keys and values: those of a layer, for each token of a text, after
-// rotary positions, as the model of package gobytes computes them.
+// A sample is real queries, keys and values of a layer, for each token of a text, after rotary
+// positions, as the model of package gobytes computes them.
 type sample struct {
 	Tokens int
 	Q      []float32 // [Tokens, queryHeads, headSize]

@@ -62,8 +62,7 @@ func (x *status) list(s streams, names []string) error {
 	return errors.Join(errs...)
 }
 
-// holders returns the workers that the directory says hold a sequence, and which of them do not
-// answer.
+// holders returns the workers that hold a sequence by the directory, and says which do not answer.
 func holders(i *shard.Info, workers []shard.WorkerReport) []string {
 	all := slices.Clone(i.Workers)
 	for n, id := range all {

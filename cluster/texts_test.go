@@ -139,8 +139,7 @@ func (x *texts) check(i int, q, got []float32) error {
 	return nil
 }
 
-// free asks the workers to forget the sequences, even if ctx has ended, but not those of the
-// directory.
+// free asks the workers to forget the sequences, even if ctx has ended, but not the directory's.
 func (x *texts) free(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	for _, s := range x.sequences {

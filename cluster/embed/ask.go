@@ -48,8 +48,8 @@ func (r *recorder) Header() http.Header            { return r.fields }
 func (r *recorder) WriteHeader(status int)         { r.status = status }
 func (r *recorder) Write(data []byte) (int, error) { return r.body.Write(data) }
 
-// call asks a worker, and reads its answer into to. The error is errBusy, that of ctx, or says why
-// there is no answer.
+// call asks a worker, and reads its answer into to. The error is errBusy, comes from ctx, or says
+// why there is no answer.
 func (a *asker) call(ctx context.Context, method, path string, body []byte, to any) error {
 	w := &recorder{fields: http.Header{}}
 	err := a.gateway.Answer(ctx, w, &server.Call{Method: method, Path: path, Body: body, Origin: server.Origin{Key: a.run, RequestID: a.run, AnswerID: a.run}})
@@ -78,7 +78,7 @@ func (a *asker) call(ctx context.Context, method, path string, body []byte, to a
 // askEvery is how often workers are asked whether they are there.
 const askEvery = 250 * time.Millisecond
 
-// find asks for the models that workers have until one answers, and takes the one of a name, or
+// find asks for the models that workers have until one answers, and takes the model of a name, or
 // without a name the only one that makes vectors. While no worker answers it calls waiting.
 func (a *asker) find(ctx context.Context, name string, waiting func()) error {
 	var list struct{ Data []facts }
@@ -106,7 +106,7 @@ func (a *asker) find(ctx context.Context, name string, waiting func()) error {
 		Want: cmp.Or(name, "workers with one, or its name"), Kind: ErrModels}
 }
 
-// vectors returns the vectors of texts. The error is as that of call.
+// vectors returns the vectors of texts. The error is as in call.
 func (a *asker) vectors(ctx context.Context, texts []string) ([][]float32, error) {
 	body, err := json.Marshal(map[string]any{"model": a.model.ID, "input": texts, "encoding_format": "base64", "truncate": true})
 	if err != nil {

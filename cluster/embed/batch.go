@@ -21,7 +21,7 @@ type reader struct {
 	bytes int // most bytes of a job's texts
 }
 
-// A record is one of the input with its entry, which lacks a vector.
+// A record is a record of the input with its entry, which lacks a vector.
 type record struct {
 	corpus.Record
 	entry journal.Entry

@@ -33,8 +33,8 @@ type Client struct {
 type Progress struct {
 	Bytes, Total int64 // of the input; Total is -1 if it is unknown
 	Texts        int64 // all records that are done
-	Resumed      int64 // those of them that the journal had
-	Rejected     int64 // those of them without a vector
+	Resumed      int64 // how many the journal had
+	Rejected     int64 // how many have no vector
 	Pending      int   // jobs without a result
 }
 
@@ -51,8 +51,8 @@ type Summary struct {
 
 // Run embeds the corpus and writes the files. After an error other than a [*kernel.Error] the
 // journal stays, and the next Run with the same options goes on with it. The errors are a
-// [*kernel.Error], a [*StalledError], one of the kind [ErrMismatch], [ErrLocked], that of ctx, and
-// those of files.
+// [*kernel.Error], a [*StalledError], an error of the kind [ErrMismatch], [ErrLocked], and the
+// errors of ctx and of files.
 func (c *Client) Run(ctx context.Context) (Summary, error) {
 	o, err := c.Options.complete()
 	if err != nil {

@@ -43,7 +43,7 @@ func (o *Options) checkPaths() error {
 	return nil
 }
 
-// sameFile tells whether two names are those of one file, which need not exist.
+// sameFile tells whether two names mean one file, which need not exist.
 func sameFile(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
@@ -53,7 +53,7 @@ func sameFile(a, b string) bool {
 	return real(a) == real(b)
 }
 
-// isIn tells whether a name is that of a file or folder, or of something below it.
+// isIn tells whether a name means a file or folder, or something below it.
 func isIn(name, folder string) bool {
 	if sameFile(name, folder) {
 		return true

@@ -185,7 +185,7 @@ func (p *pump) do(ctx context.Context, j *job) {
 	close(j.done)
 }
 
-// ask asks until workers answer. The error is that of ctx, or says why there are no vectors.
+// ask asks until workers answer. The error comes from ctx, or says why there are no vectors.
 func (p *pump) ask(ctx context.Context, texts []string, alone bool) (vectors [][]float32, err error) {
 	if len(texts) == 0 {
 		return nil, nil

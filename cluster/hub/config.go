@@ -48,7 +48,7 @@ type Config struct {
 	Denied func(err error, listens bool)
 
 	// Closed, if not nil, is called when the connection has ended for good, also by Close. The
-	// error is that of NATS, or nil.
+	// error comes from NATS, or is nil.
 	Closed func(err error)
 
 	// Advice says in the log what to do while no server answers [Connect], such as how to start
@@ -99,8 +99,8 @@ func checkPrefix(prefix string) error {
 	return nil
 }
 
-// subjects are the tokens that follow a prefix. No prefix goes on with one of them: its subjects
-// would be among those of a shorter one.
+// subjects are the tokens that follow a prefix. No prefix goes on with any of them: its subjects
+// would be among a shorter prefix's.
 var subjects = []string{"held", "relay", "shard"}
 
 // IsPrefix tells whether s can begin the subjects of a cluster.

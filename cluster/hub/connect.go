@@ -30,9 +30,9 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// Connect connects to the server that c names. It tries again for c.Wait while no server
-// answers; wrong credentials are an error at once. After that the connection comes back by
-// itself whenever it is lost. An error is a [*kernel.Error], or it wraps that of NATS or ctx.
+// Connect connects to the server that c names. It tries again for c.Wait while no server answers;
+// wrong credentials are an error at once. After that the connection comes back by itself whenever
+// it is lost. An error is a [*kernel.Error], or it wraps an error of NATS or ctx.
 func Connect(ctx context.Context, c Config) (*Conn, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -170,9 +170,9 @@ func (c *Config) logOptions() []nats.Option {
 	}
 }
 
-// Flush waits until the server has read what was sent. The error is one of the kind [ErrPermission]
-// if the server has refused a subscription, which NATS does not tell those who subscribe, or that
-// of NATS.
+// Flush waits until the server has read what was sent. The error is of the kind [ErrPermission] if
+// the server has refused a subscription, which NATS does not tell the subscriber, or it comes from
+// NATS.
 func (c *Conn) Flush() error {
 	if err := c.Conn.Flush(); err != nil {
 		return err
@@ -186,7 +186,7 @@ func (c *Conn) Flush() error {
 // Prefix returns the first tokens of all subjects of the cluster.
 func (c *Conn) Prefix() string { return c.prefix }
 
-// Replicas returns how many servers should hold what programs store: 3 if the server is one of a
+// Replicas returns how many servers should hold what programs store: 3 if the server belongs to a
 // cluster of NATS servers, and otherwise 1.
 func (c *Conn) Replicas() int {
 	if c.ConnectedClusterName() != "" {

@@ -105,7 +105,7 @@ func copiedKeys(folder string) (keys []string) {
 // servers two have the entries.
 func (c *ServerConfig) keepsCopies() bool { return c.StoreDir != "" && c.Cluster == "" }
 
-// folder returns that of the copies of a bucket.
+// folder returns the folder of the copies of a bucket.
 func (s *Server) folder(bucket string) string {
 	return filepath.Join(s.config.StoreDir, copiesFolder, bucket)
 }

@@ -35,6 +35,6 @@ func denied(err error) (refusal error, listens bool) {
 }
 
 // ErrVersion is the kind of a [kernel.Error] about a program whose results cannot be mixed with
-// those of this one: its messages have another form, or its bits follow another numeric contract.
-// Where names what is known of it: a worker, a subject.
+// this one's: its messages have another form, or its bits follow another numeric contract. Where
+// names what is known of it: a worker, a subject.
 var ErrVersion = errors.New("hub: a program of another version")

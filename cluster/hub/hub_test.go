@@ -286,7 +286,7 @@ func TestPortInUse(t *testing.T) {
 	if err == nil {
 		s.Close()
 	}
-	if e := (*net.OpError)(nil); !errors.As(err, &e) { // and not that of a server that never got ready
+	if e := (*net.OpError)(nil); !errors.As(err, &e) { // and not a server's that never got ready
 		t.Errorf("two servers on one port: %v", err)
 	}
 }

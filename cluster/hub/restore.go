@@ -73,7 +73,7 @@ func (s *Server) check(options *server.Options) error {
 	})
 }
 
-// alone has do use a server that does not listen. The error is that of do, or ErrStuck.
+// alone has do use a server that does not listen. The error comes from do, or is ErrStuck.
 func (s *Server) alone(options *server.Options, do func(ctx context.Context, js jetstream.JetStream) error) error {
 	o := options.Clone()
 	o.DontListen, o.Users, o.Nkeys, o.TLSConfig, o.TLS, o.TLSVerify = true, nil, nil, nil, false, false
@@ -117,7 +117,7 @@ type directory struct {
 	entries        map[string][]byte
 	damaged, hung  bool     // JetStream lacks some of it, or says nothing of it
 	restored, lost []string // keys that JetStream does not give
-	unknown        []string // those of which there never was a copy, or none any more
+	unknown        []string // keys without a copy, ever or any more
 }
 
 // compare finds out what JetStream and the copies have of a bucket.
@@ -151,7 +151,7 @@ func (s *Server) compare(ctx context.Context, js jetstream.JetStream, bucket str
 	return d
 }
 
-// choose takes the later one of what JetStream and the copies have of a key.
+// choose takes the later value of a key, from JetStream or the copies.
 func (d *directory) choose(key string, stored copied, readErr error, file string) {
 	second, err := readCopy(file)
 	gone := stored.revision == 0 // JetStream has nothing, or cannot read it

@@ -40,8 +40,8 @@ type Server struct {
 }
 
 // Serve starts a server. It ends when ctx ends or [Server.Close] is called. The error is a
-// [*kernel.Error], one of the kind [ErrAnonymous] too, or that of NATS, such as a port that is in
-// use, [ErrLocked], or [ErrStuck].
+// [*kernel.Error], also of the kind [ErrAnonymous], [ErrLocked] or [ErrStuck], or comes from NATS,
+// such as for a port that is in use.
 func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 	if err := c.check(); err != nil {
 		return nil, err

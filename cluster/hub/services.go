@@ -22,14 +22,14 @@ const SearchTime = 3 * time.Second
 const prefixKey = "prefix"
 
 // Announce has a program found by [Conn.Services], with what it says of itself, until the service
-// is stopped. The error is that of NATS.
+// is stopped. The error comes from NATS.
 func (c *Conn) Announce(name, description string, facts map[string]string) (micro.Service, error) {
 	metadata := map[string]string{prefixKey: c.prefix, VersionHeader: Own.String()}
 	maps.Copy(metadata, facts)
 	return micro.AddService(c.Conn, micro.Config{Name: name, Version: "1.0.0", Description: description, Metadata: metadata, QueueGroupDisabled: true})
 }
 
-// Services asks the NATS services of a name in this cluster what they are. The error is that of
+// Services asks the NATS services of a name in this cluster what they are. The error comes from
 // NATS or ctx.
 func (c *Conn) Services(ctx context.Context, name string) ([]micro.Info, error) {
 	inbox := c.NewInbox()

@@ -38,8 +38,8 @@ func (s *Server) Ready() error {
 // readyTime is how long the server may take to say how it is.
 const readyTime = 3 * time.Second
 
-// Stats returns NATS' numbers of the server and of its JetStream. Those of traffic begin with its
-// start, also with the one after a full disk. The error is that of NATS, as from a server that has
+// Stats returns NATS' numbers of the server and of its JetStream. Numbers of traffic begin with its
+// start, also with the one after a full disk. The error comes from NATS, as for a server that has
 // ended.
 func (s *Server) Stats() (*server.Varz, *server.JSInfo, error) {
 	running := s.running()

@@ -14,7 +14,7 @@ type affinity struct {
 
 	mu      sync.Mutex
 	workers map[uint64]string // mailboxes, by the hash of the messages of a request
-	order   []uint64          // of the entries, a ring; its next place is that of the oldest one
+	order   []uint64          // of the entries, a ring; its next place holds the oldest one
 	next    int
 }
 

@@ -33,7 +33,7 @@ func TestAffinity(t *testing.T) {
 	a.remember(chat("a"), "z")
 	check("a conversation that another worker has answered since", chat("a"), "z")
 	a.remember(nil, "x")
-	for i := range remembered - 1 { // and one of those above is left
+	for i := range remembered - 1 { // and one from above is left
 		a.remember([]uint64{uint64(i)}, fmt.Sprint(i))
 	}
 	check("the oldest conversation", chat("a"), "")

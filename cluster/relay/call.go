@@ -154,7 +154,7 @@ func (c *call) copy(ctx context.Context, a *attempt) error {
 				return errors.Join(context.Canceled, err) // the client is gone
 			}
 			if !p.end {
-				_ = flush() // a writer that cannot is one of a test
+				_ = flush() // only writers of tests cannot
 			}
 			c.sum.Write(data)
 			c.sent += int64(len(data))

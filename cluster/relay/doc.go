@@ -6,8 +6,8 @@
 // what the client has got with that, and hands on the rest. So a client gets the bytes of one
 // server.
 //
-// Workers of one gateway must have one fingerprint, see server.Server.SystemFingerprint: those of
-// another one end with an error of the kind [ErrFingerprint], and would not be asked.
+// Workers of one gateway must have one fingerprint, see server.Server.SystemFingerprint: workers
+// with another one end with an error of the kind [ErrFingerprint], and would not be asked.
 //
 // # Messages
 //

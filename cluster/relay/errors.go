@@ -2,8 +2,8 @@ package relay
 
 import "errors"
 
-// ErrFingerprint is the kind of a kernel.Error about a worker whose answers are not those of
-// another in the cluster. Where names that one, Got and Want have the fingerprints.
+// ErrFingerprint is the kind of a kernel.Error about a worker whose answers differ from another's
+// in the cluster. Where names the other, Got and Want have the fingerprints.
 var ErrFingerprint = errors.New("relay: the worker has another fingerprint")
 
 // ErrDiffers reports that two workers of a fingerprint have answered a request with other bytes.

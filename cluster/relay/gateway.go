@@ -20,8 +20,8 @@ import (
 type GatewayConfig struct {
 	Name string // what others call it, a token
 
-	// Fingerprint is that of the workers, see [server.Server.SystemFingerprint]. "" means that of
-	// the first one that is found.
+	// Fingerprint is the workers', see [server.Server.SystemFingerprint]. "" means the first found
+	// worker's.
 	Fingerprint string
 
 	// Patience is how long a worker may be silent that the server takes for alive, and how long an
@@ -60,8 +60,8 @@ type Gateway struct {
 // searchEvery is the time between searches for a first worker.
 const searchEvery = 250 * time.Millisecond
 
-// NewGateway returns a gateway on a connection that stays the caller's. Close ends it. The error is
-// that of NATS.
+// NewGateway returns a gateway on a connection that stays the caller's. Close ends it. The error
+// comes from NATS.
 func NewGateway(conn *hub.Conn, c GatewayConfig) (*Gateway, error) {
 	c.Patience = cmp.Or(c.Patience, DefaultPatience)
 	c.Tries = cmp.Or(c.Tries, 3)
@@ -82,7 +82,7 @@ func NewGateway(conn *hub.Conn, c GatewayConfig) (*Gateway, error) {
 	return g, nil
 }
 
-// adopt makes a fingerprint that of the workers; "" says that none has been found yet.
+// adopt makes a fingerprint the workers'; "" says that none has been found yet.
 func (g *Gateway) adopt(fingerprint string) error {
 	presence, err := appear(g.conn, "gateway", g.config.Name, fingerprint)
 	if err != nil {
@@ -133,7 +133,7 @@ func (g *Gateway) Close() {
 	}
 }
 
-// subject returns that of requests, or "" before a worker is found.
+// subject returns the subject of requests, or "" before a worker is found.
 func (g *Gateway) subject() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -143,7 +143,7 @@ func (g *Gateway) subject() string {
 	return askSubject(g.conn, g.fingerprint)
 }
 
-// Ready is that of [server.Backend]: it returns an error if no worker answers.
+// Ready implements [server.Backend]: it returns an error if no worker answers.
 func (g *Gateway) Ready() error {
 	subject := g.subject()
 	if subject == "" {
@@ -170,7 +170,7 @@ func (g *Gateway) take(h *header, data []byte) {
 	a.add(part{h.At, data, h.Status, h.Fields, h.End, h.GaveUp, h.Tally})
 }
 
-// Answer is that of [server.Backend]. A worker that is lost is replaced by another one. A
+// Answer implements [server.Backend]. A worker that is lost is replaced by another one. A
 // conversation is answered by the worker that has answered what was said before, if it takes the
 // request.
 func (g *Gateway) Answer(ctx context.Context, w http.ResponseWriter, r *server.Call) error {

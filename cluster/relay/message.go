@@ -14,7 +14,7 @@ import (
 
 // kinds of messages.
 const (
-	kindAsk    = "ask"    // gateway to any worker, or to the one of a mailbox: a request and the first part of its body
+	kindAsk    = "ask"    // gateway to any worker, or to a mailbox's: a request and the first part of its body
 	kindTaken  = "taken"  // in reply to kindAsk
 	kindElse   = "else"   // in reply to kindAsk: the worker takes no more, or has Most of this gateway
 	kindPart   = "part"   // gateway to worker: a later part of the body
@@ -88,7 +88,7 @@ func unpack(msg *nats.Msg) (*header, error) {
 	return h, nil
 }
 
-// isMailbox tells whether a subject can be one of a mailbox.
+// isMailbox tells whether a subject can belong to a mailbox.
 func isMailbox(subject string) bool {
 	rest, ok := strings.CutPrefix(subject, nats.InboxPrefix)
 	for token := range strings.SplitSeq(rest, ".") {

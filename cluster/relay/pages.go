@@ -108,8 +108,8 @@ func (p *Pages) Connect(ctx context.Context, conn *hub.Conn) error {
 	return nil
 }
 
-// connect opens the stream of the object store. Unlike that of an object store that NATS' client
-// makes, a full one does not refuse messages: the server drops old ones.
+// connect opens the stream of the object store. Unlike an object store that NATS' client makes, a
+// full one does not refuse messages: the server drops old ones.
 func (s *pageStore) connect(ctx context.Context, most int64) error {
 	js, err := jetstream.New(s.conn.Conn)
 	if err != nil {
@@ -135,8 +135,8 @@ func (s *pageStore) connect(ctx context.Context, most int64) error {
 	return err
 }
 
-// chunks returns the subject of the chunks of an object, and note that of what the store notes of
-// it: the layout of NATS' object stores.
+// chunks returns the subject of the chunks of an object, and note the subject of the store's notes
+// about it: the layout of NATS' object stores.
 func (s *pageStore) chunks(id string) string    { return "$O." + s.bucket + ".C." + id }
 func (s *pageStore) note(encoded string) string { return "$O." + s.bucket + ".M." + encoded }
 
@@ -213,7 +213,7 @@ func (s *pageStore) remove(ctx context.Context, k promptcache.Key, o *object) er
 	return s.stream.Purge(ctx, jetstream.WithPurgeSubject(s.chunks(o.id)))
 }
 
-// Get is that of [promptcache.Backend].
+// Get implements [promptcache.Backend].
 func (p *Pages) Get(ctx context.Context, k promptcache.Key) (page []byte, err error) {
 	err = p.ask(ctx, func(s *pageStore) error {
 		ctx, cancel := context.WithTimeout(ctx, cmp.Or(p.patience, 5*time.Second))
@@ -231,7 +231,7 @@ func (p *Pages) Get(ctx context.Context, k promptcache.Key) (page []byte, err er
 	return page, err
 }
 
-// Put is that of [promptcache.Backend].
+// Put implements [promptcache.Backend].
 func (p *Pages) Put(ctx context.Context, k promptcache.Key, data []byte) error {
 	return p.ask(ctx, func(s *pageStore) error { return s.put(ctx, k, data) })
 }
@@ -249,7 +249,7 @@ func (s *pageStore) put(ctx context.Context, k promptcache.Key, data []byte) err
 	return err
 }
 
-// Remove is that of [promptcache.Backend].
+// Remove implements [promptcache.Backend].
 func (p *Pages) Remove(ctx context.Context, k promptcache.Key, data []byte) error {
 	return p.ask(ctx, func(s *pageStore) error {
 		o, err := s.read(ctx, k)

@@ -165,7 +165,7 @@ func TestPagesBounded(t *testing.T) {
 }
 
 // TestPagesDamaged: pages that are not what was put are never used and make room for new ones; who
-// read one of them does not remove the new one.
+// read such a page does not remove the new one.
 func TestPagesDamaged(t *testing.T) {
 	nats := newNATS(t)
 	p := openPages(t, nats, 1<<26)

@@ -34,10 +34,10 @@ type Peer struct {
 	Role        string `json:"role"` // gateway or worker
 	Name        string `json:"name"`
 	Version     string `json:"version"`     // of messages and numeric contract
-	Fingerprint string `json:"fingerprint"` // "" is that of a gateway that has found no worker yet
+	Fingerprint string `json:"fingerprint"` // "" for a gateway that has found no worker yet
 }
 
-// Peers returns the gateways and workers of a cluster, sorted. The error is that of NATS or ctx.
+// Peers returns the gateways and workers of a cluster, sorted. The error comes from NATS or ctx.
 func Peers(ctx context.Context, conn *hub.Conn) ([]Peer, error) {
 	found, err := conn.Services(ctx, service)
 	all := []Peer{}

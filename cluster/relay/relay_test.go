@@ -287,7 +287,7 @@ func testConversation(t *testing.T, path, most string) {
 	}
 }
 
-// TestReceipts: a receipt that a worker gives is that of the one server, byte by byte, and can be
+// TestReceipts: a receipt that a worker gives equals one server's, byte by byte, and can be
 // verified.
 func TestReceipts(t *testing.T) {
 	t.Parallel()

@@ -108,10 +108,10 @@ func (r *reply) sentBytes() int64 {
 	return r.sent
 }
 
-// Header is that of [http.ResponseWriter].
+// Header implements [http.ResponseWriter].
 func (r *reply) Header() http.Header { return r.fields }
 
-// WriteHeader is that of [http.ResponseWriter].
+// WriteHeader implements [http.ResponseWriter].
 func (r *reply) WriteHeader(status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,7 +120,7 @@ func (r *reply) WriteHeader(status int) {
 	}
 }
 
-// Write is that of [http.ResponseWriter]. It waits while the window is full.
+// Write implements [http.ResponseWriter]. It waits while the window is full.
 func (r *reply) Write(data []byte) (int, error) {
 	r.WriteHeader(http.StatusOK)
 	n := len(data)
@@ -220,5 +220,5 @@ func (b *body) Read(to []byte) (int, error) {
 	return n, nil
 }
 
-// Close is that of [io.Closer].
+// Close implements [io.Closer].
 func (b *body) Close() error { return nil }

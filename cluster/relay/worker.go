@@ -53,8 +53,8 @@ type Worker struct {
 	open  sync.WaitGroup
 }
 
-// Run answers requests until ctx ends. It does not close Server. The error is one of the kind
-// [ErrFingerprint], an error of the kind [hub.ErrVersion], or that of NATS or ctx.
+// Run answers requests until ctx ends. It does not close Server. The error is of the kind
+// [ErrFingerprint] or [hub.ErrVersion], or comes from NATS or ctx.
 func (w *Worker) Run(ctx context.Context) error {
 	w.Patience = cmp.Or(w.Patience, DefaultPatience)
 	w.Log = cmp.Or(w.Log, slog.New(slog.DiscardHandler))

@@ -167,7 +167,7 @@ func (c *Client) checkAppend(sequences []*Sequence, k, v kernel.Tensor) error {
 }
 
 // checkLengths returns an error if a batch row of t, which is called arg, has another length than
-// that of other.
+// in other.
 func checkLengths(arg string, t kernel.Tensor, otherArg string, other kernel.Tensor) error {
 	for b := range t.Shape()[0] {
 		if got, want := t.Length(b), other.Length(b); got != want {

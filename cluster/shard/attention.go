@@ -17,9 +17,9 @@ import (
 // the sequence. q may be ragged, and out and LSE then are, too: steps of many sequences,
 // of any length each, are one call.
 //
-// The error is a [*kernel.Error]; a [*BlocksError] if blocks
-// cannot be had from any worker that holds them, with a [*ConflictError] if another client has
-// cut the sequence off meanwhile; or that of ctx. Then out and LSE are untouched.
+// The error is a [*kernel.Error]; a [*BlocksError] if blocks cannot be had from any worker that
+// holds them, with a [*ConflictError] if another client has cut the sequence off meanwhile; or the
+// error of ctx. Then out and LSE are untouched.
 func (c *Client) Attention(ctx context.Context, out, q kernel.Tensor, sequences []*Sequence, options *Options) (Stats, error) {
 	started := time.Now()
 	if options == nil {
@@ -154,9 +154,9 @@ type Options struct {
 	// [kernel.Mask.Window] tells: [kernel.Causal] or [kernel.Window]. The other fields must not be
 	// set.
 	//
-	// QueryStart holds the position of the first query: one for all batch rows or one for
-	// each. None means that the queries are those of the last keys: the position is the
-	// sequence's length minus the number of queries.
+	// QueryStart holds the position of the first query: one for all batch rows or one for each.
+	// None means that the queries belong to the last keys: the position is the sequence's length
+	// minus the number of queries.
 	kernel.Scoring
 
 	// LSE, if not the zero Tensor, receives the log-sum-exp of each row, [B, H, Lq, 1].

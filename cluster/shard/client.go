@@ -62,7 +62,7 @@ type Client struct {
 
 	mu       sync.Mutex
 	workers  []string             // that answered last, sorted
-	refused  []error              // of those of another version
+	refused  []error              // of workers of another version
 	searched time.Time            // when
 	suspect  map[string]time.Time // workers that failed to answer, until when others are preferred
 }
@@ -71,9 +71,9 @@ type Client struct {
 // A server cuts off clients for which it has to keep more than 64 MiB.
 const underWay = 32 << 20
 
-// New returns a client that knows the workers that run now, see [Client.Refresh]. The
-// connection stays the caller's. The error is a [*kernel.Error], [ErrNoWorkers], which
-// may come with an error of the kind [hub.ErrVersion], or that of NATS or ctx.
+// New returns a client that knows the workers that run now, see [Client.Refresh]. The connection
+// stays the caller's. The error is a [*kernel.Error], [ErrNoWorkers], which may come with an error
+// of the kind [hub.ErrVersion], or comes from NATS or ctx.
 func New(ctx context.Context, conn *hub.Conn, config Config) (*Client, error) {
 	c, err := newClient(conn, config)
 	if err != nil {
@@ -174,7 +174,7 @@ func (c *Client) trust(worker string) {
 	delete(c.suspect, worker)
 }
 
-// trusted returns the workers, and which of them are not suspects.
+// trusted returns the workers, and the ones that are not suspects.
 func (c *Client) trusted() (all, trusted []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,7 +19,7 @@ type cluster struct {
 	conns   map[string]*hub.Conn
 }
 
-// start starts a server and workers a, b, c...; tiers[i] is that of worker i.
+// start starts a server and workers a, b, c...; tiers[i] is the tier of worker i.
 func start(t *testing.T, c hub.ServerConfig, tiers ...string) *cluster {
 	t.Helper()
 	c.Port = -1

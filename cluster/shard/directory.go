@@ -336,7 +336,7 @@ func (b *bucket) names(ctx context.Context, kv jetstream.KeyValue) (names []stri
 	if err != nil {
 		return nil, err
 	}
-	if info.Cluster != nil && info.Cluster.Leader == "" { // then the state is that of an empty stream
+	if info.Cluster != nil && info.Cluster.Leader == "" { // then the state looks empty
 		return nil, errNoLeader
 	}
 	for subject := range info.State.Subjects {

@@ -1,11 +1,11 @@
 // Package shard computes attention over keys and values that several machines hold, with
 // the bits that one machine gives.
 //
-// Workers hold blocks of 256 keys in memory. A [Client] appends keys and values to a
-// [Sequence], which places every block on some of the workers, and calls attention: it sends
-// the queries to the workers, gets what each block contributes (kernel.Partials) and merges the
-// blocks in their order. Every bit of the result is that of kernel.Attention over all keys,
-// whatever the tiers of the workers, their number, and which of them answer.
+// Workers hold blocks of 256 keys in memory. A [Client] appends keys and values to a [Sequence],
+// which places every block on some of the workers, and calls attention: it sends the queries to the
+// workers, gets what each block contributes (kernel.Partials) and merges the blocks in their order.
+// Every bit of the result equals kernel.Attention over all keys, whatever the tiers of the workers,
+// their number, and whoever answers.
 //
 // A worker that is late or gone costs time: another one that holds the block is asked. If
 // there is none left, the call returns a [*BlocksError] that names the blocks, and the output

@@ -114,7 +114,7 @@ var (
 // answer.
 type WorkerError struct {
 	Worker string
-	Code   string // one of the Code constants
+	Code   string // a Code constant
 	Text   string
 	err    error // if the failure was on this side
 }

@@ -59,7 +59,7 @@ func every(ctx context.Context, pause time.Duration, f func()) {
 	}
 }
 
-// say writes the error of a round into the log, unless it is that of the one before.
+// say writes the error of a round into the log, unless the round before had it.
 func (k *keeper) say(err error) {
 	if err == nil {
 		k.failed = ""
@@ -161,7 +161,7 @@ func (k *keeper) sayLost(name string, lost, of int) {
 	}
 }
 
-// hasNoDirectory tells whether an error is that of a server without JetStream.
+// hasNoDirectory tells whether an error comes from a server without JetStream.
 func hasNoDirectory(err error) bool {
 	return errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)
 }
@@ -247,13 +247,13 @@ func (w *Worker) settle(ctx context.Context, name string, e *wire.Entry, numbers
 	return lost, ctx.Err()
 }
 
-// Leave makes ready for the worker to end: it takes no more blocks, and those of sequences of the
-// directory that it holds are copied to other workers, which take its place. Until [Worker.Close]
-// it goes on answering. Blocks of sequences that are not in the directory stay: only the client
-// that made such a sequence knows who holds what.
+// Leave makes ready for the worker to end: it takes no more blocks, and other workers copy its
+// blocks of sequences of the directory and take its place. Until [Worker.Close] it goes on
+// answering. Blocks of sequences that are not in the directory stay: only the client that made such
+// a sequence knows who holds what.
 //
-// The error is a [*BlocksError] of the blocks that no other worker took, one of the directory,
-// or that of ctx. What could be copied is copied, and Leave may be called again.
+// The error is a [*BlocksError] of the blocks that no other worker took, an error of the directory,
+// or the error of ctx. What could be copied is copied, and Leave may be called again.
 func (w *Worker) Leave(ctx context.Context) error {
 	if err := w.announce(); err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/attn-go/attn/cluster/internal/testutil"
 )
 
-// whole tells whether every block of a sequence of the directory is on two workers, without one of
-// that name.
+// whole tells whether every block of a sequence of the directory is on two workers, none of that
+// name.
 func (x *cluster) whole(name, without string) bool {
 	x.t.Helper()
 	s, err := x.client(quick(small)).Open(x.t.Context(), name)

@@ -14,7 +14,7 @@ import (
 )
 
 // Names of sequences say for whom workers hold them: CLIENT/ID for one that only its client knows,
-// and NAME.ID for one of the directory. A client holds its name while its connection lasts, see
+// and NAME.ID for one in the directory. A client holds its name while its connection lasts, see
 // [hub.Conn.Hold].
 const (
 	ofClient    = "/"

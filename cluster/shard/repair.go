@@ -237,7 +237,7 @@ func (b *blockRepair) send(ctx context.Context, from, to string, lo, hi int) err
 	return b.ask(ctx, from, wire.Send{Lo: lo, Hi: hi, To: to})
 }
 
-// ask sends a message about the block to one of the workers that are there.
+// ask sends a message about the block to a worker that is there.
 func (b *blockRepair) ask(ctx context.Context, worker string, m wire.Send) error {
 	if worker != b.leaving && !slices.Contains(b.live, worker) {
 		return &WorkerError{worker, CodeSilent, "it is gone", nats.ErrNoResponders}

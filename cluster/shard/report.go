@@ -56,8 +56,8 @@ func (w *Worker) Holds() []Holding {
 // reportTime is how long a worker may take for its report.
 const reportTime = 3 * time.Second
 
-// Report asks all workers of a cluster for their reports, and returns them by name. One of another
-// version, or one that does not answer, has an Error. The error is that of NATS or ctx.
+// Report asks all workers of a cluster for their reports, and returns them by name. A worker of
+// another version, or one that does not answer, has an Error. The error comes from NATS or ctx.
 func Report(ctx context.Context, conn *hub.Conn) ([]WorkerReport, error) {
 	found, err := search(ctx, conn)
 	if err != nil {

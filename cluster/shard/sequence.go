@@ -40,8 +40,7 @@ func (c *Client) NewSequence() *Sequence {
 }
 
 // Name returns the name by which the workers know the sequence. It is made up, and no other
-// sequence has it. That of one in the directory begins with its name there and a dot, and that of
-// another one with its client's and a slash.
+// sequence has it. It is NAME.ID for a sequence of the directory, and CLIENT/ID for others.
 func (s *Sequence) Name() string { return s.name }
 
 // Shared tells whether the sequence is in the directory, see [Client.Create].
@@ -101,10 +100,9 @@ func (s *Sequence) shorten(n int) {
 	s.blocks = s.blocks[:keep]
 }
 
-// Free asks the workers to forget the sequence, which has no keys afterwards, and removes it
-// from the directory if it is there. Workers that do not answer are no error: they forget it
-// when they end. An error of the directory is as that of [Client.Append]; then nothing is
-// forgotten.
+// Free asks the workers to forget the sequence, which has no keys afterwards, and removes it from
+// the directory if it is there. Workers that do not answer are no error: they forget it when they
+// end. An error of the directory is as in [Client.Append]; then nothing is forgotten.
 func (s *Sequence) Free(ctx context.Context) error {
 	if s.shared != nil {
 		if err := s.remove(ctx); err != nil {

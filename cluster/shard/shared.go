@@ -13,12 +13,11 @@ import (
 
 // shared is what a sequence of the directory has in addition. Sequence.mu guards it.
 //
-// Epochs make rows of different writers tell themselves apart on the workers. A writer claims
-// the sequence before it sends the first row: it writes an entry with an epoch above all that
-// another one has used or can use. Workers replace rows by those of a later epoch, and never
-// by those of an earlier one. So rows that a writer sends after it has lost its claim, or that
-// it sent and never committed, lie after the keys of the entry, and the next writer's replace
-// them.
+// Epochs make rows of different writers tell themselves apart on the workers. A writer claims the
+// sequence before it sends the first row: it writes an entry with an epoch above all that another
+// one has used or can use. Workers replace rows by rows of a later epoch, and never by rows of an
+// earlier one. So rows that a writer sends after it has lost its claim, or that it sent and never
+// committed, lie after the keys of the entry, and the next writer's replace them.
 type shared struct {
 	name      string // in the directory
 	claim     string // by which this client claims the sequence
@@ -218,7 +217,7 @@ func (s *Sequence) write(ctx context.Context, resend bool) error {
 		x := s.shared
 		s.mu.Lock()
 		if s.length < x.reach {
-			s.epoch++ // so that it is later than that of any entry with more keys
+			s.epoch++ // so that it is later than in any entry with more keys
 			x.cut = s.epoch
 		}
 		x.reach = max(x.reach, s.length)
@@ -312,9 +311,9 @@ func (s *Sequence) look(ctx context.Context) error {
 	return nil
 }
 
-// lookAgain has a call that lacks blocks look where others have moved them. It returns nil if
-// that is worth another try, and otherwise the error of the call, with a [*ConflictError] if
-// another client has changed one of the sequences.
+// lookAgain has a call that lacks blocks look where others have moved them. It returns nil if that
+// is worth another try, and otherwise the error of the call, with a [*ConflictError] if another
+// client has changed any of the sequences.
 func lookAgain(ctx context.Context, err error, sequences []*Sequence, known []int) error {
 	if !errors.As(err, new(*BlocksError)) || ctx.Err() != nil {
 		return err

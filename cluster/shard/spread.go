@@ -34,7 +34,7 @@ type part struct {
 	fresh    bool // the block is new: any worker may hold it
 
 	wanted  []string // workers to send it to in this round
-	open    []string // those of them that have not answered, and were no suspects
+	open    []string // of these, the ones that have not answered and were no suspects
 	tried   []string // workers that it was sent to
 	holders []string // workers that hold it now
 }
@@ -157,13 +157,13 @@ func (d *declined) add(block int, workers []string, until time.Time) {
 	}
 }
 
-// without returns those of some workers that can be asked now.
+// without returns the workers, of some, that can be asked now.
 func (d *declined) without(block int, workers []string) []string {
 	now := time.Now()
 	return slices.DeleteFunc(workers, func(w string) bool { return d.block == block && now.Before(d.until[w]) })
 }
 
-// untriedOf returns those of some workers to which a part has not been sent.
+// untriedOf returns the workers, of some, to which a part has not been sent.
 func (a *spread) untriedOf(workers []string, p *part) []string {
 	return slices.DeleteFunc(slices.Clone(workers), func(w string) bool { return slices.Contains(p.tried, w) })
 }

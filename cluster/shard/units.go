@@ -22,7 +22,7 @@ type unit struct {
 	partials *kernel.Partials
 }
 
-// end returns the number after that of the last block.
+// end returns the number after the last block's.
 func (u *unit) end() int { return u.first + len(u.owners) }
 
 // units cuts the call into units whose answers fit messages and memory.
@@ -45,8 +45,8 @@ func (a *call) units() ([]*unit, error) {
 	return units, nil
 }
 
-// unitsOf returns the units of a batch row, of at most so many queries, one of which takes so
-// many bytes of partials for a block.
+// unitsOf returns the units of a batch row, of at most so many queries; a query takes so many bytes
+// of partials for a block.
 func (a *call) unitsOf(b int, s *Sequence, most, one int) []*unit {
 	var units []*unit
 	n := a.q.Length(b)
@@ -160,7 +160,7 @@ func (a *call) copyOut() {
 	}
 }
 
-// partialsMemory is memory of partials that are no longer needed, for those of later calls.
+// partialsMemory is memory of partials that are no longer needed, for later calls.
 type partialsMemory struct{ pool sync.Pool }
 
 // take returns partials of one batch row. Unless they have no blocks, whoever takes them writes all

@@ -88,7 +88,7 @@ const (
 )
 
 // NewWorker starts a worker on a connection that stays the caller's. The error is a
-// [*kernel.Error], or that of NATS.
+// [*kernel.Error], or comes from NATS.
 func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 	if err := c.complete(); err != nil {
 		return nil, err

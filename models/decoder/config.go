@@ -122,8 +122,7 @@ func (n *network) kept() (sum int64) {
 	return sum
 }
 
-// ropeOf returns the rotations of layers that see all tokens, or else those of others, or one of
-// nothing.
+// ropeOf returns the rotations of layers that see all tokens, or else of others, or an empty one.
 func ropeOf(m *arch.Model) *arch.Rope {
 	found := &arch.Rope{}
 	for _, t := range slices.Backward(m.Attentions()) {

@@ -20,7 +20,7 @@ const (
 	EndNone      End = iota // it does not end
 	EndToken                // a token of GenerateOptions.Stop
 	EndText                 // a string of GenerateOptions.StopText
-	EndGrammar              // the text is one of GenerateOptions.Grammar, and none of it goes on
+	EndGrammar              // the text belongs to GenerateOptions.Grammar, and nothing can follow
 	EndMaxTokens            // GenerateOptions.MaxTokens are added
 	EndContext              // the context has no room for another token, see Options.Context
 )
@@ -44,8 +44,8 @@ type Token struct {
 	// are empty.
 	Text string
 
-	// Logprob is the natural logarithm of the probability of the token, and Top has those of
-	// the most probable ones, if GenerateOptions.Logprobs asks for them.
+	// Logprob is the natural logarithm of the probability of the token, and Top has the logarithms
+	// of the most probable tokens, if GenerateOptions.Logprobs asks for them.
 	Logprob float32
 	Top     []TokenLogprob
 
@@ -125,7 +125,8 @@ func (m *Model) Continue(o GenerateOptions) (*Continuation, error) {
 	return c, nil
 }
 
-// limit leaves the tokens that the grammar lets follow, and those of Stop where the text may end.
+// limit leaves the tokens that the grammar lets follow, and the tokens of Stop where the text may
+// end.
 func (c *Continuation) limit(scores []float32) error {
 	words, err := c.matcher.Mask()
 	if err != nil {
@@ -185,8 +186,8 @@ type tokenScore struct {
 
 // Next chooses the token that follows tokens, all of the text, from the logits after the last of
 // them, which it leaves as they are. Token.Index is 0. The error is a [*kernel.Error] for logits of
-// another number than the vocabulary's or for a text that has ended, a [*kernel.Error], or one
-// about logits from which nothing can be chosen, or one of package grammar.
+// another number than the vocabulary's or for a text that has ended. Other errors are about logits
+// from which nothing can be chosen, or come from package grammar.
 func (c *Continuation) Next(tokens []int32, logits []float32) (Token, error) {
 	if err := c.check(len(logits)); err != nil {
 		return Token{}, err
@@ -211,7 +212,7 @@ func (c *Continuation) Next(tokens []int32, logits []float32) (Token, error) {
 	return token, nil
 }
 
-// choose chooses the token that follows: one that the budget forces, or else one of the chooser.
+// choose chooses the token that follows: one that the budget forces, or else the chooser's.
 func (c *Continuation) choose(logits []float32, tokens []int32) (int32, error) {
 	if id, forced := c.budget.force(); forced {
 		c.chooser.skip()

@@ -78,8 +78,8 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// Logarithms of probabilities are those of a softmax in float64, the same bits on every tier,
-// beside others and with guesses, whatever the sampler does.
+// Logarithms of probabilities equal a softmax in float64, the same bits on every tier, beside
+// others and with guesses, whatever the sampler does.
 func TestLogprobs(t *testing.T) {
 	m := tiny(t, Options{Exec: kernel.Exec{Threads: 1}})
 	o := GenerateOptions{MaxTokens: 30, Stop: []int32{}, Logprobs: true, TopLogprobs: 7,
@@ -99,7 +99,7 @@ func TestLogprobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, id := range ids[1:] { // those of the prompt, too
+	for i, id := range ids[1:] { // the prompt's, too
 		token, err := c.Score(logits[i*tinyVocab:][:tinyVocab], id)
 		if err != nil || token.ID != id {
 			t.Fatal(token, err)
@@ -130,7 +130,7 @@ func TestLogprobs(t *testing.T) {
 	}
 }
 
-// checkLogprobs compares with a softmax in float64. The difference is at most that of five float32
+// checkLogprobs compares with a softmax in float64. The difference is at most five float32
 // roundings of numbers up to the size of the result or of log(Vocab), and 2^-23 of exponentials.
 func checkLogprobs(t *testing.T, token Token, logits []float32, n int) {
 	t.Helper()

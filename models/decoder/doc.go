@@ -13,10 +13,10 @@
 //
 // # Bits
 //
-// All arithmetic is that of the numeric contract of attn, package contract. The logits after a
-// token have the same bits on every CPU, tier and number of threads, whether the text was read at
-// once, in chunks or token by token, alone or beside others, with or without forks: for every type
-// of cache, as a prompt also reads its keys and values as they are stored. So a seed gives one text
+// All arithmetic follows the numeric contract of attn, package contract. The logits after a token
+// have the same bits on every CPU, tier and number of threads, whether the text was read at once,
+// in chunks or token by token, alone or beside others, with or without forks: for every type of
+// cache, as a prompt also reads its keys and values as they are stored. So a seed gives one text
 // everywhere.
 //
 // # Models
@@ -70,17 +70,16 @@
 //	stablelm               stablelm         StableLM
 //	hunyuan-dense          hunyuan_v1_dense Hunyuan without experts
 //
-// A folder of the model_type gemma3, gemma3n, gemma4, llava, mistral3, qwen3_5 or qwen3_5_moe is
-// one of these models within another one, whose config.json has it in text_config: texts alone are
+// A folder of the model_type gemma3, gemma3n, gemma4, llava, mistral3, qwen3_5 or qwen3_5_moe has
+// such a model within another one, whose config.json has it in text_config: texts alone are
 // computed, and tensors of towers for images and sounds are not read.
 //
-// Each may have grouped-query attention, biases, layers whose queries see a window of
-// keys, an output matrix of its own or that of the embedding, and scaled rotations:
-// linear, YaRN, LongRoPE, and that of Llama 3.1. The factors of LongRoPE for long texts
-// are taken if Options.Context is more than the model was first trained with, those for
-// short ones otherwise, whatever the length of a text: they could not change within it.
-// Dynamic rotations are computed up to the length that the model was trained for, where
-// they are unscaled; a larger Options.Context is an error.
+// Each may have grouped-query attention, biases, layers whose queries see a window of keys, an
+// output matrix of its own or the embedding's, and scaled rotations: linear, YaRN, LongRoPE, and
+// Llama 3.1's. The factors of LongRoPE for long texts are taken if Options.Context is more than the
+// model was first trained with, those for short ones otherwise, whatever the length of a text: they
+// could not change within it. Dynamic rotations are computed up to the length that the model was
+// trained for, where they are unscaled; a larger Options.Context is an error.
 //
 // Layers with a window keep what later tokens of a text see, and a little more. So a long text
 // takes less memory, see [Model.Pages]; where it is forked or truncated before what is kept, its
@@ -114,14 +113,14 @@
 // the file; tokens and strings that it forbids or demands in every text, such as suppress_tokens
 // and stop_strings, are an error. The queries and keys of GGUF files of the architecture llama are
 // expected in the order in which llama.cpp's converter writes them: rotary positions on neighbours.
-// Files do not say some constants, which are then those of llama.cpp.
+// Files do not say some constants, which are then llama.cpp's.
 //
-// Weights of F32, F16, BF16, Q8_0, Q4_0 and Q4_1 take the memory that they take in the file. Those
-// of Q2_K, Q3_K and Q4_K take 6 bits each, those of Q5_0, Q5_1, Q5_K, Q6_K, MXFP4 and NVFP4 7,
-// those of IQ4_NL 8.5, see [linear.FromBlocks]. TQ1_0 and TQ2_0 become Q4_0, IQ3_S becomes Q6_K,
-// and other types whose numbers are rows of a codebook become float32. A tensor of NVFP4 may have a
-// scale of float32 beside it, see [linear.FromNVFP4]. Of a folder with a quantization_config
-// integers of GPTQ, AWQ and compressed-tensors are packed by [linear.FromAffine] where that holds
-// them, and numbers of FP8 become float32. The bits are those of float32 weights in all cases. The
-// file is not needed after it is loaded.
+// Weights of F32, F16, BF16, Q8_0, Q4_0 and Q4_1 take the memory that they take in the file.
+// Weights of Q2_K, Q3_K and Q4_K take 6 bits each, of Q5_0, Q5_1, Q5_K, Q6_K, MXFP4 and NVFP4 7, of
+// IQ4_NL 8.5, see [linear.FromBlocks]. TQ1_0 and TQ2_0 become Q4_0, IQ3_S becomes Q6_K, and other
+// types whose numbers are rows of a codebook become float32. A tensor of NVFP4 may have a scale of
+// float32 beside it, see [linear.FromNVFP4]. Of a folder with a quantization_config integers of
+// GPTQ, AWQ and compressed-tensors are packed by [linear.FromAffine] where that holds them, and
+// numbers of FP8 become float32. The bits equal float32 weights' in all cases. The file is not
+// needed after it is loaded.
 package decoder

@@ -18,9 +18,9 @@ type Guess struct {
 }
 
 // Guess lets the texts of all guesses read what they lack, and appends to Tokens the most probable
-// one after those of each, then the one after that, up to Most tokens; fewer where the context of
-// the model ends. All texts take each step together. The error is that of [Session.Forward]. For a
-// text that is not of the session, or there twice, it comes before any text is changed. After other
+// token after each text, then the one after that, up to Most tokens; fewer where the context of the
+// model ends. All texts take each step together. The error comes from [Session.Forward]. For a text
+// that is not of the session, or there twice, it comes before any text is changed. After other
 // errors Tokens has what was guessed until then, and texts have lost what is not in Known.
 func (s *Session) Guess(ctx context.Context, all ...*Guess) error {
 	var steps []Step

@@ -8,13 +8,12 @@ import (
 	"github.com/attn-go/attn/models/embedding"
 )
 
-// LoadEmbedder reads a decoder as a model of embeddings, such as Qwen3-Embedding, or one
-// that sees both ways, as gte-Qwen2 (is_causal false in config.json, attention.causal
-// false in a GGUF file) and EmbeddingGemma do: from a folder with modules.json, see
-// [embedding.Modules], or from a GGUF file whose pooling_type says how the states of tokens
-// become a vector, which is divided by its L2 norm. The tokens around a text, such as the
-// last one, whose state is that of the text for Qwen3-Embedding, are those of the
-// tokenizer. The path is found as with [Load], and the errors are the same.
+// LoadEmbedder reads a decoder as a model of embeddings, such as Qwen3-Embedding, or one that sees
+// both ways, as gte-Qwen2 (is_causal false in config.json, attention.causal false in a GGUF file)
+// and EmbeddingGemma do: from a folder with modules.json, see [embedding.Modules], or from a GGUF
+// file whose pooling_type says how the states of tokens become a vector, which is divided by its L2
+// norm. The tokenizer adds the tokens around a text, such as the last one, whose state stands for
+// the text in Qwen3-Embedding. The path is found as with [Load], and the errors are the same.
 func LoadEmbedder(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
 	x, m, err := load(model, embeds, optionsOf(o))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 // The text has not grown.
 var ErrContext = errors.New("decoder: the context is full")
 
-// tokenError reports a token that the model's vocabulary does not have: one of those that a call
-// adds to a text, which has this number in the call.
+// tokenError reports a token that the model's vocabulary does not have, among the tokens that a
+// call adds to a text, which has this number in the call.
 func tokenError(text, index int, token int32, vocab int) error {
 	return &kernel.Error{Where: fmt.Sprintf("decoder: text %d: token %d", text, index), Got: fmt.Sprintf("id %d", token), Want: fmt.Sprintf("0 to %d", vocab-1)}
 }

@@ -40,7 +40,7 @@ func ExampleModel_Generate() {
 	// Output: [247 636 157 161 640 203 386 574]
 }
 
-// Two texts side by side get the tokens that each gets alone. Those of a text come in order.
+// Two texts side by side get the tokens that each gets alone. A text's tokens come in order.
 func ExampleModel_GenerateBatch() {
 	model, err := decoder.Load(path, decoder.Options{})
 	if err != nil {

@@ -154,7 +154,7 @@ func TestGenerationKeys(t *testing.T) {
 	unknown := "no such key: what it changes is not known"
 	none := `null or [] or {}; others are not supported`
 	for text, want := range map[string]*kernel.Error{
-		// As those of Llama 3.1, Qwen 2.5 and Gemma 3.
+		// As in Llama 3.1, Qwen 2.5 and Gemma 3.
 		`{"bos_token_id": 1, "do_sample": true, "eos_token_id": [2, 3], "temperature": 0.6, "top_p": 0.9, "transformers_version": "4.42.3"}`:                                                   nil,
 		`{"pad_token_id": 0, "do_sample": true, "eos_token_id": 2, "repetition_penalty": 1.05, "temperature": 0.7, "top_p": 0.8, "top_k": 20}`:                                                 nil,
 		`{"cache_implementation": "hybrid", "eos_token_id": [1, 2], "suppress_tokens": null, "stop_strings": [], "forced_eos_token_id": null, "guidance_scale": 1.0, "generation_kwargs": {}}`: nil,
@@ -183,8 +183,8 @@ func TestGenerationKeys(t *testing.T) {
 	checkError(t, "suppress_tokens", err, &kernel.Error{Where: configFile + ": suppress_tokens", Got: "[5]", Want: none})
 }
 
-// Keys that change nothing change nothing, as those of Phi-4-mini and of files that older versions
-// of transformers wrote.
+// Keys that change nothing change nothing, such as Phi-4-mini's and keys that older versions of
+// transformers wrote.
 func TestHarmlessKeys(t *testing.T) {
 	dir := copied(t, "phi3-2")
 	want := greedy(t, dir)

@@ -87,7 +87,7 @@ func (c *tokenizerConfig) read(dir string) (*chattemplate.Template, error) {
 	return nil, &kernel.Error{Where: tokenizerFile + ": chat_template", Got: strict.Abbreviated(c.Template), Want: want}
 }
 
-// folderStop returns the tokens that end a text: those of generation_config.json, or else of
+// folderStop returns the tokens that end a text: from generation_config.json, or else from
 // config.json, and the one that the tokenizer names.
 func (v *vocabulary) folderStop(dir, eos string, size int) (stop []int32, err error) {
 	for _, name := range []string{generationFile, configFile} {

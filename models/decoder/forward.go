@@ -20,7 +20,7 @@ type Step struct {
 	before []float32 // the state before each token, of a layer that guesses further tokens
 }
 
-// Rows says after which of the new tokens logits are wanted.
+// Rows says after which new tokens logits are wanted.
 type Rows uint8
 
 const (
@@ -257,7 +257,7 @@ func (s *Session) extend() error {
 	return err
 }
 
-// grow extends the sequences of all groups by the tokens of a pass, or those of none.
+// grow extends the sequences of all groups by the tokens of a pass, or of no group.
 func (s *Session) grow() error {
 	for i, group := range s.pages.Groups {
 		s.sequences = s.sequences[:0]

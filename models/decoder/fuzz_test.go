@@ -154,8 +154,8 @@ func FuzzRanking(f *testing.F) {
 	})
 }
 
-// FuzzTexts reads any files that say how texts become tokens beside a tokenizer: tokens that end
-// texts, and those of a conversation, are ones that the model has.
+// FuzzTexts reads any files that say how texts become tokens beside a tokenizer: the model has the
+// tokens that end texts, and the tokens of a conversation.
 func FuzzTexts(f *testing.F) {
 	names := []string{tokenizerFile, generationFile, templateFile}
 	f.Add([]byte(`{"bos_token": {"content": "<|endoftext|>"}, "eos_token": "<|im_end|>", "chat_template": "{{ bos_token }}{{ messages[0].content }}"}`), []byte(`{"eos_token_id": [1, 2]}`), []byte(nil))

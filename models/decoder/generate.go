@@ -23,14 +23,14 @@ type GenerateOptions struct {
 	Sampler Sampler
 
 	// Bias is added to the logits of tokens, before the penalties of Sampler: from -100 to 100, for
-	// tokens of the vocabulary. Logprobs are those of the model without it.
+	// tokens of the vocabulary. Logprobs are the model's, without it.
 	Bias map[int32]float32
 
 	// Stop are tokens that end a text; they are no part of it. nil means those that the file
 	// names as ends of a text or of a turn, and an empty slice means none.
 	Stop []int32
 
-	// StopText are strings that end a text as soon as one of them is complete, wherever tokens
+	// StopText are strings that end a text as soon as any of them is complete, wherever tokens
 	// begin and end. The text before it is returned, nothing of it or after it. Of several that are
 	// complete at once the longest counts. They are looked for in what is generated, where special
 	// tokens have no text. There are up to 256, of 1 to 1024 bytes of UTF-8 each.
@@ -38,11 +38,11 @@ type GenerateOptions struct {
 
 	// Grammar, if not nil, limits what is generated: only tokens may follow after which some text
 	// of the grammar goes on, and tokens of Stop only where a text may end. A text that is complete
-	// and cannot go on ends with EndGrammar. So it is one of the grammar if it ends with EndToken
+	// and cannot go on ends with EndGrammar. So it belongs to the grammar if it ends with EndToken
 	// or EndGrammar; after MaxTokens, at the end of the context or at a string of StopText it is
-	// the beginning of one. Logprobs are those of the model without it. Bytes count as they are
-	// within a text: where a tokenizer leaves out a space at the beginning, as SentencePiece's do,
-	// that one counts.
+	// the beginning of such a text. Logprobs are the model's, without the grammar. Bytes count as
+	// they are within a text: where a tokenizer leaves out a space at the beginning, as
+	// SentencePiece's do, that one counts.
 	Grammar *grammar.Grammar
 
 	// Markers are special tokens that are part of the text, and that a grammar lets follow by their
@@ -61,8 +61,8 @@ type GenerateOptions struct {
 	TopLogprobs int
 
 	// Logits, if not nil, is called with the logits that each token is chosen from, before the
-	// token is returned: those of the model, before anything that Sampler does. text is
-	// Token.Index. They are valid during the call alone, and must not be changed.
+	// token is returned: the model's, before anything that Sampler does. text is Token.Index. They
+	// are valid during the call alone, and must not be changed.
 	Logits func(text int, logits []float32)
 
 	// Draft is the most tokens that are guessed and computed together with the next one:
@@ -121,8 +121,8 @@ const (
 	longestString = 1024
 )
 
-// Generate continues a prompt, token by token, in a cache of its own. Leaving the loop ends
-// the generation. An error ends it too: those of [Session.Generate] and [Model.NewSession].
+// Generate continues a prompt, token by token, in a cache of its own. Leaving the loop ends the
+// generation. Errors of [Session.Generate] and [Model.NewSession] end it too.
 func (m *Model) Generate(ctx context.Context, prompt []int32, o GenerateOptions) iter.Seq2[Token, error] {
 	return m.GenerateBatch(ctx, [][]int32{prompt}, o)
 }
@@ -208,7 +208,7 @@ func (s *Session) Generate(ctx context.Context, o GenerateOptions, steps ...Step
 }
 
 // SharedPrefix returns the number of tokens that [Model.GenerateBatch] reads once for all prompts:
-// those that they have in common at their start, without the last one of any prompt. It is 0
+// the tokens that they have in common at their start, without the last one of any prompt. It is 0
 // for a single prompt.
 func SharedPrefix(prompts [][]int32) int {
 	if len(prompts) < 2 {

@@ -267,8 +267,8 @@ func TestDraftTurns(t *testing.T) {
 	}
 }
 
-// TestDraftShort: texts of few tokens, whose cache has room for them alone, have guesses: those of
-// the same model need a step for each four tokens.
+// TestDraftShort: texts of few tokens, whose cache has room for them alone, have guesses: a model
+// that guesses for itself needs a step for each four tokens.
 func TestDraftShort(t *testing.T) {
 	m := tiny(t, Options{PageSize: 16})
 	o := GenerateOptions{MaxTokens: 12, Stop: []int32{}}

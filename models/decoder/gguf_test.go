@@ -204,12 +204,12 @@ func (v *converter) gemma4() {
 		return &v.Tensors[slices.IndexFunc(v.Tensors, func(t gguf.Tensor) bool { return t.Name == name })]
 	}
 	table, vocab := tensor("per_layer_token_embd.weight"), tensor("token_embd.weight").Shape[0]
-	for width := table.Shape[1]; table.Shape[0] < vocab; table.Shape = []int{table.Shape[0] + 1, width} { // rows of tokens that the folder has no row for: that of id 0, as the class has it. The converter fills them with 0, for images alone
+	for width := table.Shape[1]; table.Shape[0] < vocab; table.Shape = []int{table.Shape[0] + 1, width} { // rows of tokens that the folder has no row for: as id 0, by the class. The converter fills them with 0, for images alone
 		table.Data = append(table.Data, table.Data[:4*width]...)
 	}
 }
 
-// widths are those of the networks of each layer, or 0.
+// widths are the widths of the networks of each layer, or 0.
 func (v *converter) widths() []int32 {
 	all := make([]int32, v.c.Layers)
 	for i, l := range v.m.Layers {
@@ -587,9 +587,9 @@ func interleave(x []float32, head, width int) []float32 {
 	return y
 }
 
-// The GGUF file of a folder is the model of the folder: its numbers are those of the references,
-// and have the same bits but for architectures whose heads have their elements in another order, or
-// with a setting that is no float32.
+// The GGUF file of a folder is the model of the folder: its numbers equal the references, and have
+// the same bits but for architectures whose heads have their elements in another order, or with a
+// setting that is no float32.
 func TestGGUF(t *testing.T) {
 	folders, err := filepath.Glob(tinyFolders)
 	if err != nil || len(folders) == 0 {

@@ -73,7 +73,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// So are those of every architecture, on every tier: of the texts of testdata/tiny.
+// So are the logits of every architecture, on every tier: for the texts of testdata/tiny.
 func TestGoldenArchitectures(t *testing.T) {
 	for name, want := range map[string]string{
 		"deepseek_v3-31":      "3e9850a8a13e5b72423cb4c76919824d7a8d5a63694039083a3627a18ed78b45",
@@ -153,7 +153,7 @@ func TestGoldenEmbedders(t *testing.T) {
 	}
 }
 
-// So are those of the real model, on every tier, and its text.
+// So are the logits of the real model, on every tier, and its text.
 func TestGoldenReal(t *testing.T) {
 	const wantHash = "daedd846d6864fda99858d02884020f0b9c43731b524b66b0b5e781704ffa437"
 	const wantText = " Paris.\n"

@@ -13,7 +13,7 @@ import (
 )
 
 // A grammar limits the tokens: with every sampler, with and without guesses, beside others, and
-// after a continuation that skips. The text is one of it wherever it ends by itself.
+// after a continuation that skips. The text belongs to the grammar wherever it ends by itself.
 func TestGrammar(t *testing.T) {
 	m := talking(t, Options{})
 	g, err := grammar.FromSchema([]byte(`{"type":"object","properties":{"name":{"type":"string","maxLength":8},"n":{"type":"array","items":{"type":"integer"},"maxItems":3}},"required":["name","n"],"additionalProperties":false}`))

@@ -8,7 +8,7 @@ import (
 )
 
 // Layers with a window need the keys and values of fewer tokens than others. So the layers of a
-// model form groups: those of a group have one window, and a text has a list of pages for each
+// model form groups: layers of a group have one window, and a text has a list of pages for each
 // group, see [pages]. All groups have as many layers, so that a page fits any of them: they take
 // pages from one cache.
 //
@@ -170,7 +170,7 @@ func (p pages) fork(n int, c *kvcache.Cache) (pages, error) {
 			continue
 		}
 		var err error
-		if fork[i], err = s.Fork(n); err != nil { // that of the first one, as all have as many tokens
+		if fork[i], err = s.Fork(n); err != nil { // from the first one, as all have as many tokens
 			return nil, err
 		}
 	}
@@ -196,7 +196,7 @@ func (p pages) free() {
 	}
 }
 
-// trim drops what no token after those of a window sees, and tells whether there was something.
+// trim drops what no token behind a window sees, and tells whether there was something.
 func (p pages) trim(windows []int) (dropped bool) {
 	for i, s := range p {
 		start := s.Start()

@@ -130,7 +130,7 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// Layers keep quantized weights as they are, and their weights are those of the tensors.
+// Layers keep quantized weights as they are, and their weights equal the tensors'.
 func TestQuantizedTypes(t *testing.T) {
 	const rows, k = 20, 512
 	for kind := range gguf.Type(64) {

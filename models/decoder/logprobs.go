@@ -19,8 +19,8 @@ type logprobs struct {
 	ids  []int
 }
 
-// of returns the logarithm for a token, and those of the n most probable ones, the most probable
-// first, of equal ones the lower id first. If a logit is NaN or +Inf, all are NaN.
+// of returns the logarithm for a token, and for the n most probable ones, the most probable first,
+// of equal ones the lower id first. If a logit is NaN or +Inf, all are NaN.
 //
 // The logarithm is the cross-entropy of package contract with the other sign: with top the largest
 // logit, and log2(S)·LN2 the loss of the most probable token,

@@ -52,8 +52,7 @@ func TestAdapter(t *testing.T) {
 	}
 }
 
-// TestAdapterState: states that are kept, and options that a model is given later, are those of its
-// adapters.
+// TestAdapterState: kept states, and options that a model is given later, belong to its adapters.
 func TestAdapterState(t *testing.T) {
 	states := map[string]bool{}
 	var m *Model

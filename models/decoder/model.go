@@ -64,7 +64,7 @@ type Options struct {
 	Precision precision.Precision
 
 	// LoRA are adapters that are merged into the weights, in their order, see package lora.
-	// [Model.With] takes those of the model, for which nil stands, too.
+	// [Model.With] takes the model's own, for which nil stands, too.
 	LoRA []lora.Adapter
 
 	// MTP reads the layer that guesses further tokens (multi-token prediction), of models that
@@ -121,11 +121,11 @@ type network struct {
 	vocabulary
 }
 
-// Load reads a model from a GGUF file or a folder as Hugging Face has it, of which
-// nothing is used afterwards: one with this path, or one that [weights.Resolve] finds by
-// its name, such as SmolLM2-135M-Instruct. The error is a [*kernel.Error], also of a file
-// that is damaged or has more than this package computes, or it names the path and is
-// that of the system, or of package encoding/json if a file is no JSON.
+// Load reads a model from a GGUF file or a folder as Hugging Face has it, of which nothing is used
+// afterwards: one with this path, or one that [weights.Resolve] finds by its name, such as
+// SmolLM2-135M-Instruct. The error is a [*kernel.Error], also of a file that is damaged or has more
+// than this package computes, or it names the path and comes from the system, or from package
+// encoding/json if a file is no JSON.
 func Load(model string, o Options) (*Model, error) {
 	_, m, err := load(model, generates, o)
 	return m, err

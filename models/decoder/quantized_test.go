@@ -12,7 +12,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// A rawTensor is one of a safetensors file.
+// A rawTensor is a tensor of a safetensors file.
 type rawTensor struct {
 	DType   string `json:"dtype"`
 	Shape   []int  `json:"shape"`

@@ -51,8 +51,8 @@ var (
 	loadError error
 )
 
-// TestReferences compares with what other implementations compute: those of testdata, and
-// with go test -run TestReferences -args -refs DIR those of another folder of the same form.
+// TestReferences compares with what other implementations compute: the references of testdata, and
+// with go test -run TestReferences -args -refs DIR another folder of the same form.
 func TestReferences(t *testing.T) {
 	folders := []string{testdata}
 	if dir := references.Folder(""); dir != "" {

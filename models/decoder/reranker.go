@@ -17,7 +17,7 @@ import (
 // LoadReranker reads a decoder as a reranker, whose score is made of the state of a pair's last
 // token:
 //
-//	a folder of Qwen3ForSequenceClassification, or that of another family: by its layer score
+//	a folder of Qwen3ForSequenceClassification, or of another family: by its layer score
 //	a folder whose modules.json has LogitScore, as sentence-transformers' CrossEncoder saves it: by the logits of two tokens, such as
 //	    yes and no. A chat template writes the query and the passage
 //	a folder of Qwen3-Reranker as it was published, which [Ranks] tells by its README.md or its name: likewise, by its own prompt
@@ -36,7 +36,7 @@ func LoadReranker(model string, o embedding.LoadOptions) (*reranking.Reranker, e
 	return reranking.New(*p), nil
 }
 
-// Ranks tells whether the folder of a decoder is that of a reranker, see [LoadReranker].
+// Ranks tells whether the folder of a decoder has a reranker, see [LoadReranker].
 func Ranks(dir string) (bool, error) {
 	var c struct {
 		Type    string   `json:"model_type"`

@@ -221,7 +221,7 @@ func TestRankingCut(t *testing.T) {
 }
 
 // TestRankingRoom: a query that leaves no room for a passage is an error, not the same score for
-// all passages, and its work is that of one passage.
+// all passages, and takes the work of one passage.
 func TestRankingRoom(t *testing.T) {
 	for _, dir := range []string{cardFolder, scoreFolder} {
 		m, err := LoadReranker(dir, embedding.LoadOptions{})
@@ -259,7 +259,7 @@ func TestRankingPadding(t *testing.T) {
 	}
 }
 
-// TestRanks: the folders say that they are rerankers, and those of other models do not.
+// TestRanks: the folders say that they are rerankers, and folders of other models do not.
 func TestRanks(t *testing.T) {
 	for dir, want := range map[string]bool{classifierFolder: true, cardFolder: true, scoreFolder: true, "../testdata/tiny/qwen3-2": false, "../testdata/tiny/qwen3-embedding-2": false, "../testdata/tiny/gemma2-2": false} {
 		if got, err := Ranks(dir); err != nil || got != want {
@@ -308,7 +308,7 @@ func TestRankingErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.change(m)
-		if m["chat_template"] != nil { // which that of a file of its own would hide
+		if m["chat_template"] != nil { // which a file of its own would hide
 			if err := os.Remove(filepath.Join(dir, templateFile)); err != nil {
 				t.Fatal(err)
 			}

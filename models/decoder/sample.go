@@ -16,10 +16,10 @@ import (
 // probable one. The same settings choose the same tokens on every CPU: the numeric contract,
 // package contract of attn, defines them in its section "Contract: sampling".
 //
-// The order is: penalties, Temperature, TopK, TopP, MinP; then one of the tokens that are left is
-// drawn by its probability among them. All of it works on a copy: the logits keep their bits.
+// The order is: penalties, Temperature, TopK, TopP, MinP; then a token that is left is drawn by its
+// probability among them. All of it works on a copy: the logits keep their bits.
 //
-// The penalties are those of llama.cpp, in float32. A token that occurs n > 0 times among the last
+// The penalties follow llama.cpp, in float32. A token that occurs n > 0 times among the last
 // PenaltyWindow tokens, prompt included, gets the logit
 //
 //	x' = x/RepetitionPenalty if x > 0, otherwise x·RepetitionPenalty
@@ -57,9 +57,9 @@ type Sampler struct {
 	// turns the penalties off, and the default is 64.
 	PenaltyWindow int
 
-	// Seed is that of the random numbers. In a call with several texts, text i is drawn with
-	// Seed + i: it is the text that this seed gives alone. So several answers to one prompt
-	// have the seeds Seed, Seed+1, Seed+2 and so on.
+	// Seed seeds the random numbers. In a call with several texts, text i is drawn with Seed + i:
+	// it is the text that this seed gives alone. So several answers to one prompt have the seeds
+	// Seed, Seed+1, Seed+2 and so on.
 	Seed uint64
 }
 
@@ -256,7 +256,7 @@ func sum(p []float32) (total float64) {
 	return total
 }
 
-// draw draws one of the tokens that are left.
+// draw draws a token from the ones left.
 func (c *chooser) draw() (int32, error) {
 	total := sum(c.p)
 	if !(total > 0 && total <= math.MaxFloat32) {

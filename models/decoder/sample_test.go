@@ -150,7 +150,7 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// The penalties are those of llama.cpp: its formula, for the tokens of a window.
+// The penalties follow llama.cpp: its formula, for the tokens of a window.
 func TestPenalty(t *testing.T) {
 	logits := []float32{4, 3, -1, 2.5, 0, -2}
 	tokens := []int32{1, 1, 0, 2, 0, 5, 0}

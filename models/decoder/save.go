@@ -82,8 +82,8 @@ func (m *Model) checkpoints(from, to int) (list []int) {
 
 // Load adds tokens to a text with what [Text.Save] has written of the same tokens after the same
 // ones, in place of reading them. It is for the caller to see that they are the same. After an
-// error the text is as it was: that of [Session.Forward] for tokens that the model does not have or
-// that are too many, a kvcache.CapacityError if the cache has too few free pages, or a
+// error the text is as it was: it comes from [Session.Forward] for tokens that the model does not
+// have or that are too many, a kvcache.CapacityError if the cache has too few free pages, or a
 // [*kernel.Error] for data that has not the length of what Save writes.
 func (t *Text) Load(tokens []int32, data []byte) error {
 	s := t.session

@@ -143,8 +143,8 @@ func (s *Session) newState(after int, before *engine.State) *engine.State {
 	return s.model.layers.NewState(after, before, old)
 }
 
-// carried gives the texts of a pass the states that it has written. What the last pass ended
-// with goes, so that a call of many passes keeps no more states than one of few.
+// carried gives the texts of a pass the states that it has written. What the last pass ended with
+// goes, so that a call of many passes keeps no more states than a call of few.
 func (s *Session) carried() {
 	n := 0
 	for i, t := range s.texts {

@@ -31,7 +31,7 @@ type tries struct {
 }
 
 // mostTries is the most vocabularies that are kept. A model has one without markers, and one with
-// those of its answers.
+// its answers' markers.
 const mostTries = 4
 
 // grammarVocabulary returns the tokens that grammars let follow, of so many ids. The model must
@@ -142,7 +142,7 @@ func (v *vocabulary) EncodeChat(ctx context.Context, messages []chattemplate.Mes
 // where the assistant's answer begins. Special tokens that are written in a message are text
 // like all other: no message can end its turn or begin another one.
 //
-// The error is that of [Model.Tokenizer] or [Model.Template], that of the template, or ctx.Err().
+// The error comes from [Model.Tokenizer], [Model.Template] or the template, or is ctx.Err().
 func (v *vocabulary) EncodeConversation(ctx context.Context, c *chattemplate.Conversation) ([]int32, error) {
 	if err := errors.Join(v.tokenizerErr, v.templateErr); err != nil {
 		return nil, err
@@ -156,8 +156,8 @@ func (v *vocabulary) EncodeConversation(ctx context.Context, c *chattemplate.Con
 }
 
 // EncodeParts returns the tokens of what a template has written, [chattemplate.Template.Write],
-// after the token that begins a text unless the template has written it. most and fits are those of
-// EncodeWithin. The error is that of [Model.Tokenizer].
+// after the token that begins a text unless the template has written it. most and fits are as in
+// EncodeWithin. The error comes from [Model.Tokenizer].
 func (v *vocabulary) EncodeParts(parts []tokenizer.Part, most int) (ids []int32, fits bool, err error) {
 	if v.tokenizerErr != nil {
 		return nil, false, v.tokenizerErr

@@ -21,7 +21,8 @@ import (
 // make.py beside them.
 const tinyFolders = "../testdata/tiny/*-*"
 
-// mostError is how large the rms error against float64 may be, in those of transformers in float32.
+// mostError is how large the rms error against float64 may be, as a multiple of transformers' in
+// float32.
 const mostError = 1.5
 
 // tinyReferences is refs.json, with refs.safetensors.
@@ -118,14 +119,14 @@ func (r *tinyReferences) checkIDs(t *testing.T) {
 	}
 }
 
-// An errorSum adds up the squares of errors against float64: ours, and those of transformers.
+// An errorSum adds up the squares of errors against float64: ours, and transformers'.
 type errorSum struct {
 	ours, theirs float64
 	n            int
 }
 
-// add adds the errors of one result. A result whose error transformers has as none, as that of an
-// embedding is, must be the same.
+// add adds the errors of one result. A result for which transformers has no error, such as an
+// embedding, must be the same.
 func (e *errorSum) add(t *testing.T, what string, got, want []float32, theirs float64) {
 	t.Helper()
 	if len(got) != len(want) {

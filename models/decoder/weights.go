@@ -87,9 +87,9 @@ const (
 	headUnread                    // nowhere: embedders and classifiers compute no logits
 )
 
-// ends loads the embedding, and the output matrix: that of the store, or the embedding
-// again. A head that is said to be the embedding but has other numbers counts, as in
-// transformers: somebody has trained it, and the key is wrong.
+// ends loads the embedding, and the output matrix: the store's, or the embedding again. A head that
+// is said to be the embedding but has other numbers counts, as in transformers: somebody has
+// trained it, and the key is wrong.
 func (l *loader) ends(c *Config, from headSource, bias arch.Bias) (embedding, head tensors.Linear) {
 	matrix := func(name string, bias arch.Bias) tensors.Linear {
 		return l.Linear(tensors.Inner, tensors.Part{Name: strings.TrimSuffix(name, ".weight"), Shape: []int{c.Vocab, c.Width}, Bias: bias})

@@ -61,7 +61,7 @@ func wrapped(t *testing.T, name, kind, begin, beside string, change func(outer, 
 }
 
 // A model of texts within another one has the numbers that it has alone, by any of the names that
-// tensors have had. What the file leaves out is that of the class, also sizes; towers for images
+// tensors have had. What the file leaves out comes from the class, also sizes; towers for images
 // are not read.
 func TestWrapper(t *testing.T) {
 	untied := func(outer, _ map[string]any) { outer["tie_word_embeddings"] = false }

@@ -15,8 +15,8 @@ import (
 //
 //	score(i, j) = (q_i·k_j + q_i·K'[d(i, j)] + k_j·Q'[d(i, j)])/√(head size · number of terms)
 //
-// The last two are called content to position (c2p) and position to content (p2c); a
-// model may lack one of them.
+// The last two are called content to position (c2p) and position to content (p2c); a model may lack
+// either.
 type Distances struct {
 	Span, Buckets, Most int // embeddings are of the buckets -Span to Span-1; Buckets 0 means a bucket for each distance
 
@@ -41,8 +41,7 @@ func (a *Apart) scale(headSize int) float32 {
 	return float32(1 / math.Sqrt(float64(headSize*terms)))
 }
 
-// of returns the rows of the distances -(n-1) to n-1. Those of the longest text so far
-// are kept.
+// of returns the rows of the distances -(n-1) to n-1. The rows of the longest text so far are kept.
 func (d *Distances) of(n int) []int {
 	rows := d.kept.Load()
 	if rows == nil || len(*rows) < 2*n-1 {
@@ -97,8 +96,7 @@ func (d *Distances) logarithmic(bucket []int) {
 	}
 }
 
-// mostBias is the most numbers of a bias that are kept at once, if that is more than
-// those of a head.
+// mostBias is the most numbers of a bias that are kept at once, if a head has fewer.
 const mostBias = 1 << 24
 
 // attendApart computes attention with scores of positions, which are a bias of as many

@@ -10,9 +10,8 @@ import (
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 )
 
-// TestBuckets compares the rows of distances with those of transformers'
-// make_log_bucket_position, of 5.24: a sum over the distances -n to n of i times the row
-// i, and the rows at both ends.
+// TestBuckets compares the rows of distances with make_log_bucket_position of transformers 5.24: a
+// sum over the distances -n to n of i times the row i, and the rows at both ends.
 func TestBuckets(t *testing.T) {
 	for _, c := range []struct {
 		buckets, most, sum int

@@ -13,7 +13,7 @@ import (
 type Attention struct {
 	Heads, KVHeads, Size int
 	QKV, Out             tensors.Linear // queries, keys and values side by side
-	QueryNorm, KeyNorm   []*Norm        // of queries and keys: one of all of them, one of each head, or one for each head
+	QueryNorm, KeyNorm   []*Norm        // of queries and keys: one for all, one over each head, or one for each
 	Gated                bool           // gates of all outputs follow the values in QKV
 	Late                 bool           // these norms follow the rotation
 	ValueNorm            []*Norm        // of every head of values, or nil
@@ -33,8 +33,8 @@ type Attention struct {
 	Apart    *Apart    // scores of positions, without windows and the like, or nil
 }
 
-// width is the number of queries, keys and values of a token, that of keys the end of the
-// queries, and that of values the end of the keys, or that of keys which are values, too.
+// width is the number of queries, keys and values of a token, keys begin where queries end, and
+// values where keys end, or with keys that are values, too.
 func (a *Attention) width() int {
 	if a.Gated {
 		return a.gates() + a.Heads*a.Size

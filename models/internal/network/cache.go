@@ -34,7 +34,7 @@ func (Whole) read(p *Pass, _ int, a *Attention, qkv []float32) (k, v kernel.Tens
 func (Whole) restore(*Pass, []float32) error { return nil }
 func (Whole) carry(int) Carry                { return Carry{} }
 
-// Paged is the cache of texts that grow, whose new tokens are those of the pass.
+// Paged is the cache of texts that grow, whose new tokens the pass has.
 type Paged struct {
 	Groups []*kvcache.Batch // of layers, with pages of their own
 	Hadamard
@@ -60,9 +60,9 @@ func (n *Network) Places() []int {
 	return places
 }
 
-// A Hadamard says what is rotated before it goes to the cache. H is the Hadamard matrix
-// of a block, its own inverse: (q·H)·(k·H) is q·k, and the weighted sum of rows v·H,
-// times H, is that of the rows v.
+// A Hadamard says what is rotated before it goes to the cache. H is the Hadamard matrix of a block,
+// its own inverse: (q·H)·(k·H) is q·k, and the weighted sum of rows v·H, times H, is the sum of the
+// rows v.
 type Hadamard struct {
 	Block        int // elements
 	Keys, Values bool

@@ -8,12 +8,11 @@ import (
 	"github.com/attn-go/attn/models/internal/tensors"
 )
 
-// A model of rounded weights has its columns in another order. 32 inputs of a product
-// share a scale, which is that of the largest: one large column takes bits from the 31
-// beside it. So columns are sorted by their size, and large ones share a scale with one
-// another. Norms, sums and products have no order of columns, so that the model is the
-// same: the columns of embeddings and norms are permuted, those of weights that read
-// states, and the rows of weights that write them. It is done once, when the model is
+// A model of rounded weights has its columns in another order. 32 inputs of a product share the
+// scale of the largest: one large column takes bits from the 31 beside it. So columns are sorted by
+// their size, and large ones share a scale with one another. Norms, sums and products have no order
+// of columns, so that the model is the same: the columns of embeddings, norms and weights that read
+// states are permuted, and the rows of weights that write them. It is done once, when the model is
 // read; the states of the last layer are put back into the order of the file.
 //
 // The size of a column is the root of the sum of weight² + bias² over the norms whose

@@ -21,7 +21,7 @@ func (t *Taps) size() int { return (t.N - 1) * t.Channels }
 // A window is the rows of a text in a convolution.
 type window struct {
 	*Taps
-	before []float32 // rows of z before those of the pass
+	before []float32 // rows of z before the pass
 	z      []float32 // rows that are stride numbers apart
 	stride int
 	y      []float32 // [rows, Channels]

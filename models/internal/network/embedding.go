@@ -6,14 +6,14 @@ import (
 	"github.com/attn-go/attn/models/internal/tensors"
 )
 
-// An Embedding makes the first states of tokens: to their embeddings it adds those of
-// their types, and then those of their positions. This is the order of BERT.
+// An Embedding makes the first states of tokens: to their embeddings it adds embeddings of their
+// types, and then of their positions. This is the order of BERT.
 type Embedding struct {
 	Words            Table
 	Width            int            // of embeddings
 	Project          tensors.Linear // makes states of embeddings; without outputs they are states
 	Types, Positions []float32      // [.., Width], or nil
-	Padding          int            // -1, or the id that takes no position; those of others begin after it (RoBERTa)
+	Padding          int            // -1, or the id that takes no position; other positions begin after it (RoBERTa)
 	Scale            float32        // multiplies embeddings, if not 0
 	Norm             *Norm          // of the sums, or nil
 	Ahead            *Ahead         // or nil
@@ -45,7 +45,7 @@ func (a *Ahead) join(p *Pass, x []float32) error {
 	return p.apply(&a.Join, x, both, rows, 2*w, 0)
 }
 
-// A Table has embeddings of tokens. Rows writes those of ids to x, [ids, Width].
+// A Table has embeddings of tokens. Rows writes the embeddings of ids to x, [ids, Width].
 type Table interface {
 	Rows(x []float32, ids []int32, exec kernel.Exec) error
 }
@@ -53,7 +53,7 @@ type Table interface {
 // Packed is the table that shares its weights with a layer.
 type Packed struct{ *linear.Linear }
 
-// Rows is that of a Table.
+// Rows implements Table.
 func (l Packed) Rows(x []float32, ids []int32, exec kernel.Exec) error {
 	return l.Linear.Rows(linear.DenseMatrix(x, len(ids), len(x)/len(ids)), ids, exec)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// Experts are feed-forward networks of which a router gives each token some. Outputs are
-// the sums of the outputs of the token's experts, each times its share, in the order of
-// the experts, so that the bits do not depend on the other rows. That of Shared is added last.
+// Experts are feed-forward networks; a router chooses some for each token. Outputs are the sums of
+// the outputs of the token's experts, each times its share, in the order of the experts, so that
+// the bits do not depend on the other rows. Shared's output is added last.
 type Experts struct {
 	Router     tensors.Linear
 	Sigmoid    bool       // shares are logistic functions of scores, not their softmax
@@ -27,7 +27,7 @@ type Experts struct {
 
 	All        []Feed
 	Shared     Feed           // of all tokens, or nil
-	SharedGate tensors.Linear // of one output, whose logistic function multiplies that of Shared; no parts: 1
+	SharedGate tensors.Linear // of one output, whose logistic function multiplies Shared's; no parts: 1
 }
 
 func (f *Experts) feed(p *Pass, y, h []float32, rows int) error {

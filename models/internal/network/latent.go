@@ -63,7 +63,7 @@ func (a *Latent) mix(p *Pass, layer int, y, h []float32) error {
 	return p.apply(&a.Out, y, values, rows, a.Heads*a.Head, 0)
 }
 
-// queries computes those of all heads.
+// queries computes the queries of all heads.
 func (a *Latent) queries(p *Pass, out, h []float32, rows, w int) error {
 	if a.QueryNorm == nil {
 		return p.apply(&a.Query, out, h, rows, w, 0)

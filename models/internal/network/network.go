@@ -1,10 +1,10 @@
-// Package network runs the layers of models: of encoders, cross-encoders and decoders
-// alike. A [Network] is what a model has been read to, weights and constants, and never
-// changes. A [Pass] is the tokens that go through it together, one text after the other,
-// with the memory that they are computed in. A [Cache] is where attention finds keys and
-// values: as they lie in the pass, or in pages with those of earlier passes.
+// Package network runs the layers of models: of encoders, cross-encoders and decoders alike. A
+// [Network] is what a model has been read to, weights and constants, and never changes. A [Pass] is
+// the tokens that go through it together, one text after the other, with the memory that they are
+// computed in. A [Cache] is where attention finds keys and values: as they lie in the pass, or in
+// pages with the ones of earlier passes.
 //
-// The bits of a token depend on those of its text alone, see package contract.
+// The bits of a token depend on its text alone, see package contract.
 package network
 
 import (
@@ -52,8 +52,8 @@ type Norms struct {
 	Scale  float32 // x + y is multiplied by it, if it is not 0
 }
 
-// A Mixer computes outputs y of states h, [tokens, Width], from those of all tokens of a
-// text, as a layer of the pass. It writes the rows of y that the layer wants.
+// A Mixer computes outputs y of states h, [tokens, Width], from the states of all tokens of a text,
+// as a layer of the pass. It writes the rows of y that the layer wants.
 type Mixer interface {
 	mix(p *Pass, layer int, y, h []float32) error
 	layers() []tensors.Linear
@@ -76,8 +76,8 @@ func (nothing) layers() []tensors.Linear                  { return nil }
 func (nothing) keepsKeys() bool                           { return false }
 func (nothing) carries(int) (taps, state int)             { return 0, 0 }
 
-// A Norm is one of the sums of squares of rows, RMSNorm, or with Centred one that takes
-// off their mean, too, LayerNorm.
+// A Norm divides rows by their root mean square, RMSNorm, or with Centred takes off their mean,
+// too, LayerNorm.
 type Norm struct {
 	Weight, Bias []float32 // Bias may be nil
 	Epsilon      float32

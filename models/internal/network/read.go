@@ -54,8 +54,8 @@ func ReadAhead(m *arch.Model, layer int, r *tensors.Reader, words Table) *Networ
 	return n
 }
 
-// embedding reads what is added to the embeddings of tokens, and what follows. The order of columns
-// is that of states.
+// embedding reads what is added to the embeddings of tokens, and what follows. Columns have the
+// order of states.
 func (b *builder) embedding(e *Embedding) {
 	of, order := &b.model.Embed, b.Pack.Order
 	e.Width = cmp.Or(of.Width, b.model.Width)
@@ -85,7 +85,7 @@ type builder struct {
 	places   *Distances // likewise
 }
 
-// inputs reads what makes those of layers beside the states.
+// inputs reads what makes the inputs of layers beside the states.
 func (b *builder) inputs() {
 	n := b.model.Embed.Inputs
 	if n == 0 {

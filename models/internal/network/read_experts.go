@@ -49,7 +49,7 @@ func (b *builder) experts(i int, f *arch.Experts) *Experts {
 	return out
 }
 
-// expert reads one of the networks, whose outputs come from down.
+// expert reads a network whose outputs come from down.
 func (b *builder) expert(f *arch.Experts, down tensors.Part, in ...tensors.Part) Feed {
 	first, last := b.Linear(tensors.Reads, in...), b.Linear(tensors.Writes, down)
 	switch {
@@ -61,7 +61,7 @@ func (b *builder) expert(f *arch.Experts, down tensors.Part, in ...tensors.Part)
 	return &Gated{GateUp: first, Down: last, Activation: f.Activation.Gated()}
 }
 
-// expertParts returns where the matrices of an expert are: in tensors of their own, or in one of
+// expertParts returns where the matrices of an expert are: in tensors of their own, or in one for
 // all experts, which may have gate and up.
 func (b *builder) expertParts(i int, f *arch.Experts) (gateUp func(e int) []tensors.Part, down func(e int) tensors.Part) {
 	w, n := b.model.Width, f.Inner

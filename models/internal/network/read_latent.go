@@ -29,7 +29,7 @@ func (b *builder) latent(i int, t *arch.Latent) *Latent {
 	return a
 }
 
-// head returns the matrix of a head, of a tensor with those of all heads.
+// head returns the matrix of a head, of a tensor with the matrices of all heads.
 func head(i int, name string, heads, head, n, k int) tensors.Part {
 	p := part(i, name, arch.Absent, n, k)
 	p.Shape, p.First, p.Rows = []int{heads, n, k}, head*n, n

@@ -78,8 +78,8 @@ func (b *builder) delta(i int, t *arch.Delta) *Recurrent {
 	return f
 }
 
-// together returns the rows of heads of values, n of each, with those of the same keys side by
-// side, of a matrix in which they are apart.
+// together returns the rows of heads of values, n of each, with rows of the same keys side by side,
+// from a matrix in which they are apart.
 func together(p tensors.Part, first int, t *arch.Delta, n int) (all []tensors.Part) {
 	for _, h := range t.Order() {
 		all = append(all, rowsOf(p, first+h*n, 1, n, 0)...)
@@ -131,8 +131,7 @@ func (b *builder) stateSpace(i int, t *arch.StateSpace) *Recurrent {
 	return f
 }
 
-// queriesFirst changes numbers of the channels of values, keys and queries to those of queries,
-// keys and values.
+// queriesFirst reorders numbers of channels from values, keys, queries to queries, keys, values.
 func queriesFirst(x []float32, keys int) {
 	values := len(x) - 2*keys
 	copy(x, slices.Concat(x[values+keys:], x[values:][:keys], x[:values]))

@@ -181,8 +181,8 @@ func (f *Recurrent) text(p *Pass, layer, text int, out, qkv, gates, decays []flo
 	return nil
 }
 
-// A closing is outputs, values in the rows of qkv, and z in those of in. The products go to shut,
-// which is out itself without an order of heads.
+// A closing is outputs, values in the rows of qkv, and z in the rows of in. The products go to
+// shut, which is out itself without an order of heads.
 type closing struct {
 	*Recurrent
 	in, qkv, out, shut []float32

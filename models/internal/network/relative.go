@@ -40,8 +40,8 @@ func bucket(i, j int) int {
 	return first + b
 }
 
-// view returns the bias for texts of n tokens or fewer. That of the longest text so far
-// is kept.
+// view returns the bias for texts of n tokens or fewer. The bias of the longest text so far is
+// kept.
 func (r *Relative) view(n int) kernel.Tensor {
 	s := r.kept.Load()
 	if s == nil || s.n < n {

@@ -6,8 +6,8 @@ import (
 	"github.com/attn-go/attn/rope"
 )
 
-// Rotations returns those of the ropes of the network, for texts of up to so many tokens,
-// with tables for positions.
+// Rotations returns the rotations of the network's ropes, for texts of up to so many tokens, with
+// tables for positions.
 func (n *Network) Rotations(context, positions int) (all []Rotation, err error) {
 	for _, r := range n.Ropes {
 		c := rope.Config{Dims: r.Dims, Base: r.Base, Scaling: r.Divide, Pairing: rope.RotateHalf, Positions: min(positions, 1<<14, ropeTable/(4*r.Dims))}
@@ -32,8 +32,8 @@ func (n *Network) Rotations(context, positions int) (all []Rotation, err error) 
 	return all, nil
 }
 
-// ropeTable is the most bytes of the table of cosines and sines. Those of positions that
-// it has no room for are computed when they are used.
+// ropeTable is the most bytes of the table of cosines and sines. Positions that it has no room for
+// are computed when they are used.
 const ropeTable = 1 << 25
 
 // A growth is what queries are multiplied by: 1 + rate·ln(1 + ⌊position/every⌋), in float64 and

@@ -65,7 +65,7 @@ func (n *Network) Carries(after int) (size int64) {
 
 // A Carry is the states of a text in a pass.
 type Carry struct {
-	Before *State   // that of the tokens before those of the pass; nil if there are none
+	Before *State   // after the tokens before the pass; nil if there are none
 	After  []*State // those that the pass writes, in ascending order
 }
 

@@ -59,7 +59,7 @@ func (f *Streams) end(p *Pass, s *stream, final *Norm) error {
 	return final.apply(p.Exec, s.h, s.x, nil, false)
 }
 
-// resize makes rows of y as long as those of x.
+// resize makes rows of y as long as rows of x.
 func resize(y, x []float32, rows int) {
 	w := len(x) / rows
 	for row := range rows {

@@ -13,7 +13,7 @@ import (
 type Twofold struct {
 	Dense   Feed
 	Experts *Experts
-	Shares  []float32    // multiply those of chosen experts
+	Shares  []float32    // multiply the shares of chosen experts
 	Inputs  [3][]float32 // multiply states for the dense network, the experts and their router
 	After   [2]*Norm     // of the outputs of both
 }

@@ -150,8 +150,8 @@ func (r *Reader) Close() {
 	}
 }
 
-// Next returns the next record, [io.EOF] after the last one. A text that is not usable is a
-// record with a Reason; an error is one of reading.
+// Next returns the next record, [io.EOF] after the last one. A text that is not usable is a record
+// with a Reason; an error comes from reading.
 func (r *Reader) Next() (Record, error) {
 	for {
 		if r.from == nil {

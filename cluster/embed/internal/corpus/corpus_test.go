@@ -76,7 +76,7 @@ func TestJSONLines(t *testing.T) {
 		}
 		want.Source, want.Bytes = "stdin:2", int64(len(line))+2
 		if want.Reason != "" && want.ID == "" {
-			got[0].ID = "" // that of a record with a bad text may be known
+			got[0].ID = "" // a record with a bad text may have one
 		}
 		if got[0] != want {
 			t.Errorf("%.40q: got %+v, want %+v", line, got[0], want)
@@ -120,7 +120,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// FuzzNext expects records within the limits, whose bytes are those of the input.
+// FuzzNext expects records within the limits, whose bytes equal the input's.
 func FuzzNext(f *testing.F) {
 	f.Add("a\n\xff\r\n{\"text\": 1}\n\n\"x\"", true)
 	f.Add(strings.Repeat("\r\n", 20), false)

@@ -33,8 +33,7 @@ type Header struct {
 	MaxText int    `json:"maxText"` // most bytes of a text
 }
 
-// An Entry is the result of one record of the input. The n-th entry is that of the n-th
-// record.
+// An Entry is the result of one record of the input. The n-th entry belongs to the n-th record.
 type Entry struct {
 	Key    [sha256.Size]byte // of what the input has, so that a resumed run finds a changed input
 	Source string            // where the text is
@@ -76,8 +75,8 @@ type Journal struct {
 func LockPath(path string) string { return path + ".lock" }
 
 // Open opens the journal of a run, or begins it if there is none. One that exists must have the
-// same header: otherwise the error is one of the kind [ErrMismatch]. replay is called with each
-// entry that exists, in order; it may keep it.
+// same header: otherwise the error is of the kind [ErrMismatch]. replay is called with each entry
+// that exists, in order; it may keep it.
 func Open(path string, h Header, replay func(Entry) error) (*Journal, error) {
 	lock := flock.New(LockPath(path))
 	if ok, err := lock.TryLock(); err != nil || !ok {

@@ -78,8 +78,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestTorn cuts a journal at every byte after the header, and damages every one of these. What
-// precedes the damage stays, and what is whole behind it is counted.
+// TestTorn cuts a journal at every byte after the header, and damages each of these. What precedes
+// the damage stays, and what is whole behind it is counted.
 func TestTorn(t *testing.T) {
 	whole, err := os.ReadFile(write(t))
 	if err != nil {

@@ -40,7 +40,7 @@ func (b *block) replaced(epoch uint64, rows int) bool {
 	return false
 }
 
-// part is one of the arrays of a block, [Heads, 256, width].
+// part is an array of a block, [Heads, 256, width].
 type part struct {
 	elements wire.Buffer
 	width    int // 0 if there are no scales

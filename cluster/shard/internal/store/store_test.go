@@ -10,7 +10,7 @@ import (
 
 var int8s = wire.Geometry{Type: kernel.Int8, Heads: 2, KeySize: 4, ValueSize: 2, Group: 2}
 
-// keys returns rows whose bytes are those of their first position plus the version.
+// keys returns rows whose bytes are their first position plus the version.
 func keys(g *wire.Geometry, epoch uint64, offset, count int, version byte) *wire.Keys {
 	k := &wire.Keys{Sequence: "s", Block: 3, Epoch: epoch, Offset: offset, Count: count}
 	widths := []int{g.KeySize, g.ValueSize, 8, 4} // bytes: int8 and float32 scales

@@ -36,7 +36,7 @@ type Queries struct {
 	Rows []byte `json:"-"` // [Heads, Count, KeySize]
 }
 
-// UnmarshalJSON is that of [json.Unmarshaler].
+// UnmarshalJSON implements [json.Unmarshaler].
 func (q *Queries) UnmarshalJSON(data []byte) error {
 	type plain Queries
 	return decodeItem(data, len(`{"Sequence":"","Epoch":0,"Keys":0,"Start":0,"Count":1,"Ranges":[]}`), (*plain)(q))

@@ -6,11 +6,11 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// BlockKeys is the number of keys of a block: that of the numeric contract.
+// BlockKeys is the number of keys of a block, by the numeric contract.
 const BlockKeys = 256
 
-// Limits of a geometry, so that no product of its numbers overflows. MaxHeads is that of query
-// heads too.
+// Limits of a geometry, so that no product of its numbers overflows. MaxHeads bounds query heads
+// too.
 const (
 	MaxHeads    = 1 << 12
 	maxHeadSize = 1 << 14
@@ -45,7 +45,7 @@ func (g *Geometry) Check() string {
 	return ""
 }
 
-// Scales returns the numbers of scales of a row of keys and of one of values in one head.
+// Scales returns the numbers of scales of a row of keys and of a row of values in one head.
 func (g *Geometry) Scales() (key, value int) {
 	if g.Type != kernel.Int8 {
 		return 0, 0

@@ -139,8 +139,8 @@ type Keys struct {
 	Offset   int    // of the first row in the block
 	Count    int    // of rows
 
-	// Rows hold, in this order: the elements of the keys [Heads, Count, KeySize], those of the
-	// values, the scales of the keys [Heads, Count, scales], those of the values.
+	// Rows hold, in this order: the elements of the keys [Heads, Count, KeySize], of the values,
+	// the scales of the keys [Heads, Count, scales], of the values.
 	Rows []byte `json:"-"`
 }
 
@@ -150,7 +150,7 @@ const (
 	KeysOverhead = 192
 )
 
-// UnmarshalJSON is that of [json.Unmarshaler].
+// UnmarshalJSON implements [json.Unmarshaler].
 func (k *Keys) UnmarshalJSON(data []byte) error {
 	type plain Keys
 	return decodeItem(data, len(`{"Sequence":"","Block":0,"Epoch":0,"Offset":0,"Count":1}`), (*plain)(k))

@@ -94,7 +94,7 @@ func (b *Buffer) Put(at, n int, src []byte) {
 	}
 }
 
-// Holds tells whether the n elements from index at on are those of src, to the bit.
+// Holds tells whether the n elements from index at on equal src's, to the bit.
 func (b *Buffer) Holds(at, n int, src []byte) bool {
 	for i := range n {
 		same := false
@@ -113,8 +113,8 @@ func (b *Buffer) Holds(at, n int, src []byte) bool {
 	return true
 }
 
-// Tensor returns a view of the buffer as [1, heads, rows, d], in which the rows of a head
-// start stride rows after those of the one before.
+// Tensor returns a view of the buffer as [1, heads, rows, d], in which the rows of a head start
+// stride rows after the head before it.
 func (b *Buffer) Tensor(heads, rows, stride, d int) kernel.Tensor {
 	shape, strides := [4]int{1, heads, rows, d}, [3]int{heads * stride * d, stride * d, d}
 	switch b.kind {

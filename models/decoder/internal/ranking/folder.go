@@ -64,8 +64,8 @@ func readme(dir string) string {
 	return string(data)
 }
 
-// Ranks tells whether a folder is that of a reranker, whose config.json has a model of an
-// architecture and names some classes.
+// Ranks tells whether a folder has a reranker, whose config.json has a model of an architecture and
+// names some classes.
 func Ranks(dir, architecture string, classes []string) (bool, error) {
 	list, err := readModules(dir)
 	if list != nil || err != nil {
@@ -79,7 +79,7 @@ func classified(classes []string) bool {
 	return slices.ContainsFunc(classes, func(class string) bool { return strings.HasSuffix(class, "ForSequenceClassification") })
 }
 
-// modules are those of modules.json, nil without the file.
+// modules are the modules of modules.json, nil without the file.
 type modules []folder.Listed
 
 func readModules(dir string) (modules, error) {
@@ -93,7 +93,7 @@ func readModules(dir string) (modules, error) {
 // kind returns the class of module i.
 func (m modules) kind(i int) string { return m[i].Type[strings.LastIndex(m[i].Type, ".")+1:] }
 
-// score returns the path of the module LogitScore, or nil if it is not the second one of two.
+// score returns the path of the module LogitScore, or nil if it is not the second of two.
 func (m modules) score() *string {
 	if len(m) == 2 && m.kind(0) == "Transformer" && m.kind(1) == "LogitScore" {
 		return &m[1].Path
@@ -147,7 +147,7 @@ func readTransformer(dir string, m Model) (t transformerFile, err error) {
 	return t, err
 }
 
-// check reports a task that is not that of the model's modules.
+// check reports a task that does not fit the model's modules.
 func (t *transformerFile) check(answers bool, m Model) error {
 	want := "sequence-classification"
 	if answers {

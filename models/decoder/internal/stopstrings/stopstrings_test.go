@@ -71,7 +71,7 @@ func before(text string, list []string) (string, bool) {
 	return text, false
 }
 
-// mayBegin returns the length of the longest end of a text that one of the strings begins with.
+// mayBegin returns the length of the longest end of a text that any of the strings begins with.
 func mayBegin(text string, list []string) (longest int) {
 	for _, s := range list {
 		for n := range len(s) {
