@@ -105,17 +105,17 @@ func ReadTable(text string) (Table, error) {
 			continue
 		}
 		f := strings.Fields(line)
-		t[f[0]] = map[string]Cell{}
-		for ; len(f) > 1; f = f[3:] {
-			var c Cell
-			if len(f) < 4 {
+		cells := map[string]Cell{}
+		t[f[0]] = cells
+		for f = f[1:]; len(f) > 0; f = f[3:] {
+			if len(f) < 3 {
 				return nil, fmt.Errorf("%s: a cell has an instruction set, a word and numbers", line)
 			}
-			c.Word = f[2]
-			if _, err := fmt.Sscanf(f[3], "%d/%d", &c.Inductive, &c.Loops); err != nil || rank(c.Word) < 0 {
-				return nil, fmt.Errorf("%s: no cell: %s %s", line, f[2], f[3])
+			c := Cell{Word: f[1]}
+			if _, err := fmt.Sscanf(f[2], "%d/%d", &c.Inductive, &c.Loops); err != nil || rank(c.Word) < 0 {
+				return nil, fmt.Errorf("%s: no cell: %s %s", line, f[1], f[2])
 			}
-			t[f[0]][f[1]] = c
+			cells[f[0]] = c
 		}
 	}
 	return t, nil
