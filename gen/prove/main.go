@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ import (
 
 func main() {
 	log.SetFlags(0)
+	debug.SetGCPercent(400) // graphs live as long as a case
 	log.SetPrefix("prove: ")
 	root := flag.String("root", ".", "root directory of the repository")
 	quick := flag.Bool("quick", false, "one size a kernel")
@@ -77,7 +79,7 @@ func main() {
 		v.Sampled = p.Sampled(v)
 	}
 	if *table != "" {
-		if err := os.WriteFile(*table, []byte(harness.Table(all)), 0o644); err != nil {
+		if err := os.WriteFile(*table, []byte(harness.NewTable(all).String()), 0o644); err != nil {
 			log.Fatal(err)
 		}
 	}

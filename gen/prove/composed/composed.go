@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/quantized"
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // Numbers of element types in arrays of package ukernel.
@@ -271,4 +273,60 @@ func evenOdd(sum float32, load bool, a []float32, lda int, b []float32, ldb, k i
 		}
 	}
 	return sum
+}
+
+// U4x16Unpack, U5x16Unpack, S6x16Unpack and S5x16F32Unpack are BlockKernels.Unpack.
+func U4x16Unpack(dst []uint32, b []byte, lanes, k int)    { unpack(ukernel.U4x16, dst, b, lanes, k) }
+func U5x16Unpack(dst []uint32, b []byte, lanes, k int)    { unpack(ukernel.U5x16, dst, b, lanes, k) }
+func S6x16Unpack(dst []uint32, b []byte, lanes, k int)    { unpack(ukernel.S6x16, dst, b, lanes, k) }
+func S5x16F32Unpack(dst []uint32, b []byte, lanes, k int) { unpack(ukernel.S5x16F32, dst, b, lanes, k) }
+
+func unpack(f ukernel.PackedFormat, dst []uint32, b []byte, lanes, k int) {
+	for block := range k / ukernel.BlockSteps {
+		from, to := quantized.Block{Format: f, Lanes: lanes, Data: b[block*f.BlockBytes(lanes):]}, dst[block*ukernel.UnpackedRows*lanes:]
+		for lane := range lanes {
+			d, m := from.Scales(lane)
+			to[lane], to[lanes+lane] = math.Float32bits(d[0]), math.Float32bits(-m[0])
+			to[2*lanes+lane], to[3*lanes+lane] = math.Float32bits(float32(d[1]*0x1p-16)), math.Float32bits(-m[1])
+			for g, word := range from.Words(lane) {
+				to[(4+g)*lanes+lane] = word
+			}
+		}
+	}
+}
+
+// GemmUnpacked is Weights.GemmUnpacked.
+func GemmUnpacked(c []float32, ldc int, a []float32, rs, cs int, b []uint32, m, k int, load bool, _ []byte) {
+	const lanes = ukernel.PanelLanes
+	wide := make([]float32, k*lanes)
+	for x := range k {
+		block, step := b[x/ukernel.BlockSteps*ukernel.UnpackedRows*lanes:], x%ukernel.BlockSteps
+		for lane := range lanes {
+			d, m := math.Float32frombits(block[lane]), math.Float32frombits(block[lanes+lane])
+			if step >= 16 {
+				d, m = math.Float32frombits(block[2*lanes+lane])*0x1p16, math.Float32frombits(block[3*lanes+lane])
+			}
+			wide[x*lanes+lane] = fma(float32(block[(4+step%8)*lanes+lane]>>(step/8*8)&255), d, -m)
+		}
+	}
+	fallback.Weights().Gemm(c, ldc, a, rs, cs, wide, lanes, m, k, load, nil)
+}
+
+// Pairs is Skinny.Pairs. A number and 1.5·2^23 units add up to a float32 whose last bit is worth
+// one unit. So its lower bits are those of the integer.
+func Pairs(pairs []int32, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32) {
+	rounded := make([]float32, n*ld)
+	fallback.Lanes().Round(rounded, s, ld, n, scales, lsc, bits, unit)
+	for lane, u := range unit {
+		magic := math.Float32frombits(math.Float32bits(u) + 23<<23 | 1<<22)
+		integer := func(j int) int32 {
+			if j >= n || u == 0 || u != u {
+				return 0
+			}
+			return int32(math.Float32bits(float32(s[j*ld+lane]*scales[j*lsc])+magic)) & 0xffff
+		}
+		for j := 0; j < n; j += 2 {
+			pairs[j/2*len(unit)+lane] = integer(j) | integer(j+1)<<16
+		}
+	}
 }

@@ -8,6 +8,7 @@ package equal
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 
@@ -26,6 +27,7 @@ type Query struct {
 	g      *expr.Graph
 	lemmas *Lemmas
 	known  Suppose
+	rules  map[*expr.Node]string // lemmas that show known.Rules
 	values map[*expr.Node]*[samples]uint64
 	proven map[claim][]string
 	open   map[claim]bool
@@ -41,8 +43,26 @@ type claim struct {
 }
 
 // New returns a query.
-func New(g *expr.Graph, l *Lemmas, known Suppose) *Query {
-	return &Query{g, l, known, map[*expr.Node]*[samples]uint64{}, map[claim][]string{}, map[claim]bool{}, 0, ""}
+func New(g *expr.Graph, l *Lemmas, known Suppose) (*Query, error) {
+	q := &Query{g, l, known, map[*expr.Node]string{}, map[*expr.Node]*[samples]uint64{}, map[claim][]string{}, map[claim]bool{}, 0, ""}
+	for _, r := range known.Rules {
+		name, ok := l.try(claim{r.From, r.To, false}, []*expr.Node{r.Of}, nil, map[*expr.Node]*Domain{r.Of: r.In})
+		if !ok {
+			return nil, fmt.Errorf("%v is not %v: %s", r.From, r.To, name)
+		}
+		g.Replace(r.From, r.To)
+		q.rules[r.From] = name
+	}
+	return q, nil
+}
+
+// Rules returns the lemmas of the rules that were used, and how often.
+func (q *Query) Rules() map[string]int {
+	used := map[string]int{}
+	for n, times := range q.g.Replaced() {
+		used[q.rules[n]] += times
+	}
+	return used
 }
 
 // Equal proves that a and b are the same, and returns the names of the lemmas that it used.
@@ -63,19 +83,24 @@ func (q *Query) Equal(a, b *expr.Node, isFloat bool) ([]string, error) {
 }
 
 // culprit returns the parts of expressions that are to blame: as long as they are the same
-// operation, the last arguments that cannot be proven the same.
+// operation, the last arguments that do not differ in the samples and cannot be proven the same.
 func (q *Query) culprit(a, b *expr.Node) (*expr.Node, *expr.Node) {
-	for a.Op == b.Op && len(a.Args) == len(b.Args) && a.Op != expr.Sum {
-		at := -1
-		for i := range a.Args {
-			if _, ok := q.prove(claim{a.Args[i], b.Args[i], takesFloats(a.Op)}); !ok {
-				at = i
+	for a.Op == b.Op {
+		var x, y *expr.Node
+		in := operands(b)
+		for _, u := range operands(a) {
+			j := slices.IndexFunc(in, func(v *expr.Node) bool { return u.Width == v.Width && q.differ(u, v, false) < 0 })
+			if j < 0 {
+				continue
+			}
+			if _, ok := q.prove(claim{u, in[j], takesFloats(a.Op)}); !ok {
+				x, y = u, in[j]
 			}
 		}
-		if at < 0 {
-			return a, b
+		if x == nil {
+			break
 		}
-		a, b = a.Args[at], b.Args[at]
+		a, b = x, y
 	}
 	return a, b
 }
@@ -133,6 +158,9 @@ func (q *Query) sample(n *expr.Node) *[samples]uint64 {
 	} else {
 		expr.Compute(n, v[:], in)
 	}
+	if d := q.known.Domains[n]; d != nil {
+		d.limit(v[:])
+	}
 	q.values[n] = v
 	return v
 }
@@ -142,9 +170,15 @@ func symbol(n *expr.Node, v *[samples]uint64, kind Kind) {
 	r := rand.New(rand.NewPCG(n.Hash(), 1))
 	lo, hi := n.Bounds()
 	for i := range v {
+		low, high, between := n.Between()
 		switch {
 		case kind != Any:
 			v[i] = ofKind(r, kind, i)
+		case between:
+			v[i] = uint64(r.Uint32N(2)<<31 | uint32(127+low+r.IntN(high-low))<<23 | r.Uint32N(1<<23))
+			if i%8 == 7 {
+				v[i] = []uint64{0, 1 << 31, 0x7fc00000, 0xff800001}[r.IntN(4)]
+			}
 		case hi-lo >= 0 && hi-lo < 1<<31:
 			v[i] = uint64(lo+r.Int64N(hi-lo+1)) & (1<<n.Width - 1)
 		case n.Width == 32 && i < samples/2:
@@ -166,6 +200,9 @@ func ofKind(r *rand.Rand, kind Kind, i int) uint64 {
 	if kind == Maximum {
 		return []uint64{0x41800000 + uint64(r.Uint32N(1<<22)), 0x42800000, inf, negInf}[i%4]
 	}
+	if kind == Weight {
+		return []uint64{0, 0x800000, 0x3f800000, uint64(r.Uint32N(127)+1)<<23 | uint64(r.Uint32N(1<<23))}[min(r.IntN(12), 3)]
+	}
 	number := uint64(r.Uint32N(2)<<31 | (120+r.Uint32N(10))<<23 | r.Uint32N(1<<23))
 	switch i % 4 {
 	case 0:
@@ -183,7 +220,7 @@ var special = []uint32{0, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc0
 
 // prove proves a claim about expressions that do not differ in the samples.
 func (q *Query) prove(c claim) ([]string, bool) {
-	if c.a == c.b {
+	if c.a == c.b || q.known.Same[c.a] == c.b || q.known.Same[c.b] == c.a {
 		return nil, true
 	}
 	if used, ok := q.proven[c]; ok {
@@ -223,7 +260,7 @@ func (q *Query) sameOperation(c claim) ([]string, bool) {
 		return nil, false
 	}
 	if a.Op == expr.Sum {
-		return q.sameTerms(c)
+		return q.pairs(a.Args, b.Args, a.Coefs, b.Coefs)
 	}
 	orders := [][]int{{0, 1, 2}}
 	switch a.Op {
@@ -240,7 +277,29 @@ func (q *Query) sameOperation(c claim) ([]string, bool) {
 			return used, true
 		}
 	}
+	if isChain(a.Op) {
+		return q.pairs(operands(a), operands(b), nil, nil)
+	}
 	return nil, false
+}
+
+// isChain tells whether an operation is associative, and its first argument none of its kind.
+func isChain(op expr.Op) bool {
+	return op == expr.And || op == expr.Or || op == expr.Xor || op == expr.UMax || op == expr.UMin
+}
+
+// operands returns the arguments of an operation, of associative ones those of all that follow each
+// other.
+func operands(n *expr.Node) (list []*expr.Node) {
+	for m := n; ; m = m.Args[1] {
+		if !isChain(n.Op) {
+			return n.Args
+		}
+		if m.Op != n.Op {
+			return append(list, m)
+		}
+		list = append(list, m.Args[0])
+	}
 }
 
 func (q *Query) allSame(c claim, order []int) (used []string, ok bool) {
@@ -263,13 +322,17 @@ func (q *Query) allSame(c claim, order []int) (used []string, ok bool) {
 	return slices.Compact(slices.Sorted(slices.Values(used))), true
 }
 
-// sameTerms pairs the terms of sums that do not differ in the samples.
-func (q *Query) sameTerms(c claim) (used []string, ok bool) {
-	taken := make([]bool, len(c.b.Args))
-	for i, x := range c.a.Args {
+// pairs proves that words of two lists are the same, in some order, with the same coefficients: it
+// pairs those that do not differ in the samples.
+func (q *Query) pairs(a, b []*expr.Node, timesA, timesB []uint64) (used []string, ok bool) {
+	if len(a) != len(b) {
+		return nil, false
+	}
+	taken := make([]bool, len(b))
+	for i, x := range a {
 		found := false
-		for j, y := range c.b.Args {
-			if taken[j] || c.a.Coefs[i] != c.b.Coefs[j] || q.differ(x, y, false) >= 0 {
+		for j, y := range b {
+			if taken[j] || x.Width != y.Width || timesA != nil && timesA[i] != timesB[j] || q.differ(x, y, false) >= 0 {
 				continue
 			}
 			if u, ok := q.prove(claim{x, y, false}); ok {
@@ -296,6 +359,9 @@ func (q *Query) byCases(c claim) (used []string, ok bool) {
 		used = nil
 		for _, holds := range []bool{true, false} {
 			known := map[*expr.Node]*expr.Node{side.Args[0]: q.g.Bool(holds)}
+			if holds {
+				maps.Copy(known, q.known.Given[side.Args[0]])
+			}
 			a, b := q.g.Copy(c.a, known), q.g.Copy(c.b, known)
 			if a == b {
 				continue

@@ -166,9 +166,8 @@ func (x *Lemma) agree(p *expr.Program) bool {
 	return true
 }
 
-// limit replaces values that are not in the domain of a variable by one that is.
-func (x *Lemma) limit(k int, values []uint64) {
-	d := x.Domains[k]
+// limit replaces values that are not in the domain by one that is.
+func (d *Domain) limit(values []uint64) {
 	if d == nil {
 		return
 	}
@@ -188,7 +187,7 @@ func (x *Lemma) exhaust(p *expr.Program, lo, hi uint64) bool {
 			for i := range values {
 				values[i] = min(at+uint64(i), hi-1) >> shift & m
 			}
-			x.limit(k, values)
+			x.Domains[k].limit(values)
 			shift += v.Width
 		}
 		if !x.agree(p) {
@@ -208,7 +207,7 @@ func (x *Lemma) dense(p *expr.Program) bool {
 			for i := range values {
 				values[i] = anyValue(r) & (^uint64(0) >> (64 - v.Width))
 			}
-			x.limit(k, values)
+			x.Domains[k].limit(values)
 		}
 		if !x.agree(p) {
 			return false

@@ -4,7 +4,8 @@ import "slices"
 
 // Concat puts words side by side, the lowest first.
 func (g *Graph) Concat(parts ...*Node) *Node {
-	var flat []*Node
+	var few [8]*Node
+	flat := few[:0]
 	for _, p := range parts {
 		if p.Op == Concat {
 			for _, q := range p.Args {
@@ -127,20 +128,22 @@ func (g *Graph) Extract(x *Node, lo, w int) *Node {
 			return g.Extract(y, lo, w)
 		case lo >= y.Width:
 			return g.Sext(g.Extract(y, y.Width-1, 1), w)
-		case lo == 0:
-			return g.Sext(y, w)
 		}
+		return g.Sext(g.Extract(y, lo, y.Width-lo), w)
 	case Select:
 		if x.Args[1].IsConst() || x.Args[2].IsConst() || x.Args[1].Op == Concat || x.Args[2].Op == Concat {
 			return g.Select(x.Args[0], g.Extract(x.Args[1], lo, w), g.Extract(x.Args[2], lo, w))
 		}
 	case And, Or, Xor:
-		if w == 1 || x.Args[0].IsConst() || x.Args[1].IsConst() {
+		if w == 1 || x.Args[0].IsConst() || x.Args[1].IsConst() || x.Args[0].Op == Concat && x.Args[1].Op == Concat {
 			return g.logic(x.Op, g.Extract(x.Args[0], lo, w), g.Extract(x.Args[1], lo, w))
 		}
 	case Not:
 		return g.Not(g.Extract(x.Args[0], lo, w))
 	case Sum:
+		if lo == 0 && w < 32 && x.Width == 64 && ofHalves(x) {
+			return g.Extract(g.Extract(x, 0, 32), 0, w)
+		}
 		if lo == 0 && w == 32 && x.Width == 64 && ofHalves(x) {
 			f := newForm(w)
 			f.constant = x.Val
@@ -204,8 +207,8 @@ func (g *Graph) Sext(x *Node, w int) *Node {
 	case x.Op == Select && (x.Args[1].IsConst() || x.Args[2].IsConst()):
 		return g.Select(x.Args[0], g.Sext(x.Args[1], w), g.Sext(x.Args[2], w))
 	case x.Op == Sum:
-		if lo, hi, ok := x.exact(); ok && lo >= -1<<(x.Width-1) && hi < 1<<(x.Width-1) {
-			return g.sextSum(x, w)
+		if _, _, off, ok := x.exact(); ok {
+			return g.sextSum(x, w, off)
 		}
 		if half := uint64(1) << (x.Width - 1); x.Val == half && len(x.Args) == 1 && x.Coefs[0] == 1 { // the sign is turned over
 			return g.Plus(g.Zext(x.Args[0], w), -int64(half))
@@ -221,10 +224,10 @@ func (g *Graph) Sext(x *Node, w int) *Node {
 	return g.op(Sext, w, 0, x)
 }
 
-// sextSum widens the summands of a sum that does not wrap around.
-func (g *Graph) sextSum(x *Node, w int) *Node {
+// sextSum widens the summands of a sum that does not wrap around, or is always off by as much.
+func (g *Graph) sextSum(x *Node, w int, off int64) *Node {
 	f := newForm(w)
-	f.constant = uint64(signed(x.Val, x.Width)) & mask(w)
+	f.constant = uint64(signed(x.Val, x.Width)+off) & mask(w)
 	for i, a := range x.Args {
 		g.addTo(f, g.Sext(a, w), uint64(signed(x.Coefs[i], x.Width)))
 	}
@@ -622,6 +625,11 @@ func (g *Graph) Select(c, x, y *Node) *Node {
 		return g.Sext(c, x.Width)
 	case y.IsConst() && y.Val == mask(y.Width) && x.IsConst() && x.Val == 0:
 		return g.Sext(g.Not(c), x.Width)
+	}
+	if c.Op == FEq && (c.Args[0] == x && c.Args[1].Is(0) || c.Args[1] == x && c.Args[0].Is(0)) && x.Width == 32 {
+		if zero := g.FCopySign(g.Const(32, 0), x); zero != x {
+			return g.Select(c, zero, y)
+		}
 	}
 	if g.OneNaN && c.Op == FEq && c.Args[0] == x && c.Args[1] == x && y.IsConst() && y.Val == quiet && x.Op >= FAdd && x.Op <= FSqrt {
 		return x

@@ -22,7 +22,7 @@ func (g *Graph) like(n *Node, a []*Node) *Node {
 		return g.Const(n.Width, n.Val)
 	case Sym:
 		m := g.Sym(n.Width, n.Name)
-		m.lo, m.hi = n.lo, n.hi
+		m.lo, m.hi, m.Coefs = n.lo, n.hi, n.Coefs
 		return m
 	case Concat:
 		return g.Concat(a...)

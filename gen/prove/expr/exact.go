@@ -7,7 +7,7 @@ import (
 )
 
 // A magnitude is what is known of a float: it is 0, infinite, NaN, or an odd number up to most
-// times a power of two from 2^low on, and below 2^high.
+// times a power of two, at least 2^low and below 2^high.
 type magnitude struct {
 	most      int64
 	low, high int
@@ -19,6 +19,10 @@ func magnitudeOf(x *Node) (m magnitude, ok bool) {
 	switch x.Op {
 	case HToF:
 		return magnitude{2047, -24, 16}, true
+	case Sym:
+		if x.Coefs != nil {
+			return magnitude{1<<24 - 1, int(int64(x.Coefs[0])), int(int64(x.Coefs[1])) + 1}, true
+		}
 	case Const:
 		if x.Val<<41 != 0 || x.Val>>23&255 == 0 || x.Val>>23&255 == 255 {
 			return m, false
@@ -27,10 +31,10 @@ func magnitudeOf(x *Node) (m magnitude, ok bool) {
 		return magnitude{1, e, e + 1}, true
 	case SToF, UToF:
 		a := x.Args[0]
-		if x.Op == UToF && a.lo < 0 {
-			return m, false
-		}
 		most, low := max(a.hi, -a.lo), 0
+		if x.Op == UToF && a.lo < 0 {
+			most = int64(mask(min(a.Width, 62)))
+		}
 		if a.Op == Sext {
 			a = a.Args[0]
 		}
@@ -102,7 +106,7 @@ func (g *Graph) factors(x *Node, list []*Node, scale *int) []*Node {
 		return list
 	case x.Op == FMul:
 		return g.factors(x.Args[1], g.factors(x.Args[0], list, scale), scale)
-	case (x.Op == UToF || x.Op == SToF) && x.Args[0].lo >= 0 && x.Args[0].Op == Concat:
+	case (x.Op == UToF || x.Op == SToF && x.Args[0].lo >= 0) && x.Args[0].Op == Concat:
 		if a := x.Args[0]; a.Args[0].IsConst() && a.Args[0].Val == 0 {
 			*scale += a.Args[0].Width
 			return append(list, g.Unary(UToF, 32, g.Zext(g.Concat(a.Args[1:]...), a.Width)))
@@ -115,6 +119,29 @@ func (g *Graph) factors(x *Node, list []*Node, scale *int) []*Node {
 		}
 	}
 	return append(list, x)
+}
+
+// scaled returns the factors of a product, which is not rounded itself, with all powers of two in
+// the second one.
+func (g *Graph) scaled(x, y *Node) (*Node, *Node) {
+	_, okX := magnitudeOf(x)
+	_, okY := magnitudeOf(y)
+	if !okX || !okY {
+		return x, y
+	}
+	scale := 0
+	list := g.factors(y, g.factors(x, nil, &scale), &scale)
+	if len(list) != 2 {
+		return x, y
+	}
+	a, b := inOrder(list[0], list[1])
+	if scale == 0 {
+		return a, b
+	}
+	if m, _ := magnitudeOf(b); !m.times(magnitude{1, scale, scale + 1}).fits() {
+		return x, y
+	}
+	return a, g.FMul(b, g.Float(float32(math.Ldexp(1, scale))))
 }
 
 // wholeFma returns x·y+z of whole numbers as the integer, converted, nil unless all of them and the

@@ -38,9 +38,44 @@ func (g *Graph) unsigned(x *Node) (*Node, bool) {
 	return x, false
 }
 
+// widened returns a binary16 that was widened by a product with 2^112, where an exponent of only
+// ones becomes one, as HToF, and other words as they are. It is for arguments of operations, as the
+// bits of a NaN differ.
+func (g *Graph) widened(x *Node) *Node {
+	c := x
+	if x.Op == Concat {
+		c = x.Args[0]
+	}
+	if c.Op != Select || c.Args[0].Op != Eq || x.Width != 32 {
+		return x
+	}
+	low := g.Extract(x, 0, 31)
+	if low.Op != Select || low.Args[2].Op != Extract || low.Args[2].Args[0].Op != FMul {
+		return x
+	}
+	const scale = 0x77800000 // 2^112
+	p := low.Args[2].Args[0]
+	n := p.Args[0]
+	if n.Is(scale) {
+		n = p.Args[1]
+	} else if !p.Args[1].Is(scale) {
+		return x
+	}
+	h := g.Concat(g.Extract(n, 13, 15), g.Extract(n, 31, 1))
+	switch sign := g.Extract(p, 31, 1); {
+	case !g.Extract(n, 0, 13).Is(0) || !g.Extract(n, 28, 3).Is(0):
+	case low != g.Select(g.Eq(g.Extract(h, 10, 5), g.Const(5, 0x1f)), g.Concat(g.Extract(p, 0, 23), g.Const(8, 0xff)), g.Extract(p, 0, 31)):
+	case g.Extract(x, 31, 1) == sign:
+		return g.Unary(HToF, 32, h)
+	case g.Extract(x, 31, 1) == g.Not(sign):
+		return g.FNeg(g.Unary(HToF, 32, h))
+	}
+	return x
+}
+
 // FAdd returns x+y.
 func (g *Graph) FAdd(x, y *Node) *Node {
-	x, y = inOrder(x, y)
+	x, y = inOrder(g.widened(x), g.widened(y))
 	if x.IsConst() && x.Val == minusZero {
 		return y
 	}
@@ -48,6 +83,9 @@ func (g *Graph) FAdd(x, y *Node) *Node {
 		return x
 	}
 	if n := g.wholeOf(x, y); n != nil {
+		return n
+	}
+	if n := g.plusZero(x, y); n != nil {
 		return n
 	}
 	for range 2 { // a product that is exact need not be rounded
@@ -63,6 +101,33 @@ func (g *Graph) FAdd(x, y *Node) *Node {
 		x, y = y, x
 	}
 	return g.op(FAdd, 32, 0, x, y)
+}
+
+// plusZero returns x·z+0, where z may be a zero of either sign, with a z of +0 there, nil for other
+// sums: a product with a zero is one, or NaN, and the sum +0, or NaN.
+func (g *Graph) plusZero(x, y *Node) *Node {
+	if y.Op != FMul {
+		x, y = y, x
+	}
+	if y.Op != FMul || !x.Is(0) {
+		return nil
+	}
+	a, b := g.unsignedZeros(y.Args[0]), g.unsignedZeros(y.Args[1])
+	if a == y.Args[0] && b == y.Args[1] {
+		return nil
+	}
+	return g.FAdd(g.FMul(a, b), x)
+}
+
+// unsignedZeros returns x with +0 in the place of a zero whose sign is not known.
+func (g *Graph) unsignedZeros(x *Node) *Node {
+	switch {
+	case x.Op == Select:
+		return g.Select(x.Args[0], g.unsignedZeros(x.Args[1]), g.unsignedZeros(x.Args[2]))
+	case x.Op == Concat && x.Width == 32 && x.Args[0].Width == 31 && x.Args[0].Is(0):
+		return g.Const(32, 0)
+	}
+	return x
 }
 
 // wholeOf returns the integer n, converted, if x and y are -c and c+n, where the bits of c+n were
@@ -95,8 +160,8 @@ func (g *Graph) FSub(x, y *Node) *Node { return g.FAdd(x, g.FNeg(y)) }
 
 // FMul returns x·y.
 func (g *Graph) FMul(x, y *Node) *Node {
-	x, nx := g.unsigned(x)
-	y, ny := g.unsigned(y)
+	x, nx := g.unsigned(g.widened(x))
+	y, ny := g.unsigned(g.widened(y))
 	x, y = inOrder(x, y)
 	var n *Node
 	switch {
@@ -117,6 +182,7 @@ func (g *Graph) FMul(x, y *Node) *Node {
 
 // FFma returns x·y+z, rounded once.
 func (g *Graph) FFma(x, y, z *Node) *Node {
+	x, y, z = g.widened(x), g.widened(y), g.widened(z)
 	if z.IsConst() && z.Val == minusZero {
 		return g.FMul(x, y)
 	}
@@ -140,6 +206,8 @@ func (g *Graph) FFma(x, y, z *Node) *Node {
 	}
 	if p := g.exactProduct(x, y); p != nil && p.Op == FMul {
 		x, y = p.Args[0], p.Args[1]
+	} else if p == nil {
+		x, y = g.scaled(x, y)
 	}
 	if nx != ny {
 		x = g.FNeg(x)
@@ -181,7 +249,10 @@ func (g *Graph) fusedOther(x, y, z *Node) *Node {
 func (g *Graph) FDiv(x, y *Node) *Node {
 	x, nx := g.unsigned(x)
 	y, ny := g.unsigned(y)
-	n := g.op(FDiv, 32, 0, x, y)
+	n := x
+	if !y.Is(floatOne) {
+		n = g.op(FDiv, 32, 0, x, y)
+	}
 	if nx != ny {
 		return g.FNeg(n)
 	}
@@ -246,6 +317,9 @@ func (g *Graph) FLe(x, y *Node) *Node {
 }
 
 func (g *Graph) FEq(x, y *Node) *Node {
+	if x == y && x.Width == 32 && x.lo >= 0 && x.hi <= plusInf {
+		return g.Bool(true)
+	}
 	if a, b := g.single(x), g.single(y); a != nil && b != nil {
 		x, y = a, b
 	}
@@ -310,7 +384,7 @@ func (g *Graph) FMin(x, y *Node) *Node { return g.commute(FMin, x, y) }
 
 func (g *Graph) commute(op Op, x, y *Node) *Node {
 	x, y = inOrder(x, y)
-	return g.op(op, 32, 0, x, y)
+	return g.current(g.op(op, 32, 0, x, y))
 }
 
 // Unary returns an operation of one argument, w bits wide.
@@ -329,7 +403,7 @@ func (g *Graph) Unary(op Op, w int, x *Node) *Node {
 			op = UToF
 		}
 	}
-	return g.op(op, w, 0, x)
+	return g.current(g.op(op, w, 0, x))
 }
 
 // FScale returns x·2^floor(y).

@@ -78,7 +78,7 @@ type Node struct {
 	Width int
 	Val   uint64 // of a constant; the first bit of Extract; the constant of Sum
 	Args  []*Node
-	Coefs []uint64 // of Sum
+	Coefs []uint64 // of Sum; of a symbol those of SymBetween
 	Name  string   // of a symbol
 
 	ID     int    // in the order of making: arguments have smaller ones
@@ -89,6 +89,9 @@ type Node struct {
 
 // IsConst reports whether n is a constant.
 func (n *Node) IsConst() bool { return n.Op == Const }
+
+// Is reports whether n is a constant of that value.
+func (n *Node) Is(v uint64) bool { return n.Op == Const && n.Val == v }
 
 // Signed returns a constant as a signed number.
 func (n *Node) Signed() int64 { return signed(n.Val, n.Width) }
@@ -102,60 +105,66 @@ func signed(v uint64, w int) int64 { return int64(v<<(64-w)) >> (64 - w) }
 
 // A Graph holds the nodes that expressions consist of.
 type Graph struct {
-	nodes map[key]*Node
+	table []*Node // by their hashes, each at its place or one of the next; its length is a power of two
 	next  int
 
-	OneNaN bool // operations make no NaN but 0x7fc00000, as those of RISC-V
-}
-
-type key struct {
-	op      Op
-	width   int
-	val     uint64
-	a, b, c int
-	rest    string
+	replaced map[*Node]*replacement
+	OneNaN   bool // operations make no NaN but 0x7fc00000, as those of RISC-V
 }
 
 // New returns an empty graph.
-func New() *Graph { return &Graph{nodes: map[key]*Node{}} }
+func New() *Graph { return &Graph{table: make([]*Node, 1<<10)} }
 
 // Size returns the number of nodes.
 func (g *Graph) Size() int { return g.next }
 
-func (g *Graph) keyOf(n *Node) key {
-	k := key{op: n.Op, width: n.Width, val: n.Val, a: -1, b: -1, c: -1, rest: n.Name}
-	ids := [3]*int{&k.a, &k.b, &k.c}
-	if len(n.Args) <= 3 && n.Coefs == nil {
-		for i, a := range n.Args {
-			*ids[i] = a.ID
-		}
-		return k
-	}
-	b := make([]byte, 0, 12*len(n.Args))
-	for i, a := range n.Args {
-		b = append(b, byte(a.ID), byte(a.ID>>8), byte(a.ID>>16), byte(a.ID>>24))
-		if n.Coefs != nil {
-			for s := 0; s < 64; s += 8 {
-				b = append(b, byte(n.Coefs[i]>>s))
-			}
+// intern returns the node of the graph that is n. It keeps nothing of n, so that one that is there
+// already needs no memory.
+func (g *Graph) intern(n Node) *Node {
+	h := n.digest()
+	at := g.place(h)
+	for ; g.table[at] != nil; at = (at + 1) & (len(g.table) - 1) {
+		if old := g.table[at]; old.hash == h && old.is(&n) {
+			return old
 		}
 	}
-	k.rest = string(b)
-	return k
+	m := &Node{Op: n.Op, Width: n.Width, Val: n.Val, Name: n.Name, ID: g.next, hash: h}
+	if n.Args != nil {
+		m.Args = append(make([]*Node, 0, len(n.Args)), n.Args...)
+	}
+	if n.Coefs != nil {
+		m.Coefs = append(make([]uint64, 0, len(n.Coefs)), n.Coefs...)
+	}
+	m.lo, m.hi = m.bounds()
+	g.table[at] = m
+	if g.next++; 2*g.next > len(g.table) {
+		g.grow()
+	}
+	return m
 }
 
-// intern returns the node of the graph that is n.
-func (g *Graph) intern(n Node) *Node {
-	k := g.keyOf(&n)
-	if old, ok := g.nodes[k]; ok {
-		return old
+// place is where in the table a search for a hash begins.
+func (g *Graph) place(h uint64) int { return int(h^h>>32) & (len(g.table) - 1) }
+
+func (g *Graph) grow() {
+	old := g.table
+	g.table = make([]*Node, 2*len(old))
+	for _, n := range old {
+		if n == nil {
+			continue
+		}
+		at := g.place(n.hash)
+		for g.table[at] != nil {
+			at = (at + 1) & (len(g.table) - 1)
+		}
+		g.table[at] = n
 	}
-	n.ID = g.next
-	g.next++
-	n.hash = n.digest()
-	n.lo, n.hi = n.bounds()
-	g.nodes[k] = &n
-	return &n
+}
+
+// is reports whether n is an operation that m is, of the same arguments.
+func (n *Node) is(m *Node) bool {
+	return n.Op == m.Op && n.Width == m.Width && n.Val == m.Val && n.Name == m.Name && slices.Equal(n.Args, m.Args) &&
+		(n.Op == Sym || slices.Equal(n.Coefs, m.Coefs))
 }
 
 func mix(h, x uint64) uint64 {
@@ -218,6 +227,60 @@ func (g *Graph) SymWithin(w int, name string, lo, hi int64) *Node {
 	return n
 }
 
+// SymBetween returns an unknown binary32 that is 0, NaN or from 2^low to 2^high in magnitude.
+func (g *Graph) SymBetween(name string, low, high int) *Node {
+	n := g.Sym(32, name)
+	n.Coefs = []uint64{uint64(low), uint64(high)}
+	return n
+}
+
+// Between returns the bounds of such a symbol.
+func (n *Node) Between() (low, high int, ok bool) {
+	if n.Op != Sym || n.Coefs == nil {
+		return 0, 0, false
+	}
+	return int(int64(n.Coefs[0])), int(int64(n.Coefs[1])), true
+}
+
+// Within limits the value of a word, as a signed number, by an argument of the caller.
+func (g *Graph) Within(n *Node, lo, hi int64) *Node {
+	n.lo, n.hi = lo, hi
+	return n
+}
+
+type replacement struct {
+	by   *Node
+	uses int
+}
+
+// Replace makes Unary, FMax and FMin return y in the place of x, by an argument of the caller.
+func (g *Graph) Replace(x, y *Node) {
+	if g.replaced == nil {
+		g.replaced = map[*Node]*replacement{}
+	}
+	g.replaced[x] = &replacement{by: y}
+}
+
+// current returns what is in the place of a node.
+func (g *Graph) current(n *Node) *Node {
+	if r := g.replaced[n]; r != nil {
+		r.uses++
+		return r.by
+	}
+	return n
+}
+
+// Replaced returns how often nodes were replaced.
+func (g *Graph) Replaced() map[*Node]int {
+	uses := map[*Node]int{}
+	for n, r := range g.replaced {
+		if r.uses > 0 {
+			uses[n] = r.uses
+		}
+	}
+	return uses
+}
+
 // op returns a node with its arguments, after folding constants.
 func (g *Graph) op(op Op, w int, val uint64, args ...*Node) *Node {
 	n := Node{Op: op, Width: w, Val: val, Args: args}
@@ -252,9 +315,13 @@ func (n *Node) bounds() (lo, hi int64) {
 			return n.Args[0].lo, n.Args[0].hi
 		}
 		return 0, hi
-	case UMax, UMin:
+	case UMax:
 		if n.Args[0].lo >= 0 && n.Args[1].lo >= 0 {
 			return 0, max(n.Args[0].hi, n.Args[1].hi)
+		}
+	case UMin:
+		if n.Args[0].lo >= 0 && n.Args[1].lo >= 0 {
+			return 0, min(n.Args[0].hi, n.Args[1].hi)
 		}
 	case Select:
 		if c := n.Args[0]; (c.Op == FLt || c.Op == Lt) && c.Args[0] == n.Args[1] && c.Args[1] == n.Args[2] && c.Args[0].lo >= 0 && c.Args[1].lo >= 0 {
@@ -266,7 +333,7 @@ func (n *Node) bounds() (lo, hi int64) {
 			return a.lo, a.hi
 		}
 	case Sum:
-		if l, h, ok := n.exact(); ok && l >= lo && h <= hi {
+		if l, h, _, ok := n.exact(); ok {
 			return l, h
 		}
 	case Mul:
@@ -295,9 +362,19 @@ func product(aLo, aHi, bLo, bHi int64) (lo, hi int64) {
 	return slices.Min(p[:]), slices.Max(p[:])
 }
 
-// exact returns the bounds of a sum that does not wrap around. A product and a multiple of one of
-// its factors, as in (w-32)·x, are bounded together.
-func (n *Node) exact() (lo, hi int64, ok bool) {
+// exact returns the bounds of a sum that does not wrap around, or always as often, and what it is
+// off by then. A product and a multiple of one of its factors, as in (w-32)·x, are bounded together.
+func (n *Node) exact() (lo, hi, off int64, ok bool) {
+	lo, hi, ok = n.unbounded()
+	if !ok || n.Width > 32 {
+		return lo, hi, 0, ok && lo >= -1<<(n.Width-1) && hi <= int64(mask(n.Width)>>1)
+	}
+	off = signed(uint64(lo), n.Width) - lo
+	return lo + off, hi + off, off, hi+off <= int64(mask(n.Width)>>1)
+}
+
+// unbounded returns the bounds of a sum of integers of any size.
+func (n *Node) unbounded() (lo, hi int64, ok bool) {
 	for i, a := range n.Args {
 		if c := signed(n.Coefs[i], n.Width); a.lo < -far || a.hi > far || c < -1<<16 || c > 1<<16 {
 			return 0, 0, false

@@ -65,7 +65,7 @@ func TestWholeNumbers(t *testing.T) {
 		}
 		x := fmaOfWholes(g, r, leaves)
 		if r.IntN(2) == 0 {
-			x = commonFactor(g, r, leaves)
+			x = withCommonFactor(g, r, leaves)
 		}
 		checkRules(t, leaves, x)
 	}
@@ -80,13 +80,17 @@ func whole(g *Graph, r *rand.Rand, leaves []raw) raw {
 	return raw{g.Sext(g.Extract(x.n, 0, w), 32), uint64(signed(x.v&mask(w), w)) & mask(32)}
 }
 
-// commonFactor is a sum of products with one factor, and perhaps a multiple of that.
-func commonFactor(g *Graph, r *rand.Rand, leaves []raw) raw {
+// withCommonFactor is a sum of products with one factor, and perhaps a multiple of that.
+func withCommonFactor(g *Graph, r *rand.Rand, leaves []raw) raw {
 	f := whole(g, r, leaves)
 	v := uint64(r.IntN(3))
 	n := g.Const(32, v)
 	for range []int{1, 1, 2, 3, 4, 5, 6}[r.IntN(7)] {
 		x, c := whole(g, r, leaves), uint64(r.IntN(9)-4)
+		if r.IntN(3) == 0 {
+			y := whole(g, r, leaves)
+			x = raw{g.Mul(x.n, y.n), x.v * y.v}
+		}
 		n = g.Add(n, g.Mul(g.Mul(f.n, x.n), g.Const(32, c&mask(32))))
 		v += f.v * x.v * c
 	}
@@ -237,6 +241,34 @@ func choice(g *Graph, r *rand.Rand, add func(*Node, uint64) raw, addBit func(*No
 		v = x.v
 	}
 	return add(g.Select(c.n, x.n, y.n), v)
+}
+
+// TestWidened: a product with 2^112 whose exponent is set in infinities and NaN is what HToF makes
+// of a binary16, for all of them, as an argument of an operation.
+func TestWidened(t *testing.T) {
+	g := New()
+	h := g.Sym(16, "h")
+	p := g.FMul(g.Concat(g.Const(13, 0), g.Extract(h, 0, 15), g.Const(3, 0), g.Extract(h, 15, 1)), g.Const(32, 0x77800000))
+	wide := g.Select(g.Eq(g.Extract(h, 10, 5), g.Const(5, 0x1f)), g.Concat(g.Extract(p, 0, 23), g.Const(8, 0xff), g.Extract(p, 31, 1)), p)
+	for _, x := range []*Node{wide, g.FNeg(wide)} {
+		n := g.widened(x)
+		if n == x {
+			t.Fatalf("%v stays", n)
+		}
+		q, err := Compile(1<<16, []*Node{h}, nil, n, x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range q.Values(h) {
+			q.Values(h)[i] = uint64(i)
+		}
+		q.Run()
+		for i, v := range q.Values(n) {
+			if !SameFloat(v, q.Values(x)[i]) {
+				t.Fatalf("%#x: %#x and %#x", i, v, q.Values(x)[i])
+			}
+		}
+	}
 }
 
 // TestSame: expressions that mean the same in the order of their operands are one node.

@@ -1,18 +1,30 @@
 package expr
 
 import (
-	"maps"
+	"math/bits"
 	"slices"
 )
 
-// A form is a linear form while it is put together.
+// A form is a linear form while it is put together: terms may be there more than once.
 type form struct {
 	width    int
 	constant uint64
-	terms    map[*Node]uint64
+	terms    []term
+	few      [8]term // the first terms
 }
 
-func newForm(w int) *form { return &form{width: w, terms: map[*Node]uint64{}} }
+type term struct {
+	x     *Node
+	times uint64
+}
+
+func newForm(w int) *form {
+	f := &form{width: w}
+	f.terms = f.few[:0]
+	return f
+}
+
+func (f *form) add(x *Node, times uint64) { f.terms = append(f.terms, term{x, times}) }
 
 // addTo adds a multiple of x to a form.
 func (g *Graph) addTo(f *form, x *Node, times uint64) {
@@ -22,7 +34,7 @@ func (g *Graph) addTo(f *form, x *Node, times uint64) {
 	case x.Op == Sum:
 		f.constant += times * x.Val
 		for i, a := range x.Args {
-			f.terms[a] += times * x.Coefs[i]
+			f.add(a, times*x.Coefs[i])
 		}
 	case x.Op == Concat && x.Args[0].IsConst() && x.Args[0].Val == 0: // shifted to the left
 		k := x.Args[0].Width
@@ -37,77 +49,110 @@ func (g *Graph) addTo(f *form, x *Node, times uint64) {
 		f.constant -= times // -x - 1
 		g.addTo(f, x.Args[0], -times)
 	default:
-		f.terms[x] += times
+		f.add(x, times)
 	}
 }
 
-// sumOf returns the node of a form.
-func (g *Graph) sumOf(f *form) *Node {
-	m := mask(f.width)
-	f.constant &= m
-	terms := slices.Collect(maps.Keys(f.terms))
-	terms = slices.DeleteFunc(terms, func(x *Node) bool { return f.terms[x]&m == 0 })
-	slices.SortFunc(terms, func(x, y *Node) int {
-		if before(x, y) {
+// collect puts the terms in order, each once, and drops those that are 0.
+func (f *form) collect() {
+	f.constant &= mask(f.width)
+	slices.SortFunc(f.terms, func(a, b term) int {
+		switch {
+		case a.x == b.x:
+			return 0
+		case before(a.x, b.x):
 			return -1
 		}
 		return 1
 	})
+	list := f.terms[:0]
+	for i := 0; i < len(f.terms); {
+		t := f.terms[i]
+		for i++; i < len(f.terms) && f.terms[i].x == t.x; i++ {
+			t.times += f.terms[i].times
+		}
+		if t.times &= mask(f.width); t.times != 0 {
+			list = append(list, t)
+		}
+	}
+	f.terms = list
+}
+
+// sumOf returns the node of a form.
+func (g *Graph) sumOf(f *form) *Node {
+	f.collect()
 	switch {
-	case len(terms) == 0:
+	case len(f.terms) == 0:
 		return g.Const(f.width, f.constant)
-	case len(terms) == 1 && f.constant == 0:
-		c := f.terms[terms[0]] & m
+	case len(f.terms) == 1 && f.constant == 0:
+		x, c := f.terms[0].x, f.terms[0].times
 		if c == 1 {
-			return terms[0]
+			return x
 		}
 		if c&(c-1) == 0 {
-			k := 0
-			for c>>k != 1 {
-				k++
-			}
-			return g.ShlBy(terms[0], k)
+			return g.ShlBy(x, bits.TrailingZeros64(c))
 		}
 	}
-	if n := g.disjoint(f, terms); n != nil {
+	if n := g.disjoint(f); n != nil {
 		return n
 	}
-	if n := g.factored(f, terms); n != nil {
+	if n := g.factored(f); n != nil {
 		return n
 	}
-	n := Node{Op: Sum, Width: f.width, Val: f.constant, Args: terms}
-	for _, t := range terms {
-		n.Coefs = append(n.Coefs, f.terms[t]&m)
+	if n := g.narrowed(f); n != nil {
+		return n
+	}
+	var args [8]*Node
+	var coefs [8]uint64
+	n := Node{Op: Sum, Width: f.width, Val: f.constant, Args: args[:0], Coefs: coefs[:0]}
+	for _, t := range f.terms {
+		n.Args, n.Coefs = append(n.Args, t.x), append(n.Coefs, t.times)
 	}
 	return g.intern(n)
 }
 
 // disjoint returns a sum of words that have no bits in common: they lie side by side.
-func (g *Graph) disjoint(f *form, terms []*Node) *Node {
+func (g *Graph) disjoint(f *form) *Node {
 	all := f.constant
-	for _, t := range terms {
-		c := f.terms[t] & mask(f.width)
-		if t.Op != Concat || c&(c-1) != 0 {
+	for _, t := range f.terms {
+		if t.x.Op != Concat || t.times&(t.times-1) != 0 {
 			return nil
 		}
-		bits := mayBeSet(t) * c & mask(f.width)
+		bits := mayBeSet(t.x) * t.times & mask(f.width)
 		if bits&all != 0 {
 			return nil
 		}
 		all |= bits
 	}
 	n := g.Const(f.width, f.constant)
-	for _, t := range terms {
-		c, k := f.terms[t]&mask(f.width), 0
-		for c>>k != 1 {
-			k++
-		}
-		n = g.Or(n, g.ShlBy(t, k))
+	for _, t := range f.terms {
+		n = g.Or(n, g.ShlBy(t.x, bits.TrailingZeros64(t.times)))
 	}
 	if n.Op != Concat {
 		return nil
 	}
 	return n
+}
+
+// narrowed returns a sum of words that were narrowed without loss as the sum of these words,
+// narrowed.
+func (g *Graph) narrowed(f *form) *Node {
+	wide := 0
+	for _, t := range f.terms {
+		if t.x.Op != Extract || t.x.Val != 0 || wide != 0 && wide != t.x.Args[0].Width {
+			return nil
+		}
+		x := t.x.Args[0]
+		if wide = x.Width; wide > 32 || x.lo < -1<<(f.width-1) || x.hi > int64(mask(f.width)>>1) {
+			return nil
+		}
+	}
+	sum := newForm(wide)
+	sum.constant = uint64(signed(f.constant, f.width))
+	for _, t := range f.terms {
+		g.addTo(sum, t.x.Args[0], uint64(signed(t.times, f.width)))
+	}
+	return g.Extract(g.sumOf(sum), 0, f.width)
 }
 
 // mayBeSet returns the bits of a word that are not known to be 0.
@@ -199,63 +244,115 @@ func (g *Graph) Mul(x, y *Node) *Node {
 		}
 		x, y = y, x
 	}
+	if x.Width == 64 || x.Op == Sum && len(x.Args) > mostSpread || y.Op == Sum && len(y.Args) > mostSpread {
+		return g.product(x, y)
+	}
 	fx, fy := newForm(x.Width), newForm(x.Width)
 	g.addTo(fx, x, 1)
 	g.addTo(fy, y, 1)
-	if len(fx.terms) > mostSpread || len(fy.terms) > mostSpread || x.Width == 64 {
-		return g.product(x, y)
-	}
 	out := newForm(x.Width)
 	out.constant = fx.constant * fy.constant
-	for a, c := range fx.terms {
-		out.terms[a] += c * fy.constant
-		for b, d := range fy.terms {
-			out.terms[g.product(a, b)] += c * d
+	for _, a := range fx.terms {
+		out.add(a.x, a.times*fy.constant)
+		for _, b := range fy.terms {
+			out.add(g.product(a.x, b.x), a.times*b.times)
 		}
 	}
-	for b, d := range fy.terms {
-		out.terms[b] += d * fx.constant
+	for _, b := range fy.terms {
+		out.add(b.x, b.times*fx.constant)
 	}
 	return g.sumOf(out)
 }
 
-// factored returns a form with products of more than mostSpread terms and one factor as that times
-// their sum, which Mul does not multiply out, nil if there are none.
-func (g *Graph) factored(f *form, terms []*Node) *Node {
-	var factor *Node
-	count := map[*Node]int{}
-	for _, t := range terms {
-		if t.Op != Mul || t.Args[0] == t.Args[1] {
-			continue
-		}
-		for _, x := range t.Args {
-			count[x]++
-			if n := count[x]; n > mostSpread && (factor == nil || n > count[factor] || n == count[factor] && before(x, factor)) {
-				factor = x
-			}
-		}
-	}
-	if factor == nil {
+// factored returns a form with products that have a factor in common as that times the sum of the
+// rest, nil if there are none. So are those of more than mostSpread terms, which Mul does not
+// multiply out; the terms of a sum that is a factor count each.
+func (g *Graph) factored(f *form) *Node {
+	most := commonFactor(f)
+	if most == nil {
 		return nil
 	}
 	inner, outer := newForm(f.width), newForm(f.width)
 	outer.constant = f.constant
-	for _, t := range terms {
-		switch {
-		case t.Op == Mul && t.Args[0] == factor && t.Args[1] != factor:
-			g.addTo(inner, t.Args[1], f.terms[t])
-		case t.Op == Mul && t.Args[1] == factor && t.Args[0] != factor:
-			g.addTo(inner, t.Args[0], f.terms[t])
-		default:
-			outer.terms[t] += f.terms[t]
+	for _, t := range f.terms {
+		list := factorsOf(t.x, nil)
+		at := slices.Index(list, most)
+		if len(list) == 1 || at < 0 {
+			outer.add(t.x, t.times)
+			continue
 		}
+		g.addTo(inner, g.productOf(slices.Delete(list, at, at+1)), t.times)
 	}
 	sum := g.sumOf(inner)
 	if sum.Op != Sum || len(sum.Args) <= mostSpread {
 		return nil
 	}
-	g.addTo(outer, g.Mul(factor, sum), 1)
+	g.addTo(outer, g.Mul(most, sum), 1)
 	return g.sumOf(outer)
+}
+
+// commonFactor returns the factor that products of most terms have in common, nil if there is none
+// of more than mostSpread.
+func commonFactor(f *form) *Node {
+	products := 0
+	for _, t := range f.terms {
+		if t.x.Op == Mul {
+			products++
+		}
+	}
+	if products < 2 {
+		return nil
+	}
+	type number struct{ terms, products int }
+	count := map[*Node]number{}
+	var most *Node
+	for _, t := range f.terms {
+		if t.x.Op != Mul {
+			continue
+		}
+		list := factorsOf(t.x, nil)
+		for i, x := range list {
+			if slices.Contains(list[:i], x) {
+				continue
+			}
+			n := count[x]
+			n.terms += summands(list, x)
+			n.products++
+			count[x] = n
+			if n.terms > mostSpread && n.products > 1 && (most == nil || n.terms > count[most].terms || n.terms == count[most].terms && before(x, most)) {
+				most = x
+			}
+		}
+	}
+	return most
+}
+
+// factorsOf adds the factors of a product of products to a list, and what is no product itself.
+func factorsOf(x *Node, list []*Node) []*Node {
+	if x.Op != Mul {
+		return append(list, x)
+	}
+	return factorsOf(x.Args[1], factorsOf(x.Args[0], list))
+}
+
+// summands is how many terms a product would have if it was multiplied out, but for a factor.
+func summands(factors []*Node, but *Node) int {
+	n := 1
+	for _, x := range factors {
+		if x != but && x.Op == Sum {
+			n *= len(x.Args)
+		}
+	}
+	return n
+}
+
+// productOf returns the product of factors.
+func (g *Graph) productOf(factors []*Node) *Node {
+	n := factors[0]
+	for _, x := range factors[1:] {
+		n = g.Mul(n, x)
+	}
+	return n
 }
 
 func (g *Graph) product(x, y *Node) *Node {
@@ -300,6 +397,12 @@ func (g *Graph) Eq(x, y *Node) *Node {
 	if n := g.eqParts(x, y); n != nil {
 		return n
 	}
+	if n := g.eqZero(x, y); n != nil {
+		return n
+	}
+	if n := g.eqNothing(x, y); n != nil {
+		return n
+	}
 	if y.IsConst() && x.Width == 1 || x.IsConst() && x.Width == 1 {
 		return g.Not(g.Xor(x, y))
 	}
@@ -329,6 +432,41 @@ func (g *Graph) eqParts(x, y *Node) *Node {
 			all = g.And(all, g.Eq(p, q))
 		}
 		at += p.Width
+	}
+	return all
+}
+
+// eqZero compares a float without its sign with 0.
+func (g *Graph) eqZero(x, y *Node) *Node {
+	if x.IsConst() {
+		x, y = y, x
+	}
+	if x.Op == Extract && x.Val == 0 && x.Width == 31 && x.Args[0].Width == 32 && y.IsConst() && y.Val == 0 {
+		return g.FEq(x.Args[0], g.Const(32, 0))
+	}
+	return nil
+}
+
+// eqNothing compares a sum of words that are not negative, which does not wrap around, with 0.
+func (g *Graph) eqNothing(x, y *Node) *Node {
+	if x.IsConst() {
+		x, y = y, x
+	}
+	if !y.Is(0) || x.Op != Sum || x.Val != 0 {
+		return nil
+	}
+	most, all := int64(0), g.Bool(true)
+	for i, a := range x.Args {
+		if x.Coefs[i] != 1 || a.lo < 0 || a.hi > far {
+			return nil
+		}
+		most += a.hi
+	}
+	if most < 0 || uint64(most) > mask(x.Width) {
+		return nil
+	}
+	for _, a := range x.Args {
+		all = g.And(all, g.Eq(a, g.Const(x.Width, 0)))
 	}
 	return all
 }

@@ -45,6 +45,10 @@ type arch struct {
 	flags   *regexp.Regexp // instructions that set flags
 	uses    *regexp.Regexp // instructions that use them
 	end     string
+
+	config   func(in *machine.Inst) string // the text of an instruction that others depend on
+	distance *regexp.Regexp                // instructions whose second operand is a distance in memory
+	open     bool                          // whether words may stay undefined
 }
 
 // A register is a kind of registers: how a text names them, and how REG, whose number is NUM, is
@@ -55,6 +59,7 @@ type register struct {
 	number      func(name string) int
 	load, store string
 	at, size    int
+	wide        string // loads 64 bits, for instructions on such elements
 }
 
 // A snippet is a function of one instruction, or of two, the second of which uses flags of the
@@ -83,7 +88,7 @@ func (a *arch) snippets(f *machine.File, seen map[string]bool) (list []snippet) 
 			if slices.ContainsFunc(group, a.strange) {
 				continue
 			}
-			if seen[form] || a.skip.MatchString(in.Op) || a.compare.MatchString(in.Op) {
+			if seen[form] || a.skip.MatchString(in.Op) || a.isConfig(in) || a.compare.MatchString(in.Op) {
 				continue
 			}
 			seen[form] = true
@@ -137,12 +142,18 @@ func isMemory(o machine.Operand) bool {
 	return o.Kind == machine.Memory || o.Kind == machine.Param || o.Kind == machine.Static || o.Kind == machine.Local
 }
 
+func (a *arch) isConfig(in *machine.Inst) bool { return a.config != nil && a.flags.MatchString(in.Op) }
+
 // snippet returns a function that loads registers, executes instructions and stores the registers.
 func (a *arch) snippet(group []*machine.Inst) string {
 	bases := map[string]string{} // what a register of a memory operand is
 	var lines []string
 	for _, in := range group {
 		text := in.Text
+		if a.isConfig(in) {
+			lines = append(lines, a.config(in))
+			continue
+		}
 		for _, o := range in.Args {
 			side := "%IN"
 			if a.store.MatchString(in.Op) && o.Text == in.Args[len(in.Args)-1].Text {
@@ -154,6 +165,8 @@ func (a *arch) snippet(group []*machine.Inst) string {
 				if o.Index != "" {
 					bases[o.Index] = strings.Replace(a.number, "N", fmt.Sprint(index), 1)
 				}
+			case o.Kind == machine.Register && a.distance != nil && a.distance.MatchString(in.Op) && o.Text == in.Args[1].Text:
+				bases[o.Text] = strings.Replace(a.number, "N", fmt.Sprint(index), 1)
 			case strings.HasPrefix(o.Text, "["):
 				for i, name := range words.FindAllString(o.Text, -1) {
 					bases[name] = []string{strings.NewReplacer("BASE", side, "OFF", fmt.Sprint(pointer)).Replace(a.point), strings.Replace(a.number, "N", fmt.Sprint(index), 1)}[i]
@@ -173,7 +186,7 @@ func (a *arch) snippet(group []*machine.Inst) string {
 	operands := ""
 	for _, in := range group {
 		for _, o := range in.Args {
-			if o.Kind != machine.Label && (!isMemory(o) || o.Kind == machine.Memory) {
+			if !a.isConfig(in) && o.Kind != machine.Label && (!isMemory(o) || o.Kind == machine.Memory) {
 				operands += " " + o.Text
 			}
 		}
@@ -188,6 +201,10 @@ func (a *arch) snippet(group []*machine.Inst) string {
 			r := strings.NewReplacer("REG", strings.Replace(n, "L", "X", 1), "NUM", digits.FindString(n), "AT", fmt.Sprint(at))
 			if point := bases[n]; point != "" {
 				load.WriteString(r.Replace(point))
+				continue
+			}
+			if kind.wide != "" && strings.Contains(body, " E64,") {
+				load.WriteString(r.Replace(kind.wide))
 				continue
 			}
 			load.WriteString(r.Replace(kind.load))

@@ -1,8 +1,10 @@
 package harness
 
 import (
+	"fmt"
 	"strings"
 
+	numeric "github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/gen/prove/equal"
 	"github.com/attn-go/attn/gen/prove/expr"
 	"github.com/attn-go/attn/gen/spec"
@@ -12,7 +14,7 @@ import (
 // what may be supposed of the arguments.
 type contract struct {
 	cases   func(k *Kernel, quick bool) []Case
-	suppose func(l *call, known equal.Suppose)
+	suppose func(l *call, known *equal.Suppose)
 	strict  bool   // whether a NaN in an output has bits of its own
 	open    string // why it may be that an override's kernel is tested, but not proven
 }
@@ -297,7 +299,7 @@ func orZero(g *expr.Graph, m *expr.Node) *expr.Node {
 // them. So is what is left of them after the maximum is subtracted at most 0: the difference of
 // numbers of which the first is not larger is not positive, rounded or not; if the maximum is -Inf,
 // 0 is subtracted from -Inf.
-func scoresBelow(l *call, known equal.Suppose) {
+func scoresBelow(l *call, known *equal.Suppose) {
 	maxima := l.buffers["max"].before
 	for _, m := range maxima {
 		known.Kinds[m] = equal.Maximum
@@ -312,7 +314,7 @@ func scoresBelow(l *call, known equal.Suppose) {
 }
 
 // topsBelow says that no number is above the top of its row.
-func topsBelow(l *call, known equal.Suppose) {
+func topsBelow(l *call, known *equal.Suppose) {
 	ld := l.c["ld"].(int)
 	for _, top := range l.buffers["top"].before {
 		known.Kinds[top] = equal.Maximum
@@ -328,11 +330,73 @@ func topsBelow(l *call, known equal.Suppose) {
 }
 
 // maximaBelow says the same of two maxima and the larger one, where nothing need be supposed.
-func maximaBelow(l *call, known equal.Suppose) {
+func maximaBelow(l *call, known *equal.Suppose) {
 	g := l.g
 	block := l.buffers["blockMax"].before
 	for i, old := range l.buffers["max"].before {
 		z := orZero(g, g.Select(g.FLt(old, block[i]), block[i], old))
 		known.Domains[g.FSub(old, z)], known.Domains[g.FSub(block[i], z)] = equal.NotPositive, equal.NotPositive
+	}
+}
+
+const magic = numeric.RoundMagic // a number and it add up to an integer in the lower bits
+
+// codesBelow says that the numbers of a block, times the inverse of its scale, are integers up to
+// 127 when they are rounded: a number is at most a, and a·(127/a) less than 127.5, as each step is
+// off by 2^-24 at most. Of a block with a NaN, an infinity or numbers below 2^-100 that may not
+// hold, but what comes of it is not used.
+func codesBelow(l *call, known *equal.Suppose) {
+	g, src := l.g, l.buffers["src"].before
+	for at := 0; at < len(src); at += numeric.WeightBlock {
+		block := src[at:][:numeric.WeightBlock]
+		inverse := g.FDiv(g.Float(numeric.MostCode), largest(g, block))
+		for _, x := range block {
+			isCode(g, known, g.FMul(x, inverse))
+		}
+	}
+}
+
+// largest is the largest magnitude, as bits.
+func largest(g *expr.Graph, list []*expr.Node) *expr.Node {
+	a := g.Const(32, 0)
+	for _, x := range list {
+		a = g.Select(g.Ult(a, g.FAbs(x)), g.FAbs(x), a)
+	}
+	return a
+}
+
+// isCode says that a number is below 127.5 in magnitude, and returns its sum with magic.
+func isCode(g *expr.Graph, known *equal.Suppose, x *expr.Node) *expr.Node {
+	known.Domains[x] = equal.Code
+	code := g.Within(g.FAdd(x, g.Const(32, magic)), magic-numeric.MostCode, magic+numeric.MostCode)
+	for _, op := range []expr.Op{expr.FToS, expr.FToSat} {
+		known.Rules = append(known.Rules, equal.Rule{From: g.Unary(op, 32, x), To: g.Plus(code, -magic), Of: x, In: equal.Code})
+	}
+	return code
+}
+
+// quotientsBelow says the same of quotients by the scale of a group, which is at least 0 and
+// finite, and by 1 in its place if that is 0: then all numbers of the group are below LeastInt8.
+func quotientsBelow(l *call, known *equal.Suppose) {
+	g, src := l.g, l.buffers["src"].before
+	lds, group, n, d := l.c["lds"].(int), l.c["group"].(int), l.c["n"].(int), l.c["d"].(int)
+	for at := range n * d / group {
+		at = at*group/d*lds + at*group%d
+		block := src[at:][:group]
+		m := largest(g, block)
+		m = g.Select(g.Ult(m, g.Const(32, numeric.LeastInt8)), g.Const(32, 0), m)
+		most := g.Const(32, numeric.MostInt8)
+		clamped := g.Select(g.Ult(most, m), most, m)
+		known.Rules = append(known.Rules, equal.Rule{From: g.FMin(m, most), To: clamped, Of: m, In: equal.NoNaN})
+		scale := g.Within(g.FDiv(clamped, g.Float(numeric.MostCode)), 0, numeric.MostInt8)
+		zero := g.FEq(scale, g.Const(32, 0))
+		known.Given[zero] = map[*expr.Node]*expr.Node{}
+		for i, x := range block {
+			code := isCode(g, known, g.FDiv(x, scale))
+			known.Same[g.Extract(g.Plus(code, -magic), 0, 8)] = g.Extract(code, 0, 8) // as that of magic is 0
+			isCode(g, known, g.FDiv(x, g.Select(zero, g.Float(1), scale)))
+			tiny := g.Sym(32, fmt.Sprintf("tiny[%d]", at+i))
+			known.Domains[tiny], known.Given[zero][x] = equal.Tiny, tiny
+		}
 	}
 }

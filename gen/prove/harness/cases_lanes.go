@@ -136,6 +136,19 @@ func roundLanes(k *Kernel, quick bool) []Case {
 	})
 }
 
+func pairs(k *Kernel, quick bool) (list []Case) {
+	for _, w := range []int{8, 16, 32, 48} {
+		for i, n := range []int{1, 2, 3, 4, 5, 6, 7, 9} {
+			if quick && (n != 7 || w != 48) {
+				continue
+			}
+			ld, lsc := w+i%3*4, 1+i%3
+			list = append(list, Case{"pairs": out((n + 1) / 2 * w), "s": in(span(n, ld, w)), "ld": ld, "n": n, "scales": in(span(n, lsc, 1)), "lsc": lsc, "bits": 10 + i%2, "unit": out(w)})
+		}
+	}
+	return list
+}
+
 func scaleRows(k *Kernel, quick bool) []Case {
 	return scores(k, quick, func(i, w, n, ld int) Case {
 		lsc, lda := 1+i%3, w+i%2

@@ -363,9 +363,58 @@ func blockGemm(k *Kernel, quick bool) (list []Case) {
 			if m > 0 {
 				a = (m-1)*rs + (n-1)*cs + 1
 			}
-			list = append(list, Case{"c": out(span(m, ldc, panelLanes)), "ldc": ldc, "a": in(a), "rs": rs, "cs": cs, "b": in(panelLanes * blockBytes[k.Index] * n / 32),
+			list = append(list, Case{"c": out(span(m, ldc, panelLanes)), "ldc": ldc, "a": in(a), "rs": rs, "cs": cs, "b": panelOf(k, panelLanes, n),
 				"m": m, "k": n, "load": i%2 == 1})
 		}
+	}
+	return list
+}
+
+// panelOf is a panel of so many lanes with n steps. Scales of float32 are from 2^-100 to 2^100.
+func panelOf(k *Kernel, lanes, n int) Buffer {
+	size := lanes * blockBytes[k.Index]
+	b := in(size * n / 32)
+	if k.Index == "S5x16F32" {
+		b.Make = func(g *expr.Graph, i int) *expr.Node {
+			if at := i % size; at < 8*lanes {
+				return g.Extract(g.SymBetween(fmt.Sprintf("d%d.%d", i/size, at/4), -100, 100), 8*(i%4), 8)
+			}
+			return g.Sym(8, fmt.Sprintf("b[%d]", i))
+		}
+	}
+	return b
+}
+
+func blockUnpack(k *Kernel, quick bool) []Case {
+	list := blockWiden(k, quick)
+	for _, c := range list {
+		c["dst"] = out(unpackedRows * c["lanes"].(int) * c["k"].(int) / 32)
+	}
+	return list
+}
+
+const unpackedRows = 12 // ukernel.UnpackedRows
+
+func gemmUnpacked(k *Kernel, quick bool) []Case {
+	list := blockGemm(k, quick)
+	for _, c := range list {
+		c["b"] = Buffer{Len: unpackedRows * panelLanes * c["k"].(int) / 32, Make: func(g *expr.Graph, i int) *expr.Node {
+			name := fmt.Sprintf("b[%d]", i)
+			switch row := i / panelLanes % unpackedRows; {
+			case row == 0:
+				return g.SymBetween(name, -100, 100)
+			case row == 2:
+				return g.SymBetween(name, -116, 84)
+			case row < 4:
+				return g.Sym(32, name)
+			}
+			var bytes [4]*expr.Node // of 6 bits at most
+			for j := range bytes {
+				bytes[j] = g.Zext(g.Sym(6, fmt.Sprintf("%s.%d", name, j)), 8)
+			}
+			return g.Concat(bytes[:]...)
+		}}
+		c["next"] = Buffer{Len: 1000, Absent: true}
 	}
 	return list
 }
@@ -421,7 +470,7 @@ func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
 func int8Case(k *Kernel, i, n, lanes, m int) Case {
 	ldc, ldx := lanes+i%3, 12*n/32+i%2*12
 	return Case{"c": out(span(m, ldc, lanes)), "ldc": ldc, "x": Buffer{Len: span(m, ldx, 12*n/32), Make: quantizedRows}, "ldx": ldx,
-		"b": in(lanes * blockBytes[k.Index] * n / 32), "lanes": lanes, "m": m, "k": n, "load": i%2 == 1}
+		"b": panelOf(k, lanes, n), "lanes": lanes, "m": m, "k": n, "load": i%2 == 1}
 }
 
 // tilesInt8 has all parts of products by tiles: calls with too few rows, whole tiles, lower ones,
@@ -472,7 +521,7 @@ func blockWiden(k *Kernel, quick bool) (list []Case) {
 			if quick && (n != 64 || lanes != 48) {
 				continue
 			}
-			list = append(list, Case{"dst": out(lanes * n), "b": in(lanes * blockBytes[k.Index] * n / 32), "lanes": lanes, "k": n})
+			list = append(list, Case{"dst": out(lanes * n), "b": panelOf(k, lanes, n), "lanes": lanes, "k": n})
 		}
 	}
 	return list

@@ -1,6 +1,9 @@
 package harness
 
-import "github.com/attn-go/attn/gen/prove/expr"
+import (
+	"github.com/attn-go/attn/gen/prove/equal"
+	"github.com/attn-go/attn/gen/prove/expr"
+)
 
 // lanesCounts are numbers of what lies in lanes.
 func laneCounts(quick bool) []int {
@@ -71,6 +74,25 @@ func quotients(k *Kernel, quick bool) []Case {
 		return Case{"x": out(span(n, ld, d)), "ld": ld, "n": n, "d": d, "sums": Buffer{Len: n, Make: sum},
 			"inverses": Buffer{Len: n, Make: func(g *expr.Graph, i int) *expr.Node { return g.Div64(g.Const(64, 0x3ff0000000000000), sum(g, i)) }}}
 	})
+}
+
+// quotientsArgued says which steps make a quotient. gen/lane has the argument, and TestQuotients
+// there tries all numbers for which it might not hold.
+func quotientsArgued(l *call, known *equal.Suppose) {
+	g := l.g
+	ld, d := l.c["ld"].(int), l.c["d"].(int)
+	for i, x := range l.buffers["x"].before {
+		known.Kinds[x] = equal.Weight
+		if i%ld >= d {
+			continue
+		}
+		p, sum, inverse := g.Unary(expr.Widen, 64, x), l.buffers["sums"].before[i/ld], l.buffers["inverses"].before[i/ld]
+		q := g.Mul64(p, inverse)
+		want := g.Unary(expr.Narrow64, 32, g.Div64(p, sum))
+		for _, rest := range []*expr.Node{g.Fma64(g.FNeg(q), sum, p), g.Fma64(q, g.FNeg(sum), p)} {
+			known.Same[g.Unary(expr.Narrow64, 32, g.Fma64(rest, inverse, q))] = want
+		}
+	}
 }
 
 func softmaxGradients(k *Kernel, quick bool) []Case {

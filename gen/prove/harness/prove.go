@@ -37,6 +37,9 @@ type Prover struct {
 	Quick  bool
 }
 
+// noTiles is what keeps a kernel from being proven that none of the CPUs takes.
+const noTiles = "no CPU has such tiles"
+
 // A Verdict is what came out for a kernel.
 type Verdict struct {
 	Kernel    *Kernel
@@ -78,43 +81,75 @@ func (p *Prover) prove(a *Architecture, k *Kernel, contract contract, covered ma
 		v.Open = "package fallback has no such kernel, and nothing here says yet what it computes"
 		return v
 	}
-	for _, cpu := range cpus[a.GOARCH] {
-		if cpu.lanes > 0 && k.Table == "Products" && k.Lanes != cpu.lanes && k.Lanes != 2*cpu.lanes && k.Lanes != 4*cpu.lanes {
-			continue // no tile of this CPU is so wide
+	for _, c := range contract.cases(k, p.Quick) {
+		err := p.one(a, k, contract, c, v, covered)
+		if errors.Is(err, equal.ErrUnproven) && contract.open != "" {
+			v.Open, v.Why = contract.open, err
+			return v
 		}
-		for _, c := range contract.cases(k, p.Quick) {
-			v.Cases++
-			err := p.one(a, cpu.isa, k, contract, c, v, covered)
-			if errors.Is(err, equal.ErrUnproven) && contract.open != "" {
-				v.Open, v.Why = contract.open, err
-				return v
-			}
-			if err != nil {
-				v.Err = fmt.Errorf("%s%s: %w", c.text(k), cpu.name, err)
-				return v
-			}
+		if err != nil {
+			v.Err = fmt.Errorf("%s%w", c.text(k), err)
+			return v
 		}
 	}
 	if v.Cases == 0 {
-		v.Open = "no CPU has such tiles"
+		v.Open = noTiles
 		return v
 	}
 	return v
 }
 
-// one executes a case in both ways and compares what they leave.
-func (p *Prover) one(a *Architecture, isa machine.ISA, k *Kernel, contract contract, c Case, v *Verdict, covered map[int]bool) error {
+// one executes a case in both ways, the kernel on all CPUs that may have its tiles, and compares
+// what they leave.
+func (p *Prover) one(a *Architecture, k *Kernel, contract contract, c Case, v *Verdict, covered map[int]bool) error {
+	list := slices.Clone(cpus[a.GOARCH])
+	if k.Table == "Products" {
+		list = slices.DeleteFunc(list, func(x cpu) bool {
+			return x.lanes > 0 && k.Lanes != x.lanes && k.Lanes != 2*x.lanes && k.Lanes != 4*x.lanes
+		})
+	}
+	if len(list) == 0 {
+		return nil
+	}
 	g := expr.New()
 	g.OneNaN = a.GOARCH == "riscv64"
 	l, err := layOut(g, k, c)
 	if err != nil {
-		return err
+		return fmt.Errorf(": %w", err)
 	}
-	result, err := p.reference(l, contract)
+	for _, r := range append(l.regions, l.args) {
+		r.Keep()
+	}
+	q, err := p.query(l, contract)
 	if err != nil {
-		return fmt.Errorf("the reference: %w", err)
+		return fmt.Errorf(": %w", err)
 	}
-	run := machine.NewRun(g, a.Files[k.ISA], isa, l.args, l.regions...)
+	result, err := p.reference(l)
+	if err != nil {
+		return fmt.Errorf(": the reference: %w", err)
+	}
+	for _, cpu := range list {
+		for _, r := range append(l.regions, l.args) {
+			r.Reset()
+		}
+		if err := p.execute(a, cpu, l, v, covered); err != nil {
+			return fmt.Errorf("%s: %w", cpu.name, err)
+		}
+		if err := p.compare(l, contract, result, q, v); err != nil {
+			return fmt.Errorf("%s: %w", cpu.name, err)
+		}
+	}
+	for name, n := range q.Rules() {
+		v.Lemmas[name] += n
+	}
+	return nil
+}
+
+// execute executes a case of a kernel on a CPU.
+func (p *Prover) execute(a *Architecture, cpu cpu, l *call, v *Verdict, covered map[int]bool) error {
+	v.Cases++
+	k := l.kernel
+	run := machine.NewRun(l.g, a.Files[k.ISA], cpu.isa, l.args, l.regions...)
 	run.Covered, run.Misaligned = covered, v.Cases*8%64
 	if err := run.Call(k.Function); err != nil {
 		return err
@@ -129,11 +164,11 @@ func (p *Prover) one(a *Architecture, isa machine.ISA, k *Kernel, contract contr
 			v.Loops[line] = loop
 		}
 	}
-	return p.compare(l, contract, result, v)
+	return nil
 }
 
 // reference executes the reference.
-func (p *Prover) reference(l *call, contract contract) (result *expr.Node, err error) {
+func (p *Prover) reference(l *call) (result *expr.Node, err error) {
 	defer func() {
 		if f, ok := recover().(reference.Fault); ok {
 			err = errors.New(string(f))
@@ -144,7 +179,11 @@ func (p *Prover) reference(l *call, contract contract) (result *expr.Node, err e
 	if f := l.kernel.fallback(m); f != nil {
 		r = m.CallValue(f, l.values...)
 	} else {
-		r = m.Call("gen/prove/composed", l.kernel.Field, l.values...)
+		name := l.kernel.Field
+		if l.kernel.Array != name {
+			name = l.kernel.Index + name
+		}
+		r = m.Call("gen/prove/composed", name, l.values...)
 	}
 	result, _ = r.(*expr.Node)
 	return result, nil
@@ -177,7 +216,7 @@ type pair struct {
 }
 
 // compare compares what both sides have left in the slices that they may write to, and the result.
-func (p *Prover) compare(l *call, contract contract, result *expr.Node, v *Verdict) error {
+func (p *Prover) compare(l *call, contract contract, result *expr.Node, q *equal.Query, v *Verdict) error {
 	var pairs []pair
 	for _, param := range l.kernel.Params {
 		b := l.buffers[param.Name]
@@ -205,15 +244,6 @@ func (p *Prover) compare(l *call, contract contract, result *expr.Node, v *Verdi
 		pairs = append(pairs, x)
 	}
 	v.Words += len(pairs)
-	return p.equalAll(l, contract, pairs, v)
-}
-
-func (p *Prover) equalAll(l *call, contract contract, pairs []pair, v *Verdict) error {
-	known := equal.Suppose{Domains: map[*expr.Node]*equal.Domain{}, Kinds: map[*expr.Node]equal.Kind{}}
-	if contract.suppose != nil {
-		contract.suppose(l, known)
-	}
-	q := equal.New(l.g, p.Lemmas, known)
 	for _, x := range pairs {
 		if x.got == nil {
 			return fmt.Errorf("%s is not defined", x.name)
@@ -230,6 +260,16 @@ func (p *Prover) equalAll(l *call, contract contract, pairs []pair, v *Verdict) 
 		}
 	}
 	return nil
+}
+
+// query returns what compares the words of a call.
+func (p *Prover) query(l *call, contract contract) (*equal.Query, error) {
+	known := equal.Suppose{Domains: map[*expr.Node]*equal.Domain{}, Kinds: map[*expr.Node]equal.Kind{}, Same: map[*expr.Node]*expr.Node{},
+		Given: map[*expr.Node]map[*expr.Node]*expr.Node{}}
+	if contract.suppose != nil {
+		contract.suppose(l, &known)
+	}
+	return equal.New(l.g, p.Lemmas, known)
 }
 
 // Sampled reports whether a proof needs a lemma of which samples alone were tried.

@@ -7,59 +7,116 @@ import (
 	"strings"
 )
 
-// Table returns what came out as a table in Markdown: kernels by instruction set. Overrides of one
-// instruction set share a column; a cell tells of the one that came out worst.
-func Table(all []*Verdict) string {
-	rows, columns := map[string]map[string]string{}, map[string]bool{}
-	var notes []string
+// A Table says what came out for kernels, by instruction set: a line for each kernel, then one for
+// each reason why a kernel is tested only.
+type Table map[string]map[string]Cell
+
+// A Cell is what came out for the kernels of an instruction set that have the same name: the worst
+// of them, and how many of their loops have the inductive step.
+type Cell struct {
+	Word             string
+	Inductive, Loops int
+	Why              string // a kernel is tested only
+}
+
+// The words of cells, the worst last.
+var cellWords = []string{"proven", "lemmas", "samples", "tested", "FAILED"}
+
+const tableHeader = `# What is proven of the kernels in assembly: a line has a kernel, and for each instruction set
+#	proven	both sides build the same expression
+#	lemmas	and where they do not, lemmas of which all values were tried
+#	samples	of some lemmas samples alone were tried
+#	tested	it is not proven, for the reason below
+# with the loops that have the inductive step, of all loops that were executed. Sizes are those of
+# make prove ARGS=-quick, which makes this table with -table.
+`
+
+// NewTable returns the table of verdicts.
+func NewTable(all []*Verdict) Table {
+	t := Table{}
 	for _, v := range all {
 		name, isa := v.Kernel.Name(), v.Kernel.ISA
-		if rows[name] == nil {
-			rows[name] = map[string]string{}
+		if v.Open == noTiles {
+			continue
 		}
-		columns[isa] = true
-		cell := v.cell()
-		if old := rows[name][isa]; rank(cell) >= rank(old) {
-			rows[name][isa] = cell
+		if t[name] == nil {
+			t[name] = map[string]Cell{}
 		}
-		if v.Open != "" && !strings.HasPrefix(v.Open, "no CPU") {
-			note := fmt.Sprintf("- %s: %s", name, v.Open)
-			if !slices.Contains(notes, note) {
-				notes = append(notes, note)
+		c := Cell{Word: v.word(), Why: v.Open, Loops: len(v.Loops)}
+		for _, l := range v.Loops {
+			if l.Inductive() {
+				c.Inductive++
 			}
 		}
-	}
-	isas := slices.Sorted(maps.Keys(columns))
-	var b strings.Builder
-	fmt.Fprintf(&b, "| kernel | %s |\n|---|%s\n", strings.Join(isas, " | "), strings.Repeat("---|", len(isas)))
-	for _, name := range slices.Sorted(maps.Keys(rows)) {
-		fmt.Fprintf(&b, "| `%s` |", name)
-		for _, isa := range isas {
-			fmt.Fprintf(&b, " %s |", rows[name][isa])
+		if old, ok := t[name][isa]; ok {
+			c.Inductive, c.Loops = c.Inductive+old.Inductive, c.Loops+old.Loops
+			if rank(old.Word) > rank(c.Word) {
+				c.Word, c.Why = old.Word, old.Why
+			}
 		}
-		b.WriteByte('\n')
+		t[name][isa] = c
 	}
-	slices.Sort(notes)
-	return b.String() + "\n" + strings.Join(notes, "\n") + "\n"
+	return t
 }
 
-func rank(cell string) int {
-	return slices.Index([]string{"", "proven", "with lemmas", "with samples", "tested", "FAILED"}, cell)
-}
+func rank(word string) int { return slices.Index(cellWords, word) }
 
-// cell tells a verdict in a word.
-func (v *Verdict) cell() string {
+// word tells a verdict in a word.
+func (v *Verdict) word() string {
 	switch {
 	case v.Err != nil:
 		return "FAILED"
-	case strings.HasPrefix(v.Open, "no CPU"):
-		return ""
 	case v.Open != "":
 		return "tested"
 	case v.Sampled:
-		return "with samples"
+		return "samples"
 	case len(v.Lemmas) > 0:
-		return "with lemmas"
+		return "lemmas"
 	}
 	return "proven"
+}
+
+func (t Table) String() string {
+	var b strings.Builder
+	b.WriteString(tableHeader)
+	why := map[string][]string{}
+	for _, name := range slices.Sorted(maps.Keys(t)) {
+		fmt.Fprintf(&b, "%-32s", name)
+		for _, isa := range slices.Sorted(maps.Keys(t[name])) {
+			c := t[name][isa]
+			fmt.Fprintf(&b, "  %s %s %d/%d", isa, c.Word, c.Inductive, c.Loops)
+			if c.Why != "" {
+				why[c.Why] = append(why[c.Why], name+" "+isa)
+			}
+		}
+		b.WriteByte('\n')
+	}
+	for _, reason := range slices.Sorted(maps.Keys(why)) {
+		fmt.Fprintf(&b, "# %s: %s\n", strings.Join(why[reason], ", "), reason)
+	}
+	return b.String()
+}
+
+// ReadTable reads what String returns, without reasons.
+func ReadTable(text string) (Table, error) {
+	t := Table{}
+	for _, line := range strings.Split(text, "\n") {
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		f := strings.Fields(line)
+		cells := map[string]Cell{}
+		t[f[0]] = cells
+		for f = f[1:]; len(f) > 0; f = f[3:] {
+			if len(f) < 3 {
+				return nil, fmt.Errorf("%s: a cell has an instruction set, a word and numbers", line)
+			}
+			c := Cell{Word: f[1]}
+			if _, err := fmt.Sscanf(f[2], "%d/%d", &c.Inductive, &c.Loops); err != nil || rank(c.Word) < 0 {
+				return nil, fmt.Errorf("%s: no cell: %s %s", line, f[1], f[2])
+			}
+			cells[f[0]] = c
+		}
+	}
+	return t, nil
 }

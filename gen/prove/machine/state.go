@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/attn-go/attn/gen/prove/expr"
 )
@@ -19,9 +20,14 @@ type Region struct {
 	Name     string
 	Base     *expr.Node // the address, a symbol
 	bytes    []part
+	kept     []part
 	ReadOnly bool
 	Present  bool // false for what may be prefetched only
 }
+
+// Keep remembers the content, and Reset restores it.
+func (r *Region) Keep()  { r.kept = slices.Clone(r.bytes) }
+func (r *Region) Reset() { copy(r.bytes, r.kept) }
 
 // A part is a byte of memory: one of a word. It is undefined without one.
 type part struct {

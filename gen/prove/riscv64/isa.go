@@ -169,7 +169,7 @@ func (e *exec) scalar() bool {
 		if !x(0).IsConst() {
 			machine.Failf("%v: the distance is not known", e.in)
 		}
-		e.set(to, g.ShlBy(first(), int(x(0).Signed())))
+		e.set(to, g.ShlBy(first(), int(x(0).Val&63)))
 	case "SRLI":
 		e.set(to, g.ShrBy(first(), int(e.args[0].Imm)))
 	case "SRAI":
