@@ -72,9 +72,9 @@ func (g *gen) inline(f lane.Function, vectors, taken int) *lane.Frame[reg.VecVir
 
 func (m *laner) Traits() lane.Traits {
 	if m.EVEX() {
-		return lane.Traits{Exp2: lane.ByScaling, Masked: true, Halves: true}
+		return lane.Traits{Exp2: lane.ByScaling, Masked: true, Halves: true, Fused: true}
 	}
-	return lane.Traits{Exp2: lane.ByConversion, Halves: true}
+	return lane.Traits{Exp2: lane.ByConversion, Halves: true, Fused: true}
 }
 
 // Size leaves registers for the masks of the last lanes.

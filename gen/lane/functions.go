@@ -106,7 +106,7 @@ func (b *Builder) split(c, high, round *Value) (k, r *Value) {
 
 // square is s - e = a², exactly.
 func (b *Builder) square(a *Value) (s, e *Value) {
-	s = b.Mul(a, a)
+	s = b.mayUnderflow(a, a)
 	return s, b.NegMulAdd(a, a, s)
 }
 
@@ -117,7 +117,7 @@ func (b *Builder) quotient(z, c, high, low *Value) *Value {
 	half := b.And(b.ShiftLeft(k, 22), b.Const(spec.Exponent))
 	p = b.SubInt(b.AddInt(p, b.ShiftLeft(k, 23)), half)
 	g := b.SubInt(b.Const(spec.One), half)
-	return b.Mul(b.Div(z, b.Add(p, g)), g)
+	return b.mayUnderflow(b.Div(z, b.Add(p, g)), g)
 }
 
 func (b *Builder) SiLU(x *Value) *Value {
@@ -149,7 +149,7 @@ func (b *Builder) GELU(x *Value) *Value {
 	k, r := b.split(s, high, b.Const(spec.GELURound))
 	r = b.NegMulAdd(high, e, b.MulAdd(b.Const(spec.GELULow), s, r))
 	p := b.horner(spec.Exp2Coefficients[:], r)
-	p = b.Mul(b.AddInt(p, b.ShiftLeft(k, 23)), b.Const(spec.GELUUnscale))
+	p = b.mayUnderflow(b.AddInt(p, b.ShiftLeft(k, 23)), b.Const(spec.GELUUnscale))
 
 	start := b.Const(spec.GELUStart)
 	i := b.SubInt(b.MulAdd(b.Const(spec.GELUDensity), a, start), start)

@@ -170,6 +170,7 @@ type Traits struct {
 	OneNaN bool // operations have the NaN of the contract
 	Masked bool // comparisons under a mask: Within is one condition
 	Halves bool // there is a conversion to float16
+	Fused  bool // a MulAdd that underflows takes no longer than others, but a Mul does
 
 	// A vector has as many lanes as are left.
 	Lengths bool
@@ -411,6 +412,15 @@ func (b *Builder) Abs(x *Value) *Value {
 
 // CopySign gives y, whose sign is not set, the sign of x.
 func (b *Builder) CopySign(y, x *Value) *Value { return b.op(CopySign, y, x, b.Const(spec.SignBit)) }
+
+// mayUnderflow is x·y, of numbers for which that may often be subnormal or vanish: -0 added changes
+// no bit.
+func (b *Builder) mayUnderflow(x, y *Value) *Value {
+	if b.Fused {
+		return b.MulAdd(x, y, b.Const(spec.SignBit))
+	}
+	return b.Mul(x, y)
+}
 
 // Canonical is x with the NaN of the contract. x is the result of an operation.
 func (b *Builder) Canonical(x *Value) *Value {
