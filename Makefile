@@ -56,12 +56,8 @@ bench: ## check all tiers on real input, then measure them; ARGS='-h' lists the 
 	@echo 'Builds the command bench, for up to a minute, and runs it.'
 	go run ./bench $(ARGS)
 
-# The README's charts are of one machine, so that another file does not change them.
-CHARTS = bench/results/amd-epyc-milan.json
-
-report: ## draw report.html from all files in bench/results, and the README's charts
-	go run ./bench report -o report.html bench/results/*.json
-	go run ./bench report -o /dev/null -svg docs $(CHARTS)
+report: ## draw report.html from all files in bench/results, and write docs/benchmarks.md with the README's chart
+	go run ./bench report -o report.html -docs docs bench/results/*.json
 
 fuzz: ## fuzz every fuzz target of all modules for FUZZTIME (30s) each
 	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z]*' . | sort | sed 's/:func / /' | while read -r file target; do \

@@ -8,8 +8,11 @@
 // This package computes nothing. [Report] says what the library does on this machine. The
 // packages that compute are these:
 //
-//   - [github.com/attn-go/attn/kernel]: attention on the caller's memory, and its gradients. Begin here.
+//   - [github.com/attn-go/attn/kernel]: attention on the caller's memory, and its gradients. Begin
+//     here.
 //   - [github.com/attn-go/attn/kvcache]: keys and values of many sequences in pages
+//   - [github.com/attn-go/attn/recurrent] and [github.com/attn-go/attn/retrieval]: layers that
+//     carry a state, scores of passages
 //   - [github.com/attn-go/attn/layer]: attention in steps, similarities, the multi-head module
 //   - [github.com/attn-go/attn/linear]: linear layers, also with weights of 8 and 4 bits
 //   - [github.com/attn-go/attn/norm]: RMSNorm and LayerNorm

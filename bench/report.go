@@ -24,11 +24,14 @@ they did not.
 // committed are the files of a page for which none are named.
 const committed = "bench/results/*.json"
 
+// committedPeers has files of attn beside other programs.
+const committedPeers = "bench/results/peers"
+
 // runReport runs the subcommand report.
 func runReport(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := newFlags("report", reportUsage)
 	out := fs.String("o", "report.html", "`file` to write the page to; -: standard output")
-	svg := fs.String("svg", "", "write the charts for a README to a `folder` as well")
+	docs := fs.String("docs", "", "write benchmarks.md and its charts to a `folder` as well, also of the files in "+committedPeers)
 	if err := command.Parse(fs, args, stdout); err != nil {
 		return err
 	}
@@ -40,8 +43,8 @@ func runReport(_ context.Context, args []string, stdout, stderr io.Writer) error
 		return command.Usage(errors.New("want files that -json wrote: there are no " + committed + " here"))
 	}
 	all, err := results.ReadAll(files)
-	if err == nil && *svg != "" {
-		err = page.WriteCharts(*svg, all)
+	if err == nil && *docs != "" {
+		err = writeDocuments(*docs, all)
 	}
 	if err == nil {
 		err = writePage(*out, all, stdout)
@@ -65,6 +68,17 @@ func runReport(_ context.Context, args []string, stdout, stderr io.Writer) error
 		return errFailed
 	}
 	return nil
+}
+
+func writeDocuments(folder string, files []*results.File) error {
+	peers, err := results.ReadComparisons(committedPeers)
+	if err != nil {
+		return err
+	}
+	if len(peers) == 0 {
+		return errors.New("-docs: there are no files in " + committedPeers + " here, want the root of the repository")
+	}
+	return page.WriteDocuments(folder, files, peers)
 }
 
 func writePage(path string, files []*results.File, stdout io.Writer) (err error) {

@@ -82,6 +82,9 @@ func TestJSON(t *testing.T) {
 	if _, _, err := runCommand("report", path, "-o", os.DevNull); strings.Contains(err, "The page is") {
 		t.Error(err)
 	}
+	if code, _, err := runCommand("report", path, "-o", os.DevNull, "-docs", t.TempDir()); code == 0 || !strings.Contains(err, "want the root of the repository") {
+		t.Errorf("-docs elsewhere: exit code %d: %s", code, err)
+	}
 	if text, err := os.ReadFile(page); err != nil || !bytes.Contains(text, []byte("All 2 machines agree")) {
 		t.Errorf("the page lacks the agreement: %v", err)
 	}

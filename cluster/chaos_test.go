@@ -93,11 +93,12 @@ type chaos struct {
 // chaosProcess is a process that may be started again.
 type chaosProcess struct {
 	*process
-	ready string
-	args  []string
-	down  bool                 // by a fault, which starts it again
-	tail  []string             // the last lines that have been read
-	lost  map[string]time.Time // sequences of which it has said that blocks are lost, and when
+	ready  string
+	args   []string
+	down   bool                 // by a fault, which starts it again
+	tail   []string             // the last lines that have been read
+	lost   map[string]time.Time // sequences of which it has said that blocks are lost, and when
+	alarms []string             // all that it has said of lost blocks since the last fault
 }
 
 // newChaos starts the processes: three servers, four workers of attention of which one is behind a
@@ -162,7 +163,7 @@ func (c *chaos) start(name, ready string, args ...string) {
 		until = ""
 	}
 	p, _ := startProcess(c.t, until, append([]string{modelsIn + c.models}, args...)...)
-	c.running[name] = &chaosProcess{p, ready, args, false, nil, map[string]time.Time{}}
+	c.running[name] = &chaosProcess{p, ready, args, false, nil, map[string]time.Time{}, nil}
 }
 
 // again starts a process that was killed.
@@ -255,7 +256,7 @@ func (p *chaosProcess) read() {
 		if m[3] == "0" {
 			delete(p.lost, m[2])
 		} else if at, err := time.Parse(time.RFC3339Nano, m[1]); err == nil {
-			p.lost[m[2]] = at
+			p.lost[m[2]], p.alarms = at, append(p.alarms, line)
 		}
 	}
 	p.tail = append(p.tail, lines...)
@@ -374,11 +375,18 @@ func (c *chaos) disturb(faults ...*chaosFault) {
 	for _, f := range undo {
 		f()
 	}
-	if c.lossy {
+	lossy := c.lossy
+	if lossy {
 		c.lossy = false
 		c.forget()
 	}
 	c.settle(name[len(" and "):])
+	for worker, p := range c.running {
+		if !lossy && len(p.alarms) > 0 {
+			c.t.Errorf("%s loses nothing, and %s said: %q", name[len(" and "):], worker, p.alarms)
+		}
+		p.alarms = nil
+	}
 }
 
 // one returns one of some names.

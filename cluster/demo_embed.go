@@ -44,7 +44,7 @@ func (d *demo) embed(ctx context.Context) error {
 		fmt.Fprintf(d.out, "Worker %s embeds with tier %s.\n", name, demoTier(i))
 	}
 	output := filepath.Join(dir, "vectors.jsonl")
-	if err := d.runTwice(ctx, strings.Join(texts, "\n")+"\n", embed.Options{Inputs: []string{"-"}, Outputs: []string{output}, JobTexts: 4, Window: 8}); err != nil {
+	if err := d.runTwice(ctx, strings.Join(texts, "\n")+"\n", embed.Options{Inputs: []string{"-"}, Output: output, JobTexts: 4, Window: 8}); err != nil {
 		return err
 	}
 	return d.compare(ctx, output, texts, model)

@@ -92,22 +92,22 @@ func TestKillClient(t *testing.T) {
 	}
 }
 
-// After kill -9 of a worker another one takes its share of the blocks, so that a second one may
-// be killed, while a client decodes.
-func TestRebalance(t *testing.T) {
+// After kill -9 of a worker the others make copies again, so that a second one may be killed, while
+// a client decodes.
+func TestKillTwo(t *testing.T) {
 	long(t)
 	t.Parallel()
-	p := startProcesses(t, "a", "b", "c")
+	p := startProcesses(t)
+	for _, name := range []string{"a", "b", "c"} {
+		p.workers[name], _ = startProcess(t, "waits for", "work", "-name", name, "-server", p.url, "-repair", "2s")
+	}
 	p.attendNamed(1)
 	x := p.texts(2, 700)
 	p.workers["b"].kill()
-	p.work("d", p.url)
-	during(t, x, 20, func() {
-		out, report, err := runCommand(t.Context(), "sequences", "-server", p.url, "-rebalance")
-		if err != nil || !strings.Contains(out, "on 2 of 2 workers") || holds(out, "b") || !holds(out, "d") {
-			t.Errorf("%v\n%s%s", err, out, report)
-		}
-	})
+	during(t, x, 20, func() { untilRepaired(t, p.url) })
+	if out, _, err := runCommand(t.Context(), "sequences", "-server", p.url); err != nil || holds(out, "b") {
+		t.Errorf("%v\n%s", err, out)
+	}
 	p.workers["a"].kill()
 	out := p.attendNamed(3)
 	if !strings.HasPrefix(out, "Sequence text-0.") {
@@ -122,9 +122,10 @@ func TestRebalance(t *testing.T) {
 	if out, _, err := runCommand(t.Context(), "sequences", "-server", p.url); err != nil || out != "" {
 		t.Errorf("%v\n%s", err, out)
 	}
-	for _, args := range [][]string{{"-free"}, {"-timeout", "0"}} {
-		if _, _, err := runCommand(t.Context(), append([]string{"sequences"}, args...)...); !errors.As(err, new(command.UsageError)) {
-			t.Errorf("%q: %v", args, err)
-		}
+	if _, _, err := runCommand(t.Context(), "sequences", "-server", p.url, "text-0"); !errors.Is(err, shard.ErrNotFound) {
+		t.Errorf("a sequence that was freed: %v", err)
+	}
+	if _, _, err := runCommand(t.Context(), "sequences", "-free"); !errors.As(err, new(command.UsageError)) {
+		t.Errorf("no name: %v", err)
 	}
 }

@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/attn-go/attn/cluster/embed"
 	"github.com/attn-go/attn/cluster/hub"
@@ -17,15 +14,15 @@ import (
 	"github.com/attn-go/attn/models/command"
 )
 
-const embedUsage = `usage: cluster embed [flags] -o FILE [-o FILE...] [INPUT...]
+const embedUsage = `usage: cluster embed [flags] -o FILE [INPUT...]
 
 Embeds a corpus by the workers of a cluster, which cluster answer -model MODEL runs. INPUT is a file, a folder, or - for standard input,
 which is also what no INPUT means. A .jsonl file has an object {"text": ..., "id": ...} or a string
 a line, another file a text a line, and in a folder another file is one text.
 
-Row n of each FILE is text n of the input, counted from 0, in the same bytes whichever workers did
-it. A text that cannot be embedded has null or NaN, and a line with the reason in the list of
-rejected texts.
+Row n of FILE is text n of the input, counted from 0, in the same bytes whichever workers did
+it. A text that cannot be embedded has null or NaN, and a line with the reason in
+FILE.rejected.jsonl.
 
 After an interrupt (^C) or a crash, the same command goes on where it was.
 
@@ -34,28 +31,17 @@ After an interrupt (^C) or a crash, the same command goes on where it was.
 // runEmbed embeds a corpus.
 func runEmbed(ctx context.Context, s streams, args []string) error {
 	server := hub.Config{Name: "attn embed"}
-	m := newMonitor("embed")
-	o, err := parseEmbed(&server, m, s, args)
+	o, err := parseEmbed(&server, s, args)
 	if err != nil {
 		return err
 	}
-	m.pending(connection, "no server has answered yet")
-	m.pending("run", "no worker has answered yet")
-	stop, err := m.start(s)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	return withServer(ctx, server, false, func(ctx context.Context, conn *hub.Conn) error {
-		m.connected(conn)
-		return embedTexts(ctx, conn, s, m, o)
-	})
+	return withServer(ctx, server, false, func(ctx context.Context, conn *hub.Conn) error { return embedTexts(ctx, conn, s, o) })
 }
 
 // embedTexts runs the client of embedding.
-func embedTexts(ctx context.Context, conn *hub.Conn, s streams, m *monitor, o *embed.Options) error {
+func embedTexts(ctx context.Context, conn *hub.Conn, s streams, o *embed.Options) error {
 	show := &progress{w: s.report}
-	client := embed.Client{Conn: conn, Options: *o, Report: show.message, Progress: m.progress(show.show)}
+	client := embed.Client{Conn: conn, Options: *o, Report: show.message, Progress: show.show}
 	summary, err := client.Run(ctx)
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("interrupted after %d texts; the same command goes on there", summary.Texts)
@@ -71,19 +57,19 @@ func embedTexts(ctx context.Context, conn *hub.Conn, s streams, m *monitor, o *e
 }
 
 // parseEmbed parses the command line.
-func parseEmbed(server *hub.Config, m *monitor, s streams, args []string) (*embed.Options, error) {
+func parseEmbed(server *hub.Config, s streams, args []string) (*embed.Options, error) {
 	o := &embed.Options{Stdin: s.in}
 	fs := newFlags("embed", embedUsage)
 	server.Flags(fs)
-	m.flags(fs)
-	fs.Func("o", "`file` to write: .jsonl, .npy or .parquet; may be repeated", func(name string) error {
-		o.Outputs = append(o.Outputs, name)
+	fs.Func("o", "`file` to write: .jsonl or .npy", func(name string) error {
+		if o.Output != "" {
+			return errors.New("there is one file to write")
+		}
+		o.Output = name
 		return nil
 	})
 	fs.StringVar(&o.Format, "format", "auto", "where texts begin and end: jsonl, lines, whole (a text a file) or auto")
-	fs.StringVar(&o.Rejected, "rejected", "", "`file` for the texts without a vector (default the first -o with .rejected.jsonl)")
-	fs.BoolVar(&o.Overwrite, "overwrite", false, "replace files of -o and -rejected that are there already")
-	fs.StringVar(&o.Journal, "journal", "", "`file` of results until the end (default the first -o with .journal)")
+	fs.BoolVar(&o.Overwrite, "overwrite", false, "replace files that are there already")
 	fs.StringVar(&o.Model, "model", "", "`name` of the model, as cluster answer has it (default the only one that makes vectors)")
 	fs.IntVar(&o.MaxText, "max-text", embed.DefaultMaxText, "most `bytes` of a text; a larger one is rejected")
 	fs.IntVar(&o.JobTexts, "job-texts", embed.DefaultJobTexts, "most texts of a job")
@@ -97,7 +83,7 @@ func parseEmbed(server *hub.Config, m *monitor, s streams, args []string) (*embe
 	if o.Inputs = fs.Args(); len(o.Inputs) == 0 {
 		o.Inputs = []string{"-"}
 	}
-	if len(o.Outputs) == 0 {
+	if o.Output == "" {
 		return nil, command.Usage(errors.New("want -o FILE"))
 	}
 	return o, openAll(o.Inputs)
@@ -132,10 +118,7 @@ func writeSummary(s streams, o *embed.Options, r embed.Summary) {
 	if r.Split > 0 {
 		fmt.Fprintf(s.report, "; the texts of %d jobs were sent one by one", r.Split)
 	}
-	fmt.Fprintln(s.report)
-	for _, name := range o.Outputs {
-		fmt.Fprintf(s.report, "cluster: wrote %s\n", name)
-	}
+	fmt.Fprintf(s.report, "\ncluster: wrote %s\n", o.Output)
 }
 
 // A progress writes now and then how far embedding is.
@@ -167,33 +150,4 @@ func (p *progress) show(now embed.Progress) {
 		left = fmt.Sprintf(", %v left", time.Duration(float64(took)*float64(now.Total-now.Bytes)/float64(done)).Round(time.Second))
 	}
 	p.message(fmt.Sprintf("%d texts, %.1f texts/s%s", now.Texts, float64(now.Texts-p.first.Texts)/took.Seconds(), left))
-}
-
-// progress passes the state of a run on to next, and has the monitor know it. The run is ready with
-// the first one.
-func (m *monitor) progress(next func(embed.Progress)) func(embed.Progress) {
-	var mu sync.Mutex
-	var last embed.Progress
-	var first sync.Once
-	read := func(put putFunc) {
-		mu.Lock()
-		now := last
-		mu.Unlock()
-		put("attn_cluster_run_input_bytes", "Bytes of the input that are done.", prometheus.GaugeValue, float64(now.Bytes))
-		put("attn_cluster_run_input_total_bytes", "Bytes of the input; -1 if they are unknown.", prometheus.GaugeValue, float64(now.Total))
-		put("attn_cluster_run_texts", "Texts that are done, also those of an earlier process.", prometheus.GaugeValue, float64(now.Texts))
-		put("attn_cluster_run_resumed_texts", "Those of them that an earlier process has done.", prometheus.GaugeValue, float64(now.Resumed))
-		put("attn_cluster_run_rejected_texts", "Those of them without a vector.", prometheus.GaugeValue, float64(now.Rejected))
-		put("attn_cluster_run_pending_jobs", "Jobs without a result.", prometheus.GaugeValue, float64(now.Pending))
-	}
-	return func(now embed.Progress) {
-		mu.Lock()
-		last = now
-		mu.Unlock()
-		first.Do(func() {
-			m.registry.MustRegister(collector(read))
-			m.require("run", nil)
-		})
-		next(now)
-	}
 }

@@ -49,7 +49,7 @@ func TestEmbed(t *testing.T) {
 	var report bytes.Buffer
 	go func() {
 		done <- run(t.Context(), streams{strings.NewReader(input.String()), &report, &report},
-			[]string{"embed", "-server", p.url, "-job-texts", "4", "-retry", "500ms", "-o", name, "-o", filepath.Join(dir, "v.parquet")})
+			[]string{"embed", "-server", p.url, "-job-texts", "4", "-retry", "500ms", "-o", name})
 	}()
 	var err error
 	for ended := false; !ended; {
@@ -67,8 +67,8 @@ func TestEmbed(t *testing.T) {
 	}
 
 	checkVectors(t, name, folder, strings.Split(strings.TrimSuffix(input.String(), "\n"), "\n"))
-	if files, _ := os.ReadDir(dir); len(files) != 2 {
-		t.Errorf("files %v, want two", files)
+	if files, _ := os.ReadDir(dir); len(files) != 1 {
+		t.Errorf("files %v, want one", files)
 	}
 }
 
@@ -117,7 +117,7 @@ func compareVectors(ctx context.Context, name, folder string, texts []string) er
 // TestEmbedUsage expects errors about command lines before anything is connected, and about
 // options before anything is written.
 func TestEmbedUsage(t *testing.T) {
-	for _, args := range [][]string{{}, {"-o"}, {"-window", "x", "-o", "v.npy"}} {
+	for _, args := range [][]string{{}, {"-o"}, {"-o", "v.npy", "-o", "w.npy"}, {"-window", "x", "-o", "v.npy"}} {
 		if _, _, err := runCommand(t.Context(), append([]string{"embed"}, args...)...); !errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: got %v, want a usage error", args, err)
 		}

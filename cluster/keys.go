@@ -20,7 +20,7 @@ for serve -users and for other NATS servers. NAME is that of the role unless it 
 The roles:
 
   reader   sequences and status, and programs that read sequences
-  writer   also sequences -free and -rebalance, demo -server, and programs that write sequences
+  writer   also sequences -free, demo -server, and programs that write sequences
   worker   work and answer
   gateway  gateway and embed
   admin    everything, such as upgrade -yes

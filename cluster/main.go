@@ -5,7 +5,7 @@
 //	go run ./cluster serve                    a NATS server with JetStream
 //	go run ./cluster work -name a             a worker
 //	go run ./cluster embed -o v.npy x.jsonl   embeds a corpus
-//	go run ./cluster sequences                lists, repairs and rebalances what workers hold
+//	go run ./cluster sequences                lists what workers hold
 //	go run ./cluster status                   what gateways, workers and the directory have
 //	go run ./cluster upgrade                  drops what another version has left on the server
 //	go run ./cluster gateway                  HTTP for the models of workers
@@ -72,7 +72,7 @@ func subcommands() []subcommand {
 		{"demo", "a server, three workers and a client in this process, on real input", runDemo},
 		{"serve", "run a NATS server with JetStream", runServe},
 		{"work", "work for clients", runWork},
-		{"sequences", "list, repair and rebalance the sequences of the directory", runSequences},
+		{"sequences", "list the sequences of the directory, or free them", runSequences},
 		{"status", "say what gateways, workers and the directory have, and of whom", runStatus},
 		{"upgrade", "drop what programs of another version have left on the server", runUpgrade},
 		{"keys", "make users with roles for a server", runKeys},

@@ -4,7 +4,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"path/filepath"
@@ -103,8 +102,8 @@ func TestMonitorWithoutServer(t *testing.T) {
 	eventually(t, metricsURL(line)+"/readyz", http.StatusServiceUnavailable, "connection: no server has answered yet", "shard: the worker starts")
 }
 
-// The monitors of a run and of its worker count texts.
-func TestMonitorOfRun(t *testing.T) {
+// The monitor of a worker of models counts what it was asked.
+func TestMonitorOfAnswer(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	if err := berttest.New("").Write(folder, "F32"); err != nil {
@@ -114,34 +113,12 @@ func TestMonitorOfRun(t *testing.T) {
 	_, line := startProcess(t, "metrics at", "answer", "-model", folder, "-server", p.url, "-metrics", "0")
 	ofWorker := metricsURL(line)
 	eventually(t, ofWorker+"/readyz", http.StatusOK)
-	in, texts := io.Pipe()
-	reported, report := io.Pipe()
-	done := make(chan error, 1)
-	go func() {
-		done <- run(t.Context(), streams{in, io.Discard, report}, []string{"embed", "-server", p.url, "-job-texts", "2", "-metrics", "0", "-o", filepath.Join(t.TempDir(), "v.npy")})
-		report.Close()
-	}()
-	buffer := make([]byte, 4096)
-	n, err := reported.Read(buffer)
+	err := run(t.Context(), streams{strings.NewReader(strings.Repeat("a b c\n", 10)), io.Discard, io.Discard},
+		[]string{"embed", "-server", p.url, "-job-texts", "2", "-o", filepath.Join(t.TempDir(), "v.npy")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	go io.Copy(io.Discard, reported)
-	url := metricsURL(strings.TrimSpace(string(buffer[:n])))
-	for range 10 {
-		fmt.Fprintln(texts, "a b c")
-	}
-	eventually(t, url+"/metrics", http.StatusOK, `attn_cluster_info{command="embed",`, "attn_cluster_run_texts 10\n", "attn_cluster_run_input_total_bytes -1\n", "attn_cluster_run_pending_jobs 0\n")
-	eventually(t, url+"/readyz", http.StatusOK)
 	eventually(t, ofWorker+"/metrics", http.StatusOK, `attn_cluster_answer_requests_total{outcome="done"} 6`)
-	texts.Close()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	if r, err := http.Get(url + "/healthz"); err == nil {
-		r.Body.Close()
-		t.Error("the monitor listens after the end of the run")
-	}
 }
 
 // An address without a host is one of this machine alone, and one that is none is an error of
@@ -152,11 +129,11 @@ func TestMonitorAddress(t *testing.T) {
 			t.Errorf("%s: %s, %v, want %s", text, got, err, want)
 		}
 	}
-	for _, name := range []string{"serve", "work", "embed"} {
+	for _, name := range []string{"serve", "work", "answer"} {
 		for _, text := range []string{":", "x:y:z", "70000", "-1", "host:"} {
 			args := []string{name, "-metrics", text}
-			if name == "embed" {
-				args = append(args, "-o", "v.npy")
+			if name == "answer" {
+				args = append(args, "-model", "m")
 			}
 			if _, _, err := runCommand(t.Context(), args...); !errors.As(err, new(command.UsageError)) || !strings.Contains(err.Error(), "-metrics") {
 				t.Errorf("%q: %v", args, err)

@@ -30,6 +30,8 @@ type status struct {
 	Workers   []shard.WorkerReport `json:"workers"`
 	Sequences []sequenceStatus     `json:"sequences"`
 	Unknown   []string             `json:"unknown"` // what did not answer, and why
+
+	all []shard.Info // that Sequences has been made of
 }
 
 // sequenceStatus is what the directory says of a sequence.
@@ -49,7 +51,7 @@ func runStatus(ctx context.Context, s streams, args []string) error {
 	define := func(fs *flag.FlagSet) {
 		fs.BoolVar(&asJSON, "json", false, "write JSON: an object with version, gateways, workers, sequences and unknown")
 	}
-	return ask(ctx, s, "status", statusUsage, args, define, func(ctx context.Context, conn *hub.Conn) error {
+	return ask(ctx, s, "status", statusUsage, args, nil, define, func(ctx context.Context, conn *hub.Conn) error {
 		found := newStatus(ctx, conn)
 		if asJSON {
 			e := json.NewEncoder(s.out)
@@ -60,11 +62,16 @@ func runStatus(ctx context.Context, s streams, args []string) error {
 		} else {
 			found.write(s)
 		}
-		if len(found.Unknown) > 0 {
-			return errors.New(strings.Join(found.Unknown, "; "))
-		}
-		return nil
+		return found.unknown()
 	})
+}
+
+// unknown returns an error if something did not answer.
+func (x *status) unknown() error {
+	if len(x.Unknown) > 0 {
+		return errors.New(strings.Join(x.Unknown, "; "))
+	}
+	return nil
 }
 
 // partTime is how long each part of a cluster may take to say how it is.
@@ -87,18 +94,15 @@ func newStatus(ctx context.Context, conn *hub.Conn) *status {
 		})
 	}
 	const jetStream = " (JetStream has no leader, does not answer or its disk is full: see the log and /readyz of the server)"
-	var all []shard.Info
-	part("the directory", jetStream, func(ctx context.Context) (err error) { all, err = shard.List(ctx, conn); return err })
+	part("the directory", jetStream, func(ctx context.Context) (err error) { x.all, err = shard.List(ctx, conn); return err })
 	part("the workers", "", func(ctx context.Context) (err error) { x.Workers, err = shard.Report(ctx, conn); return err })
 	part("the gateways", "", func(ctx context.Context) (err error) { x.Gateways, err = relay.Peers(ctx, conn); return err })
 	asking.Wait()
 	slices.Sort(x.Unknown)
 	if len(x.Unknown) == 0 {
-		if sure, workers, err := lookTwice(ctx, conn, all, x.Workers); err == nil {
-			all, x.Workers = sure, workers
-		}
+		x.lookTwice(ctx, conn)
 	}
-	for _, i := range all {
+	for _, i := range x.all {
 		s := sequenceStatus{Name: i.Name, Keys: i.Keys, Copies: i.Copies, Replicas: i.Config.Replicas}
 		if x.Workers != nil {
 			s.Held = i.Held(x.Workers)
@@ -113,15 +117,17 @@ func newStatus(ctx context.Context, conn *hub.Conn) *status {
 
 // lookTwice asks the directory and the workers again if blocks seem to be lost: a sequence may have
 // been freed between what the one and the others have said.
-func lookTwice(ctx context.Context, conn *hub.Conn, all []shard.Info, workers []shard.WorkerReport) ([]shard.Info, []shard.WorkerReport, error) {
-	if !slices.ContainsFunc(all, func(i shard.Info) bool { return i.Held(workers).Lost > 0 }) {
-		return all, workers, nil
+func (x *status) lookTwice(ctx context.Context, conn *hub.Conn) {
+	if !slices.ContainsFunc(x.all, func(i shard.Info) bool { return i.Held(x.Workers).Lost > 0 }) {
+		return
 	}
 	all, err := shard.List(ctx, conn)
-	if err == nil {
-		workers, err = shard.Report(ctx, conn)
+	if err != nil {
+		return
 	}
-	return all, workers, err
+	if workers, err := shard.Report(ctx, conn); err == nil {
+		x.all, x.Workers = all, workers
+	}
 }
 
 // write writes the status as text.

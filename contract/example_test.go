@@ -7,7 +7,8 @@ import (
 	"github.com/attn-go/attn/contract"
 )
 
-// at returns the value of a polynomial at x, to float64. The contract takes these steps in float32, by FMA.
+// at returns the value of a polynomial at x, to float64. The contract takes these steps in float32,
+// by FMA.
 func at(x float64, coefficients []uint32) (y float64) {
 	for i := len(coefficients) - 1; i >= 0; i-- {
 		y = y*x + float64(math.Float32frombits(coefficients[i]))

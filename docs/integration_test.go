@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -19,18 +20,31 @@ func TestIntegration(t *testing.T) {
 	}
 }
 
-// TestLinks: links of pages of this folder and of README.md to files of the repository lead to one.
+// TestLinks: links of pages to files of the repository lead to one, and to a heading that it has.
 func TestLinks(t *testing.T) {
 	link, code := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`), regexp.MustCompile("(?s)```.*?```")
-	for _, page := range []string{"integration.md", "../README.md", "../bridge/born/README.md", "../bridge/gomlx/README.md", "../bridge/embeddings/README.md"} {
+	for _, page := range []string{"integration.md", "design.md", "extend.md", "benchmarks.md", "../README.md", "../CONTRIBUTING.md", "../CHANGELOG.md", "../gen/README.md", "../bench/results/README.md",
+		"../bridge/born/README.md", "../bridge/gomlx/README.md", "../bridge/embeddings/README.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(string(text), ""), -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), m[1])); err != nil {
+			to := filepath.Join(filepath.Dir(page), m[1])
+			if _, err := os.Stat(to); err != nil {
 				t.Errorf("%s: %v", page, err)
+			} else if m[2] != "" && !slices.Contains(anchors(t, to), m[2]) {
+				t.Errorf("%s: %s has no heading %s", page, m[1], m[2])
 			}
 		}
 	}
+}
+
+// anchors returns the anchors that GitHub gives the headings of a page.
+func anchors(t *testing.T, page string) (found []string) {
+	heading, other := regexp.MustCompile(`(?m)^#+ (.*)$`), regexp.MustCompile(`[^\p{L}\p{N}_\- ]`)
+	for _, m := range heading.FindAllStringSubmatch(read(t, page), -1) {
+		found = append(found, "#"+strings.ReplaceAll(other.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
+	}
+	return found
 }

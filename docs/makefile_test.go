@@ -50,7 +50,7 @@ func TestSteps(t *testing.T) {
 		steps[m[1]] = true
 	}
 	named := 0
-	for _, name := range []string{"Makefile", ".ci/run", ".github/workflows/ci.yml", "CONTRIBUTING.md", "ARCHITECTURE.md", "BENCHMARKS.md", "README.md"} {
+	for _, name := range []string{"Makefile", ".ci/run", ".github/workflows/ci.yml", "CONTRIBUTING.md", "README.md", "docs/design.md", "docs/extend.md", "docs/benchmarks.md"} {
 		for _, m := range regexp.MustCompile(`\.ci/step ([a-z0-9-]+)`).FindAllStringSubmatch(read(name), -1) {
 			if named++; !steps[m[1]] {
 				t.Errorf("%s names %s, which is no step of .ci/step", name, m[0])

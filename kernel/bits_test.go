@@ -2,12 +2,12 @@ package kernel_test
 
 import (
 	"encoding/binary"
-	"errors"
 	"math"
 	"testing"
 	"unsafe"
 
 	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
 )
@@ -120,6 +120,6 @@ func checkAlloc[E kernel.Element](t *testing.T) {
 }
 
 func isArgument(err error, arg string) bool {
-	bad, ok := errors.AsType[*kernel.Error](err)
+	bad, ok := testutil.AsType[*kernel.Error](err)
 	return ok && bad.Arg() == arg
 }

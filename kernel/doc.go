@@ -38,7 +38,8 @@
 //     [Segments]
 //   - large tensors in huge pages: [Alloc]
 //   - half precision: [F16], [BF16]; package numeric converts
-//   - keys and values of 8 and 4 bits: int8 or [Int4x2] with [Tensor.Scaled]; package numeric quantizes
+//   - keys and values of 8 and 4 bits: int8 or [Int4x2] with [Tensor.Scaled]; package numeric
+//     quantizes
 //   - keys and values as floats of 8 bits (fp8): [F8E4M3], [F8E5M2]; package numeric converts
 //   - functions of my own on tensors: [Row], [Tensor.Length] and [Tensor.Scales] find the
 //     rows, [Tensor.Check] and [Tensor.CheckOutput] check arguments
@@ -48,7 +49,8 @@
 //   - padding at the end: [KeyLengths], [QueryLengths]; padding anywhere: [Hidden]
 //   - sliding window: [Window]; chunks: [Chunked]; prefix and causal: [PrefixLM]
 //   - a window together with attention sinks or global tokens: [Mask.Or], [KeyRange], [QueryRange]
-//   - a tree of drafted tokens: Options.Parents, with positions and the bits of token by token; [VisibleLast]
+//   - a tree of drafted tokens: Options.Parents, with positions and the bits of token by token;
+//     [VisibleLast]
 //   - lists of keys for each query, as an indexer chooses them: Options.KeyRows
 //   - block-sparse: [BlockSparse]; any pattern of bools: [Visible], [Hidden]
 //

@@ -64,8 +64,8 @@ func ExampleKeyLengths() {
 	// Output: [2.5 2.5 2.5 2.5 5.5 5.5 5.5 5.5] <nil>
 }
 
-// Two texts of 4 and 2 tokens, padded to 4. Padding is in the queries, too: without QueryLengths the
-// result has NaN there, with it zeros.
+// Two texts of 4 and 2 tokens, padded to 4. Padding is in the queries, too: without QueryLengths
+// the result has NaN there, with it zeros.
 func ExampleQueryLengths() {
 	const batch, heads, length, d = 2, 1, 4, 1
 	nan := float32(math.NaN())
@@ -216,7 +216,8 @@ func ExampleVisibleLast() {
 	// Output: [2 2.5 3] <nil>
 }
 
-// Two queries see the keys that an indexer has chosen for each of them: the second one has found only one.
+// Two queries see the keys that an indexer has chosen for each of them: the second one has found
+// only one.
 func ExampleKeyRows() {
 	rows := []int32{
 		3, 1,

@@ -42,8 +42,8 @@ func ExampleBLHD() {
 	// [120 121]
 }
 
-// A row is a part of the slice that the tensor is a view of: to write to it is to write there. A row
-// that does not exist is nil.
+// A row is a part of the slice that the tensor is a view of: to write to it is to write there. A
+// row that does not exist is nil.
 func ExampleRow() {
 	data := make([]float32, 6)
 	t := kernel.BHLD(data, 1, 1, 3, 2)
@@ -195,7 +195,8 @@ func ExampleSetSpin() {
 	// Output: 0s
 }
 
-// A step of a model makes calls of which not all use several threads: the workers wait for those that do.
+// A step of a model makes calls of which not all use several threads: the workers wait for those
+// that do.
 func ExampleKeepSpinning() {
 	out := make([]float32, 2)
 	for range 3 { // layers

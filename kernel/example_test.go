@@ -168,7 +168,8 @@ func ExampleOptions_outputs() {
 	// Output: [5.0000] [1.0986] [0.3333 0.6667] <nil>
 }
 
-// Two machines have a part of the keys each. The second one gets a state of one block from the first.
+// Two machines have a part of the keys each. The second one gets a state of one block from the
+// first.
 func ExampleMergeInto() {
 	const queries, keys, cut, d = 2, 600, 512, 1 // cut at a multiple of 256
 	q, k, v := make([]float32, queries*d), make([]float32, keys*d), make([]float32, keys*d)
@@ -334,7 +335,8 @@ func ExampleTier_Tuned() {
 	// [MainLanes=8 SkinnyRows=16]
 }
 
-// Every error says which argument of which function it is about, what was given and what was wanted.
+// Every error says which argument of which function it is about, what was given and what was
+// wanted.
 func ExampleError() {
 	x := make([]float32, 2*4)
 	out := make([]float32, 2*4)

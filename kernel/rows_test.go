@@ -1,7 +1,6 @@
 package kernel_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -169,7 +168,7 @@ func TestChecks(t *testing.T) {
 			want bool
 		}{{c.x.Check, c.valid}, {c.x.CheckOutput, c.output}} {
 			err := check.f("the argument")
-			if bad, ok := errors.AsType[*kernel.Error](err); ok != !check.want || (err == nil) != check.want || ok && !strings.HasSuffix(bad.Where, "the argument") {
+			if bad, ok := testutil.AsType[*kernel.Error](err); ok != !check.want || (err == nil) != check.want || ok && !strings.HasSuffix(bad.Where, "the argument") {
 				t.Errorf("%s: error %v", c.name, err)
 			}
 		}

@@ -130,13 +130,15 @@ type Scoring struct {
 // order of the list. Query i of query head h of batch row b has list [b, h/(H/Hkv), i].
 //
 //   - A list may name rows of k in any order, and a row more than once: it then counts as often.
-//   - An entry of -1 ends a list; all entries after it must be -1, too. A query with an empty list gives zeros.
-//   - To everything else entry n of a list is key n of its query, and the call has Lk = N keys: to masks that count keys, a
-//     bias, Outputs.Weights and Outputs.Scores. The position of the key is that of its row, KeyStart plus the row,
-//     to masks that state positions, ALiBi and dropout. KeyStart and the pages of k have no other effect.
-//   - Keys are summed up in blocks of 256 entries. So a call has the bits of one whose k and v are copies of the rows, with a
-//     KeyStart of 0, and a list of all rows in ascending order those of a call without a list if KeyStart is a
-//     multiple of 256.
+//   - An entry of -1 ends a list; all entries after it must be -1, too. A query with an empty list
+//     gives zeros.
+//   - To everything else entry n of a list is key n of its query, and the call has Lk = N keys: to
+//     masks that count keys, a bias, Outputs.Weights and Outputs.Scores. The position of the key is
+//     that of its row, KeyStart plus the row, to masks that state positions, ALiBi and dropout.
+//     KeyStart and the pages of k have no other effect.
+//   - Keys are summed up in blocks of 256 entries. So a call has the bits of one whose k and v are
+//     copies of the rows, with a KeyStart of 0, and a list of all rows in ascending order those of
+//     a call without a list if KeyStart is a multiple of 256.
 //
 // Lists that several queries share cost less than copies of them, as queries with one list read its
 // keys together.

@@ -2,7 +2,6 @@ package kernel_test
 
 import (
 	_ "embed"
-	"errors"
 	"os"
 	"regexp"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/kernel"
@@ -23,7 +23,7 @@ func TestTierNamed(t *testing.T) {
 	for _, x := range tier.Tiers {
 		got, err := kernel.TierNamed(x.Name)
 		if lacks := x.Lacks(); lacks != "" {
-			if e, ok := errors.AsType[*kernel.Error](err); !ok || e.Kind != kernel.ErrTier || e.Where != "kernel.TierNamed: name" || e.Got != strconv.Quote(x.Name)+", but "+lacks {
+			if e, ok := testutil.AsType[*kernel.Error](err); !ok || e.Kind != kernel.ErrTier || e.Where != "kernel.TierNamed: name" || e.Got != strconv.Quote(x.Name)+", but "+lacks {
 				t.Errorf("tier %s: error %v, want one about %s", x.Name, err, lacks)
 			}
 			continue
@@ -37,7 +37,7 @@ func TestTierNamed(t *testing.T) {
 		t.Errorf("tiers %v, want %v", got, runs)
 	}
 	_, err := kernel.TierNamed("sse9")
-	if e, ok := errors.AsType[*kernel.Error](err); !ok || e.Kind != kernel.ErrTier || e.Got != `"sse9"` || !strings.HasSuffix(e.Want, "generic") {
+	if e, ok := testutil.AsType[*kernel.Error](err); !ok || e.Kind != kernel.ErrTier || e.Got != `"sse9"` || !strings.HasSuffix(e.Want, "generic") {
 		t.Errorf("unknown tier: error %v", err)
 	}
 }
@@ -124,7 +124,7 @@ func TestTuned(t *testing.T) {
 		}
 		for _, bad := range []string{"", "SkinnyRows", "SkinnyRows=x", "Rows=3", "SkinnyRows=4,MainLanes=5", "sse9:SkinnyRows=3", "Zen 0"} {
 			got, err := x.Tuned(bad)
-			if e, ok := errors.AsType[*kernel.Error](err); !ok || e.Where != "kernel.Tier.Tuned: changes" || !strings.Contains(e.Want, x.String()) || got != (kernel.Tier{}) {
+			if e, ok := testutil.AsType[*kernel.Error](err); !ok || e.Where != "kernel.Tier.Tuned: changes" || !strings.Contains(e.Want, x.String()) || got != (kernel.Tier{}) {
 				t.Errorf("Tuned(%q): %v, error %v", bad, got, err)
 			}
 		}

@@ -64,7 +64,7 @@ func TestNewOfErrors(t *testing.T) {
 		"layers[1].ValueType": with(func(c *kvcache.Config) { c.ValueType = 99 }),
 	} {
 		_, err := kvcache.NewOf(layers)
-		if bad, ok := errors.AsType[*kernel.Error](err); !ok || bad.Where != "kvcache.NewOf: "+want {
+		if bad, ok := testutil.AsType[*kernel.Error](err); !ok || bad.Where != "kvcache.NewOf: "+want {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

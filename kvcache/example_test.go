@@ -184,7 +184,8 @@ func ExampleSequence_Load() {
 	// [1] [2]
 }
 
-// Attention sinks: the first token stays, of the others those of the last four positions, in whole pages.
+// Attention sinks: the first token stays, of the others those of the last four positions, in whole
+// pages.
 func ExampleSequence_DropBetween() {
 	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 2, Pages: 8})
 	if err != nil {
@@ -381,8 +382,8 @@ func ExampleConfig_PageBytes() {
 	// Output: 8388608 128
 }
 
-// A server takes sequences in and out of the batch between steps. A sequence that is not in the batch
-// keeps its tokens.
+// A server takes sequences in and out of the batch between steps. A sequence that is not in the
+// batch keeps its tokens.
 func ExampleBatch_Set() {
 	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, Pages: 8})
 	if err != nil {
@@ -399,8 +400,8 @@ func ExampleBatch_Set() {
 	// <nil> <nil> 3 6
 }
 
-// A cache of one layer: room for the tokens and their keys and values in one call. Both sequences grow
-// by a token.
+// A cache of one layer: room for the tokens and their keys and values in one call. Both sequences
+// grow by a token.
 func ExampleBatch_Append() {
 	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, Pages: 8})
 	if err != nil {
@@ -480,8 +481,8 @@ func ExampleSequence_Free() {
 	// 4 true
 }
 
-// After two tokens, two drafted ones follow the last, and a third the second of these. Each has the next position on its path,
-// and attention takes the same parents.
+// After two tokens, two drafted ones follow the last, and a third the second of these. Each has the
+// next position on its path, and attention takes the same parents.
 func ExampleBatch_TreePositions() {
 	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, Pages: 8})
 	if err != nil {

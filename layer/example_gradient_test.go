@@ -112,8 +112,8 @@ func ExampleGeneral_Backward() {
 	// Output: [-1.5 1.5] [0.0] <nil>
 }
 
-// A training step of a module without projections of queries and keys: Forward keeps in a trace what
-// Backward needs.
+// A training step of a module without projections of queries and keys: Forward keeps in a trace
+// what Backward needs.
 func ExampleMultiHead_Forward() {
 	const tokens, width = 2, 1
 	values, err := linear.New(linear.DenseMatrix([]float32{3}, width, width), nil, kernel.Exec{})

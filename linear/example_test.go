@@ -62,8 +62,8 @@ func ExampleFromBlocks() {
 	// [5 4.5 4 3.5] <nil>
 }
 
-// A packed layer in a file need not be packed again. A program that maps the file into memory
-// does not even read it until the layer is used. If FromPacked returns an error, as after an update that
+// A packed layer in a file need not be packed again. A program that maps the file into memory does
+// not even read it until the layer is used. If FromPacked returns an error, as after an update that
 // has another PackedVersion, the program packs the weights again.
 func ExampleFromPacked() {
 	layer, err := linear.New(linear.DenseMatrix([]float32{1, 2, 3, 4, 5, 6}, 2, 3), []float32{100, 200}, kernel.Exec{})
@@ -191,8 +191,8 @@ func ExampleNew() {
 	// [14] <nil>
 }
 
-// Weights are rounded to 8 bits, and in this call the inputs are, too, so that products are those of
-// integers.
+// Weights are rounded to 8 bits, and in this call the inputs are, too, so that products are those
+// of integers.
 func ExampleQuantizeInt8() {
 	const inputs = 32
 	weights, x := make([]float32, inputs), make([]float32, inputs)
@@ -224,7 +224,8 @@ func ExampleRoundBFloat16() {
 	// Output: bfloat16 [5.015625] <nil>
 }
 
-// The weights of a model that shares them between its embeddings and its last layer: tokens 2 and 0.
+// The weights of a model that shares them between its embeddings and its last layer: tokens 2 and
+// 0.
 func ExampleLinear_Rows() {
 	layer, err := linear.New(linear.DenseMatrix([]float32{1, 2, 3, 4, 5, 6}, 3, 2), nil, kernel.Exec{})
 	if err != nil {
@@ -238,7 +239,8 @@ func ExampleLinear_Rows() {
 	// Output: [5 6 1 2] <nil>
 }
 
-// The hidden layer of a feed-forward network: the activation is applied while its inputs are in cache.
+// The hidden layer of a feed-forward network: the activation is applied while its inputs are in
+// cache.
 func ExampleLinear_Apply() {
 	layer, err := linear.New(linear.DenseMatrix([]float32{1, 0, 0, 1}, 2, 2), nil, kernel.Exec{})
 	if err != nil {
@@ -277,8 +279,8 @@ func ExampleProduct() {
 	// [201 2010 403 4030] <nil>
 }
 
-// The gradients of a layer of two inputs and one output, from two rows. A second micro-batch would add
-// to those of the weights and the bias, with Accumulate.
+// The gradients of a layer of two inputs and one output, from two rows. A second micro-batch would
+// add to those of the weights and the bias, with Accumulate.
 func ExampleBackward() {
 	w := linear.DenseMatrix([]float32{3, 5}, 1, 2)
 	x := linear.DenseMatrix([]float32{1, 2, 10, 20}, 2, 2)

@@ -74,7 +74,7 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// copyFiles copies the files of a folder over those of another one.
+// copyFiles copies the files of a folder over another folder's.
 func copyFiles(t *testing.T, to, from string) {
 	t.Helper()
 	err := filepath.WalkDir(from, func(path string, d os.DirEntry, err error) error {
@@ -99,7 +99,7 @@ func copyFiles(t *testing.T, to, from string) {
 	}
 }
 
-// TestFolders compares tokens, vectors and scores with those of sentence-transformers.
+// TestFolders compares tokens, vectors and scores with sentence-transformers'.
 func TestFolders(t *testing.T) {
 	for _, c := range folderCases(t) {
 		t.Run(c.Name, func(t *testing.T) {

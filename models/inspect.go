@@ -53,7 +53,7 @@ type Type struct {
 }
 
 // Inspect says what a model is, and what loading it would need and lack, without reading its
-// weights. The error is that of [Describe]; what else is wrong is in Problems.
+// weights. The error comes from [Describe]; Problems has all else that is wrong.
 func Inspect(model string) (*Report, error) {
 	d, err := Describe(model)
 	if err != nil {

@@ -123,7 +123,7 @@ func poison(t *testing.T, name string, sums bool) {
 	}
 }
 
-// copyOf copies a file or a folder into one of the test.
+// copyOf copies a file or a folder into the test's folder.
 func copyOf(t *testing.T, name string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), filepath.Base(name))
@@ -170,7 +170,7 @@ func results(t *testing.T, path string, o models.Options) string {
 	return fmt.Sprint(numbers)
 }
 
-// TestKeepAdapted: layers that are kept are those of the adapters that are merged into them.
+// TestKeepAdapted: kept layers belong to the adapters that are merged into them.
 func TestKeepAdapted(t *testing.T) {
 	for _, name := range []string{"bert-1", "llama-2"} {
 		path := copyOf(t, "testdata/tiny/"+name)

@@ -43,7 +43,7 @@ type Description struct {
 	Kind         Kind
 	family       family
 	late         bool   // a reranker that makes vectors of tokens, and so is an embedder, too
-	source       string // the GGUF file, or the folder of the weights, which may be one in that of the model
+	source       string // the GGUF file, or the folder of the weights, which may lie in the model's
 }
 
 // EmbedsTokens tells whether a reranker makes vectors of tokens, and so is an embedder, too, for
@@ -83,7 +83,7 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// family sets the family of an architecture. known are those of its format, of each family.
+// family sets the family of an architecture. known are the names in its format, of each family.
 func (d *Description) setFamily(file, key string, known map[family][]string) error {
 	var all []string
 	for _, f := range []family{encoders, decoders, tables} {
@@ -172,9 +172,8 @@ func (d *Description) lookAtFolder() error {
 	return nil
 }
 
-// isTable tells whether a folder is that of a StaticEmbedding of sentence-transformers, and
-// describes it. The error is that of weights in another folder than that of the model or one below
-// it.
+// isTable tells whether a folder has a StaticEmbedding of sentence-transformers, and describes it.
+// It is an error if weights lie in another folder than the model's or one below it.
 func (d *Description) isTable() (bool, error) {
 	var list []struct{ Path, Type string }
 	if err := folder.ReadJSON(filepath.Join(d.Path, modulesName), &list); err != nil || len(list) == 0 || !strings.HasSuffix(list[0].Type, "."+static.StaticEmbedding) {
@@ -188,7 +187,7 @@ func (d *Description) isTable() (bool, error) {
 	return true, nil
 }
 
-// hasRanks tells whether a folder is that of a reranker, with classes of transformers.
+// hasRanks tells whether a folder has a reranker, with classes of transformers.
 func (d *Description) hasRanks(classes []string) (bool, error) {
 	switch {
 	case d.family == tables:
@@ -273,14 +272,14 @@ type (
 // about is what they have in common. A Description has no About itself, as it is no [Model].
 type about struct{ d *Description }
 
-// About is that of [Model].
+// About implements [Model].
 func (a about) About() *Description { return a.d }
 
 func (m embeds) Embedder() *embedding.Embedder { return m.model }
 func (m ranks) Reranker() *reranking.Reranker  { return m.model }
 func (m generates) Generator() *decoder.Model  { return m.model }
 
-// Open loads a model of any kind. Errors are those of [Describe], and of [encoder.Load],
+// Open loads a model of any kind. Errors come from [Describe], [encoder.Load],
 // [encoder.LoadReranker], [decoder.LoadReranker], [decoder.LoadEmbedder] or [decoder.Load].
 func Open(model string, o Options) (Model, error) {
 	d, err := Describe(model)
@@ -362,7 +361,7 @@ func OpenReranker(model string, o embedding.LoadOptions) (*reranking.Reranker, e
 
 // OpenDraft opens a generator that guesses how texts go on for another one, whose options these
 // are: with its precision and its context if it can have them, as neither changes a text. The error
-// is that of [OpenGenerator].
+// comes from [OpenGenerator].
 func OpenDraft(model string, of decoder.Options) (*decoder.Model, error) {
 	o := decoder.Options{Exec: of.Exec, Context: of.Context, Precision: of.Precision, KeepPacked: of.KeepPacked, PageSize: of.PageSize}
 	for {

@@ -44,7 +44,7 @@ type scratch struct {
 
 // A head is the state of a head, and what one chunk needs beside it.
 type head struct {
-	all  []float32      // s, kt, u and g, one after the other
+	all  []float32      // s, kt, u and g, one after the other, in the scratch or in the state that grows
 	s    []float32      // [KeySize, columns]
 	kt   []float32      // [KeySize, chunk], the keys of the open chunk
 	u    []float32      // [chunk, columns]
@@ -72,13 +72,23 @@ func (c *call) numbers() int {
 
 func (c *call) fit(w *scratch) {
 	parallel.Fit(&w.memory, &w.usage, &w.numbers, c.numbers(), parallel.Make[float32])
-	rest, h := w.numbers, &w.head
-	h.all = rest[:c.KeySize*c.columns()+c.openSize()]
+	rest, h := w.numbers[c.KeySize*c.columns()+c.openSize():], &w.head
 	for _, x := range [...]struct {
 		to *[]float32
 		n  int
-	}{{&h.s, c.KeySize * c.columns()}, {&h.kt, c.KeySize * chunk}, {&h.u, chunk * c.columns()}, {&h.g, chunk}, {&h.o, chunk * c.columns()}, {&h.kk, chunk * chunk}, {&h.qk, chunk * chunk}, {&h.exps, chunk}} {
+	}{{&h.o, chunk * c.columns()}, {&h.kk, chunk * chunk}, {&h.qk, chunk * chunk}, {&h.exps, chunk}} {
 		*x.to, rest = rest[:x.n:x.n], rest[x.n:]
+	}
+}
+
+// lie puts the state of a head into memory.
+func (h *head) lie(c *call, all []float32) {
+	h.all = all
+	for _, x := range [...]struct {
+		to *[]float32
+		n  int
+	}{{&h.s, c.KeySize * c.columns()}, {&h.kt, c.KeySize * chunk}, {&h.u, chunk * c.columns()}, {&h.g, chunk}} {
+		*x.to, all = all[:x.n:x.n], all[x.n:]
 	}
 }
 
@@ -86,10 +96,17 @@ func (c *call) fit(w *scratch) {
 func (c *call) heads(w *scratch, lo, hi int) {
 	tokens := c.q.Dim(2)
 	before, after := c.headSize(c.position), c.headSize(c.position+tokens)
+	grows := c.grows(tokens)
 	for h := lo; h < hi; h++ {
-		clear(w.head.all)
-		if c.position > 0 {
-			copy(w.head.all, c.before[h*before:][:before])
+		if grows {
+			w.head.lie(c, c.after[h*after:][:after])
+		} else {
+			w.head.lie(c, w.numbers[:c.KeySize*c.columns()+c.openSize()])
+			n := 0
+			if c.position > 0 {
+				n = copy(w.head.all, c.before[h*before:][:before])
+			}
+			clear(w.head.all[n:])
 		}
 		for at := 0; at < tokens; {
 			first := (c.position + at) % chunk
@@ -97,7 +114,7 @@ func (c *call) heads(w *scratch, lo, hi int) {
 			c.rows(&w.head, h, at, first, first+n)
 			at += n
 		}
-		if c.after != nil && c.position+tokens > 0 {
+		if c.after != nil && !grows && c.position+tokens > 0 {
 			copy(c.after[h*after:][:after], w.head.all)
 		}
 	}

@@ -58,7 +58,7 @@ type Text struct {
 	Gate     []float32     // [L, Heads]: beta
 	Position int           // tokens of the text before these
 	Before   []float32     // the state after those tokens: StateSize(Position) numbers, nothing at Position 0
-	After    []float32     // receives the state after all tokens, StateSize(Position + L) numbers, unless it is nil
+	After    []float32     // receives the state after all tokens, StateSize(Position + L) numbers, unless it is nil; see Apply
 }
 
 // StateSize returns how many numbers the state of a text of so many tokens has, at most
@@ -87,7 +87,9 @@ func (l *Layer) openSize() int { return chunk * (l.KeySize + l.columns() + 1) }
 
 // Apply writes the outputs of all tokens of a text to out, [1, Heads, L, ValueSize], and the state
 // after them to After. Before stays as it is. No output shares memory with an input or with the
-// other one.
+// other one, but for After, which may be Before if both lie between the same two multiples of 64
+// tokens: then the tokens are added to it, which takes less time than a copy. The state before them
+// can still be read there, as nothing changes that belongs to fewer tokens.
 //
 // In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. An error is a
 // [*kernel.Error], and leaves out and After untouched.
@@ -141,12 +143,22 @@ func (c *call) check() *check.Failure {
 			return f
 		}
 	}
+	after := view.MemoryOf(c.after)
+	if c.grows(l) {
+		after = view.Memory{}
+	}
 	return cmp.Or(
 		checkNumbers("Text.Decay", c.decay, ints.MulSat(l, c.Heads)), checkNumbers("Text.Gate", c.gate, ints.MulSat(l, c.Heads)), checkNumbers("Text.Before", c.before, c.StateSize(c.position)),
 		c.out.CheckDistinct("out"),
 		view.CheckApart(2, []string{"out", "Text.After", "Text.Q", "Text.K", "Text.V", "Text.Decay", "Text.Gate", "Text.Before"},
-			c.out.Memory(), view.MemoryOf(c.after), c.q.Memory(), c.k.Memory(), c.v.Memory(), view.MemoryOf(c.decay), view.MemoryOf(c.gate), view.MemoryOf(c.before)),
+			c.out.Memory(), after, c.q.Memory(), c.k.Memory(), c.v.Memory(), view.MemoryOf(c.decay), view.MemoryOf(c.gate), view.MemoryOf(c.before)),
 	)
+}
+
+// grows tells whether After is Before and may be so.
+func (c *call) grows(tokens int) bool {
+	first, last := c.position%chunk, c.position%chunk+tokens
+	return len(c.before) > 0 && len(c.after) == len(c.before) && &c.after[0] == &c.before[0] && first > 0 && last < chunk
 }
 
 func checkTensor(name string, t *view.Tensor, heads, tokens, size int) *check.Failure {

@@ -49,7 +49,7 @@ func (s *sample) text(lo, hi int) Text {
 	}
 }
 
-// read computes the text in pieces that end at some tokens.
+// read computes the text in pieces that end at some tokens. States grow where they can.
 func (s *sample) read(t *testing.T, exec kernel.Exec, ends ...int) (out, state []float32) {
 	t.Helper()
 	size := s.Heads * s.ValueSize
@@ -60,7 +60,9 @@ func (s *sample) read(t *testing.T, exec kernel.Exec, ends ...int) (out, state [
 			hi = ends[i]
 		}
 		x := s.text(lo, hi)
-		x.Before, x.After = state, make([]float32, s.StateSize(hi))
+		if x.Before, x.After = state, state; lo%chunk == 0 || lo/chunk != hi/chunk || i%3 == 0 { // every third one could grow, but is copied
+			x.After = make([]float32, s.StateSize(hi))
+		}
 		if err := s.Apply(kernel.Strided(out[lo*size:], [4]int{1, s.Heads, hi - lo, s.ValueSize}, [3]int{(hi - lo) * size, s.ValueSize, size}), x, exec); err != nil {
 			t.Fatal(err)
 		}
@@ -248,6 +250,10 @@ func TestErrors(t *testing.T) {
 		{func(d *Layer, x *Text) { x.Gate = nil }, "Text.Gate"},
 		{func(d *Layer, x *Text) { x.After = x.After[1:] }, "Text.After"},
 		{func(d *Layer, x *Text) { x.After = x.Decay[:0] }, "Text.After"},
+		{func(d *Layer, x *Text) { // a chunk ends on the way
+			x.Position, x.Before = 1, make([]float32, d.StateSize(1))
+			x.After = x.Before
+		}, "Text.After"},
 	} {
 		d, x := s.Layer, s.text(0, s.tokens)
 		x.After = make([]float32, d.StateSize(s.tokens))

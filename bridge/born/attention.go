@@ -13,10 +13,10 @@ import (
 //	k, v    [batch, heads, keys, D]; the heads may be fewer, if their number divides that of q
 //	result  [batch, heads, queries, D], and no weights
 //
-// The queries are the last of the keys: query i sees the first keys - queries + i + 1 keys.
-// The mask that Born passes is ignored. It says the same if there are as many queries as
-// keys. For several queries that continue a cache, Born makes a mask of another shape than
-// that of the scores, and its own attention panics.
+// The queries are the last of the keys: query i sees the first keys - queries + i + 1 keys. The
+// mask that Born passes is ignored. It says the same if there are as many queries as keys. For
+// several queries that continue a cache, Born makes a mask that does not have the shape of the
+// scores, and its own attention panics.
 //
 // A scale of 0 means 1/√D. The function may be called by several goroutines at once.
 func Attention[B tensor.Backend](exec kernel.Exec) llama.AttentionFunc[B] {
@@ -26,8 +26,8 @@ func Attention[B tensor.Backend](exec kernel.Exec) llama.AttentionFunc[B] {
 	}
 }
 
-// SDPA returns what Born's nn.ScaledDotProductAttention is, weights included. The tensors
-// are those of [Attention], and
+// SDPA returns a function like Born's nn.ScaledDotProductAttention, weights included. The tensors
+// are as for [Attention], and
 //
 //	mask     nil, or [batch, heads, queries, keys]: is added to the scores; leading
 //	         dimensions may be missing, and all but the last may be 1

@@ -35,8 +35,8 @@ func near(t *testing.T, what string, got, want *floats) {
 	}
 }
 
-// cases are those of Born's attention_test.go, gqa_test.go, transpose_debug_test.go and
-// model_test.go, and larger ones.
+// cases come from Born's attention_test.go, gqa_test.go, transpose_debug_test.go and model_test.go,
+// and larger ones.
 var cases = []struct{ batch, heads, queries, keys, d int }{
 	{1, 1, 2, 2, 2},
 	{1, 1, 4, 4, 8},

@@ -48,8 +48,8 @@ func NewBackend(exec kernel.Exec) *Backend {
 	}
 }
 
-// Pack packs the weights of layers, again if they are packed already. Biases are not packed:
-// Born adds them itself. An error is one of linear.New; the layers before are packed then.
+// Pack packs the weights of layers, again if they are packed already. Biases are not packed: Born
+// adds them itself. An error comes from linear.New; the layers before are packed then.
 func (b *Backend) Pack(layers ...*nn.Linear[*Backend]) error {
 	for _, l := range layers {
 		w := l.Weight().Tensor().Raw()
@@ -104,7 +104,7 @@ func (b *Backend) Unpack(layers ...*nn.Linear[*Backend]) {
 	}
 }
 
-// PackLlama packs all linear layers of a model. The errors are those of [Backend.Pack].
+// PackLlama packs all linear layers of a model. Errors come from [Backend.Pack].
 func (b *Backend) PackLlama(m *llama.Model[*Backend]) error { return b.Pack(LlamaLayers(m)...) }
 
 // LlamaLayers returns the linear layers of a model, for [Backend.Pack] and [Backend.Unpack].
@@ -116,8 +116,8 @@ func LlamaLayers(m *llama.Model[*Backend]) []*nn.Linear[*Backend] {
 	return append(all, m.Head)
 }
 
-// Transpose is that of Born's CPU backend. The transposed tensor of packed weights is not
-// made anew, and no operation changes it.
+// Transpose transposes as Born's CPU backend does. It does not make the transposed tensor of packed
+// weights anew, and no operation changes that tensor.
 func (b *Backend) Transpose(t *tensor.RawTensor, axes ...int) *tensor.RawTensor {
 	if len(t.Shape()) == 2 && (len(axes) == 0 || len(axes) == 2 && axes[0] == 1 && axes[1] == 0) {
 		b.mu.RLock()
@@ -130,8 +130,8 @@ func (b *Backend) Transpose(t *tensor.RawTensor, axes ...int) *tensor.RawTensor 
 	return b.Backend.Transpose(t, axes...)
 }
 
-// MatMul is that of Born's CPU backend. If w is the transposed tensor of packed weights, the
-// product has the bits of linear.Linear.
+// MatMul multiplies as Born's CPU backend does. If w is the transposed tensor of packed weights,
+// the product has the bits of linear.Linear.
 func (b *Backend) MatMul(x, w *tensor.RawTensor) *tensor.RawTensor {
 	b.mu.RLock()
 	layer, ok := b.transposed[w]

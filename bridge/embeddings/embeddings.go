@@ -1,6 +1,5 @@
-// Package embeddings gives other Go programs the sentence embeddings of package encoder, such
-// as those of all-MiniLM-L6-v2: without cgo, without a server, and without a download when
-// the program runs.
+// Package embeddings gives other Go programs the sentence embeddings of package encoder, such as
+// all-MiniLM-L6-v2's: without cgo, without a server, and without a download when the program runs.
 //
 //   - [Func] is a chromem.EmbeddingFunc, for collections of chromem-go.
 //   - [Client] is an embeddings.EmbedderClient, for embeddings.NewEmbedder of langchaingo.

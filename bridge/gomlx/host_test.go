@@ -48,8 +48,8 @@ func install(t testing.TB, f hook.SDPA) {
 	t.Cleanup(func() { hook.Set(previous) })
 }
 
-// TestHost runs the backend's own tests of all fused operations with SDPA in its hook. Those of
-// 16-bit types are skipped by the backend, which has no such attention.
+// TestHost runs the backend's own tests of all fused operations with SDPA in its hook. The backend
+// skips tests of 16-bit types, for which it has no attention.
 func TestHost(t *testing.T) {
 	install(t, count)
 	before := calls.Load()

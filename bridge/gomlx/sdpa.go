@@ -92,8 +92,8 @@ func SDPA(
 // clamp returns n, but at least 0 and at most most.
 func clamp(n, most int) int { return max(0, min(n, most)) }
 
-// fit tells whether the last one of n rows of m rows starts at most at the number most, for rows
-// of both kinds with a stride.
+// fit tells whether the last of n rows of m rows starts at most at the number most, for rows of
+// both kinds with a stride.
 func fit(most, n, stride, m, stride2 int) bool {
 	for _, x := range [][2]int{{n, stride}, {m, stride2}} {
 		count, stride := max(x[0], 1), x[1]

@@ -112,7 +112,7 @@ func (c *cluster) read() []string {
 // write is what a writer may say too: to change sequences and the directory.
 func (c *cluster) write() []string {
 	return []string{
-		"$JS.API.INFO", c.subject("shard.*.put"), c.subject("shard.*.send"), c.subject("shard.*.free"), c.subject("shard.*.drop"), c.keys,
+		"$JS.API.INFO", c.subject("shard.*.put"), c.subject("shard.*.send"), c.subject("shard.*.free"), c.keys,
 		"$JS.API.STREAM.CREATE." + c.directory,
 	}
 }

@@ -35,7 +35,6 @@ func TestPermissions(t *testing.T) {
 		{"p.shard.a.report", publish, []Role{RoleReader, RoleWriter, RoleWorker, RoleAdmin}},
 		{"p.shard.a.put", publish, []Role{RoleWriter, RoleWorker, RoleAdmin}},
 		{"p.shard.a.free", publish, []Role{RoleWriter, RoleWorker, RoleAdmin}},
-		{"p.shard.a.drop", publish, []Role{RoleWriter, RoleWorker, RoleAdmin}},
 		{"p.shard.a.send", publish, []Role{RoleWriter, RoleWorker, RoleAdmin}},
 		{"p.shard.a.put", subscribe, []Role{RoleWorker, RoleAdmin}},
 		{"p.held.r", subscribe, []Role{RoleWriter, RoleAdmin}},

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/relay"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/server"
@@ -90,7 +91,7 @@ func (a *asker) find(ctx context.Context, name string, waiting func()) error {
 			return err
 		}
 		waiting()
-		pause(ctx, askEvery)
+		hub.Pause(ctx, askEvery)
 	}
 	able := slices.DeleteFunc(list.Data, func(f facts) bool { return !slices.Contains(f.Tasks, "embedding") || f.Dimensions < 1 })
 	var names []string
@@ -136,12 +137,4 @@ func (a *asker) vectors(ctx context.Context, texts []string) ([][]float32, error
 		}
 	}
 	return vectors, nil
-}
-
-// pause waits, but not after the end of ctx.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

@@ -63,7 +63,7 @@ func benchWorkers(b *testing.B, folder string, texts []string, n int) {
 		b.Fatal(err)
 	}
 	c := Client{Conn: (&bench{url: url}).connect(b), Options: Options{
-		Inputs: []string{input}, Outputs: []string{filepath.Join(b.TempDir(), "out.npy")}, JobTexts: benchJob,
+		Inputs: []string{input}, Output: filepath.Join(b.TempDir(), "out.npy"), JobTexts: benchJob,
 	}}
 	var took time.Duration
 	for b.Loop() {
@@ -93,7 +93,7 @@ func BenchmarkWaiting(b *testing.B) {
 		for ; running < n; running++ {
 			start(b, role{Kind: "worker", URL: s.url, Model: tinyModel(), Delay: 100 * time.Millisecond})
 		}
-		c := Client{Conn: s.connect(b), Options: Options{Inputs: []string{input}, Outputs: []string{filepath.Join(b.TempDir(), "out.npy")}}}
+		c := Client{Conn: s.connect(b), Options: Options{Inputs: []string{input}, Output: filepath.Join(b.TempDir(), "out.npy")}}
 		b.Run(fmt.Sprintf("workers=%d", n), func(b *testing.B) {
 			var took time.Duration
 			for b.Loop() {

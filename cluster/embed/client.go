@@ -121,11 +121,11 @@ func (r *run) begin(ctx context.Context) error {
 		return err
 	}
 	r.summary.Model, r.summary.Width = r.asker.model.ID, r.asker.model.Dimensions
-	r.journal, err = journal.Open(r.options.Journal, journal.Header{
-		Version: hub.Own.String(), Model: r.asker.model.Fingerprint, Width: r.summary.Width, MaxText: r.options.MaxText, Files: r.options.files(),
+	r.journal, err = journal.Open(r.options.journal(), journal.Header{
+		Version: hub.Own.String(), Model: r.asker.model.Fingerprint, Width: r.summary.Width, MaxText: r.options.MaxText,
 	}, r.replay)
 	if err == nil && r.journal.Lost() > 0 {
-		r.report("%s: %s", r.options.Journal, lost(r.journal.Lost(), r.journal.Behind(), r.summary.Resumed))
+		r.report("%s: %s", r.options.journal(), lost(r.journal.Lost(), r.journal.Behind(), r.summary.Resumed))
 	}
 	if err == nil && r.summary.Resumed > 0 {
 		r.report("going on after %d texts", r.summary.Resumed)
@@ -145,13 +145,13 @@ func lost(bytes int64, behind int, after int64) string {
 func (r *run) replay(e journal.Entry) error {
 	x, err := r.in.peek()
 	if errors.Is(err, io.EOF) {
-		return journal.Mismatch(r.options.Journal, fmt.Sprintf("record %d", r.in.position), e.Source, "none, as the input ends before")
+		return journal.Mismatch(r.options.journal(), fmt.Sprintf("record %d", r.in.position), e.Source, "none, as the input ends before")
 	}
 	if err != nil {
 		return err
 	}
 	if x.entry.Key != e.Key {
-		return journal.Mismatch(r.options.Journal, fmt.Sprintf("record %d", r.in.position), e.Source+" with other contents", x.Source)
+		return journal.Mismatch(r.options.journal(), fmt.Sprintf("record %d", r.in.position), e.Source+" with other contents", x.Source)
 	}
 	r.in.take()
 	r.bytes += x.Bytes
@@ -177,20 +177,18 @@ func (r *run) files() error {
 			return put(vectors.Row{Source: e.Source, ID: e.ID, Reason: e.Reason, Vector: e.Vector})
 		})
 		if err == nil && n != r.summary.Texts {
-			err = fmt.Errorf("embed: %s: %d of %d entries can be read", r.options.Journal, n, r.summary.Texts)
+			err = fmt.Errorf("embed: %s: %d of %d entries can be read", r.options.journal(), n, r.summary.Texts)
 		}
 		return err
 	}
-	for _, name := range r.options.Outputs {
-		if err := vectors.Write(name, r.summary.Width, r.summary.Texts, each); err != nil {
-			return err
-		}
+	if err := vectors.Write(r.options.Output, r.summary.Width, r.summary.Texts, each); err != nil {
+		return err
 	}
 	if r.summary.Rejected == 0 { // not the list of an older run
-		if err := os.Remove(r.options.Rejected); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Remove(r.options.rejected()); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 		return nil
 	}
-	return vectors.WriteRejected(r.options.Rejected, each)
+	return vectors.WriteRejected(r.options.rejected(), each)
 }

@@ -25,7 +25,7 @@ import (
 )
 
 // outputs are the names of the files that a run writes.
-var outputs = []string{"v.jsonl", "v.npy", "v.parquet", "v.jsonl.rejected.jsonl"}
+var outputs = []string{"v.jsonl", "v.jsonl.rejected.jsonl"}
 
 // tinyModel returns the folder of a small model, which all tests share.
 var tinyModel = sync.OnceValue(func() string {
@@ -150,11 +150,7 @@ func (b *bench) expect(t *testing.T, rejected map[string]string) map[string][]by
 
 // options returns small jobs of the corpus.
 func (b *bench) options() Options {
-	o := Options{Inputs: []string{b.input}, Overwrite: true, JobTexts: 8, Window: 16, Retry: time.Second, Patience: time.Minute}
-	for _, name := range outputs[:3] {
-		o.Outputs = append(o.Outputs, filepath.Join(b.dir, name))
-	}
-	return o
+	return Options{Inputs: []string{b.input}, Output: filepath.Join(b.dir, outputs[0]), Overwrite: true, JobTexts: 8, Window: 16, Retry: time.Second, Patience: time.Minute}
 }
 
 func (b *bench) connect(t testing.TB) *hub.Conn {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -51,16 +50,15 @@ func TestOptions(t *testing.T) {
 		b.run(t, o)
 	}
 	for field, change := range map[string]func(o *Options){
-		"Inputs and Outputs": func(o *Options) { o.Outputs = nil },
-		"Outputs":            func(o *Options) { o.Outputs = []string{"x.csv"} },
-		"MaxText":            func(o *Options) { o.MaxText = 1 << 20 },
-		"JobTexts":           func(o *Options) { o.JobTexts = -1 },
-		"JobBytes":           func(o *Options) { o.JobBytes = 1 << 20 },
-		"Window":             func(o *Options) { o.Window = 1 << 17 },
-		"Retry":              func(o *Options) { o.Retry = -1 },
-		"Patience":           func(o *Options) { o.Patience = -1 },
-		"Rejected":           func(o *Options) { o.Rejected = filepath.Join(b.dir, "none", "x") },
-		"Format":             func(o *Options) { o.Format = "csv" },
+		"Inputs":   func(o *Options) { o.Inputs = nil },
+		"Output":   func(o *Options) { o.Output = "x.csv" },
+		"MaxText":  func(o *Options) { o.MaxText = 1 << 20 },
+		"JobTexts": func(o *Options) { o.JobTexts = -1 },
+		"JobBytes": func(o *Options) { o.JobBytes = 1 << 20 },
+		"Window":   func(o *Options) { o.Window = 1 << 17 },
+		"Retry":    func(o *Options) { o.Retry = -1 },
+		"Patience": func(o *Options) { o.Patience = -1 },
+		"Format":   func(o *Options) { o.Format = "csv" },
 	} {
 		o := b.options()
 		change(&o)
@@ -192,7 +190,7 @@ func TestReadError(t *testing.T) {
 		if _, err := (&Client{Conn: b.connect(t), Options: o}).Run(t.Context()); !errors.Is(err, broken) {
 			t.Fatalf("got %v, want %v", err, broken)
 		}
-		if _, err := os.Stat(o.Outputs[0]); !os.IsNotExist(err) {
+		if _, err := os.Stat(o.Output); !os.IsNotExist(err) {
 			t.Fatalf("there is an output: %v", err)
 		}
 	}

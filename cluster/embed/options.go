@@ -1,7 +1,6 @@
 package embed
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -33,19 +32,16 @@ type Options struct {
 	Format string
 	Stdin  io.Reader
 
-	// Outputs are files of vectors, .jsonl, .npy or .parquet. Row n is record n of the input;
-	// a text without a vector has null or NaN. Rejected lists those texts with their reasons,
-	// as JSON lines, if there are any; "" is the first output with ".rejected.jsonl". No
-	// file is written that is an input, or below one; and none that is there already, unless the
-	// journal says that its run makes it or Overwrite says that it may be replaced.
-	Outputs   []string
-	Rejected  string
+	// Output is a file of vectors, .jsonl or .npy. Row n is record n of the input; a text without
+	// a vector has null or NaN. Output.rejected.jsonl lists those texts with their reasons, as JSON
+	// lines, if there are any. Output.journal has the results until the files are written: 5.3
+	// bytes a number and some 150 for each text. A run that ended early goes on where its journal
+	// ends.
+	//
+	// No file is written that is an input, or below one; and none that is there already, unless
+	// there is a journal of the run that makes it, or Overwrite says that it may be replaced.
+	Output    string
 	Overwrite bool
-
-	// Journal has the results until the outputs are written: 5.3 bytes a number and some 150
-	// for each text. A run that ended early goes on where its journal ends. "" is the first
-	// output with ".journal".
-	Journal string
 
 	Model    string        // its name, as cluster answer has it; "" is the only one that makes vectors
 	MaxText  int           // most bytes of a text, a larger one is rejected; 0 means DefaultMaxText
@@ -62,16 +58,12 @@ const mostBytes = 512 << 10
 
 // complete returns o with the defaults, or a [*kernel.Error].
 func (o Options) complete() (Options, error) {
-	if len(o.Inputs) == 0 || len(o.Outputs) == 0 {
-		return o, &kernel.Error{Where: "embed: Inputs and Outputs", Got: fmt.Sprintf("%d and %d", len(o.Inputs), len(o.Outputs)), Want: "one or more of each"}
+	if len(o.Inputs) == 0 {
+		return o, &kernel.Error{Where: "embed: Inputs", Got: "none", Want: "one or more"}
 	}
-	for _, name := range o.Outputs {
-		if !vectors.Known(name) {
-			return o, &kernel.Error{Where: "embed: Outputs", Got: fmt.Sprintf("%q", name), Want: "names that end in " + strings.Join(vectors.Endings(), ", ")}
-		}
+	if !vectors.Known(o.Output) {
+		return o, &kernel.Error{Where: "embed: Output", Got: fmt.Sprintf("%q", o.Output), Want: "a name that ends in " + strings.Join(vectors.Endings(), " or ")}
 	}
-	o.Rejected = cmp.Or(o.Rejected, o.Outputs[0]+".rejected.jsonl")
-	o.Journal = cmp.Or(o.Journal, o.Outputs[0]+".journal")
 	if err := o.checkPaths(); err != nil {
 		return o, err
 	}

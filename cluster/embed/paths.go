@@ -6,77 +6,41 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/cluster/embed/internal/journal"
 	"github.com/attn-go/attn/kernel"
 )
 
-// A path is a file of a run, and the option that names it.
-type path struct{ option, name string }
+// journal and rejected are the names of the journal and of the list of rejected texts.
+func (o *Options) journal() string  { return o.Output + ".journal" }
+func (o *Options) rejected() string { return o.Output + ".rejected.jsonl" }
 
-// paths returns the files that a run writes.
-func (o *Options) paths() []path {
-	all := []path{{"Journal", o.Journal}, {"Journal", journal.LockPath(o.Journal)}, {"Rejected", o.Rejected}}
-	for _, name := range o.Outputs {
-		all = append(all, path{"Outputs", name})
-	}
-	return all
-}
-
-// checkPaths returns an error if a run would write a file that it reads, one file twice, a file
-// within a folder that it reads, or one that is there and that no run has made.
+// checkPaths returns an error if a run would write a file that it reads, one within a folder that
+// it reads, or one that is there and that no run has made.
 func (o *Options) checkPaths() error {
-	written := o.paths()
-	for i, p := range written {
-		if info, err := os.Stat(filepath.Dir(p.name)); err != nil || !info.IsDir() {
-			return &kernel.Error{Where: "embed: " + p.option, Got: fmt.Sprintf("%q", p.name), Want: "a file in a folder that exists"}
-		}
-		for _, q := range written[:i] {
-			if sameFile(p.name, q.name) {
-				return &kernel.Error{Where: "embed: " + p.option, Got: fmt.Sprintf("%q", p.name), Want: fmt.Sprintf("another file than %s, which the run writes too", q.name)}
-			}
-		}
+	refuse := func(name, want string) error {
+		return &kernel.Error{Where: "embed: Output", Got: fmt.Sprintf("%q", name), Want: want}
+	}
+	if info, err := os.Stat(filepath.Dir(o.Output)); err != nil || !info.IsDir() {
+		return refuse(o.Output, "a file in a folder that exists")
+	}
+	for _, name := range []string{o.Output, o.rejected(), o.journal(), journal.LockPath(o.journal())} {
 		for _, input := range o.Inputs {
-			if input != "-" && isIn(p.name, input) {
-				return &kernel.Error{Where: "embed: " + p.option, Got: fmt.Sprintf("%q", p.name), Want: fmt.Sprintf("a file that is not %s and not in it, as that is read", input)}
+			if input != "-" && isIn(name, input) {
+				return refuse(name, fmt.Sprintf("a file that is not %s and not in it, as that is read", input))
 			}
 		}
 	}
-	return o.checkStrangers()
-}
-
-// checkStrangers returns an error if an output is there already, unless the run of the journal
-// makes it.
-func (o *Options) checkStrangers() error {
-	if o.Overwrite {
+	if info, err := os.Stat(o.journal()); o.Overwrite || err == nil && info.Size() > 0 {
 		return nil
 	}
-	made, err := journal.Files(o.Journal)
-	if err != nil {
-		return &kernel.Error{Where: "embed: Journal", Got: err.Error(), Want: "another file, or one that an earlier run has left"}
-	}
-	for _, p := range o.paths() {
-		if p.option == "Journal" || slices.Contains(made, real(p.name)) {
-			continue
-		}
-		if _, err := os.Lstat(p.name); !errors.Is(err, fs.ErrNotExist) {
-			return &kernel.Error{Where: "embed: " + p.option, Got: fmt.Sprintf("%q, which is there and which the run of the journal does not make", p.name), Want: "another file, or Overwrite"}
+	for _, name := range []string{o.Output, o.rejected()} { // no run goes on that has made them
+		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+			return refuse(name, "a file that is not there, or Overwrite")
 		}
 	}
 	return nil
-}
-
-// files returns what the header of the journal says of the files that the run makes.
-func (o *Options) files() []string {
-	var names []string
-	for _, p := range o.paths() {
-		if p.option != "Journal" {
-			names = append(names, real(p.name))
-		}
-	}
-	return names
 }
 
 // sameFile tells whether two names are those of one file, which need not exist.

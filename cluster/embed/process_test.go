@@ -131,7 +131,7 @@ func (h *hooked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.turn.Lock()
-	pause(r.Context(), h.delay)
+	hub.Pause(r.Context(), h.delay)
 	h.turn.Unlock()
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	h.Answerer.ServeHTTP(w, r)

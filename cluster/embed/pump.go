@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/cluster/embed/internal/journal"
+	"github.com/attn-go/attn/cluster/hub"
 )
 
 // A batch is consecutive records of the input, of which the usable ones make a job.
@@ -205,7 +206,7 @@ func (p *pump) ask(ctx context.Context, texts []string, alone bool) (vectors [][
 		if p.note(err, alone); !errors.Is(err, errBusy) {
 			return vectors, err
 		}
-		pause(ctx, askEvery)
+		hub.Pause(ctx, askEvery)
 	}
 }
 

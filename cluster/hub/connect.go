@@ -58,13 +58,20 @@ func Connect(ctx context.Context, c Config) (*Conn, error) {
 		if bits.OnesCount(tries) == 1 && c.Log != nil { // at once, and then ever more rarely
 			c.Log.Warn("nats: no server answers yet", "server", c.url(), "error", err, "advice", c.Advice)
 		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("hub: %s: %w (%w)", c.url(), err, ctx.Err())
-		case <-time.After(pause):
-			pause = min(2*pause, longestPause)
+		if ended := Pause(ctx, pause); ended != nil {
+			return nil, fmt.Errorf("hub: %s: %w (%w)", c.url(), err, ended)
 		}
+		pause = min(2*pause, longestPause)
 	}
+}
+
+// Pause waits, but not after the end of ctx, whose error it returns then.
+func Pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+	return ctx.Err()
 }
 
 // isAway tells whether an error is that no server answers, which may pass: also if something in

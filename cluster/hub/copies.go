@@ -228,12 +228,7 @@ const (
 
 // watchJetStream ends the server if JetStream does not answer.
 func (s *Server) watchJetStream(ctx context.Context, js jetstream.JetStream) {
-	for silent := 0; ctx.Err() == nil; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(probeEvery):
-		}
+	for silent := 0; Pause(ctx, probeEvery) == nil; {
 		probe, cancel := context.WithTimeout(ctx, probeTime)
 		_, err := js.AccountInfo(probe)
 		cancel()

@@ -8,48 +8,32 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
-	natslog "github.com/nats-io/nats-server/v2/logger"
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// serverLog passes warnings on, or with -v the server's whole log, and notes that the disk is full,
-// and why the server does not start.
+// serverLog passes warnings and errors on, and notes that the disk is full, and why the server does
+// not start.
 type serverLog struct {
 	store string // its folder
 	full  chan<- struct{}
-	fatal chan error    // gets the first one
-	log   *slog.Logger  // gets warnings and errors
-	next  server.Logger // or nil: -v
+	fatal chan error // gets the first one
+	log   *slog.Logger
 }
 
 // newLog returns the log of a server.
 func (s *Server) newLog() *serverLog {
-	l := &serverLog{store: s.store.dir, full: s.full, fatal: make(chan error, 1), log: s.config.Log}
-	if s.config.Verbose {
-		l.next = natslog.NewStdLogger(true, false, false, false, true)
-	}
-	return l
+	return &serverLog{store: s.store.dir, full: s.full, fatal: make(chan error, 1), log: s.config.Log}
 }
 
-// look looks for the error of a full disk. The server passes some errors as text only.
-func (l *serverLog) look(format string, v []any) {
-	if !strings.Contains(fmt.Sprintf(format, v...), syscall.ENOSPC.Error()) {
-		return
-	}
-	select {
-	case l.full <- struct{}{}:
-	default:
-	}
-}
-
-func (l *serverLog) Noticef(format string, v ...any) { l.pass(server.Logger.Noticef, format, v) }
-func (l *serverLog) Debugf(format string, v ...any)  { l.pass(server.Logger.Debugf, format, v) }
-func (l *serverLog) Tracef(format string, v ...any)  { l.pass(server.Logger.Tracef, format, v) }
+func (*serverLog) Noticef(string, ...any) {}
+func (*serverLog) Debugf(string, ...any)  {}
+func (*serverLog) Tracef(string, ...any)  {}
 
 // Fatalf notes why the server does not start.
 func (l *serverLog) Fatalf(format string, v ...any) {
@@ -75,30 +59,28 @@ func (l *serverLog) isDamage(v []any) bool {
 	return hasRoom(filepath.Join(l.store, server.JetStreamStoreDir), 1)
 }
 
-func (l *serverLog) Warnf(format string, v ...any) {
-	l.look(format, v)
-	l.say(slog.LevelWarn, format, v)
-	l.pass(server.Logger.Warnf, format, v)
-}
+func (l *serverLog) Warnf(format string, v ...any)  { l.say(slog.LevelWarn, format, v) }
+func (l *serverLog) Errorf(format string, v ...any) { l.say(slog.LevelError, format, v) }
 
-func (l *serverLog) Errorf(format string, v ...any) {
-	l.look(format, v)
-	l.say(slog.LevelError, format, v)
-	l.pass(server.Logger.Errorf, format, v)
-}
-
-// say has the log say what an operator is to know also without -v.
+// say has the log say what an operator is to know, and notes that the disk is full: the server
+// passes some errors as text only.
 func (l *serverLog) say(level slog.Level, format string, v []any) {
-	if l.next == nil {
-		l.log.Log(context.Background(), level, "nats: "+strings.TrimSpace(fmt.Sprintf(format, v...)))
+	text := strings.TrimSpace(fmt.Sprintf(format, v...))
+	if strings.Contains(text, syscall.ENOSPC.Error()) {
+		select {
+		case l.full <- struct{}{}:
+		default:
+		}
 	}
+	if level == slog.LevelWarn && afterCrash.MatchString(text) {
+		level, text = slog.LevelInfo, text+" (usual after a crash: NATS makes its index again of the messages)"
+	}
+	l.log.Log(context.Background(), level, "nats: "+text)
 }
 
-func (l *serverLog) pass(to func(server.Logger, string, ...any), format string, v []any) {
-	if l.next != nil {
-		to(l.next, format, v...)
-	}
-}
+// afterCrash are warnings of NATS that the index of a stream, which it writes now and then, is
+// older than the messages: it reads these then.
+var afterCrash = regexp.MustCompile(`^Filestore \[\S+\] .*(Stream state outdated|prior state|internal inconsistency)`)
 
 // roomPause is how often a server whose disk is full looks for room.
 const roomPause = 500 * time.Millisecond

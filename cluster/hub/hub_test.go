@@ -256,8 +256,8 @@ func TestStore(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	var msg nats.Msg
-	Stamp(&msg)
-	if err := CheckHeader(msg.Header, "x"); err != nil {
+	Seal(&msg, "")
+	if err := CheckSeal(msg.Header, nil, "", "x"); err != nil {
 		t.Error(err)
 	}
 	other := Version{Wire, kernel.Contract + 1}
@@ -271,7 +271,7 @@ func TestVersion(t *testing.T) {
 	if err := other.Check("x"); !errors.Is(err, ErrVersion) || err.Error() != fmt.Sprintf("hub: x: version %v, want %v (wire format.numeric contract)", other, Own) {
 		t.Error(err)
 	}
-	if err := CheckHeader(nil, "x"); !errors.Is(err, ErrVersion) {
+	if err := CheckSeal(nil, nil, "", "x"); !errors.Is(err, ErrVersion) {
 		t.Error(err)
 	}
 }

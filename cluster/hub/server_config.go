@@ -28,8 +28,7 @@ type ServerConfig struct {
 	Port int    // 0 is 4222, -1 any that is free
 
 	// StoreDir is the folder of JetStream's streams, which a later server can go on with, one at a
-	// time. "" is a temporary folder, which is removed when the server ends, or by the next one
-	// that has a temporary folder if this one is killed.
+	// time. "" is a temporary folder, which is removed when the server ends.
 	StoreDir   string
 	SyncAlways bool // writes reach the disk before they are acknowledged
 
@@ -57,8 +56,7 @@ type ServerConfig struct {
 	// certificate that it signs.
 	CAFile, CertFile, KeyFile string
 
-	Verbose bool         // NATS' own log goes to standard error
-	Log     *slog.Logger // nil for none: what an operator is to do something about
+	Log *slog.Logger // nil for none: what an operator is to do something about
 }
 
 // Flags defines the flags that set c. The values of c are the defaults.
@@ -81,7 +79,6 @@ func (c *ServerConfig) Flags(fs *flag.FlagSet) {
 	})
 	fs.StringVar(&c.RoutePasswordFile, "route-password-file", c.RoutePasswordFile, "`file` with the password that servers of the cluster want of each other")
 	tlsFlags(fs, &c.CAFile, &c.CertFile, &c.KeyFile)
-	fs.BoolVar(&c.Verbose, "v", c.Verbose, "write NATS' own log to standard error")
 }
 
 func (c *ServerConfig) host() string { return cmp.Or(c.Host, "127.0.0.1") }

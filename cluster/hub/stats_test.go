@@ -49,3 +49,20 @@ func TestReady(t *testing.T) {
 		t.Error("a server that has ended is ready")
 	}
 }
+
+// What NATS says of an index that is older than its messages, as after a crash, is no warning.
+func TestWarnings(t *testing.T) {
+	for text, level := range map[string]string{
+		"Filestore [KV_x] Stream state encountered internal inconsistency on recover":    "INFO",
+		"Filestore [KV_x] Stream state outdated, found extra blocks, will rebuild":       "INFO",
+		"Filestore [KV_x] Recovering stream state from index errored: prior state file":  "INFO",
+		"Filestore [KV_x] Stream state checksum did not match":                           "WARN",
+		"JetStream cluster no metadata leader, after an internal inconsistency of route": "WARN",
+	} {
+		var said strings.Builder
+		(&serverLog{log: slog.New(slog.NewTextHandler(&said, nil))}).Warnf("%s", text)
+		if !strings.Contains(said.String(), "level="+level) || !strings.Contains(said.String(), text) {
+			t.Errorf("%s: %s", text, &said)
+		}
+	}
+}

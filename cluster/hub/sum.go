@@ -29,17 +29,21 @@ func sum(version, context string, data []byte) string {
 // the message means beside its data, and both ends know: whom it asks for what, or which message it
 // answers. So a message that goes astray counts as damaged.
 func Seal(msg *nats.Msg, context string) {
-	Stamp(msg)
-	msg.Header.Set(SumHeader, sum(msg.Header.Get(VersionHeader), context, msg.Data))
+	if msg.Header == nil {
+		msg.Header = nats.Header{}
+	}
+	msg.Header.Set(VersionHeader, Own.String())
+	msg.Header.Set(SumHeader, sum(Own.String(), context, msg.Data))
 }
 
 // CheckSeal returns [ErrDamaged] if the message is not the one that a program of this version has
 // sealed, and an error of the kind [ErrVersion] about peer if it is of another version.
 func CheckSeal(header nats.Header, data []byte, context, peer string) error {
-	if err := CheckHeader(header, peer); err != nil {
+	version := header.Get(VersionHeader)
+	if err := ParseVersion(version).Check(peer); err != nil {
 		return err
 	}
-	if header.Get(SumHeader) != sum(header.Get(VersionHeader), context, data) {
+	if header.Get(SumHeader) != sum(version, context, data) {
 		return ErrDamaged
 	}
 	return nil

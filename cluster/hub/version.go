@@ -3,8 +3,6 @@ package hub
 import (
 	"fmt"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -45,17 +43,3 @@ func ParseVersion(s string) Version {
 // VersionHeader is the header of a message, and the key of a service's metadata, with the
 // version of its sender.
 const VersionHeader = "Attn-Version"
-
-// Stamp sets the version of this program in the header of msg.
-func Stamp(msg *nats.Msg) {
-	if msg.Header == nil {
-		msg.Header = nats.Header{}
-	}
-	msg.Header.Set(VersionHeader, Own.String())
-}
-
-// CheckHeader returns an error of the kind [ErrVersion] about peer if a message does not come from
-// a program of this version.
-func CheckHeader(header nats.Header, peer string) error {
-	return ParseVersion(header.Get(VersionHeader)).Check(peer)
-}

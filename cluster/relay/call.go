@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
 
+	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/models/server"
 )
 
@@ -100,9 +101,7 @@ func (c *call) ask(ctx context.Context, a *attempt) error {
 		return errMessage
 	}
 	c.worker, c.name, c.taken = taken.From, taken.Name, true
-	if taken.Direct {
-		c.g.affinity.remember(c.conversation, c.worker)
-	}
+	c.g.affinity.remember(c.conversation, c.worker)
 	return nil
 }
 
@@ -185,10 +184,7 @@ func (c *call) gap(ctx context.Context, a *attempt, handed int64) error {
 	if err != nil {
 		return ctx.Err() // whether the worker is lost, watch finds out
 	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(pingEvery): // what it has sent before it said so may come a little later
-	}
+	hub.Pause(ctx, pingEvery) // what it has sent before it said so may come a little later
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if (h.End || h.At > a.had) && len(a.parts) == 0 && a.err == nil {

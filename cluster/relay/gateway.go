@@ -116,10 +116,7 @@ func (g *Gateway) find() {
 		if err != nil && g.ctx.Err() == nil {
 			g.config.Log.Warn("no worker", "error", err)
 		}
-		select {
-		case <-g.ctx.Done():
-		case <-time.After(searchEvery):
-		}
+		hub.Pause(g.ctx, searchEvery)
 	}
 }
 
@@ -199,10 +196,8 @@ func (g *Gateway) Answer(ctx context.Context, w http.ResponseWriter, r *server.C
 			if since.IsZero() || time.Since(since) > g.config.Patience {
 				return server.ErrUnavailable
 			}
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(pingEvery):
+			if err := hub.Pause(ctx, pingEvery); err != nil {
+				return err
 			}
 			continue
 		case !isEndOfAttempt(err):

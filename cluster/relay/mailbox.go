@@ -123,12 +123,7 @@ func (m *mailbox) forget(id string, p *peer) {
 
 // ask asks a peer whether it lives until it is lost or nobody waits for it.
 func (m *mailbox) ask(ctx context.Context, id string, p *peer) {
-	for heard := time.Now(); ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(pingEvery):
-		}
+	for heard := time.Now(); hub.Pause(ctx, pingEvery) == nil; {
 		err := m.ping(ctx, id, m.patience)
 		switch {
 		case ctx.Err() != nil:

@@ -32,8 +32,7 @@ type header struct {
 	At   int64  `json:",omitempty"` // where in the body or the answer the bytes stand
 
 	// Of kindTaken.
-	Name   string `json:",omitempty"` // of the worker
-	Direct bool   `json:",omitempty"` // its mailbox takes requests, too
+	Name string `json:",omitempty"` // of the worker
 
 	// Of kindAsk.
 	Method, Path, Key, RequestID, AnswerID string `json:",omitempty"`

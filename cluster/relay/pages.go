@@ -80,12 +80,10 @@ func (p *Pages) openLater(ctx context.Context, conn *hub.Conn, err error) {
 		if p.Log != nil && bits.OnesCount(tries) == 1 {
 			p.Log.Warn("the shared prompt cache cannot be opened yet: texts are computed without it", "error", err)
 		}
-		select {
-		case <-ctx.Done():
+		if hub.Pause(ctx, time.Second) != nil {
 			return
-		case <-time.After(time.Second):
-			err = p.Connect(ctx, conn)
 		}
+		err = p.Connect(ctx, conn)
 	}
 	if p.Log != nil {
 		p.Log.Info("the shared prompt cache is open")

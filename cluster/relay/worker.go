@@ -153,7 +153,7 @@ func (w *Worker) asked(msg *nats.Msg) {
 		return
 	}
 	r.body.add(0, msg.Data, r.size)
-	w.mail.reply(msg, &header{Kind: kindTaken, From: w.mail.id, Call: h.Call, Name: w.Name, Direct: true})
+	w.mail.reply(msg, &header{Kind: kindTaken, From: w.mail.id, Call: h.Call, Name: w.Name})
 	go func() {
 		defer w.open.Done()
 		r.serve(h)

@@ -107,15 +107,6 @@ func (w *Worker) free(data []byte) ([]byte, error) {
 	return nil, err
 }
 
-// drop forgets blocks.
-func (w *Worker) drop(data []byte) ([]byte, error) {
-	d, err := wire.Decode[wire.Drop](data)
-	if err == nil {
-		w.store.Drop(d)
-	}
-	return nil, err
-}
-
 // attend computes what blocks contribute to some rows.
 func (w *Worker) attend(data []byte) ([]byte, error) {
 	a, err := wire.Decode[wire.Attend](data)

@@ -188,10 +188,8 @@ func (c *Client) readAfter(ctx context.Context, name string, last uint64) (*wire
 		if err != nil || revision > last {
 			return e, revision, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, 0, &DirectoryError{name, ctx.Err()}
-		case <-time.After(readPause):
+		if err := hub.Pause(ctx, readPause); err != nil {
+			return nil, 0, &DirectoryError{name, err}
 		}
 	}
 }
@@ -308,10 +306,8 @@ func askAgain(ctx context.Context, ask func(ctx context.Context) error) error {
 		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, errNoLeader) && !(errors.As(err, &refusal) && refusal.ErrorCode == clusterNotAvailable) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if hub.Pause(ctx, askPause) != nil {
 			return err
-		case <-time.After(askPause):
 		}
 	}
 }

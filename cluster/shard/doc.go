@@ -12,8 +12,8 @@
 // is untouched.
 //
 // [Client.Create] puts a sequence into a directory, from which any other client can [Client.Open]
-// it, read it and go on with it. [Client.Repair] and [Client.Rebalance] copy and move blocks when
-// workers have gone or come.
+// it, read it and go on with it. Workers copy its blocks again when others are gone;
+// [Client.Repair] does so for a sequence that only its client knows.
 //
 // The client is where all partials arrive: 4·(2+ValueSize) bytes for every block, query and
 // head. DESIGN.md in the folder above says when that pays.

@@ -2,29 +2,10 @@ package shard
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
 )
-
-// follow makes ready for blocks to be moved: the writer of a sequence of the directory commits
-// what it has, and others read it again.
-func (s *Sequence) follow(ctx context.Context) error {
-	if s.shared == nil {
-		return nil
-	}
-	s.mu.Lock()
-	writer := s.shared.claimed
-	s.mu.Unlock()
-	if writer {
-		err := s.Commit(ctx)
-		if !errors.As(err, new(*ConflictError)) {
-			return err
-		}
-	}
-	return s.Reload(ctx)
-}
 
 // relocate notes the new holders of blocks of a sequence that is not in the directory.
 func (s *Sequence) relocate(changed []*blockRepair) {

@@ -21,9 +21,11 @@ type keeper struct {
 	gone   time.Duration        // after which a worker that does not answer counts as gone
 	seen   map[string]time.Time // when each worker has answered last, or an entry has named it first
 	looked time.Time            // of the last search
+	alone  bool                 // the last search has not found this worker itself
 	rest   int                  // rounds until the directory is read again if nothing changes
 	live   []string             // workers of the last round
 	lost   map[string]int       // blocks that nobody holds, by sequence, as the log has them
+	doubts map[string]int       // those that one round has found, which another one has to confirm
 	failed string               // what the log has of the last round's error
 }
 
@@ -70,39 +72,60 @@ func (k *keeper) say(err error) {
 	}
 }
 
-// round finds out who is there, and repairs sequences whose blocks lack holders.
-func (k *keeper) round(ctx context.Context) error {
+// look finds out who is there. While this worker is cut off, or a round takes long, no time passes
+// for the others: it cannot know whether they were there.
+func (k *keeper) look(ctx context.Context) error {
 	found, err := search(ctx, k.worker.conn)
 	if err != nil {
 		return err
 	}
-	live, _ := choose(found)
+	k.live, _ = choose(found)
 	now := time.Now()
-	if now.Sub(k.looked) > max(k.gone, hub.SearchTime) { // a long round: who was there is given the whole time again
+	if passed := now.Sub(k.looked); k.alone || passed > max(k.gone, hub.SearchTime) {
 		for w, last := range k.seen {
-			k.seen[w] = last.Add(now.Sub(k.looked))
+			k.seen[w] = last.Add(passed)
 		}
 	}
-	k.looked = now
-	for _, w := range live {
+	k.looked, k.alone = now, !slices.Contains(k.live, k.worker.config.id)
+	for _, w := range k.live {
 		k.seen[w] = now
 	}
-	if !slices.Contains(live, k.worker.config.id) {
-		return nil // it is cut off, or leaves
+	return nil
+}
+
+// round repairs sequences whose blocks lack holders.
+func (k *keeper) round(ctx context.Context) error {
+	before := k.live
+	if err := k.look(ctx); err != nil {
+		return err
 	}
-	if k.rest > 0 && slices.Equal(live, k.live) {
+	if k.alone { // it is cut off, or leaves
+		k.rest = 0
+		return nil
+	}
+	if k.rest > 0 && slices.Equal(k.live, before) {
 		k.rest--
 		return nil
 	}
-	k.live, k.rest = live, restRounds
+	k.rest = restRounds
 	var errs []error
 	var all Copies
-	lost := map[string]int{}
-	err = k.worker.bucket.each(ctx, k.worker.conn, func(name string, e *wire.Entry, err error) {
+	lost, doubts := map[string]int{}, map[string]int{}
+	err := k.worker.bucket.each(ctx, k.worker.conn, func(name string, e *wire.Entry, err error) {
 		lost[name] = k.lost[name] // as long as nobody knows better
-		if err == nil {
+		if err == nil && time.Since(k.looked) > k.gone {
+			err = k.look(ctx) // servers that choose a leader take their time
+		}
+		if err == nil && !k.alone {
 			var c Copies
 			c, err = k.repair(ctx, name, e)
+			if known := k.lost[name]; c.Lost > known { // it may have been freed, or its holders are about to be found
+				doubts[name] = c.Lost
+				c.Lost = max(known, min(c.Lost, k.doubts[name]))
+				if c.Lost < doubts[name] {
+					k.rest = 0
+				}
+			}
 			all.Lacking += c.Lacking
 			all.Lost += c.Lost
 			k.sayLost(name, c.Lost, len(e.Blocks))
@@ -112,6 +135,7 @@ func (k *keeper) round(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 	})
+	k.doubts = doubts
 	if hasNoDirectory(err) {
 		return nil
 	}

@@ -12,19 +12,22 @@ import (
 	"github.com/attn-go/attn/cluster/internal/testutil"
 )
 
-// waitFor waits until every block of a sequence of the directory is on two workers, without one of
-// that name. It ends with the test: how long that takes is not for the test to say.
+// whole tells whether every block of a sequence of the directory is on two workers, without one of
+// that name.
+func (x *cluster) whole(name, without string) bool {
+	x.t.Helper()
+	s, err := x.client(quick(small)).Open(x.t.Context(), name)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return !slices.ContainsFunc(s.blocks, func(b placed) bool { return len(b.workers) != 2 || slices.Contains(b.workers, without) })
+}
+
+// waitFor waits until a sequence is whole. It ends with the test: how long that takes is not for
+// the test to say.
 func (x *cluster) waitFor(name, without string) {
 	x.t.Helper()
-	c := x.client(quick(small))
-	for x.t.Context().Err() == nil {
-		s, err := c.Open(x.t.Context(), name)
-		if err != nil {
-			x.t.Fatal(err)
-		}
-		if !slices.ContainsFunc(s.blocks, func(b placed) bool { return len(b.workers) != 2 || slices.Contains(b.workers, without) }) {
-			return
-		}
+	for x.t.Context().Err() == nil && !x.whole(name, without) {
 		time.Sleep(20 * time.Millisecond)
 	}
 }
@@ -127,6 +130,52 @@ func TestLossIsTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	until("sequence=s lost=0 of=0")
+}
+
+// A worker says that blocks are lost when it has found that twice: a holder that one search does
+// not find may be there. While it is cut off itself, nobody counts as gone.
+func TestLossIsConfirmed(t *testing.T) {
+	x := start(t, hub.ServerConfig{}, "")
+	said := make(chan string, 1000)
+	x.work(WorkerConfig{Name: "b", Repair: -1, Log: slog.New(slog.NewTextHandler(lineWriter(said), nil))})
+	config := quick(small)
+	config.Replicas = 1
+	s := x.create(x.client(config), "s")
+	r := testutil.Rand(36)
+	grow(t, s, &r, 256*8)
+	k := &keeper{worker: x.workers["b"], gone: time.Minute, seen: map[string]time.Time{}, looked: time.Now()}
+	round := func() int {
+		t.Helper()
+		for k.rest = 0; ; {
+			k.seen["a"] = time.Now().Add(-time.Hour)
+			if err := k.round(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if !k.alone { // one search may miss this worker itself
+				return k.worker.Directory().Lost
+			}
+		}
+	}
+	x.kill("a")
+	if lost := round(); lost != 0 || k.doubts["s"] != 4 || k.rest != 0 {
+		t.Errorf("after one search %d blocks are lost, %v may be, %d rounds of rest", lost, k.doubts, k.rest)
+	}
+	if lost := round(); lost != 4 {
+		t.Errorf("after two searches %d blocks are lost", lost)
+	}
+	if line := <-said; !strings.Contains(line, "sequence=s lost=4 of=8") || len(said) > 0 {
+		t.Errorf("said %q and %d more", line, len(said))
+	}
+	for alone, gone := range map[bool]bool{true: false, false: true} {
+		k.alone, k.looked = alone, time.Now().Add(-30*time.Second)
+		k.seen["a"] = time.Now().Add(-80 * time.Second)
+		if err := k.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if k.isGone("a") != gone {
+			t.Errorf("after a search that found itself %v, a counts as gone %v", !alone, !gone)
+		}
+	}
 }
 
 // lineWriter passes lines of a log on.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -13,49 +14,52 @@ import (
 
 	"github.com/attn-go/attn/cluster/shard/internal/placement"
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
+	"github.com/attn-go/attn/kernel"
 )
 
 // Repair looks for workers, see [Client.Refresh], and copies blocks that fewer than
 // Config.Replicas of them hold to others. It returns the number of copies. Workers that are
 // gone, or have lost their blocks, no longer count as holders. Call it after a worker has
-// failed, or come; for a sequence it counts as appending. [Client.Rebalance] also moves blocks.
+// failed, or come; for a sequence it counts as appending. It is for sequences that only this client
+// knows: those of the directory the workers repair by themselves.
 //
-// A sequence of the directory may have another writer, which goes on undisturbed. Repair reads
-// the sequence again first, and tells the directory of some blocks at a time: what was copied
-// counts, whatever is appended meanwhile and however Repair ends.
-//
-// The error is a [*BlocksError] if there are blocks that no worker holds, or that of
-// [Client.Refresh], or one of the directory. What could be copied is copied.
+// The error is a [*kernel.Error], a [*BlocksError] if there are blocks that no worker holds, or
+// that of [Client.Refresh]. What could be copied is copied.
 func (c *Client) Repair(ctx context.Context, sequences ...*Sequence) (copies int, err error) {
-	return c.repair(ctx, sequences, false)
-}
-
-// repair repairs sequences, and then balances them if it is to.
-func (c *Client) repair(ctx context.Context, sequences []*Sequence, balance bool) (copies int, err error) {
 	if err := c.checkSequences(sequences); err != nil {
 		return 0, err
+	}
+	for i, s := range sequences {
+		if s.shared != nil {
+			return 0, &kernel.Error{Where: "sequences", Got: fmt.Sprintf("sequence %d of the directory", i), Want: "those that only this client knows"}
+		}
 	}
 	if err := c.Refresh(ctx); err != nil {
 		return 0, err
 	}
 	r := &repair{client: c, live: c.Workers()}
+	var lost lostBlocks
+	var causes []error
 	for _, s := range sequences {
-		if err := r.sequence(ctx, s); err != nil {
-			return r.copies, err
+		numbers := make([]int, (s.Len()+wire.BlockKeys-1)/wire.BlockKeys)
+		for i := range numbers {
+			numbers[i] = i
+		}
+		for chunk := range slices.Chunk(numbers, perCommit) {
+			left, err := r.settle(ctx, s, r.examine(ctx, s, chunk))
+			if err := cmp.Or(ctx.Err(), err); err != nil {
+				return r.copies, err
+			}
+			for _, b := range left {
+				lost.add(b.name, b.block)
+				causes = append(causes, b.causes...)
+			}
 		}
 	}
-	if err := cmp.Or(ctx.Err(), r.lost.err(r.causes)); err != nil || !balance {
-		return r.copies, err
-	}
-	for _, s := range sequences {
-		if err := r.balance(ctx, s); err != nil {
-			return r.copies, errors.Join(err, ctx.Err())
-		}
-	}
-	return r.copies, ctx.Err()
+	return r.copies, lost.err(causes)
 }
 
-// repair is a call of Repair.
+// repair copies blocks.
 type repair struct {
 	client  *Client
 	live    []string // workers that may hold blocks
@@ -64,8 +68,6 @@ type repair struct {
 	mu     sync.Mutex // of what follows
 	load   map[string]int
 	copies int
-	lost   lostBlocks
-	causes []error
 }
 
 // Blocks are repaired some at a time, side by side. Then the directory is told.
@@ -73,68 +75,6 @@ const (
 	atOnce    = 8
 	perCommit = 64
 )
-
-// sequence repairs a sequence. What the directory refuses, as others have changed the block
-// meanwhile, is looked at again.
-func (r *repair) sequence(ctx context.Context, s *Sequence) error {
-	var left []*blockRepair
-	for try := range tries {
-		if err := s.follow(ctx); err != nil {
-			return err
-		}
-		numbers := r.numbers(s, left, try == 0)
-		left = nil
-		for chunk := range slices.Chunk(numbers, perCommit) {
-			blocks := r.examine(ctx, s, chunk)
-			refused, err := r.settle(ctx, s, blocks)
-			if err != nil {
-				return err
-			}
-			left = append(left, refused...)
-		}
-		if len(left) == 0 || ctx.Err() != nil {
-			return nil
-		}
-	}
-	for _, b := range left {
-		r.giveUp(b)
-	}
-	return nil
-}
-
-// numbers returns the blocks to look at: all at first, and then those that are left and that
-// others have changed. It gives up the rest.
-func (r *repair) numbers(s *Sequence, left []*blockRepair, all bool) []int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var numbers []int
-	if all {
-		for i := range s.blocks {
-			numbers = append(numbers, i)
-		}
-	}
-	for _, b := range left {
-		switch {
-		case b.block >= len(s.blocks): // it was cut off
-		case b.after == nil && slices.Equal(s.blocks[b.block].workers, b.before) && !s.cutSince(b.epoch):
-			r.giveUp(b)
-		default:
-			numbers = append(numbers, b.block)
-		}
-	}
-	return numbers
-}
-
-// cutSince tells whether rows may have been replaced after an epoch.
-func (s *Sequence) cutSince(epoch uint64) bool { return s.shared != nil && s.shared.cut > epoch }
-
-// giveUp counts a block as lost if no worker has it.
-func (r *repair) giveUp(b *blockRepair) {
-	if b.after == nil {
-		r.lost.add(b.name, b.block)
-		r.causes = append(r.causes, b.causes...)
-	}
-}
 
 // examine looks at blocks of a sequence, and copies those that have too few holders.
 func (r *repair) examine(ctx context.Context, s *Sequence, numbers []int) []*blockRepair {
@@ -181,7 +121,7 @@ func (r *repair) settle(ctx context.Context, s *Sequence, blocks []*blockRepair)
 	return append(left, refused...), err
 }
 
-// blockRepair repairs or moves a block.
+// blockRepair repairs a block.
 type blockRepair struct {
 	*repair
 	name     string

@@ -78,10 +78,7 @@ func (m *messenger) watch(ctx context.Context, worker string, cancel context.Can
 		if _, err := m.conn.RequestMsgWithContext(ctx, nothing); errors.Is(err, nats.ErrNoResponders) {
 			cancel(err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(m.patience):
-		}
+		hub.Pause(ctx, m.patience)
 	}
 }
 

@@ -37,8 +37,8 @@ type WorkerConfig struct {
 
 	// Repair is after how long without an answer a worker counts as gone, so that the others copy
 	// the blocks of the directory that it held to where they are missing. 0 means 10 s, and a
-	// negative time that this worker makes no copies by itself, but see [Client.Repair]. Each
-	// worker looks for others four times in it.
+	// negative time that this worker makes no copies. Each worker looks for others four times in
+	// it.
 	Repair time.Duration
 
 	// Keep is how long the worker keeps blocks that nobody can use: their client's connection has
@@ -99,7 +99,7 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 	if w.service, err = conn.Announce(service, "holds keys and values, and computes attention over them", map[string]string{nameKey: c.id}); err != nil {
 		return nil, fmt.Errorf("shard: %w", err)
 	}
-	for name, answer := range map[string]handler{"put": w.put, "attend": w.attend, "send": w.send, "free": w.free, "drop": w.drop, "report": w.report, ping: pong} {
+	for name, answer := range map[string]handler{"put": w.put, "attend": w.attend, "send": w.send, "free": w.free, "report": w.report, ping: pong} {
 		slots := w.slots
 		if name == "send" { // two workers that wait for each other must not keep each other from answering
 			slots = w.sends
@@ -162,13 +162,7 @@ func (c *WorkerConfig) complete() error {
 	case c.Concurrent < 0:
 		return &kernel.Error{Where: "WorkerConfig.Concurrent", Got: fmt.Sprint(c.Concurrent), Want: "0 or more"}
 	}
-	return checkExec(c.Exec)
-}
-
-// checkExec reports a tier or a number of threads that a call could not use.
-func checkExec(x kernel.Exec) error {
-	empty := kernel.BHLD([]float32{}, 0, 1, 0, 1)
-	return kernel.Attention(empty, empty, empty, empty, &kernel.Options{Exec: x})
+	return c.Exec.Check()
 }
 
 func (w *Worker) subject(name string) string {

@@ -7,15 +7,15 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Products in bfloat16 have two chains for each sum, one of even and one of odd steps. At the end of
-// a segment, after 32 steps, both are added, and their sum is added to C in memory, as other
+// Products in bfloat16 have two chains for each sum, one of even and one of odd steps. At the end
+// of a segment, after 32 steps, both are added, and their sum is added to C in memory, as other
 // products do with their segments.
 //
-// With AVX-512, and with pairs, which bring an even and an odd step by one load, both chains stay in
-// registers, so that register tiles have half the height of others. With AVX2 they would read A and
-// B too often: a tile of full height takes the even steps of a segment, leaves their sums on the
-// stack, and takes the odd ones. On Zen 3 16 lanes and 24 then have 0.80 to 0.85 of the speed of
-// float32; with both chains in registers they had 0.80, and 0.6 to 0.7 where the rows of A are
+// With AVX-512, and with pairs, which bring an even and an odd step by one load, both chains stay
+// in registers, so that register tiles have half the height of others. With AVX2 they would read A
+// and B too often: a tile of full height takes the even steps of a segment, leaves their sums on
+// the stack, and takes the odd ones. On Zen 3 16 lanes and 24 then have 0.80 to 0.85 of the speed
+// of float32; with both chains in registers they had 0.80, and 0.6 to 0.7 where the rows of A are
 // columns of values.
 
 // evenOddFMAs is the number of chains of a register tile in registers: 8 would hide the latency of

@@ -24,9 +24,9 @@ done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# binary ARCH: builds $work/ARCH, the bench command. It links all of package asm.
+# binary ARCH: builds $work/ARCH, the tests of package tier. They link all of package asm, and little else.
 binary() {
-	[ -e "$work/$1" ] || GOOS=linux GOARCH=$1 CGO_ENABLED=0 go build -o "$work/$1" ./bench
+	[ -e "$work/$1" ] || GOOS=linux GOARCH=$1 CGO_ENABLED=0 go test -c -o "$work/$1" ./internal/tier
 }
 
 # loops ARCH FUNCTION: writes the function's hottest loops to $work/FUNCTION.1, .2, ...,
@@ -147,17 +147,17 @@ with_model() {
 counts() {
 	local qemu=qemu-riscv64-static vlen lanes size range first last a b address
 	command -v $qemu >/dev/null || { echo "NOT RUN: the count of instructions, because $qemu is missing (apt-get install qemu-user-static)"; return; }
-	GOOS=linux GOARCH=riscv64 CGO_ENABLED=0 go test -c -o "$work/tier.test" ./internal/tier
+	binary riscv64
 	printf 'Counted by qemu: instructions of a product of 256 rows and 64 columns, for an FMA of a lane.\n'
 	printf '%-15s %-17s %5s %8s %9s %13s\n' VLEN function lanes instr. 'of FMA' 'instr. by FMA'
 	for vlen in 128 256; do
 		for size in 1 2 4; do
 			lanes=$((size * (vlen < 512 ? vlen : 512) / 32))
-			address=$($objdump --syms "$work/tier.test" | awk -v f="github.com/attn-go/attn/asm.product${size}RVV.abi0" '$NF == f { print $1, $(NF-1) }')
+			address=$($objdump --syms "$work/riscv64" | awk -v f="github.com/attn-go/attn/asm.product${size}RVV.abi0" '$NF == f { print $1, $(NF-1) }')
 			read -r first last <<<"$address"
-			GODEBUG=asyncpreemptoff=1 $qemu -cpu "rv64,v=true,vext_spec=v1.0,vlen=$vlen" -singlestep -d exec,nochain -dfilter "0x$first+0x$last" -D "$work/log" "$work/tier.test" \
+			GODEBUG=asyncpreemptoff=1 $qemu -cpu "rv64,v=true,vext_spec=v1.0,vlen=$vlen" -singlestep -d exec,nochain -dfilter "0x$first+0x$last" -D "$work/log" "$work/riscv64" \
 				-test.run '^$' -test.bench "Kernels/kernel=GemmMax/tier=rvv/lanes=$lanes/" -test.benchtime 1x >/dev/null
-			$objdump -d --mattr=+v,+c,+f,+d --no-show-raw-insn --disassemble-symbols="github.com/attn-go/attn/asm.product${size}RVV.abi0" "$work/tier.test" >"$work/text"
+			$objdump -d --mattr=+v,+c,+f,+d --no-show-raw-insn --disassemble-symbols="github.com/attn-go/attn/asm.product${size}RVV.abi0" "$work/riscv64" >"$work/text"
 			awk -v vlen=$vlen -v size=$size -v lanes=$lanes '
 				NR == FNR { if ($2 ~ /^vfmacc/) { sub(/:/, "", $1); at[$1] }; next }
 				/^Trace/ { n++; split($0, part, "/"); address = part[2]; sub(/^0+/, "", address); if (address in at) fmas++ }

@@ -27,15 +27,35 @@ import (
 // fitIntegers makes room for quantized calls.
 func (s *scratch) fitIntegers(j *Job) {
 	m, lanes := &s.memory, j.plan.lanes
-	parallel.Fit(m, &s.roundedUsage, &s.rounded, BlockKeys*lanes, rows.Aligned)
+	_, dv := j.codeColumns()
+	parallel.Fit(m, &s.roundedUsage, &s.rounded, max(BlockKeys, dv)*lanes, rows.Aligned)
 	if j.plan.shape.codes { // also if only some batch rows have few queries
 		parallel.Fit(m, &s.pairsUsage, &s.pairs, contract.ValueSegment/2*lanes, parallel.Make[int32])
 	}
 }
 
+// codeColumns returns the columns of integers that kernels take of a key and of a value.
+func (j *Job) codeColumns() (d, dv int) {
+	d, _ = kvrows.CodeColumns(&j.Call.K)
+	dv, _ = kvrows.CodeColumns(&j.Call.V)
+	return d, dv
+}
+
+// roomColumns returns for how many columns of values outputs of tiles have room.
+func (j *Job) roomColumns() int {
+	if !j.plan.shape.codes {
+		return j.dv()
+	}
+	_, dv := j.codeColumns()
+	return dv
+}
+
+// packPairs makes the columns zeros that keys do not have.
 func packPairs(t *tile) {
 	packPanel(t)
+	d, _ := t.job.codeColumns()
 	t.job.tier.Skinny().Pairs(t.pairs, t.q, t.Lanes, t.job.d(), ones[:1], 0, contract.QueryBits, t.unit)
+	clear(t.pairs[ints.CeilDiv(t.job.d(), 2)*t.Lanes : d/2*t.Lanes])
 }
 
 func integersScores(t *tile, part mask.Span, top []float32) {
@@ -57,8 +77,9 @@ func integersValues(t *tile) {
 		asFloatsValues(t)
 		return
 	}
-	j, s, w, dv, keys := t.job, t.scratch, t.Lanes, t.job.dv(), t.block.keys
-	o, units, group := t.room(), s.units[:w], j.Call.V.Group()
+	j, s, w, keys := t.job, t.scratch, t.Lanes, t.block.keys
+	dv, group := kvrows.CodeColumns(&j.Call.V)
+	o, units := t.room(), s.units[:w]
 	t.values().Pair(t.Head, mask.Span{Lo: t.Key(keys.Lo), Hi: t.Key(keys.Hi)}, t.phase, j.tier.Convert().PairRows)
 	for part := range segments(keys) {
 		n := part.Len()
@@ -104,7 +125,7 @@ const stripKeys = 64
 // keysOfStrips returns the most keys for eachStrip: all those of a block if one strip has
 // all columns.
 func (t *tile) keysOfStrips() int {
-	if kvrows.Columns(t.job.Call.K.Group(), 0) == t.job.d() {
+	if d, group := kvrows.CodeColumns(&t.job.Call.K); kvrows.Columns(group, 0) == d {
 		return BlockKeys
 	}
 	return stripKeys
@@ -120,10 +141,11 @@ func (t *tile) keysOfStrips() int {
 // Products that are to be added wait in the memory of rounded weights. A nil top leaves
 // the maxima to what follows.
 func (t *tile) eachStrip(lo, n int, top []float32, product func(s []float32, at, w int, scales []float32, lsc int, top []float32)) {
-	x, lanes, d := &t.job.Call.K, t.Lanes, t.job.d()
+	lanes := t.Lanes
+	d, group := kvrows.CodeColumns(&t.job.Call.K)
 	s, rest := t.scoresFrom(mask.Span{Lo: lo}), t.scratch.rounded
 	scales, lsc := t.keys().Scales(t.Head, t.Key(lo), n)
-	group, ignored := x.Group(), t.ignored()
+	ignored := t.ignored()
 	if top == nil {
 		top = ignored
 	}
@@ -233,7 +255,8 @@ func (j *Job) codesOfQueries(lanes int) int {
 	if !j.plan.shape.codes {
 		return 0
 	}
-	return ints.RoundUp(lanes, codeLanes) * j.d()
+	d, _ := j.codeColumns()
+	return ints.RoundUp(lanes, codeLanes) * d
 }
 
 // codeLanes returns the lanes of the integers of a tile: its rows, and others up to a
@@ -253,7 +276,8 @@ func packCodes(t *tile) {
 // packLane takes the integers of a lane from pairs of columns. Those of the last row are also those
 // of the lanes after it, up to a whole group.
 func (t *tile) packLane(lane int) {
-	d, lanes, all, group := t.job.d(), t.Lanes, t.codeLanes(), t.job.Call.K.Group()
+	lanes, all := t.Lanes, t.codeLanes()
+	d, group := kvrows.CodeColumns(&t.job.Call.K)
 	repeats := 0
 	if lane == t.N-1 {
 		repeats = all - t.N
@@ -278,7 +302,7 @@ func skinnyIntegersScores(t *tile, part mask.Span, top []float32) {
 	all, qk := t.codeLanes(), t.job.tier.Skinny().QKCodes
 	for n := 0; part.Lo < part.Hi; part.Lo += n {
 		most := min(ukernel.RowsPerCall(part.Len(), t.Lanes*t.job.d()), t.keysOfStrips())
-		k, stride, got, next, _ := t.keys().Int8s(t.Head, t.Key(part.Lo), most)
+		k, stride, got, next := t.keys().Codes(t.Head, t.Key(part.Lo), most)
 		n = got
 		t.eachStrip(part.Lo, n, top, func(s []float32, at, w int, scales []float32, lsc int, top []float32) {
 			qk(ukernel.QKCodesArgs{S: s, K: k[at:], Ldk: stride, Scales: scales, Lsc: lsc, Q: t.codes[at*all:], Unit: t.unit, N: t.N, M: n, D: w, Max: top, Next: next[min(at, len(next)):]})
@@ -288,15 +312,23 @@ func skinnyIntegersScores(t *tile, part mask.Span, top []float32) {
 
 func skinnyIntegersValues(t *tile) {
 	s, lanes, kernels := t.scratch, t.Lanes, t.job.tier.Skinny()
-	o, units, dv, group := t.room(), s.units[:lanes], t.job.dv(), t.job.Call.V.Group()
+	o, units, ldo := t.room(), s.units[:lanes], t.job.dv()
+	to := o
+	dv, group := kvrows.CodeColumns(&t.job.Call.V)
+	if dv > ldo {
+		to = s.rounded
+	}
 	for part := range segments(t.block.keys) {
 		n := part.Len()
 		v, stride, next := t.values().Segment(t.Head, t.Key(part.Lo), n)
 		for at := 0; at < dv; at += group {
 			scales, lsc := t.valueScales(part, at/group)
 			kernels.Pairs(s.pairs, t.scoresFrom(part), lanes, n, scales, lsc, contract.WeightBits, units)
-			kernels.PVCodes(ukernel.PVCodesArgs{O: o[at:], Ldo: dv, V: v[at:], Ldv: stride, Pairs: s.pairs, Ldp: lanes, Unit: units, N: t.N, M: n, Dv: group, Load: part.Lo > t.block.keys.Lo, Next: next[min(at, len(next)):]})
+			kernels.PVCodes(ukernel.PVCodesArgs{O: to[at:], Ldo: dv, V: v[at:], Ldv: stride, Pairs: s.pairs, Ldp: lanes, Unit: units, N: t.N, M: n, Dv: group, Load: part.Lo > t.block.keys.Lo, Next: next[min(at, len(next)):]})
 		}
+	}
+	for lane := 0; dv > ldo && lane < t.N; lane++ {
+		copy(o[lane*ldo:][:ldo], to[lane*dv:])
 	}
 	t.mergeBlock(o)
 }

@@ -96,7 +96,7 @@ func (s *scratch) fitAll(j *Job) {
 	if j.plan.shape.rows {
 		parallel.Fit(m, &s.rowsUsage, &s.rows, j.plan.lanes*max(j.d(), j.dv()), rows.Aligned)
 	}
-	parallel.Fit(m, &s.partialUsage, &s.partial, j.plan.lanes*j.dv(), rows.Aligned)
+	parallel.Fit(m, &s.partialUsage, &s.partial, j.plan.lanes*j.roomColumns(), rows.Aligned)
 	if j.derived.additive != nil {
 		parallel.Fit(m, &s.paddedUsage, &s.paddedKeys, additiveKeys*len(j.derived.additive), rows.Aligned)
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 
+	"github.com/attn-go/attn/internal/engine/kvrows"
 	"github.com/attn-go/attn/internal/engine/tasks"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -176,9 +177,14 @@ func (j *Job) fitsHalves() bool {
 		hasGroups(k) && hasGroups(v) && max(j.d(), j.dv()) <= MaxSkinnyWidth
 }
 
-// hasCodes tells whether x has integers in groups of columns that such kernels take.
+// hasCodes tells whether x has integers in groups of columns that such kernels take, of which half
+// or more are columns of x.
 func hasCodes(x *view.Tensor) bool {
-	return (x.DType() == view.Int8 || x.DType() == view.Int4) && x.Group()%ukernel.SkinnyGroup == 0
+	if x.DType() != view.Int8 && x.DType() != view.Int4 {
+		return false
+	}
+	columns, group := kvrows.CodeColumns(x)
+	return group%ukernel.SkinnyGroup == 0 && 2*x.Dim(3) >= columns
 }
 
 // hasCodeTiles tells whether the tier has them for tiles of every width.

@@ -64,7 +64,7 @@ type block struct {
 // fit makes room for a tile of j with at most so many lanes.
 func (t *tile) fit(j *Job, m *parallel.Memory, lanes int) {
 	t.fitScores(j, m, lanes)
-	parallel.Fit(m, &t.oUsage, &t.o, lanes*j.dv(), rows.Aligned)
+	parallel.Fit(m, &t.oUsage, &t.o, lanes*j.roomColumns(), rows.Aligned)
 }
 
 // fitScores makes room for all but the output.

@@ -15,7 +15,7 @@ import (
 )
 
 // shown are the names of public packages whose documentation has names of internal packages.
-// Tensor, Mask and Tier are defined as internal types, see ARCHITECTURE.md.
+// Tensor, Mask and Tier are defined as internal types, see docs/design.md.
 var shown = []string{"kernel.Mask", "kernel.Tensor", "kernel.Tier"}
 
 // implementation are packages that no program imports: what they document is of internal types.

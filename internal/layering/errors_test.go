@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// errorTypes are the types of errors of all modules, by their package. ARCHITECTURE.md says what a
-// program does with the data of each.
+// errorTypes are the types of errors of all modules, by their package. A program acts upon the data
+// of each: CapacityError says how many pages to free, BlocksError which blocks to store again.
 var errorTypes = []string{
 	"cluster/embed.StalledError", "cluster/shard.BlocksError", "cluster/shard.ConflictError", "cluster/shard.DirectoryError", "cluster/shard.WorkerError",
 	"kernel.Error", "kernel.TaskPanic", "kvcache.CapacityError",

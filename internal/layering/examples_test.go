@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// TestExamples: every exported function of the library, constructors too, has an example with output.
+// TestExamples: every exported function of the library, constructors too, has an example with
+// output.
 func TestExamples(t *testing.T) {
 	_, sources, err := readTree(root)
 	if err != nil {

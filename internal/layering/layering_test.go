@@ -1,13 +1,9 @@
-// Package layering tests that packages import what ARCHITECTURE.md allows, that the modules of the
-// tree import public packages of each other, and that documentation shows no internal names.
+// Package layering tests that packages import what the rules allow, that the modules of the tree
+// import public packages of each other, and that documentation shows no internal names.
 package layering
 
 import (
-	"bufio"
-	"os"
 	"path"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,20 +12,19 @@ import (
 // root is the folder of the root module, and of all others.
 const root = "../.."
 
-// TestImports: the packages of the root module import exactly the packages that the
-// table in ARCHITECTURE.md lists, and each one imports only packages in rows below its
-// own.
+// TestImports: the packages of the root module import exactly what rules say, and each one imports
+// only packages in rows below its own.
 func TestImports(t *testing.T) {
-	rows, allowed := table(t)
+	rows, allowed := table()
 	actual := imports(t)
 	for pkg, got := range actual {
 		want, ok := allowed[pkg]
 		if !ok {
-			t.Errorf("package %s is not in the table of ARCHITECTURE.md", pkg)
+			t.Errorf("package %s is not in rules", pkg)
 			continue
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("package %s imports %v, ARCHITECTURE.md says %v", pkg, got, want)
+			t.Errorf("package %s imports %v, its rule says %v", pkg, got, want)
 		}
 		for _, below := range got {
 			if slices.Index(rows, below) <= slices.Index(rows, pkg) {
@@ -39,7 +34,7 @@ func TestImports(t *testing.T) {
 	}
 	for pkg := range allowed {
 		if _, ok := actual[pkg]; !ok {
-			t.Errorf("ARCHITECTURE.md lists package %s, which does not exist", pkg)
+			t.Errorf("rules list package %s, which does not exist", pkg)
 		}
 	}
 }
@@ -73,30 +68,12 @@ func TestOfTests(t *testing.T) {
 	}
 }
 
-// table returns the packages of the table in its order, and what each one imports.
-func table(t *testing.T) (rows []string, allowed map[string][]string) {
-	f, err := os.Open(filepath.Join(root, "ARCHITECTURE.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	quoted := regexp.MustCompile("`([^`]*)`")
+// table returns the packages of rules in their order, and what each one imports.
+func table() (rows []string, allowed map[string][]string) {
 	allowed = map[string][]string{}
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		cells := strings.Split(lines.Text(), "|")
-		if len(cells) != 5 || !strings.HasPrefix(cells[1], " `") {
-			continue
-		}
-		pkg := quoted.FindStringSubmatch(cells[1])[1]
-		list := []string{}
-		for _, m := range quoted.FindAllStringSubmatch(cells[3], -1) {
-			list = append(list, m[1])
-		}
-		slices.Sort(list)
-		rows, allowed[pkg] = append(rows, pkg), list
-	}
-	if len(rows) == 0 {
-		t.Fatal("ARCHITECTURE.md has no table of packages")
+	for _, r := range rules {
+		rows = append(rows, r.pkg)
+		allowed[r.pkg] = slices.Sorted(slices.Values(strings.Fields(r.imports)))
 	}
 	return rows, allowed
 }

@@ -15,9 +15,9 @@ import (
 // lengths and positions: ints.
 var names32 = []string{"Pages", "Rows", "Parents", "GroupOf", "query", "key", "rows", "targets", "parents"}
 
-// TestWidths: slices of integers in the API of the library have one of two widths, as
-// ARCHITECTURE.md says: int32 if they name things, else int. Dropout.Sequences are words of its
-// generator, and the elements of tensors have the types of kernel.Element.
+// TestWidths: slices of integers in the API of the library have one of two widths: int32 if they
+// name things, as the arrays of tokenizers, files and block tables do, else int. Dropout.Sequences
+// are words of its generator, and the elements of tensors have the types of kernel.Element.
 func TestWidths(t *testing.T) {
 	_, sources, err := readTree(root)
 	if err != nil {

@@ -44,8 +44,8 @@ var templates = map[string]string{
 // call is a call as tests write it.
 func call(name, arguments string) string { return name + arguments }
 
-// examples are texts of models. The forms are those of tests/test-chat.cpp of llama.cpp, of the
-// tests of tool parsers of vLLM, and of the model cards of LFM2, FunctionGemma and Gemma 4.
+// examples are texts of models. The forms come from tests/test-chat.cpp of llama.cpp, the tests of
+// tool parsers of vLLM, and the model cards of LFM2, FunctionGemma and Gemma 4.
 var examples = []struct {
 	format, text, content, reasoning string
 	calls                            []string
@@ -175,8 +175,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestFree: where calls are not required, the grammar has every text without calls, and those of
-// examples that it writes itself.
+// TestFree: where calls are not required, the grammar has every text without calls, and the texts
+// of examples that it writes itself.
 func TestFree(t *testing.T) {
 	for _, x := range examples {
 		f := formatOf(t, templates[x.format])
@@ -198,8 +198,7 @@ func TestFree(t *testing.T) {
 	}
 }
 
-// TestDeep: arguments with many values within each other that the grammar has are those of a call,
-// in all notations.
+// TestDeep: deeply nested arguments that the grammar has are read as a call's, in all notations.
 func TestDeep(t *testing.T) {
 	any := []chattemplate.Tool{{Name: "f", Parameters: json.RawMessage(`{"type": "object", "properties": {"a": {}}, "required": ["a"], "additionalProperties": false}`)}}
 	const levels = 1500

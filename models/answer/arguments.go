@@ -207,8 +207,8 @@ var plainKeys = []string{
 	"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems", "nullable", "optional",
 }
 
-// joined returns the grammar of arguments in their order, of which those that are not required may
-// be missing. Of is that of one.
+// joined returns the grammar of arguments in their order; arguments that are not required may be
+// missing. Of returns the grammar of an argument.
 func (g *rules) joined(list []argument, comma string, of func(a argument) (string, error)) (string, error) {
 	slices.SortStableFunc(list, func(a, b argument) int { // so that there is something before the first comma
 		switch {
@@ -237,8 +237,8 @@ func (g *rules) joined(list []argument, comma string, of func(a argument) (strin
 	return first, nil
 }
 
-// Whole returns the arguments of a call as an object. Those of a call that breaks off are the
-// values that are whole, as clients read what a stream has brought them.
+// Whole returns the arguments of a call as an object. A call that breaks off keeps the values that
+// are whole, as clients read what a stream has brought them.
 func Whole(arguments string) json.RawMessage {
 	if !strings.HasPrefix(arguments, "{") {
 		return json.RawMessage("{}")

@@ -59,7 +59,7 @@ func (c *cursor) try(text string) bool {
 	return false
 }
 
-// peek tells whether one of some characters comes next. At the end of the text something is
+// peek tells whether any of some characters comes next. At the end of the text something is
 // lacking.
 func (c *cursor) peek(set string) bool {
 	if !c.going() {

@@ -8,7 +8,7 @@
 //	part := p.Add(token.Text)         // for each token, and then
 //	part = p.End()
 //
-// What does not parse is content: no call is made up, nor one of a tool that was not offered. A
+// What does not parse is content: no call is made up, and no call of a tool that was not offered. A
 // family is a row of formats.go; a notation, which is how one call is written, is a file.
 package answer
 
@@ -27,8 +27,8 @@ type Asked struct {
 	Open     bool                // the prompt ends within thinking, see [Format.Opens]
 	Form     *grammar.Source     // what its content must be, nil for any text
 
-	// Grows says that calls are given while they grow, see [Part.Open]. The text must be one of the
-	// grammar of [Format.Grammar] that ends with it or is cut off by a number of tokens.
+	// Grows says that calls are given while they grow, see [Part.Open]. The text must belong to the
+	// grammar of [Format.Grammar], and end with it or be cut off by a number of tokens.
 	Grows bool
 }
 
@@ -38,9 +38,9 @@ type Part struct {
 	Reasoning, Text string
 	Calls           []chattemplate.ToolCall
 
-	// Open, if not nil, is the call behind Calls as far as it is written, with Asked.Grows. It is
-	// the first one of Calls of a later part, with arguments that begin with these, or it breaks
-	// off.
+	// Open, if not nil, is the call behind Calls as far as it is written, with Asked.Grows. It
+	// becomes the first of Calls in a later part, with arguments that begin with these, or it
+	// breaks off.
 	//
 	// No call is announced that is none later: in the notations with arguments in JSON the grammar
 	// leaves nothing open behind the mark that begins a call but a valid one. Where nothing but the

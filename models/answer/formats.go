@@ -120,8 +120,7 @@ func (f *Format) Opens(parts []tokenizer.Part) bool {
 	return last.Special && strings.HasSuffix(strings.TrimSpace(last.Text), strings.TrimSpace(f.think.begin))
 }
 
-// Markers returns the special tokens that the format needs in the text, without those of Stop of a
-// model.
+// Markers returns the special tokens that the format needs in the text, except a model's Stop.
 func (f *Format) Markers(t *tokenizer.Tokenizer) []int32 {
 	var ids []int32
 	for _, text := range slices.Concat(f.begins, []string{f.end, f.before, f.after, f.think.begin, f.think.end}, f.drops, f.tokens) {

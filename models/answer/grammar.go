@@ -56,7 +56,7 @@ func readable(schema json.RawMessage) error {
 // text may come before them, and of a tool that is not strict, what no grammar can keep of its
 // schema is left out.
 //
-// The error is a [*kernel.Error], of the kind [ErrTool] or that of package grammar about a form.
+// The error is a [*kernel.Error], of the kind [ErrTool], or package grammar's about a form.
 func (f *Format) Grammar(a Asked) (*grammar.Grammar, error) {
 	if len(a.Tools) == 0 && (a.Form == nil || f.think.end == "" && f.final == "") {
 		if a.Form == nil {
@@ -102,7 +102,7 @@ func (f *Format) Grammar(a Asked) (*grammar.Grammar, error) {
 	return grammar.Parse(text)
 }
 
-// rules are those of the grammar that is written.
+// rules are the rules of the grammar that is written.
 type rules struct {
 	b      strings.Builder
 	n      int

@@ -16,7 +16,7 @@ type object struct {
 	arguments   string // the key of arguments, where a grammar writes it; "" is arguments
 }
 
-// read is that of notation.
+// read implements notation.
 func (o *object) read(c *cursor, a *Asked) []chattemplate.ToolCall {
 	if c.list.at > 0 {
 		c.at = c.list.at
@@ -89,13 +89,13 @@ func openCall(text string) *chattemplate.ToolCall {
 	return c.open
 }
 
-// rule is that of notation.
+// rule implements notation.
 func (o *object) rule(g *rules, t *chattemplate.Tool) (string, error) {
 	key := cmp.Or(o.arguments, "arguments")
 	return quoted(`{"name": "`+t.Name+`", "`+key+`": `) + ` %json ` + line(closed(schemaOf(t))) + ` "}"`, nil
 }
 
-// several is that of notation.
+// several implements notation.
 func (o *object) several(call string) string {
 	if o.list {
 		return quoted(o.lead+"[") + " " + call + ` (", " ` + call + `)* "]"`
@@ -103,7 +103,7 @@ func (o *object) several(call string) string {
 	return quoted(o.lead) + " " + call + " " + quoted(o.trail)
 }
 
-// starts is that of notation.
+// starts implements notation.
 func (o *object) starts(*Asked) []string {
 	return []string{`{"name"`, `{ "name"`, "{\n", `{"type": "function"`, `{"type":"function"`, `[{"name"`}
 }
@@ -116,7 +116,7 @@ type named struct {
 	id            bool   // from first to last it is the id of the call, with the number of the call behind the name
 }
 
-// read is that of notation.
+// read implements notation.
 func (n *named) read(c *cursor, a *Asked) []chattemplate.ToolCall {
 	from := c.at
 	c.lit(n.first)
@@ -151,7 +151,7 @@ func (n *named) read(c *cursor, a *Asked) []chattemplate.ToolCall {
 // longestHeader is the most bytes between a name and its arguments.
 const longestHeader = 256
 
-// rule is that of notation.
+// rule implements notation.
 func (n *named) rule(g *rules, t *chattemplate.Tool) (string, error) {
 	head := quoted(n.first + t.Name + n.middle)
 	if n.id {
@@ -160,10 +160,10 @@ func (n *named) rule(g *rules, t *chattemplate.Tool) (string, error) {
 	return head + ` %json ` + line(closed(schemaOf(t))) + " " + quoted(n.post), nil
 }
 
-// several is that of notation.
+// several implements notation.
 func (n *named) several(call string) string { return call }
 
-// starts is that of notation.
+// starts implements notation.
 func (n *named) starts(*Asked) []string { return nil }
 
 // line returns JSON in one line.
@@ -172,7 +172,7 @@ func line(data json.RawMessage) string {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if e.Encode(data) != nil {
-		return string(data) // whose error that of the grammar is
+		return string(data) // whose error the grammar reports
 	}
 	return strings.TrimSpace(b.String())
 }

@@ -10,7 +10,7 @@ import (
 // pythonic is a list of calls as Python writes them: [f(a=1, b="x"), g()].
 type pythonic struct{}
 
-// read is that of notation.
+// read implements notation.
 func (*pythonic) read(c *cursor, a *Asked) []chattemplate.ToolCall {
 	if c.list.at > 0 {
 		c.at = c.list.at
@@ -48,7 +48,7 @@ func (*pythonic) read(c *cursor, a *Asked) []chattemplate.ToolCall {
 	return nil
 }
 
-// rule is that of notation.
+// rule implements notation.
 func (*pythonic) rule(g *rules, t *chattemplate.Tool) (string, error) {
 	list, err := g.argumentsOf(t)
 	if err != nil {
@@ -60,10 +60,10 @@ func (*pythonic) rule(g *rules, t *chattemplate.Tool) (string, error) {
 	return quoted(t.Name+"(") + " " + inside + ` ")"`, err
 }
 
-// several is that of notation.
+// several implements notation.
 func (*pythonic) several(call string) string { return `"[" ` + call + ` (", " ` + call + `)* "]"` }
 
-// starts is that of notation.
+// starts implements notation.
 func (*pythonic) starts(a *Asked) (all []string) {
 	for _, t := range a.Tools {
 		all = append(all, "["+t.Name+"(")
@@ -74,7 +74,7 @@ func (*pythonic) starts(a *Asked) (all []string) {
 // braced is a call as Gemma writes it: call:f{a:1,b:<|"|>x<|"|>}, with a quote of its own.
 type braced struct{ quote string }
 
-// read is that of notation.
+// read implements notation.
 func (b *braced) read(c *cursor, a *Asked) []chattemplate.ToolCall {
 	c.lit("call:")
 	c.space()
@@ -89,7 +89,7 @@ func (b *braced) read(c *cursor, a *Asked) []chattemplate.ToolCall {
 	return []chattemplate.ToolCall{call}
 }
 
-// rule is that of notation.
+// rule implements notation.
 func (b *braced) rule(g *rules, t *chattemplate.Tool) (string, error) {
 	inside, err := b.object(g, t.Name, schemaOf(t), 0)
 	return quoted("call:"+t.Name) + " " + inside, err
@@ -138,7 +138,7 @@ func (b *braced) value(g *rules, at string, schema json.RawMessage, depth int) (
 	return "", only(at, json.RawMessage(`{"any type": 1}`))
 }
 
-// any returns the rule of any value. That of any object has object behind its name.
+// any returns the rule of any value. The rule of any object has object behind its name.
 func (b *braced) any(g *rules) string {
 	if !g.any {
 		g.any = true
@@ -148,8 +148,8 @@ func (b *braced) any(g *rules) string {
 	return "any"
 }
 
-// several is that of notation.
+// several implements notation.
 func (*braced) several(call string) string { return call }
 
-// starts is that of notation.
+// starts implements notation.
 func (*braced) starts(*Asked) []string { return nil }

@@ -23,7 +23,7 @@ type tagged struct {
 	line        bool     // values are lines
 }
 
-// read is that of notation.
+// read implements notation.
 func (x *tagged) read(c *cursor, a *Asked) []chattemplate.ToolCall {
 	c.lit(strings.TrimSpace(x.head))
 	call := chattemplate.ToolCall{Name: c.name()}
@@ -110,7 +110,7 @@ func (x *tagged) valueOf(text string, schema json.RawMessage) (json.RawMessage, 
 	return textOf(line), free && len(k.Enum) == 0
 }
 
-// rule is that of notation.
+// rule implements notation.
 func (x *tagged) rule(g *rules, t *chattemplate.Tool) (string, error) {
 	list, err := g.argumentsOf(t)
 	if err != nil {
@@ -143,8 +143,8 @@ func (x *tagged) rule(g *rules, t *chattemplate.Tool) (string, error) {
 	return strings.Join(append(parts, quoted(x.foot)), " "), nil
 }
 
-// several is that of notation.
+// several implements notation.
 func (*tagged) several(call string) string { return call }
 
-// starts is that of notation.
+// starts implements notation.
 func (*tagged) starts(*Asked) []string { return nil }

@@ -25,12 +25,12 @@ type Conversation struct {
 	Documents json.RawMessage
 
 	// Variables are further variables, such as enable_thinking. They are nil, bool, int, float64,
-	// string or json.RawMessage. Their strings count as those of messages do: special tokens in
+	// string or json.RawMessage. Their strings count as strings of messages do: special tokens in
 	// them are text. A template that does not read them writes what it writes without.
 	Variables map[string]any
 
-	// Date is the day that the template takes for today. The zero value is that of the template's
-	// [Options].
+	// Date is the day that the template takes for today. The zero value means the date of the
+	// template's [Options].
 	Date Date
 }
 
@@ -82,7 +82,7 @@ func (t *Template) Source() string { return t.source }
 // Write returns the text for a conversation in parts, as [Template.Parts] does. Arguments of calls
 // are mappings, or if the template cannot write those, their JSON.
 //
-// Errors are those of Parts, or of the kind [kernel.ErrArgument] about a part of the conversation.
+// Errors come from Parts, or are of the kind [kernel.ErrArgument] about a part of the conversation.
 func (t *Template) Write(ctx context.Context, c *Conversation, prompt bool) ([]tokenizer.Part, error) {
 	parts, err := t.write(ctx, c, prompt, false)
 	called := slices.ContainsFunc(c.Messages, func(m Message) bool { return len(m.Calls) > 0 })
@@ -144,7 +144,7 @@ func (t *Template) variables(c *Conversation, prompt, texts bool) (variables map
 			return nil, 0, err
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.Variables)) { // so that of several errors it is always the same
+	for _, name := range slices.Sorted(maps.Keys(c.Variables)) { // in order, for the same error every time
 		v := c.Variables[name]
 		if slices.Contains(fixed, name) {
 			return nil, 0, badVariable(name, "one that every conversation has", anotherName)

@@ -20,7 +20,7 @@ func kinds() (syntax, render, refused error) {
 	return jinja.ErrSyntax, jinja.ErrRender, jinja.ErrRefused
 }
 
-// failed returns an error of package jinja as one of this package.
+// failed returns an error of package jinja as this package's error.
 func failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -36,7 +36,7 @@ func badVariable(name, got, want string) error {
 	return &kernel.Error{Where: "chattemplate: " + name, Got: got, Want: want}
 }
 
-// types are those of variables.
+// types are the types of variables.
 const types = "nil, bool, int, float64, string or JSON"
 
 // anotherName is what a variable should have whose name every conversation uses.

@@ -212,7 +212,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// The template in the file of SmolLM2 is the one of testdata.
+// The file of SmolLM2 has the template of testdata.
 func TestFromGGUF(t *testing.T) {
 	f, err := gguf.Open(testweights.Path(t, testweights.SmolLM2))
 	if err != nil {

@@ -19,7 +19,7 @@ func number(width int, of func(t time.Time) int) directive { return directive{wi
 func spaced(of func(t time.Time) int) directive            { return directive{2, ' ', of, ""} }
 func text(layout string) directive                         { return directive{text: layout} }
 
-// directives are those of C with Python's and glibc's, for a time without a zone.
+// directives are C's with Python's and glibc's, for a time without a zone.
 var directives = map[byte]directive{
 	'a': text("Mon"), 'A': text("Monday"), 'b': text("Jan"), 'h': text("Jan"), 'B': text("January"), 'p': text("PM"), 'P': text("pm"),
 	'c': text("Mon Jan _2 15:04:05 2006"), 'x': text("01/02/06"), 'D': text("01/02/06"), 'X': text("15:04:05"), 'T': text("15:04:05"),
@@ -38,7 +38,7 @@ func twelve(t time.Time) int  { return (t.Hour()+11)%12 + 1 }
 func weekday(t time.Time) int { return int(t.Weekday()) }
 func isoYear(t time.Time) int { year, _ := t.ISOWeek(); return year }
 
-// write writes a time. The flags are those of glibc: - for no padding, _ for spaces, 0 for zeros.
+// write writes a time. The flags are glibc's: - for no padding, _ for spaces, 0 for zeros.
 func (d directive) write(t time.Time, flag byte) string {
 	if d.of == nil {
 		return t.Format(d.text)

@@ -7,12 +7,11 @@
 // There is a Go library for Jinja, gonja v2.9.1, which renders the templates of well-known models
 // right as long as there are no tools: mappings lose the order of their keys, and more than half of
 // public templates have a conversation with calls or reasoning that it writes otherwise, or
-// refuses. Nothing limits a template's time, memory or stack: one of 50 bytes, in a file that
-// somebody else made, ends the program (a macro that calls itself overflows the stack, which Go
-// cannot recover from), others take all memory or never end, and it does not tell the text of a
-// message from that of the template. pongo2 v6.0.0 has no such limits either, and the language of
-// Django, without namespaces and methods. This package limits what a template does and tells the
-// texts apart.
+// refuses. Nothing limits a template's time, memory or stack: 50 bytes in a file that somebody else
+// made end the program (a macro that calls itself overflows the stack, which Go cannot recover
+// from), others take all memory or never end, and it does not tell the text of a message from the
+// template's. pongo2 v6.0.0 has no such limits either, and the language of Django, without
+// namespaces and methods. This package limits what a template does and tells the texts apart.
 package chattemplate
 
 import (
@@ -40,9 +39,9 @@ const (
 type Options struct {
 	BOS, EOS string // texts of the tokens that begin and end a text; the variables bos_token and eos_token
 
-	// Variables are further variables, such as enable_thinking. They are nil, bool, int, float64
-	// or string, which count as part of the template, or json.RawMessage, such as tools, whose
-	// strings count as those of messages do.
+	// Variables are further variables, such as enable_thinking. They are nil, bool, int, float64 or
+	// string, which count as part of the template, or json.RawMessage, such as tools, whose strings
+	// count as strings of messages do.
 	Variables map[string]any
 
 	// Date is the day that templates take for today. The zero value is [DefaultDate].
@@ -90,7 +89,7 @@ func (t *Template) With(opts Options) (*Template, error) {
 }
 
 // FromGGUF parses the template that a GGUF file has. BOS and EOS, if they are "", are the tokens
-// that the file names. An error is a *kernel.Error if there is none, or as that of NewWith.
+// that the file names. An error is a *kernel.Error if there is none, or comes from NewWith.
 func FromGGUF(f *gguf.File, opts Options) (*Template, error) {
 	template, err := f.String("tokenizer.chat_template")
 	if err != nil {
@@ -122,7 +121,7 @@ func tokenText(f *gguf.File, key string) string {
 // fields of a message.
 //
 // Encode what Parts returns instead, if a user has written the messages: in this text, special
-// tokens that somebody has written into a message cannot be told from those of the template.
+// tokens that somebody has written into a message cannot be told from the template's.
 func (t *Template) Render(messages []Message, prompt bool) (string, error) {
 	parts, err := t.Parts(context.Background(), messages, prompt)
 	return tokenizer.Join(parts), err

@@ -77,9 +77,8 @@ func (in *Inputs) CheckOutput(flag, output string) error {
 	return in.CheckApart(flag, output)
 }
 
-// CheckApart returns a usage error if the file that a flag names is one of those that are read:
-// writing it would destroy an input. Links to one file are that file. It is for outputs whose
-// folder is made later.
+// CheckApart returns a usage error if the file that a flag names is also read: writing it would
+// destroy an input. Links to one file are that file. It is for outputs whose folder is made later.
 func (in *Inputs) CheckApart(flag, output string) error {
 	out, err := os.Stat(output)
 	if err != nil {
@@ -108,8 +107,8 @@ func checkFile(name string) error {
 	return err
 }
 
-// Open opens one of the files. The standard input is stdin, which stays open. A pipe, a terminal
-// and the like may wait for what comes: then a read ends with the cause of ctx when ctx does.
+// Open opens a file. The standard input is stdin, which stays open. A pipe, a terminal and the like
+// may wait for what comes: then a read ends with the cause of ctx when ctx does.
 func (in *Inputs) Open(ctx context.Context, name string, stdin io.Reader) (io.ReadCloser, error) {
 	if name == "-" {
 		return interruptible(ctx, func() (io.ReadCloser, error) { return io.NopCloser(stdin), nil }), nil
@@ -129,7 +128,7 @@ func Open(ctx context.Context, name string) (io.ReadCloser, error) {
 // mostRead is the largest file that ReadFile takes: a device may have no end.
 const mostRead = 64 << 20
 
-// ReadFile reads a file that [Open] opens. One of more than 64 MiB is an error.
+// ReadFile reads a file that [Open] opens. A file of more than 64 MiB is an error.
 func ReadFile(ctx context.Context, name string) ([]byte, error) {
 	f, err := Open(ctx, name)
 	if err != nil {

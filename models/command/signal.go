@@ -27,14 +27,12 @@ func (e *SignalError) status() int {
 	return 1
 }
 
-// ending are those that end a program: ^C, what kill and service managers send, and the end of
-// the terminal.
-var ending = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
-
 // Context returns a context that ends when a signal asks the program to end: SIGINT (^C), SIGTERM
 // or SIGHUP, unless the program was started with that one ignored. Its cause is a [*SignalError].
 // A second signal ends the program at once.
-func Context() (ctx context.Context, stop func()) { return Signals(context.Background(), ending...) }
+func Context() (ctx context.Context, stop func()) {
+	return Signals(context.Background(), append([]os.Signal{os.Interrupt}, signals.Ending...)...)
+}
 
 // Signals is [Context] for other signals, and for a context that may end before.
 func Signals(parent context.Context, which ...os.Signal) (ctx context.Context, stop func()) {

@@ -72,10 +72,15 @@ func (m *Model) CheckDraft(draft *Model) error {
 	return nil
 }
 
-// drafters gives each stream a text of the draft model, all in one session. It stays with the
-// session of the streams, and the texts with theirs, so that the next call reads only what is new.
+// drafters gives each stream a text of the draft model, or of the layer that guesses, all in one
+// session. It stays with the session of the streams, and the texts with theirs, so that the next
+// call reads only what is new.
 func (g *generation) drafters(o *GenerateOptions) error {
 	m := o.DraftModel
+	g.ahead = m == nil && o.Draft > 0 && g.s.model.ahead != nil
+	if g.s.follows = g.s.follows || g.ahead; g.ahead {
+		m = g.s.model.ahead
+	}
 	if m == nil {
 		return nil
 	}
@@ -91,8 +96,10 @@ func (g *generation) drafters(o *GenerateOptions) error {
 		need += m.Pages(tokens)
 		if draft := t.text.draft; draft != nil && draft.session == d && d.model == m {
 			// No other stream waits for pages of what is not in the text any more.
-			if _, err := draft.Keep(slices.Concat(t.text.tokens, t.next)); err != nil {
-				return err
+			if !g.ahead {
+				if _, err := draft.Keep(slices.Concat(t.text.tokens, t.next)); err != nil {
+					return err
+				}
 			}
 			room += draft.kv.count(0, m.options.PageSize)
 		}
@@ -109,6 +116,7 @@ func (g *generation) drafters(o *GenerateOptions) error {
 		if g.s.draft, err = m.newSession(pages); err != nil {
 			return err
 		}
+		g.s.draft.follows = g.ahead
 	}
 	for _, t := range g.streams {
 		if t.text.draft == nil || t.text.draft.session != g.s.draft {
@@ -125,10 +133,18 @@ func (g *generation) ask(ctx context.Context, wants []int) error {
 	var of []*stream
 	for i, t := range g.streams {
 		if wants[i] > 0 {
-			all, of = append(all, &Guess{Text: t.text.draft, Known: t.known(), Most: wants[i]}), append(of, t)
+			guess := &Guess{Text: t.text.draft, Known: t.known(), Most: wants[i]}
+			if g.ahead {
+				guess.Text = t.text
+			}
+			all, of = append(all, guess), append(of, t)
 		}
 	}
-	err := g.drafts.Guess(ctx, all...)
+	guess := g.drafts.Guess
+	if g.ahead {
+		guess = g.s.guessAhead
+	}
+	err := guess(ctx, all...)
 	for i, t := range of {
 		t.next, t.guesses = append(t.next, all[i].Tokens...), len(all[i].Tokens)
 	}

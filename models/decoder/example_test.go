@@ -10,7 +10,8 @@ import (
 // The model of these examples is tiny, with random weights: what it says means nothing.
 const path = "../testdata/tiny/llama-2"
 
-// A text is continued with tokens that are drawn by chance. The same seed draws the same ones, on every CPU.
+// A text is continued with tokens that are drawn by chance. The same seed draws the same ones, on
+// every CPU.
 func ExampleModel_Generate() {
 	model, err := decoder.Load(path, decoder.Options{})
 	if err != nil {
@@ -60,8 +61,8 @@ func ExampleModel_GenerateBatch() {
 	// Output: [[600 148 569 393] [499 148 569 30]]
 }
 
-// A program with a loop of its own: the logits after a prompt, and after one more token. The keys and
-// values of the prompt are kept.
+// A program with a loop of its own: the logits after a prompt, and after one more token. The keys
+// and values of the prompt are kept.
 func ExampleSession_Forward() {
 	model, err := decoder.Load(path, decoder.Options{})
 	if err != nil {

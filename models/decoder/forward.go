@@ -16,6 +16,8 @@ type Step struct {
 	Text   *Text
 	Tokens []int32 // new tokens at the end of the text
 	Logits Rows    // the tokens after which logits are wanted
+
+	before []float32 // the state before each token, of a layer that guesses further tokens
 }
 
 // Rows says after which of the new tokens logits are wanted.
@@ -161,6 +163,7 @@ func (s *Session) nextPass(steps []Step) bool {
 	p := &s.tokens
 	p.Reset()
 	s.counts, s.texts, s.pages.Carries = s.counts[:0], s.texts[:0], s.pages.Carries[:0]
+	s.scored, s.reach = s.scored[:0], s.reach[:0]
 	for i := range steps {
 		t, done := &steps[i], s.done[i]
 		n := min(len(t.Tokens)-done, s.chunk-len(p.Tokens))
@@ -168,10 +171,20 @@ func (s *Session) nextPass(steps []Step) bool {
 			continue
 		}
 		s.counts, s.texts = append(s.counts, n), append(s.texts, t.Text)
+		r := reach{first: t.Text.Len() + max(0, done), ends: s.follows && done+n == len(t.Tokens)}
 		for j := max(0, done); j < done+n; j++ {
-			if t.Logits == LogitsAll || t.Logits == LogitsLast && j == len(t.Tokens)-1 {
-				p.Wanted = append(p.Wanted, len(p.Tokens)+j-done)
+			scored := t.Logits == LogitsAll || t.Logits == LogitsLast && j == len(t.Tokens)-1
+			if scored {
+				s.scored = append(s.scored, len(p.Wanted))
 			}
+			if scored || r.ends {
+				p.Wanted = append(p.Wanted, len(p.Tokens)+j-done)
+				r.rows++
+			}
+		}
+		s.reach = append(s.reach, r)
+		if t.before != nil {
+			p.Before = append(p.Before, t.before[done*s.model.config.Width:][:n*s.model.config.Width]...)
 		}
 		at := t.Text.Len() + done
 		if tokens := t.Tokens[max(0, done):max(0, done+n)]; done >= 0 {
@@ -203,14 +216,20 @@ func (s *Session) pass(ctx context.Context) error {
 	if err != nil || len(p.Wanted) == 0 {
 		return err
 	}
-	rows := len(p.Wanted)
+	if s.follows {
+		h = s.follow(h)
+	}
+	rows := len(s.scored)
+	if rows == 0 {
+		return nil
+	}
 	out := s.logits[s.ready*s.width:][:rows*s.width]
 	s.ready += rows
 	if s.hidden {
 		copy(out, h)
 		return nil
 	}
-	return m.head.Logits(p, out, h, rows)
+	return m.head.Logits(p, out, h[:rows*m.config.Width], rows)
 }
 
 // extend makes room for the tokens of a pass in all groups, or in none. No text has more pages then
@@ -278,6 +297,7 @@ func (s *Session) undo(steps []Step) (err error) {
 			err = errors.Join(err, t.cutKeys(t.began))
 		}
 		t.cutStates(t.Len())
+		t.trail.cut(t.Len(), s.model.config.Width)
 	}
 	return err
 }

@@ -66,7 +66,8 @@ type GenerateOptions struct {
 	Logits func(text int, logits []float32)
 
 	// Draft is the most tokens that are guessed and computed together with the next one:
-	// those that followed the last tokens where these occur earlier in the text. Right
+	// those that followed the last tokens where these occur earlier in the text, or with
+	// Options.MTP those that the layer of the model guesses. Right
 	// guesses save steps, wrong ones cost time. The tokens are the same as without.
 	Draft int
 
@@ -229,6 +230,7 @@ type generation struct {
 	left    bool     // the loop
 	full    bool     // the cache has no room for guesses
 	drafts  *Session // of the draft model, or nil
+	ahead   bool     // which is the layer of Options.MTP
 }
 
 // A stream is a text that grows.

@@ -33,7 +33,7 @@ func convert(t *testing.T, dir string) (*converter, *gguf.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := folderLoader(dir, m, Options{})
+	l, err := folderLoader(dir, m, Options{MTP: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,6 +47,10 @@ func convert(t *testing.T, dir string) (*converter, *gguf.File) {
 	v := &converter{t: t, c: configOf(m), m: m, l: l}
 	v.tensors()
 	v.metadata()
+	if slices.ContainsFunc(v.Tensors, func(t gguf.Tensor) bool { return strings.Contains(t.Name, "nextn.") }) {
+		v.Set(m.Family.GGUF+".block_count", uint32(v.c.Layers+1))
+		v.Set(m.Family.GGUF+".nextn_predict_layers", uint32(1))
+	}
 	f, err := gguf.New(v.Bytes())
 	if err != nil {
 		t.Fatal(err)
@@ -345,7 +349,8 @@ func (v *converter) inner() int {
 	return v.c.FFN
 }
 
-// latent writes what files say of attention over latents. The models here have an mscale_all_dim of 1.
+// latent writes what files say of attention over latents. The models here have an mscale_all_dim of
+// 1.
 func (v *converter) latent(l *arch.Latent) {
 	keys := map[string]int{"attention.kv_lora_rank": l.Rank, "attention.key_length_mla": l.Plain + l.Turned(), "attention.value_length_mla": l.Values}
 	if l.QueryRank > 0 {
@@ -480,7 +485,7 @@ func (v *converter) tensors() {
 				v.AddFloats(ours+".weight", joined[ours], append([]int{n}, info.Shape...)...)
 			}
 			continue
-		case v.m.Layers[0].Norm.LessOne && strings.HasSuffix(ours, "_norm") && !strings.HasSuffix(ours, "ssm_norm") && kind == ".weight":
+		case v.m.Layers[0].Norm.LessOne && strings.HasSuffix(ours, "norm") && !strings.HasSuffix(ours, "ssm_norm") && kind == ".weight":
 			for i := range x {
 				x[i]++
 			}

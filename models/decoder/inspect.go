@@ -29,6 +29,9 @@ func inspect(model string, u use) (*inventory.Inventory, error) {
 	}
 	v.Problem(err)
 	x.describe(v)
+	if name, n := x.guessing(x.arch); n > 0 {
+		v.Size(name, n)
+	}
 	if u == ranks {
 		v.Template = nil // a conversation is no work of a reranker
 	}

@@ -67,6 +67,12 @@ type Options struct {
 	// [Model.With] takes those of the model, for which nil stands, too.
 	LoRA []lora.Adapter
 
+	// MTP reads the layer that guesses further tokens (multi-token prediction), of models that
+	// bring one: DeepSeek V3, GLM-4 with experts, Qwen3-Next and Qwen3.5, whose GGUF files call its
+	// tensors nextn. GenerateOptions.Draft then is how many tokens it guesses. It changes no
+	// result.
+	MTP bool
+
 	// PageSize is the number of tokens of a page of the cache; 0 means 64.
 	PageSize int
 
@@ -97,6 +103,7 @@ type Model struct {
 	options Options
 	ropes   []engine.Rotation
 	layout  layout
+	ahead   *Model // with Options.MTP
 }
 
 // A network is what models with different options share.
@@ -105,9 +112,10 @@ type network struct {
 	config Config
 	layers *engine.Network
 
-	checkpoint int    // see checkpointOf
-	adapters   string // that are merged into the weights, see Options.LoRA
-	rounded    bool   // Options.Precision is bfloat16
+	checkpoint int      // see checkpointOf
+	adapters   string   // that are merged into the weights, see Options.LoRA
+	rounded    bool     // Options.Precision is bfloat16
+	ahead      *network // of the layer of Options.MTP, or nil
 	head       engine.Head
 	ranking    *ranking.Ranking // of rerankers
 	vocabulary
@@ -137,6 +145,9 @@ func (n *network) model(l *loader, head headSource, o Options) (*Model, error) {
 	words, logits := l.ends(&n.config, head, n.arch.Logits.Bias)
 	n.head = engine.Head{Linear: logits, Scale: n.config.LogitScale, Softcap: n.config.LogitSoftcap}
 	n.layers = engine.Read(n.arch, l.Reader, engine.Packed{Linear: words.One()})
+	if o.MTP {
+		n.readAhead(l, words, logits)
+	}
 	l.rank(n.ranking, n.config.Width)
 	if l.Dry != nil {
 		return nil, cmp.Or(l.Err(), errDry)
@@ -184,11 +195,20 @@ func (m *Model) With(o Options) (*Model, error) {
 	if o.PageSize == 0 {
 		o.PageSize = defaultPage
 	}
-	ropes, err := m.layers.Rotations(o.Context, m.config.Context)
-	if err != nil {
-		return nil, err
+	if o.MTP && m.network.ahead == nil {
+		return nil, &kernel.Error{Where: "decoder: Options.MTP", Got: "true of a model that was loaded without", Want: "true when a model is loaded"}
 	}
-	return &Model{m.network, o, ropes, m.layoutOf(&o)}, nil
+	with, err := m.network.with(o)
+	if err == nil && o.MTP {
+		with.ahead, err = m.network.ahead.with(o)
+	}
+	return with, err
+}
+
+// with returns a model of the network.
+func (n *network) with(o Options) (*Model, error) {
+	ropes, err := n.layers.Rotations(o.Context, n.config.Context)
+	return &Model{network: n, options: o, ropes: ropes, layout: n.layoutOf(&o)}, err
 }
 
 // cacheTypes are the types of caches.

@@ -96,7 +96,7 @@ func openFile(f *gguf.File, path string, u use, o Options) (*origin, error) {
 		return nil, err
 	}
 	x.network.adapters = x.Adapters
-	x.loader.ignoreMore(m)
+	x.loader.ignoreMore(m, o.MTP)
 	n := &x.config.Vocab
 	if *n, err = x.loader.vocabulary(); err != nil {
 		return nil, err
@@ -135,7 +135,6 @@ func openFolder(path string, u use, o Options) (*origin, error) {
 		x.head = headTied
 		x.tie()
 	}
-	x.loader.ignoreMore(m)
 	n := &x.config.Vocab
 	if *n, err = x.loader.vocabulary(); err == nil {
 		err = x.network.vocabulary.fromFolder(dir, *n)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/attn-go/attn/kernel"
 	engine "github.com/attn-go/attn/models/internal/network"
@@ -58,8 +59,8 @@ func (t *Text) Save(dst []byte, from, to int) ([]byte, error) {
 		if s == nil || s.After != after {
 			return dst, &kernel.Error{Where: "decoder: Text.Save", Got: fmt.Sprintf("no state after %d tokens", after), Want: "a state at each checkpoint"}
 		}
-		for _, layer := range s.Layers {
-			for _, x := range layer {
+		for i, taps := range s.Taps {
+			for _, x := range slices.Concat(taps, s.Layers[i]) {
 				out = binary.LittleEndian.AppendUint32(out, math.Float32bits(x))
 			}
 		}
@@ -99,7 +100,7 @@ func (t *Text) Load(tokens []int32, data []byte) error {
 	var states []*engine.State
 	rest := len(data)
 	for _, after := range s.model.checkpoints(at, at+n) {
-		states = append(states, s.newState(after))
+		states = append(states, s.newState(after, nil))
 		rest -= 4 * int(s.model.layers.Carries(after))
 	}
 	if err := t.loadKeys(n, data, rest); err != nil {
@@ -108,11 +109,14 @@ func (t *Text) Load(tokens []int32, data []byte) error {
 	}
 	data = data[rest:]
 	for _, state := range states {
-		for _, layer := range state.Layers {
-			for i := range layer {
-				layer[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+		state.Users++
+		for i, taps := range state.Taps {
+			for _, layer := range [...][]float32{taps, state.Layers[i]} {
+				for i := range layer {
+					layer[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+				}
+				data = data[4*len(layer):]
 			}
-			data = data[4*len(layer):]
 		}
 	}
 	t.states = append(t.states, states...)

@@ -38,8 +38,11 @@ type Session struct {
 	piece     []int32 // tokens that are read again, and those after them
 	tokens    engine.Pass
 	sequences []*kvcache.Sequence
+	scored    []int   // of the wanted rows, those of which logits are wanted
+	reach     []reach // of each text
 
-	draft      *Session // of the model that guessed last, see GenerateOptions.DraftModel
+	draft      *Session // of the model that guessed last, see GenerateOptions.DraftModel and Options.MTP
+	follows    bool     // texts keep states, see trail
 	pagesInAll int
 
 	spare   []*engine.State // to be written again, at most as many as written
@@ -107,7 +110,9 @@ type Text struct {
 	began   int             // tokens of the one that the last call began with
 	shared  int             // of the first tokens, so many may be in the memory of forks, where they never change
 	marked  bool            // while steps are checked
-	draft   *Text           // that a draft model has read of it, or nil
+	draft   *Text           // that a draft model has read of it, or nil; of the layer that guesses, see Options.MTP, the tokens after the first from ones
+	from    int
+	trail   trail
 }
 
 // NewText returns a text without tokens.
@@ -150,7 +155,7 @@ func (t *Text) Truncate(n int) error {
 	if t.tokens = t.tokens[:n]; n < t.shared {
 		t.tokens, t.shared = slices.Clip(t.tokens), n // the next ones go elsewhere
 	}
-	return nil
+	return t.cutAhead(n)
 }
 
 // checkLength reports a number of tokens that the text does not have.

@@ -75,8 +75,11 @@ func (t *Text) keepStates(keep func(s *engine.State) bool) {
 	for _, s := range t.states {
 		if keep(s) {
 			left = append(left, s)
-		} else if x := t.session; !s.Shared && len(x.spare) < x.written {
-			x.spare = append(x.spare, s)
+		} else if s.Users--; !s.Shared && len(t.session.spare) < t.session.written {
+			if s.Users > 0 {
+				s.Memory = nil
+			}
+			t.session.spare = append(t.session.spare, s)
 		}
 	}
 	clear(t.states[len(left):])
@@ -119,18 +122,25 @@ func (s *Session) carry(t *Text, at, n int) {
 	c := &all[len(all)-1]
 	c.Before, c.After = t.state(at), c.After[:0]
 	for next := s.model.nextCheckpoint(at); next < at+n; next = s.model.nextCheckpoint(next) {
-		c.After = append(c.After, s.newState(next))
+		c.After = append(c.After, s.newState(next, nil))
 	}
-	c.After = append(c.After, s.newState(at+n))
+	before := c.Before
+	if len(c.After) > 0 {
+		before = nil // which ends a chunk
+	}
+	c.After = append(c.After, s.newState(at+n, before))
 }
 
-// newState returns a state that a pass is to write, in spare memory if there is some.
-func (s *Session) newState(after int) *engine.State {
+// newState returns a state that a pass is to write, in the memory of the one before it if that can
+// grow, or else in spare memory if there is some.
+func (s *Session) newState(after int, before *engine.State) *engine.State {
 	var old *engine.State
-	if last := len(s.spare) - 1; last >= 0 {
-		old, s.spare = s.spare[last], slices.Delete(s.spare, last, last+1)
+	grows := before.Grows(after)
+	if i := slices.IndexFunc(s.spare, func(x *engine.State) bool { return grows == (x.Memory == nil) }); i >= 0 {
+		old = s.spare[i]
+		s.spare = slices.Delete(s.spare, i, i+1)
 	}
-	return s.model.layers.NewState(after, old)
+	return s.model.layers.NewState(after, before, old)
 }
 
 // carried gives the texts of a pass the states that it has written. What the last pass ended
@@ -139,6 +149,9 @@ func (s *Session) carried() {
 	n := 0
 	for i, t := range s.texts {
 		c := &s.pages.Carries[i]
+		for _, x := range c.After {
+			x.Users++
+		}
 		t.keepStates(func(x *engine.State) bool { return x != c.Before || t.stays(x) })
 		t.states = append(t.states, c.After...)
 		n += len(c.After)

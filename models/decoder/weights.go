@@ -3,6 +3,7 @@ package decoder
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/models/gguf"
@@ -47,14 +48,22 @@ func folderLoader(dir string, m *arch.Model, o Options) (*loader, error) {
 			s.Multiply(l.Rename(fmt.Sprintf("blk.%d.%s.weight", i, name)), by)
 		}
 	}
+	if o.MTP && slices.Contains(m.Family.Ignored, "mtp.") {
+		l.moveAhead(len(m.Layers))
+		m.More = max(m.More, 1)
+	}
 	l.Ignore(append([]string{".rotary_emb.inv_freq"}, m.Family.Ignored...)...) // of older checkpoints: config.json says it
-	l.ignoreMore(m)
+	l.ignoreMore(m, o.MTP)
 	return l, nil
 }
 
-// ignoreMore marks the tensors of layers that guess further tokens as used.
-func (l *loader) ignoreMore(m *arch.Model) {
+// ignoreMore marks the tensors of layers that guess further tokens as used, but those of the first
+// one if that is read.
+func (l *loader) ignoreMore(m *arch.Model, but bool) {
 	for i := range m.More {
+		if i == 0 && but {
+			continue
+		}
 		l.Ignore(fmt.Sprintf("blk.%d.", len(m.Layers)+i), fmt.Sprintf("model.layers.%d.", len(m.Layers)+i))
 	}
 }

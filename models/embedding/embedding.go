@@ -4,7 +4,7 @@
 // the cut to fewer dimensions.
 //
 // An [Embedder] is made by package encoder, decoder or static, or by models.OpenEmbedder, which
-// finds out which of them a model needs. [Float16] and [Int8] make smaller numbers of vectors.
+// finds out what a model needs. [Float16] and [Int8] make smaller numbers of vectors.
 package embedding
 
 import (
@@ -21,9 +21,9 @@ import (
 // A Model computes the states of tokens. It is for any number of goroutines at once.
 type Model interface {
 	// States calls each with the states of every text, [tokens, width], in any order. They are
-	// valid during the call alone. The ids are checked. types are the types of tokens; those of a
-	// text, or all, may be nil, which is type 0. It may leave out rows that the pooling does not
-	// look at; "" looks at all. An error of each ends it, and so does ctx, with its error.
+	// valid during the call alone. The ids are checked. types are the types of tokens; nil for a
+	// text, or for all, means type 0. It may leave out rows that the pooling does not look at; ""
+	// looks at all. An error of each ends it, and so does ctx, with its error.
 	States(ctx context.Context, ids, types [][]int32, o *Options, how Pooling, each func(text int, states []float32) error) error
 }
 
@@ -36,12 +36,12 @@ type Parts struct {
 	Modules   *Modules    // what else is done with a text
 	Steps     []Step      // the modules after the pooling, see [ReadSteps]
 	Sparse    *SparseHead // of models with weights of tokens, or nil
-	Tokens    []Step      // layers that make vectors of tokens beside that of a text, as bge-m3 has one; see [Dense]
+	Tokens    []Step      // layers that make vectors of tokens, as in bge-m3; see [Dense]
 	Vocab     int         // ids that tokens may have
 	Width     int         // of a state
 	MaxTokens int         // to which a text is cut
 	Positions int         // the most tokens that the model can take
-	Empty     bool        // a text may be without tokens: its vector is that of no states, zeros
+	Empty     bool        // a text may be without tokens: its vector is zeros
 }
 
 // An Embedder is an embedding model that is loaded. It is immutable: any number of goroutines may
@@ -107,13 +107,13 @@ func (e *Embedder) Tokenizer() *tokenizer.Tokenizer { return e.p.Tokenizer }
 func (e *Embedder) Prompts() map[string]string { return e.p.Modules.Prompts }
 
 // Embed returns the embeddings of texts, each of [Embedder.Width]: the pooling of the states of all
-// tokens of a text, those around it included, and what modules.json has after it. Of a text of more
-// than [Embedder.MaxTokens] only the beginning counts, unless Options.Split pools all of it or
-// Options.RefuseLong makes it an error: [Embedder.CountTokens] tells. Without texts the result is
-// empty. Bytes that are not UTF-8 are left out.
+// tokens of a text, including the tokens around it, and what modules.json has after it. Of a text
+// of more than [Embedder.MaxTokens] only the beginning counts, unless Options.Split pools all of it
+// or Options.RefuseLong makes it an error: [Embedder.CountTokens] tells. Without texts the result
+// is empty. Bytes that are not UTF-8 are left out.
 //
-// If ctx ends, its error is returned soon, without any embedding. Other errors are those of
-// Options: a [*kernel.Error], of the kind [ErrLong] if a text is too long.
+// If ctx ends, its error is returned soon, without any embedding. Other errors are about Options: a
+// [*kernel.Error], of the kind [ErrLong] if a text is too long.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	all, err := e.cut(ctx, texts)
 	if err != nil {
@@ -158,8 +158,8 @@ func (e *Embedder) CountTokens(text string) int { return len(e.encode(text, 0)) 
 // [Embedder.MaxTokens], tokens at the text's end are left out: [Embedder.CountTokens] tells.
 func (e *Embedder) Tokens(text string) []int32 { return e.encode(text, e.p.MaxTokens) }
 
-// Fits tells whether a text has at most [Embedder.MaxTokens] tokens, those around it included.
-// Unlike CountTokens it does not count those of a text that is far longer.
+// Fits tells whether a text has at most [Embedder.MaxTokens] tokens, including the tokens around
+// it. Unlike CountTokens it does not count the tokens of a text that is far longer.
 func (e *Embedder) Fits(text string) bool {
 	if e.p.Drop >= 0 { // how many tokens are left is known in the end
 		return e.CountTokens(text) <= e.p.MaxTokens
@@ -178,10 +178,9 @@ func (e *Embedder) encode(text string, limit int) []int32 {
 	return ids
 }
 
-// EmbedTokens is [Embedder.Embed] for texts that are tokens already. Their ids are those of the
-// vocabulary, and a text has at least one of them and at most as many as the model has
-// positions, which may be more than MaxTokens. Otherwise the error is a
-// [*kernel.Error].
+// EmbedTokens is [Embedder.Embed] for texts that are tokens already. Their ids belong to the
+// vocabulary, and a text has at least one token and at most as many as the model has positions,
+// which may be more than MaxTokens. Otherwise the error is a [*kernel.Error].
 func (e *Embedder) EmbedTokens(ctx context.Context, ids [][]int32) ([][]float32, error) {
 	if err := e.checkOptions(); err != nil {
 		return nil, err
@@ -279,8 +278,8 @@ func CheckTokens(ids []int32, vocab, positions int, empty bool) *kernel.Error {
 	return nil
 }
 
-// Prompt returns the text that is put before every text: that of Options.Prompt, or else the
-// default of the model, which may be "".
+// Prompt returns the text that is put before every text: Options.Prompt's, or else the default of
+// the model, which may be "".
 func (e *Embedder) Prompt() string {
 	name := e.opts.Prompt
 	if name == "" {

@@ -20,7 +20,7 @@ var Poolings = []Pooling{PoolFirst, PoolMean, PoolMeanSqrt, PoolMax, PoolLast, P
 type Modules struct {
 	Listed bool // the folder has modules.json
 
-	// Transformer is the folder of the transformer in that of the model, with slashes: "" for the
+	// Transformer is the folder of the transformer in the model's folder, with slashes: "" for the
 	// model's own, or such as 0_Transformer.
 	Transformer string
 
@@ -65,7 +65,7 @@ type Modules struct {
 }
 
 // A Late says how a model of late interaction makes tokens of texts, by the names of PyLate. A
-// prefix is a token that follows the first one of a text; "" is none.
+// prefix is a token that follows a text's first; "" is none.
 type Late struct {
 	QueryPrefix, DocumentPrefix string
 	QueryLength, DocumentLength int      // tokens to which texts are cut, the prefix included

@@ -34,9 +34,9 @@ type Options struct {
 	Dimensions int
 
 	// Split cuts a text of more than [Embedder.MaxTokens] into pieces of so many tokens, each with
-	// the prompt and the tokens around a text. Its vector is the mean of those of the pieces, each
-	// with the number of its tokens as weight, divided by its L2 norm if the model does so.
-	// RefuseLong has no effect then.
+	// the prompt and the tokens around a text. Its vector is the mean of the pieces' vectors,
+	// weighted by their numbers of tokens, divided by its L2 norm if the model does so. RefuseLong
+	// has no effect then.
 	Split bool
 
 	// Overlap is how many tokens of a piece are those at the end of the one before, with Split: 0
@@ -68,11 +68,11 @@ func (o *Options) Check() error {
 // LoadOptions are settings of a model that change its results.
 type LoadOptions struct {
 	// Precision is what the products of linear layers are computed with; the zero value is float32.
-	// Embeddings have the same bits on every CPU, but others than those of another precision.
+	// Embeddings have the same bits on every CPU; another precision has other bits.
 	//
 	// With precision.BFloat16 weights take half of the memory of float32, and the cosine of an
-	// embedding of MiniLM with that of float32 is 0.9999 or more. Of decoders, weights in blocks
-	// stay as they are.
+	// embedding of MiniLM with float32's is 0.9999 or more. Of decoders, weights in blocks stay as
+	// they are.
 	//
 	// The head of SPLADE that predicts words stays float32 with any of them.
 	//
@@ -80,7 +80,7 @@ type LoadOptions struct {
 	// [linear.QuantizeInt8] and [linear.Options]. These weights take a quarter of the memory, and
 	// texts less time: for MiniLM the cosine is 0.9993 or more from 10 tokens on, and 0.9985 or
 	// more below. Columns of the states are sorted by size, so that large ones share blocks, unless
-	// the file has quantized weights, which keep their blocks. The model's width and that of its
+	// the file has quantized weights, which keep their blocks. The widths of the model and its
 	// inner layers are multiples of 32. Of decoders it rounds inputs alone, and these have
 	// quantized weights, see the Options of package decoder.
 	Precision precision.Precision
@@ -96,8 +96,8 @@ type LoadOptions struct {
 	// static table takes none.
 	LoRA []lora.Adapter
 
-	// KeepPacked keeps the weights in a file beside the model, as that of the Options of package
-	// decoder does. A static table has none to keep.
+	// KeepPacked keeps the weights in a file beside the model, as in the Options of package
+	// decoder. A static table has none to keep.
 	KeepPacked bool
 
 	// Progress, if not nil, is told how many bytes of the tensors are read, from 0 to all of them,

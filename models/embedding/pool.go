@@ -7,7 +7,7 @@ import (
 
 // pool writes the poolings of a text's rows x, [tokens, width], to v, one after the other. Rows
 // before the first one do not count, except that weights of rows count them. All sums are of
-// float64: those of a column from the first token to the last. Without a row that counts, v is
+// float64; a column is summed from the first token to the last. Without a row that counts, v is
 // zeros.
 func pool(v []float64, x []float32, poolings []Pooling, first int) {
 	w := len(v) / len(poolings)

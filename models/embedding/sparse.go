@@ -55,7 +55,7 @@ type SparseHead struct {
 }
 
 // NewSparseHead returns the head of weights w, one for each number of a state, and the bias. Tokens
-// with the ids of not get no weight. The error is that of [linear.New].
+// with the ids of not get no weight. The error comes from [linear.New].
 func NewSparseHead(w []float32, bias float32, not []int32) (*SparseHead, error) {
 	l, err := linear.New(linear.DenseMatrix(w, 1, len(w)), []float32{bias}, kernel.Exec{})
 	return &SparseHead{layer: l, not: not}, err
@@ -64,12 +64,12 @@ func NewSparseHead(w []float32, bias float32, not []int32) (*SparseHead, error) 
 // HasSparse tells whether the model has weights of tokens, see [Embedder.Sparse].
 func (e *Embedder) HasSparse() bool { return e.p.Sparse != nil }
 
-// Sparse returns the weights of the tokens of texts, those that occur more than once with the
-// largest of their weights. Tokens around a text, of unknown words and those whose weight is not
+// Sparse returns the weights of the tokens of texts. A token that occurs more than once has the
+// largest of its weights. Tokens around a text, of unknown words and those whose weight is not
 // positive are left out. The model sees of a text what [Embedder.Embed] lets it see, and with
 // Options.Split all of it. A weight has the same bits on every CPU and beside any other texts.
 //
-// A model without weights of tokens is [ErrNotSparse]; other errors are those of Embed.
+// A model without weights of tokens is [ErrNotSparse]; other errors come from Embed.
 func (e *Embedder) Sparse(ctx context.Context, texts []string) ([]Sparse, error) {
 	if !e.HasSparse() {
 		return nil, ErrNotSparse

@@ -21,9 +21,9 @@ func (p *pieces) add(prompt int, ids ...[]int32) {
 	}
 }
 
-// promptTokens returns how many tokens of a text do not count in the pooling: those of its prompt
-// with what stands before it, if the model leaves them out. As in sentence-transformers, these are
-// as many as the prompt has as a text alone, but for a special token at its end.
+// promptTokens returns how many tokens of a text do not count in the pooling: the tokens of its
+// prompt and before it, if the model leaves them out. As in sentence-transformers, these are as
+// many as the prompt has as a text alone, but for a special token at its end.
 func (e *Embedder) promptTokens() int {
 	if !e.p.Modules.WithoutPrompt || e.Prompt() == "" {
 		return 0

@@ -15,7 +15,7 @@ import (
 type Step struct {
 	apply func(v []float64, exec kernel.Exec) ([]float64, error) // may change v
 	dense *dense                                                 // that it applies, or nil
-	width int                                                    // of its output, 0 for that of its input
+	width int                                                    // of its output, 0 for its input's
 	unit  bool                                                   // its output has the L2 norm 1
 }
 
@@ -91,7 +91,7 @@ func readDense(dir string, d *DenseModule, width int, o LoadOptions) (Step, erro
 	return Step{apply: x.apply, dense: x, width: d.Out}, r.Done()
 }
 
-// readNorm reads layer normalization. Its epsilon is that of PyTorch.
+// readNorm reads layer normalization. Its epsilon is PyTorch's.
 func readNorm(dir string, n *NormModule, width int) (Step, error) {
 	if n.Width != width {
 		return Step{}, &kernel.Error{Where: dir + ": " + n.Folder, Got: fmt.Sprintf("the dimension %d", n.Width), Want: fmt.Sprint(width)}
@@ -112,7 +112,7 @@ func readNorm(dir string, n *NormModule, width int) (Step, error) {
 }
 
 // Dense returns the step of a linear layer with weights w, [n, k], whose outputs are n numbers, and
-// a bias or nil. The error is that of [linear.New].
+// a bias or nil. The error comes from [linear.New].
 func Dense(w, bias []float32, n, k int) (Step, error) {
 	l, err := linear.New(linear.DenseMatrix(w, n, k), bias, kernel.Exec{})
 	d := &dense{linear: l, width: n}
@@ -141,7 +141,7 @@ func (e *Embedder) finish(out, states []float32, v []float64, first int) (err er
 
 // A dense is a linear layer, whose numbers are rounded to float32.
 type dense struct {
-	linear, across *linear.Linear // across is nil if there is no residual, or one of the inputs as they are
+	linear, across *linear.Linear // across is nil without a residual, or if that is the inputs
 	width          int            // of the output
 	int8, residual bool
 	activation     activations.Function

@@ -11,8 +11,9 @@ import (
 	"github.com/attn-go/attn/retrieval"
 )
 
-// TokenVectors are the vectors of the tokens of a text, as ColBERT has them, or bge-m3 beside that
-// of the text: Vectors[i] is that of Tokens[i], of [Embedder.TokenWidth] numbers, with the L2 norm 1.
+// TokenVectors are the vectors of the tokens of a text, as ColBERT has them, or bge-m3 beside the
+// text's vector: Vectors[i] belongs to Tokens[i] and has [Embedder.TokenWidth] numbers, with the L2
+// norm 1.
 type TokenVectors struct {
 	Tokens  []int32
 	Vectors [][]float32
@@ -163,7 +164,7 @@ func (e *Embedder) CountDocument(text string) int {
 
 // lateTokens returns the ids of a text, at most limit of them if that is not 0.
 func (e *Embedder) lateTokens(text string, prefix int32, limit int) []int32 {
-	if e.p.Modules.Late == nil { // the tokens are those of which the vector of the text is made
+	if e.p.Modules.Late == nil { // the vector of the text is made of the same tokens
 		return e.encode(text, limit)
 	}
 	if prefix < 0 {
@@ -174,12 +175,12 @@ func (e *Embedder) lateTokens(text string, prefix int32, limit int) []int32 {
 }
 
 // QueryVectors returns the vectors of the tokens of queries, which [Embedder.QueryTokens] has made.
-// Mask tokens may fill up a query, and have vectors, too. DocumentVectors returns those of
+// Mask tokens may fill up a query, and have vectors, too. DocumentVectors does the same for
 // documents, without the tokens that the model leaves out, such as punctuation. A vector has the
 // same bits on every CPU and beside any other texts.
 //
 // A model without vectors of tokens is [ErrNoTokenVectors], and Options of vectors of texts, such
-// as Prompt, Dimensions and Split, are a [*kernel.Error]; other errors are those of
+// as Prompt, Dimensions and Split, are a [*kernel.Error]; other errors come from
 // [Embedder.EmbedTokens].
 func (e *Embedder) QueryVectors(ctx context.Context, ids [][]int32) ([]TokenVectors, error) {
 	l := e.late
@@ -274,8 +275,8 @@ func (e *Embedder) tokenVectors(ctx context.Context, ids [][]int32, skip map[int
 }
 
 // MaxSim returns the score of a query for each document, see [retrieval.MaxSim]. Vectors of other
-// lengths than those of the query, empty ones and a document without vectors, whose score would be
-// -Inf, are a [*kernel.Error]. Without a vector of the query all scores are 0.
+// lengths than the query's, empty ones and a document without vectors, whose score would be -Inf,
+// are a [*kernel.Error]. Without a vector of the query all scores are 0.
 func MaxSim(query TokenVectors, documents []TokenVectors, exec kernel.Exec) ([]float32, error) {
 	scores := make([]float32, len(documents))
 	if len(query.Vectors) == 0 || len(documents) == 0 {

@@ -28,7 +28,7 @@ type wordHead struct {
 	table *linear.Linear
 }
 
-// NewWordHead returns the head of a model that predicts words. The error is that of [linear.New].
+// NewWordHead returns the head of a model that predicts words. The error comes from [linear.New].
 func NewWordHead(w *Words) (*SparseHead, error) {
 	n := len(w.Weight)
 	l, err := linear.New(linear.DenseMatrix(w.Dense, n, n), w.DenseBias, kernel.Exec{})

@@ -14,8 +14,8 @@ import (
 	"github.com/attn-go/attn/models/reranking"
 )
 
-// BenchmarkEmbed measures texts of a given number of tokens, on one thread and on all. The
-// GFLOP/s are those of the matrix products, attention included.
+// BenchmarkEmbed measures texts of a given number of tokens, on one thread and on all. The GFLOP/s
+// count the matrix products, attention included.
 func BenchmarkEmbed(b *testing.B) {
 	e := miniLM(b)
 	for _, s := range []struct{ texts, tokens int }{{1, 16}, {8, 64}, {32, 128}} {

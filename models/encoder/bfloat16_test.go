@@ -34,8 +34,8 @@ func miniLMBF16(t testing.TB) *Encoder {
 	return e
 }
 
-// TestBFloat16 expects embeddings near those of float32. A simulation, whose linear layers round in
-// the same way, had a worst cosine of 0.99998.
+// TestBFloat16 expects embeddings near float32's. A simulation, whose linear layers round in the
+// same way, had a worst cosine of 0.99998.
 func TestBFloat16(t *testing.T) {
 	exact, rounded := miniLM(t), miniLMBF16(t)
 	texts, want := referenceTexts(t, exact)

@@ -13,14 +13,14 @@ import (
 
 var limit128 = tokenizer.Options{Limit: 128} // as make.py cuts texts
 
-// tinyTolerance is how much larger our rms error against float64 may be than that of transformers
-// in float32.
+// tinyTolerance is how much larger our rms error against float64 may be than transformers' in
+// float32.
 const tinyTolerance = 1.5
 
 // aloneFrom is the size of a reference that is judged alone. The rms error of few numbers is
-// chance: that of 8 numbers was up to 2.1 times that of transformers for one text of 15 with seeds
-// 1 to 6 of make.py, 0.8 to 1.05 times for all texts together; that of 1000 numbers or more was
-// never above 1.15 times.
+// chance: 8 numbers had up to 2.1 times transformers' error for one text of 15 with seeds 1 to 6 of
+// make.py, 0.8 to 1.05 times for all texts together; 1000 numbers or more never had above 1.15
+// times.
 const aloneFrom = 1000
 
 // A comparison sums up the errors of what was compared with a file of references.
@@ -44,8 +44,8 @@ func (c *comparison) check(i int, name string, got []float32) {
 	}
 }
 
-// meanSquares returns the mean squares of our errors and of those of transformers, and adds them to
-// the sums.
+// meanSquares returns the mean squares of our errors and of transformers', and adds them to the
+// sums.
 func (c *comparison) meanSquares(i int, name string, got []float32) (ours, theirs float64) {
 	c.t.Helper()
 	tensor := fmt.Sprintf("%d.%s", i, name)
@@ -76,8 +76,8 @@ func (c *comparison) meanSquares(i int, name string, got []float32) (ours, their
 	return ours, theirs
 }
 
-// finish judges the sums of all texts. least has mean squares that are allowed whatever those of
-// transformers are.
+// finish judges the sums of all texts. least has mean squares that are allowed whatever
+// transformers' are.
 func (c *comparison) finish(least map[string]float64) {
 	c.t.Helper()
 	if want := len(c.f.Names()) / 2; c.count != want || want == 0 {

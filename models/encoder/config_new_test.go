@@ -28,7 +28,7 @@ func TestNewErrors(t *testing.T) {
 	})
 }
 
-// TestJinaBERTErrors: so are those of JinaBERT, whose model_type is bert.
+// TestJinaBERTErrors: so are errors of JinaBERT, whose model_type is bert.
 func TestJinaBERTErrors(t *testing.T) {
 	wrongKeys(t, "../testdata/tiny/jina-bert-1/", []change{
 		{"feed_forward_type", "original"}, {"feed_forward_type", nil}, {"emb_pooler", "max"}, {"position_embedding_type", "rope"}, {"hidden_act", "maxout"},

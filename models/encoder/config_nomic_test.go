@@ -49,7 +49,7 @@ func published(t *testing.T, change map[string]any) string {
 	return dir
 }
 
-// TestPublishedNomic: the keys of nomic-ai mean what those of transformers mean.
+// TestPublishedNomic: the keys of nomic-ai mean the same as transformers' keys.
 func TestPublishedNomic(t *testing.T) {
 	want, err := Load("../testdata/tiny/nomic_bert-1", LoadOptions{})
 	if err != nil {

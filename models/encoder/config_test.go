@@ -71,7 +71,7 @@ func with(config map[string]any, key string, value any) map[string]any {
 	return changed
 }
 
-// TestModernBases: null is no base of its own for layers with a window, and a missing key one of
+// TestModernBases: null is no base of its own for layers with a window, and a missing key means
 // 10,000.
 func TestModernBases(t *testing.T) {
 	var all map[string]map[string]any

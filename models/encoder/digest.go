@@ -17,8 +17,8 @@ import (
 var kinds = []string{".json", ".txt", ".safetensors"}
 
 // files returns the names of these files, also in the folders of modules, in the order of
-// digests.List, and their paths. That of a GGUF file is ".", as its name changes nothing, and those
-// of further parts of it have a number.
+// digests.List, and their paths. The name of a GGUF file is ".", as its own name changes nothing,
+// and further parts have a number.
 func files(dir string) (names, paths []string, err error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		paths, err = gguf.Parts(dir)

@@ -29,7 +29,7 @@ type Encoder struct {
 	opts Options
 }
 
-// Options are the settings of an Encoder, those of an [embedding.Embedder].
+// Options are the settings of an Encoder, and of an [embedding.Embedder].
 type Options = embedding.Options
 
 // A runner is a model with the memory that calls compute in.
@@ -59,7 +59,7 @@ func (r *runner) States(ctx context.Context, ids, types [][]int32, o *Options, h
 	return r.states(ctx, ids, types, nil, o, how, each)
 }
 
-// ExpandedStates is that of an [embedding.Expander].
+// ExpandedStates implements [embedding.Expander].
 func (r *runner) ExpandedStates(ctx context.Context, ids [][]int32, seen []int, o *Options, each func(text int, states []float32) error) error {
 	return r.states(ctx, ids, nil, seen, o, "", each)
 }
@@ -103,9 +103,8 @@ func (r *runner) states(ctx context.Context, ids, types [][]int32, seen []int, o
 	return nil
 }
 
-// HiddenStates returns what the model computes for one text: the output of the embedding
-// block and then that of each layer, [tokens, width of a state]. The errors are those of
-// EmbedTokens.
+// HiddenStates returns what the model computes for one text: the output of the embedding block and
+// then of each layer, [tokens, width of a state]. It returns the errors of EmbedTokens.
 func (e *Encoder) HiddenStates(ctx context.Context, ids []int32) (states [][]float32, err error) {
 	if bad := e.CheckTokens(ids); bad != nil {
 		bad.Where = "ids" + bad.Where

@@ -88,7 +88,7 @@ func has(f *gguf.File, key string) bool {
 	return ok
 }
 
-// readPooling reads the pooling; "" is that of rerankers.
+// readPooling reads the pooling; "" is for rerankers.
 func readPooling(f *gguf.File, arch string, bad func(name, got, want string) error) (embedding.Pooling, error) {
 	const want = "1 (mean), 2 (cls), 3 (last token) or 4 (the classifier of a reranker)"
 	key := arch + ".pooling_type"

@@ -42,8 +42,8 @@ func TestGGUF(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, text := range r.Texts {
-			// A GGUF file cannot say that a tokenizer normalises with NFKC, as that of this
-			// xlm-roberta does.
+			// A GGUF file cannot say that a tokenizer normalises with NFKC, as this xlm-roberta's
+			// does.
 			if ids := got.Tokens(text); name != "xlm-roberta-1" && !slices.Equal(ids, r.IDs[i]) {
 				t.Errorf("%s: %q: ids %d, want %d", name, text, ids, r.IDs[i])
 			}

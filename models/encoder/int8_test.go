@@ -36,10 +36,10 @@ func miniLMInt8(t testing.TB) *Encoder {
 	return e
 }
 
-// TestInt8 expects embeddings of 8-bit weights and activations near those of float32. The limits
-// are below what blocks of 32 give: 0.99858 for "" and 0.9993 for texts of at least 10 tokens;
-// without sorted columns 0.99827 and 0.9992. One scale per tensor, as ONNX Runtime's dynamic
-// quantization has it, gives a worst cosine of 0.953, one per row 0.995.
+// TestInt8 expects embeddings of 8-bit weights and activations near float32's. The limits are below
+// what blocks of 32 give: 0.99858 for "" and 0.9993 for texts of at least 10 tokens; without sorted
+// columns 0.99827 and 0.9992. One scale per tensor, as ONNX Runtime's dynamic quantization has it,
+// gives a worst cosine of 0.953, one per row 0.995.
 func TestInt8(t *testing.T) {
 	exact, rounded := miniLM(t), miniLMInt8(t)
 	texts, want := referenceTexts(t, exact)

@@ -35,7 +35,7 @@ func Architectures() (folders, files []string) {
 // from a GGUF file, or from one that [weights.Resolve] finds by its name, such as all-MiniLM-L6-v2
 // where attn fetch puts it. A folder has
 //
-//	config.json          model_type one of those that [Architectures] lists
+//	config.json          with a model_type that [Architectures] lists
 //	model.safetensors    or the shards of its index, or pytorch_model.bin or its shards: float32, float16 or bfloat16, which stay as they are
 //	tokenizer.json       or vocab.txt, see package tokenizer
 //	modules.json         and what it names, see [embedding.Modules]; without it a vector is the pooling divided by its L2 norm. The
@@ -50,7 +50,7 @@ func Architectures() (folders, files []string) {
 //
 // Every tensor and module is used, or the error is a [*kernel.Error] that names it, as it is if one
 // is missing or does not fit. With a Precision of int8 and widths that are no multiples of 32 it is
-// a [*kernel.Error]. Errors of the tokenizer are those of package tokenizer. If the folder or one
+// a [*kernel.Error]. Errors of the tokenizer come from package tokenizer. If the folder or either
 // of the first two files is missing, errors.Is finds [fs.ErrNotExist] in it.
 func Load(model string, o LoadOptions) (*Encoder, error) {
 	x, err := open(model, o)
@@ -223,8 +223,8 @@ func (x *origin) checkEnds(n int) error {
 
 // readLength finds out to how many tokens a text is cut: to max_seq_length if that is said, or else
 // to the length of the tokenizer or the positions of the model, the smaller one. Rotary positions
-// go on for ever, so that max_seq_length may be more than the model was trained for, and so may
-// those of T5, and of DeBERTa without a table, up to settings.MostApart. A table ends, where
+// go on for ever, so that max_seq_length may be more than the model was trained for. So do the
+// positions of T5, and of DeBERTa without a table, up to settings.MostApart. A table ends, where
 // sentence-transformers fails with a longer text: here it is cut.
 func (x *origin) readLength() {
 	n := x.modules.MaxTokens

@@ -59,7 +59,7 @@ func TestAdapter(t *testing.T) {
 	}
 }
 
-// TestAdapterGGUF: an adapter of a GGUF file gives the bits of the same one of a folder.
+// TestAdapterGGUF: an adapter in a GGUF file gives the same bits as in a folder.
 func TestAdapterGGUF(t *testing.T) {
 	f, err := safetensors.Open(filepath.Join(adapter, "adapter_model.safetensors"))
 	if err != nil {

@@ -32,8 +32,8 @@ func loadSorted(t *testing.T, dir string) *runner {
 	return &runner{model: m}
 }
 
-// TestOrder compares the states of models whose columns are sorted with those of transformers:
-// every architecture has all of its parts in that order.
+// TestOrder compares the states of models whose columns are sorted with transformers' states: every
+// architecture has all of its parts in that order.
 func TestOrder(t *testing.T) {
 	folders, err := filepath.Glob("../testdata/tiny/*/refs.json")
 	if err != nil || len(folders) == 0 {

@@ -102,7 +102,7 @@ func (x *origin) head(r *tensors.Reader) (*reranking.Head, error) {
 // own class.
 func (x *origin) typed() (bool, error) {
 	if types := x.model.Embed.Types; types < 2 || !x.folder {
-		return types > 1, nil // in GGUF files the tokenizer of BERT gives them, and those of others have no second one
+		return types > 1, nil // in GGUF files only BERT's tokenizer gives them
 	}
 	var c struct {
 		Class  string   `json:"tokenizer_class"`

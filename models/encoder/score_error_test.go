@@ -11,7 +11,7 @@ import (
 // A folder has three scores, and the rms error of three numbers says little of what was computed:
 // with equal arithmetic one is more than 1.5 times another in a quarter of all folders. So a score
 // is also right if transformers may well have had its error. How large that is follows from the
-// states: a score's error is that of the state of the first token times the score's gradient, and
+// states: a score's error is the error of the first token's state times the score's gradient, and
 // what the classifier adds.
 //
 // scoreError is the rms error of transformers in float32 over the length of that gradient. It was
@@ -28,7 +28,7 @@ var scoreErrors = math.Sqrt(16.27 / 3)
 
 // gradient returns the length of the gradient of a score by the pooled state of a pair, by
 // differences of the head's results: its numbers of float32 have errors of 1e-7, so that a slope
-// has one of 1e-5.
+// has an error of 1e-5.
 func gradient(t *testing.T, p *reranking.Parts, ids, types []int32) float64 {
 	var of [][]int32
 	if p.Typed {

@@ -89,8 +89,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestMaxTokens expects the limit of sentence_bert_config.json, or else that of the tokenizer, and
-// no more than the positions.
+// TestMaxTokens expects the limit of sentence_bert_config.json, or else the tokenizer's, and no
+// more than the positions.
 func TestMaxTokens(t *testing.T) {
 	const bert, tokens = "sentence_bert_config.json", "tokenizer_config.json"
 	for _, c := range []struct {

@@ -42,8 +42,8 @@ func (x *origin) readSparse(width int, v *inventory.Inventory) (*embedding.Spars
 	return embedding.NewSparseHead(w, bias[0], not)
 }
 
-// readTokens reads the layer that makes vectors of tokens beside those of texts, if the folder has
-// it.
+// readTokens reads the layer that makes vectors of tokens beside vectors of texts, if the folder
+// has it.
 func (x *origin) readTokens(width int) ([]embedding.Step, error) {
 	if !x.folder || x.modules.Words || x.modules.Late != nil {
 		return nil, nil

@@ -27,8 +27,8 @@ type tinyRefs struct {
 	Queries    bool      // the texts with vectors of tokens are queries
 }
 
-// readTiny returns the references of a folder of make.py's form, or nil if it has another form. The
-// kind of those of decoders as rerankers becomes decoder, as package decoder tests them.
+// readTiny returns the references of a folder of make.py's form, or nil if it has another form.
+// Decoders as rerankers get the kind decoder, as package decoder tests them.
 func readTiny(t *testing.T, dir string) *tinyRefs {
 	data, err := os.ReadFile(filepath.Join(dir, "refs.json"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -140,8 +140,7 @@ func (r *tinyRefs) compareSparse(c *comparison, e *Encoder) {
 	}
 }
 
-// compareBeside compares vectors of tokens that are beside one of the text. Those of a query are no
-// others.
+// compareBeside compares vectors of tokens beside a vector of the text. A query's are the same.
 func (r *tinyRefs) compareBeside(c *comparison, e *Encoder) {
 	all, err := e.DocumentVectors(c.t.Context(), r.IDs)
 	if err != nil {
@@ -216,7 +215,7 @@ func (r *tinyRefs) compareTokens(c *comparison, dir string) {
 			c.t.Fatal(err)
 		}
 		c.check(i, "maxsim", got[1:])
-		// A product of unit vectors has the errors of two elements of these, and a score those of
+		// A product of unit vectors has the errors of two elements, and a score has the errors of
 		// so many products.
 		least += square(scoreErrors) * 2 * float64(len(e.QueryTokens(pair[0]))) * c.sums["vectors"].theirs / float64(len(all))
 	}

@@ -119,7 +119,7 @@ func (x *origin) checkApart() error {
 		return nil
 	}
 	layers := len(x.model.Layers)
-	each := 4 * int64(2*d.Span) * int64(x.model.Width) // bytes of those of a layer
+	each := 4 * int64(2*d.Span) * int64(x.model.Width) // bytes for a layer
 	most := max(2*x.Bytes(), 1<<24)
 	if 2*each <= most/int64(layers) {
 		return nil

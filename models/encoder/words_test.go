@@ -60,7 +60,7 @@ func splade(t *testing.T, name string, tied bool, change func(all map[string]saf
 
 // TestWords: a head that predicts words has the matrix that the file has, or the embedding. Here
 // the matrix is the embedding with the rows of words in the other order, as the bias is, so that
-// their weights are those of the other words.
+// each word gets the weights of another.
 func TestWords(t *testing.T) {
 	for name, x := range map[string]struct{ decoder, embedding, bias string }{
 		"splade-4":            {"cls.predictions.decoder", "bert.embeddings.word_embeddings.weight", "cls.predictions.bias"},

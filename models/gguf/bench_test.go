@@ -21,7 +21,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkFloat32 converts 2^20 elements of each type. The rate is that of what is written.
+// BenchmarkFloat32 converts 2^20 elements of each type. The rate counts the bytes written.
 func BenchmarkFloat32(b *testing.B) {
 	const rows, width = 1 << 10, 1 << 10
 	for kind := range Type(len(layouts)) {

@@ -22,9 +22,9 @@
 //
 // # Limits
 //
-// Versions 2 and 3 are read, little-endian, which practically all files are. A big-endian file
-// and one of version 1 are errors. This package itself runs on machines of either byte order.
-// A file must fit the address space, and a dimension an int.
+// Versions 2 and 3 are read, little-endian, which practically all files are. Big-endian files and
+// files of version 1 are errors. This package itself runs on machines of either byte order. A file
+// must fit the address space, and a dimension an int.
 //
 // These are errors too: a key or a tensor that occurs twice, keys that are empty or longer than
 // 65,535 bytes, names of tensors that are empty or longer than 64 bytes, more than 4
@@ -123,7 +123,7 @@ func load(path string) (*filemap.Mapping, error) {
 }
 
 // New parses a file that lies in memory, by itself if it is a part of a model. Tensor.Data are
-// parts of data, which must not change as long as they are used. An error is one of the kind
+// parts of data, which must not change as long as they are used. An error is of the kind
 // [ErrFormat].
 func New(data []byte) (*File, error) {
 	f := &File{alignment: defaultAlignment}

@@ -48,7 +48,7 @@ type entry struct {
 	value any
 }
 
-// parseMetadata reads n entries. One of them may set the alignment.
+// parseMetadata reads n entries. An entry may set the alignment.
 func (f *File) parseMetadata(r *reader, n int) error {
 	f.keys = make(map[string]int, n)
 	f.entries = make([]entry, 0, n)

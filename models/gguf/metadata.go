@@ -26,9 +26,9 @@ func (f *File) Value(key string) (any, bool) {
 	return f.entries[i].value, true
 }
 
-// DropMetadata forgets all keys and values, as if the file had none: those of a tokenizer may take
-// tens of megabytes. It is for those who have read them and go on with the tensors. No other method
-// may run meanwhile.
+// DropMetadata forgets all keys and values, as if the file had none: a tokenizer's may take tens of
+// megabytes. It is for those who have read them and go on with the tensors. No other method may run
+// meanwhile.
 func (f *File) DropMetadata() { f.entries, f.keys = nil, nil }
 
 // String returns the value of a key whose type is string. Otherwise the error is a *kernel.Error.

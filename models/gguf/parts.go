@@ -17,7 +17,7 @@ const mostParts = 65535 // as the key is a uint16
 
 // Parts returns the paths of the files of a model, of which this is the only one or the first one:
 // path, or all from NAME-00001-of-00003.gguf to NAME-00003-of-00003.gguf. It reads the metadata of
-// a file with such a name. Errors are those of [Open].
+// a file with such a name. Errors come from [Open].
 func Parts(path string) ([]string, error) {
 	if _, _, _, ok := partName(path); !ok {
 		return []string{path}, nil

@@ -37,7 +37,7 @@ func (f *File) Tensor(name string) (Tensor, bool) {
 
 // Float32 returns the elements as float32, row after row. It converts F32, F16, BF16, the formats
 // of package linear, see [linear.Format.Widen], and TQ1_0, TQ2_0 and all types whose names begin
-// with IQ. The bits are those of the gguf package of the ggml project, on every machine, except
+// with IQ. The bits equal the results of the ggml project's gguf package, on every machine, except
 // that a NaN may have others, and that MXFP4 with an exponent of 255 is NaN. An error is a
 // *kernel.Error.
 func (t Tensor) Float32() ([]float32, error) {
@@ -60,8 +60,8 @@ func (t Tensor) fail(got, want string) error {
 	return &kernel.Error{Where: fmt.Sprintf("gguf: tensor %q of type %s", t.Name, t.Type), Got: got, Want: want}
 }
 
-// sizeOf returns the number of elements of a tensor and its bytes. It is false if a dimension
-// is negative, a row is no whole number of blocks, or one of the numbers overflows an int.
+// sizeOf returns the number of elements of a tensor and its bytes. It is false if a dimension is
+// negative, a row is no whole number of blocks, or a number overflows an int.
 func sizeOf(l layout, shape []int) (elements, size int, ok bool) {
 	row := 1
 	if len(shape) > 0 {

@@ -59,8 +59,8 @@ type layout struct {
 	bytes    int
 }
 
-// layouts are those of types that are no formats of package linear, which has the others; the zero
-// layout where no type is defined.
+// layouts are the layouts of types that are no formats of package linear, which has the others; the
+// zero layout where no type is defined.
 var layouts = [...]layout{
 	F32:     {"F32", 1, 4},
 	F16:     {"F16", 1, 2},
@@ -104,7 +104,7 @@ func (t Type) own() bool {
 }
 
 // Format returns the format of package linear that has the weights of the type, and whether one
-// has: the type's own, or that of which [Type.Recode] makes blocks.
+// has: the type's own, or the one that [Type.Recode] makes blocks of.
 func (t Type) Format() (f linear.Format, ok bool) {
 	if e, ok := codebook.Exacts[uint32(t)]; ok {
 		return e.Format, true
@@ -112,8 +112,8 @@ func (t Type) Format() (f linear.Format, ok bool) {
 	return linear.Format(t), t.own()
 }
 
-// Recode returns whole blocks of the type as those of its Format, which have the same weights: data
-// itself, or, of IQ3_S, TQ1_0 and TQ2_0, other ones that it appends to room.
+// Recode returns whole blocks of the type as blocks of its Format, which have the same weights:
+// data itself, or, of IQ3_S, TQ1_0 and TQ2_0, other ones that it appends to room.
 func (t Type) Recode(room, data []byte) []byte {
 	e, ok := codebook.Exacts[uint32(t)]
 	if !ok {

@@ -8,7 +8,7 @@ import (
 )
 
 // These functions follow the numeric contract of package contract: sums are computed in ascending
-// order, each operation is rounded to float32, and the exponential is that of package numeric. So
+// order, each operation is rounded to float32, and the exponential comes from package numeric. So
 // the compiler cannot fuse them, and the bits are the same on every CPU.
 
 // rmsNorm computes x/√(mean(x²)+ε)·weight for each row.

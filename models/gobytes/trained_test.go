@@ -51,7 +51,8 @@ func checkTrainedWeights(t *testing.T, tier kernel.Tier) {
 	}
 }
 
-// TestTrainingIsInference: the logits of training are, to the bit, those of a batch with a cache.
+// TestTrainingIsInference: the logits of training equal, to the bit, the logits of a batch with a
+// cache.
 func TestTrainingIsInference(t *testing.T) {
 	r := trained(t, shortRun, Settings{}, 2)
 	inputs, _ := r.pieces()

@@ -9,7 +9,7 @@ import (
 	"github.com/attn-go/attn/norm"
 )
 
-// backward sets the gradients of the weights. p.logits has those of the logits.
+// backward sets the gradients of the weights. p.logits has the gradients of the logits.
 func (p *pass) backward() error {
 	g := p.gradients
 	clear(g.all)
@@ -29,8 +29,8 @@ func (p *pass) backward() error {
 	return linear.AddRows(linear.DenseMatrix(g.Embed, p.Vocab, p.Width), p.rows(dx), p.tokens, kernel.Exec{})
 }
 
-// backward replaces dx, the gradient of the outputs of a layer, by that of its inputs, and sets g
-// to those of the weights w.
+// backward replaces dx, the gradient of the outputs of a layer, by the gradient of its inputs, and
+// sets g to the gradients of the weights w.
 func (a *layerPass) backward(p *pass, w, g *blockWeights, dx []float32) error {
 	if err := a.backFeedForward(p, w, g, dx); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (p *pass) rows(x []float32) linear.Matrix {
 }
 
 // backProject sets dw to the gradient of the weights w of a linear layer with the inputs x, and dx
-// to that of x, or adds it to dx. dy is that of the outputs.
+// to the gradient of x, or adds it to dx. dy is the gradient of the outputs.
 func (p *pass) backProject(dx, dw, dy, x, w []float32, accumulate bool) error {
 	outputs, inputs := len(dy)/len(p.tokens), len(x)/len(p.tokens)
 	weights, o := linear.DenseMatrix(w, outputs, inputs), linear.ProductOptions{Exec: p.exec}

@@ -58,7 +58,7 @@ func (t *trainer) newPass(tokens []int32) (*pass, error) {
 	return p, nil
 }
 
-// forward is that of Batch, without a cache: with the same bits.
+// forward does the same as Batch's, without a cache and with the same bits.
 func (p *pass) forward() (err error) {
 	x := p.floats(p.Width)
 	for i, token := range p.tokens {

@@ -63,7 +63,7 @@ func elements(shape []int) int {
 	return n
 }
 
-// randomize sets the weights of norms to numbers around 1, those of the other tensors around 0.
+// randomize sets the weights of norms to numbers around 1, and the other tensors around 0.
 func (p *parameters) randomize(r *rand.Rand) {
 	for _, t := range p.tensors {
 		center, bound := float32(0), float32(0)

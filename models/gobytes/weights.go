@@ -14,7 +14,7 @@ type weightSet struct {
 	Blocks      []blockWeights
 }
 
-// blockWeights are those of a Block. Matrices are [outputs, inputs].
+// blockWeights are the weights of a Block. Matrices are [outputs, inputs].
 type blockWeights struct {
 	AttnNorm, FFNNorm []float32
 	Q, K, V, O        []float32
@@ -51,8 +51,7 @@ func (w *weightSet) tensors(c *Config) []tensor {
 }
 
 // newModel returns a model of weights, whose matrices it packs, while it refers to the others. It
-// returns an error if their number or sizes are not those of the configuration, or no model can
-// have this.
+// returns an error if their number or sizes do not fit the configuration, or no model can have it.
 func newModel(c Config, w *weightSet) (*Model, error) {
 	if err := c.check(); err != nil {
 		return nil, err

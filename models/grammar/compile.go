@@ -29,7 +29,7 @@ type edge struct {
 	to int32
 }
 
-// automata are those of all rules.
+// automata are the automata of all rules.
 type automata struct {
 	positions []position
 	starts    []int32 // of the rules
@@ -50,8 +50,8 @@ type closure struct {
 	end   bool
 }
 
-// A call is that of a rule, after which it goes on at back. If that is the end of the calling rule
-// and nothing else, tail is set: then it goes on where that rule would.
+// A call enters a rule and then goes on at back. If that is the end of the calling rule and nothing
+// else, tail is set: then it goes on where that rule would.
 type call struct {
 	rule, back int32
 	tail       bool
@@ -151,7 +151,7 @@ func (b *builder) class(c regular.Class, to int32) int32 {
 	return b.add(position{edges: b.edges(c, to, map[string]int32{})})
 }
 
-// edges returns those of a class of characters. rest are positions by what follows there.
+// edges returns the edges of a class of characters. rest are positions by what follows there.
 func (b *builder) edges(c regular.Class, to int32, rest map[string]int32) (first []edge) {
 	regular.UTF8(c, func(ranges []regular.ByteRange) {
 		next := to

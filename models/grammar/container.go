@@ -116,7 +116,7 @@ func (o *object) needs(s state, x *slot) int {
 	if x != nil {
 		skip = x.bit
 	}
-	for _, y := range o.slots { // those of one key are side by side
+	for _, y := range o.slots { // slots of a key lie side by side
 		if y.required && y.bit != last && y.bit != skip && !s.has(y.bit) {
 			missing++
 			last = y.bit
@@ -299,7 +299,7 @@ func (a *array) longest() int {
 	return most
 }
 
-// readings returns what may follow, and whether one of it or the end leads to the end.
+// readings returns what may follow, and whether any of it or the end leads to the end.
 func (a *array) readings(s state) (list []int, yes bool) {
 	yes = a.complete(s)
 	if int(s.n) >= a.longest() {

@@ -1,5 +1,5 @@
-// Package grammar limits what a language model may write to texts of a grammar: one in
-// llama.cpp's GBNF, or that of a JSON Schema.
+// Package grammar limits what a language model may write to texts of a grammar, in llama.cpp's GBNF
+// or made from a JSON Schema.
 //
 //	g, err := grammar.FromSchema(schema) // or grammar.Parse(text)
 //	x, err := g.Matcher(vocabulary)
@@ -13,12 +13,12 @@
 //
 // # How
 //
-// A rule becomes an automaton over bytes, which calls those of other rules. All ways in
-// which a text can be read are followed at once, as a set of stacks of positions that
-// share what they have in common. Equal sets are one set, whose steps by a byte and whose
-// tokens are computed once and kept. The tokens are found by a walk through the trie of
-// the vocabulary; as most of them end within the rule on top of the stack, they are kept
-// for the tops of stacks, and only the others are looked at again for each stack.
+// A rule becomes an automaton over bytes, which calls the automata of other rules. All ways in
+// which a text can be read are followed at once, as a set of stacks of positions that share what
+// they have in common. Equal sets are one set, whose steps by a byte and whose tokens are computed
+// once and kept. The tokens are found by a walk through the trie of the vocabulary; as most of them
+// end within the rule on top of the stack, they are kept for the tops of stacks, and only the
+// others are looked at again for each stack.
 //
 // A JSON Schema becomes shapes: a set of values is some shapes, of which each has values
 // of one kind with all that is said of them. So sets can be joined, and their contrary be

@@ -6,7 +6,7 @@ type expr interface{}
 type (
 	literal  string   // one text
 	sequence []expr   // one after the other
-	choice   []expr   // one of them; none is the empty set
+	choice   []expr   // any of them; none is the empty set
 	ref      int      // the texts of a rule
 	repeat   struct { // as often as this
 		of       expr

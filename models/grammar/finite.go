@@ -53,10 +53,10 @@ var anyShapes = sync.OnceValue(func() []*shape {
 	return list
 })
 
-// constantTexts are those of kinds with one value.
+// constantTexts are the texts of kinds with one value.
 var constantTexts = map[kind]string{isNull: "null", isTrue: "true", isFalse: "false"}
 
-// constants returns the texts of a shape, one of each value, if there are few of them.
+// constants returns the texts of a shape, one for each value, if they are few.
 func (s *shape) constants(depth int) (texts []string, few bool) {
 	switch {
 	case s.kind < isNumber:
@@ -82,7 +82,7 @@ func (s *shape) constants(depth int) (texts []string, few bool) {
 	return texts, few
 }
 
-// constants returns the texts of a domain, one of each value, if there are few of them.
+// constants returns the texts of a domain, one for each value, if they are few.
 func (n *domain) constants(depth int) (all []string, few bool) {
 	if n == nil || depth > mostDeep {
 		return nil, false

@@ -86,7 +86,7 @@ type scan struct {
 	texts []string
 }
 
-// scan adds a position for each beginning of a text: what of the bytes so far may become one.
+// scan adds a position for each beginning of a text that the bytes so far may become.
 func (b *builder) scan(e scan, to int32) int32 {
 	known := map[string]int32{"": 0}
 	states := []string{""}

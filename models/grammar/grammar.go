@@ -24,7 +24,7 @@ type Source struct {
 	JSON bool // Text is a JSON Schema, for [FromSchema]; otherwise it is for [Parse]
 }
 
-// Grammar returns the grammar of the source. The error is that of [Parse] or of [FromSchema].
+// Grammar returns the grammar of the source. The error comes from [Parse] or [FromSchema].
 func (s Source) Grammar() (*Grammar, error) {
 	if s.JSON {
 		return FromSchema([]byte(s.Text))

@@ -24,7 +24,7 @@ const (
 	after                 // its value, if it has one apart from that
 )
 
-// A table has the inner positions of a machine, with numbers behind those of rules.
+// A table has the inner positions of a machine, numbered behind the positions of rules.
 type table struct {
 	base     int32
 	list     []inner

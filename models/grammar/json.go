@@ -14,7 +14,7 @@ import (
 	"github.com/attn-go/attn/models/grammar/internal/regular"
 )
 
-// A value is one of JSON. Objects keep the order of their members.
+// A value is a JSON value. Objects keep the order of their members.
 type value struct {
 	kind   string // null, boolean, number, string, array, object
 	text   string // of a string what it says, of what has no parts the JSON
@@ -68,9 +68,9 @@ func readValue(d *json.Decoder, depth int) (*value, error) {
 	return &value{kind: "null", text: "null"}, nil
 }
 
-// mostDigits are those of a number before or behind its point, and mostExponent is above all
-// exponents of float64. With a larger one a number of few bytes, such as 1e-999999, has a million
-// digits.
+// mostDigits bounds the digits of a number before or behind its point, and mostExponent is above
+// all exponents of float64. With a larger one a number of few bytes, such as 1e-999999, has a
+// million digits.
 const (
 	mostDigits   = regular.MostDigits
 	mostExponent = 400

@@ -466,5 +466,5 @@ func formatted(not bool) maker {
 	}
 }
 
-// integerFormats are those of OpenAPI, with their bits.
+// integerFormats are OpenAPI's, with their bits.
 var integerFormats = map[string]uint{"int32": 32, "int64": 64}

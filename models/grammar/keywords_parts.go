@@ -46,7 +46,7 @@ func (s *statement) otherMembers() (all []*shape, err error) {
 	return all, nil
 }
 
-// contrary returns all other values than those of a schema, nil for all.
+// contrary returns all values that a schema does not take, nil for all.
 func (s *statement) contrary(n *domain) *domain { return s.node(n.parts[0].schema, !n.parts[0].not) }
 
 // rulesOf returns what those keywords say.
@@ -130,7 +130,7 @@ func having(names []string) *shape {
 	return x
 }
 
-// lacking returns objects that lack one of some keys.
+// lacking returns objects that lack any of some keys.
 func (s *statement) lacking(names []string) (all []*shape) {
 	for _, name := range names {
 		all = append(all, s.without(name))

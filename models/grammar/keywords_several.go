@@ -59,7 +59,7 @@ func (s *statement) together(list []*value, all []*shape, not bool) ([]*shape, e
 	return all, nil
 }
 
-// notAll returns the values that one of the schemas does not take.
+// notAll returns the values that some schema does not take.
 func (s *statement) notAll(list []*value) ([]*shape, error) { return s.union(list, true) }
 
 func (s *statement) union(list []*value, not bool) (all []*shape, err error) {
@@ -85,8 +85,8 @@ func (s *statement) union(list []*value, not bool) (all []*shape, err error) {
 // look at.
 const mostSubsets = 6
 
-// any returns the values of one schema or of several. Where it counts which of them have
-// looked at a key, there are shapes for all subsets.
+// any returns the values of one schema or of several. Where it matters which schemas have looked at
+// a key, there are shapes for all subsets.
 func (s *statement) any(list []*value) ([]*shape, error) {
 	if !s.looksBack {
 		return s.union(list, false)

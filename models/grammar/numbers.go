@@ -47,7 +47,7 @@ func (n numbers) and(m numbers) numbers {
 	return sum
 }
 
-// has tells whether a number is one of those, but for only and except.
+// has tells whether a number belongs to these, but for only and except.
 func (n numbers) has(x *big.Rat) bool {
 	for _, b := range n.bounds {
 		if !b.Allowed[x.Cmp(b.With)+1] {
@@ -65,8 +65,8 @@ const (
 	boundDigits = 18
 )
 
-// texts returns the numbers as texts. Only those of which the bounds say no more than the
-// sign have exponents.
+// texts returns the numbers as texts. Only numbers whose bounds say no more than the sign have
+// exponents.
 func (n numbers) texts() *regular.Texts {
 	whole, signs := freeDigits, len(n.of)+len(n.notOf)+len(n.except) == 0 && !n.broken
 	if len(n.bounds)+len(n.of)+len(n.notOf) > mostExcept {

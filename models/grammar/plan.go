@@ -11,7 +11,7 @@ import (
 // A plan is how texts of a shape are made of parts.
 type plan struct {
 	texts *regular.Texts // of a number or a string
-	slots []slot         // of an object: those of known keys first
+	slots []slot         // of an object, known keys first
 	names int            // how many keys are known
 	items [][]choose     // of an array, by index; the last ones are for all that follow
 }
@@ -34,7 +34,7 @@ type choose struct {
 	adds  uint // bits of shape.counts, what the item is
 	rule  ref
 
-	shapes []*shape // where items are compared: the value is one of these
+	shapes []*shape // where items are compared: what the value may be
 	text   string   // where items are compared: of a constant; other items are compared when they are there
 	same   string   // of text, what canonical says
 }

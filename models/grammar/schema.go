@@ -34,16 +34,15 @@ import (
 // or if needs the contrary, and unevaluatedItems beside contains. A schema whose
 // alternatives or automata are too many is one, too.
 //
-// Not every text of such a value is one of the grammar. Members come in any order, a key
-// that the schema names once. Strings of which more than the length is limited, and keys,
-// have escapes only where JSON needs them. Integers have no point and no exponent, and up
-// to 16 digits, or 18 or as many as a bound has. Numbers have up to 16 digits before and
-// behind the point and two of an exponent, as in llama.cpp, so that a float64 has them;
-// with bounds other than 0 or multipleOf they have no exponent. Numbers of enum and const
-// are as they are written there. Where a part of a format is taken, it is one that all
-// readers take: host names of up to four long labels or 15 short ones, seconds up to 59.
-// Between the parts of arrays and objects there is nothing, a space, or one or two ends of
-// lines with up to 20 spaces and tabs. Nothing is before and after the value.
+// The grammar does not have every text of such a value. Members come in any order, a key that the
+// schema names once. Strings of which more than the length is limited, and keys, have escapes only
+// where JSON needs them. Integers have no point and no exponent, and up to 16 digits, or 18 or as
+// many as a bound has. Numbers have up to 16 digits before and behind the point and two of an
+// exponent, as in llama.cpp, so that a float64 has them; with bounds other than 0 or multipleOf
+// they have no exponent. Numbers of enum and const are as they are written there. Where a part of a
+// format is taken, it is one that all readers take: host names of up to four long labels or 15
+// short ones, seconds up to 59. Between the parts of arrays and objects there is nothing, a space,
+// or one or two ends of lines with up to 20 spaces and tabs. Nothing is before and after the value.
 //
 // The error is a [*kernel.Error].
 func FromSchema(data []byte) (*Grammar, error) {
@@ -195,7 +194,7 @@ func (c *compiler) target(v *value) *value {
 	return v
 }
 
-// errLoop is that of shapes that are asked for while they are made.
+// errLoop is the error of a shape that is asked for while it is made.
 var errLoop = errors.New("grammar: a schema that leads to itself")
 
 // expand makes the shapes of a node.
@@ -292,7 +291,7 @@ func (s *statement) values() ([]*shape, error) {
 	return s.unevaluated(list)
 }
 
-// violations returns the values that do not satisfy one of the keywords.
+// violations returns the values that violate a keyword.
 func (s *statement) violations() (list []*shape, err error) {
 	for i := range keywords {
 		row := &keywords[i]

@@ -16,7 +16,7 @@ type set struct {
 	id    uint32 // the smaller, the earlier it was made
 	of    *table // of the machine when it was made
 	hears bool   // a position below listens
-	noisy uint64 // that of a position on top, see [position]
+	noisy uint64 // of a position on top, see [position]
 	next  []*set // by class of the next byte, or by that byte if it is heard
 	mask  *mask  // of the tokens that may follow
 	local *set   // the same tops on unknown stacks

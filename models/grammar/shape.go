@@ -38,7 +38,7 @@ type shape struct {
 	unique bool
 	counts []counted
 
-	every    []keyRule       // of isObject: if a key is one of these, its value is one of those
+	every    []keyRule       // of isObject: which values keys of a set may have
 	some     []keyRule       // there is such a member
 	required map[string]bool // keys
 

@@ -37,8 +37,8 @@ type suiteCase struct {
 	}
 }
 
-// TestSuites tries schemas of others, such as those of MaskBench and of the standard's
-// test suite, which are not part of this project:
+// TestSuites tries schemas of others, such as MaskBench and the standard's test suite, which are
+// not part of this project:
 //
 //	go test ./models/grammar -run TestSuites -v -args -schemas DIR -masks
 //

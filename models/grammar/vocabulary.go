@@ -32,17 +32,17 @@ type node struct {
 	below      uint64 // by their last six bits, the bytes of the nodes below it
 }
 
-// A child is what a walk asks of a node before it goes there. Those of one parent lie side by side,
-// as their nodes do not: most bytes lead nowhere, and a node that is only looked at costs a cache
-// miss.
+// A child is what a walk asks of a node before it goes there. The children of a parent lie side by
+// side, as their nodes do not: most bytes lead nowhere, and a node that is only looked at costs a
+// cache miss.
 type child struct {
 	c     byte
 	other bool
 	at    int32
 }
 
-// NewVocabulary returns the trie of tokens: tokens[i] are the bytes of the token with id i. One
-// without bytes never may follow, and neither may one of more than 512 bytes.
+// NewVocabulary returns the trie of tokens: tokens[i] are the bytes of the token with id i. A token
+// without bytes, or with more than 512, may never follow.
 func NewVocabulary(tokens [][]byte) *Vocabulary {
 	v := &Vocabulary{size: len(tokens), at: make([]int32, len(tokens)), nodes: []node{{parent: -1}}}
 	for id, t := range tokens {
@@ -96,7 +96,7 @@ func (v *Vocabulary) findChildren() {
 	v.nodes = append(v.nodes, node{kids: int32(len(v.kids)), first: int32(len(v.ids))})
 }
 
-// children returns those of a node.
+// children returns the children of a node.
 func (v *Vocabulary) children(at int32) []child { return v.kids[v.nodes[at].kids:v.nodes[at+1].kids] }
 
 // here returns the tokens that are the bytes of a node, and within those that begin with them.
@@ -167,7 +167,7 @@ func (w *walker) mask(s *set) *mask {
 	return m
 }
 
-// at returns the set at a node of the trie, if s is that of its root.
+// at returns the set at a node of the trie, if s is the set of its root.
 func (w *walker) at(at int32, s *set) *set {
 	if at == 0 {
 		return s

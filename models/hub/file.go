@@ -19,7 +19,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// partEnding is that of a file that is being fetched.
+// partEnding ends the name of a file that is being fetched.
 const partEnding = ".part"
 
 // attempts is how many connections in a row may break before any of them has brought a byte.
@@ -175,7 +175,7 @@ func (w *counted) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// check reports content that is not that of the file.
+// check reports content that is not the file's.
 func (f *File) check(part *os.File) error {
 	h, want := hash.Hash(sha256.New()), f.SHA256
 	if want == "" {

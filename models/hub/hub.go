@@ -35,9 +35,8 @@ type Client struct {
 	timer   func(time.Duration, func()) stopper // a test's clock, or nil
 }
 
-// New returns a client whose hub is the one of ATTN_HUB, or [Endpoint]. Its token is that of
-// HF_TOKEN; for [Endpoint] alone it is else the one that the tools of Hugging Face have saved at a
-// login.
+// New returns a client for the hub that ATTN_HUB names, or [Endpoint]. Its token comes from
+// HF_TOKEN, or for [Endpoint] alone from where the tools of Hugging Face save it at a login.
 func New(folder string) *Client {
 	c := &Client{Endpoint: os.Getenv("ATTN_HUB"), Token: os.Getenv("HF_TOKEN"), Folder: folder}
 	if c.Token == "" && c.endpoint() == Endpoint {
@@ -144,7 +143,7 @@ func isHash(text string, digits int) bool {
 
 // Fetch returns the path of a model, of which it fetches the files that are missing. What was
 // fetched of a revision stays the model of its name: a branch that has gone on since then has a
-// commit that can be asked for. The error names the model and says what to do, or is that of ctx.
+// commit that can be asked for. The error names the model and says what to do, or comes from ctx.
 func (c *Client) Fetch(ctx context.Context, n Name) (path string, err error) {
 	if path, err := c.Find(n); err == nil {
 		return path, nil

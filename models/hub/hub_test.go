@@ -488,7 +488,7 @@ func TestToken(t *testing.T) {
 	t.Setenv("ATTN_HUB", h.URL+"/")
 	folder := client.Folder
 	client = New(folder)
-	var outside []string // with a host of another port, and one of another name
+	var outside []string // with a host of another port, and with another name
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if outside = append(outside, r.Header.Get("Authorization")); len(outside) == 1 {
 			http.Redirect(w, r, strings.Replace("http://"+r.Host, "127.0.0.1", "localhost", 1)+"/blob", http.StatusFound)

@@ -55,7 +55,7 @@ func isLocal(file string) bool {
 // module matches the folders of a model of sentence-transformers beside its own files.
 var module = regexp.MustCompile(`^[0-9]+_[A-Za-z]+$`)
 
-// shard matches the number in the name of a GGUF file that is one of several.
+// shard matches the number in the name of a GGUF file that is a part of a model.
 var shard = regexp.MustCompile(`-[0-9]{5}-of-[0-9]{5}\.gguf$`)
 
 // choose returns the files of a listing that a model consists of, and the path of the model among
@@ -84,7 +84,7 @@ func (l *listing) choose(n Name) (files []File, at string, err error) {
 	return nil, "", &kernel.Error{Where: "hub: " + n.String(), Got: fmt.Sprintf("%d files without config.json or one that ends in .gguf", len(l.Files)), Want: "a model"}
 }
 
-// file returns a GGUF file with the others that it is one of.
+// file returns a GGUF file with the other parts of its model.
 func (l *listing) file(n Name) (files []File, at string, err error) {
 	if !strings.HasSuffix(n.File, ".gguf") {
 		return nil, "", &kernel.Error{Where: "hub: " + n.String(), Got: n.File, Want: "a GGUF file, or no file for the model as a folder"}

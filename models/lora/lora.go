@@ -2,7 +2,7 @@
 // small changes of its matrices that somebody has trained (LoRA, Hu et al. 2021).
 //
 // An adapter of a folder is a folder as the peft library saves it, with adapter_config.json and
-// adapter_model.safetensors or adapter_model.bin. One of a GGUF file is a GGUF file, as
+// adapter_model.safetensors or adapter_model.bin. An adapter of a GGUF file is a GGUF file, as
 // convert_lora_to_gguf.py of llama.cpp writes it. Every key and tensor of an adapter is used, or
 // changes nothing, or is an error that names it. So are weights in blocks: whoever merges into them
 // would have to round them again.

@@ -13,11 +13,11 @@ import (
 type Precision uint8
 
 const (
-	// Float32 rounds nothing: weights are those of the file.
+	// Float32 rounds nothing: weights are as in the file.
 	Float32 Precision = iota
 
 	// BFloat16 rounds both to bfloat16, see [github.com/attn-go/attn/linear.RoundBFloat16]. Weights
-	// that a file has in blocks of 8 or fewer bits stay, and their products are those of Float32;
+	// that a file has in blocks of 8 or fewer bits stay, and their products equal Float32's;
 	// encoders widen them first.
 	BFloat16
 
@@ -26,7 +26,7 @@ const (
 	Int8
 )
 
-// Names are those of all precisions, in their order, as flags have them.
+// Names are the tensor names of all precisions, in their order, as flags have them.
 var Names = []string{"float32", "bf16", "int8"}
 
 // String returns the name.

@@ -37,7 +37,8 @@ type file struct {
 	used  time.Time
 }
 
-// ending is that of files with pages; newEnding is in the names of those that are being written.
+// ending ends the names of files with pages; newEnding is in the names of files that are being
+// written.
 const ending, newEnding = ".page", ".new-"
 
 // abandoned is how old a file is that a program has not written to its end.
@@ -81,7 +82,7 @@ func isName(name string) bool {
 // at returns the path of a name.
 func (f *Folder) at(name string) string { return filepath.Join(f.path, name+ending) }
 
-// add notes a file, in place of one of its name. The caller has the lock, or the folder alone.
+// add notes a file, in place of a file of its name. The caller has the lock, or the folder alone.
 func (f *Folder) add(name string, x file) {
 	f.bytes += x.bytes - f.files[name].bytes
 	f.files[name] = x
@@ -116,7 +117,7 @@ func (f *Folder) shrink() {
 	}
 }
 
-// Get is that of [Backend].
+// Get implements [Backend].
 func (f *Folder) Get(_ context.Context, k Key) ([]byte, error) {
 	data, err := os.ReadFile(f.at(k.String()))
 	f.mu.Lock()
@@ -143,7 +144,7 @@ func (f *Folder) used(k Key, bytes int) {
 	f.add(k.String(), file{int64(bytes), when})
 }
 
-// Put is that of [Backend].
+// Put implements [Backend].
 func (f *Folder) Put(_ context.Context, k Key, object []byte) error {
 	name := k.String()
 	if n := int64(len(object)); n > f.most {
@@ -183,7 +184,7 @@ func (f *Folder) write(name string, data []byte) error {
 	return nil
 }
 
-// Remove is that of [Backend]. It takes the file aside and then reads it, as another program may
+// Remove implements [Backend]. It takes the file aside and then reads it, as another program may
 // write the new one at any time. A file that is the new one goes back; another program that asks
 // for it meanwhile finds none.
 func (f *Folder) Remove(_ context.Context, k Key, object []byte) error {

@@ -29,12 +29,12 @@ type Key struct {
 	depth int // pages before it
 }
 
-// First returns the key from which those of a model's pages come, of so many tokens each.
+// First returns the key from which the keys of a model's pages follow, of so many tokens each.
 func First(fingerprint string, page int) Key {
 	return Key{sum: sha256.Sum256(fmt.Appendf(nil, "pages of %d tokens of %q", page, fingerprint)), depth: -1}
 }
 
-// Next returns the key of the page that has these tokens, after that of the page before it, or
+// Next returns the key of the page that has these tokens, after the key of the page before it, or
 // [First].
 func (k Key) Next(tokens []int32) Key {
 	h := sha256.New()
@@ -56,7 +56,7 @@ func (k Key) Depth() int { return k.depth }
 type Backend interface {
 	// Get returns an object. The error is an [fs.ErrNotExist] if there is none.
 	Get(ctx context.Context, k Key) ([]byte, error)
-	// Put keeps an object, unless there is one of the name.
+	// Put keeps an object, unless the name has one.
 	Put(ctx context.Context, k Key, object []byte) error
 	// Remove removes an object that was read, unless another one has its name by now.
 	Remove(ctx context.Context, k Key, object []byte) error

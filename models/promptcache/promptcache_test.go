@@ -109,7 +109,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestDamaged: a page with a wrong bit anywhere, one that is cut off, and one of another name are
+// TestDamaged: a page with a wrong bit anywhere, one that is cut off, and one with another name are
 // never used: they are removed, and the log names them.
 func TestDamaged(t *testing.T) {
 	k, page := pageOf(1, 40)

@@ -95,7 +95,7 @@ func list(dir string) (names []string, err error) {
 	return names, err
 }
 
-// A kept digest holds as long as size and time are those of the file.
+// A kept digest holds as long as the file has this size and time.
 type kept struct {
 	Size   int64 `json:"size"`
 	Time   int64 `json:"modified_ns"`

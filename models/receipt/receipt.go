@@ -3,14 +3,16 @@
 // of n tokens by reading n tokens.
 //
 // A [Receipt] names the version of the numeric contract and the SHA-256 of each file of the model,
-// and has one of these:
+// and has either of these:
 //
-//   - [Generation]: the settings, the tokens read, the tokens generated, and for each of these a hash of the
-//     logits that it was chosen from, h[i] = SHA-256(h[i-1] ‖ logits[i]), where h[-1] is 32 zero bytes.
-//     [Verify] computes the logits again, compares the hashes, and repeats the choice of each token with the
-//     sampler and its seed.
-//   - [Embeddings]: texts, their tokens, and the SHA-256 of each vector, which [VerifyEmbeddings] computes again.
-//   - [Ranking]: a query, passages, their tokens, and the SHA-256 of each score, for [VerifyRanking].
+//   - [Generation]: the settings, the tokens read, the tokens generated, and for each of these a
+//     hash of the logits that it was chosen from, h[i] = SHA-256(h[i-1] ‖ logits[i]), where h[-1]
+//     is 32 zero bytes. [Verify] computes the logits again, compares the hashes, and repeats the
+//     choice of each token with the sampler and its seed.
+//   - [Embeddings]: texts, their tokens, and the SHA-256 of each vector, which [VerifyEmbeddings]
+//     computes again.
+//   - [Ranking]: a query, passages, their tokens, and the SHA-256 of each score, for
+//     [VerifyRanking].
 //
 // Numbers are hashed as float32, little-endian. A file of receipts has one JSON object a line.
 // schema.json, the JSON Schema of it, is [Schema].
@@ -38,11 +40,11 @@ import (
 //go:embed schema.json
 var Schema []byte
 
-// Version is that of the form of receipts.
+// Version is the version of the form of receipts.
 const Version = 1
 
-// A Receipt says what a model has computed, and lets others check it. One of Generation, Embeddings
-// and Ranking is not nil.
+// A Receipt says what a model has computed, and lets others check it. Either Generation, Embeddings
+// or Ranking is not nil.
 type Receipt struct {
 	Version  int   `json:"version"`  // [Version]
 	Contract int   `json:"contract"` // kernel.Contract
@@ -67,7 +69,7 @@ type Generation struct {
 	Markers []int32 `json:"markers,omitempty"` // special tokens that are part of the text
 	Budget  *Budget `json:"budget,omitempty"`  // of thinking
 
-	// Grammar, if not nil, limits what may follow. Hashes are those of the logits before that.
+	// Grammar, if not nil, limits what may follow. Hashes are of the logits before that.
 	Grammar *Grammar `json:"grammar,omitempty"`
 
 	Conversation
@@ -167,7 +169,7 @@ const (
 )
 
 // Read reads all receipts of a file, one a line, and checks their form. The error is a
-// [*kernel.Error] or that of r.
+// [*kernel.Error] or comes from r.
 func Read(r io.Reader) ([]*Receipt, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, MostBytes)

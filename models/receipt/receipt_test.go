@@ -341,7 +341,7 @@ func TestForged(t *testing.T) {
 	if err := Verify(t.Context(), model, m, good, Options{}); err != nil {
 		t.Errorf("the true one: %v", err)
 	}
-	r := copied(t, good) // a spot check of all but one place finds that one of two is forged
+	r := copied(t, good) // a spot check of all but one place finds either of two forgeries
 	r.Hashes[10][0] ^= 1
 	if err := Verify(t.Context(), model, m, r, Options{Spot: 39, Random: rand.New(rand.NewPCG(1, 2))}); !errors.As(err, new(*kernel.Error)) {
 		t.Errorf("a spot check: %v", err)
@@ -567,8 +567,8 @@ func TestCommitted(t *testing.T) {
 }
 
 // TestCommittedSession: a session with calls of tools that was had through /v1/responses on amd64,
-// by TestSessions of package server with -args -update, holds everywhere, and not without one of
-// its turns.
+// by TestSessions of package server with -args -update, holds everywhere, and not if a turn is
+// missing.
 func TestCommittedSession(t *testing.T) {
 	file := tinyllama.New(nil)
 	file.AddVocabulary()

@@ -13,7 +13,7 @@ import (
 	"github.com/attn-go/attn/models/decoder"
 )
 
-// VerifySession verifies the receipts of a conversation, one of each turn in their order: each by
+// VerifySession verifies the receipts of a conversation, one for each turn in their order: each by
 // [Verify], and that it [Follows] the one before it. So no turn is left out, and what the model has
 // said in an earlier one is what it was given in a later one. No receipts at all are an error.
 func VerifySession(ctx context.Context, model Model, m *decoder.Model, all []*Receipt, o Options) error {
@@ -35,14 +35,14 @@ func VerifySession(ctx context.Context, model Model, m *decoder.Model, all []*Re
 
 func turnError(i int, err error) error { return fmt.Errorf("turn %d: %w", i, err) }
 
-// Follows reports where a receipt does not go on from the one of the turn before it, by a
+// Follows reports where a receipt does not go on from the receipt of the turn before it, by a
 // [*kernel.Error] of [ErrMismatch]. It goes on if both are of one model with one Settings, and if
-// its messages are those of the turn before, then what the model has answered there, taken apart by
-// the template's format as [answer] does, and then messages of others. Tools, variables and what
-// the system says may be others in each turn: each receipt has its own. So may the ids of calls,
-// and an answer may have lost its reasoning, as many clients leave that out. A call that the end of
-// the answer has cut off is content, or a call with what is whole of its arguments. Both receipts
-// must hold by themselves, which [Verify] tells.
+// its messages are the messages of the turn before, then what the model has answered there, taken
+// apart by the template's format as [answer] does, and then messages of others. Tools, variables
+// and what the system says may be others in each turn: each receipt has its own. So may the ids of
+// calls, and an answer may have lost its reasoning, as many clients leave that out. A call that the
+// end of the answer has cut off is content, or a call with what is whole of its arguments. Both
+// receipts must hold by themselves, which [Verify] tells.
 func Follows(ctx context.Context, m *decoder.Model, before, r *Receipt) error {
 	if before.Generation == nil || r.Generation == nil || len(before.Messages) == 0 || len(r.Messages) == 0 {
 		return &kernel.Error{Where: "receipt: file", Got: "a receipt without messages", Want: "one of each turn of a conversation"}
@@ -70,7 +70,7 @@ func Follows(ctx context.Context, m *decoder.Model, before, r *Receipt) error {
 	return nil
 }
 
-// withoutSystem returns the messages of a conversation but those of the system.
+// withoutSystem returns the messages of a conversation except the system's.
 func withoutSystem(all []Message) []Message {
 	return slices.DeleteFunc(slices.Clone(all), func(m Message) bool { return m.Role == "system" })
 }

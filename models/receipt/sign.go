@@ -11,7 +11,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// A Signature is one of Ed25519 by who made the receipt. The message is the ASCII text "attn
+// A Signature is by Ed25519, from the maker of the receipt. The message is the ASCII text "attn
 // receipt\n" and the receipt as [Receipt.Bytes] writes it without a signature and without the line
 // feed.
 type Signature struct {
@@ -69,8 +69,8 @@ func (r *Receipt) Sign(key ed25519.PrivateKey) error {
 	return nil
 }
 
-// CheckSignature returns a [*kernel.Error] if there is a signature that is not one of its key.
-// Whose key that is, [Receipt.CheckKey] tells.
+// CheckSignature returns a [*kernel.Error] if there is a signature that its key did not make.
+// [Receipt.CheckKey] tells whose key it is.
 func (r *Receipt) CheckSignature() error {
 	if r.Signature == nil {
 		return nil

@@ -19,7 +19,7 @@ type Embeddings struct {
 	Texts    []Reading         `json:"texts"`
 }
 
-// EmbeddingSettings are those of [embedding.LoadOptions] and [embedding.Options] that change
+// EmbeddingSettings are the settings of [embedding.LoadOptions] and [embedding.Options] that change
 // vectors.
 type EmbeddingSettings struct {
 	Int8       bool   `json:"int8"`               // the precision is that, as in [Settings]
@@ -43,7 +43,7 @@ type Ranking struct {
 // A Reading is a text that was read, and the SHA-256 of what came of it.
 type Reading struct {
 	Text   string  `json:"text"`   // without bytes that are not UTF-8, which models do not see
-	Tokens []int32 `json:"tokens"` // as the model sees them: cut, and with those of the query and around it
+	Tokens []int32 `json:"tokens"` // as the model sees them: cut, with query and special tokens
 	Hash   Hash    `json:"hash"`   // of the vector, or of the score
 }
 
@@ -86,7 +86,7 @@ func RecordEmbeddings(model Model, load embedding.LoadOptions, e *embedding.Embe
 }
 
 // RecordRanking returns the receipt of the scores that k, which model names and which was loaded
-// with load, gave to passages. Errors are those of [reranking.Reranker.Pairs], and a
+// with load, gave to passages. Errors come from [reranking.Reranker.Pairs], or are a
 // [*kernel.Error] for more than [MostTexts] passages or [MostTokens] tokens.
 func RecordRanking(ctx context.Context, model Model, load embedding.LoadOptions, k *reranking.Reranker, query string, passages []string, scores []float32) (*Receipt, error) {
 	if len(scores) != len(passages) {
@@ -149,8 +149,8 @@ func checkReadings(field string, all []Reading) error {
 }
 
 // VerifyEmbeddings is [Verify] for a receipt of Embeddings. e was loaded with
-// [EmbeddingSettings.LoadOptions]; the other settings are taken from the receipt. Other errors are
-// those of [embedding.Embedder.EmbedEncoded].
+// [EmbeddingSettings.LoadOptions]; the other settings are taken from the receipt. Other errors come
+// from [embedding.Embedder.EmbedEncoded].
 func VerifyEmbeddings(ctx context.Context, model Model, e *embedding.Embedder, r *Receipt, o Options) error {
 	if err := r.begin(model, o, r.Embeddings != nil, "embeddings"); err != nil {
 		return err
@@ -173,8 +173,7 @@ func VerifyEmbeddings(ctx context.Context, model Model, e *embedding.Embedder, r
 }
 
 // VerifyRanking is [Verify] for a receipt of a Ranking. k was loaded with the receipt's precision;
-// the other settings are taken from the receipt. Other errors are those of
-// [reranking.Reranker.Score].
+// the other settings are taken from the receipt. Other errors come from [reranking.Reranker.Score].
 func VerifyRanking(ctx context.Context, model Model, k *reranking.Reranker, r *Receipt, o Options) error {
 	if err := r.begin(model, o, r.Ranking != nil, "a ranking"); err != nil {
 		return err

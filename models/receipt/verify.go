@@ -45,8 +45,8 @@ const (
 	mostLogits = 1 << 25
 )
 
-// CheckModel returns a [*kernel.Error] if the receipt is one of another contract or of other files.
-// A model of one file may have another name.
+// CheckModel returns a [*kernel.Error] if the receipt is of another contract or of other files. A
+// model of one file may have another name.
 func (r *Receipt) CheckModel(model Model) error {
 	if r.Contract != kernel.Contract {
 		return mismatch("contract", -1, fmt.Sprint(r.Contract), fmt.Sprint(kernel.Contract))
@@ -89,7 +89,7 @@ func checkFiles(field string, got, want []File) error {
 
 // Verify computes the receipt of a [Generation] again. nil says that all of it holds, or with
 // Options.Spot what was chosen. A [*kernel.Error] of [ErrMismatch] is the first thing that does
-// not. Other errors say that it could not be verified: those of [decoder.Session.Forward], a
+// not. Other errors say that it could not be verified: from [decoder.Session.Forward], a
 // [*kernel.Error] of a grammar that is none, and ctx.Err(). m has the receipt's [Settings.Options];
 // model is what it was loaded from, see [Files].
 //
@@ -135,7 +135,7 @@ func (r *Receipt) begin(model Model, o Options, is bool, want string) error {
 	return r.CheckSignature()
 }
 
-// places returns which of n things are verified, in ascending order.
+// places returns the indices, below n, that are verified, in ascending order.
 func (o *Options) places(n int) []int {
 	k := n
 	if o.Spot > 0 && o.Spot < n {

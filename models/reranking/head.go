@@ -24,8 +24,8 @@ type Head struct {
 	Default    int      // the label that is meant if none is named, or -1
 	Identity   bool     // sentence-transformers prints a score as it is, see [Reranker.Predict]
 
-	// Padding is a token that does not count at the end of a pair, or -1. The state is that of the
-	// last token before it.
+	// Padding is a token that does not count at the end of a pair, or -1. The state of the last
+	// token before it counts.
 	Padding int32
 }
 
@@ -58,7 +58,7 @@ func (m *Matrix) apply(x []float64) []float64 {
 	return y
 }
 
-// width is that of a state.
+// width is the width of a state.
 func (h *Head) width() int { return len(h.Out.Weight) / len(h.Labels) }
 
 // Logits returns the outputs for the states of a pair, [tokens, width].

@@ -26,7 +26,7 @@ func (p late) pairs(context.Context, string, string, int) (func(string) ([]int32
 	return func(passage string) ([]int32, []int32, error) { return p.DocumentTokens(passage), nil, nil }, nil
 }
 
-// lateScores scores pairs by the vectors of their tokens: those of each query are computed once.
+// lateScores scores pairs by the vectors of their tokens: a query's are computed once.
 func (r *Reranker) lateScores(ctx context.Context, pairs []Pair) ([]float32, error) {
 	e := r.p.Late.With(*r.computing())
 	var queries, passages [][]int32

@@ -54,7 +54,7 @@ type Template struct {
 var places = []string{"{instruction}", "{query}", "{document}"}
 
 // NewTemplate returns a Template. It has {query} and {document} once each, in this order, or the
-// error is a [*kernel.Error]. instruction is that of [Options] if the caller names none.
+// error is a [*kernel.Error]. instruction counts if [Options] has none.
 func NewTemplate(t *tokenizer.Tokenizer, text, instruction string) (*Template, error) {
 	p := &Template{tokenizer: t, instruction: instruction}
 	seen := []string{}
@@ -103,8 +103,8 @@ func (p *Template) pairs(_ context.Context, instruction, query string, limit int
 }
 
 // Chat is the prompt of a chat template, which gets the query and the passage as messages of the
-// roles query and document, as sentence-transformers' CrossEncoder has it, after the instruction as
-// one of the role system, if there is one.
+// roles query and document, as sentence-transformers' CrossEncoder has it, after the instruction in
+// the role system, if there is one.
 type Chat struct {
 	Tokenizer   *tokenizer.Tokenizer
 	Template    *chattemplate.Template
@@ -142,7 +142,7 @@ func (p *Chat) pairs(ctx context.Context, instruction, query string, limit int) 
 
 // CheckRoles reports a template that does not write the query or the document: a template for users
 // and assistants writes nothing of messages of other roles, or refuses them. The error is a
-// [*kernel.Error], or that of the template.
+// [*kernel.Error], or comes from the template.
 func (p *Chat) CheckRoles() error {
 	for _, role := range [...]string{"query", "document"} {
 		texts := map[string]bool{}
@@ -174,8 +174,8 @@ type cutter struct {
 	checked   bool                    // there is room for a passage
 }
 
-// tokens returns those of a prompt, at most limit. If the last part belongs to the template, it
-// stays whole and the text before it is cut, because the template asks the model at its end. The
+// tokens returns the tokens of a prompt, at most limit. If the last part belongs to the template,
+// it stays whole and the text before it is cut, because the template asks the model at its end. The
 // error is a [*kernel.Error] if nothing of the passage would stay: then all passages would have one
 // score, and each would take the time of the whole query.
 func (c *cutter) tokens(parts []tokenizer.Part) ([]int32, error) {

@@ -4,7 +4,7 @@
 // that makes scores of a state.
 //
 // A [Reranker] is made by package encoder or decoder, or by models.OpenReranker, which finds out
-// which of them a model needs.
+// what a model needs.
 package reranking
 
 import (
@@ -38,8 +38,8 @@ type Options struct {
 	// BatchTokens is how many tokens pairs have that are computed together; 0 means 512.
 	BatchTokens int
 
-	// Label is the label whose score is wanted, one of [Reranker.Labels]. "" means the only label,
-	// or the one that stands for a good answer, such as yes. A classifier for natural language
+	// Label is the label whose score is wanted, from [Reranker.Labels]. "" means the only label, or
+	// the one that stands for a good answer, such as yes. A classifier for natural language
 	// inference has several labels, none of which is meant, and needs a Label.
 	Label string
 
@@ -137,7 +137,7 @@ func (r *Reranker) CountTokens(query, passage string) int {
 // softmax of all outputs, such as the logit of yes less the logit of no. A score has the same bits
 // whatever other passages are in the call.
 //
-// If ctx ends, its error is returned soon. Other errors are those of [Reranker.Check], a
+// If ctx ends, its error is returned soon. Other errors come from [Reranker.Check], or are a
 // [*kernel.Error], the error of a chat template, and a [*kernel.Error] for a query that leaves no
 // room in the model's prompt for a passage that does not fit.
 func (r *Reranker) Score(ctx context.Context, query string, passages []string) ([]float32, error) {
@@ -161,7 +161,7 @@ func (p Pair) Len() int { return len(p.ids) }
 // Tokens returns the ids, those around the texts included. Do not change them.
 func (p Pair) Tokens() []int32 { return p.ids }
 
-// Pairs returns the tokens of a query with every passage. The errors are those of [Reranker.Score].
+// Pairs returns the tokens of a query with every passage. Errors come from [Reranker.Score].
 func (r *Reranker) Pairs(ctx context.Context, query string, passages []string) ([]Pair, error) {
 	label, err := r.label()
 	if err != nil {

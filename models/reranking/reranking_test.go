@@ -129,7 +129,7 @@ func TestTemplateLeft(t *testing.T) {
 	}
 }
 
-// TestChatRoles: a template that leaves out one of the two, or refuses, is none.
+// TestChatRoles: a template that leaves out either role, or refuses, is none.
 func TestChatRoles(t *testing.T) {
 	for text, want := range map[string]string{
 		`{% for m in messages %}{{ m.role }}: {{ m.content }}{% endfor %}`:                                         "",

@@ -109,8 +109,8 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// TestLargeDimension: a dimension of 2^33 beside one of 0 is a shape where an int has 64 bits,
-// and an error where it has 32.
+// TestLargeDimension: a dimension of 2^33 beside a dimension of 0 is a shape where an int has 64
+// bits, and an error where it has 32.
 func TestLargeDimension(t *testing.T) {
 	_, err := open(file(`{"x":{"dtype":"F32","shape":[0,8589934592],"data_offsets":[0,0]}}`, nil))
 	if strconv.IntSize == 32 {

@@ -65,7 +65,7 @@ func wanted(t *testing.T, m *decoder.Model, prompt []int32, o decoder.GenerateOp
 	return text, tokens
 }
 
-// TestChat: an answer is that of Model.Generate, whole and as a stream, with its counts and
+// TestChat: an answer equals Model.Generate's, whole and as a stream, with its counts and
 // logarithms.
 func TestChat(t *testing.T) {
 	models := tinyModels(t, kernel.Exec{Threads: 1}, 16)
@@ -198,7 +198,7 @@ func TestCompletions(t *testing.T) {
 	}
 }
 
-// TestEmbeddings: vectors are those of Embed, as numbers and in base64, of fewer dimensions, and of
+// TestEmbeddings: vectors equal Embed's, as numbers and in base64, with fewer dimensions, and for
 // tokens.
 func TestEmbeddings(t *testing.T) {
 	models := tinyModels(t, kernel.Exec{Threads: 1}, 16)
@@ -261,7 +261,7 @@ func TestEmbeddings(t *testing.T) {
 	}
 }
 
-// TestRerank: scores are the logistic function of those of Score, best first.
+// TestRerank: scores are the logistic function of Score's, best first.
 func TestRerank(t *testing.T) {
 	models := tinyModels(t, kernel.Exec{Threads: 1}, 16)
 	s := serverOf(t, fixed(), models...)
@@ -292,7 +292,7 @@ func TestRerank(t *testing.T) {
 	}
 	for _, x := range []float32{-200, -3, -0.5, 0, 0.5, 3, 200} {
 		if got, want := float64(reranking.Sigmoid(x)), 1/(1+math.Exp(-float64(x))); math.Abs(got-want) > 2e-7*want+1e-38 {
-			t.Errorf("reranking.Sigmoid(%v) is %v, want %v", x, got, want) // four roundings, of which that of the exponent counts up to |x| times
+			t.Errorf("reranking.Sigmoid(%v) is %v, want %v", x, got, want) // the exponent's rounding counts |x| times
 		}
 	}
 }
@@ -385,7 +385,7 @@ func TestNoneDoes(t *testing.T) {
 	}
 }
 
-// TestModels: the list, and one of it.
+// TestModels: the list, and a single model.
 func TestModels(t *testing.T) {
 	s := newServer(t, fixed())
 	type entry struct {

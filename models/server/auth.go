@@ -80,7 +80,7 @@ func (s *Server) foreign(r *http.Request) error {
 	return nil
 }
 
-// known tells whether a header Host names this machine to itself, or is one of the settings.
+// known tells whether a header Host names this machine to itself, or stands in the settings.
 func (s *Server) known(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

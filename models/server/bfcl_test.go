@@ -46,7 +46,7 @@ var bfclClasses = map[string]string{
 	"TradingBot": "trading_bot", "TravelAPI": "travel_booking", "VehicleControlAPI": "vehicle_control", "WebSearchAPI": "web_search", "MemoryAPI": "memory_kv",
 }
 
-// bfclTypes are the types of JSON Schema for those of the cases, as bfcl-eval itself gives them to
+// bfclTypes maps types of the cases to types of JSON Schema, as bfcl-eval itself gives them to
 // OpenAI's API.
 var bfclTypes = map[string]string{
 	"dict": "object", "HashMap": "object", "float": "number", "double": "number", "tuple": "array", "Array": "array", "ArrayList": "array", "list": "array",
@@ -167,8 +167,8 @@ func (c *bfclCase) request() (string, map[string]map[string]any) {
 	return string(data), schemas
 }
 
-// fault returns what of a value does not satisfy a schema, by the keywords that the cases have, ""
-// for nothing.
+// fault returns the part of a value that violates a schema, by the keywords that the cases have, or
+// "".
 func fault(at string, schema map[string]any, v any) string {
 	kinds := map[string]bool{"string": false}
 	switch x := v.(type) {
@@ -214,7 +214,7 @@ func fault(at string, schema map[string]any, v any) string {
 	return ""
 }
 
-// impossible tells whether some schema has no values, as an array that is one of some strings.
+// impossible tells whether some schema has no values, such as an array with an enum of strings.
 func impossible(schemas map[string]map[string]any) bool {
 	for _, schema := range schemas {
 		data, _ := json.Marshal(schema) // it comes from JSON

@@ -69,7 +69,7 @@ func TestPageInBrowser(t *testing.T) {
 	b.check("/v1/embeddings") // which refuses what is too long
 }
 
-// chat: an answer comes in parts and is that of the API; Escape stops one.
+// chat: an answer comes in parts and equals the API's; Escape stops one.
 func (b *browser) chat(s *Server) {
 	b.run(`document.getElementById("settings").open = true`)
 	b.set("most", "30")
@@ -158,7 +158,7 @@ func (b *browser) windows() {
 	}
 }
 
-// search: the passages stand in the order of their scores, which are those of the API.
+// search: the passages stand in the order of their scores, which equal the API's.
 func (b *browser) search(s *Server) {
 	passages := []string{"the cat sat on a mat", "a dog runs", "it rains"}
 	query := "a cat"

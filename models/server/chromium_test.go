@@ -40,7 +40,7 @@ type envelope struct {
 	Error   json.RawMessage `json:"error,omitempty"`
 }
 
-// object is one of JSON.
+// object is a JSON object.
 type object = map[string]any
 
 // newBrowser opens the page.

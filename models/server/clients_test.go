@@ -11,10 +11,10 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// TestClients asks with clients of others: those of OpenAI, Anthropic and Ollama, LiteLLM and
-// lm-eval from PyPI, Vercel's AI SDK from npm, and Ollama's client in Go. ATTN_PYTHON names a
-// Python that has the first ones, ATTN_NODE_MODULES a folder of npm, and ATTN_GO_MODULE one whose
-// go.mod requires the last one:
+// TestClients asks with the clients of OpenAI, Anthropic and Ollama, LiteLLM and lm-eval from PyPI,
+// Vercel's AI SDK from npm, and Ollama's client in Go. ATTN_PYTHON names a Python that has the
+// first ones, ATTN_NODE_MODULES a folder of npm, and ATTN_GO_MODULE one whose go.mod requires the
+// last one:
 //
 //	python -m venv venv && venv/bin/pip install openai anthropic ollama litellm 'lm-eval[api]'
 //	npm install @ai-sdk/open-responses ai

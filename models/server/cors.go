@@ -20,7 +20,7 @@ func (s *Server) trust() error {
 	return nil
 }
 
-// trusted tells whether a request is one of a page that may ask.
+// trusted tells whether a request comes from a page that may ask.
 func (s *Server) trusted(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	return origin != "" && (slices.Contains(s.s.Origins, origin) || slices.Contains(s.s.Origins, "*"))
@@ -42,7 +42,7 @@ func (s *Server) shared(w http.ResponseWriter, r *http.Request) (answered bool) 
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-	if names := r.Header.Get("Access-Control-Request-Headers"); names != "" { // any, as none but that of the key does something
+	if names := r.Header.Get("Access-Control-Request-Headers"); names != "" { // any, as only the key's does something
 		h.Set("Access-Control-Allow-Headers", names)
 	}
 	h.Set("Access-Control-Max-Age", "600")

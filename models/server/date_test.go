@@ -13,8 +13,8 @@ import (
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 
-// The date of a template is that of the settings or of the request and never the clock's, the
-// receipt has it, and the fingerprint of a model whose template asks for it.
+// A template's date comes from the settings or the request, never from the clock. Receipts have it,
+// and so have fingerprints of models whose template asks for it.
 func TestDate(t *testing.T) {
 	files := map[bool]*tinyllama.File{false: tinyllama.New(nil), true: tinyllama.New(nil)}
 	models := map[bool]*Model{}

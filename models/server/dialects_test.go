@@ -115,8 +115,7 @@ func withTools(body map[string]any, path string, most int) {
 	body["model"] = toolModel
 }
 
-// TestDialectPaths: the paths of the mix are those of all dialects, so that the promise is tested
-// with each.
+// TestDialectPaths: the mix has the paths of all dialects, so that the promise is tested with each.
 func TestDialectPaths(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range slices.Concat(mix(200), dialects(200)) {

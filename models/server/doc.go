@@ -12,9 +12,9 @@
 //
 // A body has the same bytes whether the request comes alone or beside others, in whatever order, on
 // any CPU, with any number of threads, and if the cache was too small and a part of it was computed
-// twice. Its id and created are what differs, and durations in Ollama's form, which a gateway
-// leaves out. Streams have one event for each token that adds text, those of several choices in
-// turn. A request without a seed has the seed 1.
+// twice. Only id and created differ, and durations in Ollama's form, which a gateway leaves out.
+// Streams have one event for each token that adds text; several choices take turns. A request
+// without a seed has the seed 1.
 //
 // system_fingerprint is a hash of what the bytes depend on: the numeric contract, the files of the
 // model, the settings that change results, and the version of this package's answers.
@@ -66,9 +66,9 @@
 //	POST /api/chat, /api/generate, /api/embed     Ollama's form; also /api/embeddings, /api/show, and GET of
 //	                                              /api/tags, /api/ps, /api/version
 //	POST /v1/embeddings, /embed                   of encoders, the latter in the form of Text Embeddings Inference
-//	POST /v1/multi-vector, /embed_all             vectors of tokens, in Jina's form and that of Text Embeddings Inference
+//	POST /v1/multi-vector, /embed_all             vectors of tokens, in the forms of Jina and Text Embeddings Inference
 //	POST /embed_sparse                            weights of tokens, in the form of Text Embeddings Inference
-//	POST /v1/rerank, /v2/rerank, /rerank          of rerankers, in Cohere's and Jina's form, or that of
+//	POST /v1/rerank, /v2/rerank, /rerank          of rerankers, in the form of Cohere and Jina, or of
 //	                                              Text Embeddings Inference: texts in place of documents
 //	POST /tokenize, /detokenize                   in llama.cpp's and vLLM's form
 //	GET  /healthz, /readyz, /metrics              for whoever runs it
@@ -87,7 +87,7 @@
 // A field that would change the answer and is not supported is an error that names it, unless its
 // value asks for nothing: null, an empty list, or what is done without it, such as "n": 1. Fields
 // that change no answer, such as user, are accepted. A field that is not known is ignored, and the
-// log names it once. Package internal/fields has the tables of all fields that are known, those of
-// other servers' APIs, too. Names are compared as they are written; of a name that an object has
-// twice, the last counts. -1 is no limit for max_tokens and top_k, and 3.0 is 3.
+// log names it once. Package internal/fields has the tables of all known fields, also of other
+// servers' APIs. Names are compared as they are written; of a name that an object has twice, the
+// last counts. -1 is no limit for max_tokens and top_k, and 3.0 is 3.
 package server

@@ -43,7 +43,7 @@ func TestDraftModel(t *testing.T) {
 	if int64(bytes) > s.CacheBytes || 2*int64(bytes) < s.CacheBytes {
 		t.Errorf("both caches take %d bytes, want at most %d", bytes, s.CacheBytes)
 	}
-	// The draft model keeps all tokens, and the model those of its windows alone.
+	// The draft model keeps all tokens, the model only the tokens in its windows.
 	for name, draft := range map[string]string{"mistral-2": "llama-2", "llama-2": "mistral-2"} {
 		m, err := Load(folder+name, LoadOptions{DraftModel: folder + draft, Context: 4096})
 		if err != nil {

@@ -35,7 +35,7 @@ type vectors struct {
 	weights embedding.Sparse
 }
 
-// A form says which of these are made.
+// A form says what is made.
 type form int
 
 const (
@@ -50,7 +50,7 @@ type manner struct {
 	form       form
 	dimensions int
 	prompt     string // its name, "" for the default of the model
-	encoded    bool   // the tokens are those of texts, with the prompt
+	encoded    bool   // the tokens are encoded texts, with the prompt
 }
 
 // batchTokens is how many tokens encoders compute at once.
@@ -74,7 +74,7 @@ func (e *embedder) kind() models.Kind                        { return models.Kin
 func (e *embedder) tokenizer() (*tokenizer.Tokenizer, error) { return e.m.Tokenizer(), nil }
 func (e *embedder) run(ctx context.Context)                  { e.vectors.Run(ctx) }
 
-// compute makes vectors, those of one manner in one call.
+// compute makes vectors, one call for each manner.
 func (e *embedder) compute(ctx context.Context, items []text) ([]vectors, error) {
 	outs := make([]vectors, len(items))
 	places := map[manner][]int{} // of items
@@ -257,7 +257,7 @@ func (e *embedder) prepare(r *request.Request, w *request.Embed) error {
 // texts: a text of bge-m3 has 1024 numbers for each of up to 8192 tokens.
 const mostNumbers = 1 << 23
 
-// dimensions checks how many numbers are wanted of a vector. Those of tokens are not cut.
+// dimensions checks how many numbers of a vector are wanted. Vectors of tokens are not cut.
 func (e *embedder) dimensions(w *request.Embed) error {
 	least, most := 1, e.m.Width()
 	if w.Multi {
@@ -307,7 +307,7 @@ func (e *embedder) encode(w *request.Embed) error {
 	return nil
 }
 
-// do is that of served.
+// do implements served.
 func (e *embedder) do(r *request.Request, _ func(*request.Event) error) (err error) {
 	w := r.Work.(*request.Embed)
 	if err := e.prepare(r, w); err != nil {
@@ -343,7 +343,7 @@ func (e *embedder) do(r *request.Request, _ func(*request.Event) error) (err err
 	return e.receipts(r, record)
 }
 
-// facts is that of served.
+// facts implements served.
 func (e *embedder) facts(f *request.Facts) {
 	f.Tasks, f.Context, f.Dimensions, f.Vocabulary = e.tasks(), e.m.MaxTokens(), e.m.Width(), e.m.Vocab()
 	if e.m.Prompt() == "" { // otherwise each text has one, and would get a second
@@ -364,7 +364,7 @@ func (e *embedder) tasks() (all []string) {
 	return all
 }
 
-// can is that of served.
+// can implements served.
 func (e *embedder) can(w request.Work) error {
 	if w, ok := w.(*request.Embed); ok {
 		return e.lacks(w)
@@ -372,7 +372,7 @@ func (e *embedder) can(w request.Work) error {
 	return ofKind(e, w)
 }
 
-// stats is that of served.
+// stats implements served.
 func (e *embedder) stats(show func(s *stat, n float64, labels ...string)) {
 	showPool(e.vectors.Stats(), show)
 }

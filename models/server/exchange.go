@@ -40,23 +40,23 @@ func (x *exchange) begin(status int) {
 	if x.status == 0 {
 		x.status = status
 	}
-	_ = x.control.SetWriteDeadline(time.Now().Add(x.patience)) // a connection without deadlines is one of a test
+	_ = x.control.SetWriteDeadline(time.Now().Add(x.patience)) // only tests have connections without deadlines
 }
 
-// WriteHeader is that of [http.ResponseWriter].
+// WriteHeader implements [http.ResponseWriter].
 func (x *exchange) WriteHeader(status int) {
 	x.begin(status)
 	x.ResponseWriter.WriteHeader(status)
 }
 
-// Write is that of [http.ResponseWriter].
+// Write implements [http.ResponseWriter].
 func (x *exchange) Write(data []byte) (int, error) {
 	x.begin(http.StatusOK)
 	return x.ResponseWriter.Write(data)
 }
 
-// Flush is that of [http.Flusher].
-func (x *exchange) Flush() { _ = x.control.Flush() } // a connection that cannot is one of a test
+// Flush implements [http.Flusher].
+func (x *exchange) Flush() { _ = x.control.Flush() } // only connections of tests cannot
 
 // Unwrap is for [http.ResponseController].
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
@@ -68,7 +68,7 @@ func (x *exchange) limitRead(within time.Duration) {
 
 // body reads the body. A client whose body is wrong has no more time for what is left of it.
 func (x *exchange) body(most int64, within time.Duration) ([]byte, error) {
-	if x.r.Body == nil { // the request was not one of a server
+	if x.r.Body == nil { // the request does not come from a server
 		return nil, nil
 	}
 	x.limitRead(within)

@@ -49,7 +49,7 @@ var (
 )
 
 // NewGateway returns a server that has no models and hands requests on. It checks keys, and has the
-// limits of s that are not those of models. The error is a [*kernel.Error].
+// limits of s that concern no models. The error is a [*kernel.Error].
 func NewGateway(s Settings, b Backend) (*Server, error) {
 	srv, err := newBare(s)
 	if err != nil {

@@ -82,8 +82,8 @@ func schedule(m, draft *decoder.Model, s *Settings) (batch.Options, error) {
 	}, nil
 }
 
-// textsOf returns how many texts of a page of tokens take as many pages as one of the whole
-// context, and a page of each group of layers for a copy of one that is shared.
+// textsOf returns how many texts of a page of tokens take as many pages as a text of the whole
+// context, and a page of each group of layers to copy a shared one.
 func textsOf(m *decoder.Model, context int) int {
 	groups := m.Pages(1)
 	return (m.Pages(context)+groups-1)/groups + 1
@@ -95,7 +95,7 @@ func (g *generator) tokenizer() (*tokenizer.Tokenizer, error) { return g.m.Token
 func (g *generator) run(ctx context.Context)                  { g.texts.Run(ctx) }
 func (g *generator) ready() error                             { return g.texts.Ready() }
 
-// do is that of served.
+// do implements served.
 func (g *generator) do(r *request.Request, emit func(*request.Event) error) error {
 	w := r.Work.(*request.Generate)
 	if err := g.prepare(r, w); err != nil || w.Count {
@@ -170,7 +170,7 @@ func (g *generator) task(ctx context.Context, r *request.Request, w *request.Gen
 		},
 		Done: answer.Finish,
 	}
-	if nth == 0 && w.Echo && o.Logprobs { // the other choices have those of the first
+	if nth == 0 && w.Echo && o.Logprobs { // the other choices share the first one's
 		scores := w.Echoed[at].Tokens
 		task.Read = func(at int, logits []float32) (err error) {
 			scores[at+1], err = c.Score(logits, prompt[at+1])
@@ -193,7 +193,7 @@ func (g *generator) record(w *request.Generate, prompt []int32, o *decoder.Gener
 	return r, r.Conversation(w.Conversation)
 }
 
-// facts is that of served. A model without a tokenizer continues tokens alone, which is no task for
+// facts implements served. A model without a tokenizer continues tokens alone, which is no task for
 // texts.
 func (g *generator) facts(f *request.Facts) {
 	o, c, s := g.m.Options(), g.m.Config(), g.s
@@ -233,7 +233,7 @@ func defaultsOf(s *Settings) *request.Defaults {
 	}
 }
 
-// stats is that of served.
+// stats implements served.
 func (g *generator) stats(show func(s *stat, n float64, labels ...string)) {
 	s := g.texts.Stats()
 	show(waiting, float64(s.Waiting))

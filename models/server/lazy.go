@@ -17,8 +17,8 @@ import (
 )
 
 // OnDemand returns a model that a server loads as [Load] does when a request asks for it, and
-// unloads when another one needs its memory, see Settings.ModelsBytes. The files must be those of a
-// model that can be loaded, and there is no draft model.
+// unloads when another one needs its memory, see Settings.ModelsBytes. The files must be a model
+// that can be loaded, and there is no draft model.
 func OnDemand(model string, o LoadOptions) (*Model, error) {
 	if err := o.checkDraft(); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ type later struct {
 	open    func() (*Model, error)
 }
 
-// tasksOf returns what a model will do, as [generator.facts] and those of the other kinds have it.
+// tasksOf returns what a model will do, as [generator.facts] and the other kinds' facts have it.
 func tasksOf(r *models.Report) []string {
 	switch {
 	case r.Kind == models.KindEmbedder:
@@ -150,7 +150,7 @@ func hold(m served, r *request.Request) (served, error) {
 func (l *lazy) about() *hosted    { return &l.own }
 func (l *lazy) kind() models.Kind { return l.own.later.kind }
 
-// can is that of served. It says the same of a model that is loaded, whose own answer may be
+// can implements served. It says the same of a model that is loaded, whose own answer may be
 // another one.
 func (l *lazy) can(w request.Work) error {
 	if w, ok := w.(*request.Embed); ok && w.Multi && l.own.later.late {
@@ -162,7 +162,7 @@ func (l *lazy) can(w request.Work) error {
 func (l *lazy) run(context.Context) {} // a loaded one runs by itself
 func (l *lazy) ready() error        { return nil }
 
-// facts is that of served. Of a model that is not loaded little is known.
+// facts implements served. Of a model that is not loaded little is known.
 func (l *lazy) facts(f *request.Facts) {
 	a, loaded := l.item.Loaded()
 	if f.Loaded = &loaded; loaded {
@@ -175,7 +175,7 @@ func (l *lazy) facts(f *request.Facts) {
 	}
 }
 
-// stats is that of served.
+// stats implements served.
 func (l *lazy) stats(show func(s *stat, n float64, labels ...string)) {
 	if a, ok := l.item.Loaded(); ok {
 		a.stats(show)

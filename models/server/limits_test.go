@@ -137,8 +137,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestKeys: requests without a key that is accepted get status 401, but for those of /healthz and
-// /readyz.
+// TestKeys: requests without a key that is accepted get status 401, except on /healthz and /readyz.
 func TestKeys(t *testing.T) {
 	settings := fixed()
 	settings.Keys = []Key{{"a", "secret-of-a-long-enough"}, {"b", "secret-of-b-long-enough"}}

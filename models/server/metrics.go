@@ -83,14 +83,14 @@ func newStat(kind prometheus.ValueType, name, help string, labels ...string) *st
 	return &stat{prometheus.NewDesc(name, help, append([]string{"model"}, labels...), nil), kind}
 }
 
-// Describe is that of [prometheus.Collector].
+// Describe implements [prometheus.Collector].
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, s := range []*stat{waiting, running, pages, steps, computed, guessed, preempted} {
 		ch <- s.Desc
 	}
 }
 
-// Collect is that of [prometheus.Collector].
+// Collect implements [prometheus.Collector].
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	for _, m := range c.models {
 		m.stats(func(s *stat, n float64, labels ...string) {

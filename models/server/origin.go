@@ -10,7 +10,7 @@ import (
 // An Origin is what a gateway has found out about a request that it hands on, and what its answer
 // must have so that several servers give the same bytes.
 type Origin struct {
-	Key       string    // whose request it is; in place of that of an API key or an address, which are not looked at
+	Key       string    // whose request it is, in place of an API key or an address
 	RequestID string    // in the log and in X-Request-Id
 	AnswerID  string    // in the id of an answer, after its beginning such as "chatcmpl-"
 	Created   time.Time // in the field created

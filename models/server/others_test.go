@@ -52,7 +52,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// TestProps: /health and /props are those of llama.cpp's server.
+// TestProps: /health and /props answer as llama.cpp's server does.
 func TestProps(t *testing.T) {
 	settings := fixed()
 	settings.Keys = []Key{{"a", "secret-of-a-long-enough"}}
@@ -83,7 +83,7 @@ func TestProps(t *testing.T) {
 	}
 }
 
-// vectorsOf are those of /v1/embeddings.
+// vectorsOf is an answer of /v1/embeddings.
 type vectorsOf struct {
 	Data []struct {
 		Embedding []float32
@@ -91,8 +91,8 @@ type vectorsOf struct {
 	}
 }
 
-// TestVectorForms: vectors as integers and bits are those of package embedding and of NumPy's
-// packbits, and /embed has what /v1/embeddings has.
+// TestVectorForms: vectors as integers equal package embedding's, and as bits NumPy's packbits, and
+// /embed has what /v1/embeddings has.
 func TestVectorForms(t *testing.T) {
 	models := tinyModels(t, kernel.Exec{Threads: 1}, 16)
 	s := serverOf(t, fixed(), models...)

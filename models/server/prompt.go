@@ -63,8 +63,7 @@ func (g *generator) prepare(r *request.Request, w *request.Generate) error {
 	return nil
 }
 
-// stops sets the tokens that end a text: the model's, unless they are to be ignored, and those of
-// the request.
+// stops sets the tokens that end a text: the model's, unless they are ignored, and the request's.
 func (g *generator) stops(w *request.Generate) error {
 	if w.Stop == nil && !w.IgnoreEnds {
 		return nil
@@ -115,7 +114,7 @@ func (g *generator) room(r *request.Request, w *request.Generate) error {
 	return nil
 }
 
-// badShape returns an error about a grammar as one of the field that asks for it.
+// badShape returns an error about a grammar as an error of the field that asks for it.
 func badShape(s *options.Shape, err error) error {
 	if err == nil {
 		return nil
@@ -171,7 +170,7 @@ func (g *generator) converse(r *request.Request, w *request.Generate) error {
 func (g *generator) answers(w *request.Generate, tools []chattemplate.Tool, prompt []int32, open bool) (err error) {
 	asked := answer.Asked{Required: w.Tools.Required, Single: w.Tools.Single, Open: open}
 	asked.Grows = len(w.Options.StopText) == 0 // which may end a call anywhere, as if it were whole
-	var at []int                               // the tools that may be called among those of the request
+	var at []int                               // the request's tools that may be called
 	for i, t := range tools {
 		if w.Tools.Names == nil || slices.Contains(w.Tools.Names, t.Name) {
 			asked.Tools, at = append(asked.Tools, t), append(at, i)

@@ -39,7 +39,7 @@ func newRanker(h hosted, m *reranking.Reranker, turns *batch.Turns) *ranker {
 
 func (k *ranker) kind() models.Kind { return models.KindReranker }
 
-// run is that of served.
+// run implements served.
 func (k *ranker) run(ctx context.Context) {
 	var other sync.WaitGroup
 	if k.tokens != nil {
@@ -49,7 +49,7 @@ func (k *ranker) run(ctx context.Context) {
 	other.Wait()
 }
 
-// can is that of served.
+// can implements served.
 func (k *ranker) can(w request.Work) error {
 	if _, ok := w.(*request.Embed); ok && k.tokens != nil {
 		return k.tokens.can(w)
@@ -113,7 +113,7 @@ func (k *ranker) prepare(r *request.Request, w *request.Rank) error {
 	return nil
 }
 
-// do is that of served.
+// do implements served.
 func (k *ranker) do(r *request.Request, _ func(*request.Event) error) (err error) {
 	w, ok := r.Work.(*request.Rank)
 	if !ok {
@@ -133,7 +133,7 @@ func (k *ranker) do(r *request.Request, _ func(*request.Event) error) (err error
 	return k.receipts(r, record)
 }
 
-// facts is that of served.
+// facts implements served.
 func (k *ranker) facts(f *request.Facts) {
 	f.Tasks, f.Context = []string{"rerank"}, k.m.MaxTokens()
 	if k.tokens != nil {
@@ -141,7 +141,7 @@ func (k *ranker) facts(f *request.Facts) {
 	}
 }
 
-// stats is that of served.
+// stats implements served.
 func (k *ranker) stats(show func(s *stat, n float64, labels ...string)) {
 	all := k.passages.Stats()
 	if k.tokens != nil {

@@ -210,8 +210,8 @@ func TestEcho(t *testing.T) {
 			}
 		}
 	}
-	// The token that ends the text has its logarithm, so that there is always one behind those of
-	// the prompt.
+	// The token that ends the text has its logarithm, so that there is always one behind the
+	// prompt's.
 	next := answerOf[completionAnswer](t, post(s, "/v1/completions", `{"model": "tiny", "prompt": "x y", "max_tokens": 1, "temperature": 0, "logprobs": 1, "ignore_eos": true}`)).Choices[0]
 	tok, err := m.Tokenizer()
 	if err != nil {
@@ -342,7 +342,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestStops: tokens of the request end a text beside those of the model, or in their place.
+// TestStops: tokens of the request end a text beside the model's, or in their place.
 func TestStops(t *testing.T) {
 	s := newServer(t, fixed())
 	const begin = `{"model": "tiny", "prompt": "x", "max_tokens": 60, "temperature": 1, "seed": 3, "logprobs": 0`

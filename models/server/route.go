@@ -79,7 +79,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		id = s.s.NewID()
 	}
 	x := newExchange(w, r, id, s.s.WriteTimeout)
-	if r.ContentLength != 0 { // also that of a request whose body nobody reads, before the connection goes on
+	if r.ContentLength != 0 { // also a body that nobody reads, before the connection goes on
 		x.limitRead(s.s.BodyTimeout)
 	}
 	defer func() {

@@ -69,7 +69,7 @@ func serve(m *Model, s *Settings, l *limits, turns *batch.Turns) (served, error)
 	return nil, &kernel.Error{Where: "server: model " + m.name, Got: "one that does no work", Want: "models.Generates, models.Embeds or models.Ranks"}
 }
 
-// ready is that of served for models that always are.
+// ready implements served for models that always are.
 func (h *hosted) ready() error { return nil }
 
 // named returns the model as receipts name it.

@@ -51,8 +51,8 @@ type Settings struct {
 	// may have more, as far as the context goes.
 	MaxTokens int
 
-	// Sampler has what a request does not say. The default is that of command chat: temperature
-	// 0.2, the 40 most probable tokens, of which those with 0.9 of the probability.
+	// Sampler has what a request does not say. The default is command chat's: temperature 0.2, the
+	// 40 most probable tokens, cut to 0.9 of the probability.
 	Sampler *decoder.Sampler
 
 	// Date is the day that templates take for today if a request does not say. The zero value is
@@ -74,8 +74,8 @@ type Settings struct {
 	// needs its name here.
 	Hosts []string
 
-	// Origins are those of pages of other sites that may ask, such as https://chat.example, in the
-	// browsers of people who may use the server; "*" stands for all. Without any, none may.
+	// Origins are the origins of other sites' pages that may ask, such as https://chat.example, in
+	// the browsers of people who may use the server; "*" stands for all. Without any, none may.
 	Origins []string
 
 	// ReceiptKey, if not nil, signs receipts.

@@ -82,8 +82,8 @@ func quoted(texts []string) string {
 
 var someTexts = []string{"the cat sat on a mat.", "rain", "who?"}
 
-// TestRankByTokens: ColBERT ranks by MaxSim in Cohere's form and in that of Text Embeddings
-// Inference, says how far without a logistic function, has receipts, and cuts nothing in silence.
+// TestRankByTokens: ColBERT ranks by MaxSim in the forms of Cohere and Text Embeddings Inference,
+// says how far without a logistic function, has receipts, and cuts nothing in silence.
 func TestRankByTokens(t *testing.T) {
 	models := vectorModels(t, kernel.Exec{Threads: 1})[:2]
 	for _, m := range models {
@@ -140,8 +140,8 @@ func TestRankByTokens(t *testing.T) {
 	}
 }
 
-// TestTokenVectors: vectors of tokens are those of package embedding, in each form and for both
-// roles of a text.
+// TestTokenVectors: vectors of tokens equal package embedding's, in each form and for both roles of
+// a text.
 func TestTokenVectors(t *testing.T) {
 	models := vectorModels(t, kernel.Exec{Threads: 1})
 	s := serverOf(t, fixed(), models...)
@@ -196,7 +196,7 @@ func TestTokenVectors(t *testing.T) {
 	}
 }
 
-// embedderOf is that of a model which makes vectors of tokens.
+// embedderOf returns the embedder of a model that makes vectors of tokens.
 func embedderOf(m *Model) *embedding.Embedder {
 	if m.name == bothModel || m.name == wordModel {
 		return embedOf(m)
@@ -215,8 +215,7 @@ func base64Of(v []float32) string {
 	return strings.Trim(string(data), `"`)
 }
 
-// TestWeights: weights of tokens are those of package embedding, beside a vector if the model has
-// one.
+// TestWeights: weights of tokens equal package embedding's, beside a vector if the model has one.
 func TestWeights(t *testing.T) {
 	models := vectorModels(t, kernel.Exec{Threads: 1})
 	s := serverOf(t, fixed(), models...)

@@ -10,8 +10,8 @@ import (
 )
 
 // connections is a listener that has some connections open at once. Where one more comes, the one
-// that has been without a whole request for the longest ends, as it may be one of many that send
-// theirs byte by byte, or nothing. If all have requests that are being answered, one more waits.
+// that has been without a whole request for the longest ends, as many may send theirs byte by byte,
+// or nothing. If all have requests that are being answered, one more waits.
 type connections struct {
 	net.Listener
 	most int
@@ -23,7 +23,7 @@ type connections struct {
 	closed bool
 }
 
-// A connection is one of connections.
+// A connection belongs to connections.
 type connection struct {
 	net.Conn
 	of *connections
@@ -35,7 +35,7 @@ func limitConnections(l net.Listener, most int) *connections {
 	return c
 }
 
-// Accept is that of [net.Listener].
+// Accept implements [net.Listener].
 func (c *connections) Accept() (net.Conn, error) {
 	inner, err := c.Listener.Accept()
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *connections) wants(x *connection) {
 	c.change.Broadcast()
 }
 
-// Close is that of [net.Listener].
+// Close implements [net.Listener].
 func (c *connections) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -78,7 +78,7 @@ func (c *connections) Close() error {
 	return c.Listener.Close()
 }
 
-// Close is that of [net.Conn].
+// Close implements [net.Conn].
 func (x *connection) Close() error {
 	x.of.mu.Lock()
 	delete(x.of.open, x)
@@ -128,7 +128,7 @@ type whole struct {
 	of *connection
 }
 
-// Read is that of [io.Reader].
+// Read implements [io.Reader].
 func (b *whole) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {

@@ -70,7 +70,7 @@ func TestSlowConnections(t *testing.T) {
 	}
 }
 
-// While all connections have requests that are being answered, one more waits for one of them.
+// While all connections have requests that are being answered, one more waits for any of them.
 func TestBusyConnections(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

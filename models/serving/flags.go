@@ -36,7 +36,7 @@ type Models struct {
 	flags     *flag.FlagSet
 }
 
-// A named model is one with a name of its own, or "" for that of its path.
+// A named model has a name of its own, or "" for its path's.
 type named struct{ name, path string }
 
 // Flags defines the flags that set m, what the models answer by s, and how much at once.

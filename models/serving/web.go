@@ -27,8 +27,8 @@ type Web struct {
 	tls string // what begins the names of the flags of TLS
 }
 
-// Flags defines the flags that set w and the limits of s that are not those of models. tls begins
-// the names of the flags of TLS, for a command that has others of those names.
+// Flags defines the flags that set w and the limits of s that concern no models. tls begins the
+// names of the flags of TLS, for a command that has others of those names.
 func (w *Web) Flags(fs *flag.FlagSet, s *server.Settings, tls string) {
 	w.tls = tls
 	fs.StringVar(&w.Addr, "addr", "127.0.0.1:8080", "`address` to listen at; port 0 takes a free one")

@@ -1,5 +1,5 @@
 // Package static makes embeddings of texts with tables of vectors, without a transformer: a vector
-// is the mean of those of the tokens. It reads the folders of model2vec and of
+// is the mean of the tokens' vectors. It reads the folders of model2vec and of
 // sentence-transformers' StaticEmbedding.
 package static
 
@@ -47,11 +47,11 @@ const (
 //	                   row of each token if it is not the id; weights [tokens], which rows are multiplied with
 //	tokenizer.json     see package tokenizer
 //
-// Texts get no tokens around them, and those of model2vec lose the tokens that stand for unknown
+// Texts get no tokens around them, and texts of model2vec lose the tokens that stand for unknown
 // words, after the cut as in its version 0.10; that this version looks only at the first max_length
-// times the median length of a token characters, for speed, is not so here. A text
-// without tokens has a vector of zeros. Every tensor is used and every key of config.json is known,
-// or the error is a [*kernel.Error] that names it.
+// times the median length of a token characters, for speed, is not so here. A text without tokens
+// has a vector of zeros. Every tensor is used and every key of config.json is known, or the error
+// is a [*kernel.Error] that names it.
 func Load(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
 	if err := o.Precision.Check("LoadOptions.Precision"); err != nil {
 		return nil, fmt.Errorf("static: %w", err)
@@ -95,7 +95,7 @@ func Load(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
 // A table has the vectors of tokens.
 type table struct {
 	rows    []float32 // [_, width]
-	mapping []int32   // of each id; nil if the rows are those of the ids
+	mapping []int32   // of each id; nil if rows have the order of ids
 	weights []float32 // of each id, or nil
 	width   int
 }

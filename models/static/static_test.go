@@ -48,7 +48,7 @@ func readRefs(t *testing.T, dir string) (r refs) {
 	return r
 }
 
-// TestReferences compares ids and vectors with those of model2vec: of testdata, or of the folder of
+// TestReferences compares ids and vectors with model2vec's: from testdata, or from the folder of
 // -refs.
 func TestReferences(t *testing.T) {
 	if dir := references.Folder(""); dir != "" {
@@ -280,8 +280,8 @@ func TestConfigKeys(t *testing.T) {
 	}
 }
 
-// TestMaxLength: texts are cut to max_length tokens before those of unknown words are dropped, as
-// by model2vec 0.10, and what is no length is an error.
+// TestMaxLength: texts are cut to max_length tokens before unknown words are dropped, as by
+// model2vec 0.10, and what is no length is an error.
 func TestMaxLength(t *testing.T) {
 	text := strings.Repeat("☃ ", 300) + strings.Repeat("the cat ", 400)
 	for value, want := range map[string]int{"": 512 - 300, "301": 1, "300": 0, "null": 800, "0": -1, `"x"`: -1, "1e9": -1} {

@@ -11,7 +11,7 @@ import (
 )
 
 // maxAdded is the largest length of an added token in bytes. It bounds the work for every byte of a
-// text, whatever the vocabulary. Those of known models are far shorter.
+// text, whatever the vocabulary. Tokens of known models are far shorter.
 const maxAdded = 256
 
 // addedToken is a token that is cut out of a text before the rest is split.

@@ -12,11 +12,10 @@
 // characters with bytes for unknown ones, or SentencePiece's Unigram. A template puts special
 // tokens around them.
 //
-// The ids are those of Hugging Face's tokenizers 0.23 for files of every kind, see
-// testdata/make.py, and for GGUF files of SentencePiece's vocabularies those of SentencePiece. They
-// differ for some hundreds of rare characters, as the categories, decompositions and lower case of
-// Unicode 15.0 are used here, and where an expression that splits texts looks ahead for more than
-// 1,024 characters.
+// The ids equal the ids of Hugging Face's tokenizers 0.23 for files of every kind, see
+// testdata/make.py, and SentencePiece's for GGUF files with its vocabularies. They differ for some
+// hundreds of rare characters, as the categories, decompositions and lower case of Unicode 15.0 are
+// used here, and where an expression that splits texts looks ahead for more than 1,024 characters.
 //
 // Files can come from anywhere: what is not supported is an error, and neither memory nor time for
 // a text grows beyond what its length and the file's size account for.

@@ -9,20 +9,19 @@ import (
 	"github.com/attn-go/attn/models/tokenizer/internal/normalize"
 )
 
-// Encode returns the ids of a text, with those of the tokens that the model expects around it. It
-// takes time in proportion to n log n for n bytes, whatever the files say.
+// Encode returns the ids of a text, and of the tokens that the model expects around it. It takes
+// time in proportion to n log n for n bytes, whatever the files say.
 //
-// Bytes that are not UTF-8 are encoded like others if the vocabulary is one of bytes, and otherwise
-// as U+FFFD, once for each beginning of a character that is broken off and each byte that begins
-// none.
+// Bytes that are not UTF-8 are encoded like others if the vocabulary has bytes, and otherwise as
+// U+FFFD, once for each beginning of a character that is broken off and each byte that begins none.
 func (t *Tokenizer) Encode(text string, o Options) []int32 {
 	return t.single.apply([2][]int32{t.text(text, o.Plain, t.single.room(o)), nil}, o, nil)
 }
 
 // EncodeParts returns the ids of a text of which only some parts may have special tokens, as
 // package chattemplate makes it of a conversation. Between special tokens all parts are one text,
-// so that the ids are those of Encode for texts in which no special tokens are written.
-// Options.Plain has no effect.
+// so that the ids equal Encode's for texts in which no special tokens are written. Options.Plain
+// has no effect.
 func (t *Tokenizer) EncodeParts(parts []Part, o Options) []int32 {
 	room := t.single.room(o)
 	if text, plain, ok := asText(parts); ok {
@@ -59,7 +58,7 @@ func (t *Tokenizer) PairsOf(a string, o Options) func(b string) (ids, types []in
 	var whole []int32 // first without a limit
 	return func(b string) (ids, types []int32) {
 		x, y := first, t.text(b, o.Plain, room)
-		if len(x) == room && len(y) == room && room%2 != 0 { // which of them is longer decides
+		if len(x) == room && len(y) == room && room%2 != 0 { // the longer one decides
 			if whole == nil {
 				whole = t.text(a, o.Plain, math.MaxInt)
 			}

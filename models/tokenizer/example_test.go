@@ -16,7 +16,7 @@ func open(path string) (*tokenizer.Tokenizer, error) {
 	return tokenizer.FromJSON(file, nil)
 }
 
-// Ids of a text, with those of [CLS] and [SEP] around it, and the text that they stand for.
+// Ids of a text with [CLS] and [SEP] around it, and the text that they stand for.
 func ExampleFromJSON() {
 	t, err := open("testdata/bert.json")
 	if err != nil {

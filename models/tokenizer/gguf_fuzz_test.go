@@ -11,8 +11,8 @@ import (
 	"github.com/attn-go/attn/models/gguf"
 )
 
-// smallVocabularies are those of each kind that a GGUF file may have. The tokens have the ids of
-// their places.
+// smallVocabularies has a vocabulary of each kind that a GGUF file may have. The tokens have the
+// ids of their places.
 func smallVocabularies(t testing.TB) (all []metadata) {
 	charsmap, err := base64.StdEncoding.DecodeString("CAAAAAAEAAAAAAAAYgA=")
 	if err != nil {

@@ -40,10 +40,10 @@ type jsonAdded struct {
 // which names the roles of tokens, or nil.
 //
 // Its parts have the meaning that Hugging Face's tokenizers 0.23 give them. Models are WordPiece,
-// BPE, and Unigram; what else is not supported is an error that says what is. do_lower_case,
-// strip_accents, tokenize_chinese_chars and add_prefix_space of settings count as they do in
-// transformers 5.24: in place of those of tokenizer.json if tokenizer_class is one that reads them.
-// truncation_side counts too. Errors are of type *kernel.Error.
+// BPE and Unigram; other models are an error that lists these. do_lower_case, strip_accents,
+// tokenize_chinese_chars and add_prefix_space of settings count as they do in transformers 5.24: in
+// place of tokenizer.json's if tokenizer_class reads them. truncation_side counts too. Errors are
+// of type *kernel.Error.
 func FromJSON(data, settings []byte) (*Tokenizer, error) {
 	return fromJSON(data, settings, modelSettings{})
 }
@@ -166,7 +166,7 @@ const (
 	maxDepth = 8
 )
 
-// sequence calls f for the part, or for those of a sequence.
+// sequence calls f for the part, or for the parts of a sequence.
 func sequence(item string, p *jsonPart, depth int, f func(item string, p *jsonPart, last bool) error) error {
 	if p.Type != "Sequence" {
 		return f(item, p, true)
@@ -278,7 +278,7 @@ func (b *jsonBuilder) preTokenizer(data json.RawMessage) error {
 	return err
 }
 
-// added reads the added tokens. Their ids are those of the model, or further ones.
+// added reads the added tokens. Their ids are the model's, or further ones.
 func (b *jsonBuilder) added(list []jsonAdded) error {
 	most := int64(4*(len(b.tokens)+len(list)) + 1<<16) // which bounds the memory for ids without a token
 	for _, a := range list {
@@ -304,7 +304,7 @@ func (b *jsonBuilder) added(list []jsonAdded) error {
 	return nil
 }
 
-// readRoles reads tokenizer_config.json. The token of unknown words is that of tokenizer.json
+// readRoles reads tokenizer_config.json. The token of unknown words comes from tokenizer.json
 // unless it says so.
 func (c *config) readRoles(data []byte) error {
 	c.roles = map[string]int32{}

@@ -69,7 +69,7 @@ func (b *jsonBuilder) postProcessor(data json.RawMessage) error {
 	})
 }
 
-// template reads the template of a post-processor, which may be one of a sequence.
+// template reads the template of a post-processor, which may stand in a sequence.
 func (b *jsonBuilder) template(item, kind string, data json.RawMessage) error {
 	t, err := findTemplate(kind, data)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // Load reads the tokenizer of a folder as Hugging Face has it: tokenizer.json, or, if there is
 // none, vocab.txt as BERT has it; and tokenizer_config.json, if there is one, whose class, if it
-// names none, is that of config.json. What these say on cutting and padding is ignored, but for the
+// names none, stands in config.json. What these say on cutting and padding is ignored, but for the
 // side on which a text is cut: the caller of Encode decides. Any other key of tokenizer_config.json
 // is used as [FromJSON] says, is known to change no id, or is an error.
 //

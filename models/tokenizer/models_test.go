@@ -77,8 +77,8 @@ type miniLMTexts struct {
 	}
 }
 
-// The ids of MiniLM are those of the references, of random strings with characters of all
-// categories (testdata/strings-wordpiece.py), and of those in the folder of -refs.
+// The ids of MiniLM equal the references, for random strings with characters of all categories
+// (testdata/strings-wordpiece.py), and the ones in the folder of -refs.
 func TestMiniLM(t *testing.T) {
 	tok := miniLM(t)
 	paths := []string{filepath.Join("..", "testdata", "minilm", "embeddings.json"), filepath.Join("testdata", "strings-wordpiece.json")}
@@ -94,7 +94,7 @@ func TestMiniLM(t *testing.T) {
 			t.Fatalf("%s has no texts", path)
 		}
 		for _, x := range f.Texts {
-			// The limit is that of sentence-transformers for this model.
+			// The limit is sentence-transformers' for this model.
 			if got := tok.Encode(x.Text, Options{Limit: 256}); !slices.Equal(got, x.IDs) {
 				t.Errorf("%s: %q: got ids %v, want %v", path, x.Text, got, x.IDs)
 			}
@@ -107,8 +107,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// The ids of SmolLM2's vocabulary are those of the reference implementation for random strings,
-// with characters of all categories, by every rule (testdata/strings-bpe.py).
+// The ids of SmolLM2's vocabulary equal the reference implementation's for random strings with
+// characters of all categories, by every rule (testdata/strings-bpe.py).
 func TestRules(t *testing.T) {
 	var rows []struct {
 		Pre, Text string
@@ -138,7 +138,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// The ids and texts of SmolLM2 are those of the references, and of those in the folder of -refs.
+// The ids and texts of SmolLM2 equal the references, and the ones in the folder of -refs.
 func TestSmolLM2(t *testing.T) {
 	tok := smolLM2File(t)
 	paths := []string{filepath.Join("..", "testdata", "smollm2", "tokens.json")}

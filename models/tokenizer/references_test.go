@@ -140,7 +140,7 @@ func hashes(rows [][]int32, bytes bool) (out []string) {
 }
 
 // The ids of 10,000 lines, alone, as pairs, cut, with special tokens as text, with bytes that are
-// not UTF-8, and the texts of the ids, are those of Hugging Face's tokenizers, for a small
+// not UTF-8, and the texts of the ids, equal the results of Hugging Face's tokenizers, for a small
 // vocabulary of every kind.
 func TestReferences(t *testing.T) {
 	all, broken := testLines(t)

@@ -3,7 +3,7 @@ package tokenizer
 import "testing"
 
 // TestReplaceAfterFuse: replacements in the whole text, where tokens meet, as the decoder of
-// Lucie-7B has them. The texts are those of tokenizers 0.23.3.
+// Lucie-7B has them. The texts come from tokenizers 0.23.3.
 func TestReplaceAfterFuse(t *testing.T) {
 	tok, err := FromJSON([]byte(`{"decoder": {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"},
 		{"type": "Replace", "pattern": {"String": "\n "}, "content": "\n"}, {"type": "Replace", "pattern": {"String": "' "}, "content": "'"},

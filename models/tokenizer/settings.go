@@ -14,14 +14,15 @@ const settingsFile = "tokenizer_config.json"
 // on the class of transformers that it names.
 type settings struct {
 	keys  bertSettings  // as the file has them
-	bert  *bertSettings // that change tokenizer.json: those of classes of BERT's kind
+	bert  *bertSettings // that change tokenizer.json: for classes of BERT's kind
 	lower bool          // a text becomes lower case before all else
 	space *bool         // add_prefix_space, of classes with byte-level BPE or Unigram
 	side  bool          // the file has truncation_side
 	left  bool          // which is left: what is left out of a text that is too long is its beginning
 }
 
-// bertSettings are those of BertNormalizer that tokenizer_config.json has, or else the class.
+// bertSettings are the settings of BertNormalizer that tokenizer_config.json has, or else the
+// class.
 type bertSettings struct {
 	Lower   bool  `json:"do_lower_case"`
 	Accents *bool `json:"strip_accents"`
@@ -63,7 +64,7 @@ type modelSettings struct {
 	Class string `json:"tokenizer_class"`
 }
 
-// class returns the class for that of tokenizer_config.json, which may be "".
+// class returns the class for the one in tokenizer_config.json, which may be "".
 func (m *modelSettings) class(name string) class {
 	if name == "" {
 		name = m.Class
@@ -75,9 +76,9 @@ func (m *modelSettings) class(name string) class {
 	return classes[strings.TrimSuffix(name, "Fast")]
 }
 
-// settingsKeys are the keys of tokenizer_config.json, beside those that settingsNames knows by
-// their ends. Those of no particular values are read, here or elsewhere, or have no part in what
-// the tokens of a text are: transformers 5.24 reads them for other things, or not at all.
+// settingsKeys are the keys of tokenizer_config.json, beside the keys that settingsNames knows by
+// their ends. Keys without particular values are read, here or elsewhere, or do not decide the
+// tokens of a text: transformers 5.24 reads them for other things, or not at all.
 var settingsKeys = strict.Table{
 	"do_lower_case": strict.Only("true", "false"), "tokenize_chinese_chars": strict.Only("true", "false"),
 	"strip_accents": strict.Only("true", "false", "null"), "add_prefix_space": strict.Only("true", "false", "null"),
@@ -111,8 +112,8 @@ var settingsKeys = strict.Table{
 	"tokenize_newlines", "use_default_system_prompt", "image_size", "patch_size", "max_pixels", "min_pixels",
 )
 
-// settingsNames are the ends of keys that name tokens, such as image_token: those of tokenizer.json
-// have the same names.
+// settingsNames are the ends of keys that name tokens, such as image_token; tokenizer.json has the
+// same names.
 var settingsNames = []string{"_token", "_tokens", "_token_id", "_token_ids"}
 
 // readSettings reads tokenizer_config.json, which may be nil, and reports a key that is not known.
@@ -161,8 +162,7 @@ func readSettings(data []byte, m modelSettings) (*settings, error) {
 	return s, nil
 }
 
-// namesToken tells whether a key names a token, or is one of those that programs keep for
-// themselves.
+// namesToken tells whether a key names a token, or programs keep it for themselves.
 func namesToken(key string) bool {
 	for _, end := range settingsNames {
 		if strings.HasSuffix(key, end) {

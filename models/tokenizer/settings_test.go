@@ -38,7 +38,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestClasses: the class is that of tokenizer_config.json, or of config.json, as AutoTokenizer of
+// TestClasses: the class comes from tokenizer_config.json or config.json, as AutoTokenizer of
 // transformers 5.24 finds it.
 func TestClasses(t *testing.T) {
 	for _, c := range []struct {

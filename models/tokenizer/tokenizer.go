@@ -126,8 +126,8 @@ func (t *Tokenizer) written(id int32) string {
 }
 
 // TokenBytes returns the bytes that a token adds within a text, which may be a part of a character,
-// or none for an id without a token. Special tokens have those of their names. Decoders may change
-// more at the beginning of a text, as SentencePiece's, which leave out a space there.
+// or none for an id without a token. Special tokens add their names. Decoders may change more at
+// the beginning of a text, as SentencePiece's, which leave out a space there.
 func (t *Tokenizer) TokenBytes(id int32) []byte {
 	text := t.written(id)
 	if text == "" {
@@ -149,8 +149,7 @@ func (t *Tokenizer) Role(role string) (id int32, ok bool) {
 	return id, ok
 }
 
-// Special returns whether an id is that of a special token: a mark between texts, such as
-// <|im_end|>.
+// Special returns whether an id is a special token: a mark between texts, such as <|im_end|>.
 func (t *Tokenizer) Special(id int32) bool { return t.special[id] }
 
 // Ends returns the ids that Encode puts before and after a text.
@@ -166,7 +165,7 @@ func (t *Tokenizer) Ends() (before, after []int32) {
 	return before, after
 }
 
-// Count returns the number of ids of a text, with those of the tokens around it.
+// Count returns the number of ids of a text, including the tokens around it.
 func (t *Tokenizer) Count(text string) int { return len(t.Encode(text, Options{})) }
 
 // Decode returns the text of ids, with or without special tokens. It is UTF-8: what a Stream gives

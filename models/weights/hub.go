@@ -20,8 +20,8 @@ type allowance struct {
 
 var allowed atomic.Pointer[allowance]
 
-// AllowFetch lets [Resolve] fetch models from a hub, that of ATTN_HUB or [hub.Endpoint], until ctx
-// ends. report, if not nil, gets a line for each file.
+// AllowFetch lets [Resolve] fetch models until ctx ends, from the hub of ATTN_HUB or
+// [hub.Endpoint]. report, if not nil, gets a line for each file.
 func AllowFetch(ctx context.Context, report io.Writer) { allowed.Store(&allowance{ctx, report}) }
 
 // ofHub returns the path of a model of a hub, or "" if the text is no name of one, or if none is

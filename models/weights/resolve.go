@@ -14,7 +14,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// names are those of the models that attn fetch downloads, with who has published them.
+// names are the names of the models that attn fetch downloads, with their publishers.
 var names = map[string]string{"sentence-transformers/all-MiniLM-L6-v2": MiniLM, "HuggingFaceTB/SmolLM2-135M-Instruct": SmolLM2}
 
 // fetched returns where the fetched model of a name is, with or without who has published it, in

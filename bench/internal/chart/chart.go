@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -30,6 +31,7 @@ type Chart struct {
 	Series         []Series  // of bars, each has as many points as there are groups
 	XTicks         []float64 // values to mark; nil: chosen by the range
 	FromZero       bool      // the axes begin at 0
+	LeftOut        []string  // series that AddBar has not added, as there are no more styles
 
 	legend bool // in the drawing
 }
@@ -58,8 +60,14 @@ func (c *Chart) Named(name string) *Series {
 }
 
 // AddBar puts a bar into the group and the series of these names, which are made when they first
-// appear.
+// appear. No two series look the same: those beyond Styles are left out.
 func (c *Chart) AddBar(group, series string, bar Point) {
+	if len(c.Series) >= Styles && !slices.ContainsFunc(c.Series, func(s Series) bool { return s.Name == series }) {
+		if !slices.Contains(c.LeftOut, series) {
+			c.LeftOut = append(c.LeftOut, series)
+		}
+		return
+	}
 	g := slices.Index(c.Bars, group)
 	if g < 0 {
 		g = len(c.Bars)
@@ -140,11 +148,11 @@ func (c *Chart) Files(width, height float64) (onLight, onDark string, err error)
 
 // draw draws the chart in placeholders for colours.
 func (c *Chart) draw(width, height float64) (svg string, hits []Hit, err error) {
-	p, height := plot.New(), c.height(height)
+	p, height := plot.New(), c.height(width, height)
 	p.BackgroundColor = nil // a transparent one becomes a fill that is no colour
 	axes(p, c)
 	if len(c.Bars) > 0 {
-		err = c.addBars(p, height)
+		err = c.addBars(p, width, height)
 	} else {
 		err = c.addPoints(p)
 	}
@@ -274,12 +282,38 @@ func (c *Chart) addPoints(p *plot.Plot) error {
 	return nil
 }
 
-// height returns the height of a drawing, which bars determine.
-func (c *Chart) height(height float64) float64 {
-	if len(c.Bars) > 0 {
-		return 50 + float64(len(c.Bars))*(12+13*float64(len(c.Series)))
+// height returns the height of a drawing, which bars determine, and the lines of their names.
+func (c *Chart) height(width, height float64) float64 {
+	if len(c.Bars) == 0 {
+		return height
 	}
-	return height
+	lines := 1
+	for _, name := range c.Bars {
+		lines = max(lines, 1+strings.Count(wrap(name, width), "\n"))
+	}
+	return 50 + float64(len(c.Bars))*max(12+13*float64(len(c.Series)), 14*float64(lines)+4)
+}
+
+// wrap breaks a name of bars into lines, so that it takes at most a third of the width.
+func wrap(name string, width float64) string {
+	most := int(width / 3 / 6) // characters
+	var b strings.Builder
+	line := 0
+	for i, word := range strings.Fields(name) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case line+1+n > most:
+			b.WriteByte('\n')
+			line = 0
+		default:
+			b.WriteByte(' ')
+			line++
+		}
+		b.WriteString(word)
+		line += n
+	}
+	return b.String()
 }
 
 // barWidth returns the width of a bar, in points.
@@ -288,20 +322,20 @@ func (c *Chart) barWidth(height float64) float64 {
 }
 
 // addBars adds horizontal bars, the first group at the top.
-func (c *Chart) addBars(p *plot.Plot, height float64) error {
+func (c *Chart) addBars(p *plot.Plot, width, height float64) error {
 	n := len(c.Bars)
-	width := c.barWidth(height)
+	bar := c.barWidth(height)
 	for i, s := range c.Series {
 		values := make(plotter.Values, n)
 		for g := range n {
 			values[n-1-g] = s.Points[g].X
 		}
-		b, err := plotter.NewBarChart(values, vg.Points(width))
+		b, err := plotter.NewBarChart(values, vg.Points(bar))
 		if err != nil {
 			return err
 		}
 		b.Horizontal, b.Color, b.LineStyle.Width = true, seriesColor(s.Style), 0
-		b.Offset = vg.Points(width * (float64(len(c.Series)-1)/2 - float64(i)))
+		b.Offset = vg.Points(bar * (float64(len(c.Series)-1)/2 - float64(i)))
 		p.Add(b)
 		if c.legend {
 			p.Legend.Add(s.Name, b)
@@ -309,7 +343,7 @@ func (c *Chart) addBars(p *plot.Plot, height float64) error {
 	}
 	names := make([]string, n)
 	for g, name := range c.Bars {
-		names[n-1-g] = name
+		names[n-1-g] = wrap(name, width)
 	}
 	p.NominalY(names...)
 	p.Y.Tick.Length, p.Y.Width = 0, 0

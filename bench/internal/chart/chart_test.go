@@ -79,3 +79,22 @@ func TestFiles(t *testing.T) {
 		t.Error("wrong colours")
 	}
 }
+
+// No two series of bars look the same, and what has no style is named. Long names of groups take
+// several lines where the drawing is narrow, and the bars keep room.
+func TestManyBars(t *testing.T) {
+	c := &Chart{}
+	for i := range Styles + 2 {
+		c.AddBar("all-MiniLM-L6-v2, 8 × 64 tokens", string(rune('a'+i)), Point{X: 1 + float64(i), Label: "x"})
+	}
+	if len(c.Series) != Styles || strings.Join(c.LeftOut, "") != "gh" {
+		t.Errorf("%d series, left out %q", len(c.Series), c.LeftOut)
+	}
+	_, hits, err := c.Inline(370, 340)
+	if err != nil || len(hits) != Styles {
+		t.Fatal(len(hits), err)
+	}
+	if longest := hits[Styles-1]; longest.W < 50 {
+		t.Errorf("the longest bar takes %.0f%% of the width", longest.W)
+	}
+}

@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/attn-go/attn/bench/internal/chart"
 	"github.com/attn-go/attn/bench/internal/results"
@@ -20,7 +21,7 @@ type sketch struct {
 }
 
 // drawers are the figures of a machine, in order.
-var drawers = []drawer{roofline, tiersByShape, scaling, decode, backward, linear, models, options, accuracy, peers}
+var drawers = []drawer{roofline, tiersByShape, scaling, decode, backward, linear, linearInt8, models, options, accuracy, peers}
 
 // oneThread returns the rows of the shapes on one thread, with their indices.
 func oneThread(rows []results.Speed) (found []int) {
@@ -178,19 +179,41 @@ func backward(f *results.File, i int) sketch {
 func linear(f *results.File, i int) sketch {
 	c := &chart.Chart{XLabel: "% of the limit, one thread", FromZero: true}
 	t := table{Caption: "Linear layers. The limit is the FMA peak or, with few rows, reading the weights", Head: []string{"rows × inputs → outputs", "weights", "tier", "threads", "time", "limit", "reached", "of", "%"}}
-	shape := func(l *results.Linear) string { return fmt.Sprintf("%d × %d → %d", l.Rows, l.Inputs, l.Outputs) }
 	for k := range f.Linear {
 		l := &f.Linear[k]
 		from := from(i, "linear", k)
 		percent, doubt := l.Share(f)
 		unit := map[string]string{results.LimitPeak: "GFLOP/s", results.LimitRead: "GB/s"}[l.Limit]
-		t.Rows = append(t.Rows, []cell{text("%s", shape(l)), text("%s", l.Weights), text("%s", l.Tier), from.int("threads", l.Threads), from.num("ns", l.Ns, tables.Duration(l.Ns)), text("%s, %s", l.Limit, unit),
+		t.Rows = append(t.Rows, []cell{text("%s", l.Shape()), text("%s", l.Weights), text("%s", l.Tier), from.int("threads", l.Threads), from.num("ns", l.Ns, tables.Duration(l.Ns)), text("%s, %s", l.Limit, unit),
 			from.fixed("rate", l.Rate, 1), from.fixed("limit_rate", l.LimitRate, 1), from.share("limit_percent", 1, percent, doubt)})
-		if l.Threads == 1 && l.Tier == f.Default() {
-			c.AddBar(shape(l), l.Weights, shareBar(shape(l)+", "+l.Weights, "limit of "+l.Limit, percent, doubt, l.Ns))
+		if l.Threads == 1 && l.Tier == f.Default() && !l.Int8 {
+			c.AddBar(l.Shape(), l.Weights, shareBar(l.Shape()+", "+l.Weights, "limit of "+l.Limit, percent, doubt, l.Ns))
 		}
 	}
-	return sketch{"linear", "Linear layers", "With many rows the limit is the FMA peak. With less than 16 rows it is reading the weights.", c, t}
+	return sketch{"linear", "Linear layers", "Rows of float32. With many rows the limit is the FMA peak. With less than 16 rows it is reading the weights.", c, t}
+}
+
+// linearInt8 shows what rows of 8 bits gain. Their products are sums of integers, so a share of the
+// FMA peak would say little.
+func linearInt8(f *results.File, i int) sketch {
+	c := &chart.Chart{XLabel: "times as fast as float32, one thread", FromZero: true}
+	t := table{Caption: "Linear layers whose rows are rounded to 8 bits, beside rows and weights of float32", Head: []string{"rows × inputs → outputs", "weights", "tier", "threads", "time", "float32", "times as fast"}}
+	for k := range f.Linear {
+		l := &f.Linear[k]
+		plain := slices.IndexFunc(f.Linear, func(o results.Linear) bool {
+			return o.Weights == "float32" && o.Shape() == l.Shape() && o.Tier == l.Tier && o.Threads == l.Threads
+		})
+		if !l.Int8 || plain < 0 {
+			continue
+		}
+		from, gain := from(i, "linear", k), f.Linear[plain].Ns/l.Ns
+		t.Rows = append(t.Rows, []cell{text("%s", l.Shape()), text("%s", l.Weights), text("%s", l.Tier), from.int("threads", l.Threads), from.num("ns", l.Ns, tables.Duration(l.Ns)),
+			text("%s", tables.Duration(f.Linear[plain].Ns)), text("%.2f", gain)})
+		if l.Threads == 1 && l.Tier == f.Default() {
+			c.AddBar(l.Shape(), l.Weights, chart.Point{X: gain, Label: fmt.Sprintf("%s, %s: %s, %.2f times as fast as float32", l.Shape(), l.Weights, tables.Duration(l.Ns), gain)})
+		}
+	}
+	return sketch{"int8", "Rows of 8 bits", "Rows are rounded to 8 bits, and products are sums of integers. That costs accuracy.", c, t}
 }
 
 // models shows the speed of whole models.

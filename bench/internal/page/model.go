@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/attn-go/attn/bench/internal/chart"
 	"github.com/attn-go/attn/bench/internal/results"
@@ -102,6 +103,9 @@ func (s sketch) draw() (*figure, error) {
 		return nil, nil
 	}
 	f := &figure{ID: s.id, Title: s.title, Text: s.text, Table: s.table}
+	if len(c.LeftOut) > 0 {
+		f.Text += fmt.Sprintf(" The table has %s as well, for which the chart has no more colours.", strings.Join(c.LeftOut, ", "))
+	}
 	for _, d := range []struct {
 		to            **drawing
 		width, height float64

@@ -39,9 +39,11 @@ func example(seed float64) *results.File {
 		Bandwidths: []results.Bandwidth{{Level: "L1", Threads: 1, GBs: x(150)}, {Level: "memory", Threads: 1, GBs: x(12)}},
 		Checks: []results.Check{{Name: "layer1", Input: hostile, Hashes: []results.Hash{{Tier: "avx2", Threads: 1, SHA256: strings.Repeat("cd", 32)}, {Tier: "generic", Threads: 1, SHA256: strings.Repeat("cd", 32)}},
 			Error: results.Error{Max: 1e-6, RMS: 1e-7}, PyTorch: results.Error{Max: 2e-6, RMS: 1.5e-7}}},
-		Speed:    []results.Speed{speed("prefill", "A", "avx2", 1, 12345.678901), speed("prefill", "A", "avx2", 2, 7000), speed("decode", "C", "avx2", 1, 50000), speed("decode", "C", "generic", 1, 900000)},
-		Options:  []results.Option{{Shape: "E", Input: "big", Option: "causal", Tier: "avx2", Plain: x(10), With: x(6), Share: 0.5, Cost: 20}, {Shape: "A", Input: "small", Option: "ALiBi", Tier: "avx2", Plain: 10, With: 9, Cost: -3.25}},
-		Linear:   []results.Linear{{Rows: 128, Inputs: 768, Outputs: 768, Weights: "Q8_0", Tier: "avx2", Threads: 1, Timing: t(1e6), Limit: results.LimitPeak, Rate: 88, LimitRate: 99, Percent: 88.9}},
+		Speed:   []results.Speed{speed("prefill", "A", "avx2", 1, 12345.678901), speed("prefill", "A", "avx2", 2, 7000), speed("decode", "C", "avx2", 1, 50000), speed("decode", "C", "generic", 1, 900000)},
+		Options: []results.Option{{Shape: "E", Input: "big", Option: "causal", Tier: "avx2", Plain: x(10), With: x(6), Share: 0.5, Cost: 20}, {Shape: "A", Input: "small", Option: "ALiBi", Tier: "avx2", Plain: 10, With: 9, Cost: -3.25}},
+		Linear: []results.Linear{{Rows: 128, Inputs: 768, Outputs: 768, Weights: "Q8_0", Tier: "avx2", Threads: 1, Timing: t(1e6), Limit: results.LimitPeak, Rate: 88, LimitRate: 99, Percent: 88.9},
+			{Rows: 128, Inputs: 768, Outputs: 768, Weights: "float32", Tier: "avx2", Threads: 1, Timing: t(2e6), Limit: results.LimitPeak, Rate: 44, LimitRate: 99, Percent: 44.4},
+			{Rows: 128, Inputs: 768, Outputs: 768, Weights: "Q8_0 × int8", Int8: true, Tier: "avx2", Threads: 1, Timing: t(5e5), Limit: results.LimitPeak, Rate: 176, LimitRate: 99, Percent: 177.8}},
 		Backward: []results.Backward{{Shape: "prefill", Alias: "A", Input: "input", Tier: "avx2", Threads: 1, Timing: t(3e4), Flops: 2.5e6, GFLOPs: x(80), Peak: 100, Percent: x(80), Forward: x(1e4), ForwardPercent: x(90), SHA256: strings.Repeat("ab", 32)}},
 		Decode:   []results.Decode{{Level: "memory", KVHeads: 8, Keys: 4096, Size: 128, Group: 4, Type: "float32", Tier: "avx2", Threads: 1, Timing: t(1e6), GBs: 9, Read: 12, ReadPercent: 75, PeakPercent: 20, Tokens: 1000}, {Level: "L3", KVHeads: 8, Keys: 1024, Size: 128, Group: 7, Type: "float32", Tier: "avx2", Threads: 1, Timing: t(1e6), GBs: 8, Read: 12, ReadPercent: 67, PeakPercent: 40, Tokens: 1000}},
 		Curves: []results.Curve{{Kind: results.OverRows, Group: "linear layers", Case: hostile, Tier: "avx2", X: []float64{1, 2, 3}, Ns: []float64{x(1000), x(3000), x(2000)}},
@@ -279,8 +281,8 @@ func TestAccessible(t *testing.T) {
 			t.Errorf("a figure has %v", count)
 		}
 	})
-	if figures != 12 {
-		t.Errorf("%d figures, want 12", figures)
+	if figures != 13 {
+		t.Errorf("%d figures, want 13", figures)
 	}
 }
 
@@ -349,42 +351,48 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-func TestWriteCharts(t *testing.T) {
-	dir := t.TempDir()
-	if err := WriteCharts(dir, []*results.File{example(0)}); err != nil {
-		t.Fatal(err)
-	}
-	if files, err := filepath.Glob(filepath.Join(dir, "*.svg")); err != nil || len(files) != 4 {
-		t.Errorf("%q, %v", files, err)
-	}
-	if err := WriteCharts(t.TempDir(), []*results.File{{}}); err == nil {
-		t.Error("charts of nothing")
-	}
-}
-
-// The charts in README.md are those of the file that the Makefile names.
-func TestReadmeCharts(t *testing.T) {
-	f, err := results.Read("../../results/amd-epyc-milan.json")
+// docs/benchmarks.md and its charts are those of the committed files.
+func TestDocuments(t *testing.T) {
+	files, comparisons := committed(t)
+	all, err := Documents(files, comparisons)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	if err := WriteCharts(dir, []*results.File{f}); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"roofline-light.svg", "roofline-dark.svg", "decode-light.svg", "decode-dark.svg"} {
-		want, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+	for name, want := range all {
 		if got, err := os.ReadFile(filepath.Join("../../../docs", name)); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("docs/%s is not what the file gives (%v): run make report", name, err)
+			t.Errorf("docs/%s is not what bench/results gives (%v): run make report", name, err)
 		}
+	}
+	if len(all) != 3 {
+		t.Errorf("%d files, want a page and a chart for light and for dark ground", len(all))
 	}
 }
 
-// All files in bench/results can be read, and computed the same bits.
-func TestCommittedResults(t *testing.T) {
+// A run that was disturbed has no figure on the page, and neither has a time that was not steady.
+func TestMarkdown(t *testing.T) {
+	quiet, disturbed := example(0), example(1)
+	quiet.Machine.StealPercent, quiet.Machine.CPU, quiet.Path = nil, "quiet CPU", "quiet.json"
+	disturbed.Machine.StealPercent, disturbed.Machine.CPU, disturbed.Path, disturbed.Disturbance = nil, "other CPU", "other.json", "a neighbour"
+	quiet.Speed[0].Q3 = 2 * quiet.Speed[0].Ns
+	quiet.Speed[1].Ns, quiet.Speed[1].Q1, quiet.Speed[1].Q3 = 7777, 7777, 7777
+	var b bytes.Buffer
+	if err := WriteMarkdown(&b, []*results.File{quiet, disturbed}, nil); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	for _, want := range []string{"## quiet CPU", "contract 2", "| A: input of prefill | – | – | 7.78 µs |", "Left out: other CPU, [other.json](../bench/results/other.json): a neighbour.", "gradients of A"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+	if strings.Contains(page, "## other CPU") {
+		t.Error("a disturbed run has a table")
+	}
+}
+
+// committed returns the files in bench/results.
+func committed(t *testing.T) ([]*results.File, []*results.Comparison) {
+	t.Helper()
 	paths, err := filepath.Glob("../../results/*.json")
 	if err != nil || len(paths) == 0 {
 		t.Fatal("no files", err)
@@ -393,6 +401,16 @@ func TestCommittedResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	comparisons, err := results.ReadComparisons("../../results/peers")
+	if err != nil || len(comparisons) == 0 {
+		t.Fatal("no comparisons", err)
+	}
+	return files, comparisons
+}
+
+// All files in bench/results can be read, and computed the same bits.
+func TestCommittedResults(t *testing.T) {
+	files, _ := committed(t)
 	if a := results.Agree(files); !a.Agree {
 		t.Error(a.Line)
 	}

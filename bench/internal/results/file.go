@@ -19,16 +19,17 @@ const Format = "attn-bench"
 type File struct {
 	Path string `json:"-"` // from which it was read
 
-	Format   string   `json:"format"`          // always Format
-	Schema   int      `json:"schema"`          // version of this form
-	Contract int      `json:"contract"`        // version of the numeric contract, kernel.Contract
-	Date     string   `json:"date"`            // when the run began, RFC 3339
-	Note     string   `json:"note,omitempty"`  // what else is to be known, by whom measured
-	Args     []string `json:"args"`            // arguments of the command
-	Quick    bool     `json:"quick,omitempty"` // fewer shapes, and shorter measurements
-	Build    Build    `json:"build"`
-	Machine  Machine  `json:"machine"`
-	Tiers    []Tier   `json:"tiers"` // best first
+	Format      string   `json:"format"`                // always Format
+	Schema      int      `json:"schema"`                // version of this form
+	Contract    int      `json:"contract"`              // version of the numeric contract, kernel.Contract
+	Date        string   `json:"date"`                  // when the run began, RFC 3339
+	Note        string   `json:"note,omitempty"`        // what else is to be known, by whom measured
+	Disturbance string   `json:"disturbance,omitempty"` // what disturbed the run, if the machine does not tell
+	Args        []string `json:"args"`                  // arguments of the command
+	Quick       bool     `json:"quick,omitempty"`       // fewer shapes, and shorter measurements
+	Build       Build    `json:"build"`
+	Machine     Machine  `json:"machine"`
+	Tiers       []Tier   `json:"tiers"` // best first
 
 	Peaks      []Peak      `json:"peaks,omitempty"`
 	Bandwidths []Bandwidth `json:"bandwidths,omitempty"`

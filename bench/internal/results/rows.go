@@ -16,6 +16,10 @@ type Timing struct {
 	Runs []float64 `json:"runs_ns,omitempty"` // with -count, the medians of all repetitions in their order; the row is that with the median time
 }
 
+// Unsteady says whether the middle half of the samples spreads over more than MostSpread of the
+// median: something else ran.
+func (t *Timing) Unsteady() bool { return t.Q3-t.Q1 > MostSpread*t.Ns }
+
 // NewTiming sums up samples in nanoseconds.
 func NewTiming(ns []float64) Timing {
 	return Timing{Ns: stats.Median(ns), Q1: stats.Quantile(ns, 0.25), Q3: stats.Quantile(ns, 0.75), Samples: len(ns)}
@@ -112,6 +116,9 @@ type Linear struct {
 
 	LimitSpread float64 `json:"limit_spread,omitempty"` // interquartile range of the measurements of LimitRate, relative to it
 }
+
+// Shape returns the sizes in a few characters.
+func (l *Linear) Shape() string { return fmt.Sprintf("%d × %d → %d", l.Rows, l.Inputs, l.Outputs) }
 
 // A Backward is the speed of the gradients of an attention call, beside that of the call itself,
 // which was made right before each time.

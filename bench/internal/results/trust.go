@@ -118,6 +118,9 @@ func (f *File) loads() (reasons []string) {
 // empty.
 func (f *File) Disturbed() []string {
 	reasons := f.loads()
+	if f.Disturbance != "" {
+		reasons = append(reasons, f.Disturbance)
+	}
 	var unsteady []string
 	for _, p := range f.Peaks {
 		if p.Spread > MostSpread {

@@ -30,7 +30,7 @@ func main() {
 	command.Exit("generate", run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// A way is one of the ways to compute the model.
+// A way is a way to compute the model.
 type way struct {
 	name  string
 	empty func() text
@@ -41,7 +41,7 @@ type text interface {
 	Read([]byte) ([]float32, error)
 }
 
-// settings are those of the command line.
+// settings come from the command line.
 type settings struct {
 	prompt, model    string
 	n, runs, threads int

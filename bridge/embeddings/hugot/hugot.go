@@ -1,6 +1,6 @@
-// Package hugot has the embeddings of hugot (github.com/knights-analytics/hugot) on its
-// backend in pure Go, in the form that package embeddings has those of attn: to compare
-// them. It is a module of its own, so that nobody else gets its dependencies.
+// Package hugot has the embeddings of hugot (github.com/knights-analytics/hugot) on its backend in
+// pure Go, in the form of package embeddings, to compare it with attn. It is a module of its own,
+// so that nobody else gets its dependencies.
 package hugot
 
 import (

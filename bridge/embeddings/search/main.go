@@ -1,6 +1,6 @@
-// Command search finds passages by their meaning in the documents of a folder. Its embeddings
-// are those of all-MiniLM-L6-v2, which attn fetch downloads once. chromem-go keeps them in
-// the user's cache folder, or where -db says: a second run computes only what is new.
+// Command search finds passages by their meaning in the documents of a folder. Its embeddings come
+// from all-MiniLM-L6-v2, which attn fetch downloads once. chromem-go keeps them in the user's cache
+// folder, or where -db says: a second run computes only what is new.
 //
 //	go run ./bridge/embeddings/search docs -query 'can I use my own threads?'
 package main

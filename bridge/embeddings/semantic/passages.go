@@ -17,7 +17,7 @@ import (
 // MiniLM reads no more than 256 tokens, which are about 1000 bytes of English.
 const largest = 800
 
-// extensions are those of files that are searched.
+// extensions are the extensions of files that are searched.
 var extensions = []string{".md", ".txt", ".rst", ".go"}
 
 // passages returns the passages of all files below a folder.

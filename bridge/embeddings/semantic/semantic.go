@@ -22,7 +22,7 @@ import (
 // A Loader loads a model, see weights.Resolve, and returns its embedding function.
 type Loader func(ctx context.Context, model string, threads int) (func(ctx context.Context, texts []string) ([][]float32, error), error)
 
-// settings are those of the command line.
+// settings come from the command line.
 type settings struct {
 	folder, query    string
 	database, model  string

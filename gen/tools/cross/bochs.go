@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Only Bochs emulates AVX-512. It emulates a whole machine, so the tests run under a Linux
@@ -46,6 +48,20 @@ type machine struct {
 	dir     string // where bochs.log is
 	console *bufio.Reader
 	kill    func()
+	pid     int
+}
+
+// cpuTime returns the time of the CPU that the machine has taken so far, 0 if it has ended.
+func (m *machine) cpuTime() time.Duration {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.pid))
+	_, after, _ := bytes.Cut(stat, []byte(") ")) // of the name of the command
+	fields := strings.Fields(string(after))
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * (time.Second / 100) // Linux counts in hundredths
 }
 
 // start starts the machine in a folder with a CD.
@@ -74,7 +90,7 @@ func (p *platform) start(ctx context.Context, dir string) (*machine, error) {
 		return nil, err
 	}
 	go cmd.Wait() // the console says what went wrong
-	return &machine{dir, bufio.NewReader(r), kill}, nil
+	return &machine{dir, bufio.NewReader(r), kill, cmd.Process.Pid}, nil
 }
 
 // output returns the output of the tests of the next package. If the kernel panics, the

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // moduleRoot returns the folder of the library's module.
@@ -70,7 +71,7 @@ func (b *builder) get(name string, build func(dir string) error) (string, error)
 // binaries returns the folder of the platform's test binaries. Platforms whose builds need
 // the same environment share them, those with lists of their own among themselves. They have
 // no symbols, which keeps them small.
-func (b *builder) binaries(ctx context.Context, p *platform) (string, error) {
+func (b *builder) binaries(ctx context.Context, p *platform, took *time.Duration) (string, error) {
 	name := strings.Join(p.env(), ",")
 	if p.list != nil {
 		name += ",list"
@@ -78,7 +79,7 @@ func (b *builder) binaries(ctx context.Context, p *platform) (string, error) {
 	return b.get(name, func(dir string) error {
 		// Without what debuggers need, the build takes a fifth less time.
 		args := []string{"test", "-c", "-gcflags=all=-dwarf=false", "-ldflags=-s -w", "-o", dir + "/"}
-		return b.golang(ctx, append(args, b.shared(p)...), p.env()...)
+		return b.golang(ctx, took, append(args, b.shared(p)...), p.env()...)
 	})
 }
 
@@ -99,19 +100,22 @@ func (b *builder) shared(p *platform) (packages []string) {
 }
 
 // wazero returns the path of wazero, a WebAssembly runtime.
-func (b *builder) wazero(ctx context.Context) (string, error) {
+func (b *builder) wazero(ctx context.Context, took *time.Duration) (string, error) {
 	dir, err := b.get("wazero", func(dir string) error {
-		return b.golang(ctx, []string{"build", "-C", "gen", "-o", dir + "/", "github.com/tetratelabs/wazero/cmd/wazero"},
+		return b.golang(ctx, took, []string{"build", "-C", "gen", "-o", dir + "/", "github.com/tetratelabs/wazero/cmd/wazero"},
 			"GOOS=", "GOARCH=")
 	})
 	return filepath.Join(dir, "wazero"), err
 }
 
-func (b *builder) golang(ctx context.Context, args []string, env ...string) error {
+// golang runs the command go and adds the time of the CPU that it took.
+func (b *builder) golang(ctx context.Context, took *time.Duration, args []string, env ...string) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = b.root
 	cmd.Env = append(os.Environ(), append(env, "CGO_ENABLED=0")...)
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	*took += cpuTime(cmd.ProcessState)
+	if err != nil {
 		return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
 	}
 	return nil

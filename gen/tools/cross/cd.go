@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // kernelOptions make a slow machine boot in seconds.
@@ -44,13 +45,13 @@ APPEND %s
 `
 
 // cd makes the CD in a folder, from the test binaries in another.
-func (b *builder) cd(ctx context.Context, dir, binaries string, tests []testedPackage) error {
+func (b *builder) cd(ctx context.Context, dir, binaries string, tests []testedPackage, took *time.Duration) error {
 	kernel, err := linux(ctx)
 	if err != nil {
 		return err
 	}
 	guest := filepath.Join(dir, "guest")
-	if err := b.golang(ctx, []string{"build", "-ldflags=-s -w", "-o", guest, "./gen/tools/cross/guest"}, "GOOS=linux", "GOARCH=amd64"); err != nil {
+	if err := b.golang(ctx, took, []string{"build", "-ldflags=-s -w", "-o", guest, "./gen/tools/cross/guest"}, "GOOS=linux", "GOARCH=amd64"); err != nil {
 		return err
 	}
 	cd := filepath.Join(dir, "cd")

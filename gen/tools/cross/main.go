@@ -14,11 +14,12 @@
 //     the generic tier alone also leaves out the comparison of kernels with package fallback, as it
 //     would compare it with itself.
 //   - Architectures of which others have all that matters to this code run the list of goldenTests,
-//     RISC-V without vectors that of receiptTests, and arm64's max that of dotTests (goldentests.go).
+//     RISC-V without vectors that of receiptTests, and arm64's max that of dotTests
+//     (goldentests.go).
 //   - The machine with AVX-512 runs the list of bochsTests: all kernels over all remainders, and
 //     the golden tests.
-//   - RISC-V with vectors runs the list of vectorTests: the kernels of its tier that are in assembly over all
-//     remainders, and the golden tests.
+//   - RISC-V with vectors runs the list of vectorTests: the kernels of its tier that are in
+//     assembly over all remainders, and the golden tests.
 //
 // The output lists what was left out where.
 //

@@ -14,14 +14,14 @@ import (
 
 // A result sums up the tests of a platform.
 type result struct {
-	tiers        []string // that were tested
-	features     []string // of CPUs, that some of the kernels need
-	fma          string   // how package scalar computes it: "one instruction" or "emulated"
-	tests, cases int      // that passed: top-level tests, and all tests including subtests
-	skipped      []string // top-level tests, each with the reason that it gave
-	build, run   time.Duration
-	times        []testTime // of the top-level tests
-	log          []byte     // output of the package that failed
+	tiers        []string      // that were tested
+	features     []string      // of CPUs, that some of the kernels need
+	fma          string        // how package scalar computes it: "one instruction" or "emulated"
+	tests, cases int           // that passed: top-level tests, and all tests including subtests
+	skipped      []string      // top-level tests, each with the reason that it gave
+	build, run   time.Duration // of the CPU
+	times        []testTime    // of the top-level tests, and of packages in all
+	log          []byte        // output of the package that failed
 	err          error
 }
 

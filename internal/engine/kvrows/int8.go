@@ -1,8 +1,11 @@
 package kvrows
 
 import (
+	"slices"
+
 	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/engine/lanes"
+	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/rows"
@@ -14,6 +17,42 @@ import (
 // so that they are still in L1. There is room for a segment of rows from several pages,
 // too.
 const int8Rows = max(64, contract.ValueSegment)
+
+// CodeColumns returns the number of columns of integers that kernels take of rows of x, and how
+// many share a scale: a row is continued to whole groups of the kernels. Integers after its end are
+// any, which queries have zeros for, and of which the products with weights are not used.
+func CodeColumns(x *view.Tensor) (columns, group int) {
+	columns, group = ints.RoundUp(x.Dim(3), ukernel.SkinnyGroup), x.Group()
+	if group == x.Dim(3) {
+		group = columns
+	}
+	return columns, group
+}
+
+// more returns how many integers there are after those of a row.
+func (r *Reader) more() int { return -r.x.Dim(3) & (ukernel.SkinnyGroup - 1) }
+
+// Codes is Int8s of rows with CodeColumns.
+func (r *Reader) Codes(h lanes.Head, lo, n int) (codes []int8, stride, got int, next []int8) {
+	more := r.more()
+	if more == 0 || r.x.DType() != view.Int8 {
+		codes, stride, got, next, _ = r.Int8s(h, lo, n)
+		return codes[:len(codes)+more], stride, got, next
+	}
+	x, at, row, n := r.piece(h, lo, n)
+	d := x.Dim(3)
+	codes, got, next, _ = withHints(r.tier, x, at, row, n, slices.Clip(x.I8()))
+	stride = x.Stride(2)
+	for got > 0 && (got-1)*stride+d+more > cap(codes) { // the end of memory
+		got--
+	}
+	if got > 0 {
+		return codes[:(got-1)*stride+d+more], stride, got, next
+	}
+	got = r.Run(h, lo, min(n, int8Rows))
+	r.copyInt8(r.codes, h, lo, got)
+	return r.codes[:got*d+more], d, got, r.codes
+}
 
 // Int8s returns up to n rows of an Int8 or Int4 tensor as int8, with hints. The next call
 // may overwrite those of 4 bits.
@@ -31,16 +70,18 @@ func (r *Reader) Int8s(h lanes.Head, lo, n int) (codes []int8, stride, got int, 
 	return r.codes[:got*d], d, got, next, 0
 }
 
-// Segment returns the rows of a segment as int8, their distance and those that are needed
-// soon. Rows on several pages are gathered.
+// Segment returns the rows of a segment as int8, with CodeColumns, their distance and those that
+// are needed soon. Rows on several pages are gathered.
 func (r *Reader) Segment(h lanes.Head, lo, n int) (codes []int8, stride int, next []int8) {
 	if r.x.DType() == view.Int8 && r.Run(h, lo, n) == n {
 		x, h, lo := r.locate(h, lo, n)
-		codes, _, next, _ = withHints(r.tier, x, h, lo, n, x.I8())
-		return codes, x.Stride(2), next
+		codes, _, next, _ = withHints(r.tier, x, h, lo, n, slices.Clip(x.I8()))
+		if n := len(codes) + r.more(); n <= cap(codes) {
+			return codes[:n], x.Stride(2), next
+		}
 	}
 	d := r.x.Dim(3)
-	codes = r.codes[:n*d]
+	codes = r.codes[:n*d+r.more()]
 	for at, run := 0, 0; at < n; at += run {
 		run = r.Run(h, lo+at, n-at)
 		next = view.As[int8](r.copyInt8(codes[at*d:], h, lo+at, run))
@@ -94,7 +135,8 @@ func (r *Reader) PairOf(at, w, lo int) []int32 {
 // pairs of rows keys.Lo+phase is even.
 func (r *Reader) Pair(h lanes.Head, keys mask.Span, phase int, pair func(dst []int32, src []int8, lds, n, d int)) {
 	const seg = contract.ValueSegment
-	p, d, group := &r.pairs, r.x.Dim(3), r.x.Group()
+	p := &r.pairs
+	d, group := CodeColumns(r.x)
 	lo := p.cached.from(h, keys.Lo, keys.Hi)
 	if lo < keys.Hi && lo > p.cached.Lo {
 		lo -= (lo + phase) & 1 // the last row may lack its second

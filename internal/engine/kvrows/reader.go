@@ -89,7 +89,7 @@ func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
 		parallel.Fit(m, &r.usage, &r.memory, blockKeys*d, rows.Aligned)
 	}
 	if x.DType() == view.Int4 || need.Pairs {
-		parallel.Fit(m, &r.codesUsage, &r.codes, int8Rows*d, parallel.Make[int8])
+		parallel.Fit(m, &r.codesUsage, &r.codes, int8Rows*d+ukernel.SkinnyGroup, parallel.Make[int8])
 	}
 	if x.DType() == ukernel.Float8E4M3 || x.DType() == ukernel.Float8E5M2 {
 		parallel.Fit(m, &r.narrowUsage, &r.narrow, narrowRows*d, parallel.Make[uint16])
@@ -101,7 +101,8 @@ func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
 		r.halves.fit(m, d, need.Columns)
 	}
 	if need.Pairs {
-		parallel.Fit(m, &r.pairs.usage, &r.pairs.memory, blockKeys/2*d, parallel.Make[int32])
+		columns, _ := CodeColumns(x)
+		parallel.Fit(m, &r.pairs.usage, &r.pairs.memory, blockKeys/2*columns, parallel.Make[int32])
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// A Function is one of linear's activations, or a function that follows the layer. The zero value
-// is the identity.
+// A Function is an activation of package linear, or a function that follows the layer. The zero
+// value is the identity.
 type Function struct {
 	Fused linear.Activation
 	After func(x []float32, exec kernel.Exec) error // nil for none
@@ -61,8 +61,8 @@ var hidden = map[string]Function{
 	"relu2":             ReLU2,
 }
 
-// Hidden returns the function of hidden_act in a config.json, and whether there is one of this
-// name.
+// Hidden returns the function of hidden_act in a config.json, and whether the name is
+// known.
 func Hidden(name string) (Function, bool) {
 	f, ok := hidden[name]
 	return f, ok
@@ -74,8 +74,8 @@ func HiddenNames() string { return strings.Join(slices.Sorted(maps.Keys(hidden))
 // modules are the functions of Dense modules, by their classes in PyTorch.
 var modules = map[string]Function{"": {}, "Tanh": Tanh, "ReLU": ReLU, "GELU": GELU, "SiLU": SiLU}
 
-// Module returns the function of a class of PyTorch, "" for none, and whether there is one of this
-// name.
+// Module returns the function of a class of PyTorch, "" for none, and whether the name is
+// known.
 func Module(class string) (Function, bool) {
 	f, ok := modules[class]
 	return f, ok

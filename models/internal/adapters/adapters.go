@@ -16,7 +16,7 @@ import (
 	"github.com/attn-go/attn/models/lora"
 )
 
-// A File is one of an adapter.
+// A File is a file of an adapter.
 type File struct {
 	Name   string
 	SHA256 [sha256.Size]byte
@@ -57,7 +57,7 @@ func Digest(list []lora.Adapter) (string, error) {
 }
 
 // Merge merges adapters into the tensors of a folder, or of a GGUF file of an architecture. Errors
-// are a [*kernel.Error], or that of the system.
+// are a [*kernel.Error], or come from the system.
 func Merge(s *tensors.Store, architecture string, list []lora.Adapter, exec kernel.Exec) (err error) {
 	if len(list) == 0 {
 		return nil
@@ -91,10 +91,10 @@ type adapter struct {
 	close func() error
 }
 
-// A form says how adapters are written: as those of PEFT or of GGUF files.
+// A form says how adapters are written: as PEFT or GGUF files have them.
 type form interface {
-	// split returns which tensor of the model a tensor of the adapter changes, and which of the two
-	// it is.
+	// split returns which tensor of the model a tensor of the adapter changes, and whether it is A
+	// or B.
 	split(name string) (target string, isB, ok bool)
 	names() string                                        // of its tensors, for errors
 	find(s *tensors.Store, target string) (string, error) // the tensor of the model by the name that the store has
@@ -117,7 +117,7 @@ func open(path, architecture string) (*adapter, error) {
 	return openGGUF(path, architecture)
 }
 
-// A pair is the two tensors for one of the model.
+// A pair is the two tensors for a tensor of the model.
 type pair struct{ a, b string }
 
 // pairs returns the pairs by the tensor that they change.

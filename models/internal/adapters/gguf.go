@@ -59,7 +59,7 @@ func (x *file) split(name string) (target string, isB, ok bool) {
 	return target, false, ok
 }
 
-// scale is that of llama.cpp, for which an alpha of 0 means none.
+// scale follows llama.cpp, for which an alpha of 0 means none.
 func (x *file) scale(_ string, rank int) (float64, error) {
 	if x.alpha == 0 {
 		return 1, nil

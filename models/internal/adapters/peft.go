@@ -97,7 +97,7 @@ func (p *peft) patterns(c *strict.JSON, key string) (list []pattern) {
 	return list
 }
 
-// of returns the value for a module: that of the pattern that matches, or another one. The peft
+// of returns the value for a module: from the pattern that matches, else the given one. The peft
 // library takes the first pattern of several.
 func (p *peft) of(key string, list []pattern, module string, value float64) (float64, error) {
 	var found *pattern
@@ -146,8 +146,8 @@ func (p *peft) scale(target string, rank int) (float64, error) {
 }
 
 // find returns the tensor of that name, or the only one with names of classes before it, as files
-// of a model may have them or not: an adapter of BertModel names encoder.layer.0, and one of
-// BertForMaskedLM bert.encoder.layer.0.
+// of a model may have them or not: an adapter of BertModel names encoder.layer.0, an adapter of
+// BertForMaskedLM names bert.encoder.layer.0.
 func (p *peft) find(s *tensors.Store, target string) (found string, err error) {
 	if _, ok := s.Info(target); ok {
 		return target, nil

@@ -2,7 +2,7 @@ package arch
 
 // Experts are feed-forward networks of which a router chooses some for each token. A linear layer
 // gives each expert a score, and the scores become shares: their softmax, or with Sigmoid the
-// logistic function of each. The output is the sum of those of the chosen experts, each times its
+// logistic function of each. The output is the sum of the chosen experts' outputs, each times its
 // share.
 type Experts struct {
 	Dense             // of each expert
@@ -12,7 +12,7 @@ type Experts struct {
 	Correction  bool  // a number for each expert is added to its share for the choice alone; with Sigmoid
 	Groups      Group // of experts; with Correction
 
-	Shares bool    // those of the chosen experts are divided by their sum,
+	Shares bool    // shares of the chosen experts are divided by their sum,
 	Least  float64 // to which this is added
 	Scale  float64 // multiplies shares, if not 0
 	Added  bool    // a vector is added to the sum

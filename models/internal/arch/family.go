@@ -19,7 +19,7 @@ type Family struct {
 }
 
 // Words are the names of a head that predicts words, whole ones. Its table is Decoder if a file has
-// that, and else the embedding of words. Its activation is that of the layers, or always GELU.
+// that, and else the embedding of words. Its activation is the layers', or always GELU.
 type Words struct {
 	Dense, Norm, Bias, Decoder string
 	GELU                       bool

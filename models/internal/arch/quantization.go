@@ -18,13 +18,13 @@ type Quantization struct {
 type Scheme struct {
 	Form    Form
 	Bits    int  // of an integer
-	Zeros   bool // integers have zero points, which are tensors; otherwise they are those of all codes' middle
+	Zeros   bool // integers have tensors of zero points; otherwise these are the middle code
 	Offset  int  // what is added to zero points
 	Sorted  bool // each input has the number of its group, in a tensor
 	Modules Modules
-	Others  bool // it is also that of modules which no scheme names
+	Others  bool // it is also for modules which no scheme names
 
-	// Rows and Columns are those of weights that share a scale, 0 for all of a matrix.
+	// Rows and Columns are the block of weights that share a scale, 0 for all of a matrix.
 	Rows, Columns int
 }
 
@@ -36,7 +36,7 @@ type Form uint8
 const (
 	Float8 Form = iota // weight has E4M3
 	Int8               // weight has signed integers
-	Packed             // weight_packed has integers, those of neighbouring inputs in a word
+	Packed             // weight_packed has integers; a word has neighbouring inputs
 	GPTQ               // qweight, as linear.GPTQ has it
 	AWQ                // qweight, as linear.AWQ has it
 )
@@ -48,7 +48,7 @@ type Modules struct {
 	Parts    bool             // a name stands also for modules in it, and for those whose name ends so
 }
 
-// Has tells whether a module is one of them.
+// Has tells whether a module belongs to them.
 func (m *Modules) Has(module string) bool {
 	return slices.ContainsFunc(m.Names, func(name string) bool {
 		return module == name || m.Parts && (strings.HasPrefix(module, name+".") || strings.HasSuffix(module, "."+name))
@@ -58,8 +58,8 @@ func (m *Modules) Has(module string) bool {
 	})
 }
 
-// Of returns the scheme of a module: one that names it, or that of others. It is nil if there is
-// none.
+// Of returns the scheme of a module: the one that names it, or the others' scheme. It is nil if
+// there is none.
 func (q *Quantization) Of(module string) (other *Scheme) {
 	for i := range q.Schemes {
 		s := &q.Schemes[i]

@@ -3,11 +3,13 @@
 // and the engine builds a network of it. A [Family] is what all models of a kind have in common.
 //
 // Each part of a layer has a type of its own, so that a family with another part adds a type and
-// changes none: a [Mixer] moves numbers between tokens and a [Feed] computes with those of one
-// token.
+// changes none: a [Mixer] moves numbers between tokens and a [Feed] computes with the numbers of
+// one token.
 package arch
 
 import (
+	"slices"
+
 	"github.com/attn-go/attn/models/internal/activations"
 	"github.com/attn-go/attn/models/internal/ropescaling"
 )
@@ -29,7 +31,7 @@ type Model struct {
 	Layers  []Layer // pointers in equal layers are the same; nothing changes what they point to
 	Streams int     // states of a token, of which layers read the first one (AltUp); 0: one alone
 	Repeat  bool    // all layers have the weights of the first one (ALBERT)
-	More    int     // layers that files have after them, which guess further tokens and are not computed
+	More    int     // layers that files have after them, which guess further tokens, see Ahead
 	Final   *Norm   // after the last layer, or nil
 	Logits  Logits
 	Head    *Head // the classifier of a reranker, or nil
@@ -121,7 +123,7 @@ type Attention struct {
 	HeadNorm     *HeadNorm // of queries and keys, or nil
 	ValueNorm    bool      // values are divided by their deviation, too; there are no weights
 	KeysAsValues bool      // values are what keys are before their norm
-	Source       int       // the layer whose keys and values are those of this one, and 1; 0: it has its own
+	Source       int       // 1 + the layer whose keys and values this one uses; 0: its own
 	Window       int       // tokens that a query sees, its own and those before it, and with BothWays as many after it; 0 for all
 	Rope         *Rope     // or nil, where no rotation says positions
 	Scale        float32   // of scores; 0 means 1/√Size
@@ -129,10 +131,10 @@ type Attention struct {
 	Sinks        bool      // each head has a score of a key without a value
 	Relative     int       // [Buckets] of distances, of which scores have a bias (MPNet, T5), or 0
 	ALiBi        []float32 // slopes of heads: scores fall with the distance of tokens (JinaBERT), or nil
-	Apart        *Apart    // scores of positions apart from those of contents (DeBERTa), or nil
+	Apart        *Apart    // scores of positions apart from contents' (DeBERTa), or nil
 }
 
-// A HeadNorm is a norm of queries and one of keys.
+// A HeadNorm is a norm of queries and a norm of keys.
 type HeadNorm struct {
 	Norm
 	Of   Span
@@ -144,9 +146,9 @@ type Span uint8
 
 // The spans.
 const (
-	EachHead Span = iota // those of a head; all heads have the same weights
-	OwnHead              // those of a head, which has weights of its own
-	AllHeads             // those of all heads
+	EachHead Span = iota // over a head; all heads have the same weights
+	OwnHead              // over a head, which has weights of its own
+	AllHeads             // over all heads
 )
 
 // Buckets is the number of rows of a table of relative positions: half of them for keys before the
@@ -168,7 +170,7 @@ type Rope struct {
 // An Apart says how DeBERTa scores positions (He et al. 2021).
 type Apart struct {
 	OfContent, OfPosition bool // content to position, and position to content
-	Shared                bool // projections are those of the contents
+	Shared                bool // projections are the contents' own
 	Norm                  bool // of the embeddings of positions
 	Buckets               int  // of distances; 0 means that each has its own
 	Most                  int  // distances beyond it count as it
@@ -187,7 +189,8 @@ type Dense struct {
 	Beyond     *float32 // gates lose their mean and so many deviations, down to 0, or nil; with Gated
 }
 
-// Attention returns the mixer if it is attention, that of latents if it is so, and else nil.
+// Attention returns the mixer if it is attention, the attention of latents if it is a Latent, and
+// else nil.
 func (l *Layer) Attention() *Attention {
 	switch m := l.Mixer.(type) {
 	case *Attention:
@@ -196,6 +199,19 @@ func (l *Layer) Attention() *Attention {
 		return &m.Attention
 	case *Both:
 		return &m.Attention
+	}
+	return nil
+}
+
+// Ahead returns the model whose one layer is the first of those that guess further tokens (MTP), or
+// nil if that of the family is not known.
+func (m *Model) Ahead() *Model {
+	for _, l := range slices.Backward(m.Layers) {
+		if l.Attention() != nil && m.Family.Names["blk.%d.nextn.eh_proj"] != "" {
+			a := *m
+			a.Layers, a.More = []Layer{l}, 0
+			return &a
+		}
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // TestDrafts: whatever a draft model guesses, answers are the same, with few pages and with many.
-// Those of the same model are right as long as they are read in time.
+// Drafts of the same model are right as long as they are read in time.
 func TestDrafts(t *testing.T) {
 	for name, draft := range map[string]string{"mistral-2": "gemma2-2", "gpt_oss-32": "mistral-2", "qwen3_5_text-2": "qwen3_5_moe_text-41"} {
 		x := newStories(t, "../../testdata/tiny/"+name, 300, 1200)

@@ -61,7 +61,7 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// Errors and panics are those of a batch, and the next one is as before.
+// Errors and panics end a batch, and the next one is as before.
 func TestPoolErrors(t *testing.T) {
 	var batches [][]int
 	p := newPool(&batches)

@@ -10,9 +10,9 @@ import (
 	"github.com/attn-go/attn/models/promptcache"
 )
 
-// Pages that the tree keeps are written to the cache of pages behind the answers, one in a step,
-// and those of a prompt that begins are read from there, one in a step, while others compute. A
-// task that still reads some computes nothing.
+// Pages that the tree keeps are written to the cache of pages behind the answers, one in a step. A
+// prompt that begins reads its pages from there, one in a step, while others compute. A task that
+// still reads some computes nothing.
 
 // lastWrites is how long pages are written after the end.
 const lastWrites = 20 * time.Second
@@ -48,7 +48,7 @@ func (s *Scheduler) save() bool {
 	return false
 }
 
-// keyOf returns the key of a page. It keeps it, as that of the next page goes on from it.
+// keyOf returns the key of a page. It keeps it, as the next page's key goes on from it.
 func (s *Scheduler) keyOf(n *node) promptcache.Key {
 	if n.parent == nil {
 		return s.o.Saved.First
@@ -59,7 +59,7 @@ func (s *Scheduler) keyOf(n *node) promptcache.Key {
 	return n.saved
 }
 
-// tokens returns those of the page.
+// tokens returns the tokens of the page.
 func (n *node) tokens() []int32 {
 	tokens := make([]int32, len(n.key)/4)
 	for i := range tokens {

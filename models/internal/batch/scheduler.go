@@ -104,7 +104,7 @@ type Scheduler struct {
 	tree    *tree
 	running []*Task // in the order in which they began
 	steps   []decoder.Step
-	stepped []*Task             // those of steps
+	stepped []*Task             // of steps
 	writer  *promptcache.Writer // of pages, while Run runs
 
 	entrance[*Task]
@@ -119,7 +119,7 @@ type Stats struct {
 	Read, Generated        uint64 // tokens of prompts that were computed, tokens of answers
 	Shared                 uint64 // tokens of prompts that were not computed, as another text had them
 	Loaded                 uint64 // tokens of texts that were not computed, as Options.Saved had them
-	Guessed, Right         uint64 // tokens that the draft model guessed, those of them that are in answers
+	Guessed, Right         uint64 // tokens that the draft model guessed, and that are in answers
 	Preempted, Done, Ended uint64 // requests: dropped to be computed again, finished, ended otherwise
 	Panics                 uint64
 }
@@ -213,7 +213,7 @@ func (s *Scheduler) recovered(err error) {
 		s.ended(t, err)
 	}
 	s.session, s.tree, s.drafts = nil, nil, nil
-	runtime.GC() // the cache of the new session must not lie beside that of the old one
+	runtime.GC() // the cache of the new session must not lie beside the old cache
 	if err := s.open(); err != nil {
 		s.close()
 		s.endAll(err)
@@ -316,7 +316,7 @@ func (s *Scheduler) pages(tokens int) int {
 	return (tokens + s.o.Page - 1) / s.o.Page
 }
 
-// windows tells whether a long text needs fewer pages than those of its tokens.
+// windows tells whether a long text needs fewer pages than its tokens take.
 func (s *Scheduler) windows() bool {
 	const many = 1 << 20
 	return s.pages(many*s.o.Page) < many*s.pages(1)

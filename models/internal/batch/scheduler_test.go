@@ -216,7 +216,7 @@ func TestPreemption(t *testing.T) {
 	check(t, first, last)
 }
 
-// Keys take turns, by the tokens that they had, however many requests one of them has.
+// Keys take turns, by the tokens that they had, however many requests a key has.
 func TestKeysShareFairly(t *testing.T) {
 	s, _ := newScheduler(t, 100, 4, func(o *Options) { o.Running = 1 })
 	var order []string
@@ -301,7 +301,7 @@ func TestSubmitErrors(t *testing.T) {
 	}
 }
 
-// A panic of a step ends its requests, one of a choice its request, and others go on.
+// A panic of a step ends its requests, a panic of a choice its request, and others go on.
 func TestPanics(t *testing.T) {
 	s, f := newScheduler(t, 20, 4, nil)
 	s.o.Open = func() (Session, error) { f = newFake(t, 20, 4); return f, nil }

@@ -73,7 +73,7 @@ func (x *stories) open(t *testing.T, pages int) *decoder.Session {
 	return s
 }
 
-// scheduler returns one of the model with so many pages.
+// scheduler returns a scheduler of the model with so many pages.
 func (x *stories) scheduler(t *testing.T, pages int, change func(*Options)) *Scheduler {
 	o := Options{Open: func() (Session, error) { return x.open(t, pages), nil }, Pages: pages, Page: storyPage, Needs: x.m.Pages, Running: 8, Step: 64, Chunk: 16, Waiting: 1000, PerKey: 1000}
 	if change != nil {
@@ -148,7 +148,7 @@ func (x *stories) few() (pages, longest int) {
 }
 
 // TestLongSteps: a request that is accepted is answered whatever the length of a step, also where
-// pages are too few for the tokens of a step beside all those of a window before them.
+// pages are too few for the tokens of a step beside all tokens of a window before them.
 func TestLongSteps(t *testing.T) {
 	for _, name := range []string{"gemma2-2", "gpt_oss-32"} {
 		x := newStories(t, "../../testdata/tiny/"+name, 900, 1200)

@@ -32,7 +32,7 @@ func (s *Scheduler) compute(ctx context.Context) {
 		case ctx.Err() != nil:
 			return // Run ends
 		default:
-			// One of the requests cannot be computed. Which one is not known.
+			// Some request cannot be computed, and nothing says which.
 			for _, t := range s.stepped {
 				s.end(t, err)
 			}
@@ -213,7 +213,7 @@ func (s *Scheduler) advance(t *Task, step decoder.Step, logits []float32) {
 	end, err = t.next(logits)
 }
 
-// next chooses the token after those of a request, and tells whether the text ends.
+// next chooses the next token of a request, and tells whether the text ends.
 func (t *Task) next(logits []float32) (end bool, err error) {
 	t.answer = true
 	id, end, err := t.Next(logits, t.tokens)

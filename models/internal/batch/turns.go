@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Turns shares the cores between several models: one of them computes at a time, with as many
-// threads as it has. Of those that want to, the one comes next that has computed the shortest time.
+// Turns shares the cores between several models: one computes at a time, with as many threads as it
+// has. The next one is the model that wants to and has computed the shortest time.
 type Turns struct {
 	mu      sync.Mutex
 	holder  *Turn // that computes, or will soon

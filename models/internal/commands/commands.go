@@ -1,5 +1,5 @@
 // Package commands has the frame of the command attn: its list of commands, its help, and
-// completion for shells. Each folder below it is one of the commands.
+// completion for shells. Each folder below it is a command.
 package commands
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/attn-go/attn/models/command"
 )
 
-// A Command is one of attn.
+// A Command is a command of attn.
 type Command struct {
 	Name, Summary string
 	Flags         func() *flag.FlagSet
@@ -29,7 +29,7 @@ func FlagSet(name, usage string) *flag.FlagSet {
 	return fs
 }
 
-// Main runs the command that args begins with: one of all, help or completion. Help goes to out, as
+// Main runs the command that args begins with: any of all, help or completion. Help goes to out, as
 // does completion.
 func Main(all []Command, args []string, out io.Writer) error {
 	all = append(all[:len(all):len(all)], completion(all, out))
@@ -77,9 +77,9 @@ func help(all []Command, out io.Writer) error {
 // completion is the command that prints a script of a shell to out. The script also completes the
 // command itself.
 func completion(all []Command, out io.Writer) Command {
-	c := Command{Name: "completion", Summary: "prints a script for bash, zsh or fish that completes commands and flags"}
+	c := Command{Name: "completion", Summary: "prints a script for a shell, one of " + shellNames(", ") + ", that completes commands and flags"}
 	c.Flags = func() *flag.FlagSet {
-		return FlagSet(c.Name, "usage: attn completion bash|zsh|fish\n\n"+
+		return FlagSet(c.Name, "usage: attn completion "+shellNames("|")+"\n\n"+
 			"Prints a script that completes commands and flags. Its first line says how to load it.\n")
 	}
 	all = append(all[:len(all):len(all)], c)
@@ -92,25 +92,35 @@ func printScript(fs *flag.FlagSet, all []Command, args []string, out io.Writer) 
 	if err := command.Parse(fs, args, out); err != nil {
 		return err
 	}
-	if fs.NArg() == 1 && scripts[fs.Arg(0)] != nil {
-		_, err := io.WriteString(out, scripts[fs.Arg(0)](all))
-		return err
+	for _, s := range shells {
+		if fs.NArg() == 1 && fs.Arg(0) == s.name {
+			_, err := io.WriteString(out, s.script(all, shellNames(" ")))
+			return err
+		}
 	}
-	return command.Usage(fmt.Errorf("%q: want one of bash, zsh, fish", fs.Args()))
+	return command.Usage(fmt.Errorf("%q: want one of %s", fs.Args(), shellNames(", ")))
 }
 
-// scripts write the script of a shell.
-var scripts = map[string]func(all []Command) string{"bash": bash, "zsh": zsh, "fish": fish}
+// shells are those for which there is a script. Each script completes their names, too.
+var shells = []struct {
+	name   string
+	script func(all []Command, shells string) string
+}{{"bash", bash}, {"zsh", zsh}, {"fish", fish}}
 
-// shells are those of scripts.
-const shells = "bash zsh fish"
+func shellNames(separator string) string {
+	var list []string
+	for _, s := range shells {
+		list = append(list, s.name)
+	}
+	return strings.Join(list, separator)
+}
 
 // words returns the names of commands as words of a shell.
 func words(all []Command) string { return strings.ReplaceAll(names(all), ",", "") }
 
 const helpSummary = "describes the commands, or one of them"
 
-func bash(all []Command) string {
+func bash(all []Command, shells string) string {
 	var b strings.Builder
 	b.WriteString("# To load it: source <(attn completion bash)\n_attn() {\n\tlocal words\n\tif [ \"$COMP_CWORD\" = 1 ]; then\n")
 	fmt.Fprintf(&b, "\t\twords='%s help'\n\telif [[ ${COMP_WORDS[COMP_CWORD]} == -* ]]; then\n\t\tcase ${COMP_WORDS[1]} in\n", words(all))
@@ -124,7 +134,7 @@ func bash(all []Command) string {
 	return b.String()
 }
 
-func zsh(all []Command) string {
+func zsh(all []Command, shells string) string {
 	var b strings.Builder
 	item := func(name, text string) {
 		fmt.Fprintf(&b, "\t\t%s\n", quote(name+":"+strings.ReplaceAll(text, ":", `\:`)))
@@ -145,7 +155,7 @@ func zsh(all []Command) string {
 	return b.String()
 }
 
-func fish(all []Command) string {
+func fish(all []Command, shells string) string {
 	var b strings.Builder
 	b.WriteString("# To load it: attn completion fish | source\n")
 	for _, c := range all {

@@ -62,7 +62,8 @@ func script(t *testing.T, shell string) string {
 
 // TestScripts: all scripts have all commands and flags, and a description stays one word.
 func TestScripts(t *testing.T) {
-	for shell := range scripts {
+	for _, s := range shells {
+		shell := s.name
 		text := script(t, shell)
 		for _, want := range []string{"say", "saw", "completion", "help", "tone", "twice"} {
 			if !strings.Contains(text, want) {

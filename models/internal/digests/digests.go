@@ -30,9 +30,8 @@ func List(dir string, kinds []string) (names []string, err error) {
 	return names, err
 }
 
-// ofTorch tells whether a file of PyTorch is read: those of bge-m3's weights and vectors of tokens,
-// and weights without others of safetensors beside them. Folders have others, of optimizers and the
-// like.
+// ofTorch tells whether a file of PyTorch is read: bge-m3's weights and vectors of tokens, and
+// weights without safetensors beside them. Folders have others, of optimizers and the like.
 func ofTorch(files fs.FS, name string) bool {
 	dir, base := path.Split(name)
 	if base == "sparse_linear.pt" || base == "colbert_linear.pt" {

@@ -41,8 +41,8 @@ func OpenRegular(path string) (*os.File, error) {
 // 40 MB.
 const maxRead = 1 << 30
 
-// ReadFile reads a file of a model whose content is not mapped, such as one of JSON. It fails as
-// [Open] does, and for more than 1 GiB.
+// ReadFile reads a file of a model that is not mapped, such as JSON. It fails as [Open] does, and
+// for more than 1 GiB.
 func ReadFile(path string) ([]byte, error) {
 	f, size, err := Open(path)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"github.com/attn-go/attn/models/weights"
 )
 
-// A Receipt is the file of receipts that a command writes, and that of the key that signs them; ""
-// for none.
+// A Receipt names the file of receipts that a command writes, and the file of the key that signs
+// them; "" for none.
 type Receipt struct{ File, Key string }
 
 // Flags defines -receipt, for receipts of something, and -receipt-key.
@@ -166,7 +166,7 @@ func Open[M any](t *Texts, report io.Writer, open func(path string, o embedding.
 	return m, err
 }
 
-// Choice defines a flag of one of several words, which set gets.
+// Choice defines a flag that takes any of several words, which set gets.
 func Choice(fs *flag.FlagSet, name, usage string, words []string, set func(word string)) {
 	fs.Func(name, usage, func(s string) error {
 		if !slices.Contains(words, s) {

@@ -7,7 +7,7 @@ import (
 	"github.com/attn-go/attn/models/internal/filemap"
 )
 
-// A Folder is that of a model.
+// A Folder is the folder of a model.
 type Folder struct{ dir string }
 
 // At returns the folder of a path, of which nothing is read.

@@ -8,7 +8,7 @@ import (
 	"github.com/attn-go/attn/models/internal/strict"
 )
 
-// lateKeys are those of config_sentence_transformers.json that PyLate writes beside others.
+// lateKeys are the keys of config_sentence_transformers.json that PyLate adds.
 var lateKeys = strict.Table{"similarity_fn_name": strict.Only("null", `"MaxSim"`)}.
 	Add(strict.Any, "query_prefix", "document_prefix", "query_length", "document_length", "attend_to_expansion_tokens", "do_query_expansion", "skiplist_words")
 

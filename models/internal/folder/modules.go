@@ -46,8 +46,8 @@ func ReadModules(dir string) (*embedding.Modules, error) {
 	return m, nil
 }
 
-// Transformer returns the folder of the transformer of a model: that of modules.json, or the
-// model's own. An error of modules.json is left to [ReadModules].
+// Transformer returns the folder of the transformer of a model: from modules.json, or the model's
+// own. An error of modules.json is left to [ReadModules].
 func Transformer(dir string) string {
 	if list, err := ReadList(dir); err == nil && len(list) > 0 && strings.HasSuffix(kindOf(list[0].Type), "Transformer") {
 		return filepath.Join(dir, filepath.FromSlash(list[0].Path))
@@ -72,7 +72,7 @@ func kindOf(class string) string {
 // lateDense is the class of PyLate's linear layers of tokens, which stand in place of a pooling.
 const lateDense = "pylate.models.Dense.Dense"
 
-// IsLate tells whether modules.json is that of a model with a vector for each token, as PyLate has
+// IsLate tells whether modules.json describes a model with a vector for each token, as PyLate has
 // it.
 func IsLate(dir string) bool {
 	list, err := ReadList(dir)
@@ -81,7 +81,7 @@ func IsLate(dir string) bool {
 
 // A Listed is what modules.json says of a module.
 type Listed struct {
-	Path string // of its folder in that of the model, with slashes; "" for the model's own
+	Path string // of its folder in the model's, with slashes; "" for the model's own
 	Type string // the class, such as sentence_transformers.models.Pooling
 }
 
@@ -194,7 +194,7 @@ func sparseModel(path, name, got string) error {
 	return &kernel.Error{Where: path + ": " + name, Got: fmt.Sprintf("%q, a sparse model such as SPLADE, whose vectors have a number for every token of the vocabulary", got), Want: "a dense embedder, with Transformer and Pooling, or MLMTransformer and SpladePooling, or bge-m3"}
 }
 
-// known reads a file of JSON whose keys are those of tables.
+// known reads a file of JSON whose keys stand in tables.
 func (f *Folder) known(name string, t ...strict.Table) (all map[string]json.RawMessage, err error) {
 	if err := f.JSON(name, &all); err != nil {
 		return nil, err

@@ -70,7 +70,7 @@ func (f *Folder) layerNorm(at string) (*embedding.NormModule, error) {
 
 // readNormalize reads the config.json that the division by the L2 norm has since version 6.
 func (f *Folder) readNormalize(at string) error {
-	if at == "" || at == "." { // where config.json is that of the model
+	if at == "" || at == "." { // where config.json is the model's
 		return nil
 	}
 	_, err := f.known(at+"/config.json", strict.Table{"module_input_name": sentence, "module_output_name": sentence})

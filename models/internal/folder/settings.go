@@ -46,7 +46,7 @@ var transformerKeys = strict.Table{
 // classification is the transformer_task of cross-encoders.
 const classification = "sequence-classification"
 
-// classifies tells whether the modules are those of a cross-encoder.
+// classifies tells whether the modules make a cross-encoder.
 func classifies(m *embedding.Modules) bool { return m.Task == classification }
 
 // readTransformer reads sentence_bert_config.json, or what it was called before.

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Commit is that of every revision.
+// Commit is the commit of every revision.
 const Commit = "0123456789abcdef0123456789abcdef01234567"
 
 // A Hub is a hub whose models are folders below one. Its functions may be changed between requests.
@@ -29,7 +29,7 @@ type Hub struct {
 	// Serve, if not nil, answers a request in place of the hub if it returns true.
 	Serve func(w http.ResponseWriter, r *http.Request) bool
 
-	// Large says which files are large, whose SHA-256 the hub knows; without it those of more than
+	// Large says which files are large, whose SHA-256 the hub knows; without it files of more than
 	// 1000 bytes are.
 	Large func(name string) bool
 
@@ -94,7 +94,7 @@ func (h *Hub) list(w http.ResponseWriter, dir string) {
 		s["blobId"] = hex.EncodeToString(blob[:])
 		if h.Large != nil && h.Large(name) || h.Large == nil && len(data) > 1000 {
 			sum := sha256.Sum256(data)
-			s["blobId"] = strings.Repeat("a", 40) // that of the pointer
+			s["blobId"] = strings.Repeat("a", 40) // of the pointer
 			s["lfs"] = map[string]any{"sha256": hex.EncodeToString(sum[:]), "size": len(data), "pointerSize": 130}
 		}
 		siblings = append(siblings, s)

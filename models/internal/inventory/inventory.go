@@ -25,7 +25,7 @@ type Size struct {
 
 // Encoder, Decoder and Static are what packages encoder, decoder and static find in a model by the
 // code that loads it, for package models, which has a door for users. Each of them sets its own. A
-// kind is a models.Kind. The error is that of files that say too little for an Inventory.
+// kind is a models.Kind. An error says that files say too little for an Inventory.
 var Encoder, Decoder, Static func(model, kind string) (*Inventory, error)
 
 // mostProblems are those that an Inventory keeps: a file can say that it has more layers than that.

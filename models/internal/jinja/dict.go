@@ -176,7 +176,7 @@ func keyOf(v value) dictKey {
 	return dictKey{kind: noKey}
 }
 
-// tupleOf returns the key of a tuple, which has those of its items.
+// tupleOf returns the key of a tuple, which has the keys of its items.
 func tupleOf(l *List) dictKey {
 	var b strings.Builder
 	for _, v := range l.items {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Filters, tests, methods, operators and statements do what those of jinja2 do, see
-// testdata/expressions.py, and are errors where those are.
+// Filters, tests, methods, operators and statements do the same as in jinja2, see
+// testdata/expressions.py, and fail where jinja2 fails.
 func TestExpressions(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "expressions.json"))
 	if err != nil {

@@ -148,7 +148,7 @@ func newCycler(r *runner, _ value, b []value) value {
 	return &cycler{items: items}
 }
 
-// cyclerMethods are those of cycler.
+// cyclerMethods are the methods of cycler.
 var cyclerMethods = map[string]operation{
 	"next": of("next()", func(r *runner, c *cycler, _ []value) value {
 		c.at++
@@ -182,7 +182,7 @@ type Function struct {
 	Call      func(args ...string) (string, error)
 }
 
-// operation returns the function as one of this package.
+// operation returns the function as an operation of this package.
 func (f *Function) operation() operation {
 	return takes(f.Signature, func(r *runner, _ value, b []value) value {
 		var texts []string

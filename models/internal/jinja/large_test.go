@@ -6,7 +6,7 @@ import (
 )
 
 // TestLarge: integers of more than 64 bits are written as they stand in JSON; what would compute
-// with them is an error. The texts are those of jinja2.
+// with them is an error. The texts come from jinja2.
 func TestLarge(t *testing.T) {
 	v, err := FromJSON([]byte(`{"n": 123456789012345678901234567890, "m": -9223372036854775809, "f": 1e30, "k": 1` + strings.Repeat("0", 400) + `}`))
 	if err != nil {

@@ -45,7 +45,7 @@ func (p *position) attribute(name string) (value, bool) {
 	return method(loopMethods, p, name)
 }
 
-// loopMethods are those of loop.
+// loopMethods are the methods of loop.
 var loopMethods = map[string]operation{
 	"cycle": of("cycle(*args)", func(r *runner, p *position, b []value) value {
 		items := b[0].(*List).items

@@ -52,7 +52,7 @@ type args struct {
 	named      []value
 }
 
-// args evaluates arguments, those of *rest and **others too.
+// args evaluates arguments, including *rest and **others.
 func (r *runner) args(n syntax.Args) (a args) {
 	for _, p := range n.Positional {
 		a.positional = append(a.positional, r.eval(p))

@@ -175,7 +175,7 @@ func (r *runner) bound(v value, missing int64) int64 {
 	return max(i, math.MinInt64+1)
 }
 
-// bounds are those of a slice. math.MinInt64 stands for one that is missing.
+// bounds are the bounds of a slice. math.MinInt64 stands for one that is missing.
 type bounds struct{ from, to, step int64 }
 
 // of returns the bounds of a slice of n items: none is outside of them.

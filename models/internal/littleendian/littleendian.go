@@ -15,7 +15,7 @@ type Number interface {
 	~uint8 | ~uint16 | ~int16 | ~uint32 | ~int32 | ~float32 | ~uint64 | ~int64 | ~float64
 }
 
-// native tells whether numbers of files lie as those of this machine.
+// native tells whether this machine has the byte order of files.
 var native = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // Copy writes the numbers of raw to dst, and panics unless it has as many.
@@ -48,7 +48,7 @@ func Append[E Number](x []E, raw []byte) []E {
 	return x
 }
 
-// Read reads as many numbers from a byte of r on as dst has. The error is that of r.
+// Read reads as many numbers from a byte of r on as dst has. The error comes from r.
 func Read[E Number](dst []E, r io.ReaderAt, at int64) error {
 	raw := bytesOf(dst)
 	if n, err := r.ReadAt(raw, at); n < len(raw) {

@@ -10,8 +10,8 @@ import (
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 )
 
-// TestCopy: numbers of every size are those of the bytes, wherever they begin, on machines of
-// either order of bytes.
+// TestCopy: numbers of every size have the value of their bytes, wherever they begin, on machines
+// of either order of bytes.
 func TestCopy(t *testing.T) {
 	raw := []byte{9, 0, 0, 0x80, 0x3f, 0, 0, 0x20, 0xc0}[1:]
 	checkCopy(t, raw, []float32{1, -2.5})

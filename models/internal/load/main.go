@@ -1,6 +1,6 @@
 // Command load measures package server with models that are there, and prints a table: a language
 // model alone and behind HTTP with several clients, the time to the first token while a long prompt
-// comes, and sentence embeddings of clients against those of one batch.
+// comes, and sentence embeddings of clients against one batch.
 //
 //	go run ./models/internal/load -clients 1,8,32
 //

@@ -53,8 +53,8 @@ func (a *Attention) values() int {
 // valueSize is the number of elements of a head of values, and of what attention returns.
 func (a *Attention) valueSize() int { return cmp.Or(a.InKeys, a.Size) }
 
-func (a *Attention) keepsKeys() bool { return a.Source == 0 }
-func (a *Attention) carries(int) int { return 0 }
+func (a *Attention) keepsKeys() bool               { return a.Source == 0 }
+func (a *Attention) carries(int) (taps, state int) { return 0, 0 }
 
 func (a *Attention) mix(p *Pass, layer int, y, h []float32) error {
 	defer p.release(p.mark())

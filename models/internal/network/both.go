@@ -16,7 +16,7 @@ type Both struct {
 func (f *Both) layers() []tensors.Linear {
 	return slices.Concat(f.Attention.layers(), f.Beside.layers())
 }
-func (f *Both) carries(after int) int { return f.Beside.carries(after) }
+func (f *Both) carries(after int) (taps, state int) { return f.Beside.carries(after) }
 
 func (f *Both) mix(p *Pass, layer int, y, h []float32) error {
 	defer p.release(p.mark())

@@ -42,13 +42,13 @@ func (t *Taps) convolve(p *Pass, layer int, y, z []float32, stride int) error {
 		c := p.Cache.carry(i)
 		w := window{t, p.floats.take(t.size()), z[at*stride:], stride, y[at*t.Channels:]}
 		clear(w.before)
-		copy(w.before, c.of(layer))
+		copy(w.before, c.taps(layer))
 		if err := spread(p, n, t.Channels, w, slide); err != nil {
 			return err
 		}
 		for _, s := range c.After {
 			for k := range t.N - 1 {
-				copy(s.Layers[layer][k*t.Channels:][:t.Channels], w.row(s.After-p.Positions[at]-t.N+1+k))
+				copy(s.Taps[layer][k*t.Channels:][:t.Channels], w.row(s.After-p.Positions[at]-t.N+1+k))
 			}
 		}
 	}
@@ -77,9 +77,9 @@ type Convolution struct {
 	Taps
 }
 
-func (f *Convolution) layers() []tensors.Linear { return []tensors.Linear{f.In, f.Out} }
-func (f *Convolution) keepsKeys() bool          { return false }
-func (f *Convolution) carries(int) int          { return f.size() }
+func (f *Convolution) layers() []tensors.Linear      { return []tensors.Linear{f.In, f.Out} }
+func (f *Convolution) keepsKeys() bool               { return false }
+func (f *Convolution) carries(int) (taps, state int) { return f.size(), 0 }
 
 func (f *Convolution) mix(p *Pass, layer int, y, h []float32) error {
 	defer p.release(p.mark())

@@ -16,6 +16,33 @@ type Embedding struct {
 	Padding          int            // -1, or the id that takes no position; those of others begin after it (RoBERTa)
 	Scale            float32        // multiplies embeddings, if not 0
 	Norm             *Norm          // of the sums, or nil
+	Ahead            *Ahead         // or nil
+}
+
+// An Ahead makes the states of a layer that guesses further tokens: a linear layer joins the norm
+// of a token's embedding and that of the state before it, Pass.Before.
+type Ahead struct {
+	Token, State *Norm
+	Join         tensors.Linear
+}
+
+// join makes states of embeddings.
+func (a *Ahead) join(p *Pass, x []float32) error {
+	defer p.release(p.mark())
+	rows := len(p.Tokens)
+	w := len(x) / rows
+	both, before := p.floats.take(2*len(x)), p.floats.take(len(x))
+	if err := a.Token.apply(p.Exec, x, x, nil, false); err != nil {
+		return err
+	}
+	if err := a.State.apply(p.Exec, before, p.Before, nil, false); err != nil {
+		return err
+	}
+	for i := range rows {
+		copy(both[2*i*w:], x[i*w:][:w])
+		copy(both[(2*i+1)*w:], before[i*w:][:w])
+	}
+	return p.apply(&a.Join, x, both, rows, 2*w, 0)
 }
 
 // A Table has embeddings of tokens. Rows writes those of ids to x, [ids, Width].
@@ -34,7 +61,10 @@ func (l Packed) Rows(x []float32, ids []int32, exec kernel.Exec) error {
 // look computes the states of the tokens of a pass.
 func (e *Embedding) look(p *Pass, x []float32) error {
 	if e.Project.N == 0 {
-		return e.sum(p, x)
+		if err := e.sum(p, x); err != nil || e.Ahead == nil {
+			return err
+		}
+		return e.Ahead.join(p, x)
 	}
 	defer p.release(p.mark())
 	rows := len(p.Tokens)

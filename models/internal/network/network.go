@@ -57,8 +57,8 @@ type Norms struct {
 type Mixer interface {
 	mix(p *Pass, layer int, y, h []float32) error
 	layers() []tensors.Linear
-	keepsKeys() bool       // in the cache
-	carries(after int) int // numbers from so many tokens of a text to the next one, see State
+	keepsKeys() bool                     // in the cache
+	carries(after int) (taps, state int) // numbers from so many tokens of a text to the next one, see State
 }
 
 // A Feed computes outputs y, [rows, Width], of states h, each of one token.
@@ -74,7 +74,7 @@ func (nothing) mix(_ *Pass, _ int, y, _ []float32) error  { clear(y); return nil
 func (nothing) feed(_ *Pass, y, _ []float32, _ int) error { clear(y); return nil }
 func (nothing) layers() []tensors.Linear                  { return nil }
 func (nothing) keepsKeys() bool                           { return false }
-func (nothing) carries(int) int                           { return 0 }
+func (nothing) carries(int) (taps, state int)             { return 0, 0 }
 
 // A Norm is one of the sums of squares of rows, RMSNorm, or with Centred one that takes
 // off their mean, too, LayerNorm.

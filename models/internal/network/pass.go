@@ -39,6 +39,7 @@ type Pass struct {
 	Seen      []int   // how many tokens of each text others see, its first ones; then all have as many tokens. Empty: all
 	Wanted    []int   // the rows whose states are wanted, in ascending order, without All
 	All       bool
+	Before    []float32 // the state before each token, [tokens, Width], for Embedding.Ahead
 
 	See func(name string, layer int, x []float32) // sees intermediate rows, if not nil
 
@@ -52,7 +53,7 @@ type Pass struct {
 // Reset removes the tokens.
 func (p *Pass) Reset() {
 	p.Tokens, p.Types, p.Positions, p.Wanted = p.Tokens[:0], p.Types[:0], p.Positions[:0], p.Wanted[:0]
-	p.Starts, p.Seen = append(p.Starts[:0], 0), p.Seen[:0]
+	p.Starts, p.Seen, p.Before = append(p.Starts[:0], 0), p.Seen[:0], p.Before[:0]
 }
 
 // Add adds the tokens of a text, of which the first has a position. types may be nil,

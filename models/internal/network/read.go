@@ -35,6 +35,25 @@ func Read(m *arch.Model, r *tensors.Reader, words Table) *Network {
 	return n
 }
 
+// ReadAhead makes the network of [arch.Model.Ahead], which has a number among the layers of the
+// file. Without a norm of its own its states have that of the model.
+func ReadAhead(m *arch.Model, layer int, r *tensors.Reader, words Table) *Network {
+	n := &Network{Width: m.Width, Embed: Embedding{Words: words, Width: m.Width, Scale: m.Embed.Scale, Padding: m.Embed.Padding}}
+	b := &builder{Reader: r, model: m, network: n}
+	n.Embed.Ahead = &Ahead{
+		Token: b.norm(m.Final, at(layer, "nextn.enorm")), State: b.norm(m.Final, at(layer, "nextn.hnorm")),
+		Join: b.Linear(tensors.Inner, part(layer, "nextn.eh_proj", arch.Absent, m.Width, 2*m.Width)),
+	}
+	n.Layers = []Layer{b.layer(layer, &m.Layers[0])}
+	final := at(layer, "nextn.shared_head_norm")
+	if !b.has(layer, "nextn.shared_head_norm") {
+		final = "output_norm"
+	}
+	n.Final = b.norm(m.Final, final)
+	b.factors()
+	return n
+}
+
 // embedding reads what is added to the embeddings of tokens, and what follows. The order of columns
 // is that of states.
 func (b *builder) embedding(e *Embedding) {

@@ -48,9 +48,9 @@ func (f *Recurrent) unit(n int) {
 	f.query, f.key = of(1/float64(n)), of(1/math.Sqrt(float64(n)))
 }
 
-func (f *Recurrent) layers() []tensors.Linear { return []tensors.Linear{f.In, f.Out} }
-func (f *Recurrent) keepsKeys() bool          { return false }
-func (f *Recurrent) carries(after int) int    { return f.size() + f.StateSize(after) }
+func (f *Recurrent) layers() []tensors.Linear            { return []tensors.Linear{f.In, f.Out} }
+func (f *Recurrent) keepsKeys() bool                     { return false }
+func (f *Recurrent) carries(after int) (taps, state int) { return f.size(), f.StateSize(after) }
 
 // keys is where keys begin.
 func (f *Recurrent) keys() int { return f.KeyHeads * f.KeySize }
@@ -159,15 +159,12 @@ func softplus(x float32) float32 {
 // text computes a text of the pass, from one state that is wanted to the next.
 func (f *Recurrent) text(p *Pass, layer, text int, out, qkv, gates, decays []float32) error {
 	c, n := p.Cache.carry(text), f.Heads*f.ValueSize
-	var before []float32
-	if all := c.of(layer); all != nil {
-		before = all[f.size():]
-	}
+	before := c.state(layer)
 	at, end := p.Starts[text], p.Starts[text+1]
 	for i := 0; at < end; i++ {
 		to, after := end, []float32(nil)
 		if i < len(c.After) {
-			to, after = at+c.After[i].After-p.Positions[at], c.After[i].Layers[layer][f.size():]
+			to, after = at+c.After[i].After-p.Positions[at], c.After[i].Layers[layer]
 		}
 		rows := func(column, heads, size int) kernel.Tensor {
 			return inRows(qkv[at*f.Channels+column:], to-at, heads, size, f.Channels)

@@ -82,7 +82,7 @@ func (i *Item[T]) Loaded() (value T, ok bool) {
 }
 
 // Use returns the value, which stays until release is called, once. It loads it if it is not there,
-// once for all who ask. The error is that of loading, [ErrClosed] or ctx.Err().
+// once for all who ask. The error comes from loading, or is [ErrClosed] or ctx.Err().
 func (i *Item[T]) Use(ctx context.Context) (value T, release func(), err error) {
 	p := i.pool
 	p.mu.Lock()

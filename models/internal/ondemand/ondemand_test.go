@@ -137,7 +137,7 @@ func TestInUse(t *testing.T) {
 	})
 }
 
-// TestFailing: an error of loading is that of who asks, and leaves the room free.
+// TestFailing: an error of loading goes to the caller, and leaves the room free.
 func TestFailing(t *testing.T) {
 	p := New[int](10)
 	lost := errors.New("lost")

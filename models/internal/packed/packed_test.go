@@ -13,7 +13,7 @@ import (
 	"github.com/attn-go/attn/linear"
 )
 
-// layer returns one of n outputs and 3 inputs.
+// layer returns a layer with n outputs and 3 inputs.
 func layer(t *testing.T, n int) *linear.Linear {
 	t.Helper()
 	w := make([]float32, 3*n)

@@ -55,7 +55,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// missing returns what of want is no subsequence of got.
+// missing returns the rest of want that is no subsequence of got.
 func missing(got, want string) string {
 	for i := 0; i < len(got) && want != ""; i++ {
 		if got[i] == want[0] {

@@ -79,8 +79,8 @@ func (o *Options) check() error {
 }
 
 // Read returns the passages of a file in order. A line is read when it is needed: for lines without
-// context, no more is read than what is returned. Windows need the whole file. The error is that of
-// r, or of options that do not fit each other; after it there is no passage.
+// context, no more is read than what is returned. Windows need the whole file. The error comes from
+// r, or from options that do not fit each other; after it there is no passage.
 func Read(r io.Reader, o Options) iter.Seq2[Passage, error] {
 	return func(yield func(Passage, error) bool) {
 		err := o.check()

@@ -1,5 +1,5 @@
-// Package powers computes roots and logarithms with the same bits on every machine, which those of
-// package math do not have.
+// Package powers computes roots and logarithms with the same bits on every machine, unlike package
+// math.
 package powers
 
 import (

@@ -24,7 +24,7 @@ func TestRoot(t *testing.T) {
 	}
 }
 
-// TestLog: logarithms are near those of math.Log, and have bits that were recorded on amd64.
+// TestLog: logarithms are near math.Log's, and have bits that were recorded on amd64.
 func TestLog(t *testing.T) {
 	for _, x := range []float64{0x1p-1000, 1e-9, 0.05, 0.5, 0.75, 1 - 0x1p-53, 1, 1 + 0x1p-52, 1.5, 2, math.E, 10, 10000, 1e6, 0x1p1000} {
 		got, want := Log(x), math.Log(x)

@@ -23,7 +23,7 @@ type MiniLM struct {
 	Retrieval *Retrieval // with their nearest passages
 
 	Embeddings, Cosine [][]float32 // of Texts
-	Queries, Passages  [][]float32 // of those of Retrieval
+	Queries, Passages  [][]float32 // of Retrieval
 
 	LayersText string        // a text
 	Layers     [][][]float32 // its states after the embedding block and each layer, [][tokens][width]
@@ -43,7 +43,7 @@ type Text struct {
 	IDs  []int32 `json:"ids"`
 }
 
-// Retrieval are queries and what is searched. Without passages they are those of another folder.
+// Retrieval are queries and what is searched. Without passages they belong to another folder.
 type Retrieval struct {
 	Queries  []Query   `json:"queries"`
 	Passages []Passage `json:"passages"`

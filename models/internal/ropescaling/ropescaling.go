@@ -18,7 +18,7 @@ type Scaling struct {
 	Fast, Slow float64 // turns within Original tokens: beyond Fast a frequency stays, below Slow it is divided by Factor
 	Round      bool    // the limits between them are whole pairs
 
-	Llama3    bool    // that of Llama 3.1
+	Llama3    bool    // Llama 3.1's scaling
 	Low, High float64 // turns, as Slow and Fast
 
 	Factors     []float64 // of every pair, if the file has them
@@ -28,7 +28,7 @@ type Scaling struct {
 }
 
 // Of returns what the frequencies of the pairs of dims elements are divided by with a context, nil
-// for nothing. Without a scaling they are those of [Frequencies] with this base.
+// for nothing. Without a scaling [Frequencies] with this base has them.
 func (s *Scaling) Of(base float64, dims, context int) []float64 {
 	switch {
 	case s.YaRN:

@@ -19,7 +19,7 @@ func (r *reader) factor(key string) float32 {
 	return float32(x)
 }
 
-// multipliers reads those of Granite.
+// multipliers reads Granite's multipliers.
 func multipliers(r *reader) {
 	r.model.Embed.Scale, r.layer.Share, r.attention.Scale = r.factor("embedding_multiplier"), r.factor("residual_multiplier"), r.factor("attention_multiplier")
 	r.model.Logits.Scale = 1 / r.factor("logits_scaling")
@@ -84,7 +84,7 @@ func patternOfExaone(r *reader) {
 	}
 }
 
-// patternOfCohere is that of Command.
+// patternOfCohere reads which layers of Command have a window.
 func patternOfCohere(r *reader) { r.whole = every(r.Integer("sliding_window_pattern", 0, 1, r.most)) }
 
 // someLayers refuses models in which no layer has a window.
@@ -94,7 +94,7 @@ func someLayers(r *reader) {
 	}
 }
 
-// headOfWidth refuses heads whose sizes are not those of the class, which has no key for them.
+// headOfWidth refuses heads of other sizes than the class has, which has no key for them.
 func headOfWidth(r *reader) {
 	if r.Has("head_dim") && r.attention.Size*r.attention.Heads != r.model.Width {
 		r.Fail("head_dim", fmt.Sprint(r.attention.Size), "the width divided by the heads")

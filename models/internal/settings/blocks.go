@@ -100,8 +100,8 @@ var (
 	fileLayerKeys = []group{sizes, inner, layerEpsilon, fileScale, grouped, fileBiases, fileRope, noExperts, fileWindow, fileCausal}
 )
 
-// plainBlock is one without a gate, whose activation is read of a folder; that of GGUF files is
-// that of their family.
+// plainBlock is a block without a gate. A folder says its activation; for GGUF files the family
+// does.
 func plainBlock(act activations.Function, bias arch.Bias) draft {
 	d := gatedBlock(act)
 	d.dense.Gated = false
@@ -121,8 +121,7 @@ func lessOne(d draft) draft {
 	return d
 }
 
-// outputBlock is that of OLMo 2, which normalises what is added to the states alone, and queries
-// and keys.
+// outputBlock is the block of OLMo 2, which normalises outputs, queries and keys, not inputs.
 func outputBlock(of arch.Span) draft {
 	d := gatedBlock(activations.SiLU)
 	d.layer.Order, d.attention.HeadNorm = arch.Output, &arch.HeadNorm{Of: of}

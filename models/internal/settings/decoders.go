@@ -141,7 +141,7 @@ var (
 // hiddenAct is a key that classes with hidden_activation do not read.
 var hiddenAct = strict.Table{"hidden_act": strict.Any}
 
-// gatedBlock is that of Llama.
+// gatedBlock is the block of Llama.
 func gatedBlock(act activations.Function) draft {
 	return draft{
 		norm: arch.Norm{Kind: arch.RMSNorm}, layer: arch.Layer{Order: arch.Pre},
@@ -149,7 +149,7 @@ func gatedBlock(act activations.Function) draft {
 	}
 }
 
-// gemmaBlock is that of Gemma 2.
+// gemmaBlock is the block of Gemma 2.
 func gemmaBlock() draft {
 	d := gatedBlock(activations.GELUTanh)
 	d.layer.Order, d.norm.LessOne = arch.Sandwich, true

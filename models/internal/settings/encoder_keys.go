@@ -24,8 +24,8 @@ func types(r *reader) { r.model.Embed.Types = r.Size("type_vocab_size", 0) }
 // typesOrNone is types for models that may have none.
 func typesOrNone(r *reader) { r.model.Embed.Types = r.Integer("type_vocab_size", 0, 0, r.most) }
 
-// embeddingSize reads the width of embeddings. ELECTRA makes states of them if it is another one
-// than that of states.
+// embeddingSize reads the width of embeddings. If the width of states differs, ELECTRA projects
+// them to it.
 func embeddingSize(r *reader) {
 	if embeddingLayer(r); r.model.Embed.Width == r.model.Width {
 		r.model.Embed.Width = 0
@@ -139,8 +139,8 @@ func localAttention(r *reader) {
 	r.whole = func(layer int) bool { return layer%n == 0 }
 }
 
-// rotariesOfModernBERT reads the rotations of layers with all tokens, and those of layers with a
-// window. Where the base of the latter is null, they have the base of the former.
+// rotariesOfModernBERT reads the rotations of layers with all tokens and of layers with a window. A
+// null base of the latter means the base of the former.
 func rotariesOfModernBERT(r *reader) {
 	p := r.json.Under("rope_parameters")
 	r.rope = r.plainRope(p.Under(fullLayer), "global_rope_theta", 0)
@@ -189,7 +189,7 @@ func tableOrALiBi(r *reader) {
 	}
 	fileALiBi(r)
 	r.dense.Fused = true
-	switch kind := r.Text(feed); kind { // hidden_act is that of other layers
+	switch kind := r.Text(feed); kind { // hidden_act belongs to other layers
 	case "geglu":
 		r.dense.Activation = activations.GELU
 	case "reglu":
@@ -206,9 +206,9 @@ func tableOrALiBi(r *reader) {
 	r.model.Family = &own
 }
 
-// slopes returns those of ALiBi (Press et al. 2022): 2^(-8/n), its square and so on, for n heads.
-// If n is no power of two, the heads beyond the next lower one have every other slope of twice as
-// many heads.
+// slopes returns the slopes of ALiBi (Press et al. 2022): 2^(-8/n), its square and so on, for n
+// heads. If n is no power of two, the heads beyond the next lower one have every other slope of
+// twice as many heads.
 func slopes(heads int) (all []float32) {
 	n := 1 << (bits.Len(uint(heads)) - 1)
 	ratio := 0x1p-8
@@ -357,7 +357,7 @@ func poolerOfDeBERTa(r *reader) {
 	r.model.Head = &h
 }
 
-// fileEpsilon is that of the norms of encoders, which is BERT's if a GGUF file does not say it.
+// fileEpsilon reads the epsilon of norms; a GGUF file that does not say it has BERT's.
 func fileEpsilon(r *reader) { r.norm.Epsilon = r.Number("layer_norm_eps", 1e-12, 0, math.MaxFloat32) }
 
 func fileVocabulary(r *reader) { r.model.Vocab = r.rows("token_embd.weight") }
@@ -402,7 +402,7 @@ func (r *reader) rows(name string) int {
 	return 1
 }
 
-// fileParts finds out which tensors the layers have, by those of the first one.
+// fileParts finds out which tensors the layers have, by the tensors of the first one.
 func fileParts(r *reader) {
 	has := func(name string) arch.Bias {
 		if _, ok := r.tensors.Tensor("blk.0." + name); ok {

@@ -18,7 +18,7 @@ var Encoders = &Families{
 	want: func(names []string) string { return "an encoder: " + list(slices.Sorted(slices.Values(names))) },
 	rows: []family{
 		{
-			Family: arch.Family{Types: []string{"bert"}, GGUF: "bert", Names: bertNames, Words: &arch.Words{Dense: "cls.predictions.transform.dense", Norm: "cls.predictions.transform.LayerNorm", Bias: "cls.predictions.bias", Decoder: "cls.predictions.decoder"}, Ignored: bertIgnored}, // a file also of RoBERTa, whose positions are cut to those of texts
+			Family: arch.Family{Types: []string{"bert"}, GGUF: "bert", Names: bertNames, Words: &arch.Words{Dense: "cls.predictions.transform.dense", Norm: "cls.predictions.transform.LayerNorm", Bias: "cls.predictions.bias", Decoder: "cls.predictions.decoder"}, Ignored: bertIgnored}, // a file also of RoBERTa, with positions cut to texts' length
 			draft:  bertBlock(activations.GELU, firstToken("bert.pooler.dense", "classifier")), folder: join(bertKeys, types, tableOrALiBi),
 			file:    join(fileEncoderKeys, fileTable, fileTypes, fileParts, fileAlike),
 			missing: bertMissing.with(values{"type_vocab_size": 2, "position_embedding_type": "absolute"}),
@@ -149,7 +149,7 @@ var nomicHarmless = strict.Table{"activation_function": strict.Only(`"swiglu"`),
 		"max_trained_positions",    // of rotations that are scaled
 		"moe_top_k")                // of num_experts
 
-// bertBlock is that of BERT.
+// bertBlock is the block of BERT.
 func bertBlock(act activations.Function, head *arch.Head) draft {
 	d := draft{
 		norm:      arch.Norm{Bias: true},
@@ -178,14 +178,14 @@ func withoutEnds(d draft) draft {
 	return d
 }
 
-// t5Block is that of T5, whose scores are not divided.
+// t5Block is the block of T5, whose scores are not divided.
 func t5Block() draft {
 	d := bothWays(withoutEnds(gatedBlock(activations.Function{})))
 	d.attention.Scale = 1
 	return d
 }
 
-// nomicBlock is that of nomic, whose linear layers have no biases.
+// nomicBlock is the block of nomic, whose linear layers have no biases.
 func nomicBlock() draft {
 	d := bertBlock(activations.SiLU, firstToken("nomic_bert.pooler.dense", "classifier"))
 	d.attention = arch.Attention{Fused: true}
@@ -193,7 +193,7 @@ func nomicBlock() draft {
 	return d
 }
 
-// modernBlock is that of ModernBERT, which has biases only if config.json says so.
+// modernBlock is the block of ModernBERT, which has biases only if config.json says so.
 func modernBlock() draft {
 	d := bertBlock(activations.GELU, nil)
 	d.layer = arch.Layer{Order: arch.Pre, Bare: true}
@@ -203,7 +203,7 @@ func modernBlock() draft {
 	return d
 }
 
-// newBlock is that of gte's new.
+// newBlock is the block of gte's new.
 func newBlock() draft {
 	d := bertBlock(activations.GELU, firstToken("new.pooler.dense", "classifier"))
 	d.dense = arch.Dense{Gated: true, Fused: true, UpFirst: true, DownBias: arch.Present, Activation: activations.GELU}

@@ -120,7 +120,8 @@ func fileSigmoid(r *reader) {
 // onlyTypes refuses the key by which LFM2 without experts also says which layers have attention.
 func onlyTypes(r *reader) { r.json.Only("full_attn_idxs", nil) }
 
-// lfmExperts reads those of LFM2, which choose by logistic functions of scores, corrected or not.
+// lfmExperts reads the experts of LFM2, chosen by the logistic function of scores, corrected or
+// not.
 func lfmExperts(r *reader) {
 	chosen("num_experts")(r)
 	r.correct()
@@ -218,7 +219,7 @@ func chosen(key string) group {
 	}
 }
 
-// experts reads those of Qwen: all layers have some.
+// experts reads Qwen's experts: all layers have some.
 func experts(r *reader) {
 	r.Has("intermediate_size") // of layers without experts, of which there are none
 	r.experts.Inner = r.Size("moe_intermediate_size", 0)
@@ -235,7 +236,7 @@ func sharedExpert(r *reader) {
 	r.experts.Shared, r.experts.SharedGate = r.Size("shared_expert_intermediate_size", 0), true
 }
 
-// shares says that those of the chosen experts are divided by their sum, whatever a file says.
+// shares divides the shares of the chosen experts by their sum, whatever a file says.
 func shares(r *reader) { r.experts.Shares = true }
 
 // qkvBias reads whether queries, keys and values of Qwen 2 have biases.
@@ -244,7 +245,7 @@ func qkvBias(r *reader) {
 	r.biases("qkv_bias", &r.attention.Bias)
 }
 
-// between says that of the first layers every second one has a window.
+// between gives every second of the first layers a window.
 func between(r *reader) {
 	first := r.Integer("max_window_layers", -1, 0, r.most)
 	r.whole = func(layer int) bool { return layer%2 == 1 || layer >= first }

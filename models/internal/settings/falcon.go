@@ -12,11 +12,11 @@ import (
 
 func init() { Decoders.rows = append(Decoders.rows, falcon) }
 
-// falcon has attention and Mamba-2 side by side in every layer. Its multipliers are those of
-// weights, as in GGUF files.
+// falcon has attention and Mamba-2 side by side in every layer. Its multipliers belong to weights,
+// as in GGUF files.
 var falcon = family{
 	Family: arch.Family{Types: []string{"falcon_h1"}, Classes: []string{"FalconH1"}, GGUF: "falcon-h1", Names: falconNames},
-	draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, falconSpaces), file: ofFile(fileKeys, func(r *reader) { beside(r, r.fileSpace()) }),
+	draft:  gatedBlock(activations.SiLU), folder: decoder(decoderKeys, silu, rotary, falconSpaces), file: ofFile(fileKeys, fileForward, func(r *reader) { beside(r, r.fileSpace()) }),
 	missing: values{
 		"rms_norm_eps": 1e-5, "rope_theta": 10000, "num_key_value_heads": 8, "mamba_d_ssm": 1024, "mamba_n_heads": 128, "mamba_n_groups": 1, "mamba_d_state": 256, "mamba_d_head": "auto", "mamba_d_conv": 4,
 		"mamba_expand": 2, "mamba_conv_bias": true, "lm_head_multiplier": 1, "embedding_multiplier": 1, "key_multiplier": 1, "attention_in_multiplier": 1, "attention_out_multiplier": 1,

@@ -38,7 +38,7 @@ var gemma3nNames = named(gemma4Names, arch.Names{
 	"blk.%d.laurel_post_norm":           "model.layers.%d.laurel.post_laurel_norm",
 })
 
-// gemma3nBlock is that of Gemma 3n.
+// gemma3nBlock is the block of Gemma 3n.
 func gemma3nBlock() draft {
 	d := gemma4Block()
 	d.layer.Scaled = false
@@ -81,7 +81,7 @@ func (r *reader) states(key string) {
 	}
 }
 
-// fileStreams is that of a GGUF file, whose tensors say the rank.
+// fileStreams reads a GGUF file, whose tensors say the rank.
 func fileStreams(r *reader) {
 	if n := r.optional("altup.active_idx", 0, r.most); n != 0 {
 		r.Fail("altup.active_idx", fmt.Sprint(n), "0; others are not supported")
@@ -93,8 +93,8 @@ func fileStreams(r *reader) {
 	}
 }
 
-// gemma3nLayers reads which layers have the keys and values of others, and which have gates of
-// which few are left: the part that is none is that of a normal distribution.
+// gemma3nLayers reads which layers have the keys and values of others, and which keep few gates: a
+// normal distribution gives the share that is dropped.
 func gemma3nLayers(r *reader) {
 	const key, want = "activation_sparsity_pattern", "a list with a number from 0 to 0.9999 for each layer"
 	var parts []float64
@@ -118,7 +118,7 @@ func gemma3nLayers(r *reader) {
 	r.gemma3nLayers(r.Integer("num_kv_shared_layers", 0, 0, r.count), beyond)
 }
 
-// fileGemma3nLayers is that of a GGUF file, which has the quantiles: -Inf is that of 0.
+// fileGemma3nLayers reads a GGUF file, which has the quantiles: -Inf is the quantile of 0.
 func fileGemma3nLayers(r *reader) {
 	const key = "activation_sparsity_scale"
 	all, err := r.tensors.Floats(r.gguf.Key(key))

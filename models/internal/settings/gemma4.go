@@ -26,7 +26,7 @@ var gemma4 = family{
 	harmless: strict.Table{"vocab_size_per_layer_input": strict.Any}.Add(strict.Any, "num_experts", "top_k_experts", "moe_intermediate_size"), // the table has as many rows as the embedding, and layers without experts need none
 }
 
-// gemma4Block is that of Gemma 4.
+// gemma4Block is the block of Gemma 4.
 func gemma4Block() draft {
 	d := sandwich(headNorms(gatedBlock(activations.GELUTanh)))
 	d.attention.Scale, d.attention.ValueNorm = 1, true
@@ -36,8 +36,7 @@ func gemma4Block() draft {
 
 func logitSoftcap(r *reader) { softcap(r, "final_logit_softcapping", &r.model.Logits.Softcap) }
 
-// bothWaysIfAll reads whether tokens also see those after them: of "vision" those of images alone
-// do.
+// bothWaysIfAll reads whether tokens also see later ones; with "vision" only tokens of images do.
 func bothWaysIfAll(r *reader) {
 	switch kind := r.Text(bothWaysKey); kind {
 	case "", "vision":
@@ -132,7 +131,7 @@ func (r *reader) perLayer(w *wide) {
 		return
 	}
 	layers := map[int]map[string]int{}                   // files have leading zeros in their numbers
-	for _, name := range slices.Sorted(maps.Keys(all)) { // so that of several errors it is always the same
+	for _, name := range slices.Sorted(maps.Keys(all)) { // in order, for the same error every time
 		one := all[name]
 		i, err := strconv.Atoi(name)
 		if _, twice := layers[i]; err != nil || i < 0 || i >= r.count || twice {
@@ -219,7 +218,7 @@ func gemma4Layers(r *reader) {
 	r.sharing(r.Integer(key, 0, 0, r.count), inner)
 }
 
-// fileGemma4Layers is that of a GGUF file.
+// fileGemma4Layers reads a GGUF file.
 func fileGemma4Layers(r *reader) {
 	shared, widths := r.optional("num_kv_shared_layers", 0, r.count), r.gguf.Each("intermediate_size")
 	inner := widths[r.count-1]

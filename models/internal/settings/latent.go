@@ -36,7 +36,7 @@ var (
 	latentMissing = routedMissing.with(values{"qk_rope_head_dim": 64, "rope_interleave": true})
 )
 
-// latentEpsilon is that of the norms of latents, whatever the one of the other norms is.
+// latentEpsilon is the epsilon of the norms of latents; other norms may have another one.
 const latentEpsilon = 1e-6
 
 // over says that all layers have attention over latents.

@@ -13,7 +13,7 @@ var bertNames = named(bertLayer, arch.Names{
 	"blk.%d.attn_output": "encoder.layer.%d.attention.output.dense", "blk.%d.attn_output_norm": "encoder.layer.%d.attention.output.LayerNorm",
 })
 
-// jinaBERTNames are those of JinaBERT.
+// jinaBERTNames are the tensor names of JinaBERT.
 var jinaBERTNames = named(bertNames, arch.Names{
 	"blk.%d.ffn_gate_up": "encoder.layer.%d.mlp.gated_layers", "blk.%d.ffn_down": "encoder.layer.%d.mlp.wo", "blk.%d.layer_output_norm": "encoder.layer.%d.mlp.layernorm",
 })
@@ -38,7 +38,7 @@ var distilNames = named(bertLayer, arch.Names{
 
 var electraNames = named(bertNames, arch.Names{"token_embd_proj": "embeddings_project"})
 
-// albertNames are those of one layer, which stands for all.
+// albertNames are the tensor names of ALBERT, whose one layer stands for all.
 var albertNames = named(bertNames, arch.Names{
 	"token_embd_proj":          "encoder.embedding_hidden_mapping_in",
 	"blk.%d.attn_q":            oneLayer + "attention.query",
@@ -68,7 +68,7 @@ var t5Names = arch.Names{
 	"output_norm":        "encoder.final_layer_norm",
 }
 
-// jinaNames are those of jina-embeddings-v3.
+// jinaNames are the tensor names of jina-embeddings-v3.
 var jinaNames = named(nomicNames, arch.Names{
 	"blk.%d.attn_qkv":    "encoder.layers.%d.mixer.Wqkv",
 	"blk.%d.attn_output": "encoder.layers.%d.mixer.out_proj",
@@ -82,7 +82,7 @@ var nomicNames = arch.Names{
 	"blk.%d.ffn_gate": "encoder.layers.%d.mlp.fc12", "blk.%d.ffn_up": "encoder.layers.%d.mlp.fc11", "blk.%d.ffn_down": "encoder.layers.%d.mlp.fc2", "blk.%d.layer_output_norm": "encoder.layers.%d.norm2",
 }
 
-// nomicExpertNames are those of nomic with experts, see SeparateRows of package tensors.
+// nomicExpertNames are the tensor names of nomic with experts, see SeparateRows of package tensors.
 var nomicExpertNames = named(nomicNames, arch.Names{
 	"blk.%d.ffn_up":        "encoder.layers.%d.mlp.fc1",
 	"blk.%d.ffn_gate_inp":  "encoder.layers.%d.mlp.router.layer",
@@ -106,14 +106,14 @@ var modernNames = arch.Names{
 	"blk.%d.ffn_gate_up": "layers.%d.mlp.Wi", "blk.%d.ffn_down": "layers.%d.mlp.Wo", "blk.%d.ffn_norm": "layers.%d.mlp_norm", "output_norm": "final_norm",
 }
 
-// debertaNames are those of DeBERTa v2 and v3.
+// debertaNames are the tensor names of DeBERTa v2 and v3.
 var debertaNames = named(bertNames, arch.Names{
 	"blk.%d.attn_q": "encoder.layer.%d.attention.self.query_proj", "blk.%d.attn_k": "encoder.layer.%d.attention.self.key_proj", "blk.%d.attn_v": "encoder.layer.%d.attention.self.value_proj",
 	"rel_embd": "encoder.rel_embeddings", "rel_embd_norm": "encoder.LayerNorm",
 	"blk.%d.attn_rel_k": "encoder.layer.%d.attention.self.pos_key_proj", "blk.%d.attn_rel_q": "encoder.layer.%d.attention.self.pos_query_proj",
 })
 
-// llamaNames are those of most decoders.
+// llamaNames are the tensor names of most decoders.
 var llamaNames = arch.Names{
 	"token_embd":         "model.embed_tokens",
 	"output_norm":        "model.norm",
@@ -137,21 +137,21 @@ var llamaNames = arch.Names{
 	"blk.%d.ffn_down.%e":  "model.layers.%d.mlp.experts.%e.down_proj",
 }
 
-// fusedNames are those of models with one matrix for queries, keys and values, and one for gate and
-// up.
+// fusedNames are the tensor names of models with one matrix for queries, keys and values, and one
+// for gate and up.
 var fusedNames = named(llamaNames, arch.Names{
 	"blk.%d.attn_qkv":    "model.layers.%d.self_attn.qkv_proj",
 	"blk.%d.ffn_gate_up": "model.layers.%d.mlp.gate_up_proj",
 })
 
-// gemmaNames are those of models that normalise outputs, too.
+// gemmaNames are the tensor names of models that normalise outputs, too.
 var gemmaNames = named(llamaNames, arch.Names{
 	"blk.%d.post_attention_norm": "model.layers.%d.post_attention_layernorm",
 	"blk.%d.ffn_norm":            "model.layers.%d.pre_feedforward_layernorm",
 	"blk.%d.post_ffw_norm":       "model.layers.%d.post_feedforward_layernorm",
 })
 
-// gemma4Names are those of Gemma 4, whose layers have inputs of their own.
+// gemma4Names are the tensor names of Gemma 4, whose layers have inputs of their own.
 var gemma4Names = named(gemmaNames, arch.Names{
 	"per_layer_token_embd":             "model.embed_tokens_per_layer",
 	"per_layer_model_proj":             "model.per_layer_model_projection",
@@ -170,7 +170,7 @@ var gemma4Names = named(gemmaNames, arch.Names{
 	"blk.%d.post_ffw_norm_2":           "model.layers.%d.post_feedforward_layernorm_2",
 })
 
-// mixtralNames are those of Mixtral, of whose experts w1 is the gate and w2 the layer down.
+// mixtralNames are the tensor names of Mixtral: w1 of an expert is the gate, w2 the layer down.
 var mixtralNames = named(llamaNames, arch.Names{
 	"blk.%d.ffn_gate_inp": "model.layers.%d.block_sparse_moe.gate",
 	"blk.%d.ffn_gate.%e":  "model.layers.%d.block_sparse_moe.experts.%e.w1",
@@ -178,14 +178,14 @@ var mixtralNames = named(llamaNames, arch.Names{
 	"blk.%d.ffn_down.%e":  "model.layers.%d.block_sparse_moe.experts.%e.w2",
 })
 
-// graniteNames are those of Granite with experts, whose gate and up are one tensor.
+// graniteNames are the tensor names of Granite with experts, whose gate and up are one tensor.
 var graniteNames = named(llamaNames, arch.Names{
 	"blk.%d.ffn_gate_inp":     "model.layers.%d.block_sparse_moe.router.layer",
 	"blk.%d.ffn_gate_up_exps": "model.layers.%d.block_sparse_moe.input_linear",
 	"blk.%d.ffn_down_exps":    "model.layers.%d.block_sparse_moe.output_linear",
 })
 
-// lfmExpertNames are those of LFM2 with experts.
+// lfmExpertNames are the tensor names of LFM2 with experts.
 var lfmExpertNames = named(lfmNames, arch.Names{
 	"blk.%d.ffn_gate_inp":     "model.layers.%d.feed_forward.gate",
 	"blk.%d.ffn_gate.%e":      "model.layers.%d.feed_forward.experts.%e.w1",
@@ -196,7 +196,7 @@ var lfmExpertNames = named(lfmNames, arch.Names{
 
 var minimaxNames = named(mixtralNames, arch.Names{"blk.%d.exp_probs_b.bias": "model.layers.%d.block_sparse_moe.e_score_correction_bias"})
 
-// sharedNames are those of models with a network that all tokens take, beside their experts.
+// sharedNames adds the tensor names of a network that all tokens take beside their experts.
 func sharedNames(shared string) arch.Names {
 	return named(llamaNames, arch.Names{
 		"blk.%d.ffn_gate_shexp": "model.layers.%d.mlp." + shared + ".gate_proj",
@@ -207,16 +207,27 @@ func sharedNames(shared string) arch.Names {
 
 var qwenSharedNames = named(sharedNames("shared_expert"), arch.Names{"blk.%d.ffn_gate_inp_shexp": "model.layers.%d.mlp.shared_expert_gate"})
 
-// fusedExperts are those of experts in one tensor, whose names in folders lack a kind.
+// aheadNames are the tensor names of a layer that guesses further tokens, beside those that other
+// layers have.
+var aheadNames = arch.Names{
+	"blk.%d.nextn.eh_proj":          "model.layers.%d.eh_proj",
+	"blk.%d.nextn.enorm":            "model.layers.%d.enorm",
+	"blk.%d.nextn.hnorm":            "model.layers.%d.hnorm",
+	"blk.%d.nextn.shared_head_norm": "model.layers.%d.shared_head.norm",
+	"blk.%d.nextn.shared_head_head": "model.layers.%d.shared_head.head",
+	"blk.%d.nextn.embed_tokens":     "model.layers.%d.embed_tokens",
+}
+
+// fusedExperts are the names of experts in one tensor, which in folders lack a kind.
 func fusedExperts(at string) arch.Names {
 	return arch.Names{"blk.%d.ffn_gate_up_exps.weight": at + ".gate_up_proj", "blk.%d.ffn_down_exps.weight": at + ".down_proj"}
 }
 
-// routedNames are those of DeepSeek's experts.
-var routedNames = named(sharedNames("shared_experts"), arch.Names{"blk.%d.exp_probs_b.bias": "model.layers.%d.mlp.gate.e_score_correction_bias"})
+// routedNames are the tensor names of DeepSeek's experts.
+var routedNames = named(named(sharedNames("shared_experts"), aheadNames), arch.Names{"blk.%d.exp_probs_b.bias": "model.layers.%d.mlp.gate.e_score_correction_bias"})
 
-// latentNames are those of attention over latents, once the matrices of its heads are separate, see
-// SeparateLatents of package tensors.
+// latentNames are the tensor names of attention over latents, once the matrices of its heads are
+// separate, see SeparateLatents of package tensors.
 var latentNames = named(routedNames, arch.Names{
 	"blk.%d.attn_q_a":       "model.layers.%d.self_attn.q_a_proj",
 	"blk.%d.attn_q_a_norm":  "model.layers.%d.self_attn.q_a_layernorm",
@@ -227,8 +238,8 @@ var latentNames = named(routedNames, arch.Names{
 	"blk.%d.attn_v_b":       "model.layers.%d.self_attn.v_b_proj",
 })
 
-// ossNames are those of gpt-oss once its experts are separate, see SeparateExperts of package
-// tensors.
+// ossNames are the tensor names of gpt-oss once its experts are separate, see SeparateExperts of
+// package tensors.
 var ossNames = named(llamaNames, arch.Names{
 	"blk.%d.attn_sinks.weight": "model.layers.%d.self_attn.sinks",
 	"blk.%d.ffn_gate_inp":      "model.layers.%d.mlp.router",

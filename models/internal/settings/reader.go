@@ -28,7 +28,7 @@ type family struct {
 	harmless strict.Table // keys of config.json that change nothing of this family
 }
 
-// values are those of keys in JSON.
+// values are the values of keys in JSON.
 type values map[string]any
 
 // A group reads keys that belong together.
@@ -48,13 +48,13 @@ type draft struct {
 	norm      arch.Norm
 	attention arch.Attention
 	dense     arch.Dense
-	experts   arch.Experts // if Count is not 0; the zero values of Dense are those of dense
+	experts   arch.Experts // if Count is not 0; the zero values of Dense mean dense
 	lead      int          // of the first layers, which have no experts
 	rope      *arch.Rope
 	local     *arch.Rope // of layers with a window, if it is another one
 	window    int
 	wide      wide                           // heads of layers without a window, if they are others
-	mixer     func(layer int) arch.Mixer     // that of a layer without attention, or nil; nil: all have attention
+	mixer     func(layer int) arch.Mixer     // nil, or nil of it: the layer has attention
 	whole     func(layer int) bool           // whether a layer sees all tokens in spite of a window; nil: none
 	still     func(layer int) bool           // whether a layer rotates nothing; nil: none
 	each      func(layer int, l *arch.Layer) // changes layers in which they differ beside that; nil: none

@@ -17,7 +17,7 @@ var fileDeltaKeys = []group{sizes, rmsEpsilon, fileScale, grouped, fileRope, fil
 
 var fileConvolutionKeys = []group{sizes, inner, rmsEpsilon, fileConvolutions, fileBiases, fileRope, noExperts}
 
-// lfmNames are those of LFM2.
+// lfmNames are the tensor names of LFM2.
 var lfmNames = named(llamaNames, arch.Names{
 	"output_norm":        "model.embedding_norm",
 	"blk.%d.attn_norm":   "model.layers.%d.operator_norm",
@@ -63,8 +63,8 @@ func tiedEmbedding(r *reader) {
 	}
 }
 
-// deltaNames are those of Qwen's gated delta nets.
-var deltaNames = arch.Names{
+// deltaNames are the tensor names of Qwen's gated delta nets.
+var deltaNames = named(aheadNames, arch.Names{
 	"blk.%d.attn_qkv":   "model.layers.%d.linear_attn.in_proj_qkv",
 	"blk.%d.attn_gate":  "model.layers.%d.linear_attn.in_proj_z",
 	"blk.%d.ssm_beta":   "model.layers.%d.linear_attn.in_proj_b",
@@ -77,7 +77,7 @@ var deltaNames = arch.Names{
 
 	"blk.%d.ssm_a":       "model.layers.%d.linear_attn.A_log",
 	"blk.%d.ssm_dt.bias": "model.layers.%d.linear_attn.dt_bias",
-}
+})
 
 var (
 	qwenDeltaMissing = values{
@@ -116,7 +116,7 @@ var deltas = []family{
 	},
 }
 
-// deltaBlock is that of Qwen3-Next.
+// deltaBlock is the block of Qwen3-Next.
 func deltaBlock() draft {
 	d := headNorms(gatedBlock(activations.SiLU))
 	d.attention.Gated, d.norm.LessOne = true, true
@@ -159,7 +159,7 @@ func (r *reader) deltaFits(d *arch.Delta, keys, values string) {
 	r.stateFits(values, recurrent.Layer{Heads: d.Heads, KeyHeads: d.KeyHeads, KeySize: d.KeySize, ValueSize: d.ValueSize})
 }
 
-// fileDeltas reads which layers of a GGUF file have a gated delta net, and its sizes. Those of
+// fileDeltas reads which layers of a GGUF file have a gated delta net, and its sizes. Files of
 // Qwen3.5 have heads of values in another order than folders.
 func fileDeltas(r *reader) {
 	d := &arch.Delta{

@@ -85,7 +85,7 @@ func rotaryThatGrows(r *reader) {
 	p.Unknown(strict.Parameters)
 }
 
-// fileGrowth is that of a GGUF file.
+// fileGrowth reads the growth in a GGUF file.
 func fileGrowth(r *reader) { r.rope.Growth = r.Optional("attention.temperature_scale", 0x1p-32, 1e3) }
 
 // rotaryOfHunyuan is rotary for Hunyuan, in which a dynamic scaling with an alpha is another base:
@@ -116,8 +116,8 @@ func rotaryOfHunyuan(r *reader) {
 // Files without rope_parameters scale the former alone.
 func rotaries(r *reader) { r.rotaries("rope_local_base_freq") }
 
-// rotariesOfOLMo is that of OLMo 3. Versions of transformers take other bases for layers with a
-// window than this one, where rope_theta stands outside of rope_parameters.
+// rotariesOfOLMo reads the rotations of OLMo 3. Versions of transformers take other bases for
+// layers with a window than this one, where rope_theta stands outside of rope_parameters.
 func rotariesOfOLMo(r *reader) {
 	const key = "rope_theta"
 	if r.rotaries(key); !r.Has("rope_parameters") && r.rope.Base != r.row.missing.number(key) {
@@ -316,8 +316,8 @@ func fileRope(r *reader) {
 		Round:     true,
 	}
 	switch kind {
-	case "", "none", "longrope":
-	case "linear":
+	case "", "none":
+	case "linear", "longrope": // whose factors of pairs are tensors, beside this one, which llama.cpp takes for all of them
 		r.rope.Divide = s.Factor
 	case "yarn":
 		// The converter of OLMo writes attention_factor of config.json, the whole magnitude, where

@@ -173,8 +173,8 @@ var ofNull = map[string]string{
 	"attention_bias":           "false", "tie_word_embeddings": "false", "use_bias": "false", "pack_qkv": "false", "qkv_bias": "false", "rope_interleave": "false", "q_lora_rank": "one matrix of queries", "norm_topk_prob": "false", "position_biased_input": "false",
 }
 
-// TestNull: null in place of a number or a name that the class has is refused, or the model is the
-// one of the class.
+// TestNull: null in place of a number or a name that the class has is refused, or means the default
+// of the class.
 func TestNull(t *testing.T) {
 	configs, null := readTest[map[string]any](t, "configs.json"), json.RawMessage("null")
 	configs["new"] = maps.Clone(configs["bert"])
@@ -415,9 +415,8 @@ func alike(a, b *arch.Model) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// obeyed are the keys of GGUF files that change models of each architecture beside those of all
-// decoders: what llama.cpp reads of them in load_arch_hparams, and windows of files of Mistral,
-// Qwen and Phi 3, which it has not.
+// obeyed are the keys of GGUF files that change models of an architecture, beside the keys of all
+// decoders. llama.cpp reads them in load_arch_hparams, except windows of Mistral, Qwen and Phi 3.
 var obeyed = map[string][]string{
 	"gemma2":          {"attn_logit_softcapping", "final_logit_softcapping"},
 	"gemma3":          {"attn_logit_softcapping", "final_logit_softcapping", "rope.freq_base_swa"},
@@ -446,7 +445,7 @@ var obeyed = map[string][]string{
 	"minimax-m2":      {"expert_count", "expert_used_count", "expert_feed_forward_length", "expert_gating_func"},
 }
 
-// routedFile are those of DeepSeek's experts.
+// routedFile are the keys of DeepSeek's experts.
 var routedFile = []string{
 	"expert_feed_forward_length", "expert_shared_count", "leading_dense_block_count", "expert_weights_scale", "expert_weights_norm", "expert_gating_func", "nextn_predict_layers",
 	"expert_group_count", "expert_group_used_count",
@@ -586,6 +585,7 @@ func TestFileRefusals(t *testing.T) {
 		{"qwen35", values(deltas).with(values{"ssm.group_count": uint32(3)}), "ssm.group_count"},
 		{"qwen35", values(deltas).with(values{"ssm.inner_size": uint32(66)}), "ssm.inner_size"},
 		{"qwen35", values(deltas).with(values{"attention.causal": false}), "attention.causal"},
+		{"falcon-h1", map[string]any{"attention.causal": false}, "attention.causal"},
 		{"nemotron_h", spaces, ""},
 		{"nemotron_h", values(spaces).with(values{"feed_forward_length": []int32{32}}), "feed_forward_length"},
 		{"nemotron_h", values(spaces).with(values{"ssm.group_count": uint32(3)}), "ssm.group_count"},
@@ -611,13 +611,13 @@ func TestFileRefusals(t *testing.T) {
 	}
 }
 
-// TestFileScaling: a file with a factor and no type is scaled as with the type linear.
+// TestFileScaling: a file with a factor and no type, or with LongRoPE, is scaled as with linear.
 func TestFileScaling(t *testing.T) {
 	base := values{
 		"block_count": uint32(2), "embedding_length": uint32(64), "feed_forward_length": uint32(32), "attention.head_count": uint32(4),
 		"context_length": uint32(256), "attention.layer_norm_rms_epsilon": float32(1e-5), "rope.scaling.factor": float32(4),
 	}
-	for kind, divide := range map[any]float64{nil: 4, "linear": 4, "none": 1} {
+	for kind, divide := range map[any]float64{nil: 4, "linear": 4, "longrope": 4, "none": 1} {
 		m, err := readFile(t, "llama", base, "rope.scaling.type", kind)
 		if err != nil {
 			t.Fatal(err)

@@ -28,7 +28,7 @@ func sizes(r *reader) {
 // inner reads the width of the feed-forward network.
 func inner(r *reader) { r.dense.Inner = r.Size("intermediate_size", 0) }
 
-// epsilon reads that of the norms.
+// epsilon reads the epsilon of the norms.
 func epsilon(key string, most float64) group {
 	return func(r *reader) {
 		if r.norm.Epsilon = r.Number(key, 0, 0, most); r.json != nil && !r.Has(key) {
@@ -116,7 +116,7 @@ func largest(layers int) group {
 	}
 }
 
-// only checks the activation, which is that of the class.
+// only checks that the activation is the one that the class has.
 func only(key string, names ...string) group {
 	return func(r *reader) {
 		if name := r.Text(key); r.Has(key) && !slices.Contains(names, name) {

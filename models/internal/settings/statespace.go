@@ -12,7 +12,7 @@ import (
 	"github.com/attn-go/attn/recurrent"
 )
 
-// spaceNames are those of the tensors of Mamba-2 below a name of a layer.
+// spaceNames are the tensor names of Mamba-2 below the name of a layer.
 func spaceNames(mixer string) arch.Names {
 	return arch.Names{
 		"blk.%d.ssm_in":      mixer + ".in_proj",
@@ -89,7 +89,7 @@ var spaces = []family{
 // its sums alone.
 var chunks = strict.Table{"mamba_chunk_size": strict.Any, "chunk_size": strict.Any}
 
-// leastGate is that of Nemotron H.
+// leastGate is the least gate of Nemotron H.
 const leastGate = 0.001
 
 // nemotronKeys are what NVIDIA calls keys of Granite.
@@ -175,7 +175,7 @@ func (r *reader) headsOf(t *arch.StateSpace, inner int, all string) {
 	}
 }
 
-// space reads the sizes of Mamba-2 but that of a value.
+// space reads the sizes of Mamba-2 except the size of a value.
 func (r *reader) space() *arch.StateSpace {
 	t := &arch.StateSpace{
 		Heads: r.Integer("mamba_n_heads", 0, 1, 1<<16), KeyHeads: r.Integer("mamba_n_groups", 0, 1, 1<<16), KeySize: r.Integer("mamba_d_state", 0, 1, mostHead),
@@ -303,7 +303,7 @@ func fileStillRope(r *reader) {
 
 // filePartsOfNemotron reads which part the layers of a GGUF file have: attention if there are heads
 // of keys, else a network or experts if these have a width, else Mamba-2. Files do not say the
-// least gate, which is that of the class.
+// least gate: it is the default of the class.
 func filePartsOfNemotron(r *reader) {
 	widths, lacks := r.gguf.Each("intermediate_size"), r.fileHeads()
 	kinds, routed := make([]int, r.count), false
@@ -338,7 +338,7 @@ func filePartsOfNemotron(r *reader) {
 			r.Fail("intermediate_size", fmt.Sprintf("%d in layer %d", n, i), fmt.Sprintf("%d, the width of an expert", r.experts.Inner))
 		}
 	}
-	r.Integer("n_shared_experts", 1, 0, 1) // the width below is the one of all
+	r.Integer("n_shared_experts", 1, 0, 1) // the width below belongs to all of them
 	r.experts.Shared = r.Size("shared_expert_intermediate_size", 0)
 }
 
@@ -371,8 +371,7 @@ func nemotronSpaces(r *reader) *arch.StateSpace {
 	return t
 }
 
-// nemotronBiases reads which layers have biases; those of attention have none, whatever
-// attention_bias says.
+// nemotronBiases reads which layers have biases; attention has none, whatever attention_bias says.
 func nemotronBiases(r *reader) {
 	r.Has("attention_bias")
 	r.biases("mlp_bias", &r.dense.Bias, &r.dense.DownBias)

@@ -115,7 +115,7 @@ func fileWindow(r *reader) {
 	}
 }
 
-// someWindow demands one of a GGUF file, without which nothing says how far layers see.
+// someWindow demands a window in a GGUF file: nothing else says how far layers see.
 func someWindow(r *reader) { r.Integer("sliding_window", 0, 1, r.most) }
 
 // fileCausal reads whether tokens also see those after them out of a GGUF file.
@@ -131,7 +131,7 @@ func fileCausal(r *reader) {
 		}
 	case !causal:
 		r.model.BothWays, r.model.Says = true, [2]string{r.gguf.Key(key), "false"}
-		if r.window > 0 { // files do not say whether it is that of one side or of both
+		if r.window > 0 { // files do not say whether it counts one side or both
 			r.Fail("sliding_window", fmt.Sprint(r.window), "none with "+r.gguf.Key(key)+" false")
 		}
 	}

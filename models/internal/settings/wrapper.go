@@ -13,7 +13,7 @@ type wrapper struct {
 	class string // how names of classes in architectures begin
 	kind  string // model_type of the model of texts, if text_config does not say it
 	tied  bool   // tie_word_embeddings, if the file does not say it
-	inner bool   // that of text_config counts, too
+	inner bool   // the key in text_config counts, too
 }
 
 var wrappers = []wrapper{

@@ -10,7 +10,7 @@ import (
 // and so do the commands that it starts.
 func NotIgnored[S os.Signal](all ...S) (list []S) {
 	for _, s := range all {
-		if !signal.Ignored(s) {
+		if !none && !signal.Ignored(s) {
 			list = append(list, s)
 		}
 	}

@@ -10,7 +10,7 @@ var Config = Table{}.
 		"_name_or_path", "_commit_hash", "_attn_implementation", "_attn_implementation_autoset", "_attn_implementation_internal", "_experts_implementation", "_flash_attn_2_enabled",
 		"_num_labels", "_output_attentions", "_pre_quantization_dtype", "attn_implementation", "use_flash_attn", "use_flash_attention", "transformers_version", "transformers.js_config",
 		"unsloth_version", "unsloth_fixed", "unsloth_optimized", "model_name", "base_model_name_or_path", "language", "license", "sentence_transformers", "sbert_ce_default_activation_function",
-		// Types of numbers: those of the tensors count.
+		// Types of numbers: the tensors' count.
 		"torch_dtype", "dtype", "use_bfloat16", "fp16", "bf16",
 		// Tokens and labels, which the tokenizer, generation_config.json and the weights have.
 		"tokenizer_class", "vocab_size", "bos_token", "eos_token", "pad_token", "unk_token", "bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id", "sep_token_id", "cls_token_id", "mask_token_id",
@@ -76,8 +76,7 @@ var Generation = Table{
 var Parameters = Table{"finetuned": Any, "partial_rotary_factor": Only("1")}
 
 // SentenceTransformers is the table of config_sentence_transformers.json. All modules compute in
-// float32; a score is that of the classifier before the activation, which whoever asks for scores
-// applies or not.
+// float32; a score is the classifier's before the activation, which the caller applies or not.
 var SentenceTransformers = Table{
 	"similarity_fn_name": Only("null", `"cosine"`, `"dot"`, `"euclidean"`, `"manhattan"`),
 	"activation_fn":      Only("null", `"torch.nn.modules.activation.Sigmoid"`, `"torch.nn.modules.linear.Identity"`),

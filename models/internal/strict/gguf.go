@@ -31,8 +31,8 @@ type GGUF struct {
 	layers int // of the model, once [GGUF.Layers] has read it
 }
 
-// ReadGGUF returns a reader. fail makes errors about whole keys; those of values of a wrong type
-// are of package gguf.
+// ReadGGUF returns a reader. fail makes errors about whole keys; errors of values of a wrong type
+// come from package gguf.
 func ReadGGUF(f Source, arch string, fail func(key, got, want string) error) *GGUF {
 	return &GGUF{File: f, Arch: arch, Most: Most, used: map[string]bool{}, fail: fail}
 }
@@ -131,7 +131,7 @@ func (k *GGUF) between(name string, n int64, low, high int) int {
 	return int(n)
 }
 
-// Each reads an integer of each layer from 0 to k.Most. A single one is that of all layers.
+// Each reads an integer of each layer from 0 to k.Most. A single one counts for all layers.
 func (k *GGUF) Each(name string) []int {
 	ints, err := k.File.Ints(k.Key(name))
 	if err != nil {
@@ -148,8 +148,8 @@ func (k *GGUF) Each(name string) []int {
 	return all
 }
 
-// EachLayer reads a list that says of each layer whether something holds, as booleans or as 0 and 1.
-// It returns nil if the value is no list.
+// EachLayer reads a list that says of each layer whether something holds, as booleans or as 0 and
+// 1. It returns nil if the value is no list.
 func (k *GGUF) EachLayer(name string) []bool {
 	v, _ := k.File.Value(k.Key(name))
 	all, ok := v.([]bool)

@@ -9,7 +9,7 @@ import (
 )
 
 // A JSON reads an object of a JSON file. The first error stays, also that of objects in it. A key
-// whose value is null is as one that is not there.
+// whose value is null counts as missing.
 type JSON struct {
 	path  string // of the object in the file
 	keys  map[string]json.RawMessage
@@ -21,7 +21,7 @@ type JSON struct {
 }
 
 // ReadJSON reads a file of a folder. err gets the first error: what fail returns for a key with the
-// keys of the objects around it, or that of [filemap.ReadJSON].
+// keys of the objects around it, or an error of [filemap.ReadJSON].
 func ReadJSON(dir, name string, err *error, fail func(key, got, want string) error) *JSON {
 	s := NewJSON(nil, err, fail)
 	if *err == nil {
@@ -114,7 +114,8 @@ func (s *JSON) Limit(most int) { s.most = most }
 // error if that is 0.
 func (s *JSON) Size(key string, missing int) int { return s.Integer(key, missing, 1, s.most) }
 
-// Integer reads an integer from low to high. A missing key is the default, or an error if that is 0.
+// Integer reads an integer from low to high. A missing key is the default, or an error if that is
+// 0.
 func (s *JSON) Integer(key string, missing, low, high int) int {
 	want := "an integer from " + between(low, high)
 	var n int
@@ -131,8 +132,8 @@ func (s *JSON) Integer(key string, missing, low, high int) int {
 	return max(n, low)
 }
 
-// Number reads a number from low to high. A missing key is the default, which unlike that of
-// [JSON.Integer] may be 0 without an error.
+// Number reads a number from low to high. A missing key means the default, which unlike
+// [JSON.Integer]'s may be 0 without an error.
 func (s *JSON) Number(key string, missing, low, high float64) float64 {
 	want := fmt.Sprintf("a number from %g to %g", low, high)
 	x := missing
@@ -180,7 +181,7 @@ func (s *JSON) None() *JSON {
 	return NewJSON(map[string]json.RawMessage{}, s.err, s.fail)
 }
 
-// Unknown reports a key that nothing has asked for, unless its value is in one of the tables.
+// Unknown reports a key that nothing has asked for, unless its value is in a table.
 func (s *JSON) Unknown(tables ...Table) {
 	left := map[string]json.RawMessage{}
 	for key, value := range s.keys {

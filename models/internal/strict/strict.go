@@ -34,10 +34,10 @@ var None = Only("null", `""`, "0", "{}", "[]")
 // Only returns the values that change nothing, in JSON. Numbers are compared as numbers.
 func Only(values ...string) Values { return Values{list: append([]string{}, values...)} }
 
-// Object returns values that are objects whose keys are those of a table, or null.
+// Object returns values that are objects whose keys stand in a table, or null.
 func Object(t Table) Values { return Values{keys: t} }
 
-// Add adds keys with the same values, and returns the table. It panics if the table has one of them
+// Add adds keys with the same values, and returns the table. It panics if the table has any of them
 // already.
 func (t Table) Add(v Values, keys ...string) Table {
 	for _, key := range keys {
@@ -49,7 +49,7 @@ func (t Table) Add(v Values, keys ...string) Table {
 	return t
 }
 
-// allow tells whether a value, which is JSON, is one of v.
+// allow tells whether v has a value, which is JSON.
 func (v Values) allow(value []byte) bool {
 	if v.list == nil {
 		var all map[string]json.RawMessage

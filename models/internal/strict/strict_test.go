@@ -130,7 +130,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Keys of metadata are as strict. Those of other architectures and of nobody are not looked at.
+// Keys of metadata are as strict. Keys of other architectures and of nobody are not looked at.
 func TestMetadata(t *testing.T) {
 	w := &ggufwriter.File{}
 	for key, v := range map[string]any{

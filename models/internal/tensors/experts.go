@@ -145,7 +145,7 @@ func (t *tensor) gather(g gathered, parts int) *tensor {
 	return &tensor{Info: Info{t.Type, t.Name, shape, int64(parts*g.rows*g.units) * int64(g.size)}, file: t.file, from: &g}
 }
 
-// separate replaces a tensor by those of its outputs in turn.
+// separate replaces a tensor by tensors that take its outputs in turn.
 func (s *Store) separate(name, stem string, turns int, names ...string) {
 	t, kind := s.tensors[name], ".weight"
 	g, info, shape := gathered{of: t}, t.Info, t.Shape

@@ -42,9 +42,9 @@ func experts(mapped bool) *Store {
 	}}
 }
 
-// TestSeparateExperts: a byte of a made tensor is the one of its expert, output and input, from
-// mapped files and others, whole or in pieces; blocks get the order of GGUF files; what does not
-// fit stays.
+// TestSeparateExperts: a byte of a made tensor belongs to its expert, output and input, from mapped
+// files and others, whole or in pieces; blocks get the order of GGUF files; what does not fit
+// stays.
 func TestSeparateExperts(t *testing.T) {
 	block := func(scale byte, first int) []byte {
 		all := []byte{scale}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// OpenModule opens the tensors of a file whose names begin with that of a module, mapped or not.
+// OpenModule opens the tensors of a file whose names begin with a module's, mapped or not.
 func OpenModule(path, module string, mapped bool) (*Store, error) {
 	return opened(func(s *Store) error {
 		err := s.openFile(formats[0], path, nil)

@@ -43,11 +43,10 @@ func readSafetensors(r io.ReaderAt, size int64) (map[string]safetensors.Info, er
 	return all, nil
 }
 
-// Open opens the weights of a GGUF file, see [gguf.Open], or of a folder:
-// model.safetensors, or the shards that model.safetensors.index.json lists, or else
-// pytorch_model.bin, or the shards of pytorch_model.bin.index.json, of which nothing is
-// run. A tensor of a norm that has one of the old names, such as LayerNorm.gamma and
-// LayerNorm.beta, gets the name LayerNorm.weight or LayerNorm.bias.
+// Open opens the weights of a GGUF file, see [gguf.Open], or of a folder: model.safetensors, or the
+// shards that model.safetensors.index.json lists, or else pytorch_model.bin, or the shards of
+// pytorch_model.bin.index.json, of which nothing is run. A tensor of a norm with an old name, such
+// as LayerNorm.gamma and LayerNorm.beta, gets the name LayerNorm.weight or LayerNorm.bias.
 //
 // Files are mapped on Linux, Android, macOS, iOS and the BSDs, and else read as it is
 // asked for them. One that another program shortens while it is mapped ends this program

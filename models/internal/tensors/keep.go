@@ -10,8 +10,7 @@ import (
 	"github.com/attn-go/attn/models/internal/packed"
 )
 
-// Layers that are packed are kept in a file beside the first one of the model, if the reader is
-// asked to.
+// Packed layers are kept in a file beside the model's first one, if the reader is asked to.
 
 // KeepPacked makes the reader take layers from the file beside the model if that fits its files,
 // and else write it. The caller closes r.Packed.

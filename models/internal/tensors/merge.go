@@ -34,8 +34,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// OpenAdapter opens the tensors of an adapter's folder. Those of PyTorch are read as [Open] reads
-// them.
+// OpenAdapter opens the tensors of an adapter's folder. It reads PyTorch's files as [Open] does.
 func OpenAdapter(dir string) (*Store, error) {
 	return opened(func(s *Store) error {
 		x := format{read: readSafetensors}
@@ -123,7 +122,7 @@ type multiplied struct {
 
 func (m *multiplied) key() string { return fmt.Sprintf("times=%v %s", m.by, m.of.key()) }
 
-// factor returns that of a row.
+// factor returns the factor of a row.
 func (m *multiplied) factor(row int) float32 {
 	for _, f := range m.by {
 		if row < f.Rows || f.Rows == 0 {

@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// Renamed returns what a folder calls tensors, by names as GGUF files have them. names
-// are what it calls them, without the kind behind the last dot or, if the kind is called otherwise,
-// with it, and with the number of the
-// layer as %d and that of an expert as %e. In place of "model." at their beginning stands
-// what precedes the norm of the outputs in the store, see roots.
+// Renamed returns what a folder calls tensors, by names as GGUF files have them. names are what it
+// calls them, without the kind behind the last dot, or with it if the kind is called otherwise. %d
+// stands for the number of a layer, %e for the number of an expert. In place of "model." at their
+// beginning stands what precedes the norm of the outputs in the store, see roots.
 func (s *Store) Renamed(names map[string]string) func(name string) string {
 	at := s.root(strings.TrimPrefix(names["output_norm"], own) + ".weight")
 	if at.wrapped {
@@ -52,12 +51,11 @@ type root struct {
 	wrapped      bool // the text model is a part of another one, which also sees or hears: tensors of its other parts are marked as used
 }
 
-// roots are those of all models: without a head there is none, and of a model of texts
-// within another one transformers has written the last two, since version 4.52 and
-// before.
+// roots are the roots of all models: a model without a head has none. For a model of texts within
+// another one transformers writes the last two, since version 4.52 and before it.
 var roots = []root{{inner: own}, {}, {"model.language_model.", "", true}, {"language_model.model.", "language_model.", true}}
 
-// root returns that of a store, by a tensor that every text model has.
+// root returns the root of a store, by a tensor that every text model has.
 func (s *Store) root(tensor string) root {
 	for _, r := range roots {
 		if s.tensors[r.inner+tensor] != nil {
@@ -83,7 +81,17 @@ func (s *Store) ignore(parts []string, rename func(part string) string) {
 	}
 }
 
-// digits are a number in a name, and places stand for those of a layer and of an expert.
+// Move gives the tensors whose names begin so another beginning.
+func (s *Store) Move(from, to string) {
+	for _, name := range s.Names() {
+		if rest, ok := strings.CutPrefix(name, from); ok {
+			s.tensors[to+rest] = s.tensors[name]
+			delete(s.tensors, name)
+		}
+	}
+}
+
+// digits are a number in a name, and places stand for the numbers of a layer and an expert.
 var (
 	digits = regexp.MustCompile(`\b\d+\b`)
 	places = [...]string{"%d", "%e"}

@@ -9,9 +9,9 @@ import (
 	"github.com/attn-go/attn/models/internal/littleendian"
 )
 
-// Numbers are those of tensors, one after the other: of float32, or of 16 bits as they
-// lie in the file. Those are widened where they are used, which is exact, so that results
-// have the bits that they have with float32.
+// Numbers are the numbers of tensors, one after the other: float32, or 16 bits as they lie in the
+// file. The latter are widened where they are used, which is exact, so that results have the bits
+// of float32.
 type Numbers struct {
 	Type kernel.DType // Float32, Float16 or BFloat16
 	f32  []float32
@@ -46,8 +46,7 @@ func grown[E any](x []E, n int) []E {
 	return append(make([]E, 0, len(x)+n), x...)
 }
 
-// add appends numbers as files have them, of a type that is that of x, or any if x has
-// float32.
+// add appends numbers as files have them, of the type of x, or any type if x has float32.
 func (x *Numbers) add(raw []byte, t gguf.Type) error {
 	switch x.Type {
 	case kernel.Float16:
@@ -63,8 +62,8 @@ func (x *Numbers) add(raw []byte, t gguf.Type) error {
 	return t.Widen(x.f32[n:], raw)
 }
 
-// view makes the numbers those of raw as they lie there, and returns false if this
-// machine cannot use them so.
+// view makes x the numbers of raw as they lie there, and returns false if this machine cannot use
+// them so.
 func (x *Numbers) view(raw []byte) (ok bool) {
 	switch x.Type {
 	case kernel.Float16:

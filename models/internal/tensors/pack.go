@@ -18,7 +18,7 @@ import (
 // has them: in blocks, of 16 bits or of float32.
 type Pack struct {
 	Widen bool        // blocks become float32, and weights of different types that are joined, too, so that parts are one layer
-	Order []int       // of the columns of states: column i is column Order[i] of the file; with Widen. nil is that of the file
+	Order []int       // column i of states is column Order[i] of the file; with Widen. nil: the same
 	Exec  kernel.Exec // of packing
 
 	// Precision is what weights that are no blocks are rounded to: with Int8 to blocks of 8 bits;
@@ -38,12 +38,11 @@ const (
 	Writes             // its outputs
 )
 
-// A Part is rows of the tensor NAME.weight, whose outputs follow those of the part before
-// it.
+// A Part is rows of the tensor NAME.weight, whose outputs follow the outputs of the part before it.
 type Part struct {
 	Name  string
 	Shape []int     // of the tensor: [outputs, inputs], or [experts, outputs, inputs]
-	First int       // its first row, of those of all experts
+	First int       // its first row, among the rows of all experts
 	Rows  int       // 0 is all
 	Bias  arch.Bias // whether there is NAME.bias, of the shape without inputs: files that have one that is Absent are in error
 }
@@ -100,7 +99,7 @@ func (r *Reader) Linear(side Side, parts ...Part) (l Linear) {
 	return l
 }
 
-// widen makes weights of different types, or in blocks, ones of float32.
+// widen makes float32 weights of different types, or of blocks.
 func widen(all []*weights) {
 	dense := func(w *weights) bool { _, ok := dtypes[w.kept]; return ok && w.kept == all[0].kept }
 	for _, w := range all {
@@ -173,8 +172,8 @@ func (r *Reader) rows(name string, first, n int, shape ...int) []float32 {
 	return x.f32[first:][:n:n]
 }
 
-// scale returns the scale that files have beside blocks of NVFP4, or none. Those of
-// inputs are for products with inputs of 4 bits, which are not computed here.
+// scale returns the scale that files have beside blocks of NVFP4, or none. Scales of inputs are for
+// products with inputs of 4 bits, which are not computed here.
 func (r *Reader) scale(name string, experts, expert int) []float32 {
 	r.Skip(name + ".input_scale")
 	if !r.Has(name + ".scale") {
@@ -281,8 +280,8 @@ func (w *weights) span() (from, to int64) {
 	return int64(w.first) * row, int64(w.first+w.n) * row
 }
 
-// blocks returns the blocks of weights, one after the other, which are those of one tensor
-// or lie in memory that the next call uses again.
+// blocks returns the blocks of weights, one after the other. They are a single tensor's, or lie in
+// memory that the next call uses again.
 func (r *Reader) blocks(all []*weights) ([]byte, error) {
 	total, as := 0, len(all) == 1 && all[0].kept == all[0].Type // whether they are as they lie
 	for _, w := range all {

@@ -46,7 +46,7 @@ func (s *Store) Dequantize(q *arch.Quantization) error {
 	return nil
 }
 
-// dequantize puts one tensor in place of those of a module.
+// dequantize puts one tensor in place of a module's tensors.
 func (s *Store) dequantize(module, scale string, x *arch.Scheme) error {
 	m := &quantized{Scheme: x, name: module, store: s}
 	switch x.Form {
@@ -113,7 +113,7 @@ func (m *quantized) key() string {
 	return fmt.Sprintf("form=%d bits=%d shared=%dx%d zeros=%v+%d ", m.Form, m.Bits, m.Rows, m.Columns, m.Zeros, m.Offset)
 }
 
-// take takes a tensor of one of some types out of the store.
+// take takes a tensor of any of some types out of the store.
 func (m *quantized) take(kind string, types ...string) *tensor {
 	name := m.name + "." + kind
 	t := m.store.tensors[name]
@@ -260,7 +260,7 @@ func (m *quantized) readFloat8(at, end int, out []byte) ([]byte, error) {
 	return out, nil
 }
 
-// numbers returns those of a tensor as float32.
+// numbers returns a tensor's numbers as float32.
 func (m *quantized) numbers(t *tensor) ([]float32, error) {
 	raw, err := t.read(0, t.Bytes, nil)
 	if err != nil {
@@ -355,7 +355,7 @@ func (m *quantized) order(w *linear.AffineWeights, groups int, matrix func([]flo
 		for _, z := range raw {
 			zeros = append(zeros, float32(z^128))
 		}
-	case arch.Packed: // words of zero points have those of neighbouring outputs
+	case arch.Packed: // words have the zero points of neighbouring outputs
 		w.Packing = linear.ByteRows
 		size := 32 / m.Bits
 		for i := range m.n * groups {

@@ -248,7 +248,7 @@ func another(config map[string]any, targets ...string) {
 	config["config_groups"].(map[string]any)["group_1"] = map[string]any{"targets": targets, "weights": weights}
 }
 
-// TestTargets: a scheme is that of the modules that it names, and the one with Linear that of all
+// TestTargets: a scheme belongs to the modules that it names, and the one with Linear to all
 // others.
 func TestTargets(t *testing.T) {
 	config := quantizedCases(t)["ct-fp8-channel"]
@@ -269,8 +269,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestKeepMade: layers that are kept are not those of the same files with other settings, whatever
-// is made of what, and those of these settings take their place.
+// TestKeepMade: kept layers of the same files with other settings are not taken, whatever is made
+// of what, and layers of these settings replace them.
 func TestKeepMade(t *testing.T) {
 	const matrix = "gptq-4.weight"
 	plain := func(*tensors.Store) {}

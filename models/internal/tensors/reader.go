@@ -17,7 +17,7 @@ import (
 // each problem is noted, and so is the memory of what a model keeps.
 type Reader struct {
 	*Store
-	Rename func(name string) string // names of the store, by those of the model; nil if they are the same
+	Rename func(name string) string // names of the store, by the model's; nil if they are the same
 	Pack   Pack
 
 	Rounded int                  // layers that Pack.Precision has rounded to bfloat16
@@ -63,14 +63,14 @@ func (r *Reader) Has(name string) bool {
 // Info describes a tensor, and returns false if there is none.
 func (r *Reader) Info(name string) (Info, bool) { return r.Store.Info(r.name(name)) }
 
-// End tells that all is read. The error is that of keeping the packed layers.
+// End tells that all is read. The error comes from keeping the packed layers.
 func (r *Reader) End() error {
 	r.part, r.joined, r.room = Numbers{}, nil, nil
 	r.Meter.End()
 	return r.endPacked()
 }
 
-// Done returns the first error, or that of a tensor that nothing has asked for.
+// Done returns the first error, or the error of a tensor that nothing has asked for.
 func (r *Reader) Done() error {
 	if r.err != nil {
 		return r.err
@@ -82,7 +82,7 @@ func (r *Reader) Done() error {
 // part in a result.
 func (r *Reader) Skip(name string) { r.Use(r.name(name)) }
 
-// find returns a tensor of a shape and of one of some types, or of any that is widened to
+// find returns a tensor of a shape and of any of some types, or of any type that is widened to
 // float32 if there are none, and marks it as used.
 func (r *Reader) find(name string, types []gguf.Type, shape ...int) (*tensor, bool) {
 	if r.err != nil {
@@ -134,7 +134,7 @@ func (r *Reader) Floats(name string, shape ...int) []float32 {
 	return x.f32
 }
 
-// Numbers returns the numbers of a tensor of a shape, those of F16 and BF16 as they are.
+// Numbers returns the numbers of a tensor of a shape, F16 and BF16 as they are.
 func (r *Reader) Numbers(name string, shape ...int) *Numbers {
 	x := &Numbers{}
 	if t, ok := r.find(name, nil, shape...); ok {
@@ -144,8 +144,8 @@ func (r *Reader) Numbers(name string, shape ...int) *Numbers {
 	return x
 }
 
-// Raw returns the bytes of a tensor of a shape and of one of some types as the file has
-// them. An inventory has them as numbers of 4 bytes.
+// Raw returns the bytes of a tensor of a shape and of any of some types as the file has them. An
+// inventory has them as numbers of 4 bytes.
 func (r *Reader) Raw(name string, types []gguf.Type, shape ...int) (raw []byte, of gguf.Type) {
 	t, ok := r.find(name, types, shape...)
 	if ok && r.Dry != nil {

@@ -295,7 +295,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestSplit: the tensors of GGUF files are those of one, and of a folder the path says so.
+// TestSplit: several GGUF files have the tensors of one, and the path of a folder says so.
 func TestSplit(t *testing.T) {
 	w := &ggufwriter.File{}
 	for i := range 5 {
@@ -392,8 +392,8 @@ func TestEqual(t *testing.T) {
 	}
 }
 
-// TestRenamed: names of GGUF files become those of folders, with the numbers of layers
-// and experts, whatever the text model is a part of.
+// TestRenamed: names of GGUF files become names of folders, with the numbers of layers and experts,
+// whatever the text model is a part of.
 func TestRenamed(t *testing.T) {
 	names := map[string]string{
 		"output_norm": "model.norm", "output": "lm_head", "blk.%d.q": "model.layers.%d.q_proj", "blk.%d.up.%e": "model.layers.%d.experts.%e.up",

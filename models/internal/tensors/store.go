@@ -26,7 +26,7 @@ type Store struct {
 // An Info describes a tensor.
 type Info struct {
 	Type  gguf.Type // [Other] if GGUF files have no such type
-	Name  string    // of the type, by that of the file: "F32", "U8", "Q4_K"
+	Name  string    // of the type, as the file calls it: "F32", "U8", "Q4_K"
 	Shape []int     // row-major; it is the store's own
 	Bytes int64
 }
@@ -53,7 +53,7 @@ type tensor struct {
 	used bool
 }
 
-// A maker makes a tensor of others: read is that of a tensor. key tells it from makers that make
+// A maker makes a tensor of others, by read as a tensor has it. key tells it from makers that make
 // other numbers of the same files.
 type maker interface {
 	read(from, to int64, room []byte) ([]byte, error)
@@ -68,7 +68,7 @@ func (t *tensor) key() string {
 	return t.from.key()
 }
 
-// A file is one of weights.
+// A file has weights.
 type file struct {
 	path   string
 	r      io.ReaderAt
@@ -117,8 +117,8 @@ func (s *Store) Use(name string) bool {
 	return ok
 }
 
-// Unused reports the first tensor that nothing has asked for, as a [*kernel.Error]: a
-// model without it would not be that of the files.
+// Unused reports the first tensor that nothing has asked for, as a [*kernel.Error]: a model without
+// it would differ from the files.
 func (s *Store) Unused() error {
 	first, rest := "", 0
 	for name, t := range s.tensors {
@@ -179,8 +179,8 @@ func (t *tensor) forget(part []byte) {
 	}
 }
 
-// OfGGUF returns the tensors of a GGUF file, which stays the caller's to close, later
-// than the last use of the store. The path is that of errors; "" if it is not known.
+// OfGGUF returns the tensors of a GGUF file, which stays the caller's to close, later than the last
+// use of the store. Errors name the path; "" if it is not known.
 func OfGGUF(f *gguf.File, path string) *Store {
 	s := &Store{tensors: map[string]*tensor{}, place: path, kinds: "F32, F16, BF16 or blocks"}
 	of := &file{path: path, forget: func(part []byte) { f.Forget(gguf.Tensor{Data: part}) }}

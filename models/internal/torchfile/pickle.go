@@ -362,7 +362,7 @@ func (m *machine) persistent() error {
 	return m.push(storage{dtype, key, n})
 }
 
-// call calls one of the functions that describe data.
+// call calls a function that describes data.
 func (m *machine) call() error {
 	args, ok := m.pop().(tuple)
 	f, ok2 := m.pop().(global)
@@ -422,8 +422,7 @@ func rebuild(args tuple) (t tensor, err error) {
 	return t, nil
 }
 
-// build sets attributes, which are those of a dictionary: the versions of modules, which say
-// nothing about numbers.
+// build sets attributes of a dictionary: the versions of modules, which say nothing about numbers.
 func (m *machine) build() error {
 	_, ok := m.pop().(dict)
 	if !ok || len(m.stack) == 0 {

@@ -34,7 +34,7 @@ type storage struct {
 	n          int64
 }
 
-// An archive is a zip archive with the names of its entries, without that of the archive.
+// An archive is a zip archive with the names of its entries, without the archive's own.
 type archive struct {
 	r       io.ReaderAt
 	entries map[string]*zip.File
@@ -118,7 +118,7 @@ type dtype struct {
 	size int64
 }
 
-// dtypes are the types of numbers, by those of storages.
+// dtypes are the types of numbers, by the types of storages.
 var dtypes = map[string]dtype{
 	"FloatStorage": {"F32", 4}, "HalfStorage": {"F16", 2}, "BFloat16Storage": {"BF16", 2}, "DoubleStorage": {"F64", 8},
 	"LongStorage": {"I64", 8}, "IntStorage": {"I32", 4}, "ShortStorage": {"I16", 2}, "CharStorage": {"I8", 1}, "ByteStorage": {"U8", 1}, "BoolStorage": {"BOOL", 1},
@@ -141,7 +141,7 @@ func place(tensors map[string]tensor, find func(key string) (at, n int64, err er
 		}
 		bytes := d.size
 		for _, x := range t.shape {
-			bytes *= int64(x) // no more than those of the storage: unpickle checks it
+			bytes *= int64(x) // no more than the storage has: unpickle checks it
 		}
 		begin := at + t.at*d.size
 		all[name] = safetensors.Info{DType: d.name, Shape: t.shape, Begin: begin, End: begin + bytes}

@@ -61,9 +61,9 @@ type entry struct {
 var ErrDamaged = errors.New("vectorcache: the file is damaged")
 
 // Open reads the file of a cache of vectors of so many numbers, which a model with this digest
-// computed. If there is no such file, the cache is empty. So it is if there is an error, which is
-// that of the system or a [*kernel.Error] of the kind [ErrDamaged]: the cache can be used, and the
-// next Save replaces the file.
+// computed. Without such a file, the cache is empty. On error it is empty too; the error comes from
+// the system or is a [*kernel.Error] of the kind [ErrDamaged]. The cache can be used, and the next
+// Save replaces the file.
 func Open(path string, model [sha256.Size]byte, width int) (*Cache, error) {
 	c := &Cache{path: path, width: width, vectors: map[key]*entry{}}
 	if width < 1 || width > maxWidth {
@@ -141,7 +141,7 @@ func (c *Cache) Fresh() int { return c.fresh }
 func (c *Cache) Saved() int { return c.saved }
 
 // Prune drops the vectors that nothing has asked for or put since Open. Call it when all texts were
-// seen, so that those of texts that have changed do not stay for ever.
+// seen, so that vectors of texts that have changed do not stay for ever.
 func (c *Cache) Prune() {
 	for k, e := range c.vectors {
 		if !e.used {

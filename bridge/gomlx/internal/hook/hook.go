@@ -33,11 +33,11 @@ func setDispatcher(priority int, fn SDPA)
 //go:linkname getDispatcher github.com/gomlx/compute/internal/gobackend.GetSDPAArchDispatcher
 func getDispatcher() SDPA
 
-// priority is the backend's PriorityUser, above those of its own functions.
+// priority is the backend's PriorityUser, above its own functions' priorities.
 const priority = 100
 
-// Get returns the function that is set: one of the backend's own for AVX2 or AVX-512 if the program
-// is built with GOEXPERIMENT=simd and the CPU has that, else nil.
+// Get returns the function that is set: the backend's own for AVX2 or AVX-512 if the program is
+// built with GOEXPERIMENT=simd and the CPU has that, else nil.
 func Get() SDPA { return getDispatcher() }
 
 // Set makes all backends of the program compute attention of float32 by f, or by what the

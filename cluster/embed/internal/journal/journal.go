@@ -31,10 +31,6 @@ type Header struct {
 	Model   string `json:"model"`   // fingerprint of the model
 	Width   int    `json:"width"`   // numbers of a vector
 	MaxText int    `json:"maxText"` // most bytes of a text
-
-	// Files are the absolute names of the files that the run makes. A file that is none of them is
-	// a stranger's.
-	Files []string `json:"files"`
 }
 
 // An Entry is the result of one record of the input. The n-th entry is that of the n-th
@@ -79,27 +75,9 @@ type Journal struct {
 // LockPath returns the name of the file that a process holds while it uses a journal.
 func LockPath(path string) string { return path + ".lock" }
 
-// Files returns Header.Files of a journal, nil if there is none or if it is empty: a run that was
-// killed before it had a header has made no file. A file that is no journal is an error.
-func Files(path string) ([]string, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || info.Size() == 0 {
-		return nil, err
-	}
-	r, err := newReader(path, f)
-	return r.header.Files, err
-}
-
-// Open opens the journal of a run, or begins it if there is none. A journal that exists has its own
-// Files, and must equal h in all other fields: otherwise the error is one of the kind
-// [ErrMismatch]. replay is called with each entry that exists, in order; it may keep it.
+// Open opens the journal of a run, or begins it if there is none. One that exists must have the
+// same header: otherwise the error is one of the kind [ErrMismatch]. replay is called with each
+// entry that exists, in order; it may keep it.
 func Open(path string, h Header, replay func(Entry) error) (*Journal, error) {
 	lock := flock.New(LockPath(path))
 	if ok, err := lock.TryLock(); err != nil || !ok {
@@ -136,7 +114,7 @@ func (j *Journal) open(path string, replay func(Entry) error) error {
 		if err != nil {
 			return err
 		}
-		j.header, whole, j.behind = r.header, r.offset, r.behind()
+		whole, j.behind = r.offset, r.behind()
 		j.lost = info.Size() - whole
 	}
 	if err := j.file.Truncate(whole); err != nil {
@@ -149,13 +127,10 @@ func (j *Journal) open(path string, replay func(Entry) error) error {
 	if whole > 0 {
 		return nil
 	}
-	if err := checkTexts("a name of a file", j.header.Files...); err != nil {
-		return err
-	}
 	return errors.Join(j.write(j.header), j.Sync())
 }
 
-// match returns a Mismatch if want differs in more than the files.
+// match returns a Mismatch if want differs.
 func (h Header) match(path string, want Header) error {
 	for _, x := range [...][3]string{{"version", h.Version, want.Version}, {"model", h.Model, want.Model},
 		{"width", fmt.Sprint(h.Width), fmt.Sprint(want.Width)}, {"largest text", fmt.Sprint(h.MaxText), fmt.Sprint(want.MaxText)}} {
@@ -179,8 +154,10 @@ func (j *Journal) Behind() int { return j.behind }
 // Append adds an entry. It is safe after the next Sync. One that a journal could not give back is a
 // [*kernel.Error], and is not added.
 func (j *Journal) Append(e Entry) error {
-	if err := checkTexts("an entry", e.Source, e.ID, e.Reason); err != nil {
-		return err
+	for _, text := range []string{e.Source, e.ID, e.Reason} { // JSON would change it
+		if !utf8.ValidString(text) {
+			return &kernel.Error{Where: "journal: an entry", Got: fmt.Sprintf("%.200q", text), Want: "UTF-8"}
+		}
 	}
 	x := line{Key: e.Key[:], Source: e.Source, ID: e.ID, Reason: e.Reason}
 	for _, v := range e.Vector {
@@ -190,16 +167,6 @@ func (j *Journal) Append(e Entry) error {
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// checkTexts returns an error about one that JSON would change.
-func checkTexts(what string, texts ...string) error {
-	for _, text := range texts {
-		if !utf8.ValidString(text) {
-			return &kernel.Error{Where: "journal: " + what, Got: fmt.Sprintf("%.200q", text), Want: "UTF-8"}
-		}
-	}
-	return nil
-}
 
 // write writes a line.
 func (j *Journal) write(x any) error {

@@ -1,5 +1,5 @@
-// Package vectors writes the results of a run to files: JSON lines, NumPy's .npy, Parquet,
-// and the list of texts that have no vector. The bytes of a file depend on its rows alone.
+// Package vectors writes the results of a run to files: JSON lines, NumPy's .npy, and
+// the list of texts that have no vector. The bytes of a file depend on its rows alone.
 //
 // Row n of every file is record n of the input, from 0. A text without a vector has null or
 // NaN instead, and a line in the list.
@@ -34,9 +34,8 @@ type sink interface {
 // makers make sinks by the ending of a file's name, for vectors of width numbers and a known
 // number of rows.
 var makers = map[string]func(w io.Writer, width int, rows int64) (sink, error){
-	".jsonl":   newJSONLines,
-	".npy":     newNPY,
-	".parquet": newParquet,
+	".jsonl": newJSONLines,
+	".npy":   newNPY,
 }
 
 // Endings returns the endings of names that Write knows, sorted.

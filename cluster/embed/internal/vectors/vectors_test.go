@@ -4,15 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
-
-	"github.com/parquet-go/parquet-go"
 )
 
 var rows = []Row{
@@ -85,49 +81,6 @@ func TestNPY(t *testing.T) {
 	}
 }
 
-func TestParquet(t *testing.T) {
-	data := written(t, write, "x.parquet")
-	got, err := parquet.Read[parquetRow](bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, seven, reason := `"x"`, "7", "not UTF-8"
-	want := []parquetRow{
-		{Position: 0, ID: &x, Source: "a:1", Embedding: rows[0].Vector},
-		{Position: 1, Source: "a:2", Reason: &reason},
-		{Position: 2, ID: &seven, Source: "<a>:3", Embedding: rows[2].Vector},
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-}
-
-// TestParquetGroups writes more rows than a group has.
-func TestParquetGroups(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.parquet")
-	const n = 2*rowGroup + 5
-	err := Write(path, 1, n, func(put func(Row) error) error {
-		for i := range n {
-			if err := put(Row{Source: fmt.Sprint(i), Vector: []float32{float32(i)}}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := parquet.ReadFile[parquetRow](path)
-	if err != nil || len(got) != n {
-		t.Fatalf("%d rows and %v, want %d", len(got), err, n)
-	}
-	for i, r := range got {
-		if r.Position != int64(i) || r.Source != fmt.Sprint(i) || r.Embedding[0] != float32(i) {
-			t.Fatalf("row %d is %+v", i, r)
-		}
-	}
-}
-
 // TestFailure expects that a file stays as it was if writing it fails.
 func TestFailure(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.npy")
@@ -139,7 +92,7 @@ func TestFailure(t *testing.T) {
 	if data, _ := os.ReadFile(path); !errors.Is(err, broken) || string(data) != "old" {
 		t.Errorf("got %v, the file is %q", err, data)
 	}
-	if err := Write("x.csv", 2, 3, each); err == nil || !strings.Contains(err.Error(), ".jsonl or .npy or .parquet") {
+	if err := Write("x.csv", 2, 3, each); err == nil || !strings.Contains(err.Error(), ".jsonl or .npy") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package placement chooses the workers that hold the blocks of a sequence, and those that blocks
-// move to. Nothing in it depends on anything but its arguments.
+// Package placement chooses the workers that hold the blocks of a sequence. Nothing in it depends
+// on anything but its arguments.
 package placement
 
 import (

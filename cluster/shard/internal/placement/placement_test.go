@@ -5,26 +5,6 @@ import (
 	"testing"
 )
 
-// The fewest blocks move, to even shares.
-func TestEven(t *testing.T) {
-	var blocks [][]string
-	for i := range 40 {
-		blocks = append(blocks, []string{"a", "b", "c"}[i%3:i%3+1])
-	}
-	moves := Even(blocks, []string{"a", "b", "c", "d"}, "s")
-	if len(moves) != 10 {
-		t.Errorf("%d moves", len(moves))
-	}
-	for _, m := range moves {
-		if m.To != "d" || blocks[m.Block][0] != m.From {
-			t.Errorf("%+v", m)
-		}
-	}
-	if moves := Even(blocks[:3], []string{"a", "b", "c", "d"}, "s"); len(moves) != 0 {
-		t.Errorf("%d moves of one block each", len(moves))
-	}
-}
-
 // placed returns the holders of n blocks that are placed one after the other.
 func placed(workers []string, n, replicas int) [][]string {
 	load := map[string]int{}

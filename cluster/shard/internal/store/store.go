@@ -16,7 +16,6 @@ type Store struct {
 	used      int64
 	refuses   bool // new blocks
 	sequences map[string]*sequence
-	dropped   map[uint64]bool // messages by which blocks were dropped
 }
 
 // sequence is what a store holds of a sequence.
@@ -27,7 +26,7 @@ type sequence struct {
 
 // New returns an empty store for so many bytes of blocks.
 func New(limit int64) *Store {
-	return &Store{limit: limit, sequences: map[string]*sequence{}, dropped: map[uint64]bool{}}
+	return &Store{limit: limit, sequences: map[string]*sequence{}}
 }
 
 // blockOverhead is what a block takes beside its rows, roughly.
@@ -101,32 +100,6 @@ func (s *Store) Free(name string) {
 	if seq := s.sequences[name]; seq != nil {
 		s.used -= int64(len(seq.blocks)) * cost(&seq.geometry)
 		delete(s.sequences, name)
-	}
-}
-
-// maxDropped is how many messages a store remembers.
-const maxDropped = 1 << 12
-
-// Drop forgets blocks. A message that came before changes nothing.
-func (s *Store) Drop(d *wire.Drop) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	seq := s.sequences[d.Sequence]
-	if seq == nil || s.dropped[d.ID] {
-		return
-	}
-	if len(s.dropped) >= maxDropped {
-		clear(s.dropped)
-	}
-	s.dropped[d.ID] = true
-	for _, n := range d.Blocks {
-		if seq.blocks[n] != nil {
-			delete(seq.blocks, n)
-			s.used -= cost(&seq.geometry)
-		}
-	}
-	if len(seq.blocks) == 0 {
-		delete(s.sequences, d.Sequence)
 	}
 }
 

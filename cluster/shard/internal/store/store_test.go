@@ -132,20 +132,3 @@ func TestEpochs(t *testing.T) {
 		t.Errorf("%v", s.sequences["s"].blocks[3].cuts)
 	}
 }
-
-// A block is dropped once, even if the message comes twice.
-func TestDrop(t *testing.T) {
-	s := New(1 << 20)
-	k := keys(&int8s, 1, 0, 8, 0)
-	s.Put(&int8s, k)
-	drop := &wire.Drop{ID: 4, Sequence: "s", Blocks: []int{2, 3}}
-	s.Drop(drop)
-	if u := s.Usage(); u.Used != 0 || u.Sequences != 0 {
-		t.Errorf("%+v", u)
-	}
-	s.Put(&int8s, k)
-	s.Drop(drop)
-	if u := s.Usage(); u.Blocks != 1 || u.Used != cost(&int8s) {
-		t.Errorf("%+v", u)
-	}
-}

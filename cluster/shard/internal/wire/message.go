@@ -237,24 +237,6 @@ func (s *Send) check() string {
 	return problem
 }
 
-// Drop asks a worker to forget some blocks of a sequence, which others hold.
-type Drop struct {
-	noRows
-	ID       uint64 // of the message: what arrives a second time is ignored
-	Sequence string
-	Blocks   []int
-}
-
-func (d *Drop) check() string {
-	problem := checkBlock(d.Sequence, 0)
-	for _, n := range d.Blocks {
-		if problem == "" {
-			problem = checkBlock(d.Sequence, n)
-		}
-	}
-	return problem
-}
-
 // Free asks a worker to forget a sequence.
 type Free struct {
 	noRows

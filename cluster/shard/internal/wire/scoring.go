@@ -3,6 +3,8 @@ package wire
 import (
 	"fmt"
 	"math"
+	"reflect"
+	"slices"
 
 	"github.com/attn-go/attn/kernel"
 )
@@ -53,44 +55,21 @@ func (x *Scoring) check(heads int) string {
 // ScoringBytes returns the most bytes of s in a message.
 func ScoringBytes(s *kernel.Scoring) int { return 128 + 11*len(s.ALiBi) }
 
-// A field says what a call of attention over shards does with a field of kernel.Scoring: a message
-// has it, the client looks at it by itself, or it must not be set.
-type field struct {
-	name string
-	sent bool
-
-	refused   func(s *kernel.Scoring) bool // whether its value is one that no call takes
-	got, want string                       // what the error says then
-}
-
-// fields has all of them. TestFields fails if one is missing.
-var fields = [...]field{
-	{name: "Scale", sent: true},
-	{name: "Softcap", sent: true},
-	{
-		name: "Mask", sent: true, refused: func(s *kernel.Scoring) bool { _, _, ok := s.Mask.Window(); return !ok },
-		got: "another mask", want: "kernel.Window, or kernel.Causal from 0 on",
-	},
-	{name: "ALiBi", sent: true},
-	{name: "Sinks"},      // where the client merges
-	{name: "QueryStart"}, // in each item
-
-	{name: "KeyStart", refused: func(s *kernel.Scoring) bool { return len(s.KeyStart) > 0 }, got: "positions", want: "none: the keys of a sequence begin at 0"},
-	{name: "Parents", refused: func(s *kernel.Scoring) bool { return s.Parents != nil }, got: "parents", want: "nil: workers have parts of the keys"},
-	{name: "KeyRows", refused: func(s *kernel.Scoring) bool { return s.KeyRows.Rows != nil || s.KeyRows.Shape != [4]int{} }, got: "lists of rows", want: "none: workers have parts of the keys"},
-	{name: "DynamicInt12", refused: func(s *kernel.Scoring) bool { return s.DynamicInt12 }, got: "true", want: "false"},
-	{name: "BFloat16", refused: func(s *kernel.Scoring) bool { return s.BFloat16 }, got: "true", want: "false"},
-	{name: "Score", refused: func(s *kernel.Scoring) bool { return s.Score != nil }, got: "a function", want: "nil: workers cannot call it"},
-	{name: "Bias", refused: func(s *kernel.Scoring) bool { return !s.Bias.IsZero() }, got: "a tensor", want: "none: it is not sent to workers"},
-	{name: "Dropout", refused: func(s *kernel.Scoring) bool { return s.Dropout.Rate != 0 }, got: "a rate", want: "none: there is no training on workers"},
-}
+// taken are the fields of kernel.Scoring that calls over shards take: a message has them, or the
+// client looks at them by itself. Sinks count where it merges, and QueryStart is in each item.
+var taken = []string{"Scale", "Softcap", "Mask", "ALiBi", "Sinks", "QueryStart"}
 
 // CheckScoring returns an error about the first field that calls over shards do not take.
 func CheckScoring(s *kernel.Scoring) error {
-	for x := range fields {
-		if f := &fields[x]; f.refused != nil && f.refused(s) {
-			return &kernel.Error{Where: "Options." + f.name, Got: f.got, Want: f.want}
+	all := reflect.ValueOf(*s)
+	for i := range all.NumField() {
+		name, x := all.Type().Field(i).Name, all.Field(i)
+		if isSet := !x.IsZero() && !(x.Kind() == reflect.Slice && x.Len() == 0); isSet && !slices.Contains(taken, name) {
+			return &kernel.Error{Where: "Options." + name, Got: "a value", Want: "none: workers have parts of the keys, and only some settings are sent to them"}
 		}
+	}
+	if _, _, ok := s.Mask.Window(); !ok {
+		return &kernel.Error{Where: "Options.Mask", Got: "another mask", Want: "kernel.Window, or kernel.Causal from 0 on"}
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 // Package codebook converts blocks of the types of GGUF files whose numbers are rows of a codebook,
-// and those of three values. Their blocks of 256 weights are described in ggml/src/ggml-common.h of
-// github.com/ggml-org/llama.cpp, and their weights in ggml-quants.c there. Every product is exact
-// in float32.
+// and of types with three values. Their blocks of 256 weights are described in
+// ggml/src/ggml-common.h of github.com/ggml-org/llama.cpp, and their weights in ggml-quants.c
+// there. Every product is exact in float32.
 package codebook
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// Weights are those of a block.
+// Weights is the number of weights of a block.
 const Weights = 256
 
 // A grid is a codebook: rows of numbers that stand for the integers of a block.
@@ -22,7 +22,7 @@ type grid struct {
 	values      []int8
 }
 
-// The codebooks. Those of 8 numbers have 2 bits for each, and those of 4 numbers 4 bits.
+// The codebooks. Rows of 8 numbers have 2 bits for each, and rows of 4 numbers 4 bits.
 var (
 	grid2XXS = grid{0, 256, []int8{8, 25, 43, 0}}
 	grid2XS  = grid{256, 512, grid2XXS.values}
@@ -63,8 +63,8 @@ func (x *block) widen(dst []float32) {
 	}
 }
 
-// eight sets 8 numbers to a row of a grid, or to two of 4 numbers. Bits of signs are those of
-// negative ones.
+// eight sets 8 numbers to a row of a grid, or to two of 4 numbers. Set bits of signs mark negative
+// ones.
 func (x *block) eight(at int, g *grid, row, second int, signs uint8) {
 	all := numbers()
 	q := all[g.first+row]

@@ -2,7 +2,7 @@ package codebook
 
 import "github.com/attn-go/attn/linear"
 
-// An Exact is a type whose weights are those of blocks of a format of package linear.
+// An Exact is a type whose weights blocks of a format of package linear can hold.
 type Exact struct {
 	Format linear.Format
 	append func(dst, block []byte) []byte // the blocks of one

@@ -6,7 +6,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// readers are those of types that become float32, by their numbers in files.
+// readers read types that become float32, by their numbers in files.
 var readers = map[uint32]func(x *block, b []byte){
 	16: readIQ2XXS, 17: readIQ2XS, 18: readIQ3XXS, 19: readIQ1S, 22: readIQ2S, 23: readIQ4XS, 29: readIQ1M,
 }
@@ -55,14 +55,14 @@ func readIQ2S(x *block, b []byte) {
 	readScales(x, b, b[74:])
 }
 
-// readScales sets those of 4 bits for each 16 weights, of types with 2 bits.
+// readScales sets scales of 4 bits for each 16 weights, for types with 2 bits.
 func readScales(x *block, b, scales []byte) {
 	for i := range x.scale {
 		x.scale[i] = half(b) * (2*nibble(scales, i) + 1) / 8
 	}
 }
 
-// readIQ3XXS: d, a row for each 4 weights, and words as those of IQ2_XXS.
+// readIQ3XXS: d, a row for each 4 weights, and words as in IQ2_XXS.
 func readIQ3XXS(x *block, b []byte) {
 	for i := range 8 {
 		rows, word := b[2+8*i:], binary.LittleEndian.Uint32(b[66+4*i:])

@@ -15,9 +15,8 @@ type Bound struct {
 // MostDigits is the most digits behind the point of a number that Decimal takes.
 const MostDigits = 1 << 12
 
-// Decimal returns the digits before and behind the point, without a sign and without zeros
-// at either end. The number is one of JSON, so that there are no more. It
-// panics with a [Limit].
+// Decimal returns the digits before and behind the point, without a sign and without zeros at
+// either end. A JSON number has no more than these. It panics with a [Limit].
 func Decimal(x *big.Rat) (before, behind string) {
 	digits, exact := x.FloatPrec()
 	if !exact || digits > MostDigits {

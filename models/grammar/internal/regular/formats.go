@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// formats are expressions of values of format, those of RFC 3339, 3986, 5321 and so on.
+// formats are expressions of values of format, by RFC 3339, 3986, 5321 and so on.
 var formats = map[string]struct {
 	is    []string // all of which match values
 	maybe string   // if is has a part of the format alone, what all of its values match
@@ -72,9 +72,9 @@ var Unchecked = []string{"idn-email", "idn-hostname", "iri", "iri-reference", "u
 // formatTexts are the automata of formats, once they are made.
 var formatTexts sync.Map
 
-// Format returns the texts of a value of format in JSON Schema. If maybe is set, those of
-// which all of its texts are, however others read the format. It is nil if this package
-// has no such format.
+// Format returns the texts of a value of format in JSON Schema. If maybe is set, it returns a
+// superset of its texts, however others read the format. It is nil if this package has no such
+// format.
 func Format(name string, maybe bool) (all *Texts, err error) {
 	f := formats[name]
 	list := f.is

@@ -18,7 +18,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/chattemplate"
@@ -26,6 +25,7 @@ import (
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/internal/commands"
 	"github.com/attn-go/attn/models/internal/loadbar"
+	"github.com/attn-go/attn/models/internal/signals"
 	"github.com/attn-go/attn/models/internal/terminal"
 )
 
@@ -35,7 +35,7 @@ var Command = commands.Command{Name: "chat", Summary: "talks with a language mod
 // Main runs the command.
 func Main(args []string) {
 	// ^C ends an answer, see program.answer. What else asks the program to end does so here.
-	ctx, stop := command.Signals(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := command.Signals(context.Background(), signals.Ending...)
 	defer stop()
 	command.Exit("attn chat", run(ctx, args, os.Stdin, os.Stdout, os.Stderr))
 }

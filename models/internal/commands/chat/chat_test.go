@@ -120,7 +120,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// Several answers are those of their seeds, and a prompt that is continued is a part of each.
+// Several answers follow their seeds, and a prompt that is continued is a part of each.
 func TestSeveral(t *testing.T) {
 	args := []string{"-model", tiny(t), "-max", "30", "-temp", "1", "-raw", "-text", "some text"}
 	want := ""
@@ -319,6 +319,12 @@ func TestDraftModel(t *testing.T) {
 	const missing = "no/draft.gguf"
 	if _, _, err := try(t.Context(), strings.NewReader(""), append(args, "-draft-model", missing)...); err == nil || !strings.HasPrefix(err.Error(), "-draft-model "+missing+": ") {
 		t.Errorf("a draft model that is missing: %v", err)
+	}
+	if _, _, err := try(t.Context(), strings.NewReader(""), append(args, "-mtp")...); err == nil || !strings.HasPrefix(err.Error(), "-mtp is true of a model without") {
+		t.Errorf("a model without a layer that guesses: %v", err)
+	}
+	if _, _, err := try(t.Context(), strings.NewReader(""), append(args, "-mtp", "-draft-model", missing)...); err == nil || !strings.Contains(err.Error(), "one or the other") {
+		t.Errorf("two that guess: %v", err)
 	}
 }
 

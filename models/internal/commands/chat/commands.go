@@ -30,8 +30,8 @@ func (c *conversation) command(ctx context.Context, name string) error {
 }
 
 // drop forgets the oldest turn, or as many as the line that had no room needs, and asks that line
-// again. The positions of what stays change, so the model reads it anew: the answers are those of
-// a conversation that begins there.
+// again. The positions of what stays change, so the model reads it anew: the answers equal a
+// conversation's that begins there.
 func (c *conversation) drop(ctx context.Context) error {
 	first := len(c.instructions())
 	dropped := 0

@@ -33,7 +33,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// After /drop the answers are those of a conversation that begins with the turns that stay.
+// After /drop the answers equal a conversation's that begins with the turns that stay.
 func TestDrop(t *testing.T) {
 	args := []string{"-model", tiny(t), "-max", "8", "-temp", "0", "-system", "s"}
 	short, long := "hi", strings.Repeat("word ", 14)

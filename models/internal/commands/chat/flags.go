@@ -50,6 +50,9 @@ func parse(args []string, help io.Writer) (*config, error) {
 	if c.draft != "" && c.generate.Draft == 0 {
 		c.generate.Draft = 4
 	}
+	if c.options.MTP && c.generate.Draft == 0 {
+		c.generate.Draft = 1
+	}
 	if err := c.finish(*window); err != nil {
 		return nil, command.Usage(err)
 	}
@@ -105,6 +108,7 @@ func (c *config) define(fs *flag.FlagSet) (window *int) {
 	})
 	fs.IntVar(&c.generate.Draft, "draft", 0, "most tokens to guess from earlier ones and check together; changes the speed, not the text")
 	fs.StringVar(&c.draft, "draft-model", "", "smaller `model` with the same vocabulary that guesses in the place of earlier tokens, 4 of them unless -draft says otherwise")
+	fs.BoolVar(&c.options.MTP, "mtp", false, "let the layer of the model that predicts further tokens guess in the place of earlier ones, 1 of them unless -draft says otherwise; DeepSeek V3, GLM-4.5, Qwen3-Next and Qwen3.5 have one")
 	c.receipt.Flags(fs, "all answers")
 	c.fetch.Flag(fs)
 	c.language().Flags(fs)
@@ -136,6 +140,8 @@ func (c *config) finish(window int) error {
 		return fmt.Errorf("-n is %d, want 1 to 1024", c.n)
 	case window < -1:
 		return fmt.Errorf("-repeat-last-n is %d, want -1 or more", window)
+	case c.options.MTP && c.draft != "":
+		return errors.New("-mtp and -draft-model are one or the other")
 	case c.schema != "" && c.grammar != "":
 		return errors.New("-json-schema and -grammar are one or the other")
 	case c.raw && (c.system != "" || c.variables != nil):
@@ -170,7 +176,7 @@ func (c *config) readGrammar(ctx context.Context) error {
 
 // flagOf are the flags that set the options of package decoder.
 var flagOf = map[string]string{
-	"Options.Context": "-ctx", "Options.Precision": "-precision", "GenerateOptions.MaxTokens": "-max", "GenerateOptions.Draft": "-draft", "GenerateOptions.DraftModel": "-draft-model", "GenerateOptions.StopText": "-stop", "Sampler.Temperature": "-temp",
+	"Options.Context": "-ctx", "Options.Precision": "-precision", "GenerateOptions.MaxTokens": "-max", "GenerateOptions.Draft": "-draft", "GenerateOptions.DraftModel": "-draft-model", "Options.MTP": "-mtp", "GenerateOptions.StopText": "-stop", "Sampler.Temperature": "-temp",
 	"Sampler.TopK": "-top-k", "Sampler.TopP": "-top-p", "Sampler.MinP": "-min-p", "Sampler.RepetitionPenalty": "-repeat-penalty",
 	"Sampler.PresencePenalty": "-presence-penalty", "Sampler.FrequencyPenalty": "-frequency-penalty",
 }
@@ -181,7 +187,7 @@ func inFlags(err error) error {
 	if !errors.As(err, &bad) {
 		return err
 	}
-	name, _, _ := strings.Cut(bad.Arg(), "[") // of one of several texts
+	name, _, _ := strings.Cut(bad.Arg(), "[") // for a place in several texts
 	if flagOf[name] != "" {
 		return command.Usage(fmt.Errorf("%s is %s, want %s", flagOf[name], bad.Got, bad.Want))
 	}

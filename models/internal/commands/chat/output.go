@@ -87,8 +87,8 @@ func (s *speed) token(t decoder.Token) {
 	s.tokens++
 }
 
-// report writes the speeds. The first token of each text follows from reading the prompt, so
-// the time from it on is that of the others.
+// report writes the speeds. The first token of each text follows from reading the prompt, so the
+// time from it on belongs to the others.
 func (s *speed) report(w io.Writer) {
 	if s.tokens == 0 {
 		return

@@ -117,7 +117,7 @@ func (k *keys) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// rawMode is that of a terminal.
+// rawMode is the raw mode of a terminal.
 type rawMode struct {
 	fd    int
 	mu    sync.Mutex

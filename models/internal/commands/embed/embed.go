@@ -45,7 +45,7 @@ type config struct {
 	flags.Texts
 	out      string // "" is standard output
 	colour   string // auto, always or never
-	prompt   string // the name of the one of -query; that of the texts is in settings
+	prompt   string // for -query; the prompt of texts is in settings
 	kind     string // of the numbers that are written
 	cache    string // folder; "" keeps no vectors
 	noCache  bool
@@ -288,8 +288,8 @@ func (c *config) embedder(report io.Writer) (*embedding.Embedder, error) {
 	return e.With(o), nil
 }
 
-// asker returns the model with the prompt of -query: that of the flag, or else query, as
-// sentence-transformers' encode_query takes it, or else that of the model.
+// asker returns the model with the prompt of -query: the flag's, or else query, as
+// sentence-transformers' encode_query takes it, or else the model's.
 func (c *config) asker(e *embedding.Embedder) *embedding.Embedder {
 	o := c.settings
 	if o.Prompt = c.prompt; o.Prompt == "" {

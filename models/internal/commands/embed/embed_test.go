@@ -229,7 +229,7 @@ func TestOneRule(t *testing.T) {
 }
 
 // TestLong: a text that the model does not see whole has a mark and a warning, or is an error, and
-// so is a query. A line of a megabyte is one of them.
+// so is a query. A line of a megabyte is such a text.
 func TestLong(t *testing.T) {
 	model := tinyModel(t) // sees 8 tokens
 	path := writeFile(t, "lines.txt", "a b c\na b c a b c a b\n"+strings.Repeat("a ", 1<<19)+"\n")

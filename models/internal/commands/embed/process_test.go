@@ -45,8 +45,8 @@ func start(t *testing.T, args ...string) (c *exec.Cmd, stdin io.WriteCloser, rep
 	return c, stdin, report
 }
 
-// TestSignals: after SIGINT, SIGTERM and SIGHUP the file is complete, nothing else is left, and
-// the status is that of the signal.
+// TestSignals: after SIGINT, SIGTERM and SIGHUP the file is complete, nothing else is left, and the
+// status says the signal.
 func TestSignals(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a process cannot send these signals")

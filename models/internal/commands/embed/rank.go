@@ -16,8 +16,8 @@ type hit struct {
 	line  line
 }
 
-// rank writes the top lines that are nearest to the query, best first. Of equal lines the one
-// that was read first comes first. After an interrupt they are those of the lines so far.
+// rank writes the top lines that are nearest to the query, best first. Of equal lines the one that
+// was read first comes first. After an interrupt it ranks the lines so far.
 func (s *stream) rank(ctx context.Context, asker *embedding.Embedder, query string, top int, out io.Writer, p painter) error {
 	if err := s.lengths.add(&line{file: "-query", text: query}); err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/attn-go/attn/models/internal/vectorcache"
 )
 
-// A store has vectors that need not be computed: those of texts that came before in this run, and
-// those that earlier runs have left in a cache for each file.
+// A store has vectors that need not be computed: of texts that came before in this run, or left by
+// earlier runs in a cache for each file.
 type store struct {
 	folder string            // of the caches; "" means that there are none
 	model  [sha256.Size]byte // digest

@@ -12,8 +12,7 @@ import (
 	"github.com/attn-go/attn/models/receipt"
 )
 
-// chunkLines is how many lines are embedded together. After an interrupt those of the current
-// chunk are lost.
+// chunkLines is how many lines are embedded together. An interrupt loses the current chunk.
 const chunkLines = 128
 
 // A stream embeds the lines of an input chunk by chunk.

@@ -18,7 +18,7 @@ type result struct {
 	Line   int     `json:"line"`           // the first, from 1, or the number of a -text
 	Last   int     `json:"last_line,omitempty"`
 	Text   string  `json:"text"`
-	Tokens int     `json:"tokens"` // with those of the query
+	Tokens int     `json:"tokens"` // with the query's
 	Cut    bool    `json:"cut,omitempty"`
 
 	source string // FILE, stdin or -text, as a terminal may show it

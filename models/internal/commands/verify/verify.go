@@ -216,8 +216,8 @@ func (c *config) verify(ctx context.Context, r *receipt.Receipt) error {
 func (c *config) load(r *receipt.Receipt) error {
 	name := c.model
 	if name == "" {
-		// A receipt is what others wrote: it names no path outside of this folder and that of the
-		// models.
+		// A receipt is what others wrote: it names no path outside of this folder and the models'
+		// folder.
 		if name = r.Model.Name; strings.ContainsAny(name, `/\:`) || !filepath.IsLocal(name) {
 			return command.Usage(fmt.Errorf("the receipt names the model %.100q: -model is its path", name))
 		}

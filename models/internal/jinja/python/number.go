@@ -33,7 +33,7 @@ func FormatFloat(f float64) string {
 var ErrRange = errors.New("an integer of more than 64 bits")
 
 // ParseInt reads an integer as int does: with white space around it, _ between digits, and digits
-// of any script. Bases are 2 to 36, or 0 for that of a prefix, which a base of 2, 8 or 16 also
+// of any script. Bases are 2 to 36, or 0 for the base of a prefix, which a base of 2, 8 or 16 also
 // takes. ok is false for what is no integer. The error is [ErrRange].
 func ParseInt(s string, base int) (n int64, ok bool, err error) {
 	s = ascii(s)

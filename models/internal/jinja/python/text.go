@@ -27,7 +27,7 @@ func IsASCII(s string) bool {
 	return true
 }
 
-// Upper is upper, with all mappings of Unicode: those of ß are SS.
+// Upper is upper, with all mappings of Unicode: ß becomes SS.
 func Upper(s string) string {
 	if IsASCII(s) {
 		return strings.ToUpper(s)
@@ -77,7 +77,7 @@ func Titler() func(string) string {
 }
 
 // Words returns the filter title of jinja2, for the parts of a string in turn: a word ends at white
-// space and at one of -({[<.
+// space and at any of -({[<.
 func Words() func(string) string {
 	n := 0 // characters of the word so far
 	return func(s string) string {

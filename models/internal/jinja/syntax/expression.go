@@ -312,7 +312,7 @@ func (p *parser) number() Node {
 	return &Constant{f}
 }
 
-// base returns the base of an integer: that of its prefix, or 10.
+// base returns the base of an integer: its prefix's, or 10.
 func base(s string) int {
 	if len(s) > 1 && s[1] > '9' {
 		return 0

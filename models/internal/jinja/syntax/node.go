@@ -1,6 +1,6 @@
 package syntax
 
-// A Node is an expression: one of the types that follow.
+// A Node is an expression: any type that follows.
 type Node interface{ isNode() }
 
 type (
@@ -63,8 +63,8 @@ type (
 		Op          string
 		Left, Right Node
 	}
-	// A Chain is comparisons such as a < b < c, which has two operators: those of Binary, "in" and
-	// "not in" too.
+	// A Chain is comparisons such as a < b < c, which has two operators: Binary's, "in" and "not
+	// in".
 	Chain struct {
 		First Node
 		Ops   []string
@@ -86,7 +86,7 @@ type Statement struct {
 	Do   Doer
 }
 
-// A Doer is what a statement does: one of the types that follow.
+// A Doer is what a statement does: any type that follows.
 type Doer interface{ isStatement() }
 
 type (
@@ -163,7 +163,7 @@ type (
 	Missing struct{ What string }
 )
 
-// A Target is what a value can be assigned to: one of the types that follow.
+// A Target is what a value can be assigned to: any type that follows.
 type Target interface{ isTarget() }
 
 type (

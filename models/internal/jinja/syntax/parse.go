@@ -106,7 +106,7 @@ func (p *parser) nested(f func()) {
 	p.depth--
 }
 
-// body parses up to a block that begins with one of the words, whose name it leaves to the caller.
+// body parses up to a block that begins with any of the words, whose name it leaves to the caller.
 // Without words it parses to the end of the template.
 func (p *parser) body(owner string, words ...string) (body []Statement) {
 	p.nested(func() {
@@ -307,7 +307,7 @@ func (p *parser) loop() Doer {
 }
 
 // target parses what is assigned to: names, or several with commas between them, with or without
-// parentheses. Attributes are those of namespaces.
+// parentheses. Attributes belong to namespaces.
 func (p *parser) target(attributes bool) Target {
 	all := ToAll{p.one(attributes)}
 	several := false
@@ -367,8 +367,7 @@ func (p *parser) macro() Doer {
 	return m
 }
 
-// finish parses the body and the end of a macro, and notes which of the names that only macros have
-// it reads.
+// finish parses the body and the end of a macro, and notes which macro-only names it reads.
 func (p *parser) finish(m *Macro, word string) {
 	outer := p.named
 	p.named = map[string]bool{}

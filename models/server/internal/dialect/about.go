@@ -8,7 +8,7 @@ import (
 // asksAll is what reads requests about all models, or about what does not depend on one.
 type asksAll struct{}
 
-// Read is that of [Dialect].
+// Read implements [Dialect].
 func (asksAll) Read(*Input) (*request.Request, error) {
 	return &request.Request{Work: &request.About{All: true}}, nil
 }
@@ -19,12 +19,12 @@ type about struct {
 	all bool
 }
 
-// Read is that of [Dialect].
+// Read implements [Dialect].
 func (a *about) Read(in *Input) (*request.Request, error) {
 	return &request.Request{Model: in.Name, Work: &request.About{All: a.all}}, nil
 }
 
-// Whole is that of [Dialect].
+// Whole implements [Dialect].
 func (a *about) Whole(r *request.Request) any {
 	list := r.Work.(*request.About).Models
 	if !a.all {
@@ -36,7 +36,7 @@ func (a *about) Whole(r *request.Request) any {
 	}{"list", list}
 }
 
-// llamaPaths are those of llama.cpp's server that say what it is.
+// llamaPaths are the paths on which llama.cpp's server says what it is.
 var llamaPaths = []Path{{"GET /props", func() Dialect { return &props{} }, ""}}
 
 // props is /props: what the server does if a request does not say, with its first language model.
@@ -45,7 +45,7 @@ type props struct {
 	asksAll
 }
 
-// Whole is that of [Dialect].
+// Whole implements [Dialect].
 func (*props) Whole(r *request.Request) any {
 	type object = map[string]any
 	answer := object{"modalities": object{"vision": false, "audio": false}}

@@ -30,7 +30,7 @@ var anthropicTypes = map[int]string{
 	http.StatusBadGateway: "api_error", http.StatusServiceUnavailable: "overloaded_error", http.StatusGatewayTimeout: "timeout_error",
 }
 
-// Fail is that of [Errors].
+// Fail implements [Errors].
 func (anthropic) Fail(f *Failure) []byte {
 	type body struct {
 		Type    string `json:"type"`
@@ -43,10 +43,10 @@ func (anthropic) Fail(f *Failure) []byte {
 	return data
 }
 
-// Stream is that of [Streamer].
+// Stream implements [Streamer].
 func (anthropic) Stream() string { return EventStream }
 
-// Break is that of [Streamer].
+// Break implements [Streamer].
 func (a anthropic) Break(f *Failure) []byte {
 	return fmt.Appendf(nil, "event: error\ndata: %s\n\n", a.Fail(f))
 }
@@ -72,10 +72,10 @@ type messagesRequest struct {
 
 	// Not in Anthropic's API.
 	Seed    *fields.Int `json:"seed"`
-	Receipt bool        `json:"receipt"` // one of package receipt
+	Receipt bool        `json:"receipt"` // whether to add a receipt
 }
 
-// Read is that of [Dialect].
+// Read implements [Dialect].
 func (m *messages) Read(in *Input) (*request.Request, error) {
 	var q messagesRequest
 	if err := in.decode(&q); err != nil {
@@ -168,7 +168,7 @@ func answerBlockOf(it *item) answerBlock {
 	return answerBlock{Type: "text", Text: &it.text}
 }
 
-// Whole is that of [Dialect].
+// Whole implements [Dialect].
 func (m *messages) Whole(r *request.Request) any {
 	items, e := wholeOf(r)
 	answer := m.message(r)
@@ -186,7 +186,7 @@ func (m *messages) write(kind string, body any) {
 	}
 }
 
-// Event is that of [Streamer].
+// Event implements [Streamer].
 func (m *messages) Event(b *bytes.Buffer, r *request.Request, e *request.Event) error {
 	m.b = b
 	if e.First {
@@ -219,7 +219,7 @@ func (m *messages) grow(i int, by *item) {
 
 func (m *messages) end(i int, _ *item) { m.write("content_block_stop", blockEvent{Index: i}) }
 
-// End is that of [Streamer].
+// End implements [Streamer].
 func (m *messages) End(b *bytes.Buffer, r *request.Request) error {
 	m.b = b
 	m.itemStream.end(m)
@@ -252,7 +252,7 @@ type countTokens struct{ anthropic }
 // countRequest is the body of a request.
 type countRequest struct{ conversationRequest }
 
-// Read is that of [Dialect].
+// Read implements [Dialect].
 func (*countTokens) Read(in *Input) (*request.Request, error) {
 	var q countRequest
 	if err := in.decode(&q); err != nil {
@@ -262,5 +262,5 @@ func (*countTokens) Read(in *Input) (*request.Request, error) {
 	return &request.Request{Model: q.Model, Work: w}, q.read(in, &options.Sampling{}, w)
 }
 
-// Whole is that of [Dialect].
+// Whole implements [Dialect].
 func (*countTokens) Whole(r *request.Request) any { return map[string]int{"input_tokens": r.Prompt} }

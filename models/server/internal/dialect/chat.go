@@ -31,7 +31,7 @@ type chatRequest struct {
 	Date *string `json:"date"` // for a template that writes one; not in OpenAI's API
 }
 
-// Read is that of [Dialect].
+// Read implements [Dialect].
 func (c *chat) Read(in *Input) (*request.Request, error) {
 	var q chatRequest
 	if err := in.decode(&q); err != nil {

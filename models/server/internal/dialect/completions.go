@@ -22,7 +22,7 @@ type completionRequest struct {
 	Echo     bool          `json:"echo"`   // begin with the prompt; max_tokens 0 is the prompt alone
 }
 
-// Read is that of [Dialect].
+// Read implements [Dialect].
 func (c *completions) Read(in *Input) (*request.Request, error) {
 	var q completionRequest
 	if err := in.decode(&q); err != nil {

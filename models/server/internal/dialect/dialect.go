@@ -87,7 +87,7 @@ type Path struct {
 	Said string
 }
 
-// Paths are those of all dialects.
+// Paths are the paths of all dialects.
 var Paths = slices.Concat(openAI, ranking, tokens, ollamaPaths, anthropicPaths, responsesPaths, teiPaths, llamaPaths)
 
 // ErrorsOf returns how errors of a path are written that no dialect answers.

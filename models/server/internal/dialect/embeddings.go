@@ -41,7 +41,7 @@ type embeddingsRequest struct {
 	Multi  bool `json:"return_multivector"` // vectors of tokens in place of a vector, as Jina's API has them
 	Sparse bool `json:"return_sparse"`      // weights of tokens, beside a vector if the model has one
 
-	Receipt bool `json:"receipt"` // one of package receipt
+	Receipt bool `json:"receipt"` // whether to add a receipt
 }
 
 // cutAtMost reads truncate_prompt_tokens: whether texts are cut at the most tokens that the model
@@ -53,7 +53,7 @@ func cutAtMost(n *fields.Int) (bool, error) {
 	return n != nil, nil
 }
 
-// Read is that of [Dialect].
+// Read implements [Dialect].
 func (d *embeddings) Read(in *Input) (*request.Request, error) {
 	var q embeddingsRequest
 	if err := in.decode(&q); err != nil {
@@ -98,7 +98,7 @@ func (q *embeddingsRequest) prompt(w *request.Embed) error {
 	return nil
 }
 
-// dimensionsOf returns how many numbers vectors are to have, nil for those of the model.
+// dimensionsOf returns how many numbers vectors are to have, nil for the model's number.
 func dimensionsOf(n *fields.Int) *int {
 	if n == nil {
 		return nil
@@ -144,9 +144,9 @@ func newVector(i int, v []float32, format string) vector {
 	return one
 }
 
-// signs returns which numbers are above 0, as bits, the first of 8 as the highest one of a byte.
+// signs returns which numbers are above 0, as bits, the first of 8 as the highest bit.
 func signs(v []float32) []uint16 {
-	bits := make([]uint16, (len(v)+7)/8) // whose JSON is a list of numbers, and not that of bytes
+	bits := make([]uint16, (len(v)+7)/8) // JSON writes it as numbers, bytes as text
 	for i, x := range v {
 		if x > 0 {
 			bits[i/8] |= 128 >> (i % 8)
@@ -161,7 +161,7 @@ type inputUsage struct {
 	Total  int `json:"total_tokens"`
 }
 
-// Whole is that of [Dialect].
+// Whole implements [Dialect].
 func (d *embeddings) Whole(r *request.Request) any {
 	w := r.Work.(*request.Embed)
 	data := make([]vector, len(w.IDs))

@@ -92,7 +92,7 @@ type itemStream struct {
 
 // add writes what an event adds.
 func (s *itemStream) add(w itemWriter, e *request.Event) {
-	if e.Thought { // whose tokens are those of no item, up to a text
+	if e.Thought { // its tokens belong to no item, up to a text
 		s.held = nil
 	}
 	if !e.Thought || e.Text != "" {

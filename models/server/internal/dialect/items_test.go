@@ -9,8 +9,8 @@ import (
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 
-// TestHeldTokens: tokens without text open no item, and are those of the next text, or of the last
-// one at the end.
+// TestHeldTokens: tokens without text open no item. They belong to the next text, or at the end to
+// the last one.
 func TestHeldTokens(t *testing.T) {
 	tokens := func(ids ...int32) (list []decoder.Token) {
 		for _, id := range ids {

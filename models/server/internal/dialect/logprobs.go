@@ -39,7 +39,7 @@ type tokenLogprob struct {
 	Token   string          `json:"token"`
 	Logprob float32         `json:"logprob"`
 	Bytes   []int           `json:"bytes"`                  // also of a token that is a part of a character
-	Top     *[]tokenLogprob `json:"top_logprobs,omitempty"` // nil for one of top_logprobs
+	Top     *[]tokenLogprob `json:"top_logprobs,omitempty"` // nil within top_logprobs
 	bytes   []byte
 }
 

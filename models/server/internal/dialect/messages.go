@@ -13,7 +13,7 @@ import (
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 
-// A message is one of a conversation.
+// A message belongs to a conversation.
 type message struct {
 	Role      string         `json:"role"`
 	Content   fields.Content `json:"content"`
@@ -168,7 +168,7 @@ type namedTool struct {
 	Name     string `json:"name"` // where others have it
 }
 
-// Word is that of [fields.Worded].
+// Word implements [fields.Worded].
 func (c *toolChoice) Word(text string) { c.Type = text }
 
 // choosing returns what the choice says of tools.

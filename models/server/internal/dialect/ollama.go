@@ -25,16 +25,16 @@ var ollamaPaths = []Path{
 // ollama writes errors and streams as Ollama does.
 type ollama struct{}
 
-// Fail is that of [Errors].
+// Fail implements [Errors].
 func (ollama) Fail(f *Failure) []byte {
 	data, _ := json.Marshal(map[string]string{"error": f.Message}) // texts have no error
 	return data
 }
 
-// Break is that of [Streamer].
+// Break implements [Streamer].
 func (o ollama) Break(f *Failure) []byte { return append(o.Fail(f), '\n') }
 
-// Stream is that of [Streamer].
+// Stream implements [Streamer].
 func (ollama) Stream() string { return "application/x-ndjson" }
 
 // ollamaOptions is options, with the names of llama.cpp.
@@ -61,7 +61,7 @@ type ollamaText struct {
 	Think       json.RawMessage `json:"think"` // whether, or how much
 	Logprobs    bool            `json:"logprobs"`
 	TopLogprobs *fields.Int     `json:"top_logprobs"`
-	Receipt     bool            `json:"receipt"` // one of package receipt
+	Receipt     bool            `json:"receipt"` // whether to add a receipt
 }
 
 // read returns the request for w.

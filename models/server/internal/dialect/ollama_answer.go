@@ -106,7 +106,7 @@ func (o *ollamaWriter) end(r *request.Request, e *request.Event, reason string) 
 	return l
 }
 
-// Whole is that of [Dialect].
+// Whole implements [Dialect].
 func (o *ollamaWriter) Whole(r *request.Request) any {
 	if _, ok := r.Work.(*request.About); ok {
 		return o.end(r, &request.Event{}, "load")
@@ -115,7 +115,7 @@ func (o *ollamaWriter) Whole(r *request.Request) any {
 	return o.end(r, e, reasons[e.End])
 }
 
-// Event is that of [Streamer].
+// Event implements [Streamer].
 func (o *ollamaWriter) Event(b *bytes.Buffer, r *request.Request, e *request.Event) error {
 	if o.last = *e; len(itemsOf(e)) == 0 && len(e.Tokens) == 0 {
 		return nil
@@ -123,7 +123,7 @@ func (o *ollamaWriter) Event(b *bytes.Buffer, r *request.Request, e *request.Eve
 	return json.NewEncoder(b).Encode(o.line(r, e))
 }
 
-// End is that of [Streamer].
+// End implements [Streamer].
 func (o *ollamaWriter) End(b *bytes.Buffer, r *request.Request) error {
 	return json.NewEncoder(b).Encode(o.end(r, &request.Event{}, reasons[o.last.End]))
 }
@@ -138,7 +138,7 @@ type ollamaChatRequest struct {
 	Tools    []tool    `json:"tools"`
 }
 
-// Read is that of [Dialect]. Without messages it asks whether the model is there, as clients do
+// Read implements [Dialect]. Without messages it asks whether the model is there, as clients do
 // that load it.
 func (c *ollamaChat) Read(in *Input) (*request.Request, error) {
 	var q ollamaChatRequest
@@ -171,7 +171,7 @@ type ollamaGenerateRequest struct {
 	Raw    bool   `json:"raw"`
 }
 
-// Read is that of [Dialect].
+// Read implements [Dialect].
 func (g *ollamaGenerate) Read(in *Input) (*request.Request, error) {
 	var q ollamaGenerateRequest
 	if err := in.decode(&q); err != nil {

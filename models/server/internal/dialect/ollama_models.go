@@ -22,7 +22,7 @@ type ollamaEmbedRequest struct {
 	Input      fields.Inputs `json:"input"`
 	Truncate   *bool         `json:"truncate"` // default true
 	Dimensions *fields.Int   `json:"dimensions"`
-	Receipt    bool          `json:"receipt"` // one of package receipt
+	Receipt    bool          `json:"receipt"` // whether to add a receipt
 }
 
 // ollamaEmbeddingsRequest is the body of /api/embeddings.
@@ -31,7 +31,7 @@ type ollamaEmbeddingsRequest struct {
 	Prompt string `json:"prompt"`
 }
 
-// Read is that of [Dialect].
+// Read implements [Dialect].
 func (d *ollamaEmbed) Read(in *Input) (*request.Request, error) {
 	var q ollamaEmbedRequest
 	d.start(in)
@@ -50,7 +50,7 @@ func (d *ollamaEmbed) Read(in *Input) (*request.Request, error) {
 	return &request.Request{Model: q.Model, Tagged: true, Receipt: q.Receipt, Work: w}, nil
 }
 
-// Whole is that of [Dialect].
+// Whole implements [Dialect].
 func (d *ollamaEmbed) Whole(r *request.Request) any {
 	vectors := r.Work.(*request.Embed).Vectors
 	if d.old {
@@ -95,7 +95,7 @@ type ollamaLoaded struct {
 	Context int    `json:"context_length"`
 }
 
-// Whole is that of [Dialect].
+// Whole implements [Dialect].
 func (m *ollamaModels) Whole(r *request.Request) any {
 	list := []ollamaModel{}
 	for _, f := range r.Work.(*request.About).Models {
@@ -122,7 +122,7 @@ type ollamaShowRequest struct {
 	Name  string `json:"name"` // the old name of it
 }
 
-// Read is that of [Dialect].
+// Read implements [Dialect].
 func (*ollamaShow) Read(in *Input) (*request.Request, error) {
 	var q ollamaShowRequest
 	if err := in.decode(&q); err != nil {
@@ -134,7 +134,7 @@ func (*ollamaShow) Read(in *Input) (*request.Request, error) {
 	return &request.Request{Model: q.Model, Tagged: true, Work: &request.About{}}, nil
 }
 
-// Whole is that of [Dialect].
+// Whole implements [Dialect].
 func (*ollamaShow) Whole(r *request.Request) any {
 	f := &r.Work.(*request.About).Models[0]
 	info := map[string]any{"general.architecture": f.Architecture, f.Architecture + ".context_length": f.Context}
@@ -170,5 +170,5 @@ type ollamaVersion struct {
 	asksAll
 }
 
-// Whole is that of [Dialect].
+// Whole implements [Dialect].
 func (*ollamaVersion) Whole(*request.Request) any { return map[string]string{"version": "0.12.6"} }

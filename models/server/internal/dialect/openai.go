@@ -34,7 +34,7 @@ var types = map[int]string{
 	http.StatusBadGateway: "server_error", http.StatusInternalServerError: "server_error", StatusGone: "client_closed_request",
 }
 
-// Fail is that of [Errors].
+// Fail implements [Errors].
 func (OpenAI) Fail(f *Failure) []byte {
 	type body struct {
 		Message string  `json:"message"`
@@ -46,10 +46,10 @@ func (OpenAI) Fail(f *Failure) []byte {
 	return data
 }
 
-// Break is that of [Streamer].
+// Break implements [Streamer].
 func (o OpenAI) Break(f *Failure) []byte { return fmt.Appendf(nil, "data: %s\n\n", o.Fail(f)) }
 
-// Stream is that of [Streamer].
+// Stream implements [Streamer].
 func (OpenAI) Stream() string { return EventStream }
 
 // EventStream is the type of server-sent events.
@@ -171,7 +171,7 @@ func usageOf(r *request.Request) json.RawMessage {
 	return data
 }
 
-// Whole is that of [Dialect].
+// Whole implements [Dialect].
 func (t *texts) Whole(r *request.Request) any {
 	body := t.body(r)
 	for _, e := range r.Whole() {
@@ -181,7 +181,7 @@ func (t *texts) Whole(r *request.Request) any {
 	return body
 }
 
-// Event is that of [Streamer].
+// Event implements [Streamer].
 func (t *texts) Event(b *bytes.Buffer, r *request.Request, e *request.Event) error {
 	add := func(choice any) error {
 		body := t.body(r)
@@ -207,8 +207,8 @@ func (t *texts) Event(b *bytes.Buffer, r *request.Request, e *request.Event) err
 	return err
 }
 
-// End is that of [Streamer]: an event of the usage and of the receipts, which has no choice, if
-// either is wanted.
+// End implements [Streamer]: an event with usage and receipts and without a choice, if either is
+// wanted.
 func (t *texts) End(b *bytes.Buffer, r *request.Request) error {
 	if t.usage || len(r.Receipts) > 0 {
 		body := t.body(r)

@@ -23,8 +23,8 @@ type rerank struct {
 	q rerankRequest
 }
 
-// rerankRequest is a request to rank documents, with the fields of Cohere's and Jina's APIs, or
-// those of Text Embeddings Inference, whose documents are texts.
+// rerankRequest is a request to rank documents, with the fields of Cohere's and Jina's APIs, or of
+// Text Embeddings Inference, whose documents are texts.
 type rerankRequest struct {
 	Model           string           `json:"model"`
 	Query           string           `json:"query"`
@@ -34,7 +34,7 @@ type rerankRequest struct {
 
 	Texts      []string `json:"texts"`
 	ReturnText bool     `json:"return_text"`
-	RawScores  bool     `json:"raw_scores"` // those of the classifier, without the logistic function
+	RawScores  bool     `json:"raw_scores"` // of the classifier, without the logistic function
 
 	// Truncate says whether the end of a document that does not fit beside the query is left out,
 	// or is an error. The default is true with documents, and false with texts.
@@ -46,10 +46,10 @@ type rerankRequest struct {
 	Instruction string `json:"instruction"`
 	Label       string `json:"label"`
 
-	Receipt bool `json:"receipt"` // one of package receipt
+	Receipt bool `json:"receipt"` // whether to add a receipt
 }
 
-// Read is that of [Dialect].
+// Read implements [Dialect].
 func (d *rerank) Read(in *Input) (*request.Request, error) {
 	q := &d.q
 	if err := in.decode(q); err != nil {
@@ -103,7 +103,7 @@ type textRank struct {
 	Score float32 `json:"score"`
 }
 
-// Whole is that of [Dialect].
+// Whole implements [Dialect].
 func (d *rerank) Whole(r *request.Request) any {
 	w := r.Work.(*request.Rank)
 	ranks := make([]rank, len(w.Scores))

@@ -68,7 +68,7 @@ type responsesRequest struct {
 	TopK    *fields.Int  `json:"top_k"`
 	MinP    *float64     `json:"min_p"`
 	Stop    fields.Texts `json:"stop"`
-	Receipt bool         `json:"receipt"` // one of package receipt
+	Receipt bool         `json:"receipt"` // whether to add a receipt
 }
 
 // responsesText is text.
@@ -94,7 +94,7 @@ const logprobsIncluded = "message.output_text.logprobs"
 // included are the values of include. There is no reasoning that is not said openly.
 var included = []string{logprobsIncluded, "reasoning.encrypted_content"}
 
-// Read is that of [Dialect].
+// Read implements [Dialect].
 func (d *responses) Read(in *Input) (*request.Request, error) {
 	var q responsesRequest
 	if err := in.decode(&q); err != nil {
@@ -133,7 +133,7 @@ func (d *responses) Read(in *Input) (*request.Request, error) {
 	return r, readTop(&w.Options, d.logprobs, q.TopLogprobs)
 }
 
-// converse sets the messages of a conversation: those that were kept, and those of the request.
+// converse sets the messages of a conversation: the kept ones, then the request's.
 func (d *responses) converse(q *responsesRequest, c *chattemplate.Conversation) error {
 	in, most := d.in, d.in.Kept.Most()
 	if store := q.Store != nil && *q.Store; most == 0 && (store || q.Previous != nil) {
@@ -207,13 +207,13 @@ func (d *responses) keep(r *request.Request, answer *response, items []item) jso
 	return body
 }
 
-// Whole is that of [Dialect].
+// Whole implements [Dialect].
 func (d *responses) Whole(r *request.Request) any {
 	items, e := wholeOf(r)
 	return d.keep(r, d.answer(r, items, e.End), items)
 }
 
-// Event is that of [Streamer].
+// Event implements [Streamer].
 func (d *responses) Event(b *bytes.Buffer, r *request.Request, e *request.Event) error {
 	d.b, d.r = b, r
 	if e.First {
@@ -226,7 +226,7 @@ func (d *responses) Event(b *bytes.Buffer, r *request.Request, e *request.Event)
 	return d.err
 }
 
-// End is that of [Streamer].
+// End implements [Streamer].
 func (d *responses) End(b *bytes.Buffer, r *request.Request) error {
 	d.b = b
 	d.itemStream.end(&d.responsesWriter)
@@ -235,7 +235,7 @@ func (d *responses) End(b *bytes.Buffer, r *request.Request) error {
 	return d.err
 }
 
-// Break is that of [Streamer].
+// Break implements [Streamer].
 func (d *responses) Break(f *Failure) []byte {
 	var b bytes.Buffer
 	d.b = &b

@@ -218,7 +218,7 @@ type responsesWriter struct {
 	last decoder.End
 }
 
-// status returns that of the item that ends: the last one may be incomplete.
+// status returns the status of the item that ends: the last one may be incomplete.
 func (w *responsesWriter) status() string {
 	if responsesIncomplete[w.last] != "" {
 		return "incomplete"

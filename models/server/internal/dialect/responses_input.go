@@ -26,7 +26,7 @@ func addInput(all []chattemplate.Message, in *fields.TextOr[responsesItem]) ([]c
 	if in.List == nil && in.Text != "" {
 		return append(all, chattemplate.Message{Role: "user", Content: in.Text}), nil
 	}
-	open := false // the last message is one of the model that may have more
+	open := false // the last message is the model's and may get more
 	for i, it := range in.List {
 		at := fmt.Sprintf("input[%d]", i)
 		one, err := it.message(at)

@@ -31,8 +31,7 @@ func keptIn(in *Input) (*keptAnswer, error) {
 	return v.(*keptAnswer), nil
 }
 
-// checkQuery reports a field of the query that is not one of those, or an include of what answers
-// never have.
+// checkQuery reports a field of the query that names lacks, or an include that answers never have.
 func checkQuery(in *Input, names ...string) error {
 	for _, name := range slices.Sorted(maps.Keys(in.Query)) {
 		known := name
@@ -51,7 +50,7 @@ func checkQuery(in *Input, names ...string) error {
 	return nil
 }
 
-// Read is that of [Dialect]. What include asks for is in the body if the request asked for it: an
+// Read implements [Dialect]. What include asks for is in the body if the request asked for it: an
 // answer is kept as it was.
 func (d *keptResponse) Read(in *Input) (*request.Request, error) {
 	if err := checkQuery(in, "stream", "include"); err != nil {
@@ -77,7 +76,7 @@ func (d *keptResponse) Read(in *Input) (*request.Request, error) {
 	return &request.Request{Work: &request.About{All: true}}, nil
 }
 
-// Whole is that of [Dialect].
+// Whole implements [Dialect].
 func (d *keptResponse) Whole(*request.Request) any {
 	if !d.remove {
 		return d.body
@@ -89,8 +88,8 @@ func (d *keptResponse) Whole(*request.Request) any {
 	}{d.name, "response", true}
 }
 
-// inputItems is the list of the items that a kept response was made from, those of earlier
-// responses included.
+// inputItems is the list of the items that a kept response was made from, including the items of
+// earlier responses.
 type inputItems struct {
 	OpenAI
 	list []inputItem
@@ -114,7 +113,7 @@ type inputItem struct {
 // The most items of a list, and how many it has if the query does not say.
 const mostItems, someItems = 100, 20
 
-// Read is that of [Dialect].
+// Read implements [Dialect].
 func (d *inputItems) Read(in *Input) (*request.Request, error) {
 	if err := checkQuery(in, "limit", "order", "after", "include"); err != nil {
 		return nil, err
@@ -180,7 +179,7 @@ func itemsOfInput(name string, said []chattemplate.Message) []inputItem {
 	return list
 }
 
-// Whole is that of [Dialect].
+// Whole implements [Dialect].
 func (d *inputItems) Whole(*request.Request) any {
 	list := struct {
 		Object string      `json:"object"`

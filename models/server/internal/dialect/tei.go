@@ -10,14 +10,14 @@ import (
 	"github.com/attn-go/attn/models/server/internal/request"
 )
 
-// teiPaths are those of Text Embeddings Inference beside /rerank.
+// teiPaths are the paths of Text Embeddings Inference beside /rerank.
 var teiPaths = []Path{
 	{"POST /embed", func() Dialect { return &teiEmbed{} }, ""},
 	{"POST /embed_all", func() Dialect { return &teiEmbed{all: true} }, ""},
 	{"POST /embed_sparse", func() Dialect { return &teiEmbed{sparse: true} }, ""},
 }
 
-// teiEmbed is /embed: vectors of texts, and nothing beside them. /embed_all has those of all
+// teiEmbed is /embed: vectors of texts, and nothing beside them. /embed_all has vectors of all
 // tokens, and /embed_sparse weights.
 type teiEmbed struct{ all, sparse bool }
 
@@ -27,7 +27,7 @@ var teiTypes = map[int]string{
 	http.StatusUnauthorized: "Unauthorized",
 }
 
-// Fail is that of [Errors].
+// Fail implements [Errors].
 func (teiEmbed) Fail(f *Failure) []byte {
 	data, _ := json.Marshal(struct { // texts have no error
 		Error string `json:"error"`
@@ -45,7 +45,7 @@ type teiRequest struct {
 	Model      string        `json:"model"` // not in its API, whose servers have one model
 }
 
-// Read is that of [Dialect].
+// Read implements [Dialect].
 func (d *teiEmbed) Read(in *Input) (*request.Request, error) {
 	var q teiRequest
 	if err := in.decode(&q); err != nil {
@@ -55,7 +55,7 @@ func (d *teiEmbed) Read(in *Input) (*request.Request, error) {
 	return &request.Request{Model: q.Model, Unnamed: true, Work: w}, nil
 }
 
-// Whole is that of [Dialect].
+// Whole implements [Dialect].
 func (d *teiEmbed) Whole(r *request.Request) any {
 	w := r.Work.(*request.Embed)
 	switch {
@@ -75,7 +75,7 @@ func (d *teiEmbed) Whole(r *request.Request) any {
 	return w.Vectors
 }
 
-// weight is that of a token.
+// weight is the weight of a token.
 type weight struct {
 	Index int32   `json:"index"`
 	Value float32 `json:"value"`

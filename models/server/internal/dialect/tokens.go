@@ -23,7 +23,7 @@ type tokenizeRequest struct {
 	AddSpecialTokens *bool   `json:"add_special_tokens"` // default true
 }
 
-// Read is that of [Dialect].
+// Read implements [Dialect].
 func (*tokenize) Read(in *Input) (*request.Request, error) {
 	var q tokenizeRequest
 	if err := in.decode(&q); err != nil {
@@ -41,7 +41,7 @@ func (*tokenize) Read(in *Input) (*request.Request, error) {
 	return &request.Request{Model: q.Model, Work: &request.Tokenize{Text: *text, Special: special}}, nil
 }
 
-// Whole is that of [Dialect].
+// Whole implements [Dialect].
 func (*tokenize) Whole(r *request.Request) any {
 	w := r.Work.(*request.Tokenize)
 	return struct {
@@ -58,7 +58,7 @@ type detokenizeRequest struct {
 	Tokens fields.Tokens `json:"tokens"`
 }
 
-// Read is that of [Dialect].
+// Read implements [Dialect].
 func (*detokenize) Read(in *Input) (*request.Request, error) {
 	var q detokenizeRequest
 	if err := in.decode(&q); err != nil {
@@ -67,7 +67,7 @@ func (*detokenize) Read(in *Input) (*request.Request, error) {
 	return &request.Request{Model: q.Model, Work: &request.Detokenize{IDs: q.Tokens}}, nil
 }
 
-// Whole is that of [Dialect].
+// Whole implements [Dialect].
 func (*detokenize) Whole(r *request.Request) any {
 	text := r.Work.(*request.Detokenize).Text
 	return struct {
@@ -80,7 +80,7 @@ func (*detokenize) Whole(r *request.Request) any {
 // has no body: of several models the query names one.
 type tokenizerInfo struct{ OpenAI }
 
-// Read is that of [Dialect].
+// Read implements [Dialect].
 func (*tokenizerInfo) Read(in *Input) (*request.Request, error) {
 	if err := checkQuery(in, "model"); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (*tokenizerInfo) Read(in *Input) (*request.Request, error) {
 	return &request.Request{Model: in.Query.Get("model"), Work: &request.Tokenize{}}, nil
 }
 
-// Whole is that of [Dialect].
+// Whole implements [Dialect].
 func (*tokenizerInfo) Whole(r *request.Request) any {
 	w := r.Work.(*request.Tokenize)
 	answer := map[string]any{"bos_token": nil, "eos_token": nil, "chat_template": nil, "model_max_length": w.Most}

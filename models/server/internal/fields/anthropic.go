@@ -2,7 +2,7 @@ package fields
 
 // What becomes of the fields of requests in Anthropic's form.
 
-// conversation are those of a prompt.
+// conversation has the fields of a prompt.
 var conversation = []Row{
 	{Use: Used, Names: "model messages system thinking output_config output_format tools tool_choice"},
 	// Who asks, and how it is kept, scheduled and reported.

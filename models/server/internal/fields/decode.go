@@ -88,7 +88,7 @@ type Worded interface{ Word(text string) }
 // view is a JSON value within a body. It shares the body's memory.
 type view []byte
 
-// UnmarshalJSON is that of [json.Unmarshaler].
+// UnmarshalJSON implements [json.Unmarshaler].
 func (v *view) UnmarshalJSON(data []byte) error {
 	*v = data
 	return nil
@@ -179,8 +179,7 @@ func (d *decoder) object(data []byte, to reflect.Value, at place) error {
 	return d.rest(keys, to, at)
 }
 
-// fields decodes the fields that a struct has, also those of embedded ones, and takes them out of
-// keys.
+// fields decodes a struct's fields, including embedded structs' fields, and takes them out of keys.
 func (d *decoder) fields(keys map[string]view, to reflect.Value, at place) error {
 	for i := range to.NumField() {
 		f := to.Type().Field(i)

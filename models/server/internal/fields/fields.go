@@ -36,7 +36,7 @@ func IsNull(data []byte) bool { return string(data) == "null" }
 // others: 3.0 is 3.
 type Int int64
 
-// UnmarshalJSON is that of [json.Unmarshaler].
+// UnmarshalJSON implements [json.Unmarshaler].
 func (n *Int) UnmarshalJSON(data []byte) error {
 	if IsNull(data) {
 		return nil
@@ -60,7 +60,7 @@ func (n *Int) UnmarshalJSON(data []byte) error {
 // Texts is a string or a list of strings. Empty ones ask for nothing.
 type Texts []string
 
-// UnmarshalJSON is that of [json.Unmarshaler].
+// UnmarshalJSON implements [json.Unmarshaler].
 func (t *Texts) UnmarshalJSON(data []byte) error {
 	var one string
 	switch {
@@ -94,7 +94,7 @@ func isList[T any](data []byte, to *[]T) bool {
 // Tokens is a list of the ids of tokens.
 type Tokens []int32
 
-// UnmarshalJSON is that of [json.Unmarshaler].
+// UnmarshalJSON implements [json.Unmarshaler].
 func (t *Tokens) UnmarshalJSON(data []byte) error {
 	if IsNull(data) || !isList(data, (*[]int32)(t)) {
 		return Errorf("", "got %.40s, want a list of token ids", data)
@@ -105,13 +105,13 @@ func (t *Tokens) UnmarshalJSON(data []byte) error {
 // Biases are what is added to the logits of tokens, by their ids.
 type Biases map[int32]float32
 
-// UnmarshalJSON is that of [json.Unmarshaler].
+// UnmarshalJSON implements [json.Unmarshaler].
 func (b *Biases) UnmarshalJSON(data []byte) error {
 	const most = 1024
 	if json.Unmarshal(data, (*map[int32]float32)(b)) != nil || len(*b) > most {
 		return Errorf("", "got %.40s, want an object of up to %d numbers, by the ids of tokens", data, most)
 	}
-	for _, id := range slices.Sorted(maps.Keys(*b)) { // so that of several errors it is always the same
+	for _, id := range slices.Sorted(maps.Keys(*b)) { // in order, for the same error every time
 		if bias := (*b)[id]; !(bias >= -100 && bias <= 100) {
 			return Errorf("", "got %v for the token %d, want -100 to 100", bias, id)
 		}
@@ -125,7 +125,7 @@ type Inputs struct {
 	Tokens [][]int32 // if not nil, instead of Texts
 }
 
-// UnmarshalJSON is that of [json.Unmarshaler].
+// UnmarshalJSON implements [json.Unmarshaler].
 func (in *Inputs) UnmarshalJSON(data []byte) error {
 	var one string
 	var several []string
@@ -166,7 +166,7 @@ var partTable = NewTable([]Row{{Use: Used, Names: "type text"}, {Use: Harmless, 
 // textParts are the types of parts that are texts, by the names of several APIs.
 var textParts = map[string]bool{"text": true, "input_text": true, "output_text": true, "summary_text": true, "reasoning_text": true}
 
-// Fields is that of [Tabled].
+// Fields implements [Tabled].
 func (*part) Fields() Table { return partTable }
 
 func (c *Content) decode(d *decoder, data []byte, at place) error {

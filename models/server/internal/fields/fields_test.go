@@ -145,7 +145,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestInt: integers are exact up to the largest one of 64 bits.
+// TestInt: integers are exact up to the largest of 64 bits.
 func TestInt(t *testing.T) {
 	for text, want := range map[string]Int{"9223372036854775807": math.MaxInt64, "-9223372036854775808": math.MinInt64, "1e3": 1000, "-0.0": 0, "9007199254740992.0": 1 << 53} {
 		var got Int

@@ -2,7 +2,7 @@ package fields
 
 // What becomes of the fields of requests in Ollama's form.
 
-// ollamaText are those of /api/chat and /api/generate.
+// ollamaText has the fields of /api/chat and /api/generate.
 var ollamaText = []Row{
 	{Use: Used, Names: "model stream format options think logprobs top_logprobs receipt"},
 	// Models stay loaded, and a text that is too long is an error, whatever is asked for.

@@ -26,7 +26,7 @@ type Row struct {
 	// between them.
 	Nothing string
 
-	Want string // what an error says, if it is not one of Nothing
+	Want string // what an error says, if the value is not in Nothing
 }
 
 // A Table says by their names what becomes of the fields of an object.

@@ -1,11 +1,11 @@
 package fields
 
-// What becomes of the fields of requests: those of OpenAI's API, and those that clients of
+// What becomes of the fields of requests: the fields of OpenAI's API, and fields that clients of
 // llama.cpp's server, vLLM, SGLang, Ollama, Text Embeddings Inference, LiteLLM, OpenRouter, Cohere,
 // Jina and Voyage send. A field that changes the answer is used, or is an error unless it asks for
 // nothing. What no table has is ignored, and the log names it.
 
-// generation are those of /v1/chat/completions and /v1/completions.
+// generation has the fields of /v1/chat/completions and /v1/completions.
 var generation = []Row{
 	{Use: Used, Names: `model stream stream_options n seed stop stop_token_ids ignore_eos max_tokens max_completion_tokens n_predict
 		temperature top_p frequency_penalty presence_penalty top_k min_p repetition_penalty repeat_penalty repeat_last_n logprobs
@@ -137,7 +137,7 @@ var Structured = NewTable([]Row{
 	{Use: Refused, Nothing: `""`, Names: "regex structural_tag whitespace_pattern"},
 })
 
-// inputs are those of requests for vectors, ranks and tokens.
+// inputs has the fields of requests for vectors, ranks and tokens.
 var inputs = []Row{
 	{Use: Harmless, Names: `user metadata store service_tier safety_identifier priority request_id rid session_id keep_alive cache_salt ttl timeout
 		litellm_metadata litellm_call_id drop_params tags mm_processor_kwargs media_io_kwargs provider`},
@@ -145,7 +145,7 @@ var inputs = []Row{
 	{Use: Refused, Nothing: `{}`, Names: "options extra_body", Want: "its fields beside the others of the request"},
 }
 
-// whole are those of requests whose texts are never cut.
+// whole has the fields of requests whose texts are never cut.
 var whole = []Row{{Use: Refused, Nothing: "-1", Names: "truncate_prompt_tokens"}}
 
 // Embedding is the table of /v1/embeddings.

@@ -10,8 +10,8 @@ import (
 	"github.com/attn-go/attn/models/server/internal/fields"
 )
 
-// Sampling are the fields of a request that say how a text is continued, those of OpenAI's API and,
-// from top_k on, llama.cpp's and vLLM's.
+// Sampling has the fields of a request that say how a text is continued: first OpenAI's fields,
+// from top_k on llama.cpp's and vLLM's.
 type Sampling struct {
 	Model            string         `json:"model"`
 	Stream           bool           `json:"stream"`
@@ -37,7 +37,7 @@ type Sampling struct {
 	LogitBias         fields.Biases  `json:"logit_bias"`
 
 	Limits
-	Receipt bool `json:"receipt"` // one of package receipt, for each choice
+	Receipt bool `json:"receipt"` // whether to add a receipt, for each choice
 }
 
 // StreamOptions say which events of a stream have the usage.
@@ -46,7 +46,7 @@ type StreamOptions struct {
 	EachUsage    bool `json:"continuous_usage_stats"` // in every event, as vLLM has it
 }
 
-// Fields is that of [fields.Tabled].
+// Fields implements [fields.Tabled].
 func (*StreamOptions) Fields() fields.Table { return fields.Stream }
 
 // Options returns what the fields say, with the server's most tokens and its sampler for what they

@@ -8,9 +8,8 @@ import (
 	"github.com/attn-go/attn/models/server/internal/fields"
 )
 
-// Limits are the fields of a request that say what a text must be, of which one may be there: that
-// of OpenAI's API, those of llama.cpp's server and those of vLLM, the old ones and
-// structured_outputs.
+// Limits has the fields that say what a text must be. A request has at most one: OpenAI's field,
+// llama.cpp's fields, or vLLM's, old ones and structured_outputs.
 type Limits struct {
 	ResponseFormat *Format         `json:"response_format"`
 	Grammar        string          `json:"grammar"` // in llama.cpp's form
@@ -41,13 +40,13 @@ type Structured struct {
 	Choice  []string        `json:"choice"`
 }
 
-// Fields is that of [fields.Tabled].
+// Fields implements [fields.Tabled].
 func (*Format) Fields() fields.Table { return fields.Format }
 
-// Fields is that of [fields.Tabled].
+// Fields implements [fields.Tabled].
 func (*Schema) Fields() fields.Table { return fields.Schema }
 
-// Fields is that of [fields.Tabled].
+// Fields implements [fields.Tabled].
 func (*Structured) Fields() fields.Table { return fields.Structured }
 
 // anyObject is the schema of json_object.
@@ -56,10 +55,10 @@ const anyObject = `{"type": "object", "additionalProperties": true}`
 // A Shape is what a field asks a text to be: JSON of a schema, or a text of a grammar.
 type Shape struct {
 	Field           string // of the request, as errors name it
-	schema, grammar string // one of them is empty
+	schema, grammar string // either is empty
 }
 
-// Shape returns what one of the fields asks for, nil if none does. The error is a [*fields.Error].
+// Shape returns the shape that a field asks for, nil if none does. The error is a [*fields.Error].
 func (l *Limits) Shape() (*Shape, error) {
 	var all []Shape
 	add := func(field, schema, grammar string) {

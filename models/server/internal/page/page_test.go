@@ -3,14 +3,14 @@ package page_test
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/xml"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	"golang.org/x/net/html"
 
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 	"github.com/attn-go/attn/models/server/internal/page"
@@ -26,19 +26,56 @@ func get(method string, header ...string) *httptest.ResponseRecorder {
 	return w
 }
 
-// elements returns the elements of the page with a name, or all of them.
-func elements(t *testing.T, name string) (list []*html.Node) {
+// An element of the page.
+type element struct {
+	name   string
+	attr   map[string]string
+	text   string // directly in it
+	parent *element
+}
+
+// elements returns the elements of the page with a name, or all of them. The page is to be one
+// that an XML parser reads, too, but for elements of HTML without an end, and for script and style,
+// whose text is taken as it is.
+func elements(t *testing.T, name string) (list []*element) {
 	t.Helper()
-	root, err := html.Parse(get("GET").Body)
-	if err != nil {
-		t.Fatal(err)
+	text := get("GET").Body.String()
+	raw := map[string]string{}
+	for _, name := range []string{"script", "style"} {
+		text = regexp.MustCompile(`(?s)(<`+name+`\b[^>]*>)(.*?)</`+name+`>`).ReplaceAllStringFunc(text, func(found string) string {
+			begin := strings.Index(found, ">") + 1
+			raw[name] += strings.TrimSuffix(found[begin:], "</"+name+">")
+			return found[:begin] + "</" + name + ">"
+		})
 	}
-	for n := range root.Descendants() {
-		if n.Type == html.ElementNode && (name == "" || n.Data == name) {
-			list = append(list, n)
+	d := xml.NewDecoder(strings.NewReader(text))
+	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
+	var in *element
+	for {
+		token, err := d.Token()
+		if err == io.EOF && in == nil {
+			return list
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch x := token.(type) {
+		case xml.StartElement:
+			in = &element{name: x.Name.Local, attr: map[string]string{}, text: raw[x.Name.Local], parent: in}
+			for _, a := range x.Attr {
+				in.attr[a.Name.Local] = a.Value
+			}
+			if name == "" || in.name == name {
+				list = append(list, in)
+			}
+		case xml.EndElement:
+			in = in.parent
+		case xml.CharData:
+			if in != nil {
+				in.text += string(x)
+			}
 		}
 	}
-	return list
 }
 
 // TestHeaders: the page has its type, is not kept without being asked for, and HEAD is answered.
@@ -69,10 +106,10 @@ func TestPolicy(t *testing.T) {
 	var want []string
 	for name, element := range map[string]string{"script-src": "script", "style-src": "style"} {
 		list := elements(t, element)
-		if len(list) != 1 || list[0].FirstChild == nil || len(list[0].FirstChild.Data) < 1000 {
+		if len(list) != 1 || len(list[0].text) < 1000 {
 			t.Fatalf("%d elements %s, want one with a text", len(list), element)
 		}
-		sum := sha256.Sum256([]byte(list[0].FirstChild.Data))
+		sum := sha256.Sum256([]byte(list[0].text))
 		want = append(want, name+" 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")
 	}
 	want = append(want, "default-src 'none'", "connect-src 'self'", "img-src data:", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
@@ -90,37 +127,31 @@ func TestPolicy(t *testing.T) {
 func TestDocument(t *testing.T) {
 	ids, labelled := map[string]bool{}, map[string]bool{}
 	list := elements(t, "")
-	attribute := func(n *html.Node, key string) string {
-		if i := slices.IndexFunc(n.Attr, func(a html.Attribute) bool { return a.Key == key }); i >= 0 {
-			return n.Attr[i].Val
-		}
-		return ""
-	}
 	for _, n := range list {
-		for _, a := range n.Attr {
-			local := strings.HasPrefix(a.Val, "#") || strings.HasPrefix(a.Val, "data:")
-			if a.Key == "style" || a.Key == "src" || a.Key == "action" || strings.HasPrefix(a.Key, "on") || a.Key == "href" && !local {
-				t.Errorf("%s has %s=%q", n.Data, a.Key, a.Val)
+		for key, value := range n.attr {
+			local := strings.HasPrefix(value, "#") || strings.HasPrefix(value, "data:")
+			if key == "style" || key == "src" || key == "action" || strings.HasPrefix(key, "on") || key == "href" && !local {
+				t.Errorf("%s has %s=%q", n.name, key, value)
 			}
 		}
-		if id := attribute(n, "id"); id != "" {
+		if id := n.attr["id"]; id != "" {
 			if ids[id] {
 				t.Errorf("the id %s is there twice", id)
 			}
 			ids[id] = true
 		}
-		if n.Data == "label" {
-			labelled[attribute(n, "for")] = true
+		if n.name == "label" {
+			labelled[n.attr["for"]] = true
 		}
 	}
 	fields := 0
 	for _, n := range list {
-		if n.Data != "input" && n.Data != "textarea" && n.Data != "select" {
+		if n.name != "input" && n.name != "textarea" && n.name != "select" {
 			continue
 		}
 		fields++
-		if id := attribute(n, "id"); !labelled[id] && n.Parent.Data != "label" {
-			t.Errorf("the %s %s has no label", n.Data, id)
+		if id := n.attr["id"]; !labelled[id] && n.parent.name != "label" {
+			t.Errorf("the %s %s has no label", n.name, id)
 		}
 	}
 	if fields < 10 {
@@ -128,8 +159,8 @@ func TestDocument(t *testing.T) {
 	}
 	for _, n := range list {
 		for _, key := range []string{"for", "aria-labelledby", "aria-describedby"} {
-			if id := attribute(n, key); id != "" && !ids[id] {
-				t.Errorf("%s: %s=%q names nothing", n.Data, key, id)
+			if id := n.attr[key]; id != "" && !ids[id] {
+				t.Errorf("%s: %s=%q names nothing", n.name, key, id)
 			}
 		}
 	}
@@ -138,7 +169,7 @@ func TestDocument(t *testing.T) {
 // TestScript: nothing in the script makes HTML or code of a string, or keeps anything, and every id
 // that it names is in the page.
 func TestScript(t *testing.T) {
-	script := elements(t, "script")[0].FirstChild.Data
+	script := elements(t, "script")[0].text
 	for _, no := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "localStorage", "sessionStorage", "indexedDB", "cookie", "import(", "http:", "https:"} {
 		if strings.Contains(script, no) {
 			t.Errorf("the script has %q", no)
@@ -146,11 +177,7 @@ func TestScript(t *testing.T) {
 	}
 	ids := map[string]bool{}
 	for _, n := range elements(t, "") {
-		for _, a := range n.Attr {
-			if a.Key == "id" {
-				ids[a.Val] = true
-			}
-		}
+		ids[n.attr["id"]] = true
 	}
 	named := regexp.MustCompile(`\$\("([a-z-]+)"\)`).FindAllStringSubmatch(script, -1)
 	if len(named) < 30 {

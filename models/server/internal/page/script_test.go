@@ -78,7 +78,7 @@ func TestMarkdown(t *testing.T) {
 }
 
 // TestMarkdownIsSafe: whatever a text is, its tree has no other tags and properties than these,
-// links to the web alone, and no letter is lost but those of marks.
+// links to the web alone, and no letter is lost except in marks.
 func TestMarkdownIsSafe(t *testing.T) {
 	var problems []string
 	runScript(t, `(() => {

@@ -25,12 +25,12 @@ type Event struct {
 	// Of the next message of a conversation: what the model thinks before its text, and calls of
 	// tools. Called says that the choice has calls, this one's included.
 	Reasoning string
-	Thought   bool // its token is one of thinking
+	Thought   bool // its token belongs to thinking
 	Calls     []CallPart
 	Called    bool
 
-	// Tokens are those of Text with their logarithms, nil if these are not wanted, and Bytes
-	// returns the bytes of one, which may be a part of a character.
+	// Tokens are the tokens of Text with their logarithms, nil if these are not wanted. Bytes
+	// returns the bytes of a token, which may be a part of a character.
 	Tokens []decoder.Token
 	Bytes  func(id int32) []byte
 
@@ -43,7 +43,7 @@ type Event struct {
 // A CallPart is a call of a tool as a whole, or what one grows by, of which the first part alone
 // has ID and Name.
 type CallPart struct {
-	Index     int // of the call among those of the choice
+	Index     int // of the call among the choice's calls
 	ID, Name  string
 	Arguments string // JSON
 }
@@ -64,7 +64,7 @@ type Choice struct {
 	offset       int            // characters that were read
 	parser       *answer.Parser // nil for text that is an answer as it is
 	calls        int
-	open         bool            // the last one of calls may grow
+	open         bool            // the last call may grow
 	sent         int             // bytes of its arguments
 	ids          map[string]bool // of calls that there are
 }
@@ -165,8 +165,8 @@ func (r *Request) event(c *Choice, t decoder.Token) *Event {
 	if w.Quiet {
 		e.Text, e.End = "", decoder.EndMaxTokens
 	} else if r.Made++; w.Options.Logprobs && (t.End != decoder.EndToken || w.Echo) {
-		// With the prompt's logarithms an answer has that of the token that ends it, too: who
-		// scores a text asks for one token more and leaves the last one out, whatever it is.
+		// With the prompt's logarithms an answer also has the logarithm of the token that ends it:
+		// a client that scores a text asks for one token more and ignores the last one.
 		e.Tokens = append(e.Tokens, t)
 	}
 	c.begun, c.ended = true, e.End != decoder.EndNone
@@ -258,7 +258,7 @@ func (r *Request) Collect(e *Event) error {
 // Parts returns the events that were collected, before Whole puts them together.
 func (r *Request) Parts() []*Event { return r.parts }
 
-// Whole returns the events that were collected, those of each choice as one.
+// Whole returns the events that were collected, one for each choice.
 func (r *Request) Whole() []*Event {
 	all := make([]*Event, len(r.choices))
 	texts, thoughts := make([]strings.Builder, len(r.choices)), make([]strings.Builder, len(r.choices))

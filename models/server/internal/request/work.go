@@ -17,7 +17,7 @@ type Work interface {
 	Kind() models.Kind
 }
 
-// Kind is that of [Work].
+// Kind implements [Work].
 func (*Generate) Kind() models.Kind   { return models.KindGenerator }
 func (*Embed) Kind() models.Kind      { return models.KindEmbedder }
 func (*Rank) Kind() models.Kind       { return models.KindReranker }
@@ -43,8 +43,8 @@ type Generate struct {
 	Thinking *int // most tokens of thinking, nil for no limit
 
 	Options    decoder.GenerateOptions
-	Stop       []int32 // tokens that end a text, beside those of the model, or nil
-	IgnoreEnds bool    // leave out those of the model
+	Stop       []int32 // tokens that end a text beside the model's, or nil
+	IgnoreEnds bool    // leave out the model's
 	Shape      *options.Shape
 	Choices    int     // of each prompt
 	Suffix     *string // what follows: the text between it and the input is wanted
@@ -80,10 +80,10 @@ type Echoed struct {
 // Embed asks for vectors of texts.
 type Embed struct {
 	Inputs
-	Multi      bool // in place of a vector of each text those of its tokens
+	Multi      bool // vectors of the tokens in place of a vector
 	Sparse     bool // weights of tokens, beside a vector if the model has one
 	Alone      bool // and nothing beside them
-	Dimensions *int // nil for those of the model
+	Dimensions *int // nil for the model's
 	Truncate   bool // leave out what is too long of a text, which is an error otherwise
 
 	// Prompt is the name of the model's prompt that is put before the texts, "" for the default

@@ -87,7 +87,7 @@ type Encoder struct {
 	m       *Model
 	symbols []symbol
 	short   []merge     // of the pair that begins at a symbol
-	heap    []candidate // none is before its parent: that of i is (i-1)/2
+	heap    []candidate // none is before its parent, (i-1)/2 for i
 	text    string      // the piece
 }
 

@@ -38,7 +38,7 @@ func byDefinition(word string, ids map[string]int32, rank func(left, right strin
 	return out
 }
 
-// Merging is that of the definition: of short pieces and long ones, by merges and by scores.
+// Merging follows the definition: for short pieces and long ones, by merges and by scores.
 func TestMerges(t *testing.T) {
 	ids, list := vocabulary()
 	c := Config{IDs: ids, Unknown: -1}

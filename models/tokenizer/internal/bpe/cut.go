@@ -2,9 +2,9 @@ package bpe
 
 import "unicode/utf8"
 
-// AtLeast tells whether a piece is sure to have n ids. Each of its bytes that is known is in one of
-// them, and none has more bytes than the longest token. What is unknown does not count: it may be
-// left out, or become one token.
+// AtLeast tells whether a piece is sure to have n ids. Each known byte is in an id, and no id has
+// more bytes than the longest token. What is unknown does not count: it may be left out, or become
+// one token.
 func (e *Encoder) AtLeast(piece string, n int) bool {
 	longest := max(e.m.Longest, utf8.UTFMax)
 	if len(piece)/longest < n {

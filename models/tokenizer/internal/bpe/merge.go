@@ -81,7 +81,7 @@ func (e *Encoder) merge(at int32) merge {
 	return none
 }
 
-// candidate is a pair that can be merged, unless one of its symbols has been merged meanwhile.
+// candidate is a pair that can be merged, unless either symbol has been merged meanwhile.
 type candidate struct {
 	merge
 	at  int32 // index of the left symbol

@@ -128,7 +128,7 @@ func (m *Model) hasBytes(text string) bool {
 	return true
 }
 
-// appendSymbol appends the token of a symbol, or those of its bytes.
+// appendSymbol appends the token of a symbol, or the tokens of its bytes.
 func (m *Model) appendSymbol(ids []int32, s *symbol, piece string) []int32 {
 	if s.id >= 0 {
 		return append(ids, s.id)

@@ -75,7 +75,7 @@ func (m *Map) prefix(text string, longest bool) (to string, length int, ok bool)
 }
 
 // maxText bounds the text of a rule with the zero behind it, and so how much longer a text can
-// become. The longest one of NFKC has 33 bytes.
+// become. NFKC's longest has 33 bytes.
 const maxText = 128
 
 func offset(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }

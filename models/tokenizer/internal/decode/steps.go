@@ -32,7 +32,7 @@ func (f *first) next(token string, out func(string)) {
 func (f *first) flush(func(string))         { f.later = false }
 func (f *first) within(token string) string { return f.change(token, false) }
 
-// Metaspace makes spaces of a character. If drop is set, those of the first token are left out.
+// Metaspace makes spaces of a character. If drop is set, spaces of the first token are left out.
 func Metaspace(space string, drop bool) Maker {
 	return func() Step {
 		return &first{change: func(token string, first bool) string {
@@ -174,8 +174,8 @@ func (r *replaceText) flush(out func(string)) {
 
 func (r *replaceText) within(token string) string { return strings.ReplaceAll(token, r.from, r.to) }
 
-// bytes is a step for tokens that are bytes. It holds back those of a character until the character
-// is complete.
+// bytes is a step for tokens that are bytes. It holds back the bytes of a character until the
+// character is complete.
 type bytes struct{ pending []byte }
 
 // Bytes makes UTF-8 of tokens that are bytes: of what is not, U+FFFD, once for each beginning of a

@@ -68,8 +68,8 @@ func (s *Set) match(text string) (id int32, length, looks int) {
 	return id, length, looks
 }
 
-// narrow returns which of the tokens from from to to, whose first n bytes are the same, have byte c
-// next, and how many it has looked at.
+// narrow returns the tokens with byte c next, among the tokens from from to to, whose first n bytes
+// are the same, and how many it has looked at.
 func (s *Set) narrow(from, to, n int, c byte) (first, end, looks int) {
 	if s.tokens[from].Text[n] == c && s.tokens[to-1].Text[n] == c {
 		return from, to, 2

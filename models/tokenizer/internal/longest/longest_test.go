@@ -38,7 +38,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// All matches in a text are those of a search through all tokens.
+// All matches in a text equal the matches of a search through all tokens.
 func TestAllMatches(t *testing.T) {
 	var texts []string
 	for i := 1; i < 400; i++ {

@@ -10,7 +10,7 @@ import (
 // A Set has the pairs of neighbours.
 type Set map[[2]rune]bool
 
-// Of returns the pairs of characters of tokens, or, if bytes is set, those of their bytes.
+// Of returns the pairs of characters of tokens, or, if bytes is set, the pairs of their bytes.
 func Of(tokens iter.Seq[string], bytes bool) Set {
 	s := Set{}
 	for text := range tokens {

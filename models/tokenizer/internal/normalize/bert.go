@@ -115,7 +115,8 @@ func (n *bert) lower(r rune) {
 	}
 }
 
-// appendLower appends the lower case of a character by itself. That of İ alone is two characters.
+// appendLower appends the lower case of a character by itself. Only İ has a lower case of two
+// characters.
 func appendLower(out []byte, r rune) []byte {
 	if r == 'İ' {
 		return append(out, "i\u0307"...)

@@ -1,9 +1,9 @@
 // Package normalize has the normalizers of Hugging Face's tokenizers: what happens to a text before
 // it is split.
 //
-// The categories of characters, decompositions and lower case are those of Unicode 15.0, as Go 1.26
-// has them. The reference implementation in Rust has older tables of categories and newer ones of
-// lower case: the two differ in some hundreds of rare characters.
+// Categories of characters, decompositions and lower case follow Unicode 15.0, as in Go 1.26. The
+// reference implementation in Rust has older categories and a newer lower case: the two differ in
+// some hundreds of rare characters.
 package normalize
 
 // Func returns the text for a text.

@@ -76,7 +76,7 @@ const (
 	leading     = 0x1100
 	vowel       = 0x1161
 	vowels      = 21
-	trailing    = 0x11a7 // that of none; the first one follows
+	trailing    = 0x11a7 // of none; the first one follows
 	trailings   = 28
 )
 

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// By the definition, forms are those of package norm, where that puts nothing between marks.
+// Forms equal package norm's where it puts nothing between marks.
 func TestWholeForms(t *testing.T) {
 	for _, text := range []string{"", "a", "e\u0301\u0323", "ñ한글각ﬁ½Å", "\u1100\u1161\u11a8x", "q\u0307\u0323\u0301", "\u0301a", "\u0915\u093c", "ﷺ①ｶﾞ", "a\u0323\u0302b\u0302\u0323"} {
 		for _, f := range []norm.Form{norm.NFC, norm.NFD, norm.NFKC, norm.NFKD} {

@@ -80,7 +80,7 @@ func Char(c rune) Step {
 // WhitespaceSplit splits at white space and drops it.
 func WhitespaceSplit() Step { return splitBy(chars(unicode.IsSpace), Removed, false) }
 
-// words has two joiners as parts of words, which \w of Rust has and that of Oniguruma has not.
+// words has two joiners as parts of words, which \w has in Rust and not in Oniguruma.
 var words = sync.OnceValue(func() *regex.Regex { return must(`[\w\x{200c}\x{200d}]+|[^\w\s\x{200c}\x{200d}]+`) })
 
 // Whitespace splits into words and runs of other signs.

@@ -14,7 +14,7 @@ const MaxAhead = 1024
 // maxStates bounds the automaton: its table has a column for each class.
 const maxStates = 4096
 
-// maxWork bounds the time to make it. Those of known models take some ten thousand steps.
+// maxWork bounds the time to make it. Expressions of known models take some ten thousand steps.
 const maxWork = 1 << 23
 
 // Regex is a compiled expression. It does not change and is safe for concurrent use.
@@ -23,7 +23,7 @@ type Regex struct {
 	pages   []uint16             // of 256 characters each, of a class table
 	classes [][256]uint8
 	end     int      // the class of the text's end, the last one
-	broken  uint8    // the class of a byte that is not UTF-8, which is that of U+FFFD
+	broken  uint8    // the class of U+FFFD, and of a byte that is not UTF-8
 	next    []uint16 // [state][class]: twice the next state, and 1 if a match ends before that character
 }
 
@@ -166,8 +166,8 @@ func (b *builder) checkGreedy() {
 	}
 }
 
-// closed returns the states of which a character of a class is taken next, from those of a list,
-// and whether a match ends before that character.
+// closed returns the states that take a character of a class next, from the states of a list, and
+// whether a match ends before that character.
 func (b *builder) closed(list []int, class int) (next []int, match bool) {
 	b.closure++
 	var stack []int

@@ -50,7 +50,7 @@ func union(sets ...set) set {
 	return normal(all)
 }
 
-// folded returns the set with all characters that differ from one of it in case alone.
+// folded returns the set with all characters that differ from its own in case alone.
 func (s set) folded() set {
 	var more [][2]rune
 	for _, r := range s {

@@ -22,7 +22,7 @@ func (e *Encoder) AtLeast(text string, n int) bool {
 	return known >= want
 }
 
-// known tells whether a character is a token, and not the one of what is unknown.
+// known tells whether a character is a token, and not the unknown token.
 func (m *Model) known(char string) bool {
 	id, ok := m.ids[char]
 	return ok && id != m.unknown

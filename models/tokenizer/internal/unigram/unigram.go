@@ -1,6 +1,6 @@
 // Package unigram applies a vocabulary of SentencePiece's unigram model to a text: of all sequences
 // of tokens that make the text it finds the one whose scores have the largest sum (Kudo 2018,
-// arXiv:1804.10959), in time in proportion to the text's length and that of the longest token.
+// arXiv:1804.10959), in time in proportion to the lengths of the text and the longest token.
 package unigram
 
 import (

@@ -1,0 +1,364 @@
+package decoder
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/internal/arch"
+	"github.com/attn-go/attn/models/internal/folder"
+	"github.com/attn-go/attn/models/internal/tinyllama"
+	"github.com/attn-go/attn/models/safetensors"
+)
+
+// mtpFolders are models whose files bring a layer that guesses further tokens. Those of Qwen call
+// it mtp, the others count it among the layers.
+var mtpFolders = []string{"glm4_moe-25", "deepseek_v3-31", "glm4_moe_lite-32", "qwen3_next-2", "qwen3_5_text-2", "qwen3_5_moe_text-41"}
+
+// An mtpModel is the tensors of a folder.
+type mtpModel struct {
+	t     *testing.T
+	dir   string
+	names []string
+	all   map[string]*safetensors.Tensor
+	m     *arch.Model
+}
+
+func readMTP(t *testing.T, name string) *mtpModel {
+	t.Helper()
+	v := &mtpModel{t: t, dir: copied(t, name), all: map[string]*safetensors.Tensor{}}
+	f, err := safetensors.Open(filepath.Join(v.dir, "model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, name := range f.Names() {
+		x, err := f.Float32(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, _ := f.Info(name)
+		v.set(name, x, info.Shape...)
+	}
+	m, err := Load(v.dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.m = m.arch
+	return v
+}
+
+func (v *mtpModel) set(name string, x []float32, shape ...int) {
+	if v.all[name] == nil {
+		v.names = append(v.names, name)
+	}
+	v.all[name] = &safetensors.Tensor{Name: name, Shape: slices.Clone(shape), Data: x}
+}
+
+// write writes the folder.
+func (v *mtpModel) write() string {
+	var all []safetensors.Tensor
+	for _, name := range v.names {
+		all = append(all, *v.all[name])
+	}
+	var file bytes.Buffer
+	if err := errors.Join(safetensors.Write(&file, nil, all), os.WriteFile(filepath.Join(v.dir, "model.safetensors"), file.Bytes(), 0o666)); err != nil {
+		v.t.Fatal(err)
+	}
+	return v.dir
+}
+
+// add adds a layer that guesses further tokens: one like the last layer with attention.
+func (v *mtpModel) add() *mtpModel {
+	n, w := len(v.m.Layers), v.m.Width
+	last := n - 1
+	for v.m.Layers[last].Attention() == nil {
+		last--
+	}
+	r := &tinyllama.File{Random: 7}
+	random := func(shape ...int) []float32 {
+		x := make([]float32, shape[0]*append(shape, 1)[1])
+		for i := range x {
+			x[i] = r.Next()
+		}
+		return x
+	}
+	to, names := fmt.Sprintf("model.layers.%d.", n), map[string]string{"eh_proj": "eh_proj", "enorm": "enorm", "hnorm": "hnorm", "norm": "shared_head.norm"}
+	begin := to
+	if slices.Contains(v.m.Family.Ignored, "mtp.") {
+		begin, to = "mtp.", "mtp.layers.0."
+		names = map[string]string{"eh_proj": "fc", "enorm": "pre_fc_norm_embedding", "hnorm": "pre_fc_norm_hidden", "norm": "norm"}
+	} else {
+		setKey(v.t, v.dir, "num_nextn_predict_layers", 1)
+	}
+	for _, name := range slices.Clone(v.names) {
+		if rest, ok := strings.CutPrefix(name, fmt.Sprintf("model.layers.%d.", last)); ok {
+			x := v.all[name]
+			y := slices.Clone(x.Data)
+			slices.Reverse(y) // another layer
+			v.set(to+rest, y, x.Shape...)
+		}
+	}
+	v.set(begin+names["eh_proj"]+".weight", random(w, 2*w), w, 2*w)
+	for _, norm := range []string{"enorm", "hnorm", "norm"} {
+		x := random(w)
+		for i := range x {
+			x[i] += 0.75
+		}
+		v.set(begin+names[norm]+".weight", x, w)
+	}
+	return v
+}
+
+// alone makes the layer the only one of a model, whose embeddings are the joined states of tokens.
+func (v *mtpModel) alone(ids []int32, states []float32, c Config) string {
+	begin, at := fmt.Sprintf("model.layers.%d.", len(v.m.Layers)), ""
+	names := []string{"eh_proj", "enorm", "hnorm", "shared_head.norm"}
+	if at = begin; slices.Contains(v.m.Family.Ignored, "mtp.") {
+		begin, at, names = "mtp.", "mtp.layers.0.", []string{"fc", "pre_fc_norm_embedding", "pre_fc_norm_hidden", "norm"}
+	}
+	join, token, state := v.all[begin+names[0]+".weight"].Data, v.all[begin+names[1]+".weight"].Data, v.all[begin+names[2]+".weight"].Data
+	w := c.Width
+	norm := func(x, weight []float32) (y []float64) {
+		sum := 0.0
+		for _, v := range x {
+			sum += float64(v) * float64(v)
+		}
+		for i, z := range x {
+			g := float64(weight[i])
+			if v.m.Final.LessOne {
+				g++
+			}
+			y = append(y, float64(z)/math.Sqrt(sum/float64(w)+float64(c.Epsilon))*g)
+		}
+		return y
+	}
+	words := v.all["model.embed_tokens.weight"].Data
+	table := make([]float32, len(words))
+	for j, id := range ids[1:] {
+		both := append(norm(words[int(id)*w:][:w], token), norm(states[j*w:][:w], state)...)
+		for i := range w {
+			sum := 0.0
+			for k, x := range both {
+				sum += x * float64(join[i*2*w+k])
+			}
+			table[j*w+i] = float32(sum)
+		}
+	}
+	one := &mtpModel{t: v.t, dir: v.dir, all: map[string]*safetensors.Tensor{}, m: v.m}
+	one.set("model.embed_tokens.weight", table, c.Vocab, w)
+	head := v.all["lm_head.weight"]
+	if head == nil {
+		head = v.all["model.embed_tokens.weight"]
+	}
+	one.set("lm_head.weight", head.Data, c.Vocab, w)
+	one.set("model.norm.weight", v.all[begin+names[3]+".weight"].Data, w)
+	for _, name := range v.names {
+		if rest, ok := strings.CutPrefix(name, at); ok && !slices.Contains(names, strings.TrimSuffix(rest, ".weight")) {
+			one.set("model.layers.0."+rest, v.all[name].Data, v.all[name].Shape...)
+		}
+	}
+	setKey(v.t, v.dir, "num_hidden_layers", 1)
+	setKey(v.t, v.dir, "tie_word_embeddings", false)
+	for key, value := range map[string]any{"num_nextn_predict_layers": 0, "first_k_dense_replace": 0, "mlp_layer_types": []string{"sparse"}, "layer_types": []string{"full_attention"}} {
+		if key != "num_nextn_predict_layers" || !slices.Contains(v.m.Family.Ignored, "mtp.") {
+			if config := map[string]any{}; folder.ReadJSON(filepath.Join(v.dir, configFile), &config) == nil && config[key] != nil {
+				setKey(v.t, v.dir, key, value)
+			}
+		}
+	}
+	return one.write()
+}
+
+// TestMTPLayer: the layer computes what a model of this one layer computes, which TestReferences
+// compares with transformers, of states that are joined here in float64.
+func TestMTPLayer(t *testing.T) {
+	for _, name := range mtpFolders {
+		t.Run(name, func(t *testing.T) {
+			v := readMTP(t, name).add()
+			m, err := Load(v.write(), Options{MTP: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids := prompt(40, 3)
+			s := session(t, m, 1, len(ids))
+			hidden, err := s.Hidden(t.Context(), Step{Text: s.NewText(), Tokens: ids, Logits: LogitsAll})
+			if err != nil {
+				t.Fatal(err)
+			}
+			states := slices.Clone(hidden[0])
+			d := session(t, m.ahead, 1, len(ids))
+			got := slices.Clone(forward(t, d, Step{Text: d.NewText(), Tokens: ids[1:], Logits: LogitsAll, before: states})[0])
+
+			_, f := convert(t, v.dir)
+			file, err := New(f, Options{MTP: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d = session(t, file.ahead, 1, len(ids))
+			if same := forward(t, d, Step{Text: d.NewText(), Tokens: ids[1:], Logits: LogitsAll, before: states})[0]; name != "glm4_moe_lite-32" && name != "deepseek_v3-31" { // which have rotated elements in another order
+				sameBits(t, "the GGUF file", same, got)
+			}
+
+			one, err := Load(v.alone(ids, states, m.config), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			places := make([]int32, len(ids)-1)
+			for i := range places {
+				places[i] = int32(i)
+			}
+			s = session(t, one, 1, len(ids))
+			want := forward(t, s, Step{Text: s.NewText(), Tokens: places, Logits: LogitsAll})[0]
+			largest, worst := 0.0, 0.0
+			for i, x := range want {
+				largest, worst = max(largest, math.Abs(float64(x))), max(worst, math.Abs(float64(x-got[i])))
+			}
+			if worst > 1e-5*largest || largest < 0.01 {
+				t.Errorf("logits differ by %g of %g", worst, largest)
+			}
+		})
+	}
+}
+
+// TestMTP: whatever the layer guesses, the tokens are the same, in turns of a conversation, too.
+func TestMTP(t *testing.T) {
+	for _, name := range mtpFolders {
+		dir := readMTP(t, name).add().write()
+		plain, err := Load(dir, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Load(dir, Options{MTP: true, PageSize: 16})
+		if err != nil {
+			t.Fatal(err)
+		}
+		some := prompts()
+		for _, p := range some {
+			for i := range p {
+				p[i] %= int32(m.config.Vocab)
+			}
+		}
+		for i, sampler := range samplers {
+			o := GenerateOptions{MaxTokens: 40, Sampler: sampler, Stop: []int32{}}
+			want := collect(t, 4, plain.GenerateBatch(t.Context(), some, o))
+			o.Draft = 1 + 2*i
+			s := session(t, m, 4, 256)
+			texts := make([]*Text, len(some))
+			for turn := range 3 {
+				var steps []Step
+				for i, p := range some {
+					if texts[i] == nil {
+						texts[i] = s.NewText()
+					} else if err := texts[i].Truncate(len(p) - turn); err != nil {
+						t.Fatal(err)
+					}
+					steps = append(steps, Step{Text: texts[i], Tokens: p[texts[i].Len():]})
+				}
+				if got := collect(t, 4, s.Generate(t.Context(), o, steps...)); !slices.EqualFunc(got, want, slices.Equal[[]int32]) {
+					t.Errorf("%s, %+v, turn %d: tokens %v, want %v", name, sampler, turn, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestMTPRight: where the layer says what the model will say, all guesses are right. Embeddings are
+// points of circles, of which the head has the next ones, so that every token follows the one
+// before; the layer turns either the state before a token twice or passes the token on.
+func TestMTPRight(t *testing.T) {
+	const n, draft = 60, 4
+	for _, of := range []string{"state", "token"} {
+		v := readMTP(t, "deepseek_v3-31").add()
+		w := v.m.Width
+		vocab := v.all["model.embed_tokens.weight"].Shape[0]
+		angle := func(token, i int) float64 { return 2 * math.Pi * float64(token*(1+i)) / float64(vocab) }
+		circles := func(turn int) []float32 {
+			x := make([]float32, vocab*w)
+			for token := range vocab {
+				for i := range w / 2 {
+					sin, cos := math.Sincos(angle(token+turn, i))
+					x[token*w+2*i], x[token*w+2*i+1] = float32(cos), float32(sin)
+				}
+			}
+			return x
+		}
+		v.set("model.embed_tokens.weight", circles(0), vocab, w)
+		v.set("lm_head.weight", circles(-1), vocab, w)
+		setKey(t, v.dir, "tie_word_embeddings", false)
+		join := make([]float32, 2*w*w)
+		for i := range w {
+			if of == "token" {
+				join[i*2*w+i] = 1
+				continue
+			}
+			sin, cos := math.Sincos(angle(1, i/2))
+			join[i*2*w+w+i], join[i*2*w+w+i^1] = float32(cos), float32(sin)
+			if i%2 == 0 {
+				join[i*2*w+w+i^1] = float32(-sin)
+			}
+		}
+		v.set("model.layers.3.eh_proj.weight", join, w, 2*w)
+		for name, x := range v.all {
+			switch {
+			case strings.Contains(name, "o_proj") || strings.Contains(name, "down_proj"):
+				clear(x.Data) // layers add nothing
+			case strings.HasSuffix(name, "norm.weight"):
+				for i := range x.Data {
+					x.Data[i] = 1
+				}
+			}
+		}
+		m, err := Load(v.write(), Options{MTP: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, passes := session(t, m, 2, 256), 0
+		s.tokens.See = func(name string, _ int, _ []float32) {
+			if name == "embd" {
+				passes++
+			}
+		}
+		steps := []Step{{Text: s.NewText(), Tokens: []int32{5}}, {Text: s.NewText(), Tokens: prompt(30, 2)}}
+		for _, got := range collect(t, 2, s.Generate(t.Context(), GenerateOptions{MaxTokens: n, Stop: []int32{}, Draft: draft}, steps...)) {
+			for i, id := range got[1:] {
+				if int(id) != (int(got[i])+1)%vocab {
+					t.Fatalf("the tokens %v do not follow each other", got)
+				}
+			}
+		}
+		if want := n/(draft+1) + 1; passes != want {
+			t.Errorf("by the %s: %d passes for %d tokens of each text, want %d", of, passes, n, want)
+		}
+	}
+}
+
+// TestMTPErrors: what brings no layer, or is loaded without it, is an error of the option. EAGLE's
+// heads are no layers of a model, and refused by the name of their class.
+func TestMTPErrors(t *testing.T) {
+	dir := readMTP(t, "glm4_moe-25").add().write()
+	without, err := Load(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, later := without.With(Options{MTP: true})
+	_, none := Load(tinyFolder("llama-2"), Options{MTP: true})
+	_, missing := Load(tinyFolder("qwen3_5_text-2"), Options{MTP: true})
+	for what, err := range map[string]error{"loaded without": later, "another family": none, "not there": missing} {
+		if bad, ok := errors.AsType[*kernel.Error](err); !ok || bad.Arg() != "Options.MTP" {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	eagle := copied(t, "llama-2")
+	setKey(t, eagle, "architectures", []string{"LlamaForCausalLMEagle3"})
+	if _, err := Load(eagle, Options{}); err == nil || !strings.Contains(err.Error(), "Eagle3") {
+		t.Errorf("EAGLE: %v", err)
+	}
+}
