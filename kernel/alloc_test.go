@@ -115,20 +115,26 @@ func TestNoAllocationsOfOptions(t *testing.T) {
 	})
 }
 
-// TestNoAllocationsOfBFloat16: nor do products in bfloat16, by kernels or by a unit for tiles.
-func TestNoAllocationsOfBFloat16(t *testing.T) {
+// TestNoAllocationsOfTiles: nor do products in bfloat16 and of integers, by kernels or by a unit for
+// tiles.
+func TestNoAllocationsOfTiles(t *testing.T) {
 	contracttest.EmulateTiles(t)
 	contracttest.ForceThreads(t)
 	c := contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 33, Lk: 300, D: 16, Dv: 12}
 	q, k, v := c.Inputs()
 	out := c.Tensor(c.B, c.H, c.Lq, c.Dv, 0)
-	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
+	call := func(t *testing.T, tier kernel.Tier, k, v kernel.Tensor, s kernel.Scoring) {
+		s.Mask = kernel.Window(100, 3)
 		for threads := 1; threads <= 2; threads++ {
 			checkNoAllocs(t, fmt.Sprintf("threads=%d", threads), func() error {
-				o := kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, Scoring: kernel.Scoring{BFloat16: true, Mask: kernel.Window(100, 3)}}
+				o := kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, Scoring: s}
 				return kernel.Attention(out, q, k, v, &o)
 			})
 		}
+	}
+	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
+		call(t, tier, k, v, kernel.Scoring{BFloat16: true})
+		call(t, tier, int8Rows(k), int8Rows(v), kernel.Scoring{DynamicInt12: true})
 	})
 }
 

@@ -138,6 +138,7 @@ func TestLargeValues(t *testing.T) {
 // in pages, from a position on, with NaN and Inf, on every tier and on several threads. Short tests
 // have both types of keys and of values with each shape, but not all four pairs.
 func TestQuantized(t *testing.T) {
+	contracttest.EmulateTiles(t)
 	contracttest.ForceThreads(t)
 	integers := []kernel.DType{kernel.Int8, kernel.Int4}
 	for n := range 4 * len(quantizedShapes) {
@@ -204,7 +205,7 @@ func (c cache) of(x kernel.Tensor) (y kernel.Tensor) {
 }
 
 // quantizedCaches are those with sizes for kernels for integers.
-var quantizedCaches = []cache{{kernel.Int8, 0}, {kernel.Int8, 16}, {kernel.Int8, 96}, {kernel.Int4, 32}, {kernel.Int4, 0}}
+var quantizedCaches = []cache{{kernel.Int8, 0}, {kernel.Int8, 64}, {kernel.Int8, 16}, {kernel.Int8, 96}, {kernel.Int4, 32}, {kernel.Int4, 0}}
 
 // oddSizes are those of which kernels for integers take columns after the last one of a row.
 var oddSizes = []contracttest.Case{
@@ -216,11 +217,12 @@ var oddSizes = []contracttest.Case{
 
 // TestQuantizedCaches is TestQuantized with caches that kernels for integers take.
 func TestQuantizedCaches(t *testing.T) {
+	contracttest.EmulateTiles(t)
 	contracttest.ForceThreads(t)
 	for n, c := range slices.Concat(quantizedShapes, quantizedTiles, oddSizes) {
 		c.Seed, c.Layout = uint64(n), contracttest.Case{}.Layout // that of caches
 		for i, cache := range quantizedCaches {
-			if i > 0 && i != 1+n%3 && testutil.Thin() || cache.dtype == kernel.Int4 && (c.D|c.Dv)%2 != 0 {
+			if i > 0 && i != 1+n%4 && testutil.Thin() || cache.dtype == kernel.Int4 && (c.D|c.Dv)%2 != 0 {
 				continue
 			}
 			t.Run(fmt.Sprintf("%v/%v", c, cache), func(t *testing.T) {
@@ -253,6 +255,7 @@ func TestQuantizedCaches(t *testing.T) {
 // TestQuantizedPages is TestQuantized with such caches in pages, some of them smaller than a
 // segment of keys.
 func TestQuantizedPages(t *testing.T) {
+	contracttest.EmulateTiles(t)
 	for n, c := range []contracttest.Case{
 		{B: 2, H: 6, HKV: 2, Lq: 1, Lk: 300, D: 64, Dv: 128},
 		{B: 2, H: 2, HKV: 1, Lq: 30, Lk: 77, D: 256, Dv: 64},
@@ -295,10 +298,11 @@ func checkCall(t *testing.T, c contracttest.Case, q, k, v kernel.Tensor, opts ke
 // TestQuantizedOptions is TestOptions with integers, most of them in groups of columns that kernels
 // for integers take.
 func TestQuantizedOptions(t *testing.T) {
+	contracttest.EmulateTiles(t)
 	eachOptionCase(func(n int, c *optionCase) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			integers := []kernel.DType{kernel.Int8, kernel.Int4}
-			c.D, c.Dv = []int{64, 48, 128}[n%3], []int{16, 64, 24}[n/2%3]
+			c.D, c.Dv = []int{128, 48, 64}[n%3], []int{16, 64, 24}[n/2%3]
 			c.Types.K, c.Types.V = integers[n%2], integers[n/2%2]
 			o := c.options()
 			o.DynamicInt12 = true

@@ -14,14 +14,14 @@ import numpy as np
 from shapes import SHAPES
 
 
-def pytorch(threads, bf16):
+def pytorch(threads, mode):
     import torch
     import torch.nn.functional as F
 
     torch.set_num_threads(threads)
 
     def prepare(q, k, v, causal):
-        q, k, v = (torch.from_numpy(x).to(torch.bfloat16 if bf16 else torch.float32) for x in (q, k, v))
+        q, k, v = (torch.from_numpy(x).to(getattr(torch, mode)) for x in (q, k, v))
         gqa = q.shape[1] != k.shape[1]
 
         def call():
@@ -33,11 +33,11 @@ def pytorch(threads, bf16):
     return f"PyTorch {torch.__version__}", prepare
 
 
-def onnxruntime(threads, bf16):
+def onnxruntime(threads, mode):
     import onnx, onnxruntime as ort
     from onnx import TensorProto, helper
 
-    if bf16:
+    if mode != "float32":
         raise ImportError("ONNX Runtime: its operator has no bfloat16 on CPUs")
 
     options = ort.SessionOptions()
@@ -59,12 +59,14 @@ def onnxruntime(threads, bf16):
     return f"ONNX Runtime {ort.__version__}", prepare
 
 
-def openvino(threads, bf16):
+def openvino(threads, mode):
     import openvino as ov
     from openvino import opset13 as ops
 
     core = ov.Core()
-    config = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "bf16" if bf16 else "f32", "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY"}
+    config = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY"}
+    if mode != "default":  # which takes bfloat16 where the CPU has it
+        config["INFERENCE_PRECISION_HINT"] = {"float32": "f32", "bfloat16": "bf16"}[mode]
 
     def prepare(q, k, v, causal):
         parameters = [ops.parameter(x.shape, np.float32) for x in (q, k, v)]
@@ -109,7 +111,7 @@ def main():
     threads, libraries, peers = args.threads, [], []
     for library in pytorch, onnxruntime, openvino:
         try:
-            libraries.append(library(threads, args.bf16))
+            libraries.append(library(threads, "bfloat16" if args.bf16 else "float32"))
         except ImportError as e:
             print(f"left out: {e}", file=sys.stderr)
     print(f"microseconds, {threads} threads\n\n| shape | {' | '.join(name for name, _ in libraries)} |\n|---|{'---|' * len(libraries)}")

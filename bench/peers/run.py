@@ -2,22 +2,27 @@
 """attn beside PyTorch, ONNX Runtime and OpenVINO on this machine: installs them, times all in turn, prints a table.
 
 usage: run.py [flags]      `.ci/step peers flags`; needs Python with venv, pip, and Go
-Each program runs in a process of its own. Shape by shape they are timed one after the other, several rounds of that,
+The first table has float32. The second has attn, and each library as it comes and in its other modes, with the root
+mean square of the error against float64. Each program and mode runs in a process of its own. Shape by shape they are timed one after the other, several rounds of that,
 and the best round of each counts. A program that cannot be installed or does not run is reported as NOT RUN.
 """
-import argparse, json, os, pathlib, subprocess, sys, threading
+import argparse, json, os, pathlib, subprocess, sys, tempfile, threading, time
 
 HERE = pathlib.Path(__file__).resolve().parent
 LIBRARIES = {"pytorch": ["numpy", "torch"], "onnxruntime": ["numpy", "onnx", "onnxruntime"], "openvino": ["numpy", "openvino"]}
+MODES = {"attn": ["float32", "bfloat16", "int8"], "pytorch": ["float32", "bfloat16"], "onnxruntime": ["float32"], "openvino": ["float32", "default", "bfloat16"]}
 PATIENCE = 120  # seconds for an answer
+INSTALLING = 180  # seconds for all libraries
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
 
 
 def requirements():
-    """The lines of requirements.txt: options of pip, and the pinned packages by name."""
+    """The lines of requirements.txt: options of pip, and the pinned packages by name, a line for each system."""
     lines = [l.strip() for l in open(HERE / "requirements.txt") if l.strip() and not l.startswith("#")]
-    options = [word for l in lines if l.startswith("-") for word in l.split()]
-    return options, {l.split("==")[0]: l for l in lines if not l.startswith("-")}
+    options, pinned = [word for l in lines if l.startswith("-") for word in l.split()], {}
+    for l in lines:
+        pinned.setdefault(l.split("==")[0], []).append(l)
+    return options, pinned
 
 
 def install(venv, libraries):
@@ -26,23 +31,48 @@ def install(venv, libraries):
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", venv], check=True)
     options, pinned = requirements()
-    found, missing = [], {}
+    found, missing, start = [], {}, time.monotonic()
     for library in libraries:
-        packages = [pinned[p] for p in LIBRARIES[library]]
-        print(f"installing {' '.join(packages)}", file=sys.stderr)
-        p = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *options, *packages], stderr=subprocess.PIPE, text=True)
-        if p.returncode == 0:
+        packages = [line for p in LIBRARIES[library] for line in pinned[p]]
+        if subprocess.run([python, "-c", "import " + ", ".join(LIBRARIES[library])], stderr=subprocess.DEVNULL).returncode == 0:
+            print(f"{library} is there", file=sys.stderr)
             found.append(library)
+        elif why := pip(python, [*options, *packages], start + INSTALLING, f"installing {library}"):
+            missing[library] = why
         else:
-            lines = [l for l in p.stderr.splitlines() if l.startswith("ERROR")] or p.stderr.splitlines() or [""]
-            missing[library] = f"pip failed: {lines[-1][:200]}"
+            found.append(library)
     return python, found, missing
+
+
+def pip(python, arguments, deadline, what):
+    """Runs pip install until a time, and says what it does. Returns why it failed, or None."""
+    command = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--retries", "1", "--only-binary", ":all:", *arguments]
+    with tempfile.TemporaryFile("w+") as said:
+        p, begun = subprocess.Popen(command, stdout=said, stderr=said), time.monotonic()
+        while p.poll() is None and time.monotonic() < deadline:
+            if sys.stderr.isatty():
+                print(f"\r{what}: {time.monotonic() - begun:.0f} s", end="", file=sys.stderr, flush=True)
+            try:
+                p.wait(1)
+            except subprocess.TimeoutExpired:
+                pass
+        print(f"\r{what}: {time.monotonic() - begun:.0f} s", file=sys.stderr)
+        if p.poll() is None:
+            p.kill()
+            p.wait()
+            return f"pip was ended {INSTALLING} s after the first library"
+        said.seek(0)
+        lines = [l.strip() for l in said if l.strip()] or [""]
+    if p.returncode == 0:
+        return None
+    return "pip failed: " + ([l for l in lines if l.startswith("ERROR")] or lines)[-1][:200]
 
 
 class Worker:
     """A process that times shapes, see worker.py."""
 
-    def __init__(self, *command):
+    def __init__(self, mode, *command):
+        self.mode = mode
         quiet = os.environ | {"CI": "true"}  # OpenVINO then sends no telemetry
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=HERE, env=quiet)
         self.name = self.answer().get("name")
@@ -68,8 +98,8 @@ class Worker:
 
 
 def measure(workers, shape, rounds, seconds):
-    """The best times of the workers in nanoseconds, None for one that does not run the shape."""
-    best = [None] * len(workers)
+    """The best times of the workers in nanoseconds, None for one that does not run the shape, and their errors."""
+    best, errors = [None] * len(workers), [None] * len(workers)
     for r in range(rounds):
         for i, w in enumerate(workers):
             if r > 0 and best[i] is None:
@@ -79,8 +109,8 @@ def measure(workers, shape, rounds, seconds):
                 print(f"NOT RUN: {shape['name']} by {w.name}: {answer['error']}", file=sys.stderr)
                 best[i] = None
             else:
-                best[i] = min(answer["ns"], best[i] or answer["ns"])
-    return best
+                best[i], errors[i] = min(answer["ns"], best[i] or answer["ns"]), answer["rms"]
+    return best, errors
 
 
 def shapes(names):
@@ -108,12 +138,23 @@ def markdown(threads, names, rows):
     return "\n".join(lines) + "\n"
 
 
+def errors(threads, workers, rows):
+    """A table with the times and errors of attn and of the others in all modes."""
+    lines = [f"Best times on {threads} thread{'s' * (threads > 1)}, and the root mean square of the error against float64.", "",
+             f"| shape | {' | '.join(f'{w.name} {w.mode}' for w in workers)} |", f"|---|{'---|' * len(workers)}"]
+    for shape, best, rms in rows:
+        lines.append(f"| {shape} | {' | '.join(f'{duration(ns)} · {e:.1e}' if ns else '–' for ns, e in zip(best, rms))} |")
+    return "\n".join(lines) + "\n"
+
+
 def flags():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     numbers = lambda text: [int(n) for n in text.split(",")]
     names = lambda text: text.split(",")
     p.add_argument("--venv", type=pathlib.Path, default=CACHE / "attn" / "peers", help="folder of the virtual environment (%(default)s)")
     p.add_argument("--libraries", type=names, default=list(LIBRARIES), help=f"some of {','.join(LIBRARIES)}")
+    modes = ["float32", "default", "bfloat16", "int8"]
+    p.add_argument("--modes", type=names, default=modes, help=f"some of {','.join(modes)}; float32 is always one")
     p.add_argument("--shapes", type=names, help="letters of shapes, such as A,S1 (all)")
     p.add_argument("--threads", type=numbers, default=[1, 2], help="numbers of threads (1,2)")
     p.add_argument("--rounds", type=int, default=5, help="how often each program times a shape (%(default)s)")
@@ -123,6 +164,9 @@ def flags():
     args = p.parse_args()
     if unknown := set(args.libraries) - set(LIBRARIES):
         p.error(f"unknown libraries: {', '.join(unknown)}")
+    if unknown := set(args.modes) - set(modes):
+        p.error(f"unknown modes: {', '.join(unknown)}")
+    args.modes = [m for m in modes if m in args.modes or m == "float32"]
     if min(args.threads) < 1 or args.rounds < 1:
         p.error("--threads and --rounds: want at least 1")
     args.shapes = shapes(args.shapes)
@@ -138,23 +182,30 @@ def main():
     subprocess.run(["go", "build", "-o", attn, "./attn"], cwd=HERE, check=True)
     peers, tables = [], []
     for threads in args.threads:
-        workers = [Worker(attn, str(threads))]
-        for library in found:
-            w = Worker(python, HERE / "worker.py", library, str(threads))
-            if w.name:
-                workers.append(w)
-            else:
-                missing[library] = "it does not start"
+        workers = []
+        for library in ["attn", *found]:
+            for mode in args.modes:
+                if mode not in MODES[library]:
+                    continue
+                command = [attn] if library == "attn" else [python, HERE / "worker.py", library]
+                w = Worker(mode, *command, mode, str(threads))
+                if w.name:
+                    workers.append(w)
+                else:
+                    missing[f"{library} {mode}"] = "it does not start"
+        floats = [i for i, w in enumerate(workers) if w.mode == "float32"]
         rows = []
         for shape in args.shapes:
             print(f"{shape['name']}, {threads} threads", file=sys.stderr)
-            best = measure(workers, shape, args.rounds, args.seconds)
+            best, rms = measure(workers, shape, args.rounds, args.seconds)
             if best[0] is None:
                 sys.exit("attn does not run")
-            rows.append((shape["name"], best))
-            peers += [{"program": w.name, "shape": shape["name"], "threads": threads, "ns": ns, "attn_ns": best[0], "ratio": ns / best[0]}
-                      for w, ns in zip(workers[1:], best[1:]) if ns]
-        tables.append(markdown(threads, [w.name for w in workers], rows))
+            rows.append((shape["name"], best, rms))
+            peers += [{"program": workers[i].name, "shape": shape["name"], "threads": threads, "ns": best[i], "attn_ns": best[0], "ratio": best[i] / best[0]}
+                      for i in floats[1:] if best[i]]
+        tables.append(markdown(threads, [workers[i].name for i in floats], [(name, [best[i] for i in floats]) for name, best, _ in rows]))
+        if len(workers) > len(floats):
+            tables.append(errors(threads, workers, rows))
         for w in workers:
             w.close()
     print("\n" + "\n".join(tables))

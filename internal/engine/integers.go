@@ -70,9 +70,10 @@ func integersScores(t *tile, part mask.Span, top []float32) {
 	}
 }
 
-// values takes the values as float32 if a pair of keys would begin before the block.
+// integersValues takes the values as float32 if a pair of keys would begin before the block, or if
+// there is no kernel for them.
 func integersValues(t *tile) {
-	if t.block.keys.Lo%2 != 0 {
+	if t.block.keys.Lo%2 != 0 || !t.job.plan.shape.codes || t.kern.CodeValues == nil {
 		asFloatsValues(t)
 		return
 	}

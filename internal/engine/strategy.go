@@ -69,8 +69,9 @@ var (
 	bfloat16       = strategy{packBFloat16, bfloat16Scores, bfloat16Softmax, bfloat16Values, bfloat16Merge, &inLanes}
 	skinnyBFloat16 = strategy{packBFloat16, skinnyBFloat16Scores, bfloat16Softmax, skinnyBFloat16Values, skinnyMerge, &inRows}
 
-	// unitBFloat16 is for tiles of whole PanelSteps alone: others take bfloat16.
+	// These are for tiles of whole PanelSteps alone, see forLanes.
 	unitBFloat16 = strategy{packUnit, unitScores, bfloat16Softmax, unitValues, bfloat16Merge, &inLanes}
+	unitIntegers = strategy{packHalves, unitIntegersScores, panelSoftmax, integersValues, bfloat16Merge, &inLanes}
 
 	exactPanel    = strategy{packPanel, panelScores, exactSoftmax, exactValues, panelMerge, &inLanes}
 	exactAdditive = strategy{packRows, additiveScores, exactSoftmax, exactValues, panelMerge, &inLanes}
@@ -88,19 +89,26 @@ var (
 	ofIntegers = strategies{&integers, &skinnyIntegers, &exactIntegers}
 	ofBFloat16 = strategies{&bfloat16, &skinnyBFloat16, &exactBFloat16}
 	ofUnit     = strategies{&unitBFloat16, &skinnyBFloat16, &exactBFloat16}
+	ofHalves   = strategies{&unitIntegers, &skinnyIntegers, &exactIntegers}
 	ofOthers   = strategies{&asFloats, &skinnyIntegers, &exactIntegers} // integers that the kernels for many rows do not take
 )
 
 // forLanes returns the strategy of a tile of so many lanes, which has the same layout.
 func (s *strategy) forLanes(lanes int) *strategy {
-	if s == &unitBFloat16 && lanes%ukernel.PanelStep != 0 {
+	switch {
+	case lanes%ukernel.PanelStep == 0:
+	case s == &unitBFloat16:
 		return &bfloat16
+	case s == &unitIntegers:
+		return &asFloats
 	}
 	return s
 }
 
 // usesUnit tells whether a unit for tiles computes products.
-func (j *Job) usesUnit() bool { return j.Call.BFloat16 && j.tier.Unit().GemmTiles != nil }
+func (j *Job) usesUnit() bool {
+	return j.tier.Unit().GemmTiles != nil && (j.Call.BFloat16 || j.Call.DynamicInt12 && j.hasWholeHalves())
+}
 
 // of returns the strategy of a bucket.
 func (s *strategies) of(b *tasks.Bucket) *strategy {
@@ -113,6 +121,8 @@ func (s *strategies) of(b *tasks.Bucket) *strategy {
 // strategies returns the strategies of the call.
 func (j *Job) strategies() *strategies {
 	switch {
+	case j.Call.DynamicInt12 && j.usesUnit():
+		return &ofHalves
 	case j.Call.DynamicInt12 && j.fitsCodes() && j.hasCodeTiles():
 		return &ofIntegers
 	case j.Call.DynamicInt12:

@@ -78,8 +78,11 @@ func (t *tile) fitScores(j *Job, m *parallel.Memory, lanes int) {
 	if parallel.Fit(m, &t.block.usage, &t.block.stats, 7*lanes, rows.Aligned); len(t.max) > 0 && &t.max[0] != &t.block.stats[0] {
 		t.max = nil // they lie in the old memory
 	}
-	if j.plan.shape.unit {
-		parallel.Fit(m, &t.wordsUsage, &t.words, kvrows.Depth(j.d())/2*lanes, parallel.Make[uint32])
+	if n := kvrows.Depth(j.d()) / 2 * lanes; j.plan.shape.unit {
+		if j.Call.DynamicInt12 {
+			n *= 2 // both halves of them
+		}
+		parallel.Fit(m, &t.wordsUsage, &t.words, n, parallel.Make[uint32])
 	}
 	if n := j.codesOfQueries(lanes); n > 0 {
 		parallel.Fit(m, &t.codesUsage, &t.codes, n, parallel.Make[int16])

@@ -6,7 +6,9 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -26,6 +28,15 @@ type shape struct {
 	Causal  bool
 }
 
+// last is the shape that was timed last.
+var last struct {
+	shape shape
+	rms   float64
+}
+
+// modes are the types of keys, values and products, by what run.py calls them.
+var modes = map[string]string{"float32": "float32", "bfloat16": "bfloat16, products too", "int8": "int8, quantized"}
+
 func main() {
 	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "attn:", err)
@@ -34,12 +45,16 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("usage: attn THREADS")
+	if len(args) != 2 {
+		return fmt.Errorf("usage: attn MODE THREADS")
 	}
-	threads, err := strconv.Atoi(args[0])
+	i := slices.IndexFunc(calls.Types, func(t calls.Type) bool { return t.Name == modes[args[0]] })
+	if i < 0 {
+		return fmt.Errorf("MODE is %q, want float32, bfloat16 or int8", args[0])
+	}
+	threads, err := strconv.Atoi(args[1])
 	if err != nil || threads < 1 {
-		return fmt.Errorf("THREADS is %q, want at least 1", args[0])
+		return fmt.Errorf("THREADS is %q, want at least 1", args[1])
 	}
 	out := json.NewEncoder(os.Stdout)
 	if err := out.Encode(map[string]string{"name": "attn " + kernel.Tier{}.String()}); err != nil {
@@ -51,11 +66,11 @@ func run(args []string) error {
 			Seconds float64
 		}
 		err := json.Unmarshal(lines.Bytes(), &request)
-		ns := 0.0
+		var ns, rms float64
 		if err == nil {
-			ns, err = request.Shape.time(threads, time.Duration(request.Seconds*float64(time.Second)))
+			ns, rms, err = request.Shape.time(&calls.Types[i], threads, time.Duration(request.Seconds*float64(time.Second)))
 		}
-		answer := any(map[string]float64{"ns": ns})
+		answer := any(map[string]float64{"ns": ns, "rms": rms})
 		if err != nil {
 			answer = map[string]string{"error": err.Error()}
 		}
@@ -66,22 +81,60 @@ func run(args []string) error {
 	return nil
 }
 
-// time returns the median time of a call in nanoseconds, of those that fit into a time.
-func (s *shape) time(threads int, limit time.Duration) (float64, error) {
-	kv := [4]int{1, s.KVHeads, s.Lk, s.D}
-	x, scoring := numbers.Normals(s.KVHeads*s.Lk*s.D), kernel.Scoring{}
+// time returns the median time of a call in nanoseconds, of those that fit into a time, and the root
+// mean square of the error of its first head.
+func (s *shape) time(t *calls.Type, threads int, limit time.Duration) (ns, rms float64, err error) {
+	kv, keys, y := [4]int{1, s.KVHeads, s.Lk, s.D}, s.KVHeads*s.Lk*s.D, make([]float32, s.Heads*s.Lq*s.D)
+	numbers := numbers.Normals(2*keys + len(y))
+	x, values, queries := numbers[:keys], numbers[keys:2*keys], numbers[2*keys:]
+	k, v := t.Sets(x, 1, kv)[0], t.Sets(values, 1, kv)[0]
+	q, out := kernel.BHLD(queries, 1, s.Heads, s.Lq, s.D), kernel.BHLD(y, 1, s.Heads, s.Lq, s.D)
+	o := kernel.Options{Exec: kernel.Exec{Threads: threads}, Scoring: t.Scoring}
 	if s.Causal {
-		scoring.Mask = kernel.Causal(0)
+		o.Mask = kernel.Causal(0)
 	}
-	t := &calls.Types[0]
-	call := calls.Attention(calls.Queries(s.Heads, s.Lq, s.D), t.Sets(x, 1, kv), t.Sets(x, 1, kv), scoring)
 	var times []float64
 	for start := time.Now(); len(times) < 2 || time.Since(start) < limit; {
 		before := time.Now()
-		if err := call(kernel.Exec{Threads: threads}); err != nil {
-			return 0, err
+		if err := kernel.Attention(out, q, k, v, &o); err != nil {
+			return 0, 0, err
 		}
 		times = append(times, float64(time.Since(before).Nanoseconds()))
 	}
-	return stats.Median(times[1:]), nil
+	if *s != last.shape { // the error of a shape takes a second
+		last.shape, last.rms = *s, s.error(y, queries, x, values)
+	}
+	return stats.Median(times[1:]), last.rms, nil
+}
+
+// error returns the root mean square of the error of the first head of y.
+func (s *shape) error(y, q, k, v []float32) float64 {
+	total, weights := 0.0, make([]float64, s.Lk)
+	for i := range s.Lq {
+		seen, sum, most := s.Lk, 0.0, math.Inf(-1)
+		if s.Causal {
+			seen = i + 1
+		}
+		for j := range weights[:seen] {
+			score := 0.0
+			for e, x := range q[i*s.D:][:s.D] {
+				score += float64(x) * float64(k[j*s.D+e])
+			}
+			weights[j] = score / math.Sqrt(float64(s.D))
+			most = max(most, weights[j])
+		}
+		want := make([]float64, s.D)
+		for j := range weights[:seen] {
+			w := math.Exp(weights[j] - most)
+			sum += w
+			for e, x := range v[j*s.D:][:s.D] {
+				want[e] += w * float64(x)
+			}
+		}
+		for e, x := range want {
+			difference := float64(y[i*s.D+e]) - x/sum
+			total += difference * difference
+		}
+	}
+	return math.Sqrt(total / float64(s.Lq*s.D))
 }
