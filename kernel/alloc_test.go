@@ -115,8 +115,8 @@ func TestNoAllocationsOfOptions(t *testing.T) {
 	})
 }
 
-// TestNoAllocationsOfTiles: nor do products in bfloat16 and of integers, by kernels or by a unit for
-// tiles.
+// TestNoAllocationsOfTiles: nor do products in bfloat16 and of integers, by kernels or by a unit
+// for tiles.
 func TestNoAllocationsOfTiles(t *testing.T) {
 	contracttest.EmulateTiles(t)
 	contracttest.ForceThreads(t)

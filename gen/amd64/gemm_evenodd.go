@@ -7,8 +7,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Products in bfloat16 have two chains for each sum, one of even and one of odd steps. At the end
-// of a segment, after 32 steps, both are added, and their sum is added to C in memory, as other
+// Products in bfloat16 have two chains for each sum: even steps make the one, and odd steps the
+// other. At the end of a segment, after 32 steps, both are added, and their sum is added to C in memory, as other
 // products do with their segments.
 //
 // With AVX-512, and with pairs, which bring an even and an odd step by one load, both chains stay

@@ -11,7 +11,7 @@ import (
 // to 12 bits times a power of two, of which bfloat16 holds 8: each is the sum of two such numbers,
 // its first bits and the others. Integers of 8 bits are bfloat16 as well. So a sum over the 64
 // columns of a segment, first with the one halves and then with the other ones, is exact in every
-// step, and is that of the other kernels:
+// step, and has the bits of the other kernels:
 //
 //	|half| + |other half| = |q| ≤ 2^11,   64 columns · 2^11 · 2^7 = 2^24
 //
@@ -21,8 +21,8 @@ import (
 // of its own: with a call of GemmTiles for each half of the weights of 32 keys, most of the time
 // would go into tiles that are loaded and stored.
 
-// hasWholeHalves tells whether the groups of columns of the keys are whole segments of the unit, and
-// at most one of the contract's, unless there is a single group.
+// hasWholeHalves tells whether the groups of columns of the keys are whole segments of the unit,
+// and at most one of the contract's, unless there is a single group.
 func (j *Job) hasWholeHalves() bool {
 	group := j.Call.K.Group()
 	return group == j.d() || group <= ukernel.ColumnSegment && kvrows.Depth(group) == group

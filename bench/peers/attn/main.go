@@ -81,8 +81,8 @@ func run(args []string) error {
 	return nil
 }
 
-// time returns the median time of a call in nanoseconds, of those that fit into a time, and the root
-// mean square of the error of its first head.
+// time calls for some time. It returns the median time of a call in nanoseconds, and the root mean
+// square of the error of its first head.
 func (s *shape) time(t *calls.Type, threads int, limit time.Duration) (ns, rms float64, err error) {
 	kv, keys, y := [4]int{1, s.KVHeads, s.Lk, s.D}, s.KVHeads*s.Lk*s.D, make([]float32, s.Heads*s.Lq*s.D)
 	numbers := numbers.Normals(2*keys + len(y))
