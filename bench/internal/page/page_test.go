@@ -368,8 +368,8 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestSelections: README.md names contract and date of its chart, and the tables of models/README.md
-// are selections of the comparisons.
+// TestSelections: README.md names contract and date of its chart, and the tables of
+// models/README.md are selections of the comparisons.
 func TestSelections(t *testing.T) {
 	_, comparisons := committed(t)
 	byFile := map[string]*results.Comparison{}

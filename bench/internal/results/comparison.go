@@ -28,7 +28,7 @@ type Comparison struct {
 	Disturbance string          `json:"disturbance,omitempty"` // what disturbed the runs
 	Unit        string          `json:"unit"`                  // UnitNs, or that of a rate
 	Of          string          `json:"of"`                    // what a row stands for
-	Programs    []string        `json:"programs"`              // the first one is what the others are compared with
+	Programs    []string        `json:"programs"`              // the others are compared with the first
 	Chart       string          `json:"chart,omitempty"`
 	Rows        []ComparisonRow `json:"rows"`
 }
