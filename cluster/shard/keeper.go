@@ -125,8 +125,8 @@ func (k *keeper) round(ctx context.Context) error {
 	there, changed := map[string]bool{}, false
 	err := k.worker.bucket.each(ctx, k.worker.conn, func(name string, e *wire.Entry, err error) {
 		there[name] = true
-		if err == nil && time.Since(k.looked) > k.gone { // servers that choose a leader take their time
-			err = k.look(ctx)
+		if err == nil && time.Since(k.looked) > k.gone {
+			err = k.look(ctx) // servers that choose a leader take their time
 			changed = changed || err != nil || k.alone || !slices.Equal(k.live, before)
 		}
 		var c Copies
