@@ -163,9 +163,9 @@ func (k *keeper) round(ctx context.Context) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// confirm takes over what a round has found of a sequence with so many blocks, as far as err lets it
-// know. Of blocks that nobody holds it leaves those in c that an earlier round has found, too: the
-// sequence may have been freed, or their holders are about to be found.
+// confirm takes over what a round has found of a sequence with so many blocks, as far as err lets
+// it know. Of blocks that nobody holds it leaves those in c that an earlier round has found, too:
+// the sequence may have been freed, or their holders are about to be found.
 func (k *keeper) confirm(name string, c *Copies, blocks int, err error) {
 	known := k.lost[name]
 	if err != nil {
