@@ -89,8 +89,8 @@ func (l *Layer) openSize() int { return chunk * (l.KeySize + l.columns() + 1) }
 // after them to After. Before stays as it is. No output shares memory with an input or with the
 // other one, but for After, which may be Before if both lie between the same two multiples of 64
 // tokens: then the tokens are added to it, which takes less time than a copy. The state before them
-// can still be read there, as nothing changes that belongs to fewer tokens. A copy of it has none of
-// the tokens after it.
+// can still be read there, as nothing changes that belongs to fewer tokens. What is copied from
+// there has none of the tokens after it.
 //
 // In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. An error is a
 // [*kernel.Error], and leaves out and After untouched.

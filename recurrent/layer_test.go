@@ -231,8 +231,8 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// TestGivenUp: a state that grew in place holds the one before, too: what is read from there has the
-// bits that it would have without the tokens given up, and so has its state.
+// TestGivenUp: a state that grew in place holds the one before, too. What is read from there has
+// the bits that it would have without the tokens given up, and so has its state.
 func TestGivenUp(t *testing.T) {
 	for i, d := range sizes {
 		s, draft := newSample(d, 70, uint64(i)), newSample(d, 70, uint64(40+i))

@@ -129,10 +129,10 @@ func (s *stranger) environment(ctx context.Context) ([]string, error) {
 	), nil
 }
 
-// harmless returns those of the flags of GOFLAGS, each after a space, that change neither which
-// modules and files commands build nor what these do: how many processes run at once, and what
-// compilers, assemblers and linkers are told, as not to write debug information. Flags in quotes are
-// left out.
+// harmless returns some of the flags of GOFLAGS, each after a space: how many processes run at
+// once, and what compilers, assemblers and linkers are told, as not to write debug information. The
+// others change which modules and files commands build, or what these do. It leaves out flags in
+// quotes.
 func harmless(flags string) (kept string) {
 	for _, flag := range strings.Fields(flags) {
 		switch name, _, _ := strings.Cut(flag, "="); name {
