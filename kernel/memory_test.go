@@ -173,8 +173,8 @@ func TestGuardOptions(t *testing.T) {
 
 // TestGuardOddColumns makes calls on int8 keys and values right before a page without access.
 // Kernels for integers would take columns after the end of the last row. Rows lie side by side,
-// with those of another head between them, and in pages, of which the last one in memory has the
-// first keys. Calls take all keys, lists of them, and those of a tree.
+// with rows of another head between them, and in pages, of which the last one in memory has the
+// first keys. Calls take all keys, lists of them, or a tree.
 func TestGuardOddColumns(t *testing.T) {
 	const keys, heads = 480, 2
 	a := testutil.NewGuardedArena(t, testutil.AtEnd, 4, 1<<20)
