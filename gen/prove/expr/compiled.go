@@ -51,8 +51,8 @@ func (p *Program) C(leaves []*Node, conditions []string, a, b *Node, isFloat boo
 		done[s.out] = fmt.Sprintf("v%d", s.out)
 		fmt.Fprintf(&body, "%s v%d = %s;\n", kind, s.out, value)
 	}
-	fmt.Fprintf(&body, "SAME(%s, %s, %d)\n", name(p.place[a]), name(p.place[b]), map[bool]int{false: 0, true: 1}[isFloat])
-	return strings.Replace(compiledC, "BODY", body.String(), 1)
+	fmt.Fprintf(&body, "KEEP(%s, %s)\n", name(p.place[a]), name(p.place[b]))
+	return strings.NewReplacer("BODY", body.String(), "IS_FLOAT", map[bool]string{false: "0", true: "1"}[isFloat]).Replace(compiledC)
 }
 
 // inC returns a node as an expression in C.
@@ -100,9 +100,9 @@ func (s step) inC(v []string) string {
 	case Select:
 		return fmt.Sprintf("%s ? %s : %s", v[0], v[1], v[2])
 	case Eq, Ult:
-		return fmt.Sprintf("%s %s %s", v[0], map[Op]string{Eq: "==", Ult: "<"}[n.Op], v[1])
+		return fmt.Sprintf("%s %s %s ? one : zero", v[0], map[Op]string{Eq: "==", Ult: "<"}[n.Op], v[1])
 	case Lt:
-		return fmt.Sprintf("(%s) < (%s)", signed(0), signed(1))
+		return fmt.Sprintf("(%s) < (%s) ? one : zero", signed(0), signed(1))
 	case UMax, UMin:
 		return fmt.Sprintf("%s %s %s ? %s : %s", v[0], map[Op]string{UMax: ">", UMin: "<"}[n.Op], v[1], v[0], v[1])
 	case Shl, Shr:
