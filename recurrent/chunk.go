@@ -131,6 +131,7 @@ func (c *call) heads(w *scratch, lo, hi int) {
 			copy(c.after[h*after:][:after], w.head.all)
 		}
 	}
+	w.head.all, w.head.s, w.head.kt, w.head.u, w.head.g = nil, nil, nil, nil, nil // which may be the caller's
 }
 
 // exp is e^x for the exponents x of the contract.

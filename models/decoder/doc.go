@@ -53,6 +53,7 @@
 //	gemma3n                gemma3n_text     Gemma 3n, texts only
 //	gemma4                 gemma4_text      Gemma 4, texts only
 //	gemma-embedding                         EmbeddingGemma, an embedder
+//	arcee                  arcee            Arcee's AFM
 //	nemotron               nemotron         Nemotron
 //	nemotron_h             nemotron_h       Nemotron H and Nano 2, most of whose layers are of Mamba-2 or feed-forward networks
 //	nemotron_h_moe         nemotron_h       Nemotron 3 Nano, likewise, with experts

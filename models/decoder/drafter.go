@@ -78,7 +78,7 @@ func (m *Model) CheckDraft(draft *Model) error {
 func (g *generation) drafters(o *GenerateOptions) error {
 	m := o.DraftModel
 	g.ahead = m == nil && o.Draft > 0 && g.s.model.ahead != nil
-	if g.s.follows = g.s.follows || g.ahead; g.ahead {
+	if g.ahead {
 		m = g.s.model.ahead
 	}
 	if m == nil {
@@ -116,7 +116,9 @@ func (g *generation) drafters(o *GenerateOptions) error {
 		if g.s.draft, err = m.newSession(pages); err != nil {
 			return err
 		}
-		g.s.draft.follows = g.ahead
+		if g.ahead {
+			g.s.draft.follows = 1
+		}
 	}
 	for _, t := range g.streams {
 		if t.text.draft == nil || t.text.draft.session != g.s.draft {

@@ -171,7 +171,7 @@ func (s *Session) nextPass(steps []Step) bool {
 			continue
 		}
 		s.counts, s.texts = append(s.counts, n), append(s.texts, t.Text)
-		r := reach{first: t.Text.Len() + max(0, done), ends: s.follows && done+n == len(t.Tokens)}
+		r := reach{first: t.Text.Len() + max(0, done), ends: s.follows > 0 && done+n == len(t.Tokens)}
 		for j := max(0, done); j < done+n; j++ {
 			scored := t.Logits == LogitsAll || t.Logits == LogitsLast && j == len(t.Tokens)-1
 			if scored {
@@ -216,7 +216,7 @@ func (s *Session) pass(ctx context.Context) error {
 	if err != nil || len(p.Wanted) == 0 {
 		return err
 	}
-	if s.follows {
+	if s.follows > 0 {
 		h = s.follow(h)
 	}
 	rows := len(s.scored)

@@ -307,6 +307,10 @@ func (g *generation) read(ctx context.Context) ([][]float32, error) {
 		}
 		g.steps = append(g.steps, step)
 	}
+	if g.ahead {
+		g.s.follows = chunk
+		defer func() { g.s.follows = 0 }()
+	}
 	return g.s.run(ctx, g.steps, false, func(i int) int { return g.streams[i].index })
 }
 

@@ -29,7 +29,7 @@ func inspect(model string, u use) (*inventory.Inventory, error) {
 	}
 	v.Problem(err)
 	x.describe(v)
-	if name, n := x.guessing(x.arch); n > 0 {
+	if name, n := x.guessing(x.arch, u); n > 0 {
 		v.Size(name, n)
 	}
 	if u == ranks {

@@ -386,9 +386,16 @@ func TestDocNamesModels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text, _ := strings.Cut(string(data), "general.architecture")
-	table, rest, _ := strings.Cut(text, "//\n")
-	wrappers, _, _ := strings.Cut(rest, "is\n")
+	cut := func(text, at string) (before, after string) {
+		before, after, ok := strings.Cut(text, at)
+		if !ok {
+			t.Fatalf("doc.go has no %q", at)
+		}
+		return before, after
+	}
+	_, text := cut(string(data), "general.architecture")
+	table, rest := cut(text, "//\n")
+	wrappers, _ := cut(rest, " has\n")
 	var files, types []string
 	for _, row := range strings.Split(strings.TrimSpace(table), "\n")[1:] {
 		if file := strings.TrimSpace(row[3:26]); file != "" {

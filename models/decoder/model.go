@@ -79,7 +79,7 @@ type Options struct {
 	// KeepPacked keeps the weights as kernels read them in a file beside the model, NAME.packed,
 	// which later programs map in place of packing them again: so a model opens in a fraction of
 	// the time, and programs share its memory. The file takes as much space as the weights do in
-	// memory. It is written when there is none, or if the model's files, or the settings that
+	// memory. It is written when there is none, or if the model's files, MTP, or the settings that
 	// change weights, are others than those that it was made of. It changes no result.
 	KeepPacked bool
 

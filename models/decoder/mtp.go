@@ -15,28 +15,31 @@ import (
 )
 
 // Some models bring a layer that guesses further tokens (multi-token prediction, MTP; nextn in GGUF
-// files). It reads a token together with the state that the model had before it, which is the one
-// after the last norm, and its own state after a token that it guessed itself. It is a model of
-// its own, which shares embeddings and the head with the other one, in a session of its own. What
-// it reads of a text begins where states are known: a call of Forward keeps the states of its last
-// tokens, so that a long prompt takes no memory for all of them.
+// files). With each token it reads the state before it: the model's, after the last norm, or its
+// own where it guessed that token. It is a model of its own, in a session of its own, and shares
+// embeddings and the head with the other one unless the files have some for it. What it reads of a
+// text begins where states are known: a call of Forward keeps the states of its last tokens, so
+// that a long prompt takes no memory for all of them.
 
 // readAhead reads the layer that guesses further tokens.
 func (n *network) readAhead(l *loader, words, logits tensors.Linear) {
 	a, layer := n.arch.Ahead(), len(n.arch.Layers)
 	name := func(name string) string { return fmt.Sprintf("blk.%d.nextn.%s", layer, name) }
-	if a == nil || n.arch.More == 0 || !l.Has(name("eh_proj.weight")) {
+	if a == nil || n.arch.More == 0 || !l.guesses(layer) {
 		l.Fail(&kernel.Error{Where: "decoder: Options.MTP", Got: "true of a model without a layer that guesses further tokens", Want: "false"})
 		return
 	}
 	own := func(name string, shared tensors.Linear, other string) tensors.Linear {
 		switch {
-		case l.Dry == nil && l.Equal(name+".weight", other, n.config.Vocab, n.config.Width):
+		case l.Equal(name+".weight", other, n.config.Vocab, n.config.Width):
 			l.Skip(name + ".weight")
 		case l.Has(name + ".weight"):
 			return l.Linear(tensors.Inner, tensors.Part{Name: name, Shape: []int{n.config.Vocab, n.config.Width}})
 		}
 		return shared
+	}
+	if n.arch.OwnWords && !l.Has(name("embed_tokens.weight")) {
+		l.Fail(configError("mtp_use_dedicated_embeddings", "true, and no tensor mtp.embed_tokens.weight", "that tensor, or false with Options.MTP"))
 	}
 	words = own(name("embed_tokens"), words, embeddingName)
 	head := n.head
@@ -45,37 +48,48 @@ func (n *network) readAhead(l *loader, words, logits tensors.Linear) {
 	n.ahead.config.Vocab = n.config.Vocab
 }
 
+// guesses tells whether the files have a layer that guesses further tokens in a place.
+func (l *loader) guesses(layer int) bool {
+	return l.Has(fmt.Sprintf("blk.%d.nextn.eh_proj.weight", layer))
+}
+
 // guessing counts the layers of the files that guess further tokens, under a name that says what
-// reads them: the option MTP takes the first one.
-func (l *loader) guessing(m *arch.Model) (name string, n int) {
+// reads them: of a generator the option MTP takes the first one.
+func (l *loader) guessing(m *arch.Model, u use) (name string, n int) {
 	for i := range m.More {
-		if l.Has(fmt.Sprintf("blk.%d.nextn.eh_proj.weight", len(m.Layers)+i)) {
+		if l.guesses(len(m.Layers) + i) {
 			n++
 		}
 	}
 	if n == 0 && slices.ContainsFunc(l.Names(), func(name string) bool { return strings.HasPrefix(strings.TrimPrefix(name, "model."), "mtp.") }) {
 		n = 1
 	}
-	if m.Ahead() == nil {
+	if u != generates || m.Ahead() == nil {
 		return "guessing layers, which nothing reads", n
 	}
 	return "guessing layers, read with -mtp", n
 }
 
 // moveAhead gives the tensors of Qwen's layer the names that others have.
-func (l *loader) moveAhead(layer int) {
+func (l *loader) moveAhead(layer int) error {
 	const last = "input_layernorm.weight"
 	at, ok := strings.CutSuffix(l.Rename(fmt.Sprintf("blk.%d.attn_norm.weight", layer)), last)
 	if !ok {
-		return
+		return nil
 	}
-	for _, root := range []string{"", "model."} {
-		for name, other := range map[string]string{
-			"layers.0.": "", "fc.": "eh_proj.", "pre_fc_norm_embedding.": "enorm.", "pre_fc_norm_hidden.": "hnorm.", "norm.": "shared_head.norm.",
+	for _, root := range []string{"mtp.", "model.mtp."} {
+		if !slices.ContainsFunc(l.Names(), func(name string) bool { return strings.HasPrefix(name, root) }) {
+			continue
+		}
+		for _, name := range [][2]string{
+			{"layers.0."}, {"fc.", "eh_proj."}, {"pre_fc_norm_embedding.", "enorm."}, {"pre_fc_norm_hidden.", "hnorm."}, {"norm.", "shared_head.norm."}, {"embed_tokens.", "embed_tokens."},
 		} {
-			l.Move(root+"mtp."+name, at+other)
+			if err := l.Move(root+name[0], at+name[1]); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 // A trail is the states that a text keeps for the layer that guesses further tokens.
@@ -90,15 +104,20 @@ func (a *trail) cut(n, width int) {
 }
 
 // add adds the states after some tokens, in the place of those that are not right before them, and
-// keeps the last ones.
-func (a *trail) add(first int, states []float32, width int) {
-	if a.first+len(a.states)/width != first {
-		a.first, a.states = first, a.states[:0]
+// keeps at least so many of the last ones, and at most twice as many, so that few calls move any.
+func (a *trail) add(first int, states []float32, width, least int) {
+	if more := len(states)/width - least; more > 0 {
+		first, states = first+more, states[more*width:]
 	}
-	a.states = append(a.states, states...)
-	if more := len(a.states)/width - chunk; more > 0 {
+	had, n := len(a.states)/width, len(states)/width
+	if a.first+had != first {
+		a.first, a.states, had = first, a.states[:0], 0
+	}
+	if had+n > 2*least {
+		more := had + n - least
 		a.first, a.states = a.first+more, slices.Delete(a.states, 0, more*width)
 	}
+	a.states = append(a.states, states...)
 }
 
 // A reach is what a pass wants of a text.
@@ -114,7 +133,7 @@ func (s *Session) follow(h []float32) []float32 {
 	for i, t := range s.texts {
 		r := s.reach[i]
 		if r.ends {
-			t.trail.add(r.first, h[at:at+r.rows*w], w)
+			t.trail.add(r.first, h[at:at+r.rows*w], w, s.follows)
 		}
 		at += r.rows * w
 	}

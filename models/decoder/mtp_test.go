@@ -2,9 +2,11 @@ package decoder
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,8 +14,10 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/folder"
+	"github.com/attn-go/attn/models/internal/packed"
 	"github.com/attn-go/attn/models/internal/tinyllama"
 	"github.com/attn-go/attn/models/safetensors"
 )
@@ -356,9 +360,248 @@ func TestMTPErrors(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+	for _, change := range []func(*arch.Attention) arch.Mixer{
+		func(a *arch.Attention) arch.Mixer { return &arch.Both{Attention: *a} },
+		func(a *arch.Attention) arch.Mixer { a.Window = 5; return a },
+	} {
+		m := *without.arch
+		m.Layers = slices.Clone(m.Layers)
+		last, a := &m.Layers[len(m.Layers)-1], *m.Layers[len(m.Layers)-1].Attention()
+		if last.Mixer = change(&a); m.Ahead() != nil {
+			t.Errorf("%T with a window of %d: a model of a layer that guesses", last.Mixer, a.Window)
+		}
+	}
 	eagle := copied(t, "llama-2")
 	setKey(t, eagle, "architectures", []string{"LlamaForCausalLMEagle3"})
 	if _, err := Load(eagle, Options{}); err == nil || !strings.Contains(err.Error(), "Eagle3") {
 		t.Errorf("EAGLE: %v", err)
+	}
+}
+
+// TestMTPFiles: tensors that no layer has, or two of one name, and keys that say what the tensors
+// do not, are errors that name them as the files do.
+func TestMTPFiles(t *testing.T) {
+	const up, twice = "mtp.layers.0.mlp.up_proj.weight", "model.layers.4."
+	for what, c := range map[string]struct {
+		folder, where string
+		mtp           bool
+		change        func(v *mtpModel)
+	}{
+		"a layer of both names": {"qwen3_5_text-2", "mtp.layers.0.input_layernorm.weight", true, func(v *mtpModel) {
+			for _, name := range slices.Clone(v.names) {
+				if rest, ok := strings.CutPrefix(name, "mtp.layers.0."); ok {
+					v.set(twice+rest, v.all[name].Data, v.all[name].Shape...)
+				}
+			}
+		}},
+		"a further layer": {"qwen3_5_text-2", twice + "a.weight", false, func(v *mtpModel) { v.set(twice+"a.weight", []float32{1}, 1) }},
+		"two joints": {"qwen3_5_text-2", "mtp.fc.weight", true, func(v *mtpModel) {
+			x := v.all["mtp.fc.weight"]
+			v.set("mtp.layers.0.eh_proj.weight", x.Data, x.Shape...)
+		}},
+		"a part is missing": {"qwen3_5_text-2", up, true, func(v *mtpModel) {
+			v.names = slices.DeleteFunc(v.names, func(name string) bool { return name == up })
+		}},
+		"no embeddings of its own": {"qwen3_5_text-2", "mtp_use_dedicated_embeddings", true, func(v *mtpModel) {
+			setKey(t, v.dir, "mtp_use_dedicated_embeddings", true)
+		}},
+		"a layer without the joint": {"glm4_moe-25", "model.layers.3.enorm.weight", false, func(v *mtpModel) {
+			v.names = slices.DeleteFunc(v.names, func(name string) bool { return name == "model.layers.3.eh_proj.weight" })
+		}},
+	} {
+		v := readMTP(t, c.folder).add()
+		c.change(v)
+		_, err := Load(v.write(), Options{MTP: c.mtp})
+		if bad, ok := errors.AsType[*kernel.Error](err); !ok || !strings.HasSuffix(bad.Where, c.where) {
+			t.Errorf("%s: %v, want an error of %s", what, err, c.where)
+		}
+	}
+	dir := copied(t, "glm4_moe-25")
+	v, _ := convert(t, dir)
+	v.Set("glm4moe.nextn_predict_layers", uint32(1))
+	f, err := gguf.New(v.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := fmt.Sprintf("blk.%d.", v.c.Layers-1)
+	setKey(t, dir, "num_hidden_layers", v.c.Layers-1)
+	setKey(t, dir, "num_nextn_predict_layers", 1)
+	_, inFile := New(f, Options{})
+	_, inFolder := Load(dir, Options{})
+	for where, err := range map[string]error{last: inFile, fmt.Sprintf("model.layers.%d.", v.c.Layers-1): inFolder} {
+		if err == nil || !strings.Contains(err.Error(), where) {
+			t.Errorf("an ordinary layer that is counted among others: %v, want an error of %s", err, where)
+		}
+	}
+}
+
+// TestMTPEmbeddings: the layer reads embeddings of its own if it has some.
+func TestMTPEmbeddings(t *testing.T) {
+	v := readMTP(t, "qwen3_5_text-2").add()
+	ids, width := prompt(5, 3), v.m.Width
+	guess := func() []float32 {
+		m, err := Load(v.write(), Options{MTP: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := session(t, m.ahead, 1, len(ids))
+		states := make([]float32, len(ids)*width)
+		for i := range states {
+			states[i] = 1
+		}
+		return slices.Clone(forward(t, d, Step{Text: d.NewText(), Tokens: ids, before: states})[0])
+	}
+	shared := guess()
+	setKey(t, v.dir, "mtp_use_dedicated_embeddings", true)
+	x := v.all["model.embed_tokens.weight"]
+	v.set("mtp.embed_tokens.weight", x.Data, x.Shape...)
+	sameBits(t, "equal embeddings", guess(), shared)
+	y := slices.Clone(x.Data)
+	slices.Reverse(y)
+	v.set("mtp.embed_tokens.weight", y, x.Shape...)
+	if slices.Equal(guess(), shared) {
+		t.Error("other embeddings change nothing")
+	}
+}
+
+// TestMTPInspected: the name of what a model brings says who reads it.
+func TestMTPInspected(t *testing.T) {
+	dir := readMTP(t, "qwen3_5_text-2").add().write()
+	for u, want := range map[use]string{generates: "guessing layers, read with -mtp", embeds: "guessing layers, which nothing reads", ranks: "guessing layers, which nothing reads"} {
+		x, err := open(dir, u, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name, n := x.guessing(x.arch, u); name != want || n != 1 {
+			t.Errorf("use %d: %s %d, want %s 1", u, name, n, want)
+		}
+		if err := x.close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestMTPKept: layers that are kept without the one that guesses are not all of a load with it.
+func TestMTPKept(t *testing.T) {
+	dir := readMTP(t, "glm4_moe-25").add().write()
+	var kept [][]byte
+	for _, mtp := range []bool{false, true, true} {
+		if _, err := Load(dir, Options{KeepPacked: true, MTP: mtp}); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(filepath.Join(dir, "model.safetensors"+packed.Suffix))
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept = append(kept, data)
+	}
+	if len(kept[1]) <= len(kept[0]) || !bytes.Equal(kept[1], kept[2]) {
+		t.Errorf("%d bytes are kept, %d with the layer that guesses, and %d after another load", len(kept[0]), len(kept[1]), len(kept[2]))
+	}
+}
+
+// TestTrail: a trail has the states after the last tokens, whatever was added at once.
+func TestTrail(t *testing.T) {
+	for _, least := range []int{1, chunk} {
+		var a trail
+		for first, i := 0, 0; i < 5*chunk; i++ {
+			n := 1 + i%7*i%(chunk/2)
+			states := make([]float32, 2*n)
+			for j := range states {
+				states[j] = float32(2*first + j)
+			}
+			if i == 100 {
+				a.cut(first-1, 2) // the next ones do not follow
+			}
+			a.add(first, states, 2, least)
+			first += n
+			if has := len(a.states) / 2; a.first+has != first || has > 2*least || has < min(n, least) {
+				t.Fatalf("%d states from %d on after %d tokens", has, a.first, first)
+			}
+			for j, x := range a.states {
+				if x != float32(2*a.first+j) {
+					t.Fatalf("state %d is another one", a.first+j/2)
+				}
+			}
+		}
+	}
+}
+
+// TestMTPTexts: texts that are forked, truncated, read on or left by a call that has failed go on
+// with the same tokens as without guesses, up to the end of the context.
+func TestMTPTexts(t *testing.T) {
+	const length, most = 120, 40
+	for _, name := range []string{"qwen3_5_text-2", "glm4_moe-25"} {
+		dir := readMTP(t, name).add().write()
+		plain, err := Load(dir, Options{Context: length})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Load(dir, Options{MTP: true, PageSize: 16, Context: length})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := rand.New(rand.NewPCG(3, 4))
+		s := session(t, m, 4, length)
+		texts := []*Text{s.NewText(), s.NewText()}
+		failed := 0
+		for round := range 40 {
+			var steps []Step
+			var prompts [][]int32
+			for i, x := range texts {
+				n := r.IntN(min(x.Len(), length-21) + 1)
+				if r.IntN(4) == 0 {
+					fork, err := x.Fork(n)
+					if err != nil {
+						t.Fatal(err)
+					}
+					x.Free()
+					texts[i] = fork
+				} else if err := x.Truncate(n); err != nil {
+					t.Fatal(err)
+				}
+				x = texts[i]
+				if r.IntN(4) == 0 && x.Len() < length/2 {
+					forward(t, s, Step{Text: x, Tokens: []int32{1, 2, 3}, Logits: LogitsNone})
+				}
+				ids := make([]int32, 1+r.IntN(17))
+				for j := range ids {
+					ids[j] = r.Int32N(int32(m.config.Vocab))
+				}
+				steps, prompts = append(steps, Step{Text: x, Tokens: ids}), append(prompts, append(slices.Clone(x.Tokens()), ids...))
+			}
+			o := GenerateOptions{MaxTokens: 1 + r.IntN(most), Stop: []int32{}}
+			want := collect(t, len(texts), plain.GenerateBatch(t.Context(), prompts, o))
+			o.Draft = 1 + r.IntN(6)
+			stop := &stops{Context: t.Context(), calls: 1 << 30}
+			if r.IntN(3) == 0 {
+				stop.calls = r.IntN(100)
+			}
+			got := make([][]int32, len(texts))
+			var failure error
+			for token, err := range s.Generate(stop, o, steps...) {
+				if failure = err; err != nil {
+					break
+				}
+				got[token.Index] = append(got[token.Index], token.ID)
+			}
+			if failure != nil {
+				failed++
+			}
+			for i, x := range got {
+				w := want[i]
+				if errors.Is(failure, context.Canceled) {
+					w = w[:min(len(w), len(x))]
+				} else if failure != nil {
+					t.Fatal(failure)
+				}
+				if !slices.Equal(x, w) {
+					t.Fatalf("%s, round %d, text %d: tokens %v, want %v", name, round, i, x, w)
+				}
+			}
+		}
+		if failed == 0 {
+			t.Errorf("%s: no call has failed", name)
+		}
 	}
 }

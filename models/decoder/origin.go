@@ -161,7 +161,7 @@ func (x *origin) load(o Options) (*Model, error) {
 	if err := x.prepare(); err != nil {
 		return nil, err
 	}
-	if o.KeepPacked {
+	if x.More = o.MTP; o.KeepPacked {
 		if err := x.KeepPacked(); err != nil {
 			return nil, err
 		}

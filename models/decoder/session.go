@@ -42,7 +42,7 @@ type Session struct {
 	reach     []reach // of each text
 
 	draft      *Session // of the model that guessed last, see GenerateOptions.DraftModel and Options.MTP
-	follows    bool     // texts keep states, see trail
+	follows    int      // states that texts keep at least, see trail; 0: none
 	pagesInAll int
 
 	spare   []*engine.State // to be written again, at most as many as written
@@ -110,8 +110,8 @@ type Text struct {
 	began   int             // tokens of the one that the last call began with
 	shared  int             // of the first tokens, so many may be in the memory of forks, where they never change
 	marked  bool            // while steps are checked
-	draft   *Text           // that a draft model has read of it, or nil; of the layer that guesses, see Options.MTP, the tokens after the first from ones
-	from    int
+	draft   *Text           // what a draft model has read of it, or the layer of Options.MTP; nil: nothing
+	from    int             // tokens of the text that this layer has not read, which come first
 	trail   trail
 }
 

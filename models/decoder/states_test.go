@@ -141,6 +141,75 @@ func checkStates(t *testing.T, m *Model, chunk, rounds int) {
 	}
 }
 
+// TestForks: forks that read other tokens have the bits of texts that are read at once, in whatever
+// order they are read on, truncated and freed, also after calls that have failed in any layer:
+// where a text may add to the memory of a state, no other text has it.
+func TestForks(t *testing.T) {
+	const most, texts = 200, 5
+	for _, name := range recurrentFolders {
+		m := loadRecurrent(t, name, Options{PageSize: 16})
+		r := rand.New(rand.NewPCG(7, 9))
+		s := session(t, m, texts, most)
+		all := []*Text{s.NewText()}
+		checked := 0
+		for range 150 {
+			x := all[r.IntN(len(all))]
+			switch k := r.IntN(6); {
+			case k == 0 && len(all) < texts:
+				fork, err := x.Fork(x.Len() - min(x.Len(), r.IntN(3)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, fork)
+			case k == 1:
+				if err := x.Truncate(x.Len() - min(x.Len(), r.IntN(12))); err != nil {
+					t.Fatal(err)
+				}
+			case k == 2 && len(all) > 2:
+				x.Free()
+				all = slices.DeleteFunc(all, func(y *Text) bool { return y == x })
+			}
+			var steps []Step
+			for _, y := range all {
+				n := r.IntN([]int{1, 4, 40}[r.IntN(3)] + 1)
+				if y.Len()+n > most {
+					if err := y.Truncate(r.IntN(most / 2)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				ids := make([]int32, n)
+				for i := range ids {
+					ids[i] = int32((y.Len()+i)*7+r.IntN(2)) % int32(m.config.Vocab)
+				}
+				if n > 0 {
+					steps = append(steps, Step{Text: y, Tokens: ids})
+				}
+			}
+			if r.IntN(4) == 0 && len(steps) > 0 {
+				stop := &stops{Context: t.Context(), calls: r.IntN(len(m.layers.Layers) + 1)}
+				if _, err := s.Forward(stop, steps...); err == nil {
+					t.Fatal("a call that is stopped has no error")
+				}
+				if r.IntN(2) == 0 {
+					continue
+				}
+			}
+			logits := forward(t, s, steps...)
+			if len(steps) == 0 || r.IntN(2) == 0 {
+				continue
+			}
+			i := r.IntN(len(steps))
+			alone, read := session(t, m, 1, most), steps[i].Text.Tokens()
+			want := forward(t, alone, Step{Text: alone.NewText(), Tokens: read})[0]
+			sameBits(t, fmt.Sprintf("%s, %d tokens", name, len(read)), logits[i], want)
+			checked++
+		}
+		if checked < 30 {
+			t.Errorf("%s: %d texts were compared, want more", name, checked)
+		}
+	}
+}
+
 // A stops is a context that ends after some calls.
 type stops struct {
 	context.Context

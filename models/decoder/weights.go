@@ -49,7 +49,9 @@ func folderLoader(dir string, m *arch.Model, o Options) (*loader, error) {
 		}
 	}
 	if o.MTP && slices.Contains(m.Family.Ignored, "mtp.") {
-		l.moveAhead(len(m.Layers))
+		if err := l.moveAhead(len(m.Layers)); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
 		m.More = max(m.More, 1)
 	}
 	l.Ignore(append([]string{".rotary_emb.inv_freq"}, m.Family.Ignored...)...) // of older checkpoints: config.json says it
@@ -58,13 +60,12 @@ func folderLoader(dir string, m *arch.Model, o Options) (*loader, error) {
 }
 
 // ignoreMore marks the tensors of layers that guess further tokens as used, but those of the first
-// one if that is read.
+// one if that is read. Others, of which the count is wrong, stay unused, which is an error.
 func (l *loader) ignoreMore(m *arch.Model, but bool) {
 	for i := range m.More {
-		if i == 0 && but {
-			continue
+		if layer := len(m.Layers) + i; (i > 0 || !but) && l.guesses(layer) {
+			l.Ignore(fmt.Sprintf("blk.%d.", layer), fmt.Sprintf("model.layers.%d.", layer))
 		}
-		l.Ignore(fmt.Sprintf("blk.%d.", len(m.Layers)+i), fmt.Sprintf("model.layers.%d.", len(m.Layers)+i))
 	}
 }
 

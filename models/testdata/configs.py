@@ -21,7 +21,7 @@ CLASSES = [
     tf.LlamaConfig, tf.MistralConfig, tf.Qwen2Config, tf.Qwen3Config, tf.Qwen3MoeConfig, tf.Phi3Config, tf.Gemma2Config, tf.Gemma3TextConfig, tf.MinistralConfig, tf.SeedOssConfig, tf.Ernie4_5Config,
     tf.Lfm2Config, tf.Qwen3_5TextConfig, tf.Qwen3NextConfig,
     tf.GraniteConfig, tf.SmolLM3Config, tf.Olmo2Config, tf.Olmo3Config, tf.Ministral3Config, tf.Glm4Config, tf.Exaone4Config, tf.Cohere2Config, tf.PhiConfig, tf.GemmaConfig, tf.Starcoder2Config,
-    tf.StableLmConfig, tf.NemotronConfig, tf.CONFIG_MAPPING["hunyuan_v1_dense"], tf.CONFIG_MAPPING["gemma4_text"], tf.CONFIG_MAPPING["gemma3n_text"],
+    tf.StableLmConfig, tf.ArceeConfig, tf.NemotronConfig, tf.CONFIG_MAPPING["hunyuan_v1_dense"], tf.CONFIG_MAPPING["gemma4_text"], tf.CONFIG_MAPPING["gemma3n_text"],
     tf.MixtralConfig, tf.Qwen2MoeConfig, tf.Glm4MoeConfig, tf.GptOssConfig, tf.OlmoeConfig, tf.MiniMaxM2Config, tf.DeepseekV3Config, tf.Glm4MoeLiteConfig, tf.GraniteMoeConfig, tf.Lfm2MoeConfig,
     tf.GraniteMoeHybridConfig, tf.NemotronHConfig, tf.CONFIG_MAPPING["qwen3_5_moe_text"], tf.FalconH1Config,
     tf.BertConfig, tf.DistilBertConfig, tf.RobertaConfig, tf.XLMRobertaConfig, tf.MPNetConfig, tf.NomicBertConfig, tf.ModernBertConfig, tf.DebertaV2Config,

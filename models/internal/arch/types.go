@@ -27,14 +27,15 @@ type Model struct {
 	BothWays bool
 	Says     [2]string
 
-	Embed   Embed
-	Layers  []Layer // pointers in equal layers are the same; nothing changes what they point to
-	Streams int     // states of a token, of which layers read the first one (AltUp); 0: one alone
-	Repeat  bool    // all layers have the weights of the first one (ALBERT)
-	More    int     // layers that files have after them, which guess further tokens, see Ahead
-	Final   *Norm   // after the last layer, or nil
-	Logits  Logits
-	Head    *Head // the classifier of a reranker, or nil
+	Embed    Embed
+	Layers   []Layer // pointers in equal layers are the same; nothing changes what they point to
+	Streams  int     // states of a token, of which layers read the first one (AltUp); 0: one alone
+	Repeat   bool    // all layers have the weights of the first one (ALBERT)
+	More     int     // layers that files have after them, which guess further tokens, see Ahead
+	OwnWords bool    // the first of those has embeddings of its own
+	Final    *Norm   // after the last layer, or nil
+	Logits   Logits
+	Head     *Head // the classifier of a reranker, or nil
 
 	Quantized *Quantization       // of a folder, or nil
 	Factors   map[string][]Factor // of matrices of all layers of a folder, by the ends of their names in GGUF files
@@ -203,11 +204,15 @@ func (l *Layer) Attention() *Attention {
 	return nil
 }
 
-// Ahead returns the model whose one layer is the first of those that guess further tokens (MTP), or
-// nil if that of the family is not known.
+// Ahead returns the model whose one layer is the first of those that guess further tokens (MTP). It
+// is like the last layer with attention. Ahead returns nil if the family has no names for it, or if
+// it would carry a state or have a window.
 func (m *Model) Ahead() *Model {
 	for _, l := range slices.Backward(m.Layers) {
-		if l.Attention() != nil && m.Family.Names["blk.%d.nextn.eh_proj"] != "" {
+		if t := l.Attention(); t != nil && m.Family.Names["blk.%d.nextn.eh_proj"] != "" {
+			if _, both := l.Mixer.(*Both); both || t.Window > 0 {
+				return nil
+			}
 			a := *m
 			a.Layers, a.More = []Layer{l}, 0
 			return &a

@@ -104,7 +104,7 @@ func printScript(fs *flag.FlagSet, all []Command, args []string, out io.Writer) 
 // shells are those for which there is a script. Each script completes their names, too.
 var shells = []struct {
 	name   string
-	script func(all []Command, shells string) string
+	script func(all []Command, shellList string) string
 }{{"bash", bash}, {"zsh", zsh}, {"fish", fish}}
 
 func shellNames(separator string) string {
@@ -120,7 +120,7 @@ func words(all []Command) string { return strings.ReplaceAll(names(all), ",", ""
 
 const helpSummary = "describes the commands, or one of them"
 
-func bash(all []Command, shells string) string {
+func bash(all []Command, shellList string) string {
 	var b strings.Builder
 	b.WriteString("# To load it: source <(attn completion bash)\n_attn() {\n\tlocal words\n\tif [ \"$COMP_CWORD\" = 1 ]; then\n")
 	fmt.Fprintf(&b, "\t\twords='%s help'\n\telif [[ ${COMP_WORDS[COMP_CWORD]} == -* ]]; then\n\t\tcase ${COMP_WORDS[1]} in\n", words(all))
@@ -129,12 +129,12 @@ func bash(all []Command, shells string) string {
 		c.Flags().VisitAll(func(f *flag.Flag) { list = append(list, "-"+f.Name) })
 		fmt.Fprintf(&b, "\t\t%s) words='%s' ;;\n", c.Name, strings.Join(list, " "))
 	}
-	fmt.Fprintf(&b, "\t\tesac\n\telif [ \"$COMP_CWORD\" = 2 ]; then\n\t\tcase ${COMP_WORDS[1]} in\n\t\thelp) words='%s' ;;\n\t\tcompletion) words='%s' ;;\n", words(all), shells)
+	fmt.Fprintf(&b, "\t\tesac\n\telif [ \"$COMP_CWORD\" = 2 ]; then\n\t\tcase ${COMP_WORDS[1]} in\n\t\thelp) words='%s' ;;\n\t\tcompletion) words='%s' ;;\n", words(all), shellList)
 	b.WriteString("\t\tesac\n\tfi\n\tCOMPREPLY=($(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n}\ncomplete -o default -F _attn attn\n")
 	return b.String()
 }
 
-func zsh(all []Command, shells string) string {
+func zsh(all []Command, shellList string) string {
 	var b strings.Builder
 	item := func(name, text string) {
 		fmt.Fprintf(&b, "\t\t%s\n", quote(name+":"+strings.ReplaceAll(text, ":", `\:`)))
@@ -144,7 +144,7 @@ func zsh(all []Command, shells string) string {
 		item(c.Name, c.Summary)
 	}
 	fmt.Fprintf(&b, "\t\t)\n\t\t(( CURRENT == 2 )) && list+=('help:%s')\n\t\t_describe command list\n\t\treturn\n\tfi\n", helpSummary)
-	fmt.Fprintf(&b, "\tif [[ $CURRENT = 3 && $words[2] = completion ]]; then\n\t\tlist=(%s)\n\t\t_describe shell list\n\t\treturn\n\tfi\n", shells)
+	fmt.Fprintf(&b, "\tif [[ $CURRENT = 3 && $words[2] = completion ]]; then\n\t\tlist=(%s)\n\t\t_describe shell list\n\t\treturn\n\tfi\n", shellList)
 	b.WriteString("\tif [[ $PREFIX != -* ]]; then\n\t\t_files\n\t\treturn\n\tfi\n\tcase $words[2] in\n")
 	for _, c := range all {
 		fmt.Fprintf(&b, "\t%s)\n\t\tlist=(\n", c.Name)
@@ -155,7 +155,7 @@ func zsh(all []Command, shells string) string {
 	return b.String()
 }
 
-func fish(all []Command, shells string) string {
+func fish(all []Command, shellList string) string {
 	var b strings.Builder
 	b.WriteString("# To load it: attn completion fish | source\n")
 	for _, c := range all {
@@ -169,7 +169,7 @@ func fish(all []Command, shells string) string {
 		})
 	}
 	fmt.Fprintf(&b, "complete -c attn -f -n __fish_use_subcommand -a help -d '%s'\n", helpSummary)
-	for _, second := range [][2]string{{"help", words(all)}, {"completion", shells}} {
+	for _, second := range [][2]string{{"help", words(all)}, {"completion", shellList}} {
 		fmt.Fprintf(&b, "complete -c attn -f -n 'test (count (commandline -opc)) = 2; and __fish_seen_subcommand_from %s' -a '%s'\n", second[0], second[1])
 	}
 	return b.String()

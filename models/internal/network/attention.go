@@ -33,8 +33,8 @@ type Attention struct {
 	Apart    *Apart    // scores of positions, without windows and the like, or nil
 }
 
-// width is the number of queries, keys and values of a token, keys begin where queries end, and
-// values where keys end, or with keys that are values, too.
+// width is how many numbers QKV gives a token: queries, keys, values and gates. Keys begin where
+// queries end. Values begin where keys end, or where keys begin if they are values, too.
 func (a *Attention) width() int {
 	if a.Gated {
 		return a.gates() + a.Heads*a.Size

@@ -8,8 +8,8 @@ type State struct {
 	*Memory
 }
 
-// A Memory is what states have beside Taps. Those between two multiples of chunk of package
-// recurrent may have one: each adds to it what its tokens have, and reads no more of it.
+// A Memory is what states have beside Taps. States between the same two multiples of chunk may
+// share one. Each adds its tokens, and reads only the tokens up to its own.
 type Memory struct {
 	Layers [][]float32 // of each layer; empty where a layer carries nothing
 	Shared bool        // several texts have it

@@ -82,6 +82,11 @@ var blocks = []family{
 		harmless: strict.Table{"rotary_scaling_factor": strict.Only("1")},
 	},
 	{
+		Family: arch.Family{Types: []string{"arcee"}, Classes: []string{"Arcee"}, GGUF: "arcee", Interleaved: true, Names: llamaNames},
+		draft:  plainBlock(activations.ReLU2, arch.Absent), folder: decoder(decoderKeys, activation("hidden_act"), rotary, attentionBias, mlpBias), file: ofFile(fileKeys),
+		missing: values{"rms_norm_eps": 1e-5, "rope_theta": 10000, "hidden_act": "relu2"},
+	},
+	{
 		Family: arch.Family{Types: []string{"nemotron"}, Classes: []string{"Nemotron"}, GGUF: "nemotron", Names: llamaNames},
 		draft:  lessOne(layerNorms(plainBlock(activations.ReLU2, arch.Absent), true)), folder: decoder(layerKeys, epsilon("norm_eps", 1), activation("hidden_act"), rotaryOfPart, attentionBias, mlpBias, channels), file: ofFile(fileLayerKeys),
 		missing: values{"norm_eps": 1e-5, "rope_theta": 10000, "hidden_act": "relu2", partKey: 0.5},

@@ -86,7 +86,7 @@ var (
 	}
 
 	// Released files say what the class computes, and have layers that guess further tokens.
-	unreadOfDeltas = strict.Table{"attn_output_gate": strict.Only("true")}.Add(strict.Any, "mamba_ssm_dtype", "mtp_num_hidden_layers", "mtp_use_dedicated_embeddings", "mlp_only_layers")
+	unreadOfDeltas = strict.Table{"attn_output_gate": strict.Only("true")}.Add(strict.Any, "mamba_ssm_dtype", "mtp_num_hidden_layers", "mlp_only_layers")
 )
 
 func init() { Decoders.rows = append(Decoders.rows, deltas...) }
@@ -142,6 +142,8 @@ func deltaNets(isGrouped bool) group {
 			ValueSize: r.Integer("linear_value_head_dim", 0, 1, mostHead), Taps: r.Integer("linear_conv_kernel_dim", 0, 1, mostTaps), Grouped: isGrouped,
 		}
 		r.deltaFits(d, "linear_num_key_heads", "linear_num_value_heads")
+		const words = "mtp_use_dedicated_embeddings"
+		r.model.OwnWords = r.Has(words) && r.json.Yes(words)
 		every := r.Integer("full_attention_interval", 0, 1, r.most)
 		lacks, ok := r.lacking("linear_attention")
 		for i := 0; i < len(lacks) && !ok; i++ {

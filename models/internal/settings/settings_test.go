@@ -313,7 +313,7 @@ func typesOf(f *Families) (all [][]string) {
 var moot = map[string]string{
 	"qwen3_moe intermediate_size":            "all layers have experts",
 	"qwen2_moe intermediate_size":            "likewise",
-	"glm4_moe num_nextn_predict_layers":      "those layers are not computed",
+	"glm4_moe num_nextn_predict_layers":      "no result depends on those layers",
 	"deepseek_v3 num_nextn_predict_layers":   "likewise",
 	"deepseek_v3 num_mtp_layers":             "likewise",
 	"lfm2_moe conv_L_cache":                  "without layer_types no layer has a convolution",
@@ -392,7 +392,7 @@ func (row *family) passes(f *Families, key string, value any) bool {
 func alike(a, b *arch.Model) bool {
 	x, y := *a, *b
 	for _, m := range []*arch.Model{&x, &y} {
-		m.More = 0 // layers that are not computed
+		m.More = 0 // layers that no result depends on
 		if m.Head != nil {
 			h := *m.Head
 			h.Activation.After = nil

@@ -58,11 +58,14 @@ func (s *Store) paths() (list []string, err error) {
 	return list, nil
 }
 
-// settings are those that change layers, but for Order, which keys have. config.json, of which
-// there is no fingerprint, says what tensors are made of others.
+// settings are those that change layers, or which ones are read, but for Order, which keys have.
+// config.json, of which there is no fingerprint, says what tensors are made of others.
 func (r *Reader) settings() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "widen=%v precision=%v%s", r.Pack.Widen, r.Pack.Precision, r.Adapters)
+	if r.More {
+		b.WriteString(" more")
+	}
 	for _, name := range r.Names() {
 		if key := r.tensors[name].key(); key != "" {
 			fmt.Fprintf(&b, " %q=%s", name, key)

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // Renamed returns what a folder calls tensors, by names as GGUF files have them. names are what it
@@ -81,14 +83,34 @@ func (s *Store) ignore(parts []string, rename func(part string) string) {
 	}
 }
 
-// Move gives the tensors whose names begin so another beginning.
-func (s *Store) Move(from, to string) {
+// Move gives the tensors whose names begin so another beginning. Errors keep the names of files.
+// The error is a [*kernel.Error] that names a tensor whose new name another one has.
+func (s *Store) Move(from, to string) error {
 	for _, name := range s.Names() {
-		if rest, ok := strings.CutPrefix(name, from); ok {
-			s.tensors[to+rest] = s.tensors[name]
-			delete(s.tensors, name)
+		rest, ok := strings.CutPrefix(name, from)
+		if !ok {
+			continue
+		}
+		if s.tensors[to+rest] != nil {
+			return &kernel.Error{Where: s.Where(name), Got: "a tensor beside " + s.called(to+rest), Want: "one of them: both stand for the same weights"}
+		}
+		s.tensors[to+rest] = s.tensors[name]
+		delete(s.tensors, name)
+	}
+	s.moved = append(s.moved, [2]string{from, to})
+	return nil
+}
+
+// called returns what the files call a tensor: of the beginnings that Move has given, the longest
+// one counts.
+func (s *Store) called(name string) string {
+	var of [2]string
+	for _, m := range s.moved {
+		if strings.HasPrefix(name, m[1]) && len(m[1]) > len(of[1]) {
+			of = m
 		}
 	}
+	return of[0] + name[len(of[1]):]
 }
 
 // digits are a number in a name, and places stand for the numbers of a layer and an expert.

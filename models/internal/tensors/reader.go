@@ -19,6 +19,7 @@ type Reader struct {
 	*Store
 	Rename func(name string) string // names of the store, by the model's; nil if they are the same
 	Pack   Pack
+	More   bool // layers that guess further tokens are read
 
 	Rounded int                  // layers that Pack.Precision has rounded to bfloat16
 	Packed  *packed.Cache        // layers that were packed before, or are kept; nil for none

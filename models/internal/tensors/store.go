@@ -17,8 +17,9 @@ import (
 type Store struct {
 	tensors map[string]*tensor
 	files   []*file
-	place   string // where a tensor should be that is missing: the path of a file, or "" if it is not known
-	kinds   string // the types of numbers that its files have, for errors
+	place   string      // where a tensor should be that is missing: the path of a file, or "" if it is not known
+	kinds   string      // the types of numbers that its files have, for errors
+	moved   [][2]string // beginnings of names, and those that Move gave in their place
 
 	Adapters string // what stands for those that are merged into its tensors, "" for none
 }
@@ -101,7 +102,7 @@ func (s *Store) Where(name string) string {
 	if t, ok := s.tensors[name]; ok {
 		place = t.file.path
 	}
-	if place == "" {
+	if name = s.called(name); place == "" {
 		return fmt.Sprintf("tensor %q", name)
 	}
 	return place + ": " + name

@@ -251,7 +251,7 @@ func TestUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"-temp -1": "-temp is -1, want", "-top-k -1": "-top-k is -1", "-top-p 2": "-top-p is 2", "-min-p 2": "-min-p is 2", "-repeat-penalty 99": "-repeat-penalty is 99", "-repeat-last-n -2": "-repeat-last-n is -2",
 		"-presence-penalty 200": "-presence-penalty is 200", "-frequency-penalty 200": "-frequency-penalty is 200", "-stop=": "-stop is 0 bytes",
-		"-max -1": "-max is -1", "-draft -1": "-draft is -1", "-ctx -1": "-ctx is -1", "-tier mmx": `invalid value "mmx" for flag -tier: want a tier that runs here: `,
+		"-max -1": "-max is -1", "-draft -1": "-draft is -1", "-mtp -draft 0": "-draft is 0", "-draft-model a -draft 0": "-draft is 0", "-ctx -1": "-ctx is -1", "-tier mmx": `invalid value "mmx" for flag -tier: want a tier that runs here: `,
 	} {
 		_, _, err := try(t.Context(), strings.NewReader("a"), append(strings.Fields(args), "-model", "none")...)
 		if !errors.As(err, new(command.UsageError)) || !strings.HasPrefix(err.Error(), want) {

@@ -94,8 +94,12 @@ func TestNode(t *testing.T) {
 				command := exec.Command(node, append(run, "verify", "-model", c.model, name)...)
 				command.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir())
 				out, err := command.CombinedOutput()
-				if status := command.ProcessState.ExitCode(); status != 0 && status != fails {
-					t.Errorf("%q: %v\n%s", command.Args, err, out)
+				want := 0
+				if name == c.forged {
+					want = fails
+				}
+				if status := command.ProcessState.ExitCode(); status != want {
+					t.Errorf("%q: status %d, want %d: %v\n%s", command.Args, status, want, err, out)
 				}
 				verdict(t, strings.Join(command.Args, " "), string(out), name == c.forged)
 			}

@@ -8,6 +8,7 @@ const opened = new Map();  // of a number: {path, at}
 let next = 3;              // the first number after those of the console
 
 function add(path, blob) {
+	path = normal(path);
 	files.set(path, blob);
 	for (let at; path !== ""; path = at) {
 		at = path.slice(0, path.lastIndexOf("/"));
@@ -77,7 +78,7 @@ for (const [name, call] of Object.entries(calls)) {
 		try {
 			result = call(...args);
 		} catch (err) {
-			callback(err.code ? err : fail("EIO"));
+			callback(typeof err.code === "string" ? err : fail("EIO")); // the code of a DOMException is a number
 			return;
 		}
 		callback(null, result);
