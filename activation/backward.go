@@ -30,8 +30,8 @@ func GELUBackward(dx, dy, x []float32, exec kernel.Exec) error {
 	return geluBackward.Run(&exec, &elementwise.Call{Slices: [6][]float32{dx, dy, x}})
 }
 
-// GELUTanhBackward computes the gradient of [GELUTanh]. With s = (1 + tanh(u))/2 and u =
-// sqrt(2/π)·(x + 0.044715·x³) it is
+// GELUTanhBackward computes the gradient of [GELUTanh]. With s = (1 + tanh(u))/2
+// and u = sqrt(2/π)·(x + 0.044715·x³) it is
 //
 //	dx[i] = dy[i]·(s + 2·x·s·(1-s)·sqrt(2/π)·(1 + 0.134145·x²))
 //

@@ -59,9 +59,9 @@ var errClosed = errors.New("the connection has ended for good")
 // askTime is how long the whole cluster may take to answer.
 const askTime = 30 * time.Second
 
-// ask runs a subcommand: it reads the flags, which define adds to, and the arguments, unless
-// arguments is nil, connects, and calls do, which has to end within askTime.
-func ask(ctx context.Context, s streams, name, usage string, args []string, arguments *[]string, define func(fs *flag.FlagSet), do func(ctx context.Context, conn *hub.Conn) error) error {
+// ask runs a subcommand: it reads the flags, which define adds to, has check look at what follows
+// them, connects, and calls do, which has to end within askTime.
+func ask(ctx context.Context, s streams, name, usage string, args []string, check func(fs *flag.FlagSet) error, define func(fs *flag.FlagSet), do func(ctx context.Context, conn *hub.Conn) error) error {
 	var server hub.Config
 	fs := newFlags(name, usage)
 	server.Flags(fs)
@@ -69,9 +69,7 @@ func ask(ctx context.Context, s streams, name, usage string, args []string, argu
 	if err := command.Parse(fs, args, s.out); err != nil {
 		return err
 	}
-	if arguments != nil {
-		*arguments = fs.Args()
-	} else if err := noArguments(fs); err != nil {
+	if err := check(fs); err != nil {
 		return err
 	}
 	server.Name, server.Log = "attn "+name, s.log()

@@ -16,9 +16,10 @@ import (
 
 const embedUsage = `usage: cluster embed [flags] -o FILE [INPUT...]
 
-Embeds a corpus by the workers of a cluster, which cluster answer -model MODEL runs. INPUT is a file, a folder, or - for standard input,
-which is also what no INPUT means. A .jsonl file has an object {"text": ..., "id": ...} or a string
-a line, another file a text a line, and in a folder another file is one text.
+Embeds a corpus by the workers of a cluster, which cluster answer -model MODEL runs. INPUT is
+a file, a folder, or - for standard input, which is also what no INPUT means. A .jsonl file has
+an object {"text": ..., "id": ...} or a string a line, another file a text a line, and in a
+folder another file is one text.
 
 Row n of FILE is text n of the input, counted from 0, in the same bytes whichever workers did
 it. A text that cannot be embedded has null or NaN, and a line with the reason in

@@ -27,7 +27,7 @@ func long(t *testing.T) {
 	}
 }
 
-// faultRuns is how often each fault is tried; README.md has a table of the outcomes.
+// faultRuns is how often each fault is tried; README.md says what comes of it.
 func faultRuns() int {
 	if testing.Short() {
 		return 1

@@ -10,12 +10,13 @@ import (
 
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/shard"
+	"github.com/attn-go/attn/models/command"
 )
 
 const sequencesUsage = `usage: cluster sequences [flags] [NAME...]
 
-Lists the sequences of the directory, or those that are named, with the workers that hold them. Workers make copies again by
-themselves.
+Lists the sequences of the directory, or those that are named, with the workers that hold
+them. Workers make copies again by themselves.
 `
 
 // runSequences lists or frees sequences.
@@ -27,7 +28,13 @@ func runSequences(ctx context.Context, s streams, args []string) error {
 			return nil
 		})
 	}
-	return ask(ctx, s, "sequences", sequencesUsage, args, &names, define, func(ctx context.Context, conn *hub.Conn) error {
+	check := func(fs *flag.FlagSet) error {
+		if names = fs.Args(); len(free) > 0 && len(names) > 0 {
+			return command.Usage(fmt.Errorf("%q follows -free NAME, want -free before each name", names[0]))
+		}
+		return nil
+	}
+	return ask(ctx, s, "sequences", sequencesUsage, args, check, define, func(ctx context.Context, conn *hub.Conn) error {
 		if len(free) == 0 {
 			return newStatus(ctx, conn).list(s, names)
 		}

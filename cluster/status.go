@@ -51,7 +51,7 @@ func runStatus(ctx context.Context, s streams, args []string) error {
 	define := func(fs *flag.FlagSet) {
 		fs.BoolVar(&asJSON, "json", false, "write JSON: an object with version, gateways, workers, sequences and unknown")
 	}
-	return ask(ctx, s, "status", statusUsage, args, nil, define, func(ctx context.Context, conn *hub.Conn) error {
+	return ask(ctx, s, "status", statusUsage, args, noArguments, define, func(ctx context.Context, conn *hub.Conn) error {
 		found := newStatus(ctx, conn)
 		if asJSON {
 			e := json.NewEncoder(s.out)

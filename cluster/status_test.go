@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/shard"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/command"
 )
 
 // TestStatus expects that status has the worker, what it holds and for whom, as JSON and as text.
@@ -134,5 +136,13 @@ func TestLostBlocks(t *testing.T) {
 	}
 	if out, _, err := runCommand(t.Context(), "sequences", "-server", p.url); err != nil || out != "" {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// A name that -free does not stand before is an error before anything is connected: it would stay.
+func TestSequencesUsage(t *testing.T) {
+	_, _, err := runCommand(t.Context(), "sequences", "-server", "nats://127.0.0.1:1", "-free", "a", "b")
+	if !errors.As(err, new(command.UsageError)) || !strings.Contains(err.Error(), `"b"`) {
+		t.Errorf("got %v, want a usage error", err)
 	}
 }

@@ -21,7 +21,7 @@ damaged count too. With -yes it drops them, unless a worker of another version i
 func runUpgrade(ctx context.Context, s streams, args []string) error {
 	yes := false
 	define := func(fs *flag.FlagSet) { fs.BoolVar(&yes, "yes", false, "drop what is listed") }
-	return ask(ctx, s, "upgrade", upgradeUsage, args, nil, define, func(ctx context.Context, conn *hub.Conn) error {
+	return ask(ctx, s, "upgrade", upgradeUsage, args, noArguments, define, func(ctx context.Context, conn *hub.Conn) error {
 		workers, err := shard.Report(ctx, conn)
 		if err != nil {
 			return err

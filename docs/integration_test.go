@@ -23,8 +23,7 @@ func TestIntegration(t *testing.T) {
 // TestLinks: links of pages to files of the repository lead to one, and to a heading that it has.
 func TestLinks(t *testing.T) {
 	link, code := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`), regexp.MustCompile("(?s)```.*?```")
-	for _, page := range []string{"integration.md", "design.md", "extend.md", "benchmarks.md", "../README.md", "../CONTRIBUTING.md", "../CHANGELOG.md", "../gen/README.md", "../bench/results/README.md",
-		"../bridge/born/README.md", "../bridge/gomlx/README.md", "../bridge/embeddings/README.md"} {
+	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -38,6 +37,19 @@ func TestLinks(t *testing.T) {
 			}
 		}
 	}
+}
+
+// pages returns the pages of all modules, without what tests read.
+func pages(t *testing.T) (list []string) {
+	walk(t, "..", func(path string) {
+		if filepath.Ext(path) == ".md" && !strings.Contains(filepath.ToSlash(path), "/testdata/") {
+			list = append(list, path)
+		}
+	})
+	if len(list) < 20 {
+		t.Errorf("found %d pages: %v", len(list), list)
+	}
+	return list
 }
 
 // anchors returns the anchors that GitHub gives the headings of a page.

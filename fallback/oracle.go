@@ -4,8 +4,8 @@ import "math"
 
 // Oracle computes the attention of one head in float64 as a textbook does,
 // softmax(q·kᵀ·scale)·v. Tests measure errors against it. q is [lq][d], k [lk][d],
-// v [lk][dv] and out [lq][dv], all contiguous. Visible to query i are the keys [lo, hi)
-// = span(i), or all if span is nil. A query without visible keys gets zeros. The last
+// v [lk][dv] and out [lq][dv], all contiguous. Visible to query i are the keys
+// [lo, hi) = span(i), or all if span is nil. A query without visible keys gets zeros. The last
 // bits of the result depend on the architecture.
 func Oracle(out []float64, q, k, v []float32, lq, lk, d, dv int, scale float64, span func(i int) (lo, hi int)) {
 	weights := make([]float64, lk)

@@ -149,8 +149,8 @@ func wholeInt8(t kernel.Tensor) kernel.Tensor {
 }
 
 // checkOutputs compares weights with those that the biases say. Scores and LSE are finite
-// where the biases are, and those of a bias beyond the limit are the limit, as the query is
-// 0.
+// where the biases are, and those of a bias beyond the limit are the limit, for the
+// query is 0.
 func (c *biasCall) checkOutputs(t *testing.T, lse float32, scores, weights []float32) {
 	t.Helper()
 	limit := math.Float32frombits(0x7f317217)

@@ -171,6 +171,67 @@ func TestGuardOptions(t *testing.T) {
 	}
 }
 
+// TestGuardOddColumns makes calls on int8 keys and values right before a page without access.
+// Kernels for integers would take columns after the end of the last row. Rows lie side by side,
+// with rows of another head between them, and in pages, of which the last one in memory has the
+// first keys. Calls take all keys, lists of them, or a tree.
+func TestGuardOddColumns(t *testing.T) {
+	const keys, heads = 480, 2
+	a := testutil.NewGuardedArena(t, testutil.AtEnd, 4, 1<<20)
+	permuted, parents := make([]int32, keys), make([]int32, 40)
+	for i := range permuted {
+		permuted[i] = int32((i*7 + 3) % keys)
+	}
+	for i := range parents {
+		parents[i] = int32((i+1)/2 - 1)
+	}
+	for _, size := range [][2]int{{72, 72}, {199, 41}, {9, 133}} {
+		for n := range 24 {
+			layout, queries := n%4, []int{1, len(parents)}[n/4%2]
+			c := contracttest.Case{B: 1, H: 2 * heads, HKV: heads, Lq: queries, Lk: keys, D: size[0], Dv: size[1]}
+			o := kernel.Options{Scoring: kernel.Scoring{DynamicInt12: true}, Exec: kernel.Exec{Threads: 1}}
+			switch n / 8 {
+			case 1:
+				o.KeyRows = kernel.KeyRows{Rows: permuted, Shape: [4]int{1, 1, 1, keys}}
+			case 2:
+				o.Parents, o.QueryStart = parents[:queries], []int{keys - queries}
+			}
+			lay := func(x kernel.Tensor, put func(x kernel.Tensor) kernel.Tensor) kernel.Tensor {
+				x = int8Rows(x)
+				scales := x.Scales()
+				codes, of, d := contracttest.View(&x).I8(), contracttest.Floats(scales), x.Shape()[3]
+				if layout == 0 {
+					return put(x)
+				}
+				if layout == 1 {
+					scales = kernel.BLHD(of, 1, keys, heads, 1)
+					return put(kernel.BLHD(codes, 1, keys, heads, d).Scaled(&scales))
+				}
+				page := []int{40, 96}[layout-2]
+				table := kernel.PageTable{Pages: [][]int32{nil}, Lengths: []int{keys}}
+				for i := keys / page; i > 0; i-- {
+					table.Pages[0] = append(table.Pages[0], int32(i-1))
+				}
+				scales = kernel.BHLD(of, keys/page, heads, page, 1)
+				return put(kernel.BHLD(codes, keys/page, heads, page, d).Scaled(&scales)).Paged(&table)
+			}
+			t.Run(fmt.Sprintf("%v/layout=%d/%d queries/options=%d", size, layout, queries, n/8), func(t *testing.T) {
+				q, k, v := c.Inputs()
+				inPlace := func(x kernel.Tensor) kernel.Tensor { return x }
+				want := c.Run(t, q, lay(k, inPlace), lay(v, inPlace), o)
+				a.Reset(0)
+				guarded := func(x kernel.Tensor) kernel.Tensor { return put(a, "keys or values", x) }
+				k, v = lay(k, guarded), lay(v, guarded)
+				contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
+					o.Tier = tier
+					got := c.Run(t, q, k, v, o)
+					contracttest.Same(t, "out", &got, &want)
+				})
+			})
+		}
+	}
+}
+
 // putOptions moves all that options hold into the arena, but for the outputs.
 func putOptions(a *testutil.Arena, c *optionCase, o *kernel.Options) {
 	o.KeyRows.Rows, o.Parents = copied(a, "the lists", o.KeyRows.Rows), copied(a, "the parents", o.Parents)

@@ -16,8 +16,8 @@ import (
 // -1 and 1, so the weights differ little with the default Scale of 1: Options.Scale sets
 // how sharp they are. Queries and keys are float32.
 //
-// It is [Dot] of the rows x/|x| of q and k. Such a row is x[i]·inv, rounded to float32, with inv =
-// 1/√(x[0]² + x[1]² + ...) in float64, where the sum is in ascending order and each operation
+// It is [Dot] of the rows x/|x| of q and k. Such a row is x[i]·inv, rounded to float32, with
+// inv = 1/√(x[0]² + x[1]² + ...) in float64, where the sum is in ascending order and each operation
 // rounds; inv is 0 if the sum is. Keys that no query sees are not read.
 type Cosine struct{}
 

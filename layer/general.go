@@ -56,8 +56,8 @@ type GeneralGradients struct {
 	W                []float32 // [size of q, size of k], contiguous: with respect to the matrix
 }
 
-// Backward computes the gradients of [General.Attend] from dout, the gradient of its out. With p =
-// q·W, and dp, the gradient of attention over the queries p:
+// Backward computes the gradients of [General.Attend] from dout, the gradient of its out. With
+// p = q·W, and dp, the gradient of attention over the queries p:
 //
 //	Q = dp·Wᵀ
 //	W = the sum of qᵀ·dp over all queries

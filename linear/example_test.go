@@ -224,8 +224,8 @@ func ExampleRoundBFloat16() {
 	// Output: bfloat16 [5.015625] <nil>
 }
 
-// The weights of a model that shares them between its embeddings and its last layer: tokens 2 and
-// 0.
+// A model shares the weights between its embeddings and its last layer. Here it is asked
+// for the rows 2 and 0.
 func ExampleLinear_Rows() {
 	layer, err := linear.New(linear.DenseMatrix([]float32{1, 2, 3, 4, 5, 6}, 3, 2), nil, kernel.Exec{})
 	if err != nil {

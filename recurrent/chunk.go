@@ -92,6 +92,16 @@ func (h *head) lie(c *call, all []float32) {
 	}
 }
 
+// giveUp clears the tokens of the open chunk from row first on: a state that grew in place has them
+// if the call continues an earlier one.
+func (h *head) giveUp(c *call, first int) {
+	for x := range c.KeySize {
+		clear(h.kt[x*chunk:][first:chunk])
+	}
+	clear(h.u[first*c.columns():])
+	clear(h.g[first:])
+}
+
 // heads computes the heads lo to hi-1.
 func (c *call) heads(w *scratch, lo, hi int) {
 	tokens := c.q.Dim(2)
@@ -107,6 +117,9 @@ func (c *call) heads(w *scratch, lo, hi int) {
 				n = copy(w.head.all, c.before[h*before:][:before])
 			}
 			clear(w.head.all[n:])
+			if first := c.position % chunk; first > 0 {
+				w.head.giveUp(c, first)
+			}
 		}
 		for at := 0; at < tokens; {
 			first := (c.position + at) % chunk

@@ -89,7 +89,8 @@ func (l *Layer) openSize() int { return chunk * (l.KeySize + l.columns() + 1) }
 // after them to After. Before stays as it is. No output shares memory with an input or with the
 // other one, but for After, which may be Before if both lie between the same two multiples of 64
 // tokens: then the tokens are added to it, which takes less time than a copy. The state before them
-// can still be read there, as nothing changes that belongs to fewer tokens.
+// can still be read there, as nothing changes that belongs to fewer tokens. What is copied from
+// there has none of the tokens after it.
 //
 // In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. An error is a
 // [*kernel.Error], and leaves out and After untouched.
@@ -143,15 +144,15 @@ func (c *call) check() *check.Failure {
 			return f
 		}
 	}
-	after := view.MemoryOf(c.after)
-	if c.grows(l) {
-		after = view.Memory{}
+	before := view.MemoryOf(c.before)
+	if c.grows(l) { // it is After, which the list has
+		before = view.Memory{}
 	}
 	return cmp.Or(
 		checkNumbers("Text.Decay", c.decay, ints.MulSat(l, c.Heads)), checkNumbers("Text.Gate", c.gate, ints.MulSat(l, c.Heads)), checkNumbers("Text.Before", c.before, c.StateSize(c.position)),
 		c.out.CheckDistinct("out"),
 		view.CheckApart(2, []string{"out", "Text.After", "Text.Q", "Text.K", "Text.V", "Text.Decay", "Text.Gate", "Text.Before"},
-			c.out.Memory(), after, c.q.Memory(), c.k.Memory(), c.v.Memory(), view.MemoryOf(c.decay), view.MemoryOf(c.gate), view.MemoryOf(c.before)),
+			c.out.Memory(), view.MemoryOf(c.after), c.q.Memory(), c.k.Memory(), c.v.Memory(), view.MemoryOf(c.decay), view.MemoryOf(c.gate), before),
 	)
 }
 

@@ -231,9 +231,50 @@ func TestExact(t *testing.T) {
 	}
 }
 
+// TestGivenUp: a state that grew in place holds the one before, too. What is read from there has
+// the bits that it would have without the tokens given up, and so has its state.
+func TestGivenUp(t *testing.T) {
+	for i, d := range sizes {
+		s, draft := newSample(d, 70, uint64(i)), newSample(d, 70, uint64(40+i))
+		apply := func(s *sample, lo, hi int, before, after []float32) []float32 {
+			x, out := s.text(lo, hi), make([]float32, (hi-lo)*d.Heads*d.ValueSize)
+			x.Before, x.After = before, after
+			if err := d.Apply(kernel.BLHD(out, 1, hi-lo, d.Heads, d.ValueSize), x, kernel.Exec{}); err != nil {
+				t.Fatal(err)
+			}
+			return out
+		}
+		for _, end := range []int{7, 9, 10, 63, 64, 70} {
+			var outs, states [3][]float32
+			for way := range outs {
+				at, state := 5, make([]float32, d.StateSize(5))
+				if apply(s, 0, at, nil, state); way > 0 {
+					apply(draft, at, 10, state, state)
+				}
+				if way == 2 { // one more in place
+					outs[way], at = apply(s, at, 6, state, state), 6
+				}
+				states[way] = make([]float32, d.StateSize(end))
+				outs[way] = append(outs[way], apply(s, at, end, state, states[way])...)
+			}
+			for way := 1; way < len(outs); way++ {
+				what := fmt.Sprintf("%+v, way %d, %d tokens", d, way, end)
+				same(t, what, outs[way], outs[0])
+				same(t, what+", the state", states[way], states[0])
+			}
+		}
+	}
+}
+
 // TestErrors: arguments that do not fit are named, and nothing is written.
 func TestErrors(t *testing.T) {
 	s := newSample(Layer{4, 2, 12, 20, GatedDelta}, 70, 1)
+	grow := func(d *Layer, x *Text) *Text { // 9 tokens in place
+		*x = s.text(0, 9)
+		x.Position, x.Before = 1, make([]float32, d.StateSize(1))
+		x.After = x.Before
+		return x
+	}
 	for _, c := range []struct {
 		change func(d *Layer, x *Text)
 		arg    string
@@ -254,12 +295,18 @@ func TestErrors(t *testing.T) {
 			x.Position, x.Before = 1, make([]float32, d.StateSize(1))
 			x.After = x.Before
 		}, "Text.After"},
+		{func(d *Layer, x *Text) { grow(d, x).Q = kernel.BHLD(x.After, 1, d.KeyHeads, 9, d.KeySize) }, "Text.After"},
+		{func(d *Layer, x *Text) { grow(d, x).K = kernel.BHLD(x.After[9:], 1, d.KeyHeads, 9, d.KeySize) }, "Text.After"},
+		{func(d *Layer, x *Text) { grow(d, x).V = kernel.BHLD(x.After[99:], 1, d.Heads, 9, d.ValueSize) }, "Text.After"},
+		{func(d *Layer, x *Text) { grow(d, x).Decay = x.After[:9*d.Heads] }, "Text.After"},
+		{func(d *Layer, x *Text) { grow(d, x).Gate = x.After[len(x.After)-9*d.Heads:] }, "Text.After"},
 	} {
 		d, x := s.Layer, s.text(0, s.tokens)
 		x.After = make([]float32, d.StateSize(s.tokens))
 		c.change(&d, &x)
 		out := make([]float32, s.tokens*s.Heads*s.ValueSize)
-		err := d.Apply(kernel.BHLD(out, 1, s.Heads, s.tokens, s.ValueSize), x, kernel.Exec{})
+		tokens := max(1, x.Q.Shape()[2])
+		err := d.Apply(kernel.BHLD(out[:s.Heads*tokens*s.ValueSize], 1, s.Heads, tokens, s.ValueSize), x, kernel.Exec{})
 		var bad *kernel.Error
 		if !errors.As(err, &bad) || bad.Arg() != c.arg {
 			t.Errorf("%v, want an error about %s", err, c.arg)

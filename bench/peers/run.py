@@ -3,8 +3,9 @@
 
 usage: run.py [flags]      `.ci/step peers flags`; needs Python with venv, pip, and Go
 The first table has float32. The second has attn, and each library as it comes and in its other modes, with the root
-mean square of the error against float64. Each program and mode runs in a process of its own. Shape by shape they are timed one after the other, several rounds of that,
-and the best round of each counts. A program that cannot be installed or does not run is reported as NOT RUN.
+mean square of the error against float64. Each program and mode runs in a process of its own. Shape by shape they are
+timed one after the other, several rounds of that, and the best round of each counts. A program that cannot be installed
+or does not run is reported as NOT RUN.
 """
 import argparse, json, os, pathlib, subprocess, sys, tempfile, threading, time
 
@@ -129,7 +130,7 @@ def duration(ns):
 
 
 def markdown(threads, names, rows):
-    """A table with the times of attn, and of the others with their multiples of them, in the form that docs/chart_test.go reads."""
+    """A table with the times of attn, and of the others with their multiples of them, a row for each shape."""
     lines = [f"Best times on {threads} thread{'s' * (threads > 1)}, and their multiples of those of {names[0]}.", "",
              f"| shape | attn | {' | '.join(names[1:])} |", f"|---|{'---|' * len(names)}"]
     for shape, best in rows:
@@ -193,6 +194,8 @@ def main():
                     workers.append(w)
                 else:
                     missing[f"{library} {mode}"] = "it does not start"
+                if not workers:  # the first one is attn in float32, which the others are compared with
+                    sys.exit("attn float32 does not start")
         floats = [i for i, w in enumerate(workers) if w.mode == "float32"]
         rows = []
         for shape in args.shapes:

@@ -88,7 +88,8 @@ func (c *Client) Run(ctx context.Context) (Summary, error) {
 // ErrLocked is the error of [Client.Run] if another process has the journal.
 var ErrLocked = journal.ErrLocked
 
-// ErrMismatch is the kind of a [kernel.Error] about a journal of another run: another input, model
+// ErrMismatch is the kind of a [kernel.Error] about a file that has the name of the journal and is
+// none, or a journal of another run: another version, input, model
 // or setting.
 var ErrMismatch = journal.ErrMismatch
 

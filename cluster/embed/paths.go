@@ -17,7 +17,8 @@ func (o *Options) journal() string  { return o.Output + ".journal" }
 func (o *Options) rejected() string { return o.Output + ".rejected.jsonl" }
 
 // checkPaths returns an error if a run would write a file that it reads, one within a folder that
-// it reads, or one that is there and that no run has made.
+// it reads, or one that is there and that no run has made. The error is of the kind [ErrMismatch]
+// if what has the name of the journal is none.
 func (o *Options) checkPaths() error {
 	refuse := func(name, want string) error {
 		return &kernel.Error{Where: "embed: Output", Got: fmt.Sprintf("%q", name), Want: want}
@@ -32,8 +33,8 @@ func (o *Options) checkPaths() error {
 			}
 		}
 	}
-	if info, err := os.Stat(o.journal()); o.Overwrite || err == nil && info.Size() > 0 {
-		return nil
+	if begun, err := journal.Begun(o.journal()); err != nil || begun || o.Overwrite {
+		return err
 	}
 	for _, name := range []string{o.Output, o.rejected()} { // no run goes on that has made them
 		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {

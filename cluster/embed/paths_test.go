@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/attn-go/attn/cluster/embed/internal/journal"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -13,13 +14,17 @@ import (
 func TestPaths(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	for _, name := range []string{"in.jsonl", "old.npy", "list.npy.rejected.jsonl", "own.npy", "own.npy.journal", "begun.npy"} {
+	for _, name := range []string{"in.jsonl", "old.npy", "list.npy.rejected.jsonl", "own.npy", "other.npy.journal", "begun.npy"} {
 		if err := os.WriteFile(in(name), []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := errors.Join(os.Mkdir(in("folder"), 0o700), os.Symlink(in("in.jsonl"), in("link.jsonl")), os.Symlink(in("folder"), in("other")),
 		os.Symlink(in("in.jsonl"), in("x.npy.journal")), os.WriteFile(in("begun.npy.journal"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	own := Options{Output: in("own.npy")}
+	if j, err := journal.Open(own.journal(), journal.Header{}, nil); err != nil || j.Close() != nil {
 		t.Fatal(err)
 	}
 	for what, x := range map[string]struct {
@@ -46,6 +51,13 @@ func TestPaths(t *testing.T) {
 		err := x.o.checkPaths()
 		if x.right && err != nil || !x.right && (!errors.As(err, &e) || e.Arg() != "Output") {
 			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for _, overwrite := range []bool{false, true} {
+		var e *kernel.Error
+		o := Options{Inputs: []string{"-"}, Output: in("other.npy"), Overwrite: overwrite}
+		if err := o.checkPaths(); !errors.As(err, &e) || !errors.Is(err, ErrMismatch) || e.Arg() != o.journal() {
+			t.Errorf("a stranger's journal, overwrite %v: %v", overwrite, err)
 		}
 	}
 }

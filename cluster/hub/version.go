@@ -8,7 +8,7 @@ import (
 
 // Wire is the version of the messages between programs of a cluster. Whoever changes the
 // form of any message raises it.
-const Wire = 7
+const Wire = 8
 
 // A Version is what two programs must have in common to work on one result.
 type Version struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -25,7 +26,7 @@ type keeper struct {
 	rest   int                  // rounds until the directory is read again if nothing changes
 	live   []string             // workers of the last round
 	lost   map[string]int       // blocks that nobody holds, by sequence, as the log has them
-	doubts map[string]int       // those that one round has found, which another one has to confirm
+	doubts map[string]int       // those that a round has found and another one has to confirm
 	failed string               // what the log has of the last round's error
 }
 
@@ -35,6 +36,11 @@ const (
 	roundsPerGone = 4
 	restRounds    = 24
 )
+
+// newKeeper returns a keeper for a worker.
+func newKeeper(w *Worker, gone time.Duration) *keeper {
+	return &keeper{worker: w, gone: gone, seen: map[string]time.Time{}, looked: time.Now(), lost: map[string]int{}, doubts: map[string]int{}}
+}
 
 // keep looks after the blocks until ctx ends.
 func (k *keeper) keep(ctx context.Context) {
@@ -72,8 +78,9 @@ func (k *keeper) say(err error) {
 	}
 }
 
-// look finds out who is there. While this worker is cut off, or a round takes long, no time passes
-// for the others: it cannot know whether they were there.
+// look finds out who is there. While this worker is cut off, no time passes for the others: it
+// cannot know whether they were there. While a round takes long, at most half of gone passes, so
+// that one search that misses a worker does not make it gone, and several do.
 func (k *keeper) look(ctx context.Context) error {
 	found, err := search(ctx, k.worker.conn)
 	if err != nil {
@@ -81,10 +88,14 @@ func (k *keeper) look(ctx context.Context) error {
 	}
 	k.live, _ = choose(found)
 	now := time.Now()
-	if passed := now.Sub(k.looked); k.alone || passed > max(k.gone, hub.SearchTime) {
-		for w, last := range k.seen {
-			k.seen[w] = last.Add(passed)
-		}
+	void := now.Sub(k.looked)
+	if longest := max(k.gone, hub.SearchTime); !k.alone && void <= longest {
+		void = 0
+	} else if !k.alone {
+		void -= longest / 2
+	}
+	for w, last := range k.seen {
+		k.seen[w] = last.Add(void)
 	}
 	k.looked, k.alone = now, !slices.Contains(k.live, k.worker.config.id)
 	for _, w := range k.live {
@@ -108,57 +119,78 @@ func (k *keeper) round(ctx context.Context) error {
 		return nil
 	}
 	k.rest = restRounds
+	before = k.live
 	var errs []error
 	var all Copies
-	lost, doubts := map[string]int{}, map[string]int{}
+	there, changed := map[string]bool{}, false
 	err := k.worker.bucket.each(ctx, k.worker.conn, func(name string, e *wire.Entry, err error) {
-		lost[name] = k.lost[name] // as long as nobody knows better
+		there[name] = true
 		if err == nil && time.Since(k.looked) > k.gone {
 			err = k.look(ctx) // servers that choose a leader take their time
+			changed = changed || err != nil || k.alone || !slices.Equal(k.live, before)
 		}
+		var c Copies
 		if err == nil && !k.alone {
-			var c Copies
 			c, err = k.repair(ctx, name, e)
-			if known := k.lost[name]; c.Lost > known { // it may have been freed, or its holders are about to be found
-				doubts[name] = c.Lost
-				c.Lost = max(known, min(c.Lost, k.doubts[name]))
-				if c.Lost < doubts[name] {
-					k.rest = 0
-				}
-			}
-			all.Lacking += c.Lacking
-			all.Lost += c.Lost
-			k.sayLost(name, c.Lost, len(e.Blocks))
-			lost[name] = c.Lost
+			k.confirm(name, &c, len(e.Blocks), err)
+		} else {
+			c.Lost = k.lost[name] // as long as nobody knows better
 		}
+		all.Lacking += c.Lacking
+		all.Lost += c.Lost
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			errs = append(errs, err)
 		}
 	})
-	k.doubts = doubts
 	if hasNoDirectory(err) {
 		return nil
 	}
 	if err == nil {
 		for name := range k.lost {
-			if _, there := lost[name]; !there {
-				k.sayLost(name, 0, 0)
+			if !there[name] {
+				k.setLost(name, 0, 0)
 			}
 		}
-		k.lost = lost
-		if len(errs) == 0 {
-			k.worker.found.Store(&all)
-		}
+		isNotThere := func(name string, _ int) bool { return !there[name] }
+		maps.DeleteFunc(k.lost, isNotThere)
+		maps.DeleteFunc(k.doubts, isNotThere)
+	}
+	if changed { // the names before have been looked at with other workers, and some not at all
+		k.rest = 0
+	} else if err == nil {
+		k.worker.found.Store(&all)
 	}
 	return errors.Join(append(errs, err)...)
 }
 
-// sayLost writes into the log how many blocks of a sequence nobody holds, if that has changed. Of
-// one that was freed they are none.
-func (k *keeper) sayLost(name string, lost, of int) {
+// confirm takes over what a round has found of a sequence with so many blocks, as far as err lets
+// it know. Of blocks that nobody holds it leaves those in c that an earlier round has found, too:
+// the sequence may have been freed, or their holders are about to be found.
+func (k *keeper) confirm(name string, c *Copies, blocks int, err error) {
+	known := k.lost[name]
+	if err != nil {
+		c.Lost = max(c.Lost, known)
+	}
+	switch found := c.Lost; {
+	case found > known:
+		c.Lost = max(known, min(found, k.doubts[name]))
+		k.doubts[name] = found
+		if c.Lost < found {
+			k.rest = 0
+		}
+	case err == nil:
+		delete(k.doubts, name)
+	}
+	k.setLost(name, c.Lost, blocks)
+}
+
+// setLost notes how many blocks of a sequence nobody holds, and writes it into the log if it has
+// changed. Of one that was freed they are none.
+func (k *keeper) setLost(name string, lost, of int) {
 	if lost != k.lost[name] {
 		k.worker.config.Log.Warn("blocks that no worker holds", "sequence", name, "lost", lost, "of", of)
 	}
+	k.lost[name] = lost
 }
 
 // hasNoDirectory tells whether an error comes from a server without JetStream.
@@ -196,7 +228,8 @@ func (k *keeper) repair(ctx context.Context, name string, e *wire.Entry) (Copies
 }
 
 // isMine tells whether this worker is to make copies of a block with the given holders, or
-// whether it waits until a holder has been gone for long enough.
+// whether it waits until a holder has been gone for long enough. For a block whose holders do not
+// answer all workers wait: they have to say that it is lost.
 func (k *keeper) isMine(holders []string, replicas int) (is, waits bool) {
 	var left, missing []string
 	for _, w := range holders {
@@ -206,11 +239,11 @@ func (k *keeper) isMine(holders []string, replicas int) (is, waits bool) {
 			missing = append(missing, w)
 		}
 	}
-	if len(left) >= min(replicas, len(k.live)) || len(left) == 0 || left[0] != k.worker.config.id {
+	if len(left) > 0 && (len(left) >= min(replicas, len(k.live)) || left[0] != k.worker.config.id) {
 		return false, false
 	}
 	waits = slices.ContainsFunc(missing, func(w string) bool { return !k.isGone(w) })
-	return !waits, waits
+	return len(left) > 0 && !waits, waits
 }
 
 // isGone tells whether a worker has not answered for long enough.

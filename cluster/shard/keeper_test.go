@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -143,7 +144,7 @@ func TestLossIsConfirmed(t *testing.T) {
 	s := x.create(x.client(config), "s")
 	r := testutil.Rand(36)
 	grow(t, s, &r, 256*8)
-	k := &keeper{worker: x.workers["b"], gone: time.Minute, seen: map[string]time.Time{}, looked: time.Now()}
+	k := newKeeper(x.workers["b"], time.Minute)
 	round := func() int {
 		t.Helper()
 		for k.rest = 0; ; {
@@ -176,6 +177,137 @@ func TestLossIsConfirmed(t *testing.T) {
 			t.Errorf("after a search that found itself %v, a counts as gone %v", !alone, !gone)
 		}
 	}
+}
+
+// losing returns a cluster in which a has held the only copies of sequences and is gone, and a
+// keeper of b for which it has just been there.
+func losing(t *testing.T, gone time.Duration, names ...string) (*cluster, *keeper, *Client) {
+	x := start(t, hub.ServerConfig{}, "")
+	config := quick(small)
+	config.Replicas = 1
+	c := x.client(config)
+	r := testutil.Rand(37)
+	for _, name := range names {
+		grow(t, x.create(c, name), &r, 256*2)
+	}
+	x.work(WorkerConfig{Name: "b", Repair: -1})
+	k := newKeeper(x.workers["b"], gone)
+	for !slices.Equal(k.live, []string{"a", "b"}) { // one search may miss a worker
+		if err := k.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x.kill("a")
+	return x, k, c
+}
+
+// later lets a worker that a keeper has seen, and does not find now, have been away for longer.
+func (k *keeper) later(name string, by time.Duration) { k.seen[name] = k.seen[name].Add(-by) }
+
+// A keeper reads the directory in each round from when the only holder of a block does not answer
+// until it has said twice that the block is lost, and rests then.
+func TestLossIsReportedSoon(t *testing.T) {
+	_, k, _ := losing(t, time.Minute, "s")
+	rounds := 0
+	round := func() {
+		t.Helper()
+		for k.alone = true; k.alone; rounds++ { // one search may miss this worker itself
+			if err := k.round(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for range 3 {
+		if round(); k.rest != 0 || k.worker.Directory().Lost != 0 {
+			t.Fatalf("a is not gone yet: %d rounds of rest, %d blocks lost", k.rest, k.worker.Directory().Lost)
+		}
+	}
+	k.later("a", time.Hour)
+	if round(); k.rest != 0 || k.doubts["s"] != 2 {
+		t.Errorf("a is gone: %d rounds of rest, doubts %v", k.rest, k.doubts)
+	}
+	if round(); k.rest != restRounds || k.worker.Directory().Lost != 2 {
+		t.Errorf("confirmed: %d rounds of rest, %d blocks lost", k.rest, k.worker.Directory().Lost)
+	}
+}
+
+// An entry that cannot be read hides no loss: its own is found when it can be read again, and those
+// of others are counted meanwhile.
+func TestLossBesideDamage(t *testing.T) {
+	_, k, c := losing(t, time.Minute, "s", "t")
+	kv, err := c.bucket.open(t.Context(), c.conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry, err := kv.Get(t.Context(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.later("a", time.Hour)
+	for i, step := range []struct {
+		entry []byte
+		lost  int
+	}{{entry.Value(), 0}, {[]byte("junk"), 2}, {entry.Value(), 4}, {[]byte("junk"), 4}} {
+		if _, err := kv.Put(t.Context(), "s", step.entry); err != nil {
+			t.Fatal(err)
+		}
+		for k.rest, k.alone = 0, true; k.alone; {
+			if err := k.round(t.Context()); (err == nil) != (len(step.entry) > 4) && !k.alone {
+				t.Fatalf("round %d: %v", i, err)
+			}
+		}
+		if got := k.worker.Directory().Lost; got != step.lost {
+			t.Errorf("round %d: %d blocks are lost, want %d", i, got, step.lost)
+		}
+	}
+}
+
+// A worker is gone after some searches, however long each reading of the directory takes, and not
+// after one.
+func TestSlowReadings(t *testing.T) {
+	_, k, _ := losing(t, time.Minute)
+	for i, gone := range []bool{false, true} {
+		k.looked = time.Now().Add(-2 * time.Minute)
+		k.later("a", 2*time.Minute)
+		k.alone = false
+		if err := k.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if k.isGone("a") != gone {
+			t.Errorf("after %d slow readings a is gone: %v", i+1, !gone)
+		}
+	}
+}
+
+// A round in which workers go, or that finds itself cut off, is not the last word: the directory is
+// read again in the next one, and what was not looked at is not counted.
+func TestChangeInMidRound(t *testing.T) {
+	for what, change := range map[string]func(x *cluster){
+		"another worker goes": func(x *cluster) { x.kill("c") },
+		"cut off":             func(x *cluster) { x.workers["b"].service.Stop() },
+	} {
+		x, k, _ := losing(t, 1, "s", "t")
+		x.work(WorkerConfig{Name: "c", Repair: -1})
+		k.doubts = map[string]int{"s": 2, "t": 2}
+		once := sync.OnceFunc(func() { change(x) })
+		k.worker.config.Log = slog.New(slog.NewTextHandler(funcWriter(once), nil)) // after "s"
+		for k.alone = true; k.alone && len(k.lost) == 0; {
+			if err := k.round(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := k.worker.found.Load(); k.rest != 0 || got != nil || k.lost["s"] != 2 {
+			t.Errorf("%s: %d rounds of rest, found %v, lost %v", what, k.rest, got, k.lost)
+		}
+	}
+}
+
+// funcWriter calls a function at each line of a log.
+type funcWriter func()
+
+func (f funcWriter) Write(line []byte) (int, error) {
+	f()
+	return len(line), nil
 }
 
 // lineWriter passes lines of a log on.

@@ -116,8 +116,7 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 		return nil, fmt.Errorf("shard: %w", err)
 	}
 	if c.Repair > 0 {
-		now := time.Now()
-		k := &keeper{worker: w, gone: c.Repair, seen: map[string]time.Time{}, looked: now}
+		k := newKeeper(w, c.Repair)
 		w.keepers.Go(func() { k.keep(w.ctx) })
 	}
 	if c.Keep > 0 {

@@ -8,8 +8,8 @@ import (
 )
 
 // Products in bfloat16 have two chains for each sum: even steps make the one, and odd steps the
-// other. At the end of a segment, after 32 steps, both are added, and their sum is added to C in memory, as other
-// products do with their segments.
+// other. At the end of a segment, after 32 steps, both are added, and their sum is added to C in
+// memory, as other products do with their segments.
 //
 // With AVX-512, and with pairs, which bring an even and an odd step by one load, both chains stay
 // in registers, so that register tiles have half the height of others. With AVX2 they would read A

@@ -97,8 +97,8 @@ func (b *Builder) Tanh(x *Value) *Value {
 	return b.CopySign(y, x)
 }
 
-// split is k = c·high plus the number that rounds it, which leaves n in its low bits, and r =
-// c·high - n.
+// split is k = c·high plus the number that rounds it, which leaves n in its low bits, and
+// r = c·high - n.
 func (b *Builder) split(c, high, round *Value) (k, r *Value) {
 	k = b.MulAdd(high, c, round)
 	return k, b.MulAdd(high, c, b.Sub(round, k))

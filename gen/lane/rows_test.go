@@ -10,8 +10,8 @@ import (
 // in the last place of float64 of the middle of two of them, of which one is in the middle of two
 // float32: those for which the steps of quotients might give another float32 than a division. With
 // a = A·2^s and integers A < 2^24, 2^52 ≤ B < 2^53 and N = K·2^29±1, 2^24 ≤ K ≤ 2^25, for b and the
-// middle, they have |A·2^s - B·N| < 6.2, where s is 81 at least. So B is -D/N modulo 2^81 for a D ≠
-// 0.
+// middle, they have |A·2^s - B·N| < 6.2, where s is 81 at least. So B is -D/N modulo 2^81, where
+// D is not 0.
 func TestQuotients(t *testing.T) {
 	const mask = 1<<17 - 1 // of the upper word of 81 bits
 	step, found := uint64(1), 0

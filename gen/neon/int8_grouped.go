@@ -13,9 +13,9 @@ import (
 // depends on the CPU.
 //
 // The bits of a number beyond 4 are put above the others, which makes bytes of up to 63. A format
-// without them jumps over that. A loop of two iterations takes words p and p+1 of the lower bits, p
-// = 0 and 2, in their lower halves and then in the upper ones, which are words of bytes p, p+1, p+4
-// and p+5. In these halves, the further bits begin at bit s of words 4 to 5:
+// without them jumps over that. A loop of two iterations takes words p and p+1 of the lower bits,
+// with p = 0 and 2, in their lower halves and then in the upper ones, which are words of bytes p,
+// p+1, p+4 and p+5. In these halves, the further bits begin at bit s of words 4 to 5:
 //
 //	        p   word   s    s of word p+1
 //	1 bit   0      4   0                1

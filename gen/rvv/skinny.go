@@ -219,8 +219,8 @@ func (f *qkEmitter) nextScales(name func(part string) string) {
 	f.Op("SUB", f.run, f.scaled, f.scaled)
 }
 
-// rows emits the loop over the rows of scores of the tile, for some lanes after others. With n-1 =
-// 4·g + r lane x has the score of query min(x, 4·g + x%4, n-1).
+// rows emits the loop over the rows of scores of the tile, for some lanes after others. With
+// n-1 = 4·g + r lane x has the score of query min(x, 4·g + x%4, n-1).
 func (f *qkEmitter) rows() {
 	f.Scope(func() {
 		index, other, x, top := f.Vec(keyGroup), f.Vec(keyGroup), f.Vec(keyGroup), f.Vec(keyGroup)

@@ -27,8 +27,11 @@ import (
 // fitIntegers makes room for quantized calls.
 func (s *scratch) fitIntegers(j *Job) {
 	m, lanes := &s.memory, j.plan.lanes
-	_, dv := j.codeColumns()
-	parallel.Fit(m, &s.roundedUsage, &s.rounded, max(BlockKeys, dv)*lanes, rows.Aligned)
+	columns := BlockKeys
+	if _, dv := j.codeColumns(); dv > j.dv() { // see skinnyIntegersValues
+		columns = max(columns, dv)
+	}
+	parallel.Fit(m, &s.roundedUsage, &s.rounded, columns*lanes, rows.Aligned)
 	if j.plan.shape.codes { // also if only some batch rows have few queries
 		parallel.Fit(m, &s.pairsUsage, &s.pairs, contract.ValueSegment/2*lanes, parallel.Make[int32])
 	}

@@ -15,7 +15,9 @@ import (
 //
 //	|half| + |other half| = |q| ≤ 2^11,   64 columns · 2^11 · 2^7 = 2^24
 //
-// The unit of a query is 2^-111 at least, so that no product is subnormal.
+// The largest number of a query is contract.LeastRounded at least, 2^-100, or all count as 0. The
+// unit of a query is 2^contract.QueryBits times smaller, 2^-110 at least, so that no product is
+// subnormal.
 //
 // The values take the kernels for integers. Their segments are half as long, and each has weights
 // of its own: with a call of GemmTiles for each half of the weights of 32 keys, most of the time

@@ -181,8 +181,8 @@ func readIQ4_NL(g *group, b []byte, _ int) {
 }
 
 // e2m1Values are those of OCP's E2M1, doubled, plus 16: 0, 0.5, 1, 1.5, 2, 3, 4 and 6, and the same
-// negated (Open Compute Project: "OCP Microscaling Formats (MX) Specification", version 1.0). -0 is
-// 0.
+// negated, with 0 for -0 (Open Compute Project: "OCP Microscaling Formats (MX) Specification",
+// version 1.0).
 var e2m1Values = [16]uint8{16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4}
 
 // e2m1Zero is the number of 0.

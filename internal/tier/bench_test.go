@@ -202,8 +202,8 @@ func benchDropout(w int) benchmark {
 	}}
 }
 
-// benchSoftmax turns weights into weights: with a maximum of 2 they stay between 0 and
-// 1.
+// benchSoftmax turns weights into weights: with a maximum of 2 they stay
+// between 0 and 1.
 func benchSoftmax(w int) benchmark {
 	s, top, sum := testutil.Floats(blockKeys*w), testutil.Filled(w, 2), make([]float32, w)
 	return benchmark{"Softmax", "n=256", 0, float64(len(s)), func(p *kernelSet) {

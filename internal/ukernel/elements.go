@@ -43,8 +43,8 @@ func (e Element) String() string {
 	return elements[e].name
 }
 
-// Size returns the number of bytes of an element of a known type that takes whole bytes, and else
-// 0.
+// Size returns the number of bytes of an element of a known type. It is 0 for types of part of a
+// byte.
 func (e Element) Size() int { return elements[e].bits / 8 }
 
 // Bytes returns the number of bytes of n elements of a known type. They are whole bytes.

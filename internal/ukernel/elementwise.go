@@ -44,8 +44,8 @@ type Elementwise struct {
 	//	dst[j·ldd+e] = dst[j·ldd+e] + src[j·lds+e]·weights[e]
 	AddWeighted func(dst []float32, ldd int, src []float32, lds, n int, weights []float32)
 
-	// Rotate rotates the pairs x = first[j·ld+e], y = second[j·ld+e] of n rows, for e <
-	// len(cos), any number. Each operation is rounded, and a NaN becomes 0x7FC00000.
+	// Rotate rotates the pairs x = first[j·ld+e], y = second[j·ld+e] of n rows, for
+	// e < len(cos), any number. Each operation is rounded, and a NaN becomes 0x7FC00000.
 	// first and second share no elements.
 	//
 	//	first[j·ld+e]  = x·cos[e] - y·sin[e]

@@ -349,8 +349,8 @@ func (v *converter) inner() int {
 	return v.c.FFN
 }
 
-// latent writes what files say of attention over latents. The models here have an mscale_all_dim of
-// 1.
+// latent writes what files say of attention over latents. The mscale_all_dim of the models here
+// is 1.
 func (v *converter) latent(l *arch.Latent) {
 	keys := map[string]int{"attention.kv_lora_rank": l.Rank, "attention.key_length_mla": l.Plain + l.Turned(), "attention.value_length_mla": l.Values}
 	if l.QueryRank > 0 {

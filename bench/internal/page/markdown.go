@@ -15,13 +15,15 @@ import (
 // markdownHead is the text of the page that no file determines but the contract's version.
 const markdownHead = `# Benchmarks
 
-` + "`make report`" + ` writes this page from the files in [bench/results](../bench/results/README.md). Nobody edits a figure here.
+` + "`make report`" + ` writes this page from the files in [bench/results](../bench/results/README.md). Nobody edits this page.
+Commands write the files of machines. The files of comparisons are written by hand from what commands print.
 
 - **time** is the median time of a call; calls follow each other without a pause. A time is –, and its share, if the middle half of its
   samples spreads over more than %.0f%% of the median: something else ran.
 - **of peak** is the share of the FMA peak, a loop of independent multiply-adds on as many threads, measured between the calls.
   **of reading** is the share of a loop that only reads as much memory. The larger one of the two is told.
-- A run that others disturbed is not on this page: it is named below, and ` + "`go run ./bench report FILE`" + ` shows it.
+- A run on one machine that others disturbed has no table: it is named below, and ` + "`go run ./bench report FILE`" + ` shows it. Comparisons
+  are ratios of runs in turn, unless their text says otherwise. They stay on the page, and say what was disturbed.
 - Compare shares, not times: shares depend much less on the machine.
 - A table of a contract before %d, today's, is of the kernels of its time. Bits are compared among files of one contract alone.
 
@@ -66,9 +68,12 @@ func link(path string) string {
 func command(f *results.File) string {
 	words := []string{"go run ./bench"}
 	for i := 0; i < len(f.Args); i++ {
-		switch f.Args[i] {
+		name, _, whole := strings.Cut(strings.TrimPrefix(f.Args[i], "-"), "=") // -name=value is whole
+		switch "-" + strings.TrimPrefix(name, "-") {
 		case "-json", "-note", "-peers":
-			i++
+			if !whole {
+				i++
+			}
 		default:
 			words = append(words, f.Args[i])
 		}
@@ -109,9 +114,11 @@ func machineMarkdown(b *strings.Builder, f *results.File) {
 		}
 	}
 	fmt.Fprintf(b, "One thread: %s", strings.Join(limits, ", "))
-	for i, r := range f.Bandwidths {
+	before := "; reads"
+	for _, r := range f.Bandwidths {
 		if r.Threads == 1 {
-			fmt.Fprintf(b, "%s %.0f GB/s from %s", map[bool]string{true: "; reads", false: ","}[i == 0], r.GBs, r.Level)
+			fmt.Fprintf(b, "%s %.0f GB/s from %s", before, r.GBs, r.Level)
+			before = ","
 		}
 	}
 	b.WriteString(".\n\n| call |")
@@ -226,6 +233,9 @@ func errorsMarkdown(b *strings.Builder, files []*results.File) {
 // the first one.
 func comparisonMarkdown(b *strings.Builder, c *results.Comparison) {
 	fmt.Fprintf(b, "\n## %s\n\n%s. %s `%s` · contract %d · %s · %s\n", c.Title, strings.ToUpper(c.Machine[:1])+c.Machine[1:], c.Note, strings.Join(c.Commands, "`, `"), c.Contract, c.Date, link(c.Path))
+	if c.Disturbance != "" {
+		fmt.Fprintf(b, "**Disturbed:** %s.\n", strings.TrimSuffix(c.Disturbance, "."))
+	}
 	if c.Unit != results.UnitNs {
 		fmt.Fprintf(b, "In %s.\n", c.Unit)
 	}

@@ -368,6 +368,58 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
+// TestSelections: README.md names contract and date of its chart, and the tables of
+// models/README.md are selections of the comparisons.
+func TestSelections(t *testing.T) {
+	_, comparisons := committed(t)
+	byFile := map[string]*results.Comparison{}
+	for _, c := range comparisons {
+		byFile[filepath.Base(c.Path)] = c
+	}
+	read := func(path string) string {
+		text, err := os.ReadFile("../../../" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.ReplaceAll(string(text), "\n", " ")
+	}
+	c := byFile["attention-emerald-rapids.json"]
+	if want := fmt.Sprintf("contract %d, %s; %s.", c.Contract, c.Date, c.Disturbance); !strings.Contains(read("README.md"), want) {
+		t.Errorf("beside its chart, README.md does not say %q", want)
+	}
+	models := read("models/README.md")
+	found := func(cells ...string) {
+		if row := "| " + strings.Join(cells, " | ") + " |"; !strings.Contains(models, row) {
+			t.Errorf("models/README.md lacks %s", row)
+		}
+	}
+	values := func(r results.ComparisonRow) (cells []string) {
+		for _, v := range r.Values {
+			cells = append(cells, strconv.FormatFloat(*v, 'g', -1, 64))
+		}
+		return cells
+	}
+	c = byFile["minilm-zen3.json"]
+	found(append([]string{"sentences of MiniLM a second"}, c.Programs...)...)
+	for _, r := range c.Rows {
+		found(append([]string{strings.Replace(r.Name, " × ", " of ", 1) + " tokens"}, values(r)...)...)
+	}
+	byName, listed := map[string]results.ComparisonRow{}, 0
+	for _, r := range byFile["smollm2-zen3.json"].Rows {
+		byName[r.Name] = r
+	}
+	for name, prompt := range byName {
+		weights, ok := strings.CutSuffix(name, ", prompt of 256")
+		if ok && strings.Contains(models, "| "+weights+" | "+values(prompt)[0]) {
+			found(append(append([]string{weights}, values(prompt)...), values(byName[weights+", 128 generated"])...)...)
+			listed++
+		}
+	}
+	if listed != 3 {
+		t.Errorf("models/README.md has %d rows of smollm2-zen3.json, want 3", listed)
+	}
+}
+
 // A run that was disturbed has no figure on the page, and neither has a time that was not steady.
 func TestMarkdown(t *testing.T) {
 	quiet, disturbed := example(0), example(1)
@@ -376,11 +428,17 @@ func TestMarkdown(t *testing.T) {
 	quiet.Speed[0].Q3 = 2 * quiet.Speed[0].Ns
 	quiet.Speed[1].Ns, quiet.Speed[1].Q1, quiet.Speed[1].Q3 = 7777, 7777, 7777
 	var b bytes.Buffer
-	if err := WriteMarkdown(&b, []*results.File{quiet, disturbed}, nil); err != nil {
+	quiet.Args = []string{"-quick", "-json", "folder/x.json", "-note=a", "--peers=folder/y.json", "-threads=1", "-json=folder/z.json", "-decode"}
+	quiet.Bandwidths = append([]results.Bandwidth{{Level: "L1", Threads: 2, GBs: 999}}, quiet.Bandwidths...)
+	one := 1.0
+	beside := &results.Comparison{Title: "Beside", Machine: "m", Commands: []string{"c"}, Date: "2026-01-02", Contract: 2, Disturbance: "a neighbour slept.", Unit: "rows/s",
+		Programs: []string{"attn"}, Rows: []results.ComparisonRow{{Name: "r", Values: []*float64{&one}}}}
+	if err := WriteMarkdown(&b, []*results.File{quiet, disturbed}, []*results.Comparison{beside}); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
-	for _, want := range []string{"## quiet CPU", "contract 2", "| A: input of prefill | – | – | 7.78 µs |", "Left out: other CPU, [other.json](../bench/results/other.json): a neighbour.", "gradients of A"} {
+	for _, want := range []string{"## quiet CPU", "contract 2", "| A: input of prefill | – | – | 7.78 µs |", "Left out: other CPU, [other.json](../bench/results/other.json): a neighbour.", "gradients of A",
+		"`go run ./bench -quick -threads=1 -decode` · contract 2", "; reads 150 GB/s from L1, 12 GB/s from memory.", "**Disturbed:** a neighbour slept.\n"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
 		}

@@ -18,18 +18,19 @@ const UnitNs = "ns"
 type Comparison struct {
 	Path string `json:"-"` // from which it was read
 
-	Format   string          `json:"format"` // always ComparisonFormat
-	Title    string          `json:"title"`
-	Machine  string          `json:"machine"`
-	Commands []string        `json:"commands"` // that print the figures
-	Date     string          `json:"date"`
-	Contract int             `json:"contract"` // of attn when it was measured
-	Note     string          `json:"note"`     // how it was measured
-	Unit     string          `json:"unit"`     // UnitNs, or that of a rate
-	Of       string          `json:"of"`       // what a row stands for
-	Programs []string        `json:"programs"` // the first one is what the others are compared with
-	Chart    string          `json:"chart,omitempty"`
-	Rows     []ComparisonRow `json:"rows"`
+	Format      string          `json:"format"` // always ComparisonFormat
+	Title       string          `json:"title"`
+	Machine     string          `json:"machine"`
+	Commands    []string        `json:"commands"` // that print the figures
+	Date        string          `json:"date"`
+	Contract    int             `json:"contract"`              // of attn when it was measured
+	Note        string          `json:"note"`                  // how it was measured
+	Disturbance string          `json:"disturbance,omitempty"` // what disturbed the runs
+	Unit        string          `json:"unit"`                  // UnitNs, or that of a rate
+	Of          string          `json:"of"`                    // what a row stands for
+	Programs    []string        `json:"programs"`              // the others are compared with the first
+	Chart       string          `json:"chart,omitempty"`
+	Rows        []ComparisonRow `json:"rows"`
 }
 
 // A ComparisonRow has a value for each program, nil if it cannot do what the row stands for.

@@ -377,6 +377,7 @@ func isCode(g *expr.Graph, known *equal.Suppose, x *expr.Node) *expr.Node {
 
 // quotientsBelow says the same of quotients by the scale of a group, which is at least 0 and
 // finite, and by 1 in its place if that is 0: then all numbers of the group are below LeastInt8.
+// FMin has the rule although a group's maximum may be NaN: no kernel writes codes of such a group.
 func quotientsBelow(l *call, known *equal.Suppose) {
 	g, src := l.g, l.buffers["src"].before
 	lds, group, n, d := l.c["lds"].(int), l.c["group"].(int), l.c["n"].(int), l.c["d"].(int)

@@ -23,7 +23,7 @@ type Cell struct {
 var cellWords = []string{"proven", "lemmas", "samples", "tested", "FAILED"}
 
 const tableHeader = `# What is proven of the kernels in assembly: a line has a kernel, and for each instruction set
-#	proven	both sides build the same expression
+#	proven	both sides build the same expression, under the conditions that docs/proofs.md lists
 #	lemmas	and where they do not, lemmas of which all values were tried
 #	samples	of some lemmas samples alone were tried
 #	tested	it is not proven, for the reason below

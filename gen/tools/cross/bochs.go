@@ -49,6 +49,15 @@ type machine struct {
 	console *bufio.Reader
 	kill    func()
 	pid     int
+	last    time.Duration // cpuTime at the last call of took
+}
+
+// took returns the time of the CPU that the machine has taken since the last call, 0 if it has
+// ended.
+func (m *machine) took() time.Duration {
+	before := m.last
+	m.last = max(before, m.cpuTime())
+	return m.last - before
 }
 
 // cpuTime returns the time of the CPU that the machine has taken so far, 0 if it has ended.
@@ -90,7 +99,7 @@ func (p *platform) start(ctx context.Context, dir string) (*machine, error) {
 		return nil, err
 	}
 	go cmd.Wait() // the console says what went wrong
-	return &machine{dir, bufio.NewReader(r), kill, cmd.Process.Pid}, nil
+	return &machine{dir: dir, console: bufio.NewReader(r), kill: kill, pid: cmd.Process.Pid}, nil
 }
 
 // output returns the output of the tests of the next package. If the kernel panics, the

@@ -1,6 +1,9 @@
 package main
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // TestMust: a test or subtest that must pass may neither be missing nor be skipped, and a kernel
 // that must be assembly may not run in Go.
@@ -45,6 +48,16 @@ func TestFeature(t *testing.T) {
 		}
 		if err := r.check(&platform{tiers: "avx512", feature: x.feature, fused: true}); (err == nil) != x.ok {
 			t.Errorf("feature %q: %v", x.feature, err)
+		}
+	}
+}
+
+// TestEndedMachine: a machine that has ended took no time since.
+func TestEndedMachine(t *testing.T) {
+	m := machine{pid: -1, last: time.Second}
+	for range 2 {
+		if took := m.took(); took != 0 {
+			t.Errorf("it took %v", took)
 		}
 	}
 }

@@ -101,17 +101,13 @@ func (b *builder) machine(ctx context.Context, p *platform, binaries string, too
 	if err != nil {
 		return nil, err
 	}
-	last := time.Duration(0)
 	return func(ctx context.Context, _ *testedPackage) ([]byte, time.Duration, error) {
 		defer context.AfterFunc(ctx, m.kill)()
 		out, err := m.output()
 		if err != nil && ctx.Err() != nil {
 			err = ctx.Err()
 		}
-		cpu := m.cpuTime()
-		took := cpu - last
-		last = cpu
-		return out, took, err
+		return out, m.took(), err
 	}, nil
 }
 

@@ -165,6 +165,20 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// TestFlags: a stranger's commands have flags that change no package, and no others.
+func TestFlags(t *testing.T) {
+	for _, x := range [][2]string{
+		{"", ""},
+		{"-trimpath -p=2  -gcflags=all=-dwarf=false -ldflags=-w", " -p=2 -gcflags=all=-dwarf=false -ldflags=-w"},
+		{"-mod=mod -modfile=x.mod -tags=purego -race -overlay=o.json -pgo=off --p=1 -toolexec=x", ""},
+		{"'-ldflags=-w -s' -p=1", " -p=1"},
+	} {
+		if got := harmless(x[0]); got != x[1] {
+			t.Errorf("of %q are harmless %q, want %q", x[0], got, x[1])
+		}
+	}
+}
+
 // TestArguments: what cannot be a version or a command is an error.
 func TestArguments(t *testing.T) {
 	testTree(t)

@@ -125,8 +125,22 @@ func (s *stranger) environment(ctx context.Context) ([]string, error) {
 		"GOPROXY="+url(filepath.Join(s.dir, "proxy"))+","+url(filepath.Join(cache, "cache", "download"))+","+proxy,
 		"GOPRIVATE=", "GONOPROXY=", "GONOSUMDB="+root+","+root+"/*", // no database has their sums
 		"GOBIN="+s.bin,
-		"GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath -modcacherw -buildvcs=false", // trimpath: so that the build cache serves the next run
+		"GOFLAGS=-trimpath -modcacherw -buildvcs=false"+harmless(os.Getenv("GOFLAGS")), // trimpath: so that the build cache serves the next run
 	), nil
+}
+
+// harmless returns some of the flags of GOFLAGS, each after a space: how many processes run at
+// once, and what compilers, assemblers and linkers are told, as not to write debug information. The
+// others change which modules and files commands build, or what these do. It leaves out flags in
+// quotes.
+func harmless(flags string) (kept string) {
+	for _, flag := range strings.Fields(flags) {
+		switch name, _, _ := strings.Cut(flag, "="); name {
+		case "-p", "-gcflags", "-asmflags", "-ldflags":
+			kept += " " + flag
+		}
+	}
+	return kept
 }
 
 // step does something and prints how long it took.

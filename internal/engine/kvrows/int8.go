@@ -75,9 +75,10 @@ func (r *Reader) Int8s(h lanes.Head, lo, n int) (codes []int8, stride, got int, 
 func (r *Reader) Segment(h lanes.Head, lo, n int) (codes []int8, stride int, next []int8) {
 	if r.x.DType() == view.Int8 && r.Run(h, lo, n) == n {
 		x, h, lo := r.locate(h, lo, n)
-		codes, _, next, _ = withHints(r.tier, x, h, lo, n, slices.Clip(x.I8()))
-		if n := len(codes) + r.more(); n <= cap(codes) {
-			return codes[:n], x.Stride(2), next
+		codes, _, next, _ = withHints(r.tier, x, h, lo, n, slices.Clip(x.I8())) // all n rows lie there, fewer may have hints
+		stride = x.Stride(2)
+		if end := (n-1)*stride + x.Dim(3) + r.more(); end <= cap(codes) {
+			return codes[:end], stride, next
 		}
 	}
 	d := r.x.Dim(3)

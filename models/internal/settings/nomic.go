@@ -47,8 +47,8 @@ func withDraft(d, of draft) draft {
 	return d
 }
 
-// everyExperts gives every n-th layer experts, the second one first. Their shares do not add up to
-// 1.
+// everyExperts gives every n-th layer experts, the second one first. Their shares do not
+// add up to 1.
 func (r *reader) everyExperts(n int) {
 	e := &r.experts
 	e.Count = r.Size("num_experts", 0)

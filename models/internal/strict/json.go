@@ -114,8 +114,8 @@ func (s *JSON) Limit(most int) { s.most = most }
 // error if that is 0.
 func (s *JSON) Size(key string, missing int) int { return s.Integer(key, missing, 1, s.most) }
 
-// Integer reads an integer from low to high. A missing key is the default, or an error if that is
-// 0.
+// Integer reads an integer from low to high. A missing key is the default, or an error if
+// that is 0.
 func (s *JSON) Integer(key string, missing, low, high int) int {
 	want := "an integer from " + between(low, high)
 	var n int

@@ -49,7 +49,8 @@ type line struct {
 	Vector             []byte `json:",omitempty"` // float32, little-endian
 }
 
-// ErrMismatch is the kind of a kernel.Error about a journal that belongs to another run.
+// ErrMismatch is the kind of a kernel.Error about a journal that belongs to another run, or a file
+// that is none.
 var ErrMismatch = errors.New("journal: it belongs to another run; remove it to start anew")
 
 // Mismatch reports a journal whose field is another one.
@@ -229,11 +230,26 @@ type reader struct {
 	offset int64 // after the last whole line
 }
 
-// newReader reads the header. The error says that a file is no journal.
+// Begun tells whether a run has begun a journal: the file is there and not empty. The error is of
+// the kind [ErrMismatch] if it is no journal.
+func Begun(path string) (bool, error) {
+	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+		return false, nil // Open says what is wrong
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	_, err = newReader(path, f)
+	return err == nil, err
+}
+
+// newReader reads the header. The error is of the kind [ErrMismatch]: the file is no journal.
 func newReader(path string, from io.Reader) (*reader, error) {
 	r := &reader{lines: bufio.NewReaderSize(from, maxLine)}
 	if whole, err := r.next(&r.header); !whole || err != nil {
-		return r, fmt.Errorf("%s is no journal, or one of another version: remove it to start anew", path)
+		return r, &kernel.Error{Where: "journal: " + path, Got: "a file that is no journal, or one of another version", Want: "a journal: remove it to start anew", Kind: ErrMismatch}
 	}
 	return r, nil
 }

@@ -140,8 +140,8 @@ func TestNoJournal(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(path, header, nil); err == nil {
-			t.Error("no error")
+		if _, err := Open(path, header, nil); !errors.Is(err, ErrMismatch) {
+			t.Errorf("got %v, want one of the kind ErrMismatch", err)
 		}
 		if got, _ := os.ReadFile(path); string(got) != text {
 			t.Errorf("the file is %q", got)

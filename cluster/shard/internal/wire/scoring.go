@@ -59,17 +59,41 @@ func ScoringBytes(s *kernel.Scoring) int { return 128 + 11*len(s.ALiBi) }
 // client looks at them by itself. Sinks count where it merges, and QueryStart is in each item.
 var taken = []string{"Scale", "Softcap", "Mask", "ALiBi", "Sinks", "QueryStart"}
 
-// CheckScoring returns an error about the first field that calls over shards do not take.
+// CheckScoring returns an error about the first field that calls over shards do not take. Those
+// that say nothing to the kernel are taken.
 func CheckScoring(s *kernel.Scoring) error {
 	all := reflect.ValueOf(*s)
 	for i := range all.NumField() {
 		name, x := all.Type().Field(i).Name, all.Field(i)
-		if isSet := !x.IsZero() && !(x.Kind() == reflect.Slice && x.Len() == 0); isSet && !slices.Contains(taken, name) {
-			return &kernel.Error{Where: "Options." + name, Got: "a value", Want: "none: workers have parts of the keys, and only some settings are sent to them"}
+		isSet := !x.IsZero()
+		switch name {
+		case "KeyStart":
+			isSet = x.Len() > 0
+		case "Dropout":
+			isSet = s.Dropout.Rate != 0
+		}
+		if isSet && !slices.Contains(taken, name) {
+			return &kernel.Error{Where: "Options." + name, Got: nameValue(x), Want: "none: workers have parts of the keys, and only some settings are sent to them"}
 		}
 	}
 	if _, _, ok := s.Mask.Window(); !ok {
 		return &kernel.Error{Where: "Options.Mask", Got: "another mask", Want: "kernel.Window, or kernel.Causal from 0 on"}
 	}
 	return nil
+}
+
+// nameValue says what a field has.
+func nameValue(x reflect.Value) string {
+	switch value := x.Interface().(type) {
+	case bool, kernel.Tensor:
+		return fmt.Sprint(value)
+	case kernel.Dropout:
+		return fmt.Sprintf("a rate of %v", value.Rate)
+	case kernel.KeyRows:
+		return fmt.Sprintf("lists of the shape %v", value.Shape)
+	}
+	if x.Kind() == reflect.Slice {
+		return fmt.Sprintf("%d numbers", x.Len())
+	}
+	return "a " + x.Kind().String()
 }

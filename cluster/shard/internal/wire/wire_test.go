@@ -263,6 +263,8 @@ func TestFields(t *testing.T) {
 		Parents: []int32{-1}, KeyRows: kernel.KeyRows{Rows: []int32{11}, Shape: [4]int{1, 1, 1, 1}},
 	}
 	clients := []string{"Sinks", "QueryStart"}
+	got := map[string]string{"DynamicInt12": "true", "BFloat16": "true", "Score": "a func", "Bias": value.Bias.String(), "KeyStart": "1 numbers",
+		"Dropout": "a rate of 0.5", "Parents": "1 numbers", "KeyRows": "lists of the shape [1 1 1 1]"}
 	for n := range all.NumField() {
 		name := all.Field(n).Name
 		var s kernel.Scoring
@@ -276,10 +278,26 @@ func TestFields(t *testing.T) {
 		var bad *kernel.Error
 		if isRefused := errors.As(err, &bad) && bad.Arg() == "Options."+name; isRefused == (sent || slices.Contains(clients, name)) {
 			t.Errorf("%s: got error %v, and it is sent: %v", name, err, sent)
+		} else if want := got[name]; isRefused && bad.Got != want {
+			t.Errorf("%s: got %q in the error, want %q", name, bad.Got, want)
 		}
 		x := NewScoring(&s)
 		if same := reflect.DeepEqual(x.Kernel(), s); same != sent {
 			t.Errorf("%s: the same value was sent: %v, want %v", name, same, sent)
+		}
+	}
+	for what, x := range map[string]struct { // as the kernel takes and refuses them
+		s     kernel.Scoring
+		taken bool
+	}{
+		"no key starts":              {kernel.Scoring{KeyStart: []int{}}, true},
+		"no parents":                 {kernel.Scoring{Parents: []int32{}}, false},
+		"a seed that drops nothing":  {kernel.Scoring{Dropout: kernel.Dropout{Seed: 5, Sequences: []uint32{1}}}, true},
+		"a rate that is no number":   {kernel.Scoring{Dropout: kernel.Dropout{Rate: float32(math.NaN())}}, false},
+		"lists of the keys, no rows": {kernel.Scoring{KeyRows: kernel.KeyRows{Rows: []int32{}}}, false},
+	} {
+		if err := CheckScoring(&x.s); (err == nil) != x.taken {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 }

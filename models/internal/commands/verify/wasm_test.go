@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/attn-go/attn/models/internal/tinyllama"
 )
@@ -130,7 +131,7 @@ func TestChromium(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, next := make(chan string), make(chan string)
+	said, next := make(chan string, 1), make(chan string)
 	mux := http.NewServeMux()
 	mux.Handle("/", http.FileServer(http.Dir(*wasm)))
 	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) { w.Write(append(page[:len(page):len(page)], report...)) })
@@ -149,12 +150,19 @@ func TestChromium(t *testing.T) {
 	defer s.Close()
 	defer browser.Wait()
 	defer browser.Process.Kill()
+	defer close(next) // no request waits any more
+	limit := time.After(5 * time.Minute)
 	for i, c := range all {
 		for _, name := range []string{c.receipt, c.forged} {
 			if i > 0 || name == c.forged {
 				next <- "/" + query(t, c.model, name)
 			}
-			got := <-said
+			var got string
+			select {
+			case got = <-said:
+			case <-limit:
+				t.Fatalf("%s: the page has said nothing for minutes", name)
+			}
 			verdict(t, name, got, name == c.forged)
 			want := "All receipts hold."
 			if name == c.forged {

@@ -1,0 +1,86 @@
+package kvrows
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/engine/lanes"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/tier"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// TestCodesAtTheEndOfMemory: rows of int8 lie in place with the columns that kernels take after
+// their end, and are copied where memory ends before these.
+func TestCodesAtTheEndOfMemory(t *testing.T) {
+	const size, pages = 96, 3
+	for _, test := range []struct {
+		d, gap, lo, n int
+		inPlace       int  // rows of Codes, 0 for copies
+		segment       bool // is in place
+	}{
+		{d: 16, lo: size - 4, n: 4, inPlace: 4, segment: true}, // whole groups of columns
+		{d: 72, lo: 0, n: 32, inPlace: 32, segment: true},
+		{d: 72, lo: size - 5, n: 4, inPlace: 4, segment: true},
+		{d: 72, lo: size - 4, n: 4, inPlace: 3},
+		{d: 72, lo: size - 32, n: 32, inPlace: 31}, // with rows needed soon
+		{d: 72, lo: size - 1, n: 1},
+		{d: 72, gap: 8, lo: size - 4, n: 4, inPlace: 3}, // memory ends with the last row
+		{d: 3, lo: size - 6, n: 6, inPlace: 1},          // 13 columns more: 5 rows
+		{d: 3, lo: size - 5, n: 5},
+	} {
+		for _, paged := range []bool{false, true} {
+			stride := test.d + test.gap
+			data := make([]int8, (pages*size-1)*stride+test.d, pages*size*stride+64) // what follows is not the tensor's
+			for i := range data {
+				data[i] = int8(i*7 + i/256)
+			}
+			x, lo := view.Other(view.Int8, data, [4]int{1, 1, pages * size, test.d}, [3]int{0, 0, stride}), test.lo+(pages-1)*size
+			row := func(i int) []int8 { return data[(lo+i)*stride:][:test.d] }
+			if paged { // the last page has the first rows
+				table := view.PageTable{Lengths: []int{pages * size}, Pages: [][]int32{{2, 1, 0}}}
+				x = view.Other(view.Int8, data, [4]int{pages, 1, size, test.d}, [3]int{size * stride, 0, stride}).Paged(&table)
+				row = func(i int) []int8 { return data[((pages-1)*size+test.lo+i)*stride:][:test.d] }
+				lo = test.lo
+			}
+			scales := view.Floats(make([]float32, pages*size), [4]int{x.Dim(0), 1, x.Dim(2), 1}, [3]int{size, 0, 1})
+			x = x.Scaled(&scales)
+			for i := range tier.Tiers {
+				tier := &tier.Tiers[i]
+				if tier.Lacks() != "" {
+					continue
+				}
+				var r Reader
+				r.Fit(new(parallel.Memory), &x, Need{Pairs: true})
+				r.Begin(tier, &x, nil)
+				check := func(what string, codes []int8, stride, n int, inPlace bool) {
+					t.Helper()
+					what = fmt.Sprintf("%s, tier %s, paged %v, %+v", what, tier.Name, paged, test)
+					if need := (n-1)*stride + test.d + r.more(); len(codes) < need {
+						t.Fatalf("%s: %d integers, want %d", what, len(codes), need)
+					}
+					if got := &codes[0] == &row(0)[0]; got != inPlace {
+						t.Errorf("%s: in place is %v", what, got)
+					}
+					for i := range n {
+						for c, want := range row(i) {
+							if got := codes[i*stride+c]; got != want {
+								t.Fatalf("%s: column %d of row %d is %d, want %d", what, c, i, got, want)
+							}
+						}
+					}
+				}
+				codes, stride, got, _ := r.Codes(lanes.Head{}, lo, test.n)
+				if want := test.inPlace; got > test.n || want > 0 && got > want || want == 0 && got != test.n {
+					t.Errorf("%+v: %d rows", test, got)
+				}
+				check("Codes", codes, stride, got, test.inPlace > 0)
+				if test.n <= contract.ValueSegment {
+					codes, stride, _ = r.Segment(lanes.Head{}, lo, test.n)
+					check("Segment", codes, stride, test.n, test.segment)
+				}
+			}
+		}
+	}
+}
