@@ -148,7 +148,7 @@ func (d *drafts) end(t *Task) error {
 		return nil
 	}
 	n := common(t.draft.Tokens(), t.tokens)
-	err := d.tree.keep(t.draft, t.tokens[:n], n)
+	err := d.tree.keep(t.draft, t.tokens[:n], span{})
 	t.draft.Free()
 	t.draft, t.guesses = nil, nil
 	return err

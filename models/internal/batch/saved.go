@@ -79,7 +79,9 @@ func (s *Scheduler) writeRest() {
 func (s *Scheduler) ahead(t *Task) {
 	pages := (len(t.tokens) - 1) / s.o.Page // one token must be computed
 	if s.o.Saved != nil && !t.reads() && pages > t.done/s.o.Page {
-		t.reader = s.o.Saved.Ahead(t.Context, t.tokens[:pages*s.o.Page], t.done/s.o.Page, s.rouse)
+		first := t.done / s.o.Page
+		t.reader = s.o.Saved.Ahead(t.Context, t.tokens[:pages*s.o.Page], first, s.rouse)
+		t.loaded = span{first * s.o.Page, first * s.o.Page}
 	}
 }
 
@@ -133,7 +135,7 @@ func (s *Scheduler) loadPage(t *Task, page *promptcache.Page) error {
 		return err
 	}
 	t.done = t.text.Len()
-	t.loaded = t.done
+	t.loaded.end = t.done
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats.Loaded += uint64(len(page.Tokens))

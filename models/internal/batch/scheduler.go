@@ -66,7 +66,7 @@ type Task struct {
 	line   *line[*Task]
 	answer bool                // it has chosen a token
 	reader *promptcache.Reader // of pages that are kept outside, nil for none
-	loaded int                 // the first tokens, which need not be saved
+	loaded span                // tokens that were read from saved pages
 
 	draft   *decoder.Text // of the draft model, nil before the first guesses
 	guesses []int32       // of the step

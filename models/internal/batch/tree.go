@@ -111,9 +111,13 @@ func (t *tree) touch(n *node) {
 	}
 }
 
+// A span is the tokens from begin up to end.
+type span struct{ begin, end int }
+
 // keep adds the pages of a text whose first tokens these are, the last one if it has enough tokens.
-// Of those, the first ones are saved already.
-func (t *tree) keep(text *decoder.Text, tokens []int32, saved int) error {
+// Those of loaded are saved already. The ones before may come from a text that still runs, so that
+// they are not.
+func (t *tree) keep(text *decoder.Text, tokens []int32, loaded span) error {
 	at := &t.root
 	for begin := 0; begin < len(tokens); begin += t.page {
 		key, end := t.keyOf(tokens, begin/t.page), min(begin+t.page, len(tokens))
@@ -133,7 +137,7 @@ func (t *tree) keep(text *decoder.Text, tokens []int32, saved int) error {
 				return err
 			}
 			next = t.add(at, string(key), fork)
-			if t.saves && end-begin == t.page && end > saved {
+			if t.saves && end-begin == t.page && (begin < loaded.begin || end > loaded.end) {
 				t.fresh = append(t.fresh, next)
 			}
 		case len(next.key) == len(key) && next.text.Checkpoint(end) < text.Checkpoint(end): // windows were dropped

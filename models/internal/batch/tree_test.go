@@ -24,7 +24,7 @@ func TestTree(t *testing.T) {
 		if _, err := f.Forward(t.Context(), decoder.Step{Text: text, Tokens: tokens[have:], Logits: decoder.LogitsNone}); err != nil {
 			t.Fatal(err)
 		}
-		if err := tree.keep(text, tokens, 0); err != nil {
+		if err := tree.keep(text, tokens, span{}); err != nil {
 			t.Fatal(err)
 		}
 		text.Free()
@@ -89,7 +89,7 @@ func TestPartsOfPages(t *testing.T) {
 		if _, err := f.Forward(t.Context(), decoder.Step{Text: text, Tokens: tokens, Logits: decoder.LogitsNone}); err != nil {
 			t.Fatal(err)
 		}
-		if err := tree.keep(text, tokens, 0); err != nil {
+		if err := tree.keep(text, tokens, span{}); err != nil {
 			t.Fatal(err)
 		}
 		text.Free()
@@ -157,5 +157,28 @@ func checkTree(t *testing.T, x *tree, pages int) {
 	}
 	if n := x.order.Len(); n > pages {
 		t.Fatalf("%d nodes for %d pages", n, pages)
+	}
+}
+
+// TestKeepSaves: pages that were not read from saved ones are saved, also before those, as they may
+// come from a text that still runs.
+func TestKeepSaves(t *testing.T) {
+	f := newFake(t, 20, 2)
+	tree := newTree(2)
+	tree.saves = true
+	tokens := []int32{1, 2, 3, 4, 5, 6, 7, 8}
+	text := f.NewText()
+	if _, err := f.Forward(t.Context(), decoder.Step{Text: text, Tokens: tokens, Logits: decoder.LogitsNone}); err != nil {
+		t.Fatal(err)
+	}
+	if err := tree.keep(text, tokens, span{2, 6}); err != nil {
+		t.Fatal(err)
+	}
+	var got []int
+	for _, n := range tree.fresh {
+		got = append(got, n.depth)
+	}
+	if want := []int{1, 4}; !slices.Equal(got, want) {
+		t.Errorf("pages %d are to be saved, want %d", got, want)
 	}
 }
