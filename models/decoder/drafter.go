@@ -43,6 +43,12 @@ func (s *Session) Guess(ctx context.Context, all ...*Guess) error {
 		}
 		steps, of = append(steps, Step{Text: g.Text, Tokens: rest}), append(of, g)
 	}
+	return s.guess(ctx, steps, of)
+}
+
+// guess appends the likeliest token after each step to the guess in the same place, and reads it in
+// the next step, until each has Most tokens. Both lists are overwritten.
+func (s *Session) guess(ctx context.Context, steps []Step, of []*Guess) error {
 	for len(steps) > 0 {
 		logits, err := s.Forward(ctx, steps...)
 		if err != nil {
@@ -54,10 +60,16 @@ func (s *Session) Guess(ctx context.Context, all ...*Guess) error {
 			if err := numeric.TopK(top[:], logits[i]); err != nil {
 				return err
 			}
-			if g.Tokens = append(g.Tokens, int32(top[0])); len(g.Tokens) < g.Most {
-				steps[left], of[left] = Step{Text: g.Text, Tokens: g.Tokens[len(g.Tokens)-1:]}, g
-				left++
+			if g.Tokens = append(g.Tokens, int32(top[0])); len(g.Tokens) >= g.Most {
+				continue
 			}
+			next := Step{Text: steps[i].Text, Tokens: g.Tokens[len(g.Tokens)-1:]}
+			if steps[i].before != nil {
+				states := next.Text.trail.states
+				next.before = states[len(states)-s.model.config.Width:]
+			}
+			steps[left], of[left] = next, g
+			left++
 		}
 		steps, of = steps[:left], of[:left]
 	}

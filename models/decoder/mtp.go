@@ -11,7 +11,6 @@ import (
 	"github.com/attn-go/attn/models/internal/arch"
 	engine "github.com/attn-go/attn/models/internal/network"
 	"github.com/attn-go/attn/models/internal/tensors"
-	"github.com/attn-go/attn/numeric"
 )
 
 // Some models bring a layer that guesses further tokens (multi-token prediction, MTP; nextn in GGUF
@@ -159,26 +158,7 @@ func (s *Session) guessAhead(ctx context.Context, all ...*Guess) error {
 		steps, of = append(steps, Step{Text: d, Tokens: g.Known[start:], before: states[(start-1-t.trail.first)*w:]}), append(of, g)
 	}
 	texts := slices.Clone(of)
-	for len(steps) > 0 {
-		logits, err := s.draft.Forward(ctx, steps...)
-		if err != nil {
-			return errors.Join(err, forgetGuesses(texts))
-		}
-		left := 0
-		for i, g := range of {
-			top := [1]int{}
-			if err := numeric.TopK(top[:], logits[i]); err != nil {
-				return errors.Join(err, forgetGuesses(texts))
-			}
-			if g.Tokens = append(g.Tokens, int32(top[0])); len(g.Tokens) < g.Most {
-				states := steps[i].Text.trail.states
-				steps[left], of[left] = Step{Text: steps[i].Text, Tokens: g.Tokens[len(g.Tokens)-1:], before: states[len(states)-w:]}, g
-				left++
-			}
-		}
-		steps, of = steps[:left], of[:left]
-	}
-	return forgetGuesses(texts)
+	return errors.Join(s.draft.guess(ctx, steps, of), forgetGuesses(texts))
 }
 
 // forgetGuesses forgets what the layer has read of tokens that it guessed itself.
