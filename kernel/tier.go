@@ -88,9 +88,9 @@ func (t Tier) Tuning() string {
 //	ThreadFMAs     use another thread only if each thread then has at least this many FMAs
 //	WeightSteps    products of linear layers with many rows take this many inputs at a time
 //	PanelPrefetch  which of the kernels for these products prefetch weights
-//	WidenRows      with more rows than this, widen 16-bit weights once, before the product; 0: never
-//	QuantizedRows  with more rows than this, widen quantized weights once, before the product
-//	PairRows       with more rows than this, widen weights of products in bfloat16 once
+//	WidenRows      with more rows than this, widen 16-bit weights once per call; 0: never
+//	QuantizedRows  with more rows than this, widen quantized weights once per call
+//	PairRows       with more rows than this, widen weights of products in bfloat16 once per call
 //	LowerRows      with at most this many rows of float32, weights with a scale for each 16, such
 //	               as K-quants, take the kernels of the tier below and its WeightSteps; 0: never
 //
