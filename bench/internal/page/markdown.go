@@ -27,7 +27,8 @@ or ` + "`-quick`" + ` for less than a minute, then ` + "`go run ./bench report F
 `
 
 // WriteMarkdown writes the page of benchmarks: a table for each file that nothing disturbed, one of
-// errors, and the comparisons. Links lead from folder docs to paths below bench/results.
+// errors, and the comparisons that no other page shows. Links lead from folder docs to paths below
+// bench/results.
 func WriteMarkdown(w io.Writer, files []*results.File, comparisons []*results.Comparison) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, markdownHead, 100*results.MostSpread, kernel.Contract)
@@ -44,7 +45,9 @@ func WriteMarkdown(w io.Writer, files []*results.File, comparisons []*results.Co
 	b.WriteString("\n## Beside other programs\n")
 	errorsMarkdown(&b, files)
 	for _, c := range comparisons {
-		comparisonMarkdown(&b, c)
+		if c.Page == "" {
+			comparisonMarkdown(&b, c)
+		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
