@@ -4,27 +4,40 @@ import (
 	"github.com/attn-go/attn/internal/scalar"
 )
 
-// Gemm is ukernel.Products.Gemm for tiles of w lanes, straight from its definition.
+// Gemm is ukernel.Products.Gemm for tiles of w lanes, straight from its definition. The lanes take
+// their steps side by side, as a CPU waits for the steps of one chain.
 func Gemm(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, load bool) {
+	acc := make([]float32, w)
 	for i := range m {
-		for lane := range w {
-			sum := c[i*ldc+lane]
-			for lo := 0; ; lo += seg {
-				hi := lo + min(seg, k-lo)
-				var acc float32
-				for x := lo; x < hi; x++ {
-					acc = scalar.FMA(a[i*rs+x*cs], b[x*ldb+lane], acc)
-				}
+		sum := c[i*ldc:][:w]
+		for lo := 0; ; lo += seg {
+			hi := lo + min(seg, k-lo)
+			clear(acc)
+			for x := lo; x < hi; x++ {
+				FMA(acc, a[i*rs+x*cs], b[x*ldb:])
+			}
+			for lane := range sum {
 				if lo > 0 || load {
-					sum += acc
+					sum[lane] += acc[lane]
 				} else {
-					sum = acc
-				}
-				if hi == k {
-					break
+					sum[lane] = acc[lane]
 				}
 			}
-			c[i*ldc+lane] = sum
+			if hi == k {
+				break
+			}
+		}
+	}
+}
+
+// FMA adds x·y[i] to each z[i] by scalar.FMA.
+func FMA(z []float32, x float32, y []float32) {
+	y = y[:len(z)]
+	for i := range z {
+		if s := scalar.MulAdd(x, y[i], z[i]); scalar.Rare(s) {
+			z[i] = scalar.FMA(x, y[i], z[i])
+		} else {
+			z[i] = float32(s)
 		}
 	}
 }
