@@ -63,20 +63,31 @@ func GemmEvenOdd(w int, c []float32, ldc int, a []float32, rs, cs int, b []float
 	}
 }
 
-// GemmTiles is Unit.GemmTiles, straight from its definition. It allocates nothing.
+// GemmTiles is Unit.GemmTiles, straight from its definition, for up to 64 lanes. It allocates
+// nothing.
 func GemmTiles(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
-	var row, column [32]float32 // contract.BF16Segment
-	for x := 0; x == 0 || x < k; x += len(row) {
-		n := min(len(row), k-x)
-		for lane := range lanes {
-			for y := range n {
-				column[y] = scalar.BF16(uint16(b[(x+y)/2*lanes+lane] >> (y % 2 * 16)))
-			}
-			for i := range m {
-				for y := range n {
-					row[y] = scalar.BF16(a[i*lda+x+y])
+	const segment = 32 // contract.BF16Segment
+	for i := range m {
+		sum := c[i*ldc:][:lanes]
+		for x := 0; x == 0 || x < k; x += segment {
+			var chains [2][64]float32 // of even and of odd steps
+			for y := x; y < min(x+segment, k); y++ {
+				left, chain := scalar.BF16(a[i*lda+y]), chains[y%2][:lanes]
+				for lane, pair := range b[y/2*lanes:][:lanes] {
+					right := scalar.BF16(uint16(pair >> (y % 2 * 16)))
+					if s := scalar.MulAdd(left, right, chain[lane]); scalar.Rare(s) {
+						chain[lane] = scalar.FMA(left, right, chain[lane])
+					} else {
+						chain[lane] = float32(s)
+					}
 				}
-				GemmEvenOdd(1, c[i*ldc+lane:], 0, row[:], 0, 1, column[:], 1, 1, n, load || x > 0)
+			}
+			for lane := range sum {
+				if both := chains[0][lane] + chains[1][lane]; x == 0 && !load {
+					sum[lane] = both
+				} else {
+					sum[lane] += both
+				}
 			}
 		}
 	}
