@@ -12,7 +12,7 @@ import (
 // OpenAhead lets the layer of [Options.MTP] read with the texts of the session, so that
 // [Session.Ahead] can guess how they go on. What it reads has room for so many texts of so many
 // tokens each, in a cache of its own, where a page takes [Model.AheadBytes]. Forks share what the
-// layer has read. The errors are those of [Model.NewSession], and a [*kernel.Error] for a model
+// layer has read. The errors come from [Model.NewSession], or are a [*kernel.Error] for a model
 // without such a layer.
 func (s *Session) OpenAhead(texts, tokens int) (err error) {
 	if s.model.ahead == nil {

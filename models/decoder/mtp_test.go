@@ -26,7 +26,7 @@ import (
 // the others count it among the layers.
 var mtpFolders = []string{"glm4_moe-25", "deepseek_v3-31", "glm4_moe_lite-32", "qwen3_next-2", "qwen3_5_text-2", "qwen3_5_moe_text-41"}
 
-// aloneAhead makes the layer the only one of a model, whose embeddings are the joined states of tokens.
+// aloneAhead makes a model of the layer alone, whose embeddings are the joined states of tokens.
 func aloneAhead(t *testing.T, v *tinyfolders.Model, ids []int32, states []float32, c Config) string {
 	begin, at := fmt.Sprintf("model.layers.%d.", len(v.Arch.Layers)), ""
 	names := []string{"eh_proj", "enorm", "hnorm", "shared_head.norm"}
