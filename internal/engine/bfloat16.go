@@ -68,8 +68,14 @@ func bfloat16Softmax(t *tile, n int, max, sum []float32) {
 
 func bfloat16Values(t *tile) {
 	t.roundDropped()
+	v, stride, _ := t.values().Floats(t.Head, t.Key(t.block.keys.Lo), t.block.keys.Len())
+	t.evenOddValues(v, stride)
+}
+
+// evenOddValues computes the product of the weights with the rounded values of their keys, which lie
+// a stride apart.
+func (t *tile) evenOddValues(v []float32, stride int) {
 	w, dv, o, all := t.Lanes, t.job.dv(), t.room(), t.block.keys
-	v, stride, _ := t.values().Floats(t.Head, t.Key(all.Lo), all.Len())
 	for keys, n := all, 0; keys.Lo < keys.Hi; keys.Lo += n {
 		n = min(keys.Len(), bfloat16Keys(w))
 		if past := keys.Lo % contract.BF16Segment; past != 0 {
