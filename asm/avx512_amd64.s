@@ -5716,24 +5716,16 @@ TEXT ·gemmEvenOdd1AVX512(SB), NOSPLIT, $0-121
 	MOVQ    a_base+32(FP), AX
 	MOVQ    c_base+0(FP), CX
 	MOVQ    m+104(FP), DX
-	MOVQ    k+112(FP), BX
-	MOVQ    $0x00000000, c_len+8(FP)
-	CMPQ    BX, $0x00000020
-	JG      cut
-	CMPB    load+120(FP), $0x00
-	JNE     cut
-
-tiles:
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), BX
-	SHLQ $0x02, BX
-	MOVQ cs+64(FP), SI
-	SHLQ $0x02, SI
-	MOVQ ldb+96(FP), DI
-	SHLQ $0x02, DI
-	LEAQ (BX)(BX*2), R8
-	LEAQ (R8)(BX*2), R9
-	LEAQ (R9)(BX*2), R10
+	SHLQ    $0x02, ldc+24(FP)
+	MOVQ    rs+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    cs+64(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    ldb+96(FP), DI
+	SHLQ    $0x02, DI
+	LEAQ    (BX)(BX*2), R8
+	LEAQ    (R8)(BX*2), R9
+	LEAQ    (R9)(BX*2), R10
 
 	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
 rows:
@@ -5766,58 +5758,76 @@ done:
 
 	// Tile of 8 × 1 vectors.
 tile8:
-	MOVQ AX, R12
-	SUBQ $0x00000008, DX
-	LEAQ (AX)(BX*8), AX
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R13
+	MOVQ         AX, R12
+	SUBQ         $0x00000008, DX
+	LEAQ         (AX)(BX*8), AX
+	MOVQ         b_base+72(FP), R11
+	MOVQ         k+112(FP), R13
+	MOVQ         R13, a_len+40(FP)
+	MOVQ         $0x00000008, R13
+	MOVQ         R13, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z2
+	VMOVAPS      Z2, Z5
+	VMOVAPS      Z2, Z8
+	VMOVAPS      Z2, Z11
+	VMOVAPS      Z2, Z14
+	VMOVAPS      Z2, Z17
+	VMOVAPS      Z2, Z20
+	VMOVAPS      Z2, Z23
 
 tile8segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z2, Z2, Z2
-	VXORPS Z4, Z4, Z4
-	VXORPS Z6, Z6, Z6
-	VXORPS Z8, Z8, Z8
-	VXORPS Z10, Z10, Z10
-	VXORPS Z12, Z12, Z12
-	VXORPS Z14, Z14, Z14
-	VXORPS Z1, Z1, Z1
-	VXORPS Z3, Z3, Z3
-	VXORPS Z5, Z5, Z5
-	VXORPS Z7, Z7, Z7
-	VXORPS Z9, Z9, Z9
-	VXORPS Z11, Z11, Z11
-	VXORPS Z13, Z13, Z13
-	VXORPS Z15, Z15, Z15
-	TESTQ  R13, R13
-	JZ     tile8end
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000020, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z22, Z22, Z22
+	TESTQ   R13, R13
+	JZ      tile8end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
 
 tile8steps:
-	VMOVUPS          (R11), Z16
-	VFMADD231PS.BCST (R12), Z16, Z0
-	VFMADD231PS.BCST (R12)(BX*1), Z16, Z2
-	VFMADD231PS.BCST (R12)(BX*2), Z16, Z4
-	VFMADD231PS.BCST (R12)(R8*1), Z16, Z6
-	VFMADD231PS.BCST (R12)(BX*4), Z16, Z8
-	VFMADD231PS.BCST (R12)(R9*1), Z16, Z10
-	VFMADD231PS.BCST (R12)(R8*2), Z16, Z12
-	VFMADD231PS.BCST (R12)(R10*1), Z16, Z14
+	VMOVUPS          (R11), Z24
+	VFMADD231PS.BCST (R12), Z24, Z0
+	VFMADD231PS.BCST (R12)(BX*1), Z24, Z3
+	VFMADD231PS.BCST (R12)(BX*2), Z24, Z6
+	VFMADD231PS.BCST (R12)(R8*1), Z24, Z9
+	VFMADD231PS.BCST (R12)(BX*4), Z24, Z12
+	VFMADD231PS.BCST (R12)(R9*1), Z24, Z15
+	VFMADD231PS.BCST (R12)(R8*2), Z24, Z18
+	VFMADD231PS.BCST (R12)(R10*1), Z24, Z21
 	ADDQ             DI, R11
 	ADDQ             SI, R12
 	DECQ             R13
 	JZ               tile8end
-	VMOVUPS          (R11), Z16
-	VFMADD231PS.BCST (R12), Z16, Z1
-	VFMADD231PS.BCST (R12)(BX*1), Z16, Z3
-	VFMADD231PS.BCST (R12)(BX*2), Z16, Z5
-	VFMADD231PS.BCST (R12)(R8*1), Z16, Z7
-	VFMADD231PS.BCST (R12)(BX*4), Z16, Z9
-	VFMADD231PS.BCST (R12)(R9*1), Z16, Z11
-	VFMADD231PS.BCST (R12)(R8*2), Z16, Z13
-	VFMADD231PS.BCST (R12)(R10*1), Z16, Z15
+	VMOVUPS          (R11), Z24
+	VFMADD231PS.BCST (R12), Z24, Z1
+	VFMADD231PS.BCST (R12)(BX*1), Z24, Z4
+	VFMADD231PS.BCST (R12)(BX*2), Z24, Z7
+	VFMADD231PS.BCST (R12)(R8*1), Z24, Z10
+	VFMADD231PS.BCST (R12)(BX*4), Z24, Z13
+	VFMADD231PS.BCST (R12)(R9*1), Z24, Z16
+	VFMADD231PS.BCST (R12)(R8*2), Z24, Z19
+	VFMADD231PS.BCST (R12)(R10*1), Z24, Z22
 	ADDQ             DI, R11
 	ADDQ             SI, R12
 	DECQ             R13
@@ -5825,70 +5835,91 @@ tile8steps:
 
 tile8end:
 	VADDPS Z1, Z0, Z0
-	VADDPS Z3, Z2, Z2
-	VADDPS Z5, Z4, Z4
+	VADDPS Z4, Z3, Z3
 	VADDPS Z7, Z6, Z6
-	VADDPS Z9, Z8, Z8
-	VADDPS Z11, Z10, Z10
+	VADDPS Z10, Z9, Z9
 	VADDPS Z13, Z12, Z12
-	VADDPS Z15, Z14, Z14
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000008, R13
-	JE     store
-	MOVQ   R13, b_len+80(FP)
-	JMP    modes
+	VADDPS Z16, Z15, Z15
+	VADDPS Z19, Z18, Z18
+	VADDPS Z22, Z21, Z21
+	VADDPS Z0, Z2, Z2
+	VADDPS Z3, Z5, Z5
+	VADDPS Z6, Z8, Z8
+	VADDPS Z9, Z11, Z11
+	VADDPS Z12, Z14, Z14
+	VADDPS Z15, Z17, Z17
+	VADDPS Z18, Z20, Z20
+	VADDPS Z21, Z23, Z23
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile8segment
+	JMP    store
 
 	// Tile of 4 to 7 × 1 vectors.
 tile7:
-	MOVQ    AX, R12
-	MOVQ    R11, R13
-	MOVQ    R11, b_len+80(FP)
-	SUBQ    R11, DX
-	IMULQ   BX, R13
-	ADDQ    R13, AX
-	MOVQ    $0x00000007, R13
-	CMPQ    R11, R13
-	CMOVQGT R13, R11
-	LEAQ    heightsAVX512<>+32(SB), R13
-	MOVQ    (R13)(R11*8), R11
-	MOVQ    R11, rs+56(FP)
-	MOVQ    b_base+72(FP), R11
-	MOVQ    k+112(FP), R13
+	MOVQ         AX, R12
+	MOVQ         R11, R13
+	MOVQ         R11, b_len+80(FP)
+	SUBQ         R11, DX
+	IMULQ        BX, R13
+	ADDQ         R13, AX
+	MOVQ         $0x00000007, R13
+	CMPQ         R11, R13
+	CMOVQGT      R13, R11
+	LEAQ         heightsAVX512<>+32(SB), R13
+	MOVQ         (R13)(R11*8), R11
+	MOVQ         R11, rs+56(FP)
+	MOVQ         b_base+72(FP), R11
+	MOVQ         k+112(FP), R13
+	MOVQ         R13, a_len+40(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z2
+	VMOVAPS      Z2, Z5
+	VMOVAPS      Z2, Z8
+	VMOVAPS      Z2, Z11
+	VMOVAPS      Z2, Z14
+	VMOVAPS      Z2, Z17
+	VMOVAPS      Z2, Z20
 
 tile7segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z2, Z2, Z2
-	VXORPS Z4, Z4, Z4
-	VXORPS Z6, Z6, Z6
-	VXORPS Z8, Z8, Z8
-	VXORPS Z10, Z10, Z10
-	VXORPS Z12, Z12, Z12
-	VXORPS Z1, Z1, Z1
-	VXORPS Z3, Z3, Z3
-	VXORPS Z5, Z5, Z5
-	VXORPS Z7, Z7, Z7
-	VXORPS Z9, Z9, Z9
-	VXORPS Z11, Z11, Z11
-	VXORPS Z13, Z13, Z13
-	TESTQ  R13, R13
-	JZ     tile7end
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000020, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z19, Z19, Z19
+	TESTQ   R13, R13
+	JZ      tile7end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
 
 tile7steps:
 	CMPQ             rs+56(FP), $-126
-	VMOVUPS          (R11), Z15
-	VFMADD231PS.BCST (R12), Z15, Z0
-	VFMADD231PS.BCST (R12)(BX*1), Z15, Z2
-	VFMADD231PS.BCST (R12)(BX*2), Z15, Z4
-	VFMADD231PS.BCST (R12)(R8*1), Z15, Z6
+	VMOVUPS          (R11), Z21
+	VFMADD231PS.BCST (R12), Z21, Z0
+	VFMADD231PS.BCST (R12)(BX*1), Z21, Z3
+	VFMADD231PS.BCST (R12)(BX*2), Z21, Z6
+	VFMADD231PS.BCST (R12)(R8*1), Z21, Z9
 	JEQ              tile7next0
-	VFMADD231PS.BCST (R12)(BX*4), Z15, Z8
+	VFMADD231PS.BCST (R12)(BX*4), Z21, Z12
 	JPS              tile7next0
-	VFMADD231PS.BCST (R12)(R9*1), Z15, Z10
+	VFMADD231PS.BCST (R12)(R9*1), Z21, Z15
 	JCC              tile7next0
-	VFMADD231PS.BCST (R12)(R8*2), Z15, Z12
+	VFMADD231PS.BCST (R12)(R8*2), Z21, Z18
 
 tile7next0:
 	ADDQ             DI, R11
@@ -5896,17 +5927,17 @@ tile7next0:
 	DECQ             R13
 	JZ               tile7end
 	CMPQ             rs+56(FP), $-126
-	VMOVUPS          (R11), Z15
-	VFMADD231PS.BCST (R12), Z15, Z1
-	VFMADD231PS.BCST (R12)(BX*1), Z15, Z3
-	VFMADD231PS.BCST (R12)(BX*2), Z15, Z5
-	VFMADD231PS.BCST (R12)(R8*1), Z15, Z7
+	VMOVUPS          (R11), Z21
+	VFMADD231PS.BCST (R12), Z21, Z1
+	VFMADD231PS.BCST (R12)(BX*1), Z21, Z4
+	VFMADD231PS.BCST (R12)(BX*2), Z21, Z7
+	VFMADD231PS.BCST (R12)(R8*1), Z21, Z10
 	JEQ              tile7next1
-	VFMADD231PS.BCST (R12)(BX*4), Z15, Z9
+	VFMADD231PS.BCST (R12)(BX*4), Z21, Z13
 	JPS              tile7next1
-	VFMADD231PS.BCST (R12)(R9*1), Z15, Z11
+	VFMADD231PS.BCST (R12)(R9*1), Z21, Z16
 	JCC              tile7next1
-	VFMADD231PS.BCST (R12)(R8*2), Z15, Z13
+	VFMADD231PS.BCST (R12)(R8*2), Z21, Z19
 
 tile7next1:
 	ADDQ DI, R11
@@ -5916,51 +5947,71 @@ tile7next1:
 
 tile7end:
 	VADDPS Z1, Z0, Z0
-	VADDPS Z3, Z2, Z2
-	VADDPS Z5, Z4, Z4
+	VADDPS Z4, Z3, Z3
 	VADDPS Z7, Z6, Z6
-	VADDPS Z9, Z8, Z8
-	VADDPS Z11, Z10, Z10
+	VADDPS Z10, Z9, Z9
 	VADDPS Z13, Z12, Z12
-	CMPQ   c_len+8(FP), $0x00
-	JE     stores
-	JMP    modes
+	VADDPS Z16, Z15, Z15
+	VADDPS Z19, Z18, Z18
+	VADDPS Z0, Z2, Z2
+	VADDPS Z3, Z5, Z5
+	VADDPS Z6, Z8, Z8
+	VADDPS Z9, Z11, Z11
+	VADDPS Z12, Z14, Z14
+	VADDPS Z15, Z17, Z17
+	VADDPS Z18, Z20, Z20
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile7segment
+	JMP    store
 
 	// Tile of 3 × 1 vectors.
 tile3:
-	MOVQ AX, R12
-	SUBQ $0x00000003, DX
-	LEAQ (AX)(BX*2), AX
-	LEAQ (AX)(BX*1), AX
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R13
+	MOVQ         AX, R12
+	SUBQ         $0x00000003, DX
+	LEAQ         (AX)(BX*2), AX
+	LEAQ         (AX)(BX*1), AX
+	MOVQ         b_base+72(FP), R11
+	MOVQ         k+112(FP), R13
+	MOVQ         R13, a_len+40(FP)
+	MOVQ         $0x00000003, R13
+	MOVQ         R13, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z2
+	VMOVAPS      Z2, Z5
+	VMOVAPS      Z2, Z8
 
 tile3segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z2, Z2, Z2
-	VXORPS Z4, Z4, Z4
-	VXORPS Z1, Z1, Z1
-	VXORPS Z3, Z3, Z3
-	VXORPS Z5, Z5, Z5
-	TESTQ  R13, R13
-	JZ     tile3end
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000020, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z7, Z7, Z7
+	TESTQ   R13, R13
+	JZ      tile3end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS          (R11), Z7
-	VFMADD231PS.BCST (R12), Z7, Z0
-	VFMADD231PS.BCST (R12)(BX*1), Z7, Z2
-	VFMADD231PS.BCST (R12)(BX*2), Z7, Z4
+	VMOVUPS          (R11), Z9
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST (R12)(BX*1), Z9, Z3
+	VFMADD231PS.BCST (R12)(BX*2), Z9, Z6
 	ADDQ             DI, R11
 	ADDQ             SI, R12
 	DECQ             R13
 	JZ               tile3end
-	VMOVUPS          (R11), Z7
-	VFMADD231PS.BCST (R12), Z7, Z1
-	VFMADD231PS.BCST (R12)(BX*1), Z7, Z3
-	VFMADD231PS.BCST (R12)(BX*2), Z7, Z5
+	VMOVUPS          (R11), Z9
+	VFMADD231PS.BCST (R12), Z9, Z1
+	VFMADD231PS.BCST (R12)(BX*1), Z9, Z4
+	VFMADD231PS.BCST (R12)(BX*2), Z9, Z7
 	ADDQ             DI, R11
 	ADDQ             SI, R12
 	DECQ             R13
@@ -5968,44 +6019,57 @@ tile3steps:
 
 tile3end:
 	VADDPS Z1, Z0, Z0
-	VADDPS Z3, Z2, Z2
-	VADDPS Z5, Z4, Z4
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000003, R13
-	JE     store
-	MOVQ   R13, b_len+80(FP)
-	JMP    modes
+	VADDPS Z4, Z3, Z3
+	VADDPS Z7, Z6, Z6
+	VADDPS Z0, Z2, Z2
+	VADDPS Z3, Z5, Z5
+	VADDPS Z6, Z8, Z8
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile3segment
+	JMP    store
 
 	// Tile of 2 × 1 vectors.
 tile2:
-	MOVQ AX, R12
-	SUBQ $0x00000002, DX
-	LEAQ (AX)(BX*2), AX
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R13
+	MOVQ         AX, R12
+	SUBQ         $0x00000002, DX
+	LEAQ         (AX)(BX*2), AX
+	MOVQ         b_base+72(FP), R11
+	MOVQ         k+112(FP), R13
+	MOVQ         R13, a_len+40(FP)
+	MOVQ         $0x00000002, R13
+	MOVQ         R13, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z2
+	VMOVAPS      Z2, Z5
 
 tile2segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z2, Z2, Z2
-	VXORPS Z1, Z1, Z1
-	VXORPS Z3, Z3, Z3
-	TESTQ  R13, R13
-	JZ     tile2end
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000020, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z4, Z4, Z4
+	TESTQ   R13, R13
+	JZ      tile2end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
 
 tile2steps:
-	VMOVUPS          (R11), Z5
-	VFMADD231PS.BCST (R12), Z5, Z0
-	VFMADD231PS.BCST (R12)(BX*1), Z5, Z2
+	VMOVUPS          (R11), Z6
+	VFMADD231PS.BCST (R12), Z6, Z0
+	VFMADD231PS.BCST (R12)(BX*1), Z6, Z3
 	ADDQ             DI, R11
 	ADDQ             SI, R12
 	DECQ             R13
 	JZ               tile2end
-	VMOVUPS          (R11), Z5
-	VFMADD231PS.BCST (R12), Z5, Z1
-	VFMADD231PS.BCST (R12)(BX*1), Z5, Z3
+	VMOVUPS          (R11), Z6
+	VFMADD231PS.BCST (R12), Z6, Z1
+	VFMADD231PS.BCST (R12)(BX*1), Z6, Z4
 	ADDQ             DI, R11
 	ADDQ             SI, R12
 	DECQ             R13
@@ -6013,26 +6077,37 @@ tile2steps:
 
 tile2end:
 	VADDPS Z1, Z0, Z0
-	VADDPS Z3, Z2, Z2
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000002, R13
-	JE     store
-	MOVQ   R13, b_len+80(FP)
-	JMP    modes
+	VADDPS Z4, Z3, Z3
+	VADDPS Z0, Z2, Z2
+	VADDPS Z3, Z5, Z5
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile2segment
+	JMP    store
 
 	// Tile of 1 × 1 vectors.
 tile1:
-	MOVQ AX, R12
-	SUBQ $0x00000001, DX
-	LEAQ (AX)(BX*1), AX
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R13
+	MOVQ         AX, R12
+	SUBQ         $0x00000001, DX
+	LEAQ         (AX)(BX*1), AX
+	MOVQ         b_base+72(FP), R11
+	MOVQ         k+112(FP), R13
+	MOVQ         R13, a_len+40(FP)
+	MOVQ         $0x00000001, R13
+	MOVQ         R13, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z2
 
 tile1segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	TESTQ  R13, R13
-	JZ     tile1end
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000020, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	TESTQ   R13, R13
+	JZ      tile1end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
@@ -6053,27 +6128,66 @@ tile1steps:
 
 tile1end:
 	VADDPS Z1, Z0, Z0
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000001, R13
-	JE     store
-	MOVQ   R13, b_len+80(FP)
-	JMP    modes
+	VADDPS Z0, Z2, Z2
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile1segment
+	JMP    store
+
+	// C is the first summand.
+load:
+	MOVQ    CX, b_cap+88(FP)
+	MOVQ    b_len+80(FP), R13
+	VMOVUPS (CX), Z2
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      loadend
+	VMOVUPS (CX), Z5
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      loadend
+	VMOVUPS (CX), Z8
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      loadend
+	VMOVUPS (CX), Z11
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      loadend
+	VMOVUPS (CX), Z14
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      loadend
+	VMOVUPS (CX), Z17
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      loadend
+	VMOVUPS (CX), Z20
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      loadend
+	VMOVUPS (CX), Z23
+	ADDQ    ldc+24(FP), CX
+
+loadend:
+	MOVQ b_cap+88(FP), CX
+	CMPQ b_len+80(FP), $0x00000008
+	JGE  tile8segment
+	CMPQ b_len+80(FP), $0x00000004
+	JGE  tile7segment
+	CMPQ b_len+80(FP), $0x00000003
+	JGE  tile3segment
+	CMPQ b_len+80(FP), $0x00000002
+	JGE  tile2segment
+	JMP  tile1segment
 
 	// Store.
 store:
-	VMOVUPS Z0, (CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R13
-	JZ      storeend
+	MOVQ    b_len+80(FP), R13
 	VMOVUPS Z2, (CX)
 	ADDQ    ldc+24(FP), CX
 	DECQ    R13
 	JZ      storeend
-	VMOVUPS Z4, (CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R13
-	JZ      storeend
-	VMOVUPS Z6, (CX)
+	VMOVUPS Z5, (CX)
 	ADDQ    ldc+24(FP), CX
 	DECQ    R13
 	JZ      storeend
@@ -6081,114 +6195,30 @@ store:
 	ADDQ    ldc+24(FP), CX
 	DECQ    R13
 	JZ      storeend
-	VMOVUPS Z10, (CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R13
-	JZ      storeend
-	VMOVUPS Z12, (CX)
+	VMOVUPS Z11, (CX)
 	ADDQ    ldc+24(FP), CX
 	DECQ    R13
 	JZ      storeend
 	VMOVUPS Z14, (CX)
 	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
+	VMOVUPS Z17, (CX)
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
+	VMOVUPS Z20, (CX)
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
+	VMOVUPS Z23, (CX)
+	ADDQ    ldc+24(FP), CX
 
 storeend:
-	CMPQ c_len+8(FP), $0x00
-	JE   rows
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
+	JMP rows
 
-	// It was the last one: the next tile begins with the first one.
-	MOVQ a_base+32(FP), R11
-	MOVQ R11, a_len+40(FP)
-	MOVQ m+104(FP), R11
-	MOVQ R11, a_cap+48(FP)
-	JMP  rows
-
-next:
-	MOVQ    b_cap+88(FP), CX
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000020, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x00000008
-	JGE     tile8segment
-	CMPQ    b_len+80(FP), $0x00000004
-	JGE     tile7segment
-	CMPQ    b_len+80(FP), $0x00000003
-	JGE     tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JGE     tile2segment
-	JMP     tile1segment
-
-	// C is added.
-modes:
-	MOVQ   CX, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     sums
-	MOVQ   b_len+80(FP), R13
-	VADDPS (CX), Z0, Z0
-	ADDQ   ldc+24(FP), CX
-	DECQ   R13
-	JZ     addend
-	VADDPS (CX), Z2, Z2
-	ADDQ   ldc+24(FP), CX
-	DECQ   R13
-	JZ     addend
-	VADDPS (CX), Z4, Z4
-	ADDQ   ldc+24(FP), CX
-	DECQ   R13
-	JZ     addend
-	VADDPS (CX), Z6, Z6
-	ADDQ   ldc+24(FP), CX
-	DECQ   R13
-	JZ     addend
-	VADDPS (CX), Z8, Z8
-	ADDQ   ldc+24(FP), CX
-	DECQ   R13
-	JZ     addend
-	VADDPS (CX), Z10, Z10
-	ADDQ   ldc+24(FP), CX
-	DECQ   R13
-	JZ     addend
-	VADDPS (CX), Z12, Z12
-	ADDQ   ldc+24(FP), CX
-	DECQ   R13
-	JZ     addend
-	VADDPS (CX), Z14, Z14
-	ADDQ   ldc+24(FP), CX
-
-addend:
-	MOVQ b_cap+88(FP), CX
-
-sums:
-stores:
-	MOVQ b_len+80(FP), R13
-	JMP  store
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), BX
-	MOVQ    BX, SI
-	MOVQ    $0x00000020, DI
-	CMPQ    SI, DI
-	CMOVQGT DI, SI
-	SUBQ    SI, BX
-	MOVQ    SI, k+112(FP)
-	MOVQ    BX, a_base+32(FP)
-	MOVQ    BX, a_len+40(FP)
-	XORQ    BX, BX
-	CMPQ    c_len+8(FP), $0x00
-	JNE     begins
-	MOVBQZX load+120(FP), BX
-
-begins:
-	MOVQ BX, a_cap+48(FP)
-	MOVQ BX, m+104(FP)
-	INCQ c_len+8(FP)
-	JMP  tiles
+DATA const80000000AVX512<>+0(SB)/64, $"\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80"
+GLOBL const80000000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func gemmEvenOdd2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV
@@ -6197,600 +6227,14 @@ TEXT ·gemmEvenOdd2AVX512(SB), NOSPLIT, $0-121
 	MOVQ    a_base+32(FP), AX
 	MOVQ    c_base+0(FP), CX
 	MOVQ    m+104(FP), DX
-	MOVQ    k+112(FP), BX
-	MOVQ    $0x00000000, c_len+8(FP)
-	CMPQ    BX, $0x00000020
-	JG      cut
-	CMPB    load+120(FP), $0x00
-	JNE     cut
-
-tiles:
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), BX
-	SHLQ $0x02, BX
-	MOVQ cs+64(FP), SI
-	SHLQ $0x02, SI
-	MOVQ ldb+96(FP), DI
-	SHLQ $0x02, DI
-	LEAQ (BX)(BX*2), R8
-	LEAQ (R8)(BX*2), R9
-
-	// Tiles of 6 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DX, $0x0000000c
-	JGE  tile6
-	CMPQ DX, $0x00000006
-	JE   tile6
-	MOVQ DX, R10
-	JL   last
-	INCQ R10
-	SHRQ $0x01, R10
-
-last:
-	TESTQ R10, R10
-	JZ    done
-	CMPQ  R10, $0x00000001
-	JLE   tile1
-	CMPQ  R10, $0x00000002
-	JLE   tile2
-	CMPQ  R10, $0x00000003
-	JLE   tile3
-	CMPQ  R10, $0x00000005
-	JLE   tile5
-	CMPQ  R10, $0x00000006
-	JLE   tile6
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 6 × 2 vectors.
-tile6:
-	MOVQ AX, R11
-	SUBQ $0x00000006, DX
-	LEAQ (AX)(BX*4), AX
-	LEAQ (AX)(BX*2), AX
-	MOVQ b_base+72(FP), R10
-	MOVQ k+112(FP), R12
-
-tile6segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	TESTQ  R12, R12
-	JZ     tile6end
-
-	// An even step and an odd one.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS      (R10), Z24
-	VMOVUPS      64(R10), Z25
-	VBROADCASTSS (R11), Z26
-	VFMADD231PS  Z24, Z26, Z0
-	VFMADD231PS  Z25, Z26, Z1
-	VBROADCASTSS (R11)(BX*1), Z26
-	VFMADD231PS  Z24, Z26, Z4
-	VFMADD231PS  Z25, Z26, Z5
-	VBROADCASTSS (R11)(BX*2), Z26
-	VFMADD231PS  Z24, Z26, Z8
-	VFMADD231PS  Z25, Z26, Z9
-	VBROADCASTSS (R11)(R8*1), Z26
-	VFMADD231PS  Z24, Z26, Z12
-	VFMADD231PS  Z25, Z26, Z13
-	VBROADCASTSS (R11)(BX*4), Z26
-	VFMADD231PS  Z24, Z26, Z16
-	VFMADD231PS  Z25, Z26, Z17
-	VBROADCASTSS (R11)(R9*1), Z26
-	VFMADD231PS  Z24, Z26, Z20
-	VFMADD231PS  Z25, Z26, Z21
-	ADDQ         DI, R10
-	ADDQ         SI, R11
-	DECQ         R12
-	JZ           tile6end
-	VMOVUPS      (R10), Z24
-	VMOVUPS      64(R10), Z25
-	VBROADCASTSS (R11), Z26
-	VFMADD231PS  Z24, Z26, Z2
-	VFMADD231PS  Z25, Z26, Z3
-	VBROADCASTSS (R11)(BX*1), Z26
-	VFMADD231PS  Z24, Z26, Z6
-	VFMADD231PS  Z25, Z26, Z7
-	VBROADCASTSS (R11)(BX*2), Z26
-	VFMADD231PS  Z24, Z26, Z10
-	VFMADD231PS  Z25, Z26, Z11
-	VBROADCASTSS (R11)(R8*1), Z26
-	VFMADD231PS  Z24, Z26, Z14
-	VFMADD231PS  Z25, Z26, Z15
-	VBROADCASTSS (R11)(BX*4), Z26
-	VFMADD231PS  Z24, Z26, Z18
-	VFMADD231PS  Z25, Z26, Z19
-	VBROADCASTSS (R11)(R9*1), Z26
-	VFMADD231PS  Z24, Z26, Z22
-	VFMADD231PS  Z25, Z26, Z23
-	ADDQ         DI, R10
-	ADDQ         SI, R11
-	DECQ         R12
-	JNZ          tile6steps
-
-tile6end:
-	VADDPS Z2, Z0, Z0
-	VADDPS Z3, Z1, Z1
-	VADDPS Z6, Z4, Z4
-	VADDPS Z7, Z5, Z5
-	VADDPS Z10, Z8, Z8
-	VADDPS Z11, Z9, Z9
-	VADDPS Z14, Z12, Z12
-	VADDPS Z15, Z13, Z13
-	VADDPS Z18, Z16, Z16
-	VADDPS Z19, Z17, Z17
-	VADDPS Z22, Z20, Z20
-	VADDPS Z23, Z21, Z21
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000006, R12
-	JE     store
-	MOVQ   R12, b_len+80(FP)
-	JMP    modes
-
-	// Tile of 4 to 5 × 2 vectors.
-tile5:
-	MOVQ    AX, R11
-	MOVQ    R10, R12
-	MOVQ    R10, b_len+80(FP)
-	SUBQ    R10, DX
-	IMULQ   BX, R12
-	ADDQ    R12, AX
-	MOVQ    $0x00000005, R12
-	CMPQ    R10, R12
-	CMOVQGT R12, R10
-	LEAQ    heightsAVX512<>+32(SB), R12
-	MOVQ    (R12)(R10*8), R10
-	MOVQ    R10, rs+56(FP)
-	MOVQ    b_base+72(FP), R10
-	MOVQ    k+112(FP), R12
-
-tile5segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	TESTQ  R12, R12
-	JZ     tile5end
-
-	// An even step and an odd one.
-	PCALIGN $0x40
-
-tile5steps:
-	CMPQ         rs+56(FP), $-126
-	VMOVUPS      (R10), Z22
-	VMOVUPS      64(R10), Z23
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z22, Z24, Z0
-	VFMADD231PS  Z23, Z24, Z1
-	VBROADCASTSS (R11)(BX*1), Z24
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R11)(BX*2), Z24
-	VFMADD231PS  Z22, Z24, Z8
-	VFMADD231PS  Z23, Z24, Z9
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z22, Z24, Z12
-	VFMADD231PS  Z23, Z24, Z13
-	JEQ          tile5next0
-	VBROADCASTSS (R11)(BX*4), Z24
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-
-tile5next0:
-	ADDQ         DI, R10
-	ADDQ         SI, R11
-	DECQ         R12
-	JZ           tile5end
-	CMPQ         rs+56(FP), $-126
-	VMOVUPS      (R10), Z22
-	VMOVUPS      64(R10), Z23
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z22, Z24, Z2
-	VFMADD231PS  Z23, Z24, Z3
-	VBROADCASTSS (R11)(BX*1), Z24
-	VFMADD231PS  Z22, Z24, Z6
-	VFMADD231PS  Z23, Z24, Z7
-	VBROADCASTSS (R11)(BX*2), Z24
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z22, Z24, Z14
-	VFMADD231PS  Z23, Z24, Z15
-	JEQ          tile5next1
-	VBROADCASTSS (R11)(BX*4), Z24
-	VFMADD231PS  Z22, Z24, Z18
-	VFMADD231PS  Z23, Z24, Z19
-
-tile5next1:
-	ADDQ DI, R10
-	ADDQ SI, R11
-	DECQ R12
-	JNZ  tile5steps
-
-tile5end:
-	VADDPS Z2, Z0, Z0
-	VADDPS Z3, Z1, Z1
-	VADDPS Z6, Z4, Z4
-	VADDPS Z7, Z5, Z5
-	VADDPS Z10, Z8, Z8
-	VADDPS Z11, Z9, Z9
-	VADDPS Z14, Z12, Z12
-	VADDPS Z15, Z13, Z13
-	VADDPS Z18, Z16, Z16
-	VADDPS Z19, Z17, Z17
-	CMPQ   c_len+8(FP), $0x00
-	JE     stores
-	JMP    modes
-
-	// Tile of 3 × 2 vectors.
-tile3:
-	MOVQ AX, R11
-	SUBQ $0x00000003, DX
-	LEAQ (AX)(BX*2), AX
-	LEAQ (AX)(BX*1), AX
-	MOVQ b_base+72(FP), R10
-	MOVQ k+112(FP), R12
-
-tile3segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	TESTQ  R12, R12
-	JZ     tile3end
-
-	// An even step and an odd one.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS      (R10), Z14
-	VMOVUPS      64(R10), Z15
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z14, Z18, Z0
-	VFMADD231PS  Z15, Z18, Z1
-	VBROADCASTSS (R11)(BX*1), Z18
-	VFMADD231PS  Z14, Z18, Z4
-	VFMADD231PS  Z15, Z18, Z5
-	VBROADCASTSS (R11)(BX*2), Z18
-	VFMADD231PS  Z14, Z18, Z8
-	VFMADD231PS  Z15, Z18, Z9
-	ADDQ         DI, R10
-	ADDQ         SI, R11
-	DECQ         R12
-	JZ           tile3end
-	VMOVUPS      (R10), Z14
-	VMOVUPS      64(R10), Z15
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z14, Z18, Z2
-	VFMADD231PS  Z15, Z18, Z3
-	VBROADCASTSS (R11)(BX*1), Z18
-	VFMADD231PS  Z14, Z18, Z6
-	VFMADD231PS  Z15, Z18, Z7
-	VBROADCASTSS (R11)(BX*2), Z18
-	VFMADD231PS  Z14, Z18, Z10
-	VFMADD231PS  Z15, Z18, Z11
-	ADDQ         DI, R10
-	ADDQ         SI, R11
-	DECQ         R12
-	JNZ          tile3steps
-
-tile3end:
-	VADDPS Z2, Z0, Z0
-	VADDPS Z3, Z1, Z1
-	VADDPS Z6, Z4, Z4
-	VADDPS Z7, Z5, Z5
-	VADDPS Z10, Z8, Z8
-	VADDPS Z11, Z9, Z9
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000003, R12
-	JE     store
-	MOVQ   R12, b_len+80(FP)
-	JMP    modes
-
-	// Tile of 2 × 2 vectors.
-tile2:
-	MOVQ AX, R11
-	SUBQ $0x00000002, DX
-	LEAQ (AX)(BX*2), AX
-	MOVQ b_base+72(FP), R10
-	MOVQ k+112(FP), R12
-
-tile2segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	TESTQ  R12, R12
-	JZ     tile2end
-
-	// An even step and an odd one.
-	PCALIGN $0x40
-
-tile2steps:
-	VMOVUPS      (R10), Z10
-	VMOVUPS      64(R10), Z11
-	VBROADCASTSS (R11), Z14
-	VFMADD231PS  Z10, Z14, Z0
-	VFMADD231PS  Z11, Z14, Z1
-	VBROADCASTSS (R11)(BX*1), Z14
-	VFMADD231PS  Z10, Z14, Z4
-	VFMADD231PS  Z11, Z14, Z5
-	ADDQ         DI, R10
-	ADDQ         SI, R11
-	DECQ         R12
-	JZ           tile2end
-	VMOVUPS      (R10), Z10
-	VMOVUPS      64(R10), Z11
-	VBROADCASTSS (R11), Z14
-	VFMADD231PS  Z10, Z14, Z2
-	VFMADD231PS  Z11, Z14, Z3
-	VBROADCASTSS (R11)(BX*1), Z14
-	VFMADD231PS  Z10, Z14, Z6
-	VFMADD231PS  Z11, Z14, Z7
-	ADDQ         DI, R10
-	ADDQ         SI, R11
-	DECQ         R12
-	JNZ          tile2steps
-
-tile2end:
-	VADDPS Z2, Z0, Z0
-	VADDPS Z3, Z1, Z1
-	VADDPS Z6, Z4, Z4
-	VADDPS Z7, Z5, Z5
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000002, R12
-	JE     store
-	MOVQ   R12, b_len+80(FP)
-	JMP    modes
-
-	// Tile of 1 × 2 vectors.
-tile1:
-	MOVQ AX, R11
-	SUBQ $0x00000001, DX
-	LEAQ (AX)(BX*1), AX
-	MOVQ b_base+72(FP), R10
-	MOVQ k+112(FP), R12
-
-tile1segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	TESTQ  R12, R12
-	JZ     tile1end
-
-	// An even step and an odd one.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R11), Z6
-	VFMADD231PS  (R10), Z6, Z0
-	VFMADD231PS  64(R10), Z6, Z1
-	ADDQ         DI, R10
-	ADDQ         SI, R11
-	DECQ         R12
-	JZ           tile1end
-	VBROADCASTSS (R11), Z6
-	VFMADD231PS  (R10), Z6, Z2
-	VFMADD231PS  64(R10), Z6, Z3
-	ADDQ         DI, R10
-	ADDQ         SI, R11
-	DECQ         R12
-	JNZ          tile1steps
-
-tile1end:
-	VADDPS Z2, Z0, Z0
-	VADDPS Z3, Z1, Z1
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000001, R12
-	JE     store
-	MOVQ   R12, b_len+80(FP)
-	JMP    modes
-
-	// Store.
-store:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R12
-	JZ      storeend
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R12
-	JZ      storeend
-	VMOVUPS Z8, (CX)
-	VMOVUPS Z9, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R12
-	JZ      storeend
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R12
-	JZ      storeend
-	VMOVUPS Z16, (CX)
-	VMOVUPS Z17, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R12
-	JZ      storeend
-	VMOVUPS Z20, (CX)
-	VMOVUPS Z21, 64(CX)
-	ADDQ    ldc+24(FP), CX
-
-storeend:
-	CMPQ c_len+8(FP), $0x00
-	JE   rows
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ a_base+32(FP), R10
-	MOVQ R10, a_len+40(FP)
-	MOVQ m+104(FP), R10
-	MOVQ R10, a_cap+48(FP)
-	JMP  rows
-
-next:
-	MOVQ    b_cap+88(FP), CX
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	MOVQ    $0x00000020, R13
-	CMPQ    R12, R13
-	CMOVQGT R13, R12
-	SUBQ    R12, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x00000006
-	JGE     tile6segment
-	CMPQ    b_len+80(FP), $0x00000004
-	JGE     tile5segment
-	CMPQ    b_len+80(FP), $0x00000003
-	JGE     tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JGE     tile2segment
-	JMP     tile1segment
-
-	// C is added.
-modes:
-	MOVQ   CX, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     sums
-	MOVQ   b_len+80(FP), R12
-	VADDPS (CX), Z0, Z0
-	VADDPS 64(CX), Z1, Z1
-	ADDQ   ldc+24(FP), CX
-	DECQ   R12
-	JZ     addend
-	VADDPS (CX), Z4, Z4
-	VADDPS 64(CX), Z5, Z5
-	ADDQ   ldc+24(FP), CX
-	DECQ   R12
-	JZ     addend
-	VADDPS (CX), Z8, Z8
-	VADDPS 64(CX), Z9, Z9
-	ADDQ   ldc+24(FP), CX
-	DECQ   R12
-	JZ     addend
-	VADDPS (CX), Z12, Z12
-	VADDPS 64(CX), Z13, Z13
-	ADDQ   ldc+24(FP), CX
-	DECQ   R12
-	JZ     addend
-	VADDPS (CX), Z16, Z16
-	VADDPS 64(CX), Z17, Z17
-	ADDQ   ldc+24(FP), CX
-	DECQ   R12
-	JZ     addend
-	VADDPS (CX), Z20, Z20
-	VADDPS 64(CX), Z21, Z21
-	ADDQ   ldc+24(FP), CX
-
-addend:
-	MOVQ b_cap+88(FP), CX
-
-sums:
-stores:
-	MOVQ b_len+80(FP), R12
-	JMP  store
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), BX
-	MOVQ    BX, SI
-	MOVQ    $0x00000020, DI
-	CMPQ    SI, DI
-	CMOVQGT DI, SI
-	SUBQ    SI, BX
-	MOVQ    SI, k+112(FP)
-	MOVQ    BX, a_base+32(FP)
-	MOVQ    BX, a_len+40(FP)
-	XORQ    BX, BX
-	CMPQ    c_len+8(FP), $0x00
-	JNE     begins
-	MOVBQZX load+120(FP), BX
-
-begins:
-	MOVQ BX, a_cap+48(FP)
-	MOVQ BX, m+104(FP)
-	INCQ c_len+8(FP)
-	JMP  tiles
-
-// func gemmEvenOdd3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV
-TEXT ·gemmEvenOdd3AVX512(SB), NOSPLIT, $0-121
-	PCALIGN $0x40
-	MOVQ    a_base+32(FP), AX
-	MOVQ    c_base+0(FP), CX
-	MOVQ    m+104(FP), DX
-	MOVQ    k+112(FP), BX
-	MOVQ    $0x00000000, c_len+8(FP)
-	CMPQ    BX, $0x00000020
-	JG      cut
-	CMPB    load+120(FP), $0x00
-	JNE     cut
-
-tiles:
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), BX
-	SHLQ $0x02, BX
-	MOVQ cs+64(FP), SI
-	SHLQ $0x02, SI
-	MOVQ ldb+96(FP), DI
-	SHLQ $0x02, DI
-	LEAQ (BX)(BX*2), R8
+	SHLQ    $0x02, ldc+24(FP)
+	MOVQ    rs+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    cs+64(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    ldb+96(FP), DI
+	SHLQ    $0x02, DI
+	LEAQ    (BX)(BX*2), R8
 
 	// Tiles of 4 rows while that many are left for another one after; the last two share the rest.
 rows:
@@ -6819,41 +6263,51 @@ done:
 	VZEROUPPER
 	RET
 
-	// Tile of 4 × 3 vectors.
+	// Tile of 4 × 2 vectors.
 tile4:
-	MOVQ AX, R9
-	SUBQ $0x00000004, DX
-	LEAQ (AX)(BX*4), AX
-	MOVQ b_base+72(FP), R10
-	MOVQ k+112(FP), R11
+	MOVQ         AX, R9
+	SUBQ         $0x00000004, DX
+	LEAQ         (AX)(BX*4), AX
+	MOVQ         b_base+72(FP), R10
+	MOVQ         k+112(FP), R11
+	MOVQ         R11, a_len+40(FP)
+	MOVQ         $0x00000004, R11
+	MOVQ         R11, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z4
+	VMOVAPS      Z4, Z5
+	VMOVAPS      Z4, Z10
+	VMOVAPS      Z4, Z11
+	VMOVAPS      Z4, Z16
+	VMOVAPS      Z4, Z17
+	VMOVAPS      Z4, Z22
+	VMOVAPS      Z4, Z23
 
 tile4segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	TESTQ  R11, R11
-	JZ     tile4end
+	MOVQ    a_len+40(FP), R11
+	MOVQ    $0x00000020, R12
+	CMPQ    R11, R12
+	CMOVQGT R12, R11
+	SUBQ    R11, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	TESTQ   R11, R11
+	JZ      tile4end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
@@ -6861,415 +6315,359 @@ tile4segment:
 tile4steps:
 	VMOVUPS      (R10), Z24
 	VMOVUPS      64(R10), Z25
-	VMOVUPS      128(R10), Z26
-	VBROADCASTSS (R9), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R9)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R9)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R9)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R9), Z26
+	VFMADD231PS  Z24, Z26, Z0
+	VFMADD231PS  Z25, Z26, Z1
+	VBROADCASTSS (R9)(BX*1), Z26
+	VFMADD231PS  Z24, Z26, Z6
+	VFMADD231PS  Z25, Z26, Z7
+	VBROADCASTSS (R9)(BX*2), Z26
+	VFMADD231PS  Z24, Z26, Z12
+	VFMADD231PS  Z25, Z26, Z13
+	VBROADCASTSS (R9)(R8*1), Z26
+	VFMADD231PS  Z24, Z26, Z18
+	VFMADD231PS  Z25, Z26, Z19
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
 	JZ           tile4end
 	VMOVUPS      (R10), Z24
 	VMOVUPS      64(R10), Z25
-	VMOVUPS      128(R10), Z26
-	VBROADCASTSS (R9), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R9)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R9)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R9)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
+	VBROADCASTSS (R9), Z26
+	VFMADD231PS  Z24, Z26, Z2
+	VFMADD231PS  Z25, Z26, Z3
+	VBROADCASTSS (R9)(BX*1), Z26
+	VFMADD231PS  Z24, Z26, Z8
+	VFMADD231PS  Z25, Z26, Z9
+	VBROADCASTSS (R9)(BX*2), Z26
+	VFMADD231PS  Z24, Z26, Z14
+	VFMADD231PS  Z25, Z26, Z15
+	VBROADCASTSS (R9)(R8*1), Z26
+	VFMADD231PS  Z24, Z26, Z20
+	VFMADD231PS  Z25, Z26, Z21
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
 	JNZ          tile4steps
 
 tile4end:
-	VADDPS Z3, Z0, Z0
-	VADDPS Z4, Z1, Z1
-	VADDPS Z5, Z2, Z2
-	VADDPS Z9, Z6, Z6
-	VADDPS Z10, Z7, Z7
-	VADDPS Z11, Z8, Z8
-	VADDPS Z15, Z12, Z12
-	VADDPS Z16, Z13, Z13
-	VADDPS Z17, Z14, Z14
-	VADDPS Z21, Z18, Z18
-	VADDPS Z22, Z19, Z19
-	VADDPS Z23, Z20, Z20
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000004, R11
-	JE     store
-	MOVQ   R11, b_len+80(FP)
-	JMP    modes
+	VADDPS Z2, Z0, Z0
+	VADDPS Z3, Z1, Z1
+	VADDPS Z8, Z6, Z6
+	VADDPS Z9, Z7, Z7
+	VADDPS Z14, Z12, Z12
+	VADDPS Z15, Z13, Z13
+	VADDPS Z20, Z18, Z18
+	VADDPS Z21, Z19, Z19
+	VADDPS Z0, Z4, Z4
+	VADDPS Z1, Z5, Z5
+	VADDPS Z6, Z10, Z10
+	VADDPS Z7, Z11, Z11
+	VADDPS Z12, Z16, Z16
+	VADDPS Z13, Z17, Z17
+	VADDPS Z18, Z22, Z22
+	VADDPS Z19, Z23, Z23
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile4segment
+	JMP    store
 
-	// Tile of 3 × 3 vectors.
+	// Tile of 3 × 2 vectors.
 tile3:
-	MOVQ AX, R9
-	SUBQ $0x00000003, DX
-	LEAQ (AX)(BX*2), AX
-	LEAQ (AX)(BX*1), AX
-	MOVQ b_base+72(FP), R10
-	MOVQ k+112(FP), R11
+	MOVQ         AX, R9
+	SUBQ         $0x00000003, DX
+	LEAQ         (AX)(BX*2), AX
+	LEAQ         (AX)(BX*1), AX
+	MOVQ         b_base+72(FP), R10
+	MOVQ         k+112(FP), R11
+	MOVQ         R11, a_len+40(FP)
+	MOVQ         $0x00000003, R11
+	MOVQ         R11, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z4
+	VMOVAPS      Z4, Z5
+	VMOVAPS      Z4, Z10
+	VMOVAPS      Z4, Z11
+	VMOVAPS      Z4, Z16
+	VMOVAPS      Z4, Z17
 
 tile3segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	TESTQ  R11, R11
-	JZ     tile3end
+	MOVQ    a_len+40(FP), R11
+	MOVQ    $0x00000020, R12
+	CMPQ    R11, R12
+	CMOVQGT R12, R11
+	SUBQ    R11, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	TESTQ   R11, R11
+	JZ      tile3end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R10), Z21
-	VMOVUPS      64(R10), Z22
-	VMOVUPS      128(R10), Z23
-	VBROADCASTSS (R9), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R9)(BX*1), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R9)(BX*2), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
+	VMOVUPS      (R10), Z18
+	VMOVUPS      64(R10), Z19
+	VBROADCASTSS (R9), Z20
+	VFMADD231PS  Z18, Z20, Z0
+	VFMADD231PS  Z19, Z20, Z1
+	VBROADCASTSS (R9)(BX*1), Z20
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS (R9)(BX*2), Z20
+	VFMADD231PS  Z18, Z20, Z12
+	VFMADD231PS  Z19, Z20, Z13
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
 	JZ           tile3end
-	VMOVUPS      (R10), Z21
-	VMOVUPS      64(R10), Z22
-	VMOVUPS      128(R10), Z23
-	VBROADCASTSS (R9), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R9)(BX*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R9)(BX*2), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
+	VMOVUPS      (R10), Z18
+	VMOVUPS      64(R10), Z19
+	VBROADCASTSS (R9), Z20
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS (R9)(BX*1), Z20
+	VFMADD231PS  Z18, Z20, Z8
+	VFMADD231PS  Z19, Z20, Z9
+	VBROADCASTSS (R9)(BX*2), Z20
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
 	JNZ          tile3steps
 
 tile3end:
-	VADDPS Z3, Z0, Z0
-	VADDPS Z4, Z1, Z1
-	VADDPS Z5, Z2, Z2
-	VADDPS Z9, Z6, Z6
-	VADDPS Z10, Z7, Z7
-	VADDPS Z11, Z8, Z8
-	VADDPS Z15, Z12, Z12
-	VADDPS Z16, Z13, Z13
-	VADDPS Z17, Z14, Z14
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000003, R11
-	JE     store
-	MOVQ   R11, b_len+80(FP)
-	JMP    modes
+	VADDPS Z2, Z0, Z0
+	VADDPS Z3, Z1, Z1
+	VADDPS Z8, Z6, Z6
+	VADDPS Z9, Z7, Z7
+	VADDPS Z14, Z12, Z12
+	VADDPS Z15, Z13, Z13
+	VADDPS Z0, Z4, Z4
+	VADDPS Z1, Z5, Z5
+	VADDPS Z6, Z10, Z10
+	VADDPS Z7, Z11, Z11
+	VADDPS Z12, Z16, Z16
+	VADDPS Z13, Z17, Z17
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile3segment
+	JMP    store
 
-	// Tile of 2 × 3 vectors.
+	// Tile of 2 × 2 vectors.
 tile2:
-	MOVQ AX, R9
-	SUBQ $0x00000002, DX
-	LEAQ (AX)(BX*2), AX
-	MOVQ b_base+72(FP), R10
-	MOVQ k+112(FP), R11
+	MOVQ         AX, R9
+	SUBQ         $0x00000002, DX
+	LEAQ         (AX)(BX*2), AX
+	MOVQ         b_base+72(FP), R10
+	MOVQ         k+112(FP), R11
+	MOVQ         R11, a_len+40(FP)
+	MOVQ         $0x00000002, R11
+	MOVQ         R11, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z4
+	VMOVAPS      Z4, Z5
+	VMOVAPS      Z4, Z10
+	VMOVAPS      Z4, Z11
 
 tile2segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	TESTQ  R11, R11
-	JZ     tile2end
+	MOVQ    a_len+40(FP), R11
+	MOVQ    $0x00000020, R12
+	CMPQ    R11, R12
+	CMOVQGT R12, R11
+	SUBQ    R11, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	TESTQ   R11, R11
+	JZ      tile2end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R9), Z15
-	VBROADCASTSS (R9)(BX*1), Z16
-	VMOVUPS      (R10), Z17
-	VFMADD231PS  Z17, Z15, Z0
-	VFMADD231PS  Z17, Z16, Z6
-	VMOVUPS      64(R10), Z17
-	VFMADD231PS  Z17, Z15, Z1
-	VFMADD231PS  Z17, Z16, Z7
-	VMOVUPS      128(R10), Z17
-	VFMADD231PS  Z17, Z15, Z2
-	VFMADD231PS  Z17, Z16, Z8
+	VMOVUPS      (R10), Z12
+	VMOVUPS      64(R10), Z13
+	VBROADCASTSS (R9), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (R9)(BX*1), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
 	JZ           tile2end
-	VBROADCASTSS (R9), Z15
-	VBROADCASTSS (R9)(BX*1), Z16
-	VMOVUPS      (R10), Z17
-	VFMADD231PS  Z17, Z15, Z3
-	VFMADD231PS  Z17, Z16, Z9
-	VMOVUPS      64(R10), Z17
-	VFMADD231PS  Z17, Z15, Z4
-	VFMADD231PS  Z17, Z16, Z10
-	VMOVUPS      128(R10), Z17
-	VFMADD231PS  Z17, Z15, Z5
-	VFMADD231PS  Z17, Z16, Z11
+	VMOVUPS      (R10), Z12
+	VMOVUPS      64(R10), Z13
+	VBROADCASTSS (R9), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (R9)(BX*1), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
 	JNZ          tile2steps
 
 tile2end:
-	VADDPS Z3, Z0, Z0
-	VADDPS Z4, Z1, Z1
-	VADDPS Z5, Z2, Z2
-	VADDPS Z9, Z6, Z6
-	VADDPS Z10, Z7, Z7
-	VADDPS Z11, Z8, Z8
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000002, R11
-	JE     store
-	MOVQ   R11, b_len+80(FP)
-	JMP    modes
+	VADDPS Z2, Z0, Z0
+	VADDPS Z3, Z1, Z1
+	VADDPS Z8, Z6, Z6
+	VADDPS Z9, Z7, Z7
+	VADDPS Z0, Z4, Z4
+	VADDPS Z1, Z5, Z5
+	VADDPS Z6, Z10, Z10
+	VADDPS Z7, Z11, Z11
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile2segment
+	JMP    store
 
-	// Tile of 1 × 3 vectors.
+	// Tile of 1 × 2 vectors.
 tile1:
-	MOVQ AX, R9
-	SUBQ $0x00000001, DX
-	LEAQ (AX)(BX*1), AX
-	MOVQ b_base+72(FP), R10
-	MOVQ k+112(FP), R11
+	MOVQ         AX, R9
+	SUBQ         $0x00000001, DX
+	LEAQ         (AX)(BX*1), AX
+	MOVQ         b_base+72(FP), R10
+	MOVQ         k+112(FP), R11
+	MOVQ         R11, a_len+40(FP)
+	MOVQ         $0x00000001, R11
+	MOVQ         R11, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z4
+	VMOVAPS      Z4, Z5
 
 tile1segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	TESTQ  R11, R11
-	JZ     tile1end
+	MOVQ    a_len+40(FP), R11
+	MOVQ    $0x00000020, R12
+	CMPQ    R11, R12
+	CMOVQGT R12, R11
+	SUBQ    R11, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	TESTQ   R11, R11
+	JZ      tile1end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R9), Z9
-	VFMADD231PS  (R10), Z9, Z0
-	VFMADD231PS  64(R10), Z9, Z1
-	VFMADD231PS  128(R10), Z9, Z2
+	VBROADCASTSS (R9), Z6
+	VFMADD231PS  (R10), Z6, Z0
+	VFMADD231PS  64(R10), Z6, Z1
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
 	JZ           tile1end
-	VBROADCASTSS (R9), Z9
-	VFMADD231PS  (R10), Z9, Z3
-	VFMADD231PS  64(R10), Z9, Z4
-	VFMADD231PS  128(R10), Z9, Z5
+	VBROADCASTSS (R9), Z6
+	VFMADD231PS  (R10), Z6, Z2
+	VFMADD231PS  64(R10), Z6, Z3
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
 	JNZ          tile1steps
 
 tile1end:
-	VADDPS Z3, Z0, Z0
-	VADDPS Z4, Z1, Z1
-	VADDPS Z5, Z2, Z2
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000001, R11
-	JE     store
-	MOVQ   R11, b_len+80(FP)
-	JMP    modes
+	VADDPS Z2, Z0, Z0
+	VADDPS Z3, Z1, Z1
+	VADDPS Z0, Z4, Z4
+	VADDPS Z1, Z5, Z5
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile1segment
+	JMP    store
+
+	// C is the first summand.
+load:
+	MOVQ    CX, b_cap+88(FP)
+	MOVQ    b_len+80(FP), R11
+	VMOVUPS (CX), Z4
+	VMOVUPS 64(CX), Z5
+	ADDQ    ldc+24(FP), CX
+	DECQ    R11
+	JZ      loadend
+	VMOVUPS (CX), Z10
+	VMOVUPS 64(CX), Z11
+	ADDQ    ldc+24(FP), CX
+	DECQ    R11
+	JZ      loadend
+	VMOVUPS (CX), Z16
+	VMOVUPS 64(CX), Z17
+	ADDQ    ldc+24(FP), CX
+	DECQ    R11
+	JZ      loadend
+	VMOVUPS (CX), Z22
+	VMOVUPS 64(CX), Z23
+	ADDQ    ldc+24(FP), CX
+
+loadend:
+	MOVQ b_cap+88(FP), CX
+	CMPQ b_len+80(FP), $0x00000004
+	JGE  tile4segment
+	CMPQ b_len+80(FP), $0x00000003
+	JGE  tile3segment
+	CMPQ b_len+80(FP), $0x00000002
+	JGE  tile2segment
+	JMP  tile1segment
 
 	// Store.
 store:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
+	MOVQ    b_len+80(FP), R11
+	VMOVUPS Z4, (CX)
+	VMOVUPS Z5, 64(CX)
 	ADDQ    ldc+24(FP), CX
 	DECQ    R11
 	JZ      storeend
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
+	VMOVUPS Z10, (CX)
+	VMOVUPS Z11, 64(CX)
 	ADDQ    ldc+24(FP), CX
 	DECQ    R11
 	JZ      storeend
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
+	VMOVUPS Z16, (CX)
+	VMOVUPS Z17, 64(CX)
 	ADDQ    ldc+24(FP), CX
 	DECQ    R11
 	JZ      storeend
-	VMOVUPS Z18, (CX)
-	VMOVUPS Z19, 64(CX)
-	VMOVUPS Z20, 128(CX)
+	VMOVUPS Z22, (CX)
+	VMOVUPS Z23, 64(CX)
 	ADDQ    ldc+24(FP), CX
 
 storeend:
-	CMPQ c_len+8(FP), $0x00
-	JE   rows
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
+	JMP rows
 
-	// It was the last one: the next tile begins with the first one.
-	MOVQ a_base+32(FP), R9
-	MOVQ R9, a_len+40(FP)
-	MOVQ m+104(FP), R9
-	MOVQ R9, a_cap+48(FP)
-	JMP  rows
-
-next:
-	MOVQ    b_cap+88(FP), CX
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R11
-	MOVQ    $0x00000020, R12
-	CMPQ    R11, R12
-	CMOVQGT R12, R11
-	SUBQ    R11, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x00000004
-	JGE     tile4segment
-	CMPQ    b_len+80(FP), $0x00000003
-	JGE     tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JGE     tile2segment
-	JMP     tile1segment
-
-	// C is added.
-modes:
-	MOVQ   CX, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     sums
-	MOVQ   b_len+80(FP), R11
-	VADDPS (CX), Z0, Z0
-	VADDPS 64(CX), Z1, Z1
-	VADDPS 128(CX), Z2, Z2
-	ADDQ   ldc+24(FP), CX
-	DECQ   R11
-	JZ     addend
-	VADDPS (CX), Z6, Z6
-	VADDPS 64(CX), Z7, Z7
-	VADDPS 128(CX), Z8, Z8
-	ADDQ   ldc+24(FP), CX
-	DECQ   R11
-	JZ     addend
-	VADDPS (CX), Z12, Z12
-	VADDPS 64(CX), Z13, Z13
-	VADDPS 128(CX), Z14, Z14
-	ADDQ   ldc+24(FP), CX
-	DECQ   R11
-	JZ     addend
-	VADDPS (CX), Z18, Z18
-	VADDPS 64(CX), Z19, Z19
-	VADDPS 128(CX), Z20, Z20
-	ADDQ   ldc+24(FP), CX
-
-addend:
-	MOVQ b_cap+88(FP), CX
-
-sums:
-	MOVQ b_len+80(FP), R11
-	JMP  store
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), BX
-	MOVQ    BX, SI
-	MOVQ    $0x00000020, DI
-	CMPQ    SI, DI
-	CMOVQGT DI, SI
-	SUBQ    SI, BX
-	MOVQ    SI, k+112(FP)
-	MOVQ    BX, a_base+32(FP)
-	MOVQ    BX, a_len+40(FP)
-	XORQ    BX, BX
-	CMPQ    c_len+8(FP), $0x00
-	JNE     begins
-	MOVBQZX load+120(FP), BX
-
-begins:
-	MOVQ BX, a_cap+48(FP)
-	MOVQ BX, m+104(FP)
-	INCQ c_len+8(FP)
-	JMP  tiles
-
-// func gemmEvenOdd4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// func gemmEvenOdd3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV
-TEXT ·gemmEvenOdd4AVX512(SB), NOSPLIT, $0-121
+TEXT ·gemmEvenOdd3AVX512(SB), NOSPLIT, $0-121
 	PCALIGN $0x40
 	MOVQ    a_base+32(FP), AX
 	MOVQ    c_base+0(FP), CX
 	MOVQ    m+104(FP), DX
-	MOVQ    k+112(FP), BX
-	MOVQ    $0x00000000, c_len+8(FP)
-	CMPQ    BX, $0x00000020
-	JG      cut
-	CMPB    load+120(FP), $0x00
-	JNE     cut
-
-tiles:
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), BX
-	SHLQ $0x02, BX
-	MOVQ cs+64(FP), SI
-	SHLQ $0x02, SI
-	MOVQ ldb+96(FP), DI
-	SHLQ $0x02, DI
+	SHLQ    $0x02, ldc+24(FP)
+	MOVQ    rs+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    cs+64(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    ldb+96(FP), DI
+	SHLQ    $0x02, DI
 
 	// Tiles of 3 rows while that many are left for another one after; the last two share the rest.
 rows:
@@ -7296,177 +6694,449 @@ done:
 	VZEROUPPER
 	RET
 
-	// Tile of 3 × 4 vectors.
+	// Tile of 3 × 3 vectors.
 tile3:
-	MOVQ AX, R8
-	SUBQ $0x00000003, DX
-	LEAQ (AX)(BX*2), AX
-	LEAQ (AX)(BX*1), AX
-	MOVQ b_base+72(FP), R9
-	MOVQ k+112(FP), R10
+	MOVQ         AX, R8
+	SUBQ         $0x00000003, DX
+	LEAQ         (AX)(BX*2), AX
+	LEAQ         (AX)(BX*1), AX
+	MOVQ         b_base+72(FP), R9
+	MOVQ         k+112(FP), R10
+	MOVQ         R10, a_len+40(FP)
+	MOVQ         $0x00000003, R10
+	MOVQ         R10, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z6
+	VMOVAPS      Z6, Z7
+	VMOVAPS      Z6, Z8
+	VMOVAPS      Z6, Z15
+	VMOVAPS      Z6, Z16
+	VMOVAPS      Z6, Z17
+	VMOVAPS      Z6, Z24
+	VMOVAPS      Z6, Z25
+	VMOVAPS      Z6, Z26
 
 tile3segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	TESTQ  R10, R10
-	JZ     tile3end
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000020, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
+	TESTQ   R10, R10
+	JZ      tile3end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
 
 tile3steps:
-	VBROADCASTSS (R8), Z24
-	VBROADCASTSS (R8)(BX*1), Z25
-	VBROADCASTSS (R8)(BX*2), Z26
 	VMOVUPS      (R9), Z27
-	VFMADD231PS  Z27, Z24, Z0
-	VFMADD231PS  Z27, Z25, Z8
-	VFMADD231PS  Z27, Z26, Z16
-	VMOVUPS      64(R9), Z27
-	VFMADD231PS  Z27, Z24, Z1
-	VFMADD231PS  Z27, Z25, Z9
-	VFMADD231PS  Z27, Z26, Z17
-	VMOVUPS      128(R9), Z27
-	VFMADD231PS  Z27, Z24, Z2
-	VFMADD231PS  Z27, Z25, Z10
-	VFMADD231PS  Z27, Z26, Z18
-	VMOVUPS      192(R9), Z27
-	VFMADD231PS  Z27, Z24, Z3
-	VFMADD231PS  Z27, Z25, Z11
-	VFMADD231PS  Z27, Z26, Z19
+	VMOVUPS      64(R9), Z28
+	VMOVUPS      128(R9), Z29
+	VBROADCASTSS (R8), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (R8)(BX*1), Z30
+	VFMADD231PS  Z27, Z30, Z9
+	VFMADD231PS  Z28, Z30, Z10
+	VFMADD231PS  Z29, Z30, Z11
+	VBROADCASTSS (R8)(BX*2), Z30
+	VFMADD231PS  Z27, Z30, Z18
+	VFMADD231PS  Z28, Z30, Z19
+	VFMADD231PS  Z29, Z30, Z20
 	ADDQ         DI, R9
 	ADDQ         SI, R8
 	DECQ         R10
 	JZ           tile3end
-	VBROADCASTSS (R8), Z24
-	VBROADCASTSS (R8)(BX*1), Z25
-	VBROADCASTSS (R8)(BX*2), Z26
 	VMOVUPS      (R9), Z27
-	VFMADD231PS  Z27, Z24, Z4
-	VFMADD231PS  Z27, Z25, Z12
-	VFMADD231PS  Z27, Z26, Z20
-	VMOVUPS      64(R9), Z27
-	VFMADD231PS  Z27, Z24, Z5
-	VFMADD231PS  Z27, Z25, Z13
-	VFMADD231PS  Z27, Z26, Z21
-	VMOVUPS      128(R9), Z27
-	VFMADD231PS  Z27, Z24, Z6
-	VFMADD231PS  Z27, Z25, Z14
-	VFMADD231PS  Z27, Z26, Z22
-	VMOVUPS      192(R9), Z27
-	VFMADD231PS  Z27, Z24, Z7
-	VFMADD231PS  Z27, Z25, Z15
-	VFMADD231PS  Z27, Z26, Z23
+	VMOVUPS      64(R9), Z28
+	VMOVUPS      128(R9), Z29
+	VBROADCASTSS (R8), Z30
+	VFMADD231PS  Z27, Z30, Z3
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS (R8)(BX*1), Z30
+	VFMADD231PS  Z27, Z30, Z12
+	VFMADD231PS  Z28, Z30, Z13
+	VFMADD231PS  Z29, Z30, Z14
+	VBROADCASTSS (R8)(BX*2), Z30
+	VFMADD231PS  Z27, Z30, Z21
+	VFMADD231PS  Z28, Z30, Z22
+	VFMADD231PS  Z29, Z30, Z23
 	ADDQ         DI, R9
 	ADDQ         SI, R8
 	DECQ         R10
 	JNZ          tile3steps
 
 tile3end:
-	VADDPS Z4, Z0, Z0
-	VADDPS Z5, Z1, Z1
-	VADDPS Z6, Z2, Z2
-	VADDPS Z7, Z3, Z3
-	VADDPS Z12, Z8, Z8
-	VADDPS Z13, Z9, Z9
-	VADDPS Z14, Z10, Z10
-	VADDPS Z15, Z11, Z11
-	VADDPS Z20, Z16, Z16
-	VADDPS Z21, Z17, Z17
-	VADDPS Z22, Z18, Z18
-	VADDPS Z23, Z19, Z19
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000003, R10
-	JE     store
-	MOVQ   R10, b_len+80(FP)
-	JMP    modes
+	VADDPS Z3, Z0, Z0
+	VADDPS Z4, Z1, Z1
+	VADDPS Z5, Z2, Z2
+	VADDPS Z12, Z9, Z9
+	VADDPS Z13, Z10, Z10
+	VADDPS Z14, Z11, Z11
+	VADDPS Z21, Z18, Z18
+	VADDPS Z22, Z19, Z19
+	VADDPS Z23, Z20, Z20
+	VADDPS Z0, Z6, Z6
+	VADDPS Z1, Z7, Z7
+	VADDPS Z2, Z8, Z8
+	VADDPS Z9, Z15, Z15
+	VADDPS Z10, Z16, Z16
+	VADDPS Z11, Z17, Z17
+	VADDPS Z18, Z24, Z24
+	VADDPS Z19, Z25, Z25
+	VADDPS Z20, Z26, Z26
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile3segment
+	JMP    store
 
-	// Tile of 2 × 4 vectors.
+	// Tile of 2 × 3 vectors.
 tile2:
-	MOVQ AX, R8
-	SUBQ $0x00000002, DX
-	LEAQ (AX)(BX*2), AX
-	MOVQ b_base+72(FP), R9
-	MOVQ k+112(FP), R10
+	MOVQ         AX, R8
+	SUBQ         $0x00000002, DX
+	LEAQ         (AX)(BX*2), AX
+	MOVQ         b_base+72(FP), R9
+	MOVQ         k+112(FP), R10
+	MOVQ         R10, a_len+40(FP)
+	MOVQ         $0x00000002, R10
+	MOVQ         R10, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z6
+	VMOVAPS      Z6, Z7
+	VMOVAPS      Z6, Z8
+	VMOVAPS      Z6, Z15
+	VMOVAPS      Z6, Z16
+	VMOVAPS      Z6, Z17
 
 tile2segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	TESTQ  R10, R10
-	JZ     tile2end
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000020, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	TESTQ   R10, R10
+	JZ      tile2end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R8), Z20
-	VBROADCASTSS (R8)(BX*1), Z21
-	VMOVUPS      (R9), Z22
-	VFMADD231PS  Z22, Z20, Z0
-	VFMADD231PS  Z22, Z21, Z8
-	VMOVUPS      64(R9), Z22
-	VFMADD231PS  Z22, Z20, Z1
-	VFMADD231PS  Z22, Z21, Z9
-	VMOVUPS      128(R9), Z22
-	VFMADD231PS  Z22, Z20, Z2
-	VFMADD231PS  Z22, Z21, Z10
-	VMOVUPS      192(R9), Z22
-	VFMADD231PS  Z22, Z20, Z3
-	VFMADD231PS  Z22, Z21, Z11
+	VBROADCASTSS (R8), Z18
+	VBROADCASTSS (R8)(BX*1), Z19
+	VMOVUPS      (R9), Z20
+	VFMADD231PS  Z20, Z18, Z0
+	VFMADD231PS  Z20, Z19, Z9
+	VMOVUPS      64(R9), Z20
+	VFMADD231PS  Z20, Z18, Z1
+	VFMADD231PS  Z20, Z19, Z10
+	VMOVUPS      128(R9), Z20
+	VFMADD231PS  Z20, Z18, Z2
+	VFMADD231PS  Z20, Z19, Z11
 	ADDQ         DI, R9
 	ADDQ         SI, R8
 	DECQ         R10
 	JZ           tile2end
-	VBROADCASTSS (R8), Z20
-	VBROADCASTSS (R8)(BX*1), Z21
-	VMOVUPS      (R9), Z22
-	VFMADD231PS  Z22, Z20, Z4
-	VFMADD231PS  Z22, Z21, Z12
-	VMOVUPS      64(R9), Z22
-	VFMADD231PS  Z22, Z20, Z5
-	VFMADD231PS  Z22, Z21, Z13
-	VMOVUPS      128(R9), Z22
-	VFMADD231PS  Z22, Z20, Z6
-	VFMADD231PS  Z22, Z21, Z14
-	VMOVUPS      192(R9), Z22
-	VFMADD231PS  Z22, Z20, Z7
-	VFMADD231PS  Z22, Z21, Z15
+	VBROADCASTSS (R8), Z18
+	VBROADCASTSS (R8)(BX*1), Z19
+	VMOVUPS      (R9), Z20
+	VFMADD231PS  Z20, Z18, Z3
+	VFMADD231PS  Z20, Z19, Z12
+	VMOVUPS      64(R9), Z20
+	VFMADD231PS  Z20, Z18, Z4
+	VFMADD231PS  Z20, Z19, Z13
+	VMOVUPS      128(R9), Z20
+	VFMADD231PS  Z20, Z18, Z5
+	VFMADD231PS  Z20, Z19, Z14
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile2steps
+
+tile2end:
+	VADDPS Z3, Z0, Z0
+	VADDPS Z4, Z1, Z1
+	VADDPS Z5, Z2, Z2
+	VADDPS Z12, Z9, Z9
+	VADDPS Z13, Z10, Z10
+	VADDPS Z14, Z11, Z11
+	VADDPS Z0, Z6, Z6
+	VADDPS Z1, Z7, Z7
+	VADDPS Z2, Z8, Z8
+	VADDPS Z9, Z15, Z15
+	VADDPS Z10, Z16, Z16
+	VADDPS Z11, Z17, Z17
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile2segment
+	JMP    store
+
+	// Tile of 1 × 3 vectors.
+tile1:
+	MOVQ         AX, R8
+	SUBQ         $0x00000001, DX
+	LEAQ         (AX)(BX*1), AX
+	MOVQ         b_base+72(FP), R9
+	MOVQ         k+112(FP), R10
+	MOVQ         R10, a_len+40(FP)
+	MOVQ         $0x00000001, R10
+	MOVQ         R10, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z6
+	VMOVAPS      Z6, Z7
+	VMOVAPS      Z6, Z8
+
+tile1segment:
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000020, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	TESTQ   R10, R10
+	JZ      tile1end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R8), Z9
+	VFMADD231PS  (R9), Z9, Z0
+	VFMADD231PS  64(R9), Z9, Z1
+	VFMADD231PS  128(R9), Z9, Z2
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JZ           tile1end
+	VBROADCASTSS (R8), Z9
+	VFMADD231PS  (R9), Z9, Z3
+	VFMADD231PS  64(R9), Z9, Z4
+	VFMADD231PS  128(R9), Z9, Z5
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile1steps
+
+tile1end:
+	VADDPS Z3, Z0, Z0
+	VADDPS Z4, Z1, Z1
+	VADDPS Z5, Z2, Z2
+	VADDPS Z0, Z6, Z6
+	VADDPS Z1, Z7, Z7
+	VADDPS Z2, Z8, Z8
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile1segment
+	JMP    store
+
+	// C is the first summand.
+load:
+	MOVQ    CX, b_cap+88(FP)
+	MOVQ    b_len+80(FP), R10
+	VMOVUPS (CX), Z6
+	VMOVUPS 64(CX), Z7
+	VMOVUPS 128(CX), Z8
+	ADDQ    ldc+24(FP), CX
+	DECQ    R10
+	JZ      loadend
+	VMOVUPS (CX), Z15
+	VMOVUPS 64(CX), Z16
+	VMOVUPS 128(CX), Z17
+	ADDQ    ldc+24(FP), CX
+	DECQ    R10
+	JZ      loadend
+	VMOVUPS (CX), Z24
+	VMOVUPS 64(CX), Z25
+	VMOVUPS 128(CX), Z26
+	ADDQ    ldc+24(FP), CX
+
+loadend:
+	MOVQ b_cap+88(FP), CX
+	CMPQ b_len+80(FP), $0x00000003
+	JGE  tile3segment
+	CMPQ b_len+80(FP), $0x00000002
+	JGE  tile2segment
+	JMP  tile1segment
+
+	// Store.
+store:
+	MOVQ    b_len+80(FP), R10
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	VMOVUPS Z8, 128(CX)
+	ADDQ    ldc+24(FP), CX
+	DECQ    R10
+	JZ      storeend
+	VMOVUPS Z15, (CX)
+	VMOVUPS Z16, 64(CX)
+	VMOVUPS Z17, 128(CX)
+	ADDQ    ldc+24(FP), CX
+	DECQ    R10
+	JZ      storeend
+	VMOVUPS Z24, (CX)
+	VMOVUPS Z25, 64(CX)
+	VMOVUPS Z26, 128(CX)
+	ADDQ    ldc+24(FP), CX
+
+storeend:
+	JMP rows
+
+// func gemmEvenOdd4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·gemmEvenOdd4AVX512(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	SHLQ    $0x02, ldc+24(FP)
+	MOVQ    rs+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    cs+64(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    ldb+96(FP), DI
+	SHLQ    $0x02, DI
+
+	// Tiles of 2 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DX, $0x00000004
+	JGE  tile2
+	CMPQ DX, $0x00000002
+	JE   tile2
+	MOVQ DX, R8
+	JL   last
+	INCQ R8
+	SHRQ $0x01, R8
+
+last:
+	TESTQ R8, R8
+	JZ    done
+	CMPQ  R8, $0x00000001
+	JLE   tile1
+	CMPQ  R8, $0x00000002
+	JLE   tile2
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 2 × 4 vectors.
+tile2:
+	MOVQ         AX, R8
+	SUBQ         $0x00000002, DX
+	LEAQ         (AX)(BX*2), AX
+	MOVQ         b_base+72(FP), R9
+	MOVQ         k+112(FP), R10
+	MOVQ         R10, a_len+40(FP)
+	MOVQ         $0x00000002, R10
+	MOVQ         R10, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z8
+	VMOVAPS      Z8, Z9
+	VMOVAPS      Z8, Z10
+	VMOVAPS      Z8, Z11
+	VMOVAPS      Z8, Z20
+	VMOVAPS      Z8, Z21
+	VMOVAPS      Z8, Z22
+	VMOVAPS      Z8, Z23
+
+tile2segment:
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000020, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	TESTQ   R10, R10
+	JZ      tile2end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile2steps:
+	VBROADCASTSS (R8), Z24
+	VBROADCASTSS (R8)(BX*1), Z25
+	VMOVUPS      (R9), Z26
+	VFMADD231PS  Z26, Z24, Z0
+	VFMADD231PS  Z26, Z25, Z12
+	VMOVUPS      64(R9), Z26
+	VFMADD231PS  Z26, Z24, Z1
+	VFMADD231PS  Z26, Z25, Z13
+	VMOVUPS      128(R9), Z26
+	VFMADD231PS  Z26, Z24, Z2
+	VFMADD231PS  Z26, Z25, Z14
+	VMOVUPS      192(R9), Z26
+	VFMADD231PS  Z26, Z24, Z3
+	VFMADD231PS  Z26, Z25, Z15
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JZ           tile2end
+	VBROADCASTSS (R8), Z24
+	VBROADCASTSS (R8)(BX*1), Z25
+	VMOVUPS      (R9), Z26
+	VFMADD231PS  Z26, Z24, Z4
+	VFMADD231PS  Z26, Z25, Z16
+	VMOVUPS      64(R9), Z26
+	VFMADD231PS  Z26, Z24, Z5
+	VFMADD231PS  Z26, Z25, Z17
+	VMOVUPS      128(R9), Z26
+	VFMADD231PS  Z26, Z24, Z6
+	VFMADD231PS  Z26, Z25, Z18
+	VMOVUPS      192(R9), Z26
+	VFMADD231PS  Z26, Z24, Z7
+	VFMADD231PS  Z26, Z25, Z19
 	ADDQ         DI, R9
 	ADDQ         SI, R8
 	DECQ         R10
@@ -7477,35 +7147,55 @@ tile2end:
 	VADDPS Z5, Z1, Z1
 	VADDPS Z6, Z2, Z2
 	VADDPS Z7, Z3, Z3
-	VADDPS Z12, Z8, Z8
-	VADDPS Z13, Z9, Z9
-	VADDPS Z14, Z10, Z10
-	VADDPS Z15, Z11, Z11
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000002, R10
-	JE     store
-	MOVQ   R10, b_len+80(FP)
-	JMP    modes
+	VADDPS Z16, Z12, Z12
+	VADDPS Z17, Z13, Z13
+	VADDPS Z18, Z14, Z14
+	VADDPS Z19, Z15, Z15
+	VADDPS Z0, Z8, Z8
+	VADDPS Z1, Z9, Z9
+	VADDPS Z2, Z10, Z10
+	VADDPS Z3, Z11, Z11
+	VADDPS Z12, Z20, Z20
+	VADDPS Z13, Z21, Z21
+	VADDPS Z14, Z22, Z22
+	VADDPS Z15, Z23, Z23
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile2segment
+	JMP    store
 
 	// Tile of 1 × 4 vectors.
 tile1:
-	MOVQ AX, R8
-	SUBQ $0x00000001, DX
-	LEAQ (AX)(BX*1), AX
-	MOVQ b_base+72(FP), R9
-	MOVQ k+112(FP), R10
+	MOVQ         AX, R8
+	SUBQ         $0x00000001, DX
+	LEAQ         (AX)(BX*1), AX
+	MOVQ         b_base+72(FP), R9
+	MOVQ         k+112(FP), R10
+	MOVQ         R10, a_len+40(FP)
+	MOVQ         $0x00000001, R10
+	MOVQ         R10, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z8
+	VMOVAPS      Z8, Z9
+	VMOVAPS      Z8, Z10
+	VMOVAPS      Z8, Z11
 
 tile1segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	TESTQ  R10, R10
-	JZ     tile1end
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000020, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	TESTQ   R10, R10
+	JZ      tile1end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
@@ -7535,21 +7225,40 @@ tile1end:
 	VADDPS Z5, Z1, Z1
 	VADDPS Z6, Z2, Z2
 	VADDPS Z7, Z3, Z3
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000001, R10
-	JE     store
-	MOVQ   R10, b_len+80(FP)
-	JMP    modes
+	VADDPS Z0, Z8, Z8
+	VADDPS Z1, Z9, Z9
+	VADDPS Z2, Z10, Z10
+	VADDPS Z3, Z11, Z11
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile1segment
+	JMP    store
+
+	// C is the first summand.
+load:
+	MOVQ    CX, b_cap+88(FP)
+	MOVQ    b_len+80(FP), R10
+	VMOVUPS (CX), Z8
+	VMOVUPS 64(CX), Z9
+	VMOVUPS 128(CX), Z10
+	VMOVUPS 192(CX), Z11
+	ADDQ    ldc+24(FP), CX
+	DECQ    R10
+	JZ      loadend
+	VMOVUPS (CX), Z20
+	VMOVUPS 64(CX), Z21
+	VMOVUPS 128(CX), Z22
+	VMOVUPS 192(CX), Z23
+	ADDQ    ldc+24(FP), CX
+
+loadend:
+	MOVQ b_cap+88(FP), CX
+	CMPQ b_len+80(FP), $0x00000002
+	JGE  tile2segment
+	JMP  tile1segment
 
 	// Store.
 store:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	VMOVUPS Z3, 192(CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R10
-	JZ      storeend
+	MOVQ    b_len+80(FP), R10
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, 64(CX)
 	VMOVUPS Z10, 128(CX)
@@ -7557,93 +7266,14 @@ store:
 	ADDQ    ldc+24(FP), CX
 	DECQ    R10
 	JZ      storeend
-	VMOVUPS Z16, (CX)
-	VMOVUPS Z17, 64(CX)
-	VMOVUPS Z18, 128(CX)
-	VMOVUPS Z19, 192(CX)
+	VMOVUPS Z20, (CX)
+	VMOVUPS Z21, 64(CX)
+	VMOVUPS Z22, 128(CX)
+	VMOVUPS Z23, 192(CX)
 	ADDQ    ldc+24(FP), CX
 
 storeend:
-	CMPQ c_len+8(FP), $0x00
-	JE   rows
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ a_base+32(FP), R8
-	MOVQ R8, a_len+40(FP)
-	MOVQ m+104(FP), R8
-	MOVQ R8, a_cap+48(FP)
-	JMP  rows
-
-next:
-	MOVQ    b_cap+88(FP), CX
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R10
-	MOVQ    $0x00000020, R11
-	CMPQ    R10, R11
-	CMOVQGT R11, R10
-	SUBQ    R10, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x00000003
-	JGE     tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JGE     tile2segment
-	JMP     tile1segment
-
-	// C is added.
-modes:
-	MOVQ   CX, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     sums
-	MOVQ   b_len+80(FP), R10
-	VADDPS (CX), Z0, Z0
-	VADDPS 64(CX), Z1, Z1
-	VADDPS 128(CX), Z2, Z2
-	VADDPS 192(CX), Z3, Z3
-	ADDQ   ldc+24(FP), CX
-	DECQ   R10
-	JZ     addend
-	VADDPS (CX), Z8, Z8
-	VADDPS 64(CX), Z9, Z9
-	VADDPS 128(CX), Z10, Z10
-	VADDPS 192(CX), Z11, Z11
-	ADDQ   ldc+24(FP), CX
-	DECQ   R10
-	JZ     addend
-	VADDPS (CX), Z16, Z16
-	VADDPS 64(CX), Z17, Z17
-	VADDPS 128(CX), Z18, Z18
-	VADDPS 192(CX), Z19, Z19
-	ADDQ   ldc+24(FP), CX
-
-addend:
-	MOVQ b_cap+88(FP), CX
-
-sums:
-	MOVQ b_len+80(FP), R10
-	JMP  store
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), BX
-	MOVQ    BX, SI
-	MOVQ    $0x00000020, DI
-	CMPQ    SI, DI
-	CMOVQGT DI, SI
-	SUBQ    SI, BX
-	MOVQ    SI, k+112(FP)
-	MOVQ    BX, a_base+32(FP)
-	MOVQ    BX, a_len+40(FP)
-	XORQ    BX, BX
-	CMPQ    c_len+8(FP), $0x00
-	JNE     begins
-	MOVBQZX load+120(FP), BX
-
-begins:
-	MOVQ BX, a_cap+48(FP)
-	MOVQ BX, m+104(FP)
-	INCQ c_len+8(FP)
-	JMP  tiles
+	JMP rows
 
 // func panelProductPairsAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
@@ -18173,9 +17803,6 @@ done:
 
 DATA const41103000AVX512<>+0(SB)/64, $"\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A"
 GLOBL const41103000AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const80000000AVX512<>+0(SB)/64, $"\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80"
-GLOBL const80000000AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA const7fffffffAVX512<>+0(SB)/64, $"\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f"
 GLOBL const7fffffffAVX512<>(SB), RODATA|NOPTR, $64
@@ -32662,6 +32289,225 @@ done:
 	MOVQ R8, ret+120(FP)
 	VZEROUPPER
 	RET
+
+// func scaleRowsAVX512(s []float32, ld int, a []float32, lda int, n int, scales []float32, lsc int, load bool, max []float32)
+// Requires: AVX, AVX512F
+TEXT ·scaleRowsAVX512(SB), NOSPLIT, $0-136
+	PCALIGN $0x40
+	MOVQ    max_len+120(FP), AX
+	CMPQ    AX, $0x10
+	JL      few
+	MOVQ    s_base+0(FP), CX
+	MOVQ    ld+24(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    a_base+32(FP), BX
+	MOVQ    lda+56(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    n+64(FP), DI
+	MOVQ    scales_base+72(FP), R8
+	MOVQ    lsc+96(FP), R9
+	SHLQ    $0x02, R9
+	MOVQ    max_base+112(FP), R10
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  AX, $0x00000040
+	JGE   chunk4
+	CMPQ  AX, $0x00000020
+	JGE   chunk2
+	TESTQ AX, AX
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk4:
+	VMOVUPS (R10), Z0
+	VMOVUPS 64(R10), Z1
+	VMOVUPS 128(R10), Z2
+	VMOVUPS 192(R10), Z3
+	MOVQ    CX, R11
+	MOVQ    BX, R12
+	MOVQ    R8, R13
+	MOVQ    DI, R14
+	CMPB    load+104(FP), $0x00
+	JNE     chunk4loads
+	TESTQ   R14, R14
+	JZ      chunk4rowend
+
+chunk4row:
+	VBROADCASTSS (R13), Z4
+	VMULPS       (R12), Z4, Z5
+	VMOVUPS      Z5, (R11)
+	VMAXPS       Z0, Z5, Z0
+	VMULPS       64(R12), Z4, Z5
+	VMOVUPS      Z5, 64(R11)
+	VMAXPS       Z1, Z5, Z1
+	VMULPS       128(R12), Z4, Z5
+	VMOVUPS      Z5, 128(R11)
+	VMAXPS       Z2, Z5, Z2
+	VMULPS       192(R12), Z4, Z4
+	VMOVUPS      Z4, 192(R11)
+	VMAXPS       Z3, Z4, Z3
+	ADDQ         DX, R11
+	ADDQ         SI, R12
+	ADDQ         R9, R13
+	DECQ         R14
+	JNZ          chunk4row
+
+chunk4rowend:
+	JMP chunk4done
+
+chunk4loads:
+	TESTQ R14, R14
+	JZ    chunk4sumend
+
+chunk4sum:
+	VBROADCASTSS (R13), Z4
+	VMOVUPS      (R12), Z5
+	VFMADD213PS  (R11), Z4, Z5
+	VMOVUPS      Z5, (R11)
+	VMAXPS       Z0, Z5, Z0
+	VMOVUPS      64(R12), Z5
+	VFMADD213PS  64(R11), Z4, Z5
+	VMOVUPS      Z5, 64(R11)
+	VMAXPS       Z1, Z5, Z1
+	VMOVUPS      128(R12), Z5
+	VFMADD213PS  128(R11), Z4, Z5
+	VMOVUPS      Z5, 128(R11)
+	VMAXPS       Z2, Z5, Z2
+	VMOVUPS      192(R12), Z5
+	VFMADD213PS  192(R11), Z4, Z5
+	VMOVUPS      Z5, 192(R11)
+	VMAXPS       Z3, Z5, Z3
+	ADDQ         DX, R11
+	ADDQ         SI, R12
+	ADDQ         R9, R13
+	DECQ         R14
+	JNZ          chunk4sum
+
+chunk4sumend:
+chunk4done:
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, 64(R10)
+	VMOVUPS Z2, 128(R10)
+	VMOVUPS Z3, 192(R10)
+	ADDQ    $0x00000100, CX
+	ADDQ    $0x00000100, BX
+	ADDQ    $0x00000100, R10
+	SUBQ    $0x00000040, AX
+	JMP     columns
+
+chunk2:
+	VMOVUPS (R10), Z0
+	VMOVUPS 64(R10), Z1
+	MOVQ    CX, R11
+	MOVQ    BX, R12
+	MOVQ    R8, R13
+	MOVQ    DI, R14
+	CMPB    load+104(FP), $0x00
+	JNE     chunk2loads
+	TESTQ   R14, R14
+	JZ      chunk2rowend
+
+chunk2row:
+	VBROADCASTSS (R13), Z2
+	VMULPS       (R12), Z2, Z3
+	VMOVUPS      Z3, (R11)
+	VMAXPS       Z0, Z3, Z0
+	VMULPS       64(R12), Z2, Z2
+	VMOVUPS      Z2, 64(R11)
+	VMAXPS       Z1, Z2, Z1
+	ADDQ         DX, R11
+	ADDQ         SI, R12
+	ADDQ         R9, R13
+	DECQ         R14
+	JNZ          chunk2row
+
+chunk2rowend:
+	JMP chunk2done
+
+chunk2loads:
+	TESTQ R14, R14
+	JZ    chunk2sumend
+
+chunk2sum:
+	VBROADCASTSS (R13), Z2
+	VMOVUPS      (R12), Z3
+	VFMADD213PS  (R11), Z2, Z3
+	VMOVUPS      Z3, (R11)
+	VMAXPS       Z0, Z3, Z0
+	VMOVUPS      64(R12), Z3
+	VFMADD213PS  64(R11), Z2, Z3
+	VMOVUPS      Z3, 64(R11)
+	VMAXPS       Z1, Z3, Z1
+	ADDQ         DX, R11
+	ADDQ         SI, R12
+	ADDQ         R9, R13
+	DECQ         R14
+	JNZ          chunk2sum
+
+chunk2sumend:
+chunk2done:
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, 64(R10)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, BX
+	ADDQ    $0x00000080, R10
+	SUBQ    $0x00000020, AX
+	JMP     columns
+
+chunk1:
+	VMOVUPS (R10), Z0
+	MOVQ    CX, R11
+	MOVQ    BX, R12
+	MOVQ    R8, R13
+	MOVQ    DI, R14
+	CMPB    load+104(FP), $0x00
+	JNE     chunk1loads
+	TESTQ   R14, R14
+	JZ      chunk1rowend
+
+chunk1row:
+	VBROADCASTSS (R13), Z1
+	VMULPS       (R12), Z1, Z1
+	VMOVUPS      Z1, (R11)
+	VMAXPS       Z0, Z1, Z0
+	ADDQ         DX, R11
+	ADDQ         SI, R12
+	ADDQ         R9, R13
+	DECQ         R14
+	JNZ          chunk1row
+
+chunk1rowend:
+	JMP chunk1done
+
+chunk1loads:
+	TESTQ R14, R14
+	JZ    chunk1sumend
+
+chunk1sum:
+	VBROADCASTSS (R13), Z1
+	VMOVUPS      (R12), Z2
+	VFMADD213PS  (R11), Z1, Z2
+	VMOVUPS      Z2, (R11)
+	VMAXPS       Z0, Z2, Z0
+	ADDQ         DX, R11
+	ADDQ         SI, R12
+	ADDQ         R9, R13
+	DECQ         R14
+	JNZ          chunk1sum
+
+chunk1sumend:
+chunk1done:
+	VMOVUPS Z0, (R10)
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, BX
+	ADDQ    $0x00000040, R10
+	SUBQ    $0x00000010, AX
+	JMP     columns
+
+few:
+	JMP ·scaleRowsAVX2+0(SB)
 
 // func skinnyPairsAVX512(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
 // Requires: AVX, AVX512DQ, AVX512F
