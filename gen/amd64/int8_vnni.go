@@ -25,9 +25,9 @@ func (vnniDot) tiles(ukernel.PackedFormat) [][]spec.TileShape {
 	}
 }
 
-func (vnniDot) frameBytes(ukernel.PackedFormat) int { return 0 }
+func (vnniDot) frameBytes(*int8Gemmer) int { return 0 }
 
-func (vnniDot) manyRows(*int8Gemmer) {}
+func (vnniDot) manyRows(t *int8Gemmer) { t.clear() }
 
 func (vnniDot) prepare(*int8Gemmer) {}
 
