@@ -78,7 +78,7 @@ type int8Dot interface {
 	// all lanes, and its last tile has 1 row; a group with more vectors is for whole panels alone.
 	tiles(ukernel.PackedFormat) [][]spec.TileShape
 
-	frameBytes(t *int8Gemmer) int // on the stack
+	frameBytes(q ukernel.PackedFormat) int // on the stack
 
 	// manyRows emits products of many rows that go another way, and returns after them. For what
 	// follows it clears C.
@@ -173,7 +173,7 @@ func (g *gen) beginInt8(formats ...ukernel.PackedFormat) *int8Gemmer {
 }
 
 func (g *gen) gemmInt8(t *int8Gemmer, dot int8Dot) {
-	if n := dot.frameBytes(t); n > 0 {
+	if n := dot.frameBytes(t.format); n > 0 {
 		t.frame = g.Frame(n)
 	}
 	dot.manyRows(t)

@@ -39,11 +39,11 @@ func tilesOf(rows ...int) [][]spec.TileShape {
 	return [][]spec.TileShape{more, {{Vectors: wordVectors, Rows: 1}}, {{Vectors: 2, Rows: 1}}}
 }
 
-func (d avx2Dot) frameBytes(t *int8Gemmer) int {
-	if t.format.Bits() == 4 {
+func (d avx2Dot) frameBytes(q ukernel.PackedFormat) int {
+	if q.Bits() == 4 {
 		return 0
 	}
-	return 2 * spec.BlockSteps * d.tiles(t.format)[0][0].Rows
+	return 2 * spec.BlockSteps * d.tiles(q)[0][0].Rows
 }
 
 // prepare stores the codes of 8-bit products as 16-bit words: for each row the even bytes of all

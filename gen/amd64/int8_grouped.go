@@ -26,7 +26,7 @@ import (
 type avx2Grouped struct{ avx2Dot }
 
 // The frame has the integers of the groups of some lanes, 16 bits each.
-func (avx2Grouped) frameBytes(*int8Gemmer) int { return 2 * 32 }
+func (avx2Grouped) frameBytes(ukernel.PackedFormat) int { return 2 * 32 }
 
 func (avx2Grouped) tiles(ukernel.PackedFormat) [][]spec.TileShape { return tilesOf(6, 4, 2) }
 

@@ -51,7 +51,9 @@ func (*vnniGrouped) tiles(q ukernel.PackedFormat) [][]spec.TileShape {
 	return [][]spec.TileShape{list}
 }
 
-func (*vnniGrouped) frameBytes(*int8Gemmer) int { return max(groupedBegin+8*groupedRows, manyFrame) }
+func (*vnniGrouped) frameBytes(ukernel.PackedFormat) int {
+	return max(groupedBegin+8*groupedRows, manyFrame)
+}
 
 // wide is set if the sums of groups do not fit into 16 bits.
 func (*vnniGrouped) wide(t *int8Gemmer) bool { return t.format.Bits() > 4 }

@@ -18,11 +18,12 @@ import (
 // word of codes takes 3 loads of weights, 4 broadcasts and 12 VPDPBUSD.
 //
 // The outer loop goes over groups of blocks, the next one over tiles. A tile with fewer rows takes
-// its last one several times, and computes and stores the same sums for it: 5 rows take as long as 8.
+// its last one several times, and computes and stores the same sums for it: 5 rows take as long as
+// 8.
 //
 // Sums of integers become float32 without conversions where they are multiplied next. An
-// accumulator begins with the bits of magic, 3·2^22, whose unit in the last place is 1. With a sum s
-// of less than 2^22 it then has the bits of magic + s, and
+// accumulator begins with the bits of magic, 3·2^22, whose unit in the last place is 1. With a sum
+// s of less than 2^22 it then has the bits of magic + s, and
 //
 //	fma(magic + s, i, -magic·i) = s·i
 //

@@ -25,7 +25,7 @@ func (vnniDot) tiles(ukernel.PackedFormat) [][]spec.TileShape {
 	}
 }
 
-func (vnniDot) frameBytes(*int8Gemmer) int { return 0 }
+func (vnniDot) frameBytes(ukernel.PackedFormat) int { return 0 }
 
 func (vnniDot) manyRows(t *int8Gemmer) { t.clear() }
 

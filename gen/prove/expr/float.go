@@ -158,8 +158,8 @@ func (g *Graph) wholeOf(x, y *Node) *Node {
 	return g.Unary(SToF, 32, g.Plus(above, least-int64(x.Val&^minusZero)))
 }
 
-// shiftedFma returns s·y, a whole number up to 2^24, of (c+s)·y-c·y, where the bits of c+s are those
-// of wholeOf, nil for others. Nothing is rounded, and zero is +0.
+// shiftedFma returns s·y, a whole number up to 2^24, for (c+s)·y-c·y, where wholeOf knows c+s; nil
+// for others. Nothing is rounded, and zero is +0.
 func (g *Graph) shiftedFma(x, y, z *Node) *Node {
 	c, negative := g.unsigned(z)
 	if !negative || c.Op != FMul {

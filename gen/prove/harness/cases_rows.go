@@ -385,7 +385,7 @@ func panelOf(k *Kernel, lanes, n int) Buffer {
 	return b
 }
 
-// joined makes panels whose groups have equal integers, or those of the first lane that differ:
+// joined makes panels whose groups have equal integers, or whose first lane has different ones:
 // products of many rows go different ways then. Formats without minima have one way.
 func joined(k *Kernel, lanes, n int, equal bool) Buffer {
 	b, size := panelOf(k, lanes, n), lanes*blockBytes[k.Index]
