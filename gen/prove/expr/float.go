@@ -1,6 +1,9 @@
 package expr
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 const (
 	plusZero  = 0
@@ -155,6 +158,23 @@ func (g *Graph) wholeOf(x, y *Node) *Node {
 	return g.Unary(SToF, 32, g.Plus(above, least-int64(x.Val&^minusZero)))
 }
 
+// shiftedFma returns s·y, a whole number up to 2^24, for (c+s)·y-c·y, where wholeOf knows c+s; nil
+// for others. Nothing is rounded, and zero is +0.
+func (g *Graph) shiftedFma(x, y, z *Node) *Node {
+	c, negative := g.unsigned(z)
+	if !negative || c.Op != FMul {
+		return nil
+	}
+	for i, factor := range c.Args {
+		if factor.IsConst() && c.Args[1-i] == y {
+			if s := g.wholeOf(g.FNeg(factor), x); s != nil {
+				return g.wholeFma(s, y, g.Const(32, 0))
+			}
+		}
+	}
+	return nil
+}
+
 // FSub returns x-y.
 func (g *Graph) FSub(x, y *Node) *Node { return g.FAdd(x, g.FNeg(y)) }
 
@@ -187,6 +207,9 @@ func (g *Graph) FFma(x, y, z *Node) *Node {
 		return g.FMul(x, y)
 	}
 	if n := g.wholeFma(x, y, z); n != nil {
+		return n
+	}
+	if n := cmp.Or(g.shiftedFma(x, y, z), g.shiftedFma(y, x, z)); n != nil {
 		return n
 	}
 	if z.IsConst() && z.Val == 0 && (isWhole(x) || isWhole(y)) {
