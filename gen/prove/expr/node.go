@@ -253,7 +253,7 @@ type replacement struct {
 	uses int
 }
 
-// Replace makes Unary, FMax and FMin return y in the place of x, by an argument of the caller.
+// Replace makes Unary, FMax, FMin and FEq return y in the place of x, by an argument of the caller.
 func (g *Graph) Replace(x, y *Node) {
 	if g.replaced == nil {
 		g.replaced = map[*Node]*replacement{}
@@ -363,7 +363,8 @@ func product(aLo, aHi, bLo, bHi int64) (lo, hi int64) {
 }
 
 // exact returns the bounds of a sum that does not wrap around, or always as often, and what it is
-// off by then. A product and a multiple of one of its factors, as in (w-32)·x, are bounded together.
+// off by then. A product and a multiple of one of its factors, as in (w-32)·x, are bounded
+// together.
 func (n *Node) exact() (lo, hi, off int64, ok bool) {
 	lo, hi, ok = n.unbounded()
 	if !ok || n.Width > 32 {
