@@ -184,7 +184,7 @@ func ExampleSequence_Load() {
 	// [1] [2]
 }
 
-// Attention sinks: the first token stays, of the others those of the last four positions, in whole
+// Attention sinks: the first token stays, and of the others the last four positions, in whole
 // pages.
 func ExampleSequence_DropBetween() {
 	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 2, Pages: 8})
@@ -348,7 +348,7 @@ func ExampleNew() {
 	// int4 [B H L D] = [100 8 16 64] with strides [8192 1024 64]
 }
 
-// Layers of Gemma 4: one of two has larger heads, and sees all tokens.
+// Layers of Gemma 4: every second one has larger heads, and sees all tokens.
 func ExampleNewOf() {
 	cache, err := kvcache.NewOf([]kvcache.Config{
 		{Heads: 2, HeadSize: 256, PageSize: 16, Pages: 8},
@@ -423,8 +423,8 @@ func ExampleBatch_Append() {
 	// [10] [20]
 }
 
-// Keys and values are rounded to the cache's type. Those of the shorter sequence end where it does:
-// its second row is not stored.
+// Keys and values are rounded to the cache's type. The shorter sequence's end where it does: its
+// second row is not stored.
 func ExampleBatch_Store() {
 	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, KeyType: kernel.BFloat16, ValueType: kernel.BFloat16, Pages: 8})
 	if err != nil {

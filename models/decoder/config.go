@@ -108,7 +108,7 @@ func (m *Model) AheadBytes() (int, error) {
 	return m.ahead.PageBytes()
 }
 
-// PageBytes returns the memory that a page of a session takes, of which a text needs [Model.Pages].
+// PageBytes returns the memory of a page of a session. A text needs [Model.Pages] of them.
 func (m *Model) PageBytes() (sum int, err error) {
 	for _, c := range m.layout.slots {
 		n, err := c.PageBytes()

@@ -50,11 +50,10 @@ type Session struct {
 	written int             // the most states that a pass has written
 }
 
-// NewSession returns a session without texts, whose cache has room for so many texts of so
-// many tokens each. tokens 0 means Options.Context. Texts of other lengths share the same
-// room, and tokens that texts have in common by [Text.Fork] take it once, but for a
-// page that each of them copies to go on in it. The error is a
-// [*kernel.Error], also if the cache does not fit memory.
+// NewSession returns a session without texts. Its cache has room for a number of texts with a
+// number of tokens each. tokens 0 means Options.Context. Texts of other lengths share the same
+// room. Tokens that texts have in common by [Text.Fork] take room once, but each text copies the
+// page in which it goes on. The error is a [*kernel.Error], also if the cache does not fit memory.
 func (m *Model) NewSession(texts, tokens int) (*Session, error) {
 	if tokens == 0 {
 		tokens = m.options.Context
@@ -65,9 +64,9 @@ func (m *Model) NewSession(texts, tokens int) (*Session, error) {
 	return m.newSession(texts * m.Pages(tokens))
 }
 
-// Pages returns the number of pages that a text of so many tokens needs, of which each takes
-// [Model.PageBytes]. Where some layers have a window, which long texts need less for, there is a
-// page for each group of layers.
+// Pages returns the number of pages that a text of this many tokens needs. Each takes
+// [Model.PageBytes]. Where some layers have a window, and so need fewer pages for a long text, each
+// group of layers has pages of its own.
 func (m *Model) Pages(tokens int) int { return m.layout.pages(tokens) }
 
 // newSession returns a session with a cache of so many pages.
