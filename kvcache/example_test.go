@@ -403,6 +403,17 @@ func ExampleNewLayouts() {
 	// <nil> 2 free
 }
 
+// A page that fits one layer with 512 elements, or three with 128.
+func ExampleLayoutsPageBytes() {
+	page, err := kvcache.LayoutsPageBytes([][]kvcache.Config{
+		{{Heads: 1, HeadSize: 512, PageSize: 16}},
+		{{Layers: 3, Heads: 1, HeadSize: 128, PageSize: 16}},
+	})
+	fmt.Println(page, err)
+
+	// Output: 65536 <nil>
+}
+
 // As many pages as fit a gigabyte.
 func ExampleConfig_PageBytes() {
 	config := kvcache.Config{Layers: 32, Heads: 8, HeadSize: 128, KeyType: kernel.Float16, ValueType: kernel.Float16}
