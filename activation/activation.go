@@ -3,8 +3,8 @@
 //
 //   - [SiLU], [GELU] and [GELUTanh] of the elements of a slice
 //   - [SwiGLU], [GeGLU] and [GeGLUTanh], these functions of one slice times another slice
-//   - the gradients of all of them, such as [SiLUBackward] and [SwiGLUBackward], and those of
-//     tanh and of the logistic function from their results, [TanhBackward] and [SigmoidBackward]
+//   - the gradients of all of them, such as [SiLUBackward] and [SwiGLUBackward], and [TanhBackward]
+//     and [SigmoidBackward], which take the results of tanh and of the logistic function
 //   - what follows the linear layers of a gated recurrent unit, and its gradients, [GRU] and
 //     [GRUBackward]
 //
@@ -26,41 +26,41 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// SiLU computes dst[i] = x/(1+e^-x), x = src[i]. It is also called swish. dst may be src.
-// If they overlap in part or their lengths differ, the error is a [*kernel.Error], and so
-// it is if exec or ATTN_TIER names a tier that cannot run. An error leaves dst untouched.
+// SiLU computes dst[i] = x/(1+e^-x), x = src[i]. It is also called swish. dst may be src. The error
+// is a [*kernel.Error] if they overlap in part, if their lengths differ, or if exec or ATTN_TIER
+// names a tier that cannot run. An error leaves dst untouched.
 func SiLU(dst, src []float32, exec kernel.Exec) error {
 	return silu.Run(&exec, &elementwise.Call{Slices: [6][]float32{dst, src}})
 }
 
 // GELU computes dst[i] = x·Φ(x) = x/2·(1 + erf(x/sqrt(2))), x = src[i]. Φ is the normal
-// distribution function. The arguments and the errors are those of [SiLU].
+// distribution function. Arguments and errors are as for [SiLU].
 func GELU(dst, src []float32, exec kernel.Exec) error {
 	return gelu.Run(&exec, &elementwise.Call{Slices: [6][]float32{dst, src}})
 }
 
-// GELUTanh computes dst[i] = x/2·(1 + tanh(sqrt(2/π)·(x + 0.044715·x³))), x = src[i], which
-// many models use in the place of [GELU]. The arguments and the errors are those of [SiLU].
+// GELUTanh computes dst[i] = x/2·(1 + tanh(sqrt(2/π)·(x + 0.044715·x³))), x = src[i], which many
+// models use in the place of [GELU]. Arguments and errors are as for [SiLU].
 func GELUTanh(dst, src []float32, exec kernel.Exec) error {
 	return geluTanh.Run(&exec, &elementwise.Call{Slices: [6][]float32{dst, src}})
 }
 
-// SwiGLU computes dst[i] = SiLU(gate[i])·up[i]. The bits are those of [SiLU] and a
-// product that is rounded. dst may be gate or up, and these may overlap. If dst overlaps
-// a part of one of them or the lengths differ, the error is a [*kernel.Error], and so it
-// is if exec or ATTN_TIER names a tier that cannot run. An error leaves dst untouched.
+// SwiGLU computes dst[i] = SiLU(gate[i])·up[i]. The product of [SiLU] and up is rounded. dst may be
+// gate or up, and these may overlap. The error is a [*kernel.Error] if dst overlaps a part of gate
+// or up, if the lengths differ, or if exec or ATTN_TIER names a tier that cannot run. An error
+// leaves dst untouched.
 func SwiGLU(dst, gate, up []float32, exec kernel.Exec) error {
 	return swiglu.Run(&exec, &elementwise.Call{Slices: [6][]float32{dst, gate, up}})
 }
 
-// GeGLU computes dst[i] = GELU(gate[i])·up[i], with [GELU]. The arguments and the errors are
-// those of [SwiGLU].
+// GeGLU computes dst[i] = GELU(gate[i])·up[i], with [GELU]. Arguments and errors are as for
+// [SwiGLU].
 func GeGLU(dst, gate, up []float32, exec kernel.Exec) error {
 	return geglu.Run(&exec, &elementwise.Call{Slices: [6][]float32{dst, gate, up}})
 }
 
-// GeGLUTanh computes dst[i] = GELUTanh(gate[i])·up[i], with [GELUTanh]. The arguments and the
-// errors are those of [SwiGLU].
+// GeGLUTanh computes dst[i] = GELUTanh(gate[i])·up[i], with [GELUTanh]. Arguments and errors are as
+// for [SwiGLU].
 func GeGLUTanh(dst, gate, up []float32, exec kernel.Exec) error {
 	return gegluTanh.Run(&exec, &elementwise.Call{Slices: [6][]float32{dst, gate, up}})
 }

@@ -12,10 +12,9 @@ import (
 //
 //	dx[i] = dy[i]·s·(1 + x·(1-s))
 //
-// dx may be x or dy, and these may overlap. If dx overlaps a part of one of them or the
-// lengths differ, the error is a [*kernel.Error], and so it is if exec or ATTN_TIER names
-// a tier that cannot run. An error leaves dx untouched. The numeric contract, package
-// contract, defines the bits.
+// dx may be x or dy, and these may overlap. The error is a [*kernel.Error] if dx overlaps a part of
+// x or dy, if the lengths differ, or if exec or ATTN_TIER names a tier that cannot run. An error
+// leaves dx untouched. The numeric contract, package contract, defines the bits.
 func SiLUBackward(dx, dy, x []float32, exec kernel.Exec) error {
 	return siluBackward.Run(&exec, &elementwise.Call{Slices: [6][]float32{dx, dy, x}})
 }
@@ -25,7 +24,7 @@ func SiLUBackward(dx, dy, x []float32, exec kernel.Exec) error {
 //
 //	dx[i] = dy[i]·(Φ(x) + x·φ(x))
 //
-// The arguments and the errors are those of [SiLUBackward].
+// Arguments and errors are as for [SiLUBackward].
 func GELUBackward(dx, dy, x []float32, exec kernel.Exec) error {
 	return geluBackward.Run(&exec, &elementwise.Call{Slices: [6][]float32{dx, dy, x}})
 }
@@ -35,7 +34,7 @@ func GELUBackward(dx, dy, x []float32, exec kernel.Exec) error {
 //
 //	dx[i] = dy[i]·(s + 2·x·s·(1-s)·sqrt(2/π)·(1 + 0.134145·x²))
 //
-// The arguments and the errors are those of [SiLUBackward].
+// Arguments and errors are as for [SiLUBackward].
 func GELUTanhBackward(dx, dy, x []float32, exec kernel.Exec) error {
 	return geluTanhBackward.Run(&exec, &elementwise.Call{Slices: [6][]float32{dx, dy, x}})
 }
@@ -46,22 +45,21 @@ func GELUTanhBackward(dx, dy, x []float32, exec kernel.Exec) error {
 //	dgate[i] = (dy[i]·up[i])·slope of SiLU at gate[i], as in SiLUBackward
 //	dup[i]   = dy[i]·SiLU(gate[i])
 //
-// dgate and dup may each be gate, up or dy, but not the same. If one of them overlaps
-// another slice in part or the lengths differ, the error is a [*kernel.Error], and so it
-// is if exec or ATTN_TIER names a tier that cannot run. An error leaves dgate and dup
-// untouched.
+// dgate and dup may each be gate, up or dy, but not the same slice. The error is a [*kernel.Error]
+// if dgate or dup overlaps another slice in part, if the lengths differ, or if exec or ATTN_TIER
+// names a tier that cannot run. An error leaves dgate and dup untouched.
 func SwiGLUBackward(dgate, dup, dy, gate, up []float32, exec kernel.Exec) error {
 	return swigluBackward.Run(&exec, &elementwise.Call{Slices: [6][]float32{dgate, dup, dy, gate, up}})
 }
 
-// GeGLUBackward computes the gradients of [GeGLU], with [GELU]. The arguments and the errors are
-// those of [SwiGLUBackward].
+// GeGLUBackward computes the gradients of [GeGLU], with [GELU]. Arguments and errors are as for
+// [SwiGLUBackward].
 func GeGLUBackward(dgate, dup, dy, gate, up []float32, exec kernel.Exec) error {
 	return gegluBackward.Run(&exec, &elementwise.Call{Slices: [6][]float32{dgate, dup, dy, gate, up}})
 }
 
-// GeGLUTanhBackward computes the gradients of [GeGLUTanh], with [GELUTanh]. The arguments and the
-// errors are those of [SwiGLUBackward].
+// GeGLUTanhBackward computes the gradients of [GeGLUTanh], with [GELUTanh]. Arguments and errors
+// are as for [SwiGLUBackward].
 func GeGLUTanhBackward(dgate, dup, dy, gate, up []float32, exec kernel.Exec) error {
 	return gegluTanhBackward.Run(&exec, &elementwise.Call{Slices: [6][]float32{dgate, dup, dy, gate, up}})
 }
@@ -142,9 +140,9 @@ func gatedSlopes(c *elementwise.Call, function slope) {
 //
 //	dx[i] = dy[i]·((1 - y[i])·(1 + y[i]))
 //
-// Each operation is rounded. dx may be y or dy, and these may overlap. If dx overlaps a
-// part of one of them or the lengths differ, the error is a [*kernel.Error], and so it is
-// if exec or ATTN_TIER names a tier that cannot run. An error leaves dx untouched.
+// Each operation is rounded. dx may be y or dy, and these may overlap. The error is a
+// [*kernel.Error] if dx overlaps a part of x or dy, if the lengths differ, or if exec or ATTN_TIER
+// names a tier that cannot run. An error leaves dx untouched.
 func TanhBackward(dx, dy, y []float32, exec kernel.Exec) error {
 	return tanhBackward.Run(&exec, &elementwise.Call{Slices: [6][]float32{dx, dy, y}})
 }
@@ -154,7 +152,7 @@ func TanhBackward(dx, dy, y []float32, exec kernel.Exec) error {
 //
 //	dx[i] = dy[i]·((1 - y[i])·y[i])
 //
-// Each operation is rounded. The arguments and the errors are those of [TanhBackward].
+// Each operation is rounded. Arguments and errors are as for [TanhBackward].
 func SigmoidBackward(dx, dy, y []float32, exec kernel.Exec) error {
 	return sigmoidBackward.Run(&exec, &elementwise.Call{Slices: [6][]float32{dx, dy, y}})
 }

@@ -18,9 +18,8 @@ import (
 //	in      [rows, 3·size]   W_in·x + b_in: in_r, in_z and in_c of a row follow each other
 //	hidden  [rows, 3·size]   W_hidden·state + b_hidden, in the same way
 //
-// That is torch.nn.GRU. Each operation is rounded; sigmoid(x) is 1/(1+e)
-// with e = exp2(-|x|·log2 e), and e/(1+e) for negative x; exp2 and tanh are those of package
-// numeric.
+// That is torch.nn.GRU. Each operation is rounded; sigmoid(x) is 1/(1+e) with e = exp2(-|x|·log2
+// e), and e/(1+e) for negative x; exp2 and tanh are [numeric.Exp2] and [numeric.Tanh].
 //
 // The rows lie without gaps. size is at least 1. state and gates share no memory with
 // each other or with in and hidden. An error is a [*kernel.Error] and leaves state and

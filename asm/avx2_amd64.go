@@ -371,15 +371,15 @@ func skinnyMergeAVX2(o []float32, ldo int, part []float32, ldp int, n int, dv in
 //go:noescape
 func skinnyUnpackAVX2(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
 
-// roundAVX2 is LaneKernels.Round, see package ukernel.
-//
-//go:noescape
-func roundAVX2(dst []float32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
-
 // scaleRowsAVX2 is LaneKernels.ScaleRows, see package ukernel.
 //
 //go:noescape
 func scaleRowsAVX2(s []float32, ld int, a []float32, lda int, n int, scales []float32, lsc int, load bool, max []float32)
+
+// roundAVX2 is LaneKernels.Round, see package ukernel.
+//
+//go:noescape
+func roundAVX2(dst []float32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
 
 // skinnyQKCodesAVX2 is SkinnyKernels.QKCodes, see package ukernel.
 //

@@ -25601,6 +25601,141 @@ done:
 	VZEROUPPER
 	RET
 
+// func scaleRowsAVX2(s []float32, ld int, a []float32, lda int, n int, scales []float32, lsc int, load bool, max []float32)
+// Requires: AVX, FMA3
+TEXT ·scaleRowsAVX2(SB), NOSPLIT, $0-136
+	PCALIGN $0x40
+	MOVQ    max_len+120(FP), AX
+	MOVQ    s_base+0(FP), CX
+	MOVQ    ld+24(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    a_base+32(FP), BX
+	MOVQ    lda+56(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    n+64(FP), DI
+	MOVQ    scales_base+72(FP), R8
+	MOVQ    lsc+96(FP), R9
+	SHLQ    $0x02, R9
+	MOVQ    max_base+112(FP), R10
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  AX, $0x00000010
+	JGE   chunk2
+	TESTQ AX, AX
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk2:
+	VMOVUPS (R10), Y0
+	VMOVUPS 32(R10), Y1
+	MOVQ    CX, R11
+	MOVQ    BX, R12
+	MOVQ    R8, R13
+	MOVQ    DI, R14
+	CMPB    load+104(FP), $0x00
+	JNE     chunk2loads
+	TESTQ   R14, R14
+	JZ      chunk2rowend
+
+chunk2row:
+	VBROADCASTSS (R13), Y2
+	VMULPS       (R12), Y2, Y3
+	VMOVUPS      Y3, (R11)
+	VMAXPS       Y0, Y3, Y0
+	VMULPS       32(R12), Y2, Y2
+	VMOVUPS      Y2, 32(R11)
+	VMAXPS       Y1, Y2, Y1
+	ADDQ         DX, R11
+	ADDQ         SI, R12
+	ADDQ         R9, R13
+	DECQ         R14
+	JNZ          chunk2row
+
+chunk2rowend:
+	JMP chunk2done
+
+chunk2loads:
+	TESTQ R14, R14
+	JZ    chunk2sumend
+
+chunk2sum:
+	VBROADCASTSS (R13), Y2
+	VMOVUPS      (R12), Y3
+	VFMADD213PS  (R11), Y2, Y3
+	VMOVUPS      Y3, (R11)
+	VMAXPS       Y0, Y3, Y0
+	VMOVUPS      32(R12), Y3
+	VFMADD213PS  32(R11), Y2, Y3
+	VMOVUPS      Y3, 32(R11)
+	VMAXPS       Y1, Y3, Y1
+	ADDQ         DX, R11
+	ADDQ         SI, R12
+	ADDQ         R9, R13
+	DECQ         R14
+	JNZ          chunk2sum
+
+chunk2sumend:
+chunk2done:
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, BX
+	ADDQ    $0x00000040, R10
+	SUBQ    $0x00000010, AX
+	JMP     columns
+
+chunk1:
+	VMOVUPS (R10), Y0
+	MOVQ    CX, R11
+	MOVQ    BX, R12
+	MOVQ    R8, R13
+	MOVQ    DI, R14
+	CMPB    load+104(FP), $0x00
+	JNE     chunk1loads
+	TESTQ   R14, R14
+	JZ      chunk1rowend
+
+chunk1row:
+	VBROADCASTSS (R13), Y1
+	VMULPS       (R12), Y1, Y1
+	VMOVUPS      Y1, (R11)
+	VMAXPS       Y0, Y1, Y0
+	ADDQ         DX, R11
+	ADDQ         SI, R12
+	ADDQ         R9, R13
+	DECQ         R14
+	JNZ          chunk1row
+
+chunk1rowend:
+	JMP chunk1done
+
+chunk1loads:
+	TESTQ R14, R14
+	JZ    chunk1sumend
+
+chunk1sum:
+	VBROADCASTSS (R13), Y1
+	VMOVUPS      (R12), Y2
+	VFMADD213PS  (R11), Y1, Y2
+	VMOVUPS      Y2, (R11)
+	VMAXPS       Y0, Y2, Y0
+	ADDQ         DX, R11
+	ADDQ         SI, R12
+	ADDQ         R9, R13
+	DECQ         R14
+	JNZ          chunk1sum
+
+chunk1sumend:
+chunk1done:
+	VMOVUPS Y0, (R10)
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, BX
+	ADDQ    $0x00000020, R10
+	SUBQ    $0x00000008, AX
+	JMP     columns
+
 // func roundAVX2(dst []float32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
 // Requires: AVX, AVX2
 TEXT ·roundAVX2(SB), NOSPLIT, $0-128
@@ -25687,76 +25822,6 @@ GLOBL const0d7fffffAVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const7fc00000AVX2<>+0(SB)/32, $"\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f"
 GLOBL const7fc00000AVX2<>(SB), RODATA|NOPTR, $32
-
-// func scaleRowsAVX2(s []float32, ld int, a []float32, lda int, n int, scales []float32, lsc int, load bool, max []float32)
-// Requires: AVX, FMA3
-TEXT ·scaleRowsAVX2(SB), NOSPLIT, $0-136
-	PCALIGN $0x40
-	MOVQ    s_base+0(FP), AX
-	MOVQ    ld+24(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    a_base+32(FP), DX
-	MOVQ    lda+56(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    n+64(FP), SI
-	MOVQ    scales_base+72(FP), DI
-	MOVQ    lsc+96(FP), R8
-	SHLQ    $0x02, R8
-	MOVQ    max_base+112(FP), R9
-	MOVQ    max_len+120(FP), R10
-
-	// One vector of lanes.
-lanes:
-	VMOVUPS (R9), Y0
-	MOVQ    AX, R11
-	MOVQ    DX, R12
-	MOVQ    DI, R13
-	MOVQ    SI, R14
-	CMPB    load+104(FP), $0x00
-	JNE     loads
-	TESTQ   R14, R14
-	JZ      rowend
-
-row:
-	VBROADCASTSS (R13), Y1
-	VMULPS       (R12), Y1, Y1
-	VMOVUPS      Y1, (R11)
-	VMAXPS       Y0, Y1, Y0
-	ADDQ         CX, R11
-	ADDQ         BX, R12
-	ADDQ         R8, R13
-	DECQ         R14
-	JNZ          row
-
-rowend:
-	JMP done
-
-loads:
-	TESTQ R14, R14
-	JZ    sumend
-
-sum:
-	VBROADCASTSS (R13), Y1
-	VMOVUPS      (R12), Y2
-	VFMADD213PS  (R11), Y2, Y1
-	VMOVUPS      Y1, (R11)
-	VMAXPS       Y0, Y1, Y0
-	ADDQ         CX, R11
-	ADDQ         BX, R12
-	ADDQ         R8, R13
-	DECQ         R14
-	JNZ          sum
-
-sumend:
-done:
-	VMOVUPS Y0, (R9)
-	ADDQ    $0x00000020, AX
-	ADDQ    $0x00000020, DX
-	ADDQ    $0x00000020, R9
-	SUBQ    $0x00000008, R10
-	JNZ     lanes
-	VZEROUPPER
-	RET
 
 // func skinnyQKCodesAVX2(a ukernel.QKCodesArgs)
 // Requires: AVX, AVX2, MMX+

@@ -461,6 +461,11 @@ func skinnyMergeAVX512(o []float32, ldo int, part []float32, ldp int, n int, dv 
 //go:noescape
 func skinnyUnpackAVX512(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
 
+// scaleRowsAVX512 is LaneKernels.ScaleRows, see package ukernel.
+//
+//go:noescape
+func scaleRowsAVX512(s []float32, ld int, a []float32, lda int, n int, scales []float32, lsc int, load bool, max []float32)
+
 // skinnyPairsAVX512 is SkinnyKernels.Pairs, see package ukernel.
 //
 //go:noescape

@@ -5716,24 +5716,16 @@ TEXT ·gemmEvenOdd1AVX512(SB), NOSPLIT, $0-121
 	MOVQ    a_base+32(FP), AX
 	MOVQ    c_base+0(FP), CX
 	MOVQ    m+104(FP), DX
-	MOVQ    k+112(FP), BX
-	MOVQ    $0x00000000, c_len+8(FP)
-	CMPQ    BX, $0x00000020
-	JG      cut
-	CMPB    load+120(FP), $0x00
-	JNE     cut
-
-tiles:
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), BX
-	SHLQ $0x02, BX
-	MOVQ cs+64(FP), SI
-	SHLQ $0x02, SI
-	MOVQ ldb+96(FP), DI
-	SHLQ $0x02, DI
-	LEAQ (BX)(BX*2), R8
-	LEAQ (R8)(BX*2), R9
-	LEAQ (R9)(BX*2), R10
+	SHLQ    $0x02, ldc+24(FP)
+	MOVQ    rs+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    cs+64(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    ldb+96(FP), DI
+	SHLQ    $0x02, DI
+	LEAQ    (BX)(BX*2), R8
+	LEAQ    (R8)(BX*2), R9
+	LEAQ    (R9)(BX*2), R10
 
 	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
 rows:
@@ -5766,58 +5758,76 @@ done:
 
 	// Tile of 8 × 1 vectors.
 tile8:
-	MOVQ AX, R12
-	SUBQ $0x00000008, DX
-	LEAQ (AX)(BX*8), AX
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R13
+	MOVQ         AX, R12
+	SUBQ         $0x00000008, DX
+	LEAQ         (AX)(BX*8), AX
+	MOVQ         b_base+72(FP), R11
+	MOVQ         k+112(FP), R13
+	MOVQ         R13, a_len+40(FP)
+	MOVQ         $0x00000008, R13
+	MOVQ         R13, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z2
+	VMOVAPS      Z2, Z5
+	VMOVAPS      Z2, Z8
+	VMOVAPS      Z2, Z11
+	VMOVAPS      Z2, Z14
+	VMOVAPS      Z2, Z17
+	VMOVAPS      Z2, Z20
+	VMOVAPS      Z2, Z23
 
 tile8segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z2, Z2, Z2
-	VXORPS Z4, Z4, Z4
-	VXORPS Z6, Z6, Z6
-	VXORPS Z8, Z8, Z8
-	VXORPS Z10, Z10, Z10
-	VXORPS Z12, Z12, Z12
-	VXORPS Z14, Z14, Z14
-	VXORPS Z1, Z1, Z1
-	VXORPS Z3, Z3, Z3
-	VXORPS Z5, Z5, Z5
-	VXORPS Z7, Z7, Z7
-	VXORPS Z9, Z9, Z9
-	VXORPS Z11, Z11, Z11
-	VXORPS Z13, Z13, Z13
-	VXORPS Z15, Z15, Z15
-	TESTQ  R13, R13
-	JZ     tile8end
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000020, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z22, Z22, Z22
+	TESTQ   R13, R13
+	JZ      tile8end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
 
 tile8steps:
-	VMOVUPS          (R11), Z16
-	VFMADD231PS.BCST (R12), Z16, Z0
-	VFMADD231PS.BCST (R12)(BX*1), Z16, Z2
-	VFMADD231PS.BCST (R12)(BX*2), Z16, Z4
-	VFMADD231PS.BCST (R12)(R8*1), Z16, Z6
-	VFMADD231PS.BCST (R12)(BX*4), Z16, Z8
-	VFMADD231PS.BCST (R12)(R9*1), Z16, Z10
-	VFMADD231PS.BCST (R12)(R8*2), Z16, Z12
-	VFMADD231PS.BCST (R12)(R10*1), Z16, Z14
+	VMOVUPS          (R11), Z24
+	VFMADD231PS.BCST (R12), Z24, Z0
+	VFMADD231PS.BCST (R12)(BX*1), Z24, Z3
+	VFMADD231PS.BCST (R12)(BX*2), Z24, Z6
+	VFMADD231PS.BCST (R12)(R8*1), Z24, Z9
+	VFMADD231PS.BCST (R12)(BX*4), Z24, Z12
+	VFMADD231PS.BCST (R12)(R9*1), Z24, Z15
+	VFMADD231PS.BCST (R12)(R8*2), Z24, Z18
+	VFMADD231PS.BCST (R12)(R10*1), Z24, Z21
 	ADDQ             DI, R11
 	ADDQ             SI, R12
 	DECQ             R13
 	JZ               tile8end
-	VMOVUPS          (R11), Z16
-	VFMADD231PS.BCST (R12), Z16, Z1
-	VFMADD231PS.BCST (R12)(BX*1), Z16, Z3
-	VFMADD231PS.BCST (R12)(BX*2), Z16, Z5
-	VFMADD231PS.BCST (R12)(R8*1), Z16, Z7
-	VFMADD231PS.BCST (R12)(BX*4), Z16, Z9
-	VFMADD231PS.BCST (R12)(R9*1), Z16, Z11
-	VFMADD231PS.BCST (R12)(R8*2), Z16, Z13
-	VFMADD231PS.BCST (R12)(R10*1), Z16, Z15
+	VMOVUPS          (R11), Z24
+	VFMADD231PS.BCST (R12), Z24, Z1
+	VFMADD231PS.BCST (R12)(BX*1), Z24, Z4
+	VFMADD231PS.BCST (R12)(BX*2), Z24, Z7
+	VFMADD231PS.BCST (R12)(R8*1), Z24, Z10
+	VFMADD231PS.BCST (R12)(BX*4), Z24, Z13
+	VFMADD231PS.BCST (R12)(R9*1), Z24, Z16
+	VFMADD231PS.BCST (R12)(R8*2), Z24, Z19
+	VFMADD231PS.BCST (R12)(R10*1), Z24, Z22
 	ADDQ             DI, R11
 	ADDQ             SI, R12
 	DECQ             R13
@@ -5825,70 +5835,91 @@ tile8steps:
 
 tile8end:
 	VADDPS Z1, Z0, Z0
-	VADDPS Z3, Z2, Z2
-	VADDPS Z5, Z4, Z4
+	VADDPS Z4, Z3, Z3
 	VADDPS Z7, Z6, Z6
-	VADDPS Z9, Z8, Z8
-	VADDPS Z11, Z10, Z10
+	VADDPS Z10, Z9, Z9
 	VADDPS Z13, Z12, Z12
-	VADDPS Z15, Z14, Z14
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000008, R13
-	JE     store
-	MOVQ   R13, b_len+80(FP)
-	JMP    modes
+	VADDPS Z16, Z15, Z15
+	VADDPS Z19, Z18, Z18
+	VADDPS Z22, Z21, Z21
+	VADDPS Z0, Z2, Z2
+	VADDPS Z3, Z5, Z5
+	VADDPS Z6, Z8, Z8
+	VADDPS Z9, Z11, Z11
+	VADDPS Z12, Z14, Z14
+	VADDPS Z15, Z17, Z17
+	VADDPS Z18, Z20, Z20
+	VADDPS Z21, Z23, Z23
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile8segment
+	JMP    store
 
 	// Tile of 4 to 7 × 1 vectors.
 tile7:
-	MOVQ    AX, R12
-	MOVQ    R11, R13
-	MOVQ    R11, b_len+80(FP)
-	SUBQ    R11, DX
-	IMULQ   BX, R13
-	ADDQ    R13, AX
-	MOVQ    $0x00000007, R13
-	CMPQ    R11, R13
-	CMOVQGT R13, R11
-	LEAQ    heightsAVX512<>+32(SB), R13
-	MOVQ    (R13)(R11*8), R11
-	MOVQ    R11, rs+56(FP)
-	MOVQ    b_base+72(FP), R11
-	MOVQ    k+112(FP), R13
+	MOVQ         AX, R12
+	MOVQ         R11, R13
+	MOVQ         R11, b_len+80(FP)
+	SUBQ         R11, DX
+	IMULQ        BX, R13
+	ADDQ         R13, AX
+	MOVQ         $0x00000007, R13
+	CMPQ         R11, R13
+	CMOVQGT      R13, R11
+	LEAQ         heightsAVX512<>+32(SB), R13
+	MOVQ         (R13)(R11*8), R11
+	MOVQ         R11, rs+56(FP)
+	MOVQ         b_base+72(FP), R11
+	MOVQ         k+112(FP), R13
+	MOVQ         R13, a_len+40(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z2
+	VMOVAPS      Z2, Z5
+	VMOVAPS      Z2, Z8
+	VMOVAPS      Z2, Z11
+	VMOVAPS      Z2, Z14
+	VMOVAPS      Z2, Z17
+	VMOVAPS      Z2, Z20
 
 tile7segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z2, Z2, Z2
-	VXORPS Z4, Z4, Z4
-	VXORPS Z6, Z6, Z6
-	VXORPS Z8, Z8, Z8
-	VXORPS Z10, Z10, Z10
-	VXORPS Z12, Z12, Z12
-	VXORPS Z1, Z1, Z1
-	VXORPS Z3, Z3, Z3
-	VXORPS Z5, Z5, Z5
-	VXORPS Z7, Z7, Z7
-	VXORPS Z9, Z9, Z9
-	VXORPS Z11, Z11, Z11
-	VXORPS Z13, Z13, Z13
-	TESTQ  R13, R13
-	JZ     tile7end
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000020, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z19, Z19, Z19
+	TESTQ   R13, R13
+	JZ      tile7end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
 
 tile7steps:
 	CMPQ             rs+56(FP), $-126
-	VMOVUPS          (R11), Z15
-	VFMADD231PS.BCST (R12), Z15, Z0
-	VFMADD231PS.BCST (R12)(BX*1), Z15, Z2
-	VFMADD231PS.BCST (R12)(BX*2), Z15, Z4
-	VFMADD231PS.BCST (R12)(R8*1), Z15, Z6
+	VMOVUPS          (R11), Z21
+	VFMADD231PS.BCST (R12), Z21, Z0
+	VFMADD231PS.BCST (R12)(BX*1), Z21, Z3
+	VFMADD231PS.BCST (R12)(BX*2), Z21, Z6
+	VFMADD231PS.BCST (R12)(R8*1), Z21, Z9
 	JEQ              tile7next0
-	VFMADD231PS.BCST (R12)(BX*4), Z15, Z8
+	VFMADD231PS.BCST (R12)(BX*4), Z21, Z12
 	JPS              tile7next0
-	VFMADD231PS.BCST (R12)(R9*1), Z15, Z10
+	VFMADD231PS.BCST (R12)(R9*1), Z21, Z15
 	JCC              tile7next0
-	VFMADD231PS.BCST (R12)(R8*2), Z15, Z12
+	VFMADD231PS.BCST (R12)(R8*2), Z21, Z18
 
 tile7next0:
 	ADDQ             DI, R11
@@ -5896,17 +5927,17 @@ tile7next0:
 	DECQ             R13
 	JZ               tile7end
 	CMPQ             rs+56(FP), $-126
-	VMOVUPS          (R11), Z15
-	VFMADD231PS.BCST (R12), Z15, Z1
-	VFMADD231PS.BCST (R12)(BX*1), Z15, Z3
-	VFMADD231PS.BCST (R12)(BX*2), Z15, Z5
-	VFMADD231PS.BCST (R12)(R8*1), Z15, Z7
+	VMOVUPS          (R11), Z21
+	VFMADD231PS.BCST (R12), Z21, Z1
+	VFMADD231PS.BCST (R12)(BX*1), Z21, Z4
+	VFMADD231PS.BCST (R12)(BX*2), Z21, Z7
+	VFMADD231PS.BCST (R12)(R8*1), Z21, Z10
 	JEQ              tile7next1
-	VFMADD231PS.BCST (R12)(BX*4), Z15, Z9
+	VFMADD231PS.BCST (R12)(BX*4), Z21, Z13
 	JPS              tile7next1
-	VFMADD231PS.BCST (R12)(R9*1), Z15, Z11
+	VFMADD231PS.BCST (R12)(R9*1), Z21, Z16
 	JCC              tile7next1
-	VFMADD231PS.BCST (R12)(R8*2), Z15, Z13
+	VFMADD231PS.BCST (R12)(R8*2), Z21, Z19
 
 tile7next1:
 	ADDQ DI, R11
@@ -5916,51 +5947,71 @@ tile7next1:
 
 tile7end:
 	VADDPS Z1, Z0, Z0
-	VADDPS Z3, Z2, Z2
-	VADDPS Z5, Z4, Z4
+	VADDPS Z4, Z3, Z3
 	VADDPS Z7, Z6, Z6
-	VADDPS Z9, Z8, Z8
-	VADDPS Z11, Z10, Z10
+	VADDPS Z10, Z9, Z9
 	VADDPS Z13, Z12, Z12
-	CMPQ   c_len+8(FP), $0x00
-	JE     stores
-	JMP    modes
+	VADDPS Z16, Z15, Z15
+	VADDPS Z19, Z18, Z18
+	VADDPS Z0, Z2, Z2
+	VADDPS Z3, Z5, Z5
+	VADDPS Z6, Z8, Z8
+	VADDPS Z9, Z11, Z11
+	VADDPS Z12, Z14, Z14
+	VADDPS Z15, Z17, Z17
+	VADDPS Z18, Z20, Z20
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile7segment
+	JMP    store
 
 	// Tile of 3 × 1 vectors.
 tile3:
-	MOVQ AX, R12
-	SUBQ $0x00000003, DX
-	LEAQ (AX)(BX*2), AX
-	LEAQ (AX)(BX*1), AX
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R13
+	MOVQ         AX, R12
+	SUBQ         $0x00000003, DX
+	LEAQ         (AX)(BX*2), AX
+	LEAQ         (AX)(BX*1), AX
+	MOVQ         b_base+72(FP), R11
+	MOVQ         k+112(FP), R13
+	MOVQ         R13, a_len+40(FP)
+	MOVQ         $0x00000003, R13
+	MOVQ         R13, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z2
+	VMOVAPS      Z2, Z5
+	VMOVAPS      Z2, Z8
 
 tile3segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z2, Z2, Z2
-	VXORPS Z4, Z4, Z4
-	VXORPS Z1, Z1, Z1
-	VXORPS Z3, Z3, Z3
-	VXORPS Z5, Z5, Z5
-	TESTQ  R13, R13
-	JZ     tile3end
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000020, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z7, Z7, Z7
+	TESTQ   R13, R13
+	JZ      tile3end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS          (R11), Z7
-	VFMADD231PS.BCST (R12), Z7, Z0
-	VFMADD231PS.BCST (R12)(BX*1), Z7, Z2
-	VFMADD231PS.BCST (R12)(BX*2), Z7, Z4
+	VMOVUPS          (R11), Z9
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST (R12)(BX*1), Z9, Z3
+	VFMADD231PS.BCST (R12)(BX*2), Z9, Z6
 	ADDQ             DI, R11
 	ADDQ             SI, R12
 	DECQ             R13
 	JZ               tile3end
-	VMOVUPS          (R11), Z7
-	VFMADD231PS.BCST (R12), Z7, Z1
-	VFMADD231PS.BCST (R12)(BX*1), Z7, Z3
-	VFMADD231PS.BCST (R12)(BX*2), Z7, Z5
+	VMOVUPS          (R11), Z9
+	VFMADD231PS.BCST (R12), Z9, Z1
+	VFMADD231PS.BCST (R12)(BX*1), Z9, Z4
+	VFMADD231PS.BCST (R12)(BX*2), Z9, Z7
 	ADDQ             DI, R11
 	ADDQ             SI, R12
 	DECQ             R13
@@ -5968,44 +6019,57 @@ tile3steps:
 
 tile3end:
 	VADDPS Z1, Z0, Z0
-	VADDPS Z3, Z2, Z2
-	VADDPS Z5, Z4, Z4
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000003, R13
-	JE     store
-	MOVQ   R13, b_len+80(FP)
-	JMP    modes
+	VADDPS Z4, Z3, Z3
+	VADDPS Z7, Z6, Z6
+	VADDPS Z0, Z2, Z2
+	VADDPS Z3, Z5, Z5
+	VADDPS Z6, Z8, Z8
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile3segment
+	JMP    store
 
 	// Tile of 2 × 1 vectors.
 tile2:
-	MOVQ AX, R12
-	SUBQ $0x00000002, DX
-	LEAQ (AX)(BX*2), AX
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R13
+	MOVQ         AX, R12
+	SUBQ         $0x00000002, DX
+	LEAQ         (AX)(BX*2), AX
+	MOVQ         b_base+72(FP), R11
+	MOVQ         k+112(FP), R13
+	MOVQ         R13, a_len+40(FP)
+	MOVQ         $0x00000002, R13
+	MOVQ         R13, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z2
+	VMOVAPS      Z2, Z5
 
 tile2segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z2, Z2, Z2
-	VXORPS Z1, Z1, Z1
-	VXORPS Z3, Z3, Z3
-	TESTQ  R13, R13
-	JZ     tile2end
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000020, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z4, Z4, Z4
+	TESTQ   R13, R13
+	JZ      tile2end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
 
 tile2steps:
-	VMOVUPS          (R11), Z5
-	VFMADD231PS.BCST (R12), Z5, Z0
-	VFMADD231PS.BCST (R12)(BX*1), Z5, Z2
+	VMOVUPS          (R11), Z6
+	VFMADD231PS.BCST (R12), Z6, Z0
+	VFMADD231PS.BCST (R12)(BX*1), Z6, Z3
 	ADDQ             DI, R11
 	ADDQ             SI, R12
 	DECQ             R13
 	JZ               tile2end
-	VMOVUPS          (R11), Z5
-	VFMADD231PS.BCST (R12), Z5, Z1
-	VFMADD231PS.BCST (R12)(BX*1), Z5, Z3
+	VMOVUPS          (R11), Z6
+	VFMADD231PS.BCST (R12), Z6, Z1
+	VFMADD231PS.BCST (R12)(BX*1), Z6, Z4
 	ADDQ             DI, R11
 	ADDQ             SI, R12
 	DECQ             R13
@@ -6013,26 +6077,37 @@ tile2steps:
 
 tile2end:
 	VADDPS Z1, Z0, Z0
-	VADDPS Z3, Z2, Z2
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000002, R13
-	JE     store
-	MOVQ   R13, b_len+80(FP)
-	JMP    modes
+	VADDPS Z4, Z3, Z3
+	VADDPS Z0, Z2, Z2
+	VADDPS Z3, Z5, Z5
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile2segment
+	JMP    store
 
 	// Tile of 1 × 1 vectors.
 tile1:
-	MOVQ AX, R12
-	SUBQ $0x00000001, DX
-	LEAQ (AX)(BX*1), AX
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R13
+	MOVQ         AX, R12
+	SUBQ         $0x00000001, DX
+	LEAQ         (AX)(BX*1), AX
+	MOVQ         b_base+72(FP), R11
+	MOVQ         k+112(FP), R13
+	MOVQ         R13, a_len+40(FP)
+	MOVQ         $0x00000001, R13
+	MOVQ         R13, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z2
 
 tile1segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	TESTQ  R13, R13
-	JZ     tile1end
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000020, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	TESTQ   R13, R13
+	JZ      tile1end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
@@ -6053,27 +6128,66 @@ tile1steps:
 
 tile1end:
 	VADDPS Z1, Z0, Z0
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000001, R13
-	JE     store
-	MOVQ   R13, b_len+80(FP)
-	JMP    modes
+	VADDPS Z0, Z2, Z2
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile1segment
+	JMP    store
+
+	// C is the first summand.
+load:
+	MOVQ    CX, b_cap+88(FP)
+	MOVQ    b_len+80(FP), R13
+	VMOVUPS (CX), Z2
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      loadend
+	VMOVUPS (CX), Z5
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      loadend
+	VMOVUPS (CX), Z8
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      loadend
+	VMOVUPS (CX), Z11
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      loadend
+	VMOVUPS (CX), Z14
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      loadend
+	VMOVUPS (CX), Z17
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      loadend
+	VMOVUPS (CX), Z20
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      loadend
+	VMOVUPS (CX), Z23
+	ADDQ    ldc+24(FP), CX
+
+loadend:
+	MOVQ b_cap+88(FP), CX
+	CMPQ b_len+80(FP), $0x00000008
+	JGE  tile8segment
+	CMPQ b_len+80(FP), $0x00000004
+	JGE  tile7segment
+	CMPQ b_len+80(FP), $0x00000003
+	JGE  tile3segment
+	CMPQ b_len+80(FP), $0x00000002
+	JGE  tile2segment
+	JMP  tile1segment
 
 	// Store.
 store:
-	VMOVUPS Z0, (CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R13
-	JZ      storeend
+	MOVQ    b_len+80(FP), R13
 	VMOVUPS Z2, (CX)
 	ADDQ    ldc+24(FP), CX
 	DECQ    R13
 	JZ      storeend
-	VMOVUPS Z4, (CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R13
-	JZ      storeend
-	VMOVUPS Z6, (CX)
+	VMOVUPS Z5, (CX)
 	ADDQ    ldc+24(FP), CX
 	DECQ    R13
 	JZ      storeend
@@ -6081,114 +6195,30 @@ store:
 	ADDQ    ldc+24(FP), CX
 	DECQ    R13
 	JZ      storeend
-	VMOVUPS Z10, (CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R13
-	JZ      storeend
-	VMOVUPS Z12, (CX)
+	VMOVUPS Z11, (CX)
 	ADDQ    ldc+24(FP), CX
 	DECQ    R13
 	JZ      storeend
 	VMOVUPS Z14, (CX)
 	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
+	VMOVUPS Z17, (CX)
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
+	VMOVUPS Z20, (CX)
+	ADDQ    ldc+24(FP), CX
+	DECQ    R13
+	JZ      storeend
+	VMOVUPS Z23, (CX)
+	ADDQ    ldc+24(FP), CX
 
 storeend:
-	CMPQ c_len+8(FP), $0x00
-	JE   rows
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
+	JMP rows
 
-	// It was the last one: the next tile begins with the first one.
-	MOVQ a_base+32(FP), R11
-	MOVQ R11, a_len+40(FP)
-	MOVQ m+104(FP), R11
-	MOVQ R11, a_cap+48(FP)
-	JMP  rows
-
-next:
-	MOVQ    b_cap+88(FP), CX
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000020, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x00000008
-	JGE     tile8segment
-	CMPQ    b_len+80(FP), $0x00000004
-	JGE     tile7segment
-	CMPQ    b_len+80(FP), $0x00000003
-	JGE     tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JGE     tile2segment
-	JMP     tile1segment
-
-	// C is added.
-modes:
-	MOVQ   CX, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     sums
-	MOVQ   b_len+80(FP), R13
-	VADDPS (CX), Z0, Z0
-	ADDQ   ldc+24(FP), CX
-	DECQ   R13
-	JZ     addend
-	VADDPS (CX), Z2, Z2
-	ADDQ   ldc+24(FP), CX
-	DECQ   R13
-	JZ     addend
-	VADDPS (CX), Z4, Z4
-	ADDQ   ldc+24(FP), CX
-	DECQ   R13
-	JZ     addend
-	VADDPS (CX), Z6, Z6
-	ADDQ   ldc+24(FP), CX
-	DECQ   R13
-	JZ     addend
-	VADDPS (CX), Z8, Z8
-	ADDQ   ldc+24(FP), CX
-	DECQ   R13
-	JZ     addend
-	VADDPS (CX), Z10, Z10
-	ADDQ   ldc+24(FP), CX
-	DECQ   R13
-	JZ     addend
-	VADDPS (CX), Z12, Z12
-	ADDQ   ldc+24(FP), CX
-	DECQ   R13
-	JZ     addend
-	VADDPS (CX), Z14, Z14
-	ADDQ   ldc+24(FP), CX
-
-addend:
-	MOVQ b_cap+88(FP), CX
-
-sums:
-stores:
-	MOVQ b_len+80(FP), R13
-	JMP  store
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), BX
-	MOVQ    BX, SI
-	MOVQ    $0x00000020, DI
-	CMPQ    SI, DI
-	CMOVQGT DI, SI
-	SUBQ    SI, BX
-	MOVQ    SI, k+112(FP)
-	MOVQ    BX, a_base+32(FP)
-	MOVQ    BX, a_len+40(FP)
-	XORQ    BX, BX
-	CMPQ    c_len+8(FP), $0x00
-	JNE     begins
-	MOVBQZX load+120(FP), BX
-
-begins:
-	MOVQ BX, a_cap+48(FP)
-	MOVQ BX, m+104(FP)
-	INCQ c_len+8(FP)
-	JMP  tiles
+DATA const80000000AVX512<>+0(SB)/64, $"\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80"
+GLOBL const80000000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func gemmEvenOdd2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV
@@ -6197,600 +6227,14 @@ TEXT ·gemmEvenOdd2AVX512(SB), NOSPLIT, $0-121
 	MOVQ    a_base+32(FP), AX
 	MOVQ    c_base+0(FP), CX
 	MOVQ    m+104(FP), DX
-	MOVQ    k+112(FP), BX
-	MOVQ    $0x00000000, c_len+8(FP)
-	CMPQ    BX, $0x00000020
-	JG      cut
-	CMPB    load+120(FP), $0x00
-	JNE     cut
-
-tiles:
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), BX
-	SHLQ $0x02, BX
-	MOVQ cs+64(FP), SI
-	SHLQ $0x02, SI
-	MOVQ ldb+96(FP), DI
-	SHLQ $0x02, DI
-	LEAQ (BX)(BX*2), R8
-	LEAQ (R8)(BX*2), R9
-
-	// Tiles of 6 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DX, $0x0000000c
-	JGE  tile6
-	CMPQ DX, $0x00000006
-	JE   tile6
-	MOVQ DX, R10
-	JL   last
-	INCQ R10
-	SHRQ $0x01, R10
-
-last:
-	TESTQ R10, R10
-	JZ    done
-	CMPQ  R10, $0x00000001
-	JLE   tile1
-	CMPQ  R10, $0x00000002
-	JLE   tile2
-	CMPQ  R10, $0x00000003
-	JLE   tile3
-	CMPQ  R10, $0x00000005
-	JLE   tile5
-	CMPQ  R10, $0x00000006
-	JLE   tile6
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 6 × 2 vectors.
-tile6:
-	MOVQ AX, R11
-	SUBQ $0x00000006, DX
-	LEAQ (AX)(BX*4), AX
-	LEAQ (AX)(BX*2), AX
-	MOVQ b_base+72(FP), R10
-	MOVQ k+112(FP), R12
-
-tile6segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	TESTQ  R12, R12
-	JZ     tile6end
-
-	// An even step and an odd one.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS      (R10), Z24
-	VMOVUPS      64(R10), Z25
-	VBROADCASTSS (R11), Z26
-	VFMADD231PS  Z24, Z26, Z0
-	VFMADD231PS  Z25, Z26, Z1
-	VBROADCASTSS (R11)(BX*1), Z26
-	VFMADD231PS  Z24, Z26, Z4
-	VFMADD231PS  Z25, Z26, Z5
-	VBROADCASTSS (R11)(BX*2), Z26
-	VFMADD231PS  Z24, Z26, Z8
-	VFMADD231PS  Z25, Z26, Z9
-	VBROADCASTSS (R11)(R8*1), Z26
-	VFMADD231PS  Z24, Z26, Z12
-	VFMADD231PS  Z25, Z26, Z13
-	VBROADCASTSS (R11)(BX*4), Z26
-	VFMADD231PS  Z24, Z26, Z16
-	VFMADD231PS  Z25, Z26, Z17
-	VBROADCASTSS (R11)(R9*1), Z26
-	VFMADD231PS  Z24, Z26, Z20
-	VFMADD231PS  Z25, Z26, Z21
-	ADDQ         DI, R10
-	ADDQ         SI, R11
-	DECQ         R12
-	JZ           tile6end
-	VMOVUPS      (R10), Z24
-	VMOVUPS      64(R10), Z25
-	VBROADCASTSS (R11), Z26
-	VFMADD231PS  Z24, Z26, Z2
-	VFMADD231PS  Z25, Z26, Z3
-	VBROADCASTSS (R11)(BX*1), Z26
-	VFMADD231PS  Z24, Z26, Z6
-	VFMADD231PS  Z25, Z26, Z7
-	VBROADCASTSS (R11)(BX*2), Z26
-	VFMADD231PS  Z24, Z26, Z10
-	VFMADD231PS  Z25, Z26, Z11
-	VBROADCASTSS (R11)(R8*1), Z26
-	VFMADD231PS  Z24, Z26, Z14
-	VFMADD231PS  Z25, Z26, Z15
-	VBROADCASTSS (R11)(BX*4), Z26
-	VFMADD231PS  Z24, Z26, Z18
-	VFMADD231PS  Z25, Z26, Z19
-	VBROADCASTSS (R11)(R9*1), Z26
-	VFMADD231PS  Z24, Z26, Z22
-	VFMADD231PS  Z25, Z26, Z23
-	ADDQ         DI, R10
-	ADDQ         SI, R11
-	DECQ         R12
-	JNZ          tile6steps
-
-tile6end:
-	VADDPS Z2, Z0, Z0
-	VADDPS Z3, Z1, Z1
-	VADDPS Z6, Z4, Z4
-	VADDPS Z7, Z5, Z5
-	VADDPS Z10, Z8, Z8
-	VADDPS Z11, Z9, Z9
-	VADDPS Z14, Z12, Z12
-	VADDPS Z15, Z13, Z13
-	VADDPS Z18, Z16, Z16
-	VADDPS Z19, Z17, Z17
-	VADDPS Z22, Z20, Z20
-	VADDPS Z23, Z21, Z21
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000006, R12
-	JE     store
-	MOVQ   R12, b_len+80(FP)
-	JMP    modes
-
-	// Tile of 4 to 5 × 2 vectors.
-tile5:
-	MOVQ    AX, R11
-	MOVQ    R10, R12
-	MOVQ    R10, b_len+80(FP)
-	SUBQ    R10, DX
-	IMULQ   BX, R12
-	ADDQ    R12, AX
-	MOVQ    $0x00000005, R12
-	CMPQ    R10, R12
-	CMOVQGT R12, R10
-	LEAQ    heightsAVX512<>+32(SB), R12
-	MOVQ    (R12)(R10*8), R10
-	MOVQ    R10, rs+56(FP)
-	MOVQ    b_base+72(FP), R10
-	MOVQ    k+112(FP), R12
-
-tile5segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	TESTQ  R12, R12
-	JZ     tile5end
-
-	// An even step and an odd one.
-	PCALIGN $0x40
-
-tile5steps:
-	CMPQ         rs+56(FP), $-126
-	VMOVUPS      (R10), Z22
-	VMOVUPS      64(R10), Z23
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z22, Z24, Z0
-	VFMADD231PS  Z23, Z24, Z1
-	VBROADCASTSS (R11)(BX*1), Z24
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R11)(BX*2), Z24
-	VFMADD231PS  Z22, Z24, Z8
-	VFMADD231PS  Z23, Z24, Z9
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z22, Z24, Z12
-	VFMADD231PS  Z23, Z24, Z13
-	JEQ          tile5next0
-	VBROADCASTSS (R11)(BX*4), Z24
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-
-tile5next0:
-	ADDQ         DI, R10
-	ADDQ         SI, R11
-	DECQ         R12
-	JZ           tile5end
-	CMPQ         rs+56(FP), $-126
-	VMOVUPS      (R10), Z22
-	VMOVUPS      64(R10), Z23
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z22, Z24, Z2
-	VFMADD231PS  Z23, Z24, Z3
-	VBROADCASTSS (R11)(BX*1), Z24
-	VFMADD231PS  Z22, Z24, Z6
-	VFMADD231PS  Z23, Z24, Z7
-	VBROADCASTSS (R11)(BX*2), Z24
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z22, Z24, Z14
-	VFMADD231PS  Z23, Z24, Z15
-	JEQ          tile5next1
-	VBROADCASTSS (R11)(BX*4), Z24
-	VFMADD231PS  Z22, Z24, Z18
-	VFMADD231PS  Z23, Z24, Z19
-
-tile5next1:
-	ADDQ DI, R10
-	ADDQ SI, R11
-	DECQ R12
-	JNZ  tile5steps
-
-tile5end:
-	VADDPS Z2, Z0, Z0
-	VADDPS Z3, Z1, Z1
-	VADDPS Z6, Z4, Z4
-	VADDPS Z7, Z5, Z5
-	VADDPS Z10, Z8, Z8
-	VADDPS Z11, Z9, Z9
-	VADDPS Z14, Z12, Z12
-	VADDPS Z15, Z13, Z13
-	VADDPS Z18, Z16, Z16
-	VADDPS Z19, Z17, Z17
-	CMPQ   c_len+8(FP), $0x00
-	JE     stores
-	JMP    modes
-
-	// Tile of 3 × 2 vectors.
-tile3:
-	MOVQ AX, R11
-	SUBQ $0x00000003, DX
-	LEAQ (AX)(BX*2), AX
-	LEAQ (AX)(BX*1), AX
-	MOVQ b_base+72(FP), R10
-	MOVQ k+112(FP), R12
-
-tile3segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	TESTQ  R12, R12
-	JZ     tile3end
-
-	// An even step and an odd one.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS      (R10), Z14
-	VMOVUPS      64(R10), Z15
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z14, Z18, Z0
-	VFMADD231PS  Z15, Z18, Z1
-	VBROADCASTSS (R11)(BX*1), Z18
-	VFMADD231PS  Z14, Z18, Z4
-	VFMADD231PS  Z15, Z18, Z5
-	VBROADCASTSS (R11)(BX*2), Z18
-	VFMADD231PS  Z14, Z18, Z8
-	VFMADD231PS  Z15, Z18, Z9
-	ADDQ         DI, R10
-	ADDQ         SI, R11
-	DECQ         R12
-	JZ           tile3end
-	VMOVUPS      (R10), Z14
-	VMOVUPS      64(R10), Z15
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z14, Z18, Z2
-	VFMADD231PS  Z15, Z18, Z3
-	VBROADCASTSS (R11)(BX*1), Z18
-	VFMADD231PS  Z14, Z18, Z6
-	VFMADD231PS  Z15, Z18, Z7
-	VBROADCASTSS (R11)(BX*2), Z18
-	VFMADD231PS  Z14, Z18, Z10
-	VFMADD231PS  Z15, Z18, Z11
-	ADDQ         DI, R10
-	ADDQ         SI, R11
-	DECQ         R12
-	JNZ          tile3steps
-
-tile3end:
-	VADDPS Z2, Z0, Z0
-	VADDPS Z3, Z1, Z1
-	VADDPS Z6, Z4, Z4
-	VADDPS Z7, Z5, Z5
-	VADDPS Z10, Z8, Z8
-	VADDPS Z11, Z9, Z9
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000003, R12
-	JE     store
-	MOVQ   R12, b_len+80(FP)
-	JMP    modes
-
-	// Tile of 2 × 2 vectors.
-tile2:
-	MOVQ AX, R11
-	SUBQ $0x00000002, DX
-	LEAQ (AX)(BX*2), AX
-	MOVQ b_base+72(FP), R10
-	MOVQ k+112(FP), R12
-
-tile2segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	TESTQ  R12, R12
-	JZ     tile2end
-
-	// An even step and an odd one.
-	PCALIGN $0x40
-
-tile2steps:
-	VMOVUPS      (R10), Z10
-	VMOVUPS      64(R10), Z11
-	VBROADCASTSS (R11), Z14
-	VFMADD231PS  Z10, Z14, Z0
-	VFMADD231PS  Z11, Z14, Z1
-	VBROADCASTSS (R11)(BX*1), Z14
-	VFMADD231PS  Z10, Z14, Z4
-	VFMADD231PS  Z11, Z14, Z5
-	ADDQ         DI, R10
-	ADDQ         SI, R11
-	DECQ         R12
-	JZ           tile2end
-	VMOVUPS      (R10), Z10
-	VMOVUPS      64(R10), Z11
-	VBROADCASTSS (R11), Z14
-	VFMADD231PS  Z10, Z14, Z2
-	VFMADD231PS  Z11, Z14, Z3
-	VBROADCASTSS (R11)(BX*1), Z14
-	VFMADD231PS  Z10, Z14, Z6
-	VFMADD231PS  Z11, Z14, Z7
-	ADDQ         DI, R10
-	ADDQ         SI, R11
-	DECQ         R12
-	JNZ          tile2steps
-
-tile2end:
-	VADDPS Z2, Z0, Z0
-	VADDPS Z3, Z1, Z1
-	VADDPS Z6, Z4, Z4
-	VADDPS Z7, Z5, Z5
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000002, R12
-	JE     store
-	MOVQ   R12, b_len+80(FP)
-	JMP    modes
-
-	// Tile of 1 × 2 vectors.
-tile1:
-	MOVQ AX, R11
-	SUBQ $0x00000001, DX
-	LEAQ (AX)(BX*1), AX
-	MOVQ b_base+72(FP), R10
-	MOVQ k+112(FP), R12
-
-tile1segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	TESTQ  R12, R12
-	JZ     tile1end
-
-	// An even step and an odd one.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R11), Z6
-	VFMADD231PS  (R10), Z6, Z0
-	VFMADD231PS  64(R10), Z6, Z1
-	ADDQ         DI, R10
-	ADDQ         SI, R11
-	DECQ         R12
-	JZ           tile1end
-	VBROADCASTSS (R11), Z6
-	VFMADD231PS  (R10), Z6, Z2
-	VFMADD231PS  64(R10), Z6, Z3
-	ADDQ         DI, R10
-	ADDQ         SI, R11
-	DECQ         R12
-	JNZ          tile1steps
-
-tile1end:
-	VADDPS Z2, Z0, Z0
-	VADDPS Z3, Z1, Z1
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000001, R12
-	JE     store
-	MOVQ   R12, b_len+80(FP)
-	JMP    modes
-
-	// Store.
-store:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R12
-	JZ      storeend
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R12
-	JZ      storeend
-	VMOVUPS Z8, (CX)
-	VMOVUPS Z9, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R12
-	JZ      storeend
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R12
-	JZ      storeend
-	VMOVUPS Z16, (CX)
-	VMOVUPS Z17, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R12
-	JZ      storeend
-	VMOVUPS Z20, (CX)
-	VMOVUPS Z21, 64(CX)
-	ADDQ    ldc+24(FP), CX
-
-storeend:
-	CMPQ c_len+8(FP), $0x00
-	JE   rows
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ a_base+32(FP), R10
-	MOVQ R10, a_len+40(FP)
-	MOVQ m+104(FP), R10
-	MOVQ R10, a_cap+48(FP)
-	JMP  rows
-
-next:
-	MOVQ    b_cap+88(FP), CX
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	MOVQ    $0x00000020, R13
-	CMPQ    R12, R13
-	CMOVQGT R13, R12
-	SUBQ    R12, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x00000006
-	JGE     tile6segment
-	CMPQ    b_len+80(FP), $0x00000004
-	JGE     tile5segment
-	CMPQ    b_len+80(FP), $0x00000003
-	JGE     tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JGE     tile2segment
-	JMP     tile1segment
-
-	// C is added.
-modes:
-	MOVQ   CX, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     sums
-	MOVQ   b_len+80(FP), R12
-	VADDPS (CX), Z0, Z0
-	VADDPS 64(CX), Z1, Z1
-	ADDQ   ldc+24(FP), CX
-	DECQ   R12
-	JZ     addend
-	VADDPS (CX), Z4, Z4
-	VADDPS 64(CX), Z5, Z5
-	ADDQ   ldc+24(FP), CX
-	DECQ   R12
-	JZ     addend
-	VADDPS (CX), Z8, Z8
-	VADDPS 64(CX), Z9, Z9
-	ADDQ   ldc+24(FP), CX
-	DECQ   R12
-	JZ     addend
-	VADDPS (CX), Z12, Z12
-	VADDPS 64(CX), Z13, Z13
-	ADDQ   ldc+24(FP), CX
-	DECQ   R12
-	JZ     addend
-	VADDPS (CX), Z16, Z16
-	VADDPS 64(CX), Z17, Z17
-	ADDQ   ldc+24(FP), CX
-	DECQ   R12
-	JZ     addend
-	VADDPS (CX), Z20, Z20
-	VADDPS 64(CX), Z21, Z21
-	ADDQ   ldc+24(FP), CX
-
-addend:
-	MOVQ b_cap+88(FP), CX
-
-sums:
-stores:
-	MOVQ b_len+80(FP), R12
-	JMP  store
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), BX
-	MOVQ    BX, SI
-	MOVQ    $0x00000020, DI
-	CMPQ    SI, DI
-	CMOVQGT DI, SI
-	SUBQ    SI, BX
-	MOVQ    SI, k+112(FP)
-	MOVQ    BX, a_base+32(FP)
-	MOVQ    BX, a_len+40(FP)
-	XORQ    BX, BX
-	CMPQ    c_len+8(FP), $0x00
-	JNE     begins
-	MOVBQZX load+120(FP), BX
-
-begins:
-	MOVQ BX, a_cap+48(FP)
-	MOVQ BX, m+104(FP)
-	INCQ c_len+8(FP)
-	JMP  tiles
-
-// func gemmEvenOdd3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV
-TEXT ·gemmEvenOdd3AVX512(SB), NOSPLIT, $0-121
-	PCALIGN $0x40
-	MOVQ    a_base+32(FP), AX
-	MOVQ    c_base+0(FP), CX
-	MOVQ    m+104(FP), DX
-	MOVQ    k+112(FP), BX
-	MOVQ    $0x00000000, c_len+8(FP)
-	CMPQ    BX, $0x00000020
-	JG      cut
-	CMPB    load+120(FP), $0x00
-	JNE     cut
-
-tiles:
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), BX
-	SHLQ $0x02, BX
-	MOVQ cs+64(FP), SI
-	SHLQ $0x02, SI
-	MOVQ ldb+96(FP), DI
-	SHLQ $0x02, DI
-	LEAQ (BX)(BX*2), R8
+	SHLQ    $0x02, ldc+24(FP)
+	MOVQ    rs+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    cs+64(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    ldb+96(FP), DI
+	SHLQ    $0x02, DI
+	LEAQ    (BX)(BX*2), R8
 
 	// Tiles of 4 rows while that many are left for another one after; the last two share the rest.
 rows:
@@ -6819,41 +6263,51 @@ done:
 	VZEROUPPER
 	RET
 
-	// Tile of 4 × 3 vectors.
+	// Tile of 4 × 2 vectors.
 tile4:
-	MOVQ AX, R9
-	SUBQ $0x00000004, DX
-	LEAQ (AX)(BX*4), AX
-	MOVQ b_base+72(FP), R10
-	MOVQ k+112(FP), R11
+	MOVQ         AX, R9
+	SUBQ         $0x00000004, DX
+	LEAQ         (AX)(BX*4), AX
+	MOVQ         b_base+72(FP), R10
+	MOVQ         k+112(FP), R11
+	MOVQ         R11, a_len+40(FP)
+	MOVQ         $0x00000004, R11
+	MOVQ         R11, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z4
+	VMOVAPS      Z4, Z5
+	VMOVAPS      Z4, Z10
+	VMOVAPS      Z4, Z11
+	VMOVAPS      Z4, Z16
+	VMOVAPS      Z4, Z17
+	VMOVAPS      Z4, Z22
+	VMOVAPS      Z4, Z23
 
 tile4segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	TESTQ  R11, R11
-	JZ     tile4end
+	MOVQ    a_len+40(FP), R11
+	MOVQ    $0x00000020, R12
+	CMPQ    R11, R12
+	CMOVQGT R12, R11
+	SUBQ    R11, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	TESTQ   R11, R11
+	JZ      tile4end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
@@ -6861,415 +6315,359 @@ tile4segment:
 tile4steps:
 	VMOVUPS      (R10), Z24
 	VMOVUPS      64(R10), Z25
-	VMOVUPS      128(R10), Z26
-	VBROADCASTSS (R9), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R9)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R9)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R9)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R9), Z26
+	VFMADD231PS  Z24, Z26, Z0
+	VFMADD231PS  Z25, Z26, Z1
+	VBROADCASTSS (R9)(BX*1), Z26
+	VFMADD231PS  Z24, Z26, Z6
+	VFMADD231PS  Z25, Z26, Z7
+	VBROADCASTSS (R9)(BX*2), Z26
+	VFMADD231PS  Z24, Z26, Z12
+	VFMADD231PS  Z25, Z26, Z13
+	VBROADCASTSS (R9)(R8*1), Z26
+	VFMADD231PS  Z24, Z26, Z18
+	VFMADD231PS  Z25, Z26, Z19
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
 	JZ           tile4end
 	VMOVUPS      (R10), Z24
 	VMOVUPS      64(R10), Z25
-	VMOVUPS      128(R10), Z26
-	VBROADCASTSS (R9), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R9)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R9)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R9)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
+	VBROADCASTSS (R9), Z26
+	VFMADD231PS  Z24, Z26, Z2
+	VFMADD231PS  Z25, Z26, Z3
+	VBROADCASTSS (R9)(BX*1), Z26
+	VFMADD231PS  Z24, Z26, Z8
+	VFMADD231PS  Z25, Z26, Z9
+	VBROADCASTSS (R9)(BX*2), Z26
+	VFMADD231PS  Z24, Z26, Z14
+	VFMADD231PS  Z25, Z26, Z15
+	VBROADCASTSS (R9)(R8*1), Z26
+	VFMADD231PS  Z24, Z26, Z20
+	VFMADD231PS  Z25, Z26, Z21
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
 	JNZ          tile4steps
 
 tile4end:
-	VADDPS Z3, Z0, Z0
-	VADDPS Z4, Z1, Z1
-	VADDPS Z5, Z2, Z2
-	VADDPS Z9, Z6, Z6
-	VADDPS Z10, Z7, Z7
-	VADDPS Z11, Z8, Z8
-	VADDPS Z15, Z12, Z12
-	VADDPS Z16, Z13, Z13
-	VADDPS Z17, Z14, Z14
-	VADDPS Z21, Z18, Z18
-	VADDPS Z22, Z19, Z19
-	VADDPS Z23, Z20, Z20
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000004, R11
-	JE     store
-	MOVQ   R11, b_len+80(FP)
-	JMP    modes
+	VADDPS Z2, Z0, Z0
+	VADDPS Z3, Z1, Z1
+	VADDPS Z8, Z6, Z6
+	VADDPS Z9, Z7, Z7
+	VADDPS Z14, Z12, Z12
+	VADDPS Z15, Z13, Z13
+	VADDPS Z20, Z18, Z18
+	VADDPS Z21, Z19, Z19
+	VADDPS Z0, Z4, Z4
+	VADDPS Z1, Z5, Z5
+	VADDPS Z6, Z10, Z10
+	VADDPS Z7, Z11, Z11
+	VADDPS Z12, Z16, Z16
+	VADDPS Z13, Z17, Z17
+	VADDPS Z18, Z22, Z22
+	VADDPS Z19, Z23, Z23
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile4segment
+	JMP    store
 
-	// Tile of 3 × 3 vectors.
+	// Tile of 3 × 2 vectors.
 tile3:
-	MOVQ AX, R9
-	SUBQ $0x00000003, DX
-	LEAQ (AX)(BX*2), AX
-	LEAQ (AX)(BX*1), AX
-	MOVQ b_base+72(FP), R10
-	MOVQ k+112(FP), R11
+	MOVQ         AX, R9
+	SUBQ         $0x00000003, DX
+	LEAQ         (AX)(BX*2), AX
+	LEAQ         (AX)(BX*1), AX
+	MOVQ         b_base+72(FP), R10
+	MOVQ         k+112(FP), R11
+	MOVQ         R11, a_len+40(FP)
+	MOVQ         $0x00000003, R11
+	MOVQ         R11, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z4
+	VMOVAPS      Z4, Z5
+	VMOVAPS      Z4, Z10
+	VMOVAPS      Z4, Z11
+	VMOVAPS      Z4, Z16
+	VMOVAPS      Z4, Z17
 
 tile3segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	TESTQ  R11, R11
-	JZ     tile3end
+	MOVQ    a_len+40(FP), R11
+	MOVQ    $0x00000020, R12
+	CMPQ    R11, R12
+	CMOVQGT R12, R11
+	SUBQ    R11, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	TESTQ   R11, R11
+	JZ      tile3end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R10), Z21
-	VMOVUPS      64(R10), Z22
-	VMOVUPS      128(R10), Z23
-	VBROADCASTSS (R9), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R9)(BX*1), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R9)(BX*2), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
+	VMOVUPS      (R10), Z18
+	VMOVUPS      64(R10), Z19
+	VBROADCASTSS (R9), Z20
+	VFMADD231PS  Z18, Z20, Z0
+	VFMADD231PS  Z19, Z20, Z1
+	VBROADCASTSS (R9)(BX*1), Z20
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS (R9)(BX*2), Z20
+	VFMADD231PS  Z18, Z20, Z12
+	VFMADD231PS  Z19, Z20, Z13
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
 	JZ           tile3end
-	VMOVUPS      (R10), Z21
-	VMOVUPS      64(R10), Z22
-	VMOVUPS      128(R10), Z23
-	VBROADCASTSS (R9), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R9)(BX*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R9)(BX*2), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
+	VMOVUPS      (R10), Z18
+	VMOVUPS      64(R10), Z19
+	VBROADCASTSS (R9), Z20
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS (R9)(BX*1), Z20
+	VFMADD231PS  Z18, Z20, Z8
+	VFMADD231PS  Z19, Z20, Z9
+	VBROADCASTSS (R9)(BX*2), Z20
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
 	JNZ          tile3steps
 
 tile3end:
-	VADDPS Z3, Z0, Z0
-	VADDPS Z4, Z1, Z1
-	VADDPS Z5, Z2, Z2
-	VADDPS Z9, Z6, Z6
-	VADDPS Z10, Z7, Z7
-	VADDPS Z11, Z8, Z8
-	VADDPS Z15, Z12, Z12
-	VADDPS Z16, Z13, Z13
-	VADDPS Z17, Z14, Z14
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000003, R11
-	JE     store
-	MOVQ   R11, b_len+80(FP)
-	JMP    modes
+	VADDPS Z2, Z0, Z0
+	VADDPS Z3, Z1, Z1
+	VADDPS Z8, Z6, Z6
+	VADDPS Z9, Z7, Z7
+	VADDPS Z14, Z12, Z12
+	VADDPS Z15, Z13, Z13
+	VADDPS Z0, Z4, Z4
+	VADDPS Z1, Z5, Z5
+	VADDPS Z6, Z10, Z10
+	VADDPS Z7, Z11, Z11
+	VADDPS Z12, Z16, Z16
+	VADDPS Z13, Z17, Z17
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile3segment
+	JMP    store
 
-	// Tile of 2 × 3 vectors.
+	// Tile of 2 × 2 vectors.
 tile2:
-	MOVQ AX, R9
-	SUBQ $0x00000002, DX
-	LEAQ (AX)(BX*2), AX
-	MOVQ b_base+72(FP), R10
-	MOVQ k+112(FP), R11
+	MOVQ         AX, R9
+	SUBQ         $0x00000002, DX
+	LEAQ         (AX)(BX*2), AX
+	MOVQ         b_base+72(FP), R10
+	MOVQ         k+112(FP), R11
+	MOVQ         R11, a_len+40(FP)
+	MOVQ         $0x00000002, R11
+	MOVQ         R11, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z4
+	VMOVAPS      Z4, Z5
+	VMOVAPS      Z4, Z10
+	VMOVAPS      Z4, Z11
 
 tile2segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	TESTQ  R11, R11
-	JZ     tile2end
+	MOVQ    a_len+40(FP), R11
+	MOVQ    $0x00000020, R12
+	CMPQ    R11, R12
+	CMOVQGT R12, R11
+	SUBQ    R11, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	TESTQ   R11, R11
+	JZ      tile2end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R9), Z15
-	VBROADCASTSS (R9)(BX*1), Z16
-	VMOVUPS      (R10), Z17
-	VFMADD231PS  Z17, Z15, Z0
-	VFMADD231PS  Z17, Z16, Z6
-	VMOVUPS      64(R10), Z17
-	VFMADD231PS  Z17, Z15, Z1
-	VFMADD231PS  Z17, Z16, Z7
-	VMOVUPS      128(R10), Z17
-	VFMADD231PS  Z17, Z15, Z2
-	VFMADD231PS  Z17, Z16, Z8
+	VMOVUPS      (R10), Z12
+	VMOVUPS      64(R10), Z13
+	VBROADCASTSS (R9), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (R9)(BX*1), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
 	JZ           tile2end
-	VBROADCASTSS (R9), Z15
-	VBROADCASTSS (R9)(BX*1), Z16
-	VMOVUPS      (R10), Z17
-	VFMADD231PS  Z17, Z15, Z3
-	VFMADD231PS  Z17, Z16, Z9
-	VMOVUPS      64(R10), Z17
-	VFMADD231PS  Z17, Z15, Z4
-	VFMADD231PS  Z17, Z16, Z10
-	VMOVUPS      128(R10), Z17
-	VFMADD231PS  Z17, Z15, Z5
-	VFMADD231PS  Z17, Z16, Z11
+	VMOVUPS      (R10), Z12
+	VMOVUPS      64(R10), Z13
+	VBROADCASTSS (R9), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (R9)(BX*1), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
 	JNZ          tile2steps
 
 tile2end:
-	VADDPS Z3, Z0, Z0
-	VADDPS Z4, Z1, Z1
-	VADDPS Z5, Z2, Z2
-	VADDPS Z9, Z6, Z6
-	VADDPS Z10, Z7, Z7
-	VADDPS Z11, Z8, Z8
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000002, R11
-	JE     store
-	MOVQ   R11, b_len+80(FP)
-	JMP    modes
+	VADDPS Z2, Z0, Z0
+	VADDPS Z3, Z1, Z1
+	VADDPS Z8, Z6, Z6
+	VADDPS Z9, Z7, Z7
+	VADDPS Z0, Z4, Z4
+	VADDPS Z1, Z5, Z5
+	VADDPS Z6, Z10, Z10
+	VADDPS Z7, Z11, Z11
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile2segment
+	JMP    store
 
-	// Tile of 1 × 3 vectors.
+	// Tile of 1 × 2 vectors.
 tile1:
-	MOVQ AX, R9
-	SUBQ $0x00000001, DX
-	LEAQ (AX)(BX*1), AX
-	MOVQ b_base+72(FP), R10
-	MOVQ k+112(FP), R11
+	MOVQ         AX, R9
+	SUBQ         $0x00000001, DX
+	LEAQ         (AX)(BX*1), AX
+	MOVQ         b_base+72(FP), R10
+	MOVQ         k+112(FP), R11
+	MOVQ         R11, a_len+40(FP)
+	MOVQ         $0x00000001, R11
+	MOVQ         R11, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z4
+	VMOVAPS      Z4, Z5
 
 tile1segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	TESTQ  R11, R11
-	JZ     tile1end
+	MOVQ    a_len+40(FP), R11
+	MOVQ    $0x00000020, R12
+	CMPQ    R11, R12
+	CMOVQGT R12, R11
+	SUBQ    R11, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	TESTQ   R11, R11
+	JZ      tile1end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R9), Z9
-	VFMADD231PS  (R10), Z9, Z0
-	VFMADD231PS  64(R10), Z9, Z1
-	VFMADD231PS  128(R10), Z9, Z2
+	VBROADCASTSS (R9), Z6
+	VFMADD231PS  (R10), Z6, Z0
+	VFMADD231PS  64(R10), Z6, Z1
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
 	JZ           tile1end
-	VBROADCASTSS (R9), Z9
-	VFMADD231PS  (R10), Z9, Z3
-	VFMADD231PS  64(R10), Z9, Z4
-	VFMADD231PS  128(R10), Z9, Z5
+	VBROADCASTSS (R9), Z6
+	VFMADD231PS  (R10), Z6, Z2
+	VFMADD231PS  64(R10), Z6, Z3
 	ADDQ         DI, R10
 	ADDQ         SI, R9
 	DECQ         R11
 	JNZ          tile1steps
 
 tile1end:
-	VADDPS Z3, Z0, Z0
-	VADDPS Z4, Z1, Z1
-	VADDPS Z5, Z2, Z2
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000001, R11
-	JE     store
-	MOVQ   R11, b_len+80(FP)
-	JMP    modes
+	VADDPS Z2, Z0, Z0
+	VADDPS Z3, Z1, Z1
+	VADDPS Z0, Z4, Z4
+	VADDPS Z1, Z5, Z5
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile1segment
+	JMP    store
+
+	// C is the first summand.
+load:
+	MOVQ    CX, b_cap+88(FP)
+	MOVQ    b_len+80(FP), R11
+	VMOVUPS (CX), Z4
+	VMOVUPS 64(CX), Z5
+	ADDQ    ldc+24(FP), CX
+	DECQ    R11
+	JZ      loadend
+	VMOVUPS (CX), Z10
+	VMOVUPS 64(CX), Z11
+	ADDQ    ldc+24(FP), CX
+	DECQ    R11
+	JZ      loadend
+	VMOVUPS (CX), Z16
+	VMOVUPS 64(CX), Z17
+	ADDQ    ldc+24(FP), CX
+	DECQ    R11
+	JZ      loadend
+	VMOVUPS (CX), Z22
+	VMOVUPS 64(CX), Z23
+	ADDQ    ldc+24(FP), CX
+
+loadend:
+	MOVQ b_cap+88(FP), CX
+	CMPQ b_len+80(FP), $0x00000004
+	JGE  tile4segment
+	CMPQ b_len+80(FP), $0x00000003
+	JGE  tile3segment
+	CMPQ b_len+80(FP), $0x00000002
+	JGE  tile2segment
+	JMP  tile1segment
 
 	// Store.
 store:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
+	MOVQ    b_len+80(FP), R11
+	VMOVUPS Z4, (CX)
+	VMOVUPS Z5, 64(CX)
 	ADDQ    ldc+24(FP), CX
 	DECQ    R11
 	JZ      storeend
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
+	VMOVUPS Z10, (CX)
+	VMOVUPS Z11, 64(CX)
 	ADDQ    ldc+24(FP), CX
 	DECQ    R11
 	JZ      storeend
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
+	VMOVUPS Z16, (CX)
+	VMOVUPS Z17, 64(CX)
 	ADDQ    ldc+24(FP), CX
 	DECQ    R11
 	JZ      storeend
-	VMOVUPS Z18, (CX)
-	VMOVUPS Z19, 64(CX)
-	VMOVUPS Z20, 128(CX)
+	VMOVUPS Z22, (CX)
+	VMOVUPS Z23, 64(CX)
 	ADDQ    ldc+24(FP), CX
 
 storeend:
-	CMPQ c_len+8(FP), $0x00
-	JE   rows
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
+	JMP rows
 
-	// It was the last one: the next tile begins with the first one.
-	MOVQ a_base+32(FP), R9
-	MOVQ R9, a_len+40(FP)
-	MOVQ m+104(FP), R9
-	MOVQ R9, a_cap+48(FP)
-	JMP  rows
-
-next:
-	MOVQ    b_cap+88(FP), CX
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R11
-	MOVQ    $0x00000020, R12
-	CMPQ    R11, R12
-	CMOVQGT R12, R11
-	SUBQ    R11, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x00000004
-	JGE     tile4segment
-	CMPQ    b_len+80(FP), $0x00000003
-	JGE     tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JGE     tile2segment
-	JMP     tile1segment
-
-	// C is added.
-modes:
-	MOVQ   CX, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     sums
-	MOVQ   b_len+80(FP), R11
-	VADDPS (CX), Z0, Z0
-	VADDPS 64(CX), Z1, Z1
-	VADDPS 128(CX), Z2, Z2
-	ADDQ   ldc+24(FP), CX
-	DECQ   R11
-	JZ     addend
-	VADDPS (CX), Z6, Z6
-	VADDPS 64(CX), Z7, Z7
-	VADDPS 128(CX), Z8, Z8
-	ADDQ   ldc+24(FP), CX
-	DECQ   R11
-	JZ     addend
-	VADDPS (CX), Z12, Z12
-	VADDPS 64(CX), Z13, Z13
-	VADDPS 128(CX), Z14, Z14
-	ADDQ   ldc+24(FP), CX
-	DECQ   R11
-	JZ     addend
-	VADDPS (CX), Z18, Z18
-	VADDPS 64(CX), Z19, Z19
-	VADDPS 128(CX), Z20, Z20
-	ADDQ   ldc+24(FP), CX
-
-addend:
-	MOVQ b_cap+88(FP), CX
-
-sums:
-	MOVQ b_len+80(FP), R11
-	JMP  store
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), BX
-	MOVQ    BX, SI
-	MOVQ    $0x00000020, DI
-	CMPQ    SI, DI
-	CMOVQGT DI, SI
-	SUBQ    SI, BX
-	MOVQ    SI, k+112(FP)
-	MOVQ    BX, a_base+32(FP)
-	MOVQ    BX, a_len+40(FP)
-	XORQ    BX, BX
-	CMPQ    c_len+8(FP), $0x00
-	JNE     begins
-	MOVBQZX load+120(FP), BX
-
-begins:
-	MOVQ BX, a_cap+48(FP)
-	MOVQ BX, m+104(FP)
-	INCQ c_len+8(FP)
-	JMP  tiles
-
-// func gemmEvenOdd4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// func gemmEvenOdd3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV
-TEXT ·gemmEvenOdd4AVX512(SB), NOSPLIT, $0-121
+TEXT ·gemmEvenOdd3AVX512(SB), NOSPLIT, $0-121
 	PCALIGN $0x40
 	MOVQ    a_base+32(FP), AX
 	MOVQ    c_base+0(FP), CX
 	MOVQ    m+104(FP), DX
-	MOVQ    k+112(FP), BX
-	MOVQ    $0x00000000, c_len+8(FP)
-	CMPQ    BX, $0x00000020
-	JG      cut
-	CMPB    load+120(FP), $0x00
-	JNE     cut
-
-tiles:
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), BX
-	SHLQ $0x02, BX
-	MOVQ cs+64(FP), SI
-	SHLQ $0x02, SI
-	MOVQ ldb+96(FP), DI
-	SHLQ $0x02, DI
+	SHLQ    $0x02, ldc+24(FP)
+	MOVQ    rs+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    cs+64(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    ldb+96(FP), DI
+	SHLQ    $0x02, DI
 
 	// Tiles of 3 rows while that many are left for another one after; the last two share the rest.
 rows:
@@ -7296,177 +6694,449 @@ done:
 	VZEROUPPER
 	RET
 
-	// Tile of 3 × 4 vectors.
+	// Tile of 3 × 3 vectors.
 tile3:
-	MOVQ AX, R8
-	SUBQ $0x00000003, DX
-	LEAQ (AX)(BX*2), AX
-	LEAQ (AX)(BX*1), AX
-	MOVQ b_base+72(FP), R9
-	MOVQ k+112(FP), R10
+	MOVQ         AX, R8
+	SUBQ         $0x00000003, DX
+	LEAQ         (AX)(BX*2), AX
+	LEAQ         (AX)(BX*1), AX
+	MOVQ         b_base+72(FP), R9
+	MOVQ         k+112(FP), R10
+	MOVQ         R10, a_len+40(FP)
+	MOVQ         $0x00000003, R10
+	MOVQ         R10, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z6
+	VMOVAPS      Z6, Z7
+	VMOVAPS      Z6, Z8
+	VMOVAPS      Z6, Z15
+	VMOVAPS      Z6, Z16
+	VMOVAPS      Z6, Z17
+	VMOVAPS      Z6, Z24
+	VMOVAPS      Z6, Z25
+	VMOVAPS      Z6, Z26
 
 tile3segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	TESTQ  R10, R10
-	JZ     tile3end
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000020, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
+	TESTQ   R10, R10
+	JZ      tile3end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
 
 tile3steps:
-	VBROADCASTSS (R8), Z24
-	VBROADCASTSS (R8)(BX*1), Z25
-	VBROADCASTSS (R8)(BX*2), Z26
 	VMOVUPS      (R9), Z27
-	VFMADD231PS  Z27, Z24, Z0
-	VFMADD231PS  Z27, Z25, Z8
-	VFMADD231PS  Z27, Z26, Z16
-	VMOVUPS      64(R9), Z27
-	VFMADD231PS  Z27, Z24, Z1
-	VFMADD231PS  Z27, Z25, Z9
-	VFMADD231PS  Z27, Z26, Z17
-	VMOVUPS      128(R9), Z27
-	VFMADD231PS  Z27, Z24, Z2
-	VFMADD231PS  Z27, Z25, Z10
-	VFMADD231PS  Z27, Z26, Z18
-	VMOVUPS      192(R9), Z27
-	VFMADD231PS  Z27, Z24, Z3
-	VFMADD231PS  Z27, Z25, Z11
-	VFMADD231PS  Z27, Z26, Z19
+	VMOVUPS      64(R9), Z28
+	VMOVUPS      128(R9), Z29
+	VBROADCASTSS (R8), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (R8)(BX*1), Z30
+	VFMADD231PS  Z27, Z30, Z9
+	VFMADD231PS  Z28, Z30, Z10
+	VFMADD231PS  Z29, Z30, Z11
+	VBROADCASTSS (R8)(BX*2), Z30
+	VFMADD231PS  Z27, Z30, Z18
+	VFMADD231PS  Z28, Z30, Z19
+	VFMADD231PS  Z29, Z30, Z20
 	ADDQ         DI, R9
 	ADDQ         SI, R8
 	DECQ         R10
 	JZ           tile3end
-	VBROADCASTSS (R8), Z24
-	VBROADCASTSS (R8)(BX*1), Z25
-	VBROADCASTSS (R8)(BX*2), Z26
 	VMOVUPS      (R9), Z27
-	VFMADD231PS  Z27, Z24, Z4
-	VFMADD231PS  Z27, Z25, Z12
-	VFMADD231PS  Z27, Z26, Z20
-	VMOVUPS      64(R9), Z27
-	VFMADD231PS  Z27, Z24, Z5
-	VFMADD231PS  Z27, Z25, Z13
-	VFMADD231PS  Z27, Z26, Z21
-	VMOVUPS      128(R9), Z27
-	VFMADD231PS  Z27, Z24, Z6
-	VFMADD231PS  Z27, Z25, Z14
-	VFMADD231PS  Z27, Z26, Z22
-	VMOVUPS      192(R9), Z27
-	VFMADD231PS  Z27, Z24, Z7
-	VFMADD231PS  Z27, Z25, Z15
-	VFMADD231PS  Z27, Z26, Z23
+	VMOVUPS      64(R9), Z28
+	VMOVUPS      128(R9), Z29
+	VBROADCASTSS (R8), Z30
+	VFMADD231PS  Z27, Z30, Z3
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS (R8)(BX*1), Z30
+	VFMADD231PS  Z27, Z30, Z12
+	VFMADD231PS  Z28, Z30, Z13
+	VFMADD231PS  Z29, Z30, Z14
+	VBROADCASTSS (R8)(BX*2), Z30
+	VFMADD231PS  Z27, Z30, Z21
+	VFMADD231PS  Z28, Z30, Z22
+	VFMADD231PS  Z29, Z30, Z23
 	ADDQ         DI, R9
 	ADDQ         SI, R8
 	DECQ         R10
 	JNZ          tile3steps
 
 tile3end:
-	VADDPS Z4, Z0, Z0
-	VADDPS Z5, Z1, Z1
-	VADDPS Z6, Z2, Z2
-	VADDPS Z7, Z3, Z3
-	VADDPS Z12, Z8, Z8
-	VADDPS Z13, Z9, Z9
-	VADDPS Z14, Z10, Z10
-	VADDPS Z15, Z11, Z11
-	VADDPS Z20, Z16, Z16
-	VADDPS Z21, Z17, Z17
-	VADDPS Z22, Z18, Z18
-	VADDPS Z23, Z19, Z19
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000003, R10
-	JE     store
-	MOVQ   R10, b_len+80(FP)
-	JMP    modes
+	VADDPS Z3, Z0, Z0
+	VADDPS Z4, Z1, Z1
+	VADDPS Z5, Z2, Z2
+	VADDPS Z12, Z9, Z9
+	VADDPS Z13, Z10, Z10
+	VADDPS Z14, Z11, Z11
+	VADDPS Z21, Z18, Z18
+	VADDPS Z22, Z19, Z19
+	VADDPS Z23, Z20, Z20
+	VADDPS Z0, Z6, Z6
+	VADDPS Z1, Z7, Z7
+	VADDPS Z2, Z8, Z8
+	VADDPS Z9, Z15, Z15
+	VADDPS Z10, Z16, Z16
+	VADDPS Z11, Z17, Z17
+	VADDPS Z18, Z24, Z24
+	VADDPS Z19, Z25, Z25
+	VADDPS Z20, Z26, Z26
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile3segment
+	JMP    store
 
-	// Tile of 2 × 4 vectors.
+	// Tile of 2 × 3 vectors.
 tile2:
-	MOVQ AX, R8
-	SUBQ $0x00000002, DX
-	LEAQ (AX)(BX*2), AX
-	MOVQ b_base+72(FP), R9
-	MOVQ k+112(FP), R10
+	MOVQ         AX, R8
+	SUBQ         $0x00000002, DX
+	LEAQ         (AX)(BX*2), AX
+	MOVQ         b_base+72(FP), R9
+	MOVQ         k+112(FP), R10
+	MOVQ         R10, a_len+40(FP)
+	MOVQ         $0x00000002, R10
+	MOVQ         R10, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z6
+	VMOVAPS      Z6, Z7
+	VMOVAPS      Z6, Z8
+	VMOVAPS      Z6, Z15
+	VMOVAPS      Z6, Z16
+	VMOVAPS      Z6, Z17
 
 tile2segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	TESTQ  R10, R10
-	JZ     tile2end
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000020, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	TESTQ   R10, R10
+	JZ      tile2end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R8), Z20
-	VBROADCASTSS (R8)(BX*1), Z21
-	VMOVUPS      (R9), Z22
-	VFMADD231PS  Z22, Z20, Z0
-	VFMADD231PS  Z22, Z21, Z8
-	VMOVUPS      64(R9), Z22
-	VFMADD231PS  Z22, Z20, Z1
-	VFMADD231PS  Z22, Z21, Z9
-	VMOVUPS      128(R9), Z22
-	VFMADD231PS  Z22, Z20, Z2
-	VFMADD231PS  Z22, Z21, Z10
-	VMOVUPS      192(R9), Z22
-	VFMADD231PS  Z22, Z20, Z3
-	VFMADD231PS  Z22, Z21, Z11
+	VBROADCASTSS (R8), Z18
+	VBROADCASTSS (R8)(BX*1), Z19
+	VMOVUPS      (R9), Z20
+	VFMADD231PS  Z20, Z18, Z0
+	VFMADD231PS  Z20, Z19, Z9
+	VMOVUPS      64(R9), Z20
+	VFMADD231PS  Z20, Z18, Z1
+	VFMADD231PS  Z20, Z19, Z10
+	VMOVUPS      128(R9), Z20
+	VFMADD231PS  Z20, Z18, Z2
+	VFMADD231PS  Z20, Z19, Z11
 	ADDQ         DI, R9
 	ADDQ         SI, R8
 	DECQ         R10
 	JZ           tile2end
-	VBROADCASTSS (R8), Z20
-	VBROADCASTSS (R8)(BX*1), Z21
-	VMOVUPS      (R9), Z22
-	VFMADD231PS  Z22, Z20, Z4
-	VFMADD231PS  Z22, Z21, Z12
-	VMOVUPS      64(R9), Z22
-	VFMADD231PS  Z22, Z20, Z5
-	VFMADD231PS  Z22, Z21, Z13
-	VMOVUPS      128(R9), Z22
-	VFMADD231PS  Z22, Z20, Z6
-	VFMADD231PS  Z22, Z21, Z14
-	VMOVUPS      192(R9), Z22
-	VFMADD231PS  Z22, Z20, Z7
-	VFMADD231PS  Z22, Z21, Z15
+	VBROADCASTSS (R8), Z18
+	VBROADCASTSS (R8)(BX*1), Z19
+	VMOVUPS      (R9), Z20
+	VFMADD231PS  Z20, Z18, Z3
+	VFMADD231PS  Z20, Z19, Z12
+	VMOVUPS      64(R9), Z20
+	VFMADD231PS  Z20, Z18, Z4
+	VFMADD231PS  Z20, Z19, Z13
+	VMOVUPS      128(R9), Z20
+	VFMADD231PS  Z20, Z18, Z5
+	VFMADD231PS  Z20, Z19, Z14
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile2steps
+
+tile2end:
+	VADDPS Z3, Z0, Z0
+	VADDPS Z4, Z1, Z1
+	VADDPS Z5, Z2, Z2
+	VADDPS Z12, Z9, Z9
+	VADDPS Z13, Z10, Z10
+	VADDPS Z14, Z11, Z11
+	VADDPS Z0, Z6, Z6
+	VADDPS Z1, Z7, Z7
+	VADDPS Z2, Z8, Z8
+	VADDPS Z9, Z15, Z15
+	VADDPS Z10, Z16, Z16
+	VADDPS Z11, Z17, Z17
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile2segment
+	JMP    store
+
+	// Tile of 1 × 3 vectors.
+tile1:
+	MOVQ         AX, R8
+	SUBQ         $0x00000001, DX
+	LEAQ         (AX)(BX*1), AX
+	MOVQ         b_base+72(FP), R9
+	MOVQ         k+112(FP), R10
+	MOVQ         R10, a_len+40(FP)
+	MOVQ         $0x00000001, R10
+	MOVQ         R10, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z6
+	VMOVAPS      Z6, Z7
+	VMOVAPS      Z6, Z8
+
+tile1segment:
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000020, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	TESTQ   R10, R10
+	JZ      tile1end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R8), Z9
+	VFMADD231PS  (R9), Z9, Z0
+	VFMADD231PS  64(R9), Z9, Z1
+	VFMADD231PS  128(R9), Z9, Z2
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JZ           tile1end
+	VBROADCASTSS (R8), Z9
+	VFMADD231PS  (R9), Z9, Z3
+	VFMADD231PS  64(R9), Z9, Z4
+	VFMADD231PS  128(R9), Z9, Z5
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile1steps
+
+tile1end:
+	VADDPS Z3, Z0, Z0
+	VADDPS Z4, Z1, Z1
+	VADDPS Z5, Z2, Z2
+	VADDPS Z0, Z6, Z6
+	VADDPS Z1, Z7, Z7
+	VADDPS Z2, Z8, Z8
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile1segment
+	JMP    store
+
+	// C is the first summand.
+load:
+	MOVQ    CX, b_cap+88(FP)
+	MOVQ    b_len+80(FP), R10
+	VMOVUPS (CX), Z6
+	VMOVUPS 64(CX), Z7
+	VMOVUPS 128(CX), Z8
+	ADDQ    ldc+24(FP), CX
+	DECQ    R10
+	JZ      loadend
+	VMOVUPS (CX), Z15
+	VMOVUPS 64(CX), Z16
+	VMOVUPS 128(CX), Z17
+	ADDQ    ldc+24(FP), CX
+	DECQ    R10
+	JZ      loadend
+	VMOVUPS (CX), Z24
+	VMOVUPS 64(CX), Z25
+	VMOVUPS 128(CX), Z26
+	ADDQ    ldc+24(FP), CX
+
+loadend:
+	MOVQ b_cap+88(FP), CX
+	CMPQ b_len+80(FP), $0x00000003
+	JGE  tile3segment
+	CMPQ b_len+80(FP), $0x00000002
+	JGE  tile2segment
+	JMP  tile1segment
+
+	// Store.
+store:
+	MOVQ    b_len+80(FP), R10
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	VMOVUPS Z8, 128(CX)
+	ADDQ    ldc+24(FP), CX
+	DECQ    R10
+	JZ      storeend
+	VMOVUPS Z15, (CX)
+	VMOVUPS Z16, 64(CX)
+	VMOVUPS Z17, 128(CX)
+	ADDQ    ldc+24(FP), CX
+	DECQ    R10
+	JZ      storeend
+	VMOVUPS Z24, (CX)
+	VMOVUPS Z25, 64(CX)
+	VMOVUPS Z26, 128(CX)
+	ADDQ    ldc+24(FP), CX
+
+storeend:
+	JMP rows
+
+// func gemmEvenOdd4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·gemmEvenOdd4AVX512(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	SHLQ    $0x02, ldc+24(FP)
+	MOVQ    rs+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    cs+64(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    ldb+96(FP), DI
+	SHLQ    $0x02, DI
+
+	// Tiles of 2 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DX, $0x00000004
+	JGE  tile2
+	CMPQ DX, $0x00000002
+	JE   tile2
+	MOVQ DX, R8
+	JL   last
+	INCQ R8
+	SHRQ $0x01, R8
+
+last:
+	TESTQ R8, R8
+	JZ    done
+	CMPQ  R8, $0x00000001
+	JLE   tile1
+	CMPQ  R8, $0x00000002
+	JLE   tile2
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 2 × 4 vectors.
+tile2:
+	MOVQ         AX, R8
+	SUBQ         $0x00000002, DX
+	LEAQ         (AX)(BX*2), AX
+	MOVQ         b_base+72(FP), R9
+	MOVQ         k+112(FP), R10
+	MOVQ         R10, a_len+40(FP)
+	MOVQ         $0x00000002, R10
+	MOVQ         R10, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z8
+	VMOVAPS      Z8, Z9
+	VMOVAPS      Z8, Z10
+	VMOVAPS      Z8, Z11
+	VMOVAPS      Z8, Z20
+	VMOVAPS      Z8, Z21
+	VMOVAPS      Z8, Z22
+	VMOVAPS      Z8, Z23
+
+tile2segment:
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000020, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	TESTQ   R10, R10
+	JZ      tile2end
+
+	// An even step and an odd one.
+	PCALIGN $0x40
+
+tile2steps:
+	VBROADCASTSS (R8), Z24
+	VBROADCASTSS (R8)(BX*1), Z25
+	VMOVUPS      (R9), Z26
+	VFMADD231PS  Z26, Z24, Z0
+	VFMADD231PS  Z26, Z25, Z12
+	VMOVUPS      64(R9), Z26
+	VFMADD231PS  Z26, Z24, Z1
+	VFMADD231PS  Z26, Z25, Z13
+	VMOVUPS      128(R9), Z26
+	VFMADD231PS  Z26, Z24, Z2
+	VFMADD231PS  Z26, Z25, Z14
+	VMOVUPS      192(R9), Z26
+	VFMADD231PS  Z26, Z24, Z3
+	VFMADD231PS  Z26, Z25, Z15
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JZ           tile2end
+	VBROADCASTSS (R8), Z24
+	VBROADCASTSS (R8)(BX*1), Z25
+	VMOVUPS      (R9), Z26
+	VFMADD231PS  Z26, Z24, Z4
+	VFMADD231PS  Z26, Z25, Z16
+	VMOVUPS      64(R9), Z26
+	VFMADD231PS  Z26, Z24, Z5
+	VFMADD231PS  Z26, Z25, Z17
+	VMOVUPS      128(R9), Z26
+	VFMADD231PS  Z26, Z24, Z6
+	VFMADD231PS  Z26, Z25, Z18
+	VMOVUPS      192(R9), Z26
+	VFMADD231PS  Z26, Z24, Z7
+	VFMADD231PS  Z26, Z25, Z19
 	ADDQ         DI, R9
 	ADDQ         SI, R8
 	DECQ         R10
@@ -7477,35 +7147,55 @@ tile2end:
 	VADDPS Z5, Z1, Z1
 	VADDPS Z6, Z2, Z2
 	VADDPS Z7, Z3, Z3
-	VADDPS Z12, Z8, Z8
-	VADDPS Z13, Z9, Z9
-	VADDPS Z14, Z10, Z10
-	VADDPS Z15, Z11, Z11
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000002, R10
-	JE     store
-	MOVQ   R10, b_len+80(FP)
-	JMP    modes
+	VADDPS Z16, Z12, Z12
+	VADDPS Z17, Z13, Z13
+	VADDPS Z18, Z14, Z14
+	VADDPS Z19, Z15, Z15
+	VADDPS Z0, Z8, Z8
+	VADDPS Z1, Z9, Z9
+	VADDPS Z2, Z10, Z10
+	VADDPS Z3, Z11, Z11
+	VADDPS Z12, Z20, Z20
+	VADDPS Z13, Z21, Z21
+	VADDPS Z14, Z22, Z22
+	VADDPS Z15, Z23, Z23
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile2segment
+	JMP    store
 
 	// Tile of 1 × 4 vectors.
 tile1:
-	MOVQ AX, R8
-	SUBQ $0x00000001, DX
-	LEAQ (AX)(BX*1), AX
-	MOVQ b_base+72(FP), R9
-	MOVQ k+112(FP), R10
+	MOVQ         AX, R8
+	SUBQ         $0x00000001, DX
+	LEAQ         (AX)(BX*1), AX
+	MOVQ         b_base+72(FP), R9
+	MOVQ         k+112(FP), R10
+	MOVQ         R10, a_len+40(FP)
+	MOVQ         $0x00000001, R10
+	MOVQ         R10, b_len+80(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          load
+	VBROADCASTSS const80000000AVX512<>+0(SB), Z8
+	VMOVAPS      Z8, Z9
+	VMOVAPS      Z8, Z10
+	VMOVAPS      Z8, Z11
 
 tile1segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	TESTQ  R10, R10
-	JZ     tile1end
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000020, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	TESTQ   R10, R10
+	JZ      tile1end
 
 	// An even step and an odd one.
 	PCALIGN $0x40
@@ -7535,21 +7225,40 @@ tile1end:
 	VADDPS Z5, Z1, Z1
 	VADDPS Z6, Z2, Z2
 	VADDPS Z7, Z3, Z3
-	CMPQ   c_len+8(FP), $0x00
-	MOVQ   $0x00000001, R10
-	JE     store
-	MOVQ   R10, b_len+80(FP)
-	JMP    modes
+	VADDPS Z0, Z8, Z8
+	VADDPS Z1, Z9, Z9
+	VADDPS Z2, Z10, Z10
+	VADDPS Z3, Z11, Z11
+	CMPQ   a_len+40(FP), $0x00
+	JNE    tile1segment
+	JMP    store
+
+	// C is the first summand.
+load:
+	MOVQ    CX, b_cap+88(FP)
+	MOVQ    b_len+80(FP), R10
+	VMOVUPS (CX), Z8
+	VMOVUPS 64(CX), Z9
+	VMOVUPS 128(CX), Z10
+	VMOVUPS 192(CX), Z11
+	ADDQ    ldc+24(FP), CX
+	DECQ    R10
+	JZ      loadend
+	VMOVUPS (CX), Z20
+	VMOVUPS 64(CX), Z21
+	VMOVUPS 128(CX), Z22
+	VMOVUPS 192(CX), Z23
+	ADDQ    ldc+24(FP), CX
+
+loadend:
+	MOVQ b_cap+88(FP), CX
+	CMPQ b_len+80(FP), $0x00000002
+	JGE  tile2segment
+	JMP  tile1segment
 
 	// Store.
 store:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	VMOVUPS Z3, 192(CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R10
-	JZ      storeend
+	MOVQ    b_len+80(FP), R10
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, 64(CX)
 	VMOVUPS Z10, 128(CX)
@@ -7557,93 +7266,14 @@ store:
 	ADDQ    ldc+24(FP), CX
 	DECQ    R10
 	JZ      storeend
-	VMOVUPS Z16, (CX)
-	VMOVUPS Z17, 64(CX)
-	VMOVUPS Z18, 128(CX)
-	VMOVUPS Z19, 192(CX)
+	VMOVUPS Z20, (CX)
+	VMOVUPS Z21, 64(CX)
+	VMOVUPS Z22, 128(CX)
+	VMOVUPS Z23, 192(CX)
 	ADDQ    ldc+24(FP), CX
 
 storeend:
-	CMPQ c_len+8(FP), $0x00
-	JE   rows
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ a_base+32(FP), R8
-	MOVQ R8, a_len+40(FP)
-	MOVQ m+104(FP), R8
-	MOVQ R8, a_cap+48(FP)
-	JMP  rows
-
-next:
-	MOVQ    b_cap+88(FP), CX
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R10
-	MOVQ    $0x00000020, R11
-	CMPQ    R10, R11
-	CMOVQGT R11, R10
-	SUBQ    R10, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x00000003
-	JGE     tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JGE     tile2segment
-	JMP     tile1segment
-
-	// C is added.
-modes:
-	MOVQ   CX, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     sums
-	MOVQ   b_len+80(FP), R10
-	VADDPS (CX), Z0, Z0
-	VADDPS 64(CX), Z1, Z1
-	VADDPS 128(CX), Z2, Z2
-	VADDPS 192(CX), Z3, Z3
-	ADDQ   ldc+24(FP), CX
-	DECQ   R10
-	JZ     addend
-	VADDPS (CX), Z8, Z8
-	VADDPS 64(CX), Z9, Z9
-	VADDPS 128(CX), Z10, Z10
-	VADDPS 192(CX), Z11, Z11
-	ADDQ   ldc+24(FP), CX
-	DECQ   R10
-	JZ     addend
-	VADDPS (CX), Z16, Z16
-	VADDPS 64(CX), Z17, Z17
-	VADDPS 128(CX), Z18, Z18
-	VADDPS 192(CX), Z19, Z19
-	ADDQ   ldc+24(FP), CX
-
-addend:
-	MOVQ b_cap+88(FP), CX
-
-sums:
-	MOVQ b_len+80(FP), R10
-	JMP  store
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), BX
-	MOVQ    BX, SI
-	MOVQ    $0x00000020, DI
-	CMPQ    SI, DI
-	CMOVQGT DI, SI
-	SUBQ    SI, BX
-	MOVQ    SI, k+112(FP)
-	MOVQ    BX, a_base+32(FP)
-	MOVQ    BX, a_len+40(FP)
-	XORQ    BX, BX
-	CMPQ    c_len+8(FP), $0x00
-	JNE     begins
-	MOVBQZX load+120(FP), BX
-
-begins:
-	MOVQ BX, a_cap+48(FP)
-	MOVQ BX, m+104(FP)
-	INCQ c_len+8(FP)
-	JMP  tiles
+	JMP rows
 
 // func panelProductPairsAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
@@ -12546,8 +12176,8 @@ done:
 	RET
 
 // func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·weightGemmInt8U4x16AVX512(SB), NOSPLIT, $320-113
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
+TEXT ·weightGemmInt8U4x16AVX512(SB), $11136-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -12580,6 +12210,565 @@ clearlanes:
 	JNZ     clear
 
 cleared:
+	CMPQ   BX, $0x60
+	JNE    few
+	CMPQ   m+96(FP), $0x05
+	JL     few
+	MOVQ   b_base+64(FP), SI
+	MOVQ   k+104(FP), DI
+	VXORPS Z0, Z0, Z0
+
+manycompare:
+	VPMOVZXWD  192(SI), Z1
+	VPSRLD     $0x08, Z1, Z2
+	VPSLLD     $0x18, Z1, Z1
+	VPSLLD     $0x18, Z2, Z2
+	VPTERNLOGD $0xf6, Z2, Z1, Z0
+	VPMOVZXWD  224(SI), Z1
+	VPSRLD     $0x08, Z1, Z2
+	VPSLLD     $0x18, Z1, Z1
+	VPSLLD     $0x18, Z2, Z2
+	VPTERNLOGD $0xf6, Z2, Z1, Z0
+	VPMOVZXWD  256(SI), Z1
+	VPSRLD     $0x08, Z1, Z2
+	VPSLLD     $0x18, Z1, Z1
+	VPSLLD     $0x18, Z2, Z2
+	VPTERNLOGD $0xf6, Z2, Z1, Z0
+	VPMOVZXWD  288(SI), Z1
+	VPSRLD     $0x08, Z1, Z2
+	VPSLLD     $0x18, Z1, Z1
+	VPSLLD     $0x18, Z2, Z2
+	VPTERNLOGD $0xf6, Z2, Z1, Z0
+	VPMOVZXWD  320(SI), Z1
+	VPSRLD     $0x08, Z1, Z2
+	VPSLLD     $0x18, Z1, Z1
+	VPSLLD     $0x18, Z2, Z2
+	VPTERNLOGD $0xf6, Z2, Z1, Z0
+	VPMOVZXWD  352(SI), Z1
+	VPSRLD     $0x08, Z1, Z2
+	VPSLLD     $0x18, Z1, Z1
+	VPSLLD     $0x18, Z2, Z2
+	VPTERNLOGD $0xf6, Z2, Z1, Z0
+	ADDQ       $+1152, SI
+	SUBQ       $+32, DI
+	JNZ        manycompare
+	VPTESTMD   Z0, Z0, K1
+	KMOVW      K1, SI
+	TESTL      SI, SI
+	JNZ        few
+	LEAQ       127(SP), BX
+	ANDQ       $-64, BX
+	MOVQ       BX, (SP)
+	MOVQ       DX, 40(SP)
+	MOVQ       CX, 48(SP)
+	MOVQ       AX, 56(SP)
+
+manyblocks:
+	MOVQ    k+104(FP), DX
+	SHRQ    $0x05, DX
+	MOVQ    $0x00000004, AX
+	CMPQ    DX, AX
+	CMOVQGT AX, DX
+	MOVQ    DX, 16(SP)
+	MOVQ    b_base+64(FP), AX
+	MOVQ    (SP), CX
+	ADDQ    $+256, CX
+
+manyexpand:
+	LEAQ         8192(AX), BX
+	VCVTPH2PS    (AX), Z0
+	VMOVUPS      Z0, 1536(CX)
+	VCVTPH2PS    32(AX), Z0
+	VMOVUPS      Z0, 1600(CX)
+	VCVTPH2PS    64(AX), Z0
+	VMOVUPS      Z0, 1664(CX)
+	VCVTPH2PS    96(AX), Z0
+	VMOVUPS      Z0, 1728(CX)
+	VCVTPH2PS    128(AX), Z0
+	VMOVUPS      Z0, 1792(CX)
+	VCVTPH2PS    160(AX), Z0
+	VMOVUPS      Z0, 1856(CX)
+	VBROADCASTSS constcb400000AVX512<>+0(SB), Z0
+	VPMOVZXWD    192(AX), Z1
+	VPSLLD       $0x18, Z1, Z1
+	VPSRAD       $0x18, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMOVUPS      Z1, 1920(CX)
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, 2112(CX)
+	VPMOVZXWD    224(AX), Z1
+	VPSLLD       $0x18, Z1, Z1
+	VPSRAD       $0x18, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMOVUPS      Z1, 1984(CX)
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, 2176(CX)
+	VPMOVZXWD    256(AX), Z1
+	VPSLLD       $0x18, Z1, Z1
+	VPSRAD       $0x18, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMOVUPS      Z1, 2048(CX)
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, 2240(CX)
+	VPMOVZXWD    288(AX), Z1
+	VPSLLD       $0x18, Z1, Z1
+	VPSRAD       $0x18, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMOVUPS      Z1, 2304(CX)
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, 2496(CX)
+	VPMOVZXWD    320(AX), Z1
+	VPSLLD       $0x18, Z1, Z1
+	VPSRAD       $0x18, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMOVUPS      Z1, 2368(CX)
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, 2560(CX)
+	VPMOVZXWD    352(AX), Z1
+	VPSLLD       $0x18, Z1, Z1
+	VPSRAD       $0x18, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMOVUPS      Z1, 2432(CX)
+	VMULPS       Z0, Z1, Z0
+	VMOVUPS      Z0, 2624(CX)
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z0
+	VPANDD       384(AX), Z0, Z1
+	VMOVDQU32    Z1, (CX)
+	VPANDD       576(AX), Z0, Z1
+	VMOVDQU32    Z1, 192(CX)
+	VPANDD       768(AX), Z0, Z1
+	VMOVDQU32    Z1, 384(CX)
+	VPANDD       960(AX), Z0, Z1
+	VMOVDQU32    Z1, 576(CX)
+	VPSRLD       $0x04, 384(AX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVDQU32    Z1, 768(CX)
+	VPSRLD       $0x04, 576(AX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVDQU32    Z1, 960(CX)
+	VPSRLD       $0x04, 768(AX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVDQU32    Z1, 1152(CX)
+	VPSRLD       $0x04, 960(AX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVDQU32    Z1, 1344(CX)
+	VPANDD       448(AX), Z0, Z1
+	VMOVDQU32    Z1, 64(CX)
+	VPANDD       640(AX), Z0, Z1
+	VMOVDQU32    Z1, 256(CX)
+	VPANDD       832(AX), Z0, Z1
+	VMOVDQU32    Z1, 448(CX)
+	VPANDD       1024(AX), Z0, Z1
+	VMOVDQU32    Z1, 640(CX)
+	VPSRLD       $0x04, 448(AX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVDQU32    Z1, 832(CX)
+	VPSRLD       $0x04, 640(AX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVDQU32    Z1, 1024(CX)
+	VPSRLD       $0x04, 832(AX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVDQU32    Z1, 1216(CX)
+	VPSRLD       $0x04, 1024(AX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVDQU32    Z1, 1408(CX)
+	VPANDD       512(AX), Z0, Z1
+	VMOVDQU32    Z1, 128(CX)
+	VPANDD       704(AX), Z0, Z1
+	VMOVDQU32    Z1, 320(CX)
+	VPANDD       896(AX), Z0, Z1
+	VMOVDQU32    Z1, 512(CX)
+	VPANDD       1088(AX), Z0, Z1
+	VMOVDQU32    Z1, 704(CX)
+	VPSRLD       $0x04, 512(AX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVDQU32    Z1, 896(CX)
+	VPSRLD       $0x04, 704(AX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVDQU32    Z1, 1088(CX)
+	VPSRLD       $0x04, 896(AX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVDQU32    Z1, 1280(CX)
+	VPSRLD       $0x04, 1088(AX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVDQU32    Z1, 1472(CX)
+	PREFETCHT0   (BX)
+	PREFETCHT0   64(BX)
+	PREFETCHT0   128(BX)
+	PREFETCHT0   192(BX)
+	PREFETCHT0   256(BX)
+	PREFETCHT0   320(BX)
+	PREFETCHT0   384(BX)
+	PREFETCHT0   448(BX)
+	PREFETCHT0   512(BX)
+	PREFETCHT0   576(BX)
+	PREFETCHT0   640(BX)
+	PREFETCHT0   704(BX)
+	PREFETCHT0   768(BX)
+	PREFETCHT0   832(BX)
+	PREFETCHT0   896(BX)
+	PREFETCHT0   960(BX)
+	PREFETCHT0   1024(BX)
+	PREFETCHT0   1088(BX)
+	ADDQ         $+1152, AX
+	ADDQ         $+2688, CX
+	SUBQ         $+32, k+104(FP)
+	DECQ         DX
+	JNZ          manyexpand
+	MOVQ         AX, b_base+64(FP)
+	MOVQ         x_base+32(FP), AX
+	MOVQ         AX, 24(SP)
+	MOVQ         56(SP), AX
+	MOVQ         AX, 32(SP)
+	MOVQ         m+96(FP), AX
+	MOVQ         AX, 8(SP)
+
+manyrows:
+	MOVQ    40(SP), AX
+	MOVQ    24(SP), CX
+	LEAQ    (CX)(AX*4), DX
+	MOVQ    DX, 24(SP)
+	MOVQ    CX, BX
+	LEAQ    (BX)(AX*1), DX
+	CMPQ    8(SP), $0x01
+	CMOVQGT DX, BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*1), DX
+	CMPQ    8(SP), $0x02
+	CMOVQGT DX, SI
+	MOVQ    SI, DI
+	LEAQ    (DI)(AX*1), DX
+	CMPQ    8(SP), $0x03
+	CMOVQGT DX, DI
+	MOVQ    48(SP), AX
+	MOVQ    32(SP), DX
+	LEAQ    (DX)(AX*4), R8
+	MOVQ    R8, 32(SP)
+	MOVQ    DX, R9
+	LEAQ    (R9)(AX*1), R8
+	CMPQ    8(SP), $0x01
+	CMOVQGT R8, R9
+	MOVQ    R9, R10
+	LEAQ    (R10)(AX*1), R8
+	CMPQ    8(SP), $0x02
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	LEAQ    (R11)(AX*1), R8
+	CMPQ    8(SP), $0x03
+	CMOVQGT R8, R11
+	MOVQ    (SP), AX
+	LEAQ    256(AX), R8
+	MOVQ    16(SP), R12
+
+manyblock:
+	MOVL         40(CX), R13
+	ADDL         $0x4b400000, R13
+	MOVL         R13, 32(AX)
+	MOVL         40(BX), R13
+	ADDL         $0x4b400000, R13
+	MOVL         R13, 96(AX)
+	MOVL         40(SI), R13
+	ADDL         $0x4b400000, R13
+	MOVL         R13, 160(AX)
+	MOVL         40(DI), R13
+	ADDL         $0x4b400000, R13
+	MOVL         R13, 224(AX)
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z0
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z1
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z2
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z3
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z4
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z5
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z6
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z7
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z8
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z9
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z10
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z11
+	VMOVDQU32    (R8), Z12
+	VMOVDQU32    64(R8), Z13
+	VMOVDQU32    128(R8), Z14
+	VPBROADCASTD (CX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD (BX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD (SI), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD (DI), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVDQU32    192(R8), Z12
+	VMOVDQU32    256(R8), Z13
+	VMOVDQU32    320(R8), Z14
+	VPBROADCASTD 4(CX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD 4(BX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD 4(SI), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD 4(DI), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVDQU32    384(R8), Z12
+	VMOVDQU32    448(R8), Z13
+	VMOVDQU32    512(R8), Z14
+	VPBROADCASTD 8(CX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD 8(BX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD 8(SI), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD 8(DI), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVDQU32    576(R8), Z12
+	VMOVDQU32    640(R8), Z13
+	VMOVDQU32    704(R8), Z14
+	VPBROADCASTD 12(CX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD 12(BX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD 12(SI), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD 12(DI), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVDQU32    768(R8), Z12
+	VMOVDQU32    832(R8), Z13
+	VMOVDQU32    896(R8), Z14
+	VPBROADCASTD 16(CX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD 16(BX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD 16(SI), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD 16(DI), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVDQU32    960(R8), Z12
+	VMOVDQU32    1024(R8), Z13
+	VMOVDQU32    1088(R8), Z14
+	VPBROADCASTD 20(CX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD 20(BX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD 20(SI), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD 20(DI), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVDQU32    1152(R8), Z12
+	VMOVDQU32    1216(R8), Z13
+	VMOVDQU32    1280(R8), Z14
+	VPBROADCASTD 24(CX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD 24(BX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD 24(SI), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD 24(DI), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVDQU32    1344(R8), Z12
+	VMOVDQU32    1408(R8), Z13
+	VMOVDQU32    1472(R8), Z14
+	VPBROADCASTD 28(CX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD 28(BX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD 28(SI), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD 28(DI), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVUPS      1920(R8), Z12
+	VMOVUPS      2112(R8), Z13
+	VFMADD213PS  Z13, Z12, Z0
+	VFMADD213PS  Z13, Z12, Z3
+	VFMADD213PS  Z13, Z12, Z6
+	VFMADD213PS  Z13, Z12, Z9
+	VMOVUPS      1536(R8), Z12
+	VMULPS.BCST  32(CX), Z12, Z13
+	VFMADD213PS  (DX), Z13, Z0
+	VMULPS.BCST  32(BX), Z12, Z13
+	VFMADD213PS  (R9), Z13, Z3
+	VMULPS.BCST  32(SI), Z12, Z13
+	VFMADD213PS  (R10), Z13, Z6
+	VMULPS.BCST  32(DI), Z12, Z12
+	VFMADD213PS  (R11), Z12, Z9
+	VMOVUPS      1728(R8), Z12
+	VMOVUPS      2304(R8), Z13
+	VMOVUPS      2496(R8), Z14
+	VBROADCASTSS 32(AX), Z16
+	VFMADD213PS  Z14, Z13, Z16
+	VMULPS.BCST  32(CX), Z12, Z15
+	VFMADD231PS  Z15, Z16, Z0
+	VBROADCASTSS 96(AX), Z16
+	VFMADD213PS  Z14, Z13, Z16
+	VMULPS.BCST  32(BX), Z12, Z15
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS 160(AX), Z16
+	VFMADD213PS  Z14, Z13, Z16
+	VMULPS.BCST  32(SI), Z12, Z15
+	VFMADD231PS  Z15, Z16, Z6
+	VBROADCASTSS 224(AX), Z15
+	VFMADD213PS  Z14, Z13, Z15
+	VMULPS.BCST  32(DI), Z12, Z12
+	VFMADD231PS  Z12, Z15, Z9
+	VMOVUPS      Z0, (DX)
+	VMOVUPS      Z3, (R9)
+	VMOVUPS      Z6, (R10)
+	VMOVUPS      Z9, (R11)
+	VMOVUPS      1984(R8), Z0
+	VMOVUPS      2176(R8), Z3
+	VFMADD213PS  Z3, Z0, Z1
+	VFMADD213PS  Z3, Z0, Z4
+	VFMADD213PS  Z3, Z0, Z7
+	VFMADD213PS  Z3, Z0, Z10
+	VMOVUPS      1600(R8), Z0
+	VMULPS.BCST  32(CX), Z0, Z3
+	VFMADD213PS  64(DX), Z3, Z1
+	VMULPS.BCST  32(BX), Z0, Z3
+	VFMADD213PS  64(R9), Z3, Z4
+	VMULPS.BCST  32(SI), Z0, Z3
+	VFMADD213PS  64(R10), Z3, Z7
+	VMULPS.BCST  32(DI), Z0, Z0
+	VFMADD213PS  64(R11), Z0, Z10
+	VMOVUPS      1792(R8), Z0
+	VMOVUPS      2368(R8), Z3
+	VMOVUPS      2560(R8), Z6
+	VBROADCASTSS 32(AX), Z12
+	VFMADD213PS  Z6, Z3, Z12
+	VMULPS.BCST  32(CX), Z0, Z9
+	VFMADD231PS  Z9, Z12, Z1
+	VBROADCASTSS 96(AX), Z12
+	VFMADD213PS  Z6, Z3, Z12
+	VMULPS.BCST  32(BX), Z0, Z9
+	VFMADD231PS  Z9, Z12, Z4
+	VBROADCASTSS 160(AX), Z12
+	VFMADD213PS  Z6, Z3, Z12
+	VMULPS.BCST  32(SI), Z0, Z9
+	VFMADD231PS  Z9, Z12, Z7
+	VBROADCASTSS 224(AX), Z9
+	VFMADD213PS  Z6, Z3, Z9
+	VMULPS.BCST  32(DI), Z0, Z0
+	VFMADD231PS  Z0, Z9, Z10
+	VMOVUPS      Z1, 64(DX)
+	VMOVUPS      Z4, 64(R9)
+	VMOVUPS      Z7, 64(R10)
+	VMOVUPS      Z10, 64(R11)
+	VMOVUPS      2048(R8), Z0
+	VMOVUPS      2240(R8), Z1
+	VFMADD213PS  Z1, Z0, Z2
+	VFMADD213PS  Z1, Z0, Z5
+	VFMADD213PS  Z1, Z0, Z8
+	VFMADD213PS  Z1, Z0, Z11
+	VMOVUPS      1664(R8), Z0
+	VMULPS.BCST  32(CX), Z0, Z1
+	VFMADD213PS  128(DX), Z1, Z2
+	VMULPS.BCST  32(BX), Z0, Z1
+	VFMADD213PS  128(R9), Z1, Z5
+	VMULPS.BCST  32(SI), Z0, Z1
+	VFMADD213PS  128(R10), Z1, Z8
+	VMULPS.BCST  32(DI), Z0, Z0
+	VFMADD213PS  128(R11), Z0, Z11
+	VMOVUPS      1856(R8), Z0
+	VMOVUPS      2432(R8), Z1
+	VMOVUPS      2624(R8), Z3
+	VBROADCASTSS 32(AX), Z6
+	VFMADD213PS  Z3, Z1, Z6
+	VMULPS.BCST  32(CX), Z0, Z4
+	VFMADD231PS  Z4, Z6, Z2
+	VBROADCASTSS 96(AX), Z6
+	VFMADD213PS  Z3, Z1, Z6
+	VMULPS.BCST  32(BX), Z0, Z4
+	VFMADD231PS  Z4, Z6, Z5
+	VBROADCASTSS 160(AX), Z6
+	VFMADD213PS  Z3, Z1, Z6
+	VMULPS.BCST  32(SI), Z0, Z4
+	VFMADD231PS  Z4, Z6, Z8
+	VBROADCASTSS 224(AX), Z4
+	VFMADD213PS  Z3, Z1, Z4
+	VMULPS.BCST  32(DI), Z0, Z0
+	VFMADD231PS  Z0, Z4, Z11
+	VMOVUPS      Z2, 128(DX)
+	VMOVUPS      Z5, 128(R9)
+	VMOVUPS      Z8, 128(R10)
+	VMOVUPS      Z11, 128(R11)
+	ADDQ         $0x00000030, CX
+	ADDQ         $0x00000030, BX
+	ADDQ         $0x00000030, SI
+	ADDQ         $0x00000030, DI
+	ADDQ         $+2688, R8
+	DECQ         R12
+	JNZ          manyblock
+	SUBQ         $0x04, 8(SP)
+	JG           manyrows
+	MOVQ         16(SP), AX
+	IMUL3Q       $+48, AX, AX
+	ADDQ         AX, x_base+32(FP)
+	CMPQ         k+104(FP), $0x00
+	JNE          manyblocks
+	VZEROUPPER
+	RET
+
+few:
 	// Tiles of 8 × 1 vectors.
 vectors1rows8:
 	CMPQ m+96(FP), $+8
@@ -13462,6 +13651,12 @@ vectors1rows1done:
 	VZEROUPPER
 	RET
 
+DATA constcb400000AVX512<>+0(SB)/64, $"\x00\x00@\xcb\x00\x00@\xcb\x00\x00@\xcb\x00\x00@\xcb\x00\x00@\xcb\x00\x00@\xcb\x00\x00@\xcb\x00\x00@\xcb\x00\x00@\xcb\x00\x00@\xcb\x00\x00@\xcb\x00\x00@\xcb\x00\x00@\xcb\x00\x00@\xcb\x00\x00@\xcb\x00\x00@\xcb"
+GLOBL constcb400000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const4b400000AVX512<>+0(SB)/64, $"\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K"
+GLOBL const4b400000AVX512<>(SB), RODATA|NOPTR, $64
+
 DATA groupHalvesAVX512<>+0(SB)/64, $"\x01\x00\x03\x00\x05\x00\a\x00\t\x00\v\x00\r\x00\x0f\x00\x00\x00\x02\x00\x04\x00\x06\x00\b\x00\n\x00\f\x00\x0e\x00\x01\x00\x03\x00\x05\x00\a\x00\t\x00\v\x00\r\x00\x0f\x00\x00\x00\x02\x00\x04\x00\x06\x00\b\x00\n\x00\f\x00\x0e\x00"
 GLOBL groupHalvesAVX512<>(SB), RODATA|NOPTR, $64
 
@@ -14053,8 +14248,8 @@ few:
 	JMP ·weightGemmInt8U4x16AVX512+0(SB)
 
 // func weightGemmInt8MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·weightGemmInt8MinimaAVX512(SB), NOSPLIT, $320-113
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
+TEXT ·weightGemmInt8MinimaAVX512(SB), $11136-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -14087,326 +14282,625 @@ clearlanes:
 	JNZ     clear
 
 cleared:
-	// Tiles of 8 × 1 vectors.
-vectors1rows8:
-	CMPQ m+96(FP), $+8
-	JL   vectors1rows8done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
+	CMPQ   BX, $0x60
+	JNE    few
+	CMPQ   m+96(FP), $0x05
+	JL     few
+	MOVQ   b_base+64(FP), SI
+	MOVQ   k+104(FP), DI
+	VXORPS Z0, Z0, Z0
 
-vectors1rows8block:
-	MOVQ      SI, R8
-	LEAQ      (R8)(DX*2), R9
-	ADDQ      DX, R9
-	LEAQ      (R9)(DX*2), R10
-	ADDQ      DX, R10
-	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
-	VPERMW    (R8), Y0, Y1
-	VMOVDQU   Y1, (SP)
-	VPERMW    (R8)(DX*1), Y0, Y1
-	VMOVDQU   Y1, 32(SP)
-	VPERMW    (R8)(DX*2), Y0, Y1
-	VMOVDQU   Y1, 64(SP)
-	VPERMW    (R9), Y0, Y1
-	VMOVDQU   Y1, 96(SP)
-	VPERMW    (R9)(DX*1), Y0, Y1
-	VMOVDQU   Y1, 128(SP)
-	VPERMW    (R9)(DX*2), Y0, Y1
-	VMOVDQU   Y1, 160(SP)
-	VPERMW    (R10), Y0, Y1
-	VMOVDQU   Y1, 192(SP)
-	VPERMW    (R10)(DX*1), Y0, Y0
-	VMOVDQU   Y0, 224(SP)
-	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
-	VMOVDQU32 const11111111AVX512<>+0(SB), Z2
-	XORQ      R8, R8
+manycompare:
+	VPMOVZXWD  192(SI), Z1
+	VPSRLD     $0x08, Z1, Z2
+	VPSLLD     $0x18, Z1, Z1
+	VPSLLD     $0x18, Z2, Z2
+	VPTERNLOGD $0xf6, Z2, Z1, Z0
+	VPMOVZXWD  224(SI), Z1
+	VPSRLD     $0x08, Z1, Z2
+	VPSLLD     $0x18, Z1, Z1
+	VPSLLD     $0x18, Z2, Z2
+	VPTERNLOGD $0xf6, Z2, Z1, Z0
+	VPMOVZXWD  256(SI), Z1
+	VPSRLD     $0x08, Z1, Z2
+	VPSLLD     $0x18, Z1, Z1
+	VPSLLD     $0x18, Z2, Z2
+	VPTERNLOGD $0xf6, Z2, Z1, Z0
+	VPMOVZXWD  288(SI), Z1
+	VPSRLD     $0x08, Z1, Z2
+	VPSLLD     $0x18, Z1, Z1
+	VPSLLD     $0x18, Z2, Z2
+	VPTERNLOGD $0xf6, Z2, Z1, Z0
+	VPMOVZXWD  320(SI), Z1
+	VPSRLD     $0x08, Z1, Z2
+	VPSLLD     $0x18, Z1, Z1
+	VPSLLD     $0x18, Z2, Z2
+	VPTERNLOGD $0xf6, Z2, Z1, Z0
+	VPMOVZXWD  352(SI), Z1
+	VPSRLD     $0x08, Z1, Z2
+	VPSLLD     $0x18, Z1, Z1
+	VPSLLD     $0x18, Z2, Z2
+	VPTERNLOGD $0xf6, Z2, Z1, Z0
+	ADDQ       $+1344, SI
+	SUBQ       $+32, DI
+	JNZ        manycompare
+	VPTESTMD   Z0, Z0, K1
+	KMOVW      K1, SI
+	TESTL      SI, SI
+	JNZ        few
+	LEAQ       127(SP), BX
+	ANDQ       $-64, BX
+	MOVQ       BX, (SP)
+	MOVQ       DX, 40(SP)
+	MOVQ       CX, 48(SP)
+	MOVQ       AX, 56(SP)
 
-vectors1rows8lanes:
-	MOVQ      DI, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	LEAQ      (R9)(R8*2), R9
-	LEAQ      (DI)(R8*1), R10
-	ADDQ      BX, R10
-	VPMOVSXBW (R10)(BX*1), Z11
-	VPSLLD    $0x10, Z11, Z12
-	VPSRAD    $0x10, Z12, Z12
-	VCVTDQ2PS Z12, Z12
-	VPSRAD    $0x10, Z11, Z11
-	VCVTDQ2PS Z11, Z11
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	VXORPS    Z8, Z8, Z8
-	VXORPS    Z9, Z9, Z9
-	VXORPS    Z10, Z10, Z10
-	VXORPS    Z13, Z13, Z13
-	LEAQ      (R9)(BX*8), R10
-	VMOVDQU32 (R10), Z3
-	MOVQ      R9, R10
-	LEAQ      (SP), R11
-	MOVQ      $0x00000002, R12
-	PCALIGN   $0x40
+manyblocks:
+	MOVQ    k+104(FP), DX
+	SHRQ    $0x05, DX
+	MOVQ    $0x00000004, AX
+	CMPQ    DX, AX
+	CMOVQGT AX, DX
+	MOVQ    DX, 16(SP)
+	MOVQ    b_base+64(FP), AX
+	MOVQ    (SP), CX
+	ADDQ    $+256, CX
 
-vectors1rows8wordgroup1:
-	VPSRLD        $0x10, (R10), Z14
-	VMOVDQU32     (R10)(BX*2), Z15
-	VPTERNLOGD    $0xb8, Z14, Z0, Z15
-	VPSRLD        $0x10, Z3, Z16
-	VPSRLD        $0x01, Z3, Z14
-	VPTERNLOGD    $0xb8, Z16, Z0, Z14
-	VPANDD        Z2, Z14, Z14
-	VPSLLD        $0x04, Z14, Z16
-	VPTERNLOGD    $0xb8, Z15, Z1, Z16
-	VPDPBUSD.BCST (R11), Z16, Z4
-	VPDPBUSD.BCST 32(R11), Z16, Z5
-	VPDPBUSD.BCST 64(R11), Z16, Z6
-	VPDPBUSD.BCST 96(R11), Z16, Z7
-	VPDPBUSD.BCST 128(R11), Z16, Z8
-	VPDPBUSD.BCST 160(R11), Z16, Z9
-	VPDPBUSD.BCST 192(R11), Z16, Z10
-	VPDPBUSD.BCST 224(R11), Z16, Z13
-	VPSRLD        $0x04, Z15, Z15
-	VPTERNLOGD    $0xb8, Z15, Z1, Z14
-	VPDPBUSD.BCST 8(R11), Z14, Z4
-	VPDPBUSD.BCST 40(R11), Z14, Z5
-	VPDPBUSD.BCST 72(R11), Z14, Z6
-	VPDPBUSD.BCST 104(R11), Z14, Z7
-	VPDPBUSD.BCST 136(R11), Z14, Z8
-	VPDPBUSD.BCST 168(R11), Z14, Z9
-	VPDPBUSD.BCST 200(R11), Z14, Z10
-	VPDPBUSD.BCST 232(R11), Z14, Z13
-	LEAQ          (R10)(BX*4), R10
-	ADDQ          $0x04, R11
-	VPSRLD        $0x02, Z3, Z3
-	DECQ          R12
-	JNZ           vectors1rows8wordgroup1
-	VXORPS        Z3, Z3, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z11, Z4, Z3
-	VXORPS        Z4, Z4, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z11, Z5, Z4
-	VXORPS        Z5, Z5, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z11, Z6, Z5
-	VXORPS        Z6, Z6, Z6
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z11, Z7, Z6
-	VXORPS        Z7, Z7, Z7
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z11, Z8, Z7
-	VXORPS        Z8, Z8, Z8
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z11, Z9, Z8
-	VXORPS        Z9, Z9, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z11, Z10, Z9
-	VXORPS        Z10, Z10, Z10
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z11, Z13, Z10
-	VXORPS        Z11, Z11, Z11
-	VXORPS        Z13, Z13, Z13
-	VXORPS        Z14, Z14, Z14
-	VXORPS        Z15, Z15, Z15
-	VXORPS        Z16, Z16, Z16
-	VXORPS        Z17, Z17, Z17
-	VXORPS        Z18, Z18, Z18
-	VXORPS        Z19, Z19, Z19
-	LEAQ          (R9)(BX*8), R10
-	VMOVDQU32     (R10), Z20
-	LEAQ          16(SP), R10
-	MOVQ          $0x00000002, R11
-	PCALIGN       $0x40
+manyexpand:
+	LEAQ      8192(AX), BX
+	CMPQ      c_len+8(FP), $0x06
+	JE        manyheader0U5x16BF16
+	VCVTPH2PS (AX), Z0
+	VMOVUPS   Z0, 1536(CX)
+	VCVTPH2PS 32(AX), Z0
+	VMOVUPS   Z0, 1600(CX)
+	VCVTPH2PS 64(AX), Z0
+	VMOVUPS   Z0, 1664(CX)
 
-vectors1rows8wordgroup0:
-	VPSLLD        $0x10, (R9)(BX*2), Z21
-	VPTERNLOGD    $0xb8, (R9), Z0, Z21
-	VPSLLD        $0x0f, Z20, Z22
-	VPTERNLOGD    $0xb8, Z20, Z0, Z22
-	VPANDD        Z2, Z22, Z22
-	VPSLLD        $0x04, Z22, Z23
-	VPTERNLOGD    $0xb8, Z21, Z1, Z23
-	VPDPBUSD.BCST (R10), Z23, Z11
-	VPDPBUSD.BCST 32(R10), Z23, Z13
-	VPDPBUSD.BCST 64(R10), Z23, Z14
-	VPDPBUSD.BCST 96(R10), Z23, Z15
-	VPDPBUSD.BCST 128(R10), Z23, Z16
-	VPDPBUSD.BCST 160(R10), Z23, Z17
-	VPDPBUSD.BCST 192(R10), Z23, Z18
-	VPDPBUSD.BCST 224(R10), Z23, Z19
-	VPSRLD        $0x04, Z21, Z21
-	VPTERNLOGD    $0xb8, Z21, Z1, Z22
-	VPDPBUSD.BCST 8(R10), Z22, Z11
-	VPDPBUSD.BCST 40(R10), Z22, Z13
-	VPDPBUSD.BCST 72(R10), Z22, Z14
-	VPDPBUSD.BCST 104(R10), Z22, Z15
-	VPDPBUSD.BCST 136(R10), Z22, Z16
-	VPDPBUSD.BCST 168(R10), Z22, Z17
-	VPDPBUSD.BCST 200(R10), Z22, Z18
-	VPDPBUSD.BCST 232(R10), Z22, Z19
-	LEAQ          (R9)(BX*4), R9
-	ADDQ          $0x04, R10
-	VPSRLD        $0x02, Z20, Z20
-	DECQ          R11
-	JNZ           vectors1rows8wordgroup0
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z12, Z11, Z3
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z12, Z13, Z4
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z12, Z14, Z5
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z12, Z15, Z6
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z12, Z16, Z7
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z12, Z17, Z8
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z12, Z18, Z9
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z12, Z19, Z10
-	MOVQ          x_cap+48(FP), R9
-	PREFETCHT0    (R9)
-	PREFETCHT0    64(R9)
-	PREFETCHT0    128(R9)
-	PREFETCHT0    192(R9)
-	PREFETCHT0    256(R9)
-	PREFETCHT0    320(R9)
-	PREFETCHT0    384(R9)
-	ADDQ          $0x000001c0, x_cap+48(FP)
-	MOVQ          SI, R9
-	LEAQ          (R9)(DX*2), R10
-	ADDQ          DX, R10
-	LEAQ          (R10)(DX*2), R11
-	ADDQ          DX, R11
-	LEAQ          (AX)(R8*2), R12
-	LEAQ          (R12)(CX*2), R13
-	ADDQ          CX, R13
-	LEAQ          (R13)(CX*2), R14
-	ADDQ          CX, R14
-	LEAQ          (DI)(R8*1), R15
-	CMPQ          c_len+8(FP), $0x06
-	JE            vectors1rows8storescalesU5x16BF16
-	VCVTPH2PS     (DI)(R8*1), Z11
-	VCVTPH2PS     (R15)(BX*1), Z12
+manyheader0either:
+	CMPQ      c_len+8(FP), $0x06
+	JE        manyheader1U5x16BF16
+	VCVTPH2PS 96(AX), Z0
+	VMOVUPS   Z0, 1728(CX)
+	VCVTPH2PS 128(AX), Z0
+	VMOVUPS   Z0, 1792(CX)
+	VCVTPH2PS 160(AX), Z0
+	VMOVUPS   Z0, 1856(CX)
 
-vectors1rows8storescaleseither:
-	VBROADCASTSS 32(R9), Z13
-	VMULPS       Z13, Z11, Z13
-	VFMADD213PS  (R12), Z13, Z3
-	VBROADCASTSS 32(R9)(DX*1), Z13
-	VMULPS       Z13, Z11, Z13
-	VFMADD213PS  (R12)(CX*1), Z13, Z4
-	VBROADCASTSS 32(R9)(DX*2), Z13
-	VMULPS       Z13, Z11, Z13
-	VFMADD213PS  (R12)(CX*2), Z13, Z5
-	VBROADCASTSS 32(R10), Z13
-	VMULPS       Z13, Z11, Z13
-	VFMADD213PS  (R13), Z13, Z6
-	VBROADCASTSS 32(R10)(DX*1), Z13
-	VMULPS       Z13, Z11, Z13
-	VFMADD213PS  (R13)(CX*1), Z13, Z7
-	VBROADCASTSS 32(R10)(DX*2), Z13
-	VMULPS       Z13, Z11, Z13
-	VFMADD213PS  (R13)(CX*2), Z13, Z8
-	VBROADCASTSS 32(R11), Z13
-	VMULPS       Z13, Z11, Z13
-	VFMADD213PS  (R14), Z13, Z9
-	VBROADCASTSS 32(R11)(DX*1), Z13
-	VMULPS       Z13, Z11, Z11
-	VFMADD213PS  (R14)(CX*1), Z11, Z10
-	LEAQ         (DI)(R8*1), R15
-	ADDQ         BX, R15
-	ADDQ         BX, R15
-	VPMOVSXBW    (R15)(BX*1), Z11
-	VBROADCASTSS 32(R9), Z13
-	VPBROADCASTD 44(R9), Z14
-	VPMADDWD     Z14, Z11, Z14
-	VCVTDQ2PS    Z14, Z14
-	VMULPS       Z13, Z12, Z13
-	VFMADD213PS  Z3, Z13, Z14
-	VMOVUPS      Z14, (R12)
-	VBROADCASTSS 32(R9)(DX*1), Z3
-	VPBROADCASTD 44(R9)(DX*1), Z13
-	VPMADDWD     Z13, Z11, Z13
-	VCVTDQ2PS    Z13, Z13
-	VMULPS       Z3, Z12, Z3
-	VFMADD213PS  Z4, Z3, Z13
-	VMOVUPS      Z13, (R12)(CX*1)
-	VBROADCASTSS 32(R9)(DX*2), Z3
-	VPBROADCASTD 44(R9)(DX*2), Z4
-	VPMADDWD     Z4, Z11, Z4
-	VCVTDQ2PS    Z4, Z4
-	VMULPS       Z3, Z12, Z3
-	VFMADD213PS  Z5, Z3, Z4
-	VMOVUPS      Z4, (R12)(CX*2)
-	VBROADCASTSS 32(R10), Z3
-	VPBROADCASTD 44(R10), Z4
-	VPMADDWD     Z4, Z11, Z4
-	VCVTDQ2PS    Z4, Z4
-	VMULPS       Z3, Z12, Z3
-	VFMADD213PS  Z6, Z3, Z4
-	VMOVUPS      Z4, (R13)
-	VBROADCASTSS 32(R10)(DX*1), Z3
-	VPBROADCASTD 44(R10)(DX*1), Z4
-	VPMADDWD     Z4, Z11, Z4
-	VCVTDQ2PS    Z4, Z4
-	VMULPS       Z3, Z12, Z3
-	VFMADD213PS  Z7, Z3, Z4
-	VMOVUPS      Z4, (R13)(CX*1)
-	VBROADCASTSS 32(R10)(DX*2), Z3
-	VPBROADCASTD 44(R10)(DX*2), Z4
-	VPMADDWD     Z4, Z11, Z4
-	VCVTDQ2PS    Z4, Z4
-	VMULPS       Z3, Z12, Z3
-	VFMADD213PS  Z8, Z3, Z4
-	VMOVUPS      Z4, (R13)(CX*2)
-	VBROADCASTSS 32(R11), Z3
-	VPBROADCASTD 44(R11), Z4
-	VPMADDWD     Z4, Z11, Z4
-	VCVTDQ2PS    Z4, Z4
-	VMULPS       Z3, Z12, Z3
-	VFMADD213PS  Z9, Z3, Z4
-	VMOVUPS      Z4, (R14)
-	VBROADCASTSS 32(R11)(DX*1), Z3
-	VPBROADCASTD 44(R11)(DX*1), Z4
-	VPMADDWD     Z4, Z11, Z4
-	VCVTDQ2PS    Z4, Z4
-	VMULPS       Z3, Z12, Z3
-	VFMADD213PS  Z10, Z3, Z4
-	VMOVUPS      Z4, (R14)(CX*1)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors1rows8lanes
-	ADDQ         b_len+72(FP), DI
+manyheader1either:
+	VBROADCASTSS constcb400000AVX512<>+0(SB), Z0
+	VPMOVZXWD    192(AX), Z1
+	VPSLLD       $0x18, Z1, Z1
+	VPSRAD       $0x18, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMOVUPS      Z1, 1920(CX)
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, 2112(CX)
+	VPMOVZXWD    224(AX), Z1
+	VPSLLD       $0x18, Z1, Z1
+	VPSRAD       $0x18, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMOVUPS      Z1, 1984(CX)
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, 2176(CX)
+	VPMOVZXWD    256(AX), Z1
+	VPSLLD       $0x18, Z1, Z1
+	VPSRAD       $0x18, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMOVUPS      Z1, 2048(CX)
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, 2240(CX)
+	VPMOVZXWD    288(AX), Z1
+	VPSLLD       $0x18, Z1, Z1
+	VPSRAD       $0x18, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMOVUPS      Z1, 2304(CX)
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, 2496(CX)
+	VPMOVZXWD    320(AX), Z1
+	VPSLLD       $0x18, Z1, Z1
+	VPSRAD       $0x18, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMOVUPS      Z1, 2368(CX)
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, 2560(CX)
+	VPMOVZXWD    352(AX), Z1
+	VPSLLD       $0x18, Z1, Z1
+	VPSRAD       $0x18, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMOVUPS      Z1, 2432(CX)
+	VMULPS       Z0, Z1, Z0
+	VMOVUPS      Z0, 2624(CX)
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z0
+	VMOVDQU32    const10101010AVX512<>+0(SB), Z1
+	VPANDD       384(AX), Z0, Z2
+	VPSLLD       $0x04, 1152(AX), Z3
+	VPTERNLOGD   $0xf8, Z1, Z3, Z2
+	VMOVDQU32    Z2, (CX)
+	VPANDD       576(AX), Z0, Z2
+	VPSLLD       $0x03, 1152(AX), Z3
+	VPTERNLOGD   $0xf8, Z1, Z3, Z2
+	VMOVDQU32    Z2, 192(CX)
+	VPANDD       768(AX), Z0, Z2
+	VPSLLD       $0x02, 1152(AX), Z3
+	VPTERNLOGD   $0xf8, Z1, Z3, Z2
+	VMOVDQU32    Z2, 384(CX)
+	VPANDD       960(AX), Z0, Z2
+	VPSLLD       $0x01, 1152(AX), Z3
+	VPTERNLOGD   $0xf8, Z1, Z3, Z2
+	VMOVDQU32    Z2, 576(CX)
+	VPSRLD       $0x04, 384(AX), Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVDQU32    1152(AX), Z3
+	VPTERNLOGD   $0xf8, Z1, Z3, Z2
+	VMOVDQU32    Z2, 768(CX)
+	VPSRLD       $0x04, 576(AX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSRLD       $0x01, 1152(AX), Z3
+	VPTERNLOGD   $0xf8, Z1, Z3, Z2
+	VMOVDQU32    Z2, 960(CX)
+	VPSRLD       $0x04, 768(AX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSRLD       $0x02, 1152(AX), Z3
+	VPTERNLOGD   $0xf8, Z1, Z3, Z2
+	VMOVDQU32    Z2, 1152(CX)
+	VPSRLD       $0x04, 960(AX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSRLD       $0x03, 1152(AX), Z3
+	VPTERNLOGD   $0xf8, Z1, Z3, Z2
+	VMOVDQU32    Z2, 1344(CX)
+	VPANDD       448(AX), Z0, Z2
+	VPSLLD       $0x04, 1216(AX), Z3
+	VPTERNLOGD   $0xf8, Z1, Z3, Z2
+	VMOVDQU32    Z2, 64(CX)
+	VPANDD       640(AX), Z0, Z2
+	VPSLLD       $0x03, 1216(AX), Z3
+	VPTERNLOGD   $0xf8, Z1, Z3, Z2
+	VMOVDQU32    Z2, 256(CX)
+	VPANDD       832(AX), Z0, Z2
+	VPSLLD       $0x02, 1216(AX), Z3
+	VPTERNLOGD   $0xf8, Z1, Z3, Z2
+	VMOVDQU32    Z2, 448(CX)
+	VPANDD       1024(AX), Z0, Z2
+	VPSLLD       $0x01, 1216(AX), Z3
+	VPTERNLOGD   $0xf8, Z1, Z3, Z2
+	VMOVDQU32    Z2, 640(CX)
+	VPSRLD       $0x04, 448(AX), Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVDQU32    1216(AX), Z3
+	VPTERNLOGD   $0xf8, Z1, Z3, Z2
+	VMOVDQU32    Z2, 832(CX)
+	VPSRLD       $0x04, 640(AX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSRLD       $0x01, 1216(AX), Z3
+	VPTERNLOGD   $0xf8, Z1, Z3, Z2
+	VMOVDQU32    Z2, 1024(CX)
+	VPSRLD       $0x04, 832(AX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSRLD       $0x02, 1216(AX), Z3
+	VPTERNLOGD   $0xf8, Z1, Z3, Z2
+	VMOVDQU32    Z2, 1216(CX)
+	VPSRLD       $0x04, 1024(AX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSRLD       $0x03, 1216(AX), Z3
+	VPTERNLOGD   $0xf8, Z1, Z3, Z2
+	VMOVDQU32    Z2, 1408(CX)
+	VPANDD       512(AX), Z0, Z2
+	VPSLLD       $0x04, 1280(AX), Z3
+	VPTERNLOGD   $0xf8, Z1, Z3, Z2
+	VMOVDQU32    Z2, 128(CX)
+	VPANDD       704(AX), Z0, Z2
+	VPSLLD       $0x03, 1280(AX), Z3
+	VPTERNLOGD   $0xf8, Z1, Z3, Z2
+	VMOVDQU32    Z2, 320(CX)
+	VPANDD       896(AX), Z0, Z2
+	VPSLLD       $0x02, 1280(AX), Z3
+	VPTERNLOGD   $0xf8, Z1, Z3, Z2
+	VMOVDQU32    Z2, 512(CX)
+	VPANDD       1088(AX), Z0, Z2
+	VPSLLD       $0x01, 1280(AX), Z3
+	VPTERNLOGD   $0xf8, Z1, Z3, Z2
+	VMOVDQU32    Z2, 704(CX)
+	VPSRLD       $0x04, 512(AX), Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVDQU32    1280(AX), Z3
+	VPTERNLOGD   $0xf8, Z1, Z3, Z2
+	VMOVDQU32    Z2, 896(CX)
+	VPSRLD       $0x04, 704(AX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSRLD       $0x01, 1280(AX), Z3
+	VPTERNLOGD   $0xf8, Z1, Z3, Z2
+	VMOVDQU32    Z2, 1088(CX)
+	VPSRLD       $0x04, 896(AX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSRLD       $0x02, 1280(AX), Z3
+	VPTERNLOGD   $0xf8, Z1, Z3, Z2
+	VMOVDQU32    Z2, 1280(CX)
+	VPSRLD       $0x04, 1088(AX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSRLD       $0x03, 1280(AX), Z0
+	VPTERNLOGD   $0xf8, Z1, Z0, Z2
+	VMOVDQU32    Z2, 1472(CX)
+	PREFETCHT0   (BX)
+	PREFETCHT0   64(BX)
+	PREFETCHT0   128(BX)
+	PREFETCHT0   192(BX)
+	PREFETCHT0   256(BX)
+	PREFETCHT0   320(BX)
+	PREFETCHT0   384(BX)
+	PREFETCHT0   448(BX)
+	PREFETCHT0   512(BX)
+	PREFETCHT0   576(BX)
+	PREFETCHT0   640(BX)
+	PREFETCHT0   704(BX)
+	PREFETCHT0   768(BX)
+	PREFETCHT0   832(BX)
+	PREFETCHT0   896(BX)
+	PREFETCHT0   960(BX)
+	PREFETCHT0   1024(BX)
+	PREFETCHT0   1088(BX)
+	PREFETCHT0   1152(BX)
+	PREFETCHT0   1216(BX)
+	PREFETCHT0   1280(BX)
+	ADDQ         $+1344, AX
+	ADDQ         $+2688, CX
+	SUBQ         $+32, k+104(FP)
+	DECQ         DX
+	JNZ          manyexpand
+	MOVQ         AX, b_base+64(FP)
+	MOVQ         x_base+32(FP), AX
+	MOVQ         AX, 24(SP)
+	MOVQ         56(SP), AX
+	MOVQ         AX, 32(SP)
+	MOVQ         m+96(FP), AX
+	MOVQ         AX, 8(SP)
+
+manyrows:
+	MOVQ    40(SP), AX
+	MOVQ    24(SP), CX
+	LEAQ    (CX)(AX*4), DX
+	MOVQ    DX, 24(SP)
+	MOVQ    CX, BX
+	LEAQ    (BX)(AX*1), DX
+	CMPQ    8(SP), $0x01
+	CMOVQGT DX, BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*1), DX
+	CMPQ    8(SP), $0x02
+	CMOVQGT DX, SI
+	MOVQ    SI, DI
+	LEAQ    (DI)(AX*1), DX
+	CMPQ    8(SP), $0x03
+	CMOVQGT DX, DI
+	MOVQ    48(SP), AX
+	MOVQ    32(SP), DX
+	LEAQ    (DX)(AX*4), R8
+	MOVQ    R8, 32(SP)
+	MOVQ    DX, R9
+	LEAQ    (R9)(AX*1), R8
+	CMPQ    8(SP), $0x01
+	CMOVQGT R8, R9
+	MOVQ    R9, R10
+	LEAQ    (R10)(AX*1), R8
+	CMPQ    8(SP), $0x02
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	LEAQ    (R11)(AX*1), R8
+	CMPQ    8(SP), $0x03
+	CMOVQGT R8, R11
+	MOVQ    (SP), AX
+	LEAQ    256(AX), R8
+	MOVQ    16(SP), R12
+
+manyblock:
+	MOVL         40(CX), R13
+	ADDL         $0x4b400000, R13
+	MOVL         R13, 32(AX)
+	MOVL         40(BX), R13
+	ADDL         $0x4b400000, R13
+	MOVL         R13, 96(AX)
+	MOVL         40(SI), R13
+	ADDL         $0x4b400000, R13
+	MOVL         R13, 160(AX)
+	MOVL         40(DI), R13
+	ADDL         $0x4b400000, R13
+	MOVL         R13, 224(AX)
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z0
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z1
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z2
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z3
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z4
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z5
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z6
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z7
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z8
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z9
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z10
+	VPBROADCASTD const4b400000AVX512<>+0(SB), Z11
+	VMOVDQU32    (R8), Z12
+	VMOVDQU32    64(R8), Z13
+	VMOVDQU32    128(R8), Z14
+	VPBROADCASTD (CX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD (BX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD (SI), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD (DI), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVDQU32    192(R8), Z12
+	VMOVDQU32    256(R8), Z13
+	VMOVDQU32    320(R8), Z14
+	VPBROADCASTD 4(CX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD 4(BX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD 4(SI), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD 4(DI), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVDQU32    384(R8), Z12
+	VMOVDQU32    448(R8), Z13
+	VMOVDQU32    512(R8), Z14
+	VPBROADCASTD 8(CX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD 8(BX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD 8(SI), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD 8(DI), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVDQU32    576(R8), Z12
+	VMOVDQU32    640(R8), Z13
+	VMOVDQU32    704(R8), Z14
+	VPBROADCASTD 12(CX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD 12(BX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD 12(SI), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD 12(DI), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVDQU32    768(R8), Z12
+	VMOVDQU32    832(R8), Z13
+	VMOVDQU32    896(R8), Z14
+	VPBROADCASTD 16(CX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD 16(BX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD 16(SI), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD 16(DI), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVDQU32    960(R8), Z12
+	VMOVDQU32    1024(R8), Z13
+	VMOVDQU32    1088(R8), Z14
+	VPBROADCASTD 20(CX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD 20(BX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD 20(SI), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD 20(DI), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVDQU32    1152(R8), Z12
+	VMOVDQU32    1216(R8), Z13
+	VMOVDQU32    1280(R8), Z14
+	VPBROADCASTD 24(CX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD 24(BX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD 24(SI), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD 24(DI), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVDQU32    1344(R8), Z12
+	VMOVDQU32    1408(R8), Z13
+	VMOVDQU32    1472(R8), Z14
+	VPBROADCASTD 28(CX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD 28(BX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD 28(SI), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD 28(DI), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVUPS      1920(R8), Z12
+	VMOVUPS      2112(R8), Z13
+	VFMADD213PS  Z13, Z12, Z0
+	VFMADD213PS  Z13, Z12, Z3
+	VFMADD213PS  Z13, Z12, Z6
+	VFMADD213PS  Z13, Z12, Z9
+	VMOVUPS      1536(R8), Z12
+	VMULPS.BCST  32(CX), Z12, Z13
+	VFMADD213PS  (DX), Z13, Z0
+	VMULPS.BCST  32(BX), Z12, Z13
+	VFMADD213PS  (R9), Z13, Z3
+	VMULPS.BCST  32(SI), Z12, Z13
+	VFMADD213PS  (R10), Z13, Z6
+	VMULPS.BCST  32(DI), Z12, Z12
+	VFMADD213PS  (R11), Z12, Z9
+	VMOVUPS      1728(R8), Z12
+	VMOVUPS      2304(R8), Z13
+	VMOVUPS      2496(R8), Z14
+	VBROADCASTSS 32(AX), Z16
+	VFMADD213PS  Z14, Z13, Z16
+	VMULPS.BCST  32(CX), Z12, Z15
+	VFMADD231PS  Z15, Z16, Z0
+	VBROADCASTSS 96(AX), Z16
+	VFMADD213PS  Z14, Z13, Z16
+	VMULPS.BCST  32(BX), Z12, Z15
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS 160(AX), Z16
+	VFMADD213PS  Z14, Z13, Z16
+	VMULPS.BCST  32(SI), Z12, Z15
+	VFMADD231PS  Z15, Z16, Z6
+	VBROADCASTSS 224(AX), Z15
+	VFMADD213PS  Z14, Z13, Z15
+	VMULPS.BCST  32(DI), Z12, Z12
+	VFMADD231PS  Z12, Z15, Z9
+	VMOVUPS      Z0, (DX)
+	VMOVUPS      Z3, (R9)
+	VMOVUPS      Z6, (R10)
+	VMOVUPS      Z9, (R11)
+	VMOVUPS      1984(R8), Z0
+	VMOVUPS      2176(R8), Z3
+	VFMADD213PS  Z3, Z0, Z1
+	VFMADD213PS  Z3, Z0, Z4
+	VFMADD213PS  Z3, Z0, Z7
+	VFMADD213PS  Z3, Z0, Z10
+	VMOVUPS      1600(R8), Z0
+	VMULPS.BCST  32(CX), Z0, Z3
+	VFMADD213PS  64(DX), Z3, Z1
+	VMULPS.BCST  32(BX), Z0, Z3
+	VFMADD213PS  64(R9), Z3, Z4
+	VMULPS.BCST  32(SI), Z0, Z3
+	VFMADD213PS  64(R10), Z3, Z7
+	VMULPS.BCST  32(DI), Z0, Z0
+	VFMADD213PS  64(R11), Z0, Z10
+	VMOVUPS      1792(R8), Z0
+	VMOVUPS      2368(R8), Z3
+	VMOVUPS      2560(R8), Z6
+	VBROADCASTSS 32(AX), Z12
+	VFMADD213PS  Z6, Z3, Z12
+	VMULPS.BCST  32(CX), Z0, Z9
+	VFMADD231PS  Z9, Z12, Z1
+	VBROADCASTSS 96(AX), Z12
+	VFMADD213PS  Z6, Z3, Z12
+	VMULPS.BCST  32(BX), Z0, Z9
+	VFMADD231PS  Z9, Z12, Z4
+	VBROADCASTSS 160(AX), Z12
+	VFMADD213PS  Z6, Z3, Z12
+	VMULPS.BCST  32(SI), Z0, Z9
+	VFMADD231PS  Z9, Z12, Z7
+	VBROADCASTSS 224(AX), Z9
+	VFMADD213PS  Z6, Z3, Z9
+	VMULPS.BCST  32(DI), Z0, Z0
+	VFMADD231PS  Z0, Z9, Z10
+	VMOVUPS      Z1, 64(DX)
+	VMOVUPS      Z4, 64(R9)
+	VMOVUPS      Z7, 64(R10)
+	VMOVUPS      Z10, 64(R11)
+	VMOVUPS      2048(R8), Z0
+	VMOVUPS      2240(R8), Z1
+	VFMADD213PS  Z1, Z0, Z2
+	VFMADD213PS  Z1, Z0, Z5
+	VFMADD213PS  Z1, Z0, Z8
+	VFMADD213PS  Z1, Z0, Z11
+	VMOVUPS      1664(R8), Z0
+	VMULPS.BCST  32(CX), Z0, Z1
+	VFMADD213PS  128(DX), Z1, Z2
+	VMULPS.BCST  32(BX), Z0, Z1
+	VFMADD213PS  128(R9), Z1, Z5
+	VMULPS.BCST  32(SI), Z0, Z1
+	VFMADD213PS  128(R10), Z1, Z8
+	VMULPS.BCST  32(DI), Z0, Z0
+	VFMADD213PS  128(R11), Z0, Z11
+	VMOVUPS      1856(R8), Z0
+	VMOVUPS      2432(R8), Z1
+	VMOVUPS      2624(R8), Z3
+	VBROADCASTSS 32(AX), Z6
+	VFMADD213PS  Z3, Z1, Z6
+	VMULPS.BCST  32(CX), Z0, Z4
+	VFMADD231PS  Z4, Z6, Z2
+	VBROADCASTSS 96(AX), Z6
+	VFMADD213PS  Z3, Z1, Z6
+	VMULPS.BCST  32(BX), Z0, Z4
+	VFMADD231PS  Z4, Z6, Z5
+	VBROADCASTSS 160(AX), Z6
+	VFMADD213PS  Z3, Z1, Z6
+	VMULPS.BCST  32(SI), Z0, Z4
+	VFMADD231PS  Z4, Z6, Z8
+	VBROADCASTSS 224(AX), Z4
+	VFMADD213PS  Z3, Z1, Z4
+	VMULPS.BCST  32(DI), Z0, Z0
+	VFMADD231PS  Z0, Z4, Z11
+	VMOVUPS      Z2, 128(DX)
+	VMOVUPS      Z5, 128(R9)
+	VMOVUPS      Z8, 128(R10)
+	VMOVUPS      Z11, 128(R11)
+	ADDQ         $0x00000030, CX
+	ADDQ         $0x00000030, BX
 	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors1rows8block
+	ADDQ         $0x00000030, DI
+	ADDQ         $+2688, R8
+	DECQ         R12
+	JNZ          manyblock
+	SUBQ         $0x04, 8(SP)
+	JG           manyrows
+	MOVQ         16(SP), AX
+	IMUL3Q       $+48, AX, AX
+	ADDQ         AX, x_base+32(FP)
+	CMPQ         k+104(FP), $0x00
+	JNE          manyblocks
+	VZEROUPPER
+	RET
 
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+8, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+8, m+96(FP)
-	JMP    vectors1rows8
-
-vectors1rows8done:
+few:
 	// Tiles of 4 × 1 vectors.
 vectors1rows4:
 	CMPQ m+96(FP), $+4
@@ -15120,12 +15614,29 @@ vectors1rows1done:
 	VZEROUPPER
 	RET
 
-vectors1rows8storescalesU5x16BF16:
-	VPMOVZXWD (DI)(R8*1), Z11
-	VPSLLD    $0x10, Z11, Z11
-	VPMOVZXWD (R15)(BX*1), Z12
-	VPSLLD    $0x10, Z12, Z12
-	JMP       vectors1rows8storescaleseither
+manyheader0U5x16BF16:
+	VPMOVZXWD (AX), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, 1536(CX)
+	VPMOVZXWD 32(AX), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, 1600(CX)
+	VPMOVZXWD 64(AX), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, 1664(CX)
+	JMP       manyheader0either
+
+manyheader1U5x16BF16:
+	VPMOVZXWD 96(AX), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, 1728(CX)
+	VPMOVZXWD 128(AX), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, 1792(CX)
+	VPMOVZXWD 160(AX), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, 1856(CX)
+	JMP       manyheader1either
 
 vectors1rows4storescalesU5x16BF16:
 	VPMOVZXWD (DI)(R8*1), Z7
@@ -15155,6 +15666,9 @@ vectors1rows1storescalesU5x16BF16:
 	VPSLLD    $0x10, Z5, Z5
 	JMP       vectors1rows1storescaleseither
 
+DATA const10101010AVX512<>+0(SB)/64, $"\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10"
+GLOBL const10101010AVX512<>(SB), RODATA|NOPTR, $64
+
 DATA const11111111AVX512<>+0(SB)/64, $"\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11"
 GLOBL const11111111AVX512<>(SB), RODATA|NOPTR, $64
 
@@ -15176,8 +15690,8 @@ few:
 	JMP ·weightGemmInt8U5x16AVX512+0(SB)
 
 // func weightGemmInt8S6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·weightGemmInt8S6x16AVX512(SB), NOSPLIT, $320-113
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
+TEXT ·weightGemmInt8S6x16AVX512(SB), $11136-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -15210,297 +15724,626 @@ clearlanes:
 	JNZ     clear
 
 cleared:
-	// Tiles of 8 × 1 vectors.
-vectors1rows8:
-	CMPQ m+96(FP), $+8
-	JL   vectors1rows8done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
+	CMPQ BX, $0x60
+	JNE  few
+	CMPQ m+96(FP), $0x05
+	JL   few
+	LEAQ 127(SP), BX
+	ANDQ $-64, BX
+	MOVQ BX, (SP)
+	MOVQ DX, 40(SP)
+	MOVQ CX, 48(SP)
+	MOVQ AX, 56(SP)
 
-vectors1rows8block:
-	MOVQ         SI, R8
-	LEAQ         (R8)(DX*2), R9
-	ADDQ         DX, R9
-	LEAQ         (R9)(DX*2), R10
-	ADDQ         DX, R10
+manyblocks:
+	MOVQ    k+104(FP), DX
+	SHRQ    $0x05, DX
+	MOVQ    $0x00000004, AX
+	CMPQ    DX, AX
+	CMOVQGT AX, DX
+	MOVQ    DX, 16(SP)
+	MOVQ    b_base+64(FP), AX
+	MOVQ    (SP), CX
+	ADDQ    $+256, CX
+
+manyexpand:
+	LEAQ         8192(AX), BX
+	VCVTPH2PS    (AX), Z0
+	VMOVUPS      Z0, 1536(CX)
+	VCVTPH2PS    32(AX), Z0
+	VMOVUPS      Z0, 1600(CX)
+	VCVTPH2PS    64(AX), Z0
+	VMOVUPS      Z0, 1664(CX)
+	VBROADCASTSS constcb400000AVX512<>+0(SB), Z0
+	VPMOVZXWD    96(AX), Z1
+	VPSLLD       $0x18, Z1, Z2
+	VPSRAD       $0x18, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMOVUPS      Z2, 1920(CX)
+	VMULPS       Z0, Z2, Z2
+	VMOVUPS      Z2, 2112(CX)
+	VPSLLD       $0x10, Z1, Z1
+	VPSRAD       $0x18, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMOVUPS      Z1, 2304(CX)
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, 2496(CX)
+	VPMOVZXWD    128(AX), Z1
+	VPSLLD       $0x18, Z1, Z2
+	VPSRAD       $0x18, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMOVUPS      Z2, 1984(CX)
+	VMULPS       Z0, Z2, Z2
+	VMOVUPS      Z2, 2176(CX)
+	VPSLLD       $0x10, Z1, Z1
+	VPSRAD       $0x18, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMOVUPS      Z1, 2368(CX)
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, 2560(CX)
+	VPMOVZXWD    160(AX), Z1
+	VPSLLD       $0x18, Z1, Z2
+	VPSRAD       $0x18, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMOVUPS      Z2, 2048(CX)
+	VMULPS       Z0, Z2, Z2
+	VMOVUPS      Z2, 2240(CX)
+	VPSLLD       $0x10, Z1, Z1
+	VPSRAD       $0x18, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMOVUPS      Z1, 2432(CX)
+	VMULPS       Z0, Z1, Z0
+	VMOVUPS      Z0, 2624(CX)
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z0
+	VMOVDQU32    const30303030AVX512<>+0(SB), Z1
+	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z2
+	VPANDD       192(AX), Z0, Z3
+	VPSLLD       $0x04, 960(AX), Z4
+	VPTERNLOGD   $0xf8, Z1, Z4, Z3
+	VPANDD       384(AX), Z0, Z4
+	VPSLLD       $0x02, 960(AX), Z5
+	VPTERNLOGD   $0xf8, Z1, Z5, Z4
+	VPSLLD       $0x10, Z4, Z5
+	VPTERNLOGD   $0xb8, Z3, Z2, Z5
+	VMOVDQU32    Z5, 768(CX)
+	VPSRLD       $0x10, Z3, Z3
+	VPTERNLOGD   $0xb8, Z3, Z2, Z4
+	VMOVDQU32    Z4, (CX)
+	VPANDD       576(AX), Z0, Z3
+	VPSLLD       $0x04, 1152(AX), Z4
+	VPTERNLOGD   $0xf8, Z1, Z4, Z3
+	VPANDD       768(AX), Z0, Z4
+	VPSLLD       $0x02, 1152(AX), Z5
+	VPTERNLOGD   $0xf8, Z1, Z5, Z4
+	VPSLLD       $0x10, Z4, Z5
+	VPTERNLOGD   $0xb8, Z3, Z2, Z5
+	VMOVDQU32    Z5, 960(CX)
+	VPSRLD       $0x10, Z3, Z3
+	VPTERNLOGD   $0xb8, Z3, Z2, Z4
+	VMOVDQU32    Z4, 192(CX)
+	VPSRLD       $0x04, 192(AX), Z3
+	VPANDD       Z0, Z3, Z3
+	VMOVDQU32    960(AX), Z4
+	VPTERNLOGD   $0xf8, Z1, Z4, Z3
+	VPSRLD       $0x04, 384(AX), Z4
+	VPANDD       Z0, Z4, Z4
+	VPSRLD       $0x02, 960(AX), Z5
+	VPTERNLOGD   $0xf8, Z1, Z5, Z4
+	VPSLLD       $0x10, Z4, Z5
+	VPTERNLOGD   $0xb8, Z3, Z2, Z5
+	VMOVDQU32    Z5, 1152(CX)
+	VPSRLD       $0x10, Z3, Z3
+	VPTERNLOGD   $0xb8, Z3, Z2, Z4
+	VMOVDQU32    Z4, 384(CX)
+	VPSRLD       $0x04, 576(AX), Z3
+	VPANDD       Z0, Z3, Z3
+	VMOVDQU32    1152(AX), Z4
+	VPTERNLOGD   $0xf8, Z1, Z4, Z3
+	VPSRLD       $0x04, 768(AX), Z4
+	VPANDD       Z0, Z4, Z4
+	VPSRLD       $0x02, 1152(AX), Z5
+	VPTERNLOGD   $0xf8, Z1, Z5, Z4
+	VPSLLD       $0x10, Z4, Z5
+	VPTERNLOGD   $0xb8, Z3, Z2, Z5
+	VMOVDQU32    Z5, 1344(CX)
+	VPSRLD       $0x10, Z3, Z3
+	VPTERNLOGD   $0xb8, Z3, Z2, Z4
+	VMOVDQU32    Z4, 576(CX)
+	VPANDD       256(AX), Z0, Z3
+	VPSLLD       $0x04, 1024(AX), Z4
+	VPTERNLOGD   $0xf8, Z1, Z4, Z3
+	VPANDD       448(AX), Z0, Z4
+	VPSLLD       $0x02, 1024(AX), Z5
+	VPTERNLOGD   $0xf8, Z1, Z5, Z4
+	VPSLLD       $0x10, Z4, Z5
+	VPTERNLOGD   $0xb8, Z3, Z2, Z5
+	VMOVDQU32    Z5, 832(CX)
+	VPSRLD       $0x10, Z3, Z3
+	VPTERNLOGD   $0xb8, Z3, Z2, Z4
+	VMOVDQU32    Z4, 64(CX)
+	VPANDD       640(AX), Z0, Z3
+	VPSLLD       $0x04, 1216(AX), Z4
+	VPTERNLOGD   $0xf8, Z1, Z4, Z3
+	VPANDD       832(AX), Z0, Z4
+	VPSLLD       $0x02, 1216(AX), Z5
+	VPTERNLOGD   $0xf8, Z1, Z5, Z4
+	VPSLLD       $0x10, Z4, Z5
+	VPTERNLOGD   $0xb8, Z3, Z2, Z5
+	VMOVDQU32    Z5, 1024(CX)
+	VPSRLD       $0x10, Z3, Z3
+	VPTERNLOGD   $0xb8, Z3, Z2, Z4
+	VMOVDQU32    Z4, 256(CX)
+	VPSRLD       $0x04, 256(AX), Z3
+	VPANDD       Z0, Z3, Z3
+	VMOVDQU32    1024(AX), Z4
+	VPTERNLOGD   $0xf8, Z1, Z4, Z3
+	VPSRLD       $0x04, 448(AX), Z4
+	VPANDD       Z0, Z4, Z4
+	VPSRLD       $0x02, 1024(AX), Z5
+	VPTERNLOGD   $0xf8, Z1, Z5, Z4
+	VPSLLD       $0x10, Z4, Z5
+	VPTERNLOGD   $0xb8, Z3, Z2, Z5
+	VMOVDQU32    Z5, 1216(CX)
+	VPSRLD       $0x10, Z3, Z3
+	VPTERNLOGD   $0xb8, Z3, Z2, Z4
+	VMOVDQU32    Z4, 448(CX)
+	VPSRLD       $0x04, 640(AX), Z3
+	VPANDD       Z0, Z3, Z3
+	VMOVDQU32    1216(AX), Z4
+	VPTERNLOGD   $0xf8, Z1, Z4, Z3
+	VPSRLD       $0x04, 832(AX), Z4
+	VPANDD       Z0, Z4, Z4
+	VPSRLD       $0x02, 1216(AX), Z5
+	VPTERNLOGD   $0xf8, Z1, Z5, Z4
+	VPSLLD       $0x10, Z4, Z5
+	VPTERNLOGD   $0xb8, Z3, Z2, Z5
+	VMOVDQU32    Z5, 1408(CX)
+	VPSRLD       $0x10, Z3, Z3
+	VPTERNLOGD   $0xb8, Z3, Z2, Z4
+	VMOVDQU32    Z4, 640(CX)
+	VPANDD       320(AX), Z0, Z3
+	VPSLLD       $0x04, 1088(AX), Z4
+	VPTERNLOGD   $0xf8, Z1, Z4, Z3
+	VPANDD       512(AX), Z0, Z4
+	VPSLLD       $0x02, 1088(AX), Z5
+	VPTERNLOGD   $0xf8, Z1, Z5, Z4
+	VPSLLD       $0x10, Z4, Z5
+	VPTERNLOGD   $0xb8, Z3, Z2, Z5
+	VMOVDQU32    Z5, 896(CX)
+	VPSRLD       $0x10, Z3, Z3
+	VPTERNLOGD   $0xb8, Z3, Z2, Z4
+	VMOVDQU32    Z4, 128(CX)
+	VPANDD       704(AX), Z0, Z3
+	VPSLLD       $0x04, 1280(AX), Z4
+	VPTERNLOGD   $0xf8, Z1, Z4, Z3
+	VPANDD       896(AX), Z0, Z4
+	VPSLLD       $0x02, 1280(AX), Z5
+	VPTERNLOGD   $0xf8, Z1, Z5, Z4
+	VPSLLD       $0x10, Z4, Z5
+	VPTERNLOGD   $0xb8, Z3, Z2, Z5
+	VMOVDQU32    Z5, 1088(CX)
+	VPSRLD       $0x10, Z3, Z3
+	VPTERNLOGD   $0xb8, Z3, Z2, Z4
+	VMOVDQU32    Z4, 320(CX)
+	VPSRLD       $0x04, 320(AX), Z3
+	VPANDD       Z0, Z3, Z3
+	VMOVDQU32    1088(AX), Z4
+	VPTERNLOGD   $0xf8, Z1, Z4, Z3
+	VPSRLD       $0x04, 512(AX), Z4
+	VPANDD       Z0, Z4, Z4
+	VPSRLD       $0x02, 1088(AX), Z5
+	VPTERNLOGD   $0xf8, Z1, Z5, Z4
+	VPSLLD       $0x10, Z4, Z5
+	VPTERNLOGD   $0xb8, Z3, Z2, Z5
+	VMOVDQU32    Z5, 1280(CX)
+	VPSRLD       $0x10, Z3, Z3
+	VPTERNLOGD   $0xb8, Z3, Z2, Z4
+	VMOVDQU32    Z4, 512(CX)
+	VPSRLD       $0x04, 704(AX), Z3
+	VPANDD       Z0, Z3, Z3
+	VMOVDQU32    1280(AX), Z4
+	VPTERNLOGD   $0xf8, Z1, Z4, Z3
+	VPSRLD       $0x04, 896(AX), Z4
+	VPANDD       Z0, Z4, Z4
+	VPSRLD       $0x02, 1280(AX), Z0
+	VPTERNLOGD   $0xf8, Z1, Z0, Z4
+	VPSLLD       $0x10, Z4, Z0
+	VPTERNLOGD   $0xb8, Z3, Z2, Z0
+	VMOVDQU32    Z0, 1472(CX)
+	VPSRLD       $0x10, Z3, Z3
+	VPTERNLOGD   $0xb8, Z3, Z2, Z4
+	VMOVDQU32    Z4, 704(CX)
+	PREFETCHT0   (BX)
+	PREFETCHT0   64(BX)
+	PREFETCHT0   128(BX)
+	PREFETCHT0   192(BX)
+	PREFETCHT0   256(BX)
+	PREFETCHT0   320(BX)
+	PREFETCHT0   384(BX)
+	PREFETCHT0   448(BX)
+	PREFETCHT0   512(BX)
+	PREFETCHT0   576(BX)
+	PREFETCHT0   640(BX)
+	PREFETCHT0   704(BX)
+	PREFETCHT0   768(BX)
+	PREFETCHT0   832(BX)
+	PREFETCHT0   896(BX)
+	PREFETCHT0   960(BX)
+	PREFETCHT0   1024(BX)
+	PREFETCHT0   1088(BX)
+	PREFETCHT0   1152(BX)
+	PREFETCHT0   1216(BX)
+	PREFETCHT0   1280(BX)
+	ADDQ         $+1344, AX
+	ADDQ         $+2688, CX
+	SUBQ         $+32, k+104(FP)
+	DECQ         DX
+	JNZ          manyexpand
+	MOVQ         AX, b_base+64(FP)
+	MOVQ         x_base+32(FP), AX
+	MOVQ         AX, 24(SP)
+	MOVQ         56(SP), AX
+	MOVQ         AX, 32(SP)
+	MOVQ         m+96(FP), AX
+	MOVQ         AX, 8(SP)
+
+manyrows:
+	MOVQ    40(SP), AX
+	MOVQ    24(SP), CX
+	LEAQ    (CX)(AX*4), DX
+	MOVQ    DX, 24(SP)
+	MOVQ    CX, BX
+	LEAQ    (BX)(AX*1), DX
+	CMPQ    8(SP), $0x01
+	CMOVQGT DX, BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*1), DX
+	CMPQ    8(SP), $0x02
+	CMOVQGT DX, SI
+	MOVQ    SI, DI
+	LEAQ    (DI)(AX*1), DX
+	CMPQ    8(SP), $0x03
+	CMOVQGT DX, DI
+	MOVQ    48(SP), AX
+	MOVQ    32(SP), DX
+	LEAQ    (DX)(AX*4), R8
+	MOVQ    R8, 32(SP)
+	MOVQ    DX, R9
+	LEAQ    (R9)(AX*1), R8
+	CMPQ    8(SP), $0x01
+	CMOVQGT R8, R9
+	MOVQ    R9, R10
+	LEAQ    (R10)(AX*1), R8
+	CMPQ    8(SP), $0x02
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	LEAQ    (R11)(AX*1), R8
+	CMPQ    8(SP), $0x03
+	CMOVQGT R8, R11
+	MOVQ    (SP), AX
+	LEAQ    256(AX), R8
+	MOVQ    16(SP), R12
+
+manyblock:
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
-	VPERMW       (R8), Y0, Y1
-	VMOVDQU      Y1, (SP)
-	VPBROADCASTD 44(R8), X1
-	VPMOVSXWD    X1, X1
-	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 256(SP)
-	VPERMW       (R8)(DX*1), Y0, Y1
-	VMOVDQU      Y1, 32(SP)
-	VPBROADCASTD 44(R8)(DX*1), X1
-	VPMOVSXWD    X1, X1
-	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 264(SP)
-	VPERMW       (R8)(DX*2), Y0, Y1
-	VMOVDQU      Y1, 64(SP)
-	VPBROADCASTD 44(R8)(DX*2), X1
-	VPMOVSXWD    X1, X1
-	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 272(SP)
-	VPERMW       (R9), Y0, Y1
-	VMOVDQU      Y1, 96(SP)
-	VPBROADCASTD 44(R9), X1
-	VPMOVSXWD    X1, X1
-	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 280(SP)
-	VPERMW       (R9)(DX*1), Y0, Y1
-	VMOVDQU      Y1, 128(SP)
-	VPBROADCASTD 44(R9)(DX*1), X1
-	VPMOVSXWD    X1, X1
-	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 288(SP)
-	VPERMW       (R9)(DX*2), Y0, Y1
-	VMOVDQU      Y1, 160(SP)
-	VPBROADCASTD 44(R9)(DX*2), X1
-	VPMOVSXWD    X1, X1
-	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 296(SP)
-	VPERMW       (R10), Y0, Y1
-	VMOVDQU      Y1, 192(SP)
-	VPBROADCASTD 44(R10), X1
-	VPMOVSXWD    X1, X1
-	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 304(SP)
-	VPERMW       (R10)(DX*1), Y0, Y0
-	VMOVDQU      Y0, 224(SP)
-	VPBROADCASTD 44(R10)(DX*1), X0
-	VPMOVSXWD    X0, X0
-	VPMADDWD     const00000020AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 312(SP)
-	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
-	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
-	VMOVDQU32    const33333333AVX512<>+0(SB), Z2
-	XORQ         R8, R8
+	VPERMW       (CX), Y0, Y1
+	VMOVDQU      Y1, (AX)
+	MOVWLSX      44(CX), R13
+	SHLL         $0x05, R13
+	ADDL         $0x4b400000, R13
+	MOVL         R13, 32(AX)
+	MOVWLSX      46(CX), R13
+	SHLL         $0x05, R13
+	ADDL         $0x4b400000, R13
+	MOVL         R13, 36(AX)
+	VPERMW       (BX), Y0, Y1
+	VMOVDQU      Y1, 64(AX)
+	MOVWLSX      44(BX), R13
+	SHLL         $0x05, R13
+	ADDL         $0x4b400000, R13
+	MOVL         R13, 96(AX)
+	MOVWLSX      46(BX), R13
+	SHLL         $0x05, R13
+	ADDL         $0x4b400000, R13
+	MOVL         R13, 100(AX)
+	VPERMW       (SI), Y0, Y1
+	VMOVDQU      Y1, 128(AX)
+	MOVWLSX      44(SI), R13
+	SHLL         $0x05, R13
+	ADDL         $0x4b400000, R13
+	MOVL         R13, 160(AX)
+	MOVWLSX      46(SI), R13
+	SHLL         $0x05, R13
+	ADDL         $0x4b400000, R13
+	MOVL         R13, 164(AX)
+	VPERMW       (DI), Y0, Y0
+	VMOVDQU      Y0, 192(AX)
+	MOVWLSX      44(DI), R13
+	SHLL         $0x05, R13
+	ADDL         $0x4b400000, R13
+	MOVL         R13, 224(AX)
+	MOVWLSX      46(DI), R13
+	SHLL         $0x05, R13
+	ADDL         $0x4b400000, R13
+	MOVL         R13, 228(AX)
+	VPBROADCASTD 36(AX), Z0
+	VPBROADCASTD 36(AX), Z1
+	VPBROADCASTD 36(AX), Z2
+	VPBROADCASTD 100(AX), Z3
+	VPBROADCASTD 100(AX), Z4
+	VPBROADCASTD 100(AX), Z5
+	VPBROADCASTD 164(AX), Z6
+	VPBROADCASTD 164(AX), Z7
+	VPBROADCASTD 164(AX), Z8
+	VPBROADCASTD 228(AX), Z9
+	VPBROADCASTD 228(AX), Z10
+	VPBROADCASTD 228(AX), Z11
+	VMOVDQU32    (R8), Z12
+	VMOVDQU32    64(R8), Z13
+	VMOVDQU32    128(R8), Z14
+	VPBROADCASTD (AX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD 64(AX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD 128(AX), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD 192(AX), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVDQU32    192(R8), Z12
+	VMOVDQU32    256(R8), Z13
+	VMOVDQU32    320(R8), Z14
+	VPBROADCASTD 4(AX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD 68(AX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD 132(AX), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD 196(AX), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVDQU32    384(R8), Z12
+	VMOVDQU32    448(R8), Z13
+	VMOVDQU32    512(R8), Z14
+	VPBROADCASTD 8(AX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD 72(AX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD 136(AX), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD 200(AX), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVDQU32    576(R8), Z12
+	VMOVDQU32    640(R8), Z13
+	VMOVDQU32    704(R8), Z14
+	VPBROADCASTD 12(AX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD 76(AX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD 140(AX), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD 204(AX), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVUPS      2304(R8), Z12
+	VMOVUPS      2496(R8), Z13
+	VFMADD213PS  Z13, Z12, Z0
+	VFMADD213PS  Z13, Z12, Z3
+	VFMADD213PS  Z13, Z12, Z6
+	VFMADD213PS  Z13, Z12, Z9
+	VMOVUPS      2368(R8), Z12
+	VMOVUPS      2560(R8), Z13
+	VFMADD213PS  Z13, Z12, Z1
+	VFMADD213PS  Z13, Z12, Z4
+	VFMADD213PS  Z13, Z12, Z7
+	VFMADD213PS  Z13, Z12, Z10
+	VMOVUPS      2432(R8), Z12
+	VMOVUPS      2624(R8), Z13
+	VFMADD213PS  Z13, Z12, Z2
+	VFMADD213PS  Z13, Z12, Z5
+	VFMADD213PS  Z13, Z12, Z8
+	VFMADD213PS  Z13, Z12, Z11
+	VPBROADCASTD 32(AX), Z12
+	VPBROADCASTD 32(AX), Z13
+	VPBROADCASTD 32(AX), Z14
+	VPBROADCASTD 96(AX), Z15
+	VPBROADCASTD 96(AX), Z16
+	VPBROADCASTD 96(AX), Z17
+	VPBROADCASTD 160(AX), Z18
+	VPBROADCASTD 160(AX), Z19
+	VPBROADCASTD 160(AX), Z20
+	VPBROADCASTD 224(AX), Z21
+	VPBROADCASTD 224(AX), Z22
+	VPBROADCASTD 224(AX), Z23
+	VMOVDQU32    768(R8), Z24
+	VMOVDQU32    832(R8), Z25
+	VMOVDQU32    896(R8), Z26
+	VPBROADCASTD 16(AX), Z27
+	VPDPBUSD     Z27, Z24, Z12
+	VPDPBUSD     Z27, Z25, Z13
+	VPDPBUSD     Z27, Z26, Z14
+	VPBROADCASTD 80(AX), Z27
+	VPDPBUSD     Z27, Z24, Z15
+	VPDPBUSD     Z27, Z25, Z16
+	VPDPBUSD     Z27, Z26, Z17
+	VPBROADCASTD 144(AX), Z27
+	VPDPBUSD     Z27, Z24, Z18
+	VPDPBUSD     Z27, Z25, Z19
+	VPDPBUSD     Z27, Z26, Z20
+	VPBROADCASTD 208(AX), Z27
+	VPDPBUSD     Z27, Z24, Z21
+	VPDPBUSD     Z27, Z25, Z22
+	VPDPBUSD     Z27, Z26, Z23
+	VMOVDQU32    960(R8), Z24
+	VMOVDQU32    1024(R8), Z25
+	VMOVDQU32    1088(R8), Z26
+	VPBROADCASTD 20(AX), Z27
+	VPDPBUSD     Z27, Z24, Z12
+	VPDPBUSD     Z27, Z25, Z13
+	VPDPBUSD     Z27, Z26, Z14
+	VPBROADCASTD 84(AX), Z27
+	VPDPBUSD     Z27, Z24, Z15
+	VPDPBUSD     Z27, Z25, Z16
+	VPDPBUSD     Z27, Z26, Z17
+	VPBROADCASTD 148(AX), Z27
+	VPDPBUSD     Z27, Z24, Z18
+	VPDPBUSD     Z27, Z25, Z19
+	VPDPBUSD     Z27, Z26, Z20
+	VPBROADCASTD 212(AX), Z27
+	VPDPBUSD     Z27, Z24, Z21
+	VPDPBUSD     Z27, Z25, Z22
+	VPDPBUSD     Z27, Z26, Z23
+	VMOVDQU32    1152(R8), Z24
+	VMOVDQU32    1216(R8), Z25
+	VMOVDQU32    1280(R8), Z26
+	VPBROADCASTD 24(AX), Z27
+	VPDPBUSD     Z27, Z24, Z12
+	VPDPBUSD     Z27, Z25, Z13
+	VPDPBUSD     Z27, Z26, Z14
+	VPBROADCASTD 88(AX), Z27
+	VPDPBUSD     Z27, Z24, Z15
+	VPDPBUSD     Z27, Z25, Z16
+	VPDPBUSD     Z27, Z26, Z17
+	VPBROADCASTD 152(AX), Z27
+	VPDPBUSD     Z27, Z24, Z18
+	VPDPBUSD     Z27, Z25, Z19
+	VPDPBUSD     Z27, Z26, Z20
+	VPBROADCASTD 216(AX), Z27
+	VPDPBUSD     Z27, Z24, Z21
+	VPDPBUSD     Z27, Z25, Z22
+	VPDPBUSD     Z27, Z26, Z23
+	VMOVDQU32    1344(R8), Z24
+	VMOVDQU32    1408(R8), Z25
+	VMOVDQU32    1472(R8), Z26
+	VPBROADCASTD 28(AX), Z27
+	VPDPBUSD     Z27, Z24, Z12
+	VPDPBUSD     Z27, Z25, Z13
+	VPDPBUSD     Z27, Z26, Z14
+	VPBROADCASTD 92(AX), Z27
+	VPDPBUSD     Z27, Z24, Z15
+	VPDPBUSD     Z27, Z25, Z16
+	VPDPBUSD     Z27, Z26, Z17
+	VPBROADCASTD 156(AX), Z27
+	VPDPBUSD     Z27, Z24, Z18
+	VPDPBUSD     Z27, Z25, Z19
+	VPDPBUSD     Z27, Z26, Z20
+	VPBROADCASTD 220(AX), Z27
+	VPDPBUSD     Z27, Z24, Z21
+	VPDPBUSD     Z27, Z25, Z22
+	VPDPBUSD     Z27, Z26, Z23
+	VMOVUPS      1920(R8), Z24
+	VADDPS.BCST  constcb400000AVX512<>+0(SB), Z12, Z12
+	VFMADD213PS  Z0, Z24, Z12
+	VADDPS.BCST  constcb400000AVX512<>+0(SB), Z15, Z15
+	VFMADD213PS  Z3, Z24, Z15
+	VADDPS.BCST  constcb400000AVX512<>+0(SB), Z18, Z18
+	VFMADD213PS  Z6, Z24, Z18
+	VADDPS.BCST  constcb400000AVX512<>+0(SB), Z21, Z21
+	VFMADD213PS  Z9, Z24, Z21
+	VMOVUPS      1536(R8), Z0
+	VMULPS.BCST  32(CX), Z0, Z3
+	VFMADD213PS  (DX), Z3, Z12
+	VMULPS.BCST  32(BX), Z0, Z3
+	VFMADD213PS  (R9), Z3, Z15
+	VMULPS.BCST  32(SI), Z0, Z3
+	VFMADD213PS  (R10), Z3, Z18
+	VMULPS.BCST  32(DI), Z0, Z0
+	VFMADD213PS  (R11), Z0, Z21
+	VMOVUPS      Z12, (DX)
+	VMOVUPS      Z15, (R9)
+	VMOVUPS      Z18, (R10)
+	VMOVUPS      Z21, (R11)
+	VMOVUPS      1984(R8), Z0
+	VADDPS.BCST  constcb400000AVX512<>+0(SB), Z13, Z13
+	VFMADD213PS  Z1, Z0, Z13
+	VADDPS.BCST  constcb400000AVX512<>+0(SB), Z16, Z16
+	VFMADD213PS  Z4, Z0, Z16
+	VADDPS.BCST  constcb400000AVX512<>+0(SB), Z19, Z19
+	VFMADD213PS  Z7, Z0, Z19
+	VADDPS.BCST  constcb400000AVX512<>+0(SB), Z22, Z22
+	VFMADD213PS  Z10, Z0, Z22
+	VMOVUPS      1600(R8), Z0
+	VMULPS.BCST  32(CX), Z0, Z1
+	VFMADD213PS  64(DX), Z1, Z13
+	VMULPS.BCST  32(BX), Z0, Z1
+	VFMADD213PS  64(R9), Z1, Z16
+	VMULPS.BCST  32(SI), Z0, Z1
+	VFMADD213PS  64(R10), Z1, Z19
+	VMULPS.BCST  32(DI), Z0, Z0
+	VFMADD213PS  64(R11), Z0, Z22
+	VMOVUPS      Z13, 64(DX)
+	VMOVUPS      Z16, 64(R9)
+	VMOVUPS      Z19, 64(R10)
+	VMOVUPS      Z22, 64(R11)
+	VMOVUPS      2048(R8), Z0
+	VADDPS.BCST  constcb400000AVX512<>+0(SB), Z14, Z14
+	VFMADD213PS  Z2, Z0, Z14
+	VADDPS.BCST  constcb400000AVX512<>+0(SB), Z17, Z17
+	VFMADD213PS  Z5, Z0, Z17
+	VADDPS.BCST  constcb400000AVX512<>+0(SB), Z20, Z20
+	VFMADD213PS  Z8, Z0, Z20
+	VADDPS.BCST  constcb400000AVX512<>+0(SB), Z23, Z23
+	VFMADD213PS  Z11, Z0, Z23
+	VMOVUPS      1664(R8), Z0
+	VMULPS.BCST  32(CX), Z0, Z1
+	VFMADD213PS  128(DX), Z1, Z14
+	VMULPS.BCST  32(BX), Z0, Z1
+	VFMADD213PS  128(R9), Z1, Z17
+	VMULPS.BCST  32(SI), Z0, Z1
+	VFMADD213PS  128(R10), Z1, Z20
+	VMULPS.BCST  32(DI), Z0, Z0
+	VFMADD213PS  128(R11), Z0, Z23
+	VMOVUPS      Z14, 128(DX)
+	VMOVUPS      Z17, 128(R9)
+	VMOVUPS      Z20, 128(R10)
+	VMOVUPS      Z23, 128(R11)
+	ADDQ         $0x00000030, CX
+	ADDQ         $0x00000030, BX
+	ADDQ         $0x00000030, SI
+	ADDQ         $0x00000030, DI
+	ADDQ         $+2688, R8
+	DECQ         R12
+	JNZ          manyblock
+	SUBQ         $0x04, 8(SP)
+	JG           manyrows
+	MOVQ         16(SP), AX
+	IMUL3Q       $+48, AX, AX
+	ADDQ         AX, x_base+32(FP)
+	CMPQ         k+104(FP), $0x00
+	JNE          manyblocks
+	VZEROUPPER
+	RET
 
-vectors1rows8lanes:
-	MOVQ         DI, R9
-	ADDQ         BX, R9
-	ADDQ         BX, R9
-	LEAQ         (R9)(R8*2), R9
-	LEAQ         (DI)(R8*1), R10
-	VPMOVSXBW    (R10)(BX*1), Z11
-	VPSLLD       $0x10, Z11, Z12
-	VPSRAD       $0x10, Z12, Z12
-	VCVTDQ2PS    Z12, Z12
-	VPSRAD       $0x10, Z11, Z11
-	VCVTDQ2PS    Z11, Z11
-	VPBROADCASTD 260(SP), Z4
-	VPBROADCASTD 268(SP), Z5
-	VPBROADCASTD 276(SP), Z6
-	VPBROADCASTD 284(SP), Z7
-	VPBROADCASTD 292(SP), Z8
-	VPBROADCASTD 300(SP), Z9
-	VPBROADCASTD 308(SP), Z10
-	VPBROADCASTD 316(SP), Z13
-	LEAQ         (R9)(BX*8), R13
-	VMOVDQU32    (R13), Z3
-	MOVQ         R9, R10
-	LEAQ         (SP), R11
-	MOVQ         $0x00000002, R12
-	PCALIGN      $0x40
-
-vectors1rows8wordgroup1:
-	VPSRLD        $0x10, (R10), Z14
-	VMOVDQU32     (R10)(BX*2), Z15
-	VPTERNLOGD    $0xb8, Z14, Z0, Z15
-	VPSRLD        $0x10, Z3, Z14
-	VPSRLD        $0x02, Z3, Z3
-	VPTERNLOGD    $0xb8, Z14, Z0, Z3
-	VPANDD        Z2, Z3, Z3
-	VPSLLD        $0x04, Z3, Z14
-	VPTERNLOGD    $0xb8, Z15, Z1, Z14
-	VPDPBUSD.BCST (R11), Z14, Z4
-	VPDPBUSD.BCST 32(R11), Z14, Z5
-	VPDPBUSD.BCST 64(R11), Z14, Z6
-	VPDPBUSD.BCST 96(R11), Z14, Z7
-	VPDPBUSD.BCST 128(R11), Z14, Z8
-	VPDPBUSD.BCST 160(R11), Z14, Z9
-	VPDPBUSD.BCST 192(R11), Z14, Z10
-	VPDPBUSD.BCST 224(R11), Z14, Z13
-	VPSRLD        $0x04, Z15, Z15
-	VPTERNLOGD    $0xb8, Z15, Z1, Z3
-	VPDPBUSD.BCST 8(R11), Z3, Z4
-	VPDPBUSD.BCST 40(R11), Z3, Z5
-	VPDPBUSD.BCST 72(R11), Z3, Z6
-	VPDPBUSD.BCST 104(R11), Z3, Z7
-	VPDPBUSD.BCST 136(R11), Z3, Z8
-	VPDPBUSD.BCST 168(R11), Z3, Z9
-	VPDPBUSD.BCST 200(R11), Z3, Z10
-	VPDPBUSD.BCST 232(R11), Z3, Z13
-	LEAQ          (R10)(BX*4), R10
-	ADDQ          $0x04, R11
-	VMOVDQU32     (R13)(BX*2), Z3
-	DECQ          R12
-	JNZ           vectors1rows8wordgroup1
-	VXORPS        Z3, Z3, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z11, Z4, Z3
-	VXORPS        Z4, Z4, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z11, Z5, Z4
-	VXORPS        Z5, Z5, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z11, Z6, Z5
-	VXORPS        Z6, Z6, Z6
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z11, Z7, Z6
-	VXORPS        Z7, Z7, Z7
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z11, Z8, Z7
-	VXORPS        Z8, Z8, Z8
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z11, Z9, Z8
-	VXORPS        Z9, Z9, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z11, Z10, Z9
-	VXORPS        Z10, Z10, Z10
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z11, Z13, Z10
-	VPBROADCASTD  256(SP), Z11
-	VPBROADCASTD  264(SP), Z13
-	VPBROADCASTD  272(SP), Z14
-	VPBROADCASTD  280(SP), Z15
-	VPBROADCASTD  288(SP), Z16
-	VPBROADCASTD  296(SP), Z17
-	VPBROADCASTD  304(SP), Z18
-	VPBROADCASTD  312(SP), Z19
-	LEAQ          (R9)(BX*8), R10
-	VMOVDQU32     (R10), Z20
-	LEAQ          16(SP), R11
-	MOVQ          $0x00000002, R12
-	PCALIGN       $0x40
-
-vectors1rows8wordgroup0:
-	VPSLLD        $0x10, (R9)(BX*2), Z21
-	VPTERNLOGD    $0xb8, (R9), Z0, Z21
-	VPSLLD        $0x0e, Z20, Z22
-	VPTERNLOGD    $0xb8, Z20, Z0, Z22
-	VPANDD        Z2, Z22, Z22
-	VPSLLD        $0x04, Z22, Z20
-	VPTERNLOGD    $0xb8, Z21, Z1, Z20
-	VPDPBUSD.BCST (R11), Z20, Z11
-	VPDPBUSD.BCST 32(R11), Z20, Z13
-	VPDPBUSD.BCST 64(R11), Z20, Z14
-	VPDPBUSD.BCST 96(R11), Z20, Z15
-	VPDPBUSD.BCST 128(R11), Z20, Z16
-	VPDPBUSD.BCST 160(R11), Z20, Z17
-	VPDPBUSD.BCST 192(R11), Z20, Z18
-	VPDPBUSD.BCST 224(R11), Z20, Z19
-	VPSRLD        $0x04, Z21, Z21
-	VPTERNLOGD    $0xb8, Z21, Z1, Z22
-	VPDPBUSD.BCST 8(R11), Z22, Z11
-	VPDPBUSD.BCST 40(R11), Z22, Z13
-	VPDPBUSD.BCST 72(R11), Z22, Z14
-	VPDPBUSD.BCST 104(R11), Z22, Z15
-	VPDPBUSD.BCST 136(R11), Z22, Z16
-	VPDPBUSD.BCST 168(R11), Z22, Z17
-	VPDPBUSD.BCST 200(R11), Z22, Z18
-	VPDPBUSD.BCST 232(R11), Z22, Z19
-	LEAQ          (R9)(BX*4), R9
-	ADDQ          $0x04, R11
-	VMOVDQU32     (R10)(BX*2), Z20
-	DECQ          R12
-	JNZ           vectors1rows8wordgroup0
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z12, Z11, Z3
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z12, Z13, Z4
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z12, Z14, Z5
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z12, Z15, Z6
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z12, Z16, Z7
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z12, Z17, Z8
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z12, Z18, Z9
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z12, Z19, Z10
-	MOVQ          x_cap+48(FP), R9
-	PREFETCHT0    (R9)
-	PREFETCHT0    64(R9)
-	PREFETCHT0    128(R9)
-	PREFETCHT0    192(R9)
-	PREFETCHT0    256(R9)
-	PREFETCHT0    320(R9)
-	PREFETCHT0    384(R9)
-	ADDQ          $0x000001c0, x_cap+48(FP)
-	MOVQ          SI, R9
-	LEAQ          (R9)(DX*2), R10
-	ADDQ          DX, R10
-	LEAQ          (R10)(DX*2), R11
-	ADDQ          DX, R11
-	LEAQ          (AX)(R8*2), R12
-	LEAQ          (R12)(CX*2), R13
-	ADDQ          CX, R13
-	LEAQ          (R13)(CX*2), R14
-	ADDQ          CX, R14
-	VCVTPH2PS     (DI)(R8*1), Z11
-	VBROADCASTSS  32(R9), Z12
-	VMULPS        Z12, Z11, Z12
-	VFMADD213PS   (R12), Z12, Z3
-	VMOVUPS       Z3, (R12)
-	VBROADCASTSS  32(R9)(DX*1), Z3
-	VMULPS        Z3, Z11, Z3
-	VFMADD213PS   (R12)(CX*1), Z3, Z4
-	VMOVUPS       Z4, (R12)(CX*1)
-	VBROADCASTSS  32(R9)(DX*2), Z3
-	VMULPS        Z3, Z11, Z3
-	VFMADD213PS   (R12)(CX*2), Z3, Z5
-	VMOVUPS       Z5, (R12)(CX*2)
-	VBROADCASTSS  32(R10), Z3
-	VMULPS        Z3, Z11, Z3
-	VFMADD213PS   (R13), Z3, Z6
-	VMOVUPS       Z6, (R13)
-	VBROADCASTSS  32(R10)(DX*1), Z3
-	VMULPS        Z3, Z11, Z3
-	VFMADD213PS   (R13)(CX*1), Z3, Z7
-	VMOVUPS       Z7, (R13)(CX*1)
-	VBROADCASTSS  32(R10)(DX*2), Z3
-	VMULPS        Z3, Z11, Z3
-	VFMADD213PS   (R13)(CX*2), Z3, Z8
-	VMOVUPS       Z8, (R13)(CX*2)
-	VBROADCASTSS  32(R11), Z3
-	VMULPS        Z3, Z11, Z3
-	VFMADD213PS   (R14), Z3, Z9
-	VMOVUPS       Z9, (R14)
-	VBROADCASTSS  32(R11)(DX*1), Z3
-	VMULPS        Z3, Z11, Z3
-	VFMADD213PS   (R14)(CX*1), Z3, Z10
-	VMOVUPS       Z10, (R14)(CX*1)
-	ADDQ          $0x00000020, R8
-	CMPQ          R8, BX
-	JL            vectors1rows8lanes
-	ADDQ          b_len+72(FP), DI
-	ADDQ          $0x00000030, SI
-	SUBQ          $+32, x_len+40(FP)
-	JNZ           vectors1rows8block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+8, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+8, m+96(FP)
-	JMP    vectors1rows8
-
-vectors1rows8done:
+few:
 	// Tiles of 4 × 1 vectors.
 vectors1rows4:
 	CMPQ m+96(FP), $+4
@@ -16142,6 +16985,9 @@ vectors1rows1done:
 	VZEROUPPER
 	RET
 
+DATA const30303030AVX512<>+0(SB)/64, $"0000000000000000000000000000000000000000000000000000000000000000"
+GLOBL const30303030AVX512<>(SB), RODATA|NOPTR, $64
+
 DATA const00000020AVX512<>+0(SB)/64, $" \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00"
 GLOBL const00000020AVX512<>(SB), RODATA|NOPTR, $64
 
@@ -16668,8 +17514,8 @@ few:
 	JMP ·weightGemmInt8U5x16BF16AVX512+0(SB)
 
 // func weightGemmInt8S5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·weightGemmInt8S5x16F32AVX512(SB), NOSPLIT, $320-113
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
+TEXT ·weightGemmInt8S5x16F32AVX512(SB), $11136-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -16702,286 +17548,593 @@ clearlanes:
 	JNZ     clear
 
 cleared:
-	// Tiles of 8 × 1 vectors.
-vectors1rows8:
-	CMPQ m+96(FP), $+8
-	JL   vectors1rows8done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
+	CMPQ BX, $0x60
+	JNE  few
+	CMPQ m+96(FP), $0x05
+	JL   few
+	LEAQ 127(SP), BX
+	ANDQ $-64, BX
+	MOVQ BX, (SP)
+	MOVQ DX, 40(SP)
+	MOVQ CX, 48(SP)
+	MOVQ AX, 56(SP)
 
-vectors1rows8block:
-	MOVQ         SI, R8
-	LEAQ         (R8)(DX*2), R9
-	ADDQ         DX, R9
-	LEAQ         (R9)(DX*2), R10
-	ADDQ         DX, R10
+manyblocks:
+	MOVQ    k+104(FP), DX
+	SHRQ    $0x05, DX
+	MOVQ    $0x00000004, AX
+	CMPQ    DX, AX
+	CMOVQGT AX, DX
+	MOVQ    DX, 16(SP)
+	MOVQ    b_base+64(FP), AX
+	MOVQ    (SP), CX
+	ADDQ    $+256, CX
+
+manyexpand:
+	LEAQ       8192(AX), BX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    Z0, 1920(CX)
+	VMOVUPS    64(AX), Z0
+	VMOVUPS    Z0, 1984(CX)
+	VMOVUPS    128(AX), Z0
+	VMOVUPS    Z0, 2048(CX)
+	VMOVUPS    192(AX), Z0
+	VMOVUPS    Z0, 2304(CX)
+	VMOVUPS    256(AX), Z0
+	VMOVUPS    Z0, 2368(CX)
+	VMOVUPS    320(AX), Z0
+	VMOVUPS    Z0, 2432(CX)
+	VMOVDQU32  const0f0f0f0fAVX512<>+0(SB), Z0
+	VMOVDQU32  const10101010AVX512<>+0(SB), Z1
+	VMOVDQU32  const0000ffffAVX512<>+0(SB), Z2
+	VPANDD     384(AX), Z0, Z3
+	VPSLLD     $0x04, 1152(AX), Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z3
+	VPANDD     576(AX), Z0, Z4
+	VPSLLD     $0x03, 1152(AX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPSLLD     $0x10, Z4, Z5
+	VPTERNLOGD $0xb8, Z3, Z2, Z5
+	VMOVDQU32  Z5, 768(CX)
+	VPSRLD     $0x10, Z3, Z3
+	VPTERNLOGD $0xb8, Z3, Z2, Z4
+	VMOVDQU32  Z4, (CX)
+	VPANDD     768(AX), Z0, Z3
+	VPSLLD     $0x02, 1152(AX), Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z3
+	VPANDD     960(AX), Z0, Z4
+	VPSLLD     $0x01, 1152(AX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPSLLD     $0x10, Z4, Z5
+	VPTERNLOGD $0xb8, Z3, Z2, Z5
+	VMOVDQU32  Z5, 960(CX)
+	VPSRLD     $0x10, Z3, Z3
+	VPTERNLOGD $0xb8, Z3, Z2, Z4
+	VMOVDQU32  Z4, 192(CX)
+	VPSRLD     $0x04, 384(AX), Z3
+	VPANDD     Z0, Z3, Z3
+	VMOVDQU32  1152(AX), Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z3
+	VPSRLD     $0x04, 576(AX), Z4
+	VPANDD     Z0, Z4, Z4
+	VPSRLD     $0x01, 1152(AX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPSLLD     $0x10, Z4, Z5
+	VPTERNLOGD $0xb8, Z3, Z2, Z5
+	VMOVDQU32  Z5, 1152(CX)
+	VPSRLD     $0x10, Z3, Z3
+	VPTERNLOGD $0xb8, Z3, Z2, Z4
+	VMOVDQU32  Z4, 384(CX)
+	VPSRLD     $0x04, 768(AX), Z3
+	VPANDD     Z0, Z3, Z3
+	VPSRLD     $0x02, 1152(AX), Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z3
+	VPSRLD     $0x04, 960(AX), Z4
+	VPANDD     Z0, Z4, Z4
+	VPSRLD     $0x03, 1152(AX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPSLLD     $0x10, Z4, Z5
+	VPTERNLOGD $0xb8, Z3, Z2, Z5
+	VMOVDQU32  Z5, 1344(CX)
+	VPSRLD     $0x10, Z3, Z3
+	VPTERNLOGD $0xb8, Z3, Z2, Z4
+	VMOVDQU32  Z4, 576(CX)
+	VPANDD     448(AX), Z0, Z3
+	VPSLLD     $0x04, 1216(AX), Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z3
+	VPANDD     640(AX), Z0, Z4
+	VPSLLD     $0x03, 1216(AX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPSLLD     $0x10, Z4, Z5
+	VPTERNLOGD $0xb8, Z3, Z2, Z5
+	VMOVDQU32  Z5, 832(CX)
+	VPSRLD     $0x10, Z3, Z3
+	VPTERNLOGD $0xb8, Z3, Z2, Z4
+	VMOVDQU32  Z4, 64(CX)
+	VPANDD     832(AX), Z0, Z3
+	VPSLLD     $0x02, 1216(AX), Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z3
+	VPANDD     1024(AX), Z0, Z4
+	VPSLLD     $0x01, 1216(AX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPSLLD     $0x10, Z4, Z5
+	VPTERNLOGD $0xb8, Z3, Z2, Z5
+	VMOVDQU32  Z5, 1024(CX)
+	VPSRLD     $0x10, Z3, Z3
+	VPTERNLOGD $0xb8, Z3, Z2, Z4
+	VMOVDQU32  Z4, 256(CX)
+	VPSRLD     $0x04, 448(AX), Z3
+	VPANDD     Z0, Z3, Z3
+	VMOVDQU32  1216(AX), Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z3
+	VPSRLD     $0x04, 640(AX), Z4
+	VPANDD     Z0, Z4, Z4
+	VPSRLD     $0x01, 1216(AX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPSLLD     $0x10, Z4, Z5
+	VPTERNLOGD $0xb8, Z3, Z2, Z5
+	VMOVDQU32  Z5, 1216(CX)
+	VPSRLD     $0x10, Z3, Z3
+	VPTERNLOGD $0xb8, Z3, Z2, Z4
+	VMOVDQU32  Z4, 448(CX)
+	VPSRLD     $0x04, 832(AX), Z3
+	VPANDD     Z0, Z3, Z3
+	VPSRLD     $0x02, 1216(AX), Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z3
+	VPSRLD     $0x04, 1024(AX), Z4
+	VPANDD     Z0, Z4, Z4
+	VPSRLD     $0x03, 1216(AX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPSLLD     $0x10, Z4, Z5
+	VPTERNLOGD $0xb8, Z3, Z2, Z5
+	VMOVDQU32  Z5, 1408(CX)
+	VPSRLD     $0x10, Z3, Z3
+	VPTERNLOGD $0xb8, Z3, Z2, Z4
+	VMOVDQU32  Z4, 640(CX)
+	VPANDD     512(AX), Z0, Z3
+	VPSLLD     $0x04, 1280(AX), Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z3
+	VPANDD     704(AX), Z0, Z4
+	VPSLLD     $0x03, 1280(AX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPSLLD     $0x10, Z4, Z5
+	VPTERNLOGD $0xb8, Z3, Z2, Z5
+	VMOVDQU32  Z5, 896(CX)
+	VPSRLD     $0x10, Z3, Z3
+	VPTERNLOGD $0xb8, Z3, Z2, Z4
+	VMOVDQU32  Z4, 128(CX)
+	VPANDD     896(AX), Z0, Z3
+	VPSLLD     $0x02, 1280(AX), Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z3
+	VPANDD     1088(AX), Z0, Z4
+	VPSLLD     $0x01, 1280(AX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPSLLD     $0x10, Z4, Z5
+	VPTERNLOGD $0xb8, Z3, Z2, Z5
+	VMOVDQU32  Z5, 1088(CX)
+	VPSRLD     $0x10, Z3, Z3
+	VPTERNLOGD $0xb8, Z3, Z2, Z4
+	VMOVDQU32  Z4, 320(CX)
+	VPSRLD     $0x04, 512(AX), Z3
+	VPANDD     Z0, Z3, Z3
+	VMOVDQU32  1280(AX), Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z3
+	VPSRLD     $0x04, 704(AX), Z4
+	VPANDD     Z0, Z4, Z4
+	VPSRLD     $0x01, 1280(AX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPSLLD     $0x10, Z4, Z5
+	VPTERNLOGD $0xb8, Z3, Z2, Z5
+	VMOVDQU32  Z5, 1280(CX)
+	VPSRLD     $0x10, Z3, Z3
+	VPTERNLOGD $0xb8, Z3, Z2, Z4
+	VMOVDQU32  Z4, 512(CX)
+	VPSRLD     $0x04, 896(AX), Z3
+	VPANDD     Z0, Z3, Z3
+	VPSRLD     $0x02, 1280(AX), Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z3
+	VPSRLD     $0x04, 1088(AX), Z4
+	VPANDD     Z0, Z4, Z4
+	VPSRLD     $0x03, 1280(AX), Z0
+	VPTERNLOGD $0xf8, Z1, Z0, Z4
+	VPSLLD     $0x10, Z4, Z0
+	VPTERNLOGD $0xb8, Z3, Z2, Z0
+	VMOVDQU32  Z0, 1472(CX)
+	VPSRLD     $0x10, Z3, Z3
+	VPTERNLOGD $0xb8, Z3, Z2, Z4
+	VMOVDQU32  Z4, 704(CX)
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 128(BX)
+	PREFETCHT0 192(BX)
+	PREFETCHT0 256(BX)
+	PREFETCHT0 320(BX)
+	PREFETCHT0 384(BX)
+	PREFETCHT0 448(BX)
+	PREFETCHT0 512(BX)
+	PREFETCHT0 576(BX)
+	PREFETCHT0 640(BX)
+	PREFETCHT0 704(BX)
+	PREFETCHT0 768(BX)
+	PREFETCHT0 832(BX)
+	PREFETCHT0 896(BX)
+	PREFETCHT0 960(BX)
+	PREFETCHT0 1024(BX)
+	PREFETCHT0 1088(BX)
+	PREFETCHT0 1152(BX)
+	PREFETCHT0 1216(BX)
+	PREFETCHT0 1280(BX)
+	ADDQ       $+1344, AX
+	ADDQ       $+2688, CX
+	SUBQ       $+32, k+104(FP)
+	DECQ       DX
+	JNZ        manyexpand
+	MOVQ       AX, b_base+64(FP)
+	MOVQ       x_base+32(FP), AX
+	MOVQ       AX, 24(SP)
+	MOVQ       56(SP), AX
+	MOVQ       AX, 32(SP)
+	MOVQ       m+96(FP), AX
+	MOVQ       AX, 8(SP)
+
+manyrows:
+	MOVQ    40(SP), AX
+	MOVQ    24(SP), CX
+	LEAQ    (CX)(AX*4), DX
+	MOVQ    DX, 24(SP)
+	MOVQ    CX, BX
+	LEAQ    (BX)(AX*1), DX
+	CMPQ    8(SP), $0x01
+	CMOVQGT DX, BX
+	MOVQ    BX, SI
+	LEAQ    (SI)(AX*1), DX
+	CMPQ    8(SP), $0x02
+	CMOVQGT DX, SI
+	MOVQ    SI, DI
+	LEAQ    (DI)(AX*1), DX
+	CMPQ    8(SP), $0x03
+	CMOVQGT DX, DI
+	MOVQ    48(SP), AX
+	MOVQ    32(SP), DX
+	LEAQ    (DX)(AX*4), R8
+	MOVQ    R8, 32(SP)
+	MOVQ    DX, R9
+	LEAQ    (R9)(AX*1), R8
+	CMPQ    8(SP), $0x01
+	CMOVQGT R8, R9
+	MOVQ    R9, R10
+	LEAQ    (R10)(AX*1), R8
+	CMPQ    8(SP), $0x02
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	LEAQ    (R11)(AX*1), R8
+	CMPQ    8(SP), $0x03
+	CMOVQGT R8, R11
+	MOVQ    (SP), AX
+	LEAQ    256(AX), R8
+	MOVQ    16(SP), R12
+
+manyblock:
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
-	VPERMW       (R8), Y0, Y1
-	VMOVDQU      Y1, (SP)
-	VPBROADCASTD 44(R8), X1
-	VPMOVSXWD    X1, X1
-	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 256(SP)
-	VPERMW       (R8)(DX*1), Y0, Y1
-	VMOVDQU      Y1, 32(SP)
-	VPBROADCASTD 44(R8)(DX*1), X1
-	VPMOVSXWD    X1, X1
-	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 264(SP)
-	VPERMW       (R8)(DX*2), Y0, Y1
-	VMOVDQU      Y1, 64(SP)
-	VPBROADCASTD 44(R8)(DX*2), X1
-	VPMOVSXWD    X1, X1
-	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 272(SP)
-	VPERMW       (R9), Y0, Y1
-	VMOVDQU      Y1, 96(SP)
-	VPBROADCASTD 44(R9), X1
-	VPMOVSXWD    X1, X1
-	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 280(SP)
-	VPERMW       (R9)(DX*1), Y0, Y1
-	VMOVDQU      Y1, 128(SP)
-	VPBROADCASTD 44(R9)(DX*1), X1
-	VPMOVSXWD    X1, X1
-	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 288(SP)
-	VPERMW       (R9)(DX*2), Y0, Y1
-	VMOVDQU      Y1, 160(SP)
-	VPBROADCASTD 44(R9)(DX*2), X1
-	VPMOVSXWD    X1, X1
-	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 296(SP)
-	VPERMW       (R10), Y0, Y1
-	VMOVDQU      Y1, 192(SP)
-	VPBROADCASTD 44(R10), X1
-	VPMOVSXWD    X1, X1
-	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 304(SP)
-	VPERMW       (R10)(DX*1), Y0, Y0
-	VMOVDQU      Y0, 224(SP)
-	VPBROADCASTD 44(R10)(DX*1), X0
-	VPMOVSXWD    X0, X0
-	VPMADDWD     const00000010AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 312(SP)
-	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
-	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
-	VMOVDQU32    const11111111AVX512<>+0(SB), Z2
-	XORQ         R8, R8
+	VPERMW       (CX), Y0, Y1
+	VMOVDQU      Y1, (AX)
+	MOVWLSX      44(CX), R13
+	SHLL         $0x04, R13
+	MOVL         R13, 32(AX)
+	MOVWLSX      46(CX), R13
+	SHLL         $0x04, R13
+	MOVL         R13, 36(AX)
+	VPERMW       (BX), Y0, Y1
+	VMOVDQU      Y1, 64(AX)
+	MOVWLSX      44(BX), R13
+	SHLL         $0x04, R13
+	MOVL         R13, 96(AX)
+	MOVWLSX      46(BX), R13
+	SHLL         $0x04, R13
+	MOVL         R13, 100(AX)
+	VPERMW       (SI), Y0, Y1
+	VMOVDQU      Y1, 128(AX)
+	MOVWLSX      44(SI), R13
+	SHLL         $0x04, R13
+	MOVL         R13, 160(AX)
+	MOVWLSX      46(SI), R13
+	SHLL         $0x04, R13
+	MOVL         R13, 164(AX)
+	VPERMW       (DI), Y0, Y0
+	VMOVDQU      Y0, 192(AX)
+	MOVWLSX      44(DI), R13
+	SHLL         $0x04, R13
+	MOVL         R13, 224(AX)
+	MOVWLSX      46(DI), R13
+	SHLL         $0x04, R13
+	MOVL         R13, 228(AX)
+	VPBROADCASTD 36(AX), Z0
+	VPBROADCASTD 36(AX), Z1
+	VPBROADCASTD 36(AX), Z2
+	VPBROADCASTD 100(AX), Z3
+	VPBROADCASTD 100(AX), Z4
+	VPBROADCASTD 100(AX), Z5
+	VPBROADCASTD 164(AX), Z6
+	VPBROADCASTD 164(AX), Z7
+	VPBROADCASTD 164(AX), Z8
+	VPBROADCASTD 228(AX), Z9
+	VPBROADCASTD 228(AX), Z10
+	VPBROADCASTD 228(AX), Z11
+	VMOVDQU32    (R8), Z12
+	VMOVDQU32    64(R8), Z13
+	VMOVDQU32    128(R8), Z14
+	VPBROADCASTD (AX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD 64(AX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD 128(AX), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD 192(AX), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVDQU32    192(R8), Z12
+	VMOVDQU32    256(R8), Z13
+	VMOVDQU32    320(R8), Z14
+	VPBROADCASTD 4(AX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD 68(AX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD 132(AX), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD 196(AX), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVDQU32    384(R8), Z12
+	VMOVDQU32    448(R8), Z13
+	VMOVDQU32    512(R8), Z14
+	VPBROADCASTD 8(AX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD 72(AX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD 136(AX), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD 200(AX), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVDQU32    576(R8), Z12
+	VMOVDQU32    640(R8), Z13
+	VMOVDQU32    704(R8), Z14
+	VPBROADCASTD 12(AX), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD 76(AX), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD 140(AX), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD 204(AX), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	VMOVUPS      2304(R8), Z12
+	VXORPS       Z13, Z13, Z13
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  Z13, Z12, Z0
+	VCVTDQ2PS    Z3, Z3
+	VFMADD213PS  Z13, Z12, Z3
+	VCVTDQ2PS    Z6, Z6
+	VFMADD213PS  Z13, Z12, Z6
+	VCVTDQ2PS    Z9, Z9
+	VFMADD213PS  Z13, Z12, Z9
+	VMOVUPS      2368(R8), Z12
+	VXORPS       Z13, Z13, Z13
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  Z13, Z12, Z1
+	VCVTDQ2PS    Z4, Z4
+	VFMADD213PS  Z13, Z12, Z4
+	VCVTDQ2PS    Z7, Z7
+	VFMADD213PS  Z13, Z12, Z7
+	VCVTDQ2PS    Z10, Z10
+	VFMADD213PS  Z13, Z12, Z10
+	VMOVUPS      2432(R8), Z12
+	VXORPS       Z13, Z13, Z13
+	VCVTDQ2PS    Z2, Z2
+	VFMADD213PS  Z13, Z12, Z2
+	VCVTDQ2PS    Z5, Z5
+	VFMADD213PS  Z13, Z12, Z5
+	VCVTDQ2PS    Z8, Z8
+	VFMADD213PS  Z13, Z12, Z8
+	VCVTDQ2PS    Z11, Z11
+	VFMADD213PS  Z13, Z12, Z11
+	VPBROADCASTD 32(AX), Z12
+	VPBROADCASTD 32(AX), Z13
+	VPBROADCASTD 32(AX), Z14
+	VPBROADCASTD 96(AX), Z15
+	VPBROADCASTD 96(AX), Z16
+	VPBROADCASTD 96(AX), Z17
+	VPBROADCASTD 160(AX), Z18
+	VPBROADCASTD 160(AX), Z19
+	VPBROADCASTD 160(AX), Z20
+	VPBROADCASTD 224(AX), Z21
+	VPBROADCASTD 224(AX), Z22
+	VPBROADCASTD 224(AX), Z23
+	VMOVDQU32    768(R8), Z24
+	VMOVDQU32    832(R8), Z25
+	VMOVDQU32    896(R8), Z26
+	VPBROADCASTD 16(AX), Z27
+	VPDPBUSD     Z27, Z24, Z12
+	VPDPBUSD     Z27, Z25, Z13
+	VPDPBUSD     Z27, Z26, Z14
+	VPBROADCASTD 80(AX), Z27
+	VPDPBUSD     Z27, Z24, Z15
+	VPDPBUSD     Z27, Z25, Z16
+	VPDPBUSD     Z27, Z26, Z17
+	VPBROADCASTD 144(AX), Z27
+	VPDPBUSD     Z27, Z24, Z18
+	VPDPBUSD     Z27, Z25, Z19
+	VPDPBUSD     Z27, Z26, Z20
+	VPBROADCASTD 208(AX), Z27
+	VPDPBUSD     Z27, Z24, Z21
+	VPDPBUSD     Z27, Z25, Z22
+	VPDPBUSD     Z27, Z26, Z23
+	VMOVDQU32    960(R8), Z24
+	VMOVDQU32    1024(R8), Z25
+	VMOVDQU32    1088(R8), Z26
+	VPBROADCASTD 20(AX), Z27
+	VPDPBUSD     Z27, Z24, Z12
+	VPDPBUSD     Z27, Z25, Z13
+	VPDPBUSD     Z27, Z26, Z14
+	VPBROADCASTD 84(AX), Z27
+	VPDPBUSD     Z27, Z24, Z15
+	VPDPBUSD     Z27, Z25, Z16
+	VPDPBUSD     Z27, Z26, Z17
+	VPBROADCASTD 148(AX), Z27
+	VPDPBUSD     Z27, Z24, Z18
+	VPDPBUSD     Z27, Z25, Z19
+	VPDPBUSD     Z27, Z26, Z20
+	VPBROADCASTD 212(AX), Z27
+	VPDPBUSD     Z27, Z24, Z21
+	VPDPBUSD     Z27, Z25, Z22
+	VPDPBUSD     Z27, Z26, Z23
+	VMOVDQU32    1152(R8), Z24
+	VMOVDQU32    1216(R8), Z25
+	VMOVDQU32    1280(R8), Z26
+	VPBROADCASTD 24(AX), Z27
+	VPDPBUSD     Z27, Z24, Z12
+	VPDPBUSD     Z27, Z25, Z13
+	VPDPBUSD     Z27, Z26, Z14
+	VPBROADCASTD 88(AX), Z27
+	VPDPBUSD     Z27, Z24, Z15
+	VPDPBUSD     Z27, Z25, Z16
+	VPDPBUSD     Z27, Z26, Z17
+	VPBROADCASTD 152(AX), Z27
+	VPDPBUSD     Z27, Z24, Z18
+	VPDPBUSD     Z27, Z25, Z19
+	VPDPBUSD     Z27, Z26, Z20
+	VPBROADCASTD 216(AX), Z27
+	VPDPBUSD     Z27, Z24, Z21
+	VPDPBUSD     Z27, Z25, Z22
+	VPDPBUSD     Z27, Z26, Z23
+	VMOVDQU32    1344(R8), Z24
+	VMOVDQU32    1408(R8), Z25
+	VMOVDQU32    1472(R8), Z26
+	VPBROADCASTD 28(AX), Z27
+	VPDPBUSD     Z27, Z24, Z12
+	VPDPBUSD     Z27, Z25, Z13
+	VPDPBUSD     Z27, Z26, Z14
+	VPBROADCASTD 92(AX), Z27
+	VPDPBUSD     Z27, Z24, Z15
+	VPDPBUSD     Z27, Z25, Z16
+	VPDPBUSD     Z27, Z26, Z17
+	VPBROADCASTD 156(AX), Z27
+	VPDPBUSD     Z27, Z24, Z18
+	VPDPBUSD     Z27, Z25, Z19
+	VPDPBUSD     Z27, Z26, Z20
+	VPBROADCASTD 220(AX), Z27
+	VPDPBUSD     Z27, Z24, Z21
+	VPDPBUSD     Z27, Z25, Z22
+	VPDPBUSD     Z27, Z26, Z23
+	VMOVUPS      1920(R8), Z24
+	VCVTDQ2PS    Z12, Z12
+	VFMADD213PS  Z0, Z24, Z12
+	VCVTDQ2PS    Z15, Z15
+	VFMADD213PS  Z3, Z24, Z15
+	VCVTDQ2PS    Z18, Z18
+	VFMADD213PS  Z6, Z24, Z18
+	VCVTDQ2PS    Z21, Z21
+	VFMADD213PS  Z9, Z24, Z21
+	VBROADCASTSS 32(CX), Z0
+	VFMADD213PS  (DX), Z0, Z12
+	VBROADCASTSS 32(BX), Z0
+	VFMADD213PS  (R9), Z0, Z15
+	VBROADCASTSS 32(SI), Z0
+	VFMADD213PS  (R10), Z0, Z18
+	VBROADCASTSS 32(DI), Z0
+	VFMADD213PS  (R11), Z0, Z21
+	VMOVUPS      Z12, (DX)
+	VMOVUPS      Z15, (R9)
+	VMOVUPS      Z18, (R10)
+	VMOVUPS      Z21, (R11)
+	VMOVUPS      1984(R8), Z0
+	VCVTDQ2PS    Z13, Z13
+	VFMADD213PS  Z1, Z0, Z13
+	VCVTDQ2PS    Z16, Z16
+	VFMADD213PS  Z4, Z0, Z16
+	VCVTDQ2PS    Z19, Z19
+	VFMADD213PS  Z7, Z0, Z19
+	VCVTDQ2PS    Z22, Z22
+	VFMADD213PS  Z10, Z0, Z22
+	VBROADCASTSS 32(CX), Z0
+	VFMADD213PS  64(DX), Z0, Z13
+	VBROADCASTSS 32(BX), Z0
+	VFMADD213PS  64(R9), Z0, Z16
+	VBROADCASTSS 32(SI), Z0
+	VFMADD213PS  64(R10), Z0, Z19
+	VBROADCASTSS 32(DI), Z0
+	VFMADD213PS  64(R11), Z0, Z22
+	VMOVUPS      Z13, 64(DX)
+	VMOVUPS      Z16, 64(R9)
+	VMOVUPS      Z19, 64(R10)
+	VMOVUPS      Z22, 64(R11)
+	VMOVUPS      2048(R8), Z0
+	VCVTDQ2PS    Z14, Z14
+	VFMADD213PS  Z2, Z0, Z14
+	VCVTDQ2PS    Z17, Z17
+	VFMADD213PS  Z5, Z0, Z17
+	VCVTDQ2PS    Z20, Z20
+	VFMADD213PS  Z8, Z0, Z20
+	VCVTDQ2PS    Z23, Z23
+	VFMADD213PS  Z11, Z0, Z23
+	VBROADCASTSS 32(CX), Z0
+	VFMADD213PS  128(DX), Z0, Z14
+	VBROADCASTSS 32(BX), Z0
+	VFMADD213PS  128(R9), Z0, Z17
+	VBROADCASTSS 32(SI), Z0
+	VFMADD213PS  128(R10), Z0, Z20
+	VBROADCASTSS 32(DI), Z0
+	VFMADD213PS  128(R11), Z0, Z23
+	VMOVUPS      Z14, 128(DX)
+	VMOVUPS      Z17, 128(R9)
+	VMOVUPS      Z20, 128(R10)
+	VMOVUPS      Z23, 128(R11)
+	ADDQ         $0x00000030, CX
+	ADDQ         $0x00000030, BX
+	ADDQ         $0x00000030, SI
+	ADDQ         $0x00000030, DI
+	ADDQ         $+2688, R8
+	DECQ         R12
+	JNZ          manyblock
+	SUBQ         $0x04, 8(SP)
+	JG           manyrows
+	MOVQ         16(SP), AX
+	IMUL3Q       $+48, AX, AX
+	ADDQ         AX, x_base+32(FP)
+	CMPQ         k+104(FP), $0x00
+	JNE          manyblocks
+	VZEROUPPER
+	RET
 
-vectors1rows8lanes:
-	MOVQ         DI, R9
-	ADDQ         BX, R9
-	ADDQ         BX, R9
-	ADDQ         BX, R9
-	ADDQ         BX, R9
-	LEAQ         (R9)(R8*2), R9
-	LEAQ         (DI)(R8*2), R10
-	VMOVUPS      (R10), Z11
-	VMOVUPS      (R10)(BX*2), Z12
-	VPBROADCASTD 260(SP), Z4
-	VPBROADCASTD 268(SP), Z5
-	VPBROADCASTD 276(SP), Z6
-	VPBROADCASTD 284(SP), Z7
-	VPBROADCASTD 292(SP), Z8
-	VPBROADCASTD 300(SP), Z9
-	VPBROADCASTD 308(SP), Z10
-	VPBROADCASTD 316(SP), Z13
-	LEAQ         (R9)(BX*8), R10
-	VMOVDQU32    (R10), Z3
-	MOVQ         R9, R10
-	LEAQ         (SP), R11
-	MOVQ         $0x00000002, R12
-	PCALIGN      $0x40
-
-vectors1rows8wordgroup1:
-	VPSRLD        $0x10, (R10), Z14
-	VMOVDQU32     (R10)(BX*2), Z15
-	VPTERNLOGD    $0xb8, Z14, Z0, Z15
-	VPSRLD        $0x10, Z3, Z16
-	VPSRLD        $0x01, Z3, Z14
-	VPTERNLOGD    $0xb8, Z16, Z0, Z14
-	VPANDD        Z2, Z14, Z14
-	VPSLLD        $0x04, Z14, Z16
-	VPTERNLOGD    $0xb8, Z15, Z1, Z16
-	VPDPBUSD.BCST (R11), Z16, Z4
-	VPDPBUSD.BCST 32(R11), Z16, Z5
-	VPDPBUSD.BCST 64(R11), Z16, Z6
-	VPDPBUSD.BCST 96(R11), Z16, Z7
-	VPDPBUSD.BCST 128(R11), Z16, Z8
-	VPDPBUSD.BCST 160(R11), Z16, Z9
-	VPDPBUSD.BCST 192(R11), Z16, Z10
-	VPDPBUSD.BCST 224(R11), Z16, Z13
-	VPSRLD        $0x04, Z15, Z15
-	VPTERNLOGD    $0xb8, Z15, Z1, Z14
-	VPDPBUSD.BCST 8(R11), Z14, Z4
-	VPDPBUSD.BCST 40(R11), Z14, Z5
-	VPDPBUSD.BCST 72(R11), Z14, Z6
-	VPDPBUSD.BCST 104(R11), Z14, Z7
-	VPDPBUSD.BCST 136(R11), Z14, Z8
-	VPDPBUSD.BCST 168(R11), Z14, Z9
-	VPDPBUSD.BCST 200(R11), Z14, Z10
-	VPDPBUSD.BCST 232(R11), Z14, Z13
-	LEAQ          (R10)(BX*4), R10
-	ADDQ          $0x04, R11
-	VPSRLD        $0x02, Z3, Z3
-	DECQ          R12
-	JNZ           vectors1rows8wordgroup1
-	VXORPS        Z3, Z3, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z12, Z4, Z3
-	VXORPS        Z4, Z4, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z12, Z5, Z4
-	VXORPS        Z5, Z5, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z12, Z6, Z5
-	VXORPS        Z6, Z6, Z6
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z12, Z7, Z6
-	VXORPS        Z7, Z7, Z7
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z12, Z8, Z7
-	VXORPS        Z8, Z8, Z8
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z12, Z9, Z8
-	VXORPS        Z9, Z9, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z12, Z10, Z9
-	VXORPS        Z10, Z10, Z10
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z12, Z13, Z10
-	VPBROADCASTD  256(SP), Z12
-	VPBROADCASTD  264(SP), Z13
-	VPBROADCASTD  272(SP), Z14
-	VPBROADCASTD  280(SP), Z15
-	VPBROADCASTD  288(SP), Z16
-	VPBROADCASTD  296(SP), Z17
-	VPBROADCASTD  304(SP), Z18
-	VPBROADCASTD  312(SP), Z19
-	LEAQ          (R9)(BX*8), R10
-	VMOVDQU32     (R10), Z20
-	LEAQ          16(SP), R10
-	MOVQ          $0x00000002, R11
-	PCALIGN       $0x40
-
-vectors1rows8wordgroup0:
-	VPSLLD        $0x10, (R9)(BX*2), Z21
-	VPTERNLOGD    $0xb8, (R9), Z0, Z21
-	VPSLLD        $0x0f, Z20, Z22
-	VPTERNLOGD    $0xb8, Z20, Z0, Z22
-	VPANDD        Z2, Z22, Z22
-	VPSLLD        $0x04, Z22, Z23
-	VPTERNLOGD    $0xb8, Z21, Z1, Z23
-	VPDPBUSD.BCST (R10), Z23, Z12
-	VPDPBUSD.BCST 32(R10), Z23, Z13
-	VPDPBUSD.BCST 64(R10), Z23, Z14
-	VPDPBUSD.BCST 96(R10), Z23, Z15
-	VPDPBUSD.BCST 128(R10), Z23, Z16
-	VPDPBUSD.BCST 160(R10), Z23, Z17
-	VPDPBUSD.BCST 192(R10), Z23, Z18
-	VPDPBUSD.BCST 224(R10), Z23, Z19
-	VPSRLD        $0x04, Z21, Z21
-	VPTERNLOGD    $0xb8, Z21, Z1, Z22
-	VPDPBUSD.BCST 8(R10), Z22, Z12
-	VPDPBUSD.BCST 40(R10), Z22, Z13
-	VPDPBUSD.BCST 72(R10), Z22, Z14
-	VPDPBUSD.BCST 104(R10), Z22, Z15
-	VPDPBUSD.BCST 136(R10), Z22, Z16
-	VPDPBUSD.BCST 168(R10), Z22, Z17
-	VPDPBUSD.BCST 200(R10), Z22, Z18
-	VPDPBUSD.BCST 232(R10), Z22, Z19
-	LEAQ          (R9)(BX*4), R9
-	ADDQ          $0x04, R10
-	VPSRLD        $0x02, Z20, Z20
-	DECQ          R11
-	JNZ           vectors1rows8wordgroup0
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z11, Z12, Z3
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z11, Z13, Z4
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z11, Z14, Z5
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z11, Z15, Z6
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z11, Z16, Z7
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z11, Z17, Z8
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z11, Z18, Z9
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z11, Z19, Z10
-	MOVQ          x_cap+48(FP), R9
-	PREFETCHT0    (R9)
-	PREFETCHT0    64(R9)
-	PREFETCHT0    128(R9)
-	PREFETCHT0    192(R9)
-	PREFETCHT0    256(R9)
-	PREFETCHT0    320(R9)
-	PREFETCHT0    384(R9)
-	ADDQ          $0x000001c0, x_cap+48(FP)
-	MOVQ          SI, R9
-	LEAQ          (R9)(DX*2), R10
-	ADDQ          DX, R10
-	LEAQ          (R10)(DX*2), R11
-	ADDQ          DX, R11
-	LEAQ          (AX)(R8*2), R12
-	LEAQ          (R12)(CX*2), R13
-	ADDQ          CX, R13
-	LEAQ          (R13)(CX*2), R14
-	ADDQ          CX, R14
-	VBROADCASTSS  32(R9), Z11
-	VFMADD213PS   (R12), Z11, Z3
-	VMOVUPS       Z3, (R12)
-	VBROADCASTSS  32(R9)(DX*1), Z3
-	VFMADD213PS   (R12)(CX*1), Z3, Z4
-	VMOVUPS       Z4, (R12)(CX*1)
-	VBROADCASTSS  32(R9)(DX*2), Z3
-	VFMADD213PS   (R12)(CX*2), Z3, Z5
-	VMOVUPS       Z5, (R12)(CX*2)
-	VBROADCASTSS  32(R10), Z3
-	VFMADD213PS   (R13), Z3, Z6
-	VMOVUPS       Z6, (R13)
-	VBROADCASTSS  32(R10)(DX*1), Z3
-	VFMADD213PS   (R13)(CX*1), Z3, Z7
-	VMOVUPS       Z7, (R13)(CX*1)
-	VBROADCASTSS  32(R10)(DX*2), Z3
-	VFMADD213PS   (R13)(CX*2), Z3, Z8
-	VMOVUPS       Z8, (R13)(CX*2)
-	VBROADCASTSS  32(R11), Z3
-	VFMADD213PS   (R14), Z3, Z9
-	VMOVUPS       Z9, (R14)
-	VBROADCASTSS  32(R11)(DX*1), Z3
-	VFMADD213PS   (R14)(CX*1), Z3, Z10
-	VMOVUPS       Z10, (R14)(CX*1)
-	ADDQ          $0x00000020, R8
-	CMPQ          R8, BX
-	JL            vectors1rows8lanes
-	ADDQ          b_len+72(FP), DI
-	ADDQ          $0x00000030, SI
-	SUBQ          $+32, x_len+40(FP)
-	JNZ           vectors1rows8block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+8, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+8, m+96(FP)
-	JMP    vectors1rows8
-
-vectors1rows8done:
+few:
 	// Tiles of 4 × 1 vectors.
 vectors1rows4:
 	CMPQ m+96(FP), $+4
@@ -18174,17 +19327,11 @@ done:
 DATA const41103000AVX512<>+0(SB)/64, $"\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A"
 GLOBL const41103000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const80000000AVX512<>+0(SB)/64, $"\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80"
-GLOBL const80000000AVX512<>(SB), RODATA|NOPTR, $64
-
 DATA const7fffffffAVX512<>+0(SB)/64, $"\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f"
 GLOBL const7fffffffAVX512<>(SB), RODATA|NOPTR, $64
 
 DATA const3f550000AVX512<>+0(SB)/64, $"\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?"
 GLOBL const3f550000AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const4b400000AVX512<>+0(SB)/64, $"\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K\x00\x00@K"
-GLOBL const4b400000AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA tanhCAVX512<>+0(SB)/64, $"\x00\x00\x00\x00\xb9`\x99?\xb4s\x19@@\x93f@\v\xa7\x99@\x95S\xc0@N\x03\xe7@#\xa1\nA\x00\x00\x00\x00\xb9`\x99?\xb4s\x19@@\x93f@\v\xa7\x99@\x95S\xc0@N\x03\xe7@#\xa1\nA"
 GLOBL tanhCAVX512<>(SB), RODATA|NOPTR, $64
@@ -33550,6 +34697,225 @@ done:
 	MOVQ R8, ret+120(FP)
 	VZEROUPPER
 	RET
+
+// func scaleRowsAVX512(s []float32, ld int, a []float32, lda int, n int, scales []float32, lsc int, load bool, max []float32)
+// Requires: AVX, AVX512F
+TEXT ·scaleRowsAVX512(SB), NOSPLIT, $0-136
+	PCALIGN $0x40
+	MOVQ    max_len+120(FP), AX
+	CMPQ    AX, $0x10
+	JL      few
+	MOVQ    s_base+0(FP), CX
+	MOVQ    ld+24(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    a_base+32(FP), BX
+	MOVQ    lda+56(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    n+64(FP), DI
+	MOVQ    scales_base+72(FP), R8
+	MOVQ    lsc+96(FP), R9
+	SHLQ    $0x02, R9
+	MOVQ    max_base+112(FP), R10
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  AX, $0x00000040
+	JGE   chunk4
+	CMPQ  AX, $0x00000020
+	JGE   chunk2
+	TESTQ AX, AX
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk4:
+	VMOVUPS (R10), Z0
+	VMOVUPS 64(R10), Z1
+	VMOVUPS 128(R10), Z2
+	VMOVUPS 192(R10), Z3
+	MOVQ    CX, R11
+	MOVQ    BX, R12
+	MOVQ    R8, R13
+	MOVQ    DI, R14
+	CMPB    load+104(FP), $0x00
+	JNE     chunk4loads
+	TESTQ   R14, R14
+	JZ      chunk4rowend
+
+chunk4row:
+	VBROADCASTSS (R13), Z4
+	VMULPS       (R12), Z4, Z5
+	VMOVUPS      Z5, (R11)
+	VMAXPS       Z0, Z5, Z0
+	VMULPS       64(R12), Z4, Z5
+	VMOVUPS      Z5, 64(R11)
+	VMAXPS       Z1, Z5, Z1
+	VMULPS       128(R12), Z4, Z5
+	VMOVUPS      Z5, 128(R11)
+	VMAXPS       Z2, Z5, Z2
+	VMULPS       192(R12), Z4, Z4
+	VMOVUPS      Z4, 192(R11)
+	VMAXPS       Z3, Z4, Z3
+	ADDQ         DX, R11
+	ADDQ         SI, R12
+	ADDQ         R9, R13
+	DECQ         R14
+	JNZ          chunk4row
+
+chunk4rowend:
+	JMP chunk4done
+
+chunk4loads:
+	TESTQ R14, R14
+	JZ    chunk4sumend
+
+chunk4sum:
+	VBROADCASTSS (R13), Z4
+	VMOVUPS      (R12), Z5
+	VFMADD213PS  (R11), Z4, Z5
+	VMOVUPS      Z5, (R11)
+	VMAXPS       Z0, Z5, Z0
+	VMOVUPS      64(R12), Z5
+	VFMADD213PS  64(R11), Z4, Z5
+	VMOVUPS      Z5, 64(R11)
+	VMAXPS       Z1, Z5, Z1
+	VMOVUPS      128(R12), Z5
+	VFMADD213PS  128(R11), Z4, Z5
+	VMOVUPS      Z5, 128(R11)
+	VMAXPS       Z2, Z5, Z2
+	VMOVUPS      192(R12), Z5
+	VFMADD213PS  192(R11), Z4, Z5
+	VMOVUPS      Z5, 192(R11)
+	VMAXPS       Z3, Z5, Z3
+	ADDQ         DX, R11
+	ADDQ         SI, R12
+	ADDQ         R9, R13
+	DECQ         R14
+	JNZ          chunk4sum
+
+chunk4sumend:
+chunk4done:
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, 64(R10)
+	VMOVUPS Z2, 128(R10)
+	VMOVUPS Z3, 192(R10)
+	ADDQ    $0x00000100, CX
+	ADDQ    $0x00000100, BX
+	ADDQ    $0x00000100, R10
+	SUBQ    $0x00000040, AX
+	JMP     columns
+
+chunk2:
+	VMOVUPS (R10), Z0
+	VMOVUPS 64(R10), Z1
+	MOVQ    CX, R11
+	MOVQ    BX, R12
+	MOVQ    R8, R13
+	MOVQ    DI, R14
+	CMPB    load+104(FP), $0x00
+	JNE     chunk2loads
+	TESTQ   R14, R14
+	JZ      chunk2rowend
+
+chunk2row:
+	VBROADCASTSS (R13), Z2
+	VMULPS       (R12), Z2, Z3
+	VMOVUPS      Z3, (R11)
+	VMAXPS       Z0, Z3, Z0
+	VMULPS       64(R12), Z2, Z2
+	VMOVUPS      Z2, 64(R11)
+	VMAXPS       Z1, Z2, Z1
+	ADDQ         DX, R11
+	ADDQ         SI, R12
+	ADDQ         R9, R13
+	DECQ         R14
+	JNZ          chunk2row
+
+chunk2rowend:
+	JMP chunk2done
+
+chunk2loads:
+	TESTQ R14, R14
+	JZ    chunk2sumend
+
+chunk2sum:
+	VBROADCASTSS (R13), Z2
+	VMOVUPS      (R12), Z3
+	VFMADD213PS  (R11), Z2, Z3
+	VMOVUPS      Z3, (R11)
+	VMAXPS       Z0, Z3, Z0
+	VMOVUPS      64(R12), Z3
+	VFMADD213PS  64(R11), Z2, Z3
+	VMOVUPS      Z3, 64(R11)
+	VMAXPS       Z1, Z3, Z1
+	ADDQ         DX, R11
+	ADDQ         SI, R12
+	ADDQ         R9, R13
+	DECQ         R14
+	JNZ          chunk2sum
+
+chunk2sumend:
+chunk2done:
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, 64(R10)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, BX
+	ADDQ    $0x00000080, R10
+	SUBQ    $0x00000020, AX
+	JMP     columns
+
+chunk1:
+	VMOVUPS (R10), Z0
+	MOVQ    CX, R11
+	MOVQ    BX, R12
+	MOVQ    R8, R13
+	MOVQ    DI, R14
+	CMPB    load+104(FP), $0x00
+	JNE     chunk1loads
+	TESTQ   R14, R14
+	JZ      chunk1rowend
+
+chunk1row:
+	VBROADCASTSS (R13), Z1
+	VMULPS       (R12), Z1, Z1
+	VMOVUPS      Z1, (R11)
+	VMAXPS       Z0, Z1, Z0
+	ADDQ         DX, R11
+	ADDQ         SI, R12
+	ADDQ         R9, R13
+	DECQ         R14
+	JNZ          chunk1row
+
+chunk1rowend:
+	JMP chunk1done
+
+chunk1loads:
+	TESTQ R14, R14
+	JZ    chunk1sumend
+
+chunk1sum:
+	VBROADCASTSS (R13), Z1
+	VMOVUPS      (R12), Z2
+	VFMADD213PS  (R11), Z1, Z2
+	VMOVUPS      Z2, (R11)
+	VMAXPS       Z0, Z2, Z0
+	ADDQ         DX, R11
+	ADDQ         SI, R12
+	ADDQ         R9, R13
+	DECQ         R14
+	JNZ          chunk1sum
+
+chunk1sumend:
+chunk1done:
+	VMOVUPS Z0, (R10)
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, BX
+	ADDQ    $0x00000040, R10
+	SUBQ    $0x00000010, AX
+	JMP     columns
+
+few:
+	JMP ·scaleRowsAVX2+0(SB)
 
 // func skinnyPairsAVX512(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
 // Requires: AVX, AVX512DQ, AVX512F

@@ -92,6 +92,7 @@ var Lanes = []ukernel.Override[ukernel.LaneKernels]{
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512F"}, Lanes: 16, Kernels: ukernel.LaneKernels{
 		Pack:       packAVX512,
+		ScaleRows:  scaleRowsAVX512,
 		ALiBi:      aLiBiAVX512,
 		MaskSpan:   maskSpanAVX512,
 		MergeStats: mergeStatsAVX512,

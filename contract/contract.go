@@ -42,9 +42,9 @@ const (
 	LeastOfBlock = 0x0d800000
 )
 
-// Numbers of attention on integers: keys in one sum of weights and codes of values, the bits of q̂
-// and of a weight below the first one of the largest, and the magnitudes from which and below which
-// they are rounded, as float32 bits: 2^-100 and 2^100.
+// Numbers of attention on integers: the keys in one sum of weights and codes of values; the bits of
+// q̂ and of a weight after the leading bit of the largest; and the magnitudes that are rounded,
+// from 2^-100 to below 2^100, as float32 bits.
 const (
 	ValueSegment   = 32
 	QueryBits      = 10
@@ -74,10 +74,10 @@ const (
 	LeastGradient = 0x0d800000
 )
 
-// Numbers of QuantizeInt8 and QuantizeInt4, as float32 bits: a group is zeros if its
-// largest magnitude is below LeastInt8 or LeastInt4, the least whose scale is rounded to a
-// normal one. MostInt8 is the largest magnitude whose scale times 127 is finite: that of a
-// group counts as at most that.
+// Numbers of QuantizeInt8 and QuantizeInt4, as float32 bits: a group is zeros if its largest
+// magnitude is below LeastInt8 or LeastInt4, the least whose scale is rounded to a normal one.
+// MostInt8 is the largest magnitude whose scale times 127 is finite: a larger one counts as
+// MostInt8.
 const (
 	LeastInt8 = 0x03fe0000
 	LeastInt4 = 0x01ffffff

@@ -250,6 +250,12 @@ func (in *interpreter) step(opcode string, ops []string) string {
 		}
 	case "MOVBQZX", "MOVBLZX":
 		in.gp[last] = int64(in.mem[in.address(ops[0])])
+	case "MOVWLSX":
+		in.gp[last] = int64(uint32(int16(binary.LittleEndian.Uint16(in.mem[in.address(ops[0]):]))))
+	case "ADDL":
+		in.gp[last] = int64(uint32(in.gp[last] + in.value(ops[0])))
+	case "SHLL":
+		in.gp[last] = int64(uint32(in.gp[last] << in.value(ops[0])))
 	case "LEAQ":
 		in.gp[last] = int64(in.address(ops[0]))
 	case "ADDQ":
@@ -274,7 +280,7 @@ func (in *interpreter) step(opcode string, ops []string) string {
 		set(in.value(ops[0]) * in.value(ops[1]))
 	case "XORQ": // of a register with itself
 		set(0)
-	case "TESTQ":
+	case "TESTQ", "TESTL": // of a register with itself
 		in.zero = in.value(ops[0]) == 0
 	case "CMPQ":
 		x, y := in.value(ops[0]), in.value(ops[1])

@@ -196,9 +196,20 @@ func (in *interpreter) vectorStep(opcode string, ops []string, last string) {
 	case "VCVTDQ2PS":
 		v := in.vector(ops[0])
 		lanes(func(i int) uint32 { return bits(float32(int32(v[i]))) })
-	case "VMULPS":
-		v, w := in.vector(ops[0]), in.vector(ops[1])
+	case "VMULPS", "VMULPS.BCST":
+		v, w := in.operand(opcode, ops[0]), in.vector(ops[1])
 		lanes(func(i int) uint32 { return bits(float(v[i]) * float(w[i])) })
+	case "VADDPS.BCST":
+		v, w := in.operand(opcode, ops[0]), in.vector(ops[1])
+		lanes(func(i int) uint32 { return bits(float(v[i]) + float(w[i])) })
+	case "VPTESTMD":
+		v, w, where := in.vector(ops[0]), in.vector(ops[1]), int64(0)
+		for i := range v {
+			if v[i]&w[i] != 0 {
+				where |= 1 << i
+			}
+		}
+		in.gp[last] = where
 	case "VFMADD213PS":
 		m, y, x := in.vector(ops[0]), in.vector(ops[1]), in.vector(ops[2])
 		lanes(func(i int) uint32 { return bits(fma(float(x[i]), float(y[i]), float(m[i]))) })

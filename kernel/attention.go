@@ -20,8 +20,7 @@ const Contract = 4
 //	out [B, H, Lq, Dv]    overwritten; between its first and its last element
 //	                      there is no memory of the others
 //
-// Each may have its own element type, that of q and out a [Float]. The arithmetic is
-// float32.
+// Each may have its own element type; q and out have a [Float]. The arithmetic is float32.
 //
 // opts may be nil, which stands for the zero Options.
 //

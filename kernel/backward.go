@@ -13,26 +13,26 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// Gradients are the outputs of [AttentionBackward]: the gradients of a loss with
-// respect to the inputs of a call of [Attention]. Those that are not wanted are left zero.
+// Gradients are the outputs of [AttentionBackward]: the gradients of a loss with respect to the
+// inputs of a call of [Attention]. A gradient that is not set is not computed.
 type Gradients struct {
-	// Q, K and V have the shapes of q, k and v, ragged if these are, with the same lengths,
-	// in float32. Rows of keys that no query sees are zeros. The rows of several may lie between
-	// each other, as those of [PackedQKV] do: the gradient of a joint projection is written as it
-	// lies. No two share an element, or memory with an argument.
+	// Q, K and V have the shapes of q, k and v, ragged if these are, with the same lengths, in
+	// float32. Rows of keys that no query sees are zeros. Rows of Q, K and V may alternate in
+	// memory, as [PackedQKV] lays them out, so that the gradient of a joint projection is written
+	// in its place. No two share an element, or memory with an argument.
 	Q, K, V Tensor
 
 	// Bias has the shape of Options.Bias, in float32. Where a dimension of the bias is 1, the
-	// gradients of all that it stands for are added up.
+	// gradients along it are added up.
 	Bias Tensor
 
 	// Sinks has a number for each of q's heads, if Options.Sinks has.
 	Sinks []float32
 }
 
-// BackwardOptions are the settings of one call of [AttentionBackward]. Scoring is that of the call
-// of [Attention] whose gradients are asked for. Nothing is known of the derivative of Score, and
-// what DynamicInt12 and BFloat16 round has none: these three must not be set.
+// BackwardOptions are the settings of one call of [AttentionBackward]. Scoring has the values that
+// it had in the call of [Attention]. Score, DynamicInt12 and BFloat16 must not be set: the
+// derivative of Score is unknown, and rounding has none.
 type BackwardOptions struct {
 	Exec
 	Scoring
@@ -70,16 +70,16 @@ type BackwardOptions struct {
 // the error of dq. Against float64, gradients on real activations have 0.8 to 1.3 times the error
 // of PyTorch's.
 //
-// Rows of hidden keys and values never matter, nor those of q and dout that see no key, even
-// if they are NaN. A NaN in a visible pair makes all gradients NaN that depend on it; a NaN in
-// a result is 7fc00000.
+// Rows of hidden keys and values never matter, even if they are NaN; nor do rows of q and dout that
+// see no key. A NaN in a visible pair makes all gradients NaN that depend on it; a NaN in a result
+// is 7fc00000.
 //
 // Numbers of dout below 2^-100 in magnitude count as 0, and so do gradients of scores:
 // their products may be subnormal, and on some CPUs those take 100 times as long as others.
 // A loss whose gradients are that small needs a factor.
 //
 // Gradients are overwritten, or added to with opts.Accumulate. The workspace then has room for the
-// gradients of k and v, on one thread for those of one key head, and for that of a bias which
+// gradients of k and v (with one thread, of one key head), and for the gradient of a bias that
 // several pairs share.
 //
 // Bad input gets an [*Error], and the gradients stay untouched.

@@ -81,8 +81,8 @@
 // purego leaves out all assembly.
 //
 // ATTN_FEATURES switches CPU features off, for measurements and to rule a kernel out: with
-// "avx512vnni=off,avx512f=off" no kernel uses them. Their names are those of klauspost/cpuid, on
-// RISC-V V alone. attn.Report says what is off, and why a value is ignored.
+// "avx512vnni=off,avx512f=off" no kernel uses them. The names are klauspost/cpuid's; on RISC-V
+// there is V alone. attn.Report says what is off, and why a value is ignored.
 //
 // Numbers such as the width of a tile or the distance of prefetches are chosen by the CPU's
 // family and model, or by its features where these contradict the model, as in virtual machines

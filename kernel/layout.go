@@ -74,9 +74,8 @@ func Ragged[E Element](data []E, starts []int, heads, d int) Tensor {
 // A row has the bits of a call with its sequence alone.
 func (t Tensor) Ragged(starts []int) Tensor { return Tensor(view.Tensor(t).Ragged(starts)) }
 
-// Row returns row (b, h, l) of t, which may lie in a page or among those of other batch rows: D
-// elements of the slice that t is a view of, or D/2 of Int4x2. It is nil if t has no such row, or
-// elements of another type than E.
+// Row returns row (b, h, l) of t, also if t is paged or ragged: D elements of the slice that t is a
+// view of, or D/2 of Int4x2. It is nil if t has no such row, or elements of another type than E.
 func Row[E Element](t Tensor, b, h, l int) []E {
 	v, like := t.view(), viewOf[E](nil, [4]int{}, [3]int{})
 	at, ok := v.Find(b, h, l)
@@ -86,8 +85,8 @@ func Row[E Element](t Tensor, b, h, l int) []E {
 	return unsafe.Slice((*E)(v.Address(at)), v.Dim(3)/v.DType().PerByte())
 }
 
-// Length returns the number of rows of batch row b, at most that of Shape: fewer if t is
-// paged or ragged and another batch row is longer. It is 0 if there is no batch row b.
+// Length returns the number of rows of batch row b. It is L, or less if t is paged or ragged and
+// another batch row is longer. It is 0 if there is no batch row b.
 func (t Tensor) Length(b int) int { return t.view().CountRows(b) }
 
 // Scales returns the scales of int8 or int4 elements as a tensor [B, H, L, G] with the rows of t,

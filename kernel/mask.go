@@ -20,12 +20,12 @@ import (
 // start at 0 by default. Lengths, ids and bitmaps count the queries and keys of the
 // call.
 //
-// A hidden key or value never matters, even if it is NaN or Inf. Masks made of spans
-// ([Causal], [Window], [Chunked], [PrefixLM], [KeyRange], [QueryRange], [KeyLengths],
-// [QueryLengths], [Segments]), unions of them and
-// [BlockSparse] cost nothing for blocks of 256 keys that are hidden from, or visible to, all
-// queries of a tile; keys that no query sees are not read. [Visible] and [Hidden] look at every
-// score, [VisibleLast] at those of its keys. A row that sees no key gives zeros.
+// A hidden key or value never matters, even if it is NaN or Inf. Masks made of spans ([Causal],
+// [Window], [Chunked], [PrefixLM], [KeyRange], [QueryRange], [KeyLengths], [QueryLengths],
+// [Segments]), unions of them and [BlockSparse] cost nothing for blocks of 256 keys that are hidden
+// from, or visible to, all queries of a tile; keys that no query sees are not read. [Visible] and
+// [Hidden] look at every score, [VisibleLast] at the scores of its keys. A row that sees no key
+// gives zeros.
 type Mask mask.Mask
 
 // And returns the mask that hides what m or n hides. It holds at most 6 masks made of
@@ -44,10 +44,10 @@ func (m Mask) And(n Mask) Mask { return Mask(mask.Mask(m).And((*mask.Mask)(&n)))
 //
 //	Window(256, 256).Or(KeyRange(0, n)).Or(QueryRange(0, n))
 //
-// m and n consist of masks made of spans: those of bools and [BlockSparse] are an error of the
-// call. So are more than 6 masks in the result, where m and n that are intersections count with
-// each of one united with each of the other: unite first, then intersect. A [KeyLengths] in a union
-// does not keep keys after the lengths from being read.
+// m and n consist of masks made of spans: a mask made of bools or a [BlockSparse] is an error of
+// the call. So are more than 6 masks in the result. If m and n are intersections, each mask of m is
+// united with each mask of n: unite first, then intersect. A [KeyLengths] in a union does not keep
+// keys after the lengths from being read.
 func (m Mask) Or(n Mask) Mask { return Mask(mask.Mask(m).Or((*mask.Mask)(&n))) }
 
 // Visible is a mask in which true means that the key takes part, as in ONNX and in
@@ -100,8 +100,8 @@ func BlockSparse(keep []bool, queryBlock, keyBlock int) Mask {
 // after them are never read. There must be one length from 0 to Lk per batch row. The
 // slice is not copied: it must not change during the call.
 //
-// All queries are computed, also those of padding: a NaN in such a row of q makes its row of out
-// NaN. If they are padded, too, KeyLengths(n).And(QueryLengths(n)) makes their rows zeros.
+// All queries are computed, padding too: a NaN in such a row of q makes its row of out NaN. If they
+// are padded, too, KeyLengths(n).And(QueryLengths(n)) makes their rows zeros.
 func KeyLengths(lengths []int) Mask {
 	return Mask(mask.OfRule(mask.OfInts(&keyLengths, lengths), nil))
 }
@@ -184,12 +184,11 @@ func checkSegments(r mask.Rule, c view.Scores) *check.Failure {
 	return nil
 }
 
-// Causal lets a query see the keys up to its own position plus offset. Without
-// positions that is j ≤ offset + i. For a prompt on its own the offset is 0 and the
-// diagonal starts top left. If a cache held past keys before those of the queries were
-// appended, the offset is past and the diagonal ends bottom right;
-// Options.QueryStart says the same for every batch row. Any offset is valid, also a
-// negative one.
+// Causal lets a query see the keys up to its own position plus offset. Without positions that is j
+// ≤ offset + i. For a prompt on its own the offset is 0 and the diagonal starts top left. If a
+// cache held past keys before the keys of these queries were appended, the offset is past and the
+// diagonal ends bottom right; Options.QueryStart says the same for every batch row. Any offset is
+// valid, also a negative one.
 func Causal(offset int) Mask {
 	return Mask(mask.OfRule(mask.Rule{Kind: &causal, Right: offset}, nil))
 }
@@ -230,9 +229,9 @@ var window = mask.Kind{
 	IsWindow: func(*mask.Rule) bool { return true },
 }
 
-// Window returns the arguments with which [Window] makes the same mask: those of intersections of
-// [Window], and of [Causal] with an offset that is not negative. The zero Mask has -1 and -1. ok is
-// false for all other masks.
+// Window returns the arguments with which [Window] makes the same mask. ok is true if the mask is
+// an intersection of [Window]s and of [Causal]s with offsets that are not negative. The zero Mask
+// has -1 and -1. ok is false for all other masks.
 func (m Mask) Window() (left, right int, ok bool) {
 	left, right, ok = (*mask.Mask)(&m).Sides()
 	if !ok {

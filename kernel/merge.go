@@ -19,10 +19,9 @@ type MergeOptions struct {
 	LSE   Tensor
 }
 
-// MergePartials merges blocks of keys into a result: out is [B, H, Lq, Dv]. parts are
-// the outcomes of [AttentionPartials] or [AccumulatePartials] for the same queries, in
-// the order of their keys. The bits are those of one call of [Attention] with all
-// keys. Errors are as in Attention.
+// MergePartials merges blocks of keys into a result: out is [B, H, Lq, Dv]. parts are the outcomes
+// of [AttentionPartials] or [AccumulatePartials] for the same queries, in the order of their keys.
+// The bits equal one call of [Attention] with all keys. Errors are as in Attention.
 func MergePartials(out Tensor, parts []Partials, opts MergeOptions) error {
 	t, err := selectTier("kernel.MergePartials", &opts.Exec)
 	if err != nil {

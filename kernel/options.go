@@ -22,7 +22,7 @@ type Options struct {
 	Outputs
 }
 
-// Outputs are results of a call beside out. Those that are not set are not computed.
+// Outputs are results of a call beside out. An output that is not set is not computed.
 type Outputs struct {
 	// LSE, if not the zero Tensor, receives the natural logarithm of the sum of the
 	// exponentials of a row's scores, Sinks included: [B, H, Lq, 1]. It is -Inf for a
@@ -46,11 +46,11 @@ type Outputs struct {
 type ScoreStage uint8
 
 const (
-	// ScoresScaled are the products of queries and keys, scaled, those of hidden keys too.
+	// ScoresScaled are the products of queries and keys, scaled, for hidden keys too.
 	ScoresScaled ScoreStage = iota
-	// ScoresCapped are those after Options.Score and Options.Softcap.
+	// ScoresCapped are the scores after Options.Score and Options.Softcap.
 	ScoresCapped
-	// ScoresMasked are those that enter the softmax, -Inf where a key is hidden.
+	// ScoresMasked are the scores that enter the softmax, -Inf where a key is hidden.
 	ScoresMasked
 )
 
@@ -74,8 +74,8 @@ type Exec struct {
 	//
 	// In a bubble of testing/synctest, a call starts goroutines of its own, which end with it.
 	//
-	// Where other programs keep the processors busy, a call waits for the one of its
-	// goroutines that gets the least time: there, fewer threads are faster.
+	// Where other programs keep the processors busy, a call waits for its slowest goroutine: there,
+	// fewer threads are faster.
 	Threads int
 
 	// ParallelFor, if not nil, is the program's own parallel-for, which is used instead

@@ -13,16 +13,16 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// Partials hold what blocks of 256 keys contribute to the rows of a call, before the
-// blocks are merged into a result: what threads, processes or machines that share a
-// sequence exchange. All slices are contiguous and blocks come first, so the Partials
-// of two shards, one after the other, are those of both.
+// Partials hold what blocks of 256 keys contribute to the rows of a call, before the blocks are
+// merged into a result: what threads, processes or machines that share a sequence exchange. All
+// slices are contiguous and blocks come first, so the Partials of two shards can be appended to
+// each other.
 //
 //	Max, Sum [Blocks, Batch, Heads, Queries]            m and l of the numeric contract
 //	Out      [Blocks, Batch, Heads, Queries, HeadSize]  o; HeadSize is that of the values
 //
-// A row that sees no key of a block has Max -Inf, Sum 0 and Out 0. Maxima are in the
-// contract's unit, that of base-2 exponentials.
+// A row that sees no key of a block has Max -Inf, Sum 0 and Out 0. Maxima are in the contract's
+// unit: base-2 exponentials.
 type Partials struct {
 	Blocks, Batch, Heads, Queries, HeadSize int
 

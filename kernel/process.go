@@ -56,8 +56,8 @@ func KeepSpinning(d time.Duration) { parallel.KeepSpinning(d) }
 // reads data that is not in its caches about 40% faster from there. It is an ordinary slice
 // otherwise: the garbage collector takes it when nothing refers to it.
 //
-// The error is an [*Error] if n is negative, and one of the kind [ErrMemory] if the system
-// cannot give so much memory to a program, or GOMEMLIMIT does not allow it.
+// The error is an [*Error] if n is negative. It has the kind [ErrMemory] if the system does not
+// have the memory, or GOMEMLIMIT does not allow it.
 func Alloc[E Element](n int) ([]E, error) {
 	if n < 0 {
 		return nil, &Error{Where: "kernel.Alloc: n", Got: fmt.Sprint(n), Want: "0 or more"}

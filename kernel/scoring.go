@@ -33,23 +33,23 @@ type Scoring struct {
 	// integers" in package contract. Kernels for integers decode from int8 up to 1.8 times as fast,
 	// and compute prompts 1.2 to 1.4 times as fast. Each group of columns with a scale of its own
 	// costs time: with int4 and groups of 32 they gain up to 1.2 times. The tiers avx2 and avx512
-	// have them, for groups of a multiple of 16 columns; those of k have at most 128 columns, or
-	// all of a row. Elsewhere calls take longer with DynamicInt12 than without. The default rounds
+	// have them, for groups of a multiple of 16 columns; a group of k has at most 128 columns, or
+	// the whole row. Elsewhere calls take longer with DynamicInt12 than without. The default rounds
 	// nothing but k and v, which are rounded already. DynamicInt12 needs k and v of int8 or int4:
-	// other types are an error. So is a call of [Additive], whose score is no product of queries
-	// and keys.
+	// other types are an error. [Additive], whose score is no product of queries and keys, refuses
+	// it.
 	DynamicInt12 bool
 
 	// BFloat16 rounds queries, keys, values and weights to bfloat16, so that matrix units can
 	// multiply them. Sums, the softmax and the merging of blocks stay float32. The order of the
 	// sums is one that such units and fma both have: the bits are the same on every CPU. See
 	// "Contract: attention in bfloat16" in package contract. The rounding costs accuracy: on
-	// normally distributed numbers the error is that of PyTorch on bfloat16 tensors, 2^-13 of the
-	// values. Where k and v are bfloat16 already, as in a cache, only the weights and the queries
+	// normally distributed numbers the error is 2^-13 of the values, as with PyTorch on bfloat16
+	// tensors. Where k and v are bfloat16 already, as in a cache, only the weights and the queries
 	// are rounded. The default rounds nothing, not even for tensors of bfloat16. BFloat16 takes k
-	// and v of floating point types. With int8 or int4 it is an error: a product of an integer and
-	// its scale is no bfloat16, and DynamicInt12 is for those. So is a call of [Additive], whose
-	// score is no product of queries and keys, and one of [AttentionBackward].
+	// and v of floating point types. int8 and int4 are an error, as the product of an integer and
+	// its scale is no bfloat16: they have DynamicInt12. [Additive], whose score is no product of
+	// queries and keys, and [AttentionBackward] refuse BFloat16.
 	BFloat16 bool
 
 	// Score, if not nil, is called with every tile of scores, see [ScoreTile]. It makes
@@ -84,11 +84,11 @@ type Scoring struct {
 	// Mask hides keys from queries. The default hides none.
 	Mask Mask
 
-	// QueryStart and KeyStart are the positions of the first query and the first key:
-	// one for all batch rows, one for each, or none, which means 0. Query i has position
-	// QueryStart + i, key j has KeyStart + j. Queries that continue a cache of past keys
-	// start at past; a cache that has dropped its beginning starts at the position of
-	// its first key. Positions are from -2^30+1 to 2^30-1, those of keys not below 0.
+	// QueryStart and KeyStart are the positions of the first query and the first key: one for all
+	// batch rows, one for each, or none, which means 0. Query i has position QueryStart + i, key j
+	// has KeyStart + j. Queries that continue a cache of past keys start at past; a cache that has
+	// dropped its beginning starts at the position of its first key. Positions are from -2^30+1 to
+	// 2^30-1, and positions of keys from 0.
 	//
 	// Positions affect masks, ALiBi and dropout, and they delimit the blocks in which
 	// keys are summed: with the same positions a row has the same bits.
@@ -100,11 +100,11 @@ type Scoring struct {
 	// of query i is key past + i of the call, where past, the number of keys before the tree, is
 	// QueryStart - KeyStart.
 	//
-	// A query then has the result that it would have as the last one of a sequence of the keys
-	// before the tree and those on its path, down to the last bit: as if the tokens of the path had
-	// come one after the other. So key n of a query is one of these, for Mask, Bias,
-	// Outputs.Weights and Outputs.Scores too, positions count along the path, and a causal mask
-	// hides no key. Keys that do not exist, as those of padded queries, are none.
+	// A query then has the result, down to the last bit, that it would have if the tokens of its
+	// path had followed the keys before the tree one after the other. Its keys are the keys before
+	// the tree and then its path. Mask, Bias, Outputs.Weights and Outputs.Scores number them so,
+	// positions count along the path, and a causal mask hides no key. Keys that do not exist, such
+	// as keys of padded queries, do not count.
 	//
 	// Each query reads its keys itself, as in decoding: with few query heads for each key head
 	// [VisibleLast] is faster, where the last bits do not matter, and neither positions nor
@@ -133,12 +133,12 @@ type Scoring struct {
 //   - An entry of -1 ends a list; all entries after it must be -1, too. A query with an empty list
 //     gives zeros.
 //   - To everything else entry n of a list is key n of its query, and the call has Lk = N keys: to
-//     masks that count keys, a bias, Outputs.Weights and Outputs.Scores. The position of the key is
-//     that of its row, KeyStart plus the row, to masks that state positions, ALiBi and dropout.
-//     KeyStart and the pages of k have no other effect.
-//   - Keys are summed up in blocks of 256 entries. So a call has the bits of one whose k and v are
-//     copies of the rows, with a KeyStart of 0, and a list of all rows in ascending order those of
-//     a call without a list if KeyStart is a multiple of 256.
+//     masks that count keys, a bias, Outputs.Weights and Outputs.Scores. To masks that state
+//     positions, ALiBi and dropout, the position of a key is KeyStart plus its row. KeyStart and
+//     the pages of k have no other effect.
+//   - Keys are summed up in blocks of 256 entries. So a call has the bits of a call whose k and v
+//     are copies of the rows, with a KeyStart of 0. A list of all rows in ascending order gives the
+//     bits of a call without a list if KeyStart is a multiple of 256.
 //
 // Lists that several queries share cost less than copies of them, as queries with one list read its
 // keys together.
@@ -174,9 +174,9 @@ type Dropout struct {
 // similarity, another bias, another mask (-Inf hides a key, unless Softcap turns it
 // into -Softcap). Softcap, ALiBi, Bias and Mask are applied after it.
 //
-// The scores are in the contract's unit, that of base-2 exponentials: a natural score
-// times log2 e. To get the same bits on every CPU, use numeric.FMA, numeric.Exp2 and
-// numeric.Tanh, and write float32(x*y) for a product to which something is added.
+// The scores are in the contract's unit, base-2 exponentials: a natural score times log2 e. To get
+// the same bits on every CPU, use numeric.FMA, numeric.Exp2 and numeric.Tanh, and write
+// float32(x*y) for a product to which something is added.
 //
 // The engine cuts tiles to suit the tier and the number of threads. They come in any
 // order and from several goroutines at once, and a score may be computed more than

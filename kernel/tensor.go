@@ -11,10 +11,9 @@ import (
 // that stays the caller's. The last dimension is contiguous and the others have any
 // stride, so that a part of a larger tensor or of a cache needs no copy.
 //
-// The elements are float32, [F16] or [BF16], those of keys and values also [F8E4M3], [F8E5M2],
-// or int8 or [Int4x2] with scales, see Tensor.Scaled.
-// Keys and values may lie in pages, see Tensor.Paged. Batch rows of different lengths
-// may follow one another, see Tensor.Ragged.
+// The elements are float32, [F16] or [BF16]. Keys and values may also be [F8E4M3], [F8E5M2], or
+// int8 or [Int4x2] with scales, see Tensor.Scaled. Keys and values may lie in pages, see
+// Tensor.Paged. Batch rows of different lengths may follow one another, see Tensor.Ragged.
 //
 // All numbers of rows, heads and positions are ints; page numbers, of which there are many, are
 // int32.
@@ -38,11 +37,10 @@ func BLHD[E Element](data []E, b, l, h, d int) Tensor {
 	return Strided(data, [4]int{b, h, l, d}, [3]int{ints.MulSat(l, token), d, token})
 }
 
-// PackedQKV returns views of the query, key and value heads in the contiguous output
-// of one joint projection, [B, L, heads+2·kvHeads, D]: of every token first its query
-// heads, then its key heads, then its value heads. With heads = kvHeads that is the
-// layout [B, L, 3, H, D]. An error about k or v counts the elements of data from the
-// first one of k or v.
+// PackedQKV returns views of the query, key and value heads in the contiguous output of one joint
+// projection, [B, L, heads+2·kvHeads, D]: of every token first its query heads, then its key heads,
+// then its value heads. With heads = kvHeads that is the layout [B, L, 3, H, D]. An error about k
+// or v counts the elements of data from the start of k or v.
 func PackedQKV[E Element](data []E, b, l, heads, kvHeads, d int) (q, k, v Tensor) {
 	token := ints.MulSat(ints.AddSat(heads, ints.MulSat(2, kvHeads)), d)
 	strides := [3]int{ints.MulSat(l, token), d, token}
@@ -55,9 +53,9 @@ func PackedQKV[E Element](data []E, b, l, heads, kvHeads, d int) (q, k, v Tensor
 }
 
 // Strided is a view with any strides. shape is [B, H, L, D]; strides are the distances between
-// neighbours along B, H and L, in elements, which are those of data unless these are [Int4x2];
-// element (0, 0, 0, 0) is the first of data[0]. A stride of 0 broadcasts an input along its
-// dimension. The elements of an output must not overlap.
+// neighbours along B, H and L, in elements (of [Int4x2], in numbers of 4 bits); element (0, 0, 0,
+// 0) is the first of data[0]. A stride of 0 broadcasts an input along its dimension. The elements
+// of an output must not overlap.
 func Strided[E Element](data []E, shape [4]int, strides [3]int) Tensor {
 	return Tensor(viewOf(data, shape, strides))
 }
@@ -82,9 +80,8 @@ func (t Tensor) Scaled(scales *Tensor) Tensor {
 // Shape returns the dimensions [B, H, L, D].
 func (t Tensor) Shape() [4]int { return t.view().Shape() }
 
-// Strides returns the distances between neighbours along B, H and L, in elements.
-// Along D it is 1. Those of a paged tensor are the distances of pages, of heads, and
-// of neighbours within a page.
+// Strides returns the distances between neighbours along B, H and L, in elements. Along D it is 1.
+// A paged tensor has the distances of pages, of heads, and of neighbours within a page.
 func (t Tensor) Strides() [3]int { return t.view().Strides() }
 
 // DType returns the type of the elements.

@@ -39,8 +39,8 @@ func Tiers() (list []Tier) {
 	return list
 }
 
-// String returns the name of the tier. That of the zero Tier is the name of the default one, or ""
-// if ATTN_TIER names none that runs.
+// String returns the name of the tier: for the zero Tier the name of the default one, or "" if
+// ATTN_TIER names none that runs.
 func (t Tier) String() string {
 	if x, _ := tier.Handle(t).Tier(); x != nil {
 		return x.Name
@@ -57,11 +57,11 @@ func (t Tier) Tuning() string {
 	return ""
 }
 
-// Tuned returns a tier like t with other numbers, on which its speed depends and no bit of a
-// result. There are values for many CPUs by their family and model, so programs need not know of
+// Tuned returns a tier like t with other numbers. They decide about its speed, and change no bit of
+// a result. There are values for many CPUs by their family and model, so programs need not know of
 // them: they are for measurements. `go run ./bench -tune` finds the best ones for the machine at
-// hand. The environment variable ATTN_TUNING changes those of all tiers of a process. Both take
-// items with commas between:
+// hand. The environment variable ATTN_TUNING changes the numbers of all tiers of a process. Both
+// take items with commas between:
 //
 //	SkinnyRows=8         a number, for all tiers
 //	avx512:MainLanes=32  a number of one tier; others leave the item out
@@ -71,29 +71,28 @@ func (t Tier) Tuning() string {
 //
 //	MainLanes      the width of the query tile that is fastest if there are rows enough
 //	SkinnyRows     use the kernels for decoding for at most this many query rows of a KV head
-//	FullRows       from so many rows on a tile is faster than these if the rows fill it and
-//	               there is one block of keys; 0: never
+//	FullRows       from this many rows on, use a query tile instead if the rows fill it and there
+//	               is one block of keys; 0: never
 //	FullHalfRows   the same for keys of 16 bits
 //	HeadKeys       use the kernel that multiplies with the values and transposes for at most
 //	               this many keys, where V has 64 columns; 0: for at most 64 keys, as elsewhere
-//	QKSegments     so many segments of the columns of keys the kernel for scores of decoding
-//	               takes at a time
+//	QKSegments     the kernel for scores of decoding takes this many segments of the columns of
+//	               keys at a time
 //	QKNear         the level of the cache into which it prefetches the next keys
 //	PVNear         the same for the next values
 //	PrefetchBytes  how far ahead keys and values are prefetched
 //	FarPrefetch    a second prefetch: 1: 2·PrefetchBytes ahead; -1: PrefetchBytes/2 ahead, for
 //	               CPUs that drop prefetches; 0: none
-//	PairBytes      above this size of the keys and values of a KV head gradients take two
-//	               segments of rows at a time; 0: never
-//	ThreadFMAs     with fewer FMAs for each thread one more thread makes a call slower
-//	WeightSteps    so many inputs the products of linear layers with many rows take at a time
-//	PanelPrefetch  which kernels of these prefetch weights
-//	WidenRows      with more rows 16-bit weights are widened once, before the product; 0: never
-//	QuantizedRows  with more rows quantized weights are widened once, before the product
-//	PairRows       with more rows weights of products in bfloat16 are
-//	LowerRows      up to so many rows of float32, weights with scales for groups of 16, such as
-//	               those of K-quants, take the kernels of the tier below, and its WeightSteps;
-//	               0: never
+//	PairBytes      gradients take two segments of rows at a time if the keys and values of a KV
+//	               head have more bytes than this; 0: never
+//	ThreadFMAs     use another thread only if each thread then has at least this many FMAs
+//	WeightSteps    products of linear layers with many rows take this many inputs at a time
+//	PanelPrefetch  which of the kernels for these products prefetch weights
+//	WidenRows      with more rows than this, widen 16-bit weights once per call; 0: never
+//	QuantizedRows  with more rows than this, widen quantized weights once per call
+//	PairRows       with more rows than this, widen weights of products in bfloat16 once per call
+//	LowerRows      with at most this many rows of float32, weights with a scale for each 16, such
+//	               as K-quants, take the kernels of the tier below and its WeightSteps; 0: never
 //
 // The names are a part of the API. The best values belong to a version, as kernels change. A later
 // version may have further numbers, and a number that has lost its meaning stays and does nothing.

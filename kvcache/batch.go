@@ -183,9 +183,8 @@ func (b *Batch) View(layer int) (k, v kernel.Tensor) {
 	return keys.Paged(&b.table), values.Paged(&b.table)
 }
 
-// Scoring returns that of attention from the tokens of the last Extend over a
-// view: QueryStart, KeyStart, and a Mask that is causal or that of the window. A program
-// may set further fields.
+// Scoring returns the options for attention from the tokens of the last Extend over a view:
+// QueryStart, KeyStart, and a Mask, which is causal or a window. A program may set further fields.
 //
 // The queries are [B, H, n, D], where n is the largest of the counts, or ragged with as
 // many rows for each sequence as it grew by. If they are not ragged, rows after a
@@ -207,10 +206,10 @@ func (b *Batch) Scoring() kernel.Scoring {
 	return s
 }
 
-// TreePositions is Positions for tokens that are a tree, whose parents are those of
-// [kernel.Scoring]: a token has the position after its parent's. There are as many parents as the
-// largest of the counts, or that for each sequence. The slice is valid until the next call of it or
-// of Positions.
+// TreePositions is Positions for tokens that are a tree, with the Parents of [kernel.Scoring]: a
+// token has the position after its parent's. There are as many parents as the largest of the
+// counts, or as many for each sequence. The slice is valid until the next call of TreePositions or
+// Positions.
 func (b *Batch) TreePositions(parents []int32) ([]int, error) {
 	b.refresh()
 	c := view.Scores{Batch: len(b.sequences), Queries: b.steps}

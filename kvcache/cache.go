@@ -83,8 +83,8 @@ func New(c Config) (*Cache, error) {
 	return allocated(c)
 }
 
-// NewOf is New for a model whose layers differ: each Config stands for its Layers, which
-// follow those of the one before. All have the same PageSize, Pages and Window.
+// NewOf is New for a model whose layers differ: each Config stands for its Layers, which follow the
+// Layers of the Config before. All have the same PageSize, Pages and Window.
 func NewOf(layers []Config) (*Cache, error) {
 	all := slices.Clone(layers)
 	if f := checkAll(all); f != nil {

@@ -161,7 +161,7 @@ func (p part) fits() bool {
 }
 
 // PageBytes returns the memory of a page: of the keys and values of PageSize tokens in all layers,
-// with their scales. Pages does not count. The error is a [*kernel.Error], as that of [New].
+// with their scales. Pages does not count. The error is a [*kernel.Error], as for [New].
 func (c Config) PageBytes() (int, error) {
 	c.setDefaults()
 	c.Pages = 1

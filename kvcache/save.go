@@ -12,12 +12,12 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// Save appends to dst the keys and values of the n tokens from position from on: those of each
-// layer in turn, keys before values, of each head its rows in the order of the tokens, and after
-// the rows of all heads their scales in the same order. Numbers of several bytes are little-endian.
-// So the bytes depend neither on the pages, their layout or the forks, nor on the CPU, and
-// [Sequence.Load] of a cache with the same heads, sizes, types and groups takes them on every
-// machine. Values that are part of the keys are not written twice.
+// Save appends to dst the keys and values of the n tokens from position from on: layer by layer,
+// keys before values. Each head has its rows in the order of the tokens; the scales follow after
+// the rows of all heads, in the same order. Numbers of several bytes are little-endian. So the
+// bytes depend neither on the pages, their layout or the forks, nor on the CPU, and [Sequence.Load]
+// of a cache with the same heads, sizes, types and groups takes them on every machine. Values that
+// are part of the keys are not written twice.
 //
 // Save counts as reading the sequence. Tokens that it does not keep are a [*kernel.Error].
 func (s *Sequence) Save(dst []byte, from, n int) ([]byte, error) {

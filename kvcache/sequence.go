@@ -65,9 +65,8 @@ func (s *Sequence) Fork(n int) (*Sequence, error) {
 	return fork, nil
 }
 
-// Truncate drops the tokens from position n on, such as the rejected tokens of a draft. For
-// those of a tree of drafts there is Keep.
-// The limits of n are those of Fork.
+// Truncate drops the tokens from position n on, such as the rejected tokens of a draft. For a tree
+// of drafts there is Keep. n has the limits of Fork.
 func (s *Sequence) Truncate(n int) error {
 	if f := s.checkLength(n); f != nil {
 		return (*kernel.Error)(f.In("kvcache.Sequence.Truncate"))
@@ -119,12 +118,12 @@ func (s *Sequence) DropBefore(n int) error {
 }
 
 // DropBetween is DropBefore for a sequence that keeps its first tokens, as attention sinks
-// (StreamingLLM): pages with any of the first tokens that it has, so many, are not dropped. n is
-// from Start to the position of the first token of the last step.
+// (StreamingLLM): pages with any of the first tokens that it has, as many as first says, are not
+// dropped. n is from Start to the position of the first token of the last step.
 //
-// Attention is that of a text without the dropped tokens which begins at Start: the first tokens
-// count as those right before the others that are kept. What rotations the stored keys have stays.
-// Fork and Truncate no longer cut among the first tokens.
+// Attention then sees a text that begins at Start and lacks the dropped tokens: the first tokens
+// count as if they stood right before the others. Stored keys keep their rotations. Fork and
+// Truncate no longer cut among the first tokens.
 //
 // In a cache with a window, which hides them, it is an error.
 func (s *Sequence) DropBetween(first, n int) error {
@@ -280,8 +279,8 @@ func (s *Sequence) copyLast(page int32) {
 // Keep drops the tokens of the last Extend but those whose numbers, counted from 0 in that step,
 // are in tokens, in ascending order: such as the accepted ones of a tree of drafts. Call it after
 // all layers have stored them. The tokens that are kept move together, so that the sequence has the
-// bits of one that never had the others. If keys are rotated, the program must have rotated those
-// by the positions that they then have. As after Truncate, the last step is over.
+// bits of one that never had the others. If keys are rotated, the program must have rotated the
+// kept ones by the positions that they then have. As after Truncate, the last step is over.
 //
 // No token of the step may have been dropped by DropBefore.
 //

@@ -64,7 +64,7 @@ func (a Additive) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error
 }
 
 // AdditiveGradients are the outputs of [Additive.Backward]: tensors are float32 and neither ragged
-// nor paged. Those that are not set are not computed.
+// nor paged. A gradient that is not set is not computed.
 type AdditiveGradients struct {
 	Q, K, V    kernel.Tensor // with respect to q, k and v, and of their shapes
 	Query, Key Parameters    // with respect to the parameters of the projections
@@ -72,7 +72,7 @@ type AdditiveGradients struct {
 }
 
 // AdditiveWeights are the weights of the projections of an [Additive], [outputs, inputs],
-// contiguous. Query is needed for the gradient of q, and Key for that of k, if there is such a
+// contiguous. The gradient of q needs Query, and the gradient of k needs Key, if there is such a
 // projection.
 type AdditiveWeights struct{ Query, Key []float32 }
 
@@ -83,7 +83,7 @@ type AdditiveWeights struct{ Query, Key []float32 }
 //	Q = a·Query    Query.Weight = the sum of aᵀ·q, Query.Bias = that of a, over all queries
 //	K = b·Key      Key.Weight = the sum of bᵀ·k, Key.Bias = that of b, over all keys
 //
-// These are those of [linear.Backward], for the rows numbered as in [B, H, L]. Where there is no
+// [linear.Backward] computes these, with rows in the order of [B, H, L]. Where there is no
 // projection, Q and K are a and b. V and Scoring are V and Weights of kernel.AdditiveBackward, and
 // so are the options and errors.
 //

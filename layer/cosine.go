@@ -11,10 +11,10 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// Cosine is the cosine of the angle between query and key, q·k/(|q|·|k|), or 0 if one of
-// them is all zeros (Graves, Wayne, Danihelka: "Neural Turing Machines"). It lies between
-// -1 and 1, so the weights differ little with the default Scale of 1: Options.Scale sets
-// how sharp they are. Queries and keys are float32.
+// Cosine is the cosine of the angle between query and key, q·k/(|q|·|k|), or 0 if query or key is
+// all zeros (Graves, Wayne, Danihelka: "Neural Turing Machines"). It lies between -1 and 1, so the
+// weights differ little with the default Scale of 1: Options.Scale sets how sharp they are. Queries
+// and keys are float32.
 //
 // It is [Dot] of the rows x/|x| of q and k. Such a row is x[i]·inv, rounded to float32, with
 // inv = 1/√(x[0]² + x[1]² + ...) in float64, where the sum is in ascending order and each operation

@@ -18,15 +18,15 @@
 //  3. [Softmax] turns the scores of each query into weights that sum to 1.
 //  4. [WeightedSum] adds up the values, each times its weight.
 //
-// The functions for steps 2 to 4 are for learning, and for looking at the scores and the
-// weights. Programs call the method Attend of a [Similarity], which does steps 2 to 4 at
-// once, or that of a [MultiHead], which does all four. They are many times faster and
-// never hold all scores in memory.
+// The functions for steps 2 to 4 are for learning, and for looking at the scores and the weights.
+// Programs call the method Attend of a [Similarity], which does steps 2 to 4 at once, or Attend of
+// a [MultiHead], which does all four. They are many times faster and never hold all scores in
+// memory.
 //
 // # Overview
 //
-//   - Similarities: [Dot], [ScaledDot], [General], [Additive] and [Cosine], and [Func]
-//     for one of your own.
+//   - Similarities: [Dot], [ScaledDot], [General], [Additive] and [Cosine], and [Func] for your
+//     own.
 //   - Masks for kernel.Options.Mask: [PaddingMask], [PaddingTokenMask] and [HiddenMask]. The
 //     look-ahead mask of a decoder is kernel.Causal(0). [kernel.Mask.And] joins two of them.
 //   - The module: [MultiHead]. [FromTorch] makes one from PyTorch's weights.

@@ -17,8 +17,8 @@ type General struct {
 	Query *linear.Linear // projects a query q to q·W
 }
 
-// NewGeneral returns the similarity q·w·k. The matrix w is [size of q, size of k].
-// exec and the errors are those of [linear.New].
+// NewGeneral returns the similarity q·w·k. The matrix w is [size of q, size of k]. exec and errors
+// are as for [linear.New].
 func NewGeneral(w linear.Matrix, exec kernel.Exec) (General, error) {
 	l, err := linear.New(w.T(), nil, exec)
 	return General{l}, err
@@ -50,7 +50,8 @@ func (g General) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error 
 	return kernel.Attention(out, projected, k, v, &o)
 }
 
-// GeneralGradients are the outputs of [General.Backward]. Those that are not set are not computed.
+// GeneralGradients are the outputs of [General.Backward]. A gradient that is not set is not
+// computed.
 type GeneralGradients struct {
 	kernel.Gradients           // Q, K, V, Bias and Sinks
 	W                []float32 // [size of q, size of k], contiguous: with respect to the matrix
@@ -62,14 +63,15 @@ type GeneralGradients struct {
 //	Q = dp·Wᵀ
 //	W = the sum of qᵀ·dp over all queries
 //
-// The other gradients are those of that attention. w is the matrix that [NewGeneral] has packed,
-// [size of q, size of k], contiguous; Q alone needs it. Q is summed up in segments of 128 columns,
-// W in segments of 128 queries, which are numbered as in [B, H, Lq], see [linear.Product].
+// The other gradients are the gradients of attention over p. w is the matrix that [NewGeneral] has
+// packed, [size of q, size of k], contiguous; Q alone needs it. Q is summed up in segments of 128
+// columns, W in segments of 128 queries, which are numbered as in [B, H, Lq], see [linear.Product].
 //
-// Shapes, options and errors are those of [kernel.AttentionBackward]: opts are those of the call of
-// Attend, and lse is a result of it. q and its gradient are float32 and neither ragged nor paged.
-// The queries are projected again, to memory that is recycled: in the steady state a call allocates
-// nothing. With Accumulate, W is added to as by linear.Product: its sums start from what it holds.
+// Shapes, options and errors are as for [kernel.AttentionBackward]: opts are the options of the
+// call of Attend, and lse is a result of it. q and its gradient are float32 and neither ragged nor
+// paged. The queries are projected again, to memory that is recycled: in the steady state a call
+// allocates nothing. With Accumulate, W is added to as by linear.Product: its sums start from what
+// it holds.
 func (g General) Backward(out GeneralGradients, dout, q, k, v, lse kernel.Tensor, w []float32, opts *kernel.BackwardOptions) error {
 	o := valueOf(opts)
 	if bad := g.checkBackward(&out, &dout, &q, &k, &v, &lse, w, &o); bad != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/attn-go/attn/linear"
 )
 
-// Parameters are the gradients of the parameters of a projection. Those that are nil are not
+// Parameters are the gradients of the parameters of a projection. A gradient that is nil is not
 // computed.
 type Parameters struct {
 	Weight []float32 // [outputs, inputs], contiguous

@@ -42,8 +42,8 @@ type MultiHead struct {
 	Similarity Similarity
 }
 
-// Attend lets the tokens of query attend to those of key and value. These are tokens
-// without heads, in float32:
+// Attend lets the tokens of query attend to the tokens of key and value. All are tokens without
+// heads, in float32:
 //
 //	query [B, 1, Lq, width of query]  kernel.BLHD(data, b, lq, 1, width)
 //	key   [B, 1, Lk, width of key]
@@ -56,8 +56,8 @@ type MultiHead struct {
 // In self-attention query, key and value are the same tensor. In cross-attention key and
 // value are the same, such as the output of an encoder.
 //
-// The options are those of the attention in each head: Options.Weights is [B, Heads, Lq,
-// Lk], and the default of Options.Scale is 1/√D.
+// The options are for the attention in each head: Options.Weights is [B, Heads, Lq, Lk], and the
+// default of Options.Scale is 1/√D.
 //
 // Tokens that the mask hides are projected too, but they do not change the result. The
 // projections take memory for B·(Lq+Lk) tokens. It is recycled: in the steady state a call

@@ -10,8 +10,8 @@ import (
 	"github.com/attn-go/attn/linear"
 )
 
-// MultiHeadGradients are the outputs of [MultiHead.Backward], float32. Those that are not set are
-// not computed.
+// MultiHeadGradients are the outputs of [MultiHead.Backward], float32. A gradient that is not set
+// is not computed.
 type MultiHeadGradients struct {
 	// Query, Key and Value have the shapes of query, key and value, ragged if these are, with
 	// tokens at equal distances. Two or all of them may be the same tensor, as in self-attention:
@@ -24,9 +24,9 @@ type MultiHeadGradients struct {
 	Sinks []float32     // with respect to Options.Sinks
 }
 
-// MultiHeadWeights are the weights of the projections, [outputs, inputs], contiguous. Q, K and V
-// are needed for the gradients of query, key and value, and O for all but that of its own
-// parameters, if there is such a projection.
+// MultiHeadWeights are the weights of the projections, [outputs, inputs], contiguous. The gradients
+// of query, key and value need Q, K and V. All gradients but O's own need O. A projection that is
+// nil has no weights.
 type MultiHeadWeights struct{ Q, K, V, O []float32 }
 
 // Backward computes the gradients of [MultiHead.Attend] from dout, the gradient of its out, and the
@@ -38,17 +38,17 @@ type MultiHeadWeights struct{ Q, K, V, O []float32 }
 //	Key    = dk·K      K.Weight = dkᵀ·key              K.Bias = the sum of dk
 //	Value  = dv·V      V.Weight = dvᵀ·value            V.Bias = the sum of dv
 //
-// dq, dk and dv are those of the method Backward of the similarity, which must be [Differentiable],
-// and everything else is [linear.Backward], over all tokens, batch row by batch row. Where there is
-// no projection, Query, Key and Value are dq, dk and dv.
+// The method Backward of the similarity, which must be [Differentiable], computes dq, dk and dv.
+// [linear.Backward] computes everything else, over all tokens, batch row by batch row. Where there
+// is no projection, Query, Key and Value are dq, dk and dv.
 //
 //	dout [B, 1, Lq, width of out]  float32, with tokens at equal distances; ragged if query is
 //
-// With opts.Accumulate all gradients are added to, those of tokens and parameters as
-// linear.Backward does it: their sums start from what the outputs hold.
+// opts.Accumulate adds all gradients to what the outputs hold. The sums of tokens and parameters
+// start from there, as in linear.Backward.
 //
-// query, key, value, trace and the other opts are those of the call of Forward. w has the weights
-// that the projections were made of.
+// query, key, value, trace and the other opts are the same as in the call of Forward. w has the
+// weights that the projections were made of.
 //
 // The gradients share no memory with anything else, but for Query, Key and Value as said
 // there. The gradients of heads and projections take memory for 2·B·(Lq+Lk) tokens at

@@ -8,8 +8,8 @@ import (
 )
 
 // A MultiHeadTrace is what [MultiHead.Forward] keeps for [MultiHead.Backward], in memory of the
-// caller's, in float32. All but LSE are tokens without heads, ragged where the input is. Those of a
-// projection that is nil are not used. LSE is always needed.
+// caller's, in float32. All but LSE are tokens without heads, ragged where the input is. A tensor
+// of a projection that is nil is not used. LSE is always needed.
 type MultiHeadTrace struct {
 	Q     kernel.Tensor // [B, 1, Lq, Heads·D]: the projected queries
 	K     kernel.Tensor // [B, 1, Lk, KVHeads·D]: the projected keys
@@ -32,8 +32,8 @@ func (t *MultiHeadTrace) projections() [4]*kernel.Tensor {
 // The options are those with which gradients are known, and Accumulate is not used. out has the
 // bits of Attend.
 //
-// All tokens, those of query, key, value and trace, lie at equal distances, as in
-// kernel.BLHD(data, b, l, 1, width). The trace shares no memory with anything else.
+// All tokens, of query, key, value and trace, lie at equal distances, as in kernel.BLHD(data, b, l,
+// 1, width). The trace shares no memory with anything else.
 //
 // In the steady state a call allocates nothing. Bad input gets a [*kernel.Error]. out
 // then stays untouched; the trace may hold anything.

@@ -21,10 +21,10 @@ import (
 //   - [Cosine]: q·k/(|q|·|k|)
 //   - [Func]: any function of a query and a key
 type Similarity interface {
-	// Attend computes out = softmax(similarity(q, k), masked)·v. Shapes, options and errors are
-	// those of [kernel.Attention]. Options.Scale multiplies the similarity. Its default, 0, stands
-	// for the formula of the similarity as it is: 1, but 1/√D for ScaledDot. -0 is 0. nil stands
-	// for the zero Options. What opts points to moves to the heap when Attend is called by an
+	// Attend computes out = softmax(similarity(q, k), masked)·v. Shapes, options and errors are as
+	// for [kernel.Attention]. Options.Scale multiplies the similarity. Its default, 0, stands for
+	// the formula of the similarity as it is: 1, but 1/√D for ScaledDot. -0 is 0. nil stands for
+	// the zero Options. What opts points to moves to the heap when Attend is called by an
 	// interface: a program that must not allocate keeps its Options.
 	Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error
 }
@@ -162,9 +162,9 @@ func log2Units(x float32) float32 { return float32(float64(x) * math.Log2E) }
 type Differentiable interface {
 	Similarity
 
-	// Backward computes the gradients of Attend from dout, the gradient of its out. Shapes,
-	// options and errors are those of [kernel.AttentionBackward]: opts are those of the call of
-	// Attend, and lse is Options.LSE of it, which it has written.
+	// Backward computes the gradients of Attend from dout, the gradient of its out. Shapes, options
+	// and errors are as for [kernel.AttentionBackward]: opts are the options of the call of Attend,
+	// and lse is the Options.LSE that it wrote.
 	Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts *kernel.BackwardOptions) error
 }
 
@@ -180,14 +180,14 @@ func (Dot) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts *
 	return kernel.AttentionBackward(g, dout, q, k, v, lse, &o)
 }
 
-// Backward implements [Differentiable]. With n = q/|q| and dn, the gradient of attention over the
-// normalised queries and keys n and k/|k|, that of a query is
+// Backward implements [Differentiable]. With n = q/|q|, and dn the gradient of attention over the
+// normalised queries n and keys k/|k|, a query has the gradient
 //
 //	dq = (dn - q·(q·dn)/|q|²)/|q|
 //
-// and that of a key alike. It is zero for a query or a key of zeros, of which the cosine has no
-// derivative, and where dn is zero. q·dn and |q|² are summed up in float64, in ascending order, and
-// the result is rounded at the end; a NaN is 0x7FC00000.
+// and a key likewise. It is zero for a query or a key of zeros, where the cosine has no derivative,
+// and where dn is zero. q·dn and |q|² are summed up in float64, in ascending order, and the result
+// is rounded at the end; a NaN is 0x7FC00000.
 //
 // q, k and their gradients are float32 and neither ragged nor paged. They are copied to memory that
 // is recycled: in the steady state a call allocates nothing.

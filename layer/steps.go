@@ -124,8 +124,7 @@ func checkLengths(lengths []int, n, scores int) *check.Failure {
 // A value of weight 0 does not count, even if it is NaN or Inf. Sums are computed in
 // float64 and rounded at the end.
 //
-// exec says how the call is computed; the zero Exec is the default. The errors are those of
-// [Softmax].
+// exec says how the call is computed; the zero Exec is the default. Errors are as for [Softmax].
 func WeightedSum(out, weights, v kernel.Tensor, exec kernel.Exec) error {
 	t, err := elementwise.Begin("layer.WeightedSum", &exec, checkWeightedSum(&out, &weights, &v))
 	if err != nil {

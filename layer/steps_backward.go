@@ -15,9 +15,8 @@ import (
 //	dx[j] = y[j]·(dy[j] - (y[0]·dy[0] + ... + y[n-1]·dy[n-1]))
 //
 // The rows, n numbers each, lie one after another. dx and dy have the length of y. dx may be y or
-// dy, and these may overlap. Where y is 0, dx is 0, whatever dy holds there: scores that are
-// not valid need no lengths. A result that is NaN is 0x7FC00000. exec and the errors are those of
-// Softmax.
+// dy, and these may overlap. Where y is 0, dx is 0, whatever dy holds there: scores that are not
+// valid need no lengths. A result that is NaN is 0x7FC00000. exec and errors are as for Softmax.
 //
 // The sum, in ascending order, the difference and the product are computed in float64, and
 // the result is rounded at the end.
@@ -25,8 +24,8 @@ func SoftmaxBackward(dx, dy, y []float32, n int, exec kernel.Exec) error {
 	return softmaxBackward.Run(&exec, &elementwise.Call{Size: n, Slices: [6][]float32{dx, dy, y}})
 }
 
-// WeightedSumGradients are the outputs of [WeightedSumBackward], float32. Those that are not set
-// are not computed.
+// WeightedSumGradients are the outputs of [WeightedSumBackward], float32. A gradient that is not
+// set is not computed.
 type WeightedSumGradients struct {
 	Weights kernel.Tensor // [B, H, Lq, Lk]: with respect to weights
 	V       kernel.Tensor // [B, Hkv, Lk, Dv]: with respect to v
@@ -41,13 +40,13 @@ type WeightedSumGradients struct {
 // does not count for V, even if dout is NaN. The gradient of such a weight is of no use if it
 // is a hidden one: [SoftmaxBackward] leaves it out.
 //
-// The scores of [Dot] have gradients of this kind: with ds, those of the scores, the
-// gradient of the queries is WeightedSum(dq, ds, k), and that of the keys V, with ds as the weights
-// and the queries as dout.
+// The scores of [Dot] have gradients of this kind: with ds, the gradients of the scores, the
+// queries have the gradient WeightedSum(dq, ds, k). The keys have V, with ds as the weights and the
+// queries as dout.
 //
 // The gradients share no memory with each other or with another argument. Sums are computed in
-// float64, in ascending order, and rounded at the end; a NaN is 0x7FC00000. exec and the errors are
-// those of WeightedSum.
+// float64, in ascending order, and rounded at the end; a NaN is 0x7FC00000. exec and errors are as
+// for WeightedSum.
 func WeightedSumBackward(g WeightedSumGradients, dout, weights, v kernel.Tensor, exec kernel.Exec) error {
 	t, err := elementwise.Begin("layer.WeightedSumBackward", &exec, checkWeightedSumBackward(&g, &dout, &weights, &v))
 	if err != nil {

@@ -28,12 +28,12 @@ type TorchWeights struct {
 }
 
 // FromTorch returns PyTorch's nn.MultiheadAttention(embed, heads, batch_first=True) with the
-// weights w. Bad weights get a [*kernel.Error]. exec says how the call packs them, as that of
+// weights w. Bad weights get a [*kernel.Error]. exec says how the call packs them, as in
 // [linear.New].
 //
-// PyTorch's masks of bools hide where they are true: a key_padding_mask is a mask of
-// [PaddingMask], an attn_mask one of [HiddenMask]. PyTorch adds its masks of floats to the scores:
-// they are kernel.Options.Bias.
+// PyTorch's masks of bools hide where they are true: [PaddingMask] makes a key_padding_mask, and
+// [HiddenMask] an attn_mask. PyTorch adds its masks of floats to the scores: they are
+// kernel.Options.Bias.
 func FromTorch(embed, heads int, w TorchWeights, exec kernel.Exec) (*MultiHead, error) {
 	if embed < 1 {
 		return nil, &kernel.Error{Where: "layer.FromTorch: embed", Got: fmt.Sprint(embed), Want: "at least 1"}

@@ -67,8 +67,9 @@ const (
 	// the first in its lowest bits, or the zero points of neighbouring outputs (qweight, qzeros).
 	GPTQ
 
-	// AWQ: codes [K, N] and zero points [groups, N]. A word has those of 8 neighbouring outputs, in
-	// the order 0, 2, 4, 6, 1, 3, 5, 7 from its lowest bits on (qweight, qzeros). Bits is 4.
+	// AWQ: codes [K, N] and zero points [groups, N]. A word has the codes of 8 neighbouring
+	// outputs, in the order 0, 2, 4, 6, 1, 3, 5, 7 from its lowest bits on (qweight, qzeros). Bits
+	// is 4.
 	AWQ
 )
 
@@ -77,7 +78,7 @@ const (
 const Affine Format = 1 << 16
 
 // FromAffine packs integers with scales and zero points, and the bias, N numbers or nil for none.
-// All is copied. exec is that of [New].
+// All is copied. exec is as for [New].
 //
 // The layer has the bits of New on the weights as float32. It takes 4.5 bits a weight with scales
 // that are binary16, the same for each 32 inputs, and integers q-z from -8 to 7; 6 with q of 4 bits
@@ -86,8 +87,8 @@ const Affine Format = 1 << 16
 // all other cases the weights are float32, and [Linear.Format] is 0: then calls cannot have
 // Options.DynamicInt8.
 //
-// Bad input is a [*kernel.Error], and so are scales and zero points that are NaN or infinite;
-// weights that do not fit memory are one of the kind [kernel.ErrMemory].
+// Bad input is a [*kernel.Error], and so are scales and zero points that are NaN or infinite. If
+// the weights do not fit memory, the error has the kind [kernel.ErrMemory].
 func FromAffine(w *AffineWeights, bias []float32, exec kernel.Exec) (*Linear, error) {
 	f := w.check()
 	if f == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// Gradients are the outputs of [Backward]. Those that are not set are not computed.
+// Gradients are the outputs of [Backward]. A gradient that is not set is not computed.
 type Gradients struct {
 	X    Matrix    // [M, K]: with respect to x
 	W    Matrix    // [N, K]: with respect to the weights
@@ -30,16 +30,16 @@ type Gradients struct {
 // memory with each other or with an argument; the rows of X and W are contiguous. With
 // opts.Accumulate they are added to what is there.
 //
-// X and W are those of [Product]: X is summed up in segments of 128 outputs of the layer, W in
-// segments of 128 rows. Bias has segments of 32 rows, and groups of 32 segments:
+// X and W are sums as in [Product]: X has segments of 128 outputs of the layer, W segments of 128
+// rows. Bias has segments of 32 rows, and groups of 32 segments:
 //
 //	a[i] = sum of dy[m][n] over m = 32i..min(32i+31, M-1), ascending, from +0
 //	b[k] = a[32k] + a[32k+1] + ... + a[32k+31], from left to right, as far as there are segments
 //	Bias[n] = b[0] + b[1] + ..., from left to right, after Bias[n] itself with opts.Accumulate
 //
-// A result that is NaN is 0x7FC00000. The gradient with respect to weights that are shared by
-// several calls, such as the steps of a recurrent network, is that of one call with all rows, or
-// their sum by Accumulate: the two differ in rounding.
+// A result that is NaN is 0x7FC00000. Several calls may share weights, such as the steps of a
+// recurrent network. One call with all rows computes the gradient, or several calls add it up with
+// Accumulate: the two differ in rounding.
 //
 // In the steady state a call allocates nothing. An error is a [*kernel.Error], and leaves
 // the gradients untouched.

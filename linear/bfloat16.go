@@ -25,8 +25,8 @@ import (
 // calls take about as long as with float32; on CPUs with a unit for tiles (AMX) they take less. A
 // factor has an error of up to 2^-9 of it. The result has the same bits on every CPU.
 //
-// [Linear.Rows] has the rounded weights, and [Linear.DType] is BFloat16. exec and the errors are
-// those of New.
+// [Linear.Rows] has the rounded weights, and [Linear.DType] is BFloat16. exec and errors are as for
+// New.
 func RoundBFloat16(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 	t, err := elementwise.Begin("linear.RoundBFloat16", &exec, checkRound(&w, bias))
 	if err != nil {

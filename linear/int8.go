@@ -13,9 +13,9 @@ const (
 	// unless int8Least of them are larger.
 	int8Bytes = 256 << 10
 
-	// int8Least is the fewest rows of a task if there are more: with fewer, weights are fetched too
-	// often.
-	int8Least = 48
+	// int8Least is the fewest rows of a task if there are more: with fewer, weights are fetched and
+	// widened too often.
+	int8Least = 96
 
 	// int8TileRows is a multiple of the rows of every kernel's highest tile: 16 with AMX, 24 with
 	// VNNI.
@@ -38,7 +38,7 @@ func rowWords(k int) int { return k / ukernel.BlockSteps * ukernel.RowWords }
 
 // int8Rows is the most rows of a task.
 func (j *job) int8Rows() int {
-	return min(maxRows/int8Least*int8Least, max(int8Least, int8Bytes/(4*rowWords(j.linear.depth()))/int8Least*int8Least))
+	return min(maxRows/int8TileRows*int8TileRows, max(int8Least, int8Bytes/(4*rowWords(j.linear.depth()))/int8TileRows*int8TileRows))
 }
 
 // int8Task computes a range of rows times some panels.
@@ -51,7 +51,7 @@ func (s *scratch) int8Task(j *job, rows, panels interval) {
 		s.quantized = rows
 	}
 	most := int8Steps
-	if rows.len() >= int8Least {
+	if rows.len() >= int8TileRows {
 		most = int8ManySteps
 	}
 	product := j.tier.Weights().Blocks[l.packed].GemmInt8

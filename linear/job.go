@@ -88,6 +88,10 @@ const (
 	onceRows    = 2
 	skinnySteps = 1024
 
+	// Products in bfloat16 with widened weights take roundedSteps at a time: their register tiles have
+	// few rows, so that the part of a panel has to stay in L1.
+	roundedSteps = ukernel.InputSegment
+
 	// Grouped formats are unpacked for up to unpackRows rows, if there are kernels for that, and
 	// widened for more.
 	unpackRows = 2
@@ -136,6 +140,9 @@ func (j *job) plan(t *tier.Tier, option int) {
 	j.tiles = j.linear.tiles(t, m)
 	j.widens = !j.int8 && !j.tiles && j.linear.widens(t, m)
 	j.unpacks = j.widens && j.linear.unpacks(t, m)
+	if j.widens && j.linear.rounds {
+		j.steps = min(j.steps, roundedSteps)
+	}
 	direct := !j.widens && !j.isProduct() && !j.int8 && !j.tiles
 	needsL1 := j.linear.format == 0 && t.WeightSteps == ukernel.InputSegment
 	if direct && (m <= onceRows || m <= skinnyRows && !needsL1) {

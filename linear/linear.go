@@ -1,12 +1,11 @@
-// Package linear computes linear layers, out = x·Wᵀ + b. [New] packs the weights of a layer once,
-// [FromBlocks] those of 8 or 4 bits in the formats of GGUF files, and [FromAffine] those of GPTQ,
-// AWQ and ONNX. [Linear.WriteTo] writes the packed
-// layer, and [FromPacked] uses it where it lies, as in a mapped file. [Linear.Apply]
-// multiplies the rows of a [Matrix] with the weights, and [Linear.Project] those of a
-// [kernel.Tensor]. [Linear.Rows] looks rows of the weights up.
+// Package linear computes linear layers, out = x·Wᵀ + b. [New] packs the weights of a layer once.
+// [FromBlocks] packs quantized weights in the formats of GGUF files, and [FromAffine] weights of
+// GPTQ, AWQ and ONNX. [Linear.WriteTo] writes the packed layer, and [FromPacked] uses it where it
+// lies, as in a mapped file. [Linear.Apply] multiplies the rows of a [Matrix] with the weights, and
+// [Linear.Project] the rows of a [kernel.Tensor]. [Linear.Rows] looks rows of the weights up.
 //
-// For training, [Backward] computes the gradients of a layer, [AddRows] those of a look-up, and
-// [Product] multiplies two matrices that change from call to call.
+// For training, [Backward] computes the gradients of a layer, [AddRows] the gradient of a look-up,
+// and [Product] multiplies two matrices that change from call to call.
 //
 // Like attention in package kernel, a result has the same bits on every CPU, with any
 // number of threads, and whatever other rows are in the call.
@@ -48,16 +47,15 @@ type Linear struct {
 // none. Both are copied. Weights that lie as [K, N] are passed as their [Matrix.T]. exec says how
 // the call, not the layer, computes; the zero Exec is the default.
 //
-// Weights whose magnitude is below 2^-126 are taken for +0: on some CPUs a product with
-// such a number takes 100 times as long as others. The others keep their values, and all
-// keep their type. Weights of 16 bits are widened, exactly, when they are used. A call with
-// many rows takes as long as with float32. A call with few rows, which mostly waits for the
-// weights, takes half as long. On Linux the packed weights of a large layer lie in huge
-// pages, if the system has them.
+// Weights whose magnitude is below 2^-126 are taken for +0: on some CPUs a product with such a
+// number takes 100 times as long as others. Other weights keep their values, and all keep their
+// type. Weights of 16 bits are widened, exactly, when they are used. A call with many rows takes as
+// long as with float32. A call with few rows, which mostly waits for the weights, takes half as
+// long. On Linux the packed weights of a large layer lie in huge pages, if the system has them.
 //
 // Bad input is a [*kernel.Error], and so are more than 2^28 elements if several of them share
-// memory. Weights that do not fit memory or the memory limit of the program (GOMEMLIMIT) once
-// they are packed are one of the kind [kernel.ErrMemory].
+// memory. If the packed weights do not fit memory or the memory limit of the program (GOMEMLIMIT),
+// the error has the kind [kernel.ErrMemory].
 func New(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 	t, err := elementwise.Begin("linear.New", &exec, checkNew(&w, bias))
 	if err != nil {
@@ -122,7 +120,7 @@ const mostShared = 1 << 28
 // Shape returns the numbers of outputs and of inputs.
 func (l *Linear) Shape() (n, k int) { return l.n, l.k }
 
-// DType returns the type of the weights: that of quantized ones is Float32, see [Linear.Format].
+// DType returns the type of the weights. It is Float32 for quantized ones, see [Linear.Format].
 func (l *Linear) DType() kernel.DType { return kernel.DType(l.dtype) }
 
 // Apply computes out = x·Wᵀ + b for the rows of x:
@@ -204,8 +202,8 @@ func (l *Linear) check(out, x *Matrix, opts *Options) *check.Failure {
 	return cmp.Or(opts.Activation.check(), check.Threads("Options.Threads", opts.Threads))
 }
 
-// Project applies the layer to every row of a tensor, in as few calls of [Linear.Apply]
-// as the strides allow. The bits and the errors are those of Apply.
+// Project applies the layer to every row of a tensor, in as few calls of [Linear.Apply] as the
+// strides allow. Bits and errors are as for Apply.
 //
 //	x   [B, H, L, K]  float32, not paged
 //	out [B, H, L, N]  float32, not paged, overwritten; ragged if x is, with the same

@@ -13,12 +13,11 @@ import (
 // weights, or one for each output. The d of a block is multiplied by that, rounded to float32, and
 // then by v, rounded again.
 //
-// In GGUF files the scale of a tensor is another one, of the same name with the end scale in place
-// of weight. In checkpoints of ModelOpt it is weight_scale_2, in those of compressed-tensors
-// 1/weight_global_scale; their numbers and block scales become blocks by [NVFP4Blocks].
+// In GGUF files the scale of a tensor is another tensor, whose name ends in scale in place of
+// weight. In checkpoints of ModelOpt it is weight_scale_2, and in compressed-tensors
+// 1/weight_global_scale; [NVFP4Blocks] makes blocks of their numbers and block scales.
 //
-// Errors are those of FromBlocks. So is a scale that is not 0 and not from 2^-64 to 2^64 in
-// magnitude.
+// Errors are as for FromBlocks. A scale must be 0, or from 2^-64 to 2^64 in magnitude.
 func FromNVFP4(blocks []byte, scales []float32, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
 	f := checkQuantized(NVFP4, blocks, n, k, bias)
 	switch {
@@ -46,7 +45,7 @@ func checkScales(scales []float32, n int) *check.Failure {
 
 // NVFP4Blocks returns weights as blocks of [NVFP4], with as many bytes as it is given, from the
 // form in which safetensors have them. A row of K weights, a multiple of 64, has K/2 bytes of
-// numbers, those of inputs 2i (in the lower half) and 2i+1 in byte i, and K/16 scales as E4M3. Rows
+// numbers, with inputs 2i (in the lower half) and 2i+1 in byte i, and K/16 scales as E4M3. Rows
 // follow each other.
 //
 // Bad input is a [*kernel.Error].

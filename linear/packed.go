@@ -47,8 +47,8 @@ const PackedVersion = 4
 // layer was made of, and pack them again if FromPacked returns an error. The bytes depend on the
 // layer alone, not on the CPU or the tier: machines may share a file.
 //
-// It returns the number of bytes that w took. Errors are those of w, and [io.ErrShortWrite]
-// if w takes less and returns none; a nil w is a [*kernel.Error].
+// It returns the number of bytes that w took. Errors are the errors of w, and [io.ErrShortWrite] if
+// w takes less and returns none; a nil w is a [*kernel.Error].
 func (l *Linear) WriteTo(w io.Writer) (int64, error) {
 	if w == nil {
 		return 0, &kernel.Error{Where: "linear.Linear.WriteTo: w", Got: "nil", Want: "a writer"}

@@ -29,11 +29,11 @@ type ProductOptions struct {
 //	out [M, N]  overwritten, or added to with opts.Accumulate; its rows are contiguous, and no
 //	            element of a or b lies between its first and its last element
 //
-// a·b is the product with b.T(). The bits are those of Apply of the layer that [New] makes
-// of b without a bias, but that subnormal numbers of b stay what they are: chains of fused
-// multiply-adds for segments of 128 of the K columns. On some CPUs a product with many of
-// them takes 100 times as long. b is packed in memory that is recycled, which takes some
-// time: weights that are used in several calls are better packed once, by New.
+// a·b is the product with b.T(). The bits are as if [New] packed b without a bias and Apply used
+// it: chains of fused multiply-adds for segments of 128 of the K columns. But subnormal numbers of
+// b stay what they are; on some CPUs a product with many of them takes 100 times as long. Each call
+// packs b in memory that is recycled, which takes some time: pack weights that several calls use
+// once, by New.
 //
 // In the steady state a call allocates nothing. An error is a [*kernel.Error], and leaves
 // out untouched.

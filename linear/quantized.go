@@ -19,14 +19,14 @@ import (
 )
 
 // A Format is a format of quantized weights: integers with a scale d, and perhaps a minimum m, for
-// some neighbouring inputs of an output. They are those of the [GGUF] file format: the type of a
-// tensor there has the same name and number, and its bytes are the data of [FromBlocks].
+// some neighbouring inputs of an output. The formats come from [GGUF] files: the type of a tensor
+// there has the same name and number, and its bytes are the data of [FromBlocks].
 //
 // [GGUF]: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 type Format int
 
 // The formats. A block of 32 weights is d and m as binary16, little-endian, followed by the
-// integers q. Byte i of 16 holds those of weights i, in its lower half, and i+16.
+// integers q. Byte i of 16 holds the q of weights i, in its lower half, and i+16.
 const (
 	Q4_0 Format = 2 // 18 bytes: d, 16 bytes; a weight is d·q - 8d
 	Q4_1 Format = 3 // 20 bytes: d, m, 16 bytes; a weight is d·q + m
@@ -36,7 +36,7 @@ const (
 
 	// Blocks of 256 weights: d, and m in all but Q3_K and Q6_K, as binary16, with an integer s, and
 	// t, for each 16 or 32 weights. A weight is (d·s)·q - m·t, of Q3_K (d·s)·(q-4), of Q6_K
-	// (d·s)·(q-32). The places of the bits are those of [ggml].
+	// (d·s)·(q-32). The bits lie as in [ggml].
 	//
 	// [ggml]: https://github.com/ggml-org/llama.cpp/blob/master/ggml/src/ggml-common.h
 	Q2_K Format = 10 // 84 bytes: q of 2 bits, s and t of 4 for each 16
@@ -49,18 +49,18 @@ const (
 	// -35, -22, -10, 1, 13, 25, 38, 53, 69, 89 and 113; a weight is d·q.
 	IQ4_NL Format = 20
 
-	// MXFP4 is 17 bytes: e, and 16 bytes as in Q4_0, whose numbers 0 to 7 stand for the v
-	// 0, 0.5, 1, 1.5, 2, 3, 4 and 6, and 8 to 15 for those negated; a weight is
-	// 2^(e-127)·v, rounded to float32, and +0 if v is -0 or the weight is below 2^-126 (Open
-	// Compute Project: "OCP Microscaling Formats (MX) Specification", version 1.0). With e of
-	// 253 and 254 those from 2^128 on are infinite, and with e of 255 all are NaN; in a block
-	// of 32 zeros e may be any, and they are +0.
+	// MXFP4 is 17 bytes: e, and 16 bytes as in Q4_0, whose numbers 0 to 7 stand for the v 0, 0.5,
+	// 1, 1.5, 2, 3, 4 and 6, and 8 to 15 for those negated; a weight is 2^(e-127)·v, rounded to
+	// float32, and +0 if v is -0 or the weight is below 2^-126 (Open Compute Project: "OCP
+	// Microscaling Formats (MX) Specification", version 1.0). With e of 253 and 254, weights from
+	// 2^128 on are infinite; with e of 255 all are NaN. In a block of 32 zeros e may be any, and
+	// the weights are +0.
 	MXFP4 Format = 39
 
 	// NVFP4 is 36 bytes for 64 weights: 4 d as E4M3, and 32 bytes of numbers for the v of MXFP4.
-	// Byte i < 8 of the 8 bytes for each d has those of weights i, in its lower half, and i+8. A
-	// weight is d·v, and +0 if v is -0. If d is negative, so is its weight, which ggml takes for
-	// positive, and if it is NaN, all 16 are, where ggml has 0: files of weights have neither.
+	// Byte i < 8 of the 8 bytes for each d has the numbers of weights i, in its lower half, and
+	// i+8. A weight is d·v, and +0 if v is -0. If d is negative, so is its weight, which ggml takes
+	// for positive, and if it is NaN, all 16 are, where ggml has 0: files of weights have neither.
 	// [FromNVFP4] takes a scale of float32 beside.
 	NVFP4 Format = 40
 )
@@ -91,9 +91,9 @@ func (f Format) Block() (weights, bytes int) {
 }
 
 // Widen converts whole blocks to float32: dst has as many numbers as there are weights in data. A
-// weight is what the format says, with every operation rounded as ggml does it, so that the bits
-// are those of its functions: unlike in a layer, -0 keeps its sign, weights with an infinite scale
-// are infinite, and subnormal ones keep their value. Of a NaN the bits are open.
+// weight is what the format says, with every operation rounded as in ggml, so that the bits equal
+// its functions': unlike in a layer, -0 keeps its sign, weights with an infinite scale are
+// infinite, and subnormal ones keep their value. The bits of a NaN are open.
 //
 // Bad input is a [*kernel.Error].
 func (f Format) Widen(dst []float32, data []byte) error {
@@ -124,9 +124,9 @@ func (f Format) failure() *check.Failure {
 }
 
 // FromBlocks packs quantized weights, [N, K] for N outputs and K inputs, and the bias, N numbers or
-// nil for none. data has the blocks of one output after those of another, K/32 of them each, or
-// K/64, or K/256; K is a positive multiple of 32, 64 or 256, see [Format.Block]. All is copied, and
-// data is not needed any more. exec and its errors are those of New.
+// nil for none. data has the blocks of output 0, then of output 1, and so on: K/32, K/64 or K/256
+// blocks each; K is a positive multiple of 32, 64 or 256, see [Format.Block]. All is copied, and
+// data is not needed any more. exec and its errors are as for New.
 //
 // A weight is fma(d, q, m), rounded to float32 once, where q is an integer of the block as
 // an unsigned one and m makes up for that: -8d for Q4_0, and for Q8_0 and IQ4_NL, whose q
@@ -143,7 +143,7 @@ func (f Format) failure() *check.Failure {
 // AVX2. On CPUs with neither AVX2 nor NEON that is Go code, and so are products with
 // Options.DynamicInt8: both are slow there.
 //
-// Errors are those of [New].
+// Errors are as for [New].
 func FromBlocks(format Format, data []byte, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
 	return newQuantized("linear.FromBlocks", checkQuantized(format, data, n, k, bias), format, data, nil, n, k, bias, exec)
 }
@@ -216,10 +216,10 @@ func (l *Linear) panelBlocks(p int) []byte {
 //	d = a/127 rounded to binary16
 //	q = w/d rounded to an integer, ties to even, and at most 127 in magnitude; 0 if d is 0
 //
-// Both quotients are those of float32. The layer takes 34 bytes for 32 weights. If K is no multiple
-// of 32, calls copy the last inputs of each row of x, which changes no bit.
+// Both quotients are rounded to float32 first. The layer takes 34 bytes for 32 weights. If K is no
+// multiple of 32, calls copy the last inputs of each row of x, which changes no bit.
 //
-// Errors are those of New. A weight that is NaN or infinite, or whose d would be (from some 8.3·10⁶
+// Errors are as for New. A weight that is NaN or infinite, or whose d would be (from some 8.3·10⁶
 // on), is an error, too.
 func QuantizeInt8(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 	t, err := elementwise.Begin("linear.QuantizeInt8", &exec, checkInt8(&w, bias))

@@ -17,8 +17,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// Gradients are the outputs of [RMSNormBackward] and [LayerNormBackward]. Those that are not set
-// are not computed.
+// Gradients are the outputs of [RMSNormBackward] and [LayerNormBackward]. A gradient that is not
+// set is not computed.
 type Gradients struct {
 	X            kernel.Tensor // with respect to x: a tensor like x
 	Weight, Bias []float32     // with respect to the weight and the bias: D numbers

@@ -25,8 +25,8 @@ import (
 type Options struct {
 	kernel.Exec
 
-	// Residual, if set, is added to x before the norm: a tensor like x. Each sum is rounded,
-	// and is a NaN 0x7FC00000 if it is a NaN. The bits are those of a separate addition.
+	// Residual, if set, is added to x before the norm: a tensor like x. Each sum is rounded, as by
+	// a separate addition; a NaN is 0x7FC00000.
 	Residual kernel.Tensor
 
 	// Sum, if set, receives x + Residual. It needs a Residual, and may be x or Residual itself,
@@ -43,9 +43,9 @@ type Options struct {
 //	weight               D numbers, or nil for ones
 //	eps                  0 or more, finite
 //
-// A row is the D elements of a token, or with H heads those of each head. out may be x or
-// the residual. The numeric contract, package contract, defines the bits. A NaN makes its row
-// NaN. Infinite elements, and squares beyond float32, give what the formula gives: zeros and NaN.
+// A row is the D elements of a token, or of one head of it if there are H heads. out may be x or
+// the residual. The numeric contract, package contract, defines the bits. A NaN makes its row NaN.
+// Infinite elements, and squares beyond float32, give zeros and NaN, as the formula says.
 //
 // In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. Calls that share no
 // row may run at once. An error is a [*kernel.Error], and

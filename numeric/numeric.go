@@ -29,8 +29,8 @@
 //   - Take random numbers from generators of integers, such as math/rand/v2's PCG. NormFloat64 and
 //     ExpFloat64 use math.Log and math.Exp.
 //
-// To test that on an amd64 machine alone, compare the results of go test with those of
-// GOAMD64=v3 go test: only the latter fuses.
+// To test that on an amd64 machine alone, compare the results of go test and GOAMD64=v3 go test:
+// only the latter fuses.
 package numeric
 
 import (
@@ -65,13 +65,13 @@ func Exp2Slice(dst, src []float32, exec kernel.Exec) error {
 	return exp2.Run(&exec, &elementwise.Call{Slices: [6][]float32{dst, src}})
 }
 
-// TanhSlice computes dst[i] = Tanh(src[i]). The arguments and the errors are those of [Exp2Slice].
+// TanhSlice computes dst[i] = Tanh(src[i]). Arguments and errors are as for [Exp2Slice].
 func TanhSlice(dst, src []float32, exec kernel.Exec) error {
 	return tanh.Run(&exec, &elementwise.Call{Slices: [6][]float32{dst, src}})
 }
 
 // AddSlice computes dst[i] = x[i] + y[i], and a NaN 0x7FC00000 where that is a NaN: the residual
-// connection of a model. dst may be x or y. exec and the errors are those of [Exp2Slice].
+// connection of a model. dst may be x or y. exec and errors are as for [Exp2Slice].
 func AddSlice(dst, x, y []float32, exec kernel.Exec) error {
 	return add.Run(&exec, &elementwise.Call{Slices: [6][]float32{dst, x, y}})
 }

@@ -120,10 +120,10 @@ const (
 // any more, so that [QuantizeInt4] and [QuantizeInt8] lose less: QuaRot,
 // https://arxiv.org/abs/2404.00456.
 //
-// x has a multiple of n elements, and n is a power of two from 16 to 32768, such as the
-// size of a head or a factor of it; else the error is a [*kernel.Error]. A block
-// with an element that is no finite number is NaN or infinite all over. exec and the error
-// of a tier are those of [Exp2Slice]. An error leaves x untouched.
+// x has a multiple of n elements, and n is a power of two from 16 to 32768, such as the size of a
+// head or a factor of it; else the error is a [*kernel.Error]. A block with an element that is no
+// finite number is NaN or infinite all over. exec, and errors about tiers, are as for [Exp2Slice].
+// An error leaves x untouched.
 func Hadamard(x []float32, n int, exec kernel.Exec) error {
 	if n < leastHadamard || n > mostHadamard || n&(n-1) != 0 {
 		return &kernel.Error{Where: "numeric.Hadamard: n", Got: fmt.Sprint(n), Want: fmt.Sprintf("a power of two from %d to %d", leastHadamard, mostHadamard)}

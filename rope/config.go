@@ -38,20 +38,20 @@ type Config struct {
 	Pairing Pairing
 
 	// Sections, if not nil, gives a token several positions, one for each of 1 to 8 sections, such
-	// as time, height and width (M-RoPE: Wang et al., "Qwen2-VL"). A section has so many pairs,
-	// which rotate by its position: Dims/2 in all. Pairs of a section are neighbours, those of the
-	// first section come first. A token with one position in all sections is rotated as without
-	// them.
+	// as time, height and width (M-RoPE: Wang et al., "Qwen2-VL"). Sections[i] is the number of
+	// pairs that rotate by position i of the token; the numbers add up to Dims/2. Pairs of a
+	// section are neighbours, and the first section comes first. A token with one position in all
+	// sections is rotated as without them.
 	Sections []int
 
-	// InterleavedSections deals the pairs out: pair i is in section i mod len(Sections), or in
-	// the first one if that section has its pairs already (Qwen3-VL). So no section but the
-	// first has more than every len(Sections)-th pair.
+	// InterleavedSections deals the pairs out: pair i is in section i mod len(Sections), or in the
+	// first one if that section has its pairs already (Qwen3-VL). Only the first section can have
+	// more than every len(Sections)-th pair.
 	InterleavedSections bool
 
-	// Positions is the number of positions, from 0 on, whose cosines and sines New
-	// computes and keeps in a table, 4·Dims bytes each. Those of other positions are
-	// computed when they are used, which takes some 25 ns per pair. The bits are the same.
+	// Positions is the number of positions, from 0 on, whose cosines and sines New computes and
+	// keeps in a table, 4·Dims bytes each. The cosines and sines of other positions are computed
+	// when they are used, which takes some 25 ns per pair. The bits are the same.
 	Positions int
 }
 

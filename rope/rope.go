@@ -101,10 +101,10 @@ func (r *Rope) compute(position int, row []float32) {
 // Apply rotates x in place: a tensor [B, H, L, D] with D ≥ Dims() of float32, float16 or bfloat16,
 // neither paged nor ragged. Elements of 16 bits are widened, rotated in float32, and rounded once,
 // by the conversions of package numeric. All heads of a token have the same position. positions
-// holds either L positions, which are those of every batch row, or B·L, one batch row after the
-// other; with Config.Sections it holds that many for the first section, then as many for the next
-// one, as the position_ids [3, B, L] of Transformers. Any int is a position. Rotating by -p undoes
-// rotating by p, up to rounding. exec says how the call is computed; the zero Exec is the default.
+// holds either L positions, for all batch rows alike, or B·L, one batch row after the other; with
+// Config.Sections it holds that many for the first section, then as many for the next one, as the
+// position_ids [3, B, L] of Transformers. Any int is a position. Rotating by -p undoes rotating by
+// p, up to rounding. exec says how the call is computed; the zero Exec is the default.
 //
 // In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. Calls that
 // share no row may run at once. An error is a [*kernel.Error] and leaves x untouched.

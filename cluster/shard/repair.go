@@ -17,14 +17,14 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// Repair looks for workers, see [Client.Refresh], and copies blocks that fewer than
-// Config.Replicas of them hold to others. It returns the number of copies. Workers that are
-// gone, or have lost their blocks, no longer count as holders. Call it after a worker has
-// failed, or come; for a sequence it counts as appending. It is for sequences that only this client
-// knows: those of the directory the workers repair by themselves.
+// Repair looks for workers, see [Client.Refresh], and copies blocks that fewer than Config.Replicas
+// of them hold to others. It returns the number of copies. Workers that are gone, or have lost
+// their blocks, no longer count as holders. Call it after a worker has failed, or come; for a
+// sequence it counts as appending. It is for sequences that only this client knows: workers repair
+// the sequences of the directory by themselves.
 //
-// The error is a [*kernel.Error], a [*BlocksError] if there are blocks that no worker holds, or
-// that of [Client.Refresh]. What could be copied is copied.
+// The error is a [*kernel.Error], a [*BlocksError] if there are blocks that no worker holds, or the
+// error of [Client.Refresh]. Repair copies what it can even then.
 func (c *Client) Repair(ctx context.Context, sequences ...*Sequence) (copies int, err error) {
 	if err := c.checkSequences(sequences); err != nil {
 		return 0, err

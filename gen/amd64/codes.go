@@ -24,13 +24,13 @@ const (
 
 // Codes emits them. The tier of AVX-512 takes from AVX2 those that it lacks.
 func (g *gen) Codes() {
+	g.scaleRows()
 	if g.EVEX() {
 		g.integerPairs()
 		g.vnniKeyCodes()
 		g.vnniValueCodes()
 	} else {
 		g.round()
-		g.scaleRows()
 		g.keyCodes()
 		g.integerPairs()
 		g.valueCodes()
@@ -38,43 +38,59 @@ func (g *gen) Codes() {
 	g.codeTiles()
 }
 
-// scaleRows multiplies a vector of lanes of all rows.
+// scaleRows multiplies some vectors of lanes of all rows: each waits for its maximum of the row
+// before.
 func (g *gen) scaleRows() {
 	g.Kernel(spec.ScaleRows)
+	lanes := g.SliceLen("max")
+	if g.EVEX() {
+		g.CMPQ(lanes, operand.Imm(uint64(g.Lanes())))
+		g.JL(operand.LabelRef("few"))
+	}
 	s, ld, a, lda, n := g.Slice("s"), g.Stride("ld"), g.Slice("a"), g.Stride("lda"), g.Num("n")
 	scales, lsc, max := g.Slice("scales"), g.Stride("lsc"), g.Slice("max")
-	loop.Lanes(g, g.SliceLen("max"), "One vector of lanes.", []reg.GPVirtual{s, a, max}, nil, func() {
-		top := g.Vec()
-		g.VMOVUPS(emit.At(max, 0), top)
+	loop.Chunks(g, g.pairVectors(), lanes, func(vectors int, name string) {
+		g.Label(name)
+		tops := g.Vecs(vectors)
+		for v, top := range tops {
+			g.LoadVec(max, v, top)
+		}
 		to, from, scale, left := g.GP64(), g.GP64(), g.GP64(), g.GP64()
 		g.MOVQ(s, to)
 		g.MOVQ(a, from)
 		g.MOVQ(scales, scale)
 		g.MOVQ(n, left)
-		rows := func(name string, product func(x reg.VecVirtual)) {
-			loop.AnyTimes(g, left, name, name+"end", false, func() {
-				x := g.Vec()
-				g.VBROADCASTSS(emit.At(scale, 0), x)
-				product(x)
-				g.VMOVUPS(x, emit.At(to, 0))
-				g.VMAXPS(top, x, top)
+		rows := func(kind string, product func(factor, x reg.VecVirtual, v int)) {
+			loop.AnyTimes(g, left, name+kind, name+kind+"end", false, func() {
+				factor := g.Vec()
+				g.VBROADCASTSS(emit.At(scale, 0), factor)
+				for v, top := range tops {
+					x := g.Vec()
+					product(factor, x, v)
+					g.StoreVec(x, to, v)
+					g.VMAXPS(top, x, top)
+				}
 				g.ADDQ(ld, to)
 				g.ADDQ(lda, from)
 				g.ADDQ(lsc, scale)
 			})
 		}
 		g.CMPB(g.Argument("load"), operand.Imm(0))
-		g.JNE(operand.LabelRef("loads"))
-		rows("row", func(x reg.VecVirtual) { g.VMULPS(emit.At(from, 0), x, x) })
-		g.JMP(operand.LabelRef("done"))
-		g.Label("loads")
-		rows("sum", func(x reg.VecVirtual) {
-			y := g.Vec()
-			g.VMOVUPS(emit.At(from, 0), y)
-			g.VFMADD213PS(emit.At(to, 0), y, x)
+		g.JNE(operand.LabelRef(name + "loads"))
+		rows("row", func(factor, x reg.VecVirtual, v int) { g.VMULPS(emit.At(from, v*g.VecBytes()), factor, x) })
+		g.JMP(operand.LabelRef(name + "done"))
+		g.Label(name + "loads")
+		rows("sum", func(factor, x reg.VecVirtual, v int) {
+			g.LoadVec(from, v, x)
+			g.VFMADD213PS(emit.At(to, v*g.VecBytes()), factor, x)
 		})
-		g.Label("done")
-		g.VMOVUPS(top, emit.At(max, 0))
+		g.Label(name + "done")
+		for v, top := range tops {
+			g.StoreVec(top, max, v)
+		}
+		g.Advance(vectors*g.VecBytes(), s, a, max)
 	})
-	g.Return()
+	if g.EVEX() {
+		g.toAVX2(spec.ScaleRows)
+	}
 }

@@ -112,6 +112,7 @@ type gemmer struct {
 	segment int          // steps of one, if that is no argument: then sums are stored, and nothing else is done with them
 	evenOdd bool         // a product in bfloat16, see gemm_evenodd.go
 	inTurn  bool         // and its even steps come before the odd ones
+	holds   bool         // or its sums of segments stay in registers
 
 	variants []spec.WeightVariant // of a product with a packed panel
 
@@ -121,6 +122,7 @@ type gemmer struct {
 	p, b, k     reg.GPVirtual      // of the step, and steps or iterations left of the segment
 	acc         [][]reg.VecVirtual // a tile has its rows in the first ones
 	odds        [][]reg.VecVirtual // the same for the chains of odd steps
+	sums        [][]reg.VecVirtual // and for the sums of segments
 
 	spans   []emit.Span // of heights, that have an inner loop together
 	heights *emit.Heights
@@ -209,8 +211,10 @@ const (
 func (t *gemmer) emit(rows int) {
 	t.memory()
 	t.a, t.c, t.m = t.g.Slice("a"), t.g.Slice("c"), t.g.Num("m")
-	t.single()
-	defer t.cut()
+	if !t.holds {
+		t.single()
+		defer t.cut()
+	}
 	t.ldc = t.g.Argument("ldc")
 	t.g.SHLQ(operand.Imm(2), t.ldc)
 	t.rs, t.cs, t.ldb = t.g.Stride("rs"), t.g.Stride("cs"), t.g.Num("ldb")
@@ -253,9 +257,16 @@ func (t *gemmer) emit(rows int) {
 		if t.evenOdd && !t.inTurn {
 			t.odds = append(t.odds, t.g.Vecs(t.vectors))
 		}
+		if t.holds {
+			t.sums = append(t.sums, t.g.Vecs(t.vectors))
+		}
 	}
 	for _, s := range t.spans {
 		t.tile(s, height)
+	}
+	if t.holds {
+		t.held()
+		return
 	}
 	t.store()
 }
@@ -276,6 +287,10 @@ func (t *gemmer) tile(s emit.Span, height reg.GPVirtual) {
 		t.skipHeight(height)
 	}
 	t.g.MOVQ(t.g.Memory(t.g.Param("b").Base()), t.b)
+	if t.holds {
+		t.hold(s, name)
+		return
+	}
 	t.lookAhead(rows, t.p)
 	t.fetchSums(acc, name)
 	t.g.MOVQ(t.first, t.k)

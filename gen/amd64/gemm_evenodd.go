@@ -8,30 +8,35 @@ import (
 )
 
 // Products in bfloat16 have two chains for each sum: even steps make the one, and odd steps the
-// other. At the end of a segment, after 32 steps, both are added, and their sum is added to C in
-// memory, as other products do with their segments.
+// other. At the end of a segment, after 32 steps, both are added, and their sum is added to those of
+// the segments before it.
 //
-// With AVX-512, and with pairs, which bring an even and an odd step by one load, both chains stay
-// in registers, so that register tiles have half the height of others. With AVX2 they would read A
-// and B too often: a tile of full height takes the even steps of a segment, leaves their sums on
-// the stack, and takes the odd ones. On Zen 3 16 lanes and 24 then have 0.80 to 0.85 of the speed
-// of float32; with both chains in registers they had 0.80, and 0.6 to 0.7 where the rows of A are
+// With AVX-512 both chains and the sums stay in registers, so that register tiles have a third of
+// the height of others, and the next segment begins while the sums are added.
+//
+// With AVX2 both chains would read A and B too often: a tile of full height takes the even steps of
+// a segment, leaves their sums on the stack, and takes the odd ones. The sums of segments wait in C,
+// as those of other products do. On Zen 3 16 lanes and 24 then have 0.80 to 0.85 of the speed of
+// float32; with both chains in registers they had 0.80, and 0.6 to 0.7 where the rows of A are
 // columns of values.
+//
+// Pairs bring an even and an odd step by one load. Their chains are in registers, and the sums wait
+// in C.
 
-// evenOddFMAs is the number of chains of a register tile in registers: 8 would hide the latency of
-// an FMA.
-const evenOddFMAs = 24
+// heldRegisters is the number of registers for the chains and the sums of a register tile. 8 chains
+// would hide the latency of an FMA.
+const heldRegisters = 27
 
 // EvenOdd emits GemmEvenOdd.
 func (g *gen) EvenOdd(s spec.TileShape) {
 	g.Kernel(spec.GemmEvenOdd(s.Vectors, s.Vectors*g.Lanes()))
-	t := &gemmer{g: g, vectors: s.Vectors, evenOdd: true, segment: spec.BF16Segment, inTurn: !g.EVEX()}
+	t := &gemmer{g: g, vectors: s.Vectors, evenOdd: true, segment: spec.BF16Segment, inTurn: !g.EVEX(), holds: g.EVEX()}
 	const most = 8 // rows, for whose multiples there are registers
 	if t.inTurn {
 		t.emit(min(most, s.Rows))
 		return
 	}
-	t.emit(min(most, evenOddFMAs/(2*s.Vectors)))
+	t.emit(min(most, heldRegisters/(3*s.Vectors)))
 }
 
 // TakesPairs says that WeightGemm does.
@@ -102,6 +107,62 @@ func (t *gemmer) chainsInTurn(acc [][]reg.VecVirtual, name string) {
 		t.g.SHRQ(operand.Imm(1), one)
 		t.g.SUBQ(one, x.at)
 	}
+}
+
+// hold emits a tile whose sums stay in registers until they are stored. They begin with C, or with
+// -0, which changes no number that is added to it.
+func (t *gemmer) hold(s emit.Span, name string) {
+	sums, acc := t.sums[:s.Most], t.acc[:s.Most]
+	t.g.Move(t.first, t.left)
+	if s.Single() {
+		t.g.MOVQ(operand.U32(s.Most), t.k)
+		t.g.MOVQ(t.k, t.height)
+	}
+	t.g.CMPB(t.g.Argument("load"), operand.Imm(0))
+	t.g.JNE(operand.LabelRef("load"))
+	t.g.VBROADCASTSS(t.g.Constant(minusZero), sums[0][0])
+	for i, row := range sums {
+		for v, sum := range row {
+			if i+v > 0 {
+				t.g.VMOVAPS(sums[0][0], sum)
+			}
+		}
+	}
+	t.g.Label(name + "segment")
+	t.g.MOVQ(t.left, t.k)
+	t.limit(t.k)
+	t.g.SUBQ(t.k, t.left)
+	t.zeros(acc)
+	t.bothChains(acc, name)
+	for i, row := range sums {
+		for v, sum := range row {
+			t.g.VADDPS(acc[i][v], sum, sum)
+		}
+	}
+	t.g.CMPQ(t.left, operand.Imm(0))
+	t.g.JNE(operand.LabelRef(name + "segment"))
+	t.g.JMP(operand.LabelRef("store"))
+}
+
+// minusZero has the bits of -0.
+const minusZero = 0x80000000
+
+// held emits what tiles have together that hold their sums: how these begin with C, and how they
+// are stored.
+func (t *gemmer) held() {
+	t.g.Comment("C is the first summand.")
+	t.g.Label("load")
+	t.g.MOVQ(t.c, t.start)
+	t.g.MOVQ(t.height, t.k)
+	t.eachRow("load", t.sums, func(sum reg.VecVirtual, v int, c operand.Mem) { t.g.VMOVUPS(c, sum) })
+	t.g.MOVQ(t.start, t.c)
+	t.toSegment()
+
+	t.g.Comment("Store.")
+	t.g.Label("store")
+	t.g.MOVQ(t.height, t.k)
+	t.eachRow("store", t.sums, func(sum reg.VecVirtual, v int, c operand.Mem) { t.g.VMOVUPS(sum, c) })
+	t.g.JMP(operand.LabelRef("rows"))
 }
 
 // bothChains emits k steps, and adds both chains.

@@ -26,15 +26,15 @@ func (t *gemmer) toStore(s emit.Span) {
 
 // eachRow moves c over the rows of C, as many as k says, and calls f with the memory of each
 // vector.
-func (t *gemmer) eachRow(kind string, f func(sum reg.VecVirtual, v int, c operand.Mem)) {
-	for i, row := range t.acc {
+func (t *gemmer) eachRow(kind string, sums [][]reg.VecVirtual, f func(sum reg.VecVirtual, v int, c operand.Mem)) {
+	for i, row := range sums {
 		for v, sum := range row {
 			f(sum, v, emit.At(t.c, v*t.g.VecBytes()))
 		}
 		if kind != "max" { // which leaves C to store
 			t.g.ADDQ(t.ldc, t.c)
 		}
-		if i < len(t.acc)-1 {
+		if i < len(sums)-1 {
 			t.g.DECQ(t.k)
 			t.g.JZ(operand.LabelRef(kind + "end"))
 		}
@@ -46,7 +46,7 @@ func (t *gemmer) eachRow(kind string, f func(sum reg.VecVirtual, v int, c operan
 func (t *gemmer) store() {
 	t.g.Comment("Store.")
 	t.g.Label("store")
-	t.eachRow("store", func(sum reg.VecVirtual, v int, c operand.Mem) { t.g.VMOVUPS(sum, c) })
+	t.eachRow("store", t.acc, func(sum reg.VecVirtual, v int, c operand.Mem) { t.g.VMOVUPS(sum, c) })
 	t.g.CMPQ(t.mode, operand.Imm(storeOne))
 	t.g.JE(operand.LabelRef("rows"))
 	if t.segment == 0 {
@@ -67,7 +67,7 @@ func (t *gemmer) store() {
 	t.g.CMPQ(t.adds, operand.Imm(0))
 	t.g.JE(operand.LabelRef("sums"))
 	t.g.MOVQ(t.height, t.k)
-	t.eachRow("add", func(sum reg.VecVirtual, v int, c operand.Mem) { t.g.VADDPS(c, sum, sum) })
+	t.eachRow("add", t.acc, func(sum reg.VecVirtual, v int, c operand.Mem) { t.g.VADDPS(c, sum, sum) })
 	t.g.MOVQ(t.start, t.c)
 	t.g.Label("sums")
 	if t.segment == 0 {
@@ -96,7 +96,7 @@ func (t *gemmer) raiseMax() {
 		t.g.VMOVUPS(emit.At(t.k, v*t.g.VecBytes()), max[v])
 	}
 	t.g.MOVQ(t.height, t.k)
-	t.eachRow("max", func(sum reg.VecVirtual, v int, c operand.Mem) { t.g.VMAXPS(max[v], sum, max[v]) })
+	t.eachRow("max", t.acc, func(sum reg.VecVirtual, v int, c operand.Mem) { t.g.VMAXPS(max[v], sum, max[v]) })
 	t.g.MOVQ(t.maxima, t.k)
 	for v := range max {
 		t.g.VMOVUPS(max[v], emit.At(t.k, v*t.g.VecBytes()))
@@ -114,7 +114,7 @@ func (t *gemmer) storeMerge() {
 	}
 	t.g.MOVQ(t.betas, beta)
 	t.g.MOVQ(t.height, t.k)
-	t.eachRow("merge", func(sum reg.VecVirtual, v int, c operand.Mem) {
+	t.eachRow("merge", t.acc, func(sum reg.VecVirtual, v int, c operand.Mem) {
 		x := t.g.Vec()
 		t.g.VMULPS(c, alpha[v], x)
 		t.g.VFMADD231PS(emit.At(beta, v*t.g.VecBytes()), sum, x)
@@ -137,6 +137,11 @@ func (t *gemmer) nextSegment() {
 	t.g.MOVQ(t.left, t.k)
 	t.limit(t.k)
 	t.g.SUBQ(t.k, t.left)
+	t.toSegment()
+}
+
+// toSegment emits the way back to a segment of the tile.
+func (t *gemmer) toSegment() {
 	for _, s := range t.spans[:len(t.spans)-1] {
 		t.g.CMPQ(t.height, operand.U32(s.Least))
 		t.g.JGE(operand.LabelRef(tileLabel(s.Most) + "segment"))

@@ -21,7 +21,7 @@ import (
 // How integers are multiplied is in int8_avx2.go, int8_grouped.go and int8_vnni.go. Two products
 // have another order, with the blocks in the outer loop and the rows in the inner one: those of
 // many rows with 8-bit weights with AVX2, see int8_words.go, and of grouped formats with VNNI, see
-// int8_grouped_vnni.go.
+// int8_many.go.
 //
 // Formats that differ in offsets and minima, in little else, are one function: see int8Formats.
 //
@@ -80,8 +80,8 @@ type int8Dot interface {
 
 	frameBytes(q ukernel.PackedFormat) int // on the stack
 
-	// manyRows emits products of many rows that go another way, before all else, and returns after
-	// them.
+	// manyRows emits products of many rows that go another way, and returns after them. For what
+	// follows it clears C.
 	manyRows(t *int8Gemmer)
 
 	// prepare emits what is done once for a block of the rows.
@@ -177,7 +177,6 @@ func (g *gen) gemmInt8(t *int8Gemmer, dot int8Dot) {
 		t.frame = g.Frame(n)
 	}
 	dot.manyRows(t)
-	t.clear()
 	groups := dot.tiles(t.format)
 	for _, shapes := range groups {
 		name := fmt.Sprintf("vectors%d", shapes[0].Vectors)

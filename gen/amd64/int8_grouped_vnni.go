@@ -41,14 +41,19 @@ const (
 	groupedBegin = spec.BlockSteps * groupedRows
 )
 
-// tiles has 3 rows, as 2 and 1 take a tenth more time than 4.
-func (*vnniGrouped) tiles(ukernel.PackedFormat) [][]spec.TileShape {
-	return [][]spec.TileShape{{{Vectors: 1, Rows: groupedRows}, {Vectors: 1, Rows: 4}, {Vectors: 1, Rows: 3}, {Vectors: 1, Rows: 2}, {Vectors: 1, Rows: 1}}}
+// tiles has 3 rows, as 2 and 1 take a tenth more time than 4. Tiles of 8 rows are for calls that
+// vnniMany does not take, of 2-bit weights above all.
+func (*vnniGrouped) tiles(q ukernel.PackedFormat) [][]spec.TileShape {
+	list := []spec.TileShape{{Vectors: 1, Rows: 4}, {Vectors: 1, Rows: 3}, {Vectors: 1, Rows: 2}, {Vectors: 1, Rows: 1}}
+	if q == ukernel.U4x16 {
+		list = append([]spec.TileShape{{Vectors: 1, Rows: groupedRows}}, list...)
+	}
+	return [][]spec.TileShape{list}
 }
 
-func (*vnniGrouped) frameBytes(ukernel.PackedFormat) int { return groupedBegin + 8*groupedRows }
-
-func (*vnniGrouped) manyRows(*int8Gemmer) {}
+func (*vnniGrouped) frameBytes(ukernel.PackedFormat) int {
+	return max(groupedBegin+8*groupedRows, manyFrame)
+}
 
 // wide is set if the sums of groups do not fit into 16 bits.
 func (*vnniGrouped) wide(t *int8Gemmer) bool { return t.format.Bits() > 4 }
@@ -56,7 +61,7 @@ func (*vnniGrouped) wide(t *int8Gemmer) bool { return t.format.Bits() > 4 }
 func (d *vnniGrouped) prepare(t *int8Gemmer) {
 	g, order := t.g, t.g.YMM()
 	rows := g.rowsFrom(t.x, t.ldx, t.rows)
-	g.VMOVDQU(g.Repeated("groupHalves", 3<<16|1, 7<<16|5, 11<<16|9, 15<<16|13, 2<<16|0, 6<<16|4, 10<<16|8, 14<<16|12), order)
+	g.VMOVDQU(groupHalves(g), order)
 	for i := range t.rows {
 		codes := g.YMM()
 		g.VPERMW(rows.at(i, 0), order, codes)
@@ -73,6 +78,11 @@ func (d *vnniGrouped) prepare(t *int8Gemmer) {
 	if more := t.format.Bits() - 4; more > 0 {
 		d.moreMask = g.filled((1<<more - 1) * 0x11111111)
 	}
+}
+
+// groupHalves is the order of the halves of words by groups: those of the second first.
+func groupHalves(g *gen) operand.Mem {
+	return g.Repeated("groupHalves", 3<<16|1, 7<<16|5, 11<<16|9, 15<<16|13, 2<<16|0, 6<<16|4, 10<<16|8, 14<<16|12)
 }
 
 // filled returns a vector of a constant.

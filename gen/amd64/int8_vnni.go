@@ -27,7 +27,7 @@ func (vnniDot) tiles(ukernel.PackedFormat) [][]spec.TileShape {
 
 func (vnniDot) frameBytes(ukernel.PackedFormat) int { return 0 }
 
-func (vnniDot) manyRows(*int8Gemmer) {}
+func (vnniDot) manyRows(t *int8Gemmer) { t.clear() }
 
 func (vnniDot) prepare(*int8Gemmer) {}
 

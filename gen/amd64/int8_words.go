@@ -51,6 +51,7 @@ const (
 // manyRows emits the products of many rows with whole panels of 8-bit weights. What follows is for
 // other calls.
 func (avx2Dot) manyRows(t *int8Gemmer) {
+	defer t.clear()
 	if t.format.Bits() != 8 {
 		return
 	}

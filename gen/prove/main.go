@@ -143,9 +143,11 @@ func mutate(p *harness.Prover, a *harness.Architecture, n, workers int) {
 	fmt.Printf("%s: %d of %d mistakes found\n", a.GOARCH, found, made)
 }
 
-// exhaustAll tries all values of lemmas, and adds a line to the record for each that holds.
+// exhaustAll tries all values of lemmas, the short ones first, and adds a line to the record for
+// each that holds.
 func exhaustAll(l *equal.Lemmas, record io.Writer, workers int) {
 	list := slices.DeleteFunc(l.All(), func(x *equal.Lemma) bool { return x.How != equal.Sampled || x.Bits() > 32 })
+	slices.SortStableFunc(list, func(a, b *equal.Lemma) int { return a.Steps - b.Steps })
 	harness.Each(len(list), workers, func(i int) {
 		at := time.Now()
 		line, err := l.Exhaust(list[i])

@@ -11,6 +11,9 @@ func bf(x float32) float32 {
 	if x != x {
 		return CanonicalNaN
 	}
+	if math.Float32bits(x)<<16 == 0 && math.Abs(float64(x)) >= 0x1p-56 { // nothing to round
+		return x
+	}
 	_, e := math.Frexp(float64(x))
 	y := math.RoundToEven(math.Ldexp(float64(x), 8-e)) // of an infinity, too
 	switch y = math.Ldexp(y, e-8); {

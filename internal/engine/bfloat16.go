@@ -24,6 +24,19 @@ func (s *scratch) fitBFloat16(j *Job) {
 	}
 }
 
+// bfloat16Lanes is how wide tiles are at most: wider ones would read their rows of B too often, as
+// registers hold few rows of A times their chains.
+const bfloat16Lanes = 48
+
+// bfloat16Bytes is the size of the scores, or the weights, of a call of GemmEvenOdd. They stay in L1
+// while they are scaled, or while columns of values pass by.
+const bfloat16Bytes = 16 << 10
+
+// bfloat16Keys returns how many keys that are, in whole segments.
+func bfloat16Keys(lanes int) int {
+	return max(1, bfloat16Bytes/(4*lanes)/contract.BF16Segment) * contract.BF16Segment
+}
+
 func packBFloat16(t *tile) {
 	data, off := t.Floats(&t.job.Call.Q)
 	t.PackRows(t.q, data, off, t.job.d(), 1)
@@ -32,17 +45,17 @@ func packBFloat16(t *tile) {
 }
 
 func bfloat16Scores(t *tile, part mask.Span, top []float32) {
-	t.scaledScores(part, top, func(s []float32, at, n int) {
+	t.scaledScores(part, top, bfloat16Keys(t.Lanes), func(s []float32, at, n int) {
 		k, stride, _ := t.keys().Floats(t.Head, at, n)
 		t.kern.GemmEvenOdd(s, t.Lanes, k, stride, 1, t.q, t.Lanes, n, t.job.d(), false)
 	})
 }
 
-// scaledScores computes scores from the products with n keys from number at on.
-func (t *tile) scaledScores(part mask.Span, top []float32, product func(s []float32, at, n int)) {
+// scaledScores computes scores from the products with n keys from number at on, at most so many.
+func (t *tile) scaledScores(part mask.Span, top []float32, most int, product func(s []float32, at, n int)) {
 	w, top := t.Lanes, t.orIgnored(top)
 	for n := 0; part.Lo < part.Hi; part.Lo += n {
-		n = ukernel.RowsPerCall(part.Len(), w*t.job.d())
+		n = ukernel.RowsPerCall(min(part.Len(), most), w*t.job.d())
 		s := t.scoresFrom(part)
 		product(s, t.Key(part.Lo), n)
 		t.kern.ScaleRows(s, w, s, w, n, t.job.derived.scales[:], 0, false, top)
@@ -55,18 +68,23 @@ func bfloat16Softmax(t *tile, n int, max, sum []float32) {
 
 func bfloat16Values(t *tile) {
 	t.roundDropped()
-	b, w, dv := &t.block, t.Lanes, t.job.dv()
-	n := b.keys.Len()
-	first := min(n, contract.BF16Segment-b.keys.Lo%contract.BF16Segment)
-	v, stride, _ := t.values().Floats(t.Head, t.Key(b.keys.Lo), n)
-	o := t.room()
-	for e := 0; e < dv; {
-		m := valuesPerCall(dv-e, w, n)
-		t.kern.GemmEvenOdd(o[e*w:], w, v[e:], 1, stride, b.scores, w, m, first, false)
-		if first < n {
-			t.kern.GemmEvenOdd(o[e*w:], w, v[first*stride+e:], 1, stride, b.scores[first*w:], w, m, n-first, true)
+	v, stride, _ := t.values().Floats(t.Head, t.Key(t.block.keys.Lo), t.block.keys.Len())
+	t.evenOddValues(v, stride)
+}
+
+// evenOddValues computes the product of the weights with the rounded values of their keys, which lie
+// a stride apart.
+func (t *tile) evenOddValues(v []float32, stride int) {
+	w, dv, o, all := t.Lanes, t.job.dv(), t.room(), t.block.keys
+	for keys, n := all, 0; keys.Lo < keys.Hi; keys.Lo += n {
+		n = min(keys.Len(), bfloat16Keys(w))
+		if past := keys.Lo % contract.BF16Segment; past != 0 {
+			n = min(n, contract.BF16Segment-past)
 		}
-		e += m
+		for e, m := 0, 0; e < dv; e += m {
+			m = valuesPerCall(dv-e, w, n)
+			t.kern.GemmEvenOdd(o[e*w:], w, v[(keys.Lo-all.Lo)*stride+e:], 1, stride, t.scoresFrom(keys), w, m, n, keys.Lo > all.Lo)
+		}
 	}
 	t.mergeBlock(o)
 }

@@ -34,7 +34,7 @@ const (
 // lanes are some of the narrowest tile's, whose kernels take any number of its widths.
 func (j *Job) isMixed() bool {
 	d := j.d()
-	return 2*j.rows() <= j.tier.Narrowest() && j.rows()*j.keys() <= mixedPairs && j.kvHeads() > 1 &&
+	return !j.widened.rounds && 2*j.rows() <= j.tier.Narrowest() && j.rows()*j.keys() <= mixedPairs && j.kvHeads() > 1 &&
 		d%ukernel.HeadColumns == 0 && d <= ukernel.ColumnSegment && j.dv() <= mixedWidth
 }
 

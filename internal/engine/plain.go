@@ -7,15 +7,15 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// A plain call is softmax(q·kᵀ·scale)·v and nothing else: float32 throughout, at most one
-// block of keys, all of which every row sees. Its tiles take the kernel calls of task.go
+// A plain call is softmax(q·kᵀ·scale)·v and nothing else: float32 throughout, maybe of numbers that
+// are rounded to bfloat16, at most one block of keys, all of which every row sees. Its tiles take the kernel calls of task.go
 // in the same order. But as no block follows and no option can apply, a tile needs hardly
 // any instruction between these calls. The kernels of a short call take so little time
 // that it feels every one.
 
 // isPlain tells whether the call, which is planned, is plain.
 func (j *Job) isPlain() bool {
-	return j.derived.sameKeys && j.plan.isProduct && j.hasPlainTensors() && j.hasPlainOutput() && j.isOneCallEach()
+	return j.derived.sameKeys && (j.plan.isProduct || j.widened.rounds) && j.hasPlainTensors() && j.hasPlainOutput() && j.isOneCallEach()
 }
 
 // isProduct tells whether scores are products with the keys as they lie in
@@ -103,6 +103,11 @@ func (s *scratch) plainBatch(j *Job, tiles []tile) {
 	for x := range tiles {
 		t := &tiles[x]
 		at := j.Call.K.At(t.Head.Batch, t.Head.Head, 0)
+		if j.widened.rounds {
+			t.kern.GemmEvenOdd(t.block.scores, t.Lanes, all[at:at+size], ld, 1, t.q, t.Lanes, keys, d, false)
+			t.kern.ScaleRows(t.block.scores, t.Lanes, t.block.scores, t.Lanes, keys, j.derived.scales[:], 0, false, t.max)
+			continue
+		}
 		t.kern.GemmMax(t.block.scores, t.Lanes, all[at:at+size], ld, 1, t.q, t.Lanes, keys, d, ukernel.ColumnSegment, t.max)
 	}
 	for x := range tiles {
@@ -110,9 +115,16 @@ func (s *scratch) plainBatch(j *Job, tiles []tile) {
 		t.strategy.softmax(t, keys, t.max, t.sum)
 	}
 	unpack := (*tile).unpackPlain
-	if j.usesHeadValues() {
+	switch {
+	case j.widened.rounds:
+		for x := range tiles {
+			t := &tiles[x]
+			t.keyFrame, t.block.keys = j.derived.frame, j.derived.frame.visible
+			t.evenOddValues(j.Call.V.Rows(t.Head.Batch, t.Head.Head, 0, keys), j.Call.V.Stride(2))
+		}
+	case j.usesHeadValues():
 		unpack = (*tile).unpackValues
-	} else {
+	default:
 		for x := range tiles {
 			t := &tiles[x]
 			t.keyFrame, t.block.keys = j.derived.frame, j.derived.frame.visible
@@ -145,7 +157,11 @@ func (j *Job) usesHeadValues() bool {
 // packPlain packs the queries of the tile and sets its maximum to -Inf.
 func (t *tile) packPlain() {
 	q, off := t.plainRows(&t.scratch.queryRows, &t.job.Call.Q)
-	t.kern.Pack(t.q, len(off), q, off, t.N, t.job.d(), t.job.derived.scale)
+	scale := t.job.derived.scale
+	if t.job.widened.rounds {
+		scale = 1
+	}
+	t.kern.Pack(t.q, len(off), q, off, t.N, t.job.d(), scale)
 	copy(t.max, negInfs[:])
 }
 

@@ -64,8 +64,11 @@ const windowPerQuery = 8
 func (j *Job) tileWidth() int {
 	t := j.tier
 	width, least := t.MainLanes, t.Narrowest()
-	if j.usesUnit() {
+	switch {
+	case j.usesUnit():
 		width, least = min(width, t.Width(unitLanes)), t.Width(ukernel.PanelStep)
+	case j.Call.BFloat16:
+		width = min(width, t.Width(bfloat16Lanes))
 	}
 	if one := t.Width(j.rows()); j.rows() <= one {
 		width = max(width, one)

@@ -11,7 +11,7 @@ import (
 // A short call feels what it takes to convert its tensors row by row, and more that its tiles are
 // not plain ones. So its tensors that are not float32 become so as a whole, by a call of a kernel
 // each, and so does what comes of it in the end. Widening is exact, or one rounded product: no bit
-// depends on where it is done.
+// depends on where it is done. Queries, keys and values of products in bfloat16 are rounded as well.
 
 // shortFloats is the most elements of the tensors of a short call. They stay in L2.
 const shortFloats = 128 << 10
@@ -22,13 +22,14 @@ type widened struct {
 	sizes  [4]int      // in elements, in the order of Call.tensors
 	memory []float32
 	usage  parallel.Usage
+	rounds bool // queries, keys and values are those of products in bfloat16
 }
 
 // isShort tells whether the call, which is derived, would be plain if its tensors were float32, and
 // is short.
 func (j *Job) isShort() bool {
 	c := &j.Call
-	if c.Q.DType() == view.Float32 && c.K.DType() == view.Float32 && c.V.DType() == view.Float32 && c.Out.DType() == view.Float32 {
+	if !c.BFloat16 && c.Q.DType() == view.Float32 && c.K.DType() == view.Float32 && c.V.DType() == view.Float32 && c.Out.DType() == view.Float32 {
 		return false
 	}
 	w, n := &j.widened, 0
@@ -41,7 +42,7 @@ func (j *Job) isShort() bool {
 		}
 	}
 	see := &j.derived.frame.visible
-	return j.derived.sameKeys && j.derived.mods.n == 0 && j.derived.additive == nil && !c.DynamicInt12 && !c.BFloat16 && j.hasPlainOutput() &&
+	return j.derived.sameKeys && j.derived.mods.n == 0 && j.derived.additive == nil && !c.DynamicInt12 && j.hasPlainOutput() &&
 		see.Len() > 0 && blockStart(see.Lo) == blockStart(see.Hi-1) && !(j.keys() >= ukernel.SkinnyKeys && j.isSkinny(j.rows()))
 }
 
@@ -56,8 +57,10 @@ func (j *Job) widen() {
 	}
 	parallel.Fit(&j.memory, &w.usage, &w.memory, n, rows.Aligned)
 	free := w.memory
+	w.rounds = j.Call.BFloat16
 	for i, x := range j.Call.tensors() {
-		if x.DType() == view.Float32 {
+		rounds := w.rounds && x != &j.Call.Out
+		if x.DType() == view.Float32 && !rounds {
 			continue
 		}
 		data := free[:w.sizes[i]:w.sizes[i]]
@@ -65,15 +68,16 @@ func (j *Job) widen() {
 		if x == &j.Call.Out {
 			w.out, *x = *x, rows.Room(data, x)
 		} else {
-			*x = rows.WidenWhole(j.tier, data, x)
+			*x = rows.WidenWhole(j.tier, data, x, rounds)
 		}
 	}
 }
 
-// finishShort rounds the output of a short call.
+// finishShort ends a call. It rounds the output of a short one.
 func (j *Job) finishShort() {
 	if w := &j.widened; w.out.IsSet() {
 		rows.StoreWhole(j.tier, &w.out, &j.Call.Out)
 		w.out = view.Tensor{}
 	}
+	j.widened.rounds = false
 }

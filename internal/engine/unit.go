@@ -24,7 +24,7 @@ func packUnit(t *tile) {
 
 func unitScores(t *tile, part mask.Span, top []float32) {
 	depth := kvrows.Depth(t.job.d())
-	t.scaledScores(part, top, func(s []float32, at, n int) {
+	t.scaledScores(part, top, BlockKeys, func(s []float32, at, n int) {
 		k := t.keys().Rounded(t.Head, at, n)
 		t.job.tier.Unit().GemmTiles(s, t.Lanes, k, depth, t.words, t.Lanes, n, depth, false)
 	})

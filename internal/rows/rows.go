@@ -36,12 +36,18 @@ func WidenBFloat16(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int) 
 		part := dst[:min(n, step)*d]
 		dst = dst[len(part):]
 		Widen(t, part, x, b, h, l, min(n, step))
-		switch {
-		case x.DType() == view.BFloat16:
-			t.Convert().Flush(part, len(part), part, len(part), 1, len(part), scalar.LeastBF16)
-		case x.DType().Size() > 1: // no number of 8 bits is rounded
-			t.Convert().RoundBF16(part, part)
-		}
+		FactorsBF16(t, part, x.DType())
+	}
+}
+
+// FactorsBF16 rounds widened numbers of a type, at most MaxConvert, as products in bfloat16 take
+// them.
+func FactorsBF16(t *tier.Tier, x []float32, was view.DType) {
+	switch {
+	case was == view.BFloat16:
+		t.Convert().Flush(x, len(x), x, len(x), 1, len(x), scalar.LeastBF16)
+	case was.Size() > 1: // no number of 8 bits is rounded
+		t.Convert().RoundBF16(x, x)
 	}
 }
 

@@ -5,18 +5,34 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
+// roundedFloats are widened and rounded at a time.
+const roundedFloats = 2 << 10
+
 // WidenWhole writes a tensor of len(dst) elements, at most MaxConvert and at least one, neither
 // paged nor ragged, to dst as float32, and returns the view of that. A tensor without gaps keeps
-// its strides and takes one call of a kernel. Another one takes as few as its heads or its rows.
-func WidenWhole(t *tier.Tier, dst []float32, x *view.Tensor) view.Tensor {
+// its strides and takes one call of a kernel. Another one takes as few as its heads or its rows. If
+// rounds is true, numbers become factors of products in bfloat16, some at a time while they are in
+// L1.
+func WidenWhole(t *tier.Tier, dst []float32, x *view.Tensor, rounds bool) view.Tensor {
 	shape, strides, scales := x.Shape(), x.Strides(), x.Scales()
 	d := shape[3]
 	from := source{stride: d, scales: one, group: d}
 	if scales != nil {
 		from.scales, from.scaleStride, from.group = scales.F32(), scales.Dim(3), x.Group()
 	}
+	rounds = rounds && x.DType().Size() > 1
 	if x.IsDense(len(dst)) && x.HasScalesInOrder() {
-		from.widen(t, dst, x, len(dst)/d, d)
+		rows := len(dst) / d
+		if rounds { // it has no scales
+			rows = min(rows, max(1, roundedFloats/d))
+		}
+		for ; from.at < len(dst); from.at += rows * d {
+			part := dst[from.at:min(from.at+rows*d, len(dst))]
+			from.widen(t, part, x, len(part)/d, d)
+			if rounds {
+				FactorsBF16(t, part, x.DType())
+			}
+		}
 		return x.WithFloats(dst)
 	}
 	outer, inner := 1, 2
@@ -37,6 +53,9 @@ func WidenWhole(t *tier.Tier, dst []float32, x *view.Tensor) view.Tensor {
 				from.scales = scales.F32()[scales.At(at[0], at[1], at[2]):]
 			}
 			from.widen(t, to, x, n, d)
+			if rounds {
+				FactorsBF16(t, to[:n*d], x.DType())
+			}
 			to = to[n*d:]
 		}
 	}

@@ -3,6 +3,7 @@ package testutil
 import (
 	"bytes"
 	"fmt"
+	"hash/maphash"
 	"math"
 	"testing"
 	"unsafe"
@@ -159,6 +160,14 @@ func (a *Arena) Diff(want *Arena) error {
 		if err := s.diff(&want.Slots[i]); err != nil {
 			return fmt.Errorf("%s%w", s.Name, err)
 		}
+	}
+	return a.Margins()
+}
+
+// Margins returns which canary beside the slices was overwritten.
+func (a *Arena) Margins() error {
+	for i := range a.Slots {
+		s := &a.Slots[i]
 		if !bytes.Equal(s.before, margin[:len(s.before)]) {
 			return fmt.Errorf("%s: the memory before it was written to", s.Name)
 		}
@@ -167,6 +176,16 @@ func (a *Arena) Diff(want *Arena) error {
 		}
 	}
 	return nil
+}
+
+var seed = maphash.MakeSeed()
+
+// Hash returns a hash of the content of all slices. It is an other one in each process.
+func (a *Arena) Hash() (h uint64) {
+	for i := range a.Slots {
+		h = h*0x9e3779b97f4a7c15 + maphash.Bytes(seed, a.Slots[i].Data)
+	}
+	return h
 }
 
 func (s *Slot) diff(want *Slot) error {

@@ -4,27 +4,40 @@ import (
 	"github.com/attn-go/attn/internal/scalar"
 )
 
-// Gemm is ukernel.Products.Gemm for tiles of w lanes, straight from its definition.
+// Gemm is ukernel.Products.Gemm for tiles of w lanes, straight from its definition. The lanes take
+// their steps side by side, as a CPU waits for the steps of one chain.
 func Gemm(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, load bool) {
+	acc := make([]float32, w)
 	for i := range m {
-		for lane := range w {
-			sum := c[i*ldc+lane]
-			for lo := 0; ; lo += seg {
-				hi := lo + min(seg, k-lo)
-				var acc float32
-				for x := lo; x < hi; x++ {
-					acc = scalar.FMA(a[i*rs+x*cs], b[x*ldb+lane], acc)
-				}
+		sum := c[i*ldc:][:w]
+		for lo := 0; ; lo += seg {
+			hi := lo + min(seg, k-lo)
+			clear(acc)
+			for x := lo; x < hi; x++ {
+				FMA(acc, a[i*rs+x*cs], b[x*ldb:])
+			}
+			for lane := range sum {
 				if lo > 0 || load {
-					sum += acc
+					sum[lane] += acc[lane]
 				} else {
-					sum = acc
-				}
-				if hi == k {
-					break
+					sum[lane] = acc[lane]
 				}
 			}
-			c[i*ldc+lane] = sum
+			if hi == k {
+				break
+			}
+		}
+	}
+}
+
+// FMA adds x·y[i] to each z[i] by scalar.FMA.
+func FMA(z []float32, x float32, y []float32) {
+	y = y[:len(z)]
+	for i := range z {
+		if s := scalar.MulAdd(x, y[i], z[i]); scalar.Rare(s) {
+			z[i] = scalar.FMA(x, y[i], z[i])
+		} else {
+			z[i] = float32(s)
 		}
 	}
 }
@@ -50,20 +63,31 @@ func GemmEvenOdd(w int, c []float32, ldc int, a []float32, rs, cs int, b []float
 	}
 }
 
-// GemmTiles is Unit.GemmTiles, straight from its definition. It allocates nothing.
+// GemmTiles is Unit.GemmTiles, straight from its definition, for up to 64 lanes. It allocates
+// nothing.
 func GemmTiles(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
-	var row, column [32]float32 // contract.BF16Segment
-	for x := 0; x == 0 || x < k; x += len(row) {
-		n := min(len(row), k-x)
-		for lane := range lanes {
-			for y := range n {
-				column[y] = scalar.BF16(uint16(b[(x+y)/2*lanes+lane] >> (y % 2 * 16)))
-			}
-			for i := range m {
-				for y := range n {
-					row[y] = scalar.BF16(a[i*lda+x+y])
+	const segment = 32 // contract.BF16Segment
+	for i := range m {
+		sum := c[i*ldc:][:lanes]
+		for x := 0; x == 0 || x < k; x += segment {
+			var chains [2][64]float32 // of even and of odd steps
+			for y := x; y < min(x+segment, k); y++ {
+				left, chain := scalar.BF16(a[i*lda+y]), chains[y%2][:lanes]
+				for lane, pair := range b[y/2*lanes:][:lanes] {
+					right := scalar.BF16(uint16(pair >> (y % 2 * 16)))
+					if s := scalar.MulAdd(left, right, chain[lane]); scalar.Rare(s) {
+						chain[lane] = scalar.FMA(left, right, chain[lane])
+					} else {
+						chain[lane] = float32(s)
+					}
 				}
-				GemmEvenOdd(1, c[i*ldc+lane:], 0, row[:], 0, 1, column[:], 1, 1, n, load || x > 0)
+			}
+			for lane := range sum {
+				if both := chains[0][lane] + chains[1][lane]; x == 0 && !load {
+					sum[lane] = both
+				} else {
+					sum[lane] += both
+				}
 			}
 		}
 	}

@@ -49,6 +49,7 @@ func TestCPUNames(t *testing.T) {
 		{cpuid.Intel, 6, 0x3f, 2 << 20, iceLake, CPU{SapphireRapids, ByFeatures}},            // as Haswell, with its cache alone
 		{cpuid.Intel, 6, 0x3f, 1 << 20, skylake, CPU{SkylakeX, ByFeatures}},                  // Skylake-X as Haswell
 		{cpuid.Intel, 6, 0xcf, 2 << 20, rapids, CPU{SapphireRapids, ByModel}},                // Emerald Rapids
+		{cpuid.Intel, 6, 0xcf, 2 << 20, rapids[:9], CPU{SapphireRapids, ByModel}},            // in a VM that hides AMX
 		{cpuid.Intel, 6, 0xad, 2 << 20, skylake, CPU{SapphireRapids, ByModel}},               // Granite Rapids, features hidden
 		{cpuid.Intel, 6, 0x97, 5 << 18, alderLake, CPU{AlderLake, ByModel}},                  // Alder Lake
 		{cpuid.Intel, 6, 0x97, 5 << 18, rapids[:9], CPU{SapphireRapids, ByFeatures}},         // with the AVX-512 that its cores have

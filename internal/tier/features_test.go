@@ -58,18 +58,9 @@ func testAlone(t *testing.T, tier *Tier, k Kernel) {
 		tile = slices.Index(tier.Widths, k.Lanes)
 	}
 	p, name := tier.set(tile), testName(k.Name)
-	if err := checkEvery(p, casesOf(name)(p.Lanes), 17); err != nil {
+	if err := checkKernel(p, name, 17, newArena()); err != nil {
 		t.Errorf("%s of %q for %d lanes: %v", name, k.ISA, p.Lanes, err)
 	}
-}
-
-// checkEvery is checkKernel for every n-th case.
-func checkEvery(p *kernelSet, cases []kernelCase, n int) error {
-	var some []kernelCase
-	for i := 0; i < len(cases); i += n {
-		some = append(some, cases[i])
-	}
-	return checkKernel(p, some, newArena())
 }
 
 // TestProductsAreAssembly: a tier that runs, whichever feature the CPU lacks, has no product in Go:

@@ -128,6 +128,9 @@ func (c int8Case) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *ker
 		}
 	}
 	b := randomBlocks(mem, r, c.format, c.scales, c.lanes, c.k)
+	if c.m%4 != 1 {
+		c.joinGroups(b)
+	}
 	if number := byte(255); c.codes != anyCodes {
 		if c.codes == zeros {
 			number = 0
@@ -143,6 +146,23 @@ func (c int8Case) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *ker
 	c.scales.Fill(r, out, c.m, c.lanes, ldc)
 	return func(p *kernelSet) {
 		p.Weights.Blocks[c.format].GemmInt8(out, ldc, x, ldx, b, c.lanes, c.m, c.k, c.load)
+	}
+}
+
+// joinGroups makes the integers of both groups of all blocks equal, as in formats with groups of 32:
+// some kernels have another way for them. In a third of the calls one lane of the last block differs.
+func (c int8Case) joinGroups(b []byte) {
+	if !c.format.Grouped() || c.format.Float32Scales() {
+		return
+	}
+	halves, size := 2*c.format.Halves()*c.lanes, c.format.BlockBytes(c.lanes)
+	for ; len(b) > 0; b = b[size:] {
+		for pair := range slices.Chunk(b[halves:2*halves], 2) {
+			pair[1] = pair[0]
+		}
+		if len(b) == size && c.m%3 == 1 {
+			b[halves+(c.m*2)%halves] ^= 1 << (c.m % 8)
+		}
 	}
 }
 

@@ -19,7 +19,7 @@ type mutant struct {
 func TestMutants(t *testing.T) {
 	const w = 24
 	for _, k := range kernelTests {
-		if err := checkKernel(reference(w), k.cases(w), newArena()); err != nil {
+		if err := checkKernel(reference(w), k.name, every, newArena()); err != nil {
 			t.Errorf("%s: the reference differs from itself: %v", k.name, err)
 		}
 	}
@@ -27,7 +27,7 @@ func TestMutants(t *testing.T) {
 		for _, m := range list {
 			p := reference(w)
 			m.spoil(p)
-			err := checkKernel(p, casesOf(m.kernel)(w), newArena())
+			err := checkKernel(p, m.kernel, every, newArena())
 			if err == nil {
 				t.Errorf("%s: %s: went unnoticed", m.kernel, m.mistake)
 				continue
@@ -78,7 +78,7 @@ func TestGuardMutants(t *testing.T) {
 	} {
 		p := reference(24)
 		x.spoil(p)
-		if err := checkKernel(p, casesOf(x.name)(p.Lanes), newGuardedArena(t, x.place)); err == nil {
+		if err := checkKernel(p, x.name, every, newGuardedArena(t, x.place)); err == nil {
 			t.Errorf("%s: an access beside a slice, %v, went unnoticed", x.name, x.place)
 		} else {
 			t.Log(x.name, err)

@@ -116,32 +116,21 @@ func referenceEvenOdd(f ukernel.SkinnyKernels) ukernel.SkinnyKernels {
 		}
 		return wide
 	}
-	product := ref.GemmEvenOdd // of as many lanes as ref has: one of them counts
 	f.QKEvenOdd = func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, scale float32, max []float32, _ []uint16, _ int) {
-		w, wide, one := len(max), widened(k, ldk, m, d), make([]float32, ref.Lanes)
+		w, wide := len(max), widened(k, ldk, m, d)
 		for lane := range (n + 3) / 4 * 4 {
-			panel := make([]float32, d*ref.Lanes)
-			for x := range d {
-				panel[x*ref.Lanes] = q[x*w+min(lane, n-1)]
-			}
+			testutil.GemmEvenOdd(1, s[lane:], w, wide, d, 1, q[min(lane, n-1):], w, m, d, false)
 			for j := range m {
-				product(one, ref.Lanes, wide[j*d:], d, 1, panel, ref.Lanes, 1, d, false)
-				s[j*w+lane] = one[0] * scale
+				s[j*w+lane] *= scale
 				max[lane] = scalar.Larger(s[j*w+lane], max[lane])
 			}
 		}
 	}
 	f.PVEvenOdd = func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []uint16, _ int) {
-		wide, one := widened(v, ldv, m, dv), make([]float32, ref.Lanes)
+		wide := widened(v, ldv, m, dv)
 		for i := range n {
-			column := make([]float32, m*ref.Lanes)
-			for j := range m {
-				column[j*ref.Lanes] = p[j*ldp+i]
-			}
 			for e := range dv {
-				one[0] = o[i*ldo+e]
-				product(one, ref.Lanes, wide[e:], 1, dv, column, ref.Lanes, 1, m, load)
-				o[i*ldo+e] = one[0]
+				testutil.GemmEvenOdd(1, o[i*ldo+e:], 1, wide[e:], 1, dv, p[i:], ldp, 1, m, load)
 			}
 		}
 	}

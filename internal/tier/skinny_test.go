@@ -12,8 +12,8 @@ import (
 func referenceSkinny(w int) ukernel.SkinnyKernels {
 	return referenceNarrow(ukernel.SkinnyKernels{
 		QK: func(s, k []float32, ldk int, q []float32, n, m, d int, max, _ []float32, _ int) {
+			testutil.Gemm(n, s, w, k, ldk, 1, q, w, m, d, ukernel.ColumnSegment, false)
 			for j := range m {
-				testutil.Gemm(1, s[j*w:], 1, q, 1, w, k[j*ldk:], 1, n, d, ukernel.ColumnSegment, false)
 				for lane := n; lane < w; lane++ {
 					s[j*w+lane] = s[j*w+min(lane, (n-1)|3, n-1)]
 					if lane > (n-1)|3 {
@@ -25,15 +25,12 @@ func referenceSkinny(w int) ukernel.SkinnyKernels {
 		},
 		PV: func(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []float32, _ int) {
 			for i := range n {
-				for e := range dv {
-					acc := o[i*ldo+e]
-					if !load {
-						acc = 0
-					}
-					for j := range m {
-						acc = scalar.FMA(p[j*ldp+i], v[j*ldv+e], acc)
-					}
-					o[i*ldo+e] = acc
+				row := o[i*ldo:][:dv]
+				if !load {
+					clear(row)
+				}
+				for j := range m {
+					testutil.FMA(row, p[j*ldp+i], v[j*ldv:])
 				}
 			}
 		},

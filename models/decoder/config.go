@@ -99,6 +99,15 @@ func (n *network) caches(o *Options, pages int) (all []kvcache.Config) {
 	return all
 }
 
+// AheadBytes returns the memory that a page takes of what the layer of [Options.MTP] has read, see
+// [Session.OpenAhead]; 0 for a model without such a layer.
+func (m *Model) AheadBytes() (int, error) {
+	if m.ahead == nil {
+		return 0, nil
+	}
+	return m.ahead.PageBytes()
+}
+
 // PageBytes returns the memory that a page of a session takes, of which a text needs [Model.Pages].
 func (m *Model) PageBytes() (sum int, err error) {
 	for _, c := range m.layout.slots {

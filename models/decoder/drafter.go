@@ -56,6 +56,9 @@ func (s *Session) guess(ctx context.Context, steps []Step, of []*Guess) error {
 		}
 		left := 0
 		for i, g := range of {
+			if steps[i].Logits == LogitsNone { // which only reads
+				continue
+			}
 			top := [1]int{}
 			if err := numeric.TopK(top[:], logits[i]); err != nil {
 				return err
@@ -89,6 +92,9 @@ func (m *Model) CheckDraft(draft *Model) error {
 // call reads only what is new.
 func (g *generation) drafters(o *GenerateOptions) error {
 	m := o.DraftModel
+	if g.s.along && o.Draft > 0 {
+		return &kernel.Error{Where: "decoder: GenerateOptions.Draft", Got: fmt.Sprintf("%d in a session with OpenAhead", o.Draft), Want: "0, and Session.Ahead"}
+	}
 	g.ahead = m == nil && o.Draft > 0 && g.s.model.ahead != nil
 	if g.ahead {
 		m = g.s.model.ahead

@@ -12,6 +12,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
+	"github.com/attn-go/attn/models/internal/tinyfolders"
 	"github.com/attn-go/attn/models/precision"
 )
 
@@ -114,7 +115,7 @@ func TestEmbedderGGUF(t *testing.T) {
 // TestInspectBothWays: what would not load has a problem.
 func TestInspectBothWays(t *testing.T) {
 	dir := copied(t, "qwen3-2")
-	setKey(t, dir, "is_causal", false)
+	tinyfolders.SetKey(t, dir, "is_causal", false)
 	file := ggufwriter.Read(t, filepath.Join(filepath.Dir(tinyFolders), "gguf", "qwen3-embedding-2.gguf"))
 	file.Set("qwen3.attention.causal", false)
 	for _, path := range []string{dir, file.Write(t, t.TempDir(), "model", 1)} {
@@ -142,7 +143,7 @@ func TestBothWays(t *testing.T) {
 	}
 	dir := copied(t, "qwen3-embedding-2")
 	causal := vectors(dir)
-	setKey(t, dir, "is_causal", false)
+	tinyfolders.SetKey(t, dir, "is_causal", false)
 	want := vectors(dir)
 	if slices.Equal(want, causal) {
 		t.Error("is_causal false changes nothing")

@@ -14,37 +14,13 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/folder"
 	"github.com/attn-go/attn/models/internal/settings"
+	"github.com/attn-go/attn/models/internal/tinyfolders"
 )
 
 // copied returns a copy of a folder of testdata/tiny.
 func copied(t testing.TB, name string) string {
 	t.Helper()
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(filepath.Dir(tinyFolders), name))); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-// setKey changes a key of config.json, or removes it.
-func setKey(t *testing.T, dir, key string, value any) {
-	t.Helper()
-	path := filepath.Join(dir, configFile)
-	var all map[string]any
-	if err := folder.ReadJSON(path, &all); err != nil {
-		t.Fatal(err)
-	}
-	all[key] = value
-	if value == nil {
-		delete(all, key)
-	}
-	data, err := json.Marshal(all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	return tinyfolders.Copy(t, filepath.Join(filepath.Dir(tinyFolders), name))
 }
 
 // jsonNull is the value null of a key.
@@ -113,9 +89,9 @@ func TestFolderErrors(t *testing.T) {
 		{"qwen3_moe-2", "num_local_experts", 5, nil},
 	} {
 		dir := copied(t, x.folder)
-		setKey(t, dir, x.key, x.value)
+		tinyfolders.SetKey(t, dir, x.key, x.value)
 		if x.key == "num_hidden_layers" && x.value != nil {
-			setKey(t, dir, "layer_types", nil)
+			tinyfolders.SetKey(t, dir, "layer_types", nil)
 		}
 		_, err := Load(dir, Options{})
 		if x.want == nil {
@@ -178,7 +154,7 @@ func TestGenerationKeys(t *testing.T) {
 		}
 	}
 	dir := copied(t, "qwen3-2")
-	setKey(t, dir, "suppress_tokens", []int{5})
+	tinyfolders.SetKey(t, dir, "suppress_tokens", []int{5})
 	_, err := Load(dir, Options{})
 	checkError(t, "suppress_tokens", err, &kernel.Error{Where: configFile + ": suppress_tokens", Got: "[5]", Want: none})
 }
@@ -193,7 +169,7 @@ func TestHarmlessKeys(t *testing.T) {
 		"is_causal": true, "is_decoder": true, "pruned_heads": map[string]any{}, "task_specific_params": map[string]any{"a": 1}, "alibi": jsonNull,
 		"auto_map": map[string]any{"AutoModelForCausalLM": "modeling_phi3.Phi3ForCausalLM"},
 	} {
-		setKey(t, dir, key, value)
+		tinyfolders.SetKey(t, dir, key, value)
 	}
 	if got := greedy(t, dir); !slices.Equal(got, want) {
 		t.Errorf("other texts: %v, want %v", got, want)
@@ -250,7 +226,7 @@ func TestFamilies(t *testing.T) {
 func TestDynamicRotation(t *testing.T) {
 	logits := func(kind string) (*Model, []float32) {
 		dir := copied(t, "qwen3-2")
-		setKey(t, dir, "rope_parameters", map[string]any{"rope_theta": 10000, "rope_type": kind, "factor": 4})
+		tinyfolders.SetKey(t, dir, "rope_parameters", map[string]any{"rope_theta": 10000, "rope_type": kind, "factor": 4})
 		m, err := Load(dir, Options{})
 		if err != nil {
 			t.Fatal(err)

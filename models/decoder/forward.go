@@ -79,6 +79,9 @@ func (s *Session) run(ctx context.Context, steps []Step, hidden bool, number fun
 		if err != nil {
 			return nil, errors.Join(err, s.undo(steps))
 		}
+		if s.along {
+			steps[i].Text.trail.empty(s.model.config.Width)
+		}
 		if s.done[i] = 0; len(steps[i].Tokens) > 0 {
 			s.done[i] = -again
 		}
@@ -171,7 +174,7 @@ func (s *Session) nextPass(steps []Step) bool {
 			continue
 		}
 		s.counts, s.texts = append(s.counts, n), append(s.texts, t.Text)
-		r := reach{first: t.Text.Len() + max(0, done), ends: s.follows > 0 && done+n == len(t.Tokens)}
+		r := reach{first: t.Text.Len() + max(0, done), ends: len(t.Tokens)-done-n < s.follows}
 		for j := max(0, done); j < done+n; j++ {
 			scored := t.Logits == LogitsAll || t.Logits == LogitsLast && j == len(t.Tokens)-1
 			if scored {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/internal/tinyfolders"
 	"github.com/attn-go/attn/models/internal/tinyllama"
 	"github.com/attn-go/attn/models/safetensors"
 )
@@ -91,7 +92,7 @@ func TestHead(t *testing.T) {
 		{"no key, no head", nil, func(all map[string]safetensors.Tensor) { delete(all, lmHead) }, nil},
 	} {
 		dir := copied(t, "llama-2")
-		setKey(t, dir, "tie_word_embeddings", x.tie)
+		tinyfolders.SetKey(t, dir, "tie_word_embeddings", x.tie)
 		retensored(t, dir, x.change)
 		got, err := logits(dir)
 		v, inspectErr := inspect(dir, generates)
@@ -124,7 +125,7 @@ func TestHeadOfEmbedder(t *testing.T) {
 	var want [][]float32
 	for _, tie := range []any{false, true, nil} {
 		dir := copied(t, "qwen3-embedding-2")
-		setKey(t, dir, "tie_word_embeddings", tie)
+		tinyfolders.SetKey(t, dir, "tie_word_embeddings", tie)
 		e, err := LoadEmbedder(dir, embedding.LoadOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/folder"
 	"github.com/attn-go/attn/models/internal/packed"
-	"github.com/attn-go/attn/models/internal/tinyllama"
+	"github.com/attn-go/attn/models/internal/tinyfolders"
 	"github.com/attn-go/attn/models/safetensors"
 )
 
@@ -26,109 +26,14 @@ import (
 // the others count it among the layers.
 var mtpFolders = []string{"glm4_moe-25", "deepseek_v3-31", "glm4_moe_lite-32", "qwen3_next-2", "qwen3_5_text-2", "qwen3_5_moe_text-41"}
 
-// An mtpModel is the tensors of a folder.
-type mtpModel struct {
-	t     *testing.T
-	dir   string
-	names []string
-	all   map[string]*safetensors.Tensor
-	m     *arch.Model
-}
-
-func readMTP(t *testing.T, name string) *mtpModel {
-	t.Helper()
-	v := &mtpModel{t: t, dir: copied(t, name), all: map[string]*safetensors.Tensor{}}
-	f, err := safetensors.Open(filepath.Join(v.dir, "model.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for _, name := range f.Names() {
-		x, err := f.Float32(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		info, _ := f.Info(name)
-		v.set(name, x, info.Shape...)
-	}
-	m, err := Load(v.dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	v.m = m.arch
-	return v
-}
-
-func (v *mtpModel) set(name string, x []float32, shape ...int) {
-	if v.all[name] == nil {
-		v.names = append(v.names, name)
-	}
-	v.all[name] = &safetensors.Tensor{Name: name, Shape: slices.Clone(shape), Data: x}
-}
-
-// write writes the folder.
-func (v *mtpModel) write() string {
-	var all []safetensors.Tensor
-	for _, name := range v.names {
-		all = append(all, *v.all[name])
-	}
-	var file bytes.Buffer
-	if err := errors.Join(safetensors.Write(&file, nil, all), os.WriteFile(filepath.Join(v.dir, "model.safetensors"), file.Bytes(), 0o666)); err != nil {
-		v.t.Fatal(err)
-	}
-	return v.dir
-}
-
-// add adds a layer that guesses further tokens: one like the last layer with attention.
-func (v *mtpModel) add() *mtpModel {
-	n, w := len(v.m.Layers), v.m.Width
-	last := n - 1
-	for v.m.Layers[last].Attention() == nil {
-		last--
-	}
-	r := &tinyllama.File{Random: 7}
-	random := func(shape ...int) []float32 {
-		x := make([]float32, shape[0]*append(shape, 1)[1])
-		for i := range x {
-			x[i] = r.Next()
-		}
-		return x
-	}
-	to, names := fmt.Sprintf("model.layers.%d.", n), map[string]string{"eh_proj": "eh_proj", "enorm": "enorm", "hnorm": "hnorm", "norm": "shared_head.norm"}
-	begin := to
-	if slices.Contains(v.m.Family.Ignored, "mtp.") {
-		begin, to = "mtp.", "mtp.layers.0."
-		names = map[string]string{"eh_proj": "fc", "enorm": "pre_fc_norm_embedding", "hnorm": "pre_fc_norm_hidden", "norm": "norm"}
-	} else {
-		setKey(v.t, v.dir, "num_nextn_predict_layers", 1)
-	}
-	for _, name := range slices.Clone(v.names) {
-		if rest, ok := strings.CutPrefix(name, fmt.Sprintf("model.layers.%d.", last)); ok {
-			x := v.all[name]
-			y := slices.Clone(x.Data)
-			slices.Reverse(y) // another layer
-			v.set(to+rest, y, x.Shape...)
-		}
-	}
-	v.set(begin+names["eh_proj"]+".weight", random(w, 2*w), w, 2*w)
-	for _, norm := range []string{"enorm", "hnorm", "norm"} {
-		x := random(w)
-		for i := range x {
-			x[i] += 0.75
-		}
-		v.set(begin+names[norm]+".weight", x, w)
-	}
-	return v
-}
-
-// alone makes the layer the only one of a model, whose embeddings are the joined states of tokens.
-func (v *mtpModel) alone(ids []int32, states []float32, c Config) string {
-	begin, at := fmt.Sprintf("model.layers.%d.", len(v.m.Layers)), ""
+// aloneAhead makes a model of the layer alone, whose embeddings are the joined states of tokens.
+func aloneAhead(t *testing.T, v *tinyfolders.Model, ids []int32, states []float32, c Config) string {
+	begin, at := fmt.Sprintf("model.layers.%d.", len(v.Arch.Layers)), ""
 	names := []string{"eh_proj", "enorm", "hnorm", "shared_head.norm"}
-	if at = begin; slices.Contains(v.m.Family.Ignored, "mtp.") {
+	if at = begin; slices.Contains(v.Arch.Family.Ignored, "mtp.") {
 		begin, at, names = "mtp.", "mtp.layers.0.", []string{"fc", "pre_fc_norm_embedding", "pre_fc_norm_hidden", "norm"}
 	}
-	join, token, state := v.all[begin+names[0]+".weight"].Data, v.all[begin+names[1]+".weight"].Data, v.all[begin+names[2]+".weight"].Data
+	join, token, state := v.All[begin+names[0]+".weight"].Data, v.All[begin+names[1]+".weight"].Data, v.All[begin+names[2]+".weight"].Data
 	w := c.Width
 	norm := func(x, weight []float32) (y []float64) {
 		sum := 0.0
@@ -137,14 +42,14 @@ func (v *mtpModel) alone(ids []int32, states []float32, c Config) string {
 		}
 		for i, z := range x {
 			g := float64(weight[i])
-			if v.m.Final.LessOne {
+			if v.Arch.Final.LessOne {
 				g++
 			}
 			y = append(y, float64(z)/math.Sqrt(sum/float64(w)+float64(c.Epsilon))*g)
 		}
 		return y
 	}
-	words := v.all["model.embed_tokens.weight"].Data
+	words := v.All["model.embed_tokens.weight"].Data
 	table := make([]float32, len(words))
 	for j, id := range ids[1:] {
 		both := append(norm(words[int(id)*w:][:w], token), norm(states[j*w:][:w], state)...)
@@ -156,29 +61,30 @@ func (v *mtpModel) alone(ids []int32, states []float32, c Config) string {
 			table[j*w+i] = float32(sum)
 		}
 	}
-	one := &mtpModel{t: v.t, dir: v.dir, all: map[string]*safetensors.Tensor{}, m: v.m}
-	one.set("model.embed_tokens.weight", table, c.Vocab, w)
-	head := v.all["lm_head.weight"]
+	one := *v
+	one.Names, one.All = nil, map[string]*safetensors.Tensor{}
+	one.Set("model.embed_tokens.weight", table, c.Vocab, w)
+	head := v.All["lm_head.weight"]
 	if head == nil {
-		head = v.all["model.embed_tokens.weight"]
+		head = v.All["model.embed_tokens.weight"]
 	}
-	one.set("lm_head.weight", head.Data, c.Vocab, w)
-	one.set("model.norm.weight", v.all[begin+names[3]+".weight"].Data, w)
-	for _, name := range v.names {
+	one.Set("lm_head.weight", head.Data, c.Vocab, w)
+	one.Set("model.norm.weight", v.All[begin+names[3]+".weight"].Data, w)
+	for _, name := range v.Names {
 		if rest, ok := strings.CutPrefix(name, at); ok && !slices.Contains(names, strings.TrimSuffix(rest, ".weight")) {
-			one.set("model.layers.0."+rest, v.all[name].Data, v.all[name].Shape...)
+			one.Set("model.layers.0."+rest, v.All[name].Data, v.All[name].Shape...)
 		}
 	}
-	setKey(v.t, v.dir, "num_hidden_layers", 1)
-	setKey(v.t, v.dir, "tie_word_embeddings", false)
+	tinyfolders.SetKey(t, v.Dir, "num_hidden_layers", 1)
+	tinyfolders.SetKey(t, v.Dir, "tie_word_embeddings", false)
 	for key, value := range map[string]any{"num_nextn_predict_layers": 0, "first_k_dense_replace": 0, "mlp_layer_types": []string{"sparse"}, "layer_types": []string{"full_attention"}} {
-		if key != "num_nextn_predict_layers" || !slices.Contains(v.m.Family.Ignored, "mtp.") {
-			if config := map[string]any{}; folder.ReadJSON(filepath.Join(v.dir, configFile), &config) == nil && config[key] != nil {
-				setKey(v.t, v.dir, key, value)
+		if key != "num_nextn_predict_layers" || !slices.Contains(v.Arch.Family.Ignored, "mtp.") {
+			if config := map[string]any{}; folder.ReadJSON(filepath.Join(v.Dir, configFile), &config) == nil && config[key] != nil {
+				tinyfolders.SetKey(t, v.Dir, key, value)
 			}
 		}
 	}
-	return one.write()
+	return one.Write()
 }
 
 // TestMTPLayer: the layer computes what a model of this one layer computes, which TestReferences
@@ -186,8 +92,8 @@ func (v *mtpModel) alone(ids []int32, states []float32, c Config) string {
 func TestMTPLayer(t *testing.T) {
 	for _, name := range mtpFolders {
 		t.Run(name, func(t *testing.T) {
-			v := readMTP(t, name).add()
-			m, err := Load(v.write(), Options{MTP: true})
+			v := tinyfolders.Read(t, tinyFolder(name)).AddAhead()
+			m, err := Load(v.Write(), Options{MTP: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -201,7 +107,7 @@ func TestMTPLayer(t *testing.T) {
 			d := session(t, m.ahead, 1, len(ids))
 			got := slices.Clone(forward(t, d, Step{Text: d.NewText(), Tokens: ids[1:], Logits: LogitsAll, before: states})[0])
 
-			_, f := convert(t, v.dir)
+			_, f := convert(t, v.Dir)
 			file, err := New(f, Options{MTP: true})
 			if err != nil {
 				t.Fatal(err)
@@ -211,7 +117,7 @@ func TestMTPLayer(t *testing.T) {
 				sameBits(t, "the GGUF file", same, got)
 			}
 
-			one, err := Load(v.alone(ids, states, m.config), Options{})
+			one, err := Load(aloneAhead(t, v, ids, states, m.config), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -235,7 +141,7 @@ func TestMTPLayer(t *testing.T) {
 // TestMTP: whatever the layer guesses, the tokens are the same, in turns of a conversation, too.
 func TestMTP(t *testing.T) {
 	for _, name := range mtpFolders {
-		dir := readMTP(t, name).add().write()
+		dir := tinyfolders.Read(t, tinyFolder(name)).AddAhead().Write()
 		plain, err := Load(dir, Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -280,47 +186,9 @@ func TestMTP(t *testing.T) {
 func TestMTPRight(t *testing.T) {
 	const n, draft = 60, 4
 	for _, of := range []string{"state", "token"} {
-		v := readMTP(t, "deepseek_v3-31").add()
-		w := v.m.Width
-		vocab := v.all["model.embed_tokens.weight"].Shape[0]
-		angle := func(token, i int) float64 { return 2 * math.Pi * float64(token*(1+i)) / float64(vocab) }
-		circles := func(turn int) []float32 {
-			x := make([]float32, vocab*w)
-			for token := range vocab {
-				for i := range w / 2 {
-					sin, cos := math.Sincos(angle(token+turn, i))
-					x[token*w+2*i], x[token*w+2*i+1] = float32(cos), float32(sin)
-				}
-			}
-			return x
-		}
-		v.set("model.embed_tokens.weight", circles(0), vocab, w)
-		v.set("lm_head.weight", circles(-1), vocab, w)
-		setKey(t, v.dir, "tie_word_embeddings", false)
-		join := make([]float32, 2*w*w)
-		for i := range w {
-			if of == "token" {
-				join[i*2*w+i] = 1
-				continue
-			}
-			sin, cos := math.Sincos(angle(1, i/2))
-			join[i*2*w+w+i], join[i*2*w+w+i^1] = float32(cos), float32(sin)
-			if i%2 == 0 {
-				join[i*2*w+w+i^1] = float32(-sin)
-			}
-		}
-		v.set("model.layers.3.eh_proj.weight", join, w, 2*w)
-		for name, x := range v.all {
-			switch {
-			case strings.Contains(name, "o_proj") || strings.Contains(name, "down_proj"):
-				clear(x.Data) // layers add nothing
-			case strings.HasSuffix(name, "norm.weight"):
-				for i := range x.Data {
-					x.Data[i] = 1
-				}
-			}
-		}
-		m, err := Load(v.write(), Options{MTP: true})
+		v := tinyfolders.Read(t, tinyFolder("deepseek_v3-31")).AddAhead()
+		vocab := v.Circles(of == "state")
+		m, err := Load(v.Write(), Options{MTP: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -347,7 +215,7 @@ func TestMTPRight(t *testing.T) {
 // TestMTPErrors: what brings no layer, or is loaded without it, is an error of the option. EAGLE's
 // heads are no layers of a model, and refused by the name of their class.
 func TestMTPErrors(t *testing.T) {
-	dir := readMTP(t, "glm4_moe-25").add().write()
+	dir := tinyfolders.Read(t, tinyFolder("glm4_moe-25")).AddAhead().Write()
 	without, err := Load(dir, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -372,7 +240,7 @@ func TestMTPErrors(t *testing.T) {
 		}
 	}
 	eagle := copied(t, "llama-2")
-	setKey(t, eagle, "architectures", []string{"LlamaForCausalLMEagle3"})
+	tinyfolders.SetKey(t, eagle, "architectures", []string{"LlamaForCausalLMEagle3"})
 	if _, err := Load(eagle, Options{}); err == nil || !strings.Contains(err.Error(), "Eagle3") {
 		t.Errorf("EAGLE: %v", err)
 	}
@@ -385,33 +253,33 @@ func TestMTPFiles(t *testing.T) {
 	for what, c := range map[string]struct {
 		folder, where string
 		mtp           bool
-		change        func(v *mtpModel)
+		change        func(v *tinyfolders.Model)
 	}{
-		"a layer of both names": {"qwen3_5_text-2", "mtp.layers.0.input_layernorm.weight", true, func(v *mtpModel) {
-			for _, name := range slices.Clone(v.names) {
+		"a layer of both names": {"qwen3_5_text-2", "mtp.layers.0.input_layernorm.weight", true, func(v *tinyfolders.Model) {
+			for _, name := range slices.Clone(v.Names) {
 				if rest, ok := strings.CutPrefix(name, "mtp.layers.0."); ok {
-					v.set(twice+rest, v.all[name].Data, v.all[name].Shape...)
+					v.Set(twice+rest, v.All[name].Data, v.All[name].Shape...)
 				}
 			}
 		}},
-		"a further layer": {"qwen3_5_text-2", twice + "a.weight", false, func(v *mtpModel) { v.set(twice+"a.weight", []float32{1}, 1) }},
-		"two joints": {"qwen3_5_text-2", "mtp.fc.weight", true, func(v *mtpModel) {
-			x := v.all["mtp.fc.weight"]
-			v.set("mtp.layers.0.eh_proj.weight", x.Data, x.Shape...)
+		"a further layer": {"qwen3_5_text-2", twice + "a.weight", false, func(v *tinyfolders.Model) { v.Set(twice+"a.weight", []float32{1}, 1) }},
+		"two joints": {"qwen3_5_text-2", "mtp.fc.weight", true, func(v *tinyfolders.Model) {
+			x := v.All["mtp.fc.weight"]
+			v.Set("mtp.layers.0.eh_proj.weight", x.Data, x.Shape...)
 		}},
-		"a part is missing": {"qwen3_5_text-2", up, true, func(v *mtpModel) {
-			v.names = slices.DeleteFunc(v.names, func(name string) bool { return name == up })
+		"a part is missing": {"qwen3_5_text-2", up, true, func(v *tinyfolders.Model) {
+			v.Names = slices.DeleteFunc(v.Names, func(name string) bool { return name == up })
 		}},
-		"no embeddings of its own": {"qwen3_5_text-2", "mtp_use_dedicated_embeddings", true, func(v *mtpModel) {
-			setKey(t, v.dir, "mtp_use_dedicated_embeddings", true)
+		"no embeddings of its own": {"qwen3_5_text-2", "mtp_use_dedicated_embeddings", true, func(v *tinyfolders.Model) {
+			tinyfolders.SetKey(t, v.Dir, "mtp_use_dedicated_embeddings", true)
 		}},
-		"a layer without the joint": {"glm4_moe-25", "model.layers.3.enorm.weight", false, func(v *mtpModel) {
-			v.names = slices.DeleteFunc(v.names, func(name string) bool { return name == "model.layers.3.eh_proj.weight" })
+		"a layer without the joint": {"glm4_moe-25", "model.layers.3.enorm.weight", false, func(v *tinyfolders.Model) {
+			v.Names = slices.DeleteFunc(v.Names, func(name string) bool { return name == "model.layers.3.eh_proj.weight" })
 		}},
 	} {
-		v := readMTP(t, c.folder).add()
+		v := tinyfolders.Read(t, tinyFolder(c.folder)).AddAhead()
 		c.change(v)
-		_, err := Load(v.write(), Options{MTP: c.mtp})
+		_, err := Load(v.Write(), Options{MTP: c.mtp})
 		if bad, ok := errors.AsType[*kernel.Error](err); !ok || !strings.HasSuffix(bad.Where, c.where) {
 			t.Errorf("%s: %v, want an error of %s", what, err, c.where)
 		}
@@ -424,8 +292,8 @@ func TestMTPFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := fmt.Sprintf("blk.%d.", v.c.Layers-1)
-	setKey(t, dir, "num_hidden_layers", v.c.Layers-1)
-	setKey(t, dir, "num_nextn_predict_layers", 1)
+	tinyfolders.SetKey(t, dir, "num_hidden_layers", v.c.Layers-1)
+	tinyfolders.SetKey(t, dir, "num_nextn_predict_layers", 1)
 	_, inFile := New(f, Options{})
 	_, inFolder := Load(dir, Options{})
 	for where, err := range map[string]error{last: inFile, fmt.Sprintf("model.layers.%d.", v.c.Layers-1): inFolder} {
@@ -437,10 +305,10 @@ func TestMTPFiles(t *testing.T) {
 
 // TestMTPEmbeddings: the layer reads embeddings of its own if it has some.
 func TestMTPEmbeddings(t *testing.T) {
-	v := readMTP(t, "qwen3_5_text-2").add()
-	ids, width := prompt(5, 3), v.m.Width
+	v := tinyfolders.Read(t, tinyFolder("qwen3_5_text-2")).AddAhead()
+	ids, width := prompt(5, 3), v.Arch.Width
 	guess := func() []float32 {
-		m, err := Load(v.write(), Options{MTP: true})
+		m, err := Load(v.Write(), Options{MTP: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -452,13 +320,13 @@ func TestMTPEmbeddings(t *testing.T) {
 		return slices.Clone(forward(t, d, Step{Text: d.NewText(), Tokens: ids, before: states})[0])
 	}
 	shared := guess()
-	setKey(t, v.dir, "mtp_use_dedicated_embeddings", true)
-	x := v.all["model.embed_tokens.weight"]
-	v.set("mtp.embed_tokens.weight", x.Data, x.Shape...)
+	tinyfolders.SetKey(t, v.Dir, "mtp_use_dedicated_embeddings", true)
+	x := v.All["model.embed_tokens.weight"]
+	v.Set("mtp.embed_tokens.weight", x.Data, x.Shape...)
 	sameBits(t, "equal embeddings", guess(), shared)
 	y := slices.Clone(x.Data)
 	slices.Reverse(y)
-	v.set("mtp.embed_tokens.weight", y, x.Shape...)
+	v.Set("mtp.embed_tokens.weight", y, x.Shape...)
 	if slices.Equal(guess(), shared) {
 		t.Error("other embeddings change nothing")
 	}
@@ -466,7 +334,7 @@ func TestMTPEmbeddings(t *testing.T) {
 
 // TestMTPInspected: the name of what a model brings says who reads it.
 func TestMTPInspected(t *testing.T) {
-	dir := readMTP(t, "qwen3_5_text-2").add().write()
+	dir := tinyfolders.Read(t, tinyFolder("qwen3_5_text-2")).AddAhead().Write()
 	for u, want := range map[use]string{generates: "guessing layers, read with -mtp", embeds: "guessing layers, which nothing reads", ranks: "guessing layers, which nothing reads"} {
 		x, err := open(dir, u, Options{})
 		if err != nil {
@@ -483,7 +351,7 @@ func TestMTPInspected(t *testing.T) {
 
 // TestMTPKept: layers that are kept without the one that guesses are not all of a load with it.
 func TestMTPKept(t *testing.T) {
-	dir := readMTP(t, "glm4_moe-25").add().write()
+	dir := tinyfolders.Read(t, tinyFolder("glm4_moe-25")).AddAhead().Write()
 	var kept [][]byte
 	for _, mtp := range []bool{false, true, true} {
 		if _, err := Load(dir, Options{KeepPacked: true, MTP: mtp}); err != nil {
@@ -532,7 +400,7 @@ func TestTrail(t *testing.T) {
 func TestMTPTexts(t *testing.T) {
 	const length, most = 120, 40
 	for _, name := range []string{"qwen3_5_text-2", "glm4_moe-25"} {
-		dir := readMTP(t, name).add().write()
+		dir := tinyfolders.Read(t, tinyFolder(name)).AddAhead().Write()
 		plain, err := Load(dir, Options{Context: length})
 		if err != nil {
 			t.Fatal(err)

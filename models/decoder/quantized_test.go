@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/internal/tinyfolders"
 )
 
 // A rawTensor is a tensor of a safetensors file.
@@ -109,7 +110,7 @@ func TestQuantizedFolder(t *testing.T) {
 		dir, same := copied(t, "granite-6"), copied(t, "granite-6")
 		exchange(t, dir, name+".weight", c.tensors)
 		exchange(t, same, name+".weight", map[string]*rawTensor{name + ".weight": {"F32", []int{n, k}, [2]int{}, floatBytes(weights[i])}})
-		setKey(t, dir, "quantization_config", c.config)
+		tinyfolders.SetKey(t, dir, "quantization_config", c.config)
 		var want []float32
 		for j, load := range []struct {
 			dir  string

@@ -43,6 +43,7 @@ type Session struct {
 
 	draft      *Session // of the model that guessed last, see GenerateOptions.DraftModel and Options.MTP
 	follows    int      // states that texts keep at least, see trail; 0: none
+	along      bool     // the layer of Options.MTP reads with the texts, see OpenAhead
 	pagesInAll int
 
 	spare   []*engine.State // to be written again, at most as many as written
@@ -113,6 +114,7 @@ type Text struct {
 	draft   *Text           // what a draft model has read of it, or the layer of Options.MTP; nil: nothing
 	from    int             // tokens of the text that this layer has not read, which come first
 	trail   trail
+	closed  bool // see CloseAhead
 }
 
 // NewText returns a text without tokens.
@@ -139,7 +141,8 @@ func (t *Text) Fork(n int) (*Text, error) {
 		return nil, err
 	}
 	t.shared = max(t.shared, n)
-	return &Text{session: t.session, kv: kv, tokens: slices.Clip(t.tokens[:n]), states: t.shareStates(n), shared: n}, nil
+	fork := &Text{session: t.session, kv: kv, tokens: slices.Clip(t.tokens[:n]), states: t.shareStates(n), shared: n}
+	return fork, t.forkAhead(fork)
 }
 
 // Truncate removes the tokens after the first n. n is 0 to Len; otherwise the error is a

@@ -102,10 +102,10 @@ func stopTokens(f *gguf.File, vocab int) (stop []int32, err error) {
 	return stop, nil
 }
 
-// Encode returns the tokens of a text, after the token that begins a text if the model
-// was trained with one. special says whether special tokens that are written in the text, such
-// as <|im_end|>, become those tokens; otherwise they are text like all other. The error is
-// that of [Model.Tokenizer].
+// Encode returns the tokens of a text, after the token that begins a text if the model was trained
+// with one. special says whether special tokens that are written in the text, such as <|im_end|>,
+// become those tokens; otherwise they are text like all other. It returns the error of
+// [Model.Tokenizer].
 func (v *vocabulary) Encode(text string, special bool) ([]int32, error) {
 	ids, _, err := v.EncodeWithin(text, special, 0)
 	return ids, err

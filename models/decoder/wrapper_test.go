@@ -12,6 +12,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/folder"
+	"github.com/attn-go/attn/models/internal/tinyfolders"
 	"github.com/attn-go/attn/models/safetensors"
 )
 
@@ -124,10 +125,10 @@ func TestBiases(t *testing.T) {
 		if was, ok := config[x.key].(bool); ok {
 			x.value = !was
 		}
-		setKey(t, dir, x.key, x.value)
+		tinyfolders.SetKey(t, dir, x.key, x.value)
 		if x.key == "model_type" {
 			for _, key := range []string{"architectures", "layer_types", "max_window_layers", "use_sliding_window"} {
-				setKey(t, dir, key, nil)
+				tinyfolders.SetKey(t, dir, key, nil)
 			}
 		}
 		if _, err := Load(dir, Options{}); err == nil || !strings.Contains(err.Error(), "bias") {

@@ -2,12 +2,15 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/internal/tinyfolders"
 )
 
 // TestDraftModel: a generator may have a draft model of its vocabulary, whose cache shares the
@@ -80,8 +83,77 @@ func TestDraftModel(t *testing.T) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
+	checkMTPErrors(t, folder)
 	_, err = OnDemand(folder+"llama-2", LoadOptions{DraftModel: folder + "mistral-2"})
 	if bad := (*kernel.Error)(nil); !errors.As(err, &bad) || bad.Arg() != "LoadOptions.DraftModel" {
 		t.Errorf("a draft model for one that is loaded on demand: %v", err)
+	}
+}
+
+// checkMTPErrors loads models that have no layer that guesses, or no use for it.
+func checkMTPErrors(t *testing.T, folder string) {
+	t.Helper()
+	for name, o := range map[string]LoadOptions{"llama-2": {MTP: true}, "bert-1": {MTP: true}, "mistral-2": {MTP: true, DraftModel: folder + "llama-2"}} {
+		_, err := Load(folder+name, o)
+		if bad := (*kernel.Error)(nil); !errors.As(err, &bad) || !strings.HasSuffix(bad.Arg(), "Options.MTP") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, err := OnDemand(folder+"llama-2", LoadOptions{MTP: true})
+	if bad := (*kernel.Error)(nil); !errors.As(err, &bad) || bad.Arg() != "LoadOptions.MTP" {
+		t.Errorf("MTP of a model that is loaded on demand: %v", err)
+	}
+}
+
+// TestMTP: the layer of a generator guesses for answers side by side, which are the same as
+// without, and its keys and values share the memory.
+func TestMTP(t *testing.T) {
+	dir := tinyfolders.Read(t, "../testdata/tiny/qwen3_5_text-2").AddAhead().Write()
+	load := func(o LoadOptions) *Model {
+		o.Context, o.Name = 200, "m"
+		m, err := Load(dir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	m, alone := load(LoadOptions{MTP: true, Draft: 3}), load(LoadOptions{})
+	s := fixed()
+	s.CacheBytes, s.Running = 1<<20, 4
+	both, err := schedule(generateOf(m), nil, &s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := generateOf(m).PageBytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ahead, err := generateOf(m).AheadBytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes := int64(both.Pages*(page+ahead) + s.Running*ahead); ahead == 0 || bytes > s.CacheBytes || 2*bytes < s.CacheBytes {
+		t.Errorf("both caches take %d bytes, want at most %d", bytes, s.CacheBytes)
+	}
+	guessing, plain := serverOf(t, s, m), serverOf(t, s, alone)
+	if a, b := guessing.Fingerprint("m"), plain.Fingerprint("m"); a != b {
+		t.Errorf("the fingerprint is %s, without guesses %s", a, b)
+	}
+	var all sync.WaitGroup
+	for i := range 12 {
+		body := fmt.Sprintf(`{"prompt": "abc %d", "max_tokens": %d, "temperature": 0.8, "seed": %d}`, i/3, 10+5*i, i)
+		all.Go(func() {
+			got, want := post(guessing, "/v1/completions", body), post(plain, "/v1/completions", body)
+			if got.Code != 200 || got.Body.String() != want.Body.String() {
+				t.Errorf("%s: %d %s, want %s", body, got.Code, got.Body, want.Body)
+			}
+		})
+	}
+	all.Wait()
+	if metrics := get(guessing, "/metrics").Body.String(); !strings.Contains(metrics, `attn_draft_tokens_total{model="m",state="wrong"}`) || strings.Contains(metrics, `state="wrong"} 0`) {
+		t.Errorf("metrics without guesses:\n%s", metrics)
+	}
+	if load(LoadOptions{MTP: true}).guesses != 1 {
+		t.Error("the layer does not guess one token if nothing says otherwise")
 	}
 }

@@ -31,6 +31,8 @@ func newGenerator(h hosted, m *decoder.Model, turns *batch.Turns) (*generator, e
 	}
 	if o.Draft != nil {
 		o.Draft.Most = h.guesses
+	} else if m.Options().MTP {
+		o.Ahead = h.guesses
 	}
 	if c := h.s.PromptCache; c != nil && h.digest != "" {
 		o.Saved = &promptcache.Pages{Cache: c, First: promptcache.First(m.StateFingerprint(h.digest), o.Page), Size: o.Page}
@@ -48,7 +50,7 @@ func newGenerator(h hosted, m *decoder.Model, turns *batch.Turns) (*generator, e
 }
 
 // schedule returns the settings of a language model's scheduler, which a draft model guesses for if
-// it is not nil.
+// it is not nil. A layer of the model that guesses has its keys and values beside the others.
 func schedule(m, draft *decoder.Model, s *Settings) (batch.Options, error) {
 	o, page := m.Options(), 0 // bytes of a page of tokens in all layers
 	for _, m := range []*decoder.Model{m, draft} {
@@ -61,8 +63,13 @@ func schedule(m, draft *decoder.Model, s *Settings) (batch.Options, error) {
 		}
 		page += bytes * m.Pages(1)
 	}
-	most := int(s.CacheBytes / int64(page)) // texts of a page of tokens
+	ahead, err := m.AheadBytes()
+	if err != nil {
+		return batch.Options{}, err
+	}
+	most := int(max(0, s.CacheBytes-int64(ahead*s.Running)) / int64(page+ahead)) // texts of a page of tokens
 	texts := max(textsOf(m, o.Context), most)
+	guessed := max(texts, (o.Context+o.PageSize-1)/o.PageSize) + s.Running // of the layer that guesses: each text copies a page
 	var drafts *batch.Draft
 	if draft != nil {
 		d := draft.Options()
@@ -75,6 +82,9 @@ func schedule(m, draft *decoder.Model, s *Settings) (batch.Options, error) {
 			x, err := m.NewSession(texts, o.PageSize)
 			if err == nil {
 				x.KeepWindows = true // prefixes that nobody uses go first
+				if o.MTP {
+					err = x.OpenAhead(guessed, o.PageSize)
+				}
 			}
 			return x, err
 		},
@@ -247,7 +257,7 @@ func (g *generator) stats(show func(s *stat, n float64, labels ...string)) {
 	show(computed, float64(s.Shared), "shared")
 	show(computed, float64(s.Loaded), "loaded")
 	show(preempted, float64(s.Preempted))
-	if g.draft != nil {
+	if g.guesses > 0 {
 		show(guessed, float64(s.Right), "right")
 		show(guessed, float64(s.Guessed-s.Right), "wrong")
 	}

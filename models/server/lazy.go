@@ -18,13 +18,16 @@ import (
 
 // OnDemand returns a model that a server loads as [Load] does when a request asks for it, and
 // unloads when another one needs its memory, see Settings.ModelsBytes. The files must be a model
-// that can be loaded, and there is no draft model.
+// that can be loaded, and there is no draft model, and no MTP.
 func OnDemand(model string, o LoadOptions) (*Model, error) {
 	if err := o.checkDraft(); err != nil {
 		return nil, err
 	}
 	if o.DraftModel != "" {
 		return nil, &kernel.Error{Where: ofDraft, Got: fmt.Sprintf("%q for a model that is loaded on demand", o.DraftModel), Want: "none"}
+	}
+	if o.MTP {
+		return nil, &kernel.Error{Where: ofMTP, Got: "true for a model that is loaded on demand", Want: "false"}
 	}
 	r, err := models.Inspect(model)
 	if err == nil && len(r.Problems) > 0 {

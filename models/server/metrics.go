@@ -75,7 +75,7 @@ var (
 	pages     = newStat(prometheus.GaugeValue, "attn_cache_pages", "Pages of the cache, by state: free, kept for prefixes and not in use, all.", "state")
 	steps     = newStat(prometheus.CounterValue, "attn_steps_total", "Steps or batches that were computed.")
 	computed  = newStat(prometheus.CounterValue, "attn_computed_tokens_total", "Tokens that were computed, by kind: prompt, answer, and those that were not: shared, which another text had, and loaded from the prompt cache.", "kind")
-	guessed   = newStat(prometheus.CounterValue, "attn_draft_tokens_total", "Tokens that the draft model guessed, by state: right, which are in answers, and wrong.", "state")
+	guessed   = newStat(prometheus.CounterValue, "attn_draft_tokens_total", "Tokens that a draft model or the layer of -mtp guessed, by state: right, which are in answers, and wrong.", "state")
 	preempted = newStat(prometheus.CounterValue, "attn_preempted_total", "Texts that were dropped, to be computed again.")
 )
 

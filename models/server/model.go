@@ -30,7 +30,7 @@ type Model struct {
 	load         embedding.LoadOptions // of encoders, if the files are known
 	exec         *kernel.Exec          // how encoders compute, nil for their own settings
 	draft        *decoder.Model        // that guesses for a generator, or nil
-	guesses      int                   // of it in a step
+	guesses      int                   // of it in a step, or of the layer of the generator
 	model        models.Model
 	later        *later // of one that is loaded on demand, else nil
 }
@@ -58,8 +58,10 @@ type LoadOptions struct {
 
 	// DraftModel is a smaller generator of the same vocabulary that guesses Draft tokens of each
 	// answer in a step, 4 if it is 0. It changes no answer. Its keys and values share
-	// Settings.CacheBytes with the generator's. "" means none.
+	// Settings.CacheBytes with the generator's. "" means none. With MTP the layer of the generator
+	// guesses them, 1 if Draft is 0, see [decoder.Options].
 	DraftModel string
+	MTP        bool
 	Draft      int
 }
 
@@ -72,7 +74,7 @@ func Load(model string, o LoadOptions) (*Model, error) {
 	load := embedding.LoadOptions{Precision: o.Precision, LoRA: o.LoRA, KeepPacked: o.KeepPacked}
 	opened, err := models.Open(model, models.Options{
 		Embedding: load,
-		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, CacheValueType: o.CacheValueType, Unrotated: o.Unrotated, DynamicInt12: o.DynamicInt12, Precision: o.Precision, LoRA: o.LoRA, KeepPacked: o.KeepPacked},
+		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, CacheValueType: o.CacheValueType, Unrotated: o.Unrotated, DynamicInt12: o.DynamicInt12, Precision: o.Precision, LoRA: o.LoRA, KeepPacked: o.KeepPacked, MTP: o.MTP},
 	})
 	if err != nil {
 		return nil, err
@@ -100,27 +102,38 @@ func Load(model string, o LoadOptions) (*Model, error) {
 	return m, nil
 }
 
-// ofDraft is where errors of the draft model say that they are.
-const ofDraft = "server: LoadOptions.DraftModel"
+// ofDraft and ofMTP are where errors of what guesses say that they are.
+const (
+	ofDraft = "server: LoadOptions.DraftModel"
+	ofMTP   = "server: LoadOptions.MTP"
+)
 
 // checkDraft reports a number of guesses that does not fit.
 func (o *LoadOptions) checkDraft() error {
 	const where = "server: LoadOptions.Draft"
 	switch {
 	case o.Draft < 0:
-		return &kernel.Error{Where: where, Got: fmt.Sprint(o.Draft), Want: "1 or more, or 0 for 4"}
-	case o.Draft > 0 && o.DraftModel == "":
-		return &kernel.Error{Where: where, Got: fmt.Sprintf("%d without DraftModel", o.Draft), Want: "0, or a DraftModel"}
+		return &kernel.Error{Where: where, Got: fmt.Sprint(o.Draft), Want: "1 or more, or 0 for 4, or for 1 with MTP"}
+	case o.Draft > 0 && o.DraftModel == "" && !o.MTP:
+		return &kernel.Error{Where: where, Got: fmt.Sprintf("%d without DraftModel and MTP", o.Draft), Want: "0, or one of both"}
+	case o.MTP && o.DraftModel != "":
+		return &kernel.Error{Where: ofMTP, Got: fmt.Sprintf("true with the DraftModel %q", o.DraftModel), Want: "one of both"}
 	}
 	return nil
 }
 
 // loadDraft opens the draft model of a generator.
 func (m *Model) loadDraft(o LoadOptions) error {
+	x, ok := m.model.(models.Generates)
+	if o.MTP && !ok {
+		return &kernel.Error{Where: ofMTP, Got: "true for " + kinds[m.model.About().Kind], Want: "false, or a language model"}
+	}
+	if o.MTP && o.Draft > 0 {
+		m.guesses = o.Draft
+	}
 	if o.DraftModel == "" {
 		return nil
 	}
-	x, ok := m.model.(models.Generates)
 	if !ok {
 		return &kernel.Error{Where: ofDraft, Got: fmt.Sprintf("%q for %s", o.DraftModel, kinds[m.model.About().Kind]), Want: "none, or a language model to guess for"}
 	}
@@ -139,7 +152,11 @@ func (m *Model) loadDraft(o LoadOptions) error {
 // NewModel returns a model that is open. digest stands for its files, and for options that change
 // its results, in the fingerprint. Answers of it have no receipts.
 func NewModel(name string, m models.Model, digest string) *Model {
-	return &Model{name: name, digest: digest, architecture: m.About().Architecture, model: m}
+	own := &Model{name: name, digest: digest, architecture: m.About().Architecture, model: m}
+	if x, ok := m.(models.Generates); ok && x.Generator().Options().MTP {
+		own.guesses = 1
+	}
+	return own
 }
 
 // Name returns the name of the model in requests.

@@ -72,7 +72,8 @@ func (m *Models) answers(fs *flag.FlagSet, settings *server.Settings) {
 	command.KeepPackedFlag(fs, &m.Options.KeepPacked)
 	command.LoRAFlag(fs, &m.Options.LoRA)
 	fs.StringVar(&m.Options.DraftModel, "draft-model", "", "smaller `model` with the vocabulary of the one -model, which guesses how answers go on. It changes no answer, and shares -cache-memory")
-	fs.IntVar(&m.Options.Draft, "draft", 4, "most tokens of an answer that -draft-model guesses in a step; fewer beside others")
+	fs.BoolVar(&m.Options.MTP, "mtp", false, "let the layer of the one -model that predicts further tokens guess them, as attn chat -mtp does. It changes no answer, and shares -cache-memory")
+	fs.IntVar(&m.Options.Draft, "draft", 4, "most tokens of an answer that -draft-model or -mtp guesses in a step, fewer beside others; 1 with -mtp unless it is given")
 }
 
 // language are the settings of language models.
@@ -108,8 +109,14 @@ func (m *Models) Check(s *server.Settings) error {
 	if m.Options.DraftModel != "" && (len(m.list) != 1 || m.folder != "") {
 		return command.Usage(fmt.Errorf("-draft-model is for one model: want %s", m.one()))
 	}
-	if m.Options.DraftModel == "" && m.given("draft") {
-		return command.Usage(errors.New("-draft is given, and -draft-model is missing"))
+	if m.Options.MTP && (len(m.list) != 1 || m.folder != "") {
+		return command.Usage(fmt.Errorf("-mtp is for one model: want %s", m.one()))
+	}
+	if m.Options.MTP && m.Options.DraftModel != "" {
+		return command.Usage(errors.New("-mtp and -draft-model are one or the other"))
+	}
+	if m.Options.DraftModel == "" && !m.Options.MTP && m.given("draft") {
+		return command.Usage(errors.New("-draft is given, and -draft-model and -mtp are missing"))
 	}
 	if m.cacheDir == "" && m.given("cache-disk") {
 		return command.Usage(errors.New("-cache-disk is given, and -cache-dir is missing"))
@@ -154,8 +161,8 @@ func (m *Models) given(name string) (is bool) {
 // Load loads the models and returns a server of them. Models may be fetched until ctx ends.
 func (m *Models) Load(ctx context.Context, s server.Settings, log *slog.Logger) (*server.Server, error) {
 	m.fetch.Allow(ctx, os.Stderr)
-	if m.Options.DraftModel == "" {
-		m.Options.Draft = 0 // the flag has a default
+	if m.Options.DraftModel == "" && !m.given("draft") {
+		m.Options.Draft = 0 // the default is for -draft-model
 	}
 	if m.cacheDir != "" {
 		folder, err := promptcache.OpenFolder(m.cacheDir, m.cacheDisk)
@@ -170,9 +177,12 @@ func (m *Models) Load(ctx context.Context, s server.Settings, log *slog.Logger) 
 		o := m.Options
 		o.Name = one.name
 		model, err := server.Load(one.path, o)
-		if bad := (*kernel.Error)(nil); errors.As(err, &bad) && bad.Arg() == "LoadOptions.DraftModel" {
-			bad.Where = "-draft-model"
-			return nil, err
+		if bad := (*kernel.Error)(nil); errors.As(err, &bad) {
+			for arg, flag := range map[string]string{": LoadOptions.DraftModel": "-draft-model", "Options.MTP": "-mtp"} {
+				if strings.HasSuffix(bad.Where, arg) {
+					return nil, &kernel.Error{Where: flag, Got: bad.Got, Want: bad.Want, Kind: bad.Kind}
+				}
+			}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("-model %s: %w", one.path, err)

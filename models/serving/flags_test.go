@@ -28,6 +28,11 @@ func TestAdapters(t *testing.T) {
 		{[]string{"-model", "a", "-model", "c", "-draft-model", "b"}, false},
 		{[]string{"-models", "a", "-draft-model", "b"}, false},
 		{[]string{"-model", "a", "-draft", "2"}, false},
+		{[]string{"-model", "a", "-mtp"}, true},
+		{[]string{"-model", "a", "-mtp", "-draft", "2"}, true},
+		{[]string{"-model", "a", "-mtp", "-model", "b"}, false},
+		{[]string{"-models", "a", "-mtp"}, false},
+		{[]string{"-model", "a", "-mtp", "-draft-model", "b"}, false},
 	} {
 		m, s := &Models{}, server.Settings{}
 		fs := flag.NewFlagSet("serve", flag.ContinueOnError)
@@ -66,7 +71,7 @@ func TestNoFolder(t *testing.T) {
 	}
 }
 
-// TestDraftErrors: an error of the draft model names its flag.
+// TestDraftErrors: an error of what guesses names its flag.
 func TestDraftErrors(t *testing.T) {
 	const folder = "../testdata/tiny/"
 	for _, draft := range []string{"no/model", folder + "qwen3_5_text-2", folder + "bert-1"} {
@@ -78,6 +83,13 @@ func TestDraftErrors(t *testing.T) {
 		if _, err := m.Load(t.Context(), s, slog.New(slog.DiscardHandler)); err == nil || !strings.HasPrefix(err.Error(), "-draft-model: ") {
 			t.Errorf("%s: %v", draft, err)
 		}
+	}
+	m, s := &Models{}, server.Settings{}
+	if err := command.Parse(flagSet(m, &s), []string{"-model", folder + "llama-2", "-mtp"}, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Load(t.Context(), s, slog.New(slog.DiscardHandler)); err == nil || !strings.HasPrefix(err.Error(), "-mtp: ") {
+		t.Errorf("a model without a layer that guesses: %v", err)
 	}
 }
 

@@ -24,9 +24,9 @@ func TestDisturbedPage(t *testing.T) {
 		files         []*results.File
 		want, without []string
 	}{
-		"disturbed": {[]*results.File{f}, []string{"attn on x, first.json", "DISTURBED: other programs took 15.0% of the CPU time.", "GFLOP/s on one thread; the peak varied by 40%;", "no share, as the peak varied"}, []string{"% of FMA peak"}},
+		"disturbed": {[]*results.File{f}, []string{"attn on x<", "x, first.json", "DISTURBED: other programs took 15.0% of the CPU time.", "GFLOP/s on one thread; the peak varied by 40%;", "no share, as the peak varied"}, []string{"% of FMA peak"}},
 		"busy":      {[]*results.File{busy}, []string{"GFLOP/s on one thread; others took 64% of the CPU time", "GB/s on one thread; others took 64% of the CPU time (", "no share, as others took 64% of the CPU time"}, []string{"% of FMA peak", "varied by 0%", "as the peak varied"}},
-		"quiet":     {[]*results.File{g}, []string{"attn on x, second.json", "% of FMA peak"}, []string{"DISTURBED: other programs", "on one thread; the peak varied", "no share, as the peak varied"}},
+		"quiet":     {[]*results.File{g}, []string{"attn on x<", "x, second.json", "% of FMA peak"}, []string{"DISTURBED: other programs", "on one thread; the peak varied", "no share, as the peak varied"}},
 		"both":      {[]*results.File{f, g}, []string{"1. x, first.json", "2. x, second.json"}, nil},
 	} {
 		var b bytes.Buffer

@@ -29,7 +29,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 
 // Write draws the page of one or several files.
 func Write(w io.Writer, files []*results.File) error {
-	m := model{Title: "attn on " + name(files, 0), Agreement: results.Agree(files), Hashes: hashes(files)}
+	m := model{Title: "attn on " + files[0].Machine.Name(), Agreement: results.Agree(files), Hashes: hashes(files)}
 	if len(files) > 1 {
 		m.Title = fmt.Sprintf("attn on %d machines", len(files))
 		f, err := together(files).draw()

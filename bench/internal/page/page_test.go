@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/bench/internal/results"
+	tables "github.com/attn-go/attn/bench/internal/table"
 	"golang.org/x/net/html"
 )
 
@@ -369,7 +370,7 @@ func TestDocuments(t *testing.T) {
 }
 
 // TestSelections: README.md names contract and date of its chart, and the tables of
-// models/README.md are selections of the comparisons.
+// models/README.md and docs/server.md are selections of the comparisons.
 func TestSelections(t *testing.T) {
 	_, comparisons := committed(t)
 	byFile := map[string]*results.Comparison{}
@@ -398,6 +399,16 @@ func TestSelections(t *testing.T) {
 			cells = append(cells, strconv.FormatFloat(*v, 'g', -1, 64))
 		}
 		return cells
+	}
+	rates, waits, server := byFile["server-emerald-rapids.json"], byFile["server-first-token-emerald-rapids.json"], read("docs/server.md")
+	for i, r := range rates.Rows {
+		row := "| " + r.Name
+		for k, v := range r.Values {
+			row += fmt.Sprintf(" | %g | %s", *v, tables.Duration(*waits.Rows[i].Values[k]))
+		}
+		if !strings.Contains(server, row+" |") {
+			t.Errorf("docs/server.md lacks %s", row)
+		}
 	}
 	c = byFile["minilm-zen3.json"]
 	found(append([]string{"sentences of MiniLM a second"}, c.Programs...)...)
@@ -433,18 +444,20 @@ func TestMarkdown(t *testing.T) {
 	one := 1.0
 	beside := &results.Comparison{Title: "Beside", Machine: "m", Commands: []string{"c"}, Date: "2026-01-02", Contract: 2, Disturbance: "a neighbour slept.", Unit: "rows/s",
 		Programs: []string{"attn"}, Rows: []results.ComparisonRow{{Name: "r", Values: []*float64{&one}}}}
-	if err := WriteMarkdown(&b, []*results.File{quiet, disturbed}, []*results.Comparison{beside}); err != nil {
+	elsewhere := *beside
+	elsewhere.Title, elsewhere.Page = "Elsewhere", "docs/server.md"
+	if err := WriteMarkdown(&b, []*results.File{quiet, disturbed}, []*results.Comparison{beside, &elsewhere}); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
-	for _, want := range []string{"## quiet CPU", "contract 2", "| A: input of prefill | – | – | 7.78 µs |", "Left out: other CPU, [other.json](../bench/results/other.json): a neighbour.", "gradients of A",
-		"`go run ./bench -quick -threads=1 -decode` · contract 2", "; reads 150 GB/s from L1, 12 GB/s from memory.", "**Disturbed:** a neighbour slept.\n"} {
+	for _, want := range []string{"## quiet CPU", "contract 2", "| – | – | 7.78 µs |", "Left out: other CPU, [other.json](../bench/results/other.json): a neighbour.", "| gradients, avx2, one thread | of limit |", "| 30.0 µs |",
+		"`go run ./bench -quick -threads=1 -decode` · contract 2", "; reads 150 GB/s from L1, 12 GB/s from memory.", " · in rows/s · **Disturbed:** a neighbour slept.\n"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
 		}
 	}
-	if strings.Contains(page, "## other CPU") {
-		t.Error("a disturbed run has a table")
+	if strings.Contains(page, "## other CPU") || strings.Contains(page, "Elsewhere") {
+		t.Error("a disturbed run, or a comparison of another page, has a table")
 	}
 }
 

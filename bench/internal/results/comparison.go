@@ -26,6 +26,7 @@ type Comparison struct {
 	Contract    int             `json:"contract"`              // of attn when it was measured
 	Note        string          `json:"note"`                  // how it was measured
 	Disturbance string          `json:"disturbance,omitempty"` // what disturbed the runs
+	Page        string          `json:"page,omitempty"`        // that shows the figures in place of docs/benchmarks.md
 	Unit        string          `json:"unit"`                  // UnitNs, or that of a rate
 	Of          string          `json:"of"`                    // what a row stands for
 	Programs    []string        `json:"programs"`              // the others are compared with the first

@@ -256,6 +256,11 @@ func TestVerdict(t *testing.T) {
 	if v.Prefill != &f.Speed[0] || v.PrefillThreads != &f.Speed[1] || v.DecodeThreads != 0 {
 		t.Errorf("%+v", v)
 	}
+	f.Speed[0].Timing = Timing{Ns: 10, Q1: 5, Q3: 15}
+	if v := f.Verdict(); v.Prefill != &f.Speed[2] || v.PrefillThreads != nil {
+		t.Errorf("with an unsteady time of the largest call: %+v", v)
+	}
+	f.Speed[0].Timing = Timing{}
 	f.Speed[4].Read = 20
 	if v := f.Verdict(); v.DecodePercent != 50 || v.DecodeRead != 20 || v.DecodeDoubt != "" || v.DecodeThreads != 2 {
 		t.Errorf("%+v", v)

@@ -6,7 +6,7 @@ import "fmt"
 type Verdict struct {
 	Tier string // that calls use by default
 
-	Prefill        *Speed // the call with the most work on one thread
+	Prefill        *Speed // the call with the most work on one thread; one with a steady time goes before the others
 	PrefillThreads *Speed // the same call on the most threads, nil if on one only
 
 	// The decoding call whose keys and values come from memory, on the most threads.
@@ -23,7 +23,11 @@ type Verdict struct {
 func (f *File) Verdict() Verdict {
 	v := Verdict{Tier: f.Default()}
 	for i := range f.Speed {
-		if s := &f.Speed[i]; s.Tier == v.Tier && s.Threads == 1 && (v.Prefill == nil || s.Flops > v.Prefill.Flops) {
+		s := &f.Speed[i]
+		if s.Tier != v.Tier || s.Threads != 1 {
+			continue
+		}
+		if was := v.Prefill; was == nil || was.Unsteady() && !s.Unsteady() || was.Unsteady() == s.Unsteady() && s.Flops > was.Flops {
 			v.Prefill = s
 		}
 	}

@@ -186,7 +186,7 @@ var elementwiseOps = map[string]func(g *expr.Graph, x, y *expr.Node) *expr.Node{
 	"VORPS": (*expr.Graph).Or, "VPOR": (*expr.Graph).Or, "VPORD": (*expr.Graph).Or,
 	"VXORPS": (*expr.Graph).Xor, "VPXOR": (*expr.Graph).Xor, "VPXORD": (*expr.Graph).Xor,
 	"VANDNPS": andNot, "VPANDN": andNot, "VPANDND": andNot,
-	"VPMAXSD":   func(g *expr.Graph, x, y *expr.Node) *expr.Node { return g.Select(g.Lt(y, x), x, y) },
+	"VPMAXSD":   (*expr.Graph).SMax,
 	"VPMINSD":   func(g *expr.Graph, x, y *expr.Node) *expr.Node { return g.Select(g.Lt(x, y), x, y) },
 	"VPMAXUD":   func(g *expr.Graph, x, y *expr.Node) *expr.Node { return g.Select(g.Ult(y, x), x, y) },
 	"VPMINUD":   func(g *expr.Graph, x, y *expr.Node) *expr.Node { return g.Select(g.Ult(x, y), x, y) },

@@ -24,6 +24,16 @@ var NoNaN = &Domain{"≤inf",
 	func(v uint64) bool { return v <= 0x7f800000 },
 	"x <= 0x7f800000u"}
 
+// Finite are the binary32 that are finite.
+var Finite = &Domain{"finite",
+	func(v uint64) bool { return v&0x7fffffff < 0x7f800000 },
+	"(x & 0x7fffffffu) < 0x7f800000u"}
+
+// Number are the binary32 without NaN.
+var Number = &Domain{"number",
+	func(v uint64) bool { return v&0x7fffffff <= 0x7f800000 },
+	"(x & 0x7fffffffu) <= 0x7f800000u"}
+
 // Tiny are the binary32 that become 0 when they are rounded to an integer.
 var Tiny = &Domain{"tiny",
 	func(v uint64) bool { return v&0x7fffffff < 0x3f000000 },
@@ -56,4 +66,17 @@ type Suppose struct {
 type Rule struct {
 	From, To, Of *expr.Node
 	In           *Domain
+	Bit          *expr.Node // a bit on which From seems to depend, too; nil for none
+}
+
+// cases returns the function for both values of the bit.
+func (r Rule) cases(g *expr.Graph) []*expr.Node {
+	if r.Bit == nil {
+		return []*expr.Node{r.From}
+	}
+	var list []*expr.Node
+	for _, b := range []bool{false, true} {
+		list = append(list, g.Copy(r.From, map[*expr.Node]*expr.Node{r.Bit: g.Bool(b)}))
+	}
+	return list
 }

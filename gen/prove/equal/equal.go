@@ -46,9 +46,12 @@ type claim struct {
 func New(g *expr.Graph, l *Lemmas, known Suppose) (*Query, error) {
 	q := &Query{g, l, known, map[*expr.Node]string{}, map[*expr.Node]*[samples]uint64{}, map[claim][]string{}, map[claim]bool{}, 0, ""}
 	for _, r := range known.Rules {
-		name, ok := l.try(claim{r.From, r.To, false}, []*expr.Node{r.Of}, nil, map[*expr.Node]*Domain{r.Of: r.In})
-		if !ok {
-			return nil, fmt.Errorf("%v is not %v: %s", r.From, r.To, name)
+		var name string
+		for _, from := range r.cases(g) {
+			var ok bool
+			if name, ok = l.try(claim{from, r.To, false}, []*expr.Node{r.Of}, nil, map[*expr.Node]*Domain{r.Of: r.In}); !ok {
+				return nil, fmt.Errorf("%v is not %v: %s", from, r.To, name)
+			}
 		}
 		g.Replace(r.From, r.To)
 		q.rules[r.From] = name
@@ -256,11 +259,14 @@ func takesFloats(o expr.Op) bool {
 // not matter.
 func (q *Query) sameOperation(c claim) ([]string, bool) {
 	a, b := c.a, c.b
+	if a.IsConst() && b.Op == expr.Concat {
+		return q.partsOf(a, b)
+	}
 	if a.Op != b.Op || a.Val != b.Val || a.Width != b.Width || len(a.Args) != len(b.Args) || a.Op == expr.Sym || a.Op == expr.Const {
 		return nil, false
 	}
 	if a.Op == expr.Sum {
-		return q.pairs(a.Args, b.Args, a.Coefs, b.Coefs)
+		return q.pairs(a.Args, b.Args, a.Coefs, b.Coefs, false)
 	}
 	orders := [][]int{{0, 1, 2}}
 	switch a.Op {
@@ -278,14 +284,31 @@ func (q *Query) sameOperation(c claim) ([]string, bool) {
 		}
 	}
 	if isChain(a.Op) {
-		return q.pairs(operands(a), operands(b), nil, nil)
+		return q.pairs(operands(a), operands(b), nil, nil, takesFloats(a.Op))
 	}
 	return nil, false
 }
 
+// partsOf proves that the parts of a word are those of a constant.
+func (q *Query) partsOf(constant, word *expr.Node) (used []string, ok bool) {
+	at := 0
+	for _, part := range word.Args {
+		u, ok := q.prove(claim{q.g.Extract(constant, at, part.Width), part, false})
+		if !ok {
+			return nil, false
+		}
+		used, at = append(used, u...), at+part.Width
+	}
+	return used, true
+}
+
 // isChain tells whether an operation is associative, and its first argument none of its kind.
 func isChain(op expr.Op) bool {
-	return op == expr.And || op == expr.Or || op == expr.Xor || op == expr.UMax || op == expr.UMin
+	switch op {
+	case expr.And, expr.Or, expr.Xor, expr.UMax, expr.UMin, expr.FMax, expr.FMin:
+		return true
+	}
+	return false
 }
 
 // operands returns the arguments of an operation, of associative ones those of all that follow each
@@ -324,7 +347,7 @@ func (q *Query) allSame(c claim, order []int) (used []string, ok bool) {
 
 // pairs proves that words of two lists are the same, in some order, with the same coefficients: it
 // pairs those that do not differ in the samples.
-func (q *Query) pairs(a, b []*expr.Node, timesA, timesB []uint64) (used []string, ok bool) {
+func (q *Query) pairs(a, b []*expr.Node, timesA, timesB []uint64, isFloat bool) (used []string, ok bool) {
 	if len(a) != len(b) {
 		return nil, false
 	}
@@ -332,10 +355,10 @@ func (q *Query) pairs(a, b []*expr.Node, timesA, timesB []uint64) (used []string
 	for i, x := range a {
 		found := false
 		for j, y := range b {
-			if taken[j] || x.Width != y.Width || timesA != nil && timesA[i] != timesB[j] || q.differ(x, y, false) >= 0 {
+			if taken[j] || x.Width != y.Width || timesA != nil && timesA[i] != timesB[j] || q.differ(x, y, isFloat) >= 0 {
 				continue
 			}
-			if u, ok := q.prove(claim{x, y, false}); ok {
+			if u, ok := q.prove(claim{x, y, isFloat}); ok {
 				taken[j], found = true, true
 				used = append(used, u...)
 				break
@@ -348,20 +371,25 @@ func (q *Query) pairs(a, b []*expr.Node, timesA, timesB []uint64) (used []string
 	return slices.Compact(slices.Sorted(slices.Values(used))), true
 }
 
-// byCases splits a claim about a selection in two: for both values of the condition, which are put
-// in its place in both expressions.
+// byCases splits a claim about a selection in two: for both values of the condition, or of the first
+// part of it, which are put in its place in both expressions.
 func (q *Query) byCases(c claim) (used []string, ok bool) {
 	for _, side := range []*expr.Node{c.a, c.b} {
 		if side.Op != expr.Select {
 			continue
 		}
-		all := true
+		all, leaf := true, side.Args[0]
+		for leaf.Op == expr.And || leaf.Op == expr.Or {
+			leaf = leaf.Args[0]
+		}
 		used = nil
 		for _, holds := range []bool{true, false} {
-			known := map[*expr.Node]*expr.Node{side.Args[0]: q.g.Bool(holds)}
+			condition := q.g.Not(leaf)
 			if holds {
-				maps.Copy(known, q.known.Given[side.Args[0]])
+				condition = leaf
 			}
+			known := map[*expr.Node]*expr.Node{leaf: q.g.Bool(holds)}
+			maps.Copy(known, q.known.Given[condition])
 			a, b := q.g.Copy(c.a, known), q.g.Copy(c.b, known)
 			if a == b {
 				continue
@@ -387,7 +415,7 @@ func (q *Query) byCases(c claim) (used []string, ok bool) {
 }
 
 // mostSplits is how many conditions are split in one another.
-const mostSplits = 4
+const mostSplits = 8
 
 // mostExpanded is how many nodes are taken into the functions of a lemma.
 const mostExpanded = 3000

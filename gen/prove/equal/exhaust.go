@@ -6,9 +6,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"github.com/attn-go/attn/gen/prove/expr"
 )
+
+// flagsOfC make vectors of the loop over values. Optimizations that turn selections into branches,
+// or move operations into one side of a branch, are off: a loop with branches has no vectors.
+var flagsOfC = []string{"-O3", "-march=native", "-mprefer-vector-width=512", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno", "-w",
+	"-fno-thread-jumps", "-fno-tree-sink", "-fno-tree-pre", "-fno-code-hoisting", "-fno-tree-phiprop"}
 
 // Exhaust tries all values of a lemma of at most 32 bits, by a program in C that a compiler makes:
 // Go takes hours for what that does in a minute, as it has no vectors. The program is compared with
@@ -34,7 +40,7 @@ func (l *Lemmas) Exhaust(x *Lemma) (line string, err error) {
 	if err := os.WriteFile(source, []byte(p.C(x.Vars, conditions, x.A, x.B, x.IsFloat)), 0o600); err != nil {
 		return "", err
 	}
-	cc := exec.Command("cc", "-O3", "-march=native", "-mprefer-vector-width=512", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno", "-w", "-o", binary, source)
+	cc := exec.Command("cc", slices.Concat(flagsOfC, []string{"-o", binary, source})...)
 	if text, err := cc.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%v: %w\n%s", cc, err, text)
 	}

@@ -22,6 +22,7 @@ type Lemma struct {
 	A, B    *expr.Node
 	How     How
 	Uses    int
+	Steps   int    // operations that both sides consist of
 	against string // values for which it does not hold
 	mu      sync.Mutex
 }
@@ -129,10 +130,12 @@ const atOnce = 20 // bits that are always exhausted
 // show tries values, all if they are few.
 func (l *Lemmas) show(x *Lemma) bool {
 	p, err := expr.Compile(batch, x.Vars, x.Free, x.A, x.B)
-	switch bits := x.Bits(); {
-	case err != nil:
+	if err != nil {
 		x.against = err.Error()
 		return false
+	}
+	x.Steps = p.Steps()
+	switch bits := x.Bits(); {
 	case bits <= atOnce:
 		x.How = Exhausted
 		return x.exhaust(p, 0, 1<<bits)

@@ -353,9 +353,12 @@ func (g *Graph) chain(op Op, x, y *Node) *Node {
 		}
 		return 1
 	})
-	if op == Xor {
+	switch {
+	case op == Xor:
 		list = g.withoutPairs(list)
-	} else {
+	case (op == FMax || op == FMin) && list[0] == list[len(list)-1]: // which makes a NaN quiet
+		list = list[:2]
+	default:
 		list = slices.Compact(list)
 	}
 	if op == UMax && len(list) > 1 {

@@ -72,7 +72,7 @@ func (g *Graph) like(n *Node, a []*Node) *Node {
 	case FEq:
 		return g.FEq(a[0], a[1])
 	case FMax, FMin:
-		return g.commute(n.Op, a[0], a[1])
+		return g.current(g.chain(n.Op, a[0], a[1]))
 	case FScale:
 		return g.FScale(a[0], a[1])
 	case Add64:

@@ -1,6 +1,9 @@
 package expr
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 const (
 	plusZero  = 0
@@ -155,6 +158,23 @@ func (g *Graph) wholeOf(x, y *Node) *Node {
 	return g.Unary(SToF, 32, g.Plus(above, least-int64(x.Val&^minusZero)))
 }
 
+// shiftedFma returns s·y, a whole number up to 2^24, for (c+s)·y-c·y, where wholeOf knows c+s; nil
+// for others. Nothing is rounded, and zero is +0.
+func (g *Graph) shiftedFma(x, y, z *Node) *Node {
+	c, negative := g.unsigned(z)
+	if !negative || c.Op != FMul {
+		return nil
+	}
+	for i, factor := range c.Args {
+		if factor.IsConst() && c.Args[1-i] == y {
+			if s := g.wholeOf(g.FNeg(factor), x); s != nil {
+				return g.wholeFma(s, y, g.Const(32, 0))
+			}
+		}
+	}
+	return nil
+}
+
 // FSub returns x-y.
 func (g *Graph) FSub(x, y *Node) *Node { return g.FAdd(x, g.FNeg(y)) }
 
@@ -187,6 +207,9 @@ func (g *Graph) FFma(x, y, z *Node) *Node {
 		return g.FMul(x, y)
 	}
 	if n := g.wholeFma(x, y, z); n != nil {
+		return n
+	}
+	if n := cmp.Or(g.shiftedFma(x, y, z), g.shiftedFma(y, x, z)); n != nil {
 		return n
 	}
 	if z.IsConst() && z.Val == 0 && (isWhole(x) || isWhole(y)) {
@@ -331,7 +354,7 @@ func (g *Graph) FEq(x, y *Node) *Node {
 			}
 		}
 	}
-	return g.op(FEq, 1, 0, x, y)
+	return g.current(g.op(FEq, 1, 0, x, y))
 }
 
 // single is the binary32 that a binary64 comes from, or x, or nil.
@@ -378,13 +401,18 @@ func (g *Graph) IsNaN(x *Node) *Node { return g.Not(g.FEq(x, x)) }
 func (g *Graph) FMaxX86(x, y *Node) *Node { return g.Select(g.FLt(y, x), x, y) }
 func (g *Graph) FMinX86(x, y *Node) *Node { return g.Select(g.FLt(x, y), x, y) }
 
-// FMax and FMin are those of IEEE 754-2019, which Go and Arm have.
-func (g *Graph) FMax(x, y *Node) *Node { return g.commute(FMax, x, y) }
-func (g *Graph) FMin(x, y *Node) *Node { return g.commute(FMin, x, y) }
+// FMax and FMin are those of IEEE 754-2019, which Go and Arm have. The order of several operands
+// does not matter: NaN is above all others, or below, and so is +0 above -0.
+func (g *Graph) FMax(x, y *Node) *Node { return g.current(g.chain(FMax, x, y)) }
+func (g *Graph) FMin(x, y *Node) *Node { return g.current(g.chain(FMin, x, y)) }
 
-func (g *Graph) commute(op Op, x, y *Node) *Node {
-	x, y = inOrder(x, y)
-	return g.current(g.op(op, 32, 0, x, y))
+// SMax is the larger one of two signed numbers of 32 bits. With their signs turned over, they have
+// the order of unsigned ones, so that the order of several operands does not matter.
+func (g *Graph) SMax(x, y *Node) *Node {
+	if x.lo >= 0 && y.lo >= 0 {
+		return g.Select(g.Lt(x, y), y, x)
+	}
+	return g.FNeg(g.chain(UMax, g.FNeg(x), g.FNeg(y)))
 }
 
 // Unary returns an operation of one argument, w bits wide.

@@ -253,7 +253,7 @@ type replacement struct {
 	uses int
 }
 
-// Replace makes Unary, FMax and FMin return y in the place of x, by an argument of the caller.
+// Replace makes Unary, FMax, FMin and FEq return y in the place of x, by an argument of the caller.
 func (g *Graph) Replace(x, y *Node) {
 	if g.replaced == nil {
 		g.replaced = map[*Node]*replacement{}

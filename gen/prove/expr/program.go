@@ -133,6 +133,9 @@ func (p *Program) shape(n *Node, s *step) error {
 	return nil
 }
 
+// Steps is how many nodes are computed.
+func (p *Program) Steps() int { return len(p.steps) }
+
 // Values returns the memory for the values of a node: those of a leaf are set before Run.
 func (p *Program) Values(n *Node) []uint64 { return p.bufs[p.place[n]] }
 

@@ -64,8 +64,11 @@ func TestWholeNumbers(t *testing.T) {
 			leaves = append(leaves, raw{g.Sym(32, name), pick(r)})
 		}
 		x := fmaOfWholes(g, r, leaves)
-		if r.IntN(2) == 0 {
+		switch r.IntN(3) {
+		case 0:
 			x = withCommonFactor(g, r, leaves)
+		case 1:
+			x = shiftedFma(g, r, leaves)
 		}
 		checkRules(t, leaves, x)
 	}
@@ -123,6 +126,15 @@ func fmaOfWholes(g *Graph, r *rand.Rand, leaves []raw) raw {
 	}
 	x, y, z = converted(x, r.IntN(8)), converted(y, 1), converted(z, r.IntN(4))
 	return raw{g.FFma(x.n, y.n, z.n), bitsOf(fma(float(x.v), float(y.v), float(z.v)))}
+}
+
+// shiftedFma is (c+s)·y-c·y of whole numbers, where c+s has the bits of c, plus s.
+func shiftedFma(g *Graph, r *rand.Rand, leaves []raw) raw {
+	c := uint64([]int{0x4b000000, 0x4b400000, 0x4b400001}[r.IntN(3)])
+	s, y := whole(g, r, leaves), whole(g, r, leaves)
+	x, f := raw{g.Plus(s.n, int64(c)), (s.v + c) & mask(32)}, raw{g.Unary(SToF, 32, y.n), bitsOf(float32(int32(y.v)))}
+	z := raw{g.FMul(f.n, g.Const(32, c|1<<31)), bitsOf(-float(c) * float(f.v))}
+	return raw{g.FFma(x.n, f.n, z.n), bitsOf(fma(float(x.v), float(f.v), float(z.v)))}
 }
 
 func nodesOf(list []raw) (nodes []*Node) {

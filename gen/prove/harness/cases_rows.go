@@ -390,6 +390,26 @@ func panelOf(k *Kernel, lanes, n int) Buffer {
 	return b
 }
 
+// joined makes panels whose groups have equal integers, or whose first lane has different ones:
+// products of many rows go different ways then. Formats without minima have one way.
+func joined(k *Kernel, lanes, n int, equal bool) Buffer {
+	b, size := panelOf(k, lanes, n), lanes*blockBytes[k.Index]
+	if !strings.HasPrefix(k.Index, "U") || !strings.Contains(k.Index, "x16") {
+		return b
+	}
+	b.Make = func(g *expr.Graph, i int) *expr.Node {
+		if at := i % size; at >= 4*lanes && at < 8*lanes {
+			if equal {
+				i &^= 1
+			} else if at < 4*lanes+2 {
+				return g.Const(8, uint64(at%2))
+			}
+		}
+		return g.Sym(8, fmt.Sprintf("b[%d]", i))
+	}
+	return b
+}
+
 func blockUnpack(k *Kernel, quick bool) []Case {
 	list := blockWiden(k, quick)
 	for _, c := range list {
@@ -461,10 +481,15 @@ func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
 	for j, n := range []int{32, 64, 96} {
 		for _, lanes := range []int{16, 32, 48} {
 			for m := range 10 {
-				if quick && (m != 2 || n != 64 || lanes != 48) || !quick && n > 32 && m != 1+j && m != 4 {
+				few, many := m == 2 && n == 64 && lanes == 48, m == 6 && n == 32 && lanes == 48
+				if quick && !few && !many || !quick && n > 32 && m != 1+j && m != 4 {
 					continue
 				}
-				list = append(list, int8Case(k, len(list), n, lanes, m))
+				c := int8Case(k, len(list), n, lanes, m)
+				if k.ISA == "avx512" && m > 4 && lanes == 48 {
+					c["b"] = joined(k, lanes, n, m%2 == 0)
+				}
+				list = append(list, c)
 			}
 		}
 	}

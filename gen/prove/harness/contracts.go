@@ -57,7 +57,7 @@ var contracts = map[string]contract{
 	"Convert.WidenInt4":    {cases: widenInt4},
 	"Convert.UnpackInt4":   {cases: unpackInt4},
 	"Convert.QuantizeInt8": {cases: quantizeInt8, suppose: quotientsBelow},
-	"Convert.QuantizeInt4": {cases: quantizeInt4, open: "its extremes are chosen by another rule for NaN and zeros: that the scale is the same needs a lemma about all numbers of a group"},
+	"Convert.QuantizeInt4": {cases: quantizeInt4, suppose: scalesOfExtremes},
 	"Convert.PairColumns":  {cases: pairColumns},
 	"Convert.PairRows":     {cases: pairRows},
 	"Convert.RoundBF16":    {cases: overSlices("src")},

@@ -186,7 +186,7 @@ func (e *exec) vector() bool {
 
 // reductions are those of all elements, and the first one of another register.
 var reductions = map[string]func(g *expr.Graph, x, y *expr.Node) *expr.Node{
-	"VREDMAXUVS": withScalar["VMAXU"], "VREDMAXVS": withScalar["VMAX"], "VREDSUMVS": withScalar["VADD"],
+	"VREDMAXUVS": withScalar["VMAXU"], "VREDMAXVS": (*expr.Graph).SMax, "VREDSUMVS": withScalar["VADD"],
 }
 
 // reduce executes what makes a number of all elements, and moves the first one.

@@ -28,3 +28,11 @@ var bochsTests = []testedPackage{
 	{path: "internal/tier", must: "TestGuard", run: "TestGuard$/kernel=(Gemm|Weights.(Gemm|Blocks.*Gemm))/tier=avx512"},
 	{path: "internal/tier", must: "TestGuard", run: "TestGuard$/kernel=Skinny.(QK|P)/tier=avx512"},
 }
+
+// nativeBochsTests are the tests under Bochs on a machine with AVX-512 and VNNI, which runs the
+// rest natively: the goldens, and some calls of each kernel.
+var nativeBochsTests = []testedPackage{
+	bochsTests[0],
+	{path: "kernel", must: "TestGolden", run: "TestGolden$/./tier=avx512", skip: "TestGolden/range"},
+	{path: "internal/tier", must: "TestGuard TestFeatures/tier=avx512/feature=AVX512VNNI TestAllKernels", run: "TestGuard$/./tier=avx512|TestFeatures/tier=avx512/feature=AVX512VNNI|TestAllKernels", skip: "TestGuard/kernel=Convert.Narrow.float16"},
+}

@@ -51,6 +51,7 @@ func install(ctx context.Context, chosen []platform) error {
 // A builder builds the test binaries of each target, and wazero. It builds everything once.
 type builder struct {
 	root, dir string
+	chosen    []platform
 	packages  []testedPackage
 	once      sync.Map // name to func() error
 }
@@ -83,11 +84,11 @@ func (b *builder) binaries(ctx context.Context, p *platform, took *time.Duration
 	})
 }
 
-// shared returns the packages of all platforms that share p's binaries: the first of them builds
-// for the others.
+// shared returns the packages of all chosen platforms that share p's binaries: the first of them
+// builds for the others.
 func (b *builder) shared(p *platform) (packages []string) {
-	for i := range platforms {
-		other := &platforms[i]
+	for i := range b.chosen {
+		other := &b.chosen[i]
 		if (other.list != nil) != (p.list != nil) || !slices.Equal(other.env(), p.env()) {
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 // TestShared: the binaries of each platform are built, whichever platform of the same environment
 // comes first.
 func TestShared(t *testing.T) {
-	b := &builder{packages: known}
+	b := &builder{chosen: platforms, packages: known}
 	for i := range platforms {
 		p := &platforms[i]
 		for j := range platforms {

@@ -5,6 +5,14 @@ import (
 	"slices"
 )
 
+// fewer says how many calls of kernels are left out, "" for none.
+func (pkg *testedPackage) fewer() string {
+	if pkg.oneOf == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d calls of each kernel, as make test makes them on this machine", pkg.oneOf-1, pkg.oneOf)
+}
+
 // printLeftOut prints, below the table, patterns of the tests that the platforms leave out: first
 // of those that no platform runs, then of those that some leave out.
 func printLeftOut(chosen []platform, packages []testedPackage) {
@@ -15,6 +23,11 @@ func printLeftOut(chosen []platform, packages []testedPackage) {
 			fmt.Printf("  %s: all\n", pkg.path)
 		case pkg.skip != "":
 			fmt.Printf("  %s: %s\n", pkg.path, pkg.skip)
+		}
+	}
+	for _, p := range platforms {
+		if !slices.ContainsFunc(chosen, func(c platform) bool { return c.target() == p.target() && c.cpu == p.cpu }) {
+			fmt.Printf("not tested: %s, %s\n", p.target(), p.cpu)
 		}
 	}
 	where, texts := map[string]string{}, []string{} // platforms that leave out the same share a paragraph
@@ -42,7 +55,8 @@ func (p *platform) leftOut(packages []testedPackage) (text string) {
 		}
 	}
 	if p.list != nil {
-		for _, pkg := range p.list {
+		for _, pkg := range p.tests(packages) {
+			line(pkg.path, pkg.fewer())
 			line(pkg.path, "all but "+pkg.run)
 			line(pkg.path, pkg.skip)
 		}
@@ -55,6 +69,9 @@ func (p *platform) leftOut(packages []testedPackage) (text string) {
 		return text
 	}
 	line("all packages, by a fault of the emulator", p.skip)
+	for _, pkg := range p.tests(packages) {
+		line(pkg.path, pkg.fewer())
+	}
 	for _, pkg := range packages {
 		switch {
 		case pkg.only == "":

@@ -1,7 +1,7 @@
 // Command cross runs the short tests of the library on emulated CPUs of many architectures,
 // and prints what ran where.
 //
-//	go run ./gen/tools/cross [-j 2] [-only arm64,corei7_icelake_u] [-timeout 10m] [-slowest 20]
+//	go run ./gen/tools/cross [-j 2] [-deep] [-only arm64,Haswell] [-timeout 10m] [-slowest 20]
 //
 // Not every platform runs every test, as an emulator takes 10 to 100 times as long as a CPU:
 //
@@ -13,6 +13,9 @@
 //     architectures alone. They run kernels that a machine with AVX2 runs completely. The one with
 //     the generic tier alone also leaves out the comparison of kernels with package fallback, as it
 //     would compare it with itself.
+//   - Only -deep runs the architectures that add no new kind to those above (goldentests.go). A
+//     machine that runs AVX2 or AVX-512 itself makes an eighth of the calls of their kernels on the
+//     emulated CPUs, and all of them with -deep.
 //   - Architectures of which others have all that matters to this code run the list of goldenTests,
 //     RISC-V without vectors that of receiptTests, and arm64's max that of dotTests
 //     (goldentests.go).
@@ -50,12 +53,13 @@ func main() {
 		jobs    = flag.Int("j", min(2, runtime.NumCPU()), "how many platforms to test at once")
 		only    = flag.String("only", "", "test only these architectures or CPU models, like arm64,corei7_icelake_u (default all)")
 		timeout = flag.Duration("timeout", 30*time.Minute, "limit for the tests of each package")
+		deep    = flag.Bool("deep", false, "test all platforms, each with all of its tests, whatever this machine runs natively")
 		slowest = flag.Int("slowest", 0, "how many of each platform's slowest tests to print")
 	)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	code, err := cross(ctx, *jobs, *only, *timeout, *slowest)
+	code, err := cross(ctx, *jobs, *only, *deep, *timeout, *slowest)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "cross:", err)
 	}
@@ -63,10 +67,10 @@ func main() {
 	os.Exit(code)
 }
 
-// cross tests the platforms that only names. It returns the exit code: 1 if one failed, 2 if
-// nothing could be tested.
-func cross(ctx context.Context, jobs int, only string, timeout time.Duration, slowest int) (int, error) {
-	chosen, err := choose(only)
+// cross tests the platforms that only and deep choose. It returns the exit code: 1 if one failed, 2
+// if nothing could be tested.
+func cross(ctx context.Context, jobs int, only string, deep bool, timeout time.Duration, slowest int) (int, error) {
+	chosen, err := choose(only, deep, cpuFlags())
 	if err != nil {
 		return 2, err
 	}
@@ -91,7 +95,7 @@ func cross(ctx context.Context, jobs int, only string, timeout time.Duration, sl
 		return 2, err
 	}
 	start := time.Now()
-	b := &builder{root: root, dir: dir, packages: packages}
+	b := &builder{root: root, dir: dir, chosen: chosen, packages: packages}
 	results := make([]result, len(chosen))
 	var wg sync.WaitGroup
 	next := make(chan int)
@@ -141,11 +145,26 @@ func longestFirst(chosen []platform) []int {
 	return order
 }
 
-// choose returns the platforms of the architectures and CPU models in the list, or all if it
-// is empty.
-func choose(list string) ([]platform, error) {
+// choose returns the platforms of the architectures and CPU models in the list, all for an empty
+// list with deep, and one for each kind for an empty list alone. Without deep, a platform makes
+// fewer calls if a machine with these flags of /proc/cpuinfo runs its tiers natively.
+func choose(list string, deep bool, flags string) ([]platform, error) {
+	chosen, err := named(list)
+	if list == "" && !deep {
+		chosen = slices.DeleteFunc(chosen, func(p platform) bool { return p.deep })
+	}
+	for i := range chosen {
+		if p := &chosen[i]; !deep && p.isNative(flags) {
+			p.thin()
+		}
+	}
+	return chosen, err
+}
+
+// named returns the platforms of the architectures and CPU models in the list, or all of them.
+func named(list string) ([]platform, error) {
 	if list == "" {
-		return platforms, nil
+		return slices.Clone(platforms), nil
 	}
 	var chosen []platform
 	for name := range strings.SplitSeq(list, ",") {

@@ -79,6 +79,8 @@ type testedPackage struct {
 	// run matches the tests to run. "": all.
 	run string
 
+	oneOf int // how many calls of a kernel there are for each that internal/tier makes; 0: 1
+
 	// skip matches tests that need no emulated CPU: tests of memory and of how work is
 	// divided among threads, whose result is the same on all architectures, and long tests
 	// of what shorter tests cover as well.
@@ -117,13 +119,17 @@ func allPackages(root string) ([]testedPackage, error) {
 
 // flags returns the flags of the test binary.
 func (pkg *testedPackage) flags() []string {
-	return []string{"-test.short", "-test.v", "-test.run=" + pkg.run, "-test.skip=" + pkg.skip}
+	flags := []string{"-test.short", "-test.v", "-test.run=" + pkg.run, "-test.skip=" + pkg.skip}
+	if pkg.oneOf > 0 {
+		flags = append(flags, fmt.Sprintf("-one-of=%d", pkg.oneOf))
+	}
+	return flags
 }
 
 // tests returns the packages to test on this platform.
 func (p *platform) tests(all []testedPackage) []testedPackage {
 	if p.list != nil {
-		return p.list
+		return p.thinned(slices.Clone(p.list))
 	}
 	tests := slices.DeleteFunc(slices.Clone(all), func(pkg testedPackage) bool {
 		return !pkg.runsOn(p)
@@ -131,6 +137,16 @@ func (p *platform) tests(all []testedPackage) []testedPackage {
 	for i := range tests {
 		tests[i].leaveOut(p.skip)
 		tests[i].leaveOut(tests[i].leftOut(p))
+	}
+	return p.thinned(tests)
+}
+
+// thinned returns the packages with as many calls of kernels as the platform makes.
+func (p *platform) thinned(tests []testedPackage) []testedPackage {
+	for i := range tests {
+		if tests[i].path == "internal/tier" {
+			tests[i].oneOf = p.oneOf
+		}
 	}
 	return tests
 }

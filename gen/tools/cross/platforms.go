@@ -1,7 +1,9 @@
 package main
 
 import (
+	"os"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -21,9 +23,22 @@ type platform struct {
 	skip string
 
 	// brief is set if other platforms run all tests with the same kind of code: a machine with
-	// AVX2 by make test and, with an FMA in one instruction, by .ci/step v3, cortex-a57, s390x and
+	// AVX2 by make test, with an FMA in one instruction in .ci/run, too, cortex-a57, s390x and
 	// 386. Then this one leaves out the sweeps of each package.
 	brief bool
+
+	// native are the flags of /proc/cpuinfo on a machine that runs the platform's tiers itself:
+	// make test compares each kernel there, over all remainders and between guard pages. The
+	// emulated CPU still shows that a kernel has no instruction that it lacks. So without -deep,
+	// one call of each kernel in nativeOneOf and the tests of nativeList stay.
+	native     string
+	nativeList []testedPackage
+
+	// deep is set if others have all that matters here. Only -deep runs it, or -only with its name.
+	deep bool
+
+	// oneOf is how many calls of a kernel there are for each that is made.
+	oneOf int
 
 	// took is about how many seconds the build and the tests took on an otherwise idle machine.
 	// Those that take longest start first.
@@ -49,25 +64,50 @@ type platform struct {
 // comparison. So a goroutine that is preempted between a comparison and its branch goes the wrong
 // way.
 var platforms = []platform{
-	{arch: "amd64", cpu: "corei7_icelake_u", bochs: true, list: bochsTests, vars: "GOAMD64=v3", took: 770, bits: 64, tiers: "avx512 avx2 generic", feature: "AVX512VNNI", fused: true},
-	{arch: "amd64", cpu: "Haswell", qemu: "x86_64", skip: "TestGuard/kernel=(Skinny.(HeadValues|PV)|Convert.(RoundBF16|WidenPairs|NarrowPairs)|Norms|Elementwise.(Ad|Exp2|Mul|Rotate|Tanh)|Activations|Rows)|TestGuardAdditiveBackward$|TestBackwardGuard$", brief: true, took: 130, bits: 64, tiers: "avx2 generic"},
-	{arch: "amd64", cpu: "Nehalem", qemu: "x86_64", brief: true, took: 45, bits: 64, tiers: "generic"},
+	{arch: "amd64", cpu: "corei7_icelake_u", bochs: true, list: bochsTests, native: "avx512_vnni avx512vl avx512dq fma f16c", nativeList: nativeBochsTests, vars: "GOAMD64=v3", took: 770, bits: 64, tiers: "avx512 avx2 generic", feature: "AVX512VNNI", fused: true},
+	{arch: "amd64", cpu: "Haswell", qemu: "x86_64", vars: "GOAMD64=v1", native: "avx2 fma f16c", skip: "TestGuard/kernel=(Skinny.(HeadValues|PV)|Convert.(RoundBF16|WidenPairs|NarrowPairs)|Norms|Elementwise.(Ad|Exp2|Mul|Rotate|Tanh)|Activations|Rows)|TestGuardAdditiveBackward$|TestBackwardGuard$", brief: true, took: 130, bits: 64, tiers: "avx2 generic"},
+	{arch: "amd64", cpu: "Nehalem", qemu: "x86_64", vars: "GOAMD64=v1", brief: true, took: 45, bits: 64, tiers: "generic"},
 	{arch: "arm64", cpu: "cortex-a57", qemu: "aarch64", took: 190, bits: 64, tiers: "neon generic", fused: true},
 	{arch: "arm64", cpu: "max", qemu: "aarch64", list: dotTests, took: 60, bits: 64, tiers: "neon generic", feature: "ASIMDDP", fused: true},
-	{arch: "arm", cpu: "cortex-a15", qemu: "arm", vars: "GOARM=7", list: goldenTests, took: 65, bits: 32, tiers: "generic"},
+	{arch: "arm", cpu: "cortex-a15", qemu: "arm", vars: "GOARM=7", deep: true, list: goldenTests, took: 65, bits: 32, tiers: "generic"},
 	{arch: "386", cpu: "native", took: 70, bits: 32, tiers: "generic"},
-	{arch: "riscv64", cpu: "rv64", qemu: "riscv64", list: receiptTests, took: 65, bits: 64, tiers: "generic", fused: true},
+	{arch: "riscv64", cpu: "rv64", qemu: "riscv64", deep: true, list: receiptTests, took: 65, bits: 64, tiers: "generic", fused: true},
 	{arch: "riscv64", cpu: "rv64-v128", model: vectors + "128", qemu: "riscv64", list: vectorTests("Skinny.(QK|PV)F16|Weights.(GemmF16|Blocks.U4.Gemm|Blocks.(U4x16|U5x16).GemmInt8)", miniLM), took: 75, bits: 64, tiers: "rvv generic", fused: true},
 	{arch: "riscv64", cpu: "rv64-v256", model: vectors + "256", qemu: "riscv64", list: vectorTests("Skinny.(QK|PV)BF16|Weights.(GemmBF16|Blocks.(S6x16|S5x16F32).GemmInt8)", smallDecoder), took: 110, bits: 64, tiers: "rvv generic", fused: true},
 	{arch: "riscv64", cpu: "rv64-v1024", model: vectors + "1024", qemu: "riscv64", list: vectorTests("GemmEvenOdd|Skinny.(QK|PV)Int8|Weights.Blocks.(S[48].Gemm|[SU][48].GemmInt8|U5x16BF16.GemmInt8)"), took: 60, bits: 64, tiers: "rvv generic", fused: true},
 	{arch: "s390x", cpu: "max", qemu: "s390x", took: 150, bits: 64, big: true, tiers: "generic", fused: true},
-	{arch: "ppc64le", cpu: "power8", qemu: "ppc64le", list: goldenTests, took: 65, bits: 64, tiers: "generic", fused: true},
-	{arch: "ppc64", cpu: "power8", qemu: "ppc64", list: goldenTests, took: 65, bits: 64, big: true, tiers: "generic", fused: true},
-	{arch: "loong64", cpu: "la464-loongarch-cpu", qemu: "loongarch64", list: goldenTests, took: 65, bits: 64, tiers: "generic", fused: true},
-	{arch: "mips", cpu: "24Kf", qemu: "mips", list: goldenTests, took: 65, bits: 32, big: true, tiers: "generic"},
-	{arch: "mipsle", cpu: "24Kf", qemu: "mipsel", list: goldenTests, took: 65, bits: 32, tiers: "generic"},
-	{arch: "mips64le", cpu: "5Kf", qemu: "mips64el", list: goldenTests, took: 65, bits: 64, tiers: "generic"},
-	{arch: "wasm", goos: "wasip1", cpu: "wazero", list: goldenTests, took: 65, bits: 64, tiers: "generic"},
+	{arch: "ppc64le", cpu: "power8", qemu: "ppc64le", deep: true, list: goldenTests, took: 65, bits: 64, tiers: "generic", fused: true},
+	{arch: "ppc64", cpu: "power8", qemu: "ppc64", deep: true, list: goldenTests, took: 65, bits: 64, big: true, tiers: "generic", fused: true},
+	{arch: "loong64", cpu: "la464-loongarch-cpu", qemu: "loongarch64", deep: true, list: goldenTests, took: 65, bits: 64, tiers: "generic", fused: true},
+	{arch: "mips", cpu: "24Kf", qemu: "mips", deep: true, list: goldenTests, took: 65, bits: 32, big: true, tiers: "generic"},
+	{arch: "mipsle", cpu: "24Kf", qemu: "mipsel", deep: true, list: goldenTests, took: 65, bits: 32, tiers: "generic"},
+	{arch: "mips64le", cpu: "5Kf", qemu: "mips64el", deep: true, list: goldenTests, took: 65, bits: 64, tiers: "generic"},
+	{arch: "wasm", goos: "wasip1", cpu: "wazero", deep: true, list: goldenTests, took: 65, bits: 64, tiers: "generic"},
+}
+
+// nativeOneOf is how many calls there are for each that a platform makes whose tiers run natively.
+const nativeOneOf = 8
+
+// isNative reports whether the machine with these flags of /proc/cpuinfo runs the platform's tiers.
+func (p *platform) isNative(flags string) bool {
+	missing := func(flag string) bool { return !has(flags, flag) }
+	return p.native != "" && !slices.ContainsFunc(strings.Fields(p.native), missing)
+}
+
+// thin leaves out what make test on this machine shows.
+func (p *platform) thin() {
+	if p.nativeList != nil {
+		p.list = p.nativeList
+	}
+	p.oneOf = nativeOneOf
+}
+
+// cpuFlags returns the flags of the first CPU in /proc/cpuinfo, "" if there are none.
+func cpuFlags() string {
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	_, flags, _ := strings.Cut(string(info), "\nflags")
+	flags, _, _ = strings.Cut(flags, "\n")
+	return flags
 }
 
 // vectors is a model of RISC-V with vectors, to which their length in bits is added. Lanes that an

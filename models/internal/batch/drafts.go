@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/models/decoder"
@@ -36,25 +37,67 @@ func (d *Draft) open() (*drafts, error) {
 	return &drafts{d, session, newTree(d.Page)}, nil
 }
 
-// guess lets the draft model guess how answers go on. Together they read no more tokens in a step
-// than answers and shares of prompts do, so that many answers have few guesses; what the model
-// lacks of a text it reads in several steps.
+// guess lets the draft model, or the layer of the model, guess how answers go on. Together they
+// read no more tokens in a step than answers and shares of prompts do, so that many answers have
+// few guesses; what a draft model lacks of a text it reads in several steps.
 func (s *Scheduler) guess(ctx context.Context) error {
-	if s.drafts == nil {
+	if s.drafts == nil && s.o.Ahead == 0 {
 		return nil
 	}
 	s.forget()
 	answers := s.answering()
 	for {
-		err := s.drafts.guess(ctx, answers, s.o.Chunk)
+		var err error
+		if s.drafts != nil {
+			err = s.drafts.guess(ctx, answers, s.o.Chunk)
+		} else {
+			err = s.guessAhead(ctx, answers)
+		}
 		var full *kvcache.CapacityError
 		if !errors.As(err, &full) {
 			return err
 		}
-		if !s.drafts.makeRoom(full.Need-full.Free) && !s.letGo() {
+		if s.drafts != nil && !s.drafts.makeRoom(full.Need-full.Free) && !s.letGo() || s.drafts == nil && !s.closeAhead() {
 			return nil
 		}
 	}
+}
+
+// guessAhead lets the layer of the model read what the last step has read, of prompts too, and
+// guess how answers go on.
+func (s *Scheduler) guessAhead(ctx context.Context, answers []*Task) error {
+	most := min(s.o.Ahead, s.o.Chunk/max(1, len(answers))-1)
+	var of []*Task
+	var all []*decoder.Guess
+	for _, t := range s.running {
+		if t.reader == nil && t.done > 0 {
+			g := &decoder.Guess{Text: t.text, Known: t.tokens[:t.done+1]}
+			if t.answers() {
+				g.Most = max(0, min(most, t.Most-1-len(t.tokens)))
+			}
+			of, all = append(of, t), append(all, g)
+		}
+	}
+	if err := s.session.Ahead(ctx, all...); err != nil {
+		return err
+	}
+	for i, t := range of {
+		t.guesses = all[i].Tokens
+	}
+	return nil
+}
+
+// closeAhead gives back what the layer has read of the prefix that was used least recently, or else
+// of the longest text, and tells whether there was something.
+func (s *Scheduler) closeAhead() bool {
+	for e := s.tree.order.Back(); e != nil; e = e.Prev() {
+		if e.Value.(*node).text.CloseAhead() {
+			return true
+		}
+	}
+	longest := slices.Clone(s.running)
+	slices.SortStableFunc(longest, func(a, b *Task) int { return b.done - a.done })
+	return slices.ContainsFunc(longest, func(t *Task) bool { return t.text.CloseAhead() })
 }
 
 // letGo gives back what the draft model has read of the longest text, for which nothing is guessed
@@ -78,12 +121,15 @@ func (s *Scheduler) letGo() bool {
 // answering lists the requests that get a token in the next step, but not their first one.
 func (s *Scheduler) answering() (answers []*Task) {
 	for _, t := range s.running {
-		if t.answer && t.reader == nil && len(t.tokens)-t.done == 1 {
+		if t.answers() {
 			answers = append(answers, t)
 		}
 	}
 	return answers
 }
+
+// answers tells whether a request gets a token in the next step, but not its first one.
+func (t *Task) answers() bool { return t.answer && t.reader == nil && len(t.tokens)-t.done == 1 }
 
 // guess sets the guesses of answers, of which all together have so many tokens in a step.
 func (d *drafts) guess(ctx context.Context, answers []*Task, budget int) error {

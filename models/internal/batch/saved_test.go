@@ -60,7 +60,7 @@ func checkSaved(t *testing.T, x *stories) {
 		t.Helper()
 		cache := promptcache.New(store, slog.New(slog.DiscardHandler))
 		saved := &promptcache.Pages{Cache: cache, First: promptcache.First(x.m.StateFingerprint(""), storyPage), Size: storyPage}
-		s := x.scheduler(t, pages*x.m.Pages(1), func(o *Options) { o.Saved = saved })
+		s := x.scheduler(t, pages*x.m.Pages(1), func(o *Options) { o.Saved, o.Ahead = saved, min(x.ahead, 2) })
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { s.Run(ctx) })

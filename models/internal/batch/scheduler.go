@@ -88,6 +88,7 @@ type Options struct {
 	PerKey  int                  // most requests of one key that wait
 
 	Draft *Draft // nil for none
+	Ahead int    // most guesses of a text in a step by the layer of the model, for which Open calls [decoder.Session.OpenAhead]; without Draft
 
 	// Saved, if not nil, keeps pages outside of the session, from one program to the next.
 	Saved *promptcache.Pages
@@ -119,7 +120,7 @@ type Stats struct {
 	Read, Generated        uint64 // tokens of prompts that were computed, tokens of answers
 	Shared                 uint64 // tokens of prompts that were not computed, as another text had them
 	Loaded                 uint64 // tokens of texts that were not computed, as Options.Saved had them
-	Guessed, Right         uint64 // tokens that the draft model guessed, and that are in answers
+	Guessed, Right         uint64 // tokens that were guessed, and that are in answers
 	Preempted, Done, Ended uint64 // requests: dropped to be computed again, finished, ended otherwise
 	Panics                 uint64
 }

@@ -11,4 +11,8 @@ type Session interface {
 	NewText() *decoder.Text
 	Forward(ctx context.Context, steps ...decoder.Step) ([][]float32, error)
 	FreePages() int
+
+	// Ahead lets the layer that guesses further tokens read with texts, and guess, see
+	// [Options.Ahead].
+	Ahead(ctx context.Context, all ...*decoder.Guess) error
 }

@@ -23,8 +23,9 @@ const storyPage = 16
 
 // Stories are requests of a real model, with their answers alone.
 type stories struct {
-	m   *decoder.Model
-	all []*story
+	m     *decoder.Model
+	all   []*story
+	ahead int // texts for which the layer that guesses has room, 0 without it
 }
 
 type story struct {
@@ -38,7 +39,12 @@ func choose(logits []float32) int32 { return int32(slices.Index(logits, slices.M
 // newStories returns requests of the model of a folder, many of which begin alike, with up to so
 // many tokens.
 func newStories(t *testing.T, folder string, alike, context int) *stories {
-	m, err := decoder.Load(folder, decoder.Options{PageSize: storyPage, Context: context})
+	return newStoriesOf(t, folder, alike, decoder.Options{Context: context})
+}
+
+func newStoriesOf(t *testing.T, folder string, alike int, o decoder.Options) *stories {
+	o.PageSize = storyPage
+	m, err := decoder.Load(folder, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,6 +76,11 @@ func (x *stories) open(t *testing.T, pages int) *decoder.Session {
 		t.Fatal(err)
 	}
 	s.KeepWindows = true
+	if x.ahead > 0 {
+		if err := s.OpenAhead(x.ahead, storyPage); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return s
 }
 

@@ -1,0 +1,516 @@
+package amd64
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/attn-go/attn/gen/loop"
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// vnniMany are products of many rows with whole panels of grouped formats by VPDPBUSD. Some blocks
+// of a panel are expanded on the stack, once for all rows: a byte for each number, and scales as
+// float32. So a tile of 4 rows and 3 vectors has no masks, shifts and conversions in its loop: a
+// word of codes takes 3 loads of weights, 4 broadcasts and 12 VPDPBUSD.
+//
+// The outer loop goes over groups of blocks, the next one over tiles. A tile with fewer rows takes
+// its last one several times, and computes and stores the same sums for it: 5 rows take as long as
+// 8.
+//
+// Sums of integers become float32 without conversions where they are multiplied next. An
+// accumulator begins with the bits of magic, 3·2^22, whose unit in the last place is 1. With a sum
+// s of less than 2^22 it then has the bits of magic + s, and
+//
+//	fma(magic + s, i, -magic·i) = s·i
+//
+// is exact for integers i of 8 bits: a whole number below 2^24, and +0 where it is 0. So
+//
+//	U4x16, U5x16    have one sum for both groups if these have the same integers, as groups of 32
+//	                have; other calls go another way. Their minima are such products, too.
+//	S6x16           has two sums, of which the first is magic + s - magic
+//	S5x16F32        converts both sums, as scales of float32 round products
+type vnniMany struct {
+	*int8Gemmer
+	minima bool // and one sum
+
+	// Numbers on the stack: where blocks begin, rows and blocks left, rows of the next tile, their
+	// distances in bytes, the first row.
+	buffer, rest, count, nextX, nextC, strideX, strideC, firstC operand.Mem
+
+	acc         [2][][]reg.VecVirtual // of each group
+	taken, from reg.GPVirtual         // see takeBlock; the block on the stack
+	x, c        []reg.GPVirtual       // rows of the tile
+}
+
+const (
+	manyRows    = 4
+	manyVectors = 3
+	manyLeast   = 5 // fewer rows take less time without
+	manyBlocks  = 4 // of a group: 10 KiB on the stack
+
+	manyVector = 4 * spec.PanelLanes // the bytes of a row of words of a panel
+	manyWords  = spec.BlockSteps / 4
+	manyTaken  = spec.LineBytes  // of a row: codes by groups, and then
+	manyBegin  = spec.BlockSteps // what accumulators begin with
+	manyLocals = 64
+
+	magic      = 0x4b400000 // 3·2^22
+	magicMinus = 0xcb400000
+)
+
+// The arrays of a block on the stack, after its numbers, each with a number of every lane.
+const (
+	manyScale = iota
+	manyMinimum
+	manyInteger     // of the only group or the first
+	manyMagic       // -magic times those
+	manySecond      // of the minima or the second group
+	manySecondMagic // -magic times those
+	manyArrays
+
+	manyBlock = (manyWords + manyArrays) * manyVector
+	manyFrame = manyLocals + spec.LineBytes + manyRows*manyTaken + manyBlocks*manyBlock
+)
+
+// manyRows emits the products of many rows.
+func (*vnniGrouped) manyRows(t *int8Gemmer) {
+	t.clear()
+	m := &vnniMany{int8Gemmer: t, minima: t.format.Offset() == 0}
+	m.emit()
+}
+
+// emit emits the products, before what is for other calls.
+func (m *vnniMany) emit() {
+	g := m.g
+	m.begin()
+	g.Label("manyblocks")
+	m.expand()
+	g.Move(m.xArg, m.nextX)
+	g.Move(m.firstC, m.nextC)
+	g.Move(m.mArg, m.rest)
+	g.Label("manyrows")
+	m.x, m.c = m.pointers(m.nextX, m.strideX), m.pointers(m.nextC, m.strideC)
+	m.taken, m.from = g.GP64(), g.GP64()
+	count := g.GP64()
+	g.MOVQ(m.buffer, m.taken)
+	g.LEAQ(emit.At(m.taken, manyRows*manyTaken), m.from)
+	g.MOVQ(m.count, count)
+	loop.Times(g, count, "manyblock", m.block)
+	g.SUBQ(operand.Imm(manyRows), m.rest)
+	g.JG(operand.LabelRef("manyrows"))
+	count = g.GP64()
+	g.MOVQ(m.count, count)
+	g.IMUL3Q(operand.I32(spec.RowBytes), count, count)
+	g.ADDQ(count, m.xArg)
+	g.CMPQ(m.kArg, operand.Imm(0))
+	g.JNE(operand.LabelRef("manyblocks"))
+	g.Return()
+	g.Label("few")
+}
+
+// begin goes on to few unless the call is one of these, and makes room on the stack: from a line
+// on, numbers, rows of a tile, and blocks.
+func (m *vnniMany) begin() {
+	g, t := m.g, m.int8Gemmer
+	few := operand.LabelRef("few")
+	g.CMPQ(t.lanes2, operand.Imm(2*spec.PanelLanes))
+	g.JNE(few)
+	g.CMPQ(t.mArg, operand.Imm(manyLeast))
+	g.JL(few)
+	if m.minima {
+		m.compareGroups(few)
+	}
+	line := g.GP64()
+	g.LEAQ(t.frame.Offset(manyLocals+spec.LineBytes-1), line)
+	g.ANDQ(operand.I32(-spec.LineBytes), line)
+	locals := []*operand.Mem{&m.buffer, &m.rest, &m.count, &m.nextX, &m.nextC, &m.strideX, &m.strideC, &m.firstC}
+	for i, local := range locals {
+		*local = t.frame.Offset(8 * i)
+	}
+	g.MOVQ(line, m.buffer)
+	g.MOVQ(t.ldx, m.strideX)
+	g.MOVQ(t.ldc, m.strideC)
+	g.MOVQ(t.c, m.firstC)
+}
+
+// compareGroups goes on to other unless all integers of both groups of all blocks are equal.
+func (m *vnniMany) compareGroups(other operand.LabelRef) {
+	g := m.g
+	block, left, differ := g.GP64(), g.GP64(), g.Vec()
+	g.MOVQ(m.blocks, block)
+	g.MOVQ(m.kArg, left)
+	g.Zero(g.Context, differ)
+	g.Label("manycompare")
+	for v := range 2 * manyVectors {
+		x, y := g.Vec(), g.Vec()
+		g.VPMOVZXWD(emit.At(block, m.at(m.format.Halves())+v*g.VecBytes()/2), x)
+		g.VPSRLD(operand.Imm(8), x, y)
+		g.VPSLLD(operand.Imm(24), x, x)
+		g.VPSLLD(operand.Imm(24), y, y)
+		const aOrBXorC = 0xf6
+		g.VPTERNLOGD(operand.U8(aOrBXorC), y, x, differ)
+	}
+	g.ADDQ(operand.I32(m.format.BlockBytes(spec.PanelLanes)), block)
+	g.SUBQ(operand.I32(spec.BlockSteps), left)
+	g.JNZ(operand.LabelRef("manycompare"))
+	k, differs := g.K(), g.GP32()
+	g.VPTESTMD(differ, differ, k)
+	g.KMOVW(k, differs)
+	g.TESTL(differs, differs)
+	g.JNZ(other)
+}
+
+// at is where part n of a block's header begins, of 2 bytes of each lane.
+func (*vnniMany) at(n int) int { return 2 * spec.PanelLanes * n }
+
+// expand expands the blocks of a group.
+func (m *vnniMany) expand() {
+	g := m.g
+	block, to, n := g.GP64(), g.GP64(), g.GP64()
+	four, bytes := g.GP64(), m.format.BlockBytes(spec.PanelLanes)
+	g.MOVQ(m.kArg, n)
+	g.SHRQ(operand.Imm(uint64(bits.TrailingZeros(spec.BlockSteps))), n)
+	g.MOVQ(operand.U32(manyBlocks), four)
+	g.CMPQ(n, four)
+	g.CMOVQGT(four, n)
+	g.MOVQ(n, m.count)
+	g.MOVQ(m.blocks, block)
+	g.MOVQ(m.buffer, to)
+	g.ADDQ(operand.I32(manyRows*manyTaken), to)
+	loop.Times(g, n, "manyexpand", func() {
+		far := g.GP64()
+		g.LEAQ(emit.At(block, int8Ahead), far)
+		m.expandBlock(block, to)
+		for line := 0; line < bytes; line += spec.LineBytes {
+			g.PREFETCHT0(emit.At(far, line))
+		}
+		g.ADDQ(operand.I32(bytes), block)
+		g.ADDQ(operand.I32(manyBlock), to)
+		g.SUBQ(operand.I32(spec.BlockSteps), m.kArg)
+	})
+	g.MOVQ(block, m.blocks)
+}
+
+// array is where vector v of an array of the block at p is.
+func (m *vnniMany) array(p reg.GPVirtual, array, v int) operand.Mem {
+	return emit.At(p, (manyWords+array)*manyVector+v*m.g.VecBytes())
+}
+
+// numbers makes the bytes of a vector of words at from, which ukernel.PackedFormat describes.
+func (m *vnniMany) numbers(q ukernel.PackedFormat, mask, moreMask reg.VecVirtual, from operand.Mem, use func(word int, n reg.VecVirtual)) {
+	g, more := m.g, q.Bits()-4
+	for word := range manyWords {
+		n := g.Vec()
+		if word < manyWords/2 {
+			g.VPANDD(from.Offset(word*manyVector), mask, n)
+		} else {
+			g.VPSRLD(operand.Imm(4), from.Offset((word-manyWords/2)*manyVector), n)
+			g.VPANDD(mask, n, n)
+		}
+		if more > 0 {
+			at := word % 4 * more
+			further, high := g.Vec(), from.Offset((4+at/4)*manyVector)
+			switch left := 4 - at%4 - word/4*4; {
+			case left > 0:
+				g.VPSLLD(operand.Imm(uint64(left)), high, further)
+			case left < 0:
+				g.VPSRLD(operand.Imm(uint64(-left)), high, further)
+			default:
+				g.VMOVDQU32(high, further)
+			}
+			const aOrBAndC = 0xf8
+			g.VPTERNLOGD(operand.U8(aOrBAndC), moreMask, further, n)
+		}
+		use(word, n)
+	}
+}
+
+// expandBlock expands a block of a grouped format. With sums of their own the words of groups
+// follow each other: the second one first, as the codes of rows do.
+func (m *vnniMany) expandBlock(block, to reg.GPVirtual) {
+	g, q := m.g, m.format
+	m.expandScales(block, to)
+	mask, more := g.filled(0x0f0f0f0f), reg.VecVirtual(nil)
+	if q.Bits() > 4 {
+		more = g.filled((1<<(q.Bits()-4) - 1) << 4 * 0x01010101)
+	}
+	var lower reg.VecVirtual
+	if !m.minima {
+		lower = g.filled(0x0000ffff)
+	}
+	numbers := q.HeaderBytes() * spec.PanelLanes
+	for v := range manyVectors {
+		var even reg.VecVirtual
+		m.numbers(q, mask, more, emit.At(block, numbers+v*g.VecBytes()), func(word int, n reg.VecVirtual) {
+			at := func(word int) operand.Mem { return emit.At(to, word*manyVector+v*g.VecBytes()) }
+			switch {
+			case m.minima:
+				g.VMOVDQU32(n, at(word))
+			case word%2 == 0:
+				even = n
+			default:
+				m.halves(even, n, lower, at(word/2), at(manyWords/2+word/2))
+			}
+		})
+	}
+}
+
+// halves writes the upper halves of two words as one, and the lower halves.
+func (m *vnniMany) halves(even, odd, lower reg.VecVirtual, uppers, lowers operand.Mem) {
+	g := m.g
+	const cWhereB = 0xb8
+	x := g.Vec()
+	g.VPSLLD(operand.Imm(16), odd, x)
+	g.VPTERNLOGD(operand.U8(cWhereB), even, lower, x)
+	g.VMOVDQU32(x, lowers)
+	g.VPSRLD(operand.Imm(16), even, even)
+	g.VPTERNLOGD(operand.U8(cWhereB), even, lower, odd)
+	g.VMOVDQU32(odd, uppers)
+}
+
+// expandScales writes the arrays of a grouped format.
+func (m *vnniMany) expandScales(block, to reg.GPVirtual) {
+	g, q := m.g, m.format
+	if q.Float32Scales() {
+		for v := range 2 * manyVectors {
+			x := g.Vec()
+			g.VMOVUPS(emit.At(block, v*g.VecBytes()), x)
+			array := []int{manyInteger, manySecond}[v/manyVectors]
+			g.VMOVUPS(x, m.array(to, array, v%manyVectors))
+		}
+		return
+	}
+	for n := range q.Halves() {
+		m.eachFormat(fmt.Sprint("manyheader", n), m.formats, func(q ukernel.PackedFormat) {
+			for v := range manyVectors {
+				x := g.Vec()
+				g.widenScales(q, emit.At(block, m.at(n)+v*g.VecBytes()/2), x)
+				g.VMOVUPS(x, m.array(to, manyScale+n, v))
+			}
+		})
+	}
+	minus := g.Vec()
+	g.VBROADCASTSS(g.Constant(magicMinus), minus)
+	integer := func(x reg.VecVirtual, array, v int) {
+		g.VPSRAD(operand.Imm(24), x, x)
+		g.VCVTDQ2PS(x, x)
+		g.VMOVUPS(x, m.array(to, array, v))
+		y := g.Vec()
+		g.VMULPS(minus, x, y)
+		g.VMOVUPS(y, m.array(to, array+1, v))
+	}
+	for n := range q.Halves() {
+		for v := range manyVectors {
+			both, x := g.Vec(), g.Vec()
+			g.VPMOVZXWD(emit.At(block, m.at(q.Halves()+n)+v*g.VecBytes()/2), both)
+			g.VPSLLD(operand.Imm(24), both, x)
+			integer(x, []int{manyInteger, manySecond}[n], v)
+			if !m.minima {
+				g.VPSLLD(operand.Imm(16), both, both)
+				integer(both, manySecond, v)
+			}
+		}
+	}
+}
+
+// takeBlock prepares the rows of a tile for a block: codes by groups, and what accumulators begin
+// with. That is done beside the products of the block before.
+func (m *vnniMany) takeBlock() {
+	g := m.g
+	var order reg.VecVirtual
+	if !m.minima {
+		order = g.YMM()
+		g.VMOVDQU(groupHalves(g), order)
+	}
+	for i := range manyRows {
+		if !m.minima {
+			codes := g.YMM()
+			g.VPERMW(m.ofRow(i, 0), order, codes)
+			g.VMOVDQU(codes, m.ofTaken(i, 0))
+		}
+		sum := g.GP64()
+		if m.minima {
+			g.MOVL(m.ofRow(i, spec.RowMinusSum), sum.As32())
+			g.ADDL(operand.U32(magic), sum.As32())
+			g.MOVL(sum.As32(), m.ofTaken(i, manyBegin))
+			continue
+		}
+		for group := range 2 {
+			g.MOVWLSX(m.ofRow(i, spec.RowGroups+2*group), sum.As32())
+			g.SHLL(operand.Imm(uint64(bits.TrailingZeros(uint(m.format.Offset())))), sum.As32())
+			if !m.format.Float32Scales() {
+				g.ADDL(operand.U32(magic), sum.As32())
+			}
+			g.MOVL(sum.As32(), m.ofTaken(i, manyBegin+4*group))
+		}
+	}
+}
+
+// pointers returns the rows of a tile, the first of which begins at p in memory and the others a
+// stride further on each, and moves p on to the next tile.
+func (m *vnniMany) pointers(p, stride operand.Mem) []reg.GPVirtual {
+	g, by, list := m.g, m.g.GP64(), []reg.GPVirtual{m.g.GP64()}
+	g.MOVQ(stride, by)
+	g.MOVQ(p, list[0])
+	next := g.GP64()
+	g.LEAQ(emit.Indexed(list[0], by, manyRows), next)
+	g.MOVQ(next, p)
+	for i := 1; i < manyRows; i++ {
+		row := g.GP64()
+		g.MOVQ(list[i-1], row)
+		g.LEAQ(emit.Indexed(row, by, 1), next)
+		g.CMPQ(m.rest, operand.Imm(uint64(i)))
+		g.CMOVQGT(next, row)
+		list = append(list, row)
+	}
+	return list
+}
+
+// block emits the products of a tile with a block.
+func (m *vnniMany) block() {
+	g := m.g
+	m.takeBlock()
+	if m.minima {
+		m.acc[0] = m.sums(0, 0, manyWords)
+	} else {
+		m.acc[1] = m.sums(1, 0, manyWords/2)
+		m.scaleSecond()
+		m.acc[0] = m.sums(0, manyWords/2, manyWords)
+	}
+	for v := range manyVectors {
+		m.addVector(v)
+	}
+	g.Advance(spec.RowBytes, m.x...)
+	g.ADDQ(operand.I32(manyBlock), m.from)
+}
+
+// ofRow is memory of the block of row i of the tile, and ofTaken what takeBlock has made of it.
+func (m *vnniMany) ofRow(i, disp int) operand.Mem   { return emit.At(m.x[i], disp) }
+func (m *vnniMany) ofTaken(i, disp int) operand.Mem { return emit.At(m.taken, i*manyTaken+disp) }
+
+// sums emits the sums of the products of some words, of a group or of both if they have one sum.
+func (m *vnniMany) sums(group, word, end int) [][]reg.VecVirtual {
+	g, acc := m.g, make([][]reg.VecVirtual, manyRows)
+	for i := range acc {
+		acc[i] = g.Vecs(manyVectors)
+		begin := m.ofTaken(i, manyBegin+4*group)
+		if m.minima {
+			begin = g.Constant(magic)
+		}
+		for _, v := range acc[i] {
+			g.VPBROADCASTD(begin, v)
+		}
+	}
+	for ; word < end; word++ {
+		ws := g.Vecs(manyVectors)
+		for v, w := range ws {
+			g.VMOVDQU32(emit.At(m.from, word*manyVector+v*g.VecBytes()), w)
+		}
+		for i, row := range acc {
+			x, codes := g.Vec(), m.ofTaken(i, 4*word)
+			if m.minima {
+				codes = m.ofRow(i, 4*word)
+			}
+			g.VPBROADCASTD(codes, x)
+			for v, w := range ws {
+				g.VPDPBUSD(x, w, row[v])
+			}
+		}
+	}
+	return acc
+}
+
+// head loads vector v of an array of the block.
+func (m *vnniMany) head(array, v int) reg.VecVirtual {
+	x := m.g.Vec()
+	m.g.VMOVUPS(m.array(m.from, array, v), x)
+	return x
+}
+
+// scaleSecond multiplies the sums of the second group.
+func (m *vnniMany) scaleSecond() {
+	g := m.g
+	for v := range manyVectors {
+		scale := m.head(manySecond, v)
+		add := g.Vec()
+		if m.format.Float32Scales() {
+			g.Zero(g.Context, add)
+		} else {
+			add = m.head(manySecondMagic, v)
+		}
+		for _, row := range m.acc[1] {
+			if m.format.Float32Scales() {
+				g.VCVTDQ2PS(row[v], row[v])
+			}
+			g.VFMADD213PS(add, scale, row[v])
+		}
+	}
+}
+
+// addVector adds a vector of each row's sums to C. It stores them after the last row is loaded, as
+// rows may be the same.
+func (m *vnniMany) addVector(v int) {
+	g, q := m.g, m.format
+	sums := make([]reg.VecVirtual, manyRows)
+	for i := range sums {
+		sums[i] = m.acc[0][i][v]
+	}
+	if m.minima {
+		integer, add := m.head(manyInteger, v), m.head(manyMagic, v)
+		for _, s := range sums {
+			g.VFMADD213PS(add, integer, s)
+		}
+	} else {
+		m.addGroups(sums, v)
+	}
+	if q.Float32Scales() {
+		for i, s := range sums {
+			x := g.Vec()
+			g.VBROADCASTSS(m.ofRow(i, spec.RowScale), x)
+			g.VFMADD213PS(emit.At(m.c[i], v*g.VecBytes()), x, s)
+		}
+	} else {
+		m.addProducts(sums, v)
+	}
+	for i, s := range sums {
+		g.VMOVUPS(s, emit.At(m.c[i], v*g.VecBytes()))
+	}
+}
+
+// addGroups makes a vector of sums those of both groups.
+func (m *vnniMany) addGroups(sums []reg.VecVirtual, v int) {
+	g, scale := m.g, m.head(manyInteger, v)
+	for i, s := range sums {
+		if m.format.Float32Scales() {
+			g.VCVTDQ2PS(s, s)
+		} else {
+			g.VADDPS_BCST(g.Constant(magicMinus), s, s)
+		}
+		g.VFMADD213PS(m.acc[1][i][v], scale, s)
+	}
+}
+
+// addProducts makes sums those in C: plus sums times both scales, plus the minima.
+func (m *vnniMany) addProducts(sums []reg.VecVirtual, v int) {
+	g, scale := m.g, m.head(manyScale, v)
+	for i, s := range sums {
+		p := g.Vec()
+		g.VMULPS_BCST(m.ofRow(i, spec.RowScale), scale, p)
+		g.VFMADD213PS(emit.At(m.c[i], v*g.VecBytes()), p, s)
+	}
+	if !m.minima {
+		return
+	}
+	minimum, integer, add := m.head(manyMinimum, v), m.head(manySecond, v), m.head(manySecondMagic, v)
+	for i, s := range sums {
+		p, codes := g.Vec(), g.Vec()
+		g.VBROADCASTSS(m.ofTaken(i, manyBegin), codes)
+		g.VFMADD213PS(add, integer, codes)
+		g.VMULPS_BCST(m.ofRow(i, spec.RowScale), minimum, p)
+		g.VFMADD231PS(p, codes, s)
+	}
+}

@@ -1,0 +1,119 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/internal/tinyfolders"
+)
+
+// aheadStories returns requests of a model with a layer that guesses, which has room for so many
+// pages. If right, most of its guesses are.
+func aheadStories(t *testing.T, name string, right bool, pages, alike int) *stories {
+	v := tinyfolders.Read(t, "../../testdata/tiny/"+name).AddAhead()
+	if right {
+		v.Circles(false)
+	}
+	x := newStoriesOf(t, v.Write(), alike, decoder.Options{MTP: true, Context: 1200})
+	x.ahead = pages
+	return x
+}
+
+// TestAhead: whatever the layer of the model guesses, answers are the same, with few pages of the
+// model and of the layer, and with many. Where it says what the model will say, most guesses are
+// right.
+func TestAhead(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		right bool
+	}{{"glm4_moe-25", false}, {"qwen3_5_text-2", false}, {"deepseek_v3-31", true}} {
+		for _, pages := range []int{24, 400} {
+			for _, ahead := range []int{6, 500} {
+				x := aheadStories(t, c.name, c.right, ahead, 200)
+				s := x.scheduler(t, pages*x.m.Pages(1), func(o *Options) { o.Ahead = 3 })
+				for range 2 {
+					wait := x.submit(t, s)
+					finish(t, s)
+					wait()
+				}
+				stats := s.Stats()
+				t.Logf("%s, %d and %d pages: %+v", c.name, pages, ahead, stats)
+				if stats.Guessed == 0 || stats.Right > stats.Guessed || c.right && ahead > 100 && stats.Right < stats.Guessed*9/10 {
+					t.Errorf("%s, %d and %d pages: %d of %d guesses are right", c.name, pages, ahead, stats.Right, stats.Guessed)
+				}
+				if pages == 24 && stats.Preempted == 0 || pages == 400 && stats.Shared == 0 {
+					t.Errorf("%s, %d and %d pages: %d tokens were shared, %d requests preempted", c.name, pages, ahead, stats.Shared, stats.Preempted)
+				}
+				for s.tree.drop() {
+				}
+				if n := s.session.FreePages(); n != pages*x.m.Pages(1) {
+					t.Errorf("%s: %d of %d pages are free in the end", c.name, n, pages)
+				}
+				checkRoom(t, s, min(ahead, pages-1)*storyPage)
+			}
+		}
+	}
+}
+
+// checkRoom reads a text of so many tokens, for which the layer has room if all its pages are free.
+func checkRoom(t *testing.T, s *Scheduler, tokens int) {
+	t.Helper()
+	session, long := s.session.(*decoder.Session), make([]int32, min(tokens, 1200))
+	text := session.NewText()
+	if _, err := session.Forward(t.Context(), decoder.Step{Text: text, Tokens: long[1:], Logits: decoder.LogitsNone}); err != nil {
+		t.Fatal(err)
+	}
+	if err := session.Ahead(t.Context(), &decoder.Guess{Text: text, Known: long}); err != nil {
+		t.Errorf("in the end the layer has no room for %d tokens: %v", len(long), err)
+	}
+}
+
+// TestAheadCanceled: requests whose contexts end, and those that fail, leave the others their
+// answers and all pages.
+func TestAheadCanceled(t *testing.T) {
+	x := aheadStories(t, "deepseek_v3-31", true, 40, 200)
+	s := x.scheduler(t, 60*x.m.Pages(1), func(o *Options) { o.Ahead = 3 })
+	lost, ended := errors.New("lost"), 0
+	for i, one := range x.all[:8] {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		task := Task{
+			Context: ctx, Prompt: one.prompt, Most: len(one.prompt) + 60,
+			Next: func(logits []float32, tokens []int32) (int32, bool, error) {
+				if n := len(tokens) - len(one.prompt); n > 5+i {
+					if i%2 == 0 {
+						return 0, false, lost
+					}
+					cancel()
+				}
+				return choose(logits), false, nil
+			},
+			Done: func(err error) {
+				if ended++; !errors.Is(err, []error{lost, context.Canceled}[i%2]) {
+					t.Errorf("request %d: %v", i, err)
+				}
+			},
+		}
+		if err := s.Submit(&task); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wait := x.submit(t, s)
+	finish(t, s)
+	wait()
+	if stats := s.Stats(); ended != 8 || stats.Ended != 8 || stats.Right == 0 {
+		t.Errorf("%d have ended: %+v", ended, stats)
+	}
+	for s.tree.drop() {
+	}
+	checkRoom(t, s, 40*storyPage)
+}
+
+// TestAheadSaved: answers are the same where pages that another program has saved are read, of
+// which the layer knows nothing.
+func TestAheadSaved(t *testing.T) {
+	checkSaved(t, aheadStories(t, "glm4_moe-25", false, 100, 130))
+	checkSaved(t, aheadStories(t, "deepseek_v3-31", true, 100, 130))
+}
