@@ -24388,7 +24388,7 @@ TEXT ·skinnyPVL1AVX512(SB), NOSPLIT, $0-160
 
 // func skinnyQKF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyQKF16AVX512(SB), $1616-160
+TEXT ·skinnyQKF16AVX512(SB), $2712-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x01, AX
@@ -24554,13 +24554,10 @@ begin:
 	SUBQ s_len+8(FP), R15
 
 	// Twice 16 keys, if all queries are one small group.
-	MOVQ  d+96(FP), BP
-	TESTQ $+15, BP
-	JNZ   fewerdouble4
-	CMPQ  m+88(FP), $0x20
-	JL    fewerdouble4
-	CMPQ  n+80(FP), $0x04
-	JLE   double4
+	CMPQ m+88(FP), $0x20
+	JL   fewerdouble4
+	CMPQ n+80(FP), $0x04
+	JLE  double4
 
 fewerdouble4:
 	// 16 keys by 4 to 8 queries.
@@ -25047,6 +25044,8 @@ double4segment:
 
 double4columns:
 	SUBQ    R15, k_cap+40(FP)
+	ANDQ    $-16, R15
+	JZ      double4rest
 	IMULQ   SI, R15
 	ADDQ    R14, R15
 	MOVQ    R15, k_len+32(FP)
@@ -25614,20 +25613,35 @@ double4next31:
 	VMOVAPS Z25, Z8
 	CMPQ    R14, k_len+32(FP)
 	JNE     double4step
-	CMPQ    s_cap+16(FP), $0x00
-	JE      double4added
-	CMPQ    512(SP), $-126
-	VADDPS  (SP), Z9, Z9
-	VADDPS  64(SP), Z17, Z17
-	JEQ     double4next32
-	VADDPS  128(SP), Z10, Z10
-	VADDPS  192(SP), Z18, Z18
-	JPS     double4next32
-	VADDPS  256(SP), Z11, Z11
-	VADDPS  320(SP), Z19, Z19
-	JCC     double4next32
-	VADDPS  384(SP), Z12, Z12
-	VADDPS  448(SP), Z20, Z20
+
+double4rest:
+	CMPQ k_cap+40(FP), $0x00
+	JNE  double4sum
+	MOVQ d+96(FP), R15
+	ANDQ $0x0f, R15
+	JZ   double4sum
+	SUBQ far+152(FP), DI
+	SUBQ far+152(FP), R8
+	SUBQ far+152(FP), R9
+	SUBQ far+152(FP), R10
+	MOVQ $-4, q_cap+72(FP)
+	JMP  rest2
+
+double4sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     double4added
+	CMPQ   512(SP), $-126
+	VADDPS (SP), Z9, Z9
+	VADDPS 64(SP), Z17, Z17
+	JEQ    double4next32
+	VADDPS 128(SP), Z10, Z10
+	VADDPS 192(SP), Z18, Z18
+	JPS    double4next32
+	VADDPS 256(SP), Z11, Z11
+	VADDPS 320(SP), Z19, Z19
+	JCC    double4next32
+	VADDPS 384(SP), Z12, Z12
+	VADDPS 448(SP), Z20, Z20
 
 double4next32:
 double4added:
@@ -25802,6 +25816,233 @@ rest1plain:
 	MOVQ q_cap+72(FP), R15
 	MOVQ $0x00000000, q_cap+72(FP)
 	JMP  ahead8sum
+
+	// The remaining columns.
+rest2:
+	MOVQ          $0x00000000, ldk+48(FP)
+	VXORPS        Z1, Z1, Z1
+	VXORPS        Z2, Z2, Z2
+	VXORPS        Z3, Z3, Z3
+	VXORPS        Z4, Z4, Z4
+	VXORPS        Z5, Z5, Z5
+	VXORPS        Z6, Z6, Z6
+	VXORPS        Z7, Z7, Z7
+	VXORPS        Z8, Z8, Z8
+	MOVQ          d+96(FP), R15
+	ANDQ          $0x0f, R15
+	LEAQ          (DI)(R15*2), DI
+	LEAQ          (R8)(R15*2), R8
+	LEAQ          (R9)(R15*2), R9
+	LEAQ          (R10)(R15*2), R10
+	VMOVUPS       -32(DI), Y21
+	VINSERTF64X4  $0x01, -32(DI)(AX*1), Z21, Z21
+	VMOVUPS       -32(R8), Y22
+	VINSERTF64X4  $0x01, -32(R8)(AX*1), Z22, Z22
+	VMOVUPS       -32(R9), Y23
+	VINSERTF64X4  $0x01, -32(R9)(AX*1), Z23, Z23
+	VMOVUPS       -32(R10), Y24
+	VINSERTF64X4  $0x01, -32(R10)(AX*1), Z24, Z24
+	VUNPCKLPS     Z22, Z21, Z25
+	VUNPCKHPS     Z22, Z21, Z21
+	VUNPCKLPS     Z24, Z23, Z22
+	VUNPCKHPS     Z24, Z23, Z23
+	VUNPCKLPD     Z22, Z25, Z24
+	VUNPCKHPD     Z22, Z25, Z22
+	VUNPCKLPD     Z23, Z21, Z25
+	VUNPCKHPD     Z23, Z21, Z21
+	VMOVUPS       -32(DI)(AX*2), Y23
+	VINSERTF64X4  $0x01, -32(DI)(R11*1), Z23, Z23
+	VMOVUPS       -32(R8)(AX*2), Y26
+	VINSERTF64X4  $0x01, -32(R8)(R11*1), Z26, Z26
+	VMOVUPS       -32(R9)(AX*2), Y27
+	VINSERTF64X4  $0x01, -32(R9)(R11*1), Z27, Z27
+	VMOVUPS       -32(R10)(AX*2), Y28
+	VINSERTF64X4  $0x01, -32(R10)(R11*1), Z28, Z28
+	VUNPCKLPS     Z26, Z23, Z29
+	VUNPCKHPS     Z26, Z23, Z23
+	VUNPCKLPS     Z28, Z27, Z26
+	VUNPCKHPS     Z28, Z27, Z27
+	VUNPCKLPD     Z26, Z29, Z28
+	VUNPCKHPD     Z26, Z29, Z26
+	VUNPCKLPD     Z27, Z23, Z29
+	VUNPCKHPD     Z27, Z23, Z23
+	VSHUFF32X4    $0x88, Z28, Z24, Z27
+	VSHUFF32X4    $0xdd, Z28, Z24, Z28
+	VSHUFF32X4    $0x88, Z26, Z22, Z24
+	VSHUFF32X4    $0xdd, Z26, Z22, Z26
+	VSHUFF32X4    $0x88, Z29, Z25, Z22
+	VSHUFF32X4    $0xdd, Z29, Z25, Z29
+	VSHUFF32X4    $0x88, Z23, Z21, Z25
+	VSHUFF32X4    $0xdd, Z23, Z21, Z21
+	VPERMW        Z27, Z0, Z27
+	VCVTPH2PS     Y27, Z23
+	VMOVUPS       Z23, 528(SP)
+	VEXTRACTI64X4 $0x01, Z27, Y23
+	VCVTPH2PS     Y23, Z23
+	VMOVUPS       Z23, 656(SP)
+	VPERMW        Z24, Z0, Z24
+	VCVTPH2PS     Y24, Z23
+	VMOVUPS       Z23, 784(SP)
+	VEXTRACTI64X4 $0x01, Z24, Y23
+	VCVTPH2PS     Y23, Z23
+	VMOVUPS       Z23, 912(SP)
+	VPERMW        Z22, Z0, Z22
+	VCVTPH2PS     Y22, Z23
+	VMOVUPS       Z23, 1040(SP)
+	VEXTRACTI64X4 $0x01, Z22, Y22
+	VCVTPH2PS     Y22, Z22
+	VMOVUPS       Z22, 1168(SP)
+	VPERMW        Z25, Z0, Z25
+	VCVTPH2PS     Y25, Z22
+	VMOVUPS       Z22, 1296(SP)
+	VEXTRACTI64X4 $0x01, Z25, Y22
+	VCVTPH2PS     Y22, Z22
+	VMOVUPS       Z22, 1424(SP)
+	VPERMW        Z28, Z0, Z28
+	VCVTPH2PS     Y28, Z22
+	VMOVUPS       Z22, 1552(SP)
+	VEXTRACTI64X4 $0x01, Z28, Y22
+	VCVTPH2PS     Y22, Z22
+	VMOVUPS       Z22, 1680(SP)
+	VPERMW        Z26, Z0, Z26
+	VCVTPH2PS     Y26, Z22
+	VMOVUPS       Z22, 1808(SP)
+	VEXTRACTI64X4 $0x01, Z26, Y22
+	VCVTPH2PS     Y22, Z22
+	VMOVUPS       Z22, 1936(SP)
+	VPERMW        Z29, Z0, Z29
+	VCVTPH2PS     Y29, Z22
+	VMOVUPS       Z22, 2064(SP)
+	VEXTRACTI64X4 $0x01, Z29, Y22
+	VCVTPH2PS     Y22, Z22
+	VMOVUPS       Z22, 2192(SP)
+	VPERMW        Z21, Z0, Z21
+	VCVTPH2PS     Y21, Z22
+	VMOVUPS       Z22, 2320(SP)
+	VEXTRACTI64X4 $0x01, Z21, Y21
+	VCVTPH2PS     Y21, Z21
+	VMOVUPS       Z21, 2448(SP)
+	VMOVUPS       -32(DI)(AX*4), Y21
+	VINSERTF64X4  $0x01, -32(DI)(R12*1), Z21, Z21
+	VMOVUPS       -32(R8)(AX*4), Y22
+	VINSERTF64X4  $0x01, -32(R8)(R12*1), Z22, Z22
+	VMOVUPS       -32(R9)(AX*4), Y23
+	VINSERTF64X4  $0x01, -32(R9)(R12*1), Z23, Z23
+	VMOVUPS       -32(R10)(AX*4), Y24
+	VINSERTF64X4  $0x01, -32(R10)(R12*1), Z24, Z24
+	VUNPCKLPS     Z22, Z21, Z25
+	VUNPCKHPS     Z22, Z21, Z21
+	VUNPCKLPS     Z24, Z23, Z22
+	VUNPCKHPS     Z24, Z23, Z23
+	VUNPCKLPD     Z22, Z25, Z24
+	VUNPCKHPD     Z22, Z25, Z22
+	VUNPCKLPD     Z23, Z21, Z25
+	VUNPCKHPD     Z23, Z21, Z21
+	VMOVUPS       -32(DI)(R11*2), Y23
+	VINSERTF64X4  $0x01, -32(DI)(R13*1), Z23, Z23
+	VMOVUPS       -32(R8)(R11*2), Y26
+	VINSERTF64X4  $0x01, -32(R8)(R13*1), Z26, Z26
+	VMOVUPS       -32(R9)(R11*2), Y27
+	VINSERTF64X4  $0x01, -32(R9)(R13*1), Z27, Z27
+	VMOVUPS       -32(R10)(R11*2), Y28
+	VINSERTF64X4  $0x01, -32(R10)(R13*1), Z28, Z28
+	VUNPCKLPS     Z26, Z23, Z29
+	VUNPCKHPS     Z26, Z23, Z23
+	VUNPCKLPS     Z28, Z27, Z26
+	VUNPCKHPS     Z28, Z27, Z27
+	VUNPCKLPD     Z26, Z29, Z28
+	VUNPCKHPD     Z26, Z29, Z26
+	VUNPCKLPD     Z27, Z23, Z29
+	VUNPCKHPD     Z27, Z23, Z23
+	VSHUFF32X4    $0x88, Z28, Z24, Z27
+	VSHUFF32X4    $0xdd, Z28, Z24, Z28
+	VSHUFF32X4    $0x88, Z26, Z22, Z24
+	VSHUFF32X4    $0xdd, Z26, Z22, Z26
+	VSHUFF32X4    $0x88, Z29, Z25, Z22
+	VSHUFF32X4    $0xdd, Z29, Z25, Z29
+	VSHUFF32X4    $0x88, Z23, Z21, Z25
+	VSHUFF32X4    $0xdd, Z23, Z21, Z21
+	VPERMW        Z27, Z0, Z27
+	VCVTPH2PS     Y27, Z23
+	VMOVUPS       Z23, 592(SP)
+	VEXTRACTI64X4 $0x01, Z27, Y23
+	VCVTPH2PS     Y23, Z23
+	VMOVUPS       Z23, 720(SP)
+	VPERMW        Z24, Z0, Z24
+	VCVTPH2PS     Y24, Z23
+	VMOVUPS       Z23, 848(SP)
+	VEXTRACTI64X4 $0x01, Z24, Y23
+	VCVTPH2PS     Y23, Z23
+	VMOVUPS       Z23, 976(SP)
+	VPERMW        Z22, Z0, Z22
+	VCVTPH2PS     Y22, Z23
+	VMOVUPS       Z23, 1104(SP)
+	VEXTRACTI64X4 $0x01, Z22, Y22
+	VCVTPH2PS     Y22, Z22
+	VMOVUPS       Z22, 1232(SP)
+	VPERMW        Z25, Z0, Z25
+	VCVTPH2PS     Y25, Z22
+	VMOVUPS       Z22, 1360(SP)
+	VEXTRACTI64X4 $0x01, Z25, Y22
+	VCVTPH2PS     Y22, Z22
+	VMOVUPS       Z22, 1488(SP)
+	VPERMW        Z28, Z0, Z28
+	VCVTPH2PS     Y28, Z22
+	VMOVUPS       Z22, 1616(SP)
+	VEXTRACTI64X4 $0x01, Z28, Y22
+	VCVTPH2PS     Y22, Z22
+	VMOVUPS       Z22, 1744(SP)
+	VPERMW        Z26, Z0, Z26
+	VCVTPH2PS     Y26, Z22
+	VMOVUPS       Z22, 1872(SP)
+	VEXTRACTI64X4 $0x01, Z26, Y22
+	VCVTPH2PS     Y22, Z22
+	VMOVUPS       Z22, 2000(SP)
+	VPERMW        Z29, Z0, Z29
+	VCVTPH2PS     Y29, Z22
+	VMOVUPS       Z22, 2128(SP)
+	VEXTRACTI64X4 $0x01, Z29, Y22
+	VCVTPH2PS     Y22, Z22
+	VMOVUPS       Z22, 2256(SP)
+	VPERMW        Z21, Z0, Z21
+	VCVTPH2PS     Y21, Z22
+	VMOVUPS       Z22, 2384(SP)
+	VEXTRACTI64X4 $0x01, Z21, Y21
+	VCVTPH2PS     Y21, Z21
+	VMOVUPS       Z21, 2512(SP)
+	IMUL3Q        $-128, R15, R15
+
+rest2column:
+	VMOVUPS      2576(SP)(R15*1), Z21
+	VMOVUPS      2640(SP)(R15*1), Z22
+	VBROADCASTSS (R14), Z23
+	VFMADD231PS  Z21, Z23, Z9
+	VFMADD231PS  Z22, Z23, Z17
+	VBROADCASTSS 4(R14), Z23
+	VFMADD231PS  Z21, Z23, Z10
+	VFMADD231PS  Z22, Z23, Z18
+	VBROADCASTSS 8(R14), Z23
+	VFMADD231PS  Z21, Z23, Z11
+	VFMADD231PS  Z22, Z23, Z19
+	VBROADCASTSS 12(R14), Z23
+	VFMADD231PS  Z21, Z23, Z12
+	VFMADD231PS  Z22, Z23, Z20
+	ADDQ         SI, R14
+	ADDQ         $+128, R15
+	JNZ          rest2column
+	CMPQ         q_cap+72(FP), $0x00
+	JG           rest2plain
+	MOVQ         d+96(FP), R15
+	SHLQ         $0x01, R15
+	SUBQ         R15, DI
+	SUBQ         R15, R8
+	SUBQ         R15, R9
+	SUBQ         R15, R10
+
+rest2plain:
+	MOVQ q_cap+72(FP), R15
+	MOVQ $0x00000000, q_cap+72(FP)
+	JMP  double4sum
 
 	// Store 4 lanes.
 store1:
@@ -26685,6 +26926,131 @@ linenext:
 
 lineend:
 	ADDQ $0x10, R13
+
+rest:
+	CMPQ    R13, $0x00
+	JLE     restend
+	XORQ    BX, BX
+	MOVQ    $0x00000010, CX
+	SUBQ    R13, CX
+	CMOVQLT BX, CX
+	SUBQ    CX, R12
+	VMOVUPS constffffffffAVX512<>+0(SB), Z24
+	LEAQ    masksAVX512<>+0(SB), BX
+	MOVQ    $0x00000040, R9
+	SUBQ    CX, R9
+	LEAQ    (BX)(R9*4), BX
+	VXORPS  (BX), Z24, Z24
+	SUBQ    $0x10, R13
+	XORQ    R14, R14
+
+restgroup:
+	MOVQ n+96(FP), CX
+	SUBQ R14, CX
+
+	// 16 columns.
+	MOVQ      $0x00000004, BX
+	CMPQ      CX, BX
+	CMOVQGT   BX, CX
+	MOVQ      CX, 8(SP)
+	MOVQ      ldo+24(FP), CX
+	IMULQ     R14, CX
+	ADDQ      o_base+0(FP), CX
+	LEAQ      (CX)(R12*4), CX
+	MOVQ      CX, o_cap+16(FP)
+	CMPB      load+120(FP), $0x00
+	JE        restseveralzero
+	MOVQ      o_cap+16(FP), CX
+	MOVQ      ldo+24(FP), BX
+	MOVQ      8(SP), R9
+	VPMOVD2M  Z24, K1
+	VMOVUPS.Z (CX), K1, Z0
+	ADDQ      BX, CX
+	DECQ      R9
+	JZ        restseveralbegin
+	VPMOVD2M  Z24, K1
+	VMOVUPS.Z (CX), K1, Z1
+	ADDQ      BX, CX
+	DECQ      R9
+	JZ        restseveralbegin
+	VPMOVD2M  Z24, K1
+	VMOVUPS.Z (CX), K1, Z2
+	ADDQ      BX, CX
+	DECQ      R9
+	JZ        restseveralbegin
+	VPMOVD2M  Z24, K1
+	VMOVUPS.Z (CX), K1, Z3
+	JMP       restseveralbegin
+
+restseveralzero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+
+restseveralbegin:
+	// 1 to 4 queries.
+	MOVQ    8(SP), CX
+	MOVQ    $0x00000004, BX
+	CMPQ    CX, BX
+	CMOVQGT BX, CX
+	LEAQ    heightsAVX512<>+56(SB), BX
+	MOVQ    (BX)(CX*8), CX
+	MOVQ    CX, (SP)
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	TESTQ   R11, R11
+	JZ      restgroup4store
+	PCALIGN $0x40
+
+restgroup4turn:
+	VCVTPH2PS        (R9), Z25
+	CMPQ             (SP), $-126
+	VFMADD231PS.BCST (R10), Z25, Z0
+	JEQ              restgroup4next0
+	VFMADD231PS.BCST 4(R10), Z25, Z1
+	JPS              restgroup4next0
+	VFMADD231PS.BCST 8(R10), Z25, Z2
+	JCC              restgroup4next0
+	VFMADD231PS.BCST 12(R10), Z25, Z3
+
+restgroup4next0:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+	JNZ  restgroup4turn
+
+restgroup4store:
+	MOVQ     o_cap+16(FP), CX
+	MOVQ     ldo+24(FP), BX
+	MOVQ     8(SP), R9
+	VPMOVD2M Z24, K1
+	VMOVUPS  Z0, K1, (CX)
+	ADDQ     BX, CX
+	DECQ     R9
+	JZ       restseveralstored
+	VPMOVD2M Z24, K1
+	VMOVUPS  Z1, K1, (CX)
+	ADDQ     BX, CX
+	DECQ     R9
+	JZ       restseveralstored
+	VPMOVD2M Z24, K1
+	VMOVUPS  Z2, K1, (CX)
+	ADDQ     BX, CX
+	DECQ     R9
+	JZ       restseveralstored
+	VPMOVD2M Z24, K1
+	VMOVUPS  Z3, K1, (CX)
+
+restseveralstored:
+	ADDQ 8(SP), R14
+	CMPQ R14, n+96(FP)
+	JL   restgroup
+	ADDQ $0x10, R12
+	JMP  rest
+
+restend:
 	MOVB $0x01, load+120(FP)
 	SUBQ $0x10, m+104(FP)
 	JLE  done
@@ -26700,6 +27066,9 @@ lineend:
 done:
 	VZEROUPPER
 	RET
+
+DATA constffffffffAVX512<>+0(SB)/64, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+GLOBL constffffffffAVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyQKBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
@@ -29480,6 +29849,132 @@ linenext:
 
 lineend:
 	ADDQ $0x10, R13
+
+rest:
+	CMPQ    R13, $0x00
+	JLE     restend
+	XORQ    BX, BX
+	MOVQ    $0x00000010, CX
+	SUBQ    R13, CX
+	CMOVQLT BX, CX
+	SUBQ    CX, R12
+	VMOVUPS constffffffffAVX512<>+0(SB), Z24
+	LEAQ    masksAVX512<>+0(SB), BX
+	MOVQ    $0x00000040, R9
+	SUBQ    CX, R9
+	LEAQ    (BX)(R9*4), BX
+	VXORPS  (BX), Z24, Z24
+	SUBQ    $0x10, R13
+	XORQ    R14, R14
+
+restgroup:
+	MOVQ n+96(FP), CX
+	SUBQ R14, CX
+
+	// 16 columns.
+	MOVQ      $0x00000004, BX
+	CMPQ      CX, BX
+	CMOVQGT   BX, CX
+	MOVQ      CX, 8(SP)
+	MOVQ      ldo+24(FP), CX
+	IMULQ     R14, CX
+	ADDQ      o_base+0(FP), CX
+	LEAQ      (CX)(R12*4), CX
+	MOVQ      CX, o_cap+16(FP)
+	CMPB      load+120(FP), $0x00
+	JE        restseveralzero
+	MOVQ      o_cap+16(FP), CX
+	MOVQ      ldo+24(FP), BX
+	MOVQ      8(SP), R9
+	VPMOVD2M  Z24, K1
+	VMOVUPS.Z (CX), K1, Z0
+	ADDQ      BX, CX
+	DECQ      R9
+	JZ        restseveralbegin
+	VPMOVD2M  Z24, K1
+	VMOVUPS.Z (CX), K1, Z1
+	ADDQ      BX, CX
+	DECQ      R9
+	JZ        restseveralbegin
+	VPMOVD2M  Z24, K1
+	VMOVUPS.Z (CX), K1, Z2
+	ADDQ      BX, CX
+	DECQ      R9
+	JZ        restseveralbegin
+	VPMOVD2M  Z24, K1
+	VMOVUPS.Z (CX), K1, Z3
+	JMP       restseveralbegin
+
+restseveralzero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+
+restseveralbegin:
+	// 1 to 4 queries.
+	MOVQ    8(SP), CX
+	MOVQ    $0x00000004, BX
+	CMPQ    CX, BX
+	CMOVQGT BX, CX
+	LEAQ    heightsAVX512<>+56(SB), BX
+	MOVQ    (BX)(CX*8), CX
+	MOVQ    CX, (SP)
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	TESTQ   R11, R11
+	JZ      restgroup4store
+	PCALIGN $0x40
+
+restgroup4turn:
+	VPMOVZXWD        (R9), Z25
+	VPSLLD           $0x10, Z25, Z25
+	CMPQ             (SP), $-126
+	VFMADD231PS.BCST (R10), Z25, Z0
+	JEQ              restgroup4next0
+	VFMADD231PS.BCST 4(R10), Z25, Z1
+	JPS              restgroup4next0
+	VFMADD231PS.BCST 8(R10), Z25, Z2
+	JCC              restgroup4next0
+	VFMADD231PS.BCST 12(R10), Z25, Z3
+
+restgroup4next0:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+	JNZ  restgroup4turn
+
+restgroup4store:
+	MOVQ     o_cap+16(FP), CX
+	MOVQ     ldo+24(FP), BX
+	MOVQ     8(SP), R9
+	VPMOVD2M Z24, K1
+	VMOVUPS  Z0, K1, (CX)
+	ADDQ     BX, CX
+	DECQ     R9
+	JZ       restseveralstored
+	VPMOVD2M Z24, K1
+	VMOVUPS  Z1, K1, (CX)
+	ADDQ     BX, CX
+	DECQ     R9
+	JZ       restseveralstored
+	VPMOVD2M Z24, K1
+	VMOVUPS  Z2, K1, (CX)
+	ADDQ     BX, CX
+	DECQ     R9
+	JZ       restseveralstored
+	VPMOVD2M Z24, K1
+	VMOVUPS  Z3, K1, (CX)
+
+restseveralstored:
+	ADDQ 8(SP), R14
+	CMPQ R14, n+96(FP)
+	JL   restgroup
+	ADDQ $0x10, R12
+	JMP  rest
+
+restend:
 	MOVB $0x01, load+120(FP)
 	SUBQ $0x10, m+104(FP)
 	JLE  done
@@ -29498,7 +29993,7 @@ done:
 
 // func skinnyQKInt8AVX512(a ukernel.QKInt8Args)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyQKInt8AVX512(SB), $1616-200
+TEXT ·skinnyQKInt8AVX512(SB), $2712-200
 	PCALIGN $0x40
 	MOVQ    a_Ldk+48(FP), AX
 	VMOVUPS const000000ffAVX512<>+0(SB), Z0
@@ -29651,13 +30146,10 @@ begin:
 	SUBQ a_S_len+8(FP), R15
 
 	// Twice 16 keys, if all queries are one small group.
-	MOVQ  a_D+136(FP), BP
-	TESTQ $+15, BP
-	JNZ   fewerdouble4
-	CMPQ  a_M+128(FP), $0x20
-	JL    fewerdouble4
-	CMPQ  a_N+120(FP), $0x04
-	JLE   double4
+	CMPQ a_M+128(FP), $0x20
+	JL   fewerdouble4
+	CMPQ a_N+120(FP), $0x04
+	JLE  double4
 
 fewerdouble4:
 	// 16 keys by 4 to 8 queries.
@@ -30154,6 +30646,8 @@ double4segment:
 
 double4columns:
 	SUBQ    R15, a_K_cap+40(FP)
+	ANDQ    $-16, R15
+	JZ      double4rest
 	IMULQ   SI, R15
 	ADDQ    R14, R15
 	MOVQ    R15, a_K_len+32(FP)
@@ -30735,8 +31229,23 @@ double4next31:
 	MOVQ    R15, a_Scales_cap+72(FP)
 
 double4scale:
-	CMPQ   R14, a_K_len+32(FP)
-	JNE    double4step
+	CMPQ R14, a_K_len+32(FP)
+	JNE  double4step
+
+double4rest:
+	CMPQ a_K_cap+40(FP), $0x00
+	JNE  double4sum
+	MOVQ a_D+136(FP), R15
+	ANDQ $0x0f, R15
+	JZ   double4sum
+	SUBQ a_Far+192(FP), DI
+	SUBQ a_Far+192(FP), R8
+	SUBQ a_Far+192(FP), R9
+	SUBQ a_Far+192(FP), R10
+	MOVQ $-4, a_Q_cap+112(FP)
+	JMP  rest2
+
+double4sum:
 	CMPQ   a_S_cap+16(FP), $0x00
 	JE     double4added
 	CMPQ   512(SP), $-126
@@ -30934,6 +31443,256 @@ rest1plain:
 	MOVQ a_Q_cap+112(FP), R15
 	MOVQ $0x00000000, a_Q_cap+112(FP)
 	JMP  ahead8sum
+
+	// The remaining columns.
+rest2:
+	MOVQ         $0x00000000, a_Ldk+48(FP)
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	MOVQ         a_D+136(FP), R15
+	ANDQ         $0x0f, R15
+	LEAQ         (DI)(R15*1), DI
+	LEAQ         (R8)(R15*1), R8
+	LEAQ         (R9)(R15*1), R9
+	LEAQ         (R10)(R15*1), R10
+	VMOVUPS      -16(DI), X20
+	VINSERTF32X4 $0x01, -16(DI)(AX*1), Z20, Z20
+	VINSERTF32X4 $0x02, -16(DI)(AX*2), Z20, Z20
+	VINSERTF32X4 $0x03, -16(DI)(R11*1), Z20, Z20
+	VMOVUPS      -16(R8), X21
+	VINSERTF32X4 $0x01, -16(R8)(AX*1), Z21, Z21
+	VINSERTF32X4 $0x02, -16(R8)(AX*2), Z21, Z21
+	VINSERTF32X4 $0x03, -16(R8)(R11*1), Z21, Z21
+	VMOVUPS      -16(R9), X22
+	VINSERTF32X4 $0x01, -16(R9)(AX*1), Z22, Z22
+	VINSERTF32X4 $0x02, -16(R9)(AX*2), Z22, Z22
+	VINSERTF32X4 $0x03, -16(R9)(R11*1), Z22, Z22
+	VMOVUPS      -16(R10), X23
+	VINSERTF32X4 $0x01, -16(R10)(AX*1), Z23, Z23
+	VINSERTF32X4 $0x02, -16(R10)(AX*2), Z23, Z23
+	VINSERTF32X4 $0x03, -16(R10)(R11*1), Z23, Z23
+	VUNPCKLPS    Z21, Z20, Z24
+	VUNPCKHPS    Z21, Z20, Z20
+	VUNPCKLPS    Z23, Z22, Z21
+	VUNPCKHPS    Z23, Z22, Z22
+	VUNPCKLPD    Z21, Z24, Z23
+	VUNPCKHPD    Z21, Z24, Z21
+	VUNPCKLPD    Z22, Z20, Z24
+	VUNPCKHPD    Z22, Z20, Z20
+	MOVQ         a_Scales_len+64(FP), BP
+	VMOVUPS      (BP), Z22
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6a, Z1, Z0, Z25
+	VSUBPS       Z1, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 528(SP)
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6a, Z3, Z2, Z25
+	VSUBPS       Z3, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 656(SP)
+	VPSLLD       $0x08, Z23, Z25
+	VPSRAD       $0x18, Z25, Z25
+	VCVTDQ2PS    Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 784(SP)
+	VPSRAD       $0x18, Z23, Z23
+	VCVTDQ2PS    Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 912(SP)
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6a, Z1, Z0, Z23
+	VSUBPS       Z1, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 1040(SP)
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6a, Z3, Z2, Z23
+	VSUBPS       Z3, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 1168(SP)
+	VPSLLD       $0x08, Z21, Z23
+	VPSRAD       $0x18, Z23, Z23
+	VCVTDQ2PS    Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 1296(SP)
+	VPSRAD       $0x18, Z21, Z21
+	VCVTDQ2PS    Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 1424(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6a, Z1, Z0, Z21
+	VSUBPS       Z1, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 1552(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6a, Z3, Z2, Z21
+	VSUBPS       Z3, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 1680(SP)
+	VPSLLD       $0x08, Z24, Z21
+	VPSRAD       $0x18, Z21, Z21
+	VCVTDQ2PS    Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 1808(SP)
+	VPSRAD       $0x18, Z24, Z24
+	VCVTDQ2PS    Z24, Z24
+	VMULPS       Z22, Z24, Z24
+	VMOVUPS      Z24, 1936(SP)
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6a, Z1, Z0, Z21
+	VSUBPS       Z1, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 2064(SP)
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6a, Z3, Z2, Z21
+	VSUBPS       Z3, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 2192(SP)
+	VPSLLD       $0x08, Z20, Z21
+	VPSRAD       $0x18, Z21, Z21
+	VCVTDQ2PS    Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 2320(SP)
+	VPSRAD       $0x18, Z20, Z20
+	VCVTDQ2PS    Z20, Z20
+	VMULPS       Z22, Z20, Z20
+	VMOVUPS      Z20, 2448(SP)
+	VMOVUPS      -16(DI)(AX*4), X20
+	VINSERTF32X4 $0x01, -16(DI)(R12*1), Z20, Z20
+	VINSERTF32X4 $0x02, -16(DI)(R11*2), Z20, Z20
+	VINSERTF32X4 $0x03, -16(DI)(R13*1), Z20, Z20
+	VMOVUPS      -16(R8)(AX*4), X21
+	VINSERTF32X4 $0x01, -16(R8)(R12*1), Z21, Z21
+	VINSERTF32X4 $0x02, -16(R8)(R11*2), Z21, Z21
+	VINSERTF32X4 $0x03, -16(R8)(R13*1), Z21, Z21
+	VMOVUPS      -16(R9)(AX*4), X22
+	VINSERTF32X4 $0x01, -16(R9)(R12*1), Z22, Z22
+	VINSERTF32X4 $0x02, -16(R9)(R11*2), Z22, Z22
+	VINSERTF32X4 $0x03, -16(R9)(R13*1), Z22, Z22
+	VMOVUPS      -16(R10)(AX*4), X23
+	VINSERTF32X4 $0x01, -16(R10)(R12*1), Z23, Z23
+	VINSERTF32X4 $0x02, -16(R10)(R11*2), Z23, Z23
+	VINSERTF32X4 $0x03, -16(R10)(R13*1), Z23, Z23
+	VUNPCKLPS    Z21, Z20, Z24
+	VUNPCKHPS    Z21, Z20, Z20
+	VUNPCKLPS    Z23, Z22, Z21
+	VUNPCKHPS    Z23, Z22, Z22
+	VUNPCKLPD    Z21, Z24, Z23
+	VUNPCKHPD    Z21, Z24, Z21
+	VUNPCKLPD    Z22, Z20, Z24
+	VUNPCKHPD    Z22, Z20, Z20
+	MOVQ         a_Scales_len+64(FP), BP
+	VMOVUPS      64(BP), Z22
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6a, Z1, Z0, Z25
+	VSUBPS       Z1, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 592(SP)
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6a, Z3, Z2, Z25
+	VSUBPS       Z3, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 720(SP)
+	VPSLLD       $0x08, Z23, Z25
+	VPSRAD       $0x18, Z25, Z25
+	VCVTDQ2PS    Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 848(SP)
+	VPSRAD       $0x18, Z23, Z23
+	VCVTDQ2PS    Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 976(SP)
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6a, Z1, Z0, Z23
+	VSUBPS       Z1, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 1104(SP)
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6a, Z3, Z2, Z23
+	VSUBPS       Z3, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 1232(SP)
+	VPSLLD       $0x08, Z21, Z23
+	VPSRAD       $0x18, Z23, Z23
+	VCVTDQ2PS    Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 1360(SP)
+	VPSRAD       $0x18, Z21, Z21
+	VCVTDQ2PS    Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 1488(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6a, Z1, Z0, Z21
+	VSUBPS       Z1, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 1616(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6a, Z3, Z2, Z21
+	VSUBPS       Z3, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 1744(SP)
+	VPSLLD       $0x08, Z24, Z21
+	VPSRAD       $0x18, Z21, Z21
+	VCVTDQ2PS    Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 1872(SP)
+	VPSRAD       $0x18, Z24, Z24
+	VCVTDQ2PS    Z24, Z24
+	VMULPS       Z22, Z24, Z24
+	VMOVUPS      Z24, 2000(SP)
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6a, Z1, Z0, Z21
+	VSUBPS       Z1, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 2128(SP)
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6a, Z3, Z2, Z21
+	VSUBPS       Z3, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 2256(SP)
+	VPSLLD       $0x08, Z20, Z21
+	VPSRAD       $0x18, Z21, Z21
+	VCVTDQ2PS    Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 2384(SP)
+	VPSRAD       $0x18, Z20, Z20
+	VCVTDQ2PS    Z20, Z20
+	VMULPS       Z22, Z20, Z20
+	VMOVUPS      Z20, 2512(SP)
+	IMUL3Q       $-128, R15, R15
+
+rest2column:
+	VMOVUPS      2576(SP)(R15*1), Z20
+	VMOVUPS      2640(SP)(R15*1), Z21
+	VBROADCASTSS (R14), Z22
+	VFMADD231PS  Z20, Z22, Z8
+	VFMADD231PS  Z21, Z22, Z16
+	VBROADCASTSS 4(R14), Z22
+	VFMADD231PS  Z20, Z22, Z9
+	VFMADD231PS  Z21, Z22, Z17
+	VBROADCASTSS 8(R14), Z22
+	VFMADD231PS  Z20, Z22, Z10
+	VFMADD231PS  Z21, Z22, Z18
+	VBROADCASTSS 12(R14), Z22
+	VFMADD231PS  Z20, Z22, Z11
+	VFMADD231PS  Z21, Z22, Z19
+	ADDQ         SI, R14
+	ADDQ         $+128, R15
+	JNZ          rest2column
+	CMPQ         a_Q_cap+112(FP), $0x00
+	JG           rest2plain
+	MOVQ         a_D+136(FP), R15
+	SUBQ         R15, DI
+	SUBQ         R15, R8
+	SUBQ         R15, R9
+	SUBQ         R15, R10
+
+rest2plain:
+	MOVQ a_Q_cap+112(FP), R15
+	MOVQ $0x00000000, a_Q_cap+112(FP)
+	JMP  double4sum
 
 	// Store 4 lanes.
 store1:
@@ -31905,6 +32664,135 @@ linenext:
 
 lineend:
 	ADDQ $0x10, R13
+
+rest:
+	CMPQ    R13, $0x00
+	JLE     restend
+	XORQ    BX, BX
+	MOVQ    $0x00000010, CX
+	SUBQ    R13, CX
+	CMOVQLT BX, CX
+	SUBQ    CX, R12
+	VMOVUPS constffffffffAVX512<>+0(SB), Z24
+	LEAQ    masksAVX512<>+0(SB), BX
+	MOVQ    $0x00000040, R9
+	SUBQ    CX, R9
+	LEAQ    (BX)(R9*4), BX
+	VXORPS  (BX), Z24, Z24
+	SUBQ    $0x10, R13
+	XORQ    R14, R14
+
+restgroup:
+	MOVQ a_N+136(FP), CX
+	SUBQ R14, CX
+
+	// 16 columns.
+	MOVQ      $0x00000004, BX
+	CMPQ      CX, BX
+	CMOVQGT   BX, CX
+	MOVQ      CX, 8(SP)
+	MOVQ      a_Ldo+24(FP), CX
+	IMULQ     R14, CX
+	ADDQ      a_O_base+0(FP), CX
+	LEAQ      (CX)(R12*4), CX
+	MOVQ      CX, a_O_cap+16(FP)
+	CMPB      a_Load+160(FP), $0x00
+	JE        restseveralzero
+	MOVQ      a_O_cap+16(FP), CX
+	MOVQ      a_Ldo+24(FP), BX
+	MOVQ      8(SP), R9
+	VPMOVD2M  Z24, K1
+	VMOVUPS.Z (CX), K1, Z0
+	ADDQ      BX, CX
+	DECQ      R9
+	JZ        restseveralbegin
+	VPMOVD2M  Z24, K1
+	VMOVUPS.Z (CX), K1, Z1
+	ADDQ      BX, CX
+	DECQ      R9
+	JZ        restseveralbegin
+	VPMOVD2M  Z24, K1
+	VMOVUPS.Z (CX), K1, Z2
+	ADDQ      BX, CX
+	DECQ      R9
+	JZ        restseveralbegin
+	VPMOVD2M  Z24, K1
+	VMOVUPS.Z (CX), K1, Z3
+	JMP       restseveralbegin
+
+restseveralzero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+
+restseveralbegin:
+	// 1 to 4 queries.
+	MOVQ    8(SP), CX
+	MOVQ    $0x00000004, BX
+	CMPQ    CX, BX
+	CMOVQGT BX, CX
+	LEAQ    heightsAVX512<>+56(SB), BX
+	MOVQ    (BX)(CX*8), CX
+	MOVQ    CX, (SP)
+	LEAQ    (SI)(R12*1), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    a_Scales_len+72(FP), R15
+	MOVQ    a_V_len+40(FP), R11
+	TESTQ   R11, R11
+	JZ      restgroup4store
+	PCALIGN $0x40
+
+restgroup4turn:
+	VPMOVSXBD        (R9), Z25
+	VCVTDQ2PS        Z25, Z25
+	VMULPS.BCST      (R15), Z25, Z25
+	ADDQ             a_Lsc+88(FP), R15
+	CMPQ             (SP), $-126
+	VFMADD231PS.BCST (R10), Z25, Z0
+	JEQ              restgroup4next0
+	VFMADD231PS.BCST 4(R10), Z25, Z1
+	JPS              restgroup4next0
+	VFMADD231PS.BCST 8(R10), Z25, Z2
+	JCC              restgroup4next0
+	VFMADD231PS.BCST 12(R10), Z25, Z3
+
+restgroup4next0:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+	JNZ  restgroup4turn
+
+restgroup4store:
+	MOVQ     a_O_cap+16(FP), CX
+	MOVQ     a_Ldo+24(FP), BX
+	MOVQ     8(SP), R9
+	VPMOVD2M Z24, K1
+	VMOVUPS  Z0, K1, (CX)
+	ADDQ     BX, CX
+	DECQ     R9
+	JZ       restseveralstored
+	VPMOVD2M Z24, K1
+	VMOVUPS  Z1, K1, (CX)
+	ADDQ     BX, CX
+	DECQ     R9
+	JZ       restseveralstored
+	VPMOVD2M Z24, K1
+	VMOVUPS  Z2, K1, (CX)
+	ADDQ     BX, CX
+	DECQ     R9
+	JZ       restseveralstored
+	VPMOVD2M Z24, K1
+	VMOVUPS  Z3, K1, (CX)
+
+restseveralstored:
+	ADDQ 8(SP), R14
+	CMPQ R14, a_N+136(FP)
+	JL   restgroup
+	ADDQ $0x10, R12
+	JMP  rest
+
+restend:
 	MOVB $0x01, a_Load+160(FP)
 	SUBQ $0x10, a_M+144(FP)
 	JLE  done
@@ -33468,7 +34356,7 @@ TEXT ·skinnyHalvesE5M2AVX512(SB), NOSPLIT, $0-80
 	TESTQ   SI, SI
 	JZ      end
 	MOVQ    DX, R8
-	IMUL3Q  $0x20, R8, R8
+	IMUL3Q  $0x40, R8, R8
 	ADDQ    AX, R8
 
 row:
@@ -33509,7 +34397,7 @@ TEXT ·skinnyHalvesE4M3AVX512(SB), NOSPLIT, $0-80
 	TESTQ   SI, SI
 	JZ      end
 	MOVQ    DX, R8
-	IMUL3Q  $0x20, R8, R8
+	IMUL3Q  $0x40, R8, R8
 	ADDQ    AX, R8
 	VMOVUPS lowerE4M3AAVX512<>+0(SB), Z0
 	VMOVUPS lowerE4M3BAVX512<>+0(SB), Z1
@@ -35928,6 +36816,56 @@ done:
 end:
 	VZEROUPPER
 	RET
+
+// func unpackInt4AVX512(dst []int8, ldd int, src []byte, lds int, n int, d int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·unpackInt4AVX512(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	CMPQ    d+72(FP), $0x40
+	JL      few
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	MOVQ    ldd+24(FP), BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	SHRQ    $0x01, DI
+	JZ      end
+	VMOVUPS const0f0f0f0fAVX512<>+0(SB), Z0
+	VMOVUPS int4AVX512<>+0(SB), Z1
+
+row:
+	XORQ R8, R8
+	LEAQ -32(DI), R9
+
+step:
+	VPMOVZXBW  (AX)(R8*1), Z2
+	VPSLLW     $0x04, Z2, Z3
+	VPTERNLOGD $0xa8, Z0, Z3, Z2
+	VPSHUFB    Z2, Z1, Z2
+	VMOVUPS    Z2, (CX)(R8*2)
+	ADDQ       $0x00000020, R8
+	CMPQ       R8, R9
+	JLE        step
+	CMPQ       R8, DI
+	MOVQ       R9, R8
+	JNE        step
+	ADDQ       DX, AX
+	ADDQ       BX, CX
+	DECQ       SI
+	JNZ        row
+
+end:
+	VZEROUPPER
+	RET
+
+few:
+	JMP ·unpackInt4AVX2+0(SB)
+
+DATA int4AVX512<>+0(SB)/64, $"\x00\x01\x02\x03\x04\x05\x06\a\xf8\xf9\xfa\xfb\xfc\xfd\xfe\xff\x00\x01\x02\x03\x04\x05\x06\a\xf8\xf9\xfa\xfb\xfc\xfd\xfe\xff\x00\x01\x02\x03\x04\x05\x06\a\xf8\xf9\xfa\xfb\xfc\xfd\xfe\xff\x00\x01\x02\x03\x04\x05\x06\a\xf8\xf9\xfa\xfb\xfc\xfd\xfe\xff"
+GLOBL int4AVX512<>(SB), RODATA|NOPTR, $64
 
 // func narrowF16AVX512(dst []byte, ldd int, src []float32, lds int, n int, d int)
 // Requires: AVX, AVX512F, F16C
