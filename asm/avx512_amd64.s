@@ -8865,7 +8865,7 @@ DATA const3b800000AVX512<>+0(SB)/64, $"\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x
 GLOBL const3b800000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmInt8BlocksAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI, MMX+
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI, CMOV, MMX+
 TEXT ·weightGemmInt8BlocksAVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
@@ -8908,7 +8908,7 @@ cleared:
 
 	// Tiles of 8 × 3 vectors.
 vectors3rows8:
-	CMPQ m+96(FP), $+8
+	CMPQ m+96(FP), $+7
 	JL   vectors3rows8done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
@@ -8929,6 +8929,10 @@ vectors3rows8lanes:
 	ADDQ         DX, R11
 	LEAQ         (R11)(DX*2), R12
 	ADDQ         DX, R12
+	MOVQ         R12, R13
+	SUBQ         DX, R13
+	CMPQ         m+96(FP), $+8
+	CMOVQLT      R13, R12
 	CMPQ         c_len+8(FP), $0x01
 	JL           vectors3rows8wordeight
 	JG           vectors3rows8wordminima
@@ -9184,11 +9188,19 @@ vectors3rows8worddone:
 	ADDQ         DX, R10
 	LEAQ         (R10)(DX*2), R11
 	ADDQ         DX, R11
+	MOVQ         R11, R12
+	SUBQ         DX, R12
+	CMPQ         m+96(FP), $+8
+	CMOVQLT      R12, R11
 	LEAQ         (AX)(R8*2), R12
 	LEAQ         (R12)(CX*2), R13
 	ADDQ         CX, R13
 	LEAQ         (R13)(CX*2), R14
 	ADDQ         CX, R14
+	MOVQ         R14, R15
+	SUBQ         CX, R15
+	CMPQ         m+96(FP), $+8
+	CMOVQLT      R15, R14
 	VCVTPH2PS    (DI)(R8*1), Z24
 	VCVTPH2PS    32(DI)(R8*1), Z25
 	VCVTPH2PS    64(DI)(R8*1), Z26
@@ -10226,7 +10238,7 @@ vectors3rows1done:
 vectors3done:
 	// Tiles of 8 × 1 vectors.
 vectors1rows8:
-	CMPQ m+96(FP), $+8
+	CMPQ m+96(FP), $+7
 	JL   vectors1rows8done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
@@ -10247,6 +10259,10 @@ vectors1rows8lanes:
 	ADDQ         DX, R11
 	LEAQ         (R11)(DX*2), R12
 	ADDQ         DX, R12
+	MOVQ         R12, R13
+	SUBQ         DX, R13
+	CMPQ         m+96(FP), $+8
+	CMOVQLT      R13, R12
 	CMPQ         c_len+8(FP), $0x01
 	JL           vectors1rows8wordeight
 	JG           vectors1rows8wordminima
@@ -10392,11 +10408,19 @@ vectors1rows8worddone:
 	ADDQ         DX, R10
 	LEAQ         (R10)(DX*2), R11
 	ADDQ         DX, R11
+	MOVQ         R11, R12
+	SUBQ         DX, R12
+	CMPQ         m+96(FP), $+8
+	CMOVQLT      R12, R11
 	LEAQ         (AX)(R8*2), R12
 	LEAQ         (R12)(CX*2), R13
 	ADDQ         CX, R13
 	LEAQ         (R13)(CX*2), R14
 	ADDQ         CX, R14
+	MOVQ         R14, R15
+	SUBQ         CX, R15
+	CMPQ         m+96(FP), $+8
+	CMOVQLT      R15, R14
 	VCVTPH2PS    (DI)(R8*1), Z8
 	VBROADCASTSS 32(R9), Z9
 	VMULPS       Z9, Z8, Z9
