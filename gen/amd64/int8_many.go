@@ -378,8 +378,7 @@ func (m *vnniMany) block() {
 		m.acc[0] = m.sums(0, 0, manyWords)
 	} else {
 		m.acc[1] = m.sums(1, 0, manyWords/2)
-		m.scaleSecond()
-		m.acc[0] = m.sums(0, manyWords/2, manyWords)
+		m.g.Interleave(func() { m.acc[0] = m.sums(0, manyWords/2, manyWords) }, m.scaleSecond)
 	}
 	for v := range manyVectors {
 		m.addVector(v)
