@@ -308,8 +308,8 @@ func (t *int8Gemmer) tile(dot int8Dot, s spec.TileShape, group string) {
 	t.g.Label(name("done"))
 }
 
-// hasSpare tells whether the tile may lack a row: it computes and stores another one twice then, which
-// takes less time than lower tiles.
+// hasSpare tells whether the tile may lack a row: it computes and stores another one twice then,
+// which takes less time than lower tiles.
 func (t *int8Gemmer) hasSpare() bool { return t.rows == 8 && t.several }
 
 // A rowPointers addresses some rows of a stride in bytes: every third has a register.
@@ -334,7 +334,8 @@ func (g *gen) rowsFrom(p, stride reg.GPVirtual, n int) (r rowPointers) {
 	return r
 }
 
-// tileRows returns pointers to the rows of the tile. If it lacks a row, the last two are one row back.
+// tileRows returns pointers to the rows of the tile. If it lacks a row, the last two rows are the
+// ones before them.
 func (t *int8Gemmer) tileRows(p, stride reg.GPVirtual) rowPointers {
 	r := t.g.rowsFrom(p, stride, t.rows)
 	if t.hasSpare() {
