@@ -12273,13 +12273,13 @@ manycompare:
 	VPSLLD     $0x18, Z1, Z1
 	VPSLLD     $0x18, Z2, Z2
 	VPTERNLOGD $0xf6, Z2, Z1, Z0
+	VPTESTMD   Z0, Z0, K1
+	KMOVW      K1, R8
+	TESTL      R8, R8
+	JNZ        few
 	ADDQ       $+1152, SI
 	SUBQ       $+32, DI
 	JNZ        manycompare
-	VPTESTMD   Z0, Z0, K1
-	KMOVW      K1, SI
-	TESTL      SI, SI
-	JNZ        few
 	LEAQ       127(SP), BX
 	ANDQ       $-64, BX
 	MOVQ       BX, (SP)
@@ -14345,13 +14345,13 @@ manycompare:
 	VPSLLD     $0x18, Z1, Z1
 	VPSLLD     $0x18, Z2, Z2
 	VPTERNLOGD $0xf6, Z2, Z1, Z0
+	VPTESTMD   Z0, Z0, K1
+	KMOVW      K1, R8
+	TESTL      R8, R8
+	JNZ        few
 	ADDQ       $+1344, SI
 	SUBQ       $+32, DI
 	JNZ        manycompare
-	VPTESTMD   Z0, Z0, K1
-	KMOVW      K1, SI
-	TESTL      SI, SI
-	JNZ        few
 	LEAQ       127(SP), BX
 	ANDQ       $-64, BX
 	MOVQ       BX, (SP)

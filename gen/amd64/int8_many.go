@@ -154,14 +154,14 @@ func (m *vnniMany) compareGroups(other operand.LabelRef) {
 		const aOrBXorC = 0xf6
 		g.VPTERNLOGD(operand.U8(aOrBXorC), y, x, differ)
 	}
-	g.ADDQ(operand.I32(m.format.BlockBytes(spec.PanelLanes)), block)
-	g.SUBQ(operand.I32(spec.BlockSteps), left)
-	g.JNZ(operand.LabelRef("manycompare"))
 	k, differs := g.K(), g.GP32()
 	g.VPTESTMD(differ, differ, k)
 	g.KMOVW(k, differs)
 	g.TESTL(differs, differs)
 	g.JNZ(other)
+	g.ADDQ(operand.I32(m.format.BlockBytes(spec.PanelLanes)), block)
+	g.SUBQ(operand.I32(spec.BlockSteps), left)
+	g.JNZ(operand.LabelRef("manycompare"))
 }
 
 // at is where part n of a block's header begins, of 2 bytes of each lane.

@@ -118,13 +118,14 @@ func fmaOfWholes(g *Graph, r *rand.Rand, leaves []raw) raw {
 		n := g.Add(g.Mul(x.n, q.n), g.Mul(x.n, g.Const(32, 0xffffffe0)))
 		x = raw{n, (x.v*q.v - 32*x.v) & mask(32)}
 	}
-	converted := func(x raw, zero int) raw {
-		if zero == 0 {
-			return raw{g.Const(32, 0), 0}
+	converted := func(x raw, constant int) raw {
+		if constant == 0 {
+			v := bitsOf([]float32{0, 1, -3, 7, 0.75}[r.IntN(5)])
+			return raw{g.Const(32, v), v}
 		}
 		return raw{g.Unary(SToF, 32, x.n), bitsOf(float32(int32(x.v)))}
 	}
-	x, y, z = converted(x, r.IntN(8)), converted(y, 1), converted(z, r.IntN(4))
+	x, y, z = converted(x, r.IntN(8)), converted(y, r.IntN(4)), converted(z, r.IntN(4))
 	return raw{g.FFma(x.n, y.n, z.n), bitsOf(fma(float(x.v), float(y.v), float(z.v)))}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/gen/prove/expr"
+	"github.com/attn-go/attn/gen/spec"
 )
 
 // lengths are those of slices, with all remainders of three times the longest step.
@@ -390,8 +391,8 @@ func panelOf(k *Kernel, lanes, n int) Buffer {
 	return b
 }
 
-// joined makes panels whose groups have equal integers, or whose first lane has different ones:
-// products of many rows go different ways then. Formats without minima have one way.
+// joined makes panels whose groups have equal integers, or 0 and 1 in one lane of 16: products of
+// many rows go different ways then. Formats without minima have one way.
 func joined(k *Kernel, lanes, n int, equal bool) Buffer {
 	b, size := panelOf(k, lanes, n), lanes*blockBytes[k.Index]
 	if !strings.HasPrefix(k.Index, "U") || !strings.Contains(k.Index, "x16") {
@@ -401,7 +402,7 @@ func joined(k *Kernel, lanes, n int, equal bool) Buffer {
 		if at := i % size; at >= 4*lanes && at < 8*lanes {
 			if equal {
 				i &^= 1
-			} else if at < 4*lanes+2 {
+			} else if lane := at / 2 % lanes; lane%16 == 0 {
 				return g.Const(8, uint64(at%2))
 			}
 		}
@@ -485,11 +486,7 @@ func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
 				if quick && !few && !many || !quick && n > 32 && m != 1+j && m != 4 {
 					continue
 				}
-				c := int8Case(k, len(list), n, lanes, m)
-				if k.ISA == "avx512" && m > 4 && lanes == 48 {
-					c["b"] = joined(k, lanes, n, m%2 == 0)
-				}
-				list = append(list, c)
+				list = append(list, int8Case(k, len(list), n, lanes, m))
 			}
 		}
 	}
@@ -498,9 +495,12 @@ func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
 
 // int8Case is call i of a product of quantized rows.
 func int8Case(k *Kernel, i, n, lanes, m int) Case {
-	ldc, ldx := lanes+i%3, 12*n/32+i%2*12
+	ldc, ldx, b := lanes+i%3, 12*n/32+i%2*12, panelOf(k, lanes, n)
+	if k.ISA == "avx512" && m > 4 && m < spec.LeastTileRows && lanes == panelLanes {
+		b = joined(k, lanes, n, m%2 == 0)
+	}
 	return Case{"c": out(span(m, ldc, lanes)), "ldc": ldc, "x": Buffer{Len: span(m, ldx, 12*n/32), Make: quantizedRows}, "ldx": ldx,
-		"b": panelOf(k, lanes, n), "lanes": lanes, "m": m, "k": n, "load": i%2 == 1}
+		"b": b, "lanes": lanes, "m": m, "k": n, "load": i%2 == 1}
 }
 
 // tilesInt8 has all parts of products by tiles: calls with too few rows, whole tiles, lower ones,
