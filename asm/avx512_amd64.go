@@ -326,6 +326,11 @@ func weightGemmInt8TilesS5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int
 //go:noescape
 func gemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool)
 
+// gemmHalvesAVX512 is Unit.GemmHalves, see package ukernel.
+//
+//go:noescape
+func gemmHalvesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool)
+
 // skinnyAdditiveAVX512 is SkinnyKernels.Additive, see package ukernel.
 //
 //go:noescape

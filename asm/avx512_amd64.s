@@ -19250,6 +19250,252 @@ lanes1done:
 DATA tilesWholeAVX512<>+0(SB)/64, $"\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00@\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x10\x10\x10\x10\x10\x10\x10\x10\x00\x00\x00\x00\x00\x00\x00\x00"
 GLOBL tilesWholeAVX512<>(SB), RODATA|NOPTR, $64
 
+// func gemmHalvesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool)
+// Requires: AMXBF16, AMXTILE, AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·gemmHalvesAVX512(SB), $4352-113
+	PCALIGN   $0x40
+	LEAQ      63(SP), AX
+	ANDQ      $-64, AX
+	VMOVDQU32 tilesWholeAVX512<>+0(SB), Z0
+	VMOVDQU32 Z0, (AX)
+	MOVQ      m+96(FP), CX
+	ANDQ      $0x0f, CX
+	JZ        configured
+	MOVB      CL, 50(AX)
+	MOVB      CL, 51(AX)
+
+configured:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+	MOVQ      lda+56(FP), CX
+	SHLQ      $0x01, CX
+	MOVQ      lanes+88(FP), DX
+	SHLQ      $0x02, DX
+	MOVQ      $0x00000040, BX
+	MOVQ      ldc+24(FP), SI
+	SHLQ      $0x02, SI
+	MOVQ      SI, 64(AX)
+	MOVQ      DX, 88(AX)
+	MOVQ      b_base+64(FP), SI
+	MOVQ      SI, 72(AX)
+	MOVQ      c_base+0(FP), SI
+	MOVQ      SI, 80(AX)
+	MOVQ      k+104(FP), SI
+	SHRQ      $0x05, SI
+	MOVQ      SI, 96(AX)
+	ADDQ      $0x03, SI
+	MOVQ      SI, 104(AX)
+
+	// 16 lanes.
+lanes:
+	MOVQ m+96(FP), SI
+	MOVQ SI, 112(AX)
+	MOVQ a_base+32(FP), SI
+	MOVQ SI, 120(AX)
+	MOVQ 80(AX), SI
+	MOVQ SI, 128(AX)
+
+rows:
+	CMPQ    112(AX), $0x10
+	JL      low
+	MOVQ    128(AX), SI
+	MOVQ    64(AX), DI
+	LEAQ    (SI)(DI*2), R8
+	ADDQ    DI, R8
+	LEAQ    (R8)(DI*2), R9
+	ADDQ    DI, R9
+	LEAQ    (R9)(DI*2), R10
+	ADDQ    DI, R10
+	LEAQ    (R10)(DI*2), R11
+	ADDQ    DI, R11
+	LEAQ    (R11)(DI*2), R12
+	ADDQ    DI, R12
+	CMPB    load+112(FP), $0x00
+	JE      zero
+	VMOVUPS (SI), Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMOVUPS (SI)(DI*2), Z2
+	VMOVUPS (R8), Z3
+	VMOVUPS (R8)(DI*1), Z4
+	VMOVUPS (R8)(DI*2), Z5
+	VMOVUPS (R9), Z6
+	VMOVUPS (R9)(DI*1), Z7
+	VMOVUPS (R9)(DI*2), Z8
+	VMOVUPS (R10), Z9
+	VMOVUPS (R10)(DI*1), Z10
+	VMOVUPS (R10)(DI*2), Z11
+	VMOVUPS (R11), Z12
+	VMOVUPS (R11)(DI*1), Z13
+	VMOVUPS (R11)(DI*2), Z14
+	VMOVUPS (R12), Z15
+	JMP     begin
+
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+
+begin:
+	MOVQ    120(AX), SI
+	MOVQ    72(AX), DI
+	XORQ    R8, R8
+	LEAQ    192(AX), R9
+	PCALIGN $0x40
+
+segments:
+	CMPQ       R8, 96(AX)
+	JGE        last
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x0c; BYTE $0x0e // TILELOADD (SI)(CX*1), T1
+	MOVQ       DX, R10
+	SHLQ       $0x04, R10
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x17 // TILELOADD (DI)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x5a; BYTE $0x5c; BYTE $0xc1 // TDPBF16PS T4, T1, T0
+	ADDQ       R10, DI
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x17 // TILELOADD (DI)(DX*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x52; BYTE $0x5c; BYTE $0xc1 // TDPBF16PS T5, T1, T0
+	ADDQ       R10, DI
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x19 // TILESTORED T0, (R9)(BX*1)
+	ADDQ       $0x40, SI
+
+last:
+	LEAQ    1024(R9), R9
+	LEAQ    192(AX), R10
+	LEAQ    4288(AX), R11
+	CMPQ    R9, R11
+	CMOVQEQ R10, R9
+	CMPQ    R8, $0x03
+	JL      first
+	VADDPS  (R9), Z0, Z0
+	VADDPS  64(R9), Z1, Z1
+	VADDPS  128(R9), Z2, Z2
+	VADDPS  192(R9), Z3, Z3
+	VADDPS  256(R9), Z4, Z4
+	VADDPS  320(R9), Z5, Z5
+	VADDPS  384(R9), Z6, Z6
+	VADDPS  448(R9), Z7, Z7
+	VADDPS  512(R9), Z8, Z8
+	VADDPS  576(R9), Z9, Z9
+	VADDPS  640(R9), Z10, Z10
+	VADDPS  704(R9), Z11, Z11
+	VADDPS  768(R9), Z12, Z12
+	VADDPS  832(R9), Z13, Z13
+	VADDPS  896(R9), Z14, Z14
+	VADDPS  960(R9), Z15, Z15
+
+first:
+	INCQ    R8
+	CMPQ    R8, 104(AX)
+	JNE     segments
+	MOVQ    128(AX), SI
+	MOVQ    64(AX), DI
+	LEAQ    (SI)(DI*2), R8
+	ADDQ    DI, R8
+	LEAQ    (R8)(DI*2), R9
+	ADDQ    DI, R9
+	LEAQ    (R9)(DI*2), R10
+	ADDQ    DI, R10
+	LEAQ    (R10)(DI*2), R11
+	ADDQ    DI, R11
+	LEAQ    (R11)(DI*2), R12
+	ADDQ    DI, R12
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, (SI)(DI*1)
+	VMOVUPS Z2, (SI)(DI*2)
+	VMOVUPS Z3, (R8)
+	VMOVUPS Z4, (R8)(DI*1)
+	VMOVUPS Z5, (R8)(DI*2)
+	VMOVUPS Z6, (R9)
+	VMOVUPS Z7, (R9)(DI*1)
+	VMOVUPS Z8, (R9)(DI*2)
+	VMOVUPS Z9, (R10)
+	VMOVUPS Z10, (R10)(DI*1)
+	VMOVUPS Z11, (R10)(DI*2)
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, (R11)(DI*1)
+	VMOVUPS Z14, (R11)(DI*2)
+	VMOVUPS Z15, (R12)
+
+	// Go on to the next rows.
+	MOVQ 64(AX), DI
+	MOVQ CX, SI
+	SHLQ $0x04, SI
+	SHLQ $0x04, DI
+	ADDQ SI, 120(AX)
+	ADDQ DI, 128(AX)
+	SUBQ $0x10, 112(AX)
+	JMP  rows
+
+low:
+	CMPQ   112(AX), $0x00
+	JE     done
+	MOVQ   64(AX), SI
+	CMPB   load+112(FP), $0x00
+	JNE    loaded
+	VXORPS Z0, Z0, Z0
+	MOVQ   128(AX), DI
+	MOVQ   112(AX), R8
+
+clear:
+	VMOVUPS Z0, (DI)
+	ADDQ    SI, DI
+	DECQ    R8
+	JNZ     clear
+
+loaded:
+	MOVQ 120(AX), DI
+	MOVQ 72(AX), R8
+	MOVQ 96(AX), R9
+
+lowsegments:
+	LEAQ       192(AX), R10
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x1c; BYTE $0x0f // TILELOADD (DI)(CX*1), T3
+	MOVQ       DX, R11
+	SHLQ       $0x04, R11
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x10 // TILELOADD (R8)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x5a; BYTE $0x5c; BYTE $0xd3 // TDPBF16PS T4, T3, T2
+	ADDQ       R11, R8
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x10 // TILELOADD (R8)(DX*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x52; BYTE $0x5c; BYTE $0xd3 // TDPBF16PS T5, T3, T2
+	ADDQ       R11, R8
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7a; BYTE $0x4b; BYTE $0x14; BYTE $0x1a // TILESTORED T2, (R10)(BX*1)
+	ADDQ       $0x40, DI
+	MOVQ       128(AX), R11
+	MOVQ       112(AX), R12
+
+lowrows:
+	VMOVUPS (R11), Z0
+	VADDPS  (R10), Z0, Z0
+	VMOVUPS Z0, (R11)
+	ADDQ    BX, R10
+	ADDQ    SI, R11
+	DECQ    R12
+	JNZ     lowrows
+	DECQ    R9
+	JNZ     lowsegments
+
+done:
+	ADDQ $+64, 72(AX)
+	ADDQ $+64, 80(AX)
+	SUBQ $+64, 88(AX)
+	JNZ  lanes
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
+	VZEROUPPER
+	RET
+
 // func skinnyAdditiveAVX512(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·skinnyAdditiveAVX512(SB), NOSPLIT, $0-160

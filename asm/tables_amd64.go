@@ -600,6 +600,9 @@ var Unit = []ukernel.Override[ukernel.Unit]{
 	{ISA: "avx512", Needs: []string{"AMXBF16", "AMXTILE", "AVX512F"}, Kernels: ukernel.Unit{
 		GemmTiles: gemmTilesAVX512,
 	}},
+	{ISA: "avx512", Needs: []string{"AMXBF16", "AMXTILE", "AVX512DQ", "AVX512F"}, Kernels: ukernel.Unit{
+		GemmHalves: gemmHalvesAVX512,
+	}},
 }
 
 // Machine are the overrides of ukernel.Machine.

@@ -39,7 +39,11 @@ def install(venv, libraries):
             print(f"{library} is there", file=sys.stderr)
             found.append(library)
         elif why := pip(python, [*options, *packages], start + INSTALLING, f"installing {library}"):
-            missing[library] = why
+            index = [line.replace("+cpu", "") for line in packages]  # where PyTorch's own index is out of reach
+            if index == packages or pip(python, index, start + INSTALLING, f"installing {library} from the other index"):
+                missing[library] = why
+            else:
+                found.append(library)
         else:
             found.append(library)
     return python, found, missing

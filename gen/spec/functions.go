@@ -10,6 +10,7 @@ var (
 	WeightQuantize   = kernel(WeightTable, "Quantize")
 	GemmUnpacked     = kernel(WeightTable, "GemmUnpacked")
 	GemmTiles        = kernel(UnitTable, "GemmTiles")
+	GemmHalves       = kernel(UnitTable, "GemmHalves")
 	WeightPack       = kernel(WeightTable, "Pack")
 	WeightPackHalves = kernel(ConvertTable, "PackHalves")
 	Additive         = kernel(SkinnyTable, "Additive")

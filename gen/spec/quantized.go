@@ -110,6 +110,7 @@ type BlockEmitter interface {
 type TileEmitter interface {
 	TileProbes()
 	GemmTiles()
+	GemmHalves()
 	WeightGemmInt8Tiles(q ukernel.PackedFormat)
 }
 
@@ -146,5 +147,6 @@ func emitBlocks(e BlockEmitter) {
 	e.WeightQuantize()
 	if hasTiles {
 		tiles.GemmTiles()
+		tiles.GemmHalves()
 	}
 }

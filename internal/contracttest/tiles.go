@@ -38,6 +38,7 @@ func EmulateTiles(t testing.TB) {
 					uses.Add(1)
 					testutil.GemmTiles(c, ldc, a, lda, b, lanes, m, k, load)
 				}
+				unit.GemmHalves = testutil.GemmHalves
 			}
 		}
 		list = append(list, *x)

@@ -32,6 +32,9 @@ func (s *scratch) fitIntegers(j *Job) {
 		columns = max(columns, dv)
 	}
 	parallel.Fit(m, &s.roundedUsage, &s.rounded, columns*lanes, rows.Aligned)
+	if j.plan.shape.unit {
+		parallel.Fit(m, &s.wordsUsage, &s.words, BlockKeys*lanes, parallel.Make[uint32])
+	}
 	if j.plan.shape.codes { // also if only some batch rows have few queries
 		parallel.Fit(m, &s.pairsUsage, &s.pairs, contract.ValueSegment/2*lanes, parallel.Make[int32])
 	}

@@ -79,7 +79,6 @@ func (s *scratch) fitAll(j *Job) {
 	need := kvrows.Need{Pairs: j.plan.shape.codes, Codes: j.Call.DynamicInt12, BFloat16: j.Call.BFloat16, Halves: j.plan.shape.unit, Listed: j.derived.listed || j.derived.tree, Path: j.treeQueries()}
 	s.keys.Fit(m, &j.Call.K, need)
 	need.Gather, need.Columns = !j.plan.shape.skinny, true
-	need.Halves = need.Halves && j.Call.BFloat16
 	s.values.Fit(m, &j.Call.V, need)
 	if j.Call.DynamicInt12 {
 		s.fitIntegers(j)

@@ -71,7 +71,7 @@ var (
 
 	// These are for tiles of whole PanelSteps alone, see forLanes.
 	unitBFloat16 = strategy{packUnit, unitScores, bfloat16Softmax, unitValues, bfloat16Merge, &inLanes}
-	unitIntegers = strategy{packHalves, unitIntegersScores, panelSoftmax, integersValues, bfloat16Merge, &inLanes}
+	unitIntegers = strategy{packHalves, unitIntegersScores, panelSoftmax, unitIntegersValues, bfloat16Merge, &inLanes}
 
 	exactPanel    = strategy{packPanel, panelScores, exactSoftmax, exactValues, panelMerge, &inLanes}
 	exactAdditive = strategy{packRows, additiveScores, exactSoftmax, exactValues, panelMerge, &inLanes}

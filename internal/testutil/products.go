@@ -93,6 +93,30 @@ func GemmTiles(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, 
 	}
 }
 
+// GemmHalves is Unit.GemmHalves, straight from its definition. It allocates nothing.
+func GemmHalves(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
+	const seg = 32 // contract.BF16Segment
+	for x := 0; x < k; x += seg {
+		for i := range m {
+			for lane := range lanes {
+				var sum [1]float32
+				for half := range 2 {
+					var pairs [seg / 2]uint32
+					for y := range pairs {
+						pairs[y] = b[(x+half*len(pairs)+y)*lanes+lane]
+					}
+					GemmTiles(sum[:], 1, a[i*lda+x:], 0, pairs[:], 1, 1, seg, half > 0)
+				}
+				if y := &c[i*ldc+lane]; load || x > 0 {
+					*y += sum[0]
+				} else {
+					*y = sum[0]
+				}
+			}
+		}
+	}
+}
+
 // WidePairs returns rows of pairs of bfloat16, which lie ld words apart, as twice as many rows of
 // float32.
 func WidePairs(b []uint32, ld int) []float32 {

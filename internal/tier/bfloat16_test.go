@@ -3,6 +3,7 @@ package tier
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/scalar"
@@ -17,6 +18,7 @@ const (
 	evenOdd    pairKind = iota // Products.GemmEvenOdd
 	panelPairs                 // WeightKernels.GemmPairs
 	tiles                      // GemmTiles
+	tileHalves                 // GemmHalves
 )
 
 // An evenOddCase is a call of one of them.
@@ -49,13 +51,17 @@ func evenOddCases(kind pairKind) func(w int) []kernelCase {
 	}
 }
 
-// tileCases lists calls of GemmTiles.
-func tileCases(int) (list []kernelCase) {
+// tileCases returns a function that lists calls of GemmTiles or GemmHalves.
+func tileCases(kind pairKind) func(w int) []kernelCase {
+	return func(int) []kernelCase { return casesOfTiles(kind) }
+}
+
+func casesOfTiles(kind pairKind) (list []kernelCase) {
 	for _, gaps := range []int{0, 1, 2, 3} {
 		for _, k := range []int{32, 64, 96, 256} {
 			for _, m := range upTo(17, 31, 32, 33, 48, 49) {
 				i := len(list)
-				list = append(list, evenOddCase{tiles, i%3 == 0, gemmCase{gemmFromZero, m, k, contract.BF16Segment, rowsTight, gaps & 1 * 6, gaps >> 1 * 3, testutil.KindOf(i)}})
+				list = append(list, evenOddCase{kind, i%3 == 0, gemmCase{gemmFromZero, m, k, contract.BF16Segment, rowsTight, gaps & 1 * 6, gaps >> 1 * 3, testutil.KindOf(i)}})
 			}
 		}
 	}
@@ -63,7 +69,7 @@ func tileCases(int) (list []kernelCase) {
 }
 
 func (c evenOddCase) call(mem *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
-	if c.kind == tiles {
+	if c.kind >= tiles {
 		return c.tiles(mem, r)
 	}
 	if c.kind != evenOdd {
@@ -91,7 +97,7 @@ func (c evenOddCase) pairs(mem *testutil.Arena, r *testutil.Rand, lanes, ldb int
 	b := testutil.Rows[uint32](mem, "b", c.k/2, lanes, ldb)
 	for i := range b {
 		b[i] = uint32(c.factor(r)) | uint32(c.factor(r))<<16
-		if c.values == testutil.NonFinite && c.kind != tiles && r.IntN(16) == 0 {
+		if c.values == testutil.NonFinite && c.kind < tiles && r.IntN(16) == 0 {
 			b[i] = uint32(r.Uint64())
 		}
 	}
@@ -102,7 +108,7 @@ func (c evenOddCase) factor(r *testutil.Rand) uint16 {
 	return scalar.ToBF16(scalar.RoundBF16(c.values.Next(r)))
 }
 
-// tiles is a call of GemmTiles. The gap of B says which lanes it has.
+// tiles is a call of GemmTiles or GemmHalves. The gap of B says which lanes it has.
 func (c evenOddCase) tiles(mem *testutil.Arena, r *testutil.Rand) func(p *kernelSet) {
 	lanes := (c.m%4 + 1) * ukernel.PanelStep
 	lda, ldc := c.k+c.gapB, lanes+c.gapC
@@ -110,14 +116,24 @@ func (c evenOddCase) tiles(mem *testutil.Arena, r *testutil.Rand) func(p *kernel
 	for i := range a {
 		a[i] = c.factor(r)
 	}
-	b := c.pairs(mem, r, lanes, lanes)
+	numbers := c
+	if c.kind == tileHalves {
+		numbers.k *= 2
+	}
+	b := numbers.pairs(mem, r, lanes, lanes)
 	out := mem.Matrix("c", c.m, lanes, ldc, testutil.Canary)
 	for i := range c.m {
 		for lane := range lanes { // a sum, as one of products is
 			out[i*ldc+lane] = float32(int8(r.Uint64()))
 		}
 	}
-	return func(p *kernelSet) { p.Unit.GemmTiles(out, ldc, a, lda, b, lanes, c.m, c.k, c.load) }
+	return func(p *kernelSet) {
+		product := p.Unit.GemmTiles
+		if c.kind == tileHalves {
+			product = p.Unit.GemmHalves
+		}
+		product(out, ldc, a, lda, b, lanes, c.m, c.k, c.load)
+	}
 }
 
 // referencePairs is WeightKernels.GemmPairs, by its definition.
@@ -243,6 +259,16 @@ var evenOddMutants = []mutant{
 			if lanes <= ukernel.PanelLanes {
 				product(c, ldc, a, lda, b, lanes, m, k, load)
 			}
+		}
+	}},
+	{"Unit.GemmHalves", "the other numbers of the last segment are the first ones", func(p *kernelSet) {
+		product := p.Unit.GemmHalves
+		p.Unit.GemmHalves = func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
+			other := b[len(b)-contract.BF16Segment/2*lanes:]
+			was := slices.Clone(other)
+			copy(other, b[len(b)-contract.BF16Segment*lanes:])
+			product(c, ldc, a, lda, b, lanes, m, k, load)
+			copy(other, was)
 		}
 	}},
 	{"Convert.RoundBF16", "small numbers stay", func(p *kernelSet) {

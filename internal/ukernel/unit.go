@@ -7,4 +7,11 @@ type Unit struct {
 	// and a B of k/2 rows of pairs, as WeightKernels.GemmPairs takes them, of any number of lanes
 	// that is a multiple of PanelStep, without gaps. k is a multiple of BF16Segment and not 0.
 	GemmTiles func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool)
+
+	// GemmHalves is GemmTiles with a B of k rows of pairs, whose factors are sums of two numbers:
+	// BF16Segment/2 rows have the first numbers of a segment, and as many after them the others.
+	//
+	//	t = the e+o of the segment with the first numbers, plus that with the others
+	//	c[i·ldc+lane] = the sum of t over the segments, ascending
+	GemmHalves func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool)
 }

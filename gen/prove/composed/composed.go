@@ -226,6 +226,31 @@ func GemmTiles(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, 
 	fallback.Products(lanes).GemmEvenOdd(c, ldc, rows, k, 1, columns, lanes, m, k, true)
 }
 
+// GemmHalves is Unit.GemmHalves. Its sums begin with +0, as those of GemmTiles do.
+func GemmHalves(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
+	sums := make([]float32, m*lanes)
+	for x := 0; x < k; x += 32 {
+		for i := range sums {
+			sums[i] = 0
+		}
+		for half := range 2 {
+			first := (x + 16*half) * lanes
+			if m > 0 {
+				GemmTiles(sums, lanes, a[x:], lda, b[first:first+16*lanes], lanes, m, 32, true)
+			}
+		}
+		for i := range m {
+			for lane := range lanes {
+				y := &c[i*ldc+lane]
+				if !load && x == 0 {
+					*y = 0
+				}
+				*y += sums[i*lanes+lane]
+			}
+		}
+	}
+}
+
 // QKEvenOdd is Skinny.QKEvenOdd.
 func QKEvenOdd(s []float32, k []uint16, ldk int, q []float32, n, m, d int, scale float32, max []float32, _ []uint16, _ int) {
 	w, wide := len(max), factors(k, ldk, m, d)

@@ -520,24 +520,28 @@ func tilesInt8(k *Kernel, quick bool) (list []Case) {
 	return list
 }
 
-func tileGemm(k *Kernel, quick bool) (list []Case) {
-	add := func(m, n, lanes int) {
-		i := len(list)
-		lda, ldc := n+i%3, lanes+i%2
-		list = append(list, Case{"c": out(span(m, ldc, lanes)), "ldc": ldc, "a": in(span(m, lda, n)), "lda": lda, "b": in(lanes * n / 2), "lanes": lanes,
-			"m": m, "k": n, "load": i%2 == 0})
-	}
-	add(33, 64, 48)
-	if quick {
+// tileGemm lists products whose factors in B are sums of some numbers.
+func tileGemm(numbers int) func(k *Kernel, quick bool) []Case {
+	return func(k *Kernel, quick bool) (list []Case) {
+		add := func(m, n, lanes int) {
+			i := len(list)
+			lda, ldc := n+i%3, lanes+i%2
+			list = append(list, Case{"c": out(span(m, ldc, lanes)), "ldc": ldc, "a": in(span(m, lda, n)), "lda": lda, "b": in(lanes * n / 2 * numbers), "lanes": lanes,
+				"m": m, "k": n, "load": i%2 == 0})
+		}
+		add(33, 64, 48)
+		if quick {
+			return list
+		}
+		for i, m := range []int{0, 1, 15, 16, 17, 31, 32, 48, 49, 65} {
+			for lanes := 16; lanes <= 48; lanes += 16 {
+				add(m, 32*(1+i%3), lanes)
+			}
+			add(m, 32, 64+16*(i%3))
+		}
+		add(17, 32*8, 16)
 		return list
 	}
-	for i, m := range []int{0, 1, 15, 16, 17, 31, 32, 48, 49, 65} {
-		for lanes := 16; lanes <= 48; lanes += 16 {
-			add(m, 32*(1+i%3), lanes)
-		}
-		add(m, 32, 64+16*(i%3))
-	}
-	return list
 }
 
 func tileProbe(k *Kernel, quick bool) []Case {

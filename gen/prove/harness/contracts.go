@@ -106,7 +106,8 @@ var contracts = map[string]contract{
 	"Rows.NormTerms":        {cases: normTerms},
 	"Rows.NormGradients":    {cases: normGradients, strict: true},
 
-	"Unit.GemmTiles": {cases: tileGemm},
+	"Unit.GemmTiles":  {cases: tileGemm(1)},
+	"Unit.GemmHalves": {cases: tileGemm(2)},
 
 	"Machine.TileInt8": {cases: tileProbe},
 	"Machine.TileBF16": {cases: tileProbe},
