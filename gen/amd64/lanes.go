@@ -26,8 +26,10 @@ type laner struct {
 	bases   map[string]reg.GPVirtual       // of slices, if there is no loop over rows
 	rows    map[*lane.Stream]reg.GPVirtual // their pointers, if there is one
 	strides map[string]reg.GPVirtual
-	mask    reg.Register // of the last lanes, nil for whole vectors
-	wide    reg.Register // the same for float64, if that differs
+	rares   map[*lane.Value]int // the number in the labels of each Rare
+	labels  int                 // numbers so far
+	mask    reg.Register        // of the last lanes, nil for whole vectors
+	wide    reg.Register        // the same for float64, if that differs
 
 	across map[*lane.Stream]*across
 	ld     [2]reg.GPVirtual // once and three times the distance of rows in lanes
@@ -46,6 +48,9 @@ func (g *gen) laneKernels() error {
 		m := &laner{gen: g}
 		p := lane.Build(k, m.Traits())
 		m.doubles = p.Doubles
+		if m.EVEX() && p.Any(func(n *lane.Value) bool { return n.Op == lane.Rare }) {
+			m.taken = 2 // where there are branches, avo does not find the best allocation
+		}
 		plan, err := lane.NewPlan(p, m)
 		if err != nil {
 			return err
@@ -72,9 +77,9 @@ func (g *gen) inline(f lane.Function, vectors, taken int) *lane.Frame[reg.VecVir
 
 func (m *laner) Traits() lane.Traits {
 	if m.EVEX() {
-		return lane.Traits{Exp2: lane.ByScaling, Masked: true, Halves: true, Fused: true}
+		return lane.Traits{Exp2: lane.ByScaling, Masked: true, Halves: true, Fused: true, Skips: true}
 	}
-	return lane.Traits{Exp2: lane.ByConversion, Halves: true, Fused: true}
+	return lane.Traits{Exp2: lane.ByConversion, Halves: true, Fused: true, Skips: true}
 }
 
 // Size leaves registers for the masks of the last lanes.
@@ -117,6 +122,8 @@ func folds(n *lane.Value, i int) bool {
 		return i == 1 || i == 2 || i == 4
 	case lane.ScaleBy:
 		return i == 3
+	case lane.Rare:
+		return i == 1
 	case lane.MulAdd, lane.NegMulAdd, lane.Lookup, lane.Var, lane.Widen:
 		return true
 	}
@@ -151,7 +158,7 @@ func (m *laner) Scratch(n *lane.Value) (registers int) {
 		}
 	}
 	switch {
-	case n.Op == lane.Select && !m.EVEX(), n.Op == lane.CopySign:
+	case (n.Op == lane.Select || n.Op == lane.Rare) && !m.EVEX(), n.Op == lane.CopySign:
 		registers++
 	case (n.Op == lane.MulAdd || n.Op == lane.NegMulAdd) && (n.Args[0].Shared() || n.Args[1].Shared()):
 		registers++
@@ -631,6 +638,14 @@ func (m *laner) Emit(_ *lane.Frame[reg.VecVirtual], n *lane.Value, to reg.VecVir
 		m.copySign(y(0), x(1), y(2), dst)
 	case lane.Select:
 		m.choose(n, dst, vector)
+	case lane.Blank:
+	case lane.Rare:
+		m.rare(n, vector)
+	case lane.Else:
+		m.JMP(operand.LabelRef(m.rareLabel("done", n.Args[0])))
+		m.Label(m.rareLabel(emit.EndBehindLabel, n.Args[0]))
+	case lane.Done:
+		m.Label(m.rareLabel("done", n.Args[0]))
 	default:
 		m.binary(n, dst, vector)
 	}
@@ -701,8 +716,13 @@ func (m *laner) choose(n *lane.Value, dst reg.Register, vector int) {
 		m.chooseDouble(n, dst, vector)
 		return
 	}
-	x, zero, other := m.reg(n.Args[0], vector), n.Args[2].Is(0), m.reg(n.Args[3], vector)
+	x, zero := m.reg(n.Args[0], vector), n.Args[2].Is(0)
 	negative := n.Cond == lane.LessInt && n.Args[1].Is(0)
+	orZero := n.Args[3].Is(0) && !negative && !m.EVEX() // by an AND
+	var other reg.Register
+	if !orZero {
+		other = m.reg(n.Args[3], vector)
+	}
 	if !m.EVEX() {
 		t := m.of(n, m.Vec())
 		switch {
@@ -715,9 +735,12 @@ func (m *laner) choose(n *lane.Value, dst reg.Register, vector int) {
 		default:
 			m.VCMPPS(predicates[n.Cond][0], m.op(n.Args[1], vector), x, t)
 		}
-		if zero {
+		switch {
+		case zero:
 			m.VANDNPS(other, t, dst)
-		} else {
+		case orZero:
+			m.VANDPS(m.op(n.Args[2], vector), t, dst)
+		default:
 			m.VBLENDVPS(t, m.op(n.Args[2], vector), other, dst)
 		}
 		return
@@ -747,6 +770,31 @@ func (m *laner) choose(n *lane.Value, dst reg.Register, vector int) {
 		m.VBLENDMPS(m.op(n.Args[2], vector), other, k, dst)
 	}
 }
+
+// rare emits the comparison of a Rare, and the jump.
+func (m *laner) rare(n *lane.Value, vector int) {
+	if m.rares == nil {
+		m.rares = map[*lane.Value]int{}
+	}
+	m.labels++
+	m.rares[n] = m.labels
+	const greater = 6
+	x, limit, bits := m.reg(n.Args[0], vector), m.op(n.Args[1], vector), m.GP32()
+	if m.EVEX() {
+		k := m.K()
+		m.VPCMPD(operand.Imm(greater), limit, x, k)
+		m.KMOVW(k, bits)
+	} else {
+		t := m.Vec()
+		m.VPCMPGTD(limit, x, t)
+		m.VMOVMSKPS(t, bits)
+	}
+	m.TESTL(bits, bits)
+	m.JNZ(operand.LabelRef(m.rareLabel(emit.BehindLabel, n)))
+	m.Label(m.rareLabel(emit.BehindLabel, n))
+}
+
+func (m *laner) rareLabel(name string, n *lane.Value) string { return fmt.Sprint(name, m.rares[n]) }
 
 // chooseDouble emits a Select of float64.
 func (m *laner) chooseDouble(n *lane.Value, dst reg.Register, vector int) {

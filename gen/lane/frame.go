@@ -99,7 +99,7 @@ func (f *Frame[R]) emit(n *Value, here place, vector int, last bool) {
 	var dst R
 	var taken *Value
 	switch {
-	case n.Op == Store || n.Op == Set:
+	case n.IsStep():
 	case n.Op == Given && f.given != nil:
 		dst = f.given[vector]
 	case n.into != nil:
@@ -115,7 +115,7 @@ func (f *Frame[R]) emit(n *Value, here place, vector int, last bool) {
 			dst = f.m.Alloc()
 		}
 	}
-	if n.Op != Store && n.Op != Set {
+	if !n.IsStep() {
 		for len(f.regs[n]) <= vector {
 			f.regs[n] = append(f.regs[n], dst)
 		}

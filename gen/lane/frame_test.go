@@ -63,7 +63,7 @@ func (w *witness) Emit(f *Frame[int], n *Value, dst, vector int) {
 		w.holds[r] = name(n.Args[0], vector)
 	case n.into != nil:
 		w.holds[dst] = name(n.into, vector)
-	case n.Op != Store:
+	case !n.IsStep():
 		w.holds[dst] = name(n, vector)
 	}
 }

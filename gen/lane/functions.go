@@ -110,52 +110,88 @@ func (b *Builder) square(a *Value) (s, e *Value) {
 	return s, b.NegMulAdd(a, a, s)
 }
 
-// quotient is z/(1+2^t), t = c·(high+low): z/(g + 2^t·g)·g with g = 2^-(n/2).
-func (b *Builder) quotient(z, c, high, low *Value) *Value {
-	k, r := b.split(c, high, b.Const(spec.RoundMagic))
-	p := b.horner(spec.Exp2Coefficients[:], b.MulAdd(low, c, r))
-	half := b.And(b.ShiftLeft(k, 22), b.Const(spec.Exponent))
-	p = b.SubInt(b.AddInt(p, b.ShiftLeft(k, 23)), half)
-	g := b.SubInt(b.Const(spec.One), half)
+// quotient is z/(1+2^t): z/(p + g)·g with g = 2^-(n/2) and p = 2^t·g.
+func (b *Builder) quotient(z, p, g *Value) *Value {
 	return b.mayUnderflow(b.Div(z, b.Add(p, g)), g)
 }
 
-func (b *Builder) SiLU(x *Value) *Value {
-	z := b.AtLeast(x, b.Const(spec.SiLULowest))
-	c := b.AtMost(z, b.Const(spec.SiLUHighest))
-	return b.quotient(z, c, b.Const(spec.NegLog2EHigh), b.Const(spec.NegLog2ELow))
+// power is the p and the g of a quotient with t = c·(high+low).
+func (b *Builder) power(c, high, low *Value) (p, g *Value) {
+	k, r := b.split(c, high, b.Const(spec.RoundMagic))
+	p = b.horner(spec.Exp2Coefficients[:], b.MulAdd(low, c, r))
+	half := b.And(b.ShiftLeft(k, 22), b.Const(spec.Exponent))
+	p = b.SubInt(b.AddInt(p, b.ShiftLeft(k, 23)), half)
+	return p, b.SubInt(b.Const(spec.One), half)
 }
 
-// GELUTanh has t = c·(high+low) with high+low = C0 + C1·c², whose square is a sum of two floats,
-// too.
-func (b *Builder) GELUTanh(x *Value) *Value {
-	z := b.AtLeast(x, b.Const(spec.GELUTanhLowest))
-	c := b.AtMost(z, b.Const(spec.GELUTanhHighest))
-	s, e := b.square(c)
+func (b *Builder) SiLU(x *Value) *Value { return b.siluOf(b.siluLimits(x)) }
+
+// siluLimits are x, at least the lowest number, and the same at most the highest.
+func (b *Builder) siluLimits(x *Value) (z, c *Value) {
+	z = b.AtLeast(x, b.Const(spec.SiLULowest))
+	return z, b.AtMost(z, b.Const(spec.SiLUHighest))
+}
+
+func (b *Builder) siluOf(z, c *Value) *Value {
+	p, g := b.siluPower(c)
+	return b.quotient(z, p, g)
+}
+
+func (b *Builder) siluPower(c *Value) (p, g *Value) {
+	return b.power(c, b.Const(spec.NegLog2EHigh), b.Const(spec.NegLog2ELow))
+}
+
+func (b *Builder) GELUTanh(x *Value) *Value { return b.geluTanhOf(b.geluTanhLimits(x)) }
+
+func (b *Builder) geluTanhLimits(x *Value) (z, c *Value) {
+	z = b.AtLeast(x, b.Const(spec.GELUTanhLowest))
+	return z, b.AtMost(z, b.Const(spec.GELUTanhHighest))
+}
+
+func (b *Builder) geluTanhOf(z, c *Value) *Value {
+	p, g := b.geluTanhPower(c, c)
+	return b.quotient(z, p, g)
+}
+
+// geluTanhPower has t = c·(high+low) with high+low = C0 + C1·of², where the square is a sum of two
+// floats, too. of is c, or a number that makes no difference.
+func (b *Builder) geluTanhPower(c, of *Value) (p, g *Value) {
+	s, e := b.square(of)
 	c0, c1 := b.Const(spec.TanhC0High), b.Const(spec.TanhC1High)
 	high := b.MulAdd(c1, s, c0)
 	low := b.MulAdd(c1, s, b.Sub(c0, high))
 	low = b.MulAdd(b.Const(spec.TanhC1Low), s, low)
 	low = b.NegMulAdd(c1, e, low)
-	return b.quotient(z, c, high, b.Add(low, b.Const(spec.TanhC0Low)))
+	return b.power(c, high, b.Add(low, b.Const(spec.TanhC0Low)))
 }
 
-// GELU is max(x, 0) - T(a)·e^(-a²/2), where a is |x| within limits. T is a polynomial around the
-// point of the interval in which a lies.
-func (b *Builder) GELU(x *Value) *Value {
-	a := b.Abs(b.AtMost(b.AtLeast(x, b.Const(spec.GELULowest)), b.Const(spec.GELUHighest)))
+func (b *Builder) GELU(x *Value) *Value { return b.geluOf(x, b.geluMagnitude(x)) }
+
+// geluOf is max(x, 0) - T(a)·e^(-a²/2), where a is |x| within limits.
+func (b *Builder) geluOf(x, a *Value) *Value {
+	p := b.mayUnderflow(b.geluPower(a), b.Const(spec.GELUUnscale))
+	return b.NegMulAdd(p, b.geluFactor(a), b.AtLeast(x, b.Const(0)))
+}
+
+func (b *Builder) geluMagnitude(x *Value) *Value {
+	return b.Abs(b.AtMost(b.AtLeast(x, b.Const(spec.GELULowest)), b.Const(spec.GELUHighest)))
+}
+
+// geluPower is e^(-a²/2) divided by GELUUnscale.
+func (b *Builder) geluPower(a *Value) *Value {
 	s, e := b.square(a)
 	high := b.Const(spec.GELUHigh)
 	k, r := b.split(s, high, b.Const(spec.GELURound))
 	r = b.NegMulAdd(high, e, b.MulAdd(b.Const(spec.GELULow), s, r))
-	p := b.horner(spec.Exp2Coefficients[:], r)
-	p = b.mayUnderflow(b.AddInt(p, b.ShiftLeft(k, 23)), b.Const(spec.GELUUnscale))
+	return b.AddInt(b.horner(spec.Exp2Coefficients[:], r), b.ShiftLeft(k, 23))
+}
 
+// geluFactor is T(a), a polynomial around the point of the interval in which a lies.
+func (b *Builder) geluFactor(a *Value) (t *Value) {
 	start := b.Const(spec.GELUStart)
 	i := b.SubInt(b.MulAdd(b.Const(spec.GELUDensity), a, start), start)
 	i = b.Index(b.ShiftRight(i, spec.GELUInterval), 0)
 	d := b.Sub(a, b.Lookup(b.Table("geluC", spec.GELUC), i))
-	var t *Value
 	for c := len(spec.GELUT) - 1; c >= 0; c-- {
 		f := b.Lookup(b.Table(fmt.Sprint("geluT", c), spec.GELUT[c]), i)
 		if t == nil {
@@ -164,5 +200,5 @@ func (b *Builder) GELU(x *Value) *Value {
 			t = b.MulAdd(t, d, f)
 		}
 	}
-	return b.NegMulAdd(p, t, b.AtLeast(x, b.Const(0)))
+	return t
 }

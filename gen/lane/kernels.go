@@ -24,11 +24,11 @@ type Function func(b *Builder, x *Value) *Value
 
 // functions are those over slices. A gated activation multiplies by the element of another slice.
 var functions = []Kernel{
-	elements(spec.Exp2, (*Builder).exp2All), elements(spec.Tanh, (*Builder).Tanh),
+	elements(spec.Exp2, (*Builder).exp2All), elements(spec.Tanh, anyTanh),
 	elements(spec.RoundBF16, (*Builder).factorBF16), {Function: spec.WidenPairs, Number: "d", Vectors: 3, Body: widenPairs}, {Function: spec.NarrowPairs, Number: "d", Vectors: 4, Body: narrowPairs},
-	elements(spec.SiLU, (*Builder).SiLU), elements(spec.GELU, (*Builder).GELU), elements(spec.GELUTanh, (*Builder).GELUTanh),
-	gated(spec.SwiGLU, (*Builder).SiLU), gated(spec.GeGLU, (*Builder).GELU), gated(spec.GeGLUTanh, (*Builder).GELUTanh),
-	sloped(spec.SiLUSlope, (*Builder).SiLU, siluSlope), sloped(spec.GELUSlope, (*Builder).GELU, geluSlope), sloped(spec.GELUTanhSlope, (*Builder).GELUTanh, geluTanhSlope),
+	elements(spec.SiLU, anySiLU), elements(spec.GELU, anyGELU), elements(spec.GELUTanh, anyGELUTanh),
+	gated(spec.SwiGLU, anySiLU), gated(spec.GeGLU, anyGELU), gated(spec.GeGLUTanh, anyGELUTanh),
+	sloped(spec.SiLUSlope, anySiLU, siluSlope), sloped(spec.GELUSlope, anyGELU, geluSlope), sloped(spec.GELUTanhSlope, anyGELUTanh, geluTanhSlope),
 }
 
 func elements(f spec.Function, of Function) Kernel {

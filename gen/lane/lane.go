@@ -86,6 +86,12 @@ const (
 	Swap       // the lanes 2i and 2i+1 exchanged
 	Widen      // to float64
 	Narrow     // from float64, rounded
+
+	// See Builder.Rare.
+	Blank // a variable without a first value
+	Rare  // goes behind Else if the second operand is less than the first, as int32, in no lane
+	Else  // goes to Done; the operand of both is the Rare
+	Done
 )
 
 // A Cond is a condition of two operands.
@@ -117,6 +123,11 @@ type Value struct {
 
 // Is reports whether v is the constant with some bits.
 func (v *Value) Is(bits uint32) bool { return v.Op == Const && v.Bits == bits }
+
+// IsStep reports whether v is an instruction without a result.
+func (v *Value) IsStep() bool {
+	return v.Op == Store || v.Op == Set || v.Op == Rare || v.Op == Else || v.Op == Done
+}
 
 // Shared reports whether all vectors share a value.
 func (v *Value) Shared() bool { return v.Op <= Counter || v.Op == Spread }
@@ -171,6 +182,7 @@ type Traits struct {
 	Masked bool // comparisons under a mask: Within is one condition
 	Halves bool // there is a conversion to float16
 	Fused  bool // a MulAdd that underflows takes no longer than others, but a Mul does
+	Skips  bool // it has the steps of Builder.Rare, and CPUs that take long for subnormal numbers
 
 	// A vector has as many lanes as are left.
 	Lengths bool
@@ -420,6 +432,24 @@ func (b *Builder) mayUnderflow(x, y *Value) *Value {
 		return b.MulAdd(x, y, b.Const(spec.SignBit))
 	}
 	return b.Mul(x, y)
+}
+
+// Rare is what usual returns, or, for a vector with a lane in which a magnitude is not from one to
+// another number, what careful returns. Both have the same bits for all numbers: careful takes more
+// steps, none of which has a subnormal operand or result. On some CPUs each one that has takes as
+// long as 50 others.
+func (b *Builder) Rare(magnitude func() *Value, from, to uint32, careful, usual func() *Value) *Value {
+	if !b.Skips {
+		return usual()
+	}
+	distance := b.AddInt(magnitude(), b.Const(spec.SignBit-from))
+	y := b.op(Blank)
+	rare := b.op(Rare, distance, b.Const(spec.SignBit+to-from))
+	b.Set(y, careful())
+	b.op(Else, rare)
+	b.Set(y, usual())
+	b.op(Done, rare)
+	return y
 }
 
 // Canonical is x with the NaN of the contract. x is the result of an operation.

@@ -113,13 +113,23 @@ func (p *Program) choose(m Model, plan *Plan, may []*Value, free int) {
 		}
 	}
 	for part, nodes := range p.parts() {
+		careful := 0
 		for _, n := range nodes {
+			if n.Op == Else {
+				careful--
+			}
 			for i, a := range n.Args {
 				w := m.Worth(n, i)
-				if part == Row && p.Count != "" {
+				switch {
+				case careful > 0:
+					w = 0
+				case part == Row && p.Count != "":
 					w *= rows
 				}
 				worth[a] += w
+			}
+			if n.Op == Rare {
+				careful++
 			}
 		}
 	}

@@ -37,14 +37,22 @@ func (b *Builder) rest(x, y, z *Value) *Value {
 // negative is -x.
 func (b *Builder) negative(x *Value) *Value { return b.Sub(b.Const(spec.SignBit), x) }
 
-func siluSlope(b *Builder, x, y *Value) *Value { return b.rest(x, y, b.SiLU(b.negative(x))) }
+func siluSlope(b *Builder, x, y *Value) *Value { return b.rest(x, y, anySiLU(b, b.negative(x))) }
+
+// visibleSquare is x², or 2^-60 if that is smaller: sums with numbers near 1 are the same.
+func (b *Builder) visibleSquare(x *Value) *Value {
+	if b.Skips {
+		x = b.AtLeast(b.Abs(x), b.number(0x1p-30))
+	}
+	return b.Mul(x, x)
+}
 
 func geluSlope(b *Builder, x, y *Value) *Value {
-	power := b.Exp2(b.Mul(b.Mul(x, x), b.number(-math.Log2E/2)), spec.Minus126)
+	power := b.Exp2(b.Mul(b.visibleSquare(x), b.number(-math.Log2E/2)), spec.Minus126)
 	return b.Add(b.ratio(y, x), b.Mul(x, b.Mul(power, b.number(scalar.InvRootTwoPi))))
 }
 
 func geluTanhSlope(b *Builder, x, y *Value) *Value {
-	u := b.Add(b.Mul(b.Mul(x, x), b.number(scalar.TanhSlope1)), b.number(scalar.TanhSlope0))
-	return b.rest(x, y, b.Mul(b.GELUTanh(b.negative(x)), u))
+	u := b.Add(b.Mul(b.visibleSquare(x), b.number(scalar.TanhSlope1)), b.number(scalar.TanhSlope0))
+	return b.rest(x, y, b.Mul(anyGELUTanh(b, b.negative(x)), u))
 }

@@ -66,6 +66,14 @@ const (
 	GELUInterval = contract.GELUBits
 )
 
+// For every x below these the magnitude of SiLU(x) or GELUTanh(x) is at most 2^-126, and the
+// exponential in GELU(x) is at most 2^-125.
+const (
+	SiLUSubnormal     = 0xc2b7b6ab
+	GELUTanhSubnormal = 0xc1219c35
+	GELUSubnormal     = 0xc1529f1b
+)
+
 // Polynomials, the constant terms first.
 var (
 	Exp2Coefficients = contract.Exp2()
@@ -98,6 +106,7 @@ func geluTables() (c []uint32, t [7][]uint32) {
 
 // Other float32 bits.
 const (
+	Infinity = 0x7f800000
 	MinusInf = 0xff800000
 	SignBit  = 0x80000000
 	Minus126 = 0xc2fc0000

@@ -141,14 +141,17 @@ func pageCases() (all []cliffCase) {
 	return all
 }
 
-// magnitudes are numbers from the least float32 to the largest ones.
+// magnitudes are numbers from the least float32 to the largest ones, with some more where functions
+// reach their limits.
 func magnitudes() (all []float64) {
+	all = []float64{20, 50, 90, 100}
 	for e := -45; e <= 38; e++ {
-		if e < -35 || e%3 == 0 || e > 35 {
+		if e < -35 || e%3 == 0 || e == 1 || e > 35 {
 			x, _ := strconv.ParseFloat(fmt.Sprintf("1e%d", e), 64) // math.Pow10 is not exact
 			all = append(all, x)
 		}
 	}
+	slices.Sort(all)
 	return all
 }
 

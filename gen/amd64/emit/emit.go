@@ -101,6 +101,9 @@ func Compile(c *build.Context, name string, check func(*ir.File) error) (asm, st
 		}
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
+	for _, f := range file.Functions() {
+		moveBehind(f)
+	}
 	if err := pass.Compile.Execute(file); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -336,4 +339,28 @@ func (g *Gen) current() *ir.Function {
 	file, _ := g.Result() // its errors are reported at the end
 	fns := file.Functions()
 	return fns[len(fns)-1]
+}
+
+// What is emitted between labels that begin with these names, the first one included, moves behind
+// the end of its function: a vector that takes no careful steps then takes no jump.
+const (
+	BehindLabel    = "careful"
+	EndBehindLabel = "usual"
+)
+
+func moveBehind(f *ir.Function) {
+	open, behind := [][]ir.Node{nil}, []ir.Node(nil)
+	for _, n := range f.Nodes {
+		last := len(open) - 1
+		switch label, _ := n.(ir.Label); {
+		case strings.HasPrefix(string(label), BehindLabel):
+			open = append(open, []ir.Node{n})
+		case strings.HasPrefix(string(label), EndBehindLabel):
+			behind = append(behind, open[last]...)
+			open = open[:last]
+		default:
+			open[last] = append(open[last], n)
+		}
+	}
+	f.Nodes = append(open[0], behind...)
 }

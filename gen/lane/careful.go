@@ -1,0 +1,101 @@
+package lane
+
+import "github.com/attn-go/attn/gen/spec"
+
+// The activations without subnormal operands and results of steps, for Rare. Two facts are used.
+// Below 2^-125 in magnitude the bits of a float32 count units of 2^-149, the distance of subnormal
+// numbers. So do the bits of y + 2^-126 less those of 2^-126: this sum is a normal number, and
+// rounds y as a subnormal result is rounded. And a sum of a subnormal and a normal number that is a
+// normal number takes no longer than others.
+
+const (
+	leastUnit = 0x00800000 // 2^-126
+	twiceUnit = 0x01000000 // 2^-125
+
+	leastSquare = 0x2b800000 // 2^-40: the parts of the squares of larger numbers are not subnormal
+	leastTanh   = 0x21800000 // 2^-60: nor are the squares themselves
+)
+
+// anySiLU is SiLU, by careful steps where others may take long. So are the functions below.
+func anySiLU(b *Builder, x *Value) *Value {
+	z, c := b.siluLimits(x)
+	return b.Rare(func() *Value { return b.Abs(c) }, twiceUnit, spec.SiLUSubnormal&^spec.SignBit,
+		func() *Value { return b.carefulSiLU(x) }, func() *Value { return b.siluOf(z, c) })
+}
+
+func anyGELUTanh(b *Builder, x *Value) *Value {
+	z, c := b.geluTanhLimits(x)
+	return b.Rare(func() *Value { return b.Abs(c) }, leastSquare, spec.GELUTanhSubnormal&^spec.SignBit,
+		func() *Value { return b.carefulGELUTanh(x) }, func() *Value { return b.geluTanhOf(z, c) })
+}
+
+func anyGELU(b *Builder, x *Value) *Value {
+	a := b.geluMagnitude(x)
+	return b.Rare(func() *Value { return a }, leastSquare, spec.GELUSubnormal&^spec.SignBit,
+		func() *Value { return b.carefulGELU(x) }, func() *Value { return b.geluOf(x, a) })
+}
+
+func anyTanh(b *Builder, x *Value) *Value {
+	return b.Rare(func() *Value { return b.Abs(x) }, leastTanh, spec.Infinity,
+		func() *Value { return b.carefulTanh(x) }, func() *Value { return b.Tanh(x) })
+}
+
+// lift is x, but for magnitudes below 2^-125, where it is ±(2^-125 + |x|), rounded: half of that
+// is ±2^-126 and |x|/2, rounded as a subnormal number is. up is 2^-125 there, and 0 elsewhere.
+func (b *Builder) lift(x *Value) (y, up *Value) {
+	limit := b.Const(twiceUnit)
+	up = b.Select(Less, b.Abs(x), limit, limit, b.Const(0))
+	return b.Add(x, b.CopySign(up, x)), up
+}
+
+// lowered is a quotient of lift(x), whose magnitude is at most 2^-126 where x is below a number.
+// Half of up is taken off it.
+func (b *Builder) lowered(x, z, p, g, up *Value, below uint32) *Value {
+	q := b.Div(z, b.Add(p, g))
+	unit := b.Select(Less, x, b.Const(below), b.Const(leastUnit), b.Const(0))
+	y := b.MulAdd(q, g, b.CopySign(unit, x))
+	return b.SubInt(b.SubInt(y, unit), b.ShiftRight(up, 1))
+}
+
+func (b *Builder) carefulSiLU(x *Value) *Value {
+	lifted, up := b.lift(x)
+	z, c := b.siluLimits(lifted)
+	p, g := b.siluPower(c)
+	return b.lowered(x, z, p, g, up, spec.SiLUSubnormal)
+}
+
+// carefulGELUTanh takes the square of 2^-30 for those of smaller numbers: there p is 1.
+func (b *Builder) carefulGELUTanh(x *Value) *Value {
+	lifted, up := b.lift(x)
+	z, c := b.geluTanhLimits(lifted)
+	p, g := b.geluTanhPower(c, b.AtLeast(b.Abs(c), b.number(0x1p-30)))
+	return b.lowered(x, z, p, g, up, spec.GELUTanhSubnormal)
+}
+
+// carefulGELU takes the square of 2^-30 for those of smaller numbers, too. An exponential below
+// 2^-125 is computed in units of 2^-149, to which it is rounded if it is below 2^-126: of a number
+// of them less 2^24 a unit is the last place, or twice that if they are more than 2^23. Where x is
+// below 2^-125 in magnitude, T is half of that, and the exponential 1.
+func (b *Builder) carefulGELU(x *Value) *Value {
+	lifted, _ := b.lift(x)
+	a := b.geluMagnitude(lifted)
+	t := b.geluFactor(a)
+	p := b.geluPower(b.AtLeast(a, b.number(0x1p-30)))
+
+	scale := b.Select(Less, x, b.Const(spec.GELUSubnormal), b.number(0x1p22), b.Const(0)) // its bits make a factor 2^149 larger
+	big := b.Mul(scale, b.number(-4))
+	p = b.Sub(b.MulAdd(p, b.AddInt(scale, b.Const(spec.GELUUnscale)), big), big)
+	units := b.Add(scale, scale)
+	y := b.SubInt(b.NegMulAdd(p, t, b.Sub(b.AtLeast(lifted, b.Const(0)), units)), units)
+
+	half := b.SubInt(t, b.Const(leastUnit))
+	negative := b.Select(Equal, x, b.Const(spec.SignBit+1), b.Const(0), b.CopySign(half, x)) // +0 for the least number, as -0 + 0
+	tiny := b.Select(LessInt, x, b.Const(0), negative, b.SubInt(x, half))
+	return b.Select(Less, b.Abs(x), b.Const(twiceUnit), tiny, y)
+}
+
+// carefulTanh is x where that is tiny.
+func (b *Builder) carefulTanh(x *Value) *Value {
+	a, tiny := b.Abs(x), b.number(0x1p-30)
+	return b.Select(Less, a, tiny, x, b.Tanh(b.ZeroWhere(x, Less, a, tiny)))
+}
