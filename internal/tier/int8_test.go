@@ -149,8 +149,9 @@ func (c int8Case) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *ker
 	}
 }
 
-// joinGroups makes the integers of both groups of all blocks equal, as in formats with groups of 32:
-// some kernels have another way for them. In a third of the calls one lane of the last block differs.
+// joinGroups makes the integers of both groups of all blocks equal, as in formats with groups of
+// 32: some kernels have another way for them. In a third of the calls one lane of the last block
+// differs.
 func (c int8Case) joinGroups(b []byte) {
 	if !c.format.Grouped() || c.format.Float32Scales() {
 		return

@@ -100,8 +100,8 @@ func assemblyTiers(f *results.File) []string {
 	return names
 }
 
-// leftOut has the shapes that the page omits to stay short; bench report shows them. The rows beside
-// them say nearly the same.
+// leftOut has the shapes that the page omits to stay short; bench report shows them. The rows
+// beside them say nearly the same.
 var leftOut = []string{"S2", "S4", "S8", "smollm2-generate-32"}
 
 // callTable has attention and models: the default tier on one thread and on the most, the other

@@ -371,8 +371,8 @@ func (q *Query) pairs(a, b []*expr.Node, timesA, timesB []uint64, isFloat bool) 
 	return slices.Compact(slices.Sorted(slices.Values(used))), true
 }
 
-// byCases splits a claim about a selection in two: for both values of the condition, or of the first
-// part of it, which are put in its place in both expressions.
+// byCases splits a claim about a selection in two: for both values of the condition, or of the
+// first part of it, which are put in its place in both expressions.
 func (q *Query) byCases(c claim) (used []string, ok bool) {
 	for _, side := range []*expr.Node{c.a, c.b} {
 		if side.Op != expr.Select {

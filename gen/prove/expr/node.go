@@ -363,7 +363,8 @@ func product(aLo, aHi, bLo, bHi int64) (lo, hi int64) {
 }
 
 // exact returns the bounds of a sum that does not wrap around, or always as often, and what it is
-// off by then. A product and a multiple of one of its factors, as in (w-32)·x, are bounded together.
+// off by then. A product and a multiple of one of its factors, as in (w-32)·x, are bounded
+// together.
 func (n *Node) exact() (lo, hi, off int64, ok bool) {
 	lo, hi, ok = n.unbounded()
 	if !ok || n.Width > 32 {
