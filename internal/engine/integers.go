@@ -125,14 +125,18 @@ func (t *tile) valueScales(keys mask.Span, group int) (scales []float32, stride 
 	return t.values().GroupScales(t.Head, t.Key(keys.Lo), keys.Len(), group, t.scratch.valueScales[:])
 }
 
-// stripKeys are the keys whose strips are added up while their sums are in L1.
-const stripKeys = 64
+// stripKeys are the keys whose strips are added up while their sums are in L1: for those of narrow
+// tiles, there is room for twice as many.
+const stripKeys, narrowLanes = 64, 16
 
 // keysOfStrips returns the most keys for eachStrip: all those of a block if one strip has
 // all columns.
 func (t *tile) keysOfStrips() int {
 	if d, group := kvrows.CodeColumns(&t.job.Call.K); kvrows.Columns(group, 0) == d {
 		return BlockKeys
+	}
+	if t.Lanes <= narrowLanes {
+		return 2 * stripKeys
 	}
 	return stripKeys
 }
