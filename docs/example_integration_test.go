@@ -77,7 +77,7 @@ func Example_pages() {
 	// poolK and poolV are [pages, kvHeads, pageSize, d].
 	table := &kernel.PageTable{
 		Pages:   [][]int32{{2, 0}, {1}}, // of every sequence, in the order of its tokens
-		Lengths: []int{3, 1},            // with those of this step
+		Lengths: []int{3, 1},            // with the tokens of this step
 	}
 	err := kernel.Attention(
 		kernel.BLHD(out, 2, 1, heads, d), // one query of each of the two sequences

@@ -6,7 +6,7 @@ import (
 	"github.com/attn-go/attn/internal/scalar"
 )
 
-// unary returns a function of each number of a slice, given that of one.
+// unary returns a function of each number of a slice, given the function of one.
 func unary(f func(x float32) float32) func(dst, src []float32) {
 	return func(dst, src []float32) {
 		for i, x := range window(src, 0, len(dst)) {

@@ -46,7 +46,7 @@ func narrowPairs(dst []uint32, ldd int, even, odd []float32, lds, n, d int) {
 	}
 }
 
-// widenBytes returns the conversion of rows of 8-bit numbers, given that of one.
+// widenBytes returns the conversion of rows of 8-bit numbers, given the conversion of one number.
 func widenBytes(number func(uint8) float32) ukernel.WidenRows {
 	return func(dst []float32, ldd int, src []byte, lds, n, d int) {
 		for r := range n {
@@ -58,7 +58,7 @@ func widenBytes(number func(uint8) float32) ukernel.WidenRows {
 	}
 }
 
-// narrowBytes returns the conversion of rows to 8-bit numbers, given that of one.
+// narrowBytes returns the conversion of rows to 8-bit numbers, given the conversion of one number.
 func narrowBytes(bits func(float32) uint8) ukernel.NarrowRows {
 	return func(dst []byte, ldd int, src []float32, lds, n, d int) {
 		for r := range n {

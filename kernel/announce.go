@@ -81,8 +81,8 @@ func (c *call) query(b, i int) mask.Query {
 	return c.scoring.Query(b, i, c.k.Length(b))
 }
 
-// announcePath announces that those of some keys of query i are read that are on its path, and
-// returns those before the tree.
+// announcePath announces reads of the keys of query i that are on its path, and returns those
+// before the tree.
 func (c *call) announcePath(b, i int, keys mask.Span) mask.Span {
 	past := c.scoring.Past(b)
 	if keys.Hi <= past {

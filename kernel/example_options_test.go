@@ -296,8 +296,8 @@ func ExampleHidden() {
 	// Output: [2 2 2 4 4 4] <nil>
 }
 
-// A bias for every query and key, the same for all heads, is added to the scores. That of
-// query 0 is in favour of key 2; that of query 1 hides key 0.
+// A bias for every query and key, the same for all heads, is added to the scores. The bias of query
+// 0 favours key 2; the bias of query 1 hides key 0.
 func ExampleOptions_bias() {
 	hide := numeric.Log2(0) // -Inf
 	bias := []float32{
@@ -392,7 +392,7 @@ func ExampleScoreTile() {
 	// Output: [0.500 0.500 0.000 0.000 1.000 0.000] <nil>
 }
 
-// Keys that come chunk by chunk and need not be kept: the state is that of all so far.
+// Keys that come chunk by chunk and need not be kept: the state covers all keys so far.
 func ExampleAccumulatePartials() {
 	const d = 1
 	state, err := kernel.NewPartials(1, 1, 1, 1, d)

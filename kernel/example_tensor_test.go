@@ -94,7 +94,7 @@ func ExampleFromBytes() {
 	// Output: 1 -2 0
 }
 
-// A function of the program that takes tensors checks them before it begins, as those of this
+// A function of the program that takes tensors checks them before it begins, as functions of this
 // module do.
 func ExampleTensor_Check() {
 	fmt.Println(kernel.BHLD(make([]float32, 6), 1, 1, 3, 2).Check("x"))

@@ -203,8 +203,8 @@ func ExampleMergeInto() {
 	// <nil> true
 }
 
-// A sequence of 600 keys in two shards, each computed by itself, and put together:
-// the bits are those of one call.
+// A sequence of 600 keys in two shards, each computed by itself, and put together: the bits equal
+// one call's.
 func ExampleMergePartials() {
 	const heads, queries, keys, cut, d = 1, 2, 600, 512, 1 // cut at a multiple of 256
 	q, k, v := make([]float32, queries*d), make([]float32, keys*d), make([]float32, keys*d)

@@ -19,7 +19,7 @@ import (
 // each other.
 //
 //	Max, Sum [Blocks, Batch, Heads, Queries]            m and l of the numeric contract
-//	Out      [Blocks, Batch, Heads, Queries, HeadSize]  o; HeadSize is that of the values
+//	Out      [Blocks, Batch, Heads, Queries, HeadSize]  o; HeadSize is the values'
 //
 // A row that sees no key of a block has Max -Inf, Sum 0 and Out 0. Maxima are in the contract's
 // unit: base-2 exponentials.

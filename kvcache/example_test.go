@@ -184,7 +184,7 @@ func ExampleSequence_Load() {
 	// [1] [2]
 }
 
-// Attention sinks: the first token stays, of the others those of the last four positions, in whole
+// Attention sinks: the first token stays, and of the others the last four positions, in whole
 // pages.
 func ExampleSequence_DropBetween() {
 	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 2, Pages: 8})
@@ -348,7 +348,7 @@ func ExampleNew() {
 	// int4 [B H L D] = [100 8 16 64] with strides [8192 1024 64]
 }
 
-// Layers of Gemma 4: one of two has larger heads, and sees all tokens.
+// Layers of Gemma 4: every second one has larger heads, and sees all tokens.
 func ExampleNewOf() {
 	cache, err := kvcache.NewOf([]kvcache.Config{
 		{Heads: 2, HeadSize: 256, PageSize: 16, Pages: 8},
@@ -366,6 +366,52 @@ func ExampleNewOf() {
 	// Output:
 	// float32 [B H L D] = [8 2 16 256] with strides [8192 4096 256]
 	// float32 [B H L D] = [8 1 16 512] with strides [8192 8192 512]
+}
+
+// Layers of Gemma 4 whose windows are dropped: a page has room for one layer that sees all tokens,
+// or for two that have a window.
+func ExampleNewLayouts() {
+	layouts := [][]kvcache.Config{
+		{{Heads: 1, HeadSize: 512, PageSize: 16, Pages: 8}},
+		{{Layers: 2, Heads: 1, HeadSize: 256, PageSize: 16, Pages: 8}},
+	}
+	caches, err := kvcache.NewLayouts(layouts)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	page, err := kvcache.LayoutsPageBytes(layouts)
+	fmt.Println(page, err)
+
+	whole, near := caches[0].NewSequence(), caches[1].NewSequence()
+	for i, s := range []*kvcache.Sequence{whole, near} {
+		batch, err := caches[i].NewBatch(s)
+		if err == nil {
+			err = batch.Extend(64)
+		}
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	fmt.Println(caches[0].FreePages(), "free")
+	fmt.Println(near.DropBefore(32), caches[0].FreePages(), "free")
+
+	// Output:
+	// 65536 <nil>
+	// 0 free
+	// <nil> 2 free
+}
+
+// A page that fits one layer with 512 elements, or three with 128.
+func ExampleLayoutsPageBytes() {
+	page, err := kvcache.LayoutsPageBytes([][]kvcache.Config{
+		{{Heads: 1, HeadSize: 512, PageSize: 16}},
+		{{Layers: 3, Heads: 1, HeadSize: 128, PageSize: 16}},
+	})
+	fmt.Println(page, err)
+
+	// Output: 65536 <nil>
 }
 
 // As many pages as fit a gigabyte.
@@ -423,8 +469,8 @@ func ExampleBatch_Append() {
 	// [10] [20]
 }
 
-// Keys and values are rounded to the cache's type. Those of the shorter sequence end where it does:
-// its second row is not stored.
+// Keys and values are rounded to the cache's type. The shorter sequence's end where it does: its
+// second row is not stored.
 func ExampleBatch_Store() {
 	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, KeyType: kernel.BFloat16, ValueType: kernel.BFloat16, Pages: 8})
 	if err != nil {

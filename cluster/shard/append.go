@@ -17,10 +17,10 @@ import (
 // or paged. Every sequence is another one.
 //
 // A block is on Config.Replicas workers when Append returns, or on as many as there are and take
-// it, which [Sequence.Owners] says. A worker that fails while it is sent rows, or takes longer than
-// Config.Patience, no longer counts as one that holds the block; another one gets it in its place.
-// If there is none, Append waits for the late one as long as Config.Timeout says, and then goes on
-// as long as one is left for every block: workers make the copy when one comes.
+// it, which [Sequence.Owners] says. A worker that fails while it receives rows, or takes longer
+// than Config.Patience, no longer counts as a holder of the block; another worker gets it in its
+// place. If there is none, Append waits for the late one as long as Config.Timeout says, and then
+// goes on as long as one is left for every block: workers make the copy when one comes.
 //
 // If no worker is left for a block, the error is a [*BlocksError]; if ctx ends, it wraps that
 // error. For sequences of the directory it may be a [*ConflictError] or a [*DirectoryError].

@@ -104,11 +104,11 @@ func (c *Client) directory(ctx context.Context, name string) (jetstream.KeyValue
 // Create makes a sequence without keys that other clients can open by its name: 1 to 40
 // letters, digits, - and _.
 //
-// The client that appends to it or truncates it is its writer until another one does so. A
-// writer that does not know the changes of another one gets a [*ConflictError], and the
-// sequence stays as it is. Others see what was appended when the Append returns, or later by
-// Config.CommitKeys. If a writer ends in the middle, the sequence has the keys that the
-// directory says, and any client can go on.
+// The client that appends to it or truncates it is its writer until another client does so. A
+// writer that does not know the changes of another writer gets a [*ConflictError], and the sequence
+// stays as it is. Others see what was appended when the Append returns, or later by
+// Config.CommitKeys. If a writer ends in the middle, the sequence has the keys that the directory
+// says, and any client can go on.
 //
 // Errors are a [*kernel.Error] or a [*DirectoryError], such as of [ErrExists].
 func (c *Client) Create(ctx context.Context, name string) (*Sequence, error) {

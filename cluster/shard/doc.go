@@ -7,9 +7,9 @@
 // Every bit of the result equals kernel.Attention over all keys, whatever the tiers of the workers,
 // their number, and whoever answers.
 //
-// A worker that is late or gone costs time: another one that holds the block is asked. If
-// there is none left, the call returns a [*BlocksError] that names the blocks, and the output
-// is untouched.
+// A worker that is late or gone costs time: the client asks another one that holds the block. If
+// there is none left, the call returns a [*BlocksError] that names the blocks, and the output is
+// untouched.
 //
 // [Client.Create] puts a sequence into a directory, from which any other client can [Client.Open]
 // it, read it and go on with it. Workers copy its blocks again when others are gone;

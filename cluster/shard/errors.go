@@ -9,8 +9,8 @@ import (
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
 )
 
-// A BlocksError reports blocks that no worker could be asked for, or that none could store.
-// Outputs are untouched.
+// A BlocksError reports blocks that no worker could deliver, or that no worker could store. Outputs
+// are untouched.
 type BlocksError struct {
 	Blocks []Blocks // by sequence
 	Causes []error  // what the workers said, or why they said nothing, each once

@@ -132,10 +132,10 @@ func (s *Sequence) recount() {
 	}
 }
 
-// Reload reads a sequence of the directory again. Its keys are then those that the directory
-// has: others may have appended some or cut some off, and keys that this client has appended
-// and not committed are dropped. A sequence that is not in the directory stays as it is. The
-// error is a [*DirectoryError]. Reload counts as appending.
+// Reload reads a sequence of the directory again. It then has the keys of the directory: others may
+// have appended some or cut some off. Keys that this client has appended and not committed are
+// dropped. A sequence that is not in the directory stays as it is. The error is a
+// [*DirectoryError]. Reload counts as appending.
 func (s *Sequence) Reload(ctx context.Context) error {
 	if s.shared == nil {
 		return nil

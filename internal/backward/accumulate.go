@@ -59,7 +59,7 @@ func (j *Job) fitSums(i, n int) []float32 {
 	return j.sums.memory[i][:n]
 }
 
-// addSums adds n complete rows of sums, from key lo of KV head kv on, to those of out.
+// addSums adds n complete rows of sums, from key lo of KV head kv on, to the rows of out.
 func (j *Job) addSums(out, sums *view.Tensor, kv, lo, n int) {
 	if !j.Call.Accumulate {
 		return

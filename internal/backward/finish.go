@@ -42,8 +42,7 @@ func (j *Job) finishKeys(s *segment, i int) {
 	}
 }
 
-// keysOf returns the keys of task i of the second phase: those of KV head kv from first to below
-// last.
+// keysOf returns the keys of task i of the second phase: of KV head kv from first to below last.
 func (j *Job) keysOf(i int) (kv, first, last int) {
 	kv, first = i/j.keyTasks(), i%j.keyTasks()*keysPerTask
 	b, _ := j.batchAndHead(kv)
@@ -116,8 +115,8 @@ func (s *segment) scaleKeys(j *Job, x *view.Tensor, kv, lo, n int, scale float32
 	return s.moveRows(j, rows, rows, n, x.Dim(3), scale)
 }
 
-// moveRows multiplies n rows of d columns of from by scale, adds +0 and writes them to those of to,
-// which may be the same. It returns the set of those that hold a NaN. It overwrites from.
+// moveRows multiplies n rows of d columns of from by scale, adds +0 and writes them to the rows of
+// to, which may be the same. It returns the set of those that hold a NaN. It overwrites from.
 func (s *segment) moveRows(j *Job, to, from matrix, n, d int, scale float32) (nan uint64) {
 	skinny := j.tier.Skinny()
 	divisor, isQuotient := divisorFor(scale)

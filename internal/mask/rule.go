@@ -37,7 +37,7 @@ func OfIDs(k *Kind, query, key []int32) Rule {
 // Ints returns the slice of OfInts.
 func (r *Rule) Ints() []int { return unsafe.Slice((*int)(r.first), r.Left) }
 
-// QueryIDs and KeyIDs return those of OfIDs.
+// QueryIDs and KeyIDs return the ids of OfIDs.
 func (r *Rule) QueryIDs() []int32 { return unsafe.Slice((*int32)(r.first), r.Left) }
 func (r *Rule) KeyIDs() []int32   { return unsafe.Slice((*int32)(r.second), r.Right) }
 

@@ -74,7 +74,7 @@ type Gaps [MaxRules - 1]Span
 // HasUnions tells whether there may be any.
 func (m *Mask) HasUnions() bool { return m.joined != 0 }
 
-// Gaps returns those of a query. q.Lq and q.Lk need not be set.
+// Gaps returns the gaps of a query. q.Lq and q.Lk need not be set.
 func (m *Mask) Gaps(q Query) (g Gaps) {
 	q.Lq, q.Lk = m.lq, m.lk
 	n := 0

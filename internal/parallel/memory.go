@@ -7,9 +7,8 @@ import (
 	"unsafe"
 )
 
-// Memory counts the bytes that a recycled value holds, and those of them that calls have
-// needed lately. Its methods, and those of the FreeList, are for whoever has taken the
-// value from the list.
+// Memory counts the bytes that a recycled value holds, and how many of them calls have needed
+// lately. Its methods, and the FreeList's, are for whoever has taken the value from the list.
 type Memory struct {
 	held  int    // bytes
 	used  int    // bytes that have been needed since

@@ -62,7 +62,7 @@ type loopJob[A, W any] struct {
 	ready bool // split is
 }
 
-// Run computes the things 0 to n-1 of a call. The other arguments are those of [Split.Run].
+// Run computes the things 0 to n-1 of a call. The other arguments are as in [Split.Run].
 func (l *Loop[A, W]) Run(a *A, n int, work float64, shape, threads int, parallelFor func(n int, task func(i int))) {
 	j := l.jobs.Get()
 	if !j.ready {
@@ -86,7 +86,7 @@ func (l *Loop[A, W]) Run(a *A, n int, work float64, shape, threads int, parallel
 }
 
 // Alone reports whether a call runs on the goroutine of its caller, since it is not worth a second
-// thread. The arguments are those of [Split.Run].
+// thread. The arguments are as in [Split.Run].
 func Alone(work float64, threads int, parallelFor func(n int, task func(i int))) bool {
 	return parallelFor == nil && (threads == 1 || work*WarmGain < 1)
 }

@@ -106,7 +106,7 @@ func fits[T any](t *Tier, l *ukernel.Override[T], lanes int) bool {
 		!slices.ContainsFunc(l.Needs, unusable)
 }
 
-// override replaces the kernels in to by those of from that are not nil.
+// override replaces kernels in to by the kernels of from that are not nil.
 func override(to, from reflect.Value) {
 	switch from.Kind() {
 	case reflect.Func:

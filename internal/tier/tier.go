@@ -40,8 +40,7 @@ type Tier struct {
 func (t *Tier) Narrowest() int { return t.Widths[0] }
 func (t *Tier) Widest() int    { return t.Widths[len(t.Widths)-1] }
 
-// Width returns the number of lanes of the narrowest tile with at least n lanes, or that of the
-// widest.
+// Width returns the number of lanes of the narrowest tile with at least n lanes, or of the widest.
 func (t *Tier) Width(n int) int {
 	for _, w := range t.Widths {
 		if w >= n {

@@ -18,7 +18,7 @@ func (t *Tier) Tiles() []ukernel.TileKernels {
 	return *keep(&t.tables.tiles, &tiles)
 }
 
-// Tile returns the kernels of the narrowest tile with at least n lanes, or those of the widest.
+// Tile returns the kernels of the narrowest tile with at least n lanes, or of the widest.
 func (t *Tier) Tile(n int) *ukernel.TileKernels {
 	tiles := t.Tiles()
 	for i := range tiles {

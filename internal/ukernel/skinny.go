@@ -2,10 +2,9 @@ package ukernel
 
 import "github.com/attn-go/attn/contract"
 
-// SkinnyKernels are the micro-kernels for query tiles of few rows, as in decoding.
-// There a tile leaves most lanes idle, and the time is that of reading K and V. So
-// the products put keys, and columns of V, into the lanes, and the output lies in
-// rows:
+// SkinnyKernels are the micro-kernels for query tiles of few rows, as in decoding. There a tile
+// leaves most lanes idle, and reading K and V takes the time. So the products put keys, and columns
+// of V, into the lanes, and the output lies in rows:
 //
 //	S [256][w]  as in other tiles
 //	O [n][Dv]   running output
@@ -37,8 +36,8 @@ type SkinnyKernels struct {
 	PV func(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, next []float32, far int)
 
 	// QK and PV for K or V of another type, given as in Converters and widened in registers. d and
-	// dv are multiples of SkinnyGroup; where tier.NarrowStep is 1, d is any number from SkinnyGroup
-	// on. Where a tier has none for a type, K and V are widened before the call.
+	// dv are SkinnyGroup or more, multiples of tier.NarrowStep. Where a tier has none for a type, K
+	// and V are widened before the call.
 	QKF16, QKBF16 func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, next []uint16, far int)
 	PVF16, PVBF16 func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, next []uint16, far int)
 
@@ -140,15 +139,14 @@ type SkinnyKernels struct {
 	Additive func(s []float32, ld int, q []float32, ldq int, k []float32, ldk, n, m int, weights, next []float32)
 }
 
-// PVInt8Args are the arguments of SkinnyKernels.PVInt8. Their names are those of its contract and
-// of PV's.
+// PVInt8Args are the arguments of SkinnyKernels.PVInt8. Names are as in its contract and of PV's.
 type PVInt8Args struct {
 	O      []float32
 	Ldo    int
 	V      []int8
 	Ldv    int
 	Scales []float32
-	Lsc    int // floats from the scales of a row to those of the next
+	Lsc    int // floats from one row's scales to the next row's
 	Group  int // columns that share a scale
 	P      []float32
 	Ldp    int
@@ -160,14 +158,13 @@ type PVInt8Args struct {
 	Far    int    // prefetch hint
 }
 
-// QKInt8Args are the arguments of SkinnyKernels.QKInt8. Their names are those of its contract and
-// of QK's.
+// QKInt8Args are the arguments of SkinnyKernels.QKInt8. Names are as in its contract and of QK's.
 type QKInt8Args struct {
 	S      []float32
 	K      []int8
 	Ldk    int
 	Scales []float32
-	Lsc    int // floats from the scales of a group of columns to those of the next
+	Lsc    int // floats from one group's scales to the next group's
 	Group  int // columns that share a scale
 	Q      []float32
 	N      int // queries
@@ -178,13 +175,13 @@ type QKInt8Args struct {
 	Far    int    // prefetch hint
 }
 
-// QKCodesArgs are the arguments of SkinnyKernels.QKCodes. Their names are those of its contract.
+// QKCodesArgs are the arguments of SkinnyKernels.QKCodes. Names are as in its contract.
 type QKCodesArgs struct {
 	S      []float32
 	K      []int8
 	Ldk    int
 	Scales []float32
-	Lsc    int // floats from the scale of a row to that of the next
+	Lsc    int // floats from one row's scale to the next row's
 	Q      []int16
 	Unit   []float32 // up to the multiple of 4 lanes
 	N      int       // queries
@@ -194,7 +191,7 @@ type QKCodesArgs struct {
 	Next   []int8 // prefetch hint
 }
 
-// PVCodesArgs are the arguments of SkinnyKernels.PVCodes. Their names are those of its contract.
+// PVCodesArgs are the arguments of SkinnyKernels.PVCodes. Names are as in its contract.
 type PVCodesArgs struct {
 	O     []float32
 	Ldo   int
@@ -225,5 +222,5 @@ const (
 	HalvesColumns = 64 // least columns of HalvesE4M3 and HalvesE5M2
 	SkinnyLanes   = 4  // lanes of SkinnyKernels.Softmax
 
-	CodesColumns = 2 * ColumnSegment // most columns of QKCodes: float32 rounds the sum of two segments as it does that of all columns
+	CodesColumns = 2 * ColumnSegment // most columns of QKCodes: float32 rounds the sum of two segments as it rounds the sum of all columns
 )

@@ -168,13 +168,12 @@ type LaneKernels struct {
 	HeadScores func(s, k []float32, off []int, ldk int, q []float32, m, d int, max []float32)
 }
 
-// CodeScoresArgs are the arguments of LaneKernels.CodeScores. Their names are those of its
-// contract.
+// CodeScoresArgs are the arguments of LaneKernels.CodeScores. Names are as in its contract.
 type CodeScoresArgs struct {
 	S      []float32
 	K      []int32 // [M][D/2]
 	Scales []float32
-	Lsc    int     // floats from the scale of a row to that of the next
+	Lsc    int     // floats from one row's scale to the next row's
 	Q      []int32 // [D/2][w]
 	Unit   []float32
 	M      int // rows of K and S
@@ -182,8 +181,7 @@ type CodeScoresArgs struct {
 	Max    []float32
 }
 
-// CodeValuesArgs are the arguments of LaneKernels.CodeValues. Their names are those of its
-// contract.
+// CodeValuesArgs are the arguments of LaneKernels.CodeValues. Names are as in its contract.
 type CodeValuesArgs struct {
 	O     []float32
 	V     []int32 // [Pairs][Dv]

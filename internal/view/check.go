@@ -94,7 +94,7 @@ func (t *Tensor) CheckPlainFloats(arg string) *check.Failure {
 	return t.checkIs(arg, t.dtype == Float32 && t.IsPlain(), "float32, neither paged nor ragged")
 }
 
-// CheckLike reports a tensor that CheckFloats reports, or whose rows are not those of another one,
+// CheckLike reports a tensor that CheckFloats reports, or whose rows differ from another tensor's,
 // which has this name and is valid, with d columns.
 func (t *Tensor) CheckLike(arg string, like *Tensor, name string, d int) *check.Failure {
 	if f := t.CheckFloats(arg); f != nil {

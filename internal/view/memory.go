@@ -69,8 +69,8 @@ func Overlap(arg, with string) *check.Failure {
 	return &check.Failure{Where: arg, Got: "memory that overlaps " + with, Want: "memory of its own"}
 }
 
-// CheckApart reports an output that shares memory with another argument. The first names and
-// ranges are those of so many outputs.
+// CheckApart reports an output that shares memory with another argument. The first names and ranges
+// are the ranges of a number of outputs.
 func CheckApart(outputs int, names []string, memory ...Memory) *check.Failure {
 	for i := range outputs {
 		for k := i + 1; k < len(memory); k++ {

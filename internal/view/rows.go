@@ -71,8 +71,7 @@ func (t Tensor) Ragged(starts []int) Tensor {
 	return t
 }
 
-// Joined returns all rows of a ragged float32 tensor as those of one batch row, and another
-// tensor as it is.
+// Joined returns all rows of a ragged float32 tensor as one batch row, and another tensor as it is.
 func (t *Tensor) Joined() Tensor {
 	u := *t
 	if t.IsRagged() {
@@ -262,8 +261,8 @@ func (t *Tensor) EachRow(f func(row []float32)) {
 	}
 }
 
-// CountRows returns the number of rows of batch row b, at most that of the shape: of any
-// tensor, also of one that is not valid, and 0 if there is no batch row b.
+// CountRows returns the number of rows of batch row b, at most the shape's: of any tensor, also of
+// one that is not valid, and 0 if there is no batch row b.
 func (t *Tensor) CountRows(b int) int {
 	if b < 0 || b >= t.grid.Shape[0] {
 		return 0

@@ -7,8 +7,8 @@ import (
 	"github.com/attn-go/attn/internal/ints"
 )
 
-// Parents make queries a tree: that of each query, or -1. See kernel.Scoring. There is one tree for
-// all batch rows or one for each.
+// Parents make queries a tree: the parent of each query, or -1. See kernel.Scoring. There is one
+// tree for all batch rows or one for each.
 type Parents []int32
 
 // of returns the tree of batch row b, of so many queries.

@@ -77,10 +77,10 @@
 //
 // Each may have grouped-query attention, biases, layers whose queries see a window of keys, an
 // output matrix of its own or the embedding's, and scaled rotations: linear, YaRN, LongRoPE, and
-// Llama 3.1's. The factors of LongRoPE for long texts are taken if Options.Context is more than the
-// model was first trained with, those for short ones otherwise, whatever the length of a text: they
-// could not change within it. Dynamic rotations are computed up to the length that the model was
-// trained for, where they are unscaled; a larger Options.Context is an error.
+// Llama 3.1's. LongRoPE has factors for long texts and for short ones. The long ones are taken if
+// Options.Context is more than the model was first trained with, whatever the length of a text:
+// they could not change within it. Dynamic rotations are computed up to the length that the model
+// was trained for, where they are unscaled; a larger Options.Context is an error.
 //
 // Layers with a window keep what later tokens of a text see, and a little more. So a long text
 // takes less memory, see [Model.Pages]; where it is forked or truncated before what is kept, its
@@ -93,11 +93,11 @@
 // through it together. Their outputs are added in the order of the experts, whatever the others
 // are.
 //
-// Of latent attention (DeepSeek V3, GLM 4.7 Flash) the cache keeps a latent for each token and the
-// key that rotates, for all heads together: Config.HeadSize numbers, of which the first
-// Config.InKeys are the values, too. Queries are brought to the latents in prompts and single
-// tokens alike, so that both have the same bits. Files with matrices of keys and values in one
-// tensor, attn_kv_b, as older versions of llama.cpp wrote them, are refused.
+// With latent attention (DeepSeek V3, GLM 4.7 Flash) the cache keeps a latent for each token and
+// the key that rotates, for all heads together: Config.HeadSize numbers. The first Config.InKeys of
+// them are the values, too. Queries are brought to the latents in prompts and single tokens alike,
+// so that both have the same bits. Files with matrices of keys and values in one tensor, attn_kv_b,
+// as older versions of llama.cpp wrote them, are refused.
 //
 // Files of gpt-oss do not say the limits of its activation, 7 with a factor of 1.702, nor that the
 // frequencies of YaRN change between pairs that are no whole numbers, as config.json has it: files
@@ -109,10 +109,10 @@
 //
 // What a file or folder has beyond that is an error that names it, not ignored: a tensor, a key of
 // the architecture, a key of config.json, a kind of rotation. Keys that no computation reads are
-// listed, with the values that others must have to change nothing. Of generation_config.json the
-// tokens count that end a text. How tokens are drawn and how many, [GenerateOptions] say and not
-// the file; tokens and strings that it forbids or demands in every text, such as suppress_tokens
-// and stop_strings, are an error. The queries and keys of GGUF files of the architecture llama are
+// listed, with the values that others must have to change nothing. generation_config.json says
+// which tokens end a text. [GenerateOptions], not the file, say how tokens are drawn, and how many;
+// tokens and strings that it forbids or demands in every text, such as suppress_tokens and
+// stop_strings, are an error. The queries and keys of GGUF files of the architecture llama are
 // expected in the order in which llama.cpp's converter writes them: rotary positions on neighbours.
 // Files do not say some constants, which are then llama.cpp's.
 //
@@ -120,8 +120,8 @@
 // Weights of Q2_K, Q3_K and Q4_K take 6 bits each, of Q5_0, Q5_1, Q5_K, Q6_K, MXFP4 and NVFP4 7, of
 // IQ4_NL 8.5, see [linear.FromBlocks]. TQ1_0 and TQ2_0 become Q4_0, IQ3_S becomes Q6_K, and other
 // types whose numbers are rows of a codebook become float32. A tensor of NVFP4 may have a scale of
-// float32 beside it, see [linear.FromNVFP4]. Of a folder with a quantization_config integers of
-// GPTQ, AWQ and compressed-tensors are packed by [linear.FromAffine] where that holds them, and
-// numbers of FP8 become float32. The bits equal float32 weights' in all cases. The file is not
-// needed after it is loaded.
+// float32 beside it, see [linear.FromNVFP4]. In a folder with a quantization_config,
+// [linear.FromAffine] packs integers of GPTQ, AWQ and compressed-tensors if it can, and FP8 becomes
+// float32. In all cases the bits equal those of float32 weights. The file is not needed after it is
+// loaded.
 package decoder

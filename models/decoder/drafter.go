@@ -79,7 +79,7 @@ func (s *Session) guess(ctx context.Context, steps []Step, of []*Guess) error {
 	return nil
 }
 
-// CheckDraft reports a draft model that has not the vocabulary of the model, as a [*kernel.Error].
+// CheckDraft returns a [*kernel.Error] if the draft model has another vocabulary than the model.
 func (m *Model) CheckDraft(draft *Model) error {
 	if n, got := m.config.Vocab, draft.config.Vocab; got != n {
 		return &kernel.Error{Where: "decoder: GenerateOptions.DraftModel", Got: fmt.Sprintf("a model of %d tokens", got), Want: fmt.Sprintf("one of the same vocabulary, %d tokens", n)}

@@ -65,10 +65,10 @@ type GenerateOptions struct {
 	// are valid during the call alone, and must not be changed.
 	Logits func(text int, logits []float32)
 
-	// Draft is the most tokens that are guessed and computed together with the next one:
-	// those that followed the last tokens where these occur earlier in the text, or with
-	// Options.MTP those that the layer of the model guesses. Right
-	// guesses save steps, wrong ones cost time. The tokens are the same as without.
+	// Draft is the most tokens that are guessed and computed together with the next one: those that
+	// followed the last tokens where these occur earlier in the text, or with Options.MTP those
+	// that the layer of the model guesses. Right guesses save steps, and wrong guesses cost time.
+	// The tokens are the same as without.
 	Draft int
 
 	// DraftModel, if not nil, guesses them, greedily, in the place of the text. It has the same

@@ -36,12 +36,12 @@ type Options struct {
 	// than the keys. 0, which is kernel.Float32, means CacheType.
 	CacheValueType kernel.DType
 
-	// Unrotated rounds keys and values as they are. Without it, if either are Int4, those
-	// of Int4 and of Int8 are rotated by [numeric.Hadamard] before they are rounded, in
-	// blocks of the largest power of two that divides the size of a head, and so are
-	// queries and what attention returns. That loses less, as no number of a group is
-	// much larger than the others then. A cache without Int4 is never rotated, nor are
-	// heads without such a block of 16 or more.
+	// Unrotated rounds keys and values as they are. Without it, if keys or values are Int4,
+	// [numeric.Hadamard] rotates keys and values of Int4 and Int8 before they are rounded, in
+	// blocks of the largest power of two that divides the size of a head, and also queries and what
+	// attention returns. Rounding then loses less, as no number of a group is much larger than the
+	// others. A cache without Int4 is never rotated, nor are heads without such a block of 16 or
+	// more.
 	Unrotated bool
 
 	// DynamicInt12 rounds queries and weights of attention, too, so that its products
@@ -55,8 +55,8 @@ type Options struct {
 	//
 	// precision.BFloat16 rounds weights of 16 and 32 bits when they are read, and their inputs, to
 	// bfloat16, see [linear.RoundBFloat16]. Embeddings that are the weights of the last layer are
-	// rounded with them. Layers with quantized weights stay as they are. A model all of whose
-	// layers are such refuses it, and so does [Model.With] unless the model was loaded with it.
+	// rounded with them. Layers with quantized weights stay as they are. A model with quantized
+	// layers alone refuses it, and so does [Model.With] unless the model was loaded with it.
 	//
 	// precision.Int8 rounds the inputs of layers with quantized weights (Q2_K to Q8_0) to 8
 	// bits, in blocks of 32, see [linear.Options]. A prompt takes about half of the time
@@ -79,8 +79,8 @@ type Options struct {
 	// KeepPacked keeps the weights as kernels read them in a file beside the model, NAME.packed,
 	// which later programs map in place of packing them again: so a model opens in a fraction of
 	// the time, and programs share its memory. The file takes as much space as the weights do in
-	// memory. It is written when there is none, or if the model's files, MTP, or the settings that
-	// change weights, are others than those that it was made of. It changes no result.
+	// memory. It is written if there is none, or if the model's files, MTP, or the settings that
+	// change weights differ from what it was made of. It changes no result.
 	KeepPacked bool
 
 	// Progress, if not nil, is told how many bytes of the tensors are read while a model

@@ -111,9 +111,9 @@ func (v *vocabulary) Encode(text string, special bool) ([]int32, error) {
 	return ids, err
 }
 
-// EncodeWithin is Encode for a text that is of no use if it has more than most tokens, unless that
-// is 0. Then fits is false, there are no tokens, and no more is done than to find that out: see
-// [tokenizer.Tokenizer.EncodeWithin].
+// EncodeWithin is Encode for a text that is of no use if it has more than most tokens; 0 means any
+// number. If it has more, fits is false, ids is nil, and finding out takes no longer than it must:
+// see [tokenizer.Tokenizer.EncodeWithin].
 func (v *vocabulary) EncodeWithin(text string, special bool, most int) (ids []int32, fits bool, err error) {
 	if v.tokenizerErr != nil {
 		return nil, false, v.tokenizerErr

@@ -93,7 +93,7 @@ func (e *Embedder) Width() int {
 	return e.width
 }
 
-// MaxTokens returns the number of tokens to which a text is cut, those around it included.
+// MaxTokens returns the number of tokens to which a text is cut, with the tokens around it.
 func (e *Embedder) MaxTokens() int { return e.p.MaxTokens }
 
 // Vocab returns the number of ids that tokens may have.
@@ -150,12 +150,12 @@ func (e *Embedder) cut(ctx context.Context, texts []string) (*pieces, error) {
 	return all, nil
 }
 
-// CountTokens returns how many tokens a text has, those around it included. If these are more than
-// [Embedder.MaxTokens], the model sees the first of them only, unless Options.Split is set.
+// CountTokens returns how many tokens a text has, with the tokens around it. Of more than
+// [Embedder.MaxTokens] the model sees the first ones only, unless Options.Split is set.
 func (e *Embedder) CountTokens(text string) int { return len(e.encode(text, 0)) }
 
-// Tokens returns the ids of a text, those around it included. If these were more than
-// [Embedder.MaxTokens], tokens at the text's end are left out: [Embedder.CountTokens] tells.
+// Tokens returns the ids of a text, with the tokens around it. It leaves out tokens at the text's
+// end beyond [Embedder.MaxTokens]: [Embedder.CountTokens] tells.
 func (e *Embedder) Tokens(text string) []int32 { return e.encode(text, e.p.MaxTokens) }
 
 // Fits tells whether a text has at most [Embedder.MaxTokens] tokens, including the tokens around
@@ -188,8 +188,8 @@ func (e *Embedder) EmbedTokens(ctx context.Context, ids [][]int32) ([][]float32,
 	return e.vectors(ctx, ids, nil)
 }
 
-// EmbedEncoded is EmbedTokens for what [Embedder.Tokens] has made of texts: what is the prompt's
-// does not count in the pooling of models that leave it out, as in [Embedder.Embed].
+// EmbedEncoded is EmbedTokens for the results of [Embedder.Tokens]: as in [Embedder.Embed], the
+// prompt does not count in the pooling of models that leave it out.
 func (e *Embedder) EmbedEncoded(ctx context.Context, ids [][]int32) ([][]float32, error) {
 	if err := e.checkOptions(); err != nil {
 		return nil, err

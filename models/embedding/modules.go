@@ -28,15 +28,15 @@ type Modules struct {
 	// modules.json has none.
 	Poolings []Pooling
 
-	// WithoutPrompt leaves the tokens of a prompt, and those before it, out of the pooling:
-	// include_prompt is false.
+	// WithoutPrompt leaves the prompt and the tokens before it out of the pooling: include_prompt
+	// is false.
 	WithoutPrompt bool
 
 	After []Module // of the pooling, in order
 
-	// MaxTokens is max_seq_length of sentence_bert_config.json, and TokenizerMax is
-	// model_max_length of tokenizer_config.json, which counts without it. They are 0 if they are
-	// not said.
+	// MaxTokens is max_seq_length of sentence_bert_config.json. TokenizerMax is model_max_length of
+	// tokenizer_config.json, which counts if there is no MaxTokens. Both are 0 if the files do not
+	// say them.
 	MaxTokens, TokenizerMax int
 
 	// Lower makes a text lower case before anything else is done with it: do_lower_case of
@@ -44,8 +44,8 @@ type Modules struct {
 	Lower bool
 
 	// Prompts are texts by their names, such as "query", that are put before a text, of
-	// config_sentence_transformers.json. DefaultPrompt is the name of the one that every text gets,
-	// or "".
+	// config_sentence_transformers.json. DefaultPrompt is the name of the prompt that every text
+	// gets, or "".
 	Prompts       map[string]string
 	DefaultPrompt string
 

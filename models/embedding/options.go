@@ -14,9 +14,9 @@ type Options struct {
 	// Exec says how every call of a kernel is executed: on which tier, with how many threads.
 	kernel.Exec
 
-	// BatchTokens is how many tokens texts have that are computed together; 0 means 512. A
-	// longer text is computed alone. With more tokens threads find more work, with fewer the
-	// activations stay in the cache: a token of MiniLM takes 9 KiB.
+	// BatchTokens is how many tokens are computed together, of several texts; 0 means 512. A longer
+	// text is computed alone. More tokens give threads more work; fewer keep the activations in the
+	// cache: a token of MiniLM takes 9 KiB.
 	BatchTokens int
 
 	// RefuseLong makes [Embedder.Embed] return an error of the kind [ErrLong] for a text of more
@@ -33,14 +33,14 @@ type Options struct {
 	// lose little by it.
 	Dimensions int
 
-	// Split cuts a text of more than [Embedder.MaxTokens] into pieces of so many tokens, each with
-	// the prompt and the tokens around a text. Its vector is the mean of the pieces' vectors,
-	// weighted by their numbers of tokens, divided by its L2 norm if the model does so. RefuseLong
-	// has no effect then.
+	// Split cuts a text of more than [Embedder.MaxTokens] tokens into pieces of at most that, each
+	// with the prompt and the tokens around a text. The vector of the text is the mean of the
+	// pieces' vectors, weighted by their numbers of tokens, and divided by its L2 norm if the model
+	// does so. RefuseLong has no effect then.
 	Split bool
 
-	// Overlap is how many tokens of a piece are those at the end of the one before, with Split: 0
-	// or more, and fewer than a piece has.
+	// Overlap is how many tokens at the end of a piece begin the next piece, too, with Split: 0 or
+	// more, and fewer than a piece has.
 	Overlap int
 }
 
@@ -71,8 +71,8 @@ type LoadOptions struct {
 	// Embeddings have the same bits on every CPU; another precision has other bits.
 	//
 	// With precision.BFloat16 weights take half of the memory of float32, and the cosine of an
-	// embedding of MiniLM with float32's is 0.9999 or more. Of decoders, weights in blocks stay as
-	// they are.
+	// embedding of MiniLM with float32's is 0.9999 or more. Decoders keep weights in blocks as they
+	// are.
 	//
 	// The head of SPLADE that predicts words stays float32 with any of them.
 	//
@@ -81,7 +81,7 @@ type LoadOptions struct {
 	// texts less time: for MiniLM the cosine is 0.9993 or more from 10 tokens on, and 0.9985 or
 	// more below. Columns of the states are sorted by size, so that large ones share blocks, unless
 	// the file has quantized weights, which keep their blocks. The widths of the model and its
-	// inner layers are multiples of 32. Of decoders it rounds inputs alone, and these have
+	// inner layers are multiples of 32. In decoders it rounds inputs alone, of layers with
 	// quantized weights, see the Options of package decoder.
 	Precision precision.Precision
 

@@ -19,8 +19,8 @@ type Sparse struct {
 	Weights []float32
 }
 
-// The errors of models that have no weights of tokens, for [Embedder.Sparse], and of those that
-// have nothing else.
+// [Embedder.Sparse] returns ErrNotSparse for a model without weights of tokens. The other methods
+// return ErrSparseOnly for a model that has nothing else.
 var (
 	ErrNotSparse  = errors.New("embedding: the model has no weights of tokens, as SPLADE and bge-m3 with its sparse_linear.pt have them")
 	ErrSparseOnly = errors.New("embedding: the model has weights of tokens alone, and no vector")
@@ -65,8 +65,8 @@ func NewSparseHead(w []float32, bias float32, not []int32) (*SparseHead, error) 
 func (e *Embedder) HasSparse() bool { return e.p.Sparse != nil }
 
 // Sparse returns the weights of the tokens of texts. A token that occurs more than once has the
-// largest of its weights. Tokens around a text, of unknown words and those whose weight is not
-// positive are left out. The model sees of a text what [Embedder.Embed] lets it see, and with
+// largest of its weights. It leaves out tokens around a text, tokens of unknown words, and tokens
+// without a positive weight. The model sees as much of a text as in [Embedder.Embed], and with
 // Options.Split all of it. A weight has the same bits on every CPU and beside any other texts.
 //
 // A model without weights of tokens is [ErrNotSparse]; other errors come from Embed.

@@ -25,8 +25,8 @@ var (
 	ErrTokenVectors   = errors.New("embedding: the model has a vector for each token, and none for a text")
 )
 
-// An Expander is a [Model] whose texts may have tokens at their ends that no token sees: all have
-// as many tokens, of which the first ones, as many as seen has, are seen.
+// An Expander is a [Model] whose texts may end in tokens that no token sees. All texts have the
+// same number of tokens; seen[i] says how many of text i, from its beginning, are seen.
 type Expander interface {
 	ExpandedStates(ctx context.Context, ids [][]int32, seen []int, o *Options, each func(text int, states []float32) error) error
 }
@@ -145,8 +145,8 @@ func (e *Embedder) DocumentTokens(text string) []int32 {
 }
 
 // CountQuery and CountDocument return how many tokens a text has as a query and as a document.
-// Those beyond [Embedder.QueryLength] and [Embedder.DocumentLength] are left out. They are 0 for a
-// model without vectors of tokens.
+// Tokens beyond [Embedder.QueryLength] and [Embedder.DocumentLength] do not count. The results are
+// 0 for a model without vectors of tokens.
 func (e *Embedder) CountQuery(text string) int {
 	if e.late == nil {
 		return 0

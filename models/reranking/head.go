@@ -35,7 +35,7 @@ type Norm struct {
 	Epsilon      float32
 }
 
-// A Matrix is a linear layer of which one row is computed for every pair, with sums of float64: a
+// A Matrix is a linear layer that is computed for one row of every pair, with sums of float64: a
 // score is one number, whose error nothing averages. Weight is [outputs, inputs]. Without a Bias
 // the sums begin with 0.
 type Matrix struct {

@@ -35,7 +35,7 @@ type Options struct {
 	// Exec says how every call of a kernel is executed: on which tier, with how many threads.
 	kernel.Exec
 
-	// BatchTokens is how many tokens pairs have that are computed together; 0 means 512.
+	// BatchTokens is how many tokens are computed together, of several pairs; 0 means 512.
 	BatchTokens int
 
 	// Label is the label whose score is wanted, from [Reranker.Labels]. "" means the only label, or
@@ -111,8 +111,8 @@ func (r *Reranker) computing() *embedding.Options {
 // and nil for others.
 func (r *Reranker) TokenVectors() *embedding.Embedder { return r.p.Late }
 
-// CountTokens returns how many tokens a query and a passage have together, of a [Late] model the
-// passage alone, or 0 if a chat template refuses them. Tokens beyond [Reranker.MaxTokens] are left
+// CountTokens returns how many tokens a query and a passage have together, or the passage alone for
+// a [Late] model, or 0 if a chat template refuses them. Tokens beyond [Reranker.MaxTokens] are left
 // out: a model that takes two texts loses the end of the longer one, and a model that takes both in
 // one prompt loses the end of the passage, or with a tokenizer that cuts there the beginning of the
 // prompt.
@@ -133,7 +133,7 @@ func (r *Reranker) CountTokens(query, passage string) int {
 
 // Score returns a number for every passage: the higher, the better it answers the query. [Sigmoid]
 // of a score is the probability that the model gives the label. With one label the score is the
-// output of the classifier. With several ones it is the logarithm of the label's odds by the
+// output of the classifier. With several labels it is the logarithm of the label's odds by the
 // softmax of all outputs, such as the logit of yes less the logit of no. A score has the same bits
 // whatever other passages are in the call.
 //
@@ -206,9 +206,9 @@ func (r *Reranker) ScorePairs(ctx context.Context, pairs []Pair) ([]float32, err
 	return out, nil
 }
 
-// ScoreTokens is [Reranker.Score] for pairs that are tokens already, with the types of these, which
-// do not count if the model is given none, and may be nil. An id beyond the vocabulary, and a pair
-// without tokens or with more than the model has positions, is a [*kernel.Error].
+// ScoreTokens is [Reranker.Score] for pairs that are tokens already. types are the types of the
+// tokens; they may be nil, and do not count if the model takes none. An id beyond the vocabulary,
+// and a pair without tokens or with more than the model has positions, is a [*kernel.Error].
 func (r *Reranker) ScoreTokens(ctx context.Context, ids, types [][]int32) ([]float32, error) {
 	label, err := r.label()
 	if err != nil {

@@ -21,25 +21,25 @@
 //
 // With "receipt": true an answer of a language model has "receipts", of package receipt, one for
 // each choice: whoever has the model can check it. A stream has them in its last event, which has
-// no choice, and one that fails has none. Embeddings and ranks have "receipt", one for the whole
+// no choice; a stream that fails has none. Embeddings and ranks have "receipt", one for the whole
 // request; the score of a rank is hashed before the logistic function that makes relevance_score of
-// it. Settings.ReceiptKey signs them. Input of embeddings that is tokens, and models of [NewModel],
-// whose files are not known, have no receipts: that is an error of the field receipt.
+// it. Settings.ReceiptKey signs them. Embeddings of tokens, and models of [NewModel], whose files
+// are unknown, have no receipts: the field receipt is an error there.
 //
 // # Vectors of tokens, and weights
 //
-// Of ColBERT, and of bge-m3 with its colbert_linear.pt, "return_multivector": true gives each text
-// "embeddings" in place of "embedding": a vector for each token that has one. input_type says
+// With ColBERT, and with bge-m3 and its colbert_linear.pt, "return_multivector": true gives each
+// text "embeddings" in place of "embedding": a vector for each token that has one. input_type says
 // whether texts of ColBERT are queries or, as they are by default, documents. "return_sparse": true
-// gives a text "sparse_embedding": [{"index": 5, "value": 0.3}], of SPLADE, or of bge-m3 beside its
-// vector. They have no receipts: that is an error. ColBERT also ranks, by MaxSim: relevance_score
-// is the score itself, as that is no logit.
+// gives a text "sparse_embedding": [{"index": 5, "value": 0.3}], with SPLADE, or with bge-m3 beside
+// its vector. They have no receipts: that is an error. ColBERT also ranks, by MaxSim:
+// relevance_score is the score itself, as that is no logit.
 //
 // # Tools and thinking
 //
 // Chats take tools, tool_choice and parallel_tool_calls, messages with tool_calls and of role tool,
-// and documents; the model's template writes them, or one that knows no tools what package answer
-// makes of them. Answers are taken apart by the family of the template, see package answer:
+// and documents; the model's template writes them, or, if it knows no tools, what package answer
+// makes of them. Package answer takes answers apart by the family of the template:
 // reasoning_content is apart from content, and tool_calls have complete arguments. What does not
 // parse is content. In streams arguments that are written as JSON come as they are written, unless
 // a string of stop may end them: a grammar has made such a call certain when it is announced. Only
@@ -51,10 +51,10 @@
 // strict, and whose schema package grammar does not have, are any object. Ids of calls are hashes
 // of the prompt, so that a session can be repeated.
 //
-// enable_thinking, reasoning_effort and chat_template_kwargs are what the template reads; of
-// reasoning_effort, none is enable_thinking false. thinking_token_budget, also as reasoning_budget,
-// thinking_budget, reasoning.max_tokens or thinking.budget_tokens, is the most tokens of thinking:
-// then its end is forced.
+// The template reads enable_thinking, reasoning_effort and chat_template_kwargs; the
+// reasoning_effort none means enable_thinking false. thinking_token_budget, also as
+// reasoning_budget, thinking_budget, reasoning.max_tokens or thinking.budget_tokens, is the most
+// tokens of thinking: then its end is forced.
 //
 // # Paths
 //
@@ -78,9 +78,9 @@
 // # Responses that are kept
 //
 // Answers of /v1/responses are kept for previous_response_id, in Settings.KeptBytes. When these are
-// full, the key that has the most loses its oldest ones: who sends many pushes out only their own.
-// What an answer says depends on the conversation alone, which one that is not kept has in its
-// input; a response that is gone is an error. A gateway keeps none.
+// full, the key with the most answers loses its oldest ones: who sends many pushes out only their
+// own. An answer depends on the conversation alone, whether it comes from kept responses or from
+// the input; a previous response that is gone is an error. A gateway keeps none.
 //
 // # Fields
 //
@@ -88,6 +88,6 @@
 // value asks for nothing: null, an empty list, or what is done without it, such as "n": 1. Fields
 // that change no answer, such as user, are accepted. A field that is not known is ignored, and the
 // log names it once. Package internal/fields has the tables of all known fields, also of other
-// servers' APIs. Names are compared as they are written; of a name that an object has twice, the
-// last counts. -1 is no limit for max_tokens and top_k, and 3.0 is 3.
+// servers' APIs. Names are compared as they are written; if an object has a name twice, the last
+// one counts. -1 is no limit for max_tokens and top_k, and 3.0 is 3.
 package server

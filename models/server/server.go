@@ -151,7 +151,7 @@ func (s *Server) leave() {
 
 // Close takes no more requests, waits until those that are open are answered, and ends. If ctx ends
 // before that, it gives them up, and they end with an error. Then the error of ctx is returned. A
-// response that a client does not read ends with its connection, which is the caller's.
+// response that a client does not read ends when the caller closes its connection.
 func (s *Server) Close(ctx context.Context) (err error) {
 	s.mu.Lock()
 	if !s.closing {

@@ -27,8 +27,8 @@ type Settings struct {
 	PromptCache *promptcache.Cache
 
 	// ModelsBytes is the memory of models that are loaded on demand, see [OnDemand], with their
-	// keys and values; default 8 GiB. The one that was used least recently is unloaded when another
-	// one needs its room. Requests keep theirs.
+	// keys and values; default 8 GiB. The least recently used model is unloaded when another one
+	// needs its room. Requests keep their models.
 	ModelsBytes int64
 
 	Running       int // texts that a language model continues at once; others wait; default 32
@@ -51,8 +51,8 @@ type Settings struct {
 	// may have more, as far as the context goes.
 	MaxTokens int
 
-	// Sampler has what a request does not say. The default is command chat's: temperature 0.2, the
-	// 40 most probable tokens, cut to 0.9 of the probability.
+	// Sampler has what a request does not say. The default is the same as in the command chat:
+	// temperature 0.2, the 40 most probable tokens, cut to 0.9 of the probability.
 	Sampler *decoder.Sampler
 
 	// Date is the day that templates take for today if a request does not say. The zero value is

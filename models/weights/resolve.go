@@ -29,9 +29,9 @@ func fetched(name string) (string, bool) {
 }
 
 // Resolve returns the path of a model that a person names: a path that exists, or else the name of
-// a fetched model, all-MiniLM-L6-v2 or SmolLM2-135M-Instruct, also with who has published it, as
-// sentence-transformers/all-MiniLM-L6-v2, and in any case, or any path below [Folder], or the name
-// of a model of a hub that was fetched, see [hub.ParseName]. With [AllowFetch], or if ATTN_HUB has
+// a fetched model, all-MiniLM-L6-v2 or SmolLM2-135M-Instruct, with or without its publisher
+// (sentence-transformers/all-MiniLM-L6-v2) and in upper or lower case; or a path below [Folder]; or
+// the name of a fetched model of a hub, see [hub.ParseName]. With [AllowFetch], or if ATTN_HUB has
 // the address of a hub, such a model is fetched on its first use. An error says where Resolve
 // looked, and is an [os.ErrNotExist] if there is nothing.
 func Resolve(model string) (string, error) {

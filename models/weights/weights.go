@@ -1,5 +1,5 @@
-// Package weights finds models by their names or paths: [Resolve] for those that a person names,
-// [Find] for those that attn fetch downloads, which are too large for the repository.
+// Package weights finds models by their names or paths: [Resolve] finds what a person names, [Find]
+// the models that attn fetch downloads, which are too large for the repository.
 package weights
 
 import (

@@ -8,7 +8,7 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// A Type is one of keys and values, and of products with them.
+// A Type is the type of keys and values, and of products with them.
 type Type struct {
 	Name    string
 	Scoring kernel.Scoring

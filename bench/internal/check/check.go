@@ -16,8 +16,8 @@ import (
 // threads are the thread counts to check: one, and GOMAXPROCS or at least two.
 func threads() []int { return []int{1, max(2, runtime.GOMAXPROCS(0))} }
 
-// Bits computes a problem on every tier that runs here, on one and on several threads, and
-// compares the bits with those of the tier generic on one thread.
+// Bits computes a problem on every tier that runs here, on one and on several threads, and compares
+// the bits with the tier generic on one thread.
 func Bits(p *problem.Problem) (results.Check, error) {
 	r := results.Check{Name: p.Name, Input: p.Describe(), Contract: p.SHA256}
 	want := p.NewOut()

@@ -16,7 +16,7 @@ import (
 // at the level of benchmath.DefaultThresholds.
 const LeastRuns = 4
 
-// confidence is that of the interval of a ratio.
+// confidence is the confidence of the interval of a ratio.
 const confidence = 0.95
 
 // A Row compares one figure.

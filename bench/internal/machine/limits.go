@@ -17,7 +17,7 @@ type Limits struct {
 	reads   []readLimit
 }
 
-// PeakOf says whose peak: that of the vectors of a probe, on so many threads at once.
+// PeakOf says whose peak: of the vectors of a probe, on a number of threads at once.
 type PeakOf struct {
 	Vectors string
 	Threads int

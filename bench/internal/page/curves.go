@@ -40,7 +40,7 @@ var curveTexts = map[string]string{
 	results.OverMagnitudes: "largest magnitude",
 }
 
-// curves shows the curves that share a chart with that of an index.
+// curves shows the curves that share a chart with the curve of an index.
 func curves(f *results.File, i, first int) sketch {
 	of := &f.Curves[first]
 	over := curveTexts[of.Kind]

@@ -134,7 +134,7 @@ func scaling(f *results.File, i int) sketch {
 	return sketch{"threads", "Threads", intro, c, t}
 }
 
-// decode shows the bandwidth of decoding beside that of reading.
+// decode shows the bandwidth of decoding beside the bandwidth of reading.
 func decode(f *results.File, i int) sketch {
 	c := &chart.Chart{XLabel: "GB/s on one thread", FromZero: true, Series: []chart.Series{{Name: "decoding, tier " + f.Default(), Style: 0}, {Name: "only reading", Style: 4}}}
 	t := table{Caption: "One query per head. % of reading: of a loop that only reads as much, on as many threads", Head: []string{"from", "type", "query heads for each KV head", "tier", "threads", "keys", "time", "GB/s", "reading", "% of reading", "% of peak", "tokens/s"}}

@@ -132,7 +132,7 @@ func (s sketch) draw() (*figure, error) {
 	return f, nil
 }
 
-// name returns a machine's name with that of the file, and with a number if there are several.
+// name returns the names of a machine and of its file, with a number if there are several.
 func name(files []*results.File, i int) string {
 	n := files[i].Machine.Name()
 	if path := files[i].Path; path != "" {

@@ -120,8 +120,7 @@ func lookUp(files []any, key string) (float64, error) {
 	return v, nil
 }
 
-// checkValues compares all numbers in the page with those of the files, and returns how many
-// there are.
+// checkValues compares all numbers in the page with the files, and returns how many there are.
 func checkValues(t *testing.T, page string, files ...*results.File) (n int) {
 	t.Helper()
 	var raw []any
@@ -161,7 +160,7 @@ func checkValues(t *testing.T, page string, files ...*results.File) (n int) {
 	return n
 }
 
-// Every number of the page is that of the file, and the raw file is in the page as well.
+// Every number of the page is in the file, and the raw file is in the page as well.
 func TestValues(t *testing.T) {
 	files := []*results.File{example(0), example(1), example(2)}
 	if n := checkValues(t, render(t, files[0]), files[0]); n < 100 {
@@ -352,7 +351,7 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-// docs/benchmarks.md and its charts are those of the committed files.
+// docs/benchmarks.md and its charts are made of the committed files.
 func TestDocuments(t *testing.T) {
 	files, comparisons := committed(t)
 	all, err := Documents(files, comparisons)

@@ -27,7 +27,7 @@ type Comparison struct {
 	Note        string          `json:"note"`                  // how it was measured
 	Disturbance string          `json:"disturbance,omitempty"` // what disturbed the runs
 	Page        string          `json:"page,omitempty"`        // that shows the figures in place of docs/benchmarks.md
-	Unit        string          `json:"unit"`                  // UnitNs, or that of a rate
+	Unit        string          `json:"unit"`                  // UnitNs, or the unit of a rate
 	Of          string          `json:"of"`                    // what a row stands for
 	Programs    []string        `json:"programs"`              // the others are compared with the first
 	Chart       string          `json:"chart,omitempty"`

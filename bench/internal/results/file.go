@@ -151,7 +151,7 @@ func (f *File) Default() string {
 	return ""
 }
 
-// Peak returns that of vectors on so many threads at once, zeros if it was not measured.
+// Peak returns the peak of vectors on a number of threads at once, or zeros if it was not measured.
 func (f *File) Peak(vectors string, threads int) Peak {
 	for _, p := range f.Peaks {
 		if p.Vectors == vectors && p.Threads == threads {
@@ -162,7 +162,7 @@ func (f *File) Peak(vectors string, threads int) Peak {
 }
 
 // WeakThreads returns those peaks at which n threads are worth less than 0.75·n of one. Peaks that
-// varied say nothing about that, nor do those of a machine on which others took CPU time.
+// varied say nothing about that, nor do peaks of a machine on which others took CPU time.
 func (f *File) WeakThreads() (weak []Peak) {
 	for _, p := range f.Peaks {
 		one := f.Peak(p.Vectors, 1)

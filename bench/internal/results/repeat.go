@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// AddRuns adds repetitions to a file of the first run. Each row becomes that of the repetition with
+// AddRuns adds repetitions to a file of the first run. Each row is taken from the repetition with
 // the median time, or the faster one of the two in the middle, and lists the times of all
 // repetitions.
 func (f *File) AddRuns(others []*File) {

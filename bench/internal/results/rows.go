@@ -51,14 +51,14 @@ type Check struct {
 	Failures []string `json:"failures,omitempty"`
 }
 
-// A Hash is that of an output.
+// A Hash is the SHA-256 of an output.
 type Hash struct {
 	Tier    string `json:"tier"`
 	Threads int    `json:"threads"`
 	SHA256  string `json:"sha256"` // of float32 bits, little endian, in row-major order
 }
 
-// A Speed is that of one attention call on one tier and number of threads.
+// A Speed is the time of one attention call on one tier and number of threads.
 type Speed struct {
 	Shape   string `json:"shape"`           // descriptive name
 	Alias   string `json:"alias,omitempty"` // short name
@@ -129,7 +129,7 @@ type Backward struct {
 	Tier    string `json:"tier"`
 	Threads int    `json:"threads"`
 	Timing
-	Flops          float64 `json:"flops"` // operations of a call: 2.5 times those of the forward call
+	Flops          float64 `json:"flops"` // operations of a call: 2.5 times the forward call's
 	GFLOPs         float64 `json:"gflops"`
 	Peak           float64 `json:"peak_gflops"`           // FMA peak of as many threads at once, measured between the calls
 	Percent        float64 `json:"peak_percent"`          // of that peak
@@ -173,7 +173,7 @@ type Decode struct {
 	Tokens      float64 `json:"tokens_s"`              // per second, of one such layer
 }
 
-// Accuracy has the errors against float64 beside those of PyTorch.
+// Accuracy has the errors against float64 beside PyTorch's.
 type Accuracy struct {
 	PyTorch string         `json:"pytorch"` // version
 	CPU     string         `json:"cpu"`     // that PyTorch was measured on

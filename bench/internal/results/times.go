@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A Time is that of one row, as comparisons have it.
+// A Time is the time of one row, as comparisons have it.
 type Time struct {
 	Name string
 	Timing

@@ -18,7 +18,7 @@ type Verdict struct {
 	DecodeThreads int
 }
 
-// Verdict sums up a file. Decoding is that of its suite or, if that did not run, of the shape of
+// Verdict sums up a file. Decoding comes from its suite or, if that did not run, from the shape of
 // one query.
 func (f *File) Verdict() Verdict {
 	v := Verdict{Tier: f.Default()}

@@ -91,8 +91,8 @@ func accuracyCases() (cases []accuracyCase) {
 	return cases
 }
 
-// accuracyRows measure the errors of attention, linear layers and norms against float64, and
-// lay them beside those of PyTorch on the same numbers.
+// accuracyRows measure the errors of attention, linear layers and norms against float64, and lay
+// them beside PyTorch's on the same numbers.
 func accuracyRows(c *Config, f *results.File) (rows []row) {
 	pytorch := sync.OnceValues(func() (p pytorchAccuracy, err error) { return p, json.Unmarshal(pytorchErrors, &p) })
 	for _, a := range accuracyCases() {

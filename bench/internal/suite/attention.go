@@ -143,8 +143,8 @@ func (w *workload) read(threads int) float64 {
 	return floats / seconds
 }
 
-// sum returns the SHA-256 of all outputs: that of the one output or, if there are several, of
-// their hashes.
+// sum returns the SHA-256 of all outputs: of the one output or, if there are several, of their
+// hashes.
 func (w *workload) sum() string {
 	var hashes string
 	for _, out := range w.outs {

@@ -38,9 +38,9 @@ const blockKeys = 256
 // are less, they are read several times.
 const leastRead = 4 << 20
 
-// A cacheLevel is where keys and values are read from. If they are to be read from memory,
-// there are several sets of them, used in turn like those of a model's layers, which
-// together are larger than all caches.
+// A cacheLevel is where keys and values are read from. If they are to be read from memory, there
+// are several sets of them, used in turn like a model's layers, which together are larger than all
+// caches.
 type cacheLevel struct {
 	name        string
 	heads, keys int

@@ -82,7 +82,7 @@ func choices(fields ...string) func(t *tier.Tier) []string {
 	}
 }
 
-// describe returns those of the numbers that are the group's.
+// describe returns the numbers of the group.
 func (g *group) describe(numbers string) string {
 	var parts []string
 	for item := range strings.SplitSeq(numbers, ",") {

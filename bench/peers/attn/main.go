@@ -18,7 +18,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// A shape is one of shapes.py.
+// A shape is a shape of shapes.py.
 type shape struct {
 	Name    string
 	Heads   int

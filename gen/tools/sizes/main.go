@@ -1,5 +1,5 @@
 // Command sizes measures what attn costs the programs that use it: their size, and the time it
-// takes to build them. It builds three programs, those of testdata, and prints a table in Markdown.
+// takes to build them. It builds the three programs of testdata, and prints a table in Markdown.
 // Run it in the root of the repository:
 //
 //	go run ./gen/tools/sizes

@@ -1,8 +1,8 @@
 // Package soak has a test that makes random calls of the library from many goroutines for a while,
 // in a program that behaves as badly as programs do: hooks panic or end their goroutines,
 // parallel-fors return early, GOMAXPROCS changes, memory is short. It compares the bits of every
-// result with those of the generic tier on one thread. At the end no goroutine and no memory of the
-// calls may be left.
+// result with the generic tier on one thread. At the end no goroutine and no memory of the calls
+// may be left.
 //
 //	go test ./gen/tools/soak -count 1 -timeout 0 -run TestSoak$ -v -args -time 1h -goroutines 8 -seed 1
 //

@@ -42,7 +42,7 @@ func floats(r *rand.Rand, n int) []float32 {
 // between returns a number from lo to hi.
 func between(r *rand.Rand, lo, hi int) int { return lo + r.IntN(hi-lo+1) }
 
-// A shape is that of a call of attention.
+// A shape is the shape of a call of attention.
 type shape struct{ b, h, kv, lq, lk, d, dv int }
 
 // randomShape is one of a prompt, of decoding, or anything.
