@@ -12,6 +12,9 @@ TESTFLAGS ?=
 # limit is for a test that hangs: it ends with the stacks of all goroutines.
 TEST = go test -timeout 1h $(TESTFLAGS)
 
+# What make test tests: by default all modules.
+PACKAGES ?= work
+
 # Flags for a command, such as ARGS='-shapes A,B -threads 1' for bench.
 ARGS ?=
 
@@ -34,7 +37,7 @@ test: ## all tests of all modules (needs only Go and make)
 	@echo 'first line some if nothing is built yet. make quick is quicker.'
 	@go test -C internal/tier -run '^$$' -count=1 | grep '^attn:'
 	@go run ./models/attn fetch -check
-	$(TEST) work
+	$(TEST) $(PACKAGES)
 
 check: ## everything that must hold before a change lands: .ci/run (Linux; installs what is missing by apt)
 	.ci/run

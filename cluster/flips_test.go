@@ -99,11 +99,16 @@ func afterDamage(t *testing.T, dir string, change func(dir string)) (listed, log
 	for more := true; more; line, more = <-server.lines {
 		log += line + "\n"
 		if _, url, listening := strings.Cut(line, "listening on "); listening {
-			out, report, err := runCommand(t.Context(), "sequences", "-server", url)
-			if err != nil {
-				t.Errorf("%v\n%s%s", err, out, report)
+			for { // a busy machine may need longer than sequences waits
+				out, report, err := runCommand(t.Context(), "sequences", "-server", url)
+				if err != nil && strings.Contains(fmt.Sprint(err, report), "deadline exceeded") {
+					continue
+				}
+				if err != nil {
+					t.Errorf("%v\n%s%s", err, out, report)
+				}
+				return out, log
 			}
-			return out, log
 		}
 	}
 	t.Errorf("the server has ended: %s", log)

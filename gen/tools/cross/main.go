@@ -7,7 +7,7 @@
 //
 //   - No emulated CPU runs tests of memory, of how threads share work, and of a few packages whose
 //     result depends on no CPU (skip and only in packages.go).
-//   - Cortex-a57, s390x and 386 run all other tests.
+//   - Cortex-a57 and 386 run all other tests, s390x with -deep alone: else it leaves out the sweeps.
 //   - Brief platforms (platforms.go), which are the CPUs of amd64 without AVX-512, leave out the
 //     sweeps over very many shapes and options, and the packages that are tested on some
 //     architectures alone. They run kernels that a machine with AVX2 runs completely. The one with
@@ -154,7 +154,9 @@ func choose(list string, deep bool, flags string) ([]platform, error) {
 		chosen = slices.DeleteFunc(chosen, func(p platform) bool { return p.deep })
 	}
 	for i := range chosen {
-		if p := &chosen[i]; !deep && p.isNative(flags) {
+		p := &chosen[i]
+		p.deepSweeps = p.deepSweeps && !deep
+		if !deep && p.isNative(flags) {
 			p.thin()
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -50,6 +51,17 @@ func TestChoose(t *testing.T) {
 		slices.Sort(fewer)
 		if !slices.Equal(fewer, x.fewer) {
 			t.Errorf("%+v: fewer calls on %q", x, fewer)
+		}
+	}
+	for _, deep := range []bool{false, true} {
+		chosen, err := choose("s390x", deep, "")
+		if err != nil || len(chosen) != 1 {
+			t.Fatal(chosen, err)
+		}
+		for _, pkg := range chosen[0].tests(known) {
+			if pkg.path == "kernel" && strings.Contains(pkg.skip, "TestBFloat16|") == deep {
+				t.Errorf("deep %t: s390x skips %s", deep, pkg.skip)
+			}
 		}
 	}
 	if _, err := choose("z80", false, ""); err == nil {

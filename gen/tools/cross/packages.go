@@ -159,10 +159,10 @@ func (pkg *testedPackage) runsOn(p *platform) bool {
 // has tells whether a word is one of a list.
 func has(list, word string) bool { return slices.Contains(strings.Fields(list), word) }
 
-// leftOut matches the tests of the package that a brief platform leaves out.
+// leftOut matches the tests of the package that a platform without sweeps leaves out.
 func (pkg *testedPackage) leftOut(p *platform) string {
 	switch {
-	case !p.brief:
+	case !p.brief && !p.deepSweeps:
 		return ""
 	case p.tiers == "generic":
 		return alternatives(pkg.sweeps, pkg.kernels)
