@@ -20407,6 +20407,127 @@ linenext:
 
 lineend:
 	ADDQ $0x10, R13
+
+rest:
+	CMPQ    R13, $0x00
+	JLE     restend
+	XORQ    BX, BX
+	MOVQ    $0x00000008, CX
+	SUBQ    R13, CX
+	CMOVQLT BX, CX
+	SUBQ    CX, R12
+	VMOVUPS constffffffffAVX2<>+0(SB), Y8
+	LEAQ    masksAVX2<>+0(SB), BX
+	MOVQ    $0x00000040, R9
+	SUBQ    CX, R9
+	LEAQ    (BX)(R9*4), BX
+	VXORPS  (BX), Y8, Y8
+	SUBQ    $0x08, R13
+	XORQ    R14, R14
+
+restgroup:
+	MOVQ n+96(FP), CX
+	SUBQ R14, CX
+
+	// 8 columns.
+	MOVQ       $0x00000004, BX
+	CMPQ       CX, BX
+	CMOVQGT    BX, CX
+	MOVQ       CX, 8(SP)
+	MOVQ       ldo+24(FP), CX
+	IMULQ      R14, CX
+	ADDQ       o_base+0(FP), CX
+	LEAQ       (CX)(R12*4), CX
+	MOVQ       CX, o_cap+16(FP)
+	CMPB       load+120(FP), $0x00
+	JE         restseveralzero
+	MOVQ       o_cap+16(FP), CX
+	MOVQ       ldo+24(FP), BX
+	MOVQ       8(SP), R9
+	VMASKMOVPS (CX), Y8, Y0
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralbegin
+	VMASKMOVPS (CX), Y8, Y1
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralbegin
+	VMASKMOVPS (CX), Y8, Y2
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralbegin
+	VMASKMOVPS (CX), Y8, Y3
+	JMP        restseveralbegin
+
+restseveralzero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+restseveralbegin:
+	// 1 to 4 queries.
+	MOVQ    8(SP), CX
+	MOVQ    $0x00000004, BX
+	CMPQ    CX, BX
+	CMOVQGT BX, CX
+	LEAQ    heightsAVX2<>+56(SB), BX
+	MOVQ    (BX)(CX*8), CX
+	MOVQ    CX, (SP)
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	TESTQ   R11, R11
+	JZ      restgroup4store
+	PCALIGN $0x40
+
+restgroup4turn:
+	VCVTPH2PS    (R9), Y9
+	CMPQ         (SP), $-126
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	JEQ          restgroup4next0
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	JPS          restgroup4next0
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	JCC          restgroup4next0
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y9, Y10, Y3
+
+restgroup4next0:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+	JNZ  restgroup4turn
+
+restgroup4store:
+	MOVQ       o_cap+16(FP), CX
+	MOVQ       ldo+24(FP), BX
+	MOVQ       8(SP), R9
+	VMASKMOVPS Y0, Y8, (CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralstored
+	VMASKMOVPS Y1, Y8, (CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralstored
+	VMASKMOVPS Y2, Y8, (CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralstored
+	VMASKMOVPS Y3, Y8, (CX)
+
+restseveralstored:
+	ADDQ 8(SP), R14
+	CMPQ R14, n+96(FP)
+	JL   restgroup
+	ADDQ $0x08, R12
+	JMP  rest
+
+restend:
 	MOVB $0x01, load+120(FP)
 	SUBQ $0x10, m+104(FP)
 	JLE  done
@@ -20422,6 +20543,9 @@ lineend:
 done:
 	VZEROUPPER
 	RET
+
+DATA constffffffffAVX2<>+0(SB)/32, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+GLOBL constffffffffAVX2<>(SB), RODATA|NOPTR, $32
 
 // func skinnyQKBF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
@@ -22013,6 +22137,128 @@ linenext:
 
 lineend:
 	ADDQ $0x10, R13
+
+rest:
+	CMPQ    R13, $0x00
+	JLE     restend
+	XORQ    BX, BX
+	MOVQ    $0x00000008, CX
+	SUBQ    R13, CX
+	CMOVQLT BX, CX
+	SUBQ    CX, R12
+	VMOVUPS constffffffffAVX2<>+0(SB), Y8
+	LEAQ    masksAVX2<>+0(SB), BX
+	MOVQ    $0x00000040, R9
+	SUBQ    CX, R9
+	LEAQ    (BX)(R9*4), BX
+	VXORPS  (BX), Y8, Y8
+	SUBQ    $0x08, R13
+	XORQ    R14, R14
+
+restgroup:
+	MOVQ n+96(FP), CX
+	SUBQ R14, CX
+
+	// 8 columns.
+	MOVQ       $0x00000004, BX
+	CMPQ       CX, BX
+	CMOVQGT    BX, CX
+	MOVQ       CX, 8(SP)
+	MOVQ       ldo+24(FP), CX
+	IMULQ      R14, CX
+	ADDQ       o_base+0(FP), CX
+	LEAQ       (CX)(R12*4), CX
+	MOVQ       CX, o_cap+16(FP)
+	CMPB       load+120(FP), $0x00
+	JE         restseveralzero
+	MOVQ       o_cap+16(FP), CX
+	MOVQ       ldo+24(FP), BX
+	MOVQ       8(SP), R9
+	VMASKMOVPS (CX), Y8, Y0
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralbegin
+	VMASKMOVPS (CX), Y8, Y1
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralbegin
+	VMASKMOVPS (CX), Y8, Y2
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralbegin
+	VMASKMOVPS (CX), Y8, Y3
+	JMP        restseveralbegin
+
+restseveralzero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+restseveralbegin:
+	// 1 to 4 queries.
+	MOVQ    8(SP), CX
+	MOVQ    $0x00000004, BX
+	CMPQ    CX, BX
+	CMOVQGT BX, CX
+	LEAQ    heightsAVX2<>+56(SB), BX
+	MOVQ    (BX)(CX*8), CX
+	MOVQ    CX, (SP)
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	TESTQ   R11, R11
+	JZ      restgroup4store
+	PCALIGN $0x40
+
+restgroup4turn:
+	VPMOVZXWD    (R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	CMPQ         (SP), $-126
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	JEQ          restgroup4next0
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	JPS          restgroup4next0
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	JCC          restgroup4next0
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y9, Y10, Y3
+
+restgroup4next0:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+	JNZ  restgroup4turn
+
+restgroup4store:
+	MOVQ       o_cap+16(FP), CX
+	MOVQ       ldo+24(FP), BX
+	MOVQ       8(SP), R9
+	VMASKMOVPS Y0, Y8, (CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralstored
+	VMASKMOVPS Y1, Y8, (CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralstored
+	VMASKMOVPS Y2, Y8, (CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralstored
+	VMASKMOVPS Y3, Y8, (CX)
+
+restseveralstored:
+	ADDQ 8(SP), R14
+	CMPQ R14, n+96(FP)
+	JL   restgroup
+	ADDQ $0x08, R12
+	JMP  rest
+
+restend:
 	MOVB $0x01, load+120(FP)
 	SUBQ $0x10, m+104(FP)
 	JLE  done
@@ -22233,13 +22479,13 @@ group4ahead3:
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
 	MOVQ           a_Scales_len+64(FP), R14
-	VPSLLD         $0x18, Y11, Y10
-	VPSRAD         $0x18, Y10, Y10
-	VCVTDQ2PS      Y10, Y10
+	VPAND          const000000ffAVX2<>+0(SB), Y11, Y10
+	VPXOR          const4b000080AVX2<>+0(SB), Y10, Y10
+	VSUBPS         const4b000080AVX2<>+0(SB), Y10, Y10
 	VMULPS         (R13), Y10, Y10
-	VPSLLD         $0x18, Y12, Y14
-	VPSRAD         $0x18, Y14, Y14
-	VCVTDQ2PS      Y14, Y14
+	VPAND          const000000ffAVX2<>+0(SB), Y12, Y14
+	VPXOR          const4b000080AVX2<>+0(SB), Y14, Y14
+	VSUBPS         const4b000080AVX2<>+0(SB), Y14, Y14
 	VMULPS         32(R14), Y14, Y14
 	VBROADCASTSS   (R12), Y15
 	VFMADD231PS    Y10, Y15, Y0
@@ -22258,13 +22504,13 @@ group4ahead3:
 	VFMADD231PS    Y14, Y15, Y7
 
 group4next0:
-	VPSLLD       $0x10, Y11, Y10
-	VPSRAD       $0x18, Y10, Y10
-	VCVTDQ2PS    Y10, Y10
+	VPAND        const0000ff00AVX2<>+0(SB), Y11, Y10
+	VPXOR        const47008000AVX2<>+0(SB), Y10, Y10
+	VSUBPS       const47008000AVX2<>+0(SB), Y10, Y10
 	VMULPS       (R13), Y10, Y10
-	VPSLLD       $0x10, Y12, Y14
-	VPSRAD       $0x18, Y14, Y14
-	VCVTDQ2PS    Y14, Y14
+	VPAND        const0000ff00AVX2<>+0(SB), Y12, Y14
+	VPXOR        const47008000AVX2<>+0(SB), Y14, Y14
+	VSUBPS       const47008000AVX2<>+0(SB), Y14, Y14
 	VMULPS       32(R14), Y14, Y14
 	VBROADCASTSS (R12)(SI*1), Y15
 	VFMADD231PS  Y10, Y15, Y0
@@ -22334,13 +22580,13 @@ group4next2:
 group4next3:
 	LEAQ         (R12)(SI*2), R12
 	VMOVUPS      264(SP), Y10
-	VPSLLD       $0x18, Y10, Y11
-	VPSRAD       $0x18, Y11, Y11
-	VCVTDQ2PS    Y11, Y11
+	VPAND        const000000ffAVX2<>+0(SB), Y10, Y11
+	VPXOR        const4b000080AVX2<>+0(SB), Y11, Y11
+	VSUBPS       const4b000080AVX2<>+0(SB), Y11, Y11
 	VMULPS       (R13), Y11, Y11
-	VPSLLD       $0x18, Y13, Y12
-	VPSRAD       $0x18, Y12, Y12
-	VCVTDQ2PS    Y12, Y12
+	VPAND        const000000ffAVX2<>+0(SB), Y13, Y12
+	VPXOR        const4b000080AVX2<>+0(SB), Y12, Y12
+	VSUBPS       const4b000080AVX2<>+0(SB), Y12, Y12
 	VMULPS       32(R14), Y12, Y12
 	VBROADCASTSS (R12), Y14
 	VFMADD231PS  Y11, Y14, Y0
@@ -22359,13 +22605,13 @@ group4next3:
 	VFMADD231PS  Y12, Y14, Y7
 
 group4next4:
-	VPSLLD       $0x10, Y10, Y11
-	VPSRAD       $0x18, Y11, Y11
-	VCVTDQ2PS    Y11, Y11
+	VPAND        const0000ff00AVX2<>+0(SB), Y10, Y11
+	VPXOR        const47008000AVX2<>+0(SB), Y11, Y11
+	VSUBPS       const47008000AVX2<>+0(SB), Y11, Y11
 	VMULPS       (R13), Y11, Y11
-	VPSLLD       $0x10, Y13, Y12
-	VPSRAD       $0x18, Y12, Y12
-	VCVTDQ2PS    Y12, Y12
+	VPAND        const0000ff00AVX2<>+0(SB), Y13, Y12
+	VPXOR        const47008000AVX2<>+0(SB), Y12, Y12
+	VSUBPS       const47008000AVX2<>+0(SB), Y12, Y12
 	VMULPS       32(R14), Y12, Y12
 	VBROADCASTSS (R12)(SI*1), Y14
 	VFMADD231PS  Y11, Y14, Y0
@@ -22435,13 +22681,13 @@ group4next6:
 group4next7:
 	LEAQ         (R12)(SI*2), R12
 	VMOVUPS      296(SP), Y10
-	VPSLLD       $0x18, Y10, Y11
-	VPSRAD       $0x18, Y11, Y11
-	VCVTDQ2PS    Y11, Y11
+	VPAND        const000000ffAVX2<>+0(SB), Y10, Y11
+	VPXOR        const4b000080AVX2<>+0(SB), Y11, Y11
+	VSUBPS       const4b000080AVX2<>+0(SB), Y11, Y11
 	VMULPS       (R13), Y11, Y11
-	VPSLLD       $0x18, Y9, Y12
-	VPSRAD       $0x18, Y12, Y12
-	VCVTDQ2PS    Y12, Y12
+	VPAND        const000000ffAVX2<>+0(SB), Y9, Y12
+	VPXOR        const4b000080AVX2<>+0(SB), Y12, Y12
+	VSUBPS       const4b000080AVX2<>+0(SB), Y12, Y12
 	VMULPS       32(R14), Y12, Y12
 	VBROADCASTSS (R12), Y13
 	VFMADD231PS  Y11, Y13, Y0
@@ -22460,13 +22706,13 @@ group4next7:
 	VFMADD231PS  Y12, Y13, Y7
 
 group4next8:
-	VPSLLD       $0x10, Y10, Y11
-	VPSRAD       $0x18, Y11, Y11
-	VCVTDQ2PS    Y11, Y11
+	VPAND        const0000ff00AVX2<>+0(SB), Y10, Y11
+	VPXOR        const47008000AVX2<>+0(SB), Y11, Y11
+	VSUBPS       const47008000AVX2<>+0(SB), Y11, Y11
 	VMULPS       (R13), Y11, Y11
-	VPSLLD       $0x10, Y9, Y12
-	VPSRAD       $0x18, Y12, Y12
-	VCVTDQ2PS    Y12, Y12
+	VPAND        const0000ff00AVX2<>+0(SB), Y9, Y12
+	VPXOR        const47008000AVX2<>+0(SB), Y12, Y12
+	VSUBPS       const47008000AVX2<>+0(SB), Y12, Y12
 	VMULPS       32(R14), Y12, Y12
 	VBROADCASTSS (R12)(SI*1), Y13
 	VFMADD231PS  Y11, Y13, Y0
@@ -22536,13 +22782,13 @@ group4next10:
 group4next11:
 	LEAQ         (R12)(SI*2), R12
 	VMOVUPS      328(SP), Y9
-	VPSLLD       $0x18, Y9, Y10
-	VPSRAD       $0x18, Y10, Y10
-	VCVTDQ2PS    Y10, Y10
+	VPAND        const000000ffAVX2<>+0(SB), Y9, Y10
+	VPXOR        const4b000080AVX2<>+0(SB), Y10, Y10
+	VSUBPS       const4b000080AVX2<>+0(SB), Y10, Y10
 	VMULPS       (R13), Y10, Y10
-	VPSLLD       $0x18, Y8, Y11
-	VPSRAD       $0x18, Y11, Y11
-	VCVTDQ2PS    Y11, Y11
+	VPAND        const000000ffAVX2<>+0(SB), Y8, Y11
+	VPXOR        const4b000080AVX2<>+0(SB), Y11, Y11
+	VSUBPS       const4b000080AVX2<>+0(SB), Y11, Y11
 	VMULPS       32(R14), Y11, Y11
 	VBROADCASTSS (R12), Y12
 	VFMADD231PS  Y10, Y12, Y0
@@ -22561,13 +22807,13 @@ group4next11:
 	VFMADD231PS  Y11, Y12, Y7
 
 group4next12:
-	VPSLLD       $0x10, Y9, Y10
-	VPSRAD       $0x18, Y10, Y10
-	VCVTDQ2PS    Y10, Y10
+	VPAND        const0000ff00AVX2<>+0(SB), Y9, Y10
+	VPXOR        const47008000AVX2<>+0(SB), Y10, Y10
+	VSUBPS       const47008000AVX2<>+0(SB), Y10, Y10
 	VMULPS       (R13), Y10, Y10
-	VPSLLD       $0x10, Y8, Y11
-	VPSRAD       $0x18, Y11, Y11
-	VCVTDQ2PS    Y11, Y11
+	VPAND        const0000ff00AVX2<>+0(SB), Y8, Y11
+	VPXOR        const47008000AVX2<>+0(SB), Y11, Y11
+	VSUBPS       const47008000AVX2<>+0(SB), Y11, Y11
 	VMULPS       32(R14), Y11, Y11
 	VBROADCASTSS (R12)(SI*1), Y12
 	VFMADD231PS  Y10, Y12, Y0
@@ -22732,14 +22978,14 @@ rest1:
 	VMOVUPS        Y12, 264(SP)
 	VMOVUPS        Y9, 296(SP)
 	VMOVUPS        Y8, 328(SP)
-	VPSLLD         $0x18, Y11, Y8
-	VPSRAD         $0x18, Y8, Y8
-	VCVTDQ2PS      Y8, Y8
+	VPAND          const000000ffAVX2<>+0(SB), Y11, Y8
+	VPXOR          const4b000080AVX2<>+0(SB), Y8, Y8
+	VSUBPS         const4b000080AVX2<>+0(SB), Y8, Y8
 	VMULPS         (R14), Y8, Y8
 	VMOVUPS        Y8, 368(SP)
-	VPSLLD         $0x10, Y11, Y8
-	VPSRAD         $0x18, Y8, Y8
-	VCVTDQ2PS      Y8, Y8
+	VPAND          const0000ff00AVX2<>+0(SB), Y11, Y8
+	VPXOR          const47008000AVX2<>+0(SB), Y8, Y8
+	VSUBPS         const47008000AVX2<>+0(SB), Y8, Y8
 	VMULPS         (R14), Y8, Y8
 	VMOVUPS        Y8, 432(SP)
 	VPSLLD         $0x08, Y11, Y8
@@ -22752,14 +22998,14 @@ rest1:
 	VMULPS         (R14), Y11, Y11
 	VMOVUPS        Y11, 560(SP)
 	VMOVUPS        264(SP), Y8
-	VPSLLD         $0x18, Y8, Y9
-	VPSRAD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
+	VPAND          const000000ffAVX2<>+0(SB), Y8, Y9
+	VPXOR          const4b000080AVX2<>+0(SB), Y9, Y9
+	VSUBPS         const4b000080AVX2<>+0(SB), Y9, Y9
 	VMULPS         (R14), Y9, Y9
 	VMOVUPS        Y9, 624(SP)
-	VPSLLD         $0x10, Y8, Y9
-	VPSRAD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
+	VPAND          const0000ff00AVX2<>+0(SB), Y8, Y9
+	VPXOR          const47008000AVX2<>+0(SB), Y9, Y9
+	VSUBPS         const47008000AVX2<>+0(SB), Y9, Y9
 	VMULPS         (R14), Y9, Y9
 	VMOVUPS        Y9, 688(SP)
 	VPSLLD         $0x08, Y8, Y9
@@ -22772,14 +23018,14 @@ rest1:
 	VMULPS         (R14), Y8, Y8
 	VMOVUPS        Y8, 816(SP)
 	VMOVUPS        296(SP), Y8
-	VPSLLD         $0x18, Y8, Y9
-	VPSRAD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
+	VPAND          const000000ffAVX2<>+0(SB), Y8, Y9
+	VPXOR          const4b000080AVX2<>+0(SB), Y9, Y9
+	VSUBPS         const4b000080AVX2<>+0(SB), Y9, Y9
 	VMULPS         (R14), Y9, Y9
 	VMOVUPS        Y9, 880(SP)
-	VPSLLD         $0x10, Y8, Y9
-	VPSRAD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
+	VPAND          const0000ff00AVX2<>+0(SB), Y8, Y9
+	VPXOR          const47008000AVX2<>+0(SB), Y9, Y9
+	VSUBPS         const47008000AVX2<>+0(SB), Y9, Y9
 	VMULPS         (R14), Y9, Y9
 	VMOVUPS        Y9, 944(SP)
 	VPSLLD         $0x08, Y8, Y9
@@ -22792,14 +23038,14 @@ rest1:
 	VMULPS         (R14), Y8, Y8
 	VMOVUPS        Y8, 1072(SP)
 	VMOVUPS        328(SP), Y8
-	VPSLLD         $0x18, Y8, Y9
-	VPSRAD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
+	VPAND          const000000ffAVX2<>+0(SB), Y8, Y9
+	VPXOR          const4b000080AVX2<>+0(SB), Y9, Y9
+	VSUBPS         const4b000080AVX2<>+0(SB), Y9, Y9
 	VMULPS         (R14), Y9, Y9
 	VMOVUPS        Y9, 1136(SP)
-	VPSLLD         $0x10, Y8, Y9
-	VPSRAD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
+	VPAND          const0000ff00AVX2<>+0(SB), Y8, Y9
+	VPXOR          const47008000AVX2<>+0(SB), Y9, Y9
+	VSUBPS         const47008000AVX2<>+0(SB), Y9, Y9
 	VMULPS         (R14), Y9, Y9
 	VMOVUPS        Y9, 1200(SP)
 	VPSLLD         $0x08, Y8, Y9
@@ -22832,14 +23078,14 @@ rest1:
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
 	MOVQ           a_Scales_len+64(FP), R14
-	VPSLLD         $0x18, Y11, Y10
-	VPSRAD         $0x18, Y10, Y10
-	VCVTDQ2PS      Y10, Y10
+	VPAND          const000000ffAVX2<>+0(SB), Y11, Y10
+	VPXOR          const4b000080AVX2<>+0(SB), Y10, Y10
+	VSUBPS         const4b000080AVX2<>+0(SB), Y10, Y10
 	VMULPS         32(R14), Y10, Y10
 	VMOVUPS        Y10, 400(SP)
-	VPSLLD         $0x10, Y11, Y10
-	VPSRAD         $0x18, Y10, Y10
-	VCVTDQ2PS      Y10, Y10
+	VPAND          const0000ff00AVX2<>+0(SB), Y11, Y10
+	VPXOR          const47008000AVX2<>+0(SB), Y10, Y10
+	VSUBPS         const47008000AVX2<>+0(SB), Y10, Y10
 	VMULPS         32(R14), Y10, Y10
 	VMOVUPS        Y10, 464(SP)
 	VPSLLD         $0x08, Y11, Y10
@@ -22851,14 +23097,14 @@ rest1:
 	VCVTDQ2PS      Y11, Y11
 	VMULPS         32(R14), Y11, Y11
 	VMOVUPS        Y11, 592(SP)
-	VPSLLD         $0x18, Y12, Y10
-	VPSRAD         $0x18, Y10, Y10
-	VCVTDQ2PS      Y10, Y10
+	VPAND          const000000ffAVX2<>+0(SB), Y12, Y10
+	VPXOR          const4b000080AVX2<>+0(SB), Y10, Y10
+	VSUBPS         const4b000080AVX2<>+0(SB), Y10, Y10
 	VMULPS         32(R14), Y10, Y10
 	VMOVUPS        Y10, 656(SP)
-	VPSLLD         $0x10, Y12, Y10
-	VPSRAD         $0x18, Y10, Y10
-	VCVTDQ2PS      Y10, Y10
+	VPAND          const0000ff00AVX2<>+0(SB), Y12, Y10
+	VPXOR          const47008000AVX2<>+0(SB), Y10, Y10
+	VSUBPS         const47008000AVX2<>+0(SB), Y10, Y10
 	VMULPS         32(R14), Y10, Y10
 	VMOVUPS        Y10, 720(SP)
 	VPSLLD         $0x08, Y12, Y10
@@ -22870,14 +23116,14 @@ rest1:
 	VCVTDQ2PS      Y12, Y12
 	VMULPS         32(R14), Y12, Y12
 	VMOVUPS        Y12, 848(SP)
-	VPSLLD         $0x18, Y9, Y10
-	VPSRAD         $0x18, Y10, Y10
-	VCVTDQ2PS      Y10, Y10
+	VPAND          const000000ffAVX2<>+0(SB), Y9, Y10
+	VPXOR          const4b000080AVX2<>+0(SB), Y10, Y10
+	VSUBPS         const4b000080AVX2<>+0(SB), Y10, Y10
 	VMULPS         32(R14), Y10, Y10
 	VMOVUPS        Y10, 912(SP)
-	VPSLLD         $0x10, Y9, Y10
-	VPSRAD         $0x18, Y10, Y10
-	VCVTDQ2PS      Y10, Y10
+	VPAND          const0000ff00AVX2<>+0(SB), Y9, Y10
+	VPXOR          const47008000AVX2<>+0(SB), Y10, Y10
+	VSUBPS         const47008000AVX2<>+0(SB), Y10, Y10
 	VMULPS         32(R14), Y10, Y10
 	VMOVUPS        Y10, 976(SP)
 	VPSLLD         $0x08, Y9, Y10
@@ -22889,14 +23135,14 @@ rest1:
 	VCVTDQ2PS      Y9, Y9
 	VMULPS         32(R14), Y9, Y9
 	VMOVUPS        Y9, 1104(SP)
-	VPSLLD         $0x18, Y8, Y9
-	VPSRAD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
+	VPAND          const000000ffAVX2<>+0(SB), Y8, Y9
+	VPXOR          const4b000080AVX2<>+0(SB), Y9, Y9
+	VSUBPS         const4b000080AVX2<>+0(SB), Y9, Y9
 	VMULPS         32(R14), Y9, Y9
 	VMOVUPS        Y9, 1168(SP)
-	VPSLLD         $0x10, Y8, Y9
-	VPSRAD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
+	VPAND          const0000ff00AVX2<>+0(SB), Y8, Y9
+	VPXOR          const47008000AVX2<>+0(SB), Y9, Y9
+	VSUBPS         const47008000AVX2<>+0(SB), Y9, Y9
 	VMULPS         32(R14), Y9, Y9
 	VMOVUPS        Y9, 1232(SP)
 	VPSLLD         $0x08, Y8, Y9
@@ -23075,6 +23321,15 @@ store1end:
 done:
 	VZEROUPPER
 	RET
+
+DATA const4b000080AVX2<>+0(SB)/32, $"\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K\x80\x00\x00K"
+GLOBL const4b000080AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const0000ff00AVX2<>+0(SB)/32, $"\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00\x00\xff\x00\x00"
+GLOBL const0000ff00AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const47008000AVX2<>+0(SB)/32, $"\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G\x00\x80\x00G"
+GLOBL const47008000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func skinnyPVInt8AVX2(a ukernel.PVInt8Args)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
@@ -23744,6 +23999,132 @@ linenext:
 
 lineend:
 	ADDQ $0x10, R13
+
+rest:
+	CMPQ    R13, $0x00
+	JLE     restend
+	XORQ    BX, BX
+	MOVQ    $0x00000008, CX
+	SUBQ    R13, CX
+	CMOVQLT BX, CX
+	SUBQ    CX, R12
+	VMOVUPS constffffffffAVX2<>+0(SB), Y8
+	LEAQ    masksAVX2<>+0(SB), BX
+	MOVQ    $0x00000040, R9
+	SUBQ    CX, R9
+	LEAQ    (BX)(R9*4), BX
+	VXORPS  (BX), Y8, Y8
+	SUBQ    $0x08, R13
+	XORQ    R14, R14
+
+restgroup:
+	MOVQ a_N+136(FP), CX
+	SUBQ R14, CX
+
+	// 8 columns.
+	MOVQ       $0x00000004, BX
+	CMPQ       CX, BX
+	CMOVQGT    BX, CX
+	MOVQ       CX, 8(SP)
+	MOVQ       a_Ldo+24(FP), CX
+	IMULQ      R14, CX
+	ADDQ       a_O_base+0(FP), CX
+	LEAQ       (CX)(R12*4), CX
+	MOVQ       CX, a_O_cap+16(FP)
+	CMPB       a_Load+160(FP), $0x00
+	JE         restseveralzero
+	MOVQ       a_O_cap+16(FP), CX
+	MOVQ       a_Ldo+24(FP), BX
+	MOVQ       8(SP), R9
+	VMASKMOVPS (CX), Y8, Y0
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralbegin
+	VMASKMOVPS (CX), Y8, Y1
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralbegin
+	VMASKMOVPS (CX), Y8, Y2
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralbegin
+	VMASKMOVPS (CX), Y8, Y3
+	JMP        restseveralbegin
+
+restseveralzero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+restseveralbegin:
+	// 1 to 4 queries.
+	MOVQ    8(SP), CX
+	MOVQ    $0x00000004, BX
+	CMPQ    CX, BX
+	CMOVQGT BX, CX
+	LEAQ    heightsAVX2<>+56(SB), BX
+	MOVQ    (BX)(CX*8), CX
+	MOVQ    CX, (SP)
+	LEAQ    (SI)(R12*1), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    a_Scales_len+72(FP), R15
+	MOVQ    a_V_len+40(FP), R11
+	TESTQ   R11, R11
+	JZ      restgroup4store
+	PCALIGN $0x40
+
+restgroup4turn:
+	VPMOVSXBD    (R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+88(FP), R15
+	CMPQ         (SP), $-126
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	JEQ          restgroup4next0
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	JPS          restgroup4next0
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	JCC          restgroup4next0
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y9, Y10, Y3
+
+restgroup4next0:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+	JNZ  restgroup4turn
+
+restgroup4store:
+	MOVQ       a_O_cap+16(FP), CX
+	MOVQ       a_Ldo+24(FP), BX
+	MOVQ       8(SP), R9
+	VMASKMOVPS Y0, Y8, (CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralstored
+	VMASKMOVPS Y1, Y8, (CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralstored
+	VMASKMOVPS Y2, Y8, (CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         restseveralstored
+	VMASKMOVPS Y3, Y8, (CX)
+
+restseveralstored:
+	ADDQ 8(SP), R14
+	CMPQ R14, a_N+136(FP)
+	JL   restgroup
+	ADDQ $0x08, R12
+	JMP  rest
+
+restend:
 	MOVB $0x01, a_Load+160(FP)
 	SUBQ $0x10, a_M+144(FP)
 	JLE  done
@@ -24848,7 +25229,7 @@ TEXT ·skinnyHalvesE5M2AVX2(SB), NOSPLIT, $0-80
 	TESTQ   SI, SI
 	JZ      end
 	MOVQ    DX, R8
-	IMUL3Q  $0x20, R8, R8
+	IMUL3Q  $0x40, R8, R8
 	ADDQ    AX, R8
 
 row:
@@ -24889,12 +25270,11 @@ TEXT ·skinnyHalvesE4M3AVX2(SB), NOSPLIT, $0-80
 	TESTQ   SI, SI
 	JZ      end
 	MOVQ    DX, R8
-	IMUL3Q  $0x20, R8, R8
+	IMUL3Q  $0x40, R8, R8
 	ADDQ    AX, R8
 	VMOVUPS exponentsE4M3AVX2<>+0(SB), Y0
 	VMOVUPS lowerE4M3AVX2<>+0(SB), Y1
 	VMOVUPS upperE4M3AVX2<>+0(SB), Y2
-	VMOVUPS nanE4M3AVX2<>+0(SB), Y3
 
 row:
 	XORQ R9, R9
@@ -24902,25 +25282,25 @@ row:
 
 step:
 	PREFETCHT0 (R8)(R9*1)
-	VPERMQ     $0xd8, (AX)(R9*1), Y4
-	VPSRLW     $0x04, Y4, Y7
-	VPAND      const0f0f0f0fAVX2<>+0(SB), Y7, Y7
-	VPSHUFB    Y7, Y0, Y7
-	VPSLLW     $0x04, Y4, Y6
-	VPAND      constf0f0f0f0AVX2<>+0(SB), Y6, Y6
-	VPAND      const7f7f7f7fAVX2<>+0(SB), Y4, Y4
-	VPADDB     const81818181AVX2<>+0(SB), Y4, Y5
-	VPSHUFB    Y5, Y3, Y5
-	VPXOR      Y5, Y7, Y7
-	VPADDB     const78787878AVX2<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y1, Y5
-	VPXOR      Y5, Y6, Y6
-	VPSHUFB    Y4, Y2, Y5
-	VPXOR      Y5, Y7, Y7
-	VPUNPCKLBW Y7, Y6, Y4
-	VMOVUPS    Y4, (CX)(R9*2)
-	VPUNPCKHBW Y7, Y6, Y4
-	VMOVUPS    Y4, 32(CX)(R9*2)
+	VPERMQ     $0xd8, (AX)(R9*1), Y3
+	VPSRLW     $0x04, Y3, Y6
+	VPAND      const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VPSHUFB    Y6, Y0, Y6
+	VPSLLW     $0x04, Y3, Y5
+	VPAND      constf0f0f0f0AVX2<>+0(SB), Y5, Y5
+
+	// 0x77 for the NaN, then up to 0x7f for subnormals, at least 0x80 for others.
+	VPADDB     const01010101AVX2<>+0(SB), Y3, Y3
+	VPAND      const7f7f7f7fAVX2<>+0(SB), Y3, Y3
+	VPADDB     const77777777AVX2<>+0(SB), Y3, Y3
+	VPSHUFB    Y3, Y1, Y4
+	VPXOR      Y4, Y5, Y5
+	VPSHUFB    Y3, Y2, Y4
+	VPXOR      Y4, Y6, Y6
+	VPUNPCKLBW Y6, Y5, Y3
+	VMOVUPS    Y3, (CX)(R9*2)
+	VPUNPCKHBW Y6, Y5, Y3
+	VMOVUPS    Y3, 32(CX)(R9*2)
 	ADDQ       $0x00000020, R9
 	CMPQ       R9, R10
 	JLE        step
@@ -24940,26 +25320,23 @@ end:
 DATA exponentsE4M3AVX2<>+0(SB)/32, $"<=>?@ABC\xbc\xbd\xbe\xbf\xc0\xc1\xc2\xc3<=>?@ABC\xbc\xbd\xbe\xbf\xc0\xc1\xc2\xc3"
 GLOBL exponentsE4M3AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA lowerE4M3AVX2<>+0(SB)/32, $"\x00\x10\xa0\xf0@p \x10\x00\x10\xa0\xf0@p \x10\x00\x10\xa0\xf0@p \x10\x00\x10\xa0\xf0@p \x10"
+DATA lowerE4M3AVX2<>+0(SB)/32, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x10\xa0\xf0@p \x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x10\xa0\xf0@p \x10"
 GLOBL lowerE4M3AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA upperE4M3AVX2<>+0(SB)/32, $"<\a\a\a\x00\x00\x00\x00<\a\a\a\x00\x00\x00\x00<\a\a\a\x00\x00\x00\x00<\a\a\a\x00\x00\x00\x00"
+DATA upperE4M3AVX2<>+0(SB)/32, $"\x00\x00\x00\x00\x00\x00\x00<<\a\a\a\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00<<\a\a\a\x00\x00\x00\x00"
 GLOBL upperE4M3AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA nanE4M3AVX2<>+0(SB)/32, $"<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<"
-GLOBL nanE4M3AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA constf0f0f0f0AVX2<>+0(SB)/32, $"\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0"
 GLOBL constf0f0f0f0AVX2<>(SB), RODATA|NOPTR, $32
 
+DATA const01010101AVX2<>+0(SB)/32, $"\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01"
+GLOBL const01010101AVX2<>(SB), RODATA|NOPTR, $32
+
 DATA const7f7f7f7fAVX2<>+0(SB)/32, $"\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f"
 GLOBL const7f7f7f7fAVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const81818181AVX2<>+0(SB)/32, $"\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81\x81"
-GLOBL const81818181AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const78787878AVX2<>+0(SB)/32, $"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-GLOBL const78787878AVX2<>(SB), RODATA|NOPTR, $32
+DATA const77777777AVX2<>+0(SB)/32, $"wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww"
+GLOBL const77777777AVX2<>(SB), RODATA|NOPTR, $32
 
 // func skinnySoftmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
 // Requires: AVX, AVX2, FMA3
@@ -27737,8 +28114,8 @@ TEXT ·unpackInt4AVX2(SB), NOSPLIT, $0-80
 	JZ      end
 	SHRQ    $0x01, DI
 	JZ      end
-	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y0
-	VMOVDQU const08080808AVX2<>+0(SB), Y1
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y0
+	VMOVUPS int4AVX2<>+0(SB), Y1
 
 row:
 	XORQ R8, R8
@@ -27751,9 +28128,8 @@ vector:
 	VPSLLW    $0x04, Y2, Y3
 	VPOR      Y3, Y2, Y2
 	VPAND     Y0, Y2, Y2
-	VPXOR     Y1, Y2, Y2
-	VPSUBB    Y1, Y2, Y2
-	VMOVDQU   Y2, (CX)(R8*2)
+	VPSHUFB   Y2, Y1, Y2
+	VMOVUPS   Y2, (CX)(R8*2)
 	ADDQ      $0x00000010, R8
 	CMPQ      R8, R9
 	JLE       vector
@@ -27786,8 +28162,8 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const08080808AVX2<>+0(SB)/32, $"\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b"
-GLOBL const08080808AVX2<>(SB), RODATA|NOPTR, $32
+DATA int4AVX2<>+0(SB)/32, $"\x00\x01\x02\x03\x04\x05\x06\a\xf8\xf9\xfa\xfb\xfc\xfd\xfe\xff\x00\x01\x02\x03\x04\x05\x06\a\xf8\xf9\xfa\xfb\xfc\xfd\xfe\xff"
+GLOBL int4AVX2<>(SB), RODATA|NOPTR, $32
 
 // func narrowF16AVX2(dst []byte, ldd int, src []float32, lds int, n int, d int)
 // Requires: AVX, F16C
@@ -28464,9 +28840,6 @@ infinite:
 	MOVB AL, ret+120(FP)
 	VZEROUPPER
 	RET
-
-DATA constffffffffAVX2<>+0(SB)/32, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
-GLOBL constffffffffAVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const40e00000AVX2<>+0(SB)/32, $"\x00\x00\xe0@\x00\x00\xe0@\x00\x00\xe0@\x00\x00\xe0@\x00\x00\xe0@\x00\x00\xe0@\x00\x00\xe0@\x00\x00\xe0@"
 GLOBL const40e00000AVX2<>(SB), RODATA|NOPTR, $32

@@ -516,6 +516,11 @@ func widenF8E5M2AVX512(dst []float32, ldd int, src []byte, lds int, n int, d int
 //go:noescape
 func widenInt8AVX512(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
 
+// unpackInt4AVX512 is Converters.UnpackInt4, see package ukernel.
+//
+//go:noescape
+func unpackInt4AVX512(dst []int8, ldd int, src []byte, lds int, n int, d int)
+
 // narrowF16AVX512 is NarrowRows, see package ukernel. The type is Float16.
 //
 //go:noescape

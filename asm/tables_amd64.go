@@ -285,6 +285,9 @@ var Convert = []ukernel.Override[ukernel.Converters]{
 			ukernel.Float8E5M2: widenF8E5M2AVX512,
 		},
 	}},
+	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512F"}, Kernels: ukernel.Converters{
+		UnpackInt4: unpackInt4AVX512,
+	}},
 }
 
 // Weights are the overrides of ukernel.WeightKernels.

@@ -248,6 +248,10 @@ func (in *interpreter) step(opcode string, ops []string) string {
 		if !in.zero && !in.less {
 			in.gp[last] = in.value(ops[0])
 		}
+	case "CMOVQLT":
+		if in.less {
+			in.gp[last] = in.value(ops[0])
+		}
 	case "MOVBQZX", "MOVBLZX":
 		in.gp[last] = int64(in.mem[in.address(ops[0])])
 	case "MOVWLSX":

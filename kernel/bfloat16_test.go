@@ -137,6 +137,9 @@ func TestBFloat16Alone(t *testing.T) {
 	contracttest.EmulateTiles(t)
 	contracttest.ForceThreads(t)
 	c := contracttest.Case{B: 1, H: 8, HKV: 2, Lq: 280, Lk: 280, D: 64, Dv: 48, Mask: contracttest.Causal(0), Seed: 5, Types: contracttest.TypesOf(kernel.Float32, kernel.BFloat16, kernel.BFloat16, kernel.Float32)}
+	if testing.Short() {
+		c.H, c.HKV = 2, 1
+	}
 	q, k, v := c.Typed(c.Inputs())
 	opts := func(e kernel.Exec, at int) *kernel.Options {
 		return &kernel.Options{Exec: e, Scoring: kernel.Scoring{BFloat16: true, Mask: kernel.Causal(at)}}
@@ -180,6 +183,9 @@ func TestBFloat16Alone(t *testing.T) {
 func TestBFloat16Partials(t *testing.T) {
 	contracttest.EmulateTiles(t)
 	for n, c := range partialCases() {
+		if testing.Short() && n%2 > 0 {
+			continue
+		}
 		c.Lk += 300
 		c.Types = bfloat16Types[n%len(bfloat16Types)]
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

@@ -43,7 +43,7 @@ func TestTypes(t *testing.T) {
 	for n, types := range contracttest.AllTypes() {
 		c := shapes[n%len(shapes)].With(types)
 		c.Seed = uint64(n)
-		if !testutil.Every(n, 5, 11) {
+		if !testutil.Every(n, 11, 11) {
 			continue
 		}
 		t.Run(fmt.Sprintf("%v/%v", types, c), func(t *testing.T) {
@@ -194,7 +194,7 @@ func TestTypesBroadcast(t *testing.T) {
 // only hidden values are NaN or infinite and rows are computed again.
 func TestTypesNaN(t *testing.T) {
 	for n, types := range contracttest.AllTypes() {
-		if !testutil.Every(n, 5, 23) {
+		if !testutil.Every(n, 11, 23) {
 			continue
 		}
 		c := contracttest.Case{B: 1, H: 2, HKV: 1, Lq: 30, Lk: 290, D: 8, Dv: 12, Mask: contracttest.Causal(260), Types: types, Seed: uint64(n), Layout: contracttest.Layout(n) % contracttest.Layouts}

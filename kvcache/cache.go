@@ -50,7 +50,7 @@ type Cache struct {
 	places       []places      // of every layer
 	pageSize     int
 	window       int
-	pool         pagePool
+	pool         *pagePool
 }
 
 // places is where the keys and values of a layer lie, which Store would need long to find out.
@@ -80,7 +80,7 @@ func New(c Config) (*Cache, error) {
 	if f := c.check(); f != nil {
 		return nil, (*kernel.Error)(f.In("kvcache.New"))
 	}
-	return allocated(c)
+	return allocated(nil, c)
 }
 
 // NewOf is New for a model whose layers differ: each Config stands for its Layers, which follow the
@@ -90,7 +90,7 @@ func NewOf(layers []Config) (*Cache, error) {
 	if f := checkAll(all); f != nil {
 		return nil, (*kernel.Error)(f.In("kvcache.NewOf"))
 	}
-	return allocated(all...)
+	return allocated(nil, all...)
 }
 
 // checkAll sets the defaults of all layers and reports the first field that does not fit.
@@ -118,14 +118,14 @@ func checkAll(all []Config) *check.Failure {
 	return nil
 }
 
-// allocated makes a cache of layers that are checked.
-func allocated(all ...Config) (*Cache, error) {
+// allocated makes a cache of layers that are checked, in memory of its own if m is nil.
+func allocated(m *memory, all ...Config) (*Cache, error) {
 	var keys, values []kernel.Tensor
 	for i := range all {
 		c := &all[i]
 		for range c.Layers {
-			k := c.allocate(c.keys())
-			v := c.valuesOf(k)
+			k := c.allocate(m, c.keys())
+			v := c.valuesOf(m, k)
 			keys, values = append(keys, k), append(values, v)
 		}
 	}
@@ -154,7 +154,7 @@ func NewWithMemory(keys, values []kernel.Tensor, window int) (*Cache, error) {
 		c.places = append(c.places, placesOf(&c.keys[layer], &c.values[layer]))
 	}
 	c.pageSize = c.keys[0].Dim(2)
-	c.pool.fill(c.keys[0].Dim(0))
+	c.pool = newPagePool(c.keys[0].Dim(0))
 	return c, nil
 }
 
@@ -225,7 +225,12 @@ func checkMemory(arg string, t *view.Tensor, pages, size int) *check.Failure {
 func (c *Cache) PageSize() int { return c.pageSize }
 
 // FreePages returns the number of pages that belong to no sequence, for the moment.
-func (c *Cache) FreePages() int { return c.pool.left() }
+func (c *Cache) FreePages() int {
+	if c.pool == nil { // the zero Cache
+		return 0
+	}
+	return c.pool.left()
+}
 
 // Memory returns the memory of all pages of a layer, [pages, heads, page size, D], as New
 // allocated it or NewWithMemory got it: to save a cache, or to inspect it. For a layer that the

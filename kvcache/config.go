@@ -201,19 +201,19 @@ const (
 )
 
 // allocate returns memory for the keys or the values of a layer.
-func (c *Config) allocate(p part) kernel.Tensor {
-	elements := c.pages(p.dtype, p.size)
+func (c *Config) allocate(m *memory, p part) kernel.Tensor {
+	elements := c.pages(m, p.dtype, p.size)
 	if !p.dtype.IsScaled() {
 		return elements
 	}
-	scales := c.pages(view.Float32, p.size/p.group)
+	scales := c.pages(m, view.Float32, p.size/p.group)
 	return elements.Scaled(&scales)
 }
 
 // valuesOf returns the values of a layer: those that its keys hold, or memory of their own.
-func (c *Config) valuesOf(keys kernel.Tensor) kernel.Tensor {
+func (c *Config) valuesOf(m *memory, keys kernel.Tensor) kernel.Tensor {
 	if !c.ValuesInKeys {
-		return c.allocate(c.values())
+		return c.allocate(m, c.values())
 	}
 	first := func(t view.Tensor, n int) kernel.Tensor {
 		shape := t.Shape()
@@ -230,11 +230,14 @@ func (c *Config) valuesOf(keys kernel.Tensor) kernel.Tensor {
 }
 
 // pages allocates the pages of a layer, with size elements of a type per row.
-func (c *Config) pages(t view.DType, size int) kernel.Tensor {
+func (c *Config) pages(m *memory, t view.DType, size int) kernel.Tensor {
 	shape, row := [4]int{c.Pages, c.Heads, c.PageSize, size}, c.Heads*size
 	strides := view.Contiguous(shape)
 	if c.Layout == LayoutNHD {
 		strides = [3]int{c.PageSize * row, size, row}
+	}
+	if m != nil {
+		return kernel.Tensor(m.pages(t, shape, strides))
 	}
 	bytes := t.Bytes(c.Pages * c.PageSize * row)
 	data := view.BytesOf(hugepages.Make[float32]((bytes + 3) / 4)) // at an address for every type

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/internal/contracttest"
@@ -70,6 +71,32 @@ func TestNewOfErrors(t *testing.T) {
 	}
 	if _, err := kvcache.NewOf(with(func(c *kvcache.Config) { c.Heads, c.HeadSize, c.KeyType = 1, 8, kernel.Float16 })); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestNewLayoutsErrors(t *testing.T) {
+	fits := kvcache.Config{Heads: 2, HeadSize: 4, PageSize: 3, Pages: 6}
+	with := func(change func(c *kvcache.Config)) [][]kvcache.Config {
+		c := fits
+		change(&c)
+		return [][]kvcache.Config{{fits}, {c}}
+	}
+	for want, layouts := range map[string][][]kvcache.Config{
+		"layouts":                      nil,
+		"layouts[1]: layers":           {{fits}, nil},
+		"layouts[1]: layers[0].Heads":  with(func(c *kvcache.Config) { c.Heads = -1 }),
+		"layouts[1]":                   with(func(c *kvcache.Config) { c.Pages++ }),
+		"layouts[1]: layers[0].Window": with(func(c *kvcache.Config) { c.Window = -1 }),
+		"layouts[0]: layers":           {{{Heads: 2, HeadSize: math.MaxInt32, PageSize: 1 << 20, Pages: math.MaxInt32}}},
+	} {
+		_, err := kvcache.NewLayouts(layouts)
+		if bad, ok := testutil.AsType[*kernel.Error](err); !ok || !strings.HasPrefix(bad.Where, "kvcache.NewLayouts: "+want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	_, err := kvcache.LayoutsPageBytes([][]kvcache.Config{{fits}, nil})
+	if bad, ok := testutil.AsType[*kernel.Error](err); !ok || bad.Where != "kvcache.LayoutsPageBytes: layouts[1]: layers" {
+		t.Errorf("no layers: %v", err)
 	}
 }
 

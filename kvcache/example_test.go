@@ -368,6 +368,52 @@ func ExampleNewOf() {
 	// float32 [B H L D] = [8 1 16 512] with strides [8192 8192 512]
 }
 
+// Layers of Gemma 4 whose windows are dropped: a page has room for one layer that sees all tokens,
+// or for two that have a window.
+func ExampleNewLayouts() {
+	layouts := [][]kvcache.Config{
+		{{Heads: 1, HeadSize: 512, PageSize: 16, Pages: 8}},
+		{{Layers: 2, Heads: 1, HeadSize: 256, PageSize: 16, Pages: 8}},
+	}
+	caches, err := kvcache.NewLayouts(layouts)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	page, err := kvcache.LayoutsPageBytes(layouts)
+	fmt.Println(page, err)
+
+	whole, near := caches[0].NewSequence(), caches[1].NewSequence()
+	for i, s := range []*kvcache.Sequence{whole, near} {
+		batch, err := caches[i].NewBatch(s)
+		if err == nil {
+			err = batch.Extend(64)
+		}
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	fmt.Println(caches[0].FreePages(), "free")
+	fmt.Println(near.DropBefore(32), caches[0].FreePages(), "free")
+
+	// Output:
+	// 65536 <nil>
+	// 0 free
+	// <nil> 2 free
+}
+
+// A page that fits one layer with 512 elements, or three with 128.
+func ExampleLayoutsPageBytes() {
+	page, err := kvcache.LayoutsPageBytes([][]kvcache.Config{
+		{{Heads: 1, HeadSize: 512, PageSize: 16}},
+		{{Layers: 3, Heads: 1, HeadSize: 128, PageSize: 16}},
+	})
+	fmt.Println(page, err)
+
+	// Output: 65536 <nil>
+}
+
 // As many pages as fit a gigabyte.
 func ExampleConfig_PageBytes() {
 	config := kvcache.Config{Layers: 32, Heads: 8, HeadSize: 128, KeyType: kernel.Float16, ValueType: kernel.Float16}

@@ -26,13 +26,14 @@ func (e *CapacityError) Error() string {
 	return fmt.Sprintf("%s: the cache: %d free pages, want %d", e.Where, e.Free, e.Need)
 }
 
-// fill makes n pages free. The first ones are taken first, so that the pages of a new
-// sequence are neighbours.
-func (p *pagePool) fill(n int) {
-	p.refs, p.free = make([]int32, n), make([]int32, n)
+// newPagePool returns a pool of n free pages. The first ones are taken first, so that the pages of
+// a new sequence are neighbours.
+func newPagePool(n int) *pagePool {
+	p := &pagePool{refs: make([]int32, n), free: make([]int32, n)}
 	for i := range p.free {
 		p.free[i] = int32(n - 1 - i)
 	}
+	return p
 }
 
 // left returns the number of free pages.

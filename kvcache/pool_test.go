@@ -9,8 +9,7 @@ import (
 // Pages are taken in order, those released last first, so that the pages of a sequence
 // are neighbours.
 func TestPoolOrder(t *testing.T) {
-	var p pagePool
-	p.fill(8)
+	p := newPagePool(8)
 	take := func(n int, want ...int32) []int32 {
 		t.Helper()
 		got, err := p.take("", nil, n)
@@ -32,8 +31,7 @@ func TestPoolOrder(t *testing.T) {
 
 // A page is free when all sequences that share it have released it.
 func TestPoolShares(t *testing.T) {
-	var p pagePool
-	p.fill(4)
+	p := newPagePool(4)
 	pages, _ := p.take("", nil, 2)
 	p.share(pages[:1])
 	if !p.isShared(pages[0]) || p.isShared(pages[1]) {
@@ -51,8 +49,7 @@ func TestPoolShares(t *testing.T) {
 
 // A pool with too few pages gives none.
 func TestPoolIsExhausted(t *testing.T) {
-	var p pagePool
-	p.fill(3)
+	p := newPagePool(3)
 	before := []int32{7}
 	got, err := p.take("", before, 4)
 	var full *CapacityError

@@ -45,6 +45,22 @@ func (g *gen) elementsBy(lanes int, name string, count reg.Register, vector, sin
 	g.Label(name + "done")
 }
 
+// wholeSteps emits a loop over count elements, at least as many as a step takes. The last ones may
+// be taken a second time.
+func (g *gen) wholeSteps(step int, count reg.Register, do func(i reg.Register)) {
+	i, last := g.GP64(), g.GP64()
+	g.XORQ(i, i)
+	g.LEAQ(emit.At(count, -step), last)
+	g.Label("step")
+	do(i)
+	g.ADDQ(operand.U32(step), i)
+	g.CMPQ(i, last)
+	g.JLE(operand.LabelRef("step"))
+	g.CMPQ(i, count)
+	g.MOVQ(last, i)
+	g.JNE(operand.LabelRef("step"))
+}
+
 // rows emits a function that converts rows of elements of from bytes to elements of to
 // bytes. The distance of rows counts elements if they are float32, else bytes. init loads the
 // constants of the conversions.

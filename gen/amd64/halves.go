@@ -40,7 +40,7 @@ func (g *gen) Halves() {
 // halves emits a function of rows of at least step numbers, of which start returns the conversion
 // of so many. The last ones of a row may be converted a second time.
 func (g *gen) halves(f spec.Function, step int, start func() func(src, low, high operand.Mem)) {
-	const ahead = 32 // rows: as many as kernels take at once
+	const ahead = 64 // rows: twice as many as kernels take at once
 	g.Kernel(f)
 	src, dst, lds, ldd := g.Slice("src"), g.Slice("dst"), g.Num("lds"), g.Num("ldd")
 	n, d, far := g.Num("n"), g.Num("d"), g.GP64()
@@ -50,19 +50,11 @@ func (g *gen) halves(f spec.Function, step int, start func() func(src, low, high
 	g.ADDQ(src, far)
 	convert := start()
 	loop.Times(g, n, "row", func() {
-		i, last := g.GP64(), g.GP64()
-		g.XORQ(i, i)
-		g.LEAQ(emit.At(d, -step), last)
-		g.Label("step")
-		g.PREFETCHT0(emit.Indexed(far, i, 1))
-		to := emit.Indexed(dst, i, 2)
-		convert(emit.Indexed(src, i, 1), to, to.Offset(g.VecBytes()))
-		g.ADDQ(operand.U32(step), i)
-		g.CMPQ(i, last)
-		g.JLE(operand.LabelRef("step"))
-		g.CMPQ(i, d)
-		g.MOVQ(last, i)
-		g.JNE(operand.LabelRef("step"))
+		g.wholeSteps(step, d, func(i reg.Register) {
+			g.PREFETCHT0(emit.Indexed(far, i, 1))
+			to := emit.Indexed(dst, i, 2)
+			convert(emit.Indexed(src, i, 1), to, to.Offset(g.VecBytes()))
+		})
 		g.ADDQ(lds, src)
 		g.ADDQ(lds, far)
 		g.LEAQ(emit.Indexed(dst, ldd, 2), dst)
@@ -98,8 +90,8 @@ func (g *gen) lookupAllE4M3() func(src operand.Mem) (lower, upper reg.VecVirtual
 }
 
 // lookupE4M3 looks up the sign and the upper bits of the exponent, and makes the lower byte of the
-// others. That is wrong for subnormals, and the NaN is a number. Both are mended by tables in which
-// numbers with an upper bit, which are all others, have 0.
+// others. That is wrong for subnormals, and the NaN is a number. A table mends both, in which numbers
+// with an upper bit, which are all others, have 0.
 func (g *gen) lookupE4M3() func(src operand.Mem) (lower, upper reg.VecVirtual) {
 	table := func(name string, entry func(i int) uint8) reg.VecVirtual {
 		v := g.Vec()
@@ -108,11 +100,16 @@ func (g *gen) lookupE4M3() func(src operand.Mem) (lower, upper reg.VecVirtual) {
 	}
 	normal := func(i int) [2]uint8 { return [2]uint8{uint8(i << 4), uint8(i>>4)&7 + 60} }
 	exponents := table("exponentsE4M3", func(i int) uint8 { return uint8(i)>>3<<7 | normal(i << 4)[1] })
-	mend := func(b int) func(i int) uint8 {
-		return func(i int) uint8 { return spec.BytesE4M3(i % 8)[b] ^ normal(i % 8)[b] }
+	mend := func(b int) func(i int) uint8 { // the NaN, then subnormals
+		return func(i int) uint8 {
+			if i < 7 {
+				return 0
+			}
+			x := (i - 8) & 0x7f
+			return spec.BytesE4M3(x)[b] ^ normal(x)[b]
+		}
 	}
-	subnormal := []reg.VecVirtual{table("lowerE4M3", mend(0)), table("upperE4M3", mend(1))}
-	nan := table("nanE4M3", func(int) uint8 { return spec.BytesE4M3(0x7f)[1] ^ normal(0x7f)[1] })
+	mended := []reg.VecVirtual{table("lowerE4M3", mend(0)), table("upperE4M3", mend(1))}
 	constant := func(x uint32) operand.Mem { return g.Constant(x * 0x01010101) }
 	return func(src operand.Mem) (lower, upper reg.VecVirtual) {
 		const order = 0xd8 // the middle two 8-byte words change places
@@ -123,13 +120,12 @@ func (g *gen) lookupE4M3() func(src operand.Mem) (lower, upper reg.VecVirtual) {
 		g.VPSHUFB(upper, exponents, upper)
 		g.VPSLLW(operand.Imm(4), x, lower)
 		g.VPAND(constant(0xf0), lower, lower)
+		g.Comment("0x77 for the NaN, then up to 0x7f for subnormals, at least 0x80 for others.")
+		g.VPADDB(constant(0x01), x, x)
 		g.VPAND(constant(0x7f), x, x)
-		g.VPADDB(constant(0x81), x, t) // 0 for the NaN
-		g.VPSHUFB(t, nan, t)
-		g.VPXOR(t, upper, upper)
-		g.VPADDB(constant(0x78), x, x) // 0x78 for 0, 0x80 for the first normal number
+		g.VPADDB(constant(0x77), x, x)
 		for b, v := range []reg.VecVirtual{lower, upper} {
-			g.VPSHUFB(x, subnormal[b], t)
+			g.VPSHUFB(x, mended[b], t)
 			g.VPXOR(t, v, v)
 		}
 		return lower, upper

@@ -10,8 +10,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The conversions of integers of 4 bits, two in a byte. With AVX-512 they are the kernels of AVX2:
-// a row is read from memory at a quarter of the bytes that it is written to cache with.
+// The conversions of integers of 4 bits, two in a byte. With AVX-512 those to and from float32 are
+// the kernels of AVX2: a row has a quarter of the bytes in memory that it has in the cache.
 
 // pairsOfVector are the bytes of a vector of widened numbers.
 const pairsOfVector = 4
@@ -50,46 +50,60 @@ func (g *gen) WidenInt4() {
 	})
 }
 
-// UnpackInt4 makes words of 16 bytes, moves the second half of a byte above the first, and gives
-// the bytes the sign of their four bits: (x xor 8) - 8.
+// UnpackInt4 makes words of 16 bytes, moves the second half of a byte above the first, and looks the
+// numbers up. With AVX-512 rows of less than a vector are left to AVX2.
 func (g *gen) UnpackInt4() {
-	if g.EVEX() {
-		return
-	}
 	g.Kernel(spec.UnpackInt4)
+	step := g.VecBytes() / 2
+	if g.EVEX() {
+		g.CMPQ(g.Argument("d"), operand.Imm(uint64(2*step)))
+		g.JL(operand.LabelRef("few"))
+	}
 	src, dst, lds, ldd := g.Slice("src"), g.Slice("dst"), g.Num("lds"), g.Num("ldd")
 	n, pairs := g.Num("n"), g.Num("d")
 	g.JumpIfZero(n, "end")
 	g.SHRQ(operand.Imm(1), pairs)
 	g.JZ(operand.LabelRef("end"))
-	low, sign := g.Vec(), g.Vec()
-	g.VMOVDQU(g.Constant(0x0f0f0f0f), low)
-	g.VMOVDQU(g.Constant(0x08080808), sign)
-	loop.Times(g, n, "row", func() {
-		g.elementsBy(16, "", pairs, func(i reg.Register) {
-			v, second := g.Vec(), g.Vec()
-			g.VPMOVZXBW(emit.Indexed(src, i, 1), v)
-			g.VPSLLW(operand.Imm(4), v, second)
+	low, numbers := g.Vec(), g.Vec()
+	g.VMOVUPS(g.Constant(0x0f0f0f0f), low)
+	g.VMOVUPS(g.Bytes("int4", func(i int) uint8 { return uint8(int8(i<<4) >> 4) }), numbers)
+	vector := func(i reg.Register) {
+		v, second := g.Vec(), g.Vec()
+		g.VPMOVZXBW(emit.Indexed(src, i, 1), v)
+		g.VPSLLW(operand.Imm(4), v, second)
+		if g.EVEX() {
+			const aOrBAndC = 0xa8
+			g.VPTERNLOGD(operand.U8(aOrBAndC), low, second, v)
+		} else {
 			g.VPOR(second, v, v)
 			g.VPAND(low, v, v)
-			g.VPXOR(sign, v, v)
-			g.VPSUBB(sign, v, v)
-			g.VMOVDQU(v, emit.Indexed(dst, i, 2))
-		}, func(i reg.Register) {
-			first, second := g.GP32(), g.GP32()
-			g.MOVBLSX(emit.Indexed(src, i, 1), second)
-			g.MOVL(second, first)
-			g.SHLL(operand.Imm(28), first)
-			g.SARL(operand.Imm(28), first)
-			g.SARL(operand.Imm(4), second)
-			g.MOVB(first.As8(), emit.Indexed(dst, i, 2))
-			g.MOVB(second.As8(), emit.Indexed(dst, i, 2).Offset(1))
-		})
+		}
+		g.VPSHUFB(v, numbers, v)
+		g.VMOVUPS(v, emit.Indexed(dst, i, 2))
+	}
+	loop.Times(g, n, "row", func() {
+		if g.EVEX() {
+			g.wholeSteps(step, pairs, vector)
+		} else {
+			g.elementsBy(step, "", pairs, vector, func(i reg.Register) {
+				first, second := g.GP32(), g.GP32()
+				g.MOVBLSX(emit.Indexed(src, i, 1), second)
+				g.MOVL(second, first)
+				g.SHLL(operand.Imm(28), first)
+				g.SARL(operand.Imm(28), first)
+				g.SARL(operand.Imm(4), second)
+				g.MOVB(first.As8(), emit.Indexed(dst, i, 2))
+				g.MOVB(second.As8(), emit.Indexed(dst, i, 2).Offset(1))
+			})
+		}
 		g.ADDQ(lds, src)
 		g.ADDQ(ldd, dst)
 	})
 	g.Label("end")
 	g.Return()
+	if g.EVEX() {
+		g.toAVX2(spec.UnpackInt4)
+	}
 }
 
 // QuantizeInt4 follows QuantizeInt8. The scale is an eighth of the largest magnitude, negative if a

@@ -112,8 +112,8 @@ func (m *vnniMany) emit() {
 	g.Label("few")
 }
 
-// begin goes on to few unless the call is one of these, and makes room on the stack: from a line
-// on, numbers, rows of a tile, and blocks.
+// begin jumps to few unless the call has many rows and a whole panel, and makes room on the stack:
+// for numbers, and from a line on for rows of a tile and blocks.
 func (m *vnniMany) begin() {
 	g, t := m.g, m.int8Gemmer
 	few := operand.LabelRef("few")
@@ -378,8 +378,7 @@ func (m *vnniMany) block() {
 		m.acc[0] = m.sums(0, 0, manyWords)
 	} else {
 		m.acc[1] = m.sums(1, 0, manyWords/2)
-		m.scaleSecond()
-		m.acc[0] = m.sums(0, manyWords/2, manyWords)
+		m.g.Interleave(func() { m.acc[0] = m.sums(0, manyWords/2, manyWords) }, m.scaleSecond)
 	}
 	for v := range manyVectors {
 		m.addVector(v)
@@ -481,7 +480,7 @@ func (m *vnniMany) addVector(v int) {
 	}
 }
 
-// addGroups makes a vector of sums those of both groups.
+// addGroups adds the sums of the second group to a vector of sums of the first.
 func (m *vnniMany) addGroups(sums []reg.VecVirtual, v int) {
 	g, scale := m.g, m.head(manyInteger, v)
 	for i, s := range sums {

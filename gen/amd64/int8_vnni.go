@@ -33,7 +33,7 @@ func (vnniDot) prepare(*int8Gemmer) {}
 
 func (d vnniDot) sums(t *int8Gemmer, name string) {
 	g := t.g
-	x := g.rowsFrom(t.x, t.ldx, t.rows)
+	x := t.tileRows(t.x, t.ldx)
 	g.CMPQ(t.which, operand.Imm(uint64(ukernel.S4)))
 	g.JL(operand.LabelRef(name + "eight"))
 	g.JG(operand.LabelRef(name + "minima"))

@@ -136,11 +136,11 @@ func mutate(p *harness.Prover, a *harness.Architecture, n, workers int) {
 		case m.Found != "":
 			found++
 		default:
-			fmt.Printf("not found: %s %s: %s becomes %s\n", m.Kernel.Override(), m.Kernel.Name(), m.From, m.To)
+			fmt.Printf("not found: %s %s: %s becomes %s\n    %s\n", m.Kernel.Override(), m.Kernel.Name(), m.From, m.To, m.Why)
 		}
 		made++
 	}
-	fmt.Printf("%s: %d of %d mistakes found\n", a.GOARCH, found, made)
+	fmt.Printf("%s: %d of %d mistakes found, %d are none\n", a.GOARCH, found, made, made-found)
 }
 
 // exhaustAll tries all values of lemmas, the short ones first, and adds a line to the record for

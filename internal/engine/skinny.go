@@ -207,14 +207,14 @@ func halfValues(t *tile, o []float32, lo, n int, p []float32, load bool) int {
 }
 
 // wholeGroups are the columns that kernels for values of narrow types take: lastValues takes the
-// others.
-func wholeGroups(dv int) int { return dv &^ (ukernel.SkinnyGroup - 1) }
+// others, if there are any.
+func wholeGroups(dv int) int { return dv &^ (tier.NarrowStep - 1) }
 
 // lastValues computes the columns after whole groups. A group at the end of the rows is widened.
 func (t *tile) lastValues(o []float32, lo, n int, p []float32, load bool) {
 	const group = ukernel.SkinnyGroup
 	dv := t.job.dv()
-	if left := dv % group; left > 0 {
+	if left := dv % tier.NarrowStep; left > 0 {
 		v := t.values().LastColumns(t.Head, lo, n, group)
 		t.job.tier.Skinny().PV(o[dv-left:], dv, v[group-left:], group, p, t.Lanes, t.N, n, left, load, v, 0)
 	}

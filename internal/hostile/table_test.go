@@ -262,6 +262,8 @@ var table = []entry{
 	{name: "kvcache.New", f: kvcache.New, args: list(kvcache.Config{Layers: 2, Heads: 2, HeadSize: 4, ValueSize: 6, PageSize: 3, Pages: 6, Window: 4})},
 	{name: "kvcache.New", f: kvcache.New, args: list(kvcache.Config{Layers: 1, Heads: 2, HeadSize: 4, KeyType: kernel.Int8, ValueType: kernel.Int8, Group: 2, PageSize: 3, Pages: 6, Layout: kvcache.LayoutNHD})},
 	{name: "kvcache.NewOf", f: kvcache.NewOf, args: list([]kvcache.Config{{Layers: 2, Heads: 2, HeadSize: 4, PageSize: 3, Pages: 6}, {Layers: 1, Heads: 1, HeadSize: 8, PageSize: 3, Pages: 6}})},
+	{name: "kvcache.NewLayouts", f: kvcache.NewLayouts, args: list([][]kvcache.Config{{{Layers: 2, Heads: 2, HeadSize: 4, PageSize: 3, Pages: 6}}, {{Layers: 1, Heads: 1, HeadSize: 8, PageSize: 3, Pages: 6}}})},
+	{name: "kvcache.LayoutsPageBytes", f: kvcache.LayoutsPageBytes, args: list([][]kvcache.Config{{{Heads: 2, HeadSize: 4, PageSize: 3}}, {{Heads: 1, HeadSize: 8, PageSize: 3}}})},
 	{name: "kvcache.Config.PageBytes", f: kvcache.Config.PageBytes, args: list(kvcache.Config{Layers: 2, Heads: 2, HeadSize: 4, ValueSize: 6, PageSize: 3, Pages: 6, Window: 4})},
 	{name: "kvcache.NewWithMemory", f: kvcache.NewWithMemory, args: func(w *world) []any {
 		return []any{[]kernel.Tensor{w.tensor(6, 2, 3, 4), w.tensor(6, 1, 3, 4)}, []kernel.Tensor{w.tensor(6, 2, 3, 2), w.tensor(6, 1, 3, 5)}, 4}

@@ -7,7 +7,7 @@ import (
 
 // WarmGain is how many times less work pays for one more thread if its worker spins already. A
 // worker that sleeps must be woken first.
-const WarmGain = 8
+const WarmGain = 16
 
 // Oversubscription is the most threads of a call for each processor.
 const Oversubscription = 8

@@ -4,8 +4,8 @@ package tier
 
 import "github.com/attn-go/attn/internal/ukernel"
 
-// NarrowStep divides the columns of SkinnyKernels.QKF16, QKBF16 and QKInt8, which there are none
-// of.
+// NarrowStep divides the columns of SkinnyKernels' kernels for float16, bfloat16 and int8, which
+// there are none of.
 const NarrowStep = ukernel.SkinnyGroup
 
 // archTiers returns no tier: there is no assembly for this architecture, or the build

@@ -36,8 +36,8 @@ type SkinnyKernels struct {
 	PV func(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, next []float32, far int)
 
 	// QK and PV for K or V of another type, given as in Converters and widened in registers. d and
-	// dv are multiples of SkinnyGroup; where tier.NarrowStep is 1, d is any number from SkinnyGroup
-	// on. Where a tier has none for a type, K and V are widened before the call.
+	// dv are SkinnyGroup or more, multiples of tier.NarrowStep. Where a tier has none for a type, K
+	// and V are widened before the call.
 	QKF16, QKBF16 func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, next []uint16, far int)
 	PVF16, PVBF16 func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, next []uint16, far int)
 

@@ -187,7 +187,7 @@ func TestAheadErrors(t *testing.T) {
 			t.Errorf("%s: %v", where, err)
 		}
 	}
-	if bytes, err := m.AheadBytes(); err != nil || bytes != len(m.ahead.layout.slots)*m.options.PageSize*m.config.KVHeads*m.config.HeadSize*2*4 {
+	if bytes, err := m.AheadBytes(); err != nil || bytes != len(m.ahead.layout.places)*m.options.PageSize*m.config.KVHeads*m.config.HeadSize*2*4 {
 		t.Errorf("a page takes %d bytes: %v", bytes, err)
 	}
 	if bytes, err := without.AheadBytes(); err != nil || bytes != 0 {

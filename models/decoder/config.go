@@ -109,16 +109,7 @@ func (m *Model) AheadBytes() (int, error) {
 }
 
 // PageBytes returns the memory of a page of a session. A text needs [Model.Pages] of them.
-func (m *Model) PageBytes() (sum int, err error) {
-	for _, c := range m.layout.slots {
-		n, err := c.PageBytes()
-		if err != nil {
-			return 0, err
-		}
-		sum += n
-	}
-	return sum, nil
-}
+func (m *Model) PageBytes() (int, error) { return m.layout.pageBytes() }
 
 // kept returns how many numbers a token has in the caches of all layers.
 func (n *network) kept() (sum int64) {

@@ -112,7 +112,7 @@ func (e *embedder) batch(ctx context.Context, m *Model, batch []int, ids [][]int
 
 // session returns a session without texts whose cache has so many pages.
 func (e *embedder) session(m *Model, pages int) (*Session, error) {
-	if s, ok := e.free.Get().(*Session); ok && s.cache.FreePages() >= pages {
+	if s, ok := e.free.Get().(*Session); ok && s.FreePages() >= pages {
 		s.model = m
 		return s, nil
 	}

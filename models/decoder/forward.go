@@ -240,7 +240,7 @@ func (s *Session) pass(ctx context.Context) error {
 // have left behind, but not before pages lack.
 func (s *Session) extend() error {
 	for i, t := range s.texts {
-		if !s.KeepWindows && t.kv.count(s.counts[i], s.cache.PageSize()) > s.model.layout.pages(t.kv.Len()+s.counts[i]) {
+		if !s.KeepWindows && t.kv.count(s.counts[i], s.model.options.PageSize) > s.model.layout.pages(t.kv.Len()+s.counts[i]) {
 			t.Trim()
 		}
 	}

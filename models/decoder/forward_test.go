@@ -149,8 +149,8 @@ func forks(t *testing.T, m *Model, tokens, other []int32, check func(what string
 	free := s.FreePages()
 	a.Free()
 	f.Free()
-	if s.FreePages() <= free || s.cache.FreePages() != 3*((len(tokens)+50+15)/16) {
-		t.Errorf("%d pages are free in the end", s.cache.FreePages())
+	if s.FreePages() <= free || s.FreePages() != 3*((len(tokens)+50+15)/16) {
+		t.Errorf("%d pages are free in the end", s.FreePages())
 	}
 }
 

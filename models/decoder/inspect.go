@@ -64,7 +64,8 @@ func (n *network) describe(v *inventory.Inventory) {
 // textMemory returns how many bytes a text of so many tokens takes in a cache of float32.
 func (n *network) textMemory(tokens int) int64 {
 	l := n.layoutOf(&Options{Context: tokens, PageSize: defaultPage})
-	return int64(l.pages(tokens)) * int64(defaultPage) * 4 * n.kept() / int64(len(l.windows))
+	page, _ := l.pageBytes() // of sizes that are checked
+	return int64(l.pages(tokens)) * int64(page)
 }
 
 // errDry ends the loading of a model of which nothing is read.

@@ -8,9 +8,10 @@ import (
 )
 
 // Layers with a window need the keys and values of fewer tokens than others. So the layers of a
-// model form groups: layers of a group have one window, and a text has a list of pages for each
-// group, see [pages]. All groups have as many layers, so that a page fits any of them: they take
-// pages from one cache.
+// model form groups: layers of a group have one window and equal heads, and a text has a list of
+// pages for each group, see [pages]. A page has room for the layers of any group, see
+// [kvcache.NewLayouts]: where heads differ in size, groups have so many layers that their pages
+// take about as much memory.
 //
 // Pages that no later token sees stay as long as the text has no more pages than [Model.Pages]
 // says, as a fork or a truncated text may want them. With Session.KeepWindows they stay until
@@ -18,68 +19,93 @@ import (
 
 // A layout says where a session keeps the keys and values of each layer.
 type layout struct {
-	slots   []kvcache.Config // of the layers of a group
-	windows []int            // of each group: how many tokens a query sees, its own included; 0 means all
-	places  []engine.Place   // of the layers that keep keys and values
-	page    int              // tokens
+	groups  [][]kvcache.Config // the layers of each group
+	windows []int              // of each group: how many tokens a query sees, its own included; 0 means all
+	places  []engine.Place     // of the layers that keep keys and values
+	page    int                // tokens
 }
 
 // windowSlack is how many tokens more than a window sees stay of it, so that wrong guesses can be
 // taken back.
 const windowSlack = 64
 
-// layoutOf returns the layout of a model. There is one group without a window where no text would
-// take fewer pages with several, and where layers differ in more than the window: a page would not
-// fit all of them.
+// A kind is the layers that have one window and equal heads.
+type kind struct {
+	kvcache.Config
+	window int
+	layers []int
+	bytes  int // of a page of one layer
+	pages  int // that the longest text needs for a layer
+}
+
+// layoutOf returns the layout of a model: the one with which a text of the whole context takes the
+// least memory, and of several that with the fewest groups. Where no window saves any, there is
+// one group.
 func (n *network) layoutOf(o *Options) layout {
 	configs, windows := n.caches(o, 0), n.keptWindows()
 	l := layout{page: o.PageSize}
+	kinds, whole, sees := []*kind{}, int64(0), false
 	for i, w := range windows {
 		if l.windowed(w) >= l.whole(o.Context) {
-			windows[i] = 0
+			w = 0
 		}
-	}
-	if len(windows) == 0 {
-		l.windows = []int{0} // of a model that keeps nothing, which has no session
-	}
-	kinds := slices.Compact(slices.Sorted(slices.Values(windows)))
-	if len(kinds) > 1 && slices.ContainsFunc(configs, func(c kvcache.Config) bool { return c != configs[0] }) {
-		clear(windows)
-		kinds = []int{0}
-	}
-	size := 0 // of a group: what divides the number of layers of each kind
-	for _, kind := range kinds {
-		count := 0
-		for _, w := range windows {
-			if w == kind {
-				count++
+		at := slices.IndexFunc(kinds, func(k *kind) bool { return k.window == w && k.Config == configs[i] })
+		if at < 0 {
+			at = len(kinds)
+			bytes, err := configs[i].PageBytes()
+			if err != nil { // which the session returns
+				return l.together(configs)
 			}
+			kinds = append(kinds, &kind{configs[i], w, nil, bytes, l.pagesOf(w, o.Context)})
 		}
-		size = divisor(size, count)
+		kinds[at].layers = append(kinds[at].layers, i)
+		whole += int64(kinds[at].bytes)
+		sees = sees || w > 0
 	}
-	l.slots, l.places = configs[:size], make([]engine.Place, len(configs))
-	for _, kind := range kinds {
-		slot := size
-		for i, w := range windows {
-			if w != kind {
+	best, least := 0, whole*int64(l.whole(o.Context))
+	for _, k := range kinds {
+		for count := range k.layers {
+			page, pages := (1+count)*k.bytes, int64(0)
+			for _, k := range kinds {
+				pages += int64(k.pages * k.groups(page))
+			}
+			if slices.ContainsFunc(kinds, func(k *kind) bool { return k.bytes > page }) || !sees {
 				continue
 			}
-			if slot == size {
-				l.windows, slot = append(l.windows, kind), 0
+			if sum := int64(page) * pages; sum < least || sum == least && page > best {
+				best, least = page, sum
 			}
-			l.places[i] = engine.Place{Group: len(l.windows) - 1, Layer: slot}
-			slot++
+		}
+	}
+	if best == 0 {
+		return l.together(configs)
+	}
+	l.places = make([]engine.Place, len(configs))
+	slices.SortStableFunc(kinds, func(a, b *kind) int { return a.window - b.window })
+	for _, k := range kinds {
+		for part := range slices.Chunk(k.layers, best/k.bytes) {
+			for slot, layer := range part {
+				l.places[layer] = engine.Place{Group: len(l.groups), Layer: slot}
+			}
+			l.groups, l.windows = append(l.groups, slices.Repeat([]kvcache.Config{k.Config}, len(part))), append(l.windows, k.window)
 		}
 	}
 	return l
 }
 
-// divisor returns the greatest common divisor.
-func divisor(a, b int) int {
-	for b > 0 {
-		a, b = b, a%b
+// together puts all layers into one group without a window.
+func (l layout) together(configs []kvcache.Config) layout {
+	l.groups, l.windows = [][]kvcache.Config{configs}, []int{0}
+	for i := range configs {
+		l.places = append(l.places, engine.Place{Layer: i})
 	}
-	return a
+	return l
+}
+
+// groups returns how many groups the layers of a kind form with pages of so many bytes.
+func (k *kind) groups(page int) int {
+	size := max(1, page/k.bytes)
+	return (len(k.layers) + size - 1) / size
 }
 
 // keptWindows returns how far the queries see that read what a layer keeps, for each layer that
@@ -117,25 +143,64 @@ func (l *layout) windowed(window int) int {
 	return l.whole(l.page - 1 + window - 1 + windowSlack + chunk)
 }
 
+// pagesOf returns the number of pages that a text of so many tokens needs in a group with a window.
+func (l *layout) pagesOf(window, tokens int) int {
+	if window > 0 {
+		return min(l.whole(tokens), l.windowed(window))
+	}
+	return l.whole(tokens)
+}
+
 // pages returns the number of pages that a text of so many tokens needs in all groups.
 func (l *layout) pages(tokens int) (sum int) {
 	for _, w := range l.windows {
-		n := l.whole(tokens)
-		if w > 0 {
-			n = min(n, l.windowed(w))
+		sum += l.pagesOf(w, tokens)
+	}
+	return sum
+}
+
+// caches returns a cache for each group, with so many pages that they share.
+func (l *layout) caches(pages int) ([]*kvcache.Cache, error) {
+	groups := make([][]kvcache.Config, len(l.groups))
+	for i, group := range l.groups {
+		groups[i] = slices.Clone(group)
+		for j := range group {
+			groups[i][j].Pages = pages
+		}
+	}
+	if len(groups) > 1 {
+		return kvcache.NewLayouts(groups)
+	}
+	one, err := kvcache.NewOf(groups[0])
+	return []*kvcache.Cache{one}, err
+}
+
+// pageBytes returns the memory of a page.
+func (l *layout) pageBytes() (sum int, err error) {
+	if len(l.groups) > 1 {
+		return kvcache.LayoutsPageBytes(l.groups)
+	}
+	return bytesOf(l.groups[0])
+}
+
+// bytesOf returns the memory of a page of some layers.
+func bytesOf(layers []kvcache.Config) (sum int, err error) {
+	for _, c := range layers {
+		n, err := c.PageBytes()
+		if err != nil {
+			return 0, err
 		}
 		sum += n
 	}
-	return sum
+	return sum, nil
 }
 
 // pages are the keys and values of a text, a sequence for each group of layers.
 type pages []*kvcache.Sequence
 
-func newPages(c *kvcache.Cache, groups int) pages {
-	p := make(pages, groups)
-	for i := range p {
-		p[i] = c.NewSequence()
+func newPages(caches []*kvcache.Cache) (p pages) {
+	for _, c := range caches {
+		p = append(p, c.NewSequence())
 	}
 	return p
 }
@@ -162,11 +227,11 @@ func (p pages) cover(n int, windows []int) bool {
 }
 
 // fork shares the first n tokens, which are covered, or none.
-func (p pages) fork(n int, c *kvcache.Cache) (pages, error) {
+func (p pages) fork(n int, caches []*kvcache.Cache) (pages, error) {
 	fork := make(pages, len(p))
 	for i, s := range p {
 		if n == 0 && s.Start() > 0 {
-			fork[i] = c.NewSequence()
+			fork[i] = caches[i].NewSequence()
 			continue
 		}
 		var err error
@@ -178,11 +243,11 @@ func (p pages) fork(n int, c *kvcache.Cache) (pages, error) {
 }
 
 // truncate leaves the first n tokens, which are covered, or none.
-func (p pages) truncate(n int, c *kvcache.Cache) error {
+func (p pages) truncate(n int, caches []*kvcache.Cache) error {
 	for i, s := range p {
 		if n == 0 && s.Start() > 0 {
 			s.Free()
-			p[i] = c.NewSequence()
+			p[i] = caches[i].NewSequence()
 		} else if err := s.Truncate(n); err != nil {
 			return err
 		}

@@ -51,18 +51,29 @@ func (l *loader) guesses(layer int) bool {
 }
 
 // guessing counts the layers of the files that guess further tokens, under a name that says what
-// reads them: of a generator the option MTP takes the first one.
+// reads them: of a generator the option MTP takes the first one. Layers of Qwen's names are counted
+// by their numbers.
 func (l *loader) guessing(m *arch.Model, u use) (name string, n int) {
 	for i := range m.More {
 		if l.guesses(len(m.Layers) + i) {
 			n++
 		}
 	}
-	if n == 0 && slices.ContainsFunc(l.Names(), func(name string) bool { return strings.HasPrefix(strings.TrimPrefix(name, "model."), "mtp.") }) {
-		n = 1
+	if n == 0 {
+		numbers := map[string]bool{}
+		for _, name := range l.Names() {
+			if rest, ok := strings.CutPrefix(strings.TrimPrefix(name, "model."), "mtp.layers."); ok {
+				layer, _, _ := strings.Cut(rest, ".")
+				numbers[layer] = true
+			}
+		}
+		n = len(numbers)
 	}
-	if u != generates || m.Ahead() == nil {
+	switch {
+	case u != generates || m.Ahead() == nil:
 		return "guessing layers, which nothing reads", n
+	case n > 1:
+		return "guessing layers, the first one read with -mtp", n
 	}
 	return "guessing layers, read with -mtp", n
 }

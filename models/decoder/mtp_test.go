@@ -349,6 +349,32 @@ func TestMTPInspected(t *testing.T) {
 	}
 }
 
+// TestMTPFurther: further layers are counted, and passed over, with and without the option.
+func TestMTPFurther(t *testing.T) {
+	v := tinyfolders.Read(t, tinyFolder("qwen3_5_text-2")).AddAhead()
+	for _, name := range slices.Clone(v.Names) {
+		if rest, ok := strings.CutPrefix(name, "mtp.layers.0."); ok {
+			v.Set("mtp.layers.1."+rest, v.All[name].Data, v.All[name].Shape...)
+		}
+	}
+	dir := v.Write()
+	for _, mtp := range []bool{false, true} {
+		if _, err := Load(dir, Options{MTP: mtp}); err != nil {
+			t.Errorf("MTP %v: %v", mtp, err)
+		}
+	}
+	x, err := open(dir, generates, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, n := x.guessing(x.arch, generates); name != "guessing layers, the first one read with -mtp" || n != 2 {
+		t.Errorf("%s %d", name, n)
+	}
+	if err := x.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestMTPKept: layers that are kept without the one that guesses are not all of a load with it.
 func TestMTPKept(t *testing.T) {
 	dir := tinyfolders.Read(t, tinyFolder("glm4_moe-25")).AddAhead().Write()

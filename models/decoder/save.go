@@ -132,15 +132,20 @@ func (t *Text) loadKeys(n int, data []byte, size int) error {
 	if err := s.extend(); err != nil {
 		return err
 	}
-	data, part := data[:max(0, size)], max(0, size)/len(t.kv)
+	data = data[:max(0, size)]
 	for i, sequence := range t.kv {
-		mine := data[i*part:]
-		if i < len(t.kv)-1 { // of the last one, with what is too much
-			mine = mine[:part]
+		mine := len(data) // of the last group, with what is too much
+		if i < len(t.kv)-1 {
+			page, err := bytesOf(s.model.layout.groups[i])
+			if err != nil {
+				return err
+			}
+			mine = min(mine, n*page/s.model.options.PageSize)
 		}
-		if err := sequence.Load(mine); err != nil {
+		if err := sequence.Load(data[:mine]); err != nil {
 			return errors.Join(err, t.cutKeys(t.Len()))
 		}
+		data = data[mine:]
 	}
 	return nil
 }

@@ -19,10 +19,10 @@ type Session struct {
 	// keys and values before a text has more pages than [Model.Pages] says.
 	KeepWindows bool
 
-	model *Model
-	cache *kvcache.Cache
-	pages engine.Paged // of the texts of a pass
-	chunk int          // the most tokens of a pass
+	model  *Model
+	caches []*kvcache.Cache // of each group of layers
+	pages  engine.Paged     // of the texts of a pass
+	chunk  int              // the most tokens of a pass
 
 	// Of a call.
 	logits  []float32
@@ -71,21 +71,17 @@ func (m *Model) Pages(tokens int) int { return m.layout.pages(tokens) }
 
 // newSession returns a session with a cache of so many pages.
 func (m *Model) newSession(pages int) (*Session, error) {
-	slots := slices.Clone(m.layout.slots)
-	for i := range slots {
-		slots[i].Pages = pages
-	}
-	cache, err := kvcache.NewOf(slots)
+	caches, err := m.layout.caches(pages)
 	if err != nil {
 		return nil, fmt.Errorf("decoder: cache: %w", err)
 	}
-	s := &Session{model: m, cache: cache, chunk: chunk, pagesInAll: pages}
+	s := &Session{model: m, caches: caches, chunk: chunk, pagesInAll: pages}
 	s.tokens.Cache = &s.pages
 	s.pages.Hadamard = m.options.hadamardOf(m.caches(&m.options, 0))
 	for _, keeper := range m.layers.Places() {
 		s.pages.Places = append(s.pages.Places, m.layout.places[min(keeper, len(m.layout.places)-1)]) // others have none
 	}
-	for range m.layout.windows {
+	for _, cache := range caches {
 		group, err := cache.NewBatch()
 		if err != nil {
 			return nil, err
@@ -99,7 +95,7 @@ func (m *Model) newSession(pages int) (*Session, error) {
 func (s *Session) Model() *Model { return s.model }
 
 // FreePages returns the number of pages of the cache that no text uses, see [Model.Pages].
-func (s *Session) FreePages() int { return s.cache.FreePages() }
+func (s *Session) FreePages() int { return s.caches[0].FreePages() }
 
 // A Text is a text in a [Session]: tokens with their keys and values.
 type Text struct {
@@ -118,7 +114,7 @@ type Text struct {
 
 // NewText returns a text without tokens.
 func (s *Session) NewText() *Text {
-	return &Text{session: s, kv: newPages(s.cache, len(s.pages.Groups))}
+	return &Text{session: s, kv: newPages(s.caches)}
 }
 
 // Len returns the number of tokens.
@@ -135,7 +131,7 @@ func (t *Text) Fork(n int) (*Text, error) {
 	if err := t.checkLength(n); err != nil {
 		return nil, err
 	}
-	kv, err := t.kv.fork(t.keys(n), t.session.cache)
+	kv, err := t.kv.fork(t.keys(n), t.session.caches)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +177,7 @@ func (t *Text) keys(n int) int {
 }
 
 // cutKeys leaves the keys that are kept if the first n tokens are.
-func (t *Text) cutKeys(n int) error { return t.kv.truncate(t.keys(n), t.session.cache) }
+func (t *Text) cutKeys(n int) error { return t.kv.truncate(t.keys(n), t.session.caches) }
 
 // Trim drops the keys and values that no later token of the text sees, in layers with a window, and
 // tells whether there were some. Where the text is then forked or truncated at an earlier token,

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
-	engine "github.com/attn-go/attn/models/internal/network"
+	"github.com/attn-go/attn/kvcache"
 )
 
 // windowFolders are models all or some of whose layers see a window of 16 tokens, with the windows
@@ -16,12 +16,13 @@ var windowFolders = []struct {
 	groups []int
 }{
 	{"mistral-2", []int{16}}, {"gemma2-2", []int{0, 16}}, {"gpt_oss-32", []int{0, 16, 16}}, {"ministral-2", []int{0, 16}},
-	{"olmo3-67", []int{0, 16, 16, 16}}, {"cohere2-6", []int{0, 16}},
-	{"gemma4-67", []int{0}}, // whose layers differ in the size of heads
+	{"olmo3-67", []int{0, 16, 16, 16}}, {"cohere2-6", []int{0, 16}}, {"gemma3n-67", []int{0, 16, 16}},
+	{"gemma4-67", []int{0, 16}}, // whose full layer has heads of 4 times the size, so that both layers with a window lie in one page
+	{"gemma4-moe-41", []int{0, 16}},
 }
 
 // windowContext is more tokens than the windows need pages for.
-const windowContext = 1200
+const windowContext = 1600
 
 func loadWindows(t *testing.T, name string, o Options) *Model {
 	o.PageSize, o.Context = 16, windowContext
@@ -31,10 +32,7 @@ func loadWindows(t *testing.T, name string, o Options) *Model {
 // keepingAll returns the model with a cache that keeps all tokens in all layers.
 func keepingAll(m *Model) *Model {
 	all := *m
-	all.layout = layout{slots: m.caches(&m.options, 0), windows: []int{0}, page: m.options.PageSize}
-	for i := range all.layout.slots {
-		all.layout.places = append(all.layout.places, engine.Place{Layer: i})
-	}
+	all.layout = layout{page: m.options.PageSize}.together(m.caches(&m.options, 0))
 	return &all
 }
 
@@ -70,14 +68,25 @@ func TestWindowPages(t *testing.T) {
 			}
 			near := 0 // layers with a window
 			for _, place := range m.layout.places {
-				if x.groups[place.Group] > 0 {
+				if m.layout.windows[place.Group] > 0 {
 					near++
 				}
 			}
-			layer, whole, windowed := bytes(all)/len(all.layout.slots), windowContext/16, (15+15+64+512+15)/16
-			want := layer / whole * ((len(all.layout.slots)-near)*whole + near*windowed)
-			if x.name == "gemma4-67" { // it keeps all tokens
-				want = bytes(all)
+			layers := len(all.layout.places)
+			layer, whole, windowed := bytes(all)/layers, windowContext/16, (15+15+64+512+15)/16
+			want := layer / whole * ((layers-near)*whole + near*windowed)
+			if heads := all.layout.groups[0]; heads[0] != heads[layers-1] { // a page has room for the larger group
+				larger, groups := heads[2:], whole+windowed // the layer without a window
+				if x.name == "gemma4-moe-41" && kind == kernel.Float32 {
+					larger = []kvcache.Config{heads[0], heads[2]}
+				} else if x.name == "gemma4-moe-41" { // whose layers without a window are smaller, so that the others have two groups
+					larger, groups = []kvcache.Config{heads[1], heads[3]}, whole+2*windowed
+				}
+				page, err := bytesOf(larger)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want = page * groups
 			}
 			if got := bytes(m); got != want {
 				t.Errorf("%s: %d bytes for a text, want %d of %d", x.name, got, want, bytes(all))

@@ -1,10 +1,12 @@
 package encoder
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
@@ -12,6 +14,7 @@ import (
 	"github.com/attn-go/attn/models/internal/ggufwriter"
 	"github.com/attn-go/attn/models/internal/tensors"
 	"github.com/attn-go/attn/models/reranking"
+	"github.com/attn-go/attn/models/safetensors"
 )
 
 // ggufFolder has GGUF files of models of testdata/tiny, with weights of float32; see gguf.py there.
@@ -107,6 +110,56 @@ func untyped(t *testing.T, path string) *reranking.Reranker {
 	}
 	p.Typed = false
 	return reranking.New(*p)
+}
+
+// TestGGUFExperts: a file of nomic with experts has the bits of the folder that it was made of, with
+// the mean of all tokens, once that adds nothing to the sum of experts.
+func TestGGUFExperts(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../testdata/tiny/nomic-moe-4")); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "model.safetensors")
+	f, err := safetensors.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var all []safetensors.Tensor
+	added := 0
+	for _, name := range f.Names() {
+		x, err := f.Float32(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, ".experts.bias") {
+			clear(x)
+			added++
+		}
+		info, _ := f.Info(name)
+		all = append(all, safetensors.Tensor{Name: name, Shape: info.Shape, Data: x})
+	}
+	var file bytes.Buffer
+	err = errors.Join(safetensors.Write(&file, nil, all), os.WriteFile(path, file.Bytes(), 0o666),
+		os.WriteFile(filepath.Join(dir, "1_Pooling", "config.json"), []byte(`{"word_embedding_dimension": 24, "pooling_mode": "mean"}`), 0o666))
+	if err != nil || added != 2 {
+		t.Fatal(added, err)
+	}
+	var vectors [2][][]float32
+	for i, path := range []string{filepath.Join(ggufFolder, "nomic-moe-4.gguf"), dir} {
+		e, err := Load(path, LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if vectors[i], err = e.EmbedTokens(t.Context(), readTiny(t, "../testdata/tiny/nomic-moe-4").IDs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, v := range vectors[0] {
+		if !equalBits(v, vectors[1][i]) {
+			t.Errorf("text %d: the file gives %v, the folder %v", i, v[:3], vectors[1][i][:3])
+		}
+	}
 }
 
 // FuzzGGUF: a file that is changed is a model or an error, with memory of its size.

@@ -44,7 +44,7 @@ func Architectures() (folders, files []string) {
 //	colbert_linear.pt    if there is one: its vectors of tokens, see [embedding.Embedder.DocumentVectors]. Nothing of these
 //	                     files or of pytorch_model.bin is run
 //
-// and a GGUF file the architecture bert, jina-bert-v2 or nomic-bert, weights of any type that
+// and a GGUF file the architecture bert, jina-bert-v2, nomic-bert or nomic-bert-moe, weights of any type that
 // package gguf converts, a tokenizer and a pooling. Its vectors are divided by their L2 norm. Files
 // of bert do not name the activation, which is GELU as BERT has it.
 //

@@ -29,7 +29,7 @@ type KeyColumn func() reg.VecVirtual
 // A WordByte is a byte in the words of int8.
 type WordByte struct {
 	number     int        // 0 is the lowest
-	mask, sign operand.Op // AVX-512, the lower two
+	mask, sign operand.Op // of the lower two
 }
 
 // HalvesOrder is the operand order of WidenWords.
@@ -58,13 +58,10 @@ func (g *Gen) WidenWords(x reg.VecVirtual, order operand.Op) []KeyColumn {
 	}}
 }
 
-// WordBytes returns the four bytes of a word. With 32 registers the lower two have constants: the
-// byte with its sign flipped, i+128, becomes the last bits of the mantissa of 2^23, or 2^15. The
-// result is the power of two plus i+128.
+// WordBytes returns the four bytes of a word. The lower two have constants: the byte with its sign
+// flipped, i+128, becomes the last bits of the mantissa of 2^23, or 2^15. The result is the power of
+// two plus i+128.
 func (g *Gen) WordBytes() []WordByte {
-	if !g.EVEX() {
-		return []WordByte{{number: 0}, {number: 1}, {number: 2}, {number: 3}}
-	}
 	const sign0, sign1 = 0x4b000080, 0x47008000 // 2^23+128, 2^15+128
 	return []WordByte{
 		{0, g.AtHand(g.Constant(0xff)), g.AtHand(g.Constant(sign0))},
@@ -75,14 +72,19 @@ func (g *Gen) WordBytes() []WordByte {
 
 // WidenByte returns a byte of words, an int8, as float32. For the highest byte it may overwrite
 // words. Without constants it shifts the byte up and then, with its sign, down; the upper two need
-// a shift anyway. On Zen 4 shifts and the conversion are executed on ports without FMAs, logical
-// instructions are not.
+// a shift anyway. Shifts and the conversion take ports that FMAs need, on Golden Cove with AVX2, or
+// do not, on Zen 4. Logical instructions and differences are executed on others as well.
 func (g *Gen) WidenByte(words reg.VecVirtual, b WordByte) reg.VecVirtual {
 	if b.mask != nil {
-		const aAndBXorC = 0x6a
 		x := g.Vec()
-		g.VMOVAPS(words, x)
-		g.VPTERNLOGD(operand.U8(aAndBXorC), b.sign, b.mask, x)
+		if g.EVEX() {
+			const aAndBXorC = 0x6a
+			g.VMOVAPS(words, x)
+			g.VPTERNLOGD(operand.U8(aAndBXorC), b.sign, b.mask, x)
+		} else {
+			g.VPAND(b.mask, words, x)
+			g.VPXOR(b.sign, x, x)
+		}
 		g.VSUBPS(b.sign, x, x)
 		return x
 	}

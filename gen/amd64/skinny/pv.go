@@ -19,8 +19,8 @@ import (
 // A line has few accumulators, which wait for each other. But it takes so little time that
 // the processor works on the next lines meanwhile. With narrow columns the prefetches, one
 // line per step, are spread evenly between the FMAs. The remaining columns of a row are
-// computed under a mask, a vector after the other. For narrow types a line has 16 columns, too,
-// and rows are whole lines. They are widened when they are loaded.
+// computed under a mask, a vector after the other. For narrow types a line has 16 columns, too.
+// They are widened when they are loaded.
 //
 // With 32 registers, up to 6 queries first take 4 lines at a time: a weight is then loaded once
 // for 4 FMAs instead of once for each, and even one query has 4 chains. From L1, Emerald Rapids
@@ -123,9 +123,7 @@ func (f *pvEmitter) passes() {
 		f.block(f.quad())
 	}
 	f.block(f.line())
-	if f.element == spec.Float32 {
-		f.block(f.rest())
-	}
+	f.block(f.rest())
 	f.g.MOVB(operand.Imm(1), f.begun)
 	f.g.SUBQ(operand.Imm(spec.SkinnyKeys), f.left)
 	f.g.JLE(operand.LabelRef("done"))
@@ -255,7 +253,11 @@ func (f *pvEmitter) block(s columnBlock) {
 		f.g.CMPQ(f.columns, operand.Imm(0))
 		f.g.JLE(operand.LabelRef(s.name + "end"))
 		f.mask = f.g.Vec()
-		f.g.VMOVUPS(emit.At(f.g.Masks(f.columns), 0), f.mask)
+		if f.element == spec.Float32 {
+			f.g.VMOVUPS(emit.At(f.g.Masks(f.columns), 0), f.mask)
+		} else {
+			f.reachBack()
+		}
 	}
 	f.g.SUBQ(operand.Imm(uint64(s.columns)), f.columns)
 	if s.lines > 0 {
@@ -292,6 +294,19 @@ func (f *pvEmitter) block(s columnBlock) {
 	if s.lines > 0 {
 		f.g.ADDQ(operand.Imm(uint64(s.columns)), f.columns)
 	}
+}
+
+// reachBack goes back so far that the columns that are left end a vector, and masks those before
+// them: loads that widen take no mask.
+func (f *pvEmitter) reachBack() {
+	back, none := f.g.GP64(), f.g.GP64()
+	f.g.XORQ(none, none)
+	f.g.MOVQ(operand.U32(f.g.Lanes()), back)
+	f.g.SUBQ(f.columns, back)
+	f.g.CMOVQLT(none, back)
+	f.g.SUBQ(back, f.column)
+	f.g.VMOVUPS(f.g.Constant(1<<32-1), f.mask)
+	f.g.VXORPS(emit.At(f.g.Masks(back), 0), f.mask, f.mask)
 }
 
 // accumulators returns those of a block. All blocks have the same: where rows may be missing, avo
@@ -413,7 +428,7 @@ func (f *pvEmitter) startKeys() {
 // products emits the loop over the keys of a pass, which ends at the label after it.
 func (f *pvEmitter) products(s columnBlock, size emit.Span, acc [][]reg.VecVirtual, name string) {
 	switch {
-	case s.lines > 1:
+	case s.lines > 1 || s.lines == 0 && f.element != spec.Float32:
 		f.keyByKey(s, acc, name)
 	case s.lines == 1 && f.g.EVEX() && f.element != spec.Float32 && size.Least > countedQueries:
 		f.keysOfLines(s, acc, name)
@@ -422,8 +437,8 @@ func (f *pvEmitter) products(s columnBlock, size emit.Span, acc [][]reg.VecVirtu
 	}
 }
 
-// keyByKey emits the loop over the keys of a pass for several lines of a row: first the
-// prefetches of as many lines, then the products.
+// keyByKey emits the loop over the keys of a pass for several lines of a row, or for less than one:
+// first the prefetches of as many lines, then the products.
 func (f *pvEmitter) keyByKey(s columnBlock, acc [][]reg.VecVirtual, name string) {
 	f.g.TESTQ(f.steps, f.steps)
 	f.g.JZ(operand.LabelRef(name + "store"))

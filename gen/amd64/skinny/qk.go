@@ -168,16 +168,6 @@ func (f *qkEmitter) most() int {
 	return 1
 }
 
-// mostWithRest is most for columns that are less than a step, too. Without such tiles of twice 16
-// keys bfloat16 takes a sixth longer on Zen 4 with 120 columns, the other types a twentieth, which
-// their code is not worth.
-func (f *qkEmitter) mostWithRest() int {
-	if f.words.element == spec.BF16 {
-		return f.most()
-	}
-	return 1
-}
-
 // doubledQueries is the largest number of queries for which there are tiles of the most
 // keys, or of two segments.
 const doubledQueries = 4
@@ -217,7 +207,7 @@ func (f *qkEmitter) tiles() {
 	if f.most() > 1 {
 		f.halve(tiles)
 	}
-	for times := 1; times <= f.mostWithRest(); times++ {
+	for times := 1; times <= f.most(); times++ {
 		f.rest(times, ofTimes(tiles, times))
 	}
 	f.store(tiles)
@@ -299,7 +289,7 @@ func (f *qkEmitter) segments(acc [][]reg.VecVirtual, t tile) {
 	f.g.MOVQ(operand.U32(spec.ColumnSegment), columns)
 	f.g.Label(name + "columns")
 	f.g.SUBQ(columns, f.columns)
-	if t.times <= f.mostWithRest() {
+	if t.times <= f.most() {
 		f.g.ANDQ(operand.I32(-f.words.width()), columns)
 		f.g.JZ(operand.LabelRef(name + "rest"))
 	}
@@ -316,7 +306,7 @@ func (f *qkEmitter) segments(acc [][]reg.VecVirtual, t tile) {
 	} else {
 		f.steps(acc, name)
 	}
-	if t.times <= f.mostWithRest() {
+	if t.times <= f.most() {
 		f.g.Label(name + "rest")
 		f.toRest(t)
 		f.g.Label(name + "sum")

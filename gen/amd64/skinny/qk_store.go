@@ -97,7 +97,7 @@ func (f *qkEmitter) restInMemory(acc [][]reg.VecVirtual, name string, left reg.G
 	if f.waiting.Base == nil {
 		// One column more: go vet takes a place behind the frame for an argument, also where a
 		// negative index leads back.
-		f.waiting = f.g.Frame((width + 1) * f.mostWithRest() * spec.SkinnyKeys * 4)
+		f.waiting = f.g.Frame((width + 1) * f.most() * spec.SkinnyKeys * 4)
 	}
 	place := func(x, v int) operand.Mem { return f.waiting.Offset((x*vectors + v) * f.g.VecBytes()) }
 	if f.slots != nil {

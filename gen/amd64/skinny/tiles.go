@@ -147,10 +147,6 @@ func (f *qkEmitter) toTile(tiles []tile) {
 	if doubles := ofTimes(tiles, 2); len(doubles) > 0 {
 		fewer := "fewer" + doubles[0].label()
 		f.g.Comment("Twice 16 keys, if all queries are one small group.")
-		if f.mostWithRest() == 1 {
-			f.g.TESTQ(operand.I32(f.words.width()-1), f.g.Num("d"))
-			f.g.JNZ(operand.LabelRef(fewer))
-		}
 		f.g.CMPQ(f.left, operand.Imm(2*spec.SkinnyKeys))
 		f.g.JL(operand.LabelRef(fewer))
 		f.g.CMPQ(f.g.Argument("n"), operand.Imm(doubledQueries))

@@ -224,7 +224,10 @@ func skinnyPV(step int) func(k *Kernel, quick bool) []Case {
 	return func(k *Kernel, quick bool) (list []Case) {
 		i := 0
 		for _, dv := range columns(quick) {
-			if step > 1 {
+			switch {
+			case step > 1 && strings.HasPrefix(k.ISA, "avx"):
+				dv = max(dv, step)
+			case step > 1:
 				dv = (dv + step - 1) / step * step
 			}
 			for _, m := range []int{0, 1, 2, 3, 4, 5, 9} {

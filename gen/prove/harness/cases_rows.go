@@ -102,10 +102,15 @@ func widenInt4(k *Kernel, quick bool) []Case {
 	})
 }
 
-func unpackInt4(k *Kernel, quick bool) []Case {
-	return shapes(quick, 2, func(i, n, d, gap int) Case {
-		return Case{"dst": out(span(n, d+gap, d)), "ldd": d + gap, "src": in(span(n, d/2+i%2, d/2)), "lds": d/2 + i%2, "n": n, "d": d}
-	})
+// unpackInt4 returns calls with rows of less than a vector and, at most, of several.
+func unpackInt4(k *Kernel, quick bool) (list []Case) {
+	for _, more := range []int{0, 64} {
+		list = append(list, shapes(quick, 2, func(i, n, d, gap int) Case {
+			d += more
+			return Case{"dst": out(span(n, d+gap, d)), "ldd": d + gap, "src": in(span(n, d/2+i%2, d/2)), "lds": d/2 + i%2, "n": n, "d": d}
+		})...)
+	}
+	return list
 }
 
 func quantizeShapes(quick bool, step int, add func(i, n, groups, group int) Case) (list []Case) {

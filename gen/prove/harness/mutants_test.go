@@ -23,7 +23,10 @@ func TestMutants(t *testing.T) {
 				found++
 			default:
 				equal++
-				t.Logf("%s computes the same: %s becomes %s", x.function, m.From, m.To)
+				t.Logf("%s: %s becomes %s, %s", x.function, m.From, m.To, m.Why)
+				if m.Why == "" {
+					t.Errorf("%s: nothing says why the mistake is none", x.function)
+				}
 			}
 		}
 	}

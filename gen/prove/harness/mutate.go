@@ -17,6 +17,7 @@ type Mutant struct {
 	Kernel   *Kernel
 	From, To string
 	Found    string // how the mistake was found, "" if it was not
+	Why      string // why it is none, as the kernel is proven to compute the same with all sizes
 }
 
 // Mutate makes a mistake in an instruction that the quick cases of a kernel execute, and proves the
@@ -41,8 +42,9 @@ func (p *Prover) Mutate(a *Architecture, k *Kernel, seed uint64) *Mutant {
 		b := *a
 		b.Files = maps.Clone(a.Files)
 		b.Files[k.ISA] = file.With(name, at, changed)
+		var v *Verdict
 		for _, q := range []*Prover{&quick, p} {
-			v := q.prove(&b, k, contract, map[int]bool{})
+			v = q.prove(&b, k, contract, map[int]bool{})
 			if v.Open != "" {
 				v.Err = v.Why
 			}
@@ -51,9 +53,24 @@ func (p *Prover) Mutate(a *Architecture, k *Kernel, seed uint64) *Mutant {
 				return m
 			}
 		}
+		m.Why = p.why(a, &b, k, name, at, v)
 		return m
 	}
 	return nil
+}
+
+// why tells why a mistake in an instruction of b is none: v is what came out for b, with all sizes.
+func (p *Prover) why(a, b *Architecture, k *Kernel, name string, at int, v *Verdict) string {
+	contract, proven := contractOf(k), fmt.Sprintf("proven equal in all %d cases: ", v.Cases)
+	if old := p.prove(a, k, contract, map[int]bool{}); old.Steps != v.Steps {
+		return proven + fmt.Sprintf("it branches otherwise, %d instructions in the place of %d, and both ways leave the same", v.Steps, old.Steps)
+	}
+	none, _ := parsed(a.Files[k.ISA].Functions[name].Insts[at], "NOP")
+	b.Files[k.ISA] = a.Files[k.ISA].With(name, at, none)
+	if without := p.prove(b, k, contract, map[int]bool{}); without.Err == nil && without.Open == "" {
+		return proven + "no result depends on what the instruction computes, as in an address of a prefetch or a pointer behind the last element"
+	}
+	return proven + "the same instructions are executed, and the numbers that they compute with differ in nothing that a result depends on"
 }
 
 // anyInstruction chooses an instruction that was executed.

@@ -45,6 +45,7 @@ type Verdict struct {
 	Kernel    *Kernel
 	Cases     int
 	Words     int             // that were compared
+	Steps     int             // instructions that were executed
 	Lemmas    map[string]int  // that equality needed, and for how many words
 	Sampled   bool            // whether samples alone of a lemma were tried
 	Err       error           // a fault or a difference
@@ -151,7 +152,9 @@ func (p *Prover) execute(a *Architecture, cpu cpu, l *call, v *Verdict, covered 
 	k := l.kernel
 	run := machine.NewRun(l.g, a.Files[k.ISA], cpu.isa, l.args, l.regions...)
 	run.Covered, run.Misaligned = covered, v.Cases*8%64
-	if err := run.Call(k.Function); err != nil {
+	err := run.Call(k.Function)
+	v.Steps += run.Steps
+	if err != nil {
 		return err
 	}
 	for note := range run.State.Notes {

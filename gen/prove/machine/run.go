@@ -30,7 +30,7 @@ type Run struct {
 	file    *File
 	isa     ISA
 	State   *State
-	steps   int
+	Steps   int          // instructions that were executed
 	Covered map[int]bool // lines of instructions that were executed
 	joins   map[*Function][]int
 	forked  int
@@ -111,7 +111,7 @@ func (r *Run) run(f *Function, pc, stop int) {
 		s.Now = in
 		r.Covered[in.Line] = true
 		r.watch(f, pc)
-		if r.steps++; r.steps > mostSteps {
+		if r.Steps++; r.Steps > mostSteps {
 			Failf("%s: does not end", f.Name)
 		}
 		if to, ok := f.Tail[pc]; ok {

@@ -104,7 +104,11 @@ func (r *Reader) copyInt8(dst []int8, h lanes.Head, lo, n int) (next []byte) {
 		return nil
 	}
 	end := at + (n-1)*x.Stride(2) + d // no change of page tables or starts during a call leads assembly beyond
-	r.tier.Convert().UnpackInt4(dst, d, x.Bytes()[bytes(at):bytes(end)], bytes(x.Stride(2)), n, d)
+	src, count := x.Bytes()[bytes(at):bytes(end)], n
+	if x.Stride(2) == d {
+		count, d = 1, n*d
+	}
+	r.tier.Convert().UnpackInt4(dst, d, src, bytes(x.Stride(2)), count, d)
 	return following(x, h, lo, n)
 }
 

@@ -12,7 +12,9 @@ import (
 
 // Pages that the tree keeps are written to the cache of pages behind the answers, one in a step. A
 // prompt that begins reads its pages from there, one in a step, while others compute. A task that
-// still reads some computes nothing.
+// still reads some computes nothing. A page whose windows were dropped for lack of pages before it
+// was written is not saved, nor read are those behind it: a prompt is computed from there on, and
+// the page is saved when a text keeps it.
 
 // lastWrites is how long pages are written after the end.
 const lastWrites = 20 * time.Second

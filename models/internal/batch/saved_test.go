@@ -54,20 +54,47 @@ func TestSavedPages(t *testing.T) {
 	}
 }
 
+// runSaved has all stories answered by a program with so many pages, which begins with what is on
+// the shelf.
+func (x *stories) runSaved(t *testing.T, store *shelf, pages int) (Stats, promptcache.Stats) {
+	t.Helper()
+	cache := promptcache.New(store, slog.New(slog.DiscardHandler))
+	saved := &promptcache.Pages{Cache: cache, First: promptcache.First(x.m.StateFingerprint(""), storyPage), Size: storyPage}
+	s := x.scheduler(t, pages, func(o *Options) { o.Saved, o.Ahead = saved, min(x.ahead, 2) })
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { s.Run(ctx) })
+	x.submit(t, s)()
+	stop()
+	running.Wait()
+	return s.Stats(), cache.Stats()
+}
+
+// TestSavedWindows: where windows are dropped because pages lack, less is saved, and what is saved
+// is read back, also with too few pages for texts that drop nothing. Answers are the same. How much
+// is saved before it is dropped is a matter of time.
+func TestSavedWindows(t *testing.T) {
+	for _, name := range []string{"gemma2-2", "mistral-2", "gemma4-67"} {
+		x := newStories(t, "../../testdata/tiny/"+name, 900, 1600)
+		few, _ := x.few()
+		for _, pages := range [][]int{{40 * few, few, 40 * few}, {few, few, 40 * few}} {
+			store := &shelf{objects: map[promptcache.Key][]byte{}}
+			for i, n := range pages {
+				stats, cache := x.runSaved(t, store, n)
+				t.Logf("%s, %d pages: %+v, %+v, %d saved", name, n, stats, cache, len(store.objects))
+				if cache.Damaged != 0 || cache.Failed != 0 || i > 0 && pages[0] > few && stats.Loaded == 0 {
+					t.Errorf("%s, %d pages after %v: %+v, %+v", name, n, pages[:i], stats, cache)
+				}
+			}
+		}
+	}
+}
+
 func checkSaved(t *testing.T, x *stories) {
 	store := &shelf{objects: map[promptcache.Key][]byte{}}
 	run := func(pages int) (Stats, promptcache.Stats) {
 		t.Helper()
-		cache := promptcache.New(store, slog.New(slog.DiscardHandler))
-		saved := &promptcache.Pages{Cache: cache, First: promptcache.First(x.m.StateFingerprint(""), storyPage), Size: storyPage}
-		s := x.scheduler(t, pages*x.m.Pages(1), func(o *Options) { o.Saved, o.Ahead = saved, min(x.ahead, 2) })
-		ctx, stop := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() { s.Run(ctx) })
-		x.submit(t, s)()
-		stop()
-		running.Wait()
-		return s.Stats(), cache.Stats()
+		return x.runSaved(t, store, pages*x.m.Pages(1))
 	}
 	_, wrote := run(300)
 	if wrote.Written == 0 || wrote.Damaged != 0 || wrote.Failed != 0 {

@@ -70,6 +70,10 @@ var Encoders = &Families{
 			harmless: nomicHarmless,
 		},
 		{
+			Family: arch.Family{GGUF: "nomic-bert-moe", Names: nomicExpertNames},
+			draft:  nomicExpertBlock(), file: join(fileEncoderKeys, fileTypes, fileRotary, fileAlike, fileExpertsOfNomic),
+		},
+		{
 			Family: arch.Family{Types: []string{"modernbert"}, Names: modernNames, Ignored: []string{"head.", "decoder."}},
 			draft:  modernBlock(),
 			folder: []group{

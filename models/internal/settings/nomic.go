@@ -36,7 +36,20 @@ func nomicExperts(r *reader) {
 	head := r.model.Head
 	r.draft = withDraft(r.draft, bertBlock(activations.GELU, head))
 	r.attention.Fused, r.experts.Added, r.model.Family = true, true, &nomicExpertFamily
-	r.everyExperts(every)
+	r.everyExperts(every, "moe_top_k")
+}
+
+// fileExpertsOfNomic reads the experts of a GGUF file. Those of llama.cpp's converter lack the
+// vector that folders add to the sum.
+func fileExpertsOfNomic(r *reader) {
+	r.everyExperts(r.Integer(everyLayers, 0, 1, mostLayers), "num_experts_per_tok")
+}
+
+// nomicExpertBlock is the block of GGUF files.
+func nomicExpertBlock() draft {
+	d := bertBlock(activations.GELU, nil)
+	d.attention.Fused = true
+	return d
 }
 
 // withDraft returns a draft with the attention and the network of another one, of the same sizes.
@@ -47,12 +60,12 @@ func withDraft(d, of draft) draft {
 	return d
 }
 
-// everyExperts gives every n-th layer experts, the second one first. Their shares do not
-// add up to 1.
-func (r *reader) everyExperts(n int) {
+// everyExperts gives every n-th layer experts, the second one first, of which a token takes as many
+// as a key says. Their shares do not add up to 1.
+func (r *reader) everyExperts(n int, used string) {
 	e := &r.experts
 	e.Count = r.Size("num_experts", 0)
-	if e.Used = r.Integer("moe_top_k", 0, 1, e.Count); n < 2 {
+	if e.Used = r.Integer(used, 0, 1, e.Count); n < 2 {
 		r.Fail(everyLayers, fmt.Sprint(n), "2 or more; others are not supported")
 	}
 	r.each = func(i int, l *arch.Layer) {

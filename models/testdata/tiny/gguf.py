@@ -2,7 +2,7 @@
 """Writes a folder of make.py or embedders.py as a GGUF file with weights of float32, with the keys and names of llama.cpp's convert_hf_to_gguf.py.
 
 usage: gguf.py DIR FILE.gguf        needs: pip install gguf safetensors numpy
-The folder is of bert, JinaBERT, xlm-roberta or nomic_bert, a reranker of the first two, qwen3-embedding, reranker-qwen3-reranker or embeddinggemma.
+The folder is of bert, JinaBERT, xlm-roberta or nomic_bert (with experts, too), a reranker of the first two, qwen3-embedding, reranker-qwen3-reranker or embeddinggemma.
 """
 import json, os, re, sys
 sys.path = [p for p in sys.path if os.path.abspath(p or ".") != os.path.dirname(os.path.abspath(__file__))]  # this file has the name of the package
@@ -13,9 +13,11 @@ dir, out = sys.argv[1:3]
 read = lambda name: json.load(open(os.path.join(dir, name)))
 c, tok = read("config.json"), read("tokenizer.json")
 tensors = load_file(f"{dir}/model.safetensors")
-kind = c["model_type"]
+kind, every = c["model_type"], c.get("moe_every_n_layers", 0)
+if "n_embd" in c: c |= dict(hidden_size=c["n_embd"], intermediate_size=c["n_inner"], num_hidden_layers=c["n_layer"], num_attention_heads=c["n_head"], max_position_embeddings=c["n_positions"], layer_norm_eps=c["layer_norm_epsilon"], rope_parameters={"rope_theta": c["rotary_emb_base"]})
 arch = {"bert": "bert", "xlm-roberta": "bert", "nomic_bert": "nomic-bert", "qwen3": "qwen3", "gemma3_text": "gemma-embedding"}[kind]
 if c.get("position_embedding_type") == "alibi": arch = "jina-bert-v2"
+if every: arch = "nomic-bert-moe"
 w = gguf.GGUFWriter(out, arch)
 w.add_name(os.path.basename(os.path.abspath(dir)))
 w.add_block_count(c["num_hidden_layers"]); w.add_embedding_length(c["hidden_size"]); w.add_feed_forward_length(c["intermediate_size"]); w.add_head_count(c["num_attention_heads"])
@@ -32,15 +34,16 @@ if answers:  # the rows of yes and no are the classifier, and the rest of the ou
 POOL = {"mean": gguf.PoolingType.MEAN, "cls": gguf.PoolingType.CLS, "lasttoken": gguf.PoolingType.LAST}
 if ranks: w.add_pooling_type(gguf.PoolingType.RANK)
 else:
-    p = read("1_Pooling/config.json"); how = next(k for k in ("mean", "cls", "lasttoken") if p.get(f"pooling_mode_{k}{'' if k == 'lasttoken' else '_token' + ('s' if k == 'mean' else '')}") or p.get("pooling_mode") == k)
+    p = read("1_Pooling/config.json"); how = next(k for k in ("mean", "cls", "lasttoken") if p.get(f"pooling_mode_{k}{'' if k == 'lasttoken' else '_token' + ('s' if k == 'mean' else '')}") or p.get("pooling_mode") == k) if not p.get("pooling_mode_weightedmean_tokens") else "mean"  # which these files do not have
     w.add_pooling_type(POOL[how])
 
 # Sizes and names.
 offset = c["pad_token_id"] + 1 if kind == "xlm-roberta" else 0
 w.add_context_length(c["max_position_embeddings"] - offset)
-if arch in ("bert", "nomic-bert", "jina-bert-v2"):
+if every: w.add_moe_every_n_layers(every); w.add_expert_count(c["num_experts"]); w.add_expert_used_count(c["moe_top_k"])
+if arch in ("bert", "nomic-bert", "nomic-bert-moe", "jina-bert-v2"):
     w.add_causal_attention(False); w.add_layer_norm_eps(c["layer_norm_eps"])
-    if arch == "nomic-bert": w.add_rope_freq_base(c["rope_parameters"]["rope_theta"])
+    if arch.startswith("nomic-bert"): w.add_rope_freq_base(c["rope_parameters"]["rope_theta"])
 else:
     w.add_head_count_kv(c["num_key_value_heads"]); w.add_key_length(c["head_dim"]); w.add_value_length(c["head_dim"]); w.add_layer_norm_rms_eps(c["rms_norm_eps"])
     r = c["rope_parameters"]; w.add_rope_freq_base(r.get("full_attention", r)["rope_theta"])
@@ -52,16 +55,18 @@ NAMES = [
     (r"^embeddings\.LayerNorm|^emb_ln", "token_embd_norm"), (r"^embed_tokens", "token_embd"), (r"^norm\.", "output_norm."), (r"^encoder\.layers?\.|^layers\.", "blk."),
     (r"attention\.self\.query", "attn_q"), (r"attention\.self\.key", "attn_k"), (r"attention\.self\.value", "attn_v"), (r"attention\.output\.dense", "attn_output"), (r"attention\.output\.LayerNorm", "attn_output_norm"),
     (r"mlp\.wo", "ffn_down"), (r"mlp\.layernorm", "layer_output_norm"), (r"intermediate\.dense", "ffn_up"), (r"^(blk\.\d+\.)output\.dense", r"\1ffn_down"), (r"^(blk\.\d+\.)output\.LayerNorm", r"\1layer_output_norm"),
-    (r"attn\.Wqkv", "attn_qkv"), (r"attn\.out_proj", "attn_output"), (r"norm1\.", "attn_output_norm."), (r"mlp\.fc11", "ffn_up"), (r"mlp\.fc12", "ffn_gate"), (r"mlp\.fc2", "ffn_down"), (r"norm2\.", "layer_output_norm."),
+    (r"attn\.Wqkv", "attn_qkv"), (r"attn\.out_proj", "attn_output"), (r"norm1\.", "attn_output_norm."), (r"mlp\.fc11?\b", "ffn_up"), (r"mlp\.router\.layer", "ffn_gate_inp"), (r"mlp\.experts\.mlp\.w1", "ffn_up_exps.weight"), (r"mlp\.experts\.mlp\.w2", "ffn_down_exps.weight"), (r"mlp\.fc12", "ffn_gate"), (r"mlp\.fc2", "ffn_down"), (r"norm2\.", "layer_output_norm."),
     (r"self_attn\.([qkv])_proj", r"attn_\1"), (r"self_attn\.o_proj", "attn_output"), (r"self_attn\.([qk])_norm", r"attn_\1_norm"), (r"input_layernorm", "attn_norm"),
     (r"post_attention_layernorm", "post_attention_norm" if kind == "gemma3_text" else "ffn_norm"), (r"pre_feedforward_layernorm", "ffn_norm"), (r"post_feedforward_layernorm", "post_ffw_norm"),
     (r"mlp\.(gate|up|down)_proj", r"ffn_\1"), (r"^pooler\.dense", "cls"), (r"^classifier\.dense", "cls"), (r"^classifier\.(out_proj\.)?", "cls.output."),
 ]
 for name, x in tensors.items():
-    if not ranks and "pooler" in name or "position_ids" in name: continue
+    if not ranks and "pooler" in name or "position_ids" in name or "mlp.experts.bias" in name: continue
     new = name
     for a, b in NAMES: new = re.sub(a, b, new)
     if new == "position_embd.weight": x = x[offset:]
+    if "_exps" in new: x = x.reshape(c["num_experts"], c["intermediate_size"], c["hidden_size"])
+    if "ffn_down_exps" in new: x = x.transpose(0, 2, 1)
     if kind == "gemma3_text" and new.endswith("norm.weight"): x = x + np.float32(1)
     if "gated_layers" in new:
         for b, y in zip(("ffn_gate", "ffn_up"), np.split(x, 2)): w.add_tensor(new.replace("mlp.gated_layers", b), np.ascontiguousarray(y, dtype=np.float32))
