@@ -72,8 +72,9 @@ func main() {
 		}
 		all = append(all, prove(p, a, *workers, *verbose)...)
 	}
+	lemmas := needed(p.Lemmas, all)
 	if *exhaust {
-		exhaustAll(p.Lemmas, record, *workers)
+		exhaustAll(p.Lemmas, lemmas, record, *workers)
 	}
 	for _, v := range all {
 		v.Sampled = p.Sampled(v)
@@ -83,7 +84,7 @@ func main() {
 			log.Fatal(err)
 		}
 	}
-	for _, l := range p.Lemmas.All() {
+	for _, l := range lemmas {
 		fmt.Printf("lemma %s: %d bits, %v, %d uses\n    %v\n    %v\n", l.Name, l.Bits(), l.How, l.Uses, l.A, l.B)
 	}
 	proven, sampled, open, failed := 0, 0, 0, 0
@@ -143,10 +144,17 @@ func mutate(p *harness.Prover, a *harness.Architecture, n, workers int) {
 	fmt.Printf("%s: %d of %d mistakes found, %d are none\n", a.GOARCH, found, made, made-found)
 }
 
+// needed returns the lemmas that proofs need, without those that were tried on the way to others.
+func needed(l *equal.Lemmas, all []*harness.Verdict) []*equal.Lemma {
+	return slices.DeleteFunc(l.All(), func(x *equal.Lemma) bool {
+		return !slices.ContainsFunc(all, func(v *harness.Verdict) bool { return v.Lemmas[x.Name] > 0 })
+	})
+}
+
 // exhaustAll tries all values of lemmas, the short ones first, and adds a line to the record for
 // each that holds.
-func exhaustAll(l *equal.Lemmas, record io.Writer, workers int) {
-	list := slices.DeleteFunc(l.All(), func(x *equal.Lemma) bool { return x.How != equal.Sampled || x.Bits() > 32 })
+func exhaustAll(l *equal.Lemmas, lemmas []*equal.Lemma, record io.Writer, workers int) {
+	list := slices.DeleteFunc(slices.Clone(lemmas), func(x *equal.Lemma) bool { return x.How != equal.Sampled || x.Bits() > 32 })
 	slices.SortStableFunc(list, func(a, b *equal.Lemma) int { return a.Steps - b.Steps })
 	harness.Each(len(list), workers, func(i int) {
 		at := time.Now()

@@ -27,7 +27,7 @@ type Query struct {
 	g      *expr.Graph
 	lemmas *Lemmas
 	known  Suppose
-	rules  map[*expr.Node]string // lemmas that show known.Rules
+	rules  map[*expr.Node][]string // lemmas that show known.Rules
 	values map[*expr.Node]*[samples]uint64
 	proven map[claim][]string
 	open   map[claim]bool
@@ -44,17 +44,16 @@ type claim struct {
 
 // New returns a query.
 func New(g *expr.Graph, l *Lemmas, known Suppose) (*Query, error) {
-	q := &Query{g, l, known, map[*expr.Node]string{}, map[*expr.Node]*[samples]uint64{}, map[claim][]string{}, map[claim]bool{}, 0, ""}
+	q := &Query{g, l, known, map[*expr.Node][]string{}, map[*expr.Node]*[samples]uint64{}, map[claim][]string{}, map[claim]bool{}, 0, ""}
 	for _, r := range known.Rules {
-		var name string
 		for _, from := range r.cases(g) {
-			var ok bool
-			if name, ok = l.try(claim{from, r.To, false}, []*expr.Node{r.Of}, nil, map[*expr.Node]*Domain{r.Of: r.In}); !ok {
+			name, ok := l.try(claim{from, r.To, false}, []*expr.Node{r.Of}, nil, map[*expr.Node]*Domain{r.Of: r.In})
+			if !ok {
 				return nil, fmt.Errorf("%v is not %v: %s", from, r.To, name)
 			}
+			q.rules[r.From] = append(q.rules[r.From], name)
 		}
 		g.Replace(r.From, r.To)
-		q.rules[r.From] = name
 	}
 	return q, nil
 }
@@ -63,7 +62,9 @@ func New(g *expr.Graph, l *Lemmas, known Suppose) (*Query, error) {
 func (q *Query) Rules() map[string]int {
 	used := map[string]int{}
 	for n, times := range q.g.Replaced() {
-		used[q.rules[n]] += times
+		for _, name := range q.rules[n] {
+			used[name] += times
+		}
 	}
 	return used
 }
@@ -289,7 +290,7 @@ func (q *Query) sameOperation(c claim) ([]string, bool) {
 	return nil, false
 }
 
-// partsOf proves that the parts of a word are those of a constant.
+// partsOf proves that the parts of a word have the bits of a constant.
 func (q *Query) partsOf(constant, word *expr.Node) (used []string, ok bool) {
 	at := 0
 	for _, part := range word.Args {
@@ -371,25 +372,25 @@ func (q *Query) pairs(a, b []*expr.Node, timesA, timesB []uint64, isFloat bool) 
 	return slices.Compact(slices.Sorted(slices.Values(used))), true
 }
 
-// byCases splits a claim about a selection in two: for both values of the condition, or of the
-// first part of it, which are put in its place in both expressions.
+// byCases splits a claim about a selection in two, for both values of the condition. A value takes
+// the place of the condition in both expressions.
 func (q *Query) byCases(c claim) (used []string, ok bool) {
 	for _, side := range []*expr.Node{c.a, c.b} {
 		if side.Op != expr.Select {
 			continue
 		}
-		all, leaf := true, side.Args[0]
-		for leaf.Op == expr.And || leaf.Op == expr.Or {
-			leaf = leaf.Args[0]
+		all, condition, counts := true, side.Args[0], 1
+		if given := q.given(condition); given != nil {
+			condition, counts = given, 0
 		}
 		used = nil
 		for _, holds := range []bool{true, false} {
-			condition := q.g.Not(leaf)
+			known := map[*expr.Node]*expr.Node{condition: q.g.Bool(holds)}
 			if holds {
-				condition = leaf
+				maps.Copy(known, q.known.Given[condition])
+			} else {
+				maps.Copy(known, q.known.Given[q.g.Not(condition)])
 			}
-			known := map[*expr.Node]*expr.Node{leaf: q.g.Bool(holds)}
-			maps.Copy(known, q.known.Given[condition])
 			a, b := q.g.Copy(c.a, known), q.g.Copy(c.b, known)
 			if a == b {
 				continue
@@ -398,9 +399,9 @@ func (q *Query) byCases(c claim) (used []string, ok bool) {
 				all = false
 				break
 			}
-			q.splits++
+			q.splits += counts
 			u, ok := q.prove(claim{a, b, c.isFloat})
-			q.splits--
+			q.splits -= counts
 			if !ok {
 				all = false
 				break
@@ -414,8 +415,21 @@ func (q *Query) byCases(c claim) (used []string, ok bool) {
 	return nil, false
 }
 
-// mostSplits is how many conditions are split in one another.
-const mostSplits = 8
+// given returns the condition, or the first one in a chain of And or Or, if something is given where
+// it holds or where it does not, else nil.
+func (q *Query) given(condition *expr.Node) *expr.Node {
+	for condition.Op == expr.And || condition.Op == expr.Or {
+		condition = condition.Args[0]
+	}
+	if q.known.Given[condition] == nil && q.known.Given[q.g.Not(condition)] == nil {
+		return nil
+	}
+	return condition
+}
+
+// mostSplits is how many conditions are split in one another, without those where something is
+// given.
+const mostSplits = 4
 
 // mostExpanded is how many nodes are taken into the functions of a lemma.
 const mostExpanded = 3000

@@ -401,8 +401,8 @@ func (g *Graph) IsNaN(x *Node) *Node { return g.Not(g.FEq(x, x)) }
 func (g *Graph) FMaxX86(x, y *Node) *Node { return g.Select(g.FLt(y, x), x, y) }
 func (g *Graph) FMinX86(x, y *Node) *Node { return g.Select(g.FLt(x, y), x, y) }
 
-// FMax and FMin are those of IEEE 754-2019, which Go and Arm have. The order of several operands
-// does not matter: NaN is above all others, or below, and so is +0 above -0.
+// FMax and FMin are maximum and minimum of IEEE 754-2019, which Go and Arm have. The order of
+// several operands does not matter: a NaN makes a NaN, and +0 is above -0.
 func (g *Graph) FMax(x, y *Node) *Node { return g.current(g.chain(FMax, x, y)) }
 func (g *Graph) FMin(x, y *Node) *Node { return g.current(g.chain(FMin, x, y)) }
 

@@ -73,14 +73,14 @@ func (e extremes) scales(g *expr.Graph) []*expr.Node {
 	}
 }
 
-// scalesOfExtremes says of each group that all kernels find the same extremes, as [extremes.given]
-// does. They choose by comparisons among the numbers, and a choice among many is one among four of
-// them: the largest and the smallest number, the largest magnitude and the largest integer. So it
-// is enough that the extremes are right for all groups of four numbers. Of these the order of their
-// magnitudes counts alone, and which are 0, small or not finite. TestExtremes tries all of them.
+// scalesOfExtremes says of each group that all kernels find the same extremes, as
+// [extremes.given] does. They choose among the numbers by comparisons. Four numbers alone decide:
+// the largest and the smallest, the largest magnitude and the largest integer. So it is enough
+// that the extremes are right for all groups of four numbers. There the order of magnitudes
+// counts alone, and which numbers are 0, small or not finite. TestExtremes tries all of them.
 //
 // Where the largest magnitude is small, all numbers are tiny. Elsewhere a quotient by the scale is
-// no NaN.
+// not NaN.
 func scalesOfExtremes(l *call, known *equal.Suppose) {
 	g, src := l.g, l.buffers["src"].before
 	lds, group, n, d := l.c["lds"].(int), l.c["group"].(int), l.c["n"].(int), l.c["d"].(int)

@@ -60,6 +60,11 @@ type Verdict struct {
 func (p *Prover) Prove(a *Architecture, k *Kernel) *Verdict {
 	covered := map[int]bool{}
 	v := p.prove(a, k, contractOf(k), covered)
+	for _, l := range v.Loops {
+		if v.Err == nil && !l.Moves() {
+			v.Err = errors.New(l.String())
+		}
+	}
 	if v.Err == nil && v.Open == "" {
 		v.Uncovered = uncovered(a.Files[k.ISA], k.Function, covered)
 	}
@@ -333,15 +338,19 @@ func (v *Verdict) String() string {
 	for note := range v.Notes {
 		s += "; " + note
 	}
-	inductive := 0
+	inductive, most := 0, 0.0
 	for _, line := range slices.Sorted(maps.Keys(v.Loops)) {
 		if l := v.Loops[line]; l.Inductive() {
 			inductive++
+			most = max(most, float64(l.Insts)/float64(max(l.Bytes, 1)))
 		} else {
 			s += "\n    " + l.String()
 		}
 	}
 	s += fmt.Sprintf("\n    %d of %d loops have the inductive step", inductive, len(v.Loops))
+	if inductive > 0 {
+		s += fmt.Sprintf(", with up to %.2f instructions for each byte that a trip moves on by", most)
+	}
 	if len(v.Uncovered) > 0 {
 		s += fmt.Sprintf(", %d instructions not executed", len(v.Uncovered))
 	}

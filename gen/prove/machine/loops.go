@@ -3,6 +3,7 @@ package machine
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // A Loop is what the executions of a function have shown of a loop. Its trips are the same if they
@@ -16,11 +17,16 @@ type Loop struct {
 	Kinds    int    // of trips in one execution
 	Same     bool   // whether a trip was compared with two before it
 	Differs  string // an access that does not keep its distance
+	Insts    int    // of a trip, most; one trip of each kind counts of the loops in it
+	Bytes    int    // from an access to the same access in the trip before, most
+	Hints    bool   // whether a trip prefetches: these are no accesses
 }
 
 func (l *Loop) String() string {
 	text := fmt.Sprintf("%s, line %d: up to %d trips", l.Function, l.Line%FileLines, l.Most)
 	switch {
+	case !l.Moves():
+		return text + ", whose number nothing bounds: all access the same memory"
 	case l.Differs != "":
 		return text + ", that differ: " + l.Differs
 	case l.Kinds > 1:
@@ -35,9 +41,19 @@ func (l *Loop) Inductive() bool { return l.Same && l.Differs == "" }
 // Join adds what another execution has shown.
 func (l *Loop) Join(m *Loop) {
 	l.Most, l.Kinds, l.Same = max(l.Most, m.Most), max(l.Kinds, m.Kinds), l.Same || m.Same
+	l.Insts, l.Bytes, l.Hints = max(l.Insts, m.Insts), max(l.Bytes, m.Bytes), l.Hints || m.Hints
 	if l.Differs == "" {
 		l.Differs = m.Differs
 	}
+}
+
+// Moves reports whether something bounds the trips of a loop by the sizes of a call. An inductive
+// loop moves on in a slice, within which its accesses lie: it has no more trips than the slice is
+// long, divided by the distance, and one more. A loop of prefetches has as many as its sizes say, and
+// one that halves a vector has few with all sizes.
+func (l *Loop) Moves() bool {
+	const few = 8
+	return !l.Inductive() || l.Bytes > 0 || l.Hints || l.Most <= few
 }
 
 // loops returns the last instruction of each loop of a function, by the first one: those from the
@@ -61,11 +77,15 @@ type access struct {
 // A trip is what one trip of a loop executes.
 type trip struct {
 	number   int
+	insts    int
 	trace    uint64
 	accesses []access
 }
 
-func (t *trip) step(line int) { t.trace = (t.trace ^ uint64(line)) * 0x9e3779b97f4a7c15 >> 1 }
+func (t *trip) step(line int) {
+	t.insts++
+	t.trace = (t.trace ^ uint64(line)) * 0x9e3779b97f4a7c15 >> 1
+}
 
 // A watch follows a loop that is being executed.
 type watch struct {
@@ -96,8 +116,10 @@ func (r *Run) watch(f *Function, pc int) {
 	if last, ok := ends[pc]; ok {
 		r.arrive(f, pc, last)
 	}
-	for i := range r.watches {
-		r.watches[i].now.step(f.Insts[pc].Line)
+	in := &f.Insts[pc]
+	for _, w := range r.watches {
+		w.now.step(in.Line)
+		w.loop.Hints = w.loop.Hints || strings.HasPrefix(in.Op, "PREFETCH") || in.Op == "PRFM"
 	}
 	r.last = pc
 }
@@ -115,7 +137,7 @@ func (r *Run) arrive(f *Function, first, last int) {
 	} else if w := r.watches[at]; w.finish() {
 		for i, o := range w.outer { // a trip more of the same kind is none to the loops around
 			u := r.watches[i]
-			u.now = trip{o.number, o.trace, u.now.accesses[:len(o.accesses)]}
+			u.now = trip{o.number, o.insts, o.trace, u.now.accesses[:len(o.accesses)]}
 		}
 	}
 	w := r.watches[at]
@@ -138,6 +160,7 @@ func (w *watch) finish() bool {
 		return false
 	}
 	w.loop.Same = true
+	w.loop.Insts = max(w.loop.Insts, w.now.insts)
 	for i, a := range w.now.accesses {
 		b, c := old[1].accesses[i], old[0].accesses[i]
 		if a.r != b.r || b.r != c.r || (a.off-b.off)*(old[1].number-old[0].number) != (b.off-c.off)*(w.now.number-old[1].number) {
@@ -146,6 +169,7 @@ func (w *watch) finish() bool {
 			}
 			return false
 		}
+		w.loop.Bytes = max(w.loop.Bytes, max(a.off-b.off, b.off-a.off)/(w.now.number-old[1].number))
 	}
 	return true
 }

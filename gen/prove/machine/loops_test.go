@@ -17,6 +17,8 @@ func TestLoops(t *testing.T) {
 		{"the same", "6", "MOVL (AX), SI\nADDQ $8, AX", ""},
 		{"further each time", "5", "MOVL (AX), SI\nADDQ BX, AX\nSHLQ $1, BX", "that differ"},
 		{"one in three is another", "9", "MOVL (AX), SI\nADDQ $8, AX\nCMPQ CX, $6\nJNE no\nMOVL (DX), SI\nno:", "2 kinds"},
+		{"nowhere further", "12", "MOVL (AX), SI\nMOVL 4(AX), SI", "nothing bounds"},
+		{"few trips", "8", "MOVL (AX), SI", ""},
 		{"two trips", "2", "MOVL (AX), SI\nADDQ $8, AX", "up to 2 trips"},
 	} {
 		file, err := machine.Read(strings.NewReplacer("TRIPS", x.trips, "BODY", x.body).Replace(frame))
@@ -38,6 +40,12 @@ func TestLoops(t *testing.T) {
 			t.Fatalf("%s: %d loops", x.name, len(run.Loops))
 		}
 		for _, l := range run.Loops {
+			if l.Moves() != (x.name != "nowhere further") {
+				t.Errorf("%s: %v, moves %v", x.name, l, l.Moves())
+			}
+			if x.name == "the same" && (l.Insts != 4 || l.Bytes != 8) {
+				t.Errorf("%s: %d instructions, %d bytes a trip", x.name, l.Insts, l.Bytes)
+			}
 			if x.want == "" && !l.Inductive() || !strings.Contains(l.String(), x.want) || strings.Contains(x.name, "two") && l.Inductive() {
 				t.Errorf("%s: %v, inductive %v", x.name, l, l.Inductive())
 			}
