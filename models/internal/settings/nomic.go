@@ -39,8 +39,8 @@ func nomicExperts(r *reader) {
 	r.everyExperts(every, "moe_top_k")
 }
 
-// fileExpertsOfNomic reads the experts of a GGUF file. Those of llama.cpp's converter lack the
-// vector that folders add to the sum.
+// fileExpertsOfNomic reads the experts of a GGUF file. llama.cpp's converter leaves out the vector
+// that folders add to the sum.
 func fileExpertsOfNomic(r *reader) {
 	r.everyExperts(r.Integer(everyLayers, 0, 1, mostLayers), "num_experts_per_tok")
 }
