@@ -88,8 +88,8 @@ const (
 	onceRows    = 2
 	skinnySteps = 1024
 
-	// Products in bfloat16 with widened weights take roundedSteps at a time: their register tiles have
-	// few rows, so that the part of a panel has to stay in L1.
+	// Products in bfloat16 with widened weights take roundedSteps at a time: their register tiles
+	// have few rows, so that the part of a panel has to stay in L1.
 	roundedSteps = ukernel.InputSegment
 
 	// Grouped formats are unpacked for up to unpackRows rows, if there are kernels for that, and

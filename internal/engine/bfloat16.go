@@ -28,8 +28,8 @@ func (s *scratch) fitBFloat16(j *Job) {
 // registers hold few rows of A times their chains.
 const bfloat16Lanes = 48
 
-// bfloat16Bytes is the size of the scores, or the weights, of a call of GemmEvenOdd. They stay in L1
-// while they are scaled, or while columns of values pass by.
+// bfloat16Bytes is the size of the scores, or the weights, of a call of GemmEvenOdd. They stay in
+// L1 while they are scaled, or while columns of values pass by.
 const bfloat16Bytes = 16 << 10
 
 // bfloat16Keys returns how many keys that are, in whole segments.
@@ -72,8 +72,8 @@ func bfloat16Values(t *tile) {
 	t.evenOddValues(v, stride)
 }
 
-// evenOddValues computes the product of the weights with the rounded values of their keys, which lie
-// a stride apart.
+// evenOddValues computes the product of the weights with the rounded values of their keys, which
+// lie a stride apart.
 func (t *tile) evenOddValues(v []float32, stride int) {
 	w, dv, o, all := t.Lanes, t.job.dv(), t.room(), t.block.keys
 	for keys, n := all, 0; keys.Lo < keys.Hi; keys.Lo += n {

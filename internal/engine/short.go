@@ -11,7 +11,8 @@ import (
 // A short call feels what it takes to convert its tensors row by row, and more that its tiles are
 // not plain ones. So its tensors that are not float32 become so as a whole, by a call of a kernel
 // each, and so does what comes of it in the end. Widening is exact, or one rounded product: no bit
-// depends on where it is done. Queries, keys and values of products in bfloat16 are rounded as well.
+// depends on where it is done. Queries, keys and values of products in bfloat16 are rounded as
+// well.
 
 // shortFloats is the most elements of the tensors of a short call. They stay in L2.
 const shortFloats = 128 << 10
@@ -22,7 +23,7 @@ type widened struct {
 	sizes  [4]int      // in elements, in the order of Call.tensors
 	memory []float32
 	usage  parallel.Usage
-	rounds bool // queries, keys and values are those of products in bfloat16
+	rounds bool // queries, keys and values are rounded for products in bfloat16
 }
 
 // isShort tells whether the call, which is derived, would be plain if its tensors were float32, and
