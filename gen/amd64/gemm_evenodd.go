@@ -8,15 +8,15 @@ import (
 )
 
 // Products in bfloat16 have two chains for each sum: even steps make the one, and odd steps the
-// other. At the end of a segment, after 32 steps, both are added, and their sum is added to those
-// of the segments before it.
+// other. At the end of a segment, after 32 steps, both are added, and their sum is added to the
+// sums of the segments before it.
 //
 // With AVX-512 both chains and the sums stay in registers, so that register tiles have a third of
 // the height of others, and the next segment begins while the sums are added.
 //
 // With AVX2 both chains would read A and B too often: a tile of full height takes the even steps of
 // a segment, leaves their sums on the stack, and takes the odd ones. The sums of segments wait in
-// C, as those of other products do. On Zen 3 16 lanes and 24 then have 0.80 to 0.85 of the speed of
+// C, as in other products. On Zen 3 16 lanes and 24 then have 0.80 to 0.85 of the speed of
 // float32; with both chains in registers they had 0.80, and 0.6 to 0.7 where the rows of A are
 // columns of values.
 //

@@ -8,9 +8,9 @@ import (
 )
 
 // Products of bfloat16 with sums of two bfloat16. A tile takes the product of a segment with the
-// first halves, and adds that with the others. Then it goes through memory, as in tileProduct: its
-// sums are added to 16 registers while the products of the third segment after it are on their way.
-// The rows that are left are a lower tile, whose sums stay in C.
+// first halves, and adds the product with the others. Then it goes through memory, as in
+// tileProduct: its sums are added to 16 registers while the products of the third segment after it
+// are on their way. The rows that are left are a lower tile, whose sums stay in C.
 //
 // llvm-mca and the prototype of int8 products say how long a segment of 16 rows and 16 lanes takes:
 // two products of 16 cycles, and a tile store of 14 to 17, beside which vectors add. This function
@@ -20,7 +20,7 @@ type halvesGemm struct {
 	lda, row, line reg.GPVirtual // the bytes between rows of A, of pairs, and of sums on the stack
 }
 
-// The tiles: sums and rows of A, those of the lower tile, and both halves of B.
+// The tiles: sums and rows of A, the same of the lower tile, and both halves of B.
 const (
 	halvesSums emit.Tile = iota
 	halvesA

@@ -7,11 +7,11 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// A plain call is softmax(q·kᵀ·scale)·v and nothing else: float32 throughout, maybe of numbers that
-// are rounded to bfloat16, at most one block of keys, all of which every row sees. Its tiles take
-// the kernel calls of task.go in the same order. But as no block follows and no option can apply, a
-// tile needs hardly any instruction between these calls. The kernels of a short call take so little
-// time that it feels every one.
+// A plain call is softmax(q·kᵀ·scale)·v and nothing else: float32 throughout, maybe of numbers
+// that are rounded to bfloat16, at most one block of keys, all of which every row sees. Its
+// tiles take the kernel calls of task.go in the same order. But as no block follows and no
+// option can apply, a tile needs hardly any instruction between these calls. The kernels of a
+// short call take so little time that it feels every one.
 
 // isPlain tells whether the call, which is planned, is plain.
 func (j *Job) isPlain() bool {

@@ -23,7 +23,7 @@ type widened struct {
 	sizes  [4]int      // in elements, in the order of Call.tensors
 	memory []float32
 	usage  parallel.Usage
-	rounds bool // queries, keys and values are those of products in bfloat16
+	rounds bool // queries, keys and values are rounded for products in bfloat16
 }
 
 // isShort tells whether the call, which is derived, would be plain if its tensors were float32, and

@@ -10,9 +10,9 @@ import (
 
 // The products of quantized calls on CPUs with a unit for tiles. Rounded queries and weights are
 // integers of up to 12 bits times a power of two, of which bfloat16 holds 8: each is the sum of two
-// such numbers, its first bits and the others. Integers of 8 bits are bfloat16 as well. So a sum over
-// the 64 columns or the 32 keys of a segment, first with the one halves and then with the other ones,
-// is exact in every step, and has the bits of the other kernels:
+// such numbers, its first bits and the others. Integers of 8 bits are bfloat16 as well. So a sum
+// over the 64 columns or the 32 keys of a segment, first with the one halves and then with the
+// other ones, is exact in every step, and has the bits of the other kernels:
 //
 //	|half| + |other half| = |q| ≤ 2^11,   64 columns · 2^11 · 2^7 = 2^24
 //	|first half| ≤ 2^12, |p| ≤ 2^12,      32 keys · 2^12 · 2^7 = 2^24

@@ -11,7 +11,7 @@ type Unit struct {
 	// GemmHalves is GemmTiles with a B of k rows of pairs, whose factors are sums of two numbers:
 	// BF16Segment/2 rows have the first numbers of a segment, and as many after them the others.
 	//
-	//	t = the e+o of the segment with the first numbers, plus that with the others
+	//	t = the e+o of the segment with the first numbers, plus the e+o with the others
 	//	c[i·ldc+lane] = the sum of t over the segments, ascending
 	GemmHalves func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool)
 }

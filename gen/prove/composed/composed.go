@@ -226,7 +226,7 @@ func GemmTiles(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, 
 	fallback.Products(lanes).GemmEvenOdd(c, ldc, rows, k, 1, columns, lanes, m, k, true)
 }
 
-// GemmHalves is Unit.GemmHalves. Its sums begin with +0, as those of GemmTiles do.
+// GemmHalves is Unit.GemmHalves. Its sums begin with +0, as GemmTiles has them.
 func GemmHalves(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
 	sums := make([]float32, m*lanes)
 	for x := 0; x < k; x += 32 {
