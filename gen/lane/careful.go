@@ -4,7 +4,7 @@ import "github.com/attn-go/attn/gen/spec"
 
 // The activations without subnormal operands and results of steps, for Rare. Two facts are used.
 // Below 2^-125 in magnitude the bits of a float32 count units of 2^-149, the distance of subnormal
-// numbers. So do the bits of y + 2^-126 less those of 2^-126: this sum is a normal number, and
+// numbers. So do the bits of y + 2^-126 less the bits of 2^-126: this sum is a normal number, and
 // rounds y as a subnormal result is rounded. And a sum of a subnormal and a normal number that is a
 // normal number takes no longer than others.
 
@@ -64,7 +64,7 @@ func (b *Builder) carefulSiLU(x *Value) *Value {
 	return b.lowered(x, z, p, g, up, spec.SiLUSubnormal)
 }
 
-// carefulGELUTanh takes the square of 2^-30 for those of smaller numbers: there p is 1.
+// carefulGELUTanh takes the square of 2^-30 for squares of smaller numbers: there p is 1.
 func (b *Builder) carefulGELUTanh(x *Value) *Value {
 	lifted, up := b.lift(x)
 	z, c := b.geluTanhLimits(lifted)
@@ -72,7 +72,7 @@ func (b *Builder) carefulGELUTanh(x *Value) *Value {
 	return b.lowered(x, z, p, g, up, spec.GELUTanhSubnormal)
 }
 
-// carefulGELU takes the square of 2^-30 for those of smaller numbers, too. An exponential below
+// carefulGELU takes the square of 2^-30 for squares of smaller numbers, too. An exponential below
 // 2^-125 is computed in units of 2^-149, to which it is rounded if it is below 2^-126: of a number
 // of them less 2^24 a unit is the last place, or twice that if they are more than 2^23. Where x is
 // below 2^-125 in magnitude, T is half of that, and the exponential 1.
