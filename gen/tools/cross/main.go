@@ -7,7 +7,7 @@
 //
 //   - No emulated CPU runs tests of memory, of how threads share work, and of a few packages whose
 //     result depends on no CPU (skip and only in packages.go).
-//   - Cortex-a57 and 386 run all other tests, s390x with -deep alone: else it leaves out the sweeps.
+//   - Cortex-a57 and 386 run all other tests. So does s390x with -deep; else it has no sweeps.
 //   - Brief platforms (platforms.go), which are the CPUs of amd64 without AVX-512, leave out the
 //     sweeps over very many shapes and options, and the packages that are tested on some
 //     architectures alone. They run kernels that a machine with AVX2 runs completely. The one with
