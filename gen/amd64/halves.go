@@ -90,8 +90,8 @@ func (g *gen) lookupAllE4M3() func(src operand.Mem) (lower, upper reg.VecVirtual
 }
 
 // lookupE4M3 looks up the sign and the upper bits of the exponent, and makes the lower byte of the
-// others. That is wrong for subnormals, and the NaN is a number. A table mends both, in which numbers
-// with an upper bit, which are all others, have 0.
+// others. That is wrong for subnormals, and the NaN is a number. A table mends both, in which
+// numbers with an upper bit, which are all others, have 0.
 func (g *gen) lookupE4M3() func(src operand.Mem) (lower, upper reg.VecVirtual) {
 	table := func(name string, entry func(i int) uint8) reg.VecVirtual {
 		v := g.Vec()

@@ -50,8 +50,8 @@ func (g *gen) WidenInt4() {
 	})
 }
 
-// UnpackInt4 makes words of 16 bytes, moves the second half of a byte above the first, and looks the
-// numbers up. With AVX-512 rows of less than a vector are left to AVX2.
+// UnpackInt4 makes words of 16 bytes, moves the second half of a byte above the first, and looks
+// the numbers up. With AVX-512 rows of less than a vector are left to AVX2.
 func (g *gen) UnpackInt4() {
 	g.Kernel(spec.UnpackInt4)
 	step := g.VecBytes() / 2

@@ -205,7 +205,8 @@ func (c narrowQKCase) String() string {
 	return fmt.Sprintf("n=%d m=%d d=%d ldk=d+%d group=%d of %v", c.n, c.m, c.d, c.gap, c.group, c.values)
 }
 
-// narrowColumns lists the numbers of columns of keys and values: all remainders, where kernels take them.
+// narrowColumns lists the numbers of columns of keys and values: all remainders, where kernels take
+// them.
 func narrowColumns(t element) (list []int) {
 	for _, d := range []int{16, 32, 48, 64, 80, 128, 17, 23, 25, 30, 34, 42, 51, 60, 63, 69, 75, 92, 107, 125, 129, 142} {
 		if t != factors && d%NarrowStep == 0 || d%ukernel.SkinnyGroup == 0 {

@@ -112,8 +112,8 @@ func untyped(t *testing.T, path string) *reranking.Reranker {
 	return reranking.New(*p)
 }
 
-// TestGGUFExperts: a file of nomic with experts has the bits of the folder that it was made of, with
-// the mean of all tokens, once that adds nothing to the sum of experts.
+// TestGGUFExperts: a file of nomic with experts has the bits of the folder that it was made of,
+// with the mean of all tokens, once that adds nothing to the sum of experts.
 func TestGGUFExperts(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("../testdata/tiny/nomic-moe-4")); err != nil {

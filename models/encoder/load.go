@@ -44,9 +44,9 @@ func Architectures() (folders, files []string) {
 //	colbert_linear.pt    if there is one: its vectors of tokens, see [embedding.Embedder.DocumentVectors]. Nothing of these
 //	                     files or of pytorch_model.bin is run
 //
-// and a GGUF file the architecture bert, jina-bert-v2, nomic-bert or nomic-bert-moe, weights of any type that
-// package gguf converts, a tokenizer and a pooling. Its vectors are divided by their L2 norm. Files
-// of bert do not name the activation, which is GELU as BERT has it.
+// and a GGUF file the architecture bert, jina-bert-v2, nomic-bert or nomic-bert-moe, weights of any
+// type that package gguf converts, a tokenizer and a pooling. Its vectors are divided by their L2
+// norm. Files of bert do not name the activation, which is GELU as BERT has it.
 //
 // Every tensor and module is used, or the error is a [*kernel.Error] that names it, as it is if one
 // is missing or does not fit. With a Precision of int8 and widths that are no multiples of 32 it is

@@ -59,8 +59,8 @@ func (g *Gen) WidenWords(x reg.VecVirtual, order operand.Op) []KeyColumn {
 }
 
 // WordBytes returns the four bytes of a word. The lower two have constants: the byte with its sign
-// flipped, i+128, becomes the last bits of the mantissa of 2^23, or 2^15. The result is the power of
-// two plus i+128.
+// flipped, i+128, becomes the last bits of the mantissa of 2^23, or 2^15. The result is the power
+// of two plus i+128.
 func (g *Gen) WordBytes() []WordByte {
 	const sign0, sign1 = 0x4b000080, 0x47008000 // 2^23+128, 2^15+128
 	return []WordByte{
