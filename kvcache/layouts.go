@@ -13,9 +13,9 @@ import (
 
 // NewLayouts makes caches that share their pages, for a model whose layers keep different numbers
 // of tokens: one for each list of layers, as [NewOf] takes it. A page has room for the layers of
-// any of the caches, and belongs to sequences of one cache. So a page that a sequence drops serves a
-// sequence of another cache next. All layers have the same PageSize, Pages and Window. FreePages is
-// the same for all caches. [LayoutsPageBytes] returns what a page takes.
+// any of the caches, and belongs to sequences of one cache. So a page that a sequence drops serves
+// a sequence of another cache next. All layers have the same PageSize, Pages and Window. FreePages
+// is the same for all caches. [LayoutsPageBytes] returns what a page takes.
 //
 // The caches may be used as if they were one: any number of goroutines may use sequences of
 // different caches at once. Errors are like those from NewOf.
