@@ -219,17 +219,20 @@ func skinnyQK(step int, others ...int) func(k *Kernel, quick bool) []Case {
 	}
 }
 
-// skinnyPV returns calls of PV with numbers of columns that a step divides.
-func skinnyPV(step int) func(k *Kernel, quick bool) []Case {
+// narrowPV returns calls of PV for a narrow type: at least 16 columns, whole groups of 16 but on amd64.
+func narrowPV(k *Kernel, quick bool) []Case {
+	if strings.HasPrefix(k.ISA, "avx") {
+		return skinnyPV(16, 1)(k, quick)
+	}
+	return skinnyPV(16, 16)(k, quick)
+}
+
+// skinnyPV returns calls of PV with at least so many columns, of which step divides the number.
+func skinnyPV(least, step int) func(k *Kernel, quick bool) []Case {
 	return func(k *Kernel, quick bool) (list []Case) {
 		i := 0
 		for _, dv := range columns(quick) {
-			switch {
-			case step > 1 && strings.HasPrefix(k.ISA, "avx"):
-				dv = max(dv, step)
-			case step > 1:
-				dv = (dv + step - 1) / step * step
-			}
+			dv = (max(dv, least) + step - 1) / step * step
 			for _, m := range []int{0, 1, 2, 3, 4, 5, 9} {
 				if quick && m != 5 || !quick && (m+dv)%3 != 0 && dv > 8 {
 					continue
@@ -256,7 +259,7 @@ func qkEvenOdd(k *Kernel, quick bool) []Case {
 }
 
 func pvEvenOdd(k *Kernel, quick bool) (list []Case) {
-	for i, c := range skinnyPV(16)(k, quick) {
+	for i, c := range skinnyPV(16, 16)(k, quick) {
 		m := max(1, c["m"].(int)) + i%2*31
 		dv, ldp := c["dv"].(int), 16
 		c["m"], c["ldp"], c["v"], c["p"] = m, ldp, in(span(m, c["ldv"].(int), dv)), in(m*ldp)
