@@ -415,8 +415,8 @@ func (q *Query) byCases(c claim) (used []string, ok bool) {
 	return nil, false
 }
 
-// given returns the condition, or the first one in a chain of And or Or, if something is given where
-// it holds or where it does not, else nil.
+// given returns the condition, or the first one in a chain of And or Or, if something is given
+// where it holds or where it does not, else nil.
 func (q *Query) given(condition *expr.Node) *expr.Node {
 	for condition.Op == expr.And || condition.Op == expr.Or {
 		condition = condition.Args[0]

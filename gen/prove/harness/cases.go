@@ -219,7 +219,8 @@ func skinnyQK(step int, others ...int) func(k *Kernel, quick bool) []Case {
 	}
 }
 
-// narrowPV returns calls of PV for a narrow type: at least 16 columns, whole groups of 16 but on amd64.
+// narrowPV returns calls of PV for a narrow type: at least 16 columns, whole groups of 16 but on
+// amd64.
 func narrowPV(k *Kernel, quick bool) []Case {
 	if strings.HasPrefix(k.ISA, "avx") {
 		return skinnyPV(16, 1)(k, quick)

@@ -49,8 +49,8 @@ func (l *Loop) Join(m *Loop) {
 
 // Moves reports whether something bounds the trips of a loop by the sizes of a call. An inductive
 // loop moves on in a slice, within which its accesses lie: it has no more trips than the slice is
-// long, divided by the distance, and one more. A loop of prefetches has as many as its sizes say, and
-// one that halves a vector has few with all sizes.
+// long, divided by the distance, and one more. A loop of prefetches has as many as its sizes say,
+// and one that halves a vector has few with all sizes.
 func (l *Loop) Moves() bool {
 	const few = 8
 	return !l.Inductive() || l.Bytes > 0 || l.Hints || l.Most <= few
