@@ -109,7 +109,7 @@ func withCommonFactor(g *Graph, r *rand.Rand, leaves []raw) raw {
 	return raw{n, v}
 }
 
-// fmaOfWholes is an FMA of converted whole numbers, some of them perhaps 0, and the first perhaps
+// fmaOfWholes is an FMA of converted whole numbers and of constants, and the first is perhaps
 // x·y-32·x, whose bounds are those of (y-32)·x.
 func fmaOfWholes(g *Graph, r *rand.Rand, leaves []raw) raw {
 	x, y, z := whole(g, r, leaves), whole(g, r, leaves), whole(g, r, leaves)
@@ -120,7 +120,7 @@ func fmaOfWholes(g *Graph, r *rand.Rand, leaves []raw) raw {
 	}
 	converted := func(x raw, constant int) raw {
 		if constant == 0 {
-			v := bitsOf([]float32{0, 1, -3, 7, 0.75}[r.IntN(5)])
+			v := bitsOf([]float32{0, 1, -3, 7, 0.75, -0x1p63}[r.IntN(6)])
 			return raw{g.Const(32, v), v}
 		}
 		return raw{g.Unary(SToF, 32, x.n), bitsOf(float32(int32(x.v)))}
