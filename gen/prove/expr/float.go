@@ -213,7 +213,11 @@ func (g *Graph) FFma(x, y, z *Node) *Node {
 		return n
 	}
 	if z.IsConst() && z.Val == 0 && (isWhole(x) || isWhole(y)) {
-		return g.FAdd(g.FMul(x, y), z) // a product by 0 or by at least 1 does not become 0 by rounding
+		// A product by 0 or by at least 1 does not become 0 by rounding. FAdd fuses exact ones.
+		p := g.FMul(x, y)
+		if u, _ := g.unsigned(p); !isExact(u) {
+			return g.FAdd(p, z)
+		}
 	}
 	x, nx := g.unsigned(x)
 	y, ny := g.unsigned(y)

@@ -120,7 +120,7 @@ func fmaOfWholes(g *Graph, r *rand.Rand, leaves []raw) raw {
 	}
 	converted := func(x raw, constant int) raw {
 		if constant == 0 {
-			v := bitsOf([]float32{0, 1, -3, 7, 0.75, -0x1p63}[r.IntN(6)])
+			v := bitsOf([]float32{0, 1, -3, 7, 0.5, 0.75, -0x1p63}[r.IntN(7)])
 			return raw{g.Const(32, v), v}
 		}
 		return raw{g.Unary(SToF, 32, x.n), bitsOf(float32(int32(x.v)))}
@@ -288,11 +288,14 @@ func TestWidened(t *testing.T) {
 func TestSame(t *testing.T) {
 	g := New()
 	a, b, c := g.Sym(32, "a"), g.Sym(32, "b"), g.Sym(32, "c")
+	n, half, zero := g.Unary(SToF, 32, g.Sext(g.Extract(a, 0, 16), 32)), g.Float(0.5), g.Float(0)
 	for i, p := range [][2]*Node{
 		{g.Add(g.Add(a, b), c), g.Add(c, g.Add(b, a))},
 		{g.FAdd(a, b), g.FAdd(b, a)},
 		{g.FSub(a, g.FMul(b, c)), g.FAdd(g.FMul(g.FNeg(c), b), a)},
 		{g.FFma(g.FNeg(a), b, c), g.FFma(b, g.FNeg(a), c)},
+		{g.FFma(n, half, zero), g.FAdd(g.FMul(half, n), zero)},
+		{g.FFma(half, g.FNeg(n), zero), g.FAdd(zero, g.FMul(n, g.FNeg(half)))},
 		{g.Xor(a, g.Xor(b, c)), g.Xor(c, g.Xor(a, b))},
 		{g.Select(g.FLt(a, b), c, a), g.Or(g.And(g.Sext(g.FLt(a, b), 32), c), g.And(g.Not(g.Sext(g.FLt(a, b), 32)), a))},
 		{g.ShrBy(g.ShlBy(a, 8), 8), g.And(a, g.Const(32, 0xffffff))},
