@@ -76,7 +76,7 @@ func TestWholeNumbers(t *testing.T) {
 
 // whole is the sign extension of some bits of a leaf, or the leaf.
 func whole(g *Graph, r *rand.Rand, leaves []raw) raw {
-	x, w := leaves[r.IntN(len(leaves))], []int{8, 12, 13, 16, 17, 25, 32}[r.IntN(7)]
+	x, w := leaves[r.IntN(len(leaves))], []int{2, 8, 12, 13, 16, 17, 24, 25, 32}[r.IntN(9)]
 	if w == 32 {
 		return x
 	}
