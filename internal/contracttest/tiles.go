@@ -31,6 +31,8 @@ func EmulateTiles(t testing.TB) {
 		x.SkinnyRows = min(x.SkinnyRows, 4)
 		if x.Widest() < ukernel.PanelStep {
 			x.Widths, x.MainLanes = []int{8, 16, 32}, 32
+		} else if x.MainLanes%ukernel.PanelStep != 0 {
+			x.MainLanes = ukernel.PanelStep // the unit takes whole steps
 		}
 		x.Amend = func(table any, _ int) {
 			if unit, ok := table.(*ukernel.Unit); ok {
