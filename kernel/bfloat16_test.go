@@ -84,6 +84,26 @@ func TestBFloat16Shapes(t *testing.T) {
 	}
 }
 
+// TestBFloat16Hidden: values that are not finite, which no row of a later query tile sees, do not
+// matter to it, although its segments of 32 keys begin with them.
+func TestBFloat16Hidden(t *testing.T) {
+	contracttest.EmulateTiles(t)
+	c := contracttest.Case{B: 1, H: 1, HKV: 1, Lq: 300, Lk: 300, D: 32, Dv: 32}
+	q, k, v := c.Inputs()
+	contracttest.EachRow(&v, func(_, _, j int, row []float32) {
+		switch j {
+		case 3, 97, 259:
+			row[j%c.Dv] = float32(math.Inf(1))
+		case 40, 130:
+			row[j%c.Dv] = float32(math.NaN())
+		}
+	})
+	for _, window := range []int{0, 4, 40} {
+		c.Mask = contracttest.Window(window, 0)
+		checkCall(t, c, q, k, v, kernel.Options{Scoring: kernel.Scoring{BFloat16: true}})
+	}
+}
+
 // TestBFloat16Options is TestOptions with products in bfloat16: masks, biases, softcaps, lists,
 // trees and outputs.
 func TestBFloat16Options(t *testing.T) {

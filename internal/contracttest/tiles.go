@@ -40,6 +40,8 @@ func emulateTiles(t testing.TB, halves bool) {
 		x.SkinnyRows = min(x.SkinnyRows, 4)
 		if x.Widest() < ukernel.PanelStep {
 			x.Widths, x.MainLanes = []int{8, 16, 32}, 32
+		} else if x.MainLanes%ukernel.PanelStep != 0 {
+			x.MainLanes = ukernel.PanelStep // the unit takes whole steps
 		}
 		x.Amend = func(table any, _ int) {
 			if unit, ok := table.(*ukernel.Unit); ok {

@@ -92,8 +92,9 @@ func TestTilesKeepState(t *testing.T) {
 func TestTileProducts(t *testing.T) {
 	products := tileProducts()
 	used, reference := Tiers[0].set(0), *ref
-	if reference.Unit.GemmTiles = testutil.GemmTiles; used.Unit.GemmTiles == nil {
-		used.Unit.GemmTiles = testutil.GemmTiles
+	reference.Unit = ukernel.Unit{GemmTiles: testutil.GemmTiles, GemmHalves: testutil.GemmHalves}
+	if used.Unit.GemmTiles == nil {
+		used.Unit = reference.Unit
 	}
 	for _, name := range slices.Concat(needTiles("Weights", asm.Weights), needTiles("Unit", asm.Unit)) {
 		if products[name] == nil {
@@ -143,7 +144,10 @@ type tileProduct = func(r testutil.Rand) func(p *kernelSet) []float32
 
 // tileProducts are those of all kernels that may use tiles, and others.
 func tileProducts() map[string]tileProduct {
-	products := map[string]tileProduct{"Unit.GemmTiles": unitProduct}
+	products := map[string]tileProduct{
+		"Unit.GemmTiles":  unitProduct(1, func(p *kernelSet) unitKernel { return p.Unit.GemmTiles }),
+		"Unit.GemmHalves": unitProduct(2, func(p *kernelSet) unitKernel { return p.Unit.GemmHalves }),
+	}
 	for f := range ukernel.PackedFormat(ukernel.PackedFormats) {
 		products["Weights.Blocks."+f.String()+".GemmInt8"] = int8Product(f)
 	}
@@ -167,20 +171,26 @@ func int8Product(f ukernel.PackedFormat) tileProduct {
 	}
 }
 
-func unitProduct(r testutil.Rand) func(p *kernelSet) []float32 {
-	const m, k, lanes = 64, 384, ukernel.PanelLanes
-	number := func() uint16 { return scalar.ToBF16(r.Float32()) }
-	x, b := make([]uint16, m*k), make([]uint32, k/2*lanes)
-	for i := range x {
-		x[i] = number()
-	}
-	for i := range b {
-		b[i] = uint32(number()) | uint32(number())<<16
-	}
-	return func(p *kernelSet) []float32 {
-		c := make([]float32, m*lanes)
-		p.Unit.GemmTiles(c, lanes, x, k, b, lanes, m, k, false)
-		return c
+// A unitKernel is a kernel of ukernel.Unit.
+type unitKernel = func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool)
+
+// unitProduct returns a product with so many numbers of B for each of A.
+func unitProduct(parts int, kernel func(p *kernelSet) unitKernel) tileProduct {
+	return func(r testutil.Rand) func(p *kernelSet) []float32 {
+		const m, k, lanes = 64, 384, ukernel.PanelLanes
+		number := func() uint16 { return scalar.ToBF16(r.Float32()) }
+		x, b := make([]uint16, m*k), make([]uint32, parts*k/2*lanes)
+		for i := range x {
+			x[i] = number()
+		}
+		for i := range b {
+			b[i] = uint32(number()) | uint32(number())<<16
+		}
+		return func(p *kernelSet) []float32 {
+			c := make([]float32, m*lanes)
+			kernel(p)(c, lanes, x, k, b, lanes, m, k, false)
+			return c
+		}
 	}
 }
 
