@@ -15,7 +15,7 @@ import (
 // test fails if a tier has not used its GemmTiles.
 func EmulateTiles(t testing.TB) { emulateTiles(t, false) }
 
-// EmulateHalves is EmulateTiles for quantized attention: the test fails, too, if a tier has not used
+// EmulateHalves is EmulateTiles for quantized attention. The test also fails if a tier has not used
 // GemmHalves, which the products with values take.
 func EmulateHalves(t testing.TB) { emulateTiles(t, true) }
 

@@ -63,8 +63,8 @@ func GemmEvenOdd(w int, c []float32, ldc int, a []float32, rs, cs int, b []float
 	}
 }
 
-// GemmTiles is Unit.GemmTiles, straight from its definition, for up to 64 lanes. Its sums begin with
-// +0 if they do not begin with c. It allocates nothing.
+// GemmTiles is Unit.GemmTiles, straight from its definition, for up to 64 lanes. Its sums begin
+// with +0 if they do not begin with c. It allocates nothing.
 func GemmTiles(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
 	const segment = 32 // contract.BF16Segment
 	for i := range m {

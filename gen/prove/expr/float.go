@@ -164,8 +164,8 @@ func (g *Graph) wholeOf(x, y *Node) *Node {
 }
 
 // shiftedFma returns s·y, a whole number up to 2^24, for (c+s)·y-c·y, where wholeOf knows c+s; nil
-// for others. Nothing is rounded, and zero is +0: c·y is y or 3·y times a power of two, and 3·y has
-// to be at most 2^24, as y is.
+// for others. Nothing is rounded, and zero is +0: c·y is y or 3·y times a power of two, and both
+// have to be at most 2^24.
 func (g *Graph) shiftedFma(x, y, z *Node) *Node {
 	c, negative := g.unsigned(z)
 	if !negative || c.Op != FMul {
