@@ -1,10 +1,16 @@
 package harness
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/attn-go/attn/gen/prove/equal"
+)
 
 // TestMutants makes random mistakes in kernels of each architecture. Each is found, or the kernel
-// with the mistake computes the same with all sizes, as proven or for samples. `make prove ARGS='-mutants 70'`
-// makes 70 in each architecture.
+// with the mistake computes the same with all sizes, as proven or for samples.
+// `make prove ARGS='-mutants 70'` makes 70 in each architecture.
 func TestMutants(t *testing.T) {
 	quick := newProver(t)
 	full := *quick
@@ -40,4 +46,32 @@ func TestMutants(t *testing.T) {
 	if equal+sampled > found/4 {
 		t.Errorf("%d mistakes are found, %d are not", found, equal+sampled)
 	}
+}
+
+// TestMutantsOfSamples: a mistake that nothing finds is none where all values of the lemmas were
+// tried, as the record says, but not where samples alone were.
+func TestMutantsOfSamples(t *testing.T) {
+	record, err := os.Open(filepath.Join(root, "gen", "prove", "lemmas.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer record.Close()
+	sampled := newProver(t)
+	recorded := *sampled
+	recorded.Lemmas = equal.NewLemmas(record)
+	a, k := kernel(t, "amd64", "softmaxAVX2")
+	for seed := range uint64(100) {
+		m := sampled.Mutate(a, k, seed)
+		if m == nil || m.Found != "" {
+			continue
+		}
+		if !m.Sampled || m.Why != "" {
+			t.Errorf("%s becomes %s: samples count as a proof: %q", m.From, m.To, m.Why)
+		}
+		if m = recorded.Mutate(a, k, seed); m.Found != "" || m.Sampled || m.Why == "" {
+			t.Errorf("%s becomes %s: nothing says why the mistake is none: %q", m.From, m.To, m.Found)
+		}
+		return
+	}
+	t.Error("all mistakes are found")
 }
