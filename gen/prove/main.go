@@ -18,6 +18,7 @@ import (
 
 	"github.com/attn-go/attn/gen/prove/equal"
 	"github.com/attn-go/attn/gen/prove/harness"
+	"github.com/attn-go/attn/gen/prove/machine"
 	"github.com/attn-go/attn/gen/prove/reference"
 )
 
@@ -101,6 +102,10 @@ func main() {
 		}
 	}
 	fmt.Printf("%d kernels of layers are proven, %d with lemmas of which samples alone were tried, %d are tested only, %d failed\n", proven, sampled, open, failed)
+	loops := harness.Bounds(all)
+	for b := machine.Unknown; b <= machine.Endless; b++ {
+		fmt.Printf("%d loops %v\n", loops[b], b)
+	}
 	if failed > 0 {
 		os.Exit(1)
 	}
