@@ -73,6 +73,9 @@ func main() {
 		}
 		all = append(all, prove(p, a, *workers, *verbose)...)
 	}
+	if *mutants > 0 {
+		return
+	}
 	lemmas := needed(p.Lemmas, all)
 	if *exhaust {
 		exhaustAll(p.Lemmas, lemmas, record, *workers)
