@@ -118,7 +118,7 @@ func TestNoAllocationsOfOptions(t *testing.T) {
 // TestNoAllocationsOfTiles: nor do products in bfloat16 and of integers, by kernels or by a unit
 // for tiles.
 func TestNoAllocationsOfTiles(t *testing.T) {
-	contracttest.EmulateTiles(t)
+	contracttest.EmulateHalves(t)
 	contracttest.ForceThreads(t)
 	c := contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 33, Lk: 300, D: 16, Dv: 12}
 	q, k, v := c.Inputs()

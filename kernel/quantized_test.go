@@ -138,7 +138,7 @@ func TestLargeValues(t *testing.T) {
 // in pages, from a position on, with NaN and Inf, on every tier and on several threads. Short tests
 // have both types of keys and of values with each shape, but not all four pairs.
 func TestQuantized(t *testing.T) {
-	contracttest.EmulateTiles(t)
+	contracttest.EmulateHalves(t)
 	contracttest.ForceThreads(t)
 	integers := []kernel.DType{kernel.Int8, kernel.Int4}
 	for n := range 4 * len(quantizedShapes) {
@@ -217,7 +217,7 @@ var oddSizes = []contracttest.Case{
 
 // TestQuantizedCaches is TestQuantized with caches that kernels for integers take.
 func TestQuantizedCaches(t *testing.T) {
-	contracttest.EmulateTiles(t)
+	contracttest.EmulateHalves(t)
 	contracttest.ForceThreads(t)
 	for n, c := range slices.Concat(quantizedShapes, quantizedTiles, oddSizes) {
 		c.Seed, c.Layout = uint64(n), contracttest.Case{}.Layout // that of caches
@@ -259,7 +259,7 @@ func TestQuantizedCaches(t *testing.T) {
 // TestQuantizedPages is TestQuantized with such caches in pages, some of them smaller than a
 // segment of keys.
 func TestQuantizedPages(t *testing.T) {
-	contracttest.EmulateTiles(t)
+	contracttest.EmulateHalves(t)
 	for n, c := range []contracttest.Case{
 		{B: 2, H: 6, HKV: 2, Lq: 1, Lk: 300, D: 64, Dv: 128},
 		{B: 2, H: 2, HKV: 1, Lq: 30, Lk: 77, D: 256, Dv: 64},
@@ -310,7 +310,7 @@ func checkCall(t *testing.T, c contracttest.Case, q, k, v kernel.Tensor, opts ke
 // TestQuantizedOptions is TestOptions with integers, most of them in groups of columns that kernels
 // for integers take.
 func TestQuantizedOptions(t *testing.T) {
-	contracttest.EmulateTiles(t)
+	contracttest.EmulateHalves(t)
 	eachOptionCase(func(n int, c *optionCase) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			integers := []kernel.DType{kernel.Int8, kernel.Int4}

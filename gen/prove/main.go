@@ -18,6 +18,7 @@ import (
 
 	"github.com/attn-go/attn/gen/prove/equal"
 	"github.com/attn-go/attn/gen/prove/harness"
+	"github.com/attn-go/attn/gen/prove/machine"
 	"github.com/attn-go/attn/gen/prove/reference"
 )
 
@@ -72,6 +73,9 @@ func main() {
 		}
 		all = append(all, prove(p, a, *workers, *verbose)...)
 	}
+	if *mutants > 0 {
+		return
+	}
 	lemmas := needed(p.Lemmas, all)
 	if *exhaust {
 		exhaustAll(p.Lemmas, lemmas, record, *workers)
@@ -101,6 +105,10 @@ func main() {
 		}
 	}
 	fmt.Printf("%d kernels of layers are proven, %d with lemmas of which samples alone were tried, %d are tested only, %d failed\n", proven, sampled, open, failed)
+	loops := harness.Bounds(all)
+	for b := machine.Unknown; b <= machine.Endless; b++ {
+		fmt.Printf("%d loops %v\n", loops[b], b)
+	}
 	if failed > 0 {
 		os.Exit(1)
 	}
@@ -129,7 +137,7 @@ func mutate(p *harness.Prover, a *harness.Architecture, n, workers int) {
 	harness.Each(n, workers, func(i int) {
 		list[i] = p.Mutate(a, a.Kernels[i*7919%len(a.Kernels)], uint64(i))
 	})
-	found, made := 0, 0
+	found, sampled, made := 0, 0, 0
 	for _, m := range list {
 		switch {
 		case m == nil:
@@ -137,11 +145,17 @@ func mutate(p *harness.Prover, a *harness.Architecture, n, workers int) {
 		case m.Found != "":
 			found++
 		default:
-			fmt.Printf("not found: %s %s: %s becomes %s\n    %s\n", m.Kernel.Override(), m.Kernel.Name(), m.From, m.To, m.Why)
+			why := m.Why
+			if m.Sampled {
+				sampled++
+				why = "compared with samples"
+			}
+			fmt.Printf("not found: %s %s: %s becomes %s\n    %s\n", m.Kernel.Override(), m.Kernel.Name(), m.From, m.To, why)
 		}
 		made++
 	}
-	fmt.Printf("%s: %d of %d mistakes found, %d are none\n", a.GOARCH, found, made, made-found)
+	fmt.Printf("%s: %d of %d mistakes found, %d are none, %d were compared with samples and not found\n",
+		a.GOARCH, found, made, made-found-sampled, sampled)
 }
 
 // needed returns the lemmas that proofs need, without those that were tried on the way to others.

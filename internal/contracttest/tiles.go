@@ -12,12 +12,21 @@ import (
 
 // EmulateTiles adds a tier with a unit for tiles to each that runs here, until the test ends. The
 // unit is one in Go, which allocates nothing: what cuts and packs rows for it runs on any CPU. The
-// test fails if a tier has not used it.
-func EmulateTiles(t testing.TB) {
+// test fails if a tier has not used its GemmTiles.
+func EmulateTiles(t testing.TB) { emulateTiles(t, false) }
+
+// EmulateHalves is EmulateTiles for quantized attention. The test also fails if a tier has not used
+// GemmHalves, which the products with values take.
+func EmulateHalves(t testing.TB) { emulateTiles(t, true) }
+
+// uses are calls of the functions of an emulated unit.
+type uses struct{ tiles, halves atomic.Int64 }
+
+func emulateTiles(t testing.TB, halves bool) {
 	if _, unavailable := tier.Default(); unavailable != nil { // chosen before there are more
 		t.Fatal(unavailable)
 	}
-	calls := map[string]*atomic.Int64{}
+	calls := map[string]*uses{}
 	before, last := tier.Tiers, len(tier.Tiers)-1
 	list := slices.Clone(before[:last])
 	for i := range before {
@@ -26,8 +35,8 @@ func EmulateTiles(t testing.TB) {
 		}
 		x := before[i].Copy()
 		x.Name += "+tiles"
-		uses := new(atomic.Int64)
-		calls[x.Name] = uses
+		n := new(uses)
+		calls[x.Name] = n
 		x.SkinnyRows = min(x.SkinnyRows, 4)
 		if x.Widest() < ukernel.PanelStep {
 			x.Widths, x.MainLanes = []int{8, 16, 32}, 32
@@ -37,10 +46,13 @@ func EmulateTiles(t testing.TB) {
 		x.Amend = func(table any, _ int) {
 			if unit, ok := table.(*ukernel.Unit); ok {
 				unit.GemmTiles = func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
-					uses.Add(1)
+					n.tiles.Add(1)
 					testutil.GemmTiles(c, ldc, a, lda, b, lanes, m, k, load)
 				}
-				unit.GemmHalves = testutil.GemmHalves
+				unit.GemmHalves = func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
+					n.halves.Add(1)
+					testutil.GemmHalves(c, ldc, a, lda, b, lanes, m, k, load)
+				}
 			}
 		}
 		list = append(list, *x)
@@ -48,9 +60,12 @@ func EmulateTiles(t testing.TB) {
 	tier.Tiers = append(list, before[last])
 	t.Cleanup(func() {
 		tier.Tiers = before
-		for name, uses := range calls {
-			if uses.Load() == 0 {
-				t.Errorf("no call of tier %s has used tiles", name)
+		for name, n := range calls {
+			if n.tiles.Load() == 0 {
+				t.Errorf("no call of tier %s has used GemmTiles", name)
+			}
+			if halves && n.halves.Load() == 0 {
+				t.Errorf("no call of tier %s has used GemmHalves", name)
 			}
 		}
 	})

@@ -63,13 +63,16 @@ func GemmEvenOdd(w int, c []float32, ldc int, a []float32, rs, cs int, b []float
 	}
 }
 
-// GemmTiles is Unit.GemmTiles, straight from its definition, for up to 64 lanes. It allocates
-// nothing.
+// GemmTiles is Unit.GemmTiles, straight from its definition, for up to 64 lanes. Its sums begin
+// with +0 if they do not begin with c. It allocates nothing.
 func GemmTiles(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
 	const segment = 32 // contract.BF16Segment
 	for i := range m {
 		sum := c[i*ldc:][:lanes]
-		for x := 0; x == 0 || x < k; x += segment {
+		if !load {
+			clear(sum)
+		}
+		for x := 0; x < k; x += segment {
 			var chains [2][64]float32 // of even and of odd steps
 			for y := x; y < min(x+segment, k); y++ {
 				left, chain := scalar.BF16(a[i*lda+y]), chains[y%2][:lanes]
@@ -83,17 +86,14 @@ func GemmTiles(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, 
 				}
 			}
 			for lane := range sum {
-				if both := chains[0][lane] + chains[1][lane]; x == 0 && !load {
-					sum[lane] = both
-				} else {
-					sum[lane] += both
-				}
+				sum[lane] += chains[0][lane] + chains[1][lane]
 			}
 		}
 	}
 }
 
-// GemmHalves is Unit.GemmHalves, straight from its definition. It allocates nothing.
+// GemmHalves is Unit.GemmHalves, straight from its definition. Its sums begin with +0, as GemmTiles
+// has them. It allocates nothing.
 func GemmHalves(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
 	const seg = 32 // contract.BF16Segment
 	for x := 0; x < k; x += seg {
@@ -105,13 +105,13 @@ func GemmHalves(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m,
 					for y := range pairs {
 						pairs[y] = b[(x+half*len(pairs)+y)*lanes+lane]
 					}
-					GemmTiles(sum[:], 1, a[i*lda+x:], 0, pairs[:], 1, 1, seg, half > 0)
+					GemmTiles(sum[:], 1, a[i*lda+x:], 0, pairs[:], 1, 1, seg, true)
 				}
-				if y := &c[i*ldc+lane]; load || x > 0 {
-					*y += sum[0]
-				} else {
-					*y = sum[0]
+				y := &c[i*ldc+lane]
+				if x == 0 && !load {
+					*y = 0
 				}
+				*y += sum[0]
 			}
 		}
 	}

@@ -1,7 +1,9 @@
 package ukernel
 
 // Unit are products that CPUs with a unit for tiles have beside those of vectors. Tiers have none
-// of them otherwise, and neither has package fallback.
+// of them otherwise, and neither has package fallback. A sum without load is the same whether it
+// begins with +0 or with its first summand: no summand is -0, as the chains e and o begin with +0
+// and callers have no product so small that it is rounded to -0.
 type Unit struct {
 	// GemmTiles is Products.GemmEvenOdd with an A of bfloat16, whose rows lie lda numbers apart,
 	// and a B of k/2 rows of pairs, as WeightKernels.GemmPairs takes them, of any number of lanes

@@ -205,8 +205,7 @@ func TileBF16(c []float32, a, b []uint32) {
 	}
 }
 
-// GemmTiles is Unit.GemmTiles. Its sums begin with +0 if they do not begin with c: that changes
-// none, as the contract says.
+// GemmTiles is Unit.GemmTiles. Its sums begin with +0 if they do not begin with c.
 func GemmTiles(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
 	rows, columns := make([]float32, m*k), make([]float32, k*lanes)
 	for i := range m {

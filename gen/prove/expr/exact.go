@@ -167,8 +167,8 @@ func (g *Graph) whole(x *Node) *Node {
 	switch {
 	case x.IsConst() && x.Val != minusZero:
 		v := math.Float32frombits(uint32(x.Val))
-		if i := int64(v); float32(i) == v && max(i, -i) <= mostWhole {
-			return g.Const(32, uint64(uint32(i)))
+		if v >= -mostWhole && v <= mostWhole && v == float32(int32(v)) {
+			return g.Const(32, uint64(uint32(int32(v))))
 		}
 	case x.Op == SToF && x.Args[0].Width == 32 && x.Args[0].lo >= -mostWhole && x.Args[0].hi <= mostWhole:
 		return x.Args[0]

@@ -133,11 +133,16 @@ func (g *Graph) unsignedZeros(x *Node) *Node {
 	return x
 }
 
+// The bits of 2^23 and of 1.5·2^23.
+const (
+	least  = 0x4b000000
+	middle = 0x4b400000
+)
+
 // wholeOf returns the integer n, converted, if x and y are -c and c+n, where the bits of c+n were
 // made from those of n: c is 2^23 or 1.5·2^23, and the bits of a float from 2^23 up to 2^24 are
 // those of an integer, and a constant.
 func (g *Graph) wholeOf(x, y *Node) *Node {
-	const least, middle = 0x4b000000, 0x4b400000
 	if y.IsConst() {
 		x, y = y, x
 	}
@@ -159,7 +164,8 @@ func (g *Graph) wholeOf(x, y *Node) *Node {
 }
 
 // shiftedFma returns s·y, a whole number up to 2^24, for (c+s)·y-c·y, where wholeOf knows c+s; nil
-// for others. Nothing is rounded, and zero is +0.
+// for others. Nothing is rounded, and zero is +0: c·y is y or 3·y times a power of two, and both
+// have to be at most 2^24.
 func (g *Graph) shiftedFma(x, y, z *Node) *Node {
 	c, negative := g.unsigned(z)
 	if !negative || c.Op != FMul {
@@ -167,9 +173,11 @@ func (g *Graph) shiftedFma(x, y, z *Node) *Node {
 	}
 	for i, factor := range c.Args {
 		if factor.IsConst() && c.Args[1-i] == y {
-			if s := g.wholeOf(g.FNeg(factor), x); s != nil {
-				return g.wholeFma(s, y, g.Const(32, 0))
+			s, whole := g.wholeOf(g.FNeg(factor), x), g.whole(y)
+			if s == nil || whole == nil || factor.Val == middle && 3*max(-whole.lo, whole.hi) > mostWhole {
+				return nil
 			}
+			return g.wholeFma(s, y, g.Const(32, 0))
 		}
 	}
 	return nil
@@ -213,7 +221,11 @@ func (g *Graph) FFma(x, y, z *Node) *Node {
 		return n
 	}
 	if z.IsConst() && z.Val == 0 && (isWhole(x) || isWhole(y)) {
-		return g.FAdd(g.FMul(x, y), z) // a product by 0 or by at least 1 does not become 0 by rounding
+		// A product by 0 or by at least 1 does not become 0 by rounding. FAdd fuses exact ones.
+		p := g.FMul(x, y)
+		if u, _ := g.unsigned(p); !isExact(u) {
+			return g.FAdd(p, z)
+		}
 	}
 	x, nx := g.unsigned(x)
 	y, ny := g.unsigned(y)

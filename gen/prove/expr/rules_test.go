@@ -76,7 +76,7 @@ func TestWholeNumbers(t *testing.T) {
 
 // whole is the sign extension of some bits of a leaf, or the leaf.
 func whole(g *Graph, r *rand.Rand, leaves []raw) raw {
-	x, w := leaves[r.IntN(len(leaves))], []int{8, 12, 13, 16, 17, 25, 32}[r.IntN(7)]
+	x, w := leaves[r.IntN(len(leaves))], []int{2, 8, 12, 13, 16, 17, 24, 25, 32}[r.IntN(9)]
 	if w == 32 {
 		return x
 	}
@@ -109,7 +109,7 @@ func withCommonFactor(g *Graph, r *rand.Rand, leaves []raw) raw {
 	return raw{n, v}
 }
 
-// fmaOfWholes is an FMA of converted whole numbers, some of them perhaps 0, and the first perhaps
+// fmaOfWholes is an FMA of converted whole numbers and of constants, and the first is perhaps
 // x·y-32·x, whose bounds are those of (y-32)·x.
 func fmaOfWholes(g *Graph, r *rand.Rand, leaves []raw) raw {
 	x, y, z := whole(g, r, leaves), whole(g, r, leaves), whole(g, r, leaves)
@@ -120,7 +120,7 @@ func fmaOfWholes(g *Graph, r *rand.Rand, leaves []raw) raw {
 	}
 	converted := func(x raw, constant int) raw {
 		if constant == 0 {
-			v := bitsOf([]float32{0, 1, -3, 7, 0.75}[r.IntN(5)])
+			v := bitsOf([]float32{0, 1, -3, 7, 0.5, 0.75, -0x1p63}[r.IntN(7)])
 			return raw{g.Const(32, v), v}
 		}
 		return raw{g.Unary(SToF, 32, x.n), bitsOf(float32(int32(x.v)))}
@@ -288,11 +288,14 @@ func TestWidened(t *testing.T) {
 func TestSame(t *testing.T) {
 	g := New()
 	a, b, c := g.Sym(32, "a"), g.Sym(32, "b"), g.Sym(32, "c")
+	n, half, zero := g.Unary(SToF, 32, g.Sext(g.Extract(a, 0, 16), 32)), g.Float(0.5), g.Float(0)
 	for i, p := range [][2]*Node{
 		{g.Add(g.Add(a, b), c), g.Add(c, g.Add(b, a))},
 		{g.FAdd(a, b), g.FAdd(b, a)},
 		{g.FSub(a, g.FMul(b, c)), g.FAdd(g.FMul(g.FNeg(c), b), a)},
 		{g.FFma(g.FNeg(a), b, c), g.FFma(b, g.FNeg(a), c)},
+		{g.FFma(n, half, zero), g.FAdd(g.FMul(half, n), zero)},
+		{g.FFma(half, g.FNeg(n), zero), g.FAdd(zero, g.FMul(n, g.FNeg(half)))},
 		{g.Xor(a, g.Xor(b, c)), g.Xor(c, g.Xor(a, b))},
 		{g.Select(g.FLt(a, b), c, a), g.Or(g.And(g.Sext(g.FLt(a, b), 32), c), g.And(g.Not(g.Sext(g.FLt(a, b), 32)), a))},
 		{g.ShrBy(g.ShlBy(a, 8), 8), g.And(a, g.Const(32, 0xffffff))},

@@ -61,7 +61,7 @@ func (p *Prover) Prove(a *Architecture, k *Kernel) *Verdict {
 	covered := map[int]bool{}
 	v := p.prove(a, k, contractOf(k), covered)
 	for _, l := range v.Loops {
-		if v.Err == nil && !l.Moves() {
+		if v.Err == nil && l.Bound() == machine.Endless {
 			v.Err = errors.New(l.String())
 		}
 	}
@@ -288,6 +288,17 @@ func (p *Prover) Sampled(v *Verdict) bool {
 		}
 	}
 	return false
+}
+
+// Bounds counts the loops of verdicts by what bounds their trips.
+func Bounds(all []*Verdict) map[machine.Bound]int {
+	n := map[machine.Bound]int{}
+	for _, v := range all {
+		for _, l := range v.Loops {
+			n[l.Bound()]++
+		}
+	}
+	return n
 }
 
 // uncovered returns the instructions of a function, with those that it ends in a jump to, that no

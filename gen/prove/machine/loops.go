@@ -19,13 +19,30 @@ type Loop struct {
 	Differs  string // an access that does not keep its distance
 	Insts    int    // of a trip, most; one trip of each kind counts of the loops in it
 	Bytes    int    // from an access to the same access in the trip before, most
+	Still    bool   // whether no access of a trip lies further on than in the trip before
+	Accesses bool   // whether a trip loads or stores
 	Hints    bool   // whether a trip prefetches: these are no accesses
+}
+
+// A Bound is what bounds the trips of a loop by the sizes of a call.
+type Bound int
+
+const (
+	Unknown  Bound = iota // the trips are not known to be the same
+	Slices                // each trip lies further on in a slice than the one before
+	Prefetch              // none is known, but a trip does nothing to memory but prefetch
+	Few                   // none is known, but there have been few, as where a vector is halved
+	Endless               // nothing: all trips access the same memory, or none
+)
+
+func (b Bound) String() string {
+	return [...]string{"without the inductive step", "bounded by a slice", "of prefetches alone", "of few trips", "not bounded"}[b]
 }
 
 func (l *Loop) String() string {
 	text := fmt.Sprintf("%s, line %d: up to %d trips", l.Function, l.Line%FileLines, l.Most)
 	switch {
-	case !l.Moves():
+	case l.Bound() == Endless:
 		return text + ", whose number nothing bounds: all access the same memory"
 	case l.Differs != "":
 		return text + ", that differ: " + l.Differs
@@ -41,19 +58,30 @@ func (l *Loop) Inductive() bool { return l.Same && l.Differs == "" }
 // Join adds what another execution has shown.
 func (l *Loop) Join(m *Loop) {
 	l.Most, l.Kinds, l.Same = max(l.Most, m.Most), max(l.Kinds, m.Kinds), l.Same || m.Same
-	l.Insts, l.Bytes, l.Hints = max(l.Insts, m.Insts), max(l.Bytes, m.Bytes), l.Hints || m.Hints
+	l.Insts, l.Bytes = max(l.Insts, m.Insts), max(l.Bytes, m.Bytes)
+	l.Still, l.Accesses, l.Hints = l.Still || m.Still, l.Accesses || m.Accesses, l.Hints || m.Hints
 	if l.Differs == "" {
 		l.Differs = m.Differs
 	}
 }
 
-// Moves reports whether something bounds the trips of a loop by the sizes of a call. An inductive
-// loop moves on in a slice, within which its accesses lie: it has no more trips than the slice is
-// long, divided by the distance, and one more. A loop of prefetches has as many as its sizes say,
-// and one that halves a vector has few with all sizes.
-func (l *Loop) Moves() bool {
+// Bound returns what bounds the trips of a loop. Those of an inductive loop are bounded if each
+// lies further on in a slice, within which its accesses lie: then there are no more than the slice
+// is long, divided by the distance, and one more. Of other loops, what was executed is all that is
+// known.
+func (l *Loop) Bound() Bound {
 	const few = 8
-	return !l.Inductive() || l.Bytes > 0 || l.Hints || l.Most <= few
+	switch {
+	case !l.Inductive():
+		return Unknown
+	case !l.Still:
+		return Slices
+	case l.Hints && !l.Accesses:
+		return Prefetch
+	case l.Most <= few:
+		return Few
+	}
+	return Endless
 }
 
 // loops returns the last instruction of each loop of a function, by the first one: those from the
@@ -161,6 +189,7 @@ func (w *watch) finish() bool {
 	}
 	w.loop.Same = true
 	w.loop.Insts = max(w.loop.Insts, w.now.insts)
+	moved := false
 	for i, a := range w.now.accesses {
 		b, c := old[1].accesses[i], old[0].accesses[i]
 		if a.r != b.r || b.r != c.r || (a.off-b.off)*(old[1].number-old[0].number) != (b.off-c.off)*(w.now.number-old[1].number) {
@@ -170,13 +199,16 @@ func (w *watch) finish() bool {
 			return false
 		}
 		w.loop.Bytes = max(w.loop.Bytes, max(a.off-b.off, b.off-a.off)/(w.now.number-old[1].number))
+		moved = moved || a.off != b.off
 	}
+	w.loop.Still = w.loop.Still || !moved
 	return true
 }
 
 // accessed notes an access.
 func (r *Run) accessed(m *Region, off int) {
 	for _, w := range r.watches {
+		w.loop.Accesses = true
 		w.now.accesses = append(w.now.accesses, access{r.State.Now.Line, off, m})
 	}
 }

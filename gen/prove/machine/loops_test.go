@@ -13,13 +13,19 @@ import (
 // else, and some are too few.
 func TestLoops(t *testing.T) {
 	const frame = "TEXT ·f(SB), NOSPLIT, $0-24\nMOVQ x_base+0(FP), AX\nMOVQ AX, DX\nMOVQ $8, BX\nMOVQ $TRIPS, CX\nloop:\nBODY\nDECQ CX\nJNZ loop\nRET\n"
-	for _, x := range []struct{ name, trips, body, want string }{
-		{"the same", "6", "MOVL (AX), SI\nADDQ $8, AX", ""},
-		{"further each time", "5", "MOVL (AX), SI\nADDQ BX, AX\nSHLQ $1, BX", "that differ"},
-		{"one in three is another", "9", "MOVL (AX), SI\nADDQ $8, AX\nCMPQ CX, $6\nJNE no\nMOVL (DX), SI\nno:", "2 kinds"},
-		{"nowhere further", "12", "MOVL (AX), SI\nMOVL 4(AX), SI", "nothing bounds"},
-		{"few trips", "8", "MOVL (AX), SI", ""},
-		{"two trips", "2", "MOVL (AX), SI\nADDQ $8, AX", "up to 2 trips"},
+	for _, x := range []struct {
+		name, trips, body, want string
+		bound                   machine.Bound
+	}{
+		{"the same", "6", "MOVL (AX), SI\nADDQ $8, AX", "", machine.Slices},
+		{"further each time", "5", "MOVL (AX), SI\nADDQ BX, AX\nSHLQ $1, BX", "that differ", machine.Unknown},
+		{"one in three is another", "9", "MOVL (AX), SI\nADDQ $8, AX\nCMPQ CX, $6\nJNE no\nMOVL (DX), SI\nno:", "2 kinds", machine.Slices},
+		{"every other one moves", "14", "TESTQ $1, CX\nJZ no\nMOVL (AX), SI\nADDQ $8, AX\nno:", "nothing bounds", machine.Endless},
+		{"nowhere further", "12", "MOVL (AX), SI\nMOVL 4(AX), SI", "nothing bounds", machine.Endless},
+		{"nowhere further with prefetches", "12", "MOVL (AX), SI\nPREFETCHT0 (AX)", "nothing bounds", machine.Endless},
+		{"prefetches", "12", "PREFETCHT0 (AX)\nADDQ $8, AX", "", machine.Prefetch},
+		{"few trips", "8", "MOVL (AX), SI", "", machine.Few},
+		{"two trips", "2", "MOVL (AX), SI\nADDQ $8, AX", "up to 2 trips", machine.Unknown},
 	} {
 		file, err := machine.Read(strings.NewReplacer("TRIPS", x.trips, "BODY", x.body).Replace(frame))
 		if err != nil {
@@ -40,8 +46,8 @@ func TestLoops(t *testing.T) {
 			t.Fatalf("%s: %d loops", x.name, len(run.Loops))
 		}
 		for _, l := range run.Loops {
-			if l.Moves() != (x.name != "nowhere further") {
-				t.Errorf("%s: %v, moves %v", x.name, l, l.Moves())
+			if l.Bound() != x.bound {
+				t.Errorf("%s: %v, %v, want %v", x.name, l, l.Bound(), x.bound)
 			}
 			if x.name == "the same" && (l.Insts != 4 || l.Bytes != 8) {
 				t.Errorf("%s: %d instructions, %d bytes a trip", x.name, l.Insts, l.Bytes)
