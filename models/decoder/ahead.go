@@ -14,14 +14,16 @@ import (
 // tokens each, in a cache of its own, where a page takes [Model.AheadBytes]. Forks share what the
 // layer has read. The errors come from [Model.NewSession], or are a [*kernel.Error] for a model
 // without such a layer.
-func (s *Session) OpenAhead(texts, tokens int) (err error) {
+func (s *Session) OpenAhead(texts, tokens int) error {
 	if s.model.ahead == nil {
 		return &kernel.Error{Where: "decoder: Session.OpenAhead", Got: "a model without a layer that guesses", Want: "one that is loaded with Options.MTP"}
 	}
-	if s.draft, err = s.model.ahead.NewSession(texts, tokens); err != nil {
+	draft, err := s.model.ahead.NewSession(texts, tokens)
+	if err != nil {
 		return err
 	}
-	s.draft.follows, s.follows, s.along = 1, mostContext, true
+	s.draft, s.follows, s.along = draft, mostContext, true
+	draft.follows = 1
 	return nil
 }
 

@@ -196,6 +196,12 @@ func TestAheadErrors(t *testing.T) {
 	if err := s.Ahead(t.Context(), g); err != nil || len(g.Tokens) != 0 {
 		t.Errorf("guesses %v of a text of which nothing is read: %v", g.Tokens, err)
 	}
+	if err := s.OpenAhead(0, 20); err == nil {
+		t.Error("a cache for no text is no error")
+	}
+	if forward(t, s, Step{Text: x, Tokens: []int32{1, 2, 3}}); len(guessed(t, s, x, 4, 2)) != 2 {
+		t.Error("a session guesses nothing after OpenAhead has failed")
+	}
 }
 
 // collectOne returns the tokens of a text up to an error.
