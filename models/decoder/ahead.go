@@ -163,9 +163,10 @@ func (s *Session) guessAhead(ctx context.Context, all ...*Guess) error {
 	for _, g := range all {
 		t, d := g.Text, g.Text.draft
 		start := t.readAhead(g.Known)
-		if start < 0 || len(g.Known)+g.Most > s.model.options.Context {
+		if start < 0 {
 			continue
 		}
+		g.Most = min(g.Most, len(g.Tokens)+s.model.options.Context-len(g.Known))
 		step := Step{Text: d, Tokens: g.Known[start:], before: t.trail.before(start, w)}
 		if len(g.Tokens) >= g.Most {
 			step.Logits = LogitsNone

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -159,6 +160,37 @@ func TestAheadTexts(t *testing.T) {
 		}
 		if full == 0 || canceled == 0 {
 			t.Errorf("%s: pages lacked %d times, %d calls were canceled", name, full, canceled)
+		}
+	}
+}
+
+// TestAheadContext: of as many guesses as there are numbers, those are made that the context has
+// room for, and are those of a text far from its end.
+func TestAheadContext(t *testing.T) {
+	const context = 20
+	dir := tinyfolders.Read(t, tinyFolder("glm4_moe-25")).AddAhead().Write()
+	m, err := Load(dir, Options{MTP: true, Context: context})
+	if err != nil {
+		t.Fatal(err)
+	}
+	far, err := Load(dir, Options{MTP: true, Context: 10 * context})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := context - 4; n <= context; n++ {
+		s, long := along(t, m, 1, 0), along(t, far, 1, 0)
+		x, y, room := s.NewText(), long.NewText(), max(0, context-n-1)
+		for _, step := range []struct {
+			s *Session
+			x *Text
+		}{{s, x}, {long, y}} {
+			forward(t, step.s, Step{Text: step.x, Tokens: prompt(n, 5)})
+		}
+		want := guessed(t, long, y, 1, room)
+		for _, most := range []int{room, room + 1, math.MaxInt} {
+			if got := guessed(t, s, x, 1, most); len(got) != room || !slices.Equal(got, want) {
+				t.Errorf("%d of %d tokens are read: guesses %v of %d, want %v", n, context, got, most, want)
+			}
 		}
 	}
 }
