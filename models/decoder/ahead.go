@@ -46,8 +46,12 @@ func (s *Session) Ahead(ctx context.Context, all ...*Guess) error {
 	}
 	var of []*Guess
 	for i, g := range all {
+		where, vocab := fmt.Sprintf("decoder: Guess %d: Known", i), s.model.config.Vocab
 		if n := g.Text.Len() + 1; len(g.Known) != n {
-			return &kernel.Error{Where: fmt.Sprintf("decoder: Guess %d: Known", i), Got: fmt.Sprintf("%d tokens", len(g.Known)), Want: fmt.Sprintf("%d, the text and one more", n)}
+			return &kernel.Error{Where: where, Got: fmt.Sprintf("%d tokens", len(g.Known)), Want: fmt.Sprintf("%d, the text and one more", n)}
+		}
+		if at := slices.IndexFunc(g.Known, func(id int32) bool { return id < 0 || int(id) >= vocab }); at >= 0 {
+			return &kernel.Error{Where: where, Got: fmt.Sprintf("id %d of token %d", g.Known[at], at), Want: fmt.Sprintf("0 to %d", vocab-1)}
 		}
 		if g.Text.closed {
 			continue

@@ -236,6 +236,41 @@ func TestAheadErrors(t *testing.T) {
 	}
 }
 
+// TestAheadKnown: an error of a token that the model does not know names the guess and the token,
+// also where nothing is guessed for the texts before it.
+func TestAheadKnown(t *testing.T) {
+	m, err := Load(tinyfolders.Read(t, tinyFolder("glm4_moe-25")).AddAhead().Write(), Options{MTP: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := along(t, m, 3, 20)
+	var all []*Guess
+	for range 3 {
+		x := s.NewText()
+		forward(t, s, Step{Text: x, Tokens: []int32{1, 2, 3}})
+		all = append(all, &Guess{Text: x, Known: []int32{1, 2, 3, 4}, Most: 1})
+	}
+	all[0].Text.CloseAhead()
+	all[1].Text.trail.empty(m.config.Width)
+	for i, g := range all {
+		for j := range g.Known {
+			for _, id := range []int32{-1, int32(m.config.Vocab)} {
+				right := g.Known[j]
+				g.Known[j] = id
+				want := kernel.Error{Where: fmt.Sprintf("decoder: Guess %d: Known", i), Got: fmt.Sprintf("id %d of token %d", id, j), Want: fmt.Sprintf("0 to %d", m.config.Vocab-1)}
+				err := s.Ahead(t.Context(), all...)
+				if got, ok := errors.AsType[*kernel.Error](err); !ok || *got != want || len(all[2].Tokens) > 0 {
+					t.Errorf("%v, want %v", err, &want)
+				}
+				g.Known[j] = right
+			}
+		}
+	}
+	if err := s.Ahead(t.Context(), all...); err != nil || len(all[2].Tokens) != 1 {
+		t.Errorf("guesses %v: %v", all[2].Tokens, err)
+	}
+}
+
 // collectOne returns the tokens of a text up to an error.
 func collectOne(t *testing.T, s *Session, o GenerateOptions, step Step) (ids []int32, err error) {
 	t.Helper()
