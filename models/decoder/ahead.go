@@ -22,17 +22,18 @@ func (s *Session) OpenAhead(texts, tokens int) error {
 	if err != nil {
 		return err
 	}
-	s.draft, s.follows, s.along = draft, mostContext, true
+	s.draft, s.follows, s.along = draft, chunk, true
 	draft.follows = 1
 	return nil
 }
 
 // Ahead is [Session.Guess] for texts of the session itself, after OpenAhead: the layer of
 // [Options.MTP] reads what the last call of Forward has read of each text, and then guesses. Known
-// is the text and one token more, and Most may be 0. States are kept of the last call alone: what
-// the layer has read of a text begins anew where it has missed some, and where Known is not the
-// text. A kvcache.CapacityError is of the layer's cache, see [Text.CloseAhead]. No guess changes
-// what Forward returns.
+// is the text and one token more, and Most may be 0. States are kept of the last call alone, and of
+// a long one after its last tokens, 512 to 1,024 of each text with Width*4 bytes each: what the
+// layer has read of a text begins anew where it has missed some, and where Known is not the text. A
+// kvcache.CapacityError is of the layer's cache, see [Text.CloseAhead]. No guess changes what
+// Forward returns.
 func (s *Session) Ahead(ctx context.Context, all ...*Guess) error {
 	var steps []Step
 	for _, g := range all {

@@ -164,6 +164,43 @@ func TestAheadTexts(t *testing.T) {
 	}
 }
 
+// TestAheadLong: a call that reads a long text keeps the states of its last tokens, where the layer
+// begins, anew if it had read tokens before them.
+func TestAheadLong(t *testing.T) {
+	const most = 3
+	for _, name := range []string{"glm4_moe-25", "qwen3_5_text-2"} {
+		m, err := Load(tinyfolders.Read(t, tinyFolder(name)).AddAhead().Write(), Options{MTP: true, Context: 5 * chunk})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, w := along(t, m, 1, 0), m.config.Width
+		x := s.NewText()
+		for _, n := range []int{4 * chunk, 10, chunk/2 + 100} {
+			if err := x.Truncate(0); err != nil {
+				t.Fatal(err)
+			}
+			forward(t, s, Step{Text: x, Tokens: []int32{1, 2, 3}})
+			guessed(t, s, x, 1, most)
+			ids := prompt(n, 5)
+			for i := range ids {
+				ids[i] %= int32(m.config.Vocab)
+			}
+			forward(t, s, Step{Text: x, Tokens: ids})
+			rows := len(x.trail.states) / w
+			if rows < min(n, chunk) || rows > min(n, 2*chunk) || cap(x.trail.states) > 5*chunk/2*w || x.trail.first+rows != x.Len() {
+				t.Errorf("%s: after %d tokens the states of %d from %d on are kept, in the memory of %d", name, n, rows, x.trail.first, cap(x.trail.states)/w)
+			}
+			from := 1
+			if n > 2*chunk {
+				from = x.trail.first + 1
+			}
+			if got := guessed(t, s, x, 1, most); len(got) != most || x.from != from || x.from+x.draft.Len() != x.Len()+1 {
+				t.Errorf("%s: after %d tokens the layer has read %d from %d on, want %d from %d on, and guesses %v", name, n, x.draft.Len(), x.from, x.Len()+1-from, from, got)
+			}
+		}
+	}
+}
+
 // TestAheadContext: of as many guesses as there are numbers, those are made that the context has
 // room for, and are those of a text far from its end.
 func TestAheadContext(t *testing.T) {
