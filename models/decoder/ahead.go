@@ -77,6 +77,15 @@ func (t *Text) CloseAhead() bool {
 	return true
 }
 
+// FreeAhead returns the number of pages of the layer's cache that no text uses, see
+// [Session.OpenAhead]; 0 without it.
+func (s *Session) FreeAhead() int {
+	if !s.along {
+		return 0
+	}
+	return s.draft.FreePages()
+}
+
 // forkAhead gives a fork what the layer has read of it.
 func (t *Text) forkAhead(fork *Text) (err error) {
 	if n := fork.Len() - t.from; t.session.along && t.draft != nil && n > 0 {

@@ -81,16 +81,16 @@ func TestAheadPieces(t *testing.T) {
 			t.Fatal(err)
 		}
 		z.Free()
-		free := pieces.draft.FreePages()
+		free := pieces.FreeAhead()
 		forward(t, pieces, Step{Text: fork, Tokens: ids[length/2 : length-1]})
 		if guessed(t, pieces, fork, ids[length-1], most); fork.from != 1 || fork.draft.Len() != length-1 {
 			t.Errorf("%s: the layer has read %d tokens from %d on of a fork, want %d from 1 on", name, fork.draft.Len(), fork.from, length-1)
 		}
-		if !fork.CloseAhead() || fork.CloseAhead() || guessed(t, pieces, fork, 1, most) != nil || pieces.draft.FreePages() <= free {
+		if !fork.CloseAhead() || fork.CloseAhead() || guessed(t, pieces, fork, 1, most) != nil || pieces.FreeAhead() <= free {
 			t.Errorf("%s: a text that is closed", name)
 		}
 		fork.Free()
-		if n := pieces.draft.FreePages(); n != 3*m.ahead.Pages(m.options.Context) {
+		if n := pieces.FreeAhead(); n != 3*m.ahead.Pages(m.options.Context) {
 			t.Errorf("%s: %d pages are free in the end", name, n)
 		}
 	}
@@ -255,6 +255,9 @@ func TestAheadErrors(t *testing.T) {
 		if bad, ok := errors.AsType[*kernel.Error](err); !ok || bad.Where != "decoder: "+where {
 			t.Errorf("%s: %v", where, err)
 		}
+	}
+	if n, none := s.FreeAhead(), plain.FreeAhead(); n != m.ahead.Pages(20) || none != 0 {
+		t.Errorf("%d pages are free, and %d of a session without OpenAhead", n, none)
 	}
 	if bytes, err := m.AheadBytes(); err != nil || bytes != len(m.ahead.layout.places)*m.options.PageSize*m.config.KVHeads*m.config.HeadSize*2*4 {
 		t.Errorf("a page takes %d bytes: %v", bytes, err)
