@@ -51,22 +51,11 @@ func TestAhead(t *testing.T) {
 				if n := s.session.FreePages(); n != pages*x.m.Pages(1) {
 					t.Errorf("%s: %d of %d pages are free in the end", c.name, n, pages)
 				}
-				checkRoom(t, s, min(ahead, pages-1)*storyPage)
+				if n := s.session.(*decoder.Session).FreeAhead(); n != ahead {
+					t.Errorf("%s: %d of %d pages of the layer are free in the end", c.name, n, ahead)
+				}
 			}
 		}
-	}
-}
-
-// checkRoom reads a text of so many tokens, for which the layer has room if all its pages are free.
-func checkRoom(t *testing.T, s *Scheduler, tokens int) {
-	t.Helper()
-	session, long := s.session.(*decoder.Session), make([]int32, min(tokens, 1200))
-	text := session.NewText()
-	if _, err := session.Forward(t.Context(), decoder.Step{Text: text, Tokens: long[1:], Logits: decoder.LogitsNone}); err != nil {
-		t.Fatal(err)
-	}
-	if err := session.Ahead(t.Context(), &decoder.Guess{Text: text, Known: long}); err != nil {
-		t.Errorf("in the end the layer has no room for %d tokens: %v", len(long), err)
 	}
 }
 
@@ -108,7 +97,9 @@ func TestAheadCanceled(t *testing.T) {
 	}
 	for s.tree.drop() {
 	}
-	checkRoom(t, s, 40*storyPage)
+	if n, layer := s.session.FreePages(), s.session.(*decoder.Session).FreeAhead(); n != 60*x.m.Pages(1) || layer != 40 {
+		t.Errorf("%d of %d pages and %d of 40 of the layer are free in the end", n, 60*x.m.Pages(1), layer)
+	}
 }
 
 // TestAheadSaved: answers are the same where pages that another program has saved are read, of
