@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/attn-go/attn/models/decoder"
@@ -55,6 +56,42 @@ func TestAhead(t *testing.T) {
 					t.Errorf("%s: %d of %d pages of the layer are free in the end", c.name, n, ahead)
 				}
 			}
+		}
+	}
+}
+
+// TestAheadPrefixes: where prefixes that are kept fill the layer's cache, those that nobody uses give
+// their pages back, so that a new answer gets as many guesses as with an empty cache, and then those
+// that a request shares.
+func TestAheadPrefixes(t *testing.T) {
+	const pages = 24
+	x := aheadStories(t, "deepseek_v3-31", true, pages, 40)
+	s := x.scheduler(t, 400*x.m.Pages(1), func(o *Options) { o.Ahead = 3 })
+	r := rand.New(rand.NewPCG(5, 6))
+	session := s.session.(*decoder.Session)
+	answer := func(prompt []int32) (guessed uint64) {
+		t.Helper()
+		before := s.Stats().Guessed
+		task := Task{
+			Context: t.Context(), Prompt: prompt, Most: len(prompt) + 40,
+			Next: func(logits []float32, _ []int32) (int32, bool, error) { return choose(logits), false, nil },
+			Done: func(err error) {
+				if err != nil {
+					t.Error(err)
+				}
+			},
+		}
+		if err := s.Submit(&task); err != nil {
+			t.Fatal(err)
+		}
+		finish(t, s)
+		return s.Stats().Guessed - before
+	}
+	first := tokensOf(r, 200)
+	want := answer(first)
+	for i := range 4 {
+		if got := answer(tokensOf(r, 200)); want == 0 || got < want*3/4 {
+			t.Errorf("answer %d has %d guesses, want most of %d: %d pages are free", i, got, want, session.FreeAhead())
 		}
 	}
 }
