@@ -60,40 +60,77 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// TestAheadPrefixes: where prefixes that are kept fill the layer's cache, those that nobody uses give
-// their pages back, so that a new answer gets as many guesses as with an empty cache, and then those
-// that a request shares.
+// TestAheadPrefixes: where prefixes that are kept fill the layer's cache, they give their pages back,
+// so that a new answer gets as many guesses as with an empty cache.
 func TestAheadPrefixes(t *testing.T) {
-	const pages = 24
-	x := aheadStories(t, "deepseek_v3-31", true, pages, 40)
+	x := aheadStories(t, "deepseek_v3-31", true, 24, 40)
 	s := x.scheduler(t, 400*x.m.Pages(1), func(o *Options) { o.Ahead = 3 })
 	r := rand.New(rand.NewPCG(5, 6))
-	session := s.session.(*decoder.Session)
-	answer := func(prompt []int32) (guessed uint64) {
-		t.Helper()
+	answer := func() uint64 {
 		before := s.Stats().Guessed
-		task := Task{
-			Context: t.Context(), Prompt: prompt, Most: len(prompt) + 40,
-			Next: func(logits []float32, _ []int32) (int32, bool, error) { return choose(logits), false, nil },
-			Done: func(err error) {
-				if err != nil {
-					t.Error(err)
-				}
-			},
-		}
-		if err := s.Submit(&task); err != nil {
-			t.Fatal(err)
-		}
+		submitOne(t, s, tokensOf(r, 200), 40)
 		finish(t, s)
 		return s.Stats().Guessed - before
 	}
-	first := tokensOf(r, 200)
-	want := answer(first)
+	want := answer()
 	for i := range 4 {
-		if got := answer(tokensOf(r, 200)); want == 0 || got < want*3/4 {
-			t.Errorf("answer %d has %d guesses, want most of %d: %d pages are free", i, got, want, session.FreeAhead())
+		if got := answer(); want == 0 || got < want*3/4 {
+			t.Errorf("answer %d has %d guesses, want most of %d", i, got, want)
 		}
 	}
+}
+
+// submitOne makes a request for an answer of so many tokens.
+func submitOne(t *testing.T, s *Scheduler, prompt []int32, n int) {
+	t.Helper()
+	task := Task{
+		Context: t.Context(), Prompt: prompt, Most: len(prompt) + n,
+		Next: func(logits []float32, _ []int32) (int32, bool, error) { return choose(logits), false, nil },
+		Done: func(err error) {
+			if err != nil {
+				t.Error(err)
+			}
+		},
+	}
+	if err := s.Submit(&task); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAheadShared: prefixes that a request shares keep what the layer has read of them while others
+// can give something back, also where those were used later.
+func TestAheadShared(t *testing.T) {
+	x := aheadStories(t, "deepseek_v3-31", true, 100, 40)
+	s := x.scheduler(t, 400*x.m.Pages(1), func(o *Options) { o.Ahead = 3 })
+	r := rand.New(rand.NewPCG(5, 6))
+	shared, other := tokensOf(r, 100), tokensOf(r, 100)
+	for _, prompt := range [][]int32{shared, other} {
+		submitOne(t, s, prompt, 10)
+		finish(t, s)
+	}
+	submitOne(t, s, append(shared, 1, 2, 3), 30)
+	for range 3 {
+		s.step(t.Context())
+	}
+	late, _ := s.tree.find(other)
+	s.tree.touch(late)
+	idle, pinned := 0, 0
+	for e := s.tree.order.Front(); e != nil; e = e.Next() {
+		if n := e.Value.(*node); n.pins > 0 {
+			pinned++
+		} else if idle++; !s.closeAhead() {
+			t.Fatalf("nothing is given back for prefix %d", idle)
+		}
+	}
+	if idle == 0 || pinned == 0 {
+		t.Fatalf("%d prefixes are shared by a request, %d by none", pinned, idle)
+	}
+	for e := s.tree.order.Front(); e != nil; e = e.Next() {
+		if n := e.Value.(*node); n.text.CloseAhead() != (n.pins > 0) {
+			t.Errorf("a prefix of %d pages that %d requests share is not as it should be", n.depth, n.pins)
+		}
+	}
+	finish(t, s)
 }
 
 // TestAheadCanceled: requests whose contexts end, and those that fail, leave the others their
