@@ -52,8 +52,9 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestWindowBytes: a text of the whole context takes no more memory in groups than in one group that
-// keeps all tokens, whatever the size of a page: layers that share a page begin at whole cache lines.
+// TestWindowBytes: a text of the whole context takes no more memory in groups than in one group
+// that keeps all tokens, whatever the size of a page: layers that share a page begin at whole cache
+// lines.
 func TestWindowBytes(t *testing.T) {
 	grouped := 0
 	for _, x := range windowFolders {

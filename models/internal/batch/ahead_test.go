@@ -60,8 +60,8 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// TestAheadPrefixes: where prefixes that are kept fill the layer's cache, they give their pages back,
-// so that a new answer gets as many guesses as with an empty cache.
+// TestAheadPrefixes: where prefixes that are kept fill the layer's cache, they give their pages
+// back, so that a new answer gets as many guesses as with an empty cache.
 func TestAheadPrefixes(t *testing.T) {
 	x := aheadStories(t, "deepseek_v3-31", true, 24, 40)
 	s := x.scheduler(t, 400*x.m.Pages(1), func(o *Options) { o.Ahead = 3 })

@@ -87,8 +87,8 @@ func (s *Scheduler) guessAhead(ctx context.Context, answers []*Task) error {
 	return nil
 }
 
-// closeAhead gives back what the layer has read of the prefix that was used least recently, first of
-// those that no running request shares, or else of the longest text, and tells whether there was
+// closeAhead gives back what the layer has read of the prefix that was used least recently, first
+// of those that no running request shares, or else of the longest text, and tells whether there was
 // something.
 func (s *Scheduler) closeAhead() bool {
 	for _, shared := range []bool{false, true} {
