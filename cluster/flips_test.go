@@ -99,13 +99,13 @@ func afterDamage(t *testing.T, dir string, change func(dir string)) (listed, log
 	for more := true; more; line, more = <-server.lines {
 		log += line + "\n"
 		if _, url, listening := strings.Cut(line, "listening on "); listening {
-			for { // a busy machine may need longer than sequences waits
+			for try := 1; ; try++ { // a busy machine may need longer than sequences waits
 				out, report, err := runCommand(t.Context(), "sequences", "-server", url)
-				if err != nil && strings.Contains(fmt.Sprint(err, report), "deadline exceeded") {
+				if err != nil && try < 5 && strings.Contains(fmt.Sprint(err, report), "deadline exceeded") {
 					continue
 				}
 				if err != nil {
-					t.Errorf("%v\n%s%s", err, out, report)
+					t.Errorf("try %d: %v\n%s%s%s", try, err, out, report, log)
 				}
 				return out, log
 			}

@@ -14,23 +14,26 @@ import (
 // tokens each, in a cache of its own, where a page takes [Model.AheadBytes]. Forks share what the
 // layer has read. The errors come from [Model.NewSession], or are a [*kernel.Error] for a model
 // without such a layer.
-func (s *Session) OpenAhead(texts, tokens int) (err error) {
+func (s *Session) OpenAhead(texts, tokens int) error {
 	if s.model.ahead == nil {
 		return &kernel.Error{Where: "decoder: Session.OpenAhead", Got: "a model without a layer that guesses", Want: "one that is loaded with Options.MTP"}
 	}
-	if s.draft, err = s.model.ahead.NewSession(texts, tokens); err != nil {
+	draft, err := s.model.ahead.NewSession(texts, tokens)
+	if err != nil {
 		return err
 	}
-	s.draft.follows, s.follows, s.along = 1, mostContext, true
+	s.draft, s.follows, s.along = draft, chunk, true
+	draft.follows = 1
 	return nil
 }
 
 // Ahead is [Session.Guess] for texts of the session itself, after OpenAhead: the layer of
 // [Options.MTP] reads what the last call of Forward has read of each text, and then guesses. Known
-// is the text and one token more, and Most may be 0. States are kept of the last call alone: what
-// the layer has read of a text begins anew where it has missed some, and where Known is not the
-// text. A kvcache.CapacityError is of the layer's cache, see [Text.CloseAhead]. No guess changes
-// what Forward returns.
+// is the text and one token more, and Most may be 0. States are kept of the last call alone, and of
+// a long one after its last tokens, 512 to 1,024 of each text with Width*4 bytes each: what the
+// layer has read of a text begins anew where it has missed some, and where Known is not the text. A
+// kvcache.CapacityError is of the layer's cache, see [Text.CloseAhead]. No guess changes what
+// Forward returns.
 func (s *Session) Ahead(ctx context.Context, all ...*Guess) error {
 	var steps []Step
 	for _, g := range all {
@@ -44,8 +47,12 @@ func (s *Session) Ahead(ctx context.Context, all ...*Guess) error {
 	}
 	var of []*Guess
 	for i, g := range all {
+		where, vocab := fmt.Sprintf("decoder: Guess %d: Known", i), s.model.config.Vocab
 		if n := g.Text.Len() + 1; len(g.Known) != n {
-			return &kernel.Error{Where: fmt.Sprintf("decoder: Guess %d: Known", i), Got: fmt.Sprintf("%d tokens", len(g.Known)), Want: fmt.Sprintf("%d, the text and one more", n)}
+			return &kernel.Error{Where: where, Got: fmt.Sprintf("%d tokens", len(g.Known)), Want: fmt.Sprintf("%d, the text and one more", n)}
+		}
+		if at := slices.IndexFunc(g.Known, func(id int32) bool { return id < 0 || int(id) >= vocab }); at >= 0 {
+			return &kernel.Error{Where: where, Got: fmt.Sprintf("id %d of token %d", g.Known[at], at), Want: fmt.Sprintf("0 to %d", vocab-1)}
 		}
 		if g.Text.closed {
 			continue
@@ -68,6 +75,15 @@ func (t *Text) CloseAhead() bool {
 	t.draft.Free()
 	t.draft, t.closed = nil, true
 	return true
+}
+
+// FreeAhead returns the number of pages of the layer's cache that no text uses, see
+// [Session.OpenAhead]; 0 without it.
+func (s *Session) FreeAhead() int {
+	if !s.along {
+		return 0
+	}
+	return s.draft.FreePages()
 }
 
 // forkAhead gives a fork what the layer has read of it.
@@ -161,9 +177,10 @@ func (s *Session) guessAhead(ctx context.Context, all ...*Guess) error {
 	for _, g := range all {
 		t, d := g.Text, g.Text.draft
 		start := t.readAhead(g.Known)
-		if start < 0 || len(g.Known)+g.Most > s.model.options.Context {
+		if start < 0 {
 			continue
 		}
+		g.Most = min(g.Most, len(g.Tokens)+s.model.options.Context-len(g.Known))
 		step := Step{Text: d, Tokens: g.Known[start:], before: t.trail.before(start, w)}
 		if len(g.Tokens) >= g.Most {
 			step.Logits = LogitsNone

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -80,16 +81,16 @@ func TestAheadPieces(t *testing.T) {
 			t.Fatal(err)
 		}
 		z.Free()
-		free := pieces.draft.FreePages()
+		free := pieces.FreeAhead()
 		forward(t, pieces, Step{Text: fork, Tokens: ids[length/2 : length-1]})
 		if guessed(t, pieces, fork, ids[length-1], most); fork.from != 1 || fork.draft.Len() != length-1 {
 			t.Errorf("%s: the layer has read %d tokens from %d on of a fork, want %d from 1 on", name, fork.draft.Len(), fork.from, length-1)
 		}
-		if !fork.CloseAhead() || fork.CloseAhead() || guessed(t, pieces, fork, 1, most) != nil || pieces.draft.FreePages() <= free {
+		if !fork.CloseAhead() || fork.CloseAhead() || guessed(t, pieces, fork, 1, most) != nil || pieces.FreeAhead() <= free {
 			t.Errorf("%s: a text that is closed", name)
 		}
 		fork.Free()
-		if n := pieces.draft.FreePages(); n != 3*m.ahead.Pages(m.options.Context) {
+		if n := pieces.FreeAhead(); n != 3*m.ahead.Pages(m.options.Context) {
 			t.Errorf("%s: %d pages are free in the end", name, n)
 		}
 	}
@@ -163,6 +164,74 @@ func TestAheadTexts(t *testing.T) {
 	}
 }
 
+// TestAheadLong: a call that reads a long text keeps the states of its last tokens, where the layer
+// begins, anew if it had read tokens before them.
+func TestAheadLong(t *testing.T) {
+	const most = 3
+	for _, name := range []string{"glm4_moe-25", "qwen3_5_text-2"} {
+		m, err := Load(tinyfolders.Read(t, tinyFolder(name)).AddAhead().Write(), Options{MTP: true, Context: 5 * chunk})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, w := along(t, m, 1, 0), m.config.Width
+		x := s.NewText()
+		for _, n := range []int{4 * chunk, 10, chunk/2 + 100} {
+			if err := x.Truncate(0); err != nil {
+				t.Fatal(err)
+			}
+			forward(t, s, Step{Text: x, Tokens: []int32{1, 2, 3}})
+			guessed(t, s, x, 1, most)
+			ids := prompt(n, 5)
+			for i := range ids {
+				ids[i] %= int32(m.config.Vocab)
+			}
+			forward(t, s, Step{Text: x, Tokens: ids})
+			rows := len(x.trail.states) / w
+			if rows < min(n, chunk) || rows > min(n, 2*chunk) || cap(x.trail.states) > 5*chunk/2*w || x.trail.first+rows != x.Len() {
+				t.Errorf("%s: after %d tokens the states of %d from %d on are kept, in the memory of %d", name, n, rows, x.trail.first, cap(x.trail.states)/w)
+			}
+			from := 1
+			if n > 2*chunk {
+				from = x.trail.first + 1
+			}
+			if got := guessed(t, s, x, 1, most); len(got) != most || x.from != from || x.from+x.draft.Len() != x.Len()+1 {
+				t.Errorf("%s: after %d tokens the layer has read %d from %d on, want %d from %d on, and guesses %v", name, n, x.draft.Len(), x.from, x.Len()+1-from, from, got)
+			}
+		}
+	}
+}
+
+// TestAheadContext: of as many guesses as there are numbers, those are made that the context has
+// room for, and are those of a text far from its end.
+func TestAheadContext(t *testing.T) {
+	const context = 20
+	dir := tinyfolders.Read(t, tinyFolder("glm4_moe-25")).AddAhead().Write()
+	m, err := Load(dir, Options{MTP: true, Context: context})
+	if err != nil {
+		t.Fatal(err)
+	}
+	far, err := Load(dir, Options{MTP: true, Context: 10 * context})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := context - 4; n <= context; n++ {
+		s, long := along(t, m, 1, 0), along(t, far, 1, 0)
+		x, y, room := s.NewText(), long.NewText(), max(0, context-n-1)
+		for _, step := range []struct {
+			s *Session
+			x *Text
+		}{{s, x}, {long, y}} {
+			forward(t, step.s, Step{Text: step.x, Tokens: prompt(n, 5)})
+		}
+		want := guessed(t, long, y, 1, room)
+		for _, most := range []int{room, room + 1, math.MaxInt} {
+			if got := guessed(t, s, x, 1, most); len(got) != room || !slices.Equal(got, want) {
+				t.Errorf("%d of %d tokens are read: guesses %v of %d, want %v", n, context, got, most, want)
+			}
+		}
+	}
+}
+
 // TestAheadErrors: calls that do not fit a session are errors that say so.
 func TestAheadErrors(t *testing.T) {
 	dir := tinyfolders.Read(t, tinyFolder("glm4_moe-25")).AddAhead().Write()
@@ -187,6 +256,9 @@ func TestAheadErrors(t *testing.T) {
 			t.Errorf("%s: %v", where, err)
 		}
 	}
+	if n, none := s.FreeAhead(), plain.FreeAhead(); n != m.ahead.Pages(20) || none != 0 {
+		t.Errorf("%d pages are free, and %d of a session without OpenAhead", n, none)
+	}
 	if bytes, err := m.AheadBytes(); err != nil || bytes != len(m.ahead.layout.places)*m.options.PageSize*m.config.KVHeads*m.config.HeadSize*2*4 {
 		t.Errorf("a page takes %d bytes: %v", bytes, err)
 	}
@@ -195,6 +267,47 @@ func TestAheadErrors(t *testing.T) {
 	}
 	if err := s.Ahead(t.Context(), g); err != nil || len(g.Tokens) != 0 {
 		t.Errorf("guesses %v of a text of which nothing is read: %v", g.Tokens, err)
+	}
+	if err := s.OpenAhead(0, 20); err == nil {
+		t.Error("a cache for no text is no error")
+	}
+	if forward(t, s, Step{Text: x, Tokens: []int32{1, 2, 3}}); len(guessed(t, s, x, 4, 2)) != 2 {
+		t.Error("a session guesses nothing after OpenAhead has failed")
+	}
+}
+
+// TestAheadKnown: an error of a token that the model does not know names the guess and the token,
+// also where nothing is guessed for the texts before it.
+func TestAheadKnown(t *testing.T) {
+	m, err := Load(tinyfolders.Read(t, tinyFolder("glm4_moe-25")).AddAhead().Write(), Options{MTP: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := along(t, m, 3, 20)
+	var all []*Guess
+	for range 3 {
+		x := s.NewText()
+		forward(t, s, Step{Text: x, Tokens: []int32{1, 2, 3}})
+		all = append(all, &Guess{Text: x, Known: []int32{1, 2, 3, 4}, Most: 1})
+	}
+	all[0].Text.CloseAhead()
+	all[1].Text.trail.empty(m.config.Width)
+	for i, g := range all {
+		for j := range g.Known {
+			for _, id := range []int32{-1, int32(m.config.Vocab)} {
+				right := g.Known[j]
+				g.Known[j] = id
+				want := kernel.Error{Where: fmt.Sprintf("decoder: Guess %d: Known", i), Got: fmt.Sprintf("id %d of token %d", id, j), Want: fmt.Sprintf("0 to %d", m.config.Vocab-1)}
+				err := s.Ahead(t.Context(), all...)
+				if got, ok := errors.AsType[*kernel.Error](err); !ok || *got != want || len(all[2].Tokens) > 0 {
+					t.Errorf("%v, want %v", err, &want)
+				}
+				g.Known[j] = right
+			}
+		}
+	}
+	if err := s.Ahead(t.Context(), all...); err != nil || len(all[2].Tokens) != 1 {
+		t.Errorf("guesses %v: %v", all[2].Tokens, err)
 	}
 }
 

@@ -34,7 +34,7 @@ type kind struct {
 	kvcache.Config
 	window int
 	layers []int
-	bytes  int // of a page of one layer
+	bytes  int // of one layer in a page that groups share
 	pages  int // that the longest text needs for a layer
 }
 
@@ -50,29 +50,38 @@ func (n *network) layoutOf(o *Options) layout {
 			w = 0
 		}
 		at := slices.IndexFunc(kinds, func(k *kind) bool { return k.window == w && k.Config == configs[i] })
+		alone, err := configs[i].PageBytes()
+		if err != nil { // which the session returns
+			return l.together(configs)
+		}
+		whole += int64(alone)
 		if at < 0 {
 			at = len(kinds)
-			bytes, err := configs[i].PageBytes()
-			if err != nil { // which the session returns
+			bytes, err := kvcache.LayoutsPageBytes([][]kvcache.Config{{configs[i]}})
+			if err != nil {
 				return l.together(configs)
 			}
 			kinds = append(kinds, &kind{configs[i], w, nil, bytes, l.pagesOf(w, o.Context)})
 		}
 		kinds[at].layers = append(kinds[at].layers, i)
-		whole += int64(kinds[at].bytes)
 		sees = sees || w > 0
 	}
 	best, least := 0, whole*int64(l.whole(o.Context))
 	for _, k := range kinds {
 		for count := range k.layers {
-			page, pages := (1+count)*k.bytes, int64(0)
+			page, groups, pages := (1+count)*k.bytes, 0, int64(0)
 			for _, k := range kinds {
-				pages += int64(k.pages * k.groups(page))
+				n := k.groups(page)
+				groups, pages = groups+n, pages+int64(n*k.pages)
 			}
 			if slices.ContainsFunc(kinds, func(k *kind) bool { return k.bytes > page }) || !sees {
 				continue
 			}
-			if sum := int64(page) * pages; sum < least || sum == least && page > best {
+			sum := int64(page) * pages
+			if groups == 1 { // whose pages have no gaps
+				sum = whole * pages
+			}
+			if sum < least || sum == least && best > 0 && page > best {
 				best, least = page, sum
 			}
 		}

@@ -52,6 +52,43 @@ func TestWindows(t *testing.T) {
 	}
 }
 
+// TestWindowBytes: a text of the whole context takes no more memory in groups than in one group
+// that keeps all tokens, whatever the size of a page: layers that share a page begin at whole cache
+// lines.
+func TestWindowBytes(t *testing.T) {
+	grouped := 0
+	for _, x := range windowFolders {
+		for _, kind := range []kernel.DType{kernel.Float32, kernel.BFloat16, kernel.Int8} {
+			for _, page := range []int{1, 2, 3, 16, 64} {
+				m, err := Load(tinyFolder(x.name), Options{CacheType: kind, PageSize: page, Context: 1000})
+				if err != nil {
+					t.Fatal(err)
+				}
+				bytes := func(m *Model) int {
+					page, err := m.PageBytes()
+					if err != nil {
+						t.Fatal(err)
+					}
+					return page * m.Pages(m.options.Context)
+				}
+				got, all := bytes(m), bytes(keepingAll(m))
+				if got > all || len(m.layout.groups) > 1 && got == all {
+					t.Errorf("%s, %v, pages of %d: %d bytes in %d groups for a text, and %d in one", x.name, kind, page, got, len(m.layout.groups), all)
+				}
+				if len(x.groups) == 1 && m.layout.windows[0] != x.groups[0] { // which has no gaps
+					t.Errorf("%s, %v, pages of %d: a window of %d, want %d", x.name, kind, page, m.layout.windows[0], x.groups[0])
+				}
+				if len(m.layout.groups) > 1 {
+					grouped++
+				}
+			}
+		}
+	}
+	if grouped == 0 {
+		t.Error("no model has several groups")
+	}
+}
+
 // TestWindowPages: a session for texts of so many tokens has room for them, with fewer pages than a
 // cache that keeps all, and logits have the bits of that cache, whatever the type.
 func TestWindowPages(t *testing.T) {

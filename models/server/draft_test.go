@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -105,6 +106,46 @@ func checkMTPErrors(t *testing.T, folder string) {
 	}
 }
 
+// checkMTPMemory: the caches of a model and of its layer that guesses take the memory that there is
+// for both, however many texts may run, and the layer has a page of each of them to copy. With less
+// memory than for one text, they have room for one.
+func checkMTPMemory(t *testing.T, m *decoder.Model, s Settings) {
+	t.Helper()
+	page, err := m.PageBytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ahead, err := m.AheadBytes()
+	if err != nil || ahead == 0 {
+		t.Fatal(ahead, err)
+	}
+	for _, running := range []int{1, 4, 40, 1000, 1e5, 1 << 46, math.MaxInt} {
+		for _, memory := range []int64{1, 1 << 20, 1 << 23} {
+			s.CacheBytes, s.Running = memory, running
+			o, err := schedule(m, nil, &s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, err := o.Open()
+			if err != nil {
+				t.Errorf("%d texts in %d bytes: %v", running, memory, err)
+				continue
+			}
+			texts, layer := o.Pages/m.Pages(1), x.(*decoder.Session).FreeAhead()
+			bytes := int64(o.Pages*page + layer*ahead)
+			if least := m.Pages(m.Options().Context)/m.Pages(1) + 1; memory == 1 && (texts != least || layer != least+1) {
+				t.Errorf("%d texts in hardly any memory: %d and %d pages, want %d and one more", running, texts, layer, least)
+			}
+			if memory > 1 && (bytes > memory || bytes < memory-int64(m.Pages(1)*page+2*ahead)) {
+				t.Errorf("%d texts: both caches take %d bytes of %d", running, bytes, memory)
+			}
+			if memory > 1 && layer < texts+min(running, texts-1) {
+				t.Errorf("%d texts in %d bytes: the layer has %d pages, and the model has %d", running, memory, layer, texts)
+			}
+		}
+	}
+}
+
 // TestMTP: the layer of a generator guesses for answers side by side, which are the same as
 // without, and its keys and values share the memory.
 func TestMTP(t *testing.T) {
@@ -119,22 +160,9 @@ func TestMTP(t *testing.T) {
 	}
 	m, alone := load(LoadOptions{MTP: true, Draft: 3}), load(LoadOptions{})
 	s := fixed()
-	s.CacheBytes, s.Running = 1<<20, 4
-	both, err := schedule(generateOf(m), nil, &s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := generateOf(m).PageBytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ahead, err := generateOf(m).AheadBytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if bytes := int64(both.Pages*(page+ahead) + s.Running*ahead); ahead == 0 || bytes > s.CacheBytes || 2*bytes < s.CacheBytes {
-		t.Errorf("both caches take %d bytes, want at most %d", bytes, s.CacheBytes)
-	}
+	s.CacheBytes = 1 << 20
+	checkMTPMemory(t, generateOf(m), s)
+	s.Running = 4
 	guessing, plain := serverOf(t, s, m), serverOf(t, s, alone)
 	if a, b := guessing.Fingerprint("m"), plain.Fingerprint("m"); a != b {
 		t.Errorf("the fingerprint is %s, without guesses %s", a, b)

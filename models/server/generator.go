@@ -67,9 +67,11 @@ func schedule(m, draft *decoder.Model, s *Settings) (batch.Options, error) {
 	if err != nil {
 		return batch.Options{}, err
 	}
-	most := int(max(0, s.CacheBytes-int64(ahead*s.Running)) / int64(page+ahead)) // texts of a page of tokens
+	// Each running text copies a page of the layer that guesses, and no more run than have a page.
+	copies := min(s.Running, int(max(1, s.CacheBytes/int64(page+2*ahead))))
+	most := int(max(0, s.CacheBytes-int64(ahead*copies)) / int64(page+ahead)) // texts of a page of tokens
 	texts := max(textsOf(m, o.Context), most)
-	guessed := max(texts, (o.Context+o.PageSize-1)/o.PageSize) + s.Running // of the layer that guesses: each text copies a page
+	guessed := max(texts, (o.Context+o.PageSize-1)/o.PageSize) + copies // pages of that layer
 	var drafts *batch.Draft
 	if draft != nil {
 		d := draft.Options()

@@ -72,7 +72,7 @@ func (m *Models) answers(fs *flag.FlagSet, settings *server.Settings) {
 	command.KeepPackedFlag(fs, &m.Options.KeepPacked)
 	command.LoRAFlag(fs, &m.Options.LoRA)
 	fs.StringVar(&m.Options.DraftModel, "draft-model", "", "smaller `model` with the vocabulary of the one -model, which guesses how answers go on. It changes no answer, and shares -cache-memory")
-	fs.BoolVar(&m.Options.MTP, "mtp", false, "let the layer of the one -model that predicts further tokens guess them, as attn chat -mtp does. It changes no answer, and shares -cache-memory")
+	fs.BoolVar(&m.Options.MTP, "mtp", false, "let the layer of the one -model that predicts further tokens guess them, as attn chat -mtp does. It changes no answer, and shares -cache-memory, of which each running text takes one page of the layer more")
 	fs.IntVar(&m.Options.Draft, "draft", 4, "most tokens of an answer that -draft-model or -mtp guesses in a step, fewer beside others; 1 with -mtp unless it is given")
 }
 

@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/attn-go/attn/models/decoder"
@@ -51,23 +52,85 @@ func TestAhead(t *testing.T) {
 				if n := s.session.FreePages(); n != pages*x.m.Pages(1) {
 					t.Errorf("%s: %d of %d pages are free in the end", c.name, n, pages)
 				}
-				checkRoom(t, s, min(ahead, pages-1)*storyPage)
+				if n := s.session.(*decoder.Session).FreeAhead(); n != ahead {
+					t.Errorf("%s: %d of %d pages of the layer are free in the end", c.name, n, ahead)
+				}
 			}
 		}
 	}
 }
 
-// checkRoom reads a text of so many tokens, for which the layer has room if all its pages are free.
-func checkRoom(t *testing.T, s *Scheduler, tokens int) {
+// TestAheadPrefixes: where prefixes that are kept fill the layer's cache, they give their pages
+// back, so that a new answer gets as many guesses as with an empty cache.
+func TestAheadPrefixes(t *testing.T) {
+	x := aheadStories(t, "deepseek_v3-31", true, 24, 40)
+	s := x.scheduler(t, 400*x.m.Pages(1), func(o *Options) { o.Ahead = 3 })
+	r := rand.New(rand.NewPCG(5, 6))
+	answer := func() uint64 {
+		before := s.Stats().Guessed
+		submitOne(t, s, tokensOf(r, 200), 40)
+		finish(t, s)
+		return s.Stats().Guessed - before
+	}
+	want := answer()
+	for i := range 4 {
+		if got := answer(); want == 0 || got < want*3/4 {
+			t.Errorf("answer %d has %d guesses, want most of %d", i, got, want)
+		}
+	}
+}
+
+// submitOne makes a request for an answer of so many tokens.
+func submitOne(t *testing.T, s *Scheduler, prompt []int32, n int) {
 	t.Helper()
-	session, long := s.session.(*decoder.Session), make([]int32, min(tokens, 1200))
-	text := session.NewText()
-	if _, err := session.Forward(t.Context(), decoder.Step{Text: text, Tokens: long[1:], Logits: decoder.LogitsNone}); err != nil {
+	task := Task{
+		Context: t.Context(), Prompt: prompt, Most: len(prompt) + n,
+		Next: func(logits []float32, _ []int32) (int32, bool, error) { return choose(logits), false, nil },
+		Done: func(err error) {
+			if err != nil {
+				t.Error(err)
+			}
+		},
+	}
+	if err := s.Submit(&task); err != nil {
 		t.Fatal(err)
 	}
-	if err := session.Ahead(t.Context(), &decoder.Guess{Text: text, Known: long}); err != nil {
-		t.Errorf("in the end the layer has no room for %d tokens: %v", len(long), err)
+}
+
+// TestAheadShared: prefixes that a request shares keep what the layer has read of them while others
+// can give something back, also where those were used later.
+func TestAheadShared(t *testing.T) {
+	x := aheadStories(t, "deepseek_v3-31", true, 100, 40)
+	s := x.scheduler(t, 400*x.m.Pages(1), func(o *Options) { o.Ahead = 3 })
+	r := rand.New(rand.NewPCG(5, 6))
+	shared, other := tokensOf(r, 100), tokensOf(r, 100)
+	for _, prompt := range [][]int32{shared, other} {
+		submitOne(t, s, prompt, 10)
+		finish(t, s)
 	}
+	submitOne(t, s, append(shared, 1, 2, 3), 30)
+	for range 3 {
+		s.step(t.Context())
+	}
+	late, _ := s.tree.find(other)
+	s.tree.touch(late)
+	idle, pinned := 0, 0
+	for e := s.tree.order.Front(); e != nil; e = e.Next() {
+		if n := e.Value.(*node); n.pins > 0 {
+			pinned++
+		} else if idle++; !s.closeAhead() {
+			t.Fatalf("nothing is given back for prefix %d", idle)
+		}
+	}
+	if idle == 0 || pinned == 0 {
+		t.Fatalf("%d prefixes are shared by a request, %d by none", pinned, idle)
+	}
+	for e := s.tree.order.Front(); e != nil; e = e.Next() {
+		if n := e.Value.(*node); n.text.CloseAhead() != (n.pins > 0) {
+			t.Errorf("a prefix of %d pages that %d requests share is not as it should be", n.depth, n.pins)
+		}
+	}
+	finish(t, s)
 }
 
 // TestAheadCanceled: requests whose contexts end, and those that fail, leave the others their
@@ -108,7 +171,9 @@ func TestAheadCanceled(t *testing.T) {
 	}
 	for s.tree.drop() {
 	}
-	checkRoom(t, s, 40*storyPage)
+	if n, layer := s.session.FreePages(), s.session.(*decoder.Session).FreeAhead(); n != 60*x.m.Pages(1) || layer != 40 {
+		t.Errorf("%d of %d pages and %d of 40 of the layer are free in the end", n, 60*x.m.Pages(1), layer)
+	}
 }
 
 // TestAheadSaved: answers are the same where pages that another program has saved are read, of

@@ -87,12 +87,15 @@ func (s *Scheduler) guessAhead(ctx context.Context, answers []*Task) error {
 	return nil
 }
 
-// closeAhead gives back what the layer has read of the prefix that was used least recently, or else
-// of the longest text, and tells whether there was something.
+// closeAhead gives back what the layer has read of the prefix that was used least recently, first
+// of those that no running request shares, or else of the longest text, and tells whether there was
+// something.
 func (s *Scheduler) closeAhead() bool {
-	for e := s.tree.order.Back(); e != nil; e = e.Prev() {
-		if e.Value.(*node).text.CloseAhead() {
-			return true
+	for _, shared := range []bool{false, true} {
+		for e := s.tree.order.Back(); e != nil; e = e.Prev() {
+			if n := e.Value.(*node); (n.pins > 0) == shared && n.text.CloseAhead() {
+				return true
+			}
 		}
 	}
 	longest := slices.Clone(s.running)

@@ -68,18 +68,7 @@ func TestDraftsOfLongText(t *testing.T) {
 		})
 		r := rand.New(rand.NewPCG(1, 2))
 		for _, n := range prompts {
-			task := Task{
-				Context: t.Context(), Prompt: tokensOf(r, n), Most: n + 140,
-				Next: func(logits []float32, _ []int32) (int32, bool, error) { return choose(logits), false, nil },
-				Done: func(err error) {
-					if err != nil {
-						t.Error(err)
-					}
-				},
-			}
-			if err := s.Submit(&task); err != nil {
-				t.Fatal(err)
-			}
+			submitOne(t, s, tokensOf(r, n), 140)
 		}
 		finish(t, s)
 		for s.drafts.tree.drop() {
