@@ -202,7 +202,7 @@ func TestAheadLong(t *testing.T) {
 }
 
 // TestAheadContext: of as many guesses as there are numbers, those are made that the context has
-// room for, and are those of a text far from its end.
+// room for. They equal the guesses far from the end of the context.
 func TestAheadContext(t *testing.T) {
 	const context = 20
 	dir := tinyfolders.Read(t, tinyFolder("glm4_moe-25")).AddAhead().Write()
