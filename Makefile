@@ -14,6 +14,8 @@ TEST = go test -timeout 1h $(TESTFLAGS)
 
 # For the library's tests alone: GOAMD64=v3 takes half the time for them, if the CPU can run that.
 LIBRARY ?=
+
+# What go list prints of the other modules: the patterns of their packages.
 OTHERS = {{if ne .Path "github.com/attn-go/attn"}}{{.Dir}}/...{{end}}
 
 # Flags for a command, such as ARGS='-shapes A,B -threads 1' for bench.

@@ -42,8 +42,8 @@ func (t *tile) finishNaNs(nan uint64) {
 }
 
 // areValuesFinite tells whether nothing is infinite or NaN that multiplies the weights of the tile.
-// Where bfloat16 takes whole segments, weights of 0 also multiply values that earlier tiles saw and
-// this one does not: nobody knows.
+// It is false for unitBFloat16: its segments also have values that only earlier tiles see, which
+// weights of 0 multiply, and which are not looked at here.
 func (t *tile) areValuesFinite() bool {
 	if t.strategy == &unitBFloat16 {
 		return false

@@ -125,8 +125,8 @@ func (t *tile) valueScales(keys mask.Span, group int) (scales []float32, stride 
 	return t.values().GroupScales(t.Head, t.Key(keys.Lo), keys.Len(), group, t.scratch.valueScales[:])
 }
 
-// stripKeys are the keys whose strips are added up while their sums are in L1: for those of narrow
-// tiles, there is room for twice as many.
+// stripKeys are the keys whose strips are added up while their sums are in L1. There is room for
+// twice as many in tiles of up to narrowLanes.
 const stripKeys, narrowLanes = 64, 16
 
 // keysOfStrips returns the most keys for eachStrip: all those of a block if one strip has
