@@ -201,8 +201,8 @@ func TestAheadLong(t *testing.T) {
 	}
 }
 
-// TestAheadContext: of as many guesses as there are numbers, those are made that the context has
-// room for. They equal the guesses far from the end of the context.
+// TestAheadContext: Ahead makes Most guesses, or fewer where the context of the model ends. They
+// equal the guesses of a text whose context is long enough.
 func TestAheadContext(t *testing.T) {
 	const context = 20
 	dir := tinyfolders.Read(t, tinyFolder("glm4_moe-25")).AddAhead().Write()
