@@ -4,10 +4,9 @@
 usage: kinds.py FOLDER [KIND...]     FOLDER gets a folder for each kind, 1 to 3 GB; needs numpy, torch, transformers, safetensors
 Weights are bfloat16. The tokenizer is that of a tiny model of the tests, the vocabulary has 32,000 rows. A line of output has, for one
 token, the bytes of weights that are read and the multiply-adds of linear layers; of experts those that the router chooses.
-`go test ./models/decoder -run '^$' -bench '(Prompt|Generate)/(greedy|precision)(=float32|/precision=float32)' -model FOLDER/KIND` measures one.
+`go test ./models/decoder -run '^$' -bench 'Prompt/precision=float32|Generate/greedy/precision=float32' -model FOLDER/KIND` measures one.
 """
 import json, pathlib, shutil, sys
-sys.path.pop(0)  # tokenizers.py beside this file is not the library
 import numpy as np, torch, transformers as tf
 from safetensors.torch import save_file
 
