@@ -1,9 +1,12 @@
 package arm64
 
 import (
+	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/attn-go/attn/gen/prove/expr"
+	"github.com/attn-go/attn/gen/prove/machine"
 )
 
 // word executes an instruction that is written as a word, by its text.
@@ -12,6 +15,7 @@ func (e *exec) word() bool {
 	if len(args) < 2 {
 		return false
 	}
+	e.checkForm(op)
 	if e.doubles(op) {
 		return true
 	}
@@ -25,6 +29,75 @@ func (e *exec) word() bool {
 		return true
 	}
 	return e.accumulate(op) || e.lengthen(op) || e.products(op) || e.reduce(op)
+}
+
+// longer are operations whose destination has elements twice as wide as their sources, without the 2
+// at the end of their names that takes the upper half. Those of the others are as wide.
+var longer = map[string]bool{"fcvtl": true, "shll": true, "sxtl": true, "uxtl": true, "umull": true, "smull": true, "smlal": true, "sadalp": true}
+
+var (
+	pairwise  = regexp.MustCompile(`^(fcvtl|fcvtn|sxtl|uxtl|sadalp)$`) // of two operands, with those of unary
+	ofDoubles = regexp.MustCompile(`^(fadd|fsub|fmul|fcmeq|fcvtl|fcvtn)$`)
+	ofBytes   = regexp.MustCompile(`^(and|orr|eor|bic)$`)
+	upToWords = regexp.MustCompile(`^(mul|umax|umin|smax)$`)
+	ofWords   = regexp.MustCompile(`^(f.*|[su]cvtf|mla|sadalp|shll)$`)
+	byElement = regexp.MustCompile(`^(fmul|fmla|fmls|mul|mla)$`)
+)
+
+// checkForm ends the execution if operands are no form of an operation, or one that the interpreter
+// does not know.
+func (e *exec) checkForm(op string) {
+	var list []reg
+	for _, a := range e.args {
+		if vecText.MatchString(a.Text) {
+			list = append(list, parse(a.Text))
+		}
+	}
+	if len(list) >= 2 && !e.isForm(op, list) {
+		machine.Failf("%v: no such form", e.in)
+	}
+}
+
+func (e *exec) isForm(op string, list []reg) bool {
+	d, sources := list[0], list[1:]
+	if op == "sdot" {
+		x, y := list[1], list[len(list)-1]
+		return len(list) == 3 && d.w*d.count == 128 && d.w == 32 && x.w == 8 && x.count == 16 && y.w == 8 && (y.count == 16 || y.index >= 0)
+	}
+	name := op
+	if cut := strings.TrimSuffix(op, "2"); longer[cut] && cut != "sadalp" || cut == "fcvtn" {
+		name = cut
+	}
+	if name == "fcvtn" {
+		d, sources = list[1], list[:1]
+	}
+	operands := 3
+	if unary[op] != nil || pairwise.MatchString(name) {
+		operands = 2
+	}
+	switch {
+	case len(e.args) != operands || d.w*d.count != 128 || d.index >= 0:
+		return false
+	case name == "shll" && (len(list) != 2 || e.args[2].Text != fmt.Sprint("#", d.w/2)):
+		return false
+	case name == "fcmeq" && d.w == 64 && len(list) != 2:
+		return false
+	case ofBytes.MatchString(name) && d.w != 8, upToWords.MatchString(name) && d.w > 32,
+		ofWords.MatchString(name) && d.w != 32 && (d.w != 64 || !ofDoubles.MatchString(name)):
+		return false
+	}
+	for i, x := range sources {
+		half := x.w * x.count
+		switch {
+		case longer[name] || name == "fcvtn":
+			if d.w != 2*x.w || x.index >= 0 || half != 64 && half != 128 || (half == 128) != (name != op || name == "sadalp") {
+				return false
+			}
+		case x.w != d.w || x.index < 0 && x.count != d.count || x.index >= 0 && (i == 0 || d.w != 32 || !byElement.MatchString(name)):
+			return false
+		}
+	}
+	return true
 }
 
 // accumulate executes what adds to the destination.
