@@ -1,7 +1,6 @@
 package arm64
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 
@@ -15,7 +14,7 @@ func (e *exec) word() bool {
 	if len(args) < 2 {
 		return false
 	}
-	e.checkForm(op)
+	e.checkForm()
 	if e.doubles(op) {
 		return true
 	}
@@ -31,73 +30,39 @@ func (e *exec) word() bool {
 	return e.accumulate(op) || e.lengthen(op) || e.products(op) || e.reduce(op)
 }
 
-// longer are operations whose destination has elements twice as wide as their sources, without the 2
-// at the end of their names that takes the upper half. Those of the others are as wide.
-var longer = map[string]bool{"fcvtl": true, "shll": true, "sxtl": true, "uxtl": true, "umull": true, "smull": true, "smlal": true, "sadalp": true}
+// forms are those of operations on two vectors or more, without the numbers of registers.
+var forms = regexp.MustCompile(`^(` + strings.Join([]string{
+	`(fadd|fsub|fmul) (4s, 4s, 4s|2d, 2d, 2d)`,
+	`(fdiv|fmax|fmin|fcmeq|fcmge|fcmgt|facge|fmla|fmls|mla) 4s, 4s, 4s`,
+	`(fmul|fmla|fmls|mul|mla) 4s, 4s, s\[[0-3]\]`,
+	`fcmeq 2d, 2d, #0\.0|(fcmeq|fcmge|fcmgt) 4s, 4s, #0\.0`,
+	`(fabs|fneg|fsqrt|frintn|fcvtns|scvtf|ucvtf) 4s, 4s`,
+	`(add|sub|cmeq|cmgt|cmge|cmhi|cmhs|ushl) (16b, 16b, 16b|8h, 8h, 8h|4s, 4s, 4s|2d, 2d, 2d)`,
+	`(cmeq|cmgt|cmge) (16b, 16b|8h, 8h|4s, 4s|2d, 2d), #0`,
+	`(mul|umax|umin|smax) (16b, 16b, 16b|8h, 8h, 8h|4s, 4s, 4s)`,
+	`(and|orr|eor|bic) 16b, 16b, 16b`,
+	`abs (16b, 16b|8h, 8h|4s, 4s|2d, 2d)`,
+	`(sxtl|uxtl) (8h, 8b|4s, 4h|2d, 2s)|(sxtl|uxtl)2 (8h, 16b|4s, 8h|2d, 4s)`,
+	`(umull|smull|smlal) (8h, 8b, 8b|4s, 4h, 4h|2d, 2s, 2s)|(umull|smull|smlal)2 (8h, 16b, 16b|4s, 8h, 8h|2d, 4s, 4s)`,
+	`shll 4s, 4h, #16|shll2 4s, 8h, #16|sadalp 4s, 8h|sdot 4s, 16b, (16b|4b\[[0-3]\])`,
+	`fcvtl (4s, 4h|2d, 2s)|fcvtl2 4s, 8h|fcvtn (4h, 4s|2s, 2d)|fcvtn2 8h, 4s`,
+}, "|") + `)$`)
 
-var (
-	pairwise  = regexp.MustCompile(`^(fcvtl|fcvtn|sxtl|uxtl|sadalp)$`) // of two operands, with those of unary
-	ofDoubles = regexp.MustCompile(`^(fadd|fsub|fmul|fcmeq|fcvtl|fcvtn)$`)
-	ofBytes   = regexp.MustCompile(`^(and|orr|eor|bic)$`)
-	upToWords = regexp.MustCompile(`^(mul|umax|umin|smax)$`)
-	ofWords   = regexp.MustCompile(`^(f.*|[su]cvtf|mla|sadalp|shll)$`)
-	byElement = regexp.MustCompile(`^(fmul|fmla|fmls|mul|mla)$`)
-)
+var registerOf = regexp.MustCompile(`v\d+\.`)
 
-// checkForm ends the execution if operands are no form of an operation, or one that the interpreter
-// does not know.
-func (e *exec) checkForm(op string) {
-	var list []reg
+// checkForm ends the execution if operands are no form of an operation.
+func (e *exec) checkForm() {
+	var list []string
+	vectors := 0
 	for _, a := range e.args {
-		if vecText.MatchString(a.Text) {
-			list = append(list, parse(a.Text))
+		list = append(list, registerOf.ReplaceAllString(a.Text, ""))
+		if list[len(list)-1] != a.Text {
+			vectors++
 		}
 	}
-	if len(list) >= 2 && !e.isForm(op, list) {
+	if vectors > 1 && !forms.MatchString(e.in.Op+" "+strings.Join(list, ", ")) {
 		machine.Failf("%v: no such form", e.in)
 	}
-}
-
-func (e *exec) isForm(op string, list []reg) bool {
-	d, sources := list[0], list[1:]
-	if op == "sdot" {
-		x, y := list[1], list[len(list)-1]
-		return len(list) == 3 && d.w*d.count == 128 && d.w == 32 && x.w == 8 && x.count == 16 && y.w == 8 && (y.count == 16 || y.index >= 0)
-	}
-	name := op
-	if cut := strings.TrimSuffix(op, "2"); longer[cut] && cut != "sadalp" || cut == "fcvtn" {
-		name = cut
-	}
-	if name == "fcvtn" {
-		d, sources = list[1], list[:1]
-	}
-	operands := 3
-	if unary[op] != nil || pairwise.MatchString(name) {
-		operands = 2
-	}
-	switch {
-	case len(e.args) != operands || d.w*d.count != 128 || d.index >= 0:
-		return false
-	case name == "shll" && (len(list) != 2 || e.args[2].Text != fmt.Sprint("#", d.w/2)):
-		return false
-	case name == "fcmeq" && d.w == 64 && len(list) != 2:
-		return false
-	case ofBytes.MatchString(name) && d.w != 8, upToWords.MatchString(name) && d.w > 32,
-		ofWords.MatchString(name) && d.w != 32 && (d.w != 64 || !ofDoubles.MatchString(name)):
-		return false
-	}
-	for i, x := range sources {
-		half := x.w * x.count
-		switch {
-		case longer[name] || name == "fcvtn":
-			if d.w != 2*x.w || x.index >= 0 || half != 64 && half != 128 || (half == 128) != (name != op || name == "sadalp") {
-				return false
-			}
-		case x.w != d.w || x.index < 0 && x.count != d.count || x.index >= 0 && (i == 0 || d.w != 32 || !byElement.MatchString(name)):
-			return false
-		}
-	}
-	return true
 }
 
 // accumulate executes what adds to the destination.
