@@ -376,15 +376,15 @@ func skinnyUnpackAVX2(dst []float32, off []int, o []float32, ldo int, n int, dv 
 //go:noescape
 func scaleRowsAVX2(s []float32, ld int, a []float32, lda int, n int, scales []float32, lsc int, load bool, max []float32)
 
-// roundAVX2 is LaneKernels.Round, see package ukernel.
-//
-//go:noescape
-func roundAVX2(dst []float32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
-
 // skinnyQKCodesAVX2 is SkinnyKernels.QKCodes, see package ukernel.
 //
 //go:noescape
 func skinnyQKCodesAVX2(a ukernel.QKCodesArgs)
+
+// roundAVX2 is LaneKernels.Round, see package ukernel.
+//
+//go:noescape
+func roundAVX2(dst []float32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
 
 // skinnyPairsAVX2 is SkinnyKernels.Pairs, see package ukernel.
 //

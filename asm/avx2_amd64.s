@@ -25736,6 +25736,432 @@ chunk1done:
 	SUBQ    $0x00000008, AX
 	JMP     columns
 
+// func skinnyQKCodesAVX2(a ukernel.QKCodesArgs)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·skinnyQKCodesAVX2(SB), NOSPLIT, $0-224
+	PCALIGN $0x40
+	MOVQ    a_Ldk+48(FP), AX
+	MOVQ    a_Far+216(FP), DX
+	MOVQ    a_D+160(FP), CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
+
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
+	ADDQ $0x0000003f, CX
+	ANDQ $-64, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+
+rows:
+	MOVQ CX, a_Next_len+200(FP)
+	MOVQ BX, a_Next_cap+208(FP)
+	MOVQ a_Max_len+176(FP), SI
+	SHLQ $0x02, SI
+	MOVQ a_K_base+24(FP), DI
+	LEAQ (DI)(AX*1), R8
+	LEAQ (R8)(AX*1), R9
+	LEAQ (R9)(AX*1), R10
+	MOVQ $0x00000008, CX
+	SHLQ $0x02, AX
+	LEAQ (AX)(AX*2), BX
+	CMPQ a_M+152(FP), $0x08
+	JGE  chosen
+	MOVQ $0x00000004, CX
+	XORQ AX, AX
+	XORQ BX, BX
+	CMPQ a_M+152(FP), $0x04
+	JGE  chosen
+	MOVQ $0x00000001, CX
+	MOVQ DI, R8
+	MOVQ DI, R9
+	MOVQ DI, R10
+
+chosen:
+	MOVQ  CX, a_K_len+32(FP)
+	IMULQ a_Ldk+48(FP), CX
+	MOVQ  CX, a_K_cap+40(FP)
+
+tile:
+	MOVQ  a_M+152(FP), CX
+	SUBQ  a_K_len+32(FP), CX
+	JGE   whole
+	CMPQ  a_M+152(FP), $0x00
+	JE    done
+	SUBQ  CX, a_M+152(FP)
+	MOVQ  a_Ldk+48(FP), BX
+	IMULQ CX, BX
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
+	MOVQ  SI, BX
+	IMULQ CX, BX
+	ADDQ  BX, a_S_base+0(FP)
+	SHLQ  $0x02, CX
+	ADDQ  CX, a_Scales_base+56(FP)
+
+whole:
+	MOVQ $0x00000000, a_S_len+8(FP)
+
+queries:
+	MOVQ    a_S_len+8(FP), R11
+	SHLQ    $0x02, R11
+	ADDQ    a_Q_base+96(FP), R11
+	MOVQ    a_Next_base+192(FP), CX
+	MOVQ    a_Next_len+200(FP), BX
+	MOVQ    a_Scales_base+56(FP), R12
+	MOVQ    R12, a_Scales_len+64(FP)
+	MOVQ    a_D+160(FP), R12
+	MOVQ    R12, a_Scales_cap+72(FP)
+	VMOVUPS const80000000AVX2<>+0(SB), Y0
+	VMOVUPS const80000000AVX2<>+0(SB), Y1
+	VMOVUPS const80000000AVX2<>+0(SB), Y2
+	VMOVUPS const80000000AVX2<>+0(SB), Y3
+	MOVQ    a_N+144(FP), R12
+	SUBQ    a_S_len+8(FP), R12
+	MOVQ    $0x00000004, R13
+	CMPQ    R12, R13
+	CMOVQGT R13, R12
+	LEAQ    heightsAVX2<>+56(SB), R13
+	MOVQ    (R13)(R12*8), R12
+	MOVQ    R12, a_S_cap+16(FP)
+
+fewgroup:
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVQ    a_Group+88(FP), R12
+	PCALIGN $0x40
+
+fewstep:
+	PREFETCHT0 (CX)
+	TESTQ      DX, DX
+	JZ         fewnear0only
+	PREFETCHT1 (CX)(DX*1)
+
+fewnear0only:
+	ADDQ $+64, CX
+	SUBQ $+64, BX
+	JNZ  fewahead0
+	ADDQ a_Next_cap+208(FP), CX
+	MOVQ a_Next_len+200(FP), BX
+
+fewahead0:
+	PREFETCHT0 (CX)
+	TESTQ      DX, DX
+	JZ         fewnear1only
+	PREFETCHT1 (CX)(DX*1)
+
+fewnear1only:
+	ADDQ $+64, CX
+	SUBQ $+64, BX
+	JNZ  fewahead1
+	ADDQ a_Next_cap+208(FP), CX
+	MOVQ a_Next_len+200(FP), BX
+
+fewahead1:
+	VBROADCASTF128 (DI), Y8
+	VINSERTF128    $0x01, (DI)(AX*1), Y8, Y8
+	VBROADCASTF128 (R8), Y9
+	VINSERTF128    $0x01, (R8)(AX*1), Y9, Y9
+	VBROADCASTF128 (R9), Y10
+	VINSERTF128    $0x01, (R9)(AX*1), Y10, Y10
+	VBROADCASTF128 (R10), Y11
+	VINSERTF128    $0x01, (R10)(AX*1), Y11, Y11
+	VUNPCKLPS      Y9, Y8, Y12
+	VUNPCKHPS      Y9, Y8, Y8
+	VUNPCKLPS      Y11, Y10, Y9
+	VUNPCKHPS      Y11, Y10, Y10
+	VUNPCKLPD      Y9, Y12, Y11
+	VUNPCKHPD      Y9, Y12, Y9
+	VUNPCKLPD      Y10, Y8, Y12
+	VUNPCKHPD      Y10, Y8, Y8
+	CMPQ           a_S_cap+16(FP), $-126
+	VPSLLW         $0x08, Y11, Y10
+	VPSRAW         $0x08, Y10, Y10
+	VPSRAW         $0x08, Y11, Y11
+	VPBROADCASTD   (R11), Y13
+	VPMADDWD       Y10, Y13, Y13
+	VPADDD         Y13, Y4, Y4
+	VPBROADCASTD   (R11)(SI*1), Y13
+	VPMADDWD       Y11, Y13, Y13
+	VPADDD         Y13, Y4, Y4
+	JEQ            fewnext0
+	VPBROADCASTD   4(R11), Y13
+	VPMADDWD       Y10, Y13, Y13
+	VPADDD         Y13, Y5, Y5
+	VPBROADCASTD   4(R11)(SI*1), Y13
+	VPMADDWD       Y11, Y13, Y13
+	VPADDD         Y13, Y5, Y5
+	JPS            fewnext0
+	VPBROADCASTD   8(R11), Y13
+	VPMADDWD       Y10, Y13, Y13
+	VPADDD         Y13, Y6, Y6
+	VPBROADCASTD   8(R11)(SI*1), Y13
+	VPMADDWD       Y11, Y13, Y13
+	VPADDD         Y13, Y6, Y6
+	JCC            fewnext0
+	VPBROADCASTD   12(R11), Y13
+	VPMADDWD       Y10, Y13, Y13
+	VPADDD         Y13, Y7, Y7
+	VPBROADCASTD   12(R11)(SI*1), Y10
+	VPMADDWD       Y11, Y10, Y10
+	VPADDD         Y10, Y7, Y7
+
+fewnext0:
+	LEAQ         (R11)(SI*2), R11
+	VPSLLW       $0x08, Y9, Y10
+	VPSRAW       $0x08, Y10, Y10
+	VPSRAW       $0x08, Y9, Y9
+	VPBROADCASTD (R11), Y11
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y4, Y4
+	VPBROADCASTD (R11)(SI*1), Y11
+	VPMADDWD     Y9, Y11, Y11
+	VPADDD       Y11, Y4, Y4
+	JEQ          fewnext1
+	VPBROADCASTD 4(R11), Y11
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y5, Y5
+	VPBROADCASTD 4(R11)(SI*1), Y11
+	VPMADDWD     Y9, Y11, Y11
+	VPADDD       Y11, Y5, Y5
+	JPS          fewnext1
+	VPBROADCASTD 8(R11), Y11
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y6, Y6
+	VPBROADCASTD 8(R11)(SI*1), Y11
+	VPMADDWD     Y9, Y11, Y11
+	VPADDD       Y11, Y6, Y6
+	JCC          fewnext1
+	VPBROADCASTD 12(R11), Y11
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 12(R11)(SI*1), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y7, Y7
+
+fewnext1:
+	LEAQ         (R11)(SI*2), R11
+	VPSLLW       $0x08, Y12, Y9
+	VPSRAW       $0x08, Y9, Y9
+	VPSRAW       $0x08, Y12, Y12
+	VPBROADCASTD (R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y4, Y4
+	VPBROADCASTD (R11)(SI*1), Y10
+	VPMADDWD     Y12, Y10, Y10
+	VPADDD       Y10, Y4, Y4
+	JEQ          fewnext2
+	VPBROADCASTD 4(R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 4(R11)(SI*1), Y10
+	VPMADDWD     Y12, Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	JPS          fewnext2
+	VPBROADCASTD 8(R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y6, Y6
+	VPBROADCASTD 8(R11)(SI*1), Y10
+	VPMADDWD     Y12, Y10, Y10
+	VPADDD       Y10, Y6, Y6
+	JCC          fewnext2
+	VPBROADCASTD 12(R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTD 12(R11)(SI*1), Y9
+	VPMADDWD     Y12, Y9, Y9
+	VPADDD       Y9, Y7, Y7
+
+fewnext2:
+	LEAQ         (R11)(SI*2), R11
+	VPSLLW       $0x08, Y8, Y9
+	VPSRAW       $0x08, Y9, Y9
+	VPSRAW       $0x08, Y8, Y8
+	VPBROADCASTD (R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y4, Y4
+	VPBROADCASTD (R11)(SI*1), Y10
+	VPMADDWD     Y8, Y10, Y10
+	VPADDD       Y10, Y4, Y4
+	JEQ          fewnext3
+	VPBROADCASTD 4(R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 4(R11)(SI*1), Y10
+	VPMADDWD     Y8, Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	JPS          fewnext3
+	VPBROADCASTD 8(R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y6, Y6
+	VPBROADCASTD 8(R11)(SI*1), Y10
+	VPMADDWD     Y8, Y10, Y10
+	VPADDD       Y10, Y6, Y6
+	JCC          fewnext3
+	VPBROADCASTD 12(R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTD 12(R11)(SI*1), Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y7, Y7
+
+fewnext3:
+	LEAQ    (R11)(SI*2), R11
+	ADDQ    $0x10, DI
+	ADDQ    $0x10, R8
+	ADDQ    $0x10, R9
+	ADDQ    $0x10, R10
+	SUBQ    $0x10, R12
+	JNZ     fewstep
+	MOVQ    a_Scales_len+64(FP), R12
+	CMPQ    a_K_len+32(FP), $0x04
+	JL      fewsingle
+	JE      fewfour
+	VMOVUPS (R12), Y8
+	JMP     fewscaled
+
+fewfour:
+	VBROADCASTF128 (R12), Y8
+	JMP            fewscaled
+
+fewsingle:
+	VBROADCASTSS (R12), Y8
+
+fewscaled:
+	MOVQ         a_Lsc+80(FP), R13
+	LEAQ         (R12)(R13*4), R12
+	MOVQ         R12, a_Scales_len+64(FP)
+	MOVQ         a_S_len+8(FP), R12
+	MOVQ         a_Unit_base+120(FP), R13
+	LEAQ         (R13)(R12*4), R13
+	CMPQ         a_S_cap+16(FP), $-126
+	VCVTDQ2PS    Y4, Y4
+	VBROADCASTSS (R13), Y9
+	VMULPS       Y9, Y4, Y4
+	VFMADD231PS  Y8, Y4, Y0
+	JEQ          fewnext4
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS 4(R13), Y4
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	JPS          fewnext4
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 8(R13), Y4
+	VMULPS       Y4, Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	JCC          fewnext4
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 12(R13), Y4
+	VMULPS       Y4, Y7, Y7
+	VFMADD231PS  Y8, Y7, Y3
+
+fewnext4:
+	MOVQ    a_Group+88(FP), R12
+	SUBQ    R12, a_Scales_cap+72(FP)
+	JNZ     fewgroup
+	MOVQ    a_N+144(FP), CX
+	SUBQ    a_S_len+8(FP), CX
+	CMPQ    CX, $0x01
+	JG      has1
+	VMOVAPS Y0, Y1
+
+has1:
+	CMPQ    CX, $0x02
+	JG      has2
+	VMOVAPS Y1, Y2
+
+has2:
+	CMPQ    CX, $0x03
+	JG      has3
+	VMOVAPS Y2, Y3
+
+has3:
+	MOVQ         a_Max_base+168(FP), BX
+	MOVQ         a_S_len+8(FP), R11
+	MOVQ         a_S_base+0(FP), CX
+	LEAQ         (CX)(R11*4), CX
+	LEAQ         (BX)(R11*4), BX
+	VMOVUPS      (BX), X4
+	VUNPCKLPS    Y1, Y0, Y5
+	VUNPCKHPS    Y1, Y0, Y0
+	VUNPCKLPS    Y3, Y2, Y1
+	VUNPCKHPS    Y3, Y2, Y2
+	VUNPCKLPD    Y1, Y5, Y3
+	VUNPCKHPD    Y1, Y5, Y1
+	VUNPCKLPD    Y2, Y0, Y5
+	VUNPCKHPD    Y2, Y0, Y0
+	VMOVUPS      X3, (CX)
+	VMAXPS       X4, X3, X4
+	CMPQ         a_K_len+32(FP), $0x01
+	JE           stored
+	ADDQ         SI, CX
+	VMOVUPS      X1, (CX)
+	VMAXPS       X4, X1, X4
+	ADDQ         SI, CX
+	VMOVUPS      X5, (CX)
+	VMAXPS       X4, X5, X4
+	ADDQ         SI, CX
+	VMOVUPS      X0, (CX)
+	VMAXPS       X4, X0, X4
+	CMPQ         a_K_len+32(FP), $0x04
+	JE           stored
+	ADDQ         SI, CX
+	VEXTRACTF128 $0x01, Y3, X2
+	VMOVUPS      X2, (CX)
+	VMAXPS       X4, X2, X4
+	ADDQ         SI, CX
+	VEXTRACTF128 $0x01, Y1, X1
+	VMOVUPS      X1, (CX)
+	VMAXPS       X4, X1, X4
+	ADDQ         SI, CX
+	VEXTRACTF128 $0x01, Y5, X1
+	VMOVUPS      X1, (CX)
+	VMAXPS       X4, X1, X4
+	ADDQ         SI, CX
+	VEXTRACTF128 $0x01, Y0, X0
+	VMOVUPS      X0, (CX)
+	VMAXPS       X4, X0, X4
+	ADDQ         SI, CX
+
+stored:
+	VMOVUPS X4, (BX)
+	ADDQ    $0x04, a_S_len+8(FP)
+	SUBQ    a_D+160(FP), DI
+	SUBQ    a_D+160(FP), R8
+	SUBQ    a_D+160(FP), R9
+	SUBQ    a_D+160(FP), R10
+	MOVQ    a_S_len+8(FP), CX
+	CMPQ    CX, a_N+144(FP)
+	JL      queries
+	MOVQ    a_K_len+32(FP), BX
+	SUBQ    BX, a_M+152(FP)
+	MOVQ    a_K_cap+40(FP), CX
+	ADDQ    CX, a_Next_base+192(FP)
+	MOVQ    a_Ldk+48(FP), CX
+	IMULQ   BX, CX
+	ADDQ    CX, DI
+	ADDQ    CX, R8
+	ADDQ    CX, R9
+	ADDQ    CX, R10
+	MOVQ    SI, CX
+	IMULQ   BX, CX
+	ADDQ    CX, a_S_base+0(FP)
+	SHLQ    $0x02, BX
+	ADDQ    BX, a_Scales_base+56(FP)
+	JMP     tile
+
+done:
+	VZEROUPPER
+	RET
+
 // func roundAVX2(dst []float32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
 // Requires: AVX, AVX2
 TEXT ·roundAVX2(SB), NOSPLIT, $0-128
@@ -25822,454 +26248,6 @@ GLOBL const0d7fffffAVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const7fc00000AVX2<>+0(SB)/32, $"\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f"
 GLOBL const7fc00000AVX2<>(SB), RODATA|NOPTR, $32
-
-// func skinnyQKCodesAVX2(a ukernel.QKCodesArgs)
-// Requires: AVX, AVX2, MMX+
-TEXT ·skinnyQKCodesAVX2(SB), NOSPLIT, $0-208
-	PCALIGN $0x40
-	MOVQ    a_S_base+0(FP), AX
-	MOVQ    a_Max_len+168(FP), CX
-	MOVQ    a_K_base+24(FP), DX
-	MOVQ    a_Ldk+48(FP), BX
-	MOVQ    a_Scales_base+56(FP), SI
-	MOVQ    a_Lsc+80(FP), DI
-	SHLQ    $0x02, DI
-	MOVQ    a_D+152(FP), R9
-	MOVQ    a_Next_base+184(FP), R10
-	SHLQ    $0x02, CX
-	MOVQ    a_N+136(FP), R8
-	CMPQ    R8, $0x01
-	JE      few1
-	CMPQ    R8, $0x02
-	JE      few2
-	JMP     keys
-
-	// 8 keys by 1 queries.
-few1:
-	CMPQ       a_M+144(FP), $0x08
-	JL         few1rest
-	PREFETCHT0 (R10)
-	PREFETCHT0 (R10)(BX*1)
-	CMPQ       R9, $0x40
-	JLE        few10narrow
-	PREFETCHT0 64(R10)
-	PREFETCHT0 64(R10)(BX*1)
-
-few10narrow:
-	LEAQ       (R10)(BX*2), R10
-	PREFETCHT0 (R10)
-	PREFETCHT0 (R10)(BX*1)
-	CMPQ       R9, $0x40
-	JLE        few11narrow
-	PREFETCHT0 64(R10)
-	PREFETCHT0 64(R10)(BX*1)
-
-few11narrow:
-	LEAQ       (R10)(BX*2), R10
-	PREFETCHT0 (R10)
-	PREFETCHT0 (R10)(BX*1)
-	CMPQ       R9, $0x40
-	JLE        few12narrow
-	PREFETCHT0 64(R10)
-	PREFETCHT0 64(R10)(BX*1)
-
-few12narrow:
-	LEAQ       (R10)(BX*2), R10
-	PREFETCHT0 (R10)
-	PREFETCHT0 (R10)(BX*1)
-	CMPQ       R9, $0x40
-	JLE        few13narrow
-	PREFETCHT0 64(R10)
-	PREFETCHT0 64(R10)(BX*1)
-
-few13narrow:
-	LEAQ    (R10)(BX*2), R10
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y3, Y3, Y3
-	VPXOR   Y4, Y4, Y4
-	VPXOR   Y5, Y5, Y5
-	VPXOR   Y6, Y6, Y6
-	VPXOR   Y7, Y7, Y7
-	LEAQ    (BX)(BX*2), R11
-	MOVQ    DX, R13
-	LEAQ    (DX)(BX*4), R14
-	MOVQ    a_Q_base+88(FP), R8
-	MOVQ    R9, R12
-	PCALIGN $0x40
-
-few1columns:
-	VMOVDQU      (R8), Y8
-	VPMOVSXBW    (R13), Y9
-	VPMADDWD     Y8, Y9, Y9
-	VPADDD       Y9, Y0, Y0
-	VPMOVSXBW    (R13)(BX*1), Y9
-	VPMADDWD     Y8, Y9, Y9
-	VPADDD       Y9, Y1, Y1
-	VPMOVSXBW    (R13)(BX*2), Y9
-	VPMADDWD     Y8, Y9, Y9
-	VPADDD       Y9, Y2, Y2
-	VPMOVSXBW    (R13)(R11*1), Y9
-	VPMADDWD     Y8, Y9, Y9
-	VPADDD       Y9, Y3, Y3
-	VPMOVSXBW    (R14), Y9
-	VPMADDWD     Y8, Y9, Y9
-	VPADDD       Y9, Y4, Y4
-	VPMOVSXBW    (R14)(BX*1), Y9
-	VPMADDWD     Y8, Y9, Y9
-	VPADDD       Y9, Y5, Y5
-	VPMOVSXBW    (R14)(BX*2), Y9
-	VPMADDWD     Y8, Y9, Y9
-	VPADDD       Y9, Y6, Y6
-	VPMOVSXBW    (R14)(R11*1), Y9
-	VPMADDWD     Y8, Y9, Y9
-	VPADDD       Y9, Y7, Y7
-	ADDQ         $0x80, R8
-	ADDQ         $0x00000010, R13
-	ADDQ         $0x00000010, R14
-	SUBQ         $0x10, R12
-	JNZ          few1columns
-	VPUNPCKLDQ   Y1, Y0, Y8
-	VPUNPCKHDQ   Y1, Y0, Y0
-	VPADDD       Y8, Y0, Y0
-	VPUNPCKLDQ   Y3, Y2, Y1
-	VPUNPCKHDQ   Y3, Y2, Y2
-	VPADDD       Y1, Y2, Y2
-	VPUNPCKLQDQ  Y2, Y0, Y1
-	VPUNPCKHQDQ  Y2, Y0, Y0
-	VPADDD       Y1, Y0, Y0
-	VPUNPCKLDQ   Y5, Y4, Y1
-	VPUNPCKHDQ   Y5, Y4, Y4
-	VPADDD       Y1, Y4, Y4
-	VPUNPCKLDQ   Y7, Y6, Y1
-	VPUNPCKHDQ   Y7, Y6, Y6
-	VPADDD       Y1, Y6, Y6
-	VPUNPCKLQDQ  Y6, Y4, Y1
-	VPUNPCKHQDQ  Y6, Y4, Y4
-	VPADDD       Y1, Y4, Y4
-	VPERM2I128   $0x20, Y4, Y0, Y1
-	VPERM2I128   $0x31, Y4, Y0, Y0
-	VPADDD       Y0, Y1, Y1
-	VCVTDQ2PS    Y1, Y1
-	MOVQ         a_Unit_base+112(FP), R8
-	VBROADCASTSS (R8), Y0
-	VMULPS       Y0, Y1, Y1
-	VBROADCASTSS (SI), Y0
-	ADDQ         DI, SI
-	VBROADCASTSS (SI), Y2
-	ADDQ         DI, SI
-	VBLENDPS     $0x02, Y2, Y0, Y0
-	VBROADCASTSS (SI), Y2
-	ADDQ         DI, SI
-	VBLENDPS     $0x04, Y2, Y0, Y0
-	VBROADCASTSS (SI), Y2
-	ADDQ         DI, SI
-	VBLENDPS     $0x08, Y2, Y0, Y0
-	VBROADCASTSS (SI), Y2
-	ADDQ         DI, SI
-	VBLENDPS     $0x10, Y2, Y0, Y0
-	VBROADCASTSS (SI), Y2
-	ADDQ         DI, SI
-	VBLENDPS     $0x20, Y2, Y0, Y0
-	VBROADCASTSS (SI), Y2
-	ADDQ         DI, SI
-	VBLENDPS     $0x40, Y2, Y0, Y0
-	VBROADCASTSS (SI), Y2
-	ADDQ         DI, SI
-	VBLENDPS     $0x80, Y2, Y0, Y0
-	VMULPS       Y0, Y1, Y1
-	MOVQ         a_Max_base+160(FP), R8
-	VEXTRACTF128 $0x01, Y1, X0
-	VMOVUPS      (R8), X2
-	VPERMILPS    $0x00, X1, X3
-	VMOVUPS      X3, (AX)
-	VMAXPS       X2, X3, X2
-	ADDQ         CX, AX
-	VPERMILPS    $0x55, X1, X3
-	VMOVUPS      X3, (AX)
-	VMAXPS       X2, X3, X2
-	ADDQ         CX, AX
-	VPERMILPS    $0xaa, X1, X3
-	VMOVUPS      X3, (AX)
-	VMAXPS       X2, X3, X2
-	ADDQ         CX, AX
-	VPERMILPS    $0xff, X1, X1
-	VMOVUPS      X1, (AX)
-	VMAXPS       X2, X1, X2
-	ADDQ         CX, AX
-	VPERMILPS    $0x00, X0, X1
-	VMOVUPS      X1, (AX)
-	VMAXPS       X2, X1, X2
-	ADDQ         CX, AX
-	VPERMILPS    $0x55, X0, X1
-	VMOVUPS      X1, (AX)
-	VMAXPS       X2, X1, X2
-	ADDQ         CX, AX
-	VPERMILPS    $0xaa, X0, X1
-	VMOVUPS      X1, (AX)
-	VMAXPS       X2, X1, X2
-	ADDQ         CX, AX
-	VPERMILPS    $0xff, X0, X0
-	VMOVUPS      X0, (AX)
-	VMAXPS       X2, X0, X2
-	ADDQ         CX, AX
-	VMOVUPS      X2, (R8)
-	LEAQ         (DX)(BX*8), DX
-	SUBQ         $0x08, a_M+144(FP)
-	JMP          few1
-
-few1rest:
-	CMPQ a_M+144(FP), $0x00
-	JE   done
-	JMP  keys
-
-	// 4 keys by 2 queries.
-few2:
-	CMPQ       a_M+144(FP), $0x04
-	JL         few2rest
-	PREFETCHT0 (R10)
-	PREFETCHT0 (R10)(BX*1)
-	CMPQ       R9, $0x40
-	JLE        few20narrow
-	PREFETCHT0 64(R10)
-	PREFETCHT0 64(R10)(BX*1)
-
-few20narrow:
-	LEAQ       (R10)(BX*2), R10
-	PREFETCHT0 (R10)
-	PREFETCHT0 (R10)(BX*1)
-	CMPQ       R9, $0x40
-	JLE        few21narrow
-	PREFETCHT0 64(R10)
-	PREFETCHT0 64(R10)(BX*1)
-
-few21narrow:
-	LEAQ    (R10)(BX*2), R10
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y3, Y3, Y3
-	VPXOR   Y4, Y4, Y4
-	VPXOR   Y5, Y5, Y5
-	VPXOR   Y6, Y6, Y6
-	VPXOR   Y7, Y7, Y7
-	LEAQ    (BX)(BX*2), R11
-	MOVQ    DX, R13
-	LEAQ    (DX)(BX*4), R8
-	MOVQ    a_Q_base+88(FP), R8
-	MOVQ    R9, R12
-	PCALIGN $0x40
-
-few2columns:
-	VMOVDQU      (R8), Y8
-	VMOVDQU      32(R8), Y9
-	VPMOVSXBW    (R13), Y10
-	VPMADDWD     Y8, Y10, Y11
-	VPADDD       Y11, Y0, Y0
-	VPMADDWD     Y9, Y10, Y10
-	VPADDD       Y10, Y1, Y1
-	VPMOVSXBW    (R13)(BX*1), Y10
-	VPMADDWD     Y8, Y10, Y11
-	VPADDD       Y11, Y2, Y2
-	VPMADDWD     Y9, Y10, Y10
-	VPADDD       Y10, Y3, Y3
-	VPMOVSXBW    (R13)(BX*2), Y10
-	VPMADDWD     Y8, Y10, Y11
-	VPADDD       Y11, Y4, Y4
-	VPMADDWD     Y9, Y10, Y10
-	VPADDD       Y10, Y5, Y5
-	VPMOVSXBW    (R13)(R11*1), Y10
-	VPMADDWD     Y8, Y10, Y8
-	VPADDD       Y8, Y6, Y6
-	VPMADDWD     Y9, Y10, Y10
-	VPADDD       Y10, Y7, Y7
-	ADDQ         $0x80, R8
-	ADDQ         $0x00000010, R13
-	SUBQ         $0x10, R12
-	JNZ          few2columns
-	VPUNPCKLDQ   Y1, Y0, Y8
-	VPUNPCKHDQ   Y1, Y0, Y0
-	VPADDD       Y8, Y0, Y0
-	VPUNPCKLDQ   Y3, Y2, Y1
-	VPUNPCKHDQ   Y3, Y2, Y2
-	VPADDD       Y1, Y2, Y2
-	VPUNPCKLQDQ  Y2, Y0, Y1
-	VPUNPCKHQDQ  Y2, Y0, Y0
-	VPADDD       Y1, Y0, Y0
-	VPUNPCKLDQ   Y5, Y4, Y1
-	VPUNPCKHDQ   Y5, Y4, Y4
-	VPADDD       Y1, Y4, Y4
-	VPUNPCKLDQ   Y7, Y6, Y1
-	VPUNPCKHDQ   Y7, Y6, Y6
-	VPADDD       Y1, Y6, Y6
-	VPUNPCKLQDQ  Y6, Y4, Y1
-	VPUNPCKHQDQ  Y6, Y4, Y4
-	VPADDD       Y1, Y4, Y4
-	VPERM2I128   $0x20, Y4, Y0, Y1
-	VPERM2I128   $0x31, Y4, Y0, Y0
-	VPADDD       Y0, Y1, Y1
-	VCVTDQ2PS    Y1, Y1
-	MOVQ         a_Unit_base+112(FP), R8
-	VBROADCASTSD (R8), Y0
-	VMULPS       Y0, Y1, Y1
-	VBROADCASTSS (SI), Y0
-	ADDQ         DI, SI
-	VBROADCASTSS (SI), Y2
-	ADDQ         DI, SI
-	VBLENDPS     $0x0c, Y2, Y0, Y0
-	VBROADCASTSS (SI), Y2
-	ADDQ         DI, SI
-	VBLENDPS     $0x30, Y2, Y0, Y0
-	VBROADCASTSS (SI), Y2
-	ADDQ         DI, SI
-	VBLENDPS     $0xc0, Y2, Y0, Y0
-	VMULPS       Y0, Y1, Y1
-	MOVQ         a_Max_base+160(FP), R8
-	VEXTRACTF128 $0x01, Y1, X0
-	VMOVUPS      (R8), X2
-	VPERMILPS    $0x54, X1, X3
-	VMOVUPS      X3, (AX)
-	VMAXPS       X2, X3, X2
-	ADDQ         CX, AX
-	VPERMILPS    $0xfe, X1, X1
-	VMOVUPS      X1, (AX)
-	VMAXPS       X2, X1, X2
-	ADDQ         CX, AX
-	VPERMILPS    $0x54, X0, X1
-	VMOVUPS      X1, (AX)
-	VMAXPS       X2, X1, X2
-	ADDQ         CX, AX
-	VPERMILPS    $0xfe, X0, X0
-	VMOVUPS      X0, (AX)
-	VMAXPS       X2, X0, X2
-	ADDQ         CX, AX
-	VMOVUPS      X2, (R8)
-	LEAQ         (DX)(BX*4), DX
-	SUBQ         $0x04, a_M+144(FP)
-	JMP          few2
-
-few2rest:
-	CMPQ a_M+144(FP), $0x00
-	JE   done
-
-keys:
-	PREFETCHT0 (R10)
-	PREFETCHT0 (R10)(BX*1)
-	CMPQ       R9, $0x40
-	JLE        keysnarrow
-	PREFETCHT0 64(R10)
-	PREFETCHT0 64(R10)(BX*1)
-
-keysnarrow:
-	LEAQ (R10)(BX*2), R10
-	CMPQ a_M+144(FP), $0x01
-	JNE  two
-
-	// A last key is the second one, too.
-	XORQ CX, CX
-	XORQ BX, BX
-	XORQ DI, DI
-
-two:
-	MOVQ a_Q_base+88(FP), R8
-	XORQ R11, R11
-
-queries:
-	LEAQ (DX)(BX*1), R12
-
-	// The first columns, then the others.
-	VPMOVSXBW (DX), Y3
-	VPMOVSXBW (R12), Y7
-	VPMADDWD  (R8), Y3, Y0
-	VPMADDWD  (R8), Y7, Y4
-	VPMADDWD  32(R8), Y3, Y1
-	VPMADDWD  32(R8), Y7, Y5
-	VPMADDWD  64(R8), Y3, Y2
-	VPMADDWD  64(R8), Y7, Y6
-	VPMADDWD  96(R8), Y3, Y3
-	VPMADDWD  96(R8), Y7, Y7
-	ADDQ      $0x80, R8
-	MOVQ      $0x00000010, R13
-	CMPQ      R13, R9
-	JGE       sums
-	PCALIGN   $0x40
-
-columns:
-	VPMOVSXBW (DX)(R13*1), Y8
-	VPMOVSXBW (R12)(R13*1), Y9
-	VPMADDWD  (R8), Y8, Y10
-	VPADDD    Y10, Y0, Y0
-	VPMADDWD  (R8), Y9, Y10
-	VPADDD    Y10, Y4, Y4
-	VPMADDWD  32(R8), Y8, Y10
-	VPADDD    Y10, Y1, Y1
-	VPMADDWD  32(R8), Y9, Y10
-	VPADDD    Y10, Y5, Y5
-	VPMADDWD  64(R8), Y8, Y10
-	VPADDD    Y10, Y2, Y2
-	VPMADDWD  64(R8), Y9, Y10
-	VPADDD    Y10, Y6, Y6
-	VPMADDWD  96(R8), Y8, Y8
-	VPADDD    Y8, Y3, Y3
-	VPMADDWD  96(R8), Y9, Y8
-	VPADDD    Y8, Y7, Y7
-	ADDQ      $0x80, R8
-	ADDQ      $0x10, R13
-	CMPQ      R13, R9
-	JL        columns
-
-sums:
-	VPUNPCKLDQ     Y1, Y0, Y8
-	VPUNPCKHDQ     Y1, Y0, Y0
-	VPADDD         Y8, Y0, Y0
-	VPUNPCKLDQ     Y3, Y2, Y1
-	VPUNPCKHDQ     Y3, Y2, Y2
-	VPADDD         Y1, Y2, Y2
-	VPUNPCKLQDQ    Y2, Y0, Y1
-	VPUNPCKHQDQ    Y2, Y0, Y0
-	VPADDD         Y1, Y0, Y0
-	VPUNPCKLDQ     Y5, Y4, Y1
-	VPUNPCKHDQ     Y5, Y4, Y4
-	VPADDD         Y1, Y4, Y4
-	VPUNPCKLDQ     Y7, Y6, Y1
-	VPUNPCKHDQ     Y7, Y6, Y6
-	VPADDD         Y1, Y6, Y6
-	VPUNPCKLQDQ    Y6, Y4, Y1
-	VPUNPCKHQDQ    Y6, Y4, Y4
-	VPADDD         Y1, Y4, Y4
-	VPERM2I128     $0x20, Y4, Y0, Y1
-	VPERM2I128     $0x31, Y4, Y0, Y0
-	VPADDD         Y0, Y1, Y1
-	VCVTDQ2PS      Y1, Y1
-	MOVQ           a_Unit_base+112(FP), R12
-	VBROADCASTF128 (R12)(R11*4), Y0
-	VMULPS         Y0, Y1, Y1
-	VBROADCASTSS   (SI), Y0
-	VBROADCASTSS   (SI)(DI*1), Y2
-	VBLENDPS       $0xf0, Y2, Y0, Y0
-	VMULPS         Y0, Y1, Y1
-	LEAQ           (AX)(CX*1), R12
-	VEXTRACTF128   $0x01, Y1, X0
-	VMOVUPS        X1, (AX)(R11*4)
-	VMOVUPS        X0, (R12)(R11*4)
-	MOVQ           a_Max_base+160(FP), R12
-	VMOVUPS        (R12)(R11*4), X2
-	VMAXPS         X2, X1, X2
-	VMAXPS         X2, X0, X2
-	VMOVUPS        X2, (R12)(R11*4)
-	ADDQ           $0x04, R11
-	CMPQ           R11, a_N+136(FP)
-	JL             queries
-	LEAQ           (DX)(BX*2), DX
-	LEAQ           (AX)(CX*2), AX
-	LEAQ           (SI)(DI*2), SI
-	SUBQ           $0x02, a_M+144(FP)
-	JG             keys
-
-done:
-	VZEROUPPER
-	RET
 
 // func skinnyPairsAVX2(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
 // Requires: AVX, AVX2

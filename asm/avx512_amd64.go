@@ -471,15 +471,15 @@ func skinnyUnpackAVX512(dst []float32, off []int, o []float32, ldo int, n int, d
 //go:noescape
 func scaleRowsAVX512(s []float32, ld int, a []float32, lda int, n int, scales []float32, lsc int, load bool, max []float32)
 
-// skinnyPairsAVX512 is SkinnyKernels.Pairs, see package ukernel.
-//
-//go:noescape
-func skinnyPairsAVX512(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
-
 // skinnyQKCodesAVX512 is SkinnyKernels.QKCodes, see package ukernel.
 //
 //go:noescape
 func skinnyQKCodesAVX512(a ukernel.QKCodesArgs)
+
+// skinnyPairsAVX512 is SkinnyKernels.Pairs, see package ukernel.
+//
+//go:noescape
+func skinnyPairsAVX512(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
 
 // skinnyPVCodesAVX512 is SkinnyKernels.PVCodes, see package ukernel.
 //

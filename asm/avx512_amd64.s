@@ -35187,6 +35187,692 @@ chunk1done:
 few:
 	JMP ·scaleRowsAVX2+0(SB)
 
+// func skinnyQKCodesAVX512(a ukernel.QKCodesArgs)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·skinnyQKCodesAVX512(SB), NOSPLIT, $0-224
+	PCALIGN $0x40
+	MOVQ    a_Ldk+48(FP), AX
+	MOVQ    a_Far+216(FP), DX
+	MOVQ    a_D+160(FP), CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
+
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
+	ADDQ $0x0000003f, CX
+	ANDQ $-64, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+
+rows:
+	MOVQ CX, a_Next_len+200(FP)
+	MOVQ BX, a_Next_cap+208(FP)
+	MOVQ a_Max_len+176(FP), SI
+	SHLQ $0x02, SI
+	MOVQ a_K_base+24(FP), DI
+	LEAQ (DI)(AX*1), R8
+	LEAQ (R8)(AX*1), R9
+	LEAQ (R9)(AX*1), R10
+	MOVQ $0x00000010, CX
+	SHLQ $0x02, AX
+	LEAQ (AX)(AX*2), R11
+	CMPQ a_M+152(FP), $0x10
+	JGE  chosen
+	MOVQ $0x00000004, CX
+	XORQ AX, AX
+	XORQ R11, R11
+	CMPQ a_M+152(FP), $0x04
+	JGE  chosen
+	MOVQ $0x00000001, CX
+	MOVQ DI, R8
+	MOVQ DI, R9
+	MOVQ DI, R10
+
+chosen:
+	MOVQ  CX, a_K_len+32(FP)
+	IMULQ a_Ldk+48(FP), CX
+	MOVQ  CX, a_K_cap+40(FP)
+
+tile:
+	MOVQ  a_M+152(FP), CX
+	SUBQ  a_K_len+32(FP), CX
+	JGE   whole
+	CMPQ  a_M+152(FP), $0x00
+	JE    done
+	SUBQ  CX, a_M+152(FP)
+	MOVQ  a_Ldk+48(FP), BX
+	IMULQ CX, BX
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
+	MOVQ  SI, BX
+	IMULQ CX, BX
+	ADDQ  BX, a_S_base+0(FP)
+	SHLQ  $0x02, CX
+	ADDQ  CX, a_Scales_base+56(FP)
+
+whole:
+	MOVQ $0x00000000, a_S_len+8(FP)
+
+queries:
+	MOVQ    a_S_len+8(FP), R12
+	SHLQ    $0x02, R12
+	ADDQ    a_Q_base+96(FP), R12
+	MOVQ    a_Next_base+192(FP), CX
+	MOVQ    a_Next_len+200(FP), BX
+	MOVQ    a_Scales_base+56(FP), R13
+	MOVQ    R13, a_Scales_len+64(FP)
+	MOVQ    a_D+160(FP), R13
+	MOVQ    R13, a_Scales_cap+72(FP)
+	VMOVUPS const80000000AVX512<>+0(SB), Z0
+	VMOVUPS const80000000AVX512<>+0(SB), Z1
+	VMOVUPS const80000000AVX512<>+0(SB), Z2
+	VMOVUPS const80000000AVX512<>+0(SB), Z3
+	VMOVUPS const80000000AVX512<>+0(SB), Z4
+	VMOVUPS const80000000AVX512<>+0(SB), Z5
+	VMOVUPS const80000000AVX512<>+0(SB), Z6
+	VMOVUPS const80000000AVX512<>+0(SB), Z7
+	MOVQ    a_N+144(FP), R13
+	SUBQ    a_S_len+8(FP), R13
+	CMPQ    R13, $0x04
+	JLE     few
+	MOVQ    a_N+144(FP), R13
+	SUBQ    a_S_len+8(FP), R13
+	MOVQ    $0x00000008, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	LEAQ    heightsAVX512<>+24(SB), R14
+	MOVQ    (R14)(R13*8), R13
+	MOVQ    R13, a_S_cap+16(FP)
+
+manygroup:
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	MOVQ    a_Group+88(FP), R13
+	PCALIGN $0x40
+
+manystep:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        manyahead0
+	ADDQ       a_Next_cap+208(FP), CX
+	MOVQ       a_Next_len+200(FP), BX
+
+manyahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        manyahead1
+	ADDQ       a_Next_cap+208(FP), CX
+	MOVQ       a_Next_len+200(FP), BX
+
+manyahead1:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        manyahead2
+	ADDQ       a_Next_cap+208(FP), CX
+	MOVQ       a_Next_len+200(FP), BX
+
+manyahead2:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        manyahead3
+	ADDQ       a_Next_cap+208(FP), CX
+	MOVQ       a_Next_len+200(FP), BX
+
+manyahead3:
+	VMOVUPS       (DI), X16
+	VINSERTF32X4  $0x01, (DI)(AX*1), Z16, Z16
+	VINSERTF32X4  $0x02, (DI)(AX*2), Z16, Z16
+	VINSERTF32X4  $0x03, (DI)(R11*1), Z16, Z16
+	VMOVUPS       (R8), X17
+	VINSERTF32X4  $0x01, (R8)(AX*1), Z17, Z17
+	VINSERTF32X4  $0x02, (R8)(AX*2), Z17, Z17
+	VINSERTF32X4  $0x03, (R8)(R11*1), Z17, Z17
+	VMOVUPS       (R9), X18
+	VINSERTF32X4  $0x01, (R9)(AX*1), Z18, Z18
+	VINSERTF32X4  $0x02, (R9)(AX*2), Z18, Z18
+	VINSERTF32X4  $0x03, (R9)(R11*1), Z18, Z18
+	VMOVUPS       (R10), X19
+	VINSERTF32X4  $0x01, (R10)(AX*1), Z19, Z19
+	VINSERTF32X4  $0x02, (R10)(AX*2), Z19, Z19
+	VINSERTF32X4  $0x03, (R10)(R11*1), Z19, Z19
+	VUNPCKLPS     Z17, Z16, Z20
+	VUNPCKHPS     Z17, Z16, Z16
+	VUNPCKLPS     Z19, Z18, Z17
+	VUNPCKHPS     Z19, Z18, Z18
+	VUNPCKLPD     Z17, Z20, Z19
+	VUNPCKHPD     Z17, Z20, Z17
+	VUNPCKLPD     Z18, Z16, Z20
+	VUNPCKHPD     Z18, Z16, Z16
+	CMPQ          a_S_cap+16(FP), $-126
+	VPSLLW        $0x08, Z19, Z18
+	VPSRAW        $0x08, Z18, Z18
+	VPSRAW        $0x08, Z19, Z19
+	VPDPWSSD.BCST (R12), Z18, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z19, Z8
+	VPDPWSSD.BCST 4(R12), Z18, Z9
+	VPDPWSSD.BCST 4(R12)(SI*1), Z19, Z9
+	VPDPWSSD.BCST 8(R12), Z18, Z10
+	VPDPWSSD.BCST 8(R12)(SI*1), Z19, Z10
+	VPDPWSSD.BCST 12(R12), Z18, Z11
+	VPDPWSSD.BCST 12(R12)(SI*1), Z19, Z11
+	VPDPWSSD.BCST 16(R12), Z18, Z12
+	VPDPWSSD.BCST 16(R12)(SI*1), Z19, Z12
+	JEQ           manynext0
+	VPDPWSSD.BCST 20(R12), Z18, Z13
+	VPDPWSSD.BCST 20(R12)(SI*1), Z19, Z13
+	JPS           manynext0
+	VPDPWSSD.BCST 24(R12), Z18, Z14
+	VPDPWSSD.BCST 24(R12)(SI*1), Z19, Z14
+	JCC           manynext0
+	VPDPWSSD.BCST 28(R12), Z18, Z15
+	VPDPWSSD.BCST 28(R12)(SI*1), Z19, Z15
+
+manynext0:
+	LEAQ          (R12)(SI*2), R12
+	VPSLLW        $0x08, Z17, Z18
+	VPSRAW        $0x08, Z18, Z18
+	VPSRAW        $0x08, Z17, Z17
+	VPDPWSSD.BCST (R12), Z18, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z17, Z8
+	VPDPWSSD.BCST 4(R12), Z18, Z9
+	VPDPWSSD.BCST 4(R12)(SI*1), Z17, Z9
+	VPDPWSSD.BCST 8(R12), Z18, Z10
+	VPDPWSSD.BCST 8(R12)(SI*1), Z17, Z10
+	VPDPWSSD.BCST 12(R12), Z18, Z11
+	VPDPWSSD.BCST 12(R12)(SI*1), Z17, Z11
+	VPDPWSSD.BCST 16(R12), Z18, Z12
+	VPDPWSSD.BCST 16(R12)(SI*1), Z17, Z12
+	JEQ           manynext1
+	VPDPWSSD.BCST 20(R12), Z18, Z13
+	VPDPWSSD.BCST 20(R12)(SI*1), Z17, Z13
+	JPS           manynext1
+	VPDPWSSD.BCST 24(R12), Z18, Z14
+	VPDPWSSD.BCST 24(R12)(SI*1), Z17, Z14
+	JCC           manynext1
+	VPDPWSSD.BCST 28(R12), Z18, Z15
+	VPDPWSSD.BCST 28(R12)(SI*1), Z17, Z15
+
+manynext1:
+	LEAQ          (R12)(SI*2), R12
+	VPSLLW        $0x08, Z20, Z17
+	VPSRAW        $0x08, Z17, Z17
+	VPSRAW        $0x08, Z20, Z20
+	VPDPWSSD.BCST (R12), Z17, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z20, Z8
+	VPDPWSSD.BCST 4(R12), Z17, Z9
+	VPDPWSSD.BCST 4(R12)(SI*1), Z20, Z9
+	VPDPWSSD.BCST 8(R12), Z17, Z10
+	VPDPWSSD.BCST 8(R12)(SI*1), Z20, Z10
+	VPDPWSSD.BCST 12(R12), Z17, Z11
+	VPDPWSSD.BCST 12(R12)(SI*1), Z20, Z11
+	VPDPWSSD.BCST 16(R12), Z17, Z12
+	VPDPWSSD.BCST 16(R12)(SI*1), Z20, Z12
+	JEQ           manynext2
+	VPDPWSSD.BCST 20(R12), Z17, Z13
+	VPDPWSSD.BCST 20(R12)(SI*1), Z20, Z13
+	JPS           manynext2
+	VPDPWSSD.BCST 24(R12), Z17, Z14
+	VPDPWSSD.BCST 24(R12)(SI*1), Z20, Z14
+	JCC           manynext2
+	VPDPWSSD.BCST 28(R12), Z17, Z15
+	VPDPWSSD.BCST 28(R12)(SI*1), Z20, Z15
+
+manynext2:
+	LEAQ          (R12)(SI*2), R12
+	VPSLLW        $0x08, Z16, Z17
+	VPSRAW        $0x08, Z17, Z17
+	VPSRAW        $0x08, Z16, Z16
+	VPDPWSSD.BCST (R12), Z17, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z16, Z8
+	VPDPWSSD.BCST 4(R12), Z17, Z9
+	VPDPWSSD.BCST 4(R12)(SI*1), Z16, Z9
+	VPDPWSSD.BCST 8(R12), Z17, Z10
+	VPDPWSSD.BCST 8(R12)(SI*1), Z16, Z10
+	VPDPWSSD.BCST 12(R12), Z17, Z11
+	VPDPWSSD.BCST 12(R12)(SI*1), Z16, Z11
+	VPDPWSSD.BCST 16(R12), Z17, Z12
+	VPDPWSSD.BCST 16(R12)(SI*1), Z16, Z12
+	JEQ           manynext3
+	VPDPWSSD.BCST 20(R12), Z17, Z13
+	VPDPWSSD.BCST 20(R12)(SI*1), Z16, Z13
+	JPS           manynext3
+	VPDPWSSD.BCST 24(R12), Z17, Z14
+	VPDPWSSD.BCST 24(R12)(SI*1), Z16, Z14
+	JCC           manynext3
+	VPDPWSSD.BCST 28(R12), Z17, Z15
+	VPDPWSSD.BCST 28(R12)(SI*1), Z16, Z15
+
+manynext3:
+	LEAQ    (R12)(SI*2), R12
+	ADDQ    $0x10, DI
+	ADDQ    $0x10, R8
+	ADDQ    $0x10, R9
+	ADDQ    $0x10, R10
+	SUBQ    $0x10, R13
+	JNZ     manystep
+	MOVQ    a_Scales_len+64(FP), R13
+	CMPQ    a_K_len+32(FP), $0x04
+	JL      manysingle
+	JE      manyfour
+	VMOVUPS (R13), Z16
+	JMP     manyscaled
+
+manyfour:
+	VBROADCASTF32X4 (R13), Z16
+	JMP             manyscaled
+
+manysingle:
+	VBROADCASTSS (R13), Z16
+
+manyscaled:
+	MOVQ        a_Lsc+80(FP), R14
+	LEAQ        (R13)(R14*4), R13
+	MOVQ        R13, a_Scales_len+64(FP)
+	MOVQ        a_S_len+8(FP), R13
+	MOVQ        a_Unit_base+120(FP), R14
+	LEAQ        (R14)(R13*4), R14
+	CMPQ        a_S_cap+16(FP), $-126
+	VCVTDQ2PS   Z8, Z8
+	VMULPS.BCST (R14), Z8, Z8
+	VFMADD231PS Z16, Z8, Z0
+	VCVTDQ2PS   Z9, Z9
+	VMULPS.BCST 4(R14), Z9, Z9
+	VFMADD231PS Z16, Z9, Z1
+	VCVTDQ2PS   Z10, Z10
+	VMULPS.BCST 8(R14), Z10, Z10
+	VFMADD231PS Z16, Z10, Z2
+	VCVTDQ2PS   Z11, Z11
+	VMULPS.BCST 12(R14), Z11, Z11
+	VFMADD231PS Z16, Z11, Z3
+	VCVTDQ2PS   Z12, Z12
+	VMULPS.BCST 16(R14), Z12, Z12
+	VFMADD231PS Z16, Z12, Z4
+	JEQ         manynext4
+	VCVTDQ2PS   Z13, Z13
+	VMULPS.BCST 20(R14), Z13, Z13
+	VFMADD231PS Z16, Z13, Z5
+	JPS         manynext4
+	VCVTDQ2PS   Z14, Z14
+	VMULPS.BCST 24(R14), Z14, Z14
+	VFMADD231PS Z16, Z14, Z6
+	JCC         manynext4
+	VCVTDQ2PS   Z15, Z15
+	VMULPS.BCST 28(R14), Z15, Z15
+	VFMADD231PS Z16, Z15, Z7
+
+manynext4:
+	MOVQ a_Group+88(FP), R13
+	SUBQ R13, a_Scales_cap+72(FP)
+	JNZ  manygroup
+	JMP  store
+
+few:
+	MOVQ    a_N+144(FP), R13
+	SUBQ    a_S_len+8(FP), R13
+	MOVQ    $0x00000004, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	LEAQ    heightsAVX512<>+56(SB), R14
+	MOVQ    (R14)(R13*8), R13
+	MOVQ    R13, a_S_cap+16(FP)
+
+fewgroup:
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	MOVQ    a_Group+88(FP), R13
+	PCALIGN $0x40
+
+fewstep:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        fewahead0
+	ADDQ       a_Next_cap+208(FP), CX
+	MOVQ       a_Next_len+200(FP), BX
+
+fewahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        fewahead1
+	ADDQ       a_Next_cap+208(FP), CX
+	MOVQ       a_Next_len+200(FP), BX
+
+fewahead1:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        fewahead2
+	ADDQ       a_Next_cap+208(FP), CX
+	MOVQ       a_Next_len+200(FP), BX
+
+fewahead2:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        fewahead3
+	ADDQ       a_Next_cap+208(FP), CX
+	MOVQ       a_Next_len+200(FP), BX
+
+fewahead3:
+	VMOVUPS       (DI), X16
+	VINSERTF32X4  $0x01, (DI)(AX*1), Z16, Z16
+	VINSERTF32X4  $0x02, (DI)(AX*2), Z16, Z16
+	VINSERTF32X4  $0x03, (DI)(R11*1), Z16, Z16
+	VMOVUPS       (R8), X17
+	VINSERTF32X4  $0x01, (R8)(AX*1), Z17, Z17
+	VINSERTF32X4  $0x02, (R8)(AX*2), Z17, Z17
+	VINSERTF32X4  $0x03, (R8)(R11*1), Z17, Z17
+	VMOVUPS       (R9), X18
+	VINSERTF32X4  $0x01, (R9)(AX*1), Z18, Z18
+	VINSERTF32X4  $0x02, (R9)(AX*2), Z18, Z18
+	VINSERTF32X4  $0x03, (R9)(R11*1), Z18, Z18
+	VMOVUPS       (R10), X19
+	VINSERTF32X4  $0x01, (R10)(AX*1), Z19, Z19
+	VINSERTF32X4  $0x02, (R10)(AX*2), Z19, Z19
+	VINSERTF32X4  $0x03, (R10)(R11*1), Z19, Z19
+	VUNPCKLPS     Z17, Z16, Z20
+	VUNPCKHPS     Z17, Z16, Z16
+	VUNPCKLPS     Z19, Z18, Z17
+	VUNPCKHPS     Z19, Z18, Z18
+	VUNPCKLPD     Z17, Z20, Z19
+	VUNPCKHPD     Z17, Z20, Z17
+	VUNPCKLPD     Z18, Z16, Z20
+	VUNPCKHPD     Z18, Z16, Z16
+	CMPQ          a_S_cap+16(FP), $-126
+	VPSLLW        $0x08, Z19, Z18
+	VPSRAW        $0x08, Z18, Z18
+	VPSRAW        $0x08, Z19, Z19
+	VPDPWSSD.BCST (R12), Z18, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z19, Z9
+	JEQ           fewnext0
+	VPDPWSSD.BCST 4(R12), Z18, Z10
+	VPDPWSSD.BCST 4(R12)(SI*1), Z19, Z11
+	JPS           fewnext0
+	VPDPWSSD.BCST 8(R12), Z18, Z12
+	VPDPWSSD.BCST 8(R12)(SI*1), Z19, Z13
+	JCC           fewnext0
+	VPDPWSSD.BCST 12(R12), Z18, Z14
+	VPDPWSSD.BCST 12(R12)(SI*1), Z19, Z15
+
+fewnext0:
+	LEAQ          (R12)(SI*2), R12
+	VPSLLW        $0x08, Z17, Z18
+	VPSRAW        $0x08, Z18, Z18
+	VPSRAW        $0x08, Z17, Z17
+	VPDPWSSD.BCST (R12), Z18, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z17, Z9
+	JEQ           fewnext1
+	VPDPWSSD.BCST 4(R12), Z18, Z10
+	VPDPWSSD.BCST 4(R12)(SI*1), Z17, Z11
+	JPS           fewnext1
+	VPDPWSSD.BCST 8(R12), Z18, Z12
+	VPDPWSSD.BCST 8(R12)(SI*1), Z17, Z13
+	JCC           fewnext1
+	VPDPWSSD.BCST 12(R12), Z18, Z14
+	VPDPWSSD.BCST 12(R12)(SI*1), Z17, Z15
+
+fewnext1:
+	LEAQ          (R12)(SI*2), R12
+	VPSLLW        $0x08, Z20, Z17
+	VPSRAW        $0x08, Z17, Z17
+	VPSRAW        $0x08, Z20, Z20
+	VPDPWSSD.BCST (R12), Z17, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z20, Z9
+	JEQ           fewnext2
+	VPDPWSSD.BCST 4(R12), Z17, Z10
+	VPDPWSSD.BCST 4(R12)(SI*1), Z20, Z11
+	JPS           fewnext2
+	VPDPWSSD.BCST 8(R12), Z17, Z12
+	VPDPWSSD.BCST 8(R12)(SI*1), Z20, Z13
+	JCC           fewnext2
+	VPDPWSSD.BCST 12(R12), Z17, Z14
+	VPDPWSSD.BCST 12(R12)(SI*1), Z20, Z15
+
+fewnext2:
+	LEAQ          (R12)(SI*2), R12
+	VPSLLW        $0x08, Z16, Z17
+	VPSRAW        $0x08, Z17, Z17
+	VPSRAW        $0x08, Z16, Z16
+	VPDPWSSD.BCST (R12), Z17, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z16, Z9
+	JEQ           fewnext3
+	VPDPWSSD.BCST 4(R12), Z17, Z10
+	VPDPWSSD.BCST 4(R12)(SI*1), Z16, Z11
+	JPS           fewnext3
+	VPDPWSSD.BCST 8(R12), Z17, Z12
+	VPDPWSSD.BCST 8(R12)(SI*1), Z16, Z13
+	JCC           fewnext3
+	VPDPWSSD.BCST 12(R12), Z17, Z14
+	VPDPWSSD.BCST 12(R12)(SI*1), Z16, Z15
+
+fewnext3:
+	LEAQ    (R12)(SI*2), R12
+	ADDQ    $0x10, DI
+	ADDQ    $0x10, R8
+	ADDQ    $0x10, R9
+	ADDQ    $0x10, R10
+	SUBQ    $0x10, R13
+	JNZ     fewstep
+	MOVQ    a_Scales_len+64(FP), R13
+	CMPQ    a_K_len+32(FP), $0x04
+	JL      fewsingle
+	JE      fewfour
+	VMOVUPS (R13), Z16
+	JMP     fewscaled
+
+fewfour:
+	VBROADCASTF32X4 (R13), Z16
+	JMP             fewscaled
+
+fewsingle:
+	VBROADCASTSS (R13), Z16
+
+fewscaled:
+	MOVQ        a_Lsc+80(FP), R14
+	LEAQ        (R13)(R14*4), R13
+	MOVQ        R13, a_Scales_len+64(FP)
+	MOVQ        a_S_len+8(FP), R13
+	MOVQ        a_Unit_base+120(FP), R14
+	LEAQ        (R14)(R13*4), R14
+	CMPQ        a_S_cap+16(FP), $-126
+	VPADDD      Z9, Z8, Z8
+	VCVTDQ2PS   Z8, Z8
+	VMULPS.BCST (R14), Z8, Z8
+	VFMADD231PS Z16, Z8, Z0
+	JEQ         fewnext4
+	VPADDD      Z11, Z10, Z10
+	VCVTDQ2PS   Z10, Z10
+	VMULPS.BCST 4(R14), Z10, Z10
+	VFMADD231PS Z16, Z10, Z1
+	JPS         fewnext4
+	VPADDD      Z13, Z12, Z12
+	VCVTDQ2PS   Z12, Z12
+	VMULPS.BCST 8(R14), Z12, Z12
+	VFMADD231PS Z16, Z12, Z2
+	JCC         fewnext4
+	VPADDD      Z15, Z14, Z14
+	VCVTDQ2PS   Z14, Z14
+	VMULPS.BCST 12(R14), Z14, Z14
+	VFMADD231PS Z16, Z14, Z3
+
+fewnext4:
+	MOVQ a_Group+88(FP), R13
+	SUBQ R13, a_Scales_cap+72(FP)
+	JNZ  fewgroup
+
+store:
+	MOVQ    a_N+144(FP), CX
+	SUBQ    a_S_len+8(FP), CX
+	CMPQ    CX, $0x01
+	JG      has1
+	VMOVAPS Z0, Z1
+
+has1:
+	CMPQ    CX, $0x02
+	JG      has2
+	VMOVAPS Z1, Z2
+
+has2:
+	CMPQ    CX, $0x03
+	JG      has3
+	VMOVAPS Z2, Z3
+
+has3:
+	MOVQ          a_Max_base+168(FP), BX
+	MOVQ          a_S_len+8(FP), R12
+	MOVQ          a_S_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X8
+	VUNPCKLPS     Z1, Z0, Z9
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z9, Z3
+	VUNPCKHPD     Z1, Z9, Z1
+	VUNPCKLPD     Z2, Z0, Z9
+	VUNPCKHPD     Z2, Z0, Z0
+	VMOVUPS       X3, (CX)
+	VMAXPS        X8, X3, X8
+	CMPQ          a_K_len+32(FP), $0x01
+	JE            stored
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X8, X1, X8
+	ADDQ          SI, CX
+	VMOVUPS       X9, (CX)
+	VMAXPS        X8, X9, X8
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X8, X0, X8
+	CMPQ          a_K_len+32(FP), $0x04
+	JE            stored
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X8, X2, X8
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X8, X2, X8
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z9, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X8, X2, X8
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X8, X2, X8
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X8, X2, X8
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X8, X2, X8
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z9, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X8, X2, X8
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X8, X2, X8
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X8, X2, X8
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X8, X1, X8
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z9, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X8, X1, X8
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X8, X0, X8
+	ADDQ          SI, CX
+
+stored:
+	VMOVUPS X8, (BX)
+	ADDQ    $0x04, a_S_len+8(FP)
+
+	// The other four.
+	MOVQ    a_S_len+8(FP), R12
+	CMPQ    R12, a_N+144(FP)
+	JGE     end
+	TESTQ   $0x00000004, R12
+	JZ      end
+	VMOVAPS Z4, Z0
+	VMOVAPS Z5, Z1
+	VMOVAPS Z6, Z2
+	VMOVAPS Z7, Z3
+	JMP     store
+
+end:
+	SUBQ  a_D+160(FP), DI
+	SUBQ  a_D+160(FP), R8
+	SUBQ  a_D+160(FP), R9
+	SUBQ  a_D+160(FP), R10
+	MOVQ  a_S_len+8(FP), CX
+	CMPQ  CX, a_N+144(FP)
+	JL    queries
+	MOVQ  a_K_len+32(FP), BX
+	SUBQ  BX, a_M+152(FP)
+	MOVQ  a_K_cap+40(FP), CX
+	ADDQ  CX, a_Next_base+192(FP)
+	MOVQ  a_Ldk+48(FP), CX
+	IMULQ BX, CX
+	ADDQ  CX, DI
+	ADDQ  CX, R8
+	ADDQ  CX, R9
+	ADDQ  CX, R10
+	MOVQ  SI, CX
+	IMULQ BX, CX
+	ADDQ  CX, a_S_base+0(FP)
+	SHLQ  $0x02, BX
+	ADDQ  BX, a_Scales_base+56(FP)
+	JMP   tile
+
+done:
+	VZEROUPPER
+	RET
+
 // func skinnyPairsAVX512(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·skinnyPairsAVX512(SB), NOSPLIT, $0-128
@@ -35303,347 +35989,6 @@ GLOBL const0d7fffffAVX512<>(SB), RODATA|NOPTR, $64
 
 DATA const7fc00000AVX512<>+0(SB)/64, $"\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f"
 GLOBL const7fc00000AVX512<>(SB), RODATA|NOPTR, $64
-
-// func skinnyQKCodesAVX512(a ukernel.QKCodesArgs)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
-TEXT ·skinnyQKCodesAVX512(SB), NOSPLIT, $0-208
-	PCALIGN $0x40
-	CMPQ    a_N+136(FP), $0x02
-	JLE     few
-	CMPQ    a_M+144(FP), $0x04
-	JL      few
-	MOVQ    a_S_base+0(FP), AX
-	MOVQ    a_Max_len+168(FP), CX
-	MOVQ    a_K_base+24(FP), DX
-	MOVQ    a_Ldk+48(FP), BX
-	MOVQ    a_Scales_base+56(FP), SI
-	MOVQ    a_Lsc+80(FP), DI
-	SHLQ    $0x02, DI
-	MOVQ    a_D+152(FP), R9
-	MOVQ    a_Next_base+184(FP), R10
-	SHLQ    $0x02, CX
-	VMOVUPS keyOrderAVX512<>+0(SB), Z0
-	MOVL    $0x000000f0, R8
-	KMOVW   R8, K1
-	MOVL    $0x00000f00, R8
-	KMOVW   R8, K2
-	MOVL    $0x0000f000, R8
-	KMOVW   R8, K3
-
-keys:
-	PREFETCHT0 (R10)
-	PREFETCHT0 (R10)(BX*1)
-	CMPQ       R9, $0x40
-	JLE        keys0narrow
-	PREFETCHT0 64(R10)
-	PREFETCHT0 64(R10)(BX*1)
-
-keys0narrow:
-	LEAQ       (R10)(BX*2), R10
-	PREFETCHT0 (R10)
-	PREFETCHT0 (R10)(BX*1)
-	CMPQ       R9, $0x40
-	JLE        keys1narrow
-	PREFETCHT0 64(R10)
-	PREFETCHT0 64(R10)(BX*1)
-
-keys1narrow:
-	LEAQ (R10)(BX*2), R10
-	MOVQ a_Q_base+88(FP), R8
-	XORQ R11, R11
-
-queries:
-	MOVQ    a_N+136(FP), R12
-	SUBQ    R11, R12
-	CMPQ    R12, $0x04
-	JLE     four
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	MOVQ    DX, R12
-	LEAQ    (BX)(BX*2), R13
-	MOVQ    R9, R14
-	PCALIGN $0x40
-
-eightcolumns:
-	VMOVUPS         (R8), Z17
-	VMOVUPS         64(R8), Z18
-	VMOVUPS         (R8)(R9*8), Z19
-	VMOVUPS         64(R8)(R9*8), Z20
-	VBROADCASTI32X4 (R12), Y21
-	VPMOVSXBW       Y21, Z21
-	VPDPWSSD        Z17, Z21, Z1
-	VPDPWSSD        Z18, Z21, Z2
-	VPDPWSSD        Z19, Z21, Z9
-	VPDPWSSD        Z20, Z21, Z10
-	VBROADCASTI32X4 (R12)(BX*1), Y21
-	VPMOVSXBW       Y21, Z21
-	VPDPWSSD        Z17, Z21, Z3
-	VPDPWSSD        Z18, Z21, Z4
-	VPDPWSSD        Z19, Z21, Z11
-	VPDPWSSD        Z20, Z21, Z12
-	VBROADCASTI32X4 (R12)(BX*2), Y21
-	VPMOVSXBW       Y21, Z21
-	VPDPWSSD        Z17, Z21, Z5
-	VPDPWSSD        Z18, Z21, Z6
-	VPDPWSSD        Z19, Z21, Z13
-	VPDPWSSD        Z20, Z21, Z14
-	VBROADCASTI32X4 (R12)(R13*1), Y21
-	VPMOVSXBW       Y21, Z21
-	VPDPWSSD        Z17, Z21, Z7
-	VPDPWSSD        Z18, Z21, Z8
-	VPDPWSSD        Z19, Z21, Z15
-	VPDPWSSD        Z20, Z21, Z16
-	ADDQ            $0x00000080, R8
-	ADDQ            $0x00000010, R12
-	SUBQ            $0x10, R14
-	JNZ             eightcolumns
-	VPUNPCKLDQ      Z2, Z1, Z17
-	VPUNPCKHDQ      Z2, Z1, Z1
-	VPADDD          Z17, Z1, Z1
-	VPUNPCKLDQ      Z4, Z3, Z2
-	VPUNPCKHDQ      Z4, Z3, Z3
-	VPADDD          Z2, Z3, Z3
-	VPUNPCKLQDQ     Z3, Z1, Z2
-	VPUNPCKHQDQ     Z3, Z1, Z1
-	VPADDD          Z2, Z1, Z1
-	VPUNPCKLDQ      Z6, Z5, Z2
-	VPUNPCKHDQ      Z6, Z5, Z5
-	VPADDD          Z2, Z5, Z5
-	VPUNPCKLDQ      Z8, Z7, Z2
-	VPUNPCKHDQ      Z8, Z7, Z7
-	VPADDD          Z2, Z7, Z7
-	VPUNPCKLQDQ     Z7, Z5, Z2
-	VPUNPCKHQDQ     Z7, Z5, Z5
-	VPADDD          Z2, Z5, Z5
-	VSHUFI32X4      $0x88, Z5, Z1, Z2
-	VSHUFI32X4      $0xdd, Z5, Z1, Z1
-	VPADDD          Z2, Z1, Z1
-	VPERMD          Z1, Z0, Z1
-	VCVTDQ2PS       Z1, Z1
-	MOVQ            a_Unit_base+112(FP), R12
-	MOVQ            a_Max_base+160(FP), R13
-	VBROADCASTF32X4 (R12)(R11*4), Z2
-	VMULPS          Z2, Z1, Z1
-	MOVQ            SI, R12
-	VBROADCASTSS    (R12), Z2
-	ADDQ            DI, R12
-	VBROADCASTSS    (R12), K1, Z2
-	ADDQ            DI, R12
-	VBROADCASTSS    (R12), K2, Z2
-	ADDQ            DI, R12
-	VBROADCASTSS    (R12), K3, Z2
-	VMULPS          Z2, Z1, Z1
-	VMOVUPS         (R13)(R11*4), X2
-	LEAQ            (AX)(R11*4), R12
-	VMOVUPS         X1, (R12)
-	VMAXPS          X2, X1, X2
-	ADDQ            CX, R12
-	VEXTRACTF32X4   $0x01, Z1, X3
-	VMOVUPS         X3, (R12)
-	VMAXPS          X2, X3, X2
-	ADDQ            CX, R12
-	VEXTRACTF32X4   $0x02, Z1, X3
-	VMOVUPS         X3, (R12)
-	VMAXPS          X2, X3, X2
-	ADDQ            CX, R12
-	VEXTRACTF32X4   $0x03, Z1, X1
-	VMOVUPS         X1, (R12)
-	VMAXPS          X2, X1, X2
-	VMOVUPS         X2, (R13)(R11*4)
-	ADDQ            $0x04, R11
-	LEAQ            (R8)(R9*8), R8
-	VPUNPCKLDQ      Z10, Z9, Z1
-	VPUNPCKHDQ      Z10, Z9, Z9
-	VPADDD          Z1, Z9, Z9
-	VPUNPCKLDQ      Z12, Z11, Z1
-	VPUNPCKHDQ      Z12, Z11, Z11
-	VPADDD          Z1, Z11, Z11
-	VPUNPCKLQDQ     Z11, Z9, Z1
-	VPUNPCKHQDQ     Z11, Z9, Z9
-	VPADDD          Z1, Z9, Z9
-	VPUNPCKLDQ      Z14, Z13, Z1
-	VPUNPCKHDQ      Z14, Z13, Z13
-	VPADDD          Z1, Z13, Z13
-	VPUNPCKLDQ      Z16, Z15, Z1
-	VPUNPCKHDQ      Z16, Z15, Z15
-	VPADDD          Z1, Z15, Z15
-	VPUNPCKLQDQ     Z15, Z13, Z1
-	VPUNPCKHQDQ     Z15, Z13, Z13
-	VPADDD          Z1, Z13, Z13
-	VSHUFI32X4      $0x88, Z13, Z9, Z1
-	VSHUFI32X4      $0xdd, Z13, Z9, Z9
-	VPADDD          Z1, Z9, Z9
-	VPERMD          Z9, Z0, Z9
-	VCVTDQ2PS       Z9, Z9
-	MOVQ            a_Unit_base+112(FP), R12
-	MOVQ            a_Max_base+160(FP), R13
-	VBROADCASTF32X4 (R12)(R11*4), Z1
-	VMULPS          Z1, Z9, Z9
-	MOVQ            SI, R12
-	VBROADCASTSS    (R12), Z1
-	ADDQ            DI, R12
-	VBROADCASTSS    (R12), K1, Z1
-	ADDQ            DI, R12
-	VBROADCASTSS    (R12), K2, Z1
-	ADDQ            DI, R12
-	VBROADCASTSS    (R12), K3, Z1
-	VMULPS          Z1, Z9, Z9
-	VMOVUPS         (R13)(R11*4), X1
-	LEAQ            (AX)(R11*4), R12
-	VMOVUPS         X9, (R12)
-	VMAXPS          X1, X9, X1
-	ADDQ            CX, R12
-	VEXTRACTF32X4   $0x01, Z9, X2
-	VMOVUPS         X2, (R12)
-	VMAXPS          X1, X2, X1
-	ADDQ            CX, R12
-	VEXTRACTF32X4   $0x02, Z9, X2
-	VMOVUPS         X2, (R12)
-	VMAXPS          X1, X2, X1
-	ADDQ            CX, R12
-	VEXTRACTF32X4   $0x03, Z9, X2
-	VMOVUPS         X2, (R12)
-	VMAXPS          X1, X2, X1
-	VMOVUPS         X1, (R13)(R11*4)
-	ADDQ            $0x04, R11
-	CMPQ            R11, a_N+136(FP)
-	JL              queries
-	JMP             stored
-
-four:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	MOVQ    DX, R12
-	LEAQ    (BX)(BX*2), R13
-	MOVQ    R9, R14
-	PCALIGN $0x40
-
-fourcolumns:
-	VMOVUPS         (R8), Z9
-	VMOVUPS         64(R8), Z10
-	VBROADCASTI32X4 (R12), Y11
-	VPMOVSXBW       Y11, Z11
-	VPDPWSSD        Z9, Z11, Z1
-	VPDPWSSD        Z10, Z11, Z2
-	VBROADCASTI32X4 (R12)(BX*1), Y11
-	VPMOVSXBW       Y11, Z11
-	VPDPWSSD        Z9, Z11, Z3
-	VPDPWSSD        Z10, Z11, Z4
-	VBROADCASTI32X4 (R12)(BX*2), Y11
-	VPMOVSXBW       Y11, Z11
-	VPDPWSSD        Z9, Z11, Z5
-	VPDPWSSD        Z10, Z11, Z6
-	VBROADCASTI32X4 (R12)(R13*1), Y11
-	VPMOVSXBW       Y11, Z11
-	VPDPWSSD        Z9, Z11, Z7
-	VPDPWSSD        Z10, Z11, Z8
-	ADDQ            $0x00000080, R8
-	ADDQ            $0x00000010, R12
-	SUBQ            $0x10, R14
-	JNZ             fourcolumns
-	VPUNPCKLDQ      Z2, Z1, Z9
-	VPUNPCKHDQ      Z2, Z1, Z1
-	VPADDD          Z9, Z1, Z1
-	VPUNPCKLDQ      Z4, Z3, Z2
-	VPUNPCKHDQ      Z4, Z3, Z3
-	VPADDD          Z2, Z3, Z3
-	VPUNPCKLQDQ     Z3, Z1, Z2
-	VPUNPCKHQDQ     Z3, Z1, Z1
-	VPADDD          Z2, Z1, Z1
-	VPUNPCKLDQ      Z6, Z5, Z2
-	VPUNPCKHDQ      Z6, Z5, Z5
-	VPADDD          Z2, Z5, Z5
-	VPUNPCKLDQ      Z8, Z7, Z2
-	VPUNPCKHDQ      Z8, Z7, Z7
-	VPADDD          Z2, Z7, Z7
-	VPUNPCKLQDQ     Z7, Z5, Z2
-	VPUNPCKHQDQ     Z7, Z5, Z5
-	VPADDD          Z2, Z5, Z5
-	VSHUFI32X4      $0x88, Z5, Z1, Z2
-	VSHUFI32X4      $0xdd, Z5, Z1, Z1
-	VPADDD          Z2, Z1, Z1
-	VPERMD          Z1, Z0, Z1
-	VCVTDQ2PS       Z1, Z1
-	MOVQ            a_Unit_base+112(FP), R8
-	MOVQ            a_Max_base+160(FP), R12
-	VBROADCASTF32X4 (R8)(R11*4), Z2
-	VMULPS          Z2, Z1, Z1
-	MOVQ            SI, R8
-	VBROADCASTSS    (R8), Z2
-	ADDQ            DI, R8
-	VBROADCASTSS    (R8), K1, Z2
-	ADDQ            DI, R8
-	VBROADCASTSS    (R8), K2, Z2
-	ADDQ            DI, R8
-	VBROADCASTSS    (R8), K3, Z2
-	VMULPS          Z2, Z1, Z1
-	VMOVUPS         (R12)(R11*4), X2
-	LEAQ            (AX)(R11*4), R8
-	VMOVUPS         X1, (R8)
-	VMAXPS          X2, X1, X2
-	ADDQ            CX, R8
-	VEXTRACTF32X4   $0x01, Z1, X3
-	VMOVUPS         X3, (R8)
-	VMAXPS          X2, X3, X2
-	ADDQ            CX, R8
-	VEXTRACTF32X4   $0x02, Z1, X3
-	VMOVUPS         X3, (R8)
-	VMAXPS          X2, X3, X2
-	ADDQ            CX, R8
-	VEXTRACTF32X4   $0x03, Z1, X1
-	VMOVUPS         X1, (R8)
-	VMAXPS          X2, X1, X2
-	VMOVUPS         X2, (R12)(R11*4)
-	ADDQ            $0x04, R11
-
-stored:
-	// The last step is shorter: a tile has four keys, so the last one repeats some of those before.
-	MOVQ    a_M+144(FP), R8
-	SUBQ    $0x04, R8
-	JZ      done
-	MOVQ    $0x00000004, R11
-	CMPQ    R8, R11
-	CMOVQGT R11, R8
-	SUBQ    R8, a_M+144(FP)
-	MOVQ    R8, R11
-	IMULQ   BX, R11
-	ADDQ    R11, DX
-	MOVQ    R8, R11
-	IMULQ   CX, R11
-	ADDQ    R11, AX
-	IMULQ   DI, R8
-	ADDQ    R8, SI
-	JMP     keys
-
-done:
-	VZEROUPPER
-	RET
-
-few:
-	JMP ·skinnyQKCodesAVX2+0(SB)
-
-DATA keyOrderAVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x04\x00\x00\x00\x01\x00\x00\x00\x05\x00\x00\x00\x02\x00\x00\x00\x06\x00\x00\x00\x03\x00\x00\x00\a\x00\x00\x00\b\x00\x00\x00\f\x00\x00\x00\t\x00\x00\x00\r\x00\x00\x00\n\x00\x00\x00\x0e\x00\x00\x00\v\x00\x00\x00\x0f\x00\x00\x00"
-GLOBL keyOrderAVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyPVCodesAVX512(a ukernel.PVCodesArgs)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+

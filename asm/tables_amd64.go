@@ -134,6 +134,7 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		QKEvenOdd: skinnyQKEvenOddAVX2,
 		PVEvenOdd: skinnyPVEvenOddAVX2,
 		Softmax:   skinnySoftmaxAVX2,
+		QKCodes:   skinnyQKCodesAVX2,
 		PVCodes:   skinnyPVCodesAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"FMA3"}, Kernels: ukernel.SkinnyKernels{
@@ -155,7 +156,6 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.SkinnyKernels{
 		HalvesE5M2: skinnyHalvesE5M2AVX2,
 		HalvesE4M3: skinnyHalvesE4M3AVX2,
-		QKCodes:    skinnyQKCodesAVX2,
 		Pairs:      skinnyPairsAVX2,
 	}},
 	{ISA: "avx2", Kernels: ukernel.SkinnyKernels{
@@ -206,8 +206,10 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	{ISA: "avx512", Needs: []string{"AVX512F", "FMA3"}, Kernels: ukernel.SkinnyKernels{
 		Merge: skinnyMergeAVX512,
 	}},
-	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.SkinnyKernels{
+	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VNNI"}, Kernels: ukernel.SkinnyKernels{
 		QKCodes: skinnyQKCodesAVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.SkinnyKernels{
 		PVCodes: skinnyPVCodesAVX512,
 	}},
 }
