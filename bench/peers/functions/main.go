@@ -1,5 +1,5 @@
-// Command functions times functions over rows for bench/peers/functions.py: for each line of input,
-// a JSON object, there is one of output.
+// Command functions times functions over rows for bench/peers/functions.py: a line of JSON with a
+// function and its size comes in, a line with the time goes out.
 package main
 
 import (
@@ -89,7 +89,7 @@ func (m *memory) row() []float32 { return numbers.Normals(m.size) }
 // tensor returns x as rows of a tensor.
 func (m *memory) tensor() kernel.Tensor { return kernel.BHLD(m.x(), 1, 1, m.rows, m.size) }
 
-// functions are those of functions.py, by the same names.
+// functions have the names of functions.py.
 var functions = map[string]func(m *memory) calls.Call{
 	"softmax": func(m *memory) calls.Call {
 		dst, src := m.x(), m.x()
