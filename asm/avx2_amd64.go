@@ -581,20 +581,20 @@ func geGLUAVX2(dst []float32, gate []float32, up []float32)
 //go:noescape
 func geGLUTanhAVX2(dst []float32, gate []float32, up []float32)
 
-// siLUSlopeAVX2 is Activations.SiLUSlope, see package ukernel.
+// siLUBackwardAVX2 is Activations.SiLUBackward, see package ukernel.
 //
 //go:noescape
-func siLUSlopeAVX2(f []float32, slope []float32, src []float32)
+func siLUBackwardAVX2(f []float32, dx []float32, dy []float32, x []float32)
 
-// geluSlopeAVX2 is Activations.GELUSlope, see package ukernel.
+// geluBackwardAVX2 is Activations.GELUBackward, see package ukernel.
 //
 //go:noescape
-func geluSlopeAVX2(f []float32, slope []float32, src []float32)
+func geluBackwardAVX2(f []float32, dx []float32, dy []float32, x []float32)
 
-// geluTanhSlopeAVX2 is Activations.GELUTanhSlope, see package ukernel.
+// geluTanhBackwardAVX2 is Activations.GELUTanhBackward, see package ukernel.
 //
 //go:noescape
-func geluTanhSlopeAVX2(f []float32, slope []float32, src []float32)
+func geluTanhBackwardAVX2(f []float32, dx []float32, dy []float32, x []float32)
 
 // softcapAVX2 is LaneKernels.Softcap, see package ukernel.
 //

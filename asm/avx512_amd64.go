@@ -656,20 +656,20 @@ func geGLUAVX512(dst []float32, gate []float32, up []float32)
 //go:noescape
 func geGLUTanhAVX512(dst []float32, gate []float32, up []float32)
 
-// siLUSlopeAVX512 is Activations.SiLUSlope, see package ukernel.
+// siLUBackwardAVX512 is Activations.SiLUBackward, see package ukernel.
 //
 //go:noescape
-func siLUSlopeAVX512(f []float32, slope []float32, src []float32)
+func siLUBackwardAVX512(f []float32, dx []float32, dy []float32, x []float32)
 
-// geluSlopeAVX512 is Activations.GELUSlope, see package ukernel.
+// geluBackwardAVX512 is Activations.GELUBackward, see package ukernel.
 //
 //go:noescape
-func geluSlopeAVX512(f []float32, slope []float32, src []float32)
+func geluBackwardAVX512(f []float32, dx []float32, dy []float32, x []float32)
 
-// geluTanhSlopeAVX512 is Activations.GELUTanhSlope, see package ukernel.
+// geluTanhBackwardAVX512 is Activations.GELUTanhBackward, see package ukernel.
 //
 //go:noescape
-func geluTanhSlopeAVX512(f []float32, slope []float32, src []float32)
+func geluTanhBackwardAVX512(f []float32, dx []float32, dy []float32, x []float32)
 
 // softcapAVX512 is LaneKernels.Softcap, see package ukernel.
 //

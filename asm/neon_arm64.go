@@ -536,20 +536,20 @@ func geGLUNEON(dst []float32, gate []float32, up []float32)
 //go:noescape
 func geGLUTanhNEON(dst []float32, gate []float32, up []float32)
 
-// siLUSlopeNEON is Activations.SiLUSlope, see package ukernel.
+// siLUBackwardNEON is Activations.SiLUBackward, see package ukernel.
 //
 //go:noescape
-func siLUSlopeNEON(f []float32, slope []float32, src []float32)
+func siLUBackwardNEON(f []float32, dx []float32, dy []float32, x []float32)
 
-// geluSlopeNEON is Activations.GELUSlope, see package ukernel.
+// geluBackwardNEON is Activations.GELUBackward, see package ukernel.
 //
 //go:noescape
-func geluSlopeNEON(f []float32, slope []float32, src []float32)
+func geluBackwardNEON(f []float32, dx []float32, dy []float32, x []float32)
 
-// geluTanhSlopeNEON is Activations.GELUTanhSlope, see package ukernel.
+// geluTanhBackwardNEON is Activations.GELUTanhBackward, see package ukernel.
 //
 //go:noescape
-func geluTanhSlopeNEON(f []float32, slope []float32, src []float32)
+func geluTanhBackwardNEON(f []float32, dx []float32, dy []float32, x []float32)
 
 // softcapNEON is LaneKernels.Softcap, see package ukernel.
 //

@@ -25908,8 +25908,8 @@ leave:
 end:
 	RET
 
-// func siLUSlopeNEON(f []float32, slope []float32, src []float32)
-TEXT ·siLUSlopeNEON(SB), NOSPLIT, $0-72
+// func siLUBackwardNEON(f []float32, dx []float32, dy []float32, x []float32)
+TEXT ·siLUBackwardNEON(SB), NOSPLIT, $0-96
 	MOVD $lanesNEON<>(SB), R0
 	FMOVQ 224(R0), F0
 	FMOVQ 800(R0), F1
@@ -25929,9 +25929,10 @@ TEXT ·siLUSlopeNEON(SB), NOSPLIT, $0-72
 	FMOVQ 384(R0), F15
 	FMOVQ 1344(R0), F16
 	MOVD f_len+8(FP), R1
-	MOVD src_base+48(FP), R2
+	MOVD x_base+72(FP), R2
 	MOVD f_base+0(FP), R3
-	MOVD slope_base+24(FP), R4
+	MOVD dx_base+24(FP), R4
+	MOVD dy_base+48(FP), R5
 	SUBS $4, R1, R1
 	BGE lanes1
 
@@ -25942,41 +25943,15 @@ last:
 
 single:
 	FMOVS (R2), F17
+	FMOVS (R5), F18
 	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R2), F17
+	FMOVQ (R5), F18
 
 enter:
-	WORD $0x4e23f632 // fmax v18.4s, v17.4s, v3.4s
-	WORD $0x4ea4f653 // fmin v19.4s, v18.4s, v4.4s
-	VORR V2.B16, V2.B16, V20.B16
-	VFMLA V19.S4, V1.S4, V20.S4
-	WORD $0x4eb4d455 // fsub v21.4s, v2.4s, v20.4s
-	VFMLA V19.S4, V1.S4, V21.S4
-	VFMLA V19.S4, V5.S4, V21.S4
-	VORR V7.B16, V7.B16, V19.B16
-	VFMLA V21.S4, V6.S4, V19.S4
-	VORR V8.B16, V8.B16, V22.B16
-	VFMLA V21.S4, V19.S4, V22.S4
-	VORR V9.B16, V9.B16, V19.B16
-	VFMLA V21.S4, V22.S4, V19.S4
-	VORR V10.B16, V10.B16, V22.B16
-	VFMLA V21.S4, V19.S4, V22.S4
-	VORR V11.B16, V11.B16, V19.B16
-	VFMLA V21.S4, V22.S4, V19.S4
-	VORR V0.B16, V0.B16, V22.B16
-	VFMLA V21.S4, V19.S4, V22.S4
-	VSHL $22, V20.S4, V19.S4
-	VAND V12.B16, V19.B16, V19.B16
-	VSHL $23, V20.S4, V20.S4
-	VADD V20.S4, V22.S4, V22.S4
-	VSUB V19.S4, V22.S4, V22.S4
-	VSUB V19.S4, V0.S4, V19.S4
-	WORD $0x4e33d6d6 // fadd v22.4s, v22.4s, v19.4s
-	WORD $0x6e36fe52 // fdiv v18.4s, v18.4s, v22.4s
-	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
 	WORD $0x4eb1d5b3 // fsub v19.4s, v13.4s, v17.4s
 	WORD $0x4e23f673 // fmax v19.4s, v19.4s, v3.4s
 	WORD $0x4ea4f674 // fmin v20.4s, v19.4s, v4.4s
@@ -26006,41 +25981,72 @@ enter:
 	WORD $0x4e34d6f7 // fadd v23.4s, v23.4s, v20.4s
 	WORD $0x6e37fe73 // fdiv v19.4s, v19.4s, v23.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x6e31fe54 // fdiv v20.4s, v18.4s, v17.4s
-	WORD $0x4ea0da35 // fcmeq v21.4s, v17.4s, #0.0
-	VBIT V21.B16, V15.B16, V20.B16
 	WORD $0x4eb3d413 // fsub v19.4s, v0.4s, v19.4s
-	WORD $0x6e33de94 // fmul v20.4s, v20.4s, v19.4s
-	WORD $0x6eb1e5d5 // fcmgt v21.4s, v14.4s, v17.4s
-	WORD $0x4e751c13 // bic v19.16b, v0.16b, v21.16b
+	WORD $0x4e23f634 // fmax v20.4s, v17.4s, v3.4s
+	WORD $0x4ea4f695 // fmin v21.4s, v20.4s, v4.4s
+	VORR V2.B16, V2.B16, V22.B16
+	VFMLA V21.S4, V1.S4, V22.S4
+	WORD $0x4eb6d457 // fsub v23.4s, v2.4s, v22.4s
+	VFMLA V21.S4, V1.S4, V23.S4
+	VFMLA V21.S4, V5.S4, V23.S4
+	VORR V7.B16, V7.B16, V21.B16
+	VFMLA V23.S4, V6.S4, V21.S4
+	VORR V8.B16, V8.B16, V24.B16
+	VFMLA V23.S4, V21.S4, V24.S4
+	VORR V9.B16, V9.B16, V21.B16
+	VFMLA V23.S4, V24.S4, V21.S4
+	VORR V10.B16, V10.B16, V24.B16
+	VFMLA V23.S4, V21.S4, V24.S4
+	VORR V11.B16, V11.B16, V21.B16
+	VFMLA V23.S4, V24.S4, V21.S4
+	VORR V0.B16, V0.B16, V24.B16
+	VFMLA V23.S4, V21.S4, V24.S4
+	VSHL $22, V22.S4, V21.S4
+	VAND V12.B16, V21.B16, V21.B16
+	VSHL $23, V22.S4, V22.S4
+	VADD V22.S4, V24.S4, V24.S4
+	VSUB V21.S4, V24.S4, V24.S4
+	VSUB V21.S4, V0.S4, V21.S4
+	WORD $0x4e35d718 // fadd v24.4s, v24.4s, v21.4s
+	WORD $0x6e38fe94 // fdiv v20.4s, v20.4s, v24.4s
+	WORD $0x6e35de94 // fmul v20.4s, v20.4s, v21.4s
+	WORD $0x6e31fe95 // fdiv v21.4s, v20.4s, v17.4s
+	WORD $0x4ea0da36 // fcmeq v22.4s, v17.4s, #0.0
+	VBIT V22.B16, V15.B16, V21.B16
+	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
+	WORD $0x6eb1e5d6 // fcmgt v22.4s, v14.4s, v17.4s
+	WORD $0x4e761c13 // bic v19.16b, v0.16b, v22.16b
 	WORD $0x4ea0fa31 // fabs v17.4s, v17.4s
-	WORD $0x6eb0e635 // fcmgt v21.4s, v17.4s, v16.4s
-	VBIT V21.B16, V19.B16, V20.B16
+	WORD $0x6eb0e636 // fcmgt v22.4s, v17.4s, v16.4s
+	VBIT V22.B16, V19.B16, V21.B16
+	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
 	CMP $0, R1
 	BLT leave
-	FMOVQ F18, (R3)
-	FMOVQ F20, (R4)
+	FMOVQ F20, (R3)
+	FMOVQ F18, (R4)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
+	ADD $16, R5, R5
 	SUBS $4, R1, R1
 	BGE lanes1
 	B last
 
 leave:
-	FMOVS F18, (R3)
-	FMOVS F20, (R4)
+	FMOVS F20, (R3)
+	FMOVS F18, (R4)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
+	ADD $4, R5, R5
 	ADDS $1, R1, R1
 	BNE single
 
 end:
 	RET
 
-// func geluSlopeNEON(f []float32, slope []float32, src []float32)
-TEXT ·geluSlopeNEON(SB), NOSPLIT, $0-72
+// func geluBackwardNEON(f []float32, dx []float32, dy []float32, x []float32)
+TEXT ·geluBackwardNEON(SB), NOSPLIT, $0-96
 	MOVD $lanesNEON<>(SB), R0
 	FMOVQ 864(R0), F0
 	FMOVQ 880(R0), F1
@@ -26060,16 +26066,16 @@ TEXT ·geluSlopeNEON(SB), NOSPLIT, $0-72
 	FMOVQ 1104(R0), F15
 	FMOVQ 1120(R0), F16
 	FMOVQ 224(R0), F17
-	FMOVQ 1136(R0), F18
+	FMOVQ 128(R0), F18
 	FMOVQ 656(R0), F19
 	FMOVQ 672(R0), F20
 	FMOVQ 688(R0), F21
 	FMOVQ 704(R0), F22
-	FMOVQ 720(R0), F23
 	MOVD f_len+8(FP), R1
-	MOVD src_base+48(FP), R2
+	MOVD x_base+72(FP), R2
 	MOVD f_base+0(FP), R3
-	MOVD slope_base+24(FP), R4
+	MOVD dx_base+24(FP), R4
+	MOVD dy_base+48(FP), R5
 	SUBS $4, R1, R1
 	BGE lanes1
 
@@ -26079,41 +26085,70 @@ last:
 	NEG R1, R1
 
 single:
-	FMOVS (R2), F24
+	FMOVS (R2), F23
+	FMOVS (R5), F24
 	B enter
 	PCALIGN $32
 
 lanes1:
-	FMOVQ (R2), F24
+	FMOVQ (R2), F23
+	FMOVQ (R5), F24
 
 enter:
+	WORD $0x6e37def9 // fmul v25.4s, v23.4s, v23.4s
+	WORD $0x6e30df39 // fmul v25.4s, v25.4s, v16.4s
+	WORD $0x4e32d73a // fadd v26.4s, v25.4s, v18.4s
+	WORD $0x4eb2d75b // fsub v27.4s, v26.4s, v18.4s
+	WORD $0x4ebbd73b // fsub v27.4s, v25.4s, v27.4s
+	VORR V20.B16, V20.B16, V28.B16
+	VFMLA V27.S4, V19.S4, V28.S4
+	VORR V21.B16, V21.B16, V29.B16
+	VFMLA V27.S4, V28.S4, V29.S4
+	VORR V22.B16, V22.B16, V28.B16
+	VFMLA V27.S4, V29.S4, V28.S4
+	FMOVQ 720(R0), F29
+	VFMLA V27.S4, V28.S4, V29.S4
+	FMOVQ 736(R0), F28
+	VFMLA V27.S4, V29.S4, V28.S4
+	VORR V17.B16, V17.B16, V29.B16
+	VFMLA V27.S4, V28.S4, V29.S4
+	VSHL $23, V26.S4, V26.S4
+	VADD V26.S4, V29.S4, V29.S4
+	WORD $0x4e39e73a // fcmeq v26.4s, v25.4s, v25.4s
+	VBIF V26.B16, V25.B16, V29.B16
+	FMOVQ 752(R0), F27
+	WORD $0x6eb9e77a // fcmgt v26.4s, v27.4s, v25.4s
+	WORD $0x4e7a1fbd // bic v29.16b, v29.16b, v26.16b
+	FMOVQ 1360(R0), F25
+	WORD $0x6e39dfbd // fmul v29.4s, v29.4s, v25.4s
 	FMOVQ 1168(R0), F26
-	WORD $0x4e3af719 // fmax v25.4s, v24.4s, v26.4s
+	WORD $0x4e3af6f9 // fmax v25.4s, v23.4s, v26.4s
 	FMOVQ 1184(R0), F26
 	WORD $0x4ebaf739 // fmin v25.4s, v25.4s, v26.4s
 	WORD $0x4ea0fb39 // fabs v25.4s, v25.4s
 	WORD $0x6e39df3a // fmul v26.4s, v25.4s, v25.4s
 	VORR V26.B16, V26.B16, V27.B16
 	VFMLS V25.S4, V25.S4, V27.S4
-	VORR V18.B16, V18.B16, V28.B16
+	FMOVQ 1136(R0), F28
 	VFMLA V26.S4, V16.S4, V28.S4
-	WORD $0x4ebcd65d // fsub v29.4s, v18.4s, v28.4s
-	VFMLA V26.S4, V16.S4, V29.S4
-	FMOVQ 1200(R0), F30
-	VFMLA V26.S4, V30.S4, V29.S4
-	VFMLS V27.S4, V16.S4, V29.S4
+	FMOVQ 1136(R0), F31
+	WORD $0x4ebcd7fe // fsub v30.4s, v31.4s, v28.4s
+	VFMLA V26.S4, V16.S4, V30.S4
+	FMOVQ 1200(R0), F31
+	VFMLA V26.S4, V31.S4, V30.S4
+	VFMLS V27.S4, V16.S4, V30.S4
 	VORR V20.B16, V20.B16, V26.B16
-	VFMLA V29.S4, V19.S4, V26.S4
+	VFMLA V30.S4, V19.S4, V26.S4
 	VORR V21.B16, V21.B16, V27.B16
-	VFMLA V29.S4, V26.S4, V27.S4
+	VFMLA V30.S4, V26.S4, V27.S4
 	VORR V22.B16, V22.B16, V26.B16
-	VFMLA V29.S4, V27.S4, V26.S4
-	VORR V23.B16, V23.B16, V27.B16
-	VFMLA V29.S4, V26.S4, V27.S4
+	VFMLA V30.S4, V27.S4, V26.S4
+	FMOVQ 720(R0), F27
+	VFMLA V30.S4, V26.S4, V27.S4
 	FMOVQ 736(R0), F26
-	VFMLA V29.S4, V27.S4, V26.S4
+	VFMLA V30.S4, V27.S4, V26.S4
 	VORR V17.B16, V17.B16, V27.B16
-	VFMLA V29.S4, V26.S4, V27.S4
+	VFMLA V30.S4, V26.S4, V27.S4
 	VSHL $23, V28.S4, V28.S4
 	VADD V28.S4, V27.S4, V27.S4
 	FMOVQ 1216(R0), F26
@@ -26131,88 +26166,63 @@ enter:
 	VTBL V26.B16, [V0.B16, V1.B16], V28.B16
 	WORD $0x4ebcd739 // fsub v25.4s, v25.4s, v28.4s
 	VTBL V26.B16, [V2.B16, V3.B16], V28.B16
-	VTBL V26.B16, [V4.B16, V5.B16], V29.B16
-	VFMLA V25.S4, V28.S4, V29.S4
+	VTBL V26.B16, [V4.B16, V5.B16], V30.B16
+	VFMLA V25.S4, V28.S4, V30.S4
 	VTBL V26.B16, [V6.B16, V7.B16], V28.B16
-	VFMLA V25.S4, V29.S4, V28.S4
-	VTBL V26.B16, [V8.B16, V9.B16], V29.B16
-	VFMLA V25.S4, V28.S4, V29.S4
+	VFMLA V25.S4, V30.S4, V28.S4
+	VTBL V26.B16, [V8.B16, V9.B16], V30.B16
+	VFMLA V25.S4, V28.S4, V30.S4
 	VTBL V26.B16, [V10.B16, V11.B16], V28.B16
-	VFMLA V25.S4, V29.S4, V28.S4
-	VTBL V26.B16, [V12.B16, V13.B16], V29.B16
-	VFMLA V25.S4, V28.S4, V29.S4
+	VFMLA V25.S4, V30.S4, V28.S4
+	VTBL V26.B16, [V12.B16, V13.B16], V30.B16
+	VFMLA V25.S4, V28.S4, V30.S4
 	VTBL V26.B16, [V14.B16, V15.B16], V26.B16
-	VFMLA V25.S4, V29.S4, V26.S4
+	VFMLA V25.S4, V30.S4, V26.S4
 	VMOVI $0, V28.B16
-	WORD $0x6eb8e79c // fcmgt v28.4s, v28.4s, v24.4s
-	WORD $0x4e7c1f19 // bic v25.16b, v24.16b, v28.16b
+	WORD $0x6eb7e79c // fcmgt v28.4s, v28.4s, v23.4s
+	WORD $0x4e7c1ef9 // bic v25.16b, v23.16b, v28.16b
 	VFMLS V26.S4, V27.S4, V25.S4
-	WORD $0x6e38df1a // fmul v26.4s, v24.4s, v24.4s
-	WORD $0x6e30df5a // fmul v26.4s, v26.4s, v16.4s
-	FMOVQ 128(R0), F28
-	WORD $0x4e3cd75b // fadd v27.4s, v26.4s, v28.4s
-	FMOVQ 128(R0), F29
-	WORD $0x4ebdd77c // fsub v28.4s, v27.4s, v29.4s
-	WORD $0x4ebcd75c // fsub v28.4s, v26.4s, v28.4s
-	VORR V20.B16, V20.B16, V29.B16
-	VFMLA V28.S4, V19.S4, V29.S4
-	VORR V21.B16, V21.B16, V30.B16
-	VFMLA V28.S4, V29.S4, V30.S4
-	VORR V22.B16, V22.B16, V29.B16
-	VFMLA V28.S4, V30.S4, V29.S4
-	VORR V23.B16, V23.B16, V30.B16
-	VFMLA V28.S4, V29.S4, V30.S4
-	FMOVQ 736(R0), F29
-	VFMLA V28.S4, V30.S4, V29.S4
-	VORR V17.B16, V17.B16, V30.B16
-	VFMLA V28.S4, V29.S4, V30.S4
-	VSHL $23, V27.S4, V27.S4
-	VADD V27.S4, V30.S4, V30.S4
-	WORD $0x4e3ae75b // fcmeq v27.4s, v26.4s, v26.4s
-	VBIF V27.B16, V26.B16, V30.B16
-	FMOVQ 752(R0), F28
-	WORD $0x6ebae79b // fcmgt v27.4s, v28.4s, v26.4s
-	WORD $0x4e7b1fde // bic v30.16b, v30.16b, v27.16b
-	WORD $0x6e38ff3a // fdiv v26.4s, v25.4s, v24.4s
-	WORD $0x4ea0db1b // fcmeq v27.4s, v24.4s, #0.0
+	WORD $0x6e37ff3a // fdiv v26.4s, v25.4s, v23.4s
+	WORD $0x4ea0dafb // fcmeq v27.4s, v23.4s, #0.0
 	FMOVQ 384(R0), F28
 	VBIT V27.B16, V28.B16, V26.B16
-	FMOVQ 1360(R0), F27
-	WORD $0x6e3bdfde // fmul v30.4s, v30.4s, v27.4s
-	WORD $0x6e3edf1e // fmul v30.4s, v24.4s, v30.4s
-	WORD $0x4e3ed75a // fadd v26.4s, v26.4s, v30.4s
+	WORD $0x6e3ddefd // fmul v29.4s, v23.4s, v29.4s
+	WORD $0x4e3dd75a // fadd v26.4s, v26.4s, v29.4s
 	VMOVI $0, V29.B16
-	WORD $0x6eb8e7bc // fcmgt v28.4s, v29.4s, v24.4s
+	WORD $0x6eb7e7bc // fcmgt v28.4s, v29.4s, v23.4s
 	WORD $0x4e7c1e3b // bic v27.16b, v17.16b, v28.16b
-	WORD $0x4ea0fb18 // fabs v24.4s, v24.4s
+	WORD $0x4ea0faf7 // fabs v23.4s, v23.4s
 	FMOVQ 1344(R0), F29
-	WORD $0x6ebde71c // fcmgt v28.4s, v24.4s, v29.4s
+	WORD $0x6ebde6fc // fcmgt v28.4s, v23.4s, v29.4s
 	VBIT V28.B16, V27.B16, V26.B16
+	WORD $0x6e3adf18 // fmul v24.4s, v24.4s, v26.4s
 	CMP $0, R1
 	BLT leave
 	FMOVQ F25, (R3)
-	FMOVQ F26, (R4)
+	FMOVQ F24, (R4)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
+	ADD $16, R5, R5
 	SUBS $4, R1, R1
 	BGE lanes1
 	B last
 
 leave:
 	FMOVS F25, (R3)
-	FMOVS F26, (R4)
+	FMOVS F24, (R4)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
+	ADD $4, R5, R5
 	ADDS $1, R1, R1
 	BNE single
 
 end:
 	RET
 
-// func geluTanhSlopeNEON(f []float32, slope []float32, src []float32)
-TEXT ·geluTanhSlopeNEON(SB), NOSPLIT, $0-72
+// func geluTanhBackwardNEON(f []float32, dx []float32, dy []float32, x []float32)
+TEXT ·geluTanhBackwardNEON(SB), NOSPLIT, $0-96
 	MOVD $lanesNEON<>(SB), R0
 	FMOVQ 1264(R0), F0
 	FMOVQ 224(R0), F1
@@ -26229,16 +26239,17 @@ TEXT ·geluTanhSlopeNEON(SB), NOSPLIT, $0-72
 	FMOVQ 720(R0), F12
 	FMOVQ 736(R0), F13
 	FMOVQ 256(R0), F14
-	FMOVQ 1376(R0), F15
-	FMOVQ 1392(R0), F16
-	FMOVQ 240(R0), F17
+	FMOVQ 240(R0), F15
+	FMOVQ 1376(R0), F16
+	FMOVQ 1392(R0), F17
 	VMOVI $0, V18.B16
 	FMOVQ 384(R0), F19
 	FMOVQ 1344(R0), F20
 	MOVD f_len+8(FP), R1
-	MOVD src_base+48(FP), R2
+	MOVD x_base+72(FP), R2
 	MOVD f_base+0(FP), R3
-	MOVD slope_base+24(FP), R4
+	MOVD dx_base+24(FP), R4
+	MOVD dy_base+48(FP), R5
 	SUBS $4, R1, R1
 	BGE lanes1
 
@@ -26249,56 +26260,60 @@ last:
 
 single:
 	FMOVS (R2), F21
+	FMOVS (R5), F22
 	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R2), F21
+	FMOVQ (R5), F22
 
 enter:
-	WORD $0x4e24f6b6 // fmax v22.4s, v21.4s, v4.4s
-	WORD $0x4ea5f6d7 // fmin v23.4s, v22.4s, v5.4s
-	WORD $0x6e37def8 // fmul v24.4s, v23.4s, v23.4s
-	VORR V24.B16, V24.B16, V25.B16
-	VFMLS V23.S4, V23.S4, V25.S4
-	VORR V2.B16, V2.B16, V26.B16
-	VFMLA V24.S4, V0.S4, V26.S4
-	WORD $0x4ebad45b // fsub v27.4s, v2.4s, v26.4s
-	VFMLA V24.S4, V0.S4, V27.S4
-	VFMLA V24.S4, V6.S4, V27.S4
-	VFMLS V25.S4, V0.S4, V27.S4
-	WORD $0x4e27d77b // fadd v27.4s, v27.4s, v7.4s
-	VORR V3.B16, V3.B16, V24.B16
-	VFMLA V23.S4, V26.S4, V24.S4
-	WORD $0x4eb8d479 // fsub v25.4s, v3.4s, v24.4s
-	VFMLA V23.S4, V26.S4, V25.S4
-	VFMLA V23.S4, V27.S4, V25.S4
-	VORR V9.B16, V9.B16, V23.B16
-	VFMLA V25.S4, V8.S4, V23.S4
-	VORR V10.B16, V10.B16, V26.B16
-	VFMLA V25.S4, V23.S4, V26.S4
-	VORR V11.B16, V11.B16, V23.B16
-	VFMLA V25.S4, V26.S4, V23.S4
-	VORR V12.B16, V12.B16, V26.B16
-	VFMLA V25.S4, V23.S4, V26.S4
-	VORR V13.B16, V13.B16, V23.B16
-	VFMLA V25.S4, V26.S4, V23.S4
-	VORR V1.B16, V1.B16, V26.B16
-	VFMLA V25.S4, V23.S4, V26.S4
-	VSHL $22, V24.S4, V23.S4
-	VAND V14.B16, V23.B16, V23.B16
-	VSHL $23, V24.S4, V24.S4
-	VADD V24.S4, V26.S4, V26.S4
-	VSUB V23.S4, V26.S4, V26.S4
-	VSUB V23.S4, V1.S4, V23.S4
-	WORD $0x4e37d75a // fadd v26.4s, v26.4s, v23.4s
-	WORD $0x6e3afed6 // fdiv v22.4s, v22.4s, v26.4s
-	WORD $0x6e37ded6 // fmul v22.4s, v22.4s, v23.4s
-	WORD $0x6e35deb7 // fmul v23.4s, v21.4s, v21.4s
-	WORD $0x6e2fdef7 // fmul v23.4s, v23.4s, v15.4s
-	WORD $0x4e30d6f7 // fadd v23.4s, v23.4s, v16.4s
-	WORD $0x4eb5d638 // fsub v24.4s, v17.4s, v21.4s
-	WORD $0x4e24f718 // fmax v24.4s, v24.4s, v4.4s
+	WORD $0x4eb5d5f7 // fsub v23.4s, v15.4s, v21.4s
+	WORD $0x4e24f6f7 // fmax v23.4s, v23.4s, v4.4s
+	WORD $0x4ea5f6f8 // fmin v24.4s, v23.4s, v5.4s
+	WORD $0x6e38df19 // fmul v25.4s, v24.4s, v24.4s
+	VORR V25.B16, V25.B16, V26.B16
+	VFMLS V24.S4, V24.S4, V26.S4
+	VORR V2.B16, V2.B16, V27.B16
+	VFMLA V25.S4, V0.S4, V27.S4
+	WORD $0x4ebbd45c // fsub v28.4s, v2.4s, v27.4s
+	VFMLA V25.S4, V0.S4, V28.S4
+	VFMLA V25.S4, V6.S4, V28.S4
+	VFMLS V26.S4, V0.S4, V28.S4
+	WORD $0x4e27d79c // fadd v28.4s, v28.4s, v7.4s
+	VORR V3.B16, V3.B16, V25.B16
+	VFMLA V24.S4, V27.S4, V25.S4
+	WORD $0x4eb9d47a // fsub v26.4s, v3.4s, v25.4s
+	VFMLA V24.S4, V27.S4, V26.S4
+	VFMLA V24.S4, V28.S4, V26.S4
+	VORR V9.B16, V9.B16, V24.B16
+	VFMLA V26.S4, V8.S4, V24.S4
+	VORR V10.B16, V10.B16, V27.B16
+	VFMLA V26.S4, V24.S4, V27.S4
+	VORR V11.B16, V11.B16, V24.B16
+	VFMLA V26.S4, V27.S4, V24.S4
+	VORR V12.B16, V12.B16, V27.B16
+	VFMLA V26.S4, V24.S4, V27.S4
+	VORR V13.B16, V13.B16, V24.B16
+	VFMLA V26.S4, V27.S4, V24.S4
+	VORR V1.B16, V1.B16, V27.B16
+	VFMLA V26.S4, V24.S4, V27.S4
+	VSHL $22, V25.S4, V24.S4
+	VAND V14.B16, V24.B16, V24.B16
+	VSHL $23, V25.S4, V25.S4
+	VADD V25.S4, V27.S4, V27.S4
+	VSUB V24.S4, V27.S4, V27.S4
+	VSUB V24.S4, V1.S4, V24.S4
+	WORD $0x4e38d77b // fadd v27.4s, v27.4s, v24.4s
+	WORD $0x6e3bfef7 // fdiv v23.4s, v23.4s, v27.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x6e35deb8 // fmul v24.4s, v21.4s, v21.4s
+	WORD $0x6e30df18 // fmul v24.4s, v24.4s, v16.4s
+	WORD $0x4e31d718 // fadd v24.4s, v24.4s, v17.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4eb7d437 // fsub v23.4s, v1.4s, v23.4s
+	WORD $0x4e24f6b8 // fmax v24.4s, v21.4s, v4.4s
 	WORD $0x4ea5f719 // fmin v25.4s, v24.4s, v5.4s
 	WORD $0x6e39df3a // fmul v26.4s, v25.4s, v25.4s
 	VORR V26.B16, V26.B16, V27.B16
@@ -26336,34 +26351,35 @@ enter:
 	WORD $0x4e39d79c // fadd v28.4s, v28.4s, v25.4s
 	WORD $0x6e3cff18 // fdiv v24.4s, v24.4s, v28.4s
 	WORD $0x6e39df18 // fmul v24.4s, v24.4s, v25.4s
-	WORD $0x6e37df18 // fmul v24.4s, v24.4s, v23.4s
-	WORD $0x6e35fed7 // fdiv v23.4s, v22.4s, v21.4s
-	WORD $0x4ea0dab9 // fcmeq v25.4s, v21.4s, #0.0
-	VBIT V25.B16, V19.B16, V23.B16
-	WORD $0x4eb8d438 // fsub v24.4s, v1.4s, v24.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x6eb5e659 // fcmgt v25.4s, v18.4s, v21.4s
-	WORD $0x4e791c38 // bic v24.16b, v1.16b, v25.16b
+	WORD $0x6e35ff19 // fdiv v25.4s, v24.4s, v21.4s
+	WORD $0x4ea0daba // fcmeq v26.4s, v21.4s, #0.0
+	VBIT V26.B16, V19.B16, V25.B16
+	WORD $0x6e37df39 // fmul v25.4s, v25.4s, v23.4s
+	WORD $0x6eb5e65a // fcmgt v26.4s, v18.4s, v21.4s
+	WORD $0x4e7a1c37 // bic v23.16b, v1.16b, v26.16b
 	WORD $0x4ea0fab5 // fabs v21.4s, v21.4s
-	WORD $0x6eb4e6b9 // fcmgt v25.4s, v21.4s, v20.4s
-	VBIT V25.B16, V24.B16, V23.B16
+	WORD $0x6eb4e6ba // fcmgt v26.4s, v21.4s, v20.4s
+	VBIT V26.B16, V23.B16, V25.B16
+	WORD $0x6e39ded6 // fmul v22.4s, v22.4s, v25.4s
 	CMP $0, R1
 	BLT leave
-	FMOVQ F22, (R3)
-	FMOVQ F23, (R4)
+	FMOVQ F24, (R3)
+	FMOVQ F22, (R4)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
+	ADD $16, R5, R5
 	SUBS $4, R1, R1
 	BGE lanes1
 	B last
 
 leave:
-	FMOVS F22, (R3)
-	FMOVS F23, (R4)
+	FMOVS F24, (R3)
+	FMOVS F22, (R4)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
+	ADD $4, R5, R5
 	ADDS $1, R1, R1
 	BNE single
 

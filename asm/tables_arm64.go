@@ -211,19 +211,19 @@ var Norms = []ukernel.Override[ukernel.Norms]{
 // Activations are the overrides of ukernel.Activations.
 var Activations = []ukernel.Override[ukernel.Activations]{
 	{ISA: "neon", Kernels: ukernel.Activations{
-		SiLU:            siLUNEON,
-		GELU:            geluNEON,
-		GELUTanh:        geluTanhNEON,
-		SwiGLU:          swiGLUNEON,
-		GeGLU:           geGLUNEON,
-		GeGLUTanh:       geGLUTanhNEON,
-		SiLUSlope:       siLUSlopeNEON,
-		GELUSlope:       geluSlopeNEON,
-		GELUTanhSlope:   geluTanhSlopeNEON,
-		TanhBackward:    tanhBackwardNEON,
-		SigmoidBackward: sigmoidBackwardNEON,
-		GRU:             gruNEON,
-		GRUBackward:     gruBackwardNEON,
+		SiLU:             siLUNEON,
+		GELU:             geluNEON,
+		GELUTanh:         geluTanhNEON,
+		SwiGLU:           swiGLUNEON,
+		GeGLU:            geGLUNEON,
+		GeGLUTanh:        geGLUTanhNEON,
+		SiLUBackward:     siLUBackwardNEON,
+		GELUBackward:     geluBackwardNEON,
+		GELUTanhBackward: geluTanhBackwardNEON,
+		TanhBackward:     tanhBackwardNEON,
+		SigmoidBackward:  sigmoidBackwardNEON,
+		GRU:              gruNEON,
+		GRUBackward:      gruBackwardNEON,
 	}},
 }
 

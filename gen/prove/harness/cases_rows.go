@@ -265,9 +265,9 @@ func norm(withBias bool) func(k *Kernel, quick bool) []Case {
 	}
 }
 
-func slopes(k *Kernel, quick bool) (list []Case) {
+func activationGradients(k *Kernel, quick bool) (list []Case) {
 	for _, n := range lengths(quick) {
-		list = append(list, Case{"f": out(n), "slope": out(n), "src": in(n)})
+		list = append(list, Case{"f": out(n), "dx": out(n), "dy": in(n), "x": in(n)})
 	}
 	return list
 }
