@@ -246,6 +246,21 @@ func weightUnpackS5x16F32AVX2(dst []uint32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmInt8S5x16F32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightWidenS8x16F32AVX2 is BlockKernels.Widen, see package ukernel. The format is S8x16F32.
+//
+//go:noescape
+func weightWidenS8x16F32AVX2(dst []float32, b []byte, lanes int, k int)
+
+// weightUnpackS8x16F32AVX2 is BlockKernels.Unpack, see package ukernel. The format is S8x16F32.
+//
+//go:noescape
+func weightUnpackS8x16F32AVX2(dst []uint32, b []byte, lanes int, k int)
+
+// weightGemmInt8S8x16F32AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is S8x16F32.
+//
+//go:noescape
+func weightGemmInt8S8x16F32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightGemmUnpackedAVX2 is WeightKernels.GemmUnpacked, see package ukernel.
 //
 //go:noescape

@@ -10932,6 +10932,8 @@ scales2:
 	JMP       numbers
 
 scales3:
+	CMPQ    dst_len+8(FP), $0x05
+	JNE     scales4
 	LEAQ    (CX)(R9*4), R10
 	VMOVUPS (R10), Y0
 	ADDQ    SI, R10
@@ -10939,6 +10941,16 @@ scales3:
 	ADDQ    SI, R10
 	VMULPS  const41800000AVX2<>+0(SB), Y0, Y2
 	VMULPS  const41800000AVX2<>+0(SB), Y1, Y3
+	JMP     numbers
+
+scales4:
+	LEAQ    (CX)(R9*4), R10
+	VMOVUPS (R10), Y0
+	ADDQ    SI, R10
+	VMOVUPS (R10), Y1
+	ADDQ    SI, R10
+	VMULPS  const43000000AVX2<>+0(SB), Y0, Y2
+	VMULPS  const43000000AVX2<>+0(SB), Y1, Y3
 
 numbers:
 	LEAQ    (AX)(R9*4), R11
@@ -10993,6 +11005,8 @@ numbers:
 	JMP     bytes
 
 more:
+	CMPQ    dst_cap+16(FP), $0x02
+	JG      most
 	VMOVDQU (R10), Y12
 	ADDQ    SI, R10
 	VPSLLD  $0x04, Y12, Y13
@@ -11019,6 +11033,37 @@ more:
 	VPSRLD  $0x02, Y12, Y12
 	VPAND   const30303030AVX2<>+0(SB), Y12, Y12
 	VPOR    Y12, Y10, Y10
+	JMP     bytes
+
+most:
+	VMOVDQU (R10), Y12
+	ADDQ    SI, R10
+	VPSLLD  $0x04, Y12, Y13
+	VPAND   constf0f0f0f0AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y5, Y5
+	VPAND   constf0f0f0f0AVX2<>+0(SB), Y12, Y12
+	VPOR    Y12, Y4, Y4
+	VMOVDQU (R10), Y12
+	ADDQ    SI, R10
+	VPSLLD  $0x04, Y12, Y13
+	VPAND   constf0f0f0f0AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y7, Y7
+	VPAND   constf0f0f0f0AVX2<>+0(SB), Y12, Y12
+	VPOR    Y12, Y6, Y6
+	VMOVDQU (R10), Y12
+	ADDQ    SI, R10
+	VPSLLD  $0x04, Y12, Y13
+	VPAND   constf0f0f0f0AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y9, Y9
+	VPAND   constf0f0f0f0AVX2<>+0(SB), Y12, Y12
+	VPOR    Y12, Y8, Y8
+	VMOVDQU (R10), Y12
+	ADDQ    SI, R10
+	VPSLLD  $0x04, Y12, Y13
+	VPAND   constf0f0f0f0AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y11, Y11
+	VPAND   constf0f0f0f0AVX2<>+0(SB), Y12, Y12
+	VPOR    Y12, Y10, Y10
 
 bytes:
 	CMPQ    dst_len+8(FP), $0x04
@@ -11026,6 +11071,8 @@ bytes:
 	VMULPS  const37800000AVX2<>+0(SB), Y1, Y1
 	CMPQ    b_len+32(FP), $0x0c
 	JE      unpack
+	CMPQ    dst_len+8(FP), $0x06
+	JE      eight
 	VMOVDQU const000000ffAVX2<>+0(SB), Y12
 	MOVQ    $0x00000004, R10
 	PCALIGN $0x40
@@ -11166,6 +11213,71 @@ wordhalf:
 	JNZ  word
 	JMP  next
 
+eight:
+	VMULPS  const47800000AVX2<>+0(SB), Y1, Y1
+	VMOVDQU const000000ffAVX2<>+0(SB), Y12
+	MOVQ    $0x00000004, R10
+	PCALIGN $0x40
+
+number:
+	VPAND       Y12, Y5, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VPSRLD      $0x08, Y5, Y5
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPAND       Y12, Y7, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VPSRLD      $0x08, Y7, Y7
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPAND       Y12, Y9, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VPSRLD      $0x08, Y9, Y9
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPAND       Y12, Y11, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VPSRLD      $0x08, Y11, Y11
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPAND       Y12, Y4, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VPSRLD      $0x08, Y4, Y4
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPAND       Y12, Y6, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VPSRLD      $0x08, Y6, Y6
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPAND       Y12, Y8, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VPSRLD      $0x08, Y8, Y8
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPAND       Y12, Y10, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VPSRLD      $0x08, Y10, Y10
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	CMPQ        R10, $0x03
+	JNE         numberhalf
+	VMOVUPS     Y1, Y0
+	VMOVUPS     Y3, Y2
+
+numberhalf:
+	DECQ R10
+	JNZ  number
+	JMP  next
+
 unpack:
 	VMOVUPS Y0, (R11)
 	ADDQ    SI, R11
@@ -11199,14 +11311,23 @@ GLOBL const42000000AVX2<>(SB), RODATA|NOPTR, $32
 DATA const41800000AVX2<>+0(SB)/32, $"\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A"
 GLOBL const41800000AVX2<>(SB), RODATA|NOPTR, $32
 
+DATA const43000000AVX2<>+0(SB)/32, $"\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C"
+GLOBL const43000000AVX2<>(SB), RODATA|NOPTR, $32
+
 DATA const10101010AVX2<>+0(SB)/32, $"\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10"
 GLOBL const10101010AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const30303030AVX2<>+0(SB)/32, $"00000000000000000000000000000000"
 GLOBL const30303030AVX2<>(SB), RODATA|NOPTR, $32
 
+DATA constf0f0f0f0AVX2<>+0(SB)/32, $"\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0"
+GLOBL constf0f0f0f0AVX2<>(SB), RODATA|NOPTR, $32
+
 DATA const37800000AVX2<>+0(SB)/32, $"\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807"
 GLOBL const37800000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const47800000AVX2<>+0(SB)/32, $"\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G"
+GLOBL const47800000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func weightWidenU4x16AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU4x16AVX2(SB), NOSPLIT, $0-64
@@ -14786,6 +14907,580 @@ GLOBL const00000001AVX2<>(SB), RODATA|NOPTR, $32
 DATA const00010000AVX2<>+0(SB)/32, $"\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00"
 GLOBL const00010000AVX2<>(SB), RODATA|NOPTR, $32
 
+// func weightWidenS8x16F32AVX2(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS8x16F32AVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000006, dst_len+8(FP)
+	MOVQ    $0x00000004, dst_cap+16(FP)
+	MOVQ    $0x00000020, b_len+32(FP)
+	MOVQ    $0x00000028, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
+
+// func weightUnpackS8x16F32AVX2(dst []uint32, b []byte, lanes int, k int)
+TEXT ·weightUnpackS8x16F32AVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000006, dst_len+8(FP)
+	MOVQ    $0x00000004, dst_cap+16(FP)
+	MOVQ    $0x0000000c, b_len+32(FP)
+	MOVQ    $0x00000028, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
+
+// func weightGemmInt8S8x16F32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·weightGemmInt8S8x16F32AVX2(SB), NOSPLIT, $64-113
+	PCALIGN $0x40
+	MOVQ    c_base+0(FP), AX
+	MOVQ    ldc+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldx+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    lanes+88(FP), BX
+	IMUL3Q  $+40, BX, SI
+	MOVQ    SI, b_len+72(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
+	JNZ     cleared
+	VXORPS  Y0, Y0, Y0
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
+	JZ      cleared
+	MOVQ    AX, DI
+
+clear:
+	XORQ R8, R8
+
+clearlanes:
+	VMOVUPS Y0, (DI)(R8*2)
+	ADDQ    $0x00000010, R8
+	CMPQ    R8, BX
+	JL      clearlanes
+	ADDQ    CX, DI
+	DECQ    SI
+	JNZ     clear
+
+cleared:
+	// Tiles of 2 × 2 vectors.
+vectors2rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors2rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows2block:
+	XORQ R8, R8
+
+vectors2rows2lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	MOVQ         SI, R10
+	VPBROADCASTD 44(R10), Y0
+	VPMADDWD     const00000001AVX2<>+0(SB), Y0, Y0
+	VPSLLD       $0x07, Y0, Y0
+	VPBROADCASTD 44(R10), Y4
+	VPMADDWD     const00010000AVX2<>+0(SB), Y4, Y4
+	VPSLLD       $0x07, Y4, Y4
+	VPBROADCASTD 44(R10), Y1
+	VPMADDWD     const00000001AVX2<>+0(SB), Y1, Y1
+	VPSLLD       $0x07, Y1, Y1
+	VPBROADCASTD 44(R10), Y5
+	VPMADDWD     const00010000AVX2<>+0(SB), Y5, Y5
+	VPSLLD       $0x07, Y5, Y5
+	VPBROADCASTD 44(R10)(DX*1), Y2
+	VPMADDWD     const00000001AVX2<>+0(SB), Y2, Y2
+	VPSLLD       $0x07, Y2, Y2
+	VPBROADCASTD 44(R10)(DX*1), Y6
+	VPMADDWD     const00010000AVX2<>+0(SB), Y6, Y6
+	VPSLLD       $0x07, Y6, Y6
+	VPBROADCASTD 44(R10)(DX*1), Y3
+	VPMADDWD     const00000001AVX2<>+0(SB), Y3, Y3
+	VPSLLD       $0x07, Y3, Y3
+	VPBROADCASTD 44(R10)(DX*1), Y7
+	VPMADDWD     const00010000AVX2<>+0(SB), Y7, Y7
+	VPSLLD       $0x07, Y7, Y7
+	MOVQ         SI, R10
+	LEAQ         (R9)(BX*8), R11
+	XORQ         R11, R11
+	PCALIGN      $0x40
+
+vectors2rows2word:
+	VMOVDQU      (R9), Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VMOVDQU      (R9)(BX*2), Y10
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y10, Y10
+	VMOVDQU      32(R9), Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VMOVDQU      32(R9)(BX*2), Y11
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y11, Y11
+	VPBROADCASTD (R10), Y12
+	VPBROADCASTD 4(R10), Y13
+	VPMADDUBSW   Y12, Y8, Y14
+	VPMADDUBSW   Y13, Y10, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDWD     const00010000AVX2<>+0(SB), Y14, Y15
+	VPADDD       Y15, Y4, Y4
+	VPMADDWD     const00000001AVX2<>+0(SB), Y14, Y14
+	VPADDD       Y14, Y0, Y0
+	VPMADDUBSW   Y12, Y9, Y12
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     const00010000AVX2<>+0(SB), Y12, Y13
+	VPADDD       Y13, Y5, Y5
+	VPMADDWD     const00000001AVX2<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y12
+	VPBROADCASTD 4(R10)(DX*1), Y13
+	VPMADDUBSW   Y12, Y8, Y8
+	VPMADDUBSW   Y13, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     const00010000AVX2<>+0(SB), Y8, Y10
+	VPADDD       Y10, Y6, Y6
+	VPMADDWD     const00000001AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y2, Y2
+	VPMADDUBSW   Y12, Y9, Y8
+	VPMADDUBSW   Y13, Y11, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     const00010000AVX2<>+0(SB), Y8, Y9
+	VPADDD       Y9, Y7, Y7
+	VPMADDWD     const00000001AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      (R9), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VMOVDQU      (R9)(BX*2), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y10, Y10
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VMOVDQU      32(R9)(BX*2), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y11, Y11
+	VPBROADCASTD 16(R10), Y12
+	VPBROADCASTD 20(R10), Y13
+	VPMADDUBSW   Y12, Y8, Y14
+	VPMADDUBSW   Y13, Y10, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDWD     const00010000AVX2<>+0(SB), Y14, Y15
+	VPADDD       Y15, Y4, Y4
+	VPMADDWD     const00000001AVX2<>+0(SB), Y14, Y14
+	VPADDD       Y14, Y0, Y0
+	VPMADDUBSW   Y12, Y9, Y12
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     const00010000AVX2<>+0(SB), Y12, Y13
+	VPADDD       Y13, Y5, Y5
+	VPMADDWD     const00000001AVX2<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y12
+	VPBROADCASTD 20(R10)(DX*1), Y13
+	VPMADDUBSW   Y12, Y8, Y8
+	VPMADDUBSW   Y13, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     const00010000AVX2<>+0(SB), Y8, Y10
+	VPADDD       Y10, Y6, Y6
+	VPMADDWD     const00000001AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y2, Y2
+	VPMADDUBSW   Y12, Y9, Y8
+	VPMADDUBSW   Y13, Y11, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     const00010000AVX2<>+0(SB), Y8, Y9
+	VPADDD       Y9, Y7, Y7
+	VPMADDWD     const00000001AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	LEAQ         (R9)(BX*4), R9
+	ADDQ         $0x00000008, R10
+	ADDQ         $0x02, R11
+	CMPQ         R11, $0x04
+	JNE          vectors2rows2word
+	MOVQ         SI, R10
+	LEAQ         (R9)(BX*8), R11
+	XORQ         R11, R11
+	PCALIGN      $0x40
+
+vectors2rows2wordupper:
+	VMOVDQU      (R9), Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VMOVDQU      (R9)(BX*2), Y10
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y10, Y10
+	VMOVDQU      32(R9), Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VMOVDQU      32(R9)(BX*2), Y11
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y11, Y11
+	VPBROADCASTD (R10), Y12
+	VPBROADCASTD 4(R10), Y13
+	VPMADDUBSW   Y12, Y8, Y14
+	VPMADDUBSW   Y13, Y10, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDWD     const00100000AVX2<>+0(SB), Y14, Y15
+	VPADDD       Y15, Y4, Y4
+	VPMADDWD     const00000010AVX2<>+0(SB), Y14, Y14
+	VPADDD       Y14, Y0, Y0
+	VPMADDUBSW   Y12, Y9, Y12
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     const00100000AVX2<>+0(SB), Y12, Y13
+	VPADDD       Y13, Y5, Y5
+	VPMADDWD     const00000010AVX2<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y12
+	VPBROADCASTD 4(R10)(DX*1), Y13
+	VPMADDUBSW   Y12, Y8, Y8
+	VPMADDUBSW   Y13, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     const00100000AVX2<>+0(SB), Y8, Y10
+	VPADDD       Y10, Y6, Y6
+	VPMADDWD     const00000010AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y2, Y2
+	VPMADDUBSW   Y12, Y9, Y8
+	VPMADDUBSW   Y13, Y11, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     const00100000AVX2<>+0(SB), Y8, Y9
+	VPADDD       Y9, Y7, Y7
+	VPMADDWD     const00000010AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      (R9), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VMOVDQU      (R9)(BX*2), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y10, Y10
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VMOVDQU      32(R9)(BX*2), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y11, Y11
+	VPBROADCASTD 16(R10), Y12
+	VPBROADCASTD 20(R10), Y13
+	VPMADDUBSW   Y12, Y8, Y14
+	VPMADDUBSW   Y13, Y10, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDWD     const00100000AVX2<>+0(SB), Y14, Y15
+	VPADDD       Y15, Y4, Y4
+	VPMADDWD     const00000010AVX2<>+0(SB), Y14, Y14
+	VPADDD       Y14, Y0, Y0
+	VPMADDUBSW   Y12, Y9, Y12
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     const00100000AVX2<>+0(SB), Y12, Y13
+	VPADDD       Y13, Y5, Y5
+	VPMADDWD     const00000010AVX2<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y12
+	VPBROADCASTD 20(R10)(DX*1), Y13
+	VPMADDUBSW   Y12, Y8, Y8
+	VPMADDUBSW   Y13, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     const00100000AVX2<>+0(SB), Y8, Y10
+	VPADDD       Y10, Y6, Y6
+	VPMADDWD     const00000010AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y2, Y2
+	VPMADDUBSW   Y12, Y9, Y8
+	VPMADDUBSW   Y13, Y11, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     const00100000AVX2<>+0(SB), Y8, Y9
+	VPADDD       Y9, Y7, Y7
+	VPMADDWD     const00000010AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	LEAQ         (R9)(BX*4), R9
+	ADDQ         $0x00000008, R10
+	ADDQ         $0x02, R11
+	CMPQ         R11, $0x04
+	JNE          vectors2rows2wordupper
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	VPXOR        Y8, Y8, Y8
+	LEAQ         (DI)(R8*2), R9
+	LEAQ         (R9)(BX*2), R9
+	VMOVUPS      (R9), Y9
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  Y8, Y9, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  Y8, Y9, Y6
+	VMOVUPS      32(R9), Y9
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  Y8, Y9, Y5
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  Y8, Y9, Y7
+	LEAQ         (DI)(R8*2), R9
+	VMOVUPS      (R9), Y8
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  Y4, Y8, Y0
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  Y6, Y8, Y2
+	VMOVUPS      32(R9), Y4
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  Y5, Y4, Y1
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  Y7, Y4, Y3
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VBROADCASTSS 32(R9), Y4
+	VFMADD213PS  (R10), Y4, Y0
+	VMOVUPS      Y0, (R10)
+	VFMADD213PS  32(R10), Y4, Y1
+	VMOVUPS      Y1, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VFMADD213PS  (R10)(CX*1), Y0, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VFMADD213PS  32(R10)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows2lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors2rows2
+
+vectors2rows2done:
+	// Tiles of 1 × 2 vectors.
+vectors2rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors2rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 3072(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows1block:
+	XORQ R8, R8
+
+vectors2rows1lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	MOVQ         SI, R10
+	VPBROADCASTD 44(R10), Y0
+	VPMADDWD     const00000001AVX2<>+0(SB), Y0, Y0
+	VPSLLD       $0x07, Y0, Y0
+	VPBROADCASTD 44(R10), Y2
+	VPMADDWD     const00010000AVX2<>+0(SB), Y2, Y2
+	VPSLLD       $0x07, Y2, Y2
+	VPBROADCASTD 44(R10), Y1
+	VPMADDWD     const00000001AVX2<>+0(SB), Y1, Y1
+	VPSLLD       $0x07, Y1, Y1
+	VPBROADCASTD 44(R10), Y3
+	VPMADDWD     const00010000AVX2<>+0(SB), Y3, Y3
+	VPSLLD       $0x07, Y3, Y3
+	MOVQ         SI, R10
+	LEAQ         (R9)(BX*8), R11
+	XORQ         R11, R11
+	PCALIGN      $0x40
+
+vectors2rows1word:
+	VMOVDQU      (R9), Y4
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
+	VMOVDQU      (R9)(BX*2), Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y5
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
+	VMOVDQU      32(R9)(BX*2), Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD (R10), Y8
+	VPBROADCASTD 4(R10), Y9
+	VPMADDUBSW   Y8, Y4, Y4
+	VPMADDUBSW   Y9, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     const00010000AVX2<>+0(SB), Y4, Y6
+	VPADDD       Y6, Y2, Y2
+	VPMADDWD     const00000001AVX2<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y0, Y0
+	VPMADDUBSW   Y8, Y5, Y4
+	VPMADDUBSW   Y9, Y7, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     const00010000AVX2<>+0(SB), Y4, Y5
+	VPADDD       Y5, Y3, Y3
+	VPMADDWD     const00000001AVX2<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y1, Y1
+	VMOVDQU      (R9), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
+	VMOVDQU      (R9)(BX*2), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
+	VMOVDQU      32(R9)(BX*2), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD 16(R10), Y8
+	VPBROADCASTD 20(R10), Y9
+	VPMADDUBSW   Y8, Y4, Y4
+	VPMADDUBSW   Y9, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     const00010000AVX2<>+0(SB), Y4, Y6
+	VPADDD       Y6, Y2, Y2
+	VPMADDWD     const00000001AVX2<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y0, Y0
+	VPMADDUBSW   Y8, Y5, Y4
+	VPMADDUBSW   Y9, Y7, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     const00010000AVX2<>+0(SB), Y4, Y5
+	VPADDD       Y5, Y3, Y3
+	VPMADDWD     const00000001AVX2<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y1, Y1
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	LEAQ         (R9)(BX*4), R9
+	ADDQ         $0x00000008, R10
+	ADDQ         $0x02, R11
+	CMPQ         R11, $0x04
+	JNE          vectors2rows1word
+	MOVQ         SI, R10
+	LEAQ         (R9)(BX*8), R11
+	XORQ         R11, R11
+	PCALIGN      $0x40
+
+vectors2rows1wordupper:
+	VMOVDQU      (R9), Y4
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
+	VMOVDQU      (R9)(BX*2), Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y5
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
+	VMOVDQU      32(R9)(BX*2), Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD (R10), Y8
+	VPBROADCASTD 4(R10), Y9
+	VPMADDUBSW   Y8, Y4, Y4
+	VPMADDUBSW   Y9, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     const00100000AVX2<>+0(SB), Y4, Y6
+	VPADDD       Y6, Y2, Y2
+	VPMADDWD     const00000010AVX2<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y0, Y0
+	VPMADDUBSW   Y8, Y5, Y4
+	VPMADDUBSW   Y9, Y7, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     const00100000AVX2<>+0(SB), Y4, Y5
+	VPADDD       Y5, Y3, Y3
+	VPMADDWD     const00000010AVX2<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y1, Y1
+	VMOVDQU      (R9), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
+	VMOVDQU      (R9)(BX*2), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
+	VMOVDQU      32(R9)(BX*2), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD 16(R10), Y8
+	VPBROADCASTD 20(R10), Y9
+	VPMADDUBSW   Y8, Y4, Y4
+	VPMADDUBSW   Y9, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     const00100000AVX2<>+0(SB), Y4, Y6
+	VPADDD       Y6, Y2, Y2
+	VPMADDWD     const00000010AVX2<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y0, Y0
+	VPMADDUBSW   Y8, Y5, Y4
+	VPMADDUBSW   Y9, Y7, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     const00100000AVX2<>+0(SB), Y4, Y5
+	VPADDD       Y5, Y3, Y3
+	VPMADDWD     const00000010AVX2<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y1, Y1
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	LEAQ         (R9)(BX*4), R9
+	ADDQ         $0x00000008, R10
+	ADDQ         $0x02, R11
+	CMPQ         R11, $0x04
+	JNE          vectors2rows1wordupper
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	VPXOR        Y4, Y4, Y4
+	LEAQ         (DI)(R8*2), R9
+	LEAQ         (R9)(BX*2), R9
+	VMOVUPS      (R9), Y5
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  Y4, Y5, Y2
+	VMOVUPS      32(R9), Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  Y4, Y5, Y3
+	LEAQ         (DI)(R8*2), R9
+	VMOVUPS      (R9), Y4
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  Y2, Y4, Y0
+	VMOVUPS      32(R9), Y2
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  Y3, Y2, Y1
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VBROADCASTSS 32(R9), Y2
+	VFMADD213PS  (R10), Y2, Y0
+	VMOVUPS      Y0, (R10)
+	VFMADD213PS  32(R10), Y2, Y1
+	VMOVUPS      Y1, 32(R10)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors2rows1
+
+vectors2rows1done:
+	VZEROUPPER
+	RET
+
+DATA const00100000AVX2<>+0(SB)/32, $"\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00"
+GLOBL const00100000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const00000010AVX2<>+0(SB)/32, $"\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00"
+GLOBL const00000010AVX2<>(SB), RODATA|NOPTR, $32
+
 // func weightGemmUnpackedAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·weightGemmUnpackedAVX2(SB), NOSPLIT, $208-144
@@ -14842,7 +15537,7 @@ rows2block:
 	VMOVUPS 64(R9), Y9
 	VMOVUPS 256(R9), Y12
 	VMOVDQU const000000ffAVX2<>+0(SB), Y6
-	MOVQ    $0x00000004, c_cap+16(FP)
+	MOVQ    $0x00000003, c_cap+16(FP)
 	PCALIGN $0x40
 
 rows2step0:
@@ -14934,7 +15629,7 @@ rows2step0words:
 	VMULPS       const3b800000AVX2<>+0(SB), Y7, Y7
 	VMULPS       const3b800000AVX2<>+0(SB), Y8, Y8
 	VMULPS       const3b800000AVX2<>+0(SB), Y9, Y9
-	CMPQ         c_cap+16(FP), $0x03
+	CMPQ         c_cap+16(FP), $0x02
 	JNE          rows2step0half
 	VMOVUPS      384(R9), Y7
 	VMOVUPS      576(R9), Y10
@@ -14944,25 +15639,124 @@ rows2step0words:
 	VMOVUPS      640(R9), Y12
 
 rows2step0half:
-	DECQ   c_cap+16(FP)
-	JNZ    rows2step0
-	ADDQ   $0x00000900, R9
-	ADDQ   $0x00000900, R10
-	SUBQ   $0x00000020, R11
-	JNZ    rows2block
-	CMPQ   b_len+80(FP), $0x00
-	JE     rows2store
-	MOVQ   b_cap+88(FP), R10
-	LEAQ   (AX)(R10*4), R10
-	MOVQ   ldc+24(FP), R11
-	VADDPS (R10), Y0, Y0
-	VADDPS 32(R10), Y1, Y1
-	VADDPS 64(R10), Y2, Y2
-	LEAQ   (R10)(R11*1), R10
-	VADDPS (R10), Y3, Y3
-	VADDPS 32(R10), Y4, Y4
-	VADDPS 64(R10), Y5, Y5
-	LEAQ   (R10)(R11*1), R10
+	DECQ       c_cap+16(FP)
+	JNZ        rows2step0
+	VMULPS     const4b800000AVX2<>+0(SB), Y7, Y7
+	VMULPS     const4b800000AVX2<>+0(SB), Y8, Y8
+	VMULPS     const4b800000AVX2<>+0(SB), Y9, Y9
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 128(BX)
+	ADDQ       $0x000000c0, BX
+	MOVQ       $0x00000002, c_len+8(FP)
+	PCALIGN    $0x40
+
+rows2step0lastwords:
+	VBROADCASTSS (R8), Y6
+	VBROADCASTSS (R8)(DX*1), Y13
+	ADDQ         CX, R8
+	VMOVDQU      (R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y10, Y7, Y14
+	VFMADD231PS  Y6, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y3
+	VMOVDQU      32(R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y11, Y8, Y14
+	VFMADD231PS  Y6, Y14, Y1
+	VFMADD231PS  Y13, Y14, Y4
+	VMOVDQU      64(R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y12, Y9, Y14
+	VFMADD231PS  Y6, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS (R8), Y6
+	VBROADCASTSS (R8)(DX*1), Y13
+	ADDQ         CX, R8
+	VMOVDQU      192(R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y10, Y7, Y14
+	VFMADD231PS  Y6, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y3
+	VMOVDQU      224(R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y11, Y8, Y14
+	VFMADD231PS  Y6, Y14, Y1
+	VFMADD231PS  Y13, Y14, Y4
+	VMOVDQU      256(R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y12, Y9, Y14
+	VFMADD231PS  Y6, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS (R8), Y6
+	VBROADCASTSS (R8)(DX*1), Y13
+	ADDQ         CX, R8
+	VMOVDQU      384(R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y10, Y7, Y14
+	VFMADD231PS  Y6, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y3
+	VMOVDQU      416(R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y11, Y8, Y14
+	VFMADD231PS  Y6, Y14, Y1
+	VFMADD231PS  Y13, Y14, Y4
+	VMOVDQU      448(R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y12, Y9, Y14
+	VFMADD231PS  Y6, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS (R8), Y6
+	VBROADCASTSS (R8)(DX*1), Y13
+	ADDQ         CX, R8
+	VMOVDQU      576(R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y10, Y7, Y14
+	VFMADD231PS  Y6, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y3
+	VMOVDQU      608(R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y11, Y8, Y14
+	VFMADD231PS  Y6, Y14, Y1
+	VFMADD231PS  Y13, Y14, Y4
+	VMOVDQU      640(R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y12, Y9, Y14
+	VFMADD231PS  Y6, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y5
+	ADDQ         $0x00000300, R10
+	DECQ         c_len+8(FP)
+	JNZ          rows2step0lastwords
+	SUBQ         $0x00000600, R10
+	ADDQ         $0x00000900, R9
+	ADDQ         $0x00000900, R10
+	SUBQ         $0x00000020, R11
+	JNZ          rows2block
+	CMPQ         b_len+80(FP), $0x00
+	JE           rows2store
+	MOVQ         b_cap+88(FP), R10
+	LEAQ         (AX)(R10*4), R10
+	MOVQ         ldc+24(FP), R11
+	VADDPS       (R10), Y0, Y0
+	VADDPS       32(R10), Y1, Y1
+	VADDPS       64(R10), Y2, Y2
+	LEAQ         (R10)(R11*1), R10
+	VADDPS       (R10), Y3, Y3
+	VADDPS       32(R10), Y4, Y4
+	VADDPS       64(R10), Y5, Y5
+	LEAQ         (R10)(R11*1), R10
 
 rows2store:
 	MOVQ    b_cap+88(FP), R10
@@ -15035,7 +15829,7 @@ rows1block:
 	VMOVUPS 64(R8), Y9
 	VMOVUPS 256(R8), Y12
 	VMOVDQU const000000ffAVX2<>+0(SB), Y6
-	MOVQ    $0x00000004, c_cap+16(FP)
+	MOVQ    $0x00000003, c_cap+16(FP)
 	PCALIGN $0x40
 
 rows1step0:
@@ -15114,7 +15908,7 @@ rows1step0words:
 	VMULPS       const3b800000AVX2<>+0(SB), Y7, Y7
 	VMULPS       const3b800000AVX2<>+0(SB), Y8, Y8
 	VMULPS       const3b800000AVX2<>+0(SB), Y9, Y9
-	CMPQ         c_cap+16(FP), $0x03
+	CMPQ         c_cap+16(FP), $0x02
 	JNE          rows1step0half
 	VMOVUPS      384(R8), Y7
 	VMOVUPS      576(R8), Y10
@@ -15124,18 +15918,104 @@ rows1step0words:
 	VMOVUPS      640(R8), Y12
 
 rows1step0half:
-	DECQ    c_cap+16(FP)
-	JNZ     rows1step0
-	MOVQ    DI, SI
-	VMOVUPS 96(R8), Y7
-	VMOVUPS 288(R8), Y10
-	VMOVUPS 128(R8), Y8
-	VMOVUPS 320(R8), Y11
-	VMOVUPS 160(R8), Y9
-	VMOVUPS 352(R8), Y12
-	VMOVDQU const000000ffAVX2<>+0(SB), Y6
-	MOVQ    $0x00000004, c_cap+16(FP)
-	PCALIGN $0x40
+	DECQ       c_cap+16(FP)
+	JNZ        rows1step0
+	VMULPS     const4b800000AVX2<>+0(SB), Y7, Y7
+	VMULPS     const4b800000AVX2<>+0(SB), Y8, Y8
+	VMULPS     const4b800000AVX2<>+0(SB), Y9, Y9
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 128(BX)
+	PREFETCHT0 192(BX)
+	PREFETCHT0 256(BX)
+	PREFETCHT0 320(BX)
+	ADDQ       $0x00000180, BX
+	MOVQ       $0x00000002, c_len+8(FP)
+	PCALIGN    $0x40
+
+rows1step0lastwords:
+	VBROADCASTSS (SI), Y6
+	ADDQ         CX, SI
+	VMOVDQU      (R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y10, Y7, Y13
+	VFMADD231PS  Y6, Y13, Y0
+	VMOVDQU      32(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y11, Y8, Y13
+	VFMADD231PS  Y6, Y13, Y1
+	VMOVDQU      64(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y12, Y9, Y13
+	VFMADD231PS  Y6, Y13, Y2
+	VBROADCASTSS (SI), Y6
+	ADDQ         CX, SI
+	VMOVDQU      192(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y10, Y7, Y13
+	VFMADD231PS  Y6, Y13, Y0
+	VMOVDQU      224(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y11, Y8, Y13
+	VFMADD231PS  Y6, Y13, Y1
+	VMOVDQU      256(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y12, Y9, Y13
+	VFMADD231PS  Y6, Y13, Y2
+	VBROADCASTSS (SI), Y6
+	ADDQ         CX, SI
+	VMOVDQU      384(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y10, Y7, Y13
+	VFMADD231PS  Y6, Y13, Y0
+	VMOVDQU      416(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y11, Y8, Y13
+	VFMADD231PS  Y6, Y13, Y1
+	VMOVDQU      448(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y12, Y9, Y13
+	VFMADD231PS  Y6, Y13, Y2
+	VBROADCASTSS (SI), Y6
+	ADDQ         CX, SI
+	VMOVDQU      576(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y10, Y7, Y13
+	VFMADD231PS  Y6, Y13, Y0
+	VMOVDQU      608(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y11, Y8, Y13
+	VFMADD231PS  Y6, Y13, Y1
+	VMOVDQU      640(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y12, Y9, Y13
+	VFMADD231PS  Y6, Y13, Y2
+	ADDQ         $0x00000300, R10
+	DECQ         c_len+8(FP)
+	JNZ          rows1step0lastwords
+	SUBQ         $0x00000600, R10
+	MOVQ         DI, SI
+	VMOVUPS      96(R8), Y7
+	VMOVUPS      288(R8), Y10
+	VMOVUPS      128(R8), Y8
+	VMOVUPS      320(R8), Y11
+	VMOVUPS      160(R8), Y9
+	VMOVUPS      352(R8), Y12
+	VMOVDQU      const000000ffAVX2<>+0(SB), Y6
+	MOVQ         $0x00000003, c_cap+16(FP)
+	PCALIGN      $0x40
 
 rows1step3:
 	MOVQ    $0x00000002, c_len+8(FP)
@@ -15206,7 +16086,7 @@ rows1step3words:
 	VMULPS       const3b800000AVX2<>+0(SB), Y7, Y7
 	VMULPS       const3b800000AVX2<>+0(SB), Y8, Y8
 	VMULPS       const3b800000AVX2<>+0(SB), Y9, Y9
-	CMPQ         c_cap+16(FP), $0x03
+	CMPQ         c_cap+16(FP), $0x02
 	JNE          rows1step3half
 	VMOVUPS      480(R8), Y7
 	VMOVUPS      672(R8), Y10
@@ -15216,25 +16096,104 @@ rows1step3words:
 	VMOVUPS      736(R8), Y12
 
 rows1step3half:
-	DECQ   c_cap+16(FP)
-	JNZ    rows1step3
-	MOVQ   SI, DI
-	ADDQ   $0x00000900, R8
-	ADDQ   $0x00000900, R10
-	SUBQ   $0x00000020, R9
-	JNZ    rows1block
-	CMPQ   b_len+80(FP), $0x00
-	JE     rows1store
-	MOVQ   b_cap+88(FP), SI
-	LEAQ   (AX)(SI*4), SI
-	MOVQ   ldc+24(FP), R9
-	VADDPS (SI), Y0, Y0
-	VADDPS 32(SI), Y1, Y1
-	VADDPS 64(SI), Y2, Y2
-	VADDPS 96(SI), Y3, Y3
-	VADDPS 128(SI), Y4, Y4
-	VADDPS 160(SI), Y5, Y5
-	LEAQ   (SI)(R9*1), SI
+	DECQ    c_cap+16(FP)
+	JNZ     rows1step3
+	VMULPS  const4b800000AVX2<>+0(SB), Y7, Y7
+	VMULPS  const4b800000AVX2<>+0(SB), Y8, Y8
+	VMULPS  const4b800000AVX2<>+0(SB), Y9, Y9
+	MOVQ    $0x00000002, c_len+8(FP)
+	PCALIGN $0x40
+
+rows1step3lastwords:
+	VBROADCASTSS (SI), Y6
+	ADDQ         CX, SI
+	VMOVDQU      96(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y10, Y7, Y13
+	VFMADD231PS  Y6, Y13, Y3
+	VMOVDQU      128(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y11, Y8, Y13
+	VFMADD231PS  Y6, Y13, Y4
+	VMOVDQU      160(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y12, Y9, Y13
+	VFMADD231PS  Y6, Y13, Y5
+	VBROADCASTSS (SI), Y6
+	ADDQ         CX, SI
+	VMOVDQU      288(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y10, Y7, Y13
+	VFMADD231PS  Y6, Y13, Y3
+	VMOVDQU      320(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y11, Y8, Y13
+	VFMADD231PS  Y6, Y13, Y4
+	VMOVDQU      352(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y12, Y9, Y13
+	VFMADD231PS  Y6, Y13, Y5
+	VBROADCASTSS (SI), Y6
+	ADDQ         CX, SI
+	VMOVDQU      480(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y10, Y7, Y13
+	VFMADD231PS  Y6, Y13, Y3
+	VMOVDQU      512(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y11, Y8, Y13
+	VFMADD231PS  Y6, Y13, Y4
+	VMOVDQU      544(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y12, Y9, Y13
+	VFMADD231PS  Y6, Y13, Y5
+	VBROADCASTSS (SI), Y6
+	ADDQ         CX, SI
+	VMOVDQU      672(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y10, Y7, Y13
+	VFMADD231PS  Y6, Y13, Y3
+	VMOVDQU      704(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y11, Y8, Y13
+	VFMADD231PS  Y6, Y13, Y4
+	VMOVDQU      736(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y12, Y9, Y13
+	VFMADD231PS  Y6, Y13, Y5
+	ADDQ         $0x00000300, R10
+	DECQ         c_len+8(FP)
+	JNZ          rows1step3lastwords
+	SUBQ         $0x00000600, R10
+	MOVQ         SI, DI
+	ADDQ         $0x00000900, R8
+	ADDQ         $0x00000900, R10
+	SUBQ         $0x00000020, R9
+	JNZ          rows1block
+	CMPQ         b_len+80(FP), $0x00
+	JE           rows1store
+	MOVQ         b_cap+88(FP), SI
+	LEAQ         (AX)(SI*4), SI
+	MOVQ         ldc+24(FP), R9
+	VADDPS       (SI), Y0, Y0
+	VADDPS       32(SI), Y1, Y1
+	VADDPS       64(SI), Y2, Y2
+	VADDPS       96(SI), Y3, Y3
+	VADDPS       128(SI), Y4, Y4
+	VADDPS       160(SI), Y5, Y5
+	LEAQ         (SI)(R9*1), SI
 
 rows1store:
 	MOVQ    b_cap+88(FP), SI
@@ -25326,9 +26285,6 @@ GLOBL lowerE4M3AVX2<>(SB), RODATA|NOPTR, $32
 DATA upperE4M3AVX2<>+0(SB)/32, $"\x00\x00\x00\x00\x00\x00\x00<<\a\a\a\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00<<\a\a\a\x00\x00\x00\x00"
 GLOBL upperE4M3AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA constf0f0f0f0AVX2<>+0(SB)/32, $"\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0"
-GLOBL constf0f0f0f0AVX2<>(SB), RODATA|NOPTR, $32
-
 DATA const01010101AVX2<>+0(SB)/32, $"\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01"
 GLOBL const01010101AVX2<>(SB), RODATA|NOPTR, $32
 
@@ -30123,9 +31079,6 @@ lanes1end:
 end:
 	VZEROUPPER
 	RET
-
-DATA const43000000AVX2<>+0(SB)/32, $"\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C"
-GLOBL const43000000AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA constc2fc0000AVX2<>+0(SB)/32, $"\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2"
 GLOBL constc2fc0000AVX2<>(SB), RODATA|NOPTR, $32

@@ -266,6 +266,31 @@ func weightGemmInt8S5x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []b
 //go:noescape
 func weightGemmInt8DotS5x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightWidenS8x16F32NEON is BlockKernels.Widen, see package ukernel. The format is S8x16F32.
+//
+//go:noescape
+func weightWidenS8x16F32NEON(dst []float32, b []byte, lanes int, k int)
+
+// weightInt8GroupedLong8NEON is GemmInt8 of several formats, which jump to it.
+//
+//go:noescape
+func weightInt8GroupedLong8NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8S8x16F32NEON is BlockKernels.GemmInt8, see package ukernel. The format is S8x16F32.
+//
+//go:noescape
+func weightGemmInt8S8x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightInt8GroupedDot8NEON is GemmInt8 of several formats, which jump to it.
+//
+//go:noescape
+func weightInt8GroupedDot8NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8DotS8x16F32NEON is BlockKernels.GemmInt8, see package ukernel. The format is S8x16F32.
+//
+//go:noescape
+func weightGemmInt8DotS8x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightQuantizeNEON is WeightKernels.Quantize, see package ukernel.
 //
 //go:noescape

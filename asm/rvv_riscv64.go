@@ -351,6 +351,16 @@ func weightWidenS5x16F32RVV(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmInt8S5x16F32RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightWidenS8x16F32RVV is BlockKernels.Widen, see package ukernel. The format is S8x16F32.
+//
+//go:noescape
+func weightWidenS8x16F32RVV(dst []float32, b []byte, lanes int, k int)
+
+// weightGemmInt8S8x16F32RVV is BlockKernels.GemmInt8, see package ukernel. The format is S8x16F32.
+//
+//go:noescape
+func weightGemmInt8S8x16F32RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightQuantizeRVV is WeightKernels.Quantize, see package ukernel.
 //
 //go:noescape

@@ -307,6 +307,9 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			ukernel.S5x16F32: {
 				GemmInt8: weightGemmInt8S5x16F32AVX2,
 			},
+			ukernel.S8x16F32: {
+				GemmInt8: weightGemmInt8S8x16F32AVX2,
+			},
 		},
 		GemmUnpacked: weightGemmUnpackedAVX2,
 	}},
@@ -353,6 +356,10 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			ukernel.S5x16F32: {
 				Widen:  weightWidenS5x16F32AVX2,
 				Unpack: weightUnpackS5x16F32AVX2,
+			},
+			ukernel.S8x16F32: {
+				Widen:  weightWidenS8x16F32AVX2,
+				Unpack: weightUnpackS8x16F32AVX2,
 			},
 		},
 	}},
@@ -463,6 +470,9 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			ukernel.S5x16F32: {
 				GemmInt8: weightGemmInt8S5x16F32AVX512,
 			},
+			ukernel.S8x16F32: {
+				GemmInt8: weightGemmInt8S8x16F32AVX512,
+			},
 		},
 	}},
 	{ISA: "avx512", Needs: []string{"AMXINT8", "AMXTILE", "AVX2", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
@@ -472,6 +482,9 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			},
 			ukernel.S5x16F32: {
 				GemmInt8: weightGemmInt8TilesS5x16F32AVX512,
+			},
+			ukernel.S8x16F32: {
+				GemmInt8: weightGemmInt8TilesS8x16F32AVX512,
 			},
 		},
 	}},

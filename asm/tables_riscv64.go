@@ -162,6 +162,10 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 				Widen:    weightWidenS5x16F32RVV,
 				GemmInt8: weightGemmInt8S5x16F32RVV,
 			},
+			ukernel.S8x16F32: {
+				Widen:    weightWidenS8x16F32RVV,
+				GemmInt8: weightGemmInt8S8x16F32RVV,
+			},
 		},
 		Quantize: weightQuantizeRVV,
 		Pack:     weightPackRVV,

@@ -202,7 +202,7 @@ func (l *Linear) unpacks(t *tier.Tier, m int) bool {
 	if m > unpackRows || l.format == 0 || t.Weights().GemmUnpacked == nil {
 		return false
 	}
-	return l.packed.Grouped() && !l.packed.Brain()
+	return l.packed.Unpacks()
 }
 
 // bytes is the size of the weights.

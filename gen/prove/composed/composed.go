@@ -307,11 +307,12 @@ func evenOdd(sum float32, load bool, a []float32, lda int, b []float32, ldb, k i
 	return sum
 }
 
-// U4x16Unpack, U5x16Unpack, S6x16Unpack and S5x16F32Unpack are BlockKernels.Unpack.
+// U4x16Unpack, U5x16Unpack, S6x16Unpack, S5x16F32Unpack and S8x16F32Unpack are BlockKernels.Unpack.
 func U4x16Unpack(dst []uint32, b []byte, lanes, k int)    { unpack(ukernel.U4x16, dst, b, lanes, k) }
 func U5x16Unpack(dst []uint32, b []byte, lanes, k int)    { unpack(ukernel.U5x16, dst, b, lanes, k) }
 func S6x16Unpack(dst []uint32, b []byte, lanes, k int)    { unpack(ukernel.S6x16, dst, b, lanes, k) }
 func S5x16F32Unpack(dst []uint32, b []byte, lanes, k int) { unpack(ukernel.S5x16F32, dst, b, lanes, k) }
+func S8x16F32Unpack(dst []uint32, b []byte, lanes, k int) { unpack(ukernel.S8x16F32, dst, b, lanes, k) }
 
 func unpack(f ukernel.PackedFormat, dst []uint32, b []byte, lanes, k int) {
 	for block := range k / ukernel.BlockSteps {
