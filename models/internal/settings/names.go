@@ -170,6 +170,16 @@ var gemma4Names = named(gemmaNames, arch.Names{
 	"blk.%d.post_ffw_norm_2":           "model.layers.%d.post_feedforward_layernorm_2",
 })
 
+// projectedNames are the tensor names of EmbeddingGemma 2.
+var projectedNames = named(gemma4Names, arch.Names{
+	"output_proj":          "model.embedding_projection",
+	"per_layer_model_proj": "model.ple.per_layer_model_projection",
+	"per_layer_proj_norm":  "model.ple.per_layer_projection_norm",
+	"blk.%d.inp_gate":      "model.layers.%d.ple_block.per_layer_input_gate",
+	"blk.%d.proj":          "model.layers.%d.ple_block.per_layer_projection",
+	"blk.%d.post_norm":     "model.layers.%d.ple_block.post_per_layer_input_norm",
+})
+
 // mixtralNames are the tensor names of Mixtral: w1 of an expert is the gate, w2 the layer down.
 var mixtralNames = named(llamaNames, arch.Names{
 	"blk.%d.ffn_gate_inp": "model.layers.%d.block_sparse_moe.gate",
