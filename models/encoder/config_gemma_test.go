@@ -16,8 +16,8 @@ import (
 
 const gemma = "../testdata/tiny/embedding_gemma2-4"
 
-// gemmaFolder writes a copy of a model with another config.json. If this has a text_config, the copy
-// has also tensors of towers that see and hear.
+// gemmaFolder writes a copy of a model with another config.json. If this has a text_config, the
+// copy has tensors of towers, too, which see and hear.
 func gemmaFolder(t *testing.T, config map[string]any) string {
 	t.Helper()
 	dir := t.TempDir()
