@@ -34,6 +34,7 @@ type Model struct {
 	Repeat   bool    // all layers have the weights of the first one (ALBERT)
 	More     int     // layers that files have after them, which guess further tokens, see Ahead
 	OwnWords bool    // the first of those has embeddings of its own
+	MoreFeed Feed    // of the first of those, where the last layer with attention has none, or nil
 	Final    *Norm   // after the last layer, or nil
 	Project  int     // width of what a linear layer makes of the last states; 0: there is none
 	Logits   Logits
@@ -211,12 +212,15 @@ func (l *Layer) Attention() *Attention {
 func (m *Model) Outputs() int { return cmp.Or(m.Project, m.Width) }
 
 // Ahead returns the model whose one layer is the first of those that guess further tokens (MTP). It
-// is like the last layer with attention. Ahead returns nil if the family has no names for it, or if
-// it would carry a state or have a window.
+// is like the last layer with attention, but for MoreFeed. Ahead returns nil if the family has no
+// names for it, or if it would carry a state, have a window or have no feed.
 func (m *Model) Ahead() *Model {
 	for _, l := range slices.Backward(m.Layers) {
 		if t := l.Attention(); t != nil && m.Family.Names["blk.%d.nextn.eh_proj"] != "" {
-			if _, both := l.Mixer.(*Both); both || t.Window > 0 {
+			if m.MoreFeed != nil {
+				l.Feed = m.MoreFeed
+			}
+			if _, both := l.Mixer.(*Both); both || t.Window > 0 || l.Feed == nil {
 				return nil
 			}
 			a := *m

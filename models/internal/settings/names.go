@@ -218,14 +218,16 @@ func sharedNames(shared string) arch.Names {
 var qwenSharedNames = named(sharedNames("shared_expert"), arch.Names{"blk.%d.ffn_gate_inp_shexp": "model.layers.%d.mlp.shared_expert_gate"})
 
 // aheadNames are the tensor names of a layer that guesses further tokens, beside those that other
-// layers have.
-var aheadNames = arch.Names{
-	"blk.%d.nextn.eh_proj":          "model.layers.%d.eh_proj",
-	"blk.%d.nextn.enorm":            "model.layers.%d.enorm",
-	"blk.%d.nextn.hnorm":            "model.layers.%d.hnorm",
-	"blk.%d.nextn.shared_head_norm": "model.layers.%d.shared_head.norm",
-	"blk.%d.nextn.shared_head_head": "model.layers.%d.shared_head.head",
-	"blk.%d.nextn.embed_tokens":     "model.layers.%d.embed_tokens",
+// layers have, behind what names of layers begin with.
+func aheadNames(at string) arch.Names {
+	return arch.Names{
+		"blk.%d.nextn.eh_proj":          at + "eh_proj",
+		"blk.%d.nextn.enorm":            at + "enorm",
+		"blk.%d.nextn.hnorm":            at + "hnorm",
+		"blk.%d.nextn.shared_head_norm": at + "shared_head.norm",
+		"blk.%d.nextn.shared_head_head": at + "shared_head.head",
+		"blk.%d.nextn.embed_tokens":     at + "embed_tokens",
+	}
 }
 
 // fusedExperts are the names of experts in one tensor, which in folders lack a kind.
@@ -234,7 +236,7 @@ func fusedExperts(at string) arch.Names {
 }
 
 // routedNames are the tensor names of DeepSeek's experts.
-var routedNames = named(named(sharedNames("shared_experts"), aheadNames), arch.Names{"blk.%d.exp_probs_b.bias": "model.layers.%d.mlp.gate.e_score_correction_bias"})
+var routedNames = named(named(sharedNames("shared_experts"), aheadNames("model.layers.%d.")), arch.Names{"blk.%d.exp_probs_b.bias": "model.layers.%d.mlp.gate.e_score_correction_bias"})
 
 // latentNames are the tensor names of attention over latents, once the matrices of its heads are
 // separate, see SeparateLatents of package tensors.
