@@ -101,8 +101,8 @@ func errorsMarkdown(b *strings.Builder, files []*results.File) {
 	fmt.Fprintf(b, "\n|---|%s\n%s\n%s\n", strings.Repeat("---|", len(from.Checks)), rms, largest)
 }
 
-// comparisonMarkdown writes figures with how many times as long each program takes as the first one.
-// If there is a chart, the table has its rows alone.
+// comparisonMarkdown writes figures, with how many times as long each program takes as the first
+// one. If there is a chart, the table has its rows alone.
 func comparisonMarkdown(b *strings.Builder, c *results.Comparison) {
 	fmt.Fprintf(b, "\n**%s**. %s. %s `%s` · contract %d · %s · %s", c.Title, capital(c.Machine), c.Note, strings.Join(c.Commands, "`, `"), c.Contract, c.Date, link(c.Path))
 	if c.Unit != results.UnitNs {
