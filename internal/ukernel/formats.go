@@ -11,10 +11,10 @@ import "github.com/attn-go/attn/contract"
 //	scales, and minima    see below
 //	q [bits][lanes] words
 //
-// All q are unsigned. With 8 bits, byte i of word g is the number of step 8i+g. With fewer, the
-// lower half of byte i of word g < 4 has the lowest 4 bits of step 8i+g, and the upper half those
-// of step 8i+g+4. Further bits, b of them, follow: those of steps 8i+g and 8i+g+4 are in byte i of
-// word 4+g·b/4, from its bits g·b mod 4 and g·b mod 4 + 4 on.
+// All q are unsigned. With 8 bits, byte i of word g is the number of step 8i+g. With fewer, byte i
+// of word g < 4 has the lowest 4 bits of step 8i+g in its lower half, and of step 8i+g+4 in its
+// upper half. Each step has b further bits: byte i of word 4+g·b/4 has them for step 8i+g from bit
+// g·b mod 4 on, and for step 8i+g+4 from bit g·b mod 4 + 4 on.
 //
 // So the words of a lane hold neighbouring steps at the same bits, in the order of a chain; and the
 // words with their bits beyond the lower 4 of every byte cleared are the bytes of the same steps in
@@ -72,7 +72,7 @@ func (f PackedFormat) Bits() int { return packedFormats[f].bits }
 // BrainZero is the number of 0 in brain formats.
 const BrainZero = 16
 
-// Positions is how many numbers a word has, if it has those of steps that are Bits apart.
+// Positions is how many numbers a word has, if it has steps that are Bits apart.
 func (f PackedFormat) Positions() int { return 32 / f.Bits() }
 
 // Offset is what makes the numbers unsigned; with 0 a block has minima.

@@ -76,8 +76,8 @@ type SkinnyKernels struct {
 
 	// QKCodes, Pairs and PVCodes are products of integers. In a call each row of K and V has one
 	// scale, so the columns of a call are of one group. In place of q̂ and the weights they take
-	// integers q and p and their units, those of LaneKernels.Round with 10 and 11 bits: q is at
-	// most 2^11 in magnitude and p at most 2^12. Where a tier has none, queries and weights are
+	// integers q and p and their units, as LaneKernels.Round makes them with 10 and 11 bits: q is
+	// at most 2^11 in magnitude and p at most 2^12. Where a tier has none, queries and weights are
 	// rounded as float32.
 	//
 	// QKCodes takes d ≤ CodesColumns columns, a multiple of SkinnyGroup, and m ≥ 1 keys:
