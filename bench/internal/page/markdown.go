@@ -26,9 +26,9 @@ or ` + "`-quick`" + ` for less than a minute, then ` + "`go run ./bench report F
 - **1.50×** beside a figure: that program takes 1.5 times as long as attn for the same work.
 `
 
-// WriteMarkdown writes the page of benchmarks: a table for each file that nothing disturbed, one of
-// errors, and the newest comparisons that no other page shows. Links lead from folder docs to paths
-// below bench/results.
+// WriteMarkdown writes the page of benchmarks: a table for each file that nothing disturbed, a
+// table of errors, and the newest comparisons that no other page shows. Links lead from folder docs
+// to paths below bench/results.
 func WriteMarkdown(w io.Writer, files []*results.File, comparisons []*results.Comparison) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, markdownHead, 100*results.MostSpread, kernel.Contract)

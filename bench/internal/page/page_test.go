@@ -286,7 +286,8 @@ func TestAccessible(t *testing.T) {
 	}
 }
 
-// A file with nothing but what every file has gives a page, too, and so does one of a failed run.
+// A file with nothing but what every file has gives a page, too, and so does the file of a failed
+// run.
 func TestFewResults(t *testing.T) {
 	f := &results.File{Format: results.Format, Schema: 1, Contract: 2, Machine: results.Machine{CPU: "x"}, Tiers: []results.Tier{{Name: "generic", Runs: true}}}
 	if page := render(t, f); !strings.Contains(page, "not compared") {
