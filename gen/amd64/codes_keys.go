@@ -238,7 +238,7 @@ func (f *keyCodes) sums(acc [2][]reg.VecVirtual) reg.VecVirtual {
 }
 
 // addLanes adds the four lanes of each quarter of four vectors: lane i of a quarter is the sum of
-// those of a[i].
+// the lanes of a[i].
 func (f *keyCodes) addLanes(a []reg.VecVirtual) reg.VecVirtual {
 	g := f.g
 	add := func(x, y reg.VecVirtual, low, high func(...operand.Op)) reg.VecVirtual {

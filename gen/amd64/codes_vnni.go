@@ -13,14 +13,14 @@ import (
 // and adds pairs of products to 32 bits, without saturation. Calls of up to two queries are left to
 // the kernels of AVX2, which read from memory as fast.
 
-// toAVX2 ends a kernel with a jump to that of AVX2, at the label few.
+// toAVX2 ends a kernel with a jump to AVX2's, at the label few.
 func (g *gen) toAVX2(f spec.Function) {
 	g.Label("few")
 	g.TailJumpTo(f, emit.AVX2{})
 }
 
 // A vnniKeyCodes takes four keys and up to eight queries at a time. A vector has the same 16
-// columns of a key twice, or those of two queries.
+// columns of a key twice, or of two queries.
 type vnniKeyCodes struct {
 	*keyCodes
 	order reg.VecVirtual
@@ -150,7 +150,7 @@ func (f *vnniKeyCodes) sums(acc []reg.VecVirtual) reg.VecVirtual {
 	return x
 }
 
-// store is that of keyCodes for four keys.
+// store is keyCodes's for four keys.
 func (f *vnniKeyCodes) store(x reg.VecVirtual) {
 	g := f.g
 	p, top, to, scale, factor, max := g.Slice("unit"), g.Slice("max"), g.GP64(), g.GP64(), g.Vec(), g.XMM()
@@ -267,7 +267,7 @@ func (f *vnniValueCodes) step(acc []reg.VecVirtual) {
 	f.prefetch()
 }
 
-// store is that of valueCodes: without load sums are added to -0, which changes none of them.
+// store is valueCodes's: without load sums are added to -0, which changes none of them.
 func (f *vnniValueCodes) store(acc []reg.VecVirtual, name string) {
 	g, to, unit := f.g, f.g.GP64(), f.g.GP64()
 	g.LEAQ(emit.Indexed(f.o, f.column, 4), to)

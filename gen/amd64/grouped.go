@@ -79,7 +79,7 @@ func (g *gen) WeightGemmUnpacked() {
 }
 
 // bytesOfWords takes bytes where they are in their words, see groupWidener.steps. The scales of the
-// second half of the steps come after those of the first. Meanwhile lines of the next part of the
+// second half of the steps come after the first half's. Meanwhile lines of the next part of the
 // panel are prefetched, some more than the 18 to 21 that a block has. If the unpacking prefetches
 // as well, a row takes 5% longer on Zen 3.
 func (t *blockGemmer) bytesOfWords(name string) {
