@@ -45,7 +45,7 @@ func resolve(ctx context.Context, dir, name string) (string, error) {
 	return hash, err
 }
 
-// A version is one of the two that are compared.
+// A version is what is compared with another.
 type version struct {
 	label   string
 	dir     string // its files
@@ -116,7 +116,7 @@ func checkOut(ctx context.Context, root, name, dir string) (v *version, remove f
 func (v *version) build(ctx context.Context) error {
 	c := exec.CommandContext(ctx, "go", "build", "-o", v.command, ".")
 	c.Dir = filepath.Join(v.dir, "bench")
-	c.Env = append(os.Environ(), "GOWORK=auto") // that of its own files
+	c.Env = append(os.Environ(), "GOWORK=auto") // the workspace of its own files
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("building bench of %s: %w\n%s", v.label, err, out)
 	}

@@ -138,7 +138,7 @@ func (c *comparison) run(ctx context.Context, fs *flag.FlagSet, log io.Writer) (
 	return compare.Files(files[0], files[1], c.threshold)
 }
 
-// expand returns the files of a version, and whether one of them is there.
+// expand returns the files of a version, and whether any is there.
 func expand(version string) (paths []string, there bool) {
 	for word := range strings.SplitSeq(version, ",") {
 		found, _ := filepath.Glob(word)

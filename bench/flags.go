@@ -142,8 +142,8 @@ func (c *config) chooseSuites(shapes string, set map[string]bool) error {
 	return c.checkShapes(shapes)
 }
 
-// checkShapes checks that each shape of the list is one of a suite, and that each suite that has
-// shapes has one of them.
+// checkShapes checks that some suite has each shape of the list, and that each suite with shapes
+// has at least one.
 func (c *config) checkShapes(list string) error {
 	var all []string
 	for _, s := range c.suites {
@@ -164,7 +164,7 @@ func (c *config) checkShapes(list string) error {
 	return nil
 }
 
-// isShape says whether a word is one of the names, or an alias in brackets behind a name.
+// isShape says whether a word is a name, or an alias in brackets behind a name.
 func isShape(names []string, word string) bool {
 	return word != "" && slices.ContainsFunc(names, func(name string) bool {
 		name, alias, _ := strings.Cut(strings.TrimSuffix(name, ")"), " (")

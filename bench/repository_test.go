@@ -33,8 +33,8 @@ func main() {
 
 // testRepository makes a repository in a temporary folder and returns its path. Its commits have
 // the tags v0, v1, ..., and in place of the bench command a program that writes results of these
-// times, in nanoseconds, or fails if the time is negative. The last time is that of the files as
-// they lie. Without git or go the test is skipped.
+// times, in nanoseconds, or fails if the time is negative. The last time is for the files as they
+// lie. Without git or go the test is skipped.
 func testRepository(t *testing.T, times ...int) string {
 	t.Helper()
 	for _, need := range []string{"git", "go"} {

@@ -60,7 +60,7 @@ func ExampleTanhPoints() {
 	// 8.664 1.0000 0.0000
 }
 
-// GELU at one of its points, where the polynomial has the value T(C): GELU(-C) = -T(C)·e^(-C²/2).
+// GELU at a point C where the polynomial has the value T(C): GELU(-C) = -T(C)·e^(-C²/2).
 func ExampleGELUPoints() {
 	p := contract.GELUPoints()[3]
 	c, t := float64(math.Float32frombits(p.C)), at(0, p.Coefficients[:])

@@ -55,7 +55,7 @@ func (c *call) backwardOptions() *kernel.BackwardOptions {
 	return contracttest.BackwardOptions(c.options())
 }
 
-// attention makes a call with all outputs, three times: the scores are those of one stage each.
+// attention makes a call with all outputs three times: each returns the scores of another stage.
 func (c *call) attention(attend func(out, q, k, v kernel.Tensor, o *kernel.Options) error) error {
 	q, k, v, o := c.tensor("q"), c.tensor("k"), c.tensor("v"), c.options()
 	if c.err != nil {
@@ -105,7 +105,7 @@ func into[E interface {
 	return err
 }
 
-// partials computes those of all blocks.
+// partials computes the partial results of all blocks.
 func partials(c *call) error {
 	q, k, v, o := c.tensor("q"), c.tensor("k"), c.tensor("v"), c.options()
 	if c.err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // A tensor is an array of numbers in a file: their bits in hexadecimal, one number after the other
-// without gaps, row-major. A shape without dimensions is that of a single number.
+// without gaps, row-major. A single number has a shape without dimensions.
 type tensor struct {
 	Type  string `json:"type"` // a key of sizes
 	Shape []int  `json:"shape"`
@@ -114,7 +114,7 @@ func encode[E number](x []E, shape ...int) tensor {
 // single returns a tensor of one number.
 func single[E number](x E) tensor { return encode([]E{x}, []int{}...) }
 
-// decode returns the numbers of a tensor, whose type must be that of E.
+// decode returns the numbers of a tensor, whose type must be E.
 func decode[E number](t tensor) ([]E, error) {
 	data, err := hex.DecodeString(t.Bits)
 	if err != nil {
@@ -263,8 +263,8 @@ func (c *call) shape(name string) (s [4]int) {
 	return [4]int(t.Shape)
 }
 
-// tensor returns an argument as a kernel.Tensor, or the zero one if it is not there. That of int8
-// or int4 has scales, the argument with the ending _scales.
+// tensor returns an argument as a kernel.Tensor, or the zero Tensor if it is not there. A tensor of
+// int8 or int4 gets scales from the argument with the ending _scales.
 func (c *call) tensor(name string) kernel.Tensor {
 	if !c.has(name) {
 		return kernel.Tensor{}

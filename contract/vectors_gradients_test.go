@@ -64,7 +64,7 @@ func shapeOf(t kernel.Tensor) []int {
 	return s[:]
 }
 
-// elements returns those of a float32 tensor.
+// elements returns the elements of a float32 tensor.
 func elements(t kernel.Tensor) (x []float32) {
 	s := t.Shape()
 	for b := range s[0] {
@@ -77,8 +77,8 @@ func elements(t kernel.Tensor) (x []float32) {
 	return x
 }
 
-// afterForward returns the arguments of a gradient: those of the forward call, and some of its
-// results.
+// afterForward returns the arguments of a gradient: the arguments of the forward call, and some of
+// its results.
 func afterForward(function func(c *call) error, in map[string]any, results map[string]string) map[string]any {
 	c := &call{in: in, out: map[string]any{}}
 	if err := function(c); err != nil {

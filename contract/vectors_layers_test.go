@@ -220,7 +220,7 @@ func aroundMean(seed int, mean, spread float64, shape ...int) tensor {
 	return encode(x, shape...)
 }
 
-// activationCases are those of package activation.
+// activationCases are the cases of package activation.
 func activationCases() (list []vector) {
 	add := func(name, function string, in map[string]any) {
 		list = append(list, vector{Name: name, Function: function, In: in})

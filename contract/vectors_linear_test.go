@@ -112,8 +112,8 @@ var formats = map[string]struct {
 	"NVFP4":  {linear.NVFP4, 36, 64, nil},
 }
 
-// formatNames are those of formats, but NVFP4, whose vectors have scales beside the blocks. The
-// numbers in vectors follow from their places, so new ones come last.
+// formatNames are the names of all formats but NVFP4, whose vectors have scales beside the blocks.
+// The numbers in vectors follow from their places, so new ones come last.
 var formatNames = []string{"Q2_K", "Q3_K", "Q4_0", "Q4_1", "Q4_K", "Q5_0", "Q5_1", "Q5_K", "Q6_K", "Q8_0", "IQ4_NL", "MXFP4"}
 
 // quantized makes the layer of the blocks of a file.
@@ -180,7 +180,7 @@ func blocks(name string, seed, n, k int) tensor {
 var oddHalves = []uint16{0x7c00, 0xfe01, 0x8000, 0x8001}
 
 // specialScales puts oddHalves in the place of the scales of the rows of blocks, and then of their
-// minima. Those of MXFP4 are the largest and the least, and any for blocks of zeros.
+// minima. MXFP4 gets the largest scale and the least, and any scale for blocks of zeros.
 func specialScales(name string, t tensor) tensor {
 	data, err := decode[uint8](t)
 	if err != nil {
@@ -272,7 +272,7 @@ func linearCases() (list []vector) {
 	for i, name := range formatNames {
 		k := formats[name].weights
 		scales := specialScales(name, blocks(name, i+300, len(oddHalves), k))
-		if k == 32 { // those of larger blocks would take much room
+		if k == 32 { // vectors of larger blocks would take much room
 			add("weights-special-"+name, "weights_quantized", map[string]any{"format": name, "blocks": scales})
 		}
 		add("quantized-special-"+name, "linear_quantized", map[string]any{"format": name, "blocks": scales, "x": array(20*i+4, 1, k), "int8": 1})

@@ -107,7 +107,7 @@ func (s *subject) computed(t *testing.T) []byte {
 func (s *subject) path() string { return filepath.Join(folder, s.name+".json") }
 
 // TestMoreVectors writes vectors for check.py, if it is asked to, and computes them on every tier:
-// as many as one likes, where those of the folder must be few.
+// as many as one likes, while the folder has room for few.
 func TestMoreVectors(t *testing.T) {
 	shift = *seed << 20
 	defer func() { shift = 0 }()

@@ -9,7 +9,7 @@ import (
 )
 
 // TestReplaceLines: where a page says how a module refers to a clone, each line names a module of
-// the repository and its folder, and no module is missing that one of them requires.
+// the repository and its folder, and no required module is missing.
 func TestReplaceLines(t *testing.T) {
 	line := regexp.MustCompile(`(?m)^    go mod edit -replace ([^= ]+)=(\S+)$`)
 	require := regexp.MustCompile(`(?m)^\s*(?:require )?(github\.com/attn-go/attn\S*) v`)

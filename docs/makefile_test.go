@@ -34,7 +34,7 @@ func TestTargetsSayWhatTheyDo(t *testing.T) {
 	}
 }
 
-// TestSteps: the Makefile shows ten targets, and every step that a file names is one of .ci/step.
+// TestSteps: the Makefile shows ten targets, and .ci/step has every step that a file names.
 func TestSteps(t *testing.T) {
 	read := func(name string) string {
 		data, err := os.ReadFile("../" + name)

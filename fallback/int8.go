@@ -110,8 +110,8 @@ func gemmTwoScales(c []float32, ldc int, x []uint32, ldx int, b *quantized.Block
 	}
 }
 
-// groupSums returns the sums of a block of a grouped format: those of the products, times s, and
-// those of the codes, times t.
+// groupSums returns the sums of a block of a grouped format: the sums of the products, times s, and
+// the sums of the codes, times t.
 func groupSums(offset int32, row *[ukernel.RowWords]uint32, words *[8]uint32, s, t [2]int32) (sum, minima int32) {
 	const ones = 0x01010101
 	for i := range s {
@@ -128,7 +128,7 @@ func groupSums(offset int32, row *[ukernel.RowWords]uint32, words *[8]uint32, s,
 	return sum, minima
 }
 
-// dot4 is the sum of the products of four bytes: those of w are unsigned, those of q are not.
+// dot4 is the sum of the products of four bytes: w's are unsigned, q's are signed.
 func dot4(w, q uint32) int32 {
 	return int32(w&255)*int32(int8(q)) + int32(w>>8&255)*int32(int8(q>>8)) +
 		int32(w>>16&255)*int32(int8(q>>16)) + int32(w>>24)*int32(int8(q>>24))

@@ -96,8 +96,7 @@ func unpack(dst []float32, off []int, src []float32, ld, n, d int, sum []float32
 	return nans
 }
 
-// inverse returns 1/sum, or 0 for a sum of 0, which is that of a row that has seen no
-// key.
+// inverse returns 1/sum, or 0 for a sum of 0, of a row that has seen no key.
 func inverse(sum float32) float32 {
 	if sum == 0 {
 		return 0
@@ -108,7 +107,7 @@ func inverse(sum float32) float32 {
 // roundLanes is LaneKernels.Round.
 func roundLanes(dst, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32) {
 	for lane := range unit {
-		var largest uint32 // as bits, which have the order of magnitudes; those of NaN are above infinity
+		var largest uint32 // as bits, which have the order of magnitudes; NaN is above infinity
 		for j := range n {
 			x := float32(s[j*ld+lane] * scales[j*lsc])
 			largest = max(largest, math.Float32bits(x)&^(1<<31))

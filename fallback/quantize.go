@@ -69,8 +69,8 @@ func quantizeInt4(dst []byte, ldd int, scales []float32, lsc int, src []float32,
 // finite tells whether all of src is finite.
 func finite(src []float32) bool { return largest(src) < infBits }
 
-// largest returns the largest magnitude of x as bits, which are ordered like magnitudes. Those
-// of infinity and NaN are the largest.
+// largest returns the largest magnitude of x as bits, which are ordered like magnitudes. Infinity
+// and NaN have the largest.
 func largest(x []float32) (m uint32) {
 	for _, v := range x {
 		m = max(m, math.Float32bits(v)&^(1<<31))

@@ -66,8 +66,8 @@ func main() {
 
 const asmDir = "asm"
 
-// generate returns the generated files by their names from the repository's root. source is that of
-// the repository that has package ukernel.
+// generate returns the generated files by their names from the repository's root. source is the
+// root of the repository that has package ukernel.
 func generate(source string) (map[string][]byte, error) {
 	contracts, err := spec.ReadContracts(source)
 	if err != nil {

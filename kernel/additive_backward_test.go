@@ -11,7 +11,7 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// An additiveCase is a call of AdditiveBackward after one of Additive.
+// An additiveCase is a call of Additive and then of AdditiveBackward.
 type additiveCase struct {
 	b, h, hkv, lq, lk, d, dv int
 	lengths                  []int // of the keys
@@ -66,7 +66,7 @@ func addTo(x *float32, y float32) {
 	}
 }
 
-// contract replaces the gradients by those of the contract, straight from its text.
+// contract replaces the gradients by what the contract's text says.
 func (a *additiveData) contract(c additiveCase) {
 	row := func(t *kernel.Tensor, b, h, l int) []float32 { return contracttest.Row(t, b, h, l) }
 	if !c.accumulate {

@@ -80,7 +80,7 @@ type call struct {
 	scoring *scoring.Scoring
 	used    scoring.Set // its fields that have an effect
 	outputs *Outputs
-	isPlain bool        // the options are those of plain calls
+	isPlain bool        // only options that plain calls have
 	scores  view.Scores // shape
 }
 
@@ -97,7 +97,7 @@ func newCall(kind scoring.Call, out, q, k, v *Tensor, e *Exec, s *Scoring, o *Ou
 	return c
 }
 
-// noOutputs are those of calls that have none beside out.
+// noOutputs are the outputs of calls that write out alone.
 var noOutputs Outputs
 
 // isEmpty tells whether there is no query, and so nothing to compute.

@@ -23,8 +23,8 @@ var (
 // mostError is how many times as large as PyTorch's the errors of gradients may be: the aim
 // that the references were made for. Their own rounding to float32 comes on top.
 //
-// Of few numbers the largest error is a matter of luck, PyTorch's too, and of very few, as those
-// of dsinks, which has one for each head, even the root mean square.
+// The largest error of few numbers is a matter of luck, PyTorch's too. With very few numbers, such
+// as dsinks with one for each head, even the root mean square is.
 const (
 	mostError        = 1.5
 	mostLargestError = 2.5 // of less than fewNumbers
@@ -34,7 +34,7 @@ const (
 	veryFewNumbers = 64
 )
 
-// TestBackwardRefs compares gradients on real activations with those of PyTorch in float64: see
+// TestBackwardRefs compares gradients on real activations with PyTorch's in float64: see
 // testdata/gradients/README.md. Each of the files in -refs must be of these activations.
 func TestBackwardRefs(t *testing.T) {
 	path := *gradientActivations

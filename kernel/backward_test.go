@@ -149,7 +149,7 @@ func sameGradients(t *testing.T, what string, got, want kernel.Gradients) {
 }
 
 // TestBackward compares gradients with the contract, on all tiers. Any two levels of any two
-// options meet in one of the calls.
+// options meet in some call.
 func TestBackward(t *testing.T) {
 	contracttest.ForceThreads(t)
 	eachOptionCase(func(n int, c *optionCase) {
@@ -297,7 +297,7 @@ func TestBackwardWanted(t *testing.T) {
 }
 
 // TestBackwardSharedBias: heads and batch rows add to a bias in their order, also where the rows of
-// a query lie in several segments, or those of two batch rows in different ones.
+// a query lie in several segments, or two batch rows in different ones.
 func TestBackwardSharedBias(t *testing.T) {
 	contracttest.ForceThreads(t)
 	contracttest.AllowThreads(t)
@@ -498,8 +498,8 @@ func TestBackwardErrors(t *testing.T) {
 	}
 }
 
-// TestBackwardOfProjection: gradients may be written between each other, into one buffer like that
-// of a joint projection, and have the same bits there. Gradients that share an element are refused.
+// TestBackwardOfProjection: gradients may be written between each other, into one buffer, as of a
+// joint projection, and have the same bits there. Gradients that share an element are refused.
 func TestBackwardOfProjection(t *testing.T) {
 	c := contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 70, Lk: 70, D: 5, Dv: 5, Seed: 3}
 	from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
@@ -569,8 +569,8 @@ func TestBackwardPanic(t *testing.T) {
 	}
 }
 
-// TestTinyGradients: a gradient below 2^-100 counts as 0, and so all gradients of it are,
-// in attention and with additive scores; one of 2^-100 does not.
+// TestTinyGradients: a gradient below 2^-100 counts as 0, and so all gradients of it are, in
+// attention and with additive scores; a gradient of 2^-100 does not.
 func TestTinyGradients(t *testing.T) {
 	const l, d = 70, 48
 	for _, dout := range []float32{1e-36, -0x1.fffffep-101, 0x1p-149, 0x1p-100} {

@@ -9,8 +9,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// A benchShape is one of the shapes that `go run ./bench` times beside the
-// machine's FMA peak.
+// A benchShape is a shape that `go run ./bench` times beside the machine's FMA peak.
 type benchShape struct {
 	name string
 	c    contracttest.Case

@@ -30,9 +30,8 @@ func scattered(tensors ...*kernel.Tensor) {
 	}
 }
 
-// TestBFloat16 compares calls with products in bfloat16 with the contract, those of whole tiles and
-// of few rows, from a position on, with NaN, Inf and tiny numbers, on every tier and on several
-// threads.
+// TestBFloat16 compares calls with products in bfloat16 with the contract: whole tiles and few
+// rows, from a position on, with NaN, Inf and tiny numbers, on every tier and on several threads.
 func TestBFloat16(t *testing.T) {
 	contracttest.EmulateTiles(t)
 	contracttest.ForceThreads(t)
@@ -291,9 +290,9 @@ func TestBFloat16Errors(t *testing.T) {
 	contracttest.CheckArgument(t, "both", kernel.Attention(c.Out(), q, k, v, &kernel.Options{Scoring: both}), "Options.BFloat16", "false")
 }
 
-// TestBFloat16Accuracy: against float64 on the numbers that are given, the error is that of numbers
-// and weights of 8 bits of fraction, and half as large where only the weights are rounded. A mean
-// that values have in common costs nothing: the sum that divides is that of the rounded weights.
+// TestBFloat16Accuracy: against float64 on the numbers that are given, the error is as of numbers
+// and weights with 8 bits of fraction, and half as large where only the weights are rounded. A mean
+// that values have in common costs nothing: the divisor is the sum of the rounded weights.
 func TestBFloat16Accuracy(t *testing.T) {
 	c := contracttest.Case{B: 1, H: 4, HKV: 1, Lq: 16, Lk: 1024, D: 128, Dv: 128, Seed: 3}
 	for _, mean := range []float32{0, 4} {

@@ -148,9 +148,8 @@ func wholeInt8(t kernel.Tensor) kernel.Tensor {
 	return kernel.BHLD(codes, 1, 1, s[2], s[3]).Scaled(&scales)
 }
 
-// checkOutputs compares weights with those that the biases say. Scores and LSE are finite
-// where the biases are, and those of a bias beyond the limit are the limit, for the
-// query is 0.
+// checkOutputs compares weights with those that the biases say. Scores and LSE are finite where the
+// biases are. A bias beyond the limit gives the limit, for the query is 0.
 func (c *biasCall) checkOutputs(t *testing.T, lse float32, scores, weights []float32) {
 	t.Helper()
 	limit := math.Float32frombits(0x7f317217)

@@ -62,9 +62,9 @@ func (c *call) checkShapes(out string) *check.Failure {
 	return cmp.Or(c.out.CheckLengths(out, c.q, "q"), c.v.CheckLengths("v", c.k, "k"))
 }
 
-// plainlyFits tells whether a call with the options of plain calls certainly
-// passes check. If it does not, check decides. Checks that need not say what is wrong take a fifth
-// of the time, and those of check take a tenth of a short call.
+// plainlyFits tells whether a call with the options of plain calls certainly passes check. If it
+// does not, check decides. The checks of check take a tenth of a short call, these a fifth of that,
+// as they need not say what is wrong.
 func (c *call) plainlyFits() bool {
 	if !c.isPlain {
 		return false

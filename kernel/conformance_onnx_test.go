@@ -55,7 +55,7 @@ func (c *onnxCase) heads(slot int, attr string) (kernel.Tensor, error) {
 	return kernel.Tensor{}, fmt.Errorf("%s: shape %v with %s = %d", x.Name, s, attr, h)
 }
 
-// newY makes an output of the operator's layout, which is that of its input Q.
+// newY makes an output in the operator's layout, which its input Q has too.
 func (c *onnxCase) newY(q, v kernel.Tensor) kernel.Tensor {
 	b, h, l, d := q.Shape()[0], q.Shape()[1], q.Shape()[2], v.Shape()[3]
 	y := testutil.Filled(b*h*l*d, contracttest.Canary)

@@ -206,9 +206,8 @@ func (c *onnxCase) run(tier kernel.Tier) error {
 	return nil
 }
 
-// compare allows float32 outputs a hundredth of what ONNX itself allows, and
-// those of float16 one unit in the last place: the expected ones were rounded
-// more than once.
+// compare allows float32 outputs a hundredth of ONNX's own tolerance, and float16 outputs one unit
+// in the last place: the expected ones were rounded more than once.
 func (want *onnxTensor) compare(got []float32) error {
 	if len(got) != len(want.floats) {
 		return fmt.Errorf("%s: got %d elements, want %v", want.Name, len(got), want.Shape)
@@ -324,7 +323,7 @@ type onnxTensor struct {
 	Slot           int
 	Offset, NBytes int // in the file of data
 
-	// One of them holds the elements; those of float16 are widened.
+	// Only the slice of its type holds elements; float16 is widened.
 	floats []float32
 	ints   []int
 	bools  []bool

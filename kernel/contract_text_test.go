@@ -118,7 +118,7 @@ func TestPartialsOfNaN(t *testing.T) {
 	})
 }
 
-// TestPositionLimits: positions are from -2^30+1 to 2^30-1, those of keys not below 0.
+// TestPositionLimits: positions are from -2^30+1 to 2^30-1, and positions of keys not below 0.
 func TestPositionLimits(t *testing.T) {
 	const most = 1 << 30
 	q, k := kernel.BHLD([]float32{1, 1}, 1, 1, 2, 1), kernel.BHLD([]float32{1, 2, 3}, 1, 1, 3, 1)

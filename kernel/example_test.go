@@ -357,7 +357,7 @@ func ExampleError() {
 	// want:  a slice of at least 12 elements
 }
 
-// A panic in Options.Score on a goroutine of the pool becomes one of the call.
+// A panic in Options.Score on a goroutine of the pool becomes a panic of the call.
 func ExampleTaskPanic() {
 	defer func() {
 		var p *kernel.TaskPanic

@@ -38,8 +38,8 @@ func FuzzAttention(f *testing.F) {
 	})
 }
 
-// FuzzAttentionBackward does the same for the gradients: those of the contract on every tier, in
-// memory of which the rest stays as it is, and those added to what the memory holds.
+// FuzzAttentionBackward does the same for the gradients: every tier has the contract's, also added
+// to what the memory holds, and the rest of the memory stays as it is.
 func FuzzAttentionBackward(f *testing.F) {
 	addFuzzSeeds(f)
 	fuzzCalls(f, 1<<17, func(t *testing.T, c *fuzzCall) {
@@ -136,7 +136,7 @@ func (c *fuzzCall) optionCase() *optionCase {
 	return o
 }
 
-// options are those of the levels, and the numbers that are not 0 instead of theirs.
+// options returns the options of the levels, and replaces their numbers by those that are not 0.
 func (c *fuzzCall) options(from *optionCase) kernel.Options {
 	o := from.options()
 	o.Scale, o.Threads = c.Scale, c.threads

@@ -77,9 +77,9 @@ func goldenBFloat16() map[string]contracttest.Case {
 	}
 }
 
-// goldenInputs are the case's inputs; those of tiny-numbers are scaled down so
-// that products and outputs are subnormal, and the values of range reach from
-// below the smallest float16 to beyond the largest.
+// goldenInputs are the case's inputs; tiny-numbers has inputs scaled down so that products and
+// outputs are subnormal, and the values of range reach from below the smallest float16 to beyond
+// the largest.
 func goldenInputs(name string, c contracttest.Case) (q, k, v kernel.Tensor) {
 	q, k, v = c.Inputs()
 	if name == "tiny-numbers" {

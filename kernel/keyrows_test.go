@@ -61,7 +61,7 @@ func listsAreCopies(t *testing.T, c contracttest.Case, x kernel.KeyRows) {
 				list, kv := x.Rows[at*x.Shape[3]:][:x.Shape[3]], h/(c.H/c.HKV)
 				row := kernel.BHLD(contracttest.Row(&want, b, h, i), 1, 1, 1, c.Dv)
 				err := kernel.Attention(row, contracttest.Gathered(&q, b, h, []int32{int32(i)}), contracttest.Gathered(&k, b, kv, list), contracttest.Gathered(&v, b, kv, list),
-					&kernel.Options{Exec: kernel.Exec{Tier: contracttest.Generic(), Threads: 1}})
+					&kernel.Options{Exec: kernel.Exec{Threads: 1}})
 				if err != nil {
 					t.Fatal(err)
 				}

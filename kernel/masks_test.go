@@ -315,8 +315,8 @@ func TestUnions(t *testing.T) {
 	}
 }
 
-// TestVisibleLast: a mask of the last keys has the bits of one of all keys, in each batch row's own
-// length.
+// TestVisibleLast: a mask of the last keys has the bits of a mask of all keys, in each batch row's
+// own length.
 func TestVisibleLast(t *testing.T) {
 	contracttest.ForceThreads(t)
 	for _, c := range []contracttest.Case{

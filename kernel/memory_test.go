@@ -78,10 +78,10 @@ func (m mover) Ints(s []int) []int    { return copied(m.Arena, "a mask's lengths
 func (m mover) IDs(s []int32) []int32 { return copied(m.Arena, "a mask's ids", s) }
 func (m mover) Bools(s []bool) []bool { return copied(m.Arena, "a mask's bools", s) }
 
-// TestGuardAttention makes whole calls with every tensor, and its scales, right after a
-// page without access, and right before one: the slices end with the last element
-// that a row needs. Quick tests make a quarter of the calls, each at one of the two places.
-// Where only Go runs, whose indices are checked, they make a quarter of these.
+// TestGuardAttention makes whole calls with every tensor, and its scales, right after a page
+// without access, and right before one: the slices end with the last element that a row needs.
+// Quick tests make a quarter of the calls, each at one place. Where only Go runs, whose indices are
+// checked, they make a quarter of these.
 func TestGuardAttention(t *testing.T) {
 	const slices, size = 6, 1 << 20
 	for i, place := range []testutil.Placement{testutil.AtStart, testutil.AtEnd} {
@@ -120,7 +120,7 @@ func TestGuardAttention(t *testing.T) {
 // tensor, right after a page without access, and right before one. Quick tests make a third
 // of the calls if only Go runs, whose indices are checked; TestOptions makes all.
 func TestGuardOptions(t *testing.T) {
-	const slices, size = 30, 2 << 20 // more and larger than those of any case
+	const slices, size = 30, 2 << 20 // more and larger than any case's
 	for _, place := range []testutil.Placement{testutil.AtStart, testutil.AtEnd} {
 		a := testutil.NewGuardedArena(t, place, slices, size)
 		eachOptionCase(func(n int, c *optionCase) {
@@ -342,9 +342,9 @@ func fencedOf(t *testing.T, dtype kernel.DType, pages, h, size, d int, layout st
 	return fenced[float32](t, pages, h, size, d, layout, p)
 }
 
-// TestGuardPages makes calls on pages that lie between pages of the system without access,
-// after having closed all pages that no row sees: those of no sequence, and those
-// before a window. Two sequences share the pages of their beginning.
+// TestGuardPages makes calls on pages that lie between pages of the system without access, after
+// having closed all pages that no row sees: pages without a sequence, and pages before a window.
+// Two sequences share the pages of their beginning.
 func TestGuardPages(t *testing.T) {
 	if !testutil.Guards {
 		t.Log("guard pages are not available here: the pages are open")

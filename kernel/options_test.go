@@ -388,8 +388,8 @@ func (c *optionCase) outputs(o *kernel.Options) {
 	o.Scores = c.Output(c.Lk)
 }
 
-// TestOptions compares calls with options with the contract, on all tiers. Any two
-// levels of any two options meet in one of the calls.
+// TestOptions compares calls with options with the contract, on all tiers. Any two levels of any
+// two options meet in some call.
 func TestOptions(t *testing.T) {
 	eachOptionCase(func(n int, c *optionCase) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) { c.compare(t, c.options()) })
@@ -461,8 +461,8 @@ func (c *optionCase) compare(t *testing.T, o kernel.Options) {
 	})
 }
 
-// covering returns rows of levels such that every pair of levels of two factors
-// is in one of them: greedily, of 50 random rows the one with most new pairs.
+// covering returns rows of levels such that some row has each pair of levels of two factors. It is
+// greedy: 50 random rows compete for the most new pairs.
 func covering(levels []int) [][]int {
 	type pair [4]int
 	open := map[pair]bool{}

@@ -142,7 +142,7 @@ func (p *Partials) statistics(x int) engine.Partial {
 	return engine.Partial{Max: p.tensor(p.Max, x, 1), Sum: p.tensor(p.Sum, x, 1), Block: x}
 }
 
-// tensor returns block x of one of the slices, which has d numbers per row.
+// tensor returns block x of a slice with d numbers per row.
 func (p *Partials) tensor(s []float32, x, d int) view.Tensor {
 	shape := [4]int{p.Batch, p.Heads, p.Queries, d}
 	n := p.Batch * p.Heads * p.Queries * d

@@ -204,8 +204,8 @@ func canonize(s []float32) {
 	}
 }
 
-// TestMergePartialsThreads: the number of threads changes no bit of a merge, neither those
-// of the pool nor those of the program's own.
+// TestMergePartialsThreads: the number of threads changes no bit of a merge, whether the pool or
+// the program has the threads.
 func TestMergePartialsThreads(t *testing.T) {
 	contracttest.ForceThreads(t)
 	contracttest.AllowThreads(t)

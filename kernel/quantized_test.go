@@ -207,7 +207,7 @@ func (c cache) of(x kernel.Tensor) (y kernel.Tensor) {
 // quantizedCaches are those with sizes for kernels for integers.
 var quantizedCaches = []cache{{kernel.Int8, 0}, {kernel.Int8, 64}, {kernel.Int8, 16}, {kernel.Int8, 96}, {kernel.Int4, 32}, {kernel.Int4, 0}}
 
-// oddSizes are those of which kernels for integers take columns after the last one of a row.
+// oddSizes are sizes for which kernels of integers read columns after a row's last one.
 var oddSizes = []contracttest.Case{
 	{B: 1, H: 5, HKV: 1, Lq: 1, Lk: 270, D: 199, Dv: 41},
 	{B: 2, H: 4, HKV: 2, Lq: 1, Lk: 65, D: 7, Dv: 271, Mask: contracttest.KeyLengths([]int{65, 30})},
@@ -220,7 +220,7 @@ func TestQuantizedCaches(t *testing.T) {
 	contracttest.EmulateHalves(t)
 	contracttest.ForceThreads(t)
 	for n, c := range slices.Concat(quantizedShapes, quantizedTiles, oddSizes) {
-		c.Seed, c.Layout = uint64(n), contracttest.Case{}.Layout // that of caches
+		c.Seed, c.Layout = uint64(n), contracttest.Case{}.Layout // the layout of caches
 		caches := quantizedCaches
 		if (c.D|c.Dv)%2 != 0 {
 			caches = quantizedCaches[:4] // of int8
@@ -356,7 +356,7 @@ var quantizedTiles = []contracttest.Case{
 }
 
 // TestQuantizedRagged: in a batch, a sequence of one query has the bits of a call of its own,
-// beside one of many.
+// beside a sequence of many.
 func TestQuantizedRagged(t *testing.T) {
 	const heads, keys, d = 4, 70, 64
 	starts := []int{0, 20, 21}
@@ -403,10 +403,10 @@ func TestQuantizedErrors(t *testing.T) {
 }
 
 // TestQuantizedAccuracy compares errors against float64, as shares of the root mean square of the
-// outputs: those of quantized calls with those of the same call in other types, and with queries
-// and weights of 8 bits, as SageAttention has them (Zhang et al., arXiv:2410.02367: int8 queries
-// with a scale, here one for each row, and int8 weights in units of 1/127 of the largest). Keys
-// with a mean in common lose by their own rounding.
+// outputs: quantized calls beside the same call in other types, and beside queries and weights of 8
+// bits, as SageAttention has them (Zhang et al., arXiv:2410.02367: int8 queries with a scale, here
+// one for each row, and int8 weights in units of 1/127 of the largest). Keys with a mean in common
+// lose by their own rounding.
 func TestQuantizedAccuracy(t *testing.T) {
 	c := contracttest.Case{B: 1, H: 4, HKV: 1, Lq: 16, Lk: 1024, D: 128, Dv: 128, Seed: 3}
 	for _, mean := range []float32{0, 4} {

@@ -75,9 +75,9 @@ func TestPaddingRowIsZeros(t *testing.T) {
 	}
 }
 
-// TestNaNInPadding: NaN and Inf in the padding of a batch, left there by whoever allocated
-// it, leaked into the results, as 0·NaN is NaN. However the padding is masked, the bits
-// are those of clean padding.
+// TestNaNInPadding: NaN and Inf in the padding of a batch, left there by whoever allocated it,
+// leaked into the results, as 0·NaN is NaN. However the padding is masked, the bits are as with
+// clean padding.
 func TestNaNInPadding(t *testing.T) {
 	c := contracttest.Case{B: 2, H: 2, HKV: 1, Lq: 5, Lk: 270, D: 8, Dv: 8}
 	lengths := []int{270, 260}
@@ -343,7 +343,7 @@ func TestLSE(t *testing.T) {
 	})
 }
 
-// TestWeights: weights sum to 1 and are those of the values in the result.
+// TestWeights: weights sum to 1 and weigh the values in the result.
 func TestWeights(t *testing.T) {
 	c, o := scoreCase()
 	o.Sinks = nil

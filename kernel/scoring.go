@@ -94,7 +94,7 @@ type Scoring struct {
 	// keys are summed: with the same positions a row has the same bits.
 	QueryStart, KeyStart []int
 
-	// Parents, if not nil, makes the queries a tree, such as one of drafted tokens: it holds the
+	// Parents, if not nil, makes the queries a tree, such as a tree of drafted tokens: it holds the
 	// number of the query before each one, which is less than its own, or -1 for one that follows
 	// the keys before the tree. There are Lq parents, a tree for all batch rows, or B·Lq. The key
 	// of query i is key past + i of the call, where past, the number of keys before the tree, is
@@ -152,10 +152,10 @@ type KeyRows struct {
 	Shape [4]int
 }
 
-// Dropout drops weights, as in training: each with probability Rate, independently,
-// and multiplies the others by 1/(1-Rate). The sum by which weights are divided is that
-// of all. Which weights are dropped depends on the seed, the sequence, the query head
-// and the positions of query and key, and on nothing else.
+// Dropout drops weights, as in training: each with probability Rate, independently, and multiplies
+// the others by 1/(1-Rate). Weights are divided by the sum of all, dropped ones too. Which weights
+// are dropped depends on the seed, the sequence, the query head and the positions of query and key,
+// and on nothing else.
 type Dropout struct {
 	// Rate is from 0 to below 1.
 	Rate float32

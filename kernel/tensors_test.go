@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// tensors are the tensors of a safetensors file by their names. It is one of ours, so that
-// only its types and sizes are checked. Package models/safetensors reads files of anyone.
+// tensors are the tensors of a safetensors file by their names. The file is ours, so that only its
+// types and sizes are checked. Package models/safetensors reads files of anyone.
 type tensors map[string]*storedTensor
 
 // A storedTensor is a tensor as the file has it.
@@ -40,7 +40,7 @@ func openTensors(t *testing.T, path string) tensors {
 	return f
 }
 
-// bytes returns the data of a tensor whose type is one of dtypes.
+// bytes returns the data of a tensor whose type is in dtypes.
 func (f tensors) bytes(t *testing.T, name string, dtypes ...string) []byte {
 	t.Helper()
 	x, ok := f[name]

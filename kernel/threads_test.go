@@ -25,7 +25,7 @@ func threadsCase() contracttest.Case {
 	return contracttest.Case{B: 1, H: 4, HKV: 2, Lq: 200, Lk: 500, D: 32, Dv: 32, Mask: contracttest.Causal(300), Seed: 7}
 }
 
-// someThreads are how many threads to make a call with: 1 and 3, or one of the two for each case if
+// someThreads are how many threads to make a call with: 1 and 3, or either of them for each case if
 // tests are quick.
 func someThreads(c contracttest.Case) []int {
 	threads := []int{1, 3}
@@ -170,9 +170,8 @@ func splitCases() map[string]contracttest.Case {
 	}
 }
 
-// TestSplitKV spreads the key blocks of query tiles over threads: the bits are those of
-// one thread. That they are spread is seen from the tasks, which are more than there are
-// tiles.
+// TestSplitKV spreads the key blocks of query tiles over threads: the bits are as on one thread.
+// There are more tasks than tiles, which shows that blocks are spread.
 func TestSplitKV(t *testing.T) {
 	contracttest.ForceThreads(t)
 	contracttest.AllowThreads(t)
@@ -355,7 +354,7 @@ func TestScorePanics(t *testing.T) {
 	}
 }
 
-// TestScoreGoexit: a Score function that ends its goroutine ends that of the call.
+// TestScoreGoexit: a Score function that ends its goroutine ends the goroutine of the call.
 func TestScoreGoexit(t *testing.T) {
 	for _, c := range panicCalls {
 		for at := range int64(8) {

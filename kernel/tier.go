@@ -87,7 +87,7 @@ func (t Tier) Tuning() string {
 //	               head have more bytes than this; 0: never
 //	ThreadFMAs     use another thread only if each thread then has at least this many FMAs
 //	WeightSteps    products of linear layers with many rows take this many inputs at a time
-//	PanelPrefetch  which of the kernels for these products prefetch weights
+//	PanelPrefetch  which kernels for these products prefetch weights
 //	WidenRows      with more rows than this, widen 16-bit weights once per call; 0: never
 //	QuantizedRows  with more rows than this, widen quantized weights once per call
 //	PairRows       with more rows than this, widen weights of products in bfloat16 once per call

@@ -63,7 +63,7 @@ func isSequence(t *testing.T, c contracttest.Case, past int, tree []int32) {
 			kv := h / (c.H / c.HKV)
 			err := kernel.Attention(kernel.BHLD(contracttest.Row(&want, 0, h, i), 1, 1, 1, c.Dv), contracttest.Gathered(&q, 0, h, []int32{int32(i)}),
 				contracttest.Gathered(&k, 0, kv, rows), contracttest.Gathered(&v, 0, kv, rows), &kernel.Options{
-					Exec:    kernel.Exec{Tier: contracttest.Generic(), Threads: 1},
+					Exec:    kernel.Exec{Threads: 1},
 					Scoring: kernel.Scoring{ALiBi: slopes[h : h+1], Mask: kernel.Window(260, 0), QueryStart: []int{start + past + depth}, KeyStart: []int{start}},
 				})
 			if err != nil {

@@ -37,7 +37,8 @@ func TestTunings(t *testing.T) {
 	}
 }
 
-// tunings returns different numbers for a tier: those of all CPUs, and all variants of kernels.
+// tunings returns different numbers for a tier: the numbers of all CPUs, and all variants of
+// kernels.
 func tunings(t *tier.Tier) (list []tier.Tuning) {
 	for _, e := range tier.Tunings {
 		if e.Tier == t.Name {

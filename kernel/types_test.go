@@ -72,9 +72,9 @@ func TestTypes(t *testing.T) {
 // TestDecodeNarrow compares few rows on keys and values of narrow types with the contract, where
 // they are widened in registers and where they cannot be: sizes that 16 does not divide, scales for
 // any number of columns, side by side or not, one for all keys, and pages that do not hold 16 keys.
-// Each pair of types of keys and values has each type of queries, with one of outputs. Short tests,
-// and those under the race detector, have every second of these, and a third of the scales and page
-// sizes for each.
+// Each pair of types of keys and values has each type of queries, with one type of outputs. Short
+// tests, and those under the race detector, have every second of these, and a third of the scales
+// and page sizes for each.
 func TestDecodeNarrow(t *testing.T) {
 	contracttest.ForceThreads(t)
 	shapes := []contracttest.Case{

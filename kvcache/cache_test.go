@@ -212,8 +212,8 @@ func TestDrop(t *testing.T) {
 	h.check()
 }
 
-// First tokens stay while those after them are dropped, step by step, in forks too: attention is
-// that of a text in which they come right before the others.
+// First tokens stay while those after them are dropped, step by step, in forks too: attention is as
+// in a text in which they come right before the others.
 func TestDropBetween(t *testing.T) {
 	for _, size := range []int{1, 4, 16} {
 		c := smallConfig()
@@ -272,7 +272,7 @@ func TestDropBeforeStore(t *testing.T) {
 	}
 }
 
-// Values may have any other type than keys, float32 too, with groups of their own, as those of 4
+// Values may have any other type than keys, float32 too, with groups of their own, as values of 4
 // bits have by default. Quick tests have one layer.
 func TestValueType(t *testing.T) {
 	for _, x := range []struct {
@@ -389,9 +389,9 @@ func TestConfigValuesInKeys(t *testing.T) {
 	}
 }
 
-// A sequence in a batch of 8 gets the bits that it gets alone, and a prompt in chunks
-// those of the whole. Quick tests have a batch of 3, compare one sequence, and make chunks
-// of one length.
+// A sequence in a batch of 8 gets the bits that it gets alone, and a prompt in chunks the bits of
+// the whole prompt. Quick tests have a batch of 3, compare one sequence, and make chunks of one
+// length.
 func TestBatchesAndChunks(t *testing.T) {
 	const tokens = 280
 	batch := 8
@@ -558,7 +558,7 @@ func TestFreed(t *testing.T) {
 	}
 }
 
-// grow adds n tokens in another batch than that of a view.
+// grow adds n tokens in another batch than a view's.
 func grow(c *kvcache.Cache, s *kvcache.Sequence, n int) error {
 	batch, err := c.NewBatch(s)
 	return errors.Join(err, batch.Extend(n))

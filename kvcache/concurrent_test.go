@@ -51,7 +51,7 @@ func TestConcurrent(t *testing.T) {
 	h.check()
 }
 
-// private returns a harness of one goroutine, whose sequence 0 is one of h.
+// private returns a harness of one goroutine, whose sequence 0 is a sequence of h.
 func (h *harness) private(t testing.TB, random testutil.Rand, number int) *harness {
 	b, err := h.cache.NewBatch()
 	if err != nil {

@@ -102,8 +102,8 @@ func (c *Config) part(t kernel.DType, size int) part {
 	return part{view.DType(t), size, group}
 }
 
-// whole returns the largest group of rows of a size: that of keys divides the values that they
-// hold, too.
+// whole returns the largest group of rows of a size. A group of keys also divides the values that
+// they hold.
 func (c *Config) whole(size int) int {
 	if !c.ValuesInKeys {
 		return size

@@ -74,8 +74,8 @@ func fencedOf(t *testing.T, dtype kernel.DType, pages, h, size, d int, layout kv
 	return fenced[float32](t, pages, h, size, d, layout, place)
 }
 
-// Attention over a cache reads nothing beside the pages, and no page that no query sees:
-// neither those of no sequence nor those before a window.
+// Attention over a cache reads nothing beside the pages, and no page that no query sees: neither
+// pages without a sequence nor pages before a window.
 func TestGuardPages(t *testing.T) {
 	if !testutil.Guards {
 		t.Log("guard pages are not available here: all pages can be read")

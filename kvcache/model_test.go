@@ -132,7 +132,7 @@ func (h *harness) begin() int {
 	return len(h.sequences) - 1
 }
 
-// set makes the batch one of some sequences.
+// set makes a batch of some sequences.
 func (h *harness) set(numbers ...int) {
 	h.t.Helper()
 	var list []*kvcache.Sequence
@@ -170,8 +170,8 @@ func (h *harness) store(numbers []int) {
 	}
 }
 
-// tokens draws rows for new tokens, [B, Hkv, n, d] in one of several layouts, and adds to
-// the models what they are stored as.
+// tokens draws rows for new tokens, [B, Hkv, n, d] in any of several layouts, and adds to the
+// models what they are stored as.
 func (h *harness) tokens(numbers []int, d int, dtype kernel.DType, list func(m *model) *[]float32) kernel.Tensor {
 	counts, heads := h.fresh(numbers), h.config.Heads
 	b, n := len(counts), slices.Max(counts)
@@ -353,7 +353,7 @@ func (h *harness) attend(group int, e kernel.Exec, numbers ...int) {
 	}
 }
 
-// checkPositions compares the positions that the batch has with those of the models.
+// checkPositions compares the positions that the batch has with the models' positions.
 func (h *harness) checkPositions(numbers []int, n int) {
 	h.t.Helper()
 	o := kernel.Options{Scoring: h.batch.Scoring()}
@@ -373,8 +373,7 @@ func (h *harness) checkPositions(numbers []int, n int) {
 	}
 }
 
-// attendRagged compares a result with that of ragged queries, without the rows that no
-// sequence has.
+// attendRagged compares a result with ragged queries, without the rows that no sequence has.
 func (h *harness) attendRagged(want, q *kernel.Tensor, k, v kernel.Tensor, counts []int, o kernel.Options) {
 	h.t.Helper()
 	packed := raggedRows(counts, q.Shape()[1], q.Shape()[3])

@@ -172,7 +172,7 @@ func (o *ordered) fork(i, at int) {
 	o.sequences = append(o.sequences, f)
 }
 
-// choose makes the batch one of some sequences, in any order.
+// choose makes a batch of some sequences, in any order.
 func (o *ordered) choose(fits func(p *plain) bool) (chosen []*plain) {
 	x := o.random.Uint64()
 	for i, p := range o.sequences {

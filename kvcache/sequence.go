@@ -203,8 +203,8 @@ func (s *Sequence) pagesFor(n int) int {
 	return n / size
 }
 
-// firstFresh returns which of the tokens of the last step is the first that is kept: some
-// may have been dropped before they were stored.
+// firstFresh returns the index of the first token of the last step that is kept: some may have been
+// dropped before they were stored.
 func (s *Sequence) firstFresh() int { return max(0, s.start-(s.length-s.fresh)) }
 
 // place returns where token l of the last step, which is kept, lies: in which page and row,
@@ -225,8 +225,8 @@ func (s *Sequence) unseen() int {
 	return 0
 }
 
-// needs returns how many pages n more tokens take. If mayShare is set afterwards, one of
-// them is for a copy of the last page, which is partly filled and really shared.
+// needs returns how many pages n more tokens take. If mayShare is set afterwards, one page is for a
+// copy of the last page, which is partly filled and really shared.
 func (s *Sequence) needs(n int) int {
 	if n == 0 {
 		return 0
@@ -277,10 +277,10 @@ func (s *Sequence) copyLast(page int32) {
 }
 
 // Keep drops the tokens of the last Extend but those whose numbers, counted from 0 in that step,
-// are in tokens, in ascending order: such as the accepted ones of a tree of drafts. Call it after
+// are in tokens, in ascending order: such as the accepted tokens of a tree of drafts. Call it after
 // all layers have stored them. The tokens that are kept move together, so that the sequence has the
-// bits of one that never had the others. If keys are rotated, the program must have rotated the
-// kept ones by the positions that they then have. As after Truncate, the last step is over.
+// bits of a sequence that never had the others. If keys are rotated, the program must have rotated
+// the kept ones by the positions that they then have. As after Truncate, the last step is over.
 //
 // No token of the step may have been dropped by DropBefore.
 //

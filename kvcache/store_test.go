@@ -118,7 +118,7 @@ func TestStoreFromCache(t *testing.T) {
 			return kernel.Strided(memory[at:], [4]int{1, 2, 2, 3}, [3]int{0, 12, 3})
 		}
 		var wrong *kernel.Error
-		for _, at := range []int{24, 27} { // its own rows; one of them and one after them
+		for _, at := range []int{24, 27} { // rows of its own alone; its last row and one after it
 			for _, arg := range []string{"k", "v"} {
 				k, v := rows(0), rows(0)
 				if arg == "k" {

@@ -7,8 +7,8 @@ import (
 	"github.com/attn-go/attn/loss"
 )
 
-// Two tokens of a text, and one of padding, for a vocabulary of two. The model has no opinion about
-// the first token and is right about the second one.
+// Two tokens of a text and a token of padding, for a vocabulary of two. The model has no opinion
+// about the first token and is right about the second one.
 func ExampleCrossEntropy() {
 	logits := []float32{
 		0, 0,

@@ -201,7 +201,7 @@ func TestSpecial(t *testing.T) {
 	}
 }
 
-// TestGolden: these bits are those of every tier and architecture.
+// TestGolden: every tier and architecture has these bits.
 func TestGolden(t *testing.T) {
 	const want = "f988b7345abd373c2fa1ea459cd4647a85a30b37e394be004cea255fbab87292"
 	c := testCase{rows: 20, n: 300, kind: testutil.Dyadics, scale: 0.5, seed: 1}

@@ -119,7 +119,7 @@ func TestSliceFunctionsAllocateNothing(t *testing.T) {
 	})
 }
 
-// Exp2, Tanh, Log2 and FMA are those of package fallback, whatever the tier.
+// Exp2, Tanh, Log2 and FMA equal package fallback's, whatever the tier.
 func TestFunctionsOfNumbers(t *testing.T) {
 	r := testutil.Rand(1)
 	for i := range 10000 {

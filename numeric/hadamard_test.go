@@ -79,8 +79,8 @@ func TestHadamardErrors(t *testing.T) {
 	testutil.CheckBits(t, "after errors", x, testutil.Filled(96, 7))
 }
 
-// ExampleHadamard: a vector with one large element becomes one of equal elements, which 4
-// bits hold exactly.
+// ExampleHadamard: a vector with one large element becomes a vector of equal elements, which 4 bits
+// hold exactly.
 func ExampleHadamard() {
 	x := make([]float32, 16)
 	x[0] = 4

@@ -73,7 +73,7 @@ type clip struct {
 	elements  int // of all gradients
 	blocks    int // of all gradients, each in blocks of its own
 	tier      *tier.Tier
-	sums      []float64 // of the squares of each slice, whose order is that of the contract
+	sums      []float64 // of the squares of each slice, in the contract's order
 	factor    float32
 
 	squares parallel.Split[squares, struct{}]
@@ -116,7 +116,7 @@ func (j *clip) release() {
 	clips.Put(j)
 }
 
-// work is that of one pass over the gradients, in units that are worth waking a thread for.
+// work is one pass over the gradients, in units that are worth waking a thread for.
 func (j *clip) work(t *tier.Tier) float64 {
 	return float64(j.elements) * clipFMAs / float64(t.ThreadFMAs)
 }

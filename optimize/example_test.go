@@ -9,8 +9,8 @@ import (
 	"github.com/attn-go/attn/optimize"
 )
 
-// A linear layer learns which of two numbers is larger. A step is the forward pass, the loss with
-// its gradient, the gradient of the weights, and their change.
+// A linear layer learns to tell the larger of two numbers. A step is the forward pass, the loss
+// with its gradient, the gradient of the weights, and their change.
 func Example() {
 	x := linear.DenseMatrix([]float32{
 		1, 0,

@@ -73,7 +73,7 @@ func (a *AdamW) check() *check.Failure {
 	return nil
 }
 
-// adamW is a step. Its factors are those of AdamW.factors.
+// adamW is a step. AdamW.factors makes its factors.
 var adamW = elementwise.Function{
 	Name: "optimize.AdamW.Step", Args: []string{"w", "m", "v", "g"}, Outputs: 3, Apart: true, ElementFMAs: 100,
 	Do: func(c *elementwise.Call) {

@@ -83,7 +83,7 @@ func TestStep(t *testing.T) {
 	})
 }
 
-// TestGolden: these bits are those of every architecture.
+// TestGolden: every architecture has these bits.
 func TestGolden(t *testing.T) {
 	const want = "6aa19119e173bb3b6b7557c290307db12f9cb9dd954aab76e9318003cd37b5b6"
 	s := newState(333, 50)

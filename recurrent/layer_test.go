@@ -216,7 +216,7 @@ func TestBits(t *testing.T) {
 	}
 }
 
-// TestExact: the results are those of the recurrence in float64.
+// TestExact: the results are near the recurrence in float64.
 func TestExact(t *testing.T) {
 	for i, d := range sizes {
 		s := newSample(d, 300, uint64(20+i))

@@ -42,7 +42,7 @@ func plain(query, passage []float32, d int) float32 {
 	return float32(sum)
 }
 
-// bits compares bits, of which all NaN have those of the contract.
+// bits compares bits; every NaN has the contract's.
 func bits(x []float32) []uint32 {
 	out := make([]uint32, len(x))
 	for i, y := range x {

@@ -79,8 +79,8 @@ func taylor(c *[9]float64, z float64) float64 {
 // Frequencies are computed in multiple precision, once for each Rope, so that package
 // math, whose results depend on the architecture, is not involved.
 
-// precision is the number of bits that a frequency is computed with. The 128 bits that
-// are kept are those of the exact value, but for one frequency in 2^100.
+// precision is the number of bits that a frequency is computed with. The 128 bits that are kept are
+// the exact value's, but for one frequency in 2^100.
 const precision = 320
 
 // pi is π to 330 bits.

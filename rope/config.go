@@ -186,8 +186,8 @@ func (c *Config) sections() []uint8 {
 	return of
 }
 
-// mixed writes the cosines and sines of a token to row: those of its position in section i, which
-// is positions[i·each], for the pairs of that section.
+// mixed writes the cosines and sines of a token to row. The pairs of section i take the token's
+// position there, positions[i·each].
 func (r *Rope) mixed(positions []int, each int, row []float32) []float32 {
 	cos, sin := row[:len(row)/2], row[len(row)/2:]
 	var known [maxSections][]float32 // the rows in the table

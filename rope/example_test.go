@@ -83,8 +83,8 @@ func ExampleRope_CosSin() {
 	// Output: [0.93675214 -0.95215535] [-0.3499935 -0.30561438] <nil>
 }
 
-// The rotation of Llama 3, with a table of the first 8192 positions, 4 MB. The bits are those of a
-// Rope without one.
+// The rotation of Llama 3, with a table of the first 8192 positions, 4 MB. A Rope without a table
+// has the same bits.
 func ExampleNew() {
 	table, err := rope.New(rope.Config{Dims: 128, Base: 500_000, Positions: 8192})
 	if err != nil {

@@ -99,8 +99,8 @@ func somePositions() []int {
 	return list
 }
 
-// Cosines and sines are those of exact angles: of frequencies that are powers of ten, a
-// thousandth of one, or float64.
+// Cosines and sines are exact angles': of frequencies that are powers of ten, a thousandth of one,
+// or float64.
 func TestCosSin(t *testing.T) {
 	a := newBigAngle()
 	worst := 0.0

@@ -108,7 +108,7 @@ func TestSections(t *testing.T) {
 	}
 }
 
-// Cosines and sines are those of float64 times the magnitude, rounded once.
+// Cosines and sines are float64's times the magnitude, rounded once.
 func TestMagnitude(t *testing.T) {
 	plain, large := mustNew(t, rope.Config{Dims: 32}), mustNew(t, rope.Config{Dims: 32, Magnitude: 1.3862943611198906})
 	var cos, sin, cosLarge, sinLarge [16]float32

@@ -162,8 +162,8 @@ func (f *Func) byLane(e encoding, d, n Vec, m Lane) {
 	f.word(e, d.n, n.n, m.v.n, m.lane)
 }
 
-// Products with a single lane m. SDOTLane adds to every lane of d the products of the four int8 of
-// the same lane of n and those of m.
+// Products with a single lane m. SDOTLane adds to every lane of d the products of the four int8 in
+// the same lane of n and the four of m.
 func (f *Func) FMLALane(d, n Vec, m Lane) { f.byLane(fmlaElement, d, n, m) } // d += n · m
 func (f *Func) FMULLane(d, n Vec, m Lane) { f.byLane(fmulElement, d, n, m) } // d = n · m
 func (f *Func) SDOTLane(d, n Vec, m Lane) { f.byLane(sdotElement, d, n, m) }

@@ -74,8 +74,8 @@ func (f *File) Func(name, sig, doc string) *Func {
 	return fn
 }
 
-// Needs returns the CPU features that a function needs: those of its instructions, and of the
-// functions that it jumps to.
+// Needs returns the CPU features that a function needs for its instructions, and for the functions
+// that it jumps to.
 func (f *File) Needs(name string) []string {
 	needs := map[string]bool{}
 	for i := 0; i >= 0; {

@@ -125,7 +125,7 @@ func (l Local) String() string { return fmt.Sprintf("local-%d(SP)", l.disp) }
 // Addr is the address of l, an operand of MOVD.
 func (l Local) Addr() Address { return Address{l} }
 
-// An Address is that of a Local.
+// An Address is the address of a Local.
 type Address struct{ l Local }
 
 func (a Address) String() string { return "$" + a.l.String() }
@@ -174,7 +174,7 @@ func (f *Func) Apart(emit func()) {
 	f.lines, f.ended = f.lines[:at], ended
 }
 
-// TailJump ends the function with a jump to another one of the package, which finds the same
+// TailJump ends the function with a jump to another function of the package, which finds the same
 // parameters.
 func (f *Func) TailJump(function string) {
 	f.lines = append(f.lines, "\tB ·"+function+"(SB)")

@@ -53,8 +53,8 @@ var (
 	Cap   = Part{"_cap", 16}
 )
 
-// sizes are those of the types that may be used beside slices. All are aligned to their
-// size, slices to a pointer's.
+// sizes are the sizes of types that may be used beside slices. All are aligned to their size,
+// slices to a pointer's.
 var sizes = map[string]int{"int": 8, "uint64": 8, "uint32": 4, "float32": 4, "float64": 8, "bool": 1}
 
 const sliceSize = 24

@@ -164,7 +164,7 @@ func (g *gen) integerPairs() {
 	}
 }
 
-// takeHigh replaces the upper words of x by those of y, whose lower ones are 0.
+// takeHigh replaces the upper words of x by y's, whose lower words are 0.
 func (g *gen) takeHigh(x, y reg.VecVirtual) {
 	if !g.EVEX() {
 		g.VPBLENDW(operand.Imm(0xaa), y, x, x)

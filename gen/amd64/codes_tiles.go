@@ -52,7 +52,7 @@ func (g *gen) pairProducts(name string, vectors int, left, b, ldb reg.GPVirtual,
 		for v := range x {
 			g.VMOVUPS(emit.At(b, v*g.VecBytes()), x[v])
 		}
-		add := func() {} // the products of a row, after those of the next are begun
+		add := func() {} // the products of a row, after the next row's are begun
 		for i := range acc {
 			a := g.Vec()
 			g.VPBROADCASTD(row(i), a)

@@ -56,7 +56,7 @@ type valueCodes struct {
 	left, unit operand.Mem
 
 	row, pair, second reg.GPVirtual // of two rows; second is the distance of the second one
-	next, onward      reg.GPVirtual // the prefetch of a step, and its distance to that of the next step
+	next, onward      reg.GPVirtual // the prefetch of a step, and its distance to the next step's
 }
 
 // group emits all columns of a number of queries.

@@ -12,7 +12,7 @@ import (
 // fewQueries is the most queries of PVCodes that are left to AVX2, which reads as fast from memory.
 const fewQueries = 2
 
-// toAVX2 ends a kernel with a jump to that of AVX2, at the label few.
+// toAVX2 ends a kernel with a jump to AVX2's, at the label few.
 func (g *gen) toAVX2(f spec.Function) {
 	g.Label("few")
 	g.TailJumpTo(f, emit.AVX2{})
@@ -109,7 +109,7 @@ func (f *vnniValueCodes) step(acc []reg.VecVirtual) {
 	f.prefetch()
 }
 
-// store is that of valueCodes: without load sums are added to -0, which changes none of them.
+// store is valueCodes's: without load sums are added to -0, which changes none of them.
 func (f *vnniValueCodes) store(acc []reg.VecVirtual, name string) {
 	g, to, unit := f.g, f.g.GP64(), f.g.GP64()
 	g.LEAQ(emit.Indexed(f.o, f.column, 4), to)

@@ -14,8 +14,8 @@ import (
 // are converted a second time, with the same result. Rows shorter than a vector are
 // converted element by element.
 
-// elements emits the loop over count ≥ 1 elements. i is the index of the element, or of the
-// first one of a vector. name begins its labels.
+// elements emits the loop over count ≥ 1 elements. i is the index of the element, or of a vector's
+// first one. name begins its labels.
 func (g *gen) elements(name string, count reg.Register, vector, single func(i reg.Register)) {
 	g.elementsBy(g.Lanes(), name, count, vector, single)
 }

@@ -196,7 +196,7 @@ func (t *gemmer) alone(rows int) int {
 	return 3
 }
 
-// The modes. Those of several segments follow those of one.
+// The modes: first for one segment, then for several.
 const (
 	storeOne  = iota // a single segment is stored
 	storeMore        // there are several, or C is the first summand

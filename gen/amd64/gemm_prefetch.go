@@ -7,10 +7,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// A query tile that is alone with its keys waits for them unless they are in the cache: few
-// rows do not take long with a block of K and V, and the processor's own prefetcher follows
-// neither the loads of K, which visit the rows of a register tile in turn, nor those of V,
-// which go down its rows and take a few columns of each. So query tiles of some shapes prefetch.
+// A query tile that is alone with its keys waits for them unless they are in the cache: few rows do
+// not take long with a block of K and V, and the processor's own prefetcher follows neither the
+// loads of K, which visit the rows of a register tile in turn, nor the loads of V, which go down
+// its rows and take a few columns of each. So query tiles of some shapes prefetch.
 //
 // Scores: A is K. Before each segment come the columns of that segment in the rows of the
 // next register tile, into the first-level cache.
@@ -97,7 +97,7 @@ func (t *gemmer) lookAtNextRows() {
 	}
 }
 
-// prefetchNextRows emits the prefetches of one of the unrolled steps, which share the rows.
+// prefetchNextRows emits the prefetches of an unrolled step; the steps share the rows.
 func (t *gemmer) prefetchNextRows(rows, step int) {
 	if rows != t.prefetched {
 		return

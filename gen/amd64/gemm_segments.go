@@ -47,7 +47,7 @@ func (t *gemmer) cut() {
 	t.g.JMP(operand.LabelRef("tiles"))
 }
 
-// limit limits a number of steps to those of a segment.
+// limit limits a number of steps to a segment's.
 func (t *gemmer) limit(k reg.GPVirtual) {
 	if t.segment > 0 {
 		segment := t.g.GP64()

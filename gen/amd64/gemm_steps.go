@@ -37,8 +37,8 @@ func (t *gemmer) steps(acc [][]reg.VecVirtual, name string) {
 }
 
 // loop emits the inner loop. Two steps halve the overhead of a loop: of low tiles, with AVX2, and
-// with packed panels, whose prefetches are those of an iteration. An odd number of steps enters the
-// loop in its middle.
+// with packed panels, which prefetch once an iteration. An odd number of steps enters the loop in
+// its middle.
 func (t *gemmer) loop(acc [][]reg.VecVirtual, name string) {
 	if t.g.EVEX() && !t.weights && !t.isLow(len(acc)) {
 		t.g.JumpIfZero(t.k, name+"end")

@@ -24,7 +24,7 @@ type tileGemm struct {
 	lda, row reg.GPVirtual // the bytes between rows of A, and of pairs
 }
 
-// The tiles after those of sums, 3 of 16 rows.
+// The tiles after the tiles of sums, 3 of 16 rows.
 const (
 	tileA emit.Tile = 6
 	tileB emit.Tile = 7

@@ -55,8 +55,8 @@ func (t *gemmer) prefetchLines(bytes int) {
 	}
 }
 
-// prefetchLow emits those of an iteration of a low tile, which one of the variants has. A single
-// row of float32 has none.
+// prefetchLow emits the prefetches of an iteration of a low tile, which only one variant has. A
+// single row of float32 has none.
 func (t *gemmer) prefetchLow(rows, steps int, name string) {
 	if t.variants == nil || !t.isLow(rows) {
 		t.prefetchNext(rows, name)

@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Halves emits the conversions of types of 8 bits to one of 16. An E5M2 is the upper half of a
+// Halves emits the conversions of types of 8 bits to a type of 16. An E5M2 is the upper half of a
 // binary16. The upper and the lower bytes of the bfloat16 of E4M3 are looked up, and put together
 // at the end.
 func (g *gen) Halves() {
@@ -38,7 +38,7 @@ func (g *gen) Halves() {
 }
 
 // halves emits a function of rows of at least step numbers, of which start returns the conversion
-// of so many. The last ones of a row may be converted a second time.
+// of so many. The last numbers of a row may be converted a second time.
 func (g *gen) halves(f spec.Function, step int, start func() func(src, low, high operand.Mem)) {
 	const ahead = 64 // rows: twice as many as kernels take at once
 	g.Kernel(f)

@@ -20,7 +20,7 @@ import (
 // that.
 //
 // It is for calls so short that vectors of 8 lanes suffice: AVX-512 has none of its own, as the
-// narrowest tile of its tier is that of AVX2.
+// narrowest tile of its tier is AVX2's.
 func (g *gen) HeadScores() {
 	if g.EVEX() {
 		return

@@ -14,14 +14,13 @@ import (
 // Products of quantized rows with quantized weights. A tile has some rows of x and some vectors of
 // a panel. It goes through the panel block by block, and in a block through all lanes, one group of
 // vectors after the other: so weights come from memory in their order. The sums of a block are
-// integers in registers, of 16 or 32 bits. Those over the blocks are float32 and stay in C, which
-// is in L1: for a vector and a row a block takes one load and one store of C, two with minima of
-// groups, beside 8 to 34 instructions on integers.
+// integers in registers, of 16 or 32 bits. The sums over the blocks are float32 and stay in C,
+// which is in L1: for a vector and a row a block takes one load and one store of C, two with minima
+// of groups, beside 8 to 34 instructions on integers.
 //
 // How integers are multiplied is in int8_avx2.go, int8_grouped.go and int8_vnni.go. Two products
-// have another order, with the blocks in the outer loop and the rows in the inner one: those of
-// many rows with 8-bit weights with AVX2, see int8_words.go, and of grouped formats with VNNI, see
-// int8_many.go.
+// have another order, with the blocks in the outer loop and the rows in the inner loop: many rows
+// with 8-bit weights with AVX2, see int8_words.go, and grouped formats with VNNI, see int8_many.go.
 //
 // Formats that differ in offsets and minima, in little else, are one function: see int8Formats.
 //

@@ -28,9 +28,9 @@ func (avx2Dot) tiles(q ukernel.PackedFormat) [][]spec.TileShape {
 	return tilesOf(4, 3, 2) // int8Words has the products of many rows
 }
 
-// tilesOf returns tiles of 2 vectors with some rows and those of 1 row. The latter have all vectors
-// of a panel if it is whole, so that weights are taken in the order of memory and each number of x
-// once.
+// tilesOf returns tiles of 2 vectors with some rows, and tiles of 1 row. The latter have all
+// vectors of a panel if it is whole, so that weights are taken in the order of memory and each
+// number of x once.
 func tilesOf(rows ...int) [][]spec.TileShape {
 	var more []spec.TileShape
 	for _, n := range rows {

@@ -12,8 +12,8 @@ import (
 
 // avx2Grouped is for grouped formats with 4 bits. Bytes 0 and 1 of a word belong to the first 16
 // steps, bytes 2 and 3 to the others: so the two halves of a lane of VPMADDUBSW are the sums of two
-// groups, and VPMADDWD with the integers of the groups, in the place of the ones of avx2Dot, makes
-// that of the block.
+// groups, and VPMADDWD with the integers of the groups, in the place of avx2Dot's ones, makes the
+// sum of the block.
 //
 // No sum is inexact, as codes are at most 127 and the integers of groups at least -128:
 //
@@ -116,7 +116,7 @@ func (t *int8Gemmer) wordPairs() int {
 	return 2
 }
 
-// groupIntegers is where those of a vector are.
+// groupIntegers is where a vector's are.
 func (t *int8Gemmer) groupIntegers(v int) operand.Mem { return t.frame.Offset(32 * v) }
 
 // pair makes the products of the lower halves of words first and first+1, bit 0, or of the upper

@@ -12,8 +12,8 @@ import (
 // Products with grouped formats by tiles, see tileProduct. A block has a tile of sums for each half
 // of its steps: the numbers of the other half are zeros. These sums, times the integers of the
 // groups, are whole numbers up to 2^24, see vnniGrouped, so they are exact in float32. Scales of
-// float32 take the place of the integers, and 1 that of the scale. A third tile is for minima: the
-// codes times the integers of the groups, a row of weights for all words.
+// float32 take the place of the integers, and 1 the place of the scale. A third tile is for minima:
+// the codes times the integers of the groups, a row of weights for all words.
 
 // groupedFormat sets what tells formats apart, and size to the bytes of a block of some lanes.
 func (t *tileProduct) groupedFormat(lanes, size reg.GPVirtual) {
@@ -109,7 +109,7 @@ func (t *tileProduct) halvesOf(brain ukernel.PackedFormat, from, half, to reg.GP
 	t.ADDQ(half, from)
 }
 
-// integers writes those of both halves of the steps as float32.
+// integers writes the integers of both halves of the steps as float32.
 func (t *tileProduct) integers(from, to reg.GPVirtual) {
 	both := t.Vec()
 	t.VPMOVZXWD(emit.At(from, 0), both)
@@ -123,8 +123,8 @@ func (t *tileProduct) integers(from, to reg.GPVirtual) {
 }
 
 // groupedNumbers writes the numbers of a block without their offset: of each word the bytes of the
-// first half of the steps, and in another place those of the second. Package ukernel says where a
-// panel has their bits. Those beyond four are moved to the lowest ones of a half of a byte; formats
+// first half of the steps, and in another place the second half's. Package ukernel says where a
+// panel has their bits. Bits beyond four are moved to the lowest bits of a half of a byte; formats
 // without take any word.
 func (t *tileProduct) groupedNumbers(numbers, lanes, to reg.GPVirtual) {
 	mask, more, offset := t.filled(0x0f0f0f0f), t.Vec(), t.Vec()

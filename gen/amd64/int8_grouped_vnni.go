@@ -28,9 +28,9 @@ import (
 // With 4 bits the sum of a group fits into the lower half of its lane, and VPMADDWD and VPDPWSSD
 // multiply it by the integer of the group, whose upper half is 0. With more it is converted to
 // float32, in which all whole numbers up to 2^24, 16,777,216, are exact: so is the sum of both
-// products then, and it is the sum of integers, converted. The first product is added to +0: that
-// of 0 and a negative integer would be -0, and the sum -0 as well. Scales of float32 take the place
-// of the integers of the groups.
+// products then, and it is the sum of integers, converted. The first product is added to +0: the
+// product of 0 and a negative integer would be -0, and the sum -0 as well. Scales of float32 take
+// the place of the integers of the groups.
 type vnniGrouped struct {
 	half, mask, moreMask reg.VecVirtual // of the lower half of a word, and of bytes
 }
@@ -93,7 +93,7 @@ func (g *gen) filled(x uint32) reg.VecVirtual {
 	return v
 }
 
-// sums makes the sums of the second group before those of the first: float32 with more than 4 bits.
+// sums makes the sums of the second group before the first group's: float32 with more than 4 bits.
 func (d *vnniGrouped) sums(t *int8Gemmer, name string) {
 	g, sums := t.g, t.g.Vecs(t.rows)
 	scales := d.scales(t)
@@ -211,8 +211,8 @@ func (d *vnniGrouped) merge(g *gen, mask reg.VecVirtual, x operand.Op, to reg.Ve
 	g.VPTERNLOGD(operand.U8(cWhereB), x, mask, to)
 }
 
-// further brings the further bits of a group to bits 0 and 4 of the bytes of v. Those of the second
-// word follow those of the first.
+// further brings the further bits of a group to bits 0 and 4 of the bytes of v. The second word's
+// follow the first word's.
 func (d *vnniGrouped) further(g *gen, group int, high reg.VecVirtual, bits int, v reg.VecVirtual) {
 	if group == 0 {
 		g.VPSLLD(operand.Imm(uint64(16-bits)), high, v)

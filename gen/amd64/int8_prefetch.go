@@ -23,9 +23,9 @@ func (t *int8Gemmer) ahead() int {
 
 const int8Ahead = 8192 // bytes
 
-// prefetch emits the prefetches of one of the iterations of a group of vectors, whole lines;
-// prefetchRest what is left after the last one. Together they take each line of a block once, in
-// the order of memory, also where weights are read in another order.
+// prefetch emits the prefetches of an iteration of a group of vectors, whole lines; prefetchRest
+// emits what is left after the last iteration. Together they take each line of a block once, in the
+// order of memory, also where weights are read in another order.
 func (t *int8Gemmer) prefetch(iterations int) { t.prefetchBytes(t.linesOf(iterations)) }
 
 func (t *int8Gemmer) prefetchRest(iterations int) {

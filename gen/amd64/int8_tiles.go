@@ -10,8 +10,8 @@ import (
 
 // Products of quantized rows with quantized weights by the tiles of AMX. TDPBSSD multiplies 16 rows
 // of 32 signed bytes, as they lie in quantized rows, with 32 rows of 16 columns, as they lie in a
-// panel of 8 bits once the offset is taken from them. Its sums are exact. So the bits are those of
-// the other kernels: an fma for each block of 32 inputs, in ascending order.
+// panel of 8 bits once the offset is taken from them. Its sums are exact. So the bits are as in the
+// other kernels: an fma for each block of 32 inputs, in ascending order.
 //
 // The function goes through 16 lanes at a time, and through chunkBlocks blocks of them. It writes
 // these to the stack as signed bytes, each block with its scales as float32, once for all rows.
@@ -21,11 +21,10 @@ import (
 // Slots for the sums of four blocks follow each other in a ring.
 // The rows that are left are a lower tile, whose sums over the blocks stay in C.
 //
-// Figures are those of a prototype in C, with this order of loads and stores, on a Granite Rapids:
-// 42 to 45 cycles for a block, of which 30 are the product and the store of the tile. There the
-// tiles of sums of two blocks took turns; here one is used again, which needs tiles that are
-// renamed, see tileGemm. These functions have never run on hardware: the interpreter of gen/prove
-// executes them.
+// Figures are of a prototype in C, with this order of loads and stores, on a Granite Rapids: 42 to
+// 45 cycles for a block, of which 30 are the product and the store of the tile. There the tiles of
+// sums of two blocks took turns; here one is used again, which needs tiles that are renamed, see
+// tileGemm. These functions have never run on hardware: the interpreter of gen/prove executes them.
 type tileProduct struct {
 	tileStack
 	grouped, minima bool
@@ -89,8 +88,8 @@ func (t *tileStack) setRows(rows reg.GPVirtual, tiles ...emit.Tile) {
 	}
 }
 
-// The tiles: sums and rows of x in two pairs, which take turns; those of the lower tile; and
-// weights in two.
+// The tiles: sums and rows of x in two pairs, which take turns; the lower tile's; and weights in
+// two.
 const (
 	tileSums    emit.Tile = 0
 	tileX       emit.Tile = 2
@@ -136,8 +135,8 @@ const (
 func (t *tileProduct) slotBytes() int { return t.parts() * tileBytes }
 func (t *tileProduct) blocksAt() int  { return sumsAt + sumsRing*t.slotBytes() }
 
-// A block on the stack are the numbers, those of a grouped format for each half of the steps with
-// zeros in the place of the other half, and then rows of what else the lanes have.
+// A block on the stack has the numbers, and then rows of what else the lanes have. A grouped format
+// has the numbers for each half of the steps, with zeros in the place of the other half.
 const (
 	rowScales        = iota
 	rowMinima        // of others than grouped formats

@@ -42,7 +42,7 @@ const (
 	wordsLeast   = 8  // with fewer rows words of the weights take longer than they save
 
 	codesBytes = 2 * spec.BlockSteps // of a block
-	halfBytes  = wordVectors * 32    // of one of the two words that a word of weights becomes
+	halfBytes  = wordVectors * 32    // of a word; a word of weights becomes two
 	scalesAt   = codesBytes / 4 * halfBytes
 	blockWords = scalesAt + halfBytes // the size of a block on the stack
 	wordsAt    = 2 * wordBlocks * codesBytes

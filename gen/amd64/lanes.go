@@ -472,7 +472,7 @@ func (m *laner) overRows(p *lane.Program, name string, w lane.Width) {
 	m.frame.Run(lane.After, w)
 }
 
-// address is that of a vector of a stream.
+// address is the address of a vector of a stream.
 func (m *laner) address(s *lane.Stream, vector int) operand.Mem {
 	bytes := vector * m.width() * elementBytes(s)
 	if r := m.rows[s]; r != nil {
@@ -704,7 +704,7 @@ func (m *laner) copySign(y operand.Op, x reg.Register, sign operand.Op, dst reg.
 	m.VORPS(y, t, dst)
 }
 
-// predicates are those of comparisons, and their opposites.
+// predicates are the predicates of comparisons, and their opposites.
 var predicates = map[lane.Cond][2]operand.Constant{
 	lane.Less: {operand.Imm(0x11), operand.Imm(0x15)}, lane.Equal: {operand.Imm(0), operand.Imm(4)}, lane.Unordered: {operand.Imm(3), operand.Imm(7)},
 	lane.LessInt: {operand.Imm(1), operand.Imm(5)}, lane.LessUint: {operand.Imm(1), operand.Imm(5)}, lane.Within: {operand.Imm(1)},

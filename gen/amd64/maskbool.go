@@ -57,8 +57,8 @@ type boolMasker struct {
 	spread         [4]operand.Op
 }
 
-// constants sets up flip, which makes bytes that hide negative, and spread, the shuffles
-// that spread the bytes of one of the four keys in a quarter to the lanes' highest bytes.
+// constants sets up flip, which makes bytes that hide negative, and spread, the shuffles that
+// spread the bytes of each of the four keys in a quarter to the lanes' highest bytes.
 func (h *boolMasker) constants() {
 	hidden := h.g.GP64()
 	h.g.Load(h.g.Param("hidden"), hidden.As8())
@@ -126,7 +126,7 @@ func (h *boolMasker) one() {
 	h.g.INCQ(h.key)
 }
 
-// address is that of the current key in the row of a lane.
+// address is the address of the current key in the row of a lane.
 func (h *boolMasker) address(lane int) operand.Mem {
 	o := h.g.GP64()
 	h.g.MOVQ(emit.At(h.off, 8*lane), o)

@@ -75,8 +75,8 @@ type packer struct {
 func (g *gen) wideColumns() bool { return g.Lanes() == 8 }
 
 // transpose emits a loop over vectors of lanes, with labels that begin with name. load loads a
-// number of columns, 4 or 8, into as many vectors: vector i of each 4 has those of the rows in
-// lanes i, i+4, ...
+// number of columns, 4 or 8, into as many vectors: vector i of each 4 has the columns of the rows
+// in lanes i, i+4, ...
 func (p packer) transpose(name string, columns int, load func(v []reg.VecVirtual, src reg.Register)) {
 	src, dst := p.g.GP64(), p.g.GP64()
 	p.g.Commentf("One vector of lanes, %d columns of its rows per iteration.", columns)

@@ -16,16 +16,16 @@ import (
 // Products with quantized weights, for as few rows of A as wait for memory. Package quantized
 // describes their blocks. A weight is made in registers, w = fma(float(q), d, m), and used for all
 // rows of a tile. The product of q and d is exact, so each w is rounded at most once, as the
-// reference has it, and the product has the bits of one with widened weights.
+// reference has it, and the product has the bits of a product with widened weights.
 //
 // A tile has some rows of A and some vectors of a panel. More rows use a weight more often, with
-// fewer vectors, as there are only so many registers. If the vectors are not those of the whole
-// panel, a segment is gone through again for the others: it is in L1 then. The
-// numbers of a block are taken 3 vectors at a time, so that scales and minima are in registers.
-// With minima in memory and 6 vectors at a time, a row takes a fifth longer on Zen 3.
-// If the two times 3 vectors of a row take turns after every 4 steps, with scales and minima in
-// memory, it takes 6% longer, although 6 sums are then under way: a row waits for the units, and as
-// long from L1 as from memory, 1.4 cycles for a vector.
+// fewer vectors, as there are only so many registers. If the vectors are not the whole panel, a
+// segment is gone through again for the others: it is in L1 then. The numbers of a block are taken
+// 3 vectors at a time, so that scales and minima are in registers. With minima in memory and 6
+// vectors at a time, a row takes a fifth longer on Zen 3. If the two times 3 vectors of a row take
+// turns after every 4 steps, with scales and minima in memory, it takes 6% longer, although 6 sums
+// are then under way: a row waits for the units, and as long from L1 as from memory, 1.4 cycles for
+// a vector.
 //
 // General registers: c, cs, rs and 3·rs; the start of the segment in A and in the panel; the
 // current places in A, of the scales and of the numbers, and to prefetch from; the steps left
@@ -75,9 +75,9 @@ type blockShape struct {
 	bytes     int  // of all lanes
 	positions int  // numbers of a word
 
-	// Several formats have these in memory, and the fields above are those of the first one:
-	// headers, size and position are the bytes of the headers, of a block and of one of its
-	// positions, of all lanes.
+	// Several formats have these in memory, and the fields above are the first format's: headers,
+	// size and position are the bytes of the headers, of a block and of a position in it, of all
+	// lanes.
 	several                 bool
 	headers, size, position operand.Op
 }
@@ -118,7 +118,7 @@ func (g *gen) blockGemm(tiles []spec.TileShape, s blockShape) {
 		t.far = g.Slice("next")
 	}
 	for i, s := range tiles {
-		least := s.Rows // a tile does for fewer rows, down to those of the next one
+		least := s.Rows // a tile does for fewer rows, down to the next tile's
 		if i+1 < len(tiles) {
 			least = tiles[i+1].Rows + 1
 		}
@@ -225,9 +225,9 @@ func (t *blockGemmer) setRows() {
 	t.rows.Set(rows)
 }
 
-// hasSpare tells whether the tile computes its last row in any case: that of the row before if it
-// lacks one. For a single row that takes less time than jumps in each step.
-// Only rs3, the fourth row, is turned to the third.
+// hasSpare tells whether the tile computes its last row in any case: if it lacks one, it repeats
+// the row before. For a single row that takes less time than jumps in each step. Only rs3, the
+// fourth row, is turned to the third.
 func (t *blockGemmer) hasSpare() bool { return t.rows.Most == 4 && t.rows.Least == 3 }
 
 // nextRows goes on to the rows after the tile.
@@ -335,7 +335,7 @@ func (t *blockGemmer) loadScales(rows, n int, name string) {
 	}
 }
 
-// loadMinima sets m to the minima: those in memory, or those of the offset of the numbers.
+// loadMinima sets m to the minima: from memory, or from the offset of the numbers.
 func (g *gen) loadMinima(q ukernel.PackedFormat, from operand.Mem, d, m reg.VecVirtual) {
 	if q.Offset() == 0 {
 		g.VCVTPH2PS(from, m)
@@ -429,7 +429,7 @@ func (t *blockGemmer) word(i, v int) operand.Mem {
 	return emit.At(t.numbers, 4*(i*spec.PanelLanes+(t.first+v)*t.g.Lanes()))
 }
 
-// prefetch prefetches the part of a block far ahead that is as long as one of its positions.
+// prefetch prefetches the part of a block far ahead that is as long as a position of it.
 func (t *blockGemmer) prefetch(far reg.GPVirtual) {
 	lines := t.bytes / t.positions / spec.LineBytes
 	for line := range lines + 1 {
@@ -444,8 +444,8 @@ func (t *blockGemmer) nextPosition(far reg.GPVirtual) {
 
 // maskBits takes the numbers of all positions in a word where they are: masked, number j is
 // q·2^(j·bits), and its scale is d·2^(-j·bits), exactly. That saves a shift for each vector of
-// weights. AVX2 has no conversion of unsigned numbers: it shifts those of the last position, whose
-// upper bit is a sign. name begins the labels.
+// weights. AVX2 has no conversion of unsigned numbers: it shifts the numbers of the last position,
+// whose upper bit is a sign. name begins the labels.
 func (t *blockGemmer) maskBits(name string) {
 	mask, far := t.g.Vec(), t.g.GP64()
 	bits, positions := t.bits, t.positions
@@ -506,8 +506,8 @@ func (g *gen) and(x, y operand.Op, z reg.VecVirtual) {
 	}
 }
 
-// lookUpBits looks the numbers up in a vector that holds all 16: VPERMPS takes the last 4 bits
-// of each word as an index. Those of the first position need no shift.
+// lookUpBits looks the numbers up in a vector that holds all 16: VPERMPS takes the last 4 bits of
+// each word as an index. The numbers of the first position need no shift.
 func (t *blockGemmer) lookUpBits(name string) {
 	var words [16]uint32
 	for i := range words {
@@ -566,7 +566,7 @@ type rowCursor struct {
 func (g *gen) widenBlocks(load func(rows, size reg.GPVirtual), newWidener func(rowCursor) widener) {
 	dst, block, lanes, k := g.Slice("dst"), g.Slice("b"), g.Num("lanes"), g.Num("k")
 	g.JumpIfZero(k, "done")
-	row, rows, size := g.GP64(), g.GP64(), g.GP64() // in bytes: a row of dst, those of a block, a block
+	row, rows, size := g.GP64(), g.GP64(), g.GP64() // in bytes: a row of dst, the rows of a block, a block
 	g.MOVQ(lanes, row)
 	g.SHLQ(operand.Imm(2), row)
 	load(rows, size)

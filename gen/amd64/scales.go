@@ -91,7 +91,7 @@ func (g *gen) widenScales(q ukernel.PackedFormat, from operand.Mem, v reg.VecVir
 	g.VCVTPH2PS(from, v)
 }
 
-// products makes y those of x and the pairs of int8 at p.
+// products makes y the products of x and the pairs of int8 at p.
 func (w *groupWidener) products(p reg.GPVirtual, x reg.VecVirtual, y [2]reg.VecVirtual) {
 	g := w.g
 	g.VPMOVSXBW(emit.At(p, 0), y[1])
@@ -103,8 +103,8 @@ func (w *groupWidener) products(p reg.GPVirtual, x reg.VecVirtual, y [2]reg.VecV
 	}
 }
 
-// scales returns those of 16 lanes by groups: integers of 32 bits, and float32 with more than 4
-// bits.
+// scales returns the scales of 16 lanes by groups: integers of 32 bits, and float32 with more than
+// 4 bits.
 func (d *vnniGrouped) scales(t *int8Gemmer) (scales [2]reg.VecVirtual) {
 	g, from := t.g, t.g.GP64()
 	if t.format.Float32Scales() {
@@ -141,8 +141,8 @@ func groupedDot(q ukernel.PackedFormat) int8Dot {
 }
 
 // avx2Scales is avx2GroupedBytes with scales of float32 for both groups, whose sums have
-// accumulators of their own: VPMADDWD with 1 and 0 takes those of the first group, with 0 and 1
-// those of the second.
+// accumulators of their own: VPMADDWD with 1 and 0 takes the first group's, with 0 and 1 the
+// second's.
 type avx2Scales struct{ avx2GroupedBytes }
 
 func (avx2Scales) tiles(ukernel.PackedFormat) [][]spec.TileShape {

@@ -5,8 +5,8 @@ package loop
 
 import "fmt"
 
-// A Machine is what the loops need of an assembler. G is its type of general registers, V
-// that of vector registers.
+// A Machine is what the loops need of an assembler. G is its type of general registers, V its type
+// of vector registers.
 type Machine[G, V any] interface {
 	Commentf(format string, args ...any)
 	Label(name string)
@@ -17,7 +17,7 @@ type Machine[G, V any] interface {
 	Goto(label string)
 	JumpIfZero(r G, label string)
 
-	// JumpIfVectors jumps if r, the lanes of whole vectors, are at least those of n.
+	// JumpIfVectors jumps if r, the lanes of whole vectors, are at least n's.
 	JumpIfVectors(r G, n int, label string)
 
 	// CountDown subtracts n from r and jumps unless the difference is 0.
@@ -53,8 +53,8 @@ func Times[G, V any](m Machine[G, V], count G, label string, body func()) {
 	m.CountDown(count, 1, label)
 }
 
-// AnyTimes emits a loop of count ≥ 0 iterations. It uses up count. If it is aligned, it is
-// one of those that take most of the time.
+// AnyTimes emits a loop of count ≥ 0 iterations. It uses up count. A loop that takes much of the
+// time is aligned.
 func AnyTimes[G, V any](m Machine[G, V], count G, label, done string, aligned bool, body func()) {
 	m.JumpIfZero(count, done)
 	if aligned {

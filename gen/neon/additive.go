@@ -65,8 +65,8 @@ func (g adder) one() a64.Vec {
 	return acc[0]
 }
 
-// sumOfHalves adds the upper half of all lanes to the lower half until one lane is left, the
-// first one of acc[0].
+// sumOfHalves adds the upper half of all lanes to the lower half until one lane is left, the first
+// lane of acc[0].
 func (g *neon) sumOfHalves(acc []a64.Vec) {
 	g.Commentf("The upper half of all lanes is added to the lower half until one lane is left.")
 	for half := len(acc) / 2; half > 0; half /= 2 {

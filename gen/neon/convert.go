@@ -120,8 +120,8 @@ func (g *neon) Flush() {
 	})
 }
 
-// flushBelow makes numbers +0 whose magnitude is below least. As bits, it is that of no
-// NaN. t is scratch.
+// flushBelow makes numbers +0 whose magnitude is below least. As bits, it is below every NaN. t is
+// scratch.
 func (g *neon) flushBelow(x, least, t a64.Vec) {
 	g.FABS(t, x)
 	g.CMGT(t, least, t)
@@ -232,7 +232,7 @@ func (g *neon) WidenInt8() {
 
 // eachGroup emits the loops over rows and over groups of a row, whose scale is in all lanes of
 // scale then. vector converts a vector of the bytes of a group, each of so many integers, and
-// single one of them, with a register of scratch.
+// single converts a single byte, with a register of scratch.
 func (c *rowConverter) eachGroup(perByte int, scale a64.Vec, vector func(), single func(scratch a64.GP)) {
 	scales, lsc, group := c.Slice("scales"), c.Stride("lsc"), c.Num("group")
 	s, rest, number := c.GP(), c.GP(), c.GP()
@@ -258,7 +258,7 @@ func (c *rowConverter) eachGroup(perByte int, scale a64.Vec, vector func(), sing
 	})
 }
 
-// replaceNaN replaces the lanes of x that are NaN by those of other.
+// replaceNaN replaces the lanes of x that are NaN by other's.
 func (g *neon) replaceNaN(x, other, scratch a64.Vec) {
 	g.FCMEQ(scratch, x, x)
 	g.Op("VBIF", scratch.B16(), other.B16(), x.B16())

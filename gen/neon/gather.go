@@ -6,7 +6,7 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// Gather is that of package amd64, with vectors of a quarter of a line.
+// Gather is package amd64's, with vectors of a quarter of a line.
 func (g *neon) Gather() {
 	g.Kernel(spec.Gather)
 	to, src, off, rows := g.Slice("dst"), g.Slice("src"), g.Slice("off"), g.LoadParam(g.Len("off"))

@@ -40,7 +40,7 @@ type gemmer struct {
 
 	spans            []emit.Span   // of heights, that have an inner loop together
 	heights          *emit.Heights // of the current tile
-	all, acc         [][]a64.Vec   // all accumulators, and those of the current tile, which are the first ones
+	all, acc         [][]a64.Vec   // all accumulators, and the current tile's, which are the first ones
 	allOdds, accOdds [][]a64.Vec   // the same for the chains of odd steps
 }
 

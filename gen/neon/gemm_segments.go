@@ -56,7 +56,7 @@ func (t *gemmer) loadSegment(r a64.GP) {
 	}
 }
 
-// limit limits a number of steps to those of a segment.
+// limit limits a number of steps to a segment's.
 func (t *gemmer) limit(k, segment a64.GP) {
 	t.loadSegment(segment)
 	t.Op("CMP", segment, k)

@@ -48,7 +48,7 @@ func (g *neon) WeightWidenGrouped(q ukernel.PackedFormat) {
 	g.TailJump(name)
 }
 
-// widenGrouped emits that function. q is one of its formats.
+// widenGrouped emits that function. q is a format of it.
 func (g *neon) widenGrouped(q ukernel.PackedFormat) {
 	kind, more, power, size := g.grouped()
 	w := &groupWidener{blockCursor: g.newBlockCursor(q, 2*groupVectors), kind: kind, more: g.LoadParam(more), per: g.GP(), words: g.GP(), bits: g.GP()}
@@ -83,7 +83,7 @@ type groupWidener struct {
 	bits  a64.GP // pointer to them
 
 	lower, upper a64.Vec      // masks of the lower halves of bytes, and of what is put above them
-	by           a64.Vec      // the shift from a word's further bits to those of the next one
+	by           a64.Vec      // the shift from a word's further bits to the next word's
 	masks        []a64.Vec    // of bytes but the last
 	d            [4][]a64.Vec // by bytes of a word
 	low, far     []a64.Vec    // a word, and that with further bits

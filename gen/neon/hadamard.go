@@ -72,9 +72,8 @@ func (h *hadamard) near(vectors int) {
 	h.CountDown(left, vectors*emit.VecLanes, name+"group")
 }
 
-// butterfly replaces neighbouring lanes of x, and those of y, by their sum and their
-// difference: it gathers the first ones of both, and the second ones, and puts the results
-// back.
+// butterfly replaces neighbouring lanes of x, and of y, by their sum and their difference: it
+// gathers the first lanes of both, and the second lanes, and puts the results back.
 func (h *hadamard) butterfly(lanes func(a64.Vec) a64.Arr, x, y a64.Vec) {
 	first, second := h.t[0], h.t[1]
 	h.Op("VTRN1", lanes(y), lanes(x), lanes(first))

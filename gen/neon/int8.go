@@ -53,7 +53,7 @@ type int8Gemmer struct {
 
 // int8Blocks is what a kernel does with blocks.
 type int8Blocks interface {
-	// heights are those of tiles, the largest first and 1 last.
+	// heights are the heights of tiles, the largest first and 1 last.
 	heights() []int
 
 	// rowVectors is how many vectors on the stack each row of a tile has.
@@ -249,7 +249,7 @@ func (b singleBlocks) group(t *int8Gemmer, name func(part string) string) {
 // start loads what the sums of a row begin with.
 func (t *int8Gemmer) start(row int, v a64.Vec) { t.Op("FMOVQ", t.frame[row], v) }
 
-// codes loads 16 bytes of codes of every row. Those of the first row are at p.
+// codes loads 16 bytes of codes of every row. The first row's are at p.
 func (t *int8Gemmer) codes(xs []a64.Vec) {
 	for i, x := range xs {
 		if i > 0 {

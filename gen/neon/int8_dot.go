@@ -5,8 +5,8 @@ import (
 	"github.com/attn-go/attn/gen/neon/emit"
 )
 
-// sdot multiplies by SDOT: the four int8 of every lane, the weights, times those of one lane, a
-// word of a row. So a load brings four words of a row, and none is broadcast.
+// sdot multiplies by SDOT: the four int8 of every lane, the weights, times the four int8 of one
+// lane, a word of a row. So a load brings four words of a row, and none is broadcast.
 //
 // A tile of 8 rows and 2 vectors has 16 accumulators, 4 words of each row and 4 registers of
 // weights. A vector of weights takes one operation for all rows, which makes its numbers signed or
@@ -89,10 +89,10 @@ func (sdot) words(t *int8Gemmer, xs []a64.Vec, prefetch bool, prepare func(w a64
 	})
 }
 
-// groupedSDOT is sdot for grouped formats. The four bytes of a lane should be those of one group.
-// So of two words the halves with the bytes of a group are put together, in the weights and once in
-// the codes. The sums of both groups have accumulators of their own, and a tile of 4 rows as many
-// as one of sdot.
+// groupedSDOT is sdot for grouped formats. The four bytes of a lane should belong to one group. So
+// of two words the halves with the bytes of a group are put together, in the weights and once in
+// the codes. The sums of both groups have accumulators of their own, and a tile of 4 rows has as
+// many as sdot's.
 type groupedSDOT struct {
 	codes []a64.Vec // by rows: words p and p+1, and then p+4 and p+5, each of the first group and of the second
 	from  a64.GP    // the codes of the first row on the stack
@@ -112,7 +112,7 @@ func (*groupedSDOT) arrange(t *int8Gemmer, xs []a64.Vec, p a64.GP) {
 	t.StoreVecs(xs, p)
 }
 
-// clear: the sums of a row are those of the first group by vectors, then those of the second.
+// clear: the sums of a row are the first group's by vectors, then the second group's.
 func (*groupedSDOT) clear(t *int8Gemmer, start func(row int) a64.Local) {
 	t.acc = t.newAcc(2 * int8Vectors)
 	t.Scope(func() {

@@ -8,8 +8,8 @@ import (
 	"github.com/attn-go/attn/gen/neon/emit"
 )
 
-// groupedBlocks are those of grouped formats, with two sums for each lane. Bytes 0 and 1 of a word
-// belong to the first group of steps, bytes 2 and 3 to the second. How products are summed up
+// groupedBlocks are the blocks of grouped formats, with two sums for each lane. Bytes 0 and 1 of a
+// word belong to the first group of steps, bytes 2 and 3 to the second. How products are summed up
 // depends on the CPU.
 //
 // The bits of a number beyond 4 are put above the others, which makes bytes of up to 63. A format
@@ -62,7 +62,7 @@ type groupedDot interface {
 	groups(t *int8Gemmer, row []a64.Vec, v int) (first, second a64.Vec)
 }
 
-// Where the vectors of a row are, after those of the dot.
+// Where the vectors of a row are, after the dot's.
 const (
 	rowStart = iota
 	rowMinus
@@ -174,7 +174,7 @@ type wordPair struct {
 	far8, bits         a64.Vec
 }
 
-// make sets bytes to those of vector v.
+// make sets bytes to the bytes of vector v.
 func (w *wordPair) make(t *int8Gemmer, v, half int, done string) {
 	for i, low := range w.low {
 		if half == 0 {

@@ -6,17 +6,18 @@ import (
 	"github.com/attn-go/attn/gen/neon/emit"
 )
 
-// longDot multiplies by SMULL and SMLAL: 8 bytes of a vector times those of another, with 16 bits.
-// Words of a row are broadcast. The products of lanes 0 and 1 are added up in low, those of lanes 2
-// and 3 in acc. At the end ADDP adds neighbours of both, which are of the same lane.
+// longDot multiplies by SMULL and SMLAL: 8 bytes of a vector times 8 bytes of another, with 16
+// bits. Words of a row are broadcast. The products of lanes 0 and 1 are added up in low, the
+// products of lanes 2 and 3 in acc. At the end ADDP adds neighbours of both, which are of the same
+// lane.
 //
 // 4-bit numbers: a product is at most 15·127, and the sum of 8 words 15240. Pairs of those fit in
 // 16 bits, too.
 //
-// 8-bit numbers: a product is at most 128·127, so the sum of two words fits in 16 bits, but not
-// that of three. SADALP adds pairs of it to sums of 32 bits.
+// 8-bit numbers: a product is at most 128·127, so the sum of two words fits in 16 bits, but not the
+// sum of three. SADALP adds pairs of it to sums of 32 bits.
 //
-// The CPUs that this is for execute one of these instructions per cycle, which limits the speed.
+// The CPUs that this is for execute one such instruction per cycle, which limits the speed.
 // llvm-mca predicts for Cortex-A57 and A72, in products per cycle, 5 for 2 rows of S8 and 6 of S4,
 // 4 and 4.6 for 1 row. FMAs are 4 per cycle there, and that without making weights.
 type longDot struct{}

@@ -30,7 +30,7 @@ type laner struct {
 	registers int // that a program may take
 }
 
-// constants are those of all programs, each for a vector, and the tables.
+// constants are the constants of all programs, each for a vector, and the tables.
 type constants struct {
 	global a64.Global
 	places map[string]int // in bytes

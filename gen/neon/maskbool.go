@@ -31,8 +31,8 @@ type boolMasker struct {
 	spread           []a64.Vec
 }
 
-// constants sets up hidden, the byte that hides, and spread, the tables that spread the
-// bytes of one of the four keys in a vector.
+// constants sets up hidden, the byte that hides, and spread, the tables that spread the bytes of
+// each of the four keys in a vector.
 func (h *boolMasker) constants() {
 	r := h.GP()
 	h.Load(h.Param("hidden"), r)

@@ -115,8 +115,8 @@ func (g *neon) returnFinite(scratch a64.GP) {
 	}
 }
 
-// largest sets bits to those of the largest magnitude of the left numbers at from, and compares
-// them with those of infinity. v and t are scratch.
+// largest sets bits to the largest magnitude of the left numbers at from, and compares it with
+// infinity. v and t are scratch.
 func (c *rowConverter) largest(v []a64.Vec, t a64.Vec, bits a64.GP) {
 	most := c.Vec()
 	c.Zero(most)
@@ -142,8 +142,7 @@ func (c *rowConverter) largest(v []a64.Vec, t a64.Vec, bits a64.GP) {
 	c.compareInfinity(bits)
 }
 
-// compareInfinity compares the bits of a magnitude with those of infinity. Those of a NaN are
-// larger.
+// compareInfinity compares the bits of a magnitude with infinity's. A NaN's are larger.
 func (g *neon) compareInfinity(bits a64.GP) {
 	infinity := g.GP()
 	g.Op("MOVD", spec.MinusInf&^spec.SignBit, infinity)

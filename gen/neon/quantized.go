@@ -146,8 +146,8 @@ func (g *neon) halves(p a64.GP, after, vectors int) []a64.Vec {
 
 const blockAhead = 2048 // bytes
 
-// prefetch prefetches the part of a block blockAhead of far that is as long as one of its
-// positions, and moves far on.
+// prefetch prefetches the part of a block blockAhead of far that is as long as a position of it,
+// and moves far on.
 func (t *blockGemmer) prefetch() {
 	size := t.format.BlockBytes(spec.PanelLanes) / t.format.Positions()
 	for line := range size/spec.LineBytes + 1 {
@@ -184,7 +184,7 @@ func (t *blockGemmer) shifted() {
 	})
 }
 
-// setMask sets the mask to that of a number from a bit on.
+// setMask sets the mask to a number's from a bit on.
 func (t *blockGemmer) setMask(bit int) {
 	t.Op("MOVD", (1<<t.format.Bits()-1)<<bit, t.count)
 	t.Op("VDUP", t.count, t.mask.S4())

@@ -64,7 +64,7 @@ func (w *weightMaker) addOffset(d []a64.Vec) {
 	w.setMinima(m)
 }
 
-// setMinima stores those of the first vectors.
+// setMinima stores the minima of the first vectors.
 func (w *weightMaker) setMinima(m []a64.Vec) {
 	for v, x := range m {
 		w.StoreTo(x, a64.At(w.pairs, (2*v+1)*emit.VecBytes))

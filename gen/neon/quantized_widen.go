@@ -21,7 +21,7 @@ func (g *neon) WeightWidenQ(q ukernel.PackedFormat) {
 type blockCursor struct {
 	weightMaker
 	block, lane, lanes, row    a64.GP // the first lane of the part, the lanes of a block, a row of dst in bytes
-	scales, numbers, to, count a64.GP // scales: those of lane
+	scales, numbers, to, count a64.GP // scales: the lane's
 }
 
 // newBlockCursor returns one with pairs for some vectors.

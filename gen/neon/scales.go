@@ -15,7 +15,7 @@ import (
 // All that kernels of grouped formats know of the kinds of scales: binary16 or bfloat16 times
 // integers, and float32.
 
-// header makes the scales and minima, and sets numbers to those of the lanes.
+// header makes the scales and minima, and sets numbers to the lanes' numbers.
 func (w *groupWidener) header() {
 	for i, q := range spec.GroupedKinds {
 		next, last := fmt.Sprint("scales", i+1), i == len(spec.GroupedKinds)-1
@@ -96,9 +96,9 @@ func (g *neon) times(ys, xs []a64.Vec, by float32) {
 	g.Free(factor)
 }
 
-// products sets first and second to those of the numbers in xs, times a sign, and the
-// pairs of int8 at the scales. Every int8 is taken as the upper byte of an int16, and the
-// numbers as smaller by as much, which is exact.
+// products sets first and second to the products of the numbers in xs, times a sign, and the pairs
+// of int8 at the scales. Every int8 is taken as the upper byte of an int16, and the numbers as
+// smaller by as much, which is exact.
 func (w *groupWidener) products(first, second, xs []a64.Vec, sign float32) {
 	w.Scope(func() {
 		pairs, small := w.Vec(), w.Vecs(len(xs))

@@ -2,8 +2,8 @@
 // functions with typed registers that are allocated and freed, labels, parameters by name, Go stubs
 // from the same signature. A vector is a group of 1, 2, 4 or 8 registers, and the instructions for
 // it are allowed only where the vector type in force has that size, see lint.go. Go's assembler has
-// every instruction that is needed; op.go lists those of vectors, and its tests compare each with
-// LLVM's disassembly.
+// every instruction that is needed; op.go lists the instructions of vectors, and its tests compare
+// each with LLVM's disassembly.
 package riscv
 
 import (

@@ -150,7 +150,8 @@ func (f *Func) GatherBytes(p GP, distances, scratch, to Vec) {
 	f.emit("VZEXTVF4", []any{scratch, to})
 }
 
-// fraction is the size of groups whose elements are a part of those of groups of size registers.
+// fraction is the size of groups whose elements are a part of the elements of groups of size
+// registers.
 func fraction(size, part int) word {
 	if size >= part {
 		return word(fmt.Sprintf("M%d", size/part))
@@ -189,7 +190,7 @@ func (f *Func) Jump(name, label string, regs ...GP) {
 	f.ended = name == "JMP"
 }
 
-// TailJump ends the function with a jump to another one of the package, which finds the same
+// TailJump ends the function with a jump to another function of the package, which finds the same
 // parameters.
 func (f *Func) TailJump(function string) {
 	f.lines = append(f.lines, "\tJMP ·"+function+"(SB)")

@@ -116,5 +116,5 @@ var vectorOps = map[string]struct {
 	"VFMERGEVFM":   {"f m v m", "vfmerge.vfm", "3102"},
 }
 
-// kinds are those of the operands of an instruction.
+// kinds are the kinds of an instruction's operands.
 func (f form) kinds() []string { return strings.Fields(string(f)) }

@@ -73,7 +73,7 @@ func (f *Func) FP() FP {
 	return FP{n}
 }
 
-// Vec allocates a group of size registers, above that of masks. It panics if none is left.
+// Vec allocates a group of size registers, above the group of masks. It panics if none is left.
 func (f *Func) Vec(size int) Vec {
 	n, ok := f.vecs.take(size, 1)
 	if !ok {

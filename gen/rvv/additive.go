@@ -7,7 +7,7 @@ import (
 )
 
 // Additive has the 16 chains of a score in two groups, of which the CPU uses the first 8 lanes: a
-// table of tanh is one of them.
+// table of tanh fits one.
 func (g *gen) Additive() {
 	const group, lanes = 2, 8
 	g.kernel(spec.Additive)

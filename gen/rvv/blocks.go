@@ -19,7 +19,7 @@ const (
 	fieldPositions        // numbers of a word
 	fieldSecond           // positions left where the second group begins; none for a single scale
 	fieldInverse          // 2^-bits, float32
-	fieldMinus            // -offset, that of brain formats too, or -1 for minima that are subtracted
+	fieldMinus            // -offset, for brain formats too, or -1 for minima that are subtracted
 	fieldSize             // bytes of a lane in a block
 	fieldKind             // of scales
 	fieldMore             // bits beyond 4 that are in other words

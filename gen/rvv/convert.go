@@ -22,7 +22,7 @@ type widening struct {
 	places uint32 // all bits but the copies of the sign
 	scale  uint32 // 2 to the difference of the exponents' biases
 
-	// Where the bits of mask are set there is an infinity or a NaN, which gets those of largest.
+	// Where the bits of mask are set there is an infinity or a NaN, which gets largest's.
 	mask, largest uint32
 }
 
@@ -43,9 +43,9 @@ func (g *gen) newHalver(e spec.Element, x riscv.GP) halver {
 // widen emits the numbers of a group whose last half, or quarter, has their 16, or 8, bits.
 //
 // CPUs with Zvfhmin would convert binary16 by one instruction, between two changes of the vector
-// type. This takes integers, which every CPU with vectors has: the exponent and the fraction are
-// those of a float32 that is 2^-112 times the number, a subnormal one too, and infinities and NaN
-// get the largest exponent.
+// type. This takes integers, which every CPU with vectors has: the exponent and the fraction belong
+// to a float32 that is 2^-112 times the number, a subnormal one too, and infinities and NaN get the
+// largest exponent.
 func (h *halver) widen(e spec.Element, v riscv.Vec) {
 	if e == spec.BF16 {
 		h.Op("VZEXTVF2", v.Last(2), v)

@@ -20,8 +20,8 @@ import (
 // Vector registers: the group at V0 for masks, one or two for B, and one for each row. General
 // registers: the strides and counts that the loops need, and up to 10 pointers to rows of A.
 
-// widths are the lanes of query tiles. A tile of MaxLanes takes 4 registers of 512 bits, one of 4
-// lanes a register of 128.
+// widths are the lanes of query tiles. A tile of MaxLanes takes 4 registers of 512 bits, a tile of
+// 4 lanes a register of 128.
 var widths = []int{4, 8, 16, 32, 64}
 
 // A shape is a register tile: the size of a group, and the heights that rows are divided into, the
@@ -293,10 +293,10 @@ func (t *tile) evenOddSteps(name string, acc, odds []riscv.Vec) {
 	t.Jump("JMP", "sums")
 }
 
-// pairs emits the loops over two steps at a time for the highest tile, one of which A takes if the
+// pairs emits the loops over two steps at a time for the highest tile, of which A takes one if the
 // numbers of its rows or its columns are neighbours. Then they are at constant distances of few
-// pointers. On CPUs that execute in order, the time of a step is that of the FMAs and of what else
-// is not between them.
+// pointers. On CPUs that execute in order, a step takes as long as the FMAs and whatever is not
+// between them.
 func (t *tile) pairs() {
 	t.Op("ADD", -2, t.steps, t.steps)
 	t.Jump("BLT", "pairsEnd", t.steps, riscv.Zero)
@@ -485,7 +485,7 @@ func (t *tile) eachRow(name string, ldc riscv.GP, f func(riscv.Vec)) {
 func (t *tile) store(v riscv.Vec) { t.Op("VSE32V", v, riscv.At(t.p, 0)) }
 
 // merge merges an accumulator into C. No group is left for alpha and beta of all rows, so each row
-// loads them, into that of the masks, which are not needed here.
+// loads them into the group of the masks, which are not needed here.
 func (t *tile) merge(v riscv.Vec, alpha, beta riscv.GP) {
 	t.Op("VLE32V", riscv.At(t.p, 0), t.v)
 	t.Scope(func() {

@@ -8,8 +8,8 @@ import (
 // hadamardGroup is the size of a group of elements.
 const hadamardGroup = 4
 
-// Hadamard makes the sums of elements of a group in registers, then those of groups. A difference
-// is the sum with a number whose sign is the opposite: that of the second element of a pair.
+// Hadamard makes the sums of elements of a group in registers, then the sums of groups. A
+// difference is the sum with a number whose sign is the opposite: the second element of a pair.
 func (g *gen) Hadamard() {
 	g.kernel(spec.Hadamard)
 	x, left, n, lanes, bytes := g.Load(g.Base("x")), g.Load(g.Len("x")), g.Load(g.Param("n")), g.GP(), g.GP()

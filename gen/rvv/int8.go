@@ -144,8 +144,8 @@ func (f *int8Emitter) tile() {
 	f.finish()
 }
 
-// scaled adds the sums of a half of a format with scales of float32, which has one row, to those of
-// another. The scales are at x.
+// scaled adds the sums of a half of a format with scales of float32, which has one row, to another
+// half's. The scales are at x.
 func (f *int8Emitter) scaled(to riscv.Vec) {
 	f.add(f.off, f.x)
 	f.Op("VLE32V", riscv.At(f.x, 0), f.b)
@@ -253,7 +253,7 @@ func (f *int8Emitter) numbers() {
 	f.Jump("BNEZ", "word", f.words)
 }
 
-// word loads a word with a number in each byte, or makes one of halves of bytes and further bits.
+// word loads a word with a number in each byte, or makes one from halves of bytes and further bits.
 func (f *int8Emitter) word() {
 	f.Op("VLE32V", riscv.At(f.row, 0), f.w)
 	f.field(fieldPasses, f.x)
@@ -273,8 +273,8 @@ func (f *int8Emitter) word() {
 	f.Label("whole")
 }
 
-// finish adds the sums of the tile to C, row by row: that of the first row is in the first
-// accumulator, to which the others move.
+// finish adds the sums of the tile to C, row by row: the first row's is in the first accumulator,
+// to which the others move.
 func (f *int8Emitter) finish() {
 	f.scales()
 	sum, y := f.FP(), f.FP()

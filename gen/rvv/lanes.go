@@ -542,7 +542,7 @@ func (m *laner) loadWord(name string) riscv.GP {
 	return r
 }
 
-// load loads elements. Those of rows that lie in lanes are as far apart as these.
+// load loads elements. Elements of rows that lie in lanes are as far apart as the rows.
 func (m *laner) load(s *lane.Stream, dst riscv.Vec) {
 	p := riscv.At(m.pointers[s], 0)
 	switch {
@@ -555,7 +555,7 @@ func (m *laner) load(s *lane.Stream, dst riscv.Vec) {
 	}
 }
 
-// operations are those of two operands, with the operands as they are and exchanged.
+// operations have two operands, which are as they are or exchanged.
 var operations = map[lane.Op][2]string{
 	lane.Add: {"VFADD", "VFADD"}, lane.Sub: {"VFSUB", "VFRSUB"}, lane.Mul: {"VFMUL", "VFMUL"}, lane.Div: {"VFDIV"},
 	lane.And: {"VAND", "VAND"}, lane.Or: {"VOR", "VOR"}, lane.Xor: {"VXOR", "VXOR"},

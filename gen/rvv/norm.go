@@ -68,8 +68,8 @@ func (n *normer) subtract(x riscv.Vec) {
 	}
 }
 
-// sum emits the sum of x less the centers so far in chains, or that of the squares, divided
-// by the size.
+// sum emits the sum of x less the centers so far in chains, or the sum of the squares, divided by
+// the size.
 func (n *normer) sum(name string, squares bool, sum riscv.FP) {
 	n.Scope(func() {
 		chains, v := n.Vecs(2, normGroup), n.Vec(normGroup)

@@ -13,7 +13,7 @@ const outputGroup = 8
 // An outputRows has the registers of a function that normalises rows.
 type outputRows struct {
 	*gen
-	off, sum, n, bit, nans riscv.GP // from the row on; its bit, and those of rows with a NaN
+	off, sum, n, bit, nans riscv.GP // from the row on; its bit, and the bits of rows with a NaN
 	to, left, got, x       riscv.GP // at the columns of the row
 	inv                    riscv.FP
 	v                      riscv.Vec

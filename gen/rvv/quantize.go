@@ -123,8 +123,8 @@ func (g *gen) QuantizeInt8() {
 	})
 }
 
-// QuantizeInt4 has the sign of the number of largest magnitude: that of a positive one is the
-// largest integer.
+// QuantizeInt4 has the sign of the number of largest magnitude: with a positive one the largest
+// integer is positive.
 func (g *gen) QuantizeInt4() {
 	q := g.quantizer(spec.QuantizeInt4, -8)
 	low, high, zero, places := g.Float(math.Float32bits(-8)), g.Float(math.Float32bits(7)), g.Float(0), g.GP()

@@ -1,7 +1,7 @@
 // Package rvv generates the micro-kernels of RISC-V's vectors (RVV 1.0) with the builder riscv. One
 // binary is for vectors of any length. Kernels of lanes take as many of them at a time as the CPU
-// has. A product is for a query tile of a number of lanes, see gemm.go; which of these tiles a CPU
-// uses, package tier says.
+// has. A product is for a query tile of a number of lanes, see gemm.go; package tier says which
+// tiles a CPU uses.
 package rvv
 
 import (

@@ -76,8 +76,8 @@ func (b *blockReader) half(v riscv.Vec) {
 	b.skip()
 }
 
-// multiply makes d and m those of both groups, or loads scales of float32. Minima are subtracted:
-// their products with 0 have the sign of that.
+// multiply makes d and m of both groups, or loads scales of float32. Minima are subtracted: their
+// products with 0 have the sign for that.
 func (b *blockReader) multiply(q ukernel.PackedFormat) {
 	g, minima := b.groups, q.Offset() == 0
 	if q.Float32Scales() {
@@ -102,7 +102,7 @@ func (b *blockReader) multiply(q ukernel.PackedFormat) {
 	}
 }
 
-// products makes first and second those of first and a pair of int8, exactly.
+// products makes first and second the products of first and a pair of int8, exactly.
 func (b *blockReader) products(first, second riscv.Vec) {
 	b.half(b.v)
 	b.Op("VSEXTVF2", b.v.Last(2), b.v)

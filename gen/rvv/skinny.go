@@ -17,7 +17,8 @@ import (
 // keyGroup is the size of a group of keys: one for a column of K, and two for each query.
 const keyGroup = 2
 
-// A narrow has what widens numbers of a type in registers. Those of float32 are loaded as they are.
+// A narrow has what widens numbers of a type in registers. Numbers of float32 are loaded as they
+// are.
 type narrow struct {
 	halver
 	element spec.Element
@@ -40,7 +41,7 @@ func (g *gen) newNarrow(e spec.Element, size int, x riscv.GP) narrow {
 }
 
 // load emits the load of a group from p on, whose elements are a distance apart, or side by side if
-// there is none. Those of int8 are not yet multiplied by scales.
+// there is none. Numbers of int8 are not yet multiplied by scales.
 func (w *narrow) load(p riscv.GP, distance *riscv.GP, v riscv.Vec) {
 	name, to := map[int]string{0: "8V", 1: "16V", 2: "32V"}[w.element.Shift()], v
 	switch w.element {
@@ -73,8 +74,8 @@ type qkEmitter struct {
 	sg, qg, queries  riscv.GP // from the group of queries on
 	steps, adds, x   riscv.GP
 
-	// Of int8: the scales of the tile and of the columns at hand, those columns left, and those of
-	// them in steps of SkinnyGroup.
+	// Of int8: the scales of the tile and of the columns at hand, the columns left, and how many of
+	// them are in steps of SkinnyGroup.
 	scales, scale, scaled, run riscv.GP
 }
 

@@ -29,7 +29,7 @@ var weightRows = []int{4, 1}
 // A panel has the registers of a product with widened weights.
 type panel struct {
 	*gen
-	c, ldc, a, rs, cs, b, left riscv.GP // c is that of all lanes; b and a begin with the segment; steps from it on
+	c, ldc, a, rs, cs, b, left riscv.GP // c has all lanes; b and a begin with the segment; steps from it on
 	lanes, off, steps          riscv.GP // lanes from the part on; bytes of float32 before it; steps of the segment
 	ci, ai, rows               riscv.GP // of the rows of A from the tile on
 	column, row, n, p, x       riscv.GP // at a step of the tile
@@ -46,7 +46,7 @@ type widener interface {
 	next(t *panel)
 }
 
-// widened emits a product. registers allocates those of the type, after the product's own.
+// widened emits a product. registers allocates the type's registers, after the product's own.
 func (g *gen) widened(registers func(t *panel) widener) {
 	t := &panel{gen: g, c: g.Load(g.Base("c")), ldc: g.stride("ldc"), a: g.Load(g.Base("a")), rs: g.stride("rs"), cs: g.stride("cs"),
 		b: g.Load(g.Base("b")), left: g.Load(g.Param("k")),

@@ -18,7 +18,7 @@ const (
 	E4M3    = Element(ukernel.Float8E4M3)
 	E5M2    = Element(ukernel.Float8E5M2)
 
-	// BF16Pairs are words of two bfloat16: a row of B is one of words, for two steps.
+	// BF16Pairs are words of two bfloat16: a row of B has a word for two steps.
 	BF16Pairs = Element(ukernel.Elements)
 )
 

@@ -107,7 +107,7 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 
 // An Output is the generated code of one ISA.
 type Output struct {
-	ISA        string // suffix of the functions; "" for those of an architecture
+	ISA        string // suffix of the functions; "" for functions of an architecture
 	Asm, Stubs []byte // the assembly and the Go file that declares its functions
 	Functions  []Function
 }

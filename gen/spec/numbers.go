@@ -126,8 +126,8 @@ const (
 )
 
 // BytesE4M3 returns the bytes of the bfloat16 that an E4M3 of this magnitude becomes, the lower one
-// first: the NaN, too, has its exponent and fraction where those of numbers are, and all bits of
-// the exponent set.
+// first: the NaN, too, has its exponent and fraction where numbers have them, and all bits of the
+// exponent set.
 func BytesE4M3(magnitude int) [2]uint8 {
 	bits := math.Float32bits(scalar.F8E4M3(uint8(magnitude))) >> 16
 	if magnitude == 0x7f {

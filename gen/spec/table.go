@@ -74,7 +74,7 @@ func (f *Function) contract() string {
 
 // Symbol is the name of the function of an ISA. It is not exported.
 func (f *Function) Symbol(isa string) string {
-	n := 1 // upper-case letters at the start, without that of the next word
+	n := 1 // upper-case letters at the start, without the next word's
 	for n < len(f.Name) && isUpper(f.Name[n]) && (n+1 == len(f.Name) || isUpper(f.Name[n+1])) {
 		n++
 	}

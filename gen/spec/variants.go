@@ -41,7 +41,7 @@ func (v WeightVariant) Function(b Element) Function {
 	return WeightGemm(b).variant("Weight", fmt.Sprintf("P%d", v.Prefetch), note)
 }
 
-// variant returns f as one of several kernels of a kind.
+// variant returns f as a kernel of several of a kind.
 func (f Function) variant(kind, name, note string) Function {
 	f.Name, f.Variant, f.Note = f.Name+name, kind+"="+name, note
 	return f

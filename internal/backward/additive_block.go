@@ -250,8 +250,8 @@ func (s *additiveScratch) queryRow(a *Additive, i int, p []float32, lane int) {
 	a.tier.Elementwise().Add(s.sumsW, s.sumsW, s.rowW)
 }
 
-// addKeys adds the first n of keys, which query i sees, to its sums and to those of the keys. Keys
-// that follow each other are computed in one call.
+// addKeys adds the first n of keys, which query i sees, to its sums and to the sums of the keys.
+// Keys that follow each other are computed in one call.
 func (s *additiveScratch) addKeys(a *Additive, i, n int) {
 	d, query := a.d(), a.Q.Row(s.batch, s.head, i)
 	clear(s.partQ)

@@ -55,7 +55,7 @@ func (j *Job) finishBias() {
 	})
 }
 
-// addBias adds the gradients of n keys, from number key on, to those of the biases, row by
+// addBias adds the gradients of n keys, from number key on, to the gradients of the biases, row by
 // row: several rows may share a bias.
 func (s *segment) addBias(j *Job, key, n int, ds []float32) {
 	batch := s.Head.Batch

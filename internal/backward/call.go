@@ -58,7 +58,7 @@ type Job struct {
 	phase      func(s *scratch, i int)
 	phases     [2]func(s *scratch, i int) // made once: one per call would be an allocation per call
 
-	// norms has what a row's gradients are computed with. Those of KV head i begin at
+	// norms has what a row's gradients are computed with. The norms of KV head i begin at
 	// i·maxRows.
 	norms      []norm
 	normsUsage parallel.Usage

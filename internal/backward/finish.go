@@ -55,7 +55,7 @@ func (j *Job) batchAndHead(kv int) (b, h int) {
 	return kv / heads, kv % heads
 }
 
-// exactKeys finishes rows of dK or dV that hold a NaN: those of the set nan, from key lo on.
+// exactKeys finishes rows of dK or dV that hold a NaN: the rows in the set nan, from key lo on.
 func (j *Job) exactKeys(s *segment, kv, lo int, nan uint64, isV bool) {
 	if nan == 0 {
 		return

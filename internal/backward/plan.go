@@ -37,7 +37,7 @@ const (
 	// keysPerTask is the number of keys in a task of the phase after the products.
 	keysPerTask = 4 * RowSegment
 
-	// All products together take productsD times the columns of Q, and productsDv times those
+	// All products together take productsD times the columns of Q, and productsDv times the columns
 	// of V, for each pair of a query and a key.
 	productsD, productsDv = 3, 2
 )

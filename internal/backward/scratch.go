@@ -24,7 +24,7 @@ type segment struct {
 	hasRows    bool
 	seen       mask.Span // blocks of keys
 	isKept     bool      // weights and grads have room for all of them
-	at         int       // where those of the current block begin, if so
+	at         int       // where the current block's begin, if so
 	set        int       // rows of dK and dV that the first segment of a KV head has set
 	hasDQ      bool      // dq holds the sum of some blocks
 

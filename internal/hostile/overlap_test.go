@@ -89,7 +89,7 @@ func (p *place) attend(s layer.Similarity) error {
 	return s.Attend(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), p.options(4))
 }
 
-// gradients are those of attend.
+// gradients are the gradients of attend.
 func (p *place) gradients() kernel.Gradients {
 	return kernel.Gradients{Q: p.output(2, 4, 3, 6), K: p.output(2, 2, 7, 6), V: p.output(2, 2, 7, 5), Bias: p.output(1, 4, 3, 7), Sinks: p.out(4)}
 }

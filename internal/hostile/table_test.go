@@ -46,7 +46,7 @@ func tensors(o func(w *world) kernel.Options) func(w *world) []any {
 	}
 }
 
-// someExec is that of calls over slices.
+// someExec is for calls over slices.
 var someExec = kernel.Exec{Threads: 2, ParallelFor: inOrder}
 
 func twoSlices(w *world) []any   { return []any{w.floats(7), w.floats(7), someExec} }

@@ -48,7 +48,7 @@ func changes(t reflect.Type) []change {
 	return list
 }
 
-// known are the changes of types that can be changed by their methods only, and those of
+// known are the changes of types that can be changed by their methods only, and the changes of
 // other types that changes has made.
 var known = map[reflect.Type][]change{}
 

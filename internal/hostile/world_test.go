@@ -125,8 +125,8 @@ func (w *world) linear(outputs, inputs int) *linear.Linear {
 
 func (w *world) rope() *rope.Rope { return must(rope.New(rope.Config{Dims: 4, Positions: 5})) }
 
-// cache returns a cache of two layers with room for six pages of three tokens. Its memory,
-// float32, is that of the world; or it is int8 and has memory of its own.
+// cache returns a cache of two layers with room for six pages of three tokens. With float32 its
+// memory is the world's; with int8 it has memory of its own.
 func (w *world) cache(layers int, quantized bool) *kvcache.Cache {
 	if quantized {
 		return must(kvcache.New(kvcache.Config{Layers: layers, Heads: 2, HeadSize: 4, PageSize: 3, Pages: 6, KeyType: kernel.Int8, ValueType: kernel.Int8, Window: 4}))

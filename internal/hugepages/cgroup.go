@@ -14,8 +14,8 @@ import (
 	"github.com/attn-go/attn/internal/ints"
 )
 
-// groupLimit is the most bytes that the control groups of this process give it when it starts, as
-// those of a container do. Linux grants more, and ends the process when it uses it.
+// groupLimit is the most bytes that the control groups of this process give it when it starts, as a
+// container's do. Linux grants more, and ends the process when it uses it.
 var groupLimit = sync.OnceValue(func() int64 { return limitOf(os.DirFS("/")) })
 
 // limitOf reads the limit in the files of a system: the least of the group of this process and of

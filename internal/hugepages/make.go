@@ -48,11 +48,11 @@ func Make[E any](n int) []E {
 // uses these packages needs more.
 const certain = 16 << 20
 
-// Fits tells whether a program can allocate n elements of size bytes each. It cannot if that
-// is more than the memory limit of the program (GOMEMLIMIT), than its control groups have left, as
-// those of a container, or than the system gives to a program. An allocation that the system
-// refuses ends the program, and nothing can recover from that: so whoever allocates as much as an
-// argument says, asks first.
+// Fits tells whether a program can allocate n elements of size bytes each. It cannot if that is
+// more than the memory limit of the program (GOMEMLIMIT), than its control groups have left, such
+// as a container's, or than the system gives to a program. An allocation that the system refuses
+// ends the program, and nothing can recover from that: so whoever allocates as much as an argument
+// says, asks first.
 //
 // A system that promises more than it has, as Linux does, refuses what can never fit. What
 // would fit if no other program ran, it grants.

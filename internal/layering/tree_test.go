@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// A module is one of the modules of a tree.
+// A module is a module of a tree.
 type module struct {
 	dir      string // "." is the root
 	path     string

@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// names32 are the parameters and fields whose numbers name one of many things. Others are counts,
-// lengths and positions: ints.
+// names32 are the parameters and fields whose numbers name things. Others are counts, lengths and
+// positions: ints.
 var names32 = []string{"Pages", "Rows", "Parents", "GroupOf", "query", "key", "rows", "targets", "parents"}
 
-// TestWidths: slices of integers in the API of the library have one of two widths: int32 if they
+// TestWidths: slices of integers in the API of the library have either of two widths: int32 if they
 // name things, as the arrays of tokenizers, files and block tables do, else int. Dropout.Sequences
 // are words of its generator, and the elements of tensors have the types of kernel.Element.
 func TestWidths(t *testing.T) {

@@ -3,8 +3,8 @@ package mask
 import "github.com/attn-go/attn/internal/check"
 
 // Or returns the mask that hides what m and n both hide. As a Mask is an intersection of unions,
-// that is the intersection of the unions of each one of m with each one of n. Bool views and
-// bitmaps, and too many rules, are a failure.
+// that is the intersection of all unions of a part of m with a part of n. Bool views and bitmaps,
+// and too many rules, are a failure.
 func (m Mask) Or(n *Mask) Mask {
 	or := Mask{failure: m.failure}
 	if or.failure == nil {
@@ -68,7 +68,7 @@ func (m *Mask) seen(x int, q Query) Span {
 }
 
 // Gaps are spans of keys that unions hide from a query, between keys that they show. Empty ones are
-// {0, 0}. No two of a union overlap; those of several unions may.
+// {0, 0}. Gaps of one union do not overlap; gaps of several unions may.
 type Gaps [MaxRules - 1]Span
 
 // HasUnions tells whether there may be any.

@@ -59,7 +59,7 @@ func (m *Mask) Mark(seen []bool, q Query, first int, positions []int32) {
 	}
 }
 
-// unites tells whether one of the rules' spans has a key.
+// unites tells whether any of the rules' spans has a key.
 func (m *Mask) unites(begin, end int, spans *[MaxRules]Span, key, at int) bool {
 	for x := begin; x < end; x++ {
 		of := key

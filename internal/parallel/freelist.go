@@ -2,10 +2,9 @@ package parallel
 
 import "sync"
 
-// A FreeList recycles values across calls. In the steady state, where calls repeat, a
-// program allocates nothing: unlike those of a sync.Pool, values survive garbage
-// collections as long as calls need them, see Memory. The zero value is ready for use.
-// All methods may be called concurrently.
+// A FreeList recycles values across calls. In the steady state, where calls repeat, a program
+// allocates nothing: unlike in a sync.Pool, values survive garbage collections as long as calls
+// need them, see Memory. The zero value is ready for use. All methods may be called concurrently.
 type FreeList[T any] struct {
 	// New makes a value if none is free; nil makes a zero. It must be safe for concurrent use
 	// and must not use the list.

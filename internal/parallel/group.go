@@ -85,7 +85,7 @@ func (g *Group[W, S]) Init(scratch *FreeList[W], fit func(w *W), do func(w *W, t
 //
 //   - the caller and threads-1 workers of the pool, if parallelFor is nil, or
 //   - the caller and threads-1 goroutines of its own, in a bubble of testing/synctest, or
-//   - those of parallelFor, which is called once, with n = threads. It should call task(i)
+//   - the goroutines of parallelFor, which is called once, with n = threads. It should call task(i)
 //     for all i < n, concurrently, and return when these calls have returned. The caller
 //     then does what tasks are left.
 //

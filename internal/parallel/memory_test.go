@@ -42,8 +42,7 @@ func use(l *FreeList[buffer], n, x, y int) {
 	}
 }
 
-// onlyOwnCollections makes sure that no garbage collection is counted but those of
-// collectGarbage.
+// onlyOwnCollections makes sure that no garbage collection is counted but collectGarbage's.
 func onlyOwnCollections(t *testing.T) {
 	percent := debug.SetGCPercent(-1)
 	t.Cleanup(func() { debug.SetGCPercent(percent) })
@@ -194,8 +193,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestFailedCallIsForgotten: what a call that panics has used counts no more, whether the
-// task was the caller's or that of another goroutine.
+// TestFailedCallIsForgotten: what a call that panics has used counts no more, whether the task was
+// the caller's or another goroutine's.
 func TestFailedCallIsForgotten(t *testing.T) {
 	elsewhere := func(n int, task func(i int)) {
 		done := make(chan bool)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestPartsInOrder: a goroutine takes the tasks of its part in ascending order, and then those of
-// the parts after it.
+// TestPartsInOrder: a goroutine takes the tasks of its part in ascending order, and then the tasks
+// of the parts after it.
 func TestPartsInOrder(t *testing.T) {
 	c := newCall()
 	for _, x := range []struct {
@@ -31,7 +31,7 @@ func TestPartsInOrder(t *testing.T) {
 	}
 }
 
-// TestWorkersHaveParts: a worker has the same part in every call, and not that of the caller.
+// TestWorkersHaveParts: a worker has the same part in every call, and not the caller's.
 func TestWorkersHaveParts(t *testing.T) {
 	j := new(job)
 	part := make(chan int, 1)

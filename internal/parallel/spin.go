@@ -71,9 +71,9 @@ func spinYields(d int64) int {
 // smallCalls is the call rate of the calls that more spinning workers would help.
 var smallCalls callRate
 
-// A callRate tells whether calls follow each other without a pause, and whether they
-// should do without more threads for a while. Times are those of clock. One that a clock
-// has left in the future counts as none.
+// A callRate tells whether calls follow each other without a pause, and whether they should do
+// without more threads for a while. clock gives the times. A time that a clock has left in the
+// future counts as none.
 type callRate struct {
 	last         atomic.Int64 // time of the last call
 	backoffUntil atomic.Int64 // end of the backoff

@@ -27,8 +27,8 @@ func (s *Split[W, S]) Init(scratch *FreeList[W], fit func(w *W), do func(w *W, l
 	s.group.OnDrop, s.group.Independent = onDrop, true
 }
 
-// Run calls the function for ranges that together are 0 to n-1. work is that of all in units
-// that are worth waking a thread for. threads and parallelFor are options of the call.
+// Run calls the function for ranges that together are 0 to n-1. work is all the work, in units that
+// are worth waking a thread for. threads and parallelFor are options of the call.
 func (s *Split[W, S]) Run(n int, work float64, shape S, threads int, parallelFor func(n int, task func(i int))) {
 	if n == 0 {
 		return

@@ -1,5 +1,5 @@
 // Package quantized has the formats of quantized weights, a row each, and what becomes of them:
-// numbers of float32, or the blocks of packed panels, whose formats are those of package ukernel.
+// numbers of float32, or the blocks of packed panels, whose formats package ukernel has.
 package quantized
 
 import (
@@ -80,8 +80,8 @@ func (f *Format) PackedAs(p ukernel.PackedFormat) bool {
 	return p == f.Packed || f.fits != nil && p == f.wider
 }
 
-// A group is 32 weights of a block: (d·s[i])·(q-zero) or (d·s[i])·q - m·t[i], where i is that of
-// 16 weights, and zero the format's.
+// A group is 32 weights of a block: (d·s[i])·(q-zero) or (d·s[i])·q - m·t[i], where i counts groups
+// of 16 weights, and zero is the format's.
 type group struct {
 	d, m float32
 	s    [2]float32 // integers in formats that are packed with those
@@ -117,8 +117,8 @@ func (g *group) add(b []byte, at int, mask uint64, to int) {
 	}
 }
 
-// readNibbles sets q to 16 bytes of numbers of 4 bits: byte i has those of weights i, in its lower
-// half, and i+16.
+// readNibbles sets q to 16 bytes of numbers of 4 bits: byte i has the numbers of weight i, in its
+// lower half, and of weight i+16.
 func (g *group) readNibbles(b []byte) {
 	for i := 0; i < 16; i += 8 {
 		x := binary.LittleEndian.Uint64(b[i:])
@@ -179,7 +179,7 @@ func readQ5_1(g *group, b []byte, _ int) {
 	g.readFifths(b[4:])
 }
 
-// iq4Values are those of IQ4_NL plus 128: kvalues_iq4nl in ggml-common.h.
+// iq4Values are the values of IQ4_NL plus 128: kvalues_iq4nl in ggml-common.h.
 var iq4Values = [16]uint8{1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241}
 
 // readIQ4_NL: d and the numbers of values.
@@ -188,8 +188,8 @@ func readIQ4_NL(g *group, b []byte, _ int) {
 	g.lookUp(&iq4Values, b[2:])
 }
 
-// e2m1Values are those of OCP's E2M1, doubled, plus 16: 0, 0.5, 1, 1.5, 2, 3, 4 and 6, and the same
-// negated, with 0 for -0 (Open Compute Project: "OCP Microscaling Formats (MX) Specification",
+// e2m1Values are the values of OCP's E2M1, doubled, plus 16: 0, 0.5, 1, 1.5, 2, 3, 4 and 6, and the
+// same negated, with 0 for -0 (Open Compute Project: "OCP Microscaling Formats (MX) Specification",
 // version 1.0).
 var e2m1Values = [16]uint8{16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4}
 
@@ -223,8 +223,8 @@ func isZeroMXFP4(b []byte) bool {
 }
 
 // readNVFP4: 4 scales of 16 weights as E4M3, half of which is s, as the values are doubled. Then 8
-// bytes with the numbers of values of each 16: byte i has those of weights i, in its lower half,
-// and i+8.
+// bytes with the numbers of values of each 16: byte i has the numbers of weight i, in its lower
+// half, and of weight i+8.
 func readNVFP4(g *group, b []byte, part int) {
 	g.d = 1
 	for i := range g.s {

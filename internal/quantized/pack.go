@@ -36,10 +36,10 @@ func (g *group) float32(dst []float32, zero uint8) {
 	}
 }
 
-// Pack writes the blocks of some rows into those of a packed panel in format p, see PackedFor. rows
-// has one row of k/Weights blocks for each of the first lanes. The other lanes stay as they are.
-// Those of a format with scales of float32 are multiplied by scales, one for all rows or one for
-// each; none stand for 1.
+// Pack writes the blocks of some rows into the blocks of a packed panel in format p, see PackedFor.
+// rows has one row of k/Weights blocks for each of the first lanes. The other lanes stay as they
+// are. A format with scales of float32 has its scales multiplied by scales, one for all rows or one
+// for each; none stand for 1.
 func (f *Format) Pack(p ukernel.PackedFormat, panel, rows []byte, lanes, k int, scales []float32) {
 	parts, blocks, size := f.Weights/contract.WeightBlock, k/f.Weights, p.BlockBytes(lanes)
 	row := blocks * f.Bytes

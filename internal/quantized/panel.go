@@ -9,7 +9,7 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// A Block is one of a packed panel.
+// A Block is a block of a packed panel.
 type Block struct {
 	Format ukernel.PackedFormat
 	Lanes  int
@@ -30,8 +30,8 @@ func (b *Block) float32At(i, lane int) float32 {
 	return math.Float32frombits(binary.LittleEndian.Uint32(b.Data[4*(i*b.Lanes+lane):]))
 }
 
-// Scale returns the scale and the minimum of a lane, in a format without those of float32: for a
-// format without minima that of the offset, -offset·d, which is exact.
+// Scale returns the scale and the minimum of a lane, in a format without scales of float32. In a
+// format without minima it is the offset's, -offset·d, which is exact.
 func (b *Block) Scale(lane int) (d, m float32) {
 	d = b.halfAt(0, lane)
 	if offset := b.Format.Offset(); offset != 0 {
@@ -112,7 +112,7 @@ func (b *Block) Weights(dst []float32, n, lane int) {
 		for step := range contract.WeightBlock {
 			dst[step*n] = scalar.FMA(number(step), d[step/16], m[step/16])
 		}
-	default: // the product is exact, and if m is that of an offset, the sum is, too
+	default: // the product is exact, and if m comes from an offset, the sum is, too
 		for step := range contract.WeightBlock {
 			dst[step*n] = float32(number(step)*d[step/16]) + m[step/16]
 		}

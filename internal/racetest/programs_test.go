@@ -39,7 +39,7 @@ func tensor(b, h, l, d int) ([]float32, kernel.Tensor) {
 	return x, kernel.BHLD(x, b, h, l, d)
 }
 
-// A call is one of Attention, with enough for all of its kernels, and all memory that it uses.
+// A call is a call of Attention, with enough for all of its kernels, and all memory that it uses.
 type call struct {
 	out, q, k, v, lse, weights, bias []float32
 	f16                              []kernel.F16
@@ -378,7 +378,7 @@ var correct = []program{
 	}},
 }
 
-// paged returns a call over keys in pages of 16: those of the one sequence are 0, 2 and 3, the
+// paged returns a call over keys in pages of 16: the one sequence has the pages 0, 2 and 3, the
 // last of which has 5 keys.
 func paged() *call {
 	c := newCall()

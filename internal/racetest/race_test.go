@@ -14,8 +14,8 @@ import (
 	"github.com/attn-go/attn/internal/testutil"
 )
 
-// The environment variable programVariable makes the test binary one of the programs, and not
-// a test: a race that the detector sees in it must not fail the test.
+// The environment variable programVariable makes the test binary a program, and not a test: a race
+// that the detector sees in it must not fail the test.
 const programVariable = "ATTN_RACE_PROGRAM"
 
 func TestMain(m *testing.M) {

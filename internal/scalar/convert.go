@@ -43,7 +43,7 @@ func ToF16(x float32) uint16 {
 	case b >= 0x477ff000: // 65520, halfway between the largest binary16 and 2^16
 		return sign | 0x7c00
 	case b < (127-14)<<23: // subnormal, or rounded up to the smallest normal
-		// The last place of the sum is 2^-24, that of a subnormal binary16.
+		// The last place of the sum is 2^-24, as of a subnormal binary16.
 		y := math.Float32frombits(b) + 0.5
 		return sign | uint16(math.Float32bits(y)-math.Float32bits(0.5))
 	}
@@ -102,12 +102,12 @@ func F8E4M3(b uint8) float32 {
 // F8E5M2 returns the value of an E5M2 given as bits: the upper half of a binary16. A NaN stays one.
 func F8E5M2(b uint8) float32 { return F16(uint16(b) << 8) }
 
-// ToF8E4M3 returns the bits of the E4M3 nearest to x, ties to even, and that of ±448 beyond. Every
-// NaN becomes 0x7f.
+// ToF8E4M3 returns the bits of the E4M3 nearest to x, ties to even, and of ±448 beyond. Every NaN
+// becomes 0x7f.
 func ToF8E4M3(x float32) uint8 { return toFloat8(x, 3, 7, largestE4M3, nanE4M3) }
 
-// ToF8E5M2 returns the bits of the E5M2 nearest to x, ties to even, and that of ±57344 beyond.
-// Every NaN becomes 0x7e.
+// ToF8E5M2 returns the bits of the E5M2 nearest to x, ties to even, and of ±57344 beyond. Every NaN
+// becomes 0x7e.
 func ToF8E5M2(x float32) uint8 { return toFloat8(x, 2, 15, largestE5M2, nanE5M2) }
 
 // toFloat8 rounds x to a format with so many bits of fraction and a bias of the exponent, of which
@@ -121,7 +121,7 @@ func toFloat8(x float32, fraction, bias uint32, largest, nan uint8) uint8 {
 	case b > infBits:
 		return nan
 	case b < normal: // subnormal, or rounded up to the smallest normal
-		// The last place of the sum is that of a subnormal number.
+		// The last place of the sum is a subnormal number's.
 		unit := normal + drop<<23
 		return sign | uint8(math.Float32bits(math.Float32frombits(b)+math.Float32frombits(unit))-unit)
 	}

@@ -17,8 +17,8 @@ func Philox(keys []uint32, c [4]uint32) [4]uint32 {
 	return c
 }
 
-// PhiloxKeys returns the round keys, two per round. Those of the first round are the low
-// and the high word of the seed. Every further round adds a constant to each.
+// PhiloxKeys returns the round keys, two per round. The first round has the low and the high word
+// of the seed. Every further round adds a constant to each.
 func PhiloxKeys(seed uint64) (keys [2 * contract.PhiloxRounds]uint32) {
 	lo, hi := uint32(seed), uint32(seed>>32)
 	for r := range contract.PhiloxRounds {

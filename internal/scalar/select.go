@@ -54,7 +54,7 @@ func BackwardWeight(s, lse float32) float32 {
 	}
 }
 
-// Limited returns x, or the nearer one of ±most if x is beyond.
+// Limited returns x, or the nearer limit, most or -most, if x is beyond.
 func Limited(x, most float32) float32 {
 	switch {
 	case x > most:

@@ -127,7 +127,7 @@ func (s *Scoring) memory(f field) view.Memory {
 	return view.MemoryOf(s.perHead(f))
 }
 
-// Overlap returns the name of a field whose memory overlaps with that of an output, or "".
+// Overlap returns the name of a field whose memory overlaps with an output's, or "".
 func (s *Scoring) Overlap(output view.Memory) string {
 	for _, x := range s.Inputs() {
 		if output.Overlaps(x.Memory) {

@@ -25,7 +25,7 @@ func (s *Scoring) Resolve(c *view.Scores) {
 	}
 }
 
-// Past returns how many keys of batch row b are before that of the first query.
+// Past returns how many keys of batch row b are before the first query's.
 func (s *Scoring) Past(b int) int { return position.Of(s.QueryStart, b) - position.Of(s.KeyStart, b) }
 
 // Query returns query i of batch row b, which has so many keys, as masks see it.

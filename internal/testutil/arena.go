@@ -152,8 +152,8 @@ func Typed[T any](data []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), n)
 }
 
-// Diff returns how the slices differ from those of want, which another call took in
-// the same order, or which canary beside them was overwritten.
+// Diff returns how the slices differ from want's, which another call took in the same order, or
+// which canary beside them was overwritten.
 func (a *Arena) Diff(want *Arena) error {
 	for i := range a.Slots {
 		s := &a.Slots[i]

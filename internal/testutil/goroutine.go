@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// Goroutine returns t for a goroutine that is not the one of the test function, where
-// Fatal and the like must not be called. Those of the result call Error and end the
-// goroutine. The test has to wait for it.
+// Goroutine returns t for a goroutine that is not the test function's, where Fatal and the like
+// must not be called. The result's Fatal and the like call Error and end the goroutine. The test
+// has to wait for it.
 func Goroutine(t testing.TB) testing.TB { return goroutine{t} }
 
 type goroutine struct{ testing.TB }

@@ -72,8 +72,8 @@ func tryTiles(bytes func(c []int32, a, b []uint32), brains func(c []float32, a, 
 
 const tileSide = 16 // rows of a tile, and words of a row
 
-// tileNumbers returns tiles of pseudo-random words, of which of makes those that are multiplied and
-// floats.
+// tileNumbers returns tiles of pseudo-random words, of which function of makes the multiplied ones
+// and floats.
 func tileNumbers(of func(uint32) uint32) (a, b []uint32, ints []int32, floats []float32) {
 	state := uint64(1)
 	next := func() uint32 {

@@ -87,8 +87,7 @@ func TestTilesKeepState(t *testing.T) {
 }
 
 // TestTileProducts: each kernel that needs tiles has a product for TestTilesKeepState, whose
-// numbers are of some use: those of tier generic and of the best tier, with tiles or without, are
-// the same.
+// numbers are of some use: tier generic and the best tier, with tiles or without, give the same.
 func TestTileProducts(t *testing.T) {
 	products := tileProducts()
 	used, reference := Tiers[0].set(0), *ref
@@ -142,7 +141,7 @@ func sameNumber(x, y float32) bool {
 // A tileProduct makes the same call of a kernel that uses tiles, where there are some, each time.
 type tileProduct = func(r testutil.Rand) func(p *kernelSet) []float32
 
-// tileProducts are those of all kernels that may use tiles, and others.
+// tileProducts are products of all kernels that may use tiles, and others.
 func tileProducts() map[string]tileProduct {
 	products := map[string]tileProduct{
 		"Unit.GemmTiles":  unitProduct(1, func(p *kernelSet) unitKernel { return p.Unit.GemmTiles }),

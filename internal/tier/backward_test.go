@@ -6,7 +6,7 @@ import (
 	"github.com/attn-go/attn/internal/testutil"
 )
 
-// A backwardCase is a call of one of the kernels of the backward pass.
+// A backwardCase is a call of a kernel of the backward pass.
 type backwardCase struct {
 	n, gap int
 	values testutil.Kind

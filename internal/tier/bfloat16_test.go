@@ -21,7 +21,7 @@ const (
 	tileHalves                 // GemmHalves
 )
 
-// An evenOddCase is a call of one of them.
+// An evenOddCase is a call of such a kernel.
 type evenOddCase struct {
 	kind pairKind
 	load bool
@@ -123,7 +123,7 @@ func (c evenOddCase) tiles(mem *testutil.Arena, r *testutil.Rand) func(p *kernel
 	b := numbers.pairs(mem, r, lanes, lanes)
 	out := mem.Matrix("c", c.m, lanes, ldc, testutil.Canary)
 	for i := range c.m {
-		for lane := range lanes { // a sum, as one of products is
+		for lane := range lanes { // a sum, as products make it
 			out[i*ldc+lane] = float32(int8(r.Uint64()))
 		}
 	}

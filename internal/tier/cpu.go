@@ -2,7 +2,7 @@ package tier
 
 // A CPU is what tuning numbers are chosen by.
 type CPU struct {
-	Name string // one of those that there are entries for
+	Name string // for which there are entries
 	Rule string // what tells the name: see the rules
 }
 

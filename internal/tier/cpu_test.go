@@ -9,8 +9,8 @@ import (
 	"github.com/klauspost/cpuid/v2"
 )
 
-// TestCPUNames names CPUs by their families and models, and those of virtual machines that report
-// other models, or hide features, by what they can do.
+// TestCPUNames names CPUs by their families and models. It names CPUs of virtual machines that
+// report other models, or hide features, by what they can do.
 func TestCPUNames(t *testing.T) {
 	zen3 := []string{"AVX2", "FMA3", "WBNOINVD", "VAES"}
 	zen4 := append(zen3[:4:4], "AVX512F", "AVX512VL", "AVX512VNNI", "AVX512BF16")

@@ -109,8 +109,8 @@ func tiesOf8(r *testutil.Rand, group []float32) {
 	}
 }
 
-// By hand: the first number is in the low half, the one of largest magnitude becomes -8, and what
-// would be 8 is 7.
+// By hand: the first number is in the low half, the number of largest magnitude becomes -8, and
+// what would be 8 is 7.
 func TestQuantizeInt4ByHand(t *testing.T) {
 	eachTier(func(tier *Tier) {
 		dst, scales, back := make([]byte, 4), make([]float32, 2), make([]float32, 8)

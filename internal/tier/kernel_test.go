@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A kernelSet is what a call is made with: the kernels of a tier, with one of its
-// query tiles. Tests may replace any of them.
+// A kernelSet is what a call is made with: the kernels of a tier, with a query tile of it. Tests
+// may replace any of them.
 type kernelSet struct {
 	ukernel.TileKernels
 	Gradients   ukernel.Gradients
@@ -325,7 +325,7 @@ func eachSet(t *testing.T, kernel string, test func(t *testing.T, p *kernelSet))
 }
 
 // eachVariant runs a test of a kernel on a tile with each variant of it. If tests are thinned, each
-// tile has one of the variants.
+// tile has one variant.
 func eachVariant(t *testing.T, tier *Tier, tile int, kernel string, test func(t *testing.T, p *kernelSet)) {
 	variants := tier.variantsOf(kernel)
 	for number, v := range variants {

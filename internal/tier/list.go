@@ -16,7 +16,7 @@ type Kernel struct {
 	Lanes   int      // of the query tile, 0 if it does not matter
 	ISA     string   // whose assembly it is, "" for Go
 	Needs   []string // the CPU features that it uses
-	Variant string   // which of several it is, see ukernel.Override
+	Variant string   // which variant it is, see ukernel.Override
 	None    bool     // the tier has no such kernel and does without
 
 	// Lower is the tier whose kernel runs for grouped weights and up to LowerRows rows of float32,
@@ -49,8 +49,8 @@ func (t *Tier) List() (kernels []Kernel) {
 	return kernels
 }
 
-// ofGrouped are the kernels that products with grouped weights and rows of float32 take, beside
-// those of the formats.
+// ofGrouped are the kernels that products with grouped weights and rows of float32 take, beside the
+// kernels of the formats.
 var ofGrouped = []string{"Weights.Gemm", "Weights.GemmUnpacked", "Weights.AddBias", "Products.Gemm"}
 
 // list lists the kernels of one table.

@@ -56,7 +56,7 @@ func referenceNarrow(f ukernel.SkinnyKernels) ukernel.SkinnyKernels {
 	return referenceCodes(referenceEvenOdd(f))
 }
 
-// eachByte returns the conversion of rows, given that of one number.
+// eachByte returns the conversion of rows, given the conversion of one number.
 func eachByte(half func(b uint8) uint16) func(dst []uint16, ldd int, src []byte, lds, n, d int) {
 	return func(dst []uint16, ldd int, src []byte, lds, n, d int) {
 		for i := range n * d {
@@ -106,7 +106,7 @@ func (c halvesCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *ker
 	}
 }
 
-// referenceEvenOdd adds the skinny kernels for products in bfloat16: those of query tiles, on
+// referenceEvenOdd adds the skinny kernels for products in bfloat16: the kernels of query tiles, on
 // factors.
 func referenceEvenOdd(f ukernel.SkinnyKernels) ukernel.SkinnyKernels {
 	widened := func(x []uint16, ld, n, d int) []float32 {
@@ -274,7 +274,7 @@ func narrowPVCases(t element) func(w int) []kernelCase {
 					i := len(list)
 					c := skinnyPVCase{n, m, dv, i % 2 * 3, i % 3 * 2, i%5 == 0, testutil.KindOf(i)}
 					group := groupsOf(t, dv, i/2)
-					if t == int8s && group == dv && i%3 > 0 { // that of the keys, which have more columns
+					if t == int8s && group == dv && i%3 > 0 { // the group of the keys, which have more columns
 						group += i % 16
 					}
 					list = append(list, narrowPVCase{t, c, group})

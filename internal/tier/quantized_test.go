@@ -296,7 +296,7 @@ var blockMutants = []mutant{
 		p.Weights.Blocks[ukernel.U4].Widen = func(dst []float32, b []byte, lanes, k int) {
 			b = bytes.Clone(b)
 			for block := b; len(block) > 0; block = block[size(lanes):] {
-				clear(block[4*lanes-2 : 4*lanes]) // that of the last lane
+				clear(block[4*lanes-2 : 4*lanes]) // the last lane's
 			}
 			widen(dst, b, lanes, k)
 		}

@@ -204,7 +204,7 @@ var limits = []float32{
 	math.Float32frombits(0xff317216), math.Float32frombits(0xff317217), math.Float32frombits(0xff317218), -math.MaxFloat32,
 }
 
-// sprinkle replaces one element of eight by one of some.
+// sprinkle replaces one element in eight by some value.
 func sprinkle(r *testutil.Rand, s []float32, rows, w, ld int, some ...float32) {
 	for i := range rows {
 		for lane := range w {

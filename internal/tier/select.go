@@ -9,9 +9,8 @@ import (
 	"github.com/attn-go/attn/internal/check"
 )
 
-// Tiers lists all tiers of this build, best first. The last one, generic, runs
-// everywhere. Their numbers are those of this CPU, changed by the environment variable
-// ATTN_TUNING, which is read once.
+// Tiers lists all tiers of this build, best first. The last one, generic, runs everywhere. Their
+// numbers are this CPU's, changed by the environment variable ATTN_TUNING, which is read once.
 var Tiers = tuned(append(archTiers(), genericTier()), HostCPU().Name, os.Getenv("ATTN_TUNING"))
 
 // A Handle is a tier that was chosen before a call: what the options of calls hold. The zero

@@ -114,5 +114,5 @@ func skinnyCases(p *kernelSet) (cases []skinnyCase) {
 	return cases
 }
 
-// numbers are those of some rows at x.
+// numbers are the numbers of some rows at x.
 func numbers[E any](x unsafe.Pointer, rows int) []E { return unsafe.Slice((*E)(x), rows*skinnyColumns) }

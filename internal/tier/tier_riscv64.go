@@ -18,9 +18,9 @@ func archTiers() []Tier {
 	}}
 }
 
-// rvvWidths returns the widths of query tiles for registers of so many lanes: those of one, two and
-// four registers. But a tile has at most 64 lanes, and the narrowest divides 16, so longer
-// registers are used in part.
+// rvvWidths returns the widths of query tiles for registers of so many lanes: one, two and four
+// registers. But a tile has at most 64 lanes, and the narrowest divides 16, so longer registers are
+// used in part.
 func rvvWidths(lanes int) []int {
 	lanes = min(max(lanes, 4), 16)
 	return []int{lanes, 2 * lanes, 4 * lanes}

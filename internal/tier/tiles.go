@@ -29,8 +29,8 @@ func (t *Tier) Tile(n int) *ukernel.TileKernels {
 	return &tiles[len(tiles)-1]
 }
 
-// Gradients returns the kernels of the backward pass for query tiles of a width, which may be that
-// of a joined tile, see WideTile.
+// Gradients returns the kernels of the backward pass for query tiles of a width, which may be a
+// joined tile's, see WideTile.
 func (t *Tier) Gradients(lanes int) *ukernel.Gradients {
 	all := t.tables.gradients.Load()
 	if all == nil {

@@ -102,7 +102,8 @@ func (c hadamardCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *k
 	return func(p *kernelSet) { p.Elementwise.Hadamard(x, c.n, scale) }
 }
 
-// distance returns that of rows of d elements with a gap, which rows of none have not.
+// distance returns the distance of rows of d elements with a gap; rows without elements have no
+// gap.
 func distance(d, gap int) int {
 	if d == 0 {
 		return 0

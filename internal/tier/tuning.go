@@ -22,7 +22,7 @@ type Tuning struct {
 	PairRows, LowerRows                                     int
 }
 
-// A Number is one of a Tuning, by the name that kernel.Tier.Tuned and ATTN_TUNING have for it.
+// A Number is a number of a Tuning, by the name that kernel.Tier.Tuned and ATTN_TUNING have for it.
 type Number struct {
 	Name        string
 	Of          func(*Tuning) *int
@@ -188,7 +188,7 @@ func (x *Tuning) variants() []string {
 	}
 }
 
-// Choose makes the tuning choose a variant, one of Tier.Variants.
+// Choose makes the tuning choose a variant from Tier.Variants.
 func (x *Tuning) Choose(variant string) {
 	fmt.Sscanf(variant, "QK=S%dL%d", &x.QKSegments, &x.QKNear)
 	fmt.Sscanf(variant, "PV=L%d", &x.PVNear)
@@ -207,9 +207,9 @@ func (t *Tier) lacksVariant(x *Tuning) string {
 	return ""
 }
 
-// Choices returns the values that a number of the tier may have if it chooses one of several
-// kernels, in ascending order. Not all combinations of such numbers need have a kernel. If the tier
-// has one kernel, or the number is of another kind, there are none.
+// Choices returns the values that a number of the tier may have if it chooses between kernels, in
+// ascending order. Not all combinations of such numbers need have a kernel. If the tier has one
+// kernel, or the number is of another kind, there are none.
 func (t *Tier) Choices(name string) (values []int) {
 	if name == "MainLanes" {
 		return slices.Clone(t.Widths)

@@ -25,7 +25,7 @@ type TuningEntry struct {
 	Tuning
 }
 
-// Tunings are all entries. Every tier has one for AnyCPU, which other CPUs get. Those of a tier
+// Tunings are all entries. Every tier has one for AnyCPU, which other CPUs get. A tier's entries
 // begin with it. `go run ./bench -tune` prints the entry of the machine at hand.
 var Tunings = []TuningEntry{
 	{AnyCPU, "generic", "measured on Zen 4",

@@ -75,8 +75,7 @@ type weightCase struct {
 
 func (c weightCase) String() string { return fmt.Sprintf("load=%v %v", c.load, c.gemmCase) }
 
-// weightCases returns a function that lists the cases of a kind: those of Gemm, with
-// fewer rows.
+// weightCases returns a function that lists the cases of a kind: Gemm's, with fewer rows.
 func weightCases(kind weightKind) func(w int) []kernelCase {
 	return func(int) (list []kernelCase) {
 		for a := range operands {
@@ -93,7 +92,7 @@ func weightCases(kind weightKind) func(w int) []kernelCase {
 					list = append(list, weightCase{kind, (i+m)%2 == 0, gemmCase{gemmFromZero, m, k, ukernel.InputSegment, a, i % 2 * 5, m % 2 * 3, testutil.KindOf(len(list))}})
 				}
 			}
-			for i, k := range []int{1, 2, 3, 130} { // from 48 rows on AVX2 prefetches those of the next register tile
+			for i, k := range []int{1, 2, 3, 130} { // from 48 rows on AVX2 prefetches the rows of the next register tile
 				for _, m := range []int{47, 48, 49} {
 					list = append(list, weightCase{kind, (i+m)%2 == 0, gemmCase{gemmFromZero, m, k, ukernel.InputSegment, a, i % 2 * 5, m % 2 * 3, testutil.KindOf(len(list))}})
 				}

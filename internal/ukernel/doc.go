@@ -56,8 +56,9 @@ type Override[T any] struct {
 	// "QK=S1L1". It is empty if there is one kernel.
 	Variant string
 
-	// Lanes is the width of the query tile of Products, and that of a vector of LaneKernels and
-	// Gradients, which work on tiles of its multiples, and of Machine. It is 0 for other tables.
+	// Lanes is the width of the query tile of Products, and the width of a vector of LaneKernels
+	// and Gradients, which work on tiles of its multiples, and of Machine. It is 0 for other
+	// tables.
 	Lanes int
 
 	Kernels T

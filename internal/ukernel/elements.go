@@ -115,7 +115,8 @@ type Converters struct {
 	UnpackInt4 func(dst []int8, ldd int, src []byte, lds, n, d int)
 
 	// QuantizeInt4 is QuantizeInt8 for integers of 4 bits, as WidenInt4 takes them; ldd counts
-	// bytes. With m the number of largest magnitude in a group, the positive one of two,
+	// bytes. With m the number of largest magnitude in a group, and the positive one if two have
+	// it,
 	//
 	//	scales[r·lsc+g] = m/-8 + (+0), or 0 if m is below contract.LeastInt4 in magnitude
 	//	dst[r·ldd+x]    = src[r·lds+x]/scale, rounded to an integer, ties to even, at least -8 and at most 7
@@ -143,8 +144,9 @@ type Converters struct {
 	//	even[r·ldd+x], odd[r·ldd+x] = both halves of src[r·lds+x]
 	WidenPairs func(even, odd []float32, ldd int, src []uint32, lds, n, d int)
 
-	// NarrowPairs makes n rows of d pairs of factors: the upper halves of those of even, which are
-	// bfloat16, become the lower halves of words, and those of odd the upper ones.
+	// NarrowPairs makes n rows of d pairs of factors: the upper halves of even's numbers, which are
+	// bfloat16, become the lower halves of words, and the upper halves of odd's numbers the upper
+	// ones.
 	//
 	//	dst[r·ldd+x] = even[r·lds+x]>>16 | odd[r·lds+x]&0xffff0000, as bits
 	NarrowPairs func(dst []uint32, ldd int, even, odd []float32, lds, n, d int)

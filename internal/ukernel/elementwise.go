@@ -29,8 +29,8 @@ type Elementwise struct {
 	//	w[e] = w[e]·keep - rate·(m[e]/(sqrt(v[e])/root + epsilon))
 	AdamW func(w, g, m, v []float32, keep, gain1, beta2, gain2, root, epsilon, rate float32)
 
-	// AdditiveBackward adds what n keys contribute to the gradients of the additive scores of a
-	// query, given those of the scores x, for e < len(q), any number, and j < n ascending:
+	// AdditiveBackward adds what n keys contribute to the gradients of a query's additive scores,
+	// given the gradients x of the scores, for e < len(q), any number, and j < n ascending:
 	//
 	//	t = tanh(q[e] + k[j·ldk+e]), u = (1 - t)·(1 + t)
 	//	dw[e]       = fma(x[j], t, dw[e])
@@ -123,7 +123,7 @@ type Gradients struct {
 	// Where p is ±0, dp counts as +0, by select.
 	BackwardWeights func(s, dp []float32, ld, n int, lse, sum, dot []float32)
 
-	// BackwardScores normalises n rows of weights, and turns their gradients into those of the
+	// BackwardScores normalises n rows of weights, and turns their gradients into gradients of the
 	// scores, both in place:
 	//
 	//	p  = p·inv[lane]

@@ -76,7 +76,7 @@ func (f PackedFormat) Bits() int { return packedFormats[f].bits }
 // BrainZero is the number of 0 in brain formats.
 const BrainZero = 16
 
-// Positions is how many numbers a word has, if it has those of steps that are Bits apart.
+// Positions is how many numbers a word has, if it has steps that are Bits apart.
 func (f PackedFormat) Positions() int { return 32 / f.Bits() }
 
 // Offset is what makes the numbers unsigned; with 0 a block has minima.

@@ -14,8 +14,7 @@ type Machine struct {
 	Read func(p []float32)
 
 	// VectorLanes returns how many float32 a vector register has, on architectures whose CPUs
-	// differ in that. It is 0 if the CPU's vectors are not those of the instruction set, but of a
-	// draft of it.
+	// differ in that. It is 0 if the CPU implements a draft of the instruction set.
 	VectorLanes func() int
 
 	// TileInt8 and TileBF16 multiply tiles once, to find out whether a unit for tiles has the bits

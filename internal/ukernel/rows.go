@@ -1,8 +1,8 @@
 package ukernel
 
-// Rows are functions over rows of float32, most of them with sums in binary64: those of softmax
-// over rows, of weighted sums and of the gradients of norms. A product of two float32 is exact in
-// binary64. Row i of a slice begins at i·ld, unless a contract says something else.
+// Rows are functions over rows of float32, most of them with sums in binary64: for softmax over
+// rows, weighted sums and the gradients of norms. A product of two float32 is exact in binary64.
+// Row i of a slice begins at i·ld, unless a contract says something else.
 type Rows struct {
 	// Largest sets max[i] to the largest of x[i·ld+j], j < d, or -Inf, for i < len(max). It passes
 	// over a NaN.

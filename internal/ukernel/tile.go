@@ -25,9 +25,9 @@ type Products struct {
 	// max[lane] = max(c[i·ldc+lane], max[lane]), i ascending.
 	GemmMax func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, max []float32)
 
-	// GemmEvenOdd is a product in bfloat16: that of m rows of A with the k rows of B, whose
-	// elements are some bf(x) of the contract as float32, in segments of BF16Segment steps, of
-	// which the last may be shorter, and the only one empty:
+	// GemmEvenOdd multiplies m rows of A with the k rows of B in bfloat16. The elements are some
+	// bf(x) of the contract as float32, the steps come in segments of BF16Segment, the last segment
+	// may be shorter, and an only segment may be empty:
 	//
 	//	e = fma chain over the steps x = 0, 2, 4, ... of a segment, ascending, from +0:
 	//	    e = fma(a[i·rs+x·cs], b[x·ldb+lane], e)
@@ -103,10 +103,9 @@ type LaneKernels struct {
 	// A side that has seen no key (-Inf, sum 0) changes nothing in the other.
 	MergeStats func(max, sum, blockMax, blockSum, alpha, beta []float32)
 
-	// Pack transposes query rows into a packed panel and scales them:
-	// dst[x·ld+lane] = src[off[lane]+x]·scale, x < d. The rows are those of the first
-	// n lanes, 1 ≤ n ≤ w. off repeats its n-th entry after that, and the lanes from n
-	// on receive any of the n rows.
+	// Pack transposes query rows into a packed panel and scales them: dst[x·ld+lane] =
+	// src[off[lane]+x]·scale, x < d. The first n lanes have a row each, 1 ≤ n ≤ w. off repeats its
+	// n-th entry after that, and the lanes from n on receive any of the n rows.
 	Pack func(dst []float32, ld int, src []float32, off []int, n, d int, scale float32)
 
 	// Unpack normalises the output of a tile and transposes it back into rows:
@@ -117,8 +116,8 @@ type LaneKernels struct {
 	// bits from n on mean nothing.
 	Unpack func(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64
 
-	// Round makes numbers whose products with integers have exact sums, lane by lane: those of n
-	// rows, multiplied by a number of their row, become multiples of a power of two.
+	// Round makes numbers whose products with integers have exact sums, lane by lane: n rows, each
+	// multiplied by a number of its own, become multiples of a power of two.
 	//
 	//	x              = s[j·ld+lane]·scales[j·lsc], rounded
 	//	unit[lane]     = 2^(e-bits), where 2^e ≤ a < 2^(e+1) for the largest magnitude a of the lane's x
@@ -136,9 +135,9 @@ type LaneKernels struct {
 	ScaleRows func(s []float32, ld int, a []float32, lda, n int, scales []float32, lsc int, load bool, max []float32)
 
 	// CodeScores, CodeValues and CodeMerge are for tiles what SkinnyKernels.QKCodes and PVCodes are
-	// for few rows. Integers lie in pairs, the first in the low half of a word: those of the
-	// queries and the weights are from SkinnyKernels.Pairs, those of K and V from
-	// Converters.PairColumns and PairRows. A tier without them takes the products for float32.
+	// for few rows. Integers lie in pairs, the first in the low half of a word: SkinnyKernels.Pairs
+	// makes the pairs of queries and weights, Converters.PairColumns and PairRows the pairs of K
+	// and V. A tier without them takes the products for float32.
 	//
 	// CodeScores takes d ≤ CodesColumns columns, a multiple of SkinnyGroup, and m ≥ 1 keys:
 	//

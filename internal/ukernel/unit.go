@@ -1,7 +1,7 @@
 package ukernel
 
-// Unit are products that CPUs with a unit for tiles have beside those of vectors. Tiers have none
-// of them otherwise, and neither has package fallback. A sum without load is the same whether it
+// Unit are the products that CPUs with a unit for tiles have beside the products of vectors. Other
+// tiers have none of them, and package fallback has none. A sum without load is the same whether it
 // begins with +0 or with its first summand: no summand is -0, as the chains e and o begin with +0
 // and callers have no product so small that it is rounded to -0.
 type Unit struct {

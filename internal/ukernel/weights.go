@@ -14,7 +14,7 @@ type WeightKernels struct {
 
 	// GemmPairs is Products.GemmEvenOdd for the PanelLanes lanes of a whole panel, with a B of k/2
 	// rows of pairs, which is widened in registers: a word has the bfloat16 of an even step in its
-	// low half, and that of the step after it in the high half. k is even, and ldb counts words.
+	// low half, and the next step's in its high half. k is even, and ldb counts words.
 	GemmPairs func(c []float32, ldc int, a []float32, rs, cs int, b []uint32, ldb, m, k int, load bool, next []byte)
 
 	// Blocks are the kernels for quantized weights, by their format.
@@ -32,9 +32,9 @@ type WeightKernels struct {
 	//	q[i] = src[i]·(127/a), rounded to an integer, ties to even; 0 if d is 0 or NaN
 	//
 	// where 1/127 is a float32 and every operation is rounded. dst gets RowWords words a block:
-	// byte i of word g < 8 is q[8i+g], an int8. After them come the bits of d, those of
-	// d·float(q[0]+...+q[31]), -(q[0]+...+q[31]) as an int32, and as two int16 that of q[0] to
-	// q[15] and that of q[16] to q[31].
+	// byte i of word g < 8 is q[8i+g], an int8. After them come the bits of d, the bits of
+	// d·float(q[0]+...+q[31]), -(q[0]+...+q[31]) as an int32, and the negative sums of q[0] to
+	// q[15] and of q[16] to q[31] as two int16.
 	Quantize func(dst []uint32, src []float32)
 
 	// AddBias is the epilogue of m rows of a product, in place:

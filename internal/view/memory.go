@@ -52,8 +52,8 @@ func (m Memory) OverlapsTensor(t *Tensor) bool {
 	return m.Overlaps(t.Memory()) || t.scales != nil && m.Overlaps(t.scales.Memory())
 }
 
-// CheckBeside reports an output that shares memory with one of the tensors of these names, unless
-// it is the same rows.
+// CheckBeside reports an output that shares memory with a tensor of these names, unless it is the
+// same rows.
 func (t *Tensor) CheckBeside(arg string, names []string, others ...*Tensor) *check.Failure {
 	m := t.Memory()
 	for i, x := range others {
@@ -105,7 +105,7 @@ const (
 )
 
 // PlainMemory returns the memory of a tensor that is neither paged nor ragged, has elements and
-// passes Check; that of its scales is apart. It does not accept all of them: if ok is false, Check
+// passes Check; its scales are apart. It does not accept all of them: if ok is false, Check
 // decides.
 func (t *Tensor) PlainMemory() (m Memory, ok bool) {
 	if t.IsPaged() || t.IsRagged() || t.scales != nil && !t.fitsScales() {

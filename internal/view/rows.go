@@ -19,8 +19,8 @@ type PageTable struct {
 // sequence that has been freed, and as a page that its sequence has given back.
 const GivenBack = math.MinInt32
 
-// rows locates the rows of a paged or ragged tensor. In a paged one, the first and the
-// third stride of the grid are those of pages and of rows within a page.
+// rows locates the rows of a paged or ragged tensor. In a paged one, the first and the third stride
+// of the grid are the strides of pages and of rows within a page.
 type rows struct {
 	table  *PageTable // nil if the tensor is not paged
 	starts *int       // the first start of a ragged tensor, nil if it is not ragged
@@ -232,8 +232,8 @@ func (t *Tensor) checkRagged(arg string) *check.Failure {
 	return nil
 }
 
-// CheckLengths reports a tensor whose batch rows differ in length from those of
-// another one of the same batch and length.
+// CheckLengths reports a tensor whose batch rows differ in length from another tensor's of the same
+// batch and length.
 func (t *Tensor) CheckLengths(arg string, other *Tensor, otherArg string) *check.Failure {
 	if t.rows == other.rows {
 		return nil
@@ -296,7 +296,7 @@ func (t *Tensor) Find(b, h, l int) (at int, ok bool) {
 	return at, at >= 0 && at <= t.Len()-g.Shape[3]
 }
 
-// Address returns the address of an element, which is one of the slice.
+// Address returns the address of an element, which the slice has.
 func (t *Tensor) Address(at int) unsafe.Pointer {
 	if t.dtype == Float32 {
 		return unsafe.Pointer(&t.f32[at])

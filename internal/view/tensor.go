@@ -214,10 +214,10 @@ func (t Tensor) Heads(n int) Tensor {
 }
 
 // IsApartFrom tells whether it is certain that t and u share no element: their ranges of memory do
-// not overlap, or they interleave. Tensors interleave if there is a period, a stride of one of
-// them, of which every longer stride of both is a multiple, and the elements of each take a part of
-// the period of their own, as those of a joint projection of queries, keys and values do. Both
-// tensors are valid.
+// not overlap, or they interleave. Tensors interleave if there is a period, a stride of either, of
+// which every longer stride of both is a multiple, and the elements of each take a part of the
+// period of their own, as in a joint projection of queries, keys and values. Both tensors are
+// valid.
 func (t *Tensor) IsApartFrom(u *Tensor) bool {
 	a, b := t.Memory(), u.Memory()
 	if !a.Overlaps(b) {

@@ -84,7 +84,7 @@ type Module struct {
 // A DenseModule is a linear layer, whose weights are linear.weight [Out, In] and linear.bias [Out]
 // of Folder.
 type DenseModule struct {
-	Folder     string // in that of the model, with slashes
+	Folder     string // in the model's folder, with slashes
 	In, Out    int
 	Bias       bool
 	Activation string // "" for none, or Tanh, ReLU, GELU ...: the name of the class in PyTorch
@@ -97,6 +97,6 @@ type DenseModule struct {
 // A NormModule is layer normalization with epsilon 1e-5, whose weights are norm.weight and
 // norm.bias [Width] of Folder.
 type NormModule struct {
-	Folder string // in that of the model, with slashes
+	Folder string // in the model's folder, with slashes
 	Width  int
 }

@@ -1,4 +1,5 @@
-// Package precision names what the products of a model's linear layers are computed with.
+// Package precision says how the linear layers of a model round weights and inputs before they
+// multiply them.
 package precision
 
 import (

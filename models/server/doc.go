@@ -6,7 +6,7 @@
 //	defer s.Close(ctx)
 //	http.ListenAndServe("127.0.0.1:8080", s)
 //
-// Command serve is this with flags, TLS, signals and limits for connections.
+// The command attn serve is this with flags, TLS, signals and limits for connections.
 //
 // # The answer does not depend on the load
 //

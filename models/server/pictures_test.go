@@ -58,7 +58,8 @@ func TestPictures(t *testing.T) {
 	b.pictures("report")
 }
 
-// size sets the size of the page, and how many pixels of a picture one of it has at each side.
+// size sets the size of the page, and how many pixels of a picture stand for a pixel of the page at
+// each side.
 func (b *browser) size(width, height int, scale float64) {
 	b.do("Emulation.setDeviceMetricsOverride", object{"width": width, "height": height, "deviceScaleFactor": scale, "mobile": false})
 }

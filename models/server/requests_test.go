@@ -136,8 +136,8 @@ type completionAnswer struct {
 	Usage *tokenUsage
 }
 
-// TestEcho: an answer that begins with its prompt has the logarithms of the prompt's tokens, those
-// of the model's own logits, for prompts of any length, several choices, streams, and without an
+// TestEcho: an answer that begins with its prompt has the logarithms of the prompt's tokens, from
+// the model's own logits, for prompts of any length, several choices, streams, and without an
 // answer.
 func TestEcho(t *testing.T) {
 	models := tinyModels(t, kernel.Exec{Threads: 1}, 16)

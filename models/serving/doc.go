@@ -1,3 +1,3 @@
-// Package serving is what commands share that serve models over HTTP: their flags, which load
-// models and set limits, and listening.
+// Package serving has what commands share that serve models over HTTP: the flags, which load models
+// and set limits, and the listening.
 package serving

@@ -67,8 +67,7 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// The ratio is the median of those of alternated runs, so that load that comes and goes does not
-// count.
+// The ratio is the median over alternated runs, so that load that comes and goes does not count.
 func TestRatioOfAlternatedRuns(t *testing.T) {
 	old, new := []float64{100, 200, 300, 100, 200, 300}, []float64{110, 220, 330, 110, 220, 330}
 	c, err := Files([]*results.File{runs(old...)}, []*results.File{runs(new...)}, 5)

@@ -81,8 +81,8 @@ func Build() results.Build {
 	return b
 }
 
-// gitCommit returns the commit of the current folder, and whether its files differ. It returns
-// "" if the folder is not one of this repository.
+// gitCommit returns the commit of the current folder, and whether its files differ. It returns ""
+// if the folder is not in this repository.
 func gitCommit() (commit string, modified bool) {
 	top, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
 	if err != nil || !strings.HasPrefix(line(filepath.Join(strings.TrimSpace(string(top)), "go.mod")), "module github.com/attn-go/attn") {

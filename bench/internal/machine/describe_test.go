@@ -6,7 +6,7 @@ import (
 	"github.com/attn-go/attn/bench/internal/results"
 )
 
-// The time of other virtual machines and of other programs is told from that of this one and from
+// The time of other virtual machines and of other programs is told from this program's and from
 // idle time.
 func TestCPUTimes(t *testing.T) {
 	const self = "1234 (a ) name) S 1 2 3 4 5 6 7 8 9 10 "

@@ -29,8 +29,8 @@ type readLimit struct {
 	rates []float64
 }
 
-// NewLimits returns limits without a measurement, for these numbers of threads at once. L1 and L2
-// are those of each thread's own core; L3 and memory are shared.
+// NewLimits returns limits without a measurement, for these numbers of threads at once. Each thread
+// has the L1 and L2 of its own core; L3 and memory are shared.
 func NewLimits(ps Probes, threads []int) *Limits {
 	l2, l3 := CacheSizes()
 	l1 := cpuid.CPU.Cache.L1D

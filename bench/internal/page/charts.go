@@ -18,7 +18,7 @@ func Documents(files []*results.File, comparisons []*results.Comparison) (map[st
 		return nil, err
 	}
 	all := map[string][]byte{"benchmarks.md": b.Bytes()}
-	for _, c := range comparisons {
+	for _, c := range results.Newest(comparisons) {
 		if c.Chart == "" {
 			continue
 		}

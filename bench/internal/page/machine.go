@@ -11,60 +11,57 @@ import (
 
 // A sheet is a table of times, each with its share of a limit.
 type sheet struct {
-	of      string   // what a row is
 	columns []string // their headings
 	rows    []*sheetRow
 }
 
-// A sheetRow has a time and a share in each column.
+// A sheetRow has a time with its share in each column.
 type sheetRow struct {
 	name  string
-	cells map[string][2]string
+	cells map[string]string
 }
 
-// add sets a cell of the row of a name, and appends the row if there is none. A time that is not
-// steady is a stroke.
+// unsteady stands in a cell in place of a time that is not steady.
+const unsteady = "–"
+
+// add sets a cell of the row of a name, and appends the row if there is none. share may be empty.
 func (s *sheet) add(row, column string, t *results.Timing, text, share string) {
 	if !slices.Contains(s.columns, column) {
 		return
 	}
 	i := slices.IndexFunc(s.rows, func(r *sheetRow) bool { return r.name == row })
 	if i < 0 {
-		i, s.rows = len(s.rows), append(s.rows, &sheetRow{row, map[string][2]string{}})
+		i, s.rows = len(s.rows), append(s.rows, &sheetRow{row, map[string]string{}})
 	}
-	if t.Unsteady() {
-		text, share = "–", "–"
+	switch {
+	case t.Unsteady():
+		text = unsteady
+	case share != "":
+		text += " · " + share
 	}
-	s.rows[i].cells[column] = [2]string{text, share}
+	s.rows[i].cells[column] = text
 }
 
 // write writes the rows that have a steady time.
 func (s *sheet) write(b *strings.Builder) {
-	if len(s.rows) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "\n| %s |", s.of)
-	for _, c := range s.columns {
-		fmt.Fprintf(b, " %s | of limit |", c)
-	}
-	fmt.Fprintf(b, "\n|---|%s\n", strings.Repeat("---|---|", len(s.columns)))
+	fmt.Fprintf(b, "\n| one thread, unless a column says otherwise | %s |\n|%s\n", strings.Join(s.columns, " | "), strings.Repeat("---|", len(s.columns)+1))
 	for _, r := range s.rows {
-		if !slices.ContainsFunc(s.columns, func(c string) bool { return r.cells[c][0] != "" && r.cells[c][0] != "–" }) {
+		if !slices.ContainsFunc(s.columns, func(c string) bool { return r.cells[c] != "" && r.cells[c] != unsteady }) {
 			continue
 		}
 		fmt.Fprintf(b, "| %s |", r.name)
 		for _, c := range s.columns {
-			fmt.Fprintf(b, " %s | %s |", r.cells[c][0], r.cells[c][1])
+			fmt.Fprintf(b, " %s |", r.cells[c])
 		}
 		b.WriteString("\n")
 	}
 }
 
-// machineMarkdown writes the tables of one file.
+// machineMarkdown writes the table of one file.
 func machineMarkdown(b *strings.Builder, f *results.File) {
 	fmt.Fprintf(b, "\n## %s\n\n`%s` · contract %d · %s · commit %.8s · %s · %s\n", f.Machine.Name(), command(f), f.Contract, date(f), f.Build.Commit, f.Build.Go, link(f.Path))
 	if f.Note != "" {
-		fmt.Fprintf(b, "%s ", strings.TrimSuffix(f.Note, ".")+".")
+		fmt.Fprintf(b, "%s. ", capital(strings.TrimSuffix(f.Note, ".")))
 	}
 	var limits []string
 	for _, p := range f.Peaks {
@@ -81,10 +78,16 @@ func machineMarkdown(b *strings.Builder, f *results.File) {
 		}
 	}
 	b.WriteString(".\n")
-	callTable(f).write(b)
-	decodeTable(f).write(b)
-	linearTable(f).write(b)
+	s := newSheet(f)
+	s.addCalls(f)
+	s.addDecoding(f)
+	s.addLinear(f)
+	s.addModels(f)
+	s.write(b)
 }
+
+// capital returns a text with a capital letter at its beginning.
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // date returns the day of a run.
 func date(f *results.File) string { return f.Date[:min(10, len(f.Date))] }
@@ -100,55 +103,64 @@ func assemblyTiers(f *results.File) []string {
 	return names
 }
 
-// leftOut has the shapes that the page omits to stay short; bench report shows them. The rows
-// beside them say nearly the same.
-var leftOut = []string{"S2", "S4", "S8", "smollm2-generate-32"}
+// gradients is the heading of the column of the backward pass.
+const gradients = "gradients"
 
-// callTable has attention and models: the default tier on one thread and on the most, the other
-// tiers on one, and gradients.
-func callTable(f *results.File) *sheet {
+// newSheet returns a table with the columns of a file: the default tier on one thread and on the
+// most, the other tiers on one, and gradients of the default tier.
+func newSheet(f *results.File) *sheet {
 	most := 1
 	for _, s := range f.Speed {
 		most = max(most, s.Threads)
 	}
-	column := func(tier string, threads int) string { return tier + ", " + results.Threads(threads) }
-	var columns []string
-	for _, tier := range assemblyTiers(f) {
-		columns = append(columns, column(tier, 1))
-	}
+	s := &sheet{columns: assemblyTiers(f)}
 	if most > 1 {
-		columns = append(columns, column(f.Default(), most))
+		s.columns = append(s.columns, columnOf(f.Default(), most))
 	}
-	gradients := func(tier string, threads int) string { return "gradients, " + column(tier, threads) }
-	s := &sheet{of: "call", columns: append(columns, gradients(f.Default(), 1))}
-	for i := range f.Speed {
-		r := &f.Speed[i]
-		if slices.Contains(leftOut, r.Alias) {
-			continue
-		}
-		s.add(r.Alias+": "+r.Input, column(r.Tier, r.Threads), &r.Timing, tables.Duration(r.Ns), ofPeak(r.Share(f)))
-	}
-	for i := range f.Backward {
-		r := &f.Backward[i]
-		s.add(r.Alias+": "+r.Input, gradients(r.Tier, r.Threads), &r.Timing, tables.Duration(r.Ns), ofPeak(r.Share(f)))
-	}
-	for i := range f.Models {
-		m := &f.Models[i]
-		if slices.Contains(leftOut, m.Shape) {
-			continue
-		}
-		s.add(m.Name(), column(m.Tier, m.Threads), &m.Timing, fmt.Sprintf("%.1f %s", m.Rate, m.Unit()), "")
-	}
+	s.columns = append(s.columns, gradients)
 	return s
 }
 
-// decodeTable has one step of decoding for each type of keys and values, on one thread of the
-// default tier.
-func decodeTable(f *results.File) *sheet {
-	s := &sheet{of: fmt.Sprintf("decoding, %s, one thread: type", f.Default())}
+// columnOf is the heading of a tier on a number of threads.
+func columnOf(tier string, threads int) string {
+	if threads == 1 {
+		return tier
+	}
+	return tier + ", " + results.Threads(threads)
+}
+
+// The rows of the page. The files have more, which bench report shows.
+var (
+	callRows    = []string{"A", "B", "C", "D", "E", "M", "S1", "S16", "R"}
+	modelRows   = []string{"minilm-8x64", "smollm2-prompt-256", "smollm2-generate-128"}
+	decodeLevel = "L3"
+	decodeRows  = []string{"float32", "bfloat16", "int8, quantized"}
+	// The limit of the first layer is the FMA peak, of the second reading.
+	linearRows = map[string][]string{
+		"512 × 512 → 512":  {"float32", "Q4_K", "Q8_0 × int8"},
+		"1 × 4096 → 16384": {"float32", "bfloat16, products too", "Q8_0 × int8", "Q4_K × int8"},
+	}
+)
+
+// addCalls adds calls of attention and their gradients.
+func (s *sheet) addCalls(f *results.File) {
+	for i := range f.Speed {
+		if r := &f.Speed[i]; slices.Contains(callRows, r.Alias) {
+			s.add(r.Alias+": "+r.Input, columnOf(r.Tier, r.Threads), &r.Timing, tables.Duration(r.Ns), ofPeak(r.Share(f)))
+		}
+	}
+	for i := range f.Backward {
+		if r := &f.Backward[i]; slices.Contains(callRows, r.Alias) && r.Tier == f.Default() && r.Threads == 1 {
+			s.add(r.Alias+": "+r.Input, gradients, &r.Timing, tables.Duration(r.Ns), ofPeak(r.Share(f)))
+		}
+	}
+}
+
+// addDecoding adds one step of decoding for some types of keys and values.
+func (s *sheet) addDecoding(f *results.File) {
 	for i := range f.Decode {
 		d := &f.Decode[i]
-		if d.Group != results.DecodeGroup || d.Tier != f.Default() || d.Threads != 1 {
+		if d.Group != results.DecodeGroup || d.Level != decodeLevel || !slices.Contains(decodeRows, d.Type) {
 			continue
 		}
 		read, readDoubt := d.ReadShare(f)
@@ -157,45 +169,38 @@ func decodeTable(f *results.File) *sheet {
 		if readDoubt == "" && (peakDoubt != "" || read > peak) {
 			share = fmt.Sprintf("%.0f%% of reading", read)
 		}
-		level := "from " + d.Level
-		if !slices.Contains(s.columns, level) {
-			s.columns = append(s.columns, level)
-		}
-		s.add(d.Type, level, &d.Timing, tables.Duration(d.Ns), share)
+		s.add("decoding from "+d.Level+", keys of "+d.Type, columnOf(d.Tier, d.Threads), &d.Timing, tables.Duration(d.Ns), share)
 	}
-	return s
 }
 
-// linearShapes are the layers of the page: the limit of the first is the FMA peak, of the second
-// reading. The files have more.
-var linearShapes = []string{"512 × 512 → 512", "1 × 4096 → 16384"}
-
-// linearTable has the two layers with each format of weights, on one thread.
-func linearTable(f *results.File) *sheet {
-	s := &sheet{of: "linear layer, one thread: weights"}
-	for _, shape := range linearShapes {
-		for _, tier := range assemblyTiers(f) {
-			s.columns = append(s.columns, shape+", "+tier)
-		}
-	}
+// addLinear adds two linear layers with some formats of weights.
+func (s *sheet) addLinear(f *results.File) {
 	for i := range f.Linear {
 		l := &f.Linear[i]
-		if l.Threads != 1 {
+		if !slices.Contains(linearRows[l.Shape()], l.Weights) {
 			continue
 		}
 		share := ofPeak(l.Share(f))
 		if l.Limit == results.LimitRead {
 			share = strings.Replace(share, "peak", "reading", 1)
 		}
-		s.add(l.Weights, l.Shape()+", "+l.Tier, &l.Timing, tables.Duration(l.Ns), share)
+		s.add("linear "+l.Shape()+", "+l.Weights, columnOf(l.Tier, l.Threads), &l.Timing, tables.Duration(l.Ns), share)
 	}
-	return s
 }
 
-// ofPeak is a share of the FMA peak, or a stroke if it cannot be relied on.
+// addModels adds whole models.
+func (s *sheet) addModels(f *results.File) {
+	for i := range f.Models {
+		if m := &f.Models[i]; slices.Contains(modelRows, m.Shape) {
+			s.add(m.Name(), columnOf(m.Tier, m.Threads), &m.Timing, fmt.Sprintf("%.1f %s", m.Rate, m.Unit()), "")
+		}
+	}
+}
+
+// ofPeak is a share of the FMA peak, or nothing if it cannot be relied on.
 func ofPeak(percent float64, doubt string) string {
 	if doubt != "" {
-		return "–"
+		return ""
 	}
 	return fmt.Sprintf("%.0f%% of peak", percent)
 }

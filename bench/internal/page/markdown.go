@@ -14,9 +14,9 @@ import (
 // markdownHead is the text of the page that no file determines but the contract's version.
 const markdownHead = `# Benchmarks
 
-` + "`make report`" + ` writes this page from the files in [bench/results](../bench/results/README.md); nobody edits it. Your CPU: ` + "`go run ./bench -all -json FILE`" + `,
-or ` + "`-quick`" + ` for less than a minute, then ` + "`go run ./bench report FILE`" + `. The page of ` + "`bench report`" + ` has more: threads, what options cost, accuracy in
-42 cases, curves. ` + "`.ci/step mca`" + ` predicts the speed of CPUs that are not at hand.
+` + "`make report`" + ` writes this page from the files in [bench/results](../bench/results/README.md). Your CPU: ` + "`go run ./bench -all -json FILE`" + `,
+or ` + "`-quick`" + ` for less than a minute, then ` + "`go run ./bench report FILE`" + `, whose page has more rows, accuracy in 42 cases, and curves.
+` + "`.ci/step mca`" + ` predicts the speed of CPUs that are not at hand.
 
 - **A time** is the median of calls that follow each other without a pause. It is –, and its share, if the middle half of its samples
   spreads over more than %.0f%% of the median: something else ran. Rows without any time are left out.
@@ -26,9 +26,9 @@ or ` + "`-quick`" + ` for less than a minute, then ` + "`go run ./bench report F
 - **1.50×** beside a figure: that program takes 1.5 times as long as attn for the same work.
 `
 
-// WriteMarkdown writes the page of benchmarks: a table for each file that nothing disturbed, one of
-// errors, and the comparisons that no other page shows. Links lead from folder docs to paths below
-// bench/results.
+// WriteMarkdown writes the page of benchmarks: a table for each file that nothing disturbed, a
+// table of errors, and the newest comparisons that no other page shows. Links lead from folder docs
+// to paths below bench/results.
 func WriteMarkdown(w io.Writer, files []*results.File, comparisons []*results.Comparison) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, markdownHead, 100*results.MostSpread, kernel.Contract)
@@ -44,7 +44,7 @@ func WriteMarkdown(w io.Writer, files []*results.File, comparisons []*results.Co
 	}
 	b.WriteString("\n## Beside other programs\n")
 	errorsMarkdown(&b, files)
-	for _, c := range comparisons {
+	for _, c := range results.Newest(comparisons) {
 		if c.Page == "" {
 			comparisonMarkdown(&b, c)
 		}
@@ -101,10 +101,10 @@ func errorsMarkdown(b *strings.Builder, files []*results.File) {
 	fmt.Fprintf(b, "\n|---|%s\n%s\n%s\n", strings.Repeat("---|", len(from.Checks)), rms, largest)
 }
 
-// comparisonMarkdown writes a table of figures with how many times as long each program takes as
-// the first one.
+// comparisonMarkdown writes figures, with how many times as long each program takes as the first
+// one. If there is a chart, the table has its rows alone.
 func comparisonMarkdown(b *strings.Builder, c *results.Comparison) {
-	fmt.Fprintf(b, "\n**%s**. %s. %s `%s` · contract %d · %s · %s", c.Title, strings.ToUpper(c.Machine[:1])+c.Machine[1:], c.Note, strings.Join(c.Commands, "`, `"), c.Contract, c.Date, link(c.Path))
+	fmt.Fprintf(b, "\n**%s**. %s. %s `%s` · contract %d · %s · %s", c.Title, capital(c.Machine), c.Note, strings.Join(c.Commands, "`, `"), c.Contract, c.Date, link(c.Path))
 	if c.Unit != results.UnitNs {
 		fmt.Fprintf(b, " · in %s", c.Unit)
 	}
@@ -115,26 +115,57 @@ func comparisonMarkdown(b *strings.Builder, c *results.Comparison) {
 	if c.Chart != "" {
 		fmt.Fprintf(b, "%s\n", picture(c.Chart, c.Title))
 	}
-	fmt.Fprintf(b, "\n| %s | %s |\n|%s\n", c.Of, strings.Join(c.Programs, " | "), strings.Repeat("---|", len(c.Programs)+1))
+	lines := [][]string{append([]string{c.Of}, c.Programs...)}
 	for i, r := range c.Rows {
-		fmt.Fprintf(b, "| %s |", r.Name)
-		for k, v := range r.Values {
-			switch {
-			case v == nil:
-				b.WriteString(" – |")
-				continue
-			case c.Unit == results.UnitNs:
-				fmt.Fprintf(b, " %s", tables.Duration(*v))
-			default:
-				fmt.Fprintf(b, " %g", *v)
-			}
-			if ratio := c.Ratio(i, k); k > 0 && ratio > 0 {
-				fmt.Fprintf(b, " · %.2f×", ratio)
-			}
-			b.WriteString(" |")
+		if c.Chart != "" && !r.Chart {
+			continue
 		}
-		b.WriteString("\n")
+		line := []string{r.Name}
+		for k := range r.Values {
+			line = append(line, comparisonCell(c, i, k))
+		}
+		lines = append(lines, line)
 	}
+	if len(lines) > len(lines[0]) && len(lines) <= mostColumns {
+		lines = transpose(lines)
+	}
+	b.WriteString("\n")
+	for i, line := range lines {
+		fmt.Fprintf(b, "| %s |\n", strings.Join(line, " | "))
+		if i == 0 {
+			fmt.Fprintf(b, "|%s\n", strings.Repeat("---|", len(line)))
+		}
+	}
+}
+
+// mostColumns is how many columns a reader's screen has room for.
+const mostColumns = 9
+
+// transpose swaps rows and columns.
+func transpose(lines [][]string) [][]string {
+	columns := make([][]string, len(lines[0]))
+	for _, line := range lines {
+		for k, cell := range line {
+			columns[k] = append(columns[k], cell)
+		}
+	}
+	return columns
+}
+
+// comparisonCell is the figure of a program in a row, with its ratio to the first program.
+func comparisonCell(c *results.Comparison, row, program int) string {
+	v := c.Rows[row].Values[program]
+	if v == nil {
+		return "–"
+	}
+	text := fmt.Sprintf("%g", *v)
+	if c.Unit == results.UnitNs {
+		text = tables.Duration(*v)
+	}
+	if ratio := c.Ratio(row, program); program > 0 && ratio > 0 {
+		text += fmt.Sprintf(" · %.2f×", ratio)
+	}
+	return text
 }
 
 // picture shows a chart of folder docs, for light and for dark ground.

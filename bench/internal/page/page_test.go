@@ -286,7 +286,8 @@ func TestAccessible(t *testing.T) {
 	}
 }
 
-// A file with nothing but what every file has gives a page, too, and so does one of a failed run.
+// A file with nothing but what every file has gives a page, too, and so does the file of a failed
+// run.
 func TestFewResults(t *testing.T) {
 	f := &results.File{Format: results.Format, Schema: 1, Contract: 2, Machine: results.Machine{CPU: "x"}, Tiers: []results.Tier{{Name: "generic", Runs: true}}}
 	if page := render(t, f); !strings.Contains(page, "not compared") {
@@ -372,22 +373,19 @@ func TestDocuments(t *testing.T) {
 // models/README.md and docs/server.md are selections of the comparisons.
 func TestSelections(t *testing.T) {
 	_, comparisons := committed(t)
+	for _, c := range results.Newest(comparisons) {
+		if c.Chart != "libraries" {
+			continue
+		}
+		if want := strings.TrimSuffix(fmt.Sprintf("contract %d, %s; %s", c.Contract, c.Date, c.Disturbance), "; ") + "."; !strings.Contains(onLine(t, "README.md"), want) {
+			t.Errorf("beside its chart, README.md does not say %q", want)
+		}
+	}
 	byFile := map[string]*results.Comparison{}
 	for _, c := range comparisons {
 		byFile[filepath.Base(c.Path)] = c
 	}
-	read := func(path string) string {
-		text, err := os.ReadFile("../../../" + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.ReplaceAll(string(text), "\n", " ")
-	}
-	c := byFile["attention-emerald-rapids.json"]
-	if want := fmt.Sprintf("contract %d, %s; %s.", c.Contract, c.Date, c.Disturbance); !strings.Contains(read("README.md"), want) {
-		t.Errorf("beside its chart, README.md does not say %q", want)
-	}
-	models := read("models/README.md")
+	models := onLine(t, "models/README.md")
 	found := func(cells ...string) {
 		if row := "| " + strings.Join(cells, " | ") + " |"; !strings.Contains(models, row) {
 			t.Errorf("models/README.md lacks %s", row)
@@ -399,7 +397,7 @@ func TestSelections(t *testing.T) {
 		}
 		return cells
 	}
-	rates, waits, server := byFile["server-emerald-rapids.json"], byFile["server-first-token-emerald-rapids.json"], read("docs/server.md")
+	rates, waits, server := byFile["server-emerald-rapids.json"], byFile["server-first-token-emerald-rapids.json"], onLine(t, "docs/server.md")
 	for i, r := range rates.Rows {
 		row := "| " + r.Name
 		for k, v := range r.Values {
@@ -409,7 +407,7 @@ func TestSelections(t *testing.T) {
 			t.Errorf("docs/server.md lacks %s", row)
 		}
 	}
-	c = byFile["minilm-zen3.json"]
+	c := byFile["minilm-zen3.json"]
 	found(append([]string{"sentences of MiniLM a second"}, c.Programs...)...)
 	for _, r := range c.Rows {
 		found(append([]string{strings.Replace(r.Name, " × ", " of ", 1) + " tokens"}, values(r)...)...)
@@ -430,6 +428,16 @@ func TestSelections(t *testing.T) {
 	}
 }
 
+// onLine returns a page of the repository on one line.
+func onLine(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../../" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(text), "\n", " ")
+}
+
 // A run that was disturbed has no figure on the page, and neither has a time that was not steady.
 func TestMarkdown(t *testing.T) {
 	quiet, disturbed := example(0), example(1)
@@ -441,22 +449,28 @@ func TestMarkdown(t *testing.T) {
 	quiet.Args = []string{"-quick", "-json", "folder/x.json", "-note=a", "--peers=folder/y.json", "-threads=1", "-json=folder/z.json", "-decode"}
 	quiet.Bandwidths = append([]results.Bandwidth{{Level: "L1", Threads: 2, GBs: 999}}, quiet.Bandwidths...)
 	one := 1.0
-	beside := &results.Comparison{Title: "Beside", Machine: "m", Commands: []string{"c"}, Date: "2026-01-02", Contract: 2, Disturbance: "a neighbour slept.", Unit: "rows/s",
+	beside := &results.Comparison{Title: "Beside", Machine: "m", Commands: []string{"c"}, Date: "2026-01-02", Contract: 2, Disturbance: "a neighbour slept.", Unit: "rows/s", Of: "row",
 		Programs: []string{"attn"}, Rows: []results.ComparisonRow{{Name: "r", Values: []*float64{&one}}}}
+	two, drawn := 2.0, *beside
+	drawn.Title, drawn.Chart = "Drawn", "drawn"
+	drawn.Rows = []results.ComparisonRow{{Name: "r", Values: []*float64{&one, &two}, Chart: true}, {Name: "s", Values: []*float64{&two, &two}, Chart: true}, {Name: "u", Values: []*float64{&two, nil}, Chart: true}, {Name: "hidden", Values: []*float64{&one, nil}}}
+	drawn.Programs = []string{"attn", "other"}
+	older := drawn
+	older.Contract, older.Programs = 1, []string{"attn", "forgotten"}
 	elsewhere := *beside
 	elsewhere.Title, elsewhere.Page = "Elsewhere", "docs/server.md"
-	if err := WriteMarkdown(&b, []*results.File{quiet, disturbed}, []*results.Comparison{beside, &elsewhere}); err != nil {
+	if err := WriteMarkdown(&b, []*results.File{quiet, disturbed}, []*results.Comparison{beside, &older, &drawn, &elsewhere}); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
-	for _, want := range []string{"## quiet CPU", "contract 2", "| – | – | 7.78 µs |", "Left out: other CPU, [other.json](../bench/results/other.json): a neighbour.", "| gradients, avx2, one thread | of limit |", "| 30.0 µs |",
-		"`go run ./bench -quick -threads=1 -decode` · contract 2", "; reads 150 GB/s from L1, 12 GB/s from memory.", " · in rows/s · **Disturbed:** a neighbour slept.\n"} {
+	for _, want := range []string{"## quiet CPU", "contract 2", "| – | 7.78 µs |", "Left out: other CPU, [other.json](../bench/results/other.json): a neighbour.", "| one thread, unless a column says otherwise | avx2 | avx2, 2 threads | gradients |", "| 30.0 µs · ",
+		"`go run ./bench -quick -threads=1 -decode` · contract 2", "; reads 150 GB/s from L1, 12 GB/s from memory.", " · in rows/s · **Disturbed:** a neighbour slept.\n", "\n| row | r | s | u |\n|---|---|---|---|\n| attn | 1 | 2 | 2 |\n| other | 2 · 0.50× | 2 · 1.00× | – |\n"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
 		}
 	}
-	if strings.Contains(page, "## other CPU") || strings.Contains(page, "Elsewhere") {
-		t.Error("a disturbed run, or a comparison of another page, has a table")
+	if strings.Contains(page, "## other CPU") || strings.Contains(page, "Elsewhere") || strings.Contains(page, "forgotten") || strings.Contains(page, "hidden") {
+		t.Error("a disturbed run, a comparison of another page or of an older contract, or a row that no chart has, is in a table")
 	}
 }
 

@@ -54,9 +54,8 @@ func checks(f *results.File, i int) table {
 	return t
 }
 
-// Print prints what a page has as text: the cards, what was measured on, and the tables. Of those
-// of the calls of attention some arrange the same figures for charts alone, and curves have very
-// many.
+// Print prints what a page has as text: the cards, what was measured on, and the tables. It leaves
+// out tables that only arrange the figures of calls for a chart, and curves, which have very many.
 func Print(w io.Writer, f *results.File) {
 	rows := []string{"CPU\t" + f.Machine.Name()}
 	for _, c := range cards(f) {

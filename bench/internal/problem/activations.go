@@ -8,7 +8,7 @@ import (
 	"github.com/attn-go/attn/models/safetensors"
 )
 
-// activations are those of gobytes.Activations, with what the files themselves do not say.
+// activations are gobytes.Activations, with what the files themselves do not say.
 var activations = []struct {
 	file, prefix, name string // of the file, of the names of the tensors in it, and of the problem
 	causal             bool

@@ -19,7 +19,7 @@ type Comparison struct {
 	Path string `json:"-"` // from which it was read
 
 	Format      string          `json:"format"` // always ComparisonFormat
-	Title       string          `json:"title"`
+	Title       string          `json:"title"`  // of several files with one title the page has the newest
 	Machine     string          `json:"machine"`
 	Commands    []string        `json:"commands"` // that print the figures
 	Date        string          `json:"date"`
@@ -75,6 +75,23 @@ func ReadComparisons(folder string) (all []*Comparison, err error) {
 		all = append(all, c)
 	}
 	return all, nil
+}
+
+// Newest returns the newest comparison of each title, in the order of the titles' first ones: the
+// newest contract, and of equal contracts the newest date.
+func Newest(all []*Comparison) (newest []*Comparison) {
+	at := map[string]int{}
+	for _, c := range all {
+		i, ok := at[c.Title]
+		switch {
+		case !ok:
+			at[c.Title] = len(newest)
+			newest = append(newest, c)
+		case c.Contract > newest[i].Contract || c.Contract == newest[i].Contract && c.Date > newest[i].Date:
+			newest[i] = c
+		}
+	}
+	return newest
 }
 
 // validate checks what the readers of a Comparison rely on: nobody should have to guess what was

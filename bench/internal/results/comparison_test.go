@@ -3,6 +3,7 @@ package results
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -44,6 +45,19 @@ func TestComparisons(t *testing.T) {
 		write(text)
 		if _, err := ReadComparisons(dir); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("without %s: %v, want %q", cut, err, want)
+		}
+	}
+}
+
+// Newest keeps one comparison of each title: a newer contract counts more than a newer date.
+func TestNewest(t *testing.T) {
+	of := func(title, date string, contract int) *Comparison {
+		return &Comparison{Title: title, Date: date, Contract: contract}
+	}
+	old, next, late, other := of("A", "2026-03-01", 2), of("A", "2026-01-01", 3), of("A", "2026-01-02", 3), of("B", "2025-01-01", 1)
+	for _, all := range [][]*Comparison{{old, next, other, late}, {late, next, other, old}} {
+		if got := Newest(all); !slices.Equal(got, []*Comparison{late, other}) {
+			t.Errorf("%v, want the later file of the newest contract, and B", got)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (c *Curve) IsFlat() bool { return c.Kind == OverPages || c.Kind == OverMagn
 
 // Worst returns the worst step of a curve: the largest ratio of a time to the least one of a larger
 // number, which is more work, or of a flat curve to the least time of all. It lies at the index
-// from, and to is that of the other time. Without a step the ratio is 1 or less.
+// from, the other time at the index to. Without a step the ratio is 1 or less.
 func (c *Curve) Worst() (ratio float64, from, to int) {
 	for i, ns := range c.Ns {
 		for k, other := range c.Ns {

@@ -6,8 +6,7 @@ import (
 )
 
 // AddRuns adds repetitions to a file of the first run. Each row is taken from the repetition with
-// the median time, or the faster one of the two in the middle, and lists the times of all
-// repetitions.
+// the median time, or the faster of the two in the middle, and lists the times of all repetitions.
 func (f *File) AddRuns(others []*File) {
 	medians(f, others, func(f *File) []Speed { return f.Speed }, func(r *Speed) (float64, *[]float64) { return r.Ns, &r.Runs })
 	medians(f, others, func(f *File) []Option { return f.Options }, func(r *Option) (float64, *[]float64) { return r.With, &r.Runs })
@@ -17,9 +16,9 @@ func (f *File) AddRuns(others []*File) {
 	medians(f, others, func(f *File) []Model { return f.Models }, func(r *Model) (float64, *[]float64) { return r.Ns, &r.Runs })
 }
 
-// medians replaces the rows of one list. time returns the time of a row, and where those of all
-// repetitions belong. All repetitions have the same rows; after an interrupt the last
-// one has fewer.
+// medians replaces the rows of one list. time returns the time of a row, and where the times of all
+// repetitions belong. All repetitions have the same rows; after an interrupt the last one has
+// fewer.
 func medians[R any](f *File, others []*File, list func(f *File) []R, time func(r *R) (float64, *[]float64)) {
 	own := list(f)
 	for i := range own {

@@ -95,8 +95,8 @@ func names(b *strings.Builder, t reflect.Type, indent string) {
 	}
 }
 
-// The form is that of testdata/schema3.txt. If this fails because a field was added, write the
-// file anew with UPDATE=1; if a field has gone or changed, increment Schema as well.
+// testdata/schema3.txt has the form. If this fails because a field was added, write the file anew
+// with UPDATE=1; if a field has gone or changed, increment Schema as well.
 func TestSchema(t *testing.T) {
 	var b strings.Builder
 	names(&b, reflect.TypeFor[File](), "")
@@ -242,7 +242,7 @@ func TestWeakThreads(t *testing.T) {
 		}
 		f.Peaks[i].Spread = 0
 	}
-	others := 30.0 // nor of those of a machine that was busy with other things
+	others := 30.0 // nor of peaks of a machine that was busy with other things
 	if f.Machine.OthersPercent = &others; len(f.WeakThreads()) != 0 {
 		t.Errorf("%+v", f.WeakThreads())
 	}

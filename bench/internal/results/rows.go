@@ -120,8 +120,8 @@ type Linear struct {
 // Shape returns the sizes in a few characters.
 func (l *Linear) Shape() string { return fmt.Sprintf("%d × %d → %d", l.Rows, l.Inputs, l.Outputs) }
 
-// A Backward is the speed of the gradients of an attention call, beside that of the call itself,
-// which was made right before each time.
+// A Backward is the speed of the gradients of an attention call, beside the speed of the call
+// itself, which was made right before each time.
 type Backward struct {
 	Shape   string `json:"shape"`           // descriptive name
 	Alias   string `json:"alias,omitempty"` // short name
@@ -139,8 +139,7 @@ type Backward struct {
 	SHA256         string  `json:"sha256"`                // of the hexadecimal SHA-256s of dq, dk and dv, one behind the other
 }
 
-// Name returns the name of the shape for Peer.Shape and Outputs, which is not that of the forward
-// call.
+// Name returns the name of the shape for Peer.Shape and Outputs, which is not the forward call's.
 func (b *Backward) Name() string { return BackwardPrefix + b.Shape }
 
 // BackwardPrefix stands before the name or alias of a shape in Peer.Shape if a Peer is the time of
@@ -233,7 +232,7 @@ func (m *Model) Unit() string {
 // write it.
 type Peer struct {
 	Program string  `json:"program"` // with its version
-	Shape   string  `json:"shape"`   // name or alias of one of the shapes of Speed or Models, or BackwardPrefix and that of one of Backward
+	Shape   string  `json:"shape"`   // name or alias of a shape of Speed or Models, or BackwardPrefix and the name or alias of a shape of Backward
 	Threads int     `json:"threads"`
 	Ns      float64 `json:"ns"`
 }

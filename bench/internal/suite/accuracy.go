@@ -30,8 +30,8 @@ type pytorchAccuracy struct {
 	Cases        map[string]results.Error
 }
 
-// An accuracyCase is a call whose error against float64 is measured. Its numbers are those of
-// bench/peers/accuracy.py.
+// An accuracyCase is a call whose error against float64 is measured. bench/peers/accuracy.py makes
+// the same numbers.
 type accuracyCase struct {
 	kind     string  // kindAttention, kindLinear, "RMSNorm" or "LayerNorm"
 	width    int     // of a row: D of attention or of a norm, K of a linear layer

@@ -127,8 +127,8 @@ func (w *workload) waitsForReading() bool {
 	return len(w.problems) == 1 && w.bytes >= leastBytes && w.flops <= fewFlops*w.bytes
 }
 
-// read returns the GB/s of so many threads that only read the keys and values. They are those of
-// the calls, so that caches hold what they held before.
+// read returns the GB/s of so many threads that only read the keys and values. The calls have the
+// same ones, so that caches hold what they held before.
 func (w *workload) read(threads int) float64 {
 	k, v := w.problems[0].K.Data, w.problems[0].V.Data
 	floats, seconds := 0.0, 0.0

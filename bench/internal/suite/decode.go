@@ -21,9 +21,9 @@ const (
 	decodeKeys  = 4096
 )
 
-// groupSizes are other numbers of query heads for each KV head than results.DecodeGroup: without
-// groups, of models such as Qwen 2 (7), and those of models with few KV heads or one, which are
-// measured with float32 alone.
+// groupSizes are other numbers of query heads for each KV head than results.DecodeGroup: no groups,
+// models such as Qwen 2 (7), and models with few KV heads or one, which are measured with float32
+// alone.
 var groupSizes = []int{1, 2, 7, 8, 16, 32, 71}
 
 const smallGroups = 4 // of these

@@ -81,7 +81,7 @@ func (s *Sweep) group(ctx context.Context, g *group, now kernel.Tier) (kernel.Ti
 	return all[best], nil
 }
 
-// candidates returns a tier, and that with those of the group's candidates that it can do with.
+// candidates returns a tier, and variants of it with the group's candidates that it can do with.
 func candidates(g *group, now kernel.Tier) []kernel.Tier {
 	all := []kernel.Tier{now}
 	t, unavailable := tier.Handle(now).Tier()

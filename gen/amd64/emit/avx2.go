@@ -74,7 +74,7 @@ func (AVX2) MulBroadcast(c *build.Context, m operand.Mem, v []reg.VecVirtual) {
 
 // FMALimited selects by the sign of x-x, which is +0 for a finite x and for an infinite one a NaN
 // whose sign is set. A NaN in x stays one either way: VMINPS and VMAXPS return their second
-// operand, which Go's assembler names first, if one of them is a NaN.
+// operand, which Go's assembler names first, if either is a NaN.
 func (AVX2) FMALimited(c *build.Context, x, limit, aid reg.Register, factor operand.Op, m operand.Mem) reg.VecVirtual {
 	y, sum, keep := c.YMM(), c.YMM(), c.YMM()
 	c.VMOVUPS(m, sum)

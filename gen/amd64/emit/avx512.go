@@ -20,7 +20,7 @@ func (AVX512) Tiles() []spec.TileShape {
 	return []spec.TileShape{{Vectors: 1, Rows: 12}, {Vectors: 2, Rows: 8}, {Vectors: 3, Rows: 8}, {Vectors: 4, Rows: 6}}
 }
 
-// WeightTile is the same as one of tiles.
+// WeightTile is a tile of tiles.
 func (AVX512) WeightTile() spec.TileShape { return spec.TileShape{Vectors: 3, Rows: 8} }
 
 // WeightVariants: Zen 4 loses if all tiles prefetch, Emerald Rapids gains.
@@ -186,9 +186,9 @@ func (AVX512) LoadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) op
 	}
 }
 
-// KeyWords loads 8 words of two rows into each vector, which takes the fewest loads: FMAs
-// need loads, too. After the 4×4 transposes every vector has two columns of 8 rows. Then the
-// quarters are exchanged with those of the other 8 rows.
+// KeyWords loads 8 words of two rows into each vector, which takes the fewest loads: FMAs need
+// loads, too. After the 4×4 transposes every vector has two columns of 8 rows. Then the quarters
+// are exchanged with the other 8 rows' quarters.
 func (AVX512) KeyWords(g *Gen, e spec.Element, row func(i int) operand.Mem, v int) []reg.VecVirtual {
 	half := func(first int) []reg.VecVirtual {
 		rows := g.Vecs(4)
@@ -226,8 +226,8 @@ func (AVX512) MergeQuarters(c *build.Context, v reg.Register, m operand.Mem, odd
 	c.VBLENDMPS(m, v, odd, v)
 }
 
-// TransposeQuarters first picks quarters 0 and 1, or 2 and 3, of two vectors, and then the
-// even or the odd ones of the results.
+// TransposeQuarters first picks quarters 0 and 1, or 2 and 3, of two vectors, and then the even or
+// the odd quarters of the results.
 func (AVX512) TransposeQuarters(c *build.Context, v []reg.VecVirtual) []reg.VecVirtual {
 	pick := func(x, y reg.VecVirtual, quarters uint64) reg.VecVirtual {
 		z := c.ZMM()

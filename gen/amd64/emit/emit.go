@@ -54,7 +54,7 @@ func (g *Gen) Output() (spec.Output, error) {
 	return spec.Output{ISA: g.Name(), Asm: g.contracts.NameStructs(asm), Stubs: g.contracts.NameStructs(stubs), Functions: g.functions}, nil
 }
 
-// findNeeds sets the CPU features that the kernels need: those of their instructions, and of the
+// findNeeds sets the CPU features that the kernels need for their instructions, and for the
 // functions that they jump to.
 func (g *Gen) findNeeds(file *ir.File) {
 	extensions := map[string][]string{}
@@ -87,8 +87,8 @@ func features(extensions []string) (list []string) {
 	return slices.Compact(list)
 }
 
-// Compile turns what was emitted into a file of assembly and one of stubs, unless check
-// finds an error.
+// Compile turns what was emitted into a file of assembly and a file of stubs, unless check finds an
+// error.
 func Compile(c *build.Context, name string, check func(*ir.File) error) (asm, stubs []byte, err error) {
 	c.Constraints(buildtags.Constraints{{{buildtags.Term("amd64")}}, {{buildtags.Not("purego")}}})
 	file, err := c.Result()
@@ -300,11 +300,10 @@ func (g *Gen) Vec() reg.VecVirtual { return g.Vector(g.Context) }
 // VecBytes is the size of a vector.
 func (g *Gen) VecBytes() int { return 4 * g.Lanes() }
 
-// Interleave emits the instructions of two functions. Those of beside are spread evenly over the
-// first two thirds of those of main, so that their results are ready at the end. Comments of beside
-// are dropped, as they would stand beside the wrong instructions. None of them comes between a jump
-// of main and its label.
-// beside sets no labels, and neither function uses results of the other.
+// Interleave emits the instructions of two functions. It spreads beside's evenly over the first two
+// thirds of main's, so that their results are ready at the end. Comments of beside are dropped, as
+// they would stand beside the wrong instructions. None of them comes between a jump of main and its
+// label. beside sets no labels, and neither function uses results of the other.
 func (g *Gen) Interleave(main, beside func()) {
 	fn := g.current()
 	others, nodes := g.emitted(beside), g.emitted(main)

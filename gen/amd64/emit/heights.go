@@ -64,7 +64,7 @@ func (h *Heights) Set(rows reg.GPVirtual) {
 		return
 	}
 	codes, ok := h.data["heights"]
-	if !ok { // those of fewer rows first
+	if !ok { // heights of fewer rows first
 		codes = h.table("heights", 2*(maxLeast+MostHeights), func(i int) uint32 {
 			return uint32(heightCodes[max(i/2-maxLeast, 0)] >> (i % 2 * 32))
 		})

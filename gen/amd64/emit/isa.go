@@ -15,14 +15,14 @@ type ISA interface {
 	Tiles() []spec.TileShape    // of Gemm, one for each width of a query tile
 	WeightTile() spec.TileShape // of WeightGemm, for all 48 lanes of a packed panel
 
-	// WeightVariants are those of WeightGemm, none if there is one kernel.
+	// WeightVariants are the variants of WeightGemm, none if there is one kernel.
 	WeightVariants() []spec.WeightVariant
 
-	SkinnyRows() int               // queries in a tile of SkinnyQK, rows in one of SkinnyPV
+	SkinnyRows() int               // queries in a tile of SkinnyQK, rows in a tile of SkinnyPV
 	SkinnyWords() int              // words of 32 bits of a key in a step of SkinnyQK
-	SkinnyKept(e spec.Element) int // those of the first vector of keys that stay in registers until they are used
+	SkinnyKept(e spec.Element) int // the columns of the first vector of keys that stay in registers until they are used
 
-	// SkinnyVariants are those of SkinnyQK and SkinnyPV for float32.
+	// SkinnyVariants are the variants of SkinnyQK and SkinnyPV for float32.
 	SkinnyVariants() ([]spec.QKVariant, []spec.PVVariant)
 
 	// BlockTiles are the tiles of products with quantized weights: at most 4 rows, the most
@@ -59,8 +59,8 @@ type ISA interface {
 	// SelectNegative replaces by other the lanes of s in which the sign of m is set.
 	SelectNegative(c *build.Context, s, m, other reg.Register)
 
-	// NewSet returns an empty set of lanes, NaN that of the lanes in which x or y is NaN. OrNaN
-	// adds these to a set, and SetBits stores it as bits.
+	// NewSet returns an empty set of lanes, NaN the set of lanes in which x or y is NaN. OrNaN adds
+	// these to a set, and SetBits stores it as bits.
 	NewSet(c *build.Context) reg.Register
 	NaN(c *build.Context, x, y reg.Register) reg.Register
 	OrNaN(c *build.Context, set, x, y reg.Register)
@@ -99,8 +99,8 @@ type ISA interface {
 	// InsertQuarter replaces one 128-bit quarter (or half) of v by x.
 	InsertQuarter(c *build.Context, x reg.Register, quarter int, v reg.VecVirtual)
 
-	// MergeQuarters replaces the odd 128-bit quarters (or the upper half) of v by those of
-	// m. OddQuarters returns its operand odd.
+	// MergeQuarters replaces the odd 128-bit quarters (or the upper half) of v by m's. OddQuarters
+	// returns its operand odd.
 	OddQuarters(c *build.Context) (odd operand.Op)
 	MergeQuarters(c *build.Context, v reg.Register, m operand.Mem, odd operand.Op)
 

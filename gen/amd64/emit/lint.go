@@ -56,7 +56,7 @@ func lint(file *ir.File, i ISA, frames map[string]int) []error {
 	return errs
 }
 
-// notInAVX2 returns what makes an operand one of AVX-512, or "".
+// notInAVX2 returns why only AVX-512 has an operand, or "".
 func notInAVX2(op operand.Op) string {
 	r, ok := op.(reg.Physical)
 	if !ok {

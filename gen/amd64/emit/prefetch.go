@@ -80,7 +80,7 @@ func (p *Prefetch) Start() {
 	p.MOVQ(p.length, p.left)
 }
 
-// Lines prefetches some lines of a step, those of them that it has. name is the name of labels.
+// Lines prefetches some lines of a step, as far as it has them. name is the name of labels.
 func (p *Prefetch) Lines(name string, lines ...int) {
 	lines = slices.DeleteFunc(lines, func(i int) bool { return i >= p.step/spec.LineBytes })
 	if len(lines) == 0 {

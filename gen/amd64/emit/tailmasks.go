@@ -10,7 +10,7 @@ import (
 const maskWords = spec.NormChains
 
 // Masks returns the address of the masks for the first n elements of a row, n < maskWords, one
-// vector after the other. A lane is all ones if its element is one of them, otherwise 0.
+// vector after the other. A lane is all ones if its element is among them, otherwise 0.
 func (g *Gen) Masks(n reg.GPVirtual) reg.GPVirtual {
 	table, first := g.GP64(), g.GP64()
 	g.LEAQ(g.maskTable(), table)

@@ -12,11 +12,11 @@ import (
 )
 
 // Instructions of AMX, which neither avo nor Go's assembler knows. avo sees them with their
-// registers, and encodeTiles writes those of the finished text as bytes, each with its text as a
+// registers, and encodeTiles writes them as bytes in the finished text, each with its text as a
 // comment. Operands are in the order of Go's assembler: the destination last. A test decodes all of
 // them by LLVM.
 
-// A Tile is one of the eight tile registers.
+// A Tile is a tile register, of which there are eight.
 type Tile int
 
 func (t Tile) op() operand.Op { return operand.LabelRef(fmt.Sprintf("T%d", t)) }

@@ -27,8 +27,8 @@ func (g *Gen) Transpose4(v []reg.VecVirtual) []reg.VecVirtual {
 	return t
 }
 
-// KeyRows loads 4 words of 32 bits of the rows of vector v of 16 rows: vector x has those
-// of rows x, 4+x, ... in its quarters.
+// KeyRows loads 4 words of 32 bits of the rows of vector v of 16 rows: vector x has the words of
+// rows x, 4+x, ... in its quarters.
 func (g *Gen) KeyRows(row func(i int) operand.Mem, v int) []reg.VecVirtual {
 	rows := g.Vecs(4)
 	for x := range rows {

@@ -101,8 +101,8 @@ func (f *evenOddPV) forward(stride reg.GPVirtual, pointers ...operand.Op) {
 	}
 }
 
-// group emits a line for up to size queries. If there are fewer, n of them, the products of the
-// others are those of lanes after them, which are not stored.
+// group emits a line for up to size queries. If there are fewer, n of them, the other products are
+// of lanes after them, which are not stored.
 func (f *evenOddPV) group(size int, n reg.GPVirtual) {
 	g, name := f.g, groupLabel(size)
 	g.Commentf("%d queries.", size)
@@ -141,7 +141,7 @@ func (f *evenOddPV) group(size int, n reg.GPVirtual) {
 	f.store(size, name, n)
 }
 
-// row emits a row of V, which belongs to one of the chains.
+// row emits a row of V, which belongs to a single chain.
 func (f *evenOddPV) row(size, chain int) {
 	g := f.g
 	v := g.Vecs(spec.SkinnyGroup / g.Lanes())

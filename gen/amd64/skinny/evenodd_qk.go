@@ -11,8 +11,8 @@ import (
 )
 
 // QKEvenOdd is SkinnyQK for products in bfloat16. The keys in the lanes are as many as a vector
-// has, and a word of 32 bits has a column of an even chain and one of an odd chain, whose small
-// numbers become +0. A segment is 4 steps of 4 words: then both chains are added to the sum.
+// has, and a word of 32 bits has a column of an even chain and a column of an odd chain, whose
+// small numbers become +0. A segment is 4 steps of 4 words: then both chains are added to the sum.
 //
 //	k[0..15][x..] ──► t0 t1 t2 t3     even[query] += t·2^16 · q̂[x][query]
 //	                                  odd[query] += t & ffff0000 · q̂[x+1][query]
@@ -47,7 +47,7 @@ func (g *gen) QKEvenOdd() {
 	f.tiles()
 }
 
-// prefetchedLines are prefetched at once: those of 64 columns.
+// prefetchedLines are prefetched at once: the lines of 64 columns.
 const prefetchedLines = 2
 
 // stepWords are the words of a row in a step.

@@ -12,16 +12,16 @@ import (
 // A pair is two whole segments of columns that SkinnyQK computes side by side: twice as many
 // chains for the same rows of K. They are added at the end, in their order.
 //
-// Bytes of K per cycle with data in L1, one segment → two, as predicted by llvm-mca 19. Its
-// model of znver5 is that of znver4, with half the FMAs of a Zen 5, and says nothing about it.
+// Bytes of K per cycle with data in L1, one segment → two, as predicted by llvm-mca 19. Its model
+// of znver5 is znver4's, with half the FMAs of a Zen 5, and says nothing about it.
 //
 //	                 1 query      2 queries    3 queries    4 queries
 //	sapphirerapids   10.6 → 18.9  10.6 → 18.2  10.4 → 13.8  10.2 → 13.3
 //	skylake-avx512   14.2 → 17.9  13.8 → 13.9  13.4 → 12.9  13.1 → 12.8
 //	znver4           15.0 → 14.8  14.0 → 13.8  12.8 → 11.3   7.9 →  7.9
 //
-// Measured on Emerald Rapids, whose core is that of Sapphire Rapids, a decoding call takes 3%
-// less with 1 query from L2, and 1% more with 4: shuffles and broadcasts limit it, not FMAs.
+// Measured on Emerald Rapids, which has Sapphire Rapids's core, a decoding call takes 3% less with
+// 1 query from L2, and 1% more with 4: shuffles and broadcasts limit it, not FMAs.
 
 // pairs reports whether a tile has pairs in a variant: more queries are chains enough, and leave no
 // registers.

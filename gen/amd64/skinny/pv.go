@@ -26,12 +26,12 @@ import (
 // for 4 FMAs instead of once for each, and even one query has 4 chains. From L1, Emerald Rapids
 // takes 40% less time with 1 query, 30% less with 4.
 //
-// General registers in the inner loop: v and p with their strides, the prefetch (3), steps
-// left, perhaps the scale. Around it: v and p of the pass, the column, the columns left and
-// lane. That is 14 of 15. These are in memory, in the place of arguments: the keys left,
-// the keys of the pass, the rows' stride of o in bytes, where the group's first row is stored, the
-// scales' stride in bytes, the start of the pass's scales, that of the current columns' scales, and
-// the columns left that have these.
+// General registers in the inner loop: v and p with their strides, the prefetch (3), steps left,
+// perhaps the scale. Around it: v and p of the pass, the column, the columns left and lane. That is
+// 14 of 15. These are in memory, in the place of arguments: the keys left, the keys of the pass,
+// the rows' stride of o in bytes, where the group's first row is stored, the scales' stride in
+// bytes, the starts of the pass's and of the current columns' scales, and the columns left that
+// have these.
 //
 // A loop serves several numbers of queries, see emit.Heights.
 func (g *gen) SkinnyPV(v spec.Element) {
@@ -93,7 +93,7 @@ type pvEmitter struct {
 	rows     *emit.Heights // of the group
 	acc      []reg.VecVirtual
 	height   operand.Mem    // for rows
-	count    operand.Mem    // queries of the group, if it is one of several
+	count    operand.Mem    // queries of the group, if there are several
 	begun    operand.Mem    // whether to start from o
 	mask     reg.VecVirtual // of the columns that are less than a line
 	left     operand.Mem    // keys, from the pass on
@@ -149,8 +149,8 @@ func (f *pvEmitter) forward(stride reg.GPVirtual, pointers ...operand.Op) {
 	}
 }
 
-// startScales goes to the scales of a pass's first columns, nextScales from those of a block
-// to those of the next block.
+// startScales goes to the scales of a pass's first columns, nextScales from a block's scales to the
+// next block's.
 func (f *pvEmitter) startScales() {
 	if f.element == spec.Int8 {
 		f.g.Move(f.scales, f.scale)
@@ -309,8 +309,8 @@ func (f *pvEmitter) reachBack() {
 	f.g.VXORPS(emit.At(f.g.Masks(back), 0), f.mask, f.mask)
 }
 
-// accumulators returns those of a block. All blocks have the same: where rows may be missing, avo
-// keeps registers from the start of the function on.
+// accumulators returns the accumulators of a block. All blocks have the same: where rows may be
+// missing, avo keeps registers from the start of the function on.
 func (f *pvEmitter) accumulators(s columnBlock) [][]reg.VecVirtual {
 	each := s.vectors
 	if len(f.acc) == 0 {

@@ -151,7 +151,7 @@ type qkEmitter struct {
 	rows    *emit.Heights // of the tile that is emitted
 }
 
-// accumulators allocates those of a tile for a number of queries, and times·16 keys.
+// accumulators allocates the accumulators of a tile for a number of queries, and times·16 keys.
 func (f *qkEmitter) accumulators(queries, times int) [][]reg.VecVirtual {
 	acc := make([][]reg.VecVirtual, queries)
 	for i := range acc {
@@ -348,8 +348,8 @@ func (f *qkEmitter) eachSum(acc [][]reg.VecVirtual, do func(v reg.VecVirtual, su
 	})
 }
 
-// linesAtOnce is the number of lines that are prefetched at once, those of 64 columns of a
-// row. Rows with gaps between them are prefetched in such units.
+// linesAtOnce is the number of lines that are prefetched at once: 64 columns of a row. Rows with
+// gaps between them are prefetched in such units.
 func (f *qkEmitter) linesAtOnce() int { return 1 << f.words.element.Shift() }
 
 // prefetchStep emits the prefetches of a step that takes as many words of times·16 keys.
@@ -425,7 +425,7 @@ func (f *qkEmitter) eachColumn(acc [][]reg.VecVirtual, disp int, do func(x int, 
 	}
 }
 
-// products adds a column times that of q̂ to the scores.
+// products adds a column times q̂'s to the scores.
 func (f *qkEmitter) products(acc [][]reg.VecVirtual, columns [][]emit.KeyColumn, c int, q operand.Mem) {
 	column := make([]reg.VecVirtual, len(columns))
 	for v := range columns {
@@ -434,7 +434,7 @@ func (f *qkEmitter) products(acc [][]reg.VecVirtual, columns [][]emit.KeyColumn,
 	f.rows.Rows(func(i int) { f.g.fmaVectors(q.Offset(4*i), column, acc[i]) })
 }
 
-// fmaVectors adds m, a single float32, times the vectors of b to those of acc.
+// fmaVectors adds m, a single float32, times the vectors of b to acc's.
 func (g *gen) fmaVectors(m operand.Mem, b, acc []reg.VecVirtual) {
 	if len(b) == 1 {
 		g.FMABroadcast(g.Context, m, b[0], acc[0])

@@ -33,9 +33,9 @@ func (f *qkEmitter) toRest(t tile) {
 
 func restLabel(times int) string { return fmt.Sprintf("rest%d", times) }
 
-// rest emits the remaining columns of all tiles of times·16 keys: it loads those of a whole step
-// that ends with the row, and skips the first of them. Up to 4 queries are computed as if they were
-// 4: the products of those that a tile does not have are not used.
+// rest emits the remaining columns of all tiles of times·16 keys: it loads the columns of a whole
+// step that ends with the row, and skips the first of them. Up to 4 queries are computed as if they
+// were 4: products of queries that a tile does not have are not used.
 func (f *qkEmitter) rest(times int, tiles []tile) {
 	name, acc := restLabel(times), f.acc[times]
 	f.rows = f.g.NewHeights(name, emit.Span{Least: 4, Most: len(acc)}, f.g.Frame(8))
@@ -152,9 +152,8 @@ func (f *qkEmitter) endPlain(times int, tiles []tile) {
 	}
 }
 
-// halve emits the end of all tiles of twice 16 keys: the scores of the second 16 wait until those
-// of the first are stored. On the stack they would cost 4 queries of 64 columns 2% of the time on
-// Zen 4.
+// halve emits the end of all tiles of twice 16 keys: the scores of the second 16 wait until the
+// first are stored. On the stack they would cost 4 queries of 64 columns 2% of the time on Zen 4.
 func (f *qkEmitter) halve(tiles []tile) {
 	f.endPlain(2, tiles)
 	f.g.Label(storeLabel(2))

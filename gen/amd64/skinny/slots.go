@@ -21,7 +21,7 @@ import (
 //
 // A slot is a vector. The slots of a word are:
 //
-//	bfloat16   the words of keys 0-7, those of keys 8-15
+//	bfloat16   the words of keys 0-7, the words of keys 8-15
 //	binary16   the lower halves of all keys, the upper ones: VCVTPH2PS widens 8 from memory
 type slots struct {
 	memory    operand.Mem
@@ -77,8 +77,8 @@ func (f *qkEmitter) fill(row func(i int) operand.Mem, half reg.GPVirtual) {
 	}
 }
 
-// sortHalves sorts the halves of words of binary16. Those of rows 0-3 and 8-11 are in word, those
-// of the other rows in lower.
+// sortHalves sorts the halves of words of binary16. Rows 0-3 and 8-11 have theirs in word, the
+// other rows in lower.
 func (f *qkEmitter) sortHalves(word reg.VecVirtual, lower, upper operand.Mem) {
 	x := f.g.Vec()
 	f.g.VPUNPCKLQDQ(lower, word, x)

@@ -14,7 +14,7 @@ import (
 type tile struct {
 	emit.Span
 	times int
-	ahead bool // whether its steps are those of stepsAhead
+	ahead bool // whether stepsAhead makes its steps
 }
 
 // tilesOf lists the tiles of an element's variants.
@@ -92,7 +92,7 @@ func (f *qkEmitter) variantsOf(t tile) []spec.QKVariant {
 
 func isSecondLevel(v spec.QKVariant) bool { return v.Near == 2 }
 
-// level is the one of the cache into which a tile's near prefetches go, 0 if its variants differ.
+// level is the level of the cache into which a tile's near prefetches go, 0 if its variants differ.
 func (f *qkEmitter) level(t tile) int {
 	users := f.variantsOf(t)
 	if slices.ContainsFunc(users, func(v spec.QKVariant) bool { return v.Near != users[0].Near }) {
@@ -140,8 +140,8 @@ func (f *qkEmitter) countQueries() {
 	f.g.SUBQ(f.lane, f.queries)
 }
 
-// toTile emits the jumps to one of tiles that have steps of one kind. If these have only twice 16
-// keys and there are fewer, steps ahead follow.
+// toTile emits the jumps to tiles whose steps are of one kind. If these have only twice 16 keys and
+// there are fewer, steps ahead follow.
 func (f *qkEmitter) toTile(tiles []tile) {
 	singles := ofTimes(tiles, 1)
 	if doubles := ofTimes(tiles, 2); len(doubles) > 0 {

@@ -15,10 +15,9 @@ import (
 //	binary16   words are sorted into even and odd halves, which are converted; on AVX2 see slots.go
 //	int8       bytes are converted one by one, see WidenByte, and multiplied by the keys' scales
 //
-// The scales lie side by side, as the keys in the lanes. Those of the next group of columns
-// lie lsc further on. These are in memory, in the place of arguments: the start of the
-// tile's scales, that of the current scales, lsc in bytes, and the columns left in the
-// group.
+// The scales lie side by side, as the keys in the lanes. The next group of columns has its scales
+// lsc further on. These are in memory, in the place of arguments: the starts of the tile's and of
+// the current scales, lsc in bytes, and the columns left in the group.
 type keyWidener struct {
 	g       *gen
 	element spec.Element

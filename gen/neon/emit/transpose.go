@@ -8,7 +8,7 @@ import (
 // Transpose4 transposes the 4×4 matrix in v. t is scratch.
 func (g *Gen) Transpose4(v, t []a64.Vec) { g.Transpose(spec.Float32, v, t) }
 
-// Transpose transposes 4×4 matrices of elements: v has one of float32, or two of 16 bits
+// Transpose transposes 4×4 matrices of elements: v has one matrix of float32, or two of 16 bits
 // side by side, or four of bytes. t is scratch.
 func (g *Gen) Transpose(e spec.Element, v, t []a64.Vec) {
 	g.Commentf("Transpose 4×4 matrices.")

@@ -83,7 +83,7 @@ func (f *pvEmitter) passes() {
 
 // blocks emits the loops over blocks of columns. Narrow types have rows of whole lines. Many
 // queries take half a line at a time, so that it is widened for all of them at once. As they are at
-// least 5, groups of 2 to 4 are for what 8 leaves over, and there is code for one of these only.
+// least 5, groups of 2 to 4 are for what 8 leaves over, and there is code for only one such group.
 // From 5 on a loop is for two numbers of queries, see emit.Heights.
 func (f *pvEmitter) blocks() {
 	line := columnBlock{"line", spec.SkinnyKeys, fewSizes, f.widener.Element}

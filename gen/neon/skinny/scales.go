@@ -6,9 +6,9 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// keyScales are the scales of int8 keys, side by side as the keys in the lanes. Those of the
-// next group of columns lie lsc further on. For other types the pointer is nil, and the
-// methods do nothing.
+// keyScales are the scales of int8 keys, side by side as the keys in the lanes. The next group of
+// columns has its scales lsc further on. For other types the pointer is nil, and the methods do
+// nothing.
 type keyScales struct {
 	*neon
 	first, at a64.GP // of the tile, and of the current columns
@@ -65,8 +65,8 @@ type valueScales struct {
 	left              a64.GP // columns left in the group
 }
 
-// startPass goes to the scales of a pass's first columns, nextBlock to those of the next
-// block, nextPass goes on by 16 keys.
+// startPass goes to the scales of a pass's first columns, nextBlock to the next block's, nextPass
+// goes on by 16 keys.
 func (s *valueScales) startPass() {
 	if s != nil {
 		s.Op("MOVD", s.pass, s.block)

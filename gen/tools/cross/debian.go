@@ -35,9 +35,9 @@ func installPackages(ctx context.Context, names ...string) error {
 	return apt(ctx, append([]string{"install", "-y", "--no-install-recommends"}, names...)...)
 }
 
-// linux returns the path of a Linux kernel for x86-64: that of Debian for virtual machines,
-// which is small. It is downloaded and not installed, because a kernel that is installed
-// changes how the machine boots. Later runs find it in the user's cache.
+// linux returns the path of a Linux kernel for x86-64: Debian's for virtual machines, which is
+// small. It is downloaded and not installed, because a kernel that is installed changes how the
+// machine boots. Later runs find it in the user's cache.
 func linux(ctx context.Context) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

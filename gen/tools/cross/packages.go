@@ -34,7 +34,7 @@ var known = []testedPackage{
 	{path: "internal/hugepages", must: "TestMake", only: "arm64 386"},
 	{path: "docs", only: nowhere},                              // draws charts
 	{path: "internal/layering", only: nowhere},                 // reads source files
-	{path: "internal/hostile", must: "TestTable", only: "386"}, // sizes beyond an int: make test has those of 64 bits
+	{path: "internal/hostile", must: "TestTable", only: "386"}, // sizes beyond an int: make test has the sizes of 64 bits
 	{path: "internal/view", must: "TestIsApartFromIsSafe", sweeps: "TestIsApartFromIsSafe"},
 	{path: "internal/racetest", only: nowhere}, // builds programs
 	{path: "internal/testutil", only: nowhere}, // counts allocations
@@ -96,7 +96,7 @@ type testedPackage struct {
 	kernels string
 }
 
-// allPackages returns the known packages and those of the library's module with tests.
+// allPackages returns the known packages and the packages of the library's module with tests.
 func allPackages(root string) ([]testedPackage, error) {
 	cmd := exec.Command("go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", "./...")
 	cmd.Dir = root
@@ -156,7 +156,7 @@ func (pkg *testedPackage) runsOn(p *platform) bool {
 	return pkg.only == "" || has(pkg.only, p.cpu) || !p.brief && has(pkg.only, p.arch)
 }
 
-// has tells whether a word is one of a list.
+// has tells whether a list has a word.
 func has(list, word string) bool { return slices.Contains(strings.Fields(list), word) }
 
 // leftOut matches the tests of the package that a platform without sweeps leaves out.
@@ -180,5 +180,5 @@ func (pkg *testedPackage) leaveOut(pattern string) {
 	pkg.must = strings.Join(slices.DeleteFunc(strings.Fields(pkg.must), r.MatchString), " ")
 }
 
-// alternatives returns a pattern that matches what one of the patterns matches.
+// alternatives returns a pattern that matches what any of the patterns matches.
 func alternatives(x, y string) string { return strings.Trim(x+"|"+y, "|") }

@@ -17,7 +17,7 @@ type platform struct {
 	bochs bool   // whether the emulator is Bochs
 	vars  string // more environment variables for the build, such as GOARM=7
 
-	list []testedPackage // the tests; nil: those of all packages
+	list []testedPackage // the tests; nil: the tests of all packages
 
 	// skip matches tests that fail by a fault of the emulator.
 	skip string
@@ -58,8 +58,8 @@ type platform struct {
 
 // platforms are in the order of the table. The CPU models are as old as qemu has them, so that a
 // kernel fails if it uses an instruction that they lack. Two are there for the features that more
-// kernels need: that of Bochs has VNNI, and max is all that qemu knows of arm64. With GOAMD64=v3,
-// package scalar computes an fma by one instruction, which takes Bochs half the time.
+// kernels need: the model of Bochs has VNNI, and max is all that qemu knows of arm64. With
+// GOAMD64=v3, package scalar computes an fma by one instruction, which takes Bochs half the time.
 //
 // VMASKMOVPS accesses only the lanes whose mask is set. Qemu 7.2 accesses all of the vector, which
 // tests between guard pages notice. CPUs do not: make test shows that on those with AVX2.

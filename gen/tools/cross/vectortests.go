@@ -2,9 +2,9 @@ package main
 
 // vectorTests are the tests for RISC-V with vectors of a length. They show that the kernels in
 // assembly of tier rvv compute the contract's bits, alone and together, and touch nothing outside
-// of their slices. What runs in Go is that of the tier generic, which other platforms test.
+// of their slices. What runs in Go is the tier generic, which other platforms test.
 //
-// Products with weights that are widened take seconds each, so do those of few rows with narrow
+// Products with weights that are widened take seconds each. So do products of few rows with narrow
 // keys and values, and models. Their code is the same for all lengths, so each length runs some of
 // them: the kernels that the pattern products matches, and the packages in more.
 func vectorTests(products string, more ...testedPackage) []testedPackage {

@@ -22,7 +22,7 @@ func (t *tree) notes(version string, out io.Writer) error {
 }
 
 // changelog returns what stands below the heading of a version, "## v0.1.0" with any text behind
-// it. Headings within move up a level, as that of the version is the title of the release.
+// it. Headings within move up a level, as the version's heading is the title of the release.
 func changelog(text, version string) (string, error) {
 	var section strings.Builder
 	found := false

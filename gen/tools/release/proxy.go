@@ -60,7 +60,7 @@ func (t *tree) writeModule(dir string, m module, version string) error {
 }
 
 // zipped returns the files of a module: those below its folder that are in no other module. As the
-// go command does, it gives a module without a LICENSE that of the root.
+// go command does, it gives a module without a LICENSE the root's.
 func (t *tree) zipped(m module, gomod []byte) []zip.File {
 	list := []zip.File{memory{"go.mod", gomod}}
 	license := false
@@ -81,7 +81,7 @@ func (t *tree) zipped(m module, gomod []byte) []zip.File {
 	return list
 }
 
-// A file is one of the tree, in a module's zip.
+// A file is a file of the tree in a module's zip.
 type file struct{ within, name string }
 
 func (f file) Path() string                 { return f.within }

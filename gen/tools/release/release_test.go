@@ -54,8 +54,8 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// TestProxy: the zip of a module has its files, a LICENSE, and requires of the version; not those
-// of other modules nor those that git ignores.
+// TestProxy: the zip of a module has its files, a LICENSE, and requires of the version; neither
+// files of other modules nor files that git ignores.
 func TestProxy(t *testing.T) {
 	tree := testTree(t)
 	dir := t.TempDir()

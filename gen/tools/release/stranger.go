@@ -232,7 +232,7 @@ func (s *stranger) build(ctx context.Context, name string, m module) error {
 	return err
 }
 
-// module makes a module that requires one of the tree's.
+// module makes a module that requires a module of the tree.
 func (s *stranger) module(ctx context.Context, name string, files map[string]string, requires string) (string, error) {
 	dir := filepath.Join(s.dir, name)
 	if err := os.Mkdir(dir, 0o777); err != nil {

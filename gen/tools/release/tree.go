@@ -93,7 +93,7 @@ func (t *tree) file(name ...string) string {
 	return filepath.Join(t.root, filepath.FromSlash(path.Join(name...)))
 }
 
-// has tells whether a path is that of one of the tree's modules.
+// has tells whether the tree has a module of a path.
 func (t *tree) has(path string) bool {
 	return slices.ContainsFunc(t.modules, func(m module) bool { return m.path == path })
 }

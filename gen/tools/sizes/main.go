@@ -5,7 +5,7 @@
 //	go run ./gen/tools/sizes
 //	GOOS=linux GOARCH=arm64 go run ./gen/tools/sizes -only attention
 //
-// The size is that of the file that go build writes, and of one that it writes without symbols and
+// Sizes are of the file that go build writes, and of the file that it writes without symbols and
 // debug information (-ldflags '-s -w'). A cold build begins with an empty build cache: it compiles
 // the standard library, too. A warm one follows a change of the program's own file. Modules of
 // others come from the module cache, and their download does not count. All builds are without cgo.

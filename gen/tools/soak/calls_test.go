@@ -71,7 +71,7 @@ var (
 	generic = tiers[len(tiers)-1]
 )
 
-// step makes the calls of a scenario, or in one of ten cases one that misbehaves.
+// step makes the calls of a scenario, or in every tenth case a call that misbehaves.
 func step(r *rand.Rand, s scenario, t *tally) {
 	seed := r.Uint64()
 	if r.IntN(10) == 0 {
@@ -106,7 +106,7 @@ func firstDifference(x, y []float32) int {
 	return -1
 }
 
-// randomExec chooses a tier that runs here, threads, and in one of four cases a parallel-for.
+// randomExec chooses a tier that runs here, threads, and in every fourth case a parallel-for.
 func randomExec(r *rand.Rand) kernel.Exec {
 	var e kernel.Exec
 	e.Tier = tiers[r.IntN(len(tiers))]

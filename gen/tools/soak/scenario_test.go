@@ -45,7 +45,7 @@ func between(r *rand.Rand, lo, hi int) int { return lo + r.IntN(hi-lo+1) }
 // A shape is the shape of a call of attention.
 type shape struct{ b, h, kv, lq, lk, d, dv int }
 
-// randomShape is one of a prompt, of decoding, or anything.
+// randomShape is a shape of a prompt or of decoding, or any shape.
 func randomShape(r *rand.Rand) shape {
 	kv := between(r, 1, 3)
 	s := shape{b: between(r, 1, 2), h: kv * between(r, 1, 4), kv: kv, lq: between(r, 1, 20), lk: between(r, 1, 300), d: between(r, 1, 140), dv: between(r, 1, 40)}

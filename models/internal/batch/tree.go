@@ -115,8 +115,8 @@ func (t *tree) touch(n *node) {
 type span struct{ begin, end int }
 
 // keep adds the pages of a text whose first tokens these are, the last one if it has enough tokens.
-// Those of loaded are saved already. The ones before may come from a text that still runs, so that
-// they are not.
+// Those in loaded are saved already. Earlier pages may come from a text that still runs, and are
+// not.
 func (t *tree) keep(text *decoder.Text, tokens []int32, loaded span) error {
 	at := &t.root
 	for begin := 0; begin < len(tokens); begin += t.page {

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestLoad: a file that cannot be mapped is read, from its beginning, unless memory is short; one
-// of no bytes, too.
+// TestLoad: a file that cannot be mapped is read, from its beginning, unless memory is short; an
+// empty file, too.
 func TestLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	for _, want := range []string{"", "a file"} {

@@ -225,8 +225,8 @@ func (k *GGUF) Yes(name string, missing bool) bool {
 	return yes
 }
 
-// Unknown reports a key of the architecture that nothing has asked for, unless its value is in one
-// of the tables, whose keys have no architecture.
+// Unknown reports a key of the architecture that nothing has asked for, unless its value is in a
+// table, whose keys have no architecture.
 func (k *GGUF) Unknown(tables ...Table) {
 	left := map[string]json.RawMessage{}
 	for _, key := range k.File.Keys() {

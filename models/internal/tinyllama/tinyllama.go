@@ -38,8 +38,8 @@ func (f *File) Write(t testing.TB) string {
 	return path
 }
 
-// New returns a file with all tensors, the matrices of the types that of says, F32 if it is
-// nil.
+// New returns a file with all tensors. Function of says the types of the matrices; without it they
+// are F32.
 func New(of func(name string) gguf.Type) *File {
 	f := &File{of: of, Random: 1}
 	f.Metadata = []ggufwriter.Entry{

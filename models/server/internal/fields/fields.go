@@ -219,8 +219,8 @@ func Set[T any](to *T, from *T) {
 	}
 }
 
-// SetInt sets to what a request says, if it does. Numbers that no limit allows become smaller ones
-// of that kind.
+// SetInt sets to what a request says, if it does. A number that no limit allows becomes a smaller
+// number that none allows.
 func SetInt(to *int, from *Int) {
 	if from != nil {
 		*to = int(max(math.MinInt32, min(math.MaxInt32, *from)))
