@@ -473,7 +473,7 @@
 // The other formats with D have D in the place of D/2, and q in the place of 2v.
 //
 // Weights of linear.FromAffine that take 4.5 bits are those of Q4_0 here; with 6 bits they are those of Q4_K
-// with c = d, s = 1 and t = z; with 7 bits those of NVFP4 with D/2 = d and 2v = q-z; with 8.5 bits those of
+// with c = d, s = 1 and t = z; with 7 and 10 bits those of NVFP4 with D/2 = d and 2v = q-z; with 8.5 bits those of
 // Q8_0 with q-z as q.
 //
 // norm.RMSNorm and norm.LayerNorm normalise a row x of D numbers, with weights w and biases b:

@@ -97,13 +97,15 @@ func Affine(bits, least, most int, half bool) (p ukernel.PackedFormat, ok bool) 
 		return ukernel.U4x16, true
 	case half && fits(ukernel.S8.Offset()):
 		return ukernel.S8, true
+	case fits(ukernel.S5x16F32.Offset()):
+		return ukernel.S5x16F32, true
 	}
-	return ukernel.S5x16F32, fits(ukernel.S5x16F32.Offset())
+	return ukernel.S8x16F32, fits(ukernel.S8x16F32.Offset())
 }
 
 // AffineAs tells whether Affine may return p.
 func AffineAs(p ukernel.PackedFormat) bool {
-	return p == ukernel.S4 || p == ukernel.U4x16 || p == ukernel.S8 || p == ukernel.S5x16F32
+	return p == ukernel.S4 || p == ukernel.U4x16 || p == ukernel.S8 || p.Float32Scales()
 }
 
 // PutAffine writes a lane of a format that Affine returns: codes, and scales and zeros by halves of
