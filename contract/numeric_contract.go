@@ -432,6 +432,12 @@
 //
 //	NVFP4: w = D·v                   rounded to binary32
 //
+// TQ1_0 and TQ2_0 are Q4_0, here and below, with q less 1 in the place of q-8. IQ3_S is Q6_K with its own q in the
+// place of q-32, and s as linear.Format lists it. In IQ4_XS, IQ3_XXS, IQ2_XXS, IQ2_XS, IQ2_S, IQ1_S and IQ1_M D is
+// d·s, exactly, or NaN if d is infinite, for every 16 or 32 inputs, and
+//
+//	other: w = D·q                   exactly; a zero is +0
+//
 // linear.FromAffine has integers q of some bits, with a scale d and a zero point z for some inputs:
 //
 //	w = d·(q-z)                      the difference is rounded to binary32, and then the product; a zero is +0
@@ -464,8 +470,10 @@
 //
 //	acc = fma(fma(S[0], D[0]/2, fma(S[1], D[1]/2, +0)), d', acc)      S = sum of q'[k]·2v[k]
 //
+// The other formats with D have D in the place of D/2, and q in the place of 2v.
+//
 // Weights of linear.FromAffine that take 4.5 bits are those of Q4_0 here; with 6 bits they are those of Q4_K
-// with c = d, s = 1 and t = z; with 7 bits those of NVFP4 with D/2 = d and 2v = q-z; with 8.5 bits those of
+// with c = d, s = 1 and t = z; with 7 and 10 bits those of NVFP4 with D/2 = d and 2v = q-z; with 8.5 bits those of
 // Q8_0 with q-z as q.
 //
 // norm.RMSNorm and norm.LayerNorm normalise a row x of D numbers, with weights w and biases b:

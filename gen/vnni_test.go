@@ -216,7 +216,7 @@ func (c vnniCase) encode(b vnniBlock) (to []byte) {
 	for lane, l := range b.lanes {
 		for step, n := range l.numbers {
 			put := func(word, bit, x int) { words[word*c.lanes+lane] |= uint32(x) << bit }
-			if c.format.Bits() == 8 {
+			if c.format == ukernel.S8 {
 				put(step%8, step/8*8, n)
 				continue
 			}

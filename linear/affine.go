@@ -83,9 +83,9 @@ const Affine Format = 1 << 16
 // The layer has the bits of New on the weights as float32. It takes 4.5 bits a weight with scales
 // that are binary16, the same for each 32 inputs, and integers q-z from -8 to 7; 6 with q of 4 bits
 // and any integer z from 0 to 15; 7 with such z and scales of float32, 0 or 2^-100 to 2^100 in
-// magnitude, or with groups of 16; and 8.5 with q of 8 bits, a z of 128 and scales as at first. In
-// all other cases the weights are float32, and [Linear.Format] is 0: then calls cannot have
-// Options.DynamicInt8.
+// magnitude, or with groups of 16; and with q of 8 bits and a z of 128 8.5 with scales as at first,
+// and 10 with these. In all other cases the weights are float32, and [Linear.Format] is 0: then
+// calls cannot have Options.DynamicInt8.
 //
 // Bad input is a [*kernel.Error], and so are scales and zero points that are NaN or infinite. If
 // the weights do not fit memory, the error has the kind [kernel.ErrMemory].

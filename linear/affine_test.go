@@ -225,7 +225,7 @@ func bytesOfWords(words []uint32) (data []byte) {
 }
 
 var affineCases = []affineCase{
-	// 18, 24, 28 and 34 bytes for 32 weights
+	// 18, 24, 28, 34 and 40 bytes for 32 weights
 	{n: 64, k: 128, bits: 4, group: 32, dtype: kernel.Float16, format: linear.Affine, bytes: 18. / 32},
 	{n: 64, k: 256, bits: 4, group: 128, packing: linear.GPTQ, dtype: kernel.Float16, zeros: "offset", format: linear.Affine, bytes: 24. / 32},
 	{n: 64, k: 256, bits: 4, group: 64, packing: linear.AWQ, dtype: kernel.Float16, zeros: "codes", format: linear.Affine, bytes: 24. / 32},
@@ -235,9 +235,10 @@ var affineCases = []affineCase{
 	{n: 48, k: 1024, bits: 4, group: 512, packing: linear.GPTQ, dtype: kernel.Float16, zeros: "numbers", format: linear.Affine, bytes: 24. / 32},
 	{n: 48, k: 64, bits: 2, group: 32, packing: linear.GPTQ, dtype: kernel.Float16, zeros: "codes", format: linear.Affine, bytes: 18. / 32},
 	{n: 48, k: 64, bits: 8, group: 1000, packing: linear.GPTQ, dtype: kernel.Float16, format: linear.Affine, bytes: 34. / 32},
+	{n: 48, k: 64, bits: 8, group: 32, dtype: kernel.Float32, format: linear.Affine, bytes: 40. / 32},
+	{n: 48, k: 96, bits: 8, group: 16, packing: linear.GPTQ, dtype: kernel.Float16, format: linear.Affine, bytes: 40. / 32},
 	// float32
 	{n: 48, k: 64, bits: 8, group: 32, packing: linear.GPTQ, dtype: kernel.Float16, zeros: "offset", bytes: 4},
-	{n: 48, k: 64, bits: 8, group: 32, dtype: kernel.Float32, bytes: 4},
 	{n: 48, k: 64, bits: 4, group: 32, packing: linear.ByteRows, dtype: kernel.Float16, zeros: "fractions", bytes: 4},
 	{n: 48, k: 128, bits: 4, group: 32, packing: linear.GPTQ, dtype: kernel.Float16, zeros: "offset", byOrder: true, bytes: 4},
 	{n: 48, k: 64, bits: 4, group: 8, dtype: kernel.Float16, bytes: 4},

@@ -46,11 +46,8 @@ var gridRows = sync.OnceValue(func() []uint64 {
 	return all
 })
 
-// row returns a row of a grid.
-func (x *grid) row(i int) uint64 { return gridRows()[x.first+i] }
-
-// rowPair returns two rows of 4 numbers.
-func (x *grid) rowPair(i, j int) uint64 { return x.row(i) | x.row(j)<<32 }
+// all returns the rows of a grid.
+func (x *grid) all() []uint64 { return gridRows()[x.first:][:x.rows] }
 
 // signed sets word i of q to numbers that are not 0, plus zero, an even number up to 128. Set bits
 // of signs mark negative ones.
@@ -75,9 +72,9 @@ func even(signs uint32) uint8 {
 // nibble returns number i of 4 bits.
 func nibble(b []byte, i int) uint8 { return b[i/2] >> (i % 2 * 4) & 15 }
 
-// scales sets s to 2·n+1 over a power of two, for integers n of both halves of the steps.
-func (g *group) scales(first, second uint8, over float32) {
-	g.s = [2]float32{float32(2*int(first)+1) / over, float32(2*int(second)+1) / over}
+// scales sets the scales of both halves of the steps to d, times 2·n+1 over a power of two.
+func (g *group) scales(d float32, first, second uint8, over float32) {
+	g.ds = [2]float32{d * (float32(2*int(first)+1) / over), d * (float32(2*int(second)+1) / over)}
 }
 
 // The number of 0 in the types with signs, and in IQ1_S and IQ1_M.
@@ -88,42 +85,40 @@ const (
 
 // readIQ2_XXS: d, and for each 32 weights 4 rows and a word with the signs and the scale.
 func readIQ2_XXS(g *group, b []byte, part int) {
-	g.d = half(b)
-	rows, word := b[2+8*part:], binary.LittleEndian.Uint32(b[6+8*part:])
-	g.scales(uint8(word>>28), uint8(word>>28), 8)
+	all, rows, word := grid2XXS.all(), b[2+8*part:], binary.LittleEndian.Uint32(b[6+8*part:])
+	g.scales(wide(b), uint8(word>>28), uint8(word>>28), 8)
 	for i := range 4 {
-		g.signed(i, grid2XXS.row(int(rows[i])), even(word>>(7*i)), signedZero)
+		g.signed(i, all[rows[i]], even(word>>(7*i)), signedZero)
 	}
 }
 
 // readIQ2_XS: d, and for each 8 weights a word with the row and the signs; then scales of 4 bits
 // for each 16.
 func readIQ2_XS(g *group, b []byte, part int) {
-	g.d = half(b)
-	g.scales(b[66+part]&15, b[66+part]>>4, 8)
+	all := grid2XS.all()
+	g.scales(wide(b), b[66+part]&15, b[66+part]>>4, 8)
 	for i := range 4 {
 		word := binary.LittleEndian.Uint16(b[2+8*part+2*i:])
-		g.signed(i, grid2XS.row(int(word&511)), even(uint32(word>>9)), signedZero)
+		g.signed(i, all[word&511], even(uint32(word>>9)), signedZero)
 	}
 }
 
 // readIQ2_S: d, the lower bits of the rows, the signs, the upper bits and the scales.
 func readIQ2_S(g *group, b []byte, part int) {
-	g.d = half(b)
-	g.scales(b[74+part]&15, b[74+part]>>4, 8)
+	all := grid2S.all()
+	g.scales(wide(b), b[74+part]&15, b[74+part]>>4, 8)
 	for i := range 4 {
 		row := int(b[2+4*part+i]) | int(b[66+part]>>(2*i)&3)<<8
-		g.signed(i, grid2S.row(row), b[34+4*part+i], signedZero)
+		g.signed(i, all[row], b[34+4*part+i], signedZero)
 	}
 }
 
 // readIQ3_XXS: d, a row for each 4 weights, and words as in IQ2_XXS.
 func readIQ3_XXS(g *group, b []byte, part int) {
-	g.d = half(b)
-	rows, word := b[2+8*part:], binary.LittleEndian.Uint32(b[66+4*part:])
-	g.scales(uint8(word>>28), uint8(word>>28), 4)
+	all, rows, word := grid3XXS.all(), b[2+8*part:], binary.LittleEndian.Uint32(b[66+4*part:])
+	g.scales(wide(b), uint8(word>>28), uint8(word>>28), 4)
 	for i := range 4 {
-		g.signed(i, grid3XXS.rowPair(int(rows[2*i]), int(rows[2*i+1])), even(word>>(7*i)), signedZero)
+		g.signed(i, all[rows[2*i]]|all[rows[2*i+1]]<<32, even(word>>(7*i)), signedZero)
 	}
 }
 
@@ -131,30 +126,29 @@ func readIQ3_XXS(g *group, b []byte, part int) {
 // for each 32.
 func readIQ3_S(g *group, b []byte, part int) {
 	g.d = half(b)
-	n := nibble(b[106:], part)
-	g.scales(n, n, 1)
-	rows, high := b[2+8*part:], int(b[66+part])
+	s := int8(2*nibble(b[106:], part) + 1)
+	g.s = [2]int8{s, s}
+	all, rows, high := grid3S.all(), b[2+8*part:], int(b[66+part])
 	for i := range 4 {
 		first, second := int(rows[2*i])|high>>(2*i)&1<<8, int(rows[2*i+1])|high>>(2*i+1)&1<<8
-		g.signed(i, grid3S.rowPair(first, second), b[74+4*part+i], 32)
+		g.signed(i, all[first]|all[second]<<32, b[74+4*part+i], 32)
 	}
 }
 
 // readIQ1_S: d, the lower bits of the rows, and for each 32 weights a word with the upper ones, the
 // scale and the sign of what is added to all.
 func readIQ1_S(g *group, b []byte, part int) {
-	g.d = half(b)
 	word := binary.LittleEndian.Uint16(b[34+2*part:])
 	n := uint8(word >> 12 & 7)
-	g.scales(n, n, 8)
+	g.scales(wide(b), n, n, 8)
+	all := grid1S.all()
 	for i := range 4 {
-		g.ternary(i, int(b[2+4*part+i])|int(word>>(3*i)&7)<<8, word>>15 != 0)
+		g.ternary(i, all[int(b[2+4*part+i])|int(word>>(3*i)&7)<<8], word>>15 != 0)
 	}
 }
 
-// ternary sets word i of q to a row of -8, 0 and 8, plus 1 or minus 1.
-func (g *group) ternary(i, row int, minus bool) {
-	numbers := grid1S.row(row)
+// ternary sets word i of q to a row of grid1S, plus 1 or minus 1.
+func (g *group) ternary(i int, numbers uint64, minus bool) {
 	if minus {
 		numbers -= everyByte
 	} else {
@@ -170,22 +164,21 @@ func readIQ1_M(g *group, b []byte, part int) {
 	for i := range 4 {
 		d |= binary.LittleEndian.Uint16(scales[2*i:]) >> 12 << (4 * i)
 	}
-	g.d = scalar.F16(d)
 	s := binary.LittleEndian.Uint16(scales[part/2*2:]) >> (part % 2 * 6)
-	g.scales(uint8(s&7), uint8(s>>3&7), 8)
+	g.scales(scalar.F16(d), uint8(s&7), uint8(s>>3&7), 8)
+	all := grid1S.all()
 	for i := range 4 {
 		high := nibble(b[32:], 4*part+i)
-		g.ternary(i, int(b[4*part+i])|int(high&7)<<8, high&8 != 0)
+		g.ternary(i, all[int(b[4*part+i])|int(high&7)<<8], high&8 != 0)
 	}
 }
 
 // readIQ4_XS: d, the upper 2 bits of the scales, their lower 4, and for each 32 weights 16 bytes as
 // in IQ4_NL. Scales are 32 too large.
 func readIQ4_XS(g *group, b []byte, part int) {
-	g.d = half(b)
 	high := binary.LittleEndian.Uint16(b[2:]) >> (2 * part) & 3
-	s := float32(int(nibble(b[4:], part)) + int(high)<<4 - 32)
-	g.s = [2]float32{s, s}
+	d := wide(b) * float32(int(nibble(b[4:], part))+int(high)<<4-32)
+	g.ds = [2]float32{d, d}
 	g.lookUp(&iq4Values, b[8+16*part:])
 }
 

@@ -81,50 +81,55 @@ func (f *Format) PackedAs(p ukernel.PackedFormat) bool {
 }
 
 // A group is 32 weights of a block: (d·s[i])·(q-zero) or (d·s[i])·q - m·t[i], where i counts groups
-// of 16 weights, and zero is the format's.
+// of 16 weights, and zero is the format's. Formats that are packed with integers have these, and d
+// and m as binary16; the others have d·s as float32.
 type group struct {
-	d, m float32
-	s    [2]float32 // integers in formats that are packed with those
-	t    [2]int8
+	d, m uint16
+	s, t [2]int8
+	ds   [2]float32
 	q    [32]uint8
 }
 
-// half returns the binary16 at the start of b.
-func half(b []byte) float32 { return scalar.F16(binary.LittleEndian.Uint16(b)) }
+// half returns the binary16 at the start of b, and wide what it stands for.
+func half(b []byte) uint16  { return binary.LittleEndian.Uint16(b) }
+func wide(b []byte) float32 { return scalar.F16(half(b)) }
 
 // scale sets d, without integers.
-func (g *group) scale(d float32) { g.d, g.s = d, [2]float32{1, 1} }
+func (g *group) scale(d uint16) { g.d, g.s = d, [2]int8{1, 1} }
 
 // plus sets a minimum that is added.
-func (g *group) plus(m float32) { g.m, g.t = m, [2]int8{-1, -1} }
+func (g *group) plus(m uint16) { g.m, g.t = m, [2]int8{-1, -1} }
 
 // everyByte repeats a byte in all bytes of a word.
 const everyByte = 0x0101010101010101
 
 // set sets q to the bits of 32 bytes that a mask has from bit at on.
 func (g *group) set(b []byte, at int, mask uint64) {
+	from, shift := (*[32]byte)(b), uint(at)&7
+	mask *= everyByte
 	for i := 0; i < len(g.q); i += 8 {
-		x := binary.LittleEndian.Uint64(b[i:])
-		binary.LittleEndian.PutUint64(g.q[i:], x>>at&(mask*everyByte))
+		putWord64(g.q[i:], word64(from[i:])>>shift&mask)
 	}
 }
 
 // add adds such bits to q, from bit to on.
 func (g *group) add(b []byte, at int, mask uint64, to int) {
+	from, shift, left := (*[32]byte)(b), uint(at)&7, uint(to)&7
+	mask *= everyByte
 	for i := 0; i < len(g.q); i += 8 {
-		x := binary.LittleEndian.Uint64(b[i:]) >> at & (mask * everyByte)
-		binary.LittleEndian.PutUint64(g.q[i:], binary.LittleEndian.Uint64(g.q[i:])|x<<to)
+		putWord64(g.q[i:], word64(g.q[i:])|word64(from[i:])>>shift&mask<<left)
 	}
 }
 
 // readNibbles sets q to 16 bytes of numbers of 4 bits: byte i has the numbers of weight i, in its
 // lower half, and of weight i+16.
 func (g *group) readNibbles(b []byte) {
-	for i := 0; i < 16; i += 8 {
-		x := binary.LittleEndian.Uint64(b[i:])
-		binary.LittleEndian.PutUint64(g.q[i:], x&(15*everyByte))
-		binary.LittleEndian.PutUint64(g.q[i+16:], x>>4&(15*everyByte))
-	}
+	from := (*[16]byte)(b)
+	x, y := word64(from[:]), word64(from[8:])
+	putWord64(g.q[:], x&(15*everyByte))
+	putWord64(g.q[8:], y&(15*everyByte))
+	putWord64(g.q[16:], x>>4&(15*everyByte))
+	putWord64(g.q[24:], y>>4&(15*everyByte))
 }
 
 // lookUp sets q to what the numbers of 16 bytes stand for.
@@ -137,9 +142,9 @@ func (g *group) lookUp(values *[16]uint8, b []byte) {
 // readQ8_0: d and 32 int8.
 func readQ8_0(g *group, b []byte, _ int) {
 	g.scale(half(b))
+	from := (*[32]byte)(b[2:])
 	for i := 0; i < len(g.q); i += 8 {
-		x := binary.LittleEndian.Uint64(b[2+i:])
-		binary.LittleEndian.PutUint64(g.q[i:], x^128*everyByte) // adds 128
+		putWord64(g.q[i:], word64(from[i:])^128*everyByte) // adds 128
 	}
 }
 
@@ -160,7 +165,7 @@ func readQ4_1(g *group, b []byte, _ int) {
 func (g *group) readFifths(b []byte) {
 	for i, bits := range (*[4]byte)(b) {
 		q := g.q[8*i:]
-		binary.LittleEndian.PutUint64(q, binary.LittleEndian.Uint64(q)|eachBit(bits)<<4)
+		putWord64(q, word64(q)|eachBit(bits)<<4)
 	}
 }
 
@@ -206,7 +211,8 @@ func readMXFP4(g *group, b []byte, _ int) {
 	case b[0] == 255:
 		d = scalar.NaN
 	}
-	g.scale(d)
+	g.scale(scalar.ToF16(d))
+	g.ds = [2]float32{d, d}
 	g.lookUp(&e2m1Values, b[1:])
 }
 
@@ -226,10 +232,9 @@ func isZeroMXFP4(b []byte) bool {
 // bytes with the numbers of values of each 16: byte i has the numbers of weight i, in its lower
 // half, and of weight i+8.
 func readNVFP4(g *group, b []byte, part int) {
-	g.d = 1
-	for i := range g.s {
+	for i := range g.ds {
 		n := 2*part + i
-		g.s[i] = scalar.F8E4M3(b[n]) / 2
+		g.ds[i] = scalar.F8E4M3(b[n]) / 2
 		for j, x := range (*[8]byte)(b[4+8*n:]) {
 			g.q[16*i+j], g.q[16*i+j+8] = e2m1Values[x&15], e2m1Values[x>>4]
 		}
@@ -241,7 +246,7 @@ func readQ2_K(g *group, b []byte, part int) {
 	g.d, g.m = half(b[80:]), half(b[82:])
 	for i := range 2 {
 		x := b[2*part+i]
-		g.s[i], g.t[i] = float32(x&15), int8(x>>4)
+		g.s[i], g.t[i] = int8(x&15), int8(x>>4)
 	}
 	g.set(b[16+part/4*32:], part%4*2, 3)
 }
@@ -253,7 +258,7 @@ func readQ3_K(g *group, b []byte, part int) {
 	for i := range 2 {
 		n := 2*part + i
 		s := b[96+n%8]>>(n/8*4)&15 | b[104+n%4]>>(n/4*2)&3<<4
-		g.s[i] = float32(int8(s) - 32)
+		g.s[i] = int8(s) - 32
 	}
 	g.set(b[32+part/4*32:], part%4*2, 3)
 	g.add(b, part, 1, 2)
@@ -265,7 +270,7 @@ func (g *group) readScales(b []byte, part int) {
 	if part >= 4 {
 		s, t = b[part+4]&15|b[part-4]>>6<<4, b[part+4]>>4|b[part]>>6<<4
 	}
-	g.s, g.t = [2]float32{float32(s), float32(s)}, [2]int8{int8(t), int8(t)}
+	g.s, g.t = [2]int8{int8(s), int8(s)}, [2]int8{int8(t), int8(t)}
 }
 
 // readQ4_K: d, m, the scales and 128 bytes with 4 bits.
@@ -287,7 +292,7 @@ func readQ5_K(g *group, b []byte, part int) {
 func readQ6_K(g *group, b []byte, part int) {
 	g.d = half(b[208:])
 	for i := range 2 {
-		g.s[i] = float32(int8(b[192+2*part+i]))
+		g.s[i] = int8(b[192+2*part+i])
 	}
 	g.set(b[part/4*64+part%2*32:], part/2%2*4, 15)
 	g.add(b[128+part/4*32:], part%4*2, 3, 4)

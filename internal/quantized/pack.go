@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
@@ -15,14 +16,19 @@ func (f *Format) Float32(dst []float32, blocks []byte) {
 	for ; len(dst) > 0; dst, blocks = dst[f.Weights:], blocks[f.Bytes:] {
 		for part := range f.Weights / contract.WeightBlock {
 			f.read(&g, blocks[:f.Bytes], part)
+			if !f.Packed.Float32Scales() && f.fits == nil {
+				d := scalar.F16(g.d)
+				g.ds = [2]float32{d * float32(g.s[0]), d * float32(g.s[1])}
+			}
 			g.float32(dst[part*contract.WeightBlock:][:contract.WeightBlock], f.zero)
 		}
 	}
 }
 
 func (g *group) float32(dst []float32, zero uint8) {
-	for i := range g.s {
-		d, m := float32(g.d*g.s[i]), float32(g.m*float32(g.t[i]))
+	least := scalar.F16(g.m)
+	for i, d := range g.ds {
+		m := float32(least * float32(g.t[i]))
 		dst, q := (*[16]float32)(dst[16*i:]), (*[16]uint8)(g.q[16*i:])
 		if zero != 0 {
 			for j, q := range q {
@@ -44,7 +50,7 @@ func (f *Format) Pack(p ukernel.PackedFormat, panel, rows []byte, lanes, k int, 
 	parts, blocks, size := f.Weights/contract.WeightBlock, k/f.Weights, p.BlockBytes(lanes)
 	row := blocks * f.Bytes
 	var g group
-	b := Block{Format: p, Lanes: lanes}
+	w := newWriter(p, lanes)
 	for first := 0; first < blocks; first += packedAtOnce {
 		some := min(packedAtOnce, blocks-first)
 		for lane := range len(rows) / row {
@@ -53,10 +59,11 @@ func (f *Format) Pack(p ukernel.PackedFormat, panel, rows []byte, lanes, k int, 
 				for part := range parts {
 					f.read(&g, from, part)
 					if len(scales) > 0 {
-						g.d = scales[lane%len(scales)]
+						d := scales[lane%len(scales)]
+						g.ds = [2]float32{d * g.ds[0], d * g.ds[1]}
 					}
-					b.Data = to[:size]
-					b.put(&g, f.zero, lane)
+					w.Data = to[:size]
+					w.put(&g, f.zero, lane)
 					to = to[size:]
 				}
 			}
@@ -71,7 +78,7 @@ const packedAtOnce = 8
 // flush makes weights below 2^-126 zeros, of a brain format.
 func (g *group) flush() {
 	for i, q := range g.q {
-		if math.Abs(float64(g.d)*float64(int(q)-ukernel.BrainZero)) < 0x1p-126 {
+		if math.Abs(float64(g.ds[0])*float64(int(q)-ukernel.BrainZero)) < 0x1p-126 {
 			g.q[i] = ukernel.BrainZero
 		}
 	}
@@ -90,22 +97,22 @@ func Affine(bits, least, most int, half bool) (p ukernel.PackedFormat, ok bool) 
 		return ukernel.U4x16, true
 	case half && fits(ukernel.S8.Offset()):
 		return ukernel.S8, true
+	case fits(ukernel.S5x16F32.Offset()):
+		return ukernel.S5x16F32, true
 	}
-	return ukernel.S5x16F32, fits(ukernel.S5x16F32.Offset())
+	return ukernel.S8x16F32, fits(ukernel.S8x16F32.Offset())
 }
 
 // AffineAs tells whether Affine may return p.
 func AffineAs(p ukernel.PackedFormat) bool {
-	return p == ukernel.S4 || p == ukernel.U4x16 || p == ukernel.S8 || p == ukernel.S5x16F32
+	return p == ukernel.S4 || p == ukernel.U4x16 || p == ukernel.S8 || p.Float32Scales()
 }
 
 // PutAffine writes a lane of a format that Affine returns: codes, and scales and zeros by halves of
 // the steps.
 func (b *Block) PutAffine(codes *[32]uint8, scales [2]float32, zeros [2]uint8, lane int) {
-	g := group{d: scales[0], m: scales[0], s: [2]float32{1, 1}, q: *codes}
-	if b.Format.Float32Scales() {
-		g.d, g.s = 1, scales
-	}
+	d := scalar.ToF16(scales[0])
+	g := group{d: d, m: d, s: [2]int8{1, 1}, ds: scales, q: *codes}
 	if offset := b.Format.Offset(); offset != 0 {
 		for i := range g.q {
 			g.q[i] += uint8(offset) - zeros[i/16]
@@ -113,5 +120,7 @@ func (b *Block) PutAffine(codes *[32]uint8, scales [2]float32, zeros [2]uint8, l
 	} else {
 		g.t = [2]int8{int8(zeros[0]), int8(zeros[1])}
 	}
-	b.put(&g, 0, lane)
+	w := newWriter(b.Format, b.Lanes)
+	w.Data = b.Data
+	w.put(&g, 0, lane)
 }

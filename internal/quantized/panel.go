@@ -119,102 +119,121 @@ func (b *Block) Weights(dst []float32, n, lane int) {
 	}
 }
 
+// A writer writes lanes of blocks. What they need of the format is at hand.
+type writer struct {
+	Block
+	bits                           int
+	rows                           int // of 16 bits of each lane, before the numbers
+	brain, floats, minima, grouped bool
+}
+
+func newWriter(f ukernel.PackedFormat, lanes int) writer {
+	return writer{Block{Format: f, Lanes: lanes}, f.Bits(), f.HeaderBytes() / 2, f.Brain(), f.Float32Scales(), f.Offset() == 0, f.Grouped()}
+}
+
 // put writes a lane. A format with minima takes what is made up for a zero as one.
-func (b *Block) put(g *group, zero uint8, lane int) {
-	if b.Format.Brain() {
+func (w *writer) put(g *group, zero uint8, lane int) {
+	if w.brain {
 		g.flush()
 	}
-	b.putNumbers(&g.q, lane)
-	if b.Format.Float32Scales() {
-		for i, s := range g.s {
-			d := float32(g.d * s)
-			if d-d != 0 { // infinite, too
-				d = scalar.NaN
-			}
-			binary.LittleEndian.PutUint32(b.Data[4*(i*b.Lanes+lane):], math.Float32bits(d))
-		}
+	w.putNumbers(&g.q, lane)
+	row, to := 2*w.Lanes, w.Data[2*lane:]
+	if w.floats {
+		to = to[2*lane:]
+		putWord(to, math.Float32bits(finite(g.ds[0])))
+		putWord(to[2*row:], math.Float32bits(finite(g.ds[1])))
 		return
 	}
-	s := [2]int8{int8(g.s[0]), int8(g.s[1])}
-	m, t := g.m, g.t
+	d, m := canonical(g.d), canonical(g.m)
+	if w.brain {
+		d = scalar.ToBF16(g.ds[0])
+	}
 	if zero != 0 {
-		m, t = g.d, [2]int8{int8(zero) * s[0], int8(zero) * s[1]}
+		m = d
 	}
-	b.putHalf(0, lane, g.d)
-	minima := b.Format.Offset() == 0
-	if minima {
-		b.putHalf(1, lane, m)
+	put16(to, d)
+	if w.minima {
+		to = to[row:]
+		put16(to, m)
 	}
-	if b.Format.Grouped() {
-		halves := b.Format.Halves()
-		b.putPair(halves, lane, s)
-		if minima {
-			b.putPair(halves+1, lane, t)
+	if !w.grouped {
+		return
+	}
+	to = to[row:]
+	put16(to, pair(g.s[0], g.s[1]))
+	if w.minima {
+		t := pair(g.t[0], g.t[1])
+		if zero != 0 {
+			t = pair(int8(zero)*g.s[0], int8(zero)*g.s[1])
 		}
+		put16(to[row:], t)
 	}
 }
 
-func (b *Block) put16(i, lane int, x uint16) {
-	binary.LittleEndian.PutUint16(b.Data[2*(i*b.Lanes+lane):], x)
-}
-
-func (b *Block) putHalf(i, lane int, x float32) {
-	if b.Format.Brain() {
-		b.put16(i, lane, scalar.ToBF16(x))
-	} else {
-		b.put16(i, lane, scalar.ToF16(x))
+// finite returns x, or NaN if it is not finite.
+func finite(x float32) float32 {
+	if x-x != 0 {
+		return scalar.NaN
 	}
+	return x
 }
 
-func (b *Block) putPair(i, lane int, x [2]int8) {
-	b.put16(i, lane, uint16(uint8(x[0]))|uint16(uint8(x[1]))<<8)
+// canonical returns a binary16, and one NaN for all.
+func canonical(h uint16) uint16 {
+	if h&0x7fff > 0x7c00 {
+		return 0x7e00
+	}
+	return h
 }
+
+func put16(b []byte, x uint16) { binary.LittleEndian.PutUint16(b, x) }
+func pair(x, y int8) uint16    { return uint16(uint8(x)) | uint16(uint8(y))<<8 }
 
 // putNumbers writes the words of a lane, see ukernel.PackedFormat. Its words are no arrays, which
 // the compiler would not keep in registers.
-func (b *Block) putNumbers(q *[contract.WeightBlock]uint8, lane int) {
-	bits, stride := b.Format.Bits(), 4*b.Lanes
-	words := b.Data[b.Format.HeaderBytes()*b.Lanes+4*lane:]
-	words = words[:(bits-1)*stride+4]
+func (w *writer) putNumbers(q *[contract.WeightBlock]uint8, lane int) {
+	bits, stride := w.bits, 4*w.Lanes
+	words := w.Data[2*w.rows*w.Lanes+4*lane:]
 	s0, s1, s2, s3 := word64(q[:8]), word64(q[8:16]), word64(q[16:24]), word64(q[24:])
-	if bits == 8 && !b.Format.Grouped() {
+	if bits == 8 && !w.grouped {
 		w0, w1, w2, w3 := turn(uint32(s0), uint32(s1), uint32(s2), uint32(s3))
-		putWord(words, w0)
-		putWord(words[stride:], w1)
-		putWord(words[2*stride:], w2)
-		putWord(words[3*stride:], w3)
+		words = putWords(words, stride, w0, w1, w2, w3)
 		w0, w1, w2, w3 = turn(uint32(s0>>32), uint32(s1>>32), uint32(s2>>32), uint32(s3>>32))
-		putWord(words[4*stride:], w0)
-		putWord(words[5*stride:], w1)
-		putWord(words[6*stride:], w2)
-		putWord(words[7*stride:], w3)
+		putWords(words, stride, w0, w1, w2, w3)
 		return
 	}
 	w0, w1, w2, w3 := turn(lowBits(s0), lowBits(s1), lowBits(s2), lowBits(s3))
-	putWord(words, w0)
-	putWord(words[stride:], w1)
-	putWord(words[2*stride:], w2)
-	putWord(words[3*stride:], w3)
+	words = putWords(words, stride, w0, w1, w2, w3)
 	if bits == 4 {
 		return
 	}
 	w0, w1, w2, w3 = turn(highBits(s0), highBits(s1), highBits(s2), highBits(s3))
 	switch bits {
 	case 5:
-		putWord(words[4*stride:], w0|w1<<1|w2<<2|w3<<3)
+		putWord(words, w0|w1<<1|w2<<2|w3<<3)
 	case 6:
-		putWord(words[4*stride:], w0|w1<<2)
-		putWord(words[5*stride:], w2|w3<<2)
+		putWord(words, w0|w1<<2)
+		putWord(words[stride:], w2|w3<<2)
 	default:
-		putWord(words[4*stride:], w0)
-		putWord(words[5*stride:], w1)
-		putWord(words[6*stride:], w2)
-		putWord(words[7*stride:], w3)
+		putWords(words, stride, w0, w1, w2, w3)
 	}
 }
 
-func word64(b []byte) uint64        { return binary.LittleEndian.Uint64(b) }
-func putWord(b []byte, word uint32) { binary.LittleEndian.PutUint32(b, word) }
+func word64(b []byte) uint64          { return binary.LittleEndian.Uint64(b) }
+func putWord64(b []byte, word uint64) { binary.LittleEndian.PutUint64(b, word) }
+func putWord(b []byte, word uint32)   { binary.LittleEndian.PutUint32(b, word) }
+
+// putWords writes words of a lane, a row of words apart, and returns what follows them.
+func putWords(b []byte, stride int, w0, w1, w2, w3 uint32) []byte {
+	rows := b[:3*stride+4]
+	putWord(rows, w0)
+	rows = rows[stride:]
+	putWord(rows, w1)
+	rows = rows[stride:]
+	putWord(rows, w2)
+	putWord(rows[stride:], w3)
+	return b[min(4*stride, len(b)):]
+}
 
 // lowBits returns the lower halves of 8 bytes, the last four in the upper halves of the first four,
 // and highBits the upper halves, likewise.

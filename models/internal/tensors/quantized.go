@@ -284,6 +284,8 @@ func (m *quantized) memory() int64 {
 		bits = 7
 	case half && m.zeros == nil:
 		return int64(m.n) * int64(m.k) * 17 / 16
+	case m.zeros == nil:
+		bits = 10
 	}
 	return int64(m.n) * int64(m.k) * bits / 8
 }

@@ -127,8 +127,8 @@ func TestQuantized(t *testing.T) {
 			}
 		}
 	}
-	if affine != 2*10 {
-		t.Errorf("%d layers are packed as integers, want 20", affine)
+	if affine != 2*11 {
+		t.Errorf("%d layers are packed as integers, want 22", affine)
 	}
 }
 
