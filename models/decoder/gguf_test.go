@@ -387,6 +387,9 @@ func (v *converter) experts(e *arch.Experts) {
 		v.set(v.m.Family.GGUF+".expert_weights_scale", float32(e.Scale))
 		v.set(v.m.Family.GGUF+".expert_weights_norm", e.Shares)
 	}
+	if e.Latent > 0 {
+		v.set(v.m.Family.GGUF+".moe_latent_size", uint32(e.Latent))
+	}
 	if lead > 0 && v.m.Family.GGUF != "nemotron_h_moe" {
 		v.set(v.m.Family.GGUF+".leading_dense_block_count", uint32(lead))
 	}

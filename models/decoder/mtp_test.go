@@ -24,7 +24,7 @@ import (
 
 // mtpFolders are models whose files bring a layer that guesses further tokens. Qwen's and
 // NVIDIA's call it mtp, the others count it among the layers.
-var mtpFolders = []string{"glm4_moe-25", "deepseek_v3-31", "glm4_moe_lite-32", "qwen3_next-2", "qwen3_5_text-2", "qwen3_5_moe_text-41", "nemotron_h-41"}
+var mtpFolders = []string{"glm4_moe-25", "deepseek_v3-31", "glm4_moe_lite-32", "qwen3_next-2", "qwen3_5_text-2", "qwen3_5_moe_text-41", "nemotron_h-41", "nemotron_h-latent-41"}
 
 // aloneAhead makes a model of the layer alone, whose embeddings are the joined states of tokens.
 func aloneAhead(t *testing.T, v *tinyfolders.Model, ids []int32, states []float32, c Config) string {

@@ -16,6 +16,7 @@ type Experts struct {
 	Least  float64 // to which this is added
 	Scale  float64 // multiplies shares, if not 0
 	Added  bool    // a vector is added to the sum
+	Latent int     // width of a projection that the experts read and write, in place of the states; 0: they have none
 
 	Shared     int  // the width of a further network, which every token takes; 0 for none
 	SharedGate bool // a linear layer has one output: its logistic function multiplies the output of that network

@@ -22,8 +22,9 @@ type Experts struct {
 	Used       int        // of a token
 	Shares     bool       // the shares of those are divided by their sum and Least
 	Least      float64
-	Scale      float64   // multiplies shares
-	Added      []float32 // is added to the sum, or nil
+	Scale      float64        // multiplies shares
+	Added      []float32      // is added to the sum, or nil
+	In, Out    tensors.Linear // project what experts read, and the sum of what they write; without outputs they read and write states
 
 	All        []Feed
 	Shared     Feed           // of all tokens, or nil
@@ -36,7 +37,20 @@ func (f *Experts) feed(p *Pass, y, h []float32, rows int) error {
 	if err := f.route(p, shares, h, rows); err != nil {
 		return err
 	}
-	return f.sum(p, y, h, shares, rows)
+	if f.In.N == 0 {
+		return f.sum(p, y, h, shares, rows)
+	}
+	x, sum := p.floats.take(rows*f.In.N), p.floats.take(rows*f.In.N)
+	if err := p.apply(&f.In, x, h, rows, len(h)/rows, 0); err != nil {
+		return err
+	}
+	if err := f.routed(p, sum, x, shares, rows); err != nil {
+		return err
+	}
+	if err := p.apply(&f.Out, y, sum, rows, f.In.N, 0); err != nil || f.Shared == nil {
+		return err
+	}
+	return f.addShared(p, y, h, rows)
 }
 
 // route computes the shares of the experts of each row, 0 of those that are not chosen.
@@ -47,8 +61,17 @@ func (f *Experts) route(p *Pass, shares, h []float32, rows int) error {
 	return f.choose(p, shares, rows)
 }
 
-// sum adds what the chosen experts make of rows.
+// sum adds what the chosen experts and Shared make of rows.
 func (f *Experts) sum(p *Pass, y, h, shares []float32, rows int) error {
+	if err := f.routed(p, y, h, shares, rows); err != nil || f.Shared == nil {
+		return err
+	}
+	return f.addShared(p, y, h, rows)
+}
+
+// routed adds what the chosen experts make of rows.
+func (f *Experts) routed(p *Pass, y, h, shares []float32, rows int) error {
+	defer p.release(p.mark())
 	n, w := len(f.All), len(h)/rows
 	in, out, picked := p.floats.take(rows*w), p.floats.take(rows*w), p.ints.take(rows)
 	clear(y)
@@ -73,10 +96,7 @@ func (f *Experts) sum(p *Pass, y, h, shares []float32, rows int) error {
 	for row := 0; row < rows && f.Added != nil; row++ {
 		add(y[row*w:][:w], f.Added, 0)
 	}
-	if f.Shared == nil {
-		return nil
-	}
-	return f.addShared(p, y, h, out, rows)
+	return nil
 }
 
 // addTimes adds x times a factor to y.
@@ -87,7 +107,9 @@ func addTimes(y, x []float32, factor float32) {
 }
 
 // addShared adds what the network of all tokens makes of h to y.
-func (f *Experts) addShared(p *Pass, y, h, out []float32, rows int) error {
+func (f *Experts) addShared(p *Pass, y, h []float32, rows int) error {
+	defer p.release(p.mark())
+	out := p.floats.take(len(h))
 	if err := f.Shared.feed(p, out, h, rows); err != nil {
 		return err
 	}

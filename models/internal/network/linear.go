@@ -109,7 +109,7 @@ func (f *Dense) layers() []tensors.Linear     { return []tensors.Linear{f.Up, f.
 func (f *Gated) layers() []tensors.Linear     { return []tensors.Linear{f.GateUp, f.Down} }
 
 func (f *Experts) layers() []tensors.Linear {
-	all := []tensors.Linear{f.Router, f.SharedGate}
+	all := []tensors.Linear{f.Router, f.SharedGate, f.In, f.Out}
 	for i := range f.All {
 		all = append(all, f.All[i].layers()...)
 	}

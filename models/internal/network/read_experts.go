@@ -26,6 +26,9 @@ func (b *builder) experts(i int, f *arch.Experts) *Experts {
 		out.Added = b.Floats(at(i, "ffn_exps.bias"), w)
 		tensors.PermuteColumns(out.Added, b.Pack.Order)
 	}
+	if n := f.Latent; n > 0 {
+		out.In, out.Out = b.Linear(tensors.Reads, part(i, "ffn_latent_down", arch.Absent, n, w)), b.Linear(tensors.Writes, part(i, "ffn_latent_up", arch.Absent, w, n))
+	}
 	gateUp, down := b.expertParts(i, f)
 	for e := 0; e < f.Count && b.Err() == nil; e++ {
 		out.All = append(out.All, b.expert(f, down(e), gateUp(e)...))
@@ -64,7 +67,7 @@ func (b *builder) expert(f *arch.Experts, down tensors.Part, in ...tensors.Part)
 // expertParts returns where the matrices of an expert are: in tensors of their own, or in one for
 // all experts, which may have gate and up.
 func (b *builder) expertParts(i int, f *arch.Experts) (gateUp func(e int) []tensors.Part, down func(e int) tensors.Part) {
-	w, n := b.model.Width, f.Inner
+	w, n := cmp.Or(f.Latent, b.model.Width), f.Inner
 	of := func(name string, e int, bias arch.Bias, n, k int) tensors.Part {
 		return part(i, fmt.Sprintf("%s.%d", name, e), bias, n, k)
 	}

@@ -47,6 +47,8 @@ var nemotronNames = named(named(spaceNames("backbone.layers.%d.mixer"), aheadNam
 	"blk.%d.ffn_up":           "backbone.layers.%d.mixer.up_proj",
 	"blk.%d.ffn_down":         "backbone.layers.%d.mixer.down_proj",
 	"blk.%d.ffn_gate_inp":     "backbone.layers.%d.mixer.gate",
+	"blk.%d.ffn_latent_down":  "backbone.layers.%d.mixer.fc1_latent_proj",
+	"blk.%d.ffn_latent_up":    "backbone.layers.%d.mixer.fc2_latent_proj",
 	"blk.%d.exp_probs_b.bias": "backbone.layers.%d.mixer.gate.e_score_correction_bias",
 	"blk.%d.ffn_up.%e":        "backbone.layers.%d.mixer.experts.%e.up_proj",
 	"blk.%d.ffn_down.%e":      "backbone.layers.%d.mixer.experts.%e.down_proj",
@@ -58,7 +60,7 @@ var nemotronNames = named(named(spaceNames("backbone.layers.%d.mixer"), aheadNam
 // What they join and how they end was taken from vLLM's nemotron_h_mtp.py.
 var aheadOfNemotron = [][2]string{
 	{"layers.0."}, {"layers.1.norm.", "ffn_norm."}, {"layers.1.final_layernorm.", "shared_head.norm."},
-	{"layers.1.mixer.gate.", "mixer.gate."}, {"layers.1.mixer.experts.", "mixer.experts."}, {"layers.1.mixer.shared_experts.", "mixer.shared_experts."}, {"layers.1.", "layers.1."},
+	{"layers.1.mixer.gate.", "mixer.gate."}, {"layers.1.mixer.experts.", "mixer.experts."}, {"layers.1.mixer.fc1_latent_proj.", "mixer.fc1_latent_proj."}, {"layers.1.mixer.fc2_latent_proj.", "mixer.fc2_latent_proj."}, {"layers.1.mixer.shared_experts.", "mixer.shared_experts."}, {"layers.1.", "layers.1."},
 }
 
 func init() { Decoders.rows = append(Decoders.rows, spaces...) }
@@ -358,7 +360,7 @@ func filePartsOfNemotron(r *reader) {
 		}
 	}
 	r.Integer("n_shared_experts", 1, 0, 1) // the width below belongs to all of them
-	r.experts.Shared = r.Size("shared_expert_intermediate_size", 0)
+	r.experts.Shared, r.experts.Latent = r.Size("shared_expert_intermediate_size", 0), r.optional(latentSize, 0, r.most)
 }
 
 // unrouted says why no layer of a GGUF file has the experts that it counts.
@@ -396,6 +398,9 @@ func nemotronBiases(r *reader) {
 	r.biases("mlp_bias", &r.dense.Bias, &r.dense.DownBias)
 }
 
+// latentSize is the width of what the experts of Nemotron 3 Super read and write.
+const latentSize = "moe_latent_size"
+
 // expertsOfNemotron reads experts without gates, of which a token chooses by corrected logistic
 // functions.
 func expertsOfNemotron(r *reader) {
@@ -405,7 +410,7 @@ func expertsOfNemotron(r *reader) {
 	e.Inner, e.Shares, e.Scale = r.Size("moe_intermediate_size", 7688), r.json.Yes("norm_topk_prob"), r.above("routed_scaling_factor")
 	e.Shared = r.Size("moe_shared_expert_intermediate_size", 7688)
 	r.groups(r.Size("n_group", 0), r.Size("topk_group", 0))
-	if key := "moe_latent_size"; r.Has(key) {
-		r.Fail(key, string(r.json.Raw(key)), "null: experts that read a projection are not supported")
+	if r.Has(latentSize) {
+		e.Latent = r.Size(latentSize, 0)
 	}
 }

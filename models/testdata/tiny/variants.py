@@ -45,12 +45,14 @@ def pack(out):  # as published files have them; that they are the same numbers i
     for n, (b, s) in PACKED.items(): assert (convert_moe_packed_tensors(b, s, dtype=torch.float32) == tensors.pop(n)).all(); tensors |= {n + "_blocks": b.contiguous(), n + "_scales": s.contiguous()}
     save_file(tensors, f"{out}/model.safetensors"); c = json.load(open(f"{out}/config.json")); c["quantization_config"] = {"modules_to_not_convert": ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"], "quant_method": "mxfp4"}
     json.dump(c, open(f"{out}/config.json", "w"), indent=2)
+def latent(c): c.moe_latent_size = 20  # as Nemotron 3 Super
 def fourth(c): c.num_hidden_layers = 4; c.no_rope_layer_interval = 4; c.no_rope_layers = [1, 1, 1, 0]; c.layer_types = ["full_attention"] * 4
 ARCHS = {
  "gemma4-same": ("decoder", spbpe, lambda s, v: C["gemma4_text"](vocab_size=v, global_head_dim=32, num_global_key_value_heads=1, attention_k_eq_v=True, **gemma4(s, hidden_size_per_layer_input=0) | kinds(s, 2, 4)), tf.Gemma4ForCausalLM),
  "granitemoe": ("decoder", gpt(LLAMA3), lambda s, v: tf.GraniteMoeConfig(vocab_size=v, embedding_multiplier=12.0, logits_scaling=8.0, residual_multiplier=.22, attention_multiplier=.0625, **square(s) | moe(s, "num_local_experts")), tf.GraniteMoeForCausalLM),
  "gpt_oss-mxfp4": like("gpt_oss", blocks),  # experts in blocks of 4 bits
  "gemma": ("decoder", spbpe, lambda s, v: tf.GemmaConfig(vocab_size=v, **dec(s)), tf.GemmaForCausalLM),
+ "nemotron_h-latent": like("nemotron_h", latent),
  "smollm3-fourth": like("smollm3", fourth),
  "hunyuan-alpha": like("hunyuan_v1_dense", rope(rope_type="dynamic", alpha=1000.0, beta_fast=32, beta_slow=1, factor=1.0, mscale=1.0, mscale_all_dim=1.0)),
  "qwen3-embedding-bothways": like("qwen3-embedding", bothways),  # bidirectional, also within a window
