@@ -3,7 +3,7 @@ package activation
 import (
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/parallel"
-	"github.com/attn-go/attn/internal/tier"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -65,12 +65,12 @@ func GeGLUTanhBackward(dgate, dup, dy, gate, up []float32, exec kernel.Exec) err
 }
 
 var (
-	siluBackward      = gradient("activation.SiLUBackward", "x", slopeFMAs, func(c *elementwise.Call) { slopes(c, siluSlope) })
-	geluBackward      = gradient("activation.GELUBackward", "x", slopeFMAs, func(c *elementwise.Call) { slopes(c, geluSlope) })
-	geluTanhBackward  = gradient("activation.GELUTanhBackward", "x", slopeFMAs, func(c *elementwise.Call) { slopes(c, geluTanhSlope) })
-	swigluBackward    = gatedGradients("activation.SwiGLUBackward", func(c *elementwise.Call) { gatedSlopes(c, siluSlope) })
-	gegluBackward     = gatedGradients("activation.GeGLUBackward", func(c *elementwise.Call) { gatedSlopes(c, geluSlope) })
-	gegluTanhBackward = gatedGradients("activation.GeGLUTanhBackward", func(c *elementwise.Call) { gatedSlopes(c, geluTanhSlope) })
+	siluBackward      = gradient("activation.SiLUBackward", "x", slopeFMAs, func(c *elementwise.Call) { gradients(c, gradientOfSiLU) })
+	geluBackward      = gradient("activation.GELUBackward", "x", slopeFMAs, func(c *elementwise.Call) { gradients(c, gradientOfGELU) })
+	geluTanhBackward  = gradient("activation.GELUTanhBackward", "x", slopeFMAs, func(c *elementwise.Call) { gradients(c, gradientOfGELUTanh) })
+	swigluBackward    = gatedGradient("activation.SwiGLUBackward", func(c *elementwise.Call) { gatedGradients(c, gradientOfSiLU) })
+	gegluBackward     = gatedGradient("activation.GeGLUBackward", func(c *elementwise.Call) { gatedGradients(c, gradientOfGELU) })
+	gegluTanhBackward = gatedGradient("activation.GeGLUTanhBackward", func(c *elementwise.Call) { gatedGradients(c, gradientOfGELUTanh) })
 )
 
 // gradient is that of a function of one slice, from its argument or its result, x.
@@ -78,58 +78,51 @@ func gradient(name, x string, fmas float64, do func(c *elementwise.Call)) elemen
 	return elementwise.Function{Name: name, Args: []string{"dx", "dy", x}, Outputs: 1, Like: 2, ElementFMAs: fmas, Do: do}
 }
 
-// gatedGradients are those of a function of one slice times another one.
-func gatedGradients(name string, do func(c *elementwise.Call)) elementwise.Function {
+// gatedGradient are the gradients of a function of one slice times another one.
+func gatedGradient(name string, do func(c *elementwise.Call)) elementwise.Function {
 	return elementwise.Function{Name: name, Args: []string{"dgate", "dup", "dy", "gate", "up"}, Outputs: 2, Like: 3, ElementFMAs: slopeFMAs, Do: do}
 }
 
 // chunkElements is how many elements are computed at a time: they stay in L1.
 const chunkElements = 1024
 
-// A chunk is memory for some elements. f is the function of x, and slope its slope.
-type chunk struct{ f, slope, product [chunkElements]float32 }
+// A chunk is memory for some elements: f is the function of x.
+type chunk struct{ f, product [chunkElements]float32 }
 
 var chunks = parallel.FreeList[chunk]{}
 
-// A slope returns the kernel of a function and its slope.
-type slope func(t *tier.Tier) func(f, slope, x []float32)
+// A gradientOf returns the kernel of a function and its gradient.
+type gradientOf func(a *ukernel.Activations) func(f, dx, dy, x []float32)
 
-func siluSlope(t *tier.Tier) func(f, slope, x []float32)     { return t.Activations().SiLUSlope }
-func geluSlope(t *tier.Tier) func(f, slope, x []float32)     { return t.Activations().GELUSlope }
-func geluTanhSlope(t *tier.Tier) func(f, slope, x []float32) { return t.Activations().GELUTanhSlope }
-
-// of computes the function and its slope for the elements of x.
-func (s *chunk) of(function func(f, slope, x []float32), x []float32) (f, slope []float32) {
-	f, slope = s.f[:len(x)], s.slope[:len(x)]
-	function(f, slope, x)
-	return f, slope
+func gradientOfSiLU(a *ukernel.Activations) func(f, dx, dy, x []float32) { return a.SiLUBackward }
+func gradientOfGELU(a *ukernel.Activations) func(f, dx, dy, x []float32) { return a.GELUBackward }
+func gradientOfGELUTanh(a *ukernel.Activations) func(f, dx, dy, x []float32) {
+	return a.GELUTanhBackward
 }
 
-// slopes multiplies dy by the slopes of a function.
-func slopes(c *elementwise.Call, function slope) {
+// gradients computes the gradients of a function.
+func gradients(c *elementwise.Call, of gradientOf) {
 	dx, dy, x := c.Slices[0], c.Slices[1], c.Slices[2]
-	s, both, mul := chunks.Get(), function(c.Tier), c.Tier.Elementwise().Mul
+	s, kernel := chunks.Get(), of(c.Tier.Activations())
 	for len(x) > 0 {
 		n := min(len(x), chunkElements)
-		_, slope := s.of(both, x[:n])
-		mul(dx[:n], dy, slope)
+		kernel(s.f[:n], dx, dy, x)
 		dx, dy, x = dx[n:], dy[n:], x[n:]
 	}
 	chunks.Put(s)
 }
 
-// gatedSlopes computes the gradients of a function of gate times up.
-func gatedSlopes(c *elementwise.Call, function slope) {
+// gatedGradients computes the gradients of a function of gate times up.
+func gatedGradients(c *elementwise.Call, of gradientOf) {
 	dgate, dup, dy, gate, up := c.Slices[0], c.Slices[1], c.Slices[2], c.Slices[3], c.Slices[4]
-	s, both, mul := chunks.Get(), function(c.Tier), c.Tier.Elementwise().Mul
+	s, kernel, mul := chunks.Get(), of(c.Tier.Activations()), c.Tier.Elementwise().Mul
 	for len(gate) > 0 {
 		n := min(len(gate), chunkElements)
-		f, slope := s.of(both, gate[:n])
-		product := s.product[:n] // before dgate and dup, which may be dy, are written
+		f, product := s.f[:n], s.product[:n]
 		mul(product, dy, up)
-		mul(f, f, dy)
-		mul(dgate[:n], product, slope)
-		copy(dup, f)
+		kernel(f, product, product, gate)
+		mul(dup[:n], dy, f)
+		copy(dgate, product) // which may be dy
 		dgate, dup, dy, gate, up = dgate[n:], dup[n:], dy[n:], gate[n:], up[n:]
 	}
 	chunks.Put(s)

@@ -246,6 +246,21 @@ func weightUnpackS5x16F32AVX2(dst []uint32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmInt8S5x16F32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightWidenS8x16F32AVX2 is BlockKernels.Widen, see package ukernel. The format is S8x16F32.
+//
+//go:noescape
+func weightWidenS8x16F32AVX2(dst []float32, b []byte, lanes int, k int)
+
+// weightUnpackS8x16F32AVX2 is BlockKernels.Unpack, see package ukernel. The format is S8x16F32.
+//
+//go:noescape
+func weightUnpackS8x16F32AVX2(dst []uint32, b []byte, lanes int, k int)
+
+// weightGemmInt8S8x16F32AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is S8x16F32.
+//
+//go:noescape
+func weightGemmInt8S8x16F32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightGemmUnpackedAVX2 is WeightKernels.GemmUnpacked, see package ukernel.
 //
 //go:noescape
@@ -376,15 +391,15 @@ func skinnyUnpackAVX2(dst []float32, off []int, o []float32, ldo int, n int, dv 
 //go:noescape
 func scaleRowsAVX2(s []float32, ld int, a []float32, lda int, n int, scales []float32, lsc int, load bool, max []float32)
 
-// roundAVX2 is LaneKernels.Round, see package ukernel.
-//
-//go:noescape
-func roundAVX2(dst []float32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
-
 // skinnyQKCodesAVX2 is SkinnyKernels.QKCodes, see package ukernel.
 //
 //go:noescape
 func skinnyQKCodesAVX2(a ukernel.QKCodesArgs)
+
+// roundAVX2 is LaneKernels.Round, see package ukernel.
+//
+//go:noescape
+func roundAVX2(dst []float32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
 
 // skinnyPairsAVX2 is SkinnyKernels.Pairs, see package ukernel.
 //
@@ -581,20 +596,20 @@ func geGLUAVX2(dst []float32, gate []float32, up []float32)
 //go:noescape
 func geGLUTanhAVX2(dst []float32, gate []float32, up []float32)
 
-// siLUSlopeAVX2 is Activations.SiLUSlope, see package ukernel.
+// siLUBackwardAVX2 is Activations.SiLUBackward, see package ukernel.
 //
 //go:noescape
-func siLUSlopeAVX2(f []float32, slope []float32, src []float32)
+func siLUBackwardAVX2(f []float32, dx []float32, dy []float32, x []float32)
 
-// geluSlopeAVX2 is Activations.GELUSlope, see package ukernel.
+// geluBackwardAVX2 is Activations.GELUBackward, see package ukernel.
 //
 //go:noescape
-func geluSlopeAVX2(f []float32, slope []float32, src []float32)
+func geluBackwardAVX2(f []float32, dx []float32, dy []float32, x []float32)
 
-// geluTanhSlopeAVX2 is Activations.GELUTanhSlope, see package ukernel.
+// geluTanhBackwardAVX2 is Activations.GELUTanhBackward, see package ukernel.
 //
 //go:noescape
-func geluTanhSlopeAVX2(f []float32, slope []float32, src []float32)
+func geluTanhBackwardAVX2(f []float32, dx []float32, dy []float32, x []float32)
 
 // softcapAVX2 is LaneKernels.Softcap, see package ukernel.
 //

@@ -10932,6 +10932,8 @@ scales2:
 	JMP       numbers
 
 scales3:
+	CMPQ    dst_len+8(FP), $0x05
+	JNE     scales4
 	LEAQ    (CX)(R9*4), R10
 	VMOVUPS (R10), Y0
 	ADDQ    SI, R10
@@ -10939,6 +10941,16 @@ scales3:
 	ADDQ    SI, R10
 	VMULPS  const41800000AVX2<>+0(SB), Y0, Y2
 	VMULPS  const41800000AVX2<>+0(SB), Y1, Y3
+	JMP     numbers
+
+scales4:
+	LEAQ    (CX)(R9*4), R10
+	VMOVUPS (R10), Y0
+	ADDQ    SI, R10
+	VMOVUPS (R10), Y1
+	ADDQ    SI, R10
+	VMULPS  const43000000AVX2<>+0(SB), Y0, Y2
+	VMULPS  const43000000AVX2<>+0(SB), Y1, Y3
 
 numbers:
 	LEAQ    (AX)(R9*4), R11
@@ -10993,6 +11005,8 @@ numbers:
 	JMP     bytes
 
 more:
+	CMPQ    dst_cap+16(FP), $0x02
+	JG      most
 	VMOVDQU (R10), Y12
 	ADDQ    SI, R10
 	VPSLLD  $0x04, Y12, Y13
@@ -11019,6 +11033,37 @@ more:
 	VPSRLD  $0x02, Y12, Y12
 	VPAND   const30303030AVX2<>+0(SB), Y12, Y12
 	VPOR    Y12, Y10, Y10
+	JMP     bytes
+
+most:
+	VMOVDQU (R10), Y12
+	ADDQ    SI, R10
+	VPSLLD  $0x04, Y12, Y13
+	VPAND   constf0f0f0f0AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y5, Y5
+	VPAND   constf0f0f0f0AVX2<>+0(SB), Y12, Y12
+	VPOR    Y12, Y4, Y4
+	VMOVDQU (R10), Y12
+	ADDQ    SI, R10
+	VPSLLD  $0x04, Y12, Y13
+	VPAND   constf0f0f0f0AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y7, Y7
+	VPAND   constf0f0f0f0AVX2<>+0(SB), Y12, Y12
+	VPOR    Y12, Y6, Y6
+	VMOVDQU (R10), Y12
+	ADDQ    SI, R10
+	VPSLLD  $0x04, Y12, Y13
+	VPAND   constf0f0f0f0AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y9, Y9
+	VPAND   constf0f0f0f0AVX2<>+0(SB), Y12, Y12
+	VPOR    Y12, Y8, Y8
+	VMOVDQU (R10), Y12
+	ADDQ    SI, R10
+	VPSLLD  $0x04, Y12, Y13
+	VPAND   constf0f0f0f0AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y11, Y11
+	VPAND   constf0f0f0f0AVX2<>+0(SB), Y12, Y12
+	VPOR    Y12, Y10, Y10
 
 bytes:
 	CMPQ    dst_len+8(FP), $0x04
@@ -11026,6 +11071,8 @@ bytes:
 	VMULPS  const37800000AVX2<>+0(SB), Y1, Y1
 	CMPQ    b_len+32(FP), $0x0c
 	JE      unpack
+	CMPQ    dst_len+8(FP), $0x06
+	JE      eight
 	VMOVDQU const000000ffAVX2<>+0(SB), Y12
 	MOVQ    $0x00000004, R10
 	PCALIGN $0x40
@@ -11166,6 +11213,71 @@ wordhalf:
 	JNZ  word
 	JMP  next
 
+eight:
+	VMULPS  const47800000AVX2<>+0(SB), Y1, Y1
+	VMOVDQU const000000ffAVX2<>+0(SB), Y12
+	MOVQ    $0x00000004, R10
+	PCALIGN $0x40
+
+number:
+	VPAND       Y12, Y5, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VPSRLD      $0x08, Y5, Y5
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPAND       Y12, Y7, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VPSRLD      $0x08, Y7, Y7
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPAND       Y12, Y9, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VPSRLD      $0x08, Y9, Y9
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPAND       Y12, Y11, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VPSRLD      $0x08, Y11, Y11
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPAND       Y12, Y4, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VPSRLD      $0x08, Y4, Y4
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPAND       Y12, Y6, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VPSRLD      $0x08, Y6, Y6
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPAND       Y12, Y8, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VPSRLD      $0x08, Y8, Y8
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPAND       Y12, Y10, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VPSRLD      $0x08, Y10, Y10
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	CMPQ        R10, $0x03
+	JNE         numberhalf
+	VMOVUPS     Y1, Y0
+	VMOVUPS     Y3, Y2
+
+numberhalf:
+	DECQ R10
+	JNZ  number
+	JMP  next
+
 unpack:
 	VMOVUPS Y0, (R11)
 	ADDQ    SI, R11
@@ -11199,14 +11311,23 @@ GLOBL const42000000AVX2<>(SB), RODATA|NOPTR, $32
 DATA const41800000AVX2<>+0(SB)/32, $"\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A"
 GLOBL const41800000AVX2<>(SB), RODATA|NOPTR, $32
 
+DATA const43000000AVX2<>+0(SB)/32, $"\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C"
+GLOBL const43000000AVX2<>(SB), RODATA|NOPTR, $32
+
 DATA const10101010AVX2<>+0(SB)/32, $"\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10"
 GLOBL const10101010AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const30303030AVX2<>+0(SB)/32, $"00000000000000000000000000000000"
 GLOBL const30303030AVX2<>(SB), RODATA|NOPTR, $32
 
+DATA constf0f0f0f0AVX2<>+0(SB)/32, $"\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0"
+GLOBL constf0f0f0f0AVX2<>(SB), RODATA|NOPTR, $32
+
 DATA const37800000AVX2<>+0(SB)/32, $"\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807"
 GLOBL const37800000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const47800000AVX2<>+0(SB)/32, $"\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G"
+GLOBL const47800000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func weightWidenU4x16AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU4x16AVX2(SB), NOSPLIT, $0-64
@@ -14786,6 +14907,580 @@ GLOBL const00000001AVX2<>(SB), RODATA|NOPTR, $32
 DATA const00010000AVX2<>+0(SB)/32, $"\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00"
 GLOBL const00010000AVX2<>(SB), RODATA|NOPTR, $32
 
+// func weightWidenS8x16F32AVX2(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS8x16F32AVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000006, dst_len+8(FP)
+	MOVQ    $0x00000004, dst_cap+16(FP)
+	MOVQ    $0x00000020, b_len+32(FP)
+	MOVQ    $0x00000028, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
+
+// func weightUnpackS8x16F32AVX2(dst []uint32, b []byte, lanes int, k int)
+TEXT ·weightUnpackS8x16F32AVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000006, dst_len+8(FP)
+	MOVQ    $0x00000004, dst_cap+16(FP)
+	MOVQ    $0x0000000c, b_len+32(FP)
+	MOVQ    $0x00000028, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
+
+// func weightGemmInt8S8x16F32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·weightGemmInt8S8x16F32AVX2(SB), NOSPLIT, $64-113
+	PCALIGN $0x40
+	MOVQ    c_base+0(FP), AX
+	MOVQ    ldc+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldx+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    lanes+88(FP), BX
+	IMUL3Q  $+40, BX, SI
+	MOVQ    SI, b_len+72(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
+	JNZ     cleared
+	VXORPS  Y0, Y0, Y0
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
+	JZ      cleared
+	MOVQ    AX, DI
+
+clear:
+	XORQ R8, R8
+
+clearlanes:
+	VMOVUPS Y0, (DI)(R8*2)
+	ADDQ    $0x00000010, R8
+	CMPQ    R8, BX
+	JL      clearlanes
+	ADDQ    CX, DI
+	DECQ    SI
+	JNZ     clear
+
+cleared:
+	// Tiles of 2 × 2 vectors.
+vectors2rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors2rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows2block:
+	XORQ R8, R8
+
+vectors2rows2lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	MOVQ         SI, R10
+	VPBROADCASTD 44(R10), Y0
+	VPMADDWD     const00000001AVX2<>+0(SB), Y0, Y0
+	VPSLLD       $0x07, Y0, Y0
+	VPBROADCASTD 44(R10), Y4
+	VPMADDWD     const00010000AVX2<>+0(SB), Y4, Y4
+	VPSLLD       $0x07, Y4, Y4
+	VPBROADCASTD 44(R10), Y1
+	VPMADDWD     const00000001AVX2<>+0(SB), Y1, Y1
+	VPSLLD       $0x07, Y1, Y1
+	VPBROADCASTD 44(R10), Y5
+	VPMADDWD     const00010000AVX2<>+0(SB), Y5, Y5
+	VPSLLD       $0x07, Y5, Y5
+	VPBROADCASTD 44(R10)(DX*1), Y2
+	VPMADDWD     const00000001AVX2<>+0(SB), Y2, Y2
+	VPSLLD       $0x07, Y2, Y2
+	VPBROADCASTD 44(R10)(DX*1), Y6
+	VPMADDWD     const00010000AVX2<>+0(SB), Y6, Y6
+	VPSLLD       $0x07, Y6, Y6
+	VPBROADCASTD 44(R10)(DX*1), Y3
+	VPMADDWD     const00000001AVX2<>+0(SB), Y3, Y3
+	VPSLLD       $0x07, Y3, Y3
+	VPBROADCASTD 44(R10)(DX*1), Y7
+	VPMADDWD     const00010000AVX2<>+0(SB), Y7, Y7
+	VPSLLD       $0x07, Y7, Y7
+	MOVQ         SI, R10
+	LEAQ         (R9)(BX*8), R11
+	XORQ         R11, R11
+	PCALIGN      $0x40
+
+vectors2rows2word:
+	VMOVDQU      (R9), Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VMOVDQU      (R9)(BX*2), Y10
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y10, Y10
+	VMOVDQU      32(R9), Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VMOVDQU      32(R9)(BX*2), Y11
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y11, Y11
+	VPBROADCASTD (R10), Y12
+	VPBROADCASTD 4(R10), Y13
+	VPMADDUBSW   Y12, Y8, Y14
+	VPMADDUBSW   Y13, Y10, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDWD     const00010000AVX2<>+0(SB), Y14, Y15
+	VPADDD       Y15, Y4, Y4
+	VPMADDWD     const00000001AVX2<>+0(SB), Y14, Y14
+	VPADDD       Y14, Y0, Y0
+	VPMADDUBSW   Y12, Y9, Y12
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     const00010000AVX2<>+0(SB), Y12, Y13
+	VPADDD       Y13, Y5, Y5
+	VPMADDWD     const00000001AVX2<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y12
+	VPBROADCASTD 4(R10)(DX*1), Y13
+	VPMADDUBSW   Y12, Y8, Y8
+	VPMADDUBSW   Y13, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     const00010000AVX2<>+0(SB), Y8, Y10
+	VPADDD       Y10, Y6, Y6
+	VPMADDWD     const00000001AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y2, Y2
+	VPMADDUBSW   Y12, Y9, Y8
+	VPMADDUBSW   Y13, Y11, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     const00010000AVX2<>+0(SB), Y8, Y9
+	VPADDD       Y9, Y7, Y7
+	VPMADDWD     const00000001AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      (R9), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VMOVDQU      (R9)(BX*2), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y10, Y10
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VMOVDQU      32(R9)(BX*2), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y11, Y11
+	VPBROADCASTD 16(R10), Y12
+	VPBROADCASTD 20(R10), Y13
+	VPMADDUBSW   Y12, Y8, Y14
+	VPMADDUBSW   Y13, Y10, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDWD     const00010000AVX2<>+0(SB), Y14, Y15
+	VPADDD       Y15, Y4, Y4
+	VPMADDWD     const00000001AVX2<>+0(SB), Y14, Y14
+	VPADDD       Y14, Y0, Y0
+	VPMADDUBSW   Y12, Y9, Y12
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     const00010000AVX2<>+0(SB), Y12, Y13
+	VPADDD       Y13, Y5, Y5
+	VPMADDWD     const00000001AVX2<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y12
+	VPBROADCASTD 20(R10)(DX*1), Y13
+	VPMADDUBSW   Y12, Y8, Y8
+	VPMADDUBSW   Y13, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     const00010000AVX2<>+0(SB), Y8, Y10
+	VPADDD       Y10, Y6, Y6
+	VPMADDWD     const00000001AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y2, Y2
+	VPMADDUBSW   Y12, Y9, Y8
+	VPMADDUBSW   Y13, Y11, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     const00010000AVX2<>+0(SB), Y8, Y9
+	VPADDD       Y9, Y7, Y7
+	VPMADDWD     const00000001AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	LEAQ         (R9)(BX*4), R9
+	ADDQ         $0x00000008, R10
+	ADDQ         $0x02, R11
+	CMPQ         R11, $0x04
+	JNE          vectors2rows2word
+	MOVQ         SI, R10
+	LEAQ         (R9)(BX*8), R11
+	XORQ         R11, R11
+	PCALIGN      $0x40
+
+vectors2rows2wordupper:
+	VMOVDQU      (R9), Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VMOVDQU      (R9)(BX*2), Y10
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y10, Y10
+	VMOVDQU      32(R9), Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VMOVDQU      32(R9)(BX*2), Y11
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y11, Y11
+	VPBROADCASTD (R10), Y12
+	VPBROADCASTD 4(R10), Y13
+	VPMADDUBSW   Y12, Y8, Y14
+	VPMADDUBSW   Y13, Y10, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDWD     const00100000AVX2<>+0(SB), Y14, Y15
+	VPADDD       Y15, Y4, Y4
+	VPMADDWD     const00000010AVX2<>+0(SB), Y14, Y14
+	VPADDD       Y14, Y0, Y0
+	VPMADDUBSW   Y12, Y9, Y12
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     const00100000AVX2<>+0(SB), Y12, Y13
+	VPADDD       Y13, Y5, Y5
+	VPMADDWD     const00000010AVX2<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y12
+	VPBROADCASTD 4(R10)(DX*1), Y13
+	VPMADDUBSW   Y12, Y8, Y8
+	VPMADDUBSW   Y13, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     const00100000AVX2<>+0(SB), Y8, Y10
+	VPADDD       Y10, Y6, Y6
+	VPMADDWD     const00000010AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y2, Y2
+	VPMADDUBSW   Y12, Y9, Y8
+	VPMADDUBSW   Y13, Y11, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     const00100000AVX2<>+0(SB), Y8, Y9
+	VPADDD       Y9, Y7, Y7
+	VPMADDWD     const00000010AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      (R9), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VMOVDQU      (R9)(BX*2), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y10, Y10
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VMOVDQU      32(R9)(BX*2), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y11, Y11
+	VPBROADCASTD 16(R10), Y12
+	VPBROADCASTD 20(R10), Y13
+	VPMADDUBSW   Y12, Y8, Y14
+	VPMADDUBSW   Y13, Y10, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDWD     const00100000AVX2<>+0(SB), Y14, Y15
+	VPADDD       Y15, Y4, Y4
+	VPMADDWD     const00000010AVX2<>+0(SB), Y14, Y14
+	VPADDD       Y14, Y0, Y0
+	VPMADDUBSW   Y12, Y9, Y12
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     const00100000AVX2<>+0(SB), Y12, Y13
+	VPADDD       Y13, Y5, Y5
+	VPMADDWD     const00000010AVX2<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y12
+	VPBROADCASTD 20(R10)(DX*1), Y13
+	VPMADDUBSW   Y12, Y8, Y8
+	VPMADDUBSW   Y13, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     const00100000AVX2<>+0(SB), Y8, Y10
+	VPADDD       Y10, Y6, Y6
+	VPMADDWD     const00000010AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y2, Y2
+	VPMADDUBSW   Y12, Y9, Y8
+	VPMADDUBSW   Y13, Y11, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     const00100000AVX2<>+0(SB), Y8, Y9
+	VPADDD       Y9, Y7, Y7
+	VPMADDWD     const00000010AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	LEAQ         (R9)(BX*4), R9
+	ADDQ         $0x00000008, R10
+	ADDQ         $0x02, R11
+	CMPQ         R11, $0x04
+	JNE          vectors2rows2wordupper
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	VPXOR        Y8, Y8, Y8
+	LEAQ         (DI)(R8*2), R9
+	LEAQ         (R9)(BX*2), R9
+	VMOVUPS      (R9), Y9
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  Y8, Y9, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  Y8, Y9, Y6
+	VMOVUPS      32(R9), Y9
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  Y8, Y9, Y5
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  Y8, Y9, Y7
+	LEAQ         (DI)(R8*2), R9
+	VMOVUPS      (R9), Y8
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  Y4, Y8, Y0
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  Y6, Y8, Y2
+	VMOVUPS      32(R9), Y4
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  Y5, Y4, Y1
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  Y7, Y4, Y3
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VBROADCASTSS 32(R9), Y4
+	VFMADD213PS  (R10), Y4, Y0
+	VMOVUPS      Y0, (R10)
+	VFMADD213PS  32(R10), Y4, Y1
+	VMOVUPS      Y1, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VFMADD213PS  (R10)(CX*1), Y0, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VFMADD213PS  32(R10)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows2lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors2rows2
+
+vectors2rows2done:
+	// Tiles of 1 × 2 vectors.
+vectors2rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors2rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 3072(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows1block:
+	XORQ R8, R8
+
+vectors2rows1lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	MOVQ         SI, R10
+	VPBROADCASTD 44(R10), Y0
+	VPMADDWD     const00000001AVX2<>+0(SB), Y0, Y0
+	VPSLLD       $0x07, Y0, Y0
+	VPBROADCASTD 44(R10), Y2
+	VPMADDWD     const00010000AVX2<>+0(SB), Y2, Y2
+	VPSLLD       $0x07, Y2, Y2
+	VPBROADCASTD 44(R10), Y1
+	VPMADDWD     const00000001AVX2<>+0(SB), Y1, Y1
+	VPSLLD       $0x07, Y1, Y1
+	VPBROADCASTD 44(R10), Y3
+	VPMADDWD     const00010000AVX2<>+0(SB), Y3, Y3
+	VPSLLD       $0x07, Y3, Y3
+	MOVQ         SI, R10
+	LEAQ         (R9)(BX*8), R11
+	XORQ         R11, R11
+	PCALIGN      $0x40
+
+vectors2rows1word:
+	VMOVDQU      (R9), Y4
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
+	VMOVDQU      (R9)(BX*2), Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y5
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
+	VMOVDQU      32(R9)(BX*2), Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD (R10), Y8
+	VPBROADCASTD 4(R10), Y9
+	VPMADDUBSW   Y8, Y4, Y4
+	VPMADDUBSW   Y9, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     const00010000AVX2<>+0(SB), Y4, Y6
+	VPADDD       Y6, Y2, Y2
+	VPMADDWD     const00000001AVX2<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y0, Y0
+	VPMADDUBSW   Y8, Y5, Y4
+	VPMADDUBSW   Y9, Y7, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     const00010000AVX2<>+0(SB), Y4, Y5
+	VPADDD       Y5, Y3, Y3
+	VPMADDWD     const00000001AVX2<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y1, Y1
+	VMOVDQU      (R9), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
+	VMOVDQU      (R9)(BX*2), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
+	VMOVDQU      32(R9)(BX*2), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD 16(R10), Y8
+	VPBROADCASTD 20(R10), Y9
+	VPMADDUBSW   Y8, Y4, Y4
+	VPMADDUBSW   Y9, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     const00010000AVX2<>+0(SB), Y4, Y6
+	VPADDD       Y6, Y2, Y2
+	VPMADDWD     const00000001AVX2<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y0, Y0
+	VPMADDUBSW   Y8, Y5, Y4
+	VPMADDUBSW   Y9, Y7, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     const00010000AVX2<>+0(SB), Y4, Y5
+	VPADDD       Y5, Y3, Y3
+	VPMADDWD     const00000001AVX2<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y1, Y1
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	LEAQ         (R9)(BX*4), R9
+	ADDQ         $0x00000008, R10
+	ADDQ         $0x02, R11
+	CMPQ         R11, $0x04
+	JNE          vectors2rows1word
+	MOVQ         SI, R10
+	LEAQ         (R9)(BX*8), R11
+	XORQ         R11, R11
+	PCALIGN      $0x40
+
+vectors2rows1wordupper:
+	VMOVDQU      (R9), Y4
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
+	VMOVDQU      (R9)(BX*2), Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y5
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
+	VMOVDQU      32(R9)(BX*2), Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD (R10), Y8
+	VPBROADCASTD 4(R10), Y9
+	VPMADDUBSW   Y8, Y4, Y4
+	VPMADDUBSW   Y9, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     const00100000AVX2<>+0(SB), Y4, Y6
+	VPADDD       Y6, Y2, Y2
+	VPMADDWD     const00000010AVX2<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y0, Y0
+	VPMADDUBSW   Y8, Y5, Y4
+	VPMADDUBSW   Y9, Y7, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     const00100000AVX2<>+0(SB), Y4, Y5
+	VPADDD       Y5, Y3, Y3
+	VPMADDWD     const00000010AVX2<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y1, Y1
+	VMOVDQU      (R9), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
+	VMOVDQU      (R9)(BX*2), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
+	VMOVDQU      32(R9)(BX*2), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD 16(R10), Y8
+	VPBROADCASTD 20(R10), Y9
+	VPMADDUBSW   Y8, Y4, Y4
+	VPMADDUBSW   Y9, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     const00100000AVX2<>+0(SB), Y4, Y6
+	VPADDD       Y6, Y2, Y2
+	VPMADDWD     const00000010AVX2<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y0, Y0
+	VPMADDUBSW   Y8, Y5, Y4
+	VPMADDUBSW   Y9, Y7, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     const00100000AVX2<>+0(SB), Y4, Y5
+	VPADDD       Y5, Y3, Y3
+	VPMADDWD     const00000010AVX2<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y1, Y1
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	LEAQ         (R9)(BX*4), R9
+	ADDQ         $0x00000008, R10
+	ADDQ         $0x02, R11
+	CMPQ         R11, $0x04
+	JNE          vectors2rows1wordupper
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	VPXOR        Y4, Y4, Y4
+	LEAQ         (DI)(R8*2), R9
+	LEAQ         (R9)(BX*2), R9
+	VMOVUPS      (R9), Y5
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  Y4, Y5, Y2
+	VMOVUPS      32(R9), Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  Y4, Y5, Y3
+	LEAQ         (DI)(R8*2), R9
+	VMOVUPS      (R9), Y4
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  Y2, Y4, Y0
+	VMOVUPS      32(R9), Y2
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  Y3, Y2, Y1
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VBROADCASTSS 32(R9), Y2
+	VFMADD213PS  (R10), Y2, Y0
+	VMOVUPS      Y0, (R10)
+	VFMADD213PS  32(R10), Y2, Y1
+	VMOVUPS      Y1, 32(R10)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors2rows1
+
+vectors2rows1done:
+	VZEROUPPER
+	RET
+
+DATA const00100000AVX2<>+0(SB)/32, $"\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00"
+GLOBL const00100000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const00000010AVX2<>+0(SB)/32, $"\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00"
+GLOBL const00000010AVX2<>(SB), RODATA|NOPTR, $32
+
 // func weightGemmUnpackedAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·weightGemmUnpackedAVX2(SB), NOSPLIT, $208-144
@@ -14842,7 +15537,7 @@ rows2block:
 	VMOVUPS 64(R9), Y9
 	VMOVUPS 256(R9), Y12
 	VMOVDQU const000000ffAVX2<>+0(SB), Y6
-	MOVQ    $0x00000004, c_cap+16(FP)
+	MOVQ    $0x00000003, c_cap+16(FP)
 	PCALIGN $0x40
 
 rows2step0:
@@ -14934,7 +15629,7 @@ rows2step0words:
 	VMULPS       const3b800000AVX2<>+0(SB), Y7, Y7
 	VMULPS       const3b800000AVX2<>+0(SB), Y8, Y8
 	VMULPS       const3b800000AVX2<>+0(SB), Y9, Y9
-	CMPQ         c_cap+16(FP), $0x03
+	CMPQ         c_cap+16(FP), $0x02
 	JNE          rows2step0half
 	VMOVUPS      384(R9), Y7
 	VMOVUPS      576(R9), Y10
@@ -14944,25 +15639,124 @@ rows2step0words:
 	VMOVUPS      640(R9), Y12
 
 rows2step0half:
-	DECQ   c_cap+16(FP)
-	JNZ    rows2step0
-	ADDQ   $0x00000900, R9
-	ADDQ   $0x00000900, R10
-	SUBQ   $0x00000020, R11
-	JNZ    rows2block
-	CMPQ   b_len+80(FP), $0x00
-	JE     rows2store
-	MOVQ   b_cap+88(FP), R10
-	LEAQ   (AX)(R10*4), R10
-	MOVQ   ldc+24(FP), R11
-	VADDPS (R10), Y0, Y0
-	VADDPS 32(R10), Y1, Y1
-	VADDPS 64(R10), Y2, Y2
-	LEAQ   (R10)(R11*1), R10
-	VADDPS (R10), Y3, Y3
-	VADDPS 32(R10), Y4, Y4
-	VADDPS 64(R10), Y5, Y5
-	LEAQ   (R10)(R11*1), R10
+	DECQ       c_cap+16(FP)
+	JNZ        rows2step0
+	VMULPS     const4b800000AVX2<>+0(SB), Y7, Y7
+	VMULPS     const4b800000AVX2<>+0(SB), Y8, Y8
+	VMULPS     const4b800000AVX2<>+0(SB), Y9, Y9
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 128(BX)
+	ADDQ       $0x000000c0, BX
+	MOVQ       $0x00000002, c_len+8(FP)
+	PCALIGN    $0x40
+
+rows2step0lastwords:
+	VBROADCASTSS (R8), Y6
+	VBROADCASTSS (R8)(DX*1), Y13
+	ADDQ         CX, R8
+	VMOVDQU      (R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y10, Y7, Y14
+	VFMADD231PS  Y6, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y3
+	VMOVDQU      32(R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y11, Y8, Y14
+	VFMADD231PS  Y6, Y14, Y1
+	VFMADD231PS  Y13, Y14, Y4
+	VMOVDQU      64(R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y12, Y9, Y14
+	VFMADD231PS  Y6, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS (R8), Y6
+	VBROADCASTSS (R8)(DX*1), Y13
+	ADDQ         CX, R8
+	VMOVDQU      192(R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y10, Y7, Y14
+	VFMADD231PS  Y6, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y3
+	VMOVDQU      224(R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y11, Y8, Y14
+	VFMADD231PS  Y6, Y14, Y1
+	VFMADD231PS  Y13, Y14, Y4
+	VMOVDQU      256(R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y12, Y9, Y14
+	VFMADD231PS  Y6, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS (R8), Y6
+	VBROADCASTSS (R8)(DX*1), Y13
+	ADDQ         CX, R8
+	VMOVDQU      384(R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y10, Y7, Y14
+	VFMADD231PS  Y6, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y3
+	VMOVDQU      416(R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y11, Y8, Y14
+	VFMADD231PS  Y6, Y14, Y1
+	VFMADD231PS  Y13, Y14, Y4
+	VMOVDQU      448(R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y12, Y9, Y14
+	VFMADD231PS  Y6, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS (R8), Y6
+	VBROADCASTSS (R8)(DX*1), Y13
+	ADDQ         CX, R8
+	VMOVDQU      576(R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y10, Y7, Y14
+	VFMADD231PS  Y6, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y3
+	VMOVDQU      608(R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y11, Y8, Y14
+	VFMADD231PS  Y6, Y14, Y1
+	VFMADD231PS  Y13, Y14, Y4
+	VMOVDQU      640(R10), Y14
+	VPSRLD       $0x18, Y14, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMSUB213PS  Y12, Y9, Y14
+	VFMADD231PS  Y6, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y5
+	ADDQ         $0x00000300, R10
+	DECQ         c_len+8(FP)
+	JNZ          rows2step0lastwords
+	SUBQ         $0x00000600, R10
+	ADDQ         $0x00000900, R9
+	ADDQ         $0x00000900, R10
+	SUBQ         $0x00000020, R11
+	JNZ          rows2block
+	CMPQ         b_len+80(FP), $0x00
+	JE           rows2store
+	MOVQ         b_cap+88(FP), R10
+	LEAQ         (AX)(R10*4), R10
+	MOVQ         ldc+24(FP), R11
+	VADDPS       (R10), Y0, Y0
+	VADDPS       32(R10), Y1, Y1
+	VADDPS       64(R10), Y2, Y2
+	LEAQ         (R10)(R11*1), R10
+	VADDPS       (R10), Y3, Y3
+	VADDPS       32(R10), Y4, Y4
+	VADDPS       64(R10), Y5, Y5
+	LEAQ         (R10)(R11*1), R10
 
 rows2store:
 	MOVQ    b_cap+88(FP), R10
@@ -15035,7 +15829,7 @@ rows1block:
 	VMOVUPS 64(R8), Y9
 	VMOVUPS 256(R8), Y12
 	VMOVDQU const000000ffAVX2<>+0(SB), Y6
-	MOVQ    $0x00000004, c_cap+16(FP)
+	MOVQ    $0x00000003, c_cap+16(FP)
 	PCALIGN $0x40
 
 rows1step0:
@@ -15114,7 +15908,7 @@ rows1step0words:
 	VMULPS       const3b800000AVX2<>+0(SB), Y7, Y7
 	VMULPS       const3b800000AVX2<>+0(SB), Y8, Y8
 	VMULPS       const3b800000AVX2<>+0(SB), Y9, Y9
-	CMPQ         c_cap+16(FP), $0x03
+	CMPQ         c_cap+16(FP), $0x02
 	JNE          rows1step0half
 	VMOVUPS      384(R8), Y7
 	VMOVUPS      576(R8), Y10
@@ -15124,18 +15918,104 @@ rows1step0words:
 	VMOVUPS      640(R8), Y12
 
 rows1step0half:
-	DECQ    c_cap+16(FP)
-	JNZ     rows1step0
-	MOVQ    DI, SI
-	VMOVUPS 96(R8), Y7
-	VMOVUPS 288(R8), Y10
-	VMOVUPS 128(R8), Y8
-	VMOVUPS 320(R8), Y11
-	VMOVUPS 160(R8), Y9
-	VMOVUPS 352(R8), Y12
-	VMOVDQU const000000ffAVX2<>+0(SB), Y6
-	MOVQ    $0x00000004, c_cap+16(FP)
-	PCALIGN $0x40
+	DECQ       c_cap+16(FP)
+	JNZ        rows1step0
+	VMULPS     const4b800000AVX2<>+0(SB), Y7, Y7
+	VMULPS     const4b800000AVX2<>+0(SB), Y8, Y8
+	VMULPS     const4b800000AVX2<>+0(SB), Y9, Y9
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 128(BX)
+	PREFETCHT0 192(BX)
+	PREFETCHT0 256(BX)
+	PREFETCHT0 320(BX)
+	ADDQ       $0x00000180, BX
+	MOVQ       $0x00000002, c_len+8(FP)
+	PCALIGN    $0x40
+
+rows1step0lastwords:
+	VBROADCASTSS (SI), Y6
+	ADDQ         CX, SI
+	VMOVDQU      (R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y10, Y7, Y13
+	VFMADD231PS  Y6, Y13, Y0
+	VMOVDQU      32(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y11, Y8, Y13
+	VFMADD231PS  Y6, Y13, Y1
+	VMOVDQU      64(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y12, Y9, Y13
+	VFMADD231PS  Y6, Y13, Y2
+	VBROADCASTSS (SI), Y6
+	ADDQ         CX, SI
+	VMOVDQU      192(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y10, Y7, Y13
+	VFMADD231PS  Y6, Y13, Y0
+	VMOVDQU      224(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y11, Y8, Y13
+	VFMADD231PS  Y6, Y13, Y1
+	VMOVDQU      256(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y12, Y9, Y13
+	VFMADD231PS  Y6, Y13, Y2
+	VBROADCASTSS (SI), Y6
+	ADDQ         CX, SI
+	VMOVDQU      384(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y10, Y7, Y13
+	VFMADD231PS  Y6, Y13, Y0
+	VMOVDQU      416(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y11, Y8, Y13
+	VFMADD231PS  Y6, Y13, Y1
+	VMOVDQU      448(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y12, Y9, Y13
+	VFMADD231PS  Y6, Y13, Y2
+	VBROADCASTSS (SI), Y6
+	ADDQ         CX, SI
+	VMOVDQU      576(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y10, Y7, Y13
+	VFMADD231PS  Y6, Y13, Y0
+	VMOVDQU      608(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y11, Y8, Y13
+	VFMADD231PS  Y6, Y13, Y1
+	VMOVDQU      640(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y12, Y9, Y13
+	VFMADD231PS  Y6, Y13, Y2
+	ADDQ         $0x00000300, R10
+	DECQ         c_len+8(FP)
+	JNZ          rows1step0lastwords
+	SUBQ         $0x00000600, R10
+	MOVQ         DI, SI
+	VMOVUPS      96(R8), Y7
+	VMOVUPS      288(R8), Y10
+	VMOVUPS      128(R8), Y8
+	VMOVUPS      320(R8), Y11
+	VMOVUPS      160(R8), Y9
+	VMOVUPS      352(R8), Y12
+	VMOVDQU      const000000ffAVX2<>+0(SB), Y6
+	MOVQ         $0x00000003, c_cap+16(FP)
+	PCALIGN      $0x40
 
 rows1step3:
 	MOVQ    $0x00000002, c_len+8(FP)
@@ -15206,7 +16086,7 @@ rows1step3words:
 	VMULPS       const3b800000AVX2<>+0(SB), Y7, Y7
 	VMULPS       const3b800000AVX2<>+0(SB), Y8, Y8
 	VMULPS       const3b800000AVX2<>+0(SB), Y9, Y9
-	CMPQ         c_cap+16(FP), $0x03
+	CMPQ         c_cap+16(FP), $0x02
 	JNE          rows1step3half
 	VMOVUPS      480(R8), Y7
 	VMOVUPS      672(R8), Y10
@@ -15216,25 +16096,104 @@ rows1step3words:
 	VMOVUPS      736(R8), Y12
 
 rows1step3half:
-	DECQ   c_cap+16(FP)
-	JNZ    rows1step3
-	MOVQ   SI, DI
-	ADDQ   $0x00000900, R8
-	ADDQ   $0x00000900, R10
-	SUBQ   $0x00000020, R9
-	JNZ    rows1block
-	CMPQ   b_len+80(FP), $0x00
-	JE     rows1store
-	MOVQ   b_cap+88(FP), SI
-	LEAQ   (AX)(SI*4), SI
-	MOVQ   ldc+24(FP), R9
-	VADDPS (SI), Y0, Y0
-	VADDPS 32(SI), Y1, Y1
-	VADDPS 64(SI), Y2, Y2
-	VADDPS 96(SI), Y3, Y3
-	VADDPS 128(SI), Y4, Y4
-	VADDPS 160(SI), Y5, Y5
-	LEAQ   (SI)(R9*1), SI
+	DECQ    c_cap+16(FP)
+	JNZ     rows1step3
+	VMULPS  const4b800000AVX2<>+0(SB), Y7, Y7
+	VMULPS  const4b800000AVX2<>+0(SB), Y8, Y8
+	VMULPS  const4b800000AVX2<>+0(SB), Y9, Y9
+	MOVQ    $0x00000002, c_len+8(FP)
+	PCALIGN $0x40
+
+rows1step3lastwords:
+	VBROADCASTSS (SI), Y6
+	ADDQ         CX, SI
+	VMOVDQU      96(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y10, Y7, Y13
+	VFMADD231PS  Y6, Y13, Y3
+	VMOVDQU      128(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y11, Y8, Y13
+	VFMADD231PS  Y6, Y13, Y4
+	VMOVDQU      160(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y12, Y9, Y13
+	VFMADD231PS  Y6, Y13, Y5
+	VBROADCASTSS (SI), Y6
+	ADDQ         CX, SI
+	VMOVDQU      288(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y10, Y7, Y13
+	VFMADD231PS  Y6, Y13, Y3
+	VMOVDQU      320(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y11, Y8, Y13
+	VFMADD231PS  Y6, Y13, Y4
+	VMOVDQU      352(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y12, Y9, Y13
+	VFMADD231PS  Y6, Y13, Y5
+	VBROADCASTSS (SI), Y6
+	ADDQ         CX, SI
+	VMOVDQU      480(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y10, Y7, Y13
+	VFMADD231PS  Y6, Y13, Y3
+	VMOVDQU      512(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y11, Y8, Y13
+	VFMADD231PS  Y6, Y13, Y4
+	VMOVDQU      544(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y12, Y9, Y13
+	VFMADD231PS  Y6, Y13, Y5
+	VBROADCASTSS (SI), Y6
+	ADDQ         CX, SI
+	VMOVDQU      672(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y10, Y7, Y13
+	VFMADD231PS  Y6, Y13, Y3
+	VMOVDQU      704(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y11, Y8, Y13
+	VFMADD231PS  Y6, Y13, Y4
+	VMOVDQU      736(R10), Y13
+	VPSRLD       $0x18, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VFMSUB213PS  Y12, Y9, Y13
+	VFMADD231PS  Y6, Y13, Y5
+	ADDQ         $0x00000300, R10
+	DECQ         c_len+8(FP)
+	JNZ          rows1step3lastwords
+	SUBQ         $0x00000600, R10
+	MOVQ         SI, DI
+	ADDQ         $0x00000900, R8
+	ADDQ         $0x00000900, R10
+	SUBQ         $0x00000020, R9
+	JNZ          rows1block
+	CMPQ         b_len+80(FP), $0x00
+	JE           rows1store
+	MOVQ         b_cap+88(FP), SI
+	LEAQ         (AX)(SI*4), SI
+	MOVQ         ldc+24(FP), R9
+	VADDPS       (SI), Y0, Y0
+	VADDPS       32(SI), Y1, Y1
+	VADDPS       64(SI), Y2, Y2
+	VADDPS       96(SI), Y3, Y3
+	VADDPS       128(SI), Y4, Y4
+	VADDPS       160(SI), Y5, Y5
+	LEAQ         (SI)(R9*1), SI
 
 rows1store:
 	MOVQ    b_cap+88(FP), SI
@@ -25326,9 +26285,6 @@ GLOBL lowerE4M3AVX2<>(SB), RODATA|NOPTR, $32
 DATA upperE4M3AVX2<>+0(SB)/32, $"\x00\x00\x00\x00\x00\x00\x00<<\a\a\a\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00<<\a\a\a\x00\x00\x00\x00"
 GLOBL upperE4M3AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA constf0f0f0f0AVX2<>+0(SB)/32, $"\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0"
-GLOBL constf0f0f0f0AVX2<>(SB), RODATA|NOPTR, $32
-
 DATA const01010101AVX2<>+0(SB)/32, $"\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01"
 GLOBL const01010101AVX2<>(SB), RODATA|NOPTR, $32
 
@@ -25736,6 +26692,432 @@ chunk1done:
 	SUBQ    $0x00000008, AX
 	JMP     columns
 
+// func skinnyQKCodesAVX2(a ukernel.QKCodesArgs)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·skinnyQKCodesAVX2(SB), NOSPLIT, $0-224
+	PCALIGN $0x40
+	MOVQ    a_Ldk+48(FP), AX
+	MOVQ    a_Far+216(FP), DX
+	MOVQ    a_D+160(FP), CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
+
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
+	ADDQ $0x0000003f, CX
+	ANDQ $-64, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+
+rows:
+	MOVQ CX, a_Next_len+200(FP)
+	MOVQ BX, a_Next_cap+208(FP)
+	MOVQ a_Max_len+176(FP), SI
+	SHLQ $0x02, SI
+	MOVQ a_K_base+24(FP), DI
+	LEAQ (DI)(AX*1), R8
+	LEAQ (R8)(AX*1), R9
+	LEAQ (R9)(AX*1), R10
+	MOVQ $0x00000008, CX
+	SHLQ $0x02, AX
+	LEAQ (AX)(AX*2), BX
+	CMPQ a_M+152(FP), $0x08
+	JGE  chosen
+	MOVQ $0x00000004, CX
+	XORQ AX, AX
+	XORQ BX, BX
+	CMPQ a_M+152(FP), $0x04
+	JGE  chosen
+	MOVQ $0x00000001, CX
+	MOVQ DI, R8
+	MOVQ DI, R9
+	MOVQ DI, R10
+
+chosen:
+	MOVQ  CX, a_K_len+32(FP)
+	IMULQ a_Ldk+48(FP), CX
+	MOVQ  CX, a_K_cap+40(FP)
+
+tile:
+	MOVQ  a_M+152(FP), CX
+	SUBQ  a_K_len+32(FP), CX
+	JGE   whole
+	CMPQ  a_M+152(FP), $0x00
+	JE    done
+	SUBQ  CX, a_M+152(FP)
+	MOVQ  a_Ldk+48(FP), BX
+	IMULQ CX, BX
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
+	MOVQ  SI, BX
+	IMULQ CX, BX
+	ADDQ  BX, a_S_base+0(FP)
+	SHLQ  $0x02, CX
+	ADDQ  CX, a_Scales_base+56(FP)
+
+whole:
+	MOVQ $0x00000000, a_S_len+8(FP)
+
+queries:
+	MOVQ    a_S_len+8(FP), R11
+	SHLQ    $0x02, R11
+	ADDQ    a_Q_base+96(FP), R11
+	MOVQ    a_Next_base+192(FP), CX
+	MOVQ    a_Next_len+200(FP), BX
+	MOVQ    a_Scales_base+56(FP), R12
+	MOVQ    R12, a_Scales_len+64(FP)
+	MOVQ    a_D+160(FP), R12
+	MOVQ    R12, a_Scales_cap+72(FP)
+	VMOVUPS const80000000AVX2<>+0(SB), Y0
+	VMOVUPS const80000000AVX2<>+0(SB), Y1
+	VMOVUPS const80000000AVX2<>+0(SB), Y2
+	VMOVUPS const80000000AVX2<>+0(SB), Y3
+	MOVQ    a_N+144(FP), R12
+	SUBQ    a_S_len+8(FP), R12
+	MOVQ    $0x00000004, R13
+	CMPQ    R12, R13
+	CMOVQGT R13, R12
+	LEAQ    heightsAVX2<>+56(SB), R13
+	MOVQ    (R13)(R12*8), R12
+	MOVQ    R12, a_S_cap+16(FP)
+
+fewgroup:
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVQ    a_Group+88(FP), R12
+	PCALIGN $0x40
+
+fewstep:
+	PREFETCHT0 (CX)
+	TESTQ      DX, DX
+	JZ         fewnear0only
+	PREFETCHT1 (CX)(DX*1)
+
+fewnear0only:
+	ADDQ $+64, CX
+	SUBQ $+64, BX
+	JNZ  fewahead0
+	ADDQ a_Next_cap+208(FP), CX
+	MOVQ a_Next_len+200(FP), BX
+
+fewahead0:
+	PREFETCHT0 (CX)
+	TESTQ      DX, DX
+	JZ         fewnear1only
+	PREFETCHT1 (CX)(DX*1)
+
+fewnear1only:
+	ADDQ $+64, CX
+	SUBQ $+64, BX
+	JNZ  fewahead1
+	ADDQ a_Next_cap+208(FP), CX
+	MOVQ a_Next_len+200(FP), BX
+
+fewahead1:
+	VBROADCASTF128 (DI), Y8
+	VINSERTF128    $0x01, (DI)(AX*1), Y8, Y8
+	VBROADCASTF128 (R8), Y9
+	VINSERTF128    $0x01, (R8)(AX*1), Y9, Y9
+	VBROADCASTF128 (R9), Y10
+	VINSERTF128    $0x01, (R9)(AX*1), Y10, Y10
+	VBROADCASTF128 (R10), Y11
+	VINSERTF128    $0x01, (R10)(AX*1), Y11, Y11
+	VUNPCKLPS      Y9, Y8, Y12
+	VUNPCKHPS      Y9, Y8, Y8
+	VUNPCKLPS      Y11, Y10, Y9
+	VUNPCKHPS      Y11, Y10, Y10
+	VUNPCKLPD      Y9, Y12, Y11
+	VUNPCKHPD      Y9, Y12, Y9
+	VUNPCKLPD      Y10, Y8, Y12
+	VUNPCKHPD      Y10, Y8, Y8
+	CMPQ           a_S_cap+16(FP), $-126
+	VPSLLW         $0x08, Y11, Y10
+	VPSRAW         $0x08, Y10, Y10
+	VPSRAW         $0x08, Y11, Y11
+	VPBROADCASTD   (R11), Y13
+	VPMADDWD       Y10, Y13, Y13
+	VPADDD         Y13, Y4, Y4
+	VPBROADCASTD   (R11)(SI*1), Y13
+	VPMADDWD       Y11, Y13, Y13
+	VPADDD         Y13, Y4, Y4
+	JEQ            fewnext0
+	VPBROADCASTD   4(R11), Y13
+	VPMADDWD       Y10, Y13, Y13
+	VPADDD         Y13, Y5, Y5
+	VPBROADCASTD   4(R11)(SI*1), Y13
+	VPMADDWD       Y11, Y13, Y13
+	VPADDD         Y13, Y5, Y5
+	JPS            fewnext0
+	VPBROADCASTD   8(R11), Y13
+	VPMADDWD       Y10, Y13, Y13
+	VPADDD         Y13, Y6, Y6
+	VPBROADCASTD   8(R11)(SI*1), Y13
+	VPMADDWD       Y11, Y13, Y13
+	VPADDD         Y13, Y6, Y6
+	JCC            fewnext0
+	VPBROADCASTD   12(R11), Y13
+	VPMADDWD       Y10, Y13, Y13
+	VPADDD         Y13, Y7, Y7
+	VPBROADCASTD   12(R11)(SI*1), Y10
+	VPMADDWD       Y11, Y10, Y10
+	VPADDD         Y10, Y7, Y7
+
+fewnext0:
+	LEAQ         (R11)(SI*2), R11
+	VPSLLW       $0x08, Y9, Y10
+	VPSRAW       $0x08, Y10, Y10
+	VPSRAW       $0x08, Y9, Y9
+	VPBROADCASTD (R11), Y11
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y4, Y4
+	VPBROADCASTD (R11)(SI*1), Y11
+	VPMADDWD     Y9, Y11, Y11
+	VPADDD       Y11, Y4, Y4
+	JEQ          fewnext1
+	VPBROADCASTD 4(R11), Y11
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y5, Y5
+	VPBROADCASTD 4(R11)(SI*1), Y11
+	VPMADDWD     Y9, Y11, Y11
+	VPADDD       Y11, Y5, Y5
+	JPS          fewnext1
+	VPBROADCASTD 8(R11), Y11
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y6, Y6
+	VPBROADCASTD 8(R11)(SI*1), Y11
+	VPMADDWD     Y9, Y11, Y11
+	VPADDD       Y11, Y6, Y6
+	JCC          fewnext1
+	VPBROADCASTD 12(R11), Y11
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 12(R11)(SI*1), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y7, Y7
+
+fewnext1:
+	LEAQ         (R11)(SI*2), R11
+	VPSLLW       $0x08, Y12, Y9
+	VPSRAW       $0x08, Y9, Y9
+	VPSRAW       $0x08, Y12, Y12
+	VPBROADCASTD (R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y4, Y4
+	VPBROADCASTD (R11)(SI*1), Y10
+	VPMADDWD     Y12, Y10, Y10
+	VPADDD       Y10, Y4, Y4
+	JEQ          fewnext2
+	VPBROADCASTD 4(R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 4(R11)(SI*1), Y10
+	VPMADDWD     Y12, Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	JPS          fewnext2
+	VPBROADCASTD 8(R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y6, Y6
+	VPBROADCASTD 8(R11)(SI*1), Y10
+	VPMADDWD     Y12, Y10, Y10
+	VPADDD       Y10, Y6, Y6
+	JCC          fewnext2
+	VPBROADCASTD 12(R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTD 12(R11)(SI*1), Y9
+	VPMADDWD     Y12, Y9, Y9
+	VPADDD       Y9, Y7, Y7
+
+fewnext2:
+	LEAQ         (R11)(SI*2), R11
+	VPSLLW       $0x08, Y8, Y9
+	VPSRAW       $0x08, Y9, Y9
+	VPSRAW       $0x08, Y8, Y8
+	VPBROADCASTD (R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y4, Y4
+	VPBROADCASTD (R11)(SI*1), Y10
+	VPMADDWD     Y8, Y10, Y10
+	VPADDD       Y10, Y4, Y4
+	JEQ          fewnext3
+	VPBROADCASTD 4(R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 4(R11)(SI*1), Y10
+	VPMADDWD     Y8, Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	JPS          fewnext3
+	VPBROADCASTD 8(R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y6, Y6
+	VPBROADCASTD 8(R11)(SI*1), Y10
+	VPMADDWD     Y8, Y10, Y10
+	VPADDD       Y10, Y6, Y6
+	JCC          fewnext3
+	VPBROADCASTD 12(R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTD 12(R11)(SI*1), Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y7, Y7
+
+fewnext3:
+	LEAQ    (R11)(SI*2), R11
+	ADDQ    $0x10, DI
+	ADDQ    $0x10, R8
+	ADDQ    $0x10, R9
+	ADDQ    $0x10, R10
+	SUBQ    $0x10, R12
+	JNZ     fewstep
+	MOVQ    a_Scales_len+64(FP), R12
+	CMPQ    a_K_len+32(FP), $0x04
+	JL      fewsingle
+	JE      fewfour
+	VMOVUPS (R12), Y8
+	JMP     fewscaled
+
+fewfour:
+	VBROADCASTF128 (R12), Y8
+	JMP            fewscaled
+
+fewsingle:
+	VBROADCASTSS (R12), Y8
+
+fewscaled:
+	MOVQ         a_Lsc+80(FP), R13
+	LEAQ         (R12)(R13*4), R12
+	MOVQ         R12, a_Scales_len+64(FP)
+	MOVQ         a_S_len+8(FP), R12
+	MOVQ         a_Unit_base+120(FP), R13
+	LEAQ         (R13)(R12*4), R13
+	CMPQ         a_S_cap+16(FP), $-126
+	VCVTDQ2PS    Y4, Y4
+	VBROADCASTSS (R13), Y9
+	VMULPS       Y9, Y4, Y4
+	VFMADD231PS  Y8, Y4, Y0
+	JEQ          fewnext4
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS 4(R13), Y4
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	JPS          fewnext4
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 8(R13), Y4
+	VMULPS       Y4, Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	JCC          fewnext4
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 12(R13), Y4
+	VMULPS       Y4, Y7, Y7
+	VFMADD231PS  Y8, Y7, Y3
+
+fewnext4:
+	MOVQ    a_Group+88(FP), R12
+	SUBQ    R12, a_Scales_cap+72(FP)
+	JNZ     fewgroup
+	MOVQ    a_N+144(FP), CX
+	SUBQ    a_S_len+8(FP), CX
+	CMPQ    CX, $0x01
+	JG      has1
+	VMOVAPS Y0, Y1
+
+has1:
+	CMPQ    CX, $0x02
+	JG      has2
+	VMOVAPS Y1, Y2
+
+has2:
+	CMPQ    CX, $0x03
+	JG      has3
+	VMOVAPS Y2, Y3
+
+has3:
+	MOVQ         a_Max_base+168(FP), BX
+	MOVQ         a_S_len+8(FP), R11
+	MOVQ         a_S_base+0(FP), CX
+	LEAQ         (CX)(R11*4), CX
+	LEAQ         (BX)(R11*4), BX
+	VMOVUPS      (BX), X4
+	VUNPCKLPS    Y1, Y0, Y5
+	VUNPCKHPS    Y1, Y0, Y0
+	VUNPCKLPS    Y3, Y2, Y1
+	VUNPCKHPS    Y3, Y2, Y2
+	VUNPCKLPD    Y1, Y5, Y3
+	VUNPCKHPD    Y1, Y5, Y1
+	VUNPCKLPD    Y2, Y0, Y5
+	VUNPCKHPD    Y2, Y0, Y0
+	VMOVUPS      X3, (CX)
+	VMAXPS       X4, X3, X4
+	CMPQ         a_K_len+32(FP), $0x01
+	JE           stored
+	ADDQ         SI, CX
+	VMOVUPS      X1, (CX)
+	VMAXPS       X4, X1, X4
+	ADDQ         SI, CX
+	VMOVUPS      X5, (CX)
+	VMAXPS       X4, X5, X4
+	ADDQ         SI, CX
+	VMOVUPS      X0, (CX)
+	VMAXPS       X4, X0, X4
+	CMPQ         a_K_len+32(FP), $0x04
+	JE           stored
+	ADDQ         SI, CX
+	VEXTRACTF128 $0x01, Y3, X2
+	VMOVUPS      X2, (CX)
+	VMAXPS       X4, X2, X4
+	ADDQ         SI, CX
+	VEXTRACTF128 $0x01, Y1, X1
+	VMOVUPS      X1, (CX)
+	VMAXPS       X4, X1, X4
+	ADDQ         SI, CX
+	VEXTRACTF128 $0x01, Y5, X1
+	VMOVUPS      X1, (CX)
+	VMAXPS       X4, X1, X4
+	ADDQ         SI, CX
+	VEXTRACTF128 $0x01, Y0, X0
+	VMOVUPS      X0, (CX)
+	VMAXPS       X4, X0, X4
+	ADDQ         SI, CX
+
+stored:
+	VMOVUPS X4, (BX)
+	ADDQ    $0x04, a_S_len+8(FP)
+	SUBQ    a_D+160(FP), DI
+	SUBQ    a_D+160(FP), R8
+	SUBQ    a_D+160(FP), R9
+	SUBQ    a_D+160(FP), R10
+	MOVQ    a_S_len+8(FP), CX
+	CMPQ    CX, a_N+144(FP)
+	JL      queries
+	MOVQ    a_K_len+32(FP), BX
+	SUBQ    BX, a_M+152(FP)
+	MOVQ    a_K_cap+40(FP), CX
+	ADDQ    CX, a_Next_base+192(FP)
+	MOVQ    a_Ldk+48(FP), CX
+	IMULQ   BX, CX
+	ADDQ    CX, DI
+	ADDQ    CX, R8
+	ADDQ    CX, R9
+	ADDQ    CX, R10
+	MOVQ    SI, CX
+	IMULQ   BX, CX
+	ADDQ    CX, a_S_base+0(FP)
+	SHLQ    $0x02, BX
+	ADDQ    BX, a_Scales_base+56(FP)
+	JMP     tile
+
+done:
+	VZEROUPPER
+	RET
+
 // func roundAVX2(dst []float32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
 // Requires: AVX, AVX2
 TEXT ·roundAVX2(SB), NOSPLIT, $0-128
@@ -25822,454 +27204,6 @@ GLOBL const0d7fffffAVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const7fc00000AVX2<>+0(SB)/32, $"\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f"
 GLOBL const7fc00000AVX2<>(SB), RODATA|NOPTR, $32
-
-// func skinnyQKCodesAVX2(a ukernel.QKCodesArgs)
-// Requires: AVX, AVX2, MMX+
-TEXT ·skinnyQKCodesAVX2(SB), NOSPLIT, $0-208
-	PCALIGN $0x40
-	MOVQ    a_S_base+0(FP), AX
-	MOVQ    a_Max_len+168(FP), CX
-	MOVQ    a_K_base+24(FP), DX
-	MOVQ    a_Ldk+48(FP), BX
-	MOVQ    a_Scales_base+56(FP), SI
-	MOVQ    a_Lsc+80(FP), DI
-	SHLQ    $0x02, DI
-	MOVQ    a_D+152(FP), R9
-	MOVQ    a_Next_base+184(FP), R10
-	SHLQ    $0x02, CX
-	MOVQ    a_N+136(FP), R8
-	CMPQ    R8, $0x01
-	JE      few1
-	CMPQ    R8, $0x02
-	JE      few2
-	JMP     keys
-
-	// 8 keys by 1 queries.
-few1:
-	CMPQ       a_M+144(FP), $0x08
-	JL         few1rest
-	PREFETCHT0 (R10)
-	PREFETCHT0 (R10)(BX*1)
-	CMPQ       R9, $0x40
-	JLE        few10narrow
-	PREFETCHT0 64(R10)
-	PREFETCHT0 64(R10)(BX*1)
-
-few10narrow:
-	LEAQ       (R10)(BX*2), R10
-	PREFETCHT0 (R10)
-	PREFETCHT0 (R10)(BX*1)
-	CMPQ       R9, $0x40
-	JLE        few11narrow
-	PREFETCHT0 64(R10)
-	PREFETCHT0 64(R10)(BX*1)
-
-few11narrow:
-	LEAQ       (R10)(BX*2), R10
-	PREFETCHT0 (R10)
-	PREFETCHT0 (R10)(BX*1)
-	CMPQ       R9, $0x40
-	JLE        few12narrow
-	PREFETCHT0 64(R10)
-	PREFETCHT0 64(R10)(BX*1)
-
-few12narrow:
-	LEAQ       (R10)(BX*2), R10
-	PREFETCHT0 (R10)
-	PREFETCHT0 (R10)(BX*1)
-	CMPQ       R9, $0x40
-	JLE        few13narrow
-	PREFETCHT0 64(R10)
-	PREFETCHT0 64(R10)(BX*1)
-
-few13narrow:
-	LEAQ    (R10)(BX*2), R10
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y3, Y3, Y3
-	VPXOR   Y4, Y4, Y4
-	VPXOR   Y5, Y5, Y5
-	VPXOR   Y6, Y6, Y6
-	VPXOR   Y7, Y7, Y7
-	LEAQ    (BX)(BX*2), R11
-	MOVQ    DX, R13
-	LEAQ    (DX)(BX*4), R14
-	MOVQ    a_Q_base+88(FP), R8
-	MOVQ    R9, R12
-	PCALIGN $0x40
-
-few1columns:
-	VMOVDQU      (R8), Y8
-	VPMOVSXBW    (R13), Y9
-	VPMADDWD     Y8, Y9, Y9
-	VPADDD       Y9, Y0, Y0
-	VPMOVSXBW    (R13)(BX*1), Y9
-	VPMADDWD     Y8, Y9, Y9
-	VPADDD       Y9, Y1, Y1
-	VPMOVSXBW    (R13)(BX*2), Y9
-	VPMADDWD     Y8, Y9, Y9
-	VPADDD       Y9, Y2, Y2
-	VPMOVSXBW    (R13)(R11*1), Y9
-	VPMADDWD     Y8, Y9, Y9
-	VPADDD       Y9, Y3, Y3
-	VPMOVSXBW    (R14), Y9
-	VPMADDWD     Y8, Y9, Y9
-	VPADDD       Y9, Y4, Y4
-	VPMOVSXBW    (R14)(BX*1), Y9
-	VPMADDWD     Y8, Y9, Y9
-	VPADDD       Y9, Y5, Y5
-	VPMOVSXBW    (R14)(BX*2), Y9
-	VPMADDWD     Y8, Y9, Y9
-	VPADDD       Y9, Y6, Y6
-	VPMOVSXBW    (R14)(R11*1), Y9
-	VPMADDWD     Y8, Y9, Y9
-	VPADDD       Y9, Y7, Y7
-	ADDQ         $0x80, R8
-	ADDQ         $0x00000010, R13
-	ADDQ         $0x00000010, R14
-	SUBQ         $0x10, R12
-	JNZ          few1columns
-	VPUNPCKLDQ   Y1, Y0, Y8
-	VPUNPCKHDQ   Y1, Y0, Y0
-	VPADDD       Y8, Y0, Y0
-	VPUNPCKLDQ   Y3, Y2, Y1
-	VPUNPCKHDQ   Y3, Y2, Y2
-	VPADDD       Y1, Y2, Y2
-	VPUNPCKLQDQ  Y2, Y0, Y1
-	VPUNPCKHQDQ  Y2, Y0, Y0
-	VPADDD       Y1, Y0, Y0
-	VPUNPCKLDQ   Y5, Y4, Y1
-	VPUNPCKHDQ   Y5, Y4, Y4
-	VPADDD       Y1, Y4, Y4
-	VPUNPCKLDQ   Y7, Y6, Y1
-	VPUNPCKHDQ   Y7, Y6, Y6
-	VPADDD       Y1, Y6, Y6
-	VPUNPCKLQDQ  Y6, Y4, Y1
-	VPUNPCKHQDQ  Y6, Y4, Y4
-	VPADDD       Y1, Y4, Y4
-	VPERM2I128   $0x20, Y4, Y0, Y1
-	VPERM2I128   $0x31, Y4, Y0, Y0
-	VPADDD       Y0, Y1, Y1
-	VCVTDQ2PS    Y1, Y1
-	MOVQ         a_Unit_base+112(FP), R8
-	VBROADCASTSS (R8), Y0
-	VMULPS       Y0, Y1, Y1
-	VBROADCASTSS (SI), Y0
-	ADDQ         DI, SI
-	VBROADCASTSS (SI), Y2
-	ADDQ         DI, SI
-	VBLENDPS     $0x02, Y2, Y0, Y0
-	VBROADCASTSS (SI), Y2
-	ADDQ         DI, SI
-	VBLENDPS     $0x04, Y2, Y0, Y0
-	VBROADCASTSS (SI), Y2
-	ADDQ         DI, SI
-	VBLENDPS     $0x08, Y2, Y0, Y0
-	VBROADCASTSS (SI), Y2
-	ADDQ         DI, SI
-	VBLENDPS     $0x10, Y2, Y0, Y0
-	VBROADCASTSS (SI), Y2
-	ADDQ         DI, SI
-	VBLENDPS     $0x20, Y2, Y0, Y0
-	VBROADCASTSS (SI), Y2
-	ADDQ         DI, SI
-	VBLENDPS     $0x40, Y2, Y0, Y0
-	VBROADCASTSS (SI), Y2
-	ADDQ         DI, SI
-	VBLENDPS     $0x80, Y2, Y0, Y0
-	VMULPS       Y0, Y1, Y1
-	MOVQ         a_Max_base+160(FP), R8
-	VEXTRACTF128 $0x01, Y1, X0
-	VMOVUPS      (R8), X2
-	VPERMILPS    $0x00, X1, X3
-	VMOVUPS      X3, (AX)
-	VMAXPS       X2, X3, X2
-	ADDQ         CX, AX
-	VPERMILPS    $0x55, X1, X3
-	VMOVUPS      X3, (AX)
-	VMAXPS       X2, X3, X2
-	ADDQ         CX, AX
-	VPERMILPS    $0xaa, X1, X3
-	VMOVUPS      X3, (AX)
-	VMAXPS       X2, X3, X2
-	ADDQ         CX, AX
-	VPERMILPS    $0xff, X1, X1
-	VMOVUPS      X1, (AX)
-	VMAXPS       X2, X1, X2
-	ADDQ         CX, AX
-	VPERMILPS    $0x00, X0, X1
-	VMOVUPS      X1, (AX)
-	VMAXPS       X2, X1, X2
-	ADDQ         CX, AX
-	VPERMILPS    $0x55, X0, X1
-	VMOVUPS      X1, (AX)
-	VMAXPS       X2, X1, X2
-	ADDQ         CX, AX
-	VPERMILPS    $0xaa, X0, X1
-	VMOVUPS      X1, (AX)
-	VMAXPS       X2, X1, X2
-	ADDQ         CX, AX
-	VPERMILPS    $0xff, X0, X0
-	VMOVUPS      X0, (AX)
-	VMAXPS       X2, X0, X2
-	ADDQ         CX, AX
-	VMOVUPS      X2, (R8)
-	LEAQ         (DX)(BX*8), DX
-	SUBQ         $0x08, a_M+144(FP)
-	JMP          few1
-
-few1rest:
-	CMPQ a_M+144(FP), $0x00
-	JE   done
-	JMP  keys
-
-	// 4 keys by 2 queries.
-few2:
-	CMPQ       a_M+144(FP), $0x04
-	JL         few2rest
-	PREFETCHT0 (R10)
-	PREFETCHT0 (R10)(BX*1)
-	CMPQ       R9, $0x40
-	JLE        few20narrow
-	PREFETCHT0 64(R10)
-	PREFETCHT0 64(R10)(BX*1)
-
-few20narrow:
-	LEAQ       (R10)(BX*2), R10
-	PREFETCHT0 (R10)
-	PREFETCHT0 (R10)(BX*1)
-	CMPQ       R9, $0x40
-	JLE        few21narrow
-	PREFETCHT0 64(R10)
-	PREFETCHT0 64(R10)(BX*1)
-
-few21narrow:
-	LEAQ    (R10)(BX*2), R10
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y3, Y3, Y3
-	VPXOR   Y4, Y4, Y4
-	VPXOR   Y5, Y5, Y5
-	VPXOR   Y6, Y6, Y6
-	VPXOR   Y7, Y7, Y7
-	LEAQ    (BX)(BX*2), R11
-	MOVQ    DX, R13
-	LEAQ    (DX)(BX*4), R8
-	MOVQ    a_Q_base+88(FP), R8
-	MOVQ    R9, R12
-	PCALIGN $0x40
-
-few2columns:
-	VMOVDQU      (R8), Y8
-	VMOVDQU      32(R8), Y9
-	VPMOVSXBW    (R13), Y10
-	VPMADDWD     Y8, Y10, Y11
-	VPADDD       Y11, Y0, Y0
-	VPMADDWD     Y9, Y10, Y10
-	VPADDD       Y10, Y1, Y1
-	VPMOVSXBW    (R13)(BX*1), Y10
-	VPMADDWD     Y8, Y10, Y11
-	VPADDD       Y11, Y2, Y2
-	VPMADDWD     Y9, Y10, Y10
-	VPADDD       Y10, Y3, Y3
-	VPMOVSXBW    (R13)(BX*2), Y10
-	VPMADDWD     Y8, Y10, Y11
-	VPADDD       Y11, Y4, Y4
-	VPMADDWD     Y9, Y10, Y10
-	VPADDD       Y10, Y5, Y5
-	VPMOVSXBW    (R13)(R11*1), Y10
-	VPMADDWD     Y8, Y10, Y8
-	VPADDD       Y8, Y6, Y6
-	VPMADDWD     Y9, Y10, Y10
-	VPADDD       Y10, Y7, Y7
-	ADDQ         $0x80, R8
-	ADDQ         $0x00000010, R13
-	SUBQ         $0x10, R12
-	JNZ          few2columns
-	VPUNPCKLDQ   Y1, Y0, Y8
-	VPUNPCKHDQ   Y1, Y0, Y0
-	VPADDD       Y8, Y0, Y0
-	VPUNPCKLDQ   Y3, Y2, Y1
-	VPUNPCKHDQ   Y3, Y2, Y2
-	VPADDD       Y1, Y2, Y2
-	VPUNPCKLQDQ  Y2, Y0, Y1
-	VPUNPCKHQDQ  Y2, Y0, Y0
-	VPADDD       Y1, Y0, Y0
-	VPUNPCKLDQ   Y5, Y4, Y1
-	VPUNPCKHDQ   Y5, Y4, Y4
-	VPADDD       Y1, Y4, Y4
-	VPUNPCKLDQ   Y7, Y6, Y1
-	VPUNPCKHDQ   Y7, Y6, Y6
-	VPADDD       Y1, Y6, Y6
-	VPUNPCKLQDQ  Y6, Y4, Y1
-	VPUNPCKHQDQ  Y6, Y4, Y4
-	VPADDD       Y1, Y4, Y4
-	VPERM2I128   $0x20, Y4, Y0, Y1
-	VPERM2I128   $0x31, Y4, Y0, Y0
-	VPADDD       Y0, Y1, Y1
-	VCVTDQ2PS    Y1, Y1
-	MOVQ         a_Unit_base+112(FP), R8
-	VBROADCASTSD (R8), Y0
-	VMULPS       Y0, Y1, Y1
-	VBROADCASTSS (SI), Y0
-	ADDQ         DI, SI
-	VBROADCASTSS (SI), Y2
-	ADDQ         DI, SI
-	VBLENDPS     $0x0c, Y2, Y0, Y0
-	VBROADCASTSS (SI), Y2
-	ADDQ         DI, SI
-	VBLENDPS     $0x30, Y2, Y0, Y0
-	VBROADCASTSS (SI), Y2
-	ADDQ         DI, SI
-	VBLENDPS     $0xc0, Y2, Y0, Y0
-	VMULPS       Y0, Y1, Y1
-	MOVQ         a_Max_base+160(FP), R8
-	VEXTRACTF128 $0x01, Y1, X0
-	VMOVUPS      (R8), X2
-	VPERMILPS    $0x54, X1, X3
-	VMOVUPS      X3, (AX)
-	VMAXPS       X2, X3, X2
-	ADDQ         CX, AX
-	VPERMILPS    $0xfe, X1, X1
-	VMOVUPS      X1, (AX)
-	VMAXPS       X2, X1, X2
-	ADDQ         CX, AX
-	VPERMILPS    $0x54, X0, X1
-	VMOVUPS      X1, (AX)
-	VMAXPS       X2, X1, X2
-	ADDQ         CX, AX
-	VPERMILPS    $0xfe, X0, X0
-	VMOVUPS      X0, (AX)
-	VMAXPS       X2, X0, X2
-	ADDQ         CX, AX
-	VMOVUPS      X2, (R8)
-	LEAQ         (DX)(BX*4), DX
-	SUBQ         $0x04, a_M+144(FP)
-	JMP          few2
-
-few2rest:
-	CMPQ a_M+144(FP), $0x00
-	JE   done
-
-keys:
-	PREFETCHT0 (R10)
-	PREFETCHT0 (R10)(BX*1)
-	CMPQ       R9, $0x40
-	JLE        keysnarrow
-	PREFETCHT0 64(R10)
-	PREFETCHT0 64(R10)(BX*1)
-
-keysnarrow:
-	LEAQ (R10)(BX*2), R10
-	CMPQ a_M+144(FP), $0x01
-	JNE  two
-
-	// A last key is the second one, too.
-	XORQ CX, CX
-	XORQ BX, BX
-	XORQ DI, DI
-
-two:
-	MOVQ a_Q_base+88(FP), R8
-	XORQ R11, R11
-
-queries:
-	LEAQ (DX)(BX*1), R12
-
-	// The first columns, then the others.
-	VPMOVSXBW (DX), Y3
-	VPMOVSXBW (R12), Y7
-	VPMADDWD  (R8), Y3, Y0
-	VPMADDWD  (R8), Y7, Y4
-	VPMADDWD  32(R8), Y3, Y1
-	VPMADDWD  32(R8), Y7, Y5
-	VPMADDWD  64(R8), Y3, Y2
-	VPMADDWD  64(R8), Y7, Y6
-	VPMADDWD  96(R8), Y3, Y3
-	VPMADDWD  96(R8), Y7, Y7
-	ADDQ      $0x80, R8
-	MOVQ      $0x00000010, R13
-	CMPQ      R13, R9
-	JGE       sums
-	PCALIGN   $0x40
-
-columns:
-	VPMOVSXBW (DX)(R13*1), Y8
-	VPMOVSXBW (R12)(R13*1), Y9
-	VPMADDWD  (R8), Y8, Y10
-	VPADDD    Y10, Y0, Y0
-	VPMADDWD  (R8), Y9, Y10
-	VPADDD    Y10, Y4, Y4
-	VPMADDWD  32(R8), Y8, Y10
-	VPADDD    Y10, Y1, Y1
-	VPMADDWD  32(R8), Y9, Y10
-	VPADDD    Y10, Y5, Y5
-	VPMADDWD  64(R8), Y8, Y10
-	VPADDD    Y10, Y2, Y2
-	VPMADDWD  64(R8), Y9, Y10
-	VPADDD    Y10, Y6, Y6
-	VPMADDWD  96(R8), Y8, Y8
-	VPADDD    Y8, Y3, Y3
-	VPMADDWD  96(R8), Y9, Y8
-	VPADDD    Y8, Y7, Y7
-	ADDQ      $0x80, R8
-	ADDQ      $0x10, R13
-	CMPQ      R13, R9
-	JL        columns
-
-sums:
-	VPUNPCKLDQ     Y1, Y0, Y8
-	VPUNPCKHDQ     Y1, Y0, Y0
-	VPADDD         Y8, Y0, Y0
-	VPUNPCKLDQ     Y3, Y2, Y1
-	VPUNPCKHDQ     Y3, Y2, Y2
-	VPADDD         Y1, Y2, Y2
-	VPUNPCKLQDQ    Y2, Y0, Y1
-	VPUNPCKHQDQ    Y2, Y0, Y0
-	VPADDD         Y1, Y0, Y0
-	VPUNPCKLDQ     Y5, Y4, Y1
-	VPUNPCKHDQ     Y5, Y4, Y4
-	VPADDD         Y1, Y4, Y4
-	VPUNPCKLDQ     Y7, Y6, Y1
-	VPUNPCKHDQ     Y7, Y6, Y6
-	VPADDD         Y1, Y6, Y6
-	VPUNPCKLQDQ    Y6, Y4, Y1
-	VPUNPCKHQDQ    Y6, Y4, Y4
-	VPADDD         Y1, Y4, Y4
-	VPERM2I128     $0x20, Y4, Y0, Y1
-	VPERM2I128     $0x31, Y4, Y0, Y0
-	VPADDD         Y0, Y1, Y1
-	VCVTDQ2PS      Y1, Y1
-	MOVQ           a_Unit_base+112(FP), R12
-	VBROADCASTF128 (R12)(R11*4), Y0
-	VMULPS         Y0, Y1, Y1
-	VBROADCASTSS   (SI), Y0
-	VBROADCASTSS   (SI)(DI*1), Y2
-	VBLENDPS       $0xf0, Y2, Y0, Y0
-	VMULPS         Y0, Y1, Y1
-	LEAQ           (AX)(CX*1), R12
-	VEXTRACTF128   $0x01, Y1, X0
-	VMOVUPS        X1, (AX)(R11*4)
-	VMOVUPS        X0, (R12)(R11*4)
-	MOVQ           a_Max_base+160(FP), R12
-	VMOVUPS        (R12)(R11*4), X2
-	VMAXPS         X2, X1, X2
-	VMAXPS         X2, X0, X2
-	VMOVUPS        X2, (R12)(R11*4)
-	ADDQ           $0x04, R11
-	CMPQ           R11, a_N+136(FP)
-	JL             queries
-	LEAQ           (DX)(BX*2), DX
-	LEAQ           (AX)(CX*2), AX
-	LEAQ           (SI)(DI*2), SI
-	SUBQ           $0x02, a_M+144(FP)
-	JG             keys
-
-done:
-	VZEROUPPER
-	RET
 
 // func skinnyPairsAVX2(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
 // Requires: AVX, AVX2
@@ -30146,9 +31080,6 @@ end:
 	VZEROUPPER
 	RET
 
-DATA const43000000AVX2<>+0(SB)/32, $"\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C"
-GLOBL const43000000AVX2<>(SB), RODATA|NOPTR, $32
-
 DATA constc2fc0000AVX2<>+0(SB)/32, $"\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2"
 GLOBL constc2fc0000AVX2<>(SB), RODATA|NOPTR, $32
 
@@ -30566,8 +31497,10 @@ TEXT ·siLUAVX2(SB), NOSPLIT, $0-48
 	MOVQ    src_base+24(FP), BX
 	VMOVUPS const4b400000AVX2<>+0(SB), Y0
 	VMOVUPS const3f800000AVX2<>+0(SB), Y1
-	VMOVUPS constc2dc0000AVX2<>+0(SB), Y2
-	VMOVUPS const41f00000AVX2<>+0(SB), Y3
+	VMOVUPS constbfb8aa3bAVX2<>+0(SB), Y2
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y3
+	VMOVUPS const7f000000AVX2<>+0(SB), Y4
+	VMOVUPS constc1b7b6abAVX2<>+0(SB), Y5
 	XORQ    AX, AX
 	SUBQ    $0x00000008, CX
 	JGE     lanes1
@@ -30581,107 +31514,104 @@ last:
 	MOVQ       $0x00000040, DI
 	SUBQ       CX, DI
 	LEAQ       (SI)(DI*4), SI
-	VMOVUPS    (SI), Y4
+	VMOVUPS    (SI), Y6
 	NEGQ       CX
-	VMASKMOVPS (BX)(AX*1), Y4, Y5
+	VMASKMOVPS (BX)(AX*1), Y6, Y7
 	JMP        enter
 	PCALIGN $0x40
 
 lanes1:
-	VMOVUPS (BX)(AX*1), Y5
+	VMOVUPS (BX)(AX*1), Y7
 
 enter:
-	VMAXPS      Y5, Y2, Y6
-	VMINPS      Y6, Y3, Y7
-	VANDPS      const7fffffffAVX2<>+0(SB), Y7, Y8
-	VPADDD      const7f000000AVX2<>+0(SB), Y8, Y8
-	VPCMPGTD    constc1b7b6abAVX2<>+0(SB), Y8, Y8
+	VANDPS      Y3, Y7, Y8
+	VPADDD      Y4, Y8, Y8
+	VPCMPGTD    Y5, Y8, Y8
 	VMOVMSKPS   Y8, SI
 	TESTL       SI, SI
 	JNZ         careful1
-	VMOVAPS     Y0, Y5
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y7, Y5
-	VSUBPS      Y5, Y0, Y8
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y7, Y8
-	VFMADD231PS constb2a57060AVX2<>+0(SB), Y7, Y8
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y7
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y8, Y7
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y8, Y7
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y8, Y7
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y8, Y7
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y8, Y7
-	VFMADD213PS Y1, Y8, Y7
-	VPSLLD      $0x16, Y5, Y8
-	VANDPS      constff800000AVX2<>+0(SB), Y8, Y8
-	VPSLLD      $0x17, Y5, Y5
-	VPADDD      Y5, Y7, Y7
-	VPSUBD      Y8, Y7, Y7
-	VPSUBD      Y8, Y1, Y8
-	VADDPS      Y8, Y7, Y7
-	VDIVPS      Y7, Y6, Y6
-	VMOVUPS     const80000000AVX2<>+0(SB), Y5
-	VFMADD231PS Y6, Y8, Y5
+	VMOVAPS     Y0, Y8
+	VFMADD231PS Y2, Y7, Y8
+	VSUBPS      Y8, Y0, Y9
+	VFMADD231PS Y2, Y7, Y9
+	VFMADD231PS constb2a57060AVX2<>+0(SB), Y7, Y9
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y10
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y9, Y10
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y9, Y10
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y9, Y10
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y9, Y10
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y9, Y10
+	VFMADD213PS Y1, Y9, Y10
+	VPSLLD      $0x16, Y8, Y9
+	VANDPS      constff800000AVX2<>+0(SB), Y9, Y9
+	VPSLLD      $0x17, Y8, Y8
+	VPADDD      Y8, Y10, Y10
+	VPSUBD      Y9, Y10, Y10
+	VPSUBD      Y9, Y1, Y9
+	VADDPS      Y9, Y10, Y10
+	VDIVPS      Y10, Y7, Y7
+	VMOVUPS     const80000000AVX2<>+0(SB), Y8
+	VFMADD231PS Y7, Y9, Y8
 
 done1:
 	TESTQ   CX, CX
 	JL      leave
-	VMOVUPS Y5, (DX)(AX*1)
+	VMOVUPS Y8, (DX)(AX*1)
 	ADDQ    $0x00000020, AX
 	SUBQ    $0x00000008, CX
 	JGE     lanes1
 	JMP     last
 
 leave:
-	VMASKMOVPS Y5, Y4, (DX)(AX*1)
+	VMASKMOVPS Y8, Y6, (DX)(AX*1)
 
 end:
 	VZEROUPPER
 	RET
 
 careful1:
-	VANDPS      const7fffffffAVX2<>+0(SB), Y5, Y6
-	VCMPPS      $0x11, const01000000AVX2<>+0(SB), Y6, Y6
-	VANDPS      const01000000AVX2<>+0(SB), Y6, Y6
-	VANDPS      const80000000AVX2<>+0(SB), Y5, Y7
-	VORPS       Y6, Y7, Y7
-	VADDPS      Y7, Y5, Y7
-	VMAXPS      Y7, Y2, Y7
-	VMINPS      Y7, Y3, Y8
-	VMOVAPS     Y0, Y9
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y8, Y9
-	VSUBPS      Y9, Y0, Y10
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y8, Y10
-	VFMADD231PS constb2a57060AVX2<>+0(SB), Y8, Y10
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y8
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y10, Y8
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y10, Y8
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y10, Y8
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y10, Y8
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y10, Y8
-	VFMADD213PS Y1, Y10, Y8
-	VPSLLD      $0x16, Y9, Y10
-	VANDPS      constff800000AVX2<>+0(SB), Y10, Y10
-	VPSLLD      $0x17, Y9, Y9
-	VPADDD      Y9, Y8, Y8
-	VPSUBD      Y10, Y8, Y8
-	VPSUBD      Y10, Y1, Y10
-	VADDPS      Y10, Y8, Y8
-	VDIVPS      Y8, Y7, Y7
-	VCMPPS      $0x11, constc2b7b6abAVX2<>+0(SB), Y5, Y8
-	VANDPS      const00800000AVX2<>+0(SB), Y8, Y8
-	VANDPS      const80000000AVX2<>+0(SB), Y5, Y5
-	VORPS       Y8, Y5, Y5
-	VFMADD231PS Y7, Y10, Y5
-	VPSUBD      Y8, Y5, Y5
-	VPSRLD      $0x01, Y6, Y6
-	VPSUBD      Y6, Y5, Y5
+	VANDPS      Y3, Y7, Y8
+	VCMPPS      $0x11, const01000000AVX2<>+0(SB), Y8, Y8
+	VANDPS      const01000000AVX2<>+0(SB), Y8, Y8
+	VANDPS      const80000000AVX2<>+0(SB), Y7, Y9
+	VORPS       Y8, Y9, Y9
+	VADDPS      Y9, Y7, Y9
+	VMOVUPS     constc2dc0000AVX2<>+0(SB), Y10
+	VMAXPS      Y9, Y10, Y9
+	VMOVUPS     const41f00000AVX2<>+0(SB), Y10
+	VMINPS      Y9, Y10, Y10
+	VMOVAPS     Y0, Y11
+	VFMADD231PS Y2, Y10, Y11
+	VSUBPS      Y11, Y0, Y12
+	VFMADD231PS Y2, Y10, Y12
+	VFMADD231PS constb2a57060AVX2<>+0(SB), Y10, Y12
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y10
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y12, Y10
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y12, Y10
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y12, Y10
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y12, Y10
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y12, Y10
+	VFMADD213PS Y1, Y12, Y10
+	VPSLLD      $0x16, Y11, Y12
+	VANDPS      constff800000AVX2<>+0(SB), Y12, Y12
+	VPSLLD      $0x17, Y11, Y11
+	VPADDD      Y11, Y10, Y10
+	VPSUBD      Y12, Y10, Y10
+	VPSUBD      Y12, Y1, Y12
+	VADDPS      Y12, Y10, Y10
+	VDIVPS      Y10, Y9, Y9
+	VCMPPS      $0x11, constc2b7b6abAVX2<>+0(SB), Y7, Y10
+	VANDPS      const00800000AVX2<>+0(SB), Y10, Y10
+	VANDPS      const80000000AVX2<>+0(SB), Y7, Y7
+	VORPS       Y10, Y7, Y7
+	VFMADD231PS Y9, Y12, Y7
+	VPSUBD      Y10, Y7, Y7
+	VPSRLD      $0x01, Y8, Y8
+	VPSUBD      Y8, Y7, Y8
 	JMP         done1
 
-DATA constc2dc0000AVX2<>+0(SB)/32, $"\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2"
-GLOBL constc2dc0000AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const41f00000AVX2<>+0(SB)/32, $"\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A"
-GLOBL const41f00000AVX2<>(SB), RODATA|NOPTR, $32
+DATA constbfb8aa3bAVX2<>+0(SB)/32, $";\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf"
+GLOBL constbfb8aa3bAVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const7f000000AVX2<>+0(SB)/32, $"\x00\x00\x00\x7f\x00\x00\x00\x7f\x00\x00\x00\x7f\x00\x00\x00\x7f\x00\x00\x00\x7f\x00\x00\x00\x7f\x00\x00\x00\x7f\x00\x00\x00\x7f"
 GLOBL const7f000000AVX2<>(SB), RODATA|NOPTR, $32
@@ -30692,8 +31622,11 @@ GLOBL constc1b7b6abAVX2<>(SB), RODATA|NOPTR, $32
 DATA const01000000AVX2<>+0(SB)/32, $"\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01"
 GLOBL const01000000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA constbfb8aa3bAVX2<>+0(SB)/32, $";\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf;\xaa\xb8\xbf"
-GLOBL constbfb8aa3bAVX2<>(SB), RODATA|NOPTR, $32
+DATA constc2dc0000AVX2<>+0(SB)/32, $"\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2"
+GLOBL constc2dc0000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const41f00000AVX2<>+0(SB)/32, $"\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A"
+GLOBL const41f00000AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA constb2a57060AVX2<>+0(SB)/32, $"`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2`p\xa5\xb2"
 GLOBL constb2a57060AVX2<>(SB), RODATA|NOPTR, $32
@@ -30712,10 +31645,11 @@ TEXT ·geluAVX2(SB), NOSPLIT, $0-48
 	MOVQ    dst_base+0(FP), DX
 	MOVQ    src_base+24(FP), BX
 	VMOVUPS const4b400020AVX2<>+0(SB), Y0
-	VMOVUPS constc1666666AVX2<>+0(SB), Y1
-	VMOVUPS const40c00000AVX2<>+0(SB), Y2
-	VMOVUPS constbf38aa3bAVX2<>+0(SB), Y3
-	VMOVUPS const80000000AVX2<>+0(SB), Y4
+	VMOVUPS constbf38aa3bAVX2<>+0(SB), Y1
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y2
+	VMOVUPS const80000000AVX2<>+0(SB), Y3
+	VMOVUPS const3f9a8279AVX2<>+0(SB), Y4
+	VMOVUPS const54800000AVX2<>+0(SB), Y5
 	XORQ    AX, AX
 	SUBQ    $0x00000008, CX
 	JGE     lanes1
@@ -30729,169 +31663,167 @@ last:
 	MOVQ       $0x00000040, DI
 	SUBQ       CX, DI
 	LEAQ       (SI)(DI*4), SI
-	VMOVUPS    (SI), Y5
+	VMOVUPS    (SI), Y6
 	NEGQ       CX
-	VMASKMOVPS (BX)(AX*1), Y5, Y6
+	VMASKMOVPS (BX)(AX*1), Y6, Y7
 	JMP        enter
 	PCALIGN $0x40
 
 lanes1:
-	VMOVUPS (BX)(AX*1), Y6
+	VMOVUPS (BX)(AX*1), Y7
 
 enter:
-	VMAXPS       Y6, Y1, Y7
-	VMINPS       Y7, Y2, Y7
-	VANDPS       const7fffffffAVX2<>+0(SB), Y7, Y7
-	VPADDD       const54800000AVX2<>+0(SB), Y7, Y8
+	VANDPS       Y2, Y7, Y8
+	VPADDD       Y5, Y8, Y8
 	VPCMPGTD     const95d29f1bAVX2<>+0(SB), Y8, Y8
 	VMOVMSKPS    Y8, SI
 	TESTL        SI, SI
 	JNZ          careful1
-	VMOVAPS      Y4, Y8
-	VFMADD231PS  Y7, Y7, Y8
-	VMOVAPS      Y8, Y9
-	VFNMADD231PS Y7, Y7, Y9
-	VMOVAPS      Y0, Y10
-	VFMADD231PS  Y3, Y8, Y10
-	VSUBPS       Y10, Y0, Y11
-	VFMADD231PS  Y3, Y8, Y11
-	VFMADD231PS  constb2257060AVX2<>+0(SB), Y8, Y11
-	VFNMADD231PS Y3, Y9, Y11
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y8
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y11, Y8
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y11, Y8
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y11, Y8
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y11, Y8
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y11, Y8
-	VFMADD213PS  const3f800000AVX2<>+0(SB), Y11, Y8
-	VPSLLD       $0x17, Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVUPS      const2f800000AVX2<>+0(SB), Y9
-	VFMADD213PS  Y4, Y9, Y8
-	VMOVUPS      const3f9a8279AVX2<>+0(SB), Y9
-	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y7, Y9
-	VPSUBD       const3f9a8279AVX2<>+0(SB), Y9, Y9
-	VPSRLD       $0x16, Y9, Y9
-	VPERMPS      geluCAVX2<>+0(SB), Y9, Y10
-	VSUBPS       Y10, Y7, Y7
-	VPERMPS      geluT6AVX2<>+0(SB), Y9, Y10
-	VPERMPS      geluT5AVX2<>+0(SB), Y9, Y11
-	VFMADD231PS  Y10, Y7, Y11
-	VPERMPS      geluT4AVX2<>+0(SB), Y9, Y10
-	VFMADD231PS  Y11, Y7, Y10
-	VPERMPS      geluT3AVX2<>+0(SB), Y9, Y11
-	VFMADD231PS  Y10, Y7, Y11
-	VPERMPS      geluT2AVX2<>+0(SB), Y9, Y10
-	VFMADD231PS  Y11, Y7, Y10
-	VPERMPS      geluT1AVX2<>+0(SB), Y9, Y11
-	VFMADD231PS  Y10, Y7, Y11
-	VPERMPS      geluT0AVX2<>+0(SB), Y9, Y9
-	VFMADD231PS  Y11, Y7, Y9
-	VXORPS       Y7, Y7, Y7
-	VMAXPS       Y6, Y7, Y6
-	VMOVAPS      Y6, Y6
-	VFNMADD231PS Y8, Y9, Y6
+	VANDPS       Y2, Y7, Y8
+	VMOVAPS      Y3, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VMOVAPS      Y9, Y10
+	VFNMADD231PS Y8, Y8, Y10
+	VMOVAPS      Y0, Y11
+	VFMADD231PS  Y1, Y9, Y11
+	VSUBPS       Y11, Y0, Y12
+	VFMADD231PS  Y1, Y9, Y12
+	VFMADD231PS  constb2257060AVX2<>+0(SB), Y9, Y12
+	VFNMADD231PS Y1, Y10, Y12
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y9
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y12, Y9
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y12, Y9
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y12, Y9
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y12, Y9
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y12, Y9
+	VFMADD213PS  const3f800000AVX2<>+0(SB), Y12, Y9
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       Y11, Y9, Y9
+	VMOVUPS      const2f800000AVX2<>+0(SB), Y10
+	VFMADD213PS  Y3, Y10, Y9
+	VMOVAPS      Y4, Y10
+	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y8, Y10
+	VPSUBD       Y4, Y10, Y10
+	VPSRLD       $0x16, Y10, Y10
+	VPERMPS      geluCAVX2<>+0(SB), Y10, Y11
+	VSUBPS       Y11, Y8, Y8
+	VPERMPS      geluT6AVX2<>+0(SB), Y10, Y11
+	VPERMPS      geluT5AVX2<>+0(SB), Y10, Y12
+	VFMADD231PS  Y11, Y8, Y12
+	VPERMPS      geluT4AVX2<>+0(SB), Y10, Y11
+	VFMADD231PS  Y12, Y8, Y11
+	VPERMPS      geluT3AVX2<>+0(SB), Y10, Y12
+	VFMADD231PS  Y11, Y8, Y12
+	VPERMPS      geluT2AVX2<>+0(SB), Y10, Y11
+	VFMADD231PS  Y12, Y8, Y11
+	VPERMPS      geluT1AVX2<>+0(SB), Y10, Y12
+	VFMADD231PS  Y11, Y8, Y12
+	VPERMPS      geluT0AVX2<>+0(SB), Y10, Y10
+	VFMADD231PS  Y12, Y8, Y10
+	VXORPS       Y8, Y8, Y8
+	VMAXPS       Y7, Y8, Y7
+	VMOVAPS      Y7, Y7
+	VFNMADD231PS Y9, Y10, Y7
 
 done1:
 	TESTQ   CX, CX
 	JL      leave
-	VMOVUPS Y6, (DX)(AX*1)
+	VMOVUPS Y7, (DX)(AX*1)
 	ADDQ    $0x00000020, AX
 	SUBQ    $0x00000008, CX
 	JGE     lanes1
 	JMP     last
 
 leave:
-	VMASKMOVPS Y6, Y5, (DX)(AX*1)
+	VMASKMOVPS Y7, Y6, (DX)(AX*1)
 
 end:
 	VZEROUPPER
 	RET
 
 careful1:
-	VANDPS       const7fffffffAVX2<>+0(SB), Y6, Y7
-	VCMPPS       $0x11, const01000000AVX2<>+0(SB), Y7, Y7
-	VANDPS       const01000000AVX2<>+0(SB), Y7, Y7
-	VANDPS       Y4, Y6, Y8
-	VORPS        Y7, Y8, Y7
-	VADDPS       Y7, Y6, Y7
-	VMAXPS       Y7, Y1, Y8
-	VMINPS       Y8, Y2, Y8
-	VANDPS       const7fffffffAVX2<>+0(SB), Y8, Y8
-	VMOVUPS      const3f9a8279AVX2<>+0(SB), Y9
-	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y8, Y9
-	VPSUBD       const3f9a8279AVX2<>+0(SB), Y9, Y9
-	VPSRLD       $0x16, Y9, Y9
-	VPERMPS      geluCAVX2<>+0(SB), Y9, Y10
-	VSUBPS       Y10, Y8, Y10
-	VPERMPS      geluT6AVX2<>+0(SB), Y9, Y11
-	VPERMPS      geluT5AVX2<>+0(SB), Y9, Y12
-	VFMADD231PS  Y11, Y10, Y12
-	VPERMPS      geluT4AVX2<>+0(SB), Y9, Y11
-	VFMADD231PS  Y12, Y10, Y11
-	VPERMPS      geluT3AVX2<>+0(SB), Y9, Y12
-	VFMADD231PS  Y11, Y10, Y12
-	VPERMPS      geluT2AVX2<>+0(SB), Y9, Y11
-	VFMADD231PS  Y12, Y10, Y11
-	VPERMPS      geluT1AVX2<>+0(SB), Y9, Y12
-	VFMADD231PS  Y11, Y10, Y12
-	VPERMPS      geluT0AVX2<>+0(SB), Y9, Y9
-	VFMADD231PS  Y12, Y10, Y9
-	VMOVUPS      const30800000AVX2<>+0(SB), Y10
-	VMAXPS       Y8, Y10, Y8
+	VANDPS       Y2, Y7, Y8
+	VCMPPS       $0x11, const01000000AVX2<>+0(SB), Y8, Y8
+	VANDPS       const01000000AVX2<>+0(SB), Y8, Y8
+	VANDPS       Y3, Y7, Y9
+	VORPS        Y8, Y9, Y8
+	VADDPS       Y8, Y7, Y8
+	VMOVUPS      constc1666666AVX2<>+0(SB), Y9
+	VMAXPS       Y8, Y9, Y9
+	VMOVUPS      const40c00000AVX2<>+0(SB), Y10
+	VMINPS       Y9, Y10, Y9
+	VANDPS       Y2, Y9, Y9
 	VMOVAPS      Y4, Y10
-	VFMADD231PS  Y8, Y8, Y10
-	VFNMADD213PS Y10, Y8, Y8
-	VMOVAPS      Y0, Y11
-	VFMADD231PS  Y3, Y10, Y11
-	VSUBPS       Y11, Y0, Y12
-	VFMADD231PS  Y3, Y10, Y12
-	VFMADD231PS  constb2257060AVX2<>+0(SB), Y10, Y12
-	VFNMADD231PS Y3, Y8, Y12
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y8
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y12, Y8
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y12, Y8
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y12, Y8
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y12, Y8
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y12, Y8
-	VFMADD213PS  const3f800000AVX2<>+0(SB), Y12, Y8
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       Y11, Y8, Y8
-	VCMPPS       $0x11, constc1529f1bAVX2<>+0(SB), Y6, Y10
-	VANDPS       const4a800000AVX2<>+0(SB), Y10, Y10
-	VMULPS       constc0800000AVX2<>+0(SB), Y10, Y11
-	VPADDD       const2f800000AVX2<>+0(SB), Y10, Y12
-	VFMADD213PS  Y11, Y12, Y8
+	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y9, Y10
+	VPSUBD       Y4, Y10, Y10
+	VPSRLD       $0x16, Y10, Y10
+	VPERMPS      geluCAVX2<>+0(SB), Y10, Y11
+	VSUBPS       Y11, Y9, Y11
+	VPERMPS      geluT6AVX2<>+0(SB), Y10, Y12
+	VPERMPS      geluT5AVX2<>+0(SB), Y10, Y13
+	VFMADD231PS  Y12, Y11, Y13
+	VPERMPS      geluT4AVX2<>+0(SB), Y10, Y12
+	VFMADD231PS  Y13, Y11, Y12
+	VPERMPS      geluT3AVX2<>+0(SB), Y10, Y13
+	VFMADD231PS  Y12, Y11, Y13
+	VPERMPS      geluT2AVX2<>+0(SB), Y10, Y12
+	VFMADD231PS  Y13, Y11, Y12
+	VPERMPS      geluT1AVX2<>+0(SB), Y10, Y13
+	VFMADD231PS  Y12, Y11, Y13
+	VPERMPS      geluT0AVX2<>+0(SB), Y10, Y10
+	VFMADD231PS  Y13, Y11, Y10
+	VMOVUPS      const30800000AVX2<>+0(SB), Y11
+	VMAXPS       Y9, Y11, Y9
+	VMOVAPS      Y3, Y11
+	VFMADD231PS  Y9, Y9, Y11
+	VFNMADD213PS Y11, Y9, Y9
+	VMOVAPS      Y0, Y12
+	VFMADD231PS  Y1, Y11, Y12
+	VSUBPS       Y12, Y0, Y13
+	VFMADD231PS  Y1, Y11, Y13
+	VFMADD231PS  constb2257060AVX2<>+0(SB), Y11, Y13
+	VFNMADD231PS Y1, Y9, Y13
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y9
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y13, Y9
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y13, Y9
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y13, Y9
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y13, Y9
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y13, Y9
+	VFMADD213PS  const3f800000AVX2<>+0(SB), Y13, Y9
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       Y12, Y9, Y9
+	VCMPPS       $0x11, constc1529f1bAVX2<>+0(SB), Y7, Y11
+	VANDPS       const4a800000AVX2<>+0(SB), Y11, Y11
+	VMULPS       constc0800000AVX2<>+0(SB), Y11, Y12
+	VPADDD       const2f800000AVX2<>+0(SB), Y11, Y13
+	VFMADD213PS  Y12, Y13, Y9
+	VSUBPS       Y12, Y9, Y9
+	VADDPS       Y11, Y11, Y11
+	VXORPS       Y12, Y12, Y12
+	VMAXPS       Y8, Y12, Y8
 	VSUBPS       Y11, Y8, Y8
-	VADDPS       Y10, Y10, Y10
-	VXORPS       Y11, Y11, Y11
-	VMAXPS       Y7, Y11, Y7
-	VSUBPS       Y10, Y7, Y7
-	VFNMADD231PS Y8, Y9, Y7
-	VPSUBD       Y10, Y7, Y7
-	VPSUBD       const00800000AVX2<>+0(SB), Y9, Y9
-	VANDPS       Y4, Y6, Y8
-	VORPS        Y9, Y8, Y8
-	VCMPPS       $0x00, const80000001AVX2<>+0(SB), Y6, Y10
-	VANDNPS      Y8, Y10, Y8
-	VPSUBD       Y9, Y6, Y9
-	VBLENDVPS    Y6, Y8, Y9, Y8
-	VANDPS       const7fffffffAVX2<>+0(SB), Y6, Y6
-	VCMPPS       $0x11, const01000000AVX2<>+0(SB), Y6, Y6
-	VBLENDVPS    Y6, Y8, Y7, Y6
+	VFNMADD231PS Y9, Y10, Y8
+	VPSUBD       Y11, Y8, Y8
+	VPSUBD       const00800000AVX2<>+0(SB), Y10, Y10
+	VANDPS       Y3, Y7, Y9
+	VORPS        Y10, Y9, Y9
+	VCMPPS       $0x00, const80000001AVX2<>+0(SB), Y7, Y11
+	VANDNPS      Y9, Y11, Y9
+	VPSUBD       Y10, Y7, Y10
+	VBLENDVPS    Y7, Y9, Y10, Y9
+	VANDPS       Y2, Y7, Y7
+	VCMPPS       $0x11, const01000000AVX2<>+0(SB), Y7, Y7
+	VBLENDVPS    Y7, Y9, Y8, Y7
 	JMP          done1
 
 DATA const4b400020AVX2<>+0(SB)/32, $" \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K"
 GLOBL const4b400020AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA constc1666666AVX2<>+0(SB)/32, $"fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1"
-GLOBL constc1666666AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const40c00000AVX2<>+0(SB)/32, $"\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@"
-GLOBL const40c00000AVX2<>(SB), RODATA|NOPTR, $32
-
 DATA constbf38aa3bAVX2<>+0(SB)/32, $";\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf"
 GLOBL constbf38aa3bAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3f9a8279AVX2<>+0(SB)/32, $"y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?"
+GLOBL const3f9a8279AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const54800000AVX2<>+0(SB)/32, $"\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T"
 GLOBL const54800000AVX2<>(SB), RODATA|NOPTR, $32
@@ -30899,8 +31831,11 @@ GLOBL const54800000AVX2<>(SB), RODATA|NOPTR, $32
 DATA const95d29f1bAVX2<>+0(SB)/32, $"\x1b\x9fҕ\x1b\x9fҕ\x1b\x9fҕ\x1b\x9fҕ\x1b\x9fҕ\x1b\x9fҕ\x1b\x9fҕ\x1b\x9fҕ"
 GLOBL const95d29f1bAVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const3f9a8279AVX2<>+0(SB)/32, $"y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?"
-GLOBL const3f9a8279AVX2<>(SB), RODATA|NOPTR, $32
+DATA constc1666666AVX2<>+0(SB)/32, $"fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1"
+GLOBL constc1666666AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const40c00000AVX2<>+0(SB)/32, $"\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@"
+GLOBL const40c00000AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const3fa09ceaAVX2<>+0(SB)/32, $"꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?"
 GLOBL const3fa09ceaAVX2<>(SB), RODATA|NOPTR, $32
@@ -30957,6 +31892,8 @@ TEXT ·geluTanhAVX2(SB), NOSPLIT, $0-48
 	VMOVUPS constc0135760AVX2<>+0(SB), Y0
 	VMOVUPS const4b400000AVX2<>+0(SB), Y1
 	VMOVUPS const3f800000AVX2<>+0(SB), Y2
+	VMOVUPS constbdd2d3e8AVX2<>+0(SB), Y3
+	VMOVUPS const80000000AVX2<>+0(SB), Y4
 	XORQ    AX, AX
 	SUBQ    $0x00000008, CX
 	JGE     lanes1
@@ -30970,141 +31907,137 @@ last:
 	MOVQ       $0x00000040, DI
 	SUBQ       CX, DI
 	LEAQ       (SI)(DI*4), SI
-	VMOVUPS    (SI), Y3
+	VMOVUPS    (SI), Y5
 	NEGQ       CX
-	VMASKMOVPS (BX)(AX*1), Y3, Y4
+	VMASKMOVPS (BX)(AX*1), Y5, Y6
 	JMP        enter
 	PCALIGN $0x40
 
 lanes1:
-	VMOVUPS (BX)(AX*1), Y4
+	VMOVUPS (BX)(AX*1), Y6
 
 enter:
-	VMOVUPS      constc12e6666AVX2<>+0(SB), Y5
-	VMAXPS       Y4, Y5, Y5
-	VMOVUPS      const40c00000AVX2<>+0(SB), Y6
-	VMINPS       Y5, Y6, Y6
 	VANDPS       const7fffffffAVX2<>+0(SB), Y6, Y7
 	VPADDD       const54800000AVX2<>+0(SB), Y7, Y7
 	VPCMPGTD     const95a19c35AVX2<>+0(SB), Y7, Y7
 	VMOVMSKPS    Y7, SI
 	TESTL        SI, SI
 	JNZ          careful1
-	VMOVUPS      const80000000AVX2<>+0(SB), Y4
-	VFMADD231PS  Y6, Y6, Y4
 	VMOVAPS      Y4, Y7
-	VFNMADD231PS Y6, Y6, Y7
-	VMOVAPS      Y0, Y8
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y4, Y8
-	VSUBPS       Y8, Y0, Y9
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y4, Y9
-	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y4, Y9
-	VFNMADD231PS constbdd2d3e8AVX2<>+0(SB), Y7, Y9
-	VADDPS       constb486f39dAVX2<>+0(SB), Y9, Y9
-	VMOVAPS      Y1, Y4
-	VFMADD231PS  Y8, Y6, Y4
-	VSUBPS       Y4, Y1, Y7
-	VFMADD231PS  Y8, Y6, Y7
+	VFMADD231PS  Y6, Y6, Y7
+	VMOVAPS      Y7, Y8
+	VFNMADD231PS Y6, Y6, Y8
+	VMOVAPS      Y0, Y9
+	VFMADD231PS  Y3, Y7, Y9
+	VSUBPS       Y9, Y0, Y10
+	VFMADD231PS  Y3, Y7, Y10
+	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y7, Y10
+	VFNMADD231PS Y3, Y8, Y10
+	VADDPS       constb486f39dAVX2<>+0(SB), Y10, Y10
+	VMOVAPS      Y1, Y7
 	VFMADD231PS  Y9, Y6, Y7
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y6
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y7, Y6
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y7, Y6
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y7, Y6
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y7, Y6
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y7, Y6
-	VFMADD213PS  Y2, Y7, Y6
-	VPSLLD       $0x16, Y4, Y7
-	VANDPS       constff800000AVX2<>+0(SB), Y7, Y7
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y6, Y6
-	VPSUBD       Y7, Y6, Y6
-	VPSUBD       Y7, Y2, Y7
-	VADDPS       Y7, Y6, Y6
-	VDIVPS       Y6, Y5, Y5
-	VMOVUPS      const80000000AVX2<>+0(SB), Y4
-	VFMADD231PS  Y5, Y7, Y4
+	VSUBPS       Y7, Y1, Y8
+	VFMADD231PS  Y9, Y6, Y8
+	VFMADD231PS  Y10, Y6, Y8
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y9
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y8, Y9
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y8, Y9
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y8, Y9
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y8, Y9
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y8, Y9
+	VFMADD213PS  Y2, Y8, Y9
+	VPSLLD       $0x16, Y7, Y8
+	VANDPS       constff800000AVX2<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y7, Y9, Y9
+	VPSUBD       Y8, Y9, Y9
+	VPSUBD       Y8, Y2, Y8
+	VADDPS       Y8, Y9, Y9
+	VDIVPS       Y9, Y6, Y6
+	VMOVAPS      Y4, Y7
+	VFMADD231PS  Y6, Y8, Y7
 
 done1:
 	TESTQ   CX, CX
 	JL      leave
-	VMOVUPS Y4, (DX)(AX*1)
+	VMOVUPS Y7, (DX)(AX*1)
 	ADDQ    $0x00000020, AX
 	SUBQ    $0x00000008, CX
 	JGE     lanes1
 	JMP     last
 
 leave:
-	VMASKMOVPS Y4, Y3, (DX)(AX*1)
+	VMASKMOVPS Y7, Y5, (DX)(AX*1)
 
 end:
 	VZEROUPPER
 	RET
 
 careful1:
-	VANDPS       const7fffffffAVX2<>+0(SB), Y4, Y5
-	VCMPPS       $0x11, const01000000AVX2<>+0(SB), Y5, Y5
-	VANDPS       const01000000AVX2<>+0(SB), Y5, Y5
-	VANDPS       const80000000AVX2<>+0(SB), Y4, Y6
-	VORPS        Y5, Y6, Y6
-	VADDPS       Y6, Y4, Y6
-	VMOVUPS      constc12e6666AVX2<>+0(SB), Y7
-	VMAXPS       Y6, Y7, Y6
-	VMOVUPS      const40c00000AVX2<>+0(SB), Y7
-	VMINPS       Y6, Y7, Y7
-	VANDPS       const7fffffffAVX2<>+0(SB), Y7, Y8
-	VMOVUPS      const30800000AVX2<>+0(SB), Y9
+	VANDPS       const7fffffffAVX2<>+0(SB), Y6, Y7
+	VCMPPS       $0x11, const01000000AVX2<>+0(SB), Y7, Y7
+	VANDPS       const01000000AVX2<>+0(SB), Y7, Y7
+	VANDPS       Y4, Y6, Y8
+	VORPS        Y7, Y8, Y8
+	VADDPS       Y8, Y6, Y8
+	VMOVUPS      constc12e6666AVX2<>+0(SB), Y9
 	VMAXPS       Y8, Y9, Y8
-	VMOVUPS      const80000000AVX2<>+0(SB), Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VFNMADD213PS Y9, Y8, Y8
-	VMOVAPS      Y0, Y10
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y9, Y10
-	VSUBPS       Y10, Y0, Y11
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y9, Y11
-	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y9, Y11
-	VFNMADD231PS constbdd2d3e8AVX2<>+0(SB), Y8, Y11
-	VADDPS       constb486f39dAVX2<>+0(SB), Y11, Y11
-	VMOVAPS      Y1, Y8
-	VFMADD231PS  Y10, Y7, Y8
-	VSUBPS       Y8, Y1, Y9
-	VFMADD231PS  Y10, Y7, Y9
-	VFMADD231PS  Y11, Y7, Y9
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y7
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y9, Y7
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y9, Y7
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y9, Y7
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y9, Y7
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y9, Y7
-	VFMADD213PS  Y2, Y9, Y7
-	VPSLLD       $0x16, Y8, Y9
-	VANDPS       constff800000AVX2<>+0(SB), Y9, Y9
-	VPSLLD       $0x17, Y8, Y8
-	VPADDD       Y8, Y7, Y7
-	VPSUBD       Y9, Y7, Y7
-	VPSUBD       Y9, Y2, Y9
-	VADDPS       Y9, Y7, Y7
-	VDIVPS       Y7, Y6, Y6
-	VCMPPS       $0x11, constc1219c35AVX2<>+0(SB), Y4, Y7
-	VANDPS       const00800000AVX2<>+0(SB), Y7, Y7
-	VANDPS       const80000000AVX2<>+0(SB), Y4, Y4
-	VORPS        Y7, Y4, Y4
-	VFMADD231PS  Y6, Y9, Y4
-	VPSUBD       Y7, Y4, Y4
-	VPSRLD       $0x01, Y5, Y5
-	VPSUBD       Y5, Y4, Y4
+	VMOVUPS      const40c00000AVX2<>+0(SB), Y9
+	VMINPS       Y8, Y9, Y9
+	VANDPS       const7fffffffAVX2<>+0(SB), Y9, Y10
+	VMOVUPS      const30800000AVX2<>+0(SB), Y11
+	VMAXPS       Y10, Y11, Y10
+	VMOVAPS      Y4, Y11
+	VFMADD231PS  Y10, Y10, Y11
+	VFNMADD213PS Y11, Y10, Y10
+	VMOVAPS      Y0, Y12
+	VFMADD231PS  Y3, Y11, Y12
+	VSUBPS       Y12, Y0, Y13
+	VFMADD231PS  Y3, Y11, Y13
+	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y11, Y13
+	VFNMADD231PS Y3, Y10, Y13
+	VADDPS       constb486f39dAVX2<>+0(SB), Y13, Y13
+	VMOVAPS      Y1, Y10
+	VFMADD231PS  Y12, Y9, Y10
+	VSUBPS       Y10, Y1, Y11
+	VFMADD231PS  Y12, Y9, Y11
+	VFMADD231PS  Y13, Y9, Y11
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y9
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  Y2, Y11, Y9
+	VPSLLD       $0x16, Y10, Y11
+	VANDPS       constff800000AVX2<>+0(SB), Y11, Y11
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSUBD       Y11, Y9, Y9
+	VPSUBD       Y11, Y2, Y11
+	VADDPS       Y11, Y9, Y9
+	VDIVPS       Y9, Y8, Y8
+	VCMPPS       $0x11, constc1219c35AVX2<>+0(SB), Y6, Y9
+	VANDPS       const00800000AVX2<>+0(SB), Y9, Y9
+	VANDPS       Y4, Y6, Y6
+	VORPS        Y9, Y6, Y6
+	VFMADD231PS  Y8, Y11, Y6
+	VPSUBD       Y9, Y6, Y6
+	VPSRLD       $0x01, Y7, Y7
+	VPSUBD       Y7, Y6, Y7
 	JMP          done1
 
 DATA constc0135760AVX2<>+0(SB)/32, $"`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0"
 GLOBL constc0135760AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA constc12e6666AVX2<>+0(SB)/32, $"ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1"
-GLOBL constc12e6666AVX2<>(SB), RODATA|NOPTR, $32
+DATA constbdd2d3e8AVX2<>+0(SB)/32, $"\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ"
+GLOBL constbdd2d3e8AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const95a19c35AVX2<>+0(SB)/32, $"5\x9c\xa1\x955\x9c\xa1\x955\x9c\xa1\x955\x9c\xa1\x955\x9c\xa1\x955\x9c\xa1\x955\x9c\xa1\x955\x9c\xa1\x95"
 GLOBL const95a19c35AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA constbdd2d3e8AVX2<>+0(SB)/32, $"\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ\xe8\xd3ҽ"
-GLOBL constbdd2d3e8AVX2<>(SB), RODATA|NOPTR, $32
+DATA constc12e6666AVX2<>+0(SB)/32, $"ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1"
+GLOBL constc12e6666AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const310a8d56AVX2<>+0(SB)/32, $"V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1"
 GLOBL const310a8d56AVX2<>(SB), RODATA|NOPTR, $32
@@ -31125,7 +32058,9 @@ TEXT ·swiGLUAVX2(SB), NOSPLIT, $0-72
 	MOVQ    up_base+48(FP), SI
 	VMOVUPS const4b400000AVX2<>+0(SB), Y0
 	VMOVUPS const3f800000AVX2<>+0(SB), Y1
-	VMOVUPS constc2dc0000AVX2<>+0(SB), Y2
+	VMOVUPS constbfb8aa3bAVX2<>+0(SB), Y2
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y3
+	VMOVUPS const7f000000AVX2<>+0(SB), Y4
 	XORQ    AX, AX
 	SUBQ    $0x00000008, CX
 	JGE     lanes1
@@ -31139,105 +32074,103 @@ last:
 	MOVQ       $0x00000040, R8
 	SUBQ       CX, R8
 	LEAQ       (DI)(R8*4), DI
-	VMOVUPS    (DI), Y3
+	VMOVUPS    (DI), Y5
 	NEGQ       CX
-	VMASKMOVPS (DX)(AX*1), Y3, Y4
-	VMASKMOVPS (SI)(AX*1), Y3, Y5
+	VMASKMOVPS (DX)(AX*1), Y5, Y6
+	VMASKMOVPS (SI)(AX*1), Y5, Y7
 	JMP        enter
 	PCALIGN $0x40
 
 lanes1:
-	VMOVUPS (DX)(AX*1), Y4
-	VMOVUPS (SI)(AX*1), Y5
+	VMOVUPS (DX)(AX*1), Y6
+	VMOVUPS (SI)(AX*1), Y7
 
 enter:
-	VMAXPS      Y4, Y2, Y6
-	VMOVUPS     const41f00000AVX2<>+0(SB), Y7
-	VMINPS      Y6, Y7, Y7
-	VANDPS      const7fffffffAVX2<>+0(SB), Y7, Y8
-	VPADDD      const7f000000AVX2<>+0(SB), Y8, Y8
+	VANDPS      Y3, Y6, Y8
+	VPADDD      Y4, Y8, Y8
 	VPCMPGTD    constc1b7b6abAVX2<>+0(SB), Y8, Y8
 	VMOVMSKPS   Y8, DI
 	TESTL       DI, DI
 	JNZ         careful1
-	VMOVAPS     Y0, Y4
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y7, Y4
-	VSUBPS      Y4, Y0, Y8
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y7, Y8
-	VFMADD231PS constb2a57060AVX2<>+0(SB), Y7, Y8
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y7
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y8, Y7
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y8, Y7
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y8, Y7
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y8, Y7
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y8, Y7
-	VFMADD213PS Y1, Y8, Y7
-	VPSLLD      $0x16, Y4, Y8
-	VANDPS      constff800000AVX2<>+0(SB), Y8, Y8
-	VPSLLD      $0x17, Y4, Y4
-	VPADDD      Y4, Y7, Y7
-	VPSUBD      Y8, Y7, Y7
-	VPSUBD      Y8, Y1, Y8
-	VADDPS      Y8, Y7, Y7
-	VDIVPS      Y7, Y6, Y6
-	VMOVUPS     const80000000AVX2<>+0(SB), Y4
-	VFMADD231PS Y6, Y8, Y4
+	VMOVAPS     Y0, Y8
+	VFMADD231PS Y2, Y6, Y8
+	VSUBPS      Y8, Y0, Y9
+	VFMADD231PS Y2, Y6, Y9
+	VFMADD231PS constb2a57060AVX2<>+0(SB), Y6, Y9
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y10
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y9, Y10
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y9, Y10
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y9, Y10
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y9, Y10
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y9, Y10
+	VFMADD213PS Y1, Y9, Y10
+	VPSLLD      $0x16, Y8, Y9
+	VANDPS      constff800000AVX2<>+0(SB), Y9, Y9
+	VPSLLD      $0x17, Y8, Y8
+	VPADDD      Y8, Y10, Y10
+	VPSUBD      Y9, Y10, Y10
+	VPSUBD      Y9, Y1, Y9
+	VADDPS      Y9, Y10, Y10
+	VDIVPS      Y10, Y6, Y6
+	VMOVUPS     const80000000AVX2<>+0(SB), Y8
+	VFMADD231PS Y6, Y9, Y8
 
 done1:
-	VMULPS  Y5, Y4, Y4
+	VMULPS  Y7, Y8, Y8
 	TESTQ   CX, CX
 	JL      leave
-	VMOVUPS Y4, (BX)(AX*1)
+	VMOVUPS Y8, (BX)(AX*1)
 	ADDQ    $0x00000020, AX
 	SUBQ    $0x00000008, CX
 	JGE     lanes1
 	JMP     last
 
 leave:
-	VMASKMOVPS Y4, Y3, (BX)(AX*1)
+	VMASKMOVPS Y8, Y5, (BX)(AX*1)
 
 end:
 	VZEROUPPER
 	RET
 
 careful1:
-	VANDPS      const7fffffffAVX2<>+0(SB), Y4, Y6
-	VCMPPS      $0x11, const01000000AVX2<>+0(SB), Y6, Y6
-	VANDPS      const01000000AVX2<>+0(SB), Y6, Y6
-	VANDPS      const80000000AVX2<>+0(SB), Y4, Y7
-	VORPS       Y6, Y7, Y7
-	VADDPS      Y7, Y4, Y7
-	VMAXPS      Y7, Y2, Y7
-	VMOVUPS     const41f00000AVX2<>+0(SB), Y8
-	VMINPS      Y7, Y8, Y8
-	VMOVAPS     Y0, Y9
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y8, Y9
-	VSUBPS      Y9, Y0, Y10
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y8, Y10
-	VFMADD231PS constb2a57060AVX2<>+0(SB), Y8, Y10
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y8
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y10, Y8
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y10, Y8
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y10, Y8
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y10, Y8
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y10, Y8
-	VFMADD213PS Y1, Y10, Y8
-	VPSLLD      $0x16, Y9, Y10
-	VANDPS      constff800000AVX2<>+0(SB), Y10, Y10
-	VPSLLD      $0x17, Y9, Y9
-	VPADDD      Y9, Y8, Y8
-	VPSUBD      Y10, Y8, Y8
-	VPSUBD      Y10, Y1, Y10
-	VADDPS      Y10, Y8, Y8
-	VDIVPS      Y8, Y7, Y7
-	VCMPPS      $0x11, constc2b7b6abAVX2<>+0(SB), Y4, Y8
-	VANDPS      const00800000AVX2<>+0(SB), Y8, Y8
-	VANDPS      const80000000AVX2<>+0(SB), Y4, Y4
-	VORPS       Y8, Y4, Y4
-	VFMADD231PS Y7, Y10, Y4
-	VPSUBD      Y8, Y4, Y4
-	VPSRLD      $0x01, Y6, Y6
-	VPSUBD      Y6, Y4, Y4
+	VANDPS      Y3, Y6, Y8
+	VCMPPS      $0x11, const01000000AVX2<>+0(SB), Y8, Y8
+	VANDPS      const01000000AVX2<>+0(SB), Y8, Y8
+	VANDPS      const80000000AVX2<>+0(SB), Y6, Y9
+	VORPS       Y8, Y9, Y9
+	VADDPS      Y9, Y6, Y9
+	VMOVUPS     constc2dc0000AVX2<>+0(SB), Y10
+	VMAXPS      Y9, Y10, Y9
+	VMOVUPS     const41f00000AVX2<>+0(SB), Y10
+	VMINPS      Y9, Y10, Y10
+	VMOVAPS     Y0, Y11
+	VFMADD231PS Y2, Y10, Y11
+	VSUBPS      Y11, Y0, Y12
+	VFMADD231PS Y2, Y10, Y12
+	VFMADD231PS constb2a57060AVX2<>+0(SB), Y10, Y12
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y10
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y12, Y10
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y12, Y10
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y12, Y10
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y12, Y10
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y12, Y10
+	VFMADD213PS Y1, Y12, Y10
+	VPSLLD      $0x16, Y11, Y12
+	VANDPS      constff800000AVX2<>+0(SB), Y12, Y12
+	VPSLLD      $0x17, Y11, Y11
+	VPADDD      Y11, Y10, Y10
+	VPSUBD      Y12, Y10, Y10
+	VPSUBD      Y12, Y1, Y12
+	VADDPS      Y12, Y10, Y10
+	VDIVPS      Y10, Y9, Y9
+	VCMPPS      $0x11, constc2b7b6abAVX2<>+0(SB), Y6, Y10
+	VANDPS      const00800000AVX2<>+0(SB), Y10, Y10
+	VANDPS      const80000000AVX2<>+0(SB), Y6, Y6
+	VORPS       Y10, Y6, Y6
+	VFMADD231PS Y9, Y12, Y6
+	VPSUBD      Y10, Y6, Y6
+	VPSRLD      $0x01, Y8, Y8
+	VPSUBD      Y8, Y6, Y8
 	JMP         done1
 
 // func geGLUAVX2(dst []float32, gate []float32, up []float32)
@@ -31249,9 +32182,191 @@ TEXT ·geGLUAVX2(SB), NOSPLIT, $0-72
 	MOVQ    dst_base+0(FP), BX
 	MOVQ    up_base+48(FP), SI
 	VMOVUPS const4b400020AVX2<>+0(SB), Y0
-	VMOVUPS constc1666666AVX2<>+0(SB), Y1
-	VMOVUPS const40c00000AVX2<>+0(SB), Y2
-	VMOVUPS constbf38aa3bAVX2<>+0(SB), Y3
+	VMOVUPS constbf38aa3bAVX2<>+0(SB), Y1
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y2
+	VMOVUPS const80000000AVX2<>+0(SB), Y3
+	VMOVUPS const3f9a8279AVX2<>+0(SB), Y4
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+last:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), DI
+	MOVQ       $0x00000040, R8
+	SUBQ       CX, R8
+	LEAQ       (DI)(R8*4), DI
+	VMOVUPS    (DI), Y5
+	NEGQ       CX
+	VMASKMOVPS (DX)(AX*1), Y5, Y6
+	VMASKMOVPS (SI)(AX*1), Y5, Y7
+	JMP        enter
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(AX*1), Y6
+	VMOVUPS (SI)(AX*1), Y7
+
+enter:
+	VANDPS       Y2, Y6, Y8
+	VPADDD       const54800000AVX2<>+0(SB), Y8, Y8
+	VPCMPGTD     const95d29f1bAVX2<>+0(SB), Y8, Y8
+	VMOVMSKPS    Y8, DI
+	TESTL        DI, DI
+	JNZ          careful1
+	VANDPS       Y2, Y6, Y8
+	VMOVAPS      Y3, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VMOVAPS      Y9, Y10
+	VFNMADD231PS Y8, Y8, Y10
+	VMOVAPS      Y0, Y11
+	VFMADD231PS  Y1, Y9, Y11
+	VSUBPS       Y11, Y0, Y12
+	VFMADD231PS  Y1, Y9, Y12
+	VFMADD231PS  constb2257060AVX2<>+0(SB), Y9, Y12
+	VFNMADD231PS Y1, Y10, Y12
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y9
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y12, Y9
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y12, Y9
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y12, Y9
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y12, Y9
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y12, Y9
+	VFMADD213PS  const3f800000AVX2<>+0(SB), Y12, Y9
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       Y11, Y9, Y9
+	VMOVUPS      const2f800000AVX2<>+0(SB), Y10
+	VFMADD213PS  Y3, Y10, Y9
+	VMOVAPS      Y4, Y10
+	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y8, Y10
+	VPSUBD       Y4, Y10, Y10
+	VPSRLD       $0x16, Y10, Y10
+	VPERMPS      geluCAVX2<>+0(SB), Y10, Y11
+	VSUBPS       Y11, Y8, Y8
+	VPERMPS      geluT6AVX2<>+0(SB), Y10, Y11
+	VPERMPS      geluT5AVX2<>+0(SB), Y10, Y12
+	VFMADD231PS  Y11, Y8, Y12
+	VPERMPS      geluT4AVX2<>+0(SB), Y10, Y11
+	VFMADD231PS  Y12, Y8, Y11
+	VPERMPS      geluT3AVX2<>+0(SB), Y10, Y12
+	VFMADD231PS  Y11, Y8, Y12
+	VPERMPS      geluT2AVX2<>+0(SB), Y10, Y11
+	VFMADD231PS  Y12, Y8, Y11
+	VPERMPS      geluT1AVX2<>+0(SB), Y10, Y12
+	VFMADD231PS  Y11, Y8, Y12
+	VPERMPS      geluT0AVX2<>+0(SB), Y10, Y10
+	VFMADD231PS  Y12, Y8, Y10
+	VXORPS       Y8, Y8, Y8
+	VMAXPS       Y6, Y8, Y6
+	VMOVAPS      Y6, Y6
+	VFNMADD231PS Y9, Y10, Y6
+
+done1:
+	VMULPS  Y7, Y6, Y6
+	TESTQ   CX, CX
+	JL      leave
+	VMOVUPS Y6, (BX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+	JMP     last
+
+leave:
+	VMASKMOVPS Y6, Y5, (BX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+careful1:
+	VANDPS       Y2, Y6, Y8
+	VCMPPS       $0x11, const01000000AVX2<>+0(SB), Y8, Y8
+	VANDPS       const01000000AVX2<>+0(SB), Y8, Y8
+	VANDPS       Y3, Y6, Y9
+	VORPS        Y8, Y9, Y8
+	VADDPS       Y8, Y6, Y8
+	VMOVUPS      constc1666666AVX2<>+0(SB), Y9
+	VMAXPS       Y8, Y9, Y9
+	VMOVUPS      const40c00000AVX2<>+0(SB), Y10
+	VMINPS       Y9, Y10, Y9
+	VANDPS       Y2, Y9, Y9
+	VMOVAPS      Y4, Y10
+	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y9, Y10
+	VPSUBD       Y4, Y10, Y10
+	VPSRLD       $0x16, Y10, Y10
+	VPERMPS      geluCAVX2<>+0(SB), Y10, Y11
+	VSUBPS       Y11, Y9, Y11
+	VPERMPS      geluT6AVX2<>+0(SB), Y10, Y12
+	VPERMPS      geluT5AVX2<>+0(SB), Y10, Y13
+	VFMADD231PS  Y12, Y11, Y13
+	VPERMPS      geluT4AVX2<>+0(SB), Y10, Y12
+	VFMADD231PS  Y13, Y11, Y12
+	VPERMPS      geluT3AVX2<>+0(SB), Y10, Y13
+	VFMADD231PS  Y12, Y11, Y13
+	VPERMPS      geluT2AVX2<>+0(SB), Y10, Y12
+	VFMADD231PS  Y13, Y11, Y12
+	VPERMPS      geluT1AVX2<>+0(SB), Y10, Y13
+	VFMADD231PS  Y12, Y11, Y13
+	VPERMPS      geluT0AVX2<>+0(SB), Y10, Y10
+	VFMADD231PS  Y13, Y11, Y10
+	VMOVUPS      const30800000AVX2<>+0(SB), Y11
+	VMAXPS       Y9, Y11, Y9
+	VMOVAPS      Y3, Y11
+	VFMADD231PS  Y9, Y9, Y11
+	VFNMADD213PS Y11, Y9, Y9
+	VMOVAPS      Y0, Y12
+	VFMADD231PS  Y1, Y11, Y12
+	VSUBPS       Y12, Y0, Y13
+	VFMADD231PS  Y1, Y11, Y13
+	VFMADD231PS  constb2257060AVX2<>+0(SB), Y11, Y13
+	VFNMADD231PS Y1, Y9, Y13
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y9
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y13, Y9
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y13, Y9
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y13, Y9
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y13, Y9
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y13, Y9
+	VFMADD213PS  const3f800000AVX2<>+0(SB), Y13, Y9
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       Y12, Y9, Y9
+	VCMPPS       $0x11, constc1529f1bAVX2<>+0(SB), Y6, Y11
+	VANDPS       const4a800000AVX2<>+0(SB), Y11, Y11
+	VMULPS       constc0800000AVX2<>+0(SB), Y11, Y12
+	VPADDD       const2f800000AVX2<>+0(SB), Y11, Y13
+	VFMADD213PS  Y12, Y13, Y9
+	VSUBPS       Y12, Y9, Y9
+	VADDPS       Y11, Y11, Y11
+	VXORPS       Y12, Y12, Y12
+	VMAXPS       Y8, Y12, Y8
+	VSUBPS       Y11, Y8, Y8
+	VFNMADD231PS Y9, Y10, Y8
+	VPSUBD       Y11, Y8, Y8
+	VPSUBD       const00800000AVX2<>+0(SB), Y10, Y10
+	VANDPS       Y3, Y6, Y9
+	VORPS        Y10, Y9, Y9
+	VCMPPS       $0x00, const80000001AVX2<>+0(SB), Y6, Y11
+	VANDNPS      Y9, Y11, Y9
+	VPSUBD       Y10, Y6, Y10
+	VBLENDVPS    Y6, Y9, Y10, Y9
+	VANDPS       Y2, Y6, Y6
+	VCMPPS       $0x11, const01000000AVX2<>+0(SB), Y6, Y6
+	VBLENDVPS    Y6, Y9, Y8, Y6
+	JMP          done1
+
+// func geGLUTanhAVX2(dst []float32, gate []float32, up []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geGLUTanhAVX2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    gate_base+24(FP), DX
+	MOVQ    dst_base+0(FP), BX
+	MOVQ    up_base+48(FP), SI
+	VMOVUPS constc0135760AVX2<>+0(SB), Y0
+	VMOVUPS const4b400000AVX2<>+0(SB), Y1
+	VMOVUPS const3f800000AVX2<>+0(SB), Y2
+	VMOVUPS constbdd2d3e8AVX2<>+0(SB), Y3
 	XORQ    AX, AX
 	SUBQ    $0x00000008, CX
 	JGE     lanes1
@@ -31277,24 +32392,417 @@ lanes1:
 	VMOVUPS (SI)(AX*1), Y6
 
 enter:
-	VMAXPS       Y5, Y1, Y7
-	VMINPS       Y7, Y2, Y7
-	VANDPS       const7fffffffAVX2<>+0(SB), Y7, Y7
-	VPADDD       const54800000AVX2<>+0(SB), Y7, Y8
-	VPCMPGTD     const95d29f1bAVX2<>+0(SB), Y8, Y8
-	VMOVMSKPS    Y8, DI
+	VANDPS       const7fffffffAVX2<>+0(SB), Y5, Y7
+	VPADDD       const54800000AVX2<>+0(SB), Y7, Y7
+	VPCMPGTD     const95a19c35AVX2<>+0(SB), Y7, Y7
+	VMOVMSKPS    Y7, DI
 	TESTL        DI, DI
 	JNZ          careful1
+	VMOVUPS      const80000000AVX2<>+0(SB), Y7
+	VFMADD231PS  Y5, Y5, Y7
+	VMOVAPS      Y7, Y8
+	VFNMADD231PS Y5, Y5, Y8
+	VMOVAPS      Y0, Y9
+	VFMADD231PS  Y3, Y7, Y9
+	VSUBPS       Y9, Y0, Y10
+	VFMADD231PS  Y3, Y7, Y10
+	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y7, Y10
+	VFNMADD231PS Y3, Y8, Y10
+	VADDPS       constb486f39dAVX2<>+0(SB), Y10, Y10
+	VMOVAPS      Y1, Y7
+	VFMADD231PS  Y9, Y5, Y7
+	VSUBPS       Y7, Y1, Y8
+	VFMADD231PS  Y9, Y5, Y8
+	VFMADD231PS  Y10, Y5, Y8
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y9
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y8, Y9
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y8, Y9
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y8, Y9
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y8, Y9
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y8, Y9
+	VFMADD213PS  Y2, Y8, Y9
+	VPSLLD       $0x16, Y7, Y8
+	VANDPS       constff800000AVX2<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y7, Y9, Y9
+	VPSUBD       Y8, Y9, Y9
+	VPSUBD       Y8, Y2, Y8
+	VADDPS       Y8, Y9, Y9
+	VDIVPS       Y9, Y5, Y5
+	VMOVUPS      const80000000AVX2<>+0(SB), Y7
+	VFMADD231PS  Y5, Y8, Y7
+
+done1:
+	VMULPS  Y6, Y7, Y7
+	TESTQ   CX, CX
+	JL      leave
+	VMOVUPS Y7, (BX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+	JMP     last
+
+leave:
+	VMASKMOVPS Y7, Y4, (BX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+careful1:
+	VANDPS       const7fffffffAVX2<>+0(SB), Y5, Y7
+	VCMPPS       $0x11, const01000000AVX2<>+0(SB), Y7, Y7
+	VANDPS       const01000000AVX2<>+0(SB), Y7, Y7
+	VANDPS       const80000000AVX2<>+0(SB), Y5, Y8
+	VORPS        Y7, Y8, Y8
+	VADDPS       Y8, Y5, Y8
+	VMOVUPS      constc12e6666AVX2<>+0(SB), Y9
+	VMAXPS       Y8, Y9, Y8
+	VMOVUPS      const40c00000AVX2<>+0(SB), Y9
+	VMINPS       Y8, Y9, Y9
+	VANDPS       const7fffffffAVX2<>+0(SB), Y9, Y10
+	VMOVUPS      const30800000AVX2<>+0(SB), Y11
+	VMAXPS       Y10, Y11, Y10
+	VMOVUPS      const80000000AVX2<>+0(SB), Y11
+	VFMADD231PS  Y10, Y10, Y11
+	VFNMADD213PS Y11, Y10, Y10
+	VMOVAPS      Y0, Y12
+	VFMADD231PS  Y3, Y11, Y12
+	VSUBPS       Y12, Y0, Y13
+	VFMADD231PS  Y3, Y11, Y13
+	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y11, Y13
+	VFNMADD231PS Y3, Y10, Y13
+	VADDPS       constb486f39dAVX2<>+0(SB), Y13, Y13
+	VMOVAPS      Y1, Y10
+	VFMADD231PS  Y12, Y9, Y10
+	VSUBPS       Y10, Y1, Y11
+	VFMADD231PS  Y12, Y9, Y11
+	VFMADD231PS  Y13, Y9, Y11
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y9
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y11, Y9
+	VFMADD213PS  Y2, Y11, Y9
+	VPSLLD       $0x16, Y10, Y11
+	VANDPS       constff800000AVX2<>+0(SB), Y11, Y11
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSUBD       Y11, Y9, Y9
+	VPSUBD       Y11, Y2, Y11
+	VADDPS       Y11, Y9, Y9
+	VDIVPS       Y9, Y8, Y8
+	VCMPPS       $0x11, constc1219c35AVX2<>+0(SB), Y5, Y9
+	VANDPS       const00800000AVX2<>+0(SB), Y9, Y9
+	VANDPS       const80000000AVX2<>+0(SB), Y5, Y5
+	VORPS        Y9, Y5, Y5
+	VFMADD231PS  Y8, Y11, Y5
+	VPSUBD       Y9, Y5, Y5
+	VPSRLD       $0x01, Y7, Y7
+	VPSUBD       Y7, Y5, Y7
+	JMP          done1
+
+// func siLUBackwardAVX2(f []float32, dx []float32, dy []float32, x []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·siLUBackwardAVX2(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
+	MOVQ    f_len+8(FP), CX
+	MOVQ    x_base+72(FP), DX
+	MOVQ    f_base+0(FP), BX
+	MOVQ    dx_base+24(FP), SI
+	MOVQ    dy_base+48(FP), DI
+	VMOVUPS const3f800000AVX2<>+0(SB), Y0
+	VMOVUPS const4b400000AVX2<>+0(SB), Y1
+	VMOVUPS const80000000AVX2<>+0(SB), Y2
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+last:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), R8
+	MOVQ       $0x00000040, R9
+	SUBQ       CX, R9
+	LEAQ       (R8)(R9*4), R8
+	VMOVUPS    (R8), Y3
+	NEGQ       CX
+	VMASKMOVPS (DX)(AX*1), Y3, Y4
+	VMASKMOVPS (DI)(AX*1), Y3, Y5
+	JMP        enter
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(AX*1), Y4
+	VMOVUPS (DI)(AX*1), Y5
+
+enter:
+	VANDPS      const7fffffffAVX2<>+0(SB), Y4, Y6
+	VPADDD      const7f000000AVX2<>+0(SB), Y6, Y6
+	VPCMPGTD    constc1ae0000AVX2<>+0(SB), Y6, Y6
+	VMOVMSKPS   Y6, R8
+	TESTL       R8, R8
+	JNZ         careful1
+	VSUBPS      Y4, Y2, Y6
+	VMOVAPS     Y1, Y7
+	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y6, Y7
+	VSUBPS      Y7, Y1, Y8
+	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y6, Y8
+	VFMADD231PS constb2a57060AVX2<>+0(SB), Y6, Y8
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y9
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y8, Y9
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y8, Y9
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y8, Y9
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y8, Y9
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y8, Y9
+	VFMADD213PS Y0, Y8, Y9
+	VPSLLD      $0x16, Y7, Y8
+	VANDPS      constff800000AVX2<>+0(SB), Y8, Y8
+	VPSLLD      $0x17, Y7, Y7
+	VPADDD      Y7, Y9, Y9
+	VPSUBD      Y8, Y9, Y9
+	VPSUBD      Y8, Y0, Y8
+	VADDPS      Y8, Y9, Y9
+	VDIVPS      Y9, Y6, Y6
+	VFMADD213PS Y2, Y8, Y6
+	VSUBPS      Y6, Y0, Y6
+	VMOVAPS     Y1, Y7
+	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y4, Y7
+	VSUBPS      Y7, Y1, Y8
+	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y4, Y8
+	VFMADD231PS constb2a57060AVX2<>+0(SB), Y4, Y8
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y9
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y8, Y9
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y8, Y9
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y8, Y9
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y8, Y9
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y8, Y9
+	VFMADD213PS Y0, Y8, Y9
+	VPSLLD      $0x16, Y7, Y8
+	VANDPS      constff800000AVX2<>+0(SB), Y8, Y8
+	VPSLLD      $0x17, Y7, Y7
+	VPADDD      Y7, Y9, Y9
+	VPSUBD      Y8, Y9, Y9
+	VPSUBD      Y8, Y0, Y8
+	VADDPS      Y8, Y9, Y9
+	VDIVPS      Y9, Y4, Y9
+	VFMADD213PS Y2, Y8, Y9
+	VDIVPS      Y4, Y9, Y4
+	VMULPS      Y6, Y4, Y4
+	VMOVAPS     Y9, Y6
+	VMOVAPS     Y4, Y4
+
+done1:
+	VMULPS  Y4, Y5, Y5
+	TESTQ   CX, CX
+	JL      leave
+	VMOVUPS Y6, (BX)(AX*1)
+	VMOVUPS Y5, (SI)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+	JMP     last
+
+leave:
+	VMASKMOVPS Y6, Y3, (BX)(AX*1)
+	VMASKMOVPS Y5, Y3, (SI)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+careful1:
+	VSUBPS      Y4, Y2, Y6
+	VANDPS      const7fffffffAVX2<>+0(SB), Y6, Y7
+	VCMPPS      $0x11, const01000000AVX2<>+0(SB), Y7, Y7
+	VANDPS      const01000000AVX2<>+0(SB), Y7, Y7
+	VANDPS      Y2, Y6, Y8
+	VORPS       Y7, Y8, Y8
+	VADDPS      Y8, Y6, Y8
+	VMOVUPS     constc2dc0000AVX2<>+0(SB), Y9
+	VMAXPS      Y8, Y9, Y8
+	VMOVUPS     const41f00000AVX2<>+0(SB), Y9
+	VMINPS      Y8, Y9, Y9
+	VMOVAPS     Y1, Y10
+	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y9, Y10
+	VSUBPS      Y10, Y1, Y11
+	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y9, Y11
+	VFMADD231PS constb2a57060AVX2<>+0(SB), Y9, Y11
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y9
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y11, Y9
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y11, Y9
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y11, Y9
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y11, Y9
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y11, Y9
+	VFMADD213PS Y0, Y11, Y9
+	VPSLLD      $0x16, Y10, Y11
+	VANDPS      constff800000AVX2<>+0(SB), Y11, Y11
+	VPSLLD      $0x17, Y10, Y10
+	VPADDD      Y10, Y9, Y9
+	VPSUBD      Y11, Y9, Y9
+	VPSUBD      Y11, Y0, Y11
+	VADDPS      Y11, Y9, Y9
+	VDIVPS      Y9, Y8, Y8
+	VCMPPS      $0x11, constc2b7b6abAVX2<>+0(SB), Y6, Y9
+	VANDPS      const00800000AVX2<>+0(SB), Y9, Y9
+	VANDPS      Y2, Y6, Y6
+	VORPS       Y9, Y6, Y6
+	VFMADD231PS Y8, Y11, Y6
+	VPSUBD      Y9, Y6, Y6
+	VPSRLD      $0x01, Y7, Y7
+	VPSUBD      Y7, Y6, Y6
+	VSUBPS      Y6, Y0, Y6
+	VANDPS      const7fffffffAVX2<>+0(SB), Y4, Y7
+	VCMPPS      $0x11, const01000000AVX2<>+0(SB), Y7, Y7
+	VANDPS      const01000000AVX2<>+0(SB), Y7, Y7
+	VANDPS      Y2, Y4, Y8
+	VORPS       Y7, Y8, Y8
+	VADDPS      Y8, Y4, Y8
+	VMOVUPS     constc2dc0000AVX2<>+0(SB), Y9
+	VMAXPS      Y8, Y9, Y8
+	VMOVUPS     const41f00000AVX2<>+0(SB), Y9
+	VMINPS      Y8, Y9, Y9
+	VMOVAPS     Y1, Y10
+	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y9, Y10
+	VSUBPS      Y10, Y1, Y11
+	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y9, Y11
+	VFMADD231PS constb2a57060AVX2<>+0(SB), Y9, Y11
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y9
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y11, Y9
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y11, Y9
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y11, Y9
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y11, Y9
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y11, Y9
+	VFMADD213PS Y0, Y11, Y9
+	VPSLLD      $0x16, Y10, Y11
+	VANDPS      constff800000AVX2<>+0(SB), Y11, Y11
+	VPSLLD      $0x17, Y10, Y10
+	VPADDD      Y10, Y9, Y9
+	VPSUBD      Y11, Y9, Y9
+	VPSUBD      Y11, Y0, Y11
+	VADDPS      Y11, Y9, Y9
+	VDIVPS      Y9, Y8, Y8
+	VCMPPS      $0x11, constc2b7b6abAVX2<>+0(SB), Y4, Y9
+	VANDPS      const00800000AVX2<>+0(SB), Y9, Y9
+	VANDPS      Y2, Y4, Y10
+	VORPS       Y9, Y10, Y10
+	VFMADD231PS Y8, Y11, Y10
+	VPSUBD      Y9, Y10, Y10
+	VPSRLD      $0x01, Y7, Y7
+	VPSUBD      Y7, Y10, Y10
+	VANDPS      const7fffffffAVX2<>+0(SB), Y4, Y7
+	VANDPS      const7fffffffAVX2<>+0(SB), Y10, Y8
+	VCVTDQ2PS   Y8, Y8
+	VANDPS      Y2, Y10, Y9
+	VORPS       Y8, Y9, Y8
+	VCMPPS      $0x11, const01000000AVX2<>+0(SB), Y7, Y9
+	VBLENDVPS   Y9, Y8, Y10, Y8
+	VCVTDQ2PS   Y7, Y9
+	VANDPS      Y2, Y4, Y11
+	VORPS       Y9, Y11, Y9
+	VCMPPS      $0x11, const01000000AVX2<>+0(SB), Y7, Y7
+	VBLENDVPS   Y7, Y9, Y4, Y7
+	VDIVPS      Y7, Y8, Y8
+	VCMPPS      $0x00, const00000000AVX2<>+0(SB), Y4, Y7
+	VBLENDVPS   Y7, const3f000000AVX2<>+0(SB), Y8, Y8
+	VMULPS      Y6, Y8, Y8
+	VCMPPS      $0x11, const00000000AVX2<>+0(SB), Y4, Y6
+	VANDNPS     Y0, Y6, Y6
+	VANDPS      const7fffffffAVX2<>+0(SB), Y4, Y4
+	VMOVUPS     const42c80000AVX2<>+0(SB), Y7
+	VCMPPS      $0x11, Y4, Y7, Y4
+	VBLENDVPS   Y4, Y6, Y8, Y4
+	VMOVAPS     Y10, Y6
+	VMOVAPS     Y4, Y4
+	JMP         done1
+
+DATA constc1ae0000AVX2<>+0(SB)/32, $"\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1"
+GLOBL constc1ae0000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const00000000AVX2<>+0(SB)/32, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+GLOBL const00000000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3f000000AVX2<>+0(SB)/32, $"\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?"
+GLOBL const3f000000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const42c80000AVX2<>+0(SB)/32, $"\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B"
+GLOBL const42c80000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func geluBackwardAVX2(f []float32, dx []float32, dy []float32, x []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geluBackwardAVX2(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
+	MOVQ    f_len+8(FP), CX
+	MOVQ    x_base+72(FP), DX
+	MOVQ    f_base+0(FP), BX
+	MOVQ    dx_base+24(FP), SI
+	MOVQ    dy_base+48(FP), DI
+	VMOVUPS constbf38aa3bAVX2<>+0(SB), Y0
+	VMOVUPS const4b400020AVX2<>+0(SB), Y1
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y2
+	XORQ    AX, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+last:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), R8
+	MOVQ       $0x00000040, R9
+	SUBQ       CX, R9
+	LEAQ       (R8)(R9*4), R8
+	VMOVUPS    (R8), Y3
+	NEGQ       CX
+	VMASKMOVPS (DX)(AX*1), Y3, Y4
+	VMASKMOVPS (DI)(AX*1), Y3, Y5
+	JMP        enter
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(AX*1), Y4
+	VMOVUPS (DI)(AX*1), Y5
+
+enter:
+	VANDPS       Y2, Y4, Y6
+	VPADDD       const54800000AVX2<>+0(SB), Y6, Y6
+	VPCMPGTD     const95cc0000AVX2<>+0(SB), Y6, Y6
+	VMOVMSKPS    Y6, R8
+	TESTL        R8, R8
+	JNZ          careful1
+	VMULPS       Y4, Y4, Y6
+	VMULPS       Y0, Y6, Y6
+	VCVTPS2DQ    Y6, Y7
+	VCVTDQ2PS    Y7, Y8
+	VSUBPS       Y8, Y6, Y8
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y9
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y8, Y9
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y8, Y9
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y8, Y9
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y8, Y9
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y8, Y9
+	VFMADD213PS  const3f800000AVX2<>+0(SB), Y8, Y9
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y7, Y9, Y9
+	VCMPPS       $0x11, constc2fc0000AVX2<>+0(SB), Y6, Y6
+	VANDNPS      Y9, Y6, Y6
+	VMULPS       const3ecc422aAVX2<>+0(SB), Y6, Y6
+	VMULPS       Y6, Y4, Y6
+	VANDPS       Y2, Y4, Y7
 	VMOVUPS      const80000000AVX2<>+0(SB), Y8
 	VFMADD231PS  Y7, Y7, Y8
 	VMOVAPS      Y8, Y9
 	VFNMADD231PS Y7, Y7, Y9
-	VMOVAPS      Y0, Y10
-	VFMADD231PS  Y3, Y8, Y10
-	VSUBPS       Y10, Y0, Y11
-	VFMADD231PS  Y3, Y8, Y11
+	VMOVAPS      Y1, Y10
+	VFMADD231PS  Y0, Y8, Y10
+	VSUBPS       Y10, Y1, Y11
+	VFMADD231PS  Y0, Y8, Y11
 	VFMADD231PS  constb2257060AVX2<>+0(SB), Y8, Y11
-	VFNMADD231PS Y3, Y9, Y11
+	VFNMADD231PS Y0, Y9, Y11
 	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y8
 	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y11, Y8
 	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y11, Y8
@@ -31326,37 +32834,64 @@ enter:
 	VPERMPS      geluT0AVX2<>+0(SB), Y9, Y9
 	VFMADD231PS  Y11, Y7, Y9
 	VXORPS       Y7, Y7, Y7
-	VMAXPS       Y5, Y7, Y5
-	VMOVAPS      Y5, Y5
-	VFNMADD231PS Y8, Y9, Y5
+	VMAXPS       Y4, Y7, Y7
+	VFNMADD231PS Y8, Y9, Y7
+	VDIVPS       Y4, Y7, Y4
+	VADDPS       Y6, Y4, Y4
+	VMOVAPS      Y7, Y6
+	VMOVAPS      Y4, Y4
 
 done1:
-	VMULPS  Y6, Y5, Y5
+	VMULPS  Y4, Y5, Y5
 	TESTQ   CX, CX
 	JL      leave
-	VMOVUPS Y5, (BX)(AX*1)
+	VMOVUPS Y6, (BX)(AX*1)
+	VMOVUPS Y5, (SI)(AX*1)
 	ADDQ    $0x00000020, AX
 	SUBQ    $0x00000008, CX
 	JGE     lanes1
 	JMP     last
 
 leave:
-	VMASKMOVPS Y5, Y4, (BX)(AX*1)
+	VMASKMOVPS Y6, Y3, (BX)(AX*1)
+	VMASKMOVPS Y5, Y3, (SI)(AX*1)
 
 end:
 	VZEROUPPER
 	RET
 
 careful1:
-	VANDPS       const7fffffffAVX2<>+0(SB), Y5, Y7
+	VANDPS       Y2, Y4, Y6
+	VMOVUPS      const30800000AVX2<>+0(SB), Y7
+	VMAXPS       Y6, Y7, Y6
+	VMULPS       Y6, Y6, Y6
+	VMULPS       Y0, Y6, Y6
+	VCVTPS2DQ    Y6, Y7
+	VCVTDQ2PS    Y7, Y8
+	VSUBPS       Y8, Y6, Y8
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y9
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y8, Y9
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y8, Y9
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y8, Y9
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y8, Y9
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y8, Y9
+	VFMADD213PS  const3f800000AVX2<>+0(SB), Y8, Y9
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y7, Y9, Y9
+	VCMPPS       $0x11, constc2fc0000AVX2<>+0(SB), Y6, Y6
+	VANDNPS      Y9, Y6, Y6
+	VMULPS       const3ecc422aAVX2<>+0(SB), Y6, Y6
+	VANDPS       Y2, Y4, Y7
 	VCMPPS       $0x11, const01000000AVX2<>+0(SB), Y7, Y7
 	VANDPS       const01000000AVX2<>+0(SB), Y7, Y7
-	VANDPS       const80000000AVX2<>+0(SB), Y5, Y8
+	VANDPS       const80000000AVX2<>+0(SB), Y4, Y8
 	VORPS        Y7, Y8, Y7
-	VADDPS       Y7, Y5, Y7
-	VMAXPS       Y7, Y1, Y8
-	VMINPS       Y8, Y2, Y8
-	VANDPS       const7fffffffAVX2<>+0(SB), Y8, Y8
+	VADDPS       Y7, Y4, Y7
+	VMOVUPS      constc1666666AVX2<>+0(SB), Y8
+	VMAXPS       Y7, Y8, Y8
+	VMOVUPS      const40c00000AVX2<>+0(SB), Y9
+	VMINPS       Y8, Y9, Y8
+	VANDPS       Y2, Y8, Y8
 	VMOVUPS      const3f9a8279AVX2<>+0(SB), Y9
 	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y8, Y9
 	VPSUBD       const3f9a8279AVX2<>+0(SB), Y9, Y9
@@ -31381,12 +32916,12 @@ careful1:
 	VMOVUPS      const80000000AVX2<>+0(SB), Y10
 	VFMADD231PS  Y8, Y8, Y10
 	VFNMADD213PS Y10, Y8, Y8
-	VMOVAPS      Y0, Y11
-	VFMADD231PS  Y3, Y10, Y11
-	VSUBPS       Y11, Y0, Y12
-	VFMADD231PS  Y3, Y10, Y12
+	VMOVAPS      Y1, Y11
+	VFMADD231PS  Y0, Y10, Y11
+	VSUBPS       Y11, Y1, Y12
+	VFMADD231PS  Y0, Y10, Y12
 	VFMADD231PS  constb2257060AVX2<>+0(SB), Y10, Y12
-	VFNMADD231PS Y3, Y8, Y12
+	VFNMADD231PS Y0, Y8, Y12
 	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y8
 	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y12, Y8
 	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y12, Y8
@@ -31396,7 +32931,7 @@ careful1:
 	VFMADD213PS  const3f800000AVX2<>+0(SB), Y12, Y8
 	VPSLLD       $0x17, Y11, Y11
 	VPADDD       Y11, Y8, Y8
-	VCMPPS       $0x11, constc1529f1bAVX2<>+0(SB), Y5, Y10
+	VCMPPS       $0x11, constc1529f1bAVX2<>+0(SB), Y4, Y10
 	VANDPS       const4a800000AVX2<>+0(SB), Y10, Y10
 	VMULPS       constc0800000AVX2<>+0(SB), Y10, Y11
 	VPADDD       const2f800000AVX2<>+0(SB), Y10, Y12
@@ -31409,27 +32944,67 @@ careful1:
 	VFNMADD231PS Y8, Y9, Y7
 	VPSUBD       Y10, Y7, Y7
 	VPSUBD       const00800000AVX2<>+0(SB), Y9, Y9
-	VANDPS       const80000000AVX2<>+0(SB), Y5, Y8
+	VANDPS       const80000000AVX2<>+0(SB), Y4, Y8
 	VORPS        Y9, Y8, Y8
-	VCMPPS       $0x00, const80000001AVX2<>+0(SB), Y5, Y10
+	VCMPPS       $0x00, const80000001AVX2<>+0(SB), Y4, Y10
 	VANDNPS      Y8, Y10, Y8
-	VPSUBD       Y9, Y5, Y9
-	VBLENDVPS    Y5, Y8, Y9, Y8
-	VANDPS       const7fffffffAVX2<>+0(SB), Y5, Y5
-	VCMPPS       $0x11, const01000000AVX2<>+0(SB), Y5, Y5
-	VBLENDVPS    Y5, Y8, Y7, Y5
+	VPSUBD       Y9, Y4, Y9
+	VBLENDVPS    Y4, Y8, Y9, Y8
+	VANDPS       Y2, Y4, Y9
+	VCMPPS       $0x11, const01000000AVX2<>+0(SB), Y9, Y9
+	VBLENDVPS    Y9, Y8, Y7, Y9
+	VANDPS       Y2, Y4, Y7
+	VANDPS       Y2, Y9, Y8
+	VCVTDQ2PS    Y8, Y8
+	VANDPS       const80000000AVX2<>+0(SB), Y9, Y10
+	VORPS        Y8, Y10, Y8
+	VCMPPS       $0x11, const01000000AVX2<>+0(SB), Y7, Y10
+	VBLENDVPS    Y10, Y8, Y9, Y8
+	VCVTDQ2PS    Y7, Y10
+	VANDPS       const80000000AVX2<>+0(SB), Y4, Y11
+	VORPS        Y10, Y11, Y10
+	VCMPPS       $0x11, const01000000AVX2<>+0(SB), Y7, Y7
+	VBLENDVPS    Y7, Y10, Y4, Y7
+	VDIVPS       Y7, Y8, Y8
+	VCMPPS       $0x00, const00000000AVX2<>+0(SB), Y4, Y7
+	VBLENDVPS    Y7, const3f000000AVX2<>+0(SB), Y8, Y8
+	VANDPS       Y2, Y4, Y7
+	VANDPS       const80000000AVX2<>+0(SB), Y4, Y10
+	VCMPPS       $0x11, const21800000AVX2<>+0(SB), Y7, Y7
+	VBLENDVPS    Y7, Y10, Y4, Y7
+	VMULPS       Y6, Y7, Y7
+	VADDPS       Y7, Y8, Y8
+	VMOVUPS      const3f800000AVX2<>+0(SB), Y6
+	VCMPPS       $0x11, const00000000AVX2<>+0(SB), Y4, Y7
+	VANDNPS      Y6, Y7, Y6
+	VANDPS       Y2, Y4, Y4
+	VMOVUPS      const42c80000AVX2<>+0(SB), Y7
+	VCMPPS       $0x11, Y4, Y7, Y4
+	VBLENDVPS    Y4, Y6, Y8, Y4
+	VMOVAPS      Y9, Y6
+	VMOVAPS      Y4, Y4
 	JMP          done1
 
-// func geGLUTanhAVX2(dst []float32, gate []float32, up []float32)
+DATA const95cc0000AVX2<>+0(SB)/32, $"\x00\x00̕\x00\x00̕\x00\x00̕\x00\x00̕\x00\x00̕\x00\x00̕\x00\x00̕\x00\x00̕"
+GLOBL const95cc0000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3ecc422aAVX2<>+0(SB)/32, $"*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>"
+GLOBL const3ecc422aAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const21800000AVX2<>+0(SB)/32, $"\x00\x00\x80!\x00\x00\x80!\x00\x00\x80!\x00\x00\x80!\x00\x00\x80!\x00\x00\x80!\x00\x00\x80!\x00\x00\x80!"
+GLOBL const21800000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func geluTanhBackwardAVX2(f []float32, dx []float32, dy []float32, x []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·geGLUTanhAVX2(SB), NOSPLIT, $0-72
+TEXT ·geluTanhBackwardAVX2(SB), NOSPLIT, $0-96
 	PCALIGN $0x40
-	MOVQ    dst_len+8(FP), CX
-	MOVQ    gate_base+24(FP), DX
-	MOVQ    dst_base+0(FP), BX
-	MOVQ    up_base+48(FP), SI
-	VMOVUPS constc0135760AVX2<>+0(SB), Y0
-	VMOVUPS const4b400000AVX2<>+0(SB), Y1
+	MOVQ    f_len+8(FP), CX
+	MOVQ    x_base+72(FP), DX
+	MOVQ    f_base+0(FP), BX
+	MOVQ    dx_base+24(FP), SI
+	MOVQ    dy_base+48(FP), DI
+	VMOVUPS const3f800000AVX2<>+0(SB), Y0
+	VMOVUPS constc0135760AVX2<>+0(SB), Y1
 	XORQ    AX, AX
 	SUBQ    $0x00000008, CX
 	JGE     lanes1
@@ -31439,854 +33014,268 @@ last:
 	JZ   end
 
 	// Less than a vector is left.
-	LEAQ       masksAVX2<>+0(SB), DI
-	MOVQ       $0x00000040, R8
-	SUBQ       CX, R8
-	LEAQ       (DI)(R8*4), DI
-	VMOVUPS    (DI), Y2
+	LEAQ       masksAVX2<>+0(SB), R8
+	MOVQ       $0x00000040, R9
+	SUBQ       CX, R9
+	LEAQ       (R8)(R9*4), R8
+	VMOVUPS    (R8), Y2
 	NEGQ       CX
 	VMASKMOVPS (DX)(AX*1), Y2, Y3
-	VMASKMOVPS (SI)(AX*1), Y2, Y4
+	VMASKMOVPS (DI)(AX*1), Y2, Y4
 	JMP        enter
 	PCALIGN $0x40
 
 lanes1:
 	VMOVUPS (DX)(AX*1), Y3
-	VMOVUPS (SI)(AX*1), Y4
+	VMOVUPS (DI)(AX*1), Y4
 
 enter:
-	VMOVUPS      constc12e6666AVX2<>+0(SB), Y5
-	VMAXPS       Y3, Y5, Y5
-	VMOVUPS      const40c00000AVX2<>+0(SB), Y6
-	VMINPS       Y5, Y6, Y6
-	VANDPS       const7fffffffAVX2<>+0(SB), Y6, Y7
-	VPADDD       const54800000AVX2<>+0(SB), Y7, Y7
-	VPCMPGTD     const95a19c35AVX2<>+0(SB), Y7, Y7
-	VMOVMSKPS    Y7, DI
-	TESTL        DI, DI
+	VANDPS       const7fffffffAVX2<>+0(SB), Y3, Y5
+	VPADDD       const54800000AVX2<>+0(SB), Y5, Y5
+	VPCMPGTD     const959f0000AVX2<>+0(SB), Y5, Y5
+	VMOVMSKPS    Y5, R8
+	TESTL        R8, R8
 	JNZ          careful1
-	VMOVUPS      const80000000AVX2<>+0(SB), Y3
-	VFMADD231PS  Y6, Y6, Y3
-	VMOVAPS      Y3, Y7
-	VFNMADD231PS Y6, Y6, Y7
-	VMOVAPS      Y0, Y8
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y3, Y8
-	VSUBPS       Y8, Y0, Y9
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y3, Y9
-	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y3, Y9
+	VMOVUPS      const80000000AVX2<>+0(SB), Y5
+	VSUBPS       Y3, Y5, Y5
+	VMOVUPS      const80000000AVX2<>+0(SB), Y6
+	VFMADD231PS  Y5, Y5, Y6
+	VMOVAPS      Y6, Y7
+	VFNMADD231PS Y5, Y5, Y7
+	VMOVAPS      Y1, Y8
+	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y6, Y8
+	VSUBPS       Y8, Y1, Y9
+	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y6, Y9
+	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y6, Y9
 	VFNMADD231PS constbdd2d3e8AVX2<>+0(SB), Y7, Y9
 	VADDPS       constb486f39dAVX2<>+0(SB), Y9, Y9
-	VMOVAPS      Y1, Y3
-	VFMADD231PS  Y8, Y6, Y3
-	VSUBPS       Y3, Y1, Y7
-	VFMADD231PS  Y8, Y6, Y7
-	VFMADD231PS  Y9, Y6, Y7
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y6
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y7, Y6
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y7, Y6
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y7, Y6
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y7, Y6
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y7, Y6
-	VFMADD213PS  const3f800000AVX2<>+0(SB), Y7, Y6
-	VPSLLD       $0x16, Y3, Y7
+	VMOVUPS      const4b400000AVX2<>+0(SB), Y6
+	VFMADD231PS  Y8, Y5, Y6
+	VMOVUPS      const4b400000AVX2<>+0(SB), Y7
+	VSUBPS       Y6, Y7, Y7
+	VFMADD231PS  Y8, Y5, Y7
+	VFMADD231PS  Y9, Y5, Y7
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y8
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y7, Y8
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y7, Y8
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y7, Y8
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y7, Y8
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y7, Y8
+	VFMADD213PS  Y0, Y7, Y8
+	VPSLLD       $0x16, Y6, Y7
 	VANDPS       constff800000AVX2<>+0(SB), Y7, Y7
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       Y3, Y6, Y6
-	VPSUBD       Y7, Y6, Y6
-	VMOVUPS      const3f800000AVX2<>+0(SB), Y3
-	VPSUBD       Y7, Y3, Y7
-	VADDPS       Y7, Y6, Y6
-	VDIVPS       Y6, Y5, Y5
-	VMOVUPS      const80000000AVX2<>+0(SB), Y3
-	VFMADD231PS  Y5, Y7, Y3
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VPSUBD       Y7, Y8, Y8
+	VPSUBD       Y7, Y0, Y7
+	VADDPS       Y7, Y8, Y8
+	VDIVPS       Y8, Y5, Y5
+	VFMADD213PS  const80000000AVX2<>+0(SB), Y7, Y5
+	VMULPS       Y3, Y3, Y6
+	VMULPS       const3e5b33b6AVX2<>+0(SB), Y6, Y6
+	VADDPS       const3fcc422aAVX2<>+0(SB), Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VSUBPS       Y5, Y0, Y5
+	VMOVUPS      const80000000AVX2<>+0(SB), Y6
+	VFMADD231PS  Y3, Y3, Y6
+	VMOVAPS      Y6, Y7
+	VFNMADD231PS Y3, Y3, Y7
+	VMOVAPS      Y1, Y8
+	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y6, Y8
+	VSUBPS       Y8, Y1, Y9
+	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y6, Y9
+	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y6, Y9
+	VFNMADD231PS constbdd2d3e8AVX2<>+0(SB), Y7, Y9
+	VADDPS       constb486f39dAVX2<>+0(SB), Y9, Y9
+	VMOVUPS      const4b400000AVX2<>+0(SB), Y6
+	VFMADD231PS  Y8, Y3, Y6
+	VMOVUPS      const4b400000AVX2<>+0(SB), Y7
+	VSUBPS       Y6, Y7, Y7
+	VFMADD231PS  Y8, Y3, Y7
+	VFMADD231PS  Y9, Y3, Y7
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y8
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y7, Y8
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y7, Y8
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y7, Y8
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y7, Y8
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y7, Y8
+	VFMADD213PS  Y0, Y7, Y8
+	VPSLLD       $0x16, Y6, Y7
+	VANDPS       constff800000AVX2<>+0(SB), Y7, Y7
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VPSUBD       Y7, Y8, Y8
+	VPSUBD       Y7, Y0, Y7
+	VADDPS       Y7, Y8, Y8
+	VDIVPS       Y8, Y3, Y8
+	VFMADD213PS  const80000000AVX2<>+0(SB), Y7, Y8
+	VDIVPS       Y3, Y8, Y3
+	VMULPS       Y5, Y3, Y3
+	VMOVAPS      Y8, Y5
+	VMOVAPS      Y3, Y3
 
 done1:
-	VMULPS  Y4, Y3, Y3
+	VMULPS  Y3, Y4, Y4
 	TESTQ   CX, CX
 	JL      leave
-	VMOVUPS Y3, (BX)(AX*1)
+	VMOVUPS Y5, (BX)(AX*1)
+	VMOVUPS Y4, (SI)(AX*1)
 	ADDQ    $0x00000020, AX
 	SUBQ    $0x00000008, CX
 	JGE     lanes1
 	JMP     last
 
 leave:
-	VMASKMOVPS Y3, Y2, (BX)(AX*1)
-
-end:
-	VZEROUPPER
-	RET
-
-careful1:
-	VANDPS       const7fffffffAVX2<>+0(SB), Y3, Y5
-	VCMPPS       $0x11, const01000000AVX2<>+0(SB), Y5, Y5
-	VANDPS       const01000000AVX2<>+0(SB), Y5, Y5
-	VANDPS       const80000000AVX2<>+0(SB), Y3, Y6
-	VORPS        Y5, Y6, Y6
-	VADDPS       Y6, Y3, Y6
-	VMOVUPS      constc12e6666AVX2<>+0(SB), Y7
-	VMAXPS       Y6, Y7, Y6
-	VMOVUPS      const40c00000AVX2<>+0(SB), Y7
-	VMINPS       Y6, Y7, Y7
-	VANDPS       const7fffffffAVX2<>+0(SB), Y7, Y8
-	VMOVUPS      const30800000AVX2<>+0(SB), Y9
-	VMAXPS       Y8, Y9, Y8
-	VMOVUPS      const80000000AVX2<>+0(SB), Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VFNMADD213PS Y9, Y8, Y8
-	VMOVAPS      Y0, Y10
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y9, Y10
-	VSUBPS       Y10, Y0, Y11
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y9, Y11
-	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y9, Y11
-	VFNMADD231PS constbdd2d3e8AVX2<>+0(SB), Y8, Y11
-	VADDPS       constb486f39dAVX2<>+0(SB), Y11, Y11
-	VMOVAPS      Y1, Y8
-	VFMADD231PS  Y10, Y7, Y8
-	VSUBPS       Y8, Y1, Y9
-	VFMADD231PS  Y10, Y7, Y9
-	VFMADD231PS  Y11, Y7, Y9
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y7
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y9, Y7
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y9, Y7
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y9, Y7
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y9, Y7
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y9, Y7
-	VFMADD213PS  const3f800000AVX2<>+0(SB), Y9, Y7
-	VPSLLD       $0x16, Y8, Y9
-	VANDPS       constff800000AVX2<>+0(SB), Y9, Y9
-	VPSLLD       $0x17, Y8, Y8
-	VPADDD       Y8, Y7, Y7
-	VPSUBD       Y9, Y7, Y7
-	VMOVUPS      const3f800000AVX2<>+0(SB), Y8
-	VPSUBD       Y9, Y8, Y9
-	VADDPS       Y9, Y7, Y7
-	VDIVPS       Y7, Y6, Y6
-	VCMPPS       $0x11, constc1219c35AVX2<>+0(SB), Y3, Y7
-	VANDPS       const00800000AVX2<>+0(SB), Y7, Y7
-	VANDPS       const80000000AVX2<>+0(SB), Y3, Y3
-	VORPS        Y7, Y3, Y3
-	VFMADD231PS  Y6, Y9, Y3
-	VPSUBD       Y7, Y3, Y3
-	VPSRLD       $0x01, Y5, Y5
-	VPSUBD       Y5, Y3, Y3
-	JMP          done1
-
-// func siLUSlopeAVX2(f []float32, slope []float32, src []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·siLUSlopeAVX2(SB), NOSPLIT, $0-72
-	PCALIGN $0x40
-	MOVQ    f_len+8(FP), CX
-	MOVQ    src_base+48(FP), DX
-	MOVQ    f_base+0(FP), BX
-	MOVQ    slope_base+24(FP), SI
-	VMOVUPS const3f800000AVX2<>+0(SB), Y0
-	VMOVUPS const4b400000AVX2<>+0(SB), Y1
-	XORQ    AX, AX
-	SUBQ    $0x00000008, CX
-	JGE     lanes1
-
-last:
-	ADDQ $0x00000008, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ       masksAVX2<>+0(SB), DI
-	MOVQ       $0x00000040, R8
-	SUBQ       CX, R8
-	LEAQ       (DI)(R8*4), DI
-	VMOVUPS    (DI), Y2
-	NEGQ       CX
-	VMASKMOVPS (DX)(AX*1), Y2, Y3
-	JMP        enter
-	PCALIGN $0x40
-
-lanes1:
-	VMOVUPS (DX)(AX*1), Y3
-
-enter:
-	VMOVUPS     constc2dc0000AVX2<>+0(SB), Y4
-	VMAXPS      Y3, Y4, Y4
-	VMOVUPS     const41f00000AVX2<>+0(SB), Y5
-	VMINPS      Y4, Y5, Y5
-	VANDPS      const7fffffffAVX2<>+0(SB), Y5, Y6
-	VPADDD      const7f000000AVX2<>+0(SB), Y6, Y6
-	VPCMPGTD    constc1b7b6abAVX2<>+0(SB), Y6, Y6
-	VMOVMSKPS   Y6, DI
-	TESTL       DI, DI
-	JNZ         careful1
-	VMOVAPS     Y1, Y6
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y5, Y6
-	VSUBPS      Y6, Y1, Y7
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y5, Y7
-	VFMADD231PS constb2a57060AVX2<>+0(SB), Y5, Y7
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y5
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y7, Y5
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y7, Y5
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y7, Y5
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y7, Y5
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y7, Y5
-	VFMADD213PS Y0, Y7, Y5
-	VPSLLD      $0x16, Y6, Y7
-	VANDPS      constff800000AVX2<>+0(SB), Y7, Y7
-	VPSLLD      $0x17, Y6, Y6
-	VPADDD      Y6, Y5, Y5
-	VPSUBD      Y7, Y5, Y5
-	VPSUBD      Y7, Y0, Y7
-	VADDPS      Y7, Y5, Y5
-	VDIVPS      Y5, Y4, Y4
-	VMOVUPS     const80000000AVX2<>+0(SB), Y5
-	VFMADD231PS Y4, Y7, Y5
-
-done1:
-	VMOVUPS     const80000000AVX2<>+0(SB), Y4
-	VSUBPS      Y3, Y4, Y4
-	VMOVUPS     constc2dc0000AVX2<>+0(SB), Y6
-	VMAXPS      Y4, Y6, Y6
-	VMOVUPS     const41f00000AVX2<>+0(SB), Y7
-	VMINPS      Y6, Y7, Y7
-	VANDPS      const7fffffffAVX2<>+0(SB), Y7, Y8
-	VPADDD      const7f000000AVX2<>+0(SB), Y8, Y8
-	VPCMPGTD    constc1b7b6abAVX2<>+0(SB), Y8, Y8
-	VMOVMSKPS   Y8, DI
-	TESTL       DI, DI
-	JNZ         careful2
-	VMOVAPS     Y1, Y4
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y7, Y4
-	VSUBPS      Y4, Y1, Y8
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y7, Y8
-	VFMADD231PS constb2a57060AVX2<>+0(SB), Y7, Y8
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y7
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y8, Y7
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y8, Y7
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y8, Y7
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y8, Y7
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y8, Y7
-	VFMADD213PS Y0, Y8, Y7
-	VPSLLD      $0x16, Y4, Y8
-	VANDPS      constff800000AVX2<>+0(SB), Y8, Y8
-	VPSLLD      $0x17, Y4, Y4
-	VPADDD      Y4, Y7, Y7
-	VPSUBD      Y8, Y7, Y7
-	VPSUBD      Y8, Y0, Y8
-	VADDPS      Y8, Y7, Y7
-	VDIVPS      Y7, Y6, Y6
-	VMOVUPS     const80000000AVX2<>+0(SB), Y4
-	VFMADD231PS Y6, Y8, Y4
-
-done2:
-	VDIVPS    Y3, Y5, Y6
-	VCMPPS    $0x00, const00000000AVX2<>+0(SB), Y3, Y7
-	VBLENDVPS Y7, const3f000000AVX2<>+0(SB), Y6, Y6
-	VSUBPS    Y4, Y0, Y4
-	VMULPS    Y4, Y6, Y6
-	VCMPPS    $0x11, const00000000AVX2<>+0(SB), Y3, Y4
-	VANDNPS   Y0, Y4, Y4
-	VANDPS    const7fffffffAVX2<>+0(SB), Y3, Y3
-	VMOVUPS   const42c80000AVX2<>+0(SB), Y7
-	VCMPPS    $0x11, Y3, Y7, Y3
-	VBLENDVPS Y3, Y4, Y6, Y3
-	TESTQ     CX, CX
-	JL        leave
-	VMOVUPS   Y5, (BX)(AX*1)
-	VMOVUPS   Y3, (SI)(AX*1)
-	ADDQ      $0x00000020, AX
-	SUBQ      $0x00000008, CX
-	JGE       lanes1
-	JMP       last
-
-leave:
 	VMASKMOVPS Y5, Y2, (BX)(AX*1)
-	VMASKMOVPS Y3, Y2, (SI)(AX*1)
+	VMASKMOVPS Y4, Y2, (SI)(AX*1)
 
 end:
 	VZEROUPPER
 	RET
 
 careful1:
-	VANDPS      const7fffffffAVX2<>+0(SB), Y3, Y4
-	VCMPPS      $0x11, const01000000AVX2<>+0(SB), Y4, Y4
-	VANDPS      const01000000AVX2<>+0(SB), Y4, Y4
-	VANDPS      const80000000AVX2<>+0(SB), Y3, Y5
-	VORPS       Y4, Y5, Y5
-	VADDPS      Y5, Y3, Y5
-	VMOVUPS     constc2dc0000AVX2<>+0(SB), Y6
-	VMAXPS      Y5, Y6, Y5
-	VMOVUPS     const41f00000AVX2<>+0(SB), Y6
-	VMINPS      Y5, Y6, Y6
-	VMOVAPS     Y1, Y7
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y6, Y7
-	VSUBPS      Y7, Y1, Y8
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y6, Y8
-	VFMADD231PS constb2a57060AVX2<>+0(SB), Y6, Y8
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y6
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y8, Y6
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y8, Y6
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y8, Y6
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y8, Y6
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y8, Y6
-	VFMADD213PS Y0, Y8, Y6
-	VPSLLD      $0x16, Y7, Y8
-	VANDPS      constff800000AVX2<>+0(SB), Y8, Y8
-	VPSLLD      $0x17, Y7, Y7
-	VPADDD      Y7, Y6, Y6
-	VPSUBD      Y8, Y6, Y6
-	VPSUBD      Y8, Y0, Y8
-	VADDPS      Y8, Y6, Y6
-	VDIVPS      Y6, Y5, Y5
-	VCMPPS      $0x11, constc2b7b6abAVX2<>+0(SB), Y3, Y6
-	VANDPS      const00800000AVX2<>+0(SB), Y6, Y6
-	VANDPS      const80000000AVX2<>+0(SB), Y3, Y7
-	VORPS       Y6, Y7, Y7
-	VFMADD231PS Y5, Y8, Y7
-	VPSUBD      Y6, Y7, Y7
-	VPSRLD      $0x01, Y4, Y4
-	VPSUBD      Y4, Y7, Y5
-	JMP         done1
-
-careful2:
-	VANDPS      const7fffffffAVX2<>+0(SB), Y4, Y6
-	VCMPPS      $0x11, const01000000AVX2<>+0(SB), Y6, Y6
-	VANDPS      const01000000AVX2<>+0(SB), Y6, Y6
-	VANDPS      const80000000AVX2<>+0(SB), Y4, Y7
-	VORPS       Y6, Y7, Y7
-	VADDPS      Y7, Y4, Y7
-	VMOVUPS     constc2dc0000AVX2<>+0(SB), Y8
-	VMAXPS      Y7, Y8, Y7
-	VMOVUPS     const41f00000AVX2<>+0(SB), Y8
-	VMINPS      Y7, Y8, Y8
-	VMOVAPS     Y1, Y9
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y8, Y9
-	VSUBPS      Y9, Y1, Y10
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y8, Y10
-	VFMADD231PS constb2a57060AVX2<>+0(SB), Y8, Y10
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y8
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y10, Y8
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y10, Y8
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y10, Y8
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y10, Y8
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y10, Y8
-	VFMADD213PS Y0, Y10, Y8
-	VPSLLD      $0x16, Y9, Y10
-	VANDPS      constff800000AVX2<>+0(SB), Y10, Y10
-	VPSLLD      $0x17, Y9, Y9
-	VPADDD      Y9, Y8, Y8
-	VPSUBD      Y10, Y8, Y8
-	VPSUBD      Y10, Y0, Y10
-	VADDPS      Y10, Y8, Y8
-	VDIVPS      Y8, Y7, Y7
-	VCMPPS      $0x11, constc2b7b6abAVX2<>+0(SB), Y4, Y8
-	VANDPS      const00800000AVX2<>+0(SB), Y8, Y8
-	VANDPS      const80000000AVX2<>+0(SB), Y4, Y4
-	VORPS       Y8, Y4, Y4
-	VFMADD231PS Y7, Y10, Y4
-	VPSUBD      Y8, Y4, Y4
-	VPSRLD      $0x01, Y6, Y6
-	VPSUBD      Y6, Y4, Y4
-	JMP         done2
-
-DATA const00000000AVX2<>+0(SB)/32, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
-GLOBL const00000000AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const3f000000AVX2<>+0(SB)/32, $"\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?\x00\x00\x00?"
-GLOBL const3f000000AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const42c80000AVX2<>+0(SB)/32, $"\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B"
-GLOBL const42c80000AVX2<>(SB), RODATA|NOPTR, $32
-
-// func geluSlopeAVX2(f []float32, slope []float32, src []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·geluSlopeAVX2(SB), NOSPLIT, $0-72
-	PCALIGN $0x40
-	MOVQ    f_len+8(FP), CX
-	MOVQ    src_base+48(FP), DX
-	MOVQ    f_base+0(FP), BX
-	MOVQ    slope_base+24(FP), SI
-	VMOVUPS const3f800000AVX2<>+0(SB), Y0
-	VMOVUPS constbf38aa3bAVX2<>+0(SB), Y1
-	VMOVUPS const4b400020AVX2<>+0(SB), Y2
-	VMOVUPS constc1666666AVX2<>+0(SB), Y3
-	VMOVUPS const40c00000AVX2<>+0(SB), Y4
-	XORQ    AX, AX
-	SUBQ    $0x00000008, CX
-	JGE     lanes1
-
-last:
-	ADDQ $0x00000008, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ       masksAVX2<>+0(SB), DI
-	MOVQ       $0x00000040, R8
-	SUBQ       CX, R8
-	LEAQ       (DI)(R8*4), DI
-	VMOVUPS    (DI), Y5
-	NEGQ       CX
-	VMASKMOVPS (DX)(AX*1), Y5, Y6
-	JMP        enter
-	PCALIGN $0x40
-
-lanes1:
-	VMOVUPS (DX)(AX*1), Y6
-
-enter:
-	VMAXPS       Y6, Y3, Y7
-	VMINPS       Y7, Y4, Y7
-	VANDPS       const7fffffffAVX2<>+0(SB), Y7, Y7
-	VPADDD       const54800000AVX2<>+0(SB), Y7, Y8
-	VPCMPGTD     const95d29f1bAVX2<>+0(SB), Y8, Y8
-	VMOVMSKPS    Y8, DI
-	TESTL        DI, DI
-	JNZ          careful1
-	VMOVUPS      const80000000AVX2<>+0(SB), Y8
-	VFMADD231PS  Y7, Y7, Y8
-	VMOVAPS      Y8, Y9
-	VFNMADD231PS Y7, Y7, Y9
-	VMOVAPS      Y2, Y10
-	VFMADD231PS  Y1, Y8, Y10
-	VSUBPS       Y10, Y2, Y11
-	VFMADD231PS  Y1, Y8, Y11
-	VFMADD231PS  constb2257060AVX2<>+0(SB), Y8, Y11
-	VFNMADD231PS Y1, Y9, Y11
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y8
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y11, Y8
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y11, Y8
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y11, Y8
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y11, Y8
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y11, Y8
-	VFMADD213PS  Y0, Y11, Y8
-	VPSLLD       $0x17, Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVUPS      const2f800000AVX2<>+0(SB), Y9
-	VFMADD213PS  const80000000AVX2<>+0(SB), Y9, Y8
-	VMOVUPS      const3f9a8279AVX2<>+0(SB), Y9
-	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y7, Y9
-	VPSUBD       const3f9a8279AVX2<>+0(SB), Y9, Y9
-	VPSRLD       $0x16, Y9, Y9
-	VPERMPS      geluCAVX2<>+0(SB), Y9, Y10
-	VSUBPS       Y10, Y7, Y7
-	VPERMPS      geluT6AVX2<>+0(SB), Y9, Y10
-	VPERMPS      geluT5AVX2<>+0(SB), Y9, Y11
-	VFMADD231PS  Y10, Y7, Y11
-	VPERMPS      geluT4AVX2<>+0(SB), Y9, Y10
-	VFMADD231PS  Y11, Y7, Y10
-	VPERMPS      geluT3AVX2<>+0(SB), Y9, Y11
-	VFMADD231PS  Y10, Y7, Y11
-	VPERMPS      geluT2AVX2<>+0(SB), Y9, Y10
-	VFMADD231PS  Y11, Y7, Y10
-	VPERMPS      geluT1AVX2<>+0(SB), Y9, Y11
-	VFMADD231PS  Y10, Y7, Y11
-	VPERMPS      geluT0AVX2<>+0(SB), Y9, Y9
-	VFMADD231PS  Y11, Y7, Y9
-	VXORPS       Y7, Y7, Y7
-	VMAXPS       Y6, Y7, Y7
-	VMOVAPS      Y7, Y7
-	VFNMADD231PS Y8, Y9, Y7
-
-done1:
-	VANDPS      const7fffffffAVX2<>+0(SB), Y6, Y8
-	VMOVUPS     const30800000AVX2<>+0(SB), Y9
-	VMAXPS      Y8, Y9, Y8
-	VMULPS      Y8, Y8, Y8
-	VMULPS      Y1, Y8, Y8
-	VCVTPS2DQ   Y8, Y9
-	VCVTDQ2PS   Y9, Y10
-	VSUBPS      Y10, Y8, Y10
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y11
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y10, Y11
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y10, Y11
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y10, Y11
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y10, Y11
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y10, Y11
-	VFMADD213PS Y0, Y10, Y11
-	VPSLLD      $0x17, Y9, Y9
-	VPADDD      Y9, Y11, Y11
-	VCMPPS      $0x11, constc2fc0000AVX2<>+0(SB), Y8, Y8
-	VANDNPS     Y11, Y8, Y8
-	VDIVPS      Y6, Y7, Y9
-	VCMPPS      $0x00, const00000000AVX2<>+0(SB), Y6, Y10
-	VBLENDVPS   Y10, const3f000000AVX2<>+0(SB), Y9, Y9
-	VMULPS      const3ecc422aAVX2<>+0(SB), Y8, Y8
-	VMULPS      Y8, Y6, Y8
-	VADDPS      Y8, Y9, Y9
-	VCMPPS      $0x11, const00000000AVX2<>+0(SB), Y6, Y8
-	VANDNPS     Y0, Y8, Y8
-	VANDPS      const7fffffffAVX2<>+0(SB), Y6, Y6
-	VMOVUPS     const42c80000AVX2<>+0(SB), Y10
-	VCMPPS      $0x11, Y6, Y10, Y6
-	VBLENDVPS   Y6, Y8, Y9, Y6
-	TESTQ       CX, CX
-	JL          leave
-	VMOVUPS     Y7, (BX)(AX*1)
-	VMOVUPS     Y6, (SI)(AX*1)
-	ADDQ        $0x00000020, AX
-	SUBQ        $0x00000008, CX
-	JGE         lanes1
-	JMP         last
-
-leave:
-	VMASKMOVPS Y7, Y5, (BX)(AX*1)
-	VMASKMOVPS Y6, Y5, (SI)(AX*1)
-
-end:
-	VZEROUPPER
-	RET
-
-careful1:
-	VANDPS       const7fffffffAVX2<>+0(SB), Y6, Y7
-	VCMPPS       $0x11, const01000000AVX2<>+0(SB), Y7, Y7
-	VANDPS       const01000000AVX2<>+0(SB), Y7, Y7
-	VANDPS       const80000000AVX2<>+0(SB), Y6, Y8
-	VORPS        Y7, Y8, Y7
-	VADDPS       Y7, Y6, Y7
-	VMAXPS       Y7, Y3, Y8
-	VMINPS       Y8, Y4, Y8
-	VANDPS       const7fffffffAVX2<>+0(SB), Y8, Y8
-	VMOVUPS      const3f9a8279AVX2<>+0(SB), Y9
-	VFMADD231PS  const3fa09ceaAVX2<>+0(SB), Y8, Y9
-	VPSUBD       const3f9a8279AVX2<>+0(SB), Y9, Y9
-	VPSRLD       $0x16, Y9, Y9
-	VPERMPS      geluCAVX2<>+0(SB), Y9, Y10
-	VSUBPS       Y10, Y8, Y10
-	VPERMPS      geluT6AVX2<>+0(SB), Y9, Y11
-	VPERMPS      geluT5AVX2<>+0(SB), Y9, Y12
-	VFMADD231PS  Y11, Y10, Y12
-	VPERMPS      geluT4AVX2<>+0(SB), Y9, Y11
-	VFMADD231PS  Y12, Y10, Y11
-	VPERMPS      geluT3AVX2<>+0(SB), Y9, Y12
-	VFMADD231PS  Y11, Y10, Y12
-	VPERMPS      geluT2AVX2<>+0(SB), Y9, Y11
-	VFMADD231PS  Y12, Y10, Y11
-	VPERMPS      geluT1AVX2<>+0(SB), Y9, Y12
-	VFMADD231PS  Y11, Y10, Y12
-	VPERMPS      geluT0AVX2<>+0(SB), Y9, Y9
-	VFMADD231PS  Y12, Y10, Y9
+	VMOVUPS      const80000000AVX2<>+0(SB), Y5
+	VSUBPS       Y3, Y5, Y5
+	VANDPS       const7fffffffAVX2<>+0(SB), Y5, Y6
+	VCMPPS       $0x11, const01000000AVX2<>+0(SB), Y6, Y6
+	VANDPS       const01000000AVX2<>+0(SB), Y6, Y6
+	VANDPS       const80000000AVX2<>+0(SB), Y5, Y7
+	VORPS        Y6, Y7, Y7
+	VADDPS       Y7, Y5, Y7
+	VMOVUPS      constc12e6666AVX2<>+0(SB), Y8
+	VMAXPS       Y7, Y8, Y7
+	VMOVUPS      const40c00000AVX2<>+0(SB), Y8
+	VMINPS       Y7, Y8, Y8
+	VANDPS       const7fffffffAVX2<>+0(SB), Y8, Y9
 	VMOVUPS      const30800000AVX2<>+0(SB), Y10
-	VMAXPS       Y8, Y10, Y8
+	VMAXPS       Y9, Y10, Y9
 	VMOVUPS      const80000000AVX2<>+0(SB), Y10
-	VFMADD231PS  Y8, Y8, Y10
-	VFNMADD213PS Y10, Y8, Y8
-	VMOVAPS      Y2, Y11
-	VFMADD231PS  Y1, Y10, Y11
-	VSUBPS       Y11, Y2, Y12
-	VFMADD231PS  Y1, Y10, Y12
-	VFMADD231PS  constb2257060AVX2<>+0(SB), Y10, Y12
-	VFNMADD231PS Y1, Y8, Y12
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y8
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y12, Y8
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y12, Y8
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y12, Y8
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y12, Y8
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y12, Y8
-	VFMADD213PS  Y0, Y12, Y8
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       Y11, Y8, Y8
-	VCMPPS       $0x11, constc1529f1bAVX2<>+0(SB), Y6, Y10
-	VANDPS       const4a800000AVX2<>+0(SB), Y10, Y10
-	VMULPS       constc0800000AVX2<>+0(SB), Y10, Y11
-	VPADDD       const2f800000AVX2<>+0(SB), Y10, Y12
-	VFMADD213PS  Y11, Y12, Y8
-	VSUBPS       Y11, Y8, Y8
-	VADDPS       Y10, Y10, Y10
-	VXORPS       Y11, Y11, Y11
-	VMAXPS       Y7, Y11, Y7
-	VSUBPS       Y10, Y7, Y7
-	VFNMADD231PS Y8, Y9, Y7
-	VPSUBD       Y10, Y7, Y7
-	VPSUBD       const00800000AVX2<>+0(SB), Y9, Y9
-	VANDPS       const80000000AVX2<>+0(SB), Y6, Y8
-	VORPS        Y9, Y8, Y8
-	VCMPPS       $0x00, const80000001AVX2<>+0(SB), Y6, Y10
-	VANDNPS      Y8, Y10, Y8
-	VPSUBD       Y9, Y6, Y9
-	VBLENDVPS    Y6, Y8, Y9, Y8
-	VANDPS       const7fffffffAVX2<>+0(SB), Y6, Y9
-	VCMPPS       $0x11, const01000000AVX2<>+0(SB), Y9, Y9
-	VBLENDVPS    Y9, Y8, Y7, Y7
-	JMP          done1
-
-DATA const3ecc422aAVX2<>+0(SB)/32, $"*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>"
-GLOBL const3ecc422aAVX2<>(SB), RODATA|NOPTR, $32
-
-// func geluTanhSlopeAVX2(f []float32, slope []float32, src []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·geluTanhSlopeAVX2(SB), NOSPLIT, $0-72
-	PCALIGN $0x40
-	MOVQ    f_len+8(FP), CX
-	MOVQ    src_base+48(FP), DX
-	MOVQ    f_base+0(FP), BX
-	MOVQ    slope_base+24(FP), SI
-	XORQ    AX, AX
-	SUBQ    $0x00000008, CX
-	JGE     lanes1
-
-last:
-	ADDQ $0x00000008, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ       masksAVX2<>+0(SB), DI
-	MOVQ       $0x00000040, R8
-	SUBQ       CX, R8
-	LEAQ       (DI)(R8*4), DI
-	VMOVUPS    (DI), Y0
-	NEGQ       CX
-	VMASKMOVPS (DX)(AX*1), Y0, Y1
-	JMP        enter
-	PCALIGN $0x40
-
-lanes1:
-	VMOVUPS (DX)(AX*1), Y1
-
-enter:
-	VMOVUPS      constc12e6666AVX2<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VMOVUPS      const40c00000AVX2<>+0(SB), Y3
-	VMINPS       Y2, Y3, Y3
-	VANDPS       const7fffffffAVX2<>+0(SB), Y3, Y4
-	VPADDD       const54800000AVX2<>+0(SB), Y4, Y4
-	VPCMPGTD     const95a19c35AVX2<>+0(SB), Y4, Y4
-	VMOVMSKPS    Y4, DI
-	TESTL        DI, DI
-	JNZ          careful1
-	VMOVUPS      const80000000AVX2<>+0(SB), Y4
-	VFMADD231PS  Y3, Y3, Y4
-	VMOVAPS      Y4, Y5
-	VFNMADD231PS Y3, Y3, Y5
-	VMOVUPS      constc0135760AVX2<>+0(SB), Y6
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y4, Y6
-	VMOVUPS      constc0135760AVX2<>+0(SB), Y7
-	VSUBPS       Y6, Y7, Y7
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y4, Y7
-	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y4, Y7
-	VFNMADD231PS constbdd2d3e8AVX2<>+0(SB), Y5, Y7
-	VADDPS       constb486f39dAVX2<>+0(SB), Y7, Y7
-	VMOVUPS      const4b400000AVX2<>+0(SB), Y4
-	VFMADD231PS  Y6, Y3, Y4
-	VMOVUPS      const4b400000AVX2<>+0(SB), Y5
-	VSUBPS       Y4, Y5, Y5
-	VFMADD231PS  Y6, Y3, Y5
-	VFMADD231PS  Y7, Y3, Y5
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y3
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y5, Y3
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y5, Y3
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y5, Y3
-	VFMADD213PS  const3f800000AVX2<>+0(SB), Y5, Y3
-	VPSLLD       $0x16, Y4, Y5
-	VANDPS       constff800000AVX2<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y3, Y3
-	VPSUBD       Y5, Y3, Y3
-	VMOVUPS      const3f800000AVX2<>+0(SB), Y4
-	VPSUBD       Y5, Y4, Y5
-	VADDPS       Y5, Y3, Y3
-	VDIVPS       Y3, Y2, Y2
-	VMOVUPS      const80000000AVX2<>+0(SB), Y3
-	VFMADD231PS  Y2, Y5, Y3
-
-done1:
-	VANDPS       const7fffffffAVX2<>+0(SB), Y1, Y2
-	VMOVUPS      const30800000AVX2<>+0(SB), Y4
-	VMAXPS       Y2, Y4, Y2
-	VMULPS       Y2, Y2, Y2
-	VMULPS       const3e5b33b6AVX2<>+0(SB), Y2, Y2
-	VADDPS       const3fcc422aAVX2<>+0(SB), Y2, Y2
-	VMOVUPS      const80000000AVX2<>+0(SB), Y4
-	VSUBPS       Y1, Y4, Y4
-	VMOVUPS      constc12e6666AVX2<>+0(SB), Y5
-	VMAXPS       Y4, Y5, Y5
-	VMOVUPS      const40c00000AVX2<>+0(SB), Y6
-	VMINPS       Y5, Y6, Y6
-	VANDPS       const7fffffffAVX2<>+0(SB), Y6, Y7
-	VPADDD       const54800000AVX2<>+0(SB), Y7, Y7
-	VPCMPGTD     const95a19c35AVX2<>+0(SB), Y7, Y7
-	VMOVMSKPS    Y7, DI
-	TESTL        DI, DI
-	JNZ          careful2
-	VMOVUPS      const80000000AVX2<>+0(SB), Y4
-	VFMADD231PS  Y6, Y6, Y4
-	VMOVAPS      Y4, Y7
-	VFNMADD231PS Y6, Y6, Y7
-	VMOVUPS      constc0135760AVX2<>+0(SB), Y8
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y4, Y8
-	VMOVUPS      constc0135760AVX2<>+0(SB), Y9
-	VSUBPS       Y8, Y9, Y9
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y4, Y9
-	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y4, Y9
-	VFNMADD231PS constbdd2d3e8AVX2<>+0(SB), Y7, Y9
-	VADDPS       constb486f39dAVX2<>+0(SB), Y9, Y9
-	VMOVUPS      const4b400000AVX2<>+0(SB), Y4
-	VFMADD231PS  Y8, Y6, Y4
-	VMOVUPS      const4b400000AVX2<>+0(SB), Y7
-	VSUBPS       Y4, Y7, Y7
-	VFMADD231PS  Y8, Y6, Y7
-	VFMADD231PS  Y9, Y6, Y7
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y6
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y7, Y6
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y7, Y6
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y7, Y6
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y7, Y6
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y7, Y6
-	VFMADD213PS  const3f800000AVX2<>+0(SB), Y7, Y6
-	VPSLLD       $0x16, Y4, Y7
-	VANDPS       constff800000AVX2<>+0(SB), Y7, Y7
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y6, Y6
-	VPSUBD       Y7, Y6, Y6
-	VMOVUPS      const3f800000AVX2<>+0(SB), Y4
-	VPSUBD       Y7, Y4, Y7
-	VADDPS       Y7, Y6, Y6
-	VDIVPS       Y6, Y5, Y5
-	VMOVUPS      const80000000AVX2<>+0(SB), Y4
-	VFMADD231PS  Y5, Y7, Y4
-
-done2:
-	VMULPS    Y2, Y4, Y4
-	VDIVPS    Y1, Y3, Y2
-	VCMPPS    $0x00, const00000000AVX2<>+0(SB), Y1, Y5
-	VBLENDVPS Y5, const3f000000AVX2<>+0(SB), Y2, Y2
-	VMOVUPS   const3f800000AVX2<>+0(SB), Y5
-	VSUBPS    Y4, Y5, Y4
-	VMULPS    Y4, Y2, Y2
-	VMOVUPS   const3f800000AVX2<>+0(SB), Y4
-	VCMPPS    $0x11, const00000000AVX2<>+0(SB), Y1, Y5
-	VANDNPS   Y4, Y5, Y4
-	VANDPS    const7fffffffAVX2<>+0(SB), Y1, Y1
-	VMOVUPS   const42c80000AVX2<>+0(SB), Y5
-	VCMPPS    $0x11, Y1, Y5, Y1
-	VBLENDVPS Y1, Y4, Y2, Y1
-	TESTQ     CX, CX
-	JL        leave
-	VMOVUPS   Y3, (BX)(AX*1)
-	VMOVUPS   Y1, (SI)(AX*1)
-	ADDQ      $0x00000020, AX
-	SUBQ      $0x00000008, CX
-	JGE       lanes1
-	JMP       last
-
-leave:
-	VMASKMOVPS Y3, Y0, (BX)(AX*1)
-	VMASKMOVPS Y1, Y0, (SI)(AX*1)
-
-end:
-	VZEROUPPER
-	RET
-
-careful1:
-	VANDPS       const7fffffffAVX2<>+0(SB), Y1, Y2
-	VCMPPS       $0x11, const01000000AVX2<>+0(SB), Y2, Y2
-	VANDPS       const01000000AVX2<>+0(SB), Y2, Y2
-	VANDPS       const80000000AVX2<>+0(SB), Y1, Y3
-	VORPS        Y2, Y3, Y3
-	VADDPS       Y3, Y1, Y3
-	VMOVUPS      constc12e6666AVX2<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y3
-	VMOVUPS      const40c00000AVX2<>+0(SB), Y4
-	VMINPS       Y3, Y4, Y4
-	VANDPS       const7fffffffAVX2<>+0(SB), Y4, Y5
-	VMOVUPS      const30800000AVX2<>+0(SB), Y6
-	VMAXPS       Y5, Y6, Y5
-	VMOVUPS      const80000000AVX2<>+0(SB), Y6
-	VFMADD231PS  Y5, Y5, Y6
-	VFNMADD213PS Y6, Y5, Y5
-	VMOVUPS      constc0135760AVX2<>+0(SB), Y7
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y6, Y7
-	VMOVUPS      constc0135760AVX2<>+0(SB), Y8
-	VSUBPS       Y7, Y8, Y8
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y6, Y8
-	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y6, Y8
-	VFNMADD231PS constbdd2d3e8AVX2<>+0(SB), Y5, Y8
-	VADDPS       constb486f39dAVX2<>+0(SB), Y8, Y8
-	VMOVUPS      const4b400000AVX2<>+0(SB), Y5
-	VFMADD231PS  Y7, Y4, Y5
-	VMOVUPS      const4b400000AVX2<>+0(SB), Y6
-	VSUBPS       Y5, Y6, Y6
-	VFMADD231PS  Y7, Y4, Y6
-	VFMADD231PS  Y8, Y4, Y6
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y4
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y6, Y4
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y6, Y4
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y6, Y4
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y6, Y4
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y6, Y4
-	VFMADD213PS  const3f800000AVX2<>+0(SB), Y6, Y4
-	VPSLLD       $0x16, Y5, Y6
-	VANDPS       constff800000AVX2<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSUBD       Y6, Y4, Y4
-	VMOVUPS      const3f800000AVX2<>+0(SB), Y5
-	VPSUBD       Y6, Y5, Y6
-	VADDPS       Y6, Y4, Y4
-	VDIVPS       Y4, Y3, Y3
-	VCMPPS       $0x11, constc1219c35AVX2<>+0(SB), Y1, Y4
-	VANDPS       const00800000AVX2<>+0(SB), Y4, Y4
-	VANDPS       const80000000AVX2<>+0(SB), Y1, Y5
-	VORPS        Y4, Y5, Y5
-	VFMADD231PS  Y3, Y6, Y5
-	VPSUBD       Y4, Y5, Y5
-	VPSRLD       $0x01, Y2, Y2
-	VPSUBD       Y2, Y5, Y3
-	JMP          done1
-
-careful2:
-	VANDPS       const7fffffffAVX2<>+0(SB), Y4, Y5
-	VCMPPS       $0x11, const01000000AVX2<>+0(SB), Y5, Y5
-	VANDPS       const01000000AVX2<>+0(SB), Y5, Y5
-	VANDPS       const80000000AVX2<>+0(SB), Y4, Y6
-	VORPS        Y5, Y6, Y6
-	VADDPS       Y6, Y4, Y6
-	VMOVUPS      constc12e6666AVX2<>+0(SB), Y7
-	VMAXPS       Y6, Y7, Y6
-	VMOVUPS      const40c00000AVX2<>+0(SB), Y7
-	VMINPS       Y6, Y7, Y7
-	VANDPS       const7fffffffAVX2<>+0(SB), Y7, Y8
-	VMOVUPS      const30800000AVX2<>+0(SB), Y9
-	VMAXPS       Y8, Y9, Y8
-	VMOVUPS      const80000000AVX2<>+0(SB), Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VFNMADD213PS Y9, Y8, Y8
-	VMOVUPS      constc0135760AVX2<>+0(SB), Y10
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y9, Y10
-	VMOVUPS      constc0135760AVX2<>+0(SB), Y11
-	VSUBPS       Y10, Y11, Y11
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y9, Y11
-	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y9, Y11
-	VFNMADD231PS constbdd2d3e8AVX2<>+0(SB), Y8, Y11
-	VADDPS       constb486f39dAVX2<>+0(SB), Y11, Y11
-	VMOVUPS      const4b400000AVX2<>+0(SB), Y8
-	VFMADD231PS  Y10, Y7, Y8
+	VFMADD231PS  Y9, Y9, Y10
+	VFNMADD213PS Y10, Y9, Y9
+	VMOVAPS      Y1, Y11
+	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y10, Y11
+	VSUBPS       Y11, Y1, Y12
+	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y10, Y12
+	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y10, Y12
+	VFNMADD231PS constbdd2d3e8AVX2<>+0(SB), Y9, Y12
+	VADDPS       constb486f39dAVX2<>+0(SB), Y12, Y12
 	VMOVUPS      const4b400000AVX2<>+0(SB), Y9
-	VSUBPS       Y8, Y9, Y9
-	VFMADD231PS  Y10, Y7, Y9
-	VFMADD231PS  Y11, Y7, Y9
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y7
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y9, Y7
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y9, Y7
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y9, Y7
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y9, Y7
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y9, Y7
-	VFMADD213PS  const3f800000AVX2<>+0(SB), Y9, Y7
-	VPSLLD       $0x16, Y8, Y9
-	VANDPS       constff800000AVX2<>+0(SB), Y9, Y9
-	VPSLLD       $0x17, Y8, Y8
-	VPADDD       Y8, Y7, Y7
-	VPSUBD       Y9, Y7, Y7
-	VMOVUPS      const3f800000AVX2<>+0(SB), Y8
-	VPSUBD       Y9, Y8, Y9
-	VADDPS       Y9, Y7, Y7
-	VDIVPS       Y7, Y6, Y6
-	VCMPPS       $0x11, constc1219c35AVX2<>+0(SB), Y4, Y7
-	VANDPS       const00800000AVX2<>+0(SB), Y7, Y7
-	VANDPS       const80000000AVX2<>+0(SB), Y4, Y4
-	VORPS        Y7, Y4, Y4
-	VFMADD231PS  Y6, Y9, Y4
-	VPSUBD       Y7, Y4, Y4
-	VPSRLD       $0x01, Y5, Y5
-	VPSUBD       Y5, Y4, Y4
-	JMP          done2
+	VFMADD231PS  Y11, Y8, Y9
+	VMOVUPS      const4b400000AVX2<>+0(SB), Y10
+	VSUBPS       Y9, Y10, Y10
+	VFMADD231PS  Y11, Y8, Y10
+	VFMADD231PS  Y12, Y8, Y10
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y8
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y10, Y8
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y10, Y8
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y10, Y8
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y10, Y8
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y10, Y8
+	VFMADD213PS  Y0, Y10, Y8
+	VPSLLD       $0x16, Y9, Y10
+	VANDPS       constff800000AVX2<>+0(SB), Y10, Y10
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSUBD       Y10, Y8, Y8
+	VPSUBD       Y10, Y0, Y10
+	VADDPS       Y10, Y8, Y8
+	VDIVPS       Y8, Y7, Y7
+	VCMPPS       $0x11, constc1219c35AVX2<>+0(SB), Y5, Y8
+	VANDPS       const00800000AVX2<>+0(SB), Y8, Y8
+	VANDPS       const80000000AVX2<>+0(SB), Y5, Y5
+	VORPS        Y8, Y5, Y5
+	VFMADD231PS  Y7, Y10, Y5
+	VPSUBD       Y8, Y5, Y5
+	VPSRLD       $0x01, Y6, Y6
+	VPSUBD       Y6, Y5, Y5
+	VANDPS       const7fffffffAVX2<>+0(SB), Y3, Y6
+	VMOVUPS      const30800000AVX2<>+0(SB), Y7
+	VMAXPS       Y6, Y7, Y6
+	VMULPS       Y6, Y6, Y6
+	VMULPS       const3e5b33b6AVX2<>+0(SB), Y6, Y6
+	VADDPS       const3fcc422aAVX2<>+0(SB), Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VSUBPS       Y5, Y0, Y5
+	VANDPS       const7fffffffAVX2<>+0(SB), Y3, Y6
+	VCMPPS       $0x11, const01000000AVX2<>+0(SB), Y6, Y6
+	VANDPS       const01000000AVX2<>+0(SB), Y6, Y6
+	VANDPS       const80000000AVX2<>+0(SB), Y3, Y7
+	VORPS        Y6, Y7, Y7
+	VADDPS       Y7, Y3, Y7
+	VMOVUPS      constc12e6666AVX2<>+0(SB), Y8
+	VMAXPS       Y7, Y8, Y7
+	VMOVUPS      const40c00000AVX2<>+0(SB), Y8
+	VMINPS       Y7, Y8, Y8
+	VANDPS       const7fffffffAVX2<>+0(SB), Y8, Y9
+	VMOVUPS      const30800000AVX2<>+0(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VMOVUPS      const80000000AVX2<>+0(SB), Y10
+	VFMADD231PS  Y9, Y9, Y10
+	VFNMADD213PS Y10, Y9, Y9
+	VMOVAPS      Y1, Y11
+	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y10, Y11
+	VSUBPS       Y11, Y1, Y12
+	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y10, Y12
+	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y10, Y12
+	VFNMADD231PS constbdd2d3e8AVX2<>+0(SB), Y9, Y12
+	VADDPS       constb486f39dAVX2<>+0(SB), Y12, Y12
+	VMOVUPS      const4b400000AVX2<>+0(SB), Y9
+	VFMADD231PS  Y11, Y8, Y9
+	VMOVUPS      const4b400000AVX2<>+0(SB), Y10
+	VSUBPS       Y9, Y10, Y10
+	VFMADD231PS  Y11, Y8, Y10
+	VFMADD231PS  Y12, Y8, Y10
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y8
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y10, Y8
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y10, Y8
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y10, Y8
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y10, Y8
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y10, Y8
+	VFMADD213PS  Y0, Y10, Y8
+	VPSLLD       $0x16, Y9, Y10
+	VANDPS       constff800000AVX2<>+0(SB), Y10, Y10
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSUBD       Y10, Y8, Y8
+	VPSUBD       Y10, Y0, Y10
+	VADDPS       Y10, Y8, Y8
+	VDIVPS       Y8, Y7, Y7
+	VCMPPS       $0x11, constc1219c35AVX2<>+0(SB), Y3, Y8
+	VANDPS       const00800000AVX2<>+0(SB), Y8, Y8
+	VANDPS       const80000000AVX2<>+0(SB), Y3, Y9
+	VORPS        Y8, Y9, Y9
+	VFMADD231PS  Y7, Y10, Y9
+	VPSUBD       Y8, Y9, Y9
+	VPSRLD       $0x01, Y6, Y6
+	VPSUBD       Y6, Y9, Y9
+	VANDPS       const7fffffffAVX2<>+0(SB), Y3, Y6
+	VANDPS       const7fffffffAVX2<>+0(SB), Y9, Y7
+	VCVTDQ2PS    Y7, Y7
+	VANDPS       const80000000AVX2<>+0(SB), Y9, Y8
+	VORPS        Y7, Y8, Y7
+	VCMPPS       $0x11, const01000000AVX2<>+0(SB), Y6, Y8
+	VBLENDVPS    Y8, Y7, Y9, Y7
+	VCVTDQ2PS    Y6, Y8
+	VANDPS       const80000000AVX2<>+0(SB), Y3, Y10
+	VORPS        Y8, Y10, Y8
+	VCMPPS       $0x11, const01000000AVX2<>+0(SB), Y6, Y6
+	VBLENDVPS    Y6, Y8, Y3, Y6
+	VDIVPS       Y6, Y7, Y7
+	VCMPPS       $0x00, const00000000AVX2<>+0(SB), Y3, Y6
+	VBLENDVPS    Y6, const3f000000AVX2<>+0(SB), Y7, Y7
+	VMULPS       Y5, Y7, Y7
+	VCMPPS       $0x11, const00000000AVX2<>+0(SB), Y3, Y5
+	VANDNPS      Y0, Y5, Y5
+	VANDPS       const7fffffffAVX2<>+0(SB), Y3, Y3
+	VMOVUPS      const42c80000AVX2<>+0(SB), Y6
+	VCMPPS       $0x11, Y3, Y6, Y3
+	VBLENDVPS    Y3, Y5, Y7, Y3
+	VMOVAPS      Y9, Y5
+	VMOVAPS      Y3, Y3
+	JMP          done1
+
+DATA const959f0000AVX2<>+0(SB)/32, $"\x00\x00\x9f\x95\x00\x00\x9f\x95\x00\x00\x9f\x95\x00\x00\x9f\x95\x00\x00\x9f\x95\x00\x00\x9f\x95\x00\x00\x9f\x95\x00\x00\x9f\x95"
+GLOBL const959f0000AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const3e5b33b6AVX2<>+0(SB)/32, $"\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>"
 GLOBL const3e5b33b6AVX2<>(SB), RODATA|NOPTR, $32

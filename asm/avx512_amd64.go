@@ -321,6 +321,16 @@ func weightGemmInt8S5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b [
 //go:noescape
 func weightGemmInt8TilesS5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightGemmInt8S8x16F32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S8x16F32.
+//
+//go:noescape
+func weightGemmInt8S8x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8TilesS8x16F32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S8x16F32.
+//
+//go:noescape
+func weightGemmInt8TilesS8x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // gemmTilesAVX512 is Unit.GemmTiles, see package ukernel.
 //
 //go:noescape
@@ -471,15 +481,15 @@ func skinnyUnpackAVX512(dst []float32, off []int, o []float32, ldo int, n int, d
 //go:noescape
 func scaleRowsAVX512(s []float32, ld int, a []float32, lda int, n int, scales []float32, lsc int, load bool, max []float32)
 
-// skinnyPairsAVX512 is SkinnyKernels.Pairs, see package ukernel.
-//
-//go:noescape
-func skinnyPairsAVX512(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
-
 // skinnyQKCodesAVX512 is SkinnyKernels.QKCodes, see package ukernel.
 //
 //go:noescape
 func skinnyQKCodesAVX512(a ukernel.QKCodesArgs)
+
+// skinnyPairsAVX512 is SkinnyKernels.Pairs, see package ukernel.
+//
+//go:noescape
+func skinnyPairsAVX512(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
 
 // skinnyPVCodesAVX512 is SkinnyKernels.PVCodes, see package ukernel.
 //
@@ -656,20 +666,20 @@ func geGLUAVX512(dst []float32, gate []float32, up []float32)
 //go:noescape
 func geGLUTanhAVX512(dst []float32, gate []float32, up []float32)
 
-// siLUSlopeAVX512 is Activations.SiLUSlope, see package ukernel.
+// siLUBackwardAVX512 is Activations.SiLUBackward, see package ukernel.
 //
 //go:noescape
-func siLUSlopeAVX512(f []float32, slope []float32, src []float32)
+func siLUBackwardAVX512(f []float32, dx []float32, dy []float32, x []float32)
 
-// geluSlopeAVX512 is Activations.GELUSlope, see package ukernel.
+// geluBackwardAVX512 is Activations.GELUBackward, see package ukernel.
 //
 //go:noescape
-func geluSlopeAVX512(f []float32, slope []float32, src []float32)
+func geluBackwardAVX512(f []float32, dx []float32, dy []float32, x []float32)
 
-// geluTanhSlopeAVX512 is Activations.GELUTanhSlope, see package ukernel.
+// geluTanhBackwardAVX512 is Activations.GELUTanhBackward, see package ukernel.
 //
 //go:noescape
-func geluTanhSlopeAVX512(f []float32, slope []float32, src []float32)
+func geluTanhBackwardAVX512(f []float32, dx []float32, dy []float32, x []float32)
 
 // softcapAVX512 is LaneKernels.Softcap, see package ukernel.
 //

@@ -266,6 +266,31 @@ func weightGemmInt8S5x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []b
 //go:noescape
 func weightGemmInt8DotS5x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightWidenS8x16F32NEON is BlockKernels.Widen, see package ukernel. The format is S8x16F32.
+//
+//go:noescape
+func weightWidenS8x16F32NEON(dst []float32, b []byte, lanes int, k int)
+
+// weightInt8GroupedLong8NEON is GemmInt8 of several formats, which jump to it.
+//
+//go:noescape
+func weightInt8GroupedLong8NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8S8x16F32NEON is BlockKernels.GemmInt8, see package ukernel. The format is S8x16F32.
+//
+//go:noescape
+func weightGemmInt8S8x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightInt8GroupedDot8NEON is GemmInt8 of several formats, which jump to it.
+//
+//go:noescape
+func weightInt8GroupedDot8NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8DotS8x16F32NEON is BlockKernels.GemmInt8, see package ukernel. The format is S8x16F32.
+//
+//go:noescape
+func weightGemmInt8DotS8x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightQuantizeNEON is WeightKernels.Quantize, see package ukernel.
 //
 //go:noescape
@@ -536,20 +561,20 @@ func geGLUNEON(dst []float32, gate []float32, up []float32)
 //go:noescape
 func geGLUTanhNEON(dst []float32, gate []float32, up []float32)
 
-// siLUSlopeNEON is Activations.SiLUSlope, see package ukernel.
+// siLUBackwardNEON is Activations.SiLUBackward, see package ukernel.
 //
 //go:noescape
-func siLUSlopeNEON(f []float32, slope []float32, src []float32)
+func siLUBackwardNEON(f []float32, dx []float32, dy []float32, x []float32)
 
-// geluSlopeNEON is Activations.GELUSlope, see package ukernel.
+// geluBackwardNEON is Activations.GELUBackward, see package ukernel.
 //
 //go:noescape
-func geluSlopeNEON(f []float32, slope []float32, src []float32)
+func geluBackwardNEON(f []float32, dx []float32, dy []float32, x []float32)
 
-// geluTanhSlopeNEON is Activations.GELUTanhSlope, see package ukernel.
+// geluTanhBackwardNEON is Activations.GELUTanhBackward, see package ukernel.
 //
 //go:noescape
-func geluTanhSlopeNEON(f []float32, slope []float32, src []float32)
+func geluTanhBackwardNEON(f []float32, dx []float32, dy []float32, x []float32)
 
 // softcapNEON is LaneKernels.Softcap, see package ukernel.
 //

@@ -9364,14 +9364,15 @@ TEXT ·weightWidenGroupedNEON(SB), NOSPLIT, $128-64
 	VDUP R13, V3.S4
 	MOVD $0x0f0f0f0f, R13
 	VDUP R13, V4.S4
-	LSR $1, R9, R11
-	ADD R9, R11, R11
-	LSL $4, R11, R11
+	MOVD $16, R11
+	LSL R9, R11, R11
+	SUB $16, R11, R11
 	VDUP R11, V5.B16
 	NEG R9, R11
 	VDUP R11, V6.S4
-	ADD $3, R11, R10
-	LSL $1, R10, R10
+	MOVD $4, R10
+	LSR $1, R9, R11
+	LSR R11, R10, R10
 	MOVD dst_base+0(FP), R13
 	MOVD k+56(FP), R14
 	CBZ R14, done
@@ -9536,6 +9537,9 @@ scales2:
 	B numbers
 
 scales3:
+	MOVD dst_len+8(FP), R8
+	CMP $5, R8
+	BNE scales4
 	ADD R2<<1, R5, R6
 	FLDPQ (R6), (F7, F8)
 	ADD R4, R6, R6
@@ -9559,12 +9563,40 @@ scales3:
 	VDUP R15, V15.S4
 	WORD $0x6e2fddab // fmul v11.4s, v13.4s, v15.4s
 	WORD $0x6e2fddcc // fmul v12.4s, v14.4s, v15.4s
+	B numbers
+
+scales4:
+	ADD R2<<1, R5, R6
+	FLDPQ (R6), (F7, F8)
+	ADD R4, R6, R6
+	FLDPQ (R6), (F13, F14)
+	ADD R4, R6, R6
+	MOVD $0xc3000000, R15
+	VDUP R15, V19.S4
+	WORD $0x6e33dcef // fmul v15.4s, v7.4s, v19.4s
+	WORD $0x6e33dd10 // fmul v16.4s, v8.4s, v19.4s
+	WORD $0x6e33ddb1 // fmul v17.4s, v13.4s, v19.4s
+	WORD $0x6e33ddd2 // fmul v18.4s, v14.4s, v19.4s
+	FMOVQ F15, 16(R0)
+	FMOVQ F16, 48(R0)
+	FMOVQ F17, 80(R0)
+	FMOVQ F18, 112(R0)
+	MOVD $0x3b800000, R15
+	VDUP R15, V15.S4
+	WORD $0x6e2fdce9 // fmul v9.4s, v7.4s, v15.4s
+	WORD $0x6e2fdd0a // fmul v10.4s, v8.4s, v15.4s
+	MOVD $0x37800000, R15
+	VDUP R15, V15.S4
+	WORD $0x6e2fddab // fmul v11.4s, v13.4s, v15.4s
+	WORD $0x6e2fddcc // fmul v12.4s, v14.4s, v15.4s
 
 numbers:
 	CBZ R9, plain
 	MOVD dst_len+8(FP), R8
 	CMP $4, R8
 	BEQ brain
+	CMP $6, R8
+	BEQ eight
 	ADD R4<<2, R6, R12
 	MOVD R9, R11
 
@@ -9796,6 +9828,127 @@ brainFurtherWord:
 	BNE brainFurtherWord
 	SUBS $1, R11, R11
 	BNE brainFurther
+	B next
+
+eight:
+	ADD R4<<2, R6, R12
+	MOVD R9, R11
+
+eightFurther:
+	FLDPQ (R12), (F17, F18)
+	ADD R4, R12, R12
+	MOVD R10, R8
+
+eightFurtherWord:
+	FLDPQ (R6), (F15, F16)
+	ADD R4, R6, R6
+	MOVD R7, R5
+	VAND V4.B16, V15.B16, V19.B16
+	VSHL $4, V17.B16, V25.B16
+	VBIT V5.B16, V25.B16, V19.B16
+	VAND V4.B16, V16.B16, V20.B16
+	VSHL $4, V18.B16, V25.B16
+	VBIT V5.B16, V25.B16, V20.B16
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
+	VBIT V1.B16, V19.B16, V23.B16
+	VBIT V1.B16, V20.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V7.S4, V23.S4, V21.S4
+	VFMLA V8.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
+	VUSHR $8, V19.S4, V25.S4
+	VBIT V1.B16, V25.B16, V23.B16
+	VUSHR $8, V20.S4, V25.S4
+	VBIT V1.B16, V25.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V7.S4, V23.S4, V21.S4
+	VFMLA V8.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
+	VUSHR $16, V19.S4, V25.S4
+	VBIT V1.B16, V25.B16, V23.B16
+	VUSHR $16, V20.S4, V25.S4
+	VBIT V1.B16, V25.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V13.S4, V23.S4, V21.S4
+	VFMLA V14.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
+	VSRI $24, V19.S4, V23.S4
+	VSRI $24, V20.S4, V24.S4
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V13.S4, V23.S4, V21.S4
+	VFMLA V14.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	ADD R4<<2, R7, R5
+	VUSHR $4, V15.B16, V19.B16
+	VBIT V5.B16, V17.B16, V19.B16
+	VUSHR $4, V16.B16, V20.B16
+	VBIT V5.B16, V18.B16, V20.B16
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
+	VBIT V1.B16, V19.B16, V23.B16
+	VBIT V1.B16, V20.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V7.S4, V23.S4, V21.S4
+	VFMLA V8.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ (R0), (F23, F21)
+	FLDPQ 32(R0), (F24, F22)
+	VUSHR $8, V19.S4, V25.S4
+	VBIT V1.B16, V25.B16, V23.B16
+	VUSHR $8, V20.S4, V25.S4
+	VBIT V1.B16, V25.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V7.S4, V23.S4, V21.S4
+	VFMLA V8.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
+	VUSHR $16, V19.S4, V25.S4
+	VBIT V1.B16, V25.B16, V23.B16
+	VUSHR $16, V20.S4, V25.S4
+	VBIT V1.B16, V25.B16, V24.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V13.S4, V23.S4, V21.S4
+	VFMLA V14.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	FLDPQ 64(R0), (F23, F21)
+	FLDPQ 96(R0), (F24, F22)
+	VSRI $24, V19.S4, V23.S4
+	VSRI $24, V20.S4, V24.S4
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
+	VFMLA V13.S4, V23.S4, V21.S4
+	VFMLA V14.S4, V24.S4, V22.S4
+	FSTPQ (F21, F22), (R5)
+	ADD R4<<3, R5, R5
+	ADD R4, R7, R7
+	WORD $0x6ea64631 // ushl v17.4s, v17.4s, v6.4s
+	WORD $0x6ea64652 // ushl v18.4s, v18.4s, v6.4s
+	SUBS $1, R8, R8
+	BNE eightFurtherWord
+	SUBS $1, R11, R11
+	BNE eightFurther
 	B next
 
 plain:
@@ -11874,6 +12027,1731 @@ TEXT ·weightGemmInt8DotS5x16F32NEON(SB), NOSPLIT, $0-113
 	MOVD $4, R0
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8GroupedDotNEON(SB)
+
+// func weightWidenS8x16F32NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS8x16F32NEON(SB), NOSPLIT, $0-64
+	MOVD $6, R0
+	MOVD R0, dst_len+8(FP)
+	MOVD $4, R0
+	MOVD R0, dst_cap+16(FP)
+	MOVD $0x4b000000, R0
+	MOVD R0, b_len+32(FP)
+	MOVD $40, R0
+	MOVD R0, b_cap+40(FP)
+	B ·weightWidenGroupedNEON(SB)
+
+// func weightInt8GroupedLong8NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightInt8GroupedLong8NEON(SB), NOSPLIT, $64-113
+	MOVD c_base+0(FP), R0
+	MOVD ldc+24(FP), R1
+	LSL $2, R1, R1
+	MOVD ldx+56(FP), R2
+	LSL $2, R2, R2
+	MOVD lanes+88(FP), R3
+	MOVD m+96(FP), R4
+	MOVD x_base+32(FP), R5
+	MOVBU load+112(FP), R16
+	CBNZ R16, cleared
+	CBZ R4, cleared
+	VMOVI $0, V0.B16
+	MOVD R0, R14
+	MOVD R4, R17
+
+clear:
+	MOVD R14, R15
+	MOVD R3, R16
+
+clearlanes:
+	FMOVQ.P F0, 16(R15)
+	SUBS $4, R16, R16
+	BNE clearlanes
+	ADD R1, R14, R14
+	SUBS $1, R17, R17
+	BNE clear
+
+cleared:
+	MOVD c_len+8(FP), R16
+	VDUP R16, V0.B16
+	MOVD $0x0f0f0f0f, R17
+	VDUP R17, V1.S4
+	MOVD c_cap+16(FP), R17
+	MOVD x_len+40(FP), R19
+	MOVD x_cap+48(FP), R20
+	LSL $2, R3, R8
+	ADD $4, R20, R9
+	MUL R3, R9, R9
+	ADD $4, R17, R10
+	MADD R8, R9, R10, R10
+
+	// Tiles of 2 × 2 vectors.
+rows2:
+	CMP $2, R4
+	BLT rows2done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows2block:
+	MOVD $0xffffffff, R21
+	VDUP R21, V5.S4
+	MOVD R6, R14
+	MOVD $local-64(SP), R15
+	MOVD $2, R16
+
+rows2begin:
+	FLDPQ (R14), (F2, F3)
+	ADD R2, R14, R14
+	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
+	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
+	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
+	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
+	VMOVI $0, V4.B16
+	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
+	VEXT $8, V4.B16, V4.B16, V6.B16
+	VADD V6.S4, V4.S4, V4.S4
+	VDUP R19, V7.S4
+	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
+	FMOVQ F6, (R15)
+	FMOVQ F4, 16(R15)
+	ADD $32, R15, R15
+	SUBS $1, R16, R16
+	BNE rows2begin
+	MOVD $0, R11
+
+rows2lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	FMOVQ local-64(SP), F2
+	VMOV V2.B16, V3.B16
+	VMOV V2.B16, V4.B16
+	VMOV V2.B16, V5.B16
+	FMOVQ local-32(SP), F6
+	VMOV V6.B16, V7.B16
+	VMOV V6.B16, V8.B16
+	VMOV V6.B16, V9.B16
+	ADD R8<<2, R12, R21
+	ADD R8, R21, R22
+	MOVD $2, R16
+	MOVD R6, R23
+	ADD R2, R23, R24
+	PCALIGN $32
+
+rows2words:
+	ADD $16, R23, R15
+	VLD1R.P 4(R23), [V18.S4]
+	VLD1R.P 4(R23), [V19.S4]
+	VLD1R.P 4(R15), [V20.S4]
+	VLD1R.P 4(R15), [V21.S4]
+	ADD $16, R24, R15
+	VLD1R.P 4(R24), [V22.S4]
+	VLD1R.P 4(R24), [V23.S4]
+	VLD1R.P 4(R15), [V24.S4]
+	VLD1R.P 4(R15), [V25.S4]
+	ADD R8, R12, R14
+	FMOVQ (R12), F10
+	FMOVQ (R14), F11
+	FMOVQ (R21), F16
+	VMOV V10.B16, V12.B16
+	VSLI $4, V16.B16, V12.B16
+	VEOR V0.B16, V12.B16, V12.B16
+	FMOVQ (R22), F16
+	VMOV V11.B16, V13.B16
+	VSLI $4, V16.B16, V13.B16
+	VEOR V0.B16, V13.B16, V13.B16
+	WORD $0x0e32c19a // smull v26.8h, v12.8b, v18.8b
+	WORD $0x4e32c19b // smull2 v27.8h, v12.16b, v18.16b
+	WORD $0x0e3381ba // smlal v26.8h, v13.8b, v19.8b
+	WORD $0x4e3381bb // smlal2 v27.8h, v13.16b, v19.16b
+	WORD $0x4e606b42 // sadalp v2.4s, v26.8h
+	WORD $0x4e606b63 // sadalp v3.4s, v27.8h
+	WORD $0x0e36c19c // smull v28.8h, v12.8b, v22.8b
+	WORD $0x4e36c19d // smull2 v29.8h, v12.16b, v22.16b
+	WORD $0x0e3781bc // smlal v28.8h, v13.8b, v23.8b
+	WORD $0x4e3781bd // smlal2 v29.8h, v13.16b, v23.16b
+	WORD $0x4e606b86 // sadalp v6.4s, v28.8h
+	WORD $0x4e606ba7 // sadalp v7.4s, v29.8h
+	FMOVQ (R21), F16
+	VMOV V16.B16, V12.B16
+	VSRI $4, V10.B16, V12.B16
+	VEOR V0.B16, V12.B16, V12.B16
+	FMOVQ (R22), F16
+	VMOV V16.B16, V13.B16
+	VSRI $4, V11.B16, V13.B16
+	VEOR V0.B16, V13.B16, V13.B16
+	WORD $0x0e34c19a // smull v26.8h, v12.8b, v20.8b
+	WORD $0x4e34c19b // smull2 v27.8h, v12.16b, v20.16b
+	WORD $0x0e3581ba // smlal v26.8h, v13.8b, v21.8b
+	WORD $0x4e3581bb // smlal2 v27.8h, v13.16b, v21.16b
+	WORD $0x4e606b42 // sadalp v2.4s, v26.8h
+	WORD $0x4e606b63 // sadalp v3.4s, v27.8h
+	WORD $0x0e38c19c // smull v28.8h, v12.8b, v24.8b
+	WORD $0x4e38c19d // smull2 v29.8h, v12.16b, v24.16b
+	WORD $0x0e3981bc // smlal v28.8h, v13.8b, v25.8b
+	WORD $0x4e3981bd // smlal2 v29.8h, v13.16b, v25.16b
+	WORD $0x4e606b86 // sadalp v6.4s, v28.8h
+	WORD $0x4e606ba7 // sadalp v7.4s, v29.8h
+	FMOVQ 16(R12), F10
+	FMOVQ 16(R14), F11
+	FMOVQ 16(R21), F16
+	VMOV V10.B16, V12.B16
+	VSLI $4, V16.B16, V12.B16
+	VEOR V0.B16, V12.B16, V12.B16
+	FMOVQ 16(R22), F16
+	VMOV V11.B16, V13.B16
+	VSLI $4, V16.B16, V13.B16
+	VEOR V0.B16, V13.B16, V13.B16
+	WORD $0x0e32c19a // smull v26.8h, v12.8b, v18.8b
+	WORD $0x4e32c19b // smull2 v27.8h, v12.16b, v18.16b
+	WORD $0x0e3381ba // smlal v26.8h, v13.8b, v19.8b
+	WORD $0x4e3381bb // smlal2 v27.8h, v13.16b, v19.16b
+	WORD $0x4e606b44 // sadalp v4.4s, v26.8h
+	WORD $0x4e606b65 // sadalp v5.4s, v27.8h
+	WORD $0x0e36c19c // smull v28.8h, v12.8b, v22.8b
+	WORD $0x4e36c19d // smull2 v29.8h, v12.16b, v22.16b
+	WORD $0x0e3781bc // smlal v28.8h, v13.8b, v23.8b
+	WORD $0x4e3781bd // smlal2 v29.8h, v13.16b, v23.16b
+	WORD $0x4e606b88 // sadalp v8.4s, v28.8h
+	WORD $0x4e606ba9 // sadalp v9.4s, v29.8h
+	FMOVQ 16(R21), F16
+	VMOV V16.B16, V12.B16
+	VSRI $4, V10.B16, V12.B16
+	VEOR V0.B16, V12.B16, V12.B16
+	FMOVQ 16(R22), F16
+	VMOV V16.B16, V13.B16
+	VSRI $4, V11.B16, V13.B16
+	VEOR V0.B16, V13.B16, V13.B16
+	WORD $0x0e34c19a // smull v26.8h, v12.8b, v20.8b
+	WORD $0x4e34c19b // smull2 v27.8h, v12.16b, v20.16b
+	WORD $0x0e3581ba // smlal v26.8h, v13.8b, v21.8b
+	WORD $0x4e3581bb // smlal2 v27.8h, v13.16b, v21.16b
+	WORD $0x4e606b44 // sadalp v4.4s, v26.8h
+	WORD $0x4e606b65 // sadalp v5.4s, v27.8h
+	WORD $0x0e38c19c // smull v28.8h, v12.8b, v24.8b
+	WORD $0x4e38c19d // smull2 v29.8h, v12.16b, v24.16b
+	WORD $0x0e3981bc // smlal v28.8h, v13.8b, v25.8b
+	WORD $0x4e3981bd // smlal2 v29.8h, v13.16b, v25.16b
+	WORD $0x4e606b88 // sadalp v8.4s, v28.8h
+	WORD $0x4e606ba9 // sadalp v9.4s, v29.8h
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8, R14, R12
+	PRFM 2048(R21), PLDL1KEEP
+	PRFM 2048(R22), PLDL1KEEP
+	ADD R8<<1, R21, R21
+	ADD R8, R21, R22
+	SUBS $1, R16, R16
+	BNE rows2words
+	TBNZ $33, R19, rows2float32
+	ADD R11<<1, R7, R14
+	LSR $1, R20, R15
+	ADD $2, R15, R15
+	MADD R15, R14, R3, R15
+	FMOVQ (R15), F14
+	WORD $0x0f08a5cf // sxtl v15.8h, v14.8b
+	WORD $0x0f10a5ea // sxtl v10.4s, v15.4h
+	WORD $0x4f10a5eb // sxtl2 v11.4s, v15.8h
+	VEXT $8, V14.B16, V14.B16, V14.B16
+	WORD $0x0f08a5cf // sxtl v15.8h, v14.8b
+	WORD $0x0f10a5ec // sxtl v12.4s, v15.4h
+	WORD $0x4f10a5ed // sxtl2 v13.4s, v15.8h
+	WORD $0x4eaa9c42 // mul v2.4s, v2.4s, v10.4s
+	WORD $0x4eab9c63 // mul v3.4s, v3.4s, v11.4s
+	VADDP V3.S4, V2.S4, V2.S4
+	WORD $0x4eac9c84 // mul v4.4s, v4.4s, v12.4s
+	WORD $0x4ead9ca5 // mul v5.4s, v5.4s, v13.4s
+	VADDP V5.S4, V4.S4, V3.S4
+	WORD $0x4eaa9cc6 // mul v6.4s, v6.4s, v10.4s
+	WORD $0x4eab9ce7 // mul v7.4s, v7.4s, v11.4s
+	VADDP V7.S4, V6.S4, V6.S4
+	WORD $0x4eac9d08 // mul v8.4s, v8.4s, v12.4s
+	WORD $0x4ead9d29 // mul v9.4s, v9.4s, v13.4s
+	VADDP V9.S4, V8.S4, V7.S4
+	TBNZ $32, R19, rows2scalesbrain
+	FMOVQ (R14), F10
+	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
+	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
+
+rows2scales:
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F12
+	ADD R2, R14, R14
+	FLDPQ (R15), (F13, F14)
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4f8c914f // fmul v15.4s, v10.4s, v12.s[0]
+	VFMLA V15.S4, V2.S4, V13.S4
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x4f8c916f // fmul v15.4s, v11.4s, v12.s[0]
+	VFMLA V15.S4, V3.S4, V14.S4
+	FSTPQ (F13, F14), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F12
+	ADD R2, R14, R14
+	FLDPQ (R15), (F13, F14)
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x4f8c914f // fmul v15.4s, v10.4s, v12.s[0]
+	VFMLA V15.S4, V6.S4, V13.S4
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x4f8c916f // fmul v15.4s, v11.4s, v12.s[0]
+	VFMLA V15.S4, V7.S4, V14.S4
+	FSTPQ (F13, F14), (R15)
+	ADD R1, R15, R15
+	CBZ R20, rows2next
+	ADD R11<<1, R7, R14
+	ADD R3<<1, R14, R14
+	TBNZ $32, R19, rows2minimascalesbrain
+	FMOVQ (R14), F10
+	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
+	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
+
+rows2minimascales:
+	ADD R3<<2, R14, R14
+	FMOVQ (R14), F16
+	WORD $0x0f08a611 // sxtl v17.8h, v16.8b
+	WORD $0x0f10a62c // sxtl v12.4s, v17.4h
+	WORD $0x4f10a62d // sxtl2 v13.4s, v17.8h
+	VEXT $8, V16.B16, V16.B16, V16.B16
+	WORD $0x0f08a611 // sxtl v17.8h, v16.8b
+	WORD $0x0f10a62e // sxtl v14.4s, v17.4h
+	WORD $0x4f10a62f // sxtl2 v15.4s, v17.8h
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	MOVD $local-48(SP), R21
+	MOVD $2, R16
+
+rows2minima:
+	FMOVQ (R21), F16
+	ADD $32, R21, R21
+	FMOVS 32(R14), F19
+	ADD R2, R14, R14
+	FLDPQ (R15), (F20, F21)
+	WORD $0x4eb09d91 // mul v17.4s, v12.4s, v16.4s
+	WORD $0x4eb09db2 // mul v18.4s, v13.4s, v16.4s
+	VADDP V18.S4, V17.S4, V17.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4f939152 // fmul v18.4s, v10.4s, v19.s[0]
+	VFMLA V18.S4, V17.S4, V20.S4
+	WORD $0x4eb09dd1 // mul v17.4s, v14.4s, v16.4s
+	WORD $0x4eb09df2 // mul v18.4s, v15.4s, v16.4s
+	VADDP V18.S4, V17.S4, V17.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4f939172 // fmul v18.4s, v11.4s, v19.s[0]
+	VFMLA V18.S4, V17.S4, V21.S4
+	FSTPQ (F20, F21), (R15)
+	ADD R1, R15, R15
+	SUBS $1, R16, R16
+	BNE rows2minima
+
+rows2next:
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows2lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows2block
+
+	// Go on to the next rows.
+	MOVD $2, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $2, R4, R4
+	B rows2
+
+rows2done:
+
+	// Tiles of 1 × 2 vectors.
+rows1:
+	CMP $1, R4
+	BLT rows1done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows1block:
+	MOVD $0xffffffff, R21
+	VDUP R21, V5.S4
+	MOVD R6, R14
+	MOVD $local-64(SP), R15
+	MOVD $1, R16
+
+rows1begin:
+	FLDPQ (R14), (F2, F3)
+	ADD R2, R14, R14
+	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
+	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
+	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
+	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
+	VMOVI $0, V4.B16
+	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
+	VEXT $8, V4.B16, V4.B16, V6.B16
+	VADD V6.S4, V4.S4, V4.S4
+	VDUP R19, V7.S4
+	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
+	FMOVQ F6, (R15)
+	FMOVQ F4, 16(R15)
+	ADD $32, R15, R15
+	SUBS $1, R16, R16
+	BNE rows1begin
+	MOVD $0, R11
+
+rows1lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	FMOVQ local-64(SP), F2
+	VMOV V2.B16, V3.B16
+	VMOV V2.B16, V4.B16
+	VMOV V2.B16, V5.B16
+	ADD R8<<2, R12, R21
+	ADD R8, R21, R22
+	MOVD $2, R16
+	MOVD R6, R23
+	PCALIGN $32
+
+rows1words:
+	ADD $16, R23, R15
+	VLD1R.P 4(R23), [V14.S4]
+	VLD1R.P 4(R23), [V15.S4]
+	VLD1R.P 4(R15), [V16.S4]
+	VLD1R.P 4(R15), [V17.S4]
+	ADD R8, R12, R14
+	FMOVQ (R12), F6
+	FMOVQ (R14), F7
+	FMOVQ (R21), F12
+	VMOV V6.B16, V8.B16
+	VSLI $4, V12.B16, V8.B16
+	VEOR V0.B16, V8.B16, V8.B16
+	FMOVQ (R22), F12
+	VMOV V7.B16, V9.B16
+	VSLI $4, V12.B16, V9.B16
+	VEOR V0.B16, V9.B16, V9.B16
+	WORD $0x0e2ec112 // smull v18.8h, v8.8b, v14.8b
+	WORD $0x4e2ec113 // smull2 v19.8h, v8.16b, v14.16b
+	WORD $0x0e2f8132 // smlal v18.8h, v9.8b, v15.8b
+	WORD $0x4e2f8133 // smlal2 v19.8h, v9.16b, v15.16b
+	WORD $0x4e606a42 // sadalp v2.4s, v18.8h
+	WORD $0x4e606a63 // sadalp v3.4s, v19.8h
+	FMOVQ (R21), F12
+	VMOV V12.B16, V8.B16
+	VSRI $4, V6.B16, V8.B16
+	VEOR V0.B16, V8.B16, V8.B16
+	FMOVQ (R22), F12
+	VMOV V12.B16, V9.B16
+	VSRI $4, V7.B16, V9.B16
+	VEOR V0.B16, V9.B16, V9.B16
+	WORD $0x0e30c112 // smull v18.8h, v8.8b, v16.8b
+	WORD $0x4e30c113 // smull2 v19.8h, v8.16b, v16.16b
+	WORD $0x0e318132 // smlal v18.8h, v9.8b, v17.8b
+	WORD $0x4e318133 // smlal2 v19.8h, v9.16b, v17.16b
+	WORD $0x4e606a42 // sadalp v2.4s, v18.8h
+	WORD $0x4e606a63 // sadalp v3.4s, v19.8h
+	FMOVQ 16(R12), F6
+	FMOVQ 16(R14), F7
+	FMOVQ 16(R21), F12
+	VMOV V6.B16, V8.B16
+	VSLI $4, V12.B16, V8.B16
+	VEOR V0.B16, V8.B16, V8.B16
+	FMOVQ 16(R22), F12
+	VMOV V7.B16, V9.B16
+	VSLI $4, V12.B16, V9.B16
+	VEOR V0.B16, V9.B16, V9.B16
+	WORD $0x0e2ec112 // smull v18.8h, v8.8b, v14.8b
+	WORD $0x4e2ec113 // smull2 v19.8h, v8.16b, v14.16b
+	WORD $0x0e2f8132 // smlal v18.8h, v9.8b, v15.8b
+	WORD $0x4e2f8133 // smlal2 v19.8h, v9.16b, v15.16b
+	WORD $0x4e606a44 // sadalp v4.4s, v18.8h
+	WORD $0x4e606a65 // sadalp v5.4s, v19.8h
+	FMOVQ 16(R21), F12
+	VMOV V12.B16, V8.B16
+	VSRI $4, V6.B16, V8.B16
+	VEOR V0.B16, V8.B16, V8.B16
+	FMOVQ 16(R22), F12
+	VMOV V12.B16, V9.B16
+	VSRI $4, V7.B16, V9.B16
+	VEOR V0.B16, V9.B16, V9.B16
+	WORD $0x0e30c112 // smull v18.8h, v8.8b, v16.8b
+	WORD $0x4e30c113 // smull2 v19.8h, v8.16b, v16.16b
+	WORD $0x0e318132 // smlal v18.8h, v9.8b, v17.8b
+	WORD $0x4e318133 // smlal2 v19.8h, v9.16b, v17.16b
+	WORD $0x4e606a44 // sadalp v4.4s, v18.8h
+	WORD $0x4e606a65 // sadalp v5.4s, v19.8h
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8, R14, R12
+	PRFM 2048(R21), PLDL1KEEP
+	PRFM 2048(R22), PLDL1KEEP
+	ADD R8<<1, R21, R21
+	ADD R8, R21, R22
+	SUBS $1, R16, R16
+	BNE rows1words
+	TBNZ $33, R19, rows1float32
+	ADD R11<<1, R7, R14
+	LSR $1, R20, R15
+	ADD $2, R15, R15
+	MADD R15, R14, R3, R15
+	FMOVQ (R15), F10
+	WORD $0x0f08a54b // sxtl v11.8h, v10.8b
+	WORD $0x0f10a566 // sxtl v6.4s, v11.4h
+	WORD $0x4f10a567 // sxtl2 v7.4s, v11.8h
+	VEXT $8, V10.B16, V10.B16, V10.B16
+	WORD $0x0f08a54b // sxtl v11.8h, v10.8b
+	WORD $0x0f10a568 // sxtl v8.4s, v11.4h
+	WORD $0x4f10a569 // sxtl2 v9.4s, v11.8h
+	WORD $0x4ea69c42 // mul v2.4s, v2.4s, v6.4s
+	WORD $0x4ea79c63 // mul v3.4s, v3.4s, v7.4s
+	VADDP V3.S4, V2.S4, V2.S4
+	WORD $0x4ea89c84 // mul v4.4s, v4.4s, v8.4s
+	WORD $0x4ea99ca5 // mul v5.4s, v5.4s, v9.4s
+	VADDP V5.S4, V4.S4, V3.S4
+	TBNZ $32, R19, rows1scalesbrain
+	FMOVQ (R14), F6
+	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
+	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
+
+rows1scales:
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F8
+	ADD R2, R14, R14
+	FLDPQ (R15), (F9, F10)
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4f8890cb // fmul v11.4s, v6.4s, v8.s[0]
+	VFMLA V11.S4, V2.S4, V9.S4
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x4f8890eb // fmul v11.4s, v7.4s, v8.s[0]
+	VFMLA V11.S4, V3.S4, V10.S4
+	FSTPQ (F9, F10), (R15)
+	ADD R1, R15, R15
+	CBZ R20, rows1next
+	ADD R11<<1, R7, R14
+	ADD R3<<1, R14, R14
+	TBNZ $32, R19, rows1minimascalesbrain
+	FMOVQ (R14), F6
+	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
+	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
+
+rows1minimascales:
+	ADD R3<<2, R14, R14
+	FMOVQ (R14), F12
+	WORD $0x0f08a58d // sxtl v13.8h, v12.8b
+	WORD $0x0f10a5a8 // sxtl v8.4s, v13.4h
+	WORD $0x4f10a5a9 // sxtl2 v9.4s, v13.8h
+	VEXT $8, V12.B16, V12.B16, V12.B16
+	WORD $0x0f08a58d // sxtl v13.8h, v12.8b
+	WORD $0x0f10a5aa // sxtl v10.4s, v13.4h
+	WORD $0x4f10a5ab // sxtl2 v11.4s, v13.8h
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	MOVD $local-48(SP), R21
+	MOVD $1, R16
+
+rows1minima:
+	FMOVQ (R21), F12
+	ADD $32, R21, R21
+	FMOVS 32(R14), F15
+	ADD R2, R14, R14
+	FLDPQ (R15), (F16, F17)
+	WORD $0x4eac9d0d // mul v13.4s, v8.4s, v12.4s
+	WORD $0x4eac9d2e // mul v14.4s, v9.4s, v12.4s
+	VADDP V14.S4, V13.S4, V13.S4
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4f8f90ce // fmul v14.4s, v6.4s, v15.s[0]
+	VFMLA V14.S4, V13.S4, V16.S4
+	WORD $0x4eac9d4d // mul v13.4s, v10.4s, v12.4s
+	WORD $0x4eac9d6e // mul v14.4s, v11.4s, v12.4s
+	VADDP V14.S4, V13.S4, V13.S4
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4f8f90ee // fmul v14.4s, v7.4s, v15.s[0]
+	VFMLA V14.S4, V13.S4, V17.S4
+	FSTPQ (F16, F17), (R15)
+	ADD R1, R15, R15
+	SUBS $1, R16, R16
+	BNE rows1minima
+
+rows1next:
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows1lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows1block
+
+	// Go on to the next rows.
+	MOVD $1, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $1, R4, R4
+	B rows1
+
+rows1done:
+	RET
+
+rows2float32:
+	ADD R11<<2, R7, R14
+	FLDPQ (R14), (F10, F11)
+	ADD R3<<2, R14, R14
+	FLDPQ (R14), (F12, F13)
+	ADD R3<<2, R14, R14
+	VMOVI $0, V15.B16
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F14
+	VDUP V14.S[0], V14.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F16, F17)
+	VUZP1 V3.S4, V2.S4, V18.S4
+	VUZP2 V3.S4, V2.S4, V3.S4
+	VMOV V18.B16, V2.B16
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x6e2cdc63 // fmul v3.4s, v3.4s, v12.4s
+	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
+	VFMLA V10.S4, V2.S4, V3.S4
+	VFMLA V14.S4, V3.S4, V16.S4
+	VUZP1 V5.S4, V4.S4, V18.S4
+	VUZP2 V5.S4, V4.S4, V5.S4
+	VMOV V18.B16, V4.B16
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e2ddca5 // fmul v5.4s, v5.4s, v13.4s
+	WORD $0x4e2fd4a5 // fadd v5.4s, v5.4s, v15.4s
+	VFMLA V11.S4, V4.S4, V5.S4
+	VFMLA V14.S4, V5.S4, V17.S4
+	FSTPQ (F16, F17), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F14
+	VDUP V14.S[0], V14.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F16, F17)
+	VUZP1 V7.S4, V6.S4, V18.S4
+	VUZP2 V7.S4, V6.S4, V7.S4
+	VMOV V18.B16, V6.B16
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
+	WORD $0x4e2fd4e7 // fadd v7.4s, v7.4s, v15.4s
+	VFMLA V10.S4, V6.S4, V7.S4
+	VFMLA V14.S4, V7.S4, V16.S4
+	VUZP1 V9.S4, V8.S4, V18.S4
+	VUZP2 V9.S4, V8.S4, V9.S4
+	VMOV V18.B16, V8.B16
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
+	WORD $0x4e2fd529 // fadd v9.4s, v9.4s, v15.4s
+	VFMLA V11.S4, V8.S4, V9.S4
+	VFMLA V14.S4, V9.S4, V17.S4
+	FSTPQ (F16, F17), (R15)
+	ADD R1, R15, R15
+	B rows2next
+
+rows2scalesbrain:
+	FMOVQ (R14), F10
+	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
+	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
+	B rows2scales
+
+rows2minimascalesbrain:
+	FMOVQ (R14), F10
+	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
+	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
+	B rows2minimascales
+
+rows1float32:
+	ADD R11<<2, R7, R14
+	FLDPQ (R14), (F6, F7)
+	ADD R3<<2, R14, R14
+	FLDPQ (R14), (F8, F9)
+	ADD R3<<2, R14, R14
+	VMOVI $0, V11.B16
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F10
+	VDUP V10.S[0], V10.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F12, F13)
+	VUZP1 V3.S4, V2.S4, V14.S4
+	VUZP2 V3.S4, V2.S4, V3.S4
+	VMOV V14.B16, V2.B16
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x6e28dc63 // fmul v3.4s, v3.4s, v8.4s
+	WORD $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
+	VFMLA V6.S4, V2.S4, V3.S4
+	VFMLA V10.S4, V3.S4, V12.S4
+	VUZP1 V5.S4, V4.S4, V14.S4
+	VUZP2 V5.S4, V4.S4, V5.S4
+	VMOV V14.B16, V4.B16
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
+	WORD $0x4e2bd4a5 // fadd v5.4s, v5.4s, v11.4s
+	VFMLA V7.S4, V4.S4, V5.S4
+	VFMLA V10.S4, V5.S4, V13.S4
+	FSTPQ (F12, F13), (R15)
+	ADD R1, R15, R15
+	B rows1next
+
+rows1scalesbrain:
+	FMOVQ (R14), F6
+	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
+	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
+	B rows1scales
+
+rows1minimascalesbrain:
+	FMOVQ (R14), F6
+	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
+	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
+	B rows1minimascales
+
+// func weightGemmInt8S8x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S8x16F32NEON(SB), NOSPLIT, $0-113
+	MOVD $128, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $8589934592, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $4, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $4, R0
+	MOVD R0, x_cap+48(FP)
+	B ·weightInt8GroupedLong8NEON(SB)
+
+// func weightInt8GroupedDot8NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightInt8GroupedDot8NEON(SB), NOSPLIT, $256-113
+	MOVD c_base+0(FP), R0
+	MOVD ldc+24(FP), R1
+	LSL $2, R1, R1
+	MOVD ldx+56(FP), R2
+	LSL $2, R2, R2
+	MOVD lanes+88(FP), R3
+	MOVD m+96(FP), R4
+	MOVD x_base+32(FP), R5
+	MOVBU load+112(FP), R16
+	CBNZ R16, cleared
+	CBZ R4, cleared
+	VMOVI $0, V0.B16
+	MOVD R0, R14
+	MOVD R4, R17
+
+clear:
+	MOVD R14, R15
+	MOVD R3, R16
+
+clearlanes:
+	FMOVQ.P F0, 16(R15)
+	SUBS $4, R16, R16
+	BNE clearlanes
+	ADD R1, R14, R14
+	SUBS $1, R17, R17
+	BNE clear
+
+cleared:
+	MOVD c_len+8(FP), R16
+	VDUP R16, V0.B16
+	MOVD $0x0f0f0f0f, R17
+	VDUP R17, V1.S4
+	MOVD c_cap+16(FP), R17
+	MOVD x_len+40(FP), R19
+	MOVD x_cap+48(FP), R20
+	LSL $2, R3, R8
+	ADD $4, R20, R9
+	MUL R3, R9, R9
+	ADD $4, R17, R10
+	MADD R8, R9, R10, R10
+
+	// Tiles of 4 × 2 vectors.
+rows4:
+	CMP $4, R4
+	BLT rows4done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows4block:
+	MOVD $0xffffffff, R21
+	VDUP R21, V5.S4
+	MOVD R6, R14
+	MOVD $local-256(SP), R15
+	MOVD $4, R16
+
+rows4begin:
+	FLDPQ (R14), (F2, F3)
+	ADD R2, R14, R14
+	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
+	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
+	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
+	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
+	VMOVI $0, V4.B16
+	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
+	VEXT $8, V4.B16, V4.B16, V6.B16
+	VADD V6.S4, V4.S4, V4.S4
+	VDUP R19, V7.S4
+	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
+	FMOVQ F6, 32(R15)
+	FMOVQ F4, 48(R15)
+	VUZP1 V3.H8, V2.H8, V7.H8
+	VUZP2 V3.H8, V2.H8, V8.H8
+	VTRN1 V8.S4, V7.S4, V2.S4
+	VTRN2 V8.S4, V7.S4, V3.S4
+	FSTPQ (F2, F3), (R15)
+	ADD $64, R15, R15
+	SUBS $1, R16, R16
+	BNE rows4begin
+	MOVD $0, R11
+
+rows4lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	FMOVQ local-224(SP), F18
+	VDUP V18.S[0], V2.S4
+	VDUP V18.S[0], V3.S4
+	VDUP V18.S[1], V4.S4
+	VDUP V18.S[1], V5.S4
+	FMOVQ local-160(SP), F18
+	VDUP V18.S[0], V6.S4
+	VDUP V18.S[0], V7.S4
+	VDUP V18.S[1], V8.S4
+	VDUP V18.S[1], V9.S4
+	FMOVQ local-96(SP), F18
+	VDUP V18.S[0], V10.S4
+	VDUP V18.S[0], V11.S4
+	VDUP V18.S[1], V12.S4
+	VDUP V18.S[1], V13.S4
+	FMOVQ local-32(SP), F18
+	VDUP V18.S[0], V14.S4
+	VDUP V18.S[0], V15.S4
+	VDUP V18.S[1], V16.S4
+	VDUP V18.S[1], V17.S4
+	ADD R8<<2, R12, R21
+	ADD R8, R21, R22
+	MOVD $2, R16
+	MOVD $local-256(SP), R15
+	PCALIGN $32
+
+rows4words:
+	FMOVQ (R15), F26
+	FMOVQ 64(R15), F27
+	FMOVQ 128(R15), F28
+	FMOVQ 192(R15), F29
+	ADD $16, R15, R15
+	ADD R8, R12, R14
+	FMOVQ (R12), F18
+	FMOVQ (R14), F19
+	FMOVQ (R21), F24
+	VMOV V18.B16, V20.B16
+	VSLI $4, V24.B16, V20.B16
+	VEOR V0.B16, V20.B16, V20.B16
+	FMOVQ (R22), F24
+	VMOV V19.B16, V21.B16
+	VSLI $4, V24.B16, V21.B16
+	VEOR V0.B16, V21.B16, V21.B16
+	VTRN1 V21.H8, V20.H8, V30.H8
+	VTRN2 V21.H8, V20.H8, V21.H8
+	WORD $0x4f9ae3c2 // sdot v2.4s, v30.16b, v26.4b[0]
+	WORD $0x4f9be3c6 // sdot v6.4s, v30.16b, v27.4b[0]
+	WORD $0x4f9ce3ca // sdot v10.4s, v30.16b, v28.4b[0]
+	WORD $0x4f9de3ce // sdot v14.4s, v30.16b, v29.4b[0]
+	WORD $0x4fbae2a4 // sdot v4.4s, v21.16b, v26.4b[1]
+	WORD $0x4fbbe2a8 // sdot v8.4s, v21.16b, v27.4b[1]
+	WORD $0x4fbce2ac // sdot v12.4s, v21.16b, v28.4b[1]
+	WORD $0x4fbde2b0 // sdot v16.4s, v21.16b, v29.4b[1]
+	FMOVQ (R21), F24
+	VMOV V24.B16, V20.B16
+	VSRI $4, V18.B16, V20.B16
+	VEOR V0.B16, V20.B16, V20.B16
+	FMOVQ (R22), F24
+	VMOV V24.B16, V21.B16
+	VSRI $4, V19.B16, V21.B16
+	VEOR V0.B16, V21.B16, V21.B16
+	VTRN1 V21.H8, V20.H8, V30.H8
+	VTRN2 V21.H8, V20.H8, V21.H8
+	WORD $0x4f9aebc2 // sdot v2.4s, v30.16b, v26.4b[2]
+	WORD $0x4f9bebc6 // sdot v6.4s, v30.16b, v27.4b[2]
+	WORD $0x4f9cebca // sdot v10.4s, v30.16b, v28.4b[2]
+	WORD $0x4f9debce // sdot v14.4s, v30.16b, v29.4b[2]
+	WORD $0x4fbaeaa4 // sdot v4.4s, v21.16b, v26.4b[3]
+	WORD $0x4fbbeaa8 // sdot v8.4s, v21.16b, v27.4b[3]
+	WORD $0x4fbceaac // sdot v12.4s, v21.16b, v28.4b[3]
+	WORD $0x4fbdeab0 // sdot v16.4s, v21.16b, v29.4b[3]
+	FMOVQ 16(R12), F18
+	FMOVQ 16(R14), F19
+	FMOVQ 16(R21), F24
+	VMOV V18.B16, V20.B16
+	VSLI $4, V24.B16, V20.B16
+	VEOR V0.B16, V20.B16, V20.B16
+	FMOVQ 16(R22), F24
+	VMOV V19.B16, V21.B16
+	VSLI $4, V24.B16, V21.B16
+	VEOR V0.B16, V21.B16, V21.B16
+	VTRN1 V21.H8, V20.H8, V30.H8
+	VTRN2 V21.H8, V20.H8, V21.H8
+	WORD $0x4f9ae3c3 // sdot v3.4s, v30.16b, v26.4b[0]
+	WORD $0x4f9be3c7 // sdot v7.4s, v30.16b, v27.4b[0]
+	WORD $0x4f9ce3cb // sdot v11.4s, v30.16b, v28.4b[0]
+	WORD $0x4f9de3cf // sdot v15.4s, v30.16b, v29.4b[0]
+	WORD $0x4fbae2a5 // sdot v5.4s, v21.16b, v26.4b[1]
+	WORD $0x4fbbe2a9 // sdot v9.4s, v21.16b, v27.4b[1]
+	WORD $0x4fbce2ad // sdot v13.4s, v21.16b, v28.4b[1]
+	WORD $0x4fbde2b1 // sdot v17.4s, v21.16b, v29.4b[1]
+	FMOVQ 16(R21), F24
+	VMOV V24.B16, V20.B16
+	VSRI $4, V18.B16, V20.B16
+	VEOR V0.B16, V20.B16, V20.B16
+	FMOVQ 16(R22), F24
+	VMOV V24.B16, V21.B16
+	VSRI $4, V19.B16, V21.B16
+	VEOR V0.B16, V21.B16, V21.B16
+	VTRN1 V21.H8, V20.H8, V30.H8
+	VTRN2 V21.H8, V20.H8, V21.H8
+	WORD $0x4f9aebc3 // sdot v3.4s, v30.16b, v26.4b[2]
+	WORD $0x4f9bebc7 // sdot v7.4s, v30.16b, v27.4b[2]
+	WORD $0x4f9cebcb // sdot v11.4s, v30.16b, v28.4b[2]
+	WORD $0x4f9debcf // sdot v15.4s, v30.16b, v29.4b[2]
+	WORD $0x4fbaeaa5 // sdot v5.4s, v21.16b, v26.4b[3]
+	WORD $0x4fbbeaa9 // sdot v9.4s, v21.16b, v27.4b[3]
+	WORD $0x4fbceaad // sdot v13.4s, v21.16b, v28.4b[3]
+	WORD $0x4fbdeab1 // sdot v17.4s, v21.16b, v29.4b[3]
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8, R14, R12
+	PRFM 2048(R21), PLDL1KEEP
+	PRFM 2048(R22), PLDL1KEEP
+	ADD R8<<1, R21, R21
+	ADD R8, R21, R22
+	SUBS $1, R16, R16
+	BNE rows4words
+	TBNZ $33, R19, rows4float32
+	ADD R11<<1, R7, R14
+	LSR $1, R20, R15
+	ADD $2, R15, R15
+	MADD R15, R14, R3, R15
+	FMOVQ (R15), F22
+	WORD $0x0f08a6d7 // sxtl v23.8h, v22.8b
+	WORD $0x0f10a6f2 // sxtl v18.4s, v23.4h
+	WORD $0x4f10a6f3 // sxtl2 v19.4s, v23.8h
+	VEXT $8, V22.B16, V22.B16, V22.B16
+	WORD $0x0f08a6d7 // sxtl v23.8h, v22.8b
+	WORD $0x0f10a6f4 // sxtl v20.4s, v23.4h
+	WORD $0x4f10a6f5 // sxtl2 v21.4s, v23.8h
+	VUZP1 V19.S4, V18.S4, V22.S4
+	VUZP2 V19.S4, V18.S4, V23.S4
+	WORD $0x4eb69c42 // mul v2.4s, v2.4s, v22.4s
+	WORD $0x4eb79482 // mla v2.4s, v4.4s, v23.4s
+	WORD $0x4eb69cc6 // mul v6.4s, v6.4s, v22.4s
+	WORD $0x4eb79506 // mla v6.4s, v8.4s, v23.4s
+	WORD $0x4eb69d4a // mul v10.4s, v10.4s, v22.4s
+	WORD $0x4eb7958a // mla v10.4s, v12.4s, v23.4s
+	WORD $0x4eb69dce // mul v14.4s, v14.4s, v22.4s
+	WORD $0x4eb7960e // mla v14.4s, v16.4s, v23.4s
+	VUZP1 V21.S4, V20.S4, V22.S4
+	VUZP2 V21.S4, V20.S4, V23.S4
+	WORD $0x4eb69c63 // mul v3.4s, v3.4s, v22.4s
+	WORD $0x4eb794a3 // mla v3.4s, v5.4s, v23.4s
+	WORD $0x4eb69ce7 // mul v7.4s, v7.4s, v22.4s
+	WORD $0x4eb79527 // mla v7.4s, v9.4s, v23.4s
+	WORD $0x4eb69d6b // mul v11.4s, v11.4s, v22.4s
+	WORD $0x4eb795ab // mla v11.4s, v13.4s, v23.4s
+	WORD $0x4eb69def // mul v15.4s, v15.4s, v22.4s
+	WORD $0x4eb7962f // mla v15.4s, v17.4s, v23.4s
+	TBNZ $32, R19, rows4scalesbrain
+	FMOVQ (R14), F18
+	WORD $0x4e217a53 // fcvtl2 v19.4s, v18.8h
+	WORD $0x0e217a52 // fcvtl v18.4s, v18.4h
+
+rows4scales:
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F20
+	ADD R2, R14, R14
+	FLDPQ (R15), (F21, F22)
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4f949257 // fmul v23.4s, v18.4s, v20.s[0]
+	VFMLA V23.S4, V2.S4, V21.S4
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x4f949277 // fmul v23.4s, v19.4s, v20.s[0]
+	VFMLA V23.S4, V3.S4, V22.S4
+	FSTPQ (F21, F22), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F20
+	ADD R2, R14, R14
+	FLDPQ (R15), (F21, F22)
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x4f949257 // fmul v23.4s, v18.4s, v20.s[0]
+	VFMLA V23.S4, V6.S4, V21.S4
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x4f949277 // fmul v23.4s, v19.4s, v20.s[0]
+	VFMLA V23.S4, V7.S4, V22.S4
+	FSTPQ (F21, F22), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F20
+	ADD R2, R14, R14
+	FLDPQ (R15), (F21, F22)
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4f949257 // fmul v23.4s, v18.4s, v20.s[0]
+	VFMLA V23.S4, V10.S4, V21.S4
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4f949277 // fmul v23.4s, v19.4s, v20.s[0]
+	VFMLA V23.S4, V11.S4, V22.S4
+	FSTPQ (F21, F22), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F20
+	ADD R2, R14, R14
+	FLDPQ (R15), (F21, F22)
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4f949257 // fmul v23.4s, v18.4s, v20.s[0]
+	VFMLA V23.S4, V14.S4, V21.S4
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4f949277 // fmul v23.4s, v19.4s, v20.s[0]
+	VFMLA V23.S4, V15.S4, V22.S4
+	FSTPQ (F21, F22), (R15)
+	ADD R1, R15, R15
+	CBZ R20, rows4next
+	ADD R11<<1, R7, R14
+	ADD R3<<1, R14, R14
+	TBNZ $32, R19, rows4minimascalesbrain
+	FMOVQ (R14), F18
+	WORD $0x4e217a53 // fcvtl2 v19.4s, v18.8h
+	WORD $0x0e217a52 // fcvtl v18.4s, v18.4h
+
+rows4minimascales:
+	ADD R3<<2, R14, R14
+	FMOVQ (R14), F24
+	WORD $0x0f08a719 // sxtl v25.8h, v24.8b
+	WORD $0x0f10a734 // sxtl v20.4s, v25.4h
+	WORD $0x4f10a735 // sxtl2 v21.4s, v25.8h
+	VEXT $8, V24.B16, V24.B16, V24.B16
+	WORD $0x0f08a719 // sxtl v25.8h, v24.8b
+	WORD $0x0f10a736 // sxtl v22.4s, v25.4h
+	WORD $0x4f10a737 // sxtl2 v23.4s, v25.8h
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	MOVD $local-208(SP), R21
+	MOVD $4, R16
+
+rows4minima:
+	FMOVQ (R21), F24
+	ADD $64, R21, R21
+	FMOVS 32(R14), F27
+	ADD R2, R14, R14
+	FLDPQ (R15), (F28, F29)
+	WORD $0x4eb89e99 // mul v25.4s, v20.4s, v24.4s
+	WORD $0x4eb89eba // mul v26.4s, v21.4s, v24.4s
+	VADDP V26.S4, V25.S4, V25.S4
+	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
+	WORD $0x4f9b925a // fmul v26.4s, v18.4s, v27.s[0]
+	VFMLA V26.S4, V25.S4, V28.S4
+	WORD $0x4eb89ed9 // mul v25.4s, v22.4s, v24.4s
+	WORD $0x4eb89efa // mul v26.4s, v23.4s, v24.4s
+	VADDP V26.S4, V25.S4, V25.S4
+	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
+	WORD $0x4f9b927a // fmul v26.4s, v19.4s, v27.s[0]
+	VFMLA V26.S4, V25.S4, V29.S4
+	FSTPQ (F28, F29), (R15)
+	ADD R1, R15, R15
+	SUBS $1, R16, R16
+	BNE rows4minima
+
+rows4next:
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows4lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows4block
+
+	// Go on to the next rows.
+	MOVD $4, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $4, R4, R4
+	B rows4
+
+rows4done:
+
+	// Tiles of 2 × 2 vectors.
+rows2:
+	CMP $2, R4
+	BLT rows2done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows2block:
+	MOVD $0xffffffff, R21
+	VDUP R21, V5.S4
+	MOVD R6, R14
+	MOVD $local-256(SP), R15
+	MOVD $2, R16
+
+rows2begin:
+	FLDPQ (R14), (F2, F3)
+	ADD R2, R14, R14
+	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
+	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
+	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
+	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
+	VMOVI $0, V4.B16
+	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
+	VEXT $8, V4.B16, V4.B16, V6.B16
+	VADD V6.S4, V4.S4, V4.S4
+	VDUP R19, V7.S4
+	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
+	FMOVQ F6, 32(R15)
+	FMOVQ F4, 48(R15)
+	VUZP1 V3.H8, V2.H8, V7.H8
+	VUZP2 V3.H8, V2.H8, V8.H8
+	VTRN1 V8.S4, V7.S4, V2.S4
+	VTRN2 V8.S4, V7.S4, V3.S4
+	FSTPQ (F2, F3), (R15)
+	ADD $64, R15, R15
+	SUBS $1, R16, R16
+	BNE rows2begin
+	MOVD $0, R11
+
+rows2lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	FMOVQ local-224(SP), F10
+	VDUP V10.S[0], V2.S4
+	VDUP V10.S[0], V3.S4
+	VDUP V10.S[1], V4.S4
+	VDUP V10.S[1], V5.S4
+	FMOVQ local-160(SP), F10
+	VDUP V10.S[0], V6.S4
+	VDUP V10.S[0], V7.S4
+	VDUP V10.S[1], V8.S4
+	VDUP V10.S[1], V9.S4
+	ADD R8<<2, R12, R21
+	ADD R8, R21, R22
+	MOVD $2, R16
+	MOVD $local-256(SP), R15
+	PCALIGN $32
+
+rows2words:
+	FMOVQ (R15), F18
+	FMOVQ 64(R15), F19
+	ADD $16, R15, R15
+	ADD R8, R12, R14
+	FMOVQ (R12), F10
+	FMOVQ (R14), F11
+	FMOVQ (R21), F16
+	VMOV V10.B16, V12.B16
+	VSLI $4, V16.B16, V12.B16
+	VEOR V0.B16, V12.B16, V12.B16
+	FMOVQ (R22), F16
+	VMOV V11.B16, V13.B16
+	VSLI $4, V16.B16, V13.B16
+	VEOR V0.B16, V13.B16, V13.B16
+	VTRN1 V13.H8, V12.H8, V20.H8
+	VTRN2 V13.H8, V12.H8, V13.H8
+	WORD $0x4f92e282 // sdot v2.4s, v20.16b, v18.4b[0]
+	WORD $0x4f93e286 // sdot v6.4s, v20.16b, v19.4b[0]
+	WORD $0x4fb2e1a4 // sdot v4.4s, v13.16b, v18.4b[1]
+	WORD $0x4fb3e1a8 // sdot v8.4s, v13.16b, v19.4b[1]
+	FMOVQ (R21), F16
+	VMOV V16.B16, V12.B16
+	VSRI $4, V10.B16, V12.B16
+	VEOR V0.B16, V12.B16, V12.B16
+	FMOVQ (R22), F16
+	VMOV V16.B16, V13.B16
+	VSRI $4, V11.B16, V13.B16
+	VEOR V0.B16, V13.B16, V13.B16
+	VTRN1 V13.H8, V12.H8, V20.H8
+	VTRN2 V13.H8, V12.H8, V13.H8
+	WORD $0x4f92ea82 // sdot v2.4s, v20.16b, v18.4b[2]
+	WORD $0x4f93ea86 // sdot v6.4s, v20.16b, v19.4b[2]
+	WORD $0x4fb2e9a4 // sdot v4.4s, v13.16b, v18.4b[3]
+	WORD $0x4fb3e9a8 // sdot v8.4s, v13.16b, v19.4b[3]
+	FMOVQ 16(R12), F10
+	FMOVQ 16(R14), F11
+	FMOVQ 16(R21), F16
+	VMOV V10.B16, V12.B16
+	VSLI $4, V16.B16, V12.B16
+	VEOR V0.B16, V12.B16, V12.B16
+	FMOVQ 16(R22), F16
+	VMOV V11.B16, V13.B16
+	VSLI $4, V16.B16, V13.B16
+	VEOR V0.B16, V13.B16, V13.B16
+	VTRN1 V13.H8, V12.H8, V20.H8
+	VTRN2 V13.H8, V12.H8, V13.H8
+	WORD $0x4f92e283 // sdot v3.4s, v20.16b, v18.4b[0]
+	WORD $0x4f93e287 // sdot v7.4s, v20.16b, v19.4b[0]
+	WORD $0x4fb2e1a5 // sdot v5.4s, v13.16b, v18.4b[1]
+	WORD $0x4fb3e1a9 // sdot v9.4s, v13.16b, v19.4b[1]
+	FMOVQ 16(R21), F16
+	VMOV V16.B16, V12.B16
+	VSRI $4, V10.B16, V12.B16
+	VEOR V0.B16, V12.B16, V12.B16
+	FMOVQ 16(R22), F16
+	VMOV V16.B16, V13.B16
+	VSRI $4, V11.B16, V13.B16
+	VEOR V0.B16, V13.B16, V13.B16
+	VTRN1 V13.H8, V12.H8, V20.H8
+	VTRN2 V13.H8, V12.H8, V13.H8
+	WORD $0x4f92ea83 // sdot v3.4s, v20.16b, v18.4b[2]
+	WORD $0x4f93ea87 // sdot v7.4s, v20.16b, v19.4b[2]
+	WORD $0x4fb2e9a5 // sdot v5.4s, v13.16b, v18.4b[3]
+	WORD $0x4fb3e9a9 // sdot v9.4s, v13.16b, v19.4b[3]
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8, R14, R12
+	PRFM 2048(R21), PLDL1KEEP
+	PRFM 2048(R22), PLDL1KEEP
+	ADD R8<<1, R21, R21
+	ADD R8, R21, R22
+	SUBS $1, R16, R16
+	BNE rows2words
+	TBNZ $33, R19, rows2float32
+	ADD R11<<1, R7, R14
+	LSR $1, R20, R15
+	ADD $2, R15, R15
+	MADD R15, R14, R3, R15
+	FMOVQ (R15), F14
+	WORD $0x0f08a5cf // sxtl v15.8h, v14.8b
+	WORD $0x0f10a5ea // sxtl v10.4s, v15.4h
+	WORD $0x4f10a5eb // sxtl2 v11.4s, v15.8h
+	VEXT $8, V14.B16, V14.B16, V14.B16
+	WORD $0x0f08a5cf // sxtl v15.8h, v14.8b
+	WORD $0x0f10a5ec // sxtl v12.4s, v15.4h
+	WORD $0x4f10a5ed // sxtl2 v13.4s, v15.8h
+	VUZP1 V11.S4, V10.S4, V14.S4
+	VUZP2 V11.S4, V10.S4, V15.S4
+	WORD $0x4eae9c42 // mul v2.4s, v2.4s, v14.4s
+	WORD $0x4eaf9482 // mla v2.4s, v4.4s, v15.4s
+	WORD $0x4eae9cc6 // mul v6.4s, v6.4s, v14.4s
+	WORD $0x4eaf9506 // mla v6.4s, v8.4s, v15.4s
+	VUZP1 V13.S4, V12.S4, V14.S4
+	VUZP2 V13.S4, V12.S4, V15.S4
+	WORD $0x4eae9c63 // mul v3.4s, v3.4s, v14.4s
+	WORD $0x4eaf94a3 // mla v3.4s, v5.4s, v15.4s
+	WORD $0x4eae9ce7 // mul v7.4s, v7.4s, v14.4s
+	WORD $0x4eaf9527 // mla v7.4s, v9.4s, v15.4s
+	TBNZ $32, R19, rows2scalesbrain
+	FMOVQ (R14), F10
+	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
+	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
+
+rows2scales:
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F12
+	ADD R2, R14, R14
+	FLDPQ (R15), (F13, F14)
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4f8c914f // fmul v15.4s, v10.4s, v12.s[0]
+	VFMLA V15.S4, V2.S4, V13.S4
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x4f8c916f // fmul v15.4s, v11.4s, v12.s[0]
+	VFMLA V15.S4, V3.S4, V14.S4
+	FSTPQ (F13, F14), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F12
+	ADD R2, R14, R14
+	FLDPQ (R15), (F13, F14)
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x4f8c914f // fmul v15.4s, v10.4s, v12.s[0]
+	VFMLA V15.S4, V6.S4, V13.S4
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x4f8c916f // fmul v15.4s, v11.4s, v12.s[0]
+	VFMLA V15.S4, V7.S4, V14.S4
+	FSTPQ (F13, F14), (R15)
+	ADD R1, R15, R15
+	CBZ R20, rows2next
+	ADD R11<<1, R7, R14
+	ADD R3<<1, R14, R14
+	TBNZ $32, R19, rows2minimascalesbrain
+	FMOVQ (R14), F10
+	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
+	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
+
+rows2minimascales:
+	ADD R3<<2, R14, R14
+	FMOVQ (R14), F16
+	WORD $0x0f08a611 // sxtl v17.8h, v16.8b
+	WORD $0x0f10a62c // sxtl v12.4s, v17.4h
+	WORD $0x4f10a62d // sxtl2 v13.4s, v17.8h
+	VEXT $8, V16.B16, V16.B16, V16.B16
+	WORD $0x0f08a611 // sxtl v17.8h, v16.8b
+	WORD $0x0f10a62e // sxtl v14.4s, v17.4h
+	WORD $0x4f10a62f // sxtl2 v15.4s, v17.8h
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	MOVD $local-208(SP), R21
+	MOVD $2, R16
+
+rows2minima:
+	FMOVQ (R21), F16
+	ADD $64, R21, R21
+	FMOVS 32(R14), F19
+	ADD R2, R14, R14
+	FLDPQ (R15), (F20, F21)
+	WORD $0x4eb09d91 // mul v17.4s, v12.4s, v16.4s
+	WORD $0x4eb09db2 // mul v18.4s, v13.4s, v16.4s
+	VADDP V18.S4, V17.S4, V17.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4f939152 // fmul v18.4s, v10.4s, v19.s[0]
+	VFMLA V18.S4, V17.S4, V20.S4
+	WORD $0x4eb09dd1 // mul v17.4s, v14.4s, v16.4s
+	WORD $0x4eb09df2 // mul v18.4s, v15.4s, v16.4s
+	VADDP V18.S4, V17.S4, V17.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4f939172 // fmul v18.4s, v11.4s, v19.s[0]
+	VFMLA V18.S4, V17.S4, V21.S4
+	FSTPQ (F20, F21), (R15)
+	ADD R1, R15, R15
+	SUBS $1, R16, R16
+	BNE rows2minima
+
+rows2next:
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows2lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows2block
+
+	// Go on to the next rows.
+	MOVD $2, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $2, R4, R4
+	B rows2
+
+rows2done:
+
+	// Tiles of 1 × 2 vectors.
+rows1:
+	CMP $1, R4
+	BLT rows1done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows1block:
+	MOVD $0xffffffff, R21
+	VDUP R21, V5.S4
+	MOVD R6, R14
+	MOVD $local-256(SP), R15
+	MOVD $1, R16
+
+rows1begin:
+	FLDPQ (R14), (F2, F3)
+	ADD R2, R14, R14
+	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
+	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
+	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
+	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
+	VMOVI $0, V4.B16
+	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
+	VEXT $8, V4.B16, V4.B16, V6.B16
+	VADD V6.S4, V4.S4, V4.S4
+	VDUP R19, V7.S4
+	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
+	FMOVQ F6, 32(R15)
+	FMOVQ F4, 48(R15)
+	VUZP1 V3.H8, V2.H8, V7.H8
+	VUZP2 V3.H8, V2.H8, V8.H8
+	VTRN1 V8.S4, V7.S4, V2.S4
+	VTRN2 V8.S4, V7.S4, V3.S4
+	FSTPQ (F2, F3), (R15)
+	ADD $64, R15, R15
+	SUBS $1, R16, R16
+	BNE rows1begin
+	MOVD $0, R11
+
+rows1lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	FMOVQ local-224(SP), F6
+	VDUP V6.S[0], V2.S4
+	VDUP V6.S[0], V3.S4
+	VDUP V6.S[1], V4.S4
+	VDUP V6.S[1], V5.S4
+	ADD R8<<2, R12, R21
+	ADD R8, R21, R22
+	MOVD $2, R16
+	MOVD $local-256(SP), R15
+	PCALIGN $32
+
+rows1words:
+	FMOVQ (R15), F14
+	ADD $16, R15, R15
+	ADD R8, R12, R14
+	FMOVQ (R12), F6
+	FMOVQ (R14), F7
+	FMOVQ (R21), F12
+	VMOV V6.B16, V8.B16
+	VSLI $4, V12.B16, V8.B16
+	VEOR V0.B16, V8.B16, V8.B16
+	FMOVQ (R22), F12
+	VMOV V7.B16, V9.B16
+	VSLI $4, V12.B16, V9.B16
+	VEOR V0.B16, V9.B16, V9.B16
+	VTRN1 V9.H8, V8.H8, V15.H8
+	VTRN2 V9.H8, V8.H8, V9.H8
+	WORD $0x4f8ee1e2 // sdot v2.4s, v15.16b, v14.4b[0]
+	WORD $0x4faee124 // sdot v4.4s, v9.16b, v14.4b[1]
+	FMOVQ (R21), F12
+	VMOV V12.B16, V8.B16
+	VSRI $4, V6.B16, V8.B16
+	VEOR V0.B16, V8.B16, V8.B16
+	FMOVQ (R22), F12
+	VMOV V12.B16, V9.B16
+	VSRI $4, V7.B16, V9.B16
+	VEOR V0.B16, V9.B16, V9.B16
+	VTRN1 V9.H8, V8.H8, V15.H8
+	VTRN2 V9.H8, V8.H8, V9.H8
+	WORD $0x4f8ee9e2 // sdot v2.4s, v15.16b, v14.4b[2]
+	WORD $0x4faee924 // sdot v4.4s, v9.16b, v14.4b[3]
+	FMOVQ 16(R12), F6
+	FMOVQ 16(R14), F7
+	FMOVQ 16(R21), F12
+	VMOV V6.B16, V8.B16
+	VSLI $4, V12.B16, V8.B16
+	VEOR V0.B16, V8.B16, V8.B16
+	FMOVQ 16(R22), F12
+	VMOV V7.B16, V9.B16
+	VSLI $4, V12.B16, V9.B16
+	VEOR V0.B16, V9.B16, V9.B16
+	VTRN1 V9.H8, V8.H8, V15.H8
+	VTRN2 V9.H8, V8.H8, V9.H8
+	WORD $0x4f8ee1e3 // sdot v3.4s, v15.16b, v14.4b[0]
+	WORD $0x4faee125 // sdot v5.4s, v9.16b, v14.4b[1]
+	FMOVQ 16(R21), F12
+	VMOV V12.B16, V8.B16
+	VSRI $4, V6.B16, V8.B16
+	VEOR V0.B16, V8.B16, V8.B16
+	FMOVQ 16(R22), F12
+	VMOV V12.B16, V9.B16
+	VSRI $4, V7.B16, V9.B16
+	VEOR V0.B16, V9.B16, V9.B16
+	VTRN1 V9.H8, V8.H8, V15.H8
+	VTRN2 V9.H8, V8.H8, V9.H8
+	WORD $0x4f8ee9e3 // sdot v3.4s, v15.16b, v14.4b[2]
+	WORD $0x4faee925 // sdot v5.4s, v9.16b, v14.4b[3]
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8, R14, R12
+	PRFM 2048(R21), PLDL1KEEP
+	PRFM 2048(R22), PLDL1KEEP
+	ADD R8<<1, R21, R21
+	ADD R8, R21, R22
+	SUBS $1, R16, R16
+	BNE rows1words
+	TBNZ $33, R19, rows1float32
+	ADD R11<<1, R7, R14
+	LSR $1, R20, R15
+	ADD $2, R15, R15
+	MADD R15, R14, R3, R15
+	FMOVQ (R15), F10
+	WORD $0x0f08a54b // sxtl v11.8h, v10.8b
+	WORD $0x0f10a566 // sxtl v6.4s, v11.4h
+	WORD $0x4f10a567 // sxtl2 v7.4s, v11.8h
+	VEXT $8, V10.B16, V10.B16, V10.B16
+	WORD $0x0f08a54b // sxtl v11.8h, v10.8b
+	WORD $0x0f10a568 // sxtl v8.4s, v11.4h
+	WORD $0x4f10a569 // sxtl2 v9.4s, v11.8h
+	VUZP1 V7.S4, V6.S4, V10.S4
+	VUZP2 V7.S4, V6.S4, V11.S4
+	WORD $0x4eaa9c42 // mul v2.4s, v2.4s, v10.4s
+	WORD $0x4eab9482 // mla v2.4s, v4.4s, v11.4s
+	VUZP1 V9.S4, V8.S4, V10.S4
+	VUZP2 V9.S4, V8.S4, V11.S4
+	WORD $0x4eaa9c63 // mul v3.4s, v3.4s, v10.4s
+	WORD $0x4eab94a3 // mla v3.4s, v5.4s, v11.4s
+	TBNZ $32, R19, rows1scalesbrain
+	FMOVQ (R14), F6
+	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
+	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
+
+rows1scales:
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F8
+	ADD R2, R14, R14
+	FLDPQ (R15), (F9, F10)
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4f8890cb // fmul v11.4s, v6.4s, v8.s[0]
+	VFMLA V11.S4, V2.S4, V9.S4
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x4f8890eb // fmul v11.4s, v7.4s, v8.s[0]
+	VFMLA V11.S4, V3.S4, V10.S4
+	FSTPQ (F9, F10), (R15)
+	ADD R1, R15, R15
+	CBZ R20, rows1next
+	ADD R11<<1, R7, R14
+	ADD R3<<1, R14, R14
+	TBNZ $32, R19, rows1minimascalesbrain
+	FMOVQ (R14), F6
+	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
+	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
+
+rows1minimascales:
+	ADD R3<<2, R14, R14
+	FMOVQ (R14), F12
+	WORD $0x0f08a58d // sxtl v13.8h, v12.8b
+	WORD $0x0f10a5a8 // sxtl v8.4s, v13.4h
+	WORD $0x4f10a5a9 // sxtl2 v9.4s, v13.8h
+	VEXT $8, V12.B16, V12.B16, V12.B16
+	WORD $0x0f08a58d // sxtl v13.8h, v12.8b
+	WORD $0x0f10a5aa // sxtl v10.4s, v13.4h
+	WORD $0x4f10a5ab // sxtl2 v11.4s, v13.8h
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	MOVD $local-208(SP), R21
+	MOVD $1, R16
+
+rows1minima:
+	FMOVQ (R21), F12
+	ADD $64, R21, R21
+	FMOVS 32(R14), F15
+	ADD R2, R14, R14
+	FLDPQ (R15), (F16, F17)
+	WORD $0x4eac9d0d // mul v13.4s, v8.4s, v12.4s
+	WORD $0x4eac9d2e // mul v14.4s, v9.4s, v12.4s
+	VADDP V14.S4, V13.S4, V13.S4
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4f8f90ce // fmul v14.4s, v6.4s, v15.s[0]
+	VFMLA V14.S4, V13.S4, V16.S4
+	WORD $0x4eac9d4d // mul v13.4s, v10.4s, v12.4s
+	WORD $0x4eac9d6e // mul v14.4s, v11.4s, v12.4s
+	VADDP V14.S4, V13.S4, V13.S4
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4f8f90ee // fmul v14.4s, v7.4s, v15.s[0]
+	VFMLA V14.S4, V13.S4, V17.S4
+	FSTPQ (F16, F17), (R15)
+	ADD R1, R15, R15
+	SUBS $1, R16, R16
+	BNE rows1minima
+
+rows1next:
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows1lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows1block
+
+	// Go on to the next rows.
+	MOVD $1, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $1, R4, R4
+	B rows1
+
+rows1done:
+	RET
+
+rows4float32:
+	ADD R11<<2, R7, R14
+	FLDPQ (R14), (F18, F19)
+	ADD R3<<2, R14, R14
+	FLDPQ (R14), (F20, F21)
+	ADD R3<<2, R14, R14
+	VMOVI $0, V23.B16
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F22
+	VDUP V22.S[0], V22.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F24, F25)
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x6e34dc84 // fmul v4.4s, v4.4s, v20.4s
+	WORD $0x4e37d484 // fadd v4.4s, v4.4s, v23.4s
+	VFMLA V18.S4, V2.S4, V4.S4
+	VFMLA V22.S4, V4.S4, V24.S4
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e35dca5 // fmul v5.4s, v5.4s, v21.4s
+	WORD $0x4e37d4a5 // fadd v5.4s, v5.4s, v23.4s
+	VFMLA V19.S4, V3.S4, V5.S4
+	VFMLA V22.S4, V5.S4, V25.S4
+	FSTPQ (F24, F25), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F22
+	VDUP V22.S[0], V22.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F24, F25)
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e34dd08 // fmul v8.4s, v8.4s, v20.4s
+	WORD $0x4e37d508 // fadd v8.4s, v8.4s, v23.4s
+	VFMLA V18.S4, V6.S4, V8.S4
+	VFMLA V22.S4, V8.S4, V24.S4
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6e35dd29 // fmul v9.4s, v9.4s, v21.4s
+	WORD $0x4e37d529 // fadd v9.4s, v9.4s, v23.4s
+	VFMLA V19.S4, V7.S4, V9.S4
+	VFMLA V22.S4, V9.S4, V25.S4
+	FSTPQ (F24, F25), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F22
+	VDUP V22.S[0], V22.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F24, F25)
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x6e34dd8c // fmul v12.4s, v12.4s, v20.4s
+	WORD $0x4e37d58c // fadd v12.4s, v12.4s, v23.4s
+	VFMLA V18.S4, V10.S4, V12.S4
+	VFMLA V22.S4, V12.S4, V24.S4
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x6e35ddad // fmul v13.4s, v13.4s, v21.4s
+	WORD $0x4e37d5ad // fadd v13.4s, v13.4s, v23.4s
+	VFMLA V19.S4, V11.S4, V13.S4
+	VFMLA V22.S4, V13.S4, V25.S4
+	FSTPQ (F24, F25), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F22
+	VDUP V22.S[0], V22.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F24, F25)
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x6e34de10 // fmul v16.4s, v16.4s, v20.4s
+	WORD $0x4e37d610 // fadd v16.4s, v16.4s, v23.4s
+	VFMLA V18.S4, V14.S4, V16.S4
+	VFMLA V22.S4, V16.S4, V24.S4
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
+	WORD $0x4e37d631 // fadd v17.4s, v17.4s, v23.4s
+	VFMLA V19.S4, V15.S4, V17.S4
+	VFMLA V22.S4, V17.S4, V25.S4
+	FSTPQ (F24, F25), (R15)
+	ADD R1, R15, R15
+	B rows4next
+
+rows4scalesbrain:
+	FMOVQ (R14), F18
+	WORD $0x6e613a53 // shll2 v19.4s, v18.8h, #16
+	WORD $0x2e613a52 // shll v18.4s, v18.4h, #16
+	B rows4scales
+
+rows4minimascalesbrain:
+	FMOVQ (R14), F18
+	WORD $0x6e613a53 // shll2 v19.4s, v18.8h, #16
+	WORD $0x2e613a52 // shll v18.4s, v18.4h, #16
+	B rows4minimascales
+
+rows2float32:
+	ADD R11<<2, R7, R14
+	FLDPQ (R14), (F10, F11)
+	ADD R3<<2, R14, R14
+	FLDPQ (R14), (F12, F13)
+	ADD R3<<2, R14, R14
+	VMOVI $0, V15.B16
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F14
+	VDUP V14.S[0], V14.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F16, F17)
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x6e2cdc84 // fmul v4.4s, v4.4s, v12.4s
+	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
+	VFMLA V10.S4, V2.S4, V4.S4
+	VFMLA V14.S4, V4.S4, V16.S4
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e2ddca5 // fmul v5.4s, v5.4s, v13.4s
+	WORD $0x4e2fd4a5 // fadd v5.4s, v5.4s, v15.4s
+	VFMLA V11.S4, V3.S4, V5.S4
+	VFMLA V14.S4, V5.S4, V17.S4
+	FSTPQ (F16, F17), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F14
+	VDUP V14.S[0], V14.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F16, F17)
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e2cdd08 // fmul v8.4s, v8.4s, v12.4s
+	WORD $0x4e2fd508 // fadd v8.4s, v8.4s, v15.4s
+	VFMLA V10.S4, V6.S4, V8.S4
+	VFMLA V14.S4, V8.S4, V16.S4
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
+	WORD $0x4e2fd529 // fadd v9.4s, v9.4s, v15.4s
+	VFMLA V11.S4, V7.S4, V9.S4
+	VFMLA V14.S4, V9.S4, V17.S4
+	FSTPQ (F16, F17), (R15)
+	ADD R1, R15, R15
+	B rows2next
+
+rows2scalesbrain:
+	FMOVQ (R14), F10
+	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
+	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
+	B rows2scales
+
+rows2minimascalesbrain:
+	FMOVQ (R14), F10
+	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
+	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
+	B rows2minimascales
+
+rows1float32:
+	ADD R11<<2, R7, R14
+	FLDPQ (R14), (F6, F7)
+	ADD R3<<2, R14, R14
+	FLDPQ (R14), (F8, F9)
+	ADD R3<<2, R14, R14
+	VMOVI $0, V11.B16
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F10
+	VDUP V10.S[0], V10.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F12, F13)
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
+	WORD $0x4e2bd484 // fadd v4.4s, v4.4s, v11.4s
+	VFMLA V6.S4, V2.S4, V4.S4
+	VFMLA V10.S4, V4.S4, V12.S4
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
+	WORD $0x4e2bd4a5 // fadd v5.4s, v5.4s, v11.4s
+	VFMLA V7.S4, V3.S4, V5.S4
+	VFMLA V10.S4, V5.S4, V13.S4
+	FSTPQ (F12, F13), (R15)
+	ADD R1, R15, R15
+	B rows1next
+
+rows1scalesbrain:
+	FMOVQ (R14), F6
+	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
+	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
+	B rows1scales
+
+rows1minimascalesbrain:
+	FMOVQ (R14), F6
+	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
+	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
+	B rows1minimascales
+
+// func weightGemmInt8DotS8x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotS8x16F32NEON(SB), NOSPLIT, $0-113
+	MOVD $128, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $8589934592, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $4, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $4, R0
+	MOVD R0, x_cap+48(FP)
+	B ·weightInt8GroupedDot8NEON(SB)
 
 // func weightQuantizeNEON(dst []uint32, src []float32)
 TEXT ·weightQuantizeNEON(SB), NOSPLIT, $0-48
@@ -25908,8 +27786,8 @@ leave:
 end:
 	RET
 
-// func siLUSlopeNEON(f []float32, slope []float32, src []float32)
-TEXT ·siLUSlopeNEON(SB), NOSPLIT, $0-72
+// func siLUBackwardNEON(f []float32, dx []float32, dy []float32, x []float32)
+TEXT ·siLUBackwardNEON(SB), NOSPLIT, $0-96
 	MOVD $lanesNEON<>(SB), R0
 	FMOVQ 224(R0), F0
 	FMOVQ 800(R0), F1
@@ -25929,9 +27807,10 @@ TEXT ·siLUSlopeNEON(SB), NOSPLIT, $0-72
 	FMOVQ 384(R0), F15
 	FMOVQ 1344(R0), F16
 	MOVD f_len+8(FP), R1
-	MOVD src_base+48(FP), R2
+	MOVD x_base+72(FP), R2
 	MOVD f_base+0(FP), R3
-	MOVD slope_base+24(FP), R4
+	MOVD dx_base+24(FP), R4
+	MOVD dy_base+48(FP), R5
 	SUBS $4, R1, R1
 	BGE lanes1
 
@@ -25942,41 +27821,15 @@ last:
 
 single:
 	FMOVS (R2), F17
+	FMOVS (R5), F18
 	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R2), F17
+	FMOVQ (R5), F18
 
 enter:
-	WORD $0x4e23f632 // fmax v18.4s, v17.4s, v3.4s
-	WORD $0x4ea4f653 // fmin v19.4s, v18.4s, v4.4s
-	VORR V2.B16, V2.B16, V20.B16
-	VFMLA V19.S4, V1.S4, V20.S4
-	WORD $0x4eb4d455 // fsub v21.4s, v2.4s, v20.4s
-	VFMLA V19.S4, V1.S4, V21.S4
-	VFMLA V19.S4, V5.S4, V21.S4
-	VORR V7.B16, V7.B16, V19.B16
-	VFMLA V21.S4, V6.S4, V19.S4
-	VORR V8.B16, V8.B16, V22.B16
-	VFMLA V21.S4, V19.S4, V22.S4
-	VORR V9.B16, V9.B16, V19.B16
-	VFMLA V21.S4, V22.S4, V19.S4
-	VORR V10.B16, V10.B16, V22.B16
-	VFMLA V21.S4, V19.S4, V22.S4
-	VORR V11.B16, V11.B16, V19.B16
-	VFMLA V21.S4, V22.S4, V19.S4
-	VORR V0.B16, V0.B16, V22.B16
-	VFMLA V21.S4, V19.S4, V22.S4
-	VSHL $22, V20.S4, V19.S4
-	VAND V12.B16, V19.B16, V19.B16
-	VSHL $23, V20.S4, V20.S4
-	VADD V20.S4, V22.S4, V22.S4
-	VSUB V19.S4, V22.S4, V22.S4
-	VSUB V19.S4, V0.S4, V19.S4
-	WORD $0x4e33d6d6 // fadd v22.4s, v22.4s, v19.4s
-	WORD $0x6e36fe52 // fdiv v18.4s, v18.4s, v22.4s
-	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
 	WORD $0x4eb1d5b3 // fsub v19.4s, v13.4s, v17.4s
 	WORD $0x4e23f673 // fmax v19.4s, v19.4s, v3.4s
 	WORD $0x4ea4f674 // fmin v20.4s, v19.4s, v4.4s
@@ -26006,41 +27859,72 @@ enter:
 	WORD $0x4e34d6f7 // fadd v23.4s, v23.4s, v20.4s
 	WORD $0x6e37fe73 // fdiv v19.4s, v19.4s, v23.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x6e31fe54 // fdiv v20.4s, v18.4s, v17.4s
-	WORD $0x4ea0da35 // fcmeq v21.4s, v17.4s, #0.0
-	VBIT V21.B16, V15.B16, V20.B16
 	WORD $0x4eb3d413 // fsub v19.4s, v0.4s, v19.4s
-	WORD $0x6e33de94 // fmul v20.4s, v20.4s, v19.4s
-	WORD $0x6eb1e5d5 // fcmgt v21.4s, v14.4s, v17.4s
-	WORD $0x4e751c13 // bic v19.16b, v0.16b, v21.16b
+	WORD $0x4e23f634 // fmax v20.4s, v17.4s, v3.4s
+	WORD $0x4ea4f695 // fmin v21.4s, v20.4s, v4.4s
+	VORR V2.B16, V2.B16, V22.B16
+	VFMLA V21.S4, V1.S4, V22.S4
+	WORD $0x4eb6d457 // fsub v23.4s, v2.4s, v22.4s
+	VFMLA V21.S4, V1.S4, V23.S4
+	VFMLA V21.S4, V5.S4, V23.S4
+	VORR V7.B16, V7.B16, V21.B16
+	VFMLA V23.S4, V6.S4, V21.S4
+	VORR V8.B16, V8.B16, V24.B16
+	VFMLA V23.S4, V21.S4, V24.S4
+	VORR V9.B16, V9.B16, V21.B16
+	VFMLA V23.S4, V24.S4, V21.S4
+	VORR V10.B16, V10.B16, V24.B16
+	VFMLA V23.S4, V21.S4, V24.S4
+	VORR V11.B16, V11.B16, V21.B16
+	VFMLA V23.S4, V24.S4, V21.S4
+	VORR V0.B16, V0.B16, V24.B16
+	VFMLA V23.S4, V21.S4, V24.S4
+	VSHL $22, V22.S4, V21.S4
+	VAND V12.B16, V21.B16, V21.B16
+	VSHL $23, V22.S4, V22.S4
+	VADD V22.S4, V24.S4, V24.S4
+	VSUB V21.S4, V24.S4, V24.S4
+	VSUB V21.S4, V0.S4, V21.S4
+	WORD $0x4e35d718 // fadd v24.4s, v24.4s, v21.4s
+	WORD $0x6e38fe94 // fdiv v20.4s, v20.4s, v24.4s
+	WORD $0x6e35de94 // fmul v20.4s, v20.4s, v21.4s
+	WORD $0x6e31fe95 // fdiv v21.4s, v20.4s, v17.4s
+	WORD $0x4ea0da36 // fcmeq v22.4s, v17.4s, #0.0
+	VBIT V22.B16, V15.B16, V21.B16
+	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
+	WORD $0x6eb1e5d6 // fcmgt v22.4s, v14.4s, v17.4s
+	WORD $0x4e761c13 // bic v19.16b, v0.16b, v22.16b
 	WORD $0x4ea0fa31 // fabs v17.4s, v17.4s
-	WORD $0x6eb0e635 // fcmgt v21.4s, v17.4s, v16.4s
-	VBIT V21.B16, V19.B16, V20.B16
+	WORD $0x6eb0e636 // fcmgt v22.4s, v17.4s, v16.4s
+	VBIT V22.B16, V19.B16, V21.B16
+	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
 	CMP $0, R1
 	BLT leave
-	FMOVQ F18, (R3)
-	FMOVQ F20, (R4)
+	FMOVQ F20, (R3)
+	FMOVQ F18, (R4)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
+	ADD $16, R5, R5
 	SUBS $4, R1, R1
 	BGE lanes1
 	B last
 
 leave:
-	FMOVS F18, (R3)
-	FMOVS F20, (R4)
+	FMOVS F20, (R3)
+	FMOVS F18, (R4)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
+	ADD $4, R5, R5
 	ADDS $1, R1, R1
 	BNE single
 
 end:
 	RET
 
-// func geluSlopeNEON(f []float32, slope []float32, src []float32)
-TEXT ·geluSlopeNEON(SB), NOSPLIT, $0-72
+// func geluBackwardNEON(f []float32, dx []float32, dy []float32, x []float32)
+TEXT ·geluBackwardNEON(SB), NOSPLIT, $0-96
 	MOVD $lanesNEON<>(SB), R0
 	FMOVQ 864(R0), F0
 	FMOVQ 880(R0), F1
@@ -26060,16 +27944,16 @@ TEXT ·geluSlopeNEON(SB), NOSPLIT, $0-72
 	FMOVQ 1104(R0), F15
 	FMOVQ 1120(R0), F16
 	FMOVQ 224(R0), F17
-	FMOVQ 1136(R0), F18
+	FMOVQ 128(R0), F18
 	FMOVQ 656(R0), F19
 	FMOVQ 672(R0), F20
 	FMOVQ 688(R0), F21
 	FMOVQ 704(R0), F22
-	FMOVQ 720(R0), F23
 	MOVD f_len+8(FP), R1
-	MOVD src_base+48(FP), R2
+	MOVD x_base+72(FP), R2
 	MOVD f_base+0(FP), R3
-	MOVD slope_base+24(FP), R4
+	MOVD dx_base+24(FP), R4
+	MOVD dy_base+48(FP), R5
 	SUBS $4, R1, R1
 	BGE lanes1
 
@@ -26079,41 +27963,70 @@ last:
 	NEG R1, R1
 
 single:
-	FMOVS (R2), F24
+	FMOVS (R2), F23
+	FMOVS (R5), F24
 	B enter
 	PCALIGN $32
 
 lanes1:
-	FMOVQ (R2), F24
+	FMOVQ (R2), F23
+	FMOVQ (R5), F24
 
 enter:
+	WORD $0x6e37def9 // fmul v25.4s, v23.4s, v23.4s
+	WORD $0x6e30df39 // fmul v25.4s, v25.4s, v16.4s
+	WORD $0x4e32d73a // fadd v26.4s, v25.4s, v18.4s
+	WORD $0x4eb2d75b // fsub v27.4s, v26.4s, v18.4s
+	WORD $0x4ebbd73b // fsub v27.4s, v25.4s, v27.4s
+	VORR V20.B16, V20.B16, V28.B16
+	VFMLA V27.S4, V19.S4, V28.S4
+	VORR V21.B16, V21.B16, V29.B16
+	VFMLA V27.S4, V28.S4, V29.S4
+	VORR V22.B16, V22.B16, V28.B16
+	VFMLA V27.S4, V29.S4, V28.S4
+	FMOVQ 720(R0), F29
+	VFMLA V27.S4, V28.S4, V29.S4
+	FMOVQ 736(R0), F28
+	VFMLA V27.S4, V29.S4, V28.S4
+	VORR V17.B16, V17.B16, V29.B16
+	VFMLA V27.S4, V28.S4, V29.S4
+	VSHL $23, V26.S4, V26.S4
+	VADD V26.S4, V29.S4, V29.S4
+	WORD $0x4e39e73a // fcmeq v26.4s, v25.4s, v25.4s
+	VBIF V26.B16, V25.B16, V29.B16
+	FMOVQ 752(R0), F27
+	WORD $0x6eb9e77a // fcmgt v26.4s, v27.4s, v25.4s
+	WORD $0x4e7a1fbd // bic v29.16b, v29.16b, v26.16b
+	FMOVQ 1360(R0), F25
+	WORD $0x6e39dfbd // fmul v29.4s, v29.4s, v25.4s
 	FMOVQ 1168(R0), F26
-	WORD $0x4e3af719 // fmax v25.4s, v24.4s, v26.4s
+	WORD $0x4e3af6f9 // fmax v25.4s, v23.4s, v26.4s
 	FMOVQ 1184(R0), F26
 	WORD $0x4ebaf739 // fmin v25.4s, v25.4s, v26.4s
 	WORD $0x4ea0fb39 // fabs v25.4s, v25.4s
 	WORD $0x6e39df3a // fmul v26.4s, v25.4s, v25.4s
 	VORR V26.B16, V26.B16, V27.B16
 	VFMLS V25.S4, V25.S4, V27.S4
-	VORR V18.B16, V18.B16, V28.B16
+	FMOVQ 1136(R0), F28
 	VFMLA V26.S4, V16.S4, V28.S4
-	WORD $0x4ebcd65d // fsub v29.4s, v18.4s, v28.4s
-	VFMLA V26.S4, V16.S4, V29.S4
-	FMOVQ 1200(R0), F30
-	VFMLA V26.S4, V30.S4, V29.S4
-	VFMLS V27.S4, V16.S4, V29.S4
+	FMOVQ 1136(R0), F31
+	WORD $0x4ebcd7fe // fsub v30.4s, v31.4s, v28.4s
+	VFMLA V26.S4, V16.S4, V30.S4
+	FMOVQ 1200(R0), F31
+	VFMLA V26.S4, V31.S4, V30.S4
+	VFMLS V27.S4, V16.S4, V30.S4
 	VORR V20.B16, V20.B16, V26.B16
-	VFMLA V29.S4, V19.S4, V26.S4
+	VFMLA V30.S4, V19.S4, V26.S4
 	VORR V21.B16, V21.B16, V27.B16
-	VFMLA V29.S4, V26.S4, V27.S4
+	VFMLA V30.S4, V26.S4, V27.S4
 	VORR V22.B16, V22.B16, V26.B16
-	VFMLA V29.S4, V27.S4, V26.S4
-	VORR V23.B16, V23.B16, V27.B16
-	VFMLA V29.S4, V26.S4, V27.S4
+	VFMLA V30.S4, V27.S4, V26.S4
+	FMOVQ 720(R0), F27
+	VFMLA V30.S4, V26.S4, V27.S4
 	FMOVQ 736(R0), F26
-	VFMLA V29.S4, V27.S4, V26.S4
+	VFMLA V30.S4, V27.S4, V26.S4
 	VORR V17.B16, V17.B16, V27.B16
-	VFMLA V29.S4, V26.S4, V27.S4
+	VFMLA V30.S4, V26.S4, V27.S4
 	VSHL $23, V28.S4, V28.S4
 	VADD V28.S4, V27.S4, V27.S4
 	FMOVQ 1216(R0), F26
@@ -26131,88 +28044,63 @@ enter:
 	VTBL V26.B16, [V0.B16, V1.B16], V28.B16
 	WORD $0x4ebcd739 // fsub v25.4s, v25.4s, v28.4s
 	VTBL V26.B16, [V2.B16, V3.B16], V28.B16
-	VTBL V26.B16, [V4.B16, V5.B16], V29.B16
-	VFMLA V25.S4, V28.S4, V29.S4
+	VTBL V26.B16, [V4.B16, V5.B16], V30.B16
+	VFMLA V25.S4, V28.S4, V30.S4
 	VTBL V26.B16, [V6.B16, V7.B16], V28.B16
-	VFMLA V25.S4, V29.S4, V28.S4
-	VTBL V26.B16, [V8.B16, V9.B16], V29.B16
-	VFMLA V25.S4, V28.S4, V29.S4
+	VFMLA V25.S4, V30.S4, V28.S4
+	VTBL V26.B16, [V8.B16, V9.B16], V30.B16
+	VFMLA V25.S4, V28.S4, V30.S4
 	VTBL V26.B16, [V10.B16, V11.B16], V28.B16
-	VFMLA V25.S4, V29.S4, V28.S4
-	VTBL V26.B16, [V12.B16, V13.B16], V29.B16
-	VFMLA V25.S4, V28.S4, V29.S4
+	VFMLA V25.S4, V30.S4, V28.S4
+	VTBL V26.B16, [V12.B16, V13.B16], V30.B16
+	VFMLA V25.S4, V28.S4, V30.S4
 	VTBL V26.B16, [V14.B16, V15.B16], V26.B16
-	VFMLA V25.S4, V29.S4, V26.S4
+	VFMLA V25.S4, V30.S4, V26.S4
 	VMOVI $0, V28.B16
-	WORD $0x6eb8e79c // fcmgt v28.4s, v28.4s, v24.4s
-	WORD $0x4e7c1f19 // bic v25.16b, v24.16b, v28.16b
+	WORD $0x6eb7e79c // fcmgt v28.4s, v28.4s, v23.4s
+	WORD $0x4e7c1ef9 // bic v25.16b, v23.16b, v28.16b
 	VFMLS V26.S4, V27.S4, V25.S4
-	WORD $0x6e38df1a // fmul v26.4s, v24.4s, v24.4s
-	WORD $0x6e30df5a // fmul v26.4s, v26.4s, v16.4s
-	FMOVQ 128(R0), F28
-	WORD $0x4e3cd75b // fadd v27.4s, v26.4s, v28.4s
-	FMOVQ 128(R0), F29
-	WORD $0x4ebdd77c // fsub v28.4s, v27.4s, v29.4s
-	WORD $0x4ebcd75c // fsub v28.4s, v26.4s, v28.4s
-	VORR V20.B16, V20.B16, V29.B16
-	VFMLA V28.S4, V19.S4, V29.S4
-	VORR V21.B16, V21.B16, V30.B16
-	VFMLA V28.S4, V29.S4, V30.S4
-	VORR V22.B16, V22.B16, V29.B16
-	VFMLA V28.S4, V30.S4, V29.S4
-	VORR V23.B16, V23.B16, V30.B16
-	VFMLA V28.S4, V29.S4, V30.S4
-	FMOVQ 736(R0), F29
-	VFMLA V28.S4, V30.S4, V29.S4
-	VORR V17.B16, V17.B16, V30.B16
-	VFMLA V28.S4, V29.S4, V30.S4
-	VSHL $23, V27.S4, V27.S4
-	VADD V27.S4, V30.S4, V30.S4
-	WORD $0x4e3ae75b // fcmeq v27.4s, v26.4s, v26.4s
-	VBIF V27.B16, V26.B16, V30.B16
-	FMOVQ 752(R0), F28
-	WORD $0x6ebae79b // fcmgt v27.4s, v28.4s, v26.4s
-	WORD $0x4e7b1fde // bic v30.16b, v30.16b, v27.16b
-	WORD $0x6e38ff3a // fdiv v26.4s, v25.4s, v24.4s
-	WORD $0x4ea0db1b // fcmeq v27.4s, v24.4s, #0.0
+	WORD $0x6e37ff3a // fdiv v26.4s, v25.4s, v23.4s
+	WORD $0x4ea0dafb // fcmeq v27.4s, v23.4s, #0.0
 	FMOVQ 384(R0), F28
 	VBIT V27.B16, V28.B16, V26.B16
-	FMOVQ 1360(R0), F27
-	WORD $0x6e3bdfde // fmul v30.4s, v30.4s, v27.4s
-	WORD $0x6e3edf1e // fmul v30.4s, v24.4s, v30.4s
-	WORD $0x4e3ed75a // fadd v26.4s, v26.4s, v30.4s
+	WORD $0x6e3ddefd // fmul v29.4s, v23.4s, v29.4s
+	WORD $0x4e3dd75a // fadd v26.4s, v26.4s, v29.4s
 	VMOVI $0, V29.B16
-	WORD $0x6eb8e7bc // fcmgt v28.4s, v29.4s, v24.4s
+	WORD $0x6eb7e7bc // fcmgt v28.4s, v29.4s, v23.4s
 	WORD $0x4e7c1e3b // bic v27.16b, v17.16b, v28.16b
-	WORD $0x4ea0fb18 // fabs v24.4s, v24.4s
+	WORD $0x4ea0faf7 // fabs v23.4s, v23.4s
 	FMOVQ 1344(R0), F29
-	WORD $0x6ebde71c // fcmgt v28.4s, v24.4s, v29.4s
+	WORD $0x6ebde6fc // fcmgt v28.4s, v23.4s, v29.4s
 	VBIT V28.B16, V27.B16, V26.B16
+	WORD $0x6e3adf18 // fmul v24.4s, v24.4s, v26.4s
 	CMP $0, R1
 	BLT leave
 	FMOVQ F25, (R3)
-	FMOVQ F26, (R4)
+	FMOVQ F24, (R4)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
+	ADD $16, R5, R5
 	SUBS $4, R1, R1
 	BGE lanes1
 	B last
 
 leave:
 	FMOVS F25, (R3)
-	FMOVS F26, (R4)
+	FMOVS F24, (R4)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
+	ADD $4, R5, R5
 	ADDS $1, R1, R1
 	BNE single
 
 end:
 	RET
 
-// func geluTanhSlopeNEON(f []float32, slope []float32, src []float32)
-TEXT ·geluTanhSlopeNEON(SB), NOSPLIT, $0-72
+// func geluTanhBackwardNEON(f []float32, dx []float32, dy []float32, x []float32)
+TEXT ·geluTanhBackwardNEON(SB), NOSPLIT, $0-96
 	MOVD $lanesNEON<>(SB), R0
 	FMOVQ 1264(R0), F0
 	FMOVQ 224(R0), F1
@@ -26229,16 +28117,17 @@ TEXT ·geluTanhSlopeNEON(SB), NOSPLIT, $0-72
 	FMOVQ 720(R0), F12
 	FMOVQ 736(R0), F13
 	FMOVQ 256(R0), F14
-	FMOVQ 1376(R0), F15
-	FMOVQ 1392(R0), F16
-	FMOVQ 240(R0), F17
+	FMOVQ 240(R0), F15
+	FMOVQ 1376(R0), F16
+	FMOVQ 1392(R0), F17
 	VMOVI $0, V18.B16
 	FMOVQ 384(R0), F19
 	FMOVQ 1344(R0), F20
 	MOVD f_len+8(FP), R1
-	MOVD src_base+48(FP), R2
+	MOVD x_base+72(FP), R2
 	MOVD f_base+0(FP), R3
-	MOVD slope_base+24(FP), R4
+	MOVD dx_base+24(FP), R4
+	MOVD dy_base+48(FP), R5
 	SUBS $4, R1, R1
 	BGE lanes1
 
@@ -26249,56 +28138,60 @@ last:
 
 single:
 	FMOVS (R2), F21
+	FMOVS (R5), F22
 	B enter
 	PCALIGN $32
 
 lanes1:
 	FMOVQ (R2), F21
+	FMOVQ (R5), F22
 
 enter:
-	WORD $0x4e24f6b6 // fmax v22.4s, v21.4s, v4.4s
-	WORD $0x4ea5f6d7 // fmin v23.4s, v22.4s, v5.4s
-	WORD $0x6e37def8 // fmul v24.4s, v23.4s, v23.4s
-	VORR V24.B16, V24.B16, V25.B16
-	VFMLS V23.S4, V23.S4, V25.S4
-	VORR V2.B16, V2.B16, V26.B16
-	VFMLA V24.S4, V0.S4, V26.S4
-	WORD $0x4ebad45b // fsub v27.4s, v2.4s, v26.4s
-	VFMLA V24.S4, V0.S4, V27.S4
-	VFMLA V24.S4, V6.S4, V27.S4
-	VFMLS V25.S4, V0.S4, V27.S4
-	WORD $0x4e27d77b // fadd v27.4s, v27.4s, v7.4s
-	VORR V3.B16, V3.B16, V24.B16
-	VFMLA V23.S4, V26.S4, V24.S4
-	WORD $0x4eb8d479 // fsub v25.4s, v3.4s, v24.4s
-	VFMLA V23.S4, V26.S4, V25.S4
-	VFMLA V23.S4, V27.S4, V25.S4
-	VORR V9.B16, V9.B16, V23.B16
-	VFMLA V25.S4, V8.S4, V23.S4
-	VORR V10.B16, V10.B16, V26.B16
-	VFMLA V25.S4, V23.S4, V26.S4
-	VORR V11.B16, V11.B16, V23.B16
-	VFMLA V25.S4, V26.S4, V23.S4
-	VORR V12.B16, V12.B16, V26.B16
-	VFMLA V25.S4, V23.S4, V26.S4
-	VORR V13.B16, V13.B16, V23.B16
-	VFMLA V25.S4, V26.S4, V23.S4
-	VORR V1.B16, V1.B16, V26.B16
-	VFMLA V25.S4, V23.S4, V26.S4
-	VSHL $22, V24.S4, V23.S4
-	VAND V14.B16, V23.B16, V23.B16
-	VSHL $23, V24.S4, V24.S4
-	VADD V24.S4, V26.S4, V26.S4
-	VSUB V23.S4, V26.S4, V26.S4
-	VSUB V23.S4, V1.S4, V23.S4
-	WORD $0x4e37d75a // fadd v26.4s, v26.4s, v23.4s
-	WORD $0x6e3afed6 // fdiv v22.4s, v22.4s, v26.4s
-	WORD $0x6e37ded6 // fmul v22.4s, v22.4s, v23.4s
-	WORD $0x6e35deb7 // fmul v23.4s, v21.4s, v21.4s
-	WORD $0x6e2fdef7 // fmul v23.4s, v23.4s, v15.4s
-	WORD $0x4e30d6f7 // fadd v23.4s, v23.4s, v16.4s
-	WORD $0x4eb5d638 // fsub v24.4s, v17.4s, v21.4s
-	WORD $0x4e24f718 // fmax v24.4s, v24.4s, v4.4s
+	WORD $0x4eb5d5f7 // fsub v23.4s, v15.4s, v21.4s
+	WORD $0x4e24f6f7 // fmax v23.4s, v23.4s, v4.4s
+	WORD $0x4ea5f6f8 // fmin v24.4s, v23.4s, v5.4s
+	WORD $0x6e38df19 // fmul v25.4s, v24.4s, v24.4s
+	VORR V25.B16, V25.B16, V26.B16
+	VFMLS V24.S4, V24.S4, V26.S4
+	VORR V2.B16, V2.B16, V27.B16
+	VFMLA V25.S4, V0.S4, V27.S4
+	WORD $0x4ebbd45c // fsub v28.4s, v2.4s, v27.4s
+	VFMLA V25.S4, V0.S4, V28.S4
+	VFMLA V25.S4, V6.S4, V28.S4
+	VFMLS V26.S4, V0.S4, V28.S4
+	WORD $0x4e27d79c // fadd v28.4s, v28.4s, v7.4s
+	VORR V3.B16, V3.B16, V25.B16
+	VFMLA V24.S4, V27.S4, V25.S4
+	WORD $0x4eb9d47a // fsub v26.4s, v3.4s, v25.4s
+	VFMLA V24.S4, V27.S4, V26.S4
+	VFMLA V24.S4, V28.S4, V26.S4
+	VORR V9.B16, V9.B16, V24.B16
+	VFMLA V26.S4, V8.S4, V24.S4
+	VORR V10.B16, V10.B16, V27.B16
+	VFMLA V26.S4, V24.S4, V27.S4
+	VORR V11.B16, V11.B16, V24.B16
+	VFMLA V26.S4, V27.S4, V24.S4
+	VORR V12.B16, V12.B16, V27.B16
+	VFMLA V26.S4, V24.S4, V27.S4
+	VORR V13.B16, V13.B16, V24.B16
+	VFMLA V26.S4, V27.S4, V24.S4
+	VORR V1.B16, V1.B16, V27.B16
+	VFMLA V26.S4, V24.S4, V27.S4
+	VSHL $22, V25.S4, V24.S4
+	VAND V14.B16, V24.B16, V24.B16
+	VSHL $23, V25.S4, V25.S4
+	VADD V25.S4, V27.S4, V27.S4
+	VSUB V24.S4, V27.S4, V27.S4
+	VSUB V24.S4, V1.S4, V24.S4
+	WORD $0x4e38d77b // fadd v27.4s, v27.4s, v24.4s
+	WORD $0x6e3bfef7 // fdiv v23.4s, v23.4s, v27.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x6e35deb8 // fmul v24.4s, v21.4s, v21.4s
+	WORD $0x6e30df18 // fmul v24.4s, v24.4s, v16.4s
+	WORD $0x4e31d718 // fadd v24.4s, v24.4s, v17.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4eb7d437 // fsub v23.4s, v1.4s, v23.4s
+	WORD $0x4e24f6b8 // fmax v24.4s, v21.4s, v4.4s
 	WORD $0x4ea5f719 // fmin v25.4s, v24.4s, v5.4s
 	WORD $0x6e39df3a // fmul v26.4s, v25.4s, v25.4s
 	VORR V26.B16, V26.B16, V27.B16
@@ -26336,34 +28229,35 @@ enter:
 	WORD $0x4e39d79c // fadd v28.4s, v28.4s, v25.4s
 	WORD $0x6e3cff18 // fdiv v24.4s, v24.4s, v28.4s
 	WORD $0x6e39df18 // fmul v24.4s, v24.4s, v25.4s
-	WORD $0x6e37df18 // fmul v24.4s, v24.4s, v23.4s
-	WORD $0x6e35fed7 // fdiv v23.4s, v22.4s, v21.4s
-	WORD $0x4ea0dab9 // fcmeq v25.4s, v21.4s, #0.0
-	VBIT V25.B16, V19.B16, V23.B16
-	WORD $0x4eb8d438 // fsub v24.4s, v1.4s, v24.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x6eb5e659 // fcmgt v25.4s, v18.4s, v21.4s
-	WORD $0x4e791c38 // bic v24.16b, v1.16b, v25.16b
+	WORD $0x6e35ff19 // fdiv v25.4s, v24.4s, v21.4s
+	WORD $0x4ea0daba // fcmeq v26.4s, v21.4s, #0.0
+	VBIT V26.B16, V19.B16, V25.B16
+	WORD $0x6e37df39 // fmul v25.4s, v25.4s, v23.4s
+	WORD $0x6eb5e65a // fcmgt v26.4s, v18.4s, v21.4s
+	WORD $0x4e7a1c37 // bic v23.16b, v1.16b, v26.16b
 	WORD $0x4ea0fab5 // fabs v21.4s, v21.4s
-	WORD $0x6eb4e6b9 // fcmgt v25.4s, v21.4s, v20.4s
-	VBIT V25.B16, V24.B16, V23.B16
+	WORD $0x6eb4e6ba // fcmgt v26.4s, v21.4s, v20.4s
+	VBIT V26.B16, V23.B16, V25.B16
+	WORD $0x6e39ded6 // fmul v22.4s, v22.4s, v25.4s
 	CMP $0, R1
 	BLT leave
-	FMOVQ F22, (R3)
-	FMOVQ F23, (R4)
+	FMOVQ F24, (R3)
+	FMOVQ F22, (R4)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
+	ADD $16, R5, R5
 	SUBS $4, R1, R1
 	BGE lanes1
 	B last
 
 leave:
-	FMOVS F22, (R3)
-	FMOVS F23, (R4)
+	FMOVS F24, (R3)
+	FMOVS F22, (R4)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
+	ADD $4, R5, R5
 	ADDS $1, R1, R1
 	BNE single
 

@@ -351,6 +351,16 @@ func weightWidenS5x16F32RVV(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmInt8S5x16F32RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightWidenS8x16F32RVV is BlockKernels.Widen, see package ukernel. The format is S8x16F32.
+//
+//go:noescape
+func weightWidenS8x16F32RVV(dst []float32, b []byte, lanes int, k int)
+
+// weightGemmInt8S8x16F32RVV is BlockKernels.GemmInt8, see package ukernel. The format is S8x16F32.
+//
+//go:noescape
+func weightGemmInt8S8x16F32RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightQuantizeRVV is WeightKernels.Quantize, see package ukernel.
 //
 //go:noescape
@@ -511,20 +521,20 @@ func geGLURVV(dst []float32, gate []float32, up []float32)
 //go:noescape
 func geGLUTanhRVV(dst []float32, gate []float32, up []float32)
 
-// siLUSlopeRVV is Activations.SiLUSlope, see package ukernel.
+// siLUBackwardRVV is Activations.SiLUBackward, see package ukernel.
 //
 //go:noescape
-func siLUSlopeRVV(f []float32, slope []float32, src []float32)
+func siLUBackwardRVV(f []float32, dx []float32, dy []float32, x []float32)
 
-// geluSlopeRVV is Activations.GELUSlope, see package ukernel.
+// geluBackwardRVV is Activations.GELUBackward, see package ukernel.
 //
 //go:noescape
-func geluSlopeRVV(f []float32, slope []float32, src []float32)
+func geluBackwardRVV(f []float32, dx []float32, dy []float32, x []float32)
 
-// geluTanhSlopeRVV is Activations.GELUTanhSlope, see package ukernel.
+// geluTanhBackwardRVV is Activations.GELUTanhBackward, see package ukernel.
 //
 //go:noescape
-func geluTanhSlopeRVV(f []float32, slope []float32, src []float32)
+func geluTanhBackwardRVV(f []float32, dx []float32, dy []float32, x []float32)
 
 // softcapRVV is LaneKernels.Softcap, see package ukernel.
 //

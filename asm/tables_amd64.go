@@ -134,6 +134,7 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		QKEvenOdd: skinnyQKEvenOddAVX2,
 		PVEvenOdd: skinnyPVEvenOddAVX2,
 		Softmax:   skinnySoftmaxAVX2,
+		QKCodes:   skinnyQKCodesAVX2,
 		PVCodes:   skinnyPVCodesAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"FMA3"}, Kernels: ukernel.SkinnyKernels{
@@ -155,7 +156,6 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.SkinnyKernels{
 		HalvesE5M2: skinnyHalvesE5M2AVX2,
 		HalvesE4M3: skinnyHalvesE4M3AVX2,
-		QKCodes:    skinnyQKCodesAVX2,
 		Pairs:      skinnyPairsAVX2,
 	}},
 	{ISA: "avx2", Kernels: ukernel.SkinnyKernels{
@@ -206,8 +206,10 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	{ISA: "avx512", Needs: []string{"AVX512F", "FMA3"}, Kernels: ukernel.SkinnyKernels{
 		Merge: skinnyMergeAVX512,
 	}},
-	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.SkinnyKernels{
+	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VNNI"}, Kernels: ukernel.SkinnyKernels{
 		QKCodes: skinnyQKCodesAVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.SkinnyKernels{
 		PVCodes: skinnyPVCodesAVX512,
 	}},
 }
@@ -305,6 +307,9 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			ukernel.S5x16F32: {
 				GemmInt8: weightGemmInt8S5x16F32AVX2,
 			},
+			ukernel.S8x16F32: {
+				GemmInt8: weightGemmInt8S8x16F32AVX2,
+			},
 		},
 		GemmUnpacked: weightGemmUnpackedAVX2,
 	}},
@@ -351,6 +356,10 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			ukernel.S5x16F32: {
 				Widen:  weightWidenS5x16F32AVX2,
 				Unpack: weightUnpackS5x16F32AVX2,
+			},
+			ukernel.S8x16F32: {
+				Widen:  weightWidenS8x16F32AVX2,
+				Unpack: weightUnpackS8x16F32AVX2,
 			},
 		},
 	}},
@@ -461,6 +470,9 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			ukernel.S5x16F32: {
 				GemmInt8: weightGemmInt8S5x16F32AVX512,
 			},
+			ukernel.S8x16F32: {
+				GemmInt8: weightGemmInt8S8x16F32AVX512,
+			},
 		},
 	}},
 	{ISA: "avx512", Needs: []string{"AMXINT8", "AMXTILE", "AVX2", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
@@ -470,6 +482,9 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			},
 			ukernel.S5x16F32: {
 				GemmInt8: weightGemmInt8TilesS5x16F32AVX512,
+			},
+			ukernel.S8x16F32: {
+				GemmInt8: weightGemmInt8TilesS8x16F32AVX512,
 			},
 		},
 	}},
@@ -524,16 +539,16 @@ var Norms = []ukernel.Override[ukernel.Norms]{
 // Activations are the overrides of ukernel.Activations.
 var Activations = []ukernel.Override[ukernel.Activations]{
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.Activations{
-		SiLU:          siLUAVX2,
-		GELU:          geluAVX2,
-		GELUTanh:      geluTanhAVX2,
-		SwiGLU:        swiGLUAVX2,
-		GeGLU:         geGLUAVX2,
-		GeGLUTanh:     geGLUTanhAVX2,
-		SiLUSlope:     siLUSlopeAVX2,
-		GELUSlope:     geluSlopeAVX2,
-		GELUTanhSlope: geluTanhSlopeAVX2,
-		GRU:           gruAVX2,
+		SiLU:             siLUAVX2,
+		GELU:             geluAVX2,
+		GELUTanh:         geluTanhAVX2,
+		SwiGLU:           swiGLUAVX2,
+		GeGLU:            geGLUAVX2,
+		GeGLUTanh:        geGLUTanhAVX2,
+		SiLUBackward:     siLUBackwardAVX2,
+		GELUBackward:     geluBackwardAVX2,
+		GELUTanhBackward: geluTanhBackwardAVX2,
+		GRU:              gruAVX2,
 	}},
 	{ISA: "avx2", Kernels: ukernel.Activations{
 		TanhBackward:    tanhBackwardAVX2,
@@ -541,19 +556,19 @@ var Activations = []ukernel.Override[ukernel.Activations]{
 		GRUBackward:     gruBackwardAVX2,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Activations{
-		SiLU:            siLUAVX512,
-		GELU:            geluAVX512,
-		GELUTanh:        geluTanhAVX512,
-		SwiGLU:          swiGLUAVX512,
-		GeGLU:           geGLUAVX512,
-		GeGLUTanh:       geGLUTanhAVX512,
-		SiLUSlope:       siLUSlopeAVX512,
-		GELUSlope:       geluSlopeAVX512,
-		GELUTanhSlope:   geluTanhSlopeAVX512,
-		TanhBackward:    tanhBackwardAVX512,
-		SigmoidBackward: sigmoidBackwardAVX512,
-		GRU:             gruAVX512,
-		GRUBackward:     gruBackwardAVX512,
+		SiLU:             siLUAVX512,
+		GELU:             geluAVX512,
+		GELUTanh:         geluTanhAVX512,
+		SwiGLU:           swiGLUAVX512,
+		GeGLU:            geGLUAVX512,
+		GeGLUTanh:        geGLUTanhAVX512,
+		SiLUBackward:     siLUBackwardAVX512,
+		GELUBackward:     geluBackwardAVX512,
+		GELUTanhBackward: geluTanhBackwardAVX512,
+		TanhBackward:     tanhBackwardAVX512,
+		SigmoidBackward:  sigmoidBackwardAVX512,
+		GRU:              gruAVX512,
+		GRUBackward:      gruBackwardAVX512,
 	}},
 }
 

@@ -149,6 +149,10 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 				Widen:    weightWidenS5x16F32NEON,
 				GemmInt8: weightGemmInt8S5x16F32NEON,
 			},
+			ukernel.S8x16F32: {
+				Widen:    weightWidenS8x16F32NEON,
+				GemmInt8: weightGemmInt8S8x16F32NEON,
+			},
 		},
 		Quantize: weightQuantizeNEON,
 		AddBias:  weightAddBiasNEON,
@@ -178,6 +182,9 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			},
 			ukernel.S5x16F32: {
 				GemmInt8: weightGemmInt8DotS5x16F32NEON,
+			},
+			ukernel.S8x16F32: {
+				GemmInt8: weightGemmInt8DotS8x16F32NEON,
 			},
 		},
 	}},
@@ -211,19 +218,19 @@ var Norms = []ukernel.Override[ukernel.Norms]{
 // Activations are the overrides of ukernel.Activations.
 var Activations = []ukernel.Override[ukernel.Activations]{
 	{ISA: "neon", Kernels: ukernel.Activations{
-		SiLU:            siLUNEON,
-		GELU:            geluNEON,
-		GELUTanh:        geluTanhNEON,
-		SwiGLU:          swiGLUNEON,
-		GeGLU:           geGLUNEON,
-		GeGLUTanh:       geGLUTanhNEON,
-		SiLUSlope:       siLUSlopeNEON,
-		GELUSlope:       geluSlopeNEON,
-		GELUTanhSlope:   geluTanhSlopeNEON,
-		TanhBackward:    tanhBackwardNEON,
-		SigmoidBackward: sigmoidBackwardNEON,
-		GRU:             gruNEON,
-		GRUBackward:     gruBackwardNEON,
+		SiLU:             siLUNEON,
+		GELU:             geluNEON,
+		GELUTanh:         geluTanhNEON,
+		SwiGLU:           swiGLUNEON,
+		GeGLU:            geGLUNEON,
+		GeGLUTanh:        geGLUTanhNEON,
+		SiLUBackward:     siLUBackwardNEON,
+		GELUBackward:     geluBackwardNEON,
+		GELUTanhBackward: geluTanhBackwardNEON,
+		TanhBackward:     tanhBackwardNEON,
+		SigmoidBackward:  sigmoidBackwardNEON,
+		GRU:              gruNEON,
+		GRUBackward:      gruBackwardNEON,
 	}},
 }
 

@@ -162,6 +162,10 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 				Widen:    weightWidenS5x16F32RVV,
 				GemmInt8: weightGemmInt8S5x16F32RVV,
 			},
+			ukernel.S8x16F32: {
+				Widen:    weightWidenS8x16F32RVV,
+				GemmInt8: weightGemmInt8S8x16F32RVV,
+			},
 		},
 		Quantize: weightQuantizeRVV,
 		Pack:     weightPackRVV,
@@ -197,19 +201,19 @@ var Norms = []ukernel.Override[ukernel.Norms]{
 // Activations are the overrides of ukernel.Activations.
 var Activations = []ukernel.Override[ukernel.Activations]{
 	{ISA: "rvv", Kernels: ukernel.Activations{
-		SiLU:            siLURVV,
-		GELU:            geluRVV,
-		GELUTanh:        geluTanhRVV,
-		SwiGLU:          swiGLURVV,
-		GeGLU:           geGLURVV,
-		GeGLUTanh:       geGLUTanhRVV,
-		SiLUSlope:       siLUSlopeRVV,
-		GELUSlope:       geluSlopeRVV,
-		GELUTanhSlope:   geluTanhSlopeRVV,
-		TanhBackward:    tanhBackwardRVV,
-		SigmoidBackward: sigmoidBackwardRVV,
-		GRU:             gruRVV,
-		GRUBackward:     gruBackwardRVV,
+		SiLU:             siLURVV,
+		GELU:             geluRVV,
+		GELUTanh:         geluTanhRVV,
+		SwiGLU:           swiGLURVV,
+		GeGLU:            geGLURVV,
+		GeGLUTanh:        geGLUTanhRVV,
+		SiLUBackward:     siLUBackwardRVV,
+		GELUBackward:     geluBackwardRVV,
+		GELUTanhBackward: geluTanhBackwardRVV,
+		TanhBackward:     tanhBackwardRVV,
+		SigmoidBackward:  sigmoidBackwardRVV,
+		GRU:              gruRVV,
+		GRUBackward:      gruBackwardRVV,
 	}},
 }
 

@@ -25,20 +25,22 @@ func gated(f func(x float32) float32) func(dst, gate, up []float32) {
 	}
 }
 
-// slopes computes a function and its slope, given the slope for x and f(x). Each operation is
-// rounded.
-func slopes(f, slope, src []float32, of func(x float32) float32, at func(x, y float32) float32) {
-	slope = window(slope, 0, len(f))
-	for i, x := range window(src, 0, len(f)) {
-		y := of(x)
-		k := at(x, y)
-		switch {
-		case x < -scalar.Steep:
-			k = 0
-		case x > scalar.Steep:
-			k = 1
+// backward returns the gradient of a function, given it and its slope for x and y = of(x). Each
+// operation is rounded.
+func backward(of func(x float32) float32, slope func(x, y float32) float32) func(f, dx, dy, x []float32) {
+	return func(f, dx, dy, x []float32) {
+		dx, dy = window(dx, 0, len(f)), window(dy, 0, len(f))
+		for i, x := range window(x, 0, len(f)) {
+			y := of(x)
+			k := slope(x, y)
+			switch {
+			case x < -scalar.Steep:
+				k = 0
+			case x > scalar.Steep:
+				k = 1
+			}
+			f[i], dx[i] = y, float32(dy[i]*k)
 		}
-		f[i], slope[i] = y, k
 	}
 }
 
@@ -51,27 +53,19 @@ func ratio(y, x float32) float32 {
 }
 
 // siluSlope is s·(1 + x·(1-s)), s = SiLU(x)/x, with x·(1-s) = -SiLU(-x).
-func siluSlope(f, slope, src []float32) {
-	slopes(f, slope, src, scalar.SiLU, func(x, y float32) float32 {
-		return float32(ratio(y, x) * (1 - scalar.SiLU(-x)))
-	})
-}
+func siluSlope(x, y float32) float32 { return float32(ratio(y, x) * (1 - scalar.SiLU(-x))) }
 
 // geluSlope is Φ(x) + x·φ(x), with Φ(x) = GELU(x)/x and φ(x) = 2^(-x²·log2(e)/2)/sqrt(2π).
-func geluSlope(f, slope, src []float32) {
-	slopes(f, slope, src, scalar.GELU, func(x, y float32) float32 {
-		power := scalar.Exp2(float32(float32(x*x) * (-math.Log2E / 2)))
-		return ratio(y, x) + float32(x*float32(power*scalar.InvRootTwoPi))
-	})
+func geluSlope(x, y float32) float32 {
+	power := scalar.Exp2(float32(float32(x*x) * (-math.Log2E / 2)))
+	return ratio(y, x) + float32(x*float32(power*scalar.InvRootTwoPi))
 }
 
 // geluTanhSlope is s·(1 + x·(1-s)·u), s = GELUTanh(x)/x and u twice the slope of the argument of
 // tanh, with x·(1-s) = -GELUTanh(-x).
-func geluTanhSlope(f, slope, src []float32) {
-	slopes(f, slope, src, scalar.GELUTanh, func(x, y float32) float32 {
-		u := scalar.TanhSlope0 + float32(float32(x*x)*scalar.TanhSlope1)
-		return float32(ratio(y, x) * (1 - float32(scalar.GELUTanh(-x)*u)))
-	})
+func geluTanhSlope(x, y float32) float32 {
+	u := scalar.TanhSlope0 + float32(float32(x*x)*scalar.TanhSlope1)
+	return float32(ratio(y, x) * (1 - float32(scalar.GELUTanh(-x)*u)))
 }
 
 // The element-wise part of a gated recurrent unit. gates, in and hidden hold three parts of

@@ -78,7 +78,7 @@ func Activations() ukernel.Activations {
 	return ukernel.Activations{
 		SiLU: unary(scalar.SiLU), GELU: unary(scalar.GELU), GELUTanh: unary(scalar.GELUTanh),
 		SwiGLU: gated(scalar.SiLU), GeGLU: gated(scalar.GELU), GeGLUTanh: gated(scalar.GELUTanh),
-		SiLUSlope: siluSlope, GELUSlope: geluSlope, GELUTanhSlope: geluTanhSlope,
+		SiLUBackward: backward(scalar.SiLU, siluSlope), GELUBackward: backward(scalar.GELU, geluSlope), GELUTanhBackward: backward(scalar.GELUTanh, geluTanhSlope),
 		TanhBackward: tanhBackward, SigmoidBackward: sigmoidBackward,
 		GRU: gru, GRUBackward: gruBackward,
 	}

@@ -17,9 +17,6 @@ func TestVNNICodes(t *testing.T) {
 		for _, d := range []int{16, 80} {
 			c := codesCase{m: m, n: 3 + i%10, d: d, lanes: 16 + 96*(i%2), load: i%3 == 0, most: i%4 == 0} // 112 lanes are 4 + 2 + 1 vectors
 			for name, call := range codesCalls {
-				if name == "skinnyQKCodes" && m < 4 {
-					continue // by AVX2
-				}
 				if err := c.check(asm, name, call); err != nil {
 					t.Errorf("%s %+v: %v", name, c, err)
 				}
@@ -47,11 +44,6 @@ var codesCalls = map[string]codesCall{
 		k, q := r.integers(c.m*c.d, 128), r.integers(c.d*c.lanes, 1<<11)
 		// Column x of lane l is q[x/2][l][x%2].
 		return r.scores(c, in, c.lanes, k, func(lane, x int) int { return q[(x/2*c.lanes+lane)*2+x%2] }, int16s(k), int16s(q))
-	},
-	"skinnyQKCodes": func(c codesCase, in *interpreter, r *codesNumbers) (int64, []float32) {
-		lanes := (c.n + 3) / 4 * 4
-		k, q := r.integers(c.m*c.d, 128), r.integers(c.d*lanes, 1<<11)
-		return r.scores(c, in, lanes, k, func(lane, x int) int { return q[((lane/4*c.d/16+x/16)*4+lane%4)*16+x%16] }, int8s(k), int16s(q))
 	},
 	"codeValues": func(c codesCase, in *interpreter, r *codesNumbers) (int64, []float32) {
 		pairs := (c.m + 1) / 2

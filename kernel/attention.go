@@ -107,7 +107,7 @@ func (c *call) isEmpty() bool { return min(c.scores.Batch, c.scores.Heads, c.sco
 func (c *call) resolve(into *engine.Call) {
 	into.Out, into.Q, into.K, into.V = *c.out, *c.q, *c.k, *c.v
 	if c.isPlain { // small calls feel a copy of it all
-		into.Scale = c.scoring.Scale
+		into.Scale, into.DynamicInt12, into.BFloat16 = c.scoring.Scale, c.scoring.DynamicInt12, c.scoring.BFloat16
 		return
 	}
 	into.Scoring = *c.scoring

@@ -83,6 +83,34 @@ func TestBFloat16Shapes(t *testing.T) {
 	}
 }
 
+// TestBFloat16Short is TestShortCalls with products in bfloat16. Some tiles have rows of several
+// heads; their columns are a segment or less, or more, and there is one key, or more than a pair.
+func TestBFloat16Short(t *testing.T) {
+	contracttest.ForceThreads(t)
+	mixed := []contracttest.Case{
+		{B: 2, H: 9, HKV: 9, Lq: 4, Lk: 4, D: 64, Dv: 64}, {B: 1, H: 5, HKV: 5, Lq: 1, Lk: 2, D: 16, Dv: 12},
+		{B: 2, H: 4, HKV: 2, Lq: 1, Lk: 3, D: 32, Dv: 64}, {B: 1, H: 33, HKV: 33, Lq: 1, Lk: 31, D: 48, Dv: 20},
+	}
+	for n, c := range slices.Concat(plainCases, mixed) {
+		for layout := range contracttest.Layouts {
+			c := c.With(bfloat16Types[1+(n+int(layout))%2])
+			c.Seed, c.Layout = uint64(n), layout
+			q, k, v := c.Inputs()
+			switch (n + int(layout)) % 3 {
+			case 1:
+				scattered(&q, &k, &v)
+			case 2:
+				r := testutil.Rand(n)
+				sprinkle(&r, &q, &k, &v)
+			}
+			q, k, v = c.Typed(q, k, v)
+			t.Run(fmt.Sprintf("%v/%v", c.Types, c), func(t *testing.T) {
+				checkCall(t, c, q, k, v, kernel.Options{Scoring: kernel.Scoring{BFloat16: true}})
+			})
+		}
+	}
+}
+
 // TestBFloat16Hidden: values that are not finite, which no row of a later query tile sees, do not
 // matter to it, although its segments of 32 keys begin with them.
 func TestBFloat16Hidden(t *testing.T) {

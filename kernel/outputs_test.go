@@ -56,8 +56,8 @@ func oneByOne(o *Options) call {
 	return newCall(scoring.Attention, x(), x(), x(), x(), &o.Exec, &o.Scoring, &o.Outputs)
 }
 
-// TestPlainOptions: a call is plain with Scale and what says how it is executed, and with nothing
-// else.
+// TestPlainOptions: a call is plain with Scale, with products of a kind that fits its tensors, and
+// with what says how it is executed, and with nothing else.
 func TestPlainOptions(t *testing.T) {
 	for _, x := range []struct {
 		o    Options
@@ -66,6 +66,8 @@ func TestPlainOptions(t *testing.T) {
 		{Options{}, true},
 		{Options{Exec: Exec{Tier: Tiers()[0], Threads: 2, ParallelFor: func(int, func(int)) {}}}, true},
 		{Options{Scoring: Scoring{Scale: 2}}, true},
+		{Options{Scoring: Scoring{BFloat16: true}}, true},
+		{Options{Scoring: Scoring{DynamicInt12: true}}, false}, // which takes integers
 		{Options{Scoring: Scoring{Softcap: 2}}, false},
 		{Options{Outputs: Outputs{ScoreStage: ScoresMasked}}, false},
 	} {

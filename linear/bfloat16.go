@@ -95,11 +95,11 @@ func (s *scratch) roundedRows(j *job, rows, steps interval) stepRows {
 		all = interval{0, j.linear.depth()}
 	}
 	ld := all.len() + transposedGap
-	if !j.roundsOnce || s.quantized != rows {
+	if !j.roundsOnce || s.converted != rows {
 		for i := range rows.len() {
 			s.roundRow(j, s.rows[i*ld:][:all.len()], rows.lo+i, all)
 		}
-		s.quantized = rows
+		s.converted = rows
 	}
 	return stepRows{s.rows[steps.lo-all.lo:], ld, 1, rows.len()}
 }

@@ -26,6 +26,7 @@ var fileBlocks = map[linear.Format]fileBlock{
 	linear.Q2_K: {256, 84, []int{80, 82}}, linear.Q3_K: {256, 110, []int{108, 108}},
 	linear.Q4_K: {256, 144, []int{0, 2}}, linear.Q5_K: {256, 176, []int{0, 2}}, linear.Q6_K: {256, 210, []int{208}},
 	linear.IQ4_NL: {32, 18, []int{0}}, linear.MXFP4: {32, 17, nil}, linear.NVFP4: {64, 36, nil},
+	linear.IQ4_XS: {256, 136, []int{0}},
 }
 
 // singleFormats have one scale for each 32 weights, and perhaps a minimum.
@@ -33,7 +34,7 @@ var fileBlocks = map[linear.Format]fileBlock{
 var singleFormats = []linear.Format{linear.Q8_0, linear.Q4_0, linear.Q4_1, linear.IQ4_NL}
 
 // groupedFormats have integers beside the scale.
-var groupedFormats = []linear.Format{linear.Q5_0, linear.Q5_1, linear.Q2_K, linear.Q3_K, linear.Q4_K, linear.Q5_K, linear.Q6_K, linear.MXFP4, linear.NVFP4}
+var groupedFormats = []linear.Format{linear.Q5_0, linear.Q5_1, linear.Q2_K, linear.Q3_K, linear.Q4_K, linear.Q5_K, linear.Q6_K, linear.MXFP4, linear.NVFP4, linear.IQ4_XS}
 
 // iq4Values are what the numbers of IQ4_NL stand for.
 var iq4Values = [16]int{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
@@ -77,6 +78,10 @@ func grouped(f linear.Format, b []byte, i int) (w groupedWeight) {
 		v := []int{0, 1, 2, 3, 4, 6, 8, 12}[bits(at, 3)] * (1 - 2*bits(at+3, 1))
 		w.d, w.s, w.t, w.q = kernel.F8E4M3(b[i/16]).Float32()/2, 1, 16, 16+v
 		w.c = w.d
+	case linear.IQ4_XS:
+		g := i / 32
+		w.s = bits(32+4*g, 4) + 16*bits(16+2*g, 2) - 32
+		w.q = iq4Values[bits(64+128*g+i%16*8+i%32/16*4, 4)]
 	case linear.MXFP4:
 		v := []int{0, 1, 2, 3, 4, 6, 8, 12}[bits(8+i%16*8+i/16*4, 3)] * (1 - 2*bits(8+i%16*8+i/16*4+3, 1))
 		zeros := !slices.ContainsFunc(b[1:17], func(x byte) bool { return x&0x77 != 0 })
@@ -123,14 +128,14 @@ func grouped(f linear.Format, b []byte, i int) (w groupedWeight) {
 // groupedSum adds 32 inputs to an output, with quantized rows, as the contract has it. The scale is
 // one beside the block.
 func groupedSum(f linear.Format, block []byte, first int, scale, d float32, codes *[32]int, acc float32) float32 {
-	if f == linear.NVFP4 {
+	if f == linear.NVFP4 || f == linear.IQ4_XS {
 		t := float32(0)
 		for half := 1; half >= 0; half-- {
 			sum, e := 0, float32(0)
 			for i, q := range codes[16*half:][:16] {
 				w := grouped(f, block, first+16*half+i)
-				sum += q * (w.q - 16)
-				e = float32(w.d * scale)
+				sum += q * (w.q - w.t)
+				e = float32(float32(w.d*float32(w.s)) * scale)
 			}
 			t = numeric.FMA(float32(sum), e, t)
 		}

@@ -143,7 +143,7 @@ func (j *job) plan(t *tier.Tier, option int) {
 	if j.widens && j.linear.rounds {
 		j.steps = min(j.steps, roundedSteps)
 	}
-	direct := !j.widens && !j.isProduct() && !j.int8 && !j.tiles
+	direct := !j.widens && !j.isProduct() && j.conversion() == nil
 	needsL1 := j.linear.format == 0 && t.WeightSteps == ukernel.InputSegment
 	if direct && (m <= onceRows || m <= skinnyRows && !needsL1) {
 		j.steps = skinnySteps
@@ -171,13 +171,11 @@ func (j *job) plan(t *tier.Tier, option int) {
 
 // limits returns the most rows of x and the most panels of a task.
 func (j *job) limits() (rows, panels int) {
-	switch {
+	switch c := j.conversion(); {
 	case j.isProduct():
 		return productRows, productPanels
-	case j.int8:
-		return j.int8Rows(), j.linear.panels()
-	case j.tiles:
-		return j.tileRows(), j.linear.panels()
+	case c != nil:
+		return c.rows(j.rowWords()), j.linear.panels()
 	case j.linear.rounds:
 		return maxRows, roundedPanels
 	}
@@ -204,7 +202,7 @@ func (l *Linear) unpacks(t *tier.Tier, m int) bool {
 	if m > unpackRows || l.format == 0 || t.Weights().GemmUnpacked == nil {
 		return false
 	}
-	return l.packed.Grouped() && !l.packed.Brain()
+	return l.packed.Unpacks()
 }
 
 // bytes is the size of the weights.
@@ -219,11 +217,8 @@ func (l *Linear) bytes() int {
 // and whether it may vary. option is Options.Threads.
 func (j *job) usefulThreads(option, threadFMAs int) (n, most int, vary bool) {
 	fmas := float64(j.linear.n) * float64(j.linear.k) * float64(j.out.rows)
-	switch {
-	case j.int8:
-		fmas /= int8Speed
-	case j.tiles:
-		fmas /= tileSpeed
+	if c := j.conversion(); c != nil {
+		fmas /= float64(c.speed)
 	}
 	work := fmas/float64(threadShares*threadFMAs) + float64(j.linear.bytes())/threadBytes
 	// Cold, not even the second thread is free: below 2 units of work it makes a call slower.
@@ -239,7 +234,7 @@ type scratch struct {
 	edge  []float32 // the sums of the last panel, if out lacks columns for them
 	rows  []float32 // some rows of x, transposed or rounded
 
-	quantized interval // the rows of x that are quantized or rounded as a whole
+	converted interval // the rows of x that are converted, or rounded for all steps
 
 	wideUsage, edgeUsage, rowsUsage, codesUsage parallel.Usage
 	memory                                      parallel.Memory
@@ -261,9 +256,9 @@ func (j *job) findShape() (s shape) {
 	if j.unpacks {
 		s.codes = unpackedWords(ukernel.PanelLanes, min(j.steps, l.depth()))
 	}
-	if j.int8 {
-		s.codes = m * rowWords(l.depth())
-		if j.x.colStride != 1 || l.hasTail() {
+	if j.conversion() != nil {
+		s.codes = m * j.rowWords()
+		if j.tiles || j.x.colStride != 1 || l.hasTail() {
 			s.rows = l.depth()
 		}
 	}
@@ -274,8 +269,7 @@ func (j *job) findShape() (s shape) {
 		s.rows = m * (min(j.steps, l.depth()) + transposedGap)
 	}
 	switch {
-	case j.tiles:
-		s.codes, s.rows = m*l.depth()/2, l.depth()
+	case j.tiles: // rounds a row at a time
 	case j.roundsOnce:
 		s.rows = m * (l.depth() + transposedGap)
 	case l.rounds:
@@ -288,7 +282,7 @@ func (j *job) findShape() (s shape) {
 
 // fit makes the scratch large enough for the tasks of j.
 func (s *scratch) fit(j *job) {
-	s.quantized = interval{}
+	s.converted = interval{}
 	parallel.Fit(&s.memory, &s.wideUsage, &s.wide, j.shape.wide, rows.Aligned)
 	parallel.Fit(&s.memory, &s.edgeUsage, &s.edge, j.shape.edge, rows.Aligned)
 	parallel.Fit(&s.memory, &s.rowsUsage, &s.rows, j.shape.rows, rows.Aligned)

@@ -45,6 +45,23 @@ const (
 	Q5_K Format = 13 // 176 bytes: q of 5 bits, s and t of 6 for each 32
 	Q6_K Format = 14 // 210 bytes: q of 6 bits, s of 8 for each 16
 
+	// IQ2_XXS to IQ3_S, and IQ1_S and IQ1_M, are blocks of 256 weights whose numbers are rows of
+	// codebooks. TQ1_0 and TQ2_0 have three numbers. A weight is (d·s)·q, where s is an odd integer
+	// over 8, 4 or 1, or 1 of TQ1_0 and TQ2_0.
+	IQ2_XXS Format = 16 // 66 bytes
+	IQ2_XS  Format = 17 // 74 bytes
+	IQ3_XXS Format = 18 // 98 bytes
+	IQ1_S   Format = 19 // 50 bytes
+	IQ3_S   Format = 21 // 110 bytes
+	IQ2_S   Format = 22 // 82 bytes
+	IQ1_M   Format = 29 // 56 bytes
+	TQ1_0   Format = 34 // 54 bytes
+	TQ2_0   Format = 35 // 66 bytes
+
+	// IQ4_XS is 136 bytes for 256 weights: d, an integer s of 6 bits for each 32, and the numbers
+	// of IQ4_NL. A weight is (d·s)·q.
+	IQ4_XS Format = 23
+
 	// IQ4_NL is 18 bytes, as Q4_0, whose numbers 0 to 15 stand for the q -127, -104, -83, -65, -49,
 	// -35, -22, -10, 1, 13, 25, 38, 53, 69, 89 and 113; a weight is d·q.
 	IQ4_NL Format = 20
@@ -138,10 +155,11 @@ func (f Format) failure() *check.Failure {
 // has the bits of any other one, but calls with one row or two take longer.
 //
 // Layers of Q8_0, Q4_0 and Q4_1 take as much memory as data, and a call with few rows mostly waits
-// for it. IQ4_NL is packed as Q8_0, which takes twice as much. The others take 7 bits a weight,
-// Q2_K, Q3_K and Q4_K 6, and each call widens them to float32, but for one row or two on CPUs with
-// AVX2. On CPUs with neither AVX2 nor NEON that is Go code, and so are products with
-// Options.DynamicInt8: both are slow there.
+// for it. TQ1_0 and TQ2_0 are packed as Q4_0, and IQ4_NL as Q8_0, which takes twice as much. Of the
+// others, Q2_K, Q3_K and Q4_K take 6 bits a weight, IQ2_XXS, IQ2_XS, IQ2_S, IQ3_XXS and IQ4_XS 10,
+// and the rest 7. Each call widens them to float32, but for one row or two on CPUs with AVX2. On
+// CPUs with neither AVX2 nor NEON that is Go code, and so are products with Options.DynamicInt8:
+// both are slow there.
 //
 // Errors are as for [New].
 func FromBlocks(format Format, data []byte, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {

@@ -29,12 +29,8 @@ func share(n, parts, i int) interval {
 func (s *scratch) task(j *job, i int) {
 	rows := share(j.out.rows, j.rowRanges, i/j.panelRanges)
 	panels := share(j.linear.panels(), j.panelRanges, i%j.panelRanges)
-	if j.int8 {
-		s.int8Task(j, rows, panels)
-		return
-	}
-	if j.tiles {
-		s.tileTask(j, rows, panels)
+	if c := j.conversion(); c != nil {
+		s.convertedTask(j, c, rows, panels)
 		return
 	}
 	if !j.inOrder {

@@ -8,13 +8,14 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The kernels of quantized attention. Those for few rows are in codes_keys.go and codes_values.go
-// for AVX2, in codes_vnni.go for AVX-512 with VNNI; those for tiles of both in codes_tiles.go. With
-// AVX2, VPMADDWD multiplies words of 16 bits and adds pairs of products in 32 bits: twice as many
-// products in an instruction as an FMA has. An addition follows each, so on CPUs with twice as many
-// units for additions as for products, such as Zen 3, integers have up to twice the throughput of
-// FMAs. Bytes would not have more: VPMADDUBSW needs one more instruction to add its pairs in 32
-// bits, and another for signs.
+// The kernels of quantized attention. Those for few rows are in codes_keys.go for keys, and for
+// values in codes_values.go with AVX2 and in codes_vnni.go with AVX-512; those for tiles are in
+// codes_tiles.go. AVX-512 has VPDPWSSD of VNNI, which multiplies words of 16 bits and adds pairs of
+// products to 32 bits, without saturation. With AVX2, VPMADDWD does that without the addition to 32
+// bits: twice as many products in an instruction as an FMA has. An addition follows each, so on
+// CPUs with twice as many units for additions as for products, such as Zen 3, integers have up to
+// twice the throughput of FMAs. Bytes would not have more: VPMADDUBSW needs one more instruction to
+// add its pairs in 32 bits, and another for signs.
 
 // Queries that share the numbers of a key or a value in registers, and the columns of a step.
 const (
@@ -25,13 +26,12 @@ const (
 // Codes emits them. The tier of AVX-512 takes from AVX2 those that it lacks.
 func (g *gen) Codes() {
 	g.scaleRows()
+	g.keyCodes()
 	if g.EVEX() {
 		g.integerPairs()
-		g.vnniKeyCodes()
 		g.vnniValueCodes()
 	} else {
 		g.round()
-		g.keyCodes()
 		g.integerPairs()
 		g.valueCodes()
 	}

@@ -9,268 +9,331 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// keyCodes takes two keys and four queries at a time, with columns in the lanes: keys are read as
-// they lie, one after the other. The lanes of the eight accumulators are added at the end,
+// keyCodes has keys in the lanes, as SkinnyQK has, so that no sum crosses lanes and the scales of
+// a group of columns are a vector. A step takes 16 columns. Each of its four words of 32 bits has
+// four columns of a key, which become two words of pairs:
 //
-//	4 × [query] of key 0, 4 × of key 1 ──► [key 0: queries 0 1 2 3 | key 1: queries 0 1 2 3]
+//	c0 c1 c2 c3 ──► (c0, c2) and (c1, c3)     sum[query] += each · the same pair of the query
+//
+// A tile is a vector of keys. If it does not divide the keys, the last tile computes the last ones
+// again. Fewer keys than that are taken four at a time, or one at a time: the other lanes repeat
+// them.
+//
+// These are in memory, in the place of arguments: the scores and scales of the tile, those of the
+// current group of columns, the first of the current queries, the keys of a tile and their bytes.
 func (g *gen) keyCodes() {
 	g.Kernel(spec.QKCodes)
-	f, n := g.newKeyCodes(), g.Num("n")
-	for queries := 1; queries <= fewQueries; queries++ {
-		g.CMPQ(n, operand.Imm(uint64(queries)))
-		g.JE(operand.LabelRef(fmt.Sprintf("few%d", queries)))
+	s, scales, k := g.Param("s"), g.Param("scales"), g.Param("k")
+	f := &keyCodes{g: g, s: g.Memory(s.Base()), lane: g.Memory(s.Len()), left: g.Argument("m"), height: g.Memory(s.Cap()),
+		scales: g.Memory(scales.Base()), at: g.Memory(scales.Len()), columns: g.Memory(scales.Cap()), keys: g.Memory(k.Len()), bytes: g.Memory(k.Cap())}
+	f.ld4 = g.Num("ldk")
+	f.prefetch = g.NewPrefetch(f.ld4, "d", spec.Int8, spec.LineBytes, 1)
+	f.w = g.SliceLen("max")
+	g.SHLQ(operand.Imm(2), f.w)
+	f.k[0] = g.Slice("k")
+	for i := 1; i < len(f.k); i++ {
+		f.k[i] = g.GP64()
+		g.LEAQ(emit.Indexed(f.k[i-1], f.ld4, 1), f.k[i])
 	}
-	g.JMP(operand.LabelRef("keys"))
-	for queries := 1; queries <= fewQueries; queries++ {
-		f.few(queries)
+	f.start()
+	f.q = g.GP64()
+	f.result = g.Vecs(f.most())
+	f.tiles()
+}
+
+type keyCodes struct {
+	g         *gen
+	k         [4]reg.GPVirtual // rows 0-3 of the tile, at the current step
+	ld4, ld12 reg.GPVirtual    // 4 rows and 12 rows, in bytes
+	q, w      reg.GPVirtual    // the current pairs of queries, and the bytes of a row of them
+	prefetch  *emit.Prefetch
+
+	s, scales operand.Mem // of the tile
+	at        operand.Mem // scales of the current group
+	columns   operand.Mem // that are left
+	lane      operand.Mem // first of the current queries
+	left      operand.Mem // keys, from the tile on
+	keys      operand.Mem // of a tile: as many as lanes, 4 or 1
+	bytes     operand.Mem // of their rows
+
+	height operand.Mem // number of current queries, for rows
+	rows   *emit.Heights
+	result []reg.VecVirtual // scores of the current queries
+}
+
+// few are the keys of a tile if they are less than a vector.
+const few = 4
+
+// most is the largest number of queries at once.
+func (f *keyCodes) most() int {
+	if f.g.EVEX() {
+		return 2 * codeLanes
 	}
-	g.Label("keys")
-	f.prefetch("keys")
-	g.CMPQ(f.left, operand.Imm(1))
-	g.JNE(operand.LabelRef("two"))
-	g.Comment("A last key is the second one, too.")
-	for _, stride := range []reg.GPVirtual{f.w, f.ldk, f.lsc} {
-		g.XORQ(stride, stride)
+	return codeLanes
+}
+
+// start chooses the keys of a tile.
+func (f *keyCodes) start() {
+	g, keys := f.g, f.g.GP64()
+	g.MOVQ(operand.U32(g.Lanes()), keys)
+	g.SHLQ(operand.Imm(2), f.ld4)
+	f.ld12 = g.GP64()
+	g.LEAQ(emit.Indexed(f.ld4, f.ld4, 2), f.ld12)
+	g.CMPQ(f.left, operand.Imm(uint64(g.Lanes())))
+	g.JGE(operand.LabelRef("chosen"))
+	g.MOVQ(operand.U32(few), keys)
+	g.XORQ(f.ld4, f.ld4)
+	g.XORQ(f.ld12, f.ld12)
+	g.CMPQ(f.left, operand.Imm(few))
+	g.JGE(operand.LabelRef("chosen"))
+	g.MOVQ(operand.U32(1), keys)
+	for _, k := range f.k[1:] {
+		g.MOVQ(f.k[0], k)
 	}
-	g.Label("two")
-	g.MOVQ(g.Memory(g.Param("q").Base()), f.q)
-	g.XORQ(f.lane, f.lane)
+	g.Label("chosen")
+	g.MOVQ(keys, f.keys)
+	g.IMULQ(g.Argument("ldk"), keys)
+	g.MOVQ(keys, f.bytes)
+}
+
+// tiles emits the loop over tiles, and in it the loop over queries.
+func (f *keyCodes) tiles() {
+	g, back := f.g, f.g.GP64()
+	g.Label("tile")
+	g.MOVQ(f.left, back)
+	g.SUBQ(f.keys, back)
+	g.JGE(operand.LabelRef("whole"))
+	g.CMPQ(f.left, operand.Imm(0))
+	g.JE(operand.LabelRef("done"))
+	g.SUBQ(back, f.left)
+	f.move(back)
+	g.Label("whole")
+	g.MOVQ(operand.U32(0), f.lane)
 	g.Label("queries")
-	f.tile()
-	g.ADDQ(operand.Imm(codeLanes), f.lane)
-	g.CMPQ(f.lane, g.Argument("n"))
+	f.startQueries()
+	if n := f.most(); n > codeLanes {
+		g.CMPQ(f.queries(), operand.Imm(codeLanes))
+		g.JLE(operand.LabelRef("few"))
+		f.tile("many", emit.Span{Least: codeLanes + 1, Most: n}, 1)
+		g.JMP(operand.LabelRef("store"))
+	}
+	f.tile("few", emit.Span{Least: 1, Most: codeLanes}, 2)
+	f.store()
+	for _, k := range f.k {
+		g.SUBQ(g.Argument("d"), k)
+	}
+	g.MOVQ(f.lane, back)
+	g.CMPQ(back, g.Argument("n"))
 	g.JL(operand.LabelRef("queries"))
-	g.LEAQ(emit.Indexed(f.k, f.ldk, 2), f.k)
-	g.LEAQ(emit.Indexed(f.s, f.w, 2), f.s)
-	g.LEAQ(emit.Indexed(f.scale, f.lsc, 2), f.scale)
-	g.SUBQ(operand.Imm(2), f.left)
-	g.JG(operand.LabelRef("keys"))
+	keys := g.GP64()
+	g.MOVQ(f.keys, keys)
+	g.SUBQ(keys, f.left)
+	g.MOVQ(f.bytes, back)
+	g.ADDQ(back, f.prefetch.Base)
+	f.move(keys)
+	g.JMP(operand.LabelRef("tile"))
 	g.Label("done")
 	g.Return()
 }
 
-type keyCodes struct {
-	g      *gen
-	s, w   reg.GPVirtual // scores of key 0, bytes from a key to the next
-	k, ldk reg.GPVirtual // key 0
-	scale  reg.GPVirtual // of key 0
-	lsc    reg.GPVirtual
-	q, d   reg.GPVirtual
-	next   reg.GPVirtual
-	lane   reg.GPVirtual // first query
-	left   operand.Mem
+// move goes on by a number of keys, or back. It uses up the number.
+func (f *keyCodes) move(keys reg.GPVirtual) {
+	g, bytes := f.g, f.g.GP64()
+	g.MOVQ(g.Argument("ldk"), bytes)
+	g.IMULQ(keys, bytes)
+	for _, k := range f.k {
+		g.ADDQ(bytes, k)
+	}
+	g.MOVQ(f.w, bytes)
+	g.IMULQ(keys, bytes)
+	g.ADDQ(bytes, f.s)
+	g.SHLQ(operand.Imm(2), keys)
+	g.ADDQ(keys, f.scales)
 }
 
-func (g *gen) newKeyCodes() *keyCodes {
-	f := &keyCodes{g: g, s: g.Slice("s"), w: g.SliceLen("max"), k: g.Slice("k"), ldk: g.Num("ldk"), scale: g.Slice("scales"), lsc: g.Stride("lsc"),
-		q: g.GP64(), d: g.Num("d"), next: g.Slice("next"), lane: g.GP64(), left: g.Argument("m")}
-	g.SHLQ(operand.Imm(2), f.w)
-	return f
+// queries returns the number of those that are left.
+func (f *keyCodes) queries() reg.GPVirtual {
+	n := f.g.Num("n")
+	f.g.SUBQ(f.lane, n)
+	return n
 }
 
-// prefetch emits the prefetches of two later keys.
-func (f *keyCodes) prefetch(name string) {
-	g, next := f.g, f.next
-	g.PREFETCHT0(emit.At(next, 0))
-	g.PREFETCHT0(emit.Indexed(next, f.ldk, 1))
-	g.CMPQ(f.d, operand.Imm(spec.LineBytes))
-	g.JLE(operand.LabelRef(name + "narrow"))
-	g.PREFETCHT0(emit.At(next, spec.LineBytes))
-	g.PREFETCHT0(emit.Indexed(next, f.ldk, 1).Offset(spec.LineBytes))
-	g.Label(name + "narrow")
-	g.LEAQ(emit.Indexed(next, f.ldk, 2), next)
+// startQueries goes to the first columns.
+func (f *keyCodes) startQueries() {
+	g := f.g
+	g.MOVQ(f.lane, f.q)
+	g.SHLQ(operand.Imm(2), f.q)
+	g.ADDQ(g.Memory(g.Param("q").Base()), f.q)
+	f.prefetch.Start()
+	g.Move(f.scales, f.at)
+	g.Move(g.Argument("d"), f.columns)
+	minusZero := g.Constant(spec.SignBit)
+	for _, x := range f.result {
+		g.VMOVUPS(minusZero, x)
+	}
 }
 
-// fewQueries is the most queries for which a tile has more keys instead: one query and 8 keys, or
-// two and 4. Keys that are left over take the tile of four queries, two of which repeat another
-// one.
-const fewQueries = 2
-
-// few emits the loop over such tiles.
-func (f *keyCodes) few(queries int) {
-	g, keys, name := f.g, 8/queries, fmt.Sprintf("few%d", queries)
-	g.Commentf("%d keys by %d queries.", keys, queries)
+// tile emits the scores of a tile and a span of queries. A query has one sum, or with VNNI and few
+// queries two, for the latency of products.
+func (f *keyCodes) tile(name string, span emit.Span, sums int) {
+	g := f.g
+	if !g.EVEX() {
+		sums = 1
+	}
+	f.rows = g.NewHeights(name, span, f.height)
 	g.Label(name)
-	g.CMPQ(f.left, operand.Imm(uint64(keys)))
-	g.JL(operand.LabelRef(name + "rest"))
-	for i := range keys / 2 {
-		f.prefetch(fmt.Sprintf("%s%d", name, i))
+	f.rows.Set(f.queries())
+	acc := make([][]reg.VecVirtual, span.Most)
+	for i := range acc {
+		acc[i] = g.Vecs(sums)
 	}
-	acc := g.Vecs(8)
-	for _, v := range acc {
-		g.VPXOR(v, v, v)
-	}
-	ldk3, left := g.GP64(), g.GP64()
-	rows := []reg.GPVirtual{g.GP64(), g.GP64()}
-	g.LEAQ(emit.Indexed(f.ldk, f.ldk, 2), ldk3)
-	g.MOVQ(f.k, rows[0])
-	g.LEAQ(emit.Indexed(f.k, f.ldk, 4), rows[1])
-	g.MOVQ(g.Memory(g.Param("q").Base()), f.q)
-	g.MOVQ(f.d, left)
-	g.AlignLoop()
-	g.Label(name + "columns")
-	q := g.Vecs(queries)
-	for i, v := range q {
-		g.VMOVDQU(emit.At(f.q, i*g.VecBytes()), v)
-	}
-	for i := range keys {
-		row, k := rows[i/4], g.Vec()
-		g.VPMOVSXBW([]operand.Mem{emit.At(row, 0), emit.Indexed(row, f.ldk, 1), emit.Indexed(row, f.ldk, 2), emit.Indexed(row, ldk3, 1)}[i%4], k)
-		for j, v := range q {
-			p := k
-			if j+1 < queries {
-				p = g.Vec()
-			}
-			g.VPMADDWD(v, k, p)
-			g.VPADDD(p, acc[i*queries+j], acc[i*queries+j])
+	left := g.GP64()
+	g.Label(name + "group")
+	for _, sums := range acc {
+		for _, x := range sums {
+			g.Zero(g.Context, x)
 		}
 	}
-	g.ADDQ(operand.Imm(uint64(codeLanes*g.VecBytes())), f.q)
-	g.Advance(codeColumns, rows[:(keys+3)/4]...)
+	g.MOVQ(g.Argument("group"), left)
+	g.AlignLoop()
+	g.Label(name + "step")
+	for i := range g.Lanes() * codeColumns / spec.LineBytes {
+		f.prefetch.Lines(fmt.Sprint(name, "near", i), 0)
+		f.prefetch.Advance(fmt.Sprint(name, "ahead", i))
+	}
+	words := g.Transpose4(g.KeyRows(f.row, 0))
+	f.rows.Compare()
+	for _, word := range words {
+		f.products(word, acc)
+	}
+	for _, k := range f.k {
+		g.ADDQ(operand.Imm(codeColumns), k)
+	}
 	g.SUBQ(operand.Imm(codeColumns), left)
-	g.JNZ(operand.LabelRef(name + "columns"))
-	f.storeFew(f.sums([2][]reg.VecVirtual{acc[:4], acc[4:]}), queries)
-	g.LEAQ(emit.Indexed(f.k, f.ldk, uint8(keys)), f.k)
-	g.SUBQ(operand.Imm(uint64(keys)), f.left)
-	g.JMP(operand.LabelRef(name))
-	g.Label(name + "rest")
-	g.CMPQ(f.left, operand.Imm(0))
-	g.JE(operand.LabelRef("done"))
-	g.JMP(operand.LabelRef("keys"))
+	g.JNZ(operand.LabelRef(name + "step"))
+	f.endGroup(name, acc)
+	group := g.Num("group")
+	g.SUBQ(group, f.columns)
+	g.JNZ(operand.LabelRef(name + "group"))
 }
 
-// storeFew is store for the sums of several keys, with the queries of a key side by side. The lanes
-// up to the fourth repeat the last query. It goes on to the next scores and scales.
-func (f *keyCodes) storeFew(x reg.VecVirtual, queries int) {
-	g, keys := f.g, 8/queries
-	p, scale, unit := g.Slice("unit"), g.Vec(), g.Vec()
-	if queries == 1 {
-		g.VBROADCASTSS(emit.At(p, 0), unit)
-	} else {
-		g.VBROADCASTSD(emit.At(p, 0), unit)
+// row returns the address of row i of the tile.
+func (f *keyCodes) row(i int) operand.Mem {
+	m := emit.At(f.k[i%4], 0)
+	switch n := i / 4; n {
+	case 1, 2:
+		m.Index, m.Scale = f.ld4, uint8(n)
+	case 3:
+		m.Index, m.Scale = f.ld12, 1
 	}
-	g.VMULPS(unit, x, x)
-	for i := range keys {
-		to := scale
-		if i > 0 {
-			to = g.Vec()
-		}
-		g.VBROADCASTSS(emit.At(f.scale, 0), to)
-		g.ADDQ(f.lsc, f.scale)
-		if i > 0 {
-			g.VBLENDPS(operand.Imm(uint64((1<<queries-1)<<(i*queries))), to, scale, scale)
-		}
-	}
-	g.VMULPS(scale, x, x)
-	upper, max, top := g.XMM(), g.XMM(), g.Slice("max")
-	g.VEXTRACTF128(operand.Imm(1), x, upper)
-	g.VMOVUPS(emit.At(top, 0), max)
-	for i := range keys {
-		var from reg.Register = x.AsX()
-		if i >= keys/2 {
-			from = upper
-		}
-		first, lanes := i%(keys/2)*queries, g.XMM()
-		order := 0
-		for lane := range codeLanes {
-			order |= (first + min(lane, queries-1)) << (2 * lane)
-		}
-		g.VPERMILPS(operand.Imm(uint64(order)), from, lanes)
-		g.VMOVUPS(lanes, emit.At(f.s, 0))
-		g.VMAXPS(max, lanes, max)
-		g.ADDQ(f.w, f.s)
-	}
-	g.VMOVUPS(max, emit.At(top, 0))
+	return m
 }
 
-// tile emits the scores of two keys and four queries.
-func (f *keyCodes) tile() {
-	g := f.g
-	acc := [2][]reg.VecVirtual{g.Vecs(codeLanes), g.Vecs(codeLanes)}
-	second, x := g.GP64(), g.GP64()
-	g.LEAQ(emit.Indexed(f.k, f.ldk, 1), second)
-	g.Comment("The first columns, then the others.")
-	f.step(emit.At(f.k, 0), emit.At(second, 0), func(i, key int, q operand.Mem, k reg.VecVirtual) { g.VPMADDWD(q, k, acc[key][i]) })
-	g.MOVQ(operand.U32(codeColumns), x)
-	g.CMPQ(x, f.d)
-	g.JGE(operand.LabelRef("sums"))
-	g.AlignLoop()
-	g.Label("columns")
-	f.step(emit.Indexed(f.k, x, 1), emit.Indexed(second, x, 1), func(i, key int, q operand.Mem, k reg.VecVirtual) {
-		p := g.Vec()
-		g.VPMADDWD(q, k, p)
-		g.VPADDD(p, acc[key][i], acc[key][i])
+// products adds those of four columns. It changes no flags.
+func (f *keyCodes) products(word reg.VecVirtual, acc [][]reg.VecVirtual) {
+	g, even := f.g, f.g.Vec()
+	g.VPSLLW(operand.Imm(8), word, even)
+	g.VPSRAW(operand.Imm(8), even, even)
+	g.VPSRAW(operand.Imm(8), word, word)
+	f.rows.Rows(func(i int) {
+		f.product(emit.At(f.q, 4*i), even, acc[i][0])
+		f.product(emit.Indexed(f.q, f.w, 1).Offset(4*i), word, acc[i][len(acc[i])-1])
 	})
-	g.ADDQ(operand.Imm(codeColumns), x)
-	g.CMPQ(x, f.d)
-	g.JL(operand.LabelRef("columns"))
-	g.Label("sums")
-	sums := f.sums(acc)
-	f.store(sums)
+	g.LEAQ(emit.Indexed(f.q, f.w, 2), f.q)
 }
 
-// step emits the products of some columns of two keys and four queries.
-func (f *keyCodes) step(key0, key1 operand.Mem, product func(i, key int, q operand.Mem, k reg.VecVirtual)) {
-	g, k := f.g, f.g.Vecs(2)
-	g.VPMOVSXBW(key0, k[0])
-	g.VPMOVSXBW(key1, k[1])
-	for i := range codeLanes {
-		q := emit.At(f.q, i*g.VecBytes())
-		product(i, 0, q, k[0])
-		product(i, 1, q, k[1])
-	}
-	g.ADDQ(operand.Imm(uint64(codeLanes*g.VecBytes())), f.q)
-}
-
-// sums adds up the lanes of accumulators.
-func (f *keyCodes) sums(acc [2][]reg.VecVirtual) reg.VecVirtual {
+func (f *keyCodes) product(q operand.Mem, k, sum reg.VecVirtual) {
 	g := f.g
-	var halves [2]reg.VecVirtual
-	for i, a := range acc {
-		halves[i] = f.addLanes(a)
+	if g.EVEX() {
+		g.VPDPWSSD_BCST(q, k, sum)
+		return
 	}
-	sum, upper := g.Vec(), g.Vec()
-	g.VPERM2I128(operand.Imm(0x20), halves[1], halves[0], sum)
-	g.VPERM2I128(operand.Imm(0x31), halves[1], halves[0], upper)
-	g.VPADDD(upper, sum, sum)
-	g.VCVTDQ2PS(sum, sum)
-	return sum
+	p := g.Vec()
+	g.VPBROADCASTD(q, p)
+	g.VPMADDWD(k, p, p)
+	g.VPADDD(p, sum, sum)
 }
 
-// addLanes adds the four lanes of each quarter of four vectors: lane i of a quarter is the sum of
-// the lanes of a[i].
-func (f *keyCodes) addLanes(a []reg.VecVirtual) reg.VecVirtual {
-	g := f.g
-	add := func(x, y reg.VecVirtual, low, high func(...operand.Op)) reg.VecVirtual {
-		l := g.Vec()
-		low(y, x, l)
-		high(y, x, x)
-		g.VPADDD(l, x, x)
-		return x
-	}
-	return add(add(a[0], a[1], g.VPUNPCKLDQ, g.VPUNPCKHDQ), add(a[2], a[3], g.VPUNPCKLDQ, g.VPUNPCKHDQ), g.VPUNPCKLQDQ, g.VPUNPCKHQDQ)
+// endGroup adds the sums of a group of columns to the scores, times the units of the queries and
+// the scales of the keys. The first are added to -0, which changes none of them.
+func (f *keyCodes) endGroup(name string, acc [][]reg.VecVirtual) {
+	g, p, unit, scale := f.g, f.g.GP64(), f.g.GP64(), f.g.Vec()
+	g.MOVQ(f.at, p)
+	g.CMPQ(f.keys, operand.Imm(few))
+	g.JL(operand.LabelRef(name + "single"))
+	g.JE(operand.LabelRef(name + "four"))
+	g.VMOVUPS(emit.At(p, 0), scale)
+	g.JMP(operand.LabelRef(name + "scaled"))
+	g.Label(name + "four")
+	g.RepeatQuarter(g.Context, emit.At(p, 0), scale)
+	g.JMP(operand.LabelRef(name + "scaled"))
+	g.Label(name + "single")
+	g.VBROADCASTSS(emit.At(p, 0), scale)
+	g.Label(name + "scaled")
+	g.MOVQ(g.Argument("lsc"), unit)
+	g.LEAQ(emit.Indexed(p, unit, 4), p)
+	g.MOVQ(p, f.at)
+	g.MOVQ(f.lane, p)
+	g.MOVQ(g.Memory(g.Param("unit").Base()), unit)
+	g.LEAQ(emit.Indexed(unit, p, 4), unit)
+	f.rows.Compare()
+	f.rows.Rows(func(i int) {
+		x := acc[i][0]
+		for _, y := range acc[i][1:] {
+			g.VPADDD(y, x, x)
+		}
+		g.VCVTDQ2PS(x, x)
+		g.MulBroadcast(g.Context, emit.At(unit, 4*i), []reg.VecVirtual{x})
+		g.VFMADD231PS(scale, x, f.result[i])
+	})
 }
 
-// store multiplies the scores by the queries' units and the keys' scales, stores them and raises
-// the maxima.
-func (f *keyCodes) store(x reg.VecVirtual) {
+// store stores the scores of four queries, and those of four more. The lanes after the last query,
+// up to four, repeat it.
+func (f *keyCodes) store() {
 	g := f.g
-	unit, scale, other := g.Vec(), g.Vec(), g.Vec()
-	p, to := g.Slice("unit"), g.GP64()
-	g.VBROADCASTF128(emit.Indexed(p, f.lane, 4), unit)
-	g.VMULPS(unit, x, x)
-	g.VBROADCASTSS(emit.At(f.scale, 0), scale)
-	g.VBROADCASTSS(emit.Indexed(f.scale, f.lsc, 1), other)
-	g.VBLENDPS(operand.Imm(0xf0), other, scale, scale)
-	g.VMULPS(scale, x, x)
-	g.LEAQ(emit.Indexed(f.s, f.w, 1), to)
-	upper, max := g.XMM(), g.XMM()
-	g.VEXTRACTF128(operand.Imm(1), x, upper)
-	g.VMOVUPS(x.AsX(), emit.Indexed(f.s, f.lane, 4))
-	g.VMOVUPS(upper, emit.Indexed(to, f.lane, 4))
-	top := g.Slice("max")
-	g.VMOVUPS(emit.Indexed(top, f.lane, 4), max)
-	g.VMAXPS(max, x.AsX(), max)
-	g.VMAXPS(max, upper, max)
-	g.VMOVUPS(max, emit.Indexed(top, f.lane, 4))
+	g.Label("store")
+	n := f.queries()
+	for i := 1; i < codeLanes; i++ {
+		has := fmt.Sprint("has", i)
+		g.CMPQ(n, operand.Imm(uint64(i)))
+		g.JG(operand.LabelRef(has))
+		g.VMOVAPS(f.result[i-1], f.result[i])
+		g.Label(has)
+	}
+	s, p, lane, max := g.GP64(), g.Slice("max"), g.GP64(), g.XMM()
+	g.MOVQ(f.lane, lane)
+	g.MOVQ(f.s, s)
+	g.LEAQ(emit.Indexed(s, lane, 4), s)
+	g.LEAQ(emit.Indexed(p, lane, 4), p)
+	g.VMOVUPS(emit.At(p, 0), max)
+	keys := g.Transpose4(f.result[:codeLanes])
+	for q := range g.Lanes() / 4 {
+		for i, x := range keys {
+			x := g.Quarter(g.Context, x, q)
+			g.VMOVUPS(x, emit.At(s, 0))
+			g.VMAXPS(max, x, max)
+			if key := 4*q + i; key == 0 || key == few-1 {
+				g.CMPQ(f.keys, operand.Imm(uint64(key+1)))
+				g.JE(operand.LabelRef("stored"))
+			}
+			g.ADDQ(f.w, s)
+		}
+	}
+	g.Label("stored")
+	g.VMOVUPS(max, emit.At(p, 0))
+	g.ADDQ(operand.Imm(codeLanes), f.lane)
+	if f.most() > codeLanes {
+		g.Comment("The other four.")
+		g.MOVQ(f.lane, lane)
+		g.CMPQ(lane, g.Argument("n"))
+		g.JGE(operand.LabelRef("end"))
+		g.TESTQ(operand.U32(codeLanes), lane)
+		g.JZ(operand.LabelRef("end"))
+		for i := range codeLanes {
+			g.VMOVAPS(f.result[codeLanes+i], f.result[i])
+		}
+		g.JMP(operand.LabelRef("store"))
+		g.Label("end")
+	}
 }

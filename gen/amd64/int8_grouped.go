@@ -79,33 +79,41 @@ func (d avx2GroupedBytes) sums(t *int8Gemmer, name string) {
 			g.VPSLLD(operand.Imm(uint64(bits.TrailingZeros(uint(t.format.Offset())))), row[v], row[v])
 		}
 	})
-	d.words(t, name, func(i, v int, p reg.VecVirtual) {
+	d.words(t, name, t.format.Bits()-4, func(i, v int, p reg.VecVirtual) {
 		g.VPMADDWD(t.groupIntegers(v), p, p)
 		g.VPADDD(p, t.acc[i][v], t.acc[i][v])
 	})
+	t.prefetchRest(t.wordPairs())
 }
 
-// words emits the loop over pairs of words. add adds the sums of their products, of 16 bits for
-// each group, to the sums of a row and a vector.
-func (d avx2GroupedBytes) words(t *int8Gemmer, name string, add func(i, v int, p reg.VecVirtual)) {
+// words emits the loop over pairs of words with so many further bits. add adds the sums of their
+// products, of 16 bits for each group, to the sums of a row and a vector.
+func (d avx2GroupedBytes) words(t *int8Gemmer, name string, more int, add func(i, v int, p reg.VecVirtual)) {
 	g := t.g
 	x, first, far := g.rowsFrom(t.x, t.ldx, t.rows), g.GP64(), g.GP64()
 	g.LEAQ(emit.Indexed(t.numbers, t.lanes2, 8), far)
 	g.XORQ(first, first)
 	g.AlignLoop()
 	g.Label(name)
-	d.pair(t, x, first, far, 0, add)
-	d.pair(t, x, first, far, 4, add)
-	t.prefetch(2)
+	d.pair(t, x, first, far, 0, more, add)
+	d.pair(t, x, first, far, 4, more, add)
+	t.prefetch(t.wordPairs())
 	g.LEAQ(emit.Indexed(t.numbers, t.lanes2, 4), t.numbers)
-	if t.format.Bits() == 6 {
+	if more == 2 {
 		g.LEAQ(emit.Indexed(far, t.lanes2, 2), far)
 	}
 	x.advance(g, 8)
 	g.ADDQ(operand.Imm(2), first)
 	g.CMPQ(first, operand.Imm(4))
 	g.JNE(operand.LabelRef(name))
-	t.prefetchRest(2)
+}
+
+// wordPairs is how many iterations words has for a block: with 8 bits it goes through it twice.
+func (t *int8Gemmer) wordPairs() int {
+	if t.format.Bits() == 8 {
+		return 4
+	}
+	return 2
 }
 
 // groupIntegers is where a vector's are.
@@ -114,7 +122,7 @@ func (t *int8Gemmer) groupIntegers(v int) operand.Mem { return t.frame.Offset(32
 // pair makes the products of the lower halves of words first and first+1, bit 0, or of the upper
 // halves, bit 4, which are the numbers of words 4 further on. Their further bits are at far: with 1
 // bit, from bit first on.
-func (avx2GroupedBytes) pair(t *int8Gemmer, x rowPointers, first, far reg.GPVirtual, bit int, add func(i, v int, p reg.VecVirtual)) {
+func (avx2GroupedBytes) pair(t *int8Gemmer, x rowPointers, first, far reg.GPVirtual, bit, more int, add func(i, v int, p reg.VecVirtual)) {
 	g := t.g
 	var ws [2][]reg.VecVirtual
 	for i := range ws {
@@ -122,8 +130,10 @@ func (avx2GroupedBytes) pair(t *int8Gemmer, x rowPointers, first, far reg.GPVirt
 	}
 	for v := range t.acc[0] {
 		high := g.Vec()
-		g.VMOVDQU(emit.At(far, v*g.VecBytes()), high)
-		if t.format.Bits() == 5 {
+		if more > 0 {
+			g.VMOVDQU(emit.At(far, v*g.VecBytes()), high)
+		}
+		if more == 1 {
 			count := g.XMM()
 			g.VMOVQ(first, count)
 			g.VPSRLD(count, high, high)
@@ -134,7 +144,7 @@ func (avx2GroupedBytes) pair(t *int8Gemmer, x rowPointers, first, far reg.GPVirt
 				from = emit.Indexed(t.numbers, t.lanes2, 2)
 				from.Disp = v * g.VecBytes()
 			}
-			g.numberBytes(from, high, ws[i][v], bit, i*(t.format.Bits()-4), t.format.Bits()-4)
+			g.numberBytes(from, high, ws[i][v], bit, i*more, more)
 		}
 	}
 	for i, row := range t.acc {
@@ -159,7 +169,9 @@ func (g *gen) numberBytes(from operand.Mem, high, w reg.VecVirtual, half, bit, m
 		g.VPSRLW(operand.Imm(4), w, w)
 	}
 	g.VPAND(g.Constant(0x0f0f0f0f), w, w)
-	g.insertHigh(high, w, half, bit, more)
+	if more > 0 {
+		g.insertHigh(high, w, half, bit, more)
+	}
 }
 
 // insertHigh puts the bits of high that begin at a bit of a half of its bytes above the lower 4 of

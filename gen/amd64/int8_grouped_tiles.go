@@ -26,14 +26,17 @@ func (t *tileProduct) groupedFormat(lanes, size reg.GPVirtual) {
 		t.MOVQ(operand.U32(more), bits)
 		t.MOVQ(bits, t.local(varBits))
 	}
-	first, others := ukernel.S6x16, ukernel.S5x16F32
+	formats := []ukernel.PackedFormat{ukernel.S6x16, ukernel.S8x16F32, ukernel.S5x16F32}
 	if t.minima {
-		first, others = ukernel.U4x16, ukernel.U5x16
+		formats = []ukernel.PackedFormat{ukernel.U4x16, ukernel.U5x16}
 	}
-	set(first)
-	t.CMPQ(t.which(), operand.Imm(uint64(first)))
-	t.JE(operand.LabelRef("known"))
-	set(others)
+	for i, q := range formats {
+		set(q)
+		if i < len(formats)-1 {
+			t.CMPQ(t.which(), operand.Imm(uint64(q)))
+			t.JE(operand.LabelRef("known"))
+		}
+	}
 	t.Label("known")
 }
 
@@ -58,8 +61,8 @@ func (t *tileProduct) expandGrouped(block, to, lanes reg.GPVirtual) {
 		t.VPSHUFB(t.Repeated("tileTotals", 0x01010000, 0x05050404, 0x09090808, 0x0d0d0c0c), totals, totals)
 		t.VMOVDQU32(totals, emit.At(to, t.row(rowTotals)))
 	} else {
-		t.CMPQ(t.which(), operand.Imm(uint64(ukernel.S5x16F32)))
-		t.JE(operand.LabelRef("floats"))
+		t.CMPQ(t.which(), operand.Imm(uint64(ukernel.S6x16)))
+		t.JNE(operand.LabelRef("floats"))
 		t.widenHeader(from, to, t.row(rowScales))
 		t.ADDQ(half, from)
 		t.integers(from, to)

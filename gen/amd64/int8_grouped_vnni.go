@@ -22,7 +22,8 @@ import (
 //	of a group, 4 bits                    16·15·127          30480
 //	            5 bits                    16·31·127          62992
 //	            6 bits, with the offset   16·32·127          65024
-//	of a block                            2·65024·128   16,646,144
+//	            8 bits, with the offset   16·128·127        260096
+//	of a block, but of 8 bits             2·65024·128   16,646,144
 //
 // With 4 bits the sum of a group fits into the lower half of its lane, and VPMADDWD and VPDPWSSD
 // multiply it by the integer of the group, whose upper half is 0. With more it is converted to
@@ -75,7 +76,7 @@ func (d *vnniGrouped) prepare(t *int8Gemmer) {
 		}
 	}
 	d.half, d.mask = g.filled(0x0000ffff), g.filled(0x0f0f0f0f)
-	if more := t.format.Bits() - 4; more > 0 {
+	if more := t.format.Bits() - 4; more > 0 && more < 4 {
 		d.moreMask = g.filled((1<<more - 1) * 0x11111111)
 	}
 }
@@ -141,6 +142,8 @@ func (d *vnniGrouped) group(t *int8Gemmer, group int, name string) {
 	high, far := g.Vec(), g.GP64()
 	if bits > 0 {
 		g.LEAQ(emit.Indexed(t.numbers, t.lanes2, 8), far)
+	}
+	if bits > 0 && bits < 4 {
 		g.VMOVDQU32(emit.At(far, 0), high)
 	}
 	g.MOVQ(t.numbers, first)
@@ -148,19 +151,10 @@ func (d *vnniGrouped) group(t *int8Gemmer, group int, name string) {
 	g.MOVQ(operand.U32(2), left)
 	g.AlignLoop()
 	g.Label(name)
-	v, more := g.Vec(), g.Vec()
-	second := emit.Indexed(first, t.lanes2, 2)
-	if group == 0 {
-		g.VPSLLD(operand.Imm(16), second, v)
-		d.merge(g, d.half, emit.At(first, 0), v)
-	} else {
-		g.VPSRLD(operand.Imm(16), emit.At(first, 0), v)
-		w := g.Vec()
-		g.VMOVDQU32(second, w)
-		d.merge(g, d.half, v, w)
-		v = w
-	}
-	if bits > 0 {
+	v, more := d.words(t, group, first), g.Vec()
+	if bits == 4 {
+		more = d.words(t, group, far)
+	} else if bits > 0 {
 		d.further(g, group, high, bits, more)
 	}
 	for half := range 2 {
@@ -189,12 +183,29 @@ func (d *vnniGrouped) group(t *int8Gemmer, group int, name string) {
 		g.VPSRLD(operand.Imm(2), high, high)
 	case 2:
 		g.VMOVDQU32(emit.Indexed(far, t.lanes2, 2), high)
+	case 4:
+		g.LEAQ(emit.Indexed(far, t.lanes2, 4), far)
 	}
 	g.DECQ(left)
 	g.JNZ(operand.LabelRef(name))
 }
 
-// merge sets the bits of a mask to x's.
+// words makes two words of a group of the two at p.
+func (d *vnniGrouped) words(t *int8Gemmer, group int, p reg.GPVirtual) reg.VecVirtual {
+	g, v, second := t.g, t.g.Vec(), emit.Indexed(p, t.lanes2, 2)
+	if group == 0 {
+		g.VPSLLD(operand.Imm(16), second, v)
+		d.merge(g, d.half, emit.At(p, 0), v)
+		return v
+	}
+	g.VPSRLD(operand.Imm(16), emit.At(p, 0), v)
+	w := g.Vec()
+	g.VMOVDQU32(second, w)
+	d.merge(g, d.half, v, w)
+	return w
+}
+
+// merge sets the bits of a mask to those of x.
 func (d *vnniGrouped) merge(g *gen, mask reg.VecVirtual, x operand.Op, to reg.VecVirtual) {
 	const cWhereB = 0xb8
 	g.VPTERNLOGD(operand.U8(cWhereB), x, mask, to)

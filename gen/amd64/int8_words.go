@@ -3,6 +3,7 @@ package amd64
 import (
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -52,7 +53,7 @@ const (
 // other calls.
 func (avx2Dot) manyRows(t *int8Gemmer) {
 	defer t.clear()
-	if t.format.Bits() != 8 {
+	if t.format != ukernel.S8 {
 		return
 	}
 	g, b, c := t.g, t.g.Param("b"), t.g.Param("c")

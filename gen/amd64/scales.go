@@ -149,8 +149,10 @@ func (avx2Scales) tiles(ukernel.PackedFormat) [][]spec.TileShape {
 	return [][]spec.TileShape{{{Vectors: 2, Rows: 2}, {Vectors: 2, Rows: 1}}}
 }
 
-// groupOnes has a 1 for each group, 16 bits each.
-func (t *int8Gemmer) groupOnes(group int) operand.Mem { return t.g.Constant(1 << (16 * group)) }
+// groupFactor has a factor for a group and 0 for the other, 16 bits each.
+func (t *int8Gemmer) groupFactor(group int, factor uint32) operand.Mem {
+	return t.g.Constant(factor << (16 * group))
+}
 
 func (d avx2Scales) sums(t *int8Gemmer, name string) {
 	g := t.g
@@ -160,18 +162,27 @@ func (d avx2Scales) sums(t *int8Gemmer, name string) {
 		for v := range row {
 			for group, acc := range []reg.VecVirtual{row[v], second[i][v]} {
 				g.VPBROADCASTD(x.at(i, spec.RowGroups), acc)
-				g.VPMADDWD(t.groupOnes(group), acc, acc)
+				g.VPMADDWD(t.groupFactor(group, 1), acc, acc)
 				g.VPSLLD(operand.Imm(uint64(bits.TrailingZeros(uint(t.format.Offset())))), acc, acc)
 			}
 		}
 	}
-	d.words(t, name, func(i, v int, p reg.VecVirtual) {
-		q := g.Vec()
-		g.VPMADDWD(t.groupOnes(1), p, q)
-		g.VPADDD(q, second[i][v], second[i][v])
-		g.VPMADDWD(t.groupOnes(0), p, p)
-		g.VPADDD(p, t.acc[i][v], t.acc[i][v])
-	})
+	add := func(factor uint32) func(i, v int, p reg.VecVirtual) {
+		return func(i, v int, p reg.VecVirtual) {
+			q := g.Vec()
+			g.VPMADDWD(t.groupFactor(1, factor), p, q)
+			g.VPADDD(q, second[i][v], second[i][v])
+			g.VPMADDWD(t.groupFactor(0, factor), p, p)
+			g.VPADDD(p, t.acc[i][v], t.acc[i][v])
+		}
+	}
+	if t.format.Bits() == 8 { // the lower 4 bits of all numbers, then the upper ones
+		d.words(t, name, 0, add(1))
+		d.words(t, name+"upper", 0, add(16))
+	} else {
+		d.words(t, name, t.format.Bits()-4, add(1))
+	}
+	t.prefetchRest(t.wordPairs())
 	t.scaleGroups(second)
 	t.scaled = true
 }

@@ -14,31 +14,57 @@ const (
 
 	leastSquare = 0x2b800000 // 2^-40: the parts of the squares of larger numbers are not subnormal
 	leastTanh   = 0x21800000 // 2^-60: nor are the squares themselves
+
+	// Up to here no step of a slope is subnormal, with negative numbers either.
+	lastSiLUSlope     = 0x42ae0000 // 87
+	lastGELUSlope     = 0x414c0000 // 12.75
+	lastGELUTanhSlope = 0x411f0000 // 9.9375
 )
 
-// anySiLU is SiLU, by careful steps where others may take long. So are the functions below.
+// anySiLU is SiLU, by careful steps where others may take long. So are the functions below. Numbers
+// within the limits of a Rare are within the limits of the function, too.
 func anySiLU(b *Builder, x *Value) *Value {
-	z, c := b.siluLimits(x)
-	return b.Rare(func() *Value { return b.Abs(c) }, twiceUnit, spec.SiLUSubnormal&^spec.SignBit,
-		func() *Value { return b.carefulSiLU(x) }, func() *Value { return b.siluOf(z, c) })
+	return b.rareOf(x, twiceUnit, spec.SiLUSubnormal&^spec.SignBit, wholeSiLU, usualSiLU)
 }
 
 func anyGELUTanh(b *Builder, x *Value) *Value {
-	z, c := b.geluTanhLimits(x)
-	return b.Rare(func() *Value { return b.Abs(c) }, leastSquare, spec.GELUTanhSubnormal&^spec.SignBit,
-		func() *Value { return b.carefulGELUTanh(x) }, func() *Value { return b.geluTanhOf(z, c) })
+	return b.rareOf(x, leastSquare, spec.GELUTanhSubnormal&^spec.SignBit, wholeGELUTanh, usualGELUTanh)
 }
 
 func anyGELU(b *Builder, x *Value) *Value {
-	a := b.geluMagnitude(x)
-	return b.Rare(func() *Value { return a }, leastSquare, spec.GELUSubnormal&^spec.SignBit,
-		func() *Value { return b.carefulGELU(x) }, func() *Value { return b.geluOf(x, a) })
+	return b.rareOf(x, leastSquare, spec.GELUSubnormal&^spec.SignBit, wholeGELU, usualGELU)
 }
 
 func anyTanh(b *Builder, x *Value) *Value {
-	return b.Rare(func() *Value { return b.Abs(x) }, leastTanh, spec.Infinity,
-		func() *Value { return b.carefulTanh(x) }, func() *Value { return b.Tanh(x) })
+	return b.rareOf(x, leastTanh, spec.Infinity, wholeTanh, (*Builder).Tanh)
 }
+
+// rareOf is a Rare with one result.
+func (b *Builder) rareOf(x *Value, from, to uint32, whole, usual Function) *Value {
+	one := func(f Function) func() []*Value { return func() []*Value { return []*Value{f(b, x)} } }
+	return b.Rare(x, from, to, one(whole), one(usual))[0]
+}
+
+func usualSiLU(b *Builder, x *Value) *Value     { return b.siluOf(x, x) }
+func usualGELUTanh(b *Builder, x *Value) *Value { return b.geluTanhOf(x, x) }
+func usualGELU(b *Builder, x *Value) *Value     { return b.geluOf(x, b.Abs(x)) }
+
+// whole returns the function for all numbers: by careful steps if these are worth it.
+func whole(function, careful Function) Function {
+	return func(b *Builder, x *Value) *Value {
+		if b.Skips {
+			return careful(b, x)
+		}
+		return function(b, x)
+	}
+}
+
+var (
+	wholeSiLU     = whole((*Builder).SiLU, (*Builder).carefulSiLU)
+	wholeGELUTanh = whole((*Builder).GELUTanh, (*Builder).carefulGELUTanh)
+	wholeGELU     = whole((*Builder).GELU, (*Builder).carefulGELU)
+	wholeTanh     = whole((*Builder).Tanh, (*Builder).carefulTanh)
+)
 
 // lift is x, but for magnitudes below 2^-125, where it is ±(2^-125 + |x|), rounded: half of that
 // is ±2^-126 and |x|/2, rounded as a subnormal number is. up is 2^-125 there, and 0 elsewhere.

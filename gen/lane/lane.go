@@ -434,22 +434,33 @@ func (b *Builder) mayUnderflow(x, y *Value) *Value {
 	return b.Mul(x, y)
 }
 
-// Rare is what usual returns, or, for a vector with a lane in which a magnitude is not from one to
-// another number, what careful returns. Both have the same bits for all numbers: careful takes more
-// steps, none of which has a subnormal operand or result. On some CPUs each one that has takes as
-// long as 50 others.
-func (b *Builder) Rare(magnitude func() *Value, from, to uint32, careful, usual func() *Value) *Value {
+// Rare is what usual returns, or, for a vector with a lane in which the magnitude of x is not from
+// one to another number, what whole returns. Both have the same bits where both are right: whole
+// takes more steps, none of which has a subnormal operand or result. On some CPUs each one that has
+// takes as long as 50 others.
+func (b *Builder) Rare(x *Value, from, to uint32, whole, usual func() []*Value) (results []*Value) {
 	if !b.Skips {
-		return usual()
+		return whole()
 	}
-	distance := b.AddInt(magnitude(), b.Const(spec.SignBit-from))
-	y := b.op(Blank)
-	rare := b.op(Rare, distance, b.Const(spec.SignBit+to-from))
-	b.Set(y, careful())
+	distance := b.AddInt(b.Abs(x), b.Const(spec.SignBit-from))
+	limit := b.Const(spec.SignBit + to - from)
+	blank := len(*b.at)
+	rare := b.op(Rare, distance, limit)
+	set := func(values []*Value) {
+		for i, v := range values {
+			b.Set(results[i], v)
+		}
+	}
+	values := whole()
+	for range values {
+		results = append(results, &Value{Op: Blank})
+	}
+	*b.at = slices.Insert(*b.at, blank, results...)
+	set(values)
 	b.op(Else, rare)
-	b.Set(y, usual())
+	set(usual())
 	b.op(Done, rare)
-	return y
+	return results
 }
 
 // Canonical is x with the NaN of the contract. x is the result of an operation.

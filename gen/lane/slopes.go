@@ -12,47 +12,106 @@ import (
 // number is a float32.
 func (b *Builder) number(x float32) *Value { return b.Const(math.Float32bits(x)) }
 
-// sloped is a function and its slope, given that for x and the result of the function.
-func sloped(f spec.Function, of Function, slope func(b *Builder, x, y *Value) *Value) Kernel {
+// A slope is f(x) and the slope there.
+type slope func(b *Builder, x *Value) (y, k *Value)
+
+// backward multiplies dy by the slope of a function, and writes the function, too. usual is right
+// for magnitudes from one to another number.
+func backward(f spec.Function, from, to uint32, whole, usual slope) Kernel {
 	return Kernel{Function: f, Lanes: "f", Body: func(b *Builder) {
-		x := b.Load(b.Slice("src"))
-		y := of(b, x)
-		k := slope(b, x, y)
-		step := b.ZeroWhere(b.Const(spec.One), Less, x, b.Const(0))
-		b.Store(b.Slice("f"), y)
-		b.Store(b.Slice("slope"), b.Select(Less, b.number(scalar.Steep), b.Abs(x), step, k))
+		x := b.Load(b.Slice("x"))
+		both := func(of slope) func() []*Value {
+			return func() []*Value {
+				y, k := of(b, x)
+				return []*Value{y, k}
+			}
+		}
+		results := b.Rare(x, from, to, both(whole.limited), both(usual))
+		b.Store(b.Slice("f"), results[0])
+		b.Store(b.Slice("dx"), b.Mul(b.Load(b.Slice("dy")), results[1]))
 	}}
 }
 
-// ratio is y/x, and 1/2 where x is 0.
-func (b *Builder) ratio(y, x *Value) *Value {
-	return b.Select(Equal, x, b.Const(0), b.number(0.5), b.Div(y, x))
+// limited has a slope of 0 or 1 far from 0.
+func (s slope) limited(b *Builder, x *Value) (y, k *Value) {
+	y, k = s(b, x)
+	step := b.ZeroWhere(b.Const(spec.One), Less, x, b.Const(0))
+	return y, b.Select(Less, b.number(scalar.Steep), b.Abs(x), step, k)
 }
 
-// rest is s·(1-z), s = y/x.
-func (b *Builder) rest(x, y, z *Value) *Value {
-	return b.Mul(b.ratio(y, x), b.Sub(b.Const(spec.One), z))
+// ratio is y/x, and 1/2 where x is 0. Subnormal numbers are divided as counts of their unit: y is
+// about half of x.
+func (b *Builder) ratio(y, x *Value) *Value {
+	p, q := y, x
+	if b.Skips {
+		a, limit := b.Abs(x), b.Const(twiceUnit)
+		p = b.Select(Less, a, limit, b.CopySign(b.ToFloat(b.Abs(y)), y), y)
+		q = b.Select(Less, a, limit, b.CopySign(b.ToFloat(a), x), x)
+	}
+	return b.Select(Equal, x, b.Const(0), b.number(0.5), b.Div(p, q))
 }
+
+// rest is 1-z. Slopes begin with it, as then few values wait for others.
+func (b *Builder) rest(z *Value) *Value { return b.Sub(b.Const(spec.One), z) }
 
 // negative is -x.
 func (b *Builder) negative(x *Value) *Value { return b.Sub(b.Const(spec.SignBit), x) }
 
-func siluSlope(b *Builder, x, y *Value) *Value { return b.rest(x, y, anySiLU(b, b.negative(x))) }
+func siluSlope(b *Builder, x *Value) (y, k *Value) {
+	rest := b.rest(wholeSiLU(b, b.negative(x)))
+	y = wholeSiLU(b, x)
+	return y, b.Mul(b.ratio(y, x), rest)
+}
 
-// visibleSquare is x², or 2^-60 if that is smaller: sums with numbers near 1 are the same.
-func (b *Builder) visibleSquare(x *Value) *Value {
+func usualSiLUSlope(b *Builder, x *Value) (y, k *Value) {
+	rest := b.rest(usualSiLU(b, b.negative(x)))
+	y = usualSiLU(b, x)
+	return y, b.Mul(b.Div(y, x), rest)
+}
+
+// visible is |x|, or 2^-30 if that is smaller: sums of its square with numbers near 1 are the same.
+func (b *Builder) visible(x *Value) *Value {
 	if b.Skips {
-		x = b.AtLeast(b.Abs(x), b.number(0x1p-30))
+		return b.AtLeast(b.Abs(x), b.number(0x1p-30))
 	}
-	return b.Mul(x, x)
+	return x
 }
 
-func geluSlope(b *Builder, x, y *Value) *Value {
-	power := b.Exp2(b.Mul(b.visibleSquare(x), b.number(-math.Log2E/2)), spec.Minus126)
-	return b.Add(b.ratio(y, x), b.Mul(x, b.Mul(power, b.number(scalar.InvRootTwoPi))))
+func geluSlope(b *Builder, x *Value) (y, k *Value) {
+	power := b.density(b.visible(x))
+	y = wholeGELU(b, x)
+	s := b.ratio(y, x)
+	if b.Skips { // what is too small to change s
+		x = b.Select(Less, b.Abs(x), b.number(0x1p-60), b.And(x, b.Const(spec.SignBit)), x)
+	}
+	return y, b.Add(s, b.Mul(x, power))
 }
 
-func geluTanhSlope(b *Builder, x, y *Value) *Value {
-	u := b.Add(b.Mul(b.visibleSquare(x), b.number(scalar.TanhSlope1)), b.number(scalar.TanhSlope0))
-	return b.rest(x, y, b.Mul(anyGELUTanh(b, b.negative(x)), u))
+func usualGELUSlope(b *Builder, x *Value) (y, k *Value) {
+	part := b.Mul(x, b.density(x))
+	y = usualGELU(b, x)
+	return y, b.Add(b.Div(y, x), part)
+}
+
+// density is the density of the normal distribution at x.
+func (b *Builder) density(x *Value) *Value {
+	power := b.Exp2(b.Mul(b.Mul(x, x), b.number(-math.Log2E/2)), spec.Minus126)
+	return b.Mul(power, b.number(scalar.InvRootTwoPi))
+}
+
+func geluTanhSlope(b *Builder, x *Value) (y, k *Value) {
+	rest := b.rest(b.Mul(wholeGELUTanh(b, b.negative(x)), b.tanhSlope(b.visible(x))))
+	y = wholeGELUTanh(b, x)
+	return y, b.Mul(b.ratio(y, x), rest)
+}
+
+func usualGELUTanhSlope(b *Builder, x *Value) (y, k *Value) {
+	rest := b.rest(b.Mul(usualGELUTanh(b, b.negative(x)), b.tanhSlope(x)))
+	y = usualGELUTanh(b, x)
+	return y, b.Mul(b.Div(y, x), rest)
+}
+
+// tanhSlope is twice the slope of the argument of tanh.
+func (b *Builder) tanhSlope(x *Value) *Value {
+	return b.Add(b.Mul(b.Mul(x, x), b.number(scalar.TanhSlope1)), b.number(scalar.TanhSlope0))
 }

@@ -56,14 +56,15 @@ func (g *neon) widenGrouped(q ukernel.PackedFormat) {
 	g.Op("VDUP", w.words, w.power.S4())
 	w.masks = []a64.Vec{g.Broadcast(0xff), g.Broadcast(0xff << 8), g.Broadcast(0xff << 16)}
 	w.lower, w.upper, w.by = g.Broadcast(0x0f0f0f0f), g.Vec(), g.Vec()
-	g.Op("LSR", 1, w.more, w.words) // 1 and 3 of 1 and 2
-	g.Op("ADD", w.more, w.words, w.words)
-	g.Op("LSL", 4, w.words, w.words)
+	g.Op("MOVD", 1<<4, w.words)
+	g.Op("LSL", w.more, w.words, w.words)
+	g.Op("SUB", 1<<4, w.words, w.words)
 	g.Op("VDUP", w.words, w.upper.B16())
 	g.Op("NEG", w.more, w.words)
 	g.Op("VDUP", w.words, w.by.S4())
-	g.Op("ADD", 3, w.words, w.per) // 4 and 2 words of 1 and 2
-	g.Op("LSL", 1, w.per, w.per)
+	g.Op("MOVD", 4, w.per) // 4, 2 and 1 words of 1, 2 and 4
+	g.Op("LSR", 1, w.more, w.words)
+	g.Op("LSR", w.words, w.per, w.per)
 	for i := range w.d {
 		w.d[i] = g.Vecs(groupVectors)
 	}
@@ -72,7 +73,7 @@ func (g *neon) widenGrouped(q ukernel.PackedFormat) {
 
 // A groupWidener converts some lanes of a block of a grouped format. A weight is d·q + m with the d
 // and m of its half of the steps. As in blockGemmer, q is taken where it is in its word, and d is
-// smaller by as much. Byte 3 is shifted, and in brain formats all are.
+// smaller by as much. Byte 3 is shifted, and in brain formats and with 8 bits all are.
 type groupWidener struct {
 	*blockCursor
 	kind  a64.Param
@@ -100,31 +101,46 @@ func (w *groupWidener) convert() {
 	w.Op("MOVD", w.kind, w.count)
 	w.Op("CMP", spec.ScaleKind(ukernel.U5x16BF16), w.count)
 	w.Jump("BEQ", "brain")
-	w.further("further", false)
+	w.Op("CMP", spec.ScaleKind(ukernel.S8x16F32), w.count)
+	w.Jump("BEQ", "eight")
+	w.further("further", inPlace)
 	w.Goto("next")
 	w.Label("brain")
-	w.further("brainFurther", true)
+	w.further("brainFurther", ofBrain)
+	w.Goto("next")
+	w.Label("eight")
+	w.further("eightFurther", shifted)
 	w.Goto("next")
 	w.Label("plain")
 	w.Op("MOVD", 4, w.count)
-	w.wordsOf("plainWord", false, false)
+	w.wordsOf("plainWord", false, inPlace)
 	w.Label("next")
 }
 
+// A byteKind is how bytes become numbers: where they are in their words, or shifted, perhaps for
+// brain formats.
+type byteKind int
+
+const (
+	inPlace byteKind = iota
+	shifted
+	ofBrain
+)
+
 // further emits the loop over the words with further bits.
-func (w *groupWidener) further(name string, brain bool) {
+func (w *groupWidener) further(name string, kind byteKind) {
 	w.Op("ADD", w.row.Shl(2), w.numbers, w.bits)
 	w.Op("MOVD", w.more, w.words)
 	loop.Times(w.neon, w.words, name, func() {
 		w.LoadVecs(w.bits, w.far)
 		w.Op("ADD", w.row, w.bits, w.bits)
 		w.Op("MOVD", w.per, w.count)
-		w.wordsOf(name+"Word", true, brain)
+		w.wordsOf(name+"Word", true, kind)
 	})
 }
 
 // wordsOf emits the loop over count words of 4 bits.
-func (w *groupWidener) wordsOf(name string, further, brain bool) {
+func (w *groupWidener) wordsOf(name string, further bool, kind byteKind) {
 	to := w.scales
 	loop.Times(w.neon, w.count, name, func() {
 		w.LoadVecs(w.numbers, w.low)
@@ -139,7 +155,7 @@ func (w *groupWidener) wordsOf(name string, further, brain bool) {
 				w.bytes(q, v, half == 1, further)
 			}
 			for i := range 4 {
-				w.byte(i, brain)
+				w.byte(i, kind)
 				w.StoreVecs(w.xs, to)
 				w.Op("ADD", w.row.Shl(3), to, to)
 			}
@@ -172,16 +188,16 @@ func (w *groupWidener) bytes(x a64.Vec, v int, high, further bool) {
 }
 
 // byte makes weights of byte i of the words.
-func (w *groupWidener) byte(i int, brain bool) {
+func (w *groupWidener) byte(i int, kind byteKind) {
 	d := w.d[i]
-	if brain {
+	if kind != inPlace {
 		d = w.d[i/2*3]
 	}
-	w.product(i/2*groupVectors, w.xs, w.zs, d, brain, func(v int, z a64.Vec) {
+	w.product(i/2*groupVectors, w.xs, w.zs, d, kind == ofBrain, func(v int, z a64.Vec) {
 		switch {
 		case i == len(w.masks):
 			w.Op("VSRI", 24, w.qs[v].S4(), z.S4())
-		case brain && i > 0:
+		case kind != inPlace && i > 0:
 			w.Op("VUSHR", 8*i, w.qs[v].S4(), w.t.S4())
 			w.Op("VBIT", w.masks[0].B16(), w.t.B16(), z.B16())
 		default:

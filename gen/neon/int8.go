@@ -107,6 +107,9 @@ func (g *neon) gemmInt8(shared string, first bool, f spec.Function, q ukernel.Pa
 	}
 	mask, more, offset, minima := g.format()
 	switch {
+	case q.Grouped() && q.Bits() == 8:
+		set(mask, 0x80)
+		set(offset, offsetOf(q))
 	case q.Grouped():
 		set(mask, (1<<(q.Bits()-4)-1)<<4)
 		set(offset, offsetOf(q))

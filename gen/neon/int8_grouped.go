@@ -23,9 +23,15 @@ import (
 //	2 bits  0      4   0                2
 //	        2      5   0                2
 //
+// 8-bit numbers have a function of their own: each word has another one with its upper bits, of
+// which the highest is flipped.
+//
 // On the stack each row has, in this order, what arrange writes; what sums begin with; and minus
 // the sums of its codes: both as pairs of words, for both groups, twice.
-type groupedBlocks struct{ groupedDot }
+type groupedBlocks struct {
+	groupedDot
+	eight bool // bits
+}
 
 // A groupedDot is how the bytes of a block are multiplied.
 type groupedDot interface {
@@ -115,27 +121,44 @@ func (b groupedBlocks) words(t *int8Gemmer, name func(part string) string) {
 	w := &wordPair{far: t.GP(), next: t.p, shift: t.GP()}
 	w.low, w.bytes, w.shifts, w.far8, w.bits = t.Vecs(2), t.Vecs(2), t.Vecs(2), t.Vec(), t.Vec()
 	t.Op("ADD", t.word.Shl(2), t.numbers, w.far)
-	t.Op("MOVD", 0, w.shift)
+	if b.eight {
+		t.Op("ADD", t.word, w.far, w.shift)
+	} else {
+		t.Op("MOVD", 0, w.shift)
+	}
 	t.Op("MOVD", 2, t.t)
 	b.enter(t)
 	t.AlignLoop()
 	loop.Times(t.neon, t.t, name("words"), func() {
 		b.load(t)
-		t.Op("VDUP", w.shift, w.shifts[0].B16())
-		t.Op("SUB", t.more, w.shift, w.shift)
-		t.Op("VDUP", w.shift, w.shifts[1].B16())
+		if !b.eight {
+			t.Op("VDUP", w.shift, w.shifts[0].B16())
+			t.Op("SUB", t.more, w.shift, w.shift)
+			t.Op("VDUP", w.shift, w.shifts[1].B16())
+		}
 		t.Op("ADD", t.word, t.numbers, w.next)
 		for v := range int8Vectors {
 			t.LoadFrom(a64.At(t.numbers, v*emit.VecBytes), w.low[0])
 			t.LoadFrom(a64.At(w.next, v*emit.VecBytes), w.low[1])
 			for half := range 2 {
-				w.make(t, v, half, name(fmt.Sprintf("vector%d%d", v, half)))
+				if b.eight {
+					w.makeEight(t, v, half)
+				} else {
+					w.make(t, v, half, name(fmt.Sprintf("vector%d%d", v, half)))
+				}
 				b.multiply(t, w.bytes[0], w.bytes[1], v, half)
 			}
 		}
 		t.prefetch(t.numbers)
 		t.prefetch(w.next)
 		t.Op("ADD", t.word, w.next, t.numbers)
+		if b.eight {
+			t.prefetch(w.far)
+			t.prefetch(w.shift)
+			t.Op("ADD", t.word.Shl(1), w.far, w.far)
+			t.Op("ADD", t.word, w.far, w.shift)
+			return
+		}
 		t.Op("ADD", t.more.Shl(1), w.shift, w.shift)
 		t.Op("ADD", t.more, w.shift, w.shift)
 		t.Op("SUB", 4, w.shift, w.shift)
@@ -146,7 +169,7 @@ func (b groupedBlocks) words(t *int8Gemmer, name func(part string) string) {
 
 // A wordPair is the registers that make bytes of two words.
 type wordPair struct {
-	far, next, shift   a64.GP    // the words with further bits, word p+1, -s
+	far, next, shift   a64.GP    // the words with further bits, word p+1, -s or the word after far
 	low, bytes, shifts []a64.Vec // of words p and p+1
 	far8, bits         a64.Vec
 }
@@ -171,6 +194,21 @@ func (w *wordPair) make(t *int8Gemmer, v, half int, done string) {
 		t.Op("VORR", w.bits.B16(), x.B16(), x.B16())
 	}
 	t.Label(done)
+}
+
+// makeEight is make for 8 bits.
+func (w *wordPair) makeEight(t *int8Gemmer, v, half int) {
+	for i, x := range w.bytes {
+		t.LoadFrom(a64.At([]a64.GP{w.far, w.shift}[i], v*emit.VecBytes), w.far8)
+		if half == 0 {
+			t.Op("VMOV", w.low[i].B16(), x.B16())
+			t.Op("VSLI", 4, w.far8.B16(), x.B16())
+		} else {
+			t.Op("VMOV", w.far8.B16(), x.B16())
+			t.Op("VSRI", 4, w.low[i].B16(), x.B16())
+		}
+		t.Op("VEOR", t.mask.B16(), x.B16(), x.B16())
+	}
 }
 
 // pairs loads the integers of the groups of 8 lanes, at p, as int32.

@@ -125,12 +125,14 @@ func (d longDot) four(t *int8Gemmer, name string) {
 }
 
 // groupedLong is longDot for grouped formats. A product is at most 63·127, and the sum of the 4
-// words of an iteration 32004, which fits in 16 bits. SADALP adds pairs, each of a single group, to
-// the pairs of earlier iterations. So a vector has the sums of both groups of two lanes.
+// words of an iteration 32004, which fits in 16 bits; with 8 bits the sum of 2 words does. SADALP
+// adds pairs, of which each is of one group, to the sums of earlier iterations. So a vector has the
+// sums of both groups of two lanes.
 type groupedLong struct {
-	rows []a64.GP    // pointers to the codes
-	xs   [][]a64.Vec // by rows: words p, p+1, p+4 and p+5 of the codes
-	sums [][]a64.Vec // by rows: of 16 bits, of lanes 0 and 1 of a vector, and of lanes 2 and 3
+	eight bool        // bits
+	rows  []a64.GP    // pointers to the codes
+	xs    [][]a64.Vec // by rows: words p, p+1, p+4 and p+5 of the codes
+	sums  [][]a64.Vec // by rows: of 16 bits, of lanes 0 and 1 of a vector, and of lanes 2 and 3
 }
 
 func (*groupedLong) heights() []int { return []int{2, 1} }
@@ -176,7 +178,7 @@ func (d *groupedLong) load(t *int8Gemmer) {
 func (d *groupedLong) multiply(t *int8Gemmer, a, b a64.Vec, v, half int) {
 	for i, sums := range d.sums {
 		x := d.xs[i][2*half:]
-		if half == 0 {
+		if half == 0 || d.eight {
 			t.SMULL(sums[0], a, x[0])
 			t.SMULL2(sums[1], a, x[0])
 		} else {
@@ -185,7 +187,7 @@ func (d *groupedLong) multiply(t *int8Gemmer, a, b a64.Vec, v, half int) {
 		}
 		t.SMLAL(sums[0], b, x[1])
 		t.SMLAL2(sums[1], b, x[1])
-		if half == 1 {
+		if half == 1 || d.eight {
 			t.SADALP(t.acc[i][2*v], sums[0])
 			t.SADALP(t.acc[i][2*v+1], sums[1])
 		}

@@ -127,9 +127,14 @@ func (groupedBlocks) header() int { return 4 }
 // WeightGemmInt8Grouped is WeightGemmInt8 for grouped formats.
 func (g *neon) WeightGemmInt8Grouped(q ukernel.PackedFormat) {
 	const name = "weightInt8Grouped"
+	if q.Bits() == 8 {
+		g.gemmInt8(name+"Long8", true, spec.WeightGemmInt8(q), q, groupedBlocks{&groupedLong{eight: true}, true})
+		g.gemmInt8(name+"Dot8", true, spec.WeightGemmInt8Dot(q), q, groupedBlocks{&groupedSDOT{}, true})
+		return
+	}
 	first := q == spec.GroupedFormats[0]
-	g.gemmInt8(name+"Long", first, spec.WeightGemmInt8(q), q, groupedBlocks{&groupedLong{}})
-	g.gemmInt8(name+"Dot", first, spec.WeightGemmInt8Dot(q), q, groupedBlocks{&groupedSDOT{}})
+	g.gemmInt8(name+"Long", first, spec.WeightGemmInt8(q), q, groupedBlocks{&groupedLong{}, false})
+	g.gemmInt8(name+"Dot", first, spec.WeightGemmInt8Dot(q), q, groupedBlocks{&groupedSDOT{}, false})
 }
 
 // Bits of an offset, above the 32 that count, for formats with other scales than binary16.
@@ -138,9 +143,13 @@ const (
 	float32Bit = 33
 )
 
-// offsetOf returns the offset of a grouped format with these bits.
+// offsetOf returns the offset of a grouped format with these bits: none of 8-bit numbers, whose
+// highest bit is flipped.
 func offsetOf(q ukernel.PackedFormat) int {
 	offset := q.Offset()
+	if q.Bits() == 8 {
+		offset = 0
+	}
 	if q.Brain() {
 		offset |= 1 << brainBit
 	}

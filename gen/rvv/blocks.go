@@ -14,7 +14,7 @@ import (
 
 // The fields of a row.
 const (
-	fieldBits      = iota // of a number in the word that it is taken from: numbers of 5 and 6 bits become bytes
+	fieldBits      = iota // of a number in the word that it is taken from: numbers of 5 and more become bytes
 	fieldMask             // of the lowest number
 	fieldPositions        // numbers of a word
 	fieldSecond           // positions left where the second group begins; none for a single scale
@@ -44,7 +44,7 @@ const formatTable = "formats" + isa
 func formatRow(q ukernel.PackedFormat) []uint32 {
 	bits, minus, second := q.Bits(), -float32(q.Offset()), uint32(99)
 	var more, per, upper int
-	if bits == 5 || bits == 6 {
+	if q.Grouped() && bits > 4 {
 		const everyByte = 0x01010101
 		more, bits = bits-4, 8
 		per, upper = 4/more, (1<<more-1)<<4*everyByte
@@ -69,7 +69,7 @@ func formatRow(q ukernel.PackedFormat) []uint32 {
 	} else if q.Grouped() {
 		integers = q.Halves()
 	}
-	if q.Bits() < 8 {
+	if q != ukernel.S8 {
 		words, passes = 4, 8
 	}
 	return []uint32{uint32(bits), 1<<bits - 1, uint32(32 / bits), second, math.Float32bits(1 / float32(int(1)<<bits)), math.Float32bits(minus),

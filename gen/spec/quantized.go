@@ -20,16 +20,19 @@ func packedFormats(grouped bool) (list []ukernel.PackedFormat) {
 }
 
 // ScaleKinds has a format for each kind of scales, those with a single one first, and
-// GroupedKinds those with one for each half of a block.
+// GroupedKinds those with one for each half of a block. Float32 is a kind with each offset.
 var (
-	ScaleKinds   = []ukernel.PackedFormat{ukernel.U4, ukernel.S4, ukernel.U5x16, ukernel.S6x16, ukernel.U5x16BF16, ukernel.S5x16F32}
+	ScaleKinds   = []ukernel.PackedFormat{ukernel.U4, ukernel.S4, ukernel.U5x16, ukernel.S6x16, ukernel.U5x16BF16, ukernel.S5x16F32, ukernel.S8x16F32}
 	GroupedKinds = ScaleKinds[2:]
 )
 
 // ScaleKind is the place of a format's kind in ScaleKinds.
 func ScaleKind(q ukernel.PackedFormat) int {
 	return slices.IndexFunc(ScaleKinds, func(k ukernel.PackedFormat) bool {
-		return k.Grouped() == q.Grouped() && k.Brain() == q.Brain() && k.Float32Scales() == q.Float32Scales() && (k.Offset() == 0) == (q.Offset() == 0)
+		if q.Float32Scales() {
+			return k == q
+		}
+		return k.Grouped() == q.Grouped() && k.Brain() == q.Brain() && !k.Float32Scales() && (k.Offset() == 0) == (q.Offset() == 0)
 	})
 }
 
@@ -133,7 +136,7 @@ func emitBlocks(e BlockEmitter) {
 	u, unpacks := e.(UnpackEmitter)
 	for _, q := range GroupedFormats {
 		e.WeightWidenGrouped(q)
-		if unpacks && !q.Brain() {
+		if unpacks && q.Unpacks() {
 			u.WeightUnpack(q)
 		}
 		e.WeightGemmInt8Grouped(q)

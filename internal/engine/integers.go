@@ -256,67 +256,39 @@ func (t *tile) productOfRounded(o []float32, at int) {
 // The steps of quantized calls with few rows, whose kernels are SkinnyKernels.QKCodes and
 // PVCodes.
 
-// codeLanes are the lanes in a group of a quantized query panel, codeStep the columns in
-// a step of it.
-const codeLanes, codeStep = 4, 16
-
-// codesOfQueries returns the number of integers of a tile's queries.
-func (j *Job) codesOfQueries(lanes int) int {
-	if !j.plan.shape.codes {
-		return 0
-	}
-	d, _ := j.codeColumns()
-	return ints.RoundUp(lanes, codeLanes) * d
-}
-
-// codeLanes returns the lanes of the integers of a tile: its rows, and others up to a
-// whole group.
-func (t *tile) codeLanes() int { return ints.RoundUp(t.N, codeLanes) }
-
+// packCodes exchanges the middle two of every four columns first: pairs are those that
+// SkinnyKernels.QKCodes takes.
 func packCodes(t *tile) {
-	packPairs(t)
-	for lane := range t.N {
-		t.packLane(lane)
-	}
-	for lane := t.N; lane < t.codeLanes(); lane++ {
-		t.unit[lane] = t.unit[t.N-1]
-	}
-}
-
-// packLane takes the integers of a lane from pairs of columns. Those of the last row are also those
-// of the lanes after it, up to a whole group.
-func (t *tile) packLane(lane int) {
-	lanes, all := t.Lanes, t.codeLanes()
-	d, group := kvrows.CodeColumns(&t.job.Call.K)
-	repeats := 0
-	if lane == t.N-1 {
-		repeats = all - t.N
-	}
-	for at, w := 0, 0; at < d; at += w {
-		w = kvrows.Columns(group, at)
-		to := t.codes[at*all+lane/codeLanes*w*codeLanes+lane%codeLanes*codeStep:]
-		for x := 0; x < w; x += codeStep {
-			step, pairs := to[x*codeLanes:][:codeStep], t.pairs[(at+x)/2*lanes+lane:]
-			for i := range codeStep / 2 {
-				p := pairs[i*lanes]
-				step[2*i], step[2*i+1] = int16(p), int16(p>>16)
-			}
-			for i := range repeats {
-				copy(to[x*codeLanes+(i+1)*codeStep:], step)
-			}
+	packPanel(t)
+	d, _ := t.job.codeColumns()
+	w, q := t.Lanes, t.q[:d*t.Lanes]
+	clear(q[t.job.d()*w:])
+	for x := 0; x < len(q); x += 4 * w {
+		second, third := q[x+w:][:w], q[x+2*w:][:w]
+		for i := range second {
+			second[i], third[i] = third[i], second[i]
 		}
 	}
+	t.job.tier.Skinny().Pairs(t.pairs, q, w, d, ones[:1], 0, contract.QueryBits, t.unit)
 }
 
 func skinnyIntegersScores(t *tile, part mask.Span, top []float32) {
-	all, qk := t.codeLanes(), t.job.tier.Skinny().QKCodes
+	d, group := kvrows.CodeColumns(&t.job.Call.K)
 	for n := 0; part.Lo < part.Hi; part.Lo += n {
-		most := min(ukernel.RowsPerCall(part.Len(), t.Lanes*t.job.d()), t.keysOfStrips())
-		k, stride, got, next := t.keys().Codes(t.Head, t.Key(part.Lo), most)
+		most := ukernel.RowsPerCall(part.Len(), t.Lanes*t.job.d())
+		if group > ukernel.CodesColumns {
+			most = min(most, stripKeys)
+		}
+		k, stride, got, next, far := t.keys().Codes(t.Head, t.Key(part.Lo), most)
 		n = got
-		t.eachStrip(part.Lo, n, top, func(s []float32, at, w int, scales []float32, lsc int, top []float32) {
-			qk(ukernel.QKCodesArgs{S: s, K: k[at:], Ldk: stride, Scales: scales, Lsc: lsc, Q: t.codes[at*all:], Unit: t.unit, N: t.N, M: n, D: w, Max: top, Next: next[min(at, len(next)):]})
-		})
+		product := func(s []float32, at, w, group int, scales []float32, top []float32) {
+			t.job.tier.Skinny().QKCodes(ukernel.QKCodesArgs{S: s, K: k[at:], Ldk: stride, Scales: scales, Lsc: n, Group: group, Q: t.pairs[at/2*t.Lanes:], Unit: t.unit, N: t.N, M: n, D: w, Max: top, Next: next[min(at, len(next)):], Far: far})
+		}
+		if group <= ukernel.CodesColumns {
+			product(t.scoresFrom(part), 0, d, group, t.keys().KeyScales(t.Head, t.Key(part.Lo), n), t.orIgnored(top))
+			continue
+		}
+		t.eachStrip(part.Lo, n, top, func(s []float32, at, w int, _ []float32, _ int, top []float32) { product(s, at, w, w, ones[:n], top) })
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 // tensors, and holds their statistics. The lanes after the last row repeat it.
 type mixedTile struct {
 	q, k, v, out [ukernel.MaxLanes]int
+	room         [ukernel.MaxLanes]int // of rows in scratch memory
 	max, sum     [ukernel.MaxLanes]float32
 }
 
@@ -34,7 +35,7 @@ const (
 // lanes are some of the narrowest tile's, whose kernels take any number of its widths.
 func (j *Job) isMixed() bool {
 	d := j.d()
-	return !j.widened.rounds && 2*j.rows() <= j.tier.Narrowest() && j.rows()*j.keys() <= mixedPairs && j.kvHeads() > 1 &&
+	return 2*j.rows() <= j.tier.Narrowest() && j.rows()*j.keys() <= mixedPairs && j.kvHeads() > 1 &&
 		d%ukernel.HeadColumns == 0 && d <= ukernel.ColumnSegment && j.dv() <= mixedWidth
 }
 
@@ -42,16 +43,27 @@ func (j *Job) isMixed() bool {
 // lie one behind the other.
 func (j *Job) mixedTiles(s *scratch, _ *tasks.Bucket, first, _, count int) {
 	kern, m, rows, keys, d := &j.tier.Tiles()[0], &s.mixed, j.rows(), j.keys(), j.d()
-	most := min(ukernel.MaxLanes, len(s.scores)/(d+keys)) / kern.Lanes * kern.Lanes
+	queries, k, scale, room := &j.Call.Q, &j.Call.K, j.derived.scale, keys
+	if j.widened.inPairs {
+		queries, k, scale, room = &j.widened.pairs[0], &j.widened.pairs[1], 1, 3*keys
+	}
+	most := min(ukernel.MaxLanes, len(s.scores)/(d+room)) / kern.Lanes * kern.Lanes
 	for row, end := first*rows, (first+count)*rows; row < end; row += most {
 		n := min(most, end-row)
 		w := ints.RoundUp(n, kern.Lanes)
-		q, scores, top, sum := s.scores[:d*w], s.scores[d*w:(d+keys)*w], m.max[:w], m.sum[:w]
+		q, scores, top, sum := s.scores[:d*w], s.scores[d*w:(d+room)*w], m.max[:w], m.sum[:w]
 		m.place(j, row, n, w)
-		kern.Pack(q, w, j.Call.Q.F32(), m.q[:w], n, d, j.derived.scale)
-		kern.HeadScores(scores, j.Call.K.F32(), m.k[:w], j.Call.K.Stride(2), q, keys, d, top)
-		kern.Softmax(scores, w, keys, top, sum)
-		nan := j.tier.Skinny().HeadValues(j.Call.Out.F32(), m.out[:w], j.Call.V.F32(), m.v[:w], j.Call.V.Stride(2), scores, w, n, keys, j.dv(), sum)
+		kern.Pack(q, w, queries.F32(), m.q[:w], n, d, scale)
+		var nan uint64
+		if j.widened.inPairs {
+			m.evenOddScores(j, scores, k, q, top, s.ignored[:w])
+			kern.SoftmaxBF16(scores, w, keys, top, sum)
+			nan = m.evenOddOutput(j, scores, n, sum, s.segment)
+		} else {
+			kern.HeadScores(scores, k.F32(), m.k[:w], k.Stride(2), q, keys, d, top)
+			kern.Softmax(scores, w, keys, top, sum)
+			nan = j.tier.Skinny().HeadValues(j.Call.Out.F32(), m.out[:w], j.Call.V.F32(), m.v[:w], j.Call.V.Stride(2), scores, w, n, keys, j.dv(), sum)
+		}
 		if nan != 0 {
 			j.finishMixed(s, row, nan)
 		}

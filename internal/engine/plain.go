@@ -15,7 +15,7 @@ import (
 
 // isPlain tells whether the call, which is planned, is plain.
 func (j *Job) isPlain() bool {
-	return j.derived.sameKeys && (j.plan.isProduct || j.widened.rounds) && j.hasPlainTensors() && j.hasPlainOutput() && j.isOneCallEach()
+	return j.widened.inPairs || j.derived.sameKeys && (j.plan.isProduct || j.widened.rounds) && j.hasPlainTensors() && j.hasPlainOutput() && j.isOneCallEach()
 }
 
 // isProduct tells whether scores are products with the keys as they lie in

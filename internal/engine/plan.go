@@ -126,7 +126,7 @@ func (p *plan) chooseTiles(j *Job) {
 		if p.softmax = (*tile).softmax; j.Call.Weights.IsSet() {
 			p.softmax = (*tile).softmaxForWeights
 		}
-	case j.isMixed():
+	case j.isMixed() && j.widened.rounds == j.widened.inPairs:
 		p.tiles = (*Job).mixedTiles
 	default:
 		p.tiles = (*Job).plainTiles

@@ -30,7 +30,7 @@ type scratch struct {
 	partial []float32   // output of one block, before it is merged
 	rounded []float32   // weights of a block, rounded, see integers.go
 	pairs   []int32     // the same as integers, of a segment
-	segment []float32   // values of a segment, see bfloat16.go
+	segment []float32   // values of a segment, or outputs of mixed tiles
 	words   []uint32    // pairs of weights of a block, see unit.go
 	runs    []mask.Span // of keys that an exact tile sees
 	seen    []bool      // which of some keys the rows see, of lists

@@ -24,6 +24,9 @@ type widened struct {
 	memory []float32
 	usage  parallel.Usage
 	rounds bool // queries, keys and values are rounded for products in bfloat16
+
+	inPairs bool           // queries and keys are not widened in place but
+	pairs   [2]view.Tensor // these, see mixed_bfloat16.go
 }
 
 // isShort tells whether the call, which is derived, would be plain if its tensors were float32, and
@@ -59,6 +62,7 @@ func (j *Job) widen() {
 	parallel.Fit(&j.memory, &w.usage, &w.memory, n, rows.Aligned)
 	free := w.memory
 	w.rounds = j.Call.BFloat16
+	w.inPairs = w.rounds && j.fitsPairs()
 	for i, x := range j.Call.tensors() {
 		rounds := w.rounds && x != &j.Call.Out
 		if x.DType() == view.Float32 && !rounds {
@@ -66,9 +70,12 @@ func (j *Job) widen() {
 		}
 		data := free[:w.sizes[i]:w.sizes[i]]
 		free = free[w.sizes[i]:]
-		if x == &j.Call.Out {
+		switch {
+		case x == &j.Call.Out:
 			w.out, *x = *x, rows.Room(data, x)
-		} else {
+		case w.inPairs && i < len(w.pairs):
+			w.pairs[i] = rows.WidenPairs(j.tier, data, x)
+		default:
 			*x = rows.WidenWhole(j.tier, data, x, rounds)
 		}
 	}
@@ -80,5 +87,5 @@ func (j *Job) finishShort() {
 		rows.StoreWhole(j.tier, &w.out, &j.Call.Out)
 		w.out = view.Tensor{}
 	}
-	j.widened.rounds = false
+	j.widened.rounds, j.widened.inPairs = false, false
 }

@@ -149,7 +149,11 @@ func (j *Job) isSkinny(rows int) bool {
 	if j.Call.BFloat16 {
 		return rows <= j.tier.SkinnyRows && j.fitsHalves() && !j.fillsTile()
 	}
-	return rows <= j.tier.SkinnyRows && j.d() >= ukernel.SkinnyColumns && max(j.d(), j.dv()) <= MaxSkinnyWidth && !j.fillsTile()
+	least := ukernel.SkinnyColumns
+	if j.Call.K.DType() != view.Float32 { // keys that are widened to memory anyway
+		least = ukernel.SkinnyGroup
+	}
+	return rows <= j.tier.SkinnyRows && j.d() >= least && max(j.d(), j.dv()) <= MaxSkinnyWidth && !j.fillsTile()
 }
 
 // fillsTile tells whether a tile is faster all the same: the rows of a KV head leave

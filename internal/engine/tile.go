@@ -33,11 +33,10 @@ type queries struct {
 	packed bool
 	q      []float32 // panel Q̂ᵀ [D][lanes], or padded rows for additive scores
 	unit   []float32 // of rounded queries, one element per lane, and these in units:
-	codes  []int16   // for skinny tiles, see ukernel.QKCodesArgs
-	pairs  []int32   // for others, see ukernel.CodeScoresArgs
+	pairs  []int32   // see ukernel.QKCodesArgs for skinny tiles, ukernel.CodeScoresArgs for others
 	words  []uint32  // pairs of bfloat16 for a unit for tiles, see ukernel.Unit
 
-	qUsage, codesUsage, pairsUsage, wordsUsage parallel.Usage
+	qUsage, pairsUsage, wordsUsage parallel.Usage
 }
 
 // A result is what some blocks of keys give.
@@ -70,7 +69,11 @@ func (t *tile) fit(j *Job, m *parallel.Memory, lanes int) {
 // fitScores makes room for all but the output.
 func (t *tile) fitScores(j *Job, m *parallel.Memory, lanes int) {
 	t.job = j
-	parallel.Fit(m, &t.qUsage, &t.q, lanes*max(j.d(), len(j.derived.additive)), rows.Aligned)
+	d := j.d()
+	if j.plan.shape.codes {
+		d, _ = j.codeColumns()
+	}
+	parallel.Fit(m, &t.qUsage, &t.q, lanes*max(d, len(j.derived.additive)), rows.Aligned)
 	parallel.Fit(m, &t.spansUsage, &t.rowSpans, lanes, parallel.Make[mask.Span])
 	if j.Call.Mask.HasUnions() {
 		parallel.Fit(m, &t.gapsUsage, &t.rowGaps, lanes, parallel.Make[mask.Gaps])
@@ -84,9 +87,8 @@ func (t *tile) fitScores(j *Job, m *parallel.Memory, lanes int) {
 		}
 		parallel.Fit(m, &t.wordsUsage, &t.words, n, parallel.Make[uint32])
 	}
-	if n := j.codesOfQueries(lanes); n > 0 {
-		parallel.Fit(m, &t.codesUsage, &t.codes, n, parallel.Make[int16])
-		parallel.Fit(m, &t.pairsUsage, &t.pairs, n/2, parallel.Make[int32])
+	if j.plan.shape.codes {
+		parallel.Fit(m, &t.pairsUsage, &t.pairs, d/2*lanes, parallel.Make[int32])
 	}
 }
 

@@ -42,7 +42,17 @@ var formats = [...]Format{
 	12: {"Q4_K", 256, 144, ukernel.U4x16, 0, readQ4_K, nil, 0},
 	13: {"Q5_K", 256, 176, ukernel.U5x16, 0, readQ5_K, nil, 0},
 	14: {"Q6_K", 256, 210, ukernel.S6x16, 32, readQ6_K, nil, 0},
+	16: {"IQ2_XXS", 256, 66, ukernel.S8x16F32, signedZero, readIQ2_XXS, nil, 0},
+	17: {"IQ2_XS", 256, 74, ukernel.S8x16F32, signedZero, readIQ2_XS, nil, 0},
+	18: {"IQ3_XXS", 256, 98, ukernel.S8x16F32, signedZero, readIQ3_XXS, nil, 0},
+	19: {"IQ1_S", 256, 50, ukernel.S5x16F32, ternaryZero, readIQ1_S, nil, 0},
 	20: {"IQ4_NL", 32, 18, ukernel.S8, 128, readIQ4_NL, nil, 0},
+	21: {"IQ3_S", 256, 110, ukernel.S6x16, 32, readIQ3_S, nil, 0},
+	22: {"IQ2_S", 256, 82, ukernel.S8x16F32, signedZero, readIQ2_S, nil, 0},
+	23: {"IQ4_XS", 256, 136, ukernel.S8x16F32, signedZero, readIQ4_XS, nil, 0},
+	29: {"IQ1_M", 256, 56, ukernel.S5x16F32, ternaryZero, readIQ1_M, nil, 0},
+	34: {"TQ1_0", 256, 54, ukernel.S4, 8, readTQ1_0, nil, 0},
+	35: {"TQ2_0", 256, 66, ukernel.S4, 8, readTQ2_0, nil, 0},
 	39: {"MXFP4", 32, 17, ukernel.U5x16, e2m1Zero, readMXFP4, fitsMXFP4, ukernel.U5x16BF16},
 	40: {"NVFP4", 64, 36, ukernel.S5x16F32, e2m1Zero, readNVFP4, nil, 0},
 }
@@ -74,7 +84,7 @@ func (f *Format) PackedAs(p ukernel.PackedFormat) bool {
 // of 16 weights, and zero is the format's.
 type group struct {
 	d, m float32
-	s    [2]float32 // integers in all formats but NVFP4
+	s    [2]float32 // integers in formats that are packed with those
 	t    [2]int8
 	q    [32]uint8
 }
@@ -149,10 +159,8 @@ func readQ4_1(g *group, b []byte, _ int) {
 // readFifths adds fifth bits.
 func (g *group) readFifths(b []byte) {
 	for i, bits := range (*[4]byte)(b) {
-		x := uint64(bits) * everyByte & 0x8040201008040201 // bit j is in byte j
-		x = (x + 0x7f*everyByte) >> 7 & everyByte
 		q := g.q[8*i:]
-		binary.LittleEndian.PutUint64(q, binary.LittleEndian.Uint64(q)|x<<4)
+		binary.LittleEndian.PutUint64(q, binary.LittleEndian.Uint64(q)|eachBit(bits)<<4)
 	}
 }
 

@@ -79,7 +79,7 @@ func (b *Block) Words(lane int) (words [8]uint32) {
 	bits := b.Format.Bits()
 	numbers := b.Data[b.Format.HeaderBytes()*b.Lanes:]
 	word := func(g int) uint32 { return binary.LittleEndian.Uint32(numbers[4*(g*b.Lanes+lane):]) }
-	if bits == 8 {
+	if bits == 8 && !b.Format.Grouped() {
 		for g := range words {
 			words[g] = word(g)
 		}
@@ -127,7 +127,11 @@ func (b *Block) put(g *group, zero uint8, lane int) {
 	b.putNumbers(&g.q, lane)
 	if b.Format.Float32Scales() {
 		for i, s := range g.s {
-			binary.LittleEndian.PutUint32(b.Data[4*(i*b.Lanes+lane):], math.Float32bits(scalar.Canonical(float32(g.d*s))))
+			d := float32(g.d * s)
+			if d-d != 0 { // infinite, too
+				d = scalar.NaN
+			}
+			binary.LittleEndian.PutUint32(b.Data[4*(i*b.Lanes+lane):], math.Float32bits(d))
 		}
 		return
 	}
@@ -173,7 +177,7 @@ func (b *Block) putNumbers(q *[contract.WeightBlock]uint8, lane int) {
 	words := b.Data[b.Format.HeaderBytes()*b.Lanes+4*lane:]
 	words = words[:(bits-1)*stride+4]
 	s0, s1, s2, s3 := word64(q[:8]), word64(q[8:16]), word64(q[16:24]), word64(q[24:])
-	if bits == 8 {
+	if bits == 8 && !b.Format.Grouped() {
 		w0, w1, w2, w3 := turn(uint32(s0), uint32(s1), uint32(s2), uint32(s3))
 		putWord(words, w0)
 		putWord(words[stride:], w1)
@@ -195,12 +199,18 @@ func (b *Block) putNumbers(q *[contract.WeightBlock]uint8, lane int) {
 		return
 	}
 	w0, w1, w2, w3 = turn(highBits(s0), highBits(s1), highBits(s2), highBits(s3))
-	if bits == 5 {
+	switch bits {
+	case 5:
 		putWord(words[4*stride:], w0|w1<<1|w2<<2|w3<<3)
-		return
+	case 6:
+		putWord(words[4*stride:], w0|w1<<2)
+		putWord(words[5*stride:], w2|w3<<2)
+	default:
+		putWord(words[4*stride:], w0)
+		putWord(words[5*stride:], w1)
+		putWord(words[6*stride:], w2)
+		putWord(words[7*stride:], w3)
 	}
-	putWord(words[4*stride:], w0|w1<<2)
-	putWord(words[5*stride:], w2|w3<<2)
 }
 
 func word64(b []byte) uint64        { return binary.LittleEndian.Uint64(b) }

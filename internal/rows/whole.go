@@ -63,6 +63,16 @@ func WidenWhole(t *tier.Tier, dst []float32, x *view.Tensor, rounds bool) view.T
 	return view.Floats(dst, shape, strides)
 }
 
+// WidenPairs is WidenWhole for a tensor that IsPairs. It makes factors of products in bfloat16: in
+// a row the even ones come before the odd ones.
+func WidenPairs(t *tier.Tier, dst []float32, x *view.Tensor) view.Tensor {
+	d := x.Dim(3)
+	n := len(dst) / d
+	t.Convert().WidenPairs(dst, dst[d/2:], d, view.As[uint32](x.Bytes()), d/2, n, d/2)
+	FactorsBF16(t, dst, view.BFloat16)
+	return x.WithFloats(dst)
+}
+
 // Room returns a view of data for what StoreWhole writes to x, with the strides of x if that has no
 // gaps.
 func Room(data []float32, x *view.Tensor) view.Tensor {

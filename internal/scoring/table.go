@@ -101,10 +101,10 @@ var fields = [numFields]row{
 		arg: "Options.Scale", kind: number, at: unsafe.Offsetof(Scoring{}.Scale), plain: true,
 		isValid: isScore, want: "a finite number up to ±2^127, 0 for the default, or -0 for 0",
 	},
-	dynamicInt12: {arg: "Options.DynamicInt12", got: "true", not: [calls]string{
+	dynamicInt12: {arg: "Options.DynamicInt12", plain: true, got: "true", not: [calls]string{
 		Additive: "false: additive scores are no products", Gradients: "false: rounded products have no gradients",
 	}},
-	bfloat16: {arg: "Options.BFloat16", got: "true", not: [calls]string{
+	bfloat16: {arg: "Options.BFloat16", plain: true, got: "true", not: [calls]string{
 		Additive: "false: additive scores are no products", Gradients: "false: rounded products have no gradients",
 	}},
 	softcap: {

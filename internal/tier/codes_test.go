@@ -67,11 +67,18 @@ func keyCodes(a ukernel.QKCodesArgs) {
 	w := len(a.Max)
 	for j := range a.M {
 		for lane := range (a.N + 3) / 4 * 4 {
-			from, sum := min(lane, a.N-1), 0
-			for x := range a.D {
-				sum += int(a.Q[((lane/4*a.D/16+x/16)*4+lane%4)*16+x%16]) * int(a.K[j*a.Ldk+x])
+			from, s := min(lane, a.N-1), float32(0)
+			for g := 0; g < a.D; g += a.Group {
+				sum, scale := 0, a.Scales[g/a.Group*a.Lsc+j]
+				for x := g; x < g+a.Group; x++ {
+					sum += int(int16(a.Q[(x/4*2+x%2)*w+from]>>(x/2%2*16))) * int(a.K[j*a.Ldk+x])
+				}
+				if y := float32(float32(sum) * a.Unit[from]); g == 0 {
+					s = float32(y * scale)
+				} else {
+					s = scalar.FMA(y, scale, s)
+				}
 			}
-			s := float32(float32(float32(sum)*a.Unit[from]) * a.Scales[j*a.Lsc])
 			if a.S[j*w+lane] = s; s > a.Max[lane] {
 				a.Max[lane] = s
 			}
@@ -220,21 +227,21 @@ func (c scaleRowsCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *
 
 // A keyCodesCase is a call of QKCodes. Extreme numbers are the largest, with equal signs.
 type keyCodesCase struct {
-	n, m, d, gap, lsc int
-	extreme           bool
-	values            testutil.Kind
+	n, m, groups, group, gap int
+	extreme                  bool
+	values                   testutil.Kind
 }
 
 func (c keyCodesCase) String() string {
-	return fmt.Sprintf("n=%d m=%d d=%d ldk=d+%d lsc=%d extreme=%v of %v", c.n, c.m, c.d, c.gap, c.lsc, c.extreme, c.values)
+	return fmt.Sprintf("n=%d m=%d d=%d·%d ldk=d+%d extreme=%v of %v", c.n, c.m, c.groups, c.group, c.gap, c.extreme, c.values)
 }
 
 func keyCodesCases(w int) (list []kernelCase) {
 	for _, n := range skinnyRowCounts(w) {
-		for d := 16; d <= ukernel.CodesColumns; d += 16 {
-			for _, m := range []int{1, 2, 3, 4, 8, 15, 16, 19} {
+		for group := 16; group <= ukernel.CodesColumns; group += 16 {
+			for _, m := range []int{1, 2, 3, 4, 7, 8, 15, 16, 19, 35} {
 				i := len(list)
-				list = append(list, keyCodesCase{n, m, d, i % 2 * 3, i % 3, i%5 == 0, testutil.KindOf(i)})
+				list = append(list, keyCodesCase{n, m, 1 + i%3*(i/3%2), group, i % 2 * 3, i%5 == 0, testutil.KindOf(i)})
 			}
 		}
 	}
@@ -242,38 +249,29 @@ func keyCodesCases(w int) (list []kernelCase) {
 }
 
 func (c keyCodesCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
-	ldk, lanes := c.d+c.gap, (c.n+3)/4*4
-	k := testutil.Rows[int8](a, "k", c.m, c.d, ldk)
+	d := c.groups * c.group
+	ldk, lsc := d+c.gap, c.m+c.gap
+	k := testutil.Rows[int8](a, "k", c.m, d, ldk)
 	for i := range k {
 		if k[i] = int8(r.Uint64()); c.extreme {
 			k[i] = -128
 		}
 	}
-	unit := a.Vector("unit", lanes, testutil.NaN)
+	unit := a.Vector("unit", c.n, testutil.NaN)
 	c.values.Fill(r, unit, 1, c.n, c.n)
-	for lane := c.n; lane < lanes; lane++ {
-		unit[lane] = unit[c.n-1]
-	}
-	q := testutil.Slice[int16](a, "q", lanes*c.d)
-	for lane := range lanes {
-		for x := range c.d {
-			at := func(lane int) *int16 { return &q[((lane/4*c.d/16+x/16)*4+lane%4)*16+x%16] }
-			switch {
-			case lane >= c.n:
-				*at(lane) = *at(c.n - 1)
-			case c.extreme:
-				*at(lane) = 1 << 11
-			default:
-				*at(lane) = int16(r.IntN(1<<12+1) - 1<<11)
-			}
+	q := testutil.Slice[int32](a, "q", d/2*w)
+	for i := range q {
+		q[i] = int32(r.IntN(1<<12+1)-1<<11)<<16 | int32(uint16(r.IntN(1<<12+1)-1<<11))
+		if c.extreme {
+			q[i] = 1<<27 | 1<<11
 		}
 	}
-	scales := a.Vector("scales", (c.m-1)*c.lsc+1, 0)
-	c.values.Fill(r, scales, 1, len(scales), len(scales))
+	scales := a.Matrix("scales", c.groups, c.m, lsc, testutil.NaN)
+	c.values.Fill(r, scales, c.groups, c.m, lsc)
 	s, top := a.Matrix("s", c.m, w, w, testutil.NaN), a.Vector("max", w, 0)
 	maxima(r, top, c.values)
 	return func(p *kernelSet) {
-		p.Skinny.QKCodes(ukernel.QKCodesArgs{S: s, K: k, Ldk: ldk, Scales: scales, Lsc: c.lsc, Q: q, Unit: unit, N: c.n, M: c.m, D: c.d, Max: top, Next: k})
+		p.Skinny.QKCodes(ukernel.QKCodesArgs{S: s, K: k, Ldk: ldk, Scales: scales, Lsc: lsc, Group: c.group, Q: q, Unit: unit, N: c.n, M: c.m, D: d, Max: top, Next: k, Far: 16 * ldk})
 	}
 }
 

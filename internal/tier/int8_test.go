@@ -311,6 +311,17 @@ var int8Mutants = []mutant{
 			gemm(c, ldc, x, ldx, b, lanes, m, k, load)
 		}
 	}},
+	{"Weights.Blocks.S8x16F32.GemmInt8", "255 is taken for 254", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.S8x16F32].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
+			b = slices.Clone(b)
+			for block := b; len(block) > 0; block = block[ukernel.S8x16F32.BlockBytes(lanes):] {
+				if low, high := block[8*lanes:], block[24*lanes:]; low[0]&15 == 15 && high[0]&15 == 15 {
+					low[0]--
+				}
+			}
+			referenceGemmInt8(ukernel.S8x16F32)(c, ldc, x, ldx, b, lanes, m, k, load)
+		}
+	}},
 	{"Weights.Blocks.S6x16.GemmInt8", "the second group has the scale of the first", func(p *kernelSet) {
 		p.Weights.Blocks[ukernel.S6x16].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
 			b = slices.Clone(b)
@@ -352,7 +363,7 @@ var int8Mutants = []mutant{
 // benchInt8 multiplies 1 to 96 rows by a packed panel that is in cache, and quantizes a row.
 func benchInt8() (list []benchmark) {
 	const k = 1536
-	panel := make([]byte, k/ukernel.BlockSteps*ukernel.S8.BlockBytes(ukernel.PanelLanes))
+	panel := make([]byte, k/ukernel.BlockSteps*ukernel.S8x16F32.BlockBytes(ukernel.PanelLanes))
 	words := k / ukernel.BlockSteps * ukernel.RowWords
 	for f := range ukernel.PackedFormat(ukernel.PackedFormats) {
 		for _, shape := range [][2]int{{1, k}, {2, k}, {4, k}, {48, k}, {8, k / 4}, {16, k / 4}, {96, k / 4}} {

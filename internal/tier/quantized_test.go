@@ -126,7 +126,7 @@ func (c blockCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *ke
 
 // unpackedCases are products with unpacked blocks of all grouped formats.
 func unpackedCases(w int) (list []kernelCase) {
-	for _, f := range []ukernel.PackedFormat{ukernel.U4x16, ukernel.U5x16, ukernel.S6x16, ukernel.S5x16F32} {
+	for _, f := range []ukernel.PackedFormat{ukernel.U4x16, ukernel.U5x16, ukernel.S6x16, ukernel.S5x16F32, ukernel.S8x16F32} {
 		list = append(list, blockCases(f)(w)...)
 	}
 	return list
@@ -200,7 +200,7 @@ func brainScale(r *testutil.Rand, values testutil.Kind) uint16 {
 	return scalar.ToBF16(float32(math.Ldexp(1, r.IntN(most)-128)))
 }
 
-// float32Scale returns a scale of S5x16F32.
+// float32Scale returns a scale of a format that has them as float32.
 func float32Scale(r *testutil.Rand, values testutil.Kind) float32 {
 	switch {
 	case values == testutil.NonFinite && r.IntN(8) == 0:
@@ -331,6 +331,9 @@ var blockMutants = []mutant{
 			widen(dst, b, lanes, k)
 		}
 	}},
+	{"Weights.Blocks.S8x16F32.Widen", "the upper bits of steps 3 of 8 are left out", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.S8x16F32].Widen = withoutNumbers(ukernel.S8x16F32, 7)
+	}},
 	{"Weights.Blocks.S6x16.Widen", "sixth bits are left out", func(p *kernelSet) {
 		p.Weights.Blocks[ukernel.S6x16].Widen = withoutNumbers(ukernel.S6x16, 5)
 	}},
@@ -359,7 +362,7 @@ func ignoreC(gemm *blockGemm) {
 // Grouped formats are widened alone.
 func benchBlocks() (list []benchmark) {
 	const k = 1536
-	panel := make([]byte, k/ukernel.BlockSteps*ukernel.S8.BlockBytes(ukernel.PanelLanes))
+	panel := make([]byte, k/ukernel.BlockSteps*ukernel.S8x16F32.BlockBytes(ukernel.PanelLanes))
 	wide := make([]float32, k*ukernel.PanelLanes)
 	for f := range ukernel.PackedFormat(ukernel.PackedFormats) {
 		name, rows := f.String(), []int{1, 2, 4}

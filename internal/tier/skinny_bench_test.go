@@ -72,7 +72,7 @@ func skinnyCases(p *kernelSet) (cases []skinnyCase) {
 	k, w := &p.Skinny, p.Lanes
 	s, q, o := testutil.Floats(skinnyBlock*w), testutil.Floats(d*w), make([]float32, w*d)
 	top, scales := testutil.Filled(w, 1), testutil.Filled(skinnyBlock, 1)
-	codes, pairs := make([]int16, d*w), make([]int32, skinnyBlock*w)
+	pairs := make([]int32, skinnyBlock*w)
 	add := func(kernel string, bytes int, has bool, call func(x, next unsafe.Pointer, rows, keys int)) {
 		if has {
 			cases = append(cases, skinnyCase{kernel, bytes, call})
@@ -103,7 +103,7 @@ func skinnyCases(p *kernelSet) (cases []skinnyCase) {
 		k.PVInt8(ukernel.PVInt8Args{O: o, Ldo: d, V: numbers[int8](x, m), Ldv: d, Scales: scales, Lsc: 1, Group: d, P: s, Ldp: w, N: n, M: m, Dv: d, Next: numbers[int8](next, m)})
 	})
 	add("QKCodes", 1, k.QKCodes != nil, func(x, next unsafe.Pointer, n, m int) {
-		k.QKCodes(ukernel.QKCodesArgs{S: s, K: numbers[int8](x, m), Ldk: d, Scales: scales, Lsc: 1, Q: codes, Unit: top, N: n, M: m, D: d, Max: top, Next: numbers[int8](next, m)})
+		k.QKCodes(ukernel.QKCodesArgs{S: s, K: numbers[int8](x, m), Ldk: d, Scales: scales, Group: d, Q: pairs, Unit: top, N: n, M: m, D: d, Max: top, Next: numbers[int8](next, m)})
 	})
 	add("PVCodes", 1, k.PVCodes != nil, func(x, next unsafe.Pointer, n, m int) {
 		v, then := numbers[int8](x, m), numbers[int8](next, m)

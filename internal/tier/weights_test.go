@@ -32,6 +32,7 @@ var referenceWeights = ukernel.WeightKernels{
 		ukernel.S6x16:     {GemmInt8: referenceGemmInt8(ukernel.S6x16), Widen: referenceWiden(ukernel.S6x16), Unpack: referenceUnpack(ukernel.S6x16)},
 		ukernel.U5x16BF16: {GemmInt8: referenceGemmInt8(ukernel.U5x16BF16), Widen: referenceWiden(ukernel.U5x16BF16)},
 		ukernel.S5x16F32:  {GemmInt8: referenceGemmInt8(ukernel.S5x16F32), Widen: referenceWiden(ukernel.S5x16F32), Unpack: referenceUnpack(ukernel.S5x16F32)},
+		ukernel.S8x16F32:  {GemmInt8: referenceGemmInt8(ukernel.S8x16F32), Widen: referenceWiden(ukernel.S8x16F32), Unpack: referenceUnpack(ukernel.S8x16F32)},
 	},
 	GemmUnpacked: gemmUnpacked,
 	Quantize:     referenceQuantize,

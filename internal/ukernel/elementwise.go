@@ -69,9 +69,10 @@ type Activations struct {
 	// the same functions in the same order. The product is rounded.
 	SwiGLU, GeGLU, GeGLUTanh func(dst, gate, up []float32)
 
-	// SiLUSlope, GELUSlope and GELUTanhSlope compute f[x] = f(src[x]) and slope[x], the derivative
-	// there, x < len(f). Package fallback has the formulas. f or slope may be src.
-	SiLUSlope, GELUSlope, GELUTanhSlope func(f, slope, src []float32)
+	// SiLUBackward, GELUBackward and GELUTanhBackward compute f(x[i]) and its gradient, dy[i] times
+	// the slope, i < len(f). The product is rounded. Package fallback has the formulas. f or dx may
+	// be dy or x.
+	SiLUBackward, GELUBackward, GELUTanhBackward func(f, dx, dy, x []float32)
 
 	// TanhBackward and SigmoidBackward compute the gradients of tanh and of the logistic function
 	// from their results, for x < len(dx), each operation rounded:

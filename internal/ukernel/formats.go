@@ -11,10 +11,10 @@ import "github.com/attn-go/attn/contract"
 //	scales, and minima    see below
 //	q [bits][lanes] words
 //
-// All q are unsigned. With 8 bits, byte i of word g is the number of step 8i+g. With fewer, byte i
-// of word g < 4 has the lowest 4 bits of step 8i+g in its lower half, and of step 8i+g+4 in its
-// upper half. Each step has b further bits: byte i of word 4+g·b/4 has them for step 8i+g from bit
-// g·b mod 4 on, and for step 8i+g+4 from bit g·b mod 4 + 4 on.
+// All q are unsigned. In S8, byte i of word g is the number of step 8i+g. In others, the lower half
+// of byte i of word g < 4 has the lowest 4 bits of step 8i+g, and the upper half has step 8i+g+4.
+// Further bits, b of them, follow: those of steps 8i+g and 8i+g+4 are in byte i of
+// word 4+g·b/4, from its bits g·b mod 4 and g·b mod 4 + 4 on.
 //
 // So the words of a lane hold neighbouring steps at the same bits, in the order of a chain; and the
 // words with their bits beyond the lower 4 of every byte cleared are the bytes of the same steps in
@@ -46,6 +46,9 @@ const (
 	// 0, from 2^-100 to 2^100 in magnitude, or NaN. A weight is d·(q-offset), rounded once.
 	S5x16F32
 
+	// S8x16F32 is S5x16F32 with more bits.
+	S8x16F32
+
 	PackedFormats = iota // number of formats
 )
 
@@ -62,6 +65,7 @@ var packedFormats = [PackedFormats]struct {
 	S6x16:     {"S6x16", 6, 32, true},
 	U5x16BF16: {"U5x16BF16", 5, 0, true},
 	S5x16F32:  {"S5x16F32", 5, 16, true},
+	S8x16F32:  {"S8x16F32", 8, 128, true},
 }
 
 func (f PackedFormat) String() string { return packedFormats[f].name }
@@ -85,7 +89,10 @@ func (f PackedFormat) Grouped() bool { return packedFormats[f].grouped }
 func (f PackedFormat) Brain() bool { return f == U5x16BF16 }
 
 // Float32Scales tells whether scales are float32, one for each half of the steps.
-func (f PackedFormat) Float32Scales() bool { return f == S5x16F32 }
+func (f PackedFormat) Float32Scales() bool { return f == S5x16F32 || f == S8x16F32 }
+
+// Unpacks tells whether BlockKernels.Unpack takes the format.
+func (f PackedFormat) Unpacks() bool { return f.Grouped() && !f.Brain() }
 
 // Halves is the number of binary16 or bfloat16 of a lane at the start of a block: the scale, and
 // the minimum.

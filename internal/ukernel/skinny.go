@@ -74,20 +74,23 @@ type SkinnyKernels struct {
 	// i < n, e < dv.
 	PVEvenOdd func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, next []uint16, far int)
 
-	// QKCodes, Pairs and PVCodes are products of integers. In a call each row of K and V has one
-	// scale, so the columns of a call are of one group. In place of q̂ and the weights they take
-	// integers q and p and their units, as LaneKernels.Round makes them with 10 and 11 bits: q is
-	// at most 2^11 in magnitude and p at most 2^12. Where a tier has none, queries and weights are
+	// QKCodes, Pairs and PVCodes are products of integers. In a call of PVCodes each row has one
+	// scale, so its columns are of one group. In place of q̂ and the weights they take
+	// integers q and p and their units, those of LaneKernels.Round with 10 and 11 bits: q is at
+	// most 2^11 in magnitude and p at most 2^12. Where a tier has none, queries and weights are
 	// rounded as float32.
 	//
-	// QKCodes takes d ≤ CodesColumns columns, a multiple of SkinnyGroup, and m ≥ 1 keys:
+	// QKCodes takes d columns of m ≥ 1 keys. group neighbours of a row share a scale, a multiple of
+	// SkinnyGroup and at most CodesColumns; the scales are those of QKInt8:
 	//
-	//	s[j·w+lane] = (unit[lane]·float32(sum of q[lane][x]·k[j·ldk+x], x < d))·scales[j·lsc]
+	//	a[g]        = sum of q[lane][x]·k[j·ldk+x] over the columns x of group g
+	//	x[g]        = unit[lane]·float32(a[g])
+	//	s[j·w+lane] = x[0]·scales[j], and then for g = 1, 2, ...
+	//	s[j·w+lane] = fma(x[g], scales[g·lsc+j], s[j·w+lane])
 	//
 	// with both products rounded, then max as in GemmMax. The lanes from n up to a multiple of 4
-	// repeat lane n-1, those after them stay, and so do their maxima. q has the lanes in groups of
-	// 4, the columns of a group in steps of 16: number x of a lane is q[((lane/4·d/16 + x/16)·4 +
-	// lane%4)·16 + x%16].
+	// repeat lane n-1, those after them stay, and so do their maxima. q has pairs of columns: in
+	// q[(2x+i)·w+lane], i < 2, column 4x+i is the low half and 4x+i+2 the high one.
 	QKCodes func(a QKCodesArgs)
 
 	// Pairs makes the integers of n rows, in pairs of rows, of which the last may lack its second:
@@ -175,20 +178,22 @@ type QKInt8Args struct {
 	Far    int    // prefetch hint
 }
 
-// QKCodesArgs are the arguments of SkinnyKernels.QKCodes. Names are as in its contract.
+// QKCodesArgs are the arguments of SkinnyKernels.QKCodes. Names are as in its contract and of QK's.
 type QKCodesArgs struct {
 	S      []float32
 	K      []int8
 	Ldk    int
 	Scales []float32
-	Lsc    int // floats from one row's scale to the next row's
-	Q      []int16
-	Unit   []float32 // up to the multiple of 4 lanes
-	N      int       // queries
-	M      int       // rows of K and S
-	D      int       // columns of K
+	Lsc    int // floats from one group's scales to the next group's
+	Group  int // columns that share a scale
+	Q      []int32
+	Unit   []float32
+	N      int // queries
+	M      int // rows of K and S
+	D      int // columns of K
 	Max    []float32
 	Next   []int8 // prefetch hint
+	Far    int    // prefetch hint
 }
 
 // PVCodesArgs are the arguments of SkinnyKernels.PVCodes. Names are as in its contract.

@@ -125,3 +125,27 @@ func TestDense(t *testing.T) {
 		t.Errorf("%d tensors are dense", dense)
 	}
 }
+
+// TestPairs: rows are pairs of bfloat16 where a word may be read, and not half a word later, and if
+// they have no gaps and an even number of columns.
+func TestPairs(t *testing.T) {
+	words := BytesOf(make([]uint32, 100))
+	halves := func(t DType, from int, shape [4]int, row int) Tensor {
+		return FromBytes(t, words[from:], shape, [3]int{shape[1] * shape[2] * row, shape[2] * row, row})
+	}
+	shape := [4]int{1, 3, 2, 6}
+	for name, c := range map[string]struct {
+		x    Tensor
+		want bool
+	}{
+		"pairs":       {halves(BFloat16, 0, shape, 6), true},
+		"half a word": {halves(BFloat16, 2, shape, 6), false},
+		"gaps":        {halves(BFloat16, 0, shape, 8), false},
+		"float16":     {halves(Float16, 0, shape, 6), false},
+		"an odd row":  {halves(BFloat16, 0, [4]int{1, 3, 2, 5}, 5), false},
+	} {
+		if got := c.x.IsPairs(); got != c.want {
+			t.Errorf("%s: pairs: %v, want %v", name, got, c.want)
+		}
+	}
+}

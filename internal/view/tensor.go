@@ -153,6 +153,12 @@ func (t *Tensor) IsDense(n int) bool {
 	return n == g.Shape[3] && t.IsOrdered()
 }
 
+// IsPairs tells whether a tensor is dense and its rows are pairs of bfloat16, as words lie.
+func (t *Tensor) IsPairs() bool {
+	s, word := &t.grid.Shape, unsafe.Alignof(uint32(0))
+	return t.dtype == BFloat16 && s[3]%2 == 0 && uintptr(t.other.data)%word == 0 && t.IsDense(s[0]*s[1]*s[2]*s[3])
+}
+
 // HasScalesInOrder tells whether a dense tensor has no scales or all in the order of its rows,
 // without gaps.
 func (t *Tensor) HasScalesInOrder() bool {

@@ -43,11 +43,13 @@ func eachActivation(b *testing.B, run func(b *testing.B, m *Model)) {
 		}
 	}
 	for _, p := range []precision.Precision{precision.Float32, precision.Int8} {
-		m, err := model.With(Options{Precision: p, Exec: kernel.Exec{Threads: *benchThreads}})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Run(fmt.Sprintf("precision=%v", p), func(b *testing.B) { run(b, m) })
+		b.Run(fmt.Sprintf("precision=%v", p), func(b *testing.B) {
+			m, err := model.With(Options{Precision: p, Exec: kernel.Exec{Threads: *benchThreads}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			run(b, m)
+		})
 	}
 }
 

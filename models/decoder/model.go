@@ -69,8 +69,8 @@ type Options struct {
 
 	// MTP reads the layer that guesses further tokens (multi-token prediction), of models that
 	// bring one: DeepSeek V3, GLM-4 with experts, Qwen3-Next and Qwen3.5, whose GGUF files call
-	// its tensors nextn. GenerateOptions.Draft then is how many tokens it guesses. It changes no
-	// result.
+	// its tensors nextn, and folders of Nemotron H. GenerateOptions.Draft then is how many tokens
+	// it guesses. It changes no result.
 	MTP bool
 
 	// PageSize is the number of tokens of a page of the cache; 0 means 64.

@@ -51,23 +51,19 @@ func (l *loader) guesses(layer int) bool {
 }
 
 // guessing counts the layers of the files that guess further tokens, under a name that says what
-// reads them: of a generator the option MTP takes the first one. Layers of Qwen's names are counted
-// by their numbers.
+// reads them: of a generator the option MTP takes the first one. Layers that are apart in folders
+// are counted by their first norms.
 func (l *loader) guessing(m *arch.Model, u use) (name string, n int) {
 	for i := range m.More {
 		if l.guesses(len(m.Layers) + i) {
 			n++
 		}
 	}
-	if n == 0 {
-		numbers := map[string]bool{}
-		for _, name := range l.Names() {
-			if rest, ok := strings.CutPrefix(strings.TrimPrefix(name, "model."), "mtp.layers."); ok {
-				layer, _, _ := strings.Cut(rest, ".")
-				numbers[layer] = true
-			}
+	for _, name := range l.Names() {
+		rest, ok := strings.CutPrefix(strings.TrimPrefix(name, "model."), "mtp.layers.")
+		if ok && (strings.HasSuffix(rest, ".input_layernorm.weight") || strings.HasSuffix(rest, ".enorm.weight")) {
+			n++
 		}
-		n = len(numbers)
 	}
 	switch {
 	case u != generates || m.Ahead() == nil:
@@ -78,20 +74,14 @@ func (l *loader) guessing(m *arch.Model, u use) (name string, n int) {
 	return "guessing layers, read with -mtp", n
 }
 
-// moveAhead gives the tensors of Qwen's layer the names that others have.
-func (l *loader) moveAhead(layer int) error {
-	const last = "input_layernorm.weight"
-	at, ok := strings.CutSuffix(l.Rename(fmt.Sprintf("blk.%d.attn_norm.weight", layer)), last)
-	if !ok {
-		return nil
-	}
+// moveAhead gives the tensors of a layer that is apart in folders the names that others have.
+func (l *loader) moveAhead(layer int, names [][2]string) error {
+	at := strings.TrimSuffix(l.Rename(fmt.Sprintf("blk.%d.nextn.enorm.weight", layer)), "enorm.weight")
 	for _, root := range []string{"mtp.", "model.mtp."} {
 		if !slices.ContainsFunc(l.Names(), func(name string) bool { return strings.HasPrefix(name, root) }) {
 			continue
 		}
-		for _, name := range [][2]string{
-			{"layers.0."}, {"fc.", "eh_proj."}, {"pre_fc_norm_embedding.", "enorm."}, {"pre_fc_norm_hidden.", "hnorm."}, {"norm.", "shared_head.norm."}, {"embed_tokens.", "embed_tokens."},
-		} {
+		for _, name := range names {
 			if err := l.Move(root+name[0], at+name[1]); err != nil {
 				return err
 			}

@@ -22,18 +22,14 @@ import (
 	"github.com/attn-go/attn/models/safetensors"
 )
 
-// mtpFolders are models whose files bring a layer that guesses further tokens. Qwen's call it mtp,
-// the others count it among the layers.
-var mtpFolders = []string{"glm4_moe-25", "deepseek_v3-31", "glm4_moe_lite-32", "qwen3_next-2", "qwen3_5_text-2", "qwen3_5_moe_text-41"}
+// mtpFolders are models whose files bring a layer that guesses further tokens. Qwen's and
+// NVIDIA's call it mtp, the others count it among the layers.
+var mtpFolders = []string{"glm4_moe-25", "deepseek_v3-31", "glm4_moe_lite-32", "qwen3_next-2", "qwen3_5_text-2", "qwen3_5_moe_text-41", "nemotron_h-41"}
 
 // aloneAhead makes a model of the layer alone, whose embeddings are the joined states of tokens.
 func aloneAhead(t *testing.T, v *tinyfolders.Model, ids []int32, states []float32, c Config) string {
-	begin, at := fmt.Sprintf("model.layers.%d.", len(v.Arch.Layers)), ""
-	names := []string{"eh_proj", "enorm", "hnorm", "shared_head.norm"}
-	if at = begin; slices.Contains(v.Arch.Family.Ignored, "mtp.") {
-		begin, at, names = "mtp.", "mtp.layers.0.", []string{"fc", "pre_fc_norm_embedding", "pre_fc_norm_hidden", "norm"}
-	}
-	join, token, state := v.All[begin+names[0]+".weight"].Data, v.All[begin+names[1]+".weight"].Data, v.All[begin+names[2]+".weight"].Data
+	names := v.AheadNames()
+	join, token, state := v.All[names.Join].Data, v.All[names.Token].Data, v.All[names.State].Data
 	w := c.Width
 	norm := func(x, weight []float32) (y []float64) {
 		sum := 0.0
@@ -49,7 +45,11 @@ func aloneAhead(t *testing.T, v *tinyfolders.Model, ids []int32, states []float3
 		}
 		return y
 	}
-	words := v.All["model.embed_tokens.weight"].Data
+	embeddings, root, final := "model.embed_tokens.weight", "model.", "model.norm.weight"
+	if v.Arch.MoreFeed != nil {
+		embeddings, root, final = "backbone.embeddings.weight", "backbone.", "backbone.norm_f.weight"
+	}
+	words := v.All[embeddings].Data
 	table := make([]float32, len(words))
 	for j, id := range ids[1:] {
 		both := append(norm(words[int(id)*w:][:w], token), norm(states[j*w:][:w], state)...)
@@ -63,22 +63,24 @@ func aloneAhead(t *testing.T, v *tinyfolders.Model, ids []int32, states []float3
 	}
 	one := *v
 	one.Names, one.All = nil, map[string]*safetensors.Tensor{}
-	one.Set("model.embed_tokens.weight", table, c.Vocab, w)
+	one.Set(embeddings, table, c.Vocab, w)
 	head := v.All["lm_head.weight"]
 	if head == nil {
-		head = v.All["model.embed_tokens.weight"]
+		head = v.All[embeddings]
 	}
 	one.Set("lm_head.weight", head.Data, c.Vocab, w)
-	one.Set("model.norm.weight", v.All[begin+names[3]+".weight"].Data, w)
-	for _, name := range v.Names {
-		if rest, ok := strings.CutPrefix(name, at); ok && !slices.Contains(names, strings.TrimSuffix(rest, ".weight")) {
-			one.Set("model.layers.0."+rest, v.All[name].Data, v.All[name].Shape...)
+	one.Set(final, v.All[names.Final].Data, w)
+	for i, at := range names.Layers {
+		for _, name := range v.Names {
+			if rest, ok := strings.CutPrefix(name, at); ok && !slices.Contains([]string{names.Join, names.Token, names.State, names.Final}, name) {
+				one.Set(fmt.Sprintf("%slayers.%d.%s", root, i, rest), v.All[name].Data, v.All[name].Shape...)
+			}
 		}
 	}
-	tinyfolders.SetKey(t, v.Dir, "num_hidden_layers", 1)
+	tinyfolders.SetKey(t, v.Dir, "num_hidden_layers", len(names.Layers))
 	tinyfolders.SetKey(t, v.Dir, "tie_word_embeddings", false)
-	for key, value := range map[string]any{"num_nextn_predict_layers": 0, "first_k_dense_replace": 0, "mlp_layer_types": []string{"sparse"}, "layer_types": []string{"full_attention"}} {
-		if key != "num_nextn_predict_layers" || !slices.Contains(v.Arch.Family.Ignored, "mtp.") {
+	for key, value := range map[string]any{"num_nextn_predict_layers": 0, "first_k_dense_replace": 0, "mlp_layer_types": []string{"sparse"}, "layer_types": []string{"full_attention"}, "layers_block_type": []string{"full_attention", "moe"}} {
+		if key != "num_nextn_predict_layers" || v.Arch.Family.Ahead == nil {
 			if config := map[string]any{}; folder.ReadJSON(filepath.Join(v.Dir, configFile), &config) == nil && config[key] != nil {
 				tinyfolders.SetKey(t, v.Dir, key, value)
 			}
@@ -107,14 +109,16 @@ func TestMTPLayer(t *testing.T) {
 			d := session(t, m.ahead, 1, len(ids))
 			got := slices.Clone(forward(t, d, Step{Text: d.NewText(), Tokens: ids[1:], Logits: LogitsAll, before: states})[0])
 
-			_, f := convert(t, v.Dir)
-			file, err := New(f, Options{MTP: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			d = session(t, file.ahead, 1, len(ids))
-			if same := forward(t, d, Step{Text: d.NewText(), Tokens: ids[1:], Logits: LogitsAll, before: states})[0]; name != "glm4_moe_lite-32" && name != "deepseek_v3-31" { // which have rotated elements in another order
-				sameBits(t, "the GGUF file", same, got)
+			if v.Arch.MoreFeed == nil { // whose layer no GGUF file has
+				_, f := convert(t, v.Dir)
+				file, err := New(f, Options{MTP: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				d = session(t, file.ahead, 1, len(ids))
+				if same := forward(t, d, Step{Text: d.NewText(), Tokens: ids[1:], Logits: LogitsAll, before: states})[0]; name != "glm4_moe_lite-32" && name != "deepseek_v3-31" { // which have rotated elements in another order
+					sameBits(t, "the GGUF file", same, got)
+				}
 			}
 
 			one, err := Load(aloneAhead(t, v, ids, states, m.config), Options{})
@@ -223,7 +227,10 @@ func TestMTPErrors(t *testing.T) {
 	_, later := without.With(Options{MTP: true})
 	_, none := Load(tinyFolder("llama-2"), Options{MTP: true})
 	_, missing := Load(tinyFolder("qwen3_5_text-2"), Options{MTP: true})
-	for what, err := range map[string]error{"loaded without": later, "another family": none, "not there": missing} {
+	other := tinyfolders.Read(t, tinyFolder("nemotron_h-41")).AddAhead()
+	tinyfolders.SetKey(t, other.Dir, "mtp_layers_block_type", []string{"full_attention", "mlp"})
+	_, parts := Load(other.Write(), Options{MTP: true})
+	for what, err := range map[string]error{"loaded without": later, "another family": none, "not there": missing, "other parts": parts} {
 		if bad, ok := errors.AsType[*kernel.Error](err); !ok || bad.Arg() != "Options.MTP" {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -249,7 +256,7 @@ func TestMTPErrors(t *testing.T) {
 // TestMTPFiles: tensors that no layer has, or two of one name, and keys that say what the tensors
 // do not, are errors that name them as the files do.
 func TestMTPFiles(t *testing.T) {
-	const up, twice = "mtp.layers.0.mlp.up_proj.weight", "model.layers.4."
+	const up, gate, twice = "mtp.layers.0.mlp.up_proj.weight", "mtp.layers.1.mixer.gate.weight", "model.layers.4."
 	for what, c := range map[string]struct {
 		folder, where string
 		mtp           bool
@@ -270,6 +277,10 @@ func TestMTPFiles(t *testing.T) {
 		"a part is missing": {"qwen3_5_text-2", up, true, func(v *tinyfolders.Model) {
 			v.Names = slices.DeleteFunc(v.Names, func(name string) bool { return name == up })
 		}},
+		"a router is missing": {"nemotron_h-41", gate, true, func(v *tinyfolders.Model) {
+			v.Names = slices.DeleteFunc(v.Names, func(name string) bool { return name == gate })
+		}},
+		"a part that is not known": {"nemotron_h-41", "mtp.layers.1.mixer.a.weight", true, func(v *tinyfolders.Model) { v.Set("mtp.layers.1.mixer.a.weight", []float32{1}, 1) }},
 		"no embeddings of its own": {"qwen3_5_text-2", "mtp_use_dedicated_embeddings", true, func(v *tinyfolders.Model) {
 			tinyfolders.SetKey(t, v.Dir, "mtp_use_dedicated_embeddings", true)
 		}},

@@ -3,7 +3,6 @@ package decoder
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/models/gguf"
@@ -48,8 +47,8 @@ func folderLoader(dir string, m *arch.Model, o Options) (*loader, error) {
 			s.Multiply(l.Rename(fmt.Sprintf("blk.%d.%s.weight", i, name)), by)
 		}
 	}
-	if o.MTP && slices.Contains(m.Family.Ignored, "mtp.") {
-		if err := l.moveAhead(len(m.Layers)); err != nil {
+	if o.MTP && m.Family.Ahead != nil {
+		if err := l.moveAhead(len(m.Layers), m.Family.Ahead); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 		m.More = max(m.More, 1)

@@ -89,13 +89,13 @@ func (r *runner) states(ctx context.Context, ids, types [][]int32, seen []int, o
 		if err != nil {
 			return err
 		}
-		tensors.PermuteColumns(x, r.inverse)
+		r.inOrder(x)
 		for i, text := range batch {
 			from, to := i, i+1
 			if p.All {
 				from, to = p.Starts[i], p.Starts[i+1]
 			}
-			if err := each(text, x[from*r.Width:to*r.Width]); err != nil {
+			if err := each(text, x[from*r.Outputs():to*r.Outputs()]); err != nil {
 				return err
 			}
 		}
@@ -104,7 +104,8 @@ func (r *runner) states(ctx context.Context, ids, types [][]int32, seen []int, o
 }
 
 // HiddenStates returns what the model computes for one text: the output of the embedding block and
-// then of each layer, [tokens, width of a state]. It returns the errors of EmbedTokens.
+// then of each layer, [tokens, width of a state], the last one as the model gives it. It returns
+// the errors of EmbedTokens.
 func (e *Encoder) HiddenStates(ctx context.Context, ids []int32) (states [][]float32, err error) {
 	if bad := e.CheckTokens(ids); bad != nil {
 		bad.Where = "ids" + bad.Where
@@ -117,7 +118,11 @@ func (e *Encoder) HiddenStates(ctx context.Context, ids []int32) (states [][]flo
 	p.See = func(name string, layer int, x []float32) {
 		if name == "embd" || name == "hidden" && layer+1 < len(e.net.Layers) || name == "norm" {
 			x = slices.Clone(x)
-			tensors.PermuteColumns(x, e.net.inverse)
+			if name == "norm" {
+				e.net.inOrder(x)
+			} else {
+				tensors.PermuteColumns(x, e.net.inverse)
+			}
 			states = append(states, x)
 		}
 	}

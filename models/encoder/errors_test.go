@@ -27,7 +27,7 @@ func TestModelErrors(t *testing.T) {
 		{set("num_hidden_layers", 3), "encoder.layer.2.attention.self.query.weight", "nothing", "F32, F16 or BF16 [24 24]"},
 		{set("intermediate_size", 41), "encoder.layer.0.intermediate.dense.weight", "F32 [40 24]", "F32, F16 or BF16 [41 24]"},
 		{set("max_position_embeddings", 1), "max_position_embeddings", "1", "2 or more, for the tokens around a text"},
-		{set("model_type", "gpt2"), "model_type", `"gpt2"`, "an encoder: albert, bert, camembert, deberta-v2, distilbert, electra, eurobert, gte, jina_embeddings_v3, modernbert, mpnet, new, nomic_bert, roberta, t5, xlm-roberta"},
+		{set("model_type", "gpt2"), "model_type", `"gpt2"`, "an encoder: albert, bert, camembert, deberta-v2, distilbert, electra, embedding_gemma2, embedding_gemma2_text, eurobert, gte, jina_embeddings_v3, modernbert, mpnet, new, nomic_bert, roberta, t5, xlm-roberta"},
 		{set("is_decoder", true), "is_decoder", "true", "false; others are not supported"},
 		{set("position_embedding_type", "relative_key"), "position_embedding_type", `"relative_key"`, `"absolute" or "alibi"`},
 		{set("hidden_act", "mish"), "hidden_act", `"mish"`, "gelu, gelu_fast, gelu_new, gelu_python, gelu_pytorch_tanh, gelu_tanh, relu, relu2, silu, swish"},

@@ -16,7 +16,7 @@ import (
 func FuzzConfig(f *testing.F) {
 	const tiny = "../testdata/tiny/"
 	var dirs []string
-	for _, name := range []string{"bert-1", "distilbert-1", "gte-new-1", "gte-new-2", "modernbert-1", "mpnet-1", "nomic_bert-1", "roberta-1", "xlm-roberta-1", "reranker-deberta-6", "reranker-deberta-nli-31", "reranker-modernbert-mean-31"} {
+	for _, name := range []string{"bert-1", "distilbert-1", "embedding_gemma2-4", "gte-new-1", "gte-new-2", "modernbert-1", "mpnet-1", "nomic_bert-1", "roberta-1", "xlm-roberta-1", "reranker-deberta-6", "reranker-deberta-nli-31", "reranker-modernbert-mean-31"} {
 		config, err := os.ReadFile(tiny + name + "/" + configName)
 		if err != nil {
 			f.Fatal(err)

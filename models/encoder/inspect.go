@@ -34,22 +34,22 @@ func inspect(model string, reranker bool) (*inventory.Inventory, error) {
 		_, err = x.head(head)
 	} else {
 		var steps []embedding.Step
-		steps, err = embedding.ReadSteps(x.path, x.modules, m.Width, LoadOptions{})
+		steps, err = embedding.ReadSteps(x.path, x.modules, m.Outputs(), LoadOptions{})
 		if x.modules.Late != nil && err == nil {
 			_, err = x.lateEmbedder(embedding.Parts{Model: &runner{}, Tokenizer: x.tokenizer, Modules: x.modules, Steps: steps})
 		}
-		sparse, bad := x.readSparse(m.Width, v)
+		sparse, bad := x.readSparse(m.Outputs(), v)
 		v.Problem(bad)
 		if sparse != nil {
 			v.Size("sparse weights", 1)
-			v.Floats(m.Width)
+			v.Floats(m.Outputs())
 		}
-		tokens, bad := x.readTokens(m.Width)
+		tokens, bad := x.readTokens(m.Outputs())
 		v.Problem(bad)
 		if bad == nil && tokens != nil {
 			n := tokens[0].Width()
 			v.Size("width of a token's vector", n)
-			v.Floats(n, m.Width)
+			v.Floats(n, m.Outputs())
 		}
 	}
 	v.Problem(err)

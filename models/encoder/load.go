@@ -75,22 +75,22 @@ func (x *origin) load(o LoadOptions) (*Encoder, error) {
 	if err := x.Unused(); err != nil {
 		return nil, err
 	}
-	steps, err := embedding.ReadSteps(x.path, x.modules, m.Width, o)
+	steps, err := embedding.ReadSteps(x.path, x.modules, m.Outputs(), o)
 	if err != nil {
 		return nil, err
 	}
-	sparse, err := x.readSparse(m.Width, nil)
+	sparse, err := x.readSparse(m.Outputs(), nil)
 	if err != nil {
 		return nil, err
 	}
-	tokens, err := x.readTokens(m.Width)
+	tokens, err := x.readTokens(m.Outputs())
 	if err != nil {
 		return nil, err
 	}
 	n := &runner{model: m}
 	parts := embedding.Parts{
 		Model: n, Tokenizer: x.tokenizer, Drop: -1, Modules: x.modules, Steps: steps, Sparse: sparse, Tokens: tokens,
-		Vocab: m.Vocab, Width: m.Width, MaxTokens: x.maxTokens, Positions: x.longest(),
+		Vocab: m.Vocab, Width: m.Outputs(), MaxTokens: x.maxTokens, Positions: x.longest(),
 	}
 	if x.modules.Late == nil {
 		return &Encoder{Embedder: embedding.New(parts), net: n}, nil

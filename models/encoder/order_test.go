@@ -1,6 +1,7 @@
 package encoder
 
 import (
+	"math"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -64,8 +65,20 @@ func (r *tinyRefs) compareSorted(t *testing.T, dir string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.check(i, "hidden", slices.Concat(states...))
 		last := states[len(states)-1]
+		if r.Arch == "embedding_gemma2" { // whose references have no states
+			mean := make([]float32, e.Width())
+			for j, x := range last {
+				mean[j%len(mean)] += x / float32(len(ids))
+			}
+			length := float32(math.Sqrt(cosine(mean, mean)))
+			for j := range mean {
+				mean[j] /= length
+			}
+			c.check(i, "embedding", mean)
+		} else {
+			c.check(i, "hidden", slices.Concat(states...))
+		}
 		err = sorted.net.States(t.Context(), [][]int32{ids}, nil, &e.opts, "", func(_ int, x []float32) error {
 			if !equalBits(x, last) {
 				t.Errorf("text %d: States and HiddenStates differ", i)

@@ -17,6 +17,7 @@ var tinyGoldens = map[string]string{
 	"bge-m3-25":                   "d40d9615697fbb75eb774f236a886c0b817e4f723369848c9c85955634a1c1cb",
 	"bert-1":                      "d34f39077dec2a4455b41e6ed98d635d1497c8e84387802382c25cbd89c5a653",
 	"distilbert-1":                "8d25403c71ccabe4a8e6f7b95140489085378056c658b4a879f1b08df524fc84",
+	"embedding_gemma2-4":          "cbeaca42dfe91847d3cc58564464b34a9db193ba088fa0b5de7cfbe21f990fdb",
 	"gte-new-1":                   "40e88d58cdb5892328ceb18676f838e6f97f1c381ac305aa0a45f56124f80905",
 	"gte-new-2":                   "fd07aa3db371da4a31956781bf6cf241cfc9fee875d8c42c00397365a540aa21",
 	"jina-bert-1":                 "8489c5d0640b1628e4ed5b3de9c3f4eba15b92125040c32f5166c1723e046bcf",

@@ -106,7 +106,9 @@ func (r *tinyRefs) compareEncoder(c *comparison, dir string, o LoadOptions) {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		c.check(i, "hidden", slices.Concat(states...))
+		if r.Arch != "embedding_gemma2" { // make.py has no states of its layers
+			c.check(i, "hidden", slices.Concat(states...))
+		}
 		c.check(i, "embedding", vectors[i])
 	}
 	if r.Sparse != nil {

@@ -21,6 +21,13 @@ type model struct {
 	inverse []int // puts the columns of states back into the order of the file
 }
 
+// inOrder puts the columns of what the model makes of tokens into the order of the file.
+func (m *model) inOrder(x []float32) {
+	if m.Project == 0 {
+		tensors.PermuteColumns(x, m.inverse)
+	}
+}
+
 // prefixes are what the names of a model's tensors may begin with.
 var prefixes = []string{"", "bert.", "roberta.", "distilbert.", "mpnet.", "nomic_bert.", "new.", "model.", "deberta.", "electra.", "albert.", "gte."}
 
@@ -99,9 +106,13 @@ func (x *origin) readModel(r *tensors.Reader) *model {
 // checkInt8 reports a model whose weights cannot be rounded.
 func (x *origin) checkInt8() error {
 	w, layer := x.model.Width, x.model.Layers[0]
-	a, others := layer.Attention(), []int{layer.Feed.(*arch.Dense).Inner}
-	for _, n := range []int{x.model.Embed.Width, a.Heads * a.Size} {
-		if n != 0 && n != w {
+	others := []int{layer.Feed.(*arch.Dense).Inner}
+	inputs := []int{x.model.Embed.Width, layer.Inputs}
+	for _, a := range x.model.Attentions() {
+		inputs = append(inputs, a.Heads*a.Size)
+	}
+	for _, n := range inputs {
+		if n != 0 && n != w && !slices.Contains(others[1:], n) {
 			others = append(others, n)
 		}
 	}

@@ -31,7 +31,7 @@ func TestLinearFormats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := linear.FromBlocks(f, kind.Recode(nil, blocks), 1, len(want), nil, kernel.Exec{})
+		l, err := linear.FromBlocks(f, blocks, 1, len(want), nil, kernel.Exec{})
 		if err != nil {
 			t.Fatal(err)
 		}

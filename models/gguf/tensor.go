@@ -35,11 +35,10 @@ func (f *File) Tensor(name string) (Tensor, bool) {
 	return f.tensors[i], true
 }
 
-// Float32 returns the elements as float32, row after row. It converts F32, F16, BF16, the formats
-// of package linear, see [linear.Format.Widen], and TQ1_0, TQ2_0 and all types whose names begin
-// with IQ. The bits equal the results of the ggml project's gguf package, on every machine, except
-// that a NaN may have others, and that MXFP4 with an exponent of 255 is NaN. An error is a
-// *kernel.Error.
+// Float32 returns the elements as float32, row after row. It converts F32, F16, BF16 and the
+// formats of package linear, see [linear.Format.Widen]. The bits equal the results of the ggml
+// project's gguf package, on every machine, except that a NaN may have others, and that MXFP4 with
+// an exponent of 255 is NaN. An error is a *kernel.Error.
 func (t Tensor) Float32() ([]float32, error) {
 	l := t.Type.layout()
 	if !t.Type.Converts() {

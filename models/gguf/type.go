@@ -6,7 +6,6 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
-	"github.com/attn-go/attn/models/gguf/internal/codebook"
 	"github.com/attn-go/attn/models/internal/littleendian"
 )
 
@@ -62,27 +61,17 @@ type layout struct {
 // layouts are the layouts of types that are no formats of package linear, which has the others; the
 // zero layout where no type is defined.
 var layouts = [...]layout{
-	F32:     {"F32", 1, 4},
-	F16:     {"F16", 1, 2},
-	Q8_1:    {"Q8_1", 32, 40},
-	Q8_K:    {"Q8_K", 256, 292},
-	IQ2_XXS: {"IQ2_XXS", 256, 66},
-	IQ2_XS:  {"IQ2_XS", 256, 74},
-	IQ3_XXS: {"IQ3_XXS", 256, 98},
-	IQ1_S:   {"IQ1_S", 256, 50},
-	IQ3_S:   {"IQ3_S", 256, 110},
-	IQ2_S:   {"IQ2_S", 256, 82},
-	IQ4_XS:  {"IQ4_XS", 256, 136},
-	I8:      {"I8", 1, 1},
-	I16:     {"I16", 1, 2},
-	I32:     {"I32", 1, 4},
-	I64:     {"I64", 1, 8},
-	F64:     {"F64", 1, 8},
-	IQ1_M:   {"IQ1_M", 256, 56},
-	BF16:    {"BF16", 1, 2},
-	TQ1_0:   {"TQ1_0", 256, 54},
-	TQ2_0:   {"TQ2_0", 256, 66},
-	Q1_0:    {"Q1_0", 128, 18},
+	F32:  {"F32", 1, 4},
+	F16:  {"F16", 1, 2},
+	Q8_1: {"Q8_1", 32, 40},
+	Q8_K: {"Q8_K", 256, 292},
+	I8:   {"I8", 1, 1},
+	I16:  {"I16", 1, 2},
+	I32:  {"I32", 1, 4},
+	I64:  {"I64", 1, 8},
+	F64:  {"F64", 1, 8},
+	BF16: {"BF16", 1, 2},
+	Q1_0: {"Q1_0", 128, 18},
 }
 
 // layout returns the layout of the type, the zero layout if the type is not defined.
@@ -103,24 +92,9 @@ func (t Type) own() bool {
 	return elements > 0
 }
 
-// Format returns the format of package linear that has the weights of the type, and whether one
-// has: the type's own, or the one that [Type.Recode] makes blocks of.
-func (t Type) Format() (f linear.Format, ok bool) {
-	if e, ok := codebook.Exacts[uint32(t)]; ok {
-		return e.Format, true
-	}
-	return linear.Format(t), t.own()
-}
-
-// Recode returns whole blocks of the type as blocks of its Format, which have the same weights:
-// data itself, or, of IQ3_S, TQ1_0 and TQ2_0, other ones that it appends to room.
-func (t Type) Recode(room, data []byte) []byte {
-	e, ok := codebook.Exacts[uint32(t)]
-	if !ok {
-		return data
-	}
-	return e.Append(room, data, t.layout().bytes)
-}
+// Format returns the format of package linear with the number of the type, and whether there is
+// one.
+func (t Type) Format() (f linear.Format, ok bool) { return linear.Format(t), t.own() }
 
 // Size returns the bytes of so many elements, which are whole blocks; 0 for a type that is not
 // defined.
@@ -162,20 +136,14 @@ func (t Type) Widen(dst []float32, data []byte) error {
 			dst[i] = kernel.BF16(binary.LittleEndian.Uint16(data[2*i:])).Float32()
 		}
 	default:
-		if codebook.Widens(uint32(t)) {
-			codebook.Widen(uint32(t), dst, data)
-			return nil
-		}
-		f, _ := t.Format()
-		return f.Widen(dst, t.Recode(nil, data))
+		return linear.Format(t).Widen(dst, data)
 	}
 	return nil
 }
 
 // Converts tells whether [Tensor.Float32] converts the type.
 func (t Type) Converts() bool {
-	_, ok := t.Format()
-	return ok || t == F32 || t == F16 || t == BF16 || codebook.Widens(uint32(t))
+	return t.own() || t == F32 || t == F16 || t == BF16
 }
 
 // String returns the name of the type, or its number if the format does not define it.

@@ -25,9 +25,9 @@ CLASSES = [
     tf.MixtralConfig, tf.Qwen2MoeConfig, tf.Glm4MoeConfig, tf.GptOssConfig, tf.OlmoeConfig, tf.MiniMaxM2Config, tf.DeepseekV3Config, tf.Glm4MoeLiteConfig, tf.GraniteMoeConfig, tf.Lfm2MoeConfig,
     tf.GraniteMoeHybridConfig, tf.NemotronHConfig, tf.CONFIG_MAPPING["qwen3_5_moe_text"], tf.FalconH1Config,
     tf.BertConfig, tf.DistilBertConfig, tf.RobertaConfig, tf.XLMRobertaConfig, tf.MPNetConfig, tf.NomicBertConfig, tf.ModernBertConfig, tf.DebertaV2Config,
-    tf.ElectraConfig, tf.AlbertConfig, tf.CamembertConfig, tf.T5Config, tf.EuroBertConfig, *(tf.CONFIG_MAPPING[x] for x in ("gte", "jina_embeddings_v3")),
+    tf.ElectraConfig, tf.AlbertConfig, tf.CamembertConfig, tf.T5Config, tf.EuroBertConfig, *(tf.CONFIG_MAPPING[x] for x in ("gte", "jina_embeddings_v3", "embedding_gemma2_text")),
 ]
-AROUND = [tf.Gemma3Config, tf.CONFIG_MAPPING["gemma3n"], tf.CONFIG_MAPPING["gemma4"], tf.LlavaConfig, tf.Mistral3Config, tf.Qwen3_5Config, tf.CONFIG_MAPPING["qwen3_5_moe"]]  # with a model of texts in text_config
+AROUND = [tf.Gemma3Config, tf.CONFIG_MAPPING["gemma3n"], tf.CONFIG_MAPPING["gemma4"], tf.LlavaConfig, tf.Mistral3Config, tf.Qwen3_5Config, tf.CONFIG_MAPPING["qwen3_5_moe"], tf.CONFIG_MAPPING["embedding_gemma2"]]  # with a model of texts in text_config
 OTHERS = {tf.CONFIG_MAPPING["gemma3n_text"]: {"num_hidden_layers": 20}, tf.GraniteMoeHybridConfig: {"layer_types": ["linear_attention", "full_attention"], "position_embedding_type": "rope"}, tf.Qwen3_5TextConfig: {"num_hidden_layers": 4}, tf.CONFIG_MAPPING["qwen3_5_moe_text"]: {"num_hidden_layers": 4}, tf.Qwen3NextConfig: {"num_hidden_layers": 4}, tf.DebertaV2Config: {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]}, tf.Glm4MoeConfig: {"head_dim": 128}}  # which all published models have
 if __name__ == "__main__":
     configs = {}

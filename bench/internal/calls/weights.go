@@ -29,6 +29,11 @@ var Floats = []Weights{
 	}},
 }
 
+// BFloat16 are weights of that type, with products in float32.
+var BFloat16 = Weights{"bfloat16", 1, false, func(n, k int) (*linear.Linear, error) {
+	return linear.New(linear.DenseMatrix(numbers.Convert(numbers.Normals(n*k), numeric.ToBF16), n, k), nil, kernel.Exec{})
+}}
+
 // Quantized returns the types of formats, with float rows or with int8 rows.
 func Quantized(int8 bool, formats ...linear.Format) (all []Weights) {
 	for _, f := range formats {

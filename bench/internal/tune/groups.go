@@ -32,7 +32,7 @@ var groups = []group{
 	{"threads", []string{"ThreadFMAs"}, values("ThreadFMAs", 1<<18, 1<<19, 1<<20, 1<<21, 1<<22, 1<<23), threads},
 	{"steps", []string{"WeightSteps"}, values("WeightSteps", 128, 256, 384, 512, 1024), weights},
 	{"panels", []string{"PanelPrefetch"}, choices("PanelPrefetch"), fewRows},
-	{"widen", []string{"WidenRows"}, values("WidenRows", 0, 1, 2, 4, 8, 32), halves},
+	{"widen", []string{"WidenRows"}, values("WidenRows", 0, 1, 2, 4, 8, 16, 32, 64), halves},
 	{"rounded", []string{"PairRows"}, values("PairRows", 0, 2, 4, 6, 8, 16, 1<<20), rounded},
 	{"lower", []string{"LowerRows"}, values("LowerRows", 0, 2, 4, 8, 16, 32, 64), grouped},
 	{"quantized", []string{"QuantizedRows"}, values("QuantizedRows", 1, 2, 4, 8, 12, 16, 24), quantized},

@@ -149,7 +149,20 @@ func fewRows() (w []workload, err error) {
 	return w, nil
 }
 
-func halves() ([]workload, error) { return products(calls.Floats[1], 1, 2, 4, 8, 16, 48) }
+// halves have weights of float16, which kernels widen by one instruction, and of bfloat16.
+func halves() (all []workload, err error) {
+	for _, weights := range []calls.Weights{calls.Floats[1], calls.BFloat16} {
+		w, err := products(weights, 1, 2, 4, 8, 16, 32, 48, 128)
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range w {
+			x.name += " " + weights.Name
+			all = append(all, x)
+		}
+	}
+	return all, nil
+}
 
 func rounded() ([]workload, error) { return products(calls.Floats[2], 1, 2, 4, 8, 16, 48) }
 

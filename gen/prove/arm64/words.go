@@ -1,9 +1,11 @@
 package arm64
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/attn-go/attn/gen/prove/expr"
+	"github.com/attn-go/attn/gen/prove/machine"
 )
 
 // word executes an instruction that is written as a word, by its text.
@@ -12,6 +14,7 @@ func (e *exec) word() bool {
 	if len(args) < 2 {
 		return false
 	}
+	e.checkForm()
 	if e.doubles(op) {
 		return true
 	}
@@ -25,6 +28,41 @@ func (e *exec) word() bool {
 		return true
 	}
 	return e.accumulate(op) || e.lengthen(op) || e.products(op) || e.reduce(op)
+}
+
+// forms are those of operations on two vectors or more, without the numbers of registers.
+var forms = regexp.MustCompile(`^(` + strings.Join([]string{
+	`(fadd|fsub|fmul) (4s, 4s, 4s|2d, 2d, 2d)`,
+	`(fdiv|fmax|fmin|fcmeq|fcmge|fcmgt|facge|fmla|fmls|mla) 4s, 4s, 4s`,
+	`(fmul|fmla|fmls|mul|mla) 4s, 4s, s\[[0-3]\]`,
+	`fcmeq 2d, 2d, #0\.0|(fcmeq|fcmge|fcmgt) 4s, 4s, #0\.0`,
+	`(fabs|fneg|fsqrt|frintn|fcvtns|scvtf|ucvtf) 4s, 4s`,
+	`(add|sub|cmeq|cmgt|cmge|cmhi|cmhs|ushl) (16b, 16b, 16b|8h, 8h, 8h|4s, 4s, 4s|2d, 2d, 2d)`,
+	`(cmeq|cmgt|cmge) (16b, 16b|8h, 8h|4s, 4s|2d, 2d), #0`,
+	`(mul|umax|umin|smax) (16b, 16b, 16b|8h, 8h, 8h|4s, 4s, 4s)`,
+	`(and|orr|eor|bic) 16b, 16b, 16b`,
+	`abs (16b, 16b|8h, 8h|4s, 4s|2d, 2d)`,
+	`(sxtl|uxtl) (8h, 8b|4s, 4h|2d, 2s)|(sxtl|uxtl)2 (8h, 16b|4s, 8h|2d, 4s)`,
+	`(umull|smull|smlal) (8h, 8b, 8b|4s, 4h, 4h|2d, 2s, 2s)|(umull|smull|smlal)2 (8h, 16b, 16b|4s, 8h, 8h|2d, 4s, 4s)`,
+	`shll 4s, 4h, #16|shll2 4s, 8h, #16|sadalp 4s, 8h|sdot 4s, 16b, (16b|4b\[[0-3]\])`,
+	`fcvtl (4s, 4h|2d, 2s)|fcvtl2 4s, 8h|fcvtn (4h, 4s|2s, 2d)|fcvtn2 8h, 4s`,
+}, "|") + `)$`)
+
+var registerOf = regexp.MustCompile(`v\d+\.`)
+
+// checkForm ends the execution if operands are no form of an operation.
+func (e *exec) checkForm() {
+	var list []string
+	vectors := 0
+	for _, a := range e.args {
+		list = append(list, registerOf.ReplaceAllString(a.Text, ""))
+		if list[len(list)-1] != a.Text {
+			vectors++
+		}
+	}
+	if vectors > 1 && !forms.MatchString(e.in.Op+" "+strings.Join(list, ", ")) {
+		machine.Failf("%v: no such form", e.in)
+	}
 }
 
 // accumulate executes what adds to the destination.

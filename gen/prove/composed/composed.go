@@ -104,15 +104,23 @@ func PVInt8(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc, grou
 }
 
 // QKCodes is Skinny.QKCodes.
-func QKCodes(s []float32, k []int8, ldk int, scales []float32, lsc int, q []int16, unit []float32, n, m, d int, max []float32, _ []int8) {
+func QKCodes(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []int32, unit []float32, n, m, d int, max []float32, _ []int8, _ int) {
 	w := len(max)
 	for j := range m {
 		for lane := range (n + 3) / 4 * 4 {
-			from, sum := min(lane, n-1), int32(0)
-			for x := range d {
-				sum += int32(q[((lane/4*d/16+x/16)*4+lane%4)*16+x%16]) * int32(k[j*ldk+x])
+			from, y := min(lane, n-1), float32(0)
+			for g := range d / group {
+				sum := int32(0)
+				for x := g * group; x < (g+1)*group; x++ {
+					sum += int32(int16(q[(x/4*2+x%2)*w+from]>>(x/2%2*16))) * int32(k[j*ldk+x])
+				}
+				product := float32(float32(sum) * unit[from])
+				if g == 0 {
+					y = float32(product * scales[j])
+				} else {
+					y = fma(product, scales[g*lsc+j], y)
+				}
 			}
-			y := float32(float32(float32(sum)*unit[from]) * scales[j*lsc])
 			s[j*w+lane], max[lane] = y, larger(y, max[lane])
 		}
 	}
@@ -299,11 +307,12 @@ func evenOdd(sum float32, load bool, a []float32, lda int, b []float32, ldb, k i
 	return sum
 }
 
-// U4x16Unpack, U5x16Unpack, S6x16Unpack and S5x16F32Unpack are BlockKernels.Unpack.
+// U4x16Unpack, U5x16Unpack, S6x16Unpack, S5x16F32Unpack and S8x16F32Unpack are BlockKernels.Unpack.
 func U4x16Unpack(dst []uint32, b []byte, lanes, k int)    { unpack(ukernel.U4x16, dst, b, lanes, k) }
 func U5x16Unpack(dst []uint32, b []byte, lanes, k int)    { unpack(ukernel.U5x16, dst, b, lanes, k) }
 func S6x16Unpack(dst []uint32, b []byte, lanes, k int)    { unpack(ukernel.S6x16, dst, b, lanes, k) }
 func S5x16F32Unpack(dst []uint32, b []byte, lanes, k int) { unpack(ukernel.S5x16F32, dst, b, lanes, k) }
+func S8x16F32Unpack(dst []uint32, b []byte, lanes, k int) { unpack(ukernel.S8x16F32, dst, b, lanes, k) }
 
 func unpack(f ukernel.PackedFormat, dst []uint32, b []byte, lanes, k int) {
 	for block := range k / ukernel.BlockSteps {

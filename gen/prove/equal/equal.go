@@ -235,7 +235,7 @@ func (q *Query) prove(c claim) ([]string, bool) {
 	}
 	q.open[c] = true // a failure is remembered, too
 	used, ok := q.sameOperation(c)
-	for _, way := range []func(claim) ([]string, bool){q.byLemma, q.byCases, q.byParts, q.byWideLemma} {
+	for _, way := range []func(claim) ([]string, bool){q.byLemma, q.byCases, q.byOwnCondition, q.byParts, q.byWideLemma} {
 		if !ok {
 			used, ok = way(c)
 		}
@@ -410,6 +410,41 @@ func (q *Query) byCases(c claim) (used []string, ok bool) {
 		}
 		if all {
 			return used, true
+		}
+	}
+	return nil, false
+}
+
+// byOwnCondition proves that both values of a selection are the same as the other side, the first
+// one where a part of the condition holds: a branch of a vector has a condition for each lane.
+func (q *Query) byOwnCondition(c claim) ([]string, bool) {
+	for _, swapped := range []bool{false, true} {
+		want, side := c.a, c.b
+		if swapped {
+			want, side = side, want
+		}
+		if side.Op != expr.Select {
+			continue
+		}
+		condition, all, any := side.Args[0], side.Args[1], side.Args[2]
+		if condition.Op == expr.Or { // where it does not hold, all opposites do
+			condition, all, any = q.g.Not(condition), any, all
+		}
+		if condition.Op != expr.And || q.differ(want, any, c.isFloat) >= 0 {
+			continue
+		}
+		used, ok := q.prove(claim{want, any, c.isFloat})
+		if !ok {
+			continue
+		}
+		for _, part := range operands(condition) {
+			own := q.g.Select(part, all, want)
+			if q.differ(want, own, c.isFloat) >= 0 {
+				continue
+			}
+			if more, ok := q.prove(claim{want, own, c.isFloat}); ok {
+				return slices.Concat(used, more), true
+			}
 		}
 	}
 	return nil, false

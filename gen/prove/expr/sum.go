@@ -81,6 +81,9 @@ func (f *form) collect() {
 // sumOf returns the node of a form.
 func (g *Graph) sumOf(f *form) *Node {
 	f.collect()
+	if g.join(f) {
+		return g.sumOf(f)
+	}
 	switch {
 	case len(f.terms) == 0:
 		return g.Const(f.width, f.constant)
@@ -109,6 +112,48 @@ func (g *Graph) sumOf(f *form) *Node {
 		n.Args, n.Coefs = append(n.Args, t.x), append(n.Coefs, t.times)
 	}
 	return g.intern(n)
+}
+
+// join makes products of a word with the lower and the upper bits of another one those with all of
+// its bits: x·low + 2^k·x·high is x·(low + 2^k·high). It reports whether there were any.
+func (g *Graph) join(f *form) bool {
+	type half struct {
+		x     *Node
+		times uint64
+	}
+	lower := map[half]int{}
+	for i, t := range f.terms {
+		if x, low := withBits(t.x); low != nil {
+			lower[half{x, t.times << low.Width & mask(f.width)}] = i
+		}
+	}
+	for i := 0; i < len(f.terms) && len(lower) > 0; i++ {
+		x, high := withBits(f.terms[i].x)
+		j, ok := lower[half{x, f.terms[i].times}]
+		if high == nil || !ok || i == j {
+			continue
+		}
+		_, low := withBits(f.terms[j].x)
+		if low == nil || low.Width+high.Width > f.width {
+			continue
+		}
+		f.terms[j].x, f.terms[i].times = g.Mul(x, g.Zext(g.Concat(low, high), f.width)), 0
+		return true
+	}
+	return false
+}
+
+// withBits returns the factors of a product with a narrower word, which is bits.
+func withBits(p *Node) (x, bits *Node) {
+	if p.Op != Mul {
+		return nil, nil
+	}
+	for i, y := range p.Args {
+		if y.Op == Concat && len(y.Args) == 2 && y.Args[1].IsConst() && y.Args[1].Val == 0 && !y.Args[0].IsConst() {
+			return p.Args[1-i], y.Args[0]
+		}
+	}
+	return nil, nil
 }
 
 // disjoint returns a sum of words that have no bits in common: they lie side by side.

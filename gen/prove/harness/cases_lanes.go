@@ -255,32 +255,22 @@ func backwardSoftcap(k *Kernel, quick bool) []Case {
 
 func qkCodes(k *Kernel, quick bool) (list []Case) {
 	const w = 16
-	for i, d := range []int{16, 32, 48, 64, 80, 128} {
+	for i, group := range []int{16, 32, 48, 64, 80, 128} {
 		for n := 1; n <= w; n++ {
-			if quick && (n != 3 && n != 9 || d != 48) || !quick && d > 48 && n%3 != i%3 {
+			if quick && (n != 3 && n != 9 || group != 48) || !quick && group > 48 && n%3 != i%3 {
 				continue
 			}
-			m := 1 + (i*5+n*3)%35
-			ldk, lsc, groups := d+i%3, 1+i%3, (n+3)/4
-			list = append(list, Case{"s": out(m * w), "k": in(span(m, ldk, d)), "ldk": ldk, "scales": in(span(m, lsc, 1)), "lsc": lsc,
-				"q": Buffer{Len: groups * 4 * d, Make: queries(n, d)}, "unit": Buffer{Len: groups * 4, Make: units(n)}, "n": n, "m": m, "d": d, "max": out(w), "next": Buffer{Len: d, Absent: true}})
+			m, groups := 1+(i*5+n*3)%35, 1
+			if group <= 48 {
+				groups = 1 + n%3
+			}
+			d := groups * group
+			ldk, lsc := d+i%3, m+i%2
+			list = append(list, Case{"s": out(m * w), "k": in(span(m, ldk, d)), "ldk": ldk, "scales": in(span(groups, lsc, m)), "lsc": lsc, "group": group,
+				"q": Buffer{Len: d / 2 * w, Make: codePairs("q", 1<<11)}, "unit": in(n), "n": n, "m": m, "d": d, "max": out(w), "next": Buffer{Len: d, Absent: true}, "far": 0})
 		}
 	}
 	return list
-}
-
-// queries makes the integers of QKCodes: lanes from n on repeat the last one.
-func queries(n, d int) func(g *expr.Graph, i int) *expr.Node {
-	return func(g *expr.Graph, i int) *expr.Node {
-		step := i / 64
-		lane, x := min(step/(d/16)*4+i/16%4, n-1), step%(d/16)*16+i%16
-		return g.SymWithin(16, fmt.Sprintf("q[%d][%d]", lane, x), -1<<11, 1<<11)
-	}
-}
-
-// units makes numbers for lanes, those from n on the last one.
-func units(n int) func(g *expr.Graph, i int) *expr.Node {
-	return func(g *expr.Graph, i int) *expr.Node { return g.Sym(32, fmt.Sprintf("unit[%d]", min(i, n-1))) }
 }
 
 func pvCodes(k *Kernel, quick bool) (list []Case) {

@@ -265,9 +265,9 @@ func norm(withBias bool) func(k *Kernel, quick bool) []Case {
 	}
 }
 
-func slopes(k *Kernel, quick bool) (list []Case) {
+func activationGradients(k *Kernel, quick bool) (list []Case) {
 	for _, n := range lengths(quick) {
-		list = append(list, Case{"f": out(n), "slope": out(n), "src": in(n)})
+		list = append(list, Case{"f": out(n), "dx": out(n), "dy": in(n), "x": in(n)})
 	}
 	return list
 }
@@ -354,7 +354,7 @@ func quantizeRow(k *Kernel, quick bool) (list []Case) {
 }
 
 // blockBytes are those of a lane of a block of 32 weights.
-var blockBytes = map[string]int{"S8": 34, "S4": 18, "U4": 20, "U4x16": 24, "U5x16": 28, "S6x16": 28, "U5x16BF16": 28, "S5x16F32": 28}
+var blockBytes = map[string]int{"S8": 34, "S4": 18, "U4": 20, "U4x16": 24, "U5x16": 28, "S6x16": 28, "U5x16BF16": 28, "S5x16F32": 28, "S8x16F32": 40}
 
 func blockGemm(k *Kernel, quick bool) (list []Case) {
 	for j, n := range []int{32, 64, 128, 160} {
@@ -380,7 +380,7 @@ func blockGemm(k *Kernel, quick bool) (list []Case) {
 func panelOf(k *Kernel, lanes, n int) Buffer {
 	size := lanes * blockBytes[k.Index]
 	b := in(size * n / 32)
-	if k.Index == "S5x16F32" {
+	if strings.HasSuffix(k.Index, "F32") {
 		b.Make = func(g *expr.Graph, i int) *expr.Node {
 			if at := i % size; at < 8*lanes {
 				return g.Extract(g.SymBetween(fmt.Sprintf("d%d.%d", i/size, at/4), -100, 100), 8*(i%4), 8)

@@ -12,7 +12,8 @@ import (
 // same function, up to addresses, and a trip more is a step more of that kind.
 type Loop struct {
 	Function string
-	Line     int    // of the first instruction
+	First    int    // line of the first instruction
+	Line     int    // of the jump back to it
 	Most     int    // trips in one execution
 	Kinds    int    // of trips in one execution
 	Same     bool   // whether a trip was compared with two before it
@@ -32,15 +33,22 @@ const (
 	Slices                // each trip lies further on in a slice than the one before
 	Prefetch              // none is known, but a trip does nothing to memory but prefetch
 	Few                   // none is known, but there have been few, as where a vector is halved
+	Rest                  // no execution had three trips of a kind, as over what a longer step leaves
 	Endless               // nothing: all trips access the same memory, or none
 )
 
 func (b Bound) String() string {
-	return [...]string{"without the inductive step", "bounded by a slice", "of prefetches alone", "of few trips", "not bounded"}[b]
+	return [...]string{"with trips that differ", "bounded by a slice", "of prefetches alone", "of few trips at the same place",
+		"of less than three trips of a kind in all sizes", "not bounded"}[b]
+}
+
+// Name tells the loop from all others.
+func (l *Loop) Name() string {
+	return fmt.Sprintf("%s, lines %d to %d", l.Function, l.First%FileLines, l.Line%FileLines)
 }
 
 func (l *Loop) String() string {
-	text := fmt.Sprintf("%s, line %d: up to %d trips", l.Function, l.Line%FileLines, l.Most)
+	text := fmt.Sprintf("%s: up to %d trips", l.Name(), l.Most)
 	switch {
 	case l.Bound() == Endless:
 		return text + ", whose number nothing bounds: all access the same memory"
@@ -72,8 +80,10 @@ func (l *Loop) Join(m *Loop) {
 func (l *Loop) Bound() Bound {
 	const few = 8
 	switch {
-	case !l.Inductive():
+	case l.Differs != "":
 		return Unknown
+	case !l.Same:
+		return Rest
 	case !l.Still:
 		return Slices
 	case l.Hints && !l.Accesses:
@@ -84,13 +94,13 @@ func (l *Loop) Bound() Bound {
 	return Endless
 }
 
-// loops returns the last instruction of each loop of a function, by the first one: those from the
-// target of a jump backwards to the last such jump.
-func (f *Function) loops() map[int]int {
-	ends := map[int]int{}
-	for i := range f.Insts {
+// loops returns the jumps backwards of a function, by their targets, the last one first. Each makes
+// a loop from its target on, with those of jumps before it to the same target within.
+func (f *Function) loops() map[int][]int {
+	ends := map[int][]int{}
+	for i := len(f.Insts) - 1; i >= 0; i-- {
 		if to := f.Insts[i].Target; to >= 0 && to <= i {
-			ends[to] = i
+			ends[to] = append(ends[to], i)
 		}
 	}
 	return ends
@@ -112,8 +122,10 @@ type trip struct {
 
 func (t *trip) step(line int) {
 	t.insts++
-	t.trace = (t.trace ^ uint64(line)) * 0x9e3779b97f4a7c15 >> 1
+	t.mix(line)
 }
+
+func (t *trip) mix(n int) { t.trace = (t.trace ^ uint64(n)) * 0x9e3779b97f4a7c15 >> 1 }
 
 // A watch follows a loop that is being executed.
 type watch struct {
@@ -141,7 +153,7 @@ func (r *Run) watch(f *Function, pc int) {
 		ends = f.loops()
 		r.ends[f] = ends
 	}
-	if last, ok := ends[pc]; ok {
+	for _, last := range ends[pc] {
 		r.arrive(f, pc, last)
 	}
 	in := &f.Insts[pc]
@@ -152,13 +164,16 @@ func (r *Run) watch(f *Function, pc int) {
 	r.last = pc
 }
 
-// arrive begins a loop, or its next trip.
+// arrive begins a loop, or its next trip if the jump was its own.
 func (r *Run) arrive(f *Function, first, last int) {
-	at := slices.IndexFunc(r.watches, func(w *watch) bool { return w.f == f && w.first == first })
+	at := slices.IndexFunc(r.watches, func(w *watch) bool { return w.f == f && w.first == first && w.last == last })
+	if at >= 0 && r.last < last {
+		return // a trip of a loop within
+	}
 	if at < 0 {
-		line := f.Insts[first].Line
+		line := f.Insts[last].Line
 		if r.Loops[line] == nil {
-			r.Loops[line] = &Loop{Function: f.Name, Line: line}
+			r.Loops[line] = &Loop{Function: f.Name, First: f.Insts[first].Line, Line: line}
 		}
 		at = len(r.watches)
 		r.watches = append(r.watches, &watch{f: f, first: first, last: last, loop: r.Loops[line], before: map[uint64][]trip{}})
@@ -205,10 +220,12 @@ func (w *watch) finish() bool {
 	return true
 }
 
-// accessed notes an access.
-func (r *Run) accessed(m *Region, off int) {
+// accessed notes an access. What it takes is part of what makes a kind of trip: the last trip over
+// vectors of RISC-V takes less.
+func (r *Run) accessed(m *Region, off, size int) {
 	for _, w := range r.watches {
 		w.loop.Accesses = true
+		w.now.mix(size)
 		w.now.accesses = append(w.now.accesses, access{r.State.Now.Line, off, m})
 	}
 }

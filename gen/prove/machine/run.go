@@ -34,10 +34,10 @@ type Run struct {
 	Covered map[int]bool // lines of instructions that were executed
 	joins   map[*Function][]int
 	forked  int
-	ends    map[*Function]map[int]int
+	ends    map[*Function]map[int][]int
 	watches []*watch
 	last    int           // the instruction before
-	Loops   map[int]*Loop // by the line of the first instruction
+	Loops   map[int]*Loop // by the line of the jump back
 
 	Misaligned int // of the frame, to 64 bytes; a multiple of 8
 }
@@ -58,7 +58,7 @@ func NewRun(g *expr.Graph, file *File, isa ISA, args *Region, regions ...*Region
 		s.Add(r)
 	}
 	s.params = args
-	r := &Run{file: file, isa: isa, State: s, Covered: map[int]bool{}, joins: map[*Function][]int{}, ends: map[*Function]map[int]int{}, Loops: map[int]*Loop{}}
+	r := &Run{file: file, isa: isa, State: s, Covered: map[int]bool{}, joins: map[*Function][]int{}, ends: map[*Function]map[int][]int{}, Loops: map[int]*Loop{}}
 	s.accessed = r.accessed
 	return r
 }

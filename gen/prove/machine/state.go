@@ -71,7 +71,7 @@ type State struct {
 	Now      *Inst
 	Notes    map[string]bool // what is odd, but does no harm
 	ISA      any             // what an instruction set keeps
-	accessed func(r *Region, off int)
+	accessed func(r *Region, off, size int)
 }
 
 type undo struct {
@@ -99,7 +99,7 @@ func (s *State) resolve(addr *expr.Node, size int) (*Region, int) {
 	case !r.Present:
 		Failf("%v: an access to %s, which may be prefetched only", s.Now, r.Name)
 	}
-	s.accessed(r, int(off))
+	s.accessed(r, int(off), size)
 	return r, int(off)
 }
 

@@ -33,25 +33,25 @@ func CodeColumns(x *view.Tensor) (columns, group int) {
 func (r *Reader) more() int { return -r.x.Dim(3) & (ukernel.SkinnyGroup - 1) }
 
 // Codes is Int8s of rows with CodeColumns.
-func (r *Reader) Codes(h lanes.Head, lo, n int) (codes []int8, stride, got int, next []int8) {
+func (r *Reader) Codes(h lanes.Head, lo, n int) (codes []int8, stride, got int, next []int8, far int) {
 	more := r.more()
 	if more == 0 || r.x.DType() != view.Int8 {
-		codes, stride, got, next, _ = r.Int8s(h, lo, n)
-		return codes[:len(codes)+more], stride, got, next
+		codes, stride, got, next, far = r.Int8s(h, lo, n)
+		return codes[:len(codes)+more], stride, got, next, far
 	}
 	x, at, row, n := r.piece(h, lo, n)
 	d := x.Dim(3)
-	codes, got, next, _ = withHints(r.tier, x, at, row, n, slices.Clip(x.I8()))
+	codes, got, next, far = withHints(r.tier, x, at, row, n, slices.Clip(x.I8()))
 	stride = x.Stride(2)
 	for got > 0 && (got-1)*stride+d+more > cap(codes) { // the end of memory
 		got--
 	}
 	if got > 0 {
-		return codes[:(got-1)*stride+d+more], stride, got, next
+		return codes[:(got-1)*stride+d+more], stride, got, next, far
 	}
 	got = r.Run(h, lo, min(n, int8Rows))
 	r.copyInt8(r.codes, h, lo, got)
-	return r.codes[:got*d+more], d, got, r.codes
+	return r.codes[:got*d+more], d, got, r.codes, 0
 }
 
 // Int8s returns up to n rows of an Int8 or Int4 tensor as int8, with hints. The next call

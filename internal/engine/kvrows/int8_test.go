@@ -71,7 +71,7 @@ func TestCodesAtTheEndOfMemory(t *testing.T) {
 						}
 					}
 				}
-				codes, stride, got, _ := r.Codes(lanes.Head{}, lo, test.n)
+				codes, stride, got, _, _ := r.Codes(lanes.Head{}, lo, test.n)
 				if want := test.inPlace; got > test.n || want > 0 && got > want || want == 0 && got != test.n {
 					t.Errorf("%+v: %d rows", test, got)
 				}

@@ -14,6 +14,11 @@ type Family struct {
 
 	Words *Words // the head that predicts words, of folders, or nil
 
+	// Ahead are beginnings of names in folders of the layer that guesses further tokens, behind
+	// "mtp.", and of the names that others have for them behind the number of a layer. It is nil
+	// where files count that layer among the others.
+	Ahead [][2]string
+
 	Ignored []string // beginnings of names of tensors in folders that nothing depends on
 	Period  int      // every n-th layer sees all tokens, where files do not say it; 0: none
 }

@@ -8,6 +8,7 @@
 package arch
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/attn-go/attn/models/internal/activations"
@@ -33,7 +34,9 @@ type Model struct {
 	Repeat   bool    // all layers have the weights of the first one (ALBERT)
 	More     int     // layers that files have after them, which guess further tokens, see Ahead
 	OwnWords bool    // the first of those has embeddings of its own
+	MoreFeed Feed    // of the first of those, where the last layer with attention has none, or nil
 	Final    *Norm   // after the last layer, or nil
+	Project  int     // width of what a linear layer makes of the last states; 0: there is none
 	Logits   Logits
 	Head     *Head // the classifier of a reranker, or nil
 
@@ -49,6 +52,7 @@ type Embed struct {
 	Padding int     // the first position is the one after it (RoBERTa), or -1
 	Scale   float32 // multiplies the embeddings of tokens, if not 0
 	Inputs  int     // numbers of a token for each layer, beside the states, or 0
+	Derived bool    // they are made of the states alone, not of a table, too
 	Known   int     // tokens with inputs of their own, the first ones; those after them have the inputs of token 0. 0: all
 	Norm    *Norm   // or nil
 }
@@ -204,13 +208,19 @@ func (l *Layer) Attention() *Attention {
 	return nil
 }
 
+// Outputs is the width of what the model makes of a token.
+func (m *Model) Outputs() int { return cmp.Or(m.Project, m.Width) }
+
 // Ahead returns the model whose one layer is the first of those that guess further tokens (MTP). It
-// is like the last layer with attention. Ahead returns nil if the family has no names for it, or if
-// it would carry a state or have a window.
+// is like the last layer with attention, but for MoreFeed. Ahead returns nil if the family has no
+// names for it, or if it would carry a state, have a window or have no feed.
 func (m *Model) Ahead() *Model {
 	for _, l := range slices.Backward(m.Layers) {
 		if t := l.Attention(); t != nil && m.Family.Names["blk.%d.nextn.eh_proj"] != "" {
-			if _, both := l.Mixer.(*Both); both || t.Window > 0 {
+			if m.MoreFeed != nil {
+				l.Feed = m.MoreFeed
+			}
+			if _, both := l.Mixer.(*Both); both || t.Window > 0 || l.Feed == nil {
 				return nil
 			}
 			a := *m

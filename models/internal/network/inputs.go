@@ -10,9 +10,9 @@ import (
 
 // Inputs make numbers of each token for each layer, which layers take beside the states, as Gemma 4
 // has them: the rows of a table, times the root of how many a layer takes, and
-// norm(project(x)/√width) are added, and divided by √2.
+// norm(project(x)/√width) are added, and divided by √2. Without a table they are that norm.
 type Inputs struct {
-	Table   Table
+	Table   Table          // or nil
 	Known   int            // ids from it on have the row of id 0; 0: all have their own
 	Project tensors.Linear // of the first states x, to the numbers for all layers
 	Norm    *Norm          // of those for a layer
@@ -26,7 +26,7 @@ func (in *Inputs) compute(p *Pass, x []float32, rows int) error {
 		return err
 	}
 	scale(p.inputs, float32(1/math.Sqrt(float64(width))))
-	if err := in.Norm.apply(p.Exec, p.inputs, p.inputs, nil, false); err != nil {
+	if err := in.Norm.apply(p.Exec, p.inputs, p.inputs, nil, false); err != nil || in.Table == nil {
 		return err
 	}
 	defer p.release(p.mark())

@@ -24,7 +24,8 @@ type Network struct {
 	Inputs  *Inputs  // or nil
 	Streams *Streams // or nil
 	Layers  []Layer
-	Final   *Norm // of the states after the last layer, or nil
+	Final   *Norm          // of the states after the last layer, or nil
+	Project tensors.Linear // of these; without outputs there is none
 	Ropes   []arch.Rope
 }
 
@@ -110,9 +111,9 @@ func (a *Norm) of(out, in kernel.Tensor, o norm.Options) error {
 // one: the calls of a layer follow each other, but not all use several threads.
 const between = time.Millisecond
 
-// Run computes the states of the wanted tokens after the last layer, [wanted tokens,
-// Width], in the order of the tokens. They are valid until the next call with the pass.
-// ctx is checked before each layer.
+// Run computes the states of the wanted tokens after the last layer, [wanted tokens, Width], or
+// what Project makes of them, in the order of the tokens. They are valid until the next call with
+// the pass. ctx is checked before each layer.
 func (n *Network) Run(ctx context.Context, p *Pass) ([]float32, error) {
 	s, err := n.begin(p)
 	if err != nil {
@@ -134,8 +135,15 @@ func (n *Network) Run(ctx context.Context, p *Pass) ([]float32, error) {
 			return nil, err
 		}
 	}
-	p.see("norm", 0, s.h)
-	return s.h, nil
+	out := s.h
+	if n.Project.N > 0 {
+		out = p.floats.take(s.rows * n.Project.N)
+		if err := p.apply(&n.Project, out, s.h, s.rows, n.Width, 0); err != nil {
+			return nil, err
+		}
+	}
+	p.see("norm", 0, out)
+	return out, nil
 }
 
 // A stream is rows of Width numbers, in memory of the pass.

@@ -31,6 +31,9 @@ func Read(m *arch.Model, r *tensors.Reader, words Table) *Network {
 		final = name
 	}
 	n.Final = b.norm(m.Final, final)
+	if m.Project > 0 {
+		n.Project = b.Linear(tensors.Reads, tensors.Part{Name: "output_proj", Shape: []int{m.Project, m.Width}})
+	}
 	b.factors()
 	return n
 }
@@ -69,6 +72,7 @@ func (b *builder) embedding(e *Embedding) {
 		e.Types = b.rows("token_types.weight", of.Types, e.Width)
 	}
 	e.Norm = ReadNorm(of.Norm, b.Reader, "token_embd_norm", e.Width)
+	e.Norm.permute(b.Pack.Order)
 	if b.Pack.Order = order; of.Width > 0 {
 		e.Project = b.Linear(tensors.Writes, tensors.Part{Name: "token_embd_proj", Shape: []int{b.model.Width, e.Width}, Bias: arch.Present})
 	}
@@ -91,20 +95,17 @@ func (b *builder) inputs() {
 	if n == 0 {
 		return
 	}
-	all, words := n*len(b.model.Layers), 0
-	if info, _ := b.Info("token_embd.weight"); len(info.Shape) == 2 {
-		words = info.Shape[0]
+	all, in := n*len(b.model.Layers), &Inputs{Known: b.model.Embed.Known}
+	if !b.model.Embed.Derived {
+		words := in.Known
+		if info, _ := b.Info("token_embd.weight"); len(info.Shape) == 2 && (words == 0 || info.Shape[0] < words) {
+			words = info.Shape[0]
+		}
+		in.Table = Packed{b.Linear(tensors.Inner, tensors.Part{Name: "per_layer_token_embd", Shape: []int{words, all}}).One()}
 	}
-	known := b.model.Embed.Known
-	if known > 0 {
-		words = min(words, known)
-	}
-	b.network.Inputs = &Inputs{
-		Known:   known,
-		Table:   Packed{b.Linear(tensors.Inner, tensors.Part{Name: "per_layer_token_embd", Shape: []int{words, all}}).One()},
-		Project: b.Linear(tensors.Reads, tensors.Part{Name: "per_layer_model_proj", Shape: []int{all, b.model.Width}}),
-		Norm:    ReadNorm(b.model.Final, b.Reader, "per_layer_proj_norm", n),
-	}
+	in.Project = b.Linear(tensors.Reads, tensors.Part{Name: "per_layer_model_proj", Shape: []int{all, b.model.Width}})
+	in.Norm = ReadNorm(b.model.Final, b.Reader, "per_layer_proj_norm", n)
+	b.network.Inputs = in
 }
 
 // rows reads rows of a width, whose columns are in the order of states.
@@ -116,7 +117,17 @@ func (b *builder) rows(name string, n, width int) []float32 {
 
 // norm reads a norm of states, or returns nil if it is not there.
 func (b *builder) norm(of *arch.Norm, name string) *Norm {
-	return ReadNorm(of, b.Reader, name, b.model.Width)
+	a := ReadNorm(of, b.Reader, name, b.model.Width)
+	a.permute(b.Pack.Order)
+	return a
+}
+
+// permute gives the columns of a norm of states their order.
+func (a *Norm) permute(order []int) {
+	if a != nil {
+		tensors.PermuteColumns(a.Weight, order)
+		tensors.PermuteColumns(a.Bias, order)
+	}
 }
 
 // ReadNorm reads a norm of rows of a width, or returns nil without one.
@@ -133,8 +144,6 @@ func ReadNorm(of *arch.Norm, r *tensors.Reader, name string, width int) *Norm {
 			a.Weight[i]++
 		}
 	}
-	tensors.PermuteColumns(a.Weight, r.Pack.Order)
-	tensors.PermuteColumns(a.Bias, r.Pack.Order)
 	return a
 }
 

@@ -12,10 +12,11 @@ import (
 
 // Encoders are the families of package encoder.
 var Encoders = &Families{
-	most: 1 << 20, // products of three do not overflow
-	also: strict.Table{}.Add(strict.Only("false"), "is_causal", "causal_mask"),
-	file: strict.Table{"attention.causal": strict.Only("false"), "rope.scaling.type": strict.Only(`"none"`), "attention.layer_norm_rms_epsilon": strict.Any},
-	want: func(names []string) string { return "an encoder: " + list(slices.Sorted(slices.Values(names))) },
+	most:     1 << 20, // products of three do not overflow
+	also:     strict.Table{}.Add(strict.Only("false"), "is_causal", "causal_mask"),
+	file:     strict.Table{"attention.causal": strict.Only("false"), "rope.scaling.type": strict.Only(`"none"`), "attention.layer_norm_rms_epsilon": strict.Any},
+	want:     func(names []string) string { return "an encoder: " + list(slices.Sorted(slices.Values(names))) },
+	wrappers: []wrapper{{name: "embedding_gemma2", class: "EmbeddingGemma2", kind: "embedding_gemma2_text"}},
 	rows: []family{
 		{
 			Family: arch.Family{Types: []string{"bert"}, GGUF: "bert", Names: bertNames, Words: &arch.Words{Dense: "cls.predictions.transform.dense", Norm: "cls.predictions.transform.LayerNorm", Bias: "cls.predictions.bias", Decoder: "cls.predictions.decoder"}, Ignored: bertIgnored}, // a file also of RoBERTa, with positions cut to texts' length
@@ -116,6 +117,12 @@ var Encoders = &Families{
 			Family: arch.Family{Types: []string{"eurobert"}, Names: llamaNames, Ignored: []string{"lm_head."}},
 			draft:  bothWays(withoutEnds(gatedBlock(activations.SiLU))), folder: []group{sizes, inner, vocabulary, rmsEpsilon, grouped, activation("hidden_act"), rotaryOfNomic, attentionBias, mlpBias, lateHead},
 			missing: values{"rms_norm_eps": 1e-5, "hidden_act": "silu", "rope_theta": 10000, "classifier_pooling": "late"},
+		},
+		{
+			Family: arch.Family{Types: []string{"embedding_gemma2_text"}, Names: projectedNames},
+			draft:  projected(), folder: []group{sizes, inner, vocabulary, rmsEpsilon, grouped, gelu, scaled, window, someLayers, patternOfCohere, layerTypes, projectedLayers, attentionBias},
+			missing: values{"rms_norm_eps": 1e-6, "num_key_value_heads": 2, "head_dim": 256, "sliding_window": 512, "sliding_window_pattern": 6, "hidden_size_per_layer_input": 512, "embedding_dim": 768},
+			nested:  values{"hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 24, "num_attention_heads": 4, "max_position_embeddings": 262144, "vocab_size": 262144},
 		},
 		{
 			Family: arch.Family{Types: []string{"t5"}, Names: t5Names, Ignored: []string{"decoder.", "lm_head.", "encoder.embed_tokens."}},

@@ -50,15 +50,21 @@ func bothWaysIfAll(r *reader) {
 // A wide is what the heads of layers that see all tokens have otherwise.
 type wide struct{ size, heads int }
 
-// gemma4Heads reads the heads of layers that see all tokens, among which the last one always is.
+// gemma4Heads reads the heads of layers that see all tokens.
 func gemma4Heads(r *reader) {
-	others := r.whole
-	r.whole = func(layer int) bool { return layer == r.count-1 || others(layer) }
 	same := r.json.Yes("attention_k_eq_v")
 	w := wide{r.Size("global_head_dim", 512), r.Size("num_global_key_value_heads", r.attention.KVHeads)}
 	if !same {
 		w.heads = r.attention.KVHeads
 	}
+	r.otherHeads(w, same)
+}
+
+// otherHeads reads the heads of layers that see all tokens, among which the last one always is,
+// where the file says them by layers. Otherwise they are w.
+func (r *reader) otherHeads(w wide, same bool) {
+	others := r.whole
+	r.whole = func(layer int) bool { return layer == r.count-1 || others(layer) }
 	r.perLayer(&w)
 	if r.attention.Heads%w.heads != 0 {
 		r.Fail("num_global_key_value_heads", fmt.Sprint(w.heads), fmt.Sprintf("a divisor of the %d query heads", r.attention.Heads))
@@ -174,10 +180,15 @@ func (r *reader) perLayer(w *wide) {
 
 // gemma4Rotaries reads the rotations of both kinds of layers.
 func gemma4Rotaries(r *reader) {
+	r.twoRotaries(values{"rope_type": "proportional", partKey: 0.25, "rope_theta": 1e6})
+}
+
+// twoRotaries reads them. Layers that see all tokens have whole where the file says nothing.
+func (r *reader) twoRotaries(whole values) {
 	p := r.parameters()
 	full, near := p.Under(fullLayer), p.Under(slidingLayer)
 	if !r.Has("rope_parameters") && !r.Has("rope_scaling") {
-		full.Default(values{"rope_type": "proportional", partKey: 0.25, "rope_theta": 1e6})
+		full.Default(whole)
 		near.Default(values{"rope_theta": 10000})
 	}
 	near.Only("rope_type", "default")
@@ -202,6 +213,31 @@ func proportional(s *scaling) {
 		s.to.Factors = append(s.to.Factors, x)
 	}
 	s.to.Factor = 1
+}
+
+// projected is the block of EmbeddingGemma 2: the one of Gemma 4 both ways, whose inputs of layers
+// are made of the states alone, and whose last states a linear layer projects.
+func projected() draft {
+	d := bothWays(withoutEnds(gemma4Block()))
+	d.model.Embed.Derived = true
+	return d
+}
+
+// projectedLayers reads its heads, its windows, which count the tokens to each side, its rotations
+// and its widths.
+func projectedLayers(r *reader) {
+	const inputs = "hidden_size_per_layer_input"
+	r.window++ // the token itself
+	r.otherHeads(wide{r.Size("global_head_dim", 512), r.Size("num_global_key_value_heads", 1)}, false)
+	if r.json.Given("rope_theta") {
+		r.Fail("rope_theta", "a number beside rope_parameters", "one in each of its objects")
+	}
+	r.twoRotaries(values{"rope_theta": 1e6})
+	n := r.Size(inputs, 0)
+	if r.beyond(n, r.count) {
+		r.Fail(inputs, fmt.Sprint(n), fmt.Sprintf("at most %d for all layers", r.most))
+	}
+	r.layer.Inputs, r.model.Embed.Inputs, r.model.Project = n, n, r.Size("embedding_dim", 0)
 }
 
 // gemma4Layers reads which layers have the keys and values of others, and what else layers have.

@@ -170,6 +170,16 @@ var gemma4Names = named(gemmaNames, arch.Names{
 	"blk.%d.post_ffw_norm_2":           "model.layers.%d.post_feedforward_layernorm_2",
 })
 
+// projectedNames are the tensor names of EmbeddingGemma 2.
+var projectedNames = named(gemma4Names, arch.Names{
+	"output_proj":          "model.embedding_projection",
+	"per_layer_model_proj": "model.ple.per_layer_model_projection",
+	"per_layer_proj_norm":  "model.ple.per_layer_projection_norm",
+	"blk.%d.inp_gate":      "model.layers.%d.ple_block.per_layer_input_gate",
+	"blk.%d.proj":          "model.layers.%d.ple_block.per_layer_projection",
+	"blk.%d.post_norm":     "model.layers.%d.ple_block.post_per_layer_input_norm",
+})
+
 // mixtralNames are the tensor names of Mixtral: w1 of an expert is the gate, w2 the layer down.
 var mixtralNames = named(llamaNames, arch.Names{
 	"blk.%d.ffn_gate_inp": "model.layers.%d.block_sparse_moe.gate",
@@ -208,14 +218,16 @@ func sharedNames(shared string) arch.Names {
 var qwenSharedNames = named(sharedNames("shared_expert"), arch.Names{"blk.%d.ffn_gate_inp_shexp": "model.layers.%d.mlp.shared_expert_gate"})
 
 // aheadNames are the tensor names of a layer that guesses further tokens, beside those that other
-// layers have.
-var aheadNames = arch.Names{
-	"blk.%d.nextn.eh_proj":          "model.layers.%d.eh_proj",
-	"blk.%d.nextn.enorm":            "model.layers.%d.enorm",
-	"blk.%d.nextn.hnorm":            "model.layers.%d.hnorm",
-	"blk.%d.nextn.shared_head_norm": "model.layers.%d.shared_head.norm",
-	"blk.%d.nextn.shared_head_head": "model.layers.%d.shared_head.head",
-	"blk.%d.nextn.embed_tokens":     "model.layers.%d.embed_tokens",
+// layers have, behind what names of layers begin with.
+func aheadNames(at string) arch.Names {
+	return arch.Names{
+		"blk.%d.nextn.eh_proj":          at + "eh_proj",
+		"blk.%d.nextn.enorm":            at + "enorm",
+		"blk.%d.nextn.hnorm":            at + "hnorm",
+		"blk.%d.nextn.shared_head_norm": at + "shared_head.norm",
+		"blk.%d.nextn.shared_head_head": at + "shared_head.head",
+		"blk.%d.nextn.embed_tokens":     at + "embed_tokens",
+	}
 }
 
 // fusedExperts are the names of experts in one tensor, which in folders lack a kind.
@@ -224,7 +236,7 @@ func fusedExperts(at string) arch.Names {
 }
 
 // routedNames are the tensor names of DeepSeek's experts.
-var routedNames = named(named(sharedNames("shared_experts"), aheadNames), arch.Names{"blk.%d.exp_probs_b.bias": "model.layers.%d.mlp.gate.e_score_correction_bias"})
+var routedNames = named(named(sharedNames("shared_experts"), aheadNames("model.layers.%d.")), arch.Names{"blk.%d.exp_probs_b.bias": "model.layers.%d.mlp.gate.e_score_correction_bias"})
 
 // latentNames are the tensor names of attention over latents, once the matrices of its heads are
 // separate, see SeparateLatents of package tensors.

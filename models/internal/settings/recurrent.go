@@ -64,7 +64,7 @@ func tiedEmbedding(r *reader) {
 }
 
 // deltaNames are the tensor names of Qwen's gated delta nets.
-var deltaNames = named(aheadNames, arch.Names{
+var deltaNames = named(aheadNames("model.layers.%d."), arch.Names{
 	"blk.%d.attn_qkv":   "model.layers.%d.linear_attn.in_proj_qkv",
 	"blk.%d.attn_gate":  "model.layers.%d.linear_attn.in_proj_z",
 	"blk.%d.ssm_beta":   "model.layers.%d.linear_attn.in_proj_b",
@@ -89,26 +89,28 @@ var (
 	unreadOfDeltas = strict.Table{"attn_output_gate": strict.Only("true")}.Add(strict.Any, "mamba_ssm_dtype", "mtp_num_hidden_layers", "mlp_only_layers")
 )
 
+var aheadOfQwen = [][2]string{{"layers.0."}, {"fc.", "eh_proj."}, {"pre_fc_norm_embedding.", "enorm."}, {"pre_fc_norm_hidden.", "hnorm."}, {"norm.", "shared_head.norm."}, {"embed_tokens.", "embed_tokens."}}
+
 func init() { Decoders.rows = append(Decoders.rows, deltas...) }
 
 // deltas are the families with gated delta nets.
 var deltas = []family{
 	{
-		Family: arch.Family{Types: []string{"qwen3_5_text"}, Classes: []string{"Qwen3_5"}, GGUF: "qwen35", Names: named(llamaNames, deltaNames), Ignored: []string{"mtp."}},
+		Family: arch.Family{Types: []string{"qwen3_5_text"}, Classes: []string{"Qwen3_5"}, GGUF: "qwen35", Names: named(llamaNames, deltaNames), Ahead: aheadOfQwen, Ignored: []string{"mtp."}},
 		draft:  deltaBlock(), folder: slices.Concat(decoderKeys, []group{silu, rotaryOfSections, attentionBias, deltaNets(false)}), file: slices.Concat(fileDeltaKeys, []group{inner, noExperts, fileDeltas}),
 		missing:  qwenDeltaMissing.with(values{"num_key_value_heads": 4}),
 		nested:   values{"hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 32, "num_attention_heads": 16, "max_position_embeddings": 32768},
 		harmless: unreadOfDeltas,
 	},
 	{
-		Family: arch.Family{Types: []string{"qwen3_5_moe_text"}, Classes: []string{"Qwen3_5Moe"}, GGUF: "qwen35moe", Names: named(named(qwenSharedNames, deltaNames), fusedExperts("model.layers.%d.mlp.experts")), Ignored: []string{"mtp."}},
+		Family: arch.Family{Types: []string{"qwen3_5_moe_text"}, Classes: []string{"Qwen3_5Moe"}, GGUF: "qwen35moe", Names: named(named(qwenSharedNames, deltaNames), fusedExperts("model.layers.%d.mlp.experts")), Ahead: aheadOfQwen, Ignored: []string{"mtp."}},
 		draft:  deltaBlock(), folder: slices.Concat(expertKeys, []group{silu, rotaryOfSections, attentionBias, sharedExpert, shares, deltaNets(false)}), file: slices.Concat(fileDeltaKeys, []group{experts, fileShares(true), sharedExpert, fileDeltas}),
 		missing:  qwenDeltaMissing.with(values{"num_key_value_heads": 2, "num_experts_per_tok": 8, "shared_expert_intermediate_size": 512}),
 		nested:   values{"hidden_size": 2048, "moe_intermediate_size": 512, "num_hidden_layers": 40, "num_attention_heads": 16, "max_position_embeddings": 32768, "num_experts": 256},
 		harmless: unreadOfDeltas,
 	},
 	{
-		Family: arch.Family{Types: []string{"qwen3_next"}, Classes: []string{"Qwen3Next"}, GGUF: "qwen3next", Names: named(qwenSharedNames, deltaNames), Ignored: []string{"mtp."}},
+		Family: arch.Family{Types: []string{"qwen3_next"}, Classes: []string{"Qwen3Next"}, GGUF: "qwen3next", Names: named(qwenSharedNames, deltaNames), Ahead: aheadOfQwen, Ignored: []string{"mtp."}},
 		draft:  deltaBlock(), folder: slices.Concat(expertKeys, []group{silu, rotaryOfSections, attentionBias, sharedExpert, deltaNets(true)}), file: slices.Concat(fileDeltaKeys, []group{experts, fileShares(true), sharedExpert, fileDeltas}),
 		missing:  qwenDeltaMissing.with(values{"num_key_value_heads": 2, "num_experts_per_tok": 10, "shared_expert_intermediate_size": 512, "norm_topk_prob": true}),
 		nested:   values{"hidden_size": 2048, "moe_intermediate_size": 512, "num_hidden_layers": 48, "num_attention_heads": 16, "max_position_embeddings": 32768, "num_experts": 512},

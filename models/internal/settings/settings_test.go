@@ -335,6 +335,8 @@ var moot = map[string]string{
 	"nemotron_h attention_bias":              "its attention has no biases, whatever it says",
 	"nemotron_h hybrid_override_pattern":     "beside layers_block_type it counts nothing",
 	"nemotron_h mlp_hidden_act":              "relu and relu2 differ by a function, and functions are not compared",
+	"nemotron_h mtp_layers_block_type":       "no result depends on those layers",
+	"nemotron_h mtp_hybrid_override_pattern": "likewise",
 	"gte head_dim":                           "others than the width divided by the heads are refused",
 	"jina_embeddings_v3 head_dim":            "likewise",
 	"gemma4_text rope_theta":                 "without rope_parameters the class has some with bases",
@@ -392,7 +394,7 @@ func (row *family) passes(f *Families, key string, value any) bool {
 func alike(a, b *arch.Model) bool {
 	x, y := *a, *b
 	for _, m := range []*arch.Model{&x, &y} {
-		m.More = 0 // layers that no result depends on
+		m.More, m.MoreFeed = 0, nil // layers that no result depends on
 		if m.Head != nil {
 			h := *m.Head
 			h.Activation.After = nil

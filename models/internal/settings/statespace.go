@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/attn-go/attn/models/internal/activations"
 	"github.com/attn-go/attn/models/internal/arch"
@@ -32,12 +33,13 @@ var graniteHybridNames = named(named(graniteNames, spaceNames("model.layers.%d.m
 	"blk.%d.ffn_down_shexp":    "model.layers.%d.shared_mlp.output_linear",
 })
 
-var nemotronNames = named(spaceNames("backbone.layers.%d.mixer"), arch.Names{
+var nemotronNames = named(named(spaceNames("backbone.layers.%d.mixer"), aheadNames("backbone.layers.%d.")), arch.Names{
 	"token_embd":              "backbone.embeddings",
 	"output_norm":             "backbone.norm_f",
 	"output":                  "lm_head",
 	"cls.output":              "score",
 	"blk.%d.attn_norm":        "backbone.layers.%d.norm",
+	"blk.%d.ffn_norm":         "backbone.layers.%d.ffn_norm", // of the layer that guesses further tokens alone
 	"blk.%d.attn_q":           "backbone.layers.%d.mixer.q_proj",
 	"blk.%d.attn_k":           "backbone.layers.%d.mixer.k_proj",
 	"blk.%d.attn_v":           "backbone.layers.%d.mixer.v_proj",
@@ -51,6 +53,13 @@ var nemotronNames = named(spaceNames("backbone.layers.%d.mixer"), arch.Names{
 	"blk.%d.ffn_up_shexp":     "backbone.layers.%d.mixer.shared_experts.up_proj",
 	"blk.%d.ffn_down_shexp":   "backbone.layers.%d.mixer.shared_experts.down_proj",
 })
+
+// aheadOfNemotron are the names of two layers, attention and experts, of which one layer is made.
+// What they join and how they end was taken from vLLM's nemotron_h_mtp.py.
+var aheadOfNemotron = [][2]string{
+	{"layers.0."}, {"layers.1.norm.", "ffn_norm."}, {"layers.1.final_layernorm.", "shared_head.norm."},
+	{"layers.1.mixer.gate.", "mixer.gate."}, {"layers.1.mixer.experts.", "mixer.experts."}, {"layers.1.mixer.shared_experts.", "mixer.shared_experts."}, {"layers.1.", "layers.1."},
+}
 
 func init() { Decoders.rows = append(Decoders.rows, spaces...) }
 
@@ -68,8 +77,8 @@ var spaces = []family{
 		harmless: chunks,
 	},
 	{
-		Family: arch.Family{Types: []string{"nemotron_h"}, Classes: []string{"NemotronH"}, GGUF: "nemotron_h", Names: nemotronNames, Ignored: []string{"mtp."}},
-		draft:  plainBlock(activations.ReLU2, arch.Absent), folder: decoder([]group{sizes, inner, epsilon("layer_norm_epsilon", 1), grouped, tied}, still, activation("mlp_hidden_act"), nemotronBiases, expertsOfNemotron, partsOfNemotron),
+		Family: arch.Family{Types: []string{"nemotron_h"}, Classes: []string{"NemotronH"}, GGUF: "nemotron_h", Names: nemotronNames, Ahead: aheadOfNemotron, Ignored: []string{"mtp."}},
+		draft:  plainBlock(activations.ReLU2, arch.Absent), folder: decoder([]group{sizes, inner, epsilon("layer_norm_epsilon", 1), grouped, tied}, still, activation("mlp_hidden_act"), nemotronBiases, expertsOfNemotron, moreOfNemotron, partsOfNemotron),
 		missing: values{
 			"layer_norm_epsilon": 1e-5, "num_hidden_layers": 1, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "mlp_hidden_act": "relu2", "mamba_hidden_act": "silu", "max_position_embeddings": 4096,
 			"mamba_n_heads": 128, "mamba_n_groups": 8, "mamba_d_state": 128, "mamba_d_head": 64, "mamba_d_conv": 4, "mamba_conv_bias": true, "time_step_min": leastGate,
@@ -77,7 +86,7 @@ var spaces = []family{
 		},
 		file:     nemotronFile,
 		renamed:  nemotronKeys,
-		harmless: chunks.Add(strict.Any, "time_step_max", "time_step_floor", "time_step_limit", "rescale_prenorm_residual", "residual_in_fp32", "use_mamba_kernels", "mamba_ssm_cache_dtype", "moe_shared_expert_overlap", "mtp_layers_block_type", "mtp_hybrid_override_pattern", "n_shared_experts", "num_nextn_predict_layers", "hidden_dropout", "expand", "sliding_window", "mamba_proj_bias"),
+		harmless: chunks.Add(strict.Any, "time_step_max", "time_step_floor", "time_step_limit", "rescale_prenorm_residual", "residual_in_fp32", "use_mamba_kernels", "mamba_ssm_cache_dtype", "moe_shared_expert_overlap", "n_shared_experts", "num_nextn_predict_layers", "hidden_dropout", "expand", "sliding_window", "mamba_proj_bias"),
 	},
 	{
 		Family: arch.Family{GGUF: "nemotron_h_moe", Names: nemotronNames},
@@ -243,34 +252,44 @@ func sharedOfGranite(r *reader) {
 // The kinds of layers of Nemotron H, by name, older name and letter.
 var nemotronKinds = []struct{ name, old, letter string }{{"linear_attention", "mamba", "M"}, {fullLayer, "attention", "*"}, {"mlp", "mlp", "-"}, {"moe", "moe", "E"}}
 
-// partsOfNemotron reads which one part each layer has, as a list or as letters, whatever
-// num_hidden_layers says.
-func partsOfNemotron(r *reader) {
-	const pattern = "hybrid_override_pattern"
+// nemotronKindsOf reads the kinds of layers, as a list or as letters, or returns nil without both.
+func (r *reader) nemotronKindsOf(key, pattern string) (kinds []int) {
 	var names []string
-	if r.json.Read("layer_types", "a list of strings", &names); r.Has(pattern) {
+	if r.json.Read(key, "a list of strings", &names); r.Has(pattern) {
 		if text := r.Text(pattern); names == nil {
-			for _, letter := range text {
-				names = append(names, string(letter))
-			}
+			names = strings.Split(text, "")
 		}
 	}
-	if len(names) == 0 || len(names) > mostLayers {
-		r.Fail("layer_types", fmt.Sprintf("%d layers", len(names)), fmt.Sprintf("1 to %d", mostLayers))
-		return
-	}
-	r.count = len(names)
-	kinds := make([]int, len(names))
-	for i, name := range names {
-		kinds[i] = slices.IndexFunc(nemotronKinds, func(k struct{ name, old, letter string }) bool {
+	for _, name := range names {
+		i := slices.IndexFunc(nemotronKinds, func(k struct{ name, old, letter string }) bool {
 			return name == k.name || name == k.old || name == k.letter
 		})
-		if kinds[i] < 0 {
-			r.Fail("layer_types", quoted(name), `"linear_attention", "full_attention", "mlp" or "moe"`)
-			return
+		if kinds = append(kinds, i); i < 0 {
+			r.Fail(key, quoted(name), `"linear_attention", "full_attention", "mlp" or "moe"`)
+			return nil
 		}
 	}
+	return kinds
+}
+
+// partsOfNemotron reads which one part each layer has, whatever num_hidden_layers says.
+func partsOfNemotron(r *reader) {
+	kinds := r.nemotronKindsOf("layer_types", "hybrid_override_pattern")
+	if len(kinds) == 0 || len(kinds) > mostLayers {
+		r.Fail("layer_types", fmt.Sprintf("%d layers", len(kinds)), fmt.Sprintf("1 to %d", mostLayers))
+		return
+	}
+	r.count = len(kinds)
 	r.onePart(kinds, nemotronSpaces(r))
+}
+
+// moreOfNemotron reads whether what guesses further tokens is attention and experts; others are not
+// computed.
+func moreOfNemotron(r *reader) {
+	kinds := r.nemotronKindsOf("mtp_layers_block_type", "mtp_hybrid_override_pattern")
+	if kinds == nil || slices.Equal(kinds, []int{attention, moe}) {
+		r.model.MoreFeed = r.mixture()
+	}
 }
 
 // The kinds of layers that have one part.

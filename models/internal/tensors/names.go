@@ -54,8 +54,9 @@ type root struct {
 }
 
 // roots are the roots of all models: a model without a head has none. For a model of texts within
-// another one transformers writes the last two, since version 4.52 and before it.
-var roots = []root{{inner: own}, {}, {"model.language_model.", "", true}, {"language_model.model.", "language_model.", true}}
+// another one transformers writes the last three: since version 4.52, before it, and where both
+// lack a head.
+var roots = []root{{inner: own}, {}, {"model.language_model.", "", true}, {"language_model.model.", "language_model.", true}, {inner: "language_model.", wrapped: true}}
 
 // root returns the root of a store, by a tensor that every text model has.
 func (s *Store) root(tensor string) root {

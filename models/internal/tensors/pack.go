@@ -126,9 +126,8 @@ func (r *Reader) weights(p Part) (*weights, bool) {
 		return nil, false
 	}
 	w.tensor, w.kept = t, t.Type
-	if f, ok := t.Type.Format(); ok {
-		w.kept = gguf.Type(f)
-	} else if _, ok := dtypes[t.Type]; !ok {
+	_, blocks := t.Type.Format()
+	if _, ok := dtypes[t.Type]; !ok && !blocks {
 		w.kept = gguf.F32 // the only form that has its weights
 	}
 	if m := w.integers(); m != nil && !r.Pack.Widen && w.n == m.n {
@@ -299,11 +298,7 @@ func (r *Reader) blocks(all []*weights) ([]byte, error) {
 		if err != nil || as {
 			return raw, err
 		}
-		if w.kept == w.Type {
-			r.joined = append(r.joined, raw...)
-		} else {
-			r.joined = w.Type.Recode(r.joined, raw)
-		}
+		r.joined = append(r.joined, raw...)
 		w.forget(raw)
 	}
 	return r.joined, nil

@@ -280,11 +280,10 @@ func TestDry(t *testing.T) {
 	}
 }
 
-// TestKept: types that package linear lacks are kept as a format that has their weights, or as
-// float32.
+// TestKept: types that package linear has are kept as they are, the others as float32.
 func TestKept(t *testing.T) {
 	const n, k = 3, 256
-	for kind, want := range map[gguf.Type]gguf.Type{gguf.IQ3_S: gguf.Q6_K, gguf.TQ1_0: gguf.Q4_0, gguf.TQ2_0: gguf.Q4_0, gguf.IQ4_XS: gguf.F32, gguf.IQ1_M: gguf.F32} {
+	for kind, want := range map[gguf.Type]gguf.Type{gguf.IQ3_S: gguf.IQ3_S, gguf.TQ1_0: gguf.TQ1_0, gguf.IQ4_XS: gguf.IQ4_XS, gguf.IQ1_M: gguf.IQ1_M, gguf.F32: gguf.F32} {
 		s, part := OfGGUF(ggufOf(t, tensorOf(t, "x.weight", kind, 3, n, k)), ""), Part{Name: "x", Shape: []int{n, k}}
 		v := &inventory.Inventory{}
 		(&Reader{Store: s, Dry: v}).Linear(Inner, part)

@@ -107,12 +107,33 @@ func (v *Model) Write() string {
 	return v.Dir
 }
 
+// AheadNames are what folders call the parts of a layer that guesses further tokens: what joins
+// states, three norms, and the layers that it is made of.
+type AheadNames struct {
+	Join, Token, State, Final string
+	Layers                    []string
+}
+
+// AheadNames returns the names of the model's family.
+func (v *Model) AheadNames() AheadNames {
+	switch {
+	case v.Arch.MoreFeed != nil:
+		const one, two = "mtp.layers.0.", "mtp.layers.1."
+		return AheadNames{one + "eh_proj.weight", one + "enorm.weight", one + "hnorm.weight", two + "final_layernorm.weight", []string{one, two}}
+	case v.Arch.Family.Ahead != nil:
+		return AheadNames{"mtp.fc.weight", "mtp.pre_fc_norm_embedding.weight", "mtp.pre_fc_norm_hidden.weight", "mtp.norm.weight", []string{"mtp.layers.0."}}
+	}
+	at := fmt.Sprintf("model.layers.%d.", len(v.Arch.Layers))
+	return AheadNames{at + "eh_proj.weight", at + "enorm.weight", at + "hnorm.weight", at + "shared_head.norm.weight", []string{at}}
+}
+
 // AddAhead adds a layer that guesses further tokens (MTP): one like the last layer with attention.
+// If its feed is apart, the last layer of all has one like it.
 func (v *Model) AddAhead() *Model {
-	n, w := len(v.Arch.Layers), v.Arch.Width
-	last := n - 1
-	for v.Arch.Layers[last].Attention() == nil {
-		last--
+	w, last := v.Arch.Width, len(v.Arch.Layers)-1
+	from := []int{last, last}
+	for v.Arch.Layers[from[0]].Attention() == nil {
+		from[0]--
 	}
 	r := &tinyllama.File{Random: 7}
 	random := func(shape ...int) []float32 {
@@ -122,29 +143,28 @@ func (v *Model) AddAhead() *Model {
 		}
 		return x
 	}
-	to, names := fmt.Sprintf("model.layers.%d.", n), map[string]string{"eh_proj": "eh_proj", "enorm": "enorm", "hnorm": "hnorm", "norm": "shared_head.norm"}
-	begin := to
-	if slices.Contains(v.Arch.Family.Ignored, "mtp.") {
-		begin, to = "mtp.", "mtp.layers.0."
-		names = map[string]string{"eh_proj": "fc", "enorm": "pre_fc_norm_embedding", "hnorm": "pre_fc_norm_hidden", "norm": "norm"}
-	} else {
+	if v.Arch.Family.Ahead == nil {
 		SetKey(v.t, v.Dir, "num_nextn_predict_layers", 1)
 	}
-	for _, name := range slices.Clone(v.Names) {
-		if rest, ok := strings.CutPrefix(name, fmt.Sprintf("model.layers.%d.", last)); ok {
-			x := v.All[name]
-			y := slices.Clone(x.Data)
-			slices.Reverse(y) // another layer
-			v.Set(to+rest, y, x.Shape...)
+	names := v.AheadNames()
+	for i, to := range names.Layers {
+		for _, name := range slices.Clone(v.Names) {
+			_, inside, _ := strings.Cut(name, ".") // behind model or backbone
+			if rest, ok := strings.CutPrefix(inside, fmt.Sprintf("layers.%d.", from[i])); ok {
+				x := v.All[name]
+				y := slices.Clone(x.Data)
+				slices.Reverse(y) // another layer
+				v.Set(to+rest, y, x.Shape...)
+			}
 		}
 	}
-	v.Set(begin+names["eh_proj"]+".weight", random(w, 2*w), w, 2*w)
-	for _, norm := range []string{"enorm", "hnorm", "norm"} {
+	v.Set(names.Join, random(w, 2*w), w, 2*w)
+	for _, name := range []string{names.Token, names.State, names.Final} {
 		x := random(w)
 		for i := range x {
 			x[i] += 0.75
 		}
-		v.Set(begin+names[norm]+".weight", x, w)
+		v.Set(name, x, w)
 	}
 	return v
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Speed of Hugging Face's tokenizers on one thread, for the texts and vocabularies of BenchmarkEncode in ../tokenizer.
 
-usage: tokenizers.py FOLDER      FOLDER has the tokenizer.json of all-MiniLM-L6-v2
+usage: encode.py FOLDER      FOLDER has the tokenizer.json of all-MiniLM-L6-v2
 needs: pip install tokenizers==0.23.3
 prints MB/s, the best of five runs of each
 """

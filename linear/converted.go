@@ -1,0 +1,142 @@
+package linear
+
+import (
+	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/tier"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// Products whose kernels take other rows of x than float32: quantized ones, see
+// Options.DynamicInt8, or rows of bfloat16, by a unit for tiles. A goroutine converts a range of
+// rows once, for all of its tasks with that range, which follow each other. To quantize them takes
+// as long as the product with some 25 outputs, half of a panel. Weights lie as they are packed.
+
+// A conversion says how tasks are cut.
+type conversion struct {
+	bytes int // of converted rows of a task: they stay in L2 while panels pass by,
+	least int // unless so many rows are larger. With fewer ones, weights are fetched too often
+	step  int // a call of a kernel takes a multiple of so many rows
+	steps int // and so many inputs of a panel, which stay in L1 for all rows
+	speed int // how many times as many products as FMAs a thread computes in some time, about
+}
+
+var (
+	// step is a multiple of the rows of every kernel's highest tile: 16 with AMX, 24 with VNNI.
+	toInt8 = conversion{bytes: 256 << 10, least: 96, step: 48, steps: 1024, speed: 2}
+
+	toBFloat16 = conversion{bytes: 512 << 10, least: 32, step: 32, steps: 1024, speed: 4}
+)
+
+const (
+	// int8ManySteps are steps for as many quantized rows as then fit into one call, 96: kernels
+	// widen the weights of a block once for all rows of a call.
+	int8ManySteps = 384
+
+	// With fewer rows than leastTileRows a tile is not full, and the products of vectors are taken.
+	// The prototype whose figures gen/amd64/gemm_tiles.go has was not measured with fewer than 32.
+	leastTileRows = 16
+)
+
+// tiles tells whether a unit for tiles multiplies m rows.
+func (l *Linear) tiles(t *tier.Tier, m int) bool {
+	return l.rounds && m >= leastTileRows && l.depth() > 0 && t.Unit().GemmTiles != nil
+}
+
+// conversion returns what is made of the rows of x, or nil.
+func (j *job) conversion() *conversion {
+	switch {
+	case j.int8:
+		return &toInt8
+	case j.tiles:
+		return &toBFloat16
+	}
+	return nil
+}
+
+// rowWords is the number of words of a converted row.
+func (j *job) rowWords() int {
+	if j.tiles {
+		return j.linear.depth() / 2
+	}
+	return j.linear.depth() / ukernel.BlockSteps * ukernel.RowWords
+}
+
+// rows is the most rows of a task, of so many words each.
+func (c *conversion) rows(words int) int {
+	whole := func(n int) int { return n / c.step * c.step }
+	return min(whole(maxRows), max(c.least, whole(c.bytes/(4*words))))
+}
+
+// convertedTask computes a range of rows times some panels.
+func (s *scratch) convertedTask(j *job, by *conversion, rows, panels interval) {
+	l, words, most := j.linear, j.rowWords(), by.steps
+	if s.converted != rows {
+		s.convert(j, rows, words)
+	}
+	if j.int8 && rows.len() >= by.step {
+		most = int8ManySteps
+	}
+	for p := panels.lo; p < panels.hi; p++ {
+		c, ldc := s.sums(j, rows, p, false)
+		for k := 0; k < l.depth(); k += most {
+			steps := interval{k, min(k+most, l.depth())}
+			for lo := 0; lo < rows.len(); {
+				m := ukernel.RowsPerCall(rows.len()-lo, l.panelWidth(p)*steps.len())
+				if m > by.step && lo+m < rows.len() {
+					m -= m % by.step
+				}
+				j.multiplyConverted(c[lo*ldc:], ldc, s.codes[lo*words:], words, m, p, steps)
+				lo += m
+			}
+		}
+		finish(j, rows, p, c, ldc)
+	}
+}
+
+// multiplyConverted adds some steps of m rows of so many words times panel p to c.
+func (j *job) multiplyConverted(c []float32, ldc int, x []uint32, words, m, p int, steps interval) {
+	l, lanes, load := j.linear, j.linear.panelWidth(p), steps.lo > 0
+	if j.tiles {
+		halves := view.As[uint16](view.BytesOf(x))[steps.lo:]
+		j.tier.Unit().GemmTiles(c, ldc, halves, 2*words, l.stepPairs(p, steps), lanes, m, steps.len(), load)
+		return
+	}
+	x = x[steps.lo/ukernel.BlockSteps*ukernel.RowWords:]
+	j.tier.Weights().Blocks[l.packed].GemmInt8(c, ldc, x, words, l.stepBlocks(p, steps), lanes, m, steps.len(), load)
+}
+
+// convert writes some rows of x to the scratch's codes.
+func (s *scratch) convert(j *job, some interval, words int) {
+	for i := range some.len() {
+		to := s.codes[i*words:][:words]
+		if j.tiles {
+			s.narrowRow(j, to, some.lo+i)
+		} else {
+			j.tier.Weights().Quantize(to, s.row(j, some.lo+i))
+		}
+	}
+	s.converted = some
+}
+
+// narrowRow rounds row i of x to bfloat16.
+func (s *scratch) narrowRow(j *job, dst []uint32, i int) {
+	row := s.rows[:j.linear.depth()]
+	s.roundRow(j, row, i, interval{0, len(row)})
+	for to := view.BytesOf(dst); len(row) > 0; {
+		n := min(len(row), rows.MaxConvert)
+		j.tier.Convert().Narrow[view.BFloat16](to, 0, row, 0, 1, n)
+		to, row = to[2*n:], row[n:]
+	}
+}
+
+// row returns row i of x without gaps.
+func (s *scratch) row(j *job, i int) []float32 {
+	x, k := j.x.f32[i*j.x.rowStride:], j.linear.k
+	if j.x.colStride == 1 && !j.linear.hasTail() {
+		return x[:k]
+	}
+	row := s.rows[:j.linear.depth()]
+	j.copyRow(row, x, k)
+	return row
+}
