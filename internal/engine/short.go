@@ -76,7 +76,7 @@ func (j *Job) widen() {
 		case w.inPairs && i < len(w.pairs):
 			w.pairs[i] = rows.WidenPairs(j.tier, data, x)
 		default:
-			*x = rows.WidenWhole(j.tier, data, x, rounds)
+			rows.WidenWhole(j.tier, data, x, rounds)
 		}
 	}
 }

@@ -9,40 +9,48 @@ import (
 const roundedFloats = 2 << 10
 
 // WidenWhole writes a tensor of len(dst) elements, at most MaxConvert and at least one, neither
-// paged nor ragged, to dst as float32, and returns the view of that. A tensor without gaps keeps
+// paged nor ragged, to dst as float32, and makes it a view of that. A tensor without gaps keeps
 // its strides and takes one call of a kernel. Another one takes as few as its heads or its rows. If
 // rounds is true, numbers become factors of products in bfloat16, some at a time while they are in
 // L1.
-func WidenWhole(t *tier.Tier, dst []float32, x *view.Tensor, rounds bool) view.Tensor {
-	shape, strides, scales := x.Shape(), x.Strides(), x.Scales()
-	d := shape[3]
-	from := source{stride: d, scales: one, group: d}
-	if scales != nil {
-		from.scales, from.scaleStride, from.group = scales.F32(), scales.Dim(3), x.Group()
-	}
-	rounds = rounds && x.DType().Size() > 1
-	if x.IsDense(len(dst)) && x.HasScalesInOrder() {
-		rows := len(dst) / d
-		if rounds { // it has no scales
-			rows = min(rows, max(1, roundedFloats/d))
+func WidenWhole(t *tier.Tier, dst []float32, x *view.Tensor, rounds bool) {
+	d, was := x.Dim(3), x.DType()
+	rounds = rounds && was.Size() > 1
+	switch isDense := x.IsDense(len(dst)); {
+	case isDense && !was.IsScaled():
+		size := len(dst)
+		if rounds {
+			size = roundedFloats
 		}
-		for ; from.at < len(dst); from.at += rows * d {
-			part := dst[from.at:min(from.at+rows*d, len(dst))]
-			from.widen(t, part, x, len(part)/d, d)
+		for from := (source{scales: one}); from.at < len(dst); from.at += size {
+			part := dst[from.at:min(from.at+size, len(dst))]
+			from.widen(t, part, x, 1, len(part))
 			if rounds {
-				FactorsBF16(t, part, x.DType())
+				FactorsBF16(t, part, was)
 			}
 		}
-		return x.WithFloats(dst)
+	case isDense && x.HasScalesInOrder():
+		from := source{stride: d, scales: x.Scales().F32(), scaleStride: x.Scales().Dim(3), group: x.Group()}
+		from.widen(t, dst, x, len(dst)/d, d)
+	default:
+		*x = widenGaps(t, dst, x, rounds)
+		return
 	}
+	x.Become(dst)
+}
+
+// widenGaps is WidenWhole for a tensor with gaps, or with scales in another order, head by head, or
+// row by row if there are fewer.
+func widenGaps(t *tier.Tier, dst []float32, x *view.Tensor, rounds bool) view.Tensor {
+	shape, strides, scales := x.Shape(), x.Strides(), x.Scales()
 	outer, inner := 1, 2
 	if shape[1] > shape[2] {
 		outer, inner = 2, 1
 	}
-	n := shape[inner]
-	from.stride = strides[inner]
+	n, d := shape[inner], shape[3]
+	from := source{stride: strides[inner], scales: one, group: d}
 	if scales != nil {
-		from.scaleStride = scales.Stride(inner)
+		from.scaleStride, from.group = scales.Stride(inner), x.Group()
 	}
 	var at [3]int
 	to := dst

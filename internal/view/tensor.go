@@ -178,6 +178,11 @@ func (t *Tensor) HasScalesInOrder() bool {
 // ragged rows.
 func (t *Tensor) WithFloats(data []float32) Tensor { return Tensor{f32: data, grid: t.grid} }
 
+// Become makes t the view WithFloats returns, without a copy.
+func (t *Tensor) Become(data []float32) {
+	t.f32, t.other, t.dtype, t.scales = data, raw{}, Float32, nil
+}
+
 // Row returns the elements of row (b, h, l) of a float32 tensor.
 func (t *Tensor) Row(b, h, l int) []float32 {
 	at := t.Index(b, h, l)
