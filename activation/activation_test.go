@@ -81,7 +81,7 @@ func TestGated(t *testing.T) {
 	})
 }
 
-// The bits of the gated forms are those of two calls.
+// The gated forms have the bits of two calls.
 func TestGatedIsActivationAndProduct(t *testing.T) {
 	for _, f := range functions {
 		gate, up := random(1000, 1, testutil.Mantissas), random(1000, 2, testutil.Mantissas)

@@ -73,7 +73,7 @@ var (
 	gegluTanhBackward = gatedGradient("activation.GeGLUTanhBackward", func(c *elementwise.Call) { gatedGradients(c, gradientOfGELUTanh) })
 )
 
-// gradient is that of a function of one slice, from its argument or its result, x.
+// gradient is the gradient of a function of one slice, from its argument or its result, x.
 func gradient(name, x string, fmas float64, do func(c *elementwise.Call)) elementwise.Function {
 	return elementwise.Function{Name: name, Args: []string{"dx", "dy", x}, Outputs: 1, Like: 2, ElementFMAs: fmas, Do: do}
 }

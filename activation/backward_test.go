@@ -22,7 +22,7 @@ type gradient struct {
 	backward func(dx, dy, x []float32, exec kernel.Exec) error
 	gated    func(dgate, dup, dy, gate, up []float32, exec kernel.Exec) error
 	exact    func(x float64) float64
-	slope    func(x, f, minus float32) float32 // f is the function of x, minus that of -x
+	slope    func(x, f, minus float32) float32 // f is the function of x, minus the function of -x
 }
 
 func ratio(f, x float32) float32 {
@@ -131,7 +131,7 @@ func TestSlopes(t *testing.T) {
 	}
 }
 
-// TestSlopesGolden: these bits are those of every tier and architecture.
+// TestSlopesGolden: every tier and architecture has these bits.
 func TestSlopesGolden(t *testing.T) {
 	const want = "71fab9f117768edcd3522fab09fbcde83d03ef65dcb2fced85d6f21d4a05e19d"
 	contracttest.EachDefault(t, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// TestGolden: these bits were computed once, and are those of every tier and architecture. The
-// numbers go from the tiniest to those beyond the limits of all functions.
+// TestGolden: these bits were computed once, and every tier and architecture has them. The numbers
+// go from the tiniest to those beyond the limits of all functions.
 func TestGolden(t *testing.T) {
 	const n = 40000
 	x, up := make([]float32, n), testutil.Floats(n)

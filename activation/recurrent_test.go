@@ -11,7 +11,7 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// sigmoid is that of the contract.
+// sigmoid is the contract's.
 func sigmoid(x float32) float32 {
 	e := []float32{float32(-float32(math.Abs(float64(x))) * math.Log2E)}
 	if err := numeric.Exp2Slice(e, e, kernel.Exec{}); err != nil {

@@ -80,8 +80,8 @@ type AdditiveWeights struct{ Query, Key []float32 }
 // the weights of the attention, as the call wrote them to Options.Weights. With a and b, the
 // gradients that [kernel.AdditiveBackward] computes of the projected queries and keys:
 //
-//	Q = a·Query    Query.Weight = the sum of aᵀ·q, Query.Bias = that of a, over all queries
-//	K = b·Key      Key.Weight = the sum of bᵀ·k, Key.Bias = that of b, over all keys
+//	Q = a·Query    Query.Weight = the sum of aᵀ·q, Query.Bias = the sum of a, over all queries
+//	K = b·Key      Key.Weight = the sum of bᵀ·k, Key.Bias = the sum of b, over all keys
 //
 // [linear.Backward] computes these, with rows in the order of [B, H, L]. Where there is no
 // projection, Q and K are a and b. V and Scoring are V and Weights of kernel.AdditiveBackward, and

@@ -15,9 +15,9 @@ func randomAdditive(t testing.TB, hidden, q, k int) Additive {
 	return Additive{newLinear(t, 1, hidden, q), newLinear(t, 2, hidden, k), normals(3, hidden)}
 }
 
-// Equal keys have equal weights, so the result is the mean of the valid values. The
-// sizes are those of "Dive into Deep Learning" (d2l.ai, section 11.3): queries [2, 1, 20],
-// equal keys [2, 10, 2], values 0, 1, 2, ... [10, 4], 8 hidden units, key lengths 2 and 6.
+// Equal keys have equal weights, so the result is the mean of the valid values. "Dive into Deep
+// Learning" (d2l.ai, section 11.3) has these sizes: queries [2, 1, 20], equal keys [2, 10, 2],
+// values 0, 1, 2, ... [10, 4], 8 hidden units, key lengths 2 and 6.
 func TestAdditiveEqualKeys(t *testing.T) {
 	a := randomAdditive(t, 8, 20, 2)
 	data := make([]float32, 2*10*4)
@@ -52,8 +52,8 @@ func TestAdditiveSizes(t *testing.T) {
 	}
 }
 
-// Scores are those of the definition in float64. Keys that are projected before the call
-// give the same bits as those that Attend projects.
+// Scores are near the definition in float64. Keys that are projected before the call give the same
+// bits as those that Attend projects.
 func TestAdditiveByDefinition(t *testing.T) {
 	const b, h, hkv, lq, lk, d, dk, dv, hidden = 2, 4, 2, 3, 40, 6, 5, 7, 12
 	a := randomAdditive(t, hidden, d, dk)

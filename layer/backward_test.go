@@ -13,7 +13,7 @@ import (
 	"github.com/attn-go/attn/linear"
 )
 
-// sizes are those of a small attention.
+// sizes are the sizes of a small attention.
 type sizes struct{ b, h, hkv, lq, lk, d, dk, dv int }
 
 // small has heads that share keys, and keys of another size for similarities that allow it.

@@ -56,7 +56,7 @@ func all(t *kernel.Tensor) []float32 {
 	return s
 }
 
-// near fails if an element of got differs from that of want by more than tol.
+// near fails if an element of got differs from want's by more than tol.
 func near(t *testing.T, what string, got []float32, tol float64, want ...float64) {
 	t.Helper()
 	if len(got) != len(want) {

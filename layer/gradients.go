@@ -48,14 +48,15 @@ func weightsOf(l *linear.Linear, w []float32) linear.Matrix {
 	return linear.DenseMatrix(w, outputs, inputs)
 }
 
-// checkWeight reports weights, called arg, that are not those of the layer.
+// checkWeight reports weights, called arg, that are not the layer's.
 func checkWeight(arg string, w []float32, l *linear.Linear) *check.Failure {
 	outputs, inputs := l.Shape()
 	return check.Length(arg, len(w), outputs*inputs, "the weights [outputs, inputs] of the layer")
 }
 
-// backward computes the gradients of a projection with these weights from dy, that of its outputs.
-// dx, unless it is nil, gets that of the inputs, or is added to. The caller has checked everything.
+// backward computes the gradients of a projection with these weights from dy, the gradient of its
+// outputs. dx, unless it is nil, gets the gradient of the inputs, or is added to. The caller has
+// checked everything.
 func (p *Parameters) backward(dx *linear.Matrix, dy, x, weight linear.Matrix, l *linear.Linear, accumulateX, accumulate bool, exec kernel.Exec) error {
 	if dx != nil {
 		if err := linear.Backward(linear.Gradients{X: *dx}, dy, linear.Matrix{}, weight, linear.ProductOptions{Exec: exec, Accumulate: accumulateX}); err != nil {

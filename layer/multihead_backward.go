@@ -169,7 +169,7 @@ func (c *multiHeadBackward) backProject(i int, dy *kernel.Tensor) error {
 	return c.parameters[i].backward(dx, tokenMatrix(dy), tokenMatrix(&c.inputs[i]), weightsOf(l, c.weights[i]), l, adds, c.settings.Accumulate, c.settings.Exec)
 }
 
-// firstOf returns the first input whose gradient is the same tensor as that of input i.
+// firstOf returns the first input whose gradient is the same tensor as input i's.
 func (c *multiHeadBackward) firstOf(i int) int {
 	for k := range i {
 		if viewOf(&c.tokens[i]).IsSet() && viewOf(&c.tokens[k]).IsSame(viewOf(&c.tokens[i])) {

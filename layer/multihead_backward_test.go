@@ -215,8 +215,8 @@ func TestMultiHeadBackwardSelf(t *testing.T) {
 	}
 }
 
-// TestMultiHeadBackwardRagged: a ragged batch has the gradients of a dense one of the same tokens,
-// and rows of no sequence stay.
+// TestMultiHeadBackwardRagged: a ragged batch has the gradients of a dense batch with the same
+// tokens, and rows of no sequence stay.
 func TestMultiHeadBackwardRagged(t *testing.T) {
 	m := newTrained(t)
 	_, trace := m.forward(t)
@@ -259,7 +259,7 @@ func TestMultiHeadBackwardRagged(t *testing.T) {
 	}
 }
 
-// TestMultiHeadBackwardSimilarity: the gradients of the heads are those of the similarity.
+// TestMultiHeadBackwardSimilarity: the heads have the gradients of the similarity.
 func TestMultiHeadBackwardSimilarity(t *testing.T) {
 	const b, heads, l, d = 2, 2, 4, 3
 	tokens := func(seed uint64) kernel.Tensor { return kernel.BLHD(drawn(seed, b*l*heads*d), b, l, 1, heads*d) }

@@ -131,7 +131,7 @@ func (r *reference) compare(t *testing.T, got map[string]kernel.Tensor) {
 	}
 }
 
-// A matrix is a list of rows, or one of the texts that stand for some.
+// A matrix is a list of rows, or a text that stands for some.
 type matrix [][]float32
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -185,7 +185,7 @@ func (l *keyLengths) UnmarshalJSON(data []byte) error {
 // tensorInputs are the inputs of attention without parameters.
 type tensorInputs struct{ Q, K, V matrix }
 
-// scaledInputs are those of scaled dot product attention.
+// scaledInputs are the inputs of scaled dot product attention.
 type scaledInputs struct {
 	tensorInputs
 	Scale float32
@@ -211,7 +211,7 @@ func attend(t *testing.T, s Similarity, in *tensorInputs, opts kernel.Options) m
 	return map[string]kernel.Tensor{"y": y, "weights": weights}
 }
 
-// packedInputs are those of ONNX Runtime's operator Attention. The weights w are [inputs,
+// packedInputs are the inputs of ONNX Runtime's operator Attention. The weights w are [inputs,
 // outputs], with the columns of queries, keys and values side by side.
 type packedInputs struct {
 	X, W     matrix
@@ -258,8 +258,8 @@ func packedProjection(t *testing.T, r *reference, tier kernel.Tier) map[string]k
 	return map[string]kernel.Tensor{"y": y}
 }
 
-// headInputs are those of Keras' example in which every head projects by the identity,
-// and number o of the result is the sum of all numbers of head o.
+// headInputs are the inputs of Keras' example in which every head projects by the identity, and
+// number o of the result is the sum of all numbers of head o.
 type headInputs struct {
 	Query, Key, Value matrix
 	Heads             int

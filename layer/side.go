@@ -17,7 +17,8 @@ type side struct {
 	projected, dProjected kernel.Tensor // x and dx where there is no projection
 }
 
-// sizes are those of the memory that the side takes if it is projected to rows of so many numbers.
+// sizes are the sizes of the memory that the side takes if it is projected to rows of so many
+// numbers.
 func (c *side) sizes(outputs int) [4]int {
 	shape := c.x.Shape()
 	rows := product(shape[:3]...)

@@ -241,7 +241,7 @@ func checkCosineBackward(g *kernel.Gradients, dout, q, k, v, lse *kernel.Tensor,
 	return f.check()
 }
 
-// outputGradients lists those of values, biases and sinks.
+// outputGradients lists the gradients of values, biases and sinks.
 func (f *footprint) outputGradients(g *kernel.Gradients) {
 	f.output("Gradients.V", viewOf(&g.V).Memory())
 	f.output("Gradients.Bias", viewOf(&g.Bias).Memory())
@@ -255,8 +255,8 @@ func (f *footprint) inputTensors(dout, q, k, v *kernel.Tensor) {
 	f.add("v", viewOf(v).Memory())
 }
 
-// normaliseBackward sets dx to the gradients of the rows of x, of which those of x/|x| are dy, or
-// adds them. A row without a gradient is not read: it may be a key that no query sees. dy is
+// normaliseBackward sets dx to the gradients of the rows of x, or adds them; dy has the gradients
+// of x/|x|. A row without a gradient is not read: it may be a key that no query sees. dy is
 // overwritten.
 func normaliseBackward(dx, x, dy *kernel.Tensor, accumulate bool) {
 	eachRow(x.Shape(), func(b, h, l int) {
@@ -280,7 +280,7 @@ func isZero(x []float32) bool {
 	return true
 }
 
-// normaliseRowBackward makes the gradient of x/|x| that of x.
+// normaliseRowBackward turns the gradient of x/|x| into the gradient of x.
 func normaliseRowBackward(dy, x []float32) {
 	dot, squares := 0.0, 0.0
 	for i, e := range dy {

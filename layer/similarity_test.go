@@ -18,9 +18,9 @@ var similarities = map[string]Similarity{
 	"dot": Dot{}, "scaled dot": ScaledDot{}, "cosine": Cosine{}, "Func": Func(distanceOf),
 }
 
-// A query that matches one key gets its value. One that matches several keys equally
-// gets the mean of their values, whether these keys are equal to each other or not.
-// Keys, values and queries are those of TensorFlow's tutorial on the Transformer.
+// A query that matches one key gets its value. A query that matches several keys equally gets the
+// mean of their values, whether these keys are equal to each other or not. TensorFlow's tutorial on
+// the Transformer has these keys, values and queries.
 func TestScaledDotOfMatchingKeys(t *testing.T) {
 	k := rows([]float32{10, 0, 0}, []float32{0, 10, 0}, []float32{0, 0, 10}, []float32{0, 0, 10})
 	v := rows([]float32{1, 0}, []float32{10, 0}, []float32{100, 5}, []float32{1000, 6})
@@ -48,7 +48,7 @@ func TestZeroScale(t *testing.T) {
 	}
 }
 
-// Scores are those of the definition in float64, with any Scale.
+// Scores are near the definition in float64, with any Scale.
 func TestSimilaritiesByDefinition(t *testing.T) {
 	const b, h, hkv, lq, lk, d = 2, 4, 2, 5, 70, 12
 	q, k := normalTensor(1, b, h, lq, d), normalTensor(2, b, hkv, lk, d)
@@ -195,8 +195,8 @@ func TestCosineRange(t *testing.T) {
 	near(t, "scores", all(&scores), 3e-7, .96, .8, -1, .96, .8, -1)
 }
 
-// TestCosineOfAnyLength: scores are those of the definition for keys and queries of any length,
-// from the least number to the largest.
+// TestCosineOfAnyLength: scores are near the definition for keys and queries of any length, from
+// the least number to the largest.
 func TestCosineOfAnyLength(t *testing.T) {
 	const least, most = math.SmallestNonzeroFloat32, math.MaxFloat32
 	q := rows([]float32{least, least}, []float32{0, 1}, []float32{most, most})
@@ -281,8 +281,7 @@ func TestGuardCosine(t *testing.T) {
 	}
 }
 
-// TestCosineHiddenScores: scores of hidden keys are those of the definition if the call asks for
-// them.
+// TestCosineHiddenScores: scores of hidden keys are near the definition if the call asks for them.
 func TestCosineHiddenScores(t *testing.T) {
 	q, k, v := normalTensor(1, 1, 1, 3, 4), normalTensor(2, 1, 1, 20, 4), normalTensor(3, 1, 1, 20, 4)
 	var scores [2]kernel.Tensor

@@ -110,7 +110,7 @@ func eachPart(n, d int, f func(at, d int)) {
 	}
 }
 
-// sumsOf sets the sums of rows. Those of one row are a single chain, which takes longer in lanes.
+// sumsOf sets the sums of rows. One row has a single chain, which takes longer in lanes.
 func sumsOf(kernel func(sums []float64, x []float32, ld, d int), sums []float64, x []float32, ld, d int) {
 	if len(sums) > 1 {
 		kernel(sums, x, ld, d)

@@ -28,10 +28,9 @@ func TestSoftmaxLargeScores(t *testing.T) {
 	}
 }
 
-// A sentence of six words with three numbers each, one word per column, from an
-// introduction that computes attention by hand. The keys are the first two rows. The
-// values are all three rows and the third once more. The expected numbers are those of
-// the introduction.
+// A sentence of six words with three numbers each, one word per column, from an introduction that
+// computes attention by hand. The keys are the first two rows. The values are all three rows and
+// the third once more. The introduction has the expected numbers.
 var (
 	sentence = [][]float32{
 		{.1, .3, -4.3, 1.1, 2.2, .1},

@@ -50,10 +50,10 @@ func checkTensor(arg string, t *kernel.Tensor) *check.Failure {
 	return v.Check(arg)
 }
 
-// checkMemory reports an output of a call, out or one of the options, that shares memory
-// with one of the inputs, which have these names, with an option or with another output. A
-// call of package kernel, or of linear, that gets a copy of an input, or not all outputs,
-// cannot see that: so whoever makes such a call checks before.
+// checkMemory reports an output of a call, out or an option, that shares memory with an input,
+// which have these names, with an option or with another output. A call of package kernel, or of
+// linear, that gets a copy of an input, or not all outputs, cannot see that: so whoever makes such
+// a call checks before.
 func checkMemory(out *kernel.Tensor, opts *kernel.Options, names []string, inputs ...*kernel.Tensor) *check.Failure {
 	var f footprint
 	f.output("out", viewOf(out).Memory())

@@ -77,7 +77,7 @@ func (w *TorchWeights) split(embed int) (parts [4]torchPart, bad *check.Failure)
 	return parts, nil
 }
 
-// check reports the first parameter of the wrong size. parts holds those of separate
+// check reports the first parameter of the wrong size. parts holds the parameters of separate
 // fields.
 func (w *TorchWeights) check(embed int, parts *[4]torchPart) *check.Failure {
 	square := product(embed, embed)

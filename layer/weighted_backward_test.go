@@ -10,8 +10,7 @@ import (
 )
 
 // TestWeightedSumBackward: WeightedSum is linear in each argument, so that with numbers of few bits
-// the gradients are exact: those of each element are the sums of dout with out for that element
-// alone.
+// the gradients are exact: each element's are the sums of dout with out for that element alone.
 func TestWeightedSumBackward(t *testing.T) {
 	const b, h, hkv, lq, lk, dv = 2, 4, 2, 3, 5, 6
 	r := testutil.Rand(1)

@@ -132,7 +132,7 @@ func FromAffine(w *AffineWeights, bias []float32, exec kernel.Exec) (*Linear, er
 	return l, nil
 }
 
-// size is that of the packed weights in bytes, at most math.MaxInt.
+// size is the size of the packed weights in bytes, at most math.MaxInt.
 func (w *AffineWeights) size(l *Linear) int {
 	if l.format == 0 {
 		return ints.MulSat(ints.MulSat(l.lanes(), w.K), 4)

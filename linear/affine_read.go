@@ -59,7 +59,7 @@ func (w *AffineWeights) readCodes(dst []uint8, n int) {
 		}
 		return
 	}
-	for k := range dst { // width codes of a word, and then those of another one
+	for k := range dst { // width codes of a word, and then another word's
 		dst[k] = w.at(w.Codes, first+k/width*step+k%width)
 	}
 }

@@ -291,9 +291,9 @@ func TestAffine(t *testing.T) {
 	}
 }
 
-// With Options.DynamicInt8 the bits do not depend on the tier, and the numbers are those of the
-// widened weights up to the error of rows of 8 bits, half a 127th of the largest of a block for
-// each input.
+// With Options.DynamicInt8 the bits do not depend on the tier, and the numbers are near the widened
+// weights', up to the error of rows of 8 bits, half a 127th of the largest of a block for each
+// input.
 func TestAffineInt8(t *testing.T) {
 	for i, c := range affineCases {
 		if c.format == 0 {
@@ -337,7 +337,7 @@ func TestAffineInt8(t *testing.T) {
 	}
 }
 
-// Symmetric weights of 4 bits are those of Q4_0, also with Options.DynamicInt8.
+// Symmetric weights of 4 bits equal Q4_0's, also with Options.DynamicInt8.
 func TestAffineIsQ4_0(t *testing.T) {
 	const n, k = 50, 96
 	r := testutil.Rand(5)

@@ -151,7 +151,7 @@ func TestRowsAreIndependent(t *testing.T) {
 	})
 }
 
-// The error compared with float64 is that of float32.
+// The error compared with float64 is as of float32.
 func TestAccuracy(t *testing.T) {
 	c := testCase{m: 20, n: 70, k: 768, bias: true, seed: 4}
 	x, w, bias := c.inputs()
@@ -177,7 +177,7 @@ func TestAccuracy(t *testing.T) {
 	t.Logf("largest error %.3g of the sum of magnitudes", worst)
 }
 
-// Without a bias -0 stays, with one of +0 it does not.
+// Without a bias -0 stays, with a bias of +0 it does not.
 func TestNegativeZero(t *testing.T) {
 	tiny := linear.DenseMatrix([]float32{0x1p-100}, 1, 1)
 	x := linear.DenseMatrix([]float32{-0x1p-100}, 1, 1)

@@ -15,7 +15,7 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// A backwardCase is a call of Backward. The layouts are those of inputs.
+// A backwardCase is a call of Backward, with the layouts of its inputs.
 type backwardCase struct {
 	m, n, k    int
 	accumulate bool
@@ -87,7 +87,7 @@ func sumOf(n int, old float32, accumulate bool, term func(i int, acc float32) fl
 	return sum
 }
 
-// contract replaces the gradients by those of the contract.
+// contract replaces the gradients by the contract's.
 func (d *backwardData) contract(c backwardCase) {
 	set := func(m *matrix, i, j, n int, x, y func(k int) float32) {
 		at := &m.numbers[i*m.rowStride+j]
@@ -239,7 +239,7 @@ func widened(x []float32) []float64 {
 	return y
 }
 
-// TestBackwardGolden: these bits are those of every tier and architecture.
+// TestBackwardGolden: every tier and architecture has these bits.
 func TestBackwardGolden(t *testing.T) {
 	const want = "41c6456f45ca6a216c89f48fd44403fea6847299c2c351d91dc9bfff471b8a58"
 	c := backwardCase{m: 140, n: 77, k: 150, kind: testutil.Mantissas, seed: 4}

@@ -89,7 +89,7 @@ func TestRoundedRowsAreIndependent(t *testing.T) {
 	}
 }
 
-// Against float64 the error is that of the rounding of the factors: a root mean square of up to
+// Against float64 the error comes from the rounding of the factors: a root mean square of up to
 // 0.3% of the root of the sum of the squares of the products.
 func TestRoundBFloat16Accuracy(t *testing.T) {
 	for _, k := range []int{64, 768, 4096} {

@@ -75,12 +75,12 @@ type matrix struct {
 	format               linear.Format
 	blocks               []byte    // of quantized weights
 	scales               []float32 // beside them, of NVFP4
-	rounds               bool      // the layer is one of RoundBFloat16
+	rounds               bool      // the layer is made by RoundBFloat16
 }
 
 func (m *matrix) at(i, j int) float32 { return m.numbers[i*m.rowStride+j*m.colStride] }
 
-// scale is that of an output beside the blocks.
+// scale is the scale of an output beside the blocks.
 func (m *matrix) scale(n int) float32 {
 	if len(m.scales) == 0 {
 		return 1

@@ -191,8 +191,8 @@ func ExampleNew() {
 	// [14] <nil>
 }
 
-// Weights are rounded to 8 bits, and in this call the inputs are, too, so that products are those
-// of integers.
+// Weights are rounded to 8 bits, and in this call the inputs are, too, so that integers are
+// multiplied.
 func ExampleQuantizeInt8() {
 	const inputs = 32
 	weights, x := make([]float32, inputs), make([]float32, inputs)
@@ -279,8 +279,8 @@ func ExampleProduct() {
 	// [201 2010 403 4030] <nil>
 }
 
-// The gradients of a layer of two inputs and one output, from two rows. A second micro-batch would
-// add to those of the weights and the bias, with Accumulate.
+// The gradients of a layer of two inputs and one output, from two rows. With Accumulate a second
+// micro-batch would add to the gradients of the weights and the bias.
 func ExampleBackward() {
 	w := linear.DenseMatrix([]float32{3, 5}, 1, 2)
 	x := linear.DenseMatrix([]float32{1, 2, 10, 20}, 2, 2)

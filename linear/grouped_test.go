@@ -17,7 +17,7 @@ import (
 // A fileBlock is what tests know of a format's blocks.
 type fileBlock struct {
 	weights, bytes int
-	halves         []int // where binary16 are: the scale and the minimum, or that of what is made up for
+	halves         []int // where binary16 are: the scale and the minimum, or the scale of what is made up for
 }
 
 var fileBlocks = map[linear.Format]fileBlock{
@@ -174,8 +174,8 @@ func TestGrouped(t *testing.T) {
 	}
 }
 
-// eachKernel runs a test on every tier. Where few rows take the kernels of a tier below, it runs
-// with those of the tier itself as well.
+// eachKernel runs a test on every tier. Where few rows take the kernels of a tier below, it also
+// runs with the tier's own.
 func eachKernel(t *testing.T, test func(t *testing.T, tier kernel.Tier)) {
 	t.Helper()
 	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {

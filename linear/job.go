@@ -34,9 +34,9 @@ type job struct {
 	steps                  int  // rows of Wᵀ in a call of a kernel, whole segments
 	inOrder                bool // a panel takes all steps before the next one
 	widens                 bool // weights are widened once for a range of rows
-	unpacks                bool // those of whole panels are unpacked, and only the others widened
+	unpacks                bool // whole panels are unpacked, and only the others widened
 	roundsOnce             bool // rows are rounded for all steps at once
-	tiles                  bool // and the product is that of a unit for tiles
+	tiles                  bool // and a unit for tiles computes the product
 	threads                int
 	mostThreads            int  // that the same call may have the next time
 	varies                 bool // and whether it may have another number then
@@ -69,7 +69,7 @@ const (
 
 	// A product packs a panel for each range of rows, and transposes rows for each range of panels.
 	// With larger tasks it packs and transposes less. On Zen 3 the gradient of 512×512 inputs gains
-	// 6%, that of the weights 7%, and that of 1024×1024 weights 9%.
+	// 6%, the gradient of the weights 7%, and of 1024×1024 weights 9%.
 	productRows   = 512
 	productPanels = 12
 

@@ -209,8 +209,8 @@ func TestSmallWorkRunsOnOneThread(t *testing.T) {
 	}
 }
 
-// Every thread computes a part: none starts a second task before all have one. The bits
-// are those of one thread.
+// Every thread computes a part: none starts a second task before all have one. The bits are as on
+// one thread.
 func TestThreadsShareTheWork(t *testing.T) {
 	const m, n, k, threads = 100, 100, 150, 3
 	tier, unavailable := tier.Default()

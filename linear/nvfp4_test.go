@@ -11,7 +11,7 @@ import (
 	"github.com/attn-go/attn/linear"
 )
 
-// fp4Values are those of E2M1, see OCP's specification of Microscaling formats.
+// fp4Values are the values of E2M1, see OCP's specification of Microscaling formats.
 var fp4Values = [16]float64{0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6}
 
 // e4m3 is a number of 8 bits by the definition of the type, in float64.

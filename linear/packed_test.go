@@ -28,7 +28,7 @@ var packedCases = []testCase{
 	{n: 17, k: 64, format: linear.IQ4_NL}, {n: 49, k: 64, format: linear.MXFP4}, {n: 49, k: 64, format: linear.MXFP4}, {n: 49, k: 64, format: linear.MXFP4},
 }
 
-// roundedCases are those of RoundBFloat16.
+// roundedCases are the cases of RoundBFloat16.
 var roundedCases = []testCase{
 	{n: 101, k: 33, dtype: kernel.BFloat16, rounds: true, bias: true}, {n: 48, k: 64, dtype: kernel.BFloat16, rounds: true}, {n: 5, k: 0, dtype: kernel.BFloat16, rounds: true},
 }

@@ -99,7 +99,7 @@ type product struct {
 	segment, group [sumColumns]float32 // sums of rows of a gradient
 }
 
-// isProduct tells whether the weights are those of a call of Product.
+// isProduct tells whether the weights belong to a call of Product.
 func (j *job) isProduct() bool { return j.linear == &j.layer }
 
 // stepRows are some steps of n rows of x.

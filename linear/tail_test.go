@@ -88,7 +88,7 @@ func TestTailNegativeZero(t *testing.T) {
 	}
 }
 
-// With Options.DynamicInt8 the bits are those of a layer and rows that end in zeros.
+// With Options.DynamicInt8 the bits are as with a layer and rows that end in zeros.
 func TestTailInt8(t *testing.T) {
 	for i, k := range []int{1, 17, 33, 100, 1050} {
 		for _, m := range []int{1, 3, 60} {

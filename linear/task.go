@@ -210,7 +210,7 @@ func finish(j *job, rows interval, p int, c []float32, ldc int) {
 
 // next returns the weights that follow in the order of [scratch.allSteps] on some steps of panel p,
 // as they lie, to be prefetched. After the last steps of a range of panels, these are the first
-// ones of the panel after it, which belong to the next task.
+// steps of the panel after it, which belong to the next task.
 func (j *job) next(panels interval, p int, steps interval) []byte {
 	l := j.linear
 	switch {
@@ -245,9 +245,9 @@ func (l *Linear) stepBlocks(p int, steps interval) []byte {
 }
 
 // Quantized weights lie in blocks of 32 inputs. The last block of a layer may have fewer: zeros
-// fill it, and rows of x are copied and end in as many -0. The product of both is -0, which
-// changes no sum, not even one that is -0: the bits are those of a chain that ends at K. So do
-// pairs of bfloat16, in segments of 32.
+// fill it, and rows of x are copied and end in as many -0. The product of both is -0, which changes
+// no sum, not even a sum that is -0: the bits are as of a chain that ends at K. So do pairs of
+// bfloat16, in segments of 32.
 
 // depth is the number of rows of a packed panel: the inputs, in whole blocks.
 func (l *Linear) depth() int {

@@ -32,8 +32,8 @@ const IgnoreIndex = -1
 //
 //	logits  rows of n logits, one after another
 //	dlogits as long, overwritten; it may be logits, or nil if no gradient is wanted
-//	targets one for each row, 0 to n-1, or [IgnoreIndex] for a row that does not count: it is no part
-//	        of the mean, and its gradient is 0
+//	targets one for each row, 0 to n-1, or [IgnoreIndex] for a row that does not count: it is
+//	        no part of the mean, and its gradient is 0
 //
 // The largest logit of a row is subtracted first, so that no exponential overflows. A row that
 // holds a NaN or +Inf, or nothing but -Inf, has a gradient and a loss of NaN, 0x7FC00000. The

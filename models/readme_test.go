@@ -9,8 +9,8 @@ import (
 	"github.com/attn-go/attn/models/encoder"
 )
 
-// The code of README.md here and in the root, which docs/code_test.go compares. It needs weights, so
-// it is compiled and not run.
+// The code of README.md here and in the root, which docs/code_test.go compares. It needs weights,
+// so it is compiled and not run.
 var _ = func(ctx context.Context) error {
 	m, err := decoder.Load("SmolLM2-135M-Instruct", decoder.Options{}) // or a GGUF file, or a folder
 	if err != nil {

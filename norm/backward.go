@@ -179,8 +179,8 @@ type gradientRow struct {
 
 const (
 	// blockRows is the number of rows whose gradients of weight and bias are summed up before they
-	// are added to those of other blocks, and groupBlocks the number of blocks whose sums are
-	// summed up before they are added.
+	// are added to other blocks', and groupBlocks the number of blocks whose sums are summed up
+	// before they are added.
 	blockRows   = 32
 	groupBlocks = 32
 
@@ -244,8 +244,8 @@ func (j *backwardJob) run(t *tier.Tier, opts *BackwardOptions) {
 	j.addUp(j.dBias, j.bias, blocks)
 }
 
-// addUp adds the sums of the blocks to a gradient, if it is wanted: those of a group to its first
-// block's, and then those of the groups.
+// addUp adds the sums of the blocks to a gradient, if it is wanted: the sums of a group to its
+// first block's, and then the sums of the groups.
 func (j *backwardJob) addUp(gradient, sums []float32, blocks int) {
 	if gradient == nil {
 		return

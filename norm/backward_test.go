@@ -28,7 +28,7 @@ func sum64(n int, term func(i int) float64) float64 {
 	return a[0]
 }
 
-// A backwardData holds the tensors of a call of a gradient: x is that of the case.
+// A backwardData holds the tensors of a call of a gradient: x is the case's.
 type backwardData struct {
 	data
 	dy, dx, direct kernel.Tensor
@@ -237,7 +237,7 @@ func wide(x []float32) []float64 {
 	return y
 }
 
-// TestBackwardGolden: these bits are those of every tier and architecture.
+// TestBackwardGolden: every tier and architecture has these bits.
 func TestBackwardGolden(t *testing.T) {
 	for name, want := range map[string]string{
 		"rms":   "c735ac5b9437d255709a510b1661894e6a98c7c6114334b9c66752183ea46a80",

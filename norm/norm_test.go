@@ -207,7 +207,7 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestGolden: these bits were computed once, and are those of every tier and architecture.
+// TestGolden: these bits were computed once, and every tier and architecture has them.
 func TestGolden(t *testing.T) {
 	for name, want := range map[string]string{
 		"rms":   "274febe9be581c9801bf26f2912cf25774d5dc0d9c7cfb335673a6a1ee9cf819",
@@ -260,7 +260,7 @@ func TestNaN(t *testing.T) {
 }
 
 // TestAccuracy compares with float64. A result is rounded four times after the sums, whose own
-// error is that of a mean: 3 units in the last place are the bound for a few times 10^5 numbers.
+// error is a mean's: 3 units in the last place are the bound for a few times 10^5 numbers.
 func TestAccuracy(t *testing.T) {
 	const d, rows, ulp = 576, 500, 0x1p-23
 	r := testutil.Rand(9)

@@ -19,8 +19,9 @@ import (
 // again. Fewer keys than that are taken four at a time, or one at a time: the other lanes repeat
 // them.
 //
-// These are in memory, in the place of arguments: the scores and scales of the tile, those of the
-// current group of columns, the first of the current queries, the keys of a tile and their bytes.
+// These are in memory, in the place of arguments: the scores and scales of the tile, the scores and
+// scales of the current group of columns, the first of the current queries, the keys of a tile and
+// their bytes.
 func (g *gen) keyCodes() {
 	g.Kernel(spec.QKCodes)
 	s, scales, k := g.Param("s"), g.Param("scales"), g.Param("k")
@@ -229,7 +230,7 @@ func (f *keyCodes) row(i int) operand.Mem {
 	return m
 }
 
-// products adds those of four columns. It changes no flags.
+// products adds the products of four columns. It changes no flags.
 func (f *keyCodes) products(word reg.VecVirtual, acc [][]reg.VecVirtual) {
 	g, even := f.g, f.g.Vec()
 	g.VPSLLW(operand.Imm(8), word, even)
@@ -288,8 +289,8 @@ func (f *keyCodes) endGroup(name string, acc [][]reg.VecVirtual) {
 	})
 }
 
-// store stores the scores of four queries, and those of four more. The lanes after the last query,
-// up to four, repeat it.
+// store stores the scores of four queries, and of four more. The lanes after the last query, up to
+// four, repeat it.
 func (f *keyCodes) store() {
 	g := f.g
 	g.Label("store")

@@ -205,7 +205,7 @@ func (d *vnniGrouped) words(t *int8Gemmer, group int, p reg.GPVirtual) reg.VecVi
 	return w
 }
 
-// merge sets the bits of a mask to those of x.
+// merge sets the bits of a mask to x's.
 func (d *vnniGrouped) merge(g *gen, mask reg.VecVirtual, x operand.Op, to reg.VecVirtual) {
 	const cWhereB = 0xb8
 	g.VPTERNLOGD(operand.U8(cWhereB), x, mask, to)

@@ -6,7 +6,7 @@
 //
 //	S = K·Q̂ᵀ, dP = V·dOᵀ, P = exp2(S - LSE), with the sums of P and P∘dP of each row
 //
-//	P = P/sum, dS = P∘(dP - mean), where mean is the sum of P∘dP over that of P
+//	P = P/sum, dS = P∘(dP - mean), where mean is the sum of P∘dP over the sum of P
 //	dV += P·dO, dK += dS·Q, dQ += dSᵀ·K
 //
 // The mean is also the sum of O∘dO, but the rounding of O would double the error of dQ. Dividing by

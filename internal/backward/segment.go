@@ -257,7 +257,7 @@ func (s *segment) normalise(j *Job) {
 }
 
 // addBlock is the second pass of one block: it adds to all gradients, and lets the next segment add
-// to those of the block's keys. It reports whether the call goes on.
+// to the gradients of the block's keys. It reports whether the call goes on.
 func (s *segment) addBlock(j *Job, lo int) bool {
 	block := int64(lo / KeyBlock)
 	if !s.hasRows {
@@ -315,7 +315,7 @@ func (s *segment) addKeys(j *Job, keys mask.Span, at int, block int64) bool {
 }
 
 // normalised normalises the weights of n keys from index at on, and turns their gradients into
-// those of the scores.
+// gradients of the scores.
 func (s *segment) normalised(j *Job, at, n int) (p, ds []float32) {
 	lanes := s.Lanes
 	p, ds = s.weights[at:at+n*lanes], s.grads[at:at+n*lanes]

@@ -43,8 +43,8 @@ func Packed(t kernel.Tensor, lengths []int, start int) (to kernel.Tensor, starts
 	return to, starts
 }
 
-// CopyRow copies row (fromB, fromH, fromL) of a tensor, with its scales, to row (b, h, l)
-// of one of the same type. Both are neither paged nor ragged.
+// CopyRow copies row (fromB, fromH, fromL) of a tensor, with its scales, to row (b, h, l) of a
+// tensor of the same type. Both are neither paged nor ragged.
 func CopyRow(to *kernel.Tensor, b, h, l int, from *kernel.Tensor, fromB, fromH, fromL int) {
 	v, w := View(to), View(from)
 	d, at, src := v.Dim(3), v.At(b, h, l), w.At(fromB, fromH, fromL)

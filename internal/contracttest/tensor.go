@@ -91,8 +91,8 @@ func Widened(t kernel.Tensor) kernel.Tensor {
 }
 
 // As converts a float32 tensor, neither paged nor ragged, with all of its memory, gaps included.
-// Int8 and Int4 are not the nearest number but one that keeps what is NaN or infinite, and those of
-// Int4 lie in other places if their strides would be odd.
+// Int8 and Int4 are not the nearest number but a number that keeps what is NaN or infinite, and
+// Int4 lies in other places if its strides would be odd.
 func As(t kernel.Tensor, dtype kernel.DType) kernel.Tensor {
 	switch dtype {
 	case kernel.Float32:

@@ -34,7 +34,7 @@ func UseThree() {
 	fmt.Println("NOT RUN: a tier of three kernels, because there is no assembly for this CPU")
 }
 
-// keepThree replaces all kernels of a table but three by those of the reference.
+// keepThree replaces all kernels of a table but three by the reference's.
 func keepThree(table any, lanes int) {
 	switch k := table.(type) {
 	case *ukernel.Products:

@@ -8,9 +8,9 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// The steps of calls whose products are those in bfloat16. Queries, keys, values and weights are
-// rounded, and lie in memory as float32. The scale multiplies the products, as it would round a
-// second time what a scaled query keeps of it.
+// The steps of calls with products in bfloat16. Queries, keys, values and weights are rounded, and
+// lie in memory as float32. The scale multiplies the products, as it would round a second time what
+// a scaled query keeps of it.
 //
 // The last segment of the contract may be short, and so may be the first one of a block, if its
 // keys begin later: a product that begins with an odd key has even and odd chains exchanged, whose
@@ -124,7 +124,7 @@ func skinnyBFloat16Scores(t *tile, part mask.Span, top []float32) {
 
 // skinnyBFloat16Values takes whole segments, of which the first and the last one of a block may be
 // short: PVEvenOdd counts them from the first row that it is given. The columns of V are the lanes
-// of those that are copied.
+// of the copied rows.
 func skinnyBFloat16Values(t *tile) {
 	t.roundDropped()
 	o, dv, keys, product := t.room(), t.job.dv(), t.block.keys, &t.job.tier.Tiles()[0]

@@ -53,7 +53,7 @@ type derived struct {
 	perQuery bool // each query has its own keys
 	tree     bool // those on its path
 
-	sameKeys bool // all rows of the call see the same keys, those of frame
+	sameKeys bool // all rows of the call see the same keys, frame's
 	frame    keyFrame
 }
 
@@ -104,7 +104,7 @@ func (j *Job) kvHeadsOf(queries int) int {
 	return j.Call.K.Dim(1)
 }
 
-// kvHead returns KV head number i. Those of a batch row are neighbours.
+// kvHead returns KV head number i. The heads of a batch row are neighbours.
 func (j *Job) kvHead(i int) lanes.Head {
 	h := lanes.Head{Batch: i / j.Call.K.Dim(1), Head: i % j.Call.K.Dim(1)}
 	if j.derived.perQuery {

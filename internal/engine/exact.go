@@ -105,9 +105,9 @@ func (t *tile) recompute(r int) {
 	x.finishAgain()
 }
 
-// isNaNForGood tells whether the row of an exact tile holds a NaN. It stays NaN whatever
-// follows, so the blocks after it are skipped; but not those of a partial result, of which
-// every element counts.
+// isNaNForGood tells whether the row of an exact tile holds a NaN. It stays NaN whatever follows,
+// so the blocks after it are skipped; but not the blocks of a partial result, of which every
+// element counts.
 func (t *tile) isNaNForGood() bool {
 	return t.started && !t.job.Call.Partial.isSet() && t.hasNaN()
 }

@@ -21,7 +21,7 @@ func (t *tile) finish() {
 	t.finishNaNs(t.unpackRows())
 }
 
-// end completes the result: that of no key at all, or with the sinks.
+// end completes the result: of no key at all, or with the sinks.
 func (t *tile) end() {
 	if !t.started {
 		copy(t.max, negInfs[:])

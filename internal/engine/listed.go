@@ -10,8 +10,8 @@ import (
 // Calls with KeyRows. The keys of a tile are the entries of a list, which all of its rows share: if
 // each query has its own list, a KV head has the rows of one query alone, see lanes.Head. The tile
 // coordinate of a key is the number of its entry. Readers copy the rows of entries to their memory,
-// where they lie like those of any other call. What depends on positions goes through entries by
-// runs of neighbouring rows, and masks are looked up entry by entry.
+// where they lie as in any other call. What depends on positions goes through entries by runs of
+// neighbouring rows, and masks are looked up entry by entry.
 
 // deriveListed derives what others ask first.
 func (j *Job) deriveListed() {

@@ -73,8 +73,8 @@ func TestRingDoesNotGrow(t *testing.T) {
 	})
 }
 
-// TestTilesAreAsWideAsRows: a call with few rows has tiles for these rows alone, not for
-// those of the widest tile.
+// TestTilesAreAsWideAsRows: a call with few rows has tiles for these rows alone, not for the rows
+// of the widest tile.
 func TestTilesAreAsWideAsRows(t *testing.T) {
 	const d, dv = 16, 12
 	eachTier(t, func(t *testing.T, tier *tier.Tier) {

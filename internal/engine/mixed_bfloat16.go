@@ -6,9 +6,9 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// Mixed tiles with products in bfloat16. Their chains of even and of odd factors are those of the
-// kernels for float32, each on half of the columns or of the keys: rows of queries and keys have
-// their even columns before their odd ones, and every second row of values is a matrix, too.
+// Mixed tiles with products in bfloat16. The kernels for float32 compute their chains of even and
+// of odd factors, each on half of the columns or of the keys: rows of queries and keys have their
+// even columns before their odd ones, and every second row of values is a matrix, too.
 
 // fitsPairs tells whether a short call with products in bfloat16 has such tiles.
 func (j *Job) fitsPairs() bool {

@@ -50,8 +50,7 @@ func (t *tile) isOnlyBlock() bool {
 	return t.weights != weightsLater && !t.started && j.Call.Sinks == nil && !j.Call.Partial.isSet() && keys.Len() > 0 && keys == t.visible
 }
 
-// storeOnlyBlock writes the weights of the tile's rows, which are those of the current
-// block.
+// storeOnlyBlock writes the weights of the tile's rows, which the current block has.
 func (t *tile) storeOnlyBlock() {
 	keys := t.block.keys
 	t.clearWeights(0, t.Key(keys.Lo))

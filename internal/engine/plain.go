@@ -181,9 +181,9 @@ func (t *tile) unpackValues(dst []float32, off []int) (nan uint64) {
 // sameRows are the offsets of lanes that share their values.
 var sameRows [ukernel.MaxLanes]int
 
-// tileOffsets are the offsets of a tile's rows, see lanes.Rows, from that of its first
-// query in the first head of the group. No row lies before it. The tiles of a task have
-// the same offsets, but for the last ones of KV heads.
+// tileOffsets are the offsets of a tile's rows, see lanes.Rows, from the offset of its first query
+// in the first head of the group. No row lies before it. The tiles of a task have the same offsets,
+// but for the last tiles of KV heads.
 type tileOffsets struct {
 	n, groupHead int // of the tile that off is for; n = 0: of none
 	off          [ukernel.MaxLanes]int

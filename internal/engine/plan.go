@@ -20,8 +20,8 @@ type plan struct {
 	how       *strategies
 	allSkinny bool // all buckets take the one for few rows
 
-	// tiles computes count tiles of a task, from number n of KV head first on, and softmax
-	// is that of one of their blocks.
+	// tiles computes count tiles of a task, from number n of KV head first on, and softmax makes
+	// the weights of one block.
 	tiles     func(j *Job, s *scratch, b *tasks.Bucket, first, n, count int)
 	softmax   func(t *tile)
 	narrow    narrow // of skinny tiles

@@ -91,8 +91,8 @@ func (j *Job) capFactors() (limit, inv float32) {
 // mostSlope is the limit of a slope, with which no distance makes an infinite score.
 var mostSlope = math.Float32frombits(contract.MostSlope)
 
-// alibi adds slope times distance. Positions of queries and keys are counted from that of
-// coordinate 0 on: only their distance matters.
+// alibi adds slope times distance. Positions of queries and keys are counted from coordinate 0's
+// on: only their distance matters.
 func (t *tile) alibi(part mask.Span, top []float32) {
 	lanes := t.Lanes
 	slopes, positions := t.scratch.slopes[:lanes], t.scratch.positions[:lanes]

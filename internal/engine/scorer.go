@@ -14,9 +14,8 @@ import (
 // numbers as in the forward pass, with all score modifications and masks. It is the memory
 // of one goroutine, and recycled by its owner.
 //
-// Begin chooses a tile, which the other methods, and those of its lanes.Rows, are for.
-// Keys are counted so that the blocks of the contract begin at multiples of their size,
-// see Key.
+// Begin chooses a tile for the other methods, and for the methods of its lanes.Rows. Keys are
+// counted so that the blocks of the contract begin at multiples of their size, see Key.
 type Scorer struct {
 	tile
 	memory scratch
@@ -55,7 +54,7 @@ func (s *Scorer) Fit(j *Job, m *parallel.Memory, widens bool) {
 	}
 }
 
-// Begin makes the current tile that of n rows of KV head kv, from row on.
+// Begin makes n rows of KV head kv, from row on, the current tile.
 func (s *Scorer) Begin(kv, row, n int) {
 	s.place(&s.memory, s.job.kvHead(kv), row, n, s.job.tier.WideTile(n), &panel)
 	s.find(s.job, &s.Rows)
@@ -88,7 +87,7 @@ func (s *Scorer) Values(lo, n int) (data []float32, stride int) {
 	return data, stride
 }
 
-// CapFactor returns what scores after the softcap are multiplied by to be those of tanh.
+// CapFactor returns what scores after the softcap are multiplied by to be tanh's.
 func (s *Scorer) CapFactor() float32 {
 	_, inv := s.job.capFactors()
 	return inv

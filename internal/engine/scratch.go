@@ -33,7 +33,7 @@ type scratch struct {
 	segment []float32   // values of a segment, or outputs of mixed tiles
 	words   []uint32    // pairs of weights of a block, see unit.go
 	runs    []mask.Span // of keys that an exact tile sees
-	seen    []bool      // which of some keys the rows see, of lists
+	seen    []bool      // some keys of lists: whether the rows see them
 
 	shape                                             shape  // of the last call
 	epoch                                             uint32 // of the memory, then
@@ -125,7 +125,7 @@ type shape struct {
 	bfloat16       bool
 	unit           bool // for tiles, see unit.go
 	unions         bool // of the mask
-	listed         bool // keys are those of lists
+	listed         bool // keys come from lists
 	tree           int  // queries of a tree
 	codes          bool // tiles may take kernels for integers, see integers.go
 

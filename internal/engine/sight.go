@@ -127,7 +127,7 @@ var allKeys = func() (s laneSpans) {
 	return s
 }()
 
-// VisibleOf returns those of the keys lo to lo+n-1 that any row may see.
+// VisibleOf returns the keys among lo to lo+n-1 that any row may see.
 func (t *tile) VisibleOf(lo, n int) mask.Span {
 	keys := t.visible.And(mask.Span{Lo: lo, Hi: ints.AddSat(lo, n)})
 	if t.job.Call.Mask.HasGaps() {

@@ -72,7 +72,7 @@ func skinnyValues(t *tile) {
 	t.mergeBlock(o)
 }
 
-// room returns memory for the output of a block: that of the tile if it is the first one.
+// room returns memory for the output of a block: the tile's if it is the first block.
 func (t *tile) room() []float32 {
 	if t.started {
 		return t.scratch.partial
@@ -163,7 +163,7 @@ func (j *Job) narrowFor() narrow {
 	return n
 }
 
-// halfKernel returns the kernel for a type, or nil if that is not one of 16 bits.
+// halfKernel returns the kernel for a type, or nil if the type does not have 16 bits.
 func halfKernel[F any](t view.DType, f16, bf16 F) (kernel F) {
 	switch t {
 	case view.Float16:

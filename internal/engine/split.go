@@ -10,11 +10,10 @@ import (
 	"github.com/attn-go/attn/internal/ints"
 )
 
-// Split-KV: each key block of a tile is a task, see tasks.Split. The result of a block
-// does not depend on the blocks before it; only the merging must happen in order. So
-// threads leave the results of blocks in a ring buffer, and whoever finds the next one of
-// a tile there merges it: the bits are those of one thread, and the memory does not grow
-// with the number of blocks.
+// Split-KV: each key block of a tile is a task, see tasks.Split. The result of a block does not
+// depend on the blocks before it; only the merging must happen in order. So threads leave the
+// results of blocks in a ring buffer, and whoever finds a tile's next block there merges it: the
+// bits are as on one thread, and the memory does not grow with the number of blocks.
 
 // splitTask computes task i, one block of a split tile. Then it merges the blocks of that
 // tile that are ready, unless another thread does. The last merge finishes the tile.
@@ -99,7 +98,7 @@ type ring struct {
 	slots  []ringSlot // those that the call uses
 
 	tilesMemory []splitTile
-	tiles       []splitTile // those of the call
+	tiles       []splitTile // the call's
 
 	// What fit has made room for: a call that needs the same skips the loop over all slots.
 	fitted struct{ slots, tiles int }
@@ -116,8 +115,8 @@ type ringSlot struct {
 	_     [64]byte     // other threads write to the neighbours
 }
 
-// A splitTile merges the blocks of one split tile, in their order. Those of different
-// tiles are merged at the same time.
+// A splitTile merges the blocks of one split tile, in their order. Blocks of different tiles are
+// merged at the same time.
 type splitTile struct {
 	next    atomic.Int64 // block to be merged next
 	merging sync.Mutex   // held by the thread that merges

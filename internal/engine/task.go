@@ -70,8 +70,8 @@ func (s *scratch) computeBlock(tiles []tile, lo int) {
 	}
 }
 
-// enterBlock makes the block from key lo on the current one of the first tile, and of
-// those after it whose scores fit into a batch, and returns the number of these tiles.
+// enterBlock makes the block from key lo on the current one of the first tile, and of the tiles
+// after it whose scores fit into a batch, and returns the number of these tiles.
 func (s *scratch) enterBlock(tiles []tile, lo int) int {
 	used := 0
 	for x := range tiles {

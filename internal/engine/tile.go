@@ -56,7 +56,7 @@ type block struct {
 	few    []float32 // memory of keys until S is computed, if they are few, see prepare
 
 	max, sum, alpha, beta []float32 // its statistics, and the factors that merge it; one element per lane
-	stats                 []float32 // their memory, and that of unit and of the result's statistics
+	stats                 []float32 // their memory, and the memory of unit and of the result's statistics
 	usage                 parallel.Usage
 }
 
@@ -93,7 +93,7 @@ func (t *tile) fitScores(j *Job, m *parallel.Memory, lanes int) {
 }
 
 // begin makes t the tile of up to width rows of h, from its row number row on. If the call resumes
-// partial results, it loads those of the rows.
+// partial results, it loads the rows'.
 func (t *tile) begin(s *scratch, h lanes.Head, row, width int, how *strategy) {
 	t.reset(s, h, row, width, how)
 	if t.job.Call.Partial.Resume {
@@ -140,8 +140,8 @@ func (t *tile) values() *kvrows.Reader { return &t.scratch.values }
 // Key returns the number in the tensor of keys of the key with tile coordinate x.
 func (t *tile) Key(x int) int { return x - t.phase }
 
-// top returns the memory of the maximum of the current block. The maximum of
-// the first block is that of all.
+// top returns the memory of the maximum of the current block. The maximum of the first block is the
+// maximum of all.
 func (t *tile) top() []float32 {
 	if t.started {
 		return t.block.max
@@ -195,8 +195,8 @@ func (t *tile) Floats(x *view.Tensor) (data []float32, off []int) {
 	return data, t.packedOffsets(d)
 }
 
-// PackRows transposes d columns of the rows of src, off[lane] being where that of a lane
-// starts, into a panel [d][Lanes], and scales them.
+// PackRows transposes d columns of the rows of src, off[lane] being where a lane's row starts, into
+// a panel [d][Lanes], and scales them.
 func (t *tile) PackRows(dst, src []float32, off []int, d int, scale float32) {
 	for e, n := 0, 0; e < d; e += n {
 		n = ukernel.ColumnsPerCall(d-e, t.Lanes)

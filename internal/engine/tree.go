@@ -7,9 +7,9 @@ import (
 )
 
 // Calls with Parents, whose queries are a tree. A KV head has the rows of one query alone, as with
-// lists for each query. Its keys are those before the tree and those on its path, numbered in this
-// order: tile coordinates are theirs, so that masks, positions and blocks are those of a sequence.
-// Readers copy the rows on the path.
+// lists for each query. Its keys are the keys before the tree and the keys on its path, numbered in
+// this order: tile coordinates are theirs, so that masks, positions and blocks are as in a
+// sequence. Readers copy the rows on the path.
 
 // query returns query i of batch row b as masks see it.
 func (j *Job) query(b, i int) mask.Query {
@@ -43,7 +43,7 @@ func (j *Job) treeQueries() int {
 	return 0
 }
 
-// keyRows returns which rows the keys of a query are, or nil if they are those of its batch row.
+// keyRows returns which rows the keys of a query are, or nil if they are its batch row's.
 func (j *Job) keyRows() *kvrows.Rows {
 	if j.derived.listed || j.derived.tree {
 		return &j.named

@@ -10,8 +10,8 @@ import (
 
 // The steps of calls with products in bfloat16 on CPUs with a unit for tiles. Its A are keys, and
 // values transposed, which all tiles of a KV head share. Its B are the queries and the weights in
-// pairs. A segment of columns that is short, and one of keys at an end of a block, is continued
-// with zeros, which change nothing.
+// pairs. A short segment of columns, or of keys at an end of a block, is continued with zeros,
+// which change nothing.
 
 // unitLanes is how wide tiles are at most: the scores of a block and the pairs of their weights
 // fill an L1 of 48 KiB then.
@@ -46,8 +46,8 @@ func unitValues(t *tile) {
 	t.mergeBlock(o)
 }
 
-// pairRows writes pairs of rows of x to words. Those of x are rows lo to hi of whole segments,
-// whose other rows are zeros. Words begin with the segment of row lo.
+// pairRows writes pairs of rows of x to words. x has rows lo to hi of whole segments, whose other
+// rows are zeros. Words begin with the segment of row lo.
 func (t *tile) pairRows(words []uint32, x []float32, lo, hi int) {
 	w, zeros := t.Lanes, noRow[:]
 	first := lo / contract.BF16Segment * contract.BF16Segment

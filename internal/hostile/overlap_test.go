@@ -21,12 +21,12 @@ import (
 	"github.com/attn-go/attn/rope"
 )
 
-// A place holds the arguments of a call far from each other, but for one output, whose
-// first element is the last one of another argument.
+// A place holds the arguments of a call far from each other, but for one output, whose first
+// element is another argument's last one.
 type place struct {
 	memory    []float32
 	lengths   []int // of the arguments so far
-	outputs   []int // which of them are outputs
+	outputs   []int // the outputs among them
 	from, to  int   // argument from starts where argument to ends; -1 if none does
 	toLengths []int // of the arguments when none overlapped
 }

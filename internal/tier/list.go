@@ -96,8 +96,8 @@ func eachKernel(name string, table reflect.Value, f func(name string, path []int
 	walk(name, nil, table)
 }
 
-// formatLacks reports whether name is that of a format of quantized weights which has no kernel of
-// a field: grouped formats have no Gemm, and some formats no Unpack.
+// formatLacks reports whether name is a format of quantized weights without a kernel in a field:
+// grouped formats have no Gemm, and some formats no Unpack.
 func formatLacks(name, field string) bool {
 	_, format, ok := strings.Cut(name, ".Blocks.")
 	for f := range ukernel.PackedFormat(ukernel.PackedFormats) {

@@ -178,8 +178,8 @@ func tuned(tiers []Tier, cpu, changes string) []Tier {
 	return tiers
 }
 
-// variants returns the variants of kernels that the tuning chooses, one of each kind. A tier has
-// them or none of the kind.
+// variants returns the variants of kernels that the tuning chooses, a variant of each kind. A tier
+// has them or none of the kind.
 func (x *Tuning) variants() []string {
 	return []string{
 		fmt.Sprintf("QK=S%dL%d", x.QKSegments, x.QKNear),

@@ -13,8 +13,8 @@ import "github.com/attn-go/attn/contract"
 //
 // All q are unsigned. In S8, byte i of word g is the number of step 8i+g. In others, the lower half
 // of byte i of word g < 4 has the lowest 4 bits of step 8i+g, and the upper half has step 8i+g+4.
-// Further bits, b of them, follow: those of steps 8i+g and 8i+g+4 are in byte i of
-// word 4+g·b/4, from its bits g·b mod 4 and g·b mod 4 + 4 on.
+// Each step has b further bits: byte i of word 4+g·b/4 has them for step 8i+g from bit g·b mod 4
+// on, and for step 8i+g+4 from bit g·b mod 4 + 4 on.
 //
 // So the words of a lane hold neighbouring steps at the same bits, in the order of a chain; and the
 // words with their bits beyond the lower 4 of every byte cleared are the bytes of the same steps in

@@ -75,13 +75,13 @@ type SkinnyKernels struct {
 	PVEvenOdd func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, next []uint16, far int)
 
 	// QKCodes, Pairs and PVCodes are products of integers. In a call of PVCodes each row has one
-	// scale, so its columns are of one group. In place of q̂ and the weights they take
-	// integers q and p and their units, those of LaneKernels.Round with 10 and 11 bits: q is at
-	// most 2^11 in magnitude and p at most 2^12. Where a tier has none, queries and weights are
-	// rounded as float32.
+	// scale, so its columns are of one group. In place of q̂ and the weights they take integers q
+	// and p and their units, as LaneKernels.Round makes them with 10 and 11 bits: q is at most 2^11
+	// in magnitude and p at most 2^12. Where a tier has none, queries and weights are rounded as
+	// float32.
 	//
 	// QKCodes takes d columns of m ≥ 1 keys. group neighbours of a row share a scale, a multiple of
-	// SkinnyGroup and at most CodesColumns; the scales are those of QKInt8:
+	// SkinnyGroup and at most CodesColumns; the scales lie as for QKInt8:
 	//
 	//	a[g]        = sum of q[lane][x]·k[j·ldk+x] over the columns x of group g
 	//	x[g]        = unit[lane]·float32(a[g])

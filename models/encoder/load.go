@@ -35,18 +35,19 @@ func Architectures() (folders, files []string) {
 // from a GGUF file, or from one that [weights.Resolve] finds by its name, such as all-MiniLM-L6-v2
 // where attn fetch puts it. A folder has
 //
-//	config.json          with a model_type that [Architectures] lists
-//	model.safetensors    or the shards of its index, or pytorch_model.bin or its shards: float32, float16 or bfloat16, which stay as they are
-//	tokenizer.json       or vocab.txt, see package tokenizer
-//	modules.json         and what it names, see [embedding.Modules]; without it a vector is the pooling divided by its L2 norm. The
-//	                     transformer's files may lie in a folder that it names
-//	sparse_linear.pt     if there is one: the weights of tokens of bge-m3, see [embedding.Embedder.Sparse]
-//	colbert_linear.pt    if there is one: its vectors of tokens, see [embedding.Embedder.DocumentVectors]. Nothing of these
-//	                     files or of pytorch_model.bin is run
+//	config.json         with a model_type that [Architectures] lists
+//	model.safetensors   or the shards of its index, or pytorch_model.bin or its shards: float32,
+//	                    float16 or bfloat16, which stay as they are
+//	tokenizer.json      or vocab.txt, see package tokenizer
+//	modules.json        and what it names, see [embedding.Modules]: the transformer's files may lie
+//	                    in a folder. Without it a vector is the pooling divided by its L2 norm
+//	sparse_linear.pt    optional: weights of tokens of bge-m3, see [embedding.Embedder.Sparse]
+//	colbert_linear.pt   optional: vectors of tokens, see [embedding.Embedder.DocumentVectors]
 //
-// and a GGUF file the architecture bert, jina-bert-v2, nomic-bert or nomic-bert-moe, weights of any
-// type that package gguf converts, a tokenizer and a pooling. Its vectors are divided by their L2
-// norm. Files of bert do not name the activation, which is GELU as BERT has it.
+// No code in files of PyTorch runs. A GGUF file has the architecture bert, jina-bert-v2, nomic-bert
+// or nomic-bert-moe, weights of any type that package gguf converts, a tokenizer and a pooling. Its
+// vectors are divided by their L2 norm. Files of bert do not name the activation, which is GELU as
+// BERT has it.
 //
 // Every tensor and module is used, or the error is a [*kernel.Error] that names it, as it is if one
 // is missing or does not fit. With a Precision of int8 and widths that are no multiples of 32 it is

@@ -17,10 +17,10 @@ import (
 //	type, enum, const
 //	minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf
 //	minLength, maxLength, pattern, format
-//	items, prefixItems, additionalItems, minItems, maxItems, contains, minContains, maxContains, uniqueItems,
-//	unevaluatedItems
-//	properties, patternProperties, additionalProperties, required, propertyNames, minProperties, maxProperties,
-//	dependentRequired, dependentSchemas, dependencies, unevaluatedProperties
+//	items, prefixItems, additionalItems, minItems, maxItems, contains, minContains, maxContains,
+//	uniqueItems, unevaluatedItems
+//	properties, patternProperties, additionalProperties, required, propertyNames, minProperties,
+//	maxProperties, dependentRequired, dependentSchemas, dependencies, unevaluatedProperties
 //	allOf, anyOf, oneOf, not, if, then, else
 //	$ref, $dynamicRef with one place to go, $id, $anchor: to parts of the same schema
 //

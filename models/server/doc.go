@@ -58,20 +58,21 @@
 //
 // # Paths
 //
-//	GET  /                                        a page: chats, semantic search, the models
+//	GET  /                                       a page: chats, semantic search, the models
 //	GET  /v1/models, /v1/models/{model}
-//	POST /v1/chat/completions, /v1/completions    of language models, also as a stream
-//	POST /v1/responses                            OpenAI's newer form; also GET and DELETE of one that was kept
-//	POST /v1/messages                             Anthropic's form; also /v1/messages/count_tokens
-//	POST /api/chat, /api/generate, /api/embed     Ollama's form; also /api/embeddings, /api/show, and GET of
-//	                                              /api/tags, /api/ps, /api/version
-//	POST /v1/embeddings, /embed                   of encoders, the latter in the form of Text Embeddings Inference
-//	POST /v1/multi-vector, /embed_all             vectors of tokens, in the forms of Jina and Text Embeddings Inference
-//	POST /embed_sparse                            weights of tokens, in the form of Text Embeddings Inference
-//	POST /v1/rerank, /v2/rerank, /rerank          of rerankers, in the form of Cohere and Jina, or of
-//	                                              Text Embeddings Inference: texts in place of documents
-//	POST /tokenize, /detokenize                   in llama.cpp's and vLLM's form
-//	GET  /healthz, /readyz, /metrics              for whoever runs it
+//	POST /v1/chat/completions, /v1/completions   of language models, also as a stream
+//	POST /v1/responses                           OpenAI's newer form; also GET and DELETE
+//	POST /v1/messages                            Anthropic's form; also /v1/messages/count_tokens
+//	POST /api/chat, /api/generate, /api/embed    Ollama's form; also /api/embeddings, /api/show,
+//	                                             and GET of /api/tags, /api/ps, /api/version
+//	POST /v1/embeddings, /embed                  of encoders, the latter in TEI's form (Text
+//	                                             Embeddings Inference)
+//	POST /v1/multi-vector, /embed_all            vectors of tokens, in Jina's and TEI's form
+//	POST /embed_sparse                           weights of tokens, in TEI's form
+//	POST /v1/rerank, /v2/rerank, /rerank         of rerankers, in Cohere's and Jina's form, or in
+//	                                             TEI's: texts in place of documents
+//	POST /tokenize, /detokenize                  in llama.cpp's and vLLM's form
+//	GET  /healthz, /readyz, /metrics             for whoever runs it
 //	GET  /health, /props                          as llama.cpp's server has them
 //	GET  /debug/pprof/                            if Settings.Pprof is set
 //

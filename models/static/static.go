@@ -39,13 +39,16 @@ const (
 
 // Load reads a table of vectors from a folder, found as [weights.Resolve] does:
 //
-//	config.json        of model2vec: normalize says whether vectors are divided by their L2 norm, max_length to how many
-//	                   tokens texts are cut: 512 if it is missing, none if it is null
-//	modules.json       of sentence-transformers: StaticEmbedding, in this folder or below it, and Normalize; with
-//	                   config_sentence_transformers.json, see [embedding.Modules]. Without config.json texts are cut as tokenizer.json says
-//	model.safetensors  embeddings or embedding.weight [rows, width], of float32, float16 or bfloat16; mapping [tokens], the
-//	                   row of each token if it is not the id; weights [tokens], which rows are multiplied with
-//	tokenizer.json     see package tokenizer
+//	config.json         of model2vec: normalize says whether vectors are divided by their L2 norm,
+//	                    max_length to how many tokens texts are cut: 512 if it is missing, none if
+//	                    it is null
+//	modules.json        of sentence-transformers: StaticEmbedding, in this folder or below it, and
+//	                    Normalize; with config_sentence_transformers.json, see [embedding.Modules].
+//	                    Without config.json texts are cut as tokenizer.json says
+//	model.safetensors   embeddings or embedding.weight [rows, width], of float32, float16 or
+//	                    bfloat16; mapping [tokens], the row of each token if it is not the id;
+//	                    weights [tokens], which rows are multiplied with
+//	tokenizer.json      see package tokenizer
 //
 // Texts get no tokens around them, and texts of model2vec lose the tokens that stand for unknown
 // words, after the cut as in its version 0.10; that this version looks only at the first max_length

@@ -1,8 +1,8 @@
 // Package tokenizer turns texts into the token ids of a model and back, with what the model's file
 // or folder says of it.
 //
-//	t, err := tokenizer.Load(dir)        // tokenizer.json or vocab.txt, as Hugging Face has them
-//	t, err := tokenizer.FromGGUF(file)   // tokenizer.ggml.model of bert, gemma4, gpt2, llama or t5
+//	t, err := tokenizer.Load(dir)      // tokenizer.json or vocab.txt, as Hugging Face has them
+//	t, err := tokenizer.FromGGUF(file) // tokenizer.ggml.model of bert, gemma4, gpt2, llama or t5
 //	ids := t.Encode("The cat sits.", tokenizer.Options{Limit: 512})
 //	ids, types := t.EncodePair(query, passage, tokenizer.Options{Limit: 512})
 //	text := t.Decode(ids, false)

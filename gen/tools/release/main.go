@@ -2,12 +2,14 @@
 // No go.mod here has a replace: go.work ties the modules while they are worked on, and a release is
 // what their requires say.
 //
-//	go run ./gen/tools/release stranger [-version v0.1.0] [-all]   # builds and runs what others would get
-//	go run ./gen/tools/release bump v0.1.0                         # sets the version that the modules require of each other
-//	go run ./gen/tools/release notes v0.1.0                        # the release notes: a section of CHANGELOG.md
-//	go run ./gen/tools/release tags v0.1.0                         # the names of the tags, a line each
-//	go run ./gen/tools/release tidy [DIR...]                       # go mod tidy, of all modules by default
-//	go run ./gen/tools/release get DIR MODULE@VERSION...           # go get in one module
+//	go run ./gen/tools/release COMMAND
+//
+//	stranger [-version v0.1.0] [-all]   builds and runs what others would get
+//	bump v0.1.0                         sets what the modules require of each other
+//	notes v0.1.0                        prints the release notes: a section of CHANGELOG.md
+//	tags v0.1.0                         prints the names of the tags, a line each
+//	tidy [DIR...]                       is go mod tidy, of all modules by default
+//	get DIR MODULE@VERSION...           is go get in one module
 //
 // stranger puts every module, as its files lie, into a folder that serves as GOPROXY, under a
 // version that need not exist. Without go.work and with an empty module cache it then installs

@@ -14,7 +14,7 @@ import (
 
 // TestHalves: rows for units for tiles are rounded, and continued with zeros up to whole segments,
 // whatever memory holds; of values, all numbers of the segments of rows are such rows or zeros.
-// Rows that were there before count as well, those of another block do not.
+// Rows that were there before count as well, rows of another block do not.
 func TestHalves(t *testing.T) {
 	const heads, keys, d = 2, 600, 37
 	shape := [4]int{1, heads, keys, d}

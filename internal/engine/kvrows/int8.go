@@ -29,7 +29,7 @@ func CodeColumns(x *view.Tensor) (columns, group int) {
 	return columns, group
 }
 
-// more returns how many integers there are after those of a row.
+// more returns how many integers there are after a row's.
 func (r *Reader) more() int { return -r.x.Dim(3) & (ukernel.SkinnyGroup - 1) }
 
 // Codes is Int8s of rows with CodeColumns.
@@ -54,8 +54,8 @@ func (r *Reader) Codes(h lanes.Head, lo, n int) (codes []int8, stride, got int, 
 	return r.codes[:got*d+more], d, got, r.codes, 0
 }
 
-// Int8s returns up to n rows of an Int8 or Int4 tensor as int8, with hints. The next call
-// may overwrite those of 4 bits.
+// Int8s returns up to n rows of an Int8 or Int4 tensor as int8, with hints. The next call may
+// overwrite rows of 4 bits.
 func (r *Reader) Int8s(h lanes.Head, lo, n int) (codes []int8, stride, got int, next []int8, far int) {
 	if r.x.DType() == view.Int8 {
 		x, h, lo, n := r.piece(h, lo, n)

@@ -12,8 +12,8 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// Rows says which rows are the keys of a head: those of a list, or those before a tree of queries
-// and of the queries on a path of it, or every row.
+// Rows says which rows are the keys of a head: the rows of a list, or the rows before a tree of
+// queries and of the queries on a path of it, or every row.
 type Rows struct {
 	every bool
 
@@ -28,7 +28,7 @@ type Rows struct {
 // would find no run of keys: copies of rows are faster.
 var everyRow = Rows{every: true}
 
-// HasSmallPages tells whether rows of x are copied as those of a list are.
+// HasSmallPages tells whether rows of x are copied as a list's are.
 func HasSmallPages(x *view.Tensor) bool { return x.IsPaged() && x.PageSize() < ukernel.SkinnyKeys }
 
 // past returns the number of keys of batch row b that are the rows of the same number: the first

@@ -19,8 +19,8 @@ import (
 // blockKeys is the most rows that are kept.
 const blockKeys = contract.KeyBlock
 
-// A Reader reads rows of one tensor, those of one KV head at a time. Keys are counted as
-// rows of the tensor, or as entries of the head's list. It is the memory of one goroutine.
+// A Reader reads rows of one tensor, one KV head at a time. Keys are counted as rows of the tensor,
+// or as entries of the head's list. It is the memory of one goroutine.
 type Reader struct {
 	tier *tier.Tier
 	x    *view.Tensor
@@ -157,9 +157,8 @@ func (r *Reader) LastColumns(h lanes.Head, lo, n, columns int) []float32 {
 	return r.memory[:n*columns]
 }
 
-// KeyScales returns the scales of n rows, those of the first group of columns row by row,
-// then those of the next group. Scales that lie otherwise are copied to the memory of
-// rows, which is large enough.
+// KeyScales returns the scales of n rows, the first group of columns row by row, then the next
+// group. Scales that lie otherwise are copied to the memory of rows, which is large enough.
 func (r *Reader) KeyScales(h lanes.Head, lo, n int) []float32 {
 	scales, stride := r.Scales(h, lo, n)
 	groups := r.x.Scales().Dim(3)

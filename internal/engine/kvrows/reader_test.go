@@ -63,7 +63,7 @@ func TestPrefetchHints(t *testing.T) {
 		{16, 0, 200, 16, 32, 16},
 		{16, 176, 24, 192, 192, 16}, // the last but one page: nothing after the next
 		{16, 192, 8, 192, 192, 8},   // nothing to wait for
-		{64, 0, 200, 16, 32, 32},    // then row 32 further on is one of another page
+		{64, 0, 200, 16, 32, 32},    // then row 32 further on is in another page
 		{64, 32, 168, 48, 64, 16},
 		{64, 48, 152, 64, 80, 16},
 		{64, 64, 20, 80, 96, 20},

@@ -43,8 +43,7 @@ type Bucket struct {
 	headsPerTask int // 1 if several tasks share a KV head
 	task, tasks  int // number of the first task, and how many
 
-	// If the tiles are split, tasks are those of some rounds, with the tiles of later
-	// buckets.
+	// If the tiles are split, tasks belong to some rounds, with the tiles of later buckets.
 	BlocksPerTile int // otherwise 0
 	firstTile     int // number of the first tile among all split tiles
 	round         int // block that the first of the tasks computes
@@ -52,7 +51,7 @@ type Bucket struct {
 
 // Work says how much work a call is.
 type Work struct {
-	Width      int  // lanes of a full tile; the last one of a KV head may be narrower
+	Width      int  // lanes of a full tile; a KV head's last one may be narrower
 	Columns    int  // of keys and values together
 	Group      int  // query heads per KV head
 	ThreadFMAs int  // that are worth a thread
@@ -178,8 +177,8 @@ func (c *Cut) wantsSplit(b *Bucket, parts float64) bool {
 	return parts > float64(b.Tiles) && !even
 }
 
-// inOrder orders buckets. Those of split tiles come before all others, as Split wants
-// them. The others end with the smallest tasks, which other threads may have to wait for.
+// inOrder orders buckets. Buckets of split tiles come before all others, as Split wants them. The
+// others end with the smallest tasks, which other threads may have to wait for.
 func inOrder(a, b Bucket) int {
 	if a.BlocksPerTile > 0 && b.BlocksPerTile > 0 {
 		return cmp.Compare(a.BlocksPerTile, b.BlocksPerTile)
