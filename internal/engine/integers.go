@@ -36,7 +36,7 @@ func (s *scratch) fitIntegers(j *Job) {
 		parallel.Fit(m, &s.wordsUsage, &s.words, BlockKeys*lanes, parallel.Make[uint32])
 	}
 	if j.plan.shape.codes { // also if only some batch rows have few queries
-		parallel.Fit(m, &s.pairsUsage, &s.pairs, contract.ValueSegment/2*lanes, parallel.Make[int32])
+		parallel.Fit(m, &s.pairsUsage, &s.pairs, contract.ValueSegment/2*max(lanes, ukernel.MaxLanes), parallel.Make[int32])
 	}
 }
 
@@ -294,7 +294,7 @@ func skinnyIntegersScores(t *tile, part mask.Span, top []float32) {
 
 func skinnyIntegersValues(t *tile) {
 	s, lanes, kernels := t.scratch, t.Lanes, t.job.tier.Skinny()
-	o, units, ldo := t.room(), s.units[:lanes], t.job.dv()
+	o, units, ldo := t.room(), s.units[:], t.job.dv()
 	to := o
 	dv, group := kvrows.CodeColumns(&t.job.Call.V)
 	if dv > ldo {
@@ -303,10 +303,14 @@ func skinnyIntegersValues(t *tile) {
 	for part := range segments(t.block.keys) {
 		n := part.Len()
 		v, stride, next := t.values().Segment(t.Head, t.Key(part.Lo), n)
-		for at := 0; at < dv; at += group {
-			scales, lsc := t.valueScales(part, at/group)
-			kernels.Pairs(s.pairs, t.scoresFrom(part), lanes, n, scales, lsc, contract.WeightBits, units)
-			kernels.PVCodes(ukernel.PVCodesArgs{O: to[at:], Ldo: dv, V: v[at:], Ldv: stride, Pairs: s.pairs, Ldp: lanes, Unit: units, N: t.N, M: n, Dv: group, Load: part.Lo > t.block.keys.Lo, Next: next[min(at, len(next)):]})
+		lpg := ints.CeilDiv(n, 2) * lanes
+		for at, columns := 0, 0; at < dv; at += columns {
+			columns = min(dv-at, len(s.units)/lanes*group)
+			for g := range columns / group {
+				scales, lsc := t.valueScales(part, at/group+g)
+				kernels.Pairs(s.pairs[g*lpg:], t.scoresFrom(part), lanes, n, scales, lsc, contract.WeightBits, units[g*lanes:][:lanes])
+			}
+			kernels.PVCodes(ukernel.PVCodesArgs{O: to[at:], Ldo: dv, V: v[at:], Ldv: stride, Pairs: s.pairs, Ldp: lanes, Lpg: lpg, Unit: units, Group: group, N: t.N, M: n, Dv: columns, Load: part.Lo > t.block.keys.Lo, Next: next[min(at, len(next)):]})
 		}
 	}
 	for lane := 0; dv > ldo && lane < t.N; lane++ {
