@@ -280,7 +280,9 @@ func skinnyIntegersScores(t *tile, part mask.Span, top []float32) {
 			most = min(most, stripKeys)
 		}
 		k, stride, got, next, far := t.keys().Codes(t.Head, t.Key(part.Lo), most)
-		n = got
+		if n = got; n < most && n > ukernel.SkinnyKeys { // the rest is gathered with rows of the next page
+			n -= n % ukernel.SkinnyKeys
+		}
 		product := func(s []float32, at, w, group int, scales []float32, top []float32) {
 			t.job.tier.Skinny().QKCodes(ukernel.QKCodesArgs{S: s, K: k[at:], Ldk: stride, Scales: scales, Lsc: n, Group: group, Q: t.pairs[at/2*t.Lanes:], Unit: t.unit, N: t.N, M: n, D: w, Max: top, Next: next[min(at, len(next)):], Far: far})
 		}
