@@ -70,7 +70,8 @@ func integersScores(t *tile, part mask.Span, top []float32) {
 		lo := t.Key(part.Lo)
 		n = t.keys().Run(t.Head, lo, min(ukernel.RowsPerCall(part.Len(), w*d), t.keysOfStrips()))
 		t.keys().Pair(t.Head, mask.Span{Lo: lo, Hi: lo + n}, t.phase, t.job.tier.Convert().PairColumns)
-		t.eachStrip(part.Lo, n, top, func(s []float32, at, columns int, scales []float32, lsc int, top []float32) {
+		scales, lsc := t.keys().Scales(t.Head, lo, n)
+		t.eachStrip(part.Lo, n, scales, lsc, top, func(s []float32, at, columns int, scales []float32, lsc int, top []float32) {
 			t.kern.CodeScores(ukernel.CodeScoresArgs{S: s, K: t.keys().PairOf(at, columns, lo), Scales: scales, Lsc: lsc, Q: t.pairs[at/2*w:], Unit: t.unit, M: n, D: columns, Max: top})
 		})
 	}
@@ -150,11 +151,10 @@ func (t *tile) keysOfStrips() int {
 //
 // Products that are to be added wait in the memory of rounded weights. A nil top leaves
 // the maxima to what follows.
-func (t *tile) eachStrip(lo, n int, top []float32, product func(s []float32, at, w int, scales []float32, lsc int, top []float32)) {
+func (t *tile) eachStrip(lo, n int, scales []float32, lsc int, top []float32, product func(s []float32, at, w int, scales []float32, lsc int, top []float32)) {
 	lanes := t.Lanes
 	d, group := kvrows.CodeColumns(&t.job.Call.K)
 	s, rest := t.scoresFrom(mask.Span{Lo: lo}), t.scratch.rounded
-	scales, lsc := t.keys().Scales(t.Head, t.Key(lo), n)
 	ignored := t.ignored()
 	if top == nil {
 		top = ignored
@@ -286,11 +286,12 @@ func skinnyIntegersScores(t *tile, part mask.Span, top []float32) {
 		product := func(s []float32, at, w, group int, scales []float32, top []float32) {
 			t.job.tier.Skinny().QKCodes(ukernel.QKCodesArgs{S: s, K: k[at:], Ldk: stride, Scales: scales, Lsc: n, Group: group, Q: t.pairs[at/2*t.Lanes:], Unit: t.unit, N: t.N, M: n, D: w, Max: top, Next: next[min(at, len(next)):], Far: far})
 		}
+		scales := t.keys().KeyScales(t.Head, t.Key(part.Lo), n)
 		if group <= ukernel.CodesColumns {
-			product(t.scoresFrom(part), 0, d, group, t.keys().KeyScales(t.Head, t.Key(part.Lo), n), t.orIgnored(top))
+			product(t.scoresFrom(part), 0, d, group, scales, t.orIgnored(top))
 			continue
 		}
-		t.eachStrip(part.Lo, n, top, func(s []float32, at, w int, _ []float32, _ int, top []float32) { product(s, at, w, w, ones[:n], top) })
+		t.eachStrip(part.Lo, n, scales, 1, top, func(s []float32, at, w int, _ []float32, _ int, top []float32) { product(s, at, w, w, ones[:n], top) })
 	}
 }
 
