@@ -27302,31 +27302,35 @@ end:
 
 // func skinnyPVCodesAVX2(a ukernel.PVCodesArgs)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·skinnyPVCodesAVX2(SB), NOSPLIT, $0-176
+TEXT ·skinnyPVCodesAVX2(SB), NOSPLIT, $0-192
 	PCALIGN $0x40
 	MOVQ    a_O_base+0(FP), AX
 	MOVQ    a_Ldo+24(FP), CX
 	SHLQ    $0x02, CX
 	MOVQ    a_V_base+32(FP), DX
 	MOVQ    a_Ldv+56(FP), BX
-	MOVQ    a_Pairs_base+64(FP), SI
 	MOVQ    a_Ldp+88(FP), DI
 	SHLQ    $0x02, DI
 
 queries:
-	MOVQ a_N+120(FP), R8
-	CMPQ R8, $0x04
+	MOVQ a_N+136(FP), SI
+	CMPQ SI, $0x04
 	JGE  queries4
-	CMPQ R8, $0x03
+	CMPQ SI, $0x03
 	JGE  queries3
-	CMPQ R8, $0x02
+	CMPQ SI, $0x02
 	JGE  queries2
 
 	// 1 queries.
 	XORQ R8, R8
-	MOVQ a_Next_base+152(FP), R9
+	MOVQ a_Pairs_base+64(FP), SI
+	MOVQ a_Unit_base+104(FP), R9
+	MOVQ R9, a_Unit_len+112(FP)
+	MOVQ a_Group+128(FP), R9
+	MOVQ R9, a_Unit_cap+120(FP)
+	MOVQ a_Next_base+168(FP), R9
 	MOVQ $0x00000020, R10
-	CMPQ BX, a_Dv+136(FP)
+	CMPQ BX, a_Dv+152(FP)
 	JE   queries1dense
 	LEAQ (BX)(BX*1), R10
 
@@ -27345,11 +27349,11 @@ queries1columns:
 	MOVQ  R8, R9
 	ANDQ  $-64, R9
 	ADDQ  R13, R9
-	MOVQ  a_Next_base+152(FP), R13
+	MOVQ  a_Next_base+168(FP), R13
 	ADDQ  R13, R9
 
 queries1onward:
-	MOVQ    a_M+128(FP), R14
+	MOVQ    a_M+144(FP), R14
 	MOVQ    BX, R13
 	SHRQ    $0x01, R14
 	JZ      queries1odd
@@ -27373,7 +27377,7 @@ queries1pair:
 	JNZ          queries1pair
 
 queries1odd:
-	MOVQ a_M+128(FP), R14
+	MOVQ a_M+144(FP), R14
 	ANDQ $0x01, R14
 	JZ   queries1sums
 
@@ -27392,10 +27396,10 @@ queries1odd:
 	ADDQ         DI, R12
 
 queries1sums:
-	CMPB         a_Load+144(FP), $0x00
+	CMPB         a_Load+160(FP), $0x00
 	JNE          queries1loads
 	LEAQ         (AX)(R8*4), R11
-	MOVQ         a_Unit_base+96(FP), R12
+	MOVQ         a_Unit_len+112(FP), R12
 	VBROADCASTSS (R12), Y2
 	VPERM2I128   $0x20, Y1, Y0, Y3
 	VCVTDQ2PS    Y3, Y3
@@ -27410,7 +27414,7 @@ queries1sums:
 
 queries1loads:
 	LEAQ         (AX)(R8*4), R11
-	MOVQ         a_Unit_base+96(FP), R12
+	MOVQ         a_Unit_len+112(FP), R12
 	VBROADCASTSS (R12), Y2
 	VPERM2I128   $0x20, Y1, Y0, Y3
 	VCVTDQ2PS    Y3, Y3
@@ -27424,16 +27428,30 @@ queries1loads:
 
 queries1stored:
 	ADDQ $0x10, R8
-	CMPQ R8, a_Dv+136(FP)
+	SUBQ $0x10, a_Unit_cap+120(FP)
+	JNZ  queries1same
+	MOVQ a_Group+128(FP), R11
+	MOVQ R11, a_Unit_cap+120(FP)
+	MOVQ a_Lpg+96(FP), R11
+	LEAQ (SI)(R11*4), SI
+	ADDQ DI, a_Unit_len+112(FP)
+
+queries1same:
+	CMPQ R8, a_Dv+152(FP)
 	JL   queries1columns
 	JMP  next
 
 	// 2 queries.
 queries2:
 	XORQ R8, R8
-	MOVQ a_Next_base+152(FP), R9
+	MOVQ a_Pairs_base+64(FP), SI
+	MOVQ a_Unit_base+104(FP), R9
+	MOVQ R9, a_Unit_len+112(FP)
+	MOVQ a_Group+128(FP), R9
+	MOVQ R9, a_Unit_cap+120(FP)
+	MOVQ a_Next_base+168(FP), R9
 	MOVQ $0x00000020, R10
-	CMPQ BX, a_Dv+136(FP)
+	CMPQ BX, a_Dv+152(FP)
 	JE   queries2dense
 	LEAQ (BX)(BX*1), R10
 
@@ -27454,11 +27472,11 @@ queries2columns:
 	MOVQ  R8, R9
 	ANDQ  $-64, R9
 	ADDQ  R13, R9
-	MOVQ  a_Next_base+152(FP), R13
+	MOVQ  a_Next_base+168(FP), R13
 	ADDQ  R13, R9
 
 queries2onward:
-	MOVQ    a_M+128(FP), R14
+	MOVQ    a_M+144(FP), R14
 	MOVQ    BX, R13
 	SHRQ    $0x01, R14
 	JZ      queries2odd
@@ -27487,7 +27505,7 @@ queries2pair:
 	JNZ          queries2pair
 
 queries2odd:
-	MOVQ a_M+128(FP), R14
+	MOVQ a_M+144(FP), R14
 	ANDQ $0x01, R14
 	JZ   queries2sums
 
@@ -27511,10 +27529,10 @@ queries2odd:
 	ADDQ         DI, R12
 
 queries2sums:
-	CMPB         a_Load+144(FP), $0x00
+	CMPB         a_Load+160(FP), $0x00
 	JNE          queries2loads
 	LEAQ         (AX)(R8*4), R11
-	MOVQ         a_Unit_base+96(FP), R12
+	MOVQ         a_Unit_len+112(FP), R12
 	VBROADCASTSS (R12), Y4
 	VPERM2I128   $0x20, Y2, Y0, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -27539,7 +27557,7 @@ queries2sums:
 
 queries2loads:
 	LEAQ         (AX)(R8*4), R11
-	MOVQ         a_Unit_base+96(FP), R12
+	MOVQ         a_Unit_len+112(FP), R12
 	VBROADCASTSS (R12), Y4
 	VPERM2I128   $0x20, Y2, Y0, Y5
 	VCVTDQ2PS    Y5, Y5
@@ -27563,16 +27581,30 @@ queries2loads:
 
 queries2stored:
 	ADDQ $0x10, R8
-	CMPQ R8, a_Dv+136(FP)
+	SUBQ $0x10, a_Unit_cap+120(FP)
+	JNZ  queries2same
+	MOVQ a_Group+128(FP), R11
+	MOVQ R11, a_Unit_cap+120(FP)
+	MOVQ a_Lpg+96(FP), R11
+	LEAQ (SI)(R11*4), SI
+	ADDQ DI, a_Unit_len+112(FP)
+
+queries2same:
+	CMPQ R8, a_Dv+152(FP)
 	JL   queries2columns
 	JMP  next
 
 	// 3 queries.
 queries3:
 	XORQ R8, R8
-	MOVQ a_Next_base+152(FP), R9
+	MOVQ a_Pairs_base+64(FP), SI
+	MOVQ a_Unit_base+104(FP), R9
+	MOVQ R9, a_Unit_len+112(FP)
+	MOVQ a_Group+128(FP), R9
+	MOVQ R9, a_Unit_cap+120(FP)
+	MOVQ a_Next_base+168(FP), R9
 	MOVQ $0x00000020, R10
-	CMPQ BX, a_Dv+136(FP)
+	CMPQ BX, a_Dv+152(FP)
 	JE   queries3dense
 	LEAQ (BX)(BX*1), R10
 
@@ -27595,11 +27627,11 @@ queries3columns:
 	MOVQ  R8, R9
 	ANDQ  $-64, R9
 	ADDQ  R13, R9
-	MOVQ  a_Next_base+152(FP), R13
+	MOVQ  a_Next_base+168(FP), R13
 	ADDQ  R13, R9
 
 queries3onward:
-	MOVQ    a_M+128(FP), R14
+	MOVQ    a_M+144(FP), R14
 	MOVQ    BX, R13
 	SHRQ    $0x01, R14
 	JZ      queries3odd
@@ -27633,7 +27665,7 @@ queries3pair:
 	JNZ          queries3pair
 
 queries3odd:
-	MOVQ a_M+128(FP), R14
+	MOVQ a_M+144(FP), R14
 	ANDQ $0x01, R14
 	JZ   queries3sums
 
@@ -27662,10 +27694,10 @@ queries3odd:
 	ADDQ         DI, R12
 
 queries3sums:
-	CMPB         a_Load+144(FP), $0x00
+	CMPB         a_Load+160(FP), $0x00
 	JNE          queries3loads
 	LEAQ         (AX)(R8*4), R11
-	MOVQ         a_Unit_base+96(FP), R12
+	MOVQ         a_Unit_len+112(FP), R12
 	VBROADCASTSS (R12), Y6
 	VPERM2I128   $0x20, Y3, Y0, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -27700,7 +27732,7 @@ queries3sums:
 
 queries3loads:
 	LEAQ         (AX)(R8*4), R11
-	MOVQ         a_Unit_base+96(FP), R12
+	MOVQ         a_Unit_len+112(FP), R12
 	VBROADCASTSS (R12), Y6
 	VPERM2I128   $0x20, Y3, Y0, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -27734,16 +27766,30 @@ queries3loads:
 
 queries3stored:
 	ADDQ $0x10, R8
-	CMPQ R8, a_Dv+136(FP)
+	SUBQ $0x10, a_Unit_cap+120(FP)
+	JNZ  queries3same
+	MOVQ a_Group+128(FP), R11
+	MOVQ R11, a_Unit_cap+120(FP)
+	MOVQ a_Lpg+96(FP), R11
+	LEAQ (SI)(R11*4), SI
+	ADDQ DI, a_Unit_len+112(FP)
+
+queries3same:
+	CMPQ R8, a_Dv+152(FP)
 	JL   queries3columns
 	JMP  next
 
 	// 4 queries.
 queries4:
 	XORQ R8, R8
-	MOVQ a_Next_base+152(FP), R9
+	MOVQ a_Pairs_base+64(FP), SI
+	MOVQ a_Unit_base+104(FP), R9
+	MOVQ R9, a_Unit_len+112(FP)
+	MOVQ a_Group+128(FP), R9
+	MOVQ R9, a_Unit_cap+120(FP)
+	MOVQ a_Next_base+168(FP), R9
 	MOVQ $0x00000020, R10
-	CMPQ BX, a_Dv+136(FP)
+	CMPQ BX, a_Dv+152(FP)
 	JE   queries4dense
 	LEAQ (BX)(BX*1), R10
 
@@ -27768,11 +27814,11 @@ queries4columns:
 	MOVQ  R8, R9
 	ANDQ  $-64, R9
 	ADDQ  R13, R9
-	MOVQ  a_Next_base+152(FP), R13
+	MOVQ  a_Next_base+168(FP), R13
 	ADDQ  R13, R9
 
 queries4onward:
-	MOVQ    a_M+128(FP), R14
+	MOVQ    a_M+144(FP), R14
 	MOVQ    BX, R13
 	SHRQ    $0x01, R14
 	JZ      queries4odd
@@ -27811,7 +27857,7 @@ queries4pair:
 	JNZ          queries4pair
 
 queries4odd:
-	MOVQ a_M+128(FP), R14
+	MOVQ a_M+144(FP), R14
 	ANDQ $0x01, R14
 	JZ   queries4sums
 
@@ -27845,10 +27891,10 @@ queries4odd:
 	ADDQ         DI, R12
 
 queries4sums:
-	CMPB         a_Load+144(FP), $0x00
+	CMPB         a_Load+160(FP), $0x00
 	JNE          queries4loads
 	LEAQ         (AX)(R8*4), R11
-	MOVQ         a_Unit_base+96(FP), R12
+	MOVQ         a_Unit_len+112(FP), R12
 	VBROADCASTSS (R12), Y8
 	VPERM2I128   $0x20, Y4, Y0, Y9
 	VCVTDQ2PS    Y9, Y9
@@ -27893,7 +27939,7 @@ queries4sums:
 
 queries4loads:
 	LEAQ         (AX)(R8*4), R11
-	MOVQ         a_Unit_base+96(FP), R12
+	MOVQ         a_Unit_len+112(FP), R12
 	VBROADCASTSS (R12), Y8
 	VPERM2I128   $0x20, Y4, Y0, Y9
 	VCVTDQ2PS    Y9, Y9
@@ -27937,16 +27983,25 @@ queries4loads:
 
 queries4stored:
 	ADDQ $0x10, R8
-	CMPQ R8, a_Dv+136(FP)
+	SUBQ $0x10, a_Unit_cap+120(FP)
+	JNZ  queries4same
+	MOVQ a_Group+128(FP), R11
+	MOVQ R11, a_Unit_cap+120(FP)
+	MOVQ a_Lpg+96(FP), R11
+	LEAQ (SI)(R11*4), SI
+	ADDQ DI, a_Unit_len+112(FP)
+
+queries4same:
+	CMPQ R8, a_Dv+152(FP)
 	JL   queries4columns
 
 next:
 	// The next 4 queries.
-	IMUL3Q $0x04, CX, R8
-	ADDQ   R8, AX
-	ADDQ   $0x10, SI
-	ADDQ   $0x10, a_Unit_base+96(FP)
-	SUBQ   $0x04, a_N+120(FP)
+	IMUL3Q $0x04, CX, SI
+	ADDQ   SI, AX
+	ADDQ   $0x10, a_Pairs_base+64(FP)
+	ADDQ   $0x10, a_Unit_base+104(FP)
+	SUBQ   $0x04, a_N+136(FP)
 	JG     queries
 	VZEROUPPER
 	RET

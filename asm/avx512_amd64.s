@@ -37258,33 +37258,37 @@ GLOBL const7fc00000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyPVCodesAVX512(a ukernel.PVCodesArgs)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·skinnyPVCodesAVX512(SB), NOSPLIT, $0-176
+TEXT ·skinnyPVCodesAVX512(SB), NOSPLIT, $0-192
 	PCALIGN $0x40
-	CMPQ    a_N+120(FP), $0x02
+	CMPQ    a_N+136(FP), $0x02
 	JLE     few
 	MOVQ    a_O_base+0(FP), AX
 	MOVQ    a_Ldo+24(FP), CX
 	SHLQ    $0x02, CX
 	MOVQ    a_V_base+32(FP), DX
 	MOVQ    a_Ldv+56(FP), BX
-	MOVQ    a_Pairs_base+64(FP), SI
 	MOVQ    a_Ldp+88(FP), DI
 	SHLQ    $0x02, DI
 	VMOVUPS rowOrderAVX512<>+0(SB), Z0
 	VMOVUPS const80000000AVX512<>+0(SB), Z1
-	MOVBLZX a_Load+144(FP), R8
-	NEGL    R8
-	KMOVW   R8, K1
+	MOVBLZX a_Load+160(FP), SI
+	NEGL    SI
+	KMOVW   SI, K1
 
 queries:
-	CMPQ a_N+120(FP), $0x04
+	CMPQ a_N+136(FP), $0x04
 	JG   queries8
 
 	// Up to 4 queries.
 	XORQ R8, R8
-	MOVQ a_Next_base+152(FP), R9
+	MOVQ a_Pairs_base+64(FP), SI
+	MOVQ a_Unit_base+104(FP), R9
+	MOVQ R9, a_Unit_len+112(FP)
+	MOVQ a_Group+128(FP), R9
+	MOVQ R9, a_Unit_cap+120(FP)
+	MOVQ a_Next_base+168(FP), R9
 	MOVQ $0x00000020, R10
-	CMPQ BX, a_Dv+136(FP)
+	CMPQ BX, a_Dv+152(FP)
 	JE   queries4dense
 	LEAQ (BX)(BX*1), R10
 
@@ -37309,11 +37313,11 @@ queries4columns:
 	MOVQ   R8, R9
 	ANDQ   $-64, R9
 	ADDQ   R13, R9
-	MOVQ   a_Next_base+152(FP), R13
+	MOVQ   a_Next_base+168(FP), R13
 	ADDQ   R13, R9
 
 queries4onward:
-	MOVQ    a_M+128(FP), R14
+	MOVQ    a_M+144(FP), R14
 	MOVQ    BX, R13
 	SHRQ    $0x01, R14
 	JZ      queries4odd
@@ -37353,7 +37357,7 @@ queries4middle:
 	JNZ           queries4pair
 
 queries4odd:
-	MOVQ a_M+128(FP), R14
+	MOVQ a_M+144(FP), R14
 	ANDQ $0x01, R14
 	JZ   queries4sums
 
@@ -37378,27 +37382,27 @@ queries4sums:
 	VPADDD           Z8, Z4, Z4
 	VPADDD           Z9, Z5, Z5
 	LEAQ             (AX)(R8*4), R11
-	MOVQ             a_Unit_base+96(FP), R12
+	MOVQ             a_Unit_len+112(FP), R12
 	VCVTDQ2PS        Z2, Z2
 	VBLENDMPS        (R11), Z1, K1, Z11
 	VFMADD231PS.BCST (R12), Z2, Z11
 	VMOVUPS          Z11, (R11)
 	ADDQ             CX, R11
-	CMPQ             a_N+120(FP), $0x01
+	CMPQ             a_N+136(FP), $0x01
 	JE               queries4stored
 	VCVTDQ2PS        Z3, Z3
 	VBLENDMPS        (R11), Z1, K1, Z12
 	VFMADD231PS.BCST 4(R12), Z3, Z12
 	VMOVUPS          Z12, (R11)
 	ADDQ             CX, R11
-	CMPQ             a_N+120(FP), $0x02
+	CMPQ             a_N+136(FP), $0x02
 	JE               queries4stored
 	VCVTDQ2PS        Z4, Z4
 	VBLENDMPS        (R11), Z1, K1, Z13
 	VFMADD231PS.BCST 8(R12), Z4, Z13
 	VMOVUPS          Z13, (R11)
 	ADDQ             CX, R11
-	CMPQ             a_N+120(FP), $0x03
+	CMPQ             a_N+136(FP), $0x03
 	JE               queries4stored
 	VCVTDQ2PS        Z5, Z5
 	VBLENDMPS        (R11), Z1, K1, Z14
@@ -37407,24 +37411,38 @@ queries4sums:
 
 queries4stored:
 	ADDQ $0x10, R8
-	CMPQ R8, a_Dv+136(FP)
+	SUBQ $0x10, a_Unit_cap+120(FP)
+	JNZ  queries4same
+	MOVQ a_Group+128(FP), R11
+	MOVQ R11, a_Unit_cap+120(FP)
+	MOVQ a_Lpg+96(FP), R11
+	LEAQ (SI)(R11*4), SI
+	ADDQ DI, a_Unit_len+112(FP)
+
+queries4same:
+	CMPQ R8, a_Dv+152(FP)
 	JL   queries4columns
 
 	// The next 4 queries.
-	IMUL3Q $0x04, CX, R8
-	ADDQ   R8, AX
-	ADDQ   $0x10, SI
-	ADDQ   $0x10, a_Unit_base+96(FP)
-	SUBQ   $0x04, a_N+120(FP)
+	IMUL3Q $0x04, CX, SI
+	ADDQ   SI, AX
+	ADDQ   $0x10, a_Pairs_base+64(FP)
+	ADDQ   $0x10, a_Unit_base+104(FP)
+	SUBQ   $0x04, a_N+136(FP)
 	JG     queries
 	JMP    done
 
 	// Up to 8 queries.
 queries8:
 	XORQ R8, R8
-	MOVQ a_Next_base+152(FP), R9
+	MOVQ a_Pairs_base+64(FP), SI
+	MOVQ a_Unit_base+104(FP), R9
+	MOVQ R9, a_Unit_len+112(FP)
+	MOVQ a_Group+128(FP), R9
+	MOVQ R9, a_Unit_cap+120(FP)
+	MOVQ a_Next_base+168(FP), R9
 	MOVQ $0x00000020, R10
-	CMPQ BX, a_Dv+136(FP)
+	CMPQ BX, a_Dv+152(FP)
 	JE   queries8dense
 	LEAQ (BX)(BX*1), R10
 
@@ -37449,11 +37467,11 @@ queries8columns:
 	MOVQ   R8, R9
 	ANDQ   $-64, R9
 	ADDQ   R13, R9
-	MOVQ   a_Next_base+152(FP), R13
+	MOVQ   a_Next_base+168(FP), R13
 	ADDQ   R13, R9
 
 queries8onward:
-	MOVQ    a_M+128(FP), R14
+	MOVQ    a_M+144(FP), R14
 	MOVQ    BX, R13
 	SHRQ    $0x01, R14
 	JZ      queries8odd
@@ -37480,7 +37498,7 @@ queries8pair:
 	JNZ           queries8pair
 
 queries8odd:
-	MOVQ a_M+128(FP), R14
+	MOVQ a_M+144(FP), R14
 	ANDQ $0x01, R14
 	JZ   queries8sums
 
@@ -37505,55 +37523,55 @@ queries8odd:
 
 queries8sums:
 	LEAQ             (AX)(R8*4), R11
-	MOVQ             a_Unit_base+96(FP), R12
+	MOVQ             a_Unit_len+112(FP), R12
 	VCVTDQ2PS        Z2, Z2
 	VBLENDMPS        (R11), Z1, K1, Z15
 	VFMADD231PS.BCST (R12), Z2, Z15
 	VMOVUPS          Z15, (R11)
 	ADDQ             CX, R11
-	CMPQ             a_N+120(FP), $0x01
+	CMPQ             a_N+136(FP), $0x01
 	JE               queries8stored
 	VCVTDQ2PS        Z3, Z3
 	VBLENDMPS        (R11), Z1, K1, Z16
 	VFMADD231PS.BCST 4(R12), Z3, Z16
 	VMOVUPS          Z16, (R11)
 	ADDQ             CX, R11
-	CMPQ             a_N+120(FP), $0x02
+	CMPQ             a_N+136(FP), $0x02
 	JE               queries8stored
 	VCVTDQ2PS        Z4, Z4
 	VBLENDMPS        (R11), Z1, K1, Z17
 	VFMADD231PS.BCST 8(R12), Z4, Z17
 	VMOVUPS          Z17, (R11)
 	ADDQ             CX, R11
-	CMPQ             a_N+120(FP), $0x03
+	CMPQ             a_N+136(FP), $0x03
 	JE               queries8stored
 	VCVTDQ2PS        Z5, Z5
 	VBLENDMPS        (R11), Z1, K1, Z18
 	VFMADD231PS.BCST 12(R12), Z5, Z18
 	VMOVUPS          Z18, (R11)
 	ADDQ             CX, R11
-	CMPQ             a_N+120(FP), $0x04
+	CMPQ             a_N+136(FP), $0x04
 	JE               queries8stored
 	VCVTDQ2PS        Z6, Z6
 	VBLENDMPS        (R11), Z1, K1, Z19
 	VFMADD231PS.BCST 16(R12), Z6, Z19
 	VMOVUPS          Z19, (R11)
 	ADDQ             CX, R11
-	CMPQ             a_N+120(FP), $0x05
+	CMPQ             a_N+136(FP), $0x05
 	JE               queries8stored
 	VCVTDQ2PS        Z7, Z7
 	VBLENDMPS        (R11), Z1, K1, Z20
 	VFMADD231PS.BCST 20(R12), Z7, Z20
 	VMOVUPS          Z20, (R11)
 	ADDQ             CX, R11
-	CMPQ             a_N+120(FP), $0x06
+	CMPQ             a_N+136(FP), $0x06
 	JE               queries8stored
 	VCVTDQ2PS        Z8, Z8
 	VBLENDMPS        (R11), Z1, K1, Z21
 	VFMADD231PS.BCST 24(R12), Z8, Z21
 	VMOVUPS          Z21, (R11)
 	ADDQ             CX, R11
-	CMPQ             a_N+120(FP), $0x07
+	CMPQ             a_N+136(FP), $0x07
 	JE               queries8stored
 	VCVTDQ2PS        Z9, Z9
 	VBLENDMPS        (R11), Z1, K1, Z22
@@ -37562,15 +37580,24 @@ queries8sums:
 
 queries8stored:
 	ADDQ $0x10, R8
-	CMPQ R8, a_Dv+136(FP)
+	SUBQ $0x10, a_Unit_cap+120(FP)
+	JNZ  queries8same
+	MOVQ a_Group+128(FP), R11
+	MOVQ R11, a_Unit_cap+120(FP)
+	MOVQ a_Lpg+96(FP), R11
+	LEAQ (SI)(R11*4), SI
+	ADDQ DI, a_Unit_len+112(FP)
+
+queries8same:
+	CMPQ R8, a_Dv+152(FP)
 	JL   queries8columns
 
 	// The next 8 queries.
-	IMUL3Q $0x08, CX, R8
-	ADDQ   R8, AX
-	ADDQ   $0x20, SI
-	ADDQ   $0x20, a_Unit_base+96(FP)
-	SUBQ   $0x08, a_N+120(FP)
+	IMUL3Q $0x08, CX, SI
+	ADDQ   SI, AX
+	ADDQ   $0x20, a_Pairs_base+64(FP)
+	ADDQ   $0x20, a_Unit_base+104(FP)
+	SUBQ   $0x08, a_N+136(FP)
 	JG     queries
 
 done:

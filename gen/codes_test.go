@@ -86,6 +86,7 @@ var codesCalls = map[string]codesCall{
 		in.slice("a_V", int8s(v), 0)
 		in.slice("a_Unit", float32s(unit), len(unit))
 		in.argument("a_Ldp", int64(c.lanes))
+		in.argument("a_Group", int64(c.d))
 		in.argument("a_Ldv", int64(c.d))
 		in.argument("a_Ldo", int64(c.d))
 		return at, o

@@ -32,8 +32,36 @@ func (g *gen) valueCodes() {
 }
 
 func (g *gen) newValueCodes() *valueCodes {
-	return &valueCodes{g: g, o: g.Slice("o"), ldo: g.Stride("ldo"), v: g.Slice("v"), ldv: g.Num("ldv"), pairs: g.Slice("pairs"), ldp: g.Stride("ldp"),
-		column: g.GP64(), left: g.Argument("n"), unit: g.Memory(g.Param("unit").Base())}
+	pairs, unit := g.Param("pairs"), g.Param("unit")
+	return &valueCodes{g: g, o: g.Slice("o"), ldo: g.Stride("ldo"), v: g.Slice("v"), ldv: g.Num("ldv"), pairs: g.GP64(), ldp: g.Stride("ldp"),
+		column: g.GP64(), left: g.Argument("n"), ofQueries: [2]operand.Mem{g.Memory(pairs.Base()), g.Memory(unit.Base())},
+		unit: g.Memory(unit.Len()), columns: g.Memory(unit.Cap())}
+}
+
+// startColumns goes to the first column of the current queries.
+func (f *valueCodes) startColumns(name string) {
+	g := f.g
+	g.XORQ(f.column, f.column)
+	g.MOVQ(f.ofQueries[0], f.pairs)
+	g.Move(f.ofQueries[1], f.unit)
+	g.Move(g.Argument("group"), f.columns)
+	f.startPrefetch(name)
+	g.Label(name + "columns")
+}
+
+// nextColumns goes on to the next columns if there are more, which may begin another group.
+func (f *valueCodes) nextColumns(name string) {
+	g, bytes := f.g, f.g.GP64()
+	g.ADDQ(operand.Imm(codeColumns), f.column)
+	g.SUBQ(operand.Imm(codeColumns), f.columns)
+	g.JNZ(operand.LabelRef(name + "same"))
+	g.Move(g.Argument("group"), f.columns)
+	g.MOVQ(g.Argument("lpg"), bytes)
+	g.LEAQ(emit.Indexed(f.pairs, bytes, 4), f.pairs)
+	g.ADDQ(f.ldp, f.unit)
+	g.Label(name + "same")
+	g.CMPQ(f.column, g.Argument("dv"))
+	g.JL(operand.LabelRef(name + "columns"))
 }
 
 // nextQueries goes on by so many queries, and compares what is left with 0.
@@ -42,8 +70,9 @@ func (f *valueCodes) nextQueries(n uint64) {
 	g.Commentf("The next %d queries.", n)
 	g.IMUL3Q(operand.Imm(n), f.ldo, bytes)
 	g.ADDQ(bytes, f.o)
-	g.ADDQ(operand.Imm(4*n), f.pairs)
-	g.ADDQ(operand.Imm(4*n), f.unit)
+	for _, p := range f.ofQueries {
+		g.ADDQ(operand.Imm(4*n), p)
+	}
 	g.SUBQ(operand.Imm(n), f.left)
 }
 
@@ -53,7 +82,10 @@ type valueCodes struct {
 	v, ldv     reg.GPVirtual
 	pairs, ldp reg.GPVirtual
 	column     reg.GPVirtual
-	left, unit operand.Mem
+	left       operand.Mem    // queries
+	ofQueries  [2]operand.Mem // pairs and units of the current ones
+	unit       operand.Mem    // of the current group
+	columns    operand.Mem    // of the group, that are left
 
 	row, pair, second reg.GPVirtual // of two rows; second is the distance of the second one
 	next, onward      reg.GPVirtual // the prefetch of a step, and its distance to the next step's
@@ -64,9 +96,7 @@ func (f *valueCodes) group(queries int) {
 	g, name := f.g, fmt.Sprintf("queries%d", queries)
 	g.Commentf("%d queries.", queries)
 	g.Label(name)
-	g.XORQ(f.column, f.column)
-	f.startPrefetch(name)
-	g.Label(name + "columns")
+	f.startColumns(name)
 	acc := [2][]reg.VecVirtual{g.Vecs(queries), g.Vecs(queries)}
 	for _, a := range acc {
 		for _, v := range a {
@@ -83,9 +113,7 @@ func (f *valueCodes) group(queries int) {
 	g.JNZ(operand.LabelRef(name + "pair"))
 	f.lastRow(name, count, func() { f.step(acc) })
 	f.store(acc, name)
-	g.ADDQ(operand.Imm(codeColumns), f.column)
-	g.CMPQ(f.column, g.Argument("dv"))
-	g.JL(operand.LabelRef(name + "columns"))
+	f.nextColumns(name)
 	g.JMP(operand.LabelRef("next"))
 }
 

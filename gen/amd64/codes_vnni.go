@@ -59,9 +59,7 @@ func (f *vnniValueCodes) group(queries int) {
 	g, name := f.g, fmt.Sprintf("queries%d", queries)
 	g.Commentf("Up to %d queries.", queries)
 	g.Label(name)
-	g.XORQ(f.column, f.column)
-	f.startPrefetch(name)
-	g.Label(name + "columns")
+	f.startColumns(name)
 	acc := g.Vecs(vnniSums)
 	for _, v := range acc {
 		g.Zero(g.Context, v)
@@ -87,9 +85,7 @@ func (f *vnniValueCodes) group(queries int) {
 		g.VPADDD(acc[i], acc[i-queries], acc[i-queries])
 	}
 	f.store(acc[:queries], name)
-	g.ADDQ(operand.Imm(codeColumns), f.column)
-	g.CMPQ(f.column, g.Argument("dv"))
-	g.JL(operand.LabelRef(name + "columns"))
+	f.nextColumns(name)
 	f.nextQueries(uint64(queries))
 	g.JG(operand.LabelRef("queries"))
 	g.JMP(operand.LabelRef("done"))

@@ -36,7 +36,7 @@ func (s *scratch) fitIntegers(j *Job) {
 		parallel.Fit(m, &s.wordsUsage, &s.words, BlockKeys*lanes, parallel.Make[uint32])
 	}
 	if j.plan.shape.codes { // also if only some batch rows have few queries
-		parallel.Fit(m, &s.pairsUsage, &s.pairs, contract.ValueSegment/2*lanes, parallel.Make[int32])
+		parallel.Fit(m, &s.pairsUsage, &s.pairs, contract.ValueSegment/2*max(lanes, ukernel.MaxLanes), parallel.Make[int32])
 	}
 }
 
@@ -70,7 +70,8 @@ func integersScores(t *tile, part mask.Span, top []float32) {
 		lo := t.Key(part.Lo)
 		n = t.keys().Run(t.Head, lo, min(ukernel.RowsPerCall(part.Len(), w*d), t.keysOfStrips()))
 		t.keys().Pair(t.Head, mask.Span{Lo: lo, Hi: lo + n}, t.phase, t.job.tier.Convert().PairColumns)
-		t.eachStrip(part.Lo, n, top, func(s []float32, at, columns int, scales []float32, lsc int, top []float32) {
+		scales, lsc := t.keys().Scales(t.Head, lo, n)
+		t.eachStrip(part.Lo, n, scales, lsc, top, func(s []float32, at, columns int, scales []float32, lsc int, top []float32) {
 			t.kern.CodeScores(ukernel.CodeScoresArgs{S: s, K: t.keys().PairOf(at, columns, lo), Scales: scales, Lsc: lsc, Q: t.pairs[at/2*w:], Unit: t.unit, M: n, D: columns, Max: top})
 		})
 	}
@@ -150,11 +151,10 @@ func (t *tile) keysOfStrips() int {
 //
 // Products that are to be added wait in the memory of rounded weights. A nil top leaves
 // the maxima to what follows.
-func (t *tile) eachStrip(lo, n int, top []float32, product func(s []float32, at, w int, scales []float32, lsc int, top []float32)) {
+func (t *tile) eachStrip(lo, n int, scales []float32, lsc int, top []float32, product func(s []float32, at, w int, scales []float32, lsc int, top []float32)) {
 	lanes := t.Lanes
 	d, group := kvrows.CodeColumns(&t.job.Call.K)
 	s, rest := t.scoresFrom(mask.Span{Lo: lo}), t.scratch.rounded
-	scales, lsc := t.keys().Scales(t.Head, t.Key(lo), n)
 	ignored := t.ignored()
 	if top == nil {
 		top = ignored
@@ -280,21 +280,24 @@ func skinnyIntegersScores(t *tile, part mask.Span, top []float32) {
 			most = min(most, stripKeys)
 		}
 		k, stride, got, next, far := t.keys().Codes(t.Head, t.Key(part.Lo), most)
-		n = got
+		if n = got; n < most && n > ukernel.SkinnyKeys { // the rest is gathered with rows of the next page
+			n -= n % ukernel.SkinnyKeys
+		}
 		product := func(s []float32, at, w, group int, scales []float32, top []float32) {
 			t.job.tier.Skinny().QKCodes(ukernel.QKCodesArgs{S: s, K: k[at:], Ldk: stride, Scales: scales, Lsc: n, Group: group, Q: t.pairs[at/2*t.Lanes:], Unit: t.unit, N: t.N, M: n, D: w, Max: top, Next: next[min(at, len(next)):], Far: far})
 		}
+		scales := t.keys().KeyScales(t.Head, t.Key(part.Lo), n)
 		if group <= ukernel.CodesColumns {
-			product(t.scoresFrom(part), 0, d, group, t.keys().KeyScales(t.Head, t.Key(part.Lo), n), t.orIgnored(top))
+			product(t.scoresFrom(part), 0, d, group, scales, t.orIgnored(top))
 			continue
 		}
-		t.eachStrip(part.Lo, n, top, func(s []float32, at, w int, _ []float32, _ int, top []float32) { product(s, at, w, w, ones[:n], top) })
+		t.eachStrip(part.Lo, n, scales, 1, top, func(s []float32, at, w int, _ []float32, _ int, top []float32) { product(s, at, w, w, ones[:n], top) })
 	}
 }
 
 func skinnyIntegersValues(t *tile) {
 	s, lanes, kernels := t.scratch, t.Lanes, t.job.tier.Skinny()
-	o, units, ldo := t.room(), s.units[:lanes], t.job.dv()
+	o, units, ldo := t.room(), s.units[:], t.job.dv()
 	to := o
 	dv, group := kvrows.CodeColumns(&t.job.Call.V)
 	if dv > ldo {
@@ -303,10 +306,14 @@ func skinnyIntegersValues(t *tile) {
 	for part := range segments(t.block.keys) {
 		n := part.Len()
 		v, stride, next := t.values().Segment(t.Head, t.Key(part.Lo), n)
-		for at := 0; at < dv; at += group {
-			scales, lsc := t.valueScales(part, at/group)
-			kernels.Pairs(s.pairs, t.scoresFrom(part), lanes, n, scales, lsc, contract.WeightBits, units)
-			kernels.PVCodes(ukernel.PVCodesArgs{O: to[at:], Ldo: dv, V: v[at:], Ldv: stride, Pairs: s.pairs, Ldp: lanes, Unit: units, N: t.N, M: n, Dv: group, Load: part.Lo > t.block.keys.Lo, Next: next[min(at, len(next)):]})
+		lpg := ints.CeilDiv(n, 2) * lanes
+		for at, columns := 0, 0; at < dv; at += columns {
+			columns = min(dv-at, len(s.units)/lanes*group)
+			for g := range columns / group {
+				scales, lsc := t.valueScales(part, at/group+g)
+				kernels.Pairs(s.pairs[g*lpg:], t.scoresFrom(part), lanes, n, scales, lsc, contract.WeightBits, units[g*lanes:][:lanes])
+			}
+			kernels.PVCodes(ukernel.PVCodesArgs{O: to[at:], Ldo: dv, V: v[at:], Ldv: stride, Pairs: s.pairs, Ldp: lanes, Lpg: lpg, Unit: units, Group: group, N: t.N, M: n, Dv: columns, Load: part.Lo > t.block.keys.Lo, Next: next[min(at, len(next)):]})
 		}
 	}
 	for lane := 0; dv > ldo && lane < t.N; lane++ {

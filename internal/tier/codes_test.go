@@ -107,13 +107,13 @@ func valueCodes(a ukernel.PVCodesArgs) {
 		for e := range a.Dv {
 			sum := int32(0)
 			for j := range a.M {
-				sum += int32(int16(a.Pairs[j/2*a.Ldp+i]>>(j%2*16))) * int32(a.V[j*a.Ldv+e])
+				sum += int32(int16(a.Pairs[e/a.Group*a.Lpg+j/2*a.Ldp+i]>>(j%2*16))) * int32(a.V[j*a.Ldv+e])
 			}
-			o := &a.O[i*a.Ldo+e]
+			o, u := &a.O[i*a.Ldo+e], a.Unit[e/a.Group*a.Ldp+i]
 			if a.Load {
-				*o = scalar.FMA(float32(sum), a.Unit[i], *o)
+				*o = scalar.FMA(float32(sum), u, *o)
 			} else {
-				*o = float32(float32(sum) * a.Unit[i])
+				*o = float32(float32(sum) * u)
 			}
 		}
 	}
@@ -277,21 +277,27 @@ func (c keyCodesCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *k
 
 // A valueCodesCase is a call of PVCodes.
 type valueCodesCase struct {
-	n, m, dv, gap int
-	load, extreme bool
-	values        testutil.Kind
+	n, m, dv, group, gap int
+	load, extreme        bool
+	values               testutil.Kind
 }
 
 func (c valueCodesCase) String() string {
-	return fmt.Sprintf("n=%d m=%d dv=%d gaps=%d load=%v extreme=%v of %v", c.n, c.m, c.dv, c.gap, c.load, c.extreme, c.values)
+	return fmt.Sprintf("n=%d m=%d dv=%d group=%d gaps=%d load=%v extreme=%v of %v", c.n, c.m, c.dv, c.group, c.gap, c.load, c.extreme, c.values)
 }
 
 func valueCodesCases(w int) (list []kernelCase) {
 	for _, n := range skinnyRowCounts(w) {
 		for _, dv := range []int{16, 32, 48, 64, 80, 128} {
 			for _, m := range []int{1, 2, 3, 8, 15, 16, 31, 32} {
-				i := len(list)
-				list = append(list, valueCodesCase{n, m, dv, i % 2 * 3, i%3 == 0, i%5 == 0, testutil.KindOf(i)})
+				i, group := len(list), dv
+				if i%4 > 1 {
+					group = 16
+				}
+				if i%4 == 3 && dv%32 == 0 {
+					group = 32
+				}
+				list = append(list, valueCodesCase{n, m, dv, group, i % 2 * 3, i%3 == 0, i%5 == 0, testutil.KindOf(i)})
 			}
 		}
 	}
@@ -301,7 +307,8 @@ func valueCodesCases(w int) (list []kernelCase) {
 func (c valueCodesCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
 	ld := c.dv + c.gap
 	v := testutil.Rows[int8](a, "v", c.m, c.dv, ld)
-	pairs := testutil.Slice[int32](a, "pairs", (c.m+1)/2*w)
+	lpg, groups := (c.m+1)/2*w, c.dv/c.group
+	pairs := testutil.Slice[int32](a, "pairs", groups*lpg)
 	code := func() int32 {
 		if c.extreme {
 			return 1 << 12
@@ -309,7 +316,7 @@ func (c valueCodesCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p 
 		return int32(r.IntN(1<<13+1) - 1<<12)
 	}
 	for i := range pairs {
-		if pairs[i] = code() & 0xffff; i/w*2+1 < c.m {
+		if pairs[i] = code() & 0xffff; i%lpg/w*2+1 < c.m {
 			pairs[i] |= code() << 16
 		}
 	}
@@ -319,14 +326,14 @@ func (c valueCodesCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p 
 		}
 	}
 	// Units are powers of two, 0 or NaN.
-	unit := a.Vector("unit", c.n, 0)
+	unit := a.Vector("unit", (groups-1)*w+c.n, 0)
 	for i := range unit {
 		unit[i] = []float32{1, 0x1p-11, 0x1p-20, 0, testutil.NaN}[r.IntN(5)]
 	}
 	o := a.Matrix("o", c.n, c.dv, ld, testutil.Canary)
 	testutil.Dyadics.Fill(r, o, c.n, c.dv, ld)
 	return func(p *kernelSet) {
-		p.Skinny.PVCodes(ukernel.PVCodesArgs{O: o, Ldo: ld, V: v, Ldv: ld, Pairs: pairs, Ldp: w, Unit: unit, N: c.n, M: c.m, Dv: c.dv, Load: c.load, Next: v})
+		p.Skinny.PVCodes(ukernel.PVCodesArgs{O: o, Ldo: ld, V: v, Ldv: ld, Pairs: pairs, Ldp: w, Lpg: lpg, Unit: unit, Group: c.group, N: c.n, M: c.m, Dv: c.dv, Load: c.load, Next: v})
 	}
 }
 

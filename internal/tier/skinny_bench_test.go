@@ -108,7 +108,7 @@ func skinnyCases(p *kernelSet) (cases []skinnyCase) {
 	add("PVCodes", 1, k.PVCodes != nil, func(x, next unsafe.Pointer, n, m int) {
 		v, then := numbers[int8](x, m), numbers[int8](next, m)
 		for j := 0; j < m; j += ukernel.ValueSegment {
-			k.PVCodes(ukernel.PVCodesArgs{O: o, Ldo: d, V: v[j*d:], Ldv: d, Pairs: pairs, Ldp: w, Unit: top, N: n, M: min(ukernel.ValueSegment, m-j), Dv: d, Load: j > 0, Next: then[j*d:]})
+			k.PVCodes(ukernel.PVCodesArgs{O: o, Ldo: d, V: v[j*d:], Ldv: d, Pairs: pairs, Ldp: w, Unit: top, Group: d, N: n, M: min(ukernel.ValueSegment, m-j), Dv: d, Load: j > 0, Next: then[j*d:]})
 		}
 	})
 	return cases

@@ -74,11 +74,10 @@ type SkinnyKernels struct {
 	// i < n, e < dv.
 	PVEvenOdd func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, next []uint16, far int)
 
-	// QKCodes, Pairs and PVCodes are products of integers. In a call of PVCodes each row has one
-	// scale, so its columns are of one group. In place of q̂ and the weights they take integers q
-	// and p and their units, as LaneKernels.Round makes them with 10 and 11 bits: q is at most 2^11
-	// in magnitude and p at most 2^12. Where a tier has none, queries and weights are rounded as
-	// float32.
+	// QKCodes, Pairs and PVCodes are products of integers. In place of q̂ and the weights they take
+	// integers q and p and their units, as LaneKernels.Round makes them with 10 and 11 bits: q is at
+	// most 2^11 in magnitude and p at most 2^12. Where a tier has none, queries and weights are
+	// rounded as float32.
 	//
 	// QKCodes takes d columns of m ≥ 1 keys. group neighbours of a row share a scale, a multiple of
 	// SkinnyGroup and at most CodesColumns; the scales lie as for QKInt8:
@@ -102,11 +101,12 @@ type SkinnyKernels struct {
 	// queries.
 	Pairs func(pairs []int32, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32)
 
-	// PVCodes is the product of n lanes of such integers with m rows of V, 1 ≤ m ≤ ValueSegment. dv
-	// is a multiple of SkinnyGroup.
+	// PVCodes is the product of n lanes of such integers with m rows of V, 1 ≤ m ≤ ValueSegment.
+	// group neighbours of a row share integers and units, a multiple of SkinnyGroup that divides
+	// dv: group g has p from pairs[g·lpg:] on and u from unit[g·ldp:].
 	//
 	//	x          = float32(sum of p[j][i]·v[j·ldv+e], j < m)
-	//	o[i·ldo+e] = x·unit[i], or with load fma(x, unit[i], o[i·ldo+e])
+	//	o[i·ldo+e] = x·u[i], or with load fma(x, u[i], o[i·ldo+e])
 	PVCodes func(a PVCodesArgs)
 
 	// Softmax is LaneKernels.Softmax for the first lanes of a tile: max and sum have
@@ -204,7 +204,9 @@ type PVCodesArgs struct {
 	Ldv   int
 	Pairs []int32 // of SkinnyKernels.Pairs
 	Ldp   int     // from a pair of rows to the next, a multiple of the lanes of the narrowest tile; all up to there may be read
+	Lpg   int     // from the pairs of a group to those of the next one
 	Unit  []float32
+	Group int // columns that share pairs
 	N     int // rows of O
 	M     int // rows of V
 	Dv    int // columns of V and O

@@ -127,17 +127,17 @@ func QKCodes(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q
 }
 
 // PVCodes is Skinny.PVCodes.
-func PVCodes(o []float32, ldo int, v []int8, ldv int, pairs []int32, ldp int, unit []float32, n, m, dv int, load bool, _ []int8) {
+func PVCodes(o []float32, ldo int, v []int8, ldv int, pairs []int32, ldp, lpg int, unit []float32, group, n, m, dv int, load bool, _ []int8) {
 	for i := range n {
 		for e := range dv {
-			sum := int32(0)
+			sum, g := int32(0), e/group
 			for j := range m {
-				sum += int32(int16(pairs[j/2*ldp+i]>>(j%2*16))) * int32(v[j*ldv+e])
+				sum += int32(int16(pairs[g*lpg+j/2*ldp+i]>>(j%2*16))) * int32(v[j*ldv+e])
 			}
 			if load {
-				o[i*ldo+e] = fma(float32(sum), unit[i], o[i*ldo+e])
+				o[i*ldo+e] = fma(float32(sum), unit[g*ldp+i], o[i*ldo+e])
 			} else {
-				o[i*ldo+e] = float32(float32(sum) * unit[i])
+				o[i*ldo+e] = float32(float32(sum) * unit[g*ldp+i])
 			}
 		}
 	}

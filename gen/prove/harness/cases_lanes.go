@@ -279,10 +279,17 @@ func pvCodes(k *Kernel, quick bool) (list []Case) {
 			if quick && (m != 7 || dv != 80) || !quick && (m+dv/16)%4 != 0 && m > 4 {
 				continue
 			}
-			n := 1 + (i+m)%9
-			ldo, ldv, ldp := dv+i%3, dv+i%2, (n+15)/16*16
+			n, groups := 1+(i+m)%9, 1
+			if i%2 == 0 {
+				groups = dv / 16
+			}
+			ldo, ldv, ldp, count := dv+i%3, dv+i%2, (n+15)/16*16, (m+1)/2
+			lpg := count * ldp
+			pair := func(g *expr.Graph, i int) *expr.Node {
+				return lastAlone(codePairs(fmt.Sprint("p", i/lpg), 1<<12), m/2*ldp)(g, i%lpg)
+			}
 			list = append(list, Case{"o": out(span(n, ldo, dv)), "ldo": ldo, "v": in(span(m, ldv, dv)), "ldv": ldv,
-				"pairs": Buffer{Len: (m + 1) / 2 * ldp, Make: lastAlone(codePairs("p", 1<<12), m/2*ldp)}, "ldp": ldp, "unit": in(n), "n": n, "m": m, "dv": dv, "load": m%2 == 0,
+				"pairs": Buffer{Len: groups * lpg, Make: pair}, "ldp": ldp, "lpg": lpg, "unit": in(span(groups, ldp, n)), "group": dv / groups, "n": n, "m": m, "dv": dv, "load": m%2 == 0,
 				"next": Buffer{Len: dv, Absent: true}})
 		}
 	}

@@ -32,8 +32,14 @@ func CodeColumns(x *view.Tensor) (columns, group int) {
 // more returns how many integers there are after a row's.
 func (r *Reader) more() int { return -r.x.Dim(3) & (ukernel.SkinnyGroup - 1) }
 
-// Codes is Int8s of rows with CodeColumns.
+// Codes is Int8s of rows with CodeColumns. Rows of a run too short for a kernel are gathered with
+// rows after it.
 func (r *Reader) Codes(h lanes.Head, lo, n int) (codes []int8, stride, got int, next []int8, far int) {
+	if r.Run(h, lo, n) < min(n, ukernel.SkinnyKeys) {
+		n = min(n, int8Rows)
+		codes, stride, next = r.Segment(h, lo, n)
+		return codes, stride, n, next, 0
+	}
 	more := r.more()
 	if more == 0 || r.x.DType() != view.Int8 {
 		codes, stride, got, next, far = r.Int8s(h, lo, n)

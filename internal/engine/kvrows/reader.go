@@ -160,33 +160,36 @@ func (r *Reader) LastColumns(h lanes.Head, lo, n, columns int) []float32 {
 // KeyScales returns the scales of n rows, the first group of columns row by row, then the next
 // group. Scales that lie otherwise are copied to the memory of rows, which is large enough.
 func (r *Reader) KeyScales(h lanes.Head, lo, n int) []float32 {
-	scales, stride := r.Scales(h, lo, n)
 	groups := r.x.Scales().Dim(3)
-	if groups == 1 && stride == 1 {
-		return scales[:n]
+	for at, run := 0, 0; at < n; at += run {
+		run = r.Run(h, lo+at, n-at)
+		scales, stride := r.Scales(h, lo+at, run)
+		if groups == 1 && stride == 1 && run == n {
+			return scales[:n]
+		}
+		r.cached.forget()
+		transpose(r.memory[at:], n, scales, stride, groups, run)
 	}
-	r.cached.forget()
-	transpose(r.memory, scales, stride, groups, n)
 	return r.memory[:groups*n]
 }
 
-// transpose writes n rows of numbers, stride apart, to dst column by column. Four columns at a time
-// take a third of the time of one.
-func transpose(dst, src []float32, stride, columns, n int) {
+// transpose writes n rows of numbers, stride apart, to columns of dst, which are ldd apart. Four
+// columns at a time take a third of the time of one.
+func transpose(dst []float32, ldd int, src []float32, stride, columns, n int) {
 	const each = 4
 	for ; columns >= each; columns -= each {
-		a, b, c, d := dst[:n], dst[n:][:n], dst[2*n:][:n], dst[3*n:][:n]
+		a, b, c, d := dst[:n], dst[ldd:][:n], dst[2*ldd:][:n], dst[3*ldd:][:n]
 		for i := range a {
 			row := src[i*stride:][:each]
 			a[i], b[i], c[i], d[i] = row[0], row[1], row[2], row[3]
 		}
-		dst, src = dst[each*n:], src[min(each, len(src)):]
+		dst, src = dst[each*ldd:], src[min(each, len(src)):]
 	}
 	for ; columns > 0; columns-- {
 		for i := range dst[:n] {
 			dst[i] = src[i*stride]
 		}
-		dst, src = dst[n:], src[min(1, len(src)):]
+		dst, src = dst[ldd:], src[min(1, len(src)):]
 	}
 }
 
