@@ -30744,7 +30744,7 @@ lanes1:
 enter:
 	VANDPS       Y2, Y7, Y8
 	VPADDD       Y5, Y8, Y8
-	VPCMPGTD     const95d29f1bAVX2<>+0(SB), Y8, Y8
+	VPCMPGTD     const95d25706AVX2<>+0(SB), Y8, Y8
 	VMOVMSKPS    Y8, SI
 	TESTL        SI, SI
 	JNZ          careful1
@@ -30861,7 +30861,7 @@ careful1:
 	VFMADD213PS  const3f800000AVX2<>+0(SB), Y13, Y9
 	VPSLLD       $0x17, Y12, Y12
 	VPADDD       Y12, Y9, Y9
-	VCMPPS       $0x11, constc1529f1bAVX2<>+0(SB), Y7, Y11
+	VCMPPS       $0x11, constc1525706AVX2<>+0(SB), Y7, Y11
 	VANDPS       const4a800000AVX2<>+0(SB), Y11, Y11
 	VMULPS       constc0800000AVX2<>+0(SB), Y11, Y12
 	VPADDD       const2f800000AVX2<>+0(SB), Y11, Y13
@@ -30897,8 +30897,8 @@ GLOBL const3f9a8279AVX2<>(SB), RODATA|NOPTR, $32
 DATA const54800000AVX2<>+0(SB)/32, $"\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T"
 GLOBL const54800000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const95d29f1bAVX2<>+0(SB)/32, $"\x1b\x9fҕ\x1b\x9fҕ\x1b\x9fҕ\x1b\x9fҕ\x1b\x9fҕ\x1b\x9fҕ\x1b\x9fҕ\x1b\x9fҕ"
-GLOBL const95d29f1bAVX2<>(SB), RODATA|NOPTR, $32
+DATA const95d25706AVX2<>+0(SB)/32, $"\x06Wҕ\x06Wҕ\x06Wҕ\x06Wҕ\x06Wҕ\x06Wҕ\x06Wҕ\x06Wҕ"
+GLOBL const95d25706AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA constc1666666AVX2<>+0(SB)/32, $"fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1"
 GLOBL constc1666666AVX2<>(SB), RODATA|NOPTR, $32
@@ -30936,8 +30936,8 @@ GLOBL geluT0AVX2<>(SB), RODATA|NOPTR, $32
 DATA constb2257060AVX2<>+0(SB)/32, $"`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2"
 GLOBL constb2257060AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA constc1529f1bAVX2<>+0(SB)/32, $"\x1b\x9fR\xc1\x1b\x9fR\xc1\x1b\x9fR\xc1\x1b\x9fR\xc1\x1b\x9fR\xc1\x1b\x9fR\xc1\x1b\x9fR\xc1\x1b\x9fR\xc1"
-GLOBL constc1529f1bAVX2<>(SB), RODATA|NOPTR, $32
+DATA constc1525706AVX2<>+0(SB)/32, $"\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1"
+GLOBL constc1525706AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const4a800000AVX2<>+0(SB)/32, $"\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J"
 GLOBL const4a800000AVX2<>(SB), RODATA|NOPTR, $32
@@ -31282,7 +31282,7 @@ lanes1:
 enter:
 	VANDPS       Y2, Y6, Y8
 	VPADDD       const54800000AVX2<>+0(SB), Y8, Y8
-	VPCMPGTD     const95d29f1bAVX2<>+0(SB), Y8, Y8
+	VPCMPGTD     const95d25706AVX2<>+0(SB), Y8, Y8
 	VMOVMSKPS    Y8, DI
 	TESTL        DI, DI
 	JNZ          careful1
@@ -31400,7 +31400,7 @@ careful1:
 	VFMADD213PS  const3f800000AVX2<>+0(SB), Y13, Y9
 	VPSLLD       $0x17, Y12, Y12
 	VPADDD       Y12, Y9, Y9
-	VCMPPS       $0x11, constc1529f1bAVX2<>+0(SB), Y6, Y11
+	VCMPPS       $0x11, constc1525706AVX2<>+0(SB), Y6, Y11
 	VANDPS       const4a800000AVX2<>+0(SB), Y11, Y11
 	VMULPS       constc0800000AVX2<>+0(SB), Y11, Y12
 	VPADDD       const2f800000AVX2<>+0(SB), Y11, Y13
@@ -32015,7 +32015,7 @@ careful1:
 	VFMADD213PS  const3f800000AVX2<>+0(SB), Y12, Y8
 	VPSLLD       $0x17, Y11, Y11
 	VPADDD       Y11, Y8, Y8
-	VCMPPS       $0x11, constc1529f1bAVX2<>+0(SB), Y4, Y10
+	VCMPPS       $0x11, constc1525706AVX2<>+0(SB), Y4, Y10
 	VANDPS       const4a800000AVX2<>+0(SB), Y10, Y10
 	VMULPS       constc0800000AVX2<>+0(SB), Y10, Y11
 	VPADDD       const2f800000AVX2<>+0(SB), Y10, Y12
