@@ -66,7 +66,7 @@ const (
 	GELUInterval = contract.GELUBits
 )
 
-// For every x below these the magnitude of the function is at most 2^-126. The exponential in GELU(x)
+// For every x below these the magnitude of the function is at most 2^-126. The exponential of GELU
 // is less than 2^-124 then.
 const (
 	SiLUSubnormal     = 0xc2b7b6ab
