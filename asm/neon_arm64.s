@@ -27999,6 +27999,7 @@ enter:
 	WORD $0x4e7a1fbd // bic v29.16b, v29.16b, v26.16b
 	FMOVQ 1360(R0), F25
 	WORD $0x6e39dfbd // fmul v29.4s, v29.4s, v25.4s
+	WORD $0x6e3ddefd // fmul v29.4s, v23.4s, v29.4s
 	FMOVQ 1168(R0), F26
 	WORD $0x4e3af6f9 // fmax v25.4s, v23.4s, v26.4s
 	FMOVQ 1184(R0), F26
@@ -28064,7 +28065,6 @@ enter:
 	WORD $0x4ea0dafb // fcmeq v27.4s, v23.4s, #0.0
 	FMOVQ 384(R0), F28
 	VBIT V27.B16, V28.B16, V26.B16
-	WORD $0x6e3ddefd // fmul v29.4s, v23.4s, v29.4s
 	WORD $0x4e3dd75a // fadd v26.4s, v26.4s, v29.4s
 	VMOVI $0, V29.B16
 	WORD $0x6eb7e7bc // fcmgt v28.4s, v29.4s, v23.4s

@@ -594,14 +594,14 @@ var Rows = []ukernel.Override[ukernel.Rows]{
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Rows{
 		Largest:       rowLargestAVX512,
-		Sums:          rowSumsAVX512,
-		DotsWith:      rowDotsWithAVX512,
 		Powers:        rowPowersAVX512,
 		Center:        rowCenterAVX512,
 		NormGradients: rowNormGradientsAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VL"}, Kernels: ukernel.Rows{
+		Sums:             rowSumsAVX512,
 		Dots:             rowDotsAVX512,
+		DotsWith:         rowDotsWithAVX512,
 		AddScaled:        rowAddScaledAVX512,
 		Quotients:        rowQuotientsAVX512,
 		SoftmaxGradients: rowSoftmaxGradientsAVX512,

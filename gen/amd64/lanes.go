@@ -32,14 +32,16 @@ type laner struct {
 	wide    reg.Register        // the same for float64, if that differs
 
 	across map[*lane.Stream]*across
+	column int              // of four that are loaded
 	ld     [2]reg.GPVirtual // once and three times the distance of rows in lanes
 }
 
 // An across has the pointers to rows that lie in lanes: to the first one, and, in the loop, to each
 // fourth one.
 type across struct {
-	base   reg.GPVirtual
-	fourth []reg.GPVirtual
+	base    reg.GPVirtual
+	fourth  []reg.GPVirtual
+	columns [][4]reg.Register // of each vector, where four are loaded
 }
 
 // laneKernels emits the kernels of package lane.
@@ -445,20 +447,30 @@ func (m *laner) startRows(p *lane.Program) {
 func (m *laner) overRows(p *lane.Program, name string, w lane.Width) {
 	m.frame.Run(lane.Before, w)
 	count := m.Num(p.Count)
+	if len(m.across) > 0 {
+		m.fourColumns(p, name, w, count)
+	}
 	m.JumpIfZero(count, name+"rows")
 	m.AlignLoop()
 	m.Label(name + "row")
 	m.frame.Run(lane.Row, w)
+	m.nextRow(p)
+	for _, s := range p.Across() {
+		m.across[s].advance(m, 1)
+	}
+	m.DECQ(count)
+	m.JNZ(operand.LabelRef(name + "row"))
+	m.Label(name + "rows")
+	m.frame.Run(lane.After, w)
+}
+
+// nextRow goes on by a row, but for streams whose rows lie in lanes.
+func (m *laner) nextRow(p *lane.Program) {
 	for _, s := range p.Streams {
 		if r := m.rows[s]; r != nil && s.Stride != "" {
 			m.ADDQ(m.strides[s.Stride], r)
 		} else if r != nil {
 			m.ADDQ(operand.U32(elementBytes(s)), r)
-		}
-		if s.Across {
-			for _, r := range m.across[s].fourth {
-				m.ADDQ(operand.Imm(4), r)
-			}
 		}
 	}
 	for _, v := range p.Shared {
@@ -466,10 +478,6 @@ func (m *laner) overRows(p *lane.Program, name string, w lane.Width) {
 			m.VPADDD(m.constant(v.Args[0]), m.frame.Home[v], m.frame.Home[v])
 		}
 	}
-	m.DECQ(count)
-	m.JNZ(operand.LabelRef(name + "row"))
-	m.Label(name + "rows")
-	m.frame.Run(lane.After, w)
 }
 
 // address is the address of a vector of a stream.

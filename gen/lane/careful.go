@@ -99,9 +99,9 @@ func (b *Builder) carefulGELUTanh(x *Value) *Value {
 }
 
 // carefulGELU takes the square of 2^-30 for squares of smaller numbers, too. An exponential below
-// 2^-125 is computed in units of 2^-149, to which it is rounded if it is below 2^-126: of a number
-// of them less 2^24 a unit is the last place, or twice that if they are more than 2^23. Where x is
-// below 2^-125 in magnitude, T is half of that, and the exponential 1.
+// 2^-124 is computed in units of 2^-149, to which it is rounded if it is below 2^-126: of a number
+// of them less 2^24 a unit is the last place, or less if they are more than 2^23. Where x is below
+// 2^-125 in magnitude, T is half of that, and the exponential 1.
 func (b *Builder) carefulGELU(x *Value) *Value {
 	lifted, _ := b.lift(x)
 	a := b.geluMagnitude(lifted)

@@ -58,7 +58,7 @@ func (b *Builder) rest(z *Value) *Value { return b.Sub(b.Const(spec.One), z) }
 func (b *Builder) negative(x *Value) *Value { return b.Sub(b.Const(spec.SignBit), x) }
 
 func siluSlope(b *Builder, x *Value) (y, k *Value) {
-	rest := b.rest(wholeSiLU(b, b.negative(x)))
+	rest := b.rest(wholeSiLU(b, b.negative(b.visible(x, lastSiLUSlope))))
 	y = wholeSiLU(b, x)
 	return y, b.Mul(b.ratio(y, x), rest)
 }
@@ -69,22 +69,24 @@ func usualSiLUSlope(b *Builder, x *Value) (y, k *Value) {
 	return y, b.Mul(b.Div(y, x), rest)
 }
 
-// visible is |x|, or 2^-30 if that is smaller: sums of its square with numbers near 1 are the same.
-func (b *Builder) visible(x *Value) *Value {
-	if b.Skips {
-		return b.AtLeast(b.Abs(x), b.number(0x1p-30))
+// visible is x, but 2^-30 for smaller magnitudes, and at most a number: it makes the same sums with
+// numbers near 1.
+func (b *Builder) visible(x *Value, most uint32) *Value {
+	if !b.Skips {
+		return x
 	}
-	return x
+	tiny := b.number(0x1p-30)
+	return b.AtMost(b.Select(Less, b.Abs(x), tiny, tiny, x), b.Const(most))
 }
 
 func geluSlope(b *Builder, x *Value) (y, k *Value) {
-	power := b.density(b.visible(x))
-	y = wholeGELU(b, x)
-	s := b.ratio(y, x)
-	if b.Skips { // what is too small to change s
-		x = b.Select(Less, b.Abs(x), b.number(0x1p-60), b.And(x, b.Const(spec.SignBit)), x)
+	v := b.visible(x, lastGELUSlope)
+	part := b.Mul(v, b.density(v))
+	if b.Skips { // too small to change the sum, but for the sign of 0
+		part = b.Select(Less, b.Abs(x), b.number(0x1p-30), b.And(x, b.Const(spec.SignBit)), part)
 	}
-	return y, b.Add(s, b.Mul(x, power))
+	y = wholeGELU(b, x)
+	return y, b.Add(b.ratio(y, x), part)
 }
 
 func usualGELUSlope(b *Builder, x *Value) (y, k *Value) {
@@ -100,7 +102,8 @@ func (b *Builder) density(x *Value) *Value {
 }
 
 func geluTanhSlope(b *Builder, x *Value) (y, k *Value) {
-	rest := b.rest(b.Mul(wholeGELUTanh(b, b.negative(x)), b.tanhSlope(b.visible(x))))
+	v := b.visible(x, lastGELUTanhSlope)
+	rest := b.rest(b.Mul(wholeGELUTanh(b, b.negative(v)), b.tanhSlope(v)))
 	y = wholeGELUTanh(b, x)
 	return y, b.Mul(b.ratio(y, x), rest)
 }

@@ -66,12 +66,12 @@ const (
 	GELUInterval = contract.GELUBits
 )
 
-// For every x below these the magnitude of SiLU(x) or GELUTanh(x) is at most 2^-126, and the
-// exponential in GELU(x) is at most 2^-125.
+// For every x below these the magnitude of the function is at most 2^-126. The exponential of GELU
+// is less than 2^-124 then.
 const (
 	SiLUSubnormal     = 0xc2b7b6ab
 	GELUTanhSubnormal = 0xc1219c35
-	GELUSubnormal     = 0xc1529f1b
+	GELUSubnormal     = 0xc1525706
 )
 
 // Polynomials, the constant terms first.
