@@ -391,9 +391,9 @@ func panelOf(k *Kernel, lanes, n int) Buffer {
 	return b
 }
 
-// joined makes panels whose groups have equal integers, but for 0 and 1 in one lane of 16 of the last
-// block if that differs: products of many rows go different ways then. Formats without minima have
-// one way.
+// joined makes panels whose groups have equal integers, but for 0 and 1 in one lane of 16 if the
+// last block differs: products of many rows go different ways then. Formats without minima have one
+// way.
 func joined(k *Kernel, lanes, n int, differs bool) Buffer {
 	b, size := panelOf(k, lanes, n), lanes*blockBytes[k.Index]
 	if !strings.HasPrefix(k.Index, "U") || !strings.Contains(k.Index, "x16") {

@@ -48,7 +48,7 @@ func (p *Prover) walk(a *Architecture, k *Kernel, v *Verdict) error {
 	return nil
 }
 
-// zero makes zeros of data, and ones of numbers that are arguments. Offsets become multiples of one
+// zero makes zeros of data, and 1 of each number that is an argument. Offsets become multiples of a
 // distance: a loop that takes rows from a table has the same trips then.
 func (l *call) zero() {
 	for _, p := range l.kernel.Params {
@@ -100,7 +100,7 @@ func cpusOf(a *Architecture, k *Kernel) []cpu {
 	})
 }
 
-// join adds what the execution of a case has shown of loops. One in which a slice is empty shows
+// join adds what the execution of a case has shown of loops. With an empty slice it shows
 // nothing: loops over such rows access no memory, but their number is small.
 func (v *Verdict) join(run *machine.Run, c Case) {
 	for _, x := range c {
