@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -30,6 +31,7 @@ func main() {
 	quick := flag.Bool("quick", false, "one size a kernel")
 	exhaust := flag.Bool("exhaust", false, "try all values of the lemmas that lemmas.txt does not list, by a C compiler, and add them to it")
 	only := flag.String("run", "", "prove the kernels alone whose `layer and name` match, such as 'avx2.*Softmax'")
+	walk := flag.Bool("loops", false, "execute the assembly with many sizes, also with -quick, to see its loops and to count its instructions")
 	archs := flag.String("arch", "amd64,arm64,riscv64", "architectures")
 	workers := flag.Int("workers", 2, "goroutines")
 	verbose := flag.Bool("v", false, "print every kernel")
@@ -59,7 +61,7 @@ func main() {
 		log.Fatal(err)
 	}
 	defer record.Close()
-	p := &harness.Prover{Source: source, Lemmas: equal.NewLemmas(record), Quick: *quick}
+	p := &harness.Prover{Source: source, Lemmas: equal.NewLemmas(record), Quick: *quick, Walk: *walk || *table != "" || !*quick && *mutants == 0}
 	var all []*harness.Verdict
 	for _, goarch := range strings.Split(*archs, ",") {
 		a, err := harness.ReadArchitecture(*root, goarch)
@@ -76,6 +78,7 @@ func main() {
 	if *mutants > 0 {
 		return
 	}
+	loops := harness.JoinLoops(all)
 	lemmas := needed(p.Lemmas, all)
 	if *exhaust {
 		exhaustAll(p.Lemmas, lemmas, record, *workers)
@@ -105,10 +108,7 @@ func main() {
 		}
 	}
 	fmt.Printf("%d kernels of layers are proven, %d with lemmas of which samples alone were tried, %d are tested only, %d failed\n", proven, sampled, open, failed)
-	loops := harness.Bounds(all)
-	for b := machine.Unknown; b <= machine.Endless; b++ {
-		fmt.Printf("%d loops %v\n", loops[b], b)
-	}
+	printBounds(loops)
 	if failed > 0 {
 		os.Exit(1)
 	}
@@ -129,6 +129,20 @@ func prove(p *harness.Prover, a *harness.Architecture, workers int, verbose bool
 		}
 	})
 	return list
+}
+
+// printBounds counts loops by what bounds their trips, and prints those whose trips differ.
+func printBounds(loops map[string]*machine.Loop) {
+	var count [machine.Endless + 1]int
+	for _, name := range slices.Sorted(maps.Keys(loops)) {
+		l := loops[name]
+		if count[l.Bound()]++; l.Bound() == machine.Unknown {
+			fmt.Println(l)
+		}
+	}
+	for b, n := range count {
+		fmt.Printf("%d loops %v\n", n, machine.Bound(b))
+	}
 }
 
 // mutate makes mistakes in kernels, and prints how many are found, and those that are not.

@@ -30,7 +30,7 @@ func (e *exec) word() bool {
 	return e.accumulate(op) || e.lengthen(op) || e.products(op) || e.reduce(op)
 }
 
-// forms are those of operations on two vectors or more, without the numbers of registers.
+// forms has the operands of operations on two vectors or more, without the numbers of registers.
 var forms = regexp.MustCompile(`^(` + strings.Join([]string{
 	`(fadd|fsub|fmul) (4s, 4s, 4s|2d, 2d, 2d)`,
 	`(fdiv|fmax|fmin|fcmeq|fcmge|fcmgt|facge|fmla|fmls|mla) 4s, 4s, 4s`,

@@ -230,6 +230,9 @@ func (g *Graph) FFma(x, y, z *Node) *Node {
 	x, nx := g.unsigned(x)
 	y, ny := g.unsigned(y)
 	x, y = inOrder(x, y)
+	if x.Is(0) && y.Is(0) && nx == ny && isSumOfSquares(z) {
+		return z
+	}
 	if x.IsConst() && x.Val == floatOne {
 		x, y = y, x
 	}
@@ -251,6 +254,14 @@ func (g *Graph) FFma(x, y, z *Node) *Node {
 		return n
 	}
 	return g.op(FFma, 32, 0, x, y, z)
+}
+
+// isSumOfSquares reports whether x is one, which is not -0, from +0 on.
+func isSumOfSquares(x *Node) bool {
+	for x.Op == FFma && x.Args[0] == x.Args[1] {
+		x = x.Args[2]
+	}
+	return x.Is(0)
 }
 
 func isWhole(x *Node) bool { return x.Op == SToF || x.Op == UToF }

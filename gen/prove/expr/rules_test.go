@@ -309,3 +309,14 @@ func TestSame(t *testing.T) {
 		t.Error("an fma is a product and a sum")
 	}
 }
+
+// TestPaddedSquares: zeros that pad a sum of squares leave it, but not a sum of products, which may
+// be -0.
+func TestPaddedSquares(t *testing.T) {
+	g := New()
+	x, y, zero := g.Sym(32, "x"), g.Sym(32, "y"), g.Const(32, 0)
+	squares, products := g.FFma(y, y, g.FFma(x, x, zero)), g.FFma(x, y, g.FFma(x, x, zero))
+	if g.FFma(zero, zero, squares) != squares || g.FFma(zero, zero, products) == products {
+		t.Errorf("%v, %v", g.FFma(zero, zero, squares), g.FFma(zero, zero, products))
+	}
+}

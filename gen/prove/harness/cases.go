@@ -88,7 +88,7 @@ func gemm(k *Kernel, quick bool) (list []Case) {
 }
 
 func gemmEvenOdd(k *Kernel, quick bool) (list []Case) {
-	steps := []int{0, 1, 2, 3, 4, 31, 32, 33, 34, 65}
+	steps := []int{0, 1, 2, 3, 4, 31, 32, 33, 34, 65, 163}
 	if quick {
 		steps = []int{35}
 	}
@@ -129,6 +129,9 @@ func lanesOf(k *Kernel, quick bool) []int {
 	for w := step; w <= 5*step && w <= 64; w += step {
 		list = append(list, w)
 	}
+	if k.Lanes == 0 {
+		list = append(list, 64)
+	}
 	return list
 }
 
@@ -136,7 +139,7 @@ func counts(quick bool) []int {
 	if quick {
 		return []int{5}
 	}
-	return []int{0, 1, 2, 3, 4, 5, 7, 9, 13}
+	return []int{0, 1, 2, 3, 4, 5, 7, 9, 13, 29}
 }
 
 func softmax(k *Kernel, quick bool) (list []Case) {
@@ -174,7 +177,7 @@ func columns(quick bool) []int {
 	for d := 1; d <= 70; d++ {
 		list = append(list, d)
 	}
-	return append(list, 95, 96, 97, 127, 128, 129, 160, 191, 192, 200)
+	return append(list, 95, 96, 97, 127, 128, 129, 160, 191, 192, 200, 401)
 }
 
 func skinnyMerge(k *Kernel, quick bool) (list []Case) {

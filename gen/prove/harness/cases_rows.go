@@ -18,7 +18,7 @@ func lengths(quick bool) []int {
 	for n := range 36 {
 		list = append(list, n)
 	}
-	return append(list, 47, 48, 49, 63, 64, 65, 79, 95, 96, 97, 127, 128, 129, 145)
+	return append(list, 47, 48, 49, 63, 64, 65, 79, 95, 96, 97, 127, 128, 129, 145, 433)
 }
 
 // overSlices are calls of dst = f(sources).
@@ -120,7 +120,7 @@ func quantizeShapes(quick bool, step int, add func(i, n, groups, group int) Case
 		if quick && group != 17*step || group > 64 {
 			continue
 		}
-		list = append(list, add(i, 1+i%2, 1+i%3, group))
+		list = append(list, add(i, 1+i%2*2, 1+i%3, group))
 	}
 	return list
 }
@@ -214,7 +214,7 @@ func hadamard(k *Kernel, quick bool) (list []Case) {
 		if quick && n != 64 {
 			continue
 		}
-		list = append(list, Case{"x": out(n * (1 + i%2)), "n": n, "scale": Unknown{}})
+		list = append(list, Case{"x": out(n * (1 + i%2*3)), "n": n, "scale": Unknown{}})
 	}
 	return list
 }
@@ -254,7 +254,7 @@ func norm(withBias bool) func(k *Kernel, quick bool) []Case {
 			if d == 0 {
 				continue
 			}
-			n := 1 + i%2
+			n := 1 + i%2*3
 			c := Case{"dst": out(span(n, d+i%3, d)), "ldd": d + i%3, "src": in(span(n, d+i%2, d)), "lds": d + i%2, "n": n, "weight": in(d), "size": Unknown{}, "eps": Unknown{}}
 			if withBias {
 				c["bias"] = in(d)
@@ -307,8 +307,8 @@ func weightPairs(k *Kernel, quick bool) (list []Case) {
 // panelGemm are products with a panel of which a row is for so many steps.
 func panelGemm(steps []int, perRow int, quick bool) (list []Case) {
 	for j, n := range steps {
-		for m := range 19 {
-			if quick && m != 3 || !quick && n > 8 && m != 1+j && m != j-4 {
+		for m := range 38 {
+			if quick && m != 3 || m > 18 && (m < 37 || n > 2) || !quick && n > 8 && m != 1+j && m != j-4 {
 				continue
 			}
 			i := len(list)
@@ -358,7 +358,7 @@ var blockBytes = map[string]int{"S8": 34, "S4": 18, "U4": 20, "U4x16": 24, "U5x1
 
 func blockGemm(k *Kernel, quick bool) (list []Case) {
 	for j, n := range []int{32, 64, 128, 160} {
-		for _, m := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11} {
+		for _, m := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 25} {
 			if quick && (m != 3 || n != 64) || !quick && n > 32 && m != 1+j && m != 2+2*j {
 				continue
 			}
@@ -391,16 +391,17 @@ func panelOf(k *Kernel, lanes, n int) Buffer {
 	return b
 }
 
-// joined makes panels whose groups have equal integers, or 0 and 1 in one lane of 16: products of
-// many rows go different ways then. Formats without minima have one way.
-func joined(k *Kernel, lanes, n int, equal bool) Buffer {
+// joined makes panels whose groups have equal integers, but for 0 and 1 in one lane of 16 if the
+// last block differs: products of many rows go different ways then. Formats without minima have one
+// way.
+func joined(k *Kernel, lanes, n int, differs bool) Buffer {
 	b, size := panelOf(k, lanes, n), lanes*blockBytes[k.Index]
 	if !strings.HasPrefix(k.Index, "U") || !strings.Contains(k.Index, "x16") {
 		return b
 	}
 	b.Make = func(g *expr.Graph, i int) *expr.Node {
 		if at := i % size; at >= 4*lanes && at < 8*lanes {
-			if equal {
+			if !differs || i/size != n/32-1 {
 				i &^= 1
 			} else if lane := at / 2 % lanes; lane%16 == 0 {
 				return g.Const(8, uint64(at%2))
@@ -490,6 +491,9 @@ func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
 			}
 		}
 	}
+	if !quick {
+		list = append(list, int8Case(k, len(list), 64, panelLanes, 6), int8Case(k, len(list)+1, 96, panelLanes, 7), int8Case(k, len(list), 32, 16, 25))
+	}
 	return list
 }
 
@@ -497,7 +501,7 @@ func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
 func int8Case(k *Kernel, i, n, lanes, m int) Case {
 	ldc, ldx, b := lanes+i%3, 12*n/32+i%2*12, panelOf(k, lanes, n)
 	if k.ISA == "avx512" && m > 4 && m < spec.LeastTileRows && lanes == panelLanes {
-		b = joined(k, lanes, n, m%2 == 0)
+		b = joined(k, lanes, n, m%2 == 1)
 	}
 	return Case{"c": out(span(m, ldc, lanes)), "ldc": ldc, "x": Buffer{Len: span(m, ldx, 12*n/32), Make: quantizedRows}, "ldx": ldx,
 		"b": b, "lanes": lanes, "m": m, "k": n, "load": i%2 == 1}

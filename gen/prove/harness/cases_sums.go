@@ -10,7 +10,7 @@ func laneCounts(quick bool) []int {
 	if quick {
 		return []int{5, 19}
 	}
-	return []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 15, 16, 17, 19, 31, 32, 33, 35, 64}
+	return []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 15, 16, 17, 19, 31, 32, 33, 35, 64, 65, 211}
 }
 
 // rowsInLanes are calls with n rows of d elements, where rows lie in lanes.
@@ -44,7 +44,7 @@ func dotsWith(k *Kernel, quick bool) []Case {
 // matrices are calls with n rows of d elements, where elements lie in lanes.
 func matrices(quick bool, add func(n, d, ld int) Case) (list []Case) {
 	for i, d := range laneCounts(quick) {
-		n := 1 + i%3
+		n := 1 + (i+3)%4
 		if i%5 == 4 {
 			n = 0
 		}

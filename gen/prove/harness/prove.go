@@ -35,6 +35,7 @@ type Prover struct {
 	Source *reference.Source
 	Lemmas *equal.Lemmas
 	Quick  bool
+	Walk   bool // execute the assembly alone with many sizes, to see its loops
 }
 
 // noTiles is what keeps a kernel from being proven that none of the CPUs takes.
@@ -54,12 +55,16 @@ type Verdict struct {
 	Notes     map[string]bool // what is odd, but does no harm
 	Uncovered []string        // instructions that no case executes
 	Loops     map[int]*machine.Loop
+	Rate      float64 // instructions for a unit of work, most; 0 if that was not measured
 }
 
 // Prove executes all cases of a kernel.
 func (p *Prover) Prove(a *Architecture, k *Kernel) *Verdict {
 	covered := map[int]bool{}
 	v := p.prove(a, k, contractOf(k), covered)
+	if v.Err == nil && v.Cases > 0 && p.Walk {
+		v.Err = p.walk(a, k, v)
+	}
 	for _, l := range v.Loops {
 		if v.Err == nil && l.Bound() == machine.Endless {
 			v.Err = errors.New(l.String())
@@ -108,12 +113,7 @@ func (p *Prover) prove(a *Architecture, k *Kernel, contract contract, covered ma
 // one executes a case in both ways, the kernel on all CPUs that may have its tiles, and compares
 // what they leave.
 func (p *Prover) one(a *Architecture, k *Kernel, contract contract, c Case, v *Verdict, covered map[int]bool) error {
-	list := slices.Clone(cpus[a.GOARCH])
-	if k.Table == "Products" {
-		list = slices.DeleteFunc(list, func(x cpu) bool {
-			return x.lanes > 0 && k.Lanes != x.lanes && k.Lanes != 2*x.lanes && k.Lanes != 4*x.lanes
-		})
-	}
+	list := cpusOf(a, k)
 	if len(list) == 0 {
 		return nil
 	}
@@ -165,13 +165,7 @@ func (p *Prover) execute(a *Architecture, cpu cpu, l *call, v *Verdict, covered 
 	for note := range run.State.Notes {
 		v.Notes[note] = true
 	}
-	for line, loop := range run.Loops {
-		if v.Loops[line] != nil {
-			v.Loops[line].Join(loop)
-		} else {
-			v.Loops[line] = loop
-		}
-	}
+	v.join(run, l.c)
 	return nil
 }
 
@@ -288,17 +282,6 @@ func (p *Prover) Sampled(v *Verdict) bool {
 		}
 	}
 	return false
-}
-
-// Bounds counts the loops of verdicts by what bounds their trips.
-func Bounds(all []*Verdict) map[machine.Bound]int {
-	n := map[machine.Bound]int{}
-	for _, v := range all {
-		for _, l := range v.Loops {
-			n[l.Bound()]++
-		}
-	}
-	return n
 }
 
 // uncovered returns the instructions of a function, with those that it ends in a jump to, that no

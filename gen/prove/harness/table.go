@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/attn-go/attn/gen/prove/machine"
 )
 
 // A Table says what came out for kernels, by instruction set: a line for each kernel, then one for
@@ -12,11 +14,13 @@ import (
 type Table map[string]map[string]Cell
 
 // A Cell is what came out for the kernels of an instruction set that have the same name: the worst
-// of them, and how many of their loops have the inductive step.
+// of them, how many of their loops have the inductive step or less than three trips of a kind, and
+// the instructions for a unit of work.
 type Cell struct {
-	Word             string
-	Inductive, Loops int
-	Why              string // a kernel is tested only
+	Word                   string
+	Inductive, Rest, Loops int
+	Rate                   float64
+	Why                    string // a kernel is tested only
 }
 
 // The words of cells, the worst last.
@@ -27,8 +31,10 @@ const tableHeader = `# What is proven of the kernels in assembly: a line has a k
 #	lemmas	and where they do not, lemmas of which all values were tried
 #	samples	of some lemmas samples alone were tried
 #	tested	it is not proven, for the reason below
-# with the loops that have the inductive step, of all loops that were executed. Sizes are those of
-# make prove ARGS=-quick, which makes this table with -table.
+# for calls of one size; then, of some 20 sizes, the loops that have the inductive step, + those of which
+# no call makes three trips of a kind, / all; and the most instructions for a unit of work. That is
+# the product of a call's sizes, or its longest slice, see work in harness/walk.go. The table is made
+# by make prove ARGS='-quick -table gen/prove/table.txt'.
 `
 
 // NewTable returns the table of verdicts.
@@ -42,14 +48,20 @@ func NewTable(all []*Verdict) Table {
 		if t[name] == nil {
 			t[name] = map[string]Cell{}
 		}
-		c := Cell{Word: v.word(), Why: v.Open, Loops: len(v.Loops)}
+		c := Cell{Word: v.word(), Why: v.Open, Loops: len(v.Loops), Rate: v.Rate}
 		for _, l := range v.Loops {
-			if l.Inductive() {
+			switch {
+			case l.Inductive():
 				c.Inductive++
+			case l.Bound() == machine.Rest:
+				c.Rest++
+			case l.Bound() == machine.Once:
+				c.Loops--
 			}
 		}
 		if old, ok := t[name][isa]; ok {
-			c.Inductive, c.Loops = c.Inductive+old.Inductive, c.Loops+old.Loops
+			c.Inductive, c.Rest, c.Loops = c.Inductive+old.Inductive, c.Rest+old.Rest, c.Loops+old.Loops
+			c.Rate = max(c.Rate, old.Rate)
 			if rank(old.Word) > rank(c.Word) {
 				c.Word, c.Why = old.Word, old.Why
 			}
@@ -84,7 +96,7 @@ func (t Table) String() string {
 		fmt.Fprintf(&b, "%-32s", name)
 		for _, isa := range slices.Sorted(maps.Keys(t[name])) {
 			c := t[name][isa]
-			fmt.Fprintf(&b, "  %s %s %d/%d", isa, c.Word, c.Inductive, c.Loops)
+			fmt.Fprintf(&b, "  %s %s %d+%d/%d %.3g", isa, c.Word, c.Inductive, c.Rest, c.Loops, c.Rate)
 			if c.Why != "" {
 				why[c.Why] = append(why[c.Why], name+" "+isa)
 			}
@@ -107,12 +119,12 @@ func ReadTable(text string) (Table, error) {
 		f := strings.Fields(line)
 		cells := map[string]Cell{}
 		t[f[0]] = cells
-		for f = f[1:]; len(f) > 0; f = f[3:] {
-			if len(f) < 3 {
+		for f = f[1:]; len(f) > 0; f = f[4:] {
+			if len(f) < 4 {
 				return nil, fmt.Errorf("%s: a cell has an instruction set, a word and numbers", line)
 			}
 			c := Cell{Word: f[1]}
-			if _, err := fmt.Sscanf(f[2], "%d/%d", &c.Inductive, &c.Loops); err != nil || rank(c.Word) < 0 {
+			if _, err := fmt.Sscanf(f[2]+" "+f[3], "%d+%d/%d %g", &c.Inductive, &c.Rest, &c.Loops, &c.Rate); err != nil || rank(c.Word) < 0 {
 				return nil, fmt.Errorf("%s: no cell: %s %s", line, f[1], f[2])
 			}
 			cells[f[0]] = c

@@ -33,13 +33,14 @@ const (
 	Slices                // each trip lies further on in a slice than the one before
 	Prefetch              // none is known, but a trip does nothing to memory but prefetch
 	Few                   // none is known, but there have been few, as where a vector is halved
-	Rest                  // no execution had three trips of a kind, as over what a longer step leaves
+	Once                  // no execution has jumped back, within the lines of the loop
+	Rest                  // no execution had three trips of a kind, as over what others leave
 	Endless               // nothing: all trips access the same memory, or none
 )
 
 func (b Bound) String() string {
 	return [...]string{"with trips that differ", "bounded by a slice", "of prefetches alone", "of few trips at the same place",
-		"of less than three trips of a kind in all sizes", "not bounded"}[b]
+		"of one trip", "of less than three trips of a kind in all sizes", "not bounded"}[b]
 }
 
 // Name tells the loop from all others.
@@ -82,6 +83,8 @@ func (l *Loop) Bound() Bound {
 	switch {
 	case l.Differs != "":
 		return Unknown
+	case l.Most == 1:
+		return Once
 	case !l.Same:
 		return Rest
 	case !l.Still:
@@ -95,7 +98,7 @@ func (l *Loop) Bound() Bound {
 }
 
 // loops returns the jumps backwards of a function, by their targets, the last one first. Each makes
-// a loop from its target on, with those of jumps before it to the same target within.
+// a loop from its target on; jumps before it to the same target make loops within.
 func (f *Function) loops() map[int][]int {
 	ends := map[int][]int{}
 	for i := len(f.Insts) - 1; i >= 0; i-- {
