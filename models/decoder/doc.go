@@ -56,7 +56,7 @@
 //	arcee                  arcee            Arcee's AFM
 //	nemotron               nemotron         Nemotron
 //	nemotron_h             nemotron_h       Nemotron H and Nano 2, most of whose layers are of Mamba-2 or feed-forward networks
-//	nemotron_h_moe         nemotron_h       Nemotron 3 Nano, likewise, with experts
+//	nemotron_h_moe         nemotron_h       Nemotron 3 Nano and Super, likewise, with experts
 //	falcon-h1              falcon_h1        Falcon H1, whose layers have attention and Mamba-2 side by side
 //	qwen35                 qwen3_5_text     Qwen3.5, texts only, most of whose layers are gated delta nets
 //	qwen35moe              qwen3_5_moe_text Qwen3.5 with experts, likewise
