@@ -83,6 +83,12 @@ func TestWrapped(t *testing.T) {
 			t.Errorf("%s: %d numbers (%v)", how, len(last), err)
 		}
 	}
+	if _, err := Load(gemmaFolder(t, with(inner, "use_bidirectional_attention", true)), LoadOptions{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := Load(gemmaFolder(t, with(inner, "use_bidirectional_attention", false)), LoadOptions{}); err == nil {
+		t.Error("false of use_bidirectional_attention is taken")
+	}
 	for key, value := range map[string]any{
 		"sliding_window": nil, "hidden_size_per_layer_input": 1 << 19, "embedding_dim": 0, "hidden_activation": "silu", "attention_k_eq_v": true, "num_kv_shared_layers": 1, "use_bidirectional_attention": "all", "final_logit_softcapping": 30,
 		"rope_theta": 5,
