@@ -73,7 +73,8 @@
 //
 // A folder of the model_type gemma3, gemma3n, gemma4, llava, mistral3, qwen3_5 or qwen3_5_moe has
 // such a model within another one, whose config.json has it in text_config: texts alone are
-// computed, and tensors of towers for images and sounds are not read.
+// computed, and tensors of towers for images and sounds are not read. In a folder of Gemma 4 the
+// tokens that stand for these have the embedding of padding, as in transformers.
 //
 // Each may have grouped-query attention, biases, layers whose queries see a window of keys, an
 // output matrix of its own or the embedding's, and scaled rotations: linear, YaRN, LongRoPE, and
