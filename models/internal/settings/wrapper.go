@@ -33,7 +33,7 @@ var wrappers = []wrapper{
 
 const textConfig = "text_config"
 
-// aroundTexts are the keys of wrappers. Only those in wrapper.soft change what is computed of texts:
+// aroundTexts are the keys of wrappers. Only those in wrapper.soft change a result of texts.
 // Gemma 3 replaces image_token_id alone, and only where the embedding has no row of it. Gemma 3n
 // has other embeddings of tokens from vision_config.vocab_offset on, which are not computed.
 var aroundTexts = strict.Table{}.Add(strict.Any,
