@@ -4,6 +4,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -44,6 +45,23 @@ func TestExamples(t *testing.T) {
 	}
 }
 
+// TestIsPackage: programs that are not built with a package do not hide it.
+func TestIsPackage(t *testing.T) {
+	files := map[string]string{"a.go": "//go:build ignore\n\npackage main\n", "b_test.go": "package x\n"}
+	for want, last := range map[bool]string{false: "package main\n", true: "package x\n"} {
+		dir := t.TempDir()
+		files["c.go"] = last
+		for name, text := range files {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := isPackage(t, dir); got != want {
+			t.Errorf("the last file is %q: %v", last, got)
+		}
+	}
+}
+
 // isPackage tells whether a folder has a package that is no command.
 func isPackage(t *testing.T, dir string) bool {
 	t.Helper()
@@ -59,7 +77,9 @@ func isPackage(t *testing.T, dir string) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return f.Name.Name != "main"
+		if f.Name.Name != "main" {
+			return true
+		}
 	}
 	return false
 }

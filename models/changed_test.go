@@ -1,16 +1,20 @@
 package models
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/internal/folder"
+	"github.com/attn-go/attn/models/safetensors"
 )
 
 // A changed is a folder of testdata/tiny whose config.json says something else, and what
@@ -23,6 +27,9 @@ type changed struct {
 	Step    int
 	Numbers []float64
 	Largest float64
+
+	Around        map[string]any // config.json of a class around the model, or nil
+	Begin, Within string         // names of tensors begin with Within there in the place of Begin
 }
 
 // TestChanged: keys that config.json leaves out or that it has otherwise mean what they mean to
@@ -39,12 +46,12 @@ func TestChanged(t *testing.T) {
 	for _, c := range all.Results {
 		got, err := c.compute(t, all.IDs)
 		if err != nil {
-			t.Errorf("%s, %v without %v: %v", c.Folder, c.Config, c.Missing, err)
+			t.Errorf("%s, %v without %v in %v: %v", c.Folder, c.Config, c.Missing, c.Around, err)
 			continue
 		}
 		for i, want := range c.Numbers {
 			if x := float64(got[i*c.Step]); !(math.Abs(x-want) <= 2e-5*c.Largest) {
-				t.Errorf("%s, %v without %v: number %d is %v, want %v", c.Folder, c.Config, c.Missing, i*c.Step, x, want)
+				t.Errorf("%s, %v without %v in %v: number %d is %v, want %v", c.Folder, c.Config, c.Missing, c.Around, i*c.Step, x, want)
 				break
 			}
 		}
@@ -57,13 +64,19 @@ func (c *changed) compute(t *testing.T, ids []int32) ([]float32, error) {
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata/tiny", c.Folder))); err != nil {
 		t.Fatal(err)
 	}
-	path, config := filepath.Join(dir, configName), map[string]any{}
-	if err := folder.ReadJSON(path, &config); err != nil {
+	path, inner := filepath.Join(dir, configName), map[string]any{}
+	if err := folder.ReadJSON(path, &inner); err != nil {
 		t.Fatal(err)
 	}
-	maps.Copy(config, c.Config)
+	maps.Copy(inner, c.Config)
 	for _, key := range c.Missing {
-		delete(config, key)
+		delete(inner, key)
+	}
+	config := inner
+	if c.Around != nil {
+		config = maps.Clone(c.Around)
+		config["text_config"] = inner
+		c.rename(t, filepath.Join(dir, "model.safetensors"))
 	}
 	data, err := json.Marshal(config)
 	if err != nil {
@@ -97,4 +110,26 @@ func (c *changed) compute(t *testing.T, ids []int32) ([]float32, error) {
 	}
 	last := states[len(states)-1]
 	return last[len(last)-e.Width():], nil
+}
+
+// rename gives the tensors of a file the names that they have within the class around the model.
+func (c *changed) rename(t *testing.T, path string) {
+	f, err := safetensors.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var all []safetensors.Tensor
+	for _, name := range f.Names() {
+		x, err := f.Float32(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, _ := f.Info(name)
+		all = append(all, safetensors.Tensor{Name: c.Within + strings.TrimPrefix(name, c.Begin), Shape: info.Shape, Data: x})
+	}
+	var file bytes.Buffer
+	if err := errors.Join(safetensors.Write(&file, nil, all), os.WriteFile(path, file.Bytes(), 0o666)); err != nil {
+		t.Fatal(err)
+	}
 }

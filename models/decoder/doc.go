@@ -56,7 +56,7 @@
 //	arcee                  arcee            Arcee's AFM
 //	nemotron               nemotron         Nemotron
 //	nemotron_h             nemotron_h       Nemotron H and Nano 2, most of whose layers are of Mamba-2 or feed-forward networks
-//	nemotron_h_moe         nemotron_h       Nemotron 3 Nano, likewise, with experts
+//	nemotron_h_moe         nemotron_h       Nemotron 3 Nano and Super, likewise, with experts
 //	falcon-h1              falcon_h1        Falcon H1, whose layers have attention and Mamba-2 side by side
 //	qwen35                 qwen3_5_text     Qwen3.5, texts only, most of whose layers are gated delta nets
 //	qwen35moe              qwen3_5_moe_text Qwen3.5 with experts, likewise
@@ -73,7 +73,8 @@
 //
 // A folder of the model_type gemma3, gemma3n, gemma4, llava, mistral3, qwen3_5 or qwen3_5_moe has
 // such a model within another one, whose config.json has it in text_config: texts alone are
-// computed, and tensors of towers for images and sounds are not read.
+// computed, and tensors of towers for images and sounds are not read. In a folder of Gemma 4 the
+// tokens that stand for these have the embedding of padding, as in transformers.
 //
 // Each may have grouped-query attention, biases, layers whose queries see a window of keys, an
 // output matrix of its own or the embedding's, and scaled rotations: linear, YaRN, LongRoPE, and

@@ -137,7 +137,11 @@ func openFolder(path string, u use, o Options) (*origin, error) {
 	}
 	n := &x.config.Vocab
 	if *n, err = x.loader.vocabulary(); err == nil {
-		err = x.network.vocabulary.fromFolder(dir, *n)
+		if id := int(m.Embed.Placeholders.Other); id >= *n {
+			err = configError("text_config.pad_token_id", fmt.Sprint(id), fmt.Sprintf("less than %d, the rows of %q", *n, embeddingName))
+		} else {
+			err = x.network.vocabulary.fromFolder(dir, *n)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, x.close())

@@ -105,6 +105,21 @@ func TestWrapper(t *testing.T) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
+	for _, x := range []struct {
+		key   string
+		value any
+	}{{"image_token_id", "5"}, {"text_config.pad_token_id", nil}, {"text_config.pad_token_id", -1}, {"text_config.pad_token_id", 700}} {
+		_, err := Load(wrapped(t, "gemma4-67", "gemma4", "model.language_model.", "", func(outer, inner map[string]any) {
+			if key, ok := strings.CutPrefix(x.key, "text_config."); ok {
+				inner[key] = x.value
+			} else {
+				outer[x.key] = x.value
+			}
+		}), Options{})
+		if bad, ok := errors.AsType[*kernel.Error](err); !ok || bad.Arg() != x.key {
+			t.Errorf("%s %v: %v", x.key, x.value, err)
+		}
+	}
 }
 
 // Biases that config.json denies are tensors that are not known, and those that it promises must be

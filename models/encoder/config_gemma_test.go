@@ -83,6 +83,13 @@ func TestWrapped(t *testing.T) {
 			t.Errorf("%s: %d numbers (%v)", how, len(last), err)
 		}
 	}
+	if _, err := Load(gemmaFolder(t, with(inner, "use_bidirectional_attention", true)), LoadOptions{}); err != nil {
+		t.Error(err)
+	}
+	_, err = Load(gemmaFolder(t, with(inner, "use_bidirectional_attention", false)), LoadOptions{})
+	if bad, ok := errors.AsType[*kernel.Error](err); !ok || bad.Got != "false" {
+		t.Errorf("use_bidirectional_attention false: %v", err)
+	}
 	for key, value := range map[string]any{
 		"sliding_window": nil, "hidden_size_per_layer_input": 1 << 19, "embedding_dim": 0, "hidden_activation": "silu", "attention_k_eq_v": true, "num_kv_shared_layers": 1, "use_bidirectional_attention": "all", "final_logit_softcapping": 30,
 		"rope_theta": 5,
@@ -97,5 +104,9 @@ func TestWrapped(t *testing.T) {
 		if bad, ok := errors.AsType[*kernel.Error](err); !ok || bad.Arg() != name+"mystery" {
 			t.Errorf("%smystery: %v", name, err)
 		}
+	}
+	_, err = Load(gemmaFolder(t, with(outer, "text_config", with(inner, "pad_token_id", 700))), LoadOptions{})
+	if bad, ok := errors.AsType[*kernel.Error](err); !ok || bad.Arg() != "text_config.pad_token_id" {
+		t.Errorf("pad_token_id 700: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Prints changed.json: config.json of folders of tiny/ with keys that are changed or left out, and some numbers of what transformers
-computes in float64 of 40 tokens then: logits of the last token, or its last hidden state.
+computes in float64 of 40 tokens then: logits of the last token, or its last hidden state. Some stand in a config.json of a
+class around them.
 
 usage: changed.py > changed.json        needs: pip install torch transformers
 """
@@ -9,6 +10,7 @@ import os
 import shutil
 import tempfile
 import torch
+from safetensors.torch import load_file, save_file
 import transformers as tf
 
 MISSING = "(left out)"
@@ -132,17 +134,29 @@ CASES = [
     ("stablelm-6", {"rotary_scaling_factor": 1.0}),
     ("minimax_m2-36", {"attn_type_list": [1, 1], "layernorm_full_attention_beta": 1.0, "layernorm_linear_attention_beta": 1.0, "layernorm_mlp_beta": 1.0, "mlp_intermediate_size": 8192, "shared_moe_mode": "sigmoid"}),
 ]
+GEMMA4 = {"model_type": "gemma4", "architectures": ["Gemma4ForConditionalGeneration"], "tie_word_embeddings": True}
+EMBEDDING = {"model_type": "embedding_gemma2", "architectures": ["EmbeddingGemma2Model"]}
+WRAPPED = [  # with the class around them, and how names of tensors begin there in the place of what they begin with here
+    ("gemma4-67", {"pad_token_id": 3}, GEMMA4 | {"image_token_id": 28, "audio_token_id": 7, "video_token_id": None}, "model.", "model.language_model."),
+    ("gemma4-same-67", {"pad_token_id": MISSING}, GEMMA4 | {"video_token_id": 28, "audio_token_id": 0}, "model.", "model.language_model."),
+    ("embedding_gemma2-4", {"pad_token_id": 3}, EMBEDDING | {"image_token_id": 28, "video_token_id": 7, "audio_token_id": 44}, "", "language_model."),
+    ("embedding_gemma2-4", {}, EMBEDDING | {"image_token_id": 28}, "", "language_model."),
+]
 KEPT = 12  # numbers of a result
 tiny = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tiny")
 ids = torch.tensor([[(i * 37 + 5) % 60 + 2 for i in range(40)]])
 results = []
-for name, change in CASES:
+for name, change, around, begin, within in [(*c, None, "", "") for c in CASES] + WRAPPED:
     with tempfile.TemporaryDirectory() as d:
         shutil.copytree(os.path.join(tiny, name), d, dirs_exist_ok=True)
         path = os.path.join(d, "config.json")
         config = {k: v for k, v in (json.load(open(path)) | change).items() if v != MISSING}
-        json.dump(config, open(path, "w"))
         decoder = any(c.endswith("CausalLM") for c in config["architectures"])
+        if around:
+            config = around | {"text_config": config}
+            weights = os.path.join(d, "model.safetensors")
+            save_file({within + k.removeprefix(begin): x for k, x in load_file(weights).items()}, weights, metadata={"format": "pt"})
+        json.dump(config, open(path, "w"))
         more = {"experts_implementation": "eager"} if "num_experts_per_tok" in config else {}
         model = (tf.AutoModelForCausalLM if decoder else tf.AutoModel).from_pretrained(d, dtype=torch.float64, attn_implementation="eager", **more).eval()
         with torch.no_grad():
@@ -150,5 +164,5 @@ for name, change in CASES:
         x = (out.logits if decoder else out.last_hidden_state)[0, -1].double()
         step = max(1, len(x) // KEPT)
         results.append({"folder": name, "config": {k: v for k, v in change.items() if v != MISSING}, "missing": [k for k, v in change.items() if v == MISSING],
-                        "decoder": decoder, "step": step, "numbers": [round(v, 9) for v in x[::step][:KEPT].tolist()], "largest": x.abs().max().item()})
+                        "decoder": decoder, **({"around": around, "begin": begin, "within": within} if around else {}), "step": step, "numbers": [round(v, 9) for v in x[::step][:KEPT].tolist()], "largest": x.abs().max().item()})
 print(json.dumps({"ids": ids[0].tolist(), "results": results}).replace('{"folder"', '\n{"folder"'))

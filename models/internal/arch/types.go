@@ -55,6 +55,34 @@ type Embed struct {
 	Derived bool    // they are made of the states alone, not of a table, too
 	Known   int     // tokens with inputs of their own, the first ones; those after them have the inputs of token 0. 0: all
 	Norm    *Norm   // or nil
+
+	Placeholders Placeholders
+}
+
+// Placeholders are tokens that stand for images and sounds. In a text each has the embeddings of
+// another token.
+type Placeholders struct {
+	IDs   []int32
+	Other int32
+}
+
+// Known returns the tokens whose embeddings ids have: ids itself, if there is no placeholder.
+func (p *Placeholders) Known(ids []int32) []int32 {
+	return Replaced(ids, func(id int32) bool { return slices.Contains(p.IDs, id) }, p.Other)
+}
+
+// Replaced returns ids with another one in the place of some, or ids itself without such.
+func Replaced(ids []int32, some func(id int32) bool, other int32) []int32 {
+	if !slices.ContainsFunc(ids, some) {
+		return ids
+	}
+	ids = slices.Clone(ids)
+	for i, id := range ids {
+		if some(id) {
+			ids[i] = other
+		}
+	}
+	return ids
 }
 
 // A NormKind says what a norm subtracts.

@@ -3,6 +3,7 @@ package network
 import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/tensors"
 )
 
@@ -17,6 +18,7 @@ type Embedding struct {
 	Scale            float32        // multiplies embeddings, if not 0
 	Norm             *Norm          // of the sums, or nil
 	Ahead            *Ahead         // or nil
+	Placeholders     arch.Placeholders
 }
 
 // An Ahead makes the states of a layer that guesses further tokens: a linear layer joins the norm
@@ -77,7 +79,7 @@ func (e *Embedding) look(p *Pass, x []float32) error {
 
 // sum computes the embeddings of the tokens of a pass, [tokens, Width].
 func (e *Embedding) sum(p *Pass, x []float32) error {
-	if err := e.Words.Rows(x, p.Tokens, p.Exec); err != nil {
+	if err := e.Words.Rows(x, e.Placeholders.Known(p.Tokens), p.Exec); err != nil {
 		return err
 	}
 	if e.Scale != 0 {

@@ -2,9 +2,9 @@ package network
 
 import (
 	"math"
-	"slices"
 
 	"github.com/attn-go/attn/models/internal/activations"
+	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/tensors"
 )
 
@@ -18,8 +18,9 @@ type Inputs struct {
 	Norm    *Norm          // of those for a layer
 }
 
-// compute sets the inputs of the pass, of so many rows of states.
-func (in *Inputs) compute(p *Pass, x []float32, rows int) error {
+// compute sets the inputs of the pass, of so many rows of states, and of tokens as Embedding.Words
+// has them.
+func (in *Inputs) compute(p *Pass, ids []int32, x []float32, rows int) error {
 	n, width := in.Project.N, len(x)/rows
 	p.inputs = p.floats.take(rows * n)
 	if err := p.apply(&in.Project, p.inputs, x, rows, width, 0); err != nil {
@@ -31,7 +32,7 @@ func (in *Inputs) compute(p *Pass, x []float32, rows int) error {
 	}
 	defer p.release(p.mark())
 	table := p.floats.take(rows * n)
-	if err := in.Table.Rows(table, in.known(p.Tokens), p.Exec); err != nil {
+	if err := in.Table.Rows(table, in.known(ids), p.Exec); err != nil {
 		return err
 	}
 	scale(table, float32(math.Sqrt(float64(len(in.Norm.Weight)))))
@@ -42,17 +43,7 @@ func (in *Inputs) compute(p *Pass, x []float32, rows int) error {
 
 // known returns ids that the table has.
 func (in *Inputs) known(ids []int32) []int32 {
-	unknown := func(id int32) bool { return in.Known > 0 && int(id) >= in.Known }
-	if !slices.ContainsFunc(ids, unknown) {
-		return ids
-	}
-	ids = slices.Clone(ids)
-	for i, id := range ids {
-		if unknown(id) {
-			ids[i] = 0
-		}
-	}
-	return ids
+	return arch.Replaced(ids, func(id int32) bool { return in.Known > 0 && int(id) >= in.Known }, 0)
 }
 
 // An Injection is down(activation(gate(h))·input), with the inputs of a layer.

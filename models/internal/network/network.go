@@ -169,7 +169,7 @@ func (n *Network) begin(p *Pass) (*stream, error) {
 	}
 	p.see("embd", 0, s.x)
 	if n.Inputs != nil {
-		if err := n.Inputs.compute(p, s.x, s.rows); err != nil {
+		if err := n.Inputs.compute(p, n.Embed.Placeholders.Known(p.Tokens), s.x, s.rows); err != nil {
 			return nil, err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // Read makes the network of a model of weights by the names that they have in GGUF files.
 // words are the embeddings of tokens. After an error of the reader it is not to be used.
 func Read(m *arch.Model, r *tensors.Reader, words Table) *Network {
-	n := &Network{Width: m.Width, Embed: Embedding{Words: words, Scale: m.Embed.Scale, Padding: m.Embed.Padding}}
+	n := &Network{Width: m.Width, Embed: Embedding{Words: words, Scale: m.Embed.Scale, Padding: m.Embed.Padding, Placeholders: m.Embed.Placeholders}}
 	b := &builder{Reader: r, model: m, network: n}
 	b.embedding(&n.Embed)
 	b.shared()

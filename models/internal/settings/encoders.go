@@ -16,7 +16,7 @@ var Encoders = &Families{
 	also:     strict.Table{}.Add(strict.Only("false"), "is_causal", "causal_mask"),
 	file:     strict.Table{"attention.causal": strict.Only("false"), "rope.scaling.type": strict.Only(`"none"`), "attention.layer_norm_rms_epsilon": strict.Any},
 	want:     func(names []string) string { return "an encoder: " + list(slices.Sorted(slices.Values(names))) },
-	wrappers: []wrapper{{name: "embedding_gemma2", class: "EmbeddingGemma2", kind: "embedding_gemma2_text"}},
+	wrappers: []wrapper{{name: "embedding_gemma2", class: "EmbeddingGemma2", kind: "embedding_gemma2_text", soft: gemmaSoft}},
 	rows: []family{
 		{
 			Family: arch.Family{Types: []string{"bert"}, GGUF: "bert", Names: bertNames, Words: &arch.Words{Dense: "cls.predictions.transform.dense", Norm: "cls.predictions.transform.LayerNorm", Bias: "cls.predictions.bias", Decoder: "cls.predictions.decoder"}, Ignored: bertIgnored}, // a file also of RoBERTa, with positions cut to texts' length

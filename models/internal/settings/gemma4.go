@@ -227,7 +227,8 @@ func projected() draft {
 // and its widths.
 func projectedLayers(r *reader) {
 	const inputs = "hidden_size_per_layer_input"
-	r.window++ // the token itself
+	r.window++                     // the token itself
+	r.json.Only(bothWaysKey, true) // which the class computes, whatever the key says
 	r.otherHeads(wide{r.Size("global_head_dim", 512), r.Size("num_global_key_value_heads", 1)}, false)
 	if r.json.Given("rope_theta") {
 		r.Fail("rope_theta", "a number beside rope_parameters", "one in each of its objects")

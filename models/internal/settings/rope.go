@@ -221,8 +221,7 @@ func (r *reader) scaling(p *strict.JSON, trained int, known scalings) {
 	}
 	read, ok := known[kind]
 	if !ok {
-		names := []string{"default", "dynamic", "linear", "llama3", "yarn", "longrope"}
-		names = slices.DeleteFunc(names, func(name string) bool { return known[name] == nil })
+		names := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(name string) bool { return name == "su" }) // which longrope was called
 		p.Fail("rope_type", quoted(kind), alternatives(names)+"; others are not supported")
 		return
 	}

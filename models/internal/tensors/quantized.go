@@ -274,8 +274,8 @@ func (m *quantized) numbers(t *tensor) ([]float32, error) {
 // memory is about what packed integers take, see linear.FromAffine.
 func (m *quantized) memory() int64 {
 	bits := int64(32)
-	switch half := m.scales.Type == gguf.F16; {
-	case m.mixed():
+	switch half := m.scales.Type == gguf.F16 && m.together(32); {
+	case !m.together(16):
 	case m.Bits <= 4 && half && m.zeros == nil:
 		return int64(m.n) * int64(m.k) * 9 / 16
 	case m.Bits <= 4 && half:
@@ -290,19 +290,19 @@ func (m *quantized) memory() int64 {
 	return int64(m.n) * int64(m.k) * bits / 8
 }
 
-// mixed tells whether inputs that are neighbours have different groups.
-func (m *quantized) mixed() bool {
+// together tells whether each n inputs that are neighbours, a power of two, have one group.
+func (m *quantized) together(n int) bool {
 	if m.groups == nil {
-		return false
+		return m.columns() == m.k || m.columns()%n == 0
 	}
 	raw, err := m.groups.read(0, m.groups.Bytes, nil)
 	of := littleendian.Append([]int32(nil), raw)
 	for i, g := range of {
-		if g != of[i&^15] {
-			return true
+		if g != of[i&^(n-1)] {
+			return false
 		}
 	}
-	return err != nil
+	return err == nil
 }
 
 // pack packs the integers, with a bias or nil.

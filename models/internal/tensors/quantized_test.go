@@ -1,8 +1,10 @@
 package tensors_test
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -129,6 +131,50 @@ func TestQuantized(t *testing.T) {
 	}
 	if affine != 2*11 {
 		t.Errorf("%d layers are packed as integers, want 22", affine)
+	}
+}
+
+// TestQuantizedMemory: the inventory counts what packed integers take, in groups of any size.
+func TestQuantizedMemory(t *testing.T) {
+	const rows, columns = 32, 96
+	dense, err := linear.New(linear.DenseMatrix(make([]float32, rows*columns), rows, columns), nil, kernel.Exec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := dense.PackedSize() - 4*rows*columns // of the panels
+	for _, bits := range []int{4, 8} {
+		for _, group := range []int{8, 16, 32, 48, columns} {
+			path := filepath.Join(t.TempDir(), "model.safetensors")
+			words, scales := rows*columns*bits/32, rows*(columns/group)
+			header := fmt.Sprintf(`{"x.weight_packed": {"dtype": "I32", "shape": [%d, %d], "data_offsets": [0, %d]},
+				"x.weight_scale": {"dtype": "F16", "shape": [%d, %d], "data_offsets": [%d, %d]},
+				"x.weight_shape": {"dtype": "I64", "shape": [2], "data_offsets": [%d, %d]}}`,
+				rows, words/rows, 4*words, rows, columns/group, 4*words, 4*words+2*scales, 4*words+2*scales, 4*words+2*scales+16)
+			data := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+			data = append(append(data, header...), make([]byte, 4*words+2*scales)...)
+			data = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(data, rows), columns)
+			if err := os.WriteFile(path, data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			q, err := quantizationOf(t, map[string]any{"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": map[string]any{"group_0": map[string]any{
+				"targets": []string{"Linear"}, "weights": map[string]any{"num_bits": bits, "type": "int", "symmetric": true, "strategy": "group", "group_size": group},
+			}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := tensors.OpenModule(path, "x", true)
+			if err := errors.Join(err, s.Dequantize(q)); err != nil {
+				t.Fatal(err)
+			}
+			part, r, v := tensors.Part{Name: "x", Shape: []int{rows, columns}}, &tensors.Reader{Store: s}, &inventory.Inventory{}
+			l := r.Linear(tensors.Inner, part).One()
+			if (&tensors.Reader{Store: s, Dry: v}).Linear(tensors.Inner, part); v.Memory != int64(l.PackedSize()-before) {
+				t.Errorf("%d bits in groups of %d: %d bytes, want %d", bits, group, v.Memory, l.PackedSize()-before)
+			}
+			if err := errors.Join(r.Err(), s.Close()); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }
 

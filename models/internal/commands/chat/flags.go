@@ -113,7 +113,7 @@ func (c *config) define(fs *flag.FlagSet) (window *int) {
 	})
 	fs.IntVar(&c.generate.Draft, "draft", 0, "most tokens to guess from earlier ones and check together; changes the speed, not the text")
 	fs.StringVar(&c.draft, "draft-model", "", "smaller `model` with the same vocabulary that guesses in the place of earlier tokens, 4 of them unless -draft says otherwise")
-	fs.BoolVar(&c.options.MTP, "mtp", false, "let the layer of the model that predicts further tokens guess in the place of earlier ones, 1 of them unless -draft says otherwise; DeepSeek V3, GLM 4.5 to 4.7, Qwen3-Next and Qwen3.5 have one")
+	fs.BoolVar(&c.options.MTP, "mtp", false, "let the layer of the model that predicts further tokens guess in the place of earlier ones, 1 of them unless -draft says otherwise; DeepSeek V3, GLM 4.5 to 4.7, Qwen3-Next, Qwen3.5 and folders of Nemotron H have one")
 	c.receipt.Flags(fs, "all answers")
 	c.fetch.Flag(fs)
 	c.language().Flags(fs)
