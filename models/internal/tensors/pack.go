@@ -229,7 +229,7 @@ func (r *Reader) pack(side Side, all []*weights) *linear.Linear {
 	return l
 }
 
-// noteLayer notes the memory of a layer with n outputs. That of blocks has a bias in any case.
+// noteLayer notes the memory of a layer with n outputs. Packed blocks have a bias in any case.
 func (r *Reader) noteLayer(all []*weights, n int) {
 	kept, k := all[0].kept, all[0].k
 	dtype, dense := dtypes[kept]
