@@ -48,7 +48,7 @@ func folderLoader(dir string, m *arch.Model, o Options) (*loader, error) {
 		}
 	}
 	ignored := m.Family.Ignored
-	if o.MTP && m.Family.Ahead != nil {
+	if o.MTP && m.Family.Ahead != nil && m.Ahead() != nil { // without that, readAhead says what is wrong
 		var err error
 		if ignored, err = l.moveAhead(m); err != nil {
 			return nil, errors.Join(err, s.Close())
