@@ -62,6 +62,15 @@ func ExampleFromBlocks() {
 	// [5 4.5 4 3.5] <nil>
 }
 
+// What a layer will take in memory and in a file: IQ4_XS is widened to 10 bits a weight.
+func ExampleFormat_PackedSize() {
+	const n, k = 1024, 4096
+	weights, bytes := linear.IQ4_XS.Block()
+	fmt.Println(n*k/weights*bytes, linear.IQ4_XS.PackedSize(n, k))
+
+	// Output: 2228224 5247040
+}
+
 // A packed layer in a file need not be packed again. A program that maps the file into memory does
 // not even read it until the layer is used. If FromPacked returns an error, as after an update that
 // has another PackedVersion, the program packs the weights again.

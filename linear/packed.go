@@ -81,6 +81,27 @@ func (l *Linear) WriteTo(w io.Writer) (int64, error) {
 // PackedSize returns the number of bytes that WriteTo writes.
 func (l *Linear) PackedSize() int { return l.panelsAt() + l.panelBytes() }
 
+// PackedSize returns what [Linear.PackedSize] is of a layer of [FromBlocks] with n outputs and k
+// inputs, or of [QuantizeInt8] for Q8_0. It is 0 if there is no such layer: k does not fit the
+// blocks, f is none of the formats, or the size is more than an int. Memory takes about as much.
+func (f Format) PackedSize(n, k int) int {
+	row := f.row()
+	if row == nil || n < 0 || k <= 0 || !f.mayHaveTail() && k%row.Weights != 0 {
+		return 0
+	}
+	l := &Linear{n: n, k: k, format: f, packed: row.Packed}
+	if !l.fitsInt() {
+		return 0
+	}
+	return l.PackedSize()
+}
+
+// fitsInt tells whether PackedSize does not overflow. It does not if 4 bytes for each weight, which
+// is the most that one takes, do not.
+func (l *Linear) fitsInt() bool {
+	return l.n <= math.MaxInt/64 && l.k <= math.MaxInt/64 && ints.MulSat(ints.MulSat(l.lanes(), l.depth()), 4) < math.MaxInt
+}
+
 // panelsAt is where the panels begin.
 func (l *Linear) panelsAt() int {
 	bias := ints.RoundUp(4*l.lanes(), packedAlignment)
@@ -214,9 +235,7 @@ func parsePacked(data []byte) (*Linear, *check.Failure) {
 		return nil, packedFailure("%d outputs and %d inputs", n, k)
 	}
 	l.n, l.k = int(n), int(k)
-	// A weight takes at most 4 bytes. If so many do not overflow, PackedSize does not.
-	most := ints.MulSat(ints.MulSat(l.lanes(), l.depth()), 4)
-	if most == math.MaxInt || l.PackedSize() != len(data) {
+	if !l.fitsInt() || l.PackedSize() != len(data) {
 		return nil, packedFailure("%d bytes for %d outputs and %d inputs", len(data), n, k)
 	}
 	return l, nil

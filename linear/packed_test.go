@@ -75,6 +75,41 @@ func TestPacked(t *testing.T) {
 	}
 }
 
+// TestFormatPackedSize: a format knows the size of a layer before there is one.
+func TestFormatPackedSize(t *testing.T) {
+	for f := range fileBlocks {
+		weights, size := f.Block()
+		for _, n := range []int{0, 1, 16, 17, 48, 101} {
+			for _, k := range []int{weights, 3 * weights} {
+				l, err := linear.FromBlocks(f, make([]byte, n*k/weights*size), n, k, nil, kernel.Exec{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := f.PackedSize(n, k); got != l.PackedSize() {
+					t.Errorf("%v [%d %d]: %d bytes, the layer has %d", f, n, k, got, l.PackedSize())
+				}
+			}
+		}
+		if f != linear.Q8_0 && f.PackedSize(1, weights+1) != 0 {
+			t.Errorf("%v: a size of parts of a block", f)
+		}
+		for _, c := range [][2]int{{-1, weights}, {1, 0}, {1, -weights}, {math.MaxInt, weights}, {1, math.MaxInt / weights * weights}, {math.MaxInt >> 20, weights << 20}} {
+			if got := f.PackedSize(c[0], c[1]); got != 0 {
+				t.Errorf("%v %v: %d bytes", f, c, got)
+			}
+		}
+	}
+	l, err := linear.QuantizeInt8(linear.DenseMatrix(make([]float32, 5*33), 5, 33), nil, kernel.Exec{})
+	if err != nil || linear.Q8_0.PackedSize(5, 33) != l.PackedSize() {
+		t.Errorf("QuantizeInt8: %v, %d bytes", err, linear.Q8_0.PackedSize(5, 33))
+	}
+	for _, f := range []linear.Format{-1, 0, 1, linear.Affine} {
+		if f.PackedSize(64, 64) != 0 {
+			t.Errorf("%v has a size", f)
+		}
+	}
+}
+
 // The SHA-256 of the packed forms of packedCases and roundedCases.
 const (
 	packedSum  = "6840eb76dd80ee256ab70ead81f0a5e30b6f4c0478626bc2a1ddec224569e73f"

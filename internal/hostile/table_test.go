@@ -374,6 +374,7 @@ var table = []entry{
 	{name: "linear.Activation.String", f: linear.Activation.String, args: list(linear.GELU)},
 	{name: "linear.Format.String", f: linear.Format.String, args: list(linear.Q8_0)},
 	{name: "linear.Format.Block", f: linear.Format.Block, args: list(linear.Q8_0)},
+	{name: "linear.Format.PackedSize", f: linear.Format.PackedSize, args: list(linear.Q8_0, 5, 64)},
 	{name: "linear.Format.Widen", f: linear.Format.Widen, args: list(linear.Q4_1, make([]float32, 64), make([]byte, 40))},
 	{name: "linear.Linear.Format", f: (*linear.Linear).Format, args: func(w *world) []any { return []any{w.linear(5, 3)} }},
 	{name: "linear.Linear.Rows", f: (*linear.Linear).Rows, args: func(w *world) []any {

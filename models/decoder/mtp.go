@@ -59,12 +59,7 @@ func (l *loader) guessing(m *arch.Model, u use) (name string, n int) {
 			n++
 		}
 	}
-	for _, name := range l.Names() {
-		rest, ok := strings.CutPrefix(strings.TrimPrefix(name, "model."), "mtp.layers.")
-		if ok && (strings.HasSuffix(rest, ".input_layernorm.weight") || strings.HasSuffix(rest, ".enorm.weight")) {
-			n++
-		}
-	}
+	n += l.apart()
 	switch {
 	case u != generates || m.Ahead() == nil:
 		return "guessing layers, which nothing reads", n
@@ -74,18 +69,45 @@ func (l *loader) guessing(m *arch.Model, u use) (name string, n int) {
 	return "guessing layers, read with -mtp", n
 }
 
-// moveAhead gives the tensors of a layer that is apart in folders the names that others have.
-func (l *loader) moveAhead(layer int, names [][2]string) error {
-	at := strings.TrimSuffix(l.Rename(fmt.Sprintf("blk.%d.nextn.enorm.weight", layer)), "enorm.weight")
+// apart counts the layers that guess further tokens and are apart in folders.
+func (l *loader) apart() (n int) {
+	for _, name := range l.Names() {
+		rest, ok := strings.CutPrefix(strings.TrimPrefix(name, "model."), "mtp.layers.")
+		if ok && (strings.HasSuffix(rest, ".input_layernorm.weight") || strings.HasSuffix(rest, ".enorm.weight")) {
+			n++
+		}
+	}
+	return n
+}
+
+// moveAhead gives the tensors of the first layer that is apart in folders the names that others
+// have. It returns how names of the further ones begin. All of its parts must be there, also the
+// norm that other files may lack.
+func (l *loader) moveAhead(m *arch.Model) (further []string, err error) {
+	last := fmt.Sprintf("blk.%d.nextn.shared_head_norm.weight", len(m.Layers))
+	at, n := strings.TrimSuffix(l.Rename(last), "shared_head.norm.weight"), l.apart()
+	if n > 0 && m.More > 0 && n != m.More {
+		return nil, configError("num_nextn_predict_layers", fmt.Sprintf("%d, and tensors of %d", m.More, n), "as many as there are tensors of, with Options.MTP")
+	}
 	for _, root := range []string{"mtp.", "model.mtp."} {
 		if !slices.ContainsFunc(l.Names(), func(name string) bool { return strings.HasPrefix(name, root) }) {
 			continue
 		}
-		for _, name := range names {
+		parts := 0 // layers of the files that a layer is made of
+		for _, name := range m.Family.Ahead {
+			if name[0] == fmt.Sprintf("layers.%d.", parts) {
+				parts++
+			}
 			if err := l.Move(root+name[0], at+name[1]); err != nil {
-				return err
+				return nil, err
 			}
 		}
+		for i := parts; i < parts*n; i++ {
+			further = append(further, fmt.Sprintf("%slayers.%d.", root, i))
+		}
+		if !l.Has(last) {
+			return nil, l.Bad(last, fmt.Sprintf("the last norm of that layer, [%d]", m.Width))
+		}
 	}
-	return nil
+	return further, nil
 }

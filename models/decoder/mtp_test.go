@@ -229,8 +229,14 @@ func TestMTPErrors(t *testing.T) {
 	_, missing := Load(tinyFolder("qwen3_5_text-2"), Options{MTP: true})
 	other := tinyfolders.Read(t, tinyFolder("nemotron_h-41")).AddAhead()
 	tinyfolders.SetKey(t, other.Dir, "mtp_layers_block_type", []string{"full_attention", "mlp"})
+	other.Names = slices.DeleteFunc(other.Names, func(name string) bool { return name == "mtp.layers.1.final_layernorm.weight" })
 	_, parts := Load(other.Write(), Options{MTP: true})
-	for what, err := range map[string]error{"loaded without": later, "another family": none, "not there": missing, "other parts": parts} {
+	tinyfolders.SetKey(t, other.Dir, "mtp_layers_block_type", []string{})
+	_, empty := Load(other.Dir, Options{MTP: true})
+	tinyfolders.SetKey(t, other.Dir, "mtp_layers_block_type", nil)
+	tinyfolders.SetKey(t, other.Dir, "mtp_hybrid_override_pattern", "")
+	_, letters := Load(other.Dir, Options{MTP: true})
+	for what, err := range map[string]error{"loaded without": later, "another family": none, "not there": missing, "other parts": parts, "no parts": empty, "no letters": letters} {
 		if bad, ok := errors.AsType[*kernel.Error](err); !ok || bad.Arg() != "Options.MTP" {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -257,6 +263,18 @@ func TestMTPErrors(t *testing.T) {
 // do not, are errors that name them as the files do.
 func TestMTPFiles(t *testing.T) {
 	const up, gate, twice = "mtp.layers.0.mlp.up_proj.weight", "mtp.layers.1.mixer.gate.weight", "model.layers.4."
+	const final, count = "mtp.layers.1.final_layernorm.weight", "num_nextn_predict_layers"
+	counts := func(n any) func(v *tinyfolders.Model) {
+		return func(v *tinyfolders.Model) { tinyfolders.SetKey(t, v.Dir, count, n) }
+	}
+	more := func(name string) func(v *tinyfolders.Model) {
+		return func(v *tinyfolders.Model) { v.Set(name, []float32{1}, 1) }
+	}
+	less := func(name string) func(v *tinyfolders.Model) {
+		return func(v *tinyfolders.Model) {
+			v.Names = slices.DeleteFunc(v.Names, func(x string) bool { return x == name })
+		}
+	}
 	for what, c := range map[string]struct {
 		folder, where string
 		mtp           bool
@@ -269,24 +287,28 @@ func TestMTPFiles(t *testing.T) {
 				}
 			}
 		}},
-		"a further layer": {"qwen3_5_text-2", twice + "a.weight", false, func(v *tinyfolders.Model) { v.Set(twice+"a.weight", []float32{1}, 1) }},
+		"a further layer": {"qwen3_5_text-2", twice + "a.weight", false, more(twice + "a.weight")},
 		"two joints": {"qwen3_5_text-2", "mtp.fc.weight", true, func(v *tinyfolders.Model) {
 			x := v.All["mtp.fc.weight"]
 			v.Set("mtp.layers.0.eh_proj.weight", x.Data, x.Shape...)
 		}},
-		"a part is missing": {"qwen3_5_text-2", up, true, func(v *tinyfolders.Model) {
-			v.Names = slices.DeleteFunc(v.Names, func(name string) bool { return name == up })
-		}},
-		"a router is missing": {"nemotron_h-41", gate, true, func(v *tinyfolders.Model) {
-			v.Names = slices.DeleteFunc(v.Names, func(name string) bool { return name == gate })
-		}},
-		"a part that is not known": {"nemotron_h-41", "mtp.layers.1.mixer.a.weight", true, func(v *tinyfolders.Model) { v.Set("mtp.layers.1.mixer.a.weight", []float32{1}, 1) }},
+		"a part is missing":        {"qwen3_5_text-2", up, true, less(up)},
+		"a router is missing":      {"nemotron_h-41", gate, true, less(gate)},
+		"no norm of two parts":     {"nemotron_h-41", final, true, less(final)},
+		"no norm of one part":      {"qwen3_5_text-2", "mtp.norm.weight", true, less("mtp.norm.weight")},
+		"a part that is not known": {"nemotron_h-41", "mtp.layers.1.mixer.a.weight", true, more("mtp.layers.1.mixer.a.weight")},
+		"a part of no layer":       {"nemotron_h-41", "mtp.layers.2.norm.weight", true, more("mtp.layers.2.norm.weight")},
+		"another part of none":     {"qwen3_5_text-2", "mtp.layers.1.norm.weight", true, more("mtp.layers.1.norm.weight")},
+		"a tensor of no layer":     {"nemotron_h-latent-41", "mtp.a.weight", true, more("mtp.a.weight")},
+		"another tensor of none":   {"qwen3_5_text-2", "mtp.a.weight", true, more("mtp.a.weight")},
+		"more than there are":      {"nemotron_h-41", count, true, counts(7)},
+		"less than none":           {"nemotron_h-41", count, false, counts(-1)},
+		"no number":                {"nemotron_h-latent-41", count, false, counts("x")},
+		"more than any has":        {"nemotron_h-41", count, false, counts(1 << 20)},
 		"no embeddings of its own": {"qwen3_5_text-2", "mtp_use_dedicated_embeddings", true, func(v *tinyfolders.Model) {
 			tinyfolders.SetKey(t, v.Dir, "mtp_use_dedicated_embeddings", true)
 		}},
-		"a layer without the joint": {"glm4_moe-25", "model.layers.3.enorm.weight", false, func(v *tinyfolders.Model) {
-			v.Names = slices.DeleteFunc(v.Names, func(name string) bool { return name == "model.layers.3.eh_proj.weight" })
-		}},
+		"a layer without the joint": {"glm4_moe-25", "model.layers.3.enorm.weight", false, less("model.layers.3.eh_proj.weight")},
 	} {
 		v := tinyfolders.Read(t, tinyFolder(c.folder)).AddAhead()
 		c.change(v)
@@ -362,27 +384,35 @@ func TestMTPInspected(t *testing.T) {
 
 // TestMTPFurther: further layers are counted, and passed over, with and without the option.
 func TestMTPFurther(t *testing.T) {
-	v := tinyfolders.Read(t, tinyFolder("qwen3_5_text-2")).AddAhead()
-	for _, name := range slices.Clone(v.Names) {
-		if rest, ok := strings.CutPrefix(name, "mtp.layers.0."); ok {
-			v.Set("mtp.layers.1."+rest, v.All[name].Data, v.All[name].Shape...)
+	for _, folder := range []string{"qwen3_5_text-2", "nemotron_h-41"} {
+		v := tinyfolders.Read(t, tinyFolder(folder)).AddAhead()
+		layers := v.AheadNames().Layers
+		for i, at := range layers {
+			for _, name := range slices.Clone(v.Names) {
+				if rest, ok := strings.CutPrefix(name, at); ok {
+					v.Set(fmt.Sprintf("mtp.layers.%d.%s", len(layers)+i, rest), v.All[name].Data, v.All[name].Shape...)
+				}
+			}
 		}
-	}
-	dir := v.Write()
-	for _, mtp := range []bool{false, true} {
-		if _, err := Load(dir, Options{MTP: mtp}); err != nil {
-			t.Errorf("MTP %v: %v", mtp, err)
+		if len(layers) > 1 {
+			tinyfolders.SetKey(t, v.Dir, "num_nextn_predict_layers", 2)
 		}
-	}
-	x, err := open(dir, generates, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if name, n := x.guessing(x.arch, generates); name != "guessing layers, the first one read with -mtp" || n != 2 {
-		t.Errorf("%s %d", name, n)
-	}
-	if err := x.close(); err != nil {
-		t.Fatal(err)
+		dir := v.Write()
+		for _, mtp := range []bool{false, true} {
+			if _, err := Load(dir, Options{MTP: mtp}); err != nil {
+				t.Errorf("%s, MTP %v: %v", folder, mtp, err)
+			}
+		}
+		x, err := open(dir, generates, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name, n := x.guessing(x.arch, generates); name != "guessing layers, the first one read with -mtp" || n != 2 {
+			t.Errorf("%s: %s %d", folder, name, n)
+		}
+		if err := x.close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

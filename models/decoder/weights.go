@@ -47,13 +47,15 @@ func folderLoader(dir string, m *arch.Model, o Options) (*loader, error) {
 			s.Multiply(l.Rename(fmt.Sprintf("blk.%d.%s.weight", i, name)), by)
 		}
 	}
-	if o.MTP && m.Family.Ahead != nil {
-		if err := l.moveAhead(len(m.Layers), m.Family.Ahead); err != nil {
+	ignored := m.Family.Ignored
+	if o.MTP && m.Family.Ahead != nil && m.Ahead() != nil { // without that, readAhead says what is wrong
+		var err error
+		if ignored, err = l.moveAhead(m); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 		m.More = max(m.More, 1)
 	}
-	l.Ignore(append([]string{".rotary_emb.inv_freq"}, m.Family.Ignored...)...) // of older checkpoints: config.json says it
+	l.Ignore(append([]string{".rotary_emb.inv_freq"}, ignored...)...) // of older checkpoints: config.json says it
 	l.ignoreMore(m, o.MTP)
 	return l, nil
 }

@@ -3,8 +3,8 @@
 // no other memory. Systems that map no files read it.
 //
 // The file holds for one state of the model's files, see [Fingerprint], and for one version of this
-// module's packing. Any other one is written anew. It is complete whenever a program is killed: it
-// gets its name when all of it is on the disk.
+// module's packing. Any other one is written anew, and so is one that lacks a layer. It is complete
+// whenever a program is killed: it gets its name when all of it is on the disk.
 package packed
 
 import (
@@ -46,7 +46,7 @@ const (
 
 // version is raised when package tensors makes other layers of the same files, and when the file
 // changes.
-const version = 2
+const version = 3
 
 // Suffix ends the name of the file.
 const Suffix = ".packed"
@@ -67,40 +67,48 @@ type span struct {
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // A Cache is the file of one model while that is loaded, by one goroutine. It reads a file that
-// fits, or else writes one. The nil Cache has no layers and keeps none.
+// fits, and writes one if there is none or if a layer is missing. The nil Cache has no layers and
+// keeps none.
 type Cache struct {
-	path string
-	table
+	path    string
 	mapping *mapping // what is read
+	layers  map[string]span
+	taken   []string // of these
 
-	file *os.File // what is written
-	size int64
+	table // what is written
+	file  *os.File
+	size  int64
 }
 
 // Open opens the file at a path for layers of a source, or begins to write it.
 func Open(path string, source [sha256.Size]byte) (*Cache, error) {
 	c := &Cache{path: path, table: table{source[:], map[string]span{}}}
-	if c.read(source[:]) {
+	if c.read() {
 		return c, nil
 	}
-	removeStale(path)
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+newInfix)
-	if err != nil {
-		return nil, err
-	}
-	c.file = f
-	if info, err := os.Stat(strings.TrimSuffix(path, Suffix)); err == nil {
-		f.Chmod(info.Mode().Perm()) // whoever may read the model may read its layers; systems without modes need none
-	}
-	if err := c.write(make([]byte, headSize)); err != nil {
+	if err := c.begin(); err != nil {
 		c.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
+// begin begins to write.
+func (c *Cache) begin() error {
+	removeStale(c.path)
+	f, err := os.CreateTemp(filepath.Dir(c.path), filepath.Base(c.path)+newInfix)
+	if err != nil {
+		return err
+	}
+	c.file = f
+	if info, err := os.Stat(strings.TrimSuffix(c.path, Suffix)); err == nil {
+		f.Chmod(info.Mode().Perm()) // whoever may read the model may read its layers; systems without modes need none
+	}
+	return c.write(make([]byte, headSize))
+}
+
 // read maps the file, and tells whether there is one that fits.
-func (c *Cache) read(source []byte) bool {
+func (c *Cache) read() bool {
 	f, err := filemap.OpenRegular(c.path)
 	if err != nil {
 		return false
@@ -114,8 +122,8 @@ func (c *Cache) read(source []byte) bool {
 	if err != nil {
 		return false
 	}
-	if t, ok := parse(m.Data()); ok && bytes.Equal(t.Source, source) {
-		c.table, c.mapping = *t, &mapping{Mapping: m}
+	if t, ok := parse(m.Data()); ok && bytes.Equal(t.Source, c.Source) {
+		c.layers, c.mapping = t.Layers, &mapping{Mapping: m}
 		c.mapping.users.Store(1)
 		return true
 	}
@@ -168,40 +176,52 @@ func (m *mapping) leave() {
 	}
 }
 
-// Layer returns a layer of the file, nil if it has none of this name. A file with a damaged one is
-// removed, so that the next program writes it anew.
+// Layer returns a layer of the file, nil if it has none of this name, or a damaged one. The caller
+// then adds it.
 func (c *Cache) Layer(name string) *linear.Linear {
 	if c == nil || c.mapping == nil {
 		return nil
 	}
-	s, ok := c.Layers[name]
+	s, ok := c.layers[name]
 	if !ok {
 		return nil
 	}
-	data := c.mapping.Data()[s.At : s.At+s.Size]
+	data := c.data(s)
 	if crc32.Checksum(data, castagnoli) != s.Sum {
-		os.Remove(c.path)
 		return nil
 	}
 	l, err := linear.FromPacked(data)
 	if err != nil {
 		return nil
 	}
+	c.taken = append(c.taken, name)
 	c.mapping.users.Add(1)
 	runtime.AddCleanup(l, (*mapping).leave, c.mapping)
 	return l
 }
 
-// Add writes a layer if the file is written.
+// data returns the bytes of a layer that is read.
+func (c *Cache) data(s span) []byte { return c.mapping.Data()[s.At:][:s.Size] }
+
+// Add writes a layer that the file lacks.
 func (c *Cache) Add(name string, l *linear.Linear) error {
-	if c == nil || c.file == nil {
+	if c == nil {
 		return nil
 	}
+	if c.file == nil {
+		if err := c.begin(); err != nil {
+			return err
+		}
+	}
+	return c.add(name, l)
+}
+
+func (c *Cache) add(name string, layer io.WriterTo) error {
 	if err := c.write(make([]byte, -c.size&(align-1))); err != nil {
 		return err
 	}
 	sum := crc32.New(castagnoli)
-	n, err := l.WriteTo(io.MultiWriter(c.file, sum))
+	n, err := layer.WriteTo(io.MultiWriter(c.file, sum))
 	c.Layers[name] = span{c.size, n, sum.Sum32()}
 	c.size += n
 	return err
@@ -213,10 +233,16 @@ func (c *Cache) write(b []byte) error {
 	return err
 }
 
-// End completes a file that is written, unless the source has changed meanwhile.
+// End completes a file that is written, unless the source has changed meanwhile. It has the layers
+// that were added and those that the program has read, and no others, which nothing asks for.
 func (c *Cache) End(source [sha256.Size]byte) error {
 	if c == nil || c.file == nil || !bytes.Equal(source[:], c.Source) {
 		return nil
+	}
+	for _, name := range c.taken {
+		if err := c.add(name, bytes.NewReader(c.data(c.layers[name]))); err != nil {
+			return err
+		}
 	}
 	text, err := json.Marshal(c.table)
 	if err != nil || c.size > math.MaxInt64-int64(len(text)) {
@@ -241,13 +267,15 @@ func (c *Cache) End(source [sha256.Size]byte) error {
 // Close ends the use of a Cache: a file that is not complete is removed. Layers of one that was
 // read stay valid.
 func (c *Cache) Close() {
-	switch {
-	case c == nil:
-	case c.file != nil:
+	if c == nil {
+		return
+	}
+	if c.file != nil {
 		c.file.Close()
 		os.Remove(c.file.Name())
 		c.file = nil
-	case c.mapping != nil:
+	}
+	if c.mapping != nil {
 		c.mapping.leave()
 		c.mapping = nil
 	}

@@ -3,6 +3,7 @@ package packed
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -73,9 +74,6 @@ func TestRead(t *testing.T) {
 	if a == nil || b == nil || c.Layer("c") != nil {
 		t.Fatal("want the layers a and b")
 	}
-	if err := c.Add("c", a); err != nil || c.End([sha256.Size]byte{1}) != nil {
-		t.Error("a Cache that reads must ignore what is added")
-	}
 	c.Close()
 	a = nil
 	runtime.GC() // which ends the use by a
@@ -90,8 +88,70 @@ func TestRead(t *testing.T) {
 	none.Close()
 }
 
+// state is what tells whether a file was written anew.
+func state(t *testing.T, path string) string {
+	t.Helper()
+	source, err := Fingerprint([]string{path}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(source[:])
+}
+
+// TestLacking: a file that lacks a layer is written anew, with those that are asked for. One that
+// lacks none is not touched.
+func TestLacking(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "m"+Suffix)
+	write(t, path, 1)
+	before := state(t, path)
+	ask := func(source byte, names ...string) {
+		t.Helper()
+		c := open(t, path, 1)
+		defer c.Close()
+		for _, name := range names {
+			n := map[string]int{"a": 5, "b": 70, "c": 17}[name]
+			l := c.Layer(name)
+			if l == nil {
+				l = layer(t, n)
+				if err := c.Add(name, l); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !bytes.Equal(bytesOf(t, l), bytesOf(t, layer(t, n))) {
+				t.Errorf("%s is another layer", name)
+			}
+		}
+		if err := c.End([sha256.Size]byte{source}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask(1, "b", "a")
+	ask(1, "b")
+	ask(2, "b", "c") // the source has changed meanwhile
+	if state(t, path) != before {
+		t.Error("a complete file was written")
+	}
+	ask(1, "b", "c")
+	after := state(t, path)
+	if after == before {
+		t.Error("a file without c was not written anew")
+	}
+	c := open(t, path, 1)
+	if c.Layer("c") == nil || c.Layer("b") == nil || c.Layer("a") != nil {
+		t.Error("want the layers b and c, which were asked for")
+	}
+	c.Close()
+	if ask(1, "c", "b"); state(t, path) != after {
+		t.Error("a file that was written anew was written again")
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
+		t.Errorf("%v is left: %v", list, err)
+	}
+}
+
 // TestBits: a layer of which one bit is another is not used, the others are, and the file is
-// written anew.
+// written anew once the layer is added.
 func TestBits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m"+Suffix)
 	write(t, path, 1)
@@ -115,9 +175,17 @@ func TestBits(t *testing.T) {
 			t.Errorf("byte %d may change", at)
 		}
 		c.Close()
-		if _, err := os.Stat(path); err == nil && runtime.GOOS != "windows" { // where a mapped file stays
-			t.Error("the file is still there")
-		}
+	}
+	c := open(t, path, 1)
+	defer c.Close()
+	b := c.Layer("b")
+	if err := errors.Join(c.Add("a", layer(t, 5)), c.End([sha256.Size]byte{1})); err != nil {
+		t.Fatal(err)
+	}
+	again := open(t, path, 1)
+	defer again.Close()
+	if b == nil || again.Layer("a") == nil || again.Layer("b") == nil {
+		t.Error("the file was not written anew")
 	}
 }
 

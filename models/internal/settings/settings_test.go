@@ -337,6 +337,7 @@ var moot = map[string]string{
 	"nemotron_h mlp_hidden_act":              "relu and relu2 differ by a function, and functions are not compared",
 	"nemotron_h mtp_layers_block_type":       "no result depends on those layers",
 	"nemotron_h mtp_hybrid_override_pattern": "likewise",
+	"nemotron_h num_nextn_predict_layers":    "likewise",
 	"gte head_dim":                           "others than the width divided by the heads are refused",
 	"jina_embeddings_v3 head_dim":            "likewise",
 	"gemma4_text rope_theta":                 "without rope_parameters the class has some with bases",

@@ -88,7 +88,7 @@ var spaces = []family{
 		},
 		file:     nemotronFile,
 		renamed:  nemotronKeys,
-		harmless: chunks.Add(strict.Any, "time_step_max", "time_step_floor", "time_step_limit", "rescale_prenorm_residual", "residual_in_fp32", "use_mamba_kernels", "mamba_ssm_cache_dtype", "moe_shared_expert_overlap", "n_shared_experts", "num_nextn_predict_layers", "hidden_dropout", "expand", "sliding_window", "mamba_proj_bias"),
+		harmless: chunks.Add(strict.Any, "time_step_max", "time_step_floor", "time_step_limit", "rescale_prenorm_residual", "residual_in_fp32", "use_mamba_kernels", "mamba_ssm_cache_dtype", "moe_shared_expert_overlap", "n_shared_experts", "hidden_dropout", "expand", "sliding_window", "mamba_proj_bias"),
 	},
 	{
 		Family: arch.Family{GGUF: "nemotron_h_moe", Names: nemotronNames},
@@ -255,12 +255,16 @@ func sharedOfGranite(r *reader) {
 var nemotronKinds = []struct{ name, old, letter string }{{"linear_attention", "mamba", "M"}, {fullLayer, "attention", "*"}, {"mlp", "mlp", "-"}, {"moe", "moe", "E"}}
 
 // nemotronKindsOf reads the kinds of layers, as a list or as letters, or returns nil without both.
+// An empty list is not nil.
 func (r *reader) nemotronKindsOf(key, pattern string) (kinds []int) {
 	var names []string
 	if r.json.Read(key, "a list of strings", &names); r.Has(pattern) {
 		if text := r.Text(pattern); names == nil {
 			names = strings.Split(text, "")
 		}
+	}
+	if names != nil {
+		kinds = []int{}
 	}
 	for _, name := range names {
 		i := slices.IndexFunc(nemotronKinds, func(k struct{ name, old, letter string }) bool {
@@ -286,8 +290,9 @@ func partsOfNemotron(r *reader) {
 }
 
 // moreOfNemotron reads whether what guesses further tokens is attention and experts; others are not
-// computed.
+// computed. A count of 0 says nothing: it is the default of transformers, whose class has none.
 func moreOfNemotron(r *reader) {
+	r.model.More = r.optional("num_nextn_predict_layers", 0, mostLayers)
 	kinds := r.nemotronKindsOf("mtp_layers_block_type", "mtp_hybrid_override_pattern")
 	if kinds == nil || slices.Equal(kinds, []int{attention, moe}) {
 		r.model.MoreFeed = r.mixture()

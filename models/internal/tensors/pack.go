@@ -154,14 +154,14 @@ func (w *weights) integers() *quantized {
 	return nil
 }
 
-// rows returns n numbers of a tensor, from one on.
+// rows returns n numbers of a tensor, from one on. If nothing is read they are none, but not nil.
 func (r *Reader) rows(name string, first, n int, shape ...int) []float32 {
 	t, ok := r.find(name, nil, shape...)
-	if r.Dry != nil {
-		r.note(kernel.Float32, n)
-	}
-	if !ok || r.Dry != nil {
+	if !ok {
 		return nil
+	}
+	if r.Dry != nil {
+		return []float32{}
 	}
 	x := Numbers{Type: kernel.Float32}
 	r.take(&x, t, 0, t.Bytes)
@@ -187,28 +187,18 @@ func (r *Reader) pack(side Side, all []*weights) *linear.Linear {
 	for _, w := range all {
 		n += w.n
 	}
-	bias := biasOf(all)
-	dtype, dense := dtypes[kept]
+	_, dense := dtypes[kept]
 	if dense && r.Pack.Precision == precision.BFloat16 {
 		r.Rounded++
 	}
 	switch {
 	case r.err != nil:
 		return nil
-	case r.Dry != nil && dense && r.Pack.Precision == precision.BFloat16:
-		r.note(kernel.BFloat16, n*all[0].k)
-		return nil
-	case r.Dry != nil && dense:
-		r.note(dtype, n*all[0].k)
-		return nil
-	case r.Dry != nil && kept == affine:
-		r.Dry.Memory += all[0].integers().memory()
-		return nil
 	case r.Dry != nil:
-		r.Dry.Memory += kept.Size(n * all[0].k)
+		r.noteLayer(all, n)
 		return nil
 	}
-	key := ""
+	bias, key := biasOf(all), ""
 	if r.Packed != nil {
 		key = r.packedKey(side, all)
 	}
@@ -239,10 +229,39 @@ func (r *Reader) pack(side Side, all []*weights) *linear.Linear {
 	return l
 }
 
+// noteLayer notes the memory of a layer with n outputs. Packed blocks have a bias in any case.
+func (r *Reader) noteLayer(all []*weights, n int) {
+	kept, k := all[0].kept, all[0].k
+	dtype, dense := dtypes[kept]
+	format, blocks := kept.Format()
+	if dense && r.Pack.Int8() {
+		format, blocks = linear.Q8_0, true
+	}
+	switch {
+	case blocks:
+		r.Dry.Memory += int64(format.PackedSize(n, k))
+		return
+	case dense && r.Pack.Precision == precision.BFloat16:
+		r.note(kernel.BFloat16, n*k)
+	case dense:
+		r.note(dtype, n*k)
+	default:
+		r.Dry.Memory += all[0].integers().memory()
+	}
+	if biased(all) {
+		r.note(kernel.Float32, n)
+	}
+}
+
+// biased tells whether any of some weights have a bias.
+func biased(all []*weights) bool {
+	return slices.ContainsFunc(all, func(w *weights) bool { return w.bias != nil })
+}
+
 // biasOf returns the biases of weights, nil if none have one. Where others have one it is
 // -0, which changes no sum.
 func biasOf(all []*weights) (bias []float32) {
-	if !slices.ContainsFunc(all, func(w *weights) bool { return w.bias != nil }) {
+	if !biased(all) {
 		return nil
 	}
 	none := []float32{float32(math.Copysign(0, -1))}
