@@ -34,7 +34,8 @@ func (g *Graph) Concat(parts ...*Node) *Node {
 	return g.intern(Node{Op: Concat, Width: w, Args: flat})
 }
 
-// append adds a part, joined with the one before if both are constant or neighbours in a word.
+// append adds a part, joined with the one before if both are constant, neighbours in a word or
+// copies of one bit.
 func (g *Graph) append(parts []*Node, p *Node) []*Node {
 	if len(parts) == 0 {
 		return append(parts, p)
@@ -50,7 +51,22 @@ func (g *Graph) append(parts []*Node, p *Node) []*Node {
 			return parts
 		}
 	}
+	if b := copied(p); b != nil && b == copied(*last) && (*last).Width+p.Width <= 64 {
+		*last = g.Sext(b, (*last).Width+p.Width)
+		return parts
+	}
 	return append(parts, p)
+}
+
+// copied returns the bit that x consists of, nil for other words.
+func copied(x *Node) *Node {
+	switch {
+	case x.Width == 1:
+		return x
+	case x.Op == Sext && x.Args[0].Width == 1:
+		return x.Args[0]
+	}
+	return nil
 }
 
 // piece returns the word that n is bits of, and the first of them.

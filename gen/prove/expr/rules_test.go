@@ -299,6 +299,7 @@ func TestSame(t *testing.T) {
 		{g.Xor(a, g.Xor(b, c)), g.Xor(c, g.Xor(a, b))},
 		{g.Select(g.FLt(a, b), c, a), g.Or(g.And(g.Sext(g.FLt(a, b), 32), c), g.And(g.Not(g.Sext(g.FLt(a, b), 32)), a))},
 		{g.ShrBy(g.ShlBy(a, 8), 8), g.And(a, g.Const(32, 0xffffff))},
+		{g.Concat(g.Sext(g.FLt(a, b), 8), g.FLt(a, b), g.Sext(g.FLt(a, b), 3)), g.Sext(g.FLt(a, b), 12)},
 		{g.FAbs(a), g.And(a, g.Const(32, 0x7fffffff))},
 	} {
 		if p[0] != p[1] {
