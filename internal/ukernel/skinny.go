@@ -75,8 +75,8 @@ type SkinnyKernels struct {
 	PVEvenOdd func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, next []uint16, far int)
 
 	// QKCodes, Pairs and PVCodes are products of integers. In place of q̂ and the weights they take
-	// integers q and p and their units, as LaneKernels.Round makes them with 10 and 11 bits: q is at
-	// most 2^11 in magnitude and p at most 2^12. Where a tier has none, queries and weights are
+	// integers q and p and their units, as LaneKernels.Round makes them with 10 and 11 bits: q is
+	// at most 2^11 in magnitude and p at most 2^12. Where a tier has none, queries and weights are
 	// rounded as float32.
 	//
 	// QKCodes takes d columns of m ≥ 1 keys. group neighbours of a row share a scale, a multiple of

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # llama.cpp and attn in turn on one thread, both with activations of 8 bits: tokens/s of a prompt (256) and of generation (128)
-# usage: [LLAMA_BENCH=path/to/llama-bench] [ROUNDS=5] turns.sh MODEL.gguf...        (README.md says how to get llama-bench)
+# usage: [LLAMA_BENCH=path/to/llama-bench] [ROUNDS=5] [PRECISION=int8] turns.sh MODEL.gguf...        (README.md says how to get llama-bench)
+# PRECISION=float32 is for files without quantized weights
 # prints the median and the best of the rounds
 set -euo pipefail
-bench=${LLAMA_BENCH:-llama-bench}
+bench=${LLAMA_BENCH:-llama-bench} precision=${PRECISION:-int8}
 package=$(cd "$(dirname "$0")/../decoder" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -15,7 +16,7 @@ for ((round = 0; round < ${ROUNDS:-5}; round++)); do
 import json, sys
 for r in json.load(sys.stdin):
     print("llama.cpp", "prompt" if r["n_prompt"] else "generate", r["avg_ts"])' | sed "s|^|$model |"
-    (cd "$package" && "$work/attn" -test.run '^$' -test.cpu 1 -test.benchtime 1x -test.bench 'Prompt/int8=true|Generate/greedy/int8=true' -model "$file") |
+    (cd "$package" && "$work/attn" -test.run '^$' -test.cpu 1 -test.benchtime 1x -test.bench "Prompt/precision=$precision|Generate/greedy/precision=$precision" -model "$file") |
       sed -nE "s|^Benchmark(Prompt\|Generate).* ([0-9.]+) tokens/s.*|$model attn \L\1\E \2|p"
   done
 done | python3 -c '
