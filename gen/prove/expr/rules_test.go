@@ -300,6 +300,8 @@ func TestSame(t *testing.T) {
 		{g.Select(g.FLt(a, b), c, a), g.Or(g.And(g.Sext(g.FLt(a, b), 32), c), g.And(g.Not(g.Sext(g.FLt(a, b), 32)), a))},
 		{g.ShrBy(g.ShlBy(a, 8), 8), g.And(a, g.Const(32, 0xffffff))},
 		{g.Concat(g.Sext(g.FLt(a, b), 8), g.FLt(a, b), g.Sext(g.FLt(a, b), 3)), g.Sext(g.FLt(a, b), 12)},
+		{g.Or(g.IsNaN(a), g.IsNaN(g.FAdd(g.FMul(b, a), zero))), g.IsNaN(g.FAdd(g.FMul(b, a), zero))},
+		{g.And(g.FEq(a, a), g.FEq(g.FFma(a, b, c), g.FFma(a, b, c))), g.FEq(g.FFma(a, b, c), g.FFma(a, b, c))},
 		{g.FAbs(a), g.And(a, g.Const(32, 0x7fffffff))},
 	} {
 		if p[0] != p[1] {
