@@ -313,8 +313,8 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestPadded: zeros that pad a sum from +0 on, or one of squares, leave it, but not one of products,
-// which may be -0.
+// TestPadded: zeros that pad a sum from +0 on, or a sum of squares, leave it. A sum of products may
+// be -0.
 func TestPadded(t *testing.T) {
 	g := New()
 	x, y, zero := g.Sym(32, "x"), g.Sym(32, "y"), g.Const(32, 0)
