@@ -26778,6 +26778,8 @@ queries:
 	VMOVUPS const80000000AVX2<>+0(SB), Y1
 	VMOVUPS const80000000AVX2<>+0(SB), Y2
 	VMOVUPS const80000000AVX2<>+0(SB), Y3
+	CMPQ    a_N+144(FP), $0x01
+	JE      one
 	MOVQ    a_N+144(FP), R12
 	SUBQ    a_S_len+8(FP), R12
 	MOVQ    $0x00000004, R13
@@ -27020,9 +27022,134 @@ fewscaled:
 	VFMADD231PS  Y8, Y7, Y3
 
 fewnext4:
+	MOVQ a_Group+88(FP), R12
+	SUBQ R12, a_Scales_cap+72(FP)
+	JNZ  fewgroup
+	JMP  store
+
+one:
+onegroup:
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
 	MOVQ    a_Group+88(FP), R12
-	SUBQ    R12, a_Scales_cap+72(FP)
-	JNZ     fewgroup
+	PCALIGN $0x40
+
+onestep:
+	PREFETCHT0 (CX)
+	TESTQ      DX, DX
+	JZ         onenear0only
+	PREFETCHT1 (CX)(DX*1)
+
+onenear0only:
+	ADDQ $+64, CX
+	SUBQ $+64, BX
+	JNZ  oneahead0
+	ADDQ a_Next_cap+208(FP), CX
+	MOVQ a_Next_len+200(FP), BX
+
+oneahead0:
+	PREFETCHT0 (CX)
+	TESTQ      DX, DX
+	JZ         onenear1only
+	PREFETCHT1 (CX)(DX*1)
+
+onenear1only:
+	ADDQ $+64, CX
+	SUBQ $+64, BX
+	JNZ  oneahead1
+	ADDQ a_Next_cap+208(FP), CX
+	MOVQ a_Next_len+200(FP), BX
+
+oneahead1:
+	VMOVUPS     (R11), Y12
+	ADDQ        $0x20, R11
+	VPMOVSXBW   (DI), Y13
+	VPMADDWD    Y12, Y13, Y13
+	VPADDD      Y13, Y4, Y4
+	VPMOVSXBW   (R8), Y13
+	VPMADDWD    Y12, Y13, Y13
+	VPADDD      Y13, Y5, Y5
+	VPMOVSXBW   (R9), Y13
+	VPMADDWD    Y12, Y13, Y13
+	VPADDD      Y13, Y6, Y6
+	VPMOVSXBW   (R10), Y13
+	VPMADDWD    Y12, Y13, Y13
+	VPADDD      Y13, Y7, Y7
+	VPMOVSXBW   (DI)(AX*1), Y13
+	VPMADDWD    Y12, Y13, Y13
+	VPADDD      Y13, Y8, Y8
+	VPMOVSXBW   (R8)(AX*1), Y13
+	VPMADDWD    Y12, Y13, Y13
+	VPADDD      Y13, Y9, Y9
+	VPMOVSXBW   (R9)(AX*1), Y13
+	VPMADDWD    Y12, Y13, Y13
+	VPADDD      Y13, Y10, Y10
+	VPMOVSXBW   (R10)(AX*1), Y13
+	VPMADDWD    Y12, Y13, Y13
+	VPADDD      Y13, Y11, Y11
+	ADDQ        $0x10, DI
+	ADDQ        $0x10, R8
+	ADDQ        $0x10, R9
+	ADDQ        $0x10, R10
+	SUBQ        $0x10, R12
+	JNZ         onestep
+	VPUNPCKLDQ  Y5, Y4, Y12
+	VPUNPCKHDQ  Y5, Y4, Y4
+	VPADDD      Y12, Y4, Y4
+	VPUNPCKLDQ  Y7, Y6, Y5
+	VPUNPCKHDQ  Y7, Y6, Y6
+	VPADDD      Y5, Y6, Y6
+	VPUNPCKLQDQ Y6, Y4, Y5
+	VPUNPCKHQDQ Y6, Y4, Y4
+	VPADDD      Y5, Y4, Y4
+	VPUNPCKLDQ  Y9, Y8, Y5
+	VPUNPCKHDQ  Y9, Y8, Y8
+	VPADDD      Y5, Y8, Y8
+	VPUNPCKLDQ  Y11, Y10, Y5
+	VPUNPCKHDQ  Y11, Y10, Y10
+	VPADDD      Y5, Y10, Y10
+	VPUNPCKLQDQ Y10, Y8, Y5
+	VPUNPCKHQDQ Y10, Y8, Y8
+	VPADDD      Y5, Y8, Y8
+	VPERM2I128  $0x20, Y8, Y4, Y5
+	VPERM2I128  $0x31, Y8, Y4, Y4
+	VPADDD      Y5, Y4, Y5
+	MOVQ        a_Scales_len+64(FP), R12
+	CMPQ        a_K_len+32(FP), $0x04
+	JL          onesingle
+	JE          onefour
+	VMOVUPS     (R12), Y4
+	JMP         onescaled
+
+onefour:
+	VBROADCASTF128 (R12), Y4
+	JMP            onescaled
+
+onesingle:
+	VBROADCASTSS (R12), Y4
+
+onescaled:
+	MOVQ         a_Lsc+80(FP), R13
+	LEAQ         (R12)(R13*4), R12
+	MOVQ         R12, a_Scales_len+64(FP)
+	MOVQ         a_S_len+8(FP), R12
+	MOVQ         a_Unit_base+120(FP), R13
+	LEAQ         (R13)(R12*4), R13
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS (R13), Y6
+	VMULPS       Y6, Y5, Y5
+	VFMADD231PS  Y4, Y5, Y0
+	MOVQ         a_Group+88(FP), R12
+	SUBQ         R12, a_Scales_cap+72(FP)
+	JNZ          onegroup
+
+store:
 	MOVQ    a_N+144(FP), CX
 	SUBQ    a_S_len+8(FP), CX
 	CMPQ    CX, $0x01

@@ -36454,7 +36454,7 @@ few:
 	JMP ·scaleRowsAVX2+0(SB)
 
 // func skinnyQKCodesAVX512(a ukernel.QKCodesArgs)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, CMOV, MMX+
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
 TEXT ·skinnyQKCodesAVX512(SB), NOSPLIT, $0-224
 	PCALIGN $0x40
 	MOVQ    a_Ldk+48(FP), AX
@@ -36543,6 +36543,8 @@ queries:
 	VMOVUPS const80000000AVX512<>+0(SB), Z5
 	VMOVUPS const80000000AVX512<>+0(SB), Z6
 	VMOVUPS const80000000AVX512<>+0(SB), Z7
+	CMPQ    a_N+144(FP), $0x01
+	JE      one
 	MOVQ    a_N+144(FP), R13
 	SUBQ    a_S_len+8(FP), R13
 	CMPQ    R13, $0x04
@@ -36996,6 +36998,174 @@ fewnext4:
 	MOVQ a_Group+88(FP), R13
 	SUBQ R13, a_Scales_cap+72(FP)
 	JNZ  fewgroup
+	JMP  store
+
+one:
+onegroup:
+	VXORPS  Y21, Y21, Y21
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	VXORPS  Y12, Y12, Y12
+	VXORPS  Y13, Y13, Y13
+	VXORPS  Y14, Y14, Y14
+	VXORPS  Y22, Y22, Y22
+	VXORPS  Y15, Y15, Y15
+	VXORPS  Y16, Y16, Y16
+	VXORPS  Y17, Y17, Y17
+	VXORPS  Y18, Y18, Y18
+	VXORPS  Y19, Y19, Y19
+	VXORPS  Y20, Y20, Y20
+	VXORPS  Y23, Y23, Y23
+	MOVQ    a_Group+88(FP), R13
+	PCALIGN $0x40
+
+onestep:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        oneahead0
+	ADDQ       a_Next_cap+208(FP), CX
+	MOVQ       a_Next_len+200(FP), BX
+
+oneahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        oneahead1
+	ADDQ       a_Next_cap+208(FP), CX
+	MOVQ       a_Next_len+200(FP), BX
+
+oneahead1:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        oneahead2
+	ADDQ       a_Next_cap+208(FP), CX
+	MOVQ       a_Next_len+200(FP), BX
+
+oneahead2:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        oneahead3
+	ADDQ       a_Next_cap+208(FP), CX
+	MOVQ       a_Next_len+200(FP), BX
+
+oneahead3:
+	VMOVUPS      (R12), Y24
+	ADDQ         $0x20, R12
+	VPMOVSXBW    (DI), Y25
+	VPDPWSSD     Y24, Y25, Y21
+	VPMOVSXBW    (R8), Y25
+	VPDPWSSD     Y24, Y25, Y8
+	VPMOVSXBW    (R9), Y25
+	VPDPWSSD     Y24, Y25, Y9
+	VPMOVSXBW    (R10), Y25
+	VPDPWSSD     Y24, Y25, Y10
+	VPMOVSXBW    (DI)(AX*1), Y25
+	VPDPWSSD     Y24, Y25, Y11
+	VPMOVSXBW    (R8)(AX*1), Y25
+	VPDPWSSD     Y24, Y25, Y12
+	VPMOVSXBW    (R9)(AX*1), Y25
+	VPDPWSSD     Y24, Y25, Y13
+	VPMOVSXBW    (R10)(AX*1), Y25
+	VPDPWSSD     Y24, Y25, Y14
+	VPMOVSXBW    (DI)(AX*2), Y25
+	VPDPWSSD     Y24, Y25, Y22
+	VPMOVSXBW    (R8)(AX*2), Y25
+	VPDPWSSD     Y24, Y25, Y15
+	VPMOVSXBW    (R9)(AX*2), Y25
+	VPDPWSSD     Y24, Y25, Y16
+	VPMOVSXBW    (R10)(AX*2), Y25
+	VPDPWSSD     Y24, Y25, Y17
+	VPMOVSXBW    (DI)(R11*1), Y25
+	VPDPWSSD     Y24, Y25, Y18
+	VPMOVSXBW    (R8)(R11*1), Y25
+	VPDPWSSD     Y24, Y25, Y19
+	VPMOVSXBW    (R9)(R11*1), Y25
+	VPDPWSSD     Y24, Y25, Y20
+	VPMOVSXBW    (R10)(R11*1), Y25
+	VPDPWSSD     Y24, Y25, Y23
+	ADDQ         $0x10, DI
+	ADDQ         $0x10, R8
+	ADDQ         $0x10, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x10, R13
+	JNZ          onestep
+	VPUNPCKLDQ   Y8, Y21, Y24
+	VPUNPCKHDQ   Y8, Y21, Y21
+	VPADDD       Y24, Y21, Y21
+	VPUNPCKLDQ   Y10, Y9, Y8
+	VPUNPCKHDQ   Y10, Y9, Y9
+	VPADDD       Y8, Y9, Y9
+	VPUNPCKLQDQ  Y9, Y21, Y8
+	VPUNPCKHQDQ  Y9, Y21, Y21
+	VPADDD       Y8, Y21, Y21
+	VPUNPCKLDQ   Y12, Y11, Y8
+	VPUNPCKHDQ   Y12, Y11, Y11
+	VPADDD       Y8, Y11, Y11
+	VPUNPCKLDQ   Y14, Y13, Y8
+	VPUNPCKHDQ   Y14, Y13, Y13
+	VPADDD       Y8, Y13, Y13
+	VPUNPCKLQDQ  Y13, Y11, Y8
+	VPUNPCKHQDQ  Y13, Y11, Y11
+	VPADDD       Y8, Y11, Y11
+	VPUNPCKLDQ   Y15, Y22, Y8
+	VPUNPCKHDQ   Y15, Y22, Y22
+	VPADDD       Y8, Y22, Y22
+	VPUNPCKLDQ   Y17, Y16, Y8
+	VPUNPCKHDQ   Y17, Y16, Y16
+	VPADDD       Y8, Y16, Y16
+	VPUNPCKLQDQ  Y16, Y22, Y8
+	VPUNPCKHQDQ  Y16, Y22, Y22
+	VPADDD       Y8, Y22, Y22
+	VPUNPCKLDQ   Y19, Y18, Y8
+	VPUNPCKHDQ   Y19, Y18, Y18
+	VPADDD       Y8, Y18, Y18
+	VPUNPCKLDQ   Y23, Y20, Y8
+	VPUNPCKHDQ   Y23, Y20, Y20
+	VPADDD       Y8, Y20, Y20
+	VPUNPCKLQDQ  Y20, Y18, Y8
+	VPUNPCKHQDQ  Y20, Y18, Y18
+	VPADDD       Y8, Y18, Y18
+	VINSERTI64X4 $0x01, Y11, Z21, Z21
+	VINSERTI64X4 $0x01, Y18, Z22, Z22
+	VSHUFI32X4   $0x88, Z22, Z21, Z8
+	VSHUFI32X4   $0xdd, Z22, Z21, Z9
+	VPADDD       Z8, Z9, Z8
+	MOVQ         a_Scales_len+64(FP), R13
+	CMPQ         a_K_len+32(FP), $0x04
+	JL           onesingle
+	JE           onefour
+	VMOVUPS      (R13), Z9
+	JMP          onescaled
+
+onefour:
+	VBROADCASTF32X4 (R13), Z9
+	JMP             onescaled
+
+onesingle:
+	VBROADCASTSS (R13), Z9
+
+onescaled:
+	MOVQ        a_Lsc+80(FP), R14
+	LEAQ        (R13)(R14*4), R13
+	MOVQ        R13, a_Scales_len+64(FP)
+	MOVQ        a_S_len+8(FP), R13
+	MOVQ        a_Unit_base+120(FP), R14
+	LEAQ        (R14)(R13*4), R14
+	VCVTDQ2PS   Z8, Z8
+	VMULPS.BCST (R14), Z8, Z8
+	VFMADD231PS Z9, Z8, Z0
+	MOVQ        a_Group+88(FP), R13
+	SUBQ        R13, a_Scales_cap+72(FP)
+	JNZ         onegroup
 
 store:
 	MOVQ    a_N+144(FP), CX
@@ -37020,82 +37190,82 @@ has3:
 	MOVQ          a_S_base+0(FP), CX
 	LEAQ          (CX)(R12*4), CX
 	LEAQ          (BX)(R12*4), BX
-	VMOVUPS       (BX), X8
-	VUNPCKLPS     Z1, Z0, Z9
+	VMOVUPS       (BX), X9
+	VUNPCKLPS     Z1, Z0, Z8
 	VUNPCKHPS     Z1, Z0, Z0
 	VUNPCKLPS     Z3, Z2, Z1
 	VUNPCKHPS     Z3, Z2, Z2
-	VUNPCKLPD     Z1, Z9, Z3
-	VUNPCKHPD     Z1, Z9, Z1
-	VUNPCKLPD     Z2, Z0, Z9
+	VUNPCKLPD     Z1, Z8, Z3
+	VUNPCKHPD     Z1, Z8, Z1
+	VUNPCKLPD     Z2, Z0, Z8
 	VUNPCKHPD     Z2, Z0, Z0
 	VMOVUPS       X3, (CX)
-	VMAXPS        X8, X3, X8
+	VMAXPS        X9, X3, X9
 	CMPQ          a_K_len+32(FP), $0x01
 	JE            stored
 	ADDQ          SI, CX
 	VMOVUPS       X1, (CX)
-	VMAXPS        X8, X1, X8
+	VMAXPS        X9, X1, X9
 	ADDQ          SI, CX
-	VMOVUPS       X9, (CX)
-	VMAXPS        X8, X9, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X9, X8, X9
 	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
-	VMAXPS        X8, X0, X8
+	VMAXPS        X9, X0, X9
 	CMPQ          a_K_len+32(FP), $0x04
 	JE            stored
 	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z3, X2
 	VMOVUPS       X2, (CX)
-	VMAXPS        X8, X2, X8
+	VMAXPS        X9, X2, X9
 	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z1, X2
 	VMOVUPS       X2, (CX)
-	VMAXPS        X8, X2, X8
+	VMAXPS        X9, X2, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z9, X2
+	VEXTRACTF32X4 $0x01, Z8, X2
 	VMOVUPS       X2, (CX)
-	VMAXPS        X8, X2, X8
+	VMAXPS        X9, X2, X9
 	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X2
 	VMOVUPS       X2, (CX)
-	VMAXPS        X8, X2, X8
+	VMAXPS        X9, X2, X9
 	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z3, X2
 	VMOVUPS       X2, (CX)
-	VMAXPS        X8, X2, X8
+	VMAXPS        X9, X2, X9
 	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z1, X2
 	VMOVUPS       X2, (CX)
-	VMAXPS        X8, X2, X8
+	VMAXPS        X9, X2, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z9, X2
+	VEXTRACTF32X4 $0x02, Z8, X2
 	VMOVUPS       X2, (CX)
-	VMAXPS        X8, X2, X8
+	VMAXPS        X9, X2, X9
 	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X2
 	VMOVUPS       X2, (CX)
-	VMAXPS        X8, X2, X8
+	VMAXPS        X9, X2, X9
 	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z3, X2
 	VMOVUPS       X2, (CX)
-	VMAXPS        X8, X2, X8
+	VMAXPS        X9, X2, X9
 	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z1, X1
 	VMOVUPS       X1, (CX)
-	VMAXPS        X8, X1, X8
+	VMAXPS        X9, X1, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z9, X1
+	VEXTRACTF32X4 $0x03, Z8, X1
 	VMOVUPS       X1, (CX)
-	VMAXPS        X8, X1, X8
+	VMAXPS        X9, X1, X9
 	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X0
 	VMOVUPS       X0, (CX)
-	VMAXPS        X8, X0, X8
+	VMAXPS        X9, X0, X9
 	ADDQ          SI, CX
 
 stored:
-	VMOVUPS X8, (BX)
+	VMOVUPS X9, (BX)
 	ADDQ    $0x04, a_S_len+8(FP)
 
 	// The other four.

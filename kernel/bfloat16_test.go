@@ -111,6 +111,20 @@ func TestBFloat16Short(t *testing.T) {
 	}
 }
 
+// TestBFloat16Starts: chains of values end at multiples of 32 positions, in calls of a few keys, too,
+// whose rows of several heads are in one tile.
+func TestBFloat16Starts(t *testing.T) {
+	for _, keys := range []int{2, 3, 6, 20, 31} {
+		for start := 33 - keys; start <= 33; start += 1 + keys/8 {
+			c := contracttest.Case{B: 1, H: 2, HKV: 2, Lq: 1, Lk: keys, D: 64, Dv: 64, Seed: uint64(start),
+				Types: contracttest.TypesOf(kernel.BFloat16, kernel.BFloat16, kernel.BFloat16, kernel.Float32)}
+			q, k, v := c.Typed(c.Inputs())
+			at := []int{start}
+			checkCall(t, c, q, k, v, kernel.Options{Scoring: kernel.Scoring{BFloat16: true, KeyStart: at, QueryStart: at}})
+		}
+	}
+}
+
 // TestBFloat16Hidden: values that are not finite, which no row of a later query tile sees, do not
 // matter to it, although its segments of 32 keys begin with them.
 func TestBFloat16Hidden(t *testing.T) {

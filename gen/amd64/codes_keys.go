@@ -2,6 +2,7 @@ package amd64
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
@@ -18,6 +19,9 @@ import (
 // A tile is a vector of keys. If it does not divide the keys, the last tile computes the last ones
 // again. Fewer keys than that are taken four at a time, or one at a time: the other lanes repeat
 // them.
+//
+// One query has columns in the lanes instead: keys are read as they lie, with less than half of the
+// instructions. The sums cross lanes once for all keys of a tile and a group of columns.
 //
 // These are in memory, in the place of arguments: the scores and scales of the tile, the scores and
 // scales of the current group of columns, the first of the current queries, the keys of a tile and
@@ -112,6 +116,8 @@ func (f *keyCodes) tiles() {
 	g.MOVQ(operand.U32(0), f.lane)
 	g.Label("queries")
 	f.startQueries()
+	g.CMPQ(g.Argument("n"), operand.Imm(1))
+	g.JE(operand.LabelRef("one"))
 	if n := f.most(); n > codeLanes {
 		g.CMPQ(f.queries(), operand.Imm(codeLanes))
 		g.JLE(operand.LabelRef("few"))
@@ -119,6 +125,8 @@ func (f *keyCodes) tiles() {
 		g.JMP(operand.LabelRef("store"))
 	}
 	f.tile("few", emit.Span{Least: 1, Most: codeLanes}, 2)
+	g.JMP(operand.LabelRef("store"))
+	f.one("one")
 	f.store()
 	for _, k := range f.k {
 		g.SUBQ(g.Argument("d"), k)
@@ -184,16 +192,24 @@ func (f *keyCodes) tile(name string, span emit.Span, sums int) {
 	f.rows = g.NewHeights(name, span, f.height)
 	g.Label(name)
 	f.rows.Set(f.queries())
-	acc := make([][]reg.VecVirtual, span.Most)
-	for i := range acc {
-		acc[i] = g.Vecs(sums)
-	}
-	left := g.GP64()
-	g.Label(name + "group")
-	for _, sums := range acc {
-		for _, x := range sums {
-			g.Zero(g.Context, x)
+	all := g.Vecs(span.Most * sums)
+	acc := slices.Collect(slices.Chunk(all, sums))
+	f.groups(name, all, func() {
+		words := g.Transpose4(g.KeyRows(f.row, 0))
+		f.rows.Compare()
+		for _, word := range words {
+			f.products(word, acc)
 		}
+	}, func() { f.endGroup(name, acc) })
+}
+
+// groups emits the loop over groups of columns, which begins with zeros in acc, and in it the loop
+// over steps.
+func (f *keyCodes) groups(name string, acc []reg.VecVirtual, step, end func()) {
+	g, left := f.g, f.g.GP64()
+	g.Label(name + "group")
+	for _, x := range acc {
+		g.Zero(g.Context, x)
 	}
 	g.MOVQ(g.Argument("group"), left)
 	g.AlignLoop()
@@ -202,20 +218,73 @@ func (f *keyCodes) tile(name string, span emit.Span, sums int) {
 		f.prefetch.Lines(fmt.Sprint(name, "near", i), 0)
 		f.prefetch.Advance(fmt.Sprint(name, "ahead", i))
 	}
-	words := g.Transpose4(g.KeyRows(f.row, 0))
-	f.rows.Compare()
-	for _, word := range words {
-		f.products(word, acc)
-	}
+	step()
 	for _, k := range f.k {
 		g.ADDQ(operand.Imm(codeColumns), k)
 	}
 	g.SUBQ(operand.Imm(codeColumns), left)
 	g.JNZ(operand.LabelRef(name + "step"))
-	f.endGroup(name, acc)
+	end()
 	group := g.Num("group")
 	g.SUBQ(group, f.columns)
 	g.JNZ(operand.LabelRef(name + "group"))
+}
+
+// one emits the scores of a tile and one query.
+func (f *keyCodes) one(name string) {
+	g := f.g
+	f.rows = g.NewHeights(name, emit.Span{Least: 1, Most: 1}, f.height)
+	acc := make([]reg.VecVirtual, g.Lanes())
+	for i := range acc {
+		acc[i] = g.YMM()
+	}
+	g.Label(name)
+	f.groups(name, acc, func() {
+		q := g.YMM()
+		g.VMOVUPS(emit.At(f.q, 0), q)
+		g.ADDQ(operand.Imm(2*codeColumns), f.q)
+		for i, sum := range acc {
+			k := g.YMM()
+			g.VPMOVSXBW(f.row(i), k)
+			if g.EVEX() {
+				g.VPDPWSSD(q, k, sum)
+				continue
+			}
+			g.VPMADDWD(q, k, k)
+			g.VPADDD(k, sum, sum)
+		}
+	}, func() { f.endGroup(name, [][]reg.VecVirtual{{f.sums(acc)}}) })
+}
+
+// sums adds up the lanes of each of acc.
+func (f *keyCodes) sums(acc []reg.VecVirtual) reg.VecVirtual {
+	g := f.g
+	var four []reg.VecVirtual // lane i of both halves, added up, is the sum of accumulator i
+	for a := range slices.Chunk(acc, 4) {
+		four = append(four, f.add(f.add(a[0], a[1], g.VPUNPCKLDQ, g.VPUNPCKHDQ), f.add(a[2], a[3], g.VPUNPCKLDQ, g.VPUNPCKHDQ), g.VPUNPCKLQDQ, g.VPUNPCKHQDQ))
+	}
+	x, y := g.Vec(), g.Vec()
+	if !g.EVEX() {
+		g.VPERM2I128(operand.Imm(0x20), four[1], four[0], x)
+		g.VPERM2I128(operand.Imm(0x31), four[1], four[0], y)
+	} else {
+		for i := 0; i < len(four); i += 2 {
+			g.VINSERTI64X4(operand.Imm(1), four[i+1], four[i].AsZ(), four[i].AsZ())
+		}
+		g.VSHUFI32X4(operand.U8(0x88), four[2].AsZ(), four[0].AsZ(), x)
+		g.VSHUFI32X4(operand.U8(0xdd), four[2].AsZ(), four[0].AsZ(), y)
+	}
+	g.VPADDD(x, y, x)
+	return x
+}
+
+// add adds the lanes of x and y that low and high bring together. It uses up x.
+func (f *keyCodes) add(x, y reg.VecVirtual, low, high func(...operand.Op)) reg.VecVirtual {
+	l := f.g.YMM()
+	low(y, x, l)
+	high(y, x, x)
+	f.g.VPADDD(l, x, x)
+	return x
 }
 
 // row returns the address of row i of the tile.

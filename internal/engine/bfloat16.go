@@ -18,8 +18,11 @@ import (
 
 // fitBFloat16 makes room for calls with products in bfloat16.
 func (s *scratch) fitBFloat16(j *Job) {
-	mixed := 2 * ukernel.MaxLanes * min(j.dv(), mixedWidth)
-	parallel.Fit(&s.memory, &s.segmentUsage, &s.segment, max(mixed, contract.ValueSegment*j.dv()), rows.Aligned)
+	n := contract.ValueSegment * j.dv()
+	if j.widened.inPairs {
+		n = max(n, 2*ukernel.MaxLanes*min(j.dv(), mixedWidth))
+	}
+	parallel.Fit(&s.memory, &s.segmentUsage, &s.segment, n, rows.Aligned)
 	if j.plan.shape.unit {
 		parallel.Fit(&s.memory, &s.wordsUsage, &s.words, BlockKeys/2*j.plan.lanes, parallel.Make[uint32])
 	}

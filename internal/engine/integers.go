@@ -256,23 +256,30 @@ func (t *tile) productOfRounded(o []float32, at int) {
 // The steps of quantized calls with few rows, whose kernels are SkinnyKernels.QKCodes and
 // PVCodes.
 
-// packCodes exchanges the middle two of every four columns first: pairs are those that
-// SkinnyKernels.QKCodes takes.
+// packCodes makes the pairs that SkinnyKernels.QKCodes takes: of several queries it exchanges the
+// middle two of every four columns first, and the pairs of one query move together.
 func packCodes(t *tile) {
 	packPanel(t)
 	d, _ := t.job.codeColumns()
 	w, q := t.Lanes, t.q[:d*t.Lanes]
 	clear(q[t.job.d()*w:])
-	for x := 0; x < len(q); x += 4 * w {
+	for x := 0; x < len(q) && t.N > 1; x += 4 * w {
 		second, third := q[x+w:][:w], q[x+2*w:][:w]
 		for i := range second {
 			second[i], third[i] = third[i], second[i]
 		}
 	}
 	t.job.tier.Skinny().Pairs(t.pairs, q, w, d, ones[:1], 0, contract.QueryBits, t.unit)
+	for x := 0; x < d/2 && t.N == 1; x++ {
+		t.pairs[x] = t.pairs[x*w]
+	}
 }
 
 func skinnyIntegersScores(t *tile, part mask.Span, top []float32) {
+	lanes := t.Lanes // of pairs
+	if t.N == 1 {
+		lanes = 1
+	}
 	d, group := kvrows.CodeColumns(&t.job.Call.K)
 	for n := 0; part.Lo < part.Hi; part.Lo += n {
 		most := ukernel.RowsPerCall(part.Len(), t.Lanes*t.job.d())
@@ -284,7 +291,7 @@ func skinnyIntegersScores(t *tile, part mask.Span, top []float32) {
 			n -= n % ukernel.SkinnyKeys
 		}
 		product := func(s []float32, at, w, group int, scales []float32, top []float32) {
-			t.job.tier.Skinny().QKCodes(ukernel.QKCodesArgs{S: s, K: k[at:], Ldk: stride, Scales: scales, Lsc: n, Group: group, Q: t.pairs[at/2*t.Lanes:], Unit: t.unit, N: t.N, M: n, D: w, Max: top, Next: next[min(at, len(next)):], Far: far})
+			t.job.tier.Skinny().QKCodes(ukernel.QKCodesArgs{S: s, K: k[at:], Ldk: stride, Scales: scales, Lsc: n, Group: group, Q: t.pairs[at/2*lanes:], Unit: t.unit, N: t.N, M: n, D: w, Max: top, Next: next[min(at, len(next)):], Far: far})
 		}
 		scales := t.keys().KeyScales(t.Head, t.Key(part.Lo), n)
 		if group <= ukernel.CodesColumns {

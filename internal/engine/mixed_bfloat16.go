@@ -10,9 +10,12 @@ import (
 // of odd factors, each on half of the columns or of the keys: rows of queries and keys have their
 // even columns before their odd ones, and every second row of values is a matrix, too.
 
-// fitsPairs tells whether a short call with products in bfloat16 has such tiles.
+// fitsPairs tells whether a short call with products in bfloat16 has such tiles. Its keys lie in one
+// segment, as chains of values end with one.
 func (j *Job) fitsPairs() bool {
-	return j.isMixed() && j.d()%(2*ukernel.HeadColumns) == 0 && j.Call.Q.IsPairs() && j.Call.K.IsPairs()
+	see := &j.derived.frame.visible
+	return see.Lo/contract.ValueSegment == (see.Hi-1)/contract.ValueSegment &&
+		j.isMixed() && j.d()%(2*ukernel.HeadColumns) == 0 && j.Call.Q.IsPairs() && j.Call.K.IsPairs()
 }
 
 // evenOddScores computes the scores of lanes from such rows. More rows of s follow for sums of

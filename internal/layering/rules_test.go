@@ -16,7 +16,7 @@ var rules = []rule{
 	{"norm", "contract kernel internal/check internal/elementwise internal/ints internal/parallel internal/rows internal/scalar internal/tier internal/view"},
 	{"recurrent", "contract kernel internal/check internal/elementwise internal/ints internal/parallel internal/tier internal/view"},
 	{"retrieval", "kernel internal/check internal/elementwise internal/hugepages internal/ints internal/parallel internal/rows internal/tier internal/ukernel internal/view"},
-	{"activation", "kernel internal/elementwise internal/parallel internal/tier"},
+	{"activation", "kernel internal/elementwise internal/parallel internal/ukernel"},
 	{"rope", "kernel internal/check internal/elementwise internal/hugepages internal/ints internal/parallel internal/rows internal/tier internal/view"},
 	{"numeric", "kernel internal/check internal/elementwise internal/rows internal/scalar internal/tier internal/view"},
 	{"internal/elementwise", "kernel internal/check internal/parallel internal/tier internal/view"},

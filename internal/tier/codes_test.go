@@ -71,7 +71,11 @@ func keyCodes(a ukernel.QKCodesArgs) {
 			for g := 0; g < a.D; g += a.Group {
 				sum, scale := 0, a.Scales[g/a.Group*a.Lsc+j]
 				for x := g; x < g+a.Group; x++ {
-					sum += int(int16(a.Q[(x/4*2+x%2)*w+from]>>(x/2%2*16))) * int(a.K[j*a.Ldk+x])
+					at, half := (x/4*2+x%2)*w+from, x/2%2
+					if a.N == 1 {
+						at, half = x/2, x%2
+					}
+					sum += int(int16(a.Q[at]>>(half*16))) * int(a.K[j*a.Ldk+x])
 				}
 				if y := float32(float32(sum) * a.Unit[from]); g == 0 {
 					s = float32(y * scale)

@@ -89,7 +89,8 @@ type SkinnyKernels struct {
 	//
 	// with both products rounded, then max as in GemmMax. The lanes from n up to a multiple of 4
 	// repeat lane n-1, those after them stay, and so do their maxima. q has pairs of columns: in
-	// q[(2x+i)·w+lane], i < 2, column 4x+i is the low half and 4x+i+2 the high one.
+	// q[(2x+i)·w+lane], i < 2, column 4x+i is the low half and 4x+i+2 the high one. With one
+	// query, q[x] has columns 2x and 2x+1.
 	QKCodes func(a QKCodesArgs)
 
 	// Pairs makes the integers of n rows, in pairs of rows, of which the last may lack its second:

@@ -407,13 +407,13 @@ func TestSelections(t *testing.T) {
 			t.Errorf("docs/server.md lacks %s", row)
 		}
 	}
-	c := byFile["minilm-zen3.json"]
+	c := byFile["minilm-genoa.json"]
 	found(append([]string{"sentences of MiniLM a second"}, c.Programs...)...)
 	for _, r := range c.Rows {
 		found(append([]string{strings.Replace(r.Name, " × ", " of ", 1) + " tokens"}, values(r)...)...)
 	}
 	byName, listed := map[string]results.ComparisonRow{}, 0
-	for _, r := range byFile["smollm2-zen3.json"].Rows {
+	for _, r := range byFile["smollm2-genoa.json"].Rows {
 		byName[r.Name] = r
 	}
 	for name, prompt := range byName {
@@ -423,8 +423,8 @@ func TestSelections(t *testing.T) {
 			listed++
 		}
 	}
-	if listed != 3 {
-		t.Errorf("models/README.md has %d rows of smollm2-zen3.json, want 3", listed)
+	if listed != 6 {
+		t.Errorf("models/README.md has %d rows of smollm2-genoa.json, want 6", listed)
 	}
 }
 

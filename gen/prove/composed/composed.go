@@ -112,7 +112,11 @@ func QKCodes(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q
 			for g := range d / group {
 				sum := int32(0)
 				for x := g * group; x < (g+1)*group; x++ {
-					sum += int32(int16(q[(x/4*2+x%2)*w+from]>>(x/2%2*16))) * int32(k[j*ldk+x])
+					at, half := (x/4*2+x%2)*w+from, x/2%2
+					if n == 1 {
+						at, half = x/2, x%2
+					}
+					sum += int32(int16(q[at]>>(half*16))) * int32(k[j*ldk+x])
 				}
 				product := float32(float32(sum) * unit[from])
 				if g == 0 {
