@@ -34,7 +34,8 @@ func (g *Graph) Concat(parts ...*Node) *Node {
 	return g.intern(Node{Op: Concat, Width: w, Args: flat})
 }
 
-// append adds a part, joined with the one before if both are constant or neighbours in a word.
+// append adds a part, joined with the one before if both are constant, neighbours in a word or
+// copies of one bit.
 func (g *Graph) append(parts []*Node, p *Node) []*Node {
 	if len(parts) == 0 {
 		return append(parts, p)
@@ -50,7 +51,22 @@ func (g *Graph) append(parts []*Node, p *Node) []*Node {
 			return parts
 		}
 	}
+	if b := copied(p); b != nil && b == copied(*last) && (*last).Width+p.Width <= 64 {
+		*last = g.Sext(b, (*last).Width+p.Width)
+		return parts
+	}
 	return append(parts, p)
+}
+
+// copied returns the bit that x consists of, nil for other words.
+func copied(x *Node) *Node {
+	switch {
+	case x.Width == 1:
+		return x
+	case x.Op == Sext && x.Args[0].Width == 1:
+		return x.Args[0]
+	}
+	return nil
 }
 
 // piece returns the word that n is bits of, and the first of them.
@@ -332,18 +348,23 @@ func (g *Graph) logic(op Op, x, y *Node) *Node {
 }
 
 // longest is how many operands of an associative operation are put in order.
-const longest = 96
+const longest = 160
 
 // chain returns an associative, commutative operation: its operands in order, the last two first.
 func (g *Graph) chain(op Op, x, y *Node) *Node {
-	var list []*Node
-	for _, n := range []*Node{x, y} {
-		for n.Op == op && len(list) < longest {
-			list = append(list, n.Args[0])
+	var sides [2][]*Node
+	for i, n := range []*Node{x, y} {
+		for n.Op == op && len(sides[0])+len(sides[1]) < longest {
+			sides[i] = append(sides[i], n.Args[0])
 			n = n.Args[1]
 		}
-		list = append(list, n)
+		sides[i] = append(sides[i], n)
 	}
+	if x.Width == 1 {
+		sides[0] = withoutTests(op, sides[0], sides[1])
+		sides[1] = withoutTests(op, sides[1], sides[0])
+	}
+	list := slices.Concat(sides[0], sides[1])
 	slices.SortFunc(list, func(a, b *Node) int {
 		if a == b {
 			return 0
@@ -515,6 +536,41 @@ func (g *Graph) absorbed(op Op, x, y *Node) *Node {
 		x, y = y, x
 	}
 	return nil
+}
+
+// withoutTests drops tests for a NaN if others test what is computed from the same number.
+func withoutTests(op Op, list, others []*Node) []*Node {
+	return slices.DeleteFunc(list, func(x *Node) bool {
+		a := tested(op, x)
+		return a != nil && slices.ContainsFunc(others, func(y *Node) bool {
+			b := tested(op, y)
+			return b != nil && b != a && takesNaN(b, a, 3)
+		})
+	})
+}
+
+// tested returns the float that x tests: with Or whether it is a NaN, with And whether it is none.
+func tested(op Op, x *Node) *Node {
+	if op == Or && x.Op == Not {
+		x = x.Args[0]
+	} else if op == Or {
+		return nil
+	}
+	if x.Op != FEq || x.Args[0] != x.Args[1] {
+		return nil
+	}
+	return x.Args[0]
+}
+
+// takesNaN reports whether y is a NaN where x is one, as sums and products of it are, up to depth.
+func takesNaN(y, x *Node, depth int) bool {
+	switch {
+	case x == y:
+		return true
+	case depth > 0 && (y.Op == FAdd || y.Op == FMul || y.Op == FFma):
+		return slices.ContainsFunc(y.Args, func(z *Node) bool { return takesNaN(z, x, depth-1) })
+	}
+	return false
 }
 
 // ofSelects takes an operation into selections, where one of the sides becomes simple by it.

@@ -36,6 +36,9 @@ func (p *Program) C(leaves []*Node, conditions []string, a, b *Node, isFloat boo
 		args := make([]string, len(s.in))
 		for i, at := range s.in {
 			args[i] = name(at)
+			if makesNaN(p.nodes[at]) && (s.free || !takesNumbers(s.n.Op)) {
+				args[i] = "quiet(" + args[i] + ")"
+			}
 			if s.free && p.nodes[at].Width > 32 {
 				args[i] = "fold(" + args[i] + ")"
 			}
@@ -51,8 +54,32 @@ func (p *Program) C(leaves []*Node, conditions []string, a, b *Node, isFloat boo
 		done[s.out] = fmt.Sprintf("v%d", s.out)
 		fmt.Fprintf(&body, "%s v%d = %s;\n", kind, s.out, value)
 	}
-	fmt.Fprintf(&body, "KEEP(%s, %s)\n", name(p.place[a]), name(p.place[b]))
+	root := func(n *Node) string {
+		if !isFloat && makesNaN(n) {
+			return "quiet(" + name(p.place[n]) + ")"
+		}
+		return name(p.place[n])
+	}
+	fmt.Fprintf(&body, "KEEP(%s, %s)\n", root(a), root(b))
 	return strings.NewReplacer("BODY", body.String(), "IS_FLOAT", map[bool]string{false: "0", true: "1"}[isFloat]).Replace(compiledC)
+}
+
+// makesNaN reports whether a NaN of a node may have any bits in C.
+func makesNaN(n *Node) bool {
+	switch n.Op {
+	case FAdd, FMul, FFma, FDiv, FSqrt, FRound:
+		return true
+	}
+	return false
+}
+
+// takesNumbers reports whether an operation does not depend on the bits of a NaN.
+func takesNumbers(op Op) bool {
+	switch op {
+	case FAdd, FMul, FFma, FDiv, FSqrt, FRound, FLt, FLe, FEq, FMax, FMin:
+		return true
+	}
+	return false
 }
 
 // inC returns a node as an expression in C.

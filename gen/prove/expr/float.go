@@ -85,6 +85,12 @@ func (g *Graph) FAdd(x, y *Node) *Node {
 	if y.IsConst() && y.Val == minusZero {
 		return x
 	}
+	switch {
+	case x.Is(0) && isNotMinusZero(y):
+		return y
+	case y.Is(0) && isNotMinusZero(x):
+		return x
+	}
 	if n := g.wholeOf(x, y); n != nil {
 		return n
 	}
@@ -230,8 +236,8 @@ func (g *Graph) FFma(x, y, z *Node) *Node {
 	x, nx := g.unsigned(x)
 	y, ny := g.unsigned(y)
 	x, y = inOrder(x, y)
-	if x.Is(0) && y.Is(0) && nx == ny && isSumOfSquares(z) {
-		return z
+	if x.Is(0) && y.Is(0) && nx == ny {
+		return g.FAdd(x, z)
 	}
 	if x.IsConst() && x.Val == floatOne {
 		x, y = y, x
@@ -256,8 +262,13 @@ func (g *Graph) FFma(x, y, z *Node) *Node {
 	return g.op(FFma, 32, 0, x, y, z)
 }
 
-// isSumOfSquares reports whether x is one, which is not -0, from +0 on.
-func isSumOfSquares(x *Node) bool {
+// isNotMinusZero reports whether x is known not to be -0. A sum is -0 only if both terms are: it is
+// exact when it is below the normal numbers, and +0 when the terms cancel. A sum of squares from +0
+// on has no term below zero.
+func isNotMinusZero(x *Node) bool {
+	if x.Op == FAdd {
+		return isNotMinusZero(x.Args[0]) || isNotMinusZero(x.Args[1])
+	}
 	for x.Op == FFma && x.Args[0] == x.Args[1] {
 		x = x.Args[2]
 	}

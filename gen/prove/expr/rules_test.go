@@ -299,6 +299,9 @@ func TestSame(t *testing.T) {
 		{g.Xor(a, g.Xor(b, c)), g.Xor(c, g.Xor(a, b))},
 		{g.Select(g.FLt(a, b), c, a), g.Or(g.And(g.Sext(g.FLt(a, b), 32), c), g.And(g.Not(g.Sext(g.FLt(a, b), 32)), a))},
 		{g.ShrBy(g.ShlBy(a, 8), 8), g.And(a, g.Const(32, 0xffffff))},
+		{g.Concat(g.Sext(g.FLt(a, b), 8), g.FLt(a, b), g.Sext(g.FLt(a, b), 3)), g.Sext(g.FLt(a, b), 12)},
+		{g.Or(g.IsNaN(a), g.IsNaN(g.FAdd(g.FMul(b, a), zero))), g.IsNaN(g.FAdd(g.FMul(b, a), zero))},
+		{g.And(g.FEq(a, a), g.FEq(g.FFma(a, b, c), g.FFma(a, b, c))), g.FEq(g.FFma(a, b, c), g.FFma(a, b, c))},
 		{g.FAbs(a), g.And(a, g.Const(32, 0x7fffffff))},
 	} {
 		if p[0] != p[1] {
@@ -310,13 +313,62 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestPaddedSquares: zeros that pad a sum of squares leave it, but not a sum of products, which may
+// TestPadded: zeros that pad a sum from +0 on, or a sum of squares, leave it. A sum of products may
 // be -0.
-func TestPaddedSquares(t *testing.T) {
+func TestPadded(t *testing.T) {
 	g := New()
 	x, y, zero := g.Sym(32, "x"), g.Sym(32, "y"), g.Const(32, 0)
-	squares, products := g.FFma(y, y, g.FFma(x, x, zero)), g.FFma(x, y, g.FFma(x, x, zero))
-	if g.FFma(zero, zero, squares) != squares || g.FFma(zero, zero, products) == products {
-		t.Errorf("%v, %v", g.FFma(zero, zero, squares), g.FFma(zero, zero, products))
+	for _, c := range []struct {
+		sum    *Node
+		leaves bool
+	}{
+		{g.FFma(y, y, g.FFma(x, x, zero)), true},
+		{g.FFma(x, y, g.FFma(x, x, zero)), false},
+		{g.FFma(y, y, g.FAdd(x, zero)), false},
+		{g.FFma(x, x, y), false},
+		{g.FAdd(y, g.FAdd(x, zero)), true},
+		{g.FAdd(g.FMul(x, y), g.FFma(x, x, zero)), true},
+		{g.FAdd(x, y), false},
+		{g.FAdd(x, g.FMul(y, zero)), false},
+	} {
+		for _, padded := range []*Node{g.FAdd(c.sum, zero), g.FAdd(zero, c.sum), g.FFma(zero, zero, c.sum)} {
+			if (padded == c.sum) != c.leaves {
+				t.Errorf("%v becomes %v", c.sum, padded)
+			}
+		}
+	}
+}
+
+// TestPaddedValues compares sums with zeros among their terms with what the operations do. Most
+// numbers are zeros of both signs and subnormals.
+func TestPaddedValues(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 40000 {
+		g := New()
+		var leaves []raw
+		for _, name := range []string{"a", "b", "c", "d"} {
+			v := pick(r)
+			if r.IntN(2) == 0 {
+				v = uint64(r.IntN(2)<<31 | r.IntN(3))
+			}
+			leaves = append(leaves, raw{g.Sym(32, name), v})
+		}
+		zero := raw{g.Const(32, 0), 0}
+		term := func() raw { return append(leaves, zero)[r.IntN(len(leaves)+1)] }
+		x := term()
+		for range 6 {
+			y, z := term(), term()
+			switch r.IntN(4) {
+			case 0:
+				x = raw{g.FFma(y.n, y.n, x.n), bitsOf(fma(float(y.v), float(y.v), float(x.v)))}
+			case 1:
+				x = raw{g.FFma(y.n, z.n, x.n), bitsOf(fma(float(y.v), float(z.v), float(x.v)))}
+			case 2:
+				x = raw{g.FAdd(x.n, y.n), bitsOf(float(x.v) + float(y.v))}
+			case 3:
+				x = raw{g.FAdd(zero.n, x.n), bitsOf(0 + float(x.v))}
+			}
+		}
+		checkRules(t, leaves, x)
 	}
 }

@@ -298,6 +298,9 @@ func pvCodes(k *Kernel, quick bool) (list []Case) {
 
 func skinnyUnpack(k *Kernel, quick bool) (list []Case) {
 	for i, dv := range columns(quick) {
+		if dv > 160 { // more trips alone, and more tests for a NaN than package expr puts in order
+			continue
+		}
 		n := 1 + i%7
 		off, size := apart(n, n, dv, i)
 		ldo := dv + i%3
