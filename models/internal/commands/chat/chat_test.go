@@ -375,7 +375,7 @@ func TestSmolLM2(t *testing.T) {
 	_, table, _ := strings.Cut(string(readme), "| prompt | answer |\n|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	rows := strings.Split(table, "\n")
-	if len(rows) < 4 {
+	if len(rows) < 2 {
 		t.Fatalf("README.md has %d answers", len(rows))
 	}
 	for _, row := range rows {
