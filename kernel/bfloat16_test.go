@@ -111,8 +111,8 @@ func TestBFloat16Short(t *testing.T) {
 	}
 }
 
-// TestBFloat16Starts: chains of values end at multiples of 32 positions, in calls of a few keys, too,
-// whose rows of several heads are in one tile.
+// TestBFloat16Starts: chains of values end at multiples of 32 positions, in calls of a few keys,
+// too, whose rows of several heads are in one tile.
 func TestBFloat16Starts(t *testing.T) {
 	for _, keys := range []int{2, 3, 6, 20, 31} {
 		for start := 33 - keys; start <= 33; start += 1 + keys/8 {

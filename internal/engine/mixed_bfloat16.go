@@ -10,8 +10,8 @@ import (
 // of odd factors, each on half of the columns or of the keys: rows of queries and keys have their
 // even columns before their odd ones, and every second row of values is a matrix, too.
 
-// fitsPairs tells whether a short call with products in bfloat16 has such tiles. Its keys lie in one
-// segment, as chains of values end with one.
+// fitsPairs tells whether a short call with products in bfloat16 has such tiles. Its keys lie in
+// one segment, as chains of values end with one.
 func (j *Job) fitsPairs() bool {
 	see := &j.derived.frame.visible
 	return see.Lo/contract.ValueSegment == (see.Hi-1)/contract.ValueSegment &&
