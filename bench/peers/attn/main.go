@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -56,29 +55,17 @@ func run(args []string) error {
 	if err != nil || threads < 1 {
 		return fmt.Errorf("THREADS is %q, want at least 1", args[1])
 	}
-	out := json.NewEncoder(os.Stdout)
-	if err := out.Encode(map[string]string{"name": "attn " + kernel.Tier{}.String()}); err != nil {
-		return err
-	}
-	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+	return calls.Worker(func(line []byte) (map[string]float64, error) {
 		var request struct {
 			Shape   shape
 			Seconds float64
 		}
-		err := json.Unmarshal(lines.Bytes(), &request)
-		var ns, rms float64
-		if err == nil {
-			ns, rms, err = request.Shape.time(&calls.Types[i], threads, time.Duration(request.Seconds*float64(time.Second)))
+		if err := json.Unmarshal(line, &request); err != nil {
+			return nil, err
 		}
-		answer := any(map[string]float64{"ns": ns, "rms": rms})
-		if err != nil {
-			answer = map[string]string{"error": err.Error()}
-		}
-		if err := out.Encode(answer); err != nil {
-			return err
-		}
-	}
-	return nil
+		ns, rms, err := request.Shape.time(&calls.Types[i], threads, time.Duration(request.Seconds*float64(time.Second)))
+		return map[string]float64{"ns": ns, "rms": rms}, err
+	})
 }
 
 // time calls for some time. It returns the median time of a call in nanoseconds, and the root mean

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -36,36 +35,27 @@ func main() {
 }
 
 func run() error {
-	out := json.NewEncoder(os.Stdout)
-	if err := out.Encode(map[string]string{"name": "attn " + kernel.Tier{}.String()}); err != nil {
-		return err
-	}
 	var last problem
 	var call calls.Call
-	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+	return calls.Worker(func(line []byte) (map[string]float64, error) {
 		var r struct {
 			problem
 			Seconds float64
 		}
-		err := json.Unmarshal(lines.Bytes(), &r)
-		if err == nil && r.problem != last {
+		if err := json.Unmarshal(line, &r); err != nil {
+			return nil, err
+		}
+		if r.problem != last {
+			var err error
+			if call, err = r.call(); err != nil {
+				return nil, err
+			}
 			last = r.problem
-			call, err = r.call()
 		}
-		var ns float64
-		if err == nil {
-			one := func() error { return call(kernel.Exec{Threads: 1}) }
-			ns, err = calls.Time(one, time.Duration(r.Seconds*float64(time.Second)))
-		}
-		answer := any(map[string]float64{"ns": ns})
-		if err != nil {
-			answer = map[string]string{"error": err.Error()}
-		}
-		if err := out.Encode(answer); err != nil {
-			return err
-		}
-	}
-	return nil
+		one := func() error { return call(kernel.Exec{Threads: 1}) }
+		ns, err := calls.Time(one, time.Duration(r.Seconds*float64(time.Second)))
+		return map[string]float64{"ns": ns}, err
+	})
 }
 
 // call prepares a call.
