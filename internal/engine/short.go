@@ -26,7 +26,7 @@ type widened struct {
 	rounds bool // queries, keys and values are rounded for products in bfloat16
 
 	inPairs bool           // queries and keys are not widened in place but
-	pairs   [2]view.Tensor // these, see mixed_bfloat16.go
+	pairs   [2]view.Tensor // these, see fitsPairs
 }
 
 // isShort tells whether the call, which is derived, would be plain if its tensors were float32, and
