@@ -17,7 +17,7 @@ import (
 // mends some lowers them.
 const (
 	mostWide   = 41 // lines of // comments of more than 100 columns, where a tab counts 4
-	mostChains = 77 // "that of", "those of" and their like: say the name of the thing
+	mostChains = 75 // "that of", "those of" and their like: say the name of the thing
 )
 
 var chain = regexp.MustCompile(`(?i)\b(that|those|what|which|one|ones) of\b`)
