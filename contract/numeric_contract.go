@@ -52,7 +52,7 @@
 // result, takes 100 times as long as others. So a number that is prepared once, to be used
 // often, is +0 if its magnitude is below 2^-126:
 //
-//	weights that linear.New packs, and those of MXFP4
+//	weights that linear.New packs, and MXFP4 weights
 //	keys and values of float32 and bfloat16 that package kvcache stores, after they were rounded
 //	scales of numeric.QuantizeInt8 and QuantizeInt4, and with them all codes of the group
 //	weights and means that optimize.AdamW.Step writes
@@ -77,15 +77,15 @@
 //	a[n] = fma chain over d = 64n..min(64n+63, D-1), ascending, from +0: acc = fma(q̂[d], k[j][d], acc)
 //	s[j] = a[0] + a[1] + a[2] + ..., from left to right
 //
-// scale is a float32, by default float32(1/sqrt(float64(D))). It may be 0: that is Options.Scale of -0. The chains are those of
-// segments of 64 columns, of which the last may be shorter. With longer segments the error
+// scale is a float32, by default float32(1/sqrt(float64(D))). It may be 0: then Options.Scale is -0. Each chain has a
+// segment of 64 columns, of which the last may be shorter. With longer segments the error
 // would grow faster with D, see "Contract: accuracy".
 //
 // Scores are in the unit of base-2 exponentials. LOG2E = 3fb8aa3b converts natural
 // scores to this unit, and LN2 = 3f317218 converts them back.
 //
-// Then these steps follow, in this order, each only if the options ask for it. i is the
-// position of the query and j that of the key:
+// Then these steps follow, in this order, each only if the options ask for it. i and j are
+// the positions of the query and of the key:
 //
 //	Score     s = what Options.Score makes of it
 //	Softcap   s = C·tanh(s·I)
@@ -107,13 +107,13 @@
 // A key is hidden by selection, not by arithmetic: its own s no longer matters. A key
 // whose final s is -Inf is hidden too.
 //
-// Keys at or beyond a key length (KeyLengths, or that of a ragged row) do not exist: their
+// Keys at or beyond a key length (KeyLengths, or the length of a ragged row) do not exist: their
 // rows are never read, and no step applies to them.
 //
 // # Contract: blocks
 //
 // Queries and keys start at position 0, or where Options.QueryStart and Options.KeyStart
-// say. Positions are from -2^30+1 to 2^30-1, those of keys not below 0. Keys are cut into
+// say. Positions are from -2^30+1 to 2^30-1, and keys have none below 0. Keys are cut into
 // blocks of 256 by their position: 0..255, 256..511, and so on. For every block that has a
 // visible key:
 //
@@ -137,7 +137,7 @@
 // Options.KeyRows gives each query a list of rows of k and v. Then key n of the query is the row of entry n, and the
 // query has as many keys as its list has entries before the first -1. Everything above and below that counts keys counts these: blocks
 // are entries 0..255, 256..511, and so on, and the sums of attention on integers have segments of entries 0..31,
-// 32..63, and so on. The position of a key is that of its row, Options.KeyStart plus the number of the row. A row that
+// 32..63, and so on. The position of a key is its row's, Options.KeyStart plus the number of the row. A row that
 // a list names twice is two keys. Scores that are handed out are -Inf, and weights +0, for numbers from the end of a list on.
 //
 // So a query has the result of a call whose k and v are copies of the rows of its list.
@@ -145,8 +145,8 @@
 // # Contract: trees of queries
 //
 // With Options.Parents the queries are a tree, and past = Options.QueryStart - Options.KeyStart keys are before it. Row past + i
-// of k and v is that of query i. The path of a query has its parent's path and then the query itself, or the query alone if its parent
-// is -1. The keys of a query are rows 0..past-1 and those of its path, in this order, without rows that do not exist. Everything that counts keys counts these:
+// of k and v belongs to query i. The path of a query has its parent's path and then the query itself, or the query alone if its parent
+// is -1. The keys of a query are rows 0..past-1 and the rows of its path, in this order, without rows that do not exist. Everything that counts keys counts these:
 // key n is at position Options.KeyStart + n, and blocks are cut there. The position of the query is Options.QueryStart plus
 // the number of queries before it on its path.
 //
@@ -161,7 +161,7 @@
 //	w[j]   = p·inv + (+0), p = weight(s[j]-z), or +0 for hidden keys
 //
 // Every step rounds: there is no fma here. w are the weights, if they are wanted; m, z, l
-// and inv are those of all blocks.
+// and inv are of all blocks.
 //
 // Scores that are handed out are s·LN2 + (+0), with s as it is after a step: after the
 // product (ScoresScaled), after Softcap (ScoresCapped), or after Mask (ScoresMasked). Before
@@ -186,7 +186,7 @@
 //
 // i and j are positions, as above. The sequence is the number of the batch row, or what
 // Options.Dropout.Sequences says. All of this is modulo 2^32. Philox4x32-10 has a key of two
-// words, k[0] the low one of the seed and k[1] the high one, and 10 rounds. A round is
+// words, k[0] the seed's low one and k[1] its high one, and 10 rounds. A round is
 //
 //	h0, l0 = the high and the low word of d2511f53·c[0]
 //	h1, l1 = the high and the low word of cd9e8d57·c[2]
@@ -200,9 +200,9 @@
 // after the leading one is, with their largest magnitude a and 2^e ≤ a < 2^(e+1):
 //
 //	each becomes a multiple of 2^(e-b), the nearest, ties to even, and +0 where that is zero
-//	all become +0 if a is below 2^-100, and NaN if a is 2^100 or more or one of them is NaN
+//	all become +0 if a is below 2^-100, and NaN if a is 2^100 or more or any q̂ is NaN
 //
-// The q̂[d] of a row are rounded to 10 bits after the leading one. A group of D/G columns has one of the G scales of a key. With
+// The q̂[d] of a row are rounded to 10 bits after the leading one. Each group of D/G columns has its own scale, so that a key has G. With
 // the integers k[j][d] and the scale t[j][g] of group g, a score is
 //
 //	a[n] = sum of q̂[d]·k[j][d] over 64 columns of the group, the last of them fewer; it is exact
@@ -223,7 +223,7 @@
 // most 128 columns A is the sum over all columns, rounded once. Two segments round as their sum does.
 //
 // A row of keys that have a large mean in common loses nothing by it: keys are not rounded again. They lose by it when
-// they are made int8, as the scale of a row is that of its largest number.
+// they are made int8, as a row's largest number determines its scale.
 //
 // # Contract: products in bfloat16
 //
@@ -262,7 +262,7 @@
 //	p[j] = bf(weight(s[j]-z)), +0 for hidden keys
 //	o[e] = the product of x[n] and bf(v[j][e]) over the places n of a block of keys, from 0 to 255
 //
-// The place of key j is its position modulo 256; in a list of keys it is that of its entry. x[n] is p[j], or with dropout bf(p[j]·f), where
+// The place of key j is its position modulo 256; in a list of keys it is its entry's. x[n] is p[j], or with dropout bf(p[j]·f), where
 // p[j]·f is what dropout leaves, and +0 at places without a key and of hidden keys: so a block has the segments of keys 0..31, 32..63, and
 // so on, by position. w has p[j]·f. Blocks are merged as above, in binary32.
 //
@@ -273,7 +273,7 @@
 // Hidden keys and values never matter, even if they are NaN or Inf.
 //
 // A row that sees no key is zeros, by selection. Its weights are zeros too. Its LSE is
-// -Inf, or that of the sink alone.
+// -Inf, or the sink's LSE alone.
 //
 // A row of weights is NaN as a whole if l is NaN: also where a key is hidden or does not
 // exist.
@@ -304,8 +304,8 @@
 // for D from 32 to 4096 and for 32768 keys, 1.0 to 1.8 times if all numbers are positive,
 // since the chains over 256 keys are longer than PyTorch's, 0.6 to 1.4 times with products of
 // up to 10000, and 0.8 to 1.2 times in linear layers of 128 to 11008 inputs. The worst ratio
-// of the largest errors is 2.2. With Options.BFloat16 and tensors of bfloat16 it is 0.96 to 1.0 times that of PyTorch on the same
-// tensors, out rounded to bfloat16; with out of float32 it is 0.6 times that of PyTorch on normally distributed numbers and 0.01 to 0.03 times
+// of the largest errors is 2.2. With Options.BFloat16 and tensors of bfloat16 it is 0.96 to 1.0 times PyTorch's on the same
+// tensors, out rounded to bfloat16; with out of float32 it is 0.6 times PyTorch's on normally distributed numbers and 0.01 to 0.03 times
 // where values have a mean of 4 or are all positive. "go run ./bench -accuracy" measures all of it.
 //
 // # Contract: backward
@@ -317,7 +317,7 @@
 //	dp[j] = a[0] + a[1] + ..., a[n] = fma chain over e = 64n..min(64n+63, Dv-1), from +0: acc = fma(v[j][e], dout[e], acc)
 //
 // Dropout replaces dp[j] as it does with a weight. Keys that are not visible do not count from
-// here on, nor those with p[j] = 0. The sums of a row are those of chains over 32 keys by
+// here on, nor those with p[j] = 0. The sums of a row are chains over 32 keys by
 // position, 0..31, 32..63, and so on, added from left to right, beginning with +0:
 //
 //	l    = l + (sum of p[j], j ascending, from +0)
@@ -337,13 +337,13 @@
 //	dv[e] = a + (+0), a the sum of chains over 64 rows by number: acc = fma(p, dout[e], acc)
 //
 // Chains are from +0, in ascending order, and added from left to right, beginning with +0. The rows
-// of a key head are those of all queries of the G query heads that share it. Chains of 64 rows begin
+// of a key head are all queries of the G query heads that share it. Chains of 64 rows begin
 // at the multiples of 64, also at -64 and below. The number of a row is i·G + g: i is the position
 // of the query, and g the number of its head among the G.
 //
 // The gradient of an element of the bias is the sum of b of all pairs that it is added to, in the
-// order of batch rows, key heads and numbers of rows, from +0. That of the sink of a head is the sum
-// of -(p·inv)·mean of its rows, where p is that of the sink, p·inv is rounded, and the products and
+// order of batch rows, key heads and numbers of rows, from +0. The gradient of a head's sink is the sum
+// of -(p·inv)·mean of its rows, where p is the sink's, p·inv is rounded, and the products and
 // their sum, in the order of batch rows and queries, are binary64. The sum is rounded to binary32,
 // and +0 is added.
 //
@@ -395,7 +395,7 @@
 //
 // linear.Linear computes out = x·Wᵀ + b. Every output depends on one row of x and one row
 // of W alone. Elements of W that are narrower are widened to binary32, and those that are
-// then below 2^-126 in magnitude are +0. The chains are those of segments of 128 inputs:
+// then below 2^-126 in magnitude are +0. Each chain has a segment of 128 inputs:
 //
 //	a[i] = fma chain over k = 128i..min(128i+127, K-1), ascending, from +0: acc = fma(x[m][k], w[n][k], acc)
 //	y    = a[0] + a[1] + a[2] + ..., from left to right; +0 if K is 0
@@ -404,7 +404,7 @@
 // An output that is NaN is 7fc00000. An activation, if there is one, follows. Both hold for what comes
 // below, too.
 //
-// A layer of linear.RoundBFloat16 has y of products in bfloat16 instead: that of bf(x[m][k]) and bf(w[n][k]).
+// A layer of linear.RoundBFloat16 has the y of products in bfloat16 instead, of bf(x[m][k]) and bf(w[n][k]).
 //
 // Quantized weights of Q8_0, Q4_0 and Q4_1 have a scale d for every 32 inputs of an output, and Q4_1 has a
 // minimum m, both binary16. With the integer q, -128 to 127 in Q8_0 and 0 to 15 in the others, a weight is
@@ -415,12 +415,12 @@
 //
 // IQ4_NL is Q8_0, here and below, with the 16 values of q that linear.Format lists. The other formats have,
 // beside d and a minimum c in binary16, an integer s for every 16 inputs, and an integer t. The products d·s
-// and c·t are exact, and so is that of d·s and q:
+// and c·t are exact, and so is (d·s)·q:
 //
 //	Q6_K:  w = fma(d·s, q, -32(d·s)) exactly, q is 0 to 63
 //	other: w = fma(d·s, q, -(c·t))   rounded to binary32; q has 2 to 5 bits
 //
-// In Q2_K, Q4_K and Q5_K c, s and t are those of the file, in Q4_K and Q5_K for every 32
+// In Q2_K, Q4_K and Q5_K the file has c, s and t, in Q4_K and Q5_K for every 32
 // inputs. In Q3_K, with the file's scale less 32 as s, c is d and t is 4s. In Q5_0 s is 1,
 // c is d and t is 16; in Q5_1 s is 1, c is the minimum of the file and t is -1. MXFP4 is as
 // Q5_0, with d = 2^(e-128) and q = 2v + 16, where v is 0 if the weight, 2^(e-127)·v, is
@@ -472,8 +472,8 @@
 //
 // The other formats with D have D in the place of D/2, and q in the place of 2v.
 //
-// Weights of linear.FromAffine that take 4.5 bits are those of Q4_0 here; with 6 bits they are those of Q4_K
-// with c = d, s = 1 and t = z; with 7 and 10 bits those of NVFP4 with D/2 = d and 2v = q-z; with 8.5 bits those of
+// Weights of linear.FromAffine that take 4.5 bits are as in Q4_0 here; with 6 bits they are as in Q4_K
+// with c = d, s = 1 and t = z; with 7 and 10 bits as in NVFP4 with D/2 = d and 2v = q-z; with 8.5 bits as in
 // Q8_0 with q-z as q.
 //
 // norm.RMSNorm and norm.LayerNorm normalise a row x of D numbers, with weights w and biases b:
@@ -505,7 +505,7 @@
 //	y0 = x0·cos - x1·sin
 //	y1 = x1·cos + x0·sin
 //
-// Every product is rounded before the sum. A NaN is 7fc00000. The cosine and the sine are those of
+// Every product is rounded before the sum. A NaN is 7fc00000. cos and sin are the cosine and the sine of
 // the exact angle, rounded, in these steps:
 //
 //	f = frequency/(2π), in turns per position, rounded to a multiple of 2^-128, halves upwards
@@ -521,7 +521,7 @@
 // product and a rounded sum in each step, not an fma. The cosine and the sine are c and s for k mod
 // 4 = 0, -s and c for 1, -c and -s for 2, and s and -c for 3, times Magnitude in binary64, and then
 // rounded to binary32. The frequency of pair i is Base^(-2i/Dims)/Scaling, or a given one divided by
-// Scaling, exactly. With Sections the position is that of the section that pair i is in. Narrower
+// Scaling, exactly. With Sections, pair i has the position of its section. Narrower
 // elements are widened, and y0 and y1 rounded to their type.
 //
 // # Contract: exp2, tanh and log2
@@ -683,7 +683,7 @@
 //
 // # Contract: late interaction
 //
-// retrieval.MaxSim scores a passage by the vectors of its tokens p and of those of a query q. A product is that of "Contract: scores"
+// retrieval.MaxSim scores a passage by the vectors of its tokens, p, and of a query's tokens, q. A product is as in "Contract: scores"
 // without a scale: q̂ is q as it is. Products that are NaN are passed over:
 //
 //	s[i][j] = q[i]·p[j]
@@ -691,18 +691,18 @@
 //	score   = m[0] + m[1] + ... in binary64, from 0, and rounded to binary32 in the end; 7fc00000 for a NaN
 //
 // In module models a word of the vocabulary has the weight float32(ln(1 + x)) in a text, as SPLADE has it, if x is above 0: the
-// largest logit of the word over all tokens. 1 + x is rounded to binary64, and ln is that of "Contract: sampling".
+// largest logit of the word over all tokens. 1 + x is rounded to binary64, and ln is as in "Contract: sampling".
 //
 // # Contract: gradients of layers
 //
 // Every gradient is a function of the arguments of its call alone, down to the last bit. A result
 // that accumulates starts from what its memory holds, and any other one from +0. Added when they are complete
-// are the gradients of kernel.AttentionBackward, and those of queries and keys of layer.Cosine, General and Additive. Where there is nothing to
+// are the gradients of kernel.AttentionBackward, and the gradients of queries and keys of layer.Cosine, General and Additive. Where there is nothing to
 // add, because there are no rows or no query sees a key, +0 is added: so no result that accumulates keeps a
 // NaN that is not 7fc00000, nor -0 without a summand of -0. linear.AddRows alone leaves the rows that it does
 // not name as they are. (To start from the first
 // summand instead would change nothing but -0 into +0.) A NaN in a result is 7fc00000, except in
-// those of package activation.
+// results of package activation.
 //
 // linear.Product(a, b) is the y of a linear layer with the inputs a and the weights b, none
 // of which becomes +0, and of linear.Backward X is Product(dy, wᵀ) and W is
@@ -728,14 +728,14 @@
 //	h[d]  = the same with t in the place of u
 //	Q[d]  = g[d]·weights[d]
 //
-// To each gradient, +0 is added first. A block of queries adds to the gradients, in the order of query heads and of blocks, to those of
-// K and V only for keys that one of its queries sees
+// To each gradient, +0 is added first. A block of queries adds to the gradients, in the order of query heads and of blocks, to K and V
+// only for keys that a query of the block sees
 //
 //	V[j][e] = fma chain over all of its queries i from +0: acc = fma(p[i][j], dout[i][e], acc), where a
 //	          dout that is NaN or infinite counts as +0 if p is 0
 //	K[j][d] = weights[d]·(sum of x[j]·u over the queries that see the key, from +0, each product rounded)
 //	Weights[d] = sum of h[d] over the queries, from +0; these sums are added up for each key head, from
-//	          +0, and then those of the key heads
+//	          +0, and then the sums of the key heads
 //
 // norm.RMSNormBackward and norm.LayerNormBackward compute for a row, with size = D and each operation
 // rounded to binary32 where nothing else is said
@@ -752,16 +752,16 @@
 //
 // These sums are in binary64, where the products are exact, in 8 chains: chain r takes the elements i
 // with i mod 8 = r, in ascending order, and then the sums of halves. The gradients of weight and bias
-// have segments of 32 rows, numbered as in [B, H, L], and groups of 32 segments, as that of a bias of
-// a layer has. In a segment they are the sums of dy[i]·y[i], rounded, and of dy[i], from +0. Each sum of
+// have segments of 32 rows, numbered as in [B, H, L], and groups of 32 segments, as the gradient of a
+// layer's bias has. In a segment they are the sums of dy[i]·y[i], rounded, and of dy[i], from +0. Each sum of
 // segments and of groups starts from +0, too.
 //
 // layer.SoftmaxBackward and layer.WeightedSumBackward are computed in binary64, with sums in ascending
 // order, those over queries one head after the other, and rounded once.
 //
 // The method Backward of layer.Dot, General, Additive and MultiHead is composed of these gradients, of
-// kernel.AttentionBackward or kernel.AdditiveBackward and of those of linear layers, as its
-// documentation says. The rows of General and Additive are numbered as in [B, H, L], those of MultiHead
+// kernel.AttentionBackward or kernel.AdditiveBackward and of gradients of linear layers, as its
+// documentation says. The rows of General and Additive are numbered as in [B, H, L], the rows of MultiHead
 // as in [B, L]. Gradients of query, key and value that are one tensor are added up in this order, by
 // Accumulate. For layer.Cosine, with dy the gradient of x/|x| by layer.Dot, see "Contract: steps of
 // attention", it is
@@ -796,7 +796,7 @@
 //	dr = (dc·hidden_c)·((1 - r)·r)
 //	d  = d·z
 //
-// The gradient of in is dr, dz and dc, and that of hidden is dr, dz and dc·r. In these, sigmoid(x) =
+// The gradient of in is dr, dz and dc, the gradient of hidden is dr, dz and dc·r. In these, sigmoid(x) =
 // 1/(1+e) for x ≥ 0 and e/(1+e) for x < 0, e = exp2(-|x|·LOG2E).
 //
 // # Contract: training
@@ -810,7 +810,7 @@
 //	loss = (top - x[t]) + log2(S)·LN2
 //
 // If S is NaN, all d[j] and the loss are 7fc00000. Of a row that does not count, d is +0. The mean
-// is that of the losses in binary64, added up in the order of the rows from 0 and divided by n, and
+// is of the losses in binary64, added up in the order of the rows from 0 and divided by n, and
 // rounded. Without a row that counts it is 0, and a NaN is 7fc00000.
 //
 // optimize.AdamW.Step rounds each operation of
@@ -828,7 +828,7 @@
 // above 1 are an error.
 //
 // optimize.ClipNorm sums up squares in binary64, where they are exact: for each slice in 8 chains, chain
-// r taking the elements i with i mod 8 = r, then the sums of halves as in a norm, then those of the
+// r taking the elements i with i mod 8 = r, then the sums of halves as in a norm, then the sums of the
 // slices. root is the square root of that. The norm is root, rounded to binary32. If it is finite
 // and root, not rounded, is above most, each gradient is multiplied by most/root, which is rounded
 // once. Else the gradients stay as they are.
@@ -868,7 +868,7 @@
 //
 // With P the sum of p of the tokens that are left, and the next word W of the random numbers, at = ((W/2^11 rounded down)·2^-53)·P.
 // The token is the first, of those with p ≠ 0, up to which p add up to more than at, or the last. The words of a Seed
-// are those of PCG-DXSM, one for each token. With the state s = Seed·2^64, modulo 2^128, each begins with
+// are PCG-DXSM's, one for each token. With the state s = Seed·2^64, modulo 2^128, each begins with
 //
 //	s = s·2360ed051fc65da44385df649fccf645 + 5851f42d4c957f2d14057b7ef767814f
 //	h, l = the high and the low 64 bits of s

@@ -156,7 +156,7 @@ func Example_masks() {
 	attend(kernel.Scoring{Mask: kernel.Hidden(keep, [4]int{batch, 1, 1, keys})})
 	// numbers that are added to the scores
 	attend(kernel.Scoring{Bias: kernel.BHLD(scores, 1, 1, queries, keys)})
-	// a window that no memory holds: the queries are the last of the keys and see one key before their own
+	// a window that no memory holds: queries are the last keys and see one key before their own
 	attend(kernel.Scoring{Mask: kernel.Window(1, 0), QueryStart: []int{keys - queries}})
 
 	// Output:

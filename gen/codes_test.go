@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestVNNICodes does for the kernels of quantized attention what TestVNNI does for those of linear
-// layers, with all remainders of keys, queries and columns.
+// TestVNNICodes does for the kernels of quantized attention what TestVNNI does for kernels of
+// linear layers, with all remainders of keys, queries and columns.
 func TestVNNICodes(t *testing.T) {
 	asm := avx512Assembly(t)
 	for i, m := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 31, 32} {

@@ -204,8 +204,8 @@ func (in *interpreter) run() {
 	}
 }
 
-// step executes an instruction, those of vectors by vectorStep. It returns the label that it jumps
-// to.
+// step executes an instruction, vector instructions by vectorStep. It returns the label that it
+// jumps to.
 func (in *interpreter) step(opcode string, ops []string) string {
 	last := ""
 	if len(ops) > 0 {

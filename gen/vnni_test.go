@@ -77,7 +77,7 @@ func (n vnniNumbers) number(r *rand.Rand, lane, bits int) int {
 	return [...]int{r.IntN(1 << bits), 1<<bits - 1, (1<<bits - 1) * (lane % 2), r.IntN(1 << bits)}[n]
 }
 
-// integer returns one of a group.
+// integer returns an integer of a group.
 func (n vnniNumbers) integer(r *rand.Rand, lane int) int {
 	return [...]int{r.IntN(256) - 128, -128, 127 - 255*(lane/2%2), -1}[n]
 }

@@ -98,8 +98,8 @@ type AdditiveBackwardOptions struct {
 //	Weights[d] = sum of x[i][j]·t[i][j][d] over i and j
 //
 //	q    [B, H, Lq, D]
-//	k    [B, Hkv, Lk, D]   Hkv divides H; the sums over i are over the queries of all query heads of
-//	v    [B, Hkv, Lk, Dv]  a key head
+//	k    [B, Hkv, Lk, D]   Hkv divides H; the sums over i are over the queries of all query heads
+//	v    [B, Hkv, Lk, Dv]  of a key head
 //	dout [B, H, Lq, Dv]
 //	p    [B, H, Lq, Lk]    the weights of the attention, as the call wrote them to Options.Weights
 //

@@ -38,7 +38,7 @@ func TestBFloat16(t *testing.T) {
 	shapes := slices.Concat(quantizedShapes, quantizedTiles)
 	for n, c := range shapes {
 		for i, types := range bfloat16Types {
-			if i != n%len(bfloat16Types) && testutil.Thin() {
+			if testutil.Thin() && i != n%len(bfloat16Types) || testutil.Quick() && n%5 > 2 {
 				continue
 			}
 			c := c.With(types)
@@ -150,6 +150,9 @@ func TestBFloat16Hidden(t *testing.T) {
 func TestBFloat16Options(t *testing.T) {
 	contracttest.EmulateTiles(t)
 	eachOptionCase(func(n int, c *optionCase) {
+		if testing.Short() && n%3 > 0 {
+			return
+		}
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			c.Types = bfloat16Types[n%len(bfloat16Types)]
 			c.D, c.Dv = []int{c.D, 32, 64, 33}[n%4], []int{c.Dv, 16, 64}[n/2%3]
@@ -170,7 +173,7 @@ func TestBFloat16Pages(t *testing.T) {
 	} {
 		for i, size := range []int{7, 64} {
 			for j, types := range bfloat16Types {
-				if testing.Short() && (n+i+j)%2 > 0 {
+				if testing.Short() && (n+2*i+j)%4 > 0 {
 					continue
 				}
 				t.Run(fmt.Sprintf("%v/size=%d/%v", c, size, types), func(t *testing.T) {

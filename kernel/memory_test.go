@@ -124,7 +124,7 @@ func TestGuardOptions(t *testing.T) {
 	for _, place := range []testutil.Placement{testutil.AtStart, testutil.AtEnd} {
 		a := testutil.NewGuardedArena(t, place, slices, size)
 		eachOptionCase(func(n int, c *optionCase) {
-			if contracttest.QuickGo() && n%18 != 0 {
+			if contracttest.QuickGo() && n%3 != 0 {
 				return
 			}
 			q, k, v := c.Inputs()

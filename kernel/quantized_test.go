@@ -226,7 +226,7 @@ func TestQuantizedCaches(t *testing.T) {
 			caches = quantizedCaches[:4] // of int8
 		}
 		for i, cache := range caches {
-			if i != n%len(caches) && testutil.Thin() {
+			if testutil.Thin() && i != n%len(caches) || testutil.Quick() && n%5 > 2 {
 				continue
 			}
 			t.Run(fmt.Sprintf("%v/%v", c, cache), func(t *testing.T) {
@@ -312,6 +312,9 @@ func checkCall(t *testing.T, c contracttest.Case, q, k, v kernel.Tensor, opts ke
 func TestQuantizedOptions(t *testing.T) {
 	contracttest.EmulateHalves(t)
 	eachOptionCase(func(n int, c *optionCase) {
+		if testing.Short() && n%3 > 0 {
+			return
+		}
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			integers := []kernel.DType{kernel.Int8, kernel.Int4}
 			c.D, c.Dv = []int{128, 48, 64}[n%3], []int{16, 64, 24}[n/2%3]

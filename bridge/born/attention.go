@@ -10,7 +10,7 @@ import (
 // tensors are
 //
 //	q       [batch, heads, queries, D]
-//	k, v    [batch, heads, keys, D]; the heads may be fewer, if their number divides that of q
+//	k, v    [batch, heads, keys, D]; the heads may be fewer, if their number divides q's
 //	result  [batch, heads, queries, D], and no weights
 //
 // The queries are the last of the keys: query i sees the first keys - queries + i + 1 keys. The

@@ -9,7 +9,8 @@
 // A model that uses both:
 //
 //	backend := born.NewBackend(kernel.Exec{})
-//	model, err := llama.LoadGGUF(path, backend, llama.WithAttentionFunc(born.Attention[*born.Backend](kernel.Exec{})))
+//	attention := born.Attention[*born.Backend](kernel.Exec{})
+//	model, err := llama.LoadGGUF(path, backend, llama.WithAttentionFunc(attention))
 //	...
 //	err = backend.PackLlama(model)
 //

@@ -3,8 +3,8 @@ package lane
 import "github.com/attn-go/attn/gen/spec"
 
 // Rounded is the function that rounds to a type. A number is in the lowest bits of a lane, below
-// copies of its sign, and one of BF16 in the highest. A number for F16 stays float32, with the NaN
-// of the contract, where there is a conversion.
+// copies of its sign, and a BF16 number in the highest. A number for F16 stays float32, with the
+// NaN of the contract, where there is a conversion.
 func Rounded(to spec.Element) Function {
 	return func(b *Builder, x *Value) *Value {
 		switch {
@@ -57,9 +57,9 @@ func narrowPairs(b *Builder) {
 	})
 }
 
-// round adds to the magnitude the power of two whose last place is that of the result, which
+// round adds to the magnitude the power of two that has the result's last place, which
 // rounds it: what the sum has more, in integers, is the result in units of its last place, and the
-// exponent, counted from that of the smallest normal number, is added above the fraction. Smaller
+// exponent, counted from the smallest normal number's, is added above the fraction. Smaller
 // numbers have the last place of that one.
 func (b *Builder) round(x *Value, f spec.NarrowFloat, sign uint32) *Value {
 	x = b.AtLeast(b.AtMost(x, b.Const(f.Largest)), b.Const(f.Largest|spec.SignBit))

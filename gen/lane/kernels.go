@@ -127,7 +127,7 @@ func mergeStats(b *Builder) {
 	b.Store(sum, b.MulAdd(b.Load(b.Slice("blockSum")), beta, b.Mul(b.Load(sum), alpha)))
 }
 
-// gradients are those of the backward pass of attention.
+// gradients are the kernels of attention's backward pass.
 var gradients = []Kernel{
 	{Function: spec.BackwardWeights, Lanes: "lse", Tile: true, Vectors: 2, Body: backwardWeights},
 	{Function: spec.BackwardScores, Lanes: "inv", Tile: true, Vectors: 4, Body: backwardScores},

@@ -132,10 +132,10 @@ func (v *Value) IsStep() bool {
 // Shared reports whether all vectors share a value.
 func (v *Value) Shared() bool { return v.Op <= Counter || v.Op == Spread }
 
-// A Stream is a slice whose elements are those of lanes, or of the rows of a matrix.
+// A Stream is a slice whose elements belong to lanes, or to the rows of a matrix.
 type Stream struct {
 	Slice  string
-	Part   int    // which of several parts, as long as the lanes
+	Part   int    // the number of the part, each as long as the lanes
 	Stride string // the parameter with the distance of rows; "" if there are none
 	Rows   bool   // it is used in rows
 	Double bool   // of float64
@@ -385,7 +385,7 @@ func (b *Builder) ShiftRight(x *Value, by uint32) *Value {
 	return b.add(&Value{Op: ShiftRight, Args: []*Value{x}, Bits: by})
 }
 
-// Index makes an index for Lookup of the lowest three bits of x. The others are those of base.
+// Index makes an index for Lookup of the lowest three bits of x. The other bits are base's.
 func (b *Builder) Index(x *Value, base uint32) *Value {
 	const bytes, places = 0x04040404, 0x03020100
 	switch b.Traits.Lookup {

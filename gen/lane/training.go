@@ -72,7 +72,7 @@ func rotatePairs(b *Builder) {
 	})
 }
 
-// fromResult is the gradient of a function, whose slope is one of its result.
+// fromResult is the gradient of a function whose slope is a function of its result.
 func fromResult(slope Function) func(b *Builder) {
 	return func(b *Builder) {
 		k := slope(b, b.Load(b.Slice("y")))
@@ -114,8 +114,8 @@ func (b *Builder) sigmoid(x *Value) *Value {
 	return b.Div(b.Select(LessInt, x, b.Const(0), e, one), b.Add(e, one))
 }
 
-// gru is the element-wise part of a gated recurrent unit. The parts of most slices are those of the
-// reset gate, of the update gate, and of the new state.
+// gru is the element-wise part of a gated recurrent unit. Most slices have three parts: for the
+// reset gate, for the update gate, and for the new state.
 func gru(b *Builder) {
 	in := func(part int) *Value { return b.Load(b.Part("in", part)) }
 	hidden := func(part int) *Value { return b.Load(b.Part("hidden", part)) }

@@ -15,7 +15,7 @@ type Failure struct {
 	Where string // the argument: "out", "q", "Options.Scale", ...
 	Got   string // what was given: shape and strides, length or value
 	Want  string // what was expected
-	Kind  error  // one of the following, nil for ErrArgument
+	Kind  error  // an error below, nil for ErrArgument
 }
 
 // The kinds of failures, which package kernel exports.

@@ -19,7 +19,7 @@ func MulSat(a, b int) int {
 	return int(lo)
 }
 
-// AddSat returns a+b, at most math.MaxInt, and -1 if one of them is negative.
+// AddSat returns a+b, at most math.MaxInt, and -1 if a or b is negative.
 func AddSat(a, b int) int {
 	switch {
 	case a < 0 || b < 0:

@@ -210,8 +210,8 @@ func (g *Group[W, S]) join(part int) {
 	returned = true
 }
 
-// work takes and does tasks until none remains. If they are independent, it begins with those of a
-// part, which is counted modulo the number of parts.
+// work takes and does tasks until none remains. If they are independent, it begins with a
+// part's tasks. The part is counted modulo the number of parts.
 //
 // It may be called at any time: a program can keep the task of its parallel-for, against
 // the rules, and call it when Run has returned or runs again. So it may read the fields

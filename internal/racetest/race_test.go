@@ -46,7 +46,7 @@ var raceBinary = sync.OnceValues(func() (string, error) {
 	}
 	path := filepath.Join(dir, "programs")
 	build := exec.Command("go", "test", "-race", "-c", "-o", path, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=1", "GOAMD64=v1") // as .ci/step race compiles
+	build.Env = append(os.Environ(), "CGO_ENABLED=1")
 	if out, err := build.CombinedOutput(); err != nil {
 		os.RemoveAll(dir)
 		return "", fmt.Errorf("%w\n%s", err, out)

@@ -39,8 +39,8 @@ func Architectures() (folders, files []string) {
 //	model.safetensors   or the shards of its index, or pytorch_model.bin or its shards: float32,
 //	                    float16 or bfloat16, which stay as they are
 //	tokenizer.json      or vocab.txt, see package tokenizer
-//	modules.json        and what it names, see [embedding.Modules]: the transformer's files may lie
-//	                    in a folder. Without it a vector is the pooling divided by its L2 norm
+//	modules.json        and what it names, see [embedding.Modules]: the transformer's files may
+//	                    lie in a folder. Without it a vector is the pooling divided by its L2 norm
 //	sparse_linear.pt    optional: weights of tokens of bge-m3, see [embedding.Embedder.Sparse]
 //	colbert_linear.pt   optional: vectors of tokens, see [embedding.Embedder.DocumentVectors]
 //

@@ -10,7 +10,8 @@
 // Types of blocks have the names of package linear's formats, and linear.FromBlocks takes the bytes
 // as they are:
 //
-//	layer, err := linear.FromBlocks(linear.Q8_0, t.Data, t.Shape[0], t.Shape[1], nil, kernel.Exec{}) // if t.Type is gguf.Q8_0
+//	n, k := t.Shape[0], t.Shape[1]
+//	layer, err := linear.FromBlocks(linear.Q8_0, t.Data, n, k, nil, exec) // if t.Type is gguf.Q8_0
 //
 // # The format
 //

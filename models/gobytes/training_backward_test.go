@@ -97,7 +97,7 @@ func (p *pass) backProject(dx, dw, dy, x, w []float32, accumulate bool) error {
 }
 
 // backNorm goes back through a norm of x with a weight, of whose outputs the gradient is dy. dx
-// gets the gradient of x, and that of the residual connection, which dx holds, is added. If dx is
+// gets the gradient of x, plus the residual connection's, which dx holds. If dx is
 // nil, there is none, and dy gets it.
 func (p *pass) backNorm(dy, dWeight, x, weight, dx []float32) error {
 	rows := func(x []float32) kernel.Tensor { return kernel.BHLD(x, 1, 1, len(p.tokens), p.Width) }

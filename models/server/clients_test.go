@@ -19,7 +19,8 @@ import (
 //	python -m venv venv && venv/bin/pip install openai anthropic ollama litellm 'lm-eval[api]'
 //	npm install @ai-sdk/open-responses ai
 //	mkdir m && cd m && go mod init m && go get github.com/ollama/ollama/api && cd ..
-//	ATTN_PYTHON=$PWD/venv/bin/python ATTN_NODE_MODULES=$PWD/node_modules ATTN_GO_MODULE=$PWD/m go test ./models/server -run TestClients -v
+//	export ATTN_PYTHON=$PWD/venv/bin/python ATTN_NODE_MODULES=$PWD/node_modules
+//	ATTN_GO_MODULE=$PWD/m go test ./models/server -run TestClients -v
 func TestClients(t *testing.T) {
 	settings := fixed()
 	settings.Keys = []Key{{"test", "the-key-of-this-test"}}

@@ -43,8 +43,9 @@ const (
 //	                    max_length to how many tokens texts are cut: 512 if it is missing, none if
 //	                    it is null
 //	modules.json        of sentence-transformers: StaticEmbedding, in this folder or below it, and
-//	                    Normalize; with config_sentence_transformers.json, see [embedding.Modules].
-//	                    Without config.json texts are cut as tokenizer.json says
+//	                    Normalize; with config_sentence_transformers.json, see
+//	                    [embedding.Modules]. Without config.json texts are cut as tokenizer.json
+//	                    says
 //	model.safetensors   embeddings or embedding.weight [rows, width], of float32, float16 or
 //	                    bfloat16; mapping [tokens], the row of each token if it is not the id;
 //	                    weights [tokens], which rows are multiplied with

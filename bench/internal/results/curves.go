@@ -32,9 +32,9 @@ func (c *Curve) Name() string { return c.Kind + ", " + c.Group + ": " + c.Case }
 // other curves a larger number is more work.
 func (c *Curve) IsFlat() bool { return c.Kind == OverPages || c.Kind == OverMagnitudes }
 
-// Worst returns the worst step of a curve: the largest ratio of a time to the least one of a larger
-// number, which is more work, or of a flat curve to the least time of all. It lies at the index
-// from, the other time at the index to. Without a step the ratio is 1 or less.
+// Worst returns the worst step of a curve: the largest ratio of a time to the least time of a
+// larger number, which is more work, or of a flat curve to the least time of all. It lies at the
+// index from, the other time at the index to. Without a step the ratio is 1 or less.
 func (c *Curve) Worst() (ratio float64, from, to int) {
 	for i, ns := range c.Ns {
 		for k, other := range c.Ns {

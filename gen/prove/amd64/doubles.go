@@ -27,7 +27,7 @@ func (e *exec) setDoubles(o machine.Operand, m masked, f func(i int) *expr.Node)
 	return true
 }
 
-// twice is a mask of words for one of elements of 64 bits.
+// twice makes of a mask of elements of 64 bits a mask of words.
 func (e *exec) twice(m masked) masked {
 	if m.mask != nil {
 		var bits []*expr.Node

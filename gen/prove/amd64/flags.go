@@ -73,7 +73,7 @@ func (e *exec) condition(cc string) *expr.Node {
 	case kind.Val == byFloats && cc == "P":
 		return unordered()
 	case kind.Val == byCarry || kind.Val == byFloats:
-	case cc == "OS" && kind.Val == byCompare: // the signs differ, and the result has not that of x
+	case cc == "OS" && kind.Val == byCompare: // the signs differ, and the result has not x's
 		return g.Extract(g.And(g.Xor(x, y), g.Xor(x, g.Sub(x, y))), x.Width-1, 1)
 	case cc == "OS" && kind.Val == bySum:
 		return g.Extract(g.And(g.Xor(g.Sub(x, y), x), g.Xor(y, x)), x.Width-1, 1)
@@ -87,7 +87,7 @@ func (e *exec) condition(cc string) *expr.Node {
 		return g.Eq(x, g.Const(x.Width, 0))
 	case cc == "E":
 		return g.Eq(x, y)
-	case cc == "L" && kind.Val == bySum: // the sum before it is cut to the width, which is that of a counter
+	case cc == "L" && kind.Val == bySum: // the sum before it is cut to the width, which is a counter's
 		return g.Lt(g.Sub(x, y), g.Neg(y))
 	case cc == "L":
 		return g.Lt(x, y)

@@ -201,12 +201,12 @@ func (e *exec) products(op string, args []machine.Operand) bool {
 	return true
 }
 
-// mixed is the product of an unsigned byte of x and a signed one of y.
+// mixed is the product of an unsigned byte of x and a signed byte of y.
 func (e *exec) mixed(x, y vec, i int) *expr.Node {
 	return e.g.Mul(e.g.Zext(e.octet(x, i), 32), e.g.Sext(e.octet(y, i), 32))
 }
 
-// saturate cuts a signed number to w bits: the nearest one of those.
+// saturate cuts a signed number to w bits: the nearest that fits.
 func (e *exec) saturate(x *expr.Node, w int, isSigned bool) *expr.Node {
 	g := e.g
 	lo, hi := int64(0), int64(1)<<w-1

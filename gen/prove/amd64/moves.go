@@ -129,7 +129,7 @@ func (e *exec) maskMove(args []machine.Operand, words int) {
 	signs := func(o machine.Operand) masked {
 		v := e.read(o, len(e.reg(o)))
 		bits := make([]*expr.Node, len(v))
-		for i := range v { // the sign of an element is that of its last word
+		for i := range v { // an element has the sign of its last word
 			bits[i] = e.g.Extract(v[i/words*words+words-1], 31, 1)
 		}
 		return masked{e.g.Concat(bits...), true}

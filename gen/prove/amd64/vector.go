@@ -129,7 +129,7 @@ func (e *exec) lanes(o machine.Operand, f func(i int) *expr.Node) {
 	e.write(o, v)
 }
 
-// half returns a word of 16 bits of a vector, and octet one of 8.
+// half returns a word of 16 bits of a vector, and octet a byte.
 func (e *exec) half(v vec, i int) *expr.Node  { return e.g.Extract(v[i/2], i%2*16, 16) }
 func (e *exec) octet(v vec, i int) *expr.Node { return e.g.Extract(v[i/4], i%4*8, 8) }
 

@@ -90,5 +90,5 @@ func (g *Graph) like(n *Node, a []*Node) *Node {
 // Hash returns a number that tells structures apart, the same in every graph.
 func (n *Node) Hash() uint64 { return n.hash }
 
-// Compute sets out to the values of n, from those of its arguments.
+// Compute sets out to the values of n, from its arguments' values.
 func Compute(n *Node, out []uint64, in [][]uint64) { compute(n, out, in) }

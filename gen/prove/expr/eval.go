@@ -15,7 +15,7 @@ func evalOne(n *Node, a, b, c uint64) uint64 {
 	return out[0]
 }
 
-// compute sets out to the values of n, from those of its arguments.
+// compute sets out to the values of n, from its arguments' values.
 func compute(n *Node, out []uint64, in [][]uint64) {
 	m := mask(n.Width)
 	switch n.Op {

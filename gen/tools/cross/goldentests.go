@@ -22,11 +22,11 @@ var goldenTests = []testedPackage{
 	{path: "linear", must: "TestApply TestProduct TestBackwardGolden", run: "TestApply$|TestProduct$|TestBackwardGolden"},
 }
 
-// receiptTests are those, and receipts that were made on another architecture.
+// receiptTests are goldenTests, and receipts that were made on another architecture.
 var receiptTests = append(slices.Clone(goldenTests),
 	testedPackage{path: "models/receipt", must: "TestCommitted TestCommittedTexts TestCommittedSession", run: "TestCommitted"})
 
-// dotTests are those, and the kernels that the CPU's dot products of int8 are for: products of
-// weights. Cortex-a57 runs all others, and all other tests.
-var dotTests = append(slices.Clone(goldenTests),
+// dotTests are the kernels that the CPU's dot products of int8 are for, products of weights, and
+// what calls them. Cortex-a57 runs all others, and all other tests.
+var dotTests = append(slices.DeleteFunc(slices.Clone(goldenTests), func(p testedPackage) bool { return p.path == "kernel" || p.path == "kvcache" }),
 	testedPackage{path: "internal/tier", must: "TestGuard TestAllKernels TestChoose", run: "TestGuard$/kernel=Weights/tier=neon|TestAllKernels|TestChoose"})

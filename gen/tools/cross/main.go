@@ -17,7 +17,7 @@
 //     machine that runs AVX2 or AVX-512 itself makes an eighth of the calls of their kernels on the
 //     emulated CPUs, and all of them with -deep.
 //   - Architectures of which others have all that matters to this code run the list of goldenTests,
-//     RISC-V without vectors that of receiptTests, and arm64's max that of dotTests
+//     RISC-V without vectors the list of receiptTests, and arm64's max dotTests
 //     (goldentests.go).
 //   - The machine with AVX-512 runs the list of bochsTests: all kernels over all remainders, and
 //     the golden tests.

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -61,12 +62,15 @@ func kernelsOf(t *testing.T, path string) (names []string) {
 	return names
 }
 
-// TestVectorKernels: each kernel that RISC-V has in assembly is one that TestGuard runs for some
-// length of vectors.
+// TestVectorKernels: TestGuard runs each kernel that RISC-V has in assembly for some length of
+// vectors, without -deep.
 func TestVectorKernels(t *testing.T) {
 	var patterns []*regexp.Regexp
 	for _, p := range platforms {
 		for _, pkg := range p.list {
+			if p.deep {
+				continue
+			}
 			if _, of, ok := strings.Cut(pkg.run, "TestGuard$/"); ok && pkg.path == "internal/tier" && strings.Contains(p.tiers, "rvv") {
 				of, _, _ = strings.Cut(of, "/")
 				patterns = append(patterns, regexp.MustCompile(of))
@@ -74,7 +78,7 @@ func TestVectorKernels(t *testing.T) {
 		}
 	}
 	names := kernelsOf(t, "../../../asm/tables_riscv64.go")
-	if len(names) < 100 || len(patterns) != 3 {
+	if len(names) < 100 || len(patterns) != 2 {
 		t.Fatalf("%d kernels, %d patterns", len(names), len(patterns))
 	}
 	for _, name := range names {
@@ -84,6 +88,24 @@ func TestVectorKernels(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("no platform runs %s", name)
+		}
+	}
+}
+
+// TestDotKernels: arm64's max runs only what calls products of weights, so no other table may have
+// kernels for its dot products.
+func TestDotKernels(t *testing.T) {
+	tables, err := os.ReadFile("../../../asm/tables_arm64.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	needs := regexp.MustCompile(`Needs: \S+, Kernels: ukernel\.(\w+)`).FindAllSubmatch(tables, -1)
+	if len(needs) == 0 {
+		t.Error("no table has kernels for dot products")
+	}
+	for _, n := range needs {
+		if table := string(n[1]); table != "WeightKernels" {
+			t.Errorf("%s has kernels that Cortex-a57 lacks: add their callers to dotTests", table)
 		}
 	}
 }

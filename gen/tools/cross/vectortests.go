@@ -6,7 +6,8 @@ package main
 //
 // Products with weights that are widened take seconds each. So do products of few rows with narrow
 // keys and values, and models. Their code is the same for all lengths, so each length runs some of
-// them: the kernels that the pattern products matches, and the packages in more.
+// them: the kernels that the pattern products matches, and the packages in more. The lengths of
+// boards, 128 and 256 bits, share all of them; 1024 is there with -deep.
 func vectorTests(products string, more ...testedPackage) []testedPackage {
 	return append([]testedPackage{
 		// Its tests say how the reference computes an fma, which each platform checks.

@@ -4,7 +4,7 @@
 // result with the generic tier on one thread. At the end no goroutine and no memory of the calls
 // may be left.
 //
-//	go test ./gen/tools/soak -count 1 -timeout 0 -run TestSoak$ -v -args -time 1h -goroutines 8 -seed 1
+//	go test ./gen/tools/soak -count 1 -timeout 0 -run TestSoak$ -v -args -time 1h -seed 1
 //
 // It prints findings at once, how far it is each minute, and what it did at its end. The same seed
 // makes the same calls, though not in the same order.

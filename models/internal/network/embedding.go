@@ -22,7 +22,7 @@ type Embedding struct {
 }
 
 // An Ahead makes the states of a layer that guesses further tokens: a linear layer joins the norm
-// of a token's embedding and that of the state before it, Pass.Before.
+// of a token's embedding and the norm of the state before it, Pass.Before.
 type Ahead struct {
 	Token, State *Norm
 	Join         tensors.Linear

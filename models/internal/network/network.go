@@ -2,7 +2,7 @@
 // [Network] is what a model has been read to, weights and constants, and never changes. A [Pass] is
 // the tokens that go through it together, one text after the other, with the memory that they are
 // computed in. A [Cache] is where attention finds keys and values: as they lie in the pass, or in
-// pages with the ones of earlier passes.
+// pages with keys and values of earlier passes.
 //
 // The bits of a token depend on its text alone, see package contract.
 package network

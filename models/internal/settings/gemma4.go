@@ -215,7 +215,7 @@ func proportional(s *scaling) {
 	s.to.Factor = 1
 }
 
-// projected is the block of EmbeddingGemma 2: the one of Gemma 4 both ways, whose inputs of layers
+// projected is the block of EmbeddingGemma 2: Gemma 4's both ways, whose inputs of layers
 // are made of the states alone, and whose last states a linear layer projects.
 func projected() draft {
 	d := bothWays(withoutEnds(gemma4Block()))

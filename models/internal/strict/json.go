@@ -8,8 +8,8 @@ import (
 	"github.com/attn-go/attn/models/internal/filemap"
 )
 
-// A JSON reads an object of a JSON file. The first error stays, also that of objects in it. A key
-// whose value is null counts as missing.
+// A JSON reads an object of a JSON file. The first error stays, also an error of objects in it. A
+// key whose value is null counts as missing.
 type JSON struct {
 	path  string // of the object in the file
 	keys  map[string]json.RawMessage

@@ -169,8 +169,8 @@ func (v *Model) AddAhead() *Model {
 	return v
 }
 
-// Circles makes the token after each token the next one of the vocabulary, which it returns the
-// size of, for a model like deepseek_v3-31 with AddAhead. Embeddings are points of circles, of
+// Circles makes the token after each token the next entry of the vocabulary, whose size it
+// returns, for a model like deepseek_v3-31 with AddAhead. Embeddings are points of circles, of
 // which the head has the next ones. The layer that guesses turns either the state before a token
 // twice, or passes the token on, so that all its guesses are right.
 func (v *Model) Circles(state bool) (vocab int) {

@@ -188,7 +188,7 @@ func (j *jsonLines) put(lines []line, vectors [][]float32) error {
 	})
 }
 
-// records writes a line for each text, which of builds from its header and its number.
+// records writes a line for each text: of(header, number).
 func (j *jsonLines) records(lines []line, of func(h header, i int) any) error {
 	for i := range lines {
 		if err := j.e.Encode(of(newHeader(&lines[i]), i)); err != nil {

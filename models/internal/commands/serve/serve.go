@@ -3,7 +3,8 @@
 // gets the same bytes alone and beside others.
 //
 //	attn serve -model SmolLM2-135M-Instruct -model all-MiniLM-L6-v2
-//	curl -s 127.0.0.1:8080/v1/chat/completions -d '{"messages": [{"role": "user", "content": "Why is the sky blue?"}], "model": "SmolLM2-135M-Instruct"}'
+//	curl -s 127.0.0.1:8080/v1/chat/completions -d '{"model": "SmolLM2-135M-Instruct",
+//	  "messages": [{"role": "user", "content": "Why is the sky blue?"}]}'
 package serve
 
 import (
