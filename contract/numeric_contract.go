@@ -658,7 +658,8 @@
 //	G[i]  = G[i-1] + g[i] in binary64, with G[-1] = 0
 //	D     = exp(G[i] - G[j]), for j ≤ i, the difference rounded to binary32, as G[i] in exp(G[i])
 //	a     = beta·(v[i] - exp(G[i])·(k[i]·S)) for each column of S
-//	u[i]  = a + the sums of segments over j < i of (-(beta·(D·(k[i]·k[j]))))·u[j] with GatedDelta, and beta·v[i] with StateSpace
+//	u[i]  = a + the sums of segments over j < i of (-(beta·(D·(k[i]·k[j]))))·u[j] with the delta
+//	        rules, GatedDelta and KimiDelta, and beta·v[i] with StateSpace and GatedLinear
 //	out   = exp(G[i])·(q[i]·S) + the sums of segments over j ≤ i of (D·(q[i]·k[j]))·u[j]
 //
 // A product of rows and columns, as k[i]·S, q[i]·S, k[i]·k[j] and q[i]·k[j], is an fma chain over the elements of a key, from +0. Each
@@ -667,6 +668,20 @@
 // At the end of a chunk
 //
 //	S[x]  = exp(G[63])·S[x] + the fma chain over j of (exp(G[63] - G[j])·k[j][x])·u[j]
+//
+// With KimiDelta and GatedLinear a token has a decay g[i][x] for each element x of a key, and G is
+// 0 in the formulas above. In its place queries, keys and S have factors. With e[i][x] = exp(g[i][x])
+//
+//	E[i][x]    = (e[0][x]·e[1][x])·...·e[i][x]
+//	F[i][x]    = the same product, from the first token of the segment of i on
+//	k[i]·S     = the product of k[i][x]·E[i][x] and S[x]
+//	k[i]·k[j]  = the product of k[i][x] and K[j][x] if j is in the segment of i, else of
+//	             k[i][x]·F[i][x] and K[j][x]
+//	K[j][x]    = ((k[j][x]·e[j+1][x])·e[j+2][x])·..., up to i or the end of j's segment, then
+//	             times F at the end of each segment between the two
+//
+// where each product of two numbers is rounded, and q takes the place of k in q[i]·S and q[i]·k[j].
+// At the end of a chunk S[x] is E[63][x]·S[x] first, and K[j][x], up to there, replaces k[j][x].
 //
 // So a token depends on those before it alone, and on no other way in which a text may be cut.
 //

@@ -2,13 +2,17 @@ package contract_test
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/recurrent"
 )
 
-var recurrentFunctions = map[string]func(c *call) error{"delta": recurrentOf(recurrent.GatedDelta), "state_space": recurrentOf(recurrent.StateSpace)}
+var recurrentFunctions = map[string]func(c *call) error{
+	"delta": recurrentOf(recurrent.GatedDelta), "state_space": recurrentOf(recurrent.StateSpace),
+	"kimi_delta": recurrentOf(recurrent.KimiDelta), "gated_linear": recurrentOf(recurrent.GatedLinear),
+}
 
 func recurrentOf(rule recurrent.Rule) func(c *call) error {
 	return func(c *call) error {
@@ -27,16 +31,18 @@ func recurrentOf(rule recurrent.Rule) func(c *call) error {
 }
 
 func recurrentCases() (list []vector) {
-	var sums []vector
 	// Tokens within a segment, a chunk that is open, full, and two full ones with a rest.
-	for i, x := range []struct{ heads, keyHeads, tokens, keys, values int }{{1, 1, 1, 1, 1}, {2, 1, 5, 3, 2}, {1, 1, 16, 4, 3}, {4, 2, 37, 2, 3}, {1, 1, 64, 5, 2}, {2, 2, 145, 3, 2}} {
-		decay, seed := spread(100+i, x.tokens*x.heads, -.3, 0), 10*i
-		in := map[string]any{
-			"q": array(seed, x.keyHeads, x.tokens, x.keys), "k": array(seed+1, x.keyHeads, x.tokens, x.keys), "v": array(seed+2, x.heads, x.tokens, x.values),
-			"decay": encode(decay, x.tokens, x.heads), "gate": encode(spread(200+i, x.tokens*x.heads, 0, 1), x.tokens, x.heads),
+	for r, rule := range []string{"delta", "state_space", "kimi_delta", "gated_linear"} {
+		for i, x := range []struct{ heads, keyHeads, tokens, keys, values int }{{1, 1, 1, 1, 1}, {2, 1, 5, 3, 2}, {1, 1, 16, 4, 3}, {4, 2, 37, 2, 3}, {1, 1, 64, 5, 2}, {2, 2, 145, 3, 2}} {
+			seed, decays := 10*i, []int{x.tokens, x.heads}
+			if r >= 2 {
+				decays = append(decays, x.keys)
+			}
+			list = append(list, vector{Name: fmt.Sprintf("%s-%03d", strings.ReplaceAll(rule, "_", "-"), x.tokens), Function: rule, In: map[string]any{
+				"q": array(seed, x.keyHeads, x.tokens, x.keys), "k": array(seed+1, x.keyHeads, x.tokens, x.keys), "v": array(seed+2, x.heads, x.tokens, x.values),
+				"decay": encode(spread(100+i, count(decays), -.3, 0), decays...), "gate": encode(spread(200+i, x.tokens*x.heads, 0, 1), x.tokens, x.heads),
+			}})
 		}
-		list = append(list, vector{Name: fmt.Sprintf("delta-%03d", x.tokens), Function: "delta", In: in})
-		sums = append(sums, vector{Name: fmt.Sprintf("state-space-%03d", x.tokens), Function: "state_space", In: in})
 	}
-	return append(list, sums...)
+	return list
 }

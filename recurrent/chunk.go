@@ -48,12 +48,13 @@ type head struct {
 	s    []float32      // [KeySize, columns]
 	kt   []float32      // [KeySize, chunk], the keys of the open chunk
 	u    []float32      // [chunk, columns]
-	g    []float32      // [chunk], decays
+	g    []float32      // decays: [chunk], or [2, KeySize], see byElement
 	sums [chunk]float64 // of decays, the token's own included: differences of sums of float32 would lose their last digits
 	o    []float32      // [chunk, columns]
 	kk   []float32      // [chunk, chunk]
 	qk   []float32      // [chunk, chunk]
 	exps []float32      // [chunk]
+	rows []float32      // [5, segment, KeySize], see byElement
 }
 
 var (
@@ -67,7 +68,7 @@ func (c *call) run(exec *kernel.Exec) {
 
 // numbers is the size of a scratch.
 func (c *call) numbers() int {
-	return c.KeySize*c.columns() + c.openSize() + chunk*(c.columns()+2*chunk+1)
+	return c.KeySize*c.columns() + c.openSize() + chunk*(c.columns()+2*chunk+1) + c.rowsSize()
 }
 
 func (c *call) fit(w *scratch) {
@@ -76,7 +77,7 @@ func (c *call) fit(w *scratch) {
 	for _, x := range [...]struct {
 		to *[]float32
 		n  int
-	}{{&h.o, chunk * c.columns()}, {&h.kk, chunk * chunk}, {&h.qk, chunk * chunk}, {&h.exps, chunk}} {
+	}{{&h.o, chunk * c.columns()}, {&h.kk, chunk * chunk}, {&h.qk, chunk * chunk}, {&h.exps, chunk}, {&h.rows, c.rowsSize()}} {
 		*x.to, rest = rest[:x.n:x.n], rest[x.n:]
 	}
 }
@@ -87,7 +88,7 @@ func (h *head) lie(c *call, all []float32) {
 	for _, x := range [...]struct {
 		to *[]float32
 		n  int
-	}{{&h.s, c.KeySize * c.columns()}, {&h.kt, c.KeySize * chunk}, {&h.u, chunk * c.columns()}, {&h.g, chunk}} {
+	}{{&h.s, c.KeySize * c.columns()}, {&h.kt, c.KeySize * chunk}, {&h.u, chunk * c.columns()}, {&h.g, c.decaySize()}} {
 		*x.to, all = all[:x.n:x.n], all[x.n:]
 	}
 }
@@ -117,13 +118,16 @@ func (c *call) heads(w *scratch, lo, hi int) {
 				n = copy(w.head.all, c.before[h*before:][:before])
 			}
 			clear(w.head.all[n:])
-			if first := c.position % chunk; first > 0 {
+			if first := c.position % chunk; first > 0 && !c.Rule.byElement() {
 				w.head.giveUp(c, first)
 			}
 		}
 		for at := 0; at < tokens; {
 			first := (c.position + at) % chunk
 			n := min(chunk-first, tokens-at)
+			if c.Rule.byElement() {
+				n = min(n, segment-first%segment)
+			}
 			c.rows(&w.head, h, at, first, first+n)
 			at += n
 		}
@@ -145,9 +149,31 @@ func (c *call) exp(to []float32, x func(i int) float64) {
 
 // rows computes the rows lo to hi-1 of a chunk, the first of which is token at of the call.
 func (c *call) rows(h *head, number, at, lo, hi int) {
+	n, columns := hi-lo, c.columns()
+	if c.Rule.byElement() {
+		c.productsByElement(h, number, at, lo, hi)
+	} else {
+		c.products(h, number, at, lo, hi)
+	}
+	for i := lo; i < hi; i++ {
+		c.row(h, i, c.gate[(at+i-lo)*c.Heads+number], c.v.Row(0, number, at+i-lo))
+	}
+	if c.Rule.corrects() {
+		c.sums(h, h.u, h.kk, lo, hi, 0)
+	}
+	c.sums(h, h.o, h.qk, lo, hi, 1)
+	for i := range n {
+		copy(c.out.Row(0, number, at+i), h.o[(lo+i)*columns:][:c.ValueSize])
+	}
+	if hi == chunk {
+		c.end(h)
+	}
+}
+
+// products computes the products of queries and keys with S, and with the keys of the chunk.
+func (c *call) products(h *head, number, at, lo, hi int) {
 	n, keys, columns := hi-lo, c.KeySize, c.columns()
-	group := number / (c.Heads / c.KeyHeads)
-	q, k := c.q.Rows(0, group, at, n), c.k.Rows(0, group, at, n)
+	q, k := c.keysOf(&c.q, number, at, n), c.keysOf(&c.k, number, at, n)
 	ldq, ldk := c.q.Stride(2), c.k.Stride(2)
 	for i := range n {
 		h.g[lo+i] = c.decay[(at+i)*c.Heads+number]
@@ -161,26 +187,17 @@ func (c *call) rows(h *head, number, at, lo, hi int) {
 		h.sums[i] = sum
 	}
 	lanes := (hi + 15) &^ 15
-	u, o := h.u[lo*columns:], h.o[lo*columns:]
-	if c.Rule == GatedDelta {
-		c.tier.Product(u, columns, k, ldk, 1, h.s, columns, n, columns, keys, keys, false)
+	if c.Rule.corrects() {
+		c.tier.Product(h.u[lo*columns:], columns, k, ldk, 1, h.s, columns, n, columns, keys, keys, false)
 		c.tier.Product(h.kk[lo*chunk:], chunk, k, ldk, 1, h.kt, chunk, n, lanes, keys, keys, false)
 	}
-	c.tier.Product(o, columns, q, ldq, 1, h.s, columns, n, columns, keys, keys, false)
+	c.tier.Product(h.o[lo*columns:], columns, q, ldq, 1, h.s, columns, n, columns, keys, keys, false)
 	c.tier.Product(h.qk[lo*chunk:], chunk, q, ldq, 1, h.kt, chunk, n, lanes, keys, keys, false)
-	for i := lo; i < hi; i++ {
-		c.row(h, i, c.gate[(at+i-lo)*c.Heads+number], c.v.Row(0, number, at+i-lo))
-	}
-	if c.Rule == GatedDelta {
-		c.sums(h, h.u, h.kk, lo, hi, 0)
-	}
-	c.sums(h, h.o, h.qk, lo, hi, 1)
-	for i := range n {
-		copy(c.out.Row(0, number, at+i), h.o[(lo+i)*columns:][:c.ValueSize])
-	}
-	if hi == chunk {
-		c.end(h)
-	}
+}
+
+// keysOf returns n rows of queries or keys that a head of values takes.
+func (c *call) keysOf(t *view.Tensor, number, at, n int) []float32 {
+	return t.Rows(0, number/(c.Heads/c.KeyHeads), at, n)
 }
 
 // row multiplies the products of row i by their factors.
@@ -189,7 +206,7 @@ func (c *call) row(h *head, i int, beta float32, v []float32) {
 	d, kk, qk := h.exps[:i+1], h.kk[i*chunk:][:i+1], h.qk[i*chunk:][:i+1]
 	c.exp(d, func(j int) float64 { return sum - h.sums[j] })
 	for j, e := range d {
-		if c.Rule == GatedDelta {
+		if c.Rule.corrects() {
 			kk[j] = -float32(beta * float32(e*kk[j]))
 		}
 		qk[j] = float32(e * qk[j])
@@ -202,7 +219,7 @@ func (c *call) row(h *head, i int, beta float32, v []float32) {
 		if j < len(v) {
 			y = v[j]
 		}
-		if c.Rule == GatedDelta {
+		if c.Rule.corrects() {
 			y -= float32(e * x)
 		}
 		u[j] = float32(beta * y)
@@ -230,6 +247,9 @@ func (c *call) sums(h *head, to, factors []float32, lo, hi, own int) {
 // end closes a chunk.
 func (c *call) end(h *head) {
 	columns, last := c.columns(), h.sums[chunk-1]
+	if c.Rule.byElement() {
+		c.endByElement(h)
+	}
 	d := h.exps[:1]
 	c.exp(d, func(int) float64 { return last })
 	e := d[0]

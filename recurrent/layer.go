@@ -1,5 +1,6 @@
 // Package recurrent computes layers that carry a state from token to token, in place of keys and
-// values of all tokens: by the gated delta rule, or by the sums of Mamba-2.
+// values of all tokens: by the gated delta rule, or by the sums of Mamba-2, each with a decay for a
+// head or for each element of its keys.
 //
 // A result has the same bits on every CPU, with any number of threads, and in whatever pieces a
 // text is read: at once, in chunks or token by token. The numeric contract, package contract,
@@ -30,7 +31,21 @@ const (
 	// StateSpace adds to it: S = exp(g)·S + beta·k·vᵀ (Dao, Gu: "Transformers are SSMs", Mamba-2,
 	// which calls q, k, v and beta C, B, x and Δ; g is Δ·A).
 	StateSpace
+
+	// KimiDelta is GatedDelta with a decay for each element of a key: S = diag(exp(g))·S (Kimi
+	// Team: "Kimi Linear").
+	KimiDelta
+
+	// GatedLinear is StateSpace with a decay for each element of a key (Yang et al.: "Gated Linear
+	// Attention", where beta is 1).
+	GatedLinear
 )
+
+// corrects tells whether a token replaces what S has for its key.
+func (r Rule) corrects() bool { return r == GatedDelta || r == KimiDelta }
+
+// byElement tells whether each element of a key has its own decay.
+func (r Rule) byElement() bool { return r >= KimiDelta }
 
 // A Layer is the sizes of the heads of a layer, each of which keeps a matrix S [KeySize,
 // ValueSize], 0 at the beginning of a text. Value head h takes head h/(Heads/KeyHeads) of queries
@@ -54,7 +69,7 @@ const (
 type Text struct {
 	Q, K     kernel.Tensor // [1, KeyHeads, L, KeySize], float32
 	V        kernel.Tensor // [1, Heads, L, ValueSize]
-	Decay    []float32     // [L, Heads]: g, at most 0
+	Decay    []float32     // [L, Heads]: g, at most 0; of KimiDelta, GatedLinear [L, Heads, KeySize]
 	Gate     []float32     // [L, Heads]: beta
 	Position int           // tokens of the text before these
 	Before   []float32     // the state after those tokens: StateSize(Position) numbers, nothing at Position 0
@@ -83,14 +98,30 @@ func (l *Layer) headSize(position int) int {
 func (l *Layer) columns() int { return (l.ValueSize + 15) &^ 15 }
 
 // openSize is the size of what a head has of the tokens of an open chunk.
-func (l *Layer) openSize() int { return chunk * (l.KeySize + l.columns() + 1) }
+func (l *Layer) openSize() int { return chunk*(l.KeySize+l.columns()) + l.decaySize() }
+
+// decaySize is how many numbers a head has of decays in an open chunk.
+func (l *Layer) decaySize() int {
+	if l.Rule.byElement() {
+		return 2 * l.KeySize
+	}
+	return chunk
+}
+
+// decays is how many decays a head of a token has.
+func (l *Layer) decays() int {
+	if l.Rule.byElement() {
+		return l.KeySize
+	}
+	return 1
+}
 
 // Apply writes the outputs of all tokens of a text to out, [1, Heads, L, ValueSize], and the state
 // after them to After. Before stays as it is. No output shares memory with an input or with the
-// other one, but for After, which may be Before if both lie between the same two multiples of 64
-// tokens: then the tokens are added to it, which takes less time than a copy. The state before them
-// can still be read there, as nothing changes that belongs to fewer tokens. What is copied from
-// there has none of the tokens after it.
+// other one, but for After, which may be Before with GatedDelta and StateSpace if both lie between
+// the same two multiples of 64 tokens: then the tokens are added to it, which takes less time than
+// a copy. The state before them can still be read there, as nothing changes that belongs to fewer
+// tokens. What is copied from there has none of the tokens after it.
 //
 // In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. An error is a
 // [*kernel.Error], and leaves out and After untouched.
@@ -118,8 +149,8 @@ func (l *Layer) check() *check.Failure {
 			return &check.Failure{Where: "Layer." + x.name, Got: fmt.Sprint(x.n), Want: fmt.Sprintf("1 to %d", x.most)}
 		}
 	}
-	if l.Rule > StateSpace {
-		return &check.Failure{Where: "Layer.Rule", Got: fmt.Sprint(l.Rule), Want: "GatedDelta or StateSpace"}
+	if l.Rule > GatedLinear {
+		return &check.Failure{Where: "Layer.Rule", Got: fmt.Sprint(l.Rule), Want: "GatedDelta, StateSpace, KimiDelta or GatedLinear"}
 	}
 	if l.Heads%l.KeyHeads != 0 {
 		return &check.Failure{Where: "Layer.KeyHeads", Got: fmt.Sprint(l.KeyHeads), Want: fmt.Sprintf("a divisor of the %d heads of values", l.Heads)}
@@ -149,15 +180,19 @@ func (c *call) check() *check.Failure {
 		before = view.Memory{}
 	}
 	return cmp.Or(
-		checkNumbers("Text.Decay", c.decay, ints.MulSat(l, c.Heads)), checkNumbers("Text.Gate", c.gate, ints.MulSat(l, c.Heads)), checkNumbers("Text.Before", c.before, c.StateSize(c.position)),
+		checkNumbers("Text.Decay", c.decay, ints.MulSat(ints.MulSat(l, c.Heads), c.decays())), checkNumbers("Text.Gate", c.gate, ints.MulSat(l, c.Heads)), checkNumbers("Text.Before", c.before, c.StateSize(c.position)),
 		c.out.CheckDistinct("out"),
 		view.CheckApart(2, []string{"out", "Text.After", "Text.Q", "Text.K", "Text.V", "Text.Decay", "Text.Gate", "Text.Before"},
 			c.out.Memory(), view.MemoryOf(c.after), c.q.Memory(), c.k.Memory(), c.v.Memory(), view.MemoryOf(c.decay), view.MemoryOf(c.gate), before),
 	)
 }
 
-// grows tells whether After is Before and may be so.
+// grows tells whether After is Before and may be so: keys that decay in place don't show the state
+// before the call.
 func (c *call) grows(tokens int) bool {
+	if c.Rule.byElement() {
+		return false
+	}
 	first, last := c.position%chunk, c.position%chunk+tokens
 	return len(c.before) > 0 && len(c.after) == len(c.before) && &c.after[0] == &c.before[0] && first > 0 && last < chunk
 }

@@ -31,7 +31,10 @@ func newSample(d Layer, tokens int, seed uint64) *sample {
 		s.rows[i] = (r.Float32()*2 - 1) / float32(math.Sqrt(float64(d.KeySize)))
 	}
 	for range tokens * d.Heads {
-		s.decay, s.gate = append(s.decay, -r.Float32()*r.Float32()), append(s.gate, r.Float32())
+		for range d.decays() {
+			s.decay = append(s.decay, -r.Float32()*r.Float32())
+		}
+		s.gate = append(s.gate, r.Float32())
 	}
 	return s
 }
@@ -45,7 +48,7 @@ func (s *sample) text(lo, hi int) Text {
 	keys := s.KeyHeads * s.KeySize
 	return Text{
 		Q: at(0, s.KeyHeads, s.KeySize), K: at(keys, s.KeyHeads, s.KeySize), V: at(2*keys, s.Heads, s.ValueSize),
-		Decay: s.decay[lo*s.Heads : hi*s.Heads], Gate: s.gate[lo*s.Heads : hi*s.Heads], Position: lo,
+		Decay: s.decay[lo*s.Heads*s.decays() : hi*s.Heads*s.decays()], Gate: s.gate[lo*s.Heads : hi*s.Heads], Position: lo,
 	}
 }
 
@@ -60,7 +63,7 @@ func (s *sample) read(t *testing.T, exec kernel.Exec, ends ...int) (out, state [
 			hi = ends[i]
 		}
 		x := s.text(lo, hi)
-		if x.Before, x.After = state, state; lo%chunk == 0 || lo/chunk != hi/chunk || i%3 == 0 { // every third one could grow, but is copied
+		if x.Before, x.After = state, state; lo%chunk == 0 || lo/chunk != hi/chunk || i%3 == 0 || s.Rule.byElement() { // every third one that could grow is copied
 			x.After = make([]float32, s.StateSize(hi))
 		}
 		if err := s.Apply(kernel.Strided(out[lo*size:], [4]int{1, s.Heads, hi - lo, s.ValueSize}, [3]int{(hi - lo) * size, s.ValueSize, size}), x, exec); err != nil {
@@ -89,6 +92,27 @@ func segments(sum float32, n int, a, b func(i int) float32) float32 {
 	return sum
 }
 
+// factor is the decay of element x of a head by tokens lo to hi-1, and 1 if the head has one decay.
+func (s *sample) factor(h, x, lo, hi int) float32 {
+	d := float32(1)
+	for i := lo; i < hi && s.Rule.byElement(); i++ {
+		d *= exp(float64(s.decay[(i*s.Heads+h)*s.KeySize+x]))
+	}
+	return d
+}
+
+// decayed is element x of the key of token j as token t of its chunk, or of the next one, sees it.
+func (s *sample) decayed(k float32, h, x, j, t int) float32 {
+	own := j/segment*segment + segment
+	for i := j + 1; i <= min(t, own-1); i++ {
+		k *= s.factor(h, x, i, i+1)
+	}
+	for ; own < t/segment*segment; own += segment {
+		k *= s.factor(h, x, own, own+segment)
+	}
+	return k
+}
+
 // plain computes the text token by token, as the contract has it.
 func (s *sample) plain() (out []float32) {
 	w, keys := s.width(), s.KeyHeads*s.KeySize
@@ -103,14 +127,26 @@ func (s *sample) plain() (out []float32) {
 		}
 		u, sum, first := make([][]float32, s.tokens), make([]float64, s.tokens), 0
 		for t := range s.tokens {
-			if sum[t] = float64(s.decay[t*s.Heads+h]); t > first {
+			if !s.Rule.byElement() {
+				sum[t] = float64(s.decay[t*s.Heads+h])
+			}
+			if t > first {
 				sum[t] += sum[t-1]
 			}
+			by := func(x, lo, hi int) float32 { return s.factor(h, x, lo, hi) }
+			key := func(j, x int) float32 { return s.decayed(k(j, x), h, x, j, t) }
 			beta, n := s.gate[t*s.Heads+h], t-first
+			begin := first + n/segment*segment
 			uses := func(of func(t, x int) float32, factor func(d, product float32) float32) []float32 {
 				list := make([]float32, n+1)
 				for j := range list {
-					product := chain(0, s.KeySize, func(x int) float32 { return of(t, x) }, func(x int) float32 { return k(first+j, x) })
+					row := func(x int) float32 {
+						if first+j < begin {
+							return of(t, x) * by(x, begin, t+1)
+						}
+						return of(t, x)
+					}
+					product := chain(0, s.KeySize, row, func(x int) float32 { return key(first+j, x) })
 					list[j] = factor(exp(sum[t]-sum[first+j]), product)
 				}
 				return list
@@ -121,10 +157,10 @@ func (s *sample) plain() (out []float32) {
 			for c := range s.ValueSize {
 				column := func(x int) float32 { return state[x][c] }
 				ofU := func(j int) float32 { return u[first+j][c] }
-				ks := chain(0, s.KeySize, func(x int) float32 { return k(t, x) }, column)
-				qs := chain(0, s.KeySize, func(x int) float32 { return q(t, x) }, column)
+				ks := chain(0, s.KeySize, func(x int) float32 { return k(t, x) * by(x, first, t+1) }, column)
+				qs := chain(0, s.KeySize, func(x int) float32 { return q(t, x) * by(x, first, t+1) }, column)
 				v := s.rows[t*w+2*keys+h*s.ValueSize+c]
-				if u[t][c] = beta * v; s.Rule == GatedDelta {
+				if u[t][c] = beta * v; s.Rule.corrects() {
 					u[t][c] = segments(beta*(v-float32(exp(sum[t])*ks)), n, func(j int) float32 { return ofKeys[j] }, ofU)
 				}
 				out[(t*s.Heads+h)*s.ValueSize+c] = segments(exp(sum[t])*qs, n+1, func(j int) float32 { return ofQueries[j] }, ofU)
@@ -134,7 +170,11 @@ func (s *sample) plain() (out []float32) {
 			}
 			for x := range state {
 				for c := range state[x] {
-					state[x][c] = float32(exp(sum[t])*state[x][c]) + chain(0, chunk, func(j int) float32 { return exp(sum[t]-sum[first+j]) * k(first+j, x) }, func(j int) float32 { return u[first+j][c] })
+					left := float32(by(x, first, t+1) * state[x][c])
+					last := func(j int) float32 { // as a row of the next segment would see it
+						return exp(sum[t]-sum[first+j]) * s.decayed(k(first+j, x), h, x, first+j, first+chunk)
+					}
+					state[x][c] = float32(exp(sum[t])*left) + chain(0, chunk, last, func(j int) float32 { return u[first+j][c] })
 				}
 			}
 			first = t + 1
@@ -152,14 +192,14 @@ func (s *sample) exact() (out []float64) {
 		state := make([]float64, s.KeySize*s.ValueSize)
 		for t := range s.tokens {
 			row := s.rows[t*w:]
-			decay, beta := math.Exp(float64(s.decay[t*s.Heads+h])), float64(s.gate[t*s.Heads+h])
+			decay, beta := s.decay[(t*s.Heads+h)*s.decays():][:s.decays()], float64(s.gate[t*s.Heads+h])
 			for c := range s.ValueSize {
 				ks, qs := 0.0, 0.0
 				for x := range s.KeySize {
-					state[x*s.ValueSize+c] *= decay
+					state[x*s.ValueSize+c] *= math.Exp(float64(decay[x%len(decay)]))
 					ks += float64(row[keys+group+x]) * state[x*s.ValueSize+c]
 				}
-				if s.Rule == StateSpace {
+				if !s.Rule.corrects() {
 					ks = 0
 				}
 				delta := beta * (float64(row[2*keys+h*s.ValueSize+c]) - ks)
@@ -183,7 +223,7 @@ func same(t *testing.T, what string, got, want []float32) {
 	}
 }
 
-var sizes = []Layer{{1, 1, 1, 1, GatedDelta}, {2, 1, 8, 6, GatedDelta}, {4, 2, 12, 20, GatedDelta}, {3, 3, 33, 16, GatedDelta}, {1, 1, 1, 1, StateSpace}, {4, 2, 12, 20, StateSpace}, {3, 1, 33, 16, StateSpace}}
+var sizes = []Layer{{1, 1, 1, 1, GatedDelta}, {2, 1, 8, 6, GatedDelta}, {4, 2, 12, 20, GatedDelta}, {3, 3, 33, 16, GatedDelta}, {1, 1, 1, 1, StateSpace}, {4, 2, 12, 20, StateSpace}, {3, 1, 33, 16, StateSpace}, {4, 2, 12, 20, KimiDelta}, {3, 1, 33, 16, KimiDelta}, {2, 1, 8, 6, GatedLinear}}
 
 // TestBits: a text has the bits of the contract, in whatever pieces it is read, on all tiers and
 // threads, and so has its state.
@@ -235,6 +275,9 @@ func TestExact(t *testing.T) {
 // the bits that it would have without the tokens given up, and so has its state.
 func TestGivenUp(t *testing.T) {
 	for i, d := range sizes {
+		if d.Rule.byElement() {
+			continue // grows nowhere, see TestErrors
+		}
 		s, draft := newSample(d, 70, uint64(i)), newSample(d, 70, uint64(40+i))
 		apply := func(s *sample, lo, hi int, before, after []float32) []float32 {
 			x, out := s.text(lo, hi), make([]float32, (hi-lo)*d.Heads*d.ValueSize)
@@ -282,7 +325,7 @@ func TestErrors(t *testing.T) {
 		{func(d *Layer, x *Text) { d.KeyHeads = 3 }, "Layer.KeyHeads"},
 		{func(d *Layer, x *Text) { d.KeySize = MostSize + 1 }, "Layer.KeySize"},
 		{func(d *Layer, x *Text) { d.ValueSize = 0 }, "Layer.ValueSize"},
-		{func(d *Layer, x *Text) { d.Rule = StateSpace + 1 }, "Layer.Rule"},
+		{func(d *Layer, x *Text) { d.Rule = GatedLinear + 1 }, "Layer.Rule"},
 		{func(d *Layer, x *Text) { x.Q = x.V }, "Text.Q"},
 		{func(d *Layer, x *Text) { x.K = kernel.Tensor{} }, "Text.K"},
 		{func(d *Layer, x *Text) { x.Position = -1 }, "Text.Position"},
@@ -295,6 +338,11 @@ func TestErrors(t *testing.T) {
 			x.Position, x.Before = 1, make([]float32, d.StateSize(1))
 			x.After = x.Before
 		}, "Text.After"},
+		{func(d *Layer, x *Text) {
+			d.Rule = KimiDelta
+			grow(d, x).Decay = make([]float32, 9*d.Heads*d.KeySize)
+		}, "Text.After"},
+		{func(d *Layer, x *Text) { d.Rule, x.After = KimiDelta, nil }, "Text.Decay"},
 		{func(d *Layer, x *Text) { grow(d, x).Q = kernel.BHLD(x.After, 1, d.KeyHeads, 9, d.KeySize) }, "Text.After"},
 		{func(d *Layer, x *Text) { grow(d, x).K = kernel.BHLD(x.After[9:], 1, d.KeyHeads, 9, d.KeySize) }, "Text.After"},
 		{func(d *Layer, x *Text) { grow(d, x).V = kernel.BHLD(x.After[99:], 1, d.Heads, 9, d.ValueSize) }, "Text.After"},
@@ -340,13 +388,13 @@ func BenchmarkLayer(b *testing.B) {
 	out := make([]float32, tokens*d.Heads*d.ValueSize)
 	o := kernel.Strided(out, [4]int{1, d.Heads, tokens, d.ValueSize}, [3]int{len(out), d.ValueSize, d.Heads * d.ValueSize})
 	x := s.text(0, tokens)
-	after := make([]float32, d.StateSize(tokens))
 	report := func(b *testing.B) { b.ReportMetric(float64(tokens*b.N)/b.Elapsed().Seconds(), "tokens/s") }
-	for rule, name := range []string{"delta", "statespace"} {
+	for rule, name := range []string{"delta", "statespace", "kimi", "linear"} {
 		b.Run(name, func(b *testing.B) {
 			d := d
 			d.Rule = Rule(rule)
-			x.After = after
+			x := newSample(d, tokens, 1).text(0, tokens)
+			x.After = make([]float32, d.StateSize(tokens))
 			for b.Loop() {
 				if err := d.Apply(o, x, kernel.Exec{Threads: 1}); err != nil {
 					b.Fatal(err)

@@ -9,8 +9,12 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/internal/arch"
+	"github.com/attn-go/attn/models/internal/ggufwriter"
+	"github.com/attn-go/attn/models/internal/tinyfolders"
 	"github.com/attn-go/attn/models/internal/tinyllama"
 	"github.com/attn-go/attn/models/lora"
+	"github.com/attn-go/attn/models/safetensors"
 )
 
 const (
@@ -50,6 +54,69 @@ func TestAdapter(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestAdapterLatent: as TestAdapter, with projections around experts, whose modules transformers
+// calls model where files say backbone. A layer that guesses further tokens changes nothing, and
+// the GGUF file of the model with one of the adapter gives the same bits.
+func TestAdapterLatent(t *testing.T) {
+	const model, adapter = "../testdata/tiny/nemotron_h-latent-41", "../testdata/tiny/lora/nemotron_h-latent-41"
+	r := readTiny(t, adapter)
+	var err error
+	if r.model, err = Load(model, Options{LoRA: []lora.Adapter{{Path: adapter}}}); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("numbers", r.checkNumbers)
+	t.Run("greedy", r.checkGreedy)
+	want := adaptedLogits(t, r.model)
+	v, _ := convert(t, model)
+	for path, adapter := range map[string]string{
+		tinyfolders.Read(t, model).AddAhead().Write(): adapter,
+		v.Write(t, t.TempDir(), "model", 1):           ggufAdapter(t, v.m, adapter),
+	} {
+		m, err := Load(path, Options{LoRA: []lora.Adapter{{Path: adapter}}, MTP: !strings.HasSuffix(path, ".gguf")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := adaptedLogits(t, m); !slices.Equal(got, want) {
+			t.Errorf("%s: other logits", path)
+		}
+	}
+}
+
+// ggufAdapter writes an adapter as llama.cpp's convert_lora_to_gguf.py does.
+func ggufAdapter(t *testing.T, m *arch.Model, dir string) string {
+	t.Helper()
+	f, err := safetensors.Open(filepath.Join(dir, "adapter_model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := &ggufwriter.File{}
+	w.Set("general.type", "adapter")
+	w.Set("general.architecture", m.Family.GGUF)
+	w.Set("adapter.type", "lora")
+	w.Set("adapter.lora.alpha", float32(3))
+	for _, name := range f.Names() {
+		x, err := f.Float32(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, _ := f.Info(name)
+		module, matrix, _ := strings.Cut(strings.TrimPrefix(name, "base_model.model.model."), ".lora_")
+		layer := strings.Split(module, ".")[1]
+		found := false
+		for ours, theirs := range m.Family.Names {
+			if strings.ReplaceAll(theirs, "%d", layer) == "backbone."+module {
+				w.AddFloats(strings.ReplaceAll(ours, "%d", layer)+".weight.lora_"+strings.ToLower(matrix[:1]), x, info.Shape...)
+				found = true
+			}
+		}
+		if !found {
+			t.Fatalf("no tensor of GGUF files for %s", name)
+		}
+	}
+	return w.Write(t, t.TempDir(), "adapter", 1)
 }
 
 // TestAdapterState: kept states, and options that a model is given later, belong to its adapters.

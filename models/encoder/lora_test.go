@@ -2,6 +2,7 @@ package encoder
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,24 +22,13 @@ const (
 // another one.
 func TestAdapter(t *testing.T) {
 	o := LoadOptions{LoRA: []lora.Adapter{{Path: adapter}}}
-	data, err := os.ReadFile(filepath.Join(adapter, "refs.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &tinyRefs{}
-	if err := json.Unmarshal(data, r); err != nil {
-		t.Fatal(err)
-	}
-	f, err := safetensors.Open(filepath.Join(adapter, "refs.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	r, f := readAdapted(t, adapter)
 	r.compareEncoder(&comparison{t, f, 0, map[string]*errorSum{}}, adapted, o)
 	// Without safetensors the file of PyTorch counts.
 	old := t.TempDir()
 	for _, name := range []string{"adapter_config.json", "adapter_model.bin"} {
-		if data, err = os.ReadFile(filepath.Join(adapter, name)); err == nil {
+		data, err := os.ReadFile(filepath.Join(adapter, name))
+		if err == nil {
 			err = os.WriteFile(filepath.Join(old, name), data, 0o666)
 		}
 		if err != nil {
@@ -57,6 +47,29 @@ func TestAdapter(t *testing.T) {
 	if len(digests) != 4 {
 		t.Errorf("%d digests, want 4", len(digests))
 	}
+}
+
+// readAdapted reads the references of an adapter.
+func readAdapted(t *testing.T, dir string) (*tinyRefs, *safetensors.File) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "refs.json"))
+	r := &tinyRefs{}
+	if err == nil {
+		err = json.Unmarshal(data, r)
+	}
+	f, bad := safetensors.Open(filepath.Join(dir, "refs.safetensors"))
+	if err = errors.Join(err, bad); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return r, f
+}
+
+// TestAdapterPerLayer: as TestAdapter, with inputs of layers and other heads in some layers.
+func TestAdapterPerLayer(t *testing.T) {
+	const dir = "../testdata/tiny/lora/embedding_gemma2-4"
+	r, f := readAdapted(t, dir)
+	r.compareEncoder(&comparison{t, f, 0, map[string]*errorSum{}}, "../testdata/tiny/embedding_gemma2-4", LoadOptions{LoRA: []lora.Adapter{{Path: dir}}})
 }
 
 // TestAdapterGGUF: an adapter in a GGUF file gives the same bits as in a folder.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/kernel"
@@ -145,24 +146,46 @@ func (p *peft) scale(target string, rank int) (float64, error) {
 	return alpha / float64(rank), nil
 }
 
+// roots are what modules of layers have before their names, in classes of transformers and in files:
+// it renames tensors when it reads a model, and a class for texts reads files of one for pictures.
+var roots = []string{"model.language_model.", "language_model.model.", "backbone.", "model."}
+
 // find returns the tensor of that name, or the only one with names of classes before it, as files
 // of a model may have them or not: an adapter of BertModel names encoder.layer.0, an adapter of
-// BertForMaskedLM names bert.encoder.layer.0.
+// BertForMaskedLM names bert.encoder.layer.0. Else it is the only one with another root.
 func (p *peft) find(s *tensors.Store, target string) (found string, err error) {
 	if _, ok := s.Info(target); ok {
 		return target, nil
 	}
+	var list []string
 	for _, name := range s.Names() {
-		if !strings.HasSuffix(name, "."+target) && !strings.HasSuffix(target, "."+name) {
-			continue
+		if strings.HasSuffix(name, "."+target) || strings.HasSuffix(target, "."+name) {
+			list = append(list, name)
 		}
-		if found != "" {
-			return "", fmt.Errorf("%s and %s for %s", found, name, target)
-		}
-		found = name
 	}
-	if found == "" {
+	if len(list) == 0 {
+		list = withRoots(s, target)
+	}
+	switch len(list) {
+	case 0:
 		return "", fmt.Errorf("no tensor %s", target)
+	case 1:
+		return list[0], nil
 	}
-	return found, nil
+	return "", fmt.Errorf("%s for %s", strings.Join(list, " and "), target)
+}
+
+// withRoots returns the tensors that have another root than target.
+func withRoots(s *tensors.Store, target string) (list []string) {
+	i := slices.IndexFunc(roots, func(root string) bool { return strings.HasPrefix(target, root) })
+	if i < 0 {
+		return nil
+	}
+	for _, root := range roots {
+		name := root + strings.TrimPrefix(target, roots[i])
+		if _, ok := s.Info(name); ok {
+			list = append(list, name)
+		}
+	}
+	return list
 }

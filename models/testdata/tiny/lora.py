@@ -14,8 +14,11 @@ from safetensors.torch import load_file
 dir, out = sys.argv[1:3]
 refs = json.load(open(f"{dir}/refs.json")); decoder = refs["kind"] == "decoder"
 cls = tf.AutoModelForCausalLM if decoder else tf.AutoModel
-load = lambda: cls.from_pretrained(dir, dtype=torch.float32, attn_implementation="eager").eval()
-config = peft.LoraConfig(r=4, lora_alpha=8, target_modules=["q_proj", "k_proj", "down_proj", "gate_proj", "lm_head"], rank_pattern={"down_proj": 2}, alpha_pattern={"layers.0.self_attn.q_proj": 3}, use_rslora=True, task_type="CAUSAL_LM") if decoder \
+how = {"attn_implementation": "eager"} | ({"experts_implementation": "eager"} if "moe" in json.load(open(f"{dir}/config.json")).get("layers_block_type", []) else {})
+load = lambda: cls.from_pretrained(dir, dtype=torch.float32, **how).eval()
+OWN = {"nemotron_h": ["in_proj", "q_proj", "v_proj", "o_proj", "up_proj", "down_proj", "fc1_latent_proj", "fc2_latent_proj"],
+       "embedding_gemma2": ["q_proj", "o_proj", "down_proj", "per_layer_input_gate", "per_layer_projection", "per_layer_model_projection", "embedding_projection"]}
+config = peft.LoraConfig(r=2, lora_alpha=3, target_modules=OWN[kind]) if (kind := refs["arch"].split("-")[0]) in OWN else peft.LoraConfig(r=4, lora_alpha=8, target_modules=["q_proj", "k_proj", "down_proj", "gate_proj", "lm_head"], rank_pattern={"down_proj": 2}, alpha_pattern={"layers.0.self_attn.q_proj": 3}, use_rslora=True, task_type="CAUSAL_LM") if decoder \
     else peft.LoraConfig(r=3, lora_alpha=5, target_modules=["query", "value", "intermediate.dense"], init_lora_weights="gaussian")
 p = peft.get_peft_model(load(), config); g = torch.Generator().manual_seed(refs["seed"])
 for n, x in p.named_parameters():
@@ -28,7 +31,7 @@ json.dump(c, open(f"{out}/adapter_config.json", "w"), indent=2)
 
 m32 = peft.PeftModel.from_pretrained(load(), out).merge_and_unload().eval()
 base = load()
-with real64(): m64 = cls.from_config(base.config, attn_implementation="eager").double().eval()
+with real64(): m64 = cls.from_config(base.config, **how).double().eval()
 m64.load_state_dict(base.state_dict())
 m64 = peft.PeftModel.from_pretrained(m64, out, autocast_adapter_dtype=False).double().eval()
 tensors = {}
@@ -38,11 +41,11 @@ def put(name, f):
 keep = 3; new = {"arch": refs["arch"], "kind": refs["kind"], "seed": refs["seed"], "texts": refs["texts"][:keep], "ids": refs["ids"][:keep], "greedy": []}
 for i, ids in enumerate(new["ids"]):
     kw = {"input_ids": torch.tensor([ids])}
-    put(f"{i}.hidden", lambda q: states(q, **kw))
+    if refs["arch"] != "embedding_gemma2": put(f"{i}.hidden", lambda q: states(q, **kw))
     if decoder:
         put(f"{i}.logits", lambda q: q(**kw).logits[0][-8:])
         with real64(): new["greedy"].append(greedy(m64, kw["input_ids"], 8))
-    else: put(f"{i}.embedding", lambda q: pool(q(**kw).last_hidden_state[0], POOL[refs["seed"] % 5]))
-if not decoder: torch.save(load_file(f"{out}/adapter_model.safetensors"), f"{out}/adapter_model.bin")  # as peft writes without safetensors
+    else: put(f"{i}.embedding", lambda q: pool(q(**kw).last_hidden_state[0], "mean" if refs["arch"] == "embedding_gemma2" else POOL[refs["seed"] % 5]))
+if refs["arch"] == "bert": torch.save(load_file(f"{out}/adapter_model.safetensors"), f"{out}/adapter_model.bin")  # as peft writes without safetensors
 json.dump(new, open(f"{out}/refs.json", "w"), ensure_ascii=False); save_file(tensors, f"{out}/refs.safetensors")
 w = {n: x.shape for n, x in load_file(f"{out}/adapter_model.safetensors").items()}; print(out, len(w), "tensors", sorted(os.listdir(out)), next(iter(w)))
