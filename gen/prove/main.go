@@ -62,7 +62,7 @@ func main() {
 	}
 	defer record.Close()
 	p := &harness.Prover{Source: source, Lemmas: equal.NewLemmas(record), Quick: *quick, Walk: *walk || *table != "" || !*quick && *mutants == 0}
-	var all []*harness.Verdict
+	var list []*harness.Architecture
 	for _, goarch := range strings.Split(*archs, ",") {
 		a, err := harness.ReadArchitecture(*root, goarch)
 		if err != nil {
@@ -73,11 +73,12 @@ func main() {
 			mutate(p, a, *mutants, *workers)
 			continue
 		}
-		all = append(all, prove(p, a, *workers, *verbose)...)
+		list = append(list, a)
 	}
 	if *mutants > 0 {
 		return
 	}
+	all := prove(p, harness.Group(list), *workers, *verbose)
 	loops := harness.JoinLoops(all)
 	lemmas := needed(p.Lemmas, all)
 	if *exhaust {
@@ -114,21 +115,25 @@ func main() {
 	}
 }
 
-// prove proves the kernels of an architecture, and prints what is not proven, or all.
-func prove(p *harness.Prover, a *harness.Architecture, workers int, verbose bool) []*harness.Verdict {
-	list := make([]*harness.Verdict, len(a.Kernels))
-	harness.Each(len(a.Kernels), workers, func(i int) {
-		at := time.Now()
-		v := p.Prove(a, a.Kernels[i])
-		list[i] = v
-		if verbose || v.Err != nil {
-			fmt.Printf("%s %v\n", v, time.Since(at).Round(time.Millisecond))
+// prove proves groups of kernels, and prints what is not proven, or all.
+func prove(p *harness.Prover, groups [][]*harness.Proof, workers int, verbose bool) (all []*harness.Verdict) {
+	harness.Each(len(groups), workers, func(i int) {
+		p.Prove(groups[i]...)
+		for _, x := range groups[i] {
+			v := x.Verdict
+			if !verbose && v.Err == nil {
+				continue
+			}
+			fmt.Printf("%s %v\n", v, x.Time.Round(time.Millisecond))
 			if v.Why != nil {
 				fmt.Printf("    %v\n", v.Why)
 			}
 		}
 	})
-	return list
+	for _, x := range slices.Concat(groups...) {
+		all = append(all, x.Verdict)
+	}
+	return all
 }
 
 // printBounds counts loops by what bounds their trips, and prints those whose trips differ.

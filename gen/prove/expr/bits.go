@@ -600,16 +600,14 @@ func (g *Graph) byParts(op Op, x, y *Node) *Node {
 	if x.Op != Concat && y.Op != Concat && !x.IsConst() && !y.IsConst() {
 		return nil
 	}
-	cuts := map[int]bool{}
-	edges(x, cuts)
-	edges(y, cuts)
-	if len(cuts) <= 1 || len(cuts) > 70 {
+	cuts := edges(x) | edges(y)
+	if cuts&(cuts-1) == 0 {
 		return nil
 	}
 	var parts []*Node
 	for lo := 0; lo < x.Width; {
 		hi := lo + 1
-		for !cuts[hi] {
+		for !cuts.at(hi) {
 			hi++
 		}
 		a, b := inOrder(g.Extract(x, lo, hi-lo), g.Extract(y, lo, hi-lo))
@@ -625,31 +623,32 @@ func (g *Graph) byParts(op Op, x, y *Node) *Node {
 	return g.Concat(parts...)
 }
 
-// edges adds the ends of the parts that x consists of: those of Concat, or runs of equal bits.
-func edges(x *Node, cuts map[int]bool) {
-	cuts[x.Width] = true
+// cuts are places in a word of at most 64 bits: bit i is for the one behind bit i of the word.
+type cuts uint64
+
+func (c cuts) at(end int) bool { return c>>(end-1)&1 != 0 }
+
+// edges returns the ends of the parts that x consists of: those of Concat, or runs of equal bits.
+func edges(x *Node) cuts {
+	all := cuts(1) << (x.Width - 1)
+	if x.IsConst() {
+		all |= runs(x)
+	}
 	if x.Op == Concat {
 		at := 0
 		for _, p := range x.Args {
 			if p.IsConst() {
-				runs(p, at, cuts)
+				all |= runs(p) << at
 			}
 			at += p.Width
-			cuts[at] = true
+			all |= 1 << (at - 1)
 		}
 	}
-	if x.IsConst() {
-		runs(x, 0, cuts)
-	}
+	return all
 }
 
-func runs(c *Node, at int, cuts map[int]bool) {
-	for i := 1; i < c.Width; i++ {
-		if c.Val>>i&1 != c.Val>>(i-1)&1 {
-			cuts[at+i] = true
-		}
-	}
-}
+// runs returns the ends of runs of equal bits, but for the last one.
+func runs(c *Node) cuts { return cuts((c.Val ^ c.Val>>1) & (mask(c.Width) >> 1)) }
 
 // Select returns x where c, which is one bit, is set, and else y.
 func (g *Graph) Select(c, x, y *Node) *Node {
@@ -746,13 +745,11 @@ func (g *Graph) selectOneBit(c, x, y *Node) *Node {
 // oneBit returns the number of the only bit that differs in words of the same parts, -1 if there
 // are more.
 func (g *Graph) oneBit(x, y *Node) int {
-	cuts := map[int]bool{}
-	edges(x, cuts)
-	edges(y, cuts)
+	cuts := edges(x) | edges(y)
 	at := -1
 	for lo := 0; lo < x.Width; {
 		hi := lo + 1
-		for !cuts[hi] {
+		for !cuts.at(hi) {
 			hi++
 		}
 		if g.Extract(x, lo, hi-lo) != g.Extract(y, lo, hi-lo) {

@@ -75,6 +75,45 @@ type buffer struct {
 	before []*expr.Node // the content at the start
 }
 
+// keep remembers memory, and reset restores it.
+func (l *call) keep() {
+	for _, r := range append(l.regions, l.args) {
+		r.Keep()
+	}
+}
+
+func (l *call) reset() {
+	for _, r := range append(l.regions, l.args) {
+		r.Reset()
+	}
+}
+
+// of returns the call for another kernel with the same arguments.
+func (l *call) of(e entry) *call {
+	m := *l
+	m.kernel, m.c = e.Kernel, e.c
+	return &m
+}
+
+// same reports whether two calls of one graph with the same sizes have the same arguments.
+func (l *call) same(m *call) bool {
+	if !l.args.Same(m.args) || len(l.regions) != len(m.regions) {
+		return false
+	}
+	for name, x := range l.buffers {
+		y := m.buffers[name]
+		if y == nil || x.Write != y.Write || x.Absent != y.Absent || x.Same != y.Same || !slices.Equal(x.before, y.before) || (x.Ignored == nil) != (y.Ignored == nil) {
+			return false
+		}
+		for i := range x.before {
+			if x.Ignored != nil && x.Ignored(i) != y.Ignored(i) {
+				return false
+			}
+		}
+	}
+	return l.c[resultBits] == m.c[resultBits]
+}
+
 // layOut makes the arguments of both sides.
 func layOut(g *expr.Graph, k *Kernel, c Case) (*call, error) {
 	l := &call{g: g, kernel: k, c: c, args: machine.NewRegion(g, "arguments", k.Size), buffers: map[string]*buffer{}}

@@ -308,7 +308,7 @@ func weightPairs(k *Kernel, quick bool) (list []Case) {
 func panelGemm(steps []int, perRow int, quick bool) (list []Case) {
 	for j, n := range steps {
 		for m := range 38 {
-			if quick && m != 3 || m > 18 && (m < 37 || n > 2) || !quick && n > 8 && m != 1+j && m != j-4 {
+			if quick && m != 3 || m > 18 && (m < 37 || n > 2) || !quick && n > 8 && m != j-4 && (m != 1+j || j != 8) {
 				continue
 			}
 			i := len(list)
@@ -359,7 +359,7 @@ var blockBytes = map[string]int{"S8": 34, "S4": 18, "U4": 20, "U4x16": 24, "U5x1
 func blockGemm(k *Kernel, quick bool) (list []Case) {
 	for j, n := range []int{32, 64, 128, 160} {
 		for _, m := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 25} {
-			if quick && (m != 3 || n != 64) || !quick && n > 32 && m != 1+j && m != 2+2*j {
+			if quick && (m != 3 || n != 64) || !quick && n > 32 && m != 1+j && m != 3*j {
 				continue
 			}
 			i := len(list)
@@ -484,7 +484,9 @@ func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
 		for _, lanes := range []int{16, 32, 48} {
 			for m := range 10 {
 				few, many := m == 2 && n == 64 && lanes == 48, m == 6 && n == 32 && lanes == 48
-				if quick && !few && !many || !quick && n > 32 && m != 1+j && m != 4 {
+				// A group of 16 lanes has all rows; those beside it have some of each tile.
+				row := n == 32 && (m == 1 || (m+lanes/16)%4 == 1) || n > 32 && m == 1+j
+				if quick && !few && !many || !quick && !row && (lanes > 16 || n > 32 && m != 4) {
 					continue
 				}
 				list = append(list, int8Case(k, len(list), n, lanes, m))
@@ -492,7 +494,7 @@ func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
 		}
 	}
 	if !quick {
-		list = append(list, int8Case(k, len(list), 64, panelLanes, 6), int8Case(k, len(list)+1, 96, panelLanes, 7), int8Case(k, len(list), 32, 16, 25))
+		list = append(list, int8Case(k, len(list), 64, panelLanes, 6), int8Case(k, len(list)+1, 64, panelLanes, 7), int8Case(k, len(list), 32, 16, 25))
 	}
 	return list
 }
@@ -517,8 +519,10 @@ func tilesInt8(k *Kernel, quick bool) (list []Case) {
 		return list
 	}
 	for i, m := range []int{0, 1, 7, 15, 16, 17, 31, 32, 35} {
-		add(32*(1+i%4), 16*(1+i%3), m)
-		add(32*(5+i%5), 16, m)
+		add(32*(1+i%3), 16*(1+(i+i/3)%3), m)
+	}
+	for i, m := range []int{1, 16, 17, 7, 17} {
+		add(32*(5+i), 16, m)
 	}
 	add(544, 16, 17)
 	return list
@@ -539,9 +543,13 @@ func tileGemm(numbers int) func(k *Kernel, quick bool) []Case {
 		}
 		for i, m := range []int{0, 1, 15, 16, 17, 31, 32, 48, 49, 65} {
 			for lanes := 16; lanes <= 48; lanes += 16 {
-				add(m, 32*(1+i%3), lanes)
+				if m <= 17 || lanes/16%3 == i%3 {
+					add(m, 32*(1+i%3), lanes)
+				}
 			}
-			add(m, 32, 64+16*(i%3))
+			if m <= 17 {
+				add(m, 32, 64+16*(i%3))
+			}
 		}
 		add(17, 32*8, 16)
 		return list

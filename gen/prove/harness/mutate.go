@@ -25,16 +25,15 @@ type Mutant struct {
 // kernel again, with all cases if the quick ones do not find it.
 func (p *Prover) Mutate(a *Architecture, k *Kernel, seed uint64) *Mutant {
 	r := rand.New(rand.NewPCG(seed, 1))
-	contract := contractOf(k)
-	covered := map[int]bool{}
 	quick := *p
 	quick.Quick = true
-	if v := quick.prove(a, k, contract, covered); v.Err != nil || v.Open != "" {
+	old := quick.alone(a, k)
+	if old.Verdict.closed() {
 		return nil
 	}
 	file := a.Files[k.ISA]
 	for range 100 {
-		name, at := anyInstruction(r, file, covered)
+		name, at := anyInstruction(r, file, old.covered)
 		changed, ok := mutate(r, file.Functions[name].Insts[at])
 		if !ok {
 			continue
@@ -45,7 +44,7 @@ func (p *Prover) Mutate(a *Architecture, k *Kernel, seed uint64) *Mutant {
 		b.Files[k.ISA] = file.With(name, at, changed)
 		var v *Verdict
 		for _, q := range []*Prover{&quick, p} {
-			v = q.prove(&b, k, contract, map[int]bool{})
+			v = q.alone(&b, k).Verdict
 			if v.Open != "" {
 				v.Err = v.Why
 			}
@@ -62,16 +61,23 @@ func (p *Prover) Mutate(a *Architecture, k *Kernel, seed uint64) *Mutant {
 	return nil
 }
 
+// alone proves that a kernel equals its reference.
+func (p *Prover) alone(a *Architecture, k *Kernel) *Proof {
+	x := &Proof{Architecture: a, Kernel: k}
+	p.prove(contractOf(k), x)
+	return x
+}
+
 // why tells why a mistake in an instruction of b is none: v is what came out for b, with all sizes,
 // and no lemma of it has samples alone.
 func (p *Prover) why(a, b *Architecture, k *Kernel, name string, at int, v *Verdict) string {
-	contract, proven := contractOf(k), fmt.Sprintf("proven equal in all %d cases: ", v.Cases)
-	if old := p.prove(a, k, contract, map[int]bool{}); old.Steps != v.Steps {
+	proven := fmt.Sprintf("proven equal in all %d cases: ", v.Cases)
+	if old := p.alone(a, k).Verdict; old.Steps != v.Steps {
 		return proven + fmt.Sprintf("it branches otherwise, %d instructions in the place of %d, and both ways leave the same", v.Steps, old.Steps)
 	}
 	none, _ := parsed(a.Files[k.ISA].Functions[name].Insts[at], "NOP")
 	b.Files[k.ISA] = a.Files[k.ISA].With(name, at, none)
-	if without := p.prove(b, k, contract, map[int]bool{}); without.Err == nil && without.Open == "" && !p.Sampled(without) {
+	if without := p.alone(b, k).Verdict; !without.closed() && !p.Sampled(without) {
 		return proven + "no result depends on what the instruction computes, as in an address of a prefetch or a pointer behind the last element"
 	}
 	return proven + "the same instructions are executed, and the numbers that they compute with differ in nothing that a result depends on"

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/attn-go/attn/gen/prove/amd64"
 	"github.com/attn-go/attn/gen/prove/arm64"
@@ -58,26 +59,161 @@ type Verdict struct {
 	Rate      float64 // instructions for a unit of work, most; 0 if that was not measured
 }
 
-// Prove executes all cases of a kernel.
-func (p *Prover) Prove(a *Architecture, k *Kernel) *Verdict {
-	covered := map[int]bool{}
-	v := p.prove(a, k, contractOf(k), covered)
+// A Proof is that of a kernel: what it is about, and what has come out so far.
+type Proof struct {
+	Architecture *Architecture
+	Kernel       *Kernel
+	Verdict      *Verdict
+	Time         time.Duration // that was spent on it, on the reference by the first kernel
+	cpus         []cpu
+	covered      map[int]bool
+}
+
+// Group returns the proofs of kernels in groups that have a reference in common. A product's depends
+// on the lanes. An expression may be another one for RISC-V, whose operations make one NaN.
+func Group(list []*Architecture) (groups [][]*Proof) {
+	at := map[string]int{}
+	for _, a := range list {
+		for _, k := range a.Kernels {
+			key := fmt.Sprint(k.Name(), oneNaN(a), k.Params)
+			if k.Table == "Products" {
+				key += fmt.Sprint(k.Lanes)
+			}
+			if _, ok := at[key]; !ok {
+				at[key] = len(groups)
+				groups = append(groups, nil)
+			}
+			i := at[key]
+			groups[i] = append(groups[i], &Proof{Architecture: a, Kernel: k})
+		}
+	}
+	return groups
+}
+
+func oneNaN(a *Architecture) bool { return a.GOARCH == "riscv64" }
+
+// Prove executes all cases of the kernels of a group.
+func (p *Prover) Prove(group ...*Proof) {
+	p.prove(contractOf(group[0].Kernel), group...)
+	for _, x := range group {
+		x.during(func() { p.finish(x) })
+	}
+}
+
+// finish adds to a verdict what is not about equality.
+func (p *Prover) finish(x *Proof) {
+	v := x.Verdict
 	if v.Err == nil && v.Cases > 0 && p.Walk {
-		v.Err = p.walk(a, k, v)
+		v.Err = p.walk(x.Architecture, x.Kernel, v)
 	}
 	for _, l := range v.Loops {
 		if v.Err == nil && l.Bound() == machine.Endless {
 			v.Err = errors.New(l.String())
 		}
 	}
-	if v.Err == nil && v.Open == "" {
-		v.Uncovered = uncovered(a.Files[k.ISA], k.Function, covered)
+	if !v.closed() {
+		v.Uncovered = uncovered(x.Architecture.Files[x.Kernel.ISA], x.Kernel.Function, x.covered)
 	}
-	return v
 }
 
-// prove executes all cases of a kernel. What a mutant's execution breaks is an error, too.
-func (p *Prover) prove(a *Architecture, k *Kernel, contract contract, covered map[int]bool) (v *Verdict) {
+// closed reports whether nothing more is to be executed.
+func (v *Verdict) closed() bool { return v.Err != nil || v.Open != "" }
+
+// An entry is a case of a kernel.
+type entry struct {
+	*Proof
+	c Case
+}
+
+// prove executes all cases of kernels, and for those with the same arguments the reference once.
+func (p *Prover) prove(contract contract, group ...*Proof) {
+	var order []string
+	cases := map[string][]entry{} // by their sizes
+	for _, x := range group {
+		x.covered, x.cpus = map[int]bool{}, cpusOf(x.Architecture, x.Kernel)
+		x.Verdict = &Verdict{Kernel: x.Kernel, Lemmas: map[string]int{}, Notes: map[string]bool{}, Loops: map[int]*machine.Loop{}}
+		switch {
+		case contract.cases == nil:
+			x.Verdict.Open = "package fallback has no such kernel, and nothing here says yet what it computes"
+			continue
+		case len(x.cpus) == 0:
+			x.Verdict.Open = noTiles
+			continue
+		}
+		for _, c := range contract.cases(x.Kernel, p.Quick) {
+			text := c.text(x.Kernel)
+			if cases[text] == nil {
+				order = append(order, text)
+			}
+			cases[text] = append(cases[text], entry{x, c})
+		}
+	}
+	for _, text := range order {
+		for list := cases[text]; len(list) > 0; {
+			list = p.same(contract, list)
+		}
+	}
+}
+
+// same executes the first one of a list of cases with the same sizes, with those that have the same
+// data, and returns the others.
+func (p *Prover) same(contract contract, list []entry) (others []entry) {
+	list = slices.DeleteFunc(list, func(e entry) bool { return e.Verdict.closed() })
+	if len(list) == 0 {
+		return nil
+	}
+	g := expr.New()
+	g.OneNaN = oneNaN(list[0].Architecture)
+	var l *call
+	var q *equal.Query
+	var result *expr.Node
+	var uses map[string]int // of rules by the reference
+	ok := list[0].attempt(contract, func() (err error) {
+		if l, err = layOut(g, list[0].Kernel, list[0].c); err != nil {
+			return fmt.Errorf(": %w", err)
+		}
+		l.keep()
+		if q, err = p.query(l, contract); err != nil {
+			return fmt.Errorf(": %w", err)
+		}
+		if result, err = p.reference(l); err != nil {
+			return fmt.Errorf(": the reference: %w", err)
+		}
+		uses = q.Rules()
+		return nil
+	})
+	if !ok {
+		return list[1:]
+	}
+	for i, e := range list {
+		e.attempt(contract, func() error {
+			if i > 0 {
+				own, err := layOut(g, e.Kernel, e.c)
+				if err != nil {
+					return fmt.Errorf(": %w", err)
+				}
+				if !l.same(own) {
+					others = append(others, e)
+					return nil
+				}
+			}
+			return p.one(e, l.of(e), contract, result, q, uses)
+		})
+	}
+	return others
+}
+
+// during adds the time of f to that of a proof.
+func (x *Proof) during(f func()) {
+	at := time.Now()
+	f()
+	x.Time += time.Since(at)
+}
+
+// attempt executes a part of a case. An error closes the verdict, as does what a mutant breaks. It
+// reports whether there was none.
+func (e entry) attempt(contract contract, f func() error) bool {
+	v := e.Verdict
 	defer func() {
 		switch x := recover().(type) {
 		case nil:
@@ -87,66 +223,35 @@ func (p *Prover) prove(a *Architecture, k *Kernel, contract contract, covered ma
 			panic(x)
 		}
 	}()
-	v = &Verdict{Kernel: k, Lemmas: map[string]int{}, Notes: map[string]bool{}, Loops: map[int]*machine.Loop{}}
-	if contract.cases == nil {
-		v.Open = "package fallback has no such kernel, and nothing here says yet what it computes"
-		return v
+	var err error
+	e.during(func() { err = f() })
+	switch {
+	case err == nil:
+	case errors.Is(err, equal.ErrUnproven) && contract.open != "":
+		v.Open, v.Why = contract.open, err
+	default:
+		v.Err = fmt.Errorf("%s%w", e.c.text(e.Kernel), err)
 	}
-	for _, c := range contract.cases(k, p.Quick) {
-		err := p.one(a, k, contract, c, v, covered)
-		if errors.Is(err, equal.ErrUnproven) && contract.open != "" {
-			v.Open, v.Why = contract.open, err
-			return v
-		}
-		if err != nil {
-			v.Err = fmt.Errorf("%s%w", c.text(k), err)
-			return v
-		}
-	}
-	if v.Cases == 0 {
-		v.Open = noTiles
-		return v
-	}
-	return v
+	return !v.closed()
 }
 
-// one executes a case in both ways, the kernel on all CPUs that may have its tiles, and compares
-// what they leave.
-func (p *Prover) one(a *Architecture, k *Kernel, contract contract, c Case, v *Verdict, covered map[int]bool) error {
-	list := cpusOf(a, k)
-	if len(list) == 0 {
-		return nil
-	}
-	g := expr.New()
-	g.OneNaN = a.GOARCH == "riscv64"
-	l, err := layOut(g, k, c)
-	if err != nil {
-		return fmt.Errorf(": %w", err)
-	}
-	for _, r := range append(l.regions, l.args) {
-		r.Keep()
-	}
-	q, err := p.query(l, contract)
-	if err != nil {
-		return fmt.Errorf(": %w", err)
-	}
-	result, err := p.reference(l)
-	if err != nil {
-		return fmt.Errorf(": the reference: %w", err)
-	}
-	for _, cpu := range list {
-		for _, r := range append(l.regions, l.args) {
-			r.Reset()
-		}
-		if err := p.execute(a, cpu, l, v, covered); err != nil {
+// one executes a case of a kernel on all CPUs that may have its tiles, and compares what they leave
+// with what the reference has left.
+func (p *Prover) one(e entry, l *call, contract contract, result *expr.Node, q *equal.Query, uses map[string]int) error {
+	before := q.Rules()
+	for _, cpu := range e.cpus {
+		l.reset()
+		if err := p.execute(e.Architecture, cpu, l, e.Verdict, e.covered); err != nil {
 			return fmt.Errorf("%s: %w", cpu.name, err)
 		}
-		if err := p.compare(l, contract, result, q, v); err != nil {
+		if err := p.compare(l, contract, result, q, e.Verdict); err != nil {
 			return fmt.Errorf("%s: %w", cpu.name, err)
 		}
 	}
 	for name, n := range q.Rules() {
-		v.Lemmas[name] += n
+		if n += uses[name] - before[name]; n > 0 {
+			e.Verdict.Lemmas[name] += n
+		}
 	}
 	return nil
 }

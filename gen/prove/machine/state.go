@@ -29,6 +29,9 @@ type Region struct {
 func (r *Region) Keep()  { r.kept = slices.Clone(r.bytes) }
 func (r *Region) Reset() { copy(r.bytes, r.kept) }
 
+// Same reports whether what was kept is what another region holds.
+func (r *Region) Same(m *Region) bool { return slices.Equal(r.kept, m.bytes) }
+
 // A part is a byte of memory: one of a word. It is undefined without one.
 type part struct {
 	n *expr.Node

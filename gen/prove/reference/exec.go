@@ -16,7 +16,8 @@ import (
 type frame struct {
 	m    *Machine
 	fn   *ssa.Function
-	regs map[ssa.Value]Value
+	code *code
+	regs []Value // by the numbers that code gives them
 	free []Value
 }
 
@@ -45,9 +46,10 @@ func (m *Machine) body(fn *ssa.Function, name string, args, free []Value) Value 
 	if m.depth++; m.depth > deepest {
 		fault("calls too deep")
 	}
-	f := &frame{m: m, fn: fn, regs: map[ssa.Value]Value{}, free: free}
+	c := m.source.codeOf(fn)
+	f := &frame{m: m, fn: fn, code: c, regs: make([]Value, len(c.number)), free: free}
 	for i, p := range fn.Params {
-		f.regs[p] = args[i]
+		f.set(p, args[i])
 	}
 	end := f.run(fn.Blocks[0], nil, nil)
 	m.depth--
@@ -102,7 +104,7 @@ func (f *frame) phis(b, pred *ssa.BasicBlock) []Value {
 
 func (f *frame) enter(b *ssa.BasicBlock, phis []Value) {
 	for i, v := range phis {
-		f.regs[b.Instrs[i].(*ssa.Phi)] = v
+		f.set(b.Instrs[i].(*ssa.Phi), v)
 	}
 }
 
@@ -179,8 +181,10 @@ func (f *frame) get(v ssa.Value) Value {
 	case *ssa.Builtin:
 		return v
 	}
-	return f.regs[v]
+	return f.regs[f.code.number[v]]
 }
+
+func (f *frame) set(to ssa.Value, v Value) { f.regs[f.code.number[to]] = v }
 
 func (f *frame) node(v ssa.Value) *expr.Node {
 	n, ok := f.get(v).(*expr.Node)
@@ -229,48 +233,48 @@ func (f *frame) step(in ssa.Instruction) {
 	case *ssa.Store:
 		f.store(f.get(in.Addr), f.get(in.Val))
 	case *ssa.Alloc:
-		f.regs[in] = Pointer{to: cell(m.zero(in.Type().(*types.Pointer).Elem()))}
+		f.set(in, Pointer{to: cell(m.zero(in.Type().(*types.Pointer).Elem()))})
 	case *ssa.BinOp:
-		f.regs[in] = m.binary(in.Op, in.X.Type(), in.Y.Type(), f.get(in.X), f.get(in.Y))
+		f.set(in, m.binary(in.Op, in.X.Type(), in.Y.Type(), f.get(in.X), f.get(in.Y)))
 	case *ssa.UnOp:
-		f.regs[in] = f.unary(in)
+		f.set(in, f.unary(in))
 	case *ssa.Call:
-		f.regs[in] = f.callOf(&in.Call)
+		f.set(in, f.callOf(&in.Call))
 	case *ssa.Convert:
-		f.regs[in] = m.convert(f.node(in.X), in.X.Type(), in.Type())
+		f.set(in, m.convert(f.node(in.X), in.X.Type(), in.Type()))
 	case *ssa.ChangeType:
-		f.regs[in] = f.get(in.X)
+		f.set(in, f.get(in.X))
 	case *ssa.Extract:
-		f.regs[in] = f.get(in.Tuple).(list)[in.Index]
+		f.set(in, f.get(in.Tuple).(list)[in.Index])
 	case *ssa.Field:
-		f.regs[in] = f.get(in.X).(list)[in.Field]
+		f.set(in, f.get(in.X).(list)[in.Field])
 	case *ssa.FieldAddr:
-		f.regs[in] = f.field(f.get(in.X).(Pointer), in.Field)
+		f.set(in, f.field(f.get(in.X).(Pointer), in.Field))
 	case *ssa.Index:
-		f.regs[in] = f.index(f.get(in.X).(list), f.node(in.Index))
+		f.set(in, f.index(f.get(in.X).(list), f.node(in.Index)))
 	case *ssa.IndexAddr:
-		f.regs[in] = f.indexAddr(f.get(in.X), f.node(in.Index))
+		f.set(in, f.indexAddr(f.get(in.X), f.node(in.Index)))
 	case *ssa.Slice:
-		f.regs[in] = f.slice(in)
+		f.set(in, f.slice(in))
 	case *ssa.SliceToArrayPointer:
 		n := in.Type().(*types.Pointer).Elem().Underlying().(*types.Array).Len()
 		s := f.get(in.X).(Slice)
 		if len(s) < int(n) {
 			fault("%s: a slice of %d as an array of %d", f.fn, len(s), n)
 		}
-		f.regs[in] = Pointer{to: &Cell{Kids: s[:n:n]}}
+		f.set(in, Pointer{to: &Cell{Kids: s[:n:n]}})
 	case *ssa.MakeClosure:
 		c := &Closure{fn: in.Fn.(*ssa.Function)}
 		for _, b := range in.Bindings {
 			c.free = append(c.free, f.get(b))
 		}
-		f.regs[in] = c
+		f.set(in, c)
 	case *ssa.MakeSlice:
 		s := make(Slice, concrete(f.get(in.Len)), concrete(f.get(in.Cap)))
 		for i := range s {
 			s[i] = cell(m.zero(in.Type().Underlying().(*types.Slice).Elem()))
 		}
-		f.regs[in] = s
+		f.set(in, s)
 	default:
 		fault("%s: no such instruction: %T", f.fn, in)
 	}

@@ -12,7 +12,7 @@ import (
 // count.
 func (f *frame) fork(b *ssa.BasicBlock, c *expr.Node) (*ssa.BasicBlock, end) {
 	m := f.m
-	join := m.source.join(b)
+	join := f.code.joins()[b.Index]
 	m.forks++
 	yes, wroteYes := f.side(b.Succs[0], b, join)
 	no, wroteNo := f.side(b.Succs[1], b, join)
@@ -82,16 +82,6 @@ func (m *Machine) mergeMemory(c *expr.Node, yes, no writes) {
 			m.store(at, m.merge(c, at.V, no.value[at]))
 		}
 	}
-}
-
-// join returns the block where all ways from b meet first, nil for the end of the function.
-func (s *Source) join(b *ssa.BasicBlock) *ssa.BasicBlock {
-	joins, ok := s.joins[b.Parent()]
-	if !ok {
-		joins = postdominators(b.Parent())
-		s.joins[b.Parent()] = joins
-	}
-	return joins[b.Index]
 }
 
 // postdominators returns for every block the next one that all ways from it to the end of the

@@ -5,6 +5,7 @@ import (
 	"go/types"
 	"os"
 	"strings"
+	"sync"
 
 	"golang.org/x/tools/go/packages"
 	"golang.org/x/tools/go/ssa"
@@ -19,7 +20,32 @@ const module = "github.com/attn-go/attn"
 // Source is the program in SSA form.
 type Source struct {
 	program *ssa.Program
-	joins   map[*ssa.Function][]*ssa.BasicBlock
+	codes   sync.Map // *code by *ssa.Function
+}
+
+// A code is what is known of a function before it is executed.
+type code struct {
+	number map[ssa.Value]int        // of registers
+	joins  func() []*ssa.BasicBlock // where all ways from each block meet first, nil for the end
+}
+
+func (s *Source) codeOf(fn *ssa.Function) *code {
+	if c, ok := s.codes.Load(fn); ok {
+		return c.(*code)
+	}
+	c := &code{number: map[ssa.Value]int{}, joins: sync.OnceValue(func() []*ssa.BasicBlock { return postdominators(fn) })}
+	for _, p := range fn.Params {
+		c.number[p] = len(c.number)
+	}
+	for _, b := range fn.Blocks {
+		for _, in := range b.Instrs {
+			if v, ok := in.(ssa.Value); ok {
+				c.number[v] = len(c.number)
+			}
+		}
+	}
+	s.codes.Store(fn, c)
+	return c
 }
 
 // Load reads packages of the repository whose root is given, as they are compiled for CPUs that
@@ -36,7 +62,7 @@ func Load(root string, patterns ...string) (*Source, error) {
 		}
 	}
 	program, _ := ssautil.AllPackages(list, ssa.InstantiateGenerics)
-	s := &Source{program: program, joins: map[*ssa.Function][]*ssa.BasicBlock{}}
+	s := &Source{program: program}
 	for _, p := range program.AllPackages() {
 		if s.executes(p) {
 			p.Build()
