@@ -4045,566 +4045,20 @@ begins:
 
 // func gemmEvenOdd1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 // Requires: AVX, CMOV, FMA3
-TEXT ·gemmEvenOdd1AVX2(SB), NOSPLIT, $312-121
+TEXT ·gemmEvenOdd1AVX2(SB), NOSPLIT, $0-121
 	PCALIGN $0x40
 	MOVQ    a_base+32(FP), AX
 	MOVQ    c_base+0(FP), CX
 	MOVQ    m+104(FP), DX
-	MOVQ    k+112(FP), BX
-	MOVQ    $0x00000000, c_len+8(FP)
-	CMPQ    BX, $0x00000020
-	JG      cut
-	CMPB    load+120(FP), $0x00
-	JNE     cut
-
-tiles:
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), BX
-	SHLQ $0x02, BX
-	MOVQ cs+64(FP), SI
-	SHLQ $0x02, SI
-	MOVQ ldb+96(FP), DI
-	SHLQ $0x02, DI
-	LEAQ 31(SP), R8
-	ANDQ $-32, R8
-	SHLQ $0x01, SI
-	SHLQ $0x01, DI
-	LEAQ (BX)(BX*2), R9
-	LEAQ (R9)(BX*2), R10
-	LEAQ (R10)(BX*2), R11
-
-	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DX, $0x00000010
-	JGE  tile8
-	CMPQ DX, $0x00000008
-	JE   tile8
-	MOVQ DX, R12
-	JL   last
-	INCQ R12
-	SHRQ $0x01, R12
-
-last:
-	TESTQ R12, R12
-	JZ    done
-	CMPQ  R12, $0x00000001
-	JLE   tile1
-	CMPQ  R12, $0x00000007
-	JLE   tile7
-	CMPQ  R12, $0x00000008
-	JLE   tile8
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 8 × 1 vectors.
-tile8:
-	MOVQ AX, R13
-	SUBQ $0x00000008, DX
-	LEAQ (AX)(BX*8), AX
-	MOVQ b_base+72(FP), R12
-	MOVQ k+112(FP), R14
-
-tile8segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	MOVQ   R13, 288(SP)
-	MOVQ   R12, 296(SP)
-	INCQ   R14
-	MOVQ   R14, 304(SP)
-	SHRQ   $0x01, R14
-
-tile8chain:
-	INCQ R14
-	SHRQ $0x01, R14
-	JCC  tile8odd
-	JZ   tile8end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile8steps:
-	VMOVUPS      (R12), Y8
-	VBROADCASTSS (R13), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VBROADCASTSS (R13)(BX*1), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	VBROADCASTSS (R13)(BX*2), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	VBROADCASTSS (R13)(R9*1), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS (R13)(BX*4), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	VBROADCASTSS (R13)(R10*1), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VBROADCASTSS (R13)(R9*2), Y9
-	VFMADD231PS  Y8, Y9, Y6
-	VBROADCASTSS (R13)(R11*1), Y9
-	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         DI, R12
-	ADDQ         SI, R13
-
-tile8odd:
-	VMOVUPS      (R12), Y8
-	VBROADCASTSS (R13), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VBROADCASTSS (R13)(BX*1), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	VBROADCASTSS (R13)(BX*2), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	VBROADCASTSS (R13)(R9*1), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS (R13)(BX*4), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	VBROADCASTSS (R13)(R10*1), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VBROADCASTSS (R13)(R9*2), Y9
-	VFMADD231PS  Y8, Y9, Y6
-	VBROADCASTSS (R13)(R11*1), Y9
-	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         DI, R12
-	ADDQ         SI, R13
-	DECQ         R14
-	JNZ          tile8steps
-
-tile8end:
-	MOVQ 304(SP), R14
-	SUBQ $0x01, R14
-	JL   tile8both
-
-	// The odd steps.
-	SHRQ    $0x01, R14
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	VMOVUPS Y2, 64(R8)
-	VMOVUPS Y3, 96(R8)
-	VMOVUPS Y4, 128(R8)
-	VMOVUPS Y5, 160(R8)
-	VMOVUPS Y6, 192(R8)
-	VMOVUPS Y7, 224(R8)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	MOVQ    SI, R13
-	SHRQ    $0x01, R13
-	ADDQ    288(SP), R13
-	MOVQ    DI, R12
-	SHRQ    $0x01, R12
-	ADDQ    296(SP), R12
-	MOVQ    $0x00000000, 304(SP)
-	JMP     tile8chain
-
-tile8both:
-	VADDPS (R8), Y0, Y0
-	VADDPS 32(R8), Y1, Y1
-	VADDPS 64(R8), Y2, Y2
-	VADDPS 96(R8), Y3, Y3
-	VADDPS 128(R8), Y4, Y4
-	VADDPS 160(R8), Y5, Y5
-	VADDPS 192(R8), Y6, Y6
-	VADDPS 224(R8), Y7, Y7
-
-	// The next segment begins a step before the next odd one.
-	MOVQ SI, R14
-	SHRQ $0x01, R14
-	SUBQ R14, R13
-	MOVQ DI, R14
-	SHRQ $0x01, R14
-	SUBQ R14, R12
-	CMPQ c_len+8(FP), $0x00
-	MOVQ $0x00000008, R14
-	JE   store
-	MOVQ R14, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 2 to 7 × 1 vectors.
-tile7:
-	MOVQ    AX, R13
-	MOVQ    R12, R14
-	MOVQ    R12, b_len+80(FP)
-	SUBQ    R12, DX
-	IMULQ   BX, R14
-	ADDQ    R14, AX
-	MOVQ    $0x00000007, R14
-	CMPQ    R12, R14
-	CMOVQGT R14, R12
-	LEAQ    heightsAVX2<>+48(SB), R14
-	MOVQ    (R14)(R12*8), R12
-	MOVQ    R12, rs+56(FP)
-	MOVQ    b_base+72(FP), R12
-	MOVQ    k+112(FP), R14
-
-tile7segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	MOVQ   R13, 288(SP)
-	MOVQ   R12, 296(SP)
-	INCQ   R14
-	MOVQ   R14, 304(SP)
-	SHRQ   $0x01, R14
-
-tile7chain:
-	INCQ R14
-	SHRQ $0x01, R14
-	JCC  tile7odd
-	JZ   tile7end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile7steps:
-	CMPQ         rs+56(FP), $-126
-	VMOVUPS      (R12), Y8
-	VBROADCASTSS (R13), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VBROADCASTSS (R13)(BX*1), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	JEQ          tile7next0
-	VBROADCASTSS (R13)(BX*2), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	JPS          tile7next0
-	VBROADCASTSS (R13)(R9*1), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	JCC          tile7next0
-	VBROADCASTSS (R13)(BX*4), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	JPL          tile7next0
-	VBROADCASTSS (R13)(R10*1), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	JOC          tile7next0
-	VBROADCASTSS (R13)(R9*2), Y9
-	VFMADD231PS  Y8, Y9, Y6
-
-tile7next0:
-	ADDQ DI, R12
-	ADDQ SI, R13
-
-tile7odd:
-	CMPQ         rs+56(FP), $-126
-	VMOVUPS      (R12), Y8
-	VBROADCASTSS (R13), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VBROADCASTSS (R13)(BX*1), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	JEQ          tile7next1
-	VBROADCASTSS (R13)(BX*2), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	JPS          tile7next1
-	VBROADCASTSS (R13)(R9*1), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	JCC          tile7next1
-	VBROADCASTSS (R13)(BX*4), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	JPL          tile7next1
-	VBROADCASTSS (R13)(R10*1), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	JOC          tile7next1
-	VBROADCASTSS (R13)(R9*2), Y9
-	VFMADD231PS  Y8, Y9, Y6
-
-tile7next1:
-	ADDQ DI, R12
-	ADDQ SI, R13
-	DECQ R14
-	JNZ  tile7steps
-
-tile7end:
-	MOVQ 304(SP), R14
-	SUBQ $0x01, R14
-	JL   tile7both
-
-	// The odd steps.
-	SHRQ    $0x01, R14
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	VMOVUPS Y2, 64(R8)
-	VMOVUPS Y3, 96(R8)
-	VMOVUPS Y4, 128(R8)
-	VMOVUPS Y5, 160(R8)
-	VMOVUPS Y6, 192(R8)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	MOVQ    SI, R13
-	SHRQ    $0x01, R13
-	ADDQ    288(SP), R13
-	MOVQ    DI, R12
-	SHRQ    $0x01, R12
-	ADDQ    296(SP), R12
-	MOVQ    $0x00000000, 304(SP)
-	JMP     tile7chain
-
-tile7both:
-	VADDPS (R8), Y0, Y0
-	VADDPS 32(R8), Y1, Y1
-	VADDPS 64(R8), Y2, Y2
-	VADDPS 96(R8), Y3, Y3
-	VADDPS 128(R8), Y4, Y4
-	VADDPS 160(R8), Y5, Y5
-	VADDPS 192(R8), Y6, Y6
-
-	// The next segment begins a step before the next odd one.
-	MOVQ SI, R14
-	SHRQ $0x01, R14
-	SUBQ R14, R13
-	MOVQ DI, R14
-	SHRQ $0x01, R14
-	SUBQ R14, R12
-	CMPQ c_len+8(FP), $0x00
-	JE   stores
-	JMP  modes
-
-	// Tile of 1 × 1 vectors.
-tile1:
-	MOVQ AX, R13
-	SUBQ $0x00000001, DX
-	LEAQ (AX)(BX*1), AX
-	MOVQ b_base+72(FP), R12
-	MOVQ k+112(FP), R14
-
-tile1segment:
-	VXORPS Y0, Y0, Y0
-	MOVQ   R13, 288(SP)
-	MOVQ   R12, 296(SP)
-	INCQ   R14
-	MOVQ   R14, 304(SP)
-	SHRQ   $0x01, R14
-
-tile1chain:
-	INCQ R14
-	SHRQ $0x01, R14
-	JCC  tile1odd
-	JZ   tile1end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VMOVUPS      (R12), Y8
-	VBROADCASTSS (R13), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	ADDQ         DI, R12
-	ADDQ         SI, R13
-
-tile1odd:
-	VMOVUPS      (R12), Y8
-	VBROADCASTSS (R13), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	ADDQ         DI, R12
-	ADDQ         SI, R13
-	DECQ         R14
-	JNZ          tile1steps
-
-tile1end:
-	MOVQ 304(SP), R14
-	SUBQ $0x01, R14
-	JL   tile1both
-
-	// The odd steps.
-	SHRQ    $0x01, R14
-	VMOVUPS Y0, (R8)
-	VXORPS  Y0, Y0, Y0
-	MOVQ    SI, R13
-	SHRQ    $0x01, R13
-	ADDQ    288(SP), R13
-	MOVQ    DI, R12
-	SHRQ    $0x01, R12
-	ADDQ    296(SP), R12
-	MOVQ    $0x00000000, 304(SP)
-	JMP     tile1chain
-
-tile1both:
-	VADDPS (R8), Y0, Y0
-
-	// The next segment begins a step before the next odd one.
-	MOVQ SI, R14
-	SHRQ $0x01, R14
-	SUBQ R14, R13
-	MOVQ DI, R14
-	SHRQ $0x01, R14
-	SUBQ R14, R12
-	CMPQ c_len+8(FP), $0x00
-	MOVQ $0x00000001, R14
-	JE   store
-	MOVQ R14, b_len+80(FP)
-	JMP  modes
-
-	// Store.
-store:
-	VMOVUPS Y0, (CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R14
-	JZ      storeend
-	VMOVUPS Y1, (CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R14
-	JZ      storeend
-	VMOVUPS Y2, (CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R14
-	JZ      storeend
-	VMOVUPS Y3, (CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R14
-	JZ      storeend
-	VMOVUPS Y4, (CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R14
-	JZ      storeend
-	VMOVUPS Y5, (CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R14
-	JZ      storeend
-	VMOVUPS Y6, (CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R14
-	JZ      storeend
-	VMOVUPS Y7, (CX)
-	ADDQ    ldc+24(FP), CX
-
-storeend:
-	CMPQ c_len+8(FP), $0x00
-	JE   rows
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ a_base+32(FP), R12
-	MOVQ R12, a_len+40(FP)
-	MOVQ m+104(FP), R12
-	MOVQ R12, a_cap+48(FP)
-	JMP  rows
-
-next:
-	MOVQ    b_cap+88(FP), CX
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R14
-	MOVQ    $0x00000020, R15
-	CMPQ    R14, R15
-	CMOVQGT R15, R14
-	SUBQ    R14, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x00000008
-	JGE     tile8segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JGE     tile7segment
-	JMP     tile1segment
-
-	// C is added.
-modes:
-	MOVQ   CX, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     sums
-	MOVQ   b_len+80(FP), R14
-	VADDPS (CX), Y0, Y0
-	ADDQ   ldc+24(FP), CX
-	DECQ   R14
-	JZ     addend
-	VADDPS (CX), Y1, Y1
-	ADDQ   ldc+24(FP), CX
-	DECQ   R14
-	JZ     addend
-	VADDPS (CX), Y2, Y2
-	ADDQ   ldc+24(FP), CX
-	DECQ   R14
-	JZ     addend
-	VADDPS (CX), Y3, Y3
-	ADDQ   ldc+24(FP), CX
-	DECQ   R14
-	JZ     addend
-	VADDPS (CX), Y4, Y4
-	ADDQ   ldc+24(FP), CX
-	DECQ   R14
-	JZ     addend
-	VADDPS (CX), Y5, Y5
-	ADDQ   ldc+24(FP), CX
-	DECQ   R14
-	JZ     addend
-	VADDPS (CX), Y6, Y6
-	ADDQ   ldc+24(FP), CX
-	DECQ   R14
-	JZ     addend
-	VADDPS (CX), Y7, Y7
-	ADDQ   ldc+24(FP), CX
-
-addend:
-	MOVQ b_cap+88(FP), CX
-
-sums:
-stores:
-	MOVQ b_len+80(FP), R14
-	JMP  store
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), BX
-	MOVQ    BX, SI
-	MOVQ    $0x00000020, DI
-	CMPQ    SI, DI
-	CMOVQGT DI, SI
-	SUBQ    SI, BX
-	MOVQ    SI, k+112(FP)
-	MOVQ    BX, a_base+32(FP)
-	MOVQ    BX, a_len+40(FP)
-	XORQ    BX, BX
-	CMPQ    c_len+8(FP), $0x00
-	JNE     begins
-	MOVBQZX load+120(FP), BX
-
-begins:
-	MOVQ BX, a_cap+48(FP)
-	MOVQ BX, m+104(FP)
-	INCQ c_len+8(FP)
-	JMP  tiles
-
-// func gemmEvenOdd2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
-// Requires: AVX, CMOV, FMA3
-TEXT ·gemmEvenOdd2AVX2(SB), NOSPLIT, $440-121
-	PCALIGN $0x40
-	MOVQ    a_base+32(FP), AX
-	MOVQ    c_base+0(FP), CX
-	MOVQ    m+104(FP), DX
-	MOVQ    k+112(FP), BX
-	MOVQ    $0x00000000, c_len+8(FP)
-	CMPQ    BX, $0x00000020
-	JG      cut
-	CMPB    load+120(FP), $0x00
-	JNE     cut
-
-tiles:
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), BX
-	SHLQ $0x02, BX
-	MOVQ cs+64(FP), SI
-	SHLQ $0x02, SI
-	MOVQ ldb+96(FP), DI
-	SHLQ $0x02, DI
-	LEAQ 31(SP), R8
-	ANDQ $-32, R8
-	SHLQ $0x01, SI
-	SHLQ $0x01, DI
-	LEAQ (BX)(BX*2), R9
-	LEAQ (R9)(BX*2), R10
+	SHLQ    $0x02, ldc+24(FP)
+	MOVQ    rs+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    cs+64(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    ldb+96(FP), DI
+	SHLQ    $0x02, DI
+	LEAQ    (BX)(BX*2), R8
+	LEAQ    (R8)(BX*2), R9
 
 	// Tiles of 6 rows while that many are left for another one after; the last two share the rest.
 rows:
@@ -4612,573 +4066,6 @@ rows:
 	JGE  tile6
 	CMPQ DX, $0x00000006
 	JE   tile6
-	MOVQ DX, R11
-	JL   last
-	INCQ R11
-	SHRQ $0x01, R11
-
-last:
-	TESTQ R11, R11
-	JZ    done
-	CMPQ  R11, $0x00000001
-	JLE   tile1
-	CMPQ  R11, $0x00000005
-	JLE   tile5
-	CMPQ  R11, $0x00000006
-	JLE   tile6
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 6 × 2 vectors.
-tile6:
-	MOVQ AX, R12
-	SUBQ $0x00000006, DX
-	LEAQ (AX)(BX*4), AX
-	LEAQ (AX)(BX*2), AX
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R13
-
-tile6segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	MOVQ   R12, 416(SP)
-	MOVQ   R11, 424(SP)
-	INCQ   R13
-	MOVQ   R13, 432(SP)
-	SHRQ   $0x01, R13
-
-tile6chain:
-	INCQ R13
-	SHRQ $0x01, R13
-	JCC  tile6odd
-	JZ   tile6end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS      (R11), Y12
-	VMOVUPS      32(R11), Y13
-	VBROADCASTSS (R12), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R12)(BX*1), Y14
-	VFMADD231PS  Y12, Y14, Y2
-	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (R12)(BX*2), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R12)(R9*1), Y14
-	VFMADD231PS  Y12, Y14, Y6
-	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R12)(BX*4), Y14
-	VFMADD231PS  Y12, Y14, Y8
-	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R12)(R10*1), Y14
-	VFMADD231PS  Y12, Y14, Y10
-	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         DI, R11
-	ADDQ         SI, R12
-
-tile6odd:
-	VMOVUPS      (R11), Y12
-	VMOVUPS      32(R11), Y13
-	VBROADCASTSS (R12), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R12)(BX*1), Y14
-	VFMADD231PS  Y12, Y14, Y2
-	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (R12)(BX*2), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R12)(R9*1), Y14
-	VFMADD231PS  Y12, Y14, Y6
-	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R12)(BX*4), Y14
-	VFMADD231PS  Y12, Y14, Y8
-	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R12)(R10*1), Y14
-	VFMADD231PS  Y12, Y14, Y10
-	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         DI, R11
-	ADDQ         SI, R12
-	DECQ         R13
-	JNZ          tile6steps
-
-tile6end:
-	MOVQ 432(SP), R13
-	SUBQ $0x01, R13
-	JL   tile6both
-
-	// The odd steps.
-	SHRQ    $0x01, R13
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	VMOVUPS Y2, 64(R8)
-	VMOVUPS Y3, 96(R8)
-	VMOVUPS Y4, 128(R8)
-	VMOVUPS Y5, 160(R8)
-	VMOVUPS Y6, 192(R8)
-	VMOVUPS Y7, 224(R8)
-	VMOVUPS Y8, 256(R8)
-	VMOVUPS Y9, 288(R8)
-	VMOVUPS Y10, 320(R8)
-	VMOVUPS Y11, 352(R8)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	VXORPS  Y10, Y10, Y10
-	VXORPS  Y11, Y11, Y11
-	MOVQ    SI, R12
-	SHRQ    $0x01, R12
-	ADDQ    416(SP), R12
-	MOVQ    DI, R11
-	SHRQ    $0x01, R11
-	ADDQ    424(SP), R11
-	MOVQ    $0x00000000, 432(SP)
-	JMP     tile6chain
-
-tile6both:
-	VADDPS (R8), Y0, Y0
-	VADDPS 32(R8), Y1, Y1
-	VADDPS 64(R8), Y2, Y2
-	VADDPS 96(R8), Y3, Y3
-	VADDPS 128(R8), Y4, Y4
-	VADDPS 160(R8), Y5, Y5
-	VADDPS 192(R8), Y6, Y6
-	VADDPS 224(R8), Y7, Y7
-	VADDPS 256(R8), Y8, Y8
-	VADDPS 288(R8), Y9, Y9
-	VADDPS 320(R8), Y10, Y10
-	VADDPS 352(R8), Y11, Y11
-
-	// The next segment begins a step before the next odd one.
-	MOVQ SI, R13
-	SHRQ $0x01, R13
-	SUBQ R13, R12
-	MOVQ DI, R13
-	SHRQ $0x01, R13
-	SUBQ R13, R11
-	CMPQ c_len+8(FP), $0x00
-	MOVQ $0x00000006, R13
-	JE   store
-	MOVQ R13, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 2 to 5 × 2 vectors.
-tile5:
-	MOVQ    AX, R12
-	MOVQ    R11, R13
-	MOVQ    R11, b_len+80(FP)
-	SUBQ    R11, DX
-	IMULQ   BX, R13
-	ADDQ    R13, AX
-	MOVQ    $0x00000005, R13
-	CMPQ    R11, R13
-	CMOVQGT R13, R11
-	LEAQ    heightsAVX2<>+48(SB), R13
-	MOVQ    (R13)(R11*8), R11
-	MOVQ    R11, rs+56(FP)
-	MOVQ    b_base+72(FP), R11
-	MOVQ    k+112(FP), R13
-
-tile5segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	MOVQ   R12, 416(SP)
-	MOVQ   R11, 424(SP)
-	INCQ   R13
-	MOVQ   R13, 432(SP)
-	SHRQ   $0x01, R13
-
-tile5chain:
-	INCQ R13
-	SHRQ $0x01, R13
-	JCC  tile5odd
-	JZ   tile5end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	CMPQ         rs+56(FP), $-126
-	VMOVUPS      (R11), Y12
-	VMOVUPS      32(R11), Y13
-	VBROADCASTSS (R12), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R12)(BX*1), Y14
-	VFMADD231PS  Y12, Y14, Y2
-	VFMADD231PS  Y13, Y14, Y3
-	JEQ          tile5next0
-	VBROADCASTSS (R12)(BX*2), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	JPS          tile5next0
-	VBROADCASTSS (R12)(R9*1), Y14
-	VFMADD231PS  Y12, Y14, Y6
-	VFMADD231PS  Y13, Y14, Y7
-	JCC          tile5next0
-	VBROADCASTSS (R12)(BX*4), Y14
-	VFMADD231PS  Y12, Y14, Y8
-	VFMADD231PS  Y13, Y14, Y9
-
-tile5next0:
-	ADDQ DI, R11
-	ADDQ SI, R12
-
-tile5odd:
-	CMPQ         rs+56(FP), $-126
-	VMOVUPS      (R11), Y12
-	VMOVUPS      32(R11), Y13
-	VBROADCASTSS (R12), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R12)(BX*1), Y14
-	VFMADD231PS  Y12, Y14, Y2
-	VFMADD231PS  Y13, Y14, Y3
-	JEQ          tile5next1
-	VBROADCASTSS (R12)(BX*2), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	JPS          tile5next1
-	VBROADCASTSS (R12)(R9*1), Y14
-	VFMADD231PS  Y12, Y14, Y6
-	VFMADD231PS  Y13, Y14, Y7
-	JCC          tile5next1
-	VBROADCASTSS (R12)(BX*4), Y14
-	VFMADD231PS  Y12, Y14, Y8
-	VFMADD231PS  Y13, Y14, Y9
-
-tile5next1:
-	ADDQ DI, R11
-	ADDQ SI, R12
-	DECQ R13
-	JNZ  tile5steps
-
-tile5end:
-	MOVQ 432(SP), R13
-	SUBQ $0x01, R13
-	JL   tile5both
-
-	// The odd steps.
-	SHRQ    $0x01, R13
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	VMOVUPS Y2, 64(R8)
-	VMOVUPS Y3, 96(R8)
-	VMOVUPS Y4, 128(R8)
-	VMOVUPS Y5, 160(R8)
-	VMOVUPS Y6, 192(R8)
-	VMOVUPS Y7, 224(R8)
-	VMOVUPS Y8, 256(R8)
-	VMOVUPS Y9, 288(R8)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	MOVQ    SI, R12
-	SHRQ    $0x01, R12
-	ADDQ    416(SP), R12
-	MOVQ    DI, R11
-	SHRQ    $0x01, R11
-	ADDQ    424(SP), R11
-	MOVQ    $0x00000000, 432(SP)
-	JMP     tile5chain
-
-tile5both:
-	VADDPS (R8), Y0, Y0
-	VADDPS 32(R8), Y1, Y1
-	VADDPS 64(R8), Y2, Y2
-	VADDPS 96(R8), Y3, Y3
-	VADDPS 128(R8), Y4, Y4
-	VADDPS 160(R8), Y5, Y5
-	VADDPS 192(R8), Y6, Y6
-	VADDPS 224(R8), Y7, Y7
-	VADDPS 256(R8), Y8, Y8
-	VADDPS 288(R8), Y9, Y9
-
-	// The next segment begins a step before the next odd one.
-	MOVQ SI, R13
-	SHRQ $0x01, R13
-	SUBQ R13, R12
-	MOVQ DI, R13
-	SHRQ $0x01, R13
-	SUBQ R13, R11
-	CMPQ c_len+8(FP), $0x00
-	JE   stores
-	JMP  modes
-
-	// Tile of 1 × 2 vectors.
-tile1:
-	MOVQ AX, R12
-	SUBQ $0x00000001, DX
-	LEAQ (AX)(BX*1), AX
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R13
-
-tile1segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   R12, 416(SP)
-	MOVQ   R11, 424(SP)
-	INCQ   R13
-	MOVQ   R13, 432(SP)
-	SHRQ   $0x01, R13
-
-tile1chain:
-	INCQ R13
-	SHRQ $0x01, R13
-	JCC  tile1odd
-	JZ   tile1end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R12), Y12
-	VFMADD231PS  (R11), Y12, Y0
-	VFMADD231PS  32(R11), Y12, Y1
-	ADDQ         DI, R11
-	ADDQ         SI, R12
-
-tile1odd:
-	VBROADCASTSS (R12), Y12
-	VFMADD231PS  (R11), Y12, Y0
-	VFMADD231PS  32(R11), Y12, Y1
-	ADDQ         DI, R11
-	ADDQ         SI, R12
-	DECQ         R13
-	JNZ          tile1steps
-
-tile1end:
-	MOVQ 432(SP), R13
-	SUBQ $0x01, R13
-	JL   tile1both
-
-	// The odd steps.
-	SHRQ    $0x01, R13
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    SI, R12
-	SHRQ    $0x01, R12
-	ADDQ    416(SP), R12
-	MOVQ    DI, R11
-	SHRQ    $0x01, R11
-	ADDQ    424(SP), R11
-	MOVQ    $0x00000000, 432(SP)
-	JMP     tile1chain
-
-tile1both:
-	VADDPS (R8), Y0, Y0
-	VADDPS 32(R8), Y1, Y1
-
-	// The next segment begins a step before the next odd one.
-	MOVQ SI, R13
-	SHRQ $0x01, R13
-	SUBQ R13, R12
-	MOVQ DI, R13
-	SHRQ $0x01, R13
-	SUBQ R13, R11
-	CMPQ c_len+8(FP), $0x00
-	MOVQ $0x00000001, R13
-	JE   store
-	MOVQ R13, b_len+80(FP)
-	JMP  modes
-
-	// Store.
-store:
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y1, 32(CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R13
-	JZ      storeend
-	VMOVUPS Y2, (CX)
-	VMOVUPS Y3, 32(CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R13
-	JZ      storeend
-	VMOVUPS Y4, (CX)
-	VMOVUPS Y5, 32(CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R13
-	JZ      storeend
-	VMOVUPS Y6, (CX)
-	VMOVUPS Y7, 32(CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R13
-	JZ      storeend
-	VMOVUPS Y8, (CX)
-	VMOVUPS Y9, 32(CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R13
-	JZ      storeend
-	VMOVUPS Y10, (CX)
-	VMOVUPS Y11, 32(CX)
-	ADDQ    ldc+24(FP), CX
-
-storeend:
-	CMPQ c_len+8(FP), $0x00
-	JE   rows
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ a_base+32(FP), R11
-	MOVQ R11, a_len+40(FP)
-	MOVQ m+104(FP), R11
-	MOVQ R11, a_cap+48(FP)
-	JMP  rows
-
-next:
-	MOVQ    b_cap+88(FP), CX
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000020, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x00000006
-	JGE     tile6segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JGE     tile5segment
-	JMP     tile1segment
-
-	// C is added.
-modes:
-	MOVQ   CX, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     sums
-	MOVQ   b_len+80(FP), R13
-	VADDPS (CX), Y0, Y0
-	VADDPS 32(CX), Y1, Y1
-	ADDQ   ldc+24(FP), CX
-	DECQ   R13
-	JZ     addend
-	VADDPS (CX), Y2, Y2
-	VADDPS 32(CX), Y3, Y3
-	ADDQ   ldc+24(FP), CX
-	DECQ   R13
-	JZ     addend
-	VADDPS (CX), Y4, Y4
-	VADDPS 32(CX), Y5, Y5
-	ADDQ   ldc+24(FP), CX
-	DECQ   R13
-	JZ     addend
-	VADDPS (CX), Y6, Y6
-	VADDPS 32(CX), Y7, Y7
-	ADDQ   ldc+24(FP), CX
-	DECQ   R13
-	JZ     addend
-	VADDPS (CX), Y8, Y8
-	VADDPS 32(CX), Y9, Y9
-	ADDQ   ldc+24(FP), CX
-	DECQ   R13
-	JZ     addend
-	VADDPS (CX), Y10, Y10
-	VADDPS 32(CX), Y11, Y11
-	ADDQ   ldc+24(FP), CX
-
-addend:
-	MOVQ b_cap+88(FP), CX
-
-sums:
-stores:
-	MOVQ b_len+80(FP), R13
-	JMP  store
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), BX
-	MOVQ    BX, SI
-	MOVQ    $0x00000020, DI
-	CMPQ    SI, DI
-	CMOVQGT DI, SI
-	SUBQ    SI, BX
-	MOVQ    SI, k+112(FP)
-	MOVQ    BX, a_base+32(FP)
-	MOVQ    BX, a_len+40(FP)
-	XORQ    BX, BX
-	CMPQ    c_len+8(FP), $0x00
-	JNE     begins
-	MOVBQZX load+120(FP), BX
-
-begins:
-	MOVQ BX, a_cap+48(FP)
-	MOVQ BX, m+104(FP)
-	INCQ c_len+8(FP)
-	JMP  tiles
-
-// func gemmEvenOdd3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
-// Requires: AVX, CMOV, FMA3
-TEXT ·gemmEvenOdd3AVX2(SB), NOSPLIT, $440-121
-	PCALIGN $0x40
-	MOVQ    a_base+32(FP), AX
-	MOVQ    c_base+0(FP), CX
-	MOVQ    m+104(FP), DX
-	MOVQ    k+112(FP), BX
-	MOVQ    $0x00000000, c_len+8(FP)
-	CMPQ    BX, $0x00000020
-	JG      cut
-	CMPB    load+120(FP), $0x00
-	JNE     cut
-
-tiles:
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), BX
-	SHLQ $0x02, BX
-	MOVQ cs+64(FP), SI
-	SHLQ $0x02, SI
-	MOVQ ldb+96(FP), DI
-	SHLQ $0x02, DI
-	LEAQ 31(SP), R8
-	ANDQ $-32, R8
-	SHLQ $0x01, SI
-	SHLQ $0x01, DI
-	LEAQ (BX)(BX*2), R9
-
-	// Tiles of 4 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DX, $0x00000008
-	JGE  tile4
-	CMPQ DX, $0x00000004
-	JE   tile4
 	MOVQ DX, R10
 	JL   last
 	INCQ R10
@@ -5189,507 +4076,1071 @@ last:
 	JZ    done
 	CMPQ  R10, $0x00000001
 	JLE   tile1
+	CMPQ  R10, $0x00000002
+	JLE   tile2
 	CMPQ  R10, $0x00000003
 	JLE   tile3
 	CMPQ  R10, $0x00000004
 	JLE   tile4
+	CMPQ  R10, $0x00000005
+	JLE   tile5
+	CMPQ  R10, $0x00000006
+	JLE   tile6
 
 done:
 	VZEROUPPER
 	RET
 
-	// Tile of 4 × 3 vectors.
-tile4:
-	MOVQ AX, R11
-	SUBQ $0x00000004, DX
-	LEAQ (AX)(BX*4), AX
-	MOVQ b_base+72(FP), R10
-	MOVQ k+112(FP), R12
+	// Tile of 6 × 1 vectors.
+tile6:
+	MOVQ         AX, R10
+	SUBQ         $0x00000006, DX
+	LEAQ         (AX)(BX*4), AX
+	LEAQ         (AX)(BX*2), AX
+	MOVQ         b_base+72(FP), R11
+	MOVQ         k+112(FP), R12
+	MOVQ         R12, a_len+40(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          tile6segment
+	VBROADCASTSS const80000000AVX2<>+0(SB), Y0
+	MOVQ         CX, R12
+	VMOVUPS      Y0, (R12)
+	ADDQ         ldc+24(FP), R12
+	VMOVUPS      Y0, (R12)
+	ADDQ         ldc+24(FP), R12
+	VMOVUPS      Y0, (R12)
+	ADDQ         ldc+24(FP), R12
+	VMOVUPS      Y0, (R12)
+	ADDQ         ldc+24(FP), R12
+	VMOVUPS      Y0, (R12)
+	ADDQ         ldc+24(FP), R12
+	VMOVUPS      Y0, (R12)
+	ADDQ         ldc+24(FP), R12
 
-tile4segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	MOVQ   R11, 416(SP)
-	MOVQ   R10, 424(SP)
-	INCQ   R12
-	MOVQ   R12, 432(SP)
-	SHRQ   $0x01, R12
-
-tile4chain:
-	INCQ R12
-	SHRQ $0x01, R12
-	JCC  tile4odd
-	JZ   tile4end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R10), Y12
-	VMOVUPS      32(R10), Y13
-	VMOVUPS      64(R10), Y14
-	VBROADCASTSS (R11), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (R11)(BX*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (R11)(BX*2), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y8
-	VBROADCASTSS (R11)(R9*1), Y15
-	VFMADD231PS  Y12, Y15, Y9
-	VFMADD231PS  Y13, Y15, Y10
-	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         DI, R10
-	ADDQ         SI, R11
-
-tile4odd:
-	VMOVUPS      (R10), Y12
-	VMOVUPS      32(R10), Y13
-	VMOVUPS      64(R10), Y14
-	VBROADCASTSS (R11), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (R11)(BX*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (R11)(BX*2), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y8
-	VBROADCASTSS (R11)(R9*1), Y15
-	VFMADD231PS  Y12, Y15, Y9
-	VFMADD231PS  Y13, Y15, Y10
-	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         DI, R10
-	ADDQ         SI, R11
-	DECQ         R12
-	JNZ          tile4steps
-
-tile4end:
-	MOVQ 432(SP), R12
-	SUBQ $0x01, R12
-	JL   tile4both
-
-	// The odd steps.
-	SHRQ    $0x01, R12
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	VMOVUPS Y2, 64(R8)
-	VMOVUPS Y3, 96(R8)
-	VMOVUPS Y4, 128(R8)
-	VMOVUPS Y5, 160(R8)
-	VMOVUPS Y6, 192(R8)
-	VMOVUPS Y7, 224(R8)
-	VMOVUPS Y8, 256(R8)
-	VMOVUPS Y9, 288(R8)
-	VMOVUPS Y10, 320(R8)
-	VMOVUPS Y11, 352(R8)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	VXORPS  Y10, Y10, Y10
-	VXORPS  Y11, Y11, Y11
-	MOVQ    SI, R11
-	SHRQ    $0x01, R11
-	ADDQ    416(SP), R11
-	MOVQ    DI, R10
-	SHRQ    $0x01, R10
-	ADDQ    424(SP), R10
-	MOVQ    $0x00000000, 432(SP)
-	JMP     tile4chain
-
-tile4both:
-	VADDPS (R8), Y0, Y0
-	VADDPS 32(R8), Y1, Y1
-	VADDPS 64(R8), Y2, Y2
-	VADDPS 96(R8), Y3, Y3
-	VADDPS 128(R8), Y4, Y4
-	VADDPS 160(R8), Y5, Y5
-	VADDPS 192(R8), Y6, Y6
-	VADDPS 224(R8), Y7, Y7
-	VADDPS 256(R8), Y8, Y8
-	VADDPS 288(R8), Y9, Y9
-	VADDPS 320(R8), Y10, Y10
-	VADDPS 352(R8), Y11, Y11
-
-	// The next segment begins a step before the next odd one.
-	MOVQ SI, R12
-	SHRQ $0x01, R12
-	SUBQ R12, R11
-	MOVQ DI, R12
-	SHRQ $0x01, R12
-	SUBQ R12, R10
-	CMPQ c_len+8(FP), $0x00
-	MOVQ $0x00000004, R12
-	JE   store
-	MOVQ R12, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 2 to 3 × 3 vectors.
-tile3:
-	MOVQ    AX, R11
-	MOVQ    R10, R12
-	MOVQ    R10, b_len+80(FP)
-	SUBQ    R10, DX
-	IMULQ   BX, R12
-	ADDQ    R12, AX
-	MOVQ    $0x00000003, R12
-	CMPQ    R10, R12
-	CMOVQGT R12, R10
-	LEAQ    heightsAVX2<>+48(SB), R12
-	MOVQ    (R12)(R10*8), R10
-	MOVQ    R10, rs+56(FP)
-	MOVQ    b_base+72(FP), R10
-	MOVQ    k+112(FP), R12
-
-tile3segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	MOVQ   R11, 416(SP)
-	MOVQ   R10, 424(SP)
-	INCQ   R12
-	MOVQ   R12, 432(SP)
-	SHRQ   $0x01, R12
-
-tile3chain:
-	INCQ R12
-	SHRQ $0x01, R12
-	JCC  tile3odd
-	JZ   tile3end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	CMPQ         rs+56(FP), $-126
-	VMOVUPS      (R10), Y12
-	VMOVUPS      32(R10), Y13
-	VMOVUPS      64(R10), Y14
-	VBROADCASTSS (R11), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (R11)(BX*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y5
-	JEQ          tile3next0
-	VBROADCASTSS (R11)(BX*2), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y8
-
-tile3next0:
-	ADDQ DI, R10
-	ADDQ SI, R11
-
-tile3odd:
-	CMPQ         rs+56(FP), $-126
-	VMOVUPS      (R10), Y12
-	VMOVUPS      32(R10), Y13
-	VMOVUPS      64(R10), Y14
-	VBROADCASTSS (R11), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (R11)(BX*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y5
-	JEQ          tile3next1
-	VBROADCASTSS (R11)(BX*2), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y8
-
-tile3next1:
-	ADDQ DI, R10
-	ADDQ SI, R11
-	DECQ R12
-	JNZ  tile3steps
-
-tile3end:
-	MOVQ 432(SP), R12
-	SUBQ $0x01, R12
-	JL   tile3both
-
-	// The odd steps.
-	SHRQ    $0x01, R12
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	VMOVUPS Y2, 64(R8)
-	VMOVUPS Y3, 96(R8)
-	VMOVUPS Y4, 128(R8)
-	VMOVUPS Y5, 160(R8)
-	VMOVUPS Y6, 192(R8)
-	VMOVUPS Y7, 224(R8)
-	VMOVUPS Y8, 256(R8)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	MOVQ    SI, R11
-	SHRQ    $0x01, R11
-	ADDQ    416(SP), R11
-	MOVQ    DI, R10
-	SHRQ    $0x01, R10
-	ADDQ    424(SP), R10
-	MOVQ    $0x00000000, 432(SP)
-	JMP     tile3chain
-
-tile3both:
-	VADDPS (R8), Y0, Y0
-	VADDPS 32(R8), Y1, Y1
-	VADDPS 64(R8), Y2, Y2
-	VADDPS 96(R8), Y3, Y3
-	VADDPS 128(R8), Y4, Y4
-	VADDPS 160(R8), Y5, Y5
-	VADDPS 192(R8), Y6, Y6
-	VADDPS 224(R8), Y7, Y7
-	VADDPS 256(R8), Y8, Y8
-
-	// The next segment begins a step before the next odd one.
-	MOVQ SI, R12
-	SHRQ $0x01, R12
-	SUBQ R12, R11
-	MOVQ DI, R12
-	SHRQ $0x01, R12
-	SUBQ R12, R10
-	CMPQ c_len+8(FP), $0x00
-	JE   stores
-	JMP  modes
-
-	// Tile of 1 × 3 vectors.
-tile1:
-	MOVQ AX, R11
-	SUBQ $0x00000001, DX
-	LEAQ (AX)(BX*1), AX
-	MOVQ b_base+72(FP), R10
-	MOVQ k+112(FP), R12
-
-tile1segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	MOVQ   R11, 416(SP)
-	MOVQ   R10, 424(SP)
-	INCQ   R12
-	MOVQ   R12, 432(SP)
-	SHRQ   $0x01, R12
-
-tile1chain:
-	INCQ R12
-	SHRQ $0x01, R12
-	JCC  tile1odd
-	JZ   tile1end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R11), Y12
-	VFMADD231PS  (R10), Y12, Y0
-	VFMADD231PS  32(R10), Y12, Y1
-	VFMADD231PS  64(R10), Y12, Y2
-	ADDQ         DI, R10
-	ADDQ         SI, R11
-
-tile1odd:
-	VBROADCASTSS (R11), Y12
-	VFMADD231PS  (R10), Y12, Y0
-	VFMADD231PS  32(R10), Y12, Y1
-	VFMADD231PS  64(R10), Y12, Y2
-	ADDQ         DI, R10
-	ADDQ         SI, R11
-	DECQ         R12
-	JNZ          tile1steps
-
-tile1end:
-	MOVQ 432(SP), R12
-	SUBQ $0x01, R12
-	JL   tile1both
-
-	// The odd steps.
-	SHRQ    $0x01, R12
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	VMOVUPS Y2, 64(R8)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	MOVQ    SI, R11
-	SHRQ    $0x01, R11
-	ADDQ    416(SP), R11
-	MOVQ    DI, R10
-	SHRQ    $0x01, R10
-	ADDQ    424(SP), R10
-	MOVQ    $0x00000000, 432(SP)
-	JMP     tile1chain
-
-tile1both:
-	VADDPS (R8), Y0, Y0
-	VADDPS 32(R8), Y1, Y1
-	VADDPS 64(R8), Y2, Y2
-
-	// The next segment begins a step before the next odd one.
-	MOVQ SI, R12
-	SHRQ $0x01, R12
-	SUBQ R12, R11
-	MOVQ DI, R12
-	SHRQ $0x01, R12
-	SUBQ R12, R10
-	CMPQ c_len+8(FP), $0x00
-	MOVQ $0x00000001, R12
-	JE   store
-	MOVQ R12, b_len+80(FP)
-	JMP  modes
-
-	// Store.
-store:
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y1, 32(CX)
-	VMOVUPS Y2, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R12
-	JZ      storeend
-	VMOVUPS Y3, (CX)
-	VMOVUPS Y4, 32(CX)
-	VMOVUPS Y5, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R12
-	JZ      storeend
-	VMOVUPS Y6, (CX)
-	VMOVUPS Y7, 32(CX)
-	VMOVUPS Y8, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	DECQ    R12
-	JZ      storeend
-	VMOVUPS Y9, (CX)
-	VMOVUPS Y10, 32(CX)
-	VMOVUPS Y11, 64(CX)
-	ADDQ    ldc+24(FP), CX
-
-storeend:
-	CMPQ c_len+8(FP), $0x00
-	JE   rows
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ a_base+32(FP), R10
-	MOVQ R10, a_len+40(FP)
-	MOVQ m+104(FP), R10
-	MOVQ R10, a_cap+48(FP)
-	JMP  rows
-
-next:
-	MOVQ    b_cap+88(FP), CX
-	MOVQ    $0x00000001, a_cap+48(FP)
+tile6segment:
 	MOVQ    a_len+40(FP), R12
 	MOVQ    $0x00000020, R13
 	CMPQ    R12, R13
 	CMOVQGT R13, R12
 	SUBQ    R12, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x00000004
-	JGE     tile4segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JGE     tile3segment
-	JMP     tile1segment
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y11, Y11, Y11
+	INCQ    R12
+	SHRQ    $0x01, R12
+	JCC     tile6odd
+	JZ      tile6end
 
-	// C is added.
-modes:
-	MOVQ   CX, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     sums
-	MOVQ   b_len+80(FP), R12
-	VADDPS (CX), Y0, Y0
-	VADDPS 32(CX), Y1, Y1
-	VADDPS 64(CX), Y2, Y2
-	ADDQ   ldc+24(FP), CX
-	DECQ   R12
-	JZ     addend
-	VADDPS (CX), Y3, Y3
-	VADDPS 32(CX), Y4, Y4
-	VADDPS 64(CX), Y5, Y5
-	ADDQ   ldc+24(FP), CX
-	DECQ   R12
-	JZ     addend
-	VADDPS (CX), Y6, Y6
-	VADDPS 32(CX), Y7, Y7
-	VADDPS 64(CX), Y8, Y8
-	ADDQ   ldc+24(FP), CX
-	DECQ   R12
-	JZ     addend
-	VADDPS (CX), Y9, Y9
-	VADDPS 32(CX), Y10, Y10
-	VADDPS 64(CX), Y11, Y11
-	ADDQ   ldc+24(FP), CX
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
 
-addend:
-	MOVQ b_cap+88(FP), CX
+tile6steps:
+	VMOVUPS      (R11), Y12
+	VBROADCASTSS (R10), Y13
+	VFMADD231PS  Y12, Y13, Y0
+	VBROADCASTSS (R10)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y2
+	VBROADCASTSS (R10)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (R10)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R10)(BX*4), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R10)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	ADDQ         DI, R11
+	ADDQ         SI, R10
 
-sums:
-stores:
-	MOVQ b_len+80(FP), R12
-	JMP  store
+tile6odd:
+	VMOVUPS      (R11), Y12
+	VBROADCASTSS (R10), Y13
+	VFMADD231PS  Y12, Y13, Y1
+	VBROADCASTSS (R10)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y3
+	VBROADCASTSS (R10)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y5
+	VBROADCASTSS (R10)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R10)(BX*4), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R10)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JNZ          tile6steps
 
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), BX
-	MOVQ    BX, SI
-	MOVQ    $0x00000020, DI
-	CMPQ    SI, DI
-	CMOVQGT DI, SI
-	SUBQ    SI, BX
-	MOVQ    SI, k+112(FP)
-	MOVQ    BX, a_base+32(FP)
-	MOVQ    BX, a_len+40(FP)
-	XORQ    BX, BX
-	CMPQ    c_len+8(FP), $0x00
-	JNE     begins
-	MOVBQZX load+120(FP), BX
+tile6end:
+	VADDPS  Y1, Y0, Y0
+	VADDPS  Y3, Y2, Y2
+	VADDPS  Y5, Y4, Y4
+	VADDPS  Y7, Y6, Y6
+	VADDPS  Y9, Y8, Y8
+	VADDPS  Y11, Y10, Y10
+	MOVQ    CX, R12
+	VADDPS  (R12), Y0, Y0
+	VMOVUPS Y0, (R12)
+	ADDQ    ldc+24(FP), R12
+	VADDPS  (R12), Y2, Y2
+	VMOVUPS Y2, (R12)
+	ADDQ    ldc+24(FP), R12
+	VADDPS  (R12), Y4, Y4
+	VMOVUPS Y4, (R12)
+	ADDQ    ldc+24(FP), R12
+	VADDPS  (R12), Y6, Y6
+	VMOVUPS Y6, (R12)
+	ADDQ    ldc+24(FP), R12
+	VADDPS  (R12), Y8, Y8
+	VMOVUPS Y8, (R12)
+	ADDQ    ldc+24(FP), R12
+	VADDPS  (R12), Y10, Y10
+	VMOVUPS Y10, (R12)
+	ADDQ    ldc+24(FP), R12
+	CMPQ    a_len+40(FP), $0x00
+	JNE     tile6segment
+	MOVQ    R12, CX
+	JMP     rows
 
-begins:
-	MOVQ BX, a_cap+48(FP)
-	MOVQ BX, m+104(FP)
-	INCQ c_len+8(FP)
-	JMP  tiles
+	// Tile of 5 × 1 vectors.
+tile5:
+	MOVQ         AX, R10
+	SUBQ         $0x00000005, DX
+	LEAQ         (AX)(BX*4), AX
+	LEAQ         (AX)(BX*1), AX
+	MOVQ         b_base+72(FP), R11
+	MOVQ         k+112(FP), R12
+	MOVQ         R12, a_len+40(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          tile5segment
+	VBROADCASTSS const80000000AVX2<>+0(SB), Y0
+	MOVQ         CX, R12
+	VMOVUPS      Y0, (R12)
+	ADDQ         ldc+24(FP), R12
+	VMOVUPS      Y0, (R12)
+	ADDQ         ldc+24(FP), R12
+	VMOVUPS      Y0, (R12)
+	ADDQ         ldc+24(FP), R12
+	VMOVUPS      Y0, (R12)
+	ADDQ         ldc+24(FP), R12
+	VMOVUPS      Y0, (R12)
+	ADDQ         ldc+24(FP), R12
+
+tile5segment:
+	MOVQ    a_len+40(FP), R12
+	MOVQ    $0x00000020, R13
+	CMPQ    R12, R13
+	CMOVQGT R13, R12
+	SUBQ    R12, a_len+40(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y9, Y9, Y9
+	INCQ    R12
+	SHRQ    $0x01, R12
+	JCC     tile5odd
+	JZ      tile5end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile5steps:
+	VMOVUPS      (R11), Y10
+	VBROADCASTSS (R10), Y11
+	VFMADD231PS  Y10, Y11, Y0
+	VBROADCASTSS (R10)(BX*1), Y11
+	VFMADD231PS  Y10, Y11, Y2
+	VBROADCASTSS (R10)(BX*2), Y11
+	VFMADD231PS  Y10, Y11, Y4
+	VBROADCASTSS (R10)(R8*1), Y11
+	VFMADD231PS  Y10, Y11, Y6
+	VBROADCASTSS (R10)(BX*4), Y11
+	VFMADD231PS  Y10, Y11, Y8
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+
+tile5odd:
+	VMOVUPS      (R11), Y10
+	VBROADCASTSS (R10), Y11
+	VFMADD231PS  Y10, Y11, Y1
+	VBROADCASTSS (R10)(BX*1), Y11
+	VFMADD231PS  Y10, Y11, Y3
+	VBROADCASTSS (R10)(BX*2), Y11
+	VFMADD231PS  Y10, Y11, Y5
+	VBROADCASTSS (R10)(R8*1), Y11
+	VFMADD231PS  Y10, Y11, Y7
+	VBROADCASTSS (R10)(BX*4), Y11
+	VFMADD231PS  Y10, Y11, Y9
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JNZ          tile5steps
+
+tile5end:
+	VADDPS  Y1, Y0, Y0
+	VADDPS  Y3, Y2, Y2
+	VADDPS  Y5, Y4, Y4
+	VADDPS  Y7, Y6, Y6
+	VADDPS  Y9, Y8, Y8
+	MOVQ    CX, R12
+	VADDPS  (R12), Y0, Y0
+	VMOVUPS Y0, (R12)
+	ADDQ    ldc+24(FP), R12
+	VADDPS  (R12), Y2, Y2
+	VMOVUPS Y2, (R12)
+	ADDQ    ldc+24(FP), R12
+	VADDPS  (R12), Y4, Y4
+	VMOVUPS Y4, (R12)
+	ADDQ    ldc+24(FP), R12
+	VADDPS  (R12), Y6, Y6
+	VMOVUPS Y6, (R12)
+	ADDQ    ldc+24(FP), R12
+	VADDPS  (R12), Y8, Y8
+	VMOVUPS Y8, (R12)
+	ADDQ    ldc+24(FP), R12
+	CMPQ    a_len+40(FP), $0x00
+	JNE     tile5segment
+	MOVQ    R12, CX
+	JMP     rows
+
+	// Tile of 4 × 1 vectors.
+tile4:
+	MOVQ         AX, R10
+	SUBQ         $0x00000004, DX
+	LEAQ         (AX)(BX*4), AX
+	MOVQ         b_base+72(FP), R11
+	MOVQ         k+112(FP), R12
+	MOVQ         R12, a_len+40(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          tile4segment
+	VBROADCASTSS const80000000AVX2<>+0(SB), Y0
+	MOVQ         CX, R12
+	VMOVUPS      Y0, (R12)
+	ADDQ         ldc+24(FP), R12
+	VMOVUPS      Y0, (R12)
+	ADDQ         ldc+24(FP), R12
+	VMOVUPS      Y0, (R12)
+	ADDQ         ldc+24(FP), R12
+	VMOVUPS      Y0, (R12)
+	ADDQ         ldc+24(FP), R12
+
+tile4segment:
+	MOVQ    a_len+40(FP), R12
+	MOVQ    $0x00000020, R13
+	CMPQ    R12, R13
+	CMOVQGT R13, R12
+	SUBQ    R12, a_len+40(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y7, Y7, Y7
+	INCQ    R12
+	SHRQ    $0x01, R12
+	JCC     tile4odd
+	JZ      tile4end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile4steps:
+	VMOVUPS      (R11), Y8
+	VBROADCASTSS (R10), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VBROADCASTSS (R10)(BX*1), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VBROADCASTSS (R10)(BX*2), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VBROADCASTSS (R10)(R8*1), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+
+tile4odd:
+	VMOVUPS      (R11), Y8
+	VBROADCASTSS (R10), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VBROADCASTSS (R10)(BX*1), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VBROADCASTSS (R10)(BX*2), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VBROADCASTSS (R10)(R8*1), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JNZ          tile4steps
+
+tile4end:
+	VADDPS  Y1, Y0, Y0
+	VADDPS  Y3, Y2, Y2
+	VADDPS  Y5, Y4, Y4
+	VADDPS  Y7, Y6, Y6
+	MOVQ    CX, R12
+	VADDPS  (R12), Y0, Y0
+	VMOVUPS Y0, (R12)
+	ADDQ    ldc+24(FP), R12
+	VADDPS  (R12), Y2, Y2
+	VMOVUPS Y2, (R12)
+	ADDQ    ldc+24(FP), R12
+	VADDPS  (R12), Y4, Y4
+	VMOVUPS Y4, (R12)
+	ADDQ    ldc+24(FP), R12
+	VADDPS  (R12), Y6, Y6
+	VMOVUPS Y6, (R12)
+	ADDQ    ldc+24(FP), R12
+	CMPQ    a_len+40(FP), $0x00
+	JNE     tile4segment
+	MOVQ    R12, CX
+	JMP     rows
+
+	// Tile of 3 × 1 vectors.
+tile3:
+	MOVQ         AX, R10
+	SUBQ         $0x00000003, DX
+	LEAQ         (AX)(BX*2), AX
+	LEAQ         (AX)(BX*1), AX
+	MOVQ         b_base+72(FP), R11
+	MOVQ         k+112(FP), R12
+	MOVQ         R12, a_len+40(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          tile3segment
+	VBROADCASTSS const80000000AVX2<>+0(SB), Y0
+	MOVQ         CX, R12
+	VMOVUPS      Y0, (R12)
+	ADDQ         ldc+24(FP), R12
+	VMOVUPS      Y0, (R12)
+	ADDQ         ldc+24(FP), R12
+	VMOVUPS      Y0, (R12)
+	ADDQ         ldc+24(FP), R12
+
+tile3segment:
+	MOVQ    a_len+40(FP), R12
+	MOVQ    $0x00000020, R13
+	CMPQ    R12, R13
+	CMOVQGT R13, R12
+	SUBQ    R12, a_len+40(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y5, Y5, Y5
+	INCQ    R12
+	SHRQ    $0x01, R12
+	JCC     tile3odd
+	JZ      tile3end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS      (R11), Y6
+	VBROADCASTSS (R10), Y7
+	VFMADD231PS  Y6, Y7, Y0
+	VBROADCASTSS (R10)(BX*1), Y7
+	VFMADD231PS  Y6, Y7, Y2
+	VBROADCASTSS (R10)(BX*2), Y7
+	VFMADD231PS  Y6, Y7, Y4
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+
+tile3odd:
+	VMOVUPS      (R11), Y6
+	VBROADCASTSS (R10), Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VBROADCASTSS (R10)(BX*1), Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VBROADCASTSS (R10)(BX*2), Y7
+	VFMADD231PS  Y6, Y7, Y5
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JNZ          tile3steps
+
+tile3end:
+	VADDPS  Y1, Y0, Y0
+	VADDPS  Y3, Y2, Y2
+	VADDPS  Y5, Y4, Y4
+	MOVQ    CX, R12
+	VADDPS  (R12), Y0, Y0
+	VMOVUPS Y0, (R12)
+	ADDQ    ldc+24(FP), R12
+	VADDPS  (R12), Y2, Y2
+	VMOVUPS Y2, (R12)
+	ADDQ    ldc+24(FP), R12
+	VADDPS  (R12), Y4, Y4
+	VMOVUPS Y4, (R12)
+	ADDQ    ldc+24(FP), R12
+	CMPQ    a_len+40(FP), $0x00
+	JNE     tile3segment
+	MOVQ    R12, CX
+	JMP     rows
+
+	// Tile of 2 × 1 vectors.
+tile2:
+	MOVQ         AX, R10
+	SUBQ         $0x00000002, DX
+	LEAQ         (AX)(BX*2), AX
+	MOVQ         b_base+72(FP), R11
+	MOVQ         k+112(FP), R12
+	MOVQ         R12, a_len+40(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          tile2segment
+	VBROADCASTSS const80000000AVX2<>+0(SB), Y0
+	MOVQ         CX, R12
+	VMOVUPS      Y0, (R12)
+	ADDQ         ldc+24(FP), R12
+	VMOVUPS      Y0, (R12)
+	ADDQ         ldc+24(FP), R12
+
+tile2segment:
+	MOVQ    a_len+40(FP), R12
+	MOVQ    $0x00000020, R13
+	CMPQ    R12, R13
+	CMOVQGT R13, R12
+	SUBQ    R12, a_len+40(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y3, Y3, Y3
+	INCQ    R12
+	SHRQ    $0x01, R12
+	JCC     tile2odd
+	JZ      tile2end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile2steps:
+	VMOVUPS      (R11), Y4
+	VBROADCASTSS (R10), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS (R10)(BX*1), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+
+tile2odd:
+	VMOVUPS      (R11), Y4
+	VBROADCASTSS (R10), Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VBROADCASTSS (R10)(BX*1), Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JNZ          tile2steps
+
+tile2end:
+	VADDPS  Y1, Y0, Y0
+	VADDPS  Y3, Y2, Y2
+	MOVQ    CX, R12
+	VADDPS  (R12), Y0, Y0
+	VMOVUPS Y0, (R12)
+	ADDQ    ldc+24(FP), R12
+	VADDPS  (R12), Y2, Y2
+	VMOVUPS Y2, (R12)
+	ADDQ    ldc+24(FP), R12
+	CMPQ    a_len+40(FP), $0x00
+	JNE     tile2segment
+	MOVQ    R12, CX
+	JMP     rows
+
+	// Tile of 1 × 1 vectors.
+tile1:
+	MOVQ         AX, R10
+	SUBQ         $0x00000001, DX
+	LEAQ         (AX)(BX*1), AX
+	MOVQ         b_base+72(FP), R11
+	MOVQ         k+112(FP), R12
+	MOVQ         R12, a_len+40(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          tile1segment
+	VBROADCASTSS const80000000AVX2<>+0(SB), Y0
+	MOVQ         CX, R12
+	VMOVUPS      Y0, (R12)
+	ADDQ         ldc+24(FP), R12
+
+tile1segment:
+	MOVQ    a_len+40(FP), R12
+	MOVQ    $0x00000020, R13
+	CMPQ    R12, R13
+	CMOVQGT R13, R12
+	SUBQ    R12, a_len+40(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	INCQ    R12
+	SHRQ    $0x01, R12
+	JCC     tile1odd
+	JZ      tile1end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile1steps:
+	VMOVUPS      (R11), Y2
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+
+tile1odd:
+	VMOVUPS      (R11), Y2
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         DI, R11
+	ADDQ         SI, R10
+	DECQ         R12
+	JNZ          tile1steps
+
+tile1end:
+	VADDPS  Y1, Y0, Y0
+	MOVQ    CX, R12
+	VADDPS  (R12), Y0, Y0
+	VMOVUPS Y0, (R12)
+	ADDQ    ldc+24(FP), R12
+	CMPQ    a_len+40(FP), $0x00
+	JNE     tile1segment
+	MOVQ    R12, CX
+	JMP     rows
+
+DATA const80000000AVX2<>+0(SB)/32, $"\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80"
+GLOBL const80000000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func gemmEvenOdd2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// Requires: AVX, CMOV, FMA3
+TEXT ·gemmEvenOdd2AVX2(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	SHLQ    $0x02, ldc+24(FP)
+	MOVQ    rs+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    cs+64(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    ldb+96(FP), DI
+	SHLQ    $0x02, DI
+
+	// Tiles of 3 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DX, $0x00000006
+	JGE  tile3
+	CMPQ DX, $0x00000003
+	JE   tile3
+	MOVQ DX, R8
+	JL   last
+	INCQ R8
+	SHRQ $0x01, R8
+
+last:
+	TESTQ R8, R8
+	JZ    done
+	CMPQ  R8, $0x00000001
+	JLE   tile1
+	CMPQ  R8, $0x00000002
+	JLE   tile2
+	CMPQ  R8, $0x00000003
+	JLE   tile3
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 3 × 2 vectors.
+tile3:
+	MOVQ         AX, R8
+	SUBQ         $0x00000003, DX
+	LEAQ         (AX)(BX*2), AX
+	LEAQ         (AX)(BX*1), AX
+	MOVQ         b_base+72(FP), R9
+	MOVQ         k+112(FP), R10
+	MOVQ         R10, a_len+40(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          tile3segment
+	VBROADCASTSS const80000000AVX2<>+0(SB), Y0
+	MOVQ         CX, R10
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      Y0, 32(R10)
+	ADDQ         ldc+24(FP), R10
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      Y0, 32(R10)
+	ADDQ         ldc+24(FP), R10
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      Y0, 32(R10)
+	ADDQ         ldc+24(FP), R10
+
+tile3segment:
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000020, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	INCQ    R10
+	SHRQ    $0x01, R10
+	JCC     tile3odd
+	JZ      tile3end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS      (R9), Y12
+	VMOVUPS      32(R9), Y13
+	VBROADCASTSS (R8), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	VBROADCASTSS (R8)(BX*1), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS (R8)(BX*2), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+
+tile3odd:
+	VMOVUPS      (R9), Y12
+	VMOVUPS      32(R9), Y13
+	VBROADCASTSS (R8), Y14
+	VFMADD231PS  Y12, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y3
+	VBROADCASTSS (R8)(BX*1), Y14
+	VFMADD231PS  Y12, Y14, Y6
+	VFMADD231PS  Y13, Y14, Y7
+	VBROADCASTSS (R8)(BX*2), Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile3steps
+
+tile3end:
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VADDPS  Y6, Y4, Y4
+	VADDPS  Y7, Y5, Y5
+	VADDPS  Y10, Y8, Y8
+	VADDPS  Y11, Y9, Y9
+	MOVQ    CX, R10
+	VADDPS  (R10), Y0, Y0
+	VMOVUPS Y0, (R10)
+	VADDPS  32(R10), Y1, Y1
+	VMOVUPS Y1, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VADDPS  (R10), Y4, Y4
+	VMOVUPS Y4, (R10)
+	VADDPS  32(R10), Y5, Y5
+	VMOVUPS Y5, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VADDPS  (R10), Y8, Y8
+	VMOVUPS Y8, (R10)
+	VADDPS  32(R10), Y9, Y9
+	VMOVUPS Y9, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	CMPQ    a_len+40(FP), $0x00
+	JNE     tile3segment
+	MOVQ    R10, CX
+	JMP     rows
+
+	// Tile of 2 × 2 vectors.
+tile2:
+	MOVQ         AX, R8
+	SUBQ         $0x00000002, DX
+	LEAQ         (AX)(BX*2), AX
+	MOVQ         b_base+72(FP), R9
+	MOVQ         k+112(FP), R10
+	MOVQ         R10, a_len+40(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          tile2segment
+	VBROADCASTSS const80000000AVX2<>+0(SB), Y0
+	MOVQ         CX, R10
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      Y0, 32(R10)
+	ADDQ         ldc+24(FP), R10
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      Y0, 32(R10)
+	ADDQ         ldc+24(FP), R10
+
+tile2segment:
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000020, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	INCQ    R10
+	SHRQ    $0x01, R10
+	JCC     tile2odd
+	JZ      tile2end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile2steps:
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R8), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS (R8)(BX*1), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+
+tile2odd:
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R8), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS (R8)(BX*1), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile2steps
+
+tile2end:
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VADDPS  Y6, Y4, Y4
+	VADDPS  Y7, Y5, Y5
+	MOVQ    CX, R10
+	VADDPS  (R10), Y0, Y0
+	VMOVUPS Y0, (R10)
+	VADDPS  32(R10), Y1, Y1
+	VMOVUPS Y1, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VADDPS  (R10), Y4, Y4
+	VMOVUPS Y4, (R10)
+	VADDPS  32(R10), Y5, Y5
+	VMOVUPS Y5, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	CMPQ    a_len+40(FP), $0x00
+	JNE     tile2segment
+	MOVQ    R10, CX
+	JMP     rows
+
+	// Tile of 1 × 2 vectors.
+tile1:
+	MOVQ         AX, R8
+	SUBQ         $0x00000001, DX
+	LEAQ         (AX)(BX*1), AX
+	MOVQ         b_base+72(FP), R9
+	MOVQ         k+112(FP), R10
+	MOVQ         R10, a_len+40(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          tile1segment
+	VBROADCASTSS const80000000AVX2<>+0(SB), Y0
+	MOVQ         CX, R10
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      Y0, 32(R10)
+	ADDQ         ldc+24(FP), R10
+
+tile1segment:
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000020, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	INCQ    R10
+	SHRQ    $0x01, R10
+	JCC     tile1odd
+	JZ      tile1end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R8), Y4
+	VFMADD231PS  (R9), Y4, Y0
+	VFMADD231PS  32(R9), Y4, Y1
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+
+tile1odd:
+	VBROADCASTSS (R8), Y4
+	VFMADD231PS  (R9), Y4, Y2
+	VFMADD231PS  32(R9), Y4, Y3
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile1steps
+
+tile1end:
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	MOVQ    CX, R10
+	VADDPS  (R10), Y0, Y0
+	VMOVUPS Y0, (R10)
+	VADDPS  32(R10), Y1, Y1
+	VMOVUPS Y1, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	CMPQ    a_len+40(FP), $0x00
+	JNE     tile1segment
+	MOVQ    R10, CX
+	JMP     rows
+
+// func gemmEvenOdd3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// Requires: AVX, CMOV, FMA3
+TEXT ·gemmEvenOdd3AVX2(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	SHLQ    $0x02, ldc+24(FP)
+	MOVQ    rs+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    cs+64(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    ldb+96(FP), DI
+	SHLQ    $0x02, DI
+
+	// Tiles of 2 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DX, $0x00000004
+	JGE  tile2
+	CMPQ DX, $0x00000002
+	JE   tile2
+	MOVQ DX, R8
+	JL   last
+	INCQ R8
+	SHRQ $0x01, R8
+
+last:
+	TESTQ R8, R8
+	JZ    done
+	CMPQ  R8, $0x00000001
+	JLE   tile1
+	CMPQ  R8, $0x00000002
+	JLE   tile2
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 2 × 3 vectors.
+tile2:
+	MOVQ         AX, R8
+	SUBQ         $0x00000002, DX
+	LEAQ         (AX)(BX*2), AX
+	MOVQ         b_base+72(FP), R9
+	MOVQ         k+112(FP), R10
+	MOVQ         R10, a_len+40(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          tile2segment
+	VBROADCASTSS const80000000AVX2<>+0(SB), Y0
+	MOVQ         CX, R10
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      Y0, 32(R10)
+	VMOVUPS      Y0, 64(R10)
+	ADDQ         ldc+24(FP), R10
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      Y0, 32(R10)
+	VMOVUPS      Y0, 64(R10)
+	ADDQ         ldc+24(FP), R10
+
+tile2segment:
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000020, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	INCQ    R10
+	SHRQ    $0x01, R10
+	JCC     tile2odd
+	JZ      tile2end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile2steps:
+	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (R8)(BX*1), Y13
+	VMOVUPS      (R9), Y14
+	VFMADD231PS  Y14, Y12, Y0
+	VFMADD231PS  Y14, Y13, Y6
+	VMOVUPS      32(R9), Y14
+	VFMADD231PS  Y14, Y12, Y1
+	VFMADD231PS  Y14, Y13, Y7
+	VMOVUPS      64(R9), Y14
+	VFMADD231PS  Y14, Y12, Y2
+	VFMADD231PS  Y14, Y13, Y8
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+
+tile2odd:
+	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (R8)(BX*1), Y13
+	VMOVUPS      (R9), Y14
+	VFMADD231PS  Y14, Y12, Y3
+	VFMADD231PS  Y14, Y13, Y9
+	VMOVUPS      32(R9), Y14
+	VFMADD231PS  Y14, Y12, Y4
+	VFMADD231PS  Y14, Y13, Y10
+	VMOVUPS      64(R9), Y14
+	VFMADD231PS  Y14, Y12, Y5
+	VFMADD231PS  Y14, Y13, Y11
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile2steps
+
+tile2end:
+	VADDPS  Y3, Y0, Y0
+	VADDPS  Y4, Y1, Y1
+	VADDPS  Y5, Y2, Y2
+	VADDPS  Y9, Y6, Y6
+	VADDPS  Y10, Y7, Y7
+	VADDPS  Y11, Y8, Y8
+	MOVQ    CX, R10
+	VADDPS  (R10), Y0, Y0
+	VMOVUPS Y0, (R10)
+	VADDPS  32(R10), Y1, Y1
+	VMOVUPS Y1, 32(R10)
+	VADDPS  64(R10), Y2, Y2
+	VMOVUPS Y2, 64(R10)
+	ADDQ    ldc+24(FP), R10
+	VADDPS  (R10), Y6, Y6
+	VMOVUPS Y6, (R10)
+	VADDPS  32(R10), Y7, Y7
+	VMOVUPS Y7, 32(R10)
+	VADDPS  64(R10), Y8, Y8
+	VMOVUPS Y8, 64(R10)
+	ADDQ    ldc+24(FP), R10
+	CMPQ    a_len+40(FP), $0x00
+	JNE     tile2segment
+	MOVQ    R10, CX
+	JMP     rows
+
+	// Tile of 1 × 3 vectors.
+tile1:
+	MOVQ         AX, R8
+	SUBQ         $0x00000001, DX
+	LEAQ         (AX)(BX*1), AX
+	MOVQ         b_base+72(FP), R9
+	MOVQ         k+112(FP), R10
+	MOVQ         R10, a_len+40(FP)
+	CMPB         load+120(FP), $0x00
+	JNE          tile1segment
+	VBROADCASTSS const80000000AVX2<>+0(SB), Y0
+	MOVQ         CX, R10
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      Y0, 32(R10)
+	VMOVUPS      Y0, 64(R10)
+	ADDQ         ldc+24(FP), R10
+
+tile1segment:
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000020, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	INCQ    R10
+	SHRQ    $0x01, R10
+	JCC     tile1odd
+	JZ      tile1end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R8), Y6
+	VFMADD231PS  (R9), Y6, Y0
+	VFMADD231PS  32(R9), Y6, Y1
+	VFMADD231PS  64(R9), Y6, Y2
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+
+tile1odd:
+	VBROADCASTSS (R8), Y6
+	VFMADD231PS  (R9), Y6, Y3
+	VFMADD231PS  32(R9), Y6, Y4
+	VFMADD231PS  64(R9), Y6, Y5
+	ADDQ         DI, R9
+	ADDQ         SI, R8
+	DECQ         R10
+	JNZ          tile1steps
+
+tile1end:
+	VADDPS  Y3, Y0, Y0
+	VADDPS  Y4, Y1, Y1
+	VADDPS  Y5, Y2, Y2
+	MOVQ    CX, R10
+	VADDPS  (R10), Y0, Y0
+	VMOVUPS Y0, (R10)
+	VADDPS  32(R10), Y1, Y1
+	VMOVUPS Y1, 32(R10)
+	VADDPS  64(R10), Y2, Y2
+	VMOVUPS Y2, 64(R10)
+	ADDQ    ldc+24(FP), R10
+	CMPQ    a_len+40(FP), $0x00
+	JNE     tile1segment
+	MOVQ    R10, CX
+	JMP     rows
 
 // func weightGemmPairsAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX2, CMOV, FMA3
@@ -5753,23 +5204,21 @@ tile1:
 	MOVQ k+112(FP), R10
 
 tile1segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	TESTQ  R10, R10
-	JZ     tile1end
-	SHRQ   $0x01, R10
-
-	// An even step and an odd one.
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	TESTQ   R10, R10
+	JZ      tile1end
+	SHRQ    $0x01, R10
 	PCALIGN $0x40
 
 tile1steps:
@@ -16454,9 +15903,6 @@ done:
 
 DATA const41103000AVX2<>+0(SB)/32, $"\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A"
 GLOBL const41103000AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const80000000AVX2<>+0(SB)/32, $"\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80"
-GLOBL const80000000AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const3f550000AVX2<>+0(SB)/32, $"\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?"
 GLOBL const3f550000AVX2<>(SB), RODATA|NOPTR, $32

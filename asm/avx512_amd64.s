@@ -5799,10 +5799,12 @@ tile8segment:
 	VXORPS  Z16, Z16, Z16
 	VXORPS  Z19, Z19, Z19
 	VXORPS  Z22, Z22, Z22
-	TESTQ   R13, R13
+	INCQ    R13
+	SHRQ    $0x01, R13
+	JCC     tile8odd
 	JZ      tile8end
 
-	// An even step and an odd one.
+	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile8steps:
@@ -5817,8 +5819,8 @@ tile8steps:
 	VFMADD231PS.BCST (R12)(R10*1), Z24, Z21
 	ADDQ             DI, R11
 	ADDQ             SI, R12
-	DECQ             R13
-	JZ               tile8end
+
+tile8odd:
 	VMOVUPS          (R11), Z24
 	VFMADD231PS.BCST (R12), Z24, Z1
 	VFMADD231PS.BCST (R12)(BX*1), Z24, Z4
@@ -5901,10 +5903,12 @@ tile7segment:
 	VXORPS  Z13, Z13, Z13
 	VXORPS  Z16, Z16, Z16
 	VXORPS  Z19, Z19, Z19
-	TESTQ   R13, R13
+	INCQ    R13
+	SHRQ    $0x01, R13
+	JCC     tile7odd
 	JZ      tile7end
 
-	// An even step and an odd one.
+	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
@@ -5922,10 +5926,10 @@ tile7steps:
 	VFMADD231PS.BCST (R12)(R8*2), Z21, Z18
 
 tile7next0:
-	ADDQ             DI, R11
-	ADDQ             SI, R12
-	DECQ             R13
-	JZ               tile7end
+	ADDQ DI, R11
+	ADDQ SI, R12
+
+tile7odd:
 	CMPQ             rs+56(FP), $-126
 	VMOVUPS          (R11), Z21
 	VFMADD231PS.BCST (R12), Z21, Z1
@@ -5993,10 +5997,12 @@ tile3segment:
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z7, Z7, Z7
-	TESTQ   R13, R13
+	INCQ    R13
+	SHRQ    $0x01, R13
+	JCC     tile3odd
 	JZ      tile3end
 
-	// An even step and an odd one.
+	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
@@ -6006,8 +6012,8 @@ tile3steps:
 	VFMADD231PS.BCST (R12)(BX*2), Z9, Z6
 	ADDQ             DI, R11
 	ADDQ             SI, R12
-	DECQ             R13
-	JZ               tile3end
+
+tile3odd:
 	VMOVUPS          (R11), Z9
 	VFMADD231PS.BCST (R12), Z9, Z1
 	VFMADD231PS.BCST (R12)(BX*1), Z9, Z4
@@ -6053,10 +6059,12 @@ tile2segment:
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z4, Z4, Z4
-	TESTQ   R13, R13
+	INCQ    R13
+	SHRQ    $0x01, R13
+	JCC     tile2odd
 	JZ      tile2end
 
-	// An even step and an odd one.
+	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
@@ -6065,8 +6073,8 @@ tile2steps:
 	VFMADD231PS.BCST (R12)(BX*1), Z6, Z3
 	ADDQ             DI, R11
 	ADDQ             SI, R12
-	DECQ             R13
-	JZ               tile2end
+
+tile2odd:
 	VMOVUPS          (R11), Z6
 	VFMADD231PS.BCST (R12), Z6, Z1
 	VFMADD231PS.BCST (R12)(BX*1), Z6, Z4
@@ -6106,10 +6114,12 @@ tile1segment:
 	SUBQ    R13, a_len+40(FP)
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
-	TESTQ   R13, R13
+	INCQ    R13
+	SHRQ    $0x01, R13
+	JCC     tile1odd
 	JZ      tile1end
 
-	// An even step and an odd one.
+	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
@@ -6117,8 +6127,8 @@ tile1steps:
 	VFMADD231PS.BCST (R12), Z3, Z0
 	ADDQ             DI, R11
 	ADDQ             SI, R12
-	DECQ             R13
-	JZ               tile1end
+
+tile1odd:
 	VMOVUPS          (R11), Z3
 	VFMADD231PS.BCST (R12), Z3, Z1
 	ADDQ             DI, R11
@@ -6306,10 +6316,12 @@ tile4segment:
 	VXORPS  Z15, Z15, Z15
 	VXORPS  Z20, Z20, Z20
 	VXORPS  Z21, Z21, Z21
-	TESTQ   R11, R11
+	INCQ    R11
+	SHRQ    $0x01, R11
+	JCC     tile4odd
 	JZ      tile4end
 
-	// An even step and an odd one.
+	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
@@ -6329,8 +6341,8 @@ tile4steps:
 	VFMADD231PS  Z25, Z26, Z19
 	ADDQ         DI, R10
 	ADDQ         SI, R9
-	DECQ         R11
-	JZ           tile4end
+
+tile4odd:
 	VMOVUPS      (R10), Z24
 	VMOVUPS      64(R10), Z25
 	VBROADCASTSS (R9), Z26
@@ -6409,10 +6421,12 @@ tile3segment:
 	VXORPS  Z9, Z9, Z9
 	VXORPS  Z14, Z14, Z14
 	VXORPS  Z15, Z15, Z15
-	TESTQ   R11, R11
+	INCQ    R11
+	SHRQ    $0x01, R11
+	JCC     tile3odd
 	JZ      tile3end
 
-	// An even step and an odd one.
+	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
@@ -6429,8 +6443,8 @@ tile3steps:
 	VFMADD231PS  Z19, Z20, Z13
 	ADDQ         DI, R10
 	ADDQ         SI, R9
-	DECQ         R11
-	JZ           tile3end
+
+tile3odd:
 	VMOVUPS      (R10), Z18
 	VMOVUPS      64(R10), Z19
 	VBROADCASTSS (R9), Z20
@@ -6495,10 +6509,12 @@ tile2segment:
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z8, Z8, Z8
 	VXORPS  Z9, Z9, Z9
-	TESTQ   R11, R11
+	INCQ    R11
+	SHRQ    $0x01, R11
+	JCC     tile2odd
 	JZ      tile2end
 
-	// An even step and an odd one.
+	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
@@ -6512,8 +6528,8 @@ tile2steps:
 	VFMADD231PS  Z13, Z14, Z7
 	ADDQ         DI, R10
 	ADDQ         SI, R9
-	DECQ         R11
-	JZ           tile2end
+
+tile2odd:
 	VMOVUPS      (R10), Z12
 	VMOVUPS      64(R10), Z13
 	VBROADCASTSS (R9), Z14
@@ -6565,10 +6581,12 @@ tile1segment:
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
-	TESTQ   R11, R11
+	INCQ    R11
+	SHRQ    $0x01, R11
+	JCC     tile1odd
 	JZ      tile1end
 
-	// An even step and an odd one.
+	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
@@ -6577,8 +6595,8 @@ tile1steps:
 	VFMADD231PS  64(R10), Z6, Z1
 	ADDQ         DI, R10
 	ADDQ         SI, R9
-	DECQ         R11
-	JZ           tile1end
+
+tile1odd:
 	VBROADCASTSS (R9), Z6
 	VFMADD231PS  (R10), Z6, Z2
 	VFMADD231PS  64(R10), Z6, Z3
@@ -6741,10 +6759,12 @@ tile3segment:
 	VXORPS  Z21, Z21, Z21
 	VXORPS  Z22, Z22, Z22
 	VXORPS  Z23, Z23, Z23
-	TESTQ   R10, R10
+	INCQ    R10
+	SHRQ    $0x01, R10
+	JCC     tile3odd
 	JZ      tile3end
 
-	// An even step and an odd one.
+	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
@@ -6765,8 +6785,8 @@ tile3steps:
 	VFMADD231PS  Z29, Z30, Z20
 	ADDQ         DI, R9
 	ADDQ         SI, R8
-	DECQ         R10
-	JZ           tile3end
+
+tile3odd:
 	VMOVUPS      (R9), Z27
 	VMOVUPS      64(R9), Z28
 	VMOVUPS      128(R9), Z29
@@ -6847,10 +6867,12 @@ tile2segment:
 	VXORPS  Z12, Z12, Z12
 	VXORPS  Z13, Z13, Z13
 	VXORPS  Z14, Z14, Z14
-	TESTQ   R10, R10
+	INCQ    R10
+	SHRQ    $0x01, R10
+	JCC     tile2odd
 	JZ      tile2end
 
-	// An even step and an odd one.
+	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
@@ -6867,8 +6889,8 @@ tile2steps:
 	VFMADD231PS  Z20, Z19, Z11
 	ADDQ         DI, R9
 	ADDQ         SI, R8
-	DECQ         R10
-	JZ           tile2end
+
+tile2odd:
 	VBROADCASTSS (R8), Z18
 	VBROADCASTSS (R8)(BX*1), Z19
 	VMOVUPS      (R9), Z20
@@ -6930,10 +6952,12 @@ tile1segment:
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
-	TESTQ   R10, R10
+	INCQ    R10
+	SHRQ    $0x01, R10
+	JCC     tile1odd
 	JZ      tile1end
 
-	// An even step and an odd one.
+	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
@@ -6943,8 +6967,8 @@ tile1steps:
 	VFMADD231PS  128(R9), Z9, Z2
 	ADDQ         DI, R9
 	ADDQ         SI, R8
-	DECQ         R10
-	JZ           tile1end
+
+tile1odd:
 	VBROADCASTSS (R8), Z9
 	VFMADD231PS  (R9), Z9, Z3
 	VFMADD231PS  64(R9), Z9, Z4
@@ -7098,10 +7122,12 @@ tile2segment:
 	VXORPS  Z17, Z17, Z17
 	VXORPS  Z18, Z18, Z18
 	VXORPS  Z19, Z19, Z19
-	TESTQ   R10, R10
+	INCQ    R10
+	SHRQ    $0x01, R10
+	JCC     tile2odd
 	JZ      tile2end
 
-	// An even step and an odd one.
+	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
@@ -7121,8 +7147,8 @@ tile2steps:
 	VFMADD231PS  Z26, Z25, Z15
 	ADDQ         DI, R9
 	ADDQ         SI, R8
-	DECQ         R10
-	JZ           tile2end
+
+tile2odd:
 	VBROADCASTSS (R8), Z24
 	VBROADCASTSS (R8)(BX*1), Z25
 	VMOVUPS      (R9), Z26
@@ -7194,10 +7220,12 @@ tile1segment:
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
 	VXORPS  Z7, Z7, Z7
-	TESTQ   R10, R10
+	INCQ    R10
+	SHRQ    $0x01, R10
+	JCC     tile1odd
 	JZ      tile1end
 
-	// An even step and an odd one.
+	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
@@ -7208,8 +7236,8 @@ tile1steps:
 	VFMADD231PS  192(R9), Z12, Z3
 	ADDQ         DI, R9
 	ADDQ         SI, R8
-	DECQ         R10
-	JZ           tile1end
+
+tile1odd:
 	VBROADCASTSS (R8), Z12
 	VFMADD231PS  (R9), Z12, Z4
 	VFMADD231PS  64(R9), Z12, Z5
@@ -7346,35 +7374,33 @@ tile4:
 	MOVQ k+112(FP), R12
 
 tile4segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	TESTQ  R12, R12
-	JZ     tile4end
-	SHRQ   $0x01, R12
-
-	// An even step and an odd one.
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
+	TESTQ   R12, R12
+	JZ      tile4end
+	SHRQ    $0x01, R12
 	PCALIGN $0x40
 
 tile4steps:
@@ -7463,29 +7489,27 @@ tile3:
 	MOVQ k+112(FP), R12
 
 tile3segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	TESTQ  R12, R12
-	JZ     tile3end
-	SHRQ   $0x01, R12
-
-	// An even step and an odd one.
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	TESTQ   R12, R12
+	JZ      tile3end
+	SHRQ    $0x01, R12
 	PCALIGN $0x40
 
 tile3steps:
@@ -7562,23 +7586,21 @@ tile2:
 	MOVQ k+112(FP), R12
 
 tile2segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	TESTQ  R12, R12
-	JZ     tile2end
-	SHRQ   $0x01, R12
-
-	// An even step and an odd one.
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	TESTQ   R12, R12
+	JZ      tile2end
+	SHRQ    $0x01, R12
 	PCALIGN $0x40
 
 tile2steps:
@@ -7647,17 +7669,15 @@ tile1:
 	MOVQ k+112(FP), R12
 
 tile1segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	TESTQ  R12, R12
-	JZ     tile1end
-	SHRQ   $0x01, R12
-
-	// An even step and an odd one.
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	TESTQ   R12, R12
+	JZ      tile1end
+	SHRQ    $0x01, R12
 	PCALIGN $0x40
 
 tile1steps:

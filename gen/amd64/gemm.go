@@ -111,8 +111,8 @@ type gemmer struct {
 	element spec.Element // of B
 	segment int          // steps of one, if that is no argument: then sums are stored, and nothing else is done with them
 	evenOdd bool         // a product in bfloat16, see gemm_evenodd.go
-	inTurn  bool         // and its even steps come before the odd ones
-	holds   bool         // or its sums of segments stay in registers
+	holds   bool         // and its sums of segments stay in registers
+	waits   bool         // or wait in C, and tiles have their own ends
 
 	variants []spec.WeightVariant // of a product with a packed panel
 
@@ -152,9 +152,6 @@ type gemmer struct {
 	maxima, alphas, betas operand.Mem // pointers
 
 	panels operand.Mem // WeightVariant.Prefetch
-
-	even      reg.GPVirtual // of chains in turn: the sums of the even steps
-	variables operand.Mem
 }
 
 // memory gives these the places of arguments that are not needed, or not any more.
@@ -188,9 +185,9 @@ func (t *gemmer) spansOf(rows int) []emit.Span {
 // vector of AVX2 the instructions of a row take the time, not its FMA, so that jumps are not free.
 func (t *gemmer) alone(rows int) int {
 	switch {
-	case t.weights || t.inTurn:
+	case t.weights:
 		return 1
-	case t.vectors == 1 && !t.g.EVEX():
+	case t.waits || t.vectors == 1 && !t.g.EVEX():
 		return rows
 	}
 	return 3
@@ -211,7 +208,7 @@ const (
 func (t *gemmer) emit(rows int) {
 	t.memory()
 	t.a, t.c, t.m = t.g.Slice("a"), t.g.Slice("c"), t.g.Num("m")
-	if !t.holds {
+	if !t.holds && !t.waits {
 		t.single()
 		defer t.cut()
 	}
@@ -219,9 +216,6 @@ func (t *gemmer) emit(rows int) {
 	t.g.SHLQ(operand.Imm(2), t.ldc)
 	t.rs, t.cs, t.ldb = t.g.Stride("rs"), t.g.Stride("cs"), t.g.Num("ldb")
 	t.g.SHLQ(operand.U8(t.element.Shift()), t.ldb)
-	if t.inTurn {
-		t.begin(rows)
-	}
 	t.oddMultiples(rows)
 	if t.weights {
 		t.lookAtNextRows()
@@ -254,7 +248,7 @@ func (t *gemmer) emit(rows int) {
 	t.acc = make([][]reg.VecVirtual, rows)
 	for i := range t.acc {
 		t.acc[i] = t.g.Vecs(t.vectors)
-		if t.evenOdd && !t.inTurn {
+		if t.evenOdd {
 			t.odds = append(t.odds, t.g.Vecs(t.vectors))
 		}
 		if t.holds {
@@ -264,11 +258,12 @@ func (t *gemmer) emit(rows int) {
 	for _, s := range t.spans {
 		t.tile(s, height)
 	}
-	if t.holds {
+	switch {
+	case t.holds:
 		t.held()
-		return
+	case !t.waits:
+		t.store()
 	}
-	t.store()
 }
 
 // tile emits register tiles of a span, up to where their sums are stored. height is their number of
@@ -287,8 +282,12 @@ func (t *gemmer) tile(s emit.Span, height reg.GPVirtual) {
 		t.skipHeight(height)
 	}
 	t.g.MOVQ(t.g.Memory(t.g.Param("b").Base()), t.b)
-	if t.holds {
+	switch {
+	case t.holds:
 		t.hold(s, name)
+		return
+	case t.waits:
+		t.wait(s, name)
 		return
 	}
 	t.lookAhead(rows, t.p)
@@ -297,12 +296,9 @@ func (t *gemmer) tile(s emit.Span, height reg.GPVirtual) {
 	t.g.Label(name + "segment")
 	t.zeros(acc)
 	t.prefetchRows(rows, name)
-	switch {
-	case t.inTurn:
-		t.chainsInTurn(acc, name)
-	case t.evenOdd:
+	if t.evenOdd {
 		t.bothChains(acc, name)
-	default:
+	} else {
 		t.steps(acc, name)
 	}
 	t.toStore(s)

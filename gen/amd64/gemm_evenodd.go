@@ -11,102 +11,74 @@ import (
 // other. At the end of a segment, after 32 steps, both are added, and their sum is added to the
 // sums of the segments before it.
 //
-// With AVX-512 both chains and the sums stay in registers, so that register tiles have a third of
-// the height of others, and the next segment begins while the sums are added.
-//
-// With AVX2 both chains would read A and B too often: a tile of full height takes the even steps of
-// a segment, leaves their sums on the stack, and takes the odd ones. The sums of segments wait in
-// C, as in other products. On Zen 3 16 lanes and 24 then have 0.80 to 0.85 of the speed of
-// float32; with both chains in registers they had 0.80, and 0.6 to 0.7 where the rows of A are
-// columns of values.
+// Both chains stay in registers, so that register tiles have half the height of others or less.
+// With AVX-512 the sums of segments stay there, too, and the next segment begins while they are
+// added. With AVX2 they wait in C. A tile of full height that took the even steps of a segment, and
+// then the odd ones, would read A and B less often, but has twice as many sums to leave in memory
+// and to bring back: on Zen 3 that takes an eighth of the time, and the loads take none.
 //
 // Pairs bring an even and an odd step by one load. Their chains are in registers, and the sums wait
 // in C.
 
-// heldRegisters is the number of registers for the chains and the sums of a register tile. 8 chains
-// would hide the latency of an FMA.
-const heldRegisters = 27
+// heldRegisters is the number of registers for the chains and the sums of a register tile, and
+// chainRegisters for the chains alone, where the sums wait in C. 8 chains would hide the latency of
+// an FMA.
+const heldRegisters, chainRegisters = 27, 12
 
 // EvenOdd emits GemmEvenOdd.
 func (g *gen) EvenOdd(s spec.TileShape) {
 	g.Kernel(spec.GemmEvenOdd(s.Vectors, s.Vectors*g.Lanes()))
-	t := &gemmer{g: g, vectors: s.Vectors, evenOdd: true, segment: spec.BF16Segment, inTurn: !g.EVEX(), holds: g.EVEX()}
-	const most = 8 // rows, for whose multiples there are registers
-	if t.inTurn {
-		t.emit(min(most, s.Rows))
+	t := &gemmer{g: g, vectors: s.Vectors, evenOdd: true, segment: spec.BF16Segment, holds: g.EVEX(), waits: !g.EVEX()}
+	if t.waits {
+		t.emit(chainRegisters / (2 * s.Vectors))
 		return
 	}
+	const most = 8 // rows, for whose multiples there are registers
 	t.emit(min(most, heldRegisters/(3*s.Vectors)))
 }
 
 // TakesPairs says that WeightGemm does.
 func (g *gen) TakesPairs() {}
 
-// Where the variables of chains in turn are on the stack: where a segment begins, and one more than
-// its steps until its even ones are done, then 0. Before them are the sums of those.
-const (
-	evenA = 8 * iota
-	evenB
-	evenSteps
-	evenEnd
-)
-
-// begin prepares chains in turn, for tiles of some rows: their strides are two steps.
-func (t *gemmer) begin(rows int) {
-	sums := rows * t.vectors * t.g.VecBytes()
-	frame := t.g.Frame(sums + t.g.VecBytes() + evenEnd)
-	t.even, t.variables = t.g.GP64(), frame.Offset(sums+t.g.VecBytes())
-	t.g.LEAQ(frame.Offset(t.g.VecBytes()-1), t.even)
-	t.g.ANDQ(operand.I32(-t.g.VecBytes()), t.even)
-	t.g.SHLQ(operand.Imm(1), t.cs)
-	t.g.SHLQ(operand.Imm(1), t.ldb)
+// wait emits a tile whose sums wait in C. They begin with C, or with -0, which changes no number
+// that is added to it.
+func (t *gemmer) wait(s emit.Span, name string) {
+	acc := t.acc[:s.Most]
+	each := func(f func(sum reg.VecVirtual, c operand.Mem)) (end reg.GPVirtual) {
+		end = t.copyOf(t.c)
+		for _, row := range acc {
+			for v, sum := range row {
+				f(sum, emit.At(end, v*t.g.VecBytes()))
+			}
+			t.g.ADDQ(t.ldc, end)
+		}
+		return end
+	}
+	t.g.Move(t.first, t.left)
+	t.g.CMPB(t.g.Argument("load"), operand.Imm(0))
+	t.g.JNE(operand.LabelRef(name + "segment"))
+	none := acc[0][0]
+	t.g.VBROADCASTSS(t.g.Constant(minusZero), none)
+	each(func(_ reg.VecVirtual, c operand.Mem) { t.g.VMOVUPS(none, c) })
+	t.nextChains(acc, name)
+	end := each(func(sum reg.VecVirtual, c operand.Mem) {
+		t.g.VADDPS(c, sum, sum)
+		t.g.VMOVUPS(sum, c)
+	})
+	t.g.CMPQ(t.left, operand.Imm(0))
+	t.g.JNE(operand.LabelRef(name + "segment"))
+	t.g.MOVQ(end, t.c)
+	t.g.JMP(operand.LabelRef("rows"))
 }
 
-// chainsInTurn emits k steps, first the even ones and then the odd ones by the same loop, and adds
-// both chains.
-func (t *gemmer) chainsInTurn(acc [][]reg.VecVirtual, name string) {
-	steps := t.variables.Offset(evenSteps)
-	pointers := []struct {
-		at, two reg.GPVirtual
-		first   operand.Mem
-	}{{t.p, t.cs, t.variables.Offset(evenA)}, {t.b, t.ldb, t.variables.Offset(evenB)}}
-	for _, x := range pointers {
-		t.g.MOVQ(x.at, x.first)
-	}
-	t.g.INCQ(t.k)
-	t.g.MOVQ(t.k, steps)
-	t.g.SHRQ(operand.Imm(1), t.k)
-	t.g.Label(name + "chain")
-	t.loop(acc, name)
-	each := func(f func(sum reg.VecVirtual, even operand.Mem)) {
-		for i, row := range acc {
-			for v, sum := range row {
-				f(sum, emit.At(t.even, (i*t.vectors+v)*t.g.VecBytes()))
-			}
-		}
-	}
-	t.g.MOVQ(steps, t.k)
-	t.g.SUBQ(operand.Imm(1), t.k)
-	t.g.JL(operand.LabelRef(name + "both"))
-	t.g.Comment("The odd steps.")
-	t.g.SHRQ(operand.Imm(1), t.k)
-	each(func(sum reg.VecVirtual, even operand.Mem) { t.g.VMOVUPS(sum, even) })
+// nextChains emits the next segment of those that are left.
+func (t *gemmer) nextChains(acc [][]reg.VecVirtual, name string) {
+	t.g.Label(name + "segment")
+	t.g.MOVQ(t.left, t.k)
+	t.limit(t.k)
+	t.g.SUBQ(t.k, t.left)
 	t.zeros(acc)
-	for _, x := range pointers {
-		t.g.MOVQ(x.two, x.at)
-		t.g.SHRQ(operand.Imm(1), x.at)
-		t.g.ADDQ(x.first, x.at)
-	}
-	t.g.MOVQ(operand.U32(0), steps)
-	t.g.JMP(operand.LabelRef(name + "chain"))
-	t.g.Label(name + "both")
-	each(func(sum reg.VecVirtual, even operand.Mem) { t.g.VADDPS(even, sum, sum) })
-	t.g.Comment("The next segment begins a step before the next odd one.")
-	for _, x := range pointers {
-		one := t.copyOf(x.two)
-		t.g.SHRQ(operand.Imm(1), one)
-		t.g.SUBQ(one, x.at)
-	}
+	t.bothChains(acc, name)
 }
 
 // hold emits a tile whose sums stay in registers until they are stored. They begin with C, or with
@@ -128,12 +100,7 @@ func (t *gemmer) hold(s emit.Span, name string) {
 			}
 		}
 	}
-	t.g.Label(name + "segment")
-	t.g.MOVQ(t.left, t.k)
-	t.limit(t.k)
-	t.g.SUBQ(t.k, t.left)
-	t.zeros(acc)
-	t.bothChains(acc, name)
+	t.nextChains(acc, name)
 	for i, row := range sums {
 		for v, sum := range row {
 			t.g.VADDPS(acc[i][v], sum, sum)
@@ -165,34 +132,34 @@ func (t *gemmer) held() {
 	t.g.JMP(operand.LabelRef("rows"))
 }
 
-// bothChains emits k steps, and adds both chains.
+// bothChains emits k steps, and adds both chains. An odd number of steps begins with the odd ones:
+// the chains are exchanged then, and have the same sum.
 func (t *gemmer) bothChains(acc [][]reg.VecVirtual, name string) {
 	odds := t.odds[:len(acc)]
 	t.zeros(odds)
-	t.g.JumpIfZero(t.k, name+"end")
 	if t.element == spec.BF16Pairs {
-		t.g.SHRQ(operand.Imm(1), t.k)
-	}
-	t.g.Comment("An even step and an odd one.")
-	t.g.AlignLoop()
-	t.g.Label(name + "steps")
-	if t.element == spec.BF16Pairs {
-		t.pairStep(acc, odds)
-		t.prefetchLow(len(acc), 1, name)
+		t.pairSteps(acc, odds, name)
 	} else {
-		t.step(acc, 0)
-		t.g.DECQ(t.k)
-		t.g.JZ(operand.LabelRef(name + "end"))
-		t.step(odds, 1)
+		t.twoSteps(acc, odds, name)
 	}
-	t.g.DECQ(t.k)
-	t.g.JNZ(operand.LabelRef(name + "steps"))
-	t.g.Label(name + "end")
 	for i := range acc {
 		for v := range acc[i] {
 			t.g.VADDPS(odds[i][v], acc[i][v], acc[i][v])
 		}
 	}
+}
+
+// pairSteps emits k steps of pairs.
+func (t *gemmer) pairSteps(acc, odds [][]reg.VecVirtual, name string) {
+	t.g.JumpIfZero(t.k, name+"end")
+	t.g.SHRQ(operand.Imm(1), t.k)
+	t.g.AlignLoop()
+	t.g.Label(name + "steps")
+	t.pairStep(acc, odds)
+	t.prefetchLow(len(acc), 1, name)
+	t.g.DECQ(t.k)
+	t.g.JNZ(operand.LabelRef(name + "steps"))
+	t.g.Label(name + "end")
 }
 
 // pairStep emits an even and an odd step with a row of pairs. The half of a word that is not the

@@ -37,8 +37,7 @@ func (t *gemmer) steps(acc [][]reg.VecVirtual, name string) {
 }
 
 // loop emits the inner loop. Two steps halve the overhead of a loop: of low tiles, with AVX2, and
-// with packed panels, which prefetch once an iteration. An odd number of steps enters the loop in
-// its middle.
+// with packed panels, which prefetch once an iteration.
 func (t *gemmer) loop(acc [][]reg.VecVirtual, name string) {
 	if t.g.EVEX() && !t.weights && !t.isLow(len(acc)) {
 		t.g.JumpIfZero(t.k, name+"end")
@@ -49,6 +48,11 @@ func (t *gemmer) loop(acc [][]reg.VecVirtual, name string) {
 		t.g.Label(name + "end")
 		return
 	}
+	t.twoSteps(acc, acc, name)
+}
+
+// twoSteps emits a loop of two steps. An odd number of them enters it in its middle.
+func (t *gemmer) twoSteps(first, second [][]reg.VecVirtual, name string) {
 	t.g.INCQ(t.k)
 	t.g.SHRQ(operand.Imm(1), t.k)
 	t.g.JCC(operand.LabelRef(name + "odd"))
@@ -56,12 +60,12 @@ func (t *gemmer) loop(acc [][]reg.VecVirtual, name string) {
 	t.g.Comment("One step: a row of B times a number of every row of A.")
 	t.g.AlignLoop()
 	t.g.Label(name + "steps")
-	t.step(acc, 0)
+	t.step(first, 0)
 	t.g.Label(name + "odd")
-	t.step(acc, 1)
+	t.step(second, 1)
 	t.prefetchColumns(t.p)
 	if t.weights {
-		t.prefetchLow(len(acc), unroll, name)
+		t.prefetchLow(len(first), unroll, name)
 	}
 	t.g.DECQ(t.k)
 	t.g.JNZ(operand.LabelRef(name + "steps"))

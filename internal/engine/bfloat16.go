@@ -41,6 +41,17 @@ func bfloat16Keys(lanes int) int {
 	return max(1, bfloat16Bytes/(4*lanes)/contract.BF16Segment) * contract.BF16Segment
 }
 
+// valueKeys is bfloat16Keys for the product with the values. Vectors of 8 lanes and less have
+// register tiles of so few sums that they read a line of values too often for L2. So there the
+// values of a call stay in L1, too.
+func (t *tile) valueKeys() int {
+	n := bfloat16Keys(t.Lanes)
+	if t.job.tier.Widest() < unitLanes {
+		n = min(n, bfloat16Keys(t.job.dv()))
+	}
+	return n
+}
+
 func packBFloat16(t *tile) {
 	data, off := t.Floats(&t.job.Call.Q)
 	t.PackRows(t.q, data, off, t.job.d(), 1)
@@ -81,7 +92,7 @@ func bfloat16Values(t *tile) {
 func (t *tile) evenOddValues(v []float32, stride int) {
 	w, dv, o, all := t.Lanes, t.job.dv(), t.room(), t.block.keys
 	for keys, n := all, 0; keys.Lo < keys.Hi; keys.Lo += n {
-		n = min(keys.Len(), bfloat16Keys(w))
+		n = min(keys.Len(), t.valueKeys())
 		if past := keys.Lo % contract.BF16Segment; past != 0 {
 			n = min(n, contract.BF16Segment-past)
 		}
