@@ -171,6 +171,26 @@ func weightWidenU4AVX2(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightBlocksGroupedAVX2(dst []float32, b []byte, lanes int, k int)
 
+// weightWidenU4x32AVX2 is BlockKernels.Widen, see package ukernel. The format is U4x32.
+//
+//go:noescape
+func weightWidenU4x32AVX2(dst []float32, b []byte, lanes int, k int)
+
+// weightUnpackU4x32AVX2 is BlockKernels.Unpack, see package ukernel. The format is U4x32.
+//
+//go:noescape
+func weightUnpackU4x32AVX2(dst []uint32, b []byte, lanes int, k int)
+
+// weightGemmInt8Minima4AVX2 is the product with quantized weights to which those of several formats jump.
+//
+//go:noescape
+func weightGemmInt8Minima4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8U4x32AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is U4x32.
+//
+//go:noescape
+func weightGemmInt8U4x32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenU4x16AVX2 is BlockKernels.Widen, see package ukernel. The format is U4x16.
 //
 //go:noescape
@@ -186,6 +206,26 @@ func weightUnpackU4x16AVX2(dst []uint32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmInt8U4x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightWidenU5x32AVX2 is BlockKernels.Widen, see package ukernel. The format is U5x32.
+//
+//go:noescape
+func weightWidenU5x32AVX2(dst []float32, b []byte, lanes int, k int)
+
+// weightUnpackU5x32AVX2 is BlockKernels.Unpack, see package ukernel. The format is U5x32.
+//
+//go:noescape
+func weightUnpackU5x32AVX2(dst []uint32, b []byte, lanes int, k int)
+
+// weightGemmInt8Minima5AVX2 is the product with quantized weights to which those of several formats jump.
+//
+//go:noescape
+func weightGemmInt8Minima5AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8U5x32AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is U5x32.
+//
+//go:noescape
+func weightGemmInt8U5x32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenU5x16AVX2 is BlockKernels.Widen, see package ukernel. The format is U5x16.
 //
 //go:noescape
@@ -195,11 +235,6 @@ func weightWidenU5x16AVX2(dst []float32, b []byte, lanes int, k int)
 //
 //go:noescape
 func weightUnpackU5x16AVX2(dst []uint32, b []byte, lanes int, k int)
-
-// weightGemmInt8MinimaAVX2 is the product with quantized weights to which those of several formats jump.
-//
-//go:noescape
-func weightGemmInt8MinimaAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8U5x16AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16.
 //

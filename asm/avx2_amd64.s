@@ -10308,11 +10308,50 @@ TEXT ·weightBlocksGroupedAVX2(SB), NOSPLIT, $0-64
 	IMULQ   DX, R8
 
 block:
+	TESTQ $0x0000007f, BX
+	JNZ   passed
+	MOVQ  CX, b_base+24(FP)
+	CMPQ  dst_len+8(FP), $0x02
+	JNE   unlikeU5x32
+	LEAQ  (CX)(DX*2), CX
+	LEAQ  (CX)(DX*2), CX
+
+unlikeU5x32:
+	CMPQ dst_len+8(FP), $0x04
+	JNE  unlikeS6x16
+	LEAQ (CX)(DX*2), CX
+
+unlikeS6x16:
+passed:
 	XORQ R9, R9
 
 vector:
 	CMPQ      dst_len+8(FP), $0x02
 	JNE       scales1
+	MOVQ      b_base+24(FP), R10
+	LEAQ      (R10)(R9*2), R10
+	VCVTPH2PS (R10), Y1
+	LEAQ      (R10)(DX*2), R10
+	VCVTPH2PS (R10), Y3
+	LEAQ      (R10)(DX*2), R10
+	LEAQ      (CX)(R9*1), R10
+	VPMOVSXBD (R10), Y0
+	VCVTDQ2PS Y0, Y0
+	VMULPS    Y1, Y0, Y0
+	VMOVUPS   Y0, Y1
+	LEAQ      (R10)(DX*1), R10
+	VPMOVSXBD (R10), Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y3, Y2, Y2
+	VMOVUPS   Y2, Y3
+	LEAQ      (R10)(DX*1), R10
+	LEAQ      (R10)(R9*2), R10
+	ADDQ      R9, R10
+	JMP       numbers
+
+scales1:
+	CMPQ      dst_len+8(FP), $0x03
+	JNE       scales2
 	LEAQ      (CX)(R9*2), R10
 	VCVTPH2PS (R10), Y2
 	LEAQ      (R10)(DX*2), R10
@@ -10339,12 +10378,14 @@ vector:
 	LEAQ      (R10)(R9*2), R10
 	JMP       numbers
 
-scales1:
-	CMPQ      dst_len+8(FP), $0x03
-	JNE       scales2
-	LEAQ      (CX)(R9*2), R10
+scales2:
+	CMPQ      dst_len+8(FP), $0x04
+	JNE       scales3
+	MOVQ      b_base+24(FP), R10
+	LEAQ      (R10)(R9*2), R10
 	VCVTPH2PS (R10), Y2
 	LEAQ      (R10)(DX*2), R10
+	LEAQ      (CX)(R9*2), R10
 	VPMOVSXBW (R10), Y1
 	VPSLLD    $0x10, Y1, Y0
 	VPSRAD    $0x10, Y0, Y0
@@ -10359,9 +10400,9 @@ scales1:
 	LEAQ      (R10)(R9*2), R10
 	JMP       numbers
 
-scales2:
-	CMPQ      dst_len+8(FP), $0x04
-	JNE       scales3
+scales3:
+	CMPQ      dst_len+8(FP), $0x05
+	JNE       scales4
 	LEAQ      (CX)(R9*2), R10
 	VPMOVZXWD (R10), Y4
 	VPSLLD    $0x10, Y4, Y4
@@ -10380,9 +10421,9 @@ scales2:
 	LEAQ      (R10)(R9*2), R10
 	JMP       numbers
 
-scales3:
-	CMPQ    dst_len+8(FP), $0x05
-	JNE     scales4
+scales4:
+	CMPQ    dst_len+8(FP), $0x06
+	JNE     scales5
 	LEAQ    (CX)(R9*4), R10
 	VMOVUPS (R10), Y0
 	ADDQ    SI, R10
@@ -10392,7 +10433,7 @@ scales3:
 	VMULPS  const41800000AVX2<>+0(SB), Y1, Y3
 	JMP     numbers
 
-scales4:
+scales5:
 	LEAQ    (CX)(R9*4), R10
 	VMOVUPS (R10), Y0
 	ADDQ    SI, R10
@@ -10515,12 +10556,12 @@ most:
 	VPOR    Y12, Y10, Y10
 
 bytes:
-	CMPQ    dst_len+8(FP), $0x04
+	CMPQ    dst_len+8(FP), $0x05
 	JE      brain
 	VMULPS  const37800000AVX2<>+0(SB), Y1, Y1
 	CMPQ    b_len+32(FP), $0x0c
 	JE      unpack
-	CMPQ    dst_len+8(FP), $0x06
+	CMPQ    dst_len+8(FP), $0x07
 	JE      eight
 	VMOVDQU const000000ffAVX2<>+0(SB), Y12
 	MOVQ    $0x00000004, R10
@@ -10778,27 +10819,27 @@ GLOBL const37800000AVX2<>(SB), RODATA|NOPTR, $32
 DATA const47800000AVX2<>+0(SB)/32, $"\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G"
 GLOBL const47800000AVX2<>(SB), RODATA|NOPTR, $32
 
-// func weightWidenU4x16AVX2(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenU4x16AVX2(SB), NOSPLIT, $0-64
+// func weightWidenU4x32AVX2(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU4x32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    $0x00000002, dst_len+8(FP)
 	MOVQ    $0x00000000, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
-	MOVQ    $0x00000018, b_cap+40(FP)
+	MOVQ    $0x00000012, b_cap+40(FP)
 	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
-// func weightUnpackU4x16AVX2(dst []uint32, b []byte, lanes int, k int)
-TEXT ·weightUnpackU4x16AVX2(SB), NOSPLIT, $0-64
+// func weightUnpackU4x32AVX2(dst []uint32, b []byte, lanes int, k int)
+TEXT ·weightUnpackU4x32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    $0x00000002, dst_len+8(FP)
 	MOVQ    $0x00000000, dst_cap+16(FP)
 	MOVQ    $0x0000000c, b_len+32(FP)
-	MOVQ    $0x00000018, b_cap+40(FP)
+	MOVQ    $0x00000012, b_cap+40(FP)
 	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
-// func weightGemmInt8U4x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8Minima4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·weightGemmInt8U4x16AVX2(SB), NOSPLIT, $64-113
+TEXT ·weightGemmInt8Minima4AVX2(SB), NOSPLIT, $64-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -10806,8 +10847,12 @@ TEXT ·weightGemmInt8U4x16AVX2(SB), NOSPLIT, $64-113
 	MOVQ    ldx+56(FP), DX
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
-	IMUL3Q  $+24, BX, SI
+	MOVQ    BX, SI
+	IMULQ   b_len+72(FP), SI
 	MOVQ    SI, b_len+72(FP)
+	MOVQ    BX, SI
+	IMULQ   b_cap+80(FP), SI
+	MOVQ    SI, b_cap+80(FP)
 	SHLQ    $0x01, BX
 	MOVBQZX load+112(FP), SI
 	TESTQ   SI, SI
@@ -10843,14 +10888,31 @@ vectors2rows6:
 	MOVQ R8, x_len+40(FP)
 
 vectors2rows6block:
+	CMPQ  c_len+8(FP), $0x04
+	JE    vectors2rows6blockhead
+	MOVQ  x_len+40(FP), R8
+	TESTQ $0x0000007f, R8
+	JNZ   vectors2rows6blockpassed
+
+vectors2rows6blockhead:
+	MOVQ       DI, c_base+0(FP)
+	ADDQ       BX, DI
+	ADDQ       BX, DI
+	MOVQ       x_cap+48(FP), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	MOVQ       BX, R8
+	ADDQ       R8, R8
+	ADDQ       R8, R9
+	MOVQ       R9, x_cap+48(FP)
+
+vectors2rows6blockpassed:
 	XORQ R8, R8
 
 vectors2rows6lanes:
 	MOVQ    DI, R9
-	ADDQ    BX, R9
-	ADDQ    BX, R9
-	ADDQ    BX, R9
-	ADDQ    BX, R9
+	ADDQ    b_cap+80(FP), R9
 	LEAQ    (R9)(R8*2), R9
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
@@ -10951,32 +11013,39 @@ vectors2rows6word:
 	JNZ          vectors2rows6word
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	LEAQ         (DI)(R8*1), R9
-	ADDQ         BX, R9
-	VPMOVSXBW    (R9)(BX*1), Y12
+	ADDQ         c_cap+16(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors2rows6wordintegerstwo
+	MOVQ         R8, R9
+	SHRQ         $0x01, R9
+	VPMOVSXBD    (DI)(R9*1), Y12
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y12, Y12
+	VPMOVSXBD    8(DI)(R9*1), Y13
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y13, Y13
+
+vectors2rows6wordintegersany:
 	VPMADDWD     Y12, Y0, Y0
 	VPMADDWD     Y12, Y2, Y2
 	VPMADDWD     Y12, Y4, Y4
 	VPMADDWD     Y12, Y6, Y6
 	VPMADDWD     Y12, Y8, Y8
 	VPMADDWD     Y12, Y10, Y10
-	VPMOVSXBW    16(R9)(BX*1), Y12
-	VPMADDWD     Y12, Y1, Y1
-	VPMADDWD     Y12, Y3, Y3
-	VPMADDWD     Y12, Y5, Y5
-	VPMADDWD     Y12, Y7, Y7
-	VPMADDWD     Y12, Y9, Y9
-	VPMADDWD     Y12, Y11, Y11
+	VPMADDWD     Y13, Y1, Y1
+	VPMADDWD     Y13, Y3, Y3
+	VPMADDWD     Y13, Y5, Y5
+	VPMADDWD     Y13, Y7, Y7
+	VPMADDWD     Y13, Y9, Y9
+	VPMADDWD     Y13, Y11, Y11
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
 	LEAQ         (AX)(R8*2), R11
 	LEAQ         (R11)(CX*2), R12
 	ADDQ         CX, R12
-	VCVTPH2PS    (DI)(R8*1), Y12
-	VCVTPH2PS    16(DI)(R8*1), Y13
+	MOVQ         c_base+0(FP), R13
+	VCVTPH2PS    (R13)(R8*1), Y12
+	VCVTPH2PS    16(R13)(R8*1), Y13
 	VBROADCASTSS 32(R9), Y14
 	VMULPS       Y14, Y12, Y15
 	VCVTDQ2PS    Y0, Y0
@@ -11031,14 +11100,20 @@ vectors2rows6word:
 	VCVTDQ2PS    Y11, Y11
 	VFMADD213PS  32(R12)(CX*2), Y0, Y11
 	VMOVUPS      Y11, 32(R12)(CX*2)
-	LEAQ         (DI)(R8*1), R13
+	MOVQ         c_base+0(FP), R13
+	LEAQ         (R13)(R8*1), R13
 	VCVTPH2PS    (R13)(BX*1), Y2
 	VCVTPH2PS    16(R13)(BX*1), Y3
-	LEAQ         (DI)(R8*1), R13
-	ADDQ         BX, R13
-	ADDQ         BX, R13
-	VPMOVSXBW    (R13)(BX*1), Y0
-	VPMOVSXBW    16(R13)(BX*1), Y1
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors2rows6storeintegerstwo
+	LEAQ         (R8)(BX*1), R13
+	SHRQ         $0x01, R13
+	VPMOVSXBD    (DI)(R13*1), Y0
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y0, Y0
+	VPMOVSXBD    8(DI)(R13*1), Y1
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y1, Y1
+
+vectors2rows6storeintegersany:
 	VBROADCASTSS 32(R9), Y4
 	VPBROADCASTD 44(R9), Y5
 	VPMADDWD     Y5, Y0, Y6
@@ -11144,14 +11219,31 @@ vectors2rows4:
 	MOVQ R8, x_len+40(FP)
 
 vectors2rows4block:
+	CMPQ  c_len+8(FP), $0x04
+	JE    vectors2rows4blockhead
+	MOVQ  x_len+40(FP), R8
+	TESTQ $0x0000007f, R8
+	JNZ   vectors2rows4blockpassed
+
+vectors2rows4blockhead:
+	MOVQ       DI, c_base+0(FP)
+	ADDQ       BX, DI
+	ADDQ       BX, DI
+	MOVQ       x_cap+48(FP), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	MOVQ       BX, R8
+	ADDQ       R8, R8
+	ADDQ       R8, R9
+	MOVQ       R9, x_cap+48(FP)
+
+vectors2rows4blockpassed:
 	XORQ R8, R8
 
 vectors2rows4lanes:
 	MOVQ    DI, R9
-	ADDQ    BX, R9
-	ADDQ    BX, R9
-	ADDQ    BX, R9
-	ADDQ    BX, R9
+	ADDQ    b_cap+80(FP), R9
 	LEAQ    (R9)(R8*2), R9
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
@@ -11227,28 +11319,35 @@ vectors2rows4word:
 	JNZ          vectors2rows4word
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	LEAQ         (DI)(R8*1), R9
-	ADDQ         BX, R9
-	VPMOVSXBW    (R9)(BX*1), Y8
+	ADDQ         c_cap+16(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors2rows4wordintegerstwo
+	MOVQ         R8, R9
+	SHRQ         $0x01, R9
+	VPMOVSXBD    (DI)(R9*1), Y8
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y8, Y8
+	VPMOVSXBD    8(DI)(R9*1), Y9
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y9, Y9
+
+vectors2rows4wordintegersany:
 	VPMADDWD     Y8, Y0, Y0
 	VPMADDWD     Y8, Y2, Y2
 	VPMADDWD     Y8, Y4, Y4
 	VPMADDWD     Y8, Y6, Y6
-	VPMOVSXBW    16(R9)(BX*1), Y8
-	VPMADDWD     Y8, Y1, Y1
-	VPMADDWD     Y8, Y3, Y3
-	VPMADDWD     Y8, Y5, Y5
-	VPMADDWD     Y8, Y7, Y7
+	VPMADDWD     Y9, Y1, Y1
+	VPMADDWD     Y9, Y3, Y3
+	VPMADDWD     Y9, Y5, Y5
+	VPMADDWD     Y9, Y7, Y7
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
 	LEAQ         (AX)(R8*2), R11
 	LEAQ         (R11)(CX*2), R12
 	ADDQ         CX, R12
-	VCVTPH2PS    (DI)(R8*1), Y8
-	VCVTPH2PS    16(DI)(R8*1), Y9
+	MOVQ         c_base+0(FP), R13
+	VCVTPH2PS    (R13)(R8*1), Y8
+	VCVTPH2PS    16(R13)(R8*1), Y9
 	VBROADCASTSS 32(R9), Y10
 	VMULPS       Y10, Y8, Y11
 	VCVTDQ2PS    Y0, Y0
@@ -11285,14 +11384,20 @@ vectors2rows4word:
 	VCVTDQ2PS    Y7, Y7
 	VFMADD213PS  32(R12), Y0, Y7
 	VMOVUPS      Y7, 32(R12)
-	LEAQ         (DI)(R8*1), R13
+	MOVQ         c_base+0(FP), R13
+	LEAQ         (R13)(R8*1), R13
 	VCVTPH2PS    (R13)(BX*1), Y2
 	VCVTPH2PS    16(R13)(BX*1), Y3
-	LEAQ         (DI)(R8*1), R13
-	ADDQ         BX, R13
-	ADDQ         BX, R13
-	VPMOVSXBW    (R13)(BX*1), Y0
-	VPMOVSXBW    16(R13)(BX*1), Y1
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors2rows4storeintegerstwo
+	LEAQ         (R8)(BX*1), R13
+	SHRQ         $0x01, R13
+	VPMOVSXBD    (DI)(R13*1), Y0
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y0, Y0
+	VPMOVSXBD    8(DI)(R13*1), Y1
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y1, Y1
+
+vectors2rows4storeintegersany:
 	VBROADCASTSS 32(R9), Y4
 	VPBROADCASTD 44(R9), Y5
 	VPMADDWD     Y5, Y0, Y6
@@ -11372,14 +11477,31 @@ vectors2rows2:
 	MOVQ R8, x_len+40(FP)
 
 vectors2rows2block:
+	CMPQ  c_len+8(FP), $0x04
+	JE    vectors2rows2blockhead
+	MOVQ  x_len+40(FP), R8
+	TESTQ $0x0000007f, R8
+	JNZ   vectors2rows2blockpassed
+
+vectors2rows2blockhead:
+	MOVQ       DI, c_base+0(FP)
+	ADDQ       BX, DI
+	ADDQ       BX, DI
+	MOVQ       x_cap+48(FP), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	MOVQ       BX, R8
+	ADDQ       R8, R8
+	ADDQ       R8, R9
+	MOVQ       R9, x_cap+48(FP)
+
+vectors2rows2blockpassed:
 	XORQ R8, R8
 
 vectors2rows2lanes:
 	MOVQ    DI, R9
-	ADDQ    BX, R9
-	ADDQ    BX, R9
-	ADDQ    BX, R9
-	ADDQ    BX, R9
+	ADDQ    b_cap+80(FP), R9
 	LEAQ    (R9)(R8*2), R9
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
@@ -11428,20 +11550,27 @@ vectors2rows2word:
 	JNZ          vectors2rows2word
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	LEAQ         (DI)(R8*1), R9
-	ADDQ         BX, R9
-	VPMOVSXBW    (R9)(BX*1), Y4
+	ADDQ         c_cap+16(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors2rows2wordintegerstwo
+	MOVQ         R8, R9
+	SHRQ         $0x01, R9
+	VPMOVSXBD    (DI)(R9*1), Y4
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y4, Y4
+	VPMOVSXBD    8(DI)(R9*1), Y5
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y5, Y5
+
+vectors2rows2wordintegersany:
 	VPMADDWD     Y4, Y0, Y0
 	VPMADDWD     Y4, Y2, Y2
-	VPMOVSXBW    16(R9)(BX*1), Y4
-	VPMADDWD     Y4, Y1, Y1
-	VPMADDWD     Y4, Y3, Y3
+	VPMADDWD     Y5, Y1, Y1
+	VPMADDWD     Y5, Y3, Y3
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
-	VCVTPH2PS    (DI)(R8*1), Y4
-	VCVTPH2PS    16(DI)(R8*1), Y5
+	MOVQ         c_base+0(FP), R11
+	VCVTPH2PS    (R11)(R8*1), Y4
+	VCVTPH2PS    16(R11)(R8*1), Y5
 	VBROADCASTSS 32(R9), Y6
 	VMULPS       Y6, Y4, Y7
 	VCVTDQ2PS    Y0, Y0
@@ -11460,14 +11589,20 @@ vectors2rows2word:
 	VCVTDQ2PS    Y3, Y3
 	VFMADD213PS  32(R10)(CX*1), Y0, Y3
 	VMOVUPS      Y3, 32(R10)(CX*1)
-	LEAQ         (DI)(R8*1), R11
+	MOVQ         c_base+0(FP), R11
+	LEAQ         (R11)(R8*1), R11
 	VCVTPH2PS    (R11)(BX*1), Y2
 	VCVTPH2PS    16(R11)(BX*1), Y3
-	LEAQ         (DI)(R8*1), R11
-	ADDQ         BX, R11
-	ADDQ         BX, R11
-	VPMOVSXBW    (R11)(BX*1), Y0
-	VPMOVSXBW    16(R11)(BX*1), Y1
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors2rows2storeintegerstwo
+	LEAQ         (R8)(BX*1), R11
+	SHRQ         $0x01, R11
+	VPMOVSXBD    (DI)(R11*1), Y0
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y0, Y0
+	VPMOVSXBD    8(DI)(R11*1), Y1
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y1, Y1
+
+vectors2rows2storeintegersany:
 	VBROADCASTSS 32(R9), Y4
 	VPBROADCASTD 44(R9), Y5
 	VPMADDWD     Y5, Y0, Y6
@@ -11524,14 +11659,31 @@ vectors6rows1:
 	MOVQ R8, x_len+40(FP)
 
 vectors6rows1block:
+	CMPQ  c_len+8(FP), $0x04
+	JE    vectors6rows1blockhead
+	MOVQ  x_len+40(FP), R8
+	TESTQ $0x0000007f, R8
+	JNZ   vectors6rows1blockpassed
+
+vectors6rows1blockhead:
+	MOVQ       DI, c_base+0(FP)
+	ADDQ       BX, DI
+	ADDQ       BX, DI
+	MOVQ       x_cap+48(FP), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	MOVQ       BX, R8
+	ADDQ       R8, R8
+	ADDQ       R8, R9
+	MOVQ       R9, x_cap+48(FP)
+
+vectors6rows1blockpassed:
 	XORQ R8, R8
 
 vectors6rows1lanes:
 	MOVQ    DI, R9
-	ADDQ    BX, R9
-	ADDQ    BX, R9
-	ADDQ    BX, R9
-	ADDQ    BX, R9
+	ADDQ    b_cap+80(FP), R9
 	LEAQ    (R9)(R8*2), R9
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
@@ -11600,37 +11752,49 @@ vectors6rows1word:
 	PREFETCHT0   (R12)
 	PREFETCHT0   64(R12)
 	PREFETCHT0   128(R12)
-	PREFETCHT0   192(R12)
-	ADDQ         $0x00000100, x_cap+48(FP)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors6rows1word
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	LEAQ         (DI)(R8*1), R9
-	ADDQ         BX, R9
-	VPMOVSXBW    (R9)(BX*1), Y6
+	PREFETCHT0   128(R9)
+	ADDQ         b_cap+80(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors6rows1wordintegerstwo
+	MOVQ         R8, R9
+	SHRQ         $0x01, R9
+	VPMOVSXBD    (DI)(R9*1), Y6
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y6, Y6
+	VPMOVSXBD    8(DI)(R9*1), Y7
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y7, Y7
+	VPMOVSXBD    16(DI)(R9*1), Y8
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y8, Y8
+	VPMOVSXBD    24(DI)(R9*1), Y9
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y9, Y9
+	VPMOVSXBD    32(DI)(R9*1), Y10
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y10, Y10
+	VPMOVSXBD    40(DI)(R9*1), Y11
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y11, Y11
+
+vectors6rows1wordintegersany:
 	VPMADDWD     Y6, Y0, Y0
-	VPMOVSXBW    16(R9)(BX*1), Y6
-	VPMADDWD     Y6, Y1, Y1
-	VPMOVSXBW    32(R9)(BX*1), Y6
-	VPMADDWD     Y6, Y2, Y2
-	VPMOVSXBW    48(R9)(BX*1), Y6
-	VPMADDWD     Y6, Y3, Y3
-	VPMOVSXBW    64(R9)(BX*1), Y6
-	VPMADDWD     Y6, Y4, Y4
-	VPMOVSXBW    80(R9)(BX*1), Y6
-	VPMADDWD     Y6, Y5, Y5
+	VPMADDWD     Y7, Y1, Y1
+	VPMADDWD     Y8, Y2, Y2
+	VPMADDWD     Y9, Y3, Y3
+	VPMADDWD     Y10, Y4, Y4
+	VPMADDWD     Y11, Y5, Y5
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
-	VCVTPH2PS    (DI)(R8*1), Y6
-	VCVTPH2PS    16(DI)(R8*1), Y7
-	VCVTPH2PS    32(DI)(R8*1), Y8
-	VCVTPH2PS    48(DI)(R8*1), Y9
-	VCVTPH2PS    64(DI)(R8*1), Y10
-	VCVTPH2PS    80(DI)(R8*1), Y11
+	MOVQ         c_base+0(FP), R11
+	VCVTPH2PS    (R11)(R8*1), Y6
+	VCVTPH2PS    16(R11)(R8*1), Y7
+	VCVTPH2PS    32(R11)(R8*1), Y8
+	VCVTPH2PS    48(R11)(R8*1), Y9
+	VCVTPH2PS    64(R11)(R8*1), Y10
+	VCVTPH2PS    80(R11)(R8*1), Y11
 	VBROADCASTSS 32(R9), Y12
 	VMULPS       Y12, Y6, Y6
 	VCVTDQ2PS    Y0, Y0
@@ -11656,22 +11820,32 @@ vectors6rows1word:
 	VCVTDQ2PS    Y5, Y5
 	VFMADD213PS  160(R10), Y0, Y5
 	VMOVUPS      Y5, 160(R10)
-	LEAQ         (DI)(R8*1), R11
+	MOVQ         c_base+0(FP), R11
+	LEAQ         (R11)(R8*1), R11
 	VCVTPH2PS    (R11)(BX*1), Y6
 	VCVTPH2PS    16(R11)(BX*1), Y7
 	VCVTPH2PS    32(R11)(BX*1), Y8
 	VCVTPH2PS    48(R11)(BX*1), Y9
 	VCVTPH2PS    64(R11)(BX*1), Y10
 	VCVTPH2PS    80(R11)(BX*1), Y11
-	LEAQ         (DI)(R8*1), R11
-	ADDQ         BX, R11
-	ADDQ         BX, R11
-	VPMOVSXBW    (R11)(BX*1), Y0
-	VPMOVSXBW    16(R11)(BX*1), Y1
-	VPMOVSXBW    32(R11)(BX*1), Y2
-	VPMOVSXBW    48(R11)(BX*1), Y3
-	VPMOVSXBW    64(R11)(BX*1), Y4
-	VPMOVSXBW    80(R11)(BX*1), Y5
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors6rows1storeintegerstwo
+	LEAQ         (R8)(BX*1), R11
+	SHRQ         $0x01, R11
+	VPMOVSXBD    (DI)(R11*1), Y0
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y0, Y0
+	VPMOVSXBD    8(DI)(R11*1), Y1
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y1, Y1
+	VPMOVSXBD    16(DI)(R11*1), Y2
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y2, Y2
+	VPMOVSXBD    24(DI)(R11*1), Y3
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y3, Y3
+	VPMOVSXBD    32(DI)(R11*1), Y4
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y4, Y4
+	VPMOVSXBD    40(DI)(R11*1), Y5
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y5, Y5
+
+vectors6rows1storeintegersany:
 	VBROADCASTSS 32(R9), Y12
 	VPBROADCASTD 44(R9), Y13
 	VPMADDWD     Y13, Y0, Y0
@@ -11733,14 +11907,31 @@ vectors2rows1:
 	MOVQ R8, x_len+40(FP)
 
 vectors2rows1block:
+	CMPQ  c_len+8(FP), $0x04
+	JE    vectors2rows1blockhead
+	MOVQ  x_len+40(FP), R8
+	TESTQ $0x0000007f, R8
+	JNZ   vectors2rows1blockpassed
+
+vectors2rows1blockhead:
+	MOVQ       DI, c_base+0(FP)
+	ADDQ       BX, DI
+	ADDQ       BX, DI
+	MOVQ       x_cap+48(FP), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	MOVQ       BX, R8
+	ADDQ       R8, R8
+	ADDQ       R8, R9
+	MOVQ       R9, x_cap+48(FP)
+
+vectors2rows1blockpassed:
 	XORQ R8, R8
 
 vectors2rows1lanes:
 	MOVQ    DI, R9
-	ADDQ    BX, R9
-	ADDQ    BX, R9
-	ADDQ    BX, R9
-	ADDQ    BX, R9
+	ADDQ    b_cap+80(FP), R9
 	LEAQ    (R9)(R8*2), R9
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
@@ -11777,18 +11968,25 @@ vectors2rows1word:
 	JNZ          vectors2rows1word
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	LEAQ         (DI)(R8*1), R9
-	ADDQ         BX, R9
-	VPMOVSXBW    (R9)(BX*1), Y2
+	ADDQ         c_cap+16(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors2rows1wordintegerstwo
+	MOVQ         R8, R9
+	SHRQ         $0x01, R9
+	VPMOVSXBD    (DI)(R9*1), Y2
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y2, Y2
+	VPMOVSXBD    8(DI)(R9*1), Y3
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y3, Y3
+
+vectors2rows1wordintegersany:
 	VPMADDWD     Y2, Y0, Y0
-	VPMOVSXBW    16(R9)(BX*1), Y2
-	VPMADDWD     Y2, Y1, Y1
+	VPMADDWD     Y3, Y1, Y1
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
-	VCVTPH2PS    (DI)(R8*1), Y2
-	VCVTPH2PS    16(DI)(R8*1), Y3
+	MOVQ         c_base+0(FP), R11
+	VCVTPH2PS    (R11)(R8*1), Y2
+	VCVTPH2PS    16(R11)(R8*1), Y3
 	VBROADCASTSS 32(R9), Y4
 	VMULPS       Y4, Y2, Y2
 	VCVTDQ2PS    Y0, Y0
@@ -11798,14 +11996,20 @@ vectors2rows1word:
 	VCVTDQ2PS    Y1, Y1
 	VFMADD213PS  32(R10), Y0, Y1
 	VMOVUPS      Y1, 32(R10)
-	LEAQ         (DI)(R8*1), R11
+	MOVQ         c_base+0(FP), R11
+	LEAQ         (R11)(R8*1), R11
 	VCVTPH2PS    (R11)(BX*1), Y2
 	VCVTPH2PS    16(R11)(BX*1), Y3
-	LEAQ         (DI)(R8*1), R11
-	ADDQ         BX, R11
-	ADDQ         BX, R11
-	VPMOVSXBW    (R11)(BX*1), Y0
-	VPMOVSXBW    16(R11)(BX*1), Y1
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors2rows1storeintegerstwo
+	LEAQ         (R8)(BX*1), R11
+	SHRQ         $0x01, R11
+	VPMOVSXBD    (DI)(R11*1), Y0
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y0, Y0
+	VPMOVSXBD    8(DI)(R11*1), Y1
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y1, Y1
+
+vectors2rows1storeintegersany:
 	VBROADCASTSS 32(R9), Y4
 	VPBROADCASTD 44(R9), Y5
 	VPMADDWD     Y5, Y0, Y0
@@ -11837,27 +12041,134 @@ vectors2rows1done:
 	VZEROUPPER
 	RET
 
-// func weightWidenU5x16AVX2(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenU5x16AVX2(SB), NOSPLIT, $0-64
+vectors2rows6wordintegerstwo:
+	MOVQ      R8, R9
+	VPMOVSXBW (DI)(R9*1), Y12
+	VPMOVSXBW 16(DI)(R9*1), Y13
+	JMP       vectors2rows6wordintegersany
+
+vectors2rows6storeintegerstwo:
+	LEAQ      (R8)(BX*1), R13
+	VPMOVSXBW (DI)(R13*1), Y0
+	VPMOVSXBW 16(DI)(R13*1), Y1
+	JMP       vectors2rows6storeintegersany
+
+vectors2rows4wordintegerstwo:
+	MOVQ      R8, R9
+	VPMOVSXBW (DI)(R9*1), Y8
+	VPMOVSXBW 16(DI)(R9*1), Y9
+	JMP       vectors2rows4wordintegersany
+
+vectors2rows4storeintegerstwo:
+	LEAQ      (R8)(BX*1), R13
+	VPMOVSXBW (DI)(R13*1), Y0
+	VPMOVSXBW 16(DI)(R13*1), Y1
+	JMP       vectors2rows4storeintegersany
+
+vectors2rows2wordintegerstwo:
+	MOVQ      R8, R9
+	VPMOVSXBW (DI)(R9*1), Y4
+	VPMOVSXBW 16(DI)(R9*1), Y5
+	JMP       vectors2rows2wordintegersany
+
+vectors2rows2storeintegerstwo:
+	LEAQ      (R8)(BX*1), R11
+	VPMOVSXBW (DI)(R11*1), Y0
+	VPMOVSXBW 16(DI)(R11*1), Y1
+	JMP       vectors2rows2storeintegersany
+
+vectors6rows1wordintegerstwo:
+	MOVQ      R8, R9
+	VPMOVSXBW (DI)(R9*1), Y6
+	VPMOVSXBW 16(DI)(R9*1), Y7
+	VPMOVSXBW 32(DI)(R9*1), Y8
+	VPMOVSXBW 48(DI)(R9*1), Y9
+	VPMOVSXBW 64(DI)(R9*1), Y10
+	VPMOVSXBW 80(DI)(R9*1), Y11
+	JMP       vectors6rows1wordintegersany
+
+vectors6rows1storeintegerstwo:
+	LEAQ      (R8)(BX*1), R11
+	VPMOVSXBW (DI)(R11*1), Y0
+	VPMOVSXBW 16(DI)(R11*1), Y1
+	VPMOVSXBW 32(DI)(R11*1), Y2
+	VPMOVSXBW 48(DI)(R11*1), Y3
+	VPMOVSXBW 64(DI)(R11*1), Y4
+	VPMOVSXBW 80(DI)(R11*1), Y5
+	JMP       vectors6rows1storeintegersany
+
+vectors2rows1wordintegerstwo:
+	MOVQ      R8, R9
+	VPMOVSXBW (DI)(R9*1), Y2
+	VPMOVSXBW 16(DI)(R9*1), Y3
+	JMP       vectors2rows1wordintegersany
+
+vectors2rows1storeintegerstwo:
+	LEAQ      (R8)(BX*1), R11
+	VPMOVSXBW (DI)(R11*1), Y0
+	VPMOVSXBW 16(DI)(R11*1), Y1
+	JMP       vectors2rows1storeintegersany
+
+DATA bothHalvesAVX2<>+0(SB)/32, $"\x00\x01\x00\x01\x04\x05\x04\x05\b\t\b\t\f\r\f\r\x00\x01\x00\x01\x04\x05\x04\x05\b\t\b\t\f\r\f\r"
+GLOBL bothHalvesAVX2<>(SB), RODATA|NOPTR, $32
+
+// func weightGemmInt8U4x32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4x32AVX2(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000003, c_len+8(FP)
+	MOVQ    $0x00000012, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	JMP     ·weightGemmInt8Minima4AVX2+0(SB)
+
+// func weightWidenU4x16AVX2(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU4x16AVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000003, dst_len+8(FP)
+	MOVQ    $0x00000000, dst_cap+16(FP)
+	MOVQ    $0x00000020, b_len+32(FP)
+	MOVQ    $0x00000018, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
+
+// func weightUnpackU4x16AVX2(dst []uint32, b []byte, lanes int, k int)
+TEXT ·weightUnpackU4x16AVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000003, dst_len+8(FP)
+	MOVQ    $0x00000000, dst_cap+16(FP)
+	MOVQ    $0x0000000c, b_len+32(FP)
+	MOVQ    $0x00000018, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
+
+// func weightGemmInt8U4x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4x16AVX2(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000004, c_len+8(FP)
+	MOVQ    $0x00000014, b_len+72(FP)
+	MOVQ    $0x00000004, b_cap+80(FP)
+	MOVQ    $0x00000040, c_cap+16(FP)
+	JMP     ·weightGemmInt8Minima4AVX2+0(SB)
+
+// func weightWidenU5x32AVX2(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU5x32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    $0x00000002, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
-	MOVQ    $0x0000001c, b_cap+40(FP)
+	MOVQ    $0x00000016, b_cap+40(FP)
 	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
-// func weightUnpackU5x16AVX2(dst []uint32, b []byte, lanes int, k int)
-TEXT ·weightUnpackU5x16AVX2(SB), NOSPLIT, $0-64
+// func weightUnpackU5x32AVX2(dst []uint32, b []byte, lanes int, k int)
+TEXT ·weightUnpackU5x32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    $0x00000002, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x0000000c, b_len+32(FP)
-	MOVQ    $0x0000001c, b_cap+40(FP)
+	MOVQ    $0x00000016, b_cap+40(FP)
 	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
-// func weightGemmInt8MinimaAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8Minima5AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·weightGemmInt8MinimaAVX2(SB), NOSPLIT, $64-113
+TEXT ·weightGemmInt8Minima5AVX2(SB), NOSPLIT, $64-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -11865,8 +12176,12 @@ TEXT ·weightGemmInt8MinimaAVX2(SB), NOSPLIT, $64-113
 	MOVQ    ldx+56(FP), DX
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
-	IMUL3Q  $+28, BX, SI
+	MOVQ    BX, SI
+	IMULQ   b_len+72(FP), SI
 	MOVQ    SI, b_len+72(FP)
+	MOVQ    BX, SI
+	IMULQ   b_cap+80(FP), SI
+	MOVQ    SI, b_cap+80(FP)
 	SHLQ    $0x01, BX
 	MOVBQZX load+112(FP), SI
 	TESTQ   SI, SI
@@ -11902,38 +12217,63 @@ vectors2rows4:
 	MOVQ R8, x_len+40(FP)
 
 vectors2rows4block:
+	CMPQ  c_len+8(FP), $0x06
+	JE    vectors2rows4blockhead
+	CMPQ  c_len+8(FP), $0x08
+	JE    vectors2rows4blockhead
+	MOVQ  x_len+40(FP), R8
+	TESTQ $0x0000007f, R8
+	JNZ   vectors2rows4blockpassed
+
+vectors2rows4blockhead:
+	MOVQ       DI, c_base+0(FP)
+	ADDQ       BX, DI
+	ADDQ       BX, DI
+	MOVQ       x_cap+48(FP), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	MOVQ       BX, R8
+	ADDQ       R8, R8
+	ADDQ       R8, R9
+	MOVQ       R9, x_cap+48(FP)
+
+vectors2rows4blockpassed:
 	XORQ R8, R8
 
 vectors2rows4lanes:
 	MOVQ      DI, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
+	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
 	MOVQ      SI, R10
 	LEAQ      (R10)(DX*2), R10
 	ADDQ      DX, R10
-	LEAQ      (DI)(R8*1), R10
-	ADDQ      BX, R10
-	VPMOVSXBW (R10)(BX*1), Y0
-	VMOVDQU   Y0, (SP)
-	VPXOR     Y0, Y0, Y0
-	VPXOR     Y2, Y2, Y2
-	VPXOR     Y4, Y4, Y4
-	VPXOR     Y6, Y6, Y6
-	VPMOVSXBW 16(R10)(BX*1), Y1
-	VMOVDQU   Y1, 32(SP)
-	VPXOR     Y1, Y1, Y1
-	VPXOR     Y3, Y3, Y3
-	VPXOR     Y5, Y5, Y5
-	VPXOR     Y7, Y7, Y7
-	MOVQ      SI, R10
-	LEAQ      (R10)(DX*2), R11
-	ADDQ      DX, R11
-	LEAQ      (R9)(BX*8), R13
-	XORQ      R12, R12
-	PCALIGN   $0x40
+	CMPQ      c_len+8(FP), $0x05
+	JNE       vectors2rows4wordintegerstwo
+	MOVQ      R8, R10
+	SHRQ      $0x01, R10
+	VPMOVSXBD (DI)(R10*1), Y0
+	VPSHUFB   bothHalvesAVX2<>+0(SB), Y0, Y0
+	VPMOVSXBD 8(DI)(R10*1), Y1
+	VPSHUFB   bothHalvesAVX2<>+0(SB), Y1, Y1
+
+vectors2rows4wordintegersany:
+	VMOVDQU Y0, (SP)
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y6, Y6, Y6
+	VMOVDQU Y1, 32(SP)
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y7, Y7, Y7
+	MOVQ    SI, R10
+	LEAQ    (R10)(DX*2), R11
+	ADDQ    DX, R11
+	LEAQ    (R9)(BX*8), R13
+	XORQ    R12, R12
+	PCALIGN $0x40
 
 vectors2rows4word:
 	VMOVDQU      (R13), Y9
@@ -12089,8 +12429,7 @@ vectors2rows4word:
 	MOVQ         x_cap+48(FP), R14
 	PREFETCHT0   (R14)
 	PREFETCHT0   64(R14)
-	PREFETCHT0   128(R14)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	LEAQ         (R9)(BX*4), R9
 	ADDQ         $0x00000008, R10
 	ADDQ         $0x00000008, R11
@@ -12099,20 +12438,25 @@ vectors2rows4word:
 	JNE          vectors2rows4word
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	ADDQ         $0x00000040, x_cap+48(FP)
+	PREFETCHT0   64(R9)
+	ADDQ         c_cap+16(FP), R9
+	ADDQ         $0x00000040, R9
+	MOVQ         R9, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
 	LEAQ         (AX)(R8*2), R11
 	LEAQ         (R11)(CX*2), R12
 	ADDQ         CX, R12
-	LEAQ         (DI)(R8*1), R13
-	CMPQ         c_len+8(FP), $0x06
+	MOVQ         c_base+0(FP), R13
+	MOVQ         c_base+0(FP), R14
+	LEAQ         (R14)(R8*1), R14
+	CMPQ         c_len+8(FP), $0x08
 	JE           vectors2rows4storescalesU5x16BF16
-	VCVTPH2PS    (DI)(R8*1), Y8
-	VCVTPH2PS    16(DI)(R8*1), Y9
-	VCVTPH2PS    (R13)(BX*1), Y10
-	VCVTPH2PS    16(R13)(BX*1), Y11
+	VCVTPH2PS    (R13)(R8*1), Y8
+	VCVTPH2PS    16(R13)(R8*1), Y9
+	VCVTPH2PS    (R14)(BX*1), Y10
+	VCVTPH2PS    16(R14)(BX*1), Y11
 
 vectors2rows4storescaleseither:
 	VBROADCASTSS 32(R9), Y12
@@ -12151,11 +12495,16 @@ vectors2rows4storescaleseither:
 	VCVTDQ2PS    Y7, Y7
 	VFMADD213PS  32(R12), Y0, Y7
 	VMOVUPS      Y7, 32(R12)
-	LEAQ         (DI)(R8*1), R13
-	ADDQ         BX, R13
-	ADDQ         BX, R13
-	VPMOVSXBW    (R13)(BX*1), Y0
-	VPMOVSXBW    16(R13)(BX*1), Y1
+	CMPQ         c_len+8(FP), $0x05
+	JNE          vectors2rows4storeintegerstwo
+	LEAQ         (R8)(BX*1), R13
+	SHRQ         $0x01, R13
+	VPMOVSXBD    (DI)(R13*1), Y0
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y0, Y0
+	VPMOVSXBD    8(DI)(R13*1), Y1
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y1, Y1
+
+vectors2rows4storeintegersany:
 	VBROADCASTSS 32(R9), Y2
 	VPBROADCASTD 44(R9), Y3
 	VPMADDWD     Y3, Y0, Y4
@@ -12235,32 +12584,57 @@ vectors2rows3:
 	MOVQ R8, x_len+40(FP)
 
 vectors2rows3block:
+	CMPQ  c_len+8(FP), $0x06
+	JE    vectors2rows3blockhead
+	CMPQ  c_len+8(FP), $0x08
+	JE    vectors2rows3blockhead
+	MOVQ  x_len+40(FP), R8
+	TESTQ $0x0000007f, R8
+	JNZ   vectors2rows3blockpassed
+
+vectors2rows3blockhead:
+	MOVQ       DI, c_base+0(FP)
+	ADDQ       BX, DI
+	ADDQ       BX, DI
+	MOVQ       x_cap+48(FP), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	MOVQ       BX, R8
+	ADDQ       R8, R8
+	ADDQ       R8, R9
+	MOVQ       R9, x_cap+48(FP)
+
+vectors2rows3blockpassed:
 	XORQ R8, R8
 
 vectors2rows3lanes:
 	MOVQ      DI, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
+	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
 	MOVQ      SI, R10
-	LEAQ      (DI)(R8*1), R10
-	ADDQ      BX, R10
-	VPMOVSXBW (R10)(BX*1), Y0
-	VMOVDQU   Y0, (SP)
-	VPXOR     Y0, Y0, Y0
-	VPXOR     Y2, Y2, Y2
-	VPXOR     Y4, Y4, Y4
-	VPMOVSXBW 16(R10)(BX*1), Y1
-	VMOVDQU   Y1, 32(SP)
-	VPXOR     Y1, Y1, Y1
-	VPXOR     Y3, Y3, Y3
-	VPXOR     Y5, Y5, Y5
-	MOVQ      SI, R10
-	LEAQ      (R9)(BX*8), R12
-	XORQ      R11, R11
-	PCALIGN   $0x40
+	CMPQ      c_len+8(FP), $0x05
+	JNE       vectors2rows3wordintegerstwo
+	MOVQ      R8, R10
+	SHRQ      $0x01, R10
+	VPMOVSXBD (DI)(R10*1), Y0
+	VPSHUFB   bothHalvesAVX2<>+0(SB), Y0, Y0
+	VPMOVSXBD 8(DI)(R10*1), Y1
+	VPSHUFB   bothHalvesAVX2<>+0(SB), Y1, Y1
+
+vectors2rows3wordintegersany:
+	VMOVDQU Y0, (SP)
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y4, Y4, Y4
+	VMOVDQU Y1, 32(SP)
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y5, Y5, Y5
+	MOVQ    SI, R10
+	LEAQ    (R9)(BX*8), R12
+	XORQ    R11, R11
+	PCALIGN $0x40
 
 vectors2rows3word:
 	VMOVDQU      (R12), Y7
@@ -12392,8 +12766,7 @@ vectors2rows3word:
 	MOVQ         x_cap+48(FP), R13
 	PREFETCHT0   (R13)
 	PREFETCHT0   64(R13)
-	PREFETCHT0   128(R13)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	LEAQ         (R9)(BX*4), R9
 	ADDQ         $0x00000008, R10
 	ADDQ         $0x02, R11
@@ -12401,16 +12774,21 @@ vectors2rows3word:
 	JNE          vectors2rows3word
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	ADDQ         $0x00000040, x_cap+48(FP)
+	PREFETCHT0   64(R9)
+	ADDQ         c_cap+16(FP), R9
+	ADDQ         $0x00000040, R9
+	MOVQ         R9, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
-	LEAQ         (DI)(R8*1), R11
-	CMPQ         c_len+8(FP), $0x06
+	MOVQ         c_base+0(FP), R11
+	MOVQ         c_base+0(FP), R12
+	LEAQ         (R12)(R8*1), R12
+	CMPQ         c_len+8(FP), $0x08
 	JE           vectors2rows3storescalesU5x16BF16
-	VCVTPH2PS    (DI)(R8*1), Y6
-	VCVTPH2PS    16(DI)(R8*1), Y7
-	VCVTPH2PS    (R11)(BX*1), Y8
-	VCVTPH2PS    16(R11)(BX*1), Y9
+	VCVTPH2PS    (R11)(R8*1), Y6
+	VCVTPH2PS    16(R11)(R8*1), Y7
+	VCVTPH2PS    (R12)(BX*1), Y8
+	VCVTPH2PS    16(R12)(BX*1), Y9
 
 vectors2rows3storescaleseither:
 	VBROADCASTSS 32(R9), Y10
@@ -12440,11 +12818,16 @@ vectors2rows3storescaleseither:
 	VCVTDQ2PS    Y5, Y5
 	VFMADD213PS  32(R10)(CX*2), Y0, Y5
 	VMOVUPS      Y5, 32(R10)(CX*2)
-	LEAQ         (DI)(R8*1), R11
-	ADDQ         BX, R11
-	ADDQ         BX, R11
-	VPMOVSXBW    (R11)(BX*1), Y0
-	VPMOVSXBW    16(R11)(BX*1), Y1
+	CMPQ         c_len+8(FP), $0x05
+	JNE          vectors2rows3storeintegerstwo
+	LEAQ         (R8)(BX*1), R11
+	SHRQ         $0x01, R11
+	VPMOVSXBD    (DI)(R11*1), Y0
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y0, Y0
+	VPMOVSXBD    8(DI)(R11*1), Y1
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y1, Y1
+
+vectors2rows3storeintegersany:
 	VBROADCASTSS 32(R9), Y2
 	VPBROADCASTD 44(R9), Y3
 	VPMADDWD     Y3, Y0, Y4
@@ -12511,30 +12894,55 @@ vectors2rows2:
 	MOVQ R8, x_len+40(FP)
 
 vectors2rows2block:
+	CMPQ  c_len+8(FP), $0x06
+	JE    vectors2rows2blockhead
+	CMPQ  c_len+8(FP), $0x08
+	JE    vectors2rows2blockhead
+	MOVQ  x_len+40(FP), R8
+	TESTQ $0x0000007f, R8
+	JNZ   vectors2rows2blockpassed
+
+vectors2rows2blockhead:
+	MOVQ       DI, c_base+0(FP)
+	ADDQ       BX, DI
+	ADDQ       BX, DI
+	MOVQ       x_cap+48(FP), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	MOVQ       BX, R8
+	ADDQ       R8, R8
+	ADDQ       R8, R9
+	MOVQ       R9, x_cap+48(FP)
+
+vectors2rows2blockpassed:
 	XORQ R8, R8
 
 vectors2rows2lanes:
 	MOVQ      DI, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
+	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
 	MOVQ      SI, R10
-	LEAQ      (DI)(R8*1), R10
-	ADDQ      BX, R10
-	VPMOVSXBW (R10)(BX*1), Y0
-	VMOVDQU   Y0, (SP)
-	VPXOR     Y0, Y0, Y0
-	VPXOR     Y2, Y2, Y2
-	VPMOVSXBW 16(R10)(BX*1), Y1
-	VMOVDQU   Y1, 32(SP)
-	VPXOR     Y1, Y1, Y1
-	VPXOR     Y3, Y3, Y3
-	MOVQ      SI, R10
-	LEAQ      (R9)(BX*8), R12
-	XORQ      R11, R11
-	PCALIGN   $0x40
+	CMPQ      c_len+8(FP), $0x05
+	JNE       vectors2rows2wordintegerstwo
+	MOVQ      R8, R10
+	SHRQ      $0x01, R10
+	VPMOVSXBD (DI)(R10*1), Y0
+	VPSHUFB   bothHalvesAVX2<>+0(SB), Y0, Y0
+	VPMOVSXBD 8(DI)(R10*1), Y1
+	VPSHUFB   bothHalvesAVX2<>+0(SB), Y1, Y1
+
+vectors2rows2wordintegersany:
+	VMOVDQU Y0, (SP)
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y2, Y2, Y2
+	VMOVDQU Y1, 32(SP)
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y3, Y3, Y3
+	MOVQ    SI, R10
+	LEAQ    (R9)(BX*8), R12
+	XORQ    R11, R11
+	PCALIGN $0x40
 
 vectors2rows2word:
 	VMOVDQU      (R12), Y5
@@ -12642,8 +13050,7 @@ vectors2rows2word:
 	MOVQ         x_cap+48(FP), R13
 	PREFETCHT0   (R13)
 	PREFETCHT0   64(R13)
-	PREFETCHT0   128(R13)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	LEAQ         (R9)(BX*4), R9
 	ADDQ         $0x00000008, R10
 	ADDQ         $0x02, R11
@@ -12651,16 +13058,21 @@ vectors2rows2word:
 	JNE          vectors2rows2word
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	ADDQ         $0x00000040, x_cap+48(FP)
+	PREFETCHT0   64(R9)
+	ADDQ         c_cap+16(FP), R9
+	ADDQ         $0x00000040, R9
+	MOVQ         R9, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
-	LEAQ         (DI)(R8*1), R11
-	CMPQ         c_len+8(FP), $0x06
+	MOVQ         c_base+0(FP), R11
+	MOVQ         c_base+0(FP), R12
+	LEAQ         (R12)(R8*1), R12
+	CMPQ         c_len+8(FP), $0x08
 	JE           vectors2rows2storescalesU5x16BF16
-	VCVTPH2PS    (DI)(R8*1), Y4
-	VCVTPH2PS    16(DI)(R8*1), Y5
-	VCVTPH2PS    (R11)(BX*1), Y6
-	VCVTPH2PS    16(R11)(BX*1), Y7
+	VCVTPH2PS    (R11)(R8*1), Y4
+	VCVTPH2PS    16(R11)(R8*1), Y5
+	VCVTPH2PS    (R12)(BX*1), Y6
+	VCVTPH2PS    16(R12)(BX*1), Y7
 
 vectors2rows2storescaleseither:
 	VBROADCASTSS 32(R9), Y8
@@ -12681,11 +13093,16 @@ vectors2rows2storescaleseither:
 	VCVTDQ2PS    Y3, Y3
 	VFMADD213PS  32(R10)(CX*1), Y0, Y3
 	VMOVUPS      Y3, 32(R10)(CX*1)
-	LEAQ         (DI)(R8*1), R11
-	ADDQ         BX, R11
-	ADDQ         BX, R11
-	VPMOVSXBW    (R11)(BX*1), Y0
-	VPMOVSXBW    16(R11)(BX*1), Y1
+	CMPQ         c_len+8(FP), $0x05
+	JNE          vectors2rows2storeintegerstwo
+	LEAQ         (R8)(BX*1), R11
+	SHRQ         $0x01, R11
+	VPMOVSXBD    (DI)(R11*1), Y0
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y0, Y0
+	VPMOVSXBD    8(DI)(R11*1), Y1
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y1, Y1
+
+vectors2rows2storeintegersany:
 	VBROADCASTSS 32(R9), Y2
 	VPBROADCASTD 44(R9), Y3
 	VPMADDWD     Y3, Y0, Y4
@@ -12739,28 +13156,53 @@ vectors2rows1:
 	MOVQ R8, x_len+40(FP)
 
 vectors2rows1block:
+	CMPQ  c_len+8(FP), $0x06
+	JE    vectors2rows1blockhead
+	CMPQ  c_len+8(FP), $0x08
+	JE    vectors2rows1blockhead
+	MOVQ  x_len+40(FP), R8
+	TESTQ $0x0000007f, R8
+	JNZ   vectors2rows1blockpassed
+
+vectors2rows1blockhead:
+	MOVQ       DI, c_base+0(FP)
+	ADDQ       BX, DI
+	ADDQ       BX, DI
+	MOVQ       x_cap+48(FP), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	MOVQ       BX, R8
+	ADDQ       R8, R8
+	ADDQ       R8, R9
+	MOVQ       R9, x_cap+48(FP)
+
+vectors2rows1blockpassed:
 	XORQ R8, R8
 
 vectors2rows1lanes:
 	MOVQ      DI, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
+	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
 	MOVQ      SI, R10
-	LEAQ      (DI)(R8*1), R10
-	ADDQ      BX, R10
-	VPMOVSXBW (R10)(BX*1), Y0
-	VMOVDQU   Y0, (SP)
-	VPXOR     Y0, Y0, Y0
-	VPMOVSXBW 16(R10)(BX*1), Y1
-	VMOVDQU   Y1, 32(SP)
-	VPXOR     Y1, Y1, Y1
-	MOVQ      SI, R10
-	LEAQ      (R9)(BX*8), R12
-	XORQ      R11, R11
-	PCALIGN   $0x40
+	CMPQ      c_len+8(FP), $0x05
+	JNE       vectors2rows1wordintegerstwo
+	MOVQ      R8, R10
+	SHRQ      $0x01, R10
+	VPMOVSXBD (DI)(R10*1), Y0
+	VPSHUFB   bothHalvesAVX2<>+0(SB), Y0, Y0
+	VPMOVSXBD 8(DI)(R10*1), Y1
+	VPSHUFB   bothHalvesAVX2<>+0(SB), Y1, Y1
+
+vectors2rows1wordintegersany:
+	VMOVDQU Y0, (SP)
+	VPXOR   Y0, Y0, Y0
+	VMOVDQU Y1, 32(SP)
+	VPXOR   Y1, Y1, Y1
+	MOVQ    SI, R10
+	LEAQ    (R9)(BX*8), R12
+	XORQ    R11, R11
+	PCALIGN $0x40
 
 vectors2rows1word:
 	VMOVDQU      (R12), Y3
@@ -12844,8 +13286,7 @@ vectors2rows1word:
 	MOVQ         x_cap+48(FP), R13
 	PREFETCHT0   (R13)
 	PREFETCHT0   64(R13)
-	PREFETCHT0   128(R13)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	LEAQ         (R9)(BX*4), R9
 	ADDQ         $0x00000008, R10
 	ADDQ         $0x02, R11
@@ -12853,16 +13294,21 @@ vectors2rows1word:
 	JNE          vectors2rows1word
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	ADDQ         $0x00000040, x_cap+48(FP)
+	PREFETCHT0   64(R9)
+	ADDQ         c_cap+16(FP), R9
+	ADDQ         $0x00000040, R9
+	MOVQ         R9, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
-	LEAQ         (DI)(R8*1), R11
-	CMPQ         c_len+8(FP), $0x06
+	MOVQ         c_base+0(FP), R11
+	MOVQ         c_base+0(FP), R12
+	LEAQ         (R12)(R8*1), R12
+	CMPQ         c_len+8(FP), $0x08
 	JE           vectors2rows1storescalesU5x16BF16
-	VCVTPH2PS    (DI)(R8*1), Y2
-	VCVTPH2PS    16(DI)(R8*1), Y3
-	VCVTPH2PS    (R11)(BX*1), Y4
-	VCVTPH2PS    16(R11)(BX*1), Y5
+	VCVTPH2PS    (R11)(R8*1), Y2
+	VCVTPH2PS    16(R11)(R8*1), Y3
+	VCVTPH2PS    (R12)(BX*1), Y4
+	VCVTPH2PS    16(R12)(BX*1), Y5
 
 vectors2rows1storescaleseither:
 	VBROADCASTSS 32(R9), Y6
@@ -12874,11 +13320,16 @@ vectors2rows1storescaleseither:
 	VCVTDQ2PS    Y1, Y1
 	VFMADD213PS  32(R10), Y0, Y1
 	VMOVUPS      Y1, 32(R10)
-	LEAQ         (DI)(R8*1), R11
-	ADDQ         BX, R11
-	ADDQ         BX, R11
-	VPMOVSXBW    (R11)(BX*1), Y0
-	VPMOVSXBW    16(R11)(BX*1), Y1
+	CMPQ         c_len+8(FP), $0x05
+	JNE          vectors2rows1storeintegerstwo
+	LEAQ         (R8)(BX*1), R11
+	SHRQ         $0x01, R11
+	VPMOVSXBD    (DI)(R11*1), Y0
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y0, Y0
+	VPMOVSXBD    8(DI)(R11*1), Y1
+	VPSHUFB      bothHalvesAVX2<>+0(SB), Y1, Y1
+
+vectors2rows1storeintegersany:
 	VBROADCASTSS 32(R9), Y2
 	VPBROADCASTD 44(R9), Y3
 	VPMADDWD     Y3, Y0, Y0
@@ -12910,72 +13361,150 @@ vectors2rows1done:
 	VZEROUPPER
 	RET
 
+vectors2rows4wordintegerstwo:
+	MOVQ      R8, R10
+	VPMOVSXBW (DI)(R10*1), Y0
+	VPMOVSXBW 16(DI)(R10*1), Y1
+	JMP       vectors2rows4wordintegersany
+
 vectors2rows4storescalesU5x16BF16:
-	VPMOVZXWD (DI)(R8*1), Y8
+	VPMOVZXWD (R13)(R8*1), Y8
 	VPSLLD    $0x10, Y8, Y8
-	VPMOVZXWD 16(DI)(R8*1), Y9
+	VPMOVZXWD 16(R13)(R8*1), Y9
 	VPSLLD    $0x10, Y9, Y9
-	VPMOVZXWD (R13)(BX*1), Y10
+	VPMOVZXWD (R14)(BX*1), Y10
 	VPSLLD    $0x10, Y10, Y10
-	VPMOVZXWD 16(R13)(BX*1), Y11
+	VPMOVZXWD 16(R14)(BX*1), Y11
 	VPSLLD    $0x10, Y11, Y11
 	JMP       vectors2rows4storescaleseither
 
+vectors2rows4storeintegerstwo:
+	LEAQ      (R8)(BX*1), R13
+	VPMOVSXBW (DI)(R13*1), Y0
+	VPMOVSXBW 16(DI)(R13*1), Y1
+	JMP       vectors2rows4storeintegersany
+
+vectors2rows3wordintegerstwo:
+	MOVQ      R8, R10
+	VPMOVSXBW (DI)(R10*1), Y0
+	VPMOVSXBW 16(DI)(R10*1), Y1
+	JMP       vectors2rows3wordintegersany
+
 vectors2rows3storescalesU5x16BF16:
-	VPMOVZXWD (DI)(R8*1), Y6
+	VPMOVZXWD (R11)(R8*1), Y6
 	VPSLLD    $0x10, Y6, Y6
-	VPMOVZXWD 16(DI)(R8*1), Y7
+	VPMOVZXWD 16(R11)(R8*1), Y7
 	VPSLLD    $0x10, Y7, Y7
-	VPMOVZXWD (R11)(BX*1), Y8
+	VPMOVZXWD (R12)(BX*1), Y8
 	VPSLLD    $0x10, Y8, Y8
-	VPMOVZXWD 16(R11)(BX*1), Y9
+	VPMOVZXWD 16(R12)(BX*1), Y9
 	VPSLLD    $0x10, Y9, Y9
 	JMP       vectors2rows3storescaleseither
 
+vectors2rows3storeintegerstwo:
+	LEAQ      (R8)(BX*1), R11
+	VPMOVSXBW (DI)(R11*1), Y0
+	VPMOVSXBW 16(DI)(R11*1), Y1
+	JMP       vectors2rows3storeintegersany
+
+vectors2rows2wordintegerstwo:
+	MOVQ      R8, R10
+	VPMOVSXBW (DI)(R10*1), Y0
+	VPMOVSXBW 16(DI)(R10*1), Y1
+	JMP       vectors2rows2wordintegersany
+
 vectors2rows2storescalesU5x16BF16:
-	VPMOVZXWD (DI)(R8*1), Y4
+	VPMOVZXWD (R11)(R8*1), Y4
 	VPSLLD    $0x10, Y4, Y4
-	VPMOVZXWD 16(DI)(R8*1), Y5
+	VPMOVZXWD 16(R11)(R8*1), Y5
 	VPSLLD    $0x10, Y5, Y5
-	VPMOVZXWD (R11)(BX*1), Y6
+	VPMOVZXWD (R12)(BX*1), Y6
 	VPSLLD    $0x10, Y6, Y6
-	VPMOVZXWD 16(R11)(BX*1), Y7
+	VPMOVZXWD 16(R12)(BX*1), Y7
 	VPSLLD    $0x10, Y7, Y7
 	JMP       vectors2rows2storescaleseither
 
+vectors2rows2storeintegerstwo:
+	LEAQ      (R8)(BX*1), R11
+	VPMOVSXBW (DI)(R11*1), Y0
+	VPMOVSXBW 16(DI)(R11*1), Y1
+	JMP       vectors2rows2storeintegersany
+
+vectors2rows1wordintegerstwo:
+	MOVQ      R8, R10
+	VPMOVSXBW (DI)(R10*1), Y0
+	VPMOVSXBW 16(DI)(R10*1), Y1
+	JMP       vectors2rows1wordintegersany
+
 vectors2rows1storescalesU5x16BF16:
-	VPMOVZXWD (DI)(R8*1), Y2
+	VPMOVZXWD (R11)(R8*1), Y2
 	VPSLLD    $0x10, Y2, Y2
-	VPMOVZXWD 16(DI)(R8*1), Y3
+	VPMOVZXWD 16(R11)(R8*1), Y3
 	VPSLLD    $0x10, Y3, Y3
-	VPMOVZXWD (R11)(BX*1), Y4
+	VPMOVZXWD (R12)(BX*1), Y4
 	VPSLLD    $0x10, Y4, Y4
-	VPMOVZXWD 16(R11)(BX*1), Y5
+	VPMOVZXWD 16(R12)(BX*1), Y5
 	VPSLLD    $0x10, Y5, Y5
 	JMP       vectors2rows1storescaleseither
+
+vectors2rows1storeintegerstwo:
+	LEAQ      (R8)(BX*1), R11
+	VPMOVSXBW (DI)(R11*1), Y0
+	VPMOVSXBW 16(DI)(R11*1), Y1
+	JMP       vectors2rows1storeintegersany
+
+// func weightGemmInt8U5x32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U5x32AVX2(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000005, c_len+8(FP)
+	MOVQ    $0x00000016, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	JMP     ·weightGemmInt8Minima5AVX2+0(SB)
+
+// func weightWidenU5x16AVX2(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU5x16AVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000003, dst_len+8(FP)
+	MOVQ    $0x00000001, dst_cap+16(FP)
+	MOVQ    $0x00000020, b_len+32(FP)
+	MOVQ    $0x0000001c, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
+
+// func weightUnpackU5x16AVX2(dst []uint32, b []byte, lanes int, k int)
+TEXT ·weightUnpackU5x16AVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000003, dst_len+8(FP)
+	MOVQ    $0x00000001, dst_cap+16(FP)
+	MOVQ    $0x0000000c, b_len+32(FP)
+	MOVQ    $0x0000001c, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
 // func weightGemmInt8U5x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U5x16AVX2(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	MOVQ    $0x00000004, c_len+8(FP)
-	JMP     ·weightGemmInt8MinimaAVX2+0(SB)
+	MOVQ    $0x00000006, c_len+8(FP)
+	MOVQ    $0x00000018, b_len+72(FP)
+	MOVQ    $0x00000004, b_cap+80(FP)
+	MOVQ    $0x00000040, c_cap+16(FP)
+	JMP     ·weightGemmInt8Minima5AVX2+0(SB)
 
 // func weightWidenS6x16AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS6x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000003, dst_len+8(FP)
+	MOVQ    $0x00000004, dst_len+8(FP)
 	MOVQ    $0x00000002, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
-	MOVQ    $0x0000001c, b_cap+40(FP)
+	MOVQ    $0x0000001a, b_cap+40(FP)
 	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
 // func weightUnpackS6x16AVX2(dst []uint32, b []byte, lanes int, k int)
 TEXT ·weightUnpackS6x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000003, dst_len+8(FP)
+	MOVQ    $0x00000004, dst_len+8(FP)
 	MOVQ    $0x00000002, dst_cap+16(FP)
 	MOVQ    $0x0000000c, b_len+32(FP)
-	MOVQ    $0x0000001c, b_cap+40(FP)
+	MOVQ    $0x0000001a, b_cap+40(FP)
 	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
 // func weightGemmInt8S6x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -12988,7 +13517,7 @@ TEXT ·weightGemmInt8S6x16AVX2(SB), NOSPLIT, $64-113
 	MOVQ    ldx+56(FP), DX
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
-	IMUL3Q  $+28, BX, SI
+	IMUL3Q  $+26, BX, SI
 	MOVQ    SI, b_len+72(FP)
 	SHLQ    $0x01, BX
 	MOVBQZX load+112(FP), SI
@@ -13025,18 +13554,31 @@ vectors2rows4:
 	MOVQ R8, x_len+40(FP)
 
 vectors2rows4block:
+	MOVQ       x_len+40(FP), R8
+	TESTQ      $0x0000007f, R8
+	JNZ        vectors2rows4blockpassed
+	MOVQ       DI, c_base+0(FP)
+	ADDQ       BX, DI
+	MOVQ       x_cap+48(FP), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	MOVQ       BX, R8
+	ADDQ       R8, R9
+	MOVQ       R9, x_cap+48(FP)
+
+vectors2rows4blockpassed:
 	XORQ R8, R8
 
 vectors2rows4lanes:
 	MOVQ         DI, R9
 	ADDQ         BX, R9
-	ADDQ         BX, R9
 	LEAQ         (R9)(R8*2), R9
 	MOVQ         SI, R10
 	LEAQ         (R10)(DX*2), R11
 	ADDQ         DX, R11
-	LEAQ         (DI)(R8*1), R12
-	VPMOVSXBW    (R12)(BX*1), Y1
+	MOVQ         R8, R12
+	VPMOVSXBW    (DI)(R12*1), Y1
+	VPMOVSXBW    16(DI)(R12*1), Y8
 	VMOVDQU      Y1, (SP)
 	VPBROADCASTD 44(R10), Y0
 	VPMADDWD     Y1, Y0, Y0
@@ -13050,7 +13592,6 @@ vectors2rows4lanes:
 	VPBROADCASTD 44(R11), Y6
 	VPMADDWD     Y1, Y6, Y6
 	VPSLLD       $0x05, Y6, Y6
-	VPMOVSXBW    16(R12)(BX*1), Y8
 	VMOVDQU      Y8, 32(SP)
 	VPBROADCASTD 44(R10), Y1
 	VPMADDWD     Y8, Y1, Y1
@@ -13228,15 +13769,16 @@ vectors2rows4word:
 	JNE          vectors2rows4word
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	ADDQ         $0x00000040, x_cap+48(FP)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
 	LEAQ         (AX)(R8*2), R11
 	LEAQ         (R11)(CX*2), R12
 	ADDQ         CX, R12
-	VCVTPH2PS    (DI)(R8*1), Y8
-	VCVTPH2PS    16(DI)(R8*1), Y9
+	MOVQ         c_base+0(FP), R13
+	VCVTPH2PS    (R13)(R8*1), Y8
+	VCVTPH2PS    16(R13)(R8*1), Y9
 	VBROADCASTSS 32(R9), Y10
 	VMULPS       Y10, Y8, Y11
 	VCVTDQ2PS    Y0, Y0
@@ -13304,16 +13846,29 @@ vectors2rows3:
 	MOVQ R8, x_len+40(FP)
 
 vectors2rows3block:
+	MOVQ       x_len+40(FP), R8
+	TESTQ      $0x0000007f, R8
+	JNZ        vectors2rows3blockpassed
+	MOVQ       DI, c_base+0(FP)
+	ADDQ       BX, DI
+	MOVQ       x_cap+48(FP), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	MOVQ       BX, R8
+	ADDQ       R8, R9
+	MOVQ       R9, x_cap+48(FP)
+
+vectors2rows3blockpassed:
 	XORQ R8, R8
 
 vectors2rows3lanes:
 	MOVQ         DI, R9
 	ADDQ         BX, R9
-	ADDQ         BX, R9
 	LEAQ         (R9)(R8*2), R9
 	MOVQ         SI, R10
-	LEAQ         (DI)(R8*1), R11
-	VPMOVSXBW    (R11)(BX*1), Y1
+	MOVQ         R8, R11
+	VPMOVSXBW    (DI)(R11*1), Y1
+	VPMOVSXBW    16(DI)(R11*1), Y6
 	VMOVDQU      Y1, (SP)
 	VPBROADCASTD 44(R10), Y0
 	VPMADDWD     Y1, Y0, Y0
@@ -13324,7 +13879,6 @@ vectors2rows3lanes:
 	VPBROADCASTD 44(R10)(DX*2), Y4
 	VPMADDWD     Y1, Y4, Y4
 	VPSLLD       $0x05, Y4, Y4
-	VPMOVSXBW    16(R11)(BX*1), Y6
 	VMOVDQU      Y6, 32(SP)
 	VPBROADCASTD 44(R10), Y1
 	VPMADDWD     Y6, Y1, Y1
@@ -13472,11 +14026,12 @@ vectors2rows3word:
 	JNE          vectors2rows3word
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	ADDQ         $0x00000040, x_cap+48(FP)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
-	VCVTPH2PS    (DI)(R8*1), Y6
-	VCVTPH2PS    16(DI)(R8*1), Y7
+	MOVQ         c_base+0(FP), R11
+	VCVTPH2PS    (R11)(R8*1), Y6
+	VCVTPH2PS    16(R11)(R8*1), Y7
 	VBROADCASTSS 32(R9), Y8
 	VMULPS       Y8, Y6, Y9
 	VCVTDQ2PS    Y0, Y0
@@ -13534,16 +14089,29 @@ vectors2rows2:
 	MOVQ R8, x_len+40(FP)
 
 vectors2rows2block:
+	MOVQ       x_len+40(FP), R8
+	TESTQ      $0x0000007f, R8
+	JNZ        vectors2rows2blockpassed
+	MOVQ       DI, c_base+0(FP)
+	ADDQ       BX, DI
+	MOVQ       x_cap+48(FP), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	MOVQ       BX, R8
+	ADDQ       R8, R9
+	MOVQ       R9, x_cap+48(FP)
+
+vectors2rows2blockpassed:
 	XORQ R8, R8
 
 vectors2rows2lanes:
 	MOVQ         DI, R9
 	ADDQ         BX, R9
-	ADDQ         BX, R9
 	LEAQ         (R9)(R8*2), R9
 	MOVQ         SI, R10
-	LEAQ         (DI)(R8*1), R11
-	VPMOVSXBW    (R11)(BX*1), Y1
+	MOVQ         R8, R11
+	VPMOVSXBW    (DI)(R11*1), Y1
+	VPMOVSXBW    16(DI)(R11*1), Y4
 	VMOVDQU      Y1, (SP)
 	VPBROADCASTD 44(R10), Y0
 	VPMADDWD     Y1, Y0, Y0
@@ -13551,7 +14119,6 @@ vectors2rows2lanes:
 	VPBROADCASTD 44(R10)(DX*1), Y2
 	VPMADDWD     Y1, Y2, Y2
 	VPSLLD       $0x05, Y2, Y2
-	VPMOVSXBW    16(R11)(BX*1), Y4
 	VMOVDQU      Y4, 32(SP)
 	VPBROADCASTD 44(R10), Y1
 	VPMADDWD     Y4, Y1, Y1
@@ -13672,11 +14239,12 @@ vectors2rows2word:
 	JNE          vectors2rows2word
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	ADDQ         $0x00000040, x_cap+48(FP)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
-	VCVTPH2PS    (DI)(R8*1), Y4
-	VCVTPH2PS    16(DI)(R8*1), Y5
+	MOVQ         c_base+0(FP), R11
+	VCVTPH2PS    (R11)(R8*1), Y4
+	VCVTPH2PS    16(R11)(R8*1), Y5
 	VBROADCASTSS 32(R9), Y6
 	VMULPS       Y6, Y4, Y7
 	VCVTDQ2PS    Y0, Y0
@@ -13724,21 +14292,33 @@ vectors2rows1:
 	MOVQ R8, x_len+40(FP)
 
 vectors2rows1block:
+	MOVQ       x_len+40(FP), R8
+	TESTQ      $0x0000007f, R8
+	JNZ        vectors2rows1blockpassed
+	MOVQ       DI, c_base+0(FP)
+	ADDQ       BX, DI
+	MOVQ       x_cap+48(FP), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	MOVQ       BX, R8
+	ADDQ       R8, R9
+	MOVQ       R9, x_cap+48(FP)
+
+vectors2rows1blockpassed:
 	XORQ R8, R8
 
 vectors2rows1lanes:
 	MOVQ         DI, R9
 	ADDQ         BX, R9
-	ADDQ         BX, R9
 	LEAQ         (R9)(R8*2), R9
 	MOVQ         SI, R10
-	LEAQ         (DI)(R8*1), R11
-	VPMOVSXBW    (R11)(BX*1), Y1
+	MOVQ         R8, R11
+	VPMOVSXBW    (DI)(R11*1), Y1
+	VPMOVSXBW    16(DI)(R11*1), Y2
 	VMOVDQU      Y1, (SP)
 	VPBROADCASTD 44(R10), Y0
 	VPMADDWD     Y1, Y0, Y0
 	VPSLLD       $0x05, Y0, Y0
-	VPMOVSXBW    16(R11)(BX*1), Y2
 	VMOVDQU      Y2, 32(SP)
 	VPBROADCASTD 44(R10), Y1
 	VPMADDWD     Y2, Y1, Y1
@@ -13832,11 +14412,12 @@ vectors2rows1word:
 	JNE          vectors2rows1word
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	ADDQ         $0x00000040, x_cap+48(FP)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
-	VCVTPH2PS    (DI)(R8*1), Y2
-	VCVTPH2PS    16(DI)(R8*1), Y3
+	MOVQ         c_base+0(FP), R11
+	VCVTPH2PS    (R11)(R8*1), Y2
+	VCVTPH2PS    16(R11)(R8*1), Y3
 	VBROADCASTSS 32(R9), Y4
 	VMULPS       Y4, Y2, Y2
 	VCVTDQ2PS    Y0, Y0
@@ -13868,7 +14449,7 @@ vectors2rows1done:
 // func weightWidenU5x16BF16AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x16BF16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000004, dst_len+8(FP)
+	MOVQ    $0x00000005, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
@@ -13877,13 +14458,16 @@ TEXT ·weightWidenU5x16BF16AVX2(SB), NOSPLIT, $0-64
 // func weightGemmInt8U5x16BF16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U5x16BF16AVX2(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	MOVQ    $0x00000006, c_len+8(FP)
-	JMP     ·weightGemmInt8MinimaAVX2+0(SB)
+	MOVQ    $0x00000008, c_len+8(FP)
+	MOVQ    $0x00000018, b_len+72(FP)
+	MOVQ    $0x00000004, b_cap+80(FP)
+	MOVQ    $0x00000040, c_cap+16(FP)
+	JMP     ·weightGemmInt8Minima5AVX2+0(SB)
 
 // func weightWidenS5x16F32AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS5x16F32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000005, dst_len+8(FP)
+	MOVQ    $0x00000006, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
@@ -13892,7 +14476,7 @@ TEXT ·weightWidenS5x16F32AVX2(SB), NOSPLIT, $0-64
 // func weightUnpackS5x16F32AVX2(dst []uint32, b []byte, lanes int, k int)
 TEXT ·weightUnpackS5x16F32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000005, dst_len+8(FP)
+	MOVQ    $0x00000006, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x0000000c, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
@@ -14359,7 +14943,7 @@ GLOBL const00010000AVX2<>(SB), RODATA|NOPTR, $32
 // func weightWidenS8x16F32AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS8x16F32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000006, dst_len+8(FP)
+	MOVQ    $0x00000007, dst_len+8(FP)
 	MOVQ    $0x00000004, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
 	MOVQ    $0x00000028, b_cap+40(FP)
@@ -14368,7 +14952,7 @@ TEXT ·weightWidenS8x16F32AVX2(SB), NOSPLIT, $0-64
 // func weightUnpackS8x16F32AVX2(dst []uint32, b []byte, lanes int, k int)
 TEXT ·weightUnpackS8x16F32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000006, dst_len+8(FP)
+	MOVQ    $0x00000007, dst_len+8(FP)
 	MOVQ    $0x00000004, dst_cap+16(FP)
 	MOVQ    $0x0000000c, b_len+32(FP)
 	MOVQ    $0x00000028, b_cap+40(FP)

@@ -256,25 +256,50 @@ func weightGemmInt8TilesU4AVX512(c []float32, ldc int, x []uint32, ldx int, b []
 //go:noescape
 func weightWidenU4AVX512(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmInt8U4x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x16.
+// weightGemmInt8Minima4AVX512 is the product with quantized weights to which those of several formats jump.
 //
 //go:noescape
-func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8Minima4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8U4x32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x32.
+//
+//go:noescape
+func weightGemmInt8U4x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8TilesGroupedMinimaAVX512 is the product of tiles to which those of formats jump.
 //
 //go:noescape
 func weightGemmInt8TilesGroupedMinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightGemmInt8TilesU4x32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x32.
+//
+//go:noescape
+func weightGemmInt8TilesU4x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8U4x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x16.
+//
+//go:noescape
+func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightGemmInt8TilesU4x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x16.
 //
 //go:noescape
 func weightGemmInt8TilesU4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8MinimaAVX512 is the product with quantized weights to which those of several formats jump.
+// weightGemmInt8Minima5AVX512 is the product with quantized weights to which those of several formats jump.
 //
 //go:noescape
-func weightGemmInt8MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8Minima5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8U5x32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x32.
+//
+//go:noescape
+func weightGemmInt8U5x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8TilesU5x32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x32.
+//
+//go:noescape
+func weightGemmInt8TilesU5x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8U5x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16.
 //

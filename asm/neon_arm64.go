@@ -181,30 +181,60 @@ func weightWidenU4NEON(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightWidenGroupedNEON(dst []float32, b []byte, lanes int, k int)
 
-// weightWidenU4x16NEON is BlockKernels.Widen, see package ukernel. The format is U4x16.
+// weightWidenU4x32NEON is BlockKernels.Widen, see package ukernel. The format is U4x32.
 //
 //go:noescape
-func weightWidenU4x16NEON(dst []float32, b []byte, lanes int, k int)
+func weightWidenU4x32NEON(dst []float32, b []byte, lanes int, k int)
 
 // weightInt8GroupedLongNEON is GemmInt8 of several formats, which jump to it.
 //
 //go:noescape
 func weightInt8GroupedLongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8U4x16NEON is BlockKernels.GemmInt8, see package ukernel. The format is U4x16.
+// weightGemmInt8U4x32NEON is BlockKernels.GemmInt8, see package ukernel. The format is U4x32.
 //
 //go:noescape
-func weightGemmInt8U4x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U4x32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightInt8GroupedDotNEON is GemmInt8 of several formats, which jump to it.
 //
 //go:noescape
 func weightInt8GroupedDotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightGemmInt8DotU4x32NEON is BlockKernels.GemmInt8, see package ukernel. The format is U4x32.
+//
+//go:noescape
+func weightGemmInt8DotU4x32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightWidenU4x16NEON is BlockKernels.Widen, see package ukernel. The format is U4x16.
+//
+//go:noescape
+func weightWidenU4x16NEON(dst []float32, b []byte, lanes int, k int)
+
+// weightGemmInt8U4x16NEON is BlockKernels.GemmInt8, see package ukernel. The format is U4x16.
+//
+//go:noescape
+func weightGemmInt8U4x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightGemmInt8DotU4x16NEON is BlockKernels.GemmInt8, see package ukernel. The format is U4x16.
 //
 //go:noescape
 func weightGemmInt8DotU4x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightWidenU5x32NEON is BlockKernels.Widen, see package ukernel. The format is U5x32.
+//
+//go:noescape
+func weightWidenU5x32NEON(dst []float32, b []byte, lanes int, k int)
+
+// weightGemmInt8U5x32NEON is BlockKernels.GemmInt8, see package ukernel. The format is U5x32.
+//
+//go:noescape
+func weightGemmInt8U5x32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8DotU5x32NEON is BlockKernels.GemmInt8, see package ukernel. The format is U5x32.
+//
+//go:noescape
+func weightGemmInt8DotU5x32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightWidenU5x16NEON is BlockKernels.Widen, see package ukernel. The format is U5x16.
 //

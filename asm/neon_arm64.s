@@ -6846,7 +6846,7 @@ cleared:
 	MOVD x_len+40(FP), R19
 	MOVD x_cap+48(FP), R20
 	LSL $2, R3, R8
-	ADD $2, R20, R9
+	MOVD b_len+72(FP), R9
 	MUL R3, R9, R9
 	ADD $4, R17, R10
 	MADD R8, R9, R10, R10
@@ -7227,6 +7227,8 @@ TEXT ·weightGemmInt8S8NEON(SB), NOSPLIT, $0-113
 	MOVD R0, c_cap+16(FP)
 	MOVD $0, R0
 	MOVD R0, x_cap+48(FP)
+	MOVD $2, R0
+	MOVD R0, b_len+72(FP)
 	B ·weightInt8LongNEON(SB)
 
 // func weightInt8DotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -7267,7 +7269,7 @@ cleared:
 	MOVD x_len+40(FP), R19
 	MOVD x_cap+48(FP), R20
 	LSL $2, R3, R8
-	ADD $2, R20, R9
+	MOVD b_len+72(FP), R9
 	MUL R3, R9, R9
 	ADD $4, R17, R10
 	MADD R8, R9, R10, R10
@@ -8576,6 +8578,8 @@ TEXT ·weightGemmInt8DotS8NEON(SB), NOSPLIT, $0-113
 	MOVD R0, c_cap+16(FP)
 	MOVD $0, R0
 	MOVD R0, x_cap+48(FP)
+	MOVD $2, R0
+	MOVD R0, b_len+72(FP)
 	B ·weightInt8DotNEON(SB)
 
 // func weightWidenS8NEON(dst []float32, b []byte, lanes int, k int)
@@ -8855,6 +8859,8 @@ TEXT ·weightGemmInt8S4NEON(SB), NOSPLIT, $0-113
 	MOVD R0, c_cap+16(FP)
 	MOVD $0, R0
 	MOVD R0, x_cap+48(FP)
+	MOVD $2, R0
+	MOVD R0, b_len+72(FP)
 	B ·weightInt8LongNEON(SB)
 
 // func weightGemmInt8DotS4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -8867,6 +8873,8 @@ TEXT ·weightGemmInt8DotS4NEON(SB), NOSPLIT, $0-113
 	MOVD R0, c_cap+16(FP)
 	MOVD $0, R0
 	MOVD R0, x_cap+48(FP)
+	MOVD $2, R0
+	MOVD R0, b_len+72(FP)
 	B ·weightInt8DotNEON(SB)
 
 // func weightWidenS4NEON(dst []float32, b []byte, lanes int, k int)
@@ -9231,6 +9239,8 @@ TEXT ·weightGemmInt8U4NEON(SB), NOSPLIT, $0-113
 	MOVD R0, c_cap+16(FP)
 	MOVD $2, R0
 	MOVD R0, x_cap+48(FP)
+	MOVD $4, R0
+	MOVD R0, b_len+72(FP)
 	B ·weightInt8LongNEON(SB)
 
 // func weightGemmInt8DotU4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -9243,6 +9253,8 @@ TEXT ·weightGemmInt8DotU4NEON(SB), NOSPLIT, $0-113
 	MOVD R0, c_cap+16(FP)
 	MOVD $2, R0
 	MOVD R0, x_cap+48(FP)
+	MOVD $4, R0
+	MOVD R0, b_len+72(FP)
 	B ·weightInt8DotNEON(SB)
 
 // func weightWidenU4NEON(dst []float32, b []byte, lanes int, k int)
@@ -9379,6 +9391,23 @@ TEXT ·weightWidenGroupedNEON(SB), NOSPLIT, $128-64
 	LSL $2, R3, R4
 
 block:
+	AND $127, R14, R8
+	CBNZ R8, passed
+	MOVD R1, b_base+24(FP)
+	MOVD dst_len+8(FP), R8
+	CMP $2, R8
+	BNE unlikeU5x32
+	ADD R3<<1, R1, R1
+	ADD R3<<1, R1, R1
+
+unlikeU5x32:
+	CMP $4, R8
+	BNE unlikeS6x16
+	ADD R3<<1, R1, R1
+
+unlikeS6x16:
+
+passed:
 	MOVD $0, R2
 
 lanes:
@@ -9387,6 +9416,81 @@ lanes:
 	MOVD dst_len+8(FP), R8
 	CMP $2, R8
 	BNE scales1
+	MOVD b_base+24(FP), R5
+	ADD R2<<1, R5, R5
+	FMOVQ (R5), F15
+	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
+	WORD $0x0e2179ef // fcvtl v15.4s, v15.4h
+	ADD R3<<1, R5, R5
+	FMOVQ (R5), F17
+	WORD $0x4e217a32 // fcvtl2 v18.4s, v17.8h
+	WORD $0x0e217a31 // fcvtl v17.4s, v17.4h
+	ADD R3<<1, R5, R5
+	ADD R2, R1, R5
+	MOVD $0x3b800000, R15
+	VDUP R15, V22.S4
+	WORD $0x6e36ddf4 // fmul v20.4s, v15.4s, v22.4s
+	WORD $0x6e36de15 // fmul v21.4s, v16.4s, v22.4s
+	FMOVD (R5), F19
+	VZIP1 V19.B16, V19.B16, V19.B16
+	VSHL $8, V19.H8, V22.H8
+	WORD $0x0f10a6c7 // sxtl v7.4s, v22.4h
+	WORD $0x4f10a6c8 // sxtl2 v8.4s, v22.8h
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e34dce7 // fmul v7.4s, v7.4s, v20.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e35dd08 // fmul v8.4s, v8.4s, v21.4s
+	VUSHR $8, V19.H8, V19.H8
+	VSHL $8, V19.H8, V22.H8
+	WORD $0x0f10a6cd // sxtl v13.4s, v22.4h
+	WORD $0x4f10a6ce // sxtl2 v14.4s, v22.8h
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x6e34ddad // fmul v13.4s, v13.4s, v20.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x6e35ddce // fmul v14.4s, v14.4s, v21.4s
+	ADD R3, R5, R5
+	MOVD $0xbb800000, R15
+	VDUP R15, V26.S4
+	WORD $0x6e3ade38 // fmul v24.4s, v17.4s, v26.4s
+	WORD $0x6e3ade59 // fmul v25.4s, v18.4s, v26.4s
+	FMOVD (R5), F23
+	VZIP1 V23.B16, V23.B16, V23.B16
+	VSHL $8, V23.H8, V26.H8
+	WORD $0x0f10a753 // sxtl v19.4s, v26.4h
+	WORD $0x4f10a754 // sxtl2 v20.4s, v26.8h
+	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD $0x6e38de73 // fmul v19.4s, v19.4s, v24.4s
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6e39de94 // fmul v20.4s, v20.4s, v25.4s
+	VUSHR $8, V23.H8, V23.H8
+	VSHL $8, V23.H8, V26.H8
+	WORD $0x0f10a755 // sxtl v21.4s, v26.4h
+	WORD $0x4f10a756 // sxtl2 v22.4s, v26.8h
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e38deb5 // fmul v21.4s, v21.4s, v24.4s
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e39ded6 // fmul v22.4s, v22.4s, v25.4s
+	FMOVQ F19, 16(R0)
+	FMOVQ F20, 48(R0)
+	FMOVQ F21, 80(R0)
+	FMOVQ F22, 112(R0)
+	ADD R3, R5, R5
+	ADD R2<<1, R5, R6
+	ADD R2, R6, R6
+	MOVD $0x3b800000, R15
+	VDUP R15, V15.S4
+	WORD $0x6e2fdce9 // fmul v9.4s, v7.4s, v15.4s
+	WORD $0x6e2fdd0a // fmul v10.4s, v8.4s, v15.4s
+	MOVD $0x37800000, R15
+	VDUP R15, V15.S4
+	WORD $0x6e2fddab // fmul v11.4s, v13.4s, v15.4s
+	WORD $0x6e2fddcc // fmul v12.4s, v14.4s, v15.4s
+	B numbers
+
+scales1:
+	MOVD dst_len+8(FP), R8
+	CMP $3, R8
+	BNE scales2
 	FMOVQ (R5), F15
 	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
 	WORD $0x0e2179ef // fcvtl v15.4s, v15.4h
@@ -9452,14 +9556,17 @@ lanes:
 	WORD $0x6e2fddcc // fmul v12.4s, v14.4s, v15.4s
 	B numbers
 
-scales1:
+scales2:
 	MOVD dst_len+8(FP), R8
-	CMP $3, R8
-	BNE scales2
+	CMP $4, R8
+	BNE scales3
+	MOVD b_base+24(FP), R5
+	ADD R2<<1, R5, R5
 	FMOVQ (R5), F15
 	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
 	WORD $0x0e2179ef // fcvtl v15.4s, v15.4h
 	ADD R3<<1, R5, R5
+	ADD R2<<1, R1, R5
 	MOVD $0x3b800000, R15
 	VDUP R15, V20.S4
 	WORD $0x6e34ddf2 // fmul v18.4s, v15.4s, v20.4s
@@ -9502,10 +9609,10 @@ scales1:
 	WORD $0x6e2fddcc // fmul v12.4s, v14.4s, v15.4s
 	B numbers
 
-scales2:
+scales3:
 	MOVD dst_len+8(FP), R8
-	CMP $4, R8
-	BNE scales3
+	CMP $5, R8
+	BNE scales4
 	FMOVQ (R5), F15
 	WORD $0x6e6139f0 // shll2 v16.4s, v15.8h, #16
 	WORD $0x2e6139ef // shll v15.4s, v15.4h, #16
@@ -9536,10 +9643,10 @@ scales2:
 	ADD R2<<1, R5, R6
 	B numbers
 
-scales3:
+scales4:
 	MOVD dst_len+8(FP), R8
-	CMP $5, R8
-	BNE scales4
+	CMP $6, R8
+	BNE scales5
 	ADD R2<<1, R5, R6
 	FLDPQ (R6), (F7, F8)
 	ADD R4, R6, R6
@@ -9565,7 +9672,7 @@ scales3:
 	WORD $0x6e2fddcc // fmul v12.4s, v14.4s, v15.4s
 	B numbers
 
-scales4:
+scales5:
 	ADD R2<<1, R5, R6
 	FLDPQ (R6), (F7, F8)
 	ADD R4, R6, R6
@@ -9593,9 +9700,9 @@ scales4:
 numbers:
 	CBZ R9, plain
 	MOVD dst_len+8(FP), R8
-	CMP $4, R8
+	CMP $5, R8
 	BEQ brain
-	CMP $6, R8
+	CMP $7, R8
 	BEQ eight
 	ADD R4<<2, R6, R12
 	MOVD R9, R11
@@ -10061,15 +10168,15 @@ next:
 done:
 	RET
 
-// func weightWidenU4x16NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenU4x16NEON(SB), NOSPLIT, $0-64
+// func weightWidenU4x32NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU4x32NEON(SB), NOSPLIT, $0-64
 	MOVD $2, R0
 	MOVD R0, dst_len+8(FP)
 	MOVD $0, R0
 	MOVD R0, dst_cap+16(FP)
 	MOVD $0x4b000000, R0
 	MOVD R0, b_len+32(FP)
-	MOVD $24, R0
+	MOVD $18, R0
 	MOVD R0, b_cap+40(FP)
 	B ·weightWidenGroupedNEON(SB)
 
@@ -10111,7 +10218,7 @@ cleared:
 	MOVD x_len+40(FP), R19
 	MOVD x_cap+48(FP), R20
 	LSL $2, R3, R8
-	ADD $4, R20, R9
+	MOVD b_len+72(FP), R9
 	MUL R3, R9, R9
 	ADD $4, R17, R10
 	MADD R8, R9, R10, R10
@@ -10125,6 +10232,14 @@ rows2:
 	MOVD k+104(FP), R13
 
 rows2block:
+	TBNZ $34, R19, rows2beginsegmented
+
+rows2beginhead:
+	MOVD R7, b_cap+80(FP)
+	ADD $2, R20, R16
+	MADD R3, R7, R16, R7
+
+rows2beginpassed:
 	MOVD $0xffffffff, R21
 	VDUP R21, V5.S4
 	MOVD R6, R14
@@ -10289,11 +10404,11 @@ rows2vector11:
 	SUBS $1, R16, R16
 	BNE rows2words
 	TBNZ $33, R19, rows2float32
-	ADD R11<<1, R7, R14
-	LSR $1, R20, R15
-	ADD $2, R15, R15
-	MADD R15, R14, R3, R15
+	TBNZ $35, R19, rows2scalessingle
+	ADD R11<<1, R7, R15
 	FMOVQ (R15), F14
+
+rows2scalespairs:
 	WORD $0x0f08a5cf // sxtl v15.8h, v14.8b
 	WORD $0x0f10a5ea // sxtl v10.4s, v15.4h
 	WORD $0x4f10a5eb // sxtl2 v11.4s, v15.8h
@@ -10313,6 +10428,8 @@ rows2vector11:
 	WORD $0x4eac9d08 // mul v8.4s, v8.4s, v12.4s
 	WORD $0x4ead9d29 // mul v9.4s, v9.4s, v13.4s
 	VADDP V9.S4, V8.S4, V7.S4
+	MOVD b_cap+80(FP), R14
+	ADD R11<<1, R14, R14
 	TBNZ $32, R19, rows2scalesbrain
 	FMOVQ (R14), F10
 	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
@@ -10344,7 +10461,8 @@ rows2scales:
 	FSTPQ (F13, F14), (R15)
 	ADD R1, R15, R15
 	CBZ R20, rows2next
-	ADD R11<<1, R7, R14
+	MOVD b_cap+80(FP), R14
+	ADD R11<<1, R14, R14
 	ADD R3<<1, R14, R14
 	TBNZ $32, R19, rows2minimascalesbrain
 	FMOVQ (R14), F10
@@ -10352,8 +10470,12 @@ rows2scales:
 	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
 
 rows2minimascales:
-	ADD R3<<2, R14, R14
-	FMOVQ (R14), F16
+	TBNZ $35, R19, rows2minimasingle
+	ADD R11<<1, R7, R15
+	ADD R3<<1, R15, R15
+	FMOVQ (R15), F16
+
+rows2minimapairs:
 	WORD $0x0f08a611 // sxtl v17.8h, v16.8b
 	WORD $0x0f10a62c // sxtl v12.4s, v17.4h
 	WORD $0x4f10a62d // sxtl2 v13.4s, v17.8h
@@ -10416,6 +10538,14 @@ rows1:
 	MOVD k+104(FP), R13
 
 rows1block:
+	TBNZ $34, R19, rows1beginsegmented
+
+rows1beginhead:
+	MOVD R7, b_cap+80(FP)
+	ADD $2, R20, R16
+	MADD R3, R7, R16, R7
+
+rows1beginpassed:
 	MOVD $0xffffffff, R21
 	VDUP R21, V5.S4
 	MOVD R6, R14
@@ -10550,11 +10680,11 @@ rows1vector11:
 	SUBS $1, R16, R16
 	BNE rows1words
 	TBNZ $33, R19, rows1float32
-	ADD R11<<1, R7, R14
-	LSR $1, R20, R15
-	ADD $2, R15, R15
-	MADD R15, R14, R3, R15
+	TBNZ $35, R19, rows1scalessingle
+	ADD R11<<1, R7, R15
 	FMOVQ (R15), F10
+
+rows1scalespairs:
 	WORD $0x0f08a54b // sxtl v11.8h, v10.8b
 	WORD $0x0f10a566 // sxtl v6.4s, v11.4h
 	WORD $0x4f10a567 // sxtl2 v7.4s, v11.8h
@@ -10568,6 +10698,8 @@ rows1vector11:
 	WORD $0x4ea89c84 // mul v4.4s, v4.4s, v8.4s
 	WORD $0x4ea99ca5 // mul v5.4s, v5.4s, v9.4s
 	VADDP V5.S4, V4.S4, V3.S4
+	MOVD b_cap+80(FP), R14
+	ADD R11<<1, R14, R14
 	TBNZ $32, R19, rows1scalesbrain
 	FMOVQ (R14), F6
 	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
@@ -10588,7 +10720,8 @@ rows1scales:
 	FSTPQ (F9, F10), (R15)
 	ADD R1, R15, R15
 	CBZ R20, rows1next
-	ADD R11<<1, R7, R14
+	MOVD b_cap+80(FP), R14
+	ADD R11<<1, R14, R14
 	ADD R3<<1, R14, R14
 	TBNZ $32, R19, rows1minimascalesbrain
 	FMOVQ (R14), F6
@@ -10596,8 +10729,12 @@ rows1scales:
 	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
 
 rows1minimascales:
-	ADD R3<<2, R14, R14
-	FMOVQ (R14), F12
+	TBNZ $35, R19, rows1minimasingle
+	ADD R11<<1, R7, R15
+	ADD R3<<1, R15, R15
+	FMOVQ (R15), F12
+
+rows1minimapairs:
 	WORD $0x0f08a58d // sxtl v13.8h, v12.8b
 	WORD $0x0f10a5a8 // sxtl v8.4s, v13.4h
 	WORD $0x4f10a5a9 // sxtl2 v9.4s, v13.8h
@@ -10651,6 +10788,11 @@ rows1next:
 
 rows1done:
 	RET
+
+rows2beginsegmented:
+	AND $127, R13, R16
+	CBZ R16, rows2beginhead
+	B rows2beginpassed
 
 rows2float32:
 	ADD R11<<2, R7, R14
@@ -10711,6 +10853,12 @@ rows2float32:
 	ADD R1, R15, R15
 	B rows2next
 
+rows2scalessingle:
+	ADD R11, R7, R15
+	FMOVD (R15), F14
+	VZIP1 V14.B16, V14.B16, V14.B16
+	B rows2scalespairs
+
 rows2scalesbrain:
 	FMOVQ (R14), F10
 	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
@@ -10722,6 +10870,18 @@ rows2minimascalesbrain:
 	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
 	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
 	B rows2minimascales
+
+rows2minimasingle:
+	ADD R11, R7, R15
+	ADD R3, R15, R15
+	FMOVD (R15), F16
+	VZIP1 V16.B16, V16.B16, V16.B16
+	B rows2minimapairs
+
+rows1beginsegmented:
+	AND $127, R13, R16
+	CBZ R16, rows1beginhead
+	B rows1beginpassed
 
 rows1float32:
 	ADD R11<<2, R7, R14
@@ -10758,6 +10918,12 @@ rows1float32:
 	ADD R1, R15, R15
 	B rows1next
 
+rows1scalessingle:
+	ADD R11, R7, R15
+	FMOVD (R15), F10
+	VZIP1 V10.B16, V10.B16, V10.B16
+	B rows1scalespairs
+
 rows1scalesbrain:
 	FMOVQ (R14), F6
 	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
@@ -10770,16 +10936,25 @@ rows1minimascalesbrain:
 	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
 	B rows1minimascales
 
-// func weightGemmInt8U4x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8U4x16NEON(SB), NOSPLIT, $0-113
+rows1minimasingle:
+	ADD R11, R7, R15
+	ADD R3, R15, R15
+	FMOVD (R15), F12
+	VZIP1 V12.B16, V12.B16, V12.B16
+	B rows1minimapairs
+
+// func weightGemmInt8U4x32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4x32NEON(SB), NOSPLIT, $0-113
 	MOVD $0, R0
 	MOVD R0, c_len+8(FP)
-	MOVD $0, R0
+	MOVD $51539607552, R0
 	MOVD R0, x_len+40(FP)
 	MOVD $0, R0
 	MOVD R0, c_cap+16(FP)
-	MOVD $4, R0
+	MOVD $2, R0
 	MOVD R0, x_cap+48(FP)
+	MOVD $2, R0
+	MOVD R0, b_len+72(FP)
 	B ·weightInt8GroupedLongNEON(SB)
 
 // func weightInt8GroupedDotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -10820,7 +10995,7 @@ cleared:
 	MOVD x_len+40(FP), R19
 	MOVD x_cap+48(FP), R20
 	LSL $2, R3, R8
-	ADD $4, R20, R9
+	MOVD b_len+72(FP), R9
 	MUL R3, R9, R9
 	ADD $4, R17, R10
 	MADD R8, R9, R10, R10
@@ -10834,6 +11009,14 @@ rows4:
 	MOVD k+104(FP), R13
 
 rows4block:
+	TBNZ $34, R19, rows4beginsegmented
+
+rows4beginhead:
+	MOVD R7, b_cap+80(FP)
+	ADD $2, R20, R16
+	MADD R3, R7, R16, R7
+
+rows4beginpassed:
 	MOVD $0xffffffff, R21
 	VDUP R21, V5.S4
 	MOVD R6, R14
@@ -11009,11 +11192,11 @@ rows4vector11:
 	SUBS $1, R16, R16
 	BNE rows4words
 	TBNZ $33, R19, rows4float32
-	ADD R11<<1, R7, R14
-	LSR $1, R20, R15
-	ADD $2, R15, R15
-	MADD R15, R14, R3, R15
+	TBNZ $35, R19, rows4scalessingle
+	ADD R11<<1, R7, R15
 	FMOVQ (R15), F22
+
+rows4scalespairs:
 	WORD $0x0f08a6d7 // sxtl v23.8h, v22.8b
 	WORD $0x0f10a6f2 // sxtl v18.4s, v23.4h
 	WORD $0x4f10a6f3 // sxtl2 v19.4s, v23.8h
@@ -11041,6 +11224,8 @@ rows4vector11:
 	WORD $0x4eb795ab // mla v11.4s, v13.4s, v23.4s
 	WORD $0x4eb69def // mul v15.4s, v15.4s, v22.4s
 	WORD $0x4eb7962f // mla v15.4s, v17.4s, v23.4s
+	MOVD b_cap+80(FP), R14
+	ADD R11<<1, R14, R14
 	TBNZ $32, R19, rows4scalesbrain
 	FMOVQ (R14), F18
 	WORD $0x4e217a53 // fcvtl2 v19.4s, v18.8h
@@ -11094,7 +11279,8 @@ rows4scales:
 	FSTPQ (F21, F22), (R15)
 	ADD R1, R15, R15
 	CBZ R20, rows4next
-	ADD R11<<1, R7, R14
+	MOVD b_cap+80(FP), R14
+	ADD R11<<1, R14, R14
 	ADD R3<<1, R14, R14
 	TBNZ $32, R19, rows4minimascalesbrain
 	FMOVQ (R14), F18
@@ -11102,8 +11288,12 @@ rows4scales:
 	WORD $0x0e217a52 // fcvtl v18.4s, v18.4h
 
 rows4minimascales:
-	ADD R3<<2, R14, R14
-	FMOVQ (R14), F24
+	TBNZ $35, R19, rows4minimasingle
+	ADD R11<<1, R7, R15
+	ADD R3<<1, R15, R15
+	FMOVQ (R15), F24
+
+rows4minimapairs:
 	WORD $0x0f08a719 // sxtl v25.8h, v24.8b
 	WORD $0x0f10a734 // sxtl v20.4s, v25.4h
 	WORD $0x4f10a735 // sxtl2 v21.4s, v25.8h
@@ -11166,6 +11356,14 @@ rows2:
 	MOVD k+104(FP), R13
 
 rows2block:
+	TBNZ $34, R19, rows2beginsegmented
+
+rows2beginhead:
+	MOVD R7, b_cap+80(FP)
+	ADD $2, R20, R16
+	MADD R3, R7, R16, R7
+
+rows2beginpassed:
 	MOVD $0xffffffff, R21
 	VDUP R21, V5.S4
 	MOVD R6, R14
@@ -11313,11 +11511,11 @@ rows2vector11:
 	SUBS $1, R16, R16
 	BNE rows2words
 	TBNZ $33, R19, rows2float32
-	ADD R11<<1, R7, R14
-	LSR $1, R20, R15
-	ADD $2, R15, R15
-	MADD R15, R14, R3, R15
+	TBNZ $35, R19, rows2scalessingle
+	ADD R11<<1, R7, R15
 	FMOVQ (R15), F14
+
+rows2scalespairs:
 	WORD $0x0f08a5cf // sxtl v15.8h, v14.8b
 	WORD $0x0f10a5ea // sxtl v10.4s, v15.4h
 	WORD $0x4f10a5eb // sxtl2 v11.4s, v15.8h
@@ -11337,6 +11535,8 @@ rows2vector11:
 	WORD $0x4eaf94a3 // mla v3.4s, v5.4s, v15.4s
 	WORD $0x4eae9ce7 // mul v7.4s, v7.4s, v14.4s
 	WORD $0x4eaf9527 // mla v7.4s, v9.4s, v15.4s
+	MOVD b_cap+80(FP), R14
+	ADD R11<<1, R14, R14
 	TBNZ $32, R19, rows2scalesbrain
 	FMOVQ (R14), F10
 	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
@@ -11368,7 +11568,8 @@ rows2scales:
 	FSTPQ (F13, F14), (R15)
 	ADD R1, R15, R15
 	CBZ R20, rows2next
-	ADD R11<<1, R7, R14
+	MOVD b_cap+80(FP), R14
+	ADD R11<<1, R14, R14
 	ADD R3<<1, R14, R14
 	TBNZ $32, R19, rows2minimascalesbrain
 	FMOVQ (R14), F10
@@ -11376,8 +11577,12 @@ rows2scales:
 	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
 
 rows2minimascales:
-	ADD R3<<2, R14, R14
-	FMOVQ (R14), F16
+	TBNZ $35, R19, rows2minimasingle
+	ADD R11<<1, R7, R15
+	ADD R3<<1, R15, R15
+	FMOVQ (R15), F16
+
+rows2minimapairs:
 	WORD $0x0f08a611 // sxtl v17.8h, v16.8b
 	WORD $0x0f10a62c // sxtl v12.4s, v17.4h
 	WORD $0x4f10a62d // sxtl2 v13.4s, v17.8h
@@ -11440,6 +11645,14 @@ rows1:
 	MOVD k+104(FP), R13
 
 rows1block:
+	TBNZ $34, R19, rows1beginsegmented
+
+rows1beginhead:
+	MOVD R7, b_cap+80(FP)
+	ADD $2, R20, R16
+	MADD R3, R7, R16, R7
+
+rows1beginpassed:
 	MOVD $0xffffffff, R21
 	VDUP R21, V5.S4
 	MOVD R6, R14
@@ -11573,11 +11786,11 @@ rows1vector11:
 	SUBS $1, R16, R16
 	BNE rows1words
 	TBNZ $33, R19, rows1float32
-	ADD R11<<1, R7, R14
-	LSR $1, R20, R15
-	ADD $2, R15, R15
-	MADD R15, R14, R3, R15
+	TBNZ $35, R19, rows1scalessingle
+	ADD R11<<1, R7, R15
 	FMOVQ (R15), F10
+
+rows1scalespairs:
 	WORD $0x0f08a54b // sxtl v11.8h, v10.8b
 	WORD $0x0f10a566 // sxtl v6.4s, v11.4h
 	WORD $0x4f10a567 // sxtl2 v7.4s, v11.8h
@@ -11593,6 +11806,8 @@ rows1vector11:
 	VUZP2 V9.S4, V8.S4, V11.S4
 	WORD $0x4eaa9c63 // mul v3.4s, v3.4s, v10.4s
 	WORD $0x4eab94a3 // mla v3.4s, v5.4s, v11.4s
+	MOVD b_cap+80(FP), R14
+	ADD R11<<1, R14, R14
 	TBNZ $32, R19, rows1scalesbrain
 	FMOVQ (R14), F6
 	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
@@ -11613,7 +11828,8 @@ rows1scales:
 	FSTPQ (F9, F10), (R15)
 	ADD R1, R15, R15
 	CBZ R20, rows1next
-	ADD R11<<1, R7, R14
+	MOVD b_cap+80(FP), R14
+	ADD R11<<1, R14, R14
 	ADD R3<<1, R14, R14
 	TBNZ $32, R19, rows1minimascalesbrain
 	FMOVQ (R14), F6
@@ -11621,8 +11837,12 @@ rows1scales:
 	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
 
 rows1minimascales:
-	ADD R3<<2, R14, R14
-	FMOVQ (R14), F12
+	TBNZ $35, R19, rows1minimasingle
+	ADD R11<<1, R7, R15
+	ADD R3<<1, R15, R15
+	FMOVQ (R15), F12
+
+rows1minimapairs:
 	WORD $0x0f08a58d // sxtl v13.8h, v12.8b
 	WORD $0x0f10a5a8 // sxtl v8.4s, v13.4h
 	WORD $0x4f10a5a9 // sxtl2 v9.4s, v13.8h
@@ -11676,6 +11896,11 @@ rows1next:
 
 rows1done:
 	RET
+
+rows4beginsegmented:
+	AND $127, R13, R16
+	CBZ R16, rows4beginhead
+	B rows4beginpassed
 
 rows4float32:
 	ADD R11<<2, R7, R14
@@ -11760,6 +11985,12 @@ rows4float32:
 	ADD R1, R15, R15
 	B rows4next
 
+rows4scalessingle:
+	ADD R11, R7, R15
+	FMOVD (R15), F22
+	VZIP1 V22.B16, V22.B16, V22.B16
+	B rows4scalespairs
+
 rows4scalesbrain:
 	FMOVQ (R14), F18
 	WORD $0x6e613a53 // shll2 v19.4s, v18.8h, #16
@@ -11771,6 +12002,18 @@ rows4minimascalesbrain:
 	WORD $0x6e613a53 // shll2 v19.4s, v18.8h, #16
 	WORD $0x2e613a52 // shll v18.4s, v18.4h, #16
 	B rows4minimascales
+
+rows4minimasingle:
+	ADD R11, R7, R15
+	ADD R3, R15, R15
+	FMOVD (R15), F24
+	VZIP1 V24.B16, V24.B16, V24.B16
+	B rows4minimapairs
+
+rows2beginsegmented:
+	AND $127, R13, R16
+	CBZ R16, rows2beginhead
+	B rows2beginpassed
 
 rows2float32:
 	ADD R11<<2, R7, R14
@@ -11819,6 +12062,12 @@ rows2float32:
 	ADD R1, R15, R15
 	B rows2next
 
+rows2scalessingle:
+	ADD R11, R7, R15
+	FMOVD (R15), F14
+	VZIP1 V14.B16, V14.B16, V14.B16
+	B rows2scalespairs
+
 rows2scalesbrain:
 	FMOVQ (R14), F10
 	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
@@ -11830,6 +12079,18 @@ rows2minimascalesbrain:
 	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
 	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
 	B rows2minimascales
+
+rows2minimasingle:
+	ADD R11, R7, R15
+	ADD R3, R15, R15
+	FMOVD (R15), F16
+	VZIP1 V16.B16, V16.B16, V16.B16
+	B rows2minimapairs
+
+rows1beginsegmented:
+	AND $127, R13, R16
+	CBZ R16, rows1beginhead
+	B rows1beginpassed
 
 rows1float32:
 	ADD R11<<2, R7, R14
@@ -11860,6 +12121,12 @@ rows1float32:
 	ADD R1, R15, R15
 	B rows1next
 
+rows1scalessingle:
+	ADD R11, R7, R15
+	FMOVD (R15), F10
+	VZIP1 V10.B16, V10.B16, V10.B16
+	B rows1scalespairs
+
 rows1scalesbrain:
 	FMOVQ (R14), F6
 	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
@@ -11872,6 +12139,53 @@ rows1minimascalesbrain:
 	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
 	B rows1minimascales
 
+rows1minimasingle:
+	ADD R11, R7, R15
+	ADD R3, R15, R15
+	FMOVD (R15), F12
+	VZIP1 V12.B16, V12.B16, V12.B16
+	B rows1minimapairs
+
+// func weightGemmInt8DotU4x32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotU4x32NEON(SB), NOSPLIT, $0-113
+	MOVD $0, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $51539607552, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $0, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $2, R0
+	MOVD R0, x_cap+48(FP)
+	MOVD $2, R0
+	MOVD R0, b_len+72(FP)
+	B ·weightInt8GroupedDotNEON(SB)
+
+// func weightWidenU4x16NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU4x16NEON(SB), NOSPLIT, $0-64
+	MOVD $3, R0
+	MOVD R0, dst_len+8(FP)
+	MOVD $0, R0
+	MOVD R0, dst_cap+16(FP)
+	MOVD $0x4b000000, R0
+	MOVD R0, b_len+32(FP)
+	MOVD $24, R0
+	MOVD R0, b_cap+40(FP)
+	B ·weightWidenGroupedNEON(SB)
+
+// func weightGemmInt8U4x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4x16NEON(SB), NOSPLIT, $0-113
+	MOVD $0, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $0, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $0, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $2, R0
+	MOVD R0, x_cap+48(FP)
+	MOVD $4, R0
+	MOVD R0, b_len+72(FP)
+	B ·weightInt8GroupedLongNEON(SB)
+
 // func weightGemmInt8DotU4x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8DotU4x16NEON(SB), NOSPLIT, $0-113
 	MOVD $0, R0
@@ -11880,13 +12194,55 @@ TEXT ·weightGemmInt8DotU4x16NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_len+40(FP)
 	MOVD $0, R0
 	MOVD R0, c_cap+16(FP)
-	MOVD $4, R0
+	MOVD $2, R0
 	MOVD R0, x_cap+48(FP)
+	MOVD $4, R0
+	MOVD R0, b_len+72(FP)
+	B ·weightInt8GroupedDotNEON(SB)
+
+// func weightWidenU5x32NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU5x32NEON(SB), NOSPLIT, $0-64
+	MOVD $2, R0
+	MOVD R0, dst_len+8(FP)
+	MOVD $1, R0
+	MOVD R0, dst_cap+16(FP)
+	MOVD $0x4b000000, R0
+	MOVD R0, b_len+32(FP)
+	MOVD $22, R0
+	MOVD R0, b_cap+40(FP)
+	B ·weightWidenGroupedNEON(SB)
+
+// func weightGemmInt8U5x32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U5x32NEON(SB), NOSPLIT, $0-113
+	MOVD $16, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $51539607552, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $1, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $2, R0
+	MOVD R0, x_cap+48(FP)
+	MOVD $2, R0
+	MOVD R0, b_len+72(FP)
+	B ·weightInt8GroupedLongNEON(SB)
+
+// func weightGemmInt8DotU5x32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotU5x32NEON(SB), NOSPLIT, $0-113
+	MOVD $16, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $51539607552, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $1, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $2, R0
+	MOVD R0, x_cap+48(FP)
+	MOVD $2, R0
+	MOVD R0, b_len+72(FP)
 	B ·weightInt8GroupedDotNEON(SB)
 
 // func weightWidenU5x16NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x16NEON(SB), NOSPLIT, $0-64
-	MOVD $2, R0
+	MOVD $3, R0
 	MOVD R0, dst_len+8(FP)
 	MOVD $1, R0
 	MOVD R0, dst_cap+16(FP)
@@ -11904,8 +12260,10 @@ TEXT ·weightGemmInt8U5x16NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_len+40(FP)
 	MOVD $1, R0
 	MOVD R0, c_cap+16(FP)
-	MOVD $4, R0
+	MOVD $2, R0
 	MOVD R0, x_cap+48(FP)
+	MOVD $4, R0
+	MOVD R0, b_len+72(FP)
 	B ·weightInt8GroupedLongNEON(SB)
 
 // func weightGemmInt8DotU5x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -11916,19 +12274,21 @@ TEXT ·weightGemmInt8DotU5x16NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_len+40(FP)
 	MOVD $1, R0
 	MOVD R0, c_cap+16(FP)
-	MOVD $4, R0
+	MOVD $2, R0
 	MOVD R0, x_cap+48(FP)
+	MOVD $4, R0
+	MOVD R0, b_len+72(FP)
 	B ·weightInt8GroupedDotNEON(SB)
 
 // func weightWidenS6x16NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS6x16NEON(SB), NOSPLIT, $0-64
-	MOVD $3, R0
+	MOVD $4, R0
 	MOVD R0, dst_len+8(FP)
 	MOVD $2, R0
 	MOVD R0, dst_cap+16(FP)
 	MOVD $0x4b000000, R0
 	MOVD R0, b_len+32(FP)
-	MOVD $28, R0
+	MOVD $26, R0
 	MOVD R0, b_cap+40(FP)
 	B ·weightWidenGroupedNEON(SB)
 
@@ -11936,29 +12296,33 @@ TEXT ·weightWidenS6x16NEON(SB), NOSPLIT, $0-64
 TEXT ·weightGemmInt8S6x16NEON(SB), NOSPLIT, $0-113
 	MOVD $48, R0
 	MOVD R0, c_len+8(FP)
-	MOVD $32, R0
+	MOVD $17179869216, R0
 	MOVD R0, x_len+40(FP)
 	MOVD $2, R0
 	MOVD R0, c_cap+16(FP)
 	MOVD $0, R0
 	MOVD R0, x_cap+48(FP)
+	MOVD $2, R0
+	MOVD R0, b_len+72(FP)
 	B ·weightInt8GroupedLongNEON(SB)
 
 // func weightGemmInt8DotS6x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8DotS6x16NEON(SB), NOSPLIT, $0-113
 	MOVD $48, R0
 	MOVD R0, c_len+8(FP)
-	MOVD $32, R0
+	MOVD $17179869216, R0
 	MOVD R0, x_len+40(FP)
 	MOVD $2, R0
 	MOVD R0, c_cap+16(FP)
 	MOVD $0, R0
 	MOVD R0, x_cap+48(FP)
+	MOVD $2, R0
+	MOVD R0, b_len+72(FP)
 	B ·weightInt8GroupedDotNEON(SB)
 
 // func weightWidenU5x16BF16NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x16BF16NEON(SB), NOSPLIT, $0-64
-	MOVD $4, R0
+	MOVD $5, R0
 	MOVD R0, dst_len+8(FP)
 	MOVD $1, R0
 	MOVD R0, dst_cap+16(FP)
@@ -11976,8 +12340,10 @@ TEXT ·weightGemmInt8U5x16BF16NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_len+40(FP)
 	MOVD $1, R0
 	MOVD R0, c_cap+16(FP)
-	MOVD $4, R0
+	MOVD $2, R0
 	MOVD R0, x_cap+48(FP)
+	MOVD $4, R0
+	MOVD R0, b_len+72(FP)
 	B ·weightInt8GroupedLongNEON(SB)
 
 // func weightGemmInt8DotU5x16BF16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -11988,13 +12354,15 @@ TEXT ·weightGemmInt8DotU5x16BF16NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_len+40(FP)
 	MOVD $1, R0
 	MOVD R0, c_cap+16(FP)
-	MOVD $4, R0
+	MOVD $2, R0
 	MOVD R0, x_cap+48(FP)
+	MOVD $4, R0
+	MOVD R0, b_len+72(FP)
 	B ·weightInt8GroupedDotNEON(SB)
 
 // func weightWidenS5x16F32NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS5x16F32NEON(SB), NOSPLIT, $0-64
-	MOVD $5, R0
+	MOVD $6, R0
 	MOVD R0, dst_len+8(FP)
 	MOVD $1, R0
 	MOVD R0, dst_cap+16(FP)
@@ -12012,8 +12380,10 @@ TEXT ·weightGemmInt8S5x16F32NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_len+40(FP)
 	MOVD $1, R0
 	MOVD R0, c_cap+16(FP)
-	MOVD $4, R0
+	MOVD $-2, R0
 	MOVD R0, x_cap+48(FP)
+	MOVD $8, R0
+	MOVD R0, b_len+72(FP)
 	B ·weightInt8GroupedLongNEON(SB)
 
 // func weightGemmInt8DotS5x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -12024,13 +12394,15 @@ TEXT ·weightGemmInt8DotS5x16F32NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_len+40(FP)
 	MOVD $1, R0
 	MOVD R0, c_cap+16(FP)
-	MOVD $4, R0
+	MOVD $-2, R0
 	MOVD R0, x_cap+48(FP)
+	MOVD $8, R0
+	MOVD R0, b_len+72(FP)
 	B ·weightInt8GroupedDotNEON(SB)
 
 // func weightWidenS8x16F32NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS8x16F32NEON(SB), NOSPLIT, $0-64
-	MOVD $6, R0
+	MOVD $7, R0
 	MOVD R0, dst_len+8(FP)
 	MOVD $4, R0
 	MOVD R0, dst_cap+16(FP)
@@ -12078,7 +12450,7 @@ cleared:
 	MOVD x_len+40(FP), R19
 	MOVD x_cap+48(FP), R20
 	LSL $2, R3, R8
-	ADD $4, R20, R9
+	MOVD b_len+72(FP), R9
 	MUL R3, R9, R9
 	ADD $4, R17, R10
 	MADD R8, R9, R10, R10
@@ -12242,11 +12614,11 @@ rows2words:
 	SUBS $1, R16, R16
 	BNE rows2words
 	TBNZ $33, R19, rows2float32
-	ADD R11<<1, R7, R14
-	LSR $1, R20, R15
-	ADD $2, R15, R15
-	MADD R15, R14, R3, R15
+	TBNZ $35, R19, rows2scalessingle
+	ADD R11<<1, R7, R15
 	FMOVQ (R15), F14
+
+rows2scalespairs:
 	WORD $0x0f08a5cf // sxtl v15.8h, v14.8b
 	WORD $0x0f10a5ea // sxtl v10.4s, v15.4h
 	WORD $0x4f10a5eb // sxtl2 v11.4s, v15.8h
@@ -12266,6 +12638,8 @@ rows2words:
 	WORD $0x4eac9d08 // mul v8.4s, v8.4s, v12.4s
 	WORD $0x4ead9d29 // mul v9.4s, v9.4s, v13.4s
 	VADDP V9.S4, V8.S4, V7.S4
+	MOVD b_cap+80(FP), R14
+	ADD R11<<1, R14, R14
 	TBNZ $32, R19, rows2scalesbrain
 	FMOVQ (R14), F10
 	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
@@ -12297,7 +12671,8 @@ rows2scales:
 	FSTPQ (F13, F14), (R15)
 	ADD R1, R15, R15
 	CBZ R20, rows2next
-	ADD R11<<1, R7, R14
+	MOVD b_cap+80(FP), R14
+	ADD R11<<1, R14, R14
 	ADD R3<<1, R14, R14
 	TBNZ $32, R19, rows2minimascalesbrain
 	FMOVQ (R14), F10
@@ -12305,8 +12680,12 @@ rows2scales:
 	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
 
 rows2minimascales:
-	ADD R3<<2, R14, R14
-	FMOVQ (R14), F16
+	TBNZ $35, R19, rows2minimasingle
+	ADD R11<<1, R7, R15
+	ADD R3<<1, R15, R15
+	FMOVQ (R15), F16
+
+rows2minimapairs:
 	WORD $0x0f08a611 // sxtl v17.8h, v16.8b
 	WORD $0x0f10a62c // sxtl v12.4s, v17.4h
 	WORD $0x4f10a62d // sxtl2 v13.4s, v17.8h
@@ -12485,11 +12864,11 @@ rows1words:
 	SUBS $1, R16, R16
 	BNE rows1words
 	TBNZ $33, R19, rows1float32
-	ADD R11<<1, R7, R14
-	LSR $1, R20, R15
-	ADD $2, R15, R15
-	MADD R15, R14, R3, R15
+	TBNZ $35, R19, rows1scalessingle
+	ADD R11<<1, R7, R15
 	FMOVQ (R15), F10
+
+rows1scalespairs:
 	WORD $0x0f08a54b // sxtl v11.8h, v10.8b
 	WORD $0x0f10a566 // sxtl v6.4s, v11.4h
 	WORD $0x4f10a567 // sxtl2 v7.4s, v11.8h
@@ -12503,6 +12882,8 @@ rows1words:
 	WORD $0x4ea89c84 // mul v4.4s, v4.4s, v8.4s
 	WORD $0x4ea99ca5 // mul v5.4s, v5.4s, v9.4s
 	VADDP V5.S4, V4.S4, V3.S4
+	MOVD b_cap+80(FP), R14
+	ADD R11<<1, R14, R14
 	TBNZ $32, R19, rows1scalesbrain
 	FMOVQ (R14), F6
 	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
@@ -12523,7 +12904,8 @@ rows1scales:
 	FSTPQ (F9, F10), (R15)
 	ADD R1, R15, R15
 	CBZ R20, rows1next
-	ADD R11<<1, R7, R14
+	MOVD b_cap+80(FP), R14
+	ADD R11<<1, R14, R14
 	ADD R3<<1, R14, R14
 	TBNZ $32, R19, rows1minimascalesbrain
 	FMOVQ (R14), F6
@@ -12531,8 +12913,12 @@ rows1scales:
 	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
 
 rows1minimascales:
-	ADD R3<<2, R14, R14
-	FMOVQ (R14), F12
+	TBNZ $35, R19, rows1minimasingle
+	ADD R11<<1, R7, R15
+	ADD R3<<1, R15, R15
+	FMOVQ (R15), F12
+
+rows1minimapairs:
 	WORD $0x0f08a58d // sxtl v13.8h, v12.8b
 	WORD $0x0f10a5a8 // sxtl v8.4s, v13.4h
 	WORD $0x4f10a5a9 // sxtl2 v9.4s, v13.8h
@@ -12646,6 +13032,12 @@ rows2float32:
 	ADD R1, R15, R15
 	B rows2next
 
+rows2scalessingle:
+	ADD R11, R7, R15
+	FMOVD (R15), F14
+	VZIP1 V14.B16, V14.B16, V14.B16
+	B rows2scalespairs
+
 rows2scalesbrain:
 	FMOVQ (R14), F10
 	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
@@ -12657,6 +13049,13 @@ rows2minimascalesbrain:
 	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
 	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
 	B rows2minimascales
+
+rows2minimasingle:
+	ADD R11, R7, R15
+	ADD R3, R15, R15
+	FMOVD (R15), F16
+	VZIP1 V16.B16, V16.B16, V16.B16
+	B rows2minimapairs
 
 rows1float32:
 	ADD R11<<2, R7, R14
@@ -12693,6 +13092,12 @@ rows1float32:
 	ADD R1, R15, R15
 	B rows1next
 
+rows1scalessingle:
+	ADD R11, R7, R15
+	FMOVD (R15), F10
+	VZIP1 V10.B16, V10.B16, V10.B16
+	B rows1scalespairs
+
 rows1scalesbrain:
 	FMOVQ (R14), F6
 	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
@@ -12705,6 +13110,13 @@ rows1minimascalesbrain:
 	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
 	B rows1minimascales
 
+rows1minimasingle:
+	ADD R11, R7, R15
+	ADD R3, R15, R15
+	FMOVD (R15), F12
+	VZIP1 V12.B16, V12.B16, V12.B16
+	B rows1minimapairs
+
 // func weightGemmInt8S8x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8S8x16F32NEON(SB), NOSPLIT, $0-113
 	MOVD $128, R0
@@ -12713,8 +13125,10 @@ TEXT ·weightGemmInt8S8x16F32NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_len+40(FP)
 	MOVD $4, R0
 	MOVD R0, c_cap+16(FP)
-	MOVD $4, R0
+	MOVD $-2, R0
 	MOVD R0, x_cap+48(FP)
+	MOVD $8, R0
+	MOVD R0, b_len+72(FP)
 	B ·weightInt8GroupedLong8NEON(SB)
 
 // func weightInt8GroupedDot8NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -12755,7 +13169,7 @@ cleared:
 	MOVD x_len+40(FP), R19
 	MOVD x_cap+48(FP), R20
 	LSL $2, R3, R8
-	ADD $4, R20, R9
+	MOVD b_len+72(FP), R9
 	MUL R3, R9, R9
 	ADD $4, R17, R10
 	MADD R8, R9, R10, R10
@@ -12922,11 +13336,11 @@ rows4words:
 	SUBS $1, R16, R16
 	BNE rows4words
 	TBNZ $33, R19, rows4float32
-	ADD R11<<1, R7, R14
-	LSR $1, R20, R15
-	ADD $2, R15, R15
-	MADD R15, R14, R3, R15
+	TBNZ $35, R19, rows4scalessingle
+	ADD R11<<1, R7, R15
 	FMOVQ (R15), F22
+
+rows4scalespairs:
 	WORD $0x0f08a6d7 // sxtl v23.8h, v22.8b
 	WORD $0x0f10a6f2 // sxtl v18.4s, v23.4h
 	WORD $0x4f10a6f3 // sxtl2 v19.4s, v23.8h
@@ -12954,6 +13368,8 @@ rows4words:
 	WORD $0x4eb795ab // mla v11.4s, v13.4s, v23.4s
 	WORD $0x4eb69def // mul v15.4s, v15.4s, v22.4s
 	WORD $0x4eb7962f // mla v15.4s, v17.4s, v23.4s
+	MOVD b_cap+80(FP), R14
+	ADD R11<<1, R14, R14
 	TBNZ $32, R19, rows4scalesbrain
 	FMOVQ (R14), F18
 	WORD $0x4e217a53 // fcvtl2 v19.4s, v18.8h
@@ -13007,7 +13423,8 @@ rows4scales:
 	FSTPQ (F21, F22), (R15)
 	ADD R1, R15, R15
 	CBZ R20, rows4next
-	ADD R11<<1, R7, R14
+	MOVD b_cap+80(FP), R14
+	ADD R11<<1, R14, R14
 	ADD R3<<1, R14, R14
 	TBNZ $32, R19, rows4minimascalesbrain
 	FMOVQ (R14), F18
@@ -13015,8 +13432,12 @@ rows4scales:
 	WORD $0x0e217a52 // fcvtl v18.4s, v18.4h
 
 rows4minimascales:
-	ADD R3<<2, R14, R14
-	FMOVQ (R14), F24
+	TBNZ $35, R19, rows4minimasingle
+	ADD R11<<1, R7, R15
+	ADD R3<<1, R15, R15
+	FMOVQ (R15), F24
+
+rows4minimapairs:
 	WORD $0x0f08a719 // sxtl v25.8h, v24.8b
 	WORD $0x0f10a734 // sxtl v20.4s, v25.4h
 	WORD $0x4f10a735 // sxtl2 v21.4s, v25.8h
@@ -13204,11 +13625,11 @@ rows2words:
 	SUBS $1, R16, R16
 	BNE rows2words
 	TBNZ $33, R19, rows2float32
-	ADD R11<<1, R7, R14
-	LSR $1, R20, R15
-	ADD $2, R15, R15
-	MADD R15, R14, R3, R15
+	TBNZ $35, R19, rows2scalessingle
+	ADD R11<<1, R7, R15
 	FMOVQ (R15), F14
+
+rows2scalespairs:
 	WORD $0x0f08a5cf // sxtl v15.8h, v14.8b
 	WORD $0x0f10a5ea // sxtl v10.4s, v15.4h
 	WORD $0x4f10a5eb // sxtl2 v11.4s, v15.8h
@@ -13228,6 +13649,8 @@ rows2words:
 	WORD $0x4eaf94a3 // mla v3.4s, v5.4s, v15.4s
 	WORD $0x4eae9ce7 // mul v7.4s, v7.4s, v14.4s
 	WORD $0x4eaf9527 // mla v7.4s, v9.4s, v15.4s
+	MOVD b_cap+80(FP), R14
+	ADD R11<<1, R14, R14
 	TBNZ $32, R19, rows2scalesbrain
 	FMOVQ (R14), F10
 	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
@@ -13259,7 +13682,8 @@ rows2scales:
 	FSTPQ (F13, F14), (R15)
 	ADD R1, R15, R15
 	CBZ R20, rows2next
-	ADD R11<<1, R7, R14
+	MOVD b_cap+80(FP), R14
+	ADD R11<<1, R14, R14
 	ADD R3<<1, R14, R14
 	TBNZ $32, R19, rows2minimascalesbrain
 	FMOVQ (R14), F10
@@ -13267,8 +13691,12 @@ rows2scales:
 	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
 
 rows2minimascales:
-	ADD R3<<2, R14, R14
-	FMOVQ (R14), F16
+	TBNZ $35, R19, rows2minimasingle
+	ADD R11<<1, R7, R15
+	ADD R3<<1, R15, R15
+	FMOVQ (R15), F16
+
+rows2minimapairs:
 	WORD $0x0f08a611 // sxtl v17.8h, v16.8b
 	WORD $0x0f10a62c // sxtl v12.4s, v17.4h
 	WORD $0x4f10a62d // sxtl2 v13.4s, v17.8h
@@ -13442,11 +13870,11 @@ rows1words:
 	SUBS $1, R16, R16
 	BNE rows1words
 	TBNZ $33, R19, rows1float32
-	ADD R11<<1, R7, R14
-	LSR $1, R20, R15
-	ADD $2, R15, R15
-	MADD R15, R14, R3, R15
+	TBNZ $35, R19, rows1scalessingle
+	ADD R11<<1, R7, R15
 	FMOVQ (R15), F10
+
+rows1scalespairs:
 	WORD $0x0f08a54b // sxtl v11.8h, v10.8b
 	WORD $0x0f10a566 // sxtl v6.4s, v11.4h
 	WORD $0x4f10a567 // sxtl2 v7.4s, v11.8h
@@ -13462,6 +13890,8 @@ rows1words:
 	VUZP2 V9.S4, V8.S4, V11.S4
 	WORD $0x4eaa9c63 // mul v3.4s, v3.4s, v10.4s
 	WORD $0x4eab94a3 // mla v3.4s, v5.4s, v11.4s
+	MOVD b_cap+80(FP), R14
+	ADD R11<<1, R14, R14
 	TBNZ $32, R19, rows1scalesbrain
 	FMOVQ (R14), F6
 	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
@@ -13482,7 +13912,8 @@ rows1scales:
 	FSTPQ (F9, F10), (R15)
 	ADD R1, R15, R15
 	CBZ R20, rows1next
-	ADD R11<<1, R7, R14
+	MOVD b_cap+80(FP), R14
+	ADD R11<<1, R14, R14
 	ADD R3<<1, R14, R14
 	TBNZ $32, R19, rows1minimascalesbrain
 	FMOVQ (R14), F6
@@ -13490,8 +13921,12 @@ rows1scales:
 	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
 
 rows1minimascales:
-	ADD R3<<2, R14, R14
-	FMOVQ (R14), F12
+	TBNZ $35, R19, rows1minimasingle
+	ADD R11<<1, R7, R15
+	ADD R3<<1, R15, R15
+	FMOVQ (R15), F12
+
+rows1minimapairs:
 	WORD $0x0f08a58d // sxtl v13.8h, v12.8b
 	WORD $0x0f10a5a8 // sxtl v8.4s, v13.4h
 	WORD $0x4f10a5a9 // sxtl2 v9.4s, v13.8h
@@ -13629,6 +14064,12 @@ rows4float32:
 	ADD R1, R15, R15
 	B rows4next
 
+rows4scalessingle:
+	ADD R11, R7, R15
+	FMOVD (R15), F22
+	VZIP1 V22.B16, V22.B16, V22.B16
+	B rows4scalespairs
+
 rows4scalesbrain:
 	FMOVQ (R14), F18
 	WORD $0x6e613a53 // shll2 v19.4s, v18.8h, #16
@@ -13640,6 +14081,13 @@ rows4minimascalesbrain:
 	WORD $0x6e613a53 // shll2 v19.4s, v18.8h, #16
 	WORD $0x2e613a52 // shll v18.4s, v18.4h, #16
 	B rows4minimascales
+
+rows4minimasingle:
+	ADD R11, R7, R15
+	ADD R3, R15, R15
+	FMOVD (R15), F24
+	VZIP1 V24.B16, V24.B16, V24.B16
+	B rows4minimapairs
 
 rows2float32:
 	ADD R11<<2, R7, R14
@@ -13688,6 +14136,12 @@ rows2float32:
 	ADD R1, R15, R15
 	B rows2next
 
+rows2scalessingle:
+	ADD R11, R7, R15
+	FMOVD (R15), F14
+	VZIP1 V14.B16, V14.B16, V14.B16
+	B rows2scalespairs
+
 rows2scalesbrain:
 	FMOVQ (R14), F10
 	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
@@ -13699,6 +14153,13 @@ rows2minimascalesbrain:
 	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
 	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
 	B rows2minimascales
+
+rows2minimasingle:
+	ADD R11, R7, R15
+	ADD R3, R15, R15
+	FMOVD (R15), F16
+	VZIP1 V16.B16, V16.B16, V16.B16
+	B rows2minimapairs
 
 rows1float32:
 	ADD R11<<2, R7, R14
@@ -13729,6 +14190,12 @@ rows1float32:
 	ADD R1, R15, R15
 	B rows1next
 
+rows1scalessingle:
+	ADD R11, R7, R15
+	FMOVD (R15), F10
+	VZIP1 V10.B16, V10.B16, V10.B16
+	B rows1scalespairs
+
 rows1scalesbrain:
 	FMOVQ (R14), F6
 	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
@@ -13741,6 +14208,13 @@ rows1minimascalesbrain:
 	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
 	B rows1minimascales
 
+rows1minimasingle:
+	ADD R11, R7, R15
+	ADD R3, R15, R15
+	FMOVD (R15), F12
+	VZIP1 V12.B16, V12.B16, V12.B16
+	B rows1minimapairs
+
 // func weightGemmInt8DotS8x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8DotS8x16F32NEON(SB), NOSPLIT, $0-113
 	MOVD $128, R0
@@ -13749,8 +14223,10 @@ TEXT ·weightGemmInt8DotS8x16F32NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_len+40(FP)
 	MOVD $4, R0
 	MOVD R0, c_cap+16(FP)
-	MOVD $4, R0
+	MOVD $-2, R0
 	MOVD R0, x_cap+48(FP)
+	MOVD $8, R0
+	MOVD R0, b_len+72(FP)
 	B ·weightInt8GroupedDot8NEON(SB)
 
 // func weightQuantizeNEON(dst []uint32, src []float32)

@@ -301,6 +301,16 @@ func weightGemmInt8U4RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, la
 //go:noescape
 func weightWidenU4RVV(dst []float32, b []byte, lanes int, k int)
 
+// weightWidenU4x32RVV is BlockKernels.Widen, see package ukernel. The format is U4x32.
+//
+//go:noescape
+func weightWidenU4x32RVV(dst []float32, b []byte, lanes int, k int)
+
+// weightGemmInt8U4x32RVV is BlockKernels.GemmInt8, see package ukernel. The format is U4x32.
+//
+//go:noescape
+func weightGemmInt8U4x32RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenU4x16RVV is BlockKernels.Widen, see package ukernel. The format is U4x16.
 //
 //go:noescape
@@ -310,6 +320,16 @@ func weightWidenU4x16RVV(dst []float32, b []byte, lanes int, k int)
 //
 //go:noescape
 func weightGemmInt8U4x16RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightWidenU5x32RVV is BlockKernels.Widen, see package ukernel. The format is U5x32.
+//
+//go:noescape
+func weightWidenU5x32RVV(dst []float32, b []byte, lanes int, k int)
+
+// weightGemmInt8U5x32RVV is BlockKernels.GemmInt8, see package ukernel. The format is U5x32.
+//
+//go:noescape
+func weightGemmInt8U5x32RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightWidenU5x16RVV is BlockKernels.Widen, see package ukernel. The format is U5x16.
 //

@@ -13,18 +13,23 @@ GLOBL tanhTRVV<>(SB), RODATA|NOPTR, $32
 DATA tanhVRVV<>+0(SB)/32, $"\x00\x00\x80?j\x9f\x9c>\xb8?\x05=\x0e[B;\x8e\x8d\x8d9\xb0\xff\xc97\xfb\xff\x0f6\x00\x00\x004"
 GLOBL tanhVRVV<>(SB), RODATA|NOPTR, $32
 
-DATA formatsRVV<>+0(SB)/64, $"\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00c\x00\x00\x00\x00\x00\x80;\x00\x00\x00\xc3\"\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
-DATA formatsRVV<>+64(SB)/64, $"\b\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00c\x00\x00\x00\x00\x00\x80=\x00\x00\x00\xc1\x12\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\b\x00\x00\x00\x02\x00\x00\x00"
-DATA formatsRVV<>+128(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00c\x00\x00\x00\x00\x00\x80=\x00\x00\x80\xbf\x14\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
-DATA formatsRVV<>+192(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\x00\x00\x80=\x00\x00\x80\xbf\x18\x00\x00\x00"
-DATA formatsRVV<>+256(SB)/64, $"\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\b\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00"
-DATA formatsRVV<>+320(SB)/64, $"\x00\x00\x80;\x00\x00\x80\xbf\x1c\x00\x00\x00\x02\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\x00\x00\x00\x00\b\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00"
-DATA formatsRVV<>+384(SB)/64, $"\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x00\xc2\x1c\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x02\x00\x00\x000000 \x00\x00\x00\x04\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00"
-DATA formatsRVV<>+448(SB)/64, $"\b\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xc1\x1c\x00\x00\x00\x04\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\x00\x00\x00\x00\b\x00\x00\x00\x01\x00\x00\x00"
-DATA formatsRVV<>+512(SB)/64, $"\x00\x00\x00\x00\x02\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xc1\x1c\x00\x00\x00\x05\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10"
-DATA formatsRVV<>+576(SB)/64, $"\x10\x00\x00\x00\b\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\xff\xff\xff\x7f\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x00\xc3(\x00\x00\x00\x06\x00\x00\x00"
-DATA formatsRVV<>+640(SB)/44, $"\x04\x00\x00\x00\x01\x00\x00\x00\xf0\xf0\xf0\xf0\x80\x00\x00\x00\b\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\xff\xff\xff\x7f"
-GLOBL formatsRVV<>(SB), RODATA|NOPTR, $684
+DATA formatsRVV<>+0(SB)/64, $"\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00c\x00\x00\x00\x00\x00\x80;\x00\x00\x00\xc3\"\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x1f\x00\x00\x00\x00\x00\x00\x00\x80\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00"
+DATA formatsRVV<>+64(SB)/64, $" \x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\b\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00c\x00\x00\x00\x00\x00\x80=\x00\x00\x00\xc1\x12\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00"
+DATA formatsRVV<>+128(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x1f\x00\x00\x00\x00\x00\x00\x00\b\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00"
+DATA formatsRVV<>+192(SB)/64, $"\b\x00\x00\x00c\x00\x00\x00\x00\x00\x80=\x00\x00\x80\xbf\x14\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x1f\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00"
+DATA formatsRVV<>+256(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\x00\x00\x80=\x00\x00\x80\xbf\x12\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+DATA formatsRVV<>+320(SB)/64, $"\x7f\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x12\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00"
+DATA formatsRVV<>+384(SB)/64, $"\x00\x00\x80=\x00\x00\x80\xbf\x18\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x1f\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00"
+DATA formatsRVV<>+448(SB)/64, $"\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xbf\x16\x00\x00\x00\x02\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\x7f\x00\x00\x00\x04\x00\x00\x00"
+DATA formatsRVV<>+512(SB)/64, $"\x00\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x16\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xbf"
+DATA formatsRVV<>+576(SB)/64, $"\x1c\x00\x00\x00\x03\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\x1f\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x18\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00"
+DATA formatsRVV<>+640(SB)/64, $"\x04\x00\x00\x00\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x00\xc2\x1a\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x02\x00\x00\x000000\x7f\x00\x00\x00\x02\x00\x00\x00 \x00\x00\x00\x02\x00\x00\x00"
+DATA formatsRVV<>+704(SB)/64, $"\x02\x00\x00\x00\x1a\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xc1\x1c\x00\x00\x00\x05\x00\x00\x00"
+DATA formatsRVV<>+768(SB)/64, $"\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\x1f\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x18\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00"
+DATA formatsRVV<>+832(SB)/64, $"\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xc1\x1c\x00\x00\x00\x06\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\x1f\x00\x00\x00\x00\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\b\x00\x00\x00\x1c\x00\x00\x00"
+DATA formatsRVV<>+896(SB)/64, $"\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\xff\xff\xff\x7f\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x00\xc3(\x00\x00\x00\a\x00\x00\x00\x04\x00\x00\x00\x01\x00\x00\x00"
+DATA formatsRVV<>+960(SB)/52, $"\xf0\xf0\xf0\xf0\x1f\x00\x00\x00\x00\x00\x00\x00\x80\x00\x00\x00\x00\x00\x00\x00\b\x00\x00\x00(\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\xff\xff\xff\x7f"
+GLOBL formatsRVV<>(SB), RODATA|NOPTR, $1012
 
 DATA geluCRVV<>+0(SB)/32, $"\x00\x00\x00\x00\x17J.?\xe6a\xae?\xa2\x84\x14@'8l@1\x0e\xb3@!\x0e\x05Ap6CA"
 GLOBL geluCRVV<>(SB), RODATA|NOPTR, $32
@@ -5376,10 +5381,22 @@ TEXT ·weightGemmInt8BlocksRVV(SB), NOSPLIT, $0-113
 	MOVBU load+112(FP), X28
 	MOV X28, c_cap+16(FP)
 	MOV c_len+8(FP), X23
-	MOVW 52(X23), X23
+	MOVW 68(X23), X23
 	MOV c_len+8(FP), X12
-	MOVW 72(X12), X12
+	MOVW 88(X12), X12
 block:
+	MOV c_len+8(FP), X28
+	MOVW 44(X28), X28
+	MOV k+104(FP), X25
+	AND X25, X28, X28
+	BNEZ X28, passed
+	MOV X6, b_cap+80(FP)
+	MOV c_len+8(FP), X28
+	MOVW 56(X28), X28
+	MUL X8, X28, X28
+	SRLI $2, X28, X28
+	ADD X28, X6, X6
+passed:
 	MOV lanes+88(FP), X28
 	MOV X28, b_len+72(FP)
 	MOV X0, X7
@@ -5400,14 +5417,28 @@ rows:
 half:
 	VMVVI $1, V12
 	MOV c_len+8(FP), X28
-	MOVW 60(X28), X28
+	MOVW 76(X28), X28
 	BEQZ X28, ones
-	MUL X8, X28, X28
-	ADD X7, X28, X28
-	SRLI $1, X28, X28
-	ADD X6, X28, X28
-	VLE16V (X28), V14
+	MOV X7, X24
+	SRLI $1, X24, X24
+	MOV c_len+8(FP), X28
+	MOVW 76(X28), X28
+	ADD $-1, X28, X28
+	BEQZ X28, onescales
+	ADD X6, X24, X24
+	VLE16V (X24), V14
 	VSEXTVF2 V14, V12
+	JMP pairsscales
+onescales:
+	SRLI $1, X24, X24
+	ADD X6, X24, X24
+	VLE8V (X24), V15
+	VZEXTVF4 V15, V12
+	MOV $257, X25
+	VMULVX X25, V12, V12
+	VSLLVI $16, V12, V12
+	VSRAVI $16, V12, V12
+pairsscales:
 	SRLI $1, X16, X28
 	MOV $24, X25
 	SUB X28, X25, X25
@@ -5415,7 +5446,7 @@ half:
 	VSRAVI $24, V12, V12
 ones:
 	MOV c_len+8(FP), X28
-	MOVW 44(X28), X28
+	MOVW 52(X28), X28
 	SRLI $3, X16, X24
 	ADD X9, X24, X24
 	BEQZ X23, singleV16
@@ -5456,7 +5487,7 @@ offsetV28:
 	VMACCVX V12, X25, V28
 offsets:
 	MOV c_len+8(FP), X13
-	MOVW 48(X13), X13
+	MOVW 60(X13), X13
 	MUL X8, X13, X13
 	SRLI $2, X13, X13
 	ADD X6, X13, X13
@@ -5467,13 +5498,13 @@ offsets:
 	SRLI $3, X16, X20
 	ADD X9, X20, X20
 	MOV c_len+8(FP), X22
-	MOVW 64(X22), X22
+	MOVW 80(X22), X22
 word:
 	MOV X0, X17
 pass:
 	VLE32V (X13), V4
 	MOV c_len+8(FP), X28
-	MOVW 68(X28), X28
+	MOVW 84(X28), X28
 	BEQZ X28, whole
 	VSRLVX X17, V4, V4
 	MOV $252645135, X25
@@ -5522,7 +5553,7 @@ products:
 	ADD $-1, X21, X21
 	BNEZ X21, byte
 	MOV c_len+8(FP), X28
-	MOVW 68(X28), X28
+	MOVW 84(X28), X28
 	ADD $4, X17, X17
 	BLT X17, X28, pass
 	ADD $4, X20, X20
@@ -5542,7 +5573,7 @@ same:
 	BEQZ X16, sums
 	MOV X0, X16
 	MOV c_len+8(FP), X28
-	MOVW 56(X28), X28
+	MOVW 72(X28), X28
 	BEQZ X28, half
 	ADD X6, X8, X28
 	ADD X7, X28, X28
@@ -5553,7 +5584,7 @@ same:
 	JMP half
 sums:
 	MOV c_len+8(FP), X28
-	MOVW 56(X28), X28
+	MOVW 72(X28), X28
 	BEQZ X28, halves
 	MOV X6, X28
 	ADD X7, X28, X28
@@ -5562,21 +5593,20 @@ sums:
 	VFMACCVV V16, V8, V20
 	JMP scaled
 halves:
-	MOV $0, X28
-	MUL X8, X28, X28
-	ADD X7, X28, X28
+	MOV X7, X28
 	SRLI $1, X28, X28
-	ADD X6, X28, X28
+	MOV b_cap+80(FP), X25
+	ADD X25, X28, X28
 	VLE16V (X28), V6
-	MOV $1, X28
-	MUL X8, X28, X28
-	ADD X7, X28, X28
+	MOV X7, X28
+	ADD X8, X28, X28
 	SRLI $1, X28, X28
-	ADD X6, X28, X28
+	MOV b_cap+80(FP), X25
+	ADD X25, X28, X28
 	VLE16V (X28), V10
 	MOV c_len+8(FP), X28
 	MOVW 28(X28), X28
-	ADD $-4, X28, X28
+	ADD $-5, X28, X28
 	BEQZ X28, brain
 	MOV $2004877312, X29
 	FMVWX X29, F0
@@ -5620,7 +5650,7 @@ row:
 load:
 	MOVF 32(X9), F2
 	MOV c_len+8(FP), X28
-	MOVW 56(X28), X28
+	MOVW 72(X28), X28
 	BEQZ X28, integers
 	VFMACCVF V20, F2, V0
 	JMP store
@@ -5629,20 +5659,34 @@ integers:
 	VFMULVF F2, V4, V12
 	VFMACCVV V16, V12, V0
 	MOV c_len+8(FP), X28
-	MOVW 44(X28), X28
+	MOVW 52(X28), X28
 	BNEZ X28, store
 	BNEZ X23, minima
 	MOVF 36(X9), F1
 	VFMACCVF V8, F1, V0
 	JMP store
 minima:
-	MOV $3, X28
-	MUL X8, X28, X28
-	ADD X7, X28, X28
-	SRLI $1, X28, X28
-	ADD X6, X28, X28
-	VLE16V (X28), V14
+	MOV X7, X24
+	ADD X8, X24, X24
+	SRLI $1, X24, X24
+	MOV c_len+8(FP), X28
+	MOVW 76(X28), X28
+	ADD $-1, X28, X28
+	BEQZ X28, oneminima
+	ADD X6, X24, X24
+	VLE16V (X24), V14
 	VSEXTVF2 V14, V12
+	JMP pairsminima
+oneminima:
+	SRLI $1, X24, X24
+	ADD X6, X24, X24
+	VLE8V (X24), V15
+	VZEXTVF4 V15, V12
+	MOV $257, X25
+	VMULVX X25, V12, V12
+	VSLLVI $16, V12, V12
+	VSRAVI $16, V12, V12
+pairsminima:
 	VSLLVI $24, V12, V16
 	VSRAVI $24, V16, V16
 	MOVH 44(X9), X25
@@ -5675,7 +5719,7 @@ part:
 	ADD X28, X7, X7
 	BNEZ X25, lanes
 	MOV c_len+8(FP), X28
-	MOVW 24(X28), X28
+	MOVW 64(X28), X28
 	MUL X8, X28, X28
 	SRLI $2, X28, X28
 	ADD X28, X6, X6
@@ -5722,6 +5766,17 @@ TEXT ·weightWidenBlocksRVV(SB), NOSPLIT, $0-64
 	MOVW 12(X25), X25
 	BEQZ X6, done
 block:
+	MOV dst_len+8(FP), X10
+	MOVW 44(X10), X10
+	AND X6, X10, X10
+	BNEZ X10, passed
+	MOV X11, dst_cap+16(FP)
+	MOV dst_len+8(FP), X10
+	MOVW 48(X10), X10
+	MUL X12, X10, X10
+	SRLI $2, X10, X10
+	ADD X10, X11, X11
+passed:
 	MOV lanes+48(FP), X7
 	MOV X0, X13
 lanes:
@@ -5790,6 +5845,79 @@ scales2:
 	ADD $-1, X15, X15
 	BNEZ X15, scales3
 	SRLI $1, X13, X14
+	MOV dst_cap+16(FP), X10
+	ADD X10, X14, X14
+	VLE16V (X14), V6
+	SRLI $1, X12, X10
+	ADD X10, X14, X14
+	VSEXTVF2 V6, V4
+	VSLLVI $13, V4, V4
+	MOV $-1879048193, X10
+	VANDVX X10, V4, V4
+	MOV $260046848, X10
+	VANDVX X10, V4, V12
+	VMSEQVX X10, V12, V0
+	VFMULVF F0, V4, V4
+	MOV $2139095040, X10
+	VORVX X10, V4, V12
+	VMERGEVVM V12, V4, V0, V4
+	VLE16V (X14), V10
+	SRLI $1, X12, X10
+	ADD X10, X14, X14
+	VSEXTVF2 V10, V8
+	VSLLVI $13, V8, V8
+	MOV $-1879048193, X10
+	VANDVX X10, V8, V8
+	MOV $260046848, X10
+	VANDVX X10, V8, V12
+	VMSEQVX X10, V12, V0
+	VFMULVF F0, V8, V8
+	MOV $2139095040, X10
+	VORVX X10, V8, V12
+	VMERGEVVM V12, V8, V0, V8
+	SRLI $2, X13, X14
+	ADD X11, X14, X14
+	VLE8V (X14), V15
+	VZEXTVF4 V15, V12
+	MOV $257, X10
+	VMULVX X10, V12, V12
+	VSLLVI $16, V12, V12
+	VSRAVI $16, V12, V12
+	SRLI $2, X12, X10
+	ADD X10, X14, X14
+	VSRAVI $8, V12, V16
+	VFCVTFXV V16, V16
+	VFMULVV V4, V16, V16
+	VSLLVI $24, V12, V12
+	VSRAVI $24, V12, V12
+	VFCVTFXV V12, V12
+	VFMULVV V12, V4, V4
+	VFMULVF F2, V8, V8
+	VLE8V (X14), V15
+	VZEXTVF4 V15, V12
+	MOV $257, X10
+	VMULVX X10, V12, V12
+	VSLLVI $16, V12, V12
+	VSRAVI $16, V12, V12
+	SRLI $2, X12, X10
+	ADD X10, X14, X14
+	VSRAVI $8, V12, V20
+	VFCVTFXV V20, V20
+	VFMULVV V8, V20, V20
+	VSLLVI $24, V12, V12
+	VSRAVI $24, V12, V12
+	VFCVTFXV V12, V12
+	VFMULVV V12, V8, V8
+	VFMULVF F3, V16, V16
+	SRLI $1, X13, X10
+	ADD X10, X14, X14
+	SRLI $1, X10, X10
+	ADD X10, X14, X14
+	JMP numbers
+scales3:
+	ADD $-1, X15, X15
+	BNEZ X15, scales4
+	SRLI $1, X13, X14
 	ADD X11, X14, X14
 	VLE16V (X14), V6
 	SRLI $1, X12, X10
@@ -5846,11 +5974,12 @@ scales2:
 	SRLI $1, X13, X10
 	ADD X10, X14, X14
 	JMP numbers
-scales3:
+scales4:
 	ADD $-1, X15, X15
-	BNEZ X15, scales4
+	BNEZ X15, scales5
 	SRLI $1, X13, X14
-	ADD X11, X14, X14
+	MOV dst_cap+16(FP), X10
+	ADD X10, X14, X14
 	VLE16V (X14), V6
 	SRLI $1, X12, X10
 	ADD X10, X14, X14
@@ -5865,6 +5994,8 @@ scales3:
 	MOV $2139095040, X10
 	VORVX X10, V4, V12
 	VMERGEVVM V12, V4, V0, V4
+	SRLI $1, X13, X14
+	ADD X11, X14, X14
 	VLE16V (X14), V14
 	SRLI $1, X12, X10
 	ADD X10, X14, X14
@@ -5882,9 +6013,9 @@ scales3:
 	SRLI $1, X13, X10
 	ADD X10, X14, X14
 	JMP numbers
-scales4:
+scales5:
 	ADD $-1, X15, X15
-	BNEZ X15, scales5
+	BNEZ X15, scales6
 	SRLI $1, X13, X14
 	ADD X11, X14, X14
 	VLE16V (X14), V6
@@ -5910,9 +6041,9 @@ scales4:
 	SRLI $1, X13, X10
 	ADD X10, X14, X14
 	JMP numbers
-scales5:
+scales6:
 	ADD $-1, X15, X15
-	BNEZ X15, scales6
+	BNEZ X15, scales7
 	ADD X11, X13, X14
 	VLE32V (X14), V4
 	ADD X12, X14, X14
@@ -5922,7 +6053,7 @@ scales5:
 	VFMULVF F2, V16, V20
 	VFMULVF F3, V16, V16
 	JMP numbers
-scales6:
+scales7:
 	ADD $-1, X15, X15
 	ADD X11, X13, X14
 	VLE32V (X14), V4
@@ -5971,7 +6102,7 @@ low:
 whole:
 	MOV dst_len+8(FP), X15
 	MOVW 28(X15), X15
-	ADD $-4, X15, X15
+	ADD $-5, X15, X15
 	BEQZ X15, brain
 	MOV dst_len+8(FP), X17
 	MOVW 4(X17), X17
@@ -6058,126 +6189,154 @@ TEXT ·weightWidenS8RVV(SB), NOSPLIT, $0-64
 // func weightGemmS4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 TEXT ·weightGemmS4RVV(SB), NOSPLIT, $0-113
 	MOV $formatsRVV<>(SB), X5
-	ADD $76, X5, X5
+	ADD $92, X5, X5
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmBlocksRVV(SB)
 
 // func weightGemmInt8S4RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8S4RVV(SB), NOSPLIT, $0-113
 	MOV $formatsRVV<>(SB), X5
-	ADD $76, X5, X5
+	ADD $92, X5, X5
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmInt8BlocksRVV(SB)
 
 // func weightWidenS4RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS4RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $76, X5, X5
+	ADD $92, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
 
 // func weightGemmU4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 TEXT ·weightGemmU4RVV(SB), NOSPLIT, $0-113
 	MOV $formatsRVV<>(SB), X5
-	ADD $152, X5, X5
+	ADD $184, X5, X5
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmBlocksRVV(SB)
 
 // func weightGemmInt8U4RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U4RVV(SB), NOSPLIT, $0-113
 	MOV $formatsRVV<>(SB), X5
-	ADD $152, X5, X5
+	ADD $184, X5, X5
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmInt8BlocksRVV(SB)
 
 // func weightWidenU4RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU4RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $152, X5, X5
+	ADD $184, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
+
+// func weightWidenU4x32RVV(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU4x32RVV(SB), NOSPLIT, $0-64
+	MOV $formatsRVV<>(SB), X5
+	ADD $276, X5, X5
+	MOV X5, dst_len+8(FP)
+	JMP ·weightWidenBlocksRVV(SB)
+
+// func weightGemmInt8U4x32RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4x32RVV(SB), NOSPLIT, $0-113
+	MOV $formatsRVV<>(SB), X5
+	ADD $276, X5, X5
+	MOV X5, c_len+8(FP)
+	JMP ·weightGemmInt8BlocksRVV(SB)
 
 // func weightWidenU4x16RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU4x16RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $228, X5, X5
+	ADD $368, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
 
 // func weightGemmInt8U4x16RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U4x16RVV(SB), NOSPLIT, $0-113
 	MOV $formatsRVV<>(SB), X5
-	ADD $228, X5, X5
+	ADD $368, X5, X5
+	MOV X5, c_len+8(FP)
+	JMP ·weightGemmInt8BlocksRVV(SB)
+
+// func weightWidenU5x32RVV(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU5x32RVV(SB), NOSPLIT, $0-64
+	MOV $formatsRVV<>(SB), X5
+	ADD $460, X5, X5
+	MOV X5, dst_len+8(FP)
+	JMP ·weightWidenBlocksRVV(SB)
+
+// func weightGemmInt8U5x32RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U5x32RVV(SB), NOSPLIT, $0-113
+	MOV $formatsRVV<>(SB), X5
+	ADD $460, X5, X5
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmInt8BlocksRVV(SB)
 
 // func weightWidenU5x16RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x16RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $304, X5, X5
+	ADD $552, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
 
 // func weightGemmInt8U5x16RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U5x16RVV(SB), NOSPLIT, $0-113
 	MOV $formatsRVV<>(SB), X5
-	ADD $304, X5, X5
+	ADD $552, X5, X5
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmInt8BlocksRVV(SB)
 
 // func weightWidenS6x16RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS6x16RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $380, X5, X5
+	ADD $644, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
 
 // func weightGemmInt8S6x16RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8S6x16RVV(SB), NOSPLIT, $0-113
 	MOV $formatsRVV<>(SB), X5
-	ADD $380, X5, X5
+	ADD $644, X5, X5
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmInt8BlocksRVV(SB)
 
 // func weightWidenU5x16BF16RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x16BF16RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $456, X5, X5
+	ADD $736, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
 
 // func weightGemmInt8U5x16BF16RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U5x16BF16RVV(SB), NOSPLIT, $0-113
 	MOV $formatsRVV<>(SB), X5
-	ADD $456, X5, X5
+	ADD $736, X5, X5
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmInt8BlocksRVV(SB)
 
 // func weightWidenS5x16F32RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS5x16F32RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $532, X5, X5
+	ADD $828, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
 
 // func weightGemmInt8S5x16F32RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8S5x16F32RVV(SB), NOSPLIT, $0-113
 	MOV $formatsRVV<>(SB), X5
-	ADD $532, X5, X5
+	ADD $828, X5, X5
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmInt8BlocksRVV(SB)
 
 // func weightWidenS8x16F32RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS8x16F32RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $608, X5, X5
+	ADD $920, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
 
 // func weightGemmInt8S8x16F32RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8S8x16F32RVV(SB), NOSPLIT, $0-113
 	MOV $formatsRVV<>(SB), X5
-	ADD $608, X5, X5
+	ADD $920, X5, X5
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmInt8BlocksRVV(SB)
 

@@ -334,10 +334,20 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 				GemmInt8: weightGemmInt8U4AVX2,
 				Widen:    weightWidenU4AVX2,
 			},
+			ukernel.U4x32: {
+				Widen:    weightWidenU4x32AVX2,
+				Unpack:   weightUnpackU4x32AVX2,
+				GemmInt8: weightGemmInt8U4x32AVX2,
+			},
 			ukernel.U4x16: {
 				Widen:    weightWidenU4x16AVX2,
 				Unpack:   weightUnpackU4x16AVX2,
 				GemmInt8: weightGemmInt8U4x16AVX2,
+			},
+			ukernel.U5x32: {
+				Widen:    weightWidenU5x32AVX2,
+				Unpack:   weightUnpackU5x32AVX2,
+				GemmInt8: weightGemmInt8U5x32AVX2,
 			},
 			ukernel.U5x16: {
 				Widen:    weightWidenU5x16AVX2,
@@ -438,8 +448,14 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.U4x32: {
+				GemmInt8: weightGemmInt8U4x32AVX512,
+			},
 			ukernel.U4x16: {
 				GemmInt8: weightGemmInt8U4x16AVX512,
+			},
+			ukernel.U5x32: {
+				GemmInt8: weightGemmInt8U5x32AVX512,
 			},
 			ukernel.U5x16: {
 				GemmInt8: weightGemmInt8U5x16AVX512,
@@ -451,8 +467,14 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 	}},
 	{ISA: "avx512", Needs: []string{"AMXINT8", "AMXTILE", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.U4x32: {
+				GemmInt8: weightGemmInt8TilesU4x32AVX512,
+			},
 			ukernel.U4x16: {
 				GemmInt8: weightGemmInt8TilesU4x16AVX512,
+			},
+			ukernel.U5x32: {
+				GemmInt8: weightGemmInt8TilesU5x32AVX512,
 			},
 			ukernel.U5x16: {
 				GemmInt8: weightGemmInt8TilesU5x16AVX512,

@@ -129,9 +129,17 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 				GemmInt8: weightGemmInt8U4NEON,
 				Widen:    weightWidenU4NEON,
 			},
+			ukernel.U4x32: {
+				Widen:    weightWidenU4x32NEON,
+				GemmInt8: weightGemmInt8U4x32NEON,
+			},
 			ukernel.U4x16: {
 				Widen:    weightWidenU4x16NEON,
 				GemmInt8: weightGemmInt8U4x16NEON,
+			},
+			ukernel.U5x32: {
+				Widen:    weightWidenU5x32NEON,
+				GemmInt8: weightGemmInt8U5x32NEON,
 			},
 			ukernel.U5x16: {
 				Widen:    weightWidenU5x16NEON,
@@ -168,8 +176,14 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			ukernel.U4: {
 				GemmInt8: weightGemmInt8DotU4NEON,
 			},
+			ukernel.U4x32: {
+				GemmInt8: weightGemmInt8DotU4x32NEON,
+			},
 			ukernel.U4x16: {
 				GemmInt8: weightGemmInt8DotU4x16NEON,
+			},
+			ukernel.U5x32: {
+				GemmInt8: weightGemmInt8DotU5x32NEON,
 			},
 			ukernel.U5x16: {
 				GemmInt8: weightGemmInt8DotU5x16NEON,

@@ -142,9 +142,17 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 				GemmInt8: weightGemmInt8U4RVV,
 				Widen:    weightWidenU4RVV,
 			},
+			ukernel.U4x32: {
+				Widen:    weightWidenU4x32RVV,
+				GemmInt8: weightGemmInt8U4x32RVV,
+			},
 			ukernel.U4x16: {
 				Widen:    weightWidenU4x16RVV,
 				GemmInt8: weightGemmInt8U4x16RVV,
+			},
+			ukernel.U5x32: {
+				Widen:    weightWidenU5x32RVV,
+				GemmInt8: weightGemmInt8U5x32RVV,
 			},
 			ukernel.U5x16: {
 				Widen:    weightWidenU5x16RVV,

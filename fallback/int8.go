@@ -55,9 +55,9 @@ func gemmInt8(f ukernel.PackedFormat, c []float32, ldc int, x []uint32, ldx int,
 			clear(window(c, i*ldc, lanes))
 		}
 	}
-	size, offset, grouped := f.BlockBytes(lanes), int32(f.Offset()), f.Grouped()
+	offset, grouped := int32(f.Offset()), f.Grouped()
 	for block := range k / contract.WeightBlock {
-		b, x := quantized.Block{Format: f, Lanes: lanes, Data: b[block*size:][:size]}, x[block*ukernel.RowWords:]
+		b, x := quantized.BlockAt(f, lanes, b, block), x[block*ukernel.RowWords:]
 		for lane := range lanes {
 			if f.Float32Scales() {
 				gemmTwoScales(c[lane:], ldc, x, ldx, &b, lane, m)

@@ -115,7 +115,7 @@ func blockGemm(f ukernel.PackedFormat, c []float32, ldc int, a []float32, rs, cs
 	for x := 0; x < k; x += contract.InputSegment {
 		n := min(contract.InputSegment, k-x)
 		for lane := 0; lane < ukernel.PanelLanes; lane += lanes {
-			quantized.Widen(f, wide[:], lanes, b[x/contract.WeightBlock*f.BlockBytes(ukernel.PanelLanes):], lane, ukernel.PanelLanes, n)
+			quantized.Widen(f, wide[:], lanes, b[f.PanelBytes(ukernel.PanelLanes, x):], lane, ukernel.PanelLanes, n)
 			gemm(c[lane:], ldc, a[x*cs:], rs, cs, wide[:], lanes, m, n, contract.InputSegment, load || x > 0)
 		}
 	}

@@ -284,8 +284,8 @@ func (in *interpreter) step(opcode string, ops []string) string {
 		set(in.value(ops[0]) * in.value(ops[1]))
 	case "XORQ": // of a register with itself
 		set(0)
-	case "TESTQ", "TESTL": // of a register with itself
-		in.zero = in.value(ops[0]) == 0
+	case "TESTQ", "TESTL":
+		in.zero = in.value(ops[0])&in.value(last) == 0
 	case "CMPQ":
 		x, y := in.value(ops[0]), in.value(ops[1])
 		in.zero, in.less = x == y, x < y

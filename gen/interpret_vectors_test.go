@@ -139,6 +139,21 @@ func (in *interpreter) vectorStep(opcode string, ops []string, last string) {
 	case "VPMOVSXWD":
 		v := in.vector(ops[0])
 		lanes(func(i int) uint32 { return uint32(int32(half(v, i))) })
+	case "VPMOVSXBD":
+		v := in.vector(ops[0])
+		lanes(func(i int) uint32 { return uint32(int32(int8(v[i/4] >> (i % 4 * 8)))) })
+	case "VPMOVZXBD":
+		v := in.vector(ops[0])
+		lanes(func(i int) uint32 { return v[i/4] >> (i % 4 * 8) & 255 })
+	case "VPSHUFB": // of bytes of the same four words
+		at, v := in.vector(ops[0]), in.vector(ops[1])
+		lanes(func(i int) (x uint32) {
+			for b := range 4 {
+				from := int(at[i] >> (8 * b) & 15)
+				x |= v[i/4*4+from/4] >> (from % 4 * 8) & 255 << (8 * b)
+			}
+			return x
+		})
 	case "VPMOVZXWD":
 		from := in.mem[in.address(ops[0]):]
 		lanes(func(i int) uint32 { return uint32(binary.LittleEndian.Uint16(from[2*i:])) })

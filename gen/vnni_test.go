@@ -19,13 +19,13 @@ func TestVNNI(t *testing.T) {
 	for f := range ukernel.PackedFormat(ukernel.PackedFormats) {
 		for _, lanes := range []int{16, 32, 48} {
 			for i, m := range []int{0, 1, 2, 3, 5, 7, 8, 15, 24, 27, 50} {
-				c := vnniCase{format: f, lanes: lanes, m: m, k: 32 * (1 + i%2), load: i/2%2 == 0, numbers: vnniNumbers(i/3) % vnniKinds}
+				c := vnniCase{format: f, lanes: lanes, m: m, k: f.HeadSteps() * (1 + i%2), load: i/2%2 == 0, numbers: vnniNumbers(i/3) % vnniKinds}
 				if err := c.check(asm); err != nil {
 					t.Errorf("%+v: %v", c, err)
 				}
 			}
 			for kind := range vnniKinds {
-				c := vnniCase{format: f, lanes: lanes, m: 5, k: 96, load: true, numbers: kind}
+				c := vnniCase{format: f, lanes: lanes, m: 5, k: 3 * f.HeadSteps(), load: true, numbers: kind}
 				if err := c.check(asm); err != nil {
 					t.Errorf("%+v: %v", c, err)
 				}
@@ -42,7 +42,7 @@ func TestVNNI(t *testing.T) {
 		{"further bits of another word", ukernel.U5x16, "VPSLLD", "$0x0f", "$0x0e"},
 		{"half of an offset", ukernel.S6x16, "VPMADDWD", "const00000020AVX512<>+0(SB)", "const00000010AVX512<>+0(SB)"},
 	} {
-		c := vnniCase{format: mutant.format, lanes: 48, m: 1, k: 32}
+		c := vnniCase{format: mutant.format, lanes: 48, m: 1, k: mutant.format.HeadSteps()}
 		changed := regexp.MustCompile(mutant.opcode+" +"+regexp.QuoteMeta(mutant.old)+",").ReplaceAllLiteralString(asm, mutant.opcode+" "+mutant.new+",")
 		if changed == asm || c.check(changed) == nil {
 			t.Errorf("%s: %s: goes unnoticed", c.format, mutant.name)
@@ -122,6 +122,14 @@ func (c vnniCase) check(asm string) (err error) {
 		for lane := range panel[i].lanes {
 			panel[i].lanes[lane] = c.newLane(r, lane)
 		}
+		if per := c.format.HeadSteps() / 32; i%per == 0 {
+			b = append(b, c.head(panel[i])...)
+		} else {
+			for lane := range panel[i].lanes {
+				l := &panel[i].lanes[lane]
+				l.scale, l.minimum = panel[i-1].lanes[lane].scale, panel[i-1].lanes[lane].minimum
+			}
+		}
 		b = append(b, c.encode(panel[i])...)
 	}
 
@@ -181,36 +189,48 @@ func (c vnniCase) newLane(r *rand.Rand, lane int) (l vnniLane) {
 		l.scales[i] = float32(math.Ldexp(1+r.Float64(), r.IntN(60)-30))
 		l.s[i], l.t[i] = c.numbers.integer(r, lane), c.numbers.integer(r, lane+1)
 	}
+	if c.format.Integers() == 1 {
+		l.s[1], l.t[1] = l.s[0], l.t[0]
+	}
 	for i := range l.numbers {
 		l.numbers[i] = c.numbers.number(r, lane, c.format.Bits())
 	}
 	return l
 }
 
-// encode returns a block as package quantized describes it.
+// head returns the scales and minima of 16 bits.
+func (c vnniCase) head(b vnniBlock) (to []byte) {
+	if c.format.Float32Scales() {
+		return nil
+	}
+	for _, l := range b.lanes {
+		to = binary.LittleEndian.AppendUint16(to, l.scale)
+	}
+	for i := 0; i < len(b.lanes) && c.format.Offset() == 0; i++ {
+		to = binary.LittleEndian.AppendUint16(to, b.lanes[i].minimum)
+	}
+	return to
+}
+
+// encode returns what follows of a block as package ukernel describes it.
 func (c vnniCase) encode(b vnniBlock) (to []byte) {
-	halves := func(half func(l vnniLane) uint16) {
+	integers := func(of func(l vnniLane) [2]int) {
 		for _, l := range b.lanes {
-			to = binary.LittleEndian.AppendUint16(to, half(l))
+			for i := range c.format.Integers() {
+				to = append(to, byte(int8(of(l)[i])))
+			}
 		}
 	}
-	pair := func(p [2]int) uint16 { return uint16(uint8(p[0])) | uint16(uint8(p[1]))<<8 }
 	for i := 0; i < 2 && c.format.Float32Scales(); i++ {
 		for _, l := range b.lanes {
 			to = binary.LittleEndian.AppendUint32(to, math.Float32bits(l.scales[i]))
 		}
 	}
-	if !c.format.Float32Scales() {
-		halves(func(l vnniLane) uint16 { return l.scale })
-	}
-	if c.format.Offset() == 0 {
-		halves(func(l vnniLane) uint16 { return l.minimum })
-	}
 	if c.format.Grouped() && !c.format.Float32Scales() {
-		halves(func(l vnniLane) uint16 { return pair(l.s) })
+		integers(func(l vnniLane) [2]int { return l.s })
 	}
 	if c.format.Grouped() && c.format.Offset() == 0 {
-		halves(func(l vnniLane) uint16 { return pair(l.t) })
+		integers(func(l vnniLane) [2]int { return l.t })
 	}
 	words := make([]uint32, c.format.Bits()*c.lanes)
 	for lane, l := range b.lanes {

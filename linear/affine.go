@@ -204,7 +204,6 @@ func (w *AffineWeights) widen(dst []float32, ld int, r *affineRow) {
 // code.
 func (w *AffineWeights) pack(p ukernel.PackedFormat, panel []byte, lanes int, r *affineRow, lane int) {
 	const half = ukernel.BlockSteps / 2
-	size := p.BlockBytes(lanes)
 	for k := 0; k < w.K; k += ukernel.BlockSteps {
 		var codes [ukernel.BlockSteps]uint8
 		var scales [2]float32
@@ -217,7 +216,7 @@ func (w *AffineWeights) pack(p ukernel.PackedFormat, panel []byte, lanes int, r 
 		for i := n; i < len(codes); i++ {
 			codes[i] = zeros[i/half]
 		}
-		b := quantized.Block{Format: p, Lanes: lanes, Data: panel[k/ukernel.BlockSteps*size:][:size]}
+		b := quantized.BlockAt(p, lanes, panel, k/ukernel.BlockSteps)
 		b.PutAffine(&codes, scales, zeros, lane)
 	}
 }

@@ -156,10 +156,10 @@ func (f Format) failure() *check.Failure {
 //
 // Layers of Q8_0, Q4_0 and Q4_1 take as much memory as data, and a call with few rows mostly waits
 // for it. TQ1_0 and TQ2_0 are packed as Q4_0, and IQ4_NL as Q8_0, which takes twice as much. Of the
-// others, Q2_K, Q3_K and Q4_K take 6 bits a weight, IQ2_XXS, IQ2_XS, IQ2_S, IQ3_XXS and IQ4_XS 10,
-// and the rest 7. Each call widens them to float32, but for one row or two on CPUs with AVX2. On
-// CPUs with neither AVX2 nor NEON that is Go code, and so are products with Options.DynamicInt8:
-// both are slow there.
+// others, Q4_K takes 4.75 bits a weight, Q5_K 5.75, Q6_K and IQ3_S 6.625, Q2_K and Q3_K 6, IQ2_XXS,
+// IQ2_XS, IQ2_S, IQ3_XXS and IQ4_XS 10, and the rest 7. Each call widens them to float32, but for
+// one row or two on CPUs with AVX2. On CPUs with neither AVX2 nor NEON that is Go code, and so are
+// products with Options.DynamicInt8: both are slow there.
 //
 // Errors are as for [New].
 func FromBlocks(format Format, data []byte, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
@@ -207,7 +207,7 @@ func checkQuantized(format Format, data []byte, n, k int, bias []float32) *check
 	if f := checkBias(bias, n); f != nil {
 		return f
 	}
-	packed := ints.MulSat(ints.AddSat(n, ukernel.PanelStep), ints.MulSat(k/ukernel.BlockSteps, f.Packed.BlockBytes(1)))
+	packed := ints.MulSat(ints.AddSat(n, ukernel.PanelStep), ints.MulSat(k/f.Packed.HeadSteps(), f.Packed.PanelBytes(1, f.Packed.HeadSteps())))
 	if !hugepages.Fits(packed, 1) {
 		return check.TooLarge("data", fmt.Sprintf("%d bytes", len(data)))
 	}
@@ -219,7 +219,7 @@ func (l *Linear) Format() Format { return l.format }
 
 // blockBytes is the size of the blocks of some lanes, for all inputs.
 func (l *Linear) blockBytes(lanes int) int {
-	return l.depth() / ukernel.BlockSteps * l.packed.BlockBytes(lanes)
+	return l.packed.PanelBytes(lanes, l.depth())
 }
 
 // panelBlocks are the blocks of panel p.

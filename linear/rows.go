@@ -90,7 +90,7 @@ func (l *Linear) row(dst []float32, n int) {
 		quantized.Widen(l.packed, dst, 1, blocks, lane, lanes, whole)
 		if l.hasTail() {
 			var tail [ukernel.BlockSteps]float32
-			quantized.Widen(l.packed, tail[:], 1, blocks[whole/len(tail)*l.packed.BlockBytes(lanes):], lane, lanes, len(tail))
+			quantized.Widen(l.packed, tail[:], 1, blocks[l.packed.PanelBytes(lanes, whole):], lane, lanes, len(tail))
 			copy(dst[whole:], tail[:])
 		}
 	case l.rounds:

@@ -238,10 +238,11 @@ func (j *job) next(panels interval, p int, steps interval) []byte {
 	return view.BytesOf(l.u16[at : at+n])
 }
 
-// stepBlocks returns the blocks of some steps of panel p, in whole blocks.
+// stepBlocks returns the blocks of some steps of panel p, in whole blocks, and from the start of a
+// segment on.
 func (l *Linear) stepBlocks(p int, steps interval) []byte {
-	size := l.packed.BlockBytes(l.panelWidth(p))
-	return l.panelBlocks(p)[steps.lo/ukernel.BlockSteps*size : steps.hi/ukernel.BlockSteps*size]
+	lanes := l.panelWidth(p)
+	return l.panelBlocks(p)[l.packed.PanelBytes(lanes, steps.lo):l.packed.PanelBytes(lanes, steps.hi)]
 }
 
 // Quantized weights lie in blocks of 32 inputs. The last block of a layer may have fewer: zeros

@@ -29,7 +29,7 @@ func (g *gen) WeightWidenGrouped(q ukernel.PackedFormat) {
 		g.widenBlocks(func(rows, size reg.GPVirtual) {
 			g.MOVQ(about.rows, rows)
 			g.MOVQ(about.size, size)
-		}, func(r rowCursor) widener {
+		}, w.passHead, func(r rowCursor) widener {
 			w.rowCursor = r
 			return w
 		})
@@ -58,13 +58,13 @@ func (g *gen) groupedKernel(f spec.Function, q ukernel.PackedFormat, rows int) {
 
 // A groupedAbout is the memory with what tells the kernels of grouped formats apart: the
 // kind of scales, the bits of a number beyond 4, the rows that a block becomes, and the
-// bytes of a lane in it.
-type groupedAbout struct{ kind, more, rows, size operand.Mem }
+// bytes of a lane in it; and where the head of segmented ones is.
+type groupedAbout struct{ kind, more, rows, size, heads operand.Mem }
 
 // groupedAbout takes the place of arguments that are not needed.
 func (g *gen) groupedAbout() groupedAbout {
 	dst, b := g.Param("dst"), g.Param("b")
-	return groupedAbout{g.Memory(dst.Len()), g.Memory(dst.Cap()), g.Memory(b.Len()), g.Memory(b.Cap())}
+	return groupedAbout{g.Memory(dst.Len()), g.Memory(dst.Cap()), g.Memory(b.Len()), g.Memory(b.Cap()), g.Memory(b.Base())}
 }
 
 // WeightGemmUnpacked is WeightGemmQ with float32 scales for each half of the steps, for one row and

@@ -44,8 +44,13 @@ type int8Gemmer struct {
 	size, left               operand.Mem // of a block, in bytes; inputs left of the tile
 	frame                    operand.Mem // on the stack, see prepare
 
-	// Of several formats: which one it is, the bytes of the headers of all lanes and of 16.
+	// heads is where the scales and minima of integers lie. What follows is the block.
+	heads operand.Mem
+
+	// Of several formats: which one it is, the bytes of the headers of all lanes and of 16. several
+	// says that they have single scales, mixed that they have integers.
 	several       bool
+	mixed         bool
 	which         operand.Op // with AVX2, where tiles have fewer rows, in a register
 	headers, some operand.Mem
 	formats       []ukernel.PackedFormat
@@ -97,7 +102,7 @@ const someLanes = 16
 func (g *gen) WeightGemmInt8(q ukernel.PackedFormat) {
 	f, formats, name := spec.WeightGemmInt8(q), g.int8Formats(q), "weightGemmInt8Blocks"
 	if q.Grouped() {
-		name = "weightGemmInt8Minima"
+		name = fmt.Sprint("weightGemmInt8Minima", q.Bits())
 	}
 	if len(formats) == 1 {
 		g.Kernel(f)
@@ -112,11 +117,10 @@ func (g *gen) WeightGemmInt8(q ukernel.PackedFormat) {
 	t := &int8Gemmer{g: g}
 	t.memory()
 	g.MOVQ(operand.U32(uint32(q)), t.which)
-	if !q.Grouped() {
-		g.MOVQ(operand.U32(q.BlockBytes(1)), t.size)
-		g.MOVQ(operand.U32(q.HeaderBytes()), t.headers)
-		g.MOVQ(operand.U32(q.HeaderBytes()*someLanes), t.some)
-	}
+	header, size := t.sizes(q)
+	g.MOVQ(operand.U32(size), t.size)
+	g.MOVQ(operand.U32(header), t.headers)
+	g.MOVQ(operand.U32(header*someLanes), t.some)
 	g.TailJump(name)
 }
 
@@ -144,22 +148,63 @@ func (t *int8Gemmer) memory() {
 	t.xArg, t.kArg, t.mArg, t.blocks = t.g.Memory(x.Base()), t.g.Argument("k"), t.g.Argument("m"), t.g.Memory(b.Base())
 	t.size, t.left, t.far = t.g.Memory(b.Len()), t.g.Memory(x.Len()), t.g.Memory(x.Cap())
 	t.which, t.headers, t.some = t.g.Memory(c.Len()), t.g.Memory(b.Cap()), t.g.Memory(c.Cap())
+	t.heads = t.g.Memory(c.Base())
+}
+
+// sizes returns the bytes of a lane before its numbers, and of all of a block, without its head.
+func (t *int8Gemmer) sizes(q ukernel.PackedFormat) (header, size int) {
+	numbers := q.BlockBytes(1) - q.HeaderBytes()
+	if q.Grouped() {
+		return q.IntegerBytes(), q.IntegerBytes() + numbers
+	}
+	return q.HeaderBytes(), q.HeaderBytes() + numbers
+}
+
+// hasHeads tells whether scales and minima are at heads.
+func (t *int8Gemmer) hasHeads() bool { return t.format.Grouped() && t.format.HeadBytes() > 0 }
+
+// passHead goes past the head before a block, at which some inputs are left, if there is one, and
+// does something then.
+func (t *int8Gemmer) passHead(name string, left operand.Mem, block reg.GPVirtual, do func()) {
+	if !t.hasHeads() {
+		return
+	}
+	g, some, whole := t.g, t.g.GP64(), operand.LabelRef(name+"passed")
+	for _, q := range t.formats {
+		if t.mixed && !q.Segmented() {
+			g.CMPQ(t.which, operand.Imm(uint64(q)))
+			g.JE(operand.LabelRef(name + "head"))
+		}
+	}
+	g.MOVQ(left, some)
+	g.TESTQ(operand.U32(spec.InputSegment-1), some)
+	g.JNZ(whole)
+	if t.mixed {
+		g.Label(name + "head")
+	}
+	g.MOVQ(block, t.heads)
+	for range t.format.Halves() {
+		g.ADDQ(t.lanes2, block)
+	}
+	do()
+	g.Label(name + "passed")
 }
 
 // beginInt8 emits the start of a product with formats: what is the same for all ways through it.
 func (g *gen) beginInt8(formats ...ukernel.PackedFormat) *int8Gemmer {
-	t := &int8Gemmer{g: g, formats: formats, format: formats[len(formats)-1], several: len(formats) > 1 && !formats[0].Grouped()}
+	t := &int8Gemmer{g: g, formats: formats, format: formats[len(formats)-1], several: len(formats) > 1 && !formats[0].Grouped(), mixed: len(formats) > 1 && formats[0].Grouped()}
 	t.memory()
 	t.c, t.ldc, t.ldx, t.lanes2 = g.Slice("c"), g.Stride("ldc"), g.Stride("ldx"), g.Num("lanes")
 	size := g.GP64()
-	if t.several {
+	if len(formats) > 1 {
 		for _, m := range []operand.Mem{t.size, t.headers} {
 			g.MOVQ(t.lanes2, size)
 			g.IMULQ(m, size)
 			g.MOVQ(size, m)
 		}
 	} else {
-		g.IMUL3Q(operand.I32(t.format.BlockBytes(1)), t.lanes2, size)
+		_, bytes := t.sizes(t.format)
+		g.IMUL3Q(operand.I32(bytes), t.lanes2, size)
 		g.MOVQ(size, t.size)
 	}
 	g.SHLQ(operand.Imm(1), t.lanes2)
@@ -267,16 +312,17 @@ func (t *int8Gemmer) tile(dot int8Dot, s spec.TileShape, group string) {
 	t.g.Move(t.kArg, t.left)
 
 	t.g.Label(name("block"))
+	t.passHead(name("block"), t.left, t.block, t.prefetchHead)
 	dot.prepare(t)
 	t.lane2 = t.g.GP64()
 	t.g.XORQ(t.lane2, t.lane2)
 	t.g.Label(name("lanes"))
 	t.numbers = t.g.GP64()
 	t.g.MOVQ(t.block, t.numbers)
-	if t.several {
+	if header, _ := t.sizes(t.format); len(t.formats) > 1 {
 		t.g.ADDQ(t.headers, t.numbers)
 	} else {
-		for range t.format.HeaderBytes() / 2 {
+		for range header / 2 {
 			t.g.ADDQ(t.lanes2, t.numbers)
 		}
 	}
@@ -398,21 +444,31 @@ func (t *int8Gemmer) addToC(vectors int, name string) {
 		g.Label(name)
 		t.eachAcc(func(i, v int, acc reg.VecVirtual) { g.VMOVUPS(acc, c.at(i, v*g.VecBytes())) })
 	case groupMinima:
-		t.addGroupMinima(x, c, vectors, minima)
+		t.addGroupMinima(x, c, vectors, minima, name+"integers")
 	}
+}
+
+// scaleTypes lists a format for each type of scales. The last format alone may have its own.
+func (t *int8Gemmer) scaleTypes() []ukernel.PackedFormat {
+	first, last := t.formats[0], t.formats[len(t.formats)-1]
+	if first.Brain() == last.Brain() {
+		return t.formats[:1]
+	}
+	return []ukernel.PackedFormat{first, last}
 }
 
 // scales loads the scales of some vectors. Of several formats whose scales are of different types
 // it loads the minima, too.
 func (t *int8Gemmer) scales(vectors int, name string) (scales, minima []reg.VecVirtual) {
 	scales = t.g.Vecs(vectors)
-	if t.several || len(t.formats) == 1 {
-		t.widen(t.format, t.header(0), scales)
+	types := t.scaleTypes()
+	if len(types) == 1 {
+		t.widen(types[0], t.header(0), scales)
 		return scales, nil
 	}
 	minima = t.g.Vecs(vectors)
 	first, second := t.header(0), t.header(1)
-	t.eachFormat(name, t.formats, func(q ukernel.PackedFormat) {
+	t.eachFormat(name, types, func(q ukernel.PackedFormat) {
 		t.widen(q, first, scales)
 		t.widen(q, second, minima)
 	})
@@ -426,9 +482,15 @@ func (t *int8Gemmer) widen(q ukernel.PackedFormat, from operand.Mem, to []reg.Ve
 	}
 }
 
-// header is where the lanes begin in part n of a block's header, which has 2 bytes of each lane.
+// header is where the lanes begin in part n of a block's header or head, which has 2 bytes of each
+// lane.
 func (t *int8Gemmer) header(n int) operand.Mem {
-	m := emit.Indexed(t.block, t.lane2, 1)
+	from := t.block
+	if t.hasHeads() {
+		from = t.g.GP64()
+		t.g.MOVQ(t.heads, from)
+	}
+	m := emit.Indexed(from, t.lane2, 1)
 	if n > 0 {
 		p := t.g.GP64()
 		t.g.LEAQ(m, p)

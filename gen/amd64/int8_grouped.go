@@ -36,7 +36,7 @@ func (d avx2Grouped) sums(t *int8Gemmer, name string) {
 	g := t.g
 	t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.VPXOR(acc, acc, acc) })
 	d.sums4(t, name)
-	t.eachInteger(func(v int, s reg.VecVirtual) {
+	t.eachInteger(name+"integers", func(v int, s reg.VecVirtual) {
 		for _, row := range t.acc {
 			g.VPMADDWD(s, row[v], row[v])
 		}
@@ -44,12 +44,56 @@ func (d avx2Grouped) sums(t *int8Gemmer, name string) {
 }
 
 // eachInteger loads the integers of the groups, vector by vector.
-func (t *int8Gemmer) eachInteger(f func(v int, s reg.VecVirtual)) {
-	from := t.header(t.format.Halves())
-	for v := range t.acc[0] {
-		s := t.g.Vec()
-		t.g.VPMOVSXBW(from.Offset(v*t.g.VecBytes()/2), s)
+func (t *int8Gemmer) eachInteger(name string, f func(v int, s reg.VecVirtual)) {
+	integers := t.g.Vecs(len(t.acc[0]))
+	t.loadIntegers(name, 0, integers)
+	for v, s := range integers {
 		f(v, s)
+	}
+}
+
+// loadIntegers loads the integers of scales, part 0, or of minima, part 1: pairs of 16 bits.
+func (t *int8Gemmer) loadIntegers(name string, part int, to []reg.VecVirtual) {
+	g, lane2, block := t.g, t.lane2, t.block // of the tile, see eachCount
+	t.eachCount(name, func(n int) {
+		p := g.GP64()
+		if part == 0 {
+			g.MOVQ(lane2, p)
+		} else {
+			g.LEAQ(emit.Indexed(lane2, t.lanes2, 1), p)
+		}
+		if n == 1 {
+			g.SHRQ(operand.Imm(1), p)
+		}
+		from := emit.Indexed(block, p, 1)
+		for v, s := range to {
+			from := from.Offset(v * g.Lanes() * n)
+			if n == 2 {
+				g.VPMOVSXBW(from, s)
+				continue
+			}
+			g.VPMOVSXBD(from, s)
+			g.VPSHUFB(g.Repeated("bothHalves", 0x01000100, 0x05040504, 0x09080908, 0x0d0c0d0c), s, s)
+		}
+	})
+}
+
+// eachCount emits code for the integers of a lane that a block has for a scale, 1 or 2. For formats
+// with 1 and with 2 the code for 2 stands at the end of the function, see eachFormat.
+func (t *int8Gemmer) eachCount(name string, emit func(n int)) {
+	first, last := t.formats[0].Integers(), t.format.Integers()
+	if first != last {
+		t.g.CMPQ(t.which, operand.Imm(uint64(t.formats[0])))
+		t.g.JNE(operand.LabelRef(name + "two"))
+		t.apart = append(t.apart, func() {
+			t.g.Label(name + "two")
+			emit(last)
+			t.g.Goto(name + "any")
+		})
+	}
+	emit(first)
+	if first != last {
+		t.g.Label(name + "any")
 	}
 }
 
@@ -67,7 +111,7 @@ func (avx2GroupedBytes) tiles(ukernel.PackedFormat) [][]spec.TileShape {
 func (d avx2GroupedBytes) sums(t *int8Gemmer, name string) {
 	g := t.g
 	x := g.rowsFrom(t.x, t.ldx, t.rows)
-	t.eachInteger(func(v int, s reg.VecVirtual) {
+	t.eachInteger(name+"integers", func(v int, s reg.VecVirtual) {
 		g.VMOVDQU(s, t.groupIntegers(v))
 		for i, row := range t.acc {
 			if t.format.Offset() == 0 {
@@ -193,16 +237,13 @@ func (g *gen) insertHigh(high, w reg.VecVirtual, half, bit, more int) {
 
 // addGroupMinima takes the minima off C: d·m, times the sums of the codes of the groups, times
 // their integers. They are loaded unless they are at hand.
-func (t *int8Gemmer) addGroupMinima(x, c rowPointers, vectors int, minima []reg.VecVirtual) {
+func (t *int8Gemmer) addGroupMinima(x, c rowPointers, vectors int, minima []reg.VecVirtual, name string) {
 	g, integers := t.g, t.g.Vecs(vectors)
 	if minima == nil {
 		minima = g.Vecs(vectors)
 		t.widen(t.format, t.header(1), minima)
 	}
-	s := t.header(3)
-	for v := range minima {
-		g.VPMOVSXBW(s.Offset(v*g.VecBytes()/2), integers[v])
-	}
+	t.loadIntegers(name, 1, integers)
 	for i, row := range t.acc {
 		d, codes := g.Vec(), g.Vec()
 		g.VBROADCASTSS(x.at(i, spec.RowScale), d)

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/attn-go/attn/gen/spec"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -15,21 +16,27 @@ import (
 // float32 take the place of the integers, and 1 the place of the scale. A third tile is for minima:
 // the codes times the integers of the groups, a row of weights for all words.
 
-// groupedFormat sets what tells formats apart, and size to the bytes of a block of some lanes.
+// groupedFormats are the formats of a function, but for one with bfloat16, which is as the last.
+func (t *tileProduct) groupedFormats() []ukernel.PackedFormat {
+	if t.minima {
+		return []ukernel.PackedFormat{ukernel.U4x32, ukernel.U5x32, ukernel.U4x16, ukernel.U5x16}
+	}
+	return []ukernel.PackedFormat{ukernel.S6x16, ukernel.S8x16F32, ukernel.S5x16F32}
+}
+
+// groupedFormat sets what tells formats apart, and size to the bytes of a block of some lanes,
+// without a head.
 func (t *tileProduct) groupedFormat(lanes, size reg.GPVirtual) {
 	set := func(q ukernel.PackedFormat) {
 		more := q.Bits() - 4
-		t.IMUL3Q(operand.I32(q.BlockBytes(1)), lanes, size)
+		t.IMUL3Q(operand.I32(q.IntegerBytes()+spec.BlockSteps*q.Bits()/8), lanes, size)
 		t.MOVL(operand.U32((1<<more-1)<<4*0x01010101), t.local(varMore))
 		t.MOVL(operand.U32(q.Offset()*0x01010101), t.local(varOffset))
 		bits := t.GP64()
 		t.MOVQ(operand.U32(more), bits)
 		t.MOVQ(bits, t.local(varBits))
 	}
-	formats := []ukernel.PackedFormat{ukernel.S6x16, ukernel.S8x16F32, ukernel.S5x16F32}
-	if t.minima {
-		formats = []ukernel.PackedFormat{ukernel.U4x16, ukernel.U5x16}
-	}
+	formats := t.groupedFormats()
 	for i, q := range formats {
 		set(q)
 		if i < len(formats)-1 {
@@ -40,54 +47,103 @@ func (t *tileProduct) groupedFormat(lanes, size reg.GPVirtual) {
 	t.Label("known")
 }
 
+// ifFormat jumps to a label for some of the formats.
+func (t *tileProduct) ifFormat(label string, is func(q ukernel.PackedFormat) bool) {
+	for _, q := range t.groupedFormats() {
+		if is(q) {
+			t.CMPQ(t.which(), operand.Imm(uint64(q)))
+			t.JE(operand.LabelRef(label))
+		}
+	}
+}
+
+// passHead goes past the head before a block, if there is one: so many blocks of a chunk, which has
+// whole segments, are left.
+func (t *tileProduct) passHead(block, lanes, left reg.GPVirtual) {
+	if !t.minima {
+		t.ifFormat("passed", ukernel.PackedFormat.Float32Scales)
+	}
+	t.ifFormat("segment", ukernel.PackedFormat.Segmented)
+	t.Goto("head")
+	t.Label("segment")
+	done := t.get(varBlocks)
+	t.SUBQ(left, done)
+	t.TESTQ(operand.U32(spec.InputSegment/spec.BlockSteps-1), done)
+	t.JNZ(operand.LabelRef("passed"))
+	t.Label("head")
+	t.MOVQ(block, t.local(varHead))
+	bytes := t.GP64()
+	t.MOVQ(lanes, bytes)
+	if !t.minima {
+		t.SHRQ(operand.Imm(1), bytes)
+	}
+	t.ADDQ(bytes, block)
+	t.Label("passed")
+}
+
 // expandGrouped writes a block to the stack.
 func (t *tileProduct) expandGrouped(block, to, lanes reg.GPVirtual) {
-	lane, from, half := t.get(varLane), t.GP64(), t.GP64()
+	lane, from, half, head, numbers := t.get(varLane), t.GP64(), t.GP64(), t.get(varHead), t.GP64()
 	t.MOVQ(lane, from)
 	t.SHRQ(operand.Imm(1), from)
-	t.ADDQ(block, from)
+	t.ADDQ(from, head)
 	t.MOVQ(lanes, half)
 	t.SHRQ(operand.Imm(1), half)
-	numbers := t.GP64()
 	t.LEAQ(emit.Indexed(block, lane, 1), numbers)
-	t.ADDQ(lanes, numbers)
 	if t.minima {
-		t.halvesOf(ukernel.U5x16BF16, from, half, to)
-		t.ADDQ(lanes, numbers)
-		t.integers(from, to)
-		t.ADDQ(half, from)
-		totals := t.Vec()
-		t.VPMOVZXWD(emit.At(from, 0), totals)
+		t.halvesOf(ukernel.U5x16BF16, head, half, to)
+		both, totals := t.Vec(), t.Vec()
+		t.ADDQ(half, numbers)
+		t.ifFormat("single", ukernel.PackedFormat.Segmented)
+		t.ADDQ(block, from)
+		t.ADDQ(half, numbers)
+		t.VPMOVZXWD(emit.At(from, 0), both)
+		t.VPMOVZXWD(emit.Indexed(from, half, 1), totals)
+		t.Goto("both")
+		t.Label("single")
+		t.SHRQ(operand.Imm(1), from)
+		t.SHRQ(operand.Imm(1), half)
+		t.ADDQ(block, from)
+		t.twice(emit.At(from, 0), both)
+		t.twice(emit.Indexed(from, half, 1), totals)
+		t.Label("both")
+		t.integers(both, to)
 		t.VPSHUFB(t.Repeated("tileTotals", 0x01010000, 0x05050404, 0x09090808, 0x0d0d0c0c), totals, totals)
 		t.VMOVDQU32(totals, emit.At(to, t.row(rowTotals)))
 	} else {
 		t.CMPQ(t.which(), operand.Imm(uint64(ukernel.S6x16)))
 		t.JNE(operand.LabelRef("floats"))
-		t.widenHeader(from, to, t.row(rowScales))
-		t.ADDQ(half, from)
-		t.integers(from, to)
+		t.widenHeader(head, to, t.row(rowScales))
+		t.ADDQ(block, from)
+		t.ADDQ(half, numbers)
+		both := t.Vec()
+		t.VPMOVZXWD(emit.At(from, 0), both)
+		t.integers(both, to)
 		t.Goto("numbers")
 		t.Label("floats")
 		one := t.Vec()
 		t.VMOVUPS(t.Constant(math.Float32bits(1)), one)
 		t.VMOVUPS(one, emit.At(to, t.row(rowScales)))
 		for i := range 2 {
-			scales, at := t.Vec(), t.GP64()
-			t.LEAQ(emit.Indexed(block, lane, 1), at)
-			if i == 1 {
-				t.ADDQ(lanes, at)
-			}
-			t.VMOVUPS(emit.At(at, 0), scales)
+			scales := t.Vec()
+			t.VMOVUPS(emit.At(numbers, 0), scales)
 			t.VMOVUPS(scales, emit.At(to, t.row(rowOfHalf+i)))
+			t.ADDQ(lanes, numbers)
 		}
-		t.ADDQ(lanes, numbers)
 		t.Label("numbers")
 	}
 	t.groupedNumbers(numbers, lanes, to)
 }
 
-// halvesOf writes scales and minima, which are binary16 but in one format, and moves on to what
-// follows them.
+// twice makes pairs of the same bytes, of 16 lanes.
+func (t *tileProduct) twice(from operand.Mem, v reg.VecVirtual) {
+	upper := t.Vec()
+	t.VPMOVZXBD(from, v)
+	t.VPSLLD(operand.Imm(8), v, upper)
+	t.VPORD(upper, v, v)
+}
+
+// halvesOf writes scales and minima, which are binary16 but in one format.
 func (t *tileProduct) halvesOf(brain ukernel.PackedFormat, from, half, to reg.GPVirtual) {
 	t.CMPQ(t.which(), operand.Imm(uint64(brain)))
 	t.JE(operand.LabelRef("brain"))
@@ -106,13 +162,10 @@ func (t *tileProduct) halvesOf(brain ukernel.PackedFormat, from, half, to reg.GP
 		t.VMOVDQU32(v, emit.At(to, t.row(row)))
 	}
 	t.Label("widened")
-	t.ADDQ(half, from)
 }
 
-// integers writes the integers of both halves of the steps as float32.
-func (t *tileProduct) integers(from, to reg.GPVirtual) {
-	both := t.Vec()
-	t.VPMOVZXWD(emit.At(from, 0), both)
+// integers writes the integers of both halves of the steps, which are in pairs, as float32.
+func (t *tileProduct) integers(both reg.VecVirtual, to reg.GPVirtual) {
 	for i := range 2 {
 		v := t.Vec()
 		t.VPSLLD(operand.Imm(uint64(24-8*i)), both, v)

@@ -46,7 +46,7 @@ const (
 // vnniMany does not take, of 2-bit weights above all.
 func (*vnniGrouped) tiles(q ukernel.PackedFormat) [][]spec.TileShape {
 	list := []spec.TileShape{{Vectors: 1, Rows: 4}, {Vectors: 1, Rows: 3}, {Vectors: 1, Rows: 2}, {Vectors: 1, Rows: 1}}
-	if q == ukernel.U4x16 {
+	if q.Bits() == 4 {
 		list = append([]spec.TileShape{{Vectors: 1, Rows: groupedRows}}, list...)
 	}
 	return [][]spec.TileShape{list}
@@ -96,7 +96,7 @@ func (g *gen) filled(x uint32) reg.VecVirtual {
 // sums makes the sums of the second group before the first group's: float32 with more than 4 bits.
 func (d *vnniGrouped) sums(t *int8Gemmer, name string) {
 	g, sums := t.g, t.g.Vecs(t.rows)
-	scales := d.scales(t)
+	scales := d.scales(t, name+"integers")
 	for group := 1; group >= 0; group-- {
 		for i, row := range t.acc {
 			row[0] = g.Vec()
@@ -126,7 +126,7 @@ func (d *vnniGrouped) sums(t *int8Gemmer, name string) {
 		t.acc[i][0] = s
 	}
 	t.floats, t.scaled = d.wide(t), t.format.Float32Scales()
-	t.prefetchBytes(t.groupBytes())
+	t.prefetchRest(0)
 }
 
 // group emits the products of a group, of two words of the panel in an iteration. It makes two

@@ -29,8 +29,8 @@ import (
 //
 // is exact for integers i of 8 bits: a whole number below 2^24, and +0 where it is 0. So
 //
-//	U4x16, U5x16    have one sum for both groups if these have the same integers, as groups of 32
-//	                have; other calls go another way. Their minima are such products, too.
+//	U4x32, U5x32    have one sum for both groups. Their minima are such products, too.
+//	U4x16, U5x16    do the same if both groups have the same integers; other calls go another way.
 //	S6x16           has two sums, of which the first is magic + s - magic
 //	S5x16F32        converts both sums, as scales of float32 round products
 type vnniMany struct {
@@ -137,9 +137,12 @@ func (m *vnniMany) begin() {
 	g.MOVQ(t.c, m.firstC)
 }
 
-// compareGroups goes on to other unless all integers of both groups of all blocks are equal.
+// compareGroups goes on to other unless all integers of both groups of all blocks are equal. The
+// first format has but one for both.
 func (m *vnniMany) compareGroups(other operand.LabelRef) {
 	g := m.g
+	g.CMPQ(m.which, operand.Imm(uint64(m.formats[0])))
+	g.JE(operand.LabelRef("manyequal"))
 	block, left, differ := g.GP64(), g.GP64(), g.Vec()
 	g.MOVQ(m.blocks, block)
 	g.MOVQ(m.kArg, left)
@@ -162,6 +165,7 @@ func (m *vnniMany) compareGroups(other operand.LabelRef) {
 	g.ADDQ(operand.I32(m.format.BlockBytes(spec.PanelLanes)), block)
 	g.SUBQ(operand.I32(spec.BlockSteps), left)
 	g.JNZ(operand.LabelRef("manycompare"))
+	g.Label("manyequal")
 }
 
 // at is where part n of a block's header begins, of 2 bytes of each lane.
@@ -171,7 +175,9 @@ func (*vnniMany) at(n int) int { return 2 * spec.PanelLanes * n }
 func (m *vnniMany) expand() {
 	g := m.g
 	block, to, n := g.GP64(), g.GP64(), g.GP64()
-	four, bytes := g.GP64(), m.format.BlockBytes(spec.PanelLanes)
+	four := g.GP64()
+	_, bytes := m.sizes(m.format)
+	bytes += m.format.HeadBytes()
 	g.MOVQ(m.kArg, n)
 	g.SHRQ(operand.Imm(uint64(bits.TrailingZeros(spec.BlockSteps))), n)
 	g.MOVQ(operand.U32(manyBlocks), four)
@@ -184,11 +190,12 @@ func (m *vnniMany) expand() {
 	loop.Times(g, n, "manyexpand", func() {
 		far := g.GP64()
 		g.LEAQ(emit.At(block, int8Ahead), far)
+		m.passHead("many", m.kArg, block, func() {})
 		m.expandBlock(block, to)
-		for line := 0; line < bytes; line += spec.LineBytes {
+		for line := 0; line < bytes*spec.PanelLanes; line += spec.LineBytes {
 			g.PREFETCHT0(emit.At(far, line))
 		}
-		g.ADDQ(operand.I32(bytes), block)
+		g.ADDQ(m.size, block)
 		g.ADDQ(operand.I32(manyBlock), to)
 		g.SUBQ(operand.I32(spec.BlockSteps), m.kArg)
 	})
@@ -242,10 +249,16 @@ func (m *vnniMany) expandBlock(block, to reg.GPVirtual) {
 	if !m.minima {
 		lower = g.filled(0x0000ffff)
 	}
-	numbers := q.HeaderBytes() * spec.PanelLanes
+	numbers := g.GP64()
+	if len(m.formats) > 1 {
+		g.MOVQ(m.headers, numbers)
+		g.ADDQ(block, numbers)
+	} else {
+		g.LEAQ(emit.At(block, q.IntegerBytes()*spec.PanelLanes), numbers)
+	}
 	for v := range manyVectors {
 		var even reg.VecVirtual
-		m.numbers(q, mask, more, emit.At(block, numbers+v*g.VecBytes()), func(word int, n reg.VecVirtual) {
+		m.numbers(q, mask, more, emit.At(numbers, v*g.VecBytes()), func(word int, n reg.VecVirtual) {
 			at := func(word int) operand.Mem { return emit.At(to, word*manyVector+v*g.VecBytes()) }
 			switch {
 			case m.minima:
@@ -284,11 +297,13 @@ func (m *vnniMany) expandScales(block, to reg.GPVirtual) {
 		}
 		return
 	}
+	heads := g.GP64()
+	g.MOVQ(m.heads, heads)
 	for n := range q.Halves() {
-		m.eachFormat(fmt.Sprint("manyheader", n), m.formats, func(q ukernel.PackedFormat) {
+		m.eachFormat(fmt.Sprint("manyheader", n), m.scaleTypes(), func(q ukernel.PackedFormat) {
 			for v := range manyVectors {
 				x := g.Vec()
-				g.widenScales(q, emit.At(block, m.at(n)+v*g.VecBytes()/2), x)
+				g.widenScales(q, emit.At(heads, m.at(n)+v*g.VecBytes()/2), x)
 				g.VMOVUPS(x, m.array(to, manyScale+n, v))
 			}
 		})
@@ -304,9 +319,19 @@ func (m *vnniMany) expandScales(block, to reg.GPVirtual) {
 		g.VMOVUPS(y, m.array(to, array+1, v))
 	}
 	for n := range q.Halves() {
-		for v := range manyVectors {
-			both, x := g.Vec(), g.Vec()
-			g.VPMOVZXWD(emit.At(block, m.at(q.Halves()+n)+v*g.VecBytes()/2), both)
+		all := g.Vecs(manyVectors)
+		m.eachCount(fmt.Sprint("manyintegers", n), func(count int) {
+			for v, both := range all {
+				from := emit.At(block, count*(spec.PanelLanes*n+v*g.Lanes()))
+				if count == 1 {
+					g.VPMOVZXBD(from, both)
+				} else {
+					g.VPMOVZXWD(from, both)
+				}
+			}
+		})
+		for v, both := range all {
+			x := g.Vec()
 			g.VPSLLD(operand.Imm(24), both, x)
 			integer(x, []int{manyInteger, manySecond}[n], v)
 			if !m.minima {

@@ -29,28 +29,37 @@ const int8Ahead = 8192 // bytes
 func (t *int8Gemmer) prefetch(iterations int) { t.prefetchBytes(t.linesOf(iterations)) }
 
 func (t *int8Gemmer) prefetchRest(iterations int) {
-	n := t.groupBytes() - iterations*t.linesOf(iterations)
-	if !t.several {
+	lanes, bytes := t.lanes(), t.headers
+	header, size := t.sizes(t.format)
+	n := lanes*size - iterations*t.linesOf(iterations)
+	switch {
+	case len(t.formats) == 1:
 		t.prefetchBytes(n)
 		return
-	}
-	bytes, lanes := t.headers, len(t.acc[0])*t.g.Lanes()
-	switch {
-	case n != lanes*t.format.HeaderBytes():
+	case t.several && n != lanes*header:
 		panic("numbers are no whole lines")
 	case lanes == someLanes:
 		bytes = t.some
 	case lanes != spec.PanelLanes:
 		panic("nobody knows the size of the headers")
 	}
-	far := t.prefetchLines(lanes * ukernel.S4.HeaderBytes())
+	if t.several {
+		n = lanes * ukernel.S4.HeaderBytes()
+	}
+	far := t.prefetchLines(n)
 	t.g.ADDQ(bytes, far)
+	if numbers := lanes*size - iterations*t.linesOf(iterations) - lanes*header; numbers > 0 {
+		t.g.ADDQ(operand.U32(numbers), far)
+	}
 	t.g.MOVQ(far, t.far)
 }
 
+// lanes is how many a group of vectors has.
+func (t *int8Gemmer) lanes() int { return len(t.acc[0]) * t.g.Lanes() }
+
 // prefetchMinima prefetches what prefetchRest leaves with minima.
 func (t *int8Gemmer) prefetchMinima() {
-	lanes := len(t.acc[0]) * t.g.Lanes()
+	lanes := t.lanes()
 	from, to := lanes*ukernel.S4.HeaderBytes(), lanes*ukernel.U4.HeaderBytes()
 	from = (from + spec.LineBytes - 1) / spec.LineBytes * spec.LineBytes
 	if from >= to {
@@ -63,13 +72,29 @@ func (t *int8Gemmer) prefetchMinima() {
 	}
 }
 
-// linesOf is the size of the whole lines that each of the iterations has.
+// linesOf is the size of the whole lines that each of the iterations has, of several formats in
+// their numbers alone.
 func (t *int8Gemmer) linesOf(iterations int) int {
-	return t.groupBytes() / iterations / spec.LineBytes * spec.LineBytes
+	if iterations == 0 {
+		return 0
+	}
+	header, size := t.sizes(t.format)
+	if len(t.formats) > 1 {
+		size -= header
+	}
+	return t.lanes() * size / iterations / spec.LineBytes * spec.LineBytes
 }
 
-// groupBytes is the size of the part of a block that a group of vectors has.
-func (t *int8Gemmer) groupBytes() int { return t.format.BlockBytes(len(t.acc[0]) * t.g.Lanes()) }
+// prefetchHead prefetches the head of a whole panel.
+func (t *int8Gemmer) prefetchHead() {
+	bytes, far := t.g.GP64(), t.prefetchLines(t.format.HeadBytes()*spec.PanelLanes)
+	t.g.MOVQ(t.lanes2, bytes)
+	if t.format.Halves() > 1 {
+		t.g.ADDQ(bytes, bytes)
+	}
+	t.g.ADDQ(bytes, far)
+	t.g.MOVQ(far, t.far)
+}
 
 func (t *int8Gemmer) prefetchBytes(n int) {
 	t.prefetchLines(n)

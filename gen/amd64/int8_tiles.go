@@ -117,6 +117,7 @@ const (
 	varBlock                                  // the first block of a chunk
 	varX                                      // the first row there
 	varLeft                                   // inputs from there on
+	varHead                                   // of grouped formats, the head of a segment or block
 	varBlocks                                 // blocks of the chunk
 	varEnd                                    // the same, and sumsBehind
 	varLoad                                   // whether sums begin with C
@@ -182,7 +183,7 @@ func (g *gen) WeightGemmInt8Tiles(q ukernel.PackedFormat) {
 		name += "Minima"
 	}
 	switch q {
-	case ukernel.S8, ukernel.U4, ukernel.U4x16, ukernel.S6x16: // the first ones
+	case ukernel.S8, ukernel.U4, ukernel.U4x32, ukernel.S6x16: // the first ones
 		g.Shared(name, f, "is the product of tiles to which those of formats jump.")
 		(&tileProduct{tileStack: tileStack{gen: g}, grouped: q.Grouped(), minima: minima}).emit()
 	}
@@ -213,9 +214,7 @@ func (t *tileProduct) emit() {
 	t.chunk()
 	t.rows()
 	t.Comment("Go on to the next blocks, whose sums begin with C.")
-	blocks, next := t.get(varBlocks), t.get(varSize)
-	t.IMULQ(blocks, next)
-	t.ADDQ(next, t.local(varBlock))
+	blocks, next := t.get(varBlocks), t.GP64()
 	t.IMUL3Q(operand.I32(spec.RowBytes), blocks, next)
 	t.ADDQ(next, t.local(varX))
 	t.MOVQ(operand.U32(1), next)
@@ -290,6 +289,7 @@ func (t *tileProduct) chunk() {
 	t.LEAQ(t.local(t.blocksAt()), to)
 	t.Label("expand")
 	if t.grouped {
+		t.passHead(block, lanes, blocks)
 		t.expandGrouped(block, to, lanes)
 	} else {
 		t.expandBlock(block, to, lanes)
@@ -298,6 +298,7 @@ func (t *tileProduct) chunk() {
 	t.ADDQ(operand.I32(t.blockBytes()), to)
 	t.DECQ(blocks)
 	t.JNZ(operand.LabelRef("expand"))
+	t.MOVQ(block, t.local(varBlock))
 }
 
 // expandBlock writes a block to the stack.

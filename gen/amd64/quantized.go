@@ -546,7 +546,7 @@ func (g *gen) WeightWidenQ(q ukernel.PackedFormat) {
 	g.widenBlocks(func(rows, size reg.GPVirtual) {
 		g.MOVQ(operand.U32(spec.BlockSteps), rows)
 		g.MOVQ(operand.U32(q.BlockBytes(1)), size)
-	}, func(r rowCursor) widener { return &blockWidener{rowCursor: r, g: g, format: q, d: g.Vec(), m: g.Vec()} })
+	}, nil, func(r rowCursor) widener { return &blockWidener{rowCursor: r, g: g, format: q, d: g.Vec(), m: g.Vec()} })
 }
 
 // A widener converts a vector of lanes of a block.
@@ -562,8 +562,8 @@ type rowCursor struct {
 }
 
 // widenBlocks emits the body of a kernel for blocks. load loads the rows that a block
-// becomes, and the bytes of a lane in it.
-func (g *gen) widenBlocks(load func(rows, size reg.GPVirtual), newWidener func(rowCursor) widener) {
+// becomes, and the bytes of a lane in it. Unless it is nil, enter is for the start of a block.
+func (g *gen) widenBlocks(load func(rows, size reg.GPVirtual), enter func(block, lanes, k reg.GPVirtual), newWidener func(rowCursor) widener) {
 	dst, block, lanes, k := g.Slice("dst"), g.Slice("b"), g.Num("lanes"), g.Num("k")
 	g.JumpIfZero(k, "done")
 	row, rows, size := g.GP64(), g.GP64(), g.GP64() // in bytes: a row of dst, the rows of a block, a block
@@ -573,6 +573,9 @@ func (g *gen) widenBlocks(load func(rows, size reg.GPVirtual), newWidener func(r
 	g.IMULQ(row, rows)
 	g.IMULQ(lanes, size)
 	g.Label("block")
+	if enter != nil {
+		enter(block, lanes, k)
+	}
 	lane := g.GP64()
 	g.XORQ(lane, lane)
 	g.Label("vector")

@@ -39,8 +39,13 @@ func (w *groupWidener) header(block, lane reg.GPVirtual) {
 // halves is header with scales of 16 bits and integers.
 func (w *groupWidener) halves(block, lane reg.GPVirtual) {
 	g, p := w.g, w.g.GP64()
-	g.LEAQ(emit.Indexed(block, lane, 2), p)
 	next := func() { g.LEAQ(emit.Indexed(p, w.lanes, 2), p) }
+	if w.format.Segmented() {
+		g.MOVQ(w.about.heads, p)
+		g.LEAQ(emit.Indexed(p, lane, 2), p)
+	} else {
+		g.LEAQ(emit.Indexed(block, lane, 2), p)
+	}
 	scale, least := g.Vec(), g.Vec()
 	g.widenScales(w.format, emit.At(p, 0), scale)
 	next()
@@ -50,6 +55,11 @@ func (w *groupWidener) halves(block, lane reg.GPVirtual) {
 			g.widenScales(w.format, emit.At(p, 0), least)
 		}
 		next()
+	}
+	integers := uint8(w.format.Integers())
+	if w.format.Segmented() {
+		g.LEAQ(emit.Indexed(block, lane, integers), p)
+		next = func() { g.LEAQ(emit.Indexed(p, w.lanes, integers), p) }
 	}
 	w.products(p, scale, w.d)
 	next()
@@ -62,6 +72,31 @@ func (w *groupWidener) halves(block, lane reg.GPVirtual) {
 		w.takeOffset()
 	}
 	g.LEAQ(emit.Indexed(p, lane, 2), w.numbers)
+	if integers == 1 {
+		g.ADDQ(lane, w.numbers)
+	}
+}
+
+// passHead goes past the head before a block of a segmented format, if there is one. k inputs are
+// left.
+func (w *groupWidener) passHead(block, lanes, k reg.GPVirtual) {
+	g := w.g
+	g.TESTQ(operand.U32(spec.InputSegment-1), k)
+	g.JNZ(operand.LabelRef("passed"))
+	g.MOVQ(block, w.about.heads)
+	for _, q := range spec.GroupedKinds {
+		if !q.Segmented() {
+			continue
+		}
+		next := "unlike" + q.String()
+		g.CMPQ(w.about.kind, operand.Imm(uint64(spec.ScaleKind(q))))
+		g.JNE(operand.LabelRef(next))
+		for range q.Halves() {
+			g.LEAQ(emit.Indexed(block, lanes, 2), block)
+		}
+		g.Label(next)
+	}
+	g.Label("passed")
 }
 
 // takeOffset makes the minima of a format with an offset.
@@ -91,9 +126,16 @@ func (g *gen) widenScales(q ukernel.PackedFormat, from operand.Mem, v reg.VecVir
 	g.VCVTPH2PS(from, v)
 }
 
-// products makes y the products of x and the pairs of int8 at p.
+// products makes y the products of x and the int8 at p, for both halves of the steps or each.
 func (w *groupWidener) products(p reg.GPVirtual, x reg.VecVirtual, y [2]reg.VecVirtual) {
 	g := w.g
+	if w.format.Integers() == 1 {
+		g.VPMOVSXBD(emit.At(p, 0), y[0])
+		g.VCVTDQ2PS(y[0], y[0])
+		g.VMULPS(x, y[0], y[0])
+		g.VMOVUPS(y[0], y[1])
+		return
+	}
 	g.VPMOVSXBW(emit.At(p, 0), y[1])
 	g.VPSLLD(operand.Imm(16), y[1], y[0])
 	for _, v := range y {
@@ -105,7 +147,7 @@ func (w *groupWidener) products(p reg.GPVirtual, x reg.VecVirtual, y [2]reg.VecV
 
 // scales returns the scales of 16 lanes by groups: integers of 32 bits, and float32 with more than
 // 4 bits.
-func (d *vnniGrouped) scales(t *int8Gemmer) (scales [2]reg.VecVirtual) {
+func (d *vnniGrouped) scales(t *int8Gemmer, name string) (scales [2]reg.VecVirtual) {
 	g, from := t.g, t.g.GP64()
 	if t.format.Float32Scales() {
 		g.LEAQ(emit.Indexed(t.block, t.lane2, 2), from)
@@ -114,7 +156,7 @@ func (d *vnniGrouped) scales(t *int8Gemmer) (scales [2]reg.VecVirtual) {
 		g.VMOVUPS(emit.Indexed(from, t.lanes2, 2), scales[1])
 		return scales
 	}
-	t.eachInteger(func(_ int, s reg.VecVirtual) {
+	t.eachInteger(name, func(_ int, s reg.VecVirtual) {
 		scales = [2]reg.VecVirtual{g.Vec(), s}
 		g.VPSLLD(operand.Imm(16), s, scales[0])
 		for _, v := range scales {

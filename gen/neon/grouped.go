@@ -68,7 +68,7 @@ func (g *neon) widenGrouped(q ukernel.PackedFormat) {
 	for i := range w.d {
 		w.d[i] = g.Vecs(groupVectors)
 	}
-	g.widenBlocks(w.blockCursor, groupVectors*emit.VecLanes, func(to a64.GP) { g.Load(size, to) }, w.convert)
+	g.widenBlocks(w.blockCursor, groupVectors*emit.VecLanes, func(to a64.GP) { g.Load(size, to) }, w.passHead, w.convert)
 }
 
 // A groupWidener converts some lanes of a block of a grouped format. A weight is d·q + m with the d

@@ -59,9 +59,6 @@ type int8Blocks interface {
 	// rowVectors is how many vectors on the stack each row of a tile has.
 	rowVectors() int
 
-	// header is how many bytes of a lane precede its numbers if the format has no minima.
-	header() int
-
 	// constants loads what all tiles need, beside the mask.
 	constants(t *int8Gemmer)
 
@@ -88,9 +85,10 @@ func (g *neon) WeightGemmInt8(q ukernel.PackedFormat) {
 	g.gemmInt8("weightInt8Dot", first, spec.WeightGemmInt8Dot(q), q, singleBlocks{sdot{}})
 }
 
-// format are the places of arguments where a kernel writes down what its format is.
-func (g *neon) format() (mask, more, offset, minima a64.Param) {
-	return g.Len("c").Local(), g.Cap("c").Local(), g.Len("x").Local(), g.Cap("x").Local()
+// format are the places of arguments where a kernel writes down what its format is. header is what
+// a lane has in a block before its numbers, without a head.
+func (g *neon) format() (mask, more, offset, minima, header a64.Param) {
+	return g.Len("c").Local(), g.Cap("c").Local(), g.Len("x").Local(), g.Cap("x").Local(), g.Len("b").Local()
 }
 
 // gemmInt8 emits the kernel of a format, and before the first one that which all of them jump to.
@@ -105,7 +103,7 @@ func (g *neon) gemmInt8(shared string, first bool, f spec.Function, q ukernel.Pa
 		g.Op("MOVD", n, r)
 		g.Op("MOVD", r, to)
 	}
-	mask, more, offset, minima := g.format()
+	mask, more, offset, minima, header := g.format()
 	switch {
 	case q.Grouped() && q.Bits() == 8:
 		set(mask, 0x80)
@@ -121,13 +119,18 @@ func (g *neon) gemmInt8(shared string, first bool, f spec.Function, q ukernel.Pa
 		set(offset, q.Offset())
 	}
 	set(more, q.Bits()-4)
-	set(minima, q.HeaderBytes()-blocks.header())
+	set(minima, q.HeadBytes()-2)
+	if q.Grouped() {
+		set(header, q.IntegerBytes())
+	} else {
+		set(header, q.HeaderBytes())
+	}
 	g.TailJump(shared)
 }
 
 func (t *int8Gemmer) emit(blocks int8Blocks) {
 	g := t.neon
-	mask, more, offset, minima := g.format()
+	mask, more, offset, minima, header := g.format()
 	t.c, t.ldc, t.ldx, t.lanes, t.m, t.x = g.Slice("c"), g.Stride("ldc"), g.Stride("ldx"), g.Num("lanes"), g.Num("m"), g.Slice("x")
 	t.xb, t.block, t.word, t.head, t.size, t.lane, t.numbers, t.left = g.GP(), g.GP(), g.GP(), g.GP(), g.GP(), g.GP(), g.GP(), g.GP()
 	t.p, t.q, t.t = g.GP(), g.GP(), g.GP()
@@ -139,7 +142,7 @@ func (t *int8Gemmer) emit(blocks int8Blocks) {
 	blocks.constants(t)
 	t.more, t.offset, t.minima = g.LoadParam(more), g.LoadParam(offset), g.LoadParam(minima)
 	g.Op("LSL", 2, t.lanes, t.word)
-	g.Op("ADD", blocks.header(), t.minima, t.head)
+	g.Load(header, t.head)
 	g.Op("MUL", t.lanes, t.head, t.head)
 	g.Op("ADD", 4, t.more, t.size)
 	g.Op("MADD", t.word, t.head, t.size, t.size)
@@ -216,8 +219,6 @@ func (t *int8Gemmer) newAcc(n int) (acc [][]a64.Vec) {
 type singleBlocks struct{ int8Dot }
 
 func (singleBlocks) rowVectors() int { return 1 }
-
-func (singleBlocks) header() int { return 2 }
 
 func (singleBlocks) constants(t *int8Gemmer) { t.constant = t.Broadcast(spec.RoundMagic) }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/neon/emit"
+	"github.com/attn-go/attn/gen/spec"
 )
 
 // groupedBlocks are the blocks of grouped formats, with two sums for each lane. Bytes 0 and 1 of a
@@ -81,6 +82,9 @@ func (b groupedBlocks) place(t *int8Gemmer, row, vector int) a64.Local {
 
 // begin goes through the rows.
 func (b groupedBlocks) begin(t *int8Gemmer, name string) {
+	if !b.eight {
+		t.passHead(name)
+	}
 	xs, sums, ones, start := t.Vecs(2), t.Vec(), t.Broadcast(0xffffffff), t.Vec()
 	row, to := t.p, t.q
 	t.Op("MOVD", t.xb, row)
@@ -211,12 +215,46 @@ func (w *wordPair) makeEight(t *int8Gemmer, v, half int) {
 	}
 }
 
-// pairs loads the integers of the groups of 8 lanes, at p, as int32.
-func (t *int8Gemmer) pairs(p a64.GP) []a64.Vec {
+// heads is where the head of the segment or block is written down.
+func (t *int8Gemmer) heads() a64.Param { return t.Cap("b").Local() }
+
+// passHead goes past the head before a block, if there is one.
+func (t *int8Gemmer) passHead(name string) {
+	t.JumpIfBit(segmentedBit, t.offset, name+"segmented")
+	t.Label(name + "head")
+	t.Op("MOVD", t.block, t.heads())
+	t.Op("ADD", 2, t.minima, t.t)
+	t.Op("MADD", t.lanes, t.block, t.t, t.block)
+	t.Label(name + "passed")
+	t.Apart(func() {
+		t.Label(name + "segmented")
+		t.Op("AND", spec.InputSegment-1, t.left, t.t)
+		t.Jump("CBZ", name+"head", t.t)
+		t.Goto(name + "passed")
+	})
+}
+
+// pairs loads the integers of scales, part 0, or of minima, part 1, of 8 lanes as int32.
+func (t *int8Gemmer) pairs(name string, part int) []a64.Vec {
 	xs := t.Vecs(2 * int8Vectors)
 	t.Scope(func() {
 		bytes, halves := t.Vec(), t.Vec()
-		t.LoadFrom(a64.At(p, 0), bytes)
+		t.JumpIfBit(singleBit, t.offset, name+"single")
+		t.Op("ADD", t.lane.Shl(1), t.block, t.q)
+		if part > 0 {
+			t.Op("ADD", t.lanes.Shl(1), t.q, t.q)
+		}
+		t.LoadFrom(a64.At(t.q, 0), bytes)
+		t.Label(name + "pairs")
+		t.Apart(func() {
+			t.Label(name + "single")
+			t.Op("ADD", t.lane, t.block, t.q)
+			if part > 0 {
+				t.Op("ADD", t.lanes, t.q, t.q)
+			}
+			t.loadTwice(t.q, bytes)
+			t.Goto(name + "pairs")
+		})
 		for i := 0; i < len(xs); i += 2 {
 			if i > 0 {
 				t.Op("VEXT", 8, bytes.B16(), bytes.B16(), bytes.B16())
@@ -227,4 +265,10 @@ func (t *int8Gemmer) pairs(p a64.GP) []a64.Vec {
 		}
 	})
 	return xs
+}
+
+// loadTwice loads 8 bytes as pairs of the same bytes.
+func (g *neon) loadTwice(p a64.GP, to a64.Vec) {
+	g.Op("FMOVD", a64.At(p, 0), to)
+	g.Op("VZIP1", to.B16(), to.B16(), to.B16())
 }

@@ -13,7 +13,7 @@ import (
 func (g *neon) WeightWidenQ(q ukernel.PackedFormat) {
 	g.Kernel(spec.WeightWidenQ(q))
 	w := &blockWidener{g.newBlockCursor(q, 4)}
-	g.widenBlocks(w.blockCursor, 16, func(to a64.GP) { g.Op("MOVD", q.BlockBytes(1), to) }, w.lanes16)
+	g.widenBlocks(w.blockCursor, 16, func(to a64.GP) { g.Op("MOVD", q.BlockBytes(1), to) }, nil, w.lanes16)
 }
 
 // A blockCursor is where a part of a block is read and written. Registers that are not used any
@@ -31,12 +31,16 @@ func (g *neon) newBlockCursor(q ukernel.PackedFormat, pairs int) *blockCursor {
 }
 
 // widenBlocks emits the body of a kernel: convert is for so many lanes of a block. size
-// loads the bytes of a lane in it.
-func (g *neon) widenBlocks(b *blockCursor, width int, size func(to a64.GP), convert func()) {
+// loads the bytes of a lane in it. Unless it is nil, enter is for the start of a block at which k
+// inputs are left.
+func (g *neon) widenBlocks(b *blockCursor, width int, size func(to a64.GP), enter func(k a64.GP), convert func()) {
 	dst, k, block, lanes := g.Slice("dst"), g.Num("k"), b.block, b.lanes
 	g.JumpIfZero(k, "done")
 	g.Op("LSL", 2, lanes, b.row)
 	g.Label("block")
+	if enter != nil {
+		enter(k)
+	}
 	g.Op("MOVD", 0, b.lane)
 	g.Label("lanes")
 	g.Op("ADD", b.lane.Shl(1), block, b.scales)

@@ -40,6 +40,11 @@ func (w *groupWidener) header() {
 // integers is header with scales of 16 bits and integers.
 func (w *groupWidener) integers() {
 	next := func() { w.Op("ADD", w.lanes.Shl(1), w.scales, w.scales) }
+	if w.format.Segmented() {
+		w.Op("MOVD", w.heads(), w.scales)
+		w.Op("ADD", w.lane.Shl(1), w.scales, w.scales)
+	}
+	single := w.format.Integers() == 1
 	w.Scope(func() {
 		minima := w.format.Offset() == 0
 		d := w.scalesOf(w.format.Brain(), w.scales, groupVectors)
@@ -50,6 +55,13 @@ func (w *groupWidener) integers() {
 				m = w.scalesOf(false, w.scales, groupVectors)
 			}
 			next()
+		}
+		switch {
+		case single:
+			w.Op("ADD", w.lane, w.block, w.scales)
+			next = func() { w.Op("ADD", w.lanes, w.scales, w.scales) }
+		case w.format.Segmented():
+			w.Op("ADD", w.lane.Shl(1), w.block, w.scales)
 		}
 		w.products(w.d[0], w.d[3], d, 1)
 		next()
@@ -65,9 +77,37 @@ func (w *groupWidener) integers() {
 		next()
 	})
 	w.Op("ADD", w.lane.Shl(1), w.scales, w.numbers)
+	if single {
+		w.Op("ADD", w.lane, w.numbers, w.numbers)
+	}
 	if !w.format.Brain() {
 		w.scaleBytes()
 	}
+}
+
+// heads is where the head of a segment is written down.
+func (w *groupWidener) heads() a64.Param { return w.Base("b").Local() }
+
+// passHead goes past the head before a block of a segmented format, if there is one. k inputs are
+// left.
+func (w *groupWidener) passHead(k a64.GP) {
+	w.Op("AND", spec.InputSegment-1, k, w.count)
+	w.Jump("CBNZ", "passed", w.count)
+	w.Op("MOVD", w.block, w.heads())
+	w.Op("MOVD", w.kind, w.count)
+	for _, q := range spec.GroupedKinds {
+		if !q.Segmented() {
+			continue
+		}
+		next := "unlike" + q.String()
+		w.Op("CMP", spec.ScaleKind(q), w.count)
+		w.Jump("BNE", next)
+		for range q.Halves() {
+			w.Op("ADD", w.lanes.Shl(1), w.block, w.block)
+		}
+		w.Label(next)
+	}
+	w.Label("passed")
 }
 
 // scaleBytes makes the scales of the other bytes of a word.
@@ -103,7 +143,11 @@ func (w *groupWidener) products(first, second, xs []a64.Vec, sign float32) {
 	w.Scope(func() {
 		pairs, small := w.Vec(), w.Vecs(len(xs))
 		w.times(small, xs, sign*0x1p-8)
-		w.LoadFrom(a64.At(w.scales, 0), pairs)
+		if w.format.Integers() == 1 {
+			w.loadTwice(w.scales, pairs)
+		} else {
+			w.LoadFrom(a64.At(w.scales, 0), pairs)
+		}
 		for i, ys := range [][]a64.Vec{first, second} {
 			if i > 0 {
 				w.Op("VUSHR", 8, pairs.H8(), pairs.H8())
@@ -122,8 +166,6 @@ func (w *groupWidener) products(first, second, xs []a64.Vec, sign float32) {
 	})
 }
 
-func (groupedBlocks) header() int { return 4 }
-
 // WeightGemmInt8Grouped is WeightGemmInt8 for grouped formats.
 func (g *neon) WeightGemmInt8Grouped(q ukernel.PackedFormat) {
 	const name = "weightInt8Grouped"
@@ -137,10 +179,13 @@ func (g *neon) WeightGemmInt8Grouped(q ukernel.PackedFormat) {
 	g.gemmInt8(name+"Dot", first, spec.WeightGemmInt8Dot(q), q, groupedBlocks{&groupedSDOT{}, false})
 }
 
-// Bits of an offset, above the 32 that count, for formats with other scales than binary16.
+// Bits of an offset, above the 32 that count, for formats with other scales than binary16, for
+// segmented ones, and for one integer of a scale and a block.
 const (
-	brainBit   = 32
-	float32Bit = 33
+	brainBit     = 32
+	float32Bit   = 33
+	segmentedBit = 34
+	singleBit    = 35
 )
 
 // offsetOf returns the offset of a grouped format with these bits: none of 8-bit numbers, whose
@@ -155,6 +200,12 @@ func offsetOf(q ukernel.PackedFormat) int {
 	}
 	if q.Float32Scales() {
 		offset |= 1 << float32Bit
+	}
+	if q.Segmented() {
+		offset |= 1 << segmentedBit
+	}
+	if q.Integers() == 1 {
+		offset |= 1 << singleBit
 	}
 	return offset
 }
@@ -190,14 +241,9 @@ func (b groupedBlocks) add(t *int8Gemmer, name func(part string) string) {
 
 // addToC scales the sums and adds them to C.
 func (b groupedBlocks) addToC(t *int8Gemmer, name string) {
-	t.Op("ADD", t.lane.Shl(1), t.block, t.p)
-	t.Scope(func() {
-		// The integers lie where the header of formats without minima ends.
-		t.Op("LSR", 1, t.minima, t.q)
-		t.Op("ADD", 2, t.q, t.q)
-		t.Op("MADD", t.q, t.p, t.lanes, t.q)
-		b.scale(t, t.pairs(t.q))
-	})
+	t.Scope(func() { b.scale(t, t.pairs(name, 0)) })
+	t.Op("MOVD", t.heads(), t.p)
+	t.Op("ADD", t.lane.Shl(1), t.p, t.p)
 	scales, x, cs := t.scales(name), t.Vec(), t.Vecs(int8Vectors)
 	product := t.Vec()
 	t.Op("MOVD", t.xb, t.p)
@@ -252,11 +298,11 @@ func (b groupedBlocks) addScaled(t *int8Gemmer) {
 // takeMinima takes the minima off C, row by row.
 func (b groupedBlocks) takeMinima(t *int8Gemmer, name string) {
 	from, count := t.GP(), t.t
-	t.Op("ADD", t.lane.Shl(1), t.block, t.p)
+	t.Op("MOVD", t.heads(), t.p)
+	t.Op("ADD", t.lane.Shl(1), t.p, t.p)
 	t.Op("ADD", t.lanes.Shl(1), t.p, t.p)
 	minima := t.scales(name + "scales")
-	t.Op("ADD", t.lanes.Shl(2), t.p, t.p)
-	integers := t.pairs(t.p)
+	integers := t.pairs(name, 1)
 	minus, sums, x, cs := t.Vec(), t.Vecs(2), t.Vec(), t.Vecs(int8Vectors)
 	t.Op("MOVD", t.xb, t.p)
 	t.Op("ADD", t.lane.Shl(2), t.c, t.q)

@@ -25,13 +25,17 @@ const (
 	fieldMore             // bits beyond 4 that are in other words
 	fieldPer              // words of 4 bits that such a word is for
 	fieldUpper            // mask of those bits above the lower 4 of bytes
+	fieldWithin           // mask of the steps within what a head is for
+	fieldSegment          // bytes of a lane in the head of a segment, 0 if blocks have theirs
 
 	// For products of quantized rows.
 	fieldOffset   // 0 with minima
-	fieldHeader   // bytes of a lane before its numbers
+	fieldHead     // bytes of a lane in a head
+	fieldHeader   // bytes of a lane between it and its numbers
+	fieldRest     // bytes of a lane in a block, without a head
 	fieldGrouped  // 1 with a scale for each half of the steps
 	fieldSingles  // 1 with scales of float32
-	fieldIntegers // words of 16 bits of a lane before its integers, 0 if there are none
+	fieldIntegers // of a lane for a scale, 0 if there are none
 	fieldWords    // of numbers, without those with further bits
 	fieldPasses   // 8 if such a word has numbers in both halves of bytes, else 0
 	fieldTile     // rows that make a tile of rowTile
@@ -63,18 +67,21 @@ func formatRow(q ukernel.PackedFormat) []uint32 {
 		}
 		return 0
 	}
-	integers, words, passes, tile := 0, 8, 0, rowTile
+	integers, words, passes, tile, segment, rest := q.Integers(), 8, 0, rowTile, 0, q.BlockBytes(1)
 	if q.Float32Scales() {
-		tile = math.MaxInt32
-	} else if q.Grouped() {
-		integers = q.Halves()
+		tile, integers = math.MaxInt32, 0
+	}
+	if q.Segmented() {
+		segment = q.HeadBytes()
+	} else {
+		rest -= q.HeadBytes()
 	}
 	if q != ukernel.S8 {
 		words, passes = 4, 8
 	}
 	return []uint32{uint32(bits), 1<<bits - 1, uint32(32 / bits), second, math.Float32bits(1 / float32(int(1)<<bits)), math.Float32bits(minus),
-		uint32(q.BlockBytes(1)), uint32(spec.ScaleKind(q)), uint32(more), uint32(per), uint32(upper),
-		uint32(q.Offset()), uint32(q.HeaderBytes()), flag(q.Grouped()), flag(q.Float32Scales()), uint32(integers), uint32(words), uint32(passes), uint32(tile)}
+		uint32(q.BlockBytes(1)), uint32(spec.ScaleKind(q)), uint32(more), uint32(per), uint32(upper), uint32(q.HeadSteps() - 1), uint32(segment),
+		uint32(q.Offset()), uint32(q.HeadBytes()), uint32(q.IntegerBytes()), uint32(rest), flag(q.Grouped()), flag(q.Float32Scales()), uint32(integers), uint32(words), uint32(passes), uint32(tile)}
 }
 
 // formats adds the table to the file.
@@ -196,6 +203,22 @@ func (b *blockReader) size(to, scratch riscv.GP) {
 	b.Op("MUL", scratch, to, to)
 }
 
+// heads is where the head of a segment is written down.
+func (b *blockReader) heads() abi0.Param { return b.Cap("dst").Local() }
+
+// passHead goes past the head before a block at which some inputs are left, if it begins a segment.
+func (b *blockReader) passHead(left riscv.GP) {
+	b.field(fieldWithin, b.x)
+	b.Op("AND", left, b.x, b.x)
+	b.Jump("BNEZ", "passed", b.x)
+	b.Op("MOV", b.block, b.heads())
+	b.field(fieldSegment, b.x)
+	b.Op("MUL", b.lanes, b.x, b.x)
+	b.Op("SRLI", 2, b.x, b.x)
+	b.add(b.x, b.block)
+	b.Label("passed")
+}
+
 // advance goes on to the next block.
 func (b *blockReader) advance() {
 	b.Op("MOV", 1, b.x)
@@ -224,6 +247,7 @@ func (g *gen) widenBlocks() {
 	b.useGroups()
 	g.Jump("BEQZ", "done", left)
 	g.Label("block")
+	b.passHead(left)
 	g.Op("MOV", g.Param("lanes"), lanes)
 	g.Op("MOV", riscv.Zero, b.off)
 	g.Label("lanes")

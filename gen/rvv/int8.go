@@ -44,6 +44,7 @@ func (f *int8Emitter) about() abi0.Param { return f.Len("c").Local() } // the ro
 func (f *int8Emitter) adds() abi0.Param  { return f.Cap("c").Local() } // whether sums are added to C
 func (f *int8Emitter) left() abi0.Param  { return f.Len("b").Local() } // lanes from the part on
 func (f *int8Emitter) steps() abi0.Param { return f.Param("k").Local() }
+func (f *int8Emitter) heads() abi0.Param { return f.Cap("b").Local() }  // the head of the segment or block
 func (f *int8Emitter) first() abi0.Param { return f.Base("x").Local() } // the block of the first row
 
 func (f *int8Emitter) field(i int, to riscv.GP) {
@@ -72,6 +73,7 @@ func (g *gen) gemmInt8() {
 	f.field(fieldGrouped, f.grouped)
 	f.field(fieldTile, f.limit)
 	g.Label("block")
+	f.passHead()
 	g.Op("MOV", g.Param("lanes"), f.x)
 	g.Op("MOV", f.x, f.left())
 	g.Op("MOV", riscv.Zero, f.off)
@@ -95,10 +97,7 @@ func (g *gen) gemmInt8() {
 	g.add(f.x, f.off)
 	g.ForgetLanes()
 	g.Jump("BNEZ", "lanes", f.q)
-	f.field(fieldSize, f.x)
-	g.Op("MUL", f.lanes, f.x, f.x)
-	g.Op("SRLI", 2, f.x, f.x)
-	g.add(f.x, f.block)
+	f.skip(fieldRest)
 	g.Op("MOV", f.first(), f.x)
 	g.Op("ADD", spec.RowBytes, f.x, f.x)
 	g.Op("MOV", f.x, f.first())
@@ -109,6 +108,25 @@ func (g *gen) gemmInt8() {
 	g.Op("MOV", f.x, f.steps())
 	g.Jump("BNEZ", "block", f.x)
 	g.Ret()
+}
+
+// skip goes past some bytes of each lane, a field.
+func (f *int8Emitter) skip(field int) {
+	f.field(field, f.x)
+	f.Op("MUL", f.lanes, f.x, f.x)
+	f.Op("SRLI", 2, f.x, f.x)
+	f.add(f.x, f.block)
+}
+
+// passHead goes past the head before a block, if there is one.
+func (f *int8Emitter) passHead() {
+	f.field(fieldWithin, f.x)
+	f.Op("MOV", f.steps(), f.q)
+	f.Op("AND", f.q, f.x, f.x)
+	f.Jump("BNEZ", "passed", f.x)
+	f.Op("MOV", f.block, f.heads())
+	f.skip(fieldHead)
+	f.Label("passed")
 }
 
 // eachRow emits what is done for the rows of the tile, with something of theirs at p, from where p
@@ -153,17 +171,39 @@ func (f *int8Emitter) scaled(to riscv.Vec) {
 	f.Op("VFMACCVV", f.acc[0], f.b, to)
 }
 
-// words16 loads words of 16 bits of the lanes into the last half of a group: scales, minima, or
-// pairs of integers. n is a register or a number, how many of them a lane has before.
-func (f *int8Emitter) words16(n any, to riscv.Vec) {
-	if n != f.x {
-		f.Op("MOV", n, f.x)
+// words16 loads scales or minima, part 0 or 1 of a head, into the last half of a group.
+func (f *int8Emitter) words16(part int, to riscv.Vec) {
+	f.Op("MOV", f.off, f.x)
+	if part > 0 {
+		f.add(f.lanes, f.x)
 	}
-	f.Op("MUL", f.lanes, f.x, f.x)
-	f.add(f.off, f.x)
 	f.Op("SRLI", 1, f.x, f.x)
-	f.add(f.block, f.x)
+	f.Op("MOV", f.heads(), f.q)
+	f.add(f.q, f.x)
 	f.Op("VLE16V", riscv.At(f.x, 0), to.Last(2))
+}
+
+// pairs loads the integers of scales, part 0, or of minima, part 1, as pairs of int8 with the sign
+// of the second. A block has one or two of a lane.
+func (f *int8Emitter) pairs(part int, to riscv.Vec) {
+	label := []string{"scales", "minima"}[part]
+	f.Op("MOV", f.off, f.p)
+	if part > 0 {
+		f.add(f.lanes, f.p)
+	}
+	f.Op("SRLI", 1, f.p, f.p)
+	f.field(fieldIntegers, f.x)
+	f.Op("ADD", -1, f.x, f.x)
+	f.Jump("BEQZ", "one"+label, f.x)
+	f.add(f.block, f.p)
+	f.Op("VLE16V", riscv.At(f.p, 0), to.Last(2))
+	f.Op("VSEXTVF2", to.Last(2), to)
+	f.Jump("JMP", "pairs"+label)
+	f.Label("one" + label)
+	f.Op("SRLI", 1, f.p, f.p)
+	f.add(f.block, f.p)
+	f.loadTwice(f.p, f.q, to)
+	f.Label("pairs" + label)
 }
 
 // integers makes the integer of the half, 1 if there is none, and begins sums with the codes times
@@ -172,8 +212,7 @@ func (f *int8Emitter) integers() {
 	f.Op("VMVVI", 1, f.s)
 	f.field(fieldIntegers, f.x)
 	f.Jump("BEQZ", "ones", f.x)
-	f.words16(f.x, f.s)
-	f.Op("VSEXTVF2", f.s.Last(2), f.s)
+	f.pairs(0, f.s)
 	f.Op("SRLI", 1, f.half, f.x)
 	f.Op("MOV", 24, f.q)
 	f.Op("SUB", f.x, f.q, f.q)
@@ -304,8 +343,7 @@ func (f *int8Emitter) finish() {
 	f.Op("VFMACCVF", f.b, sum, v)
 	f.Jump("JMP", "store")
 	f.Label("minima")
-	f.words16(3, f.s)
-	f.Op("VSEXTVF2", f.s.Last(2), f.s)
+	f.pairs(1, f.s)
 	f.Op("VSLLVI", 24, f.s, f.acc[0])
 	f.Op("VSRAVI", 24, f.acc[0], f.acc[0])
 	f.Op("MOVH", riscv.At(f.xi, spec.RowGroups), f.q)

@@ -42,7 +42,12 @@ func (b *blockReader) scales(q ukernel.PackedFormat) {
 		return
 	}
 	b.Op("SRLI", 1, b.off, b.row)
-	b.add(b.block, b.row)
+	if q.Segmented() {
+		b.Op("MOV", b.heads(), b.x)
+		b.add(b.x, b.row)
+	} else {
+		b.add(b.block, b.row)
+	}
 	element := spec.F16
 	if q.Brain() {
 		element = spec.BF16
@@ -55,6 +60,10 @@ func (b *blockReader) scales(q ukernel.PackedFormat) {
 		b.half(b.m)
 		b.widen(element, b.m)
 	}
+	if q.Segmented() {
+		b.Op("SRLI", 3-q.Integers(), b.off, b.row)
+		b.add(b.block, b.row)
+	}
 	if q.Grouped() {
 		b.multiply(q)
 	} else if q.Offset() != 0 {
@@ -62,6 +71,10 @@ func (b *blockReader) scales(q ukernel.PackedFormat) {
 	}
 	b.Op("SRLI", 1, b.off, b.x)
 	b.add(b.x, b.row)
+	if q.Integers() == 1 {
+		b.Op("SRLI", 1, b.x, b.x)
+		b.add(b.x, b.row)
+	}
 }
 
 // skip goes past 16 bits of each lane.
@@ -86,13 +99,13 @@ func (b *blockReader) multiply(q ukernel.PackedFormat) {
 			b.add(b.lanes, b.row)
 		}
 	} else {
-		b.products(b.d, g.d)
+		b.products(q, b.d, g.d)
 	}
 	if q.Brain() {
 		b.skip()
 	} else if minima {
 		b.Op("VFMULVF", b.minus, b.m, b.m)
-		b.products(b.m, g.m)
+		b.products(q, b.m, g.m)
 	} else {
 		b.Op("VFMULVF", b.minus, b.d, b.m)
 		b.Op("VFMULVF", b.minus, g.d, g.m)
@@ -103,9 +116,15 @@ func (b *blockReader) multiply(q ukernel.PackedFormat) {
 }
 
 // products makes first and second the products of first and a pair of int8, exactly.
-func (b *blockReader) products(first, second riscv.Vec) {
-	b.half(b.v)
-	b.Op("VSEXTVF2", b.v.Last(2), b.v)
+func (b *blockReader) products(q ukernel.PackedFormat, first, second riscv.Vec) {
+	if q.Integers() == 1 {
+		b.loadTwice(b.row, b.x, b.v)
+		b.Op("SRLI", 2, b.lanes, b.x)
+		b.add(b.x, b.row)
+	} else {
+		b.half(b.v)
+		b.Op("VSEXTVF2", b.v.Last(2), b.v)
+	}
 	b.Op("VSRAVI", 8, b.v, second)
 	b.Op("VFCVTFXV", second, second)
 	b.Op("VFMULVV", first, second, second)
@@ -113,4 +132,14 @@ func (b *blockReader) products(first, second riscv.Vec) {
 	b.Op("VSRAVI", 24, b.v, b.v)
 	b.Op("VFCVTFXV", b.v, b.v)
 	b.Op("VFMULVV", b.v, first, first)
+}
+
+// loadTwice loads int8 as pairs of the same ones, with the sign of the second.
+func (g *gen) loadTwice(from, scratch riscv.GP, v riscv.Vec) {
+	g.Op("VLE8V", riscv.At(from, 0), v.Last(4))
+	g.Op("VZEXTVF4", v.Last(4), v)
+	g.Op("MOV", 0x101, scratch)
+	g.Op("VMULVX", scratch, v, v)
+	g.Op("VSLLVI", 16, v, v)
+	g.Op("VSRAVI", 16, v, v)
 }

@@ -19,10 +19,10 @@ func packedFormats(grouped bool) (list []ukernel.PackedFormat) {
 	return list
 }
 
-// ScaleKinds has a format for each kind of scales, those with a single one first, and
-// GroupedKinds those with one for each half of a block. Float32 is a kind with each offset.
+// ScaleKinds has a format for each kind of scales, those with a single one first, and GroupedKinds
+// those with integers or scales for each half of a block. Float32 is a kind with each offset.
 var (
-	ScaleKinds   = []ukernel.PackedFormat{ukernel.U4, ukernel.S4, ukernel.U5x16, ukernel.S6x16, ukernel.U5x16BF16, ukernel.S5x16F32, ukernel.S8x16F32}
+	ScaleKinds   = []ukernel.PackedFormat{ukernel.U4, ukernel.S4, ukernel.U5x32, ukernel.U5x16, ukernel.S6x16, ukernel.U5x16BF16, ukernel.S5x16F32, ukernel.S8x16F32}
 	GroupedKinds = ScaleKinds[2:]
 )
 
@@ -32,7 +32,7 @@ func ScaleKind(q ukernel.PackedFormat) int {
 		if q.Float32Scales() {
 			return k == q
 		}
-		return k.Grouped() == q.Grouped() && k.Brain() == q.Brain() && !k.Float32Scales() && (k.Offset() == 0) == (q.Offset() == 0)
+		return k.Integers() == q.Integers() && k.Brain() == q.Brain() && !k.Float32Scales() && (k.Offset() == 0) == (q.Offset() == 0)
 	})
 }
 

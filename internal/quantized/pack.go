@@ -47,14 +47,14 @@ func (g *group) float32(dst []float32, zero uint8) {
 // are. A format with scales of float32 has its scales multiplied by scales, one for all rows or one
 // for each; none stand for 1.
 func (f *Format) Pack(p ukernel.PackedFormat, panel, rows []byte, lanes, k int, scales []float32) {
-	parts, blocks, size := f.Weights/contract.WeightBlock, k/f.Weights, p.BlockBytes(lanes)
+	parts, blocks := f.Weights/contract.WeightBlock, k/f.Weights
 	row := blocks * f.Bytes
 	var g group
 	w := newWriter(p, lanes)
 	for first := 0; first < blocks; first += packedAtOnce {
 		some := min(packedAtOnce, blocks-first)
 		for lane := range len(rows) / row {
-			from, to := rows[lane*row+first*f.Bytes:][:some*f.Bytes], panel[first*parts*size:]
+			from, to := rows[lane*row+first*f.Bytes:][:some*f.Bytes], panel[p.PanelBytes(lanes, first*f.Weights):]
 			for ; len(from) > 0; from = from[f.Bytes:] {
 				for part := range parts {
 					f.read(&g, from, part)
@@ -62,9 +62,8 @@ func (f *Format) Pack(p ukernel.PackedFormat, panel, rows []byte, lanes, k int, 
 						d := scales[lane%len(scales)]
 						g.ds = [2]float32{d * g.ds[0], d * g.ds[1]}
 					}
-					w.Data = to[:size]
+					to = w.next(to, part)
 					w.put(&g, f.zero, lane)
-					to = to[size:]
 				}
 			}
 		}
@@ -121,6 +120,6 @@ func (b *Block) PutAffine(codes *[32]uint8, scales [2]float32, zeros [2]uint8, l
 		g.t = [2]int8{int8(zeros[0]), int8(zeros[1])}
 	}
 	w := newWriter(b.Format, b.Lanes)
-	w.Data = b.Data
+	w.next(b.Head, 0)
 	w.put(&g, 0, lane)
 }

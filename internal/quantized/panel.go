@@ -13,12 +13,25 @@ import (
 type Block struct {
 	Format ukernel.PackedFormat
 	Lanes  int
-	Data   []byte // from its start on
+	Head   []byte // from its scales of 16 bits on
+	Data   []byte // from its integers on, or from its numbers on if there are none
+}
+
+// BlockAt returns a block of a panel.
+func BlockAt(f ukernel.PackedFormat, lanes int, panel []byte, block int) Block {
+	const segment = ukernel.InputSegment / ukernel.BlockSteps
+	per, head := 1, f.HeadBytes()*lanes
+	if f.Segmented() {
+		per = segment
+	}
+	size := f.PanelBytes(lanes, f.HeadSteps())
+	panel = panel[block/per*size:][:size]
+	return Block{f, lanes, panel, panel[head+block%per*f.BlockBytes(lanes):]}
 }
 
 // halfAt returns number i of 16 bits of each lane's.
 func (b *Block) halfAt(i, lane int) float32 {
-	h := binary.LittleEndian.Uint16(b.Data[2*(i*b.Lanes+lane):])
+	h := binary.LittleEndian.Uint16(b.Head[2*(i*b.Lanes+lane):])
 	if b.Format.Brain() {
 		return scalar.BF16(h)
 	}
@@ -42,12 +55,11 @@ func (b *Block) Scale(lane int) (d, m float32) {
 
 // Integers returns s and t of a lane of a grouped format that has them, t without minima as zeros.
 func (b *Block) Integers(lane int) (s, t [2]int32) {
-	halves := b.Format.Halves()
-	at := b.Data[2*(halves*b.Lanes+lane):]
-	s = [2]int32{int32(int8(at[0])), int32(int8(at[1]))}
-	if halves > 1 {
-		at = at[2*b.Lanes:]
-		t = [2]int32{int32(int8(at[0])), int32(int8(at[1]))}
+	n := b.Format.Integers()
+	pair := func(at []byte) [2]int32 { return [2]int32{int32(int8(at[0])), int32(int8(at[n-1]))} }
+	s = pair(b.Data[n*lane:])
+	if b.Format.Halves() > 1 {
+		t = pair(b.Data[n*(b.Lanes+lane):])
 	}
 	return s, t
 }
@@ -77,7 +89,7 @@ func (b *Block) Scales(lane int) (ds, ms [2]float32) {
 // Words returns the numbers of a lane as bytes: byte i of word g is the number of step 8i+g.
 func (b *Block) Words(lane int) (words [8]uint32) {
 	bits := b.Format.Bits()
-	numbers := b.Data[b.Format.HeaderBytes()*b.Lanes:]
+	numbers := b.Data[b.Format.IntegerBytes()*b.Lanes:]
 	word := func(g int) uint32 { return binary.LittleEndian.Uint32(numbers[4*(g*b.Lanes+lane):]) }
 	if bits == 8 && !b.Format.Grouped() {
 		for g := range words {
@@ -122,13 +134,30 @@ func (b *Block) Weights(dst []float32, n, lane int) {
 // A writer writes lanes of blocks. What they need of the format is at hand.
 type writer struct {
 	Block
-	bits                           int
-	rows                           int // of 16 bits of each lane, before the numbers
-	brain, floats, minima, grouped bool
+	bits                  int
+	head, size            int // bytes of all lanes before a segment or block, and of the rest of a block
+	segmented             bool
+	integers, before      int // of a lane: integers of a scale, and bytes before the numbers, without the head
+	brain, floats, minima bool
 }
 
 func newWriter(f ukernel.PackedFormat, lanes int) writer {
-	return writer{Block{Format: f, Lanes: lanes}, f.Bits(), f.HeaderBytes() / 2, f.Brain(), f.Float32Scales(), f.Offset() == 0, f.Grouped()}
+	head, size := f.HeadBytes()*lanes, f.BlockBytes(lanes)
+	if !f.Segmented() {
+		size -= head
+	}
+	return writer{Block{Format: f, Lanes: lanes}, f.Bits(), head, size, f.Segmented(), f.Integers(), f.IntegerBytes(), f.Brain(), f.Float32Scales(), f.Offset() == 0}
+}
+
+// next goes to block number block of a row, which is at to, and returns what follows it. Head is
+// nil if another block has written it.
+func (w *writer) next(to []byte, block int) []byte {
+	w.Head = nil
+	if !w.segmented || block%(ukernel.InputSegment/ukernel.BlockSteps) == 0 {
+		w.Head, to = to[:w.head], to[w.head:]
+	}
+	w.Data = to[:w.size]
+	return to[w.size:]
 }
 
 // put writes a lane. A format with minima takes what is made up for a zero as one.
@@ -137,13 +166,35 @@ func (w *writer) put(g *group, zero uint8, lane int) {
 		g.flush()
 	}
 	w.putNumbers(&g.q, lane)
-	row, to := 2*w.Lanes, w.Data[2*lane:]
 	if w.floats {
-		to = to[2*lane:]
+		to := w.Data[4*lane:]
 		putWord(to, math.Float32bits(finite(g.ds[0])))
-		putWord(to[2*row:], math.Float32bits(finite(g.ds[1])))
+		putWord(to[4*w.Lanes:], math.Float32bits(finite(g.ds[1])))
 		return
 	}
+	if len(w.Head) > 0 {
+		w.putHead(g, zero, lane)
+	}
+	switch w.integers {
+	case 1:
+		w.Data[lane] = byte(g.s[0])
+		if w.minima {
+			w.Data[w.Lanes+lane] = byte(g.t[0])
+		}
+	case 2:
+		put16(w.Data[2*lane:], pair(g.s[0], g.s[1]))
+		if w.minima {
+			t := pair(g.t[0], g.t[1])
+			if zero != 0 {
+				t = pair(int8(zero)*g.s[0], int8(zero)*g.s[1])
+			}
+			put16(w.Data[2*(w.Lanes+lane):], t)
+		}
+	}
+}
+
+// putHead writes the scale and the minimum of a lane.
+func (w *writer) putHead(g *group, zero uint8, lane int) {
 	d, m := canonical(g.d), canonical(g.m)
 	if w.brain {
 		d = scalar.ToBF16(g.ds[0])
@@ -151,22 +202,9 @@ func (w *writer) put(g *group, zero uint8, lane int) {
 	if zero != 0 {
 		m = d
 	}
-	put16(to, d)
+	put16(w.Head[2*lane:], d)
 	if w.minima {
-		to = to[row:]
-		put16(to, m)
-	}
-	if !w.grouped {
-		return
-	}
-	to = to[row:]
-	put16(to, pair(g.s[0], g.s[1]))
-	if w.minima {
-		t := pair(g.t[0], g.t[1])
-		if zero != 0 {
-			t = pair(int8(zero)*g.s[0], int8(zero)*g.s[1])
-		}
-		put16(to[row:], t)
+		put16(w.Head[2*(w.Lanes+lane):], m)
 	}
 }
 
@@ -193,9 +231,9 @@ func pair(x, y int8) uint16    { return uint16(uint8(x)) | uint16(uint8(y))<<8 }
 // the compiler would not keep in registers.
 func (w *writer) putNumbers(q *[contract.WeightBlock]uint8, lane int) {
 	bits, stride := w.bits, 4*w.Lanes
-	words := w.Data[2*w.rows*w.Lanes+4*lane:]
+	words := w.Data[w.before*w.Lanes+4*lane:]
 	s0, s1, s2, s3 := word64(q[:8]), word64(q[8:16]), word64(q[16:24]), word64(q[24:])
-	if bits == 8 && !w.grouped {
+	if bits == 8 && w.integers == 0 {
 		w0, w1, w2, w3 := turn(uint32(s0), uint32(s1), uint32(s2), uint32(s3))
 		words = putWords(words, stride, w0, w1, w2, w3)
 		w0, w1, w2, w3 = turn(uint32(s0>>32), uint32(s1>>32), uint32(s2>>32), uint32(s3>>32))
@@ -257,9 +295,8 @@ func turn(a, b, c, d uint32) (w0, w1, w2, w3 uint32) {
 // Widen converts k rows of n lanes of a packed panel, from lane first on, to rows of dst without
 // gaps. k is a multiple of contract.WeightBlock.
 func Widen(f ukernel.PackedFormat, dst []float32, n int, panel []byte, first, lanes, k int) {
-	size := f.BlockBytes(lanes)
 	for x := 0; x < k; x += contract.WeightBlock {
-		b, rows := Block{f, lanes, panel[x/contract.WeightBlock*size:][:size]}, dst[x*n:][:contract.WeightBlock*n]
+		b, rows := BlockAt(f, lanes, panel, x/contract.WeightBlock), dst[x*n:][:contract.WeightBlock*n]
 		for lane := range n {
 			b.Weights(rows[lane:], n, first+lane)
 		}

@@ -23,7 +23,7 @@ func referenceGemmInt8(f ukernel.PackedFormat) blockGemmInt8 {
 					acc = c[i*ldc+lane]
 				}
 				for block := range k / ukernel.BlockSteps {
-					row, b := x[i*ldx+block*ukernel.RowWords:], quantized.Block{Format: f, Lanes: lanes, Data: b[block*f.BlockBytes(lanes):]}
+					row, b := x[i*ldx+block*ukernel.RowWords:], quantized.BlockAt(f, lanes, b, block)
 					words := b.Words(lane)
 					var sums, totals [2]int
 					for step := range ukernel.BlockSteps {
@@ -105,7 +105,8 @@ func (c int8Case) String() string {
 func int8Cases(f ukernel.PackedFormat) func(w int) []kernelCase {
 	return func(int) (list []kernelCase) {
 		for lanes := ukernel.PanelStep; lanes <= ukernel.PanelLanes; lanes += ukernel.PanelStep {
-			for _, k := range []int{32, 64, 96, 160} {
+			for _, heads := range []int{1, 2, 3, 5} {
+				k := heads * f.HeadSteps()
 				for _, m := range upTo(13, 19, 49) { // from 48 rows on, AVX2 takes 4 blocks at once
 					i := len(list)
 					list = append(list, int8Case{f, m, lanes, k, i % 3 * ukernel.RowWords, i % 2 * 5, i%7 < 3, codes(i) % codeKinds, testutil.KindOf(i)})
@@ -135,12 +136,12 @@ func (c int8Case) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *ker
 		if c.codes == zeros {
 			number = 0
 		}
-		size := c.format.BlockBytes(c.lanes)
-		for block := b; len(block) > 0; block = block[size:] {
-			for i := c.format.HeaderBytes() * c.lanes; i < size; i++ {
-				block[i] = number
+		eachBlock(c.format, c.lanes, b, func(block quantized.Block) {
+			numbers := block.Data[c.format.IntegerBytes()*c.lanes:]
+			for i := range c.format.Bits() * 4 * c.lanes {
+				numbers[i] = number
 			}
-		}
+		})
 	}
 	out := mem.Matrix("c", c.m, c.lanes, ldc, testutil.Canary)
 	c.scales.Fill(r, out, c.m, c.lanes, ldc)
@@ -153,17 +154,19 @@ func (c int8Case) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *ker
 // 32: some kernels have another way for them. In a third of the calls one lane of the last block
 // differs.
 func (c int8Case) joinGroups(b []byte) {
-	if !c.format.Grouped() || c.format.Float32Scales() {
+	if c.format.Integers() < 2 || c.format.Float32Scales() {
 		return
 	}
-	halves, size := 2*c.format.Halves()*c.lanes, c.format.BlockBytes(c.lanes)
-	for ; len(b) > 0; b = b[size:] {
-		for pair := range slices.Chunk(b[halves:2*halves], 2) {
+	n := c.format.IntegerBytes() * c.lanes
+	var last []byte
+	eachBlock(c.format, c.lanes, b, func(block quantized.Block) {
+		last = block.Data[:n]
+		for pair := range slices.Chunk(last, 2) {
 			pair[1] = pair[0]
 		}
-		if len(b) == size && c.m%3 == 1 {
-			b[halves+(c.m*2)%halves] ^= 1 << (c.m % 8)
-		}
+	})
+	if c.m%3 == 1 {
+		last[c.m*2%n] ^= 1 << (c.m % 8)
 	}
 }
 
@@ -281,22 +284,17 @@ var int8Mutants = []mutant{
 			referenceGemmInt8(ukernel.U4)(c, ldc, x, ldx, b, lanes, m, k, load)
 		}
 	}},
-	{"Weights.Blocks.U4x16.GemmInt8", "minima have the integers of the scales", func(p *kernelSet) {
-		p.Weights.Blocks[ukernel.U4x16].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
+	{"Weights.Blocks.U4x16.GemmInt8", "minima have the integers of the scales", minimaAsScales(ukernel.U4x16)},
+	{"Weights.Blocks.U4x32.GemmInt8", "minima have the integers of the scales", minimaAsScales(ukernel.U4x32)},
+	{"Weights.Blocks.U5x16.GemmInt8", "fifth bits are left out", withoutFifthBits(ukernel.U5x16)},
+	{"Weights.Blocks.U5x32.GemmInt8", "fifth bits are left out", withoutFifthBits(ukernel.U5x32)},
+	{"Weights.Blocks.U4x32.GemmInt8", "the second segment has the head of the first", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.U4x32].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
 			b = slices.Clone(b)
-			for block := b; len(block) > 0; block = block[ukernel.U4x16.BlockBytes(lanes):] {
-				copy(block[6*lanes:8*lanes], block[4*lanes:])
+			if size := ukernel.U4x32.PanelBytes(lanes, ukernel.InputSegment); len(b) > size {
+				copy(b[size:], b[:4*lanes])
 			}
-			referenceGemmInt8(ukernel.U4x16)(c, ldc, x, ldx, b, lanes, m, k, load)
-		}
-	}},
-	{"Weights.Blocks.U5x16.GemmInt8", "fifth bits are left out", func(p *kernelSet) {
-		p.Weights.Blocks[ukernel.U5x16].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
-			b = slices.Clone(b)
-			for block := b; len(block) > 0; block = block[ukernel.U5x16.BlockBytes(lanes):] {
-				clear(block[(8+16)*lanes : (8+20)*lanes])
-			}
-			referenceGemmInt8(ukernel.U5x16)(c, ldc, x, ldx, b, lanes, m, k, load)
+			referenceGemmInt8(ukernel.U4x32)(c, ldc, x, ldx, b, lanes, m, k, load)
 		}
 	}},
 	{"Weights.Blocks.S5x16F32.GemmInt8", "the scales of the halves are exchanged", func(p *kernelSet) {
@@ -322,17 +320,11 @@ var int8Mutants = []mutant{
 			referenceGemmInt8(ukernel.S8x16F32)(c, ldc, x, ldx, b, lanes, m, k, load)
 		}
 	}},
-	{"Weights.Blocks.S6x16.GemmInt8", "the second group has the scale of the first", func(p *kernelSet) {
-		p.Weights.Blocks[ukernel.S6x16].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
-			b = slices.Clone(b)
-			for block := b; len(block) > 0; block = block[ukernel.S6x16.BlockBytes(lanes):] {
-				for lane := range lanes {
-					block[2*lanes+2*lane+1] = block[2*lanes+2*lane]
-				}
-			}
-			referenceGemmInt8(ukernel.S6x16)(c, ldc, x, ldx, b, lanes, m, k, load)
+	{"Weights.Blocks.S6x16.GemmInt8", "the second group has the scale of the first", changedBlocks(ukernel.S6x16, func(block quantized.Block) {
+		for lane := range block.Lanes {
+			block.Data[2*lane+1] = block.Data[2*lane]
 		}
-	}},
+	})},
 	{"Weights.Quantize", "ties are rounded away from 0", func(p *kernelSet) {
 		p.Weights.Quantize = func(dst []uint32, src []float32) {
 			referenceQuantize(dst, src)
@@ -360,6 +352,31 @@ var int8Mutants = []mutant{
 	}},
 }
 
+// minimaAsScales makes minima have the integers of the scales.
+func minimaAsScales(f ukernel.PackedFormat) func(p *kernelSet) {
+	return changedBlocks(f, func(block quantized.Block) {
+		copy(block.Data[f.Integers()*block.Lanes:2*f.Integers()*block.Lanes], block.Data)
+	})
+}
+
+// withoutFifthBits clears the fifth bits of numbers.
+func withoutFifthBits(f ukernel.PackedFormat) func(p *kernelSet) {
+	return changedBlocks(f, func(block quantized.Block) {
+		clear(block.Data[(f.IntegerBytes()+16)*block.Lanes : (f.IntegerBytes()+20)*block.Lanes])
+	})
+}
+
+// changedBlocks makes a product take changed blocks.
+func changedBlocks(f ukernel.PackedFormat, change func(block quantized.Block)) func(p *kernelSet) {
+	return func(p *kernelSet) {
+		p.Weights.Blocks[f].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
+			b = slices.Clone(b)
+			eachBlock(f, lanes, b, change)
+			referenceGemmInt8(f)(c, ldc, x, ldx, b, lanes, m, k, load)
+		}
+	}
+}
+
 // benchInt8 multiplies 1 to 96 rows by a packed panel that is in cache, and quantizes a row.
 func benchInt8() (list []benchmark) {
 	const k = 1536
@@ -368,7 +385,7 @@ func benchInt8() (list []benchmark) {
 	for f := range ukernel.PackedFormat(ukernel.PackedFormats) {
 		for _, shape := range [][2]int{{1, k}, {2, k}, {4, k}, {48, k}, {8, k / 4}, {16, k / 4}, {96, k / 4}} {
 			m, k := shape[0], shape[1]
-			words, b := k/ukernel.BlockSteps*ukernel.RowWords, panel[:k/ukernel.BlockSteps*f.BlockBytes(ukernel.PanelLanes)]
+			words, b := k/ukernel.BlockSteps*ukernel.RowWords, panel[:f.PanelBytes(ukernel.PanelLanes, k)]
 			x, c := make([]uint32, m*words), make([]float32, m*ukernel.PanelLanes)
 			list = append(list, benchmark{fmt.Sprintf("Weights.Blocks.%v.GemmInt8", f), fmt.Sprintf("m=%d/k=%d", m, k), 2 * float64(m*k*ukernel.PanelLanes), float64(len(b)), func(p *kernelSet) {
 				p.Weights.Blocks[f].GemmInt8(c, ukernel.PanelLanes, x, words, b, ukernel.PanelLanes, m, k, false)

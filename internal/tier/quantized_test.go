@@ -31,7 +31,7 @@ func referenceGemm(f ukernel.PackedFormat) blockGemm {
 func referenceWiden(f ukernel.PackedFormat) blockWiden {
 	return func(dst []float32, b []byte, lanes, k int) {
 		for x := 0; x < k; x += ukernel.BlockSteps {
-			block := quantized.Block{Format: f, Lanes: lanes, Data: b[x/ukernel.BlockSteps*f.BlockBytes(lanes):]}
+			block := quantized.BlockAt(f, lanes, b, x/ukernel.BlockSteps)
 			for lane := range lanes {
 				d, m := block.Scales(lane)
 				words := block.Words(lane)
@@ -50,8 +50,8 @@ func referenceWiden(f ukernel.PackedFormat) blockWiden {
 // referenceUnpack writes the rows of a panel in which products with grouped formats find weights.
 func referenceUnpack(f ukernel.PackedFormat) func(dst []uint32, b []byte, lanes, k int) {
 	return func(dst []uint32, b []byte, lanes, k int) {
-		for ; k > 0; k, b, dst = k-ukernel.BlockSteps, b[f.BlockBytes(lanes):], dst[ukernel.UnpackedRows*lanes:] {
-			block := quantized.Block{Format: f, Lanes: lanes, Data: b}
+		for i := range k / ukernel.BlockSteps {
+			block, dst := quantized.BlockAt(f, lanes, b, i), dst[i*ukernel.UnpackedRows*lanes:]
 			for lane := range lanes {
 				d, m := block.Scales(lane)
 				for i, x := range []float32{d[0], -m[0], float32(d[1] * 0x1p-16), -m[1]} {
@@ -97,6 +97,7 @@ func blockCases(f ukernel.PackedFormat) func(w int) []kernelCase {
 	return func(int) (list []kernelCase) {
 		for a := range operands {
 			for _, k := range []int{32, 128, 160, 256, 288} { // one segment to three, whole or not
+				k = (k + f.HeadSteps() - 1) / f.HeadSteps() * f.HeadSteps()
 				for _, m := range upTo(9, 12) {
 					i := len(list)
 					list = append(list, blockCase{f, i%3 == 0, gemmCase{gemmFromZero, m, k, ukernel.InputSegment, a, 0, i % 2 * 5, testutil.KindOf(i)}})
@@ -126,7 +127,7 @@ func (c blockCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *ke
 
 // unpackedCases are products with unpacked blocks of all grouped formats.
 func unpackedCases(w int) (list []kernelCase) {
-	for _, f := range []ukernel.PackedFormat{ukernel.U4x16, ukernel.U5x16, ukernel.S6x16, ukernel.S5x16F32, ukernel.S8x16F32} {
+	for _, f := range []ukernel.PackedFormat{ukernel.U4x32, ukernel.U4x16, ukernel.U5x16, ukernel.S6x16, ukernel.S5x16F32, ukernel.S8x16F32} {
 		list = append(list, blockCases(f)(w)...)
 	}
 	return list
@@ -160,16 +161,16 @@ func (c blockUnpackCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func
 // randomBlocks returns a packed panel of random numbers. Its scales and minima are any
 // binary16 if the values are not finite, else below 2.
 func randomBlocks(mem *testutil.Arena, r *testutil.Rand, f ukernel.PackedFormat, values testutil.Kind, lanes, k int) []byte {
-	panel := testutil.Slice[byte](mem, "b", k/ukernel.BlockSteps*f.BlockBytes(lanes))
+	panel := testutil.Slice[byte](mem, "b", f.PanelBytes(lanes, k))
 	for i := range panel {
 		panel[i] = byte(r.Uint64() >> 40)
 	}
-	for block := panel; len(block) > 0; block = block[f.BlockBytes(lanes):] {
+	eachBlock(f, lanes, panel, func(block quantized.Block) {
 		if f.Float32Scales() {
 			for i := range 2 * lanes {
-				binary.LittleEndian.PutUint32(block[4*i:], math.Float32bits(float32Scale(r, values)))
+				binary.LittleEndian.PutUint32(block.Data[4*i:], math.Float32bits(float32Scale(r, values)))
 			}
-			continue
+			return
 		}
 		for i := range f.Halves() * lanes {
 			half := uint16(r.Uint64() >> 40)
@@ -179,10 +180,18 @@ func randomBlocks(mem *testutil.Arena, r *testutil.Rand, f ukernel.PackedFormat,
 			case values != testutil.NonFinite:
 				half &^= 0x4000
 			}
-			binary.LittleEndian.PutUint16(block[2*i:], half)
+			binary.LittleEndian.PutUint16(block.Head[2*i:], half)
 		}
-	}
+	})
 	return panel
+}
+
+// eachBlock calls do for the blocks of a panel.
+func eachBlock(f ukernel.PackedFormat, lanes int, panel []byte, do func(block quantized.Block)) {
+	per := f.HeadSteps() / ukernel.BlockSteps
+	for i := range len(panel) / f.PanelBytes(lanes, f.HeadSteps()) * per {
+		do(quantized.BlockAt(f, lanes, panel, i))
+	}
 }
 
 // brainScale returns a power of two from 2^-128 to 2^126 as bfloat16, 0 or NaN.
@@ -230,7 +239,7 @@ func blockWidenCases(f ukernel.PackedFormat) func(w int) []kernelCase {
 	return func(int) (list []kernelCase) {
 		for v := range testutil.Kinds {
 			for lanes := ukernel.PanelStep; lanes <= ukernel.PanelLanes; lanes += ukernel.PanelStep {
-				for k := 0; k <= 5*ukernel.BlockSteps; k += ukernel.BlockSteps {
+				for k := 0; k <= max(5*ukernel.BlockSteps, 3*f.HeadSteps()); k += f.HeadSteps() {
 					list = append(list, blockWidenCase{f, lanes, k, v})
 				}
 			}
@@ -318,6 +327,26 @@ var blockMutants = []mutant{
 			}
 		}
 	}},
+	{"Weights.Blocks.U4x32.Unpack", "a scale is an integer too large", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.U4x32].Unpack = func(dst []uint32, b []byte, lanes, k int) {
+			b = bytes.Clone(b)
+			eachBlock(ukernel.U4x32, lanes, b, func(block quantized.Block) { block.Data[0]++ })
+			referenceUnpack(ukernel.U4x32)(dst, b, lanes, k)
+		}
+	}},
+	{"Weights.Blocks.U5x32.Unpack", "minima have the integers of the scales", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.U5x32].Unpack = func(dst []uint32, b []byte, lanes, k int) {
+			b = bytes.Clone(b)
+			eachBlock(ukernel.U5x32, lanes, b, func(block quantized.Block) { copy(block.Data[lanes:2*lanes], block.Data) })
+			referenceUnpack(ukernel.U5x32)(dst, b, lanes, k)
+		}
+	}},
+	{"Weights.Blocks.U4x32.Widen", "the last two words of numbers are left out", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.U4x32].Widen = withoutNumbers(ukernel.U4x32, 2)
+	}},
+	{"Weights.Blocks.U5x32.Widen", "fifth bits are left out", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.U5x32].Widen = withoutNumbers(ukernel.U5x32, 4)
+	}},
 	{"Weights.Blocks.U5x16.Widen", "fifth bits are left out", func(p *kernelSet) {
 		p.Weights.Blocks[ukernel.U5x16].Widen = withoutNumbers(ukernel.U5x16, 4)
 	}},
@@ -342,11 +371,10 @@ var blockMutants = []mutant{
 // withoutNumbers widens a panel of one whose words of numbers from a word on are zeros.
 func withoutNumbers(f ukernel.PackedFormat, word int) blockWiden {
 	return func(dst []float32, b []byte, lanes, k int) {
-		size := f.BlockBytes(lanes)
 		b = bytes.Clone(b)
-		for block := b; len(block) > 0; block = block[size:] {
-			clear(block[size-4*lanes*(f.Bits()-word) : size])
-		}
+		eachBlock(f, lanes, b, func(block quantized.Block) {
+			clear(block.Data[(f.IntegerBytes()+4*word)*lanes : (f.IntegerBytes()+4*f.Bits())*lanes])
+		})
 		referenceWiden(f)(dst, b, lanes, k)
 	}
 }
@@ -369,7 +397,7 @@ func benchBlocks() (list []benchmark) {
 		if f.Grouped() {
 			rows = nil
 		}
-		b := panel[:k/ukernel.BlockSteps*f.BlockBytes(ukernel.PanelLanes)]
+		b := panel[:f.PanelBytes(ukernel.PanelLanes, k)]
 		for _, m := range rows {
 			a, c := testutil.Floats(m*k), make([]float32, m*ukernel.PanelLanes)
 			list = append(list, benchmark{"Weights.Blocks." + name + ".Gemm", fmt.Sprintf("m=%d/k=%d", m, k), 2 * float64(m*k*ukernel.PanelLanes), float64(len(b)), func(p *kernelSet) {

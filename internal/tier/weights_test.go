@@ -22,22 +22,27 @@ var referenceWeights = ukernel.WeightKernels{
 	GemmBF16: func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, next []byte) {
 		testutil.Gemm(ukernel.PanelLanes, c, ldc, a, rs, cs, widened(b, scalar.BF16), ldb, m, k, ukernel.InputSegment, load)
 	},
-	GemmPairs: referencePairs,
-	Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
-		ukernel.S8:        {Gemm: referenceGemm(ukernel.S8), GemmInt8: referenceGemmInt8(ukernel.S8), Widen: referenceWiden(ukernel.S8)},
-		ukernel.S4:        {Gemm: referenceGemm(ukernel.S4), GemmInt8: referenceGemmInt8(ukernel.S4), Widen: referenceWiden(ukernel.S4)},
-		ukernel.U4:        {Gemm: referenceGemm(ukernel.U4), GemmInt8: referenceGemmInt8(ukernel.U4), Widen: referenceWiden(ukernel.U4)},
-		ukernel.U4x16:     {GemmInt8: referenceGemmInt8(ukernel.U4x16), Widen: referenceWiden(ukernel.U4x16), Unpack: referenceUnpack(ukernel.U4x16)},
-		ukernel.U5x16:     {GemmInt8: referenceGemmInt8(ukernel.U5x16), Widen: referenceWiden(ukernel.U5x16), Unpack: referenceUnpack(ukernel.U5x16)},
-		ukernel.S6x16:     {GemmInt8: referenceGemmInt8(ukernel.S6x16), Widen: referenceWiden(ukernel.S6x16), Unpack: referenceUnpack(ukernel.S6x16)},
-		ukernel.U5x16BF16: {GemmInt8: referenceGemmInt8(ukernel.U5x16BF16), Widen: referenceWiden(ukernel.U5x16BF16)},
-		ukernel.S5x16F32:  {GemmInt8: referenceGemmInt8(ukernel.S5x16F32), Widen: referenceWiden(ukernel.S5x16F32), Unpack: referenceUnpack(ukernel.S5x16F32)},
-		ukernel.S8x16F32:  {GemmInt8: referenceGemmInt8(ukernel.S8x16F32), Widen: referenceWiden(ukernel.S8x16F32), Unpack: referenceUnpack(ukernel.S8x16F32)},
-	},
+	GemmPairs:    referencePairs,
+	Blocks:       referenceBlocks(),
 	GemmUnpacked: gemmUnpacked,
 	Quantize:     referenceQuantize,
 	AddBias:      ref.Weights.AddBias,
 	Pack:         transpose[float32],
+}
+
+// referenceBlocks are the kernels of every format of packed panels that it has.
+func referenceBlocks() (kernels [ukernel.PackedFormats]ukernel.BlockKernels) {
+	for f := range ukernel.PackedFormat(ukernel.PackedFormats) {
+		k := &kernels[f]
+		k.GemmInt8, k.Widen = referenceGemmInt8(f), referenceWiden(f)
+		if !f.Grouped() {
+			k.Gemm = referenceGemm(f)
+		}
+		if f.Unpacks() {
+			k.Unpack = referenceUnpack(f)
+		}
+	}
+	return kernels
 }
 
 // transpose is WeightKernels.Pack, of numbers of any size.

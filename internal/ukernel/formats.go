@@ -1,7 +1,5 @@
 package ukernel
 
-import "github.com/attn-go/attn/contract"
-
 // A PackedFormat is how quantized weights lie in a packed panel, and what kernels for them are made
 // for. Package quantized says which formats of files are packed into which.
 //
@@ -10,6 +8,9 @@ import "github.com/attn-go/attn/contract"
 //
 //	scales, and minima    see below
 //	q [bits][lanes] words
+//
+// Segmented formats are for files whose scale holds for 256 weights: d, and m, stand before the
+// first block of every InputSegment steps and not in the blocks. A panel has whole segments.
 //
 // All q are unsigned. In S8, byte i of word g is the number of step 8i+g. In others, the lower half
 // of byte i of word g < 4 has the lowest 4 bits of step 8i+g, and the upper half has step 8i+g+4.
@@ -22,19 +23,24 @@ import "github.com/attn-go/attn/contract"
 type PackedFormat int
 
 // The formats have the names of what they hold: S for signed numbers, which have an offset, or U
-// for unsigned ones with a minimum; their bits; and x16 if a block has a scale for each 16 steps,
-// not one for all 32. Scales are binary16 unless the name says another type. With d, and m if there
-// are minima,
+// for unsigned ones with a minimum; their bits; and x16 or x32 if integers multiply the scale of 16
+// or 32 steps. Scales are binary16 unless the name says another type. With d, and m if there are
+// minima,
 //
 //	S8, S4      d [lanes]                                 a weight is d·(q-offset)
 //	U4          d, m [lanes]                              d·q + m
 //	S6x16       d [lanes], s [lanes][2] int8              (d·s)·(q-offset), s by halves of the steps
 //	U4x16, ...  d, m [lanes], s, t [lanes][2] int8        (d·s)·q - m·t
+//	U4x32, ...  d, m [lanes], s, t [lanes] int8           the same, for all steps
+//
+// S6x16, U4x32 and U5x32 are segmented.
 const (
 	S8 PackedFormat = iota
 	S4
 	U4
+	U4x32
 	U4x16
+	U5x32
 	U5x16
 	S6x16
 
@@ -55,17 +61,20 @@ const (
 var packedFormats = [PackedFormats]struct {
 	name         string
 	bits, offset int
-	grouped      bool
+	integers     int // for a scale and a block; scales of float32 count as such
+	segmented    bool
 }{
-	S8:        {"S8", 8, 128, false},
-	S4:        {"S4", 4, 8, false},
-	U4:        {"U4", 4, 0, false},
-	U4x16:     {"U4x16", 4, 0, true},
-	U5x16:     {"U5x16", 5, 0, true},
-	S6x16:     {"S6x16", 6, 32, true},
-	U5x16BF16: {"U5x16BF16", 5, 0, true},
-	S5x16F32:  {"S5x16F32", 5, 16, true},
-	S8x16F32:  {"S8x16F32", 8, 128, true},
+	S8:        {"S8", 8, 128, 0, false},
+	S4:        {"S4", 4, 8, 0, false},
+	U4:        {"U4", 4, 0, 0, false},
+	U4x32:     {"U4x32", 4, 0, 1, true},
+	U4x16:     {"U4x16", 4, 0, 2, false},
+	U5x32:     {"U5x32", 5, 0, 1, true},
+	U5x16:     {"U5x16", 5, 0, 2, false},
+	S6x16:     {"S6x16", 6, 32, 2, true},
+	U5x16BF16: {"U5x16BF16", 5, 0, 2, false},
+	S5x16F32:  {"S5x16F32", 5, 16, 2, false},
+	S8x16F32:  {"S8x16F32", 8, 128, 2, false},
 }
 
 func (f PackedFormat) String() string { return packedFormats[f].name }
@@ -82,8 +91,14 @@ func (f PackedFormat) Positions() int { return 32 / f.Bits() }
 // Offset is what makes the numbers unsigned; with 0 a block has minima.
 func (f PackedFormat) Offset() int { return packedFormats[f].offset }
 
-// Grouped formats have scales for each 16 steps.
-func (f PackedFormat) Grouped() bool { return packedFormats[f].grouped }
+// Grouped formats have scales for each 16 steps, which may be equal.
+func (f PackedFormat) Grouped() bool { return f.Integers() > 0 }
+
+// Integers is how many integers of a lane a block has for a scale, or a minimum.
+func (f PackedFormat) Integers() int { return packedFormats[f].integers }
+
+// Segmented formats have scales and minima for InputSegment steps.
+func (f PackedFormat) Segmented() bool { return packedFormats[f].segmented }
 
 // Brain formats have bfloat16 in the place of binary16.
 func (f PackedFormat) Brain() bool { return f == U5x16BF16 }
@@ -94,8 +109,7 @@ func (f PackedFormat) Float32Scales() bool { return f == S5x16F32 || f == S8x16F
 // Unpacks tells whether BlockKernels.Unpack takes the format.
 func (f PackedFormat) Unpacks() bool { return f.Grouped() && !f.Brain() }
 
-// Halves is the number of binary16 or bfloat16 of a lane at the start of a block: the scale, and
-// the minimum.
+// Halves is the number of binary16 or bfloat16 of a lane: the scale, and the minimum.
 func (f PackedFormat) Halves() int {
 	if f.Offset() == 0 {
 		return 2
@@ -103,18 +117,48 @@ func (f PackedFormat) Halves() int {
 	return 1
 }
 
-// HeaderBytes is the size of the scales and minima of a lane in a block.
-func (f PackedFormat) HeaderBytes() int {
+// HeadBytes is the size of the scale and the minimum of a lane, of 16 bits each, and HeadSteps for
+// how many steps they are.
+func (f PackedFormat) HeadBytes() int {
 	if f.Float32Scales() {
-		return 8
-	}
-	if f.Grouped() {
-		return 4 * f.Halves()
+		return 0
 	}
 	return 2 * f.Halves()
 }
 
+func (f PackedFormat) HeadSteps() int {
+	if f.Segmented() {
+		return InputSegment
+	}
+	return BlockSteps
+}
+
+// IntegerBytes is the size of the integers, or scales of float32, of a lane in a block.
+func (f PackedFormat) IntegerBytes() int {
+	if f.Float32Scales() {
+		return 8
+	}
+	return f.Integers() * f.Halves()
+}
+
+// HeaderBytes is what a lane has in a block before its numbers.
+func (f PackedFormat) HeaderBytes() int {
+	if f.Segmented() {
+		return f.IntegerBytes()
+	}
+	return f.HeadBytes() + f.IntegerBytes()
+}
+
 // BlockBytes is the size of a block of some lanes.
 func (f PackedFormat) BlockBytes(lanes int) int {
-	return lanes * (f.HeaderBytes() + contract.WeightBlock*f.Bits()/8)
+	return lanes * (f.HeaderBytes() + BlockSteps*f.Bits()/8)
+}
+
+// PanelBytes is the size of some steps of a panel, a multiple of HeadSteps.
+func (f PackedFormat) PanelBytes(lanes, steps int) int {
+	size := steps / BlockSteps * f.BlockBytes(lanes)
+	if f.Segmented() {
+		size += steps / InputSegment * f.HeadBytes() * lanes
+	}
+	return size
 }

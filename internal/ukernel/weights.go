@@ -54,7 +54,7 @@ type WeightKernels struct {
 }
 
 // BlockKernels are the kernels for packed panels of quantized weights, in blocks as package
-// quantized defines them. k is a multiple of BlockSteps.
+// quantized defines them. k is a multiple of the format's HeadSteps.
 type BlockKernels struct {
 	// Gemm is WeightKernels.Gemm with a B of blocks. k is not 0. Grouped formats have none.
 	Gemm func(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool)

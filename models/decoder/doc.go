@@ -118,7 +118,7 @@
 // Files do not say some constants, which are then llama.cpp's.
 //
 // Weights of F32, F16, BF16, Q8_0, Q4_0 and Q4_1 take the memory that they take in the file.
-// Weights of Q2_K, Q3_K and Q4_K take 6 bits each, and of IQ4_NL 8.5. Other types that are
+// Weights of Q4_K take 4.75 bits each, of Q5_K 5.75 and of Q6_K 6.625. Other types that are
 // quantized take 4.5 to 10, see [linear.FromBlocks]. A tensor of NVFP4 may have a scale of float32
 // beside it, see [linear.FromNVFP4]. In a folder with a quantization_config, [linear.FromAffine]
 // packs integers of GPTQ, AWQ and compressed-tensors if it can, and FP8 becomes float32. In all

@@ -311,7 +311,9 @@ func evenOdd(sum float32, load bool, a []float32, lda int, b []float32, ldb, k i
 	return sum
 }
 
-// U4x16Unpack, U5x16Unpack, S6x16Unpack, S5x16F32Unpack and S8x16F32Unpack are BlockKernels.Unpack.
+// U4x32Unpack and the next ones are BlockKernels.Unpack.
+func U4x32Unpack(dst []uint32, b []byte, lanes, k int)    { unpack(ukernel.U4x32, dst, b, lanes, k) }
+func U5x32Unpack(dst []uint32, b []byte, lanes, k int)    { unpack(ukernel.U5x32, dst, b, lanes, k) }
 func U4x16Unpack(dst []uint32, b []byte, lanes, k int)    { unpack(ukernel.U4x16, dst, b, lanes, k) }
 func U5x16Unpack(dst []uint32, b []byte, lanes, k int)    { unpack(ukernel.U5x16, dst, b, lanes, k) }
 func S6x16Unpack(dst []uint32, b []byte, lanes, k int)    { unpack(ukernel.S6x16, dst, b, lanes, k) }
@@ -320,7 +322,7 @@ func S8x16F32Unpack(dst []uint32, b []byte, lanes, k int) { unpack(ukernel.S8x16
 
 func unpack(f ukernel.PackedFormat, dst []uint32, b []byte, lanes, k int) {
 	for block := range k / ukernel.BlockSteps {
-		from, to := quantized.Block{Format: f, Lanes: lanes, Data: b[block*f.BlockBytes(lanes):]}, dst[block*ukernel.UnpackedRows*lanes:]
+		from, to := quantized.BlockAt(f, lanes, b, block), dst[block*ukernel.UnpackedRows*lanes:]
 		for lane := range lanes {
 			d, m := from.Scales(lane)
 			to[lane], to[lanes+lane] = math.Float32bits(d[0]), math.Float32bits(-m[0])

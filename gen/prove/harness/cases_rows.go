@@ -353,8 +353,20 @@ func quantizeRow(k *Kernel, quick bool) (list []Case) {
 	return list
 }
 
-// blockBytes are those of a lane of a block of 32 weights.
-var blockBytes = map[string]int{"S8": 34, "S4": 18, "U4": 20, "U4x16": 24, "U5x16": 28, "S6x16": 28, "U5x16BF16": 28, "S5x16F32": 28, "S8x16F32": 40}
+// A blockSize has the bytes of a lane: of a head for some steps, and of each block of 32 weights
+// after it.
+type blockSize struct{ steps, head, block int }
+
+var blockSizes = map[string]blockSize{
+	"S8": {32, 2, 32}, "S4": {32, 2, 16}, "U4": {32, 4, 16}, "U4x16": {32, 4, 20}, "U5x16": {32, 4, 24}, "U5x16BF16": {32, 4, 24},
+	"U4x32": {128, 4, 18}, "U5x32": {128, 4, 22}, "S6x16": {128, 2, 26}, "S5x16F32": {32, 0, 28}, "S8x16F32": {32, 0, 40},
+}
+
+// bytes is the size of some steps, in whole heads, of a lane.
+func (s blockSize) bytes(steps int) int { return steps/s.steps*s.head + steps/32*s.block }
+
+// whole rounds steps up.
+func (s blockSize) whole(steps int) int { return (steps + s.steps - 1) / s.steps * s.steps }
 
 func blockGemm(k *Kernel, quick bool) (list []Case) {
 	for j, n := range []int{32, 64, 128, 160} {
@@ -378,8 +390,8 @@ func blockGemm(k *Kernel, quick bool) (list []Case) {
 
 // panelOf is a panel of so many lanes with n steps. Scales of float32 are from 2^-100 to 2^100.
 func panelOf(k *Kernel, lanes, n int) Buffer {
-	size := lanes * blockBytes[k.Index]
-	b := in(size * n / 32)
+	size := lanes * blockSizes[k.Index].bytes(32)
+	b := in(lanes * blockSizes[k.Index].bytes(n))
 	if strings.HasSuffix(k.Index, "F32") {
 		b.Make = func(g *expr.Graph, i int) *expr.Node {
 			if at := i % size; at < 8*lanes {
@@ -395,7 +407,7 @@ func panelOf(k *Kernel, lanes, n int) Buffer {
 // last block differs: products of many rows go different ways then. Formats without minima have one
 // way.
 func joined(k *Kernel, lanes, n int, differs bool) Buffer {
-	b, size := panelOf(k, lanes, n), lanes*blockBytes[k.Index]
+	b, size := panelOf(k, lanes, n), lanes*blockSizes[k.Index].bytes(32)
 	if !strings.HasPrefix(k.Index, "U") || !strings.Contains(k.Index, "x16") {
 		return b
 	}
@@ -489,12 +501,18 @@ func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
 				if quick && !few && !many || !quick && !row && (lanes > 16 || n > 32 && m != 4) {
 					continue
 				}
-				list = append(list, int8Case(k, len(list), n, lanes, m))
+				list = append(list, int8Case(k, len(list), blockSizes[k.Index].whole(n), lanes, m))
 			}
 		}
 	}
 	if !quick {
-		list = append(list, int8Case(k, len(list), 64, panelLanes, 6), int8Case(k, len(list)+1, 64, panelLanes, 7), int8Case(k, len(list), 32, 16, 25))
+		// Blocks with scales of their own make three trips above; segments make them here.
+		whole := blockSizes[k.Index].whole
+		most := 64
+		if whole(1) > 32 {
+			most = 3 * whole(1)
+		}
+		list = append(list, int8Case(k, len(list), whole(64), panelLanes, 6), int8Case(k, len(list)+1, most, panelLanes, 7), int8Case(k, len(list), whole(32), 16, 25))
 	}
 	return list
 }
@@ -512,7 +530,9 @@ func int8Case(k *Kernel, i, n, lanes, m int) Case {
 // tilesInt8 has all parts of products by tiles: calls with too few rows, whole tiles, lower ones,
 // sums that go around their ring, and more blocks than fit on the stack.
 func tilesInt8(k *Kernel, quick bool) (list []Case) {
-	add := func(n, lanes, m int) { list = append(list, int8Case(k, len(list), n, lanes, m)) }
+	add := func(n, lanes, m int) {
+		list = append(list, int8Case(k, len(list), blockSizes[k.Index].whole(n), lanes, m))
+	}
 	add(160, 16, 18)
 	add(32, 32, 17)
 	if quick {
@@ -563,8 +583,9 @@ func tileProbe(k *Kernel, quick bool) []Case {
 
 func blockWiden(k *Kernel, quick bool) (list []Case) {
 	for _, lanes := range []int{16, 32, 48} {
-		for n := 0; n <= 96; n += 32 {
-			if quick && (n != 64 || lanes != 48) {
+		for blocks := range 4 {
+			n := blocks * blockSizes[k.Index].steps
+			if quick && (blocks != 2 || lanes != 48) {
 				continue
 			}
 			list = append(list, Case{"dst": out(lanes * n), "b": panelOf(k, lanes, n), "lanes": lanes, "k": n})
