@@ -355,16 +355,9 @@ func (s *gradientRow) center(t *tier.Tier, y, x []float32) float32 {
 	sums := s.chains[:]
 	clear(sums)
 	eachChain(len(x), len(sums), func(n, at, chains int) { t.Elementwise().AddRows(sums[:chains], x[at:], len(sums), n) })
-	mean := meanOf(t, sums, len(x))
+	size := float32(len(x))
+	mean := rows.SumOfHalves(t, sums) / size
 	clear(sums)
 	eachChain(len(x), len(sums), func(n, at, chains int) { t.Rows().Center(sums[:chains], y[at:], x[at:], len(sums), n, mean) })
-	return meanOf(t, sums, len(x))
-}
-
-// meanOf is the sum of chains, divided by size.
-func meanOf(t *tier.Tier, chains []float32, size int) float32 {
-	for ; len(chains) > 16; chains = chains[:len(chains)/2] {
-		t.Elementwise().Add(chains[:len(chains)/2], chains, chains[len(chains)/2:])
-	}
-	return scalar.SumOfHalves(chains) / float32(size)
+	return rows.SumOfHalves(t, sums) / size
 }
