@@ -199,6 +199,7 @@ var Elementwise = []ukernel.Override[ukernel.Elementwise]{
 		AdamW:            adamWNEON,
 		Add:              addNEON,
 		Mul:              mulNEON,
+		Scale:            scaleNEON,
 		AddRows:          addRowsNEON,
 		AddWeighted:      addWeightedNEON,
 		Rotate:           rotateNEON,
@@ -248,6 +249,7 @@ var Rows = []ukernel.Override[ukernel.Rows]{
 		Center:           rowCenterNEON,
 		Squares:          rowSquaresNEON,
 		NormTerms:        rowNormTermsNEON,
+		NormWeights:      rowNormWeightsNEON,
 		NormGradients:    rowNormGradientsNEON,
 	}},
 }

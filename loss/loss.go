@@ -100,7 +100,7 @@ type job struct {
 }
 
 // elementFMAs is how many FMAs of a product take as long as one logit.
-const elementFMAs = 60
+const elementFMAs = 40
 
 var jobs = parallel.FreeList[job]{
 	New: func() *job {
@@ -168,8 +168,6 @@ const (
 	chunkLogits = 1024
 )
 
-var zeros [chunkLogits]float32
-
 // row computes the gradient d of a row of logits x, unless d is nil, and returns its loss.
 // d may be x.
 func (s *chunk) row(j *job, d, x []float32, target int) float32 {
@@ -214,13 +212,12 @@ func (s *chunk) exponentials(t *tier.Tier, p, x []float32) {
 	}
 }
 
-// gradient makes the gradient of a row of its exponentials d. (0-0 - d·(-inv))·share has the bits of
-// (d·inv)·share.
+// gradient makes the gradient of a row of its exponentials d.
 func (s *chunk) gradient(j *job, d []float32, inv float32, target int) {
 	at := (float32(d[target]*inv) - 1) * j.share
 	for p := d; len(p) > 0; {
 		n := min(len(p), chunkLogits)
-		j.tier.Rows().NormGradients(p[:n], zeros[:n], p, 0, -inv, j.share)
+		j.tier.Elementwise().Scale(p[:n], p, inv, j.share)
 		p = p[n:]
 	}
 	d[target] = at

@@ -34,8 +34,12 @@ func largest(x []float32) float32 {
 
 // SumOfHalves is scalar.SumOfHalves of more chains.
 func SumOfHalves(t *tier.Tier, chains []float32) float32 {
-	for ; len(chains) > 16; chains = chains[:len(chains)/2] {
+	const few = 16
+	for ; len(chains) > few; chains = chains[:len(chains)/2] {
 		t.Elementwise().Add(chains[:len(chains)/2], chains, chains[len(chains)/2:])
+	}
+	if len(chains) == few {
+		return scalar.SumOfHalves16((*[few]float32)(chains))
 	}
 	return scalar.SumOfHalves(chains)
 }
