@@ -218,7 +218,7 @@ func (j *backwardJob) shape() gradientShape {
 }
 
 func (s *gradientGroup) fit(shape gradientShape) {
-	d, n := shape.d, 1 // of a row of RMSNorm, y is x: only Squares writes it
+	d, n := shape.d, 1 // RMSNorm has x itself: Squares alone writes y
 	if shape.layer {
 		n = groupOf(d)
 	}
@@ -415,7 +415,7 @@ func (j *backwardJob) directRow(b, h, l int) []float32 {
 	return j.direct.Row(b, h, l)
 }
 
-// shift is y = x - mean(x) for n rows, with the mean of a LayerNorm. It sets rests to the means of y.
+// shift is y = x - mean(x) for n rows, with the mean of a LayerNorm. rests become the means of y.
 func (s *gradientGroup) shift(t *tier.Tier, y, x matrix, rests *[groupRows]float32, n int) {
 	const all = contract.NormChains
 	size := float32(x.d)
