@@ -49,12 +49,15 @@ type Rows struct {
 	Squares   func(sums []float64, dst, src []float32, ld, n int, shift float32)
 	NormTerms func(sums, dots []float64, y, dy, weight []float32, ld, n int, inv float32)
 
-	// NormWeights adds n rows to dWeight, i ascending, for e < len(dWeight), each operation rounded:
+	// NormWeights adds n rows, i ascending, for e < len(dWeight), each operation rounded:
 	//
 	//	dWeight[e] = dWeight[e] + dy[i·ldd+e]·(y[i·ldy+e]·invs[i])
 	NormWeights func(dWeight, dy []float32, ldd int, y []float32, ldy, n int, invs []float32)
 
-	// NormGradients computes dx[e] = ((g-center) - z·slope)·inv with g = dy[e]·weight[e] and z =
-	// y[e]·inv, each operation rounded, with the NaN 0x7fc00000, for e < len(dx). dx may be dy or y.
+	// NormGradients computes, for e < len(dx), each operation rounded, with the NaN 0x7fc00000,
+	//
+	//	dx[e] = ((g-center) - z·slope)·inv, g = dy[e]·weight[e], z = y[e]·inv
+	//
+	// dx may be dy or y.
 	NormGradients func(dx, dy, weight, y []float32, center, slope, inv float32)
 }
