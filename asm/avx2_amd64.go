@@ -706,6 +706,11 @@ func addAVX2(dst []float32, x []float32, y []float32)
 //go:noescape
 func mulAVX2(dst []float32, x []float32, y []float32)
 
+// scaleAVX2 is Elementwise.Scale, see package ukernel.
+//
+//go:noescape
+func scaleAVX2(dst []float32, src []float32, first float32, second float32)
+
 // addRowsAVX2 is Elementwise.AddRows, see package ukernel.
 //
 //go:noescape
@@ -809,9 +814,14 @@ func rowSquaresAVX2(sums []float64, dst []float32, src []float32, ld int, n int,
 // rowNormTermsAVX2 is Rows.NormTerms, see package ukernel.
 //
 //go:noescape
-func rowNormTermsAVX2(sums []float64, dots []float64, y []float32, g []float32, dWeight []float32, dBias []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+func rowNormTermsAVX2(sums []float64, dots []float64, y []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+
+// rowNormWeightsAVX2 is Rows.NormWeights, see package ukernel.
+//
+//go:noescape
+func rowNormWeightsAVX2(dWeight []float32, dy []float32, ldd int, y []float32, ldy int, n int, invs []float32)
 
 // rowNormGradientsAVX2 is Rows.NormGradients, see package ukernel.
 //
 //go:noescape
-func rowNormGradientsAVX2(dx []float32, g []float32, y []float32, center float32, slope float32, inv float32)
+func rowNormGradientsAVX2(dx []float32, dy []float32, weight []float32, y []float32, center float32, slope float32, inv float32)

@@ -34720,6 +34720,70 @@ end:
 	VZEROUPPER
 	RET
 
+// func scaleAVX2(dst []float32, src []float32, first float32, second float32)
+// Requires: AVX
+TEXT ·scaleAVX2(SB), NOSPLIT, $0-56
+	PCALIGN      $0x40
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         dst_base+0(FP), DX
+	MOVQ         src_base+24(FP), BX
+	VBROADCASTSS first+48(FP), Y0
+	VBROADCASTSS second+52(FP), Y1
+	XORQ         AX, AX
+	SUBQ         $0x00000020, CX
+	JL           lanes4end
+	PCALIGN      $0x40
+
+lanes4:
+	VMULPS  (BX)(AX*1), Y0, Y2
+	VMULPS  32(BX)(AX*1), Y0, Y3
+	VMULPS  64(BX)(AX*1), Y0, Y4
+	VMULPS  96(BX)(AX*1), Y0, Y5
+	VMULPS  Y1, Y2, Y2
+	VMULPS  Y1, Y3, Y3
+	VMULPS  Y1, Y4, Y4
+	VMULPS  Y1, Y5, Y5
+	VMOVUPS Y2, (DX)(AX*1)
+	VMOVUPS Y3, 32(DX)(AX*1)
+	VMOVUPS Y4, 64(DX)(AX*1)
+	VMOVUPS Y5, 96(DX)(AX*1)
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x00000020, CX
+	JGE     lanes4
+
+lanes4end:
+	ADDQ    $0x00000020, CX
+	SUBQ    $0x00000008, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMULPS  (BX)(AX*1), Y0, Y2
+	VMULPS  Y1, Y2, Y2
+	VMOVUPS Y2, (DX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000008, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ       masksAVX2<>+0(SB), SI
+	MOVQ       $0x00000040, DI
+	SUBQ       CX, DI
+	LEAQ       (SI)(DI*4), SI
+	VMOVUPS    (SI), Y2
+	VMASKMOVPS (BX)(AX*1), Y2, Y3
+	VMULPS     Y0, Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMASKMOVPS Y3, Y2, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
 // func addRowsAVX2(dst []float32, src []float32, lds int, n int)
 // Requires: AVX
 TEXT ·addRowsAVX2(SB), NOSPLIT, $0-64
@@ -37605,12 +37669,12 @@ lanes1rows:
 	SUBQ    $0x00000004, CX
 	JMP     columns
 
-// func rowNormTermsAVX2(sums []float64, dots []float64, y []float32, g []float32, dWeight []float32, dBias []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+// func rowNormTermsAVX2(sums []float64, dots []float64, y []float32, dy []float32, weight []float32, ld int, n int, inv float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·rowNormTermsAVX2(SB), NOSPLIT, $0-212
+TEXT ·rowNormTermsAVX2(SB), NOSPLIT, $0-140
 	PCALIGN      $0x40
 	MOVQ         sums_len+8(FP), CX
-	VBROADCASTSS inv+208(FP), Y0
+	VBROADCASTSS inv+136(FP), Y0
 	XORQ         AX, AX
 
 columns:
@@ -37618,64 +37682,46 @@ columns:
 	JZ    end
 	MOVQ  y_base+48(FP), DX
 	ADDQ  AX, DX
-	MOVQ  ld+192(FP), BX
+	MOVQ  ld+120(FP), BX
 	SHLQ  $0x02, BX
-	MOVQ  g_base+72(FP), SI
+	MOVQ  dy_base+72(FP), SI
 	ADDQ  AX, SI
-	MOVQ  dWeight_base+96(FP), DI
+	MOVQ  weight_base+96(FP), DI
 	ADDQ  AX, DI
-	MOVQ  dBias_base+120(FP), R8
-	ADDQ  AX, R8
-	MOVQ  dy_base+144(FP), R9
-	ADDQ  AX, R9
-	MOVQ  weight_base+168(FP), R10
-	ADDQ  AX, R10
 	CMPQ  CX, $0x00000008
 	JGE   lanes2
 	CMPQ  CX, $0x00000004
 	JGE   lanes1
 
 	// What is left of a vector.
-	LEAQ       masksAVX2<>+0(SB), R11
-	MOVQ       $0x00000040, R12
-	SUBQ       CX, R12
-	LEAQ       (R11)(R12*4), R11
-	VMOVUPS    (R11), Y1
+	LEAQ       masksAVX2<>+0(SB), R8
+	MOVQ       $0x00000040, R9
+	SUBQ       CX, R9
+	LEAQ       (R8)(R9*4), R8
+	VMOVUPS    (R8), Y1
 	VPMOVSXDQ  X1, Y2
 	MOVQ       sums_base+0(FP), CX
 	VMASKMOVPD (CX)(AX*2), Y2, Y3
 	MOVQ       dots_base+24(FP), CX
 	VMASKMOVPD (CX)(AX*2), Y2, Y4
-	MOVQ       n+200(FP), CX
+	MOVQ       n+128(FP), CX
 	TESTQ      CX, CX
 	JZ         lastrows
 	PCALIGN    $0x40
 
 lastrow:
-	VMASKMOVPS  (R9), X1, X5
+	VMASKMOVPS  (DI), X1, X5
+	VMASKMOVPS  (SI), X1, X6
+	VMULPS      X6, X5, X5
+	VCVTPS2PD   X5, Y5
+	VADDPD      Y5, Y3, Y3
 	VMASKMOVPS  (DX), X1, X6
 	VMULPS      X0, X6, X6
-	VMASKMOVPS  (R10), X1, X7
-	VMULPS      X5, X7, X7
-	VMASKMOVPS  X6, X1, (DX)
-	VMASKMOVPS  X7, X1, (SI)
-	VMASKMOVPS  (DI), X1, X8
-	VMULPS      X6, X5, X9
-	VADDPS      X9, X8, X8
-	VMASKMOVPS  X8, X1, (DI)
-	VMASKMOVPS  (R8), X1, X8
-	VADDPS      X5, X8, X8
-	VMASKMOVPS  X8, X1, (R8)
-	VCVTPS2PD   X7, Y7
-	VADDPD      Y7, Y3, Y3
 	VCVTPS2PD   X6, Y6
-	VFMADD231PD Y7, Y6, Y4
+	VFMADD231PD Y5, Y6, Y4
 	ADDQ        BX, DX
 	ADDQ        BX, SI
 	ADDQ        BX, DI
-	ADDQ        BX, R8
-	ADDQ        BX, R9
-	ADDQ        BX, R10
 	DECQ        CX
 	JNZ         lastrow
 
@@ -37690,66 +37736,47 @@ end:
 	RET
 
 lanes2:
-	MOVQ    sums_base+0(FP), R11
-	VMOVUPS (R11)(AX*2), Y1
-	MOVQ    dots_base+24(FP), R11
-	VMOVUPS (R11)(AX*2), Y2
-	MOVQ    sums_base+0(FP), R11
-	VMOVUPS 32(R11)(AX*2), Y3
-	MOVQ    dots_base+24(FP), R11
-	VMOVUPS 32(R11)(AX*2), Y4
-	MOVQ    n+200(FP), R11
-	TESTQ   R11, R11
+	MOVQ    sums_base+0(FP), R8
+	VMOVUPS (R8)(AX*2), Y1
+	MOVQ    sums_base+0(FP), R8
+	VMOVUPS 32(R8)(AX*2), Y2
+	MOVQ    dots_base+24(FP), R8
+	VMOVUPS (R8)(AX*2), Y3
+	MOVQ    dots_base+24(FP), R8
+	VMOVUPS 32(R8)(AX*2), Y4
+	MOVQ    n+128(FP), R8
+	TESTQ   R8, R8
 	JZ      lanes2rows
 	PCALIGN $0x40
 
 lanes2row:
-	VMOVUPS     (R9), X5
-	VMULPS      (DX), X0, X6
-	VMULPS      (R10), X5, X7
-	VMOVUPS     X6, (DX)
-	VMOVUPS     X7, (SI)
-	VMOVUPS     (DI), X8
-	VMULPS      X6, X5, X9
-	VADDPS      X9, X8, X8
-	VMOVUPS     X8, (DI)
-	VADDPS      (R8), X5, X5
-	VMOVUPS     X5, (R8)
-	VCVTPS2PD   X7, Y7
-	VADDPD      Y7, Y1, Y1
+	VMOVUPS     (DI), X5
+	VMOVUPS     16(DI), X6
+	VMULPS      (SI), X5, X5
+	VMULPS      16(SI), X6, X6
+	VCVTPS2PD   X5, Y5
 	VCVTPS2PD   X6, Y6
-	VFMADD231PD Y7, Y6, Y2
-	VMOVUPS     16(R9), X5
-	VMULPS      16(DX), X0, X6
-	VMULPS      16(R10), X5, X7
-	VMOVUPS     X6, 16(DX)
-	VMOVUPS     X7, 16(SI)
-	VMOVUPS     16(DI), X8
-	VMULPS      X6, X5, X9
-	VADDPS      X9, X8, X8
-	VMOVUPS     X8, 16(DI)
-	VADDPS      16(R8), X5, X5
-	VMOVUPS     X5, 16(R8)
+	VADDPD      Y5, Y1, Y1
+	VADDPD      Y6, Y2, Y2
+	VMULPS      (DX), X0, X7
+	VMULPS      16(DX), X0, X8
 	VCVTPS2PD   X7, Y7
-	VADDPD      Y7, Y3, Y3
-	VCVTPS2PD   X6, Y6
-	VFMADD231PD Y7, Y6, Y4
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y5, Y7, Y3
+	VFMADD231PD Y6, Y8, Y4
 	ADDQ        BX, DX
 	ADDQ        BX, SI
 	ADDQ        BX, DI
-	ADDQ        BX, R8
-	ADDQ        BX, R9
-	ADDQ        BX, R10
-	DECQ        R11
+	DECQ        R8
 	JNZ         lanes2row
 
 lanes2rows:
 	MOVQ    sums_base+0(FP), DX
 	VMOVUPS Y1, (DX)(AX*2)
-	MOVQ    dots_base+24(FP), DX
-	VMOVUPS Y2, (DX)(AX*2)
 	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Y3, 32(DX)(AX*2)
+	VMOVUPS Y2, 32(DX)(AX*2)
+	MOVQ    dots_base+24(FP), DX
+	VMOVUPS Y3, (DX)(AX*2)
 	MOVQ    dots_base+24(FP), DX
 	VMOVUPS Y4, 32(DX)(AX*2)
 	ADDQ    $0x00000020, AX
@@ -37757,38 +37784,27 @@ lanes2rows:
 	JMP     columns
 
 lanes1:
-	MOVQ    sums_base+0(FP), R11
-	VMOVUPS (R11)(AX*2), Y1
-	MOVQ    dots_base+24(FP), R11
-	VMOVUPS (R11)(AX*2), Y2
-	MOVQ    n+200(FP), R11
-	TESTQ   R11, R11
+	MOVQ    sums_base+0(FP), R8
+	VMOVUPS (R8)(AX*2), Y1
+	MOVQ    dots_base+24(FP), R8
+	VMOVUPS (R8)(AX*2), Y2
+	MOVQ    n+128(FP), R8
+	TESTQ   R8, R8
 	JZ      lanes1rows
 	PCALIGN $0x40
 
 lanes1row:
-	VMOVUPS     (R9), X3
+	VMOVUPS     (DI), X3
+	VMULPS      (SI), X3, X3
+	VCVTPS2PD   X3, Y3
+	VADDPD      Y3, Y1, Y1
 	VMULPS      (DX), X0, X4
-	VMULPS      (R10), X3, X5
-	VMOVUPS     X4, (DX)
-	VMOVUPS     X5, (SI)
-	VMOVUPS     (DI), X6
-	VMULPS      X4, X3, X7
-	VADDPS      X7, X6, X6
-	VMOVUPS     X6, (DI)
-	VADDPS      (R8), X3, X3
-	VMOVUPS     X3, (R8)
-	VCVTPS2PD   X5, Y5
-	VADDPD      Y5, Y1, Y1
 	VCVTPS2PD   X4, Y4
-	VFMADD231PD Y5, Y4, Y2
+	VFMADD231PD Y3, Y4, Y2
 	ADDQ        BX, DX
 	ADDQ        BX, SI
 	ADDQ        BX, DI
-	ADDQ        BX, R8
-	ADDQ        BX, R9
-	ADDQ        BX, R10
-	DECQ        R11
+	DECQ        R8
 	JNZ         lanes1row
 
 lanes1rows:
@@ -37800,17 +37816,154 @@ lanes1rows:
 	SUBQ    $0x00000004, CX
 	JMP     columns
 
-// func rowNormGradientsAVX2(dx []float32, g []float32, y []float32, center float32, slope float32, inv float32)
+// func rowNormWeightsAVX2(dWeight []float32, dy []float32, ldd int, y []float32, ldy int, n int, invs []float32)
 // Requires: AVX
-TEXT ·rowNormGradientsAVX2(SB), NOSPLIT, $0-84
+TEXT ·rowNormWeightsAVX2(SB), NOSPLIT, $0-120
+	PCALIGN $0x40
+	MOVQ    dWeight_len+8(FP), CX
+	XORQ    AX, AX
+
+columns:
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  dy_base+24(FP), DX
+	ADDQ  AX, DX
+	MOVQ  ldd+48(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  y_base+56(FP), SI
+	ADDQ  AX, SI
+	MOVQ  ldy+80(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  invs_base+96(FP), R8
+	CMPQ  CX, $0x00000020
+	JGE   lanes4
+	CMPQ  CX, $0x00000008
+	JGE   lanes1
+
+	// What is left of a vector.
+	LEAQ       masksAVX2<>+0(SB), R9
+	MOVQ       $0x00000040, R10
+	SUBQ       CX, R10
+	LEAQ       (R9)(R10*4), R9
+	VMOVUPS    (R9), Y0
+	MOVQ       dWeight_base+0(FP), CX
+	VMASKMOVPS (CX)(AX*1), Y0, Y1
+	MOVQ       n+88(FP), CX
+	TESTQ      CX, CX
+	JZ         lastrows
+	PCALIGN    $0x40
+
+lastrow:
+	VMASKMOVPS   (SI), Y0, Y2
+	VBROADCASTSS (R8), Y3
+	VMULPS       Y3, Y2, Y2
+	VMASKMOVPS   (DX), Y0, Y3
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	ADDQ         BX, DX
+	ADDQ         DI, SI
+	ADDQ         $0x00000004, R8
+	DECQ         CX
+	JNZ          lastrow
+
+lastrows:
+	MOVQ       dWeight_base+0(FP), CX
+	VMASKMOVPS Y1, Y0, (CX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+lanes4:
+	MOVQ    dWeight_base+0(FP), R9
+	VMOVUPS (R9)(AX*1), Y0
+	MOVQ    dWeight_base+0(FP), R9
+	VMOVUPS 32(R9)(AX*1), Y1
+	MOVQ    dWeight_base+0(FP), R9
+	VMOVUPS 64(R9)(AX*1), Y2
+	MOVQ    dWeight_base+0(FP), R9
+	VMOVUPS 96(R9)(AX*1), Y3
+	MOVQ    n+88(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes4rows
+	PCALIGN $0x40
+
+lanes4row:
+	VMOVUPS      (SI), Y4
+	VMOVUPS      32(SI), Y5
+	VMOVUPS      64(SI), Y6
+	VMOVUPS      96(SI), Y7
+	VBROADCASTSS (R8), Y8
+	VMULPS       Y8, Y4, Y4
+	VMULPS       Y8, Y5, Y5
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y8, Y7, Y7
+	VMULPS       (DX), Y4, Y4
+	VMULPS       32(DX), Y5, Y5
+	VMULPS       64(DX), Y6, Y6
+	VMULPS       96(DX), Y7, Y7
+	VADDPS       Y4, Y0, Y0
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y6, Y2, Y2
+	VADDPS       Y7, Y3, Y3
+	ADDQ         BX, DX
+	ADDQ         DI, SI
+	ADDQ         $0x00000004, R8
+	DECQ         R9
+	JNZ          lanes4row
+
+lanes4rows:
+	MOVQ    dWeight_base+0(FP), DX
+	VMOVUPS Y0, (DX)(AX*1)
+	MOVQ    dWeight_base+0(FP), DX
+	VMOVUPS Y1, 32(DX)(AX*1)
+	MOVQ    dWeight_base+0(FP), DX
+	VMOVUPS Y2, 64(DX)(AX*1)
+	MOVQ    dWeight_base+0(FP), DX
+	VMOVUPS Y3, 96(DX)(AX*1)
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x00000020, CX
+	JMP     columns
+
+lanes1:
+	MOVQ    dWeight_base+0(FP), R9
+	VMOVUPS (R9)(AX*1), Y0
+	MOVQ    n+88(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes1rows
+	PCALIGN $0x40
+
+lanes1row:
+	VMOVUPS      (SI), Y1
+	VBROADCASTSS (R8), Y2
+	VMULPS       Y2, Y1, Y1
+	VMULPS       (DX), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	ADDQ         BX, DX
+	ADDQ         DI, SI
+	ADDQ         $0x00000004, R8
+	DECQ         R9
+	JNZ          lanes1row
+
+lanes1rows:
+	MOVQ    dWeight_base+0(FP), DX
+	VMOVUPS Y0, (DX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JMP     columns
+
+// func rowNormGradientsAVX2(dx []float32, dy []float32, weight []float32, y []float32, center float32, slope float32, inv float32)
+// Requires: AVX
+TEXT ·rowNormGradientsAVX2(SB), NOSPLIT, $0-108
 	PCALIGN      $0x40
 	MOVQ         dx_len+8(FP), CX
-	MOVQ         g_base+24(FP), DX
-	MOVQ         y_base+48(FP), BX
-	MOVQ         dx_base+0(FP), SI
-	VBROADCASTSS center+72(FP), Y0
-	VBROADCASTSS slope+76(FP), Y1
-	VBROADCASTSS inv+80(FP), Y2
+	MOVQ         weight_base+48(FP), DX
+	MOVQ         dy_base+24(FP), BX
+	MOVQ         y_base+72(FP), SI
+	MOVQ         dx_base+0(FP), DI
+	VBROADCASTSS inv+104(FP), Y0
+	VBROADCASTSS center+96(FP), Y1
+	VBROADCASTSS slope+100(FP), Y2
 	VMOVUPS      const7fc00000AVX2<>+0(SB), Y3
 	XORQ         AX, AX
 	SUBQ         $0x00000010, CX
@@ -37820,20 +37973,24 @@ TEXT ·rowNormGradientsAVX2(SB), NOSPLIT, $0-84
 lanes2:
 	VMOVUPS   (DX)(AX*1), Y4
 	VMOVUPS   32(DX)(AX*1), Y5
-	VSUBPS    Y0, Y4, Y4
-	VSUBPS    Y0, Y5, Y5
-	VMULPS    (BX)(AX*1), Y1, Y6
-	VMULPS    32(BX)(AX*1), Y1, Y7
+	VMULPS    (BX)(AX*1), Y4, Y4
+	VMULPS    32(BX)(AX*1), Y5, Y5
+	VSUBPS    Y1, Y4, Y4
+	VSUBPS    Y1, Y5, Y5
+	VMULPS    (SI)(AX*1), Y0, Y6
+	VMULPS    32(SI)(AX*1), Y0, Y7
+	VMULPS    Y2, Y6, Y6
+	VMULPS    Y2, Y7, Y7
 	VSUBPS    Y6, Y4, Y4
 	VSUBPS    Y7, Y5, Y5
-	VMULPS    Y2, Y4, Y4
-	VMULPS    Y2, Y5, Y5
+	VMULPS    Y0, Y4, Y4
+	VMULPS    Y0, Y5, Y5
 	VCMPPS    $0x03, Y4, Y4, Y6
 	VBLENDVPS Y6, Y3, Y4, Y4
 	VCMPPS    $0x03, Y5, Y5, Y6
 	VBLENDVPS Y6, Y3, Y5, Y5
-	VMOVUPS   Y4, (SI)(AX*1)
-	VMOVUPS   Y5, 32(SI)(AX*1)
+	VMOVUPS   Y4, (DI)(AX*1)
+	VMOVUPS   Y5, 32(DI)(AX*1)
 	ADDQ      $0x00000040, AX
 	SUBQ      $0x00000010, CX
 	JGE       lanes2
@@ -37846,13 +38003,15 @@ lanes2end:
 
 lanes1:
 	VMOVUPS   (DX)(AX*1), Y4
-	VSUBPS    Y0, Y4, Y4
-	VMULPS    (BX)(AX*1), Y1, Y5
+	VMULPS    (BX)(AX*1), Y4, Y4
+	VSUBPS    Y1, Y4, Y4
+	VMULPS    (SI)(AX*1), Y0, Y5
+	VMULPS    Y2, Y5, Y5
 	VSUBPS    Y5, Y4, Y4
-	VMULPS    Y2, Y4, Y4
+	VMULPS    Y0, Y4, Y4
 	VCMPPS    $0x03, Y4, Y4, Y5
 	VBLENDVPS Y5, Y3, Y4, Y4
-	VMOVUPS   Y4, (SI)(AX*1)
+	VMOVUPS   Y4, (DI)(AX*1)
 	ADDQ      $0x00000020, AX
 	SUBQ      $0x00000008, CX
 	JGE       lanes1
@@ -37862,20 +38021,23 @@ lanes1end:
 	JZ   end
 
 	// Less than a vector is left.
-	LEAQ       masksAVX2<>+0(SB), DI
-	MOVQ       $0x00000040, R8
-	SUBQ       CX, R8
-	LEAQ       (DI)(R8*4), DI
-	VMOVUPS    (DI), Y4
+	LEAQ       masksAVX2<>+0(SB), R8
+	MOVQ       $0x00000040, R9
+	SUBQ       CX, R9
+	LEAQ       (R8)(R9*4), R8
+	VMOVUPS    (R8), Y4
 	VMASKMOVPS (DX)(AX*1), Y4, Y5
-	VSUBPS     Y0, Y5, Y5
-	VMASKMOVPS (BX)(AX*1), Y4, Y0
-	VMULPS     Y1, Y0, Y0
-	VSUBPS     Y0, Y5, Y5
-	VMULPS     Y2, Y5, Y5
+	VMASKMOVPS (BX)(AX*1), Y4, Y6
+	VMULPS     Y6, Y5, Y5
+	VSUBPS     Y1, Y5, Y5
+	VMASKMOVPS (SI)(AX*1), Y4, Y1
+	VMULPS     Y0, Y1, Y1
+	VMULPS     Y2, Y1, Y1
+	VSUBPS     Y1, Y5, Y5
+	VMULPS     Y0, Y5, Y5
 	VCMPPS     $0x03, Y5, Y5, Y0
 	VBLENDVPS  Y0, Y3, Y5, Y5
-	VMASKMOVPS Y5, Y4, (SI)(AX*1)
+	VMASKMOVPS Y5, Y4, (DI)(AX*1)
 
 end:
 	VZEROUPPER

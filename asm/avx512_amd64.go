@@ -766,6 +766,11 @@ func addAVX512(dst []float32, x []float32, y []float32)
 //go:noescape
 func mulAVX512(dst []float32, x []float32, y []float32)
 
+// scaleAVX512 is Elementwise.Scale, see package ukernel.
+//
+//go:noescape
+func scaleAVX512(dst []float32, src []float32, first float32, second float32)
+
 // addRowsAVX512 is Elementwise.AddRows, see package ukernel.
 //
 //go:noescape
@@ -869,9 +874,14 @@ func rowSquaresAVX512(sums []float64, dst []float32, src []float32, ld int, n in
 // rowNormTermsAVX512 is Rows.NormTerms, see package ukernel.
 //
 //go:noescape
-func rowNormTermsAVX512(sums []float64, dots []float64, y []float32, g []float32, dWeight []float32, dBias []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+func rowNormTermsAVX512(sums []float64, dots []float64, y []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+
+// rowNormWeightsAVX512 is Rows.NormWeights, see package ukernel.
+//
+//go:noescape
+func rowNormWeightsAVX512(dWeight []float32, dy []float32, ldd int, y []float32, ldy int, n int, invs []float32)
 
 // rowNormGradientsAVX512 is Rows.NormGradients, see package ukernel.
 //
 //go:noescape
-func rowNormGradientsAVX512(dx []float32, g []float32, y []float32, center float32, slope float32, inv float32)
+func rowNormGradientsAVX512(dx []float32, dy []float32, weight []float32, y []float32, center float32, slope float32, inv float32)

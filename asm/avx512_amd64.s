@@ -45261,6 +45261,71 @@ end:
 	VZEROUPPER
 	RET
 
+// func scaleAVX512(dst []float32, src []float32, first float32, second float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·scaleAVX512(SB), NOSPLIT, $0-56
+	PCALIGN      $0x40
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         dst_base+0(FP), DX
+	MOVQ         src_base+24(FP), BX
+	VBROADCASTSS first+48(FP), Z0
+	VBROADCASTSS second+52(FP), Z1
+	XORQ         AX, AX
+	SUBQ         $0x00000040, CX
+	JL           lanes4end
+	PCALIGN      $0x40
+
+lanes4:
+	VMULPS  (BX)(AX*1), Z0, Z2
+	VMULPS  64(BX)(AX*1), Z0, Z3
+	VMULPS  128(BX)(AX*1), Z0, Z4
+	VMULPS  192(BX)(AX*1), Z0, Z5
+	VMULPS  Z1, Z2, Z2
+	VMULPS  Z1, Z3, Z3
+	VMULPS  Z1, Z4, Z4
+	VMULPS  Z1, Z5, Z5
+	VMOVUPS Z2, (DX)(AX*1)
+	VMOVUPS Z3, 64(DX)(AX*1)
+	VMOVUPS Z4, 128(DX)(AX*1)
+	VMOVUPS Z5, 192(DX)(AX*1)
+	ADDQ    $0x00000100, AX
+	SUBQ    $0x00000040, CX
+	JGE     lanes4
+
+lanes4end:
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x00000010, CX
+	JL      lanes1end
+	PCALIGN $0x40
+
+lanes1:
+	VMULPS  (BX)(AX*1), Z0, Z2
+	VMULPS  Z1, Z2, Z2
+	VMOVUPS Z2, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes1
+
+lanes1end:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), SI
+	MOVQ      $0x00000040, DI
+	SUBQ      CX, DI
+	LEAQ      (SI)(DI*4), SI
+	VMOVUPS   (SI), Z2
+	VPMOVD2M  Z2, K1
+	VMOVUPS.Z (BX)(AX*1), K1, Z2
+	VMULPS    Z0, Z2, Z2
+	VMULPS    Z1, Z2, Z2
+	VMOVUPS   Z2, K1, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
 // func addRowsAVX512(dst []float32, src []float32, lds int, n int)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·addRowsAVX512(SB), NOSPLIT, $0-64
@@ -48113,12 +48178,12 @@ lanes1rows:
 	SUBQ    $0x00000008, CX
 	JMP     columns
 
-// func rowNormTermsAVX512(sums []float64, dots []float64, y []float32, g []float32, dWeight []float32, dBias []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+// func rowNormTermsAVX512(sums []float64, dots []float64, y []float32, dy []float32, weight []float32, ld int, n int, inv float32)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL
-TEXT ·rowNormTermsAVX512(SB), NOSPLIT, $0-212
+TEXT ·rowNormTermsAVX512(SB), NOSPLIT, $0-140
 	PCALIGN      $0x40
 	MOVQ         sums_len+8(FP), CX
-	VBROADCASTSS inv+208(FP), Z0
+	VBROADCASTSS inv+136(FP), Z0
 	XORQ         AX, AX
 
 columns:
@@ -48126,62 +48191,44 @@ columns:
 	JZ    end
 	MOVQ  y_base+48(FP), DX
 	ADDQ  AX, DX
-	MOVQ  ld+192(FP), BX
+	MOVQ  ld+120(FP), BX
 	SHLQ  $0x02, BX
-	MOVQ  g_base+72(FP), SI
+	MOVQ  dy_base+72(FP), SI
 	ADDQ  AX, SI
-	MOVQ  dWeight_base+96(FP), DI
+	MOVQ  weight_base+96(FP), DI
 	ADDQ  AX, DI
-	MOVQ  dBias_base+120(FP), R8
-	ADDQ  AX, R8
-	MOVQ  dy_base+144(FP), R9
-	ADDQ  AX, R9
-	MOVQ  weight_base+168(FP), R10
-	ADDQ  AX, R10
 	CMPQ  CX, $0x00000008
 	JGE   lanes1
 
 	// What is left of a vector.
-	LEAQ      masksAVX512<>+0(SB), R11
-	MOVQ      $0x00000040, R12
-	SUBQ      CX, R12
-	LEAQ      (R11)(R12*4), R11
-	VMOVUPS   (R11), Z1
+	LEAQ      masksAVX512<>+0(SB), R8
+	MOVQ      $0x00000040, R9
+	SUBQ      CX, R9
+	LEAQ      (R8)(R9*4), R8
+	VMOVUPS   (R8), Z1
 	VPMOVD2M  Z1, K1
 	MOVQ      sums_base+0(FP), CX
 	VMOVUPD.Z (CX)(AX*2), K1, Z1
 	MOVQ      dots_base+24(FP), CX
 	VMOVUPD.Z (CX)(AX*2), K1, Z2
-	MOVQ      n+200(FP), CX
+	MOVQ      n+128(FP), CX
 	TESTQ     CX, CX
 	JZ        lastrows
 	PCALIGN   $0x40
 
 lastrow:
-	VMOVUPS.Z   (R9), K1, Y3
+	VMOVUPS.Z   (DI), K1, Y3
+	VMOVUPS.Z   (SI), K1, Y4
+	VMULPS      Y4, Y3, Y3
+	VCVTPS2PD   Y3, Z3
+	VADDPD      Z3, Z1, Z1
 	VMOVUPS.Z   (DX), K1, Y4
 	VMULPS      Y0, Y4, Y4
-	VMOVUPS.Z   (R10), K1, Y5
-	VMULPS      Y3, Y5, Y5
-	VMOVUPS     Y4, K1, (DX)
-	VMOVUPS     Y5, K1, (SI)
-	VMOVUPS.Z   (DI), K1, Y6
-	VMULPS      Y4, Y3, Y7
-	VADDPS      Y7, Y6, Y6
-	VMOVUPS     Y6, K1, (DI)
-	VMOVUPS.Z   (R8), K1, Y6
-	VADDPS      Y3, Y6, Y6
-	VMOVUPS     Y6, K1, (R8)
-	VCVTPS2PD   Y5, Z5
-	VADDPD      Z5, Z1, Z1
 	VCVTPS2PD   Y4, Z4
-	VFMADD231PD Z5, Z4, Z2
+	VFMADD231PD Z3, Z4, Z2
 	ADDQ        BX, DX
 	ADDQ        BX, SI
 	ADDQ        BX, DI
-	ADDQ        BX, R8
-	ADDQ        BX, R9
-	ADDQ        BX, R10
 	DECQ        CX
 	JNZ         lastrow
 
@@ -48196,38 +48243,27 @@ end:
 	RET
 
 lanes1:
-	MOVQ    sums_base+0(FP), R11
-	VMOVUPS (R11)(AX*2), Z1
-	MOVQ    dots_base+24(FP), R11
-	VMOVUPS (R11)(AX*2), Z2
-	MOVQ    n+200(FP), R11
-	TESTQ   R11, R11
+	MOVQ    sums_base+0(FP), R8
+	VMOVUPS (R8)(AX*2), Z1
+	MOVQ    dots_base+24(FP), R8
+	VMOVUPS (R8)(AX*2), Z2
+	MOVQ    n+128(FP), R8
+	TESTQ   R8, R8
 	JZ      lanes1rows
 	PCALIGN $0x40
 
 lanes1row:
-	VMOVUPS     (R9), Y3
+	VMOVUPS     (DI), Y3
+	VMULPS      (SI), Y3, Y3
+	VCVTPS2PD   Y3, Z3
+	VADDPD      Z3, Z1, Z1
 	VMULPS      (DX), Y0, Y4
-	VMULPS      (R10), Y3, Y5
-	VMOVUPS     Y4, (DX)
-	VMOVUPS     Y5, (SI)
-	VMOVUPS     (DI), Y6
-	VMULPS      Y4, Y3, Y7
-	VADDPS      Y7, Y6, Y6
-	VMOVUPS     Y6, (DI)
-	VADDPS      (R8), Y3, Y3
-	VMOVUPS     Y3, (R8)
-	VCVTPS2PD   Y5, Z5
-	VADDPD      Z5, Z1, Z1
 	VCVTPS2PD   Y4, Z4
-	VFMADD231PD Z5, Z4, Z2
+	VFMADD231PD Z3, Z4, Z2
 	ADDQ        BX, DX
 	ADDQ        BX, SI
 	ADDQ        BX, DI
-	ADDQ        BX, R8
-	ADDQ        BX, R9
-	ADDQ        BX, R10
-	DECQ        R11
+	DECQ        R8
 	JNZ         lanes1row
 
 lanes1rows:
@@ -48239,17 +48275,129 @@ lanes1rows:
 	SUBQ    $0x00000008, CX
 	JMP     columns
 
-// func rowNormGradientsAVX512(dx []float32, g []float32, y []float32, center float32, slope float32, inv float32)
+// func rowNormWeightsAVX512(dWeight []float32, dy []float32, ldd int, y []float32, ldy int, n int, invs []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·rowNormGradientsAVX512(SB), NOSPLIT, $0-84
+TEXT ·rowNormWeightsAVX512(SB), NOSPLIT, $0-120
+	PCALIGN $0x40
+	MOVQ    dWeight_len+8(FP), CX
+	XORQ    AX, AX
+
+columns:
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  dy_base+24(FP), DX
+	ADDQ  AX, DX
+	MOVQ  ldd+48(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  y_base+56(FP), SI
+	ADDQ  AX, SI
+	MOVQ  ldy+80(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  invs_base+96(FP), R8
+	CMPQ  CX, $0x00000040
+	JGE   lanes4
+
+	// What is left of a vector.
+	LEAQ      masksAVX512<>+0(SB), R9
+	MOVQ      $0x00000040, R10
+	SUBQ      CX, R10
+	LEAQ      (R9)(R10*4), R9
+	VMOVUPS   (R9), Z0
+	VPMOVD2M  Z0, K1
+	MOVQ      dWeight_base+0(FP), R9
+	VMOVUPS.Z (R9)(AX*1), K1, Z0
+	MOVQ      n+88(FP), R9
+	TESTQ     R9, R9
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VMOVUPS.Z    (SI), K1, Z1
+	VBROADCASTSS (R8), Z2
+	VMULPS       Z2, Z1, Z1
+	VMOVUPS.Z    (DX), K1, Z2
+	VMULPS       Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	ADDQ         BX, DX
+	ADDQ         DI, SI
+	ADDQ         $0x00000004, R8
+	DECQ         R9
+	JNZ          lastrow
+
+lastrows:
+	MOVQ    dWeight_base+0(FP), DX
+	VMOVUPS Z0, K1, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JG      columns
+
+end:
+	VZEROUPPER
+	RET
+
+lanes4:
+	MOVQ    dWeight_base+0(FP), R9
+	VMOVUPS (R9)(AX*1), Z0
+	MOVQ    dWeight_base+0(FP), R9
+	VMOVUPS 64(R9)(AX*1), Z1
+	MOVQ    dWeight_base+0(FP), R9
+	VMOVUPS 128(R9)(AX*1), Z2
+	MOVQ    dWeight_base+0(FP), R9
+	VMOVUPS 192(R9)(AX*1), Z3
+	MOVQ    n+88(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes4rows
+	PCALIGN $0x40
+
+lanes4row:
+	VMOVUPS      (SI), Z4
+	VMOVUPS      64(SI), Z5
+	VMOVUPS      128(SI), Z6
+	VMOVUPS      192(SI), Z7
+	VBROADCASTSS (R8), Z8
+	VMULPS       Z8, Z4, Z4
+	VMULPS       Z8, Z5, Z5
+	VMULPS       Z8, Z6, Z6
+	VMULPS       Z8, Z7, Z7
+	VMULPS       (DX), Z4, Z4
+	VMULPS       64(DX), Z5, Z5
+	VMULPS       128(DX), Z6, Z6
+	VMULPS       192(DX), Z7, Z7
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z5, Z1, Z1
+	VADDPS       Z6, Z2, Z2
+	VADDPS       Z7, Z3, Z3
+	ADDQ         BX, DX
+	ADDQ         DI, SI
+	ADDQ         $0x00000004, R8
+	DECQ         R9
+	JNZ          lanes4row
+
+lanes4rows:
+	MOVQ    dWeight_base+0(FP), DX
+	VMOVUPS Z0, (DX)(AX*1)
+	MOVQ    dWeight_base+0(FP), DX
+	VMOVUPS Z1, 64(DX)(AX*1)
+	MOVQ    dWeight_base+0(FP), DX
+	VMOVUPS Z2, 128(DX)(AX*1)
+	MOVQ    dWeight_base+0(FP), DX
+	VMOVUPS Z3, 192(DX)(AX*1)
+	ADDQ    $0x00000100, AX
+	SUBQ    $0x00000040, CX
+	JMP     columns
+
+// func rowNormGradientsAVX512(dx []float32, dy []float32, weight []float32, y []float32, center float32, slope float32, inv float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·rowNormGradientsAVX512(SB), NOSPLIT, $0-108
 	PCALIGN      $0x40
 	MOVQ         dx_len+8(FP), CX
-	MOVQ         g_base+24(FP), DX
-	MOVQ         y_base+48(FP), BX
-	MOVQ         dx_base+0(FP), SI
-	VBROADCASTSS center+72(FP), Z0
-	VBROADCASTSS slope+76(FP), Z1
-	VBROADCASTSS inv+80(FP), Z2
+	MOVQ         weight_base+48(FP), DX
+	MOVQ         dy_base+24(FP), BX
+	MOVQ         y_base+72(FP), SI
+	MOVQ         dx_base+0(FP), DI
+	VBROADCASTSS inv+104(FP), Z0
+	VBROADCASTSS center+96(FP), Z1
+	VBROADCASTSS slope+100(FP), Z2
 	VMOVUPS      const7fc00000AVX512<>+0(SB), Z3
 	XORQ         AX, AX
 	SUBQ         $0x00000020, CX
@@ -48259,20 +48407,24 @@ TEXT ·rowNormGradientsAVX512(SB), NOSPLIT, $0-84
 lanes2:
 	VMOVUPS   (DX)(AX*1), Z4
 	VMOVUPS   64(DX)(AX*1), Z5
-	VSUBPS    Z0, Z4, Z4
-	VSUBPS    Z0, Z5, Z5
-	VMULPS    (BX)(AX*1), Z1, Z6
-	VMULPS    64(BX)(AX*1), Z1, Z7
+	VMULPS    (BX)(AX*1), Z4, Z4
+	VMULPS    64(BX)(AX*1), Z5, Z5
+	VSUBPS    Z1, Z4, Z4
+	VSUBPS    Z1, Z5, Z5
+	VMULPS    (SI)(AX*1), Z0, Z6
+	VMULPS    64(SI)(AX*1), Z0, Z7
+	VMULPS    Z2, Z6, Z6
+	VMULPS    Z2, Z7, Z7
 	VSUBPS    Z6, Z4, Z4
 	VSUBPS    Z7, Z5, Z5
-	VMULPS    Z2, Z4, Z4
-	VMULPS    Z2, Z5, Z5
+	VMULPS    Z0, Z4, Z4
+	VMULPS    Z0, Z5, Z5
 	VCMPPS    $0x03, Z4, Z4, K1
 	VBLENDMPS Z3, Z4, K1, Z4
 	VCMPPS    $0x03, Z5, Z5, K1
 	VBLENDMPS Z3, Z5, K1, Z5
-	VMOVUPS   Z4, (SI)(AX*1)
-	VMOVUPS   Z5, 64(SI)(AX*1)
+	VMOVUPS   Z4, (DI)(AX*1)
+	VMOVUPS   Z5, 64(DI)(AX*1)
 	ADDQ      $0x00000080, AX
 	SUBQ      $0x00000020, CX
 	JGE       lanes2
@@ -48285,13 +48437,15 @@ lanes2end:
 
 lanes1:
 	VMOVUPS   (DX)(AX*1), Z4
-	VSUBPS    Z0, Z4, Z4
-	VMULPS    (BX)(AX*1), Z1, Z5
+	VMULPS    (BX)(AX*1), Z4, Z4
+	VSUBPS    Z1, Z4, Z4
+	VMULPS    (SI)(AX*1), Z0, Z5
+	VMULPS    Z2, Z5, Z5
 	VSUBPS    Z5, Z4, Z4
-	VMULPS    Z2, Z4, Z4
+	VMULPS    Z0, Z4, Z4
 	VCMPPS    $0x03, Z4, Z4, K1
 	VBLENDMPS Z3, Z4, K1, Z4
-	VMOVUPS   Z4, (SI)(AX*1)
+	VMOVUPS   Z4, (DI)(AX*1)
 	ADDQ      $0x00000040, AX
 	SUBQ      $0x00000010, CX
 	JGE       lanes1
@@ -48301,21 +48455,24 @@ lanes1end:
 	JZ   end
 
 	// Less than a vector is left.
-	LEAQ      masksAVX512<>+0(SB), DI
-	MOVQ      $0x00000040, R8
-	SUBQ      CX, R8
-	LEAQ      (DI)(R8*4), DI
-	VMOVUPS   (DI), Z4
+	LEAQ      masksAVX512<>+0(SB), R8
+	MOVQ      $0x00000040, R9
+	SUBQ      CX, R9
+	LEAQ      (R8)(R9*4), R8
+	VMOVUPS   (R8), Z4
 	VPMOVD2M  Z4, K1
 	VMOVUPS.Z (DX)(AX*1), K1, Z4
-	VSUBPS    Z0, Z4, Z4
-	VMOVUPS.Z (BX)(AX*1), K1, Z0
-	VMULPS    Z1, Z0, Z0
-	VSUBPS    Z0, Z4, Z4
-	VMULPS    Z2, Z4, Z4
+	VMOVUPS.Z (BX)(AX*1), K1, Z5
+	VMULPS    Z5, Z4, Z4
+	VSUBPS    Z1, Z4, Z4
+	VMOVUPS.Z (SI)(AX*1), K1, Z1
+	VMULPS    Z0, Z1, Z1
+	VMULPS    Z2, Z1, Z1
+	VSUBPS    Z1, Z4, Z4
+	VMULPS    Z0, Z4, Z4
 	VCMPPS    $0x03, Z4, Z4, K2
 	VBLENDMPS Z3, Z4, K2, Z4
-	VMOVUPS   Z4, K1, (SI)(AX*1)
+	VMOVUPS   Z4, K1, (DI)(AX*1)
 
 end:
 	VZEROUPPER

@@ -666,6 +666,11 @@ func addNEON(dst []float32, x []float32, y []float32)
 //go:noescape
 func mulNEON(dst []float32, x []float32, y []float32)
 
+// scaleNEON is Elementwise.Scale, see package ukernel.
+//
+//go:noescape
+func scaleNEON(dst []float32, src []float32, first float32, second float32)
+
 // addRowsNEON is Elementwise.AddRows, see package ukernel.
 //
 //go:noescape
@@ -769,9 +774,14 @@ func rowSquaresNEON(sums []float64, dst []float32, src []float32, ld int, n int,
 // rowNormTermsNEON is Rows.NormTerms, see package ukernel.
 //
 //go:noescape
-func rowNormTermsNEON(sums []float64, dots []float64, y []float32, g []float32, dWeight []float32, dBias []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+func rowNormTermsNEON(sums []float64, dots []float64, y []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+
+// rowNormWeightsNEON is Rows.NormWeights, see package ukernel.
+//
+//go:noescape
+func rowNormWeightsNEON(dWeight []float32, dy []float32, ldd int, y []float32, ldy int, n int, invs []float32)
 
 // rowNormGradientsNEON is Rows.NormGradients, see package ukernel.
 //
 //go:noescape
-func rowNormGradientsNEON(dx []float32, g []float32, y []float32, center float32, slope float32, inv float32)
+func rowNormGradientsNEON(dx []float32, dy []float32, weight []float32, y []float32, center float32, slope float32, inv float32)

@@ -30548,6 +30548,75 @@ single:
 end:
 	RET
 
+// func scaleNEON(dst []float32, src []float32, first float32, second float32)
+TEXT ·scaleNEON(SB), NOSPLIT, $0-56
+	MOVD $lanesNEON<>(SB), R0
+	MOVWU first+48(FP), R1
+	VDUP R1, V0.S4
+	MOVWU second+52(FP), R1
+	VDUP R1, V1.S4
+	MOVD dst_len+8(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD src_base+24(FP), R3
+	SUBS $16, R1, R1
+	BLT lanes4end
+	PCALIGN $32
+
+lanes4:
+	FMOVQ (R3), F2
+	FMOVQ 16(R3), F3
+	FMOVQ 32(R3), F4
+	FMOVQ 48(R3), F5
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ F2, (R2)
+	FMOVQ F3, 16(R2)
+	FMOVQ F4, 32(R2)
+	FMOVQ F5, 48(R2)
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	SUBS $16, R1, R1
+	BGE lanes4
+
+lanes4end:
+	ADDS $16, R1, R1
+	SUBS $4, R1, R1
+	BLT lanes1end
+	PCALIGN $32
+
+lanes1:
+	FMOVQ (R3), F2
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVQ F2, (R2)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUBS $4, R1, R1
+	BGE lanes1
+
+lanes1end:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS (R3), F2
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVS F2, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
 // func addRowsNEON(dst []float32, src []float32, lds int, n int)
 TEXT ·addRowsNEON(SB), NOSPLIT, $0-64
 	MOVD $lanesNEON<>(SB), R0
@@ -32923,222 +32992,291 @@ lanes1rows:
 end:
 	RET
 
-// func rowNormTermsNEON(sums []float64, dots []float64, y []float32, g []float32, dWeight []float32, dBias []float32, dy []float32, weight []float32, ld int, n int, inv float32)
-TEXT ·rowNormTermsNEON(SB), NOSPLIT, $0-212
+// func rowNormTermsNEON(sums []float64, dots []float64, y []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+TEXT ·rowNormTermsNEON(SB), NOSPLIT, $0-140
 	MOVD $lanesNEON<>(SB), R0
-	MOVWU inv+208(FP), R1
+	MOVWU inv+136(FP), R1
 	VDUP R1, V0.S4
 	MOVD sums_len+8(FP), R1
 	MOVD y_base+48(FP), R2
-	MOVD g_base+72(FP), R3
-	MOVD dWeight_base+96(FP), R4
-	MOVD dBias_base+120(FP), R5
-	MOVD dy_base+144(FP), R6
-	MOVD weight_base+168(FP), R7
-	MOVD sums_base+0(FP), R8
-	MOVD dots_base+24(FP), R9
-	MOVD ld+192(FP), R10
-	LSL $2, R10, R10
+	MOVD dy_base+72(FP), R3
+	MOVD weight_base+96(FP), R4
+	MOVD sums_base+0(FP), R5
+	MOVD dots_base+24(FP), R6
+	MOVD ld+120(FP), R7
+	LSL $2, R7, R7
 
 columns:
 	CBZ R1, end
-	MOVD R2, R11
-	MOVD R3, R12
-	MOVD R4, R13
-	MOVD R5, R14
-	MOVD R6, R15
-	MOVD R7, R16
+	MOVD R2, R8
+	MOVD R3, R9
+	MOVD R4, R10
 	CMP $4, R1
 	BGE lanes2
 	CMP $2, R1
 	BGE lanes1
 
 	// What is left of a vector.
-	FMOVD (R8), F1
-	FMOVD (R9), F2
-	MOVD n+200(FP), R17
-	CBZ R17, singlerows
+	FMOVD (R5), F1
+	FMOVD (R6), F2
+	MOVD n+128(FP), R11
+	CBZ R11, singlerows
 	PCALIGN $32
 
 singlerow:
-	FMOVS (R15), F3
-	FMOVS (R11), F4
+	FMOVS (R10), F3
+	FMOVS (R9), F4
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
+	WORD $0x4e63d421 // fadd v1.2d, v1.2d, v3.2d
+	FMOVS (R8), F4
 	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FMOVS (R16), F5
-	WORD $0x6e23dca5 // fmul v5.4s, v5.4s, v3.4s
-	FMOVS F4, (R11)
-	FMOVS F5, (R12)
-	FMOVS (R13), F6
-	WORD $0x6e24dc67 // fmul v7.4s, v3.4s, v4.4s
-	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
-	FMOVS F6, (R13)
-	FMOVS (R14), F6
-	WORD $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
-	FMOVS F6, (R14)
-	WORD $0x0e6178a5 // fcvtl v5.2d, v5.2s
-	WORD $0x4e65d421 // fadd v1.2d, v1.2d, v5.2d
 	WORD $0x0e617884 // fcvtl v4.2d, v4.2s
-	VFMLA V4.D2, V5.D2, V2.D2
-	ADD R10, R11, R11
-	ADD R10, R12, R12
-	ADD R10, R13, R13
-	ADD R10, R14, R14
-	ADD R10, R15, R15
-	ADD R10, R16, R16
-	SUBS $1, R17, R17
+	VFMLA V4.D2, V3.D2, V2.D2
+	ADD R7, R8, R8
+	ADD R7, R9, R9
+	ADD R7, R10, R10
+	SUBS $1, R11, R11
 	BNE singlerow
 
 singlerows:
-	FMOVD F1, (R8)
-	FMOVD F2, (R9)
+	FMOVD F1, (R5)
+	FMOVD F2, (R6)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
-	ADD $4, R5, R5
-	ADD $4, R6, R6
-	ADD $4, R7, R7
-	ADD $8, R8, R8
-	ADD $8, R9, R9
+	ADD $8, R5, R5
+	ADD $8, R6, R6
 	SUB $1, R1, R1
 	B columns
 
 lanes2:
-	FMOVQ (R8), F1
-	FMOVQ 16(R8), F2
-	FMOVQ (R9), F3
-	FMOVQ 16(R9), F4
-	MOVD n+200(FP), R17
-	CBZ R17, lanes2rows
+	FMOVQ (R5), F1
+	FMOVQ 16(R5), F2
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
+	MOVD n+128(FP), R11
+	CBZ R11, lanes2rows
 	PCALIGN $32
 
 lanes2row:
-	FMOVD (R15), F5
-	FMOVD 8(R15), F6
-	FMOVD (R11), F7
-	FMOVD 8(R11), F8
+	FMOVD (R10), F5
+	FMOVD 8(R10), F6
+	FMOVD (R9), F7
+	FMOVD 8(R9), F8
+	WORD $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
+	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
+	WORD $0x0e6178a5 // fcvtl v5.2d, v5.2s
+	WORD $0x0e6178c6 // fcvtl v6.2d, v6.2s
+	WORD $0x4e65d421 // fadd v1.2d, v1.2d, v5.2d
+	WORD $0x4e66d442 // fadd v2.2d, v2.2d, v6.2d
+	FMOVD (R8), F7
+	FMOVD 8(R8), F8
 	WORD $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
 	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	FMOVD (R16), F9
-	FMOVD 8(R16), F10
-	WORD $0x6e25dd29 // fmul v9.4s, v9.4s, v5.4s
-	WORD $0x6e26dd4a // fmul v10.4s, v10.4s, v6.4s
-	FMOVD F7, (R11)
-	FMOVD F8, 8(R11)
-	FMOVD F9, (R12)
-	FMOVD F10, 8(R12)
-	FMOVD (R13), F11
-	FMOVD 8(R13), F12
-	WORD $0x6e27dcad // fmul v13.4s, v5.4s, v7.4s
-	WORD $0x6e28dcce // fmul v14.4s, v6.4s, v8.4s
-	WORD $0x4e2dd56b // fadd v11.4s, v11.4s, v13.4s
-	WORD $0x4e2ed58c // fadd v12.4s, v12.4s, v14.4s
-	FMOVD F11, (R13)
-	FMOVD F12, 8(R13)
-	FMOVD (R14), F11
-	FMOVD 8(R14), F12
-	WORD $0x4e25d56b // fadd v11.4s, v11.4s, v5.4s
-	WORD $0x4e26d58c // fadd v12.4s, v12.4s, v6.4s
-	FMOVD F11, (R14)
-	FMOVD F12, 8(R14)
-	WORD $0x0e617929 // fcvtl v9.2d, v9.2s
-	WORD $0x0e61794a // fcvtl v10.2d, v10.2s
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e6ad442 // fadd v2.2d, v2.2d, v10.2d
 	WORD $0x0e6178e7 // fcvtl v7.2d, v7.2s
 	WORD $0x0e617908 // fcvtl v8.2d, v8.2s
-	VFMLA V7.D2, V9.D2, V3.D2
-	VFMLA V8.D2, V10.D2, V4.D2
-	ADD R10, R11, R11
-	ADD R10, R12, R12
-	ADD R10, R13, R13
-	ADD R10, R14, R14
-	ADD R10, R15, R15
-	ADD R10, R16, R16
-	SUBS $1, R17, R17
+	VFMLA V7.D2, V5.D2, V3.D2
+	VFMLA V8.D2, V6.D2, V4.D2
+	ADD R7, R8, R8
+	ADD R7, R9, R9
+	ADD R7, R10, R10
+	SUBS $1, R11, R11
 	BNE lanes2row
 
 lanes2rows:
-	FMOVQ F1, (R8)
-	FMOVQ F2, 16(R8)
-	FMOVQ F3, (R9)
-	FMOVQ F4, 16(R9)
+	FMOVQ F1, (R5)
+	FMOVQ F2, 16(R5)
+	FMOVQ F3, (R6)
+	FMOVQ F4, 16(R6)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
-	ADD $16, R5, R5
-	ADD $16, R6, R6
-	ADD $16, R7, R7
-	ADD $32, R8, R8
-	ADD $32, R9, R9
+	ADD $32, R5, R5
+	ADD $32, R6, R6
 	SUB $4, R1, R1
 	B columns
 
 lanes1:
-	FMOVQ (R8), F1
-	FMOVQ (R9), F2
-	MOVD n+200(FP), R17
-	CBZ R17, lanes1rows
+	FMOVQ (R5), F1
+	FMOVQ (R6), F2
+	MOVD n+128(FP), R11
+	CBZ R11, lanes1rows
 	PCALIGN $32
 
 lanes1row:
-	FMOVD (R15), F3
-	FMOVD (R11), F4
+	FMOVD (R10), F3
+	FMOVD (R9), F4
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
+	WORD $0x4e63d421 // fadd v1.2d, v1.2d, v3.2d
+	FMOVD (R8), F4
 	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FMOVD (R16), F5
-	WORD $0x6e23dca5 // fmul v5.4s, v5.4s, v3.4s
-	FMOVD F4, (R11)
-	FMOVD F5, (R12)
-	FMOVD (R13), F6
-	WORD $0x6e24dc67 // fmul v7.4s, v3.4s, v4.4s
-	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
-	FMOVD F6, (R13)
-	FMOVD (R14), F6
-	WORD $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
-	FMOVD F6, (R14)
-	WORD $0x0e6178a5 // fcvtl v5.2d, v5.2s
-	WORD $0x4e65d421 // fadd v1.2d, v1.2d, v5.2d
 	WORD $0x0e617884 // fcvtl v4.2d, v4.2s
-	VFMLA V4.D2, V5.D2, V2.D2
-	ADD R10, R11, R11
-	ADD R10, R12, R12
-	ADD R10, R13, R13
-	ADD R10, R14, R14
-	ADD R10, R15, R15
-	ADD R10, R16, R16
-	SUBS $1, R17, R17
+	VFMLA V4.D2, V3.D2, V2.D2
+	ADD R7, R8, R8
+	ADD R7, R9, R9
+	ADD R7, R10, R10
+	SUBS $1, R11, R11
 	BNE lanes1row
 
 lanes1rows:
-	FMOVQ F1, (R8)
-	FMOVQ F2, (R9)
+	FMOVQ F1, (R5)
+	FMOVQ F2, (R6)
 	ADD $8, R2, R2
 	ADD $8, R3, R3
 	ADD $8, R4, R4
-	ADD $8, R5, R5
-	ADD $8, R6, R6
-	ADD $8, R7, R7
-	ADD $16, R8, R8
-	ADD $16, R9, R9
+	ADD $16, R5, R5
+	ADD $16, R6, R6
 	SUB $2, R1, R1
 	B columns
 
 end:
 	RET
 
-// func rowNormGradientsNEON(dx []float32, g []float32, y []float32, center float32, slope float32, inv float32)
-TEXT ·rowNormGradientsNEON(SB), NOSPLIT, $0-84
+// func rowNormWeightsNEON(dWeight []float32, dy []float32, ldd int, y []float32, ldy int, n int, invs []float32)
+TEXT ·rowNormWeightsNEON(SB), NOSPLIT, $0-120
 	MOVD $lanesNEON<>(SB), R0
-	MOVWU center+72(FP), R1
+	MOVD dWeight_len+8(FP), R1
+	MOVD dWeight_base+0(FP), R2
+	MOVD dy_base+24(FP), R3
+	MOVD y_base+56(FP), R4
+	MOVD invs_base+96(FP), R5
+	MOVD ldd+48(FP), R6
+	LSL $2, R6, R6
+	MOVD ldy+80(FP), R7
+	LSL $2, R7, R7
+
+columns:
+	CBZ R1, end
+	MOVD R3, R8
+	MOVD R4, R9
+	MOVD R5, R10
+	CMP $16, R1
+	BGE lanes4
+	CMP $4, R1
+	BGE lanes1
+
+	// What is left of a vector.
+	FMOVS (R2), F0
+	MOVD n+88(FP), R11
+	CBZ R11, singlerows
+	PCALIGN $32
+
+singlerow:
+	FMOVS (R9), F1
+	VLD1R (R10), [V2.S4]
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVS (R8), F2
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	ADD R6, R8, R8
+	ADD R7, R9, R9
+	ADD $4, R10, R10
+	SUBS $1, R11, R11
+	BNE singlerow
+
+singlerows:
+	FMOVS F0, (R2)
+	ADD $4, R2, R2
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUB $1, R1, R1
+	B columns
+
+lanes4:
+	FMOVQ (R2), F0
+	FMOVQ 16(R2), F1
+	FMOVQ 32(R2), F2
+	FMOVQ 48(R2), F3
+	MOVD n+88(FP), R11
+	CBZ R11, lanes4rows
+	PCALIGN $32
+
+lanes4row:
+	FMOVQ (R9), F4
+	FMOVQ 16(R9), F5
+	FMOVQ 32(R9), F6
+	FMOVQ 48(R9), F7
+	VLD1R (R10), [V8.S4]
+	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
+	WORD $0x6e28dca5 // fmul v5.4s, v5.4s, v8.4s
+	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
+	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
+	FMOVQ (R8), F8
+	FMOVQ 16(R8), F9
+	FMOVQ 32(R8), F10
+	FMOVQ 48(R8), F11
+	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
+	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
+	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
+	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
+	ADD R6, R8, R8
+	ADD R7, R9, R9
+	ADD $4, R10, R10
+	SUBS $1, R11, R11
+	BNE lanes4row
+
+lanes4rows:
+	FMOVQ F0, (R2)
+	FMOVQ F1, 16(R2)
+	FMOVQ F2, 32(R2)
+	FMOVQ F3, 48(R2)
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	ADD $64, R4, R4
+	SUB $16, R1, R1
+	B columns
+
+lanes1:
+	FMOVQ (R2), F0
+	MOVD n+88(FP), R11
+	CBZ R11, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	FMOVQ (R9), F1
+	VLD1R (R10), [V2.S4]
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ (R8), F2
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	ADD R6, R8, R8
+	ADD R7, R9, R9
+	ADD $4, R10, R10
+	SUBS $1, R11, R11
+	BNE lanes1row
+
+lanes1rows:
+	FMOVQ F0, (R2)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUB $4, R1, R1
+	B columns
+
+end:
+	RET
+
+// func rowNormGradientsNEON(dx []float32, dy []float32, weight []float32, y []float32, center float32, slope float32, inv float32)
+TEXT ·rowNormGradientsNEON(SB), NOSPLIT, $0-108
+	MOVD $lanesNEON<>(SB), R0
+	MOVWU inv+104(FP), R1
 	VDUP R1, V0.S4
-	MOVWU slope+76(FP), R1
+	MOVWU center+96(FP), R1
 	VDUP R1, V1.S4
-	MOVWU inv+80(FP), R1
+	MOVWU slope+100(FP), R1
 	VDUP R1, V2.S4
 	FMOVQ 416(R0), F3
 	MOVD dx_len+8(FP), R1
-	MOVD g_base+24(FP), R2
-	MOVD y_base+48(FP), R3
-	MOVD dx_base+0(FP), R4
+	MOVD weight_base+48(FP), R2
+	MOVD dy_base+24(FP), R3
+	MOVD y_base+72(FP), R4
+	MOVD dx_base+0(FP), R5
 	SUBS $8, R1, R1
 	BLT lanes2end
 	PCALIGN $32
@@ -33146,25 +33284,32 @@ TEXT ·rowNormGradientsNEON(SB), NOSPLIT, $0-84
 lanes2:
 	FMOVQ (R2), F4
 	FMOVQ 16(R2), F5
-	WORD $0x4ea0d484 // fsub v4.4s, v4.4s, v0.4s
-	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
 	FMOVQ (R3), F6
 	FMOVQ 16(R3), F7
-	WORD $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
-	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
+	WORD $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
+	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
+	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
+	FMOVQ (R4), F6
+	FMOVQ 16(R4), F7
+	WORD $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	WORD $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
 	WORD $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
 	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
-	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
 	WORD $0x4e24e486 // fcmeq v6.4s, v4.4s, v4.4s
 	VBIF V6.B16, V3.B16, V4.B16
 	WORD $0x4e25e4a6 // fcmeq v6.4s, v5.4s, v5.4s
 	VBIF V6.B16, V3.B16, V5.B16
-	FMOVQ F4, (R4)
-	FMOVQ F5, 16(R4)
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
 	ADD $32, R2, R2
 	ADD $32, R3, R3
 	ADD $32, R4, R4
+	ADD $32, R5, R5
 	SUBS $8, R1, R1
 	BGE lanes2
 
@@ -33176,17 +33321,21 @@ lanes2end:
 
 lanes1:
 	FMOVQ (R2), F4
-	WORD $0x4ea0d484 // fsub v4.4s, v4.4s, v0.4s
 	FMOVQ (R3), F5
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
+	FMOVQ (R4), F5
+	WORD $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
 	WORD $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
-	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	WORD $0x4e24e485 // fcmeq v5.4s, v4.4s, v4.4s
 	VBIF V5.B16, V3.B16, V4.B16
-	FMOVQ F4, (R4)
+	FMOVQ F4, (R5)
 	ADD $16, R2, R2
 	ADD $16, R3, R3
 	ADD $16, R4, R4
+	ADD $16, R5, R5
 	SUBS $4, R1, R1
 	BGE lanes1
 
@@ -33196,17 +33345,21 @@ lanes1end:
 
 single:
 	FMOVS (R2), F4
-	WORD $0x4ea0d484 // fsub v4.4s, v4.4s, v0.4s
 	FMOVS (R3), F5
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
+	FMOVS (R4), F5
+	WORD $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
 	WORD $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
-	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	WORD $0x4e24e485 // fcmeq v5.4s, v4.4s, v4.4s
 	VBIF V5.B16, V3.B16, V4.B16
-	FMOVS F4, (R4)
+	FMOVS F4, (R5)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
+	ADD $4, R5, R5
 	SUBS $1, R1, R1
 	BNE single
 

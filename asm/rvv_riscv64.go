@@ -646,6 +646,11 @@ func addRVV(dst []float32, x []float32, y []float32)
 //go:noescape
 func mulRVV(dst []float32, x []float32, y []float32)
 
+// scaleRVV is Elementwise.Scale, see package ukernel.
+//
+//go:noescape
+func scaleRVV(dst []float32, src []float32, first float32, second float32)
+
 // addRowsRVV is Elementwise.AddRows, see package ukernel.
 //
 //go:noescape
@@ -749,12 +754,17 @@ func rowSquaresRVV(sums []float64, dst []float32, src []float32, ld int, n int, 
 // rowNormTermsRVV is Rows.NormTerms, see package ukernel.
 //
 //go:noescape
-func rowNormTermsRVV(sums []float64, dots []float64, y []float32, g []float32, dWeight []float32, dBias []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+func rowNormTermsRVV(sums []float64, dots []float64, y []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+
+// rowNormWeightsRVV is Rows.NormWeights, see package ukernel.
+//
+//go:noescape
+func rowNormWeightsRVV(dWeight []float32, dy []float32, ldd int, y []float32, ldy int, n int, invs []float32)
 
 // rowNormGradientsRVV is Rows.NormGradients, see package ukernel.
 //
 //go:noescape
-func rowNormGradientsRVV(dx []float32, g []float32, y []float32, center float32, slope float32, inv float32)
+func rowNormGradientsRVV(dx []float32, dy []float32, weight []float32, y []float32, center float32, slope float32, inv float32)
 
 // vectorLanesRVV is Machine.VectorLanes, see package ukernel.
 //

@@ -10156,6 +10156,28 @@ lanes:
 done:
 	RET
 
+// func scaleRVV(dst []float32, src []float32, first float32, second float32)
+TEXT ·scaleRVV(SB), NOSPLIT, $0-56
+	MOV dst_len+8(FP), X5
+	MOV dst_base+0(FP), X7
+	MOV src_base+24(FP), X8
+	MOVF first+48(FP), F0
+	MOVF second+52(FP), F1
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M8, TA, MA, X6
+	VLE32V (X8), V8
+	VFMULVF F0, V8, V8
+	VFMULVF F1, V8, V8
+	VSE32V V8, (X7)
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	BNEZ X5, lanes
+done:
+	RET
+
 // func addRowsRVV(dst []float32, src []float32, lds int, n int)
 TEXT ·addRowsRVV(SB), NOSPLIT, $0-64
 	MOV dst_len+8(FP), X5
@@ -11245,107 +11267,134 @@ rows:
 done:
 	RET
 
-// func rowNormTermsRVV(sums []float64, dots []float64, y []float32, g []float32, dWeight []float32, dBias []float32, dy []float32, weight []float32, ld int, n int, inv float32)
-TEXT ·rowNormTermsRVV(SB), NOSPLIT, $0-212
+// func rowNormTermsRVV(sums []float64, dots []float64, y []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+TEXT ·rowNormTermsRVV(SB), NOSPLIT, $0-140
 	MOV sums_len+8(FP), X5
 	MOV y_base+48(FP), X7
-	MOV g_base+72(FP), X8
-	MOV dWeight_base+96(FP), X9
-	MOV dBias_base+120(FP), X10
-	MOV dy_base+144(FP), X11
-	MOV weight_base+168(FP), X12
-	MOV sums_base+0(FP), X13
-	MOV dots_base+24(FP), X14
-	MOV ld+192(FP), X15
-	SLLI $2, X15, X15
-	MOVF inv+208(FP), F0
+	MOV dy_base+72(FP), X8
+	MOV weight_base+96(FP), X9
+	MOV sums_base+0(FP), X10
+	MOV dots_base+24(FP), X11
+	MOV ld+120(FP), X12
+	SLLI $2, X12, X12
+	MOVF inv+136(FP), F0
 	BEQZ X5, done
 lanes:
 	VSETVLI X5, E64, M4, TA, MA, X6
-	VLE64V (X13), V4
-	VLE64V (X14), V8
-	MOV X7, X16
-	MOV X8, X17
-	MOV X9, X18
-	MOV X10, X19
-	MOV X11, X20
-	MOV X12, X21
-	MOV n+200(FP), X22
-	BEQZ X22, rows
+	VLE64V (X10), V4
+	VLE64V (X11), V8
+	MOV X7, X13
+	MOV X8, X14
+	MOV X9, X15
+	MOV n+128(FP), X16
+	BEQZ X16, rows
 row:
 	VSETVLI X0, E32, M2, TA, MA, X0
-	VLE32V (X20), V12
-	VLE32V (X16), V16
-	VFMULVF F0, V16, V16
-	VLE32V (X21), V20
-	VFMULVV V12, V20, V20
-	VSE32V V16, (X16)
-	VSE32V V20, (X17)
-	VLE32V (X18), V24
-	VFMULVV V16, V12, V28
-	VFADDVV V28, V24, V24
-	VSE32V V24, (X18)
-	VLE32V (X19), V24
-	VFADDVV V12, V24, V24
-	VSE32V V24, (X19)
-	VFWCVTFFV V20, V12
+	VLE32V (X15), V12
+	VLE32V (X14), V16
+	VFMULVV V16, V12, V12
+	VFWCVTFFV V12, V16
 	VSETVLI X0, E64, M4, TA, MA, X0
-	VFADDVV V12, V4, V4
+	VFADDVV V16, V4, V4
 	VSETVLI X0, E32, M2, TA, MA, X0
-	VFWCVTFFV V16, V20
+	VLE32V (X13), V12
+	VFMULVF F0, V12, V12
+	VFWCVTFFV V12, V20
 	VSETVLI X0, E64, M4, TA, MA, X0
-	VFMACCVV V20, V12, V8
-	ADD X15, X16, X16
-	ADD X15, X17, X17
-	ADD X15, X18, X18
-	ADD X15, X19, X19
-	ADD X15, X20, X20
-	ADD X15, X21, X21
-	ADD $-1, X22, X22
-	BNEZ X22, row
+	VFMACCVV V20, V16, V8
+	ADD X12, X13, X13
+	ADD X12, X14, X14
+	ADD X12, X15, X15
+	ADD $-1, X16, X16
+	BNEZ X16, row
 rows:
-	VSE64V V4, (X13)
-	VSE64V V8, (X14)
+	VSE64V V4, (X10)
+	VSE64V V8, (X11)
 	SUB X6, X5, X5
 	SLLI $2, X6, X6
 	ADD X6, X7, X7
 	ADD X6, X8, X8
 	ADD X6, X9, X9
 	ADD X6, X10, X10
+	ADD X6, X10, X10
 	ADD X6, X11, X11
-	ADD X6, X12, X12
-	ADD X6, X13, X13
-	ADD X6, X13, X13
-	ADD X6, X14, X14
-	ADD X6, X14, X14
+	ADD X6, X11, X11
 	BNEZ X5, lanes
 done:
 	RET
 
-// func rowNormGradientsRVV(dx []float32, g []float32, y []float32, center float32, slope float32, inv float32)
-TEXT ·rowNormGradientsRVV(SB), NOSPLIT, $0-84
-	MOV dx_len+8(FP), X5
-	MOV g_base+24(FP), X7
-	MOV y_base+48(FP), X8
-	MOV dx_base+0(FP), X9
-	MOVF center+72(FP), F0
-	MOVF slope+76(FP), F1
-	MOVF inv+80(FP), F2
+// func rowNormWeightsRVV(dWeight []float32, dy []float32, ldd int, y []float32, ldy int, n int, invs []float32)
+TEXT ·rowNormWeightsRVV(SB), NOSPLIT, $0-120
+	MOV dWeight_len+8(FP), X5
+	MOV dWeight_base+0(FP), X7
+	MOV dy_base+24(FP), X8
+	MOV y_base+56(FP), X9
+	MOV invs_base+96(FP), X10
+	MOV ldd+48(FP), X11
+	SLLI $2, X11, X11
+	MOV ldy+80(FP), X12
+	SLLI $2, X12, X12
 	BEQZ X5, done
 lanes:
 	VSETVLI X5, E32, M8, TA, MA, X6
 	VLE32V (X7), V8
-	VFSUBVF F0, V8, V8
-	VLE32V (X8), V16
-	VFMULVF F1, V16, V16
-	VFSUBVV V16, V8, V8
-	VFMULVF F2, V8, V8
-	VSE32V V8, (X9)
+	MOV X8, X13
+	MOV X9, X14
+	MOV X10, X15
+	MOV n+88(FP), X16
+	BEQZ X16, rows
+row:
+	VLE32V (X14), V16
+	MOVF (X15), F0
+	VFMULVF F0, V16, V16
+	VLE32V (X13), V24
+	VFMULVV V24, V16, V16
+	VFADDVV V16, V8, V8
+	ADD X11, X13, X13
+	ADD X12, X14, X14
+	ADD $4, X15, X15
+	ADD $-1, X16, X16
+	BNEZ X16, row
+rows:
+	VSE32V V8, (X7)
 	SUB X6, X5, X5
 	SLLI $2, X6, X6
 	ADD X6, X7, X7
 	ADD X6, X8, X8
 	ADD X6, X9, X9
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowNormGradientsRVV(dx []float32, dy []float32, weight []float32, y []float32, center float32, slope float32, inv float32)
+TEXT ·rowNormGradientsRVV(SB), NOSPLIT, $0-108
+	MOV dx_len+8(FP), X5
+	MOV weight_base+48(FP), X7
+	MOV dy_base+24(FP), X8
+	MOV y_base+72(FP), X9
+	MOV dx_base+0(FP), X10
+	MOVF inv+104(FP), F0
+	MOVF center+96(FP), F1
+	MOVF slope+100(FP), F2
+	BEQZ X5, done
+lanes:
+	VSETVLI X5, E32, M8, TA, MA, X6
+	VLE32V (X7), V8
+	VLE32V (X8), V16
+	VFMULVV V16, V8, V8
+	VFSUBVF F1, V8, V8
+	VLE32V (X9), V16
+	VFMULVF F0, V16, V16
+	VFMULVF F2, V16, V16
+	VFSUBVV V16, V8, V8
+	VFMULVF F0, V8, V8
+	VSE32V V8, (X10)
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X6, X7, X7
+	ADD X6, X8, X8
+	ADD X6, X9, X9
+	ADD X6, X10, X10
 	BNEZ X5, lanes
 done:
 	RET

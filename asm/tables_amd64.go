@@ -519,6 +519,7 @@ var Elementwise = []ukernel.Override[ukernel.Elementwise]{
 		AdamW:       adamWAVX2,
 		Add:         addAVX2,
 		Mul:         mulAVX2,
+		Scale:       scaleAVX2,
 		AddRows:     addRowsAVX2,
 		AddWeighted: addWeightedAVX2,
 		Rotate:      rotateAVX2,
@@ -538,6 +539,7 @@ var Elementwise = []ukernel.Override[ukernel.Elementwise]{
 		AdamW:            adamWAVX512,
 		Add:              addAVX512,
 		Mul:              mulAVX512,
+		Scale:            scaleAVX512,
 		AddRows:          addRowsAVX512,
 		AddWeighted:      addWeightedAVX512,
 		Rotate:           rotateAVX512,
@@ -599,6 +601,7 @@ var Rows = []ukernel.Override[ukernel.Rows]{
 	{ISA: "avx2", Kernels: ukernel.Rows{
 		Largest:       rowLargestAVX2,
 		Center:        rowCenterAVX2,
+		NormWeights:   rowNormWeightsAVX2,
 		NormGradients: rowNormGradientsAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.Rows{
@@ -618,6 +621,7 @@ var Rows = []ukernel.Override[ukernel.Rows]{
 		Largest:       rowLargestAVX512,
 		Powers:        rowPowersAVX512,
 		Center:        rowCenterAVX512,
+		NormWeights:   rowNormWeightsAVX512,
 		NormGradients: rowNormGradientsAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VL"}, Kernels: ukernel.Rows{

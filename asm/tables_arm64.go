@@ -213,6 +213,7 @@ var Elementwise = []ukernel.Override[ukernel.Elementwise]{
 		AdamW:            adamWNEON,
 		Add:              addNEON,
 		Mul:              mulNEON,
+		Scale:            scaleNEON,
 		AddRows:          addRowsNEON,
 		AddWeighted:      addWeightedNEON,
 		Rotate:           rotateNEON,
@@ -262,6 +263,7 @@ var Rows = []ukernel.Override[ukernel.Rows]{
 		Center:           rowCenterNEON,
 		Squares:          rowSquaresNEON,
 		NormTerms:        rowNormTermsNEON,
+		NormWeights:      rowNormWeightsNEON,
 		NormGradients:    rowNormGradientsNEON,
 	}},
 }

@@ -190,6 +190,7 @@ var Elementwise = []ukernel.Override[ukernel.Elementwise]{
 		AdamW:            adamWRVV,
 		Add:              addRVV,
 		Mul:              mulRVV,
+		Scale:            scaleRVV,
 		AddRows:          addRowsRVV,
 		AddWeighted:      addWeightedRVV,
 		Rotate:           rotateRVV,
@@ -239,6 +240,7 @@ var Rows = []ukernel.Override[ukernel.Rows]{
 		Center:           rowCenterRVV,
 		Squares:          rowSquaresRVV,
 		NormTerms:        rowNormTermsRVV,
+		NormWeights:      rowNormWeightsRVV,
 		NormGradients:    rowNormGradientsRVV,
 	}},
 }

@@ -92,6 +92,13 @@ func mul(dst, x, y []float32) {
 	}
 }
 
+// scale is Elementwise.Scale.
+func scale(dst, src []float32, first, second float32) {
+	for i, x := range src[:len(dst)] {
+		dst[i] = float32(x*first) * second
+	}
+}
+
 // rotatePairs is Elementwise.RotatePairs.
 func rotatePairs(x []float32, ld, n int, cos, sin []float32) {
 	sin = sin[:len(cos)]

@@ -10,7 +10,7 @@ func Rows() ukernel.Rows {
 	return ukernel.Rows{
 		Largest: rowLargest, Sums: rowSums, Dots: rowDots, DotsWith: dotsWith, AddScaled: addScaled,
 		Powers: powers, Quotients: quotients, SoftmaxGradients: softmaxGradients,
-		Center: center, Squares: squares, NormTerms: normTerms, NormGradients: normGradients,
+		Center: center, Squares: squares, NormTerms: normTerms, NormWeights: normWeights, NormGradients: normGradients,
 	}
 }
 
@@ -123,26 +123,32 @@ func squares(sums []float64, dst, src []float32, ld, n int, shift float32) {
 	}
 }
 
-func normTerms(sums, dots []float64, y, g, dWeight, dBias, dy, weight []float32, ld, n int, inv float32) {
+func normTerms(sums, dots []float64, y, dy, weight []float32, ld, n int, inv float32) {
 	w := len(sums)
 	dots = dots[:w]
 	for i := range n {
-		y, g, dw, db := window(y, i*ld, w), window(g, i*ld, w), window(dWeight, i*ld, w), window(dBias, i*ld, w)
-		weight := window(weight, i*ld, w)
+		y, weight := window(y, i*ld, w), window(weight, i*ld, w)
 		for e, d := range window(dy, i*ld, w) {
-			z, x := float32(y[e]*inv), float32(d*weight[e])
-			y[e], g[e] = z, x
-			dw[e] += float32(d * z)
-			db[e] += d
-			sums[e] += float64(x)
-			dots[e] += float64(x) * float64(z)
+			g := float32(d * weight[e])
+			sums[e] += float64(g)
+			dots[e] += float64(g) * float64(float32(y[e]*inv))
 		}
 	}
 }
 
-func normGradients(dx, g, y []float32, center, slope, inv float32) {
-	g, y = g[:len(dx)], y[:len(dx)]
-	for e, x := range g {
-		dx[e] = scalar.Canonical(float32(float32((x-center)-float32(y[e]*slope)) * inv))
+func normWeights(dWeight, dy []float32, ldd int, y []float32, ldy, n int, invs []float32) {
+	for i := range n {
+		y, inv := window(y, i*ldy, len(dWeight)), invs[i]
+		for e, d := range window(dy, i*ldd, len(dWeight)) {
+			dWeight[e] += float32(d * float32(y[e]*inv))
+		}
+	}
+}
+
+func normGradients(dx, dy, weight, y []float32, center, slope, inv float32) {
+	dy, weight, y = dy[:len(dx)], weight[:len(dx)], y[:len(dx)]
+	for e, d := range dy {
+		g, z := float32(d*weight[e]), float32(y[e]*inv)
+		dx[e] = scalar.Canonical(float32(float32((g-center)-float32(z*slope)) * inv))
 	}
 }

@@ -62,7 +62,7 @@ func Weights() ukernel.WeightKernels {
 // Elementwise returns the functions over slices.
 func Elementwise() ukernel.Elementwise {
 	return ukernel.Elementwise{
-		Exp2: unary(scalar.Exp2), Tanh: unary(scalar.Tanh), Add: add, Mul: mul, AddRows: addRows, Hadamard: hadamard, AdamW: adamW,
+		Exp2: unary(scalar.Exp2), Tanh: unary(scalar.Tanh), Add: add, Mul: mul, Scale: scale, AddRows: addRows, Hadamard: hadamard, AdamW: adamW,
 		AdditiveBackward: additiveBackward, AddWeighted: addWeighted, Rotate: rotate, RotatePairs: rotatePairs,
 	}
 }

@@ -237,8 +237,8 @@ func (c *scored) call(t *testing.T, inputs []kernel.Tensor, tokenMajor bool, exe
 // TestCosineBackwardHidden: rows of zeros, of which the cosine has no derivative, have gradients of
 // zeros, and so have rows that no other row sees, whatever they hold.
 func TestCosineBackwardHidden(t *testing.T) {
-	q, k := rows([]float32{1, 2}, []float32{0, 0}), rows([]float32{0, 0}, []float32{3, 1}, []float32{testutil.NaN, 1})
-	v, dout := rows([]float32{1}, []float32{2}, []float32{testutil.NaN}), rows([]float32{1}, []float32{1})
+	q, k := rowTensor([]float32{1, 2}, []float32{0, 0}), rowTensor([]float32{0, 0}, []float32{3, 1}, []float32{testutil.NaN, 1})
+	v, dout := rowTensor([]float32{1}, []float32{2}, []float32{testutil.NaN}), rowTensor([]float32{1}, []float32{1})
 	out := newTensor(1, 1, 2, 1)
 	o := kernel.Options{Scoring: kernel.Scoring{Mask: kernel.KeyLengths([]int{2})}, Outputs: kernel.Outputs{LSE: newTensor(1, 1, 2, 1)}}
 	must(t, Cosine{}.Attend(out, q, k, v, &o))

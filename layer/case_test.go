@@ -29,8 +29,8 @@ func newTensor(b, h, l, d int) kernel.Tensor {
 	return kernel.BHLD(make([]float32, b*h*l*d), b, h, l, d)
 }
 
-// rows returns a tensor [1, 1, L, D] with these rows.
-func rows(x ...[]float32) kernel.Tensor {
+// rowTensor returns a tensor [1, 1, L, D] with these rows.
+func rowTensor(x ...[]float32) kernel.Tensor {
 	t := newTensor(1, 1, len(x), len(x[0]))
 	for i, from := range x {
 		copy(row(&t, 0, 0, i), from)

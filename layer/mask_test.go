@@ -102,7 +102,7 @@ func TestMaskErrors(t *testing.T) {
 	must(t, ScaledDot{}.Attend(newTensor(b, 1, l, 1), newTensor(b, 1, l, 1), none, none, &kernel.Options{Scoring: kernel.Scoring{Mask: PaddingMask([]bool{}, b)}}))
 
 	// In contrast, kernel.Hidden hides the keys that it does not reach.
-	x = rows([]float32{1}, []float32{2}, []float32{3})
+	x = rowTensor([]float32{1}, []float32{2}, []float32{3})
 	y := newTensor(1, 1, l, 1)
 	must(t, attend(y, kernel.Hidden(make([]bool, 1), [4]int{1, 1, 1, 1})))
 	near(t, "out", all(&y), 0, 1, 1, 1)

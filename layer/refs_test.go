@@ -207,7 +207,7 @@ func additiveSum(t *testing.T, r *reference, tier kernel.Tier) map[string]kernel
 func attend(t *testing.T, s Similarity, in *tensorInputs, opts kernel.Options) map[string]kernel.Tensor {
 	y, weights := newTensor(1, 1, len(in.Q), len(in.V[0])), newTensor(1, 1, len(in.Q), len(in.K))
 	opts.Weights = weights
-	must(t, s.Attend(y, rows(in.Q...), rows(in.K...), rows(in.V...), &opts))
+	must(t, s.Attend(y, rowTensor(in.Q...), rowTensor(in.K...), rowTensor(in.V...), &opts))
 	return map[string]kernel.Tensor{"y": y, "weights": weights}
 }
 
@@ -253,7 +253,7 @@ func packedProjection(t *testing.T, r *reference, tier kernel.Tier) map[string]k
 	if in.Bias != nil {
 		opts.Bias = kernel.BHLD(in.Bias, 1, m.Heads, n, n)
 	}
-	x, y := rows(in.X...), newTensor(1, 1, n, in.QKVSizes[2])
+	x, y := rowTensor(in.X...), newTensor(1, 1, n, in.QKVSizes[2])
 	must(t, m.Attend(y, x, x, x, &opts))
 	return map[string]kernel.Tensor{"y": y}
 }
@@ -282,6 +282,6 @@ func identityHeads(t *testing.T, r *reference, tier kernel.Tier) map[string]kern
 	m := &MultiHead{Heads: heads, Q: in, K: in, V: in, O: out}
 	n := len(inputs.Query)
 	y, weights := newTensor(1, 1, n, heads), newTensor(1, heads, n, len(inputs.Key))
-	must(t, m.Attend(y, rows(inputs.Query...), rows(inputs.Key...), rows(inputs.Value...), &kernel.Options{Exec: kernel.Exec{Tier: tier}, Outputs: kernel.Outputs{Weights: weights}}))
+	must(t, m.Attend(y, rowTensor(inputs.Query...), rowTensor(inputs.Key...), rowTensor(inputs.Value...), &kernel.Options{Exec: kernel.Exec{Tier: tier}, Outputs: kernel.Outputs{Weights: weights}}))
 	return map[string]kernel.Tensor{"y": y, "weights_each_head": weights}
 }

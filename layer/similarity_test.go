@@ -22,9 +22,9 @@ var similarities = map[string]Similarity{
 // mean of their values, whether these keys are equal to each other or not. TensorFlow's tutorial on
 // the Transformer has these keys, values and queries.
 func TestScaledDotOfMatchingKeys(t *testing.T) {
-	k := rows([]float32{10, 0, 0}, []float32{0, 10, 0}, []float32{0, 0, 10}, []float32{0, 0, 10})
-	v := rows([]float32{1, 0}, []float32{10, 0}, []float32{100, 5}, []float32{1000, 6})
-	q := rows([]float32{0, 10, 0}, []float32{0, 0, 10}, []float32{10, 10, 0})
+	k := rowTensor([]float32{10, 0, 0}, []float32{0, 10, 0}, []float32{0, 0, 10}, []float32{0, 0, 10})
+	v := rowTensor([]float32{1, 0}, []float32{10, 0}, []float32{100, 5}, []float32{1000, 6})
+	q := rowTensor([]float32{0, 10, 0}, []float32{0, 0, 10}, []float32{10, 10, 0})
 	out, weights := newTensor(1, 1, 3, 2), newTensor(1, 1, 3, 4)
 	must(t, ScaledDot{}.Attend(out, q, k, v, &kernel.Options{Outputs: kernel.Outputs{Weights: weights}}))
 	near(t, "out", all(&out), 1e-4, 10, 0, 550, 5.5, 5.5, 0)
@@ -35,7 +35,7 @@ func TestScaledDotOfMatchingKeys(t *testing.T) {
 func TestZeroScale(t *testing.T) {
 	project, err := linear.New(linear.DenseMatrix([]float32{1, 2, 3, 4}, 2, 2), nil, kernel.Exec{})
 	must(t, err)
-	x := rows([]float32{1, 2}, []float32{-3, 4})
+	x := rowTensor([]float32{1, 2}, []float32{-3, 4})
 	for name, s := range map[string]Similarity{
 		"dot": Dot{}, "scaled dot": ScaledDot{}, "cosine": Cosine{}, "general": General{Query: project}, "additive": Additive{V: []float32{1, -2}},
 		"Func": Func(distanceOf),
@@ -188,8 +188,8 @@ func TestSimilaritiesSameBits(t *testing.T) {
 
 // The cosine neither overflows nor vanishes for very long and very short vectors.
 func TestCosineRange(t *testing.T) {
-	q := rows([]float32{3e-30, 4e-30}, []float32{3e30, 4e30})
-	k := rows([]float32{4e-20, 3e-20}, []float32{0, 2}, []float32{-3e19, -4e19})
+	q := rowTensor([]float32{3e-30, 4e-30}, []float32{3e30, 4e30})
+	k := rowTensor([]float32{4e-20, 3e-20}, []float32{0, 2}, []float32{-3e19, -4e19})
 	scores := newTensor(1, 1, 2, 3)
 	must(t, Scores(scores, q, k, Cosine{}, nil))
 	near(t, "scores", all(&scores), 3e-7, .96, .8, -1, .96, .8, -1)
@@ -199,8 +199,8 @@ func TestCosineRange(t *testing.T) {
 // the least number to the largest.
 func TestCosineOfAnyLength(t *testing.T) {
 	const least, most = math.SmallestNonzeroFloat32, math.MaxFloat32
-	q := rows([]float32{least, least}, []float32{0, 1}, []float32{most, most})
-	k := rows([]float32{0, least}, []float32{most, most}, []float32{3e38, 0}, []float32{-2 * least, 0})
+	q := rowTensor([]float32{least, least}, []float32{0, 1}, []float32{most, most})
+	k := rowTensor([]float32{0, least}, []float32{most, most}, []float32{3e38, 0}, []float32{-2 * least, 0})
 	scores := newTensor(1, 1, 3, 4)
 	must(t, Scores(scores, q, k, Cosine{}, nil))
 	checkScores(t, "cosine", &scores, &q, &k, 1, func(q, k []float32) float64 {

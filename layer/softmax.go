@@ -3,6 +3,7 @@ package layer
 import (
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/scalar"
 )
 
@@ -75,7 +76,7 @@ func softmaxOf(c *elementwise.Call, dst, src []float32, n, valid int) {
 	for i := range n {
 		row := src[i*c.Size:][:valid]
 		if n < manyRows {
-			top[i] = topOf(row, k.Largest, memory.tops[:])
+			top[i] = rows.Largest(c.Tier, row, memory.tops[:])
 		}
 		memory.hidden[i] = top[i] == scalar.NegInf && !hasNaN(row)
 	}
@@ -136,23 +137,6 @@ func dotsOf(kernel func(sums []float64, x, y []float32, ld, d int), sums []float
 		}
 	}
 	sums[0] = sum
-}
-
-// topOf returns the largest number of a row, in pieces that are the rows of a kernel.
-func topOf(row []float32, largest func(max, x []float32, ld, d int), tops []float32) float32 {
-	top := scalar.NegInf
-	for ; len(row) > partElements; row = row[partElements:] {
-		top = scalar.Larger(topOf(row[:partElements], largest, tops), top)
-	}
-	piece := len(row) / manyRows
-	largest(tops, row, piece, piece)
-	for _, x := range tops {
-		top = scalar.Larger(x, top)
-	}
-	for _, x := range row[manyRows*piece:] {
-		top = scalar.Larger(x, top)
-	}
-	return top
 }
 
 func hasNaN(row []float32) bool {

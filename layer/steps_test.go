@@ -54,7 +54,7 @@ func TestSentenceFromScores(t *testing.T) {
 // With the third word as the query, the steps and the call that does them at once give
 // the context of the introduction, with and without scaling.
 func TestSentence(t *testing.T) {
-	query := rows([]float32{-4.3, -1.2})
+	query := rowTensor([]float32{-4.3, -1.2})
 	for _, c := range []struct {
 		similarity Similarity
 		scores     []float64
@@ -203,8 +203,8 @@ func TestScoresErrors(t *testing.T) {
 
 func TestWeightedSum(t *testing.T) {
 	inf := float32(math.Inf(1))
-	weights := rows([]float32{.5, 0, .5}, []float32{0, 1, 0}, []float32{0, 0, 0})
-	v := rows([]float32{1, 2}, []float32{inf, float32(math.NaN())}, []float32{3, 4})
+	weights := rowTensor([]float32{.5, 0, .5}, []float32{0, 1, 0}, []float32{0, 0, 0})
+	v := rowTensor([]float32{1, 2}, []float32{inf, float32(math.NaN())}, []float32{3, 4})
 	out := newCanaries(1, 1, 3, 2)
 	must(t, WeightedSum(out, weights, v, kernel.Exec{}))
 	near(t, "row 0", row(&out, 0, 0, 0), 0, 2, 3)

@@ -8,10 +8,12 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"math/bits"
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
@@ -98,7 +100,7 @@ type job struct {
 }
 
 // elementFMAs is how many FMAs of a product take as long as one logit.
-const elementFMAs = 60
+const elementFMAs = 40
 
 var jobs = parallel.FreeList[job]{
 	New: func() *job {
@@ -152,8 +154,9 @@ func (j *job) rows(s *chunk, lo, hi int) {
 
 // A chunk is memory for some logits of a row.
 type chunk struct {
-	p   [chunkLogits]float32
-	acc [chains]float32
+	p    [chunkLogits]float32
+	tops [chunkLogits / chains]float32
+	acc  [chains]float32
 }
 
 const (
@@ -168,17 +171,20 @@ const (
 // row computes the gradient d of a row of logits x, unless d is nil, and returns its loss.
 // d may be x.
 func (s *chunk) row(j *job, d, x []float32, target int) float32 {
-	top, at := largest(x), x[target]
+	top, at := rows.Largest(j.tier, x, s.tops[:]), x[target]
+	for i := range s.tops {
+		s.tops[i] = top
+	}
 	clear(s.acc[:])
 	for lo := 0; lo < len(x); lo += chunkLogits {
-		p := s.exponentials(j.tier, x[lo:min(lo+chunkLogits, len(x))], top)
-		for len(p) > 0 {
-			n := min(len(p), chains)
-			j.tier.Elementwise().Add(s.acc[:n], s.acc[:n], p[:n])
-			p = p[n:]
+		hi := min(lo+chunkLogits, len(x))
+		p := s.p[:hi-lo]
+		if d != nil {
+			p = d[lo:hi]
 		}
+		s.exponentials(j.tier, p, x[lo:hi])
 	}
-	sum := scalar.SumOfHalves(s.acc[:])
+	sum := rows.SumOfHalves(j.tier, s.acc[:chainsOf(len(x))])
 	if sum != sum {
 		for i := range d {
 			d[i] = scalar.NaN
@@ -186,45 +192,33 @@ func (s *chunk) row(j *job, d, x []float32, target int) float32 {
 		return scalar.NaN
 	}
 	if d != nil {
-		s.gradient(j, d, x, top, 1/sum, target)
+		s.gradient(j, d, 1/sum, target)
 	}
 	return (top - at) + float32(numeric.Log2(sum)*math.Ln2)
 }
 
-// gradient writes the gradient of a row. The exponentials of a row of several chunks are computed
-// again, rather than kept.
-func (s *chunk) gradient(j *job, d, x []float32, top, inv float32, target int) {
-	for lo := 0; lo < len(x); lo += chunkLogits {
-		hi := min(lo+chunkLogits, len(x))
-		if len(x) > chunkLogits {
-			s.exponentials(j.tier, x[lo:hi], top)
-		}
-		for i, p := range s.p[:hi-lo] {
-			d[lo+i] = float32(p*inv) * j.share
-		}
-		if lo <= target && target < hi {
-			d[target] = (float32(s.p[target-lo]*inv) - 1) * j.share
-		}
+// chainsOf returns how many of the chains, a power of two, are not +0 for all rows of n logits.
+func chainsOf(n int) int { return 1 << bits.Len(uint(min(n, chains)-1)) }
+
+// exponentials sets p to exp(x - top) and adds them to the chains. To the kernels, they are rows of
+// a number for each chain.
+func (s *chunk) exponentials(t *tier.Tier, p, x []float32) {
+	for len(p) > 0 {
+		w := min(len(p), chains)
+		n := len(p) / w
+		t.Rows().Powers(p, x, w, n, w, s.tops[:n])
+		t.Elementwise().AddRows(s.acc[:w], p, w, n)
+		p, x = p[n*w:], x[n*w:]
 	}
 }
 
-// exponentials returns exp(x - top).
-func (s *chunk) exponentials(t *tier.Tier, x []float32, top float32) []float32 {
-	p := s.p[:len(x)]
-	for i, x := range x {
-		p[i] = (x - top) * math.Log2E
+// gradient makes the gradient of a row of its exponentials d.
+func (s *chunk) gradient(j *job, d []float32, inv float32, target int) {
+	at := (float32(d[target]*inv) - 1) * j.share
+	for p := d; len(p) > 0; {
+		n := min(len(p), chunkLogits)
+		j.tier.Elementwise().Scale(p[:n], p, inv, j.share)
+		p = p[n:]
 	}
-	t.Elementwise().Exp2(p, p)
-	return p
-}
-
-// largest returns the largest number, and passes NaN over.
-func largest(x []float32) float32 {
-	top := scalar.NegInf
-	for _, x := range x {
-		if x > top {
-			top = x
-		}
-	}
-	return top
+	d[target] = at
 }

@@ -158,23 +158,22 @@ type backwardJob struct {
 	rows int
 	tier *tier.Tier
 
-	split      parallel.Split[gradientRow, gradientShape]
+	split      parallel.Split[gradientGroup, gradientShape]
 	sums, bias []float32 // [blocks, D]
 	sumsUsage  parallel.Usage
 	biasUsage  parallel.Usage
 	memory     parallel.Memory
 }
 
-// A gradientRow is the memory of one goroutine: dy·weight and the normalised x of a row,
-// and the chains of its sum.
-type gradientRow struct {
-	g, y   []float32
-	chains [contract.NormChains]float32
-	sums   [doubleChains]float64
-	dots   [doubleChains]float64
-	spare  []float32 // for gradients that are not wanted
-	usage  [3]parallel.Usage
-	memory parallel.Memory
+// A gradientGroup is the memory of one goroutine, for some rows: x less its mean for
+// LayerNorm, the numbers of the rows, and the chains of their sums.
+type gradientGroup struct {
+	y, part            []float32
+	inv, center, slope [groupRows]float32
+	chains             [groupRows][contract.NormChains]float32
+	sums, dots         [groupRows][doubleChains]float64
+	yUsage, partUsage  parallel.Usage
+	memory             parallel.Memory
 }
 
 const (
@@ -184,6 +183,11 @@ const (
 	blockRows   = 32
 	groupBlocks = 32
 
+	// groupRows is the most rows that are computed at a time. They have groupElements at most, if
+	// they are several, so that they are still in L2 when they are read again.
+	groupRows     = 8
+	groupElements = 1 << 14
+
 	// An element takes as long as gradientFMAs FMAs of a product.
 	gradientFMAs = 60
 )
@@ -192,30 +196,35 @@ var (
 	backwardJobs = parallel.FreeList[backwardJob]{
 		New: func() *backwardJob {
 			j := new(backwardJob)
-			j.split.Init(&gradientRows, func(r *gradientRow) { r.fit(j.shape()) }, j.blocks, j.memory.Forget)
+			j.split.Init(&gradientGroups, func(s *gradientGroup) { s.fit(j.shape()) }, j.blocks, j.memory.Forget)
 			return j
 		},
 		Memory: func(j *backwardJob) *parallel.Memory { return &j.memory },
 	}
-	gradientRows = parallel.FreeList[gradientRow]{Memory: func(r *gradientRow) *parallel.Memory { return &r.memory }}
+	gradientGroups = parallel.FreeList[gradientGroup]{Memory: func(s *gradientGroup) *parallel.Memory { return &s.memory }}
 )
 
-// A gradientShape is what the size of a gradientRow depends on.
+// groupOf returns how many rows of d elements are computed at a time.
+func groupOf(d int) int { return min(max(groupElements/max(d, 1), 1), groupRows) }
+
+// A gradientShape is what the size of a gradientGroup depends on.
 type gradientShape struct {
-	d     int
-	spare bool // a gradient is not wanted
+	d             int
+	layer, direct bool
 }
 
 func (j *backwardJob) shape() gradientShape {
-	return gradientShape{j.x.Dim(3), j.dWeight == nil || j.dBias == nil}
+	return gradientShape{j.x.Dim(3), j.layer, j.direct.IsSet()}
 }
 
-func (r *gradientRow) fit(s gradientShape) {
-	d := s.d
-	parallel.Fit(&r.memory, &r.usage[0], &r.g, d, parallel.Make[float32])
-	parallel.Fit(&r.memory, &r.usage[1], &r.y, d, parallel.Make[float32])
-	if s.spare {
-		parallel.Fit(&r.memory, &r.usage[2], &r.spare, d, parallel.Make[float32])
+func (s *gradientGroup) fit(shape gradientShape) {
+	d, n := shape.d, 1 // RMSNorm has x itself: Squares alone writes y
+	if shape.layer {
+		n = groupOf(d)
+	}
+	parallel.Fit(&s.memory, &s.yUsage, &s.y, n*d, parallel.Make[float32])
+	if shape.direct {
+		parallel.Fit(&s.memory, &s.partUsage, &s.part, d, parallel.Make[float32])
 	}
 }
 
@@ -262,53 +271,100 @@ func (j *backwardJob) addUp(gradient, sums []float32, blocks int) {
 }
 
 // blocks computes the blocks lo to hi-1.
-func (j *backwardJob) blocks(s *gradientRow, lo, hi int) {
-	heads, length, d := j.x.Dim(1), j.x.Dim(2), j.x.Dim(3)
+func (j *backwardJob) blocks(s *gradientGroup, lo, hi int) {
+	heads, length, most := j.x.Dim(1), j.x.Dim(2), groupOf(j.x.Dim(3))
 	for block := lo; block < hi; block++ {
-		weight, bias := s.spare, s.spare
-		if j.dWeight != nil {
-			weight = j.sums[block*d:][:d]
-			clear(weight)
-		}
-		if j.dBias != nil {
-			bias = j.bias[block*d:][:d]
-			clear(bias)
-		}
-		for r := block * blockRows; r < min((block+1)*blockRows, j.rows); r++ {
-			if b, h, l := r/length/heads, r/length%heads, r%length; l < j.x.Length(b) {
-				s.row(j, b, h, l, weight, bias)
+		weight, bias := blockOf(j.dWeight, j.sums, block), blockOf(j.dBias, j.bias, block)
+		end := min((block+1)*blockRows, j.rows)
+		for r := block * blockRows; r < end; {
+			b, h, l := r/length/heads, r/length%heads, r%length
+			n := min(most, end-r, length-l)
+			if valid := min(n, j.x.Length(b)-l); valid > 0 {
+				s.rows(j, b, h, l, valid, weight, bias)
 			}
+			r += n
 		}
 	}
 }
 
-// row computes a row, and adds its part to the gradients of weight and bias.
-func (s *gradientRow) row(j *backwardJob, b, h, l int, weight, bias []float32) {
-	x, dy := j.x.Row(b, h, l), j.dy.Row(b, h, l)
-	d := len(x)
-	g, y, k := s.g[:d], s.y[:d], j.tier.Rows()
-	size, rest := float64(d), float32(0)
-	if j.layer {
-		rest = s.center(j.tier, y, x) // what rounding took from the mean
-		x = y
+// blockOf returns the part of sums, now zeros, for the gradient of a block, or nil if that is not
+// wanted.
+func blockOf(gradient, sums []float32, block int) []float32 {
+	if gradient == nil {
+		return nil
 	}
-	sums, dots := s.sums[:], s.dots[:]
-	clear(sums)
-	eachChain(d, doubleChains, func(n, at, chains int) { k.Squares(sums[:chains], y[at:], x[at:], doubleChains, n, rest) })
-	inv := float32(1 / math.Sqrt(scalar.SumOfHalves64(&s.sums)/size+float64(j.eps)))
-	clear(sums)
-	clear(dots)
-	w := j.weight
-	eachChain(d, doubleChains, func(n, at, chains int) {
-		k.NormTerms(sums[:chains], dots[:chains], y[at:], g[at:], weight[at:], bias[at:], dy[at:], w[at:], doubleChains, n, inv)
+	part := sums[block*len(gradient):][:len(gradient)]
+	clear(part)
+	return part
+}
+
+// rows computes n rows of a head, and adds their parts to the gradients of weight and bias that are
+// wanted. The gradient of x comes last, as it may take the place of x or dy.
+func (s *gradientGroup) rows(j *backwardJob, b, h, l, n int, weight, bias []float32) {
+	d, k := j.x.Dim(3), j.tier.Rows()
+	dy := matrix{j.dy.Rows(b, h, l, n), j.dy.Stride(2), d}
+	y := s.sum(j, matrix{j.x.Rows(b, h, l, n), j.x.Stride(2), d}, dy, n)
+	eachColumns(weight, n, func(at int, part []float32) {
+		k.NormWeights(part, dy.x[at:], dy.ld, y.x[at:], y.ld, n, s.inv[:n])
 	})
+	eachColumns(bias, n, func(at int, part []float32) { j.tier.Elementwise().AddRows(part, dy.x[at:], dy.ld, n) })
 	if j.dx.IsSet() {
-		center, slope := float32(0), float32(scalar.SumOfHalves64(&s.dots)/size)
-		if j.layer {
-			center = float32(scalar.SumOfHalves64(&s.sums) / size)
+		for i := range n {
+			s.store(j, i, j.dx.Row(b, h, l+i), j.directRow(b, h, l+i), dy.row(i), y.row(i))
 		}
-		s.store(j, b, h, l, center, slope, inv)
 	}
+}
+
+// A matrix has rows of d numbers.
+type matrix struct {
+	x     []float32
+	ld, d int
+}
+
+func (m *matrix) row(i int) []float32 { return m.x[i*m.ld:][:m.d] }
+
+// eachColumns calls f for parts of the columns of n rows, with the first column of each.
+func eachColumns(sums []float32, n int, f func(at int, part []float32)) {
+	for at, step := 0, partElements/n; at < len(sums); at += step {
+		f(at, sums[at:min(at+step, len(sums))])
+	}
+}
+
+// sum finds the numbers of n rows. It returns x, for LayerNorm less its mean. Each step is done for
+// all rows, so that a step need not wait for the one before it.
+func (s *gradientGroup) sum(j *backwardJob, x, dy matrix, n int) (y matrix) {
+	k, size := j.tier.Rows(), float64(x.d)
+	var shifts [groupRows]float32 // what rounding took from the means
+	to := matrix{s.y, 0, x.d}     // a copy of x that nobody reads
+	y = x
+	if j.layer {
+		to = matrix{s.y, x.d, x.d}
+		s.shift(j.tier, to, x, &shifts, n)
+		y, x = to, to
+	}
+	clear(s.sums[:n])
+	clear(s.dots[:n])
+	for i := range n {
+		to, x, sums := to.row(i), x.row(i), s.sums[i][:]
+		eachChain(x, doubleChains, func(n, at, chains int) { k.Squares(sums[:chains], to[at:], x[at:], doubleChains, n, shifts[i]) })
+	}
+	for i := range n {
+		s.inv[i] = float32(1 / math.Sqrt(scalar.SumOfHalves64(&s.sums[i])/size+float64(j.eps)))
+	}
+	clear(s.sums[:n])
+	for i := range n {
+		y, dy, sums, dots := y.row(i), dy.row(i), s.sums[i][:], s.dots[i][:]
+		eachChain(y, doubleChains, func(n, at, chains int) {
+			k.NormTerms(sums[:chains], dots[:chains], y[at:], dy[at:], j.weight[at:], doubleChains, n, s.inv[i])
+		})
+	}
+	for i := range n {
+		s.center[i], s.slope[i] = 0, float32(scalar.SumOfHalves64(&s.dots[i])/size)
+		if j.layer {
+			s.center[i] = float32(scalar.SumOfHalves64(&s.sums[i]) / size)
+		}
+	}
+	return y
 }
 
 // doubleChains is the number of chains of a sum in binary64.
@@ -318,10 +374,10 @@ const doubleChains = 8
 // cannot be preempted.
 const partElements = 1 << 15
 
-// eachChain calls f for the elements of a row of d that fill all chains, n for each, and for those
-// that are left. Sums go on from one part to the next.
-func eachChain(d, chains int, f func(n, at, chains int)) {
-	at := 0
+// eachChain calls f for the elements of a row that fill all chains, n for each, and for those that
+// are left. Sums go on from one part to the next.
+func eachChain(row []float32, chains int, f func(n, at, chains int)) {
+	at, d := 0, len(row)
 	for d-at >= chains {
 		n := min(d-at, partElements) / chains
 		f(n, at, chains)
@@ -334,37 +390,50 @@ func eachChain(d, chains int, f func(n, at, chains int)) {
 
 // add sets dst to x + y.
 func add(t *tier.Tier, dst, x, y []float32) {
-	eachChain(len(dst), 1, func(n, at, _ int) { t.Elementwise().Add(dst[at:][:n], x[at:], y[at:]) })
+	eachChain(dst, 1, func(n, at, _ int) { t.Elementwise().Add(dst[at:][:n], x[at:], y[at:]) })
 }
 
-// store writes a row of the gradient of x.
-func (s *gradientRow) store(j *backwardJob, b, h, l int, center, slope, inv float32) {
-	dx := j.dx.Row(b, h, l)
-	g, y, to := s.g[:len(dx)], s.y[:len(dx)], dx
-	if j.direct.IsSet() {
-		to = y
+// store writes row i of a group of the gradient of x, and adds direct, unless that is nil.
+func (s *gradientGroup) store(j *backwardJob, i int, dx, direct, dy, y []float32) {
+	to := dx
+	if direct != nil {
+		to = s.part[:len(dx)]
 	}
-	eachChain(len(to), 1, func(n, at, _ int) { j.tier.Rows().NormGradients(to[at:][:n], g[at:], y[at:], center, slope, inv) })
-	if j.direct.IsSet() {
-		add(j.tier, dx, y, j.direct.Row(b, h, l))
+	eachChain(to, 1, func(n, at, _ int) {
+		j.tier.Rows().NormGradients(to[at:][:n], dy[at:], j.weight[at:], y[at:], s.center[i], s.slope[i], s.inv[i])
+	})
+	if direct != nil {
+		add(j.tier, dx, to, direct)
 	}
 }
 
-// center is y = x - mean(x), with the mean of a LayerNorm. It returns the mean of y.
-func (s *gradientRow) center(t *tier.Tier, y, x []float32) float32 {
-	sums := s.chains[:]
-	clear(sums)
-	eachChain(len(x), len(sums), func(n, at, chains int) { t.Elementwise().AddRows(sums[:chains], x[at:], len(sums), n) })
-	mean := meanOf(t, sums, len(x))
-	clear(sums)
-	eachChain(len(x), len(sums), func(n, at, chains int) { t.Rows().Center(sums[:chains], y[at:], x[at:], len(sums), n, mean) })
-	return meanOf(t, sums, len(x))
+// directRow returns a row of Options.Direct, or nil.
+func (j *backwardJob) directRow(b, h, l int) []float32 {
+	if !j.direct.IsSet() {
+		return nil
+	}
+	return j.direct.Row(b, h, l)
 }
 
-// meanOf is the sum of chains, divided by size.
-func meanOf(t *tier.Tier, chains []float32, size int) float32 {
-	for ; len(chains) > 16; chains = chains[:len(chains)/2] {
-		t.Elementwise().Add(chains[:len(chains)/2], chains, chains[len(chains)/2:])
+// shift is y = x - mean(x) for n rows, with the mean of a LayerNorm. rests become the means of y.
+func (s *gradientGroup) shift(t *tier.Tier, y, x matrix, rests *[groupRows]float32, n int) {
+	const all = contract.NormChains
+	size := float32(x.d)
+	clear(s.chains[:n])
+	for i := range n {
+		x, sums := x.row(i), s.chains[i][:]
+		eachChain(x, all, func(n, at, chains int) { t.Elementwise().AddRows(sums[:chains], x[at:], all, n) })
 	}
-	return scalar.SumOfHalves(chains) / float32(size)
+	var means [groupRows]float32
+	for i := range n {
+		means[i] = rows.SumOfHalves(t, s.chains[i][:]) / size
+	}
+	clear(s.chains[:n])
+	for i := range n {
+		x, y, sums := x.row(i), y.row(i), s.chains[i][:]
+		eachChain(x, all, func(n, at, chains int) { t.Rows().Center(sums[:chains], y[at:], x[at:], all, n, means[i]) })
+	}
+	for i := range n {
+		rests[i] = rows.SumOfHalves(t, s.chains[i][:]) / size
+	}
 }

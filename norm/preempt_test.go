@@ -29,13 +29,17 @@ func measured(t *tier.Tier, most *int) *tier.Tier {
 				note(len(sums) * n)
 				k.Squares(sums, dst, src, ld, n, shift)
 			}
-			to.NormTerms = func(sums, dots []float64, y, g, dWeight, dBias, dy, weight []float32, ld, n int, inv float32) {
+			to.NormTerms = func(sums, dots []float64, y, dy, weight []float32, ld, n int, inv float32) {
 				note(len(sums) * n)
-				k.NormTerms(sums, dots, y, g, dWeight, dBias, dy, weight, ld, n, inv)
+				k.NormTerms(sums, dots, y, dy, weight, ld, n, inv)
 			}
-			to.NormGradients = func(dx, g, y []float32, center, slope, inv float32) {
+			to.NormWeights = func(dWeight, dy []float32, ldd int, y []float32, ldy, n int, invs []float32) {
+				note(len(dWeight) * n)
+				k.NormWeights(dWeight, dy, ldd, y, ldy, n, invs)
+			}
+			to.NormGradients = func(dx, dy, weight, y []float32, center, slope, inv float32) {
 				note(len(dx))
-				k.NormGradients(dx, g, y, center, slope, inv)
+				k.NormGradients(dx, dy, weight, y, center, slope, inv)
 			}
 		}
 	}

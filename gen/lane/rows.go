@@ -34,10 +34,13 @@ var rows = []Kernel{
 		})
 	}},
 	{Function: spec.NormTerms, Lanes: "sums", Vectors: 2, Most: 8, Body: normTerms},
+	{Function: spec.NormWeights, Lanes: "dWeight", Vectors: 4, Body: normWeights},
 	{Function: spec.NormGradients, Lanes: "dx", Vectors: 2, Body: func(b *Builder) {
-		x := b.Sub(b.Load(b.Slice("g")), b.Param("center"))
-		x = b.Sub(x, b.Mul(b.Load(b.Slice("y")), b.Param("slope")))
-		b.Store(b.Slice("dx"), b.Canonical(b.Mul(x, b.Param("inv"))))
+		inv := b.Param("inv")
+		x := b.Sub(b.Mul(b.Load(b.Slice("weight")), b.Load(b.Slice("dy"))), b.Param("center"))
+		z := b.Mul(b.Load(b.Slice("y")), inv)
+		x = b.Sub(x, b.Mul(z, b.Param("slope")))
+		b.Store(b.Slice("dx"), b.Canonical(b.Mul(x, inv)))
 	}},
 }
 
@@ -110,22 +113,25 @@ func (b *Builder) center(sums *Stream, add func(sum, y *Value) *Value) {
 }
 
 func normTerms(b *Builder) {
-	matrix := func(name string) *Stream { return b.Matrix(name, "ld") }
-	y, g, dWeight, dBias := matrix("y"), matrix("g"), matrix("dWeight"), matrix("dBias")
-	dy, weight := matrix("dy"), matrix("weight")
+	y, dy, weight := b.Matrix("y", "ld"), b.Matrix("dy", "ld"), b.Matrix("weight", "ld")
 	sums, dots := b.DoubleSlice("sums"), b.DoubleSlice("dots")
 	sum, dot := b.Var(b.Load(sums)), b.Var(b.Load(dots))
 	b.EachRow("n", func() {
-		d, z := b.Load(dy), b.Mul(b.Load(y), b.Param("inv"))
-		x := b.Mul(b.Load(weight), d)
-		b.Store(y, z)
-		b.Store(g, x)
-		b.Store(dWeight, b.Add(b.Load(dWeight), b.Mul(d, z)))
-		b.Store(dBias, b.Add(b.Load(dBias), d))
-		wide := b.Widen(x)
-		b.Set(sum, b.Add(sum, wide))
-		b.Set(dot, b.MulAdd(wide, b.Widen(z), dot))
+		g := b.Widen(b.Mul(b.Load(weight), b.Load(dy)))
+		b.Set(sum, b.Add(sum, g))
+		b.Set(dot, b.MulAdd(g, b.Widen(b.Mul(b.Load(y), b.Param("inv"))), dot))
 	})
 	b.Store(sums, sum)
 	b.Store(dots, dot)
+}
+
+// normWeights keeps the sums of some columns in registers, as addRows.
+func normWeights(b *Builder) {
+	sums, dy, y, invs := b.Slice("dWeight"), b.Matrix("dy", "ldd"), b.Matrix("y", "ldy"), b.Slice("invs")
+	sum := b.Var(b.Load(sums))
+	b.EachRow("n", func() {
+		z := b.Mul(b.Load(y), b.Spread(invs))
+		b.Set(sum, b.Add(sum, b.Mul(z, b.Load(dy))))
+	})
+	b.Store(sums, sum)
 }

@@ -12,6 +12,9 @@ var training = []Kernel{
 	{Function: spec.Mul, Lanes: "dst", Body: func(b *Builder) {
 		b.Store(b.Slice("dst"), b.Mul(b.Load(b.Slice("x")), b.Load(b.Slice("y"))))
 	}},
+	{Function: spec.Scale, Lanes: "dst", Vectors: 4, Body: func(b *Builder) {
+		b.Store(b.Slice("dst"), b.Mul(b.Mul(b.Load(b.Slice("src")), b.Param("first")), b.Param("second")))
+	}},
 	{Function: spec.AddRows, Lanes: "dst", Vectors: 8, Body: addRows},
 	{Function: spec.AddWeighted, Lanes: "weights", Vectors: 3, Body: addWeighted},
 	{Function: spec.Rotate, Lanes: "cos", Vectors: 2, Body: rotate},

@@ -7,9 +7,9 @@ type rule struct{ pkg, imports string }
 // new package gets a row; a new import goes into the row of its package, if the order allows it.
 var rules = []rule{
 	{".", "kernel internal/parallel internal/tier"},
-	{"layer", "kernel linear internal/check internal/elementwise internal/hugepages internal/ints internal/mask internal/parallel internal/position internal/scalar internal/scoring internal/tier internal/view"},
+	{"layer", "kernel linear internal/check internal/elementwise internal/hugepages internal/ints internal/mask internal/parallel internal/position internal/rows internal/scalar internal/scoring internal/tier internal/view"},
 	{"internal/contracttest", "fallback kernel numeric internal/check internal/scalar internal/testutil internal/tier internal/ukernel internal/view"},
-	{"loss", "kernel numeric internal/check internal/elementwise internal/parallel internal/scalar internal/tier internal/view"},
+	{"loss", "kernel numeric internal/check internal/elementwise internal/parallel internal/rows internal/scalar internal/tier internal/view"},
 	{"optimize", "kernel internal/check internal/elementwise internal/ints internal/parallel internal/scalar internal/tier internal/view"},
 	{"kvcache", "kernel internal/check internal/hugepages internal/ints internal/position internal/rows internal/tier internal/ukernel internal/view"},
 	{"linear", "kernel internal/check internal/elementwise internal/hugepages internal/ints internal/parallel internal/quantized internal/rows internal/scalar internal/tier internal/ukernel internal/view"},

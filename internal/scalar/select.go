@@ -76,6 +76,13 @@ func SumOfHalves(acc []float32) float32 {
 	return acc[0]
 }
 
+// SumOfHalves16 is SumOfHalves of 16 numbers, which stay as they are.
+func SumOfHalves16(a *[16]float32) float32 {
+	even := ((a[0] + a[8]) + (a[4] + a[12])) + ((a[2] + a[10]) + (a[6] + a[14]))
+	odd := ((a[1] + a[9]) + (a[5] + a[13])) + ((a[3] + a[11]) + (a[7] + a[15]))
+	return even + odd
+}
+
 // SumOfHalves64 is SumOfHalves of binary64.
 func SumOfHalves64(a *[8]float64) float64 {
 	return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]))

@@ -113,9 +113,11 @@ func (c rowCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernel
 		dst := to("dst", src)
 		return func(p *kernelSet) { p.Rows.Squares(sums, dst, src, ld, c.n, shift) }
 	case "NormTerms":
-		sums, dots, y, g := doubles("sums", c.d), doubles("dots", c.d), matrix("y"), matrix("g")
-		dw, db, dy, weight := matrix("dWeight"), matrix("dBias"), matrix("dy"), matrix("weight")
-		return func(p *kernelSet) { p.Rows.NormTerms(sums, dots, y, g, dw, db, dy, weight, ld, c.n, shift) }
+		sums, dots, y, dy, weight := doubles("sums", c.d), doubles("dots", c.d), matrix("y"), matrix("dy"), matrix("weight")
+		return func(p *kernelSet) { p.Rows.NormTerms(sums, dots, y, dy, weight, ld, c.n, shift) }
+	case "NormWeights":
+		sums, dy, y, invs := vector("dWeight", c.d), matrix("dy"), matrix("y"), vector("invs", c.n)
+		return func(p *kernelSet) { p.Rows.NormWeights(sums, dy, ld, y, ld, c.n, invs) }
 	}
 	if c.kernel == "RotatePairs" {
 		cos, sin := vector("cos", 2*c.d), vector("sin", 2*c.d)
@@ -125,7 +127,7 @@ func (c rowCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernel
 		a.Slots[2].Exact = true
 		return func(p *kernelSet) { p.Elementwise.RotatePairs(x, ld, c.n, cos, sin) }
 	}
-	g, y := vector("g", c.d), vector("y", c.d)
+	g, y := vector("dy", c.d), vector("y", c.d)
 	dx := a.Vector("dx", c.d, testutil.Canary)
 	if c.inPlace {
 		dx = [][]float32{g, y}[c.gap%2]
@@ -133,14 +135,17 @@ func (c rowCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernel
 	switch c.kernel {
 	case "Mul":
 		return func(p *kernelSet) { p.Elementwise.Mul(dx, g, y) }
+	case "Scale":
+		second := c.values.Next(r)
+		return func(p *kernelSet) { p.Elementwise.Scale(dx, g, shift, second) }
 	case "TanhBackward":
 		return func(p *kernelSet) { p.Activations.TanhBackward(dx, g, y) }
 	case "SigmoidBackward":
 		return func(p *kernelSet) { p.Activations.SigmoidBackward(dx, g, y) }
 	}
 	a.Slots[len(a.Slots)-1].Exact = !c.inPlace
-	center, slope := c.values.Next(r), c.values.Next(r)
-	return func(p *kernelSet) { p.Rows.NormGradients(dx, g, y, center, slope, shift) }
+	center, slope, weight := c.values.Next(r), c.values.Next(r), vector("weight", c.d)
+	return func(p *kernelSet) { p.Rows.NormGradients(dx, g, weight, y, center, slope, shift) }
 }
 
 // quotients has numbers up to 1 and down to the smallest, and sums near powers of two and near 1
@@ -269,16 +274,32 @@ var rowMutants = []mutant{
 		}
 	}),
 	spoilRows("NormTerms", "a product is not rounded", func(p *kernelSet) {
-		p.Rows.NormTerms = func(sums, dots []float64, y, g, dWeight, dBias, dy, weight []float32, ld, n int, inv float32) {
-			was := append([]float32(nil), dWeight...)
-			ref.Rows.NormTerms(sums, dots, y, g, dWeight, dBias, dy, weight, ld, n, inv)
+		p.Rows.NormTerms = func(sums, dots []float64, y, dy, weight []float32, ld, n int, inv float32) {
 			for i := range n {
 				for e := range sums {
-					dWeight[i*ld+e] = scalar.FMA(dy[i*ld+e], y[i*ld+e], was[i*ld+e])
+					g := float64(dy[i*ld+e]) * float64(weight[i*ld+e])
+					sums[e] += g
+					dots[e] += g * float64(y[i*ld+e]*inv)
 				}
 			}
 		}
 	}),
+	spoilRows("NormWeights", "a product is not rounded", func(p *kernelSet) {
+		p.Rows.NormWeights = func(dWeight, dy []float32, ldd int, y []float32, ldy, n int, invs []float32) {
+			for i := range n {
+				for e := range dWeight {
+					dWeight[e] = scalar.FMA(dy[i*ldd+e], y[i*ldy+e]*invs[i], dWeight[e])
+				}
+			}
+		}
+	}),
+	{"Elementwise.Scale", "the factors come first", func(p *kernelSet) {
+		p.Elementwise.Scale = func(dst, src []float32, first, second float32) {
+			for i := range dst {
+				dst[i] = src[i] * float32(first*second)
+			}
+		}
+	}},
 	{"Elementwise.Mul", "one is a reciprocal", func(p *kernelSet) {
 		p.Elementwise.Mul = func(dst, x, y []float32) {
 			for i := range dst {
@@ -312,6 +333,8 @@ var rowMutants = []mutant{
 		}
 	}},
 	spoilRows("NormGradients", "the center is left out", func(p *kernelSet) {
-		p.Rows.NormGradients = func(dx, g, y []float32, _, slope, inv float32) { ref.Rows.NormGradients(dx, g, y, 0, slope, inv) }
+		p.Rows.NormGradients = func(dx, dy, weight, y []float32, _, slope, inv float32) {
+			ref.Rows.NormGradients(dx, dy, weight, y, 0, slope, inv)
+		}
 	}),
 }

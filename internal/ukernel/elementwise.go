@@ -12,6 +12,9 @@ type Elementwise struct {
 	// Mul is dst = x·y for len(dst) elements.
 	Mul func(dst, x, y []float32)
 
+	// Scale is dst = (src·first)·second for len(dst) elements, both products rounded.
+	Scale func(dst, src []float32, first, second float32)
+
 	// AddRows adds n ≥ 1 rows of src to dst: dst[e] = dst[e] + src[i·lds+e], i ascending, for
 	// len(dst) elements.
 	AddRows func(dst, src []float32, lds, n int)

@@ -42,15 +42,22 @@ type Rows struct {
 	//	Center   dst[i·ld+e] = src[i·ld+e] - shift, sums[e] = sums[e] + dst[i·ld+e]
 	//	Squares  dst[i·ld+e] = src[i·ld+e] - shift, sums[e] = sums[e] + dst[i·ld+e]²
 	//
-	// NormTerms computes, with the index i·ld+e for all but sums and dots,
+	// NormTerms adds up g = dy[i·ld+e]·weight[i·ld+e], and its products with z = y[i·ld+e]·inv:
 	//
-	//	y = y·inv, g = dy·weight, dWeight = dWeight + dy·y, dBias = dBias + dy
-	//	sums[e] = sums[e] + g, dots[e] = dots[e] + g·y
+	//	sums[e] = sums[e] + g, dots[e] = dots[e] + g·z
 	Center    func(sums, dst, src []float32, ld, n int, shift float32)
 	Squares   func(sums []float64, dst, src []float32, ld, n int, shift float32)
-	NormTerms func(sums, dots []float64, y, g, dWeight, dBias, dy, weight []float32, ld, n int, inv float32)
+	NormTerms func(sums, dots []float64, y, dy, weight []float32, ld, n int, inv float32)
 
-	// NormGradients computes dx[e] = ((g[e]-center) - y[e]·slope)·inv, each operation rounded, with
-	// the NaN 0x7fc00000, for e < len(dx). dx may be g or y.
-	NormGradients func(dx, g, y []float32, center, slope, inv float32)
+	// NormWeights adds n rows, i ascending, for e < len(dWeight), each operation rounded:
+	//
+	//	dWeight[e] = dWeight[e] + dy[i·ldd+e]·(y[i·ldy+e]·invs[i])
+	NormWeights func(dWeight, dy []float32, ldd int, y []float32, ldy, n int, invs []float32)
+
+	// NormGradients computes, for e < len(dx), each operation rounded, with the NaN 0x7fc00000,
+	//
+	//	dx[e] = ((g-center) - z·slope)·inv, g = dy[e]·weight[e], z = y[e]·inv
+	//
+	// dx may be dy or y.
+	NormGradients func(dx, dy, weight, y []float32, center, slope, inv float32)
 }

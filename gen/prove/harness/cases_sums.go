@@ -110,12 +110,24 @@ func center(k *Kernel, quick bool) []Case {
 func normTerms(k *Kernel, quick bool) []Case {
 	return matrices(quick, func(n, d, ld int) Case {
 		c := Case{"sums": out(d), "dots": out(d), "ld": ld, "n": n, "inv": Unknown{}}
-		for _, name := range []string{"y", "g", "dWeight", "dBias"} {
-			c[name] = out(span(n, ld, d))
+		for _, name := range []string{"y", "dy", "weight"} {
+			c[name] = in(span(n, ld, d))
 		}
-		c["dy"], c["weight"] = in(span(n, ld, d)), in(span(n, ld, d))
 		return c
 	})
+}
+
+func normWeights(k *Kernel, quick bool) []Case {
+	return matrices(quick, func(n, d, ld int) Case {
+		return Case{"dWeight": out(d), "dy": in(span(n, ld, d)), "ldd": ld, "y": in(span(n, ld+1, d)), "ldy": ld + 1, "n": n, "invs": in(n)}
+	})
+}
+
+func scale(k *Kernel, quick bool) (list []Case) {
+	for _, n := range laneCounts(quick) {
+		list = append(list, Case{"dst": out(n), "src": in(n), "first": Unknown{}, "second": Unknown{}})
+	}
+	return list
 }
 
 func fromResult(k *Kernel, quick bool) (list []Case) {
@@ -134,7 +146,7 @@ func rotatePairs(k *Kernel, quick bool) []Case {
 
 func normGradients(k *Kernel, quick bool) (list []Case) {
 	for _, d := range laneCounts(quick) {
-		list = append(list, Case{"dx": out(d), "g": in(d), "y": in(d), "center": Unknown{}, "slope": Unknown{}, "inv": Unknown{}})
+		list = append(list, Case{"dx": out(d), "dy": in(d), "weight": in(d), "y": in(d), "center": Unknown{}, "slope": Unknown{}, "inv": Unknown{}})
 	}
 	return list
 }

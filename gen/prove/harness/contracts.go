@@ -85,6 +85,7 @@ var contracts = map[string]contract{
 	"Elementwise.Tanh":             {cases: overSlices("src")},
 	"Elementwise.Add":              {cases: overSlices("x", "y"), strict: true},
 	"Elementwise.Mul":              {cases: overSlices("x", "y")},
+	"Elementwise.Scale":            {cases: scale},
 	"Elementwise.RotatePairs":      {cases: rotatePairs, strict: true},
 	"Elementwise.AddRows":          {cases: addRows, strict: true},
 	"Elementwise.Hadamard":         {cases: hadamard, strict: true},
@@ -104,6 +105,7 @@ var contracts = map[string]contract{
 	"Rows.Center":           {cases: center},
 	"Rows.Squares":          {cases: center},
 	"Rows.NormTerms":        {cases: normTerms},
+	"Rows.NormWeights":      {cases: normWeights},
 	"Rows.NormGradients":    {cases: normGradients, strict: true},
 
 	"Unit.GemmTiles":  {cases: tileGemm(1)},
