@@ -110,11 +110,14 @@ var formats = map[string]struct {
 	"IQ4_NL": {linear.IQ4_NL, 18, 32, []int{0}},
 	"MXFP4":  {linear.MXFP4, 17, 32, nil},
 	"NVFP4":  {linear.NVFP4, 36, 64, nil},
+	"IQ4_XS": {linear.IQ4_XS, 136, 256, []int{0}},
+	"TQ1_0":  {linear.TQ1_0, 54, 256, []int{52}},
+	"TQ2_0":  {linear.TQ2_0, 66, 256, []int{64}},
 }
 
 // formatNames are the names of all formats but NVFP4, whose vectors have scales beside the blocks.
 // The numbers in vectors follow from their places, so new ones come last.
-var formatNames = []string{"Q2_K", "Q3_K", "Q4_0", "Q4_1", "Q4_K", "Q5_0", "Q5_1", "Q5_K", "Q6_K", "Q8_0", "IQ4_NL", "MXFP4"}
+var formatNames = []string{"Q2_K", "Q3_K", "Q4_0", "Q4_1", "Q4_K", "Q5_0", "Q5_1", "Q5_K", "Q6_K", "Q8_0", "IQ4_NL", "MXFP4", "IQ4_XS", "TQ1_0", "TQ2_0"}
 
 // quantized makes the layer of the blocks of a file.
 func (c *call) quantized() (*linear.Linear, error) {

@@ -28,8 +28,9 @@ type changed struct {
 	Numbers []float64
 	Largest float64
 
-	Around        map[string]any // config.json of a class around the model, or nil
-	Begin, Within string         // names of tensors begin with Within there in the place of Begin
+	Around        map[string]any   // config.json of a class around the model, or nil
+	Begin, Within string           // names of tensors begin with Within there in the place of Begin
+	Extra         map[string][]int // shapes of tensors of other parts
 }
 
 // TestChanged: keys that config.json leaves out or that it has otherwise mean what they mean to
@@ -127,6 +128,17 @@ func (c *changed) rename(t *testing.T, path string) {
 		}
 		info, _ := f.Info(name)
 		all = append(all, safetensors.Tensor{Name: c.Within + strings.TrimPrefix(name, c.Begin), Shape: info.Shape, Data: x})
+	}
+	for name, shape := range c.Extra {
+		n := 1
+		for _, m := range shape {
+			n *= m
+		}
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = (float32((i*37+11)%101) - 50) / 40
+		}
+		all = append(all, safetensors.Tensor{Name: name, Shape: shape, Data: x})
 	}
 	var file bytes.Buffer
 	if err := errors.Join(safetensors.Write(&file, nil, all), os.WriteFile(path, file.Bytes(), 0o666)); err != nil {

@@ -112,7 +112,7 @@ def read(name, b):
         d = NAN if b[0] == 255 else f32(d)
         d = d if MX4_VALUES[nibbles(b[1:17])].any() else ZERO
         return [Block(v + 16, d, d, t=(16, 16))]
-    return [K_BLOCKS[name](b, part) for part in range(8)]
+    return [BLOCKS_OF_256[name](b, part) for part in range(8)]
 
 
 def read_q2(b, part):
@@ -145,8 +145,24 @@ def read_q6(b, part):
     return Block(low | high << 4, half(b, 208), s=s[2 * part : 2 * part + 2])
 
 
-K_BLOCKS = {"Q2_K": read_q2, "Q3_K": read_q3, "Q4_K": read_q4, "Q5_K": read_q5, "Q6_K": read_q6}
-BYTES = {"Q8_0": 34, "Q4_0": 18, "Q4_1": 20, "Q5_0": 22, "Q5_1": 24, "Q2_K": 84, "Q3_K": 110, "Q4_K": 144, "Q5_K": 176, "Q6_K": 210, "IQ4_NL": 18, "MXFP4": 17, "NVFP4": 36}
+def read_iq4_xs(b, part):
+    s = (b[4 + part // 2] >> part % 2 * 4 & 15 | ((b[2] | b[3] << 8) >> 2 * part & 3) << 4) - 32
+    d = half(b, 0) * f32(s) if np.isfinite(half(b, 0)) else NAN
+    return Block(IQ4_VALUES[nibbles(b[8 + 16 * part :][:16])], None, s=[d, d])
+
+
+def read_tq1(b, part):
+    digits = [(k, n) for n in range(5) for k in range(32)] + [(32 + k, n) for n in range(5) for k in range(16)] + [(48 + k, n) for n in range(4) for k in range(4)]
+    return Block(np.array([(b[k] * 3**n & 255) * 3 >> 8 for k, n in digits[32 * part :][:32]]) + 7, half(b, 52))
+
+
+def read_tq2(b, part):
+    return Block((b[part // 4 * 32 :][:32] >> part % 4 * 2 & 3) + 7, half(b, 64))
+
+
+BLOCKS_OF_256 = {"Q2_K": read_q2, "Q3_K": read_q3, "Q4_K": read_q4, "Q5_K": read_q5, "Q6_K": read_q6, "IQ4_XS": read_iq4_xs, "TQ1_0": read_tq1, "TQ2_0": read_tq2}
+LIKE = {"IQ4_NL": "Q8_0", "IQ4_XS": "NVFP4", "TQ1_0": "Q4_0", "TQ2_0": "Q4_0"}  # formats whose blocks are computed as those of others
+BYTES = {"Q8_0": 34, "Q4_0": 18, "Q4_1": 20, "Q5_0": 22, "Q5_1": 24, "Q2_K": 84, "Q3_K": 110, "Q4_K": 144, "Q5_K": 176, "Q6_K": 210, "IQ4_NL": 18, "MXFP4": 17, "NVFP4": 36, "IQ4_XS": 136, "TQ1_0": 54, "TQ2_0": 66}
 IQ4_VALUES = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113])
 MX4_VALUES = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12])  # doubled
 
@@ -165,10 +181,10 @@ def rows_of_blocks(a):
 
 def weights(name, x):
     """The 32 weights of a block as float32."""
-    q = x.q.astype(f32)
+    name, q = LIKE.get(name, name), x.q.astype(f32)
     if name == "NVFP4":
         return np.repeat(np.array(x.s, f32), 16) * q + ZERO  # a zero is +0
-    if name in ("Q8_0", "IQ4_NL"):
+    if name == "Q8_0":
         return fma(x.d, q + 128, -128 * x.d)
     if name == "Q4_0":
         return fma(x.d, q, -8 * x.d)
@@ -202,7 +218,7 @@ def quantized_rows(x):
 
 def integer_output(name, blocks, d1, q1):
     """An output of quantized rows."""
-    acc = ZERO
+    name, acc = LIKE.get(name, name), ZERO
     for x, d, q in zip(blocks, d1, q1):
         if name == "NVFP4":
             t = ZERO
@@ -211,7 +227,7 @@ def integer_output(name, blocks, d1, q1):
                 t = fma(f32(q[at] @ x.q[at]), x.s[half], t)[()]
             acc = fma(t, d, acc)[()]
             continue
-        if name in ("Q8_0", "IQ4_NL", "Q4_0", "Q4_1"):
+        if name in ("Q8_0", "Q4_0", "Q4_1"):
             acc = fma(f32(q @ (x.q - {"Q4_0": 8}.get(name, 0))), d * x.d, acc)[()]
             if name == "Q4_1":
                 acc = fma(x.c, f32(d * f32(q.sum())), acc)[()]

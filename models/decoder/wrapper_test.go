@@ -44,7 +44,7 @@ func wrapped(t *testing.T, name, kind, begin, beside string, change func(outer, 
 		}
 		all = append(all, safetensors.Tensor{Name: name, Shape: info.Shape, Data: x})
 	}
-	inner, classes := map[string]any{}, map[string]string{"gemma3": "Gemma3ForConditionalGeneration", "gemma4": "Gemma4ForConditionalGeneration", "llava": "LlavaForConditionalGeneration", "mistral3": "Mistral3ForConditionalGeneration", "qwen3_5": "Qwen3_5ForConditionalGeneration"}
+	inner, classes := map[string]any{}, map[string]string{"gemma3": "Gemma3ForConditionalGeneration", "gemma3n": "Gemma3nForConditionalGeneration", "gemma4": "Gemma4ForConditionalGeneration", "llava": "LlavaForConditionalGeneration", "mistral3": "Mistral3ForConditionalGeneration", "qwen3_5": "Qwen3_5ForConditionalGeneration"}
 	config := filepath.Join(dir, configFile)
 	if err := folder.ReadJSON(config, &inner); err != nil {
 		t.Fatal(err)
@@ -85,6 +85,7 @@ func TestWrapper(t *testing.T) {
 			inner["mtp_num_hidden_layers"], inner["attn_output_gate"] = 1, true
 		}},
 		{"ministral3-6", "mistral3", "model.language_model.", "", untied},
+		{"gemma3n-67", "gemma3n", "model.language_model.", "", nil}, // without embeddings of other parts
 	} {
 		want := greedy(t, copied(t, x.folder))
 		if got := greedy(t, wrapped(t, x.folder, x.kind, x.begin, x.beside, x.change)); !slices.Equal(got, want) {
@@ -118,6 +119,29 @@ func TestWrapper(t *testing.T) {
 		}), Options{})
 		if bad, ok := errors.AsType[*kernel.Error](err); !ok || bad.Arg() != x.key {
 			t.Errorf("%s %v: %v", x.key, x.value, err)
+		}
+	}
+}
+
+// TestWrapperParts: embeddings of other parts that do not fit are errors. TestChanged of package
+// models has the numbers of those that fit.
+func TestWrapperParts(t *testing.T) {
+	for want, audio := range map[string]map[string]any{
+		"audio_config.vocab_offset":           {"vocab_offset": 49, "vocab_size": 14},
+		"audio_config.vocab_size":             {"vocab_offset": 48, "vocab_size": 0},
+		"model.embed_vision.embedding.weight": {"vocab_offset": 48},
+	} {
+		dir := wrapped(t, "gemma3n-67", "gemma3n", "model.language_model.", "", func(outer, _ map[string]any) {
+			outer["vision_config"], outer["audio_config"] = map[string]any{"vocab_offset": 40, "vocab_size": 8}, audio
+		})
+		if strings.HasPrefix(want, "model.") {
+			m := tinyfolders.Read(t, dir)
+			m.Set(want, make([]float32, 21), 7, 3)
+			dir = m.Write()
+		}
+		_, err := Load(dir, Options{})
+		if bad, ok := errors.AsType[*kernel.Error](err); !ok || !strings.Contains(bad.Where, want) {
+			t.Errorf("%s: %v", want, err)
 		}
 	}
 }

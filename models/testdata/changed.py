@@ -6,12 +6,14 @@ class around them.
 usage: changed.py > changed.json        needs: pip install torch transformers
 """
 import json
+import math
 import os
 import shutil
 import tempfile
 import torch
 from safetensors.torch import load_file, save_file
 import transformers as tf
+from transformers.models.gemma3n import modeling_gemma3n
 
 MISSING = "(left out)"
 CASES = [
@@ -142,11 +144,19 @@ WRAPPED = [  # with the class around them, and how names of tensors begin there 
     ("embedding_gemma2-4", {"pad_token_id": 3}, EMBEDDING | {"image_token_id": 28, "video_token_id": 7, "audio_token_id": 44}, "", "language_model."),
     ("embedding_gemma2-4", {}, EMBEDDING | {"image_token_id": 28}, "", "language_model."),
 ]
+GEMMA3N = {"model_type": "gemma3n", "architectures": ["Gemma3nForConditionalGeneration"], "vision_config": {"vocab_offset": 40, "vocab_size": 8, "hidden_size": 10, "rms_norm_eps": 0.01}, "audio_config": {"vocab_offset": 48, "vocab_size": 14, "hidden_size": 6, "rms_norm_eps": 0.02}}
+SOFT = {f"model.embed_{part}.{name}": shape for part, n, w in [("vision", 8, 10), ("audio", 14, 6)] for name, shape in [("embedding.weight", [n, w]), ("hard_embedding_norm.weight", [w]), ("embedding_projection.weight", [24, w])]}
+WRAPPED.append(("gemma3n-67", {}, GEMMA3N, "model.", "model.language_model.", SOFT))
+from_config = tf.AutoModel.from_config  # without towers, which texts do not reach
+tf.AutoModel.from_config = lambda c, **more: torch.nn.Identity() if c.model_type in ("gemma3n_vision", "gemma3n_audio") else from_config(c, **more)
 KEPT = 12  # numbers of a result
 tiny = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tiny")
 ids = torch.tensor([[(i * 37 + 5) % 60 + 2 for i in range(40)]])
 results = []
-for name, change, around, begin, within in [(*c, None, "", "") for c in CASES] + WRAPPED:
+def numbers(shape):
+    return (((torch.arange(math.prod(shape)) * 37 + 11) % 101 - 50) / 40).reshape(shape)
+for name, change, around, begin, within, *more in [(*c, None, "", "") for c in CASES] + WRAPPED:
+    extra = more[0] if more else {}  # tensors of other parts, and their shapes
     with tempfile.TemporaryDirectory() as d:
         shutil.copytree(os.path.join(tiny, name), d, dirs_exist_ok=True)
         path = os.path.join(d, "config.json")
@@ -155,14 +165,14 @@ for name, change, around, begin, within in [(*c, None, "", "") for c in CASES] +
         if around:
             config = around | {"text_config": config}
             weights = os.path.join(d, "model.safetensors")
-            save_file({within + k.removeprefix(begin): x for k, x in load_file(weights).items()}, weights, metadata={"format": "pt"})
+            save_file({within + k.removeprefix(begin): x for k, x in load_file(weights).items()} | {k: numbers(shape) for k, shape in extra.items()}, weights, metadata={"format": "pt"})
         json.dump(config, open(path, "w"))
         more = {"experts_implementation": "eager"} if "num_experts_per_tok" in config else {}
-        model = (tf.AutoModelForCausalLM if decoder else tf.AutoModel).from_pretrained(d, dtype=torch.float64, attn_implementation="eager", **more).eval()
+        model = (modeling_gemma3n.Gemma3nForConditionalGeneration if extra else tf.AutoModelForCausalLM if decoder else tf.AutoModel).from_pretrained(d, dtype=torch.float64, attn_implementation="eager", **more).eval()
         with torch.no_grad():
             out = model(ids)
         x = (out.logits if decoder else out.last_hidden_state)[0, -1].double()
         step = max(1, len(x) // KEPT)
         results.append({"folder": name, "config": {k: v for k, v in change.items() if v != MISSING}, "missing": [k for k, v in change.items() if v == MISSING],
-                        "decoder": decoder, **({"around": around, "begin": begin, "within": within} if around else {}), "step": step, "numbers": [round(v, 9) for v in x[::step][:KEPT].tolist()], "largest": x.abs().max().item()})
+                        "decoder": decoder, **({"around": around, "begin": begin, "within": within} | ({"extra": extra} if extra else {}) if around else {}), "step": step, "numbers": [round(v, 9) for v in x[::step][:KEPT].tolist()], "largest": x.abs().max().item()})
 print(json.dumps({"ids": ids[0].tolist(), "results": results}).replace('{"folder"', '\n{"folder"'))

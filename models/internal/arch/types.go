@@ -57,6 +57,16 @@ type Embed struct {
 	Norm    *Norm   // or nil
 
 	Placeholders Placeholders
+	Soft         []Soft // in ascending order, one after the other; only if files have them
+}
+
+// A Soft is tokens that have embeddings of a part of a model that sees or hears: a row of a table,
+// its norm, a linear layer, and a norm without weights.
+type Soft struct {
+	Name    string // of that part in files
+	First   int32
+	Count   int
+	Epsilon float64
 }
 
 // Placeholders are tokens that stand for images and sounds. In a text each has the embeddings of

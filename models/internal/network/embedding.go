@@ -19,6 +19,8 @@ type Embedding struct {
 	Norm             *Norm          // of the sums, or nil
 	Ahead            *Ahead         // or nil
 	Placeholders     arch.Placeholders
+	Soft             []float32 // [.., Width], of the tokens from FirstSoft on, or nil
+	FirstSoft        int32
 }
 
 // An Ahead makes the states of a layer that guesses further tokens: a linear layer joins the norm
@@ -84,6 +86,11 @@ func (e *Embedding) sum(p *Pass, x []float32) error {
 	}
 	if e.Scale != 0 {
 		scale(x, e.Scale)
+	}
+	for i, id := range p.Tokens {
+		if at := (int(id) - int(e.FirstSoft)) * e.Width; at >= 0 && at < len(e.Soft) {
+			copy(x[i*e.Width:], e.Soft[at:][:e.Width])
+		}
 	}
 	for i, t := range p.Types {
 		add(x[i*e.Width:][:e.Width], e.Types, int(t))

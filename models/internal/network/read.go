@@ -71,6 +71,7 @@ func (b *builder) embedding(e *Embedding) {
 	if of.Types > 0 {
 		e.Types = b.rows("token_types.weight", of.Types, e.Width)
 	}
+	b.soft(e, of.Soft)
 	e.Norm = ReadNorm(of.Norm, b.Reader, "token_embd_norm", e.Width)
 	e.Norm.permute(b.Pack.Order)
 	if b.Pack.Order = order; of.Width > 0 {

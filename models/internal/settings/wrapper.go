@@ -1,9 +1,11 @@
 package settings
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/attn-go/attn/models/internal/arch"
 	"github.com/attn-go/attn/models/internal/strict"
 )
 
@@ -16,6 +18,7 @@ type wrapper struct {
 	tied  bool   // tie_word_embeddings, if the file does not say it
 	inner bool   // the key in text_config counts, too
 	soft  values // the keys of placeholders, which have the embeddings of text_config.pad_token_id
+	own   bool   // the last tokens have embeddings of the other parts, see arch.Soft
 }
 
 // gemmaSoft are the placeholders of Gemma 4 and EmbeddingGemma 2.
@@ -23,7 +26,7 @@ var gemmaSoft = values{"image_token_id": 258880, "video_token_id": 258884, "audi
 
 var wrappers = []wrapper{
 	{name: "gemma3", class: "Gemma3", kind: "gemma3_text", tied: true},
-	{name: "gemma3n", class: "Gemma3n", kind: "gemma3n_text", tied: true},
+	{name: "gemma3n", class: "Gemma3n", kind: "gemma3n_text", tied: true, own: true},
 	{name: "gemma4", class: "Gemma4", kind: "gemma4_text", tied: true, soft: gemmaSoft},
 	{name: "qwen3_5", class: "Qwen3_5", kind: "qwen3_5_text"},
 	{name: "qwen3_5_moe", class: "Qwen3_5Moe", kind: "qwen3_5_moe_text"},
@@ -33,9 +36,8 @@ var wrappers = []wrapper{
 
 const textConfig = "text_config"
 
-// aroundTexts are the keys of wrappers. Only those in wrapper.soft change a result of texts.
-// Gemma 3 replaces image_token_id alone, and only where the embedding has no row of it. Gemma 3n
-// has other embeddings of tokens from vision_config.vocab_offset on, which are not computed.
+// aroundTexts are the keys of wrappers. Only those in wrapper.soft and of wrapper.own change a result
+// of texts. Gemma 3 replaces image_token_id alone, and only where the embedding has no row of it.
 var aroundTexts = strict.Table{}.Add(strict.Any,
 	"vision_config", "video_token_id", "vision_start_token_id", "vision_end_token_id", "image_token_index", "image_token_id", "boi_token_index", "boi_token_id", "eoi_token_index", "eoi_token_id", "mm_tokens_per_image", "image_seq_length",
 	"audio_config", "audio_token_id", "audio_soft_tokens_per_image", "vision_soft_tokens_per_image", "boa_token_id", "eoa_token_index", "eoa_token_id", "projector_hidden_act", "vision_feature_layer", "vision_feature_select_strategy", "multimodal_projector_bias", "spatial_merge_size", "image_grid_pinpoints")
@@ -65,6 +67,9 @@ func (w *wrapper) around(r *reader, s *strict.JSON, also strict.Table) {
 	if w.soft != nil {
 		w.placeholders(r, s)
 	}
+	if w.own {
+		softTokens(r, s)
+	}
 	s.Unknown(strict.Config, also, aroundTexts)
 }
 
@@ -87,4 +92,20 @@ func (w *wrapper) placeholders(r *reader, s *strict.JSON) {
 		r.Fail(padding, "null", want)
 	}
 	p.Other = int32(r.Integer(padding, -1, 0, most))
+}
+
+// softTokens reads which tokens have embeddings of Gemma 3n's other parts: those for images, and
+// those for sounds after them, which are the last ones.
+func softTokens(r *reader, s *strict.JSON) {
+	next := -1
+	for i, part := range []string{"vision", "audio"} {
+		of := s.Under(part + "_config")
+		of.Default(values{"vocab_offset": 262144 + 128*i, "vocab_size": 128, "rms_norm_eps": 1e-6})
+		first, n := of.Integer("vocab_offset", 0, 0, r.most), of.Size("vocab_size", 0)
+		if next >= 0 && first != next {
+			of.Fail("vocab_offset", fmt.Sprint(first), fmt.Sprintf("%d, the token after those for images", next))
+		}
+		next = first + n
+		r.model.Embed.Soft = append(r.model.Embed.Soft, arch.Soft{Name: "model.embed_" + part, First: int32(first), Count: n, Epsilon: of.Number("rms_norm_eps", 0, 0, 1)})
+	}
 }
