@@ -412,7 +412,10 @@ func TestQuantizedErrors(t *testing.T) {
 // lose by their own rounding.
 func TestQuantizedAccuracy(t *testing.T) {
 	c := contracttest.Case{B: 1, H: 4, HKV: 1, Lq: 16, Lk: 1024, D: 128, Dv: 128, Seed: 3}
-	for _, mean := range []float32{0, 4} {
+	for _, mean := range []float32{4, 0} {
+		if testing.Short() && mean == 0 {
+			continue // the easier ones
+		}
 		q, k, v := c.Inputs()
 		contracttest.EachRow(&k, func(_, _, _ int, row []float32) {
 			for d := range row {
