@@ -265,7 +265,11 @@ func TestBackwardUnseenKeys(t *testing.T) {
 	w := makeBackwardCall(t, from, c.Options(kernel.Options{}))
 	want := w.want()
 	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
-		for _, threads := range []int{1, 2, 2, 2} {
+		counts := []int{1, 2, 2, 2}
+		if testing.Short() {
+			counts = counts[:2]
+		}
+		for _, threads := range counts {
 			o := w.o
 			o.Tier, o.Threads = tier, threads
 			w.check(t, fmt.Sprintf("threads=%d", threads), o, want)

@@ -98,7 +98,7 @@ func TestHostileArguments(t *testing.T) {
 	w, c := newWorld(), newCaller()
 	calls, pairs := 0, 400
 	if testing.Short() {
-		pairs = 50
+		pairs = 20
 	}
 	for x, e := range table {
 		f := reflect.ValueOf(e.f)

@@ -155,9 +155,9 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// TestMany embeds 2,000 texts and compares some with what they are alone.
+// TestMany embeds 600 texts and compares some with what they are alone.
 func TestMany(t *testing.T) {
-	e, n := miniLM(t), 2000
+	e, n := miniLM(t), 600
 	if testing.Short() {
 		n = 200
 	}
