@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/engine/kvrows"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/rows"
@@ -18,7 +19,7 @@ import (
 
 // fitBFloat16 makes room for calls with products in bfloat16.
 func (s *scratch) fitBFloat16(j *Job) {
-	n := contract.ValueSegment * j.dv()
+	n := max(contract.ValueSegment*j.dv(), j.plan.lanes*kvrows.WholeColumns(&j.Call.V))
 	if j.widened.inPairs {
 		n = max(n, 2*ukernel.MaxLanes*min(j.dv(), mixedWidth))
 	}
@@ -55,8 +56,10 @@ func (t *tile) valueKeys() int {
 func packBFloat16(t *tile) {
 	data, off := t.Floats(&t.job.Call.Q)
 	t.PackRows(t.q, data, off, t.job.d(), 1)
-	q := t.q[:t.job.d()*t.Lanes]
+	all := t.q[:kvrows.WholeColumns(&t.job.Call.K)*t.Lanes]
+	q := all[:t.job.d()*t.Lanes]
 	rows.RoundBF16(t.job.tier, q, q)
+	clear(all[len(q):])
 }
 
 func bfloat16Scores(t *tile, part mask.Span, top []float32) {
@@ -125,9 +128,9 @@ func (t *tile) roundDropped() {
 // copies.
 
 func skinnyBFloat16Scores(t *tile, part mask.Span, top []float32) {
-	w, d, top := t.Lanes, t.job.d(), t.orIgnored(top)
+	w, d, top := t.Lanes, kvrows.WholeColumns(&t.job.Call.K), t.orIgnored(top)
 	for n := 0; part.Lo < part.Hi; part.Lo += n {
-		k, stride, got, next, far := t.keys().Halves(t.Head, t.Key(part.Lo), ukernel.RowsPerCall(part.Len(), w*d))
+		k, stride, got, next, far := t.keys().WholeHalves(t.Head, t.Key(part.Lo), ukernel.RowsPerCall(part.Len(), w*d))
 		if n = got; n < ukernel.SkinnyKeys {
 			bfloat16Scores(t, mask.Span{Lo: part.Lo, Hi: part.Lo + n}, top)
 			continue
@@ -138,29 +141,40 @@ func skinnyBFloat16Scores(t *tile, part mask.Span, top []float32) {
 
 // skinnyBFloat16Values takes whole segments, of which the first and the last one of a block may be
 // short: PVEvenOdd counts them from the first row that it is given. The columns of V are the lanes
-// of the copied rows.
+// of the copied rows. Rows that 16 does not divide are read with numbers that follow them, whose
+// outputs are left out, or at the end of memory with zeros.
 func skinnyBFloat16Values(t *tile) {
 	t.roundDropped()
-	o, dv, keys, product := t.room(), t.job.dv(), t.block.keys, &t.job.tier.Tiles()[0]
+	o, dv, keys, product := t.room(), kvrows.WholeColumns(&t.job.Call.V), t.block.keys, &t.job.tier.Tiles()[0]
+	to, ldo := o, t.job.dv()
+	if dv > ldo {
+		to = t.scratch.segment
+	}
 	for n := 0; keys.Lo < keys.Hi; keys.Lo += n {
 		p, load := t.scoresFrom(keys), keys.Lo > t.block.keys.Lo
 		most := keys.Len()
 		if past := keys.Lo % contract.BF16Segment; past != 0 {
 			most = min(most, contract.BF16Segment-past)
 		}
-		v, stride, got, next, far := t.values().Halves(t.Head, t.Key(keys.Lo), ukernel.RowsPerCall(most, t.N*dv))
+		v, stride, got, next, far := t.values().AnyHalves(t.Head, t.Key(keys.Lo), ukernel.RowsPerCall(most, t.N*dv))
 		if n = got; n < keys.Len() {
-			n -= (keys.Lo + n) % contract.BF16Segment
+			n = max(0, n-(keys.Lo+n)%contract.BF16Segment)
+		}
+		if n == 0 && dv > ldo {
+			v, stride, n, next, far = t.values().WholeHalves(t.Head, t.Key(keys.Lo), min(keys.Len(), contract.BF16Segment-keys.Lo%contract.BF16Segment))
 		}
 		if n > 0 {
-			t.job.tier.Skinny().PVEvenOdd(o, dv, v, stride, p, t.Lanes, t.N, n, dv, load, next, far)
+			t.job.tier.Skinny().PVEvenOdd(to, dv, v, stride, p, t.Lanes, t.N, n, dv, load, next, far)
 			continue
 		}
 		n = min(keys.Len(), contract.BF16Segment-keys.Lo%contract.BF16Segment)
 		rows, stride, _ := t.values().Floats(t.Head, t.Key(keys.Lo), n)
 		for e := 0; e < dv; e += product.Lanes {
-			product.GemmEvenOdd(o[e:], dv, p, 1, t.Lanes, rows[e:], stride, t.N, n, load)
+			product.GemmEvenOdd(to[e:], dv, p, 1, t.Lanes, rows[e:], stride, t.N, n, load)
 		}
+	}
+	for lane := 0; dv > ldo && lane < t.N; lane++ {
+		copy(o[lane*ldo:][:ldo], to[lane*dv:])
 	}
 	t.mergeBlock(o)
 }

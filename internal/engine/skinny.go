@@ -180,10 +180,15 @@ func takesColumns(x *view.Tensor) bool {
 	return x.Dim(3) >= ukernel.SkinnyGroup && (x.Scales() == nil || x.Group()%ukernel.SkinnyGroup == 0 || x.Group() == x.Dim(3))
 }
 
-// hasGroups tells whether rows of x are groups of columns, as skinny kernels for products in
-// bfloat16 take them.
-func hasGroups(x *view.Tensor) bool {
-	return x.Dim(3)%ukernel.SkinnyGroup == 0 && (x.Scales() == nil || x.Group()%ukernel.SkinnyGroup == 0)
+// maxContinued is the most columns of rows that are copied for WholeHalves: a call of kernels takes
+// all rows of a copy.
+const maxContinued = 256
+
+// hasWholeHalves tells whether kernels for products in bfloat16 and few rows take rows of x: at
+// least half of the columns that they compute are x's.
+func hasWholeHalves(x *view.Tensor) bool {
+	d, columns := x.Dim(3), kvrows.WholeColumns(x)
+	return d == columns || d <= maxContinued && 2*d >= columns
 }
 
 func noScores(*tile, []float32, int, int, []float32) int       { return 0 }

@@ -72,6 +72,8 @@ func (t *tile) fitScores(j *Job, m *parallel.Memory, lanes int) {
 	d := j.d()
 	if j.plan.shape.codes {
 		d, _ = j.codeColumns()
+	} else if j.Call.BFloat16 {
+		d = kvrows.WholeColumns(&j.Call.K)
 	}
 	parallel.Fit(m, &t.qUsage, &t.q, lanes*max(d, len(j.derived.additive)), rows.Aligned)
 	parallel.Fit(m, &t.spansUsage, &t.rowSpans, lanes, parallel.Make[mask.Span])

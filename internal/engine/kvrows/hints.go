@@ -1,7 +1,12 @@
 package kvrows
 
 import (
+	"slices"
+
+	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/engine/lanes"
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
@@ -42,8 +47,56 @@ func (r *Reader) Halves(h lanes.Head, lo, n int) (rows []uint16, stride, got int
 	return rows, x.Stride(2), got, next, far
 }
 
-// narrowRows is the number of rows of 8 bits that become 16 bits before they are used as such.
-const narrowRows = 32
+// AnyHalves is Halves of rows of bfloat16 with WholeColumns. Numbers after the end of a row are any.
+// There may be no rows.
+func (r *Reader) AnyHalves(h lanes.Head, lo, n int) (data []uint16, stride, got int, next []uint16, far int) {
+	x, h, lo, n := r.piece(h, lo, n)
+	data, got, next, far = continued(r.tier, x, h, lo, n, WholeColumns(x), x.U16())
+	return data, x.Stride(2), got, next, far
+}
+
+// continued is withHints for rows that are read as so many columns. There are fewer rows, or none,
+// where memory ends.
+func continued[E any](t *tier.Tier, x *view.Tensor, h lanes.Head, lo, n, columns int, all []E) (rows []E, got int, next []E, far int) {
+	rows, got, next, far = withHints(t, x, h, lo, n, slices.Clip(all))
+	for got > 0 && (got-1)*x.Stride(2)+columns > cap(rows) {
+		got--
+	}
+	if got > 0 {
+		rows = rows[:(got-1)*x.Stride(2)+columns]
+	}
+	return rows, got, next, far
+}
+
+// WholeHalves is AnyHalves with zeros after the end of a row. Rows that 16 does not divide are copied
+// and gathered from pages, at least a segment of values.
+func (r *Reader) WholeHalves(h lanes.Head, lo, n int) (data []uint16, stride, got int, next []uint16, far int) {
+	d, columns := r.x.Dim(3), WholeColumns(r.x)
+	if d == columns {
+		return r.Halves(h, lo, n)
+	}
+	n = min(n, narrowRows)
+	data = r.narrow[:n*columns]
+	for at, run := 0, 0; at < n; at += run {
+		run = r.Run(h, lo+at, n-at)
+		x, of, row := r.locate(h, lo+at, run)
+		from := x.Index(of.Batch, of.Head, row)
+		rows.Copy(data[at*columns:], columns, x.U16()[from:from+(run-1)*x.Stride(2)+d], x.Stride(2), run, d)
+		next = view.As[uint16](following(x, of, row, run))
+	}
+	if len(next) == 0 {
+		next = data
+	}
+	return data, columns, n, next, 0
+}
+
+// WholeColumns returns the number of columns of rows of x as kernels for products in bfloat16 and few
+// rows take them: others follow the last ones up to whole groups.
+func WholeColumns(x *view.Tensor) int { return ints.RoundUp(x.Dim(3), ukernel.SkinnyGroup) }
+
+// narrowRows is the number of rows of 8 bits that become 16 bits before they are used as such, and
+// of rows that WholeHalves copies.
+const narrowRows = max(32, contract.ValueSegment, contract.BF16Segment)
 
 // HalfType returns the type of 16 bits as which Halves returns rows of x. It is another one if
 // Halves does not take x.

@@ -47,13 +47,8 @@ func (r *Reader) Codes(h lanes.Head, lo, n int) (codes []int8, stride, got int, 
 	}
 	x, at, row, n := r.piece(h, lo, n)
 	d := x.Dim(3)
-	codes, got, next, far = withHints(r.tier, x, at, row, n, slices.Clip(x.I8()))
-	stride = x.Stride(2)
-	for got > 0 && (got-1)*stride+d+more > cap(codes) { // the end of memory
-		got--
-	}
-	if got > 0 {
-		return codes[:(got-1)*stride+d+more], stride, got, next, far
+	if codes, got, next, far = continued(r.tier, x, at, row, n, d+more, x.I8()); got > 0 {
+		return codes, x.Stride(2), got, next, far
 	}
 	got = r.Run(h, lo, min(n, int8Rows))
 	r.copyInt8(r.codes, h, lo, got)

@@ -25,14 +25,15 @@ type Reader struct {
 	tier *tier.Tier
 	x    *view.Tensor
 
-	rounds bool // rows are rounded to bfloat16
-	copies bool // rows are copied to memory as float32; otherwise they are read in place
-	widen  func(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int)
-	memory []float32
-	cached kept // the rows in memory
+	rounds    bool // rows are rounded to bfloat16
+	continues bool // WholeHalves copies rows
+	copies    bool // rows are copied to memory as float32; otherwise they are read in place
+	widen     func(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int)
+	memory    []float32
+	cached    kept // the rows in memory
 
 	codes  []int8   // rows of 4 bits, or from several pages, as int8
-	narrow []uint16 // rows of 8 bits as 16 bits
+	narrow []uint16 // rows of 8 bits as 16 bits, or rows of WholeHalves
 	pairs  pairs
 	halves halves
 	list   list
@@ -91,8 +92,9 @@ func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
 	if x.DType() == view.Int4 || need.Pairs {
 		parallel.Fit(m, &r.codesUsage, &r.codes, int8Rows*d+ukernel.SkinnyGroup, parallel.Make[int8])
 	}
-	if x.DType() == ukernel.Float8E4M3 || x.DType() == ukernel.Float8E5M2 {
-		parallel.Fit(m, &r.narrowUsage, &r.narrow, narrowRows*d, parallel.Make[uint16])
+	r.continues = need.BFloat16 && x.DType() == view.BFloat16 && WholeColumns(x) > d
+	if r.continues || x.DType() == ukernel.Float8E4M3 || x.DType() == ukernel.Float8E5M2 {
+		parallel.Fit(m, &r.narrowUsage, &r.narrow, narrowRows*WholeColumns(x), parallel.Make[uint16])
 	}
 	if need.Listed {
 		r.list.fit(m, x, need.Path)
@@ -115,6 +117,11 @@ func (r *Reader) Begin(t *tier.Tier, x *view.Tensor, rows *Rows) {
 	r.cached.forget()
 	r.pairs.cached.forget()
 	r.halves.cached.forget()
+	if columns := WholeColumns(x); r.continues {
+		for i := columns; i <= len(r.narrow); i += columns {
+			clear(r.narrow[i-columns+x.Dim(3) : i])
+		}
+	}
 	if rows == nil && HasSmallPages(x) {
 		rows = &everyRow
 	}
