@@ -32,6 +32,7 @@ type Query struct {
 	proven map[claim][]string
 	open   map[claim]bool
 	splits int
+	shaper shaper
 
 	against string // why the last lemma did not hold
 }
@@ -44,7 +45,8 @@ type claim struct {
 
 // New returns a query.
 func New(g *expr.Graph, l *Lemmas, known Suppose) (*Query, error) {
-	q := &Query{g, l, known, map[*expr.Node][]string{}, map[*expr.Node]*[samples]uint64{}, map[claim][]string{}, map[claim]bool{}, 0, ""}
+	q := &Query{g: g, lemmas: l, known: known, rules: map[*expr.Node][]string{}, values: map[*expr.Node]*[samples]uint64{},
+		proven: map[claim][]string{}, open: map[claim]bool{}}
 	for _, r := range known.Rules {
 		for _, from := range r.cases(g) {
 			name, ok := l.try(claim{from, r.To, false}, []*expr.Node{r.Of}, nil, map[*expr.Node]*Domain{r.Of: r.In})
@@ -74,16 +76,27 @@ func (q *Query) Equal(a, b *expr.Node, isFloat bool) ([]string, error) {
 	if a.Width != b.Width {
 		return nil, fmt.Errorf("words of %d and %d bits", a.Width, b.Width)
 	}
+	c := claim{a, b, isFloat}
+	shape, shaped := q.shapeOf(c)
+	if shaped {
+		if used, ok := q.lemmas.known(shape); ok {
+			return used, nil
+		}
+	}
 	if i := q.differ(a, b, isFloat); i >= 0 {
 		return nil, q.difference(a, b, i)
 	}
-	used, ok := q.prove(claim{a, b, isFloat})
+	used, ok := q.prove(c)
 	if !ok {
 		x, y := q.culprit(a, b)
 		return nil, fmt.Errorf("%w: the last lemma tried has %s\n    want %v\n    got  %v", ErrUnproven, q.against, x, y)
 	}
 	slices.Sort(used)
-	return slices.Compact(used), nil
+	used = slices.Compact(used)
+	if shaped {
+		q.lemmas.learn(shape, used)
+	}
+	return used, nil
 }
 
 // culprit returns the parts of expressions that are to blame: as long as they are the same
