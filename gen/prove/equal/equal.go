@@ -6,6 +6,7 @@
 package equal
 
 import (
+	"container/heap"
 	"errors"
 	"fmt"
 	"maps"
@@ -32,6 +33,7 @@ type Query struct {
 	proven map[claim][]string
 	open   map[claim]bool
 	splits int
+	shaper shaper
 
 	against string // why the last lemma did not hold
 }
@@ -44,7 +46,8 @@ type claim struct {
 
 // New returns a query.
 func New(g *expr.Graph, l *Lemmas, known Suppose) (*Query, error) {
-	q := &Query{g, l, known, map[*expr.Node][]string{}, map[*expr.Node]*[samples]uint64{}, map[claim][]string{}, map[claim]bool{}, 0, ""}
+	q := &Query{g: g, lemmas: l, known: known, rules: map[*expr.Node][]string{}, values: map[*expr.Node]*[samples]uint64{},
+		proven: map[claim][]string{}, open: map[claim]bool{}}
 	for _, r := range known.Rules {
 		for _, from := range r.cases(g) {
 			name, ok := l.try(claim{from, r.To, false}, []*expr.Node{r.Of}, nil, map[*expr.Node]*Domain{r.Of: r.In})
@@ -74,16 +77,27 @@ func (q *Query) Equal(a, b *expr.Node, isFloat bool) ([]string, error) {
 	if a.Width != b.Width {
 		return nil, fmt.Errorf("words of %d and %d bits", a.Width, b.Width)
 	}
+	c := claim{a, b, isFloat}
+	shape, shaped := q.shapeOf(c)
+	if shaped {
+		if used, ok := q.lemmas.known(shape); ok {
+			return used, nil
+		}
+	}
 	if i := q.differ(a, b, isFloat); i >= 0 {
 		return nil, q.difference(a, b, i)
 	}
-	used, ok := q.prove(claim{a, b, isFloat})
+	used, ok := q.prove(c)
 	if !ok {
 		x, y := q.culprit(a, b)
 		return nil, fmt.Errorf("%w: the last lemma tried has %s\n    want %v\n    got  %v", ErrUnproven, q.against, x, y)
 	}
 	slices.Sort(used)
-	return slices.Compact(used), nil
+	used = slices.Compact(used)
+	if shaped {
+		q.lemmas.learn(shape, used)
+	}
+	return used, nil
 }
 
 // culprit returns the parts of expressions that are to blame: as long as they are the same
@@ -517,29 +531,54 @@ func (q *Query) byWideLemma(c claim) (used []string, ok bool) {
 // fronts calls f with sets of nodes that both expressions are functions of, and their width, until
 // it returns true.
 func (q *Query) fronts(c claim, f func(front map[*expr.Node]bool, width int) bool) {
-	front := map[*expr.Node]bool{c.a: true, c.b: true}
-	for range mostExpanded {
-		top := highest(front)
-		if top == nil {
+	front := map[*expr.Node]bool{}
+	var inner lastFirst
+	width := 0
+	add := func(n *expr.Node) {
+		if front[n] {
 			return
 		}
+		front[n] = true
+		width += n.Width
+		if n.Op != expr.Sym {
+			heap.Push(&inner, n)
+		}
+	}
+	add(c.a)
+	add(c.b)
+	for range mostExpanded {
+		if len(inner) == 0 {
+			return
+		}
+		top := heap.Pop(&inner).(*expr.Node) // after all that it is an argument of
 		delete(front, top)
+		width -= top.Width
 		for _, a := range top.Args {
 			if !a.IsConst() {
-				front[a] = true
+				add(a)
 			}
 		}
 		if front[c.a] && front[c.b] {
 			continue
 		}
-		width := 0
-		for n := range front {
-			width += n.Width
-		}
 		if f(front, width) {
 			return
 		}
 	}
+}
+
+// lastFirst is a heap of nodes: that which was made last is the first.
+type lastFirst []*expr.Node
+
+func (h lastFirst) Len() int           { return len(h) }
+func (h lastFirst) Less(i, j int) bool { return h[i].ID > h[j].ID }
+func (h lastFirst) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *lastFirst) Push(x any)        { *h = append(*h, x.(*expr.Node)) }
+func (h *lastFirst) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
 }
 
 // byParts proves that floats within b are the same as floats within a, puts these in their place,
@@ -607,17 +646,6 @@ func (q *Query) bySame(c claim, front map[*expr.Node]bool) ([]string, bool) {
 
 // mostTried is how many fronts of more than 32 bits are tried.
 const mostTried = 3
-
-// highest returns the node that was made last, nil if only symbols are left.
-func highest(front map[*expr.Node]bool) *expr.Node {
-	var top *expr.Node
-	for n := range front {
-		if n.Op != expr.Sym && (top == nil || n.ID > top.ID) {
-			top = n
-		}
-	}
-	return top
-}
 
 func leaves(front map[*expr.Node]bool) []*expr.Node {
 	var list []*expr.Node

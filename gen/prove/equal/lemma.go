@@ -42,14 +42,15 @@ func (h How) String() string { return [...]string{"all values", "all values, rec
 type Lemmas struct {
 	mu       sync.Mutex
 	all      map[string]*Lemma
-	failed   map[string]string // what values show that a lemma does not hold
-	recorded map[string]string // the rest of the line of the record
+	failed   map[string]string  // what values show that a lemma does not hold
+	recorded map[string]string  // the rest of the line of the record
+	shapes   map[shape][]string // of claims that were proven, and the lemmas that it took
 }
 
 // NewLemmas reads a record: the name of a lemma a line, of which all values were tried. As a name
 // is made of both sides, a lemma that changes has another name, and is in no record.
 func NewLemmas(record io.Reader) *Lemmas {
-	l := &Lemmas{all: map[string]*Lemma{}, failed: map[string]string{}, recorded: map[string]string{}}
+	l := &Lemmas{all: map[string]*Lemma{}, failed: map[string]string{}, recorded: map[string]string{}, shapes: map[shape][]string{}}
 	for s := bufio.NewScanner(record); s.Scan(); {
 		if name, rest, ok := strings.Cut(s.Text(), " "); ok && name != "#" {
 			l.recorded[name] = rest

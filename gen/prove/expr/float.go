@@ -253,7 +253,11 @@ func (g *Graph) FFma(x, y, z *Node) *Node {
 	} else if p == nil {
 		x, y = g.scaled(x, y)
 	}
-	if nx != ny {
+	switch {
+	case nx == ny:
+	case y.IsConst(): // else the order of hashes would decide which one has the sign
+		y = g.FNeg(y)
+	default:
 		x = g.FNeg(x)
 	}
 	if n := g.fusedOther(x, y, z); n != nil {

@@ -219,8 +219,9 @@ func skinnyQK(step int, others ...int) func(k *Kernel, quick bool) []Case {
 		i := 0
 		for _, d := range ds {
 			for n := 1; n <= w; n++ {
+				// All numbers of queries with few columns; of others some, which have the same tiles.
 				if quick && n != 3 && n != 9 || !quick && d > 17 && (n+d)%5 != 0 {
-					continue // the number of keys has nothing to do with that of columns
+					continue
 				}
 				i++
 				m := 16 + i%17

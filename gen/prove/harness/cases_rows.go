@@ -120,7 +120,8 @@ func quantizeShapes(quick bool, step int, add func(i, n, groups, group int) Case
 		if quick && group != 17*step || group > 64 {
 			continue
 		}
-		list = append(list, add(i, 1+i%2*2, 1+i%3, group))
+		rows, groups := [...]int{1, 3, 1}[i%3], [...]int{1, 1, 3}[i%3]
+		list = append(list, add(i, rows, groups, group))
 	}
 	return list
 }

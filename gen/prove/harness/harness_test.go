@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,6 +63,34 @@ func TestProofs(t *testing.T) {
 		if v := proved(p, a, k); v.Err == nil {
 			t.Errorf("%s with %s in the place of %s is still proven", x.function, x.to, x.from)
 		}
+	}
+}
+
+// TestGroup: kernels that share a reference have verdicts of their own, whichever comes first.
+func TestGroup(t *testing.T) {
+	p := newProver(t)
+	var list []*Architecture
+	for _, goarch := range []string{"amd64", "arm64"} {
+		a, err := ReadArchitecture(root, goarch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Kernels = slices.DeleteFunc(a.Kernels, func(k *Kernel) bool { return k.Name() != "Weights.AddBias" })
+		list = append(list, a)
+	}
+	list[1].Files["neon"] = spoiled(t, list[1].Files["neon"], "fadd", "fsub")
+	for range 2 {
+		groups := Group(list)
+		if len(groups) != 1 || len(groups[0]) != 3 {
+			t.Fatalf("%d groups", len(groups))
+		}
+		p.Prove(groups[0]...)
+		for _, x := range groups[0] {
+			if v := x.Verdict; (v.Err != nil) != (x.Kernel.ISA == "neon") || v.Cases == 0 {
+				t.Errorf("%v", v)
+			}
+		}
+		slices.Reverse(list)
 	}
 }
 

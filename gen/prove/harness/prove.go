@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -46,15 +47,16 @@ const noTiles = "no CPU has such tiles"
 type Verdict struct {
 	Kernel    *Kernel
 	Cases     int
-	Words     int             // that were compared
-	Steps     int             // instructions that were executed
-	Lemmas    map[string]int  // that equality needed, and for how many words
-	Sampled   bool            // whether samples alone of a lemma were tried
-	Err       error           // a fault or a difference
-	Open      string          // why it is tested only
-	Why       error           // what could not be proven then
-	Notes     map[string]bool // what is odd, but does no harm
-	Uncovered []string        // instructions that no case executes
+	Sizes     map[string]map[int]bool // of the cases, by parameter
+	Words     int                     // that were compared
+	Steps     int                     // instructions that were executed
+	Lemmas    map[string]int          // that equality needed, and for how many words
+	Sampled   bool                    // whether samples alone of a lemma were tried
+	Err       error                   // a fault or a difference
+	Open      string                  // why it is tested only
+	Why       error                   // what could not be proven then
+	Notes     map[string]bool         // what is odd, but does no harm
+	Uncovered []string                // instructions that no case executes
 	Loops     map[int]*machine.Loop
 	Rate      float64 // instructions for a unit of work, most; 0 if that was not measured
 }
@@ -131,7 +133,7 @@ func (p *Prover) prove(contract contract, group ...*Proof) {
 	cases := map[string][]entry{} // by their sizes
 	for _, x := range group {
 		x.covered, x.cpus = map[int]bool{}, cpusOf(x.Architecture, x.Kernel)
-		x.Verdict = &Verdict{Kernel: x.Kernel, Lemmas: map[string]int{}, Notes: map[string]bool{}, Loops: map[int]*machine.Loop{}}
+		x.Verdict = &Verdict{Kernel: x.Kernel, Sizes: map[string]map[int]bool{}, Lemmas: map[string]int{}, Notes: map[string]bool{}, Loops: map[int]*machine.Loop{}}
 		switch {
 		case contract.cases == nil:
 			x.Verdict.Open = "package fallback has no such kernel, and nothing here says yet what it computes"
@@ -142,6 +144,7 @@ func (p *Prover) prove(contract contract, group ...*Proof) {
 		}
 		for _, c := range contract.cases(x.Kernel, p.Quick) {
 			text := c.text(x.Kernel)
+			x.Verdict.addSizes(c)
 			if cases[text] == nil {
 				order = append(order, text)
 			}
@@ -421,6 +424,39 @@ func Each(n, workers int, f func(i int)) {
 	wg.Wait()
 }
 
+// addSizes adds the sizes of a case, or the length of its longest slice if it has none.
+func (v *Verdict) addSizes(c Case) {
+	add := func(name string, n int) {
+		if v.Sizes[name] == nil {
+			v.Sizes[name] = map[int]bool{}
+		}
+		v.Sizes[name][n] = true
+	}
+	longest, none := 0, true
+	for _, p := range v.Kernel.Params {
+		switch x := c[p.Name].(type) {
+		case int:
+			add(p.Name, x)
+			none = false
+		case Buffer:
+			longest = max(longest, x.Len)
+		}
+	}
+	if none {
+		add("length", longest)
+	}
+}
+
+// sizes tells how many there are of each parameter, and the largest.
+func (v *Verdict) sizes() string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(v.Sizes)) {
+		s := slices.Sorted(maps.Keys(v.Sizes[name]))
+		list = append(list, fmt.Sprintf("%s %d…%d (%d)", name, s[0], s[len(s)-1], len(s)))
+	}
+	return strings.Join(list, ", ")
+}
+
 // String tells the verdict in a line.
 func (v *Verdict) String() string {
 	s := v.Kernel.Override() + " " + v.Kernel.Name() + ": "
@@ -430,7 +466,7 @@ func (v *Verdict) String() string {
 	case v.Err != nil:
 		return s + "FAILED: " + v.Err.Error()
 	}
-	s += fmt.Sprintf("proven in %d cases, %d words", v.Cases, v.Words)
+	s += fmt.Sprintf("proven in %d cases, %d words, with %s", v.Cases, v.Words, v.sizes())
 	if len(v.Lemmas) > 0 {
 		s += fmt.Sprintf(", lemmas %v", v.Lemmas)
 	}

@@ -1,0 +1,96 @@
+package equal
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	"github.com/attn-go/attn/gen/prove/expr"
+)
+
+// A shape tells a claim from all others but those about other symbols: each of these holds if one
+// does. So the words of a vector, and those of calls of other sizes, are proven once.
+type shape [sha256.Size]byte
+
+// mostOfShape is how many nodes the expressions of a shape have at most. To look further costs more
+// than it saves.
+const mostOfShape = 4000
+
+// A shaper writes down expressions: a node is its operation, then its arguments; a node that was
+// there before is its number, and so is a symbol, without its name.
+type shaper struct {
+	q       *Query
+	numbers map[*expr.Node]uint64
+	text    []byte
+}
+
+// shapeOf returns the shape of a claim. It has none if the contract says something of its nodes that
+// the shape does not have, or if it is too large.
+func (q *Query) shapeOf(c claim) (shape, bool) {
+	if len(q.known.Same)+len(q.known.Given)+len(q.known.Rules) > 0 {
+		return shape{}, false
+	}
+	s := &q.shaper
+	if s.numbers == nil {
+		s.q, s.numbers = q, map[*expr.Node]uint64{}
+	}
+	clear(s.numbers)
+	s.text = s.text[:0]
+	if c.isFloat {
+		s.text = append(s.text, 1)
+	}
+	if !s.add(c.a) || !s.add(c.b) {
+		return shape{}, false
+	}
+	return sha256.Sum256(s.text), true
+}
+
+func (s *shaper) add(n *expr.Node) bool {
+	if number, ok := s.numbers[n]; ok {
+		s.put(0, number)
+		return true
+	}
+	if len(s.numbers) == mostOfShape {
+		return false
+	}
+	s.numbers[n] = uint64(len(s.numbers))
+	lo, hi := n.Bounds()
+	s.put(1+uint64(n.Op), uint64(n.Width), n.Val, uint64(len(n.Args)), uint64(len(n.Coefs)), uint64(lo), uint64(hi))
+	s.put(n.Coefs...)
+	if d := s.q.known.Domains[n]; d != nil {
+		s.put(uint64(len(d.Name)))
+		s.text = append(s.text, d.Name...)
+	} else {
+		s.put(0)
+	}
+	for _, a := range n.Args {
+		if !s.add(a) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *shaper) put(list ...uint64) {
+	for _, x := range list {
+		s.text = binary.AppendUvarint(s.text, x)
+	}
+}
+
+// known returns the lemmas that proved a claim of a shape.
+func (l *Lemmas) known(s shape) (used []string, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	used, ok = l.shapes[s]
+	for _, name := range used {
+		if x := l.all[name]; x != nil {
+			x.Uses++
+		}
+	}
+	return used, ok
+}
+
+func (l *Lemmas) learn(s shape, used []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.shapes[s] = used
+}
