@@ -30,7 +30,7 @@ binary() {
 }
 
 # loops ARCH FUNCTION: writes the function's hottest loops to $work/FUNCTION.1, .2, ...,
-# and the number of FMAs in each to $work/FUNCTION.fmas.
+# and the number of FMAs, or products of tiles, in each to $work/FUNCTION.fmas.
 #
 # The hottest loops are the innermost ones with the most FMAs: the first one, or on
 # arm64 the first two. They compute blocks of full height. Later loops with as many FMAs
@@ -49,17 +49,18 @@ loops() {
 	[[ $2 != skinny*RVV ]] || factor=2
 	$objdump -d $attributes --no-show-raw-insn --disassemble-symbols="github.com/attn-go/attn/asm.$2.abi0" "$work/$1" |
 		awk -v out="$work/$2." -v loops=$loops -v factor=$factor -v attributes="$attributes" '
+		function jumps(line) { return line ~ /^(b\.|b[ \t]|cbn?z|j[a-z]+|b(nez|eqz|gez|ltz|ge|lt|eq|ne)[ \t])/ }
 		/^ *[0-9a-f]+:/ {
 			address = $1
 			sub(/:/, "", address)
 			text[++n] = $0
 			sub(/^ *[0-9a-f]+:[ \t]*/, "", text[n])
 			at[address] = n
-			fmas[n] = fmas[n-1] + factor * (text[n] ~ /^(fmla|vfn?m(add|sub|acc))/)
+			fmas[n] = fmas[n-1] + factor * (text[n] ~ /^(fmla|vfn?m(add|sub|acc)|tdp)/)
 		}
 		END {
 			for (i = 1; i <= n; i++) {
-				if (text[i] !~ /^(b\.|b[ \t]|cbn?z|j[a-z]+|b(nez|eqz|gez|ltz|ge|lt|eq|ne)[ \t])/ || !match(text[i], /0x[0-9a-f]+/)) continue
+				if (!jumps(text[i]) || !match(text[i], /0x[0-9a-f]+/)) continue
 				start = at[substr(text[i], RSTART + 2, RLENGTH - 2)]
 				# last is where the previous loop starts. If this one starts before it, it
 				# contains the previous loop.
@@ -78,7 +79,7 @@ loops() {
 				for (i = first[l]; i <= end[l]; i++) {
 					line = text[i]
 					sub(/[ \t]*<.*>/, "", line)
-					if (i == end[l]) sub(/(0x)[0-9a-f]+/, "loop", line)
+					if (jumps(line)) sub(/(0x)[0-9a-f]+/, "loop", line)
 					print line > file
 				}
 			}
@@ -182,8 +183,33 @@ tier() {
 		for v in "" F16; do
 			[ "$arch" = amd64 ] || row "$arch" "$triple" "$cpu" "weightGemm$v$name" "$limit"
 		done
+		row "$arch" "$triple" "$cpu" "gemmEvenOdd3$name" "$limit"
 		row "$arch" "$triple" "$cpu" "softmax$name" "$limit"
 	done
+}
+
+# tiles FUNCTION PRODUCTS: prints the cycles of a loop of AMX tiles for so many products of 16 rows, 16 lanes and 32
+# steps, and the multiple of the FMA peak, 32 steps of a lane a cycle.
+#
+# llvm-mca has no times of these instructions. A prototype on a Granite Rapids measured 16.6 cycles for TDPBSSD, 27.3 for
+# TDPBF16PS, 16 for TILESTORED, and 8.4 for TILELOADD of 16 rows. Products and stores do not overlap. Vectors and loads of
+# tiles do, by half: the prototype of the first loop took 42 to 45 cycles. Vectors are those of skylake-avx512, as the
+# models of later CPUs have one unit for 512 bits.
+tiles() {
+	local iteration own
+	loops amd64 "$1"
+	grep -vE '^(tile|tdp)' "$work/$1.1" >"$work/$1.vectors"
+	read -r iteration own < <(cycles x86_64 skylake-avx512 "$work/$1.vectors")
+	awk -v name="$1" -v products="$2" -v vectors="$iteration" '
+		/^tdpbssd/ { unit += 16.6 }
+		/^tdpbf16ps/ { unit += 27.3 }
+		/^tilestored/ { unit += 16 }
+		/^tileload/ { loads += 8.4 }
+		END {
+			beside = vectors > loads ? vectors : loads
+			all = unit > beside ? unit + beside / 2 : beside + unit / 2
+			printf "%-40s %8d %7.0f %8.0f %7.0f %7.0f %7.1f\n", name, products, unit, vectors, loads, all, products * 256 / all
+		}' "$work/$1.1"
 }
 
 if [ "${1:-}" = show ]; then
@@ -205,6 +231,15 @@ printf '%-15s %-17s %-8s %5s %8s %9s %7s %6s\n' CPU function 'A by' FMAs cycles 
 tier AVX2 amd64 x86_64 3 haswell skylake-avx512 alderlake sapphirerapids znver4
 tier AVX512 amd64 x86_64 4 skylake-avx512 sapphirerapids znver4
 tier NEON arm64 aarch64 3 neoverse-n1 neoverse-v1 neoverse-v2
+
+printf '\n%-40s %8s %7s %8s %7s %7s %7s\n' 'loops of AMX tiles, cycles' products unit vectors loads all '× peak'
+tiles weightGemmInt8TilesAVX512 1
+tiles weightGemmInt8TilesMinimaAVX512 1
+tiles weightGemmInt8TilesGroupedAVX512 1
+tiles weightGemmInt8TilesGroupedMinimaAVX512 1
+tiles gemmTilesAVX512 6
+tiles gemmHalvesAVX512 1
+echo
 
 # A step of RVV is the same for registers of any length, and so are FMAs of a register a cycle.
 for cpu in sifive-p670 spacemit-x60; do

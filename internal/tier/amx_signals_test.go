@@ -65,14 +65,13 @@ func TestTilesKeepState(t *testing.T) {
 		}
 		threads.Wait()
 	})
-	used, reference := Tiers[0].set(0), *ref
-	reference.Unit.GemmTiles = testutil.GemmTiles // which package fallback lacks
+	used, reference := Tiers[0].set(0), tileReference()
 	for g := range max(len(laid), 4*runtime.GOMAXPROCS(0)) {
 		product := products[laid[g%len(laid)]](testutil.Rand(g))
 		var first []float32
 		until(func() {
 			if calls.Add(1); first == nil {
-				first = product(&reference)
+				first = product(reference)
 			}
 			if !slices.EqualFunc(product(used), first, sameNumber) {
 				wrong.Add(1)
@@ -86,12 +85,18 @@ func TestTilesKeepState(t *testing.T) {
 	}
 }
 
+// tileReference is ref with the products that package fallback lacks.
+func tileReference() *kernelSet {
+	reference := *ref
+	reference.Unit = ukernel.Unit{GemmTiles: testutil.GemmTiles, GemmHalves: testutil.GemmHalves}
+	return &reference
+}
+
 // TestTileProducts: each kernel that needs tiles has a product for TestTilesKeepState, whose
 // numbers are of some use: tier generic and the best tier, with tiles or without, give the same.
 func TestTileProducts(t *testing.T) {
 	products := tileProducts()
-	used, reference := Tiers[0].set(0), *ref
-	reference.Unit = ukernel.Unit{GemmTiles: testutil.GemmTiles, GemmHalves: testutil.GemmHalves}
+	used, reference := Tiers[0].set(0), tileReference()
 	if used.Unit.GemmTiles == nil {
 		used.Unit = reference.Unit
 	}
@@ -101,7 +106,7 @@ func TestTileProducts(t *testing.T) {
 			continue
 		}
 		product, numbers := products[name](testutil.Rand(1)), 0
-		want := product(&reference)
+		want := product(reference)
 		for _, x := range want {
 			if x != 0 && !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) {
 				numbers++
