@@ -14,8 +14,8 @@ import (
 // Both chains stay in registers, so that register tiles have half the height of others or less.
 // With AVX-512 the sums of segments stay there, too, and the next segment begins while they are
 // added. With AVX2 they wait in C. A tile of full height that took the even steps of a segment, and
-// then the odd ones, would read A and B less often, but has twice as many sums to leave in memory
-// and to bring back: on Zen 3 that takes an eighth of the time, and the loads take none.
+// then the odd ones, would read A and B less often. But it would leave twice as many sums in memory
+// and bring them back, which takes longer than these loads.
 //
 // Pairs bring an even and an odd step by one load. Their chains are in registers, and the sums wait
 // in C.
