@@ -58,7 +58,7 @@ func TestAdapter(t *testing.T) {
 
 // TestAdapterLatent: as TestAdapter, with projections around experts, whose modules transformers
 // calls model where files say backbone. A layer that guesses further tokens changes nothing, and
-// the GGUF file of the model with one of the adapter gives the same bits.
+// GGUF files of the model and the adapter give the same bits.
 func TestAdapterLatent(t *testing.T) {
 	const model, adapter = "../testdata/tiny/nemotron_h-latent-41", "../testdata/tiny/lora/nemotron_h-latent-41"
 	r := readTiny(t, adapter)

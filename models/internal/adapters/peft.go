@@ -146,8 +146,8 @@ func (p *peft) scale(target string, rank int) (float64, error) {
 	return alpha / float64(rank), nil
 }
 
-// roots are what modules of layers have before their names, in classes of transformers and in files:
-// it renames tensors when it reads a model, and a class for texts reads files of one for pictures.
+// roots precede names of modules in classes of transformers and in files: transformers renames
+// tensors when it reads a model, and a class for texts reads files of a class for pictures.
 var roots = []string{"model.language_model.", "language_model.model.", "backbone.", "model."}
 
 // find returns the tensor of that name, or the only one with names of classes before it, as files

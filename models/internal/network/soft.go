@@ -8,8 +8,8 @@ import (
 	"github.com/attn-go/attn/models/internal/tensors"
 )
 
-// soft computes the embeddings of the last tokens by those of parts that see or hear, if the files
-// have these: text alone may have been saved.
+// soft computes the embeddings of tokens for images and sounds, if the files have the parts that
+// see and hear: the model of texts may have been saved alone.
 func (b *builder) soft(e *Embedding, list []arch.Soft) {
 	for _, of := range list {
 		table := of.Name + ".embedding.weight"

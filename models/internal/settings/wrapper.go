@@ -36,7 +36,7 @@ var wrappers = []wrapper{
 
 const textConfig = "text_config"
 
-// aroundTexts are the keys of wrappers. Only those in wrapper.soft and of wrapper.own change a result
+// aroundTexts are the keys of wrappers. Only what wrapper.soft and wrapper.own read changes results
 // of texts. Gemma 3 replaces image_token_id alone, and only where the embedding has no row of it.
 var aroundTexts = strict.Table{}.Add(strict.Any,
 	"vision_config", "video_token_id", "vision_start_token_id", "vision_end_token_id", "image_token_index", "image_token_id", "boi_token_index", "boi_token_id", "eoi_token_index", "eoi_token_id", "mm_tokens_per_image", "image_seq_length",
