@@ -11,7 +11,7 @@
 // as they are:
 //
 //	n, k := t.Shape[0], t.Shape[1]
-//	layer, err := linear.FromBlocks(linear.Q8_0, t.Data, n, k, nil, exec) // if t.Type is gguf.Q8_0
+//	layer, err := linear.FromBlocks(linear.Q8_0, t.Data, n, k, nil, exec) // t.Type is gguf.Q8_0
 //
 // # The format
 //
