@@ -145,8 +145,8 @@ func TestBFloat16Hidden(t *testing.T) {
 	}
 }
 
-// TestBFloat16Behind: kernels read more columns than rows of such sizes have. Numbers of the next row,
-// here of a hidden key that is not finite, do not matter.
+// TestBFloat16Behind: kernels read more columns than rows of such sizes have. Numbers of the next
+// row, here of a hidden key that is not finite, do not matter.
 func TestBFloat16Behind(t *testing.T) {
 	for _, d := range []int{8, 24, 127, 250} {
 		c := contracttest.Case{B: 1, H: 3, HKV: 1, Lq: 1, Lk: 131, D: d, Dv: d + 1, Mask: contracttest.KeyLengths([]int{130}), Types: bfloat16Types[1]}

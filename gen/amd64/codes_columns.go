@@ -10,19 +10,20 @@ import (
 // keyColumns is QKCodes of AVX2 for two queries and many keys. It has columns in the lanes, as the
 // form for one query has. A tile has four keys:
 //
-//	sum[key][query] += 16 columns of the key · the same columns of the query     8 sums ──► 8 lanes
+//	sum[key][query] += 16 columns of the key · those of the query     8 sums ──► 8 lanes
 //
 // With keys in the lanes, products take a broadcast each, and keys are transposed and their bytes
 // shifted. Here sums cross lanes at the end of a group of columns. With four queries and two keys,
-// four times as many sums cross lanes for a key: on Zen 3 that takes as long as keys in the lanes if
-// all columns share a scale, and longer if groups do. AVX-512 has VPDPWSSD, whose broadcast comes
-// from memory.
+// four times as many sums cross lanes for a key: on Zen 3 that takes as long as keys in the lanes
+// if all columns share a scale, and longer if groups do. AVX-512 has VPDPWSSD, whose broadcast
+// comes from memory.
 //
 // Before the tiles, the integers of the queries are put in the order of columns, in the frame. So
 // there are at most mostColumns of them, and at least as many keys as make up for it. The last tile
 // reaches back.
 //
-// These are in memory: the first key's scales, columns of the tile that are left, keys that are left.
+// These are in memory: the first key's scales, columns of the tile that are left, keys that are
+// left.
 type keyColumns struct {
 	*keyCodes
 	integers           operand.Mem // of the queries: 16 columns of each, then the next columns
@@ -56,8 +57,8 @@ func (f *keyCodes) columnsForm() {
 	g.Label("others")
 }
 
-// sortQueries transposes the pairs of four lanes, of which two are queries, and exchanges the middle
-// two of four columns.
+// sortQueries transposes the pairs of four lanes, of which two are queries, and exchanges the
+// middle two of four columns.
 func (f *keyColumns) sortQueries() {
 	g, left, q, w3, to := f.g, f.g.Num("d"), [2]reg.GPVirtual{f.g.Slice("q"), f.g.GP64()}, f.g.GP64(), f.g.GP64()
 	g.LEAQ(emit.Indexed(f.w, f.w, 2), w3)

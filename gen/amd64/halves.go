@@ -9,8 +9,8 @@ import (
 )
 
 // Halves emits the conversions of types of 8 bits to a type of 16. An E5M2 is the upper half of a
-// binary16. The upper and the lower bytes of the bfloat16 of E4M3 are looked up. Both are put together
-// at the end.
+// binary16. The upper and the lower bytes of the bfloat16 of E4M3 are looked up. Both are put
+// together at the end.
 func (g *gen) Halves() {
 	lookup := g.lookupE4M3
 	if g.EVEX() {
@@ -24,8 +24,8 @@ func (g *gen) Halves() {
 	})
 }
 
-// A loadBytes emits the load of a vector of bytes. Its 8-byte words are ordered so that bytes are in
-// order after upper and lower ones are put together.
+// A loadBytes emits the load of a vector of bytes. Its 8-byte words are ordered so that bytes are
+// in order after upper and lower ones are put together.
 type loadBytes func(src operand.Mem) reg.VecVirtual
 
 func (g *gen) loadBytes() loadBytes {
@@ -97,8 +97,8 @@ func (g *gen) lookupAllE4M3(load loadBytes) func(src operand.Mem) (lower, upper 
 
 // lookupE4M3 looks up the sign and the upper bits of the exponent, and makes the lower byte of the
 // others. That is wrong for subnormals, and the NaN is a number. A table mends both, in which
-// numbers with an upper bit, which are all others, have 0. On Zen 3, products in place of shifts took
-// as long or longer.
+// numbers with an upper bit, which are all others, have 0. On Zen 3, products in place of shifts
+// took as long or longer.
 func (g *gen) lookupE4M3(load loadBytes) func(src operand.Mem) (lower, upper reg.VecVirtual) {
 	table := func(name string, entry func(i int) uint8) reg.VecVirtual {
 		v := g.Vec()
