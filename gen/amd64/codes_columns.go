@@ -10,7 +10,7 @@ import (
 // keyColumns is QKCodes of AVX2 for two queries and many keys. It has columns in the lanes, as the
 // form for one query has. A tile has four keys:
 //
-//	sum[key][query] += 16 columns of the key · those of the query     8 sums ──► 8 lanes
+//	sum[key][query] += 16 columns of the key · the query there     8 sums ──► 8 lanes
 //
 // With keys in the lanes, products take a broadcast each, and keys are transposed and their bytes
 // shifted. Here sums cross lanes at the end of a group of columns. With four queries and two keys,
