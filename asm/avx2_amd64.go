@@ -396,15 +396,15 @@ func skinnyQKEvenOddAVX2(s []float32, k []uint16, ldk int, q []float32, n int, m
 //go:noescape
 func skinnyPVEvenOddAVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 
-// skinnyHalvesE5M2AVX2 is SkinnyKernels.HalvesE5M2, see package ukernel.
-//
-//go:noescape
-func skinnyHalvesE5M2AVX2(dst []uint16, ldd int, src []byte, lds int, n int, d int)
-
 // skinnyHalvesE4M3AVX2 is SkinnyKernels.HalvesE4M3, see package ukernel.
 //
 //go:noescape
 func skinnyHalvesE4M3AVX2(dst []uint16, ldd int, src []byte, lds int, n int, d int)
+
+// skinnyHalvesE5M2AVX2 is SkinnyKernels.HalvesE5M2, see package ukernel.
+//
+//go:noescape
+func skinnyHalvesE5M2AVX2(dst []uint16, ldd int, src []byte, lds int, n int, d int)
 
 // skinnySoftmaxAVX2 is SkinnyKernels.Softmax, see package ukernel.
 //

@@ -26205,47 +26205,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func skinnyHalvesE5M2AVX2(dst []uint16, ldd int, src []byte, lds int, n int, d int)
-// Requires: AVX, AVX2, MMX+
-TEXT ·skinnyHalvesE5M2AVX2(SB), NOSPLIT, $0-80
-	PCALIGN $0x40
-	MOVQ    src_base+32(FP), AX
-	MOVQ    dst_base+0(FP), CX
-	MOVQ    lds+56(FP), DX
-	MOVQ    ldd+24(FP), BX
-	MOVQ    n+64(FP), SI
-	MOVQ    d+72(FP), DI
-	TESTQ   SI, SI
-	JZ      end
-	MOVQ    DX, R8
-	IMUL3Q  $0x40, R8, R8
-	ADDQ    AX, R8
-
-row:
-	XORQ R9, R9
-	LEAQ -16(DI), R10
-
-step:
-	PREFETCHT0 (R8)(R9*1)
-	VPMOVZXBW  (AX)(R9*1), Y0
-	VPSLLW     $0x08, Y0, Y0
-	VMOVUPS    Y0, (CX)(R9*2)
-	ADDQ       $0x00000010, R9
-	CMPQ       R9, R10
-	JLE        step
-	CMPQ       R9, DI
-	MOVQ       R10, R9
-	JNE        step
-	ADDQ       DX, AX
-	ADDQ       DX, R8
-	LEAQ       (CX)(BX*2), CX
-	DECQ       SI
-	JNZ        row
-
-end:
-	VZEROUPPER
-	RET
-
 // func skinnyHalvesE4M3AVX2(dst []uint16, ldd int, src []byte, lds int, n int, d int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·skinnyHalvesE4M3AVX2(SB), NOSPLIT, $0-80
@@ -26323,6 +26282,50 @@ GLOBL const7f7f7f7fAVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const77777777AVX2<>+0(SB)/32, $"wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww"
 GLOBL const77777777AVX2<>(SB), RODATA|NOPTR, $32
+
+// func skinnyHalvesE5M2AVX2(dst []uint16, ldd int, src []byte, lds int, n int, d int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·skinnyHalvesE5M2AVX2(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	MOVQ    ldd+24(FP), BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	MOVQ    DX, R8
+	IMUL3Q  $0x40, R8, R8
+	ADDQ    AX, R8
+	VXORPS  Y0, Y0, Y0
+
+row:
+	XORQ R9, R9
+	LEAQ -32(DI), R10
+
+step:
+	PREFETCHT0 (R8)(R9*1)
+	VPERMQ     $0xd8, (AX)(R9*1), Y1
+	VPUNPCKLBW Y1, Y0, Y2
+	VMOVUPS    Y2, (CX)(R9*2)
+	VPUNPCKHBW Y1, Y0, Y1
+	VMOVUPS    Y1, 32(CX)(R9*2)
+	ADDQ       $0x00000020, R9
+	CMPQ       R9, R10
+	JLE        step
+	CMPQ       R9, DI
+	MOVQ       R10, R9
+	JNE        step
+	ADDQ       DX, AX
+	ADDQ       DX, R8
+	LEAQ       (CX)(BX*2), CX
+	DECQ       SI
+	JNZ        row
+
+end:
+	VZEROUPPER
+	RET
 
 // func skinnySoftmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
 // Requires: AVX, AVX2, FMA3
@@ -26724,7 +26727,7 @@ chunk1done:
 
 // func skinnyQKCodesAVX2(a ukernel.QKCodesArgs)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·skinnyQKCodesAVX2(SB), NOSPLIT, $0-224
+TEXT ·skinnyQKCodesAVX2(SB), $1056-224
 	PCALIGN $0x40
 	MOVQ    a_Ldk+48(FP), AX
 	MOVQ    a_Far+216(FP), DX
@@ -26748,6 +26751,206 @@ rows:
 	MOVQ BX, a_Next_cap+208(FP)
 	MOVQ a_Max_len+176(FP), SI
 	SHLQ $0x02, SI
+	CMPQ a_N+144(FP), $0x02
+	JNE  others
+	CMPQ a_M+152(FP), $0x10
+	JL   others
+	CMPQ a_D+160(FP), $0x00000100
+	JG   others
+	MOVQ a_D+160(FP), AX
+	MOVQ a_Q_base+96(FP), CX
+	LEAQ (SI)(SI*2), BX
+	LEAQ 31(SP), DI
+	ANDQ $-32, DI
+
+sort:
+	LEAQ           (CX)(SI*4), DX
+	VBROADCASTF128 (CX), Y0
+	VINSERTF128    $0x01, (DX), Y0, Y0
+	VBROADCASTF128 (CX)(SI*1), Y1
+	VINSERTF128    $0x01, (DX)(SI*1), Y1, Y1
+	VBROADCASTF128 (CX)(SI*2), Y2
+	VINSERTF128    $0x01, (DX)(SI*2), Y2, Y2
+	VBROADCASTF128 (CX)(BX*1), Y3
+	VINSERTF128    $0x01, (DX)(BX*1), Y3, Y3
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y0
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y2
+	VUNPCKLPD      Y1, Y4, Y3
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y2, Y0, Y4
+	VUNPCKHPD      Y2, Y0, Y0
+	VPSHUFLW       $0xd8, Y3, Y3
+	VPSHUFHW       $0xd8, Y3, Y3
+	VMOVUPS        Y3, (DI)
+	VPSHUFLW       $0xd8, Y1, Y1
+	VPSHUFHW       $0xd8, Y1, Y1
+	VMOVUPS        Y1, 32(DI)
+	LEAQ           (DX)(SI*4), CX
+	ADDQ           $0x40, DI
+	SUBQ           $0x10, AX
+	JNZ            sort
+	MOVQ           a_K_base+24(FP), DX
+	MOVQ           a_Ldk+48(FP), BX
+	MOVQ           a_Next_base+192(FP), R8
+	LEAQ           (BX)(BX*2), DI
+	MOVQ           a_S_base+0(FP), R9
+	MOVQ           a_Max_base+168(FP), AX
+	VMOVUPS        (AX), X0
+	MOVQ           a_Scales_base+56(FP), AX
+	MOVQ           AX, a_Scales_len+64(FP)
+
+columns:
+	MOVQ  a_M+152(FP), AX
+	SUBQ  $0x04, AX
+	JGE   columnswhole
+	CMPQ  a_M+152(FP), $0x00
+	JE    columnsdone
+	MOVQ  BX, CX
+	IMULQ AX, CX
+	ADDQ  CX, DX
+	MOVQ  SI, CX
+	IMULQ AX, CX
+	ADDQ  CX, R9
+	SUBQ  AX, a_M+152(FP)
+	SHLQ  $0x02, AX
+	ADDQ  AX, a_Scales_len+64(FP)
+
+columnswhole:
+	MOVQ a_Far+216(FP), AX
+	XORQ R10, R10
+
+columnsline:
+	PREFETCHT0 (R8)
+	PREFETCHT0 (R8)(BX*1)
+	PREFETCHT0 (R8)(BX*2)
+	PREFETCHT0 (R8)(DI*1)
+	TESTQ      AX, AX
+	JZ         columnsnear
+	LEAQ       (R8)(AX*1), CX
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(BX*1)
+	PREFETCHT1 (CX)(BX*2)
+	PREFETCHT1 (CX)(DI*1)
+
+columnsnear:
+	ADDQ    $0x40, R8
+	ADDQ    $0x40, R10
+	CMPQ    R10, a_D+160(FP)
+	JL      columnsline
+	SUBQ    R10, R8
+	LEAQ    (R8)(BX*4), R8
+	MOVQ    a_D+160(FP), AX
+	MOVQ    AX, a_Scales_cap+72(FP)
+	LEAQ    31(SP), AX
+	ANDQ    $-32, AX
+	MOVQ    a_Scales_len+64(FP), CX
+	VMOVUPS const80000000AVX2<>+0(SB), Y9
+
+columnsgroup:
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	MOVQ    a_Group+88(FP), R10
+	PCALIGN $0x40
+
+columnsstep:
+	VMOVDQU        (AX), Y10
+	VMOVDQU        32(AX), Y11
+	VPMOVSXBW      (DX), Y12
+	VPMADDWD       Y10, Y12, Y13
+	VPADDD         Y13, Y1, Y1
+	VPMADDWD       Y11, Y12, Y12
+	VPADDD         Y12, Y2, Y2
+	VPMOVSXBW      (DX)(BX*1), Y12
+	VPMADDWD       Y10, Y12, Y13
+	VPADDD         Y13, Y3, Y3
+	VPMADDWD       Y11, Y12, Y12
+	VPADDD         Y12, Y4, Y4
+	VPMOVSXBW      (DX)(BX*2), Y12
+	VPMADDWD       Y10, Y12, Y13
+	VPADDD         Y13, Y5, Y5
+	VPMADDWD       Y11, Y12, Y12
+	VPADDD         Y12, Y6, Y6
+	VPMOVSXBW      (DX)(DI*1), Y12
+	VPMADDWD       Y10, Y12, Y10
+	VPADDD         Y10, Y7, Y7
+	VPMADDWD       Y11, Y12, Y12
+	VPADDD         Y12, Y8, Y8
+	ADDQ           $0x10, DX
+	ADDQ           $0x40, AX
+	SUBQ           $0x10, R10
+	JNZ            columnsstep
+	VPUNPCKLDQ     Y2, Y1, Y10
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPADDD         Y10, Y1, Y1
+	VPUNPCKLDQ     Y4, Y3, Y2
+	VPUNPCKHDQ     Y4, Y3, Y3
+	VPADDD         Y2, Y3, Y3
+	VPUNPCKLQDQ    Y3, Y1, Y2
+	VPUNPCKHQDQ    Y3, Y1, Y1
+	VPADDD         Y2, Y1, Y1
+	VPUNPCKLDQ     Y6, Y5, Y2
+	VPUNPCKHDQ     Y6, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPUNPCKLDQ     Y8, Y7, Y2
+	VPUNPCKHDQ     Y8, Y7, Y7
+	VPADDD         Y2, Y7, Y7
+	VPUNPCKLQDQ    Y7, Y5, Y2
+	VPUNPCKHQDQ    Y7, Y5, Y5
+	VPADDD         Y2, Y5, Y5
+	VPERM2I128     $0x20, Y5, Y1, Y2
+	VPERM2I128     $0x31, Y5, Y1, Y1
+	VPADDD         Y2, Y1, Y2
+	MOVQ           a_Unit_base+120(FP), R10
+	VBROADCASTSD   (R10), Y1
+	VBROADCASTF128 (CX), Y3
+	VMOVUPS        keysOfSumsAVX2<>+0(SB), Y4
+	VPERMPS        Y3, Y4, Y3
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y1, Y2, Y2
+	VFMADD231PS    Y3, Y2, Y9
+	MOVQ           a_Lsc+80(FP), R10
+	LEAQ           (CX)(R10*4), CX
+	MOVQ           a_Group+88(FP), R10
+	SUBQ           R10, a_Scales_cap+72(FP)
+	JNZ            columnsgroup
+	VEXTRACTF128   $0x01, Y9, X1
+	VPERMILPS      $0x54, X9, X2
+	VMOVUPS        X2, (R9)
+	VMAXPS         X0, X2, X0
+	ADDQ           SI, R9
+	VPERMILPS      $0xfe, X9, X2
+	VMOVUPS        X2, (R9)
+	VMAXPS         X0, X2, X0
+	ADDQ           SI, R9
+	VPERMILPS      $0x54, X1, X2
+	VMOVUPS        X2, (R9)
+	VMAXPS         X0, X2, X0
+	ADDQ           SI, R9
+	VPERMILPS      $0xfe, X1, X1
+	VMOVUPS        X1, (R9)
+	VMAXPS         X0, X1, X0
+	ADDQ           SI, R9
+	SUBQ           a_D+160(FP), DX
+	LEAQ           (DX)(BX*4), DX
+	ADDQ           $0x10, a_Scales_len+64(FP)
+	SUBQ           $0x04, a_M+152(FP)
+	JMP            columns
+
+columnsdone:
+	MOVQ    a_Max_base+168(FP), AX
+	VMOVUPS X0, (AX)
+	VZEROUPPER
+	RET
+
+others:
 	MOVQ a_K_base+24(FP), DI
 	LEAQ (DI)(AX*1), R8
 	LEAQ (R8)(AX*1), R9
@@ -27274,6 +27477,9 @@ stored:
 done:
 	VZEROUPPER
 	RET
+
+DATA keysOfSumsAVX2<>+0(SB)/32, $"\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00\x03\x00\x00\x00"
+GLOBL keysOfSumsAVX2<>(SB), RODATA|NOPTR, $32
 
 // func roundAVX2(dst []float32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
 // Requires: AVX, AVX2

@@ -36529,47 +36529,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func skinnyHalvesE5M2AVX512(dst []uint16, ldd int, src []byte, lds int, n int, d int)
-// Requires: AVX, AVX512BW, AVX512F, MMX+
-TEXT ·skinnyHalvesE5M2AVX512(SB), NOSPLIT, $0-80
-	PCALIGN $0x40
-	MOVQ    src_base+32(FP), AX
-	MOVQ    dst_base+0(FP), CX
-	MOVQ    lds+56(FP), DX
-	MOVQ    ldd+24(FP), BX
-	MOVQ    n+64(FP), SI
-	MOVQ    d+72(FP), DI
-	TESTQ   SI, SI
-	JZ      end
-	MOVQ    DX, R8
-	IMUL3Q  $0x40, R8, R8
-	ADDQ    AX, R8
-
-row:
-	XORQ R9, R9
-	LEAQ -32(DI), R10
-
-step:
-	PREFETCHT0 (R8)(R9*1)
-	VPMOVZXBW  (AX)(R9*1), Z0
-	VPSLLW     $0x08, Z0, Z0
-	VMOVUPS    Z0, (CX)(R9*2)
-	ADDQ       $0x00000020, R9
-	CMPQ       R9, R10
-	JLE        step
-	CMPQ       R9, DI
-	MOVQ       R10, R9
-	JNE        step
-	ADDQ       DX, AX
-	ADDQ       DX, R8
-	LEAQ       (CX)(BX*2), CX
-	DECQ       SI
-	JNZ        row
-
-end:
-	VZEROUPPER
-	RET
-
 // func skinnyHalvesE4M3AVX512(dst []uint16, ldd int, src []byte, lds int, n int, d int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, MMX+
 TEXT ·skinnyHalvesE4M3AVX512(SB), NOSPLIT, $0-80
@@ -36585,11 +36544,11 @@ TEXT ·skinnyHalvesE4M3AVX512(SB), NOSPLIT, $0-80
 	MOVQ    DX, R8
 	IMUL3Q  $0x40, R8, R8
 	ADDQ    AX, R8
-	VMOVUPS lowerE4M3AAVX512<>+0(SB), Z0
-	VMOVUPS lowerE4M3BAVX512<>+0(SB), Z1
-	VMOVUPS upperE4M3AAVX512<>+0(SB), Z2
-	VMOVUPS upperE4M3BAVX512<>+0(SB), Z3
-	VMOVUPS wordOrderAVX512<>+0(SB), Z4
+	VMOVUPS wordOrderAVX512<>+0(SB), Z0
+	VMOVUPS lowerE4M3AAVX512<>+0(SB), Z1
+	VMOVUPS lowerE4M3BAVX512<>+0(SB), Z2
+	VMOVUPS upperE4M3AAVX512<>+0(SB), Z3
+	VMOVUPS upperE4M3BAVX512<>+0(SB), Z4
 	VMOVUPS const80808080AVX512<>+0(SB), Z5
 
 row:
@@ -36598,11 +36557,11 @@ row:
 
 step:
 	PREFETCHT0 (R8)(R9*1)
-	VPERMD     (AX)(R9*1), Z4, Z6
+	VPERMD     (AX)(R9*1), Z0, Z6
 	VMOVAPS    Z6, Z7
-	VPERMI2B   Z1, Z0, Z7
+	VPERMI2B   Z2, Z1, Z7
 	VMOVAPS    Z6, Z8
-	VPERMI2B   Z3, Z2, Z8
+	VPERMI2B   Z4, Z3, Z8
 	VPTERNLOGD $0xf8, Z5, Z6, Z8
 	VPUNPCKLBW Z8, Z7, Z6
 	VMOVUPS    Z6, (CX)(R9*2)
@@ -36624,6 +36583,9 @@ end:
 	VZEROUPPER
 	RET
 
+DATA wordOrderAVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x01\x00\x00\x00\b\x00\x00\x00\t\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00\n\x00\x00\x00\v\x00\x00\x00\x04\x00\x00\x00\x05\x00\x00\x00\f\x00\x00\x00\r\x00\x00\x00\x06\x00\x00\x00\a\x00\x00\x00\x0e\x00\x00\x00\x0f\x00\x00\x00"
+GLOBL wordOrderAVX512<>(SB), RODATA|NOPTR, $64
+
 DATA lowerE4M3AAVX512<>+0(SB)/64, $"\x00\x00\x80\xc0\x00 @`\x80\x90\xa0\xb0\xc0\xd0\xe0\xf0\x00\x10 0@P`p\x80\x90\xa0\xb0\xc0\xd0\xe0\xf0\x00\x10 0@P`p\x80\x90\xa0\xb0\xc0\xd0\xe0\xf0\x00\x10 0@P`p\x80\x90\xa0\xb0\xc0\xd0\xe0\xf0"
 GLOBL lowerE4M3AAVX512<>(SB), RODATA|NOPTR, $64
 
@@ -36636,8 +36598,50 @@ GLOBL upperE4M3AAVX512<>(SB), RODATA|NOPTR, $64
 DATA upperE4M3BAVX512<>+0(SB)/64, $"@@@@@@@@@@@@@@@@AAAAAAAAAAAAAAAABBBBBBBBBBBBBBBBCCCCCCCCCCCCCCC\x7f"
 GLOBL upperE4M3BAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA wordOrderAVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x01\x00\x00\x00\b\x00\x00\x00\t\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00\n\x00\x00\x00\v\x00\x00\x00\x04\x00\x00\x00\x05\x00\x00\x00\f\x00\x00\x00\r\x00\x00\x00\x06\x00\x00\x00\a\x00\x00\x00\x0e\x00\x00\x00\x0f\x00\x00\x00"
-GLOBL wordOrderAVX512<>(SB), RODATA|NOPTR, $64
+// func skinnyHalvesE5M2AVX512(dst []uint16, ldd int, src []byte, lds int, n int, d int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
+TEXT ·skinnyHalvesE5M2AVX512(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	MOVQ    ldd+24(FP), BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	MOVQ    DX, R8
+	IMUL3Q  $0x40, R8, R8
+	ADDQ    AX, R8
+	VMOVUPS wordOrderAVX512<>+0(SB), Z0
+	VXORPS  Z1, Z1, Z1
+
+row:
+	XORQ R9, R9
+	LEAQ -64(DI), R10
+
+step:
+	PREFETCHT0 (R8)(R9*1)
+	VPERMD     (AX)(R9*1), Z0, Z2
+	VPUNPCKLBW Z2, Z1, Z3
+	VMOVUPS    Z3, (CX)(R9*2)
+	VPUNPCKHBW Z2, Z1, Z2
+	VMOVUPS    Z2, 64(CX)(R9*2)
+	ADDQ       $0x00000040, R9
+	CMPQ       R9, R10
+	JLE        step
+	CMPQ       R9, DI
+	MOVQ       R10, R9
+	JNE        step
+	ADDQ       DX, AX
+	ADDQ       DX, R8
+	LEAQ       (CX)(BX*2), CX
+	DECQ       SI
+	JNZ        row
+
+end:
+	VZEROUPPER
+	RET
 
 // func skinnySoftmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
 // Requires: AVX, AVX512F

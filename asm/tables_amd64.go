@@ -154,8 +154,8 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		PVF16: skinnyPVF16AVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.SkinnyKernels{
-		HalvesE5M2: skinnyHalvesE5M2AVX2,
 		HalvesE4M3: skinnyHalvesE4M3AVX2,
+		HalvesE5M2: skinnyHalvesE5M2AVX2,
 		Pairs:      skinnyPairsAVX2,
 	}},
 	{ISA: "avx2", Kernels: ukernel.SkinnyKernels{
@@ -192,9 +192,7 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		PV: skinnyPVL1AVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F"}, Kernels: ukernel.SkinnyKernels{
-		QKF16: skinnyQKF16AVX512,
-	}},
-	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512F"}, Kernels: ukernel.SkinnyKernels{
+		QKF16:      skinnyQKF16AVX512,
 		HalvesE5M2: skinnyHalvesE5M2AVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512F", "AVX512VBMI"}, Kernels: ukernel.SkinnyKernels{

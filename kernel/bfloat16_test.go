@@ -145,6 +145,26 @@ func TestBFloat16Hidden(t *testing.T) {
 	}
 }
 
+// TestBFloat16Behind: kernels read more columns than rows of such sizes have. Numbers of the next
+// row, here of a hidden key that is not finite, do not matter.
+func TestBFloat16Behind(t *testing.T) {
+	for _, d := range []int{8, 24, 127, 250} {
+		c := contracttest.Case{B: 1, H: 3, HKV: 1, Lq: 1, Lk: 131, D: d, Dv: d + 1, Mask: contracttest.KeyLengths([]int{130}), Types: bfloat16Types[1]}
+		q, k, v := c.Inputs()
+		for _, x := range []*kernel.Tensor{&k, &v} {
+			contracttest.EachRow(x, func(_, _, j int, row []float32) {
+				for i := range row {
+					if j == 130 {
+						row[i] = float32(math.NaN())
+					}
+				}
+			})
+		}
+		q, k, v = c.Typed(q, k, v)
+		checkCall(t, c, q, k, v, kernel.Options{Scoring: kernel.Scoring{BFloat16: true}})
+	}
+}
+
 // TestBFloat16Options is TestOptions with products in bfloat16: masks, biases, softcaps, lists,
 // trees and outputs.
 func TestBFloat16Options(t *testing.T) {
@@ -170,6 +190,7 @@ func TestBFloat16Pages(t *testing.T) {
 	for n, c := range []contracttest.Case{
 		{B: 2, H: 6, HKV: 2, Lq: 1, Lk: 300, D: 64, Dv: 128},
 		{B: 2, H: 2, HKV: 1, Lq: 30, Lk: 77, D: 80, Dv: 64},
+		{B: 2, H: 6, HKV: 2, Lq: 1, Lk: 300, D: 72, Dv: 41},
 	} {
 		for i, size := range []int{7, 64} {
 			for j, types := range bfloat16Types {

@@ -35,6 +35,7 @@ func (g *gen) keyCodes() {
 	f.prefetch = g.NewPrefetch(f.ld4, "d", spec.Int8, spec.LineBytes, 1)
 	f.w = g.SliceLen("max")
 	g.SHLQ(operand.Imm(2), f.w)
+	f.columnsForm()
 	f.k[0] = g.Slice("k")
 	for i := 1; i < len(f.k); i++ {
 		f.k[i] = g.GP64()

@@ -72,6 +72,11 @@ func (e *exec) shuffle(op string, args []machine.Operand, words int) bool {
 		}
 		v := e.read(args[1], words)
 		e.lanes(to, func(i int) *expr.Node { return v[i&^3+imm>>(2*(i&3))&3] })
+	case "VPSHUFLW", "VPSHUFHW":
+		v, four := e.read(args[1], words), choose(op == "VPSHUFLW", 0, 4) // of the 8 halves of a quarter
+		e.pieces(to, 16, func(i int) *expr.Node {
+			return e.half(v, choose(i&4 == four, i&^3+imm>>(2*(i&3))&3, i))
+		})
 	case "VSHUFPS":
 		y, x := e.read(args[1], words), e.read(args[2], words)
 		e.lanes(to, func(i int) *expr.Node { return choose(i&3 < 2, x, y)[i&^3+imm>>(2*(i&3))&3] })

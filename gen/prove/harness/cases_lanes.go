@@ -257,7 +257,7 @@ func qkCodes(k *Kernel, quick bool) (list []Case) {
 	const w = 16
 	for i, group := range []int{16, 32, 48, 64, 80, 128} {
 		for n := 1; n <= w; n++ {
-			if quick && (n != 1 && n != 3 && n != 9 || group != 48) || !quick && group > 48 && n%3 != i%3 {
+			if quick && (n > 3 && n != 9 || group != 48) || !quick && group > 48 && n%3 != i%3 {
 				continue
 			}
 			m, groups := 1+(i*5+n*3)%35, 1

@@ -47,8 +47,8 @@ func (r *Reader) Halves(h lanes.Head, lo, n int) (rows []uint16, stride, got int
 	return rows, x.Stride(2), got, next, far
 }
 
-// AnyHalves is Halves of rows of bfloat16 with WholeColumns. Numbers after the end of a row are any.
-// There may be no rows.
+// AnyHalves is Halves of rows of bfloat16 with WholeColumns. Numbers after the end of a row are
+// any. There may be no rows.
 func (r *Reader) AnyHalves(h lanes.Head, lo, n int) (data []uint16, stride, got int, next []uint16, far int) {
 	x, h, lo, n := r.piece(h, lo, n)
 	data, got, next, far = continued(r.tier, x, h, lo, n, WholeColumns(x), x.U16())
@@ -68,8 +68,8 @@ func continued[E any](t *tier.Tier, x *view.Tensor, h lanes.Head, lo, n, columns
 	return rows, got, next, far
 }
 
-// WholeHalves is AnyHalves with zeros after the end of a row. Rows that 16 does not divide are copied
-// and gathered from pages, at least a segment of values.
+// WholeHalves is AnyHalves with zeros after the end of a row. Rows that 16 does not divide are
+// copied and gathered from pages, at least a segment of values.
 func (r *Reader) WholeHalves(h lanes.Head, lo, n int) (data []uint16, stride, got int, next []uint16, far int) {
 	d, columns := r.x.Dim(3), WholeColumns(r.x)
 	if d == columns {
@@ -90,8 +90,8 @@ func (r *Reader) WholeHalves(h lanes.Head, lo, n int) (data []uint16, stride, go
 	return data, columns, n, next, 0
 }
 
-// WholeColumns returns the number of columns of rows of x as kernels for products in bfloat16 and few
-// rows take them: others follow the last ones up to whole groups.
+// WholeColumns returns the number of columns of rows of x as kernels for products in bfloat16 and
+// few rows take them: others follow the last ones up to whole groups.
 func WholeColumns(x *view.Tensor) int { return ints.RoundUp(x.Dim(3), ukernel.SkinnyGroup) }
 
 // narrowRows is the number of rows of 8 bits that become 16 bits before they are used as such, and
