@@ -253,11 +253,7 @@ func (g *Graph) FFma(x, y, z *Node) *Node {
 	} else if p == nil {
 		x, y = g.scaled(x, y)
 	}
-	switch {
-	case nx == ny:
-	case y.IsConst(): // else the order of hashes would decide which one has the sign
-		y = g.FNeg(y)
-	default:
+	if nx != ny {
 		x = g.FNeg(x)
 	}
 	if n := g.fusedOther(x, y, z); n != nil {
