@@ -8,7 +8,7 @@ import (
 )
 
 // A shape tells a claim from all others but those about other symbols: each of these holds if one
-// does. So the words of a vector, and those of calls of other sizes, are proven once.
+// does. So the words of a vector, and words of calls of other sizes, are proven once.
 type shape [sha256.Size]byte
 
 // mostOfShape is how many nodes the expressions of a shape have at most. To look further costs more
@@ -23,8 +23,8 @@ type shaper struct {
 	text    []byte
 }
 
-// shapeOf returns the shape of a claim. It has none if the contract says something of its nodes that
-// the shape does not have, or if it is too large.
+// shapeOf returns the shape of a claim. It has none if the contract says something of its nodes
+// that the shape does not have, or if it is too large.
 func (q *Query) shapeOf(c claim) (shape, bool) {
 	if len(q.known.Same)+len(q.known.Given)+len(q.known.Rules) > 0 {
 		return shape{}, false

@@ -7,8 +7,8 @@ import (
 	"github.com/attn-go/attn/gen/prove/expr"
 )
 
-// TestShapes: claims about other symbols have the same shape, and any other difference makes another
-// one.
+// TestShapes: claims about other symbols have the same shape, and any other difference makes
+// another one.
 func TestShapes(t *testing.T) {
 	type side struct {
 		x, y    *expr.Node

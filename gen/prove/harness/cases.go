@@ -219,7 +219,7 @@ func skinnyQK(step int, others ...int) func(k *Kernel, quick bool) []Case {
 		i := 0
 		for _, d := range ds {
 			for n := 1; n <= w; n++ {
-				// All numbers of queries with few columns; of others some, which have the same tiles.
+				// All numbers of queries with few columns; of others some, with the same tiles.
 				if quick && n != 3 && n != 9 || !quick && d > 17 && (n+d)%5 != 0 {
 					continue
 				}

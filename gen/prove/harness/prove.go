@@ -61,7 +61,7 @@ type Verdict struct {
 	Rate      float64 // instructions for a unit of work, most; 0 if that was not measured
 }
 
-// A Proof is that of a kernel: what it is about, and what has come out so far.
+// A Proof says what the proof of a kernel is about, and what has come out so far.
 type Proof struct {
 	Architecture *Architecture
 	Kernel       *Kernel
@@ -71,8 +71,8 @@ type Proof struct {
 	covered      map[int]bool
 }
 
-// Group returns the proofs of kernels in groups that have a reference in common. A product's depends
-// on the lanes. An expression may be another one for RISC-V, whose operations make one NaN.
+// Group returns the proofs of kernels in groups that have a reference in common. A product's
+// depends on the lanes. An expression may be another one for RISC-V, whose operations make one NaN.
 func Group(list []*Architecture) (groups [][]*Proof) {
 	at := map[string]int{}
 	for _, a := range list {
@@ -158,7 +158,7 @@ func (p *Prover) prove(contract contract, group ...*Proof) {
 	}
 }
 
-// same executes the first one of a list of cases with the same sizes, with those that have the same
+// same executes the first of several cases with the same sizes, with those that have the same
 // data, and returns the others.
 func (p *Prover) same(contract contract, list []entry) (others []entry) {
 	list = slices.DeleteFunc(list, func(e entry) bool { return e.Verdict.closed() })
@@ -206,7 +206,7 @@ func (p *Prover) same(contract contract, list []entry) (others []entry) {
 	return others
 }
 
-// during adds the time of f to that of a proof.
+// during adds the time of f to the time of a proof.
 func (x *Proof) during(f func()) {
 	at := time.Now()
 	f()
