@@ -136,7 +136,7 @@ func weightGemm4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte
 //go:noescape
 func weightGemmS4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8BlocksAVX2 is the product with quantized weights to which those of several formats jump.
+// weightGemmInt8BlocksAVX2 is a product with quantized weights, to which several formats jump.
 //
 //go:noescape
 func weightGemmInt8BlocksAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -181,7 +181,7 @@ func weightWidenU4x32AVX2(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightUnpackU4x32AVX2(dst []uint32, b []byte, lanes int, k int)
 
-// weightGemmInt8Minima4AVX2 is the product with quantized weights to which those of several formats jump.
+// weightGemmInt8Minima4AVX2 is a product with quantized weights, to which several formats jump.
 //
 //go:noescape
 func weightGemmInt8Minima4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -216,7 +216,7 @@ func weightWidenU5x32AVX2(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightUnpackU5x32AVX2(dst []uint32, b []byte, lanes int, k int)
 
-// weightGemmInt8Minima5AVX2 is the product with quantized weights to which those of several formats jump.
+// weightGemmInt8Minima5AVX2 is a product with quantized weights, to which several formats jump.
 //
 //go:noescape
 func weightGemmInt8Minima5AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)

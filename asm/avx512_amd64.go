@@ -181,7 +181,7 @@ func packHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, d int)
 //go:noescape
 func weightGemmS8AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8BlocksAVX512 is the product with quantized weights to which those of several formats jump.
+// weightGemmInt8BlocksAVX512 is a product with quantized weights, to which several formats jump.
 //
 //go:noescape
 func weightGemmInt8BlocksAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -256,7 +256,7 @@ func weightGemmInt8TilesU4AVX512(c []float32, ldc int, x []uint32, ldx int, b []
 //go:noescape
 func weightWidenU4AVX512(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmInt8Minima4AVX512 is the product with quantized weights to which those of several formats jump.
+// weightGemmInt8Minima4AVX512 is a product with quantized weights, to which several formats jump.
 //
 //go:noescape
 func weightGemmInt8Minima4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -286,7 +286,7 @@ func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []by
 //go:noescape
 func weightGemmInt8TilesU4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8Minima5AVX512 is the product with quantized weights to which those of several formats jump.
+// weightGemmInt8Minima5AVX512 is a product with quantized weights, to which several formats jump.
 //
 //go:noescape
 func weightGemmInt8Minima5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)

@@ -110,7 +110,7 @@ func (g *gen) WeightGemmInt8(q ukernel.PackedFormat) {
 		return
 	}
 	if q == formats[0] {
-		g.Shared(name, f, "is the product with quantized weights to which those of several formats jump.")
+		g.Shared(name, f, "is a product with quantized weights, to which several formats jump.")
 		g.productInt8(formats...)
 	}
 	g.Kernel(f)

@@ -44,7 +44,7 @@ func (f *int8Emitter) about() abi0.Param { return f.Len("c").Local() } // the ro
 func (f *int8Emitter) adds() abi0.Param  { return f.Cap("c").Local() } // whether sums are added to C
 func (f *int8Emitter) left() abi0.Param  { return f.Len("b").Local() } // lanes from the part on
 func (f *int8Emitter) steps() abi0.Param { return f.Param("k").Local() }
-func (f *int8Emitter) heads() abi0.Param { return f.Cap("b").Local() }  // the head of the segment or block
+func (f *int8Emitter) heads() abi0.Param { return f.Cap("b").Local() }  // of the segment or block
 func (f *int8Emitter) first() abi0.Param { return f.Base("x").Local() } // the block of the first row
 
 func (f *int8Emitter) field(i int, to riscv.GP) {

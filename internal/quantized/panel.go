@@ -135,9 +135,10 @@ func (b *Block) Weights(dst []float32, n, lane int) {
 type writer struct {
 	Block
 	bits                  int
-	head, size            int // bytes of all lanes before a segment or block, and of the rest of a block
+	head, size            int // bytes of all lanes: the head's, and a block's without it
 	segmented             bool
-	integers, before      int // of a lane: integers of a scale, and bytes before the numbers, without the head
+	integers              int // of a lane: for a scale
+	before                int // bytes of a lane before its numbers, without the head
 	brain, floats, minima bool
 }
 
