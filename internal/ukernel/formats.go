@@ -29,7 +29,7 @@ type PackedFormat int
 //
 //	S8, S4      d [lanes]                                 a weight is d·(q-offset)
 //	U4          d, m [lanes]                              d·q + m
-//	S6x16       d [lanes], s [lanes][2] int8              (d·s)·(q-offset), s by halves of the steps
+//	S6x16       d [lanes], s [lanes][2] int8              (d·s)·(q-offset), s by halves
 //	U4x16, ...  d, m [lanes], s, t [lanes][2] int8        (d·s)·q - m·t
 //	U4x32, ...  d, m [lanes], s, t [lanes] int8           the same, for all steps
 //

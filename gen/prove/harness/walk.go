@@ -27,7 +27,7 @@ func (p *Prover) walk(a *Architecture, k *Kernel, v *Verdict) error {
 }
 
 // walkWith executes the assembly with one number for all floats. Of many sizes it takes some of
-// each kind, the last one and the longest ones. It returns the most instructions for a unit of work.
+// each kind, the last one and the longest ones. It returns the most instructions a unit of work.
 func walkWith(a *Architecture, k *Kernel, v *Verdict, float float32) (rate float64, err error) {
 	list := contractOf(k).cases(k, false)
 	most := map[string]int{}
@@ -65,8 +65,8 @@ func walkWith(a *Architecture, k *Kernel, v *Verdict, float float32) (rate float
 }
 
 // fill makes one number of all floats, zeros of other data, and 1 of each number that is an
-// argument. Offsets become multiples of a distance: a loop that takes rows from a table has the same trips
-// then.
+// argument. Offsets become multiples of a distance: a loop that takes rows from a table has the
+// same trips then.
 func (l *call) fill(float float32) {
 	for _, p := range l.kernel.Params {
 		switch v := l.c[p.Name].(type) {
