@@ -26,8 +26,8 @@ func (p *Prover) walk(a *Architecture, k *Kernel, v *Verdict) error {
 	return err
 }
 
-// walkWith executes the assembly with one number for all floats. Of many sizes it takes some of each
-// kind, the last one and the longest ones. It returns the most instructions for a unit of work.
+// walkWith executes the assembly with one number for all floats. Of many sizes it takes some, the
+// last one and the longest ones. It returns the most instructions for a unit of work.
 func walkWith(a *Architecture, k *Kernel, v *Verdict, float float32) (rate float64, err error) {
 	list := contractOf(k).cases(k, false)
 	most := map[string]int{}
@@ -64,7 +64,7 @@ func walkWith(a *Architecture, k *Kernel, v *Verdict, float float32) (rate float
 	return rate, nil
 }
 
-// fill makes one number of all floats, zeros of other data, and 1 of each number that is an argument.
+// fill makes one number of all floats, zeros of other data, and 1 of numbers that are arguments.
 // Offsets become multiples of a distance: a loop that takes rows from a table has the same trips
 // then.
 func (l *call) fill(float float32) {
