@@ -348,7 +348,7 @@ func (g *Graph) logic(op Op, x, y *Node) *Node {
 }
 
 // longest is how many operands of an associative operation are put in order.
-const longest = 160
+const longest = 512
 
 // chain returns an associative, commutative operation: its operands in order, the last two first.
 func (g *Graph) chain(op Op, x, y *Node) *Node {
