@@ -153,11 +153,11 @@ func (t *int8Gemmer) memory() {
 
 // sizes returns the bytes of a lane before its numbers, and of all of a block, without its head.
 func (t *int8Gemmer) sizes(q ukernel.PackedFormat) (header, size int) {
-	numbers := q.BlockBytes(1) - q.HeaderBytes()
+	header = q.HeaderBytes()
 	if q.Grouped() {
-		return q.IntegerBytes(), q.IntegerBytes() + numbers
+		header = q.IntegerBytes()
 	}
-	return q.HeaderBytes(), q.HeaderBytes() + numbers
+	return header, header + q.BlockBytes(1) - q.HeaderBytes()
 }
 
 // hasHeads tells whether scales and minima are at heads.

@@ -29,14 +29,16 @@ const int8Ahead = 8192 // bytes
 func (t *int8Gemmer) prefetch(iterations int) { t.prefetchBytes(t.linesOf(iterations)) }
 
 func (t *int8Gemmer) prefetchRest(iterations int) {
-	lanes, bytes := t.lanes(), t.headers
+	lanes := t.lanes()
 	header, size := t.sizes(t.format)
 	n := lanes*size - iterations*t.linesOf(iterations)
-	switch {
-	case len(t.formats) == 1:
+	if len(t.formats) == 1 {
 		t.prefetchBytes(n)
 		return
-	case t.several && n != lanes*header:
+	}
+	numbers, bytes := n-lanes*header, t.headers
+	switch {
+	case t.several && numbers != 0:
 		panic("numbers are no whole lines")
 	case lanes == someLanes:
 		bytes = t.some
@@ -48,7 +50,7 @@ func (t *int8Gemmer) prefetchRest(iterations int) {
 	}
 	far := t.prefetchLines(n)
 	t.g.ADDQ(bytes, far)
-	if numbers := lanes*size - iterations*t.linesOf(iterations) - lanes*header; numbers > 0 {
+	if numbers > 0 {
 		t.g.ADDQ(operand.U32(numbers), far)
 	}
 	t.g.MOVQ(far, t.far)

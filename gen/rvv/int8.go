@@ -184,8 +184,8 @@ func (f *int8Emitter) words16(part int, to riscv.Vec) {
 }
 
 // pairs loads the integers of scales, part 0, or of minima, part 1, as pairs of int8 with the sign
-// of the second. A block has one or two of a lane.
-func (f *int8Emitter) pairs(part int, to riscv.Vec) {
+// of the second. If a block has one of a lane, it loads that and jumps to single.
+func (f *int8Emitter) pairs(part int, to riscv.Vec, single string) {
 	label := []string{"scales", "minima"}[part]
 	f.Op("MOV", f.off, f.p)
 	if part > 0 {
@@ -202,7 +202,8 @@ func (f *int8Emitter) pairs(part int, to riscv.Vec) {
 	f.Label("one" + label)
 	f.Op("SRLI", 1, f.p, f.p)
 	f.add(f.block, f.p)
-	f.loadTwice(f.p, f.q, to)
+	f.loadBytes(f.p, to)
+	f.Jump("JMP", single)
 	f.Label("pairs" + label)
 }
 
@@ -212,7 +213,7 @@ func (f *int8Emitter) integers() {
 	f.Op("VMVVI", 1, f.s)
 	f.field(fieldIntegers, f.x)
 	f.Jump("BEQZ", "ones", f.x)
-	f.pairs(0, f.s)
+	f.pairs(0, f.s, "ones")
 	f.Op("SRLI", 1, f.half, f.x)
 	f.Op("MOV", 24, f.q)
 	f.Op("SUB", f.x, f.q, f.q)
@@ -343,12 +344,16 @@ func (f *int8Emitter) finish() {
 	f.Op("VFMACCVF", f.b, sum, v)
 	f.Jump("JMP", "store")
 	f.Label("minima")
-	f.pairs(1, f.s)
+	f.pairs(1, f.s, "minimum")
 	f.Op("VSLLVI", 24, f.s, f.acc[0])
 	f.Op("VSRAVI", 24, f.acc[0], f.acc[0])
+	f.Op("VSRAVI", 8, f.s, f.s)
+	f.Jump("JMP", "totals")
+	f.Label("minimum")
+	f.Op("VMVVV", f.s, f.acc[0])
+	f.Label("totals")
 	f.Op("MOVH", riscv.At(f.xi, spec.RowGroups), f.q)
 	f.Op("VMULVX", f.q, f.acc[0], f.acc[0])
-	f.Op("VSRAVI", 8, f.s, f.s)
 	f.Op("MOVH", riscv.At(f.xi, spec.RowGroups+2), f.q)
 	f.Op("VMACCVX", f.s, f.q, f.acc[0])
 	f.Op("VFCVTFXV", f.acc[0], f.acc[0])

@@ -115,16 +115,19 @@ func (b *blockReader) multiply(q ukernel.PackedFormat) {
 	}
 }
 
-// products makes first and second the products of first and a pair of int8, exactly.
+// products makes first and second the products of first and a pair of int8, or one, exactly.
 func (b *blockReader) products(q ukernel.PackedFormat, first, second riscv.Vec) {
 	if q.Integers() == 1 {
-		b.loadTwice(b.row, b.x, b.v)
+		b.loadBytes(b.row, b.v)
 		b.Op("SRLI", 2, b.lanes, b.x)
 		b.add(b.x, b.row)
-	} else {
-		b.half(b.v)
-		b.Op("VSEXTVF2", b.v.Last(2), b.v)
+		b.Op("VFCVTFXV", b.v, b.v)
+		b.Op("VFMULVV", b.v, first, first)
+		b.Op("VMVVV", first, second)
+		return
 	}
+	b.half(b.v)
+	b.Op("VSEXTVF2", b.v.Last(2), b.v)
 	b.Op("VSRAVI", 8, b.v, second)
 	b.Op("VFCVTFXV", second, second)
 	b.Op("VFMULVV", first, second, second)
@@ -134,12 +137,8 @@ func (b *blockReader) products(q ukernel.PackedFormat, first, second riscv.Vec) 
 	b.Op("VFMULVV", b.v, first, first)
 }
 
-// loadTwice loads int8 as pairs of the same ones, with the sign of the second.
-func (g *gen) loadTwice(from, scratch riscv.GP, v riscv.Vec) {
+// loadBytes loads int8.
+func (g *gen) loadBytes(from riscv.GP, v riscv.Vec) {
 	g.Op("VLE8V", riscv.At(from, 0), v.Last(4))
-	g.Op("VZEXTVF4", v.Last(4), v)
-	g.Op("MOV", 0x101, scratch)
-	g.Op("VMULVX", scratch, v, v)
-	g.Op("VSLLVI", 16, v, v)
-	g.Op("VSRAVI", 16, v, v)
+	g.Op("VSEXTVF4", v.Last(4), v)
 }
