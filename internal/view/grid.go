@@ -103,9 +103,9 @@ func (g *Grid) nests() bool {
 	return true
 }
 
-// foldsInto tells whether the rows of dimension i and L, in this order, are at equal distances. Both
-// have rows, and dimensions between them are 1.
-func (g *Grid) foldsInto(i int) bool {
+// canFold tells whether fold leaves all rows where they are. No dimension is 0, and those between i
+// and L are 1.
+func (g *Grid) canFold(i int) bool {
 	return g.Shape[i] == 1 || g.Shape[2] == 1 || g.Stride[i] == g.Shape[2]*g.Stride[2]
 }
 

@@ -54,8 +54,8 @@ func TestPlainMemory(t *testing.T) {
 	}
 }
 
-// TestFold: the rows of random tensors are the same in the same order after Fold. One that cannot be
-// folded keeps others as they are. Contiguous rows are one run, those of L = 1 with gaps too.
+// TestFold: the rows of random tensors are the same in the same order after Fold. A tensor that can
+// not be folded keeps others as they are. Contiguous rows are one run, and rows with gaps if L = 1.
 func TestFold(t *testing.T) {
 	random, data := rand.New(rand.NewPCG(3, 4)), numbered(80)
 	runs := map[[3]int]int{}

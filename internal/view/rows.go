@@ -101,7 +101,7 @@ func (t Tensor) RaggedAs(u *Tensor) Tensor {
 func Fold(tensors ...*Tensor) {
 	for _, i := range [...]int{1, 0} {
 		for _, t := range tensors {
-			if t.IsSet() && (t.IsRagged() || !t.grid.foldsInto(i)) {
+			if t.IsSet() && (t.IsRagged() || !t.grid.canFold(i)) {
 				return
 			}
 		}
