@@ -232,13 +232,13 @@ func (s *gradientGroup) fit(shape gradientShape) {
 func (j *backwardJob) run(t *tier.Tier, opts *BackwardOptions) {
 	j.tier = t
 	d := j.x.Dim(3)
+	j.rows = 0
 	if s := j.x.Shape(); min(s[0], s[1], s[2]) > 0 { // else the others may be any numbers
 		j.rows = s[0] * s[1] * s[2]
-	} else {
-		j.rows = 0
-	}
-	if j.weight == nil && j.rows > 0 {
-		j.weight = rows.Ones(d)
+		view.Fold(&j.dx, &j.dy, &j.x, &j.direct)
+		if j.weight == nil {
+			j.weight = rows.Ones(d)
+		}
 	}
 	blocks := ints.CeilDiv(j.rows, blockRows)
 	if j.dWeight != nil {

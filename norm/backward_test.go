@@ -142,6 +142,9 @@ func (a *backwardData) contract(c testCase) (dx map[[3]int][]float32, dw, db []f
 func TestBackward(t *testing.T) {
 	contracttest.ForceThreads(t)
 	list := append(cases(), testCase{layer: true, weight: true, b: 2, h: 3, l: 70, d: 9, seed: 910}, testCase{b: 1, h: 1, l: 500, d: 17, seed: 911}, testCase{layer: true, b: 1, h: 2, l: 1100, d: 3, seed: 912})
+	for layout := range contracttest.Layouts { // heads and batch rows of one row each
+		list = append(list, testCase{layer: layout%2 == 0, weight: true, residual: true, layout: layout, b: 9, h: 5, l: 1, d: 11, seed: 920 + int(layout)})
+	}
 	for i, c := range list {
 		if testutil.Thin() && i%4 != 0 && c.lengths == nil {
 			continue

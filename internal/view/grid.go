@@ -103,6 +103,20 @@ func (g *Grid) nests() bool {
 	return true
 }
 
+// canFold tells whether fold leaves all rows where they are. No dimension is 0, and those between i
+// and L are 1.
+func (g *Grid) canFold(i int) bool {
+	return g.Shape[i] == 1 || g.Shape[2] == 1 || g.Stride[i] == g.Shape[2]*g.Stride[2]
+}
+
+// fold makes dimension i a part of L.
+func (g *Grid) fold(i int) {
+	if g.Shape[2] == 1 {
+		g.Stride[2] = g.Stride[i]
+	}
+	g.Shape[i], g.Shape[2] = 1, g.Shape[i]*g.Shape[2]
+}
+
 // Scores is the shape of a call's scores: what masks, biases and options per row
 // must fit.
 type Scores struct{ Batch, Heads, Queries, Keys int }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/internal/ukernel"
@@ -51,6 +52,63 @@ func TestPlainMemory(t *testing.T) {
 			t.Errorf("%s is not accepted", x.Describe())
 		}
 	}
+}
+
+// TestFold: the rows of random tensors are the same in the same order after Fold. A tensor that can
+// not be folded keeps others as they are. Contiguous rows are one run, and rows with gaps if L = 1.
+func TestFold(t *testing.T) {
+	random, data := rand.New(rand.NewPCG(3, 4)), numbered(80)
+	runs := map[[3]int]int{}
+	for range 20_000 {
+		shape := [4]int{1 + random.IntN(3), 1 + random.IntN(3), 1 + random.IntN(3), 1}
+		var x [2]Tensor
+		for i := range x {
+			x[i] = Floats(data, shape, [3]int{random.IntN(10), random.IntN(7), random.IntN(4)})
+		}
+		y, none := x, Tensor{}
+		Fold(&y[0], &none, &y[1])
+		if none.IsSet() || y[0].Shape() != y[1].Shape() {
+			t.Fatalf("%s and %s become %s and %s", x[0].Layout(), x[1].Layout(), y[0].Layout(), y[1].Layout())
+		}
+		for i := range x {
+			if got, want := rowsInOrder(&y[i]), rowsInOrder(&x[i]); !slices.Equal(got, want) {
+				t.Fatalf("%s becomes %s: rows at %v, want %v", x[i].Layout(), y[i].Layout(), got, want)
+			}
+		}
+		if s := y[0].Shape(); s != shape {
+			runs[[3]int{s[0], s[1], s[2]}]++
+		}
+	}
+	if runs[[3]int{1, 1, 9}] == 0 || runs[[3]int{3, 1, 9}] == 0 {
+		t.Errorf("tensors become %v", runs)
+	}
+	for _, x := range []Tensor{
+		Floats(data, [4]int{2, 3, 4, 3}, [3]int{36, 12, 3}), tokenMajor(data, 2, 1, 3, 4),
+		Floats(data, [4]int{4, 1, 1, 3}, [3]int{17, 1, 2}), Floats(data, [4]int{1, 4, 1, 3}, [3]int{0, 17, 5}),
+	} {
+		y, s := x, x.Shape()
+		if Fold(&y); y.Shape() != [4]int{1, 1, s[0] * s[1] * s[2], s[3]} {
+			t.Errorf("%s becomes %s", x.Layout(), y.Layout())
+		}
+	}
+	ragged := tokenMajor(data, 1, 4, 1, 3).Ragged([]int{0, 1, 4})
+	y := ragged
+	if Fold(&y); y.grid != ragged.grid {
+		t.Errorf("%s becomes %s", ragged.Layout(), y.Layout())
+	}
+}
+
+// rowsInOrder returns the first elements of all rows.
+func rowsInOrder(x *Tensor) (first []float32) {
+	s := x.Shape()
+	for b := range s[0] {
+		for h := range s[1] {
+			for l := range s[2] {
+				first = append(first, x.Row(b, h, l)[0])
+			}
+		}
+	}
+	return first
 }
 
 // TestPlainMemoryRefuses: sizes that overflow, and tensors that are not plain.

@@ -94,6 +94,25 @@ func (t Tensor) RaggedAs(u *Tensor) Tensor {
 	return t
 }
 
+// Fold makes all heads one head, and then all batch rows one batch row, if the rows of each tensor
+// that is set are at equal distances then. The order of the rows stays. The tensors have one shape
+// and pass their checks, and the number of rows is at least 1 and fits an int. Ragged tensors stay
+// as they are.
+func Fold(tensors ...*Tensor) {
+	for _, i := range [...]int{1, 0} {
+		for _, t := range tensors {
+			if t.IsSet() && (t.IsRagged() || !t.grid.canFold(i)) {
+				return
+			}
+		}
+		for _, t := range tensors {
+			if t.IsSet() {
+				t.grid.fold(i)
+			}
+		}
+	}
+}
+
 // AllRows returns the numbers of batch rows and of rows that a tensor takes which RaggedAs
 // makes ragged as t is: t's own, unless it is ragged.
 func (t *Tensor) AllRows() (batch, rows int) {
