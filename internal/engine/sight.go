@@ -136,6 +136,15 @@ func (t *tile) VisibleOf(lo, n int) mask.Span {
 	return keys
 }
 
+// seenFrom returns how many keys from the first one of a span on are read: those of the span, which
+// VisibleOf has returned or a part of it, and what rows of the tile may see right after them.
+func (t *tile) seenFrom(keys mask.Span) int {
+	if t.job.Call.Mask.HasGaps() {
+		return keys.Len()
+	}
+	return t.visible.Hi - keys.Lo
+}
+
 // coverage returns how many rows of the tile see key x, but for the ends of their spans, and
 // up to which key that holds. If some do, then every row sees of the keys up to there the
 // last ones, or none.
