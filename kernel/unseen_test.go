@@ -55,7 +55,7 @@ func TestUnseenKeys(t *testing.T) {
 	}
 }
 
-// testUnseenKeys tests all, whose first half of keys are those of seen.
+// testUnseenKeys tests all, whose first half are the keys of seen.
 func testUnseenKeys(t *testing.T, what string, seen, all kernel.Tensor, queries int, o kernel.Options) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

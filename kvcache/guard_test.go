@@ -44,8 +44,8 @@ func fenced[E kernel.Element](t *testing.T, pages, h, size, d int, layout kvcach
 	}
 }
 
-// fencedOf is fenced for any element type. Scales lie in fenced pages of their own, so many for each
-// row.
+// fencedOf is fenced for any element type. Scales lie in fenced pages of their own, so many for
+// each row.
 func fencedOf(t *testing.T, dtype kernel.DType, pages, h, size, d, groups int, layout kvcache.PageLayout, place testutil.Placement) (memory kernel.Tensor, closePage func(page int)) {
 	switch dtype {
 	case kernel.Float16:
@@ -101,11 +101,11 @@ func TestGuardPages(t *testing.T) {
 type guardCase struct {
 	name     string
 	dtype    kernel.DType
-	d, group int // of keys and values, 0 for those of smallConfig
+	d, group int // of keys and values, 0 as in smallConfig
 	products kernel.Scoring
 }
 
-// guardCases are all types, and those products whose kernels take more columns than rows of 24 have.
+// guardCases are all types, and products whose kernels take more columns than rows of 24 have.
 func guardCases() (cases []guardCase) {
 	for _, dtype := range contracttest.KeyTypes() {
 		c := guardCase{name: dtype.String(), dtype: dtype}

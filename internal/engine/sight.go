@@ -136,8 +136,8 @@ func (t *tile) VisibleOf(lo, n int) mask.Span {
 	return keys
 }
 
-// seenFrom returns how many keys from the first one of a span on are read: those of the span, which
-// VisibleOf has returned or a part of it, and what rows of the tile may see right after them.
+// seenFrom returns how many keys from keys.Lo on may be read: all of keys, which VisibleOf has
+// returned in whole or in part, and keys right after them that rows of the tile see.
 func (t *tile) seenFrom(keys mask.Span) int {
 	if t.job.Call.Mask.HasGaps() {
 		return keys.Len()

@@ -68,7 +68,7 @@ func continued[E any](rows []E, stride, n, columns, readable int) (more []E, got
 }
 
 // readable returns how many numbers may be read from key lo on if so many keys are seen: another
-// goroutine may write those of other keys meanwhile.
+// goroutine may write other keys meanwhile.
 func (r *Reader) readable(h lanes.Head, lo, seen int) int {
 	x, d, stride := r.x, r.x.Dim(3), r.x.Stride(2)
 	switch last := (r.Run(h, lo, seen) - 1) * stride; {

@@ -11,8 +11,8 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// TestCodesOfSeenKeys: rows of int8 lie in place with the columns that kernels take after their end,
-// and are copied where the keys end that are seen.
+// TestCodesOfSeenKeys: rows of int8 lie in place with the columns that kernels take after their
+// end, and are copied where the keys end that are seen.
 func TestCodesOfSeenKeys(t *testing.T) {
 	const size, pages = 96, 3
 	for _, test := range []struct {
@@ -94,8 +94,8 @@ func TestCodesOfSeenKeys(t *testing.T) {
 	}
 }
 
-// TestReadable: what follows the rows of seen keys is read only if it is the row of another head, of
-// a key that is seen.
+// TestReadable: numbers after the rows of seen keys are read only if they are another head's, of a
+// key that is seen.
 func TestReadable(t *testing.T) {
 	const b, h, l, d = 2, 3, 40, 10
 	data := make([]uint16, b*h*l*(d+2))
