@@ -73,7 +73,8 @@ func testUnseenKeys(t *testing.T, what string, seen, all kernel.Tensor, queries 
 		return out
 	}
 	want := attention(seen, seen)
-	o.Mask = kernel.KeyLengths([]int{keys})
-	got := attention(all, all)
-	contracttest.Same(t, what, &got, &want)
+	for _, o.Mask = range []kernel.Mask{kernel.KeyLengths([]int{keys}), kernel.BlockSparse([]bool{true, false}, queries, keys)} {
+		got := attention(all, all)
+		contracttest.Same(t, what, &got, &want)
+	}
 }
