@@ -44,9 +44,9 @@ func fenced[E kernel.Element](t *testing.T, pages, h, size, d int, layout kvcach
 	}
 }
 
-// fencedOf is fenced for any element type. Scales lie in fenced pages of their own, two
-// for each row.
-func fencedOf(t *testing.T, dtype kernel.DType, pages, h, size, d int, layout kvcache.PageLayout, place testutil.Placement) (memory kernel.Tensor, closePage func(page int)) {
+// fencedOf is fenced for any element type. Scales lie in fenced pages of their own, so many for
+// each row.
+func fencedOf(t *testing.T, dtype kernel.DType, pages, h, size, d, groups int, layout kvcache.PageLayout, place testutil.Placement) (memory kernel.Tensor, closePage func(page int)) {
 	switch dtype {
 	case kernel.Float16:
 		return fenced[kernel.F16](t, pages, h, size, d, layout, place)
@@ -57,14 +57,14 @@ func fencedOf(t *testing.T, dtype kernel.DType, pages, h, size, d int, layout kv
 	case kernel.Float8E5M2:
 		return fenced[kernel.F8E5M2](t, pages, h, size, d, layout, place)
 	case kernel.Int8:
-		scales, closeScales := fenced[float32](t, pages, h, size, 2, layout, place)
+		scales, closeScales := fenced[float32](t, pages, h, size, groups, layout, place)
 		memory, closeElements := fenced[int8](t, pages, h, size, d, layout, place)
 		return memory.Scaled(&scales), func(page int) {
 			closeScales(page)
 			closeElements(page)
 		}
 	case kernel.Int4:
-		scales, closeScales := fenced[float32](t, pages, h, size, 2, layout, place)
+		scales, closeScales := fenced[float32](t, pages, h, size, groups, layout, place)
 		memory, closeElements := fenced[kernel.Int4x2](t, pages, h, size, d, layout, place)
 		return memory.Scaled(&scales), func(page int) {
 			closeScales(page)
@@ -82,32 +82,55 @@ func TestGuardPages(t *testing.T) {
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	n := 0
-	for _, dtype := range contracttest.KeyTypes() {
+	for _, c := range guardCases() {
 		for _, size := range []int{16, 32, 64, 128, 256} {
 			for _, place := range []testutil.Placement{testutil.AtStart, testutil.AtEnd} {
 				if n++; testing.Short() && n%4 != 0 {
 					continue
 				}
 				layout := []kvcache.PageLayout{kvcache.LayoutNHD, kvcache.LayoutHND}[n/2%2]
-				t.Run(fmt.Sprintf("%v/size=%d/layout=%d/%v", dtype, size, layout, place), func(t *testing.T) {
-					testGuardPages(t, dtype, size, layout, place)
+				t.Run(fmt.Sprintf("%v/size=%d/layout=%d/%v", c.name, size, layout, place), func(t *testing.T) {
+					testGuardPages(t, c, size, layout, place)
 				})
 			}
 		}
 	}
 }
 
-func testGuardPages(t *testing.T, dtype kernel.DType, size int, layout kvcache.PageLayout, place testutil.Placement) {
+// A guardCase is a cache in pages and how its keys and values are multiplied.
+type guardCase struct {
+	name     string
+	dtype    kernel.DType
+	d, group int // of keys and values, 0 as in smallConfig
+	products kernel.Scoring
+}
+
+// guardCases are all types, and products whose kernels take more columns than rows of 24 have.
+func guardCases() (cases []guardCase) {
+	for _, dtype := range contracttest.KeyTypes() {
+		c := guardCase{name: dtype.String(), dtype: dtype}
+		switch dtype {
+		case kernel.Int8:
+			c.d, c.group = 10, 5
+		case kernel.Int4:
+			c.d, c.group = 12, 6
+		}
+		cases = append(cases, c)
+	}
+	return append(cases,
+		guardCase{name: "BFloat16", dtype: kernel.BFloat16, d: 24, products: kernel.Scoring{BFloat16: true}},
+		guardCase{name: "DynamicInt12", dtype: kernel.Int8, d: 24, group: 24, products: kernel.Scoring{DynamicInt12: true}},
+	)
+}
+
+func testGuardPages(t *testing.T, of guardCase, size int, layout kvcache.PageLayout, place testutil.Placement) {
 	c := smallConfig()
-	c.Layers, c.PageSize, c.KeyType, c.ValueType, c.Pages = 1, size, dtype, dtype, 1000/size+8
-	if dtype == kernel.Int8 {
-		c.HeadSize, c.ValueSize, c.Group = 10, 10, 5
+	c.Layers, c.PageSize, c.KeyType, c.ValueType, c.Pages, c.Group = 1, size, of.dtype, of.dtype, 1000/size+8, of.group
+	if of.d > 0 {
+		c.HeadSize, c.ValueSize = of.d, of.d
 	}
-	if dtype == kernel.Int4 {
-		c.HeadSize, c.ValueSize, c.Group = 12, 12, 6
-	}
-	k, closeK := fencedOf(t, dtype, c.Pages, c.Heads, size, c.HeadSize, layout, place)
-	v, closeV := fencedOf(t, dtype, c.Pages, c.Heads, size, c.ValueSize, layout, place)
+	k, closeK := fencedOf(t, of.dtype, c.Pages, c.Heads, size, c.HeadSize, c.HeadSize/max(1, c.Group), layout, place)
+	v, closeV := fencedOf(t, of.dtype, c.Pages, c.Heads, size, c.ValueSize, c.ValueSize/max(1, c.Group), layout, place)
 	cache, err := kvcache.NewWithMemory([]kernel.Tensor{k}, []kernel.Tensor{v}, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +151,12 @@ func testGuardPages(t *testing.T, dtype kernel.DType, size int, layout kvcache.P
 	}
 	want := output()
 	plainK, plainV, o := h.contiguous(0, []int{a, b, f})
+	if of.products.DynamicInt12 { // the harness has no integers
+		plainK, plainV = h.batch.View(0)
+		o = kernel.Options{Exec: kernel.Exec{Tier: contracttest.Generic()}, Scoring: h.batch.Scoring()}
+	}
 	o.Mask = o.Mask.And(kernel.Window(window, 0))
+	o.BFloat16, o.DynamicInt12 = of.products.BFloat16, of.products.DynamicInt12
 	h.must(kernel.Attention(want, q, plainK, plainV, &o))
 
 	open := map[int32]bool{}
@@ -147,6 +175,7 @@ func testGuardPages(t *testing.T, dtype kernel.DType, size int, layout kvcache.P
 	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, n := range []int{tokens, 3, 1} { // many queries, and few
 			o := kernel.Options{Scoring: h.batch.Scoring()}
+			o.BFloat16, o.DynamicInt12 = of.products.BFloat16, of.products.DynamicInt12
 			o.QueryStart = slices.Clone(o.QueryStart)
 			for i := range o.QueryStart {
 				o.QueryStart[i] += tokens - n

@@ -141,8 +141,8 @@ func skinnyBFloat16Scores(t *tile, part mask.Span, top []float32) {
 
 // skinnyBFloat16Values takes whole segments, of which the first and the last one of a block may be
 // short: PVEvenOdd counts them from the first row that it is given. The columns of V are the lanes
-// of the copied rows. Rows that 16 does not divide are read with numbers that follow them, whose
-// outputs are left out, or at the end of memory with zeros.
+// of the copied rows. Rows that 16 does not divide are read with numbers of the rows that follow
+// them, whose outputs are left out, or copied with zeros where no query sees these.
 func skinnyBFloat16Values(t *tile) {
 	t.roundDropped()
 	o, dv, keys, product := t.room(), kvrows.WholeColumns(&t.job.Call.V), t.block.keys, &t.job.tier.Tiles()[0]
@@ -156,7 +156,7 @@ func skinnyBFloat16Values(t *tile) {
 		if past := keys.Lo % contract.BF16Segment; past != 0 {
 			most = min(most, contract.BF16Segment-past)
 		}
-		v, stride, got, next, far := t.values().AnyHalves(t.Head, t.Key(keys.Lo), ukernel.RowsPerCall(most, t.N*dv))
+		v, stride, got, next, far := t.values().AnyHalves(t.Head, t.Key(keys.Lo), ukernel.RowsPerCall(most, t.N*dv), t.seenFrom(keys))
 		if n = got; n < keys.Len() {
 			n = max(0, n-(keys.Lo+n)%contract.BF16Segment)
 		}

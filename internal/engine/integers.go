@@ -286,7 +286,7 @@ func skinnyIntegersScores(t *tile, part mask.Span, top []float32) {
 		if group > ukernel.CodesColumns {
 			most = min(most, stripKeys)
 		}
-		k, stride, got, next, far := t.keys().Codes(t.Head, t.Key(part.Lo), most)
+		k, stride, got, next, far := t.keys().Codes(t.Head, t.Key(part.Lo), most, t.seenFrom(part))
 		if n = got; n < most && n > ukernel.SkinnyKeys { // the rest is gathered with rows of the next page
 			n -= n % ukernel.SkinnyKeys
 		}
@@ -312,7 +312,7 @@ func skinnyIntegersValues(t *tile) {
 	}
 	for part := range segments(t.block.keys) {
 		n := part.Len()
-		v, stride, next := t.values().Segment(t.Head, t.Key(part.Lo), n)
+		v, stride, next := t.values().Segment(t.Head, t.Key(part.Lo), n, t.seenFrom(part))
 		lpg := ints.CeilDiv(n, 2) * lanes
 		for at, columns := 0, 0; at < dv; at += columns {
 			columns = min(dv-at, len(s.units)/lanes*group)

@@ -53,6 +53,28 @@ func TestScratchDoesNotGrow(t *testing.T) {
 	})
 }
 
+// TestMemoryOfWholeHalves: only calls whose kernels take rows of bfloat16 up to whole groups of
+// columns have memory for copies of such rows.
+func TestMemoryOfWholeHalves(t *testing.T) {
+	halves := func(l, d int) view.Tensor {
+		shape := [4]int{1, 1, l, d}
+		return view.Other(view.BFloat16, make([]uint16, l*d), shape, view.Contiguous(shape))
+	}
+	eachTier(t, func(t *testing.T, tier *tier.Tier) {
+		has := tier.Skinny().QKEvenOdd != nil && tier.Skinny().PVEvenOdd != nil
+		for _, test := range []struct {
+			queries, d int
+			want       bool
+		}{{1, 24, has}, {1000, 24, false}, {1, maxContinued + 1, false}} {
+			c := Call{Out: floats(1, 1, test.queries, test.d), Q: floats(1, 1, test.queries, test.d), K: halves(100, test.d), V: halves(100, test.d)}
+			c.BFloat16 = true
+			if got := newPlanned(tier, c, 1).plan.shape.wholeHalves; got != test.want {
+				t.Errorf("%+v: %v", test, got)
+			}
+		}
+	})
+}
+
 // TestRingDoesNotGrow: the ring buffer of a call with split tiles has some slots for each
 // thread, however many keys there are.
 func TestRingDoesNotGrow(t *testing.T) {

@@ -19,6 +19,7 @@ type plan struct {
 
 	how       *strategies
 	allSkinny bool // all buckets take the one for few rows
+	anySkinny bool // some do
 
 	// tiles computes count tiles of a task, from number n of KV head first on, and softmax makes
 	// the weights of one block.
@@ -31,7 +32,7 @@ type plan struct {
 // begin begins a plan of the call of j, which is derived: it says how much work that is.
 // (A short call would feel a plan that is cleared or copied as a whole.)
 func (p *plan) begin(j *Job) {
-	p.how, p.allSkinny = j.strategies(), true
+	p.how, p.allSkinny, p.anySkinny = j.strategies(), true, false
 	p.work = tasks.Work{
 		Width: j.tileWidth(), Columns: j.d() + j.dv(), Group: j.derived.group, ThreadFMAs: j.tier.ThreadFMAs,
 		CanSplit: j.splittable && j.derived.keyRange == mask.Everything,
@@ -109,6 +110,7 @@ func (p *plan) findBuckets(j *Job, balanced bool) {
 func (p *plan) addBucket(j *Job, first, heads, rows, keys int) {
 	isSkinny := j.isSkinny(rows)
 	p.allSkinny = p.allSkinny && isSkinny
+	p.anySkinny = p.anySkinny || isSkinny
 	p.Buckets = append(p.Buckets, tasks.Bucket{First: first, Heads: heads, Rows: rows, Keys: keys, Tiles: ints.CeilDiv(rows, p.work.Width), IsSkinny: isSkinny})
 }
 

@@ -30,7 +30,7 @@ type scratch struct {
 	partial []float32   // output of one block, before it is merged
 	rounded []float32   // weights of a block, rounded, see integers.go
 	pairs   []int32     // the same as integers, of a segment
-	segment []float32   // values of a segment, or outputs of mixed tiles
+	segment []float32   // values of a segment, or outputs of mixed tiles or with columns to leave out
 	words   []uint32    // pairs of weights of a block, see unit.go
 	runs    []mask.Span // of keys that an exact tile sees
 	seen    []bool      // some keys of lists: whether the rows see them
@@ -76,7 +76,7 @@ func (s *scratch) fit(j *Job) {
 
 func (s *scratch) fitAll(j *Job) {
 	m := &s.memory
-	need := kvrows.Need{Pairs: j.plan.shape.codes, Codes: j.Call.DynamicInt12, BFloat16: j.Call.BFloat16, Halves: j.plan.shape.unit, Listed: j.derived.listed || j.derived.tree, Path: j.treeQueries()}
+	need := kvrows.Need{Pairs: j.plan.shape.codes, Codes: j.Call.DynamicInt12, BFloat16: j.Call.BFloat16, WholeHalves: j.plan.shape.wholeHalves, Halves: j.plan.shape.unit, Listed: j.derived.listed || j.derived.tree, Path: j.treeQueries()}
 	s.keys.Fit(m, &j.Call.K, need)
 	need.Gather, need.Columns = !j.plan.shape.skinny, true
 	s.values.Fit(m, &j.Call.V, need)
@@ -123,6 +123,7 @@ type shape struct {
 	scoreMod       bool
 	quantized      bool
 	bfloat16       bool
+	wholeHalves    bool // some buckets take skinnyBFloat16
 	unit           bool // for tiles, see unit.go
 	unions         bool // of the mask
 	listed         bool // keys come from lists
@@ -140,7 +141,7 @@ func (j *Job) shapeOf(lanes, tiles int) shape {
 		kSmall: kvrows.HasSmallPages(&j.Call.K), vSmall: kvrows.HasSmallPages(&j.Call.V), kScales: scalesOf(&j.Call.K), vScales: scalesOf(&j.Call.V),
 		skinny:   j.plan.allSkinny,
 		rows:     j.Call.Q.DType() != view.Float32 || j.Call.Out.DType() != view.Float32 || j.Call.Partial.isSet(),
-		scoreMod: j.Call.Score != nil, quantized: j.Call.DynamicInt12, bfloat16: j.Call.BFloat16, unit: j.usesUnit() && !j.plan.allSkinny, unions: j.Call.Mask.HasUnions(), listed: j.derived.listed, tree: j.treeQueries(), codes: j.Call.DynamicInt12 && j.fitsCodes(),
+		scoreMod: j.Call.Score != nil, quantized: j.Call.DynamicInt12, bfloat16: j.Call.BFloat16, wholeHalves: j.Call.BFloat16 && j.plan.anySkinny, unit: j.usesUnit() && !j.plan.allSkinny, unions: j.Call.Mask.HasUnions(), listed: j.derived.listed, tree: j.treeQueries(), codes: j.Call.DynamicInt12 && j.fitsCodes(),
 	}
 }
 

@@ -136,6 +136,15 @@ func (t *tile) VisibleOf(lo, n int) mask.Span {
 	return keys
 }
 
+// seenFrom returns how many keys from keys.Lo on may be read: all of keys, which VisibleOf has
+// returned in whole or in part, and keys right after them that rows of the tile see.
+func (t *tile) seenFrom(keys mask.Span) int {
+	if t.job.Call.Mask.HasGaps() {
+		return keys.Len()
+	}
+	return t.visible.Hi - keys.Lo
+}
+
 // coverage returns how many rows of the tile see key x, but for the ends of their spans, and
 // up to which key that holds. If some do, then every row sees of the keys up to there the
 // last ones, or none.

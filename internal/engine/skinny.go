@@ -184,9 +184,9 @@ func takesColumns(x *view.Tensor) bool {
 // all rows of a copy.
 const maxContinued = 256
 
-// hasWholeHalves tells whether kernels for products in bfloat16 and few rows take rows of x: at
+// takesHalves tells whether kernels for products in bfloat16 and few rows take rows of x: at
 // least half of the columns that they compute are x's.
-func hasWholeHalves(x *view.Tensor) bool {
+func takesHalves(x *view.Tensor) bool {
 	d, columns := x.Dim(3), kvrows.WholeColumns(x)
 	return d == columns || d <= maxContinued && 2*d >= columns
 }

@@ -1,8 +1,6 @@
 package kvrows
 
 import (
-	"slices"
-
 	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/engine/lanes"
 	"github.com/attn-go/attn/internal/ints"
@@ -48,24 +46,41 @@ func (r *Reader) Halves(h lanes.Head, lo, n int) (rows []uint16, stride, got int
 }
 
 // AnyHalves is Halves of rows of bfloat16 with WholeColumns. Numbers after the end of a row are
-// any. There may be no rows.
-func (r *Reader) AnyHalves(h lanes.Head, lo, n int) (data []uint16, stride, got int, next []uint16, far int) {
-	x, h, lo, n := r.piece(h, lo, n)
-	data, got, next, far = continued(r.tier, x, h, lo, n, WholeColumns(x), x.U16())
-	return data, x.Stride(2), got, next, far
+// any: they lie in rows of keys that are seen, as seen ≥ n keys from lo on are. There may be fewer
+// rows than n, or none.
+func (r *Reader) AnyHalves(h lanes.Head, lo, n, seen int) (data []uint16, stride, got int, next []uint16, far int) {
+	data, stride, got, next, far = r.Halves(h, lo, n)
+	if columns := WholeColumns(r.x); columns > r.x.Dim(3) {
+		data, got = continued(data, stride, got, columns, r.readable(h, lo, seen))
+	}
+	return data, stride, got, next, far
 }
 
-// continued is withHints for rows that are read as so many columns. There are fewer rows, or none,
-// where memory ends.
-func continued[E any](t *tier.Tier, x *view.Tensor, h lanes.Head, lo, n, columns int, all []E) (rows []E, got int, next []E, far int) {
-	rows, got, next, far = withHints(t, x, h, lo, n, slices.Clip(all))
-	for got > 0 && (got-1)*x.Stride(2)+columns > cap(rows) {
-		got--
+// continued returns rows with so many columns, as many of n as lie in the first readable numbers.
+func continued[E any](rows []E, stride, n, columns, readable int) (more []E, got int) {
+	for n > 0 && (n-1)*stride+columns > readable {
+		n--
 	}
-	if got > 0 {
-		rows = rows[:(got-1)*x.Stride(2)+columns]
+	if n > 0 {
+		rows = rows[:(n-1)*stride+columns]
 	}
-	return rows, got, next, far
+	return rows, n
+}
+
+// readable returns how many numbers may be read from key lo on if so many keys are seen: another
+// goroutine may write other keys meanwhile.
+func (r *Reader) readable(h lanes.Head, lo, seen int) int {
+	x, d, stride := r.x, r.x.Dim(3), r.x.Stride(2)
+	switch last := (r.Run(h, lo, seen) - 1) * stride; {
+	case r.inPlace(h, lo, 1) == 0: // copies
+		return r.list.copied.Len() - (lo-r.list.keys.Lo)*d
+	case x.Stride(1) == d && h.Head+1 < x.Dim(1): // the row of the next head follows, of the same key
+		return last + 2*d
+	case 0 < x.Stride(0) && x.Stride(0) < stride: // a row of the next batch row, or page, may follow
+		return d
+	default:
+		return last + d
+	}
 }
 
 // WholeHalves is AnyHalves with zeros after the end of a row. Rows that 16 does not divide are
@@ -114,8 +129,8 @@ func HalfType(t *tier.Tier, x *view.Tensor) view.DType {
 }
 
 // following returns the memory from row lo+n of x on if rows are as many bytes apart as they have:
-// what is needed soon while copies of n rows from row lo on are used. There are as many of those in
-// it, or it is empty.
+// what is needed soon while copies of n rows from row lo on are used, or of several runs of which
+// these are the last. It holds n rows or more, or it is empty.
 func following(x *view.Tensor, h lanes.Head, lo, n int) []byte {
 	all, bytes := x.Bytes(), x.DType().Bytes
 	at := bytes(x.Index(h.Batch, h.Head, lo) + n*x.Stride(2))

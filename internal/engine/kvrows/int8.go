@@ -1,8 +1,6 @@
 package kvrows
 
 import (
-	"slices"
-
 	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/engine/lanes"
 	"github.com/attn-go/attn/internal/ints"
@@ -20,7 +18,8 @@ const int8Rows = max(64, contract.ValueSegment)
 
 // CodeColumns returns the number of columns of integers that kernels take of rows of x, and how
 // many share a scale: a row is continued to whole groups of the kernels. Integers after its end are
-// any, which queries have zeros for, and of which the products with weights are not used.
+// any, of keys that are seen: queries have zeros for them, and their products with weights are not
+// used.
 func CodeColumns(x *view.Tensor) (columns, group int) {
 	columns, group = ints.RoundUp(x.Dim(3), ukernel.SkinnyGroup), x.Group()
 	if group == x.Dim(3) {
@@ -33,22 +32,21 @@ func CodeColumns(x *view.Tensor) (columns, group int) {
 func (r *Reader) more() int { return -r.x.Dim(3) & (ukernel.SkinnyGroup - 1) }
 
 // Codes is Int8s of rows with CodeColumns. Rows of a run too short for a kernel are gathered with
-// rows after it.
-func (r *Reader) Codes(h lanes.Head, lo, n int) (codes []int8, stride, got int, next []int8, far int) {
+// rows after it. seen ≥ n keys from lo on are seen.
+func (r *Reader) Codes(h lanes.Head, lo, n, seen int) (codes []int8, stride, got int, next []int8, far int) {
 	if r.Run(h, lo, n) < min(n, ukernel.SkinnyKeys) {
 		n = min(n, int8Rows)
-		codes, stride, next = r.Segment(h, lo, n)
+		codes, stride, next = r.Segment(h, lo, n, seen)
 		return codes, stride, n, next, 0
 	}
+	codes, stride, got, next, far = r.Int8s(h, lo, n)
 	more := r.more()
 	if more == 0 || r.x.DType() != view.Int8 {
-		codes, stride, got, next, far = r.Int8s(h, lo, n)
 		return codes[:len(codes)+more], stride, got, next, far
 	}
-	x, at, row, n := r.piece(h, lo, n)
-	d := x.Dim(3)
-	if codes, got, next, far = continued(r.tier, x, at, row, n, d+more, x.I8()); got > 0 {
-		return codes, x.Stride(2), got, next, far
+	d, least := r.x.Dim(3), min(got, ukernel.SkinnyKeys)
+	if codes, got = continued(codes, stride, got, d+more, r.readable(h, lo, seen)); got >= least {
+		return codes, stride, got, next, far
 	}
 	got = r.Run(h, lo, min(n, int8Rows))
 	r.copyInt8(r.codes, h, lo, got)
@@ -72,13 +70,13 @@ func (r *Reader) Int8s(h lanes.Head, lo, n int) (codes []int8, stride, got int, 
 }
 
 // Segment returns the rows of a segment as int8, with CodeColumns, their distance and those that
-// are needed soon. Rows on several pages are gathered.
-func (r *Reader) Segment(h lanes.Head, lo, n int) (codes []int8, stride int, next []int8) {
+// are needed soon. Rows on several pages are gathered. seen ≥ n keys from lo on are seen.
+func (r *Reader) Segment(h lanes.Head, lo, n, seen int) (codes []int8, stride int, next []int8) {
 	if r.x.DType() == view.Int8 && r.Run(h, lo, n) == n {
-		x, h, lo := r.locate(h, lo, n)
-		codes, _, next, _ = withHints(r.tier, x, h, lo, n, slices.Clip(x.I8())) // all n rows lie there, fewer may have hints
+		x, of, row := r.locate(h, lo, n)
+		codes, _, next, _ = withHints(r.tier, x, of, row, n, x.I8()) // all n rows lie there, fewer may have hints
 		stride = x.Stride(2)
-		if end := (n-1)*stride + x.Dim(3) + r.more(); end <= cap(codes) {
+		if end := (n-1)*stride + x.Dim(3) + r.more(); r.more() == 0 || end <= r.readable(h, lo, seen) {
 			return codes[:end], stride, next
 		}
 	}
@@ -149,7 +147,7 @@ func (r *Reader) Pair(h lanes.Head, keys mask.Span, phase int, pair func(dst []i
 	}
 	for n := 0; lo < keys.Hi; lo += n {
 		n = min(keys.Hi-lo, seg-(lo+phase)%seg)
-		src, stride, _ := r.Segment(h, lo, n)
+		src, stride, _ := r.Segment(h, lo, n, keys.Hi-lo)
 		for at, w := 0, 0; at < d; at += w {
 			w = Columns(group, at)
 			pair(r.PairOf(at, w, lo), src[at:], stride, n, w)

@@ -11,24 +11,29 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// TestCodesAtTheEndOfMemory: rows of int8 lie in place with the columns that kernels take after
-// their end, and are copied where memory ends before these.
-func TestCodesAtTheEndOfMemory(t *testing.T) {
+// TestCodesOfSeenKeys: rows of int8 lie in place with the columns that kernels take after their
+// end, and are copied where the keys end that are seen.
+func TestCodesOfSeenKeys(t *testing.T) {
 	const size, pages = 96, 3
 	for _, test := range []struct {
 		d, gap, lo, n int
+		more          int  // keys seen after those
 		inPlace       int  // rows of Codes, 0 for copies
 		segment       bool // is in place
 	}{
 		{d: 16, lo: size - 4, n: 4, inPlace: 4, segment: true}, // whole groups of columns
-		{d: 72, lo: 0, n: 32, inPlace: 32, segment: true},
-		{d: 72, lo: size - 5, n: 4, inPlace: 4, segment: true},
-		{d: 72, lo: size - 4, n: 4, inPlace: 3},
-		{d: 72, lo: size - 32, n: 32, inPlace: 31}, // with rows needed soon
+		{d: 72, lo: 0, n: 32, more: 1, inPlace: 32, segment: true},
+		{d: 72, lo: 0, n: 32, inPlace: 31}, // with rows needed soon
+		{d: 72, lo: size - 5, n: 4, more: 1, inPlace: 4, segment: true},
+		{d: 72, lo: size - 5, n: 4},
+		{d: 72, lo: size - 4, n: 4},
+		{d: 72, lo: size - 32, n: 32, inPlace: 31},
+		{d: 72, lo: size - 16, n: 16}, // fewer than a kernel takes would be left
 		{d: 72, lo: size - 1, n: 1},
-		{d: 72, gap: 8, lo: size - 4, n: 4, inPlace: 3}, // memory ends with the last row
-		{d: 3, lo: size - 6, n: 6, inPlace: 1},          // 13 columns more: 5 rows
-		{d: 3, lo: size - 5, n: 5},
+		{d: 72, gap: 8, lo: size - 24, n: 24, inPlace: 23}, // memory ends with the last row
+		{d: 3, lo: size - 24, n: 24, inPlace: 19},          // 13 columns more: 5 rows
+		{d: 3, lo: size - 24, n: 16, more: 5, inPlace: 16, segment: true},
+		{d: 3, lo: size - 24, n: 16, more: 4},
 	} {
 		for _, paged := range []bool{false, true} {
 			stride := test.d + test.gap
@@ -60,8 +65,12 @@ func TestCodesAtTheEndOfMemory(t *testing.T) {
 					if need := (n-1)*stride + test.d + r.more(); len(codes) < need {
 						t.Fatalf("%s: %d integers, want %d", what, len(codes), need)
 					}
-					if got := &codes[0] == &row(0)[0]; got != inPlace {
+					got := &codes[0] == &row(0)[0]
+					if got != inPlace {
 						t.Errorf("%s: in place is %v", what, got)
+					}
+					if most := (test.n+test.more-1)*stride + test.d; got && len(codes) > most {
+						t.Errorf("%s: %d integers, and %d are of seen keys", what, len(codes), most)
 					}
 					for i := range n {
 						for c, want := range row(i) {
@@ -71,16 +80,42 @@ func TestCodesAtTheEndOfMemory(t *testing.T) {
 						}
 					}
 				}
-				codes, stride, got, _, _ := r.Codes(lanes.Head{}, lo, test.n)
+				codes, stride, got, _, _ := r.Codes(lanes.Head{}, lo, test.n, test.n+test.more)
 				if want := test.inPlace; got > test.n || want > 0 && got > want || want == 0 && got != test.n {
 					t.Errorf("%+v: %d rows", test, got)
 				}
 				check("Codes", codes, stride, got, test.inPlace > 0)
 				if test.n <= contract.ValueSegment {
-					codes, stride, _ = r.Segment(lanes.Head{}, lo, test.n)
+					codes, stride, _ = r.Segment(lanes.Head{}, lo, test.n, test.n+test.more)
 					check("Segment", codes, stride, test.n, test.segment)
 				}
 			}
+		}
+	}
+}
+
+// TestReadable: numbers after the rows of seen keys are read only if they are another head's, of a
+// key that is seen.
+func TestReadable(t *testing.T) {
+	const b, h, l, d = 2, 3, 40, 10
+	data := make([]uint16, b*h*l*(d+2))
+	for _, test := range []struct {
+		name    string
+		strides [3]int
+		head    int
+		want    int
+	}{
+		{"rows side by side", [3]int{h * l * d, l * d, d}, 0, 6*d + d},
+		{"rows of a head with gaps", [3]int{h * l * (d + 2), l * (d + 2), d + 2}, 0, 6*(d+2) + d},
+		{"heads of a row side by side", [3]int{h * l * d, d, h * d}, 1, 6*h*d + 2*d},
+		{"the last head of rows side by side", [3]int{h * l * d, d, h * d}, 2, 6*h*d + d},
+		{"heads of batch rows side by side", [3]int{h * d, d, b * h * d}, 1, 6*b*h*d + 2*d},
+		{"the last head of batch rows side by side", [3]int{h * d, d, b * h * d}, 2, d},
+	} {
+		x := view.Other(view.BFloat16, data, [4]int{b, h, l, d}, test.strides)
+		r := Reader{x: &x}
+		if got := r.readable(lanes.Head{Head: test.head}, 3, 7); got != test.want {
+			t.Errorf("%s: %d numbers, want %d", test.name, got, test.want)
 		}
 	}
 }

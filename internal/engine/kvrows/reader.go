@@ -49,9 +49,10 @@ type Need struct {
 	Pairs  bool // of integers
 	Codes  bool // integers without their scales, as float32
 
-	BFloat16 bool // rows rounded as products in bfloat16 take them, as float32
-	Halves   bool // and as bfloat16
-	Columns  bool // and those transposed
+	BFloat16    bool // rows rounded as products in bfloat16 take them, as float32
+	WholeHalves bool // and as bfloat16 by WholeHalves
+	Halves      bool // and as bfloat16 with zeros up to whole segments
+	Columns     bool // and those transposed
 }
 
 // kept says which rows of a head are in memory, the first one at its start.
@@ -92,7 +93,7 @@ func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
 	if x.DType() == view.Int4 || need.Pairs {
 		parallel.Fit(m, &r.codesUsage, &r.codes, int8Rows*d+ukernel.SkinnyGroup, parallel.Make[int8])
 	}
-	r.continues = need.BFloat16 && x.DType() == view.BFloat16 && WholeColumns(x) > d
+	r.continues = need.WholeHalves && WholeColumns(x) > d
 	if r.continues || x.DType() == ukernel.Float8E4M3 || x.DType() == ukernel.Float8E5M2 {
 		parallel.Fit(m, &r.narrowUsage, &r.narrow, narrowRows*WholeColumns(x), parallel.Make[uint16])
 	}
