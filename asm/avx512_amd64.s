@@ -14051,8 +14051,7 @@ passed:
 	VMOVUPS      Z0, 576(SI)
 	VMULPS.BCST  constcb400000AVX512<>+0(SB), Z0, Z0
 	VMOVUPS      Z0, 640(SI)
-	ADDQ         R9, R8
-	VPMOVSXBD    (R8), Z0
+	VPMOVSXBD    (R8)(R9*1), Z0
 	VCVTDQ2PS    Z0, Z0
 	VMOVUPS      Z0, 768(SI)
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z0
@@ -14585,7 +14584,6 @@ brain:
 
 widened:
 	ADDQ         R9, R11
-	ADDQ         R9, R11
 	LEAQ         (BX)(R8*1), R8
 	VPMOVZXWD    (R8), Z0
 	VPSLLD       $0x18, Z0, Z1
@@ -14596,6 +14594,7 @@ widened:
 	VPSRAD       $0x18, Z0, Z0
 	VCVTDQ2PS    Z0, Z0
 	VMOVUPS      Z0, 1152(SI)
+	ADDQ         R9, R11
 	VPMOVZXWD    (R8)(R9*1), Z0
 	VPSHUFB      tileTotalsAVX512<>+0(SB), Z0, Z0
 	VMOVDQU32    Z0, 1280(SI)

@@ -11,14 +11,16 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Products with grouped formats by tiles, see tileProduct. Integers for all steps of a block leave
-// it one tile: its sums, times the integers, are whole numbers up to 2^24, see vnniGrouped, so they
-// are exact in float32. So is the sum of a row's codes, times the integer of the minimum.
+// Products with grouped formats by tiles, see tileProduct. Float32 has the sums of groups, times
+// their integers, without rounding, see vnniGrouped.
 //
-// With integers for halves of the steps, a block has a tile of sums for each half: the numbers of
-// the other half are zeros. Scales of float32 take the place of the integers, and 1 the place of the
-// scale. A third tile is for minima: the codes times the integers of the groups, a row of weights
-// for all words.
+// With an integer for all steps a block has one tile. It begins with the bits of magic: its words
+// are then float32 numbers, and an FMA multiplies the sums by their integers, see vnniMany. The row
+// has the sum of its codes for the minimum.
+//
+// With an integer for each half a block has a tile for each half: the numbers of the other half are
+// zeros. Scales of float32 take the place of the integers, and 1 the place of the scale. A third
+// tile is for minima: the codes times the integers of the groups, a row of weights for all words.
 
 // groupedFormat sets what tells formats apart, and size to the bytes of a block of some lanes,
 // without a head.
@@ -74,7 +76,7 @@ func (t *tileProduct) passHead(block, lanes, left reg.GPVirtual) {
 
 // expandGrouped writes a block to the stack.
 func (t *tileProduct) expandGrouped(block, to, lanes reg.GPVirtual) {
-	lane, half, head, numbers := t.get(varLane), t.GP64(), t.get(varHead), t.GP64()
+	lane, half, head, numbers, from := t.get(varLane), t.GP64(), t.get(varHead), t.GP64(), t.GP64()
 	t.MOVQ(lanes, half)
 	t.SHRQ(operand.Imm(1), half)
 	t.LEAQ(emit.Indexed(block, lane, 1), numbers)
@@ -86,31 +88,18 @@ func (t *tileProduct) expandGrouped(block, to, lanes reg.GPVirtual) {
 	if t.integers == 1 {
 		t.SHRQ(operand.Imm(1), lane)
 		t.SHRQ(operand.Imm(1), half)
-	} else if t.minima {
-		t.ADDQ(half, numbers)
-	}
-	from := t.GP64()
-	t.LEAQ(emit.Indexed(block, lane, 1), from)
-	v := t.Vec()
-	if t.integers == 1 {
-		for _, row := range []int{rowIntegers, rowTotals} {
-			t.VPMOVSXBD(emit.At(from, 0), v)
-			t.VCVTDQ2PS(v, v)
-			t.VMOVUPS(v, emit.At(to, t.row(row)))
-			if row == rowIntegers {
-				t.VMULPS_BCST(t.Constant(magicMinus), v, v)
-				t.VMOVUPS(v, emit.At(to, t.row(rowIntegers+1)))
-				t.ADDQ(half, from)
-			}
-		}
+		t.LEAQ(emit.Indexed(block, lane, 1), from)
+		t.integersOfAll(from, half, to)
 	} else {
-		t.VPMOVZXWD(emit.At(from, 0), v)
-		t.integersOf(v, to)
+		t.LEAQ(emit.Indexed(block, lane, 1), from)
+		t.integersOfHalves(from, to)
 	}
 	if t.parts() == 3 {
-		t.VPMOVZXWD(emit.Indexed(from, half, 1), v)
-		t.VPSHUFB(t.Repeated("tileTotals", 0x01010000, 0x05050404, 0x09090808, 0x0d0d0c0c), v, v)
-		t.VMOVDQU32(v, emit.At(to, t.row(rowTotals)))
+		t.ADDQ(half, numbers)
+		totals := t.Vec()
+		t.VPMOVZXWD(emit.Indexed(from, half, 1), totals)
+		t.VPSHUFB(t.Repeated("tileTotals", 0x01010000, 0x05050404, 0x09090808, 0x0d0d0c0c), totals, totals)
+		t.VMOVDQU32(totals, emit.At(to, t.row(rowTotals)))
 	}
 	if slices.ContainsFunc(t.formats, ukernel.PackedFormat.Float32Scales) {
 		t.Goto("numbers")
@@ -162,8 +151,23 @@ func (t *tileProduct) halvesOf(from, half, to reg.GPVirtual) {
 	}
 }
 
-// integersOf writes the integers of both halves of the steps, which are in pairs, as float32.
-func (t *tileProduct) integersOf(both reg.VecVirtual, to reg.GPVirtual) {
+// integersOfAll writes the integers for all steps as float32, those of scales with a product.
+func (t *tileProduct) integersOfAll(from, lanes, to reg.GPVirtual) {
+	s, m := t.Vec(), t.Vec()
+	t.VPMOVSXBD(emit.At(from, 0), s)
+	t.VCVTDQ2PS(s, s)
+	t.VMOVUPS(s, emit.At(to, t.row(rowIntegers)))
+	t.VMULPS_BCST(t.Constant(magicMinus), s, s)
+	t.VMOVUPS(s, emit.At(to, t.row(rowMagic)))
+	t.VPMOVSXBD(emit.Indexed(from, lanes, 1), m)
+	t.VCVTDQ2PS(m, m)
+	t.VMOVUPS(m, emit.At(to, t.row(rowTotals)))
+}
+
+// integersOfHalves writes the integers of both halves of the steps, which are in pairs, as float32.
+func (t *tileProduct) integersOfHalves(from, to reg.GPVirtual) {
+	both := t.Vec()
+	t.VPMOVZXWD(emit.At(from, 0), both)
 	for i := range 2 {
 		v := t.Vec()
 		t.VPSLLD(operand.Imm(uint64(24-8*i)), both, v)
@@ -173,14 +177,14 @@ func (t *tileProduct) integersOf(both reg.VecVirtual, to reg.GPVirtual) {
 	}
 }
 
-// groupedNumbers writes the numbers of a block without their offset: the words, or of each word the
-// bytes of the first half of the steps, and in another place the second half's. Package ukernel says where a
-// panel has their bits. Bits beyond four are moved to the lowest bits of a half of a byte; formats
-// without take any word.
+// groupedNumbers writes the numbers of a block without their offset. With an integer for each half
+// of the steps it writes two words for a word: one has the bytes of the first half, the other those
+// of the second. Package ukernel says where a panel has their bits. Bits beyond four are moved to the
+// lowest bits of a half of a byte; formats without take any word.
 func (t *tileProduct) groupedNumbers(numbers, lanes, to reg.GPVirtual) {
 	mask, more, offset := t.filled(0x0f0f0f0f), t.Vec(), t.Vec()
 	var halves []reg.VecVirtual
-	if t.halves() == 2 {
+	if t.integers == 2 {
 		halves = []reg.VecVirtual{t.filled(0x0000ffff), t.filled(0xffff0000)}
 	}
 	t.VPBROADCASTD(t.local(varMore), more)
@@ -210,12 +214,12 @@ func (t *tileProduct) groupedNumbers(numbers, lanes, to reg.GPVirtual) {
 		const aOrBAndC = 0xf8
 		t.VPTERNLOGD(operand.U8(aOrBAndC), more, m, w)
 		t.VPSUBB(offset, w, w)
-		for i := range t.halves() {
-			x := w
-			if halves != nil {
-				x = t.Vec()
-				t.VPANDD(halves[i], w, x)
-			}
+		if t.integers == 1 {
+			t.VMOVDQU32(w, emit.At(at, n*blockCodes/2))
+		}
+		for i, half := range halves {
+			x := t.Vec()
+			t.VPANDD(half, w, x)
 			t.VMOVDQU32(x, emit.At(at, i*blockCodes+n*blockCodes/2))
 		}
 	}

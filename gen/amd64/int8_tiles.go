@@ -149,10 +149,12 @@ func (t *tileProduct) blocksAt() int  { return sumsAt + sumsRing*t.slotBytes() }
 // the other half. Then come rows of what else the lanes have.
 const (
 	rowScales        = iota
-	rowMinima                          // of formats without integers
-	rowIntegers      = rowMinima       // of both halves; or one, and magicMinus times it
-	rowGroupedMinima = rowIntegers + 2 // of formats with integers
-	rowTotals        = rowGroupedMinima + 1
+	rowMinima        // of formats without integers
+	rowIntegers      = rowMinima
+	rowMagic         = rowIntegers + 1 // an integer for all steps, times magicMinus
+	rowOfHalf        = rowIntegers + 1 // the integer of the second half
+	rowGroupedMinima = rowIntegers + 2
+	rowTotals        = rowGroupedMinima + 1 // the integers of minima
 )
 
 // row is where a row begins in a block.
@@ -459,11 +461,11 @@ func (t *tileProduct) scale(v, zero reg.VecVirtual, lanes []reg.VecVirtual, x, s
 		t.VCVTDQ2PS(sums(0), s)
 	case 1:
 		t.VMOVUPS(sums(0), s)
-		t.VFMADD213PS(lanes[rowIntegers+1], lanes[rowIntegers], s)
+		t.VFMADD213PS(lanes[rowMagic], lanes[rowIntegers], s)
 	case 2:
 		first := t.Vec()
 		t.VCVTDQ2PS(sums(tileBytes), s)
-		t.VFMADD213PS(zero, lanes[rowIntegers+1], s)
+		t.VFMADD213PS(zero, lanes[rowOfHalf], s)
 		t.VCVTDQ2PS(sums(0), first)
 		t.VFMADD231PS(lanes[rowIntegers], first, s)
 	}
