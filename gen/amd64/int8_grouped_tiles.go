@@ -151,7 +151,7 @@ func (t *tileProduct) halvesOf(from, half, to reg.GPVirtual) {
 	}
 }
 
-// integersOfAll writes the integers for all steps as float32, those of scales with a product.
+// integersOfAll writes the integers for all steps as float32. A scale's has a product beside it.
 func (t *tileProduct) integersOfAll(from, lanes, to reg.GPVirtual) {
 	s, m := t.Vec(), t.Vec()
 	t.VPMOVSXBD(emit.At(from, 0), s)
@@ -178,9 +178,9 @@ func (t *tileProduct) integersOfHalves(from, to reg.GPVirtual) {
 }
 
 // groupedNumbers writes the numbers of a block without their offset. With an integer for each half
-// of the steps it writes two words for a word: one has the bytes of the first half, the other those
-// of the second. Package ukernel says where a panel has their bits. Bits beyond four are moved to the
-// lowest bits of a half of a byte; formats without take any word.
+// of the steps it writes two words for a word: the bytes of the first half, and the second half's.
+// Package ukernel says where a panel has their bits. Bits beyond four are moved to the lowest bits
+// of a half of a byte; formats without take any word.
 func (t *tileProduct) groupedNumbers(numbers, lanes, to reg.GPVirtual) {
 	mask, more, offset := t.filled(0x0f0f0f0f), t.Vec(), t.Vec()
 	var halves []reg.VecVirtual

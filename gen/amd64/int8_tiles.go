@@ -29,7 +29,7 @@ import (
 // tileGemm. These functions have never run on hardware: the interpreter of gen/prove executes them.
 type tileProduct struct {
 	tileStack
-	formats  []ukernel.PackedFormat // those of the function, with equal integers and minima
+	formats  []ukernel.PackedFormat // of the function, with equal integers and minima
 	integers int                    // of a lane in a block, for a scale
 	minima   bool
 	line     reg.GPVirtual // the bytes between rows of tiles of weights and of sums
@@ -145,8 +145,8 @@ const (
 func (t *tileProduct) slotBytes() int { return t.parts() * tileBytes }
 func (t *tileProduct) blocksAt() int  { return sumsAt + sumsRing*t.slotBytes() }
 
-// A block on the stack has the numbers of all its steps, or of each half, with zeros in the place of
-// the other half. Then come rows of what else the lanes have.
+// A block on the stack has the numbers of all its steps, or of each half, with zeros in the place
+// of the other half. Then come rows of what else the lanes have.
 const (
 	rowScales        = iota
 	rowMinima        // of formats without integers
@@ -183,7 +183,8 @@ func (g *gen) WeightGemmInt8Tiles(q ukernel.PackedFormat) {
 		return
 	}
 	t := &tileProduct{tileStack: tileStack{gen: g}, integers: q.Integers(), minima: q.Offset() == 0}
-	t.formats = tileFormats[slices.IndexFunc(tileFormats, func(list []ukernel.PackedFormat) bool { return slices.Contains(list, q) })]
+	has := func(list []ukernel.PackedFormat) bool { return slices.Contains(list, q) }
+	t.formats = tileFormats[slices.IndexFunc(tileFormats, has)]
 	f, name := spec.WeightGemmInt8Tiles(q), "weightGemmInt8Tiles"+[...]string{"", "X32", "X16"}[t.integers]
 	if t.minima {
 		name += "Minima"
