@@ -266,10 +266,10 @@ func weightGemmInt8Minima4AVX512(c []float32, ldc int, x []uint32, ldx int, b []
 //go:noescape
 func weightGemmInt8U4x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8TilesGroupedMinimaAVX512 is the product of tiles to which those of formats jump.
+// weightGemmInt8TilesX32MinimaAVX512 is the product of tiles to which those of formats jump.
 //
 //go:noescape
-func weightGemmInt8TilesGroupedMinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8TilesX32MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8TilesU4x32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x32.
 //
@@ -280,6 +280,11 @@ func weightGemmInt8TilesU4x32AVX512(c []float32, ldc int, x []uint32, ldx int, b
 //
 //go:noescape
 func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8TilesX16MinimaAVX512 is the product of tiles to which those of formats jump.
+//
+//go:noescape
+func weightGemmInt8TilesX16MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8TilesU4x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x16.
 //
@@ -316,10 +321,10 @@ func weightGemmInt8TilesU5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b
 //go:noescape
 func weightGemmInt8S6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8TilesGroupedAVX512 is the product of tiles to which those of formats jump.
+// weightGemmInt8TilesX16AVX512 is the product of tiles to which those of formats jump.
 //
 //go:noescape
-func weightGemmInt8TilesGroupedAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8TilesX16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8TilesS6x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S6x16.
 //

@@ -10413,7 +10413,7 @@ TEXT ·weightGemmInt8S8AVX512(SB), NOSPLIT, $0-113
 
 // func weightGemmInt8TilesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
-TEXT ·weightGemmInt8TilesAVX512(SB), $13632-113
+TEXT ·weightGemmInt8TilesAVX512(SB), $13696-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
 	ANDQ      $-64, AX
@@ -10469,7 +10469,7 @@ chunk:
 	MOVQ    BX, 144(AX)
 	MOVQ    104(AX), BX
 	MOVQ    72(AX), DI
-	LEAQ    4352(AX), SI
+	LEAQ    4416(AX), SI
 
 expand:
 	MOVQ      DI, R10
@@ -10636,9 +10636,9 @@ begin:
 	ADDQ    DX, R9
 	LEAQ    (R9)(DX*2), R10
 	ADDQ    DX, R10
-	LEAQ    4352(AX), R11
+	LEAQ    4416(AX), R11
 	XORQ    R12, R12
-	LEAQ    256(AX), R13
+	LEAQ    320(AX), R13
 	PCALIGN $0x40
 
 blocks:
@@ -10652,9 +10652,9 @@ blocks:
 
 last:
 	LEAQ        1024(R13), R13
-	LEAQ        4352(AX), R14
+	LEAQ        4416(AX), R14
 	CMPQ        R13, R14
-	LEAQ        256(AX), R14
+	LEAQ        320(AX), R14
 	CMOVQEQ     R14, R13
 	CMPQ        R12, $0x03
 	JL          first
@@ -10778,10 +10778,10 @@ clear:
 loaded:
 	MOVQ 168(AX), R8
 	MOVQ 136(AX), R10
-	LEAQ 4352(AX), R9
+	LEAQ 4416(AX), R9
 
 lowblocks:
-	LEAQ       256(AX), R11
+	LEAQ       320(AX), R11
 	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x10 // TILELOADD (R8)(DX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xe0 // TILEZERO T4
 	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x09 // TILELOADD (R9)(CX*1), T6
@@ -11742,7 +11742,7 @@ TEXT ·weightGemmInt8U4AVX512(SB), NOSPLIT, $0-113
 
 // func weightGemmInt8TilesMinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AMXINT8, AMXTILE, AVX, AVX512DQ, AVX512F, CMOV
-TEXT ·weightGemmInt8TilesMinimaAVX512(SB), $14656-113
+TEXT ·weightGemmInt8TilesMinimaAVX512(SB), $14720-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
 	ANDQ      $-64, AX
@@ -11793,7 +11793,7 @@ chunk:
 	MOVQ    BX, 144(AX)
 	MOVQ    104(AX), BX
 	MOVQ    72(AX), DI
-	LEAQ    4352(AX), SI
+	LEAQ    4416(AX), SI
 
 expand:
 	MOVQ      DI, R10
@@ -11915,9 +11915,9 @@ begin:
 	ADDQ    DX, R9
 	LEAQ    (R9)(DX*2), R10
 	ADDQ    DX, R10
-	LEAQ    4352(AX), R11
+	LEAQ    4416(AX), R11
 	XORQ    R12, R12
-	LEAQ    256(AX), R13
+	LEAQ    320(AX), R13
 	PCALIGN $0x40
 
 blocks:
@@ -11931,9 +11931,9 @@ blocks:
 
 last:
 	LEAQ             1024(R13), R13
-	LEAQ             4352(AX), R14
+	LEAQ             4416(AX), R14
 	CMPQ             R13, R14
-	LEAQ             256(AX), R14
+	LEAQ             320(AX), R14
 	CMOVQEQ          R14, R13
 	CMPQ             R12, $0x03
 	JL               first
@@ -12074,10 +12074,10 @@ clear:
 loaded:
 	MOVQ 168(AX), R8
 	MOVQ 136(AX), R10
-	LEAQ 4352(AX), R9
+	LEAQ 4416(AX), R9
 
 lowblocks:
-	LEAQ       256(AX), R11
+	LEAQ       320(AX), R11
 	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x10 // TILELOADD (R8)(DX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xe0 // TILEZERO T4
 	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x09 // TILELOADD (R9)(CX*1), T6
@@ -13950,9 +13950,9 @@ TEXT ·weightGemmInt8U4x32AVX512(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000020, c_cap+16(FP)
 	JMP     ·weightGemmInt8Minima4AVX512+0(SB)
 
-// func weightGemmInt8TilesGroupedMinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8TilesX32MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
-TEXT ·weightGemmInt8TilesGroupedMinimaAVX512(SB), $23360-113
+TEXT ·weightGemmInt8TilesX32MinimaAVX512(SB), $17792-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
 	ANDQ      $-64, AX
@@ -13982,14 +13982,535 @@ configured:
 	MOVL      $0x00000000, 192(AX)
 	MOVQ      $0x00000001, SI
 	MOVQ      SI, 200(AX)
-	CMPQ      c_len+8(FP), $0x05
-	JE        known
+
+known:
+	VMOVDQU32 const4b400000AVX512<>+0(SB), Z0
+	VMOVDQU32 Z0, 256(AX)
+	MOVQ      BX, 80(AX)
+	SHLQ      $0x02, DX
+	MOVQ      DX, 72(AX)
+	MOVQ      ldx+56(FP), DX
+	SHLQ      $0x02, DX
+	MOVQ      DX, 88(AX)
+	MOVQ      ldc+24(FP), DX
+	SHLQ      $0x02, DX
+	MOVQ      DX, 96(AX)
+
+	// 16 lanes.
+lanes:
+	MOVQ    b_base+64(FP), DX
+	MOVQ    DX, 104(AX)
+	MOVQ    x_base+32(FP), DX
+	MOVQ    DX, 112(AX)
+	MOVQ    k+104(FP), DX
+	MOVQ    DX, 120(AX)
+	MOVBQZX load+112(FP), DX
+	MOVQ    DX, 152(AX)
+
+chunk:
+	MOVQ    120(AX), DX
+	SHRQ    $0x05, DX
+	MOVQ    $0x00000010, BX
+	CMPQ    DX, BX
+	CMOVQGT BX, DX
+	MOVQ    DX, 136(AX)
+	LEAQ    3(DX), BX
+	MOVQ    BX, 144(AX)
+	MOVQ    104(AX), BX
+	MOVQ    72(AX), DI
+	LEAQ    4416(AX), SI
+
+expand:
+	MOVQ  136(AX), R8
+	SUBQ  DX, R8
+	TESTQ $0x00000003, R8
+	JNZ   passed
+	MOVQ  BX, 128(AX)
+	MOVQ  DI, R8
+	ADDQ  R8, BX
+
+passed:
+	MOVQ         64(AX), R8
+	MOVQ         128(AX), R10
+	MOVQ         DI, R9
+	SHRQ         $0x01, R9
+	LEAQ         (BX)(R8*1), R11
+	SHRQ         $0x01, R8
+	ADDQ         R8, R10
+	VCVTPH2PS    (R10), Z0
+	VMOVUPS      Z0, 512(SI)
+	ADDQ         R9, R10
+	VCVTPH2PS    (R10), Z0
+	VMOVUPS      Z0, 704(SI)
+	ADDQ         R9, R11
+	SHRQ         $0x01, R8
+	SHRQ         $0x01, R9
+	LEAQ         (BX)(R8*1), R8
+	VPMOVSXBD    (R8), Z0
+	VCVTDQ2PS    Z0, Z0
+	VMOVUPS      Z0, 576(SI)
+	VMULPS.BCST  constcb400000AVX512<>+0(SB), Z0, Z0
+	VMOVUPS      Z0, 640(SI)
+	VPMOVSXBD    (R8)(R9*1), Z0
+	VCVTDQ2PS    Z0, Z0
+	VMOVUPS      Z0, 768(SI)
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z0
+	VPBROADCASTD 184(AX), Z1
+	VPBROADCASTD 192(AX), Z2
+	MOVQ         200(AX), R8
+	LEAQ         (R11)(DI*4), R12
+	MOVQ         R11, R10
+	TESTQ        R8, R8
+	CMOVQNE      R12, R10
+	XORQ         R9, R9
+	MOVQ         SI, R13
+
+words:
+	VMOVQ      R9, X3
+	VMOVDQU32  (R10), Z4
+	VPSRLD     X3, Z4, Z4
+	VPSLLD     $0x04, Z4, Z5
+	VPANDD     (R11), Z0, Z3
+	VPTERNLOGD $0xf8, Z1, Z5, Z3
+	VPSUBB     Z2, Z3, Z3
+	VMOVDQU32  Z3, (R13)
+	VPSRLD     $0x04, (R11), Z3
+	VPANDD     Z0, Z3, Z3
+	VPTERNLOGD $0xf8, Z1, Z4, Z3
+	VPSUBB     Z2, Z3, Z3
+	VMOVDQU32  Z3, 256(R13)
+	ADDQ       $0x40, R13
+	ADDQ       R8, R9
+	CMPQ       R9, $0x04
+	JNE        sameword
+	XORQ       R9, R9
+	ADDQ       DI, R10
+
+sameword:
+	ADDQ DI, R11
+	CMPQ R11, R12
+	JNE  words
+	ADDQ 80(AX), BX
+	ADDQ $+832, SI
+	DECQ DX
+	JNZ  expand
+	MOVQ BX, 104(AX)
+	MOVQ m+96(FP), DX
+	MOVQ DX, 160(AX)
+	MOVQ 112(AX), DX
+	MOVQ DX, 168(AX)
+	MOVQ c_base+0(FP), DX
+	ADDQ 64(AX), DX
+	MOVQ DX, 176(AX)
+
+rows:
+	CMPQ    160(AX), $0x10
+	JL      low
+	VXORPS  Z16, Z16, Z16
+	MOVQ    176(AX), DX
+	MOVQ    96(AX), BX
+	LEAQ    (DX)(BX*2), SI
+	ADDQ    BX, SI
+	LEAQ    (SI)(BX*2), DI
+	ADDQ    BX, DI
+	LEAQ    (DI)(BX*2), R8
+	ADDQ    BX, R8
+	LEAQ    (R8)(BX*2), R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(BX*2), R10
+	ADDQ    BX, R10
+	CMPQ    152(AX), $0x00
+	JE      zero
+	VMOVUPS (DX), Z0
+	VMOVUPS (DX)(BX*1), Z1
+	VMOVUPS (DX)(BX*2), Z2
+	VMOVUPS (SI), Z3
+	VMOVUPS (SI)(BX*1), Z4
+	VMOVUPS (SI)(BX*2), Z5
+	VMOVUPS (DI), Z6
+	VMOVUPS (DI)(BX*1), Z7
+	VMOVUPS (DI)(BX*2), Z8
+	VMOVUPS (R8), Z9
+	VMOVUPS (R8)(BX*1), Z10
+	VMOVUPS (R8)(BX*2), Z11
+	VMOVUPS (R9), Z12
+	VMOVUPS (R9)(BX*1), Z13
+	VMOVUPS (R9)(BX*2), Z14
+	VMOVUPS (R10), Z15
+	JMP     begin
+
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+
+begin:
+	MOVQ    88(AX), DX
+	MOVQ    168(AX), BX
+	SUBQ    $+144, BX
+	LEAQ    (BX)(DX*2), SI
+	ADDQ    DX, SI
+	LEAQ    (SI)(DX*2), DI
+	ADDQ    DX, DI
+	LEAQ    (DI)(DX*2), R8
+	ADDQ    DX, R8
+	LEAQ    (R8)(DX*2), R9
+	ADDQ    DX, R9
+	LEAQ    (R9)(DX*2), R10
+	ADDQ    DX, R10
+	LEAQ    4416(AX), R11
+	XORQ    R12, R12
+	LEAQ    320(AX), R13
+	PCALIGN $0x40
+
+blocks:
+	CMPQ       R12, 136(AX)
+	JGE        last
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x94; BYTE $0x13; BYTE $0x90; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 144(BX)(DX*1), T2
+	XORQ       R14, R14
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x84; BYTE $0x30; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 256(AX)(R14*1), T0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0b // TILELOADD (R11)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xc2 // TDPBSSD T6, T2, T0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7a; BYTE $0x4b; BYTE $0x44; BYTE $0x0d; BYTE $0x00 // TILESTORED T0, (R13)(CX*1)
+
+last:
+	LEAQ           1024(R13), R13
+	LEAQ           4416(AX), R14
+	CMPQ           R13, R14
+	LEAQ           320(AX), R14
+	CMOVQEQ        R14, R13
+	CMPQ           R12, $0x03
+	JL             first
+	VMOVUPS        -1984(R11), Z17
+	VMOVUPS        -1920(R11), Z18
+	VMOVUPS        -1856(R11), Z19
+	VMOVUPS        -1792(R11), Z20
+	VMOVUPS        -1728(R11), Z21
+	VMOVUPS        (R13), Z22
+	VFMADD213PS    Z19, Z18, Z22
+	VMULPS.BCST    32(BX), Z17, Z23
+	VFMADD231PS    Z22, Z23, Z0
+	VCVTDQ2PS.BCST 40(BX), Z22
+	VFMADD213PS    Z16, Z21, Z22
+	VMULPS.BCST    32(BX), Z20, Z23
+	VFMADD231PS    Z22, Z23, Z0
+	VMOVUPS        64(R13), Z22
+	VFMADD213PS    Z19, Z18, Z22
+	VMULPS.BCST    32(BX)(DX*1), Z17, Z23
+	VFMADD231PS    Z22, Z23, Z1
+	VCVTDQ2PS.BCST 40(BX)(DX*1), Z22
+	VFMADD213PS    Z16, Z21, Z22
+	VMULPS.BCST    32(BX)(DX*1), Z20, Z23
+	VFMADD231PS    Z22, Z23, Z1
+	VMOVUPS        128(R13), Z22
+	VFMADD213PS    Z19, Z18, Z22
+	VMULPS.BCST    32(BX)(DX*2), Z17, Z23
+	VFMADD231PS    Z22, Z23, Z2
+	VCVTDQ2PS.BCST 40(BX)(DX*2), Z22
+	VFMADD213PS    Z16, Z21, Z22
+	VMULPS.BCST    32(BX)(DX*2), Z20, Z23
+	VFMADD231PS    Z22, Z23, Z2
+	VMOVUPS        192(R13), Z22
+	VFMADD213PS    Z19, Z18, Z22
+	VMULPS.BCST    32(SI), Z17, Z23
+	VFMADD231PS    Z22, Z23, Z3
+	VCVTDQ2PS.BCST 40(SI), Z22
+	VFMADD213PS    Z16, Z21, Z22
+	VMULPS.BCST    32(SI), Z20, Z23
+	VFMADD231PS    Z22, Z23, Z3
+	VMOVUPS        256(R13), Z22
+	VFMADD213PS    Z19, Z18, Z22
+	VMULPS.BCST    32(SI)(DX*1), Z17, Z23
+	VFMADD231PS    Z22, Z23, Z4
+	VCVTDQ2PS.BCST 40(SI)(DX*1), Z22
+	VFMADD213PS    Z16, Z21, Z22
+	VMULPS.BCST    32(SI)(DX*1), Z20, Z23
+	VFMADD231PS    Z22, Z23, Z4
+	VMOVUPS        320(R13), Z22
+	VFMADD213PS    Z19, Z18, Z22
+	VMULPS.BCST    32(SI)(DX*2), Z17, Z23
+	VFMADD231PS    Z22, Z23, Z5
+	VCVTDQ2PS.BCST 40(SI)(DX*2), Z22
+	VFMADD213PS    Z16, Z21, Z22
+	VMULPS.BCST    32(SI)(DX*2), Z20, Z23
+	VFMADD231PS    Z22, Z23, Z5
+	VMOVUPS        384(R13), Z22
+	VFMADD213PS    Z19, Z18, Z22
+	VMULPS.BCST    32(DI), Z17, Z23
+	VFMADD231PS    Z22, Z23, Z6
+	VCVTDQ2PS.BCST 40(DI), Z22
+	VFMADD213PS    Z16, Z21, Z22
+	VMULPS.BCST    32(DI), Z20, Z23
+	VFMADD231PS    Z22, Z23, Z6
+	VMOVUPS        448(R13), Z22
+	VFMADD213PS    Z19, Z18, Z22
+	VMULPS.BCST    32(DI)(DX*1), Z17, Z23
+	VFMADD231PS    Z22, Z23, Z7
+	VCVTDQ2PS.BCST 40(DI)(DX*1), Z22
+	VFMADD213PS    Z16, Z21, Z22
+	VMULPS.BCST    32(DI)(DX*1), Z20, Z23
+	VFMADD231PS    Z22, Z23, Z7
+	VMOVUPS        512(R13), Z22
+	VFMADD213PS    Z19, Z18, Z22
+	VMULPS.BCST    32(DI)(DX*2), Z17, Z23
+	VFMADD231PS    Z22, Z23, Z8
+	VCVTDQ2PS.BCST 40(DI)(DX*2), Z22
+	VFMADD213PS    Z16, Z21, Z22
+	VMULPS.BCST    32(DI)(DX*2), Z20, Z23
+	VFMADD231PS    Z22, Z23, Z8
+	VMOVUPS        576(R13), Z22
+	VFMADD213PS    Z19, Z18, Z22
+	VMULPS.BCST    32(R8), Z17, Z23
+	VFMADD231PS    Z22, Z23, Z9
+	VCVTDQ2PS.BCST 40(R8), Z22
+	VFMADD213PS    Z16, Z21, Z22
+	VMULPS.BCST    32(R8), Z20, Z23
+	VFMADD231PS    Z22, Z23, Z9
+	VMOVUPS        640(R13), Z22
+	VFMADD213PS    Z19, Z18, Z22
+	VMULPS.BCST    32(R8)(DX*1), Z17, Z23
+	VFMADD231PS    Z22, Z23, Z10
+	VCVTDQ2PS.BCST 40(R8)(DX*1), Z22
+	VFMADD213PS    Z16, Z21, Z22
+	VMULPS.BCST    32(R8)(DX*1), Z20, Z23
+	VFMADD231PS    Z22, Z23, Z10
+	VMOVUPS        704(R13), Z22
+	VFMADD213PS    Z19, Z18, Z22
+	VMULPS.BCST    32(R8)(DX*2), Z17, Z23
+	VFMADD231PS    Z22, Z23, Z11
+	VCVTDQ2PS.BCST 40(R8)(DX*2), Z22
+	VFMADD213PS    Z16, Z21, Z22
+	VMULPS.BCST    32(R8)(DX*2), Z20, Z23
+	VFMADD231PS    Z22, Z23, Z11
+	VMOVUPS        768(R13), Z22
+	VFMADD213PS    Z19, Z18, Z22
+	VMULPS.BCST    32(R9), Z17, Z23
+	VFMADD231PS    Z22, Z23, Z12
+	VCVTDQ2PS.BCST 40(R9), Z22
+	VFMADD213PS    Z16, Z21, Z22
+	VMULPS.BCST    32(R9), Z20, Z23
+	VFMADD231PS    Z22, Z23, Z12
+	VMOVUPS        832(R13), Z22
+	VFMADD213PS    Z19, Z18, Z22
+	VMULPS.BCST    32(R9)(DX*1), Z17, Z23
+	VFMADD231PS    Z22, Z23, Z13
+	VCVTDQ2PS.BCST 40(R9)(DX*1), Z22
+	VFMADD213PS    Z16, Z21, Z22
+	VMULPS.BCST    32(R9)(DX*1), Z20, Z23
+	VFMADD231PS    Z22, Z23, Z13
+	VMOVUPS        896(R13), Z22
+	VFMADD213PS    Z19, Z18, Z22
+	VMULPS.BCST    32(R9)(DX*2), Z17, Z23
+	VFMADD231PS    Z22, Z23, Z14
+	VCVTDQ2PS.BCST 40(R9)(DX*2), Z22
+	VFMADD213PS    Z16, Z21, Z22
+	VMULPS.BCST    32(R9)(DX*2), Z20, Z23
+	VFMADD231PS    Z22, Z23, Z14
+	VMOVUPS        960(R13), Z22
+	VFMADD213PS    Z19, Z18, Z22
+	VMULPS.BCST    32(R10), Z17, Z17
+	VFMADD231PS    Z22, Z17, Z15
+	VCVTDQ2PS.BCST 40(R10), Z17
+	VFMADD213PS    Z16, Z21, Z17
+	VMULPS.BCST    32(R10), Z20, Z18
+	VFMADD231PS    Z17, Z18, Z15
+
+first:
+	ADDQ    $0x00000030, BX
+	ADDQ    $0x00000030, SI
+	ADDQ    $0x00000030, DI
+	ADDQ    $0x00000030, R8
+	ADDQ    $0x00000030, R9
+	ADDQ    $0x00000030, R10
+	ADDQ    $+832, R11
+	INCQ    R12
+	CMPQ    R12, 144(AX)
+	JNE     blocks
+	MOVQ    176(AX), DX
+	MOVQ    96(AX), BX
+	LEAQ    (DX)(BX*2), SI
+	ADDQ    BX, SI
+	LEAQ    (SI)(BX*2), DI
+	ADDQ    BX, DI
+	LEAQ    (DI)(BX*2), R8
+	ADDQ    BX, R8
+	LEAQ    (R8)(BX*2), R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(BX*2), R10
+	ADDQ    BX, R10
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z1, (DX)(BX*1)
+	VMOVUPS Z2, (DX)(BX*2)
+	VMOVUPS Z3, (SI)
+	VMOVUPS Z4, (SI)(BX*1)
+	VMOVUPS Z5, (SI)(BX*2)
+	VMOVUPS Z6, (DI)
+	VMOVUPS Z7, (DI)(BX*1)
+	VMOVUPS Z8, (DI)(BX*2)
+	VMOVUPS Z9, (R8)
+	VMOVUPS Z10, (R8)(BX*1)
+	VMOVUPS Z11, (R8)(BX*2)
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z13, (R9)(BX*1)
+	VMOVUPS Z14, (R9)(BX*2)
+	VMOVUPS Z15, (R10)
+
+	// Go on to the next rows.
+	MOVQ 88(AX), DX
+	SHLQ $0x04, DX
+	ADDQ DX, 168(AX)
+	MOVQ 96(AX), DX
+	SHLQ $0x04, DX
+	ADDQ DX, 176(AX)
+	SUBQ $0x10, 160(AX)
+	JMP  rows
+
+low:
+	CMPQ   160(AX), $0x00
+	JE     done
+	MOVQ   88(AX), DX
+	MOVQ   96(AX), BX
+	VXORPS Z0, Z0, Z0
+	MOVQ   160(AX), SI
+	MOVQ   176(AX), DI
+	CMPQ   152(AX), $0x00
+	JNE    loaded
+	VXORPS Z1, Z1, Z1
+
+clear:
+	VMOVUPS Z1, (DI)
+	ADDQ    BX, DI
+	DECQ    SI
+	JNZ     clear
+
+loaded:
+	MOVQ 168(AX), R8
+	MOVQ 136(AX), R10
+	LEAQ 4416(AX), R9
+
+lowblocks:
+	LEAQ       320(AX), R11
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x10 // TILELOADD (R8)(DX*1), T5
+	XORQ       SI, SI
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xa4; BYTE $0x30; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 256(AX)(SI*1), T4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x09 // TILELOADD (R9)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xe5 // TDPBSSD T6, T5, T4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7a; BYTE $0x4b; BYTE $0x24; BYTE $0x0b // TILESTORED T4, (R11)(CX*1)
+	VMOVUPS    512(R9), Z1
+	VMOVUPS    576(R9), Z2
+	VMOVUPS    640(R9), Z3
+	VMOVUPS    704(R9), Z4
+	VMOVUPS    768(R9), Z5
+	MOVQ       R8, R12
+	MOVQ       160(AX), SI
+	MOVQ       176(AX), DI
+
+lowrows:
+	VMOVUPS        (DI), Z6
+	VMOVUPS        (R11), Z7
+	VFMADD213PS    Z3, Z2, Z7
+	VMULPS.BCST    32(R12), Z1, Z8
+	VFMADD231PS    Z7, Z8, Z6
+	VCVTDQ2PS.BCST 40(R12), Z7
+	VFMADD213PS    Z0, Z5, Z7
+	VMULPS.BCST    32(R12), Z4, Z8
+	VFMADD231PS    Z7, Z8, Z6
+	VMOVUPS        Z6, (DI)
+	ADDQ           DX, R12
+	ADDQ           BX, DI
+	ADDQ           CX, R11
+	DECQ           SI
+	JNZ            lowrows
+	ADDQ           $0x30, R8
+	ADDQ           $+832, R9
+	DECQ           R10
+	JNZ            lowblocks
+
+done:
+	// Go on to the next blocks, whose sums begin with C.
+	MOVQ   136(AX), DX
+	IMUL3Q $+48, DX, BX
+	ADDQ   BX, 112(AX)
+	MOVQ   $0x00000001, BX
+	MOVQ   BX, 152(AX)
+	IMUL3Q $+32, DX, BX
+	SUBQ   BX, 120(AX)
+	JNZ    chunk
+	MOVQ   64(AX), DX
+	ADDQ   $+64, DX
+	MOVQ   DX, 64(AX)
+	CMPQ   DX, 72(AX)
+	JL     lanes
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
+	VZEROUPPER
+	RET
+
+// func weightGemmInt8TilesU4x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8TilesU4x32AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	CMPQ    m+96(FP), $0x10
+	JL      few
+	MOVQ    $0x00000003, c_len+8(FP)
+	JMP     ·weightGemmInt8TilesX32MinimaAVX512+0(SB)
+
+few:
+	JMP ·weightGemmInt8U4x32AVX512+0(SB)
+
+// func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4x16AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000004, c_len+8(FP)
+	MOVQ    $0x00000014, b_len+72(FP)
+	MOVQ    $0x00000004, b_cap+80(FP)
+	MOVQ    $0x00000040, c_cap+16(FP)
+	JMP     ·weightGemmInt8Minima4AVX512+0(SB)
+
+// func weightGemmInt8TilesX16MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
+TEXT ·weightGemmInt8TilesX16MinimaAVX512(SB), $23424-113
+	PCALIGN   $0x40
+	LEAQ      63(SP), AX
+	ANDQ      $-64, AX
+	VMOVDQU32 tilesInt8AVX512<>+0(SB), Z0
+	VMOVDQU32 Z0, (AX)
+	MOVQ      m+96(FP), CX
+	ANDQ      $0x0f, CX
+	JZ        configured
+	MOVB      CL, 52(AX)
+	MOVB      CL, 53(AX)
+
+configured:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+	MOVQ      $0x00000040, CX
+	MOVQ      lanes+88(FP), DX
+	XORQ      BX, BX
+	MOVQ      BX, 64(AX)
 	IMUL3Q    $+20, DX, BX
 	MOVL      $0x00000000, 184(AX)
 	MOVL      $0x00000000, 192(AX)
 	MOVQ      $0x00000000, SI
 	MOVQ      SI, 200(AX)
 	CMPQ      c_len+8(FP), $0x04
+	JE        known
+	IMUL3Q    $+24, DX, BX
+	MOVL      $0x10101010, 184(AX)
+	MOVL      $0x00000000, 192(AX)
+	MOVQ      $0x00000001, SI
+	MOVQ      SI, 200(AX)
+	CMPQ      c_len+8(FP), $0x06
 	JE        known
 	IMUL3Q    $+24, DX, BX
 	MOVL      $0x10101010, 184(AX)
@@ -14030,113 +14551,79 @@ chunk:
 	MOVQ    BX, 144(AX)
 	MOVQ    104(AX), BX
 	MOVQ    72(AX), DI
-	LEAQ    12544(AX), SI
+	LEAQ    12608(AX), SI
 
 expand:
-	CMPQ c_len+8(FP), $0x03
-	JE   segment
-	CMPQ c_len+8(FP), $0x05
-	JE   segment
-	JMP  head
-
-segment:
-	MOVQ  136(AX), R8
-	SUBQ  DX, R8
-	TESTQ $0x00000003, R8
-	JNZ   passed
-
-head:
-	MOVQ BX, 128(AX)
-	MOVQ DI, R8
-	ADDQ R8, BX
-
-passed:
+	MOVQ      BX, 128(AX)
+	MOVQ      DI, R8
+	ADDQ      R8, BX
 	MOVQ      64(AX), R8
-	MOVQ      128(AX), R11
-	MOVQ      R8, R9
+	MOVQ      128(AX), R10
+	MOVQ      DI, R9
 	SHRQ      $0x01, R9
-	ADDQ      R9, R11
-	MOVQ      DI, R10
-	SHRQ      $0x01, R10
-	LEAQ      (BX)(R8*1), R8
+	LEAQ      (BX)(R8*1), R11
+	SHRQ      $0x01, R8
+	ADDQ      R8, R10
 	CMPQ      c_len+8(FP), $0x08
 	JE        brain
-	VCVTPH2PS (R11), Z0
+	VCVTPH2PS (R10), Z0
 	VMOVUPS   Z0, 1024(SI)
-	ADDQ      R10, R11
-	VCVTPH2PS (R11), Z0
+	ADDQ      R9, R10
+	VCVTPH2PS (R10), Z0
 	VMOVUPS   Z0, 1216(SI)
 	JMP       widened
 
 brain:
-	VPMOVZXWD (R11), Z0
+	VPMOVZXWD (R10), Z0
 	VPSLLD    $0x10, Z0, Z0
 	VMOVDQU32 Z0, 1024(SI)
-	ADDQ      R10, R11
-	VPMOVZXWD (R11), Z0
+	ADDQ      R9, R10
+	VPMOVZXWD (R10), Z0
 	VPSLLD    $0x10, Z0, Z0
 	VMOVDQU32 Z0, 1216(SI)
 
 widened:
-	ADDQ      R10, R8
-	CMPQ      c_len+8(FP), $0x03
-	JE        single
-	CMPQ      c_len+8(FP), $0x05
-	JE        single
-	ADDQ      BX, R9
-	ADDQ      R10, R8
-	VPMOVZXWD (R9), Z0
-	VPMOVZXWD (R9)(R10*1), Z1
-	JMP       both
-
-single:
-	SHRQ      $0x01, R9
-	SHRQ      $0x01, R10
-	ADDQ      BX, R9
-	VPMOVZXBD (R9), Z0
-	VPSLLD    $0x08, Z0, Z1
-	VPORD     Z1, Z0, Z0
-	VPMOVZXBD (R9)(R10*1), Z1
-	VPSLLD    $0x08, Z1, Z2
-	VPORD     Z2, Z1, Z1
-
-both:
-	VPSLLD       $0x18, Z0, Z2
-	VPSRAD       $0x18, Z2, Z2
-	VCVTDQ2PS    Z2, Z2
-	VMOVUPS      Z2, 1088(SI)
+	ADDQ         R9, R11
+	LEAQ         (BX)(R8*1), R8
+	VPMOVZXWD    (R8), Z0
+	VPSLLD       $0x18, Z0, Z1
+	VPSRAD       $0x18, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMOVUPS      Z1, 1088(SI)
 	VPSLLD       $0x10, Z0, Z0
 	VPSRAD       $0x18, Z0, Z0
 	VCVTDQ2PS    Z0, Z0
 	VMOVUPS      Z0, 1152(SI)
-	VPSHUFB      tileTotalsAVX512<>+0(SB), Z1, Z1
-	VMOVDQU32    Z1, 1280(SI)
+	ADDQ         R9, R11
+	VPMOVZXWD    (R8)(R9*1), Z0
+	VPSHUFB      tileTotalsAVX512<>+0(SB), Z0, Z0
+	VMOVDQU32    Z0, 1280(SI)
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z0
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z3
 	VMOVDQU32    constffff0000AVX512<>+0(SB), Z4
 	VPBROADCASTD 184(AX), Z1
 	VPBROADCASTD 192(AX), Z2
-	MOVQ         200(AX), R9
-	LEAQ         (R8)(DI*4), R12
-	MOVQ         R8, R11
-	TESTQ        R9, R9
-	CMOVQNE      R12, R11
-	XORQ         R10, R10
+	MOVQ         200(AX), R8
+	LEAQ         (R11)(DI*4), R12
+	MOVQ         R11, R10
+	TESTQ        R8, R8
+	CMOVQNE      R12, R10
+	XORQ         R9, R9
 	MOVQ         SI, R13
 
 words:
-	VMOVQ      R10, X5
-	VMOVDQU32  (R11), Z6
+	VMOVQ      R9, X5
+	VMOVDQU32  (R10), Z6
 	VPSRLD     X5, Z6, Z6
 	VPSLLD     $0x04, Z6, Z7
-	VPANDD     (R8), Z0, Z5
+	VPANDD     (R11), Z0, Z5
 	VPTERNLOGD $0xf8, Z1, Z7, Z5
 	VPSUBB     Z2, Z5, Z5
 	VPANDD     Z3, Z5, Z7
 	VMOVDQU32  Z7, (R13)
 	VPANDD     Z4, Z5, Z5
 	VMOVDQU32  Z5, 512(R13)
-	VPSRLD     $0x04, (R8), Z5
+	VPSRLD     $0x04, (R11), Z5
 	VPANDD     Z0, Z5, Z5
 	VPTERNLOGD $0xf8, Z1, Z6, Z5
 	VPSUBB     Z2, Z5, Z5
@@ -14145,15 +14632,15 @@ words:
 	VPANDD     Z4, Z5, Z5
 	VMOVDQU32  Z5, 768(R13)
 	ADDQ       $0x40, R13
-	ADDQ       R9, R10
-	CMPQ       R10, $0x04
+	ADDQ       R8, R9
+	CMPQ       R9, $0x04
 	JNE        sameword
-	XORQ       R10, R10
-	ADDQ       DI, R11
+	XORQ       R9, R9
+	ADDQ       DI, R10
 
 sameword:
-	ADDQ DI, R8
-	CMPQ R8, R12
+	ADDQ DI, R11
+	CMPQ R11, R12
 	JNE  words
 	ADDQ 80(AX), BX
 	ADDQ $+1344, SI
@@ -14236,9 +14723,9 @@ begin:
 	ADDQ    DX, R9
 	LEAQ    (R9)(DX*2), R10
 	ADDQ    DX, R10
-	LEAQ    12544(AX), R11
+	LEAQ    12608(AX), R11
 	XORQ    R12, R12
-	LEAQ    256(AX), R13
+	LEAQ    320(AX), R13
 	PCALIGN $0x40
 
 blocks:
@@ -14261,9 +14748,9 @@ blocks:
 
 last:
 	LEAQ        3072(R13), R13
-	LEAQ        12544(AX), R14
+	LEAQ        12608(AX), R14
 	CMPQ        R13, R14
-	LEAQ        256(AX), R14
+	LEAQ        320(AX), R14
 	CMOVQEQ     R14, R13
 	CMPQ        R12, $0x03
 	JL          first
@@ -14503,10 +14990,10 @@ clear:
 loaded:
 	MOVQ 168(AX), R8
 	MOVQ 136(AX), R10
-	LEAQ 12544(AX), R9
+	LEAQ 12608(AX), R9
 
 lowblocks:
-	LEAQ       256(AX), R11
+	LEAQ       320(AX), R11
 	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x10 // TILELOADD (R8)(DX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xe0 // TILEZERO T4
 	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x09 // TILELOADD (R9)(CX*1), T6
@@ -14574,33 +15061,13 @@ done:
 DATA tileTotalsAVX512<>+0(SB)/64, $"\x00\x00\x01\x01\x04\x04\x05\x05\b\b\t\t\f\f\r\r\x00\x00\x01\x01\x04\x04\x05\x05\b\b\t\t\f\f\r\r\x00\x00\x01\x01\x04\x04\x05\x05\b\b\t\t\f\f\r\r\x00\x00\x01\x01\x04\x04\x05\x05\b\b\t\t\f\f\r\r"
 GLOBL tileTotalsAVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmInt8TilesU4x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8TilesU4x32AVX512(SB), NOSPLIT, $0-113
-	PCALIGN $0x40
-	CMPQ    m+96(FP), $0x10
-	JL      few
-	MOVQ    $0x00000003, c_len+8(FP)
-	JMP     ·weightGemmInt8TilesGroupedMinimaAVX512+0(SB)
-
-few:
-	JMP ·weightGemmInt8U4x32AVX512+0(SB)
-
-// func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8U4x16AVX512(SB), NOSPLIT, $0-113
-	PCALIGN $0x40
-	MOVQ    $0x00000004, c_len+8(FP)
-	MOVQ    $0x00000014, b_len+72(FP)
-	MOVQ    $0x00000004, b_cap+80(FP)
-	MOVQ    $0x00000040, c_cap+16(FP)
-	JMP     ·weightGemmInt8Minima4AVX512+0(SB)
-
 // func weightGemmInt8TilesU4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8TilesU4x16AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	CMPQ    m+96(FP), $0x10
 	JL      few
 	MOVQ    $0x00000004, c_len+8(FP)
-	JMP     ·weightGemmInt8TilesGroupedMinimaAVX512+0(SB)
+	JMP     ·weightGemmInt8TilesX16MinimaAVX512+0(SB)
 
 few:
 	JMP ·weightGemmInt8U4x16AVX512+0(SB)
@@ -16254,7 +16721,7 @@ TEXT ·weightGemmInt8TilesU5x32AVX512(SB), NOSPLIT, $0-113
 	CMPQ    m+96(FP), $0x10
 	JL      few
 	MOVQ    $0x00000005, c_len+8(FP)
-	JMP     ·weightGemmInt8TilesGroupedMinimaAVX512+0(SB)
+	JMP     ·weightGemmInt8TilesX32MinimaAVX512+0(SB)
 
 few:
 	JMP ·weightGemmInt8U5x32AVX512+0(SB)
@@ -16274,7 +16741,7 @@ TEXT ·weightGemmInt8TilesU5x16AVX512(SB), NOSPLIT, $0-113
 	CMPQ    m+96(FP), $0x10
 	JL      few
 	MOVQ    $0x00000006, c_len+8(FP)
-	JMP     ·weightGemmInt8TilesGroupedMinimaAVX512+0(SB)
+	JMP     ·weightGemmInt8TilesX16MinimaAVX512+0(SB)
 
 few:
 	JMP ·weightGemmInt8U5x16AVX512+0(SB)
@@ -17645,9 +18112,9 @@ GLOBL const00000020AVX512<>(SB), RODATA|NOPTR, $64
 DATA const33333333AVX512<>+0(SB)/64, $"3333333333333333333333333333333333333333333333333333333333333333"
 GLOBL const33333333AVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmInt8TilesGroupedAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8TilesX16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
-TEXT ·weightGemmInt8TilesGroupedAVX512(SB), $18240-113
+TEXT ·weightGemmInt8TilesX16AVX512(SB), $18304-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
 	ANDQ      $-64, AX
@@ -17718,45 +18185,39 @@ chunk:
 	MOVQ    BX, 144(AX)
 	MOVQ    104(AX), BX
 	MOVQ    72(AX), DI
-	LEAQ    8448(AX), SI
+	LEAQ    8512(AX), SI
 
 expand:
-	CMPQ c_len+8(FP), $0x0a
-	JE   passed
-	CMPQ c_len+8(FP), $0x09
-	JE   passed
-	CMPQ c_len+8(FP), $0x07
-	JE   segment
-	JMP  head
-
-segment:
+	CMPQ  c_len+8(FP), $0x0a
+	JE    passed
+	CMPQ  c_len+8(FP), $0x09
+	JE    passed
 	MOVQ  136(AX), R8
 	SUBQ  DX, R8
 	TESTQ $0x00000003, R8
 	JNZ   passed
-
-head:
-	MOVQ BX, 128(AX)
-	MOVQ DI, R8
-	SHRQ $0x01, R8
-	ADDQ R8, BX
+	MOVQ  BX, 128(AX)
+	MOVQ  DI, R8
+	SHRQ  $0x01, R8
+	ADDQ  R8, BX
 
 passed:
 	MOVQ      64(AX), R8
-	MOVQ      128(AX), R11
-	MOVQ      R8, R9
+	MOVQ      128(AX), R10
+	MOVQ      DI, R9
 	SHRQ      $0x01, R9
-	ADDQ      R9, R11
-	MOVQ      DI, R10
-	SHRQ      $0x01, R10
-	LEAQ      (BX)(R8*1), R8
-	CMPQ      c_len+8(FP), $0x07
-	JNE       floats
-	VCVTPH2PS (R11), Z0
+	LEAQ      (BX)(R8*1), R11
+	SHRQ      $0x01, R8
+	ADDQ      R8, R10
+	CMPQ      c_len+8(FP), $0x0a
+	JE        floats
+	CMPQ      c_len+8(FP), $0x09
+	JE        floats
+	VCVTPH2PS (R10), Z0
 	VMOVUPS   Z0, 1024(SI)
-	ADDQ      BX, R9
-	ADDQ      R10, R8
-	VPMOVZXWD (R9), Z0
+	ADDQ      R9, R11
+	LEAQ      (BX)(R8*1), R8
+	VPMOVZXWD (R8), Z0
 	VPSLLD    $0x18, Z0, Z1
 	VPSRAD    $0x18, Z1, Z1
 	VCVTDQ2PS Z1, Z1
@@ -17770,12 +18231,12 @@ passed:
 floats:
 	VMOVUPS const3f800000AVX512<>+0(SB), Z0
 	VMOVUPS Z0, 1024(SI)
-	VMOVUPS (R8), Z0
+	VMOVUPS (R11), Z0
 	VMOVUPS Z0, 1088(SI)
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z0
+	ADDQ    DI, R11
+	VMOVUPS (R11), Z0
 	VMOVUPS Z0, 1152(SI)
-	ADDQ    DI, R8
+	ADDQ    DI, R11
 
 numbers:
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z0
@@ -17783,27 +18244,27 @@ numbers:
 	VMOVDQU32    constffff0000AVX512<>+0(SB), Z4
 	VPBROADCASTD 184(AX), Z1
 	VPBROADCASTD 192(AX), Z2
-	MOVQ         200(AX), R9
-	LEAQ         (R8)(DI*4), R12
-	MOVQ         R8, R11
-	TESTQ        R9, R9
-	CMOVQNE      R12, R11
-	XORQ         R10, R10
+	MOVQ         200(AX), R8
+	LEAQ         (R11)(DI*4), R12
+	MOVQ         R11, R10
+	TESTQ        R8, R8
+	CMOVQNE      R12, R10
+	XORQ         R9, R9
 	MOVQ         SI, R13
 
 words:
-	VMOVQ      R10, X5
-	VMOVDQU32  (R11), Z6
+	VMOVQ      R9, X5
+	VMOVDQU32  (R10), Z6
 	VPSRLD     X5, Z6, Z6
 	VPSLLD     $0x04, Z6, Z7
-	VPANDD     (R8), Z0, Z5
+	VPANDD     (R11), Z0, Z5
 	VPTERNLOGD $0xf8, Z1, Z7, Z5
 	VPSUBB     Z2, Z5, Z5
 	VPANDD     Z3, Z5, Z7
 	VMOVDQU32  Z7, (R13)
 	VPANDD     Z4, Z5, Z5
 	VMOVDQU32  Z5, 512(R13)
-	VPSRLD     $0x04, (R8), Z5
+	VPSRLD     $0x04, (R11), Z5
 	VPANDD     Z0, Z5, Z5
 	VPTERNLOGD $0xf8, Z1, Z6, Z5
 	VPSUBB     Z2, Z5, Z5
@@ -17812,15 +18273,15 @@ words:
 	VPANDD     Z4, Z5, Z5
 	VMOVDQU32  Z5, 768(R13)
 	ADDQ       $0x40, R13
-	ADDQ       R9, R10
-	CMPQ       R10, $0x04
+	ADDQ       R8, R9
+	CMPQ       R9, $0x04
 	JNE        sameword
-	XORQ       R10, R10
-	ADDQ       DI, R11
+	XORQ       R9, R9
+	ADDQ       DI, R10
 
 sameword:
-	ADDQ DI, R8
-	CMPQ R8, R12
+	ADDQ DI, R11
+	CMPQ R11, R12
 	JNE  words
 	ADDQ 80(AX), BX
 	ADDQ $+1216, SI
@@ -17903,9 +18364,9 @@ begin:
 	ADDQ    DX, R9
 	LEAQ    (R9)(DX*2), R10
 	ADDQ    DX, R10
-	LEAQ    8448(AX), R11
+	LEAQ    8512(AX), R11
 	XORQ    R12, R12
-	LEAQ    256(AX), R13
+	LEAQ    320(AX), R13
 	PCALIGN $0x40
 
 blocks:
@@ -17923,9 +18384,9 @@ blocks:
 
 last:
 	LEAQ        2048(R13), R13
-	LEAQ        8448(AX), R14
+	LEAQ        8512(AX), R14
 	CMPQ        R13, R14
-	LEAQ        256(AX), R14
+	LEAQ        320(AX), R14
 	CMOVQEQ     R14, R13
 	CMPQ        R12, $0x03
 	JL          first
@@ -18100,10 +18561,10 @@ clear:
 loaded:
 	MOVQ 168(AX), R8
 	MOVQ 136(AX), R10
-	LEAQ 8448(AX), R9
+	LEAQ 8512(AX), R9
 
 lowblocks:
-	LEAQ       256(AX), R11
+	LEAQ       320(AX), R11
 	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x10 // TILELOADD (R8)(DX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xe0 // TILEZERO T4
 	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x09 // TILELOADD (R9)(CX*1), T6
@@ -18167,7 +18628,7 @@ TEXT ·weightGemmInt8TilesS6x16AVX512(SB), NOSPLIT, $0-113
 	CMPQ    m+96(FP), $0x10
 	JL      few
 	MOVQ    $0x00000007, c_len+8(FP)
-	JMP     ·weightGemmInt8TilesGroupedAVX512+0(SB)
+	JMP     ·weightGemmInt8TilesX16AVX512+0(SB)
 
 few:
 	JMP ·weightGemmInt8S6x16AVX512+0(SB)
@@ -18187,7 +18648,7 @@ TEXT ·weightGemmInt8TilesU5x16BF16AVX512(SB), NOSPLIT, $0-113
 	CMPQ    m+96(FP), $0x10
 	JL      few
 	MOVQ    $0x00000008, c_len+8(FP)
-	JMP     ·weightGemmInt8TilesGroupedMinimaAVX512+0(SB)
+	JMP     ·weightGemmInt8TilesX16MinimaAVX512+0(SB)
 
 few:
 	JMP ·weightGemmInt8U5x16BF16AVX512+0(SB)
@@ -19443,7 +19904,7 @@ TEXT ·weightGemmInt8TilesS5x16F32AVX512(SB), NOSPLIT, $0-113
 	CMPQ    m+96(FP), $0x10
 	JL      few
 	MOVQ    $0x00000009, c_len+8(FP)
-	JMP     ·weightGemmInt8TilesGroupedAVX512+0(SB)
+	JMP     ·weightGemmInt8TilesX16AVX512+0(SB)
 
 few:
 	JMP ·weightGemmInt8S5x16F32AVX512+0(SB)
@@ -20703,7 +21164,7 @@ TEXT ·weightGemmInt8TilesS8x16F32AVX512(SB), NOSPLIT, $0-113
 	CMPQ    m+96(FP), $0x10
 	JL      few
 	MOVQ    $0x0000000a, c_len+8(FP)
-	JMP     ·weightGemmInt8TilesGroupedAVX512+0(SB)
+	JMP     ·weightGemmInt8TilesX16AVX512+0(SB)
 
 few:
 	JMP ·weightGemmInt8S8x16F32AVX512+0(SB)

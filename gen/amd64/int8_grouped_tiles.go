@@ -2,6 +2,7 @@ package amd64
 
 import (
 	"math"
+	"slices"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
@@ -10,19 +11,16 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Products with grouped formats by tiles, see tileProduct. A block has a tile of sums for each half
-// of its steps: the numbers of the other half are zeros. These sums, times the integers of the
-// groups, are whole numbers up to 2^24, see vnniGrouped, so they are exact in float32. Scales of
-// float32 take the place of the integers, and 1 the place of the scale. A third tile is for minima:
-// the codes times the integers of the groups, a row of weights for all words.
-
-// groupedFormats are the formats of a function, but for one with bfloat16, which is as the last.
-func (t *tileProduct) groupedFormats() []ukernel.PackedFormat {
-	if t.minima {
-		return []ukernel.PackedFormat{ukernel.U4x32, ukernel.U5x32, ukernel.U4x16, ukernel.U5x16}
-	}
-	return []ukernel.PackedFormat{ukernel.S6x16, ukernel.S8x16F32, ukernel.S5x16F32}
-}
+// Products with grouped formats by tiles, see tileProduct. Float32 has the sums of groups, times
+// their integers, without rounding, see vnniGrouped.
+//
+// With an integer for all steps a block has one tile. It begins with the bits of magic: its words
+// are then float32 numbers, and an FMA multiplies the sums by their integers, see vnniMany. The row
+// has the sum of its codes for the minimum.
+//
+// With an integer for each half a block has a tile for each half: the numbers of the other half are
+// zeros. Scales of float32 take the place of the integers, and 1 the place of the scale. A third
+// tile is for minima: the codes times the integers of the groups, a row of weights for all words.
 
 // groupedFormat sets what tells formats apart, and size to the bytes of a block of some lanes,
 // without a head.
@@ -36,10 +34,9 @@ func (t *tileProduct) groupedFormat(lanes, size reg.GPVirtual) {
 		t.MOVQ(operand.U32(more), bits)
 		t.MOVQ(bits, t.local(varBits))
 	}
-	formats := t.groupedFormats()
-	for i, q := range formats {
+	for i, q := range t.formats {
 		set(q)
-		if i < len(formats)-1 {
+		if i < len(t.formats)-1 {
 			t.CMPQ(t.which(), operand.Imm(uint64(q)))
 			t.JE(operand.LabelRef("known"))
 		}
@@ -49,7 +46,7 @@ func (t *tileProduct) groupedFormat(lanes, size reg.GPVirtual) {
 
 // ifFormat jumps to a label for some of the formats.
 func (t *tileProduct) ifFormat(label string, is func(q ukernel.PackedFormat) bool) {
-	for _, q := range t.groupedFormats() {
+	for _, q := range t.formats {
 		if is(q) {
 			t.CMPQ(t.which(), operand.Imm(uint64(q)))
 			t.JE(operand.LabelRef(label))
@@ -58,19 +55,15 @@ func (t *tileProduct) ifFormat(label string, is func(q ukernel.PackedFormat) boo
 }
 
 // passHead goes past the head before a block, if there is one: so many blocks of a chunk, which has
-// whole segments, are left.
+// whole segments, are left. The formats of a function that have heads are all segmented or none.
 func (t *tileProduct) passHead(block, lanes, left reg.GPVirtual) {
-	if !t.minima {
-		t.ifFormat("passed", ukernel.PackedFormat.Float32Scales)
+	t.ifFormat("passed", ukernel.PackedFormat.Float32Scales)
+	if t.formats[0].Segmented() {
+		done := t.get(varBlocks)
+		t.SUBQ(left, done)
+		t.TESTQ(operand.U32(spec.InputSegment/spec.BlockSteps-1), done)
+		t.JNZ(operand.LabelRef("passed"))
 	}
-	t.ifFormat("segment", ukernel.PackedFormat.Segmented)
-	t.Goto("head")
-	t.Label("segment")
-	done := t.get(varBlocks)
-	t.SUBQ(left, done)
-	t.TESTQ(operand.U32(spec.InputSegment/spec.BlockSteps-1), done)
-	t.JNZ(operand.LabelRef("passed"))
-	t.Label("head")
 	t.MOVQ(block, t.local(varHead))
 	bytes := t.GP64()
 	t.MOVQ(lanes, bytes)
@@ -83,105 +76,117 @@ func (t *tileProduct) passHead(block, lanes, left reg.GPVirtual) {
 
 // expandGrouped writes a block to the stack.
 func (t *tileProduct) expandGrouped(block, to, lanes reg.GPVirtual) {
-	lane, from, half, head, numbers := t.get(varLane), t.GP64(), t.GP64(), t.get(varHead), t.GP64()
-	t.MOVQ(lane, from)
-	t.SHRQ(operand.Imm(1), from)
-	t.ADDQ(from, head)
+	lane, half, head, numbers, from := t.get(varLane), t.GP64(), t.get(varHead), t.GP64(), t.GP64()
 	t.MOVQ(lanes, half)
 	t.SHRQ(operand.Imm(1), half)
 	t.LEAQ(emit.Indexed(block, lane, 1), numbers)
-	if t.minima {
-		t.halvesOf(ukernel.U5x16BF16, head, half, to)
-		both, totals := t.Vec(), t.Vec()
-		t.ADDQ(half, numbers)
-		t.ifFormat("single", ukernel.PackedFormat.Segmented)
-		t.ADDQ(block, from)
-		t.ADDQ(half, numbers)
-		t.VPMOVZXWD(emit.At(from, 0), both)
-		t.VPMOVZXWD(emit.Indexed(from, half, 1), totals)
-		t.Goto("both")
-		t.Label("single")
-		t.SHRQ(operand.Imm(1), from)
+	t.SHRQ(operand.Imm(1), lane)
+	t.ADDQ(lane, head)
+	t.ifFormat("floats", ukernel.PackedFormat.Float32Scales)
+	t.halvesOf(head, half, to)
+	t.ADDQ(half, numbers)
+	if t.integers == 1 {
+		t.SHRQ(operand.Imm(1), lane)
 		t.SHRQ(operand.Imm(1), half)
-		t.ADDQ(block, from)
-		t.twice(emit.At(from, 0), both)
-		t.twice(emit.Indexed(from, half, 1), totals)
-		t.Label("both")
-		t.integers(both, to)
+		t.LEAQ(emit.Indexed(block, lane, 1), from)
+		t.integersOfAll(from, half, to)
+	} else {
+		t.LEAQ(emit.Indexed(block, lane, 1), from)
+		t.integersOfHalves(from, to)
+	}
+	if t.parts() == 3 {
+		t.ADDQ(half, numbers)
+		totals := t.Vec()
+		t.VPMOVZXWD(emit.Indexed(from, half, 1), totals)
 		t.VPSHUFB(t.Repeated("tileTotals", 0x01010000, 0x05050404, 0x09090808, 0x0d0d0c0c), totals, totals)
 		t.VMOVDQU32(totals, emit.At(to, t.row(rowTotals)))
-	} else {
-		t.CMPQ(t.which(), operand.Imm(uint64(ukernel.S6x16)))
-		t.JNE(operand.LabelRef("floats"))
-		t.widenHeader(head, to, t.row(rowScales))
-		t.ADDQ(block, from)
-		t.ADDQ(half, numbers)
-		both := t.Vec()
-		t.VPMOVZXWD(emit.At(from, 0), both)
-		t.integers(both, to)
+	}
+	if slices.ContainsFunc(t.formats, ukernel.PackedFormat.Float32Scales) {
 		t.Goto("numbers")
 		t.Label("floats")
-		one := t.Vec()
-		t.VMOVUPS(t.Constant(math.Float32bits(1)), one)
-		t.VMOVUPS(one, emit.At(to, t.row(rowScales)))
-		for i := range 2 {
-			scales := t.Vec()
-			t.VMOVUPS(emit.At(numbers, 0), scales)
-			t.VMOVUPS(scales, emit.At(to, t.row(rowOfHalf+i)))
-			t.ADDQ(lanes, numbers)
-		}
+		t.floatsOf(numbers, lanes, to)
 		t.Label("numbers")
 	}
 	t.groupedNumbers(numbers, lanes, to)
 }
 
-// twice makes pairs of the same bytes, of 16 lanes.
-func (t *tileProduct) twice(from operand.Mem, v reg.VecVirtual) {
-	upper := t.Vec()
-	t.VPMOVZXBD(from, v)
-	t.VPSLLD(operand.Imm(8), v, upper)
-	t.VPORD(upper, v, v)
-}
-
-// halvesOf writes scales and minima, which are binary16 but in one format.
-func (t *tileProduct) halvesOf(brain ukernel.PackedFormat, from, half, to reg.GPVirtual) {
-	t.CMPQ(t.which(), operand.Imm(uint64(brain)))
-	t.JE(operand.LabelRef("brain"))
-	t.widenHeader(from, to, t.row(rowScales))
-	t.ADDQ(half, from)
-	t.widenHeader(from, to, t.row(rowGroupedMinima))
-	t.Goto("widened")
-	t.Label("brain")
-	for i, row := range []int{rowScales, rowGroupedMinima} {
-		if i > 0 {
-			t.ADDQ(half, from)
-		}
-		v := t.Vec()
-		t.VPMOVZXWD(emit.At(from, 0), v)
-		t.VPSLLD(operand.Imm(16), v, v)
-		t.VMOVDQU32(v, emit.At(to, t.row(row)))
+// floatsOf writes scales of float32, and 1 in the place of scales that integers multiply.
+func (t *tileProduct) floatsOf(numbers, lanes, to reg.GPVirtual) {
+	v := t.Vec()
+	t.VMOVUPS(t.Constant(math.Float32bits(1)), v)
+	t.VMOVUPS(v, emit.At(to, t.row(rowScales)))
+	for i := range 2 {
+		t.VMOVUPS(emit.At(numbers, 0), v)
+		t.VMOVUPS(v, emit.At(to, t.row(rowIntegers+i)))
+		t.ADDQ(lanes, numbers)
 	}
-	t.Label("widened")
 }
 
-// integers writes the integers of both halves of the steps, which are in pairs, as float32.
-func (t *tileProduct) integers(both reg.VecVirtual, to reg.GPVirtual) {
+// halvesOf writes scales and minima, which are binary16 but in brain formats.
+func (t *tileProduct) halvesOf(from, half, to reg.GPVirtual) {
+	rows := []int{rowScales}
+	if t.minima {
+		rows = append(rows, rowGroupedMinima)
+	}
+	each := func(widen func(row int)) {
+		for i, row := range rows {
+			if i > 0 {
+				t.ADDQ(half, from)
+			}
+			widen(row)
+		}
+	}
+	t.ifFormat("brain", ukernel.PackedFormat.Brain)
+	each(func(row int) { t.widenHeader(from, to, t.row(row)) })
+	if slices.ContainsFunc(t.formats, ukernel.PackedFormat.Brain) {
+		t.Goto("widened")
+		t.Label("brain")
+		each(func(row int) {
+			v := t.Vec()
+			t.VPMOVZXWD(emit.At(from, 0), v)
+			t.VPSLLD(operand.Imm(16), v, v)
+			t.VMOVDQU32(v, emit.At(to, t.row(row)))
+		})
+		t.Label("widened")
+	}
+}
+
+// integersOfAll writes the integers for all steps as float32. A scale's has a product beside it.
+func (t *tileProduct) integersOfAll(from, lanes, to reg.GPVirtual) {
+	s, m := t.Vec(), t.Vec()
+	t.VPMOVSXBD(emit.At(from, 0), s)
+	t.VCVTDQ2PS(s, s)
+	t.VMOVUPS(s, emit.At(to, t.row(rowIntegers)))
+	t.VMULPS_BCST(t.Constant(magicMinus), s, s)
+	t.VMOVUPS(s, emit.At(to, t.row(rowMagic)))
+	t.VPMOVSXBD(emit.Indexed(from, lanes, 1), m)
+	t.VCVTDQ2PS(m, m)
+	t.VMOVUPS(m, emit.At(to, t.row(rowTotals)))
+}
+
+// integersOfHalves writes the integers of both halves of the steps, which are in pairs, as float32.
+func (t *tileProduct) integersOfHalves(from, to reg.GPVirtual) {
+	both := t.Vec()
+	t.VPMOVZXWD(emit.At(from, 0), both)
 	for i := range 2 {
 		v := t.Vec()
 		t.VPSLLD(operand.Imm(uint64(24-8*i)), both, v)
 		t.VPSRAD(operand.Imm(24), v, v)
 		t.VCVTDQ2PS(v, v)
-		t.VMOVUPS(v, emit.At(to, t.row(rowOfHalf+i)))
+		t.VMOVUPS(v, emit.At(to, t.row(rowIntegers+i)))
 	}
 }
 
-// groupedNumbers writes the numbers of a block without their offset: of each word the bytes of the
-// first half of the steps, and in another place the second half's. Package ukernel says where a
-// panel has their bits. Bits beyond four are moved to the lowest bits of a half of a byte; formats
-// without take any word.
+// groupedNumbers writes the numbers of a block without their offset. With an integer for each half
+// of the steps it writes two words for a word: the bytes of the first half, and the second half's.
+// Package ukernel says where a panel has their bits. Bits beyond four are moved to the lowest bits
+// of a half of a byte; formats without take any word.
 func (t *tileProduct) groupedNumbers(numbers, lanes, to reg.GPVirtual) {
 	mask, more, offset := t.filled(0x0f0f0f0f), t.Vec(), t.Vec()
-	halves := [2]reg.VecVirtual{t.filled(0x0000ffff), t.filled(0xffff0000)}
+	var halves []reg.VecVirtual
+	if t.integers == 2 {
+		halves = []reg.VecVirtual{t.filled(0x0000ffff), t.filled(0xffff0000)}
+	}
 	t.VPBROADCASTD(t.local(varMore), more)
 	t.VPBROADCASTD(t.local(varOffset), offset)
 	bits, shift, high, end, at := t.get(varBits), t.GP64(), t.GP64(), t.GP64(), t.GP64()
@@ -209,6 +214,9 @@ func (t *tileProduct) groupedNumbers(numbers, lanes, to reg.GPVirtual) {
 		const aOrBAndC = 0xf8
 		t.VPTERNLOGD(operand.U8(aOrBAndC), more, m, w)
 		t.VPSUBB(offset, w, w)
+		if t.integers == 1 {
+			t.VMOVDQU32(w, emit.At(at, n*blockCodes/2))
+		}
 		for i, half := range halves {
 			x := t.Vec()
 			t.VPANDD(half, w, x)

@@ -1,6 +1,8 @@
 package amd64
 
 import (
+	"slices"
+
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -27,28 +29,34 @@ import (
 // tileGemm. These functions have never run on hardware: the interpreter of gen/prove executes them.
 type tileProduct struct {
 	tileStack
-	grouped, minima bool
-	line            reg.GPVirtual // the bytes between rows of tiles of weights and of sums
+	formats  []ukernel.PackedFormat // of the function, with equal integers and minima
+	integers int                    // of a lane in a block, for a scale
+	minima   bool
+	line     reg.GPVirtual // the bytes between rows of tiles of weights and of sums
 }
 
-// parts are the tiles of sums of a block, see groupedTiles.
+// tileFormats are the formats of each function.
+var tileFormats = [][]ukernel.PackedFormat{
+	{ukernel.S8, ukernel.S4},
+	{ukernel.U4},
+	{ukernel.U4x32, ukernel.U5x32},
+	{ukernel.U4x16, ukernel.U5x16, ukernel.U5x16BF16},
+	{ukernel.S6x16, ukernel.S8x16F32, ukernel.S5x16F32},
+}
+
+// halves is 2 if the halves of the steps have integers of their own, else 1.
+func (t *tileProduct) halves() int { return max(t.integers, 1) }
+
+// parts are the tiles of sums of a block: of each half of its steps, and of minima for halves.
 func (t *tileProduct) parts() int {
-	switch {
-	case !t.grouped:
-		return 1
-	case t.minima:
+	if t.minima && t.halves() == 2 {
 		return 3
 	}
-	return 2
+	return t.halves()
 }
 
-// chunkBlocks is how many blocks of the weights are on the stack at most.
-func (t *tileProduct) chunkBlocks() int {
-	if t.grouped {
-		return 8
-	}
-	return 16
-}
+// chunkBlocks is how many blocks of the weights are on the stack at most. They are whole segments.
+func (t *tileProduct) chunkBlocks() int { return 16 / t.halves() }
 
 // A tileStack is what a product by tiles has on the stack, from a line on: first the shapes of the
 // tiles.
@@ -129,44 +137,44 @@ const (
 	varBits                                   //
 	varsEnd
 
-	sumsAt = (varsEnd + 63) / 64 * 64
+	magicAt = (varsEnd + 63) / 64 * 64 // a line
+	sumsAt  = magicAt + spec.LineBytes
 )
 
 // slotBytes is the size of the sums of a block, and blocksAt is where blocks begin.
 func (t *tileProduct) slotBytes() int { return t.parts() * tileBytes }
 func (t *tileProduct) blocksAt() int  { return sumsAt + sumsRing*t.slotBytes() }
 
-// A block on the stack has the numbers, and then rows of what else the lanes have. A grouped format
-// has the numbers for each half of the steps, with zeros in the place of the other half.
+// A block on the stack has the numbers of all its steps, or of each half, with zeros in the place
+// of the other half. Then come rows of what else the lanes have.
 const (
 	rowScales        = iota
-	rowMinima        // of others than grouped formats
-	rowOfHalf        = rowMinima
-	rowGroupedMinima = rowOfHalf + 2
-	rowTotals        = rowGroupedMinima + 1
+	rowMinima        // of formats without integers
+	rowIntegers      = rowMinima
+	rowMagic         = rowIntegers + 1 // an integer for all steps, times magicMinus
+	rowOfHalf        = rowIntegers + 1 // the integer of the second half
+	rowGroupedMinima = rowIntegers + 2
+	rowTotals        = rowGroupedMinima + 1 // the integers of minima
 )
 
 // row is where a row begins in a block.
-func (t *tileProduct) row(n int) int {
-	numbers := blockCodes
-	if t.grouped {
-		numbers *= 2
+func (t *tileProduct) row(n int) int { return t.halves()*blockCodes + n*4*tileLanes }
+
+// blockRows is how many rows a block has.
+func (t *tileProduct) blockRows() int {
+	switch {
+	case t.integers > 0 && t.minima:
+		return rowTotals + 1
+	case t.integers > 0:
+		return rowGroupedMinima
+	case t.minima:
+		return rowMinima + 1
 	}
-	return numbers + n*4*tileLanes
+	return rowScales + 1
 }
 
 // blockBytes is the size of a block on the stack.
-func (t *tileProduct) blockBytes() int {
-	switch {
-	case t.grouped && t.minima:
-		return t.row(rowTotals + 1)
-	case t.grouped:
-		return t.row(rowOfHalf + 2)
-	case t.minima:
-		return t.row(rowMinima + 1)
-	}
-	return t.row(rowScales + 1)
-}
+func (t *tileProduct) blockBytes() int { return t.row(t.blockRows()) }
 
 // WeightGemmInt8Tiles is WeightGemmInt8 for CPUs with AMX. With fewer rows than a tile it is the
 // product without.
@@ -174,18 +182,16 @@ func (g *gen) WeightGemmInt8Tiles(q ukernel.PackedFormat) {
 	if !g.EVEX() {
 		return
 	}
-	f, name := spec.WeightGemmInt8Tiles(q), "weightGemmInt8Tiles"
-	minima := q.Offset() == 0
-	if q.Grouped() {
-		name += "Grouped"
-	}
-	if minima {
+	t := &tileProduct{tileStack: tileStack{gen: g}, integers: q.Integers(), minima: q.Offset() == 0}
+	has := func(list []ukernel.PackedFormat) bool { return slices.Contains(list, q) }
+	t.formats = tileFormats[slices.IndexFunc(tileFormats, has)]
+	f, name := spec.WeightGemmInt8Tiles(q), "weightGemmInt8Tiles"+[...]string{"", "X32", "X16"}[t.integers]
+	if t.minima {
 		name += "Minima"
 	}
-	switch q {
-	case ukernel.S8, ukernel.U4, ukernel.U4x32, ukernel.S6x16: // the first ones
+	if q == t.formats[0] {
 		g.Shared(name, f, "is the product of tiles to which those of formats jump.")
-		(&tileProduct{tileStack: tileStack{gen: g}, grouped: q.Grouped(), minima: minima}).emit()
+		t.emit()
 	}
 	g.Kernel(f)
 	g.CMPQ(g.Argument("m"), operand.Imm(spec.LeastTileRows))
@@ -252,8 +258,13 @@ func (t *tileProduct) prepare() {
 	t.XORQ(size, size)
 	t.MOVQ(size, t.local(varLane))
 	switch {
-	case t.grouped:
+	case t.integers > 0:
 		t.groupedFormat(lanes, size)
+		if t.integers == 1 {
+			v := t.Vec()
+			t.VMOVDQU32(t.Constant(magic), v)
+			t.VMOVDQU32(v, t.local(magicAt))
+		}
 	case t.minima:
 		t.IMUL3Q(operand.I32(ukernel.U4.BlockBytes(1)), lanes, size)
 	default:
@@ -270,7 +281,7 @@ func (t *tileProduct) prepare() {
 	t.MOVQ(t.Stride("ldc"), t.local(varLDC))
 }
 
-// which is the format, of those without minima.
+// which is the format.
 func (t *tileProduct) which() operand.Mem { return t.Memory(t.Param("c").Len()) }
 
 // chunk writes the next blocks to the stack.
@@ -288,7 +299,7 @@ func (t *tileProduct) chunk() {
 	block, to, lanes := t.get(varBlock), t.GP64(), t.get(varLanes)
 	t.LEAQ(t.local(t.blocksAt()), to)
 	t.Label("expand")
-	if t.grouped {
+	if t.integers > 0 {
 		t.passHead(block, lanes, blocks)
 		t.expandGrouped(block, to, lanes)
 	} else {
@@ -408,60 +419,81 @@ func (t *tileProduct) product(x emit.Tile, sums func(part int) emit.Tile, rows o
 		b, c, weights := emit.Indexed(block, t.line, 1), emit.Indexed(to, t.line, 1), tileWeights+emit.Tile(part%2)
 		b.Disp, c.Disp = part*blockCodes, part*tileBytes
 		if part == 2 { // a single row
-			again := t.GP64()
-			t.XORQ(again, again)
-			b = emit.Indexed(block, again, 1)
-			b.Disp = t.row(rowTotals)
+			b = t.again(emit.At(block, t.row(rowTotals)))
 		}
-		t.TILEZERO(sums(part))
+		if t.integers == 1 {
+			t.TILELOADD(t.again(t.local(magicAt)), sums(part))
+		} else {
+			t.TILEZERO(sums(part))
+		}
 		t.TILELOADD(b, weights)
 		t.TDPBSSD(weights, x, sums(part))
 		t.TILESTORED(sums(part), c)
 	}
 }
 
-// ofLanes loads what the lanes of a block have.
-func (t *tileProduct) ofLanes(block reg.GPVirtual, disp int) (rows [5]reg.VecVirtual) {
-	for i := range (t.blockBytes() - t.row(0)) / (4 * tileLanes) {
-		if i < rowTotals {
-			rows[i] = t.Vec()
-			t.VMOVUPS(emit.At(block, disp+t.row(i)), rows[i])
-		}
+// again is memory of a line that all rows of a tile are loaded from.
+func (t *tileProduct) again(line operand.Mem) operand.Mem {
+	distance := t.GP64()
+	t.XORQ(distance, distance)
+	line.Index, line.Scale = distance, 1
+	return line
+}
+
+// ofLanes loads what the lanes of a block have, but what a tile is made of.
+func (t *tileProduct) ofLanes(block reg.GPVirtual, disp int) []reg.VecVirtual {
+	count := t.blockRows()
+	if t.parts() == 3 {
+		count = rowTotals
+	}
+	rows := t.Vecs(count)
+	for i, v := range rows {
+		t.VMOVUPS(emit.At(block, disp+t.row(i)), v)
 	}
 	return rows
 }
 
-// scale adds the sums of a row with a block to v. x is the row, and zero is needed by grouped
-// formats.
-func (t *tileProduct) scale(v, zero reg.VecVirtual, lanes [5]reg.VecVirtual, x, sums func(disp int) operand.Mem) {
+// scale adds the sums of a row with a block to v. x is the row, and zero is needed by formats with
+// integers.
+func (t *tileProduct) scale(v, zero reg.VecVirtual, lanes []reg.VecVirtual, x, sums func(disp int) operand.Mem) {
 	s, p := t.Vec(), t.Vec()
-	if t.grouped {
+	switch t.integers {
+	case 0:
+		t.VCVTDQ2PS(sums(0), s)
+	case 1:
+		t.VMOVUPS(sums(0), s)
+		t.VFMADD213PS(lanes[rowMagic], lanes[rowIntegers], s)
+	case 2:
 		first := t.Vec()
 		t.VCVTDQ2PS(sums(tileBytes), s)
-		t.VFMADD213PS(zero, lanes[rowOfHalf+1], s)
+		t.VFMADD213PS(zero, lanes[rowOfHalf], s)
 		t.VCVTDQ2PS(sums(0), first)
-		t.VFMADD231PS(lanes[rowOfHalf], first, s)
-	} else {
-		t.VCVTDQ2PS(sums(0), s)
+		t.VFMADD231PS(lanes[rowIntegers], first, s)
 	}
 	t.VMULPS_BCST(x(spec.RowScale), lanes[rowScales], p)
 	t.VFMADD231PS(s, p, v)
 	switch {
-	case t.minima && t.grouped:
+	case !t.minima:
+	case t.integers == 0:
+		t.VFMADD231PS_BCST(x(spec.RowSum), lanes[rowMinima], v)
+	default:
 		total, p := t.Vec(), t.Vec()
-		t.VPSUBD(sums(2*tileBytes), zero, total)
-		t.VCVTDQ2PS(total, total)
+		if t.integers == 1 {
+			t.VCVTDQ2PS_BCST(x(spec.RowMinusSum), total)
+			t.VFMADD213PS(zero, lanes[rowTotals], total)
+		} else {
+			t.VPSUBD(sums(2*tileBytes), zero, total)
+			t.VCVTDQ2PS(total, total)
+		}
 		t.VMULPS_BCST(x(spec.RowScale), lanes[rowGroupedMinima], p)
 		t.VFMADD231PS(total, p, v)
-	case t.minima:
-		t.VFMADD231PS_BCST(x(spec.RowSum), lanes[rowMinima], v)
 	}
 }
 
 // zeros returns a vector of zeros if scale needs it.
 func (t *tileProduct) zeros() reg.VecVirtual {
 	zero := t.Vec()
-	if t.grouped {
+	if t.integers > 0 {
 		t.Zero(t.Context, zero)
 	}
 	return zero

@@ -235,8 +235,9 @@ tier NEON arm64 aarch64 3 neoverse-n1 neoverse-v1 neoverse-v2
 printf '\n%-40s %8s %7s %8s %7s %7s %7s\n' 'loops of AMX tiles, cycles' products unit vectors loads all '× peak'
 tiles weightGemmInt8TilesAVX512 1
 tiles weightGemmInt8TilesMinimaAVX512 1
-tiles weightGemmInt8TilesGroupedAVX512 1
-tiles weightGemmInt8TilesGroupedMinimaAVX512 1
+tiles weightGemmInt8TilesX32MinimaAVX512 1
+tiles weightGemmInt8TilesX16AVX512 1
+tiles weightGemmInt8TilesX16MinimaAVX512 1
 tiles gemmTilesAVX512 6
 tiles gemmHalvesAVX512 1
 echo

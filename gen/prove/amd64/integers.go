@@ -11,7 +11,7 @@ import (
 func (e *exec) convert(op string, args []machine.Operand, m masked) bool {
 	g := e.g
 	unary := func(o expr.Op, w int) {
-		v := e.read(args[0], len(e.reg(args[1])))
+		v := e.source(args[0], len(e.reg(args[1])), strings.HasSuffix(e.in.Op, ".BCST"))
 		e.lanes(args[1], func(i int) *expr.Node { return g.Unary(o, w, v[i]) })
 	}
 	switch op {
