@@ -68,6 +68,23 @@ func (s *Store) root(tensor string) root {
 	return root{}
 }
 
+// Roots returns the roots of text models, none of which is the beginning of a later one.
+func Roots() (list []string) {
+	for _, r := range roots {
+		if r.inner != "" {
+			list = append(list, r.inner)
+		}
+	}
+	slices.SortFunc(list, func(a, b string) int { return len(b) - len(a) })
+	return list
+}
+
+// IsClass tells whether a class of the model may put this before the names of another class: a
+// root, or one word such as "bert.", which is no other part of the model.
+func IsClass(before string) bool {
+	return slices.Contains(Roots(), before) || strings.IndexByte(before, '.') == len(before)-1 && before != "mtp." && !slices.Contains(others, before)
+}
+
 // others are how the names of tensors begin that texts do not reach, behind "model." or
 // not.
 var others = []string{"vision_tower.", "vision_model.", "visual.", "multi_modal_projector.", "embed_vision.", "audio_tower.", "embed_audio."}
