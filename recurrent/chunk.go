@@ -18,8 +18,11 @@ import (
 //	u[i]   = beta[i]·(v[i] - exp(G[i])·(k[i]ᵀ·S)) - sum over j < i of beta[i]·D[i][j]·(k[i]·k[j])·u[j]
 //	out[i] = exp(G[i])·(q[i]ᵀ·S) + sum over j ≤ i of D[i][j]·(q[i]·k[j])·u[j]
 //
-// where u[i] is beta[i]·v[i] with StateSpace and GatedLinear. At its end S = exp(G[63])·S + sum over j of exp(G[63]
-// - G[j])·k[j]·u[j]ᵀ. A row needs the k, u and decays of the rows before it: these are the state
+// where with StateSpace and GatedLinear u[i] is beta[i]·v[i]. At its end
+//
+//	S = exp(G[63])·S + sum over j of exp(G[63] - G[j])·k[j]·u[j]ᵀ
+//
+// A row needs the k, u and decays of the rows before it: these are the state
 // within a chunk. Nothing of a row depends on how many rows are computed at once, as sums over j
 // are cut into segments of absolute positions.
 

@@ -147,8 +147,8 @@ func TestWrapperParts(t *testing.T) {
 	}
 }
 
-// TestWrapperRoots: embeddings of other parts count by both names that files give them, and one part
-// without the other is an error that names what is missing.
+// TestWrapperRoots: embeddings of other parts count by both names that files give them. One part
+// without the other is an error that names the missing tensor.
 func TestWrapperRoots(t *testing.T) {
 	parts := []string{"vision", "audio"}
 	folder := func(begin, before string, list ...string) string {

@@ -167,8 +167,8 @@ func TestPEFT(t *testing.T) {
 	}
 }
 
-// TestNames: an adapter names the tensor layers.0.q.weight by itself or behind the name of a class,
-// which the files may have, too. A tensor of another part with the same end is not taken for it.
+// TestNames: an adapter and the files name a tensor with or without a class before its name. A
+// tensor of another part of the model is another tensor, though its name has the same end.
 func TestNames(t *testing.T) {
 	const tensor = "layers.0.q.weight"
 	for _, c := range []struct {

@@ -10,9 +10,9 @@ import (
 
 const softTable = ".embedding.weight"
 
-// softRoot returns what is before the names of parts that see and hear: nothing if the class without
-// a head has been saved. The model of texts may have been saved alone, without any of them. One
-// part alone is an error when the other one is read: transformers would make up its weights.
+// softRoot returns the beginning of the names of the parts that see and hear: "" if the class
+// without a head was saved. ok is false if the model of texts was saved alone. One part without the
+// other is an error when soft reads the other: transformers would make up its weights.
 func (b *builder) softRoot(list []arch.Soft) (root string, ok bool) {
 	for _, root := range [...]string{"model.", ""} {
 		if slices.ContainsFunc(list, func(of arch.Soft) bool { _, ok := b.Info(root + of.Name + softTable); return ok }) {

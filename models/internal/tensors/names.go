@@ -68,7 +68,7 @@ func (s *Store) root(tensor string) root {
 	return root{}
 }
 
-// Roots returns the roots of text models, none of which is the beginning of a later one.
+// Roots returns the roots of text models, the longest ones first.
 func Roots() (list []string) {
 	for _, r := range roots {
 		if r.inner != "" {
@@ -79,8 +79,8 @@ func Roots() (list []string) {
 	return list
 }
 
-// IsClass tells whether a class of the model may put this before the names of another class: a
-// root, or one word such as "bert.", which is no other part of the model.
+// IsClass tells whether a class may have this before the names of its text model: a root, or one
+// word such as "bert." that names no other part of the model.
 func IsClass(before string) bool {
 	return slices.Contains(Roots(), before) || strings.IndexByte(before, '.') == len(before)-1 && before != "mtp." && !slices.Contains(others, before)
 }
