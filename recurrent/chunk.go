@@ -22,9 +22,9 @@ import (
 //
 //	S = exp(G[63])·S + sum over j of exp(G[63] - G[j])·k[j]·u[j]ᵀ
 //
-// A row needs the k, u and decays of the rows before it: these are the state
-// within a chunk. Nothing of a row depends on how many rows are computed at once, as sums over j
-// are cut into segments of absolute positions.
+// A row needs the k, u and decays of the rows before it: these are the state within a chunk. Nothing
+// of a row depends on how many rows are computed at once, as sums over j are cut into segments of
+// absolute positions.
 
 // segment is how many tokens of a chunk are added up before their sum is added to others.
 const segment = 16
@@ -137,7 +137,8 @@ func (c *call) heads(w *scratch, lo, hi int) {
 			at += n
 		}
 		if grows {
-			c.canonical(w.head.u[c.position%chunk*c.columns():][:tokens*c.columns()], w.head.u[c.position%chunk*c.columns():])
+			u := w.head.u[c.position%chunk*c.columns():][:tokens*c.columns()]
+			c.canonical(u, u)
 		} else if c.after != nil && c.position+tokens > 0 {
 			c.canonical(c.after[h*after:][:after], w.head.all)
 		}

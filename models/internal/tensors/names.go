@@ -82,7 +82,9 @@ func Roots() (list []string) {
 // IsClass tells whether a class may have this before the names of its text model: a root, or one
 // word such as "bert." that names no other part of the model.
 func IsClass(before string) bool {
-	return slices.Contains(Roots(), before) || strings.IndexByte(before, '.') == len(before)-1 && before != "mtp." && !slices.Contains(others, before)
+	i := strings.IndexByte(before, '.')
+	isWord := i > 0 && i == len(before)-1
+	return slices.Contains(Roots(), before) || isWord && before != "mtp." && !slices.Contains(others, before)
 }
 
 // others are how the names of tensors begin that texts do not reach, behind "model." or
