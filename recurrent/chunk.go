@@ -22,9 +22,9 @@ import (
 //
 //	S = exp(G[63])·S + sum over j of exp(G[63] - G[j])·k[j]·u[j]ᵀ
 //
-// A row needs the k, u and decays of the rows before it: these are the state within a chunk. Nothing
-// of a row depends on how many rows are computed at once, as sums over j are cut into segments of
-// absolute positions.
+// A row needs the k, u and decays of the rows before it: these are the state within a chunk.
+// Nothing of a row depends on how many rows are computed at once, as sums over j are cut into
+// segments of absolute positions.
 
 // segment is how many tokens of a chunk are added up before their sum is added to others.
 const segment = 16

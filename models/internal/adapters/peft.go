@@ -152,9 +152,9 @@ var roots = append(tensors.Roots(), "backbone.")
 
 // find returns the tensor of that name, or the only one with names of classes before it, as files
 // of a model may have them or not: an adapter of BertModel names encoder.layer.0, an adapter of
-// BertForMaskedLM names bert.encoder.layer.0. Else it is the only one with another root. The rest of
-// vision_tower.layers.0 is also the name of a layer of the text model, so nothing but the name of a
-// class is cut.
+// BertForMaskedLM names bert.encoder.layer.0. Else it is the only one with another root. The
+// rest of vision_tower.layers.0 is also the name of a layer of the text model, so nothing but the
+// name of a class is cut.
 func (p *peft) find(s *tensors.Store, target string) (found string, err error) {
 	if _, ok := s.Info(target); ok {
 		return target, nil
