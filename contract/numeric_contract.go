@@ -683,11 +683,12 @@
 // where each product of two numbers is rounded, and q takes the place of k in q[i]·S and q[i]·k[j].
 // At the end of a chunk S[x] is E[63][x]·S[x] first, and K[j][x], up to there, replaces k[j][x].
 //
-// So a token depends on those before it alone, and on no other way in which a text may be cut.
+// So a token depends on those before it alone, and on no other way in which a text may be cut. A NaN in out, or
+// in a number of the state that a call writes, is 7fc00000.
 //
 // The short convolution of models adds up the products of its inputs z and weights w, the oldest first, to the bias or to +0,
 // for each channel: y[t] = ((bias + w[0]·z[t-n+1]) + w[1]·z[t-n+2]) + ..., with each product and sum rounded, and +0 for z of tokens
-// before the text. In module models, the decay of a head of such a layer with GatedDelta is
+// before the text. A NaN of z in a state is 7fc00000. In module models, the decay of a head of such a layer with GatedDelta is
 //
 //	g      = -(exp(A)·softplus(a + b)), each operation rounded
 //	softplus(x) = float32(max(x, 0) + 2·(t + t³/3 + t⁵/5 + ... + t¹⁹/19)), t = y/(2+y), y = exp(-|x|)

@@ -2,9 +2,11 @@ package recurrent
 
 import (
 	"math"
+	"slices"
 
 	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -16,10 +18,13 @@ import (
 //	u[i]   = beta[i]·(v[i] - exp(G[i])·(k[i]ᵀ·S)) - sum over j < i of beta[i]·D[i][j]·(k[i]·k[j])·u[j]
 //	out[i] = exp(G[i])·(q[i]ᵀ·S) + sum over j ≤ i of D[i][j]·(q[i]·k[j])·u[j]
 //
-// where with StateSpace u[i] is beta[i]·v[i]. At its end S = exp(G[63])·S + sum over j of exp(G[63]
-// - G[j])·k[j]·u[j]ᵀ. A row needs the k, u and decays of the rows before it: these are the state
-// within a chunk. Nothing of a row depends on how many rows are computed at once, as sums over j
-// are cut into segments of absolute positions.
+// where with StateSpace and GatedLinear u[i] is beta[i]·v[i]. At its end
+//
+//	S = exp(G[63])·S + sum over j of exp(G[63] - G[j])·k[j]·u[j]ᵀ
+//
+// A row needs the k, u and decays of the rows before it: these are the state within a chunk.
+// Nothing of a row depends on how many rows are computed at once, as sums over j are cut into
+// segments of absolute positions.
 
 // segment is how many tokens of a chunk are added up before their sum is added to others.
 const segment = 16
@@ -131,11 +136,28 @@ func (c *call) heads(w *scratch, lo, hi int) {
 			c.rows(&w.head, h, at, first, first+n)
 			at += n
 		}
-		if c.after != nil && !grows && c.position+tokens > 0 {
-			copy(c.after[h*after:][:after], w.head.all)
+		if grows {
+			u := w.head.u[c.position%chunk*c.columns():][:tokens*c.columns()]
+			c.canonical(u, u)
+		} else if c.after != nil && c.position+tokens > 0 {
+			c.canonical(c.after[h*after:][:after], w.head.all)
 		}
 	}
 	w.head.all, w.head.s, w.head.kt, w.head.u, w.head.g = nil, nil, nil, nil, nil // which may be the caller's
+}
+
+// minusZeros change nothing that they are added to, but for the bits of a NaN.
+var minusZeros = slices.Repeat([]float32{float32(math.Copysign(0, -1))}, MostSize)
+
+// canonical copies the beginning of src to dst, which may be the same memory, with the NaN of the
+// contract in place of others: the bits of a NaN depend on the CPU that made it. On the way to an
+// output no bits of a NaN matter.
+func (c *call) canonical(dst, src []float32) {
+	add := c.tier.Elementwise().Add
+	for i := 0; i < len(dst); i += MostSize {
+		n := min(MostSize, len(dst)-i)
+		add(dst[i:i+n], src[i:], minusZeros)
+	}
 }
 
 // exp is e^x for the exponents x of the contract.
@@ -163,7 +185,7 @@ func (c *call) rows(h *head, number, at, lo, hi int) {
 	}
 	c.sums(h, h.o, h.qk, lo, hi, 1)
 	for i := range n {
-		copy(c.out.Row(0, number, at+i), h.o[(lo+i)*columns:][:c.ValueSize])
+		c.canonical(c.out.Row(0, number, at+i)[:c.ValueSize], h.o[(lo+i)*columns:])
 	}
 	if hi == chunk {
 		c.end(h)
@@ -176,9 +198,9 @@ func (c *call) products(h *head, number, at, lo, hi int) {
 	q, k := c.keysOf(&c.q, number, at, n), c.keysOf(&c.k, number, at, n)
 	ldq, ldk := c.q.Stride(2), c.k.Stride(2)
 	for i := range n {
-		h.g[lo+i] = c.decay[(at+i)*c.Heads+number]
+		h.g[lo+i] = scalar.Canonical(c.decay[(at+i)*c.Heads+number])
 		for x, y := range k[i*ldk:][:keys] {
-			h.kt[x*chunk+lo+i] = y
+			h.kt[x*chunk+lo+i] = scalar.Canonical(y)
 		}
 	}
 	sum := 0.0

@@ -22,7 +22,7 @@ import (
 // beta.
 type Rule uint8
 
-// The rules. Of both, the output of a token with the query q is qᵀ·S.
+// The rules. With each of them, the output of a token with the query q is qᵀ·S.
 const (
 	// GatedDelta replaces what S has for a key: S = exp(g)·S, and then S = S + beta·k·(v - kᵀ·S)ᵀ
 	// (Yang, Kautz, Hatamizadeh: "Gated Delta Networks").

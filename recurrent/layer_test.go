@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
 )
@@ -218,7 +219,7 @@ func same(t *testing.T, what string, got, want []float32) {
 	t.Helper()
 	for i := range want {
 		if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
-			t.Fatalf("%s: number %d is %v, want %v", what, i, got[i], want[i])
+			t.Fatalf("%s: number %d is %v, want %v, bits %08x and %08x", what, i, got[i], want[i], math.Float32bits(got[i]), math.Float32bits(want[i]))
 		}
 	}
 }
@@ -251,6 +252,46 @@ func TestBits(t *testing.T) {
 				got, after := s.read(t, kernel.Exec{Tier: tier, Threads: 1 + r.IntN(3)}, ends...)
 				same(t, what, got, want)
 				same(t, what+", the state", after, state)
+			}
+		}
+	}
+}
+
+// canonical gives every NaN of x the bits of the contract.
+func canonical(x []float32) []float32 {
+	for i := range x {
+		x[i] = scalar.Canonical(x[i])
+	}
+	return x
+}
+
+// TestNaNs: with infinities, NaNs and zeros of both signs in all arguments, a text has the bits of
+// the contract on all tiers and in all pieces, and so has its state: no NaN but 7fc00000.
+func TestNaNs(t *testing.T) {
+	inf := float32(math.Inf(1))
+	for i := range 8 {
+		d := []Layer{{1, 1, 1, 1, Rule(i / 2)}, {2, 1, 5, 3, Rule(i / 2)}}[i%2]
+		for j, special := range []float32{inf, -inf, math.Float32frombits(0xffc12345), float32(math.Copysign(0, -1)), 0} {
+			s := newSample(d, 70, uint64(i))
+			for k, x := range [][]float32{s.rows, s.decay, s.gate} {
+				if x[(5*i+7*j)%len(x)] = special; k == 1 && !(special < 0) {
+					x[(5*i+7*j)%len(x)] = -inf
+				}
+				x[len(x)-1-3*j] = special // in the next chunk, too
+			}
+			s.rows[69*s.width()+d.KeySize] = special // a key
+			want := canonical(s.plain())
+			var state []float32
+			for _, tier := range kernel.Tiers() {
+				for _, ends := range [][]int{nil, {1, 2, 3, 4, 5, 6, 8, 63, 64, 65, 66}, {15, 17, 20}, {66, 67, 68}} {
+					what := fmt.Sprintf("%+v, %v, %s, %v", d, special, tier, ends)
+					got, after := s.read(t, kernel.Exec{Tier: tier}, ends...)
+					if state == nil {
+						state = canonical(slices.Clone(after))
+					}
+					same(t, what, got, want)
+					same(t, what+", the state", after, state)
+				}
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -144,6 +145,53 @@ func TestWrapperParts(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
+}
+
+// TestWrapperRoots: embeddings of other parts count by both names that files give them. One part
+// without the other is an error that names the missing tensor.
+func TestWrapperRoots(t *testing.T) {
+	parts := []string{"vision", "audio"}
+	folder := func(begin, before string, list ...string) string {
+		width := 0
+		dir := wrapped(t, "gemma3n-67", "gemma3n", begin, "", func(outer, inner map[string]any) {
+			width = int(inner["hidden_size"].(float64))
+			outer["vision_config"], outer["audio_config"] = map[string]any{"vocab_offset": 5, "vocab_size": 2}, map[string]any{"vocab_offset": 7, "vocab_size": 1}
+		})
+		m := tinyfolders.Read(t, dir)
+		for _, part := range list {
+			name, rows := before+"embed_"+part, 2-slices.Index(parts, part)
+			m.Set(name+".embedding.weight", []float32{1, -2, 3, 2, 1, -1}[:3*rows], rows, 3)
+			m.Set(name+".hard_embedding_norm.weight", []float32{1, 2, 1}, 3)
+			m.Set(name+".embedding_projection.weight", sines(3*width), width, 3)
+		}
+		return m.Write()
+	}
+	alone := greedy(t, folder("model.language_model.", ""))
+	want := greedy(t, folder("model.language_model.", "model.", parts...))
+	if slices.Equal(alone, want) {
+		t.Error("the embeddings change nothing")
+	}
+	if got := greedy(t, folder("language_model.", "", parts...)); !slices.Equal(got, want) {
+		t.Errorf("other texts: %v, want %v", got, want)
+	}
+	for i, part := range parts {
+		for begin, before := range map[string]string{"model.language_model.": "model.", "language_model.": ""} {
+			missing := before + "embed_" + parts[1-i] + ".embedding.weight"
+			_, err := Load(folder(begin, before, part), Options{})
+			if bad, ok := errors.AsType[*kernel.Error](err); !ok || !strings.Contains(bad.Where, missing) {
+				t.Errorf("%s alone: %v, want an error about %s", part, err, missing)
+			}
+		}
+	}
+}
+
+// sines returns n numbers.
+func sines(n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(math.Sin(float64(i * i)))
+	}
+	return x
 }
 
 // Biases that config.json denies are tensors that are not known, and those that it promises must be

@@ -51,7 +51,7 @@ var known = []testedPackage{
 		sweeps: "Guard|TestBackward$|TestQuantizedRows|TestRowsAreIndependent|TestThreadsShareTheWork|TestTunings|TestWidening|Fuzz"},
 	{path: "norm", must: "TestContract TestGolden TestNaN TestBackward TestBackwardGolden", skip: "Alloc|Concurrent"},
 	{path: "retrieval", must: "TestBits TestSpecial TestErrors", skip: "Alloc"},
-	{path: "recurrent", must: "TestBits TestExact TestErrors", skip: "Alloc"},
+	{path: "recurrent", must: "TestBits TestNaNs TestExact TestErrors", skip: "Alloc"},
 	{path: "rope", must: "TestGolden TestCosSin TestApply TestAngleTimes", skip: "Alloc|Concurrent"},
 	{path: "activation", must: "TestGolden TestActivations TestGated TestGradients TestSlopes", skip: "Alloc"},
 	{path: "loss", must: "TestContract TestGolden", skip: "Alloc"},

@@ -167,6 +167,34 @@ func TestPEFT(t *testing.T) {
 	}
 }
 
+// TestNames: an adapter and the files name a tensor with or without a class before its name. A
+// tensor of another part of the model is another tensor, though its name has the same end.
+func TestNames(t *testing.T) {
+	const tensor = "layers.0.q.weight"
+	for _, c := range []struct {
+		files, adapter string // before the name
+		ok             bool
+	}{
+		{"", "", true}, {"", "bert.", true}, {"bert.", "", true}, {"", "model.", true}, {"", "model.language_model.", true},
+		{"", "language_model.", true}, {"language_model.", "", true}, {"language_model.", "model.", true}, {"model.", "language_model.", true},
+		{"language_model.", "model.language_model.", true}, {"model.language_model.", "language_model.model.", true}, {"backbone.", "model.", true},
+		{"", "vision_tower.", false}, {"", "vision_tower.encoder.", false}, {"", "model.vision_tower.", false}, {"", "audio_tower.", false}, {"", "visual.", false},
+		{"", "mtp.", false}, {"", "model.mtp.", false}, {"model.", "model.mtp.", false}, {"model.", "model.visual.", false},
+		{"mtp.", "", false}, {"vision_tower.", "", false}, {"model.vision_tower.", "", false}, {"bert.", "roberta.", false},
+	} {
+		f := &ggufwriter.File{}
+		f.AddFloats(c.files+tensor, []float32{1}, 1, 1)
+		file, err := gguf.New(f.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := new(peft).find(tensors.OfGGUF(file, ""), c.adapter+tensor)
+		if c.ok && (err != nil || got != c.files+tensor) || !c.ok && (err == nil || !strings.Contains(err.Error(), "no tensor "+c.adapter+tensor)) {
+			t.Errorf("%+v: %q, %v", c, got, err)
+		}
+	}
+}
+
 func check(t *testing.T, want string, config map[string]any, change func(map[string]safetensors.Tensor)) {
 	t.Helper()
 	model, adapter, _, _, _ := folder(t, config, change)

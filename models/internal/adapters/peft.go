@@ -148,18 +148,20 @@ func (p *peft) scale(target string, rank int) (float64, error) {
 
 // roots precede names of modules in classes of transformers and in files: transformers renames
 // tensors when it reads a model, and a class for texts reads files of a class for pictures.
-var roots = []string{"model.language_model.", "language_model.model.", "backbone.", "model."}
+var roots = append(tensors.Roots(), "backbone.")
 
 // find returns the tensor of that name, or the only one with names of classes before it, as files
 // of a model may have them or not: an adapter of BertModel names encoder.layer.0, an adapter of
-// BertForMaskedLM names bert.encoder.layer.0. Else it is the only one with another root.
+// BertForMaskedLM names bert.encoder.layer.0. Else it is the only one with another root. The
+// rest of vision_tower.layers.0 is also the name of a layer of the text model, so nothing but the
+// name of a class is cut.
 func (p *peft) find(s *tensors.Store, target string) (found string, err error) {
 	if _, ok := s.Info(target); ok {
 		return target, nil
 	}
 	var list []string
 	for _, name := range s.Names() {
-		if strings.HasSuffix(name, "."+target) || strings.HasSuffix(target, "."+name) {
+		if isWithin(name, target) || isWithin(target, name) {
 			list = append(list, name)
 		}
 	}
@@ -173,6 +175,12 @@ func (p *peft) find(s *tensors.Store, target string) (found string, err error) {
 		return list[0], nil
 	}
 	return "", fmt.Errorf("%s for %s", strings.Join(list, " and "), target)
+}
+
+// isWithin tells whether whole is the name of a class and then inside.
+func isWithin(whole, inside string) bool {
+	before, ok := strings.CutSuffix(whole, inside)
+	return ok && tensors.IsClass(before)
 }
 
 // withRoots returns the tensors that have another root than target.

@@ -63,7 +63,7 @@ type Embed struct {
 // A Soft is tokens that have embeddings of a part of a model that sees or hears: a row of a table,
 // its norm, a linear layer, and a norm without weights.
 type Soft struct {
-	Name    string // of that part in files
+	Name    string // of that part in files, perhaps behind "model."
 	First   int32
 	Count   int
 	Epsilon float64

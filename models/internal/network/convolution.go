@@ -1,6 +1,9 @@
 package network
 
 import (
+	"math"
+
+	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/models/internal/tensors"
 )
 
@@ -107,12 +110,14 @@ type thirds struct {
 	w       int
 }
 
-// open puts z in the place of b.
+// open puts z in the place of b. A state keeps z, so its NaNs are 7fc00000.
 func open(_ *Pass, t thirds, lo, hi int) error {
 	for row := lo; row < hi; row++ {
 		b, x := t.in[row*3*t.w:][:t.w], t.in[row*3*t.w+2*t.w:][:t.w]
 		for i, y := range x {
-			b[i] = float32(b[i] * y)
+			if b[i] = float32(b[i] * y); b[i] != b[i] {
+				b[i] = math.Float32frombits(contract.Canonical)
+			}
 		}
 	}
 	return nil

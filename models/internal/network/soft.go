@@ -8,19 +8,34 @@ import (
 	"github.com/attn-go/attn/models/internal/tensors"
 )
 
-// soft computes the embeddings of tokens for images and sounds, if the files have the parts that
-// see and hear: the model of texts may have been saved alone.
-func (b *builder) soft(e *Embedding, list []arch.Soft) {
-	for _, of := range list {
-		table := of.Name + ".embedding.weight"
-		info, ok := b.Info(table)
-		if !ok {
-			return
+const softTable = ".embedding.weight"
+
+// softRoot returns the beginning of the names of the parts that see and hear: "" if the class
+// without a head was saved. ok is false if the model of texts was saved alone. One part without the
+// other is an error when soft reads the other: transformers would make up its weights.
+func (b *builder) softRoot(list []arch.Soft) (root string, ok bool) {
+	for _, root := range [...]string{"model.", ""} {
+		if slices.ContainsFunc(list, func(of arch.Soft) bool { _, ok := b.Info(root + of.Name + softTable); return ok }) {
+			return root, true
 		}
+	}
+	return "", false
+}
+
+// soft computes the embeddings of tokens for images and sounds, if the files have the parts that
+// see and hear.
+func (b *builder) soft(e *Embedding, list []arch.Soft) {
+	root, ok := b.softRoot(list)
+	if !ok {
+		return
+	}
+	for _, of := range list {
+		name := root + of.Name
+		info, _ := b.Info(name + softTable)
 		width := append(slices.Clone(info.Shape), 1, 1)[1]
-		x := b.Floats(table, of.Count, width)
-		weight := b.Floats(of.Name+".hard_embedding_norm.weight", width)
-		project := b.Floats(of.Name+".embedding_projection.weight", e.Width, width)
+		x := b.Floats(name+softTable, of.Count, width)
+		weight := b.Floats(name+".hard_embedding_norm.weight", width)
+		project := b.Floats(name+".embedding_projection.weight", e.Width, width)
 		if b.Err() != nil || b.Dry != nil {
 			return
 		}

@@ -106,6 +106,6 @@ func softTokens(r *reader, s *strict.JSON) {
 			of.Fail("vocab_offset", fmt.Sprint(first), fmt.Sprintf("%d, the token after those for images", next))
 		}
 		next = first + n
-		r.model.Embed.Soft = append(r.model.Embed.Soft, arch.Soft{Name: "model.embed_" + part, First: int32(first), Count: n, Epsilon: of.Number("rms_norm_eps", 0, 0, 1)})
+		r.model.Embed.Soft = append(r.model.Embed.Soft, arch.Soft{Name: "embed_" + part, First: int32(first), Count: n, Epsilon: of.Number("rms_norm_eps", 0, 0, 1)})
 	}
 }

@@ -68,6 +68,25 @@ func (s *Store) root(tensor string) root {
 	return root{}
 }
 
+// Roots returns the roots of text models, the longest ones first.
+func Roots() (list []string) {
+	for _, r := range roots {
+		if r.inner != "" {
+			list = append(list, r.inner)
+		}
+	}
+	slices.SortFunc(list, func(a, b string) int { return len(b) - len(a) })
+	return list
+}
+
+// IsClass tells whether a class may have this before the names of its text model: a root, or one
+// word such as "bert." that names no other part of the model.
+func IsClass(before string) bool {
+	i := strings.IndexByte(before, '.')
+	isWord := i > 0 && i == len(before)-1
+	return slices.Contains(Roots(), before) || isWord && before != "mtp." && !slices.Contains(others, before)
+}
+
 // others are how the names of tensors begin that texts do not reach, behind "model." or
 // not.
 var others = []string{"vision_tower.", "vision_model.", "visual.", "multi_modal_projector.", "embed_vision.", "audio_tower.", "embed_audio."}
