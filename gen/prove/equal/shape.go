@@ -35,8 +35,12 @@ func (q *Query) shapeOf(c claim) (shape, bool) {
 	}
 	clear(s.numbers)
 	s.text = s.text[:0]
-	if c.isFloat {
-		s.text = append(s.text, 1)
+	for _, is := range []bool{c.isFloat, q.g.OneNaN} {
+		if is {
+			s.put(1)
+		} else {
+			s.put(0)
+		}
 	}
 	if !s.add(c.a) || !s.add(c.b) {
 		return shape{}, false
@@ -54,7 +58,7 @@ func (s *shaper) add(n *expr.Node) bool {
 	}
 	s.numbers[n] = uint64(len(s.numbers))
 	lo, hi := n.Bounds()
-	s.put(1+uint64(n.Op), uint64(n.Width), n.Val, uint64(len(n.Args)), uint64(len(n.Coefs)), uint64(lo), uint64(hi))
+	s.put(1+uint64(n.Op), uint64(n.Width), n.Val, uint64(len(n.Args)), uint64(len(n.Coefs)), uint64(lo), uint64(hi), uint64(s.q.known.Kinds[n]))
 	s.put(n.Coefs...)
 	if d := s.q.known.Domains[n]; d != nil {
 		s.put(uint64(len(d.Name)))

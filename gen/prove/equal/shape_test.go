@@ -39,6 +39,8 @@ func TestShapes(t *testing.T) {
 		"bounds":                         func(g *expr.Graph, s *side) { s.x = g.SymWithin(32, "z", 0, 7) },
 		"a range":                        func(g *expr.Graph, s *side) { s.x = g.SymBetween("z", -100, 100) },
 		"a domain":                       func(g *expr.Graph, s *side) { s.known.Domains[s.x] = Finite },
+		"a kind":                         func(g *expr.Graph, s *side) { s.known.Kinds = map[*expr.Node]Kind{s.x: Weight} },
+		"one NaN":                        func(g *expr.Graph, s *side) { g.OneNaN = true },
 		"the bits of a NaN":              func(g *expr.Graph, s *side) { s.isFloat = true },
 	} {
 		if other, ok := shapeOf(change); !ok || other == plain {
