@@ -361,7 +361,6 @@ type blockSize struct{ steps, head, block int }
 var blockSizes = map[string]blockSize{
 	"S8": {32, 2, 32}, "S4": {32, 2, 16}, "U4": {32, 4, 16}, "U4x16": {32, 4, 20}, "U5x16": {32, 4, 24}, "U5x16BF16": {32, 4, 24},
 	"U4x32": {128, 4, 18}, "U5x32": {128, 4, 22}, "S6x16": {128, 2, 26}, "S5x16F32": {32, 0, 28}, "S8x16F32": {32, 0, 40},
-	"": {32, 0, 0}, // GemmUnpacked, whose case replaces the panel
 }
 
 // bytes is the size of some steps, in whole heads, of a lane.
@@ -370,7 +369,12 @@ func (s blockSize) bytes(steps int) int { return steps/s.steps*s.head + steps/32
 // whole rounds steps up.
 func (s blockSize) whole(steps int) int { return (steps + s.steps - 1) / s.steps * s.steps }
 
-func blockGemm(k *Kernel, quick bool) (list []Case) {
+func blockGemm(k *Kernel, quick bool) []Case {
+	return gemmOf(quick, func(n int) Buffer { return panelOf(k, panelLanes, n) })
+}
+
+// gemmOf has a whole panel of n steps as B.
+func gemmOf(quick bool, panel func(n int) Buffer) (list []Case) {
 	for j, n := range []int{32, 64, 128, 160} {
 		for _, m := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 25} {
 			if quick && (m != 3 || n != 64) || !quick && n > 32 && m != 1+j && m != 3*j {
@@ -383,7 +387,7 @@ func blockGemm(k *Kernel, quick bool) (list []Case) {
 			if m > 0 {
 				a = (m-1)*rs + (n-1)*cs + 1
 			}
-			list = append(list, Case{"c": out(span(m, ldc, panelLanes)), "ldc": ldc, "a": in(a), "rs": rs, "cs": cs, "b": panelOf(k, panelLanes, n),
+			list = append(list, Case{"c": out(span(m, ldc, panelLanes)), "ldc": ldc, "a": in(a), "rs": rs, "cs": cs, "b": panel(n),
 				"m": m, "k": n, "load": i%2 == 1})
 		}
 	}
@@ -437,9 +441,8 @@ func blockUnpack(k *Kernel, quick bool) []Case {
 const unpackedRows = 12 // ukernel.UnpackedRows
 
 func gemmUnpacked(k *Kernel, quick bool) []Case {
-	list := blockGemm(k, quick)
-	for _, c := range list {
-		c["b"] = Buffer{Len: unpackedRows * panelLanes * c["k"].(int) / 32, Make: func(g *expr.Graph, i int) *expr.Node {
+	list := gemmOf(quick, func(n int) Buffer {
+		return Buffer{Len: unpackedRows * panelLanes * n / 32, Make: func(g *expr.Graph, i int) *expr.Node {
 			name := fmt.Sprintf("b[%d]", i)
 			switch row := i / panelLanes % unpackedRows; {
 			case row == 0:
@@ -455,6 +458,8 @@ func gemmUnpacked(k *Kernel, quick bool) []Case {
 			}
 			return g.Concat(bytes[:]...)
 		}}
+	})
+	for _, c := range list {
 		c["next"] = Buffer{Len: 1000, Absent: true}
 	}
 	return list
