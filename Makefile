@@ -30,7 +30,7 @@ CHANGED = { git diff --name-only --diff-filter=d HEAD -- '*.go'; git ls-files --
 quick: ## while you work: gofmt and go vet of what changed, and the library's short tests, of which go test repeats those of changed packages
 	@files=$$($(CHANGED)); test -z "$$files" || .ci/step fmt $$files
 	@for dir in $$($(CHANGED) | xargs -r dirname | grep -v testdata | sort -u); do (set -x; go vet -C "$$dir" .) || exit 1; done
-	$(TEST) -short ./kernel ./... # kernel takes as long as all others together, so it begins
+	GOAMD64=$$(.ci/step level) $(TEST) -short ./kernel ./... # kernel takes as long as all others together, so it begins
 
 # The tests of internal/tier print which tiers they test. go test shows the output of
 # passing tests only if it runs in the package's own folder. So it first runs none there.
