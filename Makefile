@@ -12,7 +12,7 @@ TESTFLAGS ?=
 # limit is for a test that hangs: it ends with the stacks of all goroutines.
 TEST = go test -timeout 1h $(TESTFLAGS)
 
-# For the library's tests alone: GOAMD64=v3 takes half the time for them, if the CPU can run that.
+# For the library's tests alone: GOAMD64=v3 takes half the time for them, if the CPU can run that. make quick has it.
 LIBRARY ?=
 
 # What go list prints of the other modules: the patterns of their packages.
@@ -27,6 +27,7 @@ help:
 # The Go files that differ from the last commit, and those that it lacks.
 CHANGED = { git diff --name-only --diff-filter=d HEAD -- '*.go'; git ls-files --others --exclude-standard -- '*.go'; }
 
+quick: export GOAMD64 = $(shell .ci/step level)
 quick: ## while you work: gofmt and go vet of what changed, and the library's short tests, of which go test repeats those of changed packages
 	@files=$$($(CHANGED)); test -z "$$files" || .ci/step fmt $$files
 	@for dir in $$($(CHANGED) | xargs -r dirname | grep -v testdata | sort -u); do (set -x; go vet -C "$$dir" .) || exit 1; done

@@ -69,7 +69,9 @@ func TestBFloat16Shapes(t *testing.T) {
 	contracttest.EmulateTiles(t)
 	contracttest.ForceThreads(t)
 	step := 3
-	if testutil.Thin() {
+	if testutil.Race {
+		step = 23
+	} else if testutil.Thin() {
 		step = 11
 	}
 	for i, c := range slices.Concat(cases(), decodeCases()) {

@@ -14,9 +14,15 @@ func bf(x float32) float32 {
 	if math.Float32bits(x)<<16 == 0 && math.Abs(float64(x)) >= 0x1p-56 { // nothing to round
 		return x
 	}
-	_, e := math.Frexp(float64(x))
-	y := math.RoundToEven(math.Ldexp(float64(x), 8-e)) // of an infinity, too
-	switch y = math.Ldexp(y, e-8); {
+	y := float64(x)
+	if !math.IsInf(y, 0) {
+		// A number of c's size has the last bit that y keeps, so the sum rounds y. The lead of 1.5
+		// keeps the sum of a negative y in the same power of two.
+		e := math.Float64bits(y) >> 52 & 0x7ff
+		c := math.Float64frombits((e+52-7)<<52 | 1<<51)
+		y = y + c - c
+	}
+	switch {
 	case math.Abs(y) < 0x1p-56:
 		return 0
 	case math.Abs(y) >= 0x1p128:
@@ -48,12 +54,17 @@ func (m *Model) weight(x float32) float32 {
 // roundedValues is quantizedValues for products in bfloat16: keys that are hidden are factors of 0.
 func (m *Model) roundedValues(out, weights, s []float32, row [3]int, lo int) {
 	first := (m.blocksFrom(row[0]) + lo) % BlockKeys
-	p, v := make([]float32, BlockKeys), make([]float32, BlockKeys)
+	p, v, rows := make([]float32, BlockKeys), make([]float32, BlockKeys), make([][]float32, BlockKeys)
+	for j := range weights {
+		if s[j] != NegInf {
+			p[first+j] = weights[j]
+			rows[first+j] = Row(&m.v, row[0], row[1]/m.group, m.rowOf(row[0], row[1], row[2], lo+j))
+		}
+	}
 	for e := range out {
-		for j := range weights {
-			if s[j] != NegInf {
-				p[first+j] = weights[j]
-				v[first+j] = Row(&m.v, row[0], row[1]/m.group, m.rowOf(row[0], row[1], row[2], lo+j))[e]
+		for j, row := range rows {
+			if row != nil {
+				v[j] = row[e]
 			}
 		}
 		out[e] = evenOdd(p, v)

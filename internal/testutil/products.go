@@ -75,9 +75,11 @@ func GemmTiles(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, 
 		for x := 0; x < k; x += segment {
 			var chains [2][64]float32 // of even and of odd steps
 			for y := x; y < min(x+segment, k); y++ {
-				left, chain := scalar.BF16(a[i*lda+y]), chains[y%2][:lanes]
-				for lane, pair := range b[y/2*lanes:][:lanes] {
-					right := scalar.BF16(uint16(pair >> (y % 2 * 16)))
+				left, shift := scalar.BF16(a[i*lda+y]), y%2*16
+				pairs := b[y/2*lanes:][:lanes]
+				chain := chains[y%2][:len(pairs)]
+				for lane, pair := range pairs {
+					right := scalar.BF16(uint16(pair >> (shift & 31)))
 					if s := scalar.MulAdd(left, right, chain[lane]); scalar.Rare(s) {
 						chain[lane] = scalar.FMA(left, right, chain[lane])
 					} else {
@@ -98,20 +100,16 @@ func GemmHalves(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m,
 	const seg = 32 // contract.BF16Segment
 	for x := 0; x < k; x += seg {
 		for i := range m {
-			for lane := range lanes {
-				var sum [1]float32
-				for half := range 2 {
-					var pairs [seg / 2]uint32
-					for y := range pairs {
-						pairs[y] = b[(x+half*len(pairs)+y)*lanes+lane]
-					}
-					GemmTiles(sum[:], 1, a[i*lda+x:], 0, pairs[:], 1, 1, seg, true)
-				}
+			var sums [64]float32
+			for half := range 2 {
+				GemmTiles(sums[:], 0, a[i*lda+x:], 0, b[(x+half*seg/2)*lanes:], lanes, 1, seg, true)
+			}
+			for lane, sum := range sums[:lanes] {
 				y := &c[i*ldc+lane]
 				if x == 0 && !load {
 					*y = 0
 				}
-				*y += sum[0]
+				*y += sum
 			}
 		}
 	}

@@ -10,7 +10,7 @@ func (pkg *testedPackage) fewer() string {
 	if pkg.oneOf == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d calls of each kernel, as make test makes them on this machine", pkg.oneOf-1, pkg.oneOf)
+	return fmt.Sprintf("%d of %d calls of each kernel, which -deep makes", pkg.oneOf-1, pkg.oneOf)
 }
 
 // printLeftOut prints, below the table, patterns of the tests that the platforms leave out: first

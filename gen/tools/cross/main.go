@@ -19,8 +19,8 @@
 //   - Architectures of which others have all that matters to this code run the list of goldenTests,
 //     RISC-V without vectors the list of receiptTests, and arm64's max dotTests
 //     (goldentests.go).
-//   - The machine with AVX-512 runs the list of bochsTests: all kernels over all remainders, and
-//     the golden tests.
+//   - The machine with AVX-512 runs the list of bochsTests: all kernels over all remainders, but
+//     half of the calls of products without -deep, and the golden tests.
 //   - RISC-V with vectors runs the list of vectorTests: the kernels of its tier that are in
 //     assembly over all remainders, and the golden tests.
 //
@@ -156,7 +156,10 @@ func choose(list string, deep bool, flags string) ([]platform, error) {
 	for i := range chosen {
 		p := &chosen[i]
 		p.deepSweeps = p.deepSweeps && !deep
-		if !deep && p.isNative(flags) {
+		switch {
+		case deep:
+			p.makeAllCalls()
+		case p.isNative(flags):
 			p.thin()
 		}
 	}

@@ -18,9 +18,9 @@ func TestChoose(t *testing.T) {
 		not   []string
 		fewer []string // those that make fewer calls
 	}{
-		{"", false, "", []string{"cortex-a57", "max", "native", "Haswell", "Nehalem", "corei7_icelake_u", "rv64-v256"}, []string{"24Kf", "wazero", "rv64"}, nil},
+		{"", false, "", []string{"cortex-a57", "max", "native", "Haswell", "Nehalem", "corei7_icelake_u", "rv64-v256"}, []string{"24Kf", "wazero", "rv64"}, []string{"corei7_icelake_u"}},
 		{"", true, avx512, []string{"24Kf", "wazero", "rv64", "corei7_icelake_u"}, nil, nil},
-		{"", false, "fma avx2 f16c", nil, nil, []string{"Haswell"}},
+		{"", false, "fma avx2 f16c", nil, nil, []string{"Haswell", "corei7_icelake_u"}},
 		{"", false, avx512, nil, nil, []string{"Haswell", "corei7_icelake_u"}},
 		{"mips,Haswell", false, avx512, []string{"24Kf", "Haswell"}, []string{"native", "5Kf"}, []string{"Haswell"}},
 	} {

@@ -79,7 +79,7 @@ type testedPackage struct {
 	// run matches the tests to run. "": all.
 	run string
 
-	oneOf int // how many calls of a kernel there are for each that internal/tier makes; 0: 1
+	oneOf int // how many calls of a kernel there are for each that internal/tier makes without -deep; 0: 1
 
 	// skip matches tests that need no emulated CPU: tests of memory and of how work is
 	// divided among threads, whose result is the same on all architectures, and long tests
@@ -144,7 +144,7 @@ func (p *platform) tests(all []testedPackage) []testedPackage {
 // thinned returns the packages with as many calls of kernels as the platform makes.
 func (p *platform) thinned(tests []testedPackage) []testedPackage {
 	for i := range tests {
-		if tests[i].path == "internal/tier" {
+		if tests[i].path == "internal/tier" && p.oneOf > 0 {
 			tests[i].oneOf = p.oneOf
 		}
 	}
