@@ -2,7 +2,8 @@
 // weights, keeps keys and values of many texts in one paged cache, and generates text.
 //
 //	m, err := decoder.Load("SmolLM2-135M-Instruct", decoder.Options{})
-//	prompt, err := m.EncodeChat(ctx, []chattemplate.Message{{Role: "user", Content: "Why is the sky blue?"}})
+//	messages := []chattemplate.Message{{Role: "user", Content: "Why is the sky blue?"}}
+//	prompt, err := m.EncodeChat(ctx, messages)
 //	for token, err := range m.Generate(ctx, prompt, decoder.GenerateOptions{MaxTokens: 100}) {
 //		if err != nil { ... }
 //		fmt.Print(token.Text)
@@ -31,7 +32,7 @@
 //	qwen3                  qwen3            Qwen 3, also as embedder
 //	qwen3moe               qwen3_moe        Qwen 3 with experts
 //	llama                  mixtral          Mixtral
-//	qwen2moe               qwen2_moe        Qwen 1.5 and 2 with experts, and a network that all tokens take
+//	qwen2moe               qwen2_moe        Qwen 1.5 and 2 with experts and a shared expert
 //	glm4                   glm4             GLM 4
 //	glm4moe                glm4_moe         GLM 4.5 to 4.7, see Options.MTP
 //	gpt-oss                gpt_oss          gpt-oss, with experts of numbers or MXFP4
@@ -41,8 +42,8 @@
 //	olmoe                  olmoe            OLMoE
 //	granite                granite          Granite 3
 //	granitemoe             granitemoe       Granite 3 with experts
-//	granitehybrid          granitemoehybrid Granite 4, most of whose layers are of Mamba-2
-//	lfm2                   lfm2             LFM2 and LFM2.5, most of whose layers are short convolutions
+//	granitehybrid          granitemoehybrid Granite 4, mostly Mamba-2 layers
+//	lfm2                   lfm2             LFM2 and LFM2.5, mostly short convolutions
 //	lfm2moe                lfm2_moe         LFM2 with experts
 //	minimax-m2             minimax_m2       MiniMax M2 to M2.5
 //	phi2                   phi              Phi 1, 1.5 and 2
@@ -55,10 +56,10 @@
 //	gemma-embedding                         EmbeddingGemma, an embedder
 //	arcee                  arcee            Arcee's AFM
 //	nemotron               nemotron         Nemotron
-//	nemotron_h             nemotron_h       Nemotron H and Nano 2, most of whose layers are of Mamba-2 or feed-forward networks
+//	nemotron_h             nemotron_h       Nemotron H and Nano 2, mostly Mamba-2 and feed-forward layers
 //	nemotron_h_moe         nemotron_h       Nemotron 3 Nano and Super, likewise, with experts
-//	falcon-h1              falcon_h1        Falcon H1, whose layers have attention and Mamba-2 side by side
-//	qwen35                 qwen3_5_text     Qwen3.5, texts only, most of whose layers are gated delta nets
+//	falcon-h1              falcon_h1        Falcon H1, attention and Mamba-2 side by side in a layer
+//	qwen35                 qwen3_5_text     Qwen3.5, texts only, mostly gated delta nets
 //	qwen35moe              qwen3_5_moe_text Qwen3.5 with experts, likewise
 //	qwen3next              qwen3_next       Qwen3-Next
 //	                       ministral        Ministral 8B, whose layers may have a window or none
@@ -121,6 +122,6 @@
 // Weights of Q4_K take 4.75 bits each, of Q5_K 5.75 and of Q6_K 6.625. Other types that are
 // quantized take 4.5 to 10, see [linear.FromBlocks]. A tensor of NVFP4 may have a scale of float32
 // beside it, see [linear.FromNVFP4]. In a folder with a quantization_config, [linear.FromAffine]
-// packs integers of GPTQ, AWQ and compressed-tensors if it can, and FP8 becomes float32. In all
-// cases the bits equal those of float32 weights. The file is not needed after it is loaded.
+// packs integers of GPTQ, AWQ and compressed-tensors if it can, and FP8 becomes float32. A
+// packed weight gives the bits of the same weight in float32. The file is not needed after loading.
 package decoder
