@@ -13,9 +13,9 @@ import (
 // laterPart matches the names of GGUF files that are parts of a model, but its first one.
 var laterPart = regexp.MustCompile(`-[0-9]{5}-of-[0-9]{5}\.gguf$`)
 
-// List returns the paths of files and folders that may be models, in a folder and below: GGUF files,
-// or the first of their parts, and folders with config.json. It does not look into these folders,
-// and leaves out names that begin with a dot. [Describe] says what a path is.
+// List returns the paths of files and folders that may be models, in a folder and below: GGUF
+// files, or the first of their parts, and folders with config.json. It does not look into these
+// folders, and leaves out names that begin with a dot. [Describe] says what a path is.
 func List(dir string) (paths []string, err error) {
 	files := os.DirFS(dir)
 	err = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {

@@ -56,9 +56,9 @@
 //	gemma-embedding                         EmbeddingGemma, an embedder
 //	arcee                  arcee            Arcee's AFM
 //	nemotron               nemotron         Nemotron
-//	nemotron_h             nemotron_h       Nemotron H and Nano 2, mostly Mamba-2 and feed-forward layers
+//	nemotron_h             nemotron_h       Nemotron H and Nano 2, mostly Mamba-2 and feed-forward
 //	nemotron_h_moe         nemotron_h       Nemotron 3 Nano and Super, likewise, with experts
-//	falcon-h1              falcon_h1        Falcon H1, attention and Mamba-2 side by side in a layer
+//	falcon-h1              falcon_h1        Falcon H1, attention and Mamba-2 side by side
 //	qwen35                 qwen3_5_text     Qwen3.5, texts only, mostly gated delta nets
 //	qwen35moe              qwen3_5_moe_text Qwen3.5 with experts, likewise
 //	qwen3next              qwen3_next       Qwen3-Next

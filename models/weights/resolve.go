@@ -64,8 +64,8 @@ func Resolve(model string) (string, error) {
 	return "", missing(model, known, folder)
 }
 
-// missing reports a model that is not there. known is its path in the folder of models if attn fetch
-// without a name downloads it, else "". folder is "" if Resolve did not look there.
+// missing reports a model that is not there. known is its path in the folder of models if attn
+// fetch without a name downloads it, else "". folder is "" if Resolve did not look there.
 func missing(model, known, folder string) error {
 	got := fmt.Sprintf("there is no model %q", model)
 	if folder != "" {

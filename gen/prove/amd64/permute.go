@@ -49,8 +49,8 @@ func choose[T any](first bool, x, y T) T {
 	return y
 }
 
-// sign is the sign of a word. The sign of x-x tells infinities and, with a sign, NaN: on x86 the NaN
-// of an invalid operation is negative, and the NaN of an operand keeps its sign. No other code
+// sign is the sign of a word. The sign of x-x tells infinities and, with a sign, NaN: on x86 an
+// invalid operation makes a negative NaN, and the NaN of an operand keeps its sign. No other code
 // looks at the sign of a NaN.
 func (e *exec) sign(n *expr.Node) *expr.Node {
 	g := e.g
