@@ -1,12 +1,15 @@
 // Package activation has the activation functions of feed-forward layers, alone and gated,
-// with the same bits on every CPU:
+// with the same bits on every CPU, such as
+//
+//	err := activation.SwiGLU(dst, gate, up, kernel.Exec{}) // dst[i] = SiLU(gate[i])·up[i]
+//
+// It has
 //
 //   - [SiLU], [GELU] and [GELUTanh] of the elements of a slice
 //   - [SwiGLU], [GeGLU] and [GeGLUTanh], these functions of one slice times another slice
 //   - the gradients of all of them, such as [SiLUBackward] and [SwiGLUBackward], and [TanhBackward]
 //     and [SigmoidBackward], which take the results of tanh and of the logistic function
-//   - what follows the linear layers of a gated recurrent unit, and its gradients, [GRU] and
-//     [GRUBackward]
+//   - [GRU], which follows the linear layers of a gated recurrent unit, and [GRUBackward]
 //
 // All of them use the vector instructions of the CPU, and several goroutines if there is enough to
 // do. Their last argument, exec, says how a call is computed; the zero Exec is the default. exec

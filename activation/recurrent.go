@@ -35,8 +35,8 @@ func GRU(state, gates, in, hidden []float32, size int, exec kernel.Exec) error {
 //	dz = (dstate·(before - c))·((1 - z)·z)       dhidden = dr, dz, dc·r
 //	dr = (dc·hidden_c)·((1 - r)·r)               dstate  = dstate·z
 //
-//	dstate   [rows, size]     read, and replaced by the gradient of the states before, as far as it
-//	                          does not go through hidden: dhidden·W_hidden is still to be added
+//	dstate   [rows, size]     read, and replaced by the gradient of the states before without the
+//	                          part through hidden: add dhidden·W_hidden
 //	din      [rows, 3·size]   receives the gradient of in
 //	dhidden  [rows, 3·size]   receives the gradient of hidden
 //	gates    [rows, 3·size]   as GRU wrote them

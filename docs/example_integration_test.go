@@ -54,12 +54,10 @@ func Example_tokenMajor() {
 	s := newStep(queries)
 	q, out := s.q, s.out
 
-	// cacheK and cacheV are [capacity, kvHeads, d].
-	err := kernel.Attention(
-		kernel.BLHD(out, 1, queries, heads, d),
-		kernel.BLHD(q, 1, queries, heads, d),
-		kernel.BLHD(cacheK, 1, past+queries, kvHeads, d),
-		kernel.BLHD(cacheV, 1, past+queries, kvHeads, d),
+	// cacheK and cacheV are [capacity, kvHeads, d]: slower with few queries.
+	k := kernel.BLHD(cacheK, 1, past+queries, kvHeads, d)
+	v := kernel.BLHD(cacheV, 1, past+queries, kvHeads, d)
+	err := kernel.Attention(kernel.BLHD(out, 1, queries, heads, d), kernel.BLHD(q, 1, queries, heads, d), k, v,
 		&kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(past)}})
 	fmt.Println(out, err)
 
@@ -154,9 +152,9 @@ func Example_masks() {
 	attend(kernel.Scoring{Mask: kernel.Visible(keep, [4]int{batch, 1, 1, keys})})
 	// true hides it: nn.MultiheadAttention
 	attend(kernel.Scoring{Mask: kernel.Hidden(keep, [4]int{batch, 1, 1, keys})})
-	// numbers that are added to the scores
+	// numbers to add to the scores
 	attend(kernel.Scoring{Bias: kernel.BHLD(scores, 1, 1, queries, keys)})
-	// a window that no memory holds: queries are the last keys and see one key before their own
+	// a window without a matrix: the queries are the last keys and see one key back
 	attend(kernel.Scoring{Mask: kernel.Window(1, 0), QueryStart: []int{keys - queries}})
 
 	// Output:

@@ -10,7 +10,8 @@
 // keys up to its own, for slices of batch·heads·length·size numbers in this order:
 //
 //	view := func(x []float32) kernel.Tensor { return kernel.BHLD(x, batch, heads, length, size) }
-//	err := kernel.Attention(view(out), view(q), view(k), view(v), &kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}})
+//	causal := &kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}}
+//	err := kernel.Attention(view(out), view(q), view(k), view(v), causal)
 //
 // The numeric contract, which defines the bits of every result, is the documentation of package
 // contract: go doc github.com/attn-go/attn/contract.

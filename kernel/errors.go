@@ -30,9 +30,9 @@ type Error struct {
 
 // The kinds of an [Error].
 var (
-	ErrArgument, // an argument does not fit, or not to the others
-	ErrMemory, // the system, or GOMEMLIMIT, does not give the program as much memory as the call needs
-	ErrTier = kinds() // the tier that TierNamed or ATTN_TIER names does not exist or cannot run: no other one takes over
+	ErrArgument, // an argument is not valid, or does not fit the others
+	ErrMemory, // the call needs more memory than the system, or GOMEMLIMIT, gives the program
+	ErrTier = kinds() // the tier of TierNamed or ATTN_TIER does not exist or cannot run; no other takes over
 )
 
 func kinds() (argument, memory, tier error) { return check.ErrArgument, check.ErrMemory, check.ErrTier }

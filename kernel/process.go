@@ -43,12 +43,12 @@ func ReleaseMemory() { parallel.Release() }
 // are settings of the same kind.
 func SetSpin(d time.Duration) (previous time.Duration) { return parallel.SetSpin(d) }
 
-// KeepSpinning says that calls follow each other for d, at most 4 ms: until then, workers and calls
-// spin on where they would park after the time that [SetSpin] sets. A program that makes many small
-// calls one after the other, such as a step of a language model, makes this one before each few of
-// them, with some times the longest pause between two calls that use several threads. Later ones
-// replace earlier ones. It changes nothing where spinning is off. It costs the CPU time of the
-// workers in the pauses.
+// KeepSpinning announces that calls will follow each other for d, at most 4 ms. Until then workers
+// and calls spin, where otherwise they would park after the time of [SetSpin]. It is for programs
+// with many small calls in a row, such as a step of a language model: call it before every few of
+// them, with d some times the longest pause between two calls that use several threads. A later
+// KeepSpinning replaces an earlier one. It does nothing where spinning is off. It costs the CPU time
+// of workers in the pauses.
 func KeepSpinning(d time.Duration) { parallel.KeepSpinning(d) }
 
 // Alloc returns n zeros for the data of tensors, in huge pages if they are 4 MiB or more and

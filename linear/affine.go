@@ -80,12 +80,16 @@ const Affine Format = 1 << 16
 // FromAffine packs integers with scales and zero points, and the bias, N numbers or nil for none.
 // All is copied. exec is as for [New].
 //
-// The layer has the bits of New on the weights as float32. It takes 4.5 bits a weight with scales
-// that are binary16, the same for each 32 inputs, and integers q-z from -8 to 7; 6 with q of 4 bits
-// and any integer z from 0 to 15; 7 with such z and scales of float32, 0 or 2^-100 to 2^100 in
-// magnitude, or with groups of 16; and with q of 8 bits and a z of 128 8.5 with scales as at first,
-// and 10 with these. In all other cases the weights are float32, and [Linear.Format] is 0: then
-// calls cannot have Options.DynamicInt8.
+// The layer has the bits of New on the weights as float32. It takes so many bits a weight, for
+// scales d that are binary16 and the same for each 32 inputs, and for other scales, which are
+// float32 (0, or from 2^-100 to 2^100 in magnitude) or the same for each 16 inputs:
+//
+//	q-z from -8 to 7                     4.5   7
+//	q of 4 bits, z an integer, 0 to 15   6     7
+//	q of 8 bits, z = 128                 8.5   10
+//
+// In all other cases the weights are float32, and [Linear.Format] is 0: then calls cannot have
+// Options.DynamicInt8.
 //
 // Bad input is a [*kernel.Error], and so are scales and zero points that are NaN or infinite. If
 // the weights do not fit memory, the error has the kind [kernel.ErrMemory].

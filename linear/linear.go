@@ -1,14 +1,20 @@
-// Package linear computes linear layers, out = x·Wᵀ + b. [New] packs the weights of a layer once.
-// [FromBlocks] packs quantized weights in the formats of GGUF files, and [FromAffine] weights of
-// GPTQ, AWQ and ONNX. [Linear.WriteTo] writes the packed layer, and [FromPacked] uses it where it
-// lies, as in a mapped file. [Linear.Apply] multiplies the rows of a [Matrix] with the weights, and
-// [Linear.Project] the rows of a [kernel.Tensor]. [Linear.Rows] looks rows of the weights up.
+// Package linear computes linear layers, out = x·Wᵀ + b:
+//
+//	layer, err := linear.New(linear.DenseMatrix(w, n, k), bias, kernel.Exec{}) // once
+//	rows, outputs := linear.DenseMatrix(x, m, k), linear.DenseMatrix(out, m, n)
+//	err = layer.Apply(outputs, rows, linear.Options{})
+//
+// [New] packs the weights of a layer. [FromBlocks] packs quantized weights in the formats of GGUF
+// files, and [FromAffine] weights of GPTQ, AWQ and ONNX. [Linear.WriteTo] writes the packed layer,
+// and [FromPacked] uses it in place, such as in a mapped file. [Linear.Apply] multiplies the rows of
+// a [Matrix] by the weights, and [Linear.Project] the rows of a [kernel.Tensor]. [Linear.Rows] looks
+// up rows of the weights.
 //
 // For training, [Backward] computes the gradients of a layer, [AddRows] the gradient of a look-up,
 // and [Product] multiplies two matrices that change from call to call.
 //
-// Like attention in package kernel, a result has the same bits on every CPU, with any
-// number of threads, and whatever other rows are in the call.
+// As in package kernel, a result has the same bits on every CPU, with any number of threads, and
+// whatever other rows are in the call.
 package linear
 
 import (

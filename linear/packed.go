@@ -20,7 +20,7 @@ import (
 //
 //	 0  the 8 bytes "attnlin\x00"
 //	 8  uint32  version, 5: panels of 48 lanes, the last one as narrow as steps of 16 allow
-//	12  uint32  type of the weights: 0 float32, 1 float16, 2 bfloat16, 8 RoundBFloat16, 16 more than its Format
+//	12  uint32  weights: 0 float32, 1 float16, 2 bfloat16, 8 RoundBFloat16, 16 + Format
 //	16  uint64  outputs N
 //	24  uint64  inputs K
 //	32  uint32  the ukernel.PackedFormat of quantized weights, else 0

@@ -145,21 +145,30 @@ func (f Format) failure() *check.Failure {
 // blocks each; K is a positive multiple of 32, 64 or 256, see [Format.Block]. All is copied, and
 // data is not needed any more. exec and its errors are as for New.
 //
-// A weight is fma(d, q, m), rounded to float32 once, where q is an integer of the block as
-// an unsigned one and m makes up for that: -8d for Q4_0, and for Q8_0 and IQ4_NL, whose q
-// are 128 too large, -128d. It is exact without minima, and NaN if d is infinite. The layer
-// has the bits of [New] on these weights as float32, with any number of rows. A call with
-// many rows takes as long as with float32.
+// A weight is fma(d, q, m), rounded to float32 once. q is unsigned, and m compensates for that: it
+// is -8d for Q4_0, and -128d for Q8_0 and IQ4_NL, whose q are stored 128 larger. The weight is exact
+// without minima, and NaN if d is infinite. The layer has the bits of [New] on these weights as
+// float32, with any number of rows. A call with many rows takes as long as with float32.
 //
-// A layer of MXFP4 with a block whose e is below 104 or above 143 takes the same memory and
-// has the bits of any other one, but calls with one row or two take longer.
+// If a block of MXFP4 has an e below 104 or above 143, calls with one or two rows take longer; bits
+// and memory are the same.
 //
-// Layers of Q8_0, Q4_0 and Q4_1 take as much memory as data, and a call with few rows mostly waits
-// for it. TQ1_0 and TQ2_0 are packed as Q4_0, and IQ4_NL as Q8_0, which takes twice as much. Of the
-// others, Q4_K takes 4.75 bits a weight, Q5_K 5.75, Q6_K and IQ3_S 6.625, Q2_K and Q3_K 6, IQ2_XXS,
-// IQ2_XS, IQ2_S, IQ3_XXS and IQ4_XS 10, and the rest 7. Each call widens them to float32, but for
-// one row or two on CPUs with AVX2. On CPUs with neither AVX2 nor NEON that is Go code, and so are
-// products with Options.DynamicInt8: both are slow there.
+// Layers take these bits a weight:
+//
+//	4.5     Q4_0, TQ1_0, TQ2_0
+//	4.75    Q4_K
+//	5       Q4_1
+//	5.75    Q5_K
+//	6       Q2_K, Q3_K
+//	6.625   Q6_K, IQ3_S
+//	7       Q5_0, Q5_1, MXFP4, NVFP4, IQ1_S, IQ1_M
+//	8.5     Q8_0, IQ4_NL
+//	10      IQ2_XXS, IQ2_XS, IQ2_S, IQ3_XXS, IQ4_XS
+//
+// Calls with few rows mostly wait for this memory with Q8_0, Q4_0 and Q4_1. Of the other formats,
+// each call widens weights to float32, but not for one or two rows on CPUs with AVX2. On CPUs with
+// neither AVX2 nor NEON, Go code does that, and products with Options.DynamicInt8: both are slow
+// there.
 //
 // Errors are as for [New].
 func FromBlocks(format Format, data []byte, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {

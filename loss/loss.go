@@ -1,6 +1,8 @@
-// Package loss has what a model is trained to minimise: [CrossEntropy], with its gradient.
+// Package loss has the loss of language models, [CrossEntropy], with its gradient:
 //
-// Like all of this module, a result has the same bits on every CPU and with any number of
+//	mean, err := loss.CrossEntropy(dlogits, logits, vocabulary, targets, kernel.Exec{})
+//
+// As everywhere in this module, a result has the same bits on every CPU and with any number of
 // threads. The numeric contract, package contract, defines them.
 package loss
 

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -12,14 +13,17 @@ import (
 // laterPart matches the names of GGUF files that are parts of a model, but its first one.
 var laterPart = regexp.MustCompile(`-[0-9]{5}-of-[0-9]{5}\.gguf$`)
 
-// List returns the paths of what may be models in a folder and those below it: GGUF files, of
-// several parts the first one, and folders with config.json, without those in them. Names that
-// begin with a dot are left out. [Describe] says what they are.
+// List returns the paths of files and folders that may be models, in a folder and below: GGUF
+// files, or the first of their parts, and folders with config.json. It does not look into these
+// folders, and leaves out names that begin with a dot. [Describe] says what a path is.
 func List(dir string) (paths []string, err error) {
 	files := os.DirFS(dir)
 	err = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
+			if bad := (*fs.PathError)(nil); errors.As(err, &bad) { // whose path is relative to dir
+				err = &fs.PathError{Op: bad.Op, Path: filepath.Join(dir, filepath.FromSlash(bad.Path)), Err: bad.Err}
+			}
 			return err
 		case name != "." && strings.HasPrefix(d.Name(), "."):
 			if d.IsDir() {

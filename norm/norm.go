@@ -1,8 +1,12 @@
-// Package norm normalises rows: [RMSNorm] and [LayerNorm], the norms of transformers, with the
-// addition of a residual before them. [RMSNormBackward] and [LayerNormBackward] compute their
-// gradients.
+// Package norm normalises rows by [RMSNorm] or [LayerNorm], and adds a residual before, if there is
+// one:
 //
-// Like attention in package kernel, a result has the same bits on every CPU, with any number
+//	x := kernel.BHLD(data, 1, 1, tokens, width)
+//	err := norm.RMSNorm(x, x, weight, 1e-6, norm.Options{}) // in place
+//
+// [RMSNormBackward] and [LayerNormBackward] compute the gradients.
+//
+// As in package kernel, a result has the same bits on every CPU, with any number
 // of threads, and whatever other rows are in the call.
 package norm
 

@@ -1,8 +1,7 @@
-// Package optimize changes the weights of a model by their gradients: [AdamW.Step], after
-// [ClipNorm] has limited the norm of the gradients. The state of the optimizer lies in memory of
-// the program.
+// Package optimize changes the weights of a model by their gradients: [ClipNorm] limits the norm of
+// the gradients, then [AdamW.Step] changes weights. The program keeps the optimizer's state.
 //
-// Like all of this module, a result has the same bits on every CPU and with any number of
+// As everywhere in this module, a result has the same bits on every CPU and with any number of
 // threads. The numeric contract, package contract, defines them.
 package optimize
 

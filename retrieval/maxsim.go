@@ -1,5 +1,5 @@
-// Package retrieval scores passages by the vectors of their tokens, as models of late interaction
-// do: [MaxSim].
+// Package retrieval scores passages by the vectors of their tokens, as late interaction does
+// (ColBERT): [MaxSim].
 //
 // A score has the same bits on every CPU, with any number of threads, and whatever other passages
 // are in the call. The numeric contract, package contract, defines them.

@@ -1,7 +1,10 @@
 // Package rope rotates queries and keys by angles that grow with their positions (Su et al.:
 // "RoFormer: Enhanced Transformer with Rotary Position Embedding"). The angles are exact at any
 // position, and the results have the same bits on every CPU. [New] makes a [Rope], and [Rope.Apply]
-// rotates a tensor in place.
+// rotates a tensor in place:
+//
+//	r, err := rope.New(rope.Config{Dims: headSize, Base: 10000})
+//	err = r.Apply(kernel.BLHD(q, 1, tokens, heads, headSize), positions, kernel.Exec{})
 package rope
 
 import (

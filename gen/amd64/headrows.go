@@ -113,7 +113,7 @@ func (h *headScores) columns(src, q reg.GPVirtual, acc reg.VecVirtual) {
 // in the vectors, so that a row is normalised in registers and stored where it belongs. Three
 // neighbouring lanes with the same values, four with AVX-512, share their loads:
 //
-//	v[offV[lane]+j·ldv+e..] ──► acc[lane] += p[j][lane], a broadcast, · v ──► ·inv + 0 ──► dst[off[lane]+e..]
+//	v[offV[lane]+j·ldv+e..] ─► acc[lane] += broadcast(p[j][lane])·v ─► ·inv + 0 ─► dst[off[lane]+e..]
 //
 // 4 vectors of columns of 3 lanes make 12 accumulators, which with the 3 broadcasts and a vector of
 // V are all registers of AVX2. With AVX-512, 16 accumulators take 8 loads for 16 FMAs, fewer than

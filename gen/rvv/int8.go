@@ -184,7 +184,7 @@ func (f *int8Emitter) words16(part int, to riscv.Vec) {
 }
 
 // pairs loads the integers of scales, part 0, or of minima, part 1, as pairs of int8 with the sign
-// of the second. If a block has one of a lane, it loads that and jumps to single.
+// of the second. If a block has a single scale for a lane, it loads that and jumps to single.
 func (f *int8Emitter) pairs(part int, to riscv.Vec, single string) {
 	label := []string{"scales", "minima"}[part]
 	f.Op("MOV", f.off, f.p)

@@ -130,8 +130,7 @@ func (t *tile) valueScales(keys mask.Span, group int) (scales []float32, stride 
 // twice as many in tiles of up to narrowLanes.
 const stripKeys, narrowLanes = 64, 16
 
-// keysOfStrips returns the most keys for eachStrip: all those of a block if one strip has
-// all columns.
+// keysOfStrips returns the most keys for eachStrip: a whole block if one strip has all columns.
 func (t *tile) keysOfStrips() int {
 	if d, group := kvrows.CodeColumns(&t.job.Call.K); kvrows.Columns(group, 0) == d {
 		return BlockKeys

@@ -25,8 +25,8 @@ type strategy struct {
 	// softmax turns the scores of n keys into weights, given their maxima, and sets sum.
 	softmax func(t *tile, n int, max, sum []float32)
 
-	// values computes the product of the block's weights with its values: the output of
-	// the first block, or merged into that of those before.
+	// values computes the product of the block's weights with its values. It writes the
+	// output of the first block, and merges later blocks into the output so far.
 	values func(t *tile)
 
 	// merge merges the output of a block, in the layout of the strategy, by the block's
@@ -55,7 +55,7 @@ var (
 	inRows  = layout{skinnyMergeNone, skinnyLoad, skinnyUnpack}
 )
 
-// The strategies. Exact ones are those of a row that is computed again, see exact.go.
+// The strategies. Exact ones compute a row again, see exact.go.
 var (
 	panel          = strategy{packPanel, panelScores, panelSoftmax, panelValues, panelMerge, &inLanes}
 	skinny         = strategy{packPanel, skinnyScores, skinnySoftmax, skinnyValues, skinnyMerge, &inRows}
@@ -79,8 +79,8 @@ var (
 	exactBFloat16 = strategy{packBFloat16, bfloat16Scores, exactBFloat16Softmax, exactBFloat16Values, bfloat16Merge, &inLanes}
 )
 
-// strategies are those of a call, for KV heads with many rows and with few, and for rows
-// that are computed again.
+// strategies are a call's, for KV heads with many rows and with few, and for rows that are
+// computed again.
 type strategies struct{ many, few, exact *strategy }
 
 var (

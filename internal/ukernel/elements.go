@@ -119,7 +119,7 @@ type Converters struct {
 	// it,
 	//
 	//	scales[r·lsc+g] = m/-8 + (+0), or 0 if m is below contract.LeastInt4 in magnitude
-	//	dst[r·ldd+x]    = src[r·lds+x]/scale, rounded to an integer, ties to even, at least -8 and at most 7
+	//	dst[r·ldd+x]    = src[r·lds+x]/scale, rounded to an integer, ties to even, from -8 to 7
 	QuantizeInt4 func(dst []byte, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool
 
 	// PairColumns and PairRows make pairs of 16 bits of n ≥ 1 rows of d integers, side by side, the

@@ -26,9 +26,13 @@ type Rows struct {
 	// Powers, Quotients and SoftmaxGradients compute n rows of d elements. dst may be src, and dx
 	// may be dy or y:
 	//
-	//	Powers            dst[i·ld+j] = exp2((src[i·ld+j]-top[i])·LOG2E), the difference, which is not above 0, and the product rounded
-	//	Quotients         x[i·ld+j] = x[i·ld+j]/sums[i] in binary64, rounded to binary32, for x that are +0 or at least 2^-126
-	//	SoftmaxGradients  dx[i·ld+j] = y[i·ld+j]·(dy[i·ld+j]-sums[i]) in binary64, rounded to binary32, +0 where y is 0, 0x7fc00000 for a NaN
+	//	Powers            dst[i·ld+j] = exp2((src[i·ld+j]-top[i])·LOG2E)
+	//	Quotients         x[i·ld+j]   = x[i·ld+j]/sums[i]
+	//	SoftmaxGradients  dx[i·ld+j]  = y[i·ld+j]·(dy[i·ld+j]-sums[i])
+	//
+	// Powers rounds the difference, which is not above 0, and the product. The others compute in
+	// binary64 and round to binary32. x of Quotients is +0 or at least 2^-126. SoftmaxGradients
+	// gives +0 where y is 0, and 0x7fc00000 for a NaN.
 	//
 	// Quotients takes inverses[i] = 1/sums[i], rounded, and sums[i] from 1 to 2^64, or NaN.
 	Powers           func(dst, src []float32, ld, n, d int, top []float32)

@@ -205,7 +205,7 @@ type PVCodesArgs struct {
 	Ldv   int
 	Pairs []int32 // of SkinnyKernels.Pairs
 	Ldp   int     // from a pair of rows to the next, a multiple of the lanes of the narrowest tile; all up to there may be read
-	Lpg   int     // from the pairs of a group to those of the next one
+	Lpg   int     // from the pairs of a group to the next group's
 	Unit  []float32
 	Group int // columns that share pairs
 	N     int // rows of O

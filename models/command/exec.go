@@ -13,7 +13,7 @@ import (
 // result.
 func ExecFlags(fs *flag.FlagSet, e *kernel.Exec) {
 	fs.IntVar(&e.Threads, "threads", e.Threads, "most threads to use; 0 means all")
-	fs.Func("tier", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)", func(name string) (err error) {
+	fs.Func("tier", "`name` of the implementation, such as generic or avx2 (default: the best of this CPU)", func(name string) (err error) {
 		e.Tier, err = kernel.TierNamed(name)
 		if bad, ok := errors.AsType[*kernel.Error](err); ok && name != "" {
 			return fmt.Errorf("want %s", bad.Want)
@@ -24,7 +24,7 @@ func ExecFlags(fs *flag.FlagSet, e *kernel.Exec) {
 
 // LoRAFlag defines the flag -lora of commands that open models.
 func LoRAFlag(fs *flag.FlagSet, list *[]lora.Adapter) {
-	fs.Func("lora", "`PATH` of an adapter, or PATH=SCALE, that is merged into the weights: a folder as the peft library saves it for the model of a folder,\na GGUF file for one of a GGUF file; may be repeated, and changes results", func(text string) error {
+	fs.Func("lora", "merge an adapter, `PATH` or PATH=SCALE, into the weights: a folder of the peft library for a model in a folder,\na GGUF file for a model in a GGUF file; may be repeated; changes results", func(text string) error {
 		a, err := lora.Parse(text)
 		*list = append(*list, a)
 		return err
@@ -34,7 +34,7 @@ func LoRAFlag(fs *flag.FlagSet, list *[]lora.Adapter) {
 // KeepPackedFlag defines the flag -keep-packed of commands that open models, which changes no
 // result.
 func KeepPackedFlag(fs *flag.FlagSet, keep *bool) {
-	fs.BoolVar(keep, "keep-packed", *keep, "keep the weights as kernels read them in a file beside the model, NAME.packed: the next command opens it in a\nfraction of the time; takes as much space as the model")
+	fs.BoolVar(keep, "keep-packed", *keep, "keep packed weights in the file NAME.packed beside the model: the next start takes a fraction of the time;\nthe file is as large as the model")
 }
 
 // CheckExec returns a [UsageError] if -threads of [ExecFlags] is negative, or the error about

@@ -223,7 +223,7 @@ func (c *Continuation) choose(logits []float32, tokens []int32) (int32, error) {
 
 // Score returns a token with the logarithms that o.Logprobs asks for, from the logits before it,
 // for a token of the prompt. It changes nothing of the continuation. The error is a [*kernel.Error]
-// for logits of another number than the vocabulary's, or a [*kernel.Error].
+// if the number of logits is not the vocabulary's, or id is no token of it.
 func (c *Continuation) Score(logits []float32, id int32) (Token, error) {
 	switch {
 	case len(logits) != c.vocab:
@@ -244,8 +244,8 @@ func (c *Continuation) score(logits []float32, id int32) (token Token, err error
 
 // Skip brings the continuation to where it was after Next had given these tokens, without logits:
 // for a text that goes on in another process. prompt is the number of tokens before them. It
-// returns the text that they gave. The error is a [*kernel.Error] if one follows the end of the
-// text, or a [*kernel.Error].
+// returns the text that they gave. The error is a [*kernel.Error] if a token follows the end of the
+// text, or is none of the vocabulary.
 func (c *Continuation) Skip(prompt int, ids []int32) (text string, err error) {
 	for i, id := range ids {
 		if err := c.check(c.vocab); err != nil {

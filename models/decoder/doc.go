@@ -2,7 +2,8 @@
 // weights, keeps keys and values of many texts in one paged cache, and generates text.
 //
 //	m, err := decoder.Load("SmolLM2-135M-Instruct", decoder.Options{})
-//	prompt, err := m.EncodeChat(ctx, []chattemplate.Message{{Role: "user", Content: "Why is the sky blue?"}})
+//	messages := []chattemplate.Message{{Role: "user", Content: "Why is the sky blue?"}}
+//	prompt, err := m.EncodeChat(ctx, messages)
 //	for token, err := range m.Generate(ctx, prompt, decoder.GenerateOptions{MaxTokens: 100}) {
 //		if err != nil { ... }
 //		fmt.Print(token.Text)
@@ -15,9 +16,9 @@
 //
 // All arithmetic follows the numeric contract of attn, package contract. The logits after a token
 // have the same bits on every CPU, tier and number of threads, whether the text was read at once,
-// in chunks or token by token, alone or beside others, with or without forks: for every type of
-// cache, as a prompt also reads its keys and values as they are stored. So a seed gives one text
-// everywhere.
+// in chunks or token by token, alone or beside others, with or without forks. That holds for every
+// type of cache, as a prompt, too, reads its keys and values as they are stored. So a seed gives
+// one text everywhere.
 //
 // # Models
 //
@@ -31,7 +32,7 @@
 //	qwen3                  qwen3            Qwen 3, also as embedder
 //	qwen3moe               qwen3_moe        Qwen 3 with experts
 //	llama                  mixtral          Mixtral
-//	qwen2moe               qwen2_moe        Qwen 1.5 and 2 with experts, and a network that all tokens take
+//	qwen2moe               qwen2_moe        Qwen 1.5 and 2 with experts and a shared expert
 //	glm4                   glm4             GLM 4
 //	glm4moe                glm4_moe         GLM 4.5 to 4.7, see Options.MTP
 //	gpt-oss                gpt_oss          gpt-oss, with experts of numbers or MXFP4
@@ -41,8 +42,8 @@
 //	olmoe                  olmoe            OLMoE
 //	granite                granite          Granite 3
 //	granitemoe             granitemoe       Granite 3 with experts
-//	granitehybrid          granitemoehybrid Granite 4, most of whose layers are of Mamba-2
-//	lfm2                   lfm2             LFM2 and LFM2.5, most of whose layers are short convolutions
+//	granitehybrid          granitemoehybrid Granite 4, mostly Mamba-2 layers
+//	lfm2                   lfm2             LFM2 and LFM2.5, mostly short convolutions
 //	lfm2moe                lfm2_moe         LFM2 with experts
 //	minimax-m2             minimax_m2       MiniMax M2 to M2.5
 //	phi2                   phi              Phi 1, 1.5 and 2
@@ -55,10 +56,10 @@
 //	gemma-embedding                         EmbeddingGemma, an embedder
 //	arcee                  arcee            Arcee's AFM
 //	nemotron               nemotron         Nemotron
-//	nemotron_h             nemotron_h       Nemotron H and Nano 2, most of whose layers are of Mamba-2 or feed-forward networks
+//	nemotron_h             nemotron_h       Nemotron H and Nano 2, mostly Mamba-2 and feed-forward
 //	nemotron_h_moe         nemotron_h       Nemotron 3 Nano and Super, likewise, with experts
-//	falcon-h1              falcon_h1        Falcon H1, whose layers have attention and Mamba-2 side by side
-//	qwen35                 qwen3_5_text     Qwen3.5, texts only, most of whose layers are gated delta nets
+//	falcon-h1              falcon_h1        Falcon H1, attention and Mamba-2 side by side
+//	qwen35                 qwen3_5_text     Qwen3.5, texts only, mostly gated delta nets
 //	qwen35moe              qwen3_5_moe_text Qwen3.5 with experts, likewise
 //	qwen3next              qwen3_next       Qwen3-Next
 //	                       ministral        Ministral 8B, whose layers may have a window or none
@@ -71,56 +72,53 @@
 //	stablelm               stablelm         StableLM
 //	hunyuan-dense          hunyuan_v1_dense Hunyuan without experts
 //
-// A folder of the model_type gemma3, gemma3n, gemma4, llava, mistral3, qwen3_5 or qwen3_5_moe has
-// such a model within another one, whose config.json has it in text_config: texts alone are
-// computed, and tensors of towers for images and sounds are not read. In a folder of Gemma 4 the
-// tokens that stand for these have the embedding of padding, as in transformers.
+// Folders of the model_types gemma3, gemma3n, gemma4, llava, mistral3, qwen3_5 and qwen3_5_moe wrap
+// such a model, with its settings in text_config: this package computes texts alone, and does not
+// read the towers for images and sounds. In Gemma 4, tokens of images and sounds have the embedding
+// of padding, as in transformers.
 //
-// Each may have grouped-query attention, biases, layers whose queries see a window of keys, an
-// output matrix of its own or the embedding's, and scaled rotations: linear, YaRN, LongRoPE, and
-// Llama 3.1's. LongRoPE has factors for long texts and for short ones. The long ones are taken if
-// Options.Context is more than the model was first trained with, whatever the length of a text:
-// they could not change within it. Dynamic rotations are computed up to the length that the model
-// was trained for, where they are unscaled; a larger Options.Context is an error.
+// A model may have grouped-query attention, biases, layers with a window, an output matrix of its
+// own or the embedding's, and scaled rotations: linear, YaRN, LongRoPE, and Llama 3.1's. LongRoPE
+// has factors for long texts and for short ones. A text takes the long ones, whatever its length,
+// if Options.Context is more than the model was first trained with: factors cannot change within a
+// text. Dynamic rotations work up to the length that the model was trained for, where they are
+// unscaled; a larger Options.Context is an error.
 //
-// Layers with a window keep what later tokens of a text see, and a little more. So a long text
-// takes less memory, see [Model.Pages]; where it is forked or truncated before what is kept, its
-// tokens are read again, see [Text.Checkpoint]. Layers that read the keys and values of another one
-// keep nothing. Where the layers of a model differ in their heads, as in Gemma 4, all of them keep
-// all tokens.
+// Layers with a window keep the tokens that later ones see, and a few more. So a long text takes
+// less memory, see [Model.Pages]. If it is forked or truncated before the kept tokens, they are
+// read again, see [Text.Checkpoint]. Layers that read another layer's keys and values keep nothing.
+// If the layers of a model differ in their heads, as in Gemma 4, all of them keep all tokens.
 //
-// Experts are feed-forward networks of which a router chooses some for each token: a token reads
-// the weights of its experts alone, and the tokens of a prompt that have an expert in common go
-// through it together. Their outputs are added in the order of the experts, whatever the others
-// are.
+// Experts are feed-forward networks; a router chooses some for each token. A token reads only its
+// experts' weights, and the tokens of a prompt go through an expert together. The outputs of a
+// token's experts are added in the order of the experts, whatever other tokens choose.
 //
-// With latent attention (DeepSeek V3, GLM 4.7 Flash) the cache keeps a latent for each token and
-// the key that rotates, for all heads together: Config.HeadSize numbers. The first Config.InKeys of
-// them are the values, too. Queries are brought to the latents in prompts and single tokens alike,
-// so that both have the same bits. Files with matrices of keys and values in one tensor, attn_kv_b,
-// as older versions of llama.cpp wrote them, are refused.
+// With latent attention (DeepSeek V3, GLM 4.7 Flash) the cache keeps one latent and one rotated key
+// for each token, for all heads together: Config.HeadSize numbers. The first Config.InKeys of them
+// are also the values. Prompts and single tokens both transform queries to the latents, so that
+// they have the same bits. Files with keys and values in one tensor, attn_kv_b, from older versions
+// of llama.cpp, are refused.
 //
-// Files of gpt-oss do not say the limits of its activation, 7 with a factor of 1.702, nor that the
-// frequencies of YaRN change between pairs that are no whole numbers, as config.json has it: files
-// and folders have the same bits.
+// GGUF files of gpt-oss lack the limit and the factor of its activation, 7 and 1.702, and do not
+// say that YaRN's bounds between frequencies are not rounded to whole pairs. This package takes
+// config.json's values for both, so files and folders have the same bits.
 //
 // Layers without attention carry a state from token to token. A text keeps some of its states,
-// see [Text.Checkpoint]: it can be forked and truncated anywhere, but between two of them the
-// tokens after the first one are read again.
+// see [Text.Checkpoint]. It can be forked and truncated anywhere; tokens after the last kept state
+// before that place are read again.
 //
-// What a file or folder has beyond that is an error that names it, not ignored: a tensor, a key of
-// the architecture, a key of config.json, a kind of rotation. Keys that no computation reads are
-// listed, with the values that others must have to change nothing. generation_config.json says
-// which tokens end a text. [GenerateOptions], not the file, say how tokens are drawn, and how many;
-// tokens and strings that it forbids or demands in every text, such as suppress_tokens and
-// stop_strings, are an error. The queries and keys of GGUF files of the architecture llama are
-// expected in the order in which llama.cpp's converter writes them: rotary positions on neighbours.
-// Files do not say some constants, which are then llama.cpp's.
+// Anything else in a file or folder is an error that names it: a tensor, a key of the architecture
+// or of config.json, a kind of rotation. Keys that no computation reads are listed, and so are keys
+// that must have a value that changes nothing. generation_config.json says which tokens end a text.
+// [GenerateOptions], not the file, say how tokens are drawn, and how many. If the file forbids or
+// demands tokens or strings in every text, as by suppress_tokens or stop_strings, that is an error.
+// Queries and keys in GGUF files of the architecture llama have the order of llama.cpp's converter:
+// rotary positions on neighbours. Constants that files lack are llama.cpp's.
 //
-// Weights of F32, F16, BF16, Q8_0, Q4_0 and Q4_1 take the memory that they take in the file.
-// Weights of Q4_K take 4.75 bits each, of Q5_K 5.75 and of Q6_K 6.625. Other types that are
-// quantized take 4.5 to 10, see [linear.FromBlocks]. A tensor of NVFP4 may have a scale of float32
-// beside it, see [linear.FromNVFP4]. In a folder with a quantization_config, [linear.FromAffine]
-// packs integers of GPTQ, AWQ and compressed-tensors if it can, and FP8 becomes float32. In all
-// cases the bits equal those of float32 weights. The file is not needed after it is loaded.
+// Weights of F32, F16, BF16, Q8_0, Q4_0 and Q4_1 take the same memory as in the file. Q4_K takes
+// 4.75 bits a weight, Q5_K 5.75, Q6_K 6.625, and other quantized types 4.5 to 10, see
+// [linear.FromBlocks]. A tensor of NVFP4 may have a scale of float32 beside it, see
+// [linear.FromNVFP4]. In a folder with a quantization_config, [linear.FromAffine]
+// packs integers of GPTQ, AWQ and compressed-tensors if it can, and FP8 becomes float32. A
+// packed weight gives the bits of the same weight in float32. The file is not needed after loading.
 package decoder

@@ -14,14 +14,16 @@ import (
 	"github.com/attn-go/attn/models/reranking"
 )
 
-// LoadReranker reads a decoder as a reranker, whose score is made of the state of a pair's last
-// token:
+// LoadReranker reads a decoder as a reranker. The state of a pair's last token gives the score:
 //
-//	a folder of Qwen3ForSequenceClassification, or of another family: by its layer score
-//	a folder whose modules.json has LogitScore, as sentence-transformers' CrossEncoder saves it: by the logits of two tokens, such as
-//	    yes and no. A chat template writes the query and the passage
-//	a folder of Qwen3-Reranker as it was published, which [Ranks] tells by its README.md or its name: likewise, by its own prompt
-//	a GGUF file of qwen3 with pooling_type 4: by its layer cls.output and its template for rerankers, as llama.cpp --rerank does
+//   - in a folder of Qwen3ForSequenceClassification, or of another family, by its layer score
+//   - in a folder whose modules.json has LogitScore, as sentence-transformers' CrossEncoder saves
+//     it, by the logits of two tokens, such as yes and no. A chat template writes the query and the
+//     passage
+//   - in a folder of Qwen3-Reranker as it was published, by the same logits after its own prompt.
+//     [Ranks] tells such a folder by its README.md or its name
+//   - in a GGUF file of qwen3 with pooling_type 4, by its layer cls.output after its template for
+//     rerankers, as in llama.cpp --rerank
 //
 // The path is found as with [Load], and the errors are the same.
 func LoadReranker(model string, o embedding.LoadOptions) (*reranking.Reranker, error) {

@@ -60,8 +60,8 @@ func folderLoader(dir string, m *arch.Model, o Options) (*loader, error) {
 	return l, nil
 }
 
-// ignoreMore marks the tensors of layers that guess further tokens as used, but those of the first
-// one if that is read. Others, of which the count is wrong, stay unused, which is an error.
+// ignoreMore marks the tensors of layers that guess further tokens as used, but not the first
+// layer's if that is read. Layers beyond the model's count stay unused, which is an error.
 func (l *loader) ignoreMore(m *arch.Model, but bool) {
 	for i := range m.More {
 		if layer := len(m.Layers) + i; (i > 0 || !but) && l.guesses(layer) {

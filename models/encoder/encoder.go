@@ -2,9 +2,11 @@
 // (see [Load] for the architectures), and scores passages for a query with
 // cross-encoders, see [LoadReranker].
 //
-// [Load] reads a model from a folder as Hugging Face has it or from a GGUF file, or finds
-// one that was fetched. [Encoder.Embed] turns texts into unit vectors, whose scalar
-// product is the cosine of two texts.
+//	e, err := encoder.Load("all-MiniLM-L6-v2", encoder.LoadOptions{})
+//	vectors, err := e.Embed(ctx, []string{"The cat sits on the mat.", "A cat is on a rug."})
+//
+// [Load] takes a folder as Hugging Face has it, a GGUF file, or the name of a downloaded model. The
+// vectors of [Encoder.Embed] have length 1: the dot product of two is the cosine of their texts.
 //
 // An embedding has the same bits on every CPU, with any number of threads, and whatever
 // other texts are in the call. The texts of a batch follow one another without padding.

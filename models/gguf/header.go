@@ -23,7 +23,7 @@ const (
 func (f *File) parseHeader(r *reader) (tensors, entries int, err error) {
 	r.part = "header"
 	if n := min(len(magic), len(r.data)); string(r.data[:n]) != magic {
-		return 0, 0, r.fail(0, "a GGUF file, which begins with "+magic, "the file begins with %q", r.data[:n])
+		return 0, 0, r.fail(0, "a GGUF file, which begins with "+magic, "the file begins with %q (%d bytes in all)", r.data[:n], len(r.data))
 	}
 	r.at = len(magic)
 	if f.version, err = r.uint32(); err != nil {

@@ -61,7 +61,7 @@ func (r *reader) count(least int, things string) (int, error) {
 		return 0, err
 	}
 	if most := r.left() / least; n > uint64(most) {
-		return 0, r.fail(at, fmt.Sprintf("at most the %d that fit the rest of the file", most), "%d %s", n, things)
+		return 0, r.fail(at, fmt.Sprintf("at most the %d that fit the rest of the file: it may be cut off, download it again", most), "%d %s", n, things)
 	}
 	return int(n), nil
 }

@@ -296,7 +296,7 @@ func (c *Client) ask(ctx context.Context, path string, from int64) (*http.Respon
 		return nil, err
 	}
 	if r.URL.Scheme != "https" && !isLoopback(r.URL.Hostname()) {
-		return nil, &kernel.Error{Where: "hub: ATTN_HUB", Got: c.endpoint(), Want: "an address that begins with https://, or one of this machine"}
+		return nil, &kernel.Error{Where: "hub: ATTN_HUB", Got: c.endpoint(), Want: "an address that begins with https://, or an address of this machine"}
 	}
 	r.Header.Set("User-Agent", "attn")
 	r.Header.Set("Accept-Encoding", "identity")

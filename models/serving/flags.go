@@ -61,7 +61,7 @@ func (m *Models) answers(fs *flag.FlagSet, settings *server.Settings) {
 	m.fetch.Flag(fs)
 	m.language().Flags(fs)
 	settings.Sampler = &decoder.Sampler{}
-	const unless = "; counts if a request does not say, and changes answers"
+	const unless = "; a request may say otherwise; changes answers"
 	fs.IntVar(&settings.MaxTokens, "max", 512, "most tokens of an answer"+unless)
 	flags.Sampler(fs, settings.Sampler, &settings.Date, unless)
 	flags.ReceiptKey(fs, func(path string) (err error) {
@@ -71,9 +71,9 @@ func (m *Models) answers(fs *flag.FlagSet, settings *server.Settings) {
 	command.ExecFlags(fs, &m.Options.Exec)
 	command.KeepPackedFlag(fs, &m.Options.KeepPacked)
 	command.LoRAFlag(fs, &m.Options.LoRA)
-	fs.StringVar(&m.Options.DraftModel, "draft-model", "", "smaller `model` with the vocabulary of the one -model, which guesses how answers go on. It changes no answer, and shares -cache-memory")
-	fs.BoolVar(&m.Options.MTP, "mtp", false, "let the layer of the one -model that predicts further tokens guess them, as attn chat -mtp does. It changes no answer, and shares -cache-memory, of which each running text takes one page of the layer more")
-	fs.IntVar(&m.Options.Draft, "draft", 4, "most tokens of an answer that -draft-model or -mtp guesses in a step, fewer beside others; 1 with -mtp unless it is given")
+	fs.StringVar(&m.Options.DraftModel, "draft-model", "", "smaller `model` with the same vocabulary, which guesses tokens for the single -model to check. It changes no answer and shares -cache-memory")
+	fs.BoolVar(&m.Options.MTP, "mtp", false, "let the single -model's own layer for further tokens guess, as attn chat -mtp does. It changes no answer and shares -cache-memory,\nwhere each running text takes one more page of that layer")
+	fs.IntVar(&m.Options.Draft, "draft", 4, "most tokens of an answer that -draft-model or -mtp guesses in a step, fewer beside other answers; default 1 with -mtp")
 }
 
 // language are the settings of language models.
@@ -84,17 +84,17 @@ func (m *Models) language() flags.Language {
 
 // limits defines the flags of what the models take at once.
 func (m *Models) limits(fs *flag.FlagSet, s *server.Settings) {
-	fs.StringVar(&m.cacheDir, "cache-dir", "", "`folder` in which what language models have computed of texts is kept, so that they go on at once after a restart; texts can be told from it. It changes no answer, and several servers may have one, on any CPUs")
-	megabytes(fs, "cache-disk", &m.cacheDisk, 8192, "that -cache-dir may take; what was used least recently goes first")
-	megabytes(fs, "cache-memory", &s.CacheBytes, 1024, "of memory for keys and values of each language model; at least what a text of -ctx tokens takes")
-	fs.IntVar(&s.Running, "running", 32, "texts that a language model continues at once")
-	fs.IntVar(&s.Waiting, "waiting", 256, "requests that may wait for a model; others get status 503")
-	fs.IntVar(&s.WaitingPerKey, "waiting-per-key", 128, "requests of one key, or without keys of one address, that may wait; others get status 429")
-	fs.IntVar(&s.StepTokens, "step", 128, "most tokens of prompts in a step while no answer runs: with more, long prompts take less time and others wait longer")
-	fs.IntVar(&s.ChunkTokens, "chunk", 64, "most tokens of prompts in a step beside answers: with fewer, answers run more evenly and prompts take longer")
+	fs.StringVar(&m.cacheDir, "cache-dir", "", "keep keys and values of texts in this `folder`, so that a restart need not compute them again. Texts can be read off it.\nIt changes no answer. Several servers on any CPUs may share it")
+	megabytes(fs, "cache-disk", &m.cacheDisk, 8192, "that -cache-dir may take; least recently used texts go first")
+	megabytes(fs, "cache-memory", &s.CacheBytes, 1024, "of memory for keys and values of each language model, at least enough for a text of -ctx tokens")
+	fs.IntVar(&s.Running, "running", 32, "most texts that a language model continues at once")
+	fs.IntVar(&s.Waiting, "waiting", 256, "most requests that wait for a model; others get status 503")
+	fs.IntVar(&s.WaitingPerKey, "waiting-per-key", 128, "most requests of one key, or of one address if there are no keys, that wait; others get status 429")
+	fs.IntVar(&s.StepTokens, "step", 128, "most prompt tokens in a step while no answer runs; more makes long prompts faster, and others wait longer")
+	fs.IntVar(&s.ChunkTokens, "chunk", 64, "most prompt tokens in a step beside answers; fewer makes answers smoother and prompts slower")
 	fs.IntVar(&s.Messages, "messages", 4096, "most messages of a conversation")
 	fs.IntVar(&s.Texts, "texts", 2048, "most texts of a request for embeddings or ranks")
-	fs.IntVar(&s.Grammars, "grammars", 8, "requests with a response_format at once, of which each may take 128 MiB; others get status 503")
+	fs.IntVar(&s.Grammars, "grammars", 8, "most requests with a response_format at once, 128 MiB each at most; others get status 503")
 	fs.IntVar(&s.Choices, "choices", 16, "most choices of a request")
 }
 
@@ -207,8 +207,8 @@ func (m *Models) Load(ctx context.Context, s server.Settings, log *slog.Logger) 
 // FolderFlags defines the flags of models that are loaded on demand, for a command that is no
 // worker of a gateway.
 func (m *Models) FolderFlags(fs *flag.FlagSet, s *server.Settings) {
-	fs.StringVar(&m.folder, "models", "", "`folder` whose models, and those in folders below it, are loaded when a request asks for them, under the names of their paths there")
-	megabytes(fs, "memory", &s.ModelsBytes, 8192, "of memory for the models of -models, with their keys and values: the one that was used least recently goes when another one needs its room")
+	fs.StringVar(&m.folder, "models", "", "load models from this `folder` and folders below it when a request names them, by their paths there")
+	megabytes(fs, "memory", &s.ModelsBytes, 8192, "of memory for the models of -models and their keys and values; a model that needs room unloads the least recently used one")
 }
 
 // onDemand returns the models of the folder. Those that cannot be loaded, or take more memory than
@@ -249,7 +249,7 @@ func (m *Models) onDemand(s *server.Settings, log *slog.Logger) (list []*server.
 func Kept(fs *flag.FlagSet, s *server.Settings) {
 	const missing = 64
 	s.KeptBytes = missing << 20
-	fs.Func("kept", fmt.Sprintf("`MiB` of answers of /v1/responses that are kept for previous_response_id; 0 keeps none (default %d)", missing), func(text string) error {
+	fs.Func("kept", fmt.Sprintf("`MiB` of /v1/responses answers to keep for previous_response_id; 0 keeps none (default %d)", missing), func(text string) error {
 		n, err := strconv.ParseUint(text, 10, 30)
 		if err != nil {
 			return errors.New("want a number of MiB from 0 on")

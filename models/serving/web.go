@@ -31,27 +31,27 @@ type Web struct {
 // names of the flags of TLS, for a command that has others of those names.
 func (w *Web) Flags(fs *flag.FlagSet, s *server.Settings, tls string) {
 	w.tls = tls
-	fs.StringVar(&w.Addr, "addr", "127.0.0.1:8080", "`address` to listen at; port 0 takes a free one")
-	fs.Func("keys", "`file` with an API key in each line, alone or as NAME KEY; requests of a name share one line of those that wait", func(path string) (err error) {
+	fs.StringVar(&w.Addr, "addr", "127.0.0.1:8080", "`address` to listen at; port 0 means any free port")
+	fs.Func("keys", "`file` of API keys, one a line, as KEY or NAME KEY; requests with the same NAME wait in one queue", func(path string) (err error) {
 		s.Keys, err = readKeys(path)
 		return err
 	})
-	fs.StringVar(&w.Cert, tls+"tls-cert", "", "PEM `file` of the certificates for TLS of HTTP")
-	fs.StringVar(&w.Key, tls+"tls-key", "", "PEM `file` of the private key for TLS of HTTP")
-	megabytes(fs, "body", &s.BodyBytes, 4, "that a request may have")
-	megabytes(fs, "bodies", &s.BodiesBytes, 64, "that all requests which are being answered may have")
-	fs.IntVar(&s.Requests, "requests", 512, "requests that are read and answered at once; others get status 503")
-	fs.IntVar(&w.Connections, "connections", 1024, "connections that are open at once; one more ends that which lacks a whole request for the longest, or waits")
-	fs.Func("host", "`name` by which clients on this machine may call a server without keys, beside localhost; may be repeated", hosts(s))
-	fs.Func("origins", "`origin` whose pages may ask in the browsers of people who may use the server, such as https://chat.example, or * for all; may be repeated", func(origin string) error {
+	fs.StringVar(&w.Cert, tls+"tls-cert", "", "PEM `file` of the certificates for HTTPS")
+	fs.StringVar(&w.Key, tls+"tls-key", "", "PEM `file` of the private key for HTTPS")
+	megabytes(fs, "body", &s.BodyBytes, 4, "of a request at most")
+	megabytes(fs, "bodies", &s.BodiesBytes, 64, "of all requests in progress together at most")
+	fs.IntVar(&s.Requests, "requests", 512, "most requests in progress at once; others get status 503")
+	fs.IntVar(&w.Connections, "connections", 1024, "most open connections; a further one replaces the one that has been idle longest, or waits")
+	fs.Func("host", "host `name` besides localhost that requests to a server without keys may have; may be repeated", hosts(s))
+	fs.Func("origins", "`origin` whose pages may call the server from a browser, such as https://chat.example, or * for all; may be repeated", func(origin string) error {
 		s.Origins = append(s.Origins, origin)
 		return nil
 	})
 	fs.DurationVar(&s.Timeout, "timeout", 10*time.Minute, "most time of a request, waiting included")
 	fs.DurationVar(&s.BodyTimeout, "read-timeout", 30*time.Second, "most time for reading a request")
-	fs.DurationVar(&s.WriteTimeout, "write-timeout", 30*time.Second, "most time for writing a part of an answer, after which a client counts as gone")
-	fs.DurationVar(&w.Shutdown, "shutdown", 30*time.Second, "time for requests that are open when it ends")
-	fs.BoolVar(&s.Pprof, "pprof", false, "serve profiles at /debug/pprof/, to whoever has a key")
+	fs.DurationVar(&s.WriteTimeout, "write-timeout", 30*time.Second, "most time for writing a part of an answer; a client that takes longer counts as gone")
+	fs.DurationVar(&w.Shutdown, "shutdown", 30*time.Second, "time for open requests to finish after SIGTERM")
+	fs.BoolVar(&s.Pprof, "pprof", false, "serve profiles at /debug/pprof/ to anyone with a key")
 	fs.BoolVar(&w.LogJSON, "log-json", false, "write the log as JSON lines")
 }
 

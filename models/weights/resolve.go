@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/hub"
 )
 
 // names are the names of the models that attn fetch downloads, with their publishers.
@@ -43,7 +42,7 @@ func Resolve(model string) (string, error) {
 		return model, err
 	}
 	if filepath.IsAbs(model) {
-		return "", missing(model, "", false)
+		return "", missing(model, "", "")
 	}
 	folder, err := Folder()
 	if err != nil {
@@ -62,19 +61,21 @@ func Resolve(model string) (string, error) {
 	if path, err := ofHub(folder, model); path != "" || err != nil {
 		return path, err
 	}
-	return "", missing(model, places[0], ok)
+	return "", missing(model, known, folder)
 }
 
-// missing reports a model that is not there. path is "" if there was one place to look; the model
-// is fetched if the command fetch puts it there.
-func missing(model, path string, fetched bool) error {
-	got := "there is no model " + model
-	if path != "" {
-		got += ", neither here nor at " + path
+// missing reports a model that is not there. known is its path in the folder of models if attn
+// fetch without a name downloads it, else "". folder is "" if Resolve did not look there.
+func missing(model, known, folder string) error {
+	got := fmt.Sprintf("there is no model %q", model)
+	if folder != "" {
+		got += ", neither here nor in " + folder
 	}
-	want := "a path, or " + strings.Join(slices.Sorted(maps.Keys(names)), " or ") + ", which attn fetch downloads; or ORG/NAME of a hub, which -fetch or ATTN_HUB lets be fetched"
-	if fetched {
-		want = "attn fetch to download it"
+	want := "a path, all-MiniLM-L6-v2, SmolLM2-135M-Instruct or ORG/NAME of a hub: attn fetch downloads the last three"
+	if known != "" {
+		want = "the model there: attn fetch downloads it"
+	} else if _, ok := hub.ParseName(model); ok {
+		want = "a path, or the model of a hub: attn fetch " + model + " downloads it, and so does -fetch or ATTN_HUB on first use"
 	}
 	return &kernel.Error{Where: "weights.Resolve: model", Got: got, Want: want, Kind: os.ErrNotExist}
 }

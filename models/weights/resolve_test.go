@@ -2,6 +2,7 @@ package weights
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +17,7 @@ func TestResolve(t *testing.T) {
 	t.Chdir(here)
 	for _, model := range []string{"all-MiniLM-L6-v2", "SmolLM2-135M-Instruct", "other", filepath.Join(here, "other")} {
 		_, err := Resolve(model)
-		if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "no model "+model) || !strings.Contains(err.Error(), "attn fetch") {
+		if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), fmt.Sprintf("no model %q", model)) || !strings.Contains(err.Error(), "attn fetch") {
 			t.Errorf("%s: %v", model, err)
 		}
 		if !filepath.IsAbs(model) && !strings.Contains(err.Error(), folder) {

@@ -12,7 +12,7 @@ import (
 // keys in the lanes. A word is one column, or 2 or 4 of a narrow type:
 //
 //	bfloat16   the lower half is shifted up, the upper half is masked
-//	binary16   words are sorted into even and odd halves, which are converted; on AVX2 see slots.go
+//	binary16   words become even and odd halves, which are converted; on AVX2 see slots.go
 //	int8       bytes are converted one by one, see WidenByte, and multiplied by the keys' scales
 //
 // The scales lie side by side, as the keys in the lanes. The next group of columns has its scales

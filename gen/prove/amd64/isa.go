@@ -1,7 +1,7 @@
 // Package amd64 has the semantics of the instructions of AVX, AVX2, FMA, F16C, AVX-512 and AMX that
-// generated assembly uses, and those for addresses and counts, for package machine. Operands are in
-// the order of Go's assembler: the destination last. The numbers in comments are those of Intel's
-// manual.
+// generated assembly uses, and of instructions for addresses and counts, for package machine.
+// Operands are in the order of Go's assembler: the destination last. Comments cite the numbers of
+// Intel's manual.
 package amd64
 
 import (

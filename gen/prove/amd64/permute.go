@@ -49,9 +49,9 @@ func choose[T any](first bool, x, y T) T {
 	return y
 }
 
-// sign is the sign of a word. Of x-x it tells infinities and, with a sign, NaN: the NaN of an
-// invalid operation is negative on x86, and that of an operand keeps its sign. Elsewhere the sign
-// of a NaN is not looked at.
+// sign is the sign of a word. The sign of x-x tells infinities and, with a sign, NaN: on x86 an
+// invalid operation makes a negative NaN, and the NaN of an operand keeps its sign. No other code
+// looks at the sign of a NaN.
 func (e *exec) sign(n *expr.Node) *expr.Node {
 	g := e.g
 	if n.Op == expr.FAdd && g.FNeg(n.Args[0]) == n.Args[1] {
@@ -218,10 +218,9 @@ func (e *exec) anyTernary(table int, a, b, c *expr.Node) *expr.Node {
 	return out
 }
 
-// ranged is VRANGEPS: 0 and 1 are minimum and maximum, 2 and 3 those of the magnitudes; bits 2 and
-// 3 say whose sign the result has: that of the first source, of the result, plus or minus. Of two
-// magnitudes that are the same the first source's is the result if both signs are, too; a quiet NaN
-// yields the other source.
+// ranged is VRANGEPS: 0 and 1 are minimum and maximum, 2 and 3 the same of magnitudes. Bits 2 and 3
+// choose the sign: the first source's, the result's, plus or minus. If both magnitudes and both
+// signs are equal, the result is the first source. A quiet NaN yields the other source.
 func (e *exec) ranged(imm int, x, y *expr.Node) *expr.Node {
 	g := e.g
 	var n *expr.Node

@@ -153,8 +153,8 @@ func (e *exec) addBytes(sum *expr.Node, a, b []*expr.Node) *expr.Node {
 	return e.g.Add(terms...)
 }
 
-// addBrains adds the products of pairs of bfloat16: those of the even inputs are a chain of fused
-// multiply-adds, and those of the odd ones are another. Their sum is added.
+// addBrains adds the products of pairs of bfloat16: a chain of fused multiply-adds has the products
+// of even inputs, another one the products of odd inputs. Their sum is added.
 func (e *exec) addBrains(sum *expr.Node, a, b []*expr.Node) *expr.Node {
 	chains := [2]*expr.Node{e.g.Const(32, 0), e.g.Const(32, 0)}
 	for k := range a {

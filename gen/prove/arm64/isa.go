@@ -1,7 +1,7 @@
 // Package arm64 has the semantics of the instructions of ARMv8, with Advanced SIMD and SDOT, that
 // generated assembly uses, for package machine. Instructions that Go's assembler lacks are written
-// as words, and have here the names and operands of Arm's manual, in small letters and the
-// destination first; those of Go's assembler have it last.
+// as words, and have here the names and operands of Arm's manual, in small letters and with the
+// destination first. In Go's assembler the destination is last.
 package arm64
 
 import (
@@ -156,7 +156,7 @@ func (e *exec) condition(cc string) *expr.Node {
 	return nil
 }
 
-// gpNumber returns the number of a register of 64 bits; that of ZR is -1.
+// gpNumber returns the number of a register of 64 bits, -1 for ZR.
 func gpNumber(name string) (int, bool) {
 	switch {
 	case name == "ZR":

@@ -352,7 +352,7 @@ func GemmUnpacked(c []float32, ldc int, a []float32, rs, cs int, b []uint32, m, 
 }
 
 // Pairs is Skinny.Pairs. A number and 1.5·2^23 units add up to a float32 whose last bit is worth
-// one unit. So its lower bits are those of the integer.
+// one unit. So its lower bits are the integer's.
 func Pairs(pairs []int32, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32) {
 	rounded := make([]float32, n*ld)
 	fallback.Lanes().Round(rounded, s, ld, n, scales, lsc, bits, unit)

@@ -326,8 +326,8 @@ func isChain(op expr.Op) bool {
 	return false
 }
 
-// operands returns the arguments of an operation, of associative ones those of all that follow each
-// other.
+// operands returns the arguments of an operation. It takes a chain of the same associative
+// operation for one operation with all arguments.
 func operands(n *expr.Node) (list []*expr.Node) {
 	for m := n; ; m = m.Args[1] {
 		if !isChain(n.Op) {

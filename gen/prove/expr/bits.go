@@ -628,7 +628,7 @@ type cuts uint64
 
 func (c cuts) at(end int) bool { return c>>(end-1)&1 != 0 }
 
-// edges returns the ends of the parts that x consists of: those of Concat, or runs of equal bits.
+// edges returns the ends of the parts of x: the arguments of Concat, or runs of equal bits.
 func edges(x *Node) cuts {
 	all := cuts(1) << (x.Width - 1)
 	if x.IsConst() {

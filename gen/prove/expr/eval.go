@@ -212,7 +212,7 @@ func scale(x, y float32) uint64 {
 
 func double(x uint64) float64 { return math.Float64frombits(x) }
 
-// bits64 are those of a binary64, with one NaN.
+// bits64 returns the bits of a binary64, the same for every NaN.
 func bits64(x float64) uint64 {
 	if x != x {
 		return quiet64

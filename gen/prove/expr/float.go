@@ -145,9 +145,9 @@ const (
 	middle = 0x4b400000
 )
 
-// wholeOf returns the integer n, converted, if x and y are -c and c+n, where the bits of c+n were
-// made from those of n: c is 2^23 or 1.5·2^23, and the bits of a float from 2^23 up to 2^24 are
-// those of an integer, and a constant.
+// wholeOf returns the integer n, converted, if x and y are -c and c+n, where c is 2^23 or 1.5·2^23
+// and integer operations made c+n from n: a float from 2^23 up to 2^24 has the bits of an integer
+// plus a constant.
 func (g *Graph) wholeOf(x, y *Node) *Node {
 	if y.IsConst() {
 		x, y = y, x
@@ -155,7 +155,7 @@ func (g *Graph) wholeOf(x, y *Node) *Node {
 	if y.IsConst() || !x.IsConst() || x.Val != least|minusZero && x.Val != middle|minusZero {
 		return nil
 	}
-	var above *Node // the bits less those of 2^23
+	var above *Node // the bits minus the bits of 2^23
 	switch top := y.Args; {
 	case y.Op == Sum:
 		above = g.Plus(y, -least)
@@ -339,7 +339,7 @@ func (g *Graph) FLt(x, y *Node) *Node {
 		return g.FLt(g.FNeg(y), g.FNeg(x))
 	}
 	if x.lo >= 0 && y.lo >= 0 && y.hi <= plusInf && !y.IsConst() {
-		return g.Lt(x, y) // the bits have the order of the numbers, and those of a NaN are above all
+		return g.Lt(x, y) // bits are in the order of the numbers, and a NaN's are the largest
 	}
 	return g.op(FLt, 1, 0, x, y)
 }
@@ -431,7 +431,7 @@ func (g *Graph) Div64(x, y *Node) *Node { return g.op(Div64, 64, 0, x, y) }
 // IsNaN tells whether x is a NaN.
 func (g *Graph) IsNaN(x *Node) *Node { return g.Not(g.FEq(x, x)) }
 
-// FMaxX86 and FMinX86 are those of x86: y unless x is larger, or smaller.
+// FMaxX86 and FMinX86 are MAXPS and MINPS of x86: y unless x is larger, or smaller.
 func (g *Graph) FMaxX86(x, y *Node) *Node { return g.Select(g.FLt(y, x), x, y) }
 func (g *Graph) FMinX86(x, y *Node) *Node { return g.Select(g.FLt(x, y), x, y) }
 

@@ -3,8 +3,8 @@
 // hold for all values of the symbols, where every NaN that a float operation makes counts as the
 // same.
 //
-// Float operations are those of IEEE 754, rounded to nearest even. Bits are moved by Concat and
-// Extract alone: shifts, masks and the sign operations of floats become those. Integer sums are
+// Float operations follow IEEE 754, rounded to nearest even. Concat and Extract alone move bits:
+// shifts, masks and the sign operations of floats become Concat and Extract. Integer sums are
 // linear forms modulo 2^width.
 package expr
 
@@ -78,7 +78,7 @@ type Node struct {
 	Width int
 	Val   uint64 // of a constant; the first bit of Extract; the constant of Sum
 	Args  []*Node
-	Coefs []uint64 // of Sum; of a symbol those of SymBetween
+	Coefs []uint64 // of Sum; the exponents of SymBetween
 	Name  string   // of a symbol
 
 	ID     int    // in the order of making: arguments have smaller ones
@@ -109,7 +109,7 @@ type Graph struct {
 	next  int
 
 	replaced map[*Node]*replacement
-	OneNaN   bool // operations make no NaN but 0x7fc00000, as those of RISC-V
+	OneNaN   bool // operations make no NaN but 0x7fc00000, as on RISC-V
 }
 
 // New returns an empty graph.
@@ -356,7 +356,7 @@ func times(a, b *Node) (lo, hi int64, ok bool) {
 	return lo, hi, true
 }
 
-// product returns the bounds of a product, given those of its factors.
+// product returns the bounds of a product, given its factors' bounds.
 func product(aLo, aHi, bLo, bHi int64) (lo, hi int64) {
 	p := [4]int64{aLo * bLo, aLo * bHi, aHi * bLo, aHi * bHi}
 	return slices.Min(p[:]), slices.Max(p[:])

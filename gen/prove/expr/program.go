@@ -96,8 +96,8 @@ func (p *Program) depends(n *Node) bool {
 	return d
 }
 
-// addFree adds a function that nobody knows: of the arguments of n, where those of fewer than 32
-// bits that depend on free leaves belong to the function, and their arguments are its.
+// addFree adds an unknown function in the place of n. Its arguments are n's. It takes in arguments
+// of fewer than 32 bits that depend on free leaves, and has their arguments instead.
 func (p *Program) addFree(n *Node) error {
 	if n.Width < 32 {
 		return fmt.Errorf("%v of %d bits depends on any value", n.Op, n.Width)
@@ -136,7 +136,7 @@ func (p *Program) shape(n *Node, s *step) error {
 // Steps is how many nodes are computed.
 func (p *Program) Steps() int { return len(p.steps) }
 
-// Values returns the memory for the values of a node: those of a leaf are set before Run.
+// Values returns the memory for the values of a node. The caller sets a leaf's before Run.
 func (p *Program) Values(n *Node) []uint64 { return p.bufs[p.place[n]] }
 
 // Run computes all nodes.

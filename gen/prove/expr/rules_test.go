@@ -110,7 +110,7 @@ func withCommonFactor(g *Graph, r *rand.Rand, leaves []raw) raw {
 }
 
 // fmaOfWholes is an FMA of converted whole numbers and of constants, and the first is perhaps
-// x·y-32·x, whose bounds are those of (y-32)·x.
+// x·y-32·x, which has the bounds of (y-32)·x.
 func fmaOfWholes(g *Graph, r *rand.Rand, leaves []raw) raw {
 	x, y, z := whole(g, r, leaves), whole(g, r, leaves), whole(g, r, leaves)
 	if r.IntN(3) == 0 {

@@ -309,9 +309,8 @@ func (g *Graph) Mul(x, y *Node) *Node {
 	return g.sumOf(out)
 }
 
-// factored returns a form with products that have a factor in common as that times the sum of the
-// rest, nil if there are none. So are those of more than mostSpread terms, which Mul does not
-// multiply out; the terms of a sum that is a factor count each.
+// factored takes out a factor that products of a form have in common. It returns nil if there is
+// none, or if the sum of the rest has at most mostSpread terms, which Mul multiplies out.
 func (g *Graph) factored(f *form) *Node {
 	most := commonFactor(f)
 	if most == nil {
@@ -567,8 +566,8 @@ func (g *Graph) Lt(x, y *Node) *Node {
 	return g.op(Lt, 1, 0, x, y)
 }
 
-// magnitudeBelow compares the bits of a float without its sign with those of a constant: they have
-// the order of the numbers, and those of a NaN are above all.
+// magnitudeBelow compares the bits of a float without its sign with a constant's bits: bits are in
+// the order of the numbers, and a NaN's are the largest.
 func (g *Graph) magnitudeBelow(x *Node, c uint64) *Node {
 	const inf = 0x7f800000
 	if x.Op != Concat || len(x.Args) != 2 || x.Args[0].Width != 31 || !x.Args[1].IsConst() || x.Args[1].Val != 0 {

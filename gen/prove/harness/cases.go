@@ -286,7 +286,7 @@ func pvEvenOdd(k *Kernel, quick bool) (list []Case) {
 	return list
 }
 
-// withScales adds scales to calls. Those of keys lie side by side, those of values row by row.
+// withScales adds scales to calls. Scales of keys lie side by side, scales of values row by row.
 func withScales(cases func(k *Kernel, quick bool) []Case, keys bool) func(k *Kernel, quick bool) []Case {
 	return func(k *Kernel, quick bool) []Case {
 		list := cases(k, quick)
@@ -418,7 +418,7 @@ func quotientsBelow(l *call, known *equal.Suppose) {
 		known.Given[zero] = map[*expr.Node]*expr.Node{}
 		for i, x := range block {
 			code := isCode(g, known, g.FDiv(x, scale))
-			known.Same[g.Extract(g.Plus(code, -magic), 0, 8)] = g.Extract(code, 0, 8) // as that of magic is 0
+			known.Same[g.Extract(g.Plus(code, -magic), 0, 8)] = g.Extract(code, 0, 8) // as magic's is 0
 			isCode(g, known, g.FDiv(x, g.Select(zero, g.Float(1), scale)))
 			tiny := g.Sym(32, fmt.Sprintf("tiny[%d]", at+i))
 			known.Domains[tiny], known.Given[zero][x] = equal.Tiny, tiny

@@ -9,7 +9,7 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// lengths are those of slices, with all remainders of three times the longest step.
+// lengths returns lengths of slices, with all remainders of three times the longest step.
 func lengths(quick bool) []int {
 	if quick {
 		return []int{37}

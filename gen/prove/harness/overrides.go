@@ -110,8 +110,8 @@ func ReadArchitecture(root, goarch string) (*Architecture, error) {
 	return a, nil
 }
 
-// join puts the functions of all files into each, as those of one instruction set may end in a jump
-// to those of another. Lines keep their files apart.
+// join puts the functions of all files into each, as a function of one instruction set may end in a
+// jump to a function of another. Lines keep their files apart.
 func (a *Architecture) join() {
 	all := &machine.File{Functions: map[string]*machine.Function{}, Data: map[string][]byte{}}
 	for i, isa := range slices.Sorted(maps.Keys(a.Files)) {
@@ -234,7 +234,7 @@ func (a *Architecture) signatures(isa string, stubs *ast.File, structs map[strin
 	}
 }
 
-// sizes are those of types that are not slices.
+// sizes are the bytes of types that are not slices.
 var sizes = map[string]int{"int": 8, "uint64": 8, "uint32": 4, "int32": 4, "float32": 4, "bool": 1}
 
 // lay gives the parameters their offsets, by the rules of ABI0.

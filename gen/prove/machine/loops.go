@@ -74,10 +74,9 @@ func (l *Loop) Join(m *Loop) {
 	}
 }
 
-// Bound returns what bounds the trips of a loop. Those of an inductive loop are bounded if each
-// lies further on in a slice, within which its accesses lie: then there are no more than the slice
-// is long, divided by the distance, and one more. Of other loops, what was executed is all that is
-// known.
+// Bound returns what bounds the trips of a loop. If each trip of an inductive loop lies further on
+// in a slice, and its accesses lie within, then the loop has at most length/distance + 1 trips. Of
+// other loops, only the executed trips are known.
 func (l *Loop) Bound() Bound {
 	const few = 8
 	switch {
@@ -109,7 +108,7 @@ func (f *Function) loops() map[int][]int {
 	return ends
 }
 
-// An access is one of a trip.
+// An access is a load or a store of a trip.
 type access struct {
 	line, off int
 	r         *Region
@@ -195,8 +194,8 @@ func (r *Run) arrive(f *Function, first, last int) {
 	}
 }
 
-// finish compares a trip with those of its kind before, and reports whether there were two, and it
-// is the same.
+// finish compares a trip with earlier trips of its kind, and reports whether there were two and it
+// equals them.
 func (w *watch) finish() bool {
 	w.trips++
 	old := w.before[w.now.trace]

@@ -32,7 +32,7 @@ func (r *Region) Reset() { copy(r.bytes, r.kept) }
 // Same reports whether what was kept is what another region holds.
 func (r *Region) Same(m *Region) bool { return slices.Equal(r.kept, m.bytes) }
 
-// A part is a byte of memory: one of a word. It is undefined without one.
+// A part is a byte of memory: byte i of the word n. Without a word it is undefined.
 type part struct {
 	n *expr.Node
 	i uint8
@@ -47,7 +47,7 @@ func (r *Region) Words(g *expr.Graph, size int) []*expr.Node {
 	return list
 }
 
-// SetWord sets bytes from off on to those of a word.
+// SetWord stores a word at off.
 func (r *Region) SetWord(off int, n *expr.Node) {
 	for i := range n.Width / 8 {
 		r.bytes[off+i] = part{n, uint8(i)}

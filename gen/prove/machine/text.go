@@ -25,7 +25,7 @@ type Operand struct {
 	Off   int64 // of Memory, Param and Static
 }
 
-// A Kind is one of operands.
+// A Kind says what an operand is.
 type Kind int
 
 const (

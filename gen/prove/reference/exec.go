@@ -64,7 +64,7 @@ func (m *Machine) body(fn *ssa.Function, name string, args, free []Value) Value 
 type end struct {
 	dead   bool
 	result Value
-	phis   []Value // those of the block that was named
+	phis   []Value // of the block that was named
 }
 
 // run executes blocks, from one on that is entered from pred, up to the end of the function or to

@@ -8,7 +8,7 @@ import (
 	"github.com/attn-go/attn/gen/prove/expr"
 )
 
-// source is that of package fallback, read once for all tests.
+// source is the source of package fallback, read once for all tests.
 var source = sync.OnceValues(func() (*Source, error) { return Load("../../..", "./fallback") })
 
 func newMachine(t *testing.T) *Machine {

@@ -28,7 +28,7 @@ type Cell struct {
 // A Slice holds the cells of its elements.
 type Slice []*Cell
 
-// A Pointer points to a cell, or to the one of a table that an index tells, which is a symbol.
+// A Pointer points to a cell, or to table[index], where index is a symbol.
 type Pointer struct {
 	to    *Cell
 	table []*Cell

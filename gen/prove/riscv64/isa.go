@@ -311,7 +311,7 @@ func (e *exec) registers(o machine.Operand, size int) []*expr.Node {
 	return e.W[firstVec+n*e.isa.words():][:size*e.isa.words()]
 }
 
-// read returns the elements of a group, those of less than 32 bits by themselves.
+// read returns the elements of a group. Elements of less than 32 bits have a node each.
 func (e *exec) read(o machine.Operand) []*expr.Node {
 	if w := int(e.W[width].Val); w < 32 {
 		v := make([]*expr.Node, e.vl())

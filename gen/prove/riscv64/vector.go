@@ -184,7 +184,7 @@ func (e *exec) vector() bool {
 	return e.reduce() || e.unary() || e.moveVector() || e.permute() || e.narrowing()
 }
 
-// reductions are those of all elements, and the first one of another register.
+// reductions combine all elements and the first element of another register.
 var reductions = map[string]func(g *expr.Graph, x, y *expr.Node) *expr.Node{
 	"VREDMAXUVS": withScalar["VMAXU"], "VREDMAXVS": (*expr.Graph).SMax, "VREDSUMVS": withScalar["VADD"],
 }

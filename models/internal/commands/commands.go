@@ -34,7 +34,7 @@ func FlagSet(name, usage string) *flag.FlagSet {
 func Main(all []Command, args []string, out io.Writer) error {
 	all = append(all[:len(all):len(all)], completion(all, out))
 	if len(args) == 0 {
-		return command.Usage(fmt.Errorf("want a command: %s", names(all)))
+		return command.Usage(fmt.Errorf("want a command, one of %s", names(all)))
 	}
 	name, args := args[0], args[1:]
 	switch name {

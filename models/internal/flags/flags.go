@@ -28,13 +28,13 @@ type Receipt struct{ File, Key string }
 
 // Flags defines -receipt, for receipts of something, and -receipt-key.
 func (r *Receipt) Flags(fs *flag.FlagSet, of string) {
-	fs.StringVar(&r.File, "receipt", "", "`file` to write receipts of "+of+" to, one a line, which attn verify checks")
+	fs.StringVar(&r.File, "receipt", "", "write receipts of "+of+" to this `file`, one a line; attn verify checks them")
 	ReceiptKey(fs, func(path string) error { r.Key = path; return nil })
 }
 
 // ReceiptKey defines -receipt-key alone, whose file set gets.
 func ReceiptKey(fs *flag.FlagSet, set func(path string) error) {
-	fs.Func("receipt-key", "`file` of a private key of Ed25519 in PEM that signs receipts", set)
+	fs.Func("receipt-key", "sign receipts with the private Ed25519 key in this PEM `file`", set)
 }
 
 // Check returns a usage error for a key without receipts, and one about a key that cannot be read.
@@ -56,7 +56,7 @@ type Fetch bool
 
 // Flag defines -fetch.
 func (f *Fetch) Flag(fs *flag.FlagSet) {
-	fs.BoolVar((*bool)(f), "fetch", false, "fetch a model that is named as ORG/NAME, ORG/NAME@REVISION or ORG/NAME:FILE from huggingface.co, or from the hub of ATTN_HUB, on its first use")
+	fs.BoolVar((*bool)(f), "fetch", false, "on first use, download a model named ORG/NAME, ORG/NAME@REVISION or ORG/NAME:FILE from huggingface.co or the hub at ATTN_HUB")
 }
 
 // Allow lets models be fetched if the flag is set, until ctx ends. report gets a line for each
@@ -104,7 +104,7 @@ func (t *Texts) Flags(fs *flag.FlagSet, w Words) {
 	fs.IntVar(&t.Top, "top", 10, w.Top)
 	t.Long = w.Long[0]
 	Choice(fs, "long", w.LongHelp, w.Long, func(word string) { t.Long = word })
-	fs.Func("unit", "`what` a text of a file is: line, paragraph or window (default line)", func(s string) (err error) {
+	fs.Func("unit", "`unit` of text in a file: line, paragraph or window (default line)", func(s string) (err error) {
 		t.Passages.Unit, err = passage.ParseUnit(s)
 		return err
 	})

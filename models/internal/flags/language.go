@@ -28,21 +28,21 @@ var (
 
 // Flags defines the flags that set l. All of them change texts, though not from one CPU to another.
 func (l Language) Flags(fs *flag.FlagSet) {
-	fs.IntVar(l.Context, "ctx", 0, "most `tokens` of a text; changes answers (default what the model was trained for, at most 4096)")
+	fs.IntVar(l.Context, "ctx", 0, "most `tokens` of a text; changes answers (default 4096, or fewer if the model was trained for fewer)")
 	cache := func(name, usage string, to *kernel.DType, names []string) {
 		Choice(fs, name, usage, names, func(word string) { *to = cacheTypes[word] })
 	}
-	cache("cache", "`type` of the keys and values that are kept: f32, f16, bf16, int8 or int4, which takes the least memory and costs the most\naccuracy; changes answers (default f32)", l.CacheType, cacheNames)
-	cache("cache-values", "`type` of the values alone, of which int4 costs less than of keys: f16, bf16, int8 or int4; changes answers (default that of -cache)", l.CacheValueType, cacheNames[1:])
-	fs.BoolVar(l.Unrotated, "unrotated", false, "keep keys and values of int4 as they are: they are rotated before they are rounded, which loses less; changes answers")
-	Choice(fs, "attention", "`what` attention computes with: f32, or integers, with which tokens after long texts take less time, the least with a -cache of\nint8; needs one of int8 or int4, and changes answers (default f32)",
+	cache("cache", "`type` of cached keys and values: f32, f16, bf16, int8 or int4. Smaller types take less memory and cost\naccuracy; changes answers (default f32)", l.CacheType, cacheNames)
+	cache("cache-values", "`type` of cached values alone: f16, bf16, int8 or int4. int4 values cost less accuracy than int4 keys;\nchanges answers (default: as -cache)", l.CacheValueType, cacheNames[1:])
+	fs.BoolVar(l.Unrotated, "unrotated", false, "do not rotate int4 keys and values before rounding; rotation costs accuracy less; changes answers")
+	Choice(fs, "attention", "`what` attention computes with: f32 or integers. Integers need a -cache of int8 or int4. They make tokens after\nlong texts faster, most of all with int8; changes answers (default f32)",
 		[]string{"f32", "integers"}, func(word string) { *l.Integers = word == "integers" })
 	Precision(fs, l.Precision, "answers")
 }
 
 // Precision defines -precision. what changes with it.
 func Precision(fs *flag.FlagSet, p *precision.Precision, what string) {
-	Choice(fs, "precision", "`what` linear layers compute with: float32; bf16, which rounds weights and inputs to bfloat16 and takes less time on CPUs with\nunits for it (AMX); or int8, which rounds them to 8 bits, takes the least time elsewhere and costs more accuracy, and of\nlanguage models needs weights of 8 or fewer bits. Each has the same bits on every CPU; changes "+what+" (default float32)",
+	Choice(fs, "precision", "`what` linear layers compute with: float32, bf16 or int8. bf16 rounds weights and inputs to bfloat16, and is faster on\nCPUs with AMX. int8 rounds them to 8 bits: it is the fastest elsewhere, costs more accuracy, and needs language models\nwith weights of at most 8 bits. Each gives the same bits on every CPU; changes "+what+" (default float32)",
 		precision.Names, func(word string) { *p, _ = precision.Parse(word) })
 }
 
@@ -58,10 +58,10 @@ func (l Language) Check() error {
 // Sampler defines the flags of how tokens are drawn, and of the date of templates. unless follows
 // what they say: when they do not count.
 func Sampler(fs *flag.FlagSet, s *decoder.Sampler, date *chattemplate.Date, unless string) {
-	fs.Float64Var(&s.Temperature, "temp", 0.2, "temperature: 1 draws tokens by the model's probabilities, less prefers probable ones,\n0 always takes the most probable one"+unless)
+	fs.Float64Var(&s.Temperature, "temp", 0.2, "temperature: at 1, tokens are drawn by the model's probabilities; below 1, probable tokens more often;\nat 0, always the most probable one"+unless)
 	fs.IntVar(&s.TopK, "top-k", 40, "draw from this many most probable tokens; 0 means all"+unless)
 	command.Float(fs, &s.TopP, "top-p", 0.9, decoder.LeastTopP, "draw from the most probable tokens with this `share` of the probability; 0 means the most probable one, 1 means all"+unless)
-	fs.Float64Var(&s.MinP, "min-p", 0, "draw from the tokens that are at least this many times as probable as the most probable one; 0 means all"+unless)
+	fs.Float64Var(&s.MinP, "min-p", 0, "draw from tokens whose probability is at least this times the largest; 0 means all"+unless)
 	fs.Uint64Var(&s.Seed, "seed", 1, "seed of the random draws; the same seed gives the same text on every CPU"+unless)
-	fs.Var(date, "date", fmt.Sprintf("`day` that a template which writes the date takes for today: YYYY-MM-DD, or today for the day on which the command starts (default 2024-07-26)%s", unless))
+	fs.Var(date, "date", fmt.Sprintf("`day` that templates write as today's date: YYYY-MM-DD, or today, the day on which the command starts (default 2024-07-26)%s", unless))
 }

@@ -42,7 +42,7 @@ func ParseUnit(name string) (Unit, error) {
 			return Unit(u), nil
 		}
 	}
-	return 0, fmt.Errorf("got %q, want %s", name, strings.Join(units, ", "))
+	return 0, fmt.Errorf("want %s", strings.Join(units, ", "))
 }
 
 // A Passage is a part of a file.

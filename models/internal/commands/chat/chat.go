@@ -102,7 +102,7 @@ func (c *config) input(ctx context.Context, stdin io.Reader, report io.Writer) (
 		return "", false, err
 	}
 	if text == "" || !c.raw && strings.TrimSpace(text) == "" {
-		return "", false, command.Usage(errors.New("the prompt is empty: -text, files or the standard input have it"))
+		return "", false, command.Usage(errors.New("the prompt is empty: give it by -text, in files or on standard input"))
 	}
 	return text, false, nil
 }

@@ -68,11 +68,11 @@ func parse(args []string, help io.Writer) (*config, error) {
 }
 
 const usage = `usage: attn chat [flags] -text PROMPT         answers a prompt
-       attn chat [flags] [-text PROMPT] FILE  answers what a file has, below the prompt if there is one
-       attn chat [flags]                      holds a conversation at a terminal, or answers the standard input
+       attn chat [flags] [-text PROMPT] FILE  answers a prompt with the text of FILE below it, or FILE alone
+       attn chat [flags]                      holds a conversation at a terminal, or answers standard input
 
-A language model answers. Text goes to standard output, the speed to standard error. ^C ends an answer.
-Flags may follow files.
+Answers with a language model. The answer goes to standard output, the speed to standard error. ^C ends an
+answer. Flags may follow files.
 
 `
 
@@ -92,28 +92,28 @@ func (c *config) language() flags.Language {
 // define defines the flags. It returns the value of -repeat-last-n.
 func (c *config) define(fs *flag.FlagSet) (window *int) {
 	sampler := &c.generate.Sampler
-	fs.StringVar(&c.model, "model", "SmolLM2-135M-Instruct", "GGUF `file` or folder of a model, or the name of one that attn fetch downloads")
+	fs.StringVar(&c.model, "model", "SmolLM2-135M-Instruct", "`model`: a GGUF file, a folder, or a name that attn fetch downloads")
 	c.inputs.Flag(fs, "the `prompt`; may be repeated, and files follow it")
-	fs.StringVar(&c.system, "system", "", "`text` that tells the model how to answer (default what the file's template says)")
-	fs.BoolVar(&c.raw, "raw", false, "continue the prompt as it is, without the file's template; special tokens in it are parsed")
-	fs.Func("var", "`NAME=VALUE` that the file's template may read, such as enable_thinking=false; a value that is no JSON is a text; may be repeated", c.setVariable)
-	fs.BoolVar(&c.lines, "lines", false, "take every line for a prompt, and answer up to 16 side by side")
-	fs.IntVar(&c.n, "n", 1, "answers to each prompt, made side by side, the first with -seed, the next with the next seed")
+	fs.StringVar(&c.system, "system", "", "system prompt, a `text` that tells the model how to answer (default: the template's)")
+	fs.BoolVar(&c.raw, "raw", false, "continue the prompt as it is, without the chat template; special tokens in it count")
+	fs.Func("var", "`NAME=VALUE` for the chat template, such as enable_thinking=false. A value that is not JSON is a string; may be repeated", c.setVariable)
+	fs.BoolVar(&c.lines, "lines", false, "treat each line as a prompt, and answer up to 16 at once")
+	fs.IntVar(&c.n, "n", 1, "answers to each prompt, computed together; the seeds are -seed, -seed+1 and so on")
 	fs.IntVar(&c.generate.MaxTokens, "max", 512, "most tokens of an answer; 0 means until the context is full")
 	flags.Sampler(fs, sampler, &c.date, "")
-	fs.Float64Var(&sampler.RepetitionPenalty, "repeat-penalty", 1, "divides positive logits of tokens that the last ones have, and multiplies others; 1 changes nothing")
-	window = fs.Int("repeat-last-n", 64, "number of last tokens, prompt included, in which the penalties look; -1 means all, 0 no penalties")
-	fs.Float64Var(&sampler.PresencePenalty, "presence-penalty", 0, "taken off the logit of a token that the last ones have")
-	fs.Float64Var(&sampler.FrequencyPenalty, "frequency-penalty", 0, "taken off the logit of a token for each time that the last ones have it")
-	fs.StringVar(&c.schema, "json-schema", "", "`file` of a JSON Schema that answers satisfy, see package grammar")
-	fs.StringVar(&c.grammar, "grammar", "", "`file` of a grammar in llama.cpp's form (GBNF) that answers are texts of")
-	fs.Func("stop", "`text` that ends an answer, and is no part of it; may be repeated", func(s string) error {
+	fs.Float64Var(&sampler.RepetitionPenalty, "repeat-penalty", 1, "divide positive logits of recent tokens by this, and multiply negative ones; 1 changes nothing")
+	window = fs.Int("repeat-last-n", 64, "how many recent tokens, prompt included, the penalties look at; -1 means all, 0 no penalties")
+	fs.Float64Var(&sampler.PresencePenalty, "presence-penalty", 0, "subtract this from the logits of recent tokens")
+	fs.Float64Var(&sampler.FrequencyPenalty, "frequency-penalty", 0, "subtract this from the logit of a token for each time it is among the recent ones")
+	fs.StringVar(&c.schema, "json-schema", "", "answers satisfy the JSON Schema in this `file`, see package grammar")
+	fs.StringVar(&c.grammar, "grammar", "", "answers satisfy the grammar in this `file`, in llama.cpp's form (GBNF)")
+	fs.Func("stop", "`text` that ends an answer and is not part of it; may be repeated", func(s string) error {
 		c.generate.StopText = append(c.generate.StopText, s)
 		return nil
 	})
-	fs.IntVar(&c.generate.Draft, "draft", 0, "most tokens to guess from earlier ones and check together; changes the speed, not the text")
-	fs.StringVar(&c.draft, "draft-model", "", "smaller `model` with the same vocabulary that guesses in the place of earlier tokens, 4 of them unless -draft says otherwise")
-	fs.BoolVar(&c.options.MTP, "mtp", false, "let the layer of the model that predicts further tokens guess in the place of earlier ones, 1 of them unless -draft says otherwise; DeepSeek V3, GLM 4.5 to 4.7, Qwen3-Next, Qwen3.5 and folders of Nemotron H have one")
+	fs.IntVar(&c.generate.Draft, "draft", 0, "guess up to this many tokens from earlier text, and check them together; changes the speed, not the text")
+	fs.StringVar(&c.draft, "draft-model", "", "let a smaller `model` with the same vocabulary guess, -draft tokens, 4 by default")
+	fs.BoolVar(&c.options.MTP, "mtp", false, "let the model's own layer for further tokens guess, -draft tokens, 1 by default; DeepSeek V3, GLM 4.5 to 4.7, Qwen3-Next,\nQwen3.5 and folders of Nemotron H have one")
 	c.receipt.Flags(fs, "all answers")
 	c.fetch.Flag(fs)
 	c.language().Flags(fs)

@@ -31,7 +31,7 @@ import (
 )
 
 // Command is attn embed.
-var Command = commands.Command{Name: "embed", Summary: "turns texts into vectors, or finds the lines that are nearest to a text in meaning", Flags: func() *flag.FlagSet { return new(config).flagSet() }, Main: Main}
+var Command = commands.Command{Name: "embed", Summary: "turns texts into vectors, or finds the lines nearest in meaning to a text", Flags: func() *flag.FlagSet { return new(config).flagSet() }, Main: Main}
 
 // Main runs the command.
 func Main(args []string) {
@@ -54,33 +54,31 @@ type config struct {
 	settings embedding.Options
 }
 
-const usage = `usage: attn embed [flags] [FILE...]               vectors of the lines of files
-       attn embed [flags] -text TEXT              a vector of the text
-       attn embed [flags] -query TEXT [FILE...]   the lines that are nearest to TEXT in meaning
+const usage = `usage: attn embed [flags] [FILE...]               makes vectors of the lines of files
+       attn embed [flags] -text TEXT              makes a vector of a text
+       attn embed [flags] -query TEXT [FILE...]   finds the lines nearest to TEXT in meaning
 
-A FILE that is - stands for standard input, as does leaving it out. Flags may follow files.
+Without a FILE, or with -, attn reads standard input. Flags may follow files.
 
-Vectors have the length 1, so that the scalar product of two is the cosine of their texts. They go
-to standard output as JSON lines: {"file", "line", "last_line", "text", "tokens", "cut", "embedding"}.
-With -query the output is the cosine, file, line number and text of the best lines; blank lines do
-not count.
+Vectors have length 1, so the dot product of two is the cosine of their texts. They go to standard
+output as JSON lines: {"file", "line", "last_line", "text", "tokens", "cut", "embedding"}. With -query
+the output is the cosine, file, line number and text of the best lines. Blank lines do not count.
 
-A text is a line, or with -unit paragraph the lines between blank ones, or with -unit window as many
-words as the model sees, a quarter of which are those of the window before.
+A text is a line. With -unit paragraph it is the lines between blank ones. With -unit window it is as
+many words as the model sees, and neighbouring windows share a quarter.
 
--model is a model of any architecture that models.Open takes: BERT and its kin, Qwen3-Embedding,
-EmbeddingGemma; attn inspect PATH tells.
+-model takes BERT and its kin, Qwen3-Embedding, EmbeddingGemma and others: attn inspect PATH tells.
 
-With -query vectors are kept in the user's cache folder, so that a second search over the same files
-computes only what is new; the results are the same. Binary files are skipped.
+-query keeps vectors in the user's cache folder, so a second search over the same files computes only
+new ones; the results are the same. It skips binary files.
 
-The model sees the first tokens of a long text only: 256 with all-MiniLM-L6-v2, some 200 words. A
-text that has more has "cut": true and gets a warning, or is an error with -long error, or becomes the
-mean of the vectors of its pieces with -long split.
-Bytes that are not UTF-8 are left out for the model and written as U+FFFD.
+The model sees only the first tokens of a long text: 256 with all-MiniLM-L6-v2, some 200 words. A
+longer text has "cut": true and gets a warning. With -long error it gives an error. With -long split
+its vector is the mean over its pieces. The model does not see bytes that are not UTF-8; the output
+has U+FFFD in their place.
 
-After an interrupt (^C) or SIGTERM what is done is written, and the status is 128 plus the number of
-the signal.
+After an interrupt (^C) or SIGTERM attn writes the finished vectors. The status is 128 plus the number
+of the signal.
 
 `
 
@@ -89,24 +87,24 @@ func (c *config) flagSet() *flag.FlagSet {
 	fs := commands.FlagSet("embed", usage)
 	c.Flags(fs, flags.Words{
 		DefaultModel: "all-MiniLM-L6-v2",
-		Model:        "`path` of a model of embeddings: a folder as Hugging Face has it, a GGUF file, or the name of one that attn fetch downloads",
-		Text:         "a `text` itself, also of several lines, before the lines of all files; may be repeated",
+		Model:        "embedding `model`: a folder as Hugging Face has it, a GGUF file, or a name that attn fetch downloads",
+		Text:         "one `text`, also of several lines, before the lines of files; may be repeated",
 		Query:        "rank lines by their nearness to `text`", Top: "with -query: how many lines to show", Texts: "vectors",
-		Long: []string{"cut", "error", "split"}, LongHelp: "`what` is done with a text of more tokens than the model sees: cut, error, or split, which pools its pieces (default cut)",
+		Long: []string{"cut", "error", "split"}, LongHelp: "`what` to do with a text longer than the model sees: cut it, give an error, or split it and pool the pieces (default cut)",
 	})
-	fs.StringVar(&c.out, "o", "", "`file` to write instead of standard output, overwritten if it exists: .jsonl, or the vectors alone as\n"+
+	fs.StringVar(&c.out, "o", "", "write to this `file` instead of standard output, even if it exists: .jsonl, or the vectors alone as\n"+
 		".npy [texts, width] or .safetensors (tensor embeddings)")
 	fs.IntVar(&c.settings.Overlap, "overlap", 0, "with -long split: how many `tokens` neighbouring pieces have in common")
-	fs.IntVar(&c.settings.Dimensions, "dimensions", 0, "how many numbers of a vector are kept, for models that were trained for that; 0 keeps all, or what the model says")
-	fs.StringVar(&c.settings.Prompt, "prompt", "", "`name` of the model's prompt before every text (default that of the model; with -query document or passage, if it has one)")
-	fs.StringVar(&c.prompt, "query-prompt", "", "`name` of the model's prompt before the text of -query (default query, if the model has it)")
-	fs.StringVar(&c.kind, "type", "f32", "`type` of the numbers of .npy and .safetensors: f32, f16, or int8 with a tensor of scales, for .safetensors alone")
+	fs.IntVar(&c.settings.Dimensions, "dimensions", 0, "how many numbers of a vector to keep, for models trained for that; 0 means the model's default, or all")
+	fs.StringVar(&c.settings.Prompt, "prompt", "", "`name` of the model's prompt to put before every text (default: the model's; with -query, document or passage, if it has one)")
+	fs.StringVar(&c.prompt, "query-prompt", "", "`name` of the model's prompt to put before the text of -query (default query, if the model has it)")
+	fs.StringVar(&c.kind, "type", "f32", "`type` of numbers in .npy and .safetensors files: f32 or f16; in .safetensors also int8, with a tensor of scales")
 	fs.IntVar(&c.Passages.Context, "context", 0, "with -query: how many `lines` to show before and after a result")
-	fs.StringVar(&c.colour, "color", "auto", "with -query: `when` results have colours: always, never or auto, which is at a terminal")
-	fs.StringVar(&c.cache, "cache-dir", "", "with -query: `folder` of the vectors that are kept (default attn/vectors in the user's cache folder)")
-	fs.BoolVar(&c.noCache, "no-cache", false, "with -query: compute all vectors, and keep none")
-	fs.BoolVar(&c.sparse, "sparse", false, "instead of vectors the weights of the tokens of each text, for SPLADE and bge-m3: \"sparse\": {\"indices\", \"values\"}")
-	fs.StringVar(&c.tokens, "token-vectors", "", "instead of a vector one for each token, for ColBERT and bge-m3, of texts as document or query: \"token_ids\", \"token_embeddings\"")
+	fs.StringVar(&c.colour, "color", "auto", "with -query: `when` to colour results: always, never, or auto, which means at a terminal")
+	fs.StringVar(&c.cache, "cache-dir", "", "with -query: `folder` to keep vectors in (default attn/vectors in the user's cache folder)")
+	fs.BoolVar(&c.noCache, "no-cache", false, "with -query: compute all vectors and keep none")
+	fs.BoolVar(&c.sparse, "sparse", false, "write sparse token weights instead of vectors, for SPLADE and bge-m3: \"sparse\": {\"indices\", \"values\"}")
+	fs.StringVar(&c.tokens, "token-vectors", "", "write a vector for each token instead of one, for ColBERT and bge-m3; the value says what texts are, document or query:\n\"token_ids\", \"token_embeddings\"")
 	return fs
 }
 

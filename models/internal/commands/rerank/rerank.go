@@ -42,24 +42,24 @@ type config struct {
 
 const usage = `usage: attn rerank -model DIR -query TEXT [flags] [FILE...]
 
-A FILE that is - stands for standard input, as does leaving it out. Flags may follow files.
+Without a FILE, or with -, attn reads standard input. Flags may follow files.
 
 The passages that answer TEXT best go to standard output, best first, as JSON lines: {"score", "file",
-"line", "last_line", "text", "tokens", "cut"}. A score is the output of the model's classifier: the
-higher, the better, and 1/(1+e^-score) is the probability that the model gives the passage. With several
-labels it is the difference that has this property, such as that of the logits of yes and no. Of equal scores
-the passage that was read first comes first.
+"line", "last_line", "text", "tokens", "cut"}. A score is a logit: higher is better, and 1/(1+e^-score)
+is the probability that the model gives the passage. A model with several labels has a difference of logits,
+such as yes minus no. Equal scores keep the order of the input.
 
-A passage is a line, or with -unit paragraph the lines between blank ones, or with -unit window as many
-words as the model sees beside the query, a quarter of which are those of the window before. Blank
-lines do not count, and binary files are skipped.
+A passage is a line. With -unit paragraph it is the lines between blank ones. With -unit window it is as many
+words as the model sees beside the query, and neighbouring windows share a quarter. Blank lines do not count,
+and attn skips binary files.
 
-Tokens are those of the query and the passage together, and of a prompt with both in it. If these are more
-than the model sees, tokens at the end of the longer one are left out, or of a prompt those at the end of the
-passage: the passage has "cut": true and gets a warning, or is an error with -long error. Bytes that are not UTF-8 are left out for the model and written as U+FFFD.
+"tokens" counts the query and the passage together, and the model's prompt around them. If they are more than
+the model sees, attn cuts the end of the longer one, or of the passage if there is a prompt. Such a passage has
+"cut": true and gets a warning; with -long error it gives an error. The model does not see bytes that are not
+UTF-8; the output has U+FFFD in their place.
 
-All passages are scored before the first is written. After an interrupt (^C) or SIGTERM nothing is, and the
-status is 128 plus the number of the signal.
+attn scores all passages before it writes the first. After an interrupt (^C) or SIGTERM it writes nothing, and
+the status is 128 plus the number of the signal.
 
 `
 
@@ -67,13 +67,13 @@ status is 128 plus the number of the signal.
 func (c *config) flagSet() *flag.FlagSet {
 	fs := commands.FlagSet("rerank", usage)
 	c.Flags(fs, flags.Words{
-		Model: "`path` of a reranker: a folder as Hugging Face has it, or a GGUF file",
-		Text:  "a passage `text` itself, also of several lines, before those of all files; may be repeated",
-		Query: "`text` that passages answer", Top: "how many passages to write", Texts: "scores",
-		Long: []string{"cut", "error"}, LongHelp: "`what` is done with a passage that the model does not see whole: cut or error (default cut)",
+		Model: "reranking `model`: a folder as Hugging Face has it, or a GGUF file",
+		Text:  "one passage, a `text` also of several lines, before the passages of files; may be repeated",
+		Query: "`text` that the passages should answer", Top: "how many passages to write", Texts: "scores",
+		Long: []string{"cut", "error"}, LongHelp: "`what` to do with a passage longer than the model sees: cut it, or give an error (default cut)",
 	})
-	fs.StringVar(&c.settings.Instruction, "instruction", "", "`text` that says what a good answer is, for models that read one, such as Qwen3-Reranker; default that of the model")
-	fs.StringVar(&c.settings.Label, "label", "", "`name` of the label whose score counts, for models with several ones, such as entailment")
+	fs.StringVar(&c.settings.Instruction, "instruction", "", "`text` that tells models such as Qwen3-Reranker what a good answer is (default: the model's)")
+	fs.StringVar(&c.settings.Label, "label", "", "`name` of the label to score by, such as entailment, for models with several labels")
 	return fs
 }
 

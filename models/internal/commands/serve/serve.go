@@ -45,15 +45,15 @@ type config struct {
 const usage = `usage: attn serve -model MODEL [-model MODEL ...] [flags]
        attn serve -models FOLDER [flags]
 
-Answers HTTP requests with models, in the forms of OpenAI's, Anthropic's and Ollama's APIs. A MODEL is a GGUF file, a folder as
-Hugging Face has it, or the name of one that attn fetch downloads. It is served under its base name, or
-as NAME with NAME=MODEL.
+Serves models over HTTP, with OpenAI's, Anthropic's and Ollama's APIs. A MODEL is a GGUF file, a folder as
+Hugging Face has it, or a name that attn fetch downloads. Clients call it by its base name, or by NAME if
+the flag is NAME=MODEL.
 
-The same request gets the same bytes alone and beside others, with any of the flags but those that say
-that they change answers, which system_fingerprint then shows.
+A request gets the same bytes alone and beside others. Flags that change answers say so, and also change
+system_fingerprint.
 
-SIGTERM and ^C end it: no more requests are taken, and those that are open are answered, or given up
-after -shutdown. A second signal ends it at once.
+On SIGTERM or ^C the server takes no more requests, and finishes open ones within -shutdown. A second
+signal ends it at once.
 
 `
 

@@ -36,7 +36,7 @@ import (
 const fails = 3
 
 // Command is attn verify.
-var Command = commands.Command{Name: "verify", Summary: "computes again what receipts of answers, vectors and scores say", Flags: func() *flag.FlagSet { return new(config).flagSet() }, Main: Main}
+var Command = commands.Command{Name: "verify", Summary: "checks receipts of answers, vectors and scores by computing them again", Flags: func() *flag.FlagSet { return new(config).flagSet() }, Main: Main}
 
 // Main runs the command.
 func Main(args []string) {
@@ -68,20 +68,20 @@ type config struct {
 
 const usage = `usage: attn verify [flags] FILE...
 
-A FILE has receipts, one a line, as -receipt of chat, embed and rerank writes them. verify computes each again
-and says that it holds, or what does not. The status is 0 if all hold, 3 if one does not, 2 after a wrong command
-line, and 1 if one could not be verified.
+A FILE has receipts, one a line, from -receipt of chat, embed or rerank, or from the server. verify computes each
+again, and says that it holds or what does not. The status is 0 if all hold, 3 if one does not, 2 after a wrong
+command line, and 1 if a receipt could not be verified.
 
 `
 
 // flagSet returns the flags, which set c.
 func (c *config) flagSet() *flag.FlagSet {
 	fs := commands.FlagSet("verify", usage)
-	fs.StringVar(&c.model, "model", "", "`path` of the model: a GGUF file or a folder (default the name that the receipt has)")
-	fs.IntVar(&c.spot, "spot", 0, "verify so many tokens, texts or passages of each receipt, chosen at random; 0 means all")
-	fs.BoolVar(&c.turns, "session", false, "the receipts of a file are the turns of one conversation: also verify that each goes on with the answer of the one before it")
-	fs.BoolVar(&c.rehash, "rehash", false, "compute the SHA-256 of the model's files, also where it is kept")
-	fs.StringVar(&c.keyFile, "key", "", "`file` of a public key of Ed25519 in PEM: receipts must be signed by it")
+	fs.StringVar(&c.model, "model", "", "`path` of the model: a GGUF file or a folder (default: the receipt's name of it)")
+	fs.IntVar(&c.spot, "spot", 0, "verify this many tokens, texts or passages of each receipt, chosen at random; 0 means all")
+	fs.BoolVar(&c.turns, "session", false, "also verify that the receipts of a file are one conversation: each continues with the answer before it")
+	fs.BoolVar(&c.rehash, "rehash", false, "compute the SHA-256 of the model's files, even if it is kept beside them")
+	fs.StringVar(&c.keyFile, "key", "", "want receipts signed by the public Ed25519 key in this PEM `file`")
 	command.LoRAFlag(fs, &c.lora)
 	command.ExecFlags(fs, &c.exec)
 	return fs

@@ -105,7 +105,7 @@ func TestMarkdownIsSafe(t *testing.T) {
 				problems.push(e.stack + JSON.stringify(text));
 			}
 		}
-		// What a line of this takes is in proportion to its length: otherwise the test would not end.
+		// Time is linear in the length of a line, or else the test would not end.
 		const n = 1000000;
 		const lines = ["# a" + " ".repeat(n) + "b\rc", "#".repeat(n), "# " + "#".repeat(n) + "a", "|a\n|" + "-".repeat(n) + "x", "~~~" + "a".repeat(n) + "`+"`"+`", "~~~" + " ".repeat(n) + "`+"`"+`", "- - ".repeat(n) + "x"];
 		for (const text of [...lines, "* item\n\npara\n".repeat(n / 10)]) markdown(text).map(check);
