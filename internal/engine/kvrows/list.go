@@ -181,34 +181,40 @@ func (r *Reader) copyListed(n int) {
 	l.keys.Hi += n
 }
 
-// offsets returns where n rows from key lo on begin, in bytes, and those after them.
+// offsets returns where n rows from key lo on begin, in bytes, and those after them, of which there
+// are n if the head has as many keys.
 func (r *Reader) offsets(lo, n int) []int {
 	l := &r.list
-	if l.head != l.offHead || lo < l.offKeys.Lo || lo+n > l.offKeys.Hi {
-		off := l.find(l.off[:], r.x, lo)
+	known := l.head == l.offHead && lo >= l.offKeys.Lo && lo+n <= l.offKeys.Hi
+	if !known || lo+2*n > l.offKeys.Hi && l.offKeys.Len() == len(l.off) && lo > l.offKeys.Lo {
+		off := l.find(l.off[:], r.x, lo, unitOf(r.x.DType()))
 		l.offHead, l.offKeys = l.head, mask.Span{Lo: lo, Hi: lo + len(off)}
-		toBytes(off, r.x.DType())
 	}
 	return l.off[lo-l.offKeys.Lo : l.offKeys.Len()]
 }
 
-// toBytes turns numbers of elements into numbers of bytes. No product is larger than its result, so
-// that 32 bits hold it.
-func toBytes(off []int, t view.DType) {
-	each, share := t.Bytes(t.PerByte()), t.PerByte()
-	for i, n := range off {
-		if share > 1 {
-			n /= share
-		}
-		off[i] = n * each
+// A unit is what offsets of elements count in: share elements take each bytes. No product is larger
+// than its result, so that 32 bits hold it.
+type unit struct{ share, each int }
+
+// elements are a unit, too.
+var elements = unit{1, 1}
+
+func unitOf(t view.DType) unit { return unit{t.PerByte(), t.Bytes(t.PerByte())} }
+
+// of returns the offset of an element that begins a unit.
+func (u unit) of(n int) int {
+	if u.share > 1 {
+		n /= u.share
 	}
+	return n * u.each
 }
 
 // copyScales writes the scales of n rows from key lo on to dst.
 func (r *Reader) copyScales(dst []float32, lo, n int) {
 	x := r.x.ScaleRows()
 	var room [blockKeys]int
-	off := r.list.find(room[:n], &x, lo)
+	off := r.list.find(room[:n], &x, lo, elements)
 	all, groups := x.F32(), x.Dim(3)
 	if groups == 1 {
 		for i, at := range off {
@@ -216,38 +222,53 @@ func (r *Reader) copyScales(dst []float32, lo, n int) {
 		}
 		return
 	}
-	for i, at := range off {
-		copy(dst[i*groups:][:groups], all[at:])
+	for _, at := range off {
+		for i, scale := range all[at:][:groups] { // too few for a copy
+			dst[i] = scale
+		}
+		dst = dst[groups:]
 	}
 }
 
-// find sets off to where the rows of x begin that are keys of the head from number lo on, as many
-// as there are.
-func (l *list) find(off []int, x *view.Tensor, lo int) []int {
+// find sets off to where the rows of x begin, in such units, that are keys of the head from number
+// lo on, as many as there are.
+func (l *list) find(off []int, x *view.Tensor, lo int, in unit) []int {
 	if l.rows.every {
 		off = off[:min(len(off), x.Length(l.head.Batch)-lo)]
-		findRows(off, x, l.head, lo)
+		findRows(off, x, l.head, lo, in)
 		return off
 	}
 	list := l.from(x, lo, len(off))
 	off = off[:len(list)]
-	findListed(off, x, l.head, list)
+	findListed(off, x, l.head, list, in)
 	return off
 }
 
 // findRows sets off to where the rows of x begin, which is paged, from row lo on.
-func findRows(off []int, x *view.Tensor, h lanes.Head, lo int) {
+func findRows(off []int, x *view.Tensor, h lanes.Head, lo int, in unit) {
 	stride, most := x.Stride(2), uint(x.Len()-x.Dim(3))
 	pages, size := x.Pages(h.Batch)
+	first, pageStride, step := x.At(0, h.Head, 0), x.Stride(0), in.of(stride)
+	if size == 1 {
+		for i, page := range pages[lo:][:len(off)] {
+			at := first + int(page)*pageStride
+			if uint(at) > most {
+				panic(changed(at, x))
+			}
+			off[i] = in.of(at)
+		}
+		return
+	}
 	for page, row := lo/size, lo%size; len(off) > 0; page, row = page+1, 0 {
 		n := min(size-row, len(off))
-		at := x.At(int(pages[page]), h.Head, row)
+		at := first + int(pages[page])*pageStride + row*stride
 		if uint(at) > most || uint(at+(n-1)*stride) > most {
 			panic(changed(at, x))
 		}
+		at = in.of(at)
 		for i := range off[:n] {
 			off[i] = at
-			at += stride
+			at += step
 		}
 		off = off[n:]
 	}
@@ -260,7 +281,7 @@ func changed(at int, x *view.Tensor) string {
 }
 
 // findListed sets off to where the rows of x begin that a list names.
-func findListed(off []int, x *view.Tensor, h lanes.Head, list []int32) {
+func findListed(off []int, x *view.Tensor, h lanes.Head, list []int32, in unit) {
 	stride, most := x.Stride(2), uint(x.Len()-x.Dim(3))
 	first, size, rows := 0, 0, uint32(x.Dim(2))
 	var pages []int32
@@ -277,7 +298,7 @@ func findListed(off []int, x *view.Tensor, h lanes.Head, list []int32) {
 		if uint(at) > most || size == 0 && uint32(row) >= rows {
 			panic(changed(at, x))
 		}
-		off[i] = at
+		off[i] = in.of(at)
 	}
 }
 
