@@ -103,7 +103,7 @@ func (c *answerConfig) parse(s streams, args []string) error {
 	c.monitor.flags(fs)
 	nameFlag(fs, &c.worker.Name)
 	waitFlag(fs, &c.hub)
-	fs.DurationVar(&c.worker.Shutdown, "shutdown", 30*time.Second, "time for requests that are open when it ends")
+	fs.DurationVar(&c.worker.Shutdown, "shutdown", 30*time.Second, "time for open requests to finish after SIGTERM")
 	patienceFlag(fs, &c.worker.Patience)
 	shared := fs.Uint("cache-shared", 0, "`MiB` of an object store on the NATS server in which all workers keep what language models have computed of texts, in place of -cache-dir; the first worker makes it, and what was written first goes first. It changes no answer, and workers read texts of others from it. 0 is none")
 	if err := command.Parse(fs, args, s.out); err != nil {
@@ -121,7 +121,7 @@ func (c *answerConfig) parse(s streams, args []string) error {
 
 // patienceFlag defines the flag of how long the other side may be silent.
 func patienceFlag(fs *flag.FlagSet, to *time.Duration) {
-	fs.DurationVar(to, "patience", relay.DefaultPatience, "`time` after which a gateway or worker counts as lost that does not answer; one that has ended is noticed at once")
+	fs.DurationVar(to, "patience", relay.DefaultPatience, "`time` without an answer after which a gateway or worker counts as lost; the end of its process shows at once")
 }
 
 func checkPatience(d time.Duration) error {

@@ -70,13 +70,13 @@ func parseEmbed(server *hub.Config, s streams, args []string) (*embed.Options, e
 		return nil
 	})
 	fs.StringVar(&o.Format, "format", "auto", "where texts begin and end: jsonl, lines, whole (a text a file) or auto")
-	fs.BoolVar(&o.Overwrite, "overwrite", false, "replace files that are there already")
-	fs.StringVar(&o.Model, "model", "", "`name` of the model, as cluster answer has it (default the only one that makes vectors)")
+	fs.BoolVar(&o.Overwrite, "overwrite", false, "replace existing files")
+	fs.StringVar(&o.Model, "model", "", "`name` of the model in cluster answer (default: the only embedding model)")
 	fs.IntVar(&o.MaxText, "max-text", embed.DefaultMaxText, "most `bytes` of a text; a larger one is rejected")
 	fs.IntVar(&o.JobTexts, "job-texts", embed.DefaultJobTexts, "most texts of a job")
 	fs.IntVar(&o.JobBytes, "job-bytes", embed.DefaultJobBytes, "most `bytes` of the texts of a job")
 	fs.IntVar(&o.Window, "window", embed.DefaultWindow, "most jobs under way")
-	fs.DurationVar(&o.Retry, "retry", embed.DefaultRetry, "`time` after which a worker counts as lost that does not answer, and its jobs go to others")
+	fs.DurationVar(&o.Retry, "retry", embed.DefaultRetry, "`time` without an answer after which a worker counts as lost, and its jobs go to others")
 	fs.DurationVar(&o.Patience, "patience", embed.DefaultPatience, "`time` without any result after which the command ends")
 	if err := command.Parse(fs, args, s.out); err != nil {
 		return nil, err

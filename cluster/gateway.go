@@ -72,6 +72,6 @@ func (c *gatewayConfig) run(ctx context.Context, conn *hub.Conn, log *slog.Logge
 func (c *gatewayConfig) flags(fs *flag.FlagSet) {
 	waitFlag(fs, &c.hub)
 	fs.StringVar(&c.relay.Fingerprint, "fingerprint", "", "`fingerprint` of the workers, as cluster answer prints it (default that of the first one)")
-	fs.IntVar(&c.relay.Tries, "tries", 3, "workers that are asked for an answer, one after the other, if they are lost")
+	fs.IntVar(&c.relay.Tries, "tries", 3, "most workers to ask for an answer, one after the other, if they are lost")
 	patienceFlag(fs, &c.relay.Patience)
 }

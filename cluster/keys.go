@@ -30,7 +30,7 @@ The roles:
 func runKeys(_ context.Context, s streams, args []string) error {
 	dir, prefix, remove := "", hub.DefaultPrefix, false
 	fs := newFlags("keys", keysUsage)
-	fs.StringVar(&dir, "o", "keys", "`folder` of the files, which is made if need be")
+	fs.StringVar(&dir, "o", "keys", "`folder` for the files, created if missing")
 	fs.StringVar(&prefix, "prefix", prefix, "first `tokens` of all subjects of the cluster")
 	fs.BoolVar(&remove, "remove", false, "remove the users that the arguments name, and their secrets")
 	if err := command.Parse(fs, args, s.out); err != nil {

@@ -69,17 +69,17 @@ type subcommand struct {
 // file of its name.
 func subcommands() []subcommand {
 	return []subcommand{
-		{"demo", "a server, three workers and a client in this process, on real input", runDemo},
+		{"demo", "run a server, three workers and a client in this process, on real input", runDemo},
 		{"serve", "run a NATS server with JetStream", runServe},
-		{"work", "work for clients", runWork},
+		{"work", "hold keys and values, and compute attention over them", runWork},
 		{"sequences", "list the sequences of the directory, or free them", runSequences},
-		{"status", "say what gateways, workers and the directory have, and of whom", runStatus},
+		{"status", "print gateways, workers and sequences, and which do not answer", runStatus},
 		{"upgrade", "drop what programs of another version have left on the server", runUpgrade},
 		{"keys", "make users with roles for a server", runKeys},
 		{"embed", "compute the sentence embeddings of a corpus", runEmbed},
 		{"gateway", "answer HTTP requests with the models of workers", runGateway},
-		{"answer", "answer requests of a gateway with models", runAnswer},
-		{"check", "fail unless a process says over HTTP that it is well", runCheck},
+		{"answer", "load models, and answer requests of gateways", runAnswer},
+		{"check", "check the health of a process over HTTP", runCheck},
 	}
 }
 

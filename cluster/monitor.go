@@ -44,7 +44,7 @@ func newMonitor(name string) *monitor {
 
 // flags defines the flag of a monitor.
 func (m *monitor) flags(fs *flag.FlagSet) {
-	fs.StringVar(&m.address, "metrics", "", "`[HOST:]PORT` of /metrics, /healthz and /readyz over HTTP; HOST is 127.0.0.1 unless it is named, and PORT 0 is any that is free (default none)")
+	fs.StringVar(&m.address, "metrics", "", "serve /metrics, /healthz and /readyz over HTTP at this `[HOST:]PORT`; HOST is 127.0.0.1 by default, and PORT 0 any free port (default: not served)")
 }
 
 // require has /readyz ask check for what the process needs, in place of an earlier check of that

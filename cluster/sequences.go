@@ -23,7 +23,7 @@ them. Workers make copies again by themselves.
 func runSequences(ctx context.Context, s streams, args []string) error {
 	var names, free []string
 	define := func(fs *flag.FlagSet) {
-		fs.Func("free", "`NAME` of a sequence to remove from the directory and the workers, also while no worker is there; may be repeated", func(name string) error {
+		fs.Func("free", "remove the sequence of this `NAME` from the directory and the workers, also without workers; may be repeated", func(name string) error {
 			free = append(free, name)
 			return nil
 		})

@@ -92,9 +92,9 @@ func (c *workConfig) parse(s streams, m *monitor, args []string) error {
 	command.ExecFlags(fs, &c.worker.Exec)
 	m.flags(fs)
 	fs.Int64Var(&c.worker.Memory, "memory", 0, "most `bytes` of keys and values (default 1 GiB)")
-	fs.DurationVar(&c.worker.Repair, "repair", 10*time.Second, "after how long without an answer other workers count as gone, so that what they held is copied; a negative time means never")
-	fs.DurationVar(&c.worker.Keep, "keep", time.Minute, "how long blocks are kept that nobody can use, as their client has ended or the directory lacks their sequence; a negative time means until the worker ends")
-	fs.DurationVar(&c.leave, "leave", time.Minute, "how long copying what this worker holds to others may take after an interrupt; 0 means that it is not copied")
+	fs.DurationVar(&c.worker.Repair, "repair", 10*time.Second, "time without an answer after which a worker counts as gone, and others copy its blocks; negative means never")
+	fs.DurationVar(&c.worker.Keep, "keep", time.Minute, "time to keep blocks that nobody can use, as their client has ended or the directory lacks their sequence; negative means until the worker ends")
+	fs.DurationVar(&c.leave, "leave", time.Minute, "most time after an interrupt for copying this worker's blocks to others; 0 means no copies")
 	fs.IntVar(&c.worker.Concurrent, "concurrent", 0, "most messages to work on at a time (default 2)")
 	if err := command.Parse(fs, args, s.out); err != nil {
 		return err
@@ -104,12 +104,12 @@ func (c *workConfig) parse(s streams, m *monitor, args []string) error {
 
 // waitFlag defines the flag of how long a program waits for a server.
 func waitFlag(fs *flag.FlagSet, c *hub.Config) {
-	fs.DurationVar(&c.Wait, "wait", -1, "how long to wait for a server that does not answer; a negative time means as long as it takes")
+	fs.DurationVar(&c.Wait, "wait", -1, "time to wait for a server that does not answer; negative means without limit")
 }
 
 // nameFlag defines the flag of the name of a worker.
 func nameFlag(fs *flag.FlagSet, to *string) {
-	fs.StringVar(to, "name", "", "`name` of the worker: letters, digits, - and _, 55 at most (default one that is made up)")
+	fs.StringVar(to, "name", "", "`name` of the worker: letters, digits, - and _, 55 at most (default: a random one)")
 }
 
 // checkWorkerName makes a name up if there is none.

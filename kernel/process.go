@@ -47,8 +47,8 @@ func SetSpin(d time.Duration) (previous time.Duration) { return parallel.SetSpin
 // and calls spin, where otherwise they would park after the time of [SetSpin]. It is for programs
 // with many small calls in a row, such as a step of a language model: call it before every few of
 // them, with d some times the longest pause between two calls that use several threads. A later
-// KeepSpinning replaces an earlier one. It does nothing where spinning is off. It costs the CPU time
-// of workers in the pauses.
+// KeepSpinning replaces an earlier one. It does nothing where spinning is off. It costs the CPU
+// time of workers in the pauses.
 func KeepSpinning(d time.Duration) { parallel.KeepSpinning(d) }
 
 // Alloc returns n zeros for the data of tensors, in huge pages if they are 4 MiB or more and

@@ -4,9 +4,8 @@
 //
 // # Exactly once
 //
-// What the client's journal lacks after a crash, the client asks for again. A job that is done
-// twice has the same result to the bit, whichever worker on whichever CPU does it. So the files
-// have each text once.
+// After a crash, the client repeats the jobs that its journal lacks. A job has the same result to
+// the bit each time, on any worker and any CPU. So the files have each text once.
 //
 // # Order and memory
 //
@@ -17,8 +16,8 @@
 //
 // # Faults
 //
-// A worker that dies or does not answer loses its jobs to others. A text on which every worker dies
-// takes its job to the largest number of tries; the client then sends the texts of the job one by
-// one, each while no other job of the run is under way, and the text alone is rejected. A client
-// goes on where its journal ends.
+// If a worker dies or does not answer, others get its jobs. If every worker dies on a text, its job
+// reaches the largest number of tries. Then the client sends the texts of the job one by one, while
+// no other job of the run is under way, and rejects the text that fails. A client continues where
+// its journal ends.
 package embed

@@ -61,23 +61,23 @@ type ServerConfig struct {
 
 // Flags defines the flags that set c. The values of c are the defaults.
 func (c *ServerConfig) Flags(fs *flag.FlagSet) {
-	fs.StringVar(&c.Host, "host", c.Host, "`address` to listen on; one beyond this machine needs credentials (default 127.0.0.1)")
-	fs.IntVar(&c.Port, "port", c.Port, "`port` to listen on; -1 is any that is free (default 4222)")
+	fs.StringVar(&c.Host, "host", c.Host, "`address` to listen on; other machines need credentials (default 127.0.0.1)")
+	fs.IntVar(&c.Port, "port", c.Port, "`port` to listen on; -1 means any free port (default 4222)")
 	fs.StringVar(&c.StoreDir, "store", c.StoreDir, "`folder` of JetStream's streams (default a temporary one)")
-	fs.BoolVar(&c.SyncAlways, "sync", c.SyncAlways, "write streams to the disk before messages are acknowledged")
+	fs.BoolVar(&c.SyncAlways, "sync", c.SyncAlways, "write streams to disk before acknowledging messages")
 	fs.IntVar(&c.MaxPayload, "max-payload", c.MaxPayload, "most `bytes` of a message (default 1 MiB)")
 	fs.IntVar(&c.MaxConnections, "max-connections", c.MaxConnections, "most connections (default 1024)")
 	fs.Int64Var(&c.MaxMemory, "max-memory", c.MaxMemory, "most `bytes` of streams in memory (default 256 MiB)")
 	fs.Int64Var(&c.MaxStore, "max-store", c.MaxStore, "most `bytes` of streams in files (default 16 GiB)")
 	fs.StringVar(&c.UsersFile, "users", c.UsersFile, "`file` of users with permissions, as cluster keys writes it")
-	fs.StringVar(&c.Cluster, "cluster", c.Cluster, "`name` of the cluster of servers that this one belongs to (default none: a server alone)")
-	fs.StringVar(&c.Name, "name", c.Name, "`name` of this server, which no other one of the cluster has (default attn)")
+	fs.StringVar(&c.Cluster, "cluster", c.Cluster, "`name` of the cluster of servers (default none: a lone server)")
+	fs.StringVar(&c.Name, "name", c.Name, "`name` of this server, unique in the cluster (default attn)")
 	fs.IntVar(&c.ClusterPort, "cluster-port", c.ClusterPort, "`port` to listen on for servers of the cluster (default 6222)")
 	fs.Func("route", "`URL` of another server of the cluster, nats://HOST:PORT; may be repeated", func(u string) error {
 		c.Routes = append(c.Routes, u)
 		return nil
 	})
-	fs.StringVar(&c.RoutePasswordFile, "route-password-file", c.RoutePasswordFile, "`file` with the password that servers of the cluster want of each other")
+	fs.StringVar(&c.RoutePasswordFile, "route-password-file", c.RoutePasswordFile, "`file` with the password that servers of the cluster share")
 	tlsFlags(fs, &c.CAFile, &c.CertFile, &c.KeyFile)
 }
 

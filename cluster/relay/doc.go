@@ -1,24 +1,23 @@
-// Package relay puts servers of package server behind one address: a [Gateway] hands requests on to
-// [Worker]s over NATS, and their answers back while they are made.
+// Package relay puts servers of package server behind one address: a [Gateway] passes requests to
+// [Worker]s over NATS, and streams their answers back.
 //
-// As the same request has the same answer on every worker, a worker that is lost in the middle of
-// an answer does no harm: the gateway asks another one, which answers from the beginning, compares
-// what the client has got with that, and hands on the rest. So a client gets the bytes of one
-// server.
+// A request has the same answer on every worker. So it does no harm if a worker is lost during an
+// answer: the gateway asks another worker, which answers from the beginning. The gateway compares
+// that with what the client has, and passes on the rest. So a client gets the bytes of one server.
 //
-// Workers of one gateway must have one fingerprint, see server.Server.SystemFingerprint: workers
-// with another one end with an error of the kind [ErrFingerprint], and would not be asked.
+// Workers of one gateway must have one fingerprint, see server.Server.SystemFingerprint. A worker
+// with another one ends with an error of the kind [ErrFingerprint].
 //
 // # Messages
 //
 // Requests go to the subject relay.ask.FP, after the prefix of the cluster, where FP is the
-// fingerprint: all workers of it are one queue group. A conversation goes to the inbox of the
-// worker that has answered what was said before, which has its keys and values, and to the others
-// if that worker does not take it. What a gateway and a worker have to say to each other afterwards
-// goes to inboxes of theirs, of which with the roles of package access nobody else can hear.
+// fingerprint: all workers with it are one queue group. A conversation goes to the inbox of the
+// worker that gave the last answer, as that has the keys and values, and to the others if that
+// worker does not take it. Then the gateway and the worker talk through inboxes of their own. With
+// the roles of package access nobody else can read these.
 //
-// A message has a header in JSON, and raw bytes of a request or of an answer. At most 256 KiB of an
-// answer, a window, have left the worker and have not reached the client; neither side holds more.
-// A gateway and a worker that wait for each other ask whether the other one is there. NATS says at
+// A message has a header in JSON, and raw bytes of a request or of an answer. Neither side holds
+// more than a window of 256 KiB of an answer, which has left the worker and not reached the client.
+// A gateway and a worker that wait for each other ask whether the other one is there. NATS tells at
 // once if it is not.
 package relay

@@ -73,7 +73,7 @@ func (m *Models) answers(fs *flag.FlagSet, settings *server.Settings) {
 	command.LoRAFlag(fs, &m.Options.LoRA)
 	fs.StringVar(&m.Options.DraftModel, "draft-model", "", "smaller `model` with the same vocabulary, which guesses tokens for the single -model to check. It changes no answer and shares -cache-memory")
 	fs.BoolVar(&m.Options.MTP, "mtp", false, "let the single -model's own layer for further tokens guess, as attn chat -mtp does. It changes no answer and shares -cache-memory,\nwhere each running text takes one more page of that layer")
-	fs.IntVar(&m.Options.Draft, "draft", 4, "most tokens of an answer that -draft-model or -mtp guesses in a step, fewer beside other answers; default 1 with -mtp")
+	fs.IntVar(&m.Options.Draft, "draft", 4, "most tokens of an answer that -draft-model or -mtp guesses in a step, fewer beside other answers; with -mtp 1 unless given")
 }
 
 // language are the settings of language models.

@@ -41,7 +41,7 @@ func (w *Web) Flags(fs *flag.FlagSet, s *server.Settings, tls string) {
 	megabytes(fs, "body", &s.BodyBytes, 4, "of a request at most")
 	megabytes(fs, "bodies", &s.BodiesBytes, 64, "of all requests in progress together at most")
 	fs.IntVar(&s.Requests, "requests", 512, "most requests in progress at once; others get status 503")
-	fs.IntVar(&w.Connections, "connections", 1024, "most open connections; a further one replaces the one that has been idle longest, or waits")
+	fs.IntVar(&w.Connections, "connections", 1024, "most open connections; a further one waits, or closes the one that has gone longest without a whole request")
 	fs.Func("host", "host `name` besides localhost that requests to a server without keys may have; may be repeated", hosts(s))
 	fs.Func("origins", "`origin` whose pages may call the server from a browser, such as https://chat.example, or * for all; may be repeated", func(origin string) error {
 		s.Origins = append(s.Origins, origin)

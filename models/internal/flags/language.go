@@ -34,7 +34,7 @@ func (l Language) Flags(fs *flag.FlagSet) {
 	}
 	cache("cache", "`type` of cached keys and values: f32, f16, bf16, int8 or int4. Smaller types take less memory and cost\naccuracy; changes answers (default f32)", l.CacheType, cacheNames)
 	cache("cache-values", "`type` of cached values alone: f16, bf16, int8 or int4. int4 values cost less accuracy than int4 keys;\nchanges answers (default: as -cache)", l.CacheValueType, cacheNames[1:])
-	fs.BoolVar(l.Unrotated, "unrotated", false, "do not rotate int4 keys and values before rounding; rotation costs accuracy less; changes answers")
+	fs.BoolVar(l.Unrotated, "unrotated", false, "do not rotate int4 keys and values before rounding; rotation keeps more accuracy; changes answers")
 	Choice(fs, "attention", "`what` attention computes with: f32 or integers. Integers need a -cache of int8 or int4. They make tokens after\nlong texts faster, most of all with int8; changes answers (default f32)",
 		[]string{"f32", "integers"}, func(word string) { *l.Integers = word == "integers" })
 	Precision(fs, l.Precision, "answers")
@@ -42,7 +42,7 @@ func (l Language) Flags(fs *flag.FlagSet) {
 
 // Precision defines -precision. what changes with it.
 func Precision(fs *flag.FlagSet, p *precision.Precision, what string) {
-	Choice(fs, "precision", "`what` linear layers compute with: float32, bf16 or int8. bf16 rounds weights and inputs to bfloat16, and is faster on\nCPUs with AMX. int8 rounds them to 8 bits: it is the fastest elsewhere, costs more accuracy, and needs language models\nwith weights of at most 8 bits. Each gives the same bits on every CPU; changes "+what+" (default float32)",
+	Choice(fs, "precision", "`what` linear layers compute with: float32, bf16 or int8. bf16 rounds weights and inputs to bfloat16, and is faster on\nCPUs with AMX. int8 rounds them to 8 bits: it is the fastest elsewhere, costs more accuracy, and takes language models\nonly with weights of at most 8 bits. Each gives the same bits on every CPU; changes "+what+" (default float32)",
 		precision.Names, func(word string) { *p, _ = precision.Parse(word) })
 }
 
