@@ -19,8 +19,8 @@ func repeats(n int) int {
 // waitParked waits until no worker is idle: the workers of earlier tests have parked.
 func waitParked() { waitFor(func() bool { return spinning.Load() == 0 }) }
 
-// waitFor waits until something is the case. It has no limit, as a busy machine may take minutes for
-// what takes a millisecond: go test ends a test that hangs, with this goroutine's stack.
+// waitFor waits until something is the case. It has no limit, as a busy machine may take minutes
+// for what takes a millisecond: go test ends a test that hangs, with this goroutine's stack.
 func waitFor(is func() bool) {
 	for !is() {
 		time.Sleep(100 * time.Microsecond)
