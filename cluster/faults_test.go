@@ -92,13 +92,13 @@ func TestKillServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.serve(u.Port())
-		for end := time.Now().Add(time.Minute); ; {
+		for {
 			_, err := x.decode(t.Context(), 1)
 			if err == nil {
 				break
 			}
 			var blocks *shard.BlocksError
-			if !errors.As(err, &blocks) || time.Now().After(end) {
+			if !errors.As(err, &blocks) {
 				t.Fatal(err)
 			}
 		}

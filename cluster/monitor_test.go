@@ -39,7 +39,7 @@ func httpGet(t *testing.T, url string) (status int, body string) {
 // eventually asks until the answer has a status and all texts.
 func eventually(t *testing.T, url string, status int, texts ...string) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		got, body := httpGet(t, url)
 		lacks := ""
 		for _, text := range texts {

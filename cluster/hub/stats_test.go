@@ -20,11 +20,8 @@ func TestReady(t *testing.T) {
 	}
 	t.Cleanup(s.Close)
 	until := func(want error) {
-		t.Helper()
-		for end := time.Now().Add(time.Minute); !errors.Is(s.Ready(), want); time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("got %v, want %v", s.Ready(), want)
-			}
+		for !errors.Is(s.Ready(), want) { // go test ends a test that hangs
+			time.Sleep(time.Millisecond)
 		}
 	}
 	until(nil)

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 	"unsafe"
 )
 
@@ -49,10 +48,8 @@ func TestUndo(t *testing.T) {
 		t.Error("undone while the memory is used")
 	}
 	runtime.KeepAlive(x)
-	for began := time.Now(); hugeFlags(t, at); {
-		if runtime.GC(); time.Since(began) > time.Minute {
-			t.Fatal("garbage is still in huge pages")
-		}
+	for hugeFlags(t, at) { // go test ends a test that hangs
+		runtime.GC()
 	}
 	r := span{at, n * 4}
 	owners := func() int {

@@ -44,7 +44,7 @@ func TestBubbles(t *testing.T) {
 			}
 		})
 		if i%2 == 0 {
-			waitParked(t)
+			waitParked()
 		}
 	}
 }
@@ -73,7 +73,7 @@ func TestBubblesAtOnce(t *testing.T) {
 		all.Go(func() { calls(t, time.Microsecond) })
 	}
 	all.Wait()
-	waitParked(t)
+	waitParked()
 }
 
 // TestTasksSleepInBubble: a task may wait for the clock of the bubble, or for another

@@ -26,7 +26,7 @@ func TestJobWaits(t *testing.T) {
 			}
 		}
 	}
-	waitFor(t, "the semaphore is locked again", func() bool { return !j.parked.Load() && !j.sem.TryLock() })
+	waitFor(func() bool { return !j.parked.Load() && !j.sem.TryLock() })
 }
 
 // TestJobIsWokenTooSoon: a goroutine that has left an earlier call finds the caller parked

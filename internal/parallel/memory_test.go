@@ -47,7 +47,7 @@ func onlyOwnCollections(t *testing.T) {
 	percent := debug.SetGCPercent(-1)
 	t.Cleanup(func() { debug.SetGCPercent(percent) })
 	Release() // what other tests have left
-	waitFor(t, "the collector has ended", func() bool { runtime.GC(); return !collecting.Load() })
+	waitFor(func() bool { runtime.GC(); return !collecting.Load() })
 }
 
 // collectGarbage does for the lists what n garbage collections do.
@@ -81,7 +81,7 @@ func TestGarbageCollectionsFreeMemory(t *testing.T) {
 		for _, b := range l.values {
 			runtime.AddCleanup(b, func(int) { gone.Add(1) }, 0)
 		}
-		waitFor(t, "all values are garbage", func() bool { runtime.GC(); return gone.Load() == 5 })
+		waitFor(func() bool { runtime.GC(); return gone.Load() == 5 })
 		if n, _ := held(l); n != 0 {
 			t.Errorf("%d values are left when none is used", n)
 		}

@@ -93,7 +93,7 @@ func TestSpinOff(t *testing.T) {
 	j, _ := countingJob()
 	submitOne(j)
 	j.wait()
-	waitParked(t)
+	waitParked()
 	for range 1000 {
 		if n, _, _ := Threads(2, 1, 2); n != 1 {
 			t.Fatalf("spinning is off, and Threads counts on %d threads", n)

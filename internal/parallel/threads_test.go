@@ -33,7 +33,7 @@ func rareCalls() {
 // TestThreads: a call gets the threads that it is worth cold, and beyond these as many as
 // workers spin, if it is worth them warm.
 func TestThreads(t *testing.T) {
-	waitParked(t)
+	waitParked()
 	defer rareCalls()
 	for _, c := range []struct {
 		limit      int
@@ -80,7 +80,7 @@ func TestThreads(t *testing.T) {
 		}
 		if n := spinning.Load(); n != 0 {
 			t.Errorf("Threads(%d, %g, %g) has woken a worker for a rare call", c.limit, c.cold, c.warm)
-			waitParked(t)
+			waitParked()
 		}
 	}
 }
@@ -88,7 +88,7 @@ func TestThreads(t *testing.T) {
 // TestFrequentCallsWakeWorkers: small calls get a second thread if they follow each other
 // without a pause.
 func TestFrequentCallsWakeWorkers(t *testing.T) {
-	waitParked(t)
+	waitParked()
 	for range 1000 {
 		smallCalls.backoffUntil.Store(0)
 		if n, _, _ := Threads(2, 1, 2); n == 2 {

@@ -19,10 +19,10 @@ import (
 // of a test.
 func emptyPool(t *testing.T) {
 	t.Helper()
-	waitParked(t)
+	waitParked()
 	before := workers.all.Swap(nil)
 	t.Cleanup(func() {
-		waitParked(t)
+		waitParked()
 		workers.all.Store(before)
 	})
 }
@@ -86,7 +86,7 @@ func TestCanceledJobIsNotDone(t *testing.T) {
 		t.Errorf("the worker is not idle; %d are", n)
 	}
 	close(release)
-	waitParked(t)
+	waitParked()
 	if n := done.Load(); n != 0 {
 		t.Errorf("the job was done %d times", n)
 	}
@@ -211,7 +211,7 @@ func TestWorkersWakeWorkers(t *testing.T) {
 				w.cancel(j)
 			}
 			close(release)
-			waitParked(t)
+			waitParked()
 		} else {
 			close(release)
 			j.wait()
@@ -263,7 +263,7 @@ func TestIdleWorkerParks(t *testing.T) {
 			t.Fatal("the worker did not get the job")
 		}
 		j.wait()
-		waitParked(t)
+		waitParked()
 		if done.Load() != 1 || w.job.Load() != &parked {
 			t.Errorf("the job was done %d times; the worker is parked: %v", done.Load(), w.job.Load() == &parked)
 		}
@@ -272,13 +272,13 @@ func TestIdleWorkerParks(t *testing.T) {
 
 // TestNoGoroutineIsLeft after calls on many threads.
 func TestNoGoroutineIsLeft(t *testing.T) {
-	waitParked(t)
+	waitParked()
 	before := runtime.NumGoroutine() // perhaps some of other tests among them
 	c := newCall()
 	for range repeats(10) {
 		c.run(t, "many threads", 100, 8, 0, nil)
 	}
-	waitFor(t, "the workers' goroutines end", func() bool {
+	waitFor(func() bool {
 		return runtime.NumGoroutine() <= before && spinning.Load() == 0
 	})
 }
@@ -396,7 +396,7 @@ func TestBackoff(t *testing.T) {
 		})
 	}
 	j, _ := countingJob()
-	waitFor(t, "a worker backs off", func() bool {
+	waitFor(func() bool {
 		submitOne(j)
 		j.wait()
 		return smallCalls.backoffUntil.Load() != 0

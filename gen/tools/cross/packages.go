@@ -79,7 +79,7 @@ type testedPackage struct {
 	// run matches the tests to run. "": all.
 	run string
 
-	oneOf int // how many calls of a kernel there are for each that internal/tier makes without -deep; 0: 1
+	oneOf int // calls of a kernel for each that internal/tier makes without -deep; 0: 1
 
 	// skip matches tests that need no emulated CPU: tests of memory and of how work is
 	// divided among threads, whose result is the same on all architectures, and long tests
