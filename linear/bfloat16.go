@@ -36,7 +36,7 @@ func RoundBFloat16(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) 
 		w.announce(view.Read)
 	}
 	l := &Linear{n: w.rows, k: w.cols, dtype: view.BFloat16, rounds: true}
-	l.pairs = hugepages.Make[uint32](l.lanes() * l.depth() / 2)
+	l.pairs = hugepages.Share[uint32](l.lanes() * l.depth() / 2)
 	l.eachPanel(t, &exec, func(p int) { l.packPairs(t, &w, p) })
 	l.bias = l.paddedBias(bias)
 	return l, nil

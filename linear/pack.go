@@ -44,7 +44,7 @@ type packer[E any] func(dst []E, ld int, src []E, lds, n, d int)
 // pack returns the panels of the weights w, which lie in data. flush makes subnormal
 // weights of a panel +0.
 func pack[E any](l *Linear, w *Matrix, data []E, t *tier.Tier, exec *kernel.Exec, pack, rest packer[E], flush func(panel []E)) []E {
-	packed := hugepages.Make[E](l.lanes() * l.k)
+	packed := hugepages.Share[E](l.lanes() * l.k)
 	l.eachPanel(t, exec, func(p int) {
 		first, lanes := p*ukernel.PanelLanes, l.panelWidth(p)
 		panel := packed[l.panelStart(p):][:lanes*l.k]

@@ -256,7 +256,7 @@ func numbers[E kernel.Float](data []byte, number func(b []byte) E, fits *bool) [
 		return nil
 	}
 	size := int(unsafe.Sizeof(*new(E)))
-	x := hugepages.Make[E](len(data) / size)
+	x := hugepages.Share[E](len(data) / size)
 	for i := range x {
 		x[i] = number(data[i*size:])
 	}

@@ -184,7 +184,7 @@ func newQuantized(function string, bad *check.Failure, format Format, data []byt
 	}
 	f := format.row()
 	l := &Linear{n: n, k: k, format: format, packed: f.PackedFor(data)}
-	l.blocks = hugepages.Make[byte](l.blockBytes(l.lanes()))
+	l.blocks = hugepages.Share[byte](l.blockBytes(l.lanes()))
 	row := k / f.Weights * f.Bytes
 	l.eachPanel(t, &exec, func(p int) {
 		first := p * ukernel.PanelLanes
@@ -257,7 +257,7 @@ func QuantizeInt8(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 		w.announce(view.Read)
 	}
 	l := &Linear{n: w.rows, k: w.cols, format: Q8_0, packed: Q8_0.row().Packed}
-	l.blocks = hugepages.Make[byte](l.blockBytes(l.lanes()))
+	l.blocks = hugepages.Share[byte](l.blockBytes(l.lanes()))
 	unfit := make([]int, l.panels()) // of each panel, 1 + the first row that does not fit, or 0
 	l.eachPanel(t, &exec, func(p int) {
 		first := p * ukernel.PanelLanes
