@@ -157,8 +157,8 @@ func hasNaN(row []float32) bool {
 	return false
 }
 
-// softmaxBackwardRows computes the gradients of rows. A row with a NaN has a sum that is not finite:
-// products of finite numbers of 32 bits and of a finite sum are finite in binary64.
+// softmaxBackwardRows computes the gradients of rows. In a row with a NaN the sum is not finite:
+// products of finite numbers of 32 bits, and differences to a finite sum, are finite in binary64.
 func softmaxBackwardRows(c *elementwise.Call) {
 	k, memory := c.Tier.Rows(), rowStats.Get()
 	for r := 0; r < c.Rows; {

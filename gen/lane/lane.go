@@ -432,7 +432,7 @@ func (b *Builder) Abs(x *Value) *Value {
 func (b *Builder) CopySign(y, x *Value) *Value { return b.op(CopySign, y, x, b.Const(spec.SignBit)) }
 
 // mayUnderflow is x·y, of numbers for which that may often be subnormal or vanish: -0 added changes
-// no bit. The usual steps of a Rare do not underflow, and a product takes a cycle less on AMD's CPUs.
+// no bit. The usual steps of a Rare do not underflow, and a Mul takes a cycle less on AMD's CPUs.
 func (b *Builder) mayUnderflow(x, y *Value) *Value {
 	if b.Fused && !b.usual {
 		return b.MulAdd(x, y, b.Const(spec.SignBit))

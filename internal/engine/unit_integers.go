@@ -24,8 +24,8 @@ import (
 // A call of GemmTiles for each half of the weights of 32 keys would spend most of its time in tiles
 // that are loaded and stored. So values have GemmHalves, which takes all segments of a block.
 
-// groupsFillSegments tells whether the groups of columns of the keys are whole segments of the unit,
-// and at most one of the contract's, unless there is a single group.
+// groupsFillSegments tells whether the groups of columns of the keys are whole segments of the
+// unit, and at most one of the contract's, unless there is a single group.
 func (j *Job) groupsFillSegments() bool {
 	group := j.Call.K.Group()
 	return group == j.d() || group <= ukernel.ColumnSegment && kvrows.Depth(group) == group

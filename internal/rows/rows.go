@@ -197,7 +197,7 @@ func Fill(row []float32, number float32) {
 	}
 }
 
-// Canonize makes every NaN of a row the one of the contract.
+// Canonize sets every NaN of a row to scalar.NaN.
 func Canonize(row []float32) {
 	for i, x := range row {
 		if x != x {
