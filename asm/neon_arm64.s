@@ -32015,13 +32015,12 @@ lanes1:
 lanes1row:
 	FMOVS (R7), F2
 	VLD1 (R8), V2.S[1]
+	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
 	FMOVS (R9), F3
 	VLD1 (R10), V3.S[1]
-	WORD $0x4ea0d844 // fcmeq v4.4s, v2.4s, #0.0
-	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
-	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
 	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
-	VFMLA V3.D2, V2.D2, V1.D2
+	WORD $0x6e63dc42 // fmul v2.2d, v2.2d, v3.2d
+	WORD $0x4e62d421 // fadd v1.2d, v1.2d, v2.2d
 	ADD $4, R7, R7
 	ADD $4, R8, R8
 	ADD $4, R9, R9
@@ -32061,12 +32060,11 @@ single:
 
 singlerow:
 	FMOVS (R7), F2
-	FMOVS (R8), F3
-	WORD $0x4ea0d844 // fcmeq v4.4s, v2.4s, #0.0
-	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
+	FMOVS (R8), F3
 	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
-	VFMLA V3.D2, V2.D2, V1.D2
+	WORD $0x6e63dc42 // fmul v2.2d, v2.2d, v3.2d
+	WORD $0x4e62d421 // fadd v1.2d, v1.2d, v2.2d
 	ADD $4, R7, R7
 	ADD $4, R8, R8
 	SUBS $1, R6, R6
@@ -32638,7 +32636,6 @@ end:
 // func rowSoftmaxGradientsNEON(dx []float32, dy []float32, y []float32, ld int, n int, d int, sums []float64)
 TEXT ·rowSoftmaxGradientsNEON(SB), NOSPLIT, $0-120
 	MOVD $lanesNEON<>(SB), R0
-	FMOVQ 416(R0), F0
 	MOVD d+88(FP), R1
 	MOVD dx_base+0(FP), R2
 	MOVD dy_base+24(FP), R3
@@ -32664,19 +32661,17 @@ columns:
 	PCALIGN $32
 
 singlerow:
-	FMOVS (R9), F1
-	FMOVS (R8), F2
-	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
-	VLD1R (R10), [V3.D2]
-	WORD $0x4ee3d442 // fsub v2.2d, v2.2d, v3.2d
-	WORD $0x0e617823 // fcvtl v3.2d, v1.2s
-	WORD $0x6e63dc42 // fmul v2.2d, v2.2d, v3.2d
-	WORD $0x0e616842 // fcvtn v2.2s, v2.2d
-	WORD $0x4e22e443 // fcmeq v3.4s, v2.4s, v2.4s
-	VBIF V3.B16, V0.B16, V2.B16
-	WORD $0x4ea0d823 // fcmeq v3.4s, v1.4s, #0.0
-	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
-	FMOVS F2, (R7)
+	FMOVS (R9), F0
+	FMOVS (R8), F1
+	WORD $0x0e617821 // fcvtl v1.2d, v1.2s
+	VLD1R (R10), [V2.D2]
+	WORD $0x4ee2d421 // fsub v1.2d, v1.2d, v2.2d
+	WORD $0x0e617802 // fcvtl v2.2d, v0.2s
+	WORD $0x6e62dc21 // fmul v1.2d, v1.2d, v2.2d
+	WORD $0x0e616821 // fcvtn v1.2s, v1.2d
+	WORD $0x4ea0d802 // fcmeq v2.4s, v0.4s, #0.0
+	WORD $0x4e621c21 // bic v1.16b, v1.16b, v2.16b
+	FMOVS F1, (R7)
 	ADD R6, R7, R7
 	ADD R6, R8, R8
 	ADD R6, R9, R9
@@ -32697,31 +32692,27 @@ lanes2:
 	PCALIGN $32
 
 lanes2row:
-	FMOVD (R9), F1
-	FMOVD 8(R9), F2
-	FMOVD (R8), F3
-	FMOVD 8(R8), F4
+	FMOVD (R9), F0
+	FMOVD 8(R9), F1
+	FMOVD (R8), F2
+	FMOVD 8(R8), F3
+	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
 	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
-	WORD $0x0e617884 // fcvtl v4.2d, v4.2s
-	VLD1R (R10), [V5.D2]
-	WORD $0x4ee5d463 // fsub v3.2d, v3.2d, v5.2d
-	WORD $0x4ee5d484 // fsub v4.2d, v4.2d, v5.2d
+	VLD1R (R10), [V4.D2]
+	WORD $0x4ee4d442 // fsub v2.2d, v2.2d, v4.2d
+	WORD $0x4ee4d463 // fsub v3.2d, v3.2d, v4.2d
+	WORD $0x0e617804 // fcvtl v4.2d, v0.2s
 	WORD $0x0e617825 // fcvtl v5.2d, v1.2s
-	WORD $0x0e617846 // fcvtl v6.2d, v2.2s
+	WORD $0x6e64dc42 // fmul v2.2d, v2.2d, v4.2d
 	WORD $0x6e65dc63 // fmul v3.2d, v3.2d, v5.2d
-	WORD $0x6e66dc84 // fmul v4.2d, v4.2d, v6.2d
+	WORD $0x0e616842 // fcvtn v2.2s, v2.2d
 	WORD $0x0e616863 // fcvtn v3.2s, v3.2d
-	WORD $0x0e616884 // fcvtn v4.2s, v4.2d
-	WORD $0x4e23e465 // fcmeq v5.4s, v3.4s, v3.4s
-	VBIF V5.B16, V0.B16, V3.B16
-	WORD $0x4e24e485 // fcmeq v5.4s, v4.4s, v4.4s
-	VBIF V5.B16, V0.B16, V4.B16
-	WORD $0x4ea0d825 // fcmeq v5.4s, v1.4s, #0.0
-	WORD $0x4e651c63 // bic v3.16b, v3.16b, v5.16b
-	WORD $0x4ea0d841 // fcmeq v1.4s, v2.4s, #0.0
-	WORD $0x4e611c84 // bic v4.16b, v4.16b, v1.16b
-	FMOVD F3, (R7)
-	FMOVD F4, 8(R7)
+	WORD $0x4ea0d804 // fcmeq v4.4s, v0.4s, #0.0
+	WORD $0x4e641c42 // bic v2.16b, v2.16b, v4.16b
+	WORD $0x4ea0d820 // fcmeq v0.4s, v1.4s, #0.0
+	WORD $0x4e601c63 // bic v3.16b, v3.16b, v0.16b
+	FMOVD F2, (R7)
+	FMOVD F3, 8(R7)
 	ADD R6, R7, R7
 	ADD R6, R8, R8
 	ADD R6, R9, R9
@@ -32742,19 +32733,17 @@ lanes1:
 	PCALIGN $32
 
 lanes1row:
-	FMOVD (R9), F1
-	FMOVD (R8), F2
-	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
-	VLD1R (R10), [V3.D2]
-	WORD $0x4ee3d442 // fsub v2.2d, v2.2d, v3.2d
-	WORD $0x0e617823 // fcvtl v3.2d, v1.2s
-	WORD $0x6e63dc42 // fmul v2.2d, v2.2d, v3.2d
-	WORD $0x0e616842 // fcvtn v2.2s, v2.2d
-	WORD $0x4e22e443 // fcmeq v3.4s, v2.4s, v2.4s
-	VBIF V3.B16, V0.B16, V2.B16
-	WORD $0x4ea0d823 // fcmeq v3.4s, v1.4s, #0.0
-	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
-	FMOVD F2, (R7)
+	FMOVD (R9), F0
+	FMOVD (R8), F1
+	WORD $0x0e617821 // fcvtl v1.2d, v1.2s
+	VLD1R (R10), [V2.D2]
+	WORD $0x4ee2d421 // fsub v1.2d, v1.2d, v2.2d
+	WORD $0x0e617802 // fcvtl v2.2d, v0.2s
+	WORD $0x6e62dc21 // fmul v1.2d, v1.2d, v2.2d
+	WORD $0x0e616821 // fcvtn v1.2s, v1.2d
+	WORD $0x4ea0d802 // fcmeq v2.4s, v0.4s, #0.0
+	WORD $0x4e621c21 // bic v1.16b, v1.16b, v2.16b
+	FMOVD F1, (R7)
 	ADD R6, R7, R7
 	ADD R6, R8, R8
 	ADD R6, R9, R9

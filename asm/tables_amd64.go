@@ -604,10 +604,10 @@ var Rows = []ukernel.Override[ukernel.Rows]{
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.Rows{
 		Sums:             rowSumsAVX2,
+		Dots:             rowDotsAVX2,
 		SoftmaxGradients: rowSoftmaxGradientsAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.Rows{
-		Dots:      rowDotsAVX2,
 		DotsWith:  rowDotsWithAVX2,
 		AddScaled: rowAddScaledAVX2,
 		Powers:    rowPowersAVX2,

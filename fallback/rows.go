@@ -38,11 +38,7 @@ func rowDots(sums []float64, x, y []float32, ld, d int) {
 	for i := range sums {
 		sum, y := 0.0, window(y, i*ld, d)
 		for j, x := range window(x, i*ld, d) {
-			z := y[j]
-			if x == 0 {
-				z = 0 // a sum that begins with +0 is never -0
-			}
-			sum += float64(x) * float64(z)
+			sum += float64(x) * float64(y[j])
 		}
 		sums[i] = sum
 	}
@@ -95,7 +91,7 @@ func softmaxGradients(dx, dy, y []float32, ld, n, d int, sums []float64) {
 		for j, p := range window(y, i*ld, d) {
 			x := float32(0)
 			if p != 0 {
-				x = scalar.Canonical(float32(float64(p) * (float64(dy[j]) - sum)))
+				x = float32(float64(p) * (float64(dy[j]) - sum))
 			}
 			to[j] = x
 		}

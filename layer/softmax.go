@@ -91,9 +91,7 @@ func softmaxOf(c *elementwise.Call, dst, src []float32, n, valid int) {
 		case memory.hidden[i]:
 			clear(row)
 		case sum != sum:
-			for j := range row {
-				row[j] = scalar.NaN
-			}
+			rows.Fill(row, scalar.NaN)
 		}
 	}
 	rowStats.Put(memory)
@@ -124,20 +122,31 @@ func sumsOf(kernel func(sums []float64, x []float32, ld, d int), sums []float64,
 	sums[0] = sum
 }
 
-// dotsOf is sumsOf for the products of rows where x is not 0.
+// dotsOf sets the sums of the products of rows where x is not 0. Of finite numbers the others are
+// zeros, which change no sum: a sum that begins with +0 is never -0. So only a sum that is not
+// finite is computed once more.
 func dotsOf(kernel func(sums []float64, x, y []float32, ld, d int), sums []float64, x, y []float32, size int) {
-	if len(sums) > 1 {
+	one := len(sums) == 1 // has a single chain, as in sumsOf
+	if !one {
 		kernel(sums, x, y, size, size)
-		return
 	}
-	sum, y := 0.0, y[:size]
-	for j, x := range x[:size] {
+	for i, sum := range sums {
+		if one || !isFinite(sum) {
+			sums[i] = dotWhere(x[i*size:][:size], y[i*size:][:size])
+		}
+	}
+}
+
+func dotWhere(x, y []float32) (sum float64) {
+	for j, x := range x {
 		if x != 0 {
 			sum += float64(x) * float64(y[j]) // exact
 		}
 	}
-	sums[0] = sum
+	return sum
 }
+
+func isFinite(x float64) bool { return x-x == 0 }
 
 func hasNaN(row []float32) bool {
 	for _, x := range row {
@@ -148,7 +157,8 @@ func hasNaN(row []float32) bool {
 	return false
 }
 
-// softmaxBackwardRows computes the gradients of rows.
+// softmaxBackwardRows computes the gradients of rows. In a row with a NaN the sum is not finite:
+// products of finite numbers of 32 bits, and differences to a finite sum, are finite in binary64.
 func softmaxBackwardRows(c *elementwise.Call) {
 	k, memory := c.Tier.Rows(), rowStats.Get()
 	for r := 0; r < c.Rows; {
@@ -156,6 +166,11 @@ func softmaxBackwardRows(c *elementwise.Call) {
 		sums, dx, dy, y := memory.sums[:n], c.Slices[0][r*size:], c.Slices[1][r*size:], c.Slices[2][r*size:]
 		dotsOf(k.Dots, sums, y, dy, size)
 		eachPart(n, size, func(at, d int) { k.SoftmaxGradients(dx[at:], dy[at:], y[at:], size, n, d, sums) })
+		for i, sum := range sums {
+			if !isFinite(sum) {
+				rows.Canonize(dx[i*size:][:size])
+			}
+		}
 		r += n
 	}
 	rowStats.Put(memory)

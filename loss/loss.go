@@ -174,9 +174,7 @@ const (
 // d may be x.
 func (s *chunk) row(j *job, d, x []float32, target int) float32 {
 	top, at := rows.Largest(j.tier, x, s.tops[:]), x[target]
-	for i := range s.tops {
-		s.tops[i] = top
-	}
+	rows.Fill(s.tops[:], top)
 	clear(s.acc[:])
 	for lo := 0; lo < len(x); lo += chunkLogits {
 		hi := min(lo+chunkLogits, len(x))
@@ -188,9 +186,7 @@ func (s *chunk) row(j *job, d, x []float32, target int) float32 {
 	}
 	sum := rows.SumOfHalves(j.tier, s.acc[:chainsOf(len(x))])
 	if sum != sum {
-		for i := range d {
-			d[i] = scalar.NaN
-		}
+		rows.Fill(d, scalar.NaN)
 		return scalar.NaN
 	}
 	if d != nil {

@@ -330,8 +330,8 @@ func eachColumns(sums []float32, n int, f func(at int, part []float32)) {
 	}
 }
 
-// sum finds the numbers of n rows. It returns x, for LayerNorm less its mean. Each step is done for
-// all rows, so that a step need not wait for the one before it.
+// sum finds inv, center and slope of n rows, and returns x, for LayerNorm less its mean. A step is
+// done for all rows before the next one, which then need not wait for its sums.
 func (s *gradientGroup) sum(j *backwardJob, x, dy matrix, n int) (y matrix) {
 	k, size := j.tier.Rows(), float64(x.d)
 	var shifts [groupRows]float32 // what rounding took from the means

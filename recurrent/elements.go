@@ -1,5 +1,7 @@
 package recurrent
 
+import "github.com/attn-go/attn/internal/rows"
+
 // With a decay for each element x of a key, D[i][j] is a number for each x, and a factor in the
 // product of k[i] and k[j]. With e[i] = exp(g[i]),
 //
@@ -64,16 +66,10 @@ func (c *call) productsByElement(h *head, number, at, lo, hi int) {
 func (h *head) begin(row, first, size int) {
 	clear(h.sums[:])
 	if row == 0 {
-		fill(h.g, 1)
+		rows.Fill(h.g, 1)
 	} else if row == first {
 		h.decay(h.g[size:], 0, first-segment)
-		fill(h.g[size:], 1)
-	}
-}
-
-func fill(x []float32, y float32) {
-	for i := range x {
-		x[i] = y
+		rows.Fill(h.g[size:], 1)
 	}
 }
 

@@ -207,6 +207,9 @@ type Builder struct {
 	Traits
 	at      *[]*Value
 	streams map[Stream]*Stream
+
+	magnitude [2]*Value // a number, and its magnitude, of the last Rare
+	usual     bool      // at the steps of a Rare for which nothing underflows
 }
 
 // Build returns the program of a kernel.
@@ -416,7 +419,10 @@ func (b *Builder) Between(x, lo, hi, z, w *Value) *Value {
 }
 
 func (b *Builder) Abs(x *Value) *Value {
-	if !b.Traits.Abs {
+	switch {
+	case x == b.magnitude[0]:
+		return b.magnitude[1]
+	case !b.Traits.Abs:
 		return b.And(x, b.Const(spec.SignBit-1))
 	}
 	return b.op(Abs, x)
@@ -426,9 +432,9 @@ func (b *Builder) Abs(x *Value) *Value {
 func (b *Builder) CopySign(y, x *Value) *Value { return b.op(CopySign, y, x, b.Const(spec.SignBit)) }
 
 // mayUnderflow is x·y, of numbers for which that may often be subnormal or vanish: -0 added changes
-// no bit.
+// no bit. The usual steps of a Rare do not underflow, and a Mul takes a cycle less on AMD's CPUs.
 func (b *Builder) mayUnderflow(x, y *Value) *Value {
-	if b.Fused {
+	if b.Fused && !b.usual {
 		return b.MulAdd(x, y, b.Const(spec.SignBit))
 	}
 	return b.Mul(x, y)
@@ -442,7 +448,8 @@ func (b *Builder) Rare(x *Value, from, to uint32, whole, usual func() []*Value) 
 	if !b.Skips {
 		return whole()
 	}
-	distance := b.AddInt(b.Abs(x), b.Const(spec.SignBit-from))
+	b.magnitude = [2]*Value{x, b.Abs(x)}
+	distance := b.AddInt(b.magnitude[1], b.Const(spec.SignBit-from))
 	limit := b.Const(spec.SignBit + to - from)
 	blank := len(*b.at)
 	rare := b.op(Rare, distance, limit)
@@ -458,7 +465,9 @@ func (b *Builder) Rare(x *Value, from, to uint32, whole, usual func() []*Value) 
 	*b.at = slices.Insert(*b.at, blank, results...)
 	set(values)
 	b.op(Else, rare)
+	b.usual = true
 	set(usual())
+	b.usual = false
 	b.op(Done, rare)
 	return results
 }

@@ -13,9 +13,8 @@ var rows = []Kernel{
 		return b.Add(sum, b.Widen(b.Load(b.Across("x", "ld"))))
 	})},
 	{Function: spec.RowDots, Lanes: "sums", Vectors: 1, Body: rowSums(func(b *Builder, sum *Value) *Value {
-		x, y := b.Load(b.Across("x", "ld")), b.Load(b.Across("y", "ld"))
-		y = b.ZeroWhere(y, Equal, x, b.Const(0)) // a sum that begins with +0 is never -0
-		return b.MulAdd(b.Widen(x), b.Widen(y), sum)
+		x, y := b.Widen(b.Load(b.Across("x", "ld"))), b.Widen(b.Load(b.Across("y", "ld")))
+		return b.Add(sum, b.Mul(x, y)) // exact, and a sum waits for an addition alone
 	})},
 	{Function: spec.DotsWith, Lanes: "sums", Vectors: 2, Body: func(b *Builder) {
 		x, y, sum := b.Across("x", "ld"), b.Slice("y"), b.double0()
@@ -97,7 +96,7 @@ func softmaxGradients(b *Builder) {
 	b.EachRow("n", func() {
 		p := b.Load(y)
 		x := b.Mul(b.Sub(b.Widen(b.Load(dy)), b.Spread(sums)), b.Widen(p))
-		b.Store(dx, b.ZeroWhere(b.Canonical(b.Narrow(x)), Equal, p, b.Const(0)))
+		b.Store(dx, b.ZeroWhere(b.Narrow(x), Equal, p, b.Const(0)))
 	})
 }
 

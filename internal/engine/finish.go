@@ -106,6 +106,6 @@ func (t *tile) storePartial(lane int) {
 	out, max, sum := t.Row(&t.job.Call.Out, lane), t.Row(&p.Max, lane), t.Row(&p.Sum, lane)
 	copy(out, t.scratch.rows[lane*dv:][:dv])
 	max[0], sum[0] = t.max[lane]+0, t.sum[lane]
-	canonize(out)
-	canonize(sum)
+	rows.Canonize(out)
+	rows.Canonize(sum)
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/scalar"
 )
 
@@ -133,7 +134,7 @@ func (t *tile) writeWeights() {
 func (t *tile) markNaNs() {
 	for lane := range t.N {
 		if s := t.sum[lane]; s != s {
-			fill(t.Row(&t.job.Call.Weights, lane), scalar.NaN)
+			rows.Fill(t.Row(&t.job.Call.Weights, lane), scalar.NaN)
 		}
 	}
 }
@@ -158,7 +159,7 @@ func (t *tile) storeWeights() {
 func (t *tile) writeScores() {
 	j := t.job
 	for lane := range t.N {
-		fill(t.Row(&j.Call.Scores, lane), scalar.NegInf)
+		rows.Fill(t.Row(&j.Call.Scores, lane), scalar.NegInf)
 	}
 	if j.Call.Stage == ScoresMasked {
 		for lo := blockStart(t.visible.Lo); lo < t.visible.Hi; lo += BlockKeys {
@@ -174,7 +175,7 @@ func (t *tile) writeScores() {
 		}
 	}
 	for lane := range t.N {
-		canonize(t.Row(&j.Call.Scores, lane))
+		rows.Canonize(t.Row(&j.Call.Scores, lane))
 	}
 }
 

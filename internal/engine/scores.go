@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/ukernel"
 )
@@ -54,7 +55,7 @@ func (t *tile) scoreGaps(top []float32) {
 			t.hideRows(part, seen)
 			t.scoreMasked(part, seen, top)
 		case mask.None:
-			fill(t.scoresFrom(part)[:part.Len()*t.Lanes], scalar.NegInf)
+			rows.Fill(t.scoresFrom(part)[:part.Len()*t.Lanes], scalar.NegInf)
 		}
 	}
 }

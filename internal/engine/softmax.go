@@ -5,7 +5,6 @@ import (
 
 	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/mask"
-	"github.com/attn-go/attn/internal/scalar"
 )
 
 // softmax turns the scores of the current block into weights and merges its
@@ -52,19 +51,3 @@ func (t *tile) Drop(keys mask.Span, weights []float32) {
 const BlockKeys = contract.KeyBlock
 
 var ln2 = math.Float32frombits(contract.Ln2)
-
-// fill sets all elements of s to x.
-func fill(s []float32, x float32) {
-	for i := range s {
-		s[i] = x
-	}
-}
-
-// canonize replaces every NaN of s by the canonical one.
-func canonize(s []float32) {
-	for i, x := range s {
-		if x != x {
-			s[i] = scalar.NaN
-		}
-	}
-}

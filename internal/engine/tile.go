@@ -211,6 +211,6 @@ func (t *tile) PackRows(dst, src []float32, off []int, d int, scale float32) {
 var negInfs, ones = constant(scalar.NegInf), constant(1)
 
 func constant(x float32) (s [ukernel.MaxLanes]float32) {
-	fill(s[:], x)
+	rows.Fill(s[:], x)
 	return s
 }

@@ -24,9 +24,9 @@ import (
 // A call of GemmTiles for each half of the weights of 32 keys would spend most of its time in tiles
 // that are loaded and stored. So values have GemmHalves, which takes all segments of a block.
 
-// hasWholeHalves tells whether each group of columns of the keys is whole segments of the unit, and
-// no longer than a segment of the contract, unless there is a single group.
-func (j *Job) hasWholeHalves() bool {
+// groupsFillSegments tells whether each group of columns of the keys is whole segments of the unit,
+// and no longer than a segment of the contract, unless there is a single group.
+func (j *Job) groupsFillSegments() bool {
 	group := j.Call.K.Group()
 	return group == j.d() || group <= ukernel.ColumnSegment && kvrows.Depth(group) == group
 }

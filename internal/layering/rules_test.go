@@ -14,7 +14,7 @@ var rules = []rule{
 	{"kvcache", "kernel internal/check internal/hugepages internal/ints internal/position internal/rows internal/tier internal/ukernel internal/view"},
 	{"linear", "kernel internal/check internal/elementwise internal/hugepages internal/ints internal/parallel internal/quantized internal/rows internal/scalar internal/tier internal/ukernel internal/view"},
 	{"norm", "contract kernel internal/check internal/elementwise internal/ints internal/parallel internal/rows internal/scalar internal/tier internal/view"},
-	{"recurrent", "contract kernel internal/check internal/elementwise internal/ints internal/parallel internal/scalar internal/tier internal/view"},
+	{"recurrent", "contract kernel internal/check internal/elementwise internal/ints internal/parallel internal/rows internal/scalar internal/tier internal/view"},
 	{"retrieval", "kernel internal/check internal/elementwise internal/hugepages internal/ints internal/parallel internal/rows internal/tier internal/ukernel internal/view"},
 	{"activation", "kernel internal/elementwise internal/parallel internal/ukernel"},
 	{"rope", "kernel internal/check internal/elementwise internal/hugepages internal/ints internal/parallel internal/rows internal/tier internal/view"},

@@ -186,8 +186,22 @@ func (c *constant) of(n int) []float32 {
 // filled returns n times a number.
 func filled(n int, number float32) []float32 {
 	x := make([]float32, n)
-	for i := range x {
-		x[i] = number
-	}
+	Fill(x, number)
 	return x
+}
+
+// Fill sets all elements of a row to a number.
+func Fill(row []float32, number float32) {
+	for i := range row {
+		row[i] = number
+	}
+}
+
+// Canonize sets every NaN of a row to scalar.NaN.
+func Canonize(row []float32) {
+	for i, x := range row {
+		if x != x {
+			row[i] = scalar.NaN
+		}
+	}
 }

@@ -75,11 +75,7 @@ func (c rowCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernel
 		sums, x := doubles("sums", c.n), matrix("x")
 		return func(p *kernelSet) { p.Rows.Sums(sums, x, ld, c.d) }
 	case "Dots":
-		sums, x := doubles("sums", c.n), matrix("x")
-		if c.values == testutil.Zeros {
-			c.values = testutil.NonFinite
-		}
-		y := matrix("y")
+		sums, x, y := doubles("sums", c.n), matrix("x"), matrix("y")
 		return func(p *kernelSet) { p.Rows.Dots(sums, x, y, ld, c.d) }
 	case "DotsWith":
 		sums, x, y := doubles("sums", c.n), matrix("x"), vector("y", c.d)
@@ -195,12 +191,12 @@ var rowMutants = []mutant{
 			}
 		}
 	}),
-	spoilRows("Dots", "zeros count", func(p *kernelSet) {
+	spoilRows("Dots", "the products are rounded", func(p *kernelSet) {
 		p.Rows.Dots = func(sums []float64, x, y []float32, ld, d int) {
 			for i := range sums {
 				sums[i] = 0
 				for j := range d {
-					sums[i] += float64(x[i*ld+j]) * float64(y[i*ld+j])
+					sums[i] += float64(x[i*ld+j] * y[i*ld+j])
 				}
 			}
 		}
@@ -248,7 +244,7 @@ var rowMutants = []mutant{
 			for i := range n {
 				for j := range d {
 					if x := y[i*ld+j]; x != 0 {
-						dx[i*ld+j] = scalar.Canonical(x * (dy[i*ld+j] - float32(sums[i])))
+						dx[i*ld+j] = x * (dy[i*ld+j] - float32(sums[i]))
 					} else {
 						dx[i*ld+j] = 0
 					}

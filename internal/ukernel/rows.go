@@ -12,7 +12,7 @@ type Rows struct {
 	// columns:
 	//
 	//	Sums      sums[i] = sum of x[i·ld+j]
-	//	Dots      sums[i] = sum of x[i·ld+j]·y[i·ld+j] where x is not 0
+	//	Dots      sums[i] = sum of x[i·ld+j]·y[i·ld+j]
 	//	DotsWith  sums[i] = sum of x[i·ld+j]·y[j]
 	Sums     func(sums []float64, x []float32, ld, d int)
 	Dots     func(sums []float64, x, y []float32, ld, d int)
@@ -32,7 +32,7 @@ type Rows struct {
 	//
 	// Powers rounds the difference, which is not above 0, and the product. The others compute in
 	// binary64 and round to binary32. x of Quotients is +0 or at least 2^-126. SoftmaxGradients
-	// gives +0 where y is 0, and 0x7fc00000 for a NaN.
+	// gives +0 where y is 0.
 	//
 	// Quotients takes inverses[i] = 1/sums[i], rounded, and sums[i] from 1 to 2^64, or NaN.
 	Powers           func(dst, src []float32, ld, n, d int, top []float32)
