@@ -51,7 +51,7 @@ func (t *int8Gemmer) wholePanel(dot int8Dot, name string) {
 
 func (*vnniWhole) prepare(*int8Gemmer) {}
 
-// bothHalves emits f for so many words of numbers at once, with those of all vectors: a word of the
+// bothHalves emits f for so many words of numbers at once, ws by word and vector: a word of the
 // panel has one in the lower halves of its bytes, and one in the upper halves.
 func (*vnniWhole) bothHalves(t *int8Gemmer, atOnce int, f func(word int, ws [][]reg.VecVirtual)) {
 	g, masks := t.g, t.g.numberMasks(t.format)
