@@ -35,14 +35,17 @@ func TestVNNI(t *testing.T) {
 	for _, mutant := range []struct {
 		name             string
 		format           ukernel.PackedFormat
+		lanes            int
 		opcode, old, new string // of the first operand
 	}{
-		{"a wrong offset", ukernel.S8, "VPSLLD", "$0x07", "$0x06"},
-		{"an integer of both groups", ukernel.U4x16, "VPSRLD", "$0x10", "$0x00"},
-		{"further bits of another word", ukernel.U5x16, "VPSLLD", "$0x0f", "$0x0e"},
-		{"half of an offset", ukernel.S6x16, "VPMADDWD", "const00000020AVX512<>+0(SB)", "const00000010AVX512<>+0(SB)"},
+		{"a wrong offset", ukernel.S8, 48, "VPSLLD", "$0x07", "$0x06"},
+		{"an integer of both groups", ukernel.U4x16, 16, "VPSRLD", "$0x10", "$0x00"},
+		{"further bits of another word", ukernel.U5x16, 16, "VPSLLD", "$0x0f", "$0x0e"},
+		{"half of an offset", ukernel.S6x16, 16, "VPMADDWD", "const00000020AVX512<>+0(SB)", "const00000010AVX512<>+0(SB)"},
+		{"half of an offset", ukernel.S6x16, 48, "VPSLLD", "$0x05", "$0x04"},
+		{"further bits of another step", ukernel.U5x32, 48, "VPSLLD", "$0x03", "$0x02"},
 	} {
-		c := vnniCase{format: mutant.format, lanes: 48, m: 1, k: mutant.format.HeadSteps()}
+		c := vnniCase{format: mutant.format, lanes: mutant.lanes, m: 1, k: mutant.format.HeadSteps()}
 		changed := regexp.MustCompile(mutant.opcode+" +"+regexp.QuoteMeta(mutant.old)+",").ReplaceAllLiteralString(asm, mutant.opcode+" "+mutant.new+",")
 		if changed == asm || c.check(changed) == nil {
 			t.Errorf("%s: %s: goes unnoticed", c.format, mutant.name)

@@ -66,7 +66,7 @@ func (f *keyColumns) sortQueries() {
 	g.Label("sort")
 	g.LEAQ(emit.Indexed(q[0], f.w, 4), q[1])
 	const exchange = 0xd8
-	lanes := g.Transpose4(g.KeyRows(func(i int) operand.Mem { return ofFour(q[i/4], f.w, w3, i%4) }, 0))
+	lanes := g.Transpose4(g.KeyRows(func(i int) operand.Mem { return emit.OfFour(q[i/4], f.w, w3, i%4) }, 0))
 	for i, x := range lanes[:columnQueries] {
 		g.VPSHUFLW(operand.U8(exchange), x, x)
 		g.VPSHUFHW(operand.U8(exchange), x, x)
@@ -82,17 +82,6 @@ func (f *keyColumns) sortQueries() {
 func (f *keyColumns) toIntegers(p reg.GPVirtual) {
 	f.g.LEAQ(f.integers.Offset(f.g.VecBytes()-1), p)
 	f.g.ANDQ(operand.I32(-f.g.VecBytes()), p)
-}
-
-// ofFour is the address of row i of four, whose distance is given once and three times.
-func ofFour(first, distance, distance3 reg.GPVirtual, i int) operand.Mem {
-	switch i {
-	case 0:
-		return emit.At(first, 0)
-	case 3:
-		return emit.Indexed(first, distance3, 1)
-	}
-	return emit.Indexed(first, distance, uint8(i))
 }
 
 // tiles emits the loop over tiles.
@@ -141,7 +130,7 @@ func (f *keyColumns) prefetchTile() {
 	g.Label("columnsline")
 	prefetch := func(hint func(operand.Op), from reg.GPVirtual) {
 		for i := range columnKeys {
-			hint(ofFour(from, f.ldk, f.ldk3, i))
+			hint(emit.OfFour(from, f.ldk, f.ldk3, i))
 		}
 	}
 	prefetch(g.PREFETCHT0, f.soon)
@@ -193,7 +182,7 @@ func (f *keyColumns) step(acc []reg.VecVirtual) {
 	}
 	for key := range columnKeys {
 		k := g.Vec()
-		g.VPMOVSXBW(ofFour(f.row, f.ldk, f.ldk3, key), k)
+		g.VPMOVSXBW(emit.OfFour(f.row, f.ldk, f.ldk3, key), k)
 		for i, to := range []reg.VecVirtual{g.Vec(), k} {
 			sum := acc[key*columnQueries+i]
 			g.VPMADDWD(q[i], k, to)

@@ -143,7 +143,7 @@ func (g *gen) codeScores() {
 		g.MOVQ(g.Memory(g.Param("max").Len()), ldb)
 		g.SHLQ(operand.Imm(2), ldb)
 		acc := g.pairProducts(name, vectors, left, b, ldb, func(i int) operand.Mem {
-			return []operand.Mem{emit.At(p, 0), emit.Indexed(p, ldk, 1), emit.Indexed(p, ldk, 2), emit.Indexed(p, ldk3, 1)}[i]
+			return emit.OfFour(p, ldk, ldk3, i)
 		}, func() { g.ADDQ(operand.Imm(4), p) })
 		top, to, from, unit, max := g.Vecs(vectors), g.GP64(), g.GP64(), g.Slice("unit"), g.Slice("max")
 		for v := range top {

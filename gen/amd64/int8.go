@@ -3,6 +3,7 @@ package amd64
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
@@ -21,6 +22,7 @@ import (
 // How integers are multiplied is in int8_avx2.go, int8_grouped.go and int8_vnni.go. Two products
 // have another order, with the blocks in the outer loop and the rows in the inner loop: many rows
 // with 8-bit weights with AVX2, see int8_words.go, and grouped formats with VNNI, see int8_many.go.
+// Other whole panels of these are in int8_whole.go.
 //
 // Formats that differ in offsets and minima, in little else, are one function: see int8Formats.
 //
@@ -48,9 +50,8 @@ type int8Gemmer struct {
 	heads operand.Mem
 
 	// Of several formats: which one it is, the bytes of the headers of all lanes and of 16. several
-	// says that they have single scales, mixed that they have integers.
+	// says that they have single scales.
 	several       bool
-	mixed         bool
 	which         operand.Op // with AVX2, where tiles have fewer rows, in a register
 	headers, some operand.Mem
 	formats       []ukernel.PackedFormat
@@ -169,17 +170,18 @@ func (t *int8Gemmer) passHead(name string, left operand.Mem, block reg.GPVirtual
 	if !t.hasHeads() {
 		return
 	}
-	g, some, whole := t.g, t.g.GP64(), operand.LabelRef(name+"passed")
-	for _, q := range t.formats {
-		if t.mixed && !q.Segmented() {
-			g.CMPQ(t.which, operand.Imm(uint64(q)))
-			g.JE(operand.LabelRef(name + "head"))
+	g := t.g
+	if slices.ContainsFunc(t.formats, ukernel.PackedFormat.Segmented) {
+		some := g.GP64()
+		for _, q := range t.formats {
+			if !q.Segmented() {
+				g.CMPQ(t.which, operand.Imm(uint64(q)))
+				g.JE(operand.LabelRef(name + "head"))
+			}
 		}
-	}
-	g.MOVQ(left, some)
-	g.TESTQ(operand.U32(spec.InputSegment-1), some)
-	g.JNZ(whole)
-	if t.mixed {
+		g.MOVQ(left, some)
+		g.TESTQ(operand.U32(spec.InputSegment-1), some)
+		g.JNZ(operand.LabelRef(name + "passed"))
 		g.Label(name + "head")
 	}
 	g.MOVQ(block, t.heads)
@@ -192,7 +194,7 @@ func (t *int8Gemmer) passHead(name string, left operand.Mem, block reg.GPVirtual
 
 // beginInt8 emits the start of a product with formats: what is the same for all ways through it.
 func (g *gen) beginInt8(formats ...ukernel.PackedFormat) *int8Gemmer {
-	t := &int8Gemmer{g: g, formats: formats, format: formats[len(formats)-1], several: len(formats) > 1 && !formats[0].Grouped(), mixed: len(formats) > 1 && formats[0].Grouped()}
+	t := &int8Gemmer{g: g, formats: formats, format: formats[len(formats)-1], several: len(formats) > 1 && !formats[0].Grouped()}
 	t.memory()
 	t.c, t.ldc, t.ldx, t.lanes2 = g.Slice("c"), g.Stride("ldc"), g.Stride("ldx"), g.Num("lanes")
 	size := g.GP64()

@@ -43,7 +43,7 @@ const (
 )
 
 // tiles has 3 rows, as 2 and 1 take a tenth more time than 4. Tiles of 8 rows are for calls that
-// vnniMany does not take, of 2-bit weights above all.
+// vnniMany does not take, of 2-bit weights above all. vnniHalves has whole panels with fewer rows.
 func (*vnniGrouped) tiles(q ukernel.PackedFormat) [][]spec.TileShape {
 	list := []spec.TileShape{{Vectors: 1, Rows: 4}, {Vectors: 1, Rows: 3}, {Vectors: 1, Rows: 2}, {Vectors: 1, Rows: 1}}
 	if q.Bits() == 4 {

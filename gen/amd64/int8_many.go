@@ -29,8 +29,8 @@ import (
 //
 // is exact for integers i of 8 bits: a whole number below 2^24, and +0 where it is 0. So
 //
-//	U4x32, U5x32    have one sum for both groups. Their minima are such products, too.
-//	U4x16, U5x16    do the same if both groups have the same integers; other calls go another way.
+//	U4x16, U5x16    have one sum for both groups if all have the same integers; other calls go
+//	                another way. Their minima are such products, too.
 //	S6x16           has two sums, of which the first is magic + s - magic
 //	S5x16F32        converts both sums, as scales of float32 round products
 type vnniMany struct {
@@ -49,8 +49,8 @@ type vnniMany struct {
 const (
 	manyRows    = 4
 	manyVectors = 3
-	manyLeast   = 5 // fewer rows take less time without
-	manyBlocks  = 4 // of a group: 10 KiB on the stack
+	manyLeast   = 12 // fewer rows take less time without
+	manyBlocks  = 4  // of a group: 10 KiB on the stack
 
 	manyVector = 4 * spec.PanelLanes // the bytes of a row of words of a panel
 	manyWords  = spec.BlockSteps / 4
@@ -76,11 +76,20 @@ const (
 	manyFrame = manyLocals + spec.LineBytes + manyRows*manyTaken + manyBlocks*manyBlock
 )
 
-// manyRows emits the products of many rows.
+// manyRows emits the products with whole panels that need no order by groups, or that put a block
+// in order once for many rows.
 func (*vnniGrouped) manyRows(t *int8Gemmer) {
 	t.clear()
-	m := &vnniMany{int8Gemmer: t, minima: t.format.Offset() == 0}
+	rest := t.wholeBlocks()
+	m := &vnniMany{int8Gemmer: rest, minima: t.format.Offset() == 0}
 	m.emit()
+	if t.format.Bits() == 4 { // as many rows share the order by groups
+		t.g.CMPQ(t.mArg, operand.Imm(groupedRows))
+		t.g.JGE(operand.LabelRef("halvesnone"))
+	}
+	if !t.format.Float32Scales() {
+		rest.wholePanel(&vnniHalves{}, "halves")
+	}
 }
 
 // emit emits the products, before what is for other calls.
@@ -119,7 +128,11 @@ func (m *vnniMany) begin() {
 	few := operand.LabelRef("few")
 	g.CMPQ(t.lanes2, operand.Imm(2*spec.PanelLanes))
 	g.JNE(few)
-	g.CMPQ(t.mArg, operand.Imm(manyLeast))
+	least := manyLeast
+	if m.format.Float32Scales() {
+		least = manyRows + 1
+	}
+	g.CMPQ(t.mArg, operand.Imm(uint64(least)))
 	g.JL(few)
 	if m.minima {
 		m.compareGroups(few)
@@ -137,12 +150,9 @@ func (m *vnniMany) begin() {
 	g.MOVQ(t.c, m.firstC)
 }
 
-// compareGroups goes on to other unless all integers of both groups of all blocks are equal. The
-// first format has but one for both.
+// compareGroups goes on to other unless all integers of both groups of all blocks are equal.
 func (m *vnniMany) compareGroups(other operand.LabelRef) {
 	g := m.g
-	g.CMPQ(m.which, operand.Imm(uint64(m.formats[0])))
-	g.JE(operand.LabelRef("manyequal"))
 	block, left, differ := g.GP64(), g.GP64(), g.Vec()
 	g.MOVQ(m.blocks, block)
 	g.MOVQ(m.kArg, left)
@@ -165,7 +175,6 @@ func (m *vnniMany) compareGroups(other operand.LabelRef) {
 	g.ADDQ(operand.I32(m.format.BlockBytes(spec.PanelLanes)), block)
 	g.SUBQ(operand.I32(spec.BlockSteps), left)
 	g.JNZ(operand.LabelRef("manycompare"))
-	g.Label("manyequal")
 }
 
 // at is where part n of a block's header begins, of 2 bytes of each lane.
@@ -207,33 +216,41 @@ func (m *vnniMany) array(p reg.GPVirtual, array, v int) operand.Mem {
 	return emit.At(p, (manyWords+array)*manyVector+v*m.g.VecBytes())
 }
 
-// numbers makes the bytes of a vector of words at from, which ukernel.PackedFormat describes.
-func (m *vnniMany) numbers(q ukernel.PackedFormat, mask, moreMask reg.VecVirtual, from operand.Mem, use func(word int, n reg.VecVirtual)) {
-	g, more := m.g, q.Bits()-4
-	for word := range manyWords {
-		n := g.Vec()
-		if word < manyWords/2 {
-			g.VPANDD(from.Offset(word*manyVector), mask, n)
-		} else {
-			g.VPSRLD(operand.Imm(4), from.Offset((word-manyWords/2)*manyVector), n)
-			g.VPANDD(mask, n, n)
-		}
-		if more > 0 {
-			at := word % 4 * more
-			further, high := g.Vec(), from.Offset((4+at/4)*manyVector)
-			switch left := 4 - at%4 - word/4*4; {
-			case left > 0:
-				g.VPSLLD(operand.Imm(uint64(left)), high, further)
-			case left < 0:
-				g.VPSRLD(operand.Imm(uint64(-left)), high, further)
-			default:
-				g.VMOVDQU32(high, further)
-			}
-			const aOrBAndC = 0xf8
-			g.VPTERNLOGD(operand.U8(aOrBAndC), moreMask, further, n)
-		}
-		use(word, n)
+// numberMasks are the bits of numbers in bytes: the lower four, and those beyond if there are any.
+func (g *gen) numberMasks(q ukernel.PackedFormat) (masks [2]reg.VecVirtual) {
+	masks[0] = g.filled(0x0f0f0f0f)
+	if more := q.Bits() - 4; more > 0 {
+		masks[1] = g.filled((1<<more - 1) << 4 * 0x01010101)
 	}
+	return masks
+}
+
+// number makes the bytes of a word, for a vector of lanes of a whole panel, whose words begin at
+// from. ukernel.PackedFormat describes them.
+func (g *gen) number(q ukernel.PackedFormat, masks [2]reg.VecVirtual, from operand.Mem, word int) reg.VecVirtual {
+	n, more := g.Vec(), q.Bits()-4
+	if word < manyWords/2 {
+		g.VPANDD(from.Offset(word*manyVector), masks[0], n)
+	} else {
+		g.VPSRLD(operand.Imm(4), from.Offset((word-manyWords/2)*manyVector), n)
+		g.VPANDD(masks[0], n, n)
+	}
+	if more == 0 {
+		return n
+	}
+	at := word % 4 * more
+	further, high := g.Vec(), from.Offset((4+at/4)*manyVector)
+	switch left := 4 - at%4 - word/4*4; {
+	case left > 0:
+		g.VPSLLD(operand.Imm(uint64(left)), high, further)
+	case left < 0:
+		g.VPSRLD(operand.Imm(uint64(-left)), high, further)
+	default:
+		g.VMOVDQU32(high, further)
+	}
+	const aOrBAndC = 0xf8
+	g.VPTERNLOGD(operand.U8(aOrBAndC), masks[1], further, n)
+	return n
 }
 
 // expandBlock expands a block of a grouped format. With sums of their own the words of groups
@@ -241,10 +258,7 @@ func (m *vnniMany) numbers(q ukernel.PackedFormat, mask, moreMask reg.VecVirtual
 func (m *vnniMany) expandBlock(block, to reg.GPVirtual) {
 	g, q := m.g, m.format
 	m.expandScales(block, to)
-	mask, more := g.filled(0x0f0f0f0f), reg.VecVirtual(nil)
-	if q.Bits() > 4 {
-		more = g.filled((1<<(q.Bits()-4) - 1) << 4 * 0x01010101)
-	}
+	masks := g.numberMasks(q)
 	var lower reg.VecVirtual
 	if !m.minima {
 		lower = g.filled(0x0000ffff)
@@ -258,7 +272,8 @@ func (m *vnniMany) expandBlock(block, to reg.GPVirtual) {
 	}
 	for v := range manyVectors {
 		var even reg.VecVirtual
-		m.numbers(q, mask, more, emit.At(numbers, v*g.VecBytes()), func(word int, n reg.VecVirtual) {
+		for word := range manyWords {
+			n := g.number(q, masks, emit.At(numbers, v*g.VecBytes()), word)
 			at := func(word int) operand.Mem { return emit.At(to, word*manyVector+v*g.VecBytes()) }
 			switch {
 			case m.minima:
@@ -268,7 +283,7 @@ func (m *vnniMany) expandBlock(block, to reg.GPVirtual) {
 			default:
 				m.halves(even, n, lower, at(word/2), at(manyWords/2+word/2))
 			}
-		})
+		}
 	}
 }
 
@@ -320,16 +335,9 @@ func (m *vnniMany) expandScales(block, to reg.GPVirtual) {
 	}
 	for n := range q.Halves() {
 		all := g.Vecs(manyVectors)
-		m.eachCount(fmt.Sprint("manyintegers", n), func(count int) {
-			for v, both := range all {
-				from := emit.At(block, count*(spec.PanelLanes*n+v*g.Lanes()))
-				if count == 1 {
-					g.VPMOVZXBD(from, both)
-				} else {
-					g.VPMOVZXWD(from, both)
-				}
-			}
-		})
+		for v, both := range all {
+			g.VPMOVZXWD(emit.At(block, m.at(n)+2*v*g.Lanes()), both)
+		}
 		for v, both := range all {
 			x := g.Vec()
 			g.VPSLLD(operand.Imm(24), both, x)

@@ -347,10 +347,9 @@ func (g *gen) loadMinima(q ukernel.PackedFormat, from operand.Mem, d, m reg.VecV
 // step emits a step: weight makes a vector of weights. Of the numbers of A and the vectors of
 // weights, those stay in registers of which there are fewer.
 func (t *blockGemmer) step(weight func(v int) reg.VecVirtual) {
-	rows := []operand.Mem{emit.At(t.x, 0), emit.Indexed(t.x, t.rs, 1), emit.Indexed(t.x, t.rs, 2), emit.Indexed(t.x, t.rs3, 1)}
 	number := func(i int) reg.VecVirtual {
 		x := t.g.Vec()
-		t.g.VBROADCASTSS(rows[i], x)
+		t.g.VBROADCASTSS(emit.OfFour(t.x, t.rs, t.rs3, i), x)
 		return x
 	}
 	if n := len(t.d); n < len(t.acc) {

@@ -48,16 +48,7 @@ func (g *gen) weightPack(f spec.Function, e spec.Element, store func(x reg.VecVi
 	for i := range from {
 		from[i] = g.GP64()
 	}
-	row := func(i int) operand.Mem {
-		switch base := from[i/4]; i % 4 {
-		case 0:
-			return emit.At(base, 0)
-		case 3:
-			return emit.Indexed(base, lds3, 1)
-		default:
-			return emit.Indexed(base, lds, uint8(i%4))
-		}
-	}
+	row := func(i int) operand.Mem { return emit.OfFour(from[i/4], lds, lds3, i%4) }
 
 	g.Commentf("%d columns of %d rows per iteration.", width, packRows)
 	g.Label("rows")

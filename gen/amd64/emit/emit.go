@@ -243,6 +243,17 @@ func Indexed(base, index reg.Register, scale uint8) operand.Mem {
 	return operand.Mem{Base: base, Index: index, Scale: scale}
 }
 
+// OfFour is the memory at row i of four, whose distance is given once and three times.
+func OfFour(first, distance, distance3 reg.Register, i int) operand.Mem {
+	switch i {
+	case 0:
+		return At(first, 0)
+	case 3:
+		return Indexed(first, distance3, 1)
+	}
+	return Indexed(first, distance, uint8(i))
+}
+
 // Constant returns a vector of one repeated 32-bit value in read-only data.
 func (g *Gen) Constant(bits uint32) operand.Mem {
 	return g.Repeated(fmt.Sprintf("const%08x", bits), bits)
