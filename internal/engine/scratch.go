@@ -138,7 +138,7 @@ func (j *Job) shapeOf(lanes, tiles int) shape {
 	return shape{
 		lanes: lanes, d: j.d(), dv: j.dv(), tiles: tiles, additive: len(j.derived.additive),
 		kType: j.Call.K.DType(), vType: j.Call.V.DType(), kPaged: j.Call.K.IsPaged(), vPaged: j.Call.V.IsPaged(),
-		kSmall: kvrows.HasSmallPages(&j.Call.K), vSmall: kvrows.HasSmallPages(&j.Call.V), kScales: scalesOf(&j.Call.K), vScales: scalesOf(&j.Call.V),
+		kSmall: kvrows.HasSmallPages(&j.Call.K, j.Call.BFloat16), vSmall: kvrows.HasSmallPages(&j.Call.V, j.Call.BFloat16), kScales: scalesOf(&j.Call.K), vScales: scalesOf(&j.Call.V),
 		skinny:   j.plan.allSkinny,
 		rows:     j.Call.Q.DType() != view.Float32 || j.Call.Out.DType() != view.Float32 || j.Call.Partial.isSet(),
 		scoreMod: j.Call.Score != nil, quantized: j.Call.DynamicInt12, bfloat16: j.Call.BFloat16, wholeHalves: j.Call.BFloat16 && j.plan.anySkinny, unit: j.usesUnit() && !j.plan.allSkinny, unions: j.Call.Mask.HasUnions(), listed: j.derived.listed, tree: j.treeQueries(), codes: j.Call.DynamicInt12 && j.fitsCodes(),

@@ -200,7 +200,7 @@ func rowsAhead(t *tier.Tier, x *view.Tensor) int {
 // pagesWithHints is withHints for a tensor in pages, the next of which may lie anywhere.
 // The rows at next and at next+far must lie at equal distances, too. So the rows end
 // where the first of these pages ends, two or three, unless that leaves fewer than
-// SkinnyKeys rows.
+// SkinnyKeys rows, here or after them: kernels take as many at a time.
 func pagesWithHints[E any](t *tier.Tier, x *view.Tensor, h lanes.Head, lo, n int, all []E) (rows []E, got int, next []E, far int) {
 	ahead := rowsAhead(t, x)
 	pages, size := x.Pages(h.Batch)
@@ -214,8 +214,8 @@ func pagesWithHints[E any](t *tier.Tier, x *view.Tensor, h lanes.Head, lo, n int
 			if row += ahead; row >= size {
 				page, row = page+row/size, row%size
 			}
-			if size-row >= ukernel.SkinnyKeys {
-				run = min(run, size-row)
+			if end := size - row; end >= ukernel.SkinnyKeys && run-end >= ukernel.SkinnyKeys {
+				run = end
 			}
 		}
 		at[i] = x.At(int(pages[page]), h.Head, row)

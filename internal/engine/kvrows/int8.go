@@ -162,10 +162,12 @@ func (r *Reader) GroupScales(h lanes.Head, lo, n, group int, room []float32) (sc
 		scales, stride = r.Scales(h, lo, n)
 		return scales[group:], stride
 	}
-	scales = room[:n]
-	for i := range scales {
-		of, _ := r.Scales(h, lo+i, 1)
-		scales[i] = of[group]
+	for at, run := 0, 0; at < n; at += run {
+		run = r.Run(h, lo+at, n-at)
+		of, stride := r.Scales(h, lo+at, run)
+		for i := range room[at:][:run] {
+			room[at+i] = of[i*stride+group]
+		}
 	}
-	return scales, 1
+	return room[:n], 1
 }

@@ -79,7 +79,7 @@ func (k *kept) forget() { k.Span = mask.Span{} }
 // at equal distances.
 func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
 	d := x.Dim(3)
-	need.Listed = need.Listed || HasSmallPages(x)
+	need.Listed = need.Listed || HasSmallPages(x, need.BFloat16)
 	if r.widen = rows.Widen; need.Codes {
 		r.widen = rows.WidenCodes
 	} else if need.BFloat16 {
@@ -123,7 +123,7 @@ func (r *Reader) Begin(t *tier.Tier, x *view.Tensor, rows *Rows) {
 			clear(r.narrow[i-columns+x.Dim(3) : i])
 		}
 	}
-	if rows == nil && HasSmallPages(x) {
+	if rows == nil && HasSmallPages(x, r.rounds) {
 		rows = &everyRow
 	}
 	if r.list.rows = nil; rows != nil {
