@@ -3,13 +3,11 @@ package kvrows
 import (
 	"fmt"
 
-	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/engine/lanes"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/position"
 	"github.com/attn-go/attn/internal/rows"
-	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -25,17 +23,8 @@ type Rows struct {
 	QueryStart, KeyStart []int
 }
 
-// everyRow are the Rows of a tensor whose pages are so small that kernels for few rows of queries
-// would find no run of keys: copies of rows are faster.
+// everyRow are the Rows of a tensor with small pages, see Need.
 var everyRow = Rows{every: true}
-
-// HasSmallPages tells whether rows of x are copied as a list's are. For products in bfloat16 kernels
-// for few rows of queries take values by whole segments, which begin within pages of other sizes.
-func HasSmallPages(x *view.Tensor, bfloat16 bool) bool {
-	const segment = contract.BF16Segment
-	n := x.PageSize()
-	return x.IsPaged() && (n < ukernel.SkinnyKeys || bfloat16 && n%segment != 0 && n < 3*segment)
-}
 
 // past returns the number of keys of batch row b that are the rows of the same number: the first
 // ones.
