@@ -194,7 +194,7 @@ func TestBFloat16Pages(t *testing.T) {
 		{B: 2, H: 2, HKV: 1, Lq: 30, Lk: 77, D: 80, Dv: 64},
 		{B: 2, H: 6, HKV: 2, Lq: 1, Lk: 300, D: 72, Dv: 41},
 	} {
-		for i, size := range []int{7, 64} {
+		for i, size := range []int{7, 25, 64} {
 			for j, types := range bfloat16Types {
 				if testing.Short() && (n+2*i+j)%4 > 0 {
 					continue

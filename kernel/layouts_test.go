@@ -7,6 +7,7 @@ import (
 
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -73,7 +74,7 @@ func fillPages(pages, t *kernel.Tensor, table *kernel.PageTable) {
 
 // TestPages compares calls on pages with the same ones on contiguous keys and values.
 func TestPages(t *testing.T) {
-	for n, size := range []int{1, 7, 16, 16, 32, 48, 64, 128, 255, 256, 1000} {
+	for n, size := range []int{1, 7, 9, 16, 16, 25, 32, 48, 49, 64, 128, 255, 256, 1000} {
 		for m, c := range []contracttest.Case{
 			{B: 3, H: 4, HKV: 2, Lq: 1, Lk: 530, D: 16, Dv: 24},
 			{B: 2, H: 2, HKV: 2, Lq: 5, Lk: 300, D: 9, Dv: 7, Mask: contracttest.Causal(280)},
@@ -216,4 +217,48 @@ func TestRaggedViews(t *testing.T) {
 		})
 	}
 	contracttest.CheckGaps(t, &out)
+}
+
+// TestPagesOfTypes: pages of keys and values of all types, one after the other, are the contiguous
+// ones that begin with the first, for one query and for many.
+func TestPagesOfTypes(t *testing.T) {
+	const keys, d = 530, 32
+	for _, dtype := range contracttest.KeyTypes() {
+		for _, s := range []kernel.Scoring{{}, {BFloat16: true}, {DynamicInt12: true}} {
+			if integers := dtype == kernel.Int8 || dtype == kernel.Int4; s.DynamicInt12 && !integers || s.BFloat16 && integers {
+				continue
+			}
+			for _, size := range []int{1, 3, 8, 13, 16, 24, 25, 33, 49, 97} {
+				pages := (keys + size - 1) / size
+				c := contracttest.Case{B: 1, H: 4, HKV: 1, Lq: 1, Lk: pages * size, D: d, Dv: d, Seed: uint64(size), Layout: contracttest.Contiguous, Types: contracttest.TypesOf(kernel.Float32, dtype, dtype, kernel.Float32)}
+				_, k, v := c.Typed(c.Inputs())
+				table := kernel.PageTable{Pages: [][]int32{nil}, Lengths: []int{keys}}
+				for page := range pages {
+					table.Pages[0] = append(table.Pages[0], int32(page))
+				}
+				for _, c.Lq = range []int{1, 20} {
+					c.Lk = keys
+					q, _, _ := c.Inputs()
+					o := kernel.Options{Scoring: s, Exec: kernel.Exec{Threads: 1}}
+					contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
+						o.Tier = tier
+						want := c.Run(t, q, contracttest.Rows(k, 0, keys), contracttest.Rows(v, 0, keys), o)
+						got := c.Run(t, q, cut(k, size).Paged(&table), cut(v, size).Paged(&table), o)
+						contracttest.Same(t, fmt.Sprintf("%v, int12 %t, bfloat16 %t, pages of %d, %d queries", dtype, s.DynamicInt12, s.BFloat16, size, c.Lq), &got, &want)
+					})
+				}
+			}
+		}
+	}
+}
+
+// cut returns the rows of a tensor with one head as pages.
+func cut(t kernel.Tensor, size int) kernel.Tensor {
+	v, row := contracttest.View(&t), t.Strides()[2]
+	pages := kernel.Tensor(view.FromBytes(v.DType(), v.Bytes(), [4]int{t.Shape()[2] / size, 1, size, t.Shape()[3]}, [3]int{size * row, size * row, row}))
+	if v.Scales() == nil {
+		return pages
+	}
+	scales := cut(kernel.Tensor(*v.Scales()), size)
+	return pages.Scaled(&scales)
 }

@@ -77,8 +77,9 @@ func (s *scratch) fit(j *Job) {
 func (s *scratch) fitAll(j *Job) {
 	m := &s.memory
 	need := kvrows.Need{Pairs: j.plan.shape.codes, Codes: j.Call.DynamicInt12, BFloat16: j.Call.BFloat16, WholeHalves: j.plan.shape.wholeHalves, Halves: j.plan.shape.unit, Listed: j.derived.listed || j.derived.tree, Path: j.treeQueries()}
+	need.SmallPages = j.plan.shape.kSmall
 	s.keys.Fit(m, &j.Call.K, need)
-	need.Gather, need.Columns = !j.plan.shape.skinny, true
+	need.Gather, need.Columns, need.SmallPages = !j.plan.shape.skinny, true, j.plan.shape.vSmall
 	s.values.Fit(m, &j.Call.V, need)
 	if j.Call.DynamicInt12 {
 		s.fitIntegers(j)
@@ -117,7 +118,7 @@ type shape struct {
 	additive       int // weights of additive scores, or 0
 	kType, vType   view.DType
 	kPaged, vPaged bool
-	kSmall, vSmall bool // pages, see kvrows.HasSmallPages
+	kSmall, vSmall bool // pages, see hasSmallPages
 	skinny         bool
 	rows           bool // queries or outputs pass through scratch memory
 	scoreMod       bool
@@ -138,11 +139,32 @@ func (j *Job) shapeOf(lanes, tiles int) shape {
 	return shape{
 		lanes: lanes, d: j.d(), dv: j.dv(), tiles: tiles, additive: len(j.derived.additive),
 		kType: j.Call.K.DType(), vType: j.Call.V.DType(), kPaged: j.Call.K.IsPaged(), vPaged: j.Call.V.IsPaged(),
-		kSmall: kvrows.HasSmallPages(&j.Call.K), vSmall: kvrows.HasSmallPages(&j.Call.V), kScales: scalesOf(&j.Call.K), vScales: scalesOf(&j.Call.V),
+		kSmall: j.hasSmallPages(&j.Call.K), vSmall: j.hasSmallPages(&j.Call.V), kScales: scalesOf(&j.Call.K), vScales: scalesOf(&j.Call.V),
 		skinny:   j.plan.allSkinny,
 		rows:     j.Call.Q.DType() != view.Float32 || j.Call.Out.DType() != view.Float32 || j.Call.Partial.isSet(),
 		scoreMod: j.Call.Score != nil, quantized: j.Call.DynamicInt12, bfloat16: j.Call.BFloat16, wholeHalves: j.Call.BFloat16 && j.plan.anySkinny, unit: j.usesUnit() && !j.plan.allSkinny, unions: j.Call.Mask.HasUnions(), listed: j.derived.listed, tree: j.treeQueries(), codes: j.Call.DynamicInt12 && j.fitsCodes(),
 	}
+}
+
+// runKeys are so many rows of a page that taking them in place takes less time than copying them.
+const runKeys = 8
+
+// hasSmallPages tells whether rows of x are copied as a list's are, where kernels for few rows of
+// queries take them in place: pages have fewer rows than a kernel takes, or so few that a call for
+// each page takes longer than the copies. Products in bfloat16, and tiles of integers, take whole
+// segments, which begin within pages of other sizes. Few rows copy integers run by run anyway.
+func (j *Job) hasSmallPages(x *view.Tensor) bool {
+	const segment = max(contract.BF16Segment, contract.ValueSegment)
+	n, least := x.PageSize(), ukernel.SkinnyKeys
+	switch {
+	case !x.IsPaged():
+		return false
+	case j.Call.BFloat16, j.Call.DynamicInt12 && !j.plan.allSkinny:
+		return n < least || n%segment != 0 && n < 3*segment
+	case j.Call.DynamicInt12, x == &j.Call.V && x.DType() == view.Float32:
+		least = runKeys
+	}
+	return n < least
 }
 
 // scalesOf returns how many scales a row of x has.

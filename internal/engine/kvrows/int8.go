@@ -164,8 +164,10 @@ func (r *Reader) GroupScales(h lanes.Head, lo, n, group int, room []float32) (sc
 	}
 	for at, run := 0, 0; at < n; at += run {
 		run = r.Run(h, lo+at, n-at)
-		scales, stride = r.Scales(h, lo+at, run)
-		transpose(room[at:], n, scales[group:], stride, 1, run)
+		of, stride := r.Scales(h, lo+at, run)
+		for i := range room[at:][:run] {
+			room[at+i] = of[i*stride+group]
+		}
 	}
 	return room[:n], 1
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/position"
 	"github.com/attn-go/attn/internal/rows"
-	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -24,12 +23,8 @@ type Rows struct {
 	QueryStart, KeyStart []int
 }
 
-// everyRow are the Rows of a tensor whose pages are so small that kernels for few rows of queries
-// would find no run of keys: copies of rows are faster.
+// everyRow are the Rows of a tensor with small pages, see Need.
 var everyRow = Rows{every: true}
-
-// HasSmallPages tells whether rows of x are copied as a list's are.
-func HasSmallPages(x *view.Tensor) bool { return x.IsPaged() && x.PageSize() < ukernel.SkinnyKeys }
 
 // past returns the number of keys of batch row b that are the rows of the same number: the first
 // ones.

@@ -113,7 +113,7 @@ func testSmallPages(t *testing.T, of *tier.Tier) {
 		}
 		x := view.Floats(data, [4]int{n, heads, size, d}, [3]int{heads * size * d, size * d, d}).Paged(&view.PageTable{Pages: [][]int32{pages}, Lengths: []int{keys}})
 		var r Reader
-		r.Fit(new(parallel.Memory), &x, Need{})
+		r.Fit(new(parallel.Memory), &x, Need{SmallPages: size < ukernel.SkinnyKeys})
 		r.Begin(of, &x, nil)
 		for h := range heads {
 			for lo, got := 0, 0; lo < keys; lo += got {

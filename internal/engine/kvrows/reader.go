@@ -26,6 +26,7 @@ type Reader struct {
 	x    *view.Tensor
 
 	rounds    bool // rows are rounded to bfloat16
+	small     bool // pages: rows are copied as a list's are
 	continues bool // WholeHalves copies rows
 	copies    bool // rows are copied to memory as float32; otherwise they are read in place
 	widen     func(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int)
@@ -43,11 +44,12 @@ type Reader struct {
 
 // A Need says what a call asks its Readers for.
 type Need struct {
-	Gather bool // rows in pages as if they lay at equal distances
-	Listed bool // some rows, see Rows
-	Path   int  // and of queries of a tree, so many at most
-	Pairs  bool // of integers
-	Codes  bool // integers without their scales, as float32
+	Gather     bool // rows in pages as if they lay at equal distances
+	SmallPages bool // rows in pages that are copied as a list's are
+	Listed     bool // some rows, see Rows
+	Path       int  // and of queries of a tree, so many at most
+	Pairs      bool // of integers
+	Codes      bool // integers without their scales, as float32
 
 	BFloat16    bool // rows rounded as products in bfloat16 take them, as float32
 	WholeHalves bool // and as bfloat16 by WholeHalves
@@ -79,7 +81,8 @@ func (k *kept) forget() { k.Span = mask.Span{} }
 // at equal distances.
 func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
 	d := x.Dim(3)
-	need.Listed = need.Listed || HasSmallPages(x)
+	r.small = need.SmallPages
+	need.Listed = need.Listed || r.small
 	if r.widen = rows.Widen; need.Codes {
 		r.widen = rows.WidenCodes
 	} else if need.BFloat16 {
@@ -123,7 +126,7 @@ func (r *Reader) Begin(t *tier.Tier, x *view.Tensor, rows *Rows) {
 			clear(r.narrow[i-columns+x.Dim(3) : i])
 		}
 	}
-	if rows == nil && HasSmallPages(x) {
+	if rows == nil && r.small {
 		rows = &everyRow
 	}
 	if r.list.rows = nil; rows != nil {

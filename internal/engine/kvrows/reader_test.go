@@ -67,7 +67,7 @@ func TestPrefetchHints(t *testing.T) {
 		{64, 32, 168, 48, 64, 16},
 		{64, 48, 152, 64, 80, 16},
 		{64, 64, 20, 80, 96, 20},
-		{24, 0, 200, 16, 32, 16}, // 8 rows are too few for a call
+		{24, 0, 200, 16, 32, 24}, // 8 rows are too few for a call of their own
 		{256, 0, 200, 16, 32, 200},
 	} {
 		t.Run(fmt.Sprintf("%+v", test), func(t *testing.T) {
