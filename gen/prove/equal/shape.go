@@ -18,9 +18,8 @@ const mostOfShape = 4000
 // A shaper writes down expressions: a node is its operation, then its arguments; a node that was
 // there before is its number, and so is a symbol, without its name.
 type shaper struct {
-	q       *Query
-	numbers map[*expr.Node]uint64
-	text    []byte
+	q    *Query
+	text []byte
 }
 
 // shapeOf returns the shape of a claim. It has none if the contract says something of its nodes
@@ -30,11 +29,8 @@ func (q *Query) shapeOf(c claim) (shape, bool) {
 		return shape{}, false
 	}
 	s := &q.shaper
-	if s.numbers == nil {
-		s.q, s.numbers = q, map[*expr.Node]uint64{}
-	}
-	clear(s.numbers)
-	s.text = s.text[:0]
+	s.q, s.text = q, s.text[:0]
+	q.g.Number()
 	for _, is := range []bool{c.isFloat, q.g.OneNaN} {
 		if is {
 			s.put(1)
@@ -49,14 +45,14 @@ func (q *Query) shapeOf(c claim) (shape, bool) {
 }
 
 func (s *shaper) add(n *expr.Node) bool {
-	if number, ok := s.numbers[n]; ok {
-		s.put(0, number)
+	number, before := s.q.g.NumberOf(n)
+	if before {
+		s.put(0, uint64(number))
 		return true
 	}
-	if len(s.numbers) == mostOfShape {
+	if number == mostOfShape {
 		return false
 	}
-	s.numbers[n] = uint64(len(s.numbers))
 	lo, hi := n.Bounds()
 	s.put(1+uint64(n.Op), uint64(n.Width), n.Val, uint64(len(n.Args)), uint64(len(n.Coefs)), uint64(lo), uint64(hi), uint64(s.q.known.Kinds[n]))
 	s.put(n.Coefs...)

@@ -121,6 +121,16 @@ func (g *Graph) join(f *form) bool {
 		x     *Node
 		times uint64
 	}
+	g.mark()
+	apart := true
+	for _, t := range f.terms {
+		if x, _ := withBits(t.x); x != nil {
+			apart = apart && g.meet(x)
+		}
+	}
+	if apart {
+		return false
+	}
 	lower := map[half]int{}
 	for i, t := range f.terms {
 		if x, low := withBits(t.x); low != nil {
@@ -223,11 +233,19 @@ func (g *Graph) Add(x ...*Node) *Node {
 		case x[0].IsConst():
 			return g.Plus(x[1], int64(x[0].Val))
 		}
+		return g.once(Sum, x[0], x[1], 0, plus)
 	}
 	f := newForm(x[0].Width)
 	for _, y := range x {
 		g.addTo(f, y, 1)
 	}
+	return g.sumOf(f)
+}
+
+func plus(g *Graph, x, y *Node, _ uint16) *Node {
+	f := newForm(x.Width)
+	g.addTo(f, x, 1)
+	g.addTo(f, y, 1)
 	return g.sumOf(f)
 }
 
@@ -257,6 +275,10 @@ func (g *Graph) Sub(x, y *Node) *Node {
 	if y.IsConst() {
 		return g.Plus(x, -int64(y.Val))
 	}
+	return g.once(Sum, x, y, 1, minus)
+}
+
+func minus(g *Graph, x, y *Node, _ uint16) *Node {
 	f := newForm(x.Width)
 	g.addTo(f, x, 1)
 	g.addTo(f, y, ^uint64(0))
@@ -283,6 +305,10 @@ func (g *Graph) Mul(x, y *Node) *Node {
 		g.addTo(f, x, y.Val)
 		return g.sumOf(f)
 	}
+	return g.once(Mul, x, y, 0, mul)
+}
+
+func mul(g *Graph, x, y *Node, _ uint16) *Node {
 	for range 2 { // the first summand is positive
 		if x.Op == Sum && signed(x.Coefs[0], x.Width) < 0 && x.Coefs[0] != 1<<(x.Width-1) {
 			return g.Neg(g.Mul(g.Neg(x), y))
@@ -313,6 +339,9 @@ func (g *Graph) Mul(x, y *Node) *Node {
 // rest, nil if there are none. So are those of more than mostSpread terms, which Mul does not
 // multiply out; the terms of a sum that is a factor count each.
 func (g *Graph) factored(f *form) *Node {
+	if g.distinct(f) {
+		return nil
+	}
 	most := commonFactor(f)
 	if most == nil {
 		return nil
@@ -334,6 +363,24 @@ func (g *Graph) factored(f *form) *Node {
 	}
 	g.addTo(outer, g.Mul(most, sum), 1)
 	return g.sumOf(outer)
+}
+
+// distinct reports whether all factors of products differ.
+func (g *Graph) distinct(f *form) bool {
+	g.mark()
+	for _, t := range f.terms {
+		if t.x.Op == Mul && !g.meetFactors(t.x) {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *Graph) meetFactors(x *Node) bool {
+	if x.Op != Mul {
+		return g.meet(x)
+	}
+	return g.meetFactors(x.Args[0]) && g.meetFactors(x.Args[1])
 }
 
 // commonFactor returns the factor that products of most terms have in common, nil if there is none
@@ -407,6 +454,9 @@ func (g *Graph) product(x, y *Node) *Node {
 
 // Eq, Lt and Ult compare integers, the last unsigned.
 func (g *Graph) Eq(x, y *Node) *Node {
+	if x.IsConst() && y.IsConst() {
+		return g.Bool(x.Val == y.Val)
+	}
 	d := g.Sub(x, y)
 	if d.IsConst() {
 		return g.Bool(d.Val == 0)
@@ -539,6 +589,9 @@ func (g *Graph) narrower(x, y *Node) (a, b *Node, ok bool) {
 }
 
 func (g *Graph) Lt(x, y *Node) *Node {
+	if x.IsConst() && y.IsConst() {
+		return g.Bool(x.Signed() < y.Signed())
+	}
 	if a, b, ok := g.narrower(x, y); ok {
 		return g.Lt(a, b)
 	}
