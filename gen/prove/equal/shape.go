@@ -1,8 +1,10 @@
 package equal
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 
 	"github.com/attn-go/attn/gen/prove/expr"
 )
@@ -14,6 +16,9 @@ type shape [sha256.Size]byte
 // mostOfShape is how many nodes the expressions of a shape have at most. To look further costs more
 // than it saves.
 const mostOfShape = 4000
+
+// mostOfChain is how many operands of an associative operation are written in an order of their own.
+const mostOfChain = 64
 
 // A shaper writes down expressions: a node is its operation, then its arguments; a node that was
 // there before is its number, and so is a symbol, without its name.
@@ -55,19 +60,46 @@ func (s *shaper) add(n *expr.Node) bool {
 	}
 	lo, hi := n.Bounds()
 	s.put(1+uint64(n.Op), uint64(n.Width), n.Val, uint64(len(n.Args)), uint64(len(n.Coefs)), uint64(lo), uint64(hi), uint64(s.q.known.Kinds[n]))
-	s.put(n.Coefs...)
 	if d := s.q.known.Domains[n]; d != nil {
 		s.put(uint64(len(d.Name)))
 		s.text = append(s.text, d.Name...)
 	} else {
 		s.put(0)
 	}
-	for _, a := range n.Args {
-		if !s.add(a) {
+	if n.Op == expr.Sym {
+		s.put(n.Coefs...)
+	}
+	if args := operands(n); len(args) > len(n.Args) && len(args) <= mostOfChain {
+		s.put(uint64(len(args)))
+		args = slices.Clone(args)
+		slices.SortStableFunc(args, func(a, b *expr.Node) int { return cmp.Compare(a.Form(), b.Form()) })
+		return !slices.ContainsFunc(args, func(a *expr.Node) bool { return !s.add(a) })
+	}
+	var few [8]int
+	for _, i := range inOrder(n, few[:0]) {
+		if n.Op == expr.Sum {
+			s.put(n.Coefs[i])
+		}
+		if !s.add(n.Args[i]) {
 			return false
 		}
 	}
 	return true
+}
+
+// inOrder returns the numbers of the arguments of a node, in an order that does not depend on
+// symbols where they may change places. Graphs have an order that does.
+func inOrder(n *expr.Node, list []int) []int {
+	for i := range n.Args {
+		list = append(list, i)
+	}
+	slices.SortStableFunc(list[:min(n.Op.Unordered(), len(list))], func(i, j int) int {
+		if n.Op == expr.Sum && n.Coefs[i] != n.Coefs[j] {
+			return cmp.Compare(n.Coefs[i], n.Coefs[j])
+		}
+		return cmp.Compare(n.Args[i].Form(), n.Args[j].Form())
+	})
+	return list
 }
 
 func (s *shaper) put(list ...uint64) {

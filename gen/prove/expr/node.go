@@ -10,6 +10,7 @@ package expr
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -84,9 +85,10 @@ type Node struct {
 	Coefs []uint64 // of Sum; of a symbol those of SymBetween
 	Name  string   // of a symbol
 
-	ID     int   // in the order of making: arguments have smaller ones
-	lo, hi int64 // bounds of the value as a signed number
-	not    *Node // the inverse, once it was asked for
+	ID     int    // in the order of making: arguments have smaller ones
+	form   uint64 // of the structure without the names of symbols, or the order of arguments
+	lo, hi int64  // bounds of the value as a signed number
+	not    *Node  // the inverse, once it was asked for
 }
 
 // IsConst reports whether n is a constant.
@@ -155,6 +157,7 @@ func (g *Graph) intern(n Node) *Node {
 		m.Coefs = take(&g.coefs, len(n.Coefs), piece)
 		copy(m.Coefs, n.Coefs)
 	}
+	m.form = m.formOf()
 	m.lo, m.hi = m.bounds()
 	g.table[at] = slot{h, m}
 	if g.next++; 2*g.next > len(g.table) {
@@ -222,6 +225,37 @@ func (n *Node) digest() uint64 {
 		h = mix(h, uint64(c))
 	}
 	return h
+}
+
+// formOf returns a number that nodes have in common that differ in symbols alone.
+func (n *Node) formOf() uint64 {
+	h := mix(uint64(n.Op)<<8|uint64(n.Width), n.Val)
+	for i, a := range n.Args {
+		x := a.form
+		if n.Op == Sum {
+			x = mix(x, n.Coefs[i])
+		}
+		if i < n.Op.Unordered() {
+			h += x * 0x9e3779b97f4a7c15
+		} else {
+			h = mix(h, x)
+		}
+	}
+	return h
+}
+
+// Form returns that number: nodes whose forms differ are not the same function of some symbols.
+func (n *Node) Form() uint64 { return n.form }
+
+// Unordered is how many of the first arguments of an operation may change places.
+func (o Op) Unordered() int {
+	switch o {
+	case FAdd, FMul, FFma, And, Or, Xor, Mul, UMax, UMin, FMax, FMin, Eq, FEq, Add64, Mul64, Fma64:
+		return 2
+	case Sum:
+		return math.MaxInt
+	}
+	return 0
 }
 
 // before orders the arguments of commutative operations.

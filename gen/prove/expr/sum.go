@@ -339,10 +339,7 @@ func mul(g *Graph, x, y *Node, _ uint16) *Node {
 // rest, nil if there are none. So are those of more than mostSpread terms, which Mul does not
 // multiply out; the terms of a sum that is a factor count each.
 func (g *Graph) factored(f *form) *Node {
-	if g.distinct(f) {
-		return nil
-	}
-	most := commonFactor(f)
+	most := g.commonFactor(f)
 	if most == nil {
 		return nil
 	}
@@ -365,27 +362,9 @@ func (g *Graph) factored(f *form) *Node {
 	return g.sumOf(outer)
 }
 
-// distinct reports whether all factors of products differ.
-func (g *Graph) distinct(f *form) bool {
-	g.mark()
-	for _, t := range f.terms {
-		if t.x.Op == Mul && !g.meetFactors(t.x) {
-			return false
-		}
-	}
-	return true
-}
-
-func (g *Graph) meetFactors(x *Node) bool {
-	if x.Op != Mul {
-		return g.meet(x)
-	}
-	return g.meetFactors(x.Args[0]) && g.meetFactors(x.Args[1])
-}
-
 // commonFactor returns the factor that products of most terms have in common, nil if there is none
 // of more than mostSpread.
-func commonFactor(f *form) *Node {
+func (g *Graph) commonFactor(f *form) *Node {
 	products := 0
 	for _, t := range f.terms {
 		if t.x.Op == Mul {
@@ -396,23 +375,29 @@ func commonFactor(f *form) *Node {
 		return nil
 	}
 	type number struct{ terms, products int }
-	count := map[*Node]number{}
+	var count []number // by the numbers of factors
 	var most *Node
+	mostTerms := mostSpread
+	var few [8]*Node
+	g.Number()
 	for _, t := range f.terms {
 		if t.x.Op != Mul {
 			continue
 		}
-		list := factorsOf(t.x, nil)
+		list := factorsOf(t.x, few[:0])
 		for i, x := range list {
 			if slices.Contains(list[:i], x) {
 				continue
 			}
-			n := count[x]
+			at, met := g.NumberOf(x)
+			if !met {
+				count = append(count, number{})
+			}
+			n := &count[at]
 			n.terms += summands(list, x)
 			n.products++
-			count[x] = n
-			if n.terms > mostSpread && n.products > 1 && (most == nil || n.terms > count[most].terms || n.terms == count[most].terms && before(x, most)) {
-				most = x
+			if n.products > 1 && (n.terms > mostTerms || n.terms == mostTerms && most != nil && before(x, most)) {
+				most, mostTerms = x, n.terms
 			}
 		}
 	}
