@@ -262,7 +262,7 @@ func (q *Query) prove(c claim) ([]string, bool) {
 	}
 	q.open[c] = true // a failure is remembered, too
 	used, ok := q.sameOperation(c)
-	for _, way := range []func(claim) ([]string, bool){q.byOwnCondition, q.byLemma, q.byCases, q.byParts, q.byWideLemma} {
+	for _, way := range []func(claim) ([]string, bool){q.byLemma, q.byCases, q.byOwnCondition, q.byParts, q.byWideLemma} {
 		if !ok {
 			used, ok = way(c)
 		}

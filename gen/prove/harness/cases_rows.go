@@ -518,14 +518,15 @@ func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
 	}
 	if !quick {
 		// Blocks with scales of their own make three trips above; segments make them here.
-		most, lanes, m := 64, panelLanes, 7
+		list = append(list, int8Case(k, len(list), whole(64), panelLanes, 6), int8Case(k, len(list), whole(32), 16, 25))
 		if whole(1) > 32 {
-			most = 3 * whole(1)
-			if k.ISA != "avx512" { // where lanes do not go different ways
-				lanes, m = 16, 5
+			for _, m := range []int{1, 2, 5} {
+				list = append(list, int8Case(k, len(list), 3*whole(1), 16, m))
 			}
 		}
-		list = append(list, int8Case(k, len(list), whole(64), panelLanes, 6), int8Case(k, len(list)+1, most, lanes, m), int8Case(k, len(list), whole(32), 16, 25))
+		if k.ISA == "avx512" || whole(1) == 32 { // whose lanes go different ways with many rows
+			list = append(list, int8Case(k, len(list)+1, max(64, 3*whole(1)), panelLanes, 7))
+		}
 	}
 	return list
 }
@@ -582,7 +583,7 @@ func tileGemm(numbers int) func(k *Kernel, quick bool) []Case {
 				add(m, 32, 64+16*(i%3))
 			}
 		}
-		add(17, 32*8, 16)
+		add(17, 32*16, 16)
 		return list
 	}
 }

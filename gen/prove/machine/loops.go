@@ -18,13 +18,12 @@ type Loop struct {
 	Kinds    int    // of trips in one execution
 	Same     bool   // whether a trip was compared with two before it
 	Differs  string // an access that does not keep its distance
-	Uneven   string // the same of trips that are a period apart
-	Phases   int    // of a period that were compared, a bit each
-	Insts    int    // of a trip, most; one trip of each kind counts of the loops in it
-	Bytes    int    // from an access to the same access in the trip before, most
-	Still    bool   // whether no access of a trip lies further on than in the trip before
-	Accesses bool   // whether a trip loads or stores
-	Hints    bool   // whether a trip prefetches: these are no accesses
+	Steps    [len(periods)]Step
+	Insts    int  // of a trip, most; one trip of each kind counts of the loops in it
+	Bytes    int  // from an access to the same access in the trip before, most
+	Still    bool // whether no access of a trip lies further on than in the trip before
+	Accesses bool // whether a trip loads or stores
+	Hints    bool // whether a trip prefetches: these are no accesses
 }
 
 // A Bound is what bounds the trips of a loop by the sizes of a call.
@@ -63,26 +62,38 @@ func (l *Loop) String() string {
 	return text
 }
 
-// A period is how many trips make one step of a loop whose trips are not the same, if each is the
-// same as that so many trips before: of a ring of four, or over segments of four blocks.
-const period = 4
+// The periods are how many trips may make one step of a loop whose trips differ: of a ring of two or
+// four, or over segments of four blocks. Then each is the same as that so many trips before.
+var periods = [...]int{2, 4}
+
+// A Step is what executions have shown of trips that are a period apart.
+type Step struct {
+	Phases  int  // of the period that were compared, a bit each
+	Differs bool // whether an access does not keep its distance, or none moves on
+}
 
 // Inductive reports whether the trips were compared, and are the same, or those a period apart.
 func (l *Loop) Inductive() bool { return l.Same && l.Differs == "" || l.even() }
 
-func (l *Loop) even() bool { return l.Phases == 1<<period-1 && l.Uneven == "" }
+func (l *Loop) even() bool {
+	for i, s := range l.Steps {
+		if !s.Differs && s.Phases == 1<<periods[i]-1 {
+			return true
+		}
+	}
+	return false
+}
 
 // Join adds what another execution has shown.
 func (l *Loop) Join(m *Loop) {
 	l.Most, l.Kinds, l.Same = max(l.Most, m.Most), max(l.Kinds, m.Kinds), l.Same || m.Same
 	l.Insts, l.Bytes = max(l.Insts, m.Insts), max(l.Bytes, m.Bytes)
 	l.Still, l.Accesses, l.Hints = l.Still || m.Still, l.Accesses || m.Accesses, l.Hints || m.Hints
-	l.Phases |= m.Phases
+	for i, s := range m.Steps {
+		l.Steps[i] = Step{l.Steps[i].Phases | s.Phases, l.Steps[i].Differs || s.Differs}
+	}
 	if l.Differs == "" {
 		l.Differs = m.Differs
-	}
-	if l.Uneven == "" {
-		l.Uneven = m.Uneven
 	}
 }
 
@@ -150,7 +161,7 @@ type watch struct {
 	trips       int
 	now         trip
 	before      map[uint64][]trip // the last two trips of each kind
-	latest      [2 * period]trip  // the last trips of all kinds
+	latest      [8]trip           // the last ones of all kinds, of two of the longest period
 	outer       []trip            // what the loops around have done when this trip began
 }
 
@@ -234,19 +245,16 @@ func (w *watch) finish() bool {
 
 // compare compares a trip with those one and two periods before.
 func (w *watch) compare() {
-	b, c := &w.latest[(w.now.number+period)%len(w.latest)], &w.latest[w.now.number%len(w.latest)]
-	if w.now.number >= 2*period && w.now.trace == b.trace && b.trace == c.trace {
-		switch moved, differs := w.loop.distances(*c, *b, w.now); {
-		case differs == "" && moved:
-			w.loop.Phases |= 1 << (w.now.number % period)
-		case w.loop.Uneven == "":
-			w.loop.Uneven = "no access moves on"
-			if differs != "" {
-				w.loop.Uneven = differs
-			}
+	n := w.now.number
+	before := func(trips int) *trip { return &w.latest[(n+len(w.latest)-trips)%len(w.latest)] }
+	for i, p := range periods {
+		if b, c := before(p), before(2*p); n >= 2*p && w.now.trace == b.trace && b.trace == c.trace {
+			moved, differs := w.loop.distances(*c, *b, w.now)
+			w.loop.Steps[i].Phases |= 1 << (n % p)
+			w.loop.Steps[i].Differs = w.loop.Steps[i].Differs || differs != "" || !moved
 		}
 	}
-	*c = w.now
+	*before(0) = w.now
 }
 
 // distances reports whether accesses of three trips of a kind move on, and which one does not move
