@@ -495,6 +495,9 @@ func quantizedRows(g *expr.Graph, i int) *expr.Node {
 	return g.Concat(minus(0), minus(1))
 }
 
+// segmentRows are numbers of rows, of each tile, that have three segments.
+var segmentRows = []int{1, 2, 3, 5}
+
 func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
 	if strings.Contains(k.Function, "Tiles") {
 		return tilesInt8(k, quick)
@@ -512,15 +515,20 @@ func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
 				if quick && !few && !many || !quick && !row && (lanes > 16 || n > 32 && m != 4) {
 					continue
 				}
+				if !quick && lanes == 16 && whole(1) > 32 && slices.Contains(segmentRows, m) {
+					continue
+				}
 				list = append(list, int8Case(k, len(list), whole(n), lanes, m))
 			}
 		}
 	}
 	if !quick {
 		// Blocks with scales of their own make three trips above; segments make them here.
-		list = append(list, int8Case(k, len(list), whole(64), panelLanes, 6), int8Case(k, len(list), whole(32), 16, 25))
-		if whole(1) > 32 {
-			for _, m := range []int{1, 2, 5} {
+		list = append(list, int8Case(k, len(list), whole(32), 16, 25))
+		if whole(1) == 32 {
+			list = append(list, int8Case(k, len(list), 64, panelLanes, 6))
+		} else {
+			for _, m := range segmentRows {
 				list = append(list, int8Case(k, len(list), 3*whole(1), 16, m))
 			}
 		}
