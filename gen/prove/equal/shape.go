@@ -59,7 +59,8 @@ func (s *shaper) add(n *expr.Node) bool {
 		return false
 	}
 	lo, hi := n.Bounds()
-	s.put(1+uint64(n.Op), uint64(n.Width), n.Val, uint64(len(n.Args)), uint64(len(n.Coefs)), uint64(lo), uint64(hi), uint64(s.q.known.Kinds[n]))
+	args := s.operands(n) // two, or more for a chain
+	s.put(1+uint64(n.Op), uint64(n.Width), n.Val, uint64(len(args)), uint64(len(n.Coefs)), uint64(lo), uint64(hi), uint64(s.q.known.Kinds[n]))
 	if d := s.q.known.Domains[n]; d != nil {
 		s.put(uint64(len(d.Name)))
 		s.text = append(s.text, d.Name...)
@@ -69,9 +70,7 @@ func (s *shaper) add(n *expr.Node) bool {
 	if n.Op == expr.Sym {
 		s.put(n.Coefs...)
 	}
-	if args := operands(n); len(args) > len(n.Args) && len(args) <= mostOfChain {
-		s.put(uint64(len(args)))
-		args = slices.Clone(args)
+	if len(args) > len(n.Args) {
 		slices.SortStableFunc(args, func(a, b *expr.Node) int { return cmp.Compare(a.Form(), b.Form()) })
 		return !slices.ContainsFunc(args, func(a *expr.Node) bool { return !s.add(a) })
 	}
@@ -85,6 +84,23 @@ func (s *shaper) add(n *expr.Node) bool {
 		}
 	}
 	return true
+}
+
+// operands returns the arguments of a node, or the operands of a chain in memory of their own, if
+// nothing is supposed of the nodes between them.
+func (s *shaper) operands(n *expr.Node) []*expr.Node {
+	if !isChain(n.Op) {
+		return n.Args
+	}
+	for m := n.Args[1]; m.Op == n.Op; m = m.Args[1] {
+		if s.q.known.Kinds[m] != Any || s.q.known.Domains[m] != nil {
+			return n.Args
+		}
+	}
+	if list := operands(n); len(list) <= mostOfChain {
+		return list
+	}
+	return n.Args
 }
 
 // inOrder returns the numbers of the arguments of a node, in an order that does not depend on
