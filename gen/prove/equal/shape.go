@@ -17,7 +17,7 @@ type shape [sha256.Size]byte
 // than it saves.
 const mostOfShape = 4000
 
-// mostOfChain is how many operands of an associative operation are written in an order of their own.
+// mostOfChain is how many operands of a chain are written in an order of their own.
 const mostOfChain = 64
 
 // A shaper writes down expressions: a node is its operation, then its arguments; a node that was

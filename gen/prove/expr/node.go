@@ -109,7 +109,7 @@ func signed(v uint64, w int) int64 { return int64(v<<(64-w)) >> (64 - w) }
 
 // A Graph holds the nodes that expressions consist of.
 type Graph struct {
-	table     []slot // by their hashes, each at its place or one of the next; its length is a power of two
+	table     []slot // by their hashes, each at its place or after it; its length is a power of two
 	next      int
 	constants []*Node // some of them, by their values; its length is a power of two
 	memory    memory

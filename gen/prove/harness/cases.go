@@ -147,8 +147,8 @@ func counts(quick bool) []int {
 	return []int{0, 1, 2, 3, 4, 5, 7, 9, 13, 29}
 }
 
-// thinned reports whether count i is left out for width j: widths beyond the second have every other
-// count.
+// thinned reports whether count i is left out for width j: widths beyond the second have every
+// other count.
 func thinned(i, j int) bool { return j > 1 && (i+j)%2 != 0 }
 
 func softmax(k *Kernel, quick bool) (list []Case) {

@@ -62,8 +62,8 @@ func (l *Loop) String() string {
 	return text
 }
 
-// The periods are how many trips may make one step of a loop whose trips differ: of a ring of two or
-// four, or over segments of four blocks. Then each is the same as that so many trips before.
+// The periods are how many trips may make one step of a loop whose trips differ: around a ring of
+// two or four, or over segments of four blocks. Then each is the same as that so many trips before.
 var periods = [...]int{2, 4}
 
 // A Step is what executions have shown of trips that are a period apart.
@@ -161,7 +161,7 @@ type watch struct {
 	trips       int
 	now         trip
 	before      map[uint64][]trip // the last two trips of each kind
-	latest      [8]trip           // the last ones of all kinds, of two of the longest period
+	latest      [8]trip           // the last ones of all kinds, for two of the longest periods
 	outer       []trip            // what the loops around have done when this trip began
 }
 
