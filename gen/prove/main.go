@@ -25,7 +25,8 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	debug.SetGCPercent(400) // graphs live as long as a case
+	debug.SetGCPercent(1600) // graphs live as long as a case
+	debug.SetMemoryLimit(4 << 30)
 	log.SetPrefix("prove: ")
 	root := flag.String("root", ".", "root directory of the repository")
 	quick := flag.Bool("quick", false, "one size a kernel")
@@ -95,8 +96,9 @@ func main() {
 	for _, l := range lemmas {
 		fmt.Printf("lemma %s: %d bits, %v, %d uses\n    %v\n    %v\n", l.Name, l.Bits(), l.How, l.Uses, l.A, l.B)
 	}
-	proven, sampled, open, failed := 0, 0, 0, 0
+	proven, sampled, open, failed, cases, words := 0, 0, 0, 0, 0, 0
 	for _, v := range all {
+		cases, words = cases+v.Cases, words+v.Words
 		switch {
 		case v.Err != nil:
 			failed++
@@ -110,6 +112,7 @@ func main() {
 	}
 	fmt.Printf("%d kernels of layers are proven, %d with lemmas of which samples alone were tried, %d are tested only, %d failed\n", proven, sampled, open, failed)
 	printBounds(loops)
+	fmt.Printf("%d kernels, %d calls, %d words, %.0f seconds of CPUs\n", len(all), cases, words, cpuTime().Seconds())
 	if failed > 0 {
 		os.Exit(1)
 	}

@@ -85,7 +85,14 @@ func vecNumber(name string) (n, words int, ok bool) {
 	if len(name) < 2 || name[1] < '0' || name[1] > '9' {
 		return 0, 0, false
 	}
-	words = map[byte]int{'X': 4, 'Y': 8, 'Z': 16}[name[0]]
+	switch name[0] {
+	case 'X':
+		words = 4
+	case 'Y':
+		words = 8
+	case 'Z':
+		words = 16
+	}
 	n, err := strconv.Atoi(name[1:])
 	return n, words, words > 0 && err == nil
 }

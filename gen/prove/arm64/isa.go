@@ -177,6 +177,9 @@ func (e *exec) gp(o machine.Operand) *expr.Node {
 	if o.Kind == machine.Immediate {
 		return e.g.Int(o.Imm)
 	}
+	if !strings.Contains(o.Text, "<<") {
+		return e.register(o.Reg)
+	}
 	if m := shifted.FindStringSubmatch(o.Text); m != nil {
 		by, _ := strconv.Atoi(m[2])
 		return e.g.Mul(e.register(m[1]), e.g.Int(1<<by))

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/attn-go/attn/gen/prove/expr"
 	"github.com/attn-go/attn/gen/prove/machine"
@@ -34,7 +35,12 @@ var vecText = regexp.MustCompile(`^[vV](\d+)\.(\d*)([a-zA-Z])(\d*)(?:\[(\d+)\])?
 
 var elementWidths = map[string]int{"b": 8, "h": 16, "s": 32, "d": 64}
 
+var parsed sync.Map // reg by text
+
 func parse(text string) reg {
+	if r, ok := parsed.Load(text); ok {
+		return r.(reg)
+	}
 	m := vecText.FindStringSubmatch(text)
 	if m == nil {
 		machine.Failf("no vector: %s", text)
@@ -44,6 +50,7 @@ func parse(text string) reg {
 	if m[5] != "" {
 		r.index, _ = strconv.Atoi(m[5])
 	}
+	parsed.Store(text, r)
 	return r
 }
 

@@ -3,6 +3,7 @@ package arm64
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/attn-go/attn/gen/prove/expr"
 	"github.com/attn-go/attn/gen/prove/machine"
@@ -48,10 +49,15 @@ var forms = regexp.MustCompile(`^(` + strings.Join([]string{
 	`fcvtl (4s, 4h|2d, 2s)|fcvtl2 4s, 8h|fcvtn (4h, 4s|2s, 2d)|fcvtn2 8h, 4s`,
 }, "|") + `)$`)
 
+var checked sync.Map // texts of instructions
+
 var registerOf = regexp.MustCompile(`v\d+\.`)
 
 // checkForm ends the execution if operands are no form of an operation.
 func (e *exec) checkForm() {
+	if _, ok := checked.Load(e.in.Text); ok {
+		return
+	}
 	var list []string
 	vectors := 0
 	for _, a := range e.args {
@@ -63,6 +69,7 @@ func (e *exec) checkForm() {
 	if vectors > 1 && !forms.MatchString(e.in.Op+" "+strings.Join(list, ", ")) {
 		machine.Failf("%v: no such form", e.in)
 	}
+	checked.Store(e.in.Text, true)
 }
 
 // accumulate executes what adds to the destination.

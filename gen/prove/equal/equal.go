@@ -77,27 +77,40 @@ func (q *Query) Equal(a, b *expr.Node, isFloat bool) ([]string, error) {
 	if a.Width != b.Width {
 		return nil, fmt.Errorf("words of %d and %d bits", a.Width, b.Width)
 	}
-	c := claim{a, b, isFloat}
-	shape, shaped := q.shapeOf(c)
-	if shaped {
-		if used, ok := q.lemmas.known(shape); ok {
-			return used, nil
-		}
+	used, ok := q.shaped(claim{a, b, isFloat})
+	if ok {
+		return used, nil
 	}
 	if i := q.differ(a, b, isFloat); i >= 0 {
 		return nil, q.difference(a, b, i)
 	}
-	used, ok := q.prove(c)
-	if !ok {
-		x, y := q.culprit(a, b)
-		return nil, fmt.Errorf("%w: the last lemma tried has %s\n    want %v\n    got  %v", ErrUnproven, q.against, x, y)
+	x, y := q.culprit(a, b)
+	return nil, fmt.Errorf("%w: the last lemma tried has %s\n    want %v\n    got  %v", ErrUnproven, q.against, x, y)
+}
+
+// shaped proves a claim, or takes the proof of another one that differs in its symbols alone.
+func (q *Query) shaped(c claim) (used []string, ok bool) {
+	if c.a == c.b {
+		return nil, true
+	}
+	shape, shaped := q.shapeOf(c)
+	if shaped {
+		if used, ok = q.lemmas.known(shape); ok {
+			return used, true
+		}
+	}
+	if q.differ(c.a, c.b, c.isFloat) >= 0 {
+		return nil, false
+	}
+	if used, ok = q.prove(c); !ok {
+		return nil, false
 	}
 	slices.Sort(used)
 	used = slices.Compact(used)
 	if shaped {
 		q.lemmas.learn(shape, used)
 	}
-	return used, nil
+	return used, true
 }
 
 // culprit returns the parts of expressions that are to blame: as long as they are the same
@@ -373,7 +386,7 @@ func (q *Query) pairs(a, b []*expr.Node, timesA, timesB []uint64, isFloat bool) 
 			if taken[j] || x.Width != y.Width || timesA != nil && timesA[i] != timesB[j] || q.differ(x, y, isFloat) >= 0 {
 				continue
 			}
-			if u, ok := q.prove(claim{x, y, isFloat}); ok {
+			if u, ok := q.shaped(claim{x, y, isFloat}); ok {
 				taken[j], found = true, true
 				used = append(used, u...)
 				break
@@ -447,7 +460,7 @@ func (q *Query) byOwnCondition(c claim) ([]string, bool) {
 		if condition.Op != expr.And || q.differ(want, any, c.isFloat) >= 0 {
 			continue
 		}
-		used, ok := q.prove(claim{want, any, c.isFloat})
+		used, ok := q.shaped(claim{want, any, c.isFloat})
 		if !ok {
 			continue
 		}
@@ -456,7 +469,7 @@ func (q *Query) byOwnCondition(c claim) ([]string, bool) {
 			if q.differ(want, own, c.isFloat) >= 0 {
 				continue
 			}
-			if more, ok := q.prove(claim{want, own, c.isFloat}); ok {
+			if more, ok := q.shaped(claim{want, own, c.isFloat}); ok {
 				return slices.Concat(used, more), true
 			}
 		}

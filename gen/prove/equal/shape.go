@@ -1,8 +1,10 @@
 package equal
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 
 	"github.com/attn-go/attn/gen/prove/expr"
 )
@@ -15,12 +17,14 @@ type shape [sha256.Size]byte
 // than it saves.
 const mostOfShape = 4000
 
+// mostOfChain is how many operands of a chain are written in an order of their own.
+const mostOfChain = 64
+
 // A shaper writes down expressions: a node is its operation, then its arguments; a node that was
 // there before is its number, and so is a symbol, without its name.
 type shaper struct {
-	q       *Query
-	numbers map[*expr.Node]uint64
-	text    []byte
+	q    *Query
+	text []byte
 }
 
 // shapeOf returns the shape of a claim. It has none if the contract says something of its nodes
@@ -30,11 +34,8 @@ func (q *Query) shapeOf(c claim) (shape, bool) {
 		return shape{}, false
 	}
 	s := &q.shaper
-	if s.numbers == nil {
-		s.q, s.numbers = q, map[*expr.Node]uint64{}
-	}
-	clear(s.numbers)
-	s.text = s.text[:0]
+	s.q, s.text = q, s.text[:0]
+	q.g.Number()
 	for _, is := range []bool{c.isFloat, q.g.OneNaN} {
 		if is {
 			s.put(1)
@@ -49,29 +50,72 @@ func (q *Query) shapeOf(c claim) (shape, bool) {
 }
 
 func (s *shaper) add(n *expr.Node) bool {
-	if number, ok := s.numbers[n]; ok {
-		s.put(0, number)
+	number, before := s.q.g.NumberOf(n)
+	if before {
+		s.put(0, uint64(number))
 		return true
 	}
-	if len(s.numbers) == mostOfShape {
+	if number == mostOfShape {
 		return false
 	}
-	s.numbers[n] = uint64(len(s.numbers))
 	lo, hi := n.Bounds()
-	s.put(1+uint64(n.Op), uint64(n.Width), n.Val, uint64(len(n.Args)), uint64(len(n.Coefs)), uint64(lo), uint64(hi), uint64(s.q.known.Kinds[n]))
-	s.put(n.Coefs...)
+	args := s.operands(n) // two, or more for a chain
+	s.put(1+uint64(n.Op), uint64(n.Width), n.Val, uint64(len(args)), uint64(len(n.Coefs)), uint64(lo), uint64(hi), uint64(s.q.known.Kinds[n]))
 	if d := s.q.known.Domains[n]; d != nil {
 		s.put(uint64(len(d.Name)))
 		s.text = append(s.text, d.Name...)
 	} else {
 		s.put(0)
 	}
-	for _, a := range n.Args {
-		if !s.add(a) {
+	if n.Op == expr.Sym {
+		s.put(n.Coefs...)
+	}
+	if len(args) > len(n.Args) {
+		slices.SortStableFunc(args, func(a, b *expr.Node) int { return cmp.Compare(a.Form(), b.Form()) })
+		return !slices.ContainsFunc(args, func(a *expr.Node) bool { return !s.add(a) })
+	}
+	var few [8]int
+	for _, i := range inOrder(n, few[:0]) {
+		if n.Op == expr.Sum {
+			s.put(n.Coefs[i])
+		}
+		if !s.add(n.Args[i]) {
 			return false
 		}
 	}
 	return true
+}
+
+// operands returns the arguments of a node, or the operands of a chain in memory of their own, if
+// nothing is supposed of the nodes between them.
+func (s *shaper) operands(n *expr.Node) []*expr.Node {
+	if !isChain(n.Op) {
+		return n.Args
+	}
+	for m := n.Args[1]; m.Op == n.Op; m = m.Args[1] {
+		if s.q.known.Kinds[m] != Any || s.q.known.Domains[m] != nil {
+			return n.Args
+		}
+	}
+	if list := operands(n); len(list) <= mostOfChain {
+		return list
+	}
+	return n.Args
+}
+
+// inOrder returns the numbers of the arguments of a node, in an order that does not depend on
+// symbols where they may change places. Graphs have an order that does.
+func inOrder(n *expr.Node, list []int) []int {
+	for i := range n.Args {
+		list = append(list, i)
+	}
+	slices.SortStableFunc(list[:min(n.Op.Unordered(), len(list))], func(i, j int) int {
+		if n.Op == expr.Sum && n.Coefs[i] != n.Coefs[j] {
+			return cmp.Compare(n.Coefs[i], n.Coefs[j])
+		}
+		return cmp.Compare(n.Args[i].Form(), n.Args[j].Form())
+	})
+	return list
 }
 
 func (s *shaper) put(list ...uint64) {

@@ -32,6 +32,15 @@ func TestShapes(t *testing.T) {
 	if other, _ := shapeOf(func(g *expr.Graph, s *side) { s.x, s.y = g.Sym(32, "u"), g.Sym(32, "v") }); other != plain {
 		t.Error("other names make another shape")
 	}
+	product := func(name string) shape {
+		other, _ := shapeOf(func(g *expr.Graph, s *side) { s.x = g.FMul(g.FAdd(g.Sym(32, name), g.Float(5)), g.Float(7)) })
+		return other
+	}
+	for i := range 20 { // graphs have the constants first for some names, and last for others
+		if product(string(rune('a'+i))) != product("z") {
+			t.Error("the order of arguments makes another shape")
+		}
+	}
 	for name, change := range map[string]func(g *expr.Graph, s *side){
 		"one symbol in the place of two": func(g *expr.Graph, s *side) { s.y = s.x },
 		"another operation":              func(g *expr.Graph, s *side) { s.y = g.FSqrt(s.y) },

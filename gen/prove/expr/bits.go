@@ -133,8 +133,17 @@ func (g *Graph) Extract(x *Node, lo, w int) *Node {
 	switch x.Op {
 	case Const:
 		return g.Const(w, x.Val>>lo)
+	case Sym:
+		return g.op(Extract, w, uint64(lo), x)
 	case Extract:
 		return g.Extract(x.Args[0], int(x.Val)+lo, w)
+	}
+	return g.once(Extract, x, nil, uint16(lo<<8|w), extract)
+}
+
+func extract(g *Graph, x, _ *Node, numbers uint16) *Node {
+	lo, w := int(numbers>>8), int(numbers&255)
+	switch x.Op {
 	case Concat:
 		return g.extractParts(x, lo, w)
 	case Sext:
@@ -204,8 +213,10 @@ func (g *Graph) Zext(x *Node, w int) *Node {
 	if x.Width == w {
 		return x
 	}
-	return g.Concat(x, g.Const(w-x.Width, 0))
+	return g.once(Concat, x, nil, uint16(w), zext)
 }
+
+func zext(g *Graph, x, _ *Node, w uint16) *Node { return g.Concat(x, g.Const(int(w)-x.Width, 0)) }
 
 // Sext returns x with its sign repeated up to w bits.
 func (g *Graph) Sext(x *Node, w int) *Node {
@@ -214,6 +225,13 @@ func (g *Graph) Sext(x *Node, w int) *Node {
 		return x
 	case x.Op == Const:
 		return g.Const(w, uint64(x.Signed()))
+	}
+	return g.once(Sext, x, nil, uint16(w), sext)
+}
+
+func sext(g *Graph, x, _ *Node, width uint16) *Node {
+	w := int(width)
+	switch {
 	case x.Op == Sext:
 		return g.Sext(x.Args[0], w)
 	case x.Op == Concat && x.Args[len(x.Args)-1].IsConst() && x.Args[len(x.Args)-1].Val>>(x.Args[len(x.Args)-1].Width-1) == 0:
@@ -258,7 +276,11 @@ func (g *Graph) ShlBy(x *Node, n int) *Node {
 	if n == 0 {
 		return x
 	}
-	return g.Concat(g.Const(n, 0), g.Extract(x, 0, x.Width-n))
+	return g.once(Shl, x, nil, uint16(n), shl)
+}
+
+func shl(g *Graph, x, _ *Node, n uint16) *Node {
+	return g.Concat(g.Const(int(n), 0), g.Extract(x, 0, x.Width-int(n)))
 }
 
 func (g *Graph) ShrBy(x *Node, n int) *Node {
@@ -333,6 +355,11 @@ func (g *Graph) Xor(x, y *Node) *Node { return g.logic(Xor, x, y) }
 
 func (g *Graph) logic(op Op, x, y *Node) *Node {
 	x, y = inOrder(x, y)
+	return g.once(op, x, y, uint16(op), logic)
+}
+
+func logic(g *Graph, x, y *Node, number uint16) *Node {
+	op := Op(number)
 	if n := g.simple(op, x, y); n != nil {
 		return n
 	}

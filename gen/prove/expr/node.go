@@ -10,6 +10,7 @@ package expr
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -74,15 +75,18 @@ func (o Op) String() string { return opNames[o] }
 
 // A Node is an expression.
 type Node struct {
-	Op    Op
-	Width int
+	hash  uint64 // of the structure, the same in every graph
 	Val   uint64 // of a constant; the first bit of Extract; the constant of Sum
 	Args  []*Node
+	Width int
+	Op    Op
+	mark  uint32   // of the last search that met it, see Graph.mark
+	at    int32    // its number among those that it met
 	Coefs []uint64 // of Sum; the exponents of SymBetween
 	Name  string   // of a symbol
 
 	ID     int    // in the order of making: arguments have smaller ones
-	hash   uint64 // of the structure, the same in every graph
+	form   uint64 // of the structure without the names of symbols, or the order of arguments
 	lo, hi int64  // bounds of the value as a signed number
 	not    *Node  // the inverse, once it was asked for
 }
@@ -105,15 +109,29 @@ func signed(v uint64, w int) int64 { return int64(v<<(64-w)) >> (64 - w) }
 
 // A Graph holds the nodes that expressions consist of.
 type Graph struct {
-	table []*Node // by their hashes, each at its place or one of the next; its length is a power of two
-	next  int
+	table     []slot // by their hashes, each at its place or after it; its length is a power of two
+	next      int
+	constants []*Node // some of them, by their values; its length is a power of two
+	memory    memory
+	marks     uint32
+	met       int // nodes, by NumberOf
+
+	nodes []Node   // memory for the next ones
+	args  []*Node  // and for their arguments
+	coefs []uint64 // and coefficients
 
 	replaced map[*Node]*replacement
 	OneNaN   bool // operations make no NaN but 0x7fc00000, as on RISC-V
 }
 
+// A slot has the hash beside the node: most nodes that a search meets need not be looked at.
+type slot struct {
+	hash uint64
+	n    *Node
+}
+
 // New returns an empty graph.
-func New() *Graph { return &Graph{table: make([]*Node, 1<<10)} }
+func New() *Graph { return &Graph{table: make([]slot, 1<<7), constants: make([]*Node, 1<<5)} }
 
 // Size returns the number of nodes.
 func (g *Graph) Size() int { return g.next }
@@ -123,48 +141,71 @@ func (g *Graph) Size() int { return g.next }
 func (g *Graph) intern(n Node) *Node {
 	h := n.digest()
 	at := g.place(h)
-	for ; g.table[at] != nil; at = (at + 1) & (len(g.table) - 1) {
-		if old := g.table[at]; old.hash == h && old.is(&n) {
-			return old
+	for ; g.table[at].n != nil; at = (at + 1) & (len(g.table) - 1) {
+		if old := &g.table[at]; old.hash == h && old.n.is(&n) {
+			return old.n
 		}
 	}
-	m := &Node{Op: n.Op, Width: n.Width, Val: n.Val, Name: n.Name, ID: g.next, hash: h}
+	piece := min(len(g.table)/8, 256)
+	m := &take(&g.nodes, 1, piece)[0]
+	*m = Node{Op: n.Op, Width: n.Width, Val: n.Val, Name: n.Name, ID: g.next, hash: h}
 	if n.Args != nil {
-		m.Args = append(make([]*Node, 0, len(n.Args)), n.Args...)
+		m.Args = take(&g.args, len(n.Args), piece)
+		copy(m.Args, n.Args)
 	}
 	if n.Coefs != nil {
-		m.Coefs = append(make([]uint64, 0, len(n.Coefs)), n.Coefs...)
+		m.Coefs = take(&g.coefs, len(n.Coefs), piece)
+		copy(m.Coefs, n.Coefs)
 	}
+	m.form = m.formOf()
 	m.lo, m.hi = m.bounds()
-	g.table[at] = m
+	g.table[at] = slot{h, m}
 	if g.next++; 2*g.next > len(g.table) {
 		g.grow()
 	}
 	return m
 }
 
+// take returns n elements of memory that is allocated in pieces: it lives as long as the graph.
+func take[T any](free *[]T, n, piece int) []T {
+	if len(*free) < n {
+		*free = make([]T, max(n, piece))
+	}
+	list := (*free)[:n:n]
+	*free = (*free)[n:]
+	return list
+}
+
 // place is where in the table a search for a hash begins.
 func (g *Graph) place(h uint64) int { return int(h^h>>32) & (len(g.table) - 1) }
 
+const mostConstants = 1 << 11 // that are kept apart
+
 func (g *Graph) grow() {
 	old := g.table
-	g.table = make([]*Node, 2*len(old))
-	for _, n := range old {
-		if n == nil {
+	g.table = make([]slot, 2*len(old))
+	for _, s := range old {
+		if s.n == nil {
 			continue
 		}
-		at := g.place(n.hash)
-		for g.table[at] != nil {
+		at := g.place(s.hash)
+		for g.table[at].n != nil {
 			at = (at + 1) & (len(g.table) - 1)
 		}
-		g.table[at] = n
+		g.table[at] = s
 	}
+	if n := len(g.table) / 4; n <= mostConstants {
+		g.constants = make([]*Node, n)
+	}
+	g.memory.grow(len(g.table))
 }
 
 // is reports whether n is an operation that m is, of the same arguments.
 func (n *Node) is(m *Node) bool {
-	return n.Op == m.Op && n.Width == m.Width && n.Val == m.Val && n.Name == m.Name && slices.Equal(n.Args, m.Args) &&
-		(n.Op == Sym || slices.Equal(n.Coefs, m.Coefs))
+	if n.Op != m.Op || n.Width != m.Width || n.Val != m.Val || !slices.Equal(n.Args, m.Args) {
+		return false
+	}
+	return (n.Op != Sym || n.Name == m.Name) && (n.Op != Sum || slices.Equal(n.Coefs, m.Coefs))
 }
 
 func mix(h, x uint64) uint64 {
@@ -186,6 +227,37 @@ func (n *Node) digest() uint64 {
 	return h
 }
 
+// formOf returns a number that nodes have in common that differ in symbols alone.
+func (n *Node) formOf() uint64 {
+	h := mix(uint64(n.Op)<<8|uint64(n.Width), n.Val)
+	for i, a := range n.Args {
+		x := a.form
+		if n.Op == Sum {
+			x = mix(x, n.Coefs[i])
+		}
+		if i < n.Op.Unordered() {
+			h += x * 0x9e3779b97f4a7c15
+		} else {
+			h = mix(h, x)
+		}
+	}
+	return h
+}
+
+// Form returns that number: nodes whose forms differ are not the same function of some symbols.
+func (n *Node) Form() uint64 { return n.form }
+
+// Unordered is how many of the first arguments of an operation may change places.
+func (o Op) Unordered() int {
+	switch o {
+	case FAdd, FMul, FFma, And, Or, Xor, Mul, UMax, UMin, FMax, FMin, Eq, FEq, Add64, Mul64, Fma64:
+		return 2
+	case Sum:
+		return math.MaxInt
+	}
+	return 0
+}
+
 // before orders the arguments of commutative operations.
 func before(a, b *Node) bool {
 	if a.hash != b.hash {
@@ -203,7 +275,12 @@ func inOrder(a, b *Node) (*Node, *Node) {
 
 // Const returns a constant of w bits.
 func (g *Graph) Const(w int, v uint64) *Node {
-	return g.intern(Node{Op: Const, Width: w, Val: v & mask(w)})
+	v &= mask(w)
+	at := &g.constants[int(v^v>>16^uint64(w)<<5)&(len(g.constants)-1)]
+	if n := *at; n == nil || n.Val != v || n.Width != w {
+		*at = g.intern(Node{Op: Const, Width: w, Val: v})
+	}
+	return *at
 }
 
 // Int returns a signed constant of 64 bits.
@@ -244,6 +321,7 @@ func (n *Node) Between() (low, high int, ok bool) {
 
 // Within limits the value of a word, as a signed number, by an argument of the caller.
 func (g *Graph) Within(n *Node, lo, hi int64) *Node {
+	g.memory.forget()
 	n.lo, n.hi = lo, hi
 	return n
 }
@@ -259,6 +337,7 @@ func (g *Graph) Replace(x, y *Node) {
 		g.replaced = map[*Node]*replacement{}
 	}
 	g.replaced[x] = &replacement{by: y}
+	g.memory.forget()
 }
 
 // current returns what is in the place of a node.
@@ -383,11 +462,18 @@ func (n *Node) unbounded() (lo, hi int64, ok bool) {
 	}
 	lo = signed(n.Val, n.Width)
 	hi = lo
-	joined := map[int]bool{}
+	var joined map[int]bool
+	some := slices.ContainsFunc(n.Args, func(a *Node) bool { return a.Op != Mul })
 	for i, a := range n.Args {
+		if !some {
+			break // multiple finds no factor
+		}
 		at, other := n.multiple(a, joined)
 		if other == nil {
 			continue
+		}
+		if joined == nil {
+			joined = map[int]bool{}
 		}
 		c, d, x := signed(n.Coefs[i], n.Width), signed(n.Coefs[at], n.Width), n.Args[at]
 		l, h := product(c, c, other.lo, other.hi)

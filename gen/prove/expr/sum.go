@@ -121,6 +121,16 @@ func (g *Graph) join(f *form) bool {
 		x     *Node
 		times uint64
 	}
+	g.mark()
+	apart := true
+	for _, t := range f.terms {
+		if x, _ := withBits(t.x); x != nil {
+			apart = apart && g.meet(x)
+		}
+	}
+	if apart {
+		return false
+	}
 	lower := map[half]int{}
 	for i, t := range f.terms {
 		if x, low := withBits(t.x); low != nil {
@@ -223,11 +233,19 @@ func (g *Graph) Add(x ...*Node) *Node {
 		case x[0].IsConst():
 			return g.Plus(x[1], int64(x[0].Val))
 		}
+		return g.once(Sum, x[0], x[1], 0, plus)
 	}
 	f := newForm(x[0].Width)
 	for _, y := range x {
 		g.addTo(f, y, 1)
 	}
+	return g.sumOf(f)
+}
+
+func plus(g *Graph, x, y *Node, _ uint16) *Node {
+	f := newForm(x.Width)
+	g.addTo(f, x, 1)
+	g.addTo(f, y, 1)
 	return g.sumOf(f)
 }
 
@@ -257,6 +275,10 @@ func (g *Graph) Sub(x, y *Node) *Node {
 	if y.IsConst() {
 		return g.Plus(x, -int64(y.Val))
 	}
+	return g.once(Sum, x, y, 1, minus)
+}
+
+func minus(g *Graph, x, y *Node, _ uint16) *Node {
 	f := newForm(x.Width)
 	g.addTo(f, x, 1)
 	g.addTo(f, y, ^uint64(0))
@@ -283,6 +305,10 @@ func (g *Graph) Mul(x, y *Node) *Node {
 		g.addTo(f, x, y.Val)
 		return g.sumOf(f)
 	}
+	return g.once(Mul, x, y, 0, mul)
+}
+
+func mul(g *Graph, x, y *Node, _ uint16) *Node {
 	for range 2 { // the first summand is positive
 		if x.Op == Sum && signed(x.Coefs[0], x.Width) < 0 && x.Coefs[0] != 1<<(x.Width-1) {
 			return g.Neg(g.Mul(g.Neg(x), y))
@@ -312,7 +338,7 @@ func (g *Graph) Mul(x, y *Node) *Node {
 // factored takes out a factor that products of a form have in common. It returns nil if there is
 // none, or if the sum of the rest has at most mostSpread terms, which Mul multiplies out.
 func (g *Graph) factored(f *form) *Node {
-	most := commonFactor(f)
+	most := g.commonFactor(f)
 	if most == nil {
 		return nil
 	}
@@ -337,7 +363,7 @@ func (g *Graph) factored(f *form) *Node {
 
 // commonFactor returns the factor that products of most terms have in common, nil if there is none
 // of more than mostSpread.
-func commonFactor(f *form) *Node {
+func (g *Graph) commonFactor(f *form) *Node {
 	products := 0
 	for _, t := range f.terms {
 		if t.x.Op == Mul {
@@ -348,23 +374,29 @@ func commonFactor(f *form) *Node {
 		return nil
 	}
 	type number struct{ terms, products int }
-	count := map[*Node]number{}
+	var count []number // by the numbers of factors
 	var most *Node
+	mostTerms := mostSpread
+	var few [8]*Node
+	g.Number()
 	for _, t := range f.terms {
 		if t.x.Op != Mul {
 			continue
 		}
-		list := factorsOf(t.x, nil)
+		list := factorsOf(t.x, few[:0])
 		for i, x := range list {
 			if slices.Contains(list[:i], x) {
 				continue
 			}
-			n := count[x]
+			at, met := g.NumberOf(x)
+			if !met {
+				count = append(count, number{})
+			}
+			n := &count[at]
 			n.terms += summands(list, x)
 			n.products++
-			count[x] = n
-			if n.terms > mostSpread && n.products > 1 && (most == nil || n.terms > count[most].terms || n.terms == count[most].terms && before(x, most)) {
-				most = x
+			if n.products > 1 && (n.terms > mostTerms || n.terms == mostTerms && most != nil && before(x, most)) {
+				most, mostTerms = x, n.terms
 			}
 		}
 	}
@@ -406,6 +438,9 @@ func (g *Graph) product(x, y *Node) *Node {
 
 // Eq, Lt and Ult compare integers, the last unsigned.
 func (g *Graph) Eq(x, y *Node) *Node {
+	if x.IsConst() && y.IsConst() {
+		return g.Bool(x.Val == y.Val)
+	}
 	d := g.Sub(x, y)
 	if d.IsConst() {
 		return g.Bool(d.Val == 0)
@@ -538,6 +573,9 @@ func (g *Graph) narrower(x, y *Node) (a, b *Node, ok bool) {
 }
 
 func (g *Graph) Lt(x, y *Node) *Node {
+	if x.IsConst() && y.IsConst() {
+		return g.Bool(x.Signed() < y.Signed())
+	}
 	if a, b, ok := g.narrower(x, y); ok {
 		return g.Lt(a, b)
 	}

@@ -495,11 +495,18 @@ func quantizedRows(g *expr.Graph, i int) *expr.Node {
 	return g.Concat(minus(0), minus(1))
 }
 
+// segmentRows are numbers of rows, of each tile, that have three segments.
+var segmentRows = []int{1, 2, 3, 5}
+
 func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
 	if strings.Contains(k.Function, "Tiles") {
 		return tilesInt8(k, quick)
 	}
+	whole := blockSizes[k.Index].whole
 	for j, n := range []int{32, 64, 96} {
+		if j > 0 && whole(n) == whole(32) {
+			break
+		}
 		for _, lanes := range []int{16, 32, 48} {
 			for m := range 10 {
 				few, many := m == 2 && n == 64 && lanes == 48, m == 6 && n == 32 && lanes == 48
@@ -508,18 +515,26 @@ func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
 				if quick && !few && !many || !quick && !row && (lanes > 16 || n > 32 && m != 4) {
 					continue
 				}
-				list = append(list, int8Case(k, len(list), blockSizes[k.Index].whole(n), lanes, m))
+				if !quick && lanes == 16 && whole(1) > 32 && slices.Contains(segmentRows, m) {
+					continue
+				}
+				list = append(list, int8Case(k, len(list), whole(n), lanes, m))
 			}
 		}
 	}
 	if !quick {
 		// Blocks with scales of their own make three trips above; segments make them here.
-		whole := blockSizes[k.Index].whole
-		most := 64
-		if whole(1) > 32 {
-			most = 3 * whole(1)
+		list = append(list, int8Case(k, len(list), whole(32), 16, 25))
+		if whole(1) == 32 {
+			list = append(list, int8Case(k, len(list), 64, panelLanes, 6))
+		} else {
+			for _, m := range segmentRows {
+				list = append(list, int8Case(k, len(list), 3*whole(1), 16, m))
+			}
 		}
-		list = append(list, int8Case(k, len(list), whole(64), panelLanes, 6), int8Case(k, len(list)+1, most, panelLanes, 7), int8Case(k, len(list), whole(32), 16, 25))
+		if k.ISA == "avx512" || whole(1) == 32 { // whose lanes go different ways with many rows
+			list = append(list, int8Case(k, len(list)+1, max(64, 3*whole(1)), panelLanes, 7))
+		}
 	}
 	return list
 }
@@ -537,21 +552,19 @@ func int8Case(k *Kernel, i, n, lanes, m int) Case {
 // tilesInt8 has all parts of products by tiles: calls with too few rows, whole tiles, lower ones,
 // sums that go around their ring, and more blocks than fit on the stack.
 func tilesInt8(k *Kernel, quick bool) (list []Case) {
-	add := func(n, lanes, m int) {
-		list = append(list, int8Case(k, len(list), blockSizes[k.Index].whole(n), lanes, m))
+	done := map[[3]int]bool{}
+	for i, x := range [][3]int{ // blocks, lanes and rows
+		{5, 16, 18}, {1, 32, 17}, // and if not quick
+		{1, 16, 0}, {2, 32, 1}, {3, 48, 7}, {1, 32, 15}, {2, 48, 16}, {3, 16, 17}, {1, 48, 31}, {2, 16, 32}, {1, 32, 35}, {1, 16, 49},
+		{5, 16, 1}, {6, 16, 16}, {7, 16, 17}, {8, 16, 7}, {17, 16, 17},
+	} {
+		x[0] = blockSizes[k.Index].whole(32 * x[0])
+		if quick && i > 1 || done[x] {
+			continue
+		}
+		done[x] = true
+		list = append(list, int8Case(k, len(list), x[0], x[1], x[2]))
 	}
-	add(160, 16, 18)
-	add(32, 32, 17)
-	if quick {
-		return list
-	}
-	for i, m := range []int{0, 1, 7, 15, 16, 17, 31, 32, 35} {
-		add(32*(1+i%3), 16*(1+(i+i/3)%3), m)
-	}
-	for i, m := range []int{1, 16, 17, 7, 17} {
-		add(32*(5+i), 16, m)
-	}
-	add(544, 16, 17)
 	return list
 }
 
@@ -578,7 +591,7 @@ func tileGemm(numbers int) func(k *Kernel, quick bool) []Case {
 				add(m, 32, 64+16*(i%3))
 			}
 		}
-		add(17, 32*8, 16)
+		add(17, 32*16, 16)
 		return list
 	}
 }

@@ -1,9 +1,11 @@
 package harness
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync"
@@ -98,7 +100,7 @@ func oneNaN(a *Architecture) bool { return a.GOARCH == "riscv64" }
 func (p *Prover) Prove(group ...*Proof) {
 	p.prove(contractOf(group[0].Kernel), group...)
 	for _, x := range group {
-		x.during(func() { p.finish(x) })
+		x.during("walk", func() { p.finish(x) })
 	}
 }
 
@@ -171,7 +173,7 @@ func (p *Prover) same(contract contract, list []entry) (others []entry) {
 	var q *equal.Query
 	var result *expr.Node
 	var uses map[string]int // of rules by the reference
-	ok := list[0].attempt(contract, func() (err error) {
+	ok := list[0].attempt(contract, "reference", func() (err error) {
 		if l, err = layOut(g, list[0].Kernel, list[0].c); err != nil {
 			return fmt.Errorf(": %w", err)
 		}
@@ -189,7 +191,7 @@ func (p *Prover) same(contract contract, list []entry) (others []entry) {
 		return list[1:]
 	}
 	for i, e := range list {
-		e.attempt(contract, func() error {
+		e.attempt(contract, "kernel", func() error {
 			if i > 0 {
 				own, err := layOut(g, e.Kernel, e.c)
 				if err != nil {
@@ -206,16 +208,16 @@ func (p *Prover) same(contract contract, list []entry) (others []entry) {
 	return others
 }
 
-// during adds the time of f to the time of a proof.
-func (x *Proof) during(f func()) {
+// during adds the time of f to the time of a proof, and names both in profiles.
+func (x *Proof) during(part string, f func()) {
 	at := time.Now()
-	f()
+	pprof.Do(context.Background(), pprof.Labels("kernel", x.Kernel.Override()+" "+x.Kernel.Name(), "part", part), func(context.Context) { f() })
 	x.Time += time.Since(at)
 }
 
 // attempt executes a part of a case. An error closes the verdict, as does what a mutant breaks. It
 // reports whether there was none.
-func (e entry) attempt(contract contract, f func() error) bool {
+func (e entry) attempt(contract contract, part string, f func() error) bool {
 	v := e.Verdict
 	defer func() {
 		switch x := recover().(type) {
@@ -227,7 +229,7 @@ func (e entry) attempt(contract contract, f func() error) bool {
 		}
 	}()
 	var err error
-	e.during(func() { err = f() })
+	e.during(part, func() { err = f() })
 	switch {
 	case err == nil:
 	case errors.Is(err, equal.ErrUnproven) && contract.open != "":

@@ -18,11 +18,12 @@ type Loop struct {
 	Kinds    int    // of trips in one execution
 	Same     bool   // whether a trip was compared with two before it
 	Differs  string // an access that does not keep its distance
-	Insts    int    // of a trip, most; one trip of each kind counts of the loops in it
-	Bytes    int    // from an access to the same access in the trip before, most
-	Still    bool   // whether no access of a trip lies further on than in the trip before
-	Accesses bool   // whether a trip loads or stores
-	Hints    bool   // whether a trip prefetches: these are no accesses
+	Steps    [len(periods)]Step
+	Insts    int  // of a trip, most; one trip of each kind counts of the loops in it
+	Bytes    int  // from an access to the same access in the trip before, most
+	Still    bool // whether no access of a trip lies further on than in the trip before
+	Accesses bool // whether a trip loads or stores
+	Hints    bool // whether a trip prefetches: these are no accesses
 }
 
 // A Bound is what bounds the trips of a loop by the sizes of a call.
@@ -53,7 +54,7 @@ func (l *Loop) String() string {
 	switch {
 	case l.Bound() == Endless:
 		return text + ", whose number nothing bounds: all access the same memory"
-	case l.Differs != "":
+	case l.Bound() == Unknown:
 		return text + ", that differ: " + l.Differs
 	case l.Kinds > 1:
 		return fmt.Sprintf("%s of %d kinds", text, l.Kinds)
@@ -61,14 +62,36 @@ func (l *Loop) String() string {
 	return text
 }
 
-// Inductive reports whether the trips were compared, and are the same.
-func (l *Loop) Inductive() bool { return l.Same && l.Differs == "" }
+// The periods are how many trips may make one step of a loop whose trips differ: around a ring of
+// two or four, or over segments of four blocks. Then each is the same as that so many trips before.
+var periods = [...]int{2, 4}
+
+// A Step is what executions have shown of trips that are a period apart.
+type Step struct {
+	Phases  int  // of the period that were compared, a bit each
+	Differs bool // whether an access does not keep its distance, or none moves on
+}
+
+// Inductive reports whether the trips were compared, and are the same, or those a period apart.
+func (l *Loop) Inductive() bool { return l.Same && l.Differs == "" || l.even() }
+
+func (l *Loop) even() bool {
+	for i, s := range l.Steps {
+		if !s.Differs && s.Phases == 1<<periods[i]-1 {
+			return true
+		}
+	}
+	return false
+}
 
 // Join adds what another execution has shown.
 func (l *Loop) Join(m *Loop) {
 	l.Most, l.Kinds, l.Same = max(l.Most, m.Most), max(l.Kinds, m.Kinds), l.Same || m.Same
 	l.Insts, l.Bytes = max(l.Insts, m.Insts), max(l.Bytes, m.Bytes)
 	l.Still, l.Accesses, l.Hints = l.Still || m.Still, l.Accesses || m.Accesses, l.Hints || m.Hints
+	for i, s := range m.Steps {
+		l.Steps[i] = Step{l.Steps[i].Phases | s.Phases, l.Steps[i].Differs || s.Differs}
+	}
 	if l.Differs == "" {
 		l.Differs = m.Differs
 	}
@@ -80,11 +103,11 @@ func (l *Loop) Join(m *Loop) {
 func (l *Loop) Bound() Bound {
 	const few = 8
 	switch {
-	case l.Differs != "":
+	case l.Differs != "" && !l.even():
 		return Unknown
 	case l.Most == 1:
 		return Once
-	case !l.Same:
+	case !l.Inductive():
 		return Rest
 	case !l.Still:
 		return Slices
@@ -137,6 +160,7 @@ type watch struct {
 	trips       int
 	now         trip
 	before      map[uint64][]trip // the last two trips of each kind
+	latest      [8]trip           // the last ones of all kinds, for two of the longest periods
 	outer       []trip            // what the loops around have done when this trip began
 }
 
@@ -198,6 +222,7 @@ func (r *Run) arrive(f *Function, first, last int) {
 // equals them.
 func (w *watch) finish() bool {
 	w.trips++
+	w.compare()
 	old := w.before[w.now.trace]
 	w.before[w.now.trace] = append(old[max(len(old)-1, 0):], w.now)
 	w.loop.Kinds = max(w.loop.Kinds, len(w.before))
@@ -206,20 +231,43 @@ func (w *watch) finish() bool {
 	}
 	w.loop.Same = true
 	w.loop.Insts = max(w.loop.Insts, w.now.insts)
-	moved := false
-	for i, a := range w.now.accesses {
-		b, c := old[1].accesses[i], old[0].accesses[i]
-		if a.r != b.r || b.r != c.r || (a.off-b.off)*(old[1].number-old[0].number) != (b.off-c.off)*(w.now.number-old[1].number) {
-			if w.loop.Differs == "" {
-				w.loop.Differs = fmt.Sprintf("line %d, bytes %d of %s after %d of %s and %d of %s", a.line%FileLines, a.off, a.r.Name, b.off, b.r.Name, c.off, c.r.Name)
-			}
-			return false
+	moved, differs := w.loop.distances(old[0], old[1], w.now)
+	if differs != "" {
+		if w.loop.Differs == "" {
+			w.loop.Differs = differs
 		}
-		w.loop.Bytes = max(w.loop.Bytes, max(a.off-b.off, b.off-a.off)/(w.now.number-old[1].number))
-		moved = moved || a.off != b.off
+		return false
 	}
 	w.loop.Still = w.loop.Still || !moved
 	return true
+}
+
+// compare compares a trip with those one and two periods before.
+func (w *watch) compare() {
+	n := w.now.number
+	before := func(trips int) *trip { return &w.latest[(n+len(w.latest)-trips)%len(w.latest)] }
+	for i, p := range periods {
+		if b, c := before(p), before(2*p); n >= 2*p && w.now.trace == b.trace && b.trace == c.trace {
+			moved, differs := w.loop.distances(*c, *b, w.now)
+			w.loop.Steps[i].Phases |= 1 << (n % p)
+			w.loop.Steps[i].Differs = w.loop.Steps[i].Differs || differs != "" || !moved
+		}
+	}
+	*before(0) = w.now
+}
+
+// distances reports whether accesses of three trips of a kind move on, and which one does not move
+// by as much from the second to the third as it did before.
+func (l *Loop) distances(first, second, third trip) (moved bool, differs string) {
+	for i, a := range third.accesses {
+		b, c := second.accesses[i], first.accesses[i]
+		if a.r != b.r || b.r != c.r || (a.off-b.off)*(second.number-first.number) != (b.off-c.off)*(third.number-second.number) {
+			return false, fmt.Sprintf("line %d, bytes %d of %s after %d of %s and %d of %s", a.line%FileLines, a.off, a.r.Name, b.off, b.r.Name, c.off, c.r.Name)
+		}
+		l.Bytes = max(l.Bytes, max(a.off-b.off, b.off-a.off)/(third.number-second.number))
+		moved = moved || a.off != b.off
+	}
+	return moved, ""
 }
 
 // accessed notes an access. What it takes is part of what makes a kind of trip: the last trip over

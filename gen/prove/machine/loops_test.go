@@ -27,6 +27,10 @@ func TestLoops(t *testing.T) {
 		{"few trips", "8", "MOVL (AX), SI", "", machine.Few},
 		{"two trips", "2", "MOVL (AX), SI\nADDQ $8, AX", "up to 2 trips", machine.Rest},
 		{"the last takes less", "6", "MOVL (AX), SI\nCMPQ CX, $1\nJE last\nMOVQ (AX), SI\nlast:\nADDQ $8, AX", "2 kinds", machine.Slices},
+		{"a ring of four", "12", "MOVL (AX), SI\nADDQ $8, AX\nMOVQ CX, SI\nANDQ $3, SI\nMOVL (DX)(SI*8), R8", "", machine.Slices},
+		{"a ring of four, not around three times", "11", "MOVL (AX), SI\nADDQ $8, AX\nMOVQ CX, SI\nANDQ $3, SI\nMOVL (DX)(SI*8), R8", "that differ", machine.Unknown},
+		{"a ring of eight", "24", "MOVL (AX), SI\nADDQ $8, AX\nMOVQ CX, SI\nANDQ $7, SI\nMOVL (DX)(SI*8), R8", "that differ", machine.Unknown},
+		{"a ring alone", "12", "MOVQ CX, SI\nANDQ $3, SI\nMOVL (DX)(SI*8), R8", "that differ", machine.Unknown},
 		{"lines within columns", "3", "MOVL (AX), SI\nADDQ $64, AX\nADDQ $1, DI\nTESTQ $3, DI\nJNZ loop\nADDQ $-200, AX", "", machine.Slices},
 	} {
 		file, err := machine.Read(strings.NewReplacer("TRIPS", x.trips, "BODY", x.body).Replace(frame))

@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"encoding/binary"
 	"errors"
 	"slices"
 
@@ -44,17 +43,8 @@ type Run struct {
 
 // NewRun prepares an execution with memory.
 func NewRun(g *expr.Graph, file *File, isa ISA, args *Region, regions ...*Region) *Run {
-	s := &State{G: g, W: make([]*expr.Node, isa.Registers()), regions: map[*expr.Node]*Region{}, statics: map[string]*Region{}, Notes: map[string]bool{}}
+	s := &State{G: g, W: make([]*expr.Node, isa.Registers()), regions: map[*expr.Node]*Region{}, statics: map[string]*Region{}, data: file.Data, Notes: map[string]bool{}}
 	for _, r := range append(regions, args) {
-		s.Add(r)
-	}
-	for name, data := range file.Data {
-		r := NewRegion(g, name, len(data))
-		r.ReadOnly = true
-		for i := 0; i < len(data); i += 4 { // data come in words of 8 bytes
-			r.SetWord(i, g.Const(32, uint64(binary.LittleEndian.Uint32(data[i:]))))
-		}
-		s.statics[name] = r
 		s.Add(r)
 	}
 	s.params = args

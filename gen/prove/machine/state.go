@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -65,7 +66,8 @@ type State struct {
 	G        *expr.Graph
 	W        []*expr.Node // registers; nil is undefined
 	regions  map[*expr.Node]*Region
-	statics  map[string]*Region
+	statics  map[string]*Region // of data, those that were used
+	data     map[string][]byte
 	params   *Region
 	frameEnd *expr.Node
 	Frame    int64 // the size that the function declares
@@ -208,7 +210,17 @@ func (s *State) Local(o Operand) *expr.Node { return s.G.Plus(s.frameEnd, o.Off)
 func (s *State) Static(o Operand) *expr.Node {
 	r := s.statics[o.Reg]
 	if r == nil {
-		Failf("%v: no such table", s.Now)
+		data, ok := s.data[o.Reg]
+		if !ok {
+			Failf("%v: no such table", s.Now)
+		}
+		r = NewRegion(s.G, o.Reg, len(data))
+		r.ReadOnly = true
+		for i := 0; i < len(data); i += 4 { // data come in words of 8 bytes
+			r.SetWord(i, s.G.Const(32, uint64(binary.LittleEndian.Uint32(data[i:]))))
+		}
+		s.statics[o.Reg] = r
+		s.Add(r)
 	}
 	return s.G.Add(r.Base, s.G.Int(o.Off))
 }

@@ -14,47 +14,42 @@ import (
 
 // A frame is a call of a function.
 type frame struct {
-	m    *Machine
-	fn   *ssa.Function
-	code *code
-	regs []Value // by the numbers that code gives them
-	free []Value
+	m     *Machine
+	fn    *ssa.Function
+	code  *code
+	regs  []Value
+	fixed []Value
 }
 
 const deepest = 200 // calls in one another
 
 // call executes a function.
 func (m *Machine) call(fn *ssa.Function, args, free []Value) Value {
-	name := fn.String()
-	if origin := fn.Origin(); origin != nil {
-		name = origin.String()
-	}
-	if f, ok := intrinsics[name]; ok {
+	c := m.source.codeOf(fn)
+	if f, ok := intrinsics[c.name]; ok {
 		return f(m, args)
 	}
-	return m.body(fn, name, args, free)
+	return m.body(fn, c, args, free)
 }
 
 // body executes a function from its source.
-func (m *Machine) body(fn *ssa.Function, name string, args, free []Value) Value {
+func (m *Machine) body(fn *ssa.Function, c *code, args, free []Value) Value {
 	if fn.Name() == "init" && !strings.HasPrefix(fn.Pkg.Pkg.Path(), module) {
 		return nil
 	}
 	if fn.Blocks == nil {
-		fault("no body of %s", name)
+		fault("no body of %s", c.name)
 	}
 	if m.depth++; m.depth > deepest {
 		fault("calls too deep")
 	}
-	c := m.source.codeOf(fn)
-	f := &frame{m: m, fn: fn, code: c, regs: make([]Value, len(c.number)), free: free}
-	for i, p := range fn.Params {
-		f.set(p, args[i])
-	}
+	f := &frame{m: m, fn: fn, code: c, regs: make([]Value, c.registers), fixed: m.fixedOf(c)}
+	copy(f.regs, args)
+	copy(f.regs[len(fn.Params):], free)
 	end := f.run(fn.Blocks[0], nil, nil)
 	m.depth--
 	if end.dead {
-		fault("%s panics", name)
+		fault("%s panics", c.name)
 	}
 	return end.result
 }
@@ -92,19 +87,18 @@ func (f *frame) phis(b, pred *ssa.BasicBlock) []Value {
 			at = i
 		}
 	}
-	for _, in := range b.Instrs {
-		phi, ok := in.(*ssa.Phi)
-		if !ok {
+	for _, x := range f.code.blocks[b.Index] {
+		if _, ok := x.in.(*ssa.Phi); !ok {
 			break
 		}
-		values = append(values, f.get(phi.Edges[at]))
+		values = append(values, f.get(x.ops[at]))
 	}
 	return values
 }
 
 func (f *frame) enter(b *ssa.BasicBlock, phis []Value) {
 	for i, v := range phis {
-		f.set(b.Instrs[i].(*ssa.Phi), v)
+		f.regs[f.code.blocks[b.Index][i].to] = v
 	}
 }
 
@@ -113,17 +107,18 @@ func (f *frame) enter(b *ssa.BasicBlock, phis []Value) {
 func (f *frame) block(b, stop *ssa.BasicBlock) (last, next *ssa.BasicBlock, e end) {
 	for {
 		again := false
-		for _, in := range b.Instrs {
-			switch in := in.(type) {
+		for i := range f.code.blocks[b.Index] {
+			x := &f.code.blocks[b.Index][i]
+			switch x.in.(type) {
 			case *ssa.Phi:
 			case *ssa.Jump:
 				return b, b.Succs[0], end{}
 			case *ssa.Return:
-				return b, nil, end{result: f.results(in)}
+				return b, nil, end{result: f.results(x)}
 			case *ssa.Panic:
 				return b, nil, end{dead: true}
 			case *ssa.If:
-				c := f.node(in.Cond)
+				c := f.node(x.ops[0])
 				if c.IsConst() {
 					return b, b.Succs[1-c.Val], end{}
 				}
@@ -137,7 +132,7 @@ func (f *frame) block(b, stop *ssa.BasicBlock) (last, next *ssa.BasicBlock, e en
 				f.enter(join, e.phis)
 				b, again = join, true
 			default:
-				f.step(in)
+				f.step(x)
 			}
 			if again {
 				break
@@ -149,47 +144,37 @@ func (f *frame) block(b, stop *ssa.BasicBlock) (last, next *ssa.BasicBlock, e en
 	}
 }
 
-func (f *frame) results(in *ssa.Return) Value {
-	switch len(in.Results) {
+func (f *frame) results(x *inst) Value {
+	switch len(x.ops) {
 	case 0:
 		return nil
 	case 1:
-		return f.get(in.Results[0])
+		return f.get(x.ops[0])
 	}
-	l := make(list, len(in.Results))
-	for i, r := range in.Results {
-		l[i] = f.get(r)
+	return f.list(x.ops)
+}
+
+// list returns the values of operands.
+func (f *frame) list(ops []operand) list {
+	l := make(list, len(ops))
+	for i, o := range ops {
+		l[i] = f.get(o)
 	}
 	return l
 }
 
 // get returns the value of an operand.
-func (f *frame) get(v ssa.Value) Value {
-	switch v := v.(type) {
-	case *ssa.Const:
-		return f.m.constant(v)
-	case *ssa.Function:
-		return &Closure{fn: v}
-	case *ssa.Global:
-		return Pointer{to: f.m.global(v)}
-	case *ssa.FreeVar:
-		for i, free := range f.fn.FreeVars {
-			if free == v {
-				return f.free[i]
-			}
-		}
-	case *ssa.Builtin:
-		return v
+func (f *frame) get(o operand) Value {
+	if o < 0 {
+		return f.fixed[^o]
 	}
-	return f.regs[f.code.number[v]]
+	return f.regs[o]
 }
 
-func (f *frame) set(to ssa.Value, v Value) { f.regs[f.code.number[to]] = v }
-
-func (f *frame) node(v ssa.Value) *expr.Node {
-	n, ok := f.get(v).(*expr.Node)
+func (f *frame) node(o operand) *expr.Node {
+	n, ok := f.get(o).(*expr.Node)
 	if !ok {
-		fault("%s: %v is no number", f.fn, v)
+		fault("%s: %v is no number", f.fn, f.get(o))
 	}
 	return n
 }
@@ -226,58 +211,58 @@ func (m *Machine) constant(c *ssa.Const) Value {
 }
 
 // step executes an instruction that does not end a block.
-func (f *frame) step(in ssa.Instruction) {
-	m := f.m
-	switch in := in.(type) {
+func (f *frame) step(x *inst) {
+	m, ops := f.m, x.ops
+	var v Value
+	switch in := x.in.(type) {
 	case *ssa.DebugRef:
+		return
 	case *ssa.Store:
-		f.store(f.get(in.Addr), f.get(in.Val))
+		f.store(f.get(ops[0]), f.get(ops[1]))
+		return
 	case *ssa.Alloc:
-		f.set(in, Pointer{to: cell(m.zero(in.Type().(*types.Pointer).Elem()))})
+		v = Pointer{to: cell(m.zero(in.Type().(*types.Pointer).Elem()))}
 	case *ssa.BinOp:
-		f.set(in, m.binary(in.Op, in.X.Type(), in.Y.Type(), f.get(in.X), f.get(in.Y)))
+		v = m.binary(in.Op, in.X.Type(), in.Y.Type(), f.get(ops[0]), f.get(ops[1]))
 	case *ssa.UnOp:
-		f.set(in, f.unary(in))
+		v = f.unary(in, ops[0])
 	case *ssa.Call:
-		f.set(in, f.callOf(&in.Call))
+		v = f.callOf(&in.Call, ops)
 	case *ssa.Convert:
-		f.set(in, m.convert(f.node(in.X), in.X.Type(), in.Type()))
+		v = m.convert(f.node(ops[0]), in.X.Type(), in.Type())
 	case *ssa.ChangeType:
-		f.set(in, f.get(in.X))
+		v = f.get(ops[0])
 	case *ssa.Extract:
-		f.set(in, f.get(in.Tuple).(list)[in.Index])
+		v = f.get(ops[0]).(list)[in.Index]
 	case *ssa.Field:
-		f.set(in, f.get(in.X).(list)[in.Field])
+		v = f.get(ops[0]).(list)[in.Field]
 	case *ssa.FieldAddr:
-		f.set(in, f.field(f.get(in.X).(Pointer), in.Field))
+		v = f.field(f.get(ops[0]).(Pointer), in.Field)
 	case *ssa.Index:
-		f.set(in, f.index(f.get(in.X).(list), f.node(in.Index)))
+		v = f.index(f.get(ops[0]).(list), f.node(ops[1]))
 	case *ssa.IndexAddr:
-		f.set(in, f.indexAddr(f.get(in.X), f.node(in.Index)))
+		v = f.indexAddr(f.get(ops[0]), f.node(ops[1]))
 	case *ssa.Slice:
-		f.set(in, f.slice(in))
+		v = f.slice(ops)
 	case *ssa.SliceToArrayPointer:
 		n := in.Type().(*types.Pointer).Elem().Underlying().(*types.Array).Len()
-		s := f.get(in.X).(Slice)
+		s := f.get(ops[0]).(Slice)
 		if len(s) < int(n) {
 			fault("%s: a slice of %d as an array of %d", f.fn, len(s), n)
 		}
-		f.set(in, Pointer{to: &Cell{Kids: s[:n:n]}})
+		v = Pointer{to: &Cell{Kids: s[:n:n]}}
 	case *ssa.MakeClosure:
-		c := &Closure{fn: in.Fn.(*ssa.Function)}
-		for _, b := range in.Bindings {
-			c.free = append(c.free, f.get(b))
-		}
-		f.set(in, c)
+		v = &Closure{fn: in.Fn.(*ssa.Function), free: f.list(ops[1:])}
 	case *ssa.MakeSlice:
-		s := make(Slice, concrete(f.get(in.Len)), concrete(f.get(in.Cap)))
+		s := make(Slice, concrete(f.get(ops[0])), concrete(f.get(ops[1])))
 		for i := range s {
 			s[i] = cell(m.zero(in.Type().Underlying().(*types.Slice).Elem()))
 		}
-		f.set(in, s)
+		v = s
 	default:
 		fault("%s: no such instruction: %T", f.fn, in)
 	}
+	f.regs[x.to] = v
 }
 
 func (f *frame) store(to Value, v Value) {
@@ -329,9 +314,9 @@ func (f *frame) indexAddr(x Value, i *expr.Node) Value {
 	return Pointer{to: cells[i.Signed()]}
 }
 
-func (f *frame) slice(in *ssa.Slice) Value {
+func (f *frame) slice(ops []operand) Value {
 	var s Slice
-	switch x := f.get(in.X).(type) {
+	switch x := f.get(ops[0]).(type) {
 	case Slice:
 		s = x
 	case Pointer:
@@ -339,13 +324,13 @@ func (f *frame) slice(in *ssa.Slice) Value {
 	default:
 		fault("%s: a slice of %T", f.fn, x)
 	}
-	at := func(v ssa.Value, none int) int {
-		if v == nil {
-			return none
+	at := func(o operand, otherwise int) int {
+		if o == none {
+			return otherwise
 		}
-		return concrete(f.get(v))
+		return concrete(f.get(o))
 	}
-	lo, hi, most := at(in.Low, 0), at(in.High, len(s)), at(in.Max, cap(s))
+	lo, hi, most := at(ops[1], 0), at(ops[2], len(s)), at(ops[3], cap(s))
 	if lo < 0 || lo > hi || hi > most || most > cap(s) {
 		fault("%s: slice bounds %d:%d:%d of %d", f.fn, lo, hi, most, len(s))
 	}
@@ -365,30 +350,27 @@ func (f *frame) kids(p Pointer) Slice {
 	return cell(f.m.mux(p.index, values)).Kids
 }
 
-// callOf executes a call.
-func (f *frame) callOf(c *ssa.CallCommon) Value {
-	args := make([]Value, len(c.Args))
-	for i, a := range c.Args {
-		args[i] = f.get(a)
-	}
+// callOf executes a call of its first operand with the others.
+func (f *frame) callOf(c *ssa.CallCommon, ops []operand) Value {
+	args := f.list(ops[1:])
 	if b, ok := c.Value.(*ssa.Builtin); ok {
 		return f.m.builtin(b.Name(), c, args)
 	}
 	if c.IsInvoke() {
 		fault("%s: a call of a method of an interface", f.fn)
 	}
-	fn, ok := f.get(c.Value).(*Closure)
+	fn, ok := f.get(ops[0]).(*Closure)
 	if !ok {
 		fault("%s: a call of nil", f.fn)
 	}
 	return f.m.call(fn.fn, args, fn.free)
 }
 
-func (f *frame) unary(in *ssa.UnOp) Value {
+func (f *frame) unary(in *ssa.UnOp, o operand) Value {
 	g := f.m.G
 	switch in.Op {
 	case token.MUL:
-		p, ok := f.get(in.X).(Pointer)
+		p, ok := f.get(o).(Pointer)
 		if !ok {
 			fault("%s: a load from nil", f.fn)
 		}
@@ -401,14 +383,14 @@ func (f *frame) unary(in *ssa.UnOp) Value {
 		}
 		return f.m.mux(p.index, values)
 	case token.NOT:
-		return g.Not(f.node(in.X))
+		return g.Not(f.node(o))
 	case token.XOR:
-		return g.Not(f.node(in.X))
+		return g.Not(f.node(o))
 	case token.SUB:
 		if isFloat(in.X.Type()) {
-			return g.FNeg(f.node(in.X))
+			return g.FNeg(f.node(o))
 		}
-		return g.Neg(f.node(in.X))
+		return g.Neg(f.node(o))
 	}
 	fault("%s: no such operator: %v", f.fn, in.Op)
 	return nil

@@ -23,31 +23,6 @@ type Source struct {
 	codes   sync.Map // *code by *ssa.Function
 }
 
-// A code is what is known of a function before it is executed.
-type code struct {
-	number map[ssa.Value]int        // of registers
-	joins  func() []*ssa.BasicBlock // where all ways from each block meet first, nil for the end
-}
-
-func (s *Source) codeOf(fn *ssa.Function) *code {
-	if c, ok := s.codes.Load(fn); ok {
-		return c.(*code)
-	}
-	c := &code{number: map[ssa.Value]int{}, joins: sync.OnceValue(func() []*ssa.BasicBlock { return postdominators(fn) })}
-	for _, p := range fn.Params {
-		c.number[p] = len(c.number)
-	}
-	for _, b := range fn.Blocks {
-		for _, in := range b.Instrs {
-			if v, ok := in.(ssa.Value); ok {
-				c.number[v] = len(c.number)
-			}
-		}
-	}
-	s.codes.Store(fn, c)
-	return c
-}
-
 // Load reads packages of the repository whose root is given, as they are compiled for CPUs that
 // have an FMA.
 func Load(root string, patterns ...string) (*Source, error) {
@@ -82,6 +57,7 @@ type Machine struct {
 	G       *expr.Graph
 	source  *Source
 	globals map[*ssa.Global]*Cell
+	fixed   map[*code][]Value // what does not change while a function is executed
 	journal []change
 	forks   int
 	depth   int
@@ -89,7 +65,7 @@ type Machine struct {
 
 // New returns a machine whose packages are initialised.
 func (s *Source) New(g *expr.Graph) *Machine {
-	m := &Machine{G: g, source: s, globals: map[*ssa.Global]*Cell{}}
+	m := &Machine{G: g, source: s, globals: map[*ssa.Global]*Cell{}, fixed: map[*code][]Value{}}
 	done := map[string]bool{}
 	for _, p := range s.program.AllPackages() {
 		m.init(p, done)

@@ -25,7 +25,7 @@ func TestF16(t *testing.T) {
 	m := newMachine(t)
 	fn := m.source.program.ImportedPackage(module + "/internal/scalar").Func("F16")
 	h := m.G.Sym(16, "h")
-	got := m.body(fn, "F16", []Value{h}, nil).(*expr.Node)
+	got := m.body(fn, m.source.codeOf(fn), []Value{h}, nil).(*expr.Node)
 	want := intrinsics[module+"/internal/scalar.F16"](m, []Value{h}).(*expr.Node)
 	p, err := expr.Compile(1<<16, []*expr.Node{h}, nil, got, want)
 	if err != nil {
