@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// chunk is the size of the memory in which slices of Share lie side by side. What the next slice
-	// does not fit into, at its end, is never used.
+	// chunk is the size of the memory in which slices of Share lie side by side. If the next slice
+	// does not fit into its end, nothing ever uses that.
 	chunk = 8 * hugePage
 
 	// A slice of fewer bytes than small is made alone: the pages of few bytes take no time.
