@@ -12328,6 +12328,9 @@ wholerows4lanes:
 	VPDPBUSD     Z16, Z13, Z9
 	VPDPBUSD     Z16, Z14, Z10
 	VPDPBUSD     Z16, Z15, Z11
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, (R9), Z13
 	VPANDD       Z12, Z13, Z13
 	VPSRLD       $0x04, 64(R9), Z14
@@ -12352,9 +12355,7 @@ wholerows4lanes:
 	VPDPBUSD     Z16, Z15, Z11
 	MOVQ         x_cap+48(FP), R12
 	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
-	PREFETCHT0   128(R12)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       192(R9), Z12, Z13
 	VPANDD       256(R9), Z12, Z14
 	VPANDD       320(R9), Z12, Z15
@@ -12374,6 +12375,9 @@ wholerows4lanes:
 	VPDPBUSD     Z16, Z13, Z9
 	VPDPBUSD     Z16, Z14, Z10
 	VPDPBUSD     Z16, Z15, Z11
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R9), Z13
 	VPANDD       Z12, Z13, Z13
 	VPSRLD       $0x04, 256(R9), Z14
@@ -12398,9 +12402,7 @@ wholerows4lanes:
 	VPDPBUSD     Z16, Z15, Z11
 	MOVQ         x_cap+48(FP), R12
 	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
-	PREFETCHT0   128(R12)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       384(R9), Z12, Z13
 	VPANDD       448(R9), Z12, Z14
 	VPANDD       512(R9), Z12, Z15
@@ -12420,6 +12422,9 @@ wholerows4lanes:
 	VPDPBUSD     Z16, Z13, Z9
 	VPDPBUSD     Z16, Z14, Z10
 	VPDPBUSD     Z16, Z15, Z11
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R9), Z13
 	VPANDD       Z12, Z13, Z13
 	VPSRLD       $0x04, 448(R9), Z14
@@ -12444,9 +12449,7 @@ wholerows4lanes:
 	VPDPBUSD     Z16, Z15, Z11
 	MOVQ         x_cap+48(FP), R12
 	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
-	PREFETCHT0   128(R12)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       576(R9), Z12, Z13
 	VPANDD       640(R9), Z12, Z14
 	VPANDD       704(R9), Z12, Z15
@@ -12466,6 +12469,9 @@ wholerows4lanes:
 	VPDPBUSD     Z16, Z13, Z9
 	VPDPBUSD     Z16, Z14, Z10
 	VPDPBUSD     Z16, Z15, Z11
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R9), Z13
 	VPANDD       Z12, Z13, Z13
 	VPSRLD       $0x04, 640(R9), Z14
@@ -12490,13 +12496,15 @@ wholerows4lanes:
 	VPDPBUSD     Z12, Z15, Z11
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
-	ADDQ         $0x00000060, x_cap+48(FP)
+	PREFETCHT0   128(R9)
+	PREFETCHT0   192(R9)
+	PREFETCHT0   256(R9)
+	PREFETCHT0   320(R9)
+	ADDQ         $0x00000160, x_cap+48(FP)
 	VXORPS       Z12, Z12, Z12
 	VPMOVSXBD    (DI), Z13
 	VCVTDQ2PS    Z13, Z13
@@ -12726,6 +12734,9 @@ wholerows3lanes:
 	VPDPBUSD     Z13, Z10, Z6
 	VPDPBUSD     Z13, Z11, Z7
 	VPDPBUSD     Z13, Z12, Z8
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, (R9), Z10
 	VPANDD       Z9, Z10, Z10
 	VPSRLD       $0x04, 64(R9), Z11
@@ -12746,9 +12757,7 @@ wholerows3lanes:
 	VPDPBUSD     Z13, Z12, Z8
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       192(R9), Z9, Z10
 	VPANDD       256(R9), Z9, Z11
 	VPANDD       320(R9), Z9, Z12
@@ -12764,6 +12773,9 @@ wholerows3lanes:
 	VPDPBUSD     Z13, Z10, Z6
 	VPDPBUSD     Z13, Z11, Z7
 	VPDPBUSD     Z13, Z12, Z8
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R9), Z10
 	VPANDD       Z9, Z10, Z10
 	VPSRLD       $0x04, 256(R9), Z11
@@ -12784,9 +12796,7 @@ wholerows3lanes:
 	VPDPBUSD     Z13, Z12, Z8
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       384(R9), Z9, Z10
 	VPANDD       448(R9), Z9, Z11
 	VPANDD       512(R9), Z9, Z12
@@ -12802,6 +12812,9 @@ wholerows3lanes:
 	VPDPBUSD     Z13, Z10, Z6
 	VPDPBUSD     Z13, Z11, Z7
 	VPDPBUSD     Z13, Z12, Z8
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R9), Z10
 	VPANDD       Z9, Z10, Z10
 	VPSRLD       $0x04, 448(R9), Z11
@@ -12822,9 +12835,7 @@ wholerows3lanes:
 	VPDPBUSD     Z13, Z12, Z8
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       576(R9), Z9, Z10
 	VPANDD       640(R9), Z9, Z11
 	VPANDD       704(R9), Z9, Z12
@@ -12840,6 +12851,9 @@ wholerows3lanes:
 	VPDPBUSD     Z13, Z10, Z6
 	VPDPBUSD     Z13, Z11, Z7
 	VPDPBUSD     Z13, Z12, Z8
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R9), Z10
 	VPANDD       Z9, Z10, Z10
 	VPSRLD       $0x04, 640(R9), Z11
@@ -12860,13 +12874,15 @@ wholerows3lanes:
 	VPDPBUSD     Z9, Z12, Z8
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
-	ADDQ         $0x00000060, x_cap+48(FP)
+	PREFETCHT0   128(R9)
+	PREFETCHT0   192(R9)
+	PREFETCHT0   256(R9)
+	PREFETCHT0   320(R9)
+	ADDQ         $0x00000160, x_cap+48(FP)
 	VXORPS       Z9, Z9, Z9
 	VPMOVSXBD    (DI), Z10
 	VCVTDQ2PS    Z10, Z10
@@ -13054,6 +13070,9 @@ wholerows2lanes:
 	VPDPBUSD     Z10, Z7, Z3
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, (R9), Z7
 	VPANDD       Z6, Z7, Z7
 	VPSRLD       $0x04, 64(R9), Z8
@@ -13070,9 +13089,7 @@ wholerows2lanes:
 	VPDPBUSD     Z10, Z9, Z5
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       192(R9), Z6, Z7
 	VPANDD       256(R9), Z6, Z8
 	VPANDD       320(R9), Z6, Z9
@@ -13084,6 +13101,9 @@ wholerows2lanes:
 	VPDPBUSD     Z10, Z7, Z3
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R9), Z7
 	VPANDD       Z6, Z7, Z7
 	VPSRLD       $0x04, 256(R9), Z8
@@ -13100,9 +13120,7 @@ wholerows2lanes:
 	VPDPBUSD     Z10, Z9, Z5
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       384(R9), Z6, Z7
 	VPANDD       448(R9), Z6, Z8
 	VPANDD       512(R9), Z6, Z9
@@ -13114,6 +13132,9 @@ wholerows2lanes:
 	VPDPBUSD     Z10, Z7, Z3
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R9), Z7
 	VPANDD       Z6, Z7, Z7
 	VPSRLD       $0x04, 448(R9), Z8
@@ -13130,9 +13151,7 @@ wholerows2lanes:
 	VPDPBUSD     Z10, Z9, Z5
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       576(R9), Z6, Z7
 	VPANDD       640(R9), Z6, Z8
 	VPANDD       704(R9), Z6, Z9
@@ -13144,6 +13163,9 @@ wholerows2lanes:
 	VPDPBUSD     Z10, Z7, Z3
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R9), Z7
 	VPANDD       Z6, Z7, Z7
 	VPSRLD       $0x04, 640(R9), Z8
@@ -13160,13 +13182,15 @@ wholerows2lanes:
 	VPDPBUSD     Z6, Z9, Z5
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
-	ADDQ         $0x00000060, x_cap+48(FP)
+	PREFETCHT0   128(R9)
+	PREFETCHT0   192(R9)
+	PREFETCHT0   256(R9)
+	PREFETCHT0   320(R9)
+	ADDQ         $0x00000160, x_cap+48(FP)
 	VXORPS       Z6, Z6, Z6
 	VPMOVSXBD    (DI), Z7
 	VCVTDQ2PS    Z7, Z7
@@ -13316,6 +13340,9 @@ wholerows1lanes:
 	VPDPBUSD     Z7, Z4, Z0
 	VPDPBUSD     Z7, Z5, Z1
 	VPDPBUSD     Z7, Z6, Z2
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, (R9), Z4
 	VPANDD       Z3, Z4, Z4
 	VPSRLD       $0x04, 64(R9), Z5
@@ -13328,9 +13355,7 @@ wholerows1lanes:
 	VPDPBUSD     Z7, Z6, Z2
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       192(R9), Z3, Z4
 	VPANDD       256(R9), Z3, Z5
 	VPANDD       320(R9), Z3, Z6
@@ -13338,6 +13363,9 @@ wholerows1lanes:
 	VPDPBUSD     Z7, Z4, Z0
 	VPDPBUSD     Z7, Z5, Z1
 	VPDPBUSD     Z7, Z6, Z2
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R9), Z4
 	VPANDD       Z3, Z4, Z4
 	VPSRLD       $0x04, 256(R9), Z5
@@ -13350,9 +13378,7 @@ wholerows1lanes:
 	VPDPBUSD     Z7, Z6, Z2
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       384(R9), Z3, Z4
 	VPANDD       448(R9), Z3, Z5
 	VPANDD       512(R9), Z3, Z6
@@ -13360,6 +13386,9 @@ wholerows1lanes:
 	VPDPBUSD     Z7, Z4, Z0
 	VPDPBUSD     Z7, Z5, Z1
 	VPDPBUSD     Z7, Z6, Z2
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R9), Z4
 	VPANDD       Z3, Z4, Z4
 	VPSRLD       $0x04, 448(R9), Z5
@@ -13372,9 +13401,7 @@ wholerows1lanes:
 	VPDPBUSD     Z7, Z6, Z2
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       576(R9), Z3, Z4
 	VPANDD       640(R9), Z3, Z5
 	VPANDD       704(R9), Z3, Z6
@@ -13382,6 +13409,9 @@ wholerows1lanes:
 	VPDPBUSD     Z7, Z4, Z0
 	VPDPBUSD     Z7, Z5, Z1
 	VPDPBUSD     Z7, Z6, Z2
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R9), Z4
 	VPANDD       Z3, Z4, Z4
 	VPSRLD       $0x04, 640(R9), Z5
@@ -13394,13 +13424,15 @@ wholerows1lanes:
 	VPDPBUSD     Z3, Z6, Z2
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
-	ADDQ         $0x00000060, x_cap+48(FP)
+	PREFETCHT0   128(R9)
+	PREFETCHT0   192(R9)
+	PREFETCHT0   256(R9)
+	PREFETCHT0   320(R9)
+	ADDQ         $0x00000160, x_cap+48(FP)
 	VXORPS       Z3, Z3, Z3
 	VPMOVSXBD    (DI), Z4
 	VCVTDQ2PS    Z4, Z4
@@ -14124,6 +14156,9 @@ halvesrows4lanes:
 	VPADDW       Z13, Z10, Z10
 	VPMADDUBSW   Z16, Z15, Z13
 	VPADDW       Z13, Z11, Z11
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, (R9), Z13
 	VPANDD       Z12, Z13, Z13
 	VPSRLD       $0x04, 64(R9), Z14
@@ -14160,9 +14195,7 @@ halvesrows4lanes:
 	VPADDW       Z13, Z11, Z11
 	MOVQ         x_cap+48(FP), R12
 	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
-	PREFETCHT0   128(R12)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       192(R9), Z12, Z13
 	VPANDD       256(R9), Z12, Z14
 	VPANDD       320(R9), Z12, Z15
@@ -14194,6 +14227,9 @@ halvesrows4lanes:
 	VPADDW       Z13, Z10, Z10
 	VPMADDUBSW   Z16, Z15, Z13
 	VPADDW       Z13, Z11, Z11
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R9), Z13
 	VPANDD       Z12, Z13, Z13
 	VPSRLD       $0x04, 256(R9), Z14
@@ -14230,9 +14266,7 @@ halvesrows4lanes:
 	VPADDW       Z13, Z11, Z11
 	MOVQ         x_cap+48(FP), R12
 	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
-	PREFETCHT0   128(R12)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       384(R9), Z12, Z13
 	VPANDD       448(R9), Z12, Z14
 	VPANDD       512(R9), Z12, Z15
@@ -14264,6 +14298,9 @@ halvesrows4lanes:
 	VPADDW       Z13, Z10, Z10
 	VPMADDUBSW   Z16, Z15, Z13
 	VPADDW       Z13, Z11, Z11
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R9), Z13
 	VPANDD       Z12, Z13, Z13
 	VPSRLD       $0x04, 448(R9), Z14
@@ -14300,9 +14337,7 @@ halvesrows4lanes:
 	VPADDW       Z13, Z11, Z11
 	MOVQ         x_cap+48(FP), R12
 	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
-	PREFETCHT0   128(R12)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       576(R9), Z12, Z13
 	VPANDD       640(R9), Z12, Z14
 	VPANDD       704(R9), Z12, Z15
@@ -14334,6 +14369,9 @@ halvesrows4lanes:
 	VPADDW       Z13, Z10, Z10
 	VPMADDUBSW   Z16, Z15, Z13
 	VPADDW       Z13, Z11, Z11
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R9), Z13
 	VPANDD       Z12, Z13, Z13
 	VPSRLD       $0x04, 640(R9), Z14
@@ -14370,14 +14408,16 @@ halvesrows4lanes:
 	VPADDW       Z12, Z11, Z11
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
 	PREFETCHT0   128(R9)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	PREFETCHT0   192(R9)
+	PREFETCHT0   256(R9)
+	PREFETCHT0   320(R9)
+	PREFETCHT0   384(R9)
+	ADDQ         $0x000001c0, x_cap+48(FP)
 	MOVQ         R8, R9
 	VPMOVSXBW    (DI)(R9*1), Z12
 	VPMOVSXBW    32(DI)(R9*1), Z13
@@ -14605,6 +14645,9 @@ halvesrows3lanes:
 	VPADDW       Z10, Z7, Z7
 	VPMADDUBSW   Z13, Z12, Z10
 	VPADDW       Z10, Z8, Z8
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, (R9), Z10
 	VPANDD       Z9, Z10, Z10
 	VPSRLD       $0x04, 64(R9), Z11
@@ -14634,9 +14677,7 @@ halvesrows3lanes:
 	VPADDW       Z10, Z8, Z8
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       192(R9), Z9, Z10
 	VPANDD       256(R9), Z9, Z11
 	VPANDD       320(R9), Z9, Z12
@@ -14661,6 +14702,9 @@ halvesrows3lanes:
 	VPADDW       Z10, Z7, Z7
 	VPMADDUBSW   Z13, Z12, Z10
 	VPADDW       Z10, Z8, Z8
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R9), Z10
 	VPANDD       Z9, Z10, Z10
 	VPSRLD       $0x04, 256(R9), Z11
@@ -14690,9 +14734,7 @@ halvesrows3lanes:
 	VPADDW       Z10, Z8, Z8
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       384(R9), Z9, Z10
 	VPANDD       448(R9), Z9, Z11
 	VPANDD       512(R9), Z9, Z12
@@ -14717,6 +14759,9 @@ halvesrows3lanes:
 	VPADDW       Z10, Z7, Z7
 	VPMADDUBSW   Z13, Z12, Z10
 	VPADDW       Z10, Z8, Z8
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R9), Z10
 	VPANDD       Z9, Z10, Z10
 	VPSRLD       $0x04, 448(R9), Z11
@@ -14746,9 +14791,7 @@ halvesrows3lanes:
 	VPADDW       Z10, Z8, Z8
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       576(R9), Z9, Z10
 	VPANDD       640(R9), Z9, Z11
 	VPANDD       704(R9), Z9, Z12
@@ -14773,6 +14816,9 @@ halvesrows3lanes:
 	VPADDW       Z10, Z7, Z7
 	VPMADDUBSW   Z13, Z12, Z10
 	VPADDW       Z10, Z8, Z8
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R9), Z10
 	VPANDD       Z9, Z10, Z10
 	VPSRLD       $0x04, 640(R9), Z11
@@ -14802,14 +14848,16 @@ halvesrows3lanes:
 	VPADDW       Z9, Z8, Z8
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
 	PREFETCHT0   128(R9)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	PREFETCHT0   192(R9)
+	PREFETCHT0   256(R9)
+	PREFETCHT0   320(R9)
+	PREFETCHT0   384(R9)
+	ADDQ         $0x000001c0, x_cap+48(FP)
 	MOVQ         R8, R9
 	VPMOVSXBW    (DI)(R9*1), Z9
 	VPMOVSXBW    32(DI)(R9*1), Z10
@@ -14992,6 +15040,9 @@ halvesrows2lanes:
 	VPADDW       Z7, Z4, Z4
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, (R9), Z7
 	VPANDD       Z6, Z7, Z7
 	VPSRLD       $0x04, 64(R9), Z8
@@ -15014,9 +15065,7 @@ halvesrows2lanes:
 	VPADDW       Z7, Z5, Z5
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       192(R9), Z6, Z7
 	VPANDD       256(R9), Z6, Z8
 	VPANDD       320(R9), Z6, Z9
@@ -15034,6 +15083,9 @@ halvesrows2lanes:
 	VPADDW       Z7, Z4, Z4
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R9), Z7
 	VPANDD       Z6, Z7, Z7
 	VPSRLD       $0x04, 256(R9), Z8
@@ -15056,9 +15108,7 @@ halvesrows2lanes:
 	VPADDW       Z7, Z5, Z5
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       384(R9), Z6, Z7
 	VPANDD       448(R9), Z6, Z8
 	VPANDD       512(R9), Z6, Z9
@@ -15076,6 +15126,9 @@ halvesrows2lanes:
 	VPADDW       Z7, Z4, Z4
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R9), Z7
 	VPANDD       Z6, Z7, Z7
 	VPSRLD       $0x04, 448(R9), Z8
@@ -15098,9 +15151,7 @@ halvesrows2lanes:
 	VPADDW       Z7, Z5, Z5
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       576(R9), Z6, Z7
 	VPANDD       640(R9), Z6, Z8
 	VPANDD       704(R9), Z6, Z9
@@ -15118,6 +15169,9 @@ halvesrows2lanes:
 	VPADDW       Z7, Z4, Z4
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R9), Z7
 	VPANDD       Z6, Z7, Z7
 	VPSRLD       $0x04, 640(R9), Z8
@@ -15140,14 +15194,16 @@ halvesrows2lanes:
 	VPADDW       Z6, Z5, Z5
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
 	PREFETCHT0   128(R9)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	PREFETCHT0   192(R9)
+	PREFETCHT0   256(R9)
+	PREFETCHT0   320(R9)
+	PREFETCHT0   384(R9)
+	ADDQ         $0x000001c0, x_cap+48(FP)
 	MOVQ         R8, R9
 	VPMOVSXBW    (DI)(R9*1), Z6
 	VPMOVSXBW    32(DI)(R9*1), Z7
@@ -15289,6 +15345,9 @@ halvesrows1lanes:
 	VPADDW       Z4, Z1, Z1
 	VPMADDUBSW   Z7, Z6, Z4
 	VPADDW       Z4, Z2, Z2
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, (R9), Z4
 	VPANDD       Z3, Z4, Z4
 	VPSRLD       $0x04, 64(R9), Z5
@@ -15304,9 +15363,7 @@ halvesrows1lanes:
 	VPADDW       Z4, Z2, Z2
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       192(R9), Z3, Z4
 	VPANDD       256(R9), Z3, Z5
 	VPANDD       320(R9), Z3, Z6
@@ -15317,6 +15374,9 @@ halvesrows1lanes:
 	VPADDW       Z4, Z1, Z1
 	VPMADDUBSW   Z7, Z6, Z4
 	VPADDW       Z4, Z2, Z2
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R9), Z4
 	VPANDD       Z3, Z4, Z4
 	VPSRLD       $0x04, 256(R9), Z5
@@ -15332,9 +15392,7 @@ halvesrows1lanes:
 	VPADDW       Z4, Z2, Z2
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       384(R9), Z3, Z4
 	VPANDD       448(R9), Z3, Z5
 	VPANDD       512(R9), Z3, Z6
@@ -15345,6 +15403,9 @@ halvesrows1lanes:
 	VPADDW       Z4, Z1, Z1
 	VPMADDUBSW   Z7, Z6, Z4
 	VPADDW       Z4, Z2, Z2
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R9), Z4
 	VPANDD       Z3, Z4, Z4
 	VPSRLD       $0x04, 448(R9), Z5
@@ -15360,9 +15421,7 @@ halvesrows1lanes:
 	VPADDW       Z4, Z2, Z2
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       576(R9), Z3, Z4
 	VPANDD       640(R9), Z3, Z5
 	VPANDD       704(R9), Z3, Z6
@@ -15373,6 +15432,9 @@ halvesrows1lanes:
 	VPADDW       Z4, Z1, Z1
 	VPMADDUBSW   Z7, Z6, Z4
 	VPADDW       Z4, Z2, Z2
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R9), Z4
 	VPANDD       Z3, Z4, Z4
 	VPSRLD       $0x04, 640(R9), Z5
@@ -15388,14 +15450,16 @@ halvesrows1lanes:
 	VPADDW       Z3, Z2, Z2
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
 	PREFETCHT0   128(R9)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	PREFETCHT0   192(R9)
+	PREFETCHT0   256(R9)
+	PREFETCHT0   320(R9)
+	PREFETCHT0   384(R9)
+	ADDQ         $0x000001c0, x_cap+48(FP)
 	MOVQ         R8, R9
 	VPMOVSXBW    (DI)(R9*1), Z3
 	VPMOVSXBW    32(DI)(R9*1), Z4
@@ -17805,6 +17869,10 @@ wholerows4lanes:
 	VPDPBUSD     Z17, Z14, Z9
 	VPDPBUSD     Z17, Z15, Z10
 	VPDPBUSD     Z17, Z16, Z11
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, (R9), Z14
 	VPANDD       Z12, Z14, Z14
 	VMOVDQU32    768(R9), Z15
@@ -17836,9 +17904,7 @@ wholerows4lanes:
 	MOVQ         x_cap+48(FP), R12
 	PREFETCHT0   (R12)
 	PREFETCHT0   64(R12)
-	PREFETCHT0   128(R12)
-	PREFETCHT0   192(R12)
-	ADDQ         $0x00000100, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       192(R9), Z12, Z14
 	VPSLLD       $0x03, 768(R9), Z15
 	VPTERNLOGD   $0xf8, Z13, Z15, Z14
@@ -17864,6 +17930,10 @@ wholerows4lanes:
 	VPDPBUSD     Z17, Z14, Z9
 	VPDPBUSD     Z17, Z15, Z10
 	VPDPBUSD     Z17, Z16, Z11
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R9), Z14
 	VPANDD       Z12, Z14, Z14
 	VPSRLD       $0x01, 768(R9), Z15
@@ -17895,9 +17965,7 @@ wholerows4lanes:
 	MOVQ         x_cap+48(FP), R12
 	PREFETCHT0   (R12)
 	PREFETCHT0   64(R12)
-	PREFETCHT0   128(R12)
-	PREFETCHT0   192(R12)
-	ADDQ         $0x00000100, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       384(R9), Z12, Z14
 	VPSLLD       $0x02, 768(R9), Z15
 	VPTERNLOGD   $0xf8, Z13, Z15, Z14
@@ -17923,6 +17991,10 @@ wholerows4lanes:
 	VPDPBUSD     Z17, Z14, Z9
 	VPDPBUSD     Z17, Z15, Z10
 	VPDPBUSD     Z17, Z16, Z11
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R9), Z14
 	VPANDD       Z12, Z14, Z14
 	VPSRLD       $0x02, 768(R9), Z15
@@ -17954,9 +18026,7 @@ wholerows4lanes:
 	MOVQ         x_cap+48(FP), R12
 	PREFETCHT0   (R12)
 	PREFETCHT0   64(R12)
-	PREFETCHT0   128(R12)
-	PREFETCHT0   192(R12)
-	ADDQ         $0x00000100, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       576(R9), Z12, Z14
 	VPSLLD       $0x01, 768(R9), Z15
 	VPTERNLOGD   $0xf8, Z13, Z15, Z14
@@ -17982,6 +18052,10 @@ wholerows4lanes:
 	VPDPBUSD     Z17, Z14, Z9
 	VPDPBUSD     Z17, Z15, Z10
 	VPDPBUSD     Z17, Z16, Z11
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R9), Z14
 	VPANDD       Z12, Z14, Z14
 	VPSRLD       $0x03, 768(R9), Z15
@@ -18013,9 +18087,7 @@ wholerows4lanes:
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	PREFETCHT0   192(R9)
-	ADDQ         $0x00000100, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	ADDQ         $0x00000020, x_cap+48(FP)
@@ -18255,6 +18327,10 @@ wholerows3lanes:
 	VPDPBUSD     Z14, Z11, Z6
 	VPDPBUSD     Z14, Z12, Z7
 	VPDPBUSD     Z14, Z13, Z8
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, (R9), Z11
 	VPANDD       Z9, Z11, Z11
 	VMOVDQU32    768(R9), Z12
@@ -18282,9 +18358,7 @@ wholerows3lanes:
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
 	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	PREFETCHT0   192(R11)
-	ADDQ         $0x00000100, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       192(R9), Z9, Z11
 	VPSLLD       $0x03, 768(R9), Z12
 	VPTERNLOGD   $0xf8, Z10, Z12, Z11
@@ -18306,6 +18380,10 @@ wholerows3lanes:
 	VPDPBUSD     Z14, Z11, Z6
 	VPDPBUSD     Z14, Z12, Z7
 	VPDPBUSD     Z14, Z13, Z8
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R9), Z11
 	VPANDD       Z9, Z11, Z11
 	VPSRLD       $0x01, 768(R9), Z12
@@ -18333,9 +18411,7 @@ wholerows3lanes:
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
 	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	PREFETCHT0   192(R11)
-	ADDQ         $0x00000100, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       384(R9), Z9, Z11
 	VPSLLD       $0x02, 768(R9), Z12
 	VPTERNLOGD   $0xf8, Z10, Z12, Z11
@@ -18357,6 +18433,10 @@ wholerows3lanes:
 	VPDPBUSD     Z14, Z11, Z6
 	VPDPBUSD     Z14, Z12, Z7
 	VPDPBUSD     Z14, Z13, Z8
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R9), Z11
 	VPANDD       Z9, Z11, Z11
 	VPSRLD       $0x02, 768(R9), Z12
@@ -18384,9 +18464,7 @@ wholerows3lanes:
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
 	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	PREFETCHT0   192(R11)
-	ADDQ         $0x00000100, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       576(R9), Z9, Z11
 	VPSLLD       $0x01, 768(R9), Z12
 	VPTERNLOGD   $0xf8, Z10, Z12, Z11
@@ -18408,6 +18486,10 @@ wholerows3lanes:
 	VPDPBUSD     Z14, Z11, Z6
 	VPDPBUSD     Z14, Z12, Z7
 	VPDPBUSD     Z14, Z13, Z8
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R9), Z11
 	VPANDD       Z9, Z11, Z11
 	VPSRLD       $0x03, 768(R9), Z12
@@ -18435,9 +18517,7 @@ wholerows3lanes:
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	PREFETCHT0   192(R9)
-	ADDQ         $0x00000100, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	ADDQ         $0x00000020, x_cap+48(FP)
@@ -18635,6 +18715,10 @@ wholerows2lanes:
 	VPDPBUSD     Z11, Z8, Z3
 	VPDPBUSD     Z11, Z9, Z4
 	VPDPBUSD     Z11, Z10, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, (R9), Z8
 	VPANDD       Z6, Z8, Z8
 	VMOVDQU32    768(R9), Z9
@@ -18658,9 +18742,7 @@ wholerows2lanes:
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
 	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	PREFETCHT0   192(R11)
-	ADDQ         $0x00000100, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       192(R9), Z6, Z8
 	VPSLLD       $0x03, 768(R9), Z9
 	VPTERNLOGD   $0xf8, Z7, Z9, Z8
@@ -18678,6 +18760,10 @@ wholerows2lanes:
 	VPDPBUSD     Z11, Z8, Z3
 	VPDPBUSD     Z11, Z9, Z4
 	VPDPBUSD     Z11, Z10, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R9), Z8
 	VPANDD       Z6, Z8, Z8
 	VPSRLD       $0x01, 768(R9), Z9
@@ -18701,9 +18787,7 @@ wholerows2lanes:
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
 	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	PREFETCHT0   192(R11)
-	ADDQ         $0x00000100, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       384(R9), Z6, Z8
 	VPSLLD       $0x02, 768(R9), Z9
 	VPTERNLOGD   $0xf8, Z7, Z9, Z8
@@ -18721,6 +18805,10 @@ wholerows2lanes:
 	VPDPBUSD     Z11, Z8, Z3
 	VPDPBUSD     Z11, Z9, Z4
 	VPDPBUSD     Z11, Z10, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R9), Z8
 	VPANDD       Z6, Z8, Z8
 	VPSRLD       $0x02, 768(R9), Z9
@@ -18744,9 +18832,7 @@ wholerows2lanes:
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
 	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	PREFETCHT0   192(R11)
-	ADDQ         $0x00000100, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       576(R9), Z6, Z8
 	VPSLLD       $0x01, 768(R9), Z9
 	VPTERNLOGD   $0xf8, Z7, Z9, Z8
@@ -18764,6 +18850,10 @@ wholerows2lanes:
 	VPDPBUSD     Z11, Z8, Z3
 	VPDPBUSD     Z11, Z9, Z4
 	VPDPBUSD     Z11, Z10, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R9), Z8
 	VPANDD       Z6, Z8, Z8
 	VPSRLD       $0x03, 768(R9), Z9
@@ -18787,9 +18877,7 @@ wholerows2lanes:
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	PREFETCHT0   192(R9)
-	ADDQ         $0x00000100, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	ADDQ         $0x00000020, x_cap+48(FP)
@@ -18949,6 +19037,10 @@ wholerows1lanes:
 	VPDPBUSD     Z8, Z5, Z0
 	VPDPBUSD     Z8, Z6, Z1
 	VPDPBUSD     Z8, Z7, Z2
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, (R9), Z5
 	VPANDD       Z3, Z5, Z5
 	VMOVDQU32    768(R9), Z6
@@ -18968,9 +19060,7 @@ wholerows1lanes:
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
 	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	PREFETCHT0   192(R11)
-	ADDQ         $0x00000100, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       192(R9), Z3, Z5
 	VPSLLD       $0x03, 768(R9), Z6
 	VPTERNLOGD   $0xf8, Z4, Z6, Z5
@@ -18984,6 +19074,10 @@ wholerows1lanes:
 	VPDPBUSD     Z8, Z5, Z0
 	VPDPBUSD     Z8, Z6, Z1
 	VPDPBUSD     Z8, Z7, Z2
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R9), Z5
 	VPANDD       Z3, Z5, Z5
 	VPSRLD       $0x01, 768(R9), Z6
@@ -19003,9 +19097,7 @@ wholerows1lanes:
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
 	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	PREFETCHT0   192(R11)
-	ADDQ         $0x00000100, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       384(R9), Z3, Z5
 	VPSLLD       $0x02, 768(R9), Z6
 	VPTERNLOGD   $0xf8, Z4, Z6, Z5
@@ -19019,6 +19111,10 @@ wholerows1lanes:
 	VPDPBUSD     Z8, Z5, Z0
 	VPDPBUSD     Z8, Z6, Z1
 	VPDPBUSD     Z8, Z7, Z2
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R9), Z5
 	VPANDD       Z3, Z5, Z5
 	VPSRLD       $0x02, 768(R9), Z6
@@ -19038,9 +19134,7 @@ wholerows1lanes:
 	MOVQ         x_cap+48(FP), R11
 	PREFETCHT0   (R11)
 	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	PREFETCHT0   192(R11)
-	ADDQ         $0x00000100, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       576(R9), Z3, Z5
 	VPSLLD       $0x01, 768(R9), Z6
 	VPTERNLOGD   $0xf8, Z4, Z6, Z5
@@ -19054,6 +19148,10 @@ wholerows1lanes:
 	VPDPBUSD     Z8, Z5, Z0
 	VPDPBUSD     Z8, Z6, Z1
 	VPDPBUSD     Z8, Z7, Z2
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R9), Z5
 	VPANDD       Z3, Z5, Z5
 	VPSRLD       $0x03, 768(R9), Z6
@@ -19073,9 +19171,7 @@ wholerows1lanes:
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	PREFETCHT0   192(R9)
-	ADDQ         $0x00000100, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	ADDQ         $0x00000020, x_cap+48(FP)
@@ -19908,6 +20004,11 @@ halvesrows4lanes:
 	VPMADDUBSW   Z24, Z22, Z18
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	VPSRLD       $0x04, (R9), Z17
 	VPANDD       Z15, Z17, Z17
 	VMOVDQU32    768(R9), Z18
@@ -19992,11 +20093,7 @@ halvesrows4lanes:
 	PREFETCHT0   (R12)
 	PREFETCHT0   64(R12)
 	PREFETCHT0   128(R12)
-	PREFETCHT0   192(R12)
-	PREFETCHT0   256(R12)
-	PREFETCHT0   320(R12)
-	PREFETCHT0   384(R12)
-	ADDQ         $0x000001c0, x_cap+48(FP)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	VPANDD       384(R9), Z15, Z17
 	VPSLLD       $0x02, 768(R9), Z18
 	VPTERNLOGD   $0xf8, Z16, Z18, Z17
@@ -20071,6 +20168,11 @@ halvesrows4lanes:
 	VPMADDUBSW   Z24, Z22, Z18
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R9), Z17
 	VPANDD       Z15, Z17, Z17
 	VPSRLD       $0x02, 768(R9), Z18
@@ -20155,18 +20257,16 @@ halvesrows4lanes:
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
 	PREFETCHT0   128(R9)
-	PREFETCHT0   192(R9)
-	PREFETCHT0   256(R9)
-	PREFETCHT0   320(R9)
-	PREFETCHT0   384(R9)
-	ADDQ         $0x000001c0, x_cap+48(FP)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
 	PREFETCHT0   128(R9)
 	PREFETCHT0   192(R9)
+	PREFETCHT0   256(R9)
+	PREFETCHT0   320(R9)
 	ADDQ         b_cap+80(FP), R9
-	ADDQ         $0x00000040, R9
+	ADDQ         $0x000000c0, R9
 	MOVQ         R9, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
@@ -20423,6 +20523,11 @@ halvesrows3lanes:
 	VPMADDUBSW   Z21, Z19, Z15
 	VPADDW       Z15, Z14, Z14
 	VPDPWSSD     Z11, Z14, Z8
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	VPSRLD       $0x04, (R9), Z14
 	VPANDD       Z12, Z14, Z14
 	VMOVDQU32    768(R9), Z15
@@ -20493,11 +20598,7 @@ halvesrows3lanes:
 	PREFETCHT0   (R11)
 	PREFETCHT0   64(R11)
 	PREFETCHT0   128(R11)
-	PREFETCHT0   192(R11)
-	PREFETCHT0   256(R11)
-	PREFETCHT0   320(R11)
-	PREFETCHT0   384(R11)
-	ADDQ         $0x000001c0, x_cap+48(FP)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	VPANDD       384(R9), Z12, Z14
 	VPSLLD       $0x02, 768(R9), Z15
 	VPTERNLOGD   $0xf8, Z13, Z15, Z14
@@ -20558,6 +20659,11 @@ halvesrows3lanes:
 	VPMADDUBSW   Z21, Z19, Z15
 	VPADDW       Z15, Z14, Z14
 	VPDPWSSD     Z11, Z14, Z8
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R9), Z14
 	VPANDD       Z12, Z14, Z14
 	VPSRLD       $0x02, 768(R9), Z15
@@ -20628,18 +20734,16 @@ halvesrows3lanes:
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
 	PREFETCHT0   128(R9)
-	PREFETCHT0   192(R9)
-	PREFETCHT0   256(R9)
-	PREFETCHT0   320(R9)
-	PREFETCHT0   384(R9)
-	ADDQ         $0x000001c0, x_cap+48(FP)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
 	PREFETCHT0   128(R9)
 	PREFETCHT0   192(R9)
+	PREFETCHT0   256(R9)
+	PREFETCHT0   320(R9)
 	ADDQ         b_cap+80(FP), R9
-	ADDQ         $0x00000040, R9
+	ADDQ         $0x000000c0, R9
 	MOVQ         R9, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
@@ -20847,6 +20951,11 @@ halvesrows2lanes:
 	VPMADDUBSW   Z18, Z16, Z12
 	VPADDW       Z12, Z11, Z11
 	VPDPWSSD     Z8, Z11, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	VPSRLD       $0x04, (R9), Z11
 	VPANDD       Z9, Z11, Z11
 	VMOVDQU32    768(R9), Z12
@@ -20903,11 +21012,7 @@ halvesrows2lanes:
 	PREFETCHT0   (R11)
 	PREFETCHT0   64(R11)
 	PREFETCHT0   128(R11)
-	PREFETCHT0   192(R11)
-	PREFETCHT0   256(R11)
-	PREFETCHT0   320(R11)
-	PREFETCHT0   384(R11)
-	ADDQ         $0x000001c0, x_cap+48(FP)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	VPANDD       384(R9), Z9, Z11
 	VPSLLD       $0x02, 768(R9), Z12
 	VPTERNLOGD   $0xf8, Z10, Z12, Z11
@@ -20954,6 +21059,11 @@ halvesrows2lanes:
 	VPMADDUBSW   Z18, Z16, Z12
 	VPADDW       Z12, Z11, Z11
 	VPDPWSSD     Z8, Z11, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R9), Z11
 	VPANDD       Z9, Z11, Z11
 	VPSRLD       $0x02, 768(R9), Z12
@@ -21010,18 +21120,16 @@ halvesrows2lanes:
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
 	PREFETCHT0   128(R9)
-	PREFETCHT0   192(R9)
-	PREFETCHT0   256(R9)
-	PREFETCHT0   320(R9)
-	PREFETCHT0   384(R9)
-	ADDQ         $0x000001c0, x_cap+48(FP)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
 	PREFETCHT0   128(R9)
 	PREFETCHT0   192(R9)
+	PREFETCHT0   256(R9)
+	PREFETCHT0   320(R9)
 	ADDQ         b_cap+80(FP), R9
-	ADDQ         $0x00000040, R9
+	ADDQ         $0x000000c0, R9
 	MOVQ         R9, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
@@ -21184,6 +21292,11 @@ halvesrows1lanes:
 	VPMADDUBSW   Z15, Z13, Z9
 	VPADDW       Z9, Z8, Z8
 	VPDPWSSD     Z5, Z8, Z2
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	VPSRLD       $0x04, (R9), Z8
 	VPANDD       Z6, Z8, Z8
 	VMOVDQU32    768(R9), Z9
@@ -21226,11 +21339,7 @@ halvesrows1lanes:
 	PREFETCHT0   (R11)
 	PREFETCHT0   64(R11)
 	PREFETCHT0   128(R11)
-	PREFETCHT0   192(R11)
-	PREFETCHT0   256(R11)
-	PREFETCHT0   320(R11)
-	PREFETCHT0   384(R11)
-	ADDQ         $0x000001c0, x_cap+48(FP)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	VPANDD       384(R9), Z6, Z8
 	VPSLLD       $0x02, 768(R9), Z9
 	VPTERNLOGD   $0xf8, Z7, Z9, Z8
@@ -21263,6 +21372,11 @@ halvesrows1lanes:
 	VPMADDUBSW   Z15, Z13, Z9
 	VPADDW       Z9, Z8, Z8
 	VPDPWSSD     Z5, Z8, Z2
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R9), Z8
 	VPANDD       Z6, Z8, Z8
 	VPSRLD       $0x02, 768(R9), Z9
@@ -21305,18 +21419,16 @@ halvesrows1lanes:
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
 	PREFETCHT0   128(R9)
-	PREFETCHT0   192(R9)
-	PREFETCHT0   256(R9)
-	PREFETCHT0   320(R9)
-	PREFETCHT0   384(R9)
-	ADDQ         $0x000001c0, x_cap+48(FP)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
 	PREFETCHT0   128(R9)
 	PREFETCHT0   192(R9)
+	PREFETCHT0   256(R9)
+	PREFETCHT0   320(R9)
 	ADDQ         b_cap+80(FP), R9
-	ADDQ         $0x00000040, R9
+	ADDQ         $0x000000c0, R9
 	MOVQ         R9, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
@@ -23236,6 +23348,12 @@ halvesrows4lanes:
 	VPMADDUBSW   Z24, Z22, Z18
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	PREFETCHT0   192(R12)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, (R9), Z17
 	VPANDD       Z15, Z17, Z17
 	VMOVDQU32    768(R9), Z18
@@ -23321,12 +23439,7 @@ halvesrows4lanes:
 	PREFETCHT0   64(R12)
 	PREFETCHT0   128(R12)
 	PREFETCHT0   192(R12)
-	PREFETCHT0   256(R12)
-	PREFETCHT0   320(R12)
-	PREFETCHT0   384(R12)
-	PREFETCHT0   448(R12)
-	PREFETCHT0   512(R12)
-	ADDQ         $0x00000240, x_cap+48(FP)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPANDD       384(R9), Z15, Z17
 	VPSLLD       $0x04, 960(R9), Z18
 	VPTERNLOGD   $0xf8, Z16, Z18, Z17
@@ -23401,6 +23514,12 @@ halvesrows4lanes:
 	VPMADDUBSW   Z24, Z22, Z18
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	PREFETCHT0   192(R12)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R9), Z17
 	VPANDD       Z15, Z17, Z17
 	VMOVDQU32    960(R9), Z18
@@ -23486,16 +23605,13 @@ halvesrows4lanes:
 	PREFETCHT0   64(R9)
 	PREFETCHT0   128(R9)
 	PREFETCHT0   192(R9)
-	PREFETCHT0   256(R9)
-	PREFETCHT0   320(R9)
-	PREFETCHT0   384(R9)
-	PREFETCHT0   448(R9)
-	PREFETCHT0   512(R9)
-	ADDQ         $0x00000240, x_cap+48(FP)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
-	ADDQ         $0x00000060, x_cap+48(FP)
+	PREFETCHT0   128(R9)
+	PREFETCHT0   192(R9)
+	ADDQ         $0x000000e0, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -23702,6 +23818,12 @@ halvesrows3lanes:
 	VPMADDUBSW   Z21, Z19, Z15
 	VPADDW       Z15, Z14, Z14
 	VPDPWSSD     Z11, Z14, Z8
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	PREFETCHT0   192(R11)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, (R9), Z14
 	VPANDD       Z12, Z14, Z14
 	VMOVDQU32    768(R9), Z15
@@ -23773,12 +23895,7 @@ halvesrows3lanes:
 	PREFETCHT0   64(R11)
 	PREFETCHT0   128(R11)
 	PREFETCHT0   192(R11)
-	PREFETCHT0   256(R11)
-	PREFETCHT0   320(R11)
-	PREFETCHT0   384(R11)
-	PREFETCHT0   448(R11)
-	PREFETCHT0   512(R11)
-	ADDQ         $0x00000240, x_cap+48(FP)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPANDD       384(R9), Z12, Z14
 	VPSLLD       $0x04, 960(R9), Z15
 	VPTERNLOGD   $0xf8, Z13, Z15, Z14
@@ -23839,6 +23956,12 @@ halvesrows3lanes:
 	VPMADDUBSW   Z21, Z19, Z15
 	VPADDW       Z15, Z14, Z14
 	VPDPWSSD     Z11, Z14, Z8
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	PREFETCHT0   192(R11)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R9), Z14
 	VPANDD       Z12, Z14, Z14
 	VMOVDQU32    960(R9), Z15
@@ -23910,16 +24033,13 @@ halvesrows3lanes:
 	PREFETCHT0   64(R9)
 	PREFETCHT0   128(R9)
 	PREFETCHT0   192(R9)
-	PREFETCHT0   256(R9)
-	PREFETCHT0   320(R9)
-	PREFETCHT0   384(R9)
-	PREFETCHT0   448(R9)
-	PREFETCHT0   512(R9)
-	ADDQ         $0x00000240, x_cap+48(FP)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
-	ADDQ         $0x00000060, x_cap+48(FP)
+	PREFETCHT0   128(R9)
+	PREFETCHT0   192(R9)
+	ADDQ         $0x000000e0, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	MOVQ         c_base+0(FP), R11
@@ -24085,6 +24205,12 @@ halvesrows2lanes:
 	VPMADDUBSW   Z18, Z16, Z12
 	VPADDW       Z12, Z11, Z11
 	VPDPWSSD     Z8, Z11, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	PREFETCHT0   192(R11)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, (R9), Z11
 	VPANDD       Z9, Z11, Z11
 	VMOVDQU32    768(R9), Z12
@@ -24142,12 +24268,7 @@ halvesrows2lanes:
 	PREFETCHT0   64(R11)
 	PREFETCHT0   128(R11)
 	PREFETCHT0   192(R11)
-	PREFETCHT0   256(R11)
-	PREFETCHT0   320(R11)
-	PREFETCHT0   384(R11)
-	PREFETCHT0   448(R11)
-	PREFETCHT0   512(R11)
-	ADDQ         $0x00000240, x_cap+48(FP)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPANDD       384(R9), Z9, Z11
 	VPSLLD       $0x04, 960(R9), Z12
 	VPTERNLOGD   $0xf8, Z10, Z12, Z11
@@ -24194,6 +24315,12 @@ halvesrows2lanes:
 	VPMADDUBSW   Z18, Z16, Z12
 	VPADDW       Z12, Z11, Z11
 	VPDPWSSD     Z8, Z11, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	PREFETCHT0   192(R11)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R9), Z11
 	VPANDD       Z9, Z11, Z11
 	VMOVDQU32    960(R9), Z12
@@ -24251,16 +24378,13 @@ halvesrows2lanes:
 	PREFETCHT0   64(R9)
 	PREFETCHT0   128(R9)
 	PREFETCHT0   192(R9)
-	PREFETCHT0   256(R9)
-	PREFETCHT0   320(R9)
-	PREFETCHT0   384(R9)
-	PREFETCHT0   448(R9)
-	PREFETCHT0   512(R9)
-	ADDQ         $0x00000240, x_cap+48(FP)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
-	ADDQ         $0x00000060, x_cap+48(FP)
+	PREFETCHT0   128(R9)
+	PREFETCHT0   192(R9)
+	ADDQ         $0x000000e0, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	MOVQ         c_base+0(FP), R11
@@ -24389,6 +24513,12 @@ halvesrows1lanes:
 	VPMADDUBSW   Z15, Z13, Z9
 	VPADDW       Z9, Z8, Z8
 	VPDPWSSD     Z5, Z8, Z2
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	PREFETCHT0   192(R11)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, (R9), Z8
 	VPANDD       Z6, Z8, Z8
 	VMOVDQU32    768(R9), Z9
@@ -24432,12 +24562,7 @@ halvesrows1lanes:
 	PREFETCHT0   64(R11)
 	PREFETCHT0   128(R11)
 	PREFETCHT0   192(R11)
-	PREFETCHT0   256(R11)
-	PREFETCHT0   320(R11)
-	PREFETCHT0   384(R11)
-	PREFETCHT0   448(R11)
-	PREFETCHT0   512(R11)
-	ADDQ         $0x00000240, x_cap+48(FP)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPANDD       384(R9), Z6, Z8
 	VPSLLD       $0x04, 960(R9), Z9
 	VPTERNLOGD   $0xf8, Z7, Z9, Z8
@@ -24470,6 +24595,12 @@ halvesrows1lanes:
 	VPMADDUBSW   Z15, Z13, Z9
 	VPADDW       Z9, Z8, Z8
 	VPDPWSSD     Z5, Z8, Z2
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	PREFETCHT0   192(R11)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R9), Z8
 	VPANDD       Z6, Z8, Z8
 	VMOVDQU32    960(R9), Z9
@@ -24513,16 +24644,13 @@ halvesrows1lanes:
 	PREFETCHT0   64(R9)
 	PREFETCHT0   128(R9)
 	PREFETCHT0   192(R9)
-	PREFETCHT0   256(R9)
-	PREFETCHT0   320(R9)
-	PREFETCHT0   384(R9)
-	PREFETCHT0   448(R9)
-	PREFETCHT0   512(R9)
-	ADDQ         $0x00000240, x_cap+48(FP)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
-	ADDQ         $0x00000060, x_cap+48(FP)
+	PREFETCHT0   128(R9)
+	PREFETCHT0   192(R9)
+	ADDQ         $0x000000e0, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	MOVQ         c_base+0(FP), R11

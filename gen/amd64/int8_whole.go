@@ -53,6 +53,9 @@ func (*vnniWhole) prepare(*int8Gemmer) {}
 
 // bothHalves emits f for so many words of numbers at once, ws by word and vector: a word of the
 // panel has one in the lower halves of its bytes, and one in the upper halves.
+//
+// Prefetches follow each f: a CPU drops those for which it has no buffer, so they come a few at a
+// time.
 func (*vnniWhole) bothHalves(t *int8Gemmer, atOnce int, f func(word int, ws [][]reg.VecVirtual)) {
 	g, masks := t.g, t.g.numberMasks(t.format)
 	for from := 0; from < manyWords/2; from += atOnce {
@@ -65,10 +68,10 @@ func (*vnniWhole) bothHalves(t *int8Gemmer, atOnce int, f func(word int, ws [][]
 				}
 			}
 			f(first, ws)
+			t.prefetch(manyWords / atOnce)
 		}
-		t.prefetch(manyWords / 2 / atOnce)
 	}
-	t.prefetchRest(manyWords / 2 / atOnce)
+	t.prefetchRest(manyWords / atOnce)
 }
 
 func (d *vnniWhole) sums(t *int8Gemmer, _ string) {
