@@ -79,7 +79,8 @@ func main() {
 	if *mutants > 0 {
 		return
 	}
-	all := prove(p, harness.Group(list), *workers, *verbose)
+	groups := harness.Group(list)
+	all := prove(p, groups, *workers, *verbose)
 	loops := harness.JoinLoops(all)
 	lemmas := needed(p.Lemmas, all)
 	if *exhaust {
@@ -112,6 +113,11 @@ func main() {
 	}
 	fmt.Printf("%d kernels of layers are proven, %d with lemmas of which samples alone were tried, %d are tested only, %d failed\n", proven, sampled, open, failed)
 	printBounds(loops)
+	if !*quick {
+		for _, line := range harness.Uncovered(groups) {
+			fmt.Println(line)
+		}
+	}
 	fmt.Printf("%d kernels, %d calls, %d words, %.0f seconds of CPUs\n", len(all), cases, words, cpuTime().Seconds())
 	if failed > 0 {
 		os.Exit(1)

@@ -522,6 +522,14 @@ func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
 			}
 		}
 	}
+	if k.ISA == "avx512" {
+		// So many rows of whole panels go another way, five blocks at once are two groups of it.
+		blocks := 5
+		if quick {
+			blocks = 1
+		}
+		list = append(list, int8Case(k, len(list), whole(32*blocks), panelLanes, 14))
+	}
 	if !quick {
 		// Blocks with scales of their own make three trips above; segments make them here.
 		list = append(list, int8Case(k, len(list), whole(32), 16, 25))

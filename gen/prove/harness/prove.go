@@ -47,20 +47,19 @@ const noTiles = "no CPU has such tiles"
 
 // A Verdict is what came out for a kernel.
 type Verdict struct {
-	Kernel    *Kernel
-	Cases     int
-	Sizes     map[string]map[int]bool // of the cases, by parameter
-	Words     int                     // that were compared
-	Steps     int                     // instructions that were executed
-	Lemmas    map[string]int          // that equality needed, and for how many words
-	Sampled   bool                    // whether samples alone of a lemma were tried
-	Err       error                   // a fault or a difference
-	Open      string                  // why it is tested only
-	Why       error                   // what could not be proven then
-	Notes     map[string]bool         // what is odd, but does no harm
-	Uncovered []string                // instructions that no case executes
-	Loops     map[int]*machine.Loop
-	Rate      float64 // instructions for a unit of work, most; 0 if that was not measured
+	Kernel  *Kernel
+	Cases   int
+	Sizes   map[string]map[int]bool // of the cases, by parameter
+	Words   int                     // that were compared
+	Steps   int                     // instructions that were executed
+	Lemmas  map[string]int          // that equality needed, and for how many words
+	Sampled bool                    // whether samples alone of a lemma were tried
+	Err     error                   // a fault or a difference
+	Open    string                  // why it is tested only
+	Why     error                   // what could not be proven then
+	Notes   map[string]bool         // what is odd, but does no harm
+	Loops   map[int]*machine.Loop
+	Rate    float64 // instructions for a unit of work, most; 0 if that was not measured
 }
 
 // A Proof says what the proof of a kernel is about, and what has come out so far.
@@ -114,9 +113,6 @@ func (p *Prover) finish(x *Proof) {
 		if v.Err == nil && l.Bound() == machine.Endless {
 			v.Err = errors.New(l.String())
 		}
-	}
-	if !v.closed() {
-		v.Uncovered = uncovered(x.Architecture.Files[x.Kernel.ISA], x.Kernel.Function, x.covered)
 	}
 }
 
@@ -394,18 +390,6 @@ func (p *Prover) Sampled(v *Verdict) bool {
 	return false
 }
 
-// uncovered returns the instructions of a function, with those that it ends in a jump to, that no
-// case executes.
-func uncovered(f *machine.File, name string, covered map[int]bool) (list []string) {
-	fn := f.Functions[name]
-	for i := range fn.Insts {
-		if in := &fn.Insts[i]; !covered[in.Line] {
-			list = append(list, in.String())
-		}
-	}
-	return list
-}
-
 // Each runs f for all numbers below n, on some goroutines.
 func Each(n, workers int, f func(i int)) {
 	var wg sync.WaitGroup
@@ -487,9 +471,6 @@ func (v *Verdict) String() string {
 	s += fmt.Sprintf("\n    %d of %d loops have the inductive step", inductive, len(v.Loops))
 	if inductive > 0 {
 		s += fmt.Sprintf(", with up to %.2f instructions for each byte that a trip moves on by", most)
-	}
-	if len(v.Uncovered) > 0 {
-		s += fmt.Sprintf(", %d instructions not executed", len(v.Uncovered))
 	}
 	return s
 }
