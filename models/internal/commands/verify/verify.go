@@ -81,7 +81,7 @@ func (c *config) flagSet() *flag.FlagSet {
 	fs.IntVar(&c.spot, "spot", 0, "verify this many tokens, texts or passages of each receipt, chosen at random; 0 means all")
 	fs.BoolVar(&c.turns, "session", false, "also verify that the receipts of a file are one conversation: each continues with the answer before it")
 	fs.BoolVar(&c.rehash, "rehash", false, "compute the SHA-256 of the model's files, even if it is kept beside them")
-	fs.StringVar(&c.keyFile, "key", "", "want receipts signed by the public Ed25519 key in this PEM `file`")
+	fs.StringVar(&c.keyFile, "key", "", "want receipts whose signatures the public Ed25519 key in this PEM `file` verifies")
 	command.LoRAFlag(fs, &c.lora)
 	command.ExecFlags(fs, &c.exec)
 	return fs
