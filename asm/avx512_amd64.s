@@ -8562,7 +8562,7 @@ vectors3rows8:
 	JL   vectors3rows8done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
+	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -9029,7 +9029,7 @@ vectors3rows4:
 	JL   vectors3rows4done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
+	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -9312,7 +9312,7 @@ vectors3rows3:
 	JL   vectors3rows3done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
+	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -9546,7 +9546,7 @@ vectors3rows2:
 	JL   vectors3rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
+	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -9739,7 +9739,7 @@ vectors3rows1:
 	JL   vectors3rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
+	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -9892,7 +9892,7 @@ vectors1rows8:
 	JL   vectors1rows8done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
+	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -10163,7 +10163,7 @@ vectors1rows2:
 	JL   vectors1rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
+	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -10292,7 +10292,7 @@ vectors1rows1:
 	JL   vectors1rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
+	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)

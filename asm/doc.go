@@ -3,6 +3,6 @@
 // Package asm holds the micro-kernels in assembly. It is no API: call package kernel. Each
 // instruction set has a file of assembly, a file of stubs and a table, see ukernel.Override. Module
 // gen writes them all. Package internal/ukernel specifies what a kernel computes, and package
-// fallback computes the same in Go. Kernels check nothing: the caller keeps to the contract, and calls a kernel only
-// on a CPU with the features that its override needs.
+// fallback computes the same in Go. Kernels check nothing: the caller keeps to the contract, and
+// calls a kernel only on a CPU with the features that its override needs.
 package asm
