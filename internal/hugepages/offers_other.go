@@ -8,7 +8,7 @@ import "runtime"
 // the package cannot ask for more.
 func offers(bytes int) bool {
 	if runtime.GOARCH == "wasm" { // an int has 64 bits there, an address 32
-		return bytes < 1<<31
+		return uint64(bytes) < 1<<31
 	}
 	return uint64(bytes) <= 1<<40
 }

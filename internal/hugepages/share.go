@@ -9,7 +9,7 @@ import (
 const (
 	// chunk is the size of the memory in which slices of Share lie side by side. If the next slice
 	// does not fit into its end, nothing ever uses that.
-	chunk = 8 * hugePage
+	chunk = 4 * hugePage
 
 	// A slice of fewer bytes than small is made alone: the pages of few bytes take no time.
 	small = 32 << 10
@@ -19,8 +19,9 @@ const (
 
 // Share is [Make] for slices of which many live equally long, such as the layers of a model. Slices
 // too small for huge pages of their own lie side by side in a chunk of them. A chunk is freed when
-// none of its slices is used any more. The first slices, of 4 MiB together, are made alone, so that
-// a program with few of them needs no chunk.
+// none of its slices is used any more: one keeps 8 MiB, and up to 2 MiB before the first huge page.
+// The first slices, of 4 MiB together, are made alone, so that a program with few of them needs no
+// chunk.
 func Share[E any](n int) []E {
 	size := int(unsafe.Sizeof(*new(E)))
 	if n < small/size || n >= least/size {
