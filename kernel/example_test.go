@@ -38,7 +38,8 @@ func ExampleAttention() {
 	q, k, v, out := []float32{0, 0, 0}, []float32{5, 6, 7}, []float32{1, 3, 8}, make([]float32, 3)
 
 	view := func(x []float32) kernel.Tensor { return kernel.BHLD(x, batch, heads, length, size) }
-	err := kernel.Attention(view(out), view(q), view(k), view(v), &kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}})
+	causal := &kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}}
+	err := kernel.Attention(view(out), view(q), view(k), view(v), causal)
 	fmt.Println(out, err)
 
 	// Output: [1 2 4] <nil>
