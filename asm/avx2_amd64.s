@@ -29069,7 +29069,7 @@ row:
 	XORQ R8, R8
 	MOVQ DI, R9
 	SUBQ $0x00000008, R9
-	JL   single
+	JL   fewer
 
 vector:
 	VCVTPH2PS (AX)(R8*2), Y0
@@ -29083,6 +29083,9 @@ vector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
+
+fewer:
+	XORQ R8, R8
 
 single:
 	MOVWLZX   (AX)(R8*2), R9
@@ -29122,7 +29125,7 @@ row:
 	XORQ R8, R8
 	MOVQ DI, R9
 	SUBQ $0x00000008, R9
-	JL   single
+	JL   fewer
 
 vector:
 	VPMOVZXWD (AX)(R8*2), Y0
@@ -29137,6 +29140,9 @@ vector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
+
+fewer:
+	XORQ R8, R8
 
 single:
 	MOVWLZX (AX)(R8*2), R9
@@ -29179,7 +29185,7 @@ row:
 	XORQ R8, R8
 	MOVQ DI, R9
 	SUBQ $0x00000008, R9
-	JL   single
+	JL   fewer
 
 vector:
 	VPMOVSXBW (AX)(R8*1), X4
@@ -29200,6 +29206,9 @@ vector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
+
+fewer:
+	XORQ R8, R8
 
 single:
 	MOVBLSX   (AX)(R8*1), R9
@@ -29257,7 +29266,7 @@ row:
 	XORQ R8, R8
 	MOVQ DI, R9
 	SUBQ $0x00000008, R9
-	JL   single
+	JL   fewer
 
 vector:
 	VPMOVSXBW (AX)(R8*1), X0
@@ -29273,6 +29282,9 @@ vector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
+
+fewer:
+	XORQ R8, R8
 
 single:
 	MOVBLSX   (AX)(R8*1), R9
@@ -29323,7 +29335,7 @@ group:
 	XORQ         R12, R12
 	MOVQ         R11, R13
 	SUBQ         $0x00000008, R13
-	JL           single
+	JL           fewer
 
 vector:
 	VPMOVSXBD (DI)(R12*1), Y1
@@ -29340,7 +29352,31 @@ vector:
 	MOVQ R13, R12
 	JMP  vector
 
-single:
+fewer:
+	XORQ R12, R12
+	MOVQ R11, R13
+	SUBQ $0x00000004, R13
+	JL   of4fewer
+
+of4vector:
+	VPMOVSXBD (DI)(R12*1), X1
+	VCVTDQ2PS X1, X1
+	VMULPS    X0, X1, X1
+	VMOVUPS   X1, (R8)(R12*4)
+	ADDQ      $0x00000004, R12
+	CMPQ      R12, R13
+	JLE       of4vector
+	CMPQ      R12, R11
+	JE        of4done
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R13, R12
+	JMP  of4vector
+
+of4fewer:
+	XORQ R12, R12
+
+of4single:
 	MOVBLSX   (DI)(R12*1), R13
 	VMOVD     R13, X1
 	VCVTDQ2PS X1, X1
@@ -29348,8 +29384,9 @@ single:
 	VMOVSS    X1, (R8)(R12*4)
 	INCQ      R12
 	CMPQ      R12, R11
-	JL        single
+	JL        of4single
 
+of4done:
 done:
 	ADDQ R11, DI
 	LEAQ (R8)(R11*4), R8
@@ -29399,7 +29436,7 @@ group:
 	XORQ         R12, R12
 	MOVQ         R11, R13
 	SUBQ         $0x00000004, R13
-	JL           single
+	JL           fewer
 
 vector:
 	VPBROADCASTD (DI)(R12*1), Y2
@@ -29417,6 +29454,9 @@ vector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R13, R12
 	JMP  vector
+
+fewer:
+	XORQ R12, R12
 
 single:
 	MOVBLSX      (DI)(R12*1), R13
@@ -29473,7 +29513,7 @@ row:
 	XORQ R8, R8
 	MOVQ DI, R9
 	SUBQ $0x00000010, R9
-	JL   single
+	JL   fewer
 
 vector:
 	VPMOVZXBW (AX)(R8*1), Y2
@@ -29491,6 +29531,9 @@ vector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
+
+fewer:
+	XORQ R8, R8
 
 single:
 	MOVBLSX (AX)(R8*1), R10
@@ -29537,7 +29580,7 @@ row:
 	XORQ R8, R8
 	MOVQ DI, R9
 	SUBQ $0x00000008, R9
-	JL   single
+	JL   fewer
 
 vector:
 	VMOVUPS   (AX)(R8*4), Y1
@@ -29553,6 +29596,9 @@ vector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
+
+fewer:
+	XORQ R8, R8
 
 single:
 	VMOVSS    (AX)(R8*4), X3
@@ -29596,7 +29642,7 @@ row:
 	XORQ R8, R8
 	MOVQ DI, R9
 	SUBQ $0x00000008, R9
-	JL   single
+	JL   fewer
 
 vector:
 	VMOVUPS      (AX)(R8*4), Y3
@@ -29619,6 +29665,9 @@ vector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
+
+fewer:
+	XORQ R8, R8
 
 single:
 	VMOVSS    (AX)(R8*4), X5
@@ -29673,7 +29722,7 @@ row:
 	XORQ R8, R8
 	MOVQ DI, R9
 	SUBQ $0x00000008, R9
-	JL   single
+	JL   fewer
 
 vector:
 	VMOVUPS      (AX)(R8*4), Y7
@@ -29706,6 +29755,9 @@ vector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
+
+fewer:
+	XORQ R8, R8
 
 single:
 	VMOVSS    (AX)(R8*4), X9
@@ -29781,7 +29833,7 @@ row:
 	XORQ R8, R8
 	MOVQ DI, R9
 	SUBQ $0x00000008, R9
-	JL   single
+	JL   fewer
 
 vector:
 	VMOVUPS      (AX)(R8*4), Y7
@@ -29814,6 +29866,9 @@ vector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
+
+fewer:
+	XORQ R8, R8
 
 single:
 	VMOVSS    (AX)(R8*4), X9
@@ -29889,7 +29944,7 @@ group:
 	XORQ   R11, R11
 	MOVQ   BX, R12
 	SUBQ   $0x00000008, R12
-	JL     magnitudesingle
+	JL     magnitudefewer
 
 magnitudevector:
 	VANDPS  (DI)(R11*4), Y0, Y2
@@ -29903,6 +29958,9 @@ magnitudevector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R12, R11
 	JMP  magnitudevector
+
+magnitudefewer:
+	XORQ R11, R11
 
 magnitudesingle:
 	VMOVSS  (DI)(R11*4), X2
@@ -29943,7 +30001,7 @@ divisible:
 	XORQ         R11, R11
 	MOVQ         BX, R12
 	SUBQ         $0x00000008, R12
-	JL           quotientsingle
+	JL           quotientfewer
 
 quotientvector:
 	VMOVUPS      (DI)(R11*4), Y2
@@ -29962,6 +30020,9 @@ quotientvector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R12, R11
 	JMP  quotientvector
+
+quotientfewer:
+	XORQ R11, R11
 
 quotientsingle:
 	VMOVSS    (DI)(R11*4), X2
@@ -30028,7 +30089,7 @@ group:
 	XORQ   R11, R11
 	MOVQ   BX, R12
 	SUBQ   $0x00000008, R12
-	JL     magnitudesingle
+	JL     magnitudefewer
 
 magnitudevector:
 	VANDPS  (DI)(R11*4), Y0, Y5
@@ -30042,6 +30103,9 @@ magnitudevector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R12, R11
 	JMP  magnitudevector
+
+magnitudefewer:
+	XORQ R11, R11
 
 magnitudesingle:
 	VMOVSS  (DI)(R11*4), X5
@@ -30065,7 +30129,7 @@ magnitudedone:
 	XORQ         R12, R12
 	MOVQ         BX, R13
 	SUBQ         $0x00000008, R13
-	JL           topsingle
+	JL           topfewer
 
 topvector:
 	VANDPS  (DI)(R12*4), Y1, Y5
@@ -30079,6 +30143,9 @@ topvector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R13, R12
 	JMP  topvector
+
+topfewer:
+	XORQ R12, R12
 
 topsingle:
 	VMOVSS  (DI)(R12*4), X5
@@ -30121,7 +30188,7 @@ divisible:
 	XORQ         R12, R12
 	MOVQ         R11, R13
 	SUBQ         $0x00000004, R13
-	JL           quotientsingle
+	JL           quotientfewer
 
 quotientvector:
 	VMOVUPS   (DI)(R12*8), Y5
@@ -30149,6 +30216,9 @@ quotientvector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R13, R12
 	JMP  quotientvector
+
+quotientfewer:
+	XORQ R12, R12
 
 quotientsingle:
 	VMOVSD    (DI)(R12*8), X5
@@ -30220,7 +30290,7 @@ row:
 	XORQ R8, R8
 	MOVQ DI, R9
 	SUBQ $0x00000008, R9
-	JL   single
+	JL   fewer
 
 vector:
 	VMOVUPS  (AX)(R8*4), Y2
@@ -30238,6 +30308,9 @@ vector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
+
+fewer:
+	XORQ R8, R8
 
 single:
 	VMOVSS   (AX)(R8*4), X5
@@ -30355,7 +30428,7 @@ TEXT ·finiteAVX2(SB), NOSPLIT, $0-25
 	XORQ    DX, DX
 	MOVQ    CX, BX
 	SUBQ    $0x00000008, BX
-	JL      magnitudesingle
+	JL      magnitudefewer
 
 magnitudevector:
 	VANDPS  (AX)(DX*4), Y0, Y2
@@ -30369,6 +30442,9 @@ magnitudevector:
 	// Less than a vector is left: convert the last one.
 	MOVQ BX, DX
 	JMP  magnitudevector
+
+magnitudefewer:
+	XORQ DX, DX
 
 magnitudesingle:
 	VMOVSS  (AX)(DX*4), X2

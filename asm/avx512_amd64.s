@@ -46991,7 +46991,7 @@ row:
 	XORQ R8, R8
 	MOVQ DI, R9
 	SUBQ $0x00000010, R9
-	JL   single
+	JL   fewer
 
 vector:
 	VCVTPH2PS (AX)(R8*2), Z0
@@ -47005,6 +47005,9 @@ vector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
+
+fewer:
+	XORQ R8, R8
 
 single:
 	MOVWLZX   (AX)(R8*2), R9
@@ -47044,7 +47047,7 @@ row:
 	XORQ R8, R8
 	MOVQ DI, R9
 	SUBQ $0x00000010, R9
-	JL   single
+	JL   fewer
 
 vector:
 	VPMOVZXWD (AX)(R8*2), Z0
@@ -47059,6 +47062,9 @@ vector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
+
+fewer:
+	XORQ R8, R8
 
 single:
 	MOVWLZX (AX)(R8*2), R9
@@ -47101,7 +47107,7 @@ row:
 	XORQ R8, R8
 	MOVQ DI, R9
 	SUBQ $0x00000010, R9
-	JL   single
+	JL   fewer
 
 vector:
 	VPMOVSXBW (AX)(R8*1), Y4
@@ -47122,6 +47128,9 @@ vector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
+
+fewer:
+	XORQ R8, R8
 
 single:
 	MOVBLSX   (AX)(R8*1), R9
@@ -47179,7 +47188,7 @@ row:
 	XORQ R8, R8
 	MOVQ DI, R9
 	SUBQ $0x00000010, R9
-	JL   single
+	JL   fewer
 
 vector:
 	VPMOVSXBW (AX)(R8*1), Y0
@@ -47195,6 +47204,9 @@ vector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
+
+fewer:
+	XORQ R8, R8
 
 single:
 	MOVBLSX   (AX)(R8*1), R9
@@ -47217,7 +47229,7 @@ end:
 	RET
 
 // func widenInt8AVX512(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
-// Requires: AVX, AVX512F, CMOV
+// Requires: AVX, AVX2, AVX512F, CMOV
 TEXT ·widenInt8AVX512(SB), NOSPLIT, $0-120
 	PCALIGN $0x40
 	MOVQ    src_base+32(FP), AX
@@ -47245,7 +47257,7 @@ group:
 	XORQ         R12, R12
 	MOVQ         R11, R13
 	SUBQ         $0x00000010, R13
-	JL           single
+	JL           fewer
 
 vector:
 	VPMOVSXBD (DI)(R12*1), Z1
@@ -47262,7 +47274,52 @@ vector:
 	MOVQ R13, R12
 	JMP  vector
 
-single:
+fewer:
+	XORQ R12, R12
+	MOVQ R11, R13
+	SUBQ $0x00000008, R13
+	JL   of8fewer
+
+of8vector:
+	VPMOVSXBD (DI)(R12*1), Y1
+	VCVTDQ2PS Y1, Y1
+	VMULPS    Y0, Y1, Y1
+	VMOVUPS   Y1, (R8)(R12*4)
+	ADDQ      $0x00000008, R12
+	CMPQ      R12, R13
+	JLE       of8vector
+	CMPQ      R12, R11
+	JE        of8done
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R13, R12
+	JMP  of8vector
+
+of8fewer:
+	XORQ R12, R12
+	MOVQ R11, R13
+	SUBQ $0x00000004, R13
+	JL   of4fewer
+
+of4vector:
+	VPMOVSXBD (DI)(R12*1), X1
+	VCVTDQ2PS X1, X1
+	VMULPS    X0, X1, X1
+	VMOVUPS   X1, (R8)(R12*4)
+	ADDQ      $0x00000004, R12
+	CMPQ      R12, R13
+	JLE       of4vector
+	CMPQ      R12, R11
+	JE        of4done
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R13, R12
+	JMP  of4vector
+
+of4fewer:
+	XORQ R12, R12
+
+of4single:
 	MOVBLSX   (DI)(R12*1), R13
 	VMOVD     R13, X1
 	VCVTDQ2PS X1, X1
@@ -47270,8 +47327,10 @@ single:
 	VMOVSS    X1, (R8)(R12*4)
 	INCQ      R12
 	CMPQ      R12, R11
-	JL        single
+	JL        of4single
 
+of4done:
+of8done:
 done:
 	ADDQ R11, DI
 	LEAQ (R8)(R11*4), R8
@@ -47360,7 +47419,7 @@ row:
 	XORQ R8, R8
 	MOVQ DI, R9
 	SUBQ $0x00000010, R9
-	JL   single
+	JL   fewer
 
 vector:
 	VMOVUPS   (AX)(R8*4), Z1
@@ -47376,6 +47435,9 @@ vector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
+
+fewer:
+	XORQ R8, R8
 
 single:
 	VMOVSS    (AX)(R8*4), X2
@@ -47419,7 +47481,7 @@ row:
 	XORQ R8, R8
 	MOVQ DI, R9
 	SUBQ $0x00000010, R9
-	JL   single
+	JL   fewer
 
 vector:
 	VMOVUPS   (AX)(R8*4), Z3
@@ -47440,6 +47502,9 @@ vector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
+
+fewer:
+	XORQ R8, R8
 
 single:
 	VMOVSS    (AX)(R8*4), X5
@@ -47497,7 +47562,7 @@ row:
 	XORQ R8, R8
 	MOVQ DI, R9
 	SUBQ $0x00000010, R9
-	JL   single
+	JL   fewer
 
 vector:
 	VMOVUPS   (AX)(R8*4), Z7
@@ -47527,6 +47592,9 @@ vector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
+
+fewer:
+	XORQ R8, R8
 
 single:
 	VMOVSS    (AX)(R8*4), X11
@@ -47602,7 +47670,7 @@ row:
 	XORQ R8, R8
 	MOVQ DI, R9
 	SUBQ $0x00000010, R9
-	JL   single
+	JL   fewer
 
 vector:
 	VMOVUPS   (AX)(R8*4), Z7
@@ -47632,6 +47700,9 @@ vector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
+
+fewer:
+	XORQ R8, R8
 
 single:
 	VMOVSS    (AX)(R8*4), X11
@@ -47707,7 +47778,7 @@ group:
 	XORQ   R11, R11
 	MOVQ   BX, R12
 	SUBQ   $0x00000010, R12
-	JL     magnitudesingle
+	JL     magnitudefewer
 
 magnitudevector:
 	VANDPS  (DI)(R11*4), Z0, Z2
@@ -47721,6 +47792,9 @@ magnitudevector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R12, R11
 	JMP  magnitudevector
+
+magnitudefewer:
+	XORQ R11, R11
 
 magnitudesingle:
 	VMOVSS  (DI)(R11*4), X2
@@ -47765,7 +47839,7 @@ divisible:
 	XORQ         R11, R11
 	MOVQ         BX, R12
 	SUBQ         $0x00000010, R12
-	JL           quotientsingle
+	JL           quotientfewer
 
 quotientvector:
 	VMOVUPS   (DI)(R11*4), Z2
@@ -47781,6 +47855,9 @@ quotientvector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R12, R11
 	JMP  quotientvector
+
+quotientfewer:
+	XORQ R11, R11
 
 quotientsingle:
 	VMOVSS    (DI)(R11*4), X2
@@ -47842,7 +47919,7 @@ row:
 	XORQ R8, R8
 	MOVQ DI, R9
 	SUBQ $0x00000010, R9
-	JL   single
+	JL   fewer
 
 vector:
 	VMOVUPS   (AX)(R8*4), Z2
@@ -47859,6 +47936,9 @@ vector:
 	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
+
+fewer:
+	XORQ R8, R8
 
 single:
 	VMOVSS    (AX)(R8*4), X4
@@ -47973,7 +48053,7 @@ TEXT ·finiteAVX512(SB), NOSPLIT, $0-25
 	XORQ    DX, DX
 	MOVQ    CX, BX
 	SUBQ    $0x00000010, BX
-	JL      magnitudesingle
+	JL      magnitudefewer
 
 magnitudevector:
 	VANDPS  (AX)(DX*4), Z0, Z2
@@ -47987,6 +48067,9 @@ magnitudevector:
 	// Less than a vector is left: convert the last one.
 	MOVQ BX, DX
 	JMP  magnitudevector
+
+magnitudefewer:
+	XORQ DX, DX
 
 magnitudesingle:
 	VMOVSS  (AX)(DX*4), X2

@@ -276,14 +276,16 @@ var Convert = []ukernel.Override[ukernel.Converters]{
 		Widen: [ukernel.Elements]ukernel.WidenRows{
 			ukernel.BFloat16: widenBF16AVX512,
 		},
-		WidenInt8: widenInt8AVX512,
-		Gather:    gatherAVX512,
+		Gather: gatherAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX2", "AVX512F", "F16C"}, Kernels: ukernel.Converters{
 		Widen: [ukernel.Elements]ukernel.WidenRows{
 			ukernel.Float8E4M3: widenF8E4M3AVX512,
 			ukernel.Float8E5M2: widenF8E5M2AVX512,
 		},
+	}},
+	{ISA: "avx512", Needs: []string{"AVX2", "AVX512F"}, Kernels: ukernel.Converters{
+		WidenInt8: widenInt8AVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512F"}, Kernels: ukernel.Converters{
 		UnpackInt4: unpackInt4AVX512,

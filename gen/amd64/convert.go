@@ -22,11 +22,24 @@ func (g *gen) elements(name string, count reg.Register, vector, single func(i re
 
 // elementsBy is elements with so many elements in a vector.
 func (g *gen) elementsBy(lanes int, name string, count reg.Register, vector, single func(i reg.Register)) {
+	g.vectorsOr(lanes, name, count, vector, func() {
+		i := g.GP64()
+		g.XORQ(i, i)
+		g.Label(name + "single")
+		single(i)
+		g.INCQ(i)
+		g.CMPQ(i, count)
+		g.JL(operand.LabelRef(name + "single"))
+	})
+}
+
+// vectorsOr is elementsBy where fewer takes all elements if they are less than a vector.
+func (g *gen) vectorsOr(lanes int, name string, count reg.Register, vector func(i reg.Register), fewer func()) {
 	i, last := g.GP64(), g.GP64()
 	g.XORQ(i, i)
 	g.MOVQ(count, last)
 	g.SUBQ(operand.U32(lanes), last)
-	g.JL(operand.LabelRef(name + "single"))
+	g.JL(operand.LabelRef(name + "fewer"))
 	g.Label(name + "vector")
 	vector(i)
 	g.ADDQ(operand.U32(lanes), i)
@@ -37,11 +50,8 @@ func (g *gen) elementsBy(lanes int, name string, count reg.Register, vector, sin
 	g.Comment("Less than a vector is left: convert the last one.")
 	g.MOVQ(last, i)
 	g.JMP(operand.LabelRef(name + "vector"))
-	g.Label(name + "single")
-	single(i)
-	g.INCQ(i)
-	g.CMPQ(i, count)
-	g.JL(operand.LabelRef(name + "single"))
+	g.Label(name + "fewer")
+	fewer()
 	g.Label(name + "done")
 }
 
@@ -172,23 +182,42 @@ func (g *gen) widenBF16(src, dst operand.Mem) {
 	g.MOVL(h, dst)
 }
 
-// WidenInt8 works group by group within a row.
+// WidenInt8 works group by group within a row. A group shorter than a vector takes shorter vectors:
+// rows of different scales cannot be one long row, as those of other types.
 func (g *gen) WidenInt8() {
 	g.Kernel(spec.WidenInt8)
 	g.widenGroups(1, func() {}, func(r groupRow, scale reg.VecVirtual) {
-		g.elements("", r.count, func(i reg.Register) {
-			v := g.Vec()
-			g.LoadWide(spec.Int8, emit.Indexed(r.from, i, 1), v)
-			g.VMULPS(scale, v, v)
-			g.VMOVUPS(v, emit.Indexed(r.to, i, 4))
-		}, func(i reg.Register) {
-			number, x := g.GP32(), g.XMM()
-			g.MOVBLSX(emit.Indexed(r.from, i, 1), number)
-			g.VMOVD(number, x)
-			g.VCVTDQ2PS(x, x)
-			g.VMULSS(scale.AsX(), x, x)
-			g.VMOVSS(x, emit.Indexed(r.to, i, 4))
-		})
+		place := func(i reg.Register) (from, to operand.Mem) {
+			return emit.Indexed(r.from, i, 1), emit.Indexed(r.to, i, 4)
+		}
+		vector := func(of func(v reg.VecVirtual) reg.Register) func(i reg.Register) {
+			return func(i reg.Register) {
+				v := of(g.Vec())
+				from, to := place(i)
+				g.VPMOVSXBD(from, v)
+				g.VCVTDQ2PS(v, v)
+				g.VMULPS(of(scale), v, v)
+				g.VMOVUPS(v, to)
+			}
+		}
+		x := func(v reg.VecVirtual) reg.Register { return v.AsX() }
+		y := func(v reg.VecVirtual) reg.Register { return v.AsY() }
+		fewer := func() {
+			g.elementsBy(4, "of4", r.count, vector(x), func(i reg.Register) {
+				number, x := g.GP32(), g.XMM()
+				from, to := place(i)
+				g.MOVBLSX(from, number)
+				g.VMOVD(number, x)
+				g.VCVTDQ2PS(x, x)
+				g.VMULSS(scale.AsX(), x, x)
+				g.VMOVSS(x, to)
+			})
+		}
+		if g.Lanes() > 8 {
+			least := fewer
+			fewer = func() { g.vectorsOr(8, "of8", r.count, vector(y), least) }
+		}
+		g.vectorsOr(g.Lanes(), "", r.count, vector(func(v reg.VecVirtual) reg.Register { return v }), fewer)
 	})
 }
 

@@ -184,11 +184,14 @@ func takesColumns(x *view.Tensor) bool {
 // all rows of a copy.
 const maxContinued = 256
 
-// takesHalves tells whether kernels for products in bfloat16 and few rows take rows of x: at
-// least half of the columns that they compute are x's.
+// leastContinued is the least columns of rows that are copied for WholeHalves: copies of shorter
+// ones take longer than the kernels for many rows.
+const leastContinued = 24
+
+// takesHalves tells whether kernels for products in bfloat16 and few rows take rows of x.
 func takesHalves(x *view.Tensor) bool {
-	d, columns := x.Dim(3), kvrows.WholeColumns(x)
-	return d == columns || d <= maxContinued && 2*d >= columns
+	d := x.Dim(3)
+	return d == kvrows.WholeColumns(x) || leastContinued <= d && d <= maxContinued
 }
 
 func noScores(*tile, []float32, int, int, []float32) int       { return 0 }
