@@ -58,8 +58,8 @@ type Linear struct {
 // type. Weights of 16 bits are widened, exactly, when they are used. A call with many rows takes as
 // long as with float32. A call with few rows, which mostly waits for the weights, takes half as
 // long. On Linux packed weights lie in huge pages, if the system has them: a large layer in some of
-// its own, and smaller ones in some that they share, from 4 MiB of them on. Of those that share, one
-// that is used keeps up to 10 MiB.
+// its own, and smaller ones in some that they share, from 4 MiB of them on. One of these that is
+// used keeps up to 10 MiB.
 //
 // Bad input is a [*kernel.Error], and so are more than 2^28 elements if several of them share
 // memory. If the packed weights do not fit memory or the memory limit of the program (GOMEMLIMIT),

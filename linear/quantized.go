@@ -147,8 +147,8 @@ func (f Format) failure() *check.Failure {
 //
 // A weight is fma(d, q, m), rounded to float32 once. q is unsigned, and m compensates for that: it
 // is -8d for Q4_0, and -128d for Q8_0 and IQ4_NL, whose q are stored 128 larger. The weight is
-// exact without minima, and NaN if d is infinite. The layer has the bits of [New] on these weights as
-// float32, with any number of rows. A call with many rows takes as long as with float32.
+// exact without minima, and NaN if d is infinite. The layer has the bits of [New] on these weights
+// as float32, with any number of rows. A call with many rows takes as long as with float32.
 //
 // If a block of MXFP4 has an e below 104 or above 143, calls with one or two rows take longer; bits
 // and memory are the same.
