@@ -71,7 +71,7 @@ func missing(model, known, folder string) error {
 	if folder != "" {
 		got += ", neither here nor in " + folder
 	}
-	want := "a path, all-MiniLM-L6-v2, SmolLM2-135M-Instruct or ORG/NAME of a hub: attn fetch downloads the last three"
+	want := "a path; all-MiniLM-L6-v2 or SmolLM2-135M-Instruct, which attn fetch downloads; or ORG/NAME of a hub, which attn fetch ORG/NAME downloads"
 	if known != "" {
 		want = "the model there: attn fetch downloads it"
 	} else if _, ok := hub.ParseName(model); ok {
