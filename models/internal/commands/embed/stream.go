@@ -135,7 +135,11 @@ func (s *stream) summary(report io.Writer) {
 	if s.texts == 0 {
 		return
 	}
-	fmt.Fprintf(report, "%d texts in %.3g s, %.1f texts/s", s.texts, s.took.Seconds(), float64(s.texts)/s.took.Seconds())
+	unit := "texts"
+	if s.texts == 1 {
+		unit = "text"
+	}
+	fmt.Fprintf(report, "%d %s in %.3g s, %.1f texts/s", s.texts, unit, s.took.Seconds(), float64(s.texts)/s.took.Seconds())
 	if known := s.store.reused + s.store.repeated; known > 0 || s.store.folder != "" {
 		fmt.Fprintf(report, "; %d computed, %d from the cache, %d repeated", s.texts-known, s.store.reused, s.store.repeated)
 	}
