@@ -395,7 +395,7 @@ func TestDocNamesModels(t *testing.T) {
 	}
 	_, text := cut(string(data), "general.architecture")
 	table, rest := cut(text, "//\n")
-	wrappers, _ := cut(rest, " has\n")
+	wrappers, _ := cut(rest, " wrap\n")
 	var files, types []string
 	for _, row := range strings.Split(strings.TrimSpace(table), "\n")[1:] {
 		if file := strings.TrimSpace(row[3:26]); file != "" {
@@ -403,8 +403,8 @@ func TestDocNamesModels(t *testing.T) {
 		}
 		types = append(types, strings.FieldsFunc(row[26:43], func(c rune) bool { return c == ' ' || c == ',' })...)
 	}
-	types = append(types, strings.FieldsFunc(strings.TrimPrefix(wrappers, "// A folder of the model_type "), func(c rune) bool { return c == ' ' || c == ',' })...)
-	types = slices.DeleteFunc(types, func(word string) bool { return word == "or" })
+	types = append(types, strings.FieldsFunc(strings.TrimPrefix(wrappers, "// Folders of the model_types "), func(c rune) bool { return c == ' ' || c == ',' })...)
+	types = slices.DeleteFunc(types, func(word string) bool { return word == "and" })
 	for what, lists := range map[string][2][]string{"general.architecture": {files, settings.Decoders.Files()}, "model_type": {types, settings.Decoders.Types()}} {
 		for i, list := range lists {
 			slices.Sort(list)
