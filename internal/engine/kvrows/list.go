@@ -218,8 +218,8 @@ func (r *Reader) copyScales(dst []float32, lo, n int) {
 		return
 	}
 	for _, at := range off {
-		for i, scale := range all[at:][:groups] { // too few for a copy
-			dst[i] = scale
+		for i := range groups { // too few for a copy
+			dst[i] = all[at+i]
 		}
 		dst = dst[groups:]
 	}
