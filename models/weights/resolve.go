@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/kernel"
@@ -71,7 +73,7 @@ func missing(model, known, folder string) error {
 	if folder != "" {
 		got += ", neither here nor in " + folder
 	}
-	want := "a path; all-MiniLM-L6-v2 or SmolLM2-135M-Instruct, which attn fetch downloads; or ORG/NAME of a hub, which attn fetch ORG/NAME downloads"
+	want := "a path; " + strings.Join(slices.Sorted(maps.Keys(names)), " or ") + ", which attn fetch downloads; or ORG/NAME of a hub, which attn fetch ORG/NAME downloads"
 	if known != "" {
 		want = "the model there: attn fetch downloads it"
 	} else if _, ok := hub.ParseName(model); ok {
