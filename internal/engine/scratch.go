@@ -146,7 +146,8 @@ func (j *Job) shapeOf(lanes, tiles int) shape {
 	}
 }
 
-// runKeys are so many rows of a page that taking them in place takes less time than copying them.
+// runKeys is the least number of rows of a page for which reading them in place is faster than
+// copying them.
 const runKeys = 8
 
 // hasSmallPages tells whether rows of x are copied as a list's are, where kernels for few rows of
