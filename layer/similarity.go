@@ -24,8 +24,8 @@ type Similarity interface {
 	// Attend computes out = softmax(similarity(q, k), masked)·v. Shapes, options and errors are as
 	// for [kernel.Attention]. Options.Scale multiplies the similarity. Its default, 0, stands for
 	// the formula of the similarity as it is: 1, but 1/√D for ScaledDot. -0 is 0. nil stands for
-	// the zero Options. What opts points to moves to the heap when Attend is called by an
-	// interface: a program that must not allocate keeps its Options.
+	// the zero Options. A call through the interface moves the Options to the heap: a program that
+	// must not allocate uses them again.
 	Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error
 }
 

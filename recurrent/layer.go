@@ -121,7 +121,7 @@ func (l *Layer) decays() int {
 // other one, but for After, which may be Before with GatedDelta and StateSpace if both lie between
 // the same two multiples of 64 tokens: then the tokens are added to it, which takes less time than
 // a copy. The state before them can still be read there, as nothing changes that belongs to fewer
-// tokens. What is copied from there has none of the tokens after it.
+// tokens. A copy of the state before has none of the new tokens.
 //
 // In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. An error is a
 // [*kernel.Error], and leaves out and After untouched.

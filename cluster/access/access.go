@@ -27,8 +27,8 @@ const (
 	RoleWriter Role = "writer" // also changes sequences
 	RoleWorker Role = "worker" // works for clients
 
-	// RoleGateway hands requests on to workers, for clients of HTTP or to embed a corpus. What
-	// those and gateways say to each other comes on subjects of their own keys, too.
+	// RoleGateway hands requests on to workers, for clients of HTTP or to embed a corpus. Answers
+	// come on subjects with the gateway's or the worker's own key.
 	RoleGateway Role = "gateway"
 	RoleAdmin   Role = "admin" // everything, such as to drop what another version has left
 )
@@ -44,7 +44,7 @@ type Permissions struct {
 	Responses bool     `json:"allow_responses"` // one to each message that comes
 }
 
-// Subjects are those that are allowed; no other ones are.
+// Subjects are the allowed subjects. All others are refused.
 type Subjects struct {
 	Allow []string `json:"allow"`
 }

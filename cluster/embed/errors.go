@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// ErrModels is the kind of a [kernel.Error] about workers without the one model that a client can
-// take. Got has those that they have.
+// ErrModels is the kind of a [kernel.Error] about a model that no worker has, or about a choice of
+// several. Got names the models of the workers.
 var ErrModels = errors.New("embed: workers have no model that a client can take")
 
 // errBusy reports that no worker takes a job now.

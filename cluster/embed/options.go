@@ -38,8 +38,8 @@ type Options struct {
 	// bytes a number and some 150 for each text. A run that ended early goes on where its journal
 	// ends.
 	//
-	// No file is written that is an input, or below one; and none that is there already, unless
-	// there is a journal of the run that makes it, or Overwrite says that it may be replaced.
+	// A run never writes an input, or a file in an input folder. It replaces another file that
+	// exists only to go on with its journal, or with Overwrite.
 	Output    string
 	Overwrite bool
 
@@ -48,8 +48,8 @@ type Options struct {
 	JobTexts int           // most texts of a job; 0 means DefaultJobTexts
 	JobBytes int           // most bytes of the texts of a job; 0 means DefaultJobBytes
 	Window   int           // most jobs under way; 0 means DefaultWindow
-	Retry    time.Duration // after which a worker counts as lost that does not answer, and its jobs go to others; 0 means DefaultRetry
-	Patience time.Duration // without any result after which the run ends; 0 means DefaultPatience
+	Retry    time.Duration // a worker that is silent for so long counts as lost, and its jobs go to others; 0 means DefaultRetry
+	Patience time.Duration // a run without any result for so long ends; 0 means DefaultPatience
 }
 
 // mostBytes is the most bytes of texts of a job: as JSON, in which a byte can take six, they are

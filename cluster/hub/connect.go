@@ -65,7 +65,7 @@ func Connect(ctx context.Context, c Config) (*Conn, error) {
 	}
 }
 
-// Pause waits, but not after the end of ctx, whose error it returns then.
+// Pause waits for d, or until ctx ends. Then it returns the error of ctx.
 func Pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

@@ -214,9 +214,9 @@ func (s *Server) follow(ctx context.Context, js jetstream.JetStream, bucket stri
 	return nil
 }
 
-// ErrStuck is the error of [Serve] and [Server.Err] if JetStream does not answer any more. What was
-// wrong with its files has been set aside, or will be at the next start. A process that meets it
-// starts anew, as NATS may go on to take time of a CPU.
+// ErrStuck is the error of [Serve] and [Server.Err] if JetStream no longer answers. Serve sets bad
+// files aside, at the latest at the next start. End the process and start another: NATS may go on
+// using a CPU.
 var ErrStuck = errors.New("hub: JetStream does not answer")
 
 // Limits of JetStream.

@@ -37,8 +37,8 @@ type ServerConfig struct {
 	MaxMemory      int64 // bytes of streams in memory; 0 is DefaultMaxMemory
 	MaxStore       int64 // bytes of streams in files; 0 is DefaultMaxStore
 
-	// UsersFile has those who may connect, with their permissions, in the form of a NATS server's
-	// configuration; nothing but its authorization counts. Without it everyone who reaches the
+	// UsersFile names the users and their permissions, in the form of a NATS server's
+	// configuration. Only its authorization is used. Without UsersFile everyone who reaches the
 	// server may do everything.
 	UsersFile string
 

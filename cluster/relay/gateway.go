@@ -24,16 +24,15 @@ type GatewayConfig struct {
 	// worker's.
 	Fingerprint string
 
-	// Patience is how long a worker may be silent that the server takes for alive, and how long an
-	// answer that has begun waits for a worker that goes on with it; 0 means [DefaultPatience].
+	// Patience is how long a connected worker may be silent, and how long an answer that has begun
+	// waits for another worker to continue it. 0 means [DefaultPatience].
 	Patience time.Duration
 
-	// Tries is how many workers are asked for an answer, as a request can be what ends them; 0
-	// means 3.
+	// Tries is how many workers are asked for an answer: a request may crash its worker. 0 means 3.
 	Tries int
 
-	// PerWorker is how many requests of this gateway a worker has at a time, so that a slow one
-	// holds up few; 0 means any number. Where all have so many the error is
+	// PerWorker is the most requests of this gateway that a worker has at a time, so that a slow
+	// worker holds up few. 0 means any number. If all workers have so many, the error is
 	// [server.ErrUnavailable].
 	PerWorker int
 

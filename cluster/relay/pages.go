@@ -62,9 +62,9 @@ var (
 	errRests   = errors.New("relay: the prompt cache has failed a moment ago")
 )
 
-// Open is Connect, and goes on in the background until ctx ends if the store cannot be opened yet,
-// such as while servers choose a leader: what asks for pages computes them. The error is that the
-// user's role does not allow it.
+// Open is Connect. If the store cannot be opened yet, as while servers choose a leader, Open
+// returns and tries again in the background until ctx ends. Until then there are no pages, and
+// callers compute. It returns an error only if the user's role does not allow the store.
 func (p *Pages) Open(ctx context.Context, conn *hub.Conn) error {
 	err := p.Connect(ctx, conn)
 	if err == nil || errors.Is(err, nats.ErrPermissionViolation) {
@@ -90,8 +90,8 @@ func (p *Pages) openLater(ctx context.Context, conn *hub.Conn, err error) {
 	}
 }
 
-// Connect opens the store, or makes it. It has the limit that it was made with. The error is that
-// of NATS.
+// Connect opens the store, or makes it. A store that exists keeps its limit. The error comes from
+// NATS.
 func (p *Pages) Connect(ctx context.Context, conn *hub.Conn) error {
 	s := &pageStore{conn: conn, bucket: conn.StreamName(hub.PagesName)}
 	err := s.connect(ctx, p.Most)

@@ -15,7 +15,7 @@ import (
 	"github.com/attn-go/attn/cluster/hub"
 )
 
-// DefaultPatience is how long a gateway or a worker may be silent that the server takes for alive.
+// DefaultPatience is how long a connected gateway or worker may be silent.
 const DefaultPatience = 5 * time.Second
 
 // An Answerer answers requests, and says by a hash what the bytes of its answers depend on.
@@ -34,12 +34,12 @@ type Worker struct {
 	// [DefaultPatience].
 	Patience time.Duration
 
-	// Shutdown is how long requests that are open may take when ctx of Run ends. What is open then,
-	// another worker goes on with.
+	// Shutdown is how long open requests may take after the ctx of Run has ended. Another worker
+	// continues those that are open then.
 	Shutdown time.Duration
 
-	// Observe, if not nil, is called after each request with the status of its answer, 499 if
-	// nobody waited for the end of it, by several goroutines at once.
+	// Observe, if not nil, is called after each request with the status of its answer, [StatusGone]
+	// if its client was gone. Several goroutines call it at once.
 	Observe func(status int, took time.Duration)
 
 	Ready func()       // if not nil, is called when the worker takes requests
@@ -208,7 +208,7 @@ func (w *Worker) take(h *header, data []byte) {
 	}
 }
 
-// StatusGone is what [Worker.Observe] gets for a request whose answer nobody waits for.
+// StatusGone is the status that [Worker.Observe] gets for a request whose client is gone.
 const StatusGone = 499
 
 // errGone is the cause of a request's end.

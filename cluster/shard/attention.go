@@ -183,7 +183,7 @@ type Stats struct {
 	Merge time.Duration // of merging, a part of Wall
 
 	// Compute is the time that workers spent on the arithmetic of the answers that were used,
-	// Slowest the sum of the one that spent most.
+	// Slowest the sum, over the parts of the call, of the slowest worker's time.
 	Compute, Slowest time.Duration
 
 	Blocks   int   // of 256 keys that were asked for, all batch rows together
@@ -193,7 +193,7 @@ type Stats struct {
 	Received int64
 }
 
-// Add adds the numbers of another call; Slowest is then the sum of both.
+// Add adds the numbers of another call.
 func (s *Stats) Add(x Stats) {
 	s.Wall += x.Wall
 	s.Merge += x.Merge

@@ -13,9 +13,9 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// Sequence is a text, or one layer of it, whose keys and values the workers hold. To append
-// or truncate is for one goroutine at a time, while no other one calls attention over it.
-// Calls of attention are for any number.
+// Sequence is a text, or one layer of it. The workers hold its keys and values. Only one goroutine
+// at a time may append or truncate, and none may call attention over it meanwhile. Any number of
+// goroutines may call attention at once.
 type Sequence struct {
 	client *Client
 	name   string

@@ -35,15 +35,14 @@ type WorkerConfig struct {
 	// wait, and beyond 1024 of them or 256 MiB they are dropped, which clients take for silence.
 	Concurrent int
 
-	// Repair is after how long without an answer a worker counts as gone, so that the others copy
-	// the blocks of the directory that it held to where they are missing. 0 means 10 s, and a
-	// negative time that this worker makes no copies. Each worker looks for others four times in
-	// it.
+	// A worker without an answer for the time Repair counts as gone: the others copy its blocks of
+	// the directory to workers that lack them. 0 means 10 s. With a negative time this worker makes
+	// no copies. Each worker looks for others four times in this time.
 	Repair time.Duration
 
 	// Keep is how long the worker keeps blocks that nobody can use: their client's connection has
-	// ended, or the directory no longer has the sequence. 0 means 1 minute, and a negative time
-	// that it keeps them until it ends. A server notices at once that a process has ended, and
+	// ended, or the directory no longer has the sequence. 0 means 1 minute. With a negative time
+	// the worker keeps them until it ends. A server notices at once that a process has ended, and
 	// after 30 seconds that it is cut off silently.
 	Keep time.Duration
 
@@ -140,8 +139,8 @@ func nameOf(id string) string {
 	return id
 }
 
-// ID is what other programs, and the directory, call the worker: its name and what tells it from
-// those that have had the name before.
+// ID is what other programs, and the directory, call the worker: its name, and letters that no
+// earlier worker of the name had.
 func (w *Worker) ID() string { return w.config.id }
 
 // complete sets defaults and checks the configuration.
@@ -187,8 +186,8 @@ func (w *Worker) Directory() Copies {
 	return Copies{}
 }
 
-// Close ends the worker after the messages that it works on. Its blocks are gone, see
-// [Worker.Leave]. It is not for use beside Leave.
+// Close ends the worker after the messages that it works on. Its blocks are gone: [Worker.Leave]
+// copies them to others first. Leave must have returned.
 func (w *Worker) Close() {
 	w.closed.Do(func() {
 		w.service.Stop()
