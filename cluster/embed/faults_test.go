@@ -123,19 +123,27 @@ func TestFaults(t *testing.T) {
 			for run := range *runs {
 				s := newStage(t, 800, f.workers, uint64(run))
 				ctx, cancel := context.WithCancel(t.Context())
-				done := make(chan struct{})
+				begun, done := make(chan struct{}), make(chan struct{})
 				count := 0
 				go func() {
 					defer close(done)
+					<-begun
 					for ; ctx.Err() == nil && count < f.most; count++ {
 						f.disturb(s)
 					}
 				}()
 				o := s.options()
 				o.Window = 64
-				summary := s.run(t, o)
+				begin := sync.OnceFunc(func() { close(begun) })
+				c := Client{Conn: s.connect(t), Options: o, Report: func(s string) { t.Log(s) }, Progress: func(Progress) { begin() }}
+				summary, err := c.Run(t.Context())
 				cancel()
+				begin()
 				<-done
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.check(t)
 				for _, w := range s.workers {
 					w.kill()
 				}
