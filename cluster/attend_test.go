@@ -62,7 +62,7 @@ func (c *attendConfig) parse(args []string) error {
 	fs.IntVar(&c.tokens, "tokens", 16, "steps of decoding, 1 to 1048576")
 	fs.IntVar(&c.config.Replicas, "replicas", 2, "workers that hold a block, 1 or more")
 	fs.DurationVar(&c.config.Patience, "patience", 500*time.Millisecond, "how long a worker may take before another one is asked too")
-	fs.DurationVar(&c.config.Timeout, "timeout", 10*time.Second, "how long a call waits for the last worker that could answer")
+	fs.DurationVar(&c.config.Timeout, "timeout", 10*time.Minute, "how long a call waits for the last worker that could answer")
 	fs.BoolVar(&c.check, "check", true, "compare results with attention in this process")
 	fs.StringVar(&c.name, "name", "", "`name` of the sequences in the directory (default none: they end with the command)")
 	kind := fs.String("type", "f32", "elements of keys and values: f32, f16, bf16 or int8")

@@ -39,6 +39,7 @@ func TestChaos(t *testing.T) {
 	t.Parallel()
 	c := newChaos(t)
 	work := c.begin()
+	work.Go(c.measure)
 	c.settle("at first")
 	for _, f := range chaosFaults {
 		if strings.Contains(f.name, *chaosOnly) {
@@ -75,8 +76,9 @@ type chaos struct {
 	far     network
 	random  *rand.Rand
 	running map[string]*chaosProcess
-	lossy   bool        // the fault may have lost blocks
-	flipped atomic.Bool // a bit of the first line of the journal was flipped
+	lossy   bool         // the fault may have lost blocks
+	delay   atomic.Int64 // the longest that this process had to wait for a CPU since the fault, in ns
+	flipped atomic.Bool  // a bit of the first line of the journal was flipped
 
 	mu      sync.Mutex
 	client  *os.Process    // that embeds, nil for none
@@ -371,6 +373,7 @@ func (c *chaos) disturb(faults ...*chaosFault) {
 		undo = append(undo, f.do(c))
 		c.faults++
 	}
+	c.delay.Store(0)
 	time.Sleep(time.Duration(500+c.random.IntN(4000)) * time.Millisecond) // any time will do
 	for _, f := range undo {
 		f()
@@ -382,10 +385,25 @@ func (c *chaos) disturb(faults ...*chaosFault) {
 	}
 	c.settle(name[len(" and "):])
 	for worker, p := range c.running {
-		if !lossy && len(p.alarms) > 0 {
+		if delay := time.Duration(c.delay.Load()); delay > longDelay {
+			c.t.Logf("a process waits for a CPU for %v; %s said: %q", delay, worker, p.alarms)
+		} else if !lossy && len(p.alarms) > 0 {
 			c.t.Errorf("%s loses nothing, and %s said: %q", name[len(" and "):], worker, p.alarms)
 		}
 		p.alarms = nil
+	}
+}
+
+// longDelay is how long processes may wait for a CPU while workers that do not answer for 2 s, as
+// -repair says, are those that a fault disturbs.
+const longDelay = 500 * time.Millisecond
+
+// measure finds out how long this process has to wait for a CPU.
+func (c *chaos) measure() {
+	const pause = 20 * time.Millisecond
+	for begin := time.Now(); c.ctx.Err() == nil; begin = time.Now() {
+		time.Sleep(pause)
+		c.delay.Store(max(c.delay.Load(), int64(time.Since(begin)-pause)))
 	}
 }
 

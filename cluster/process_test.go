@@ -171,8 +171,8 @@ var activations = sync.OnceValues(func() (*sample, error) {
 	return readSample(m, source, 6000)
 })
 
-// callTimeout is how long a call of a test waits for the last workers.
-const callTimeout = 30 * time.Second
+// callTimeout is how long a call of a test waits for the last workers, which may wait for a CPU.
+const callTimeout = 10 * time.Minute
 
 // texts places sequences on the workers; all results are compared with attention in this
 // process.

@@ -90,6 +90,47 @@ func newCorpus(t *testing.T, url string, n int) *bench {
 	return b
 }
 
+// add appends texts to the corpus.
+func (b *bench) add(t *testing.T, texts ...string) {
+	t.Helper()
+	data, err := os.ReadFile(b.input)
+	for _, text := range texts {
+		data = fmt.Appendf(data, "%q\n", text)
+	}
+	if err == nil {
+		err = os.WriteFile(b.input, data, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lastText is none of the texts that newCorpus makes.
+const lastText = "c c c last"
+
+// seeLast appends lastText, and starts a worker that calls saw with the context of the first
+// request with it, before the answer. In a run with a Window of one or two jobs, all others but the
+// last ones have their results then.
+func (b *bench) seeLast(t *testing.T, saw func(ctx context.Context)) (stop func()) {
+	t.Helper()
+	b.add(t, lastText)
+	b.want = b.expect(t, nil)
+	var once sync.Once
+	return b.work(t, "", func(s relay.Answerer) relay.Answerer {
+		return &hooked{Answerer: s, sees: lastText, saw: func(ctx context.Context) { once.Do(func() { saw(ctx) }) }}
+	})
+}
+
+// closed tells whether a channel is closed.
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
 // expect returns the files that one encoder makes, each text by a call of its own. Texts in
 // rejected have no vector, for the given reason.
 func (b *bench) expect(t *testing.T, rejected map[string]string) map[string][]byte {
@@ -150,12 +191,12 @@ func (b *bench) expect(t *testing.T, rejected map[string]string) map[string][]by
 
 // options returns small jobs of the corpus.
 func (b *bench) options() Options {
-	return Options{Inputs: []string{b.input}, Output: filepath.Join(b.dir, outputs[0]), Overwrite: true, JobTexts: 8, Window: 16, Retry: time.Second, Patience: time.Minute}
+	return Options{Inputs: []string{b.input}, Output: filepath.Join(b.dir, outputs[0]), Overwrite: true, JobTexts: 8, Window: 16, Retry: time.Minute, Patience: time.Hour}
 }
 
 func (b *bench) connect(t testing.TB) *hub.Conn {
 	t.Helper()
-	conn, err := hub.Connect(t.Context(), hub.Config{URL: b.url, Wait: 20 * time.Second})
+	conn, err := hub.Connect(t.Context(), hub.Config{URL: b.url, Wait: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

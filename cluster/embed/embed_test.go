@@ -105,14 +105,13 @@ func TestResume(t *testing.T) {
 func TestChangedInput(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 100)
-	stop := b.work(t, "", slow(20*time.Millisecond))
-	o := b.options()
 	ctx, cancel := context.WithCancel(t.Context())
-	c := Client{Conn: b.connect(t), Options: o, Progress: func(p Progress) {
-		if p.Texts > 0 {
-			cancel()
-		}
-	}}
+	stop := b.seeLast(t, func(request context.Context) {
+		cancel()
+		<-request.Done()
+	})
+	o := b.options()
+	c := Client{Conn: b.connect(t), Options: o}
 	c.Options.Window = 1
 	if _, err := c.Run(ctx); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
@@ -158,20 +157,24 @@ func TestModels(t *testing.T) {
 func TestStalled(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 100)
-	stop := b.work(t, "", slow(20*time.Millisecond))
-	var stalled *StalledError
+	seen := make(chan struct{})
+	stop := b.seeLast(t, func(request context.Context) {
+		close(seen)
+		<-request.Done()
+	})
+	go func() {
+		<-seen
+		stop()
+	}()
 	c := Client{Conn: b.connect(t), Options: b.options()}
 	c.Options.Patience, c.Options.Window = 3*time.Second, 1
-	stopped := false
-	c.Progress = func(p Progress) {
-		if p.Texts > 0 && !stopped {
-			stopped = true
-			stop()
+	for !closed(seen) { // on a busy machine a run may stall before
+		var stalled *StalledError
+		if _, err := c.Run(t.Context()); !errors.As(err, &stalled) || stalled.Outstanding < 1 {
+			t.Fatalf("got %v, want a *StalledError", err)
 		}
 	}
-	if _, err := c.Run(t.Context()); !errors.As(err, &stalled) || stalled.Outstanding < 1 {
-		t.Fatalf("got %v, want a *StalledError", err)
-	}
+	stop()
 	b.work(t, "", nil)
 	if s := b.run(t, b.options()); s.Resumed == 0 {
 		t.Errorf("nothing is resumed: %+v", s)

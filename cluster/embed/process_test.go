@@ -70,7 +70,7 @@ func (r *role) run(ctx context.Context) error {
 		<-s.Done()
 		return nil
 	}
-	conn, err := hub.Connect(ctx, hub.Config{URL: r.URL, Wait: 20 * time.Second})
+	conn, err := hub.Connect(ctx, hub.Config{URL: r.URL, Wait: -1})
 	if err != nil {
 		return err
 	}
@@ -99,11 +99,14 @@ func (r *role) work(ctx context.Context, conn *hub.Conn) error {
 	return w.Run(ctx)
 }
 
-// hooked is a server that is slow, dies on a text, or fails on one, by an error or by a panic.
+// hooked is a server that is slow, calls saw for a text, dies on one, or fails on one, by an error
+// or by a panic.
 type hooked struct {
 	relay.Answerer
 	delay         time.Duration
 	turn          sync.Mutex // one job is slow after the other
+	sees          string
+	saw           func(ctx context.Context) // the request's, before its answer
 	poison, fails string
 	panics        bool
 	flush         func() error // of the connection, before it dies
@@ -119,6 +122,9 @@ func (h *hooked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	has := func(text string) bool { return text != "" && bytes.Contains(body, []byte(strconv.Quote(text))) }
+	if has(h.sees) {
+		h.saw(r.Context())
+	}
 	switch {
 	case has(h.poison):
 		h.flush() // the gateway knows who has the request

@@ -170,11 +170,15 @@ func (c *Config) logOptions() []nats.Option {
 	}
 }
 
-// Flush waits until the server has read what was sent. The error is of the kind [ErrPermission] if
-// the server has refused a subscription, which NATS does not tell the subscriber, or it comes from
-// NATS.
+// Flush waits until the server has read what was sent, also if the connection is lost meanwhile and
+// comes back. The error is of the kind [ErrPermission] if the server has refused a subscription,
+// which NATS does not tell the subscriber, or it comes from NATS.
 func (c *Conn) Flush() error {
-	if err := c.Conn.Flush(); err != nil {
+	err := c.Conn.Flush()
+	for errors.Is(err, nats.ErrConnectionClosed) && !c.IsClosed() { // so NATS calls one that is lost
+		err = c.Conn.Flush()
+	}
+	if err != nil {
 		return err
 	}
 	if refusal, listens := denied(c.LastError()); listens {

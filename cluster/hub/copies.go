@@ -122,7 +122,12 @@ func (s *Server) ownUser(o *server.Options) {
 
 // connect returns a connection of the server to itself.
 func (s *Server) connect(running *server.Server) (*nats.Conn, jetstream.JetStream, error) {
-	options := []nats.Option{nats.InProcessServer(running), nats.MaxReconnects(0), nats.Name("attn server")}
+	options := []nats.Option{nats.InProcessServer(running), nats.MaxReconnects(0), nats.Name("attn server"),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { // NATS would print it
+			if running.Running() {
+				s.config.Log.Warn("nats: the server's own connection", "error", err)
+			}
+		})}
 	if s.own != nil {
 		options = append(options, s.own)
 	}
@@ -142,7 +147,9 @@ func (s *Server) connect(running *server.Server) (*nats.Conn, jetstream.JetStrea
 func (s *Server) keepCopies(running *server.Server) {
 	nc, js, err := s.connect(running)
 	if err != nil {
-		s.config.Log.Error("no copies of the directory are kept", "error", err)
+		if running.Running() { // otherwise the server has ended already
+			s.config.Log.Error("no copies of the directory are kept", "error", err)
+		}
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -152,7 +159,7 @@ func (s *Server) keepCopies(running *server.Server) {
 	follow := func(bucket string) {
 		mu.Lock()
 		defer mu.Unlock()
-		if !known[bucket] {
+		if !known[bucket] && ctx.Err() == nil {
 			known[bucket] = true
 			watching.Go(func() {
 				if err := s.follow(ctx, js, bucket); err != nil && ctx.Err() == nil {
@@ -177,7 +184,9 @@ func (s *Server) keepCopies(running *server.Server) {
 	}
 	watching.Go(func() { s.watchJetStream(ctx, js) })
 	running.WaitForShutdown()
-	cancel()
+	mu.Lock()
+	cancel() // no bucket is followed from now on
+	mu.Unlock()
 	nc.Close()
 	watching.Wait()
 }
@@ -203,15 +212,24 @@ func (s *Server) follow(ctx context.Context, js jetstream.JetStream, bucket stri
 	if err != nil {
 		return err
 	}
-	for e := range w.Updates() {
-		if e == nil || !IsToken(e.Key()) { // nil ends those that were there
-			continue
-		}
-		if err := s.copy(bucket, e); err != nil {
-			return err
+	for {
+		select {
+		case e, more := <-w.Updates():
+			if !more {
+				return nil
+			}
+			if e == nil || !IsToken(e.Key()) { // nil ends those that were there
+				continue
+			}
+			if err := s.copy(bucket, e); err != nil {
+				return err
+			}
+		case <-ctx.Done(): // NATS may not close the channel of a watch that has just begun
+			if len(w.Updates()) == 0 {
+				return nil
+			}
 		}
 	}
-	return nil
 }
 
 // ErrStuck is the error of [Serve] and [Server.Err] if JetStream no longer answers. Serve sets bad

@@ -111,7 +111,10 @@ func (s *Server) watch(options *server.Options) {
 				full = !hasRoom(options.StoreDir, int(options.MaxPayload))
 			}
 		}
-		if s.restart(options) != nil {
+		if err := s.restart(options); err != nil {
+			if !errors.Is(err, context.Canceled) { // by Close
+				s.config.Log.Error("the disk has room again, but the server does not start anew", "error", err)
+			}
 			return
 		}
 		s.setNoRoom(false)
@@ -143,6 +146,7 @@ func (s *Server) restart(options *server.Options) error {
 	}
 	old.Shutdown()
 	old.WaitForShutdown()
+	s.copying.Wait()
 	select {
 	case <-s.full: // it said so again meanwhile
 	default:

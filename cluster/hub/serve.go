@@ -29,7 +29,8 @@ type Server struct {
 	stuck  chan struct{} // closed when JetStream does not answer
 	own    nats.Option   // the user of its own connection, if others have users
 
-	copies sync.Mutex // held while one is written, or removed for what is in it
+	copies  sync.Mutex     // held while one is written, or removed for what is in it
+	copying sync.WaitGroup // for the goroutine that writes them until the server has ended
 
 	mu         sync.Mutex
 	server     *server.Server
@@ -154,7 +155,7 @@ func (s *Server) start(ctx context.Context, options *server.Options) error {
 		}
 	}
 	if s.config.keepsCopies() {
-		go s.keepCopies(srv)
+		s.copying.Go(func() { s.keepCopies(srv) })
 	}
 	return nil
 }
@@ -294,6 +295,7 @@ func (s *Server) Close() {
 		running.Shutdown()
 		running.WaitForShutdown()
 		<-s.done
+		s.copying.Wait()
 	}
 	if s.store != nil {
 		s.closeStore.Do(s.store.close)

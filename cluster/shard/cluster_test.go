@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ type cluster struct {
 	server  *hub.Server
 	workers map[string]*Worker
 	conns   map[string]*hub.Conn
+	own     *hub.Conn
 }
 
 // start starts a server and workers a, b, c...; tiers[i] is the tier of worker i.
@@ -28,7 +30,8 @@ func start(t *testing.T, c hub.ServerConfig, tiers ...string) *cluster {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	x := &cluster{t, server, map[string]*Worker{}, map[string]*hub.Conn{}}
+	x := &cluster{t: t, server: server, workers: map[string]*Worker{}, conns: map[string]*hub.Conn{}}
+	x.own = x.connect()
 	for i, tier := range tiers {
 		chosen, err := kernel.TierNamed(tier)
 		if err != nil {
@@ -60,11 +63,19 @@ func (x *cluster) work(c WorkerConfig) {
 		x.t.Fatal(err)
 	}
 	x.t.Cleanup(w.Close)
+	if _, err := conn.Hold(c.Name); err != nil {
+		x.t.Fatal(err)
+	}
 	x.workers[c.Name], x.conns[c.Name] = w, conn
 }
 
-// kill cuts off a worker, as if its process had been killed.
-func (x *cluster) kill(name string) { x.conns[name].Close() }
+// kill cuts off a worker, as if its process had been killed, and waits until the server has noticed.
+func (x *cluster) kill(name string) {
+	x.conns[name].Close()
+	for held, err := true, error(nil); held && err == nil; {
+		held, err = x.own.IsHeld(context.Background(), name)
+	}
+}
 
 // client returns a client that has found all workers: on a busy machine one search may miss some.
 func (x *cluster) client(c Config) *Client {
@@ -201,9 +212,11 @@ func checkBits(t testing.TB, c *Client, r *testutil.Rand, heads, count int, o Op
 	return stats
 }
 
-// quick is a configuration that does not wait long for a silent worker, but long enough that
-// none is taken for silent because others have the processors.
-func quick(c Config) Config {
-	c.Patience, c.Timeout = 2*time.Second, time.Minute
+// patient is a configuration that takes no worker for silent because others have the processors.
+func patient(c Config) Config {
+	c.Patience, c.Timeout = time.Minute, time.Hour
 	return c
 }
+
+// wait has the client wait for so long for a silent worker.
+func (c *Client) wait(patience time.Duration) { c.config.Patience, c.patience = patience, patience }

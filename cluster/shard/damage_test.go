@@ -36,7 +36,7 @@ func TestDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(conn.Close)
-	c, err := New(t.Context(), conn, quick(small))
+	c, err := New(t.Context(), conn, patient(small))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,13 +16,14 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-var small = quick(Config{Heads: 2, HeadSize: 16})
+var small = patient(Config{Heads: 2, HeadSize: 16})
 
 // A worker that is gone costs its blocks one more request, and later calls ask others first.
 func TestDeadWorker(t *testing.T) {
 	x := start(t, hub.ServerConfig{}, "", "", "generic")
 	r := testutil.Rand(2)
 	c := x.client(small)
+	c.quarantine = time.Hour
 	s := newText(t, c, &r, 3000)
 	x.kill("b")
 	if stats := checkBits(t, c, &r, 4, 1, Options{}, s); stats.Retries == 0 {
@@ -137,15 +138,15 @@ func TestRestart(t *testing.T) {
 func TestLateWorker(t *testing.T) {
 	x := start(t, hub.ServerConfig{}, "", "")
 	r := testutil.Rand(5)
-	config := small
-	config.Patience = 500 * time.Millisecond
-	c := x.client(config)
+	c := x.client(small)
 	s := newText(t, c, &r, 2000)
+	const patience = 500 * time.Millisecond
+	c.wait(patience)
 	done := x.busy("a")
 	c.limit(1) // one message at a time: a late one must not stop the others
 	started := time.Now()
 	stats := checkBits(t, c, &r, 4, 2, Options{}, s)
-	if took := time.Since(started); stats.Retries == 0 || took < config.Patience || took > config.Timeout {
+	if took := time.Since(started); stats.Retries == 0 || took < patience {
 		t.Errorf("%+v after %v", stats, took)
 	}
 	grow(t, s, &r, 10) // without a, which does not say that it has the rows
@@ -177,11 +178,11 @@ func (x *cluster) busy(name string) (done func()) {
 func TestLateHolder(t *testing.T) {
 	x := start(t, hub.ServerConfig{}, "", "")
 	r := testutil.Rand(6)
-	config := small
-	config.Patience = 200 * time.Millisecond
-	c := x.client(config)
+	c := x.client(small)
 	s := newText(t, c, &r, 300)
-	time.AfterFunc(5*config.Patience, x.busy("a"))
+	const patience = 200 * time.Millisecond
+	c.wait(patience)
+	time.AfterFunc(5*patience, x.busy("a"))
 	grow(t, s, &r, 10)
 	if owners := s.Owners(s.Len() - 1); len(owners) != 2 {
 		t.Errorf("the block that goes on is on %v", owners)
@@ -206,11 +207,11 @@ func TestLateHolder(t *testing.T) {
 func TestDeclinedTail(t *testing.T) {
 	x := start(t, hub.ServerConfig{}, "", "")
 	r := testutil.Rand(7)
-	config := small
-	config.Patience, config.Timeout = 200*time.Millisecond, 5*time.Second
-	c := x.client(config)
+	c := x.client(small)
 	c.quarantine = time.Hour
 	s := newText(t, c, &r, 300)
+	c.wait(200 * time.Millisecond)
+	c.config.Timeout = 5 * time.Second
 	spy := x.connect()
 	offers, err := spy.SubscribeSync(c.conn.Subject("shard", "a", "send"))
 	if err != nil {

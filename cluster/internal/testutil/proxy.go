@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"sync/atomic"
+	"sync"
 	"testing"
 )
 
@@ -19,19 +19,46 @@ func Proxy(t testing.TB, target string, see func(data []byte)) (url string) {
 	return url
 }
 
-// nextPort is the port that FreePort tries next. They are below those that most systems give to
-// programs that want any.
-var nextPort atomic.Int64
+// The ports that FreePort gives are below those that most systems give to programs that want any.
+// They make blocks, each for the process that listens on its first port.
+const (
+	firstPort = 12000
+	blockSize = 100
+	blocks    = 180
+)
 
-// FreePort returns a port of this machine on which nobody listens, and which no other test of the
-// process gets.
+var ports struct {
+	sync.Mutex
+	block int            // that is tried next, modulo blocks
+	next  int            // port that is tried next
+	owned []net.Listener // on the first ports of this process's blocks
+}
+
+// FreePort returns a port of this machine on which nobody listens, and which no other test gets,
+// also of other processes, so that a server can leave it for a while.
 func FreePort() int {
-	nextPort.CompareAndSwap(0, 12000+int64(os.Getpid()%18000)) // another process begins elsewhere
+	ports.Lock()
+	defer ports.Unlock()
+	if len(ports.owned) == 0 {
+		ports.block = os.Getpid() // another process begins elsewhere
+	}
 	for {
-		port := int(nextPort.Add(1))
-		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port)); err == nil {
+		for ports.next%blockSize == 0 {
+			first := firstPort + ports.block%blocks*blockSize
+			ports.block++
+			if l, err := listen(first); err == nil {
+				ports.owned, ports.next = append(ports.owned, l), first+1
+			}
+		}
+		port := ports.next
+		ports.next++
+		if l, err := listen(port); err == nil {
 			l.Close()
 			return port
 		}
 	}
+}
+
+func listen(port int) (net.Listener, error) {
+	return net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
 }
