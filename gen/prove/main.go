@@ -30,7 +30,7 @@ func main() {
 	log.SetPrefix("prove: ")
 	root := flag.String("root", ".", "root directory of the repository")
 	quick := flag.Bool("quick", false, "one size a kernel")
-	exhaust := flag.Bool("exhaust", false, "try all values of the lemmas that lemmas.txt does not list, by a C compiler, and add them to it")
+	exhaust := flag.Bool("exhaust", false, "try all values of the lemmas that lemmas.txt does not list, by a C compiler, and add them to it, but for those of -mutants")
 	only := flag.String("run", "", "prove the kernels alone whose `layer and name` match, such as 'avx2.*Softmax'")
 	walk := flag.Bool("loops", false, "execute the assembly with many sizes, also with -quick, to see its loops and to count its instructions")
 	archs := flag.String("arch", "amd64,arm64,riscv64", "architectures")
@@ -62,7 +62,7 @@ func main() {
 		log.Fatal(err)
 	}
 	defer record.Close()
-	p := &harness.Prover{Source: source, Lemmas: equal.NewLemmas(record), Quick: *quick, Walk: *walk || *table != "" || !*quick && *mutants == 0}
+	p := &harness.Prover{Source: source, Lemmas: equal.NewLemmas(record), Quick: *quick, Walk: *walk || *table != "" || !*quick && *mutants == 0, Settle: *exhaust}
 	var list []*harness.Architecture
 	for _, goarch := range strings.Split(*archs, ",") {
 		a, err := harness.ReadArchitecture(*root, goarch)
@@ -176,7 +176,7 @@ func mutate(p *harness.Prover, a *harness.Architecture, n, workers int) {
 			why := m.Why
 			if m.Sampled {
 				sampled++
-				why = "compared with samples"
+				why = strings.TrimSpace("compared with samples " + m.Why)
 			}
 			fmt.Printf("not found: %s %s: %s becomes %s\n    %s\n", m.Kernel.Override(), m.Kernel.Name(), m.From, m.To, why)
 		}
