@@ -11,7 +11,7 @@ import (
 func (e *exec) scalar() bool {
 	op := e.in.Op
 	switch {
-	case op == "PCALIGN" || op == "NOP" || strings.HasPrefix(op, "PREFETCH"):
+	case op == "NOP" || strings.HasPrefix(op, "PREFETCH"):
 		return true // a prefetch reads nothing that matters, wherever it points
 	case strings.HasPrefix(op, "CMOV"):
 		e.move(op[4:])

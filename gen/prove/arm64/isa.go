@@ -64,7 +64,7 @@ func (i ISA) Step(s *machine.State, in *machine.Inst) *expr.Node {
 	if jumps, _ := i.Jumps(in); jumps {
 		return e.jump()
 	}
-	if in.Op == "PCALIGN" || in.Op == "PRFM" || in.Op == "NOP" {
+	if in.Op == "PRFM" || in.Op == "NOP" {
 		return nil
 	}
 	if e.scalar() || e.float() || e.load() || e.vector() || e.word() {

@@ -51,15 +51,38 @@ func (l *Lemmas) Exhaust(x *Lemma) (line string, err error) {
 	switch {
 	case err != nil:
 		return "", err
-	case wrong > 0:
-		x.exhaust(p, first, first+4096)
-		return "", fmt.Errorf("lemma %s does not hold for %d values: %s", x.Name, wrong, x.against)
+	case wrong > 0 && x.exhaust(p, first, first+4096):
+		return "", fmt.Errorf("lemma %s: C finds a difference at %#x that Go does not", x.Name, first)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if wrong > 0 {
+		l.failed[x.Name] = fmt.Sprintf("%s, and %d values in all", x.against, wrong)
+		return "", fmt.Errorf("lemma %s does not hold: %s", x.Name, l.failed[x.Name])
+	}
 	x.How = Recorded
 	l.recorded[x.Name] = fmt.Sprintf("%d bits, digest %08x", x.Bits(), digest)
 	return x.Name + " " + l.recorded[x.Name], nil
+}
+
+// Settle tries all values of lemmas of which samples alone were tried, if they have at most 32 bits.
+// It reports whether one does not hold: a proof that needs it has to be made anew, another way.
+func (l *Lemmas) Settle(names map[string]int) (refuted bool, err error) {
+	for _, x := range l.All() {
+		if names[x.Name] == 0 || !l.Sampled(x.Name) || x.Bits() > 32 {
+			continue
+		}
+		if _, err := l.Exhaust(x); err != nil {
+			return l.refuted(x.Name), err
+		}
+	}
+	return false, nil
+}
+
+func (l *Lemmas) refuted(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed[name] != ""
 }
 
 // ran runs a program on values from lo up to hi.

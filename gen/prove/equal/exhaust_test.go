@@ -48,3 +48,27 @@ func TestExhaust(t *testing.T) {
 		}
 	}
 }
+
+// TestSettle: all values decide on lemmas that samples do not refute. One that does not hold counts
+// as failed from then on.
+func TestSettle(t *testing.T) {
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip(err)
+	}
+	l, g := NewLemmas(strings.NewReader("")), expr.New()
+	x := g.Sym(24, "x")
+	odd := g.Extract(x, 0, 1)
+	holds := claim{g.Zext(odd, 24), g.Sub(x, g.And(x, g.Const(24, 0xfffffe))), false}
+	differs := claim{g.Zext(odd, 24), g.Select(g.Eq(x, g.Const(24, 0x2bcdef)), g.Const(24, 0), g.Zext(odd, 24)), false}
+	for _, c := range []claim{holds, differs} {
+		name, ok := l.try(c, []*expr.Node{x}, nil, nil)
+		if !ok || !l.Sampled(name) {
+			t.Fatalf("%v: %s %v", c, name, ok)
+		}
+		refuted, err := l.Settle(map[string]int{name: 1})
+		_, again := l.try(c, []*expr.Node{x}, nil, nil)
+		if want := c == differs; refuted != want || again == want || l.Sampled(name) != want || (err != nil) != want {
+			t.Errorf("%v: refuted: %v, %v; proven again: %v", c, refuted, err, again)
+		}
+	}
+}

@@ -61,6 +61,8 @@ func NewLemmas(record io.Reader) *Lemmas {
 
 // All returns the lemmas in the order of their names.
 func (l *Lemmas) All() (list []*Lemma) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, x := range l.all {
 		list = append(list, x)
 	}
@@ -110,12 +112,12 @@ func (l *Lemmas) try(c claim, vars, free []*expr.Node, domains map[*expr.Node]*D
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if why := l.failed[x.Name]; why != "" { // also of one that samples did not refute
+		return why, false
+	}
 	if old, ok := l.all[x.Name]; ok {
 		old.Uses++
 		return x.Name, true
-	}
-	if why := l.failed[x.Name]; why != "" {
-		return why, false
 	}
 	if !l.show(x) {
 		l.failed[x.Name] = x.against

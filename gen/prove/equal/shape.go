@@ -130,6 +130,9 @@ func (l *Lemmas) known(s shape) (used []string, ok bool) {
 	defer l.mu.Unlock()
 	used, ok = l.shapes[s]
 	for _, name := range used {
+		if l.failed[name] != "" {
+			return nil, false
+		}
 		if x := l.all[name]; x != nil {
 			x.Uses++
 		}

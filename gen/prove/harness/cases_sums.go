@@ -13,21 +13,32 @@ func laneCounts(quick bool) []int {
 	return []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 15, 16, 17, 19, 31, 32, 33, 35, 64, 65, 211}
 }
 
-// rowsInLanes are calls with n rows of d elements, where rows lie in lanes.
+// rowsInLanes are calls with n rows of d elements, where rows lie in lanes. Kernels of x86 load four
+// elements of each row at once, and then single ones: rows are shorter than four, then longer, and
+// those of less than a vector have all remainders once more.
 func rowsInLanes(sources ...string) func(k *Kernel, quick bool) []Case {
 	return func(k *Kernel, quick bool) (list []Case) {
-		for i, n := range laneCounts(quick) {
-			d := 1 + i%3
-			if i%5 == 4 {
-				d = 0
-			}
-			ld := d + i%2
+		add := func(n, d, ld int) {
 			c := Case{"ld": ld, "d": d}
 			for _, name := range sources {
 				c[name] = in(span(n, ld, d))
 			}
 			c[k.Params[0].Name] = out(n)
 			list = append(list, c)
+		}
+		all := laneCounts(quick)
+		for i, n := range all {
+			d := (1 + i%3) * min((i+1)%5, 1)
+			add(n, d, d+i%2)
+		}
+		for i, n := range all {
+			d := 4*(1+i/4%4) + i%4
+			add(n, d, d+i%2)
+		}
+		for i, n := range all {
+			if d := 12 + (i+2)%4; n < 8 && !quick {
+				add(n, d, d+i%2)
+			}
 		}
 		return list
 	}

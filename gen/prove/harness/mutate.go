@@ -17,7 +17,7 @@ type Mutant struct {
 	Kernel   *Kernel
 	From, To string
 	Found    string // how the mistake was found, "" if it was not
-	Why      string // why it is none, as the kernel is proven to compute the same with all sizes
+	Why      string // why it is none, as the kernel is proven to compute the same with all sizes, or why nobody knows
 	Sampled  bool   // it was not found, but of a lemma samples alone were tried: it may be one
 }
 
@@ -26,7 +26,7 @@ type Mutant struct {
 func (p *Prover) Mutate(a *Architecture, k *Kernel, seed uint64) *Mutant {
 	r := rand.New(rand.NewPCG(seed, 1))
 	quick := *p
-	quick.Quick = true
+	quick.Quick, quick.Settle = true, false
 	old := quick.alone(a, k)
 	if old.Verdict.closed() {
 		return nil
@@ -43,8 +43,9 @@ func (p *Prover) Mutate(a *Architecture, k *Kernel, seed uint64) *Mutant {
 		b.Files = maps.Clone(a.Files)
 		b.Files[k.ISA] = file.With(name, at, changed)
 		var v *Verdict
+		var err error
 		for _, q := range []*Prover{&quick, p} {
-			v = q.alone(&b, k).Verdict
+			v, err = q.settled(&b, k)
 			if v.Open != "" {
 				v.Err = v.Why
 			}
@@ -53,12 +54,29 @@ func (p *Prover) Mutate(a *Architecture, k *Kernel, seed uint64) *Mutant {
 				return m
 			}
 		}
-		if m.Sampled = p.Sampled(v); !m.Sampled {
+		switch m.Sampled = p.Sampled(v); {
+		case !m.Sampled:
 			m.Why = p.why(a, &b, k, name, at, v)
+		case err != nil:
+			m.Why = err.Error()
 		}
 		return m
 	}
 	return nil
+}
+
+// settled proves a kernel as alone does. With Settle it tries all values of lemmas, and proves it
+// anew, another way, where one does not hold.
+func (p *Prover) settled(a *Architecture, k *Kernel) (*Verdict, error) {
+	for {
+		v := p.alone(a, k).Verdict
+		if v.closed() || !p.Settle {
+			return v, nil
+		}
+		if refuted, err := p.Lemmas.Settle(v.Lemmas); !refuted {
+			return v, err
+		}
+	}
 }
 
 // alone proves that a kernel equals its reference.
@@ -119,7 +137,7 @@ func mutate(r *rand.Rand, in machine.Inst) (machine.Inst, bool) {
 		text = text[at+3:]
 	}
 	op, rest, _ := strings.Cut(text, " ")
-	for _, no := range []string{"PCALIGN", "PREFETCH", "PRFM", "RET", "JMP", "B ", "VZEROUPPER"} {
+	for _, no := range []string{"PREFETCH", "PRFM", "RET", "JMP", "B ", "VZEROUPPER"} {
 		if strings.HasPrefix(text, no) {
 			return in, false
 		}

@@ -40,6 +40,7 @@ type Prover struct {
 	Lemmas *equal.Lemmas
 	Quick  bool
 	Walk   bool // execute the assembly alone with many sizes, to see its loops
+	Settle bool // try all values of the lemmas that mutants need, by a C compiler
 }
 
 // noTiles is what keeps a kernel from being proven that none of the CPUs takes.

@@ -93,7 +93,7 @@ func Read(text string) (*File, error) {
 	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
 		switch {
-		case line == "" || strings.HasPrefix(line, "//") || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "GLOBL"):
+		case line == "" || strings.HasPrefix(line, "//") || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "GLOBL") || strings.HasPrefix(line, "PCALIGN"):
 		case strings.HasPrefix(line, "DATA"):
 			if err := f.datum(line); err != nil {
 				return nil, err

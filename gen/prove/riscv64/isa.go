@@ -68,7 +68,7 @@ func (i ISA) Step(s *machine.State, in *machine.Inst) *expr.Node {
 	if jumps, _ := i.Jumps(in); jumps {
 		return e.jump()
 	}
-	if in.Op == "PCALIGN" || in.Op == "NOP" {
+	if in.Op == "NOP" {
 		return nil
 	}
 	if e.scalar() || e.float() || e.configure() || e.doubles() || e.memory() || e.vector() {
