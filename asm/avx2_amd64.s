@@ -19433,18 +19433,18 @@ rows:
 	SHLQ $0x02, R8
 
 turn:
-	MOVQ m+104(FP), CX
-	CMPQ CX, $0x10
-	JLE  short
-	MOVQ $+16, CX
-
-short:
-	MOVQ CX, v_len+40(FP)
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ dv+112(FP), R9
-	MOVQ R9, R13
-	XORQ R12, R12
+	MOVQ    $0x00000010, CX
+	MOVQ    $0x00000040, BX
+	CMPQ    dv+112(FP), $0x10
+	CMOVQLE BX, CX
+	CMPQ    CX, m+104(FP)
+	CMOVQGT m+104(FP), CX
+	MOVQ    CX, v_len+40(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	MOVQ    dv+112(FP), R9
+	MOVQ    R9, R13
+	XORQ    R12, R12
 
 line:
 	SUBQ $0x10, R13
@@ -19869,9 +19869,192 @@ linenext:
 lineend:
 	ADDQ $0x10, R13
 
-rest:
+rest2:
+	CMPQ    R13, $0x08
+	JLE     rest2end
+	LEAQ    masksAVX2<>+0(SB), CX
+	MOVQ    $0x00000040, BX
+	SUBQ    R13, BX
+	LEAQ    (CX)(BX*4), CX
+	VMOVUPS 32(CX), Y8
+	SUBQ    $0x10, R13
+	XORQ    R14, R14
+
+rest2group:
+	MOVQ n+96(FP), CX
+	SUBQ R14, CX
+
+	// 16 columns.
+	MOVQ       $0x00000004, BX
+	CMPQ       CX, BX
+	CMOVQGT    BX, CX
+	MOVQ       CX, 8(SP)
+	MOVQ       ldo+24(FP), CX
+	IMULQ      R14, CX
+	ADDQ       o_base+0(FP), CX
+	LEAQ       (CX)(R12*4), CX
+	MOVQ       CX, o_cap+16(FP)
+	CMPB       load+120(FP), $0x00
+	JE         rest2severalzero
+	MOVQ       o_cap+16(FP), CX
+	MOVQ       ldo+24(FP), BX
+	MOVQ       8(SP), R9
+	VMOVUPS    (CX), Y0
+	VMASKMOVPS 32(CX), Y8, Y1
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalbegin
+	VMOVUPS    (CX), Y2
+	VMASKMOVPS 32(CX), Y8, Y3
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalbegin
+	VMOVUPS    (CX), Y4
+	VMASKMOVPS 32(CX), Y8, Y5
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalbegin
+	VMOVUPS    (CX), Y6
+	VMASKMOVPS 32(CX), Y8, Y7
+	JMP        rest2severalbegin
+
+rest2severalzero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+rest2severalbegin:
+	// 1 to 4 queries.
+	MOVQ    8(SP), CX
+	MOVQ    $0x00000004, BX
+	CMPQ    CX, BX
+	CMOVQGT BX, CX
+	LEAQ    heightsAVX2<>+56(SB), BX
+	MOVQ    (BX)(CX*8), CX
+	MOVQ    CX, (SP)
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      rest2group4fewer
+	PCALIGN $0x40
+
+rest2group4turn:
+	VMOVUPS      (R9), Y9
+	VMASKMOVPS   32(R9), Y8, Y10
+	CMPQ         (SP), $-126
+	VBROADCASTSS (R10), Y11
+	VFMADD231PS  Y9, Y11, Y0
+	VFMADD231PS  Y10, Y11, Y1
+	JEQ          rest2group4next0
+	VBROADCASTSS 4(R10), Y11
+	VFMADD231PS  Y9, Y11, Y2
+	VFMADD231PS  Y10, Y11, Y3
+	JPS          rest2group4next0
+	VBROADCASTSS 8(R10), Y11
+	VFMADD231PS  Y9, Y11, Y4
+	VFMADD231PS  Y10, Y11, Y5
+	JCC          rest2group4next0
+	VBROADCASTSS 12(R10), Y11
+	VFMADD231PS  Y9, Y11, Y6
+	VFMADD231PS  Y10, Y11, Y7
+
+rest2group4next0:
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VMOVUPS      (R9), Y9
+	VMASKMOVPS   32(R9), Y8, Y10
+	CMPQ         (SP), $-126
+	VBROADCASTSS (R10), Y11
+	VFMADD231PS  Y9, Y11, Y0
+	VFMADD231PS  Y10, Y11, Y1
+	JEQ          rest2group4next1
+	VBROADCASTSS 4(R10), Y11
+	VFMADD231PS  Y9, Y11, Y2
+	VFMADD231PS  Y10, Y11, Y3
+	JPS          rest2group4next1
+	VBROADCASTSS 8(R10), Y11
+	VFMADD231PS  Y9, Y11, Y4
+	VFMADD231PS  Y10, Y11, Y5
+	JCC          rest2group4next1
+	VBROADCASTSS 12(R10), Y11
+	VFMADD231PS  Y9, Y11, Y6
+	VFMADD231PS  Y10, Y11, Y7
+
+rest2group4next1:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	SUBQ $0x02, R11
+	JGE  rest2group4turn
+
+rest2group4fewer:
+	ADDQ $0x02, R11
+	JZ   rest2group4store
+
+rest2group4step:
+	VMOVUPS      (R9), Y9
+	VMASKMOVPS   32(R9), Y8, Y10
+	CMPQ         (SP), $-126
+	VBROADCASTSS (R10), Y11
+	VFMADD231PS  Y9, Y11, Y0
+	VFMADD231PS  Y10, Y11, Y1
+	JEQ          rest2group4next2
+	VBROADCASTSS 4(R10), Y11
+	VFMADD231PS  Y9, Y11, Y2
+	VFMADD231PS  Y10, Y11, Y3
+	JPS          rest2group4next2
+	VBROADCASTSS 8(R10), Y11
+	VFMADD231PS  Y9, Y11, Y4
+	VFMADD231PS  Y10, Y11, Y5
+	JCC          rest2group4next2
+	VBROADCASTSS 12(R10), Y11
+	VFMADD231PS  Y9, Y11, Y6
+	VFMADD231PS  Y10, Y11, Y7
+
+rest2group4next2:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+	JNZ  rest2group4step
+
+rest2group4store:
+	MOVQ       o_cap+16(FP), CX
+	MOVQ       ldo+24(FP), BX
+	MOVQ       8(SP), R9
+	VMOVUPS    Y0, (CX)
+	VMASKMOVPS Y1, Y8, 32(CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalstored
+	VMOVUPS    Y2, (CX)
+	VMASKMOVPS Y3, Y8, 32(CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalstored
+	VMOVUPS    Y4, (CX)
+	VMASKMOVPS Y5, Y8, 32(CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalstored
+	VMOVUPS    Y6, (CX)
+	VMASKMOVPS Y7, Y8, 32(CX)
+
+rest2severalstored:
+	ADDQ 8(SP), R14
+	CMPQ R14, n+96(FP)
+	JL   rest2group
+	ADDQ $0x10, R12
+	JMP  rest2
+
+rest2end:
+rest1:
 	CMPQ    R13, $0x00
-	JLE     restend
+	JLE     rest1end
 	LEAQ    masksAVX2<>+0(SB), CX
 	MOVQ    $0x00000040, BX
 	SUBQ    R13, BX
@@ -19880,7 +20063,7 @@ rest:
 	SUBQ    $0x08, R13
 	XORQ    R14, R14
 
-restgroup:
+rest1group:
 	MOVQ n+96(FP), CX
 	SUBQ R14, CX
 
@@ -19895,32 +20078,32 @@ restgroup:
 	LEAQ       (CX)(R12*4), CX
 	MOVQ       CX, o_cap+16(FP)
 	CMPB       load+120(FP), $0x00
-	JE         restseveralzero
+	JE         rest1severalzero
 	MOVQ       o_cap+16(FP), CX
 	MOVQ       ldo+24(FP), BX
 	MOVQ       8(SP), R9
 	VMASKMOVPS (CX), Y8, Y0
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralbegin
+	JZ         rest1severalbegin
 	VMASKMOVPS (CX), Y8, Y1
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralbegin
+	JZ         rest1severalbegin
 	VMASKMOVPS (CX), Y8, Y2
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralbegin
+	JZ         rest1severalbegin
 	VMASKMOVPS (CX), Y8, Y3
-	JMP        restseveralbegin
+	JMP        rest1severalbegin
 
-restseveralzero:
+rest1severalzero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-restseveralbegin:
+rest1severalbegin:
 	// 1 to 4 queries.
 	MOVQ    8(SP), CX
 	MOVQ    $0x00000004, BX
@@ -19933,109 +20116,110 @@ restseveralbegin:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      restgroup4fewer
+	JL      rest1group4fewer
 	PCALIGN $0x40
 
-restgroup4turn:
+rest1group4turn:
 	VMASKMOVPS   (R9), Y8, Y9
 	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y9, Y10, Y0
-	JEQ          restgroup4next0
+	JEQ          rest1group4next0
 	VBROADCASTSS 4(R10), Y10
 	VFMADD231PS  Y9, Y10, Y1
-	JPS          restgroup4next0
+	JPS          rest1group4next0
 	VBROADCASTSS 8(R10), Y10
 	VFMADD231PS  Y9, Y10, Y2
-	JCC          restgroup4next0
+	JCC          rest1group4next0
 	VBROADCASTSS 12(R10), Y10
 	VFMADD231PS  Y9, Y10, Y3
 
-restgroup4next0:
+rest1group4next0:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	VMASKMOVPS   (R9), Y8, Y9
 	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y9, Y10, Y0
-	JEQ          restgroup4next1
+	JEQ          rest1group4next1
 	VBROADCASTSS 4(R10), Y10
 	VFMADD231PS  Y9, Y10, Y1
-	JPS          restgroup4next1
+	JPS          rest1group4next1
 	VBROADCASTSS 8(R10), Y10
 	VFMADD231PS  Y9, Y10, Y2
-	JCC          restgroup4next1
+	JCC          rest1group4next1
 	VBROADCASTSS 12(R10), Y10
 	VFMADD231PS  Y9, Y10, Y3
 
-restgroup4next1:
+rest1group4next1:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	SUBQ $0x02, R11
-	JGE  restgroup4turn
+	JGE  rest1group4turn
 
-restgroup4fewer:
+rest1group4fewer:
 	ADDQ $0x02, R11
-	JZ   restgroup4store
+	JZ   rest1group4store
 
-restgroup4step:
+rest1group4step:
 	VMASKMOVPS   (R9), Y8, Y9
 	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y9, Y10, Y0
-	JEQ          restgroup4next2
+	JEQ          rest1group4next2
 	VBROADCASTSS 4(R10), Y10
 	VFMADD231PS  Y9, Y10, Y1
-	JPS          restgroup4next2
+	JPS          rest1group4next2
 	VBROADCASTSS 8(R10), Y10
 	VFMADD231PS  Y9, Y10, Y2
-	JCC          restgroup4next2
+	JCC          rest1group4next2
 	VBROADCASTSS 12(R10), Y10
 	VFMADD231PS  Y9, Y10, Y3
 
-restgroup4next2:
+rest1group4next2:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	DECQ R11
-	JNZ  restgroup4step
+	JNZ  rest1group4step
 
-restgroup4store:
+rest1group4store:
 	MOVQ       o_cap+16(FP), CX
 	MOVQ       ldo+24(FP), BX
 	MOVQ       8(SP), R9
 	VMASKMOVPS Y0, Y8, (CX)
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralstored
+	JZ         rest1severalstored
 	VMASKMOVPS Y1, Y8, (CX)
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralstored
+	JZ         rest1severalstored
 	VMASKMOVPS Y2, Y8, (CX)
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralstored
+	JZ         rest1severalstored
 	VMASKMOVPS Y3, Y8, (CX)
 
-restseveralstored:
+rest1severalstored:
 	ADDQ 8(SP), R14
 	CMPQ R14, n+96(FP)
-	JL   restgroup
+	JL   rest1group
 	ADDQ $0x08, R12
-	JMP  rest
+	JMP  rest1
 
-restend:
-	MOVB $0x01, load+120(FP)
-	SUBQ $0x10, m+104(FP)
-	JLE  done
-	MOVQ AX, CX
-	SHLQ $0x04, CX
-	ADDQ CX, SI
-	ADDQ CX, next_base+128(FP)
-	MOVQ R8, CX
-	SHLQ $0x04, CX
-	ADDQ CX, DI
-	JMP  turn
+rest1end:
+	MOVB  $0x01, load+120(FP)
+	MOVQ  v_len+40(FP), CX
+	SUBQ  CX, m+104(FP)
+	JLE   done
+	MOVQ  AX, CX
+	IMULQ v_len+40(FP), CX
+	ADDQ  CX, SI
+	ADDQ  CX, next_base+128(FP)
+	MOVQ  R8, CX
+	IMULQ v_len+40(FP), CX
+	ADDQ  CX, DI
+	JMP   turn
 
 done:
 	VZEROUPPER
@@ -20869,18 +21053,18 @@ rows:
 	SHLQ $0x02, R8
 
 turn:
-	MOVQ m+104(FP), CX
-	CMPQ CX, $0x10
-	JLE  short
-	MOVQ $+16, CX
-
-short:
-	MOVQ CX, v_len+40(FP)
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ dv+112(FP), R9
-	MOVQ R9, R13
-	XORQ R12, R12
+	MOVQ    $0x00000010, CX
+	MOVQ    $0x00000040, BX
+	CMPQ    dv+112(FP), $0x10
+	CMOVQLE BX, CX
+	CMPQ    CX, m+104(FP)
+	CMOVQGT m+104(FP), CX
+	MOVQ    CX, v_len+40(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	MOVQ    dv+112(FP), R9
+	MOVQ    R9, R13
+	XORQ    R12, R12
 
 line:
 	SUBQ $0x10, R13
@@ -21397,13 +21581,146 @@ linenext:
 lineend:
 	ADDQ $0x10, R13
 
-rest:
+rest2:
+	CMPQ    R13, $0x08
+	JLE     rest2end
+	MOVQ    $0x00000010, CX
+	SUBQ    R13, CX
+	SUBQ    CX, R12
+	VMOVUPS constffffffffAVX2<>+0(SB), Y8
+	LEAQ    masksAVX2<>+0(SB), BX
+	MOVQ    $0x00000040, R9
+	SUBQ    CX, R9
+	LEAQ    (BX)(R9*4), BX
+	VXORPS  (BX), Y8, Y8
+	SUBQ    $0x10, R13
+	XORQ    R14, R14
+
+rest2group:
+	MOVQ n+96(FP), CX
+	SUBQ R14, CX
+
+	// 16 columns.
+	MOVQ       $0x00000004, BX
+	CMPQ       CX, BX
+	CMOVQGT    BX, CX
+	MOVQ       CX, 8(SP)
+	MOVQ       ldo+24(FP), CX
+	IMULQ      R14, CX
+	ADDQ       o_base+0(FP), CX
+	LEAQ       (CX)(R12*4), CX
+	MOVQ       CX, o_cap+16(FP)
+	CMPB       load+120(FP), $0x00
+	JE         rest2severalzero
+	MOVQ       o_cap+16(FP), CX
+	MOVQ       ldo+24(FP), BX
+	MOVQ       8(SP), R9
+	VMASKMOVPS (CX), Y8, Y0
+	VMOVUPS    32(CX), Y1
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalbegin
+	VMASKMOVPS (CX), Y8, Y2
+	VMOVUPS    32(CX), Y3
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalbegin
+	VMASKMOVPS (CX), Y8, Y4
+	VMOVUPS    32(CX), Y5
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalbegin
+	VMASKMOVPS (CX), Y8, Y6
+	VMOVUPS    32(CX), Y7
+	JMP        rest2severalbegin
+
+rest2severalzero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+rest2severalbegin:
+	// 1 to 4 queries.
+	MOVQ    8(SP), CX
+	MOVQ    $0x00000004, BX
+	CMPQ    CX, BX
+	CMOVQGT BX, CX
+	LEAQ    heightsAVX2<>+56(SB), BX
+	MOVQ    (BX)(CX*8), CX
+	MOVQ    CX, (SP)
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	TESTQ   R11, R11
+	JZ      rest2group4store
+	PCALIGN $0x40
+
+rest2group4turn:
+	VCVTPH2PS    (R9), Y9
+	VCVTPH2PS    16(R9), Y10
+	CMPQ         (SP), $-126
+	VBROADCASTSS (R10), Y11
+	VFMADD231PS  Y9, Y11, Y0
+	VFMADD231PS  Y10, Y11, Y1
+	JEQ          rest2group4next0
+	VBROADCASTSS 4(R10), Y11
+	VFMADD231PS  Y9, Y11, Y2
+	VFMADD231PS  Y10, Y11, Y3
+	JPS          rest2group4next0
+	VBROADCASTSS 8(R10), Y11
+	VFMADD231PS  Y9, Y11, Y4
+	VFMADD231PS  Y10, Y11, Y5
+	JCC          rest2group4next0
+	VBROADCASTSS 12(R10), Y11
+	VFMADD231PS  Y9, Y11, Y6
+	VFMADD231PS  Y10, Y11, Y7
+
+rest2group4next0:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+	JNZ  rest2group4turn
+
+rest2group4store:
+	MOVQ       o_cap+16(FP), CX
+	MOVQ       ldo+24(FP), BX
+	MOVQ       8(SP), R9
+	VMASKMOVPS Y0, Y8, (CX)
+	VMOVUPS    Y1, 32(CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalstored
+	VMASKMOVPS Y2, Y8, (CX)
+	VMOVUPS    Y3, 32(CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalstored
+	VMASKMOVPS Y4, Y8, (CX)
+	VMOVUPS    Y5, 32(CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalstored
+	VMASKMOVPS Y6, Y8, (CX)
+	VMOVUPS    Y7, 32(CX)
+
+rest2severalstored:
+	ADDQ 8(SP), R14
+	CMPQ R14, n+96(FP)
+	JL   rest2group
+	ADDQ $0x10, R12
+	JMP  rest2
+
+rest2end:
+rest1:
 	CMPQ    R13, $0x00
-	JLE     restend
-	XORQ    BX, BX
+	JLE     rest1end
 	MOVQ    $0x00000008, CX
 	SUBQ    R13, CX
-	CMOVQLT BX, CX
 	SUBQ    CX, R12
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
 	LEAQ    masksAVX2<>+0(SB), BX
@@ -21414,7 +21731,7 @@ rest:
 	SUBQ    $0x08, R13
 	XORQ    R14, R14
 
-restgroup:
+rest1group:
 	MOVQ n+96(FP), CX
 	SUBQ R14, CX
 
@@ -21429,32 +21746,32 @@ restgroup:
 	LEAQ       (CX)(R12*4), CX
 	MOVQ       CX, o_cap+16(FP)
 	CMPB       load+120(FP), $0x00
-	JE         restseveralzero
+	JE         rest1severalzero
 	MOVQ       o_cap+16(FP), CX
 	MOVQ       ldo+24(FP), BX
 	MOVQ       8(SP), R9
 	VMASKMOVPS (CX), Y8, Y0
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralbegin
+	JZ         rest1severalbegin
 	VMASKMOVPS (CX), Y8, Y1
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralbegin
+	JZ         rest1severalbegin
 	VMASKMOVPS (CX), Y8, Y2
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralbegin
+	JZ         rest1severalbegin
 	VMASKMOVPS (CX), Y8, Y3
-	JMP        restseveralbegin
+	JMP        rest1severalbegin
 
-restseveralzero:
+rest1severalzero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-restseveralbegin:
+rest1severalbegin:
 	// 1 to 4 queries.
 	MOVQ    8(SP), CX
 	MOVQ    $0x00000004, BX
@@ -21467,67 +21784,68 @@ restseveralbegin:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	TESTQ   R11, R11
-	JZ      restgroup4store
+	JZ      rest1group4store
 	PCALIGN $0x40
 
-restgroup4turn:
+rest1group4turn:
 	VCVTPH2PS    (R9), Y9
 	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y9, Y10, Y0
-	JEQ          restgroup4next0
+	JEQ          rest1group4next0
 	VBROADCASTSS 4(R10), Y10
 	VFMADD231PS  Y9, Y10, Y1
-	JPS          restgroup4next0
+	JPS          rest1group4next0
 	VBROADCASTSS 8(R10), Y10
 	VFMADD231PS  Y9, Y10, Y2
-	JCC          restgroup4next0
+	JCC          rest1group4next0
 	VBROADCASTSS 12(R10), Y10
 	VFMADD231PS  Y9, Y10, Y3
 
-restgroup4next0:
+rest1group4next0:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	DECQ R11
-	JNZ  restgroup4turn
+	JNZ  rest1group4turn
 
-restgroup4store:
+rest1group4store:
 	MOVQ       o_cap+16(FP), CX
 	MOVQ       ldo+24(FP), BX
 	MOVQ       8(SP), R9
 	VMASKMOVPS Y0, Y8, (CX)
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralstored
+	JZ         rest1severalstored
 	VMASKMOVPS Y1, Y8, (CX)
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralstored
+	JZ         rest1severalstored
 	VMASKMOVPS Y2, Y8, (CX)
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralstored
+	JZ         rest1severalstored
 	VMASKMOVPS Y3, Y8, (CX)
 
-restseveralstored:
+rest1severalstored:
 	ADDQ 8(SP), R14
 	CMPQ R14, n+96(FP)
-	JL   restgroup
+	JL   rest1group
 	ADDQ $0x08, R12
-	JMP  rest
+	JMP  rest1
 
-restend:
-	MOVB $0x01, load+120(FP)
-	SUBQ $0x10, m+104(FP)
-	JLE  done
-	MOVQ AX, CX
-	SHLQ $0x04, CX
-	ADDQ CX, SI
-	ADDQ CX, next_base+128(FP)
-	MOVQ R8, CX
-	SHLQ $0x04, CX
-	ADDQ CX, DI
-	JMP  turn
+rest1end:
+	MOVB  $0x01, load+120(FP)
+	MOVQ  v_len+40(FP), CX
+	SUBQ  CX, m+104(FP)
+	JLE   done
+	MOVQ  AX, CX
+	IMULQ v_len+40(FP), CX
+	ADDQ  CX, SI
+	ADDQ  CX, next_base+128(FP)
+	MOVQ  R8, CX
+	IMULQ v_len+40(FP), CX
+	ADDQ  CX, DI
+	JMP   turn
 
 done:
 	VZEROUPPER
@@ -22559,18 +22877,18 @@ rows:
 	SHLQ $0x02, R8
 
 turn:
-	MOVQ m+104(FP), CX
-	CMPQ CX, $0x10
-	JLE  short
-	MOVQ $+16, CX
-
-short:
-	MOVQ CX, v_len+40(FP)
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ dv+112(FP), R9
-	MOVQ R9, R13
-	XORQ R12, R12
+	MOVQ    $0x00000010, CX
+	MOVQ    $0x00000040, BX
+	CMPQ    dv+112(FP), $0x10
+	CMOVQLE BX, CX
+	CMPQ    CX, m+104(FP)
+	CMOVQGT m+104(FP), CX
+	MOVQ    CX, v_len+40(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	MOVQ    dv+112(FP), R9
+	MOVQ    R9, R13
+	XORQ    R12, R12
 
 line:
 	SUBQ $0x10, R13
@@ -23127,13 +23445,148 @@ linenext:
 lineend:
 	ADDQ $0x10, R13
 
-rest:
+rest2:
+	CMPQ    R13, $0x08
+	JLE     rest2end
+	MOVQ    $0x00000010, CX
+	SUBQ    R13, CX
+	SUBQ    CX, R12
+	VMOVUPS constffffffffAVX2<>+0(SB), Y8
+	LEAQ    masksAVX2<>+0(SB), BX
+	MOVQ    $0x00000040, R9
+	SUBQ    CX, R9
+	LEAQ    (BX)(R9*4), BX
+	VXORPS  (BX), Y8, Y8
+	SUBQ    $0x10, R13
+	XORQ    R14, R14
+
+rest2group:
+	MOVQ n+96(FP), CX
+	SUBQ R14, CX
+
+	// 16 columns.
+	MOVQ       $0x00000004, BX
+	CMPQ       CX, BX
+	CMOVQGT    BX, CX
+	MOVQ       CX, 8(SP)
+	MOVQ       ldo+24(FP), CX
+	IMULQ      R14, CX
+	ADDQ       o_base+0(FP), CX
+	LEAQ       (CX)(R12*4), CX
+	MOVQ       CX, o_cap+16(FP)
+	CMPB       load+120(FP), $0x00
+	JE         rest2severalzero
+	MOVQ       o_cap+16(FP), CX
+	MOVQ       ldo+24(FP), BX
+	MOVQ       8(SP), R9
+	VMASKMOVPS (CX), Y8, Y0
+	VMOVUPS    32(CX), Y1
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalbegin
+	VMASKMOVPS (CX), Y8, Y2
+	VMOVUPS    32(CX), Y3
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalbegin
+	VMASKMOVPS (CX), Y8, Y4
+	VMOVUPS    32(CX), Y5
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalbegin
+	VMASKMOVPS (CX), Y8, Y6
+	VMOVUPS    32(CX), Y7
+	JMP        rest2severalbegin
+
+rest2severalzero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+rest2severalbegin:
+	// 1 to 4 queries.
+	MOVQ    8(SP), CX
+	MOVQ    $0x00000004, BX
+	CMPQ    CX, BX
+	CMOVQGT BX, CX
+	LEAQ    heightsAVX2<>+56(SB), BX
+	MOVQ    (BX)(CX*8), CX
+	MOVQ    CX, (SP)
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	TESTQ   R11, R11
+	JZ      rest2group4store
+	PCALIGN $0x40
+
+rest2group4turn:
+	VPMOVZXWD    (R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VPMOVZXWD    16(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	CMPQ         (SP), $-126
+	VBROADCASTSS (R10), Y11
+	VFMADD231PS  Y9, Y11, Y0
+	VFMADD231PS  Y10, Y11, Y1
+	JEQ          rest2group4next0
+	VBROADCASTSS 4(R10), Y11
+	VFMADD231PS  Y9, Y11, Y2
+	VFMADD231PS  Y10, Y11, Y3
+	JPS          rest2group4next0
+	VBROADCASTSS 8(R10), Y11
+	VFMADD231PS  Y9, Y11, Y4
+	VFMADD231PS  Y10, Y11, Y5
+	JCC          rest2group4next0
+	VBROADCASTSS 12(R10), Y11
+	VFMADD231PS  Y9, Y11, Y6
+	VFMADD231PS  Y10, Y11, Y7
+
+rest2group4next0:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+	JNZ  rest2group4turn
+
+rest2group4store:
+	MOVQ       o_cap+16(FP), CX
+	MOVQ       ldo+24(FP), BX
+	MOVQ       8(SP), R9
+	VMASKMOVPS Y0, Y8, (CX)
+	VMOVUPS    Y1, 32(CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalstored
+	VMASKMOVPS Y2, Y8, (CX)
+	VMOVUPS    Y3, 32(CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalstored
+	VMASKMOVPS Y4, Y8, (CX)
+	VMOVUPS    Y5, 32(CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalstored
+	VMASKMOVPS Y6, Y8, (CX)
+	VMOVUPS    Y7, 32(CX)
+
+rest2severalstored:
+	ADDQ 8(SP), R14
+	CMPQ R14, n+96(FP)
+	JL   rest2group
+	ADDQ $0x10, R12
+	JMP  rest2
+
+rest2end:
+rest1:
 	CMPQ    R13, $0x00
-	JLE     restend
-	XORQ    BX, BX
+	JLE     rest1end
 	MOVQ    $0x00000008, CX
 	SUBQ    R13, CX
-	CMOVQLT BX, CX
 	SUBQ    CX, R12
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
 	LEAQ    masksAVX2<>+0(SB), BX
@@ -23144,7 +23597,7 @@ rest:
 	SUBQ    $0x08, R13
 	XORQ    R14, R14
 
-restgroup:
+rest1group:
 	MOVQ n+96(FP), CX
 	SUBQ R14, CX
 
@@ -23159,32 +23612,32 @@ restgroup:
 	LEAQ       (CX)(R12*4), CX
 	MOVQ       CX, o_cap+16(FP)
 	CMPB       load+120(FP), $0x00
-	JE         restseveralzero
+	JE         rest1severalzero
 	MOVQ       o_cap+16(FP), CX
 	MOVQ       ldo+24(FP), BX
 	MOVQ       8(SP), R9
 	VMASKMOVPS (CX), Y8, Y0
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralbegin
+	JZ         rest1severalbegin
 	VMASKMOVPS (CX), Y8, Y1
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralbegin
+	JZ         rest1severalbegin
 	VMASKMOVPS (CX), Y8, Y2
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralbegin
+	JZ         rest1severalbegin
 	VMASKMOVPS (CX), Y8, Y3
-	JMP        restseveralbegin
+	JMP        rest1severalbegin
 
-restseveralzero:
+rest1severalzero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-restseveralbegin:
+rest1severalbegin:
 	// 1 to 4 queries.
 	MOVQ    8(SP), CX
 	MOVQ    $0x00000004, BX
@@ -23197,68 +23650,69 @@ restseveralbegin:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	TESTQ   R11, R11
-	JZ      restgroup4store
+	JZ      rest1group4store
 	PCALIGN $0x40
 
-restgroup4turn:
+rest1group4turn:
 	VPMOVZXWD    (R9), Y9
 	VPSLLD       $0x10, Y9, Y9
 	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y9, Y10, Y0
-	JEQ          restgroup4next0
+	JEQ          rest1group4next0
 	VBROADCASTSS 4(R10), Y10
 	VFMADD231PS  Y9, Y10, Y1
-	JPS          restgroup4next0
+	JPS          rest1group4next0
 	VBROADCASTSS 8(R10), Y10
 	VFMADD231PS  Y9, Y10, Y2
-	JCC          restgroup4next0
+	JCC          rest1group4next0
 	VBROADCASTSS 12(R10), Y10
 	VFMADD231PS  Y9, Y10, Y3
 
-restgroup4next0:
+rest1group4next0:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	DECQ R11
-	JNZ  restgroup4turn
+	JNZ  rest1group4turn
 
-restgroup4store:
+rest1group4store:
 	MOVQ       o_cap+16(FP), CX
 	MOVQ       ldo+24(FP), BX
 	MOVQ       8(SP), R9
 	VMASKMOVPS Y0, Y8, (CX)
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralstored
+	JZ         rest1severalstored
 	VMASKMOVPS Y1, Y8, (CX)
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralstored
+	JZ         rest1severalstored
 	VMASKMOVPS Y2, Y8, (CX)
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralstored
+	JZ         rest1severalstored
 	VMASKMOVPS Y3, Y8, (CX)
 
-restseveralstored:
+rest1severalstored:
 	ADDQ 8(SP), R14
 	CMPQ R14, n+96(FP)
-	JL   restgroup
+	JL   rest1group
 	ADDQ $0x08, R12
-	JMP  rest
+	JMP  rest1
 
-restend:
-	MOVB $0x01, load+120(FP)
-	SUBQ $0x10, m+104(FP)
-	JLE  done
-	MOVQ AX, CX
-	SHLQ $0x04, CX
-	ADDQ CX, SI
-	ADDQ CX, next_base+128(FP)
-	MOVQ R8, CX
-	SHLQ $0x04, CX
-	ADDQ CX, DI
-	JMP  turn
+rest1end:
+	MOVB  $0x01, load+120(FP)
+	MOVQ  v_len+40(FP), CX
+	SUBQ  CX, m+104(FP)
+	JLE   done
+	MOVQ  AX, CX
+	IMULQ v_len+40(FP), CX
+	ADDQ  CX, SI
+	ADDQ  CX, next_base+128(FP)
+	MOVQ  R8, CX
+	IMULQ v_len+40(FP), CX
+	ADDQ  CX, DI
+	JMP   turn
 
 done:
 	VZEROUPPER
@@ -24352,22 +24806,22 @@ rows:
 	SHLQ $0x02, a_Lsc+88(FP)
 
 turn:
-	MOVQ a_M+144(FP), CX
-	CMPQ CX, $0x10
-	JLE  short
-	MOVQ $+16, CX
-
-short:
-	MOVQ CX, a_V_len+40(FP)
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+64(FP), R9
-	MOVQ R9, a_Scales_len+72(FP)
-	MOVQ a_Group+96(FP), R9
-	MOVQ R9, a_Scales_cap+80(FP)
-	MOVQ a_Dv+152(FP), R9
-	MOVQ R9, R13
-	XORQ R12, R12
+	MOVQ    $0x00000010, CX
+	MOVQ    $0x00000040, BX
+	CMPQ    a_Dv+152(FP), $0x10
+	CMOVQLE BX, CX
+	CMPQ    CX, a_M+144(FP)
+	CMOVQGT a_M+144(FP), CX
+	MOVQ    CX, a_V_len+40(FP)
+	MOVQ    a_Next_base+168(FP), CX
+	MOVQ    a_Next_len+176(FP), BX
+	MOVQ    a_Scales_base+64(FP), R9
+	MOVQ    R9, a_Scales_len+72(FP)
+	MOVQ    a_Group+96(FP), R9
+	MOVQ    R9, a_Scales_cap+80(FP)
+	MOVQ    a_Dv+152(FP), R9
+	MOVQ    R9, R13
+	XORQ    R12, R12
 
 line:
 	SUBQ $0x10, R13
@@ -24989,13 +25443,153 @@ linenext:
 lineend:
 	ADDQ $0x10, R13
 
-rest:
+rest2:
+	CMPQ    R13, $0x08
+	JLE     rest2end
+	MOVQ    $0x00000010, CX
+	SUBQ    R13, CX
+	SUBQ    CX, R12
+	VMOVUPS constffffffffAVX2<>+0(SB), Y8
+	LEAQ    masksAVX2<>+0(SB), BX
+	MOVQ    $0x00000040, R9
+	SUBQ    CX, R9
+	LEAQ    (BX)(R9*4), BX
+	VXORPS  (BX), Y8, Y8
+	SUBQ    $0x10, R13
+	XORQ    R14, R14
+
+rest2group:
+	MOVQ a_N+136(FP), CX
+	SUBQ R14, CX
+
+	// 16 columns.
+	MOVQ       $0x00000004, BX
+	CMPQ       CX, BX
+	CMOVQGT    BX, CX
+	MOVQ       CX, 8(SP)
+	MOVQ       a_Ldo+24(FP), CX
+	IMULQ      R14, CX
+	ADDQ       a_O_base+0(FP), CX
+	LEAQ       (CX)(R12*4), CX
+	MOVQ       CX, a_O_cap+16(FP)
+	CMPB       a_Load+160(FP), $0x00
+	JE         rest2severalzero
+	MOVQ       a_O_cap+16(FP), CX
+	MOVQ       a_Ldo+24(FP), BX
+	MOVQ       8(SP), R9
+	VMASKMOVPS (CX), Y8, Y0
+	VMOVUPS    32(CX), Y1
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalbegin
+	VMASKMOVPS (CX), Y8, Y2
+	VMOVUPS    32(CX), Y3
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalbegin
+	VMASKMOVPS (CX), Y8, Y4
+	VMOVUPS    32(CX), Y5
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalbegin
+	VMASKMOVPS (CX), Y8, Y6
+	VMOVUPS    32(CX), Y7
+	JMP        rest2severalbegin
+
+rest2severalzero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+rest2severalbegin:
+	// 1 to 4 queries.
+	MOVQ    8(SP), CX
+	MOVQ    $0x00000004, BX
+	CMPQ    CX, BX
+	CMOVQGT BX, CX
+	LEAQ    heightsAVX2<>+56(SB), BX
+	MOVQ    (BX)(CX*8), CX
+	MOVQ    CX, (SP)
+	LEAQ    (SI)(R12*1), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    a_Scales_len+72(FP), R15
+	MOVQ    a_V_len+40(FP), R11
+	TESTQ   R11, R11
+	JZ      rest2group4store
+	PCALIGN $0x40
+
+rest2group4turn:
+	VPMOVSXBD    (R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VPMOVSXBD    8(R9), Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSS (R15), Y11
+	VMULPS       Y11, Y9, Y9
+	VMULPS       Y11, Y10, Y10
+	ADDQ         a_Lsc+88(FP), R15
+	CMPQ         (SP), $-126
+	VBROADCASTSS (R10), Y11
+	VFMADD231PS  Y9, Y11, Y0
+	VFMADD231PS  Y10, Y11, Y1
+	JEQ          rest2group4next0
+	VBROADCASTSS 4(R10), Y11
+	VFMADD231PS  Y9, Y11, Y2
+	VFMADD231PS  Y10, Y11, Y3
+	JPS          rest2group4next0
+	VBROADCASTSS 8(R10), Y11
+	VFMADD231PS  Y9, Y11, Y4
+	VFMADD231PS  Y10, Y11, Y5
+	JCC          rest2group4next0
+	VBROADCASTSS 12(R10), Y11
+	VFMADD231PS  Y9, Y11, Y6
+	VFMADD231PS  Y10, Y11, Y7
+
+rest2group4next0:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+	JNZ  rest2group4turn
+
+rest2group4store:
+	MOVQ       a_O_cap+16(FP), CX
+	MOVQ       a_Ldo+24(FP), BX
+	MOVQ       8(SP), R9
+	VMASKMOVPS Y0, Y8, (CX)
+	VMOVUPS    Y1, 32(CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalstored
+	VMASKMOVPS Y2, Y8, (CX)
+	VMOVUPS    Y3, 32(CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalstored
+	VMASKMOVPS Y4, Y8, (CX)
+	VMOVUPS    Y5, 32(CX)
+	ADDQ       BX, CX
+	DECQ       R9
+	JZ         rest2severalstored
+	VMASKMOVPS Y6, Y8, (CX)
+	VMOVUPS    Y7, 32(CX)
+
+rest2severalstored:
+	ADDQ 8(SP), R14
+	CMPQ R14, a_N+136(FP)
+	JL   rest2group
+	ADDQ $0x10, R12
+	JMP  rest2
+
+rest2end:
+rest1:
 	CMPQ    R13, $0x00
-	JLE     restend
-	XORQ    BX, BX
+	JLE     rest1end
 	MOVQ    $0x00000008, CX
 	SUBQ    R13, CX
-	CMOVQLT BX, CX
 	SUBQ    CX, R12
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
 	LEAQ    masksAVX2<>+0(SB), BX
@@ -25006,7 +25600,7 @@ rest:
 	SUBQ    $0x08, R13
 	XORQ    R14, R14
 
-restgroup:
+rest1group:
 	MOVQ a_N+136(FP), CX
 	SUBQ R14, CX
 
@@ -25021,32 +25615,32 @@ restgroup:
 	LEAQ       (CX)(R12*4), CX
 	MOVQ       CX, a_O_cap+16(FP)
 	CMPB       a_Load+160(FP), $0x00
-	JE         restseveralzero
+	JE         rest1severalzero
 	MOVQ       a_O_cap+16(FP), CX
 	MOVQ       a_Ldo+24(FP), BX
 	MOVQ       8(SP), R9
 	VMASKMOVPS (CX), Y8, Y0
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralbegin
+	JZ         rest1severalbegin
 	VMASKMOVPS (CX), Y8, Y1
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralbegin
+	JZ         rest1severalbegin
 	VMASKMOVPS (CX), Y8, Y2
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralbegin
+	JZ         rest1severalbegin
 	VMASKMOVPS (CX), Y8, Y3
-	JMP        restseveralbegin
+	JMP        rest1severalbegin
 
-restseveralzero:
+rest1severalzero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-restseveralbegin:
+rest1severalbegin:
 	// 1 to 4 queries.
 	MOVQ    8(SP), CX
 	MOVQ    $0x00000004, BX
@@ -25060,10 +25654,10 @@ restseveralbegin:
 	MOVQ    a_Scales_len+72(FP), R15
 	MOVQ    a_V_len+40(FP), R11
 	TESTQ   R11, R11
-	JZ      restgroup4store
+	JZ      rest1group4store
 	PCALIGN $0x40
 
-restgroup4turn:
+rest1group4turn:
 	VPMOVSXBD    (R9), Y9
 	VCVTDQ2PS    Y9, Y9
 	VBROADCASTSS (R15), Y10
@@ -25072,62 +25666,63 @@ restgroup4turn:
 	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y9, Y10, Y0
-	JEQ          restgroup4next0
+	JEQ          rest1group4next0
 	VBROADCASTSS 4(R10), Y10
 	VFMADD231PS  Y9, Y10, Y1
-	JPS          restgroup4next0
+	JPS          rest1group4next0
 	VBROADCASTSS 8(R10), Y10
 	VFMADD231PS  Y9, Y10, Y2
-	JCC          restgroup4next0
+	JCC          rest1group4next0
 	VBROADCASTSS 12(R10), Y10
 	VFMADD231PS  Y9, Y10, Y3
 
-restgroup4next0:
+rest1group4next0:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	DECQ R11
-	JNZ  restgroup4turn
+	JNZ  rest1group4turn
 
-restgroup4store:
+rest1group4store:
 	MOVQ       a_O_cap+16(FP), CX
 	MOVQ       a_Ldo+24(FP), BX
 	MOVQ       8(SP), R9
 	VMASKMOVPS Y0, Y8, (CX)
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralstored
+	JZ         rest1severalstored
 	VMASKMOVPS Y1, Y8, (CX)
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralstored
+	JZ         rest1severalstored
 	VMASKMOVPS Y2, Y8, (CX)
 	ADDQ       BX, CX
 	DECQ       R9
-	JZ         restseveralstored
+	JZ         rest1severalstored
 	VMASKMOVPS Y3, Y8, (CX)
 
-restseveralstored:
+rest1severalstored:
 	ADDQ 8(SP), R14
 	CMPQ R14, a_N+136(FP)
-	JL   restgroup
+	JL   rest1group
 	ADDQ $0x08, R12
-	JMP  rest
+	JMP  rest1
 
-restend:
-	MOVB $0x01, a_Load+160(FP)
-	SUBQ $0x10, a_M+144(FP)
-	JLE  done
-	MOVQ AX, CX
-	SHLQ $0x04, CX
-	ADDQ CX, SI
-	ADDQ CX, a_Next_base+168(FP)
-	MOVQ R8, CX
-	SHLQ $0x04, CX
-	ADDQ CX, DI
-	MOVQ a_Lsc+88(FP), CX
-	SHLQ $0x04, CX
-	ADDQ CX, a_Scales_base+64(FP)
-	JMP  turn
+rest1end:
+	MOVB  $0x01, a_Load+160(FP)
+	MOVQ  a_V_len+40(FP), CX
+	SUBQ  CX, a_M+144(FP)
+	JLE   done
+	MOVQ  AX, CX
+	IMULQ a_V_len+40(FP), CX
+	ADDQ  CX, SI
+	ADDQ  CX, a_Next_base+168(FP)
+	MOVQ  R8, CX
+	IMULQ a_V_len+40(FP), CX
+	ADDQ  CX, DI
+	MOVQ  a_Lsc+88(FP), CX
+	IMULQ a_V_len+40(FP), CX
+	ADDQ  CX, a_Scales_base+64(FP)
+	JMP   turn
 
 done:
 	VZEROUPPER

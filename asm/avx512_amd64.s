@@ -33351,18 +33351,18 @@ rows:
 	SHLQ $0x02, R8
 
 turn:
-	MOVQ m+104(FP), CX
-	CMPQ CX, $0x10
-	JLE  short
-	MOVQ $+16, CX
-
-short:
-	MOVQ CX, v_len+40(FP)
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ dv+112(FP), R9
-	MOVQ R9, R13
-	XORQ R12, R12
+	MOVQ    $0x00000010, CX
+	MOVQ    $0x00000040, BX
+	CMPQ    dv+112(FP), $0x10
+	CMOVQLE BX, CX
+	CMPQ    CX, m+104(FP)
+	CMOVQGT m+104(FP), CX
+	MOVQ    CX, v_len+40(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	MOVQ    dv+112(FP), R9
+	MOVQ    R9, R13
+	XORQ    R12, R12
 
 quad:
 	SUBQ $0x40, R13
@@ -34130,9 +34130,9 @@ linenext:
 lineend:
 	ADDQ $0x10, R13
 
-rest:
+rest1:
 	CMPQ    R13, $0x00
-	JLE     restend
+	JLE     rest1end
 	LEAQ    masksAVX512<>+0(SB), CX
 	MOVQ    $0x00000040, BX
 	SUBQ    R13, BX
@@ -34141,7 +34141,7 @@ rest:
 	SUBQ    $0x10, R13
 	XORQ    R14, R14
 
-restgroup:
+rest1group:
 	MOVQ n+96(FP), CX
 	SUBQ R14, CX
 
@@ -34156,7 +34156,7 @@ restgroup:
 	LEAQ      (CX)(R12*4), CX
 	MOVQ      CX, o_cap+16(FP)
 	CMPB      load+120(FP), $0x00
-	JE        restseveralzero
+	JE        rest1severalzero
 	MOVQ      o_cap+16(FP), CX
 	MOVQ      ldo+24(FP), BX
 	MOVQ      8(SP), R9
@@ -34164,28 +34164,28 @@ restgroup:
 	VMOVUPS.Z (CX), K1, Z0
 	ADDQ      BX, CX
 	DECQ      R9
-	JZ        restseveralbegin
+	JZ        rest1severalbegin
 	VPMOVD2M  Z24, K1
 	VMOVUPS.Z (CX), K1, Z1
 	ADDQ      BX, CX
 	DECQ      R9
-	JZ        restseveralbegin
+	JZ        rest1severalbegin
 	VPMOVD2M  Z24, K1
 	VMOVUPS.Z (CX), K1, Z2
 	ADDQ      BX, CX
 	DECQ      R9
-	JZ        restseveralbegin
+	JZ        rest1severalbegin
 	VPMOVD2M  Z24, K1
 	VMOVUPS.Z (CX), K1, Z3
-	JMP       restseveralbegin
+	JMP       rest1severalbegin
 
-restseveralzero:
+rest1severalzero:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 
-restseveralbegin:
+rest1severalbegin:
 	// 1 to 4 queries.
 	MOVQ    8(SP), CX
 	MOVQ    $0x00000004, BX
@@ -34198,64 +34198,64 @@ restseveralbegin:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      restgroup4fewer
+	JL      rest1group4fewer
 	PCALIGN $0x40
 
-restgroup4turn:
+rest1group4turn:
 	VPMOVD2M         Z24, K1
 	VMOVUPS.Z        (R9), K1, Z25
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z25, Z0
-	JEQ              restgroup4next0
+	JEQ              rest1group4next0
 	VFMADD231PS.BCST 4(R10), Z25, Z1
-	JPS              restgroup4next0
+	JPS              rest1group4next0
 	VFMADD231PS.BCST 8(R10), Z25, Z2
-	JCC              restgroup4next0
+	JCC              rest1group4next0
 	VFMADD231PS.BCST 12(R10), Z25, Z3
 
-restgroup4next0:
+rest1group4next0:
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	VPMOVD2M         Z24, K1
 	VMOVUPS.Z        (R9), K1, Z25
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z25, Z0
-	JEQ              restgroup4next1
+	JEQ              rest1group4next1
 	VFMADD231PS.BCST 4(R10), Z25, Z1
-	JPS              restgroup4next1
+	JPS              rest1group4next1
 	VFMADD231PS.BCST 8(R10), Z25, Z2
-	JCC              restgroup4next1
+	JCC              rest1group4next1
 	VFMADD231PS.BCST 12(R10), Z25, Z3
 
-restgroup4next1:
+rest1group4next1:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	SUBQ $0x02, R11
-	JGE  restgroup4turn
+	JGE  rest1group4turn
 
-restgroup4fewer:
+rest1group4fewer:
 	ADDQ $0x02, R11
-	JZ   restgroup4store
+	JZ   rest1group4store
 
-restgroup4step:
+rest1group4step:
 	VPMOVD2M         Z24, K1
 	VMOVUPS.Z        (R9), K1, Z25
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z25, Z0
-	JEQ              restgroup4next2
+	JEQ              rest1group4next2
 	VFMADD231PS.BCST 4(R10), Z25, Z1
-	JPS              restgroup4next2
+	JPS              rest1group4next2
 	VFMADD231PS.BCST 8(R10), Z25, Z2
-	JCC              restgroup4next2
+	JCC              rest1group4next2
 	VFMADD231PS.BCST 12(R10), Z25, Z3
 
-restgroup4next2:
+rest1group4next2:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	DECQ R11
-	JNZ  restgroup4step
+	JNZ  rest1group4step
 
-restgroup4store:
+rest1group4store:
 	MOVQ     o_cap+16(FP), CX
 	MOVQ     ldo+24(FP), BX
 	MOVQ     8(SP), R9
@@ -34263,39 +34263,40 @@ restgroup4store:
 	VMOVUPS  Z0, K1, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
-	JZ       restseveralstored
+	JZ       rest1severalstored
 	VPMOVD2M Z24, K1
 	VMOVUPS  Z1, K1, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
-	JZ       restseveralstored
+	JZ       rest1severalstored
 	VPMOVD2M Z24, K1
 	VMOVUPS  Z2, K1, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
-	JZ       restseveralstored
+	JZ       rest1severalstored
 	VPMOVD2M Z24, K1
 	VMOVUPS  Z3, K1, (CX)
 
-restseveralstored:
+rest1severalstored:
 	ADDQ 8(SP), R14
 	CMPQ R14, n+96(FP)
-	JL   restgroup
+	JL   rest1group
 	ADDQ $0x10, R12
-	JMP  rest
+	JMP  rest1
 
-restend:
-	MOVB $0x01, load+120(FP)
-	SUBQ $0x10, m+104(FP)
-	JLE  done
-	MOVQ AX, CX
-	SHLQ $0x04, CX
-	ADDQ CX, SI
-	ADDQ CX, next_base+128(FP)
-	MOVQ R8, CX
-	SHLQ $0x04, CX
-	ADDQ CX, DI
-	JMP  turn
+rest1end:
+	MOVB  $0x01, load+120(FP)
+	MOVQ  v_len+40(FP), CX
+	SUBQ  CX, m+104(FP)
+	JLE   done
+	MOVQ  AX, CX
+	IMULQ v_len+40(FP), CX
+	ADDQ  CX, SI
+	ADDQ  CX, next_base+128(FP)
+	MOVQ  R8, CX
+	IMULQ v_len+40(FP), CX
+	ADDQ  CX, DI
+	JMP   turn
 
 done:
 	VZEROUPPER
@@ -36177,18 +36178,18 @@ rows:
 	SHLQ $0x02, R8
 
 turn:
-	MOVQ m+104(FP), CX
-	CMPQ CX, $0x10
-	JLE  short
-	MOVQ $+16, CX
-
-short:
-	MOVQ CX, v_len+40(FP)
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ dv+112(FP), R9
-	MOVQ R9, R13
-	XORQ R12, R12
+	MOVQ    $0x00000010, CX
+	MOVQ    $0x00000040, BX
+	CMPQ    dv+112(FP), $0x10
+	CMOVQLE BX, CX
+	CMPQ    CX, m+104(FP)
+	CMOVQGT m+104(FP), CX
+	MOVQ    CX, v_len+40(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	MOVQ    dv+112(FP), R9
+	MOVQ    R9, R13
+	XORQ    R12, R12
 
 quad:
 	SUBQ $0x40, R13
@@ -36854,13 +36855,11 @@ linenext:
 lineend:
 	ADDQ $0x10, R13
 
-rest:
+rest1:
 	CMPQ    R13, $0x00
-	JLE     restend
-	XORQ    BX, BX
+	JLE     rest1end
 	MOVQ    $0x00000010, CX
 	SUBQ    R13, CX
-	CMOVQLT BX, CX
 	SUBQ    CX, R12
 	VMOVUPS constffffffffAVX512<>+0(SB), Z24
 	LEAQ    masksAVX512<>+0(SB), BX
@@ -36871,7 +36870,7 @@ rest:
 	SUBQ    $0x10, R13
 	XORQ    R14, R14
 
-restgroup:
+rest1group:
 	MOVQ n+96(FP), CX
 	SUBQ R14, CX
 
@@ -36886,7 +36885,7 @@ restgroup:
 	LEAQ      (CX)(R12*4), CX
 	MOVQ      CX, o_cap+16(FP)
 	CMPB      load+120(FP), $0x00
-	JE        restseveralzero
+	JE        rest1severalzero
 	MOVQ      o_cap+16(FP), CX
 	MOVQ      ldo+24(FP), BX
 	MOVQ      8(SP), R9
@@ -36894,28 +36893,28 @@ restgroup:
 	VMOVUPS.Z (CX), K1, Z0
 	ADDQ      BX, CX
 	DECQ      R9
-	JZ        restseveralbegin
+	JZ        rest1severalbegin
 	VPMOVD2M  Z24, K1
 	VMOVUPS.Z (CX), K1, Z1
 	ADDQ      BX, CX
 	DECQ      R9
-	JZ        restseveralbegin
+	JZ        rest1severalbegin
 	VPMOVD2M  Z24, K1
 	VMOVUPS.Z (CX), K1, Z2
 	ADDQ      BX, CX
 	DECQ      R9
-	JZ        restseveralbegin
+	JZ        rest1severalbegin
 	VPMOVD2M  Z24, K1
 	VMOVUPS.Z (CX), K1, Z3
-	JMP       restseveralbegin
+	JMP       rest1severalbegin
 
-restseveralzero:
+rest1severalzero:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 
-restseveralbegin:
+rest1severalbegin:
 	// 1 to 4 queries.
 	MOVQ    8(SP), CX
 	MOVQ    $0x00000004, BX
@@ -36928,27 +36927,27 @@ restseveralbegin:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	TESTQ   R11, R11
-	JZ      restgroup4store
+	JZ      rest1group4store
 	PCALIGN $0x40
 
-restgroup4turn:
+rest1group4turn:
 	VCVTPH2PS        (R9), Z25
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z25, Z0
-	JEQ              restgroup4next0
+	JEQ              rest1group4next0
 	VFMADD231PS.BCST 4(R10), Z25, Z1
-	JPS              restgroup4next0
+	JPS              rest1group4next0
 	VFMADD231PS.BCST 8(R10), Z25, Z2
-	JCC              restgroup4next0
+	JCC              rest1group4next0
 	VFMADD231PS.BCST 12(R10), Z25, Z3
 
-restgroup4next0:
+rest1group4next0:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	DECQ R11
-	JNZ  restgroup4turn
+	JNZ  rest1group4turn
 
-restgroup4store:
+rest1group4store:
 	MOVQ     o_cap+16(FP), CX
 	MOVQ     ldo+24(FP), BX
 	MOVQ     8(SP), R9
@@ -36956,39 +36955,40 @@ restgroup4store:
 	VMOVUPS  Z0, K1, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
-	JZ       restseveralstored
+	JZ       rest1severalstored
 	VPMOVD2M Z24, K1
 	VMOVUPS  Z1, K1, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
-	JZ       restseveralstored
+	JZ       rest1severalstored
 	VPMOVD2M Z24, K1
 	VMOVUPS  Z2, K1, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
-	JZ       restseveralstored
+	JZ       rest1severalstored
 	VPMOVD2M Z24, K1
 	VMOVUPS  Z3, K1, (CX)
 
-restseveralstored:
+rest1severalstored:
 	ADDQ 8(SP), R14
 	CMPQ R14, n+96(FP)
-	JL   restgroup
+	JL   rest1group
 	ADDQ $0x10, R12
-	JMP  rest
+	JMP  rest1
 
-restend:
-	MOVB $0x01, load+120(FP)
-	SUBQ $0x10, m+104(FP)
-	JLE  done
-	MOVQ AX, CX
-	SHLQ $0x04, CX
-	ADDQ CX, SI
-	ADDQ CX, next_base+128(FP)
-	MOVQ R8, CX
-	SHLQ $0x04, CX
-	ADDQ CX, DI
-	JMP  turn
+rest1end:
+	MOVB  $0x01, load+120(FP)
+	MOVQ  v_len+40(FP), CX
+	SUBQ  CX, m+104(FP)
+	JLE   done
+	MOVQ  AX, CX
+	IMULQ v_len+40(FP), CX
+	ADDQ  CX, SI
+	ADDQ  CX, next_base+128(FP)
+	MOVQ  R8, CX
+	IMULQ v_len+40(FP), CX
+	ADDQ  CX, DI
+	JMP   turn
 
 done:
 	VZEROUPPER
@@ -39075,18 +39075,18 @@ rows:
 	SHLQ $0x02, R8
 
 turn:
-	MOVQ m+104(FP), CX
-	CMPQ CX, $0x10
-	JLE  short
-	MOVQ $+16, CX
-
-short:
-	MOVQ CX, v_len+40(FP)
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ dv+112(FP), R9
-	MOVQ R9, R13
-	XORQ R12, R12
+	MOVQ    $0x00000010, CX
+	MOVQ    $0x00000040, BX
+	CMPQ    dv+112(FP), $0x10
+	CMOVQLE BX, CX
+	CMPQ    CX, m+104(FP)
+	CMOVQGT m+104(FP), CX
+	MOVQ    CX, v_len+40(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	MOVQ    dv+112(FP), R9
+	MOVQ    R9, R13
+	XORQ    R12, R12
 
 quad:
 	SUBQ $0x40, R13
@@ -39777,13 +39777,11 @@ linenext:
 lineend:
 	ADDQ $0x10, R13
 
-rest:
+rest1:
 	CMPQ    R13, $0x00
-	JLE     restend
-	XORQ    BX, BX
+	JLE     rest1end
 	MOVQ    $0x00000010, CX
 	SUBQ    R13, CX
-	CMOVQLT BX, CX
 	SUBQ    CX, R12
 	VMOVUPS constffffffffAVX512<>+0(SB), Z24
 	LEAQ    masksAVX512<>+0(SB), BX
@@ -39794,7 +39792,7 @@ rest:
 	SUBQ    $0x10, R13
 	XORQ    R14, R14
 
-restgroup:
+rest1group:
 	MOVQ n+96(FP), CX
 	SUBQ R14, CX
 
@@ -39809,7 +39807,7 @@ restgroup:
 	LEAQ      (CX)(R12*4), CX
 	MOVQ      CX, o_cap+16(FP)
 	CMPB      load+120(FP), $0x00
-	JE        restseveralzero
+	JE        rest1severalzero
 	MOVQ      o_cap+16(FP), CX
 	MOVQ      ldo+24(FP), BX
 	MOVQ      8(SP), R9
@@ -39817,28 +39815,28 @@ restgroup:
 	VMOVUPS.Z (CX), K1, Z0
 	ADDQ      BX, CX
 	DECQ      R9
-	JZ        restseveralbegin
+	JZ        rest1severalbegin
 	VPMOVD2M  Z24, K1
 	VMOVUPS.Z (CX), K1, Z1
 	ADDQ      BX, CX
 	DECQ      R9
-	JZ        restseveralbegin
+	JZ        rest1severalbegin
 	VPMOVD2M  Z24, K1
 	VMOVUPS.Z (CX), K1, Z2
 	ADDQ      BX, CX
 	DECQ      R9
-	JZ        restseveralbegin
+	JZ        rest1severalbegin
 	VPMOVD2M  Z24, K1
 	VMOVUPS.Z (CX), K1, Z3
-	JMP       restseveralbegin
+	JMP       rest1severalbegin
 
-restseveralzero:
+rest1severalzero:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 
-restseveralbegin:
+rest1severalbegin:
 	// 1 to 4 queries.
 	MOVQ    8(SP), CX
 	MOVQ    $0x00000004, BX
@@ -39851,28 +39849,28 @@ restseveralbegin:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	TESTQ   R11, R11
-	JZ      restgroup4store
+	JZ      rest1group4store
 	PCALIGN $0x40
 
-restgroup4turn:
+rest1group4turn:
 	VPMOVZXWD        (R9), Z25
 	VPSLLD           $0x10, Z25, Z25
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z25, Z0
-	JEQ              restgroup4next0
+	JEQ              rest1group4next0
 	VFMADD231PS.BCST 4(R10), Z25, Z1
-	JPS              restgroup4next0
+	JPS              rest1group4next0
 	VFMADD231PS.BCST 8(R10), Z25, Z2
-	JCC              restgroup4next0
+	JCC              rest1group4next0
 	VFMADD231PS.BCST 12(R10), Z25, Z3
 
-restgroup4next0:
+rest1group4next0:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	DECQ R11
-	JNZ  restgroup4turn
+	JNZ  rest1group4turn
 
-restgroup4store:
+rest1group4store:
 	MOVQ     o_cap+16(FP), CX
 	MOVQ     ldo+24(FP), BX
 	MOVQ     8(SP), R9
@@ -39880,39 +39878,40 @@ restgroup4store:
 	VMOVUPS  Z0, K1, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
-	JZ       restseveralstored
+	JZ       rest1severalstored
 	VPMOVD2M Z24, K1
 	VMOVUPS  Z1, K1, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
-	JZ       restseveralstored
+	JZ       rest1severalstored
 	VPMOVD2M Z24, K1
 	VMOVUPS  Z2, K1, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
-	JZ       restseveralstored
+	JZ       rest1severalstored
 	VPMOVD2M Z24, K1
 	VMOVUPS  Z3, K1, (CX)
 
-restseveralstored:
+rest1severalstored:
 	ADDQ 8(SP), R14
 	CMPQ R14, n+96(FP)
-	JL   restgroup
+	JL   rest1group
 	ADDQ $0x10, R12
-	JMP  rest
+	JMP  rest1
 
-restend:
-	MOVB $0x01, load+120(FP)
-	SUBQ $0x10, m+104(FP)
-	JLE  done
-	MOVQ AX, CX
-	SHLQ $0x04, CX
-	ADDQ CX, SI
-	ADDQ CX, next_base+128(FP)
-	MOVQ R8, CX
-	SHLQ $0x04, CX
-	ADDQ CX, DI
-	JMP  turn
+rest1end:
+	MOVB  $0x01, load+120(FP)
+	MOVQ  v_len+40(FP), CX
+	SUBQ  CX, m+104(FP)
+	JLE   done
+	MOVQ  AX, CX
+	IMULQ v_len+40(FP), CX
+	ADDQ  CX, SI
+	ADDQ  CX, next_base+128(FP)
+	MOVQ  R8, CX
+	IMULQ v_len+40(FP), CX
+	ADDQ  CX, DI
+	JMP   turn
 
 done:
 	VZEROUPPER
@@ -41833,22 +41832,22 @@ rows:
 	SHLQ $0x02, a_Lsc+88(FP)
 
 turn:
-	MOVQ a_M+144(FP), CX
-	CMPQ CX, $0x10
-	JLE  short
-	MOVQ $+16, CX
-
-short:
-	MOVQ CX, a_V_len+40(FP)
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+64(FP), R9
-	MOVQ R9, a_Scales_len+72(FP)
-	MOVQ a_Group+96(FP), R9
-	MOVQ R9, a_Scales_cap+80(FP)
-	MOVQ a_Dv+152(FP), R9
-	MOVQ R9, R13
-	XORQ R12, R12
+	MOVQ    $0x00000010, CX
+	MOVQ    $0x00000040, BX
+	CMPQ    a_Dv+152(FP), $0x10
+	CMOVQLE BX, CX
+	CMPQ    CX, a_M+144(FP)
+	CMOVQGT a_M+144(FP), CX
+	MOVQ    CX, a_V_len+40(FP)
+	MOVQ    a_Next_base+168(FP), CX
+	MOVQ    a_Next_len+176(FP), BX
+	MOVQ    a_Scales_base+64(FP), R9
+	MOVQ    R9, a_Scales_len+72(FP)
+	MOVQ    a_Group+96(FP), R9
+	MOVQ    R9, a_Scales_cap+80(FP)
+	MOVQ    a_Dv+152(FP), R9
+	MOVQ    R9, R13
+	XORQ    R12, R12
 
 quad:
 	SUBQ $0x40, R13
@@ -42592,13 +42591,11 @@ linenext:
 lineend:
 	ADDQ $0x10, R13
 
-rest:
+rest1:
 	CMPQ    R13, $0x00
-	JLE     restend
-	XORQ    BX, BX
+	JLE     rest1end
 	MOVQ    $0x00000010, CX
 	SUBQ    R13, CX
-	CMOVQLT BX, CX
 	SUBQ    CX, R12
 	VMOVUPS constffffffffAVX512<>+0(SB), Z24
 	LEAQ    masksAVX512<>+0(SB), BX
@@ -42609,7 +42606,7 @@ rest:
 	SUBQ    $0x10, R13
 	XORQ    R14, R14
 
-restgroup:
+rest1group:
 	MOVQ a_N+136(FP), CX
 	SUBQ R14, CX
 
@@ -42624,7 +42621,7 @@ restgroup:
 	LEAQ      (CX)(R12*4), CX
 	MOVQ      CX, a_O_cap+16(FP)
 	CMPB      a_Load+160(FP), $0x00
-	JE        restseveralzero
+	JE        rest1severalzero
 	MOVQ      a_O_cap+16(FP), CX
 	MOVQ      a_Ldo+24(FP), BX
 	MOVQ      8(SP), R9
@@ -42632,28 +42629,28 @@ restgroup:
 	VMOVUPS.Z (CX), K1, Z0
 	ADDQ      BX, CX
 	DECQ      R9
-	JZ        restseveralbegin
+	JZ        rest1severalbegin
 	VPMOVD2M  Z24, K1
 	VMOVUPS.Z (CX), K1, Z1
 	ADDQ      BX, CX
 	DECQ      R9
-	JZ        restseveralbegin
+	JZ        rest1severalbegin
 	VPMOVD2M  Z24, K1
 	VMOVUPS.Z (CX), K1, Z2
 	ADDQ      BX, CX
 	DECQ      R9
-	JZ        restseveralbegin
+	JZ        rest1severalbegin
 	VPMOVD2M  Z24, K1
 	VMOVUPS.Z (CX), K1, Z3
-	JMP       restseveralbegin
+	JMP       rest1severalbegin
 
-restseveralzero:
+rest1severalzero:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 
-restseveralbegin:
+rest1severalbegin:
 	// 1 to 4 queries.
 	MOVQ    8(SP), CX
 	MOVQ    $0x00000004, BX
@@ -42667,30 +42664,30 @@ restseveralbegin:
 	MOVQ    a_Scales_len+72(FP), R15
 	MOVQ    a_V_len+40(FP), R11
 	TESTQ   R11, R11
-	JZ      restgroup4store
+	JZ      rest1group4store
 	PCALIGN $0x40
 
-restgroup4turn:
+rest1group4turn:
 	VPMOVSXBD        (R9), Z25
 	VCVTDQ2PS        Z25, Z25
 	VMULPS.BCST      (R15), Z25, Z25
 	ADDQ             a_Lsc+88(FP), R15
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z25, Z0
-	JEQ              restgroup4next0
+	JEQ              rest1group4next0
 	VFMADD231PS.BCST 4(R10), Z25, Z1
-	JPS              restgroup4next0
+	JPS              rest1group4next0
 	VFMADD231PS.BCST 8(R10), Z25, Z2
-	JCC              restgroup4next0
+	JCC              rest1group4next0
 	VFMADD231PS.BCST 12(R10), Z25, Z3
 
-restgroup4next0:
+rest1group4next0:
 	ADDQ AX, R9
 	ADDQ R8, R10
 	DECQ R11
-	JNZ  restgroup4turn
+	JNZ  rest1group4turn
 
-restgroup4store:
+rest1group4store:
 	MOVQ     a_O_cap+16(FP), CX
 	MOVQ     a_Ldo+24(FP), BX
 	MOVQ     8(SP), R9
@@ -42698,42 +42695,43 @@ restgroup4store:
 	VMOVUPS  Z0, K1, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
-	JZ       restseveralstored
+	JZ       rest1severalstored
 	VPMOVD2M Z24, K1
 	VMOVUPS  Z1, K1, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
-	JZ       restseveralstored
+	JZ       rest1severalstored
 	VPMOVD2M Z24, K1
 	VMOVUPS  Z2, K1, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
-	JZ       restseveralstored
+	JZ       rest1severalstored
 	VPMOVD2M Z24, K1
 	VMOVUPS  Z3, K1, (CX)
 
-restseveralstored:
+rest1severalstored:
 	ADDQ 8(SP), R14
 	CMPQ R14, a_N+136(FP)
-	JL   restgroup
+	JL   rest1group
 	ADDQ $0x10, R12
-	JMP  rest
+	JMP  rest1
 
-restend:
-	MOVB $0x01, a_Load+160(FP)
-	SUBQ $0x10, a_M+144(FP)
-	JLE  done
-	MOVQ AX, CX
-	SHLQ $0x04, CX
-	ADDQ CX, SI
-	ADDQ CX, a_Next_base+168(FP)
-	MOVQ R8, CX
-	SHLQ $0x04, CX
-	ADDQ CX, DI
-	MOVQ a_Lsc+88(FP), CX
-	SHLQ $0x04, CX
-	ADDQ CX, a_Scales_base+64(FP)
-	JMP  turn
+rest1end:
+	MOVB  $0x01, a_Load+160(FP)
+	MOVQ  a_V_len+40(FP), CX
+	SUBQ  CX, a_M+144(FP)
+	JLE   done
+	MOVQ  AX, CX
+	IMULQ a_V_len+40(FP), CX
+	ADDQ  CX, SI
+	ADDQ  CX, a_Next_base+168(FP)
+	MOVQ  R8, CX
+	IMULQ a_V_len+40(FP), CX
+	ADDQ  CX, DI
+	MOVQ  a_Lsc+88(FP), CX
+	IMULQ a_V_len+40(FP), CX
+	ADDQ  CX, a_Scales_base+64(FP)
+	JMP   turn
 
 done:
 	VZEROUPPER

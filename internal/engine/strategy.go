@@ -150,7 +150,7 @@ func (j *Job) isSkinny(rows int) bool {
 		return rows <= j.tier.SkinnyRows && j.fitsHalves() && !j.fillsTile()
 	}
 	least := ukernel.SkinnyColumns
-	if j.Call.K.DType() != view.Float32 { // keys that are widened to memory anyway
+	if rows > ukernel.SkinnyLanes { // short keys are read in little time
 		least = ukernel.SkinnyGroup
 	}
 	return rows <= j.tier.SkinnyRows && j.d() >= least && max(j.d(), j.dv()) <= MaxSkinnyWidth && !j.fillsTile()

@@ -128,7 +128,7 @@ func (c skinnyPVCase) String() string {
 func skinnyPVCases(w int) (list []kernelCase) {
 	for _, n := range skinnyRowCounts(w) {
 		for _, dv := range upTo(9, 15, 16, 17, 19, 20, 23, 31, 32, 33, 37, 64, 128)[1:] {
-			for _, m := range []int{0, 1, 2, 3, 15, 16, 17, 31, 32, 33} {
+			for _, m := range []int{0, 1, 2, 3, 15, 16, 17, 31, 32, 33, 70} {
 				i := len(list)
 				list = append(list, skinnyPVCase{n, m, dv, i % 2 * 3, i % 3 * 2, i%5 == 0, testutil.KindOf(i)})
 			}

@@ -11,16 +11,16 @@ import (
 )
 
 // SkinnyPV is the product of the weights and V for few queries, with an output in rows: the
-// columns of V are in the lanes, and V is read as it lies. A pass takes 16 rows of V, which
-// stay in L1, one column of cache lines after the other:
+// columns of V are in the lanes, and V is read as it lies. A pass takes 16 rows of V, or
+// lineKeys, which stay in L1, one column of cache lines after the other:
 //
 //	o[query][line] ──► acc     acc[query] += p[j][query], a broadcast, · v[j][line]     acc ──► o
 //
 // A line has few accumulators, which wait for each other. But it takes so little time that
 // the processor works on the next lines meanwhile. With narrow columns the prefetches, one
 // line per step, are spread evenly between the FMAs. The remaining columns of a row are
-// computed under a mask, a vector after the other. For narrow types a line has 16 columns, too.
-// They are widened when they are loaded.
+// computed at once, one vector under a mask. For narrow types a line has 16 columns, too. They
+// are widened when they are loaded.
 //
 // With 32 registers, up to 6 queries first take 4 lines at a time: a weight is then loaded once
 // for 4 FMAs instead of once for each, and even one query has 4 chains. From L1, Emerald Rapids
@@ -105,15 +105,20 @@ type pvEmitter struct {
 	ofScale       operand.Mem // columns left that have these
 }
 
-// passes emits the loop over passes of up to 16 keys. All but the first start from o.
+// lineKeys are the keys of a pass over rows of a line or less: so few columns take little time
+// beside what a pass takes.
+const lineKeys = 4 * spec.SkinnyKeys
+
+// passes emits the loop over passes. All but the first start from o.
 func (f *pvEmitter) passes() {
 	f.g.Label("turn")
-	keys := f.g.GP64()
-	f.g.MOVQ(f.left, keys)
-	f.g.CMPQ(keys, operand.Imm(spec.SkinnyKeys))
-	f.g.JLE(operand.LabelRef("short"))
-	f.g.MOVQ(operand.I32(spec.SkinnyKeys), keys)
-	f.g.Label("short")
+	keys, ofLines := f.g.GP64(), f.g.GP64()
+	f.g.MOVQ(operand.U32(spec.SkinnyKeys), keys)
+	f.g.MOVQ(operand.U32(lineKeys), ofLines)
+	f.g.CMPQ(f.g.Argument("dv"), operand.Imm(spec.SkinnyKeys))
+	f.g.CMOVQLE(ofLines, keys)
+	f.g.CMPQ(keys, f.left)
+	f.g.CMOVQGT(f.left, keys)
 	f.g.MOVQ(keys, f.keys)
 	f.prefetch.Start()
 	f.startScales()
@@ -123,9 +128,13 @@ func (f *pvEmitter) passes() {
 		f.block(f.quad())
 	}
 	f.block(f.line())
-	f.block(f.rest())
+	for _, s := range f.rests() {
+		f.block(s)
+	}
 	f.g.MOVB(operand.Imm(1), f.begun)
-	f.g.SUBQ(operand.Imm(spec.SkinnyKeys), f.left)
+	pass := f.g.GP64()
+	f.g.MOVQ(f.keys, pass)
+	f.g.SUBQ(pass, f.left)
 	f.g.JLE(operand.LabelRef("done"))
 	f.forward(f.ldv, f.v, f.prefetch.Base)
 	f.forward(f.ldp, f.p)
@@ -139,11 +148,11 @@ func (f *pvEmitter) passes() {
 	f.g.Return()
 }
 
-// forward moves pointers by the 16 rows of a pass.
+// forward moves pointers by the rows of a pass.
 func (f *pvEmitter) forward(stride reg.GPVirtual, pointers ...operand.Op) {
 	bytes := f.g.GP64()
 	f.g.MOVQ(stride, bytes)
-	f.g.SHLQ(operand.Imm(4), bytes)
+	f.g.IMULQ(f.keys, bytes)
 	for _, p := range pointers {
 		f.g.ADDQ(bytes, p)
 	}
@@ -174,11 +183,12 @@ type columnBlock struct {
 	groups  []emit.Span // numbers of queries in a group, from 1 on
 	lines   int         // in a row, 0 for less than a line
 	vectors int         // of the columns
+	masked  int         // which vector has columns under a mask, -1: none
 }
 
 // line is the block of a cache line's columns.
 func (f *pvEmitter) line() columnBlock {
-	return columnBlock{"line", spec.SkinnyKeys, f.lineGroups(), 1, spec.LineBytes / f.g.VecBytes()}
+	return columnBlock{"line", spec.SkinnyKeys, f.lineGroups(), 1, spec.LineBytes / f.g.VecBytes(), -1}
 }
 
 // lineGroups has a loop for each number of queries up to 4: on Zen 4 one for all takes up to half
@@ -201,7 +211,7 @@ const quadLines = 4
 
 // quad is the block of 4 lines. 6 queries take 24 accumulators, 4 vectors of V and a weight.
 func (f *pvEmitter) quad() columnBlock {
-	return columnBlock{"quad", quadLines * spec.SkinnyKeys, []emit.Span{{Least: 1, Most: 6}}, quadLines, quadLines}
+	return columnBlock{"quad", quadLines * spec.SkinnyKeys, []emit.Span{{Least: 1, Most: 6}}, quadLines, quadLines, -1}
 }
 
 func groupLabel(most int) string { return fmt.Sprintf("group%d", most) }
@@ -214,31 +224,39 @@ func upTo(n int) (list []int) {
 	return list
 }
 
-// rest is the block of what is left of a vector.
-func (f *pvEmitter) rest() columnBlock {
-	return columnBlock{"rest", f.g.Lanes(), []emit.Span{fewRows}, 0, 1}
+// rests are the blocks of less than a line, of which one takes all columns that are left. Vectors
+// one after the other would take twice as long: 4 chains leave FMA units idle.
+func (f *pvEmitter) rests() (list []columnBlock) {
+	for n := spec.LineBytes / f.g.VecBytes(); n > 0; n-- {
+		s := columnBlock{fmt.Sprintf("rest%d", n), n * f.g.Lanes(), []emit.Span{fewRows}, 0, n, n - 1}
+		if f.element != spec.Float32 {
+			s.masked = 0 // see reachBack
+		}
+		list = append(list, s)
+	}
+	return list
 }
 
-// load loads a vector of a block's columns.
-func (f *pvEmitter) load(s columnBlock, m operand.Mem, v reg.VecVirtual) {
+// load loads vector x of a block's columns in row m.
+func (f *pvEmitter) load(s columnBlock, row operand.Mem, x int, v reg.VecVirtual) {
 	if f.element == spec.Float32 {
-		f.loadSum(s, m, v)
+		f.loadSum(s, row, x, v)
 	} else {
-		f.g.LoadWide(f.element, m, v)
+		f.g.LoadWide(f.element, row.Offset(x*f.g.Lanes()<<f.element.Shift()), v)
 	}
 }
 
-// loadSum and store move a vector of sums.
-func (f *pvEmitter) loadSum(s columnBlock, m operand.Mem, v reg.VecVirtual) {
-	if s.lines == 0 {
+// loadSum and store move vector x of a row of sums.
+func (f *pvEmitter) loadSum(s columnBlock, row operand.Mem, x int, v reg.VecVirtual) {
+	if m := row.Offset(x * f.g.VecBytes()); x == s.masked {
 		f.g.LoadWhere(f.g.Context, m, f.mask, v)
 	} else {
 		f.g.VMOVUPS(m, v)
 	}
 }
 
-func (f *pvEmitter) store(s columnBlock, v reg.VecVirtual, m operand.Mem) {
-	if s.lines == 0 {
+func (f *pvEmitter) store(s columnBlock, row operand.Mem, x int, v reg.VecVirtual) {
+	if m := row.Offset(x * f.g.VecBytes()); x == s.masked {
 		f.g.StoreWhere(f.g.Context, v, f.mask, m)
 	} else {
 		f.g.VMOVUPS(v, m)
@@ -250,13 +268,14 @@ func (f *pvEmitter) store(s columnBlock, v reg.VecVirtual, m operand.Mem) {
 func (f *pvEmitter) block(s columnBlock) {
 	f.g.Label(s.name)
 	if s.lines == 0 {
-		f.g.CMPQ(f.columns, operand.Imm(0))
+		others := s.columns - f.g.Lanes()
+		f.g.CMPQ(f.columns, operand.Imm(uint64(others)))
 		f.g.JLE(operand.LabelRef(s.name + "end"))
 		f.mask = f.g.Vec()
 		if f.element == spec.Float32 {
-			f.g.VMOVUPS(emit.At(f.g.Masks(f.columns), 0), f.mask)
+			f.g.VMOVUPS(emit.At(f.g.Masks(f.columns), 4*others), f.mask)
 		} else {
-			f.reachBack()
+			f.reachBack(s)
 		}
 	}
 	f.g.SUBQ(operand.Imm(uint64(s.columns)), f.columns)
@@ -296,14 +315,12 @@ func (f *pvEmitter) block(s columnBlock) {
 	}
 }
 
-// reachBack goes back so far that the columns that are left end a vector, and masks those before
+// reachBack goes back so far that the columns that are left end a block, and masks those before
 // them: loads that widen take no mask.
-func (f *pvEmitter) reachBack() {
-	back, none := f.g.GP64(), f.g.GP64()
-	f.g.XORQ(none, none)
-	f.g.MOVQ(operand.U32(f.g.Lanes()), back)
+func (f *pvEmitter) reachBack(s columnBlock) {
+	back := f.g.GP64()
+	f.g.MOVQ(operand.U32(s.columns), back)
 	f.g.SUBQ(f.columns, back)
-	f.g.CMOVQLT(none, back)
 	f.g.SUBQ(back, f.column)
 	f.g.VMOVUPS(f.g.Constant(1<<32-1), f.mask)
 	f.g.VXORPS(emit.At(f.g.Masks(back), 0), f.mask, f.mask)
@@ -349,7 +366,7 @@ func (f *pvEmitter) one(s columnBlock, acc []reg.VecVirtual) {
 	o := f.g.GP64()
 	f.g.MOVQ(f.to, o)
 	for x, v := range acc {
-		f.loadSum(s, emit.At(o, x*f.g.VecBytes()), v)
+		f.loadSum(s, emit.At(o, 0), x, v)
 	}
 	f.g.JMP(operand.LabelRef(name + "begin"))
 	f.g.Label(name + "zero")
@@ -360,7 +377,7 @@ func (f *pvEmitter) one(s columnBlock, acc []reg.VecVirtual) {
 	f.g.Label(name + "store")
 	f.g.MOVQ(f.to, o)
 	for x, v := range acc {
-		f.store(s, v, emit.At(o, x*f.g.VecBytes()))
+		f.store(s, emit.At(o, 0), x, v)
 	}
 	f.g.INCQ(f.lane)
 }
@@ -383,7 +400,7 @@ func (f *pvEmitter) several(s columnBlock, groups []emit.Span, acc [][]reg.VecVi
 	f.startOfO()
 	f.g.CMPB(f.begun, operand.Imm(0))
 	f.g.JE(operand.LabelRef(name + "zero"))
-	f.countedOfO(acc, name+"begin", func(v reg.VecVirtual, m operand.Mem) { f.loadSum(s, m, v) })
+	f.countedOfO(acc, name+"begin", func(row operand.Mem, x int, v reg.VecVirtual) { f.loadSum(s, row, x, v) })
 	f.g.JMP(operand.LabelRef(name + "begin"))
 	f.g.Label(name + "zero")
 	f.zero(slices.Concat(acc...))
@@ -410,7 +427,7 @@ func (f *pvEmitter) several(s columnBlock, groups []emit.Span, acc [][]reg.VecVi
 		f.g.Label(group + "store")
 	}
 	f.g.Label(name + "store")
-	f.countedOfO(acc, name+"stored", func(v reg.VecVirtual, m operand.Mem) { f.store(s, v, m) })
+	f.countedOfO(acc, name+"stored", func(row operand.Mem, x int, v reg.VecVirtual) { f.store(s, row, x, v) })
 	f.g.Label(name + "stored")
 	f.g.ADDQ(f.count, f.lane)
 }
@@ -517,7 +534,7 @@ func (f *pvEmitter) unrolled() int {
 func (f *pvEmitter) step(s columnBlock, acc [][]reg.VecVirtual) {
 	v := f.g.Vecs(s.vectors)
 	for i := range v {
-		f.load(s, emit.At(f.vj, i*f.g.Lanes()<<f.element.Shift()), v[i])
+		f.load(s, emit.At(f.vj, 0), i, v[i])
 	}
 	if f.element == spec.Int8 {
 		f.g.MulBroadcast(f.g.Context, emit.At(f.sj, 0), v)
@@ -541,14 +558,14 @@ func (f *pvEmitter) startOfO() {
 
 // countedOfO calls do for the accumulators of as many rows as are counted, and their places in o.
 // After the last one it jumps to end.
-func (f *pvEmitter) countedOfO(acc [][]reg.VecVirtual, end string, do func(v reg.VecVirtual, m operand.Mem)) {
+func (f *pvEmitter) countedOfO(acc [][]reg.VecVirtual, end string, do func(row operand.Mem, x int, v reg.VecVirtual)) {
 	o, ldo, left := f.g.GP64(), f.g.GP64(), f.g.GP64()
 	f.g.MOVQ(f.to, o)
 	f.g.MOVQ(f.ldo, ldo)
 	f.g.MOVQ(f.count, left)
 	for i := range acc {
 		for x, v := range acc[i] {
-			do(v, emit.At(o, x*f.g.VecBytes()))
+			do(emit.At(o, 0), x, v)
 		}
 		if i < len(acc)-1 {
 			f.g.ADDQ(ldo, o)

@@ -13,16 +13,24 @@ import (
 // Skinny kernels take prefetch hints: next are rows that are needed soon, and far is the
 // distance from there to those after them, see ukernel.SkinnyKernels.
 
-// piece is the number of keys that are widened, or gathered from pages, before skinny
-// kernels use them, so that they are still in L1.
+// piece is the least number of keys that are widened, or gathered from pages, before skinny
+// kernels use them.
 const piece = 16
+
+// pieceBytes are so few that the rows of a piece stay in L1 until they are used.
+const pieceBytes = 8 << 10
+
+// pieceOf returns how many rows are a piece, at most so many, if a block has so many bytes.
+func pieceOf(bytes, most int) int {
+	return max(piece, min(most, pieceBytes*blockKeys/bytes&^(piece-1)))
+}
 
 // Hinted is Floats with hints. Of widened rows it returns no more than a piece, always in
 // the same memory.
 func (r *Reader) Hinted(h lanes.Head, lo, n int) (data []float32, stride, got int, next []float32, far int) {
 	if r.copies {
 		r.cached.forget()
-		data, stride, got = r.Floats(h, lo, min(n, piece))
+		data, stride, got = r.Floats(h, lo, min(n, pieceOf(4*blockKeys*r.x.Dim(3), blockKeys)))
 		return data, stride, got, data, 0
 	}
 	x, h, lo, n := r.piece(h, lo, n)

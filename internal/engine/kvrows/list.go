@@ -61,9 +61,6 @@ type list struct {
 // ahead is how many rows ahead of those that are copied others are prefetched.
 const ahead = 64
 
-// pieceBytes are so few that the rows of a piece stay in L1 until they are used.
-const pieceBytes = 8 << 10
-
 // callBytes are as many as one call copies, in which the goroutine cannot be preempted.
 const callBytes = 4 * rows.MaxConvert
 
@@ -83,7 +80,7 @@ func (l *list) begin(x *view.Tensor, r *Rows) {
 	l.rows, l.keys, l.offKeys, l.hasPath = r, mask.Span{}, mask.Span{}, false
 	shape := [4]int{1, 1, blockKeys, x.Dim(3)}
 	bytes := x.DType().Bytes(blockKeys * x.Dim(3))
-	l.piece = max(piece, min(ahead, pieceBytes*blockKeys/bytes&^(piece-1)))
+	l.piece = pieceOf(bytes, ahead)
 	l.copied = view.FromBytes(x.DType(), view.BytesOf(l.memory)[:bytes], shape, view.Contiguous(shape))
 	if s := x.Scales(); s != nil {
 		shape[3] = s.Dim(3)
