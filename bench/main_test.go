@@ -147,8 +147,8 @@ func TestReport(t *testing.T) {
 			t.Errorf("the report lacks %q:\n%s", want, out)
 		}
 	}
-	if want := "short-4-d64 (S4) generic threads=1\n"; !strings.Contains(err, want) {
-		t.Errorf("progress lacks %q:\n%s", want, err)
+	if !strings.HasPrefix(err, "[") || strings.Count(err, "\n") != 1 {
+		t.Errorf("progress is more than its last step:\n%s", err)
 	}
 }
 

@@ -8,11 +8,12 @@ import (
 	"golang.org/x/term"
 )
 
-// A progress shows how many steps of a run are done: in one line on a terminal, and in a line for
-// each step elsewhere.
+// A progress shows how many steps of a run are done: in one line on a terminal. Elsewhere only the
+// last step is written, which says where a run ended that failed.
 type progress struct {
 	w           io.Writer
 	done, steps int
+	line        string
 	terminal    bool
 }
 
@@ -24,17 +25,17 @@ func newProgress(w io.Writer, steps int) *progress {
 // next names the next step.
 func (p *progress) next(step string) {
 	p.done++
-	line := fmt.Sprintf("[%*d/%d] %s", len(fmt.Sprint(p.steps)), p.done, p.steps, step)
+	p.line = fmt.Sprintf("[%*d/%d] %s", len(fmt.Sprint(p.steps)), p.done, p.steps, step)
 	if p.terminal {
-		fmt.Fprintf(p.w, "\r\x1b[K%.78s", line) // erases the line before
-		return
+		fmt.Fprintf(p.w, "\r\x1b[K%.78s", p.line) // erases the line before
 	}
-	fmt.Fprintln(p.w, line)
 }
 
-// close removes the line, even if not all steps are done.
+// close removes the line on a terminal, even if not all steps are done.
 func (p *progress) close() {
 	if p.terminal {
 		fmt.Fprint(p.w, "\r\x1b[K")
+	} else if p.done > 0 {
+		fmt.Fprintln(p.w, p.line)
 	}
 }

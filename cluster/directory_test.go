@@ -36,7 +36,7 @@ func TestKillClient(t *testing.T) {
 	long(t)
 	t.Parallel()
 	p := startProcesses(t, "a", "b")
-	conn, err := hub.Connect(t.Context(), hub.Config{URL: p.url})
+	conn, err := hub.Connect(t.Context(), hub.Config{URL: p.url, Wait: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -127,7 +127,7 @@ func TestKillAllHolders(t *testing.T) {
 func TestDuplicates(t *testing.T) {
 	t.Parallel()
 	p := startProcesses(t, "a", "b", "c")
-	conn, err := hub.Connect(t.Context(), hub.Config{URL: p.url})
+	conn, err := hub.Connect(t.Context(), hub.Config{URL: p.url, Wait: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func newStore(t *testing.T, end func(server *process)) string {
 	p.server.kill()
 	p.serve("-1", "-store", dir)
 	p.work("a", p.url)
-	conn, err := hub.Connect(t.Context(), hub.Config{URL: p.url})
+	conn, err := hub.Connect(t.Context(), hub.Config{URL: p.url, Wait: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

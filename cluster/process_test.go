@@ -183,7 +183,7 @@ func (p *processes) texts(replicas int, lengths ...int) *texts {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	conn, err := hub.Connect(ctx, hub.Config{URL: p.url})
+	conn, err := hub.Connect(ctx, hub.Config{URL: p.url, Wait: -1})
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func TestBackup(t *testing.T) {
 	store, backup := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "backup")
 	serve := func(dir string) (*process, *hub.Conn) {
 		server, line := startProcess(t, "listening on", "serve", "-port", "-1", "-store", dir)
-		conn, err := hub.Connect(t.Context(), hub.Config{URL: line[strings.Index(line, "nats://"):]})
+		conn, err := hub.Connect(t.Context(), hub.Config{URL: line[strings.Index(line, "nats://"):], Wait: -1})
 		if err != nil {
 			t.Fatal(err)
 		}

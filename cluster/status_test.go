@@ -23,7 +23,7 @@ import (
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	p := startProcesses(t, "a")
-	conn, err := hub.Connect(t.Context(), hub.Config{URL: p.url})
+	conn, err := hub.Connect(t.Context(), hub.Config{URL: p.url, Wait: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

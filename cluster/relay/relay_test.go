@@ -106,7 +106,9 @@ func newBench(t testing.TB, c GatewayConfig) *bench {
 
 func (b *bench) connect() *hub.Conn {
 	b.t.Helper()
-	conn, err := hub.Connect(b.t.Context(), b.nats.Client())
+	c := b.nats.Client()
+	c.Wait = -1
+	conn, err := hub.Connect(b.t.Context(), c)
 	if err != nil {
 		b.t.Fatal(err)
 	}

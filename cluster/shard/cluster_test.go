@@ -45,7 +45,9 @@ func start(t *testing.T, c hub.ServerConfig, tiers ...string) *cluster {
 // connect returns a new connection to the server.
 func (x *cluster) connect() *hub.Conn {
 	x.t.Helper()
-	conn, err := hub.Connect(x.t.Context(), x.server.Client())
+	c := x.server.Client()
+	c.Wait = -1
+	conn, err := hub.Connect(x.t.Context(), c)
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -78,8 +80,10 @@ func (x *cluster) kill(name string) {
 }
 
 // client returns a client that has found all workers: on a busy machine one search may miss some.
+// It takes none for silent because others have the processors.
 func (x *cluster) client(c Config) *Client {
 	x.t.Helper()
+	c.Patience, c.Timeout = time.Minute, time.Hour
 	client, err := New(x.t.Context(), x.connect(), c)
 	if err != nil {
 		x.t.Fatal(err)
@@ -210,12 +214,6 @@ func checkBits(t testing.TB, c *Client, r *testutil.Rand, heads, count int, o Op
 		testutil.CheckBits(t, what+", LSE", lse[i*one:(i+1)*one], wantLSE)
 	}
 	return stats
-}
-
-// patient is a configuration that takes no worker for silent because others have the processors.
-func patient(c Config) Config {
-	c.Patience, c.Timeout = time.Minute, time.Hour
-	return c
 }
 
 // wait has the client wait for so long for a silent worker.

@@ -36,7 +36,7 @@ func TestDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(conn.Close)
-	c, err := New(t.Context(), conn, patient(small))
+	c, err := New(t.Context(), conn, small)
 	if err != nil {
 		t.Fatal(err)
 	}

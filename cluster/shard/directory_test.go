@@ -253,7 +253,7 @@ func TestDirectoryErrors(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	other := x.client(patient(Config{Heads: 1, HeadSize: 16}))
+	other := x.client(Config{Heads: 1, HeadSize: 16})
 	if _, err := other.Open(t.Context(), "s"); !errors.As(err, &d) || !errors.As(err, &argument) || argument.Arg() != "Config" {
 		t.Error(err)
 	}
@@ -296,7 +296,7 @@ func TestFullDirectory(t *testing.T) {
 	if _, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: conn.StreamName("sequences"), MaxBytes: 3000}); err != nil {
 		t.Fatal(err)
 	}
-	c := x.client(patient(small))
+	c := x.client(small)
 	r := testutil.Rand(33)
 	s := x.create(c, "first")
 	grow(t, s, &r, 300)
@@ -346,13 +346,13 @@ func TestMarkers(t *testing.T) {
 			}
 			return status.Values()
 		}
-		c := x.client(patient(small))
+		c := x.client(small)
 		r := testutil.Rand(34)
 		var late []*text
 		for _, name := range []string{"a", "b", "a"} {
 			s := x.create(c, name)
 			grow(t, s, &r, 300)
-			late = append(late, x.open(x.client(patient(small)), name, s))
+			late = append(late, x.open(x.client(small), name, s))
 			if err := s.Free(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -388,7 +388,7 @@ func TestMarkers(t *testing.T) {
 	}
 
 	x := start(t, hub.ServerConfig{}, "")
-	c := x.client(patient(small))
+	c := x.client(small)
 	x.create(c, "a")
 	if status, err := c.bucket.kv.Status(t.Context()); err != nil || status.LimitMarkerTTL() != markerTime {
 		t.Errorf("%v, %v: want markers for %v", status, err, markerTime)

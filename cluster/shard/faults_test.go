@@ -16,7 +16,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-var small = patient(Config{Heads: 2, HeadSize: 16})
+var small = Config{Heads: 2, HeadSize: 16}
 
 // A worker that is gone costs its blocks one more request, and later calls ask others first.
 func TestDeadWorker(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 // name.
 func (x *cluster) whole(name, without string) bool {
 	x.t.Helper()
-	s, err := x.client(patient(small)).Open(x.t.Context(), name)
+	s, err := x.client(small).Open(x.t.Context(), name)
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestKeepers(t *testing.T) {
 		x.work(WorkerConfig{Name: name, Repair: 400 * time.Millisecond})
 	}
 	r := testutil.Rand(50)
-	a := x.client(patient(small))
+	a := x.client(small)
 	s := x.create(a, "s")
 	grow(t, s, &r, 256*6+30)
 	for i, old := range []string{"a", "b", "c"} {
@@ -55,7 +55,7 @@ func TestKeepers(t *testing.T) {
 	}
 	checkBits(t, a, &r, 2, 1, Options{}, s)
 	grow(t, s, &r, 300)
-	u := x.open(x.client(patient(small)), "s", s)
+	u := x.open(x.client(small), "s", s)
 	checkBits(t, u.client, &r, 2, 1, Options{}, u)
 }
 
@@ -64,7 +64,7 @@ func TestKeepers(t *testing.T) {
 func TestLeave(t *testing.T) {
 	x := start(t, hub.ServerConfig{}, "", "", "")
 	r := testutil.Rand(51)
-	config := patient(small)
+	config := small
 	config.Replicas = 1
 	a := x.client(config)
 	s := x.create(a, "s")
@@ -111,7 +111,7 @@ func TestLossIsTakenBack(t *testing.T) {
 			}
 		}
 	}
-	config := patient(small)
+	config := small
 	config.Replicas = 1
 	c := x.client(config)
 	s := x.create(c, "s")
@@ -139,7 +139,7 @@ func TestLossIsConfirmed(t *testing.T) {
 	x := start(t, hub.ServerConfig{}, "")
 	said := make(chan string, 1000)
 	x.work(WorkerConfig{Name: "b", Repair: -1, Log: slog.New(slog.NewTextHandler(lineWriter(said), nil))})
-	config := patient(small)
+	config := small
 	config.Replicas = 1
 	s := x.create(x.client(config), "s")
 	r := testutil.Rand(36)
@@ -183,7 +183,7 @@ func TestLossIsConfirmed(t *testing.T) {
 // keeper of b for which it has just been there.
 func losing(t *testing.T, gone time.Duration, names ...string) (*cluster, *keeper, *Client) {
 	x := start(t, hub.ServerConfig{}, "")
-	config := patient(small)
+	config := small
 	config.Replicas = 1
 	c := x.client(config)
 	r := testutil.Rand(37)
@@ -337,7 +337,7 @@ func TestSameName(t *testing.T) {
 	for _, id := range []string{"a-AAAAAAAA", "b-AAAAAAAA"} {
 		x.work(WorkerConfig{Name: id, Repair: -1})
 	}
-	c := x.client(patient(small))
+	c := x.client(small)
 	for _, id := range []string{"a-AAAAAAAA", "b-AAAAAAAA"} {
 		c.suspects(id)
 	}
@@ -356,7 +356,7 @@ func TestHeld(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		x.work(WorkerConfig{Name: name, Repair: -1})
 	}
-	c := x.client(patient(small))
+	c := x.client(small)
 	s := x.create(c, "s")
 	r := testutil.Rand(34)
 	grow(t, s, &r, 256*6)

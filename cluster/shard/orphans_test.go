@@ -18,7 +18,7 @@ func TestOrphans(t *testing.T) {
 		x.work(WorkerConfig{Name: name, Keep: 200 * time.Millisecond})
 	}
 	r := testutil.Rand(60)
-	living, dead := x.client(patient(small)), x.client(patient(small))
+	living, dead := x.client(small), x.client(small)
 	kept, lost := newText(t, living, &r, 600), newText(t, dead, &r, 600)
 	shared, removed := x.create(dead, "shared"), x.create(living, "removed")
 	grow(t, shared, &r, 600)
@@ -43,7 +43,7 @@ func TestOrphans(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	checkBits(t, living, &r, 2, 1, Options{}, kept)
-	u := x.open(x.client(patient(small)), "shared", shared)
+	u := x.open(x.client(small), "shared", shared)
 	checkBits(t, u.client, &r, 2, 1, Options{}, u)
 
 	var all []WorkerReport

@@ -19,7 +19,7 @@ func TestRepairUnderWrites(t *testing.T) {
 		x.work(WorkerConfig{Name: name, Repair: 400 * time.Millisecond})
 	}
 	r := testutil.Rand(44)
-	a := x.client(patient(small))
+	a := x.client(small)
 	s := x.create(a, "s")
 	grow(t, s, &r, 256*10+30)
 	x.kill("b")
@@ -32,7 +32,7 @@ func TestRepairUnderWrites(t *testing.T) {
 		t.Error(err)
 	}
 	x.kill("a")
-	v := x.open(x.client(patient(small)), "s", s)
+	v := x.open(x.client(small), "s", s)
 	checkBits(t, v.client, &r, 2, 1, Options{}, v)
 }
 

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
@@ -98,25 +97,21 @@ func TestRenderErrors(t *testing.T) {
 		"{{ 'abc'.split('') }}":                            "empty separator",
 		"{% macro f(x) %}{{ x.y }}{% endmacro %}{{ f() }}": "x, which is not defined",
 	} {
-		render(t, template, message, time.Minute)
+		render(t, template, message)
 	}
 }
 
-// render checks that rendering fails with a message in time.
-func render(t *testing.T, template, message string, most time.Duration) {
+// render checks that rendering fails with a message.
+func render(t *testing.T, template, message string) {
 	t.Helper()
 	parsed, err := chattemplate.New(template)
 	if err != nil {
 		t.Errorf("%.100q: %v", template, err)
 		return
 	}
-	start := time.Now()
 	got, err := parsed.Render(talk("user", "Hello"), true)
 	if !isError(err, chattemplate.ErrRender, "line 1", message) {
 		t.Errorf("%.100q: got %.100q and error %v, want one of line 1 with %q", template, got, err, message)
-	}
-	if d := time.Since(start); d > most {
-		t.Errorf("%.100q: took %v", template, d)
 	}
 }
 
@@ -144,7 +139,7 @@ func TestHostile(t *testing.T) {
 		"{% set x = 'a' * 999999 %}{% for i in range(99999) %}{{ x | length }}{{ x | upper }}{% endfor %}":                                              work,
 		"{% set x = 'a' * 999999 %}{% for i in range(99999) %}{% if x == x or x < x or x.find('b') %}{% endif %}{% endfor %}":                           work,
 	} {
-		render(t, template, message, time.Minute)
+		render(t, template, message)
 	}
 }
 

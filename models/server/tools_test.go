@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder"
@@ -364,7 +363,7 @@ func TestToolFields(t *testing.T) {
 // grammar, nor makes one.
 func TestCountWithTools(t *testing.T) {
 	settings := fixed()
-	settings.Grammars, settings.Timeout = 1, 20*time.Second
+	settings.Grammars = 1
 	srv := serverOf(t, settings, tooled(t, kernel.Exec{Threads: 1}, 16))
 	srv.find(toolModel).(*generator).grammars <- struct{}{}
 	for _, schema := range []string{`{"type": "object"}`, `{"$ref": "https://example.com/x"}`} {

@@ -18,9 +18,9 @@ import (
 // names are the names of the models that attn fetch downloads, with their publishers.
 var names = map[string]string{"sentence-transformers/all-MiniLM-L6-v2": MiniLM, "HuggingFaceTB/SmolLM2-135M-Instruct": SmolLM2}
 
-// fetched returns where the fetched model of a name is, with or without who has published it, in
-// capital letters or not.
-func fetched(name string) (string, bool) {
+// Fetched returns where below [Folder] the model of a name is if attn fetch downloads it: with or
+// without its publisher, and in upper or lower case.
+func Fetched(name string) (string, bool) {
 	for known, at := range names {
 		if strings.EqualFold(name, known) || strings.EqualFold(name, path.Base(known)) {
 			return at, true
@@ -51,7 +51,7 @@ func Resolve(model string) (string, error) {
 		return "", fmt.Errorf("there is no model %s, nor a folder for models: %w", model, err)
 	}
 	places := []string{filepath.Join(folder, filepath.FromSlash(model))}
-	known, ok := fetched(model)
+	known, ok := Fetched(model)
 	if ok {
 		places = append([]string{filepath.Join(folder, filepath.FromSlash(known))}, places...)
 	}

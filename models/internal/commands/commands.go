@@ -4,6 +4,7 @@ package commands
 
 import (
 	"cmp"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -34,7 +35,7 @@ func FlagSet(name, usage string) *flag.FlagSet {
 func Main(all []Command, args []string, out io.Writer) error {
 	all = append(all[:len(all):len(all)], completion(all, out))
 	if len(args) == 0 {
-		return command.Usage(fmt.Errorf("want a command, one of %s", names(all)))
+		return command.Usage(errors.New("want a command\n\n" + summaries(all)))
 	}
 	name, args := args[0], args[1:]
 	switch name {
@@ -61,16 +62,20 @@ func names(all []Command) string {
 	return strings.Join(list, ", ")
 }
 
-// help prints what the commands are.
-func help(all []Command, out io.Writer) error {
+// summaries returns a line for each command.
+func summaries(all []Command) string {
 	var b strings.Builder
-	b.WriteString("usage: attn COMMAND [flags] [arguments]\n\n")
 	for _, c := range all {
 		fmt.Fprintf(&b, "  %-10s  %s\n", c.Name, c.Summary)
 	}
-	b.WriteString("\nattn COMMAND -h describes a command and its flags.\n" +
+	return b.String()
+}
+
+// help prints what the commands are.
+func help(all []Command, out io.Writer) error {
+	_, err := io.WriteString(out, "usage: attn COMMAND [flags] [arguments]\n\n"+summaries(all)+
+		"\nattn COMMAND -h describes a command and its flags.\n"+
 		"The results are the same on every CPU and with any number of threads.\n")
-	_, err := io.WriteString(out, b.String())
 	return err
 }
 

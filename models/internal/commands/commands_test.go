@@ -37,7 +37,10 @@ func TestMainCalls(t *testing.T) {
 			t.Errorf("%s: %q, %v", line, run, err)
 		}
 	}
-	for _, line := range []string{"", "sing", "help sing"} {
+	if err := Main(list(nil), nil, nil); !errors.As(err, new(command.UsageError)) || !strings.Contains(err.Error(), "\n  say         says it: 'aloud'\n  saw") {
+		t.Errorf("without a command: %v", err)
+	}
+	for _, line := range []string{"sing", "help sing"} {
 		if err := Main(list(nil), strings.Fields(line), nil); !errors.As(err, new(command.UsageError)) || !strings.Contains(err.Error(), "say, saw, cut, completion") {
 			t.Errorf("%q: %v", line, err)
 		}

