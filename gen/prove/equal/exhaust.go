@@ -65,7 +65,7 @@ func (l *Lemmas) Exhaust(x *Lemma) (line string, err error) {
 	return x.Name + " " + l.recorded[x.Name], nil
 }
 
-// Settle tries all values of lemmas of which samples alone were tried, if they have at most 32 bits.
+// Settle tries all values of lemmas that were compared with samples, if they have at most 32 bits.
 // It reports whether one does not hold: a proof that needs it has to be made anew, another way.
 func (l *Lemmas) Settle(names map[string]int) (refuted bool, err error) {
 	for _, x := range l.All() {

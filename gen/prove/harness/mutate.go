@@ -17,7 +17,7 @@ type Mutant struct {
 	Kernel   *Kernel
 	From, To string
 	Found    string // how the mistake was found, "" if it was not
-	Why      string // why it is none, as the kernel is proven to compute the same with all sizes, or why nobody knows
+	Why      string // why it is none, as the kernel is proven with all sizes, or why nobody knows
 	Sampled  bool   // it was not found, but of a lemma samples alone were tried: it may be one
 }
 
