@@ -29905,13 +29905,106 @@ end:
 // Requires: AVX, AVX2, CMOV
 TEXT ·widenInt8AVX2(SB), NOSPLIT, $0-120
 	PCALIGN $0x40
-	MOVQ    src_base+32(FP), AX
-	MOVQ    dst_base+0(FP), CX
-	MOVQ    scales_base+64(FP), DX
-	MOVQ    group+96(FP), BX
-	MOVQ    n+104(FP), SI
-	TESTQ   SI, SI
-	JZ      end
+	MOVQ    d+112(FP), AX
+	MOVQ    n+104(FP), CX
+	CMPQ    AX, group+96(FP)
+	JNE     groups
+	CMPQ    AX, $0x10
+	JGE     groups
+	TESTQ   CX, CX
+	JZ      groups
+	MOVQ    src_base+32(FP), DX
+	MOVQ    dst_base+0(FP), BX
+	MOVQ    scales_base+64(FP), SI
+	MOVQ    lds+56(FP), DI
+	MOVQ    ldd+24(FP), R8
+	SHLQ    $0x02, R8
+	MOVQ    lsc+88(FP), R9
+	SHLQ    $0x02, R9
+	XORQ    R10, R10
+	SUBQ    $0x08, AX
+	JL      lessthan8
+
+rowsof8:
+	VBROADCASTSS (SI), Y0
+	VPMOVSXBD    (DX)(R10*1), Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (BX)(R10*4)
+	VPMOVSXBD    (DX)(AX*1), Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (BX)(AX*4)
+	ADDQ         DI, DX
+	ADDQ         R8, BX
+	ADDQ         R9, SI
+	DECQ         CX
+	JNZ          rowsof8
+	VZEROUPPER
+	RET
+
+lessthan8:
+	ADDQ $0x08, AX
+	SUBQ $0x04, AX
+	JL   lessthan4
+
+rowsof4:
+	VBROADCASTSS (SI), Y0
+	VPMOVSXBD    (DX)(R10*1), X1
+	VCVTDQ2PS    X1, X1
+	VMULPS       X0, X1, X1
+	VMOVUPS      X1, (BX)(R10*4)
+	VPMOVSXBD    (DX)(AX*1), X1
+	VCVTDQ2PS    X1, X1
+	VMULPS       X0, X1, X1
+	VMOVUPS      X1, (BX)(AX*4)
+	ADDQ         DI, DX
+	ADDQ         R8, BX
+	ADDQ         R9, SI
+	DECQ         CX
+	JNZ          rowsof4
+	VZEROUPPER
+	RET
+
+lessthan4:
+	ADDQ $0x04, AX
+	MOVQ AX, R11
+	SHRQ $0x01, R11
+	DECQ AX
+
+rowsof1:
+	VBROADCASTSS (SI), Y0
+	MOVBLSX      (DX)(R10*1), R12
+	VMOVD        R12, X1
+	VCVTDQ2PS    X1, X1
+	VMULSS       X0, X1, X1
+	VMOVSS       X1, (BX)(R10*4)
+	MOVBLSX      (DX)(R11*1), R12
+	VMOVD        R12, X1
+	VCVTDQ2PS    X1, X1
+	VMULSS       X0, X1, X1
+	VMOVSS       X1, (BX)(R11*4)
+	MOVBLSX      (DX)(AX*1), R12
+	VMOVD        R12, X1
+	VCVTDQ2PS    X1, X1
+	VMULSS       X0, X1, X1
+	VMOVSS       X1, (BX)(AX*4)
+	ADDQ         DI, DX
+	ADDQ         R8, BX
+	ADDQ         R9, SI
+	DECQ         CX
+	JNZ          rowsof1
+	VZEROUPPER
+	RET
+
+groups:
+	MOVQ  src_base+32(FP), AX
+	MOVQ  dst_base+0(FP), CX
+	MOVQ  scales_base+64(FP), DX
+	MOVQ  group+96(FP), BX
+	MOVQ  n+104(FP), SI
+	TESTQ SI, SI
+	JZ    end
 
 row:
 	MOVQ  d+112(FP), R10

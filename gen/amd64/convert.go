@@ -1,6 +1,8 @@
 package amd64
 
 import (
+	"fmt"
+
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/lane"
 	"github.com/attn-go/attn/gen/loop"
@@ -182,43 +184,92 @@ func (g *gen) widenBF16(src, dst operand.Mem) {
 	g.MOVL(h, dst)
 }
 
-// WidenInt8 works group by group within a row. A group shorter than a vector takes shorter vectors:
-// rows of different scales cannot be one long row, as those of other types.
+// WidenInt8 works group by group within a row, but for short rows: those of different scales cannot
+// be one long row, as those of other types.
 func (g *gen) WidenInt8() {
 	g.Kernel(spec.WidenInt8)
+	g.widenShort()
+	g.Label("groups")
 	g.widenGroups(1, func() {}, func(r groupRow, scale reg.VecVirtual) {
-		place := func(i reg.Register) (from, to operand.Mem) {
-			return emit.Indexed(r.from, i, 1), emit.Indexed(r.to, i, 4)
-		}
 		vector := func(of func(v reg.VecVirtual) reg.Register) func(i reg.Register) {
-			return func(i reg.Register) {
-				v := of(g.Vec())
-				from, to := place(i)
-				g.VPMOVSXBD(from, v)
-				g.VCVTDQ2PS(v, v)
-				g.VMULPS(of(scale), v, v)
-				g.VMOVUPS(v, to)
-			}
+			return func(i reg.Register) { g.widenInt8(r.from, r.to, i, scale, of) }
 		}
-		x := func(v reg.VecVirtual) reg.Register { return v.AsX() }
-		y := func(v reg.VecVirtual) reg.Register { return v.AsY() }
-		fewer := func() {
-			g.elementsBy(4, "of4", r.count, vector(x), func(i reg.Register) {
-				number, x := g.GP32(), g.XMM()
-				from, to := place(i)
-				g.MOVBLSX(from, number)
-				g.VMOVD(number, x)
-				g.VCVTDQ2PS(x, x)
-				g.VMULSS(scale.AsX(), x, x)
-				g.VMOVSS(x, to)
-			})
-		}
-		if g.Lanes() > 8 {
-			least := fewer
-			fewer = func() { g.vectorsOr(8, "of8", r.count, vector(y), least) }
-		}
-		g.vectorsOr(g.Lanes(), "", r.count, vector(func(v reg.VecVirtual) reg.Register { return v }), fewer)
+		g.vectorsOr(g.Lanes(), "", r.count, vector(whole), func() {
+			g.elementsBy(4, "of4", r.count, vector(quarter), func(i reg.Register) { g.widenOneInt8(r.from, r.to, i, scale) })
+		})
 	})
+}
+
+// widenShort emits loops over rows of less than 16 columns that have one scale, with few
+// instructions around the numbers. A row is its first and its last vector, or three of its numbers,
+// some of which may be the same. Other rows are left to what follows the label groups.
+func (g *gen) widenShort() {
+	last, n := g.Num("d"), g.Num("n")
+	g.CMPQ(last, g.Argument("group"))
+	g.JNE(operand.LabelRef("groups"))
+	g.CMPQ(last, operand.Imm(16))
+	g.JGE(operand.LabelRef("groups"))
+	g.JumpIfZero(n, "groups")
+	src, dst, scales := g.Slice("src"), g.Slice("dst"), g.Slice("scales")
+	lds, ldd, lsc := g.Num("lds"), g.Stride("ldd"), g.Stride("lsc")
+	first, middle, scale := g.GP64(), g.GP64(), g.Vec()
+	g.XORQ(first, first)
+	rows := func(name string, convert func()) {
+		loop.Times(g, n, name, func() {
+			g.VBROADCASTSS(emit.At(scales, 0), scale)
+			convert()
+			g.ADDQ(lds, src)
+			g.ADDQ(ldd, dst)
+			g.ADDQ(lsc, scales)
+		})
+		g.Return()
+	}
+	for _, part := range []struct {
+		lanes int
+		of    func(v reg.VecVirtual) reg.Register
+	}{{8, half}, {4, quarter}} {
+		fewer := fmt.Sprintf("lessthan%d", part.lanes)
+		g.SUBQ(operand.Imm(uint64(part.lanes)), last)
+		g.JL(operand.LabelRef(fewer))
+		rows(fmt.Sprintf("rowsof%d", part.lanes), func() {
+			g.widenInt8(src, dst, first, scale, part.of)
+			g.widenInt8(src, dst, last, scale, part.of)
+		})
+		g.Label(fewer)
+		g.ADDQ(operand.Imm(uint64(part.lanes)), last)
+	}
+	g.MOVQ(last, middle)
+	g.SHRQ(operand.Imm(1), middle)
+	g.DECQ(last)
+	rows("rowsof1", func() {
+		for _, i := range []reg.Register{first, middle, last} {
+			g.widenOneInt8(src, dst, i, scale)
+		}
+	})
+}
+
+// whole, half and quarter are v, and the registers of 8 and 4 lanes in it.
+func whole(v reg.VecVirtual) reg.Register   { return v }
+func half(v reg.VecVirtual) reg.Register    { return v.AsY() }
+func quarter(v reg.VecVirtual) reg.Register { return v.AsX() }
+
+// widenInt8 emits the conversion of integers from number i on, as many as of(v) has lanes.
+func (g *gen) widenInt8(src, dst, i reg.Register, scale reg.VecVirtual, of func(v reg.VecVirtual) reg.Register) {
+	v := of(g.Vec())
+	g.VPMOVSXBD(emit.Indexed(src, i, 1), v)
+	g.VCVTDQ2PS(v, v)
+	g.VMULPS(of(scale), v, v)
+	g.VMOVUPS(v, emit.Indexed(dst, i, 4))
+}
+
+// widenOneInt8 emits the conversion of number i.
+func (g *gen) widenOneInt8(src, dst, i reg.Register, scale reg.VecVirtual) {
+	number, x := g.GP32(), g.XMM()
+	g.MOVBLSX(emit.Indexed(src, i, 1), number)
+	g.VMOVD(number, x)
+	g.VCVTDQ2PS(x, x)
+	g.VMULSS(scale.AsX(), x, x)
+	g.VMOVSS(x, emit.Indexed(dst, i, 4))
 }
 
 // A groupRow is where a kernel of integers with scales stands in a row: at a group.
