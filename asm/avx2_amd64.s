@@ -5174,24 +5174,10 @@ tiles:
 	ADDQ R8, R9
 	MOVQ R9, next_len+136(FP)
 
-	// Tiles of 1 rows while that many are left for another one after; the last two share the rest.
+	// Tiles of one row.
 rows:
-	CMPQ DX, $0x00000002
-	JGE  tile1
-	CMPQ DX, $0x00000001
-	JE   tile1
-	MOVQ DX, R8
-	JL   last
-	INCQ R8
-	SHRQ $0x01, R8
-
-last:
-	TESTQ R8, R8
-	JZ    done
-	CMPQ  R8, $0x00000001
-	JLE   tile1
-
-done:
+	TESTQ DX, DX
+	JNZ   tile1
 	VZEROUPPER
 	RET
 
@@ -36507,30 +36493,6 @@ columns:
 	ADDQ    AX, DX
 	MOVQ    ldc+24(FP), BX
 	SHLQ    $0x02, BX
-	CMPQ    CX, $0x00000010
-	JGE     lanes2
-	MOVQ    bias_base+40(FP), SI
-	VMOVUPS (SI)(AX*1), Y1
-	MOVQ    m+32(FP), SI
-	TESTQ   SI, SI
-	JZ      lanes1rows
-	PCALIGN $0x40
-
-lanes1row:
-	VADDPS    (DX), Y1, Y2
-	VCMPPS    $0x03, Y2, Y2, Y3
-	VBLENDVPS Y3, Y0, Y2, Y2
-	VMOVUPS   Y2, (DX)
-	ADDQ      BX, DX
-	DECQ      SI
-	JNZ       lanes1row
-
-lanes1rows:
-	ADDQ $0x00000020, AX
-	SUBQ $0x00000008, CX
-	JMP  columns
-
-lanes2:
 	MOVQ    bias_base+40(FP), SI
 	VMOVUPS (SI)(AX*1), Y1
 	MOVQ    bias_base+40(FP), SI

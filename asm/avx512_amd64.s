@@ -44632,8 +44632,6 @@ done:
 TEXT ·scaleRowsAVX512(SB), NOSPLIT, $0-136
 	PCALIGN $0x40
 	MOVQ    max_len+120(FP), AX
-	CMPQ    AX, $0x10
-	JL      few
 	MOVQ    s_base+0(FP), CX
 	MOVQ    ld+24(FP), DX
 	SHLQ    $0x02, DX
@@ -44842,9 +44840,6 @@ chunk1done:
 	ADDQ    $0x00000040, R10
 	SUBQ    $0x00000010, AX
 	JMP     columns
-
-few:
-	JMP ·scaleRowsAVX2+0(SB)
 
 // func skinnyQKCodesAVX512(a ukernel.QKCodesArgs)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+

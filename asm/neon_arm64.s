@@ -12613,115 +12613,62 @@ rows2words:
 	ADD R8, R21, R22
 	SUBS $1, R16, R16
 	BNE rows2words
-	TBNZ $33, R19, rows2float32
-	TBNZ $35, R19, rows2scalessingle
-	ADD R11<<1, R7, R15
-	FMOVQ (R15), F14
-
-rows2scalespairs:
-	WORD $0x0f08a5cf // sxtl v15.8h, v14.8b
-	WORD $0x0f10a5ea // sxtl v10.4s, v15.4h
-	WORD $0x4f10a5eb // sxtl2 v11.4s, v15.8h
-	VEXT $8, V14.B16, V14.B16, V14.B16
-	WORD $0x0f08a5cf // sxtl v15.8h, v14.8b
-	WORD $0x0f10a5ec // sxtl v12.4s, v15.4h
-	WORD $0x4f10a5ed // sxtl2 v13.4s, v15.8h
-	WORD $0x4eaa9c42 // mul v2.4s, v2.4s, v10.4s
-	WORD $0x4eab9c63 // mul v3.4s, v3.4s, v11.4s
-	VADDP V3.S4, V2.S4, V2.S4
-	WORD $0x4eac9c84 // mul v4.4s, v4.4s, v12.4s
-	WORD $0x4ead9ca5 // mul v5.4s, v5.4s, v13.4s
-	VADDP V5.S4, V4.S4, V3.S4
-	WORD $0x4eaa9cc6 // mul v6.4s, v6.4s, v10.4s
-	WORD $0x4eab9ce7 // mul v7.4s, v7.4s, v11.4s
-	VADDP V7.S4, V6.S4, V6.S4
-	WORD $0x4eac9d08 // mul v8.4s, v8.4s, v12.4s
-	WORD $0x4ead9d29 // mul v9.4s, v9.4s, v13.4s
-	VADDP V9.S4, V8.S4, V7.S4
-	MOVD b_cap+80(FP), R14
-	ADD R11<<1, R14, R14
-	TBNZ $32, R19, rows2scalesbrain
-	FMOVQ (R14), F10
-	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
-	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
-
-rows2scales:
+	ADD R11<<2, R7, R14
+	FLDPQ (R14), (F10, F11)
+	ADD R3<<2, R14, R14
+	FLDPQ (R14), (F12, F13)
+	ADD R3<<2, R14, R14
+	VMOVI $0, V15.B16
 	MOVD R6, R14
 	ADD R11<<2, R0, R15
-	FMOVS 32(R14), F12
+	FMOVS 32(R14), F14
+	VDUP V14.S[0], V14.S4
 	ADD R2, R14, R14
-	FLDPQ (R15), (F13, F14)
+	FLDPQ (R15), (F16, F17)
+	VUZP1 V3.S4, V2.S4, V18.S4
+	VUZP2 V3.S4, V2.S4, V3.S4
+	VMOV V18.B16, V2.B16
 	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD $0x4f8c914f // fmul v15.4s, v10.4s, v12.s[0]
-	VFMLA V15.S4, V2.S4, V13.S4
 	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD $0x4f8c916f // fmul v15.4s, v11.4s, v12.s[0]
-	VFMLA V15.S4, V3.S4, V14.S4
-	FSTPQ (F13, F14), (R15)
+	WORD $0x6e2cdc63 // fmul v3.4s, v3.4s, v12.4s
+	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
+	VFMLA V10.S4, V2.S4, V3.S4
+	VFMLA V14.S4, V3.S4, V16.S4
+	VUZP1 V5.S4, V4.S4, V18.S4
+	VUZP2 V5.S4, V4.S4, V5.S4
+	VMOV V18.B16, V4.B16
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e2ddca5 // fmul v5.4s, v5.4s, v13.4s
+	WORD $0x4e2fd4a5 // fadd v5.4s, v5.4s, v15.4s
+	VFMLA V11.S4, V4.S4, V5.S4
+	VFMLA V14.S4, V5.S4, V17.S4
+	FSTPQ (F16, F17), (R15)
 	ADD R1, R15, R15
-	FMOVS 32(R14), F12
+	FMOVS 32(R14), F14
+	VDUP V14.S[0], V14.S4
 	ADD R2, R14, R14
-	FLDPQ (R15), (F13, F14)
+	FLDPQ (R15), (F16, F17)
+	VUZP1 V7.S4, V6.S4, V18.S4
+	VUZP2 V7.S4, V6.S4, V7.S4
+	VMOV V18.B16, V6.B16
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x4f8c914f // fmul v15.4s, v10.4s, v12.s[0]
-	VFMLA V15.S4, V6.S4, V13.S4
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x4f8c916f // fmul v15.4s, v11.4s, v12.s[0]
-	VFMLA V15.S4, V7.S4, V14.S4
-	FSTPQ (F13, F14), (R15)
+	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
+	WORD $0x4e2fd4e7 // fadd v7.4s, v7.4s, v15.4s
+	VFMLA V10.S4, V6.S4, V7.S4
+	VFMLA V14.S4, V7.S4, V16.S4
+	VUZP1 V9.S4, V8.S4, V18.S4
+	VUZP2 V9.S4, V8.S4, V9.S4
+	VMOV V18.B16, V8.B16
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
+	WORD $0x4e2fd529 // fadd v9.4s, v9.4s, v15.4s
+	VFMLA V11.S4, V8.S4, V9.S4
+	VFMLA V14.S4, V9.S4, V17.S4
+	FSTPQ (F16, F17), (R15)
 	ADD R1, R15, R15
-	CBZ R20, rows2next
-	MOVD b_cap+80(FP), R14
-	ADD R11<<1, R14, R14
-	ADD R3<<1, R14, R14
-	TBNZ $32, R19, rows2minimascalesbrain
-	FMOVQ (R14), F10
-	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
-	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
-
-rows2minimascales:
-	TBNZ $35, R19, rows2minimasingle
-	ADD R11<<1, R7, R15
-	ADD R3<<1, R15, R15
-	FMOVQ (R15), F16
-
-rows2minimapairs:
-	WORD $0x0f08a611 // sxtl v17.8h, v16.8b
-	WORD $0x0f10a62c // sxtl v12.4s, v17.4h
-	WORD $0x4f10a62d // sxtl2 v13.4s, v17.8h
-	VEXT $8, V16.B16, V16.B16, V16.B16
-	WORD $0x0f08a611 // sxtl v17.8h, v16.8b
-	WORD $0x0f10a62e // sxtl v14.4s, v17.4h
-	WORD $0x4f10a62f // sxtl2 v15.4s, v17.8h
-	MOVD R6, R14
-	ADD R11<<2, R0, R15
-	MOVD $local-48(SP), R21
-	MOVD $2, R16
-
-rows2minima:
-	FMOVQ (R21), F16
-	ADD $32, R21, R21
-	FMOVS 32(R14), F19
-	ADD R2, R14, R14
-	FLDPQ (R15), (F20, F21)
-	WORD $0x4eb09d91 // mul v17.4s, v12.4s, v16.4s
-	WORD $0x4eb09db2 // mul v18.4s, v13.4s, v16.4s
-	VADDP V18.S4, V17.S4, V17.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f939152 // fmul v18.4s, v10.4s, v19.s[0]
-	VFMLA V18.S4, V17.S4, V20.S4
-	WORD $0x4eb09dd1 // mul v17.4s, v14.4s, v16.4s
-	WORD $0x4eb09df2 // mul v18.4s, v15.4s, v16.4s
-	VADDP V18.S4, V17.S4, V17.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f939172 // fmul v18.4s, v11.4s, v19.s[0]
-	VFMLA V18.S4, V17.S4, V21.S4
-	FSTPQ (F20, F21), (R15)
-	ADD R1, R15, R15
-	SUBS $1, R16, R16
-	BNE rows2minima
-
-rows2next:
 	ADD $8, R11, R11
 	CMP R3, R11
 	BLT rows2lanes
@@ -12863,201 +12810,6 @@ rows1words:
 	ADD R8, R21, R22
 	SUBS $1, R16, R16
 	BNE rows1words
-	TBNZ $33, R19, rows1float32
-	TBNZ $35, R19, rows1scalessingle
-	ADD R11<<1, R7, R15
-	FMOVQ (R15), F10
-
-rows1scalespairs:
-	WORD $0x0f08a54b // sxtl v11.8h, v10.8b
-	WORD $0x0f10a566 // sxtl v6.4s, v11.4h
-	WORD $0x4f10a567 // sxtl2 v7.4s, v11.8h
-	VEXT $8, V10.B16, V10.B16, V10.B16
-	WORD $0x0f08a54b // sxtl v11.8h, v10.8b
-	WORD $0x0f10a568 // sxtl v8.4s, v11.4h
-	WORD $0x4f10a569 // sxtl2 v9.4s, v11.8h
-	WORD $0x4ea69c42 // mul v2.4s, v2.4s, v6.4s
-	WORD $0x4ea79c63 // mul v3.4s, v3.4s, v7.4s
-	VADDP V3.S4, V2.S4, V2.S4
-	WORD $0x4ea89c84 // mul v4.4s, v4.4s, v8.4s
-	WORD $0x4ea99ca5 // mul v5.4s, v5.4s, v9.4s
-	VADDP V5.S4, V4.S4, V3.S4
-	MOVD b_cap+80(FP), R14
-	ADD R11<<1, R14, R14
-	TBNZ $32, R19, rows1scalesbrain
-	FMOVQ (R14), F6
-	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
-	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
-
-rows1scales:
-	MOVD R6, R14
-	ADD R11<<2, R0, R15
-	FMOVS 32(R14), F8
-	ADD R2, R14, R14
-	FLDPQ (R15), (F9, F10)
-	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD $0x4f8890cb // fmul v11.4s, v6.4s, v8.s[0]
-	VFMLA V11.S4, V2.S4, V9.S4
-	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD $0x4f8890eb // fmul v11.4s, v7.4s, v8.s[0]
-	VFMLA V11.S4, V3.S4, V10.S4
-	FSTPQ (F9, F10), (R15)
-	ADD R1, R15, R15
-	CBZ R20, rows1next
-	MOVD b_cap+80(FP), R14
-	ADD R11<<1, R14, R14
-	ADD R3<<1, R14, R14
-	TBNZ $32, R19, rows1minimascalesbrain
-	FMOVQ (R14), F6
-	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
-	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
-
-rows1minimascales:
-	TBNZ $35, R19, rows1minimasingle
-	ADD R11<<1, R7, R15
-	ADD R3<<1, R15, R15
-	FMOVQ (R15), F12
-
-rows1minimapairs:
-	WORD $0x0f08a58d // sxtl v13.8h, v12.8b
-	WORD $0x0f10a5a8 // sxtl v8.4s, v13.4h
-	WORD $0x4f10a5a9 // sxtl2 v9.4s, v13.8h
-	VEXT $8, V12.B16, V12.B16, V12.B16
-	WORD $0x0f08a58d // sxtl v13.8h, v12.8b
-	WORD $0x0f10a5aa // sxtl v10.4s, v13.4h
-	WORD $0x4f10a5ab // sxtl2 v11.4s, v13.8h
-	MOVD R6, R14
-	ADD R11<<2, R0, R15
-	MOVD $local-48(SP), R21
-	MOVD $1, R16
-
-rows1minima:
-	FMOVQ (R21), F12
-	ADD $32, R21, R21
-	FMOVS 32(R14), F15
-	ADD R2, R14, R14
-	FLDPQ (R15), (F16, F17)
-	WORD $0x4eac9d0d // mul v13.4s, v8.4s, v12.4s
-	WORD $0x4eac9d2e // mul v14.4s, v9.4s, v12.4s
-	VADDP V14.S4, V13.S4, V13.S4
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4f8f90ce // fmul v14.4s, v6.4s, v15.s[0]
-	VFMLA V14.S4, V13.S4, V16.S4
-	WORD $0x4eac9d4d // mul v13.4s, v10.4s, v12.4s
-	WORD $0x4eac9d6e // mul v14.4s, v11.4s, v12.4s
-	VADDP V14.S4, V13.S4, V13.S4
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4f8f90ee // fmul v14.4s, v7.4s, v15.s[0]
-	VFMLA V14.S4, V13.S4, V17.S4
-	FSTPQ (F16, F17), (R15)
-	ADD R1, R15, R15
-	SUBS $1, R16, R16
-	BNE rows1minima
-
-rows1next:
-	ADD $8, R11, R11
-	CMP R3, R11
-	BLT rows1lanes
-	ADD R10, R7, R7
-	ADD $48, R6, R6
-	SUBS $32, R13, R13
-	BNE rows1block
-
-	// Go on to the next rows.
-	MOVD $1, R16
-	MADD R16, R0, R1, R0
-	MADD R16, R5, R2, R5
-	SUB $1, R4, R4
-	B rows1
-
-rows1done:
-	RET
-
-rows2float32:
-	ADD R11<<2, R7, R14
-	FLDPQ (R14), (F10, F11)
-	ADD R3<<2, R14, R14
-	FLDPQ (R14), (F12, F13)
-	ADD R3<<2, R14, R14
-	VMOVI $0, V15.B16
-	MOVD R6, R14
-	ADD R11<<2, R0, R15
-	FMOVS 32(R14), F14
-	VDUP V14.S[0], V14.S4
-	ADD R2, R14, R14
-	FLDPQ (R15), (F16, F17)
-	VUZP1 V3.S4, V2.S4, V18.S4
-	VUZP2 V3.S4, V2.S4, V3.S4
-	VMOV V18.B16, V2.B16
-	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD $0x6e2cdc63 // fmul v3.4s, v3.4s, v12.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
-	VFMLA V10.S4, V2.S4, V3.S4
-	VFMLA V14.S4, V3.S4, V16.S4
-	VUZP1 V5.S4, V4.S4, V18.S4
-	VUZP2 V5.S4, V4.S4, V5.S4
-	VMOV V18.B16, V4.B16
-	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD $0x6e2ddca5 // fmul v5.4s, v5.4s, v13.4s
-	WORD $0x4e2fd4a5 // fadd v5.4s, v5.4s, v15.4s
-	VFMLA V11.S4, V4.S4, V5.S4
-	VFMLA V14.S4, V5.S4, V17.S4
-	FSTPQ (F16, F17), (R15)
-	ADD R1, R15, R15
-	FMOVS 32(R14), F14
-	VDUP V14.S[0], V14.S4
-	ADD R2, R14, R14
-	FLDPQ (R15), (F16, F17)
-	VUZP1 V7.S4, V6.S4, V18.S4
-	VUZP2 V7.S4, V6.S4, V7.S4
-	VMOV V18.B16, V6.B16
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x4e2fd4e7 // fadd v7.4s, v7.4s, v15.4s
-	VFMLA V10.S4, V6.S4, V7.S4
-	VFMLA V14.S4, V7.S4, V16.S4
-	VUZP1 V9.S4, V8.S4, V18.S4
-	VUZP2 V9.S4, V8.S4, V9.S4
-	VMOV V18.B16, V8.B16
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
-	WORD $0x4e2fd529 // fadd v9.4s, v9.4s, v15.4s
-	VFMLA V11.S4, V8.S4, V9.S4
-	VFMLA V14.S4, V9.S4, V17.S4
-	FSTPQ (F16, F17), (R15)
-	ADD R1, R15, R15
-	B rows2next
-
-rows2scalessingle:
-	ADD R11, R7, R15
-	FMOVD (R15), F14
-	VZIP1 V14.B16, V14.B16, V14.B16
-	B rows2scalespairs
-
-rows2scalesbrain:
-	FMOVQ (R14), F10
-	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
-	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
-	B rows2scales
-
-rows2minimascalesbrain:
-	FMOVQ (R14), F10
-	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
-	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
-	B rows2minimascales
-
-rows2minimasingle:
-	ADD R11, R7, R15
-	ADD R3, R15, R15
-	FMOVD (R15), F16
-	VZIP1 V16.B16, V16.B16, V16.B16
-	B rows2minimapairs
-
-rows1float32:
 	ADD R11<<2, R7, R14
 	FLDPQ (R14), (F6, F7)
 	ADD R3<<2, R14, R14
@@ -13090,32 +12842,23 @@ rows1float32:
 	VFMLA V10.S4, V5.S4, V13.S4
 	FSTPQ (F12, F13), (R15)
 	ADD R1, R15, R15
-	B rows1next
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows1lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows1block
 
-rows1scalessingle:
-	ADD R11, R7, R15
-	FMOVD (R15), F10
-	VZIP1 V10.B16, V10.B16, V10.B16
-	B rows1scalespairs
+	// Go on to the next rows.
+	MOVD $1, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $1, R4, R4
+	B rows1
 
-rows1scalesbrain:
-	FMOVQ (R14), F6
-	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
-	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
-	B rows1scales
-
-rows1minimascalesbrain:
-	FMOVQ (R14), F6
-	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
-	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
-	B rows1minimascales
-
-rows1minimasingle:
-	ADD R11, R7, R15
-	ADD R3, R15, R15
-	FMOVD (R15), F12
-	VZIP1 V12.B16, V12.B16, V12.B16
-	B rows1minimapairs
+rows1done:
+	RET
 
 // func weightGemmInt8S8x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8S8x16F32NEON(SB), NOSPLIT, $0-113
@@ -13335,145 +13078,86 @@ rows4words:
 	ADD R8, R21, R22
 	SUBS $1, R16, R16
 	BNE rows4words
-	TBNZ $33, R19, rows4float32
-	TBNZ $35, R19, rows4scalessingle
-	ADD R11<<1, R7, R15
-	FMOVQ (R15), F22
-
-rows4scalespairs:
-	WORD $0x0f08a6d7 // sxtl v23.8h, v22.8b
-	WORD $0x0f10a6f2 // sxtl v18.4s, v23.4h
-	WORD $0x4f10a6f3 // sxtl2 v19.4s, v23.8h
-	VEXT $8, V22.B16, V22.B16, V22.B16
-	WORD $0x0f08a6d7 // sxtl v23.8h, v22.8b
-	WORD $0x0f10a6f4 // sxtl v20.4s, v23.4h
-	WORD $0x4f10a6f5 // sxtl2 v21.4s, v23.8h
-	VUZP1 V19.S4, V18.S4, V22.S4
-	VUZP2 V19.S4, V18.S4, V23.S4
-	WORD $0x4eb69c42 // mul v2.4s, v2.4s, v22.4s
-	WORD $0x4eb79482 // mla v2.4s, v4.4s, v23.4s
-	WORD $0x4eb69cc6 // mul v6.4s, v6.4s, v22.4s
-	WORD $0x4eb79506 // mla v6.4s, v8.4s, v23.4s
-	WORD $0x4eb69d4a // mul v10.4s, v10.4s, v22.4s
-	WORD $0x4eb7958a // mla v10.4s, v12.4s, v23.4s
-	WORD $0x4eb69dce // mul v14.4s, v14.4s, v22.4s
-	WORD $0x4eb7960e // mla v14.4s, v16.4s, v23.4s
-	VUZP1 V21.S4, V20.S4, V22.S4
-	VUZP2 V21.S4, V20.S4, V23.S4
-	WORD $0x4eb69c63 // mul v3.4s, v3.4s, v22.4s
-	WORD $0x4eb794a3 // mla v3.4s, v5.4s, v23.4s
-	WORD $0x4eb69ce7 // mul v7.4s, v7.4s, v22.4s
-	WORD $0x4eb79527 // mla v7.4s, v9.4s, v23.4s
-	WORD $0x4eb69d6b // mul v11.4s, v11.4s, v22.4s
-	WORD $0x4eb795ab // mla v11.4s, v13.4s, v23.4s
-	WORD $0x4eb69def // mul v15.4s, v15.4s, v22.4s
-	WORD $0x4eb7962f // mla v15.4s, v17.4s, v23.4s
-	MOVD b_cap+80(FP), R14
-	ADD R11<<1, R14, R14
-	TBNZ $32, R19, rows4scalesbrain
-	FMOVQ (R14), F18
-	WORD $0x4e217a53 // fcvtl2 v19.4s, v18.8h
-	WORD $0x0e217a52 // fcvtl v18.4s, v18.4h
-
-rows4scales:
+	ADD R11<<2, R7, R14
+	FLDPQ (R14), (F18, F19)
+	ADD R3<<2, R14, R14
+	FLDPQ (R14), (F20, F21)
+	ADD R3<<2, R14, R14
+	VMOVI $0, V23.B16
 	MOVD R6, R14
 	ADD R11<<2, R0, R15
-	FMOVS 32(R14), F20
+	FMOVS 32(R14), F22
+	VDUP V22.S[0], V22.S4
 	ADD R2, R14, R14
-	FLDPQ (R15), (F21, F22)
+	FLDPQ (R15), (F24, F25)
 	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD $0x4f949257 // fmul v23.4s, v18.4s, v20.s[0]
-	VFMLA V23.S4, V2.S4, V21.S4
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x6e34dc84 // fmul v4.4s, v4.4s, v20.4s
+	WORD $0x4e37d484 // fadd v4.4s, v4.4s, v23.4s
+	VFMLA V18.S4, V2.S4, V4.S4
+	VFMLA V22.S4, V4.S4, V24.S4
 	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD $0x4f949277 // fmul v23.4s, v19.4s, v20.s[0]
-	VFMLA V23.S4, V3.S4, V22.S4
-	FSTPQ (F21, F22), (R15)
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e35dca5 // fmul v5.4s, v5.4s, v21.4s
+	WORD $0x4e37d4a5 // fadd v5.4s, v5.4s, v23.4s
+	VFMLA V19.S4, V3.S4, V5.S4
+	VFMLA V22.S4, V5.S4, V25.S4
+	FSTPQ (F24, F25), (R15)
 	ADD R1, R15, R15
-	FMOVS 32(R14), F20
+	FMOVS 32(R14), F22
+	VDUP V22.S[0], V22.S4
 	ADD R2, R14, R14
-	FLDPQ (R15), (F21, F22)
+	FLDPQ (R15), (F24, F25)
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x4f949257 // fmul v23.4s, v18.4s, v20.s[0]
-	VFMLA V23.S4, V6.S4, V21.S4
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e34dd08 // fmul v8.4s, v8.4s, v20.4s
+	WORD $0x4e37d508 // fadd v8.4s, v8.4s, v23.4s
+	VFMLA V18.S4, V6.S4, V8.S4
+	VFMLA V22.S4, V8.S4, V24.S4
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x4f949277 // fmul v23.4s, v19.4s, v20.s[0]
-	VFMLA V23.S4, V7.S4, V22.S4
-	FSTPQ (F21, F22), (R15)
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6e35dd29 // fmul v9.4s, v9.4s, v21.4s
+	WORD $0x4e37d529 // fadd v9.4s, v9.4s, v23.4s
+	VFMLA V19.S4, V7.S4, V9.S4
+	VFMLA V22.S4, V9.S4, V25.S4
+	FSTPQ (F24, F25), (R15)
 	ADD R1, R15, R15
-	FMOVS 32(R14), F20
+	FMOVS 32(R14), F22
+	VDUP V22.S[0], V22.S4
 	ADD R2, R14, R14
-	FLDPQ (R15), (F21, F22)
+	FLDPQ (R15), (F24, F25)
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4f949257 // fmul v23.4s, v18.4s, v20.s[0]
-	VFMLA V23.S4, V10.S4, V21.S4
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x6e34dd8c // fmul v12.4s, v12.4s, v20.4s
+	WORD $0x4e37d58c // fadd v12.4s, v12.4s, v23.4s
+	VFMLA V18.S4, V10.S4, V12.S4
+	VFMLA V22.S4, V12.S4, V24.S4
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4f949277 // fmul v23.4s, v19.4s, v20.s[0]
-	VFMLA V23.S4, V11.S4, V22.S4
-	FSTPQ (F21, F22), (R15)
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x6e35ddad // fmul v13.4s, v13.4s, v21.4s
+	WORD $0x4e37d5ad // fadd v13.4s, v13.4s, v23.4s
+	VFMLA V19.S4, V11.S4, V13.S4
+	VFMLA V22.S4, V13.S4, V25.S4
+	FSTPQ (F24, F25), (R15)
 	ADD R1, R15, R15
-	FMOVS 32(R14), F20
+	FMOVS 32(R14), F22
+	VDUP V22.S[0], V22.S4
 	ADD R2, R14, R14
-	FLDPQ (R15), (F21, F22)
+	FLDPQ (R15), (F24, F25)
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4f949257 // fmul v23.4s, v18.4s, v20.s[0]
-	VFMLA V23.S4, V14.S4, V21.S4
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x6e34de10 // fmul v16.4s, v16.4s, v20.4s
+	WORD $0x4e37d610 // fadd v16.4s, v16.4s, v23.4s
+	VFMLA V18.S4, V14.S4, V16.S4
+	VFMLA V22.S4, V16.S4, V24.S4
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4f949277 // fmul v23.4s, v19.4s, v20.s[0]
-	VFMLA V23.S4, V15.S4, V22.S4
-	FSTPQ (F21, F22), (R15)
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
+	WORD $0x4e37d631 // fadd v17.4s, v17.4s, v23.4s
+	VFMLA V19.S4, V15.S4, V17.S4
+	VFMLA V22.S4, V17.S4, V25.S4
+	FSTPQ (F24, F25), (R15)
 	ADD R1, R15, R15
-	CBZ R20, rows4next
-	MOVD b_cap+80(FP), R14
-	ADD R11<<1, R14, R14
-	ADD R3<<1, R14, R14
-	TBNZ $32, R19, rows4minimascalesbrain
-	FMOVQ (R14), F18
-	WORD $0x4e217a53 // fcvtl2 v19.4s, v18.8h
-	WORD $0x0e217a52 // fcvtl v18.4s, v18.4h
-
-rows4minimascales:
-	TBNZ $35, R19, rows4minimasingle
-	ADD R11<<1, R7, R15
-	ADD R3<<1, R15, R15
-	FMOVQ (R15), F24
-
-rows4minimapairs:
-	WORD $0x0f08a719 // sxtl v25.8h, v24.8b
-	WORD $0x0f10a734 // sxtl v20.4s, v25.4h
-	WORD $0x4f10a735 // sxtl2 v21.4s, v25.8h
-	VEXT $8, V24.B16, V24.B16, V24.B16
-	WORD $0x0f08a719 // sxtl v25.8h, v24.8b
-	WORD $0x0f10a736 // sxtl v22.4s, v25.4h
-	WORD $0x4f10a737 // sxtl2 v23.4s, v25.8h
-	MOVD R6, R14
-	ADD R11<<2, R0, R15
-	MOVD $local-208(SP), R21
-	MOVD $4, R16
-
-rows4minima:
-	FMOVQ (R21), F24
-	ADD $64, R21, R21
-	FMOVS 32(R14), F27
-	ADD R2, R14, R14
-	FLDPQ (R15), (F28, F29)
-	WORD $0x4eb89e99 // mul v25.4s, v20.4s, v24.4s
-	WORD $0x4eb89eba // mul v26.4s, v21.4s, v24.4s
-	VADDP V26.S4, V25.S4, V25.S4
-	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
-	WORD $0x4f9b925a // fmul v26.4s, v18.4s, v27.s[0]
-	VFMLA V26.S4, V25.S4, V28.S4
-	WORD $0x4eb89ed9 // mul v25.4s, v22.4s, v24.4s
-	WORD $0x4eb89efa // mul v26.4s, v23.4s, v24.4s
-	VADDP V26.S4, V25.S4, V25.S4
-	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
-	WORD $0x4f9b927a // fmul v26.4s, v19.4s, v27.s[0]
-	VFMLA V26.S4, V25.S4, V29.S4
-	FSTPQ (F28, F29), (R15)
-	ADD R1, R15, R15
-	SUBS $1, R16, R16
-	BNE rows4minima
-
-rows4next:
 	ADD $8, R11, R11
 	CMP R3, R11
 	BLT rows4lanes
@@ -13624,115 +13308,50 @@ rows2words:
 	ADD R8, R21, R22
 	SUBS $1, R16, R16
 	BNE rows2words
-	TBNZ $33, R19, rows2float32
-	TBNZ $35, R19, rows2scalessingle
-	ADD R11<<1, R7, R15
-	FMOVQ (R15), F14
-
-rows2scalespairs:
-	WORD $0x0f08a5cf // sxtl v15.8h, v14.8b
-	WORD $0x0f10a5ea // sxtl v10.4s, v15.4h
-	WORD $0x4f10a5eb // sxtl2 v11.4s, v15.8h
-	VEXT $8, V14.B16, V14.B16, V14.B16
-	WORD $0x0f08a5cf // sxtl v15.8h, v14.8b
-	WORD $0x0f10a5ec // sxtl v12.4s, v15.4h
-	WORD $0x4f10a5ed // sxtl2 v13.4s, v15.8h
-	VUZP1 V11.S4, V10.S4, V14.S4
-	VUZP2 V11.S4, V10.S4, V15.S4
-	WORD $0x4eae9c42 // mul v2.4s, v2.4s, v14.4s
-	WORD $0x4eaf9482 // mla v2.4s, v4.4s, v15.4s
-	WORD $0x4eae9cc6 // mul v6.4s, v6.4s, v14.4s
-	WORD $0x4eaf9506 // mla v6.4s, v8.4s, v15.4s
-	VUZP1 V13.S4, V12.S4, V14.S4
-	VUZP2 V13.S4, V12.S4, V15.S4
-	WORD $0x4eae9c63 // mul v3.4s, v3.4s, v14.4s
-	WORD $0x4eaf94a3 // mla v3.4s, v5.4s, v15.4s
-	WORD $0x4eae9ce7 // mul v7.4s, v7.4s, v14.4s
-	WORD $0x4eaf9527 // mla v7.4s, v9.4s, v15.4s
-	MOVD b_cap+80(FP), R14
-	ADD R11<<1, R14, R14
-	TBNZ $32, R19, rows2scalesbrain
-	FMOVQ (R14), F10
-	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
-	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
-
-rows2scales:
+	ADD R11<<2, R7, R14
+	FLDPQ (R14), (F10, F11)
+	ADD R3<<2, R14, R14
+	FLDPQ (R14), (F12, F13)
+	ADD R3<<2, R14, R14
+	VMOVI $0, V15.B16
 	MOVD R6, R14
 	ADD R11<<2, R0, R15
-	FMOVS 32(R14), F12
+	FMOVS 32(R14), F14
+	VDUP V14.S[0], V14.S4
 	ADD R2, R14, R14
-	FLDPQ (R15), (F13, F14)
+	FLDPQ (R15), (F16, F17)
 	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD $0x4f8c914f // fmul v15.4s, v10.4s, v12.s[0]
-	VFMLA V15.S4, V2.S4, V13.S4
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x6e2cdc84 // fmul v4.4s, v4.4s, v12.4s
+	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
+	VFMLA V10.S4, V2.S4, V4.S4
+	VFMLA V14.S4, V4.S4, V16.S4
 	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD $0x4f8c916f // fmul v15.4s, v11.4s, v12.s[0]
-	VFMLA V15.S4, V3.S4, V14.S4
-	FSTPQ (F13, F14), (R15)
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e2ddca5 // fmul v5.4s, v5.4s, v13.4s
+	WORD $0x4e2fd4a5 // fadd v5.4s, v5.4s, v15.4s
+	VFMLA V11.S4, V3.S4, V5.S4
+	VFMLA V14.S4, V5.S4, V17.S4
+	FSTPQ (F16, F17), (R15)
 	ADD R1, R15, R15
-	FMOVS 32(R14), F12
+	FMOVS 32(R14), F14
+	VDUP V14.S[0], V14.S4
 	ADD R2, R14, R14
-	FLDPQ (R15), (F13, F14)
+	FLDPQ (R15), (F16, F17)
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x4f8c914f // fmul v15.4s, v10.4s, v12.s[0]
-	VFMLA V15.S4, V6.S4, V13.S4
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e2cdd08 // fmul v8.4s, v8.4s, v12.4s
+	WORD $0x4e2fd508 // fadd v8.4s, v8.4s, v15.4s
+	VFMLA V10.S4, V6.S4, V8.S4
+	VFMLA V14.S4, V8.S4, V16.S4
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x4f8c916f // fmul v15.4s, v11.4s, v12.s[0]
-	VFMLA V15.S4, V7.S4, V14.S4
-	FSTPQ (F13, F14), (R15)
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
+	WORD $0x4e2fd529 // fadd v9.4s, v9.4s, v15.4s
+	VFMLA V11.S4, V7.S4, V9.S4
+	VFMLA V14.S4, V9.S4, V17.S4
+	FSTPQ (F16, F17), (R15)
 	ADD R1, R15, R15
-	CBZ R20, rows2next
-	MOVD b_cap+80(FP), R14
-	ADD R11<<1, R14, R14
-	ADD R3<<1, R14, R14
-	TBNZ $32, R19, rows2minimascalesbrain
-	FMOVQ (R14), F10
-	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
-	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
-
-rows2minimascales:
-	TBNZ $35, R19, rows2minimasingle
-	ADD R11<<1, R7, R15
-	ADD R3<<1, R15, R15
-	FMOVQ (R15), F16
-
-rows2minimapairs:
-	WORD $0x0f08a611 // sxtl v17.8h, v16.8b
-	WORD $0x0f10a62c // sxtl v12.4s, v17.4h
-	WORD $0x4f10a62d // sxtl2 v13.4s, v17.8h
-	VEXT $8, V16.B16, V16.B16, V16.B16
-	WORD $0x0f08a611 // sxtl v17.8h, v16.8b
-	WORD $0x0f10a62e // sxtl v14.4s, v17.4h
-	WORD $0x4f10a62f // sxtl2 v15.4s, v17.8h
-	MOVD R6, R14
-	ADD R11<<2, R0, R15
-	MOVD $local-208(SP), R21
-	MOVD $2, R16
-
-rows2minima:
-	FMOVQ (R21), F16
-	ADD $64, R21, R21
-	FMOVS 32(R14), F19
-	ADD R2, R14, R14
-	FLDPQ (R15), (F20, F21)
-	WORD $0x4eb09d91 // mul v17.4s, v12.4s, v16.4s
-	WORD $0x4eb09db2 // mul v18.4s, v13.4s, v16.4s
-	VADDP V18.S4, V17.S4, V17.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f939152 // fmul v18.4s, v10.4s, v19.s[0]
-	VFMLA V18.S4, V17.S4, V20.S4
-	WORD $0x4eb09dd1 // mul v17.4s, v14.4s, v16.4s
-	WORD $0x4eb09df2 // mul v18.4s, v15.4s, v16.4s
-	VADDP V18.S4, V17.S4, V17.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f939172 // fmul v18.4s, v11.4s, v19.s[0]
-	VFMLA V18.S4, V17.S4, V21.S4
-	FSTPQ (F20, F21), (R15)
-	ADD R1, R15, R15
-	SUBS $1, R16, R16
-	BNE rows2minima
-
-rows2next:
 	ADD $8, R11, R11
 	CMP R3, R11
 	BLT rows2lanes
@@ -13869,299 +13488,6 @@ rows1words:
 	ADD R8, R21, R22
 	SUBS $1, R16, R16
 	BNE rows1words
-	TBNZ $33, R19, rows1float32
-	TBNZ $35, R19, rows1scalessingle
-	ADD R11<<1, R7, R15
-	FMOVQ (R15), F10
-
-rows1scalespairs:
-	WORD $0x0f08a54b // sxtl v11.8h, v10.8b
-	WORD $0x0f10a566 // sxtl v6.4s, v11.4h
-	WORD $0x4f10a567 // sxtl2 v7.4s, v11.8h
-	VEXT $8, V10.B16, V10.B16, V10.B16
-	WORD $0x0f08a54b // sxtl v11.8h, v10.8b
-	WORD $0x0f10a568 // sxtl v8.4s, v11.4h
-	WORD $0x4f10a569 // sxtl2 v9.4s, v11.8h
-	VUZP1 V7.S4, V6.S4, V10.S4
-	VUZP2 V7.S4, V6.S4, V11.S4
-	WORD $0x4eaa9c42 // mul v2.4s, v2.4s, v10.4s
-	WORD $0x4eab9482 // mla v2.4s, v4.4s, v11.4s
-	VUZP1 V9.S4, V8.S4, V10.S4
-	VUZP2 V9.S4, V8.S4, V11.S4
-	WORD $0x4eaa9c63 // mul v3.4s, v3.4s, v10.4s
-	WORD $0x4eab94a3 // mla v3.4s, v5.4s, v11.4s
-	MOVD b_cap+80(FP), R14
-	ADD R11<<1, R14, R14
-	TBNZ $32, R19, rows1scalesbrain
-	FMOVQ (R14), F6
-	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
-	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
-
-rows1scales:
-	MOVD R6, R14
-	ADD R11<<2, R0, R15
-	FMOVS 32(R14), F8
-	ADD R2, R14, R14
-	FLDPQ (R15), (F9, F10)
-	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD $0x4f8890cb // fmul v11.4s, v6.4s, v8.s[0]
-	VFMLA V11.S4, V2.S4, V9.S4
-	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD $0x4f8890eb // fmul v11.4s, v7.4s, v8.s[0]
-	VFMLA V11.S4, V3.S4, V10.S4
-	FSTPQ (F9, F10), (R15)
-	ADD R1, R15, R15
-	CBZ R20, rows1next
-	MOVD b_cap+80(FP), R14
-	ADD R11<<1, R14, R14
-	ADD R3<<1, R14, R14
-	TBNZ $32, R19, rows1minimascalesbrain
-	FMOVQ (R14), F6
-	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
-	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
-
-rows1minimascales:
-	TBNZ $35, R19, rows1minimasingle
-	ADD R11<<1, R7, R15
-	ADD R3<<1, R15, R15
-	FMOVQ (R15), F12
-
-rows1minimapairs:
-	WORD $0x0f08a58d // sxtl v13.8h, v12.8b
-	WORD $0x0f10a5a8 // sxtl v8.4s, v13.4h
-	WORD $0x4f10a5a9 // sxtl2 v9.4s, v13.8h
-	VEXT $8, V12.B16, V12.B16, V12.B16
-	WORD $0x0f08a58d // sxtl v13.8h, v12.8b
-	WORD $0x0f10a5aa // sxtl v10.4s, v13.4h
-	WORD $0x4f10a5ab // sxtl2 v11.4s, v13.8h
-	MOVD R6, R14
-	ADD R11<<2, R0, R15
-	MOVD $local-208(SP), R21
-	MOVD $1, R16
-
-rows1minima:
-	FMOVQ (R21), F12
-	ADD $64, R21, R21
-	FMOVS 32(R14), F15
-	ADD R2, R14, R14
-	FLDPQ (R15), (F16, F17)
-	WORD $0x4eac9d0d // mul v13.4s, v8.4s, v12.4s
-	WORD $0x4eac9d2e // mul v14.4s, v9.4s, v12.4s
-	VADDP V14.S4, V13.S4, V13.S4
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4f8f90ce // fmul v14.4s, v6.4s, v15.s[0]
-	VFMLA V14.S4, V13.S4, V16.S4
-	WORD $0x4eac9d4d // mul v13.4s, v10.4s, v12.4s
-	WORD $0x4eac9d6e // mul v14.4s, v11.4s, v12.4s
-	VADDP V14.S4, V13.S4, V13.S4
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4f8f90ee // fmul v14.4s, v7.4s, v15.s[0]
-	VFMLA V14.S4, V13.S4, V17.S4
-	FSTPQ (F16, F17), (R15)
-	ADD R1, R15, R15
-	SUBS $1, R16, R16
-	BNE rows1minima
-
-rows1next:
-	ADD $8, R11, R11
-	CMP R3, R11
-	BLT rows1lanes
-	ADD R10, R7, R7
-	ADD $48, R6, R6
-	SUBS $32, R13, R13
-	BNE rows1block
-
-	// Go on to the next rows.
-	MOVD $1, R16
-	MADD R16, R0, R1, R0
-	MADD R16, R5, R2, R5
-	SUB $1, R4, R4
-	B rows1
-
-rows1done:
-	RET
-
-rows4float32:
-	ADD R11<<2, R7, R14
-	FLDPQ (R14), (F18, F19)
-	ADD R3<<2, R14, R14
-	FLDPQ (R14), (F20, F21)
-	ADD R3<<2, R14, R14
-	VMOVI $0, V23.B16
-	MOVD R6, R14
-	ADD R11<<2, R0, R15
-	FMOVS 32(R14), F22
-	VDUP V22.S[0], V22.S4
-	ADD R2, R14, R14
-	FLDPQ (R15), (F24, F25)
-	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD $0x6e34dc84 // fmul v4.4s, v4.4s, v20.4s
-	WORD $0x4e37d484 // fadd v4.4s, v4.4s, v23.4s
-	VFMLA V18.S4, V2.S4, V4.S4
-	VFMLA V22.S4, V4.S4, V24.S4
-	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD $0x6e35dca5 // fmul v5.4s, v5.4s, v21.4s
-	WORD $0x4e37d4a5 // fadd v5.4s, v5.4s, v23.4s
-	VFMLA V19.S4, V3.S4, V5.S4
-	VFMLA V22.S4, V5.S4, V25.S4
-	FSTPQ (F24, F25), (R15)
-	ADD R1, R15, R15
-	FMOVS 32(R14), F22
-	VDUP V22.S[0], V22.S4
-	ADD R2, R14, R14
-	FLDPQ (R15), (F24, F25)
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x6e34dd08 // fmul v8.4s, v8.4s, v20.4s
-	WORD $0x4e37d508 // fadd v8.4s, v8.4s, v23.4s
-	VFMLA V18.S4, V6.S4, V8.S4
-	VFMLA V22.S4, V8.S4, V24.S4
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x6e35dd29 // fmul v9.4s, v9.4s, v21.4s
-	WORD $0x4e37d529 // fadd v9.4s, v9.4s, v23.4s
-	VFMLA V19.S4, V7.S4, V9.S4
-	VFMLA V22.S4, V9.S4, V25.S4
-	FSTPQ (F24, F25), (R15)
-	ADD R1, R15, R15
-	FMOVS 32(R14), F22
-	VDUP V22.S[0], V22.S4
-	ADD R2, R14, R14
-	FLDPQ (R15), (F24, F25)
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x6e34dd8c // fmul v12.4s, v12.4s, v20.4s
-	WORD $0x4e37d58c // fadd v12.4s, v12.4s, v23.4s
-	VFMLA V18.S4, V10.S4, V12.S4
-	VFMLA V22.S4, V12.S4, V24.S4
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x6e35ddad // fmul v13.4s, v13.4s, v21.4s
-	WORD $0x4e37d5ad // fadd v13.4s, v13.4s, v23.4s
-	VFMLA V19.S4, V11.S4, V13.S4
-	VFMLA V22.S4, V13.S4, V25.S4
-	FSTPQ (F24, F25), (R15)
-	ADD R1, R15, R15
-	FMOVS 32(R14), F22
-	VDUP V22.S[0], V22.S4
-	ADD R2, R14, R14
-	FLDPQ (R15), (F24, F25)
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x6e34de10 // fmul v16.4s, v16.4s, v20.4s
-	WORD $0x4e37d610 // fadd v16.4s, v16.4s, v23.4s
-	VFMLA V18.S4, V14.S4, V16.S4
-	VFMLA V22.S4, V16.S4, V24.S4
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
-	WORD $0x4e37d631 // fadd v17.4s, v17.4s, v23.4s
-	VFMLA V19.S4, V15.S4, V17.S4
-	VFMLA V22.S4, V17.S4, V25.S4
-	FSTPQ (F24, F25), (R15)
-	ADD R1, R15, R15
-	B rows4next
-
-rows4scalessingle:
-	ADD R11, R7, R15
-	FMOVD (R15), F22
-	VZIP1 V22.B16, V22.B16, V22.B16
-	B rows4scalespairs
-
-rows4scalesbrain:
-	FMOVQ (R14), F18
-	WORD $0x6e613a53 // shll2 v19.4s, v18.8h, #16
-	WORD $0x2e613a52 // shll v18.4s, v18.4h, #16
-	B rows4scales
-
-rows4minimascalesbrain:
-	FMOVQ (R14), F18
-	WORD $0x6e613a53 // shll2 v19.4s, v18.8h, #16
-	WORD $0x2e613a52 // shll v18.4s, v18.4h, #16
-	B rows4minimascales
-
-rows4minimasingle:
-	ADD R11, R7, R15
-	ADD R3, R15, R15
-	FMOVD (R15), F24
-	VZIP1 V24.B16, V24.B16, V24.B16
-	B rows4minimapairs
-
-rows2float32:
-	ADD R11<<2, R7, R14
-	FLDPQ (R14), (F10, F11)
-	ADD R3<<2, R14, R14
-	FLDPQ (R14), (F12, F13)
-	ADD R3<<2, R14, R14
-	VMOVI $0, V15.B16
-	MOVD R6, R14
-	ADD R11<<2, R0, R15
-	FMOVS 32(R14), F14
-	VDUP V14.S[0], V14.S4
-	ADD R2, R14, R14
-	FLDPQ (R15), (F16, F17)
-	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD $0x6e2cdc84 // fmul v4.4s, v4.4s, v12.4s
-	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
-	VFMLA V10.S4, V2.S4, V4.S4
-	VFMLA V14.S4, V4.S4, V16.S4
-	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD $0x6e2ddca5 // fmul v5.4s, v5.4s, v13.4s
-	WORD $0x4e2fd4a5 // fadd v5.4s, v5.4s, v15.4s
-	VFMLA V11.S4, V3.S4, V5.S4
-	VFMLA V14.S4, V5.S4, V17.S4
-	FSTPQ (F16, F17), (R15)
-	ADD R1, R15, R15
-	FMOVS 32(R14), F14
-	VDUP V14.S[0], V14.S4
-	ADD R2, R14, R14
-	FLDPQ (R15), (F16, F17)
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x6e2cdd08 // fmul v8.4s, v8.4s, v12.4s
-	WORD $0x4e2fd508 // fadd v8.4s, v8.4s, v15.4s
-	VFMLA V10.S4, V6.S4, V8.S4
-	VFMLA V14.S4, V8.S4, V16.S4
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
-	WORD $0x4e2fd529 // fadd v9.4s, v9.4s, v15.4s
-	VFMLA V11.S4, V7.S4, V9.S4
-	VFMLA V14.S4, V9.S4, V17.S4
-	FSTPQ (F16, F17), (R15)
-	ADD R1, R15, R15
-	B rows2next
-
-rows2scalessingle:
-	ADD R11, R7, R15
-	FMOVD (R15), F14
-	VZIP1 V14.B16, V14.B16, V14.B16
-	B rows2scalespairs
-
-rows2scalesbrain:
-	FMOVQ (R14), F10
-	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
-	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
-	B rows2scales
-
-rows2minimascalesbrain:
-	FMOVQ (R14), F10
-	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
-	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
-	B rows2minimascales
-
-rows2minimasingle:
-	ADD R11, R7, R15
-	ADD R3, R15, R15
-	FMOVD (R15), F16
-	VZIP1 V16.B16, V16.B16, V16.B16
-	B rows2minimapairs
-
-rows1float32:
 	ADD R11<<2, R7, R14
 	FLDPQ (R14), (F6, F7)
 	ADD R3<<2, R14, R14
@@ -14188,32 +13514,23 @@ rows1float32:
 	VFMLA V10.S4, V5.S4, V13.S4
 	FSTPQ (F12, F13), (R15)
 	ADD R1, R15, R15
-	B rows1next
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows1lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows1block
 
-rows1scalessingle:
-	ADD R11, R7, R15
-	FMOVD (R15), F10
-	VZIP1 V10.B16, V10.B16, V10.B16
-	B rows1scalespairs
+	// Go on to the next rows.
+	MOVD $1, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $1, R4, R4
+	B rows1
 
-rows1scalesbrain:
-	FMOVQ (R14), F6
-	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
-	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
-	B rows1scales
-
-rows1minimascalesbrain:
-	FMOVQ (R14), F6
-	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
-	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
-	B rows1minimascales
-
-rows1minimasingle:
-	ADD R11, R7, R15
-	ADD R3, R15, R15
-	FMOVD (R15), F12
-	VZIP1 V12.B16, V12.B16, V12.B16
-	B rows1minimapairs
+rows1done:
+	RET
 
 // func weightGemmInt8DotS8x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8DotS8x16F32NEON(SB), NOSPLIT, $0-113
@@ -31390,30 +30707,6 @@ TEXT ·weightAddBiasNEON(SB), NOSPLIT, $0-64
 columns:
 	CBZ R1, end
 	MOVD R2, R5
-	CMP $8, R1
-	BGE lanes2
-	FMOVQ (R3), F1
-	MOVD m+32(FP), R6
-	CBZ R6, lanes1rows
-	PCALIGN $32
-
-lanes1row:
-	FMOVQ (R5), F2
-	WORD $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	WORD $0x4e22e443 // fcmeq v3.4s, v2.4s, v2.4s
-	VBIF V3.B16, V0.B16, V2.B16
-	FMOVQ F2, (R5)
-	ADD R4, R5, R5
-	SUBS $1, R6, R6
-	BNE lanes1row
-
-lanes1rows:
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	SUB $4, R1, R1
-	B columns
-
-lanes2:
 	FMOVQ (R3), F1
 	FMOVQ 16(R3), F2
 	MOVD m+32(FP), R6

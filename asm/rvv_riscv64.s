@@ -2349,15 +2349,7 @@ store1:
 TEXT ·gemmEvenOdd4RVV(SB), NOSPLIT, $0-121
 	MOV $4, X5
 	MOV X5, a_len+40(FP)
-	VSETVLI X5, E32, M1, TA, MA, X6
-	BEQ X6, X5, fits1
-	VSETVLI X5, E32, M2, TA, MA, X6
-	BEQ X6, X5, fits2
-	JMP ·evenOdd4RVV(SB)
-fits1:
 	JMP ·evenOdd1RVV(SB)
-fits2:
-	JMP ·evenOdd2RVV(SB)
 
 // func gemm4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 TEXT ·gemm4RVV(SB), NOSPLIT, $0-129
@@ -2365,15 +2357,7 @@ TEXT ·gemm4RVV(SB), NOSPLIT, $0-129
 	MOV X5, c_len+8(FP)
 	MOV $4, X6
 	MOV X6, a_len+40(FP)
-	VSETVLI X6, E32, M1, TA, MA, X7
-	BEQ X7, X6, fits1
-	VSETVLI X6, E32, M2, TA, MA, X7
-	BEQ X7, X6, fits2
-	JMP ·product4RVV(SB)
-fits1:
 	JMP ·product1RVV(SB)
-fits2:
-	JMP ·product2RVV(SB)
 
 // func gemmMax4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 TEXT ·gemmMax4RVV(SB), NOSPLIT, $0-152
@@ -2383,15 +2367,7 @@ TEXT ·gemmMax4RVV(SB), NOSPLIT, $0-152
 	MOV X8, c_cap+16(FP)
 	MOV $4, X6
 	MOV X6, a_len+40(FP)
-	VSETVLI X6, E32, M1, TA, MA, X7
-	BEQ X7, X6, fits1
-	VSETVLI X6, E32, M2, TA, MA, X7
-	BEQ X7, X6, fits2
-	JMP ·product4RVV(SB)
-fits1:
 	JMP ·product1RVV(SB)
-fits2:
-	JMP ·product2RVV(SB)
 
 // func gemmMerge4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 TEXT ·gemmMerge4RVV(SB), NOSPLIT, $0-168
@@ -2403,15 +2379,7 @@ TEXT ·gemmMerge4RVV(SB), NOSPLIT, $0-168
 	MOV X8, b_len+80(FP)
 	MOV $4, X6
 	MOV X6, a_len+40(FP)
-	VSETVLI X6, E32, M1, TA, MA, X7
-	BEQ X7, X6, fits1
-	VSETVLI X6, E32, M2, TA, MA, X7
-	BEQ X7, X6, fits2
-	JMP ·product4RVV(SB)
-fits1:
 	JMP ·product1RVV(SB)
-fits2:
-	JMP ·product2RVV(SB)
 
 // func gemmEvenOdd8RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 TEXT ·gemmEvenOdd8RVV(SB), NOSPLIT, $0-121
@@ -2419,13 +2387,9 @@ TEXT ·gemmEvenOdd8RVV(SB), NOSPLIT, $0-121
 	MOV X5, a_len+40(FP)
 	VSETVLI X5, E32, M1, TA, MA, X6
 	BEQ X6, X5, fits1
-	VSETVLI X5, E32, M2, TA, MA, X6
-	BEQ X6, X5, fits2
-	JMP ·evenOdd4RVV(SB)
+	JMP ·evenOdd2RVV(SB)
 fits1:
 	JMP ·evenOdd1RVV(SB)
-fits2:
-	JMP ·evenOdd2RVV(SB)
 
 // func gemm8RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 TEXT ·gemm8RVV(SB), NOSPLIT, $0-129
@@ -2435,13 +2399,9 @@ TEXT ·gemm8RVV(SB), NOSPLIT, $0-129
 	MOV X6, a_len+40(FP)
 	VSETVLI X6, E32, M1, TA, MA, X7
 	BEQ X7, X6, fits1
-	VSETVLI X6, E32, M2, TA, MA, X7
-	BEQ X7, X6, fits2
-	JMP ·product4RVV(SB)
+	JMP ·product2RVV(SB)
 fits1:
 	JMP ·product1RVV(SB)
-fits2:
-	JMP ·product2RVV(SB)
 
 // func gemmMax8RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 TEXT ·gemmMax8RVV(SB), NOSPLIT, $0-152
@@ -2453,13 +2413,9 @@ TEXT ·gemmMax8RVV(SB), NOSPLIT, $0-152
 	MOV X6, a_len+40(FP)
 	VSETVLI X6, E32, M1, TA, MA, X7
 	BEQ X7, X6, fits1
-	VSETVLI X6, E32, M2, TA, MA, X7
-	BEQ X7, X6, fits2
-	JMP ·product4RVV(SB)
+	JMP ·product2RVV(SB)
 fits1:
 	JMP ·product1RVV(SB)
-fits2:
-	JMP ·product2RVV(SB)
 
 // func gemmMerge8RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 TEXT ·gemmMerge8RVV(SB), NOSPLIT, $0-168
@@ -2473,13 +2429,9 @@ TEXT ·gemmMerge8RVV(SB), NOSPLIT, $0-168
 	MOV X6, a_len+40(FP)
 	VSETVLI X6, E32, M1, TA, MA, X7
 	BEQ X7, X6, fits1
-	VSETVLI X6, E32, M2, TA, MA, X7
-	BEQ X7, X6, fits2
-	JMP ·product4RVV(SB)
+	JMP ·product2RVV(SB)
 fits1:
 	JMP ·product1RVV(SB)
-fits2:
-	JMP ·product2RVV(SB)
 
 // func gemmEvenOdd16RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 TEXT ·gemmEvenOdd16RVV(SB), NOSPLIT, $0-121

@@ -43,10 +43,6 @@ func (g *gen) Codes() {
 func (g *gen) scaleRows() {
 	g.Kernel(spec.ScaleRows)
 	lanes := g.SliceLen("max")
-	if g.EVEX() {
-		g.CMPQ(lanes, operand.Imm(uint64(g.Lanes())))
-		g.JL(operand.LabelRef("few"))
-	}
 	s, ld, a, lda, n := g.Slice("s"), g.Stride("ld"), g.Slice("a"), g.Stride("lda"), g.Num("n")
 	scales, lsc, max := g.Slice("scales"), g.Stride("lsc"), g.Slice("max")
 	loop.Chunks(g, g.pairVectors(), lanes, func(vectors int, name string) {
@@ -90,7 +86,4 @@ func (g *gen) scaleRows() {
 		}
 		g.Advance(vectors*g.VecBytes(), s, a, max)
 	})
-	if g.EVEX() {
-		g.toAVX2(spec.ScaleRows)
-	}
 }

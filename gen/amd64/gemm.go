@@ -222,25 +222,7 @@ func (t *gemmer) emit(rows int) {
 		t.prepareNext(rows)
 	}
 
-	t.g.Commentf("Tiles of %d rows while that many are left for another one after; the last two share the rest.", rows)
-	t.g.Label("rows")
-	t.g.CMPQ(t.m, operand.U32(2*rows))
-	t.g.JGE(operand.LabelRef(tileLabel(rows)))
-	t.g.CMPQ(t.m, operand.U32(rows))
-	t.g.JE(operand.LabelRef(tileLabel(rows)))
-	height := t.g.GP64()
-	t.g.MOVQ(t.m, height)
-	t.g.JL(operand.LabelRef("last"))
-	t.g.INCQ(height)
-	t.g.SHRQ(operand.Imm(1), height)
-	t.g.Label("last")
-	t.g.TESTQ(height, height)
-	t.g.JZ(operand.LabelRef("done"))
-	t.spans = t.spansOf(rows)
-	for _, s := range slices.Backward(t.spans) { // one row first: some calls have no more
-		t.g.CMPQ(height, operand.U32(s.Most))
-		t.g.JLE(operand.LabelRef(tileLabel(s.Most)))
-	}
+	height := t.toTile(rows)
 	t.g.Label("done")
 	t.g.Return()
 
@@ -264,6 +246,37 @@ func (t *gemmer) emit(rows int) {
 	case !t.waits:
 		t.store()
 	}
+}
+
+// toTile emits the jump to a register tile for the rows that are left, and returns its height.
+func (t *gemmer) toTile(rows int) (height reg.GPVirtual) {
+	t.spans = t.spansOf(rows)
+	if rows == 1 {
+		t.g.Comment("Tiles of one row.")
+		t.g.Label("rows")
+		t.g.TESTQ(t.m, t.m)
+		t.g.JNZ(operand.LabelRef(tileLabel(1)))
+		return nil
+	}
+	t.g.Commentf("Tiles of %d rows while that many are left for another one after; the last two share the rest.", rows)
+	t.g.Label("rows")
+	t.g.CMPQ(t.m, operand.U32(2*rows))
+	t.g.JGE(operand.LabelRef(tileLabel(rows)))
+	t.g.CMPQ(t.m, operand.U32(rows))
+	t.g.JE(operand.LabelRef(tileLabel(rows)))
+	height = t.g.GP64()
+	t.g.MOVQ(t.m, height)
+	t.g.JL(operand.LabelRef("last"))
+	t.g.INCQ(height)
+	t.g.SHRQ(operand.Imm(1), height)
+	t.g.Label("last")
+	t.g.TESTQ(height, height)
+	t.g.JZ(operand.LabelRef("done"))
+	for _, s := range slices.Backward(t.spans) { // one row first: some calls have no more
+		t.g.CMPQ(height, operand.U32(s.Most))
+		t.g.JLE(operand.LabelRef(tileLabel(s.Most)))
+	}
+	return height
 }
 
 // tile emits register tiles of a span, up to where their sums are stored. height is their number of

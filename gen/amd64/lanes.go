@@ -188,7 +188,7 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 		m.XORQ(m.at, m.at)
 	}
 	if p.Count != "" && len(m.across) == 0 {
-		m.columns(p, plan.Widths, left)
+		m.columns(p, p.Needed(plan.Widths, m.width()), left)
 		return
 	}
 	for i, w := range plan.Widths {

@@ -31,6 +31,7 @@ type Kernel struct {
 	Gathers bool   // others write it by themselves, see Traits
 	Pairs   bool   // there is an even number of lanes
 	Tile    bool   // the lanes fill whole vectors
+	Step    int    // of a tile: it divides their number, if it is not 0
 	Vectors int    // at a time, at most
 	Most    int    // lanes at a time, at most, if there may be several vectors; 0 for any number
 	Body    func(b *Builder)

@@ -88,6 +88,17 @@ func NewPlan(p *Program, m Model) (plan Plan, err error) {
 	return plan, nil
 }
 
+// Needed returns the widths of a plan without those narrower than one that takes all lanes, for
+// vectors of so many.
+func (p *Program) Needed(widths []Width, lanes int) []Width {
+	for i, w := range widths {
+		if p.Step > 0 && p.Step%(w.Vectors*lanes) == 0 {
+			return widths[:i+1]
+		}
+	}
+	return widths
+}
+
 // Any reports whether an instruction has a property.
 func (p *Program) Any(is func(n *Value) bool) bool {
 	for _, nodes := range p.parts() {

@@ -1,6 +1,9 @@
 package lane
 
-import "github.com/attn-go/attn/gen/spec"
+import (
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
+)
 
 // training are the kernels of training and of layers that take all rows for some columns, or
 // elements.
@@ -22,7 +25,7 @@ var training = []Kernel{
 	{Function: spec.TanhBackward, Lanes: "dx", Body: fromResult((*Builder).slope)},
 	{Function: spec.SigmoidBackward, Lanes: "dx", Body: fromResult(func(b *Builder, y *Value) *Value { return b.Mul(b.Sub(b.Const(spec.One), y), y) })},
 	{Function: spec.AdditiveBackward, Lanes: "q", Vectors: 1, Body: additiveBackward},
-	{Function: spec.AddBias, Lanes: "bias", Tile: true, Vectors: 2, Body: addBias},
+	{Function: spec.AddBias, Lanes: "bias", Tile: true, Step: ukernel.PanelStep, Vectors: 2, Body: addBias},
 	{Function: spec.GRU, Lanes: "state", Body: gru},
 	{Function: spec.GRUBackward, Lanes: "d", Body: gruBackward},
 }

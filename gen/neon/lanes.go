@@ -171,7 +171,7 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 	m.vector()
 	m.rows = map[*lane.Stream]a64.GP{}
 	if p.Count != "" && len(p.Across()) == 0 {
-		m.columns(p, plan.Widths, left)
+		m.columns(p, p.Needed(plan.Widths, m.lanesOf()), left)
 		return
 	}
 	for i, w := range plan.Widths {

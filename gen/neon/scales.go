@@ -225,8 +225,12 @@ func (t *int8Gemmer) scales(name string) []a64.Vec {
 	return xs
 }
 
-// add adds the sums of a block to C.
+// add adds the sums of a block to C. The scales of 8-bit numbers are float32.
 func (b groupedBlocks) add(t *int8Gemmer, name func(part string) string) {
+	if b.eight {
+		b.addScaled(t)
+		return
+	}
 	t.JumpIfBit(float32Bit, t.offset, name("float32"))
 	t.Apart(func() {
 		t.Label(name("float32"))

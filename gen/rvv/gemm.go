@@ -22,7 +22,9 @@ import (
 
 // widths are the lanes of query tiles. A tile of MaxLanes takes 4 registers of 512 bits, a tile of
 // 4 lanes a register of 128.
-var widths = []int{4, 8, 16, 32, 64}
+var widths = []int{leastLanes, 8, 16, 32, 64}
+
+const leastLanes = 4 // that a register has
 
 // A shape is a register tile: the size of a group, and the heights that rows are divided into, the
 // highest as often as it fits. That one takes two steps at a time. 16 registers of accumulators are
@@ -102,16 +104,21 @@ func (g *gen) WeightGemm() {
 	g.toProduct(shapes, panelPart, avl, of)
 }
 
-// toProduct emits the jump to the register tile for a number of lanes.
+// toProduct emits the jump to the register tile for a number of lanes: to the smallest that holds
+// them. All registers have 128 bits at least.
 func (g *gen) toProduct(shapes []shape, lanes int, avl, of riscv.GP) {
 	g.Op("MOV", lanes, avl)
 	g.Op("MOV", avl, g.Len("a").Local())
-	for _, s := range shapes[:len(shapes)-1] {
+	last := 0
+	for last < len(shapes)-1 && lanes > leastLanes*shapes[last].size {
+		last++
+	}
+	for _, s := range shapes[:last] {
 		g.SetLanes(avl, s.size, of)
 		g.Jump("BEQ", fmt.Sprintf("fits%d", s.size), of, avl)
 	}
-	g.TailJump(shapes[len(shapes)-1].name())
-	for _, s := range shapes[:len(shapes)-1] {
+	g.TailJump(shapes[last].name())
+	for _, s := range shapes[:last] {
 		g.Label(fmt.Sprintf("fits%d", s.size))
 		g.TailJump(s.name())
 	}

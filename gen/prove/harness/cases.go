@@ -60,32 +60,47 @@ func products(k *Kernel, quick bool, add func(c Case, m, steps int)) {
 
 func productsOf(k *Kernel, quick bool, steps []int, add func(c Case, m, steps int)) {
 	i := 0
+	laid := func(m, n int, lay layout) {
+		i++
+		rs, cs := lay.rs(m, n), lay.cs(m, n)
+		ldb, ldc := k.Lanes+i%2, k.Lanes+i%3
+		if m == 0 && n > 1 {
+			return
+		}
+		a := 0
+		if m > 0 && n > 0 {
+			a = (m-1)*rs + (n-1)*cs + 1
+		}
+		add(Case{"c": out(span(m, ldc, k.Lanes)), "ldc": ldc, "a": in(a), "rs": rs, "cs": cs,
+			"b": in(span(n, ldb, k.Lanes)), "ldb": ldb, "m": m, "k": n}, m, n)
+	}
 	for _, m := range rowsOf(quick) {
 		for j, n := range steps {
 			if !quick && m > 4 && (j+m)%4 != 0 || m > twoTiles && m < threeTiles && n > 5 {
 				continue
 			}
-			lay := layouts[i%len(layouts)]
-			i++
-			rs, cs := lay.rs(m, n), lay.cs(m, n)
-			ldb, ldc := k.Lanes+i%2, k.Lanes+i%3
-			if m == 0 && n > 1 {
-				continue
+			laid(m, n, layouts[i%len(layouts)])
+		}
+	}
+	if !quick && k.Lanes == denseLanes {
+		for _, lay := range layouts[:2] {
+			for _, n := range []int{4, 5, 6, 7, 9, 14} {
+				laid(denseRows, n, lay)
 			}
-			a := 0
-			if m > 0 && n > 0 {
-				a = (m-1)*rs + (n-1)*cs + 1
-			}
-			add(Case{"c": out(span(m, ldc, k.Lanes)), "ldc": ldc, "a": in(a), "rs": rs, "cs": cs,
-				"b": in(span(n, ldb, k.Lanes)), "ldb": ldb, "m": m, "k": n}, m, n)
 		}
 	}
 }
 
+// NEON's highest tile of one vector takes four steps at a time if A has no gaps.
+const denseRows, denseLanes = 16, 4
+
 func gemm(k *Kernel, quick bool) (list []Case) {
-	segments := []int{1 << 40, 1, 2, 3, 4, 5, 8}
+	segments, long := []int{1 << 40, 1, 2, 3, 4, 5, 8}, []int{1 << 40, 5, 8}
 	products(k, quick, func(c Case, m, n int) {
 		c["seg"] = segments[len(list)%len(segments)]
+		if k.Lanes == denseLanes && m == denseRows {
+			c["seg"] = long[len(list)%len(long)]
+		}
 		c["load"] = len(list)/2%2 == 1
 		list = append(list, c)
 	})

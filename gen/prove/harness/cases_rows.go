@@ -305,11 +305,12 @@ func weightPairs(k *Kernel, quick bool) (list []Case) {
 	return panelGemm(steps, 2, quick)
 }
 
-// panelGemm are products with a panel of which a row is for so many steps.
+// panelGemm are products with a panel of which a row is for so many steps. From 48 rows on AVX2
+// prefetches the rows after a tile's.
 func panelGemm(steps []int, perRow int, quick bool) (list []Case) {
 	for j, n := range steps {
-		for m := range 38 {
-			if quick && m != 3 || m > 18 && (m < 37 || n > 2) || !quick && n > 8 && m != j-4 && (m != 1+j || j != 8) {
+		for m := range 50 {
+			if quick && m != 3 || m > 18 && (m != 37 && m != 49 || n > 3) || !quick && n > 8 && m != j-4 && (j != 8 || m != 1 && m != 1+j) {
 				continue
 			}
 			i := len(list)
@@ -540,6 +541,9 @@ func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
 				list = append(list, int8Case(k, len(list), 3*whole(1), 16, m))
 			}
 		}
+		if k.ISA == "avx2" && k.Index == "S8" { // whose whole panels become words: a block at a time, or from 48 rows on four
+			list = append(list, int8Case(k, len(list), 64, panelLanes, 8), repeating(int8Case(k, len(list)+1, 160, panelLanes, 48), 7))
+		}
 		if k.ISA == "avx512" || whole(1) == 32 { // whose lanes go different ways with many rows
 			list = append(list, int8Case(k, len(list)+1, max(64, 3*whole(1)), panelLanes, 7))
 		}
@@ -555,6 +559,14 @@ func int8Case(k *Kernel, i, n, lanes, m int) Case {
 	}
 	return Case{"c": out(span(m, ldc, lanes)), "ldc": ldc, "x": Buffer{Len: span(m, ldx, 12*n/32), Make: quantizedRows}, "ldx": ldx,
 		"b": b, "lanes": lanes, "m": m, "k": n, "load": i%2 == 1}
+}
+
+// repeating gives a product so many different rows, over and over.
+func repeating(c Case, rows int) Case {
+	x, ldx := c["x"].(Buffer), c["ldx"].(int)
+	x.Make = func(g *expr.Graph, i int) *expr.Node { return quantizedRows(g, i%(rows*ldx)) }
+	c["x"] = x
+	return c
 }
 
 // tilesInt8 has all parts of products by tiles: calls with too few rows, whole tiles, lower ones,
@@ -600,6 +612,8 @@ func tileGemm(numbers int) func(k *Kernel, quick bool) []Case {
 			}
 		}
 		add(17, 32*16, 16)
+		add(32, 32, 32)
+		add(32, 32, 16)
 		return list
 	}
 }

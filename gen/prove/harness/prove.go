@@ -24,14 +24,15 @@ import (
 type cpu struct {
 	name  string
 	isa   machine.ISA
-	lanes int // of a vector; 0 if the overrides say it
+	lanes int // of a vector; 0 if the overrides say it; with more than 16, tiles alone run
 }
 
 // cpus are the interpreters, by GOARCH.
 var cpus = map[string][]cpu{
-	"amd64":   {{"", amd64.ISA{}, 0}},
-	"arm64":   {{"", arm64.ISA{}, 0}},
-	"riscv64": {{" VLEN=128", riscv64.ISA{VLEN: 128}, 4}, {" VLEN=256", riscv64.ISA{VLEN: 256}, 8}, {" VLEN=512", riscv64.ISA{VLEN: 512}, 16}},
+	"amd64": {{"", amd64.ISA{}, 0}},
+	"arm64": {{"", arm64.ISA{}, 0}},
+	"riscv64": {{" VLEN=128", riscv64.ISA{VLEN: 128}, 4}, {" VLEN=256", riscv64.ISA{VLEN: 256}, 8}, {" VLEN=512", riscv64.ISA{VLEN: 512}, 16},
+		{" VLEN=1024", riscv64.ISA{VLEN: 1024}, 32}, {" VLEN=2048", riscv64.ISA{VLEN: 2048}, 64}},
 }
 
 // A Prover proves kernels.

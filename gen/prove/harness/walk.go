@@ -114,10 +114,14 @@ func work(k *Kernel, c Case, most map[string]int) int {
 	return max(product, longest+longestTile*longestTile)
 }
 
-// cpusOf returns the CPUs that may have a kernel's tiles.
+// cpusOf returns the CPUs that may have a kernel's tiles. The longest registers let a tile begin
+// another way, all other kernels take them for more of the same.
 func cpusOf(a *Architecture, k *Kernel) []cpu {
 	return slices.DeleteFunc(slices.Clone(cpus[a.GOARCH]), func(x cpu) bool {
-		return k.Table == "Products" && x.lanes > 0 && k.Lanes != x.lanes && k.Lanes != 2*x.lanes && k.Lanes != 4*x.lanes
+		if k.Table != "Products" {
+			return x.lanes > longestTile
+		}
+		return x.lanes > 0 && k.Lanes != x.lanes && k.Lanes != 2*x.lanes && k.Lanes != 4*x.lanes
 	})
 }
 
