@@ -17,7 +17,8 @@ import (
 // vectors after the other: so weights come from memory in their order. The sums of a block are
 // integers in registers, of 16 or 32 bits. The sums over the blocks are float32 and stay in C,
 // which is in L1: for a vector and a row a block takes one load and one store of C, two with minima
-// of groups, beside 8 to 34 instructions on integers.
+// of groups, beside 8 to 34 instructions on integers. AVX-512 has registers for C, too, if few rows
+// take whole panels, see keepsC.
 //
 // How integers are multiplied is in int8_avx2.go, int8_grouped.go and int8_vnni.go. Two products
 // have another order, with the blocks in the outer loop and the rows in the inner loop: many rows
@@ -32,12 +33,13 @@ import (
 
 // An int8Gemmer emits one product.
 type int8Gemmer struct {
-	g      *gen
-	format ukernel.PackedFormat // whose code is emitted
-	floats bool                 // accumulators are float32
-	scaled bool                 // and so they are, times the scales of the weights
-	rows   int                  // of a tile
-	acc    [][]reg.VecVirtual
+	g             *gen
+	format        ukernel.PackedFormat // whose code is emitted
+	floats        bool                 // accumulators are float32
+	scaled        bool                 // and so they are, times the scales of the weights
+	rows, vectors int                  // of a tile
+	acc           [][]reg.VecVirtual
+	kept          [][]reg.VecVirtual // C, if the tile keeps it in registers
 
 	x, ldx, c, ldc, block    reg.GPVirtual // of the tile; distances in bytes
 	far                      operand.Mem   // what to prefetch
@@ -296,7 +298,7 @@ func (t *int8Gemmer) clear() {
 func (t *int8Gemmer) tile(dot int8Dot, s spec.TileShape, group string) {
 	name := func(part string) string { return fmt.Sprintf("%srows%d%s", group, s.Rows, part) }
 	label := func(part string) operand.LabelRef { return operand.LabelRef(name(part)) }
-	t.rows = s.Rows
+	t.rows, t.vectors = s.Rows, s.Vectors
 	t.g.Commentf("Tiles of %d × %d vectors.", s.Rows, s.Vectors)
 	t.g.Label(name(""))
 	least := s.Rows
@@ -308,13 +310,13 @@ func (t *int8Gemmer) tile(dot int8Dot, s spec.TileShape, group string) {
 	t.x, t.block = t.g.GP64(), t.g.GP64()
 	t.g.MOVQ(t.xArg, t.x)
 	t.g.MOVQ(t.blocks, t.block)
-	far := t.g.GP64()
-	t.g.LEAQ(emit.At(t.block, t.ahead()), far)
-	t.g.MOVQ(far, t.far)
+	t.startPrefetching()
 	t.g.Move(t.kArg, t.left)
+	t.loadC(dot, s)
 
 	t.g.Label(name("block"))
 	t.passHead(name("block"), t.left, t.block, t.prefetchHead)
+	t.prefetchBlock()
 	dot.prepare(t)
 	t.lane2 = t.g.GP64()
 	t.g.XORQ(t.lane2, t.lane2)
@@ -344,6 +346,7 @@ func (t *int8Gemmer) tile(dot int8Dot, s spec.TileShape, group string) {
 	t.g.JNZ(label("block"))
 
 	t.g.Comment("Go on to the next rows.")
+	t.storeC()
 	for range s.Rows {
 		t.g.ADDQ(t.ldc, t.c)
 	}
@@ -353,6 +356,37 @@ func (t *int8Gemmer) tile(dot int8Dot, s spec.TileShape, group string) {
 	t.g.SUBQ(operand.I32(s.Rows), t.mArg)
 	t.g.JMP(label(""))
 	t.g.Label(name("done"))
+}
+
+// keepsC is how many rows of C the tiles of whole panels keep in registers.
+func (t *int8Gemmer) keepsC(dot int8Dot) int {
+	if _, ok := dot.(*vnniHalves); ok && t.format.Bits() > 4 {
+		return 2
+	}
+	if _, ok := dot.(*vnniGrouped); ok || !t.g.EVEX() {
+		return 0
+	}
+	return 4
+}
+
+// loadC loads C if the tile keeps it, and storeC stores it then.
+func (t *int8Gemmer) loadC(dot int8Dot, s spec.TileShape) {
+	t.kept = nil
+	if s.Vectors*t.g.Lanes() != spec.PanelLanes || s.Rows > t.keepsC(dot) {
+		return
+	}
+	for range s.Rows {
+		t.kept = append(t.kept, t.g.Vecs(s.Vectors))
+	}
+	c := t.g.rowsFrom(t.c, t.ldc, s.Rows)
+	t.eachKept(func(i, v int, sum reg.VecVirtual) { t.g.VMOVUPS(c.at(i, v*t.g.VecBytes()), sum) })
+}
+
+func (t *int8Gemmer) storeC() {
+	if t.kept != nil {
+		c := t.g.rowsFrom(t.c, t.ldc, len(t.kept))
+		t.eachKept(func(i, v int, sum reg.VecVirtual) { t.g.VMOVUPS(sum, c.at(i, v*t.g.VecBytes())) })
+	}
 }
 
 // hasSpare tells whether the tile may lack a row: it computes and stores another one twice then,
@@ -413,9 +447,12 @@ func (r rowPointers) advance(g *gen, bytes int) { g.Advance(bytes, r.bases...) }
 func (t *int8Gemmer) addToC(vectors int, name string) {
 	g := t.g
 	x := t.tileRows(t.x, t.ldx)
-	first := g.GP64()
-	g.LEAQ(emit.Indexed(t.c, t.lane2, 2), first)
-	c := t.tileRows(first, t.ldc)
+	var c rowPointers
+	if t.kept == nil {
+		first := g.GP64()
+		g.LEAQ(emit.Indexed(t.c, t.lane2, 2), first)
+		c = t.tileRows(first, t.ldc)
+	}
 	if t.scaled {
 		t.addScaled(x, c)
 		return
@@ -431,6 +468,10 @@ func (t *int8Gemmer) addToC(vectors int, name string) {
 			if !t.floats {
 				g.VCVTDQ2PS(acc, acc)
 			}
+			if t.kept != nil {
+				g.VFMADD231PS(acc, p, t.kept[i][v])
+				continue
+			}
 			g.VFMADD213PS(c.at(i, v*g.VecBytes()), p, acc)
 			if !t.several && !(groupMinima && g.EVEX()) { // with AVX2 there are no registers for all of them
 				g.VMOVUPS(acc, c.at(i, v*g.VecBytes()))
@@ -444,7 +485,9 @@ func (t *int8Gemmer) addToC(vectors int, name string) {
 		t.prefetchMinima()
 		t.addMinima(x, vectors)
 		g.Label(name)
-		t.eachAcc(func(i, v int, acc reg.VecVirtual) { g.VMOVUPS(acc, c.at(i, v*g.VecBytes())) })
+		if t.kept == nil {
+			t.eachAcc(func(i, v int, acc reg.VecVirtual) { g.VMOVUPS(acc, c.at(i, v*g.VecBytes())) })
+		}
 	case groupMinima:
 		t.addGroupMinima(x, c, vectors, minima, name+"integers")
 	}
@@ -504,11 +547,14 @@ func (t *int8Gemmer) header(n int) operand.Mem {
 	return m
 }
 
-// eachAcc calls f for every accumulator.
-func (t *int8Gemmer) eachAcc(f func(row, vector int, acc reg.VecVirtual)) {
-	for i, row := range t.acc {
-		for v, acc := range row {
-			f(i, v, acc)
+// eachAcc calls f for every accumulator, and eachKept for every vector of C that the tile keeps.
+func (t *int8Gemmer) eachAcc(f func(row, vector int, acc reg.VecVirtual))  { eachOf(t.acc, f) }
+func (t *int8Gemmer) eachKept(f func(row, vector int, sum reg.VecVirtual)) { eachOf(t.kept, f) }
+
+func eachOf(rows [][]reg.VecVirtual, f func(row, vector int, x reg.VecVirtual)) {
+	for i, row := range rows {
+		for v, x := range row {
+			f(i, v, x)
 		}
 	}
 }
@@ -519,7 +565,11 @@ func (t *int8Gemmer) addMinima(x rowPointers, vectors int) {
 	for v, m := range minima {
 		g.VCVTPH2PS(from.Offset(v*g.VecBytes()/2), m)
 	}
-	for i, row := range t.acc {
+	sums := t.acc
+	if t.kept != nil {
+		sums = t.kept
+	}
+	for i, row := range sums {
 		s := g.Vec()
 		g.VBROADCASTSS(x.at(i, spec.RowSum), s)
 		for v, acc := range row {

@@ -249,10 +249,15 @@ func (t *int8Gemmer) addGroupMinima(x, c rowPointers, vectors int, minima []reg.
 		g.VBROADCASTSS(x.at(i, spec.RowScale), d)
 		g.VPBROADCASTD(x.at(i, spec.RowGroups), codes)
 		for v := range minima {
-			sum, p, to := g.Vec(), g.Vec(), c.at(i, v*g.VecBytes())
+			sum, p := g.Vec(), g.Vec()
 			g.VPMADDWD(codes, integers[v], sum)
 			g.VCVTDQ2PS(sum, sum)
 			g.VMULPS(d, minima[v], p)
+			if t.kept != nil {
+				g.VFMADD231PS(sum, p, t.kept[i][v])
+				continue
+			}
+			to := c.at(i, v*g.VecBytes())
 			if g.EVEX() {
 				g.VFMADD213PS(row[v], p, sum)
 			} else {

@@ -15,7 +15,7 @@ import (
 // takes almost as long, and with 8192 it reads 79 to 81%, with 2048 77 to 78%. 4 rows of S4 and
 // U4x16 take longer with 2048.
 //
-// With AVX-512 on Zen 4, models of S4 take 2 to 12% less time for 1 to 13 rows with 3072 than with
+// With AVX-512 on Zen 4, models of S4 take 2 to 12% less time for up to 13 rows with 3072 than with
 // 8192, and S8 up to 15% less for 4 and more rows. Grouped formats take up to 19% more.
 func (t *int8Gemmer) ahead() int {
 	near := t.rows == 1 && t.format.Bits() != 5 && t.format.Bits() != 6
@@ -30,12 +30,62 @@ func (t *int8Gemmer) ahead() int {
 
 const int8Ahead = 8192 // bytes
 
+// A prefetching is which weights a tile prefetches.
+type prefetching int
+
+const (
+	prefetchesAhead prefetching = iota // those at a distance, see ahead
+	prefetchesBlock                    // those of a block where it begins
+	prefetchesNone
+)
+
+// prefetching returns what the tile does. A core has few buffers for the lines that prefetches ask
+// for. The prefetcher of its L2 has more, and follows a product that reads lines in the order of
+// memory. So one row takes the least time from memory without instructions, if the words of numbers
+// follow each other. With 6 bits the further bits do not: where a block begins, its lines are asked
+// for in their order, which the prefetcher follows. With 5 bits that took more time than ahead, as
+// did more rows: they compute for so long that the prefetcher does not go far enough.
+func (t *int8Gemmer) prefetching() prefetching {
+	bits := t.format.Bits()
+	switch {
+	case !t.g.EVEX() || t.vectors*t.g.Lanes() != spec.PanelLanes:
+	case t.rows == 1 && (bits == 4 || bits == 8):
+		return prefetchesNone
+	case t.rows <= 2 && bits == 6:
+		return prefetchesBlock
+	}
+	return prefetchesAhead
+}
+
+// startPrefetching emits the start of a tile.
+func (t *int8Gemmer) startPrefetching() {
+	if t.prefetching() == prefetchesAhead {
+		far := t.g.GP64()
+		t.g.LEAQ(emit.At(t.block, t.ahead()), far)
+		t.g.MOVQ(far, t.far)
+	}
+}
+
+// prefetchBlock emits the start of a block.
+func (t *int8Gemmer) prefetchBlock() {
+	if t.prefetching() != prefetchesBlock {
+		return
+	}
+	_, size := t.sizes(t.format)
+	for line := 0; line < size*spec.PanelLanes; line += spec.LineBytes {
+		t.g.PREFETCHT0(emit.At(t.block, line))
+	}
+}
+
 // prefetch emits the prefetches of an iteration of a group of vectors, whole lines; prefetchRest
 // emits what is left after the last iteration. Together they take each line of a block once, in the
 // order of memory, also where weights are read in another order.
 func (t *int8Gemmer) prefetch(iterations int) { t.prefetchBytes(t.linesOf(iterations)) }
 
 func (t *int8Gemmer) prefetchRest(iterations int) {
+	if t.prefetching() != prefetchesAhead {
+		return
+	}
 	lanes := t.lanes()
 	header, size := t.sizes(t.format)
 	n := lanes*size - iterations*t.linesOf(iterations)
@@ -68,6 +118,9 @@ func (t *int8Gemmer) lanes() int { return len(t.acc[0]) * t.g.Lanes() }
 
 // prefetchMinima prefetches what prefetchRest leaves with minima.
 func (t *int8Gemmer) prefetchMinima() {
+	if t.prefetching() != prefetchesAhead {
+		return
+	}
 	lanes := t.lanes()
 	from, to := lanes*ukernel.S4.HeaderBytes(), lanes*ukernel.U4.HeaderBytes()
 	from = (from + spec.LineBytes - 1) / spec.LineBytes * spec.LineBytes
@@ -96,6 +149,9 @@ func (t *int8Gemmer) linesOf(iterations int) int {
 
 // prefetchHead prefetches the head of a whole panel.
 func (t *int8Gemmer) prefetchHead() {
+	if t.prefetching() != prefetchesAhead {
+		return
+	}
 	bytes, far := t.g.GP64(), t.prefetchLines(t.format.HeadBytes()*spec.PanelLanes)
 	t.g.MOVQ(t.lanes2, bytes)
 	if t.format.Halves() > 1 {
@@ -106,6 +162,9 @@ func (t *int8Gemmer) prefetchHead() {
 }
 
 func (t *int8Gemmer) prefetchBytes(n int) {
+	if t.prefetching() != prefetchesAhead {
+		return
+	}
 	t.prefetchLines(n)
 	t.g.ADDQ(operand.U32(n), t.far)
 }
