@@ -17496,14 +17496,8 @@ packstep:
 	VMOVUPS        Y1, (R11)
 	SUBQ           $0x00000004, R10
 	JZ             packdone
-	CMPQ           R10, $0x00000004
-	JL             packrest
-	ADDQ           $0x10, R8
-	LEAQ           (R9)(CX*4), R9
-	JMP            packstep
 
 	// Less than 4 columns are left: compute the last 4.
-packrest:
 	LEAQ  (R8)(R10*4), R8
 	MOVQ  CX, R11
 	IMULQ R10, R11
@@ -17859,14 +17853,8 @@ unpackstep:
 	VMOVUPS      X6, (R11)(R13*4)
 	SUBQ         $0x00000004, R12
 	JZ           unpackdone
-	CMPQ         R12, $0x00000004
-	JL           unpackrest
-	ADDQ         $0x10, R11
-	LEAQ         (R10)(BX*4), R10
-	JMP          unpackstep
 
 	// Less than 4 columns are left: compute the last 4.
-unpackrest:
 	LEAQ  (R11)(R12*4), R11
 	MOVQ  BX, R13
 	IMULQ R12, R13

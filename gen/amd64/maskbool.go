@@ -34,7 +34,7 @@ func (g *gen) MaskBool() {
 		g.MOVQ(h.keep, h.key)
 		g.CMPQ(h.n, operand.Imm(16))
 		g.JL(operand.LabelRef("few"))
-		g.Columns("maskbool", 16, h.n, h.sixteen, h.advance)
+		g.Columns("maskbool", 16, 0, h.n, h.sixteen, h.advance)
 		g.Label("next")
 		g.StoreVec(h.top, h.max, 0)
 	})

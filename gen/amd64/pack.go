@@ -34,20 +34,22 @@ func (g *gen) Pack() {
 		g.JNZ(operand.LabelRef(name + "columns"))
 		g.Return()
 	}
+	below := 0
 	if g.wideColumns() {
+		below = 8
 		g.CMPQ(p.d, operand.Imm(8))
 		g.JL(operand.LabelRef("packcolumns"))
-		p.transpose("wide", 8, func(v []reg.VecVirtual, src reg.Register) { p.loadEight(v, src) })
+		p.transpose("wide", 8, 0, func(v []reg.VecVirtual, src reg.Register) { p.loadEight(v, src) })
 		next("wide")
 	}
-	p.transpose("pack", 4, func(v []reg.VecVirtual, src reg.Register) {
+	p.transpose("pack", 4, below, func(v []reg.VecVirtual, src reg.Register) {
 		for i := range v {
 			g.LoadQuarters(g.Context, v[i], func(q int) operand.Mem { return g.Row(src, p.off, 4*q+i) })
 		}
 	})
 	next("pack")
 	g.Label("few")
-	p.transpose("few", 4, func(v []reg.VecVirtual, src reg.Register) {
+	p.transpose("few", 4, 0, func(v []reg.VecVirtual, src reg.Register) {
 		for i := range v {
 			g.RepeatQuarter(g.Context, g.Row(src, p.off, i), v[i])
 		}
@@ -76,14 +78,14 @@ func (g *gen) wideColumns() bool { return g.Lanes() == 8 }
 
 // transpose emits a loop over vectors of lanes, with labels that begin with name. load loads a
 // number of columns, 4 or 8, into as many vectors: vector i of each 4 has the columns of the rows
-// in lanes i, i+4, ...
-func (p packer) transpose(name string, columns int, load func(v []reg.VecVirtual, src reg.Register)) {
+// in lanes i, i+4, ... Rows have fewer columns than below, unless that is 0.
+func (p packer) transpose(name string, columns, below int, load func(v []reg.VecVirtual, src reg.Register)) {
 	src, dst := p.g.GP64(), p.g.GP64()
 	p.g.Commentf("One vector of lanes, %d columns of its rows per iteration.", columns)
 	p.g.Label(name + "columns")
 	p.g.MOVQ(p.src, src)
 	p.g.MOVQ(p.dst, dst)
-	p.g.Columns(name, columns, p.d, func() {
+	p.g.Columns(name, columns, below, p.d, func() {
 		v := p.g.Vecs(columns)
 		load(v, src)
 		q := p.g.GP64()
@@ -208,16 +210,16 @@ func (g *gen) Unpack() {
 	g.ANDQ(operand.I32(-g.Lanes()), n)
 	g.CMPQ(u.d, operand.U32(g.Lanes()))
 	g.JL(operand.LabelRef("narrow"))
-	u.transpose("wide", g.Lanes(), n, g.Lanes())
+	u.transpose("wide", g.Lanes(), 0, n, g.Lanes())
 	g.JMP(operand.LabelRef("done"))
 	g.Label("narrow")
-	u.transpose("unpack", 4, n, g.Lanes())
+	u.transpose("unpack", 4, g.Lanes(), n, g.Lanes())
 	g.JMP(operand.LabelRef("done"))
 	g.Label("few")
 	g.TESTQ(n, n)
 	g.JZ(operand.LabelRef("done"))
 	g.MOVQ(operand.U32(g.Lanes()), n)
-	u.transpose("few", 4, n, 4)
+	u.transpose("few", 4, 0, n, 4)
 	g.Label("done")
 	g.Store(u.nans, g.ReturnIndex(0))
 	g.Return()
@@ -233,8 +235,8 @@ type unpacker struct {
 
 // transpose emits a loop over lanes, a multiple of a vector's, and stores the first rows of
 // every vector, a number of columns at a time: 4 or as many as a vector has lanes. The labels begin
-// with name.
-func (u unpacker) transpose(name string, columns int, lanes reg.GPVirtual, rows int) {
+// with name. Rows have fewer columns than below, unless that is 0.
+func (u unpacker) transpose(name string, columns, below int, lanes reg.GPVirtual, rows int) {
 	zero := u.g.Vec()
 	u.g.Zero(u.g.Context, zero)
 	// Go to the end of the lanes, and back a vector at a time.
@@ -251,7 +253,7 @@ func (u unpacker) transpose(name string, columns int, lanes reg.GPVirtual, rows 
 	set := u.g.NewSet(u.g.Context)
 	u.g.MOVQ(u.src, src)
 	u.g.MOVQ(u.dst, dst)
-	u.g.Columns(name, columns, u.d, func() {
+	u.g.Columns(name, columns, below, u.d, func() {
 		q := u.g.GP64()
 		u.g.MOVQ(src, q)
 		v := u.g.Vecs(columns)

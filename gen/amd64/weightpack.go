@@ -57,7 +57,7 @@ func (g *gen) weightPack(f spec.Function, e spec.Element, store func(x reg.VecVi
 		g.LEAQ(emit.Indexed(src, lds, 4), src)
 	}
 	g.MOVQ(dst, to)
-	g.Columns("column", width, d, func() {
+	g.Columns("column", width, 0, d, func() {
 		q := g.GP64()
 		for v := range packRows / g.Lanes() {
 			g.MOVQ(to, q)

@@ -180,7 +180,8 @@ func newNarrowRows(a *testutil.Arena, r *testutil.Rand, name string, t element, 
 	return x
 }
 
-// groupsOf returns the number of elements that share a scale in a row of d, in case i.
+// groupsOf returns the number of elements that share a scale in a row of d, in case i. It may be the
+// group of other rows, which are longer.
 func groupsOf(t element, d, i int) int {
 	if t != int8s {
 		return d
@@ -191,7 +192,11 @@ func groupsOf(t element, d, i int) int {
 			list = append(list, g)
 		}
 	}
-	return list[i%len(list)]
+	group := list[i/2%len(list)]
+	if group == d && i%3 > 0 {
+		group += i % 16
+	}
+	return group
 }
 
 // A narrowQKCase is a call of QK with keys of a type.
@@ -222,7 +227,7 @@ func narrowQKCases(t element) func(w int) []kernelCase {
 			for _, d := range narrowColumns(t) {
 				for _, m := range []int{16, 17, 23, 31, 32, 33, 47, 64} {
 					i := len(list)
-					list = append(list, narrowQKCase{t, n, m, d, i % 2 * 3, groupsOf(t, d, i/2), testutil.KindOf(i)})
+					list = append(list, narrowQKCase{t, n, m, d, i % 2 * 3, groupsOf(t, d, i), testutil.KindOf(i)})
 				}
 			}
 		}
@@ -232,7 +237,7 @@ func narrowQKCases(t element) func(w int) []kernelCase {
 
 func (c narrowQKCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
 	ldk, lsc := c.d+c.gap, c.m+c.gap
-	k := newNarrowRows(a, r, "k", c.typ, c.values, c.m, c.d, ldk, c.d/c.group, c.m, lsc)
+	k := newNarrowRows(a, r, "k", c.typ, c.values, c.m, c.d, ldk, ints.CeilDiv(c.d, c.group), c.m, lsc)
 	q := a.Matrix("q", c.d, w, w, testutil.NaN) // NaN stays in the idle lanes
 	c.values.Fill(r, q, c.d, c.n, w)
 	s := a.Matrix("s", c.m, w, w, testutil.NaN)
@@ -273,11 +278,7 @@ func narrowPVCases(t element) func(w int) []kernelCase {
 					}
 					i := len(list)
 					c := skinnyPVCase{n, m, dv, i % 2 * 3, i % 3 * 2, i%5 == 0, testutil.KindOf(i)}
-					group := groupsOf(t, dv, i/2)
-					if t == int8s && group == dv && i%3 > 0 { // the group of the keys, which have more columns
-						group += i % 16
-					}
-					list = append(list, narrowPVCase{t, c, group})
+					list = append(list, narrowPVCase{t, c, groupsOf(t, dv, i)})
 				}
 			}
 		}

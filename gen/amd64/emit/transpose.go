@@ -66,9 +66,10 @@ func (g *Gen) Row(base, off reg.Register, lane int) operand.Mem {
 
 // Columns emits a loop over d columns, width of them per step. If width does not divide d,
 // the last step goes back to the last columns: it computes some of them a second time,
-// with the same result. d must be at least width. step computes the current columns.
-// advance goes on by a number of columns, which is an immediate or a register.
-func (g *Gen) Columns(name string, width int, d reg.Register, step func(), advance func(columns operand.Op)) {
+// with the same result. d must be at least width, and less than below unless that is 0. step
+// computes the current columns. advance goes on by a number of columns, which is an immediate or a
+// register.
+func (g *Gen) Columns(name string, width, below int, d reg.Register, step func(), advance func(columns operand.Op)) {
 	left := g.GP64()
 	g.MOVQ(d, left)
 	g.AlignLoop()
@@ -76,10 +77,12 @@ func (g *Gen) Columns(name string, width int, d reg.Register, step func(), advan
 	step()
 	g.SUBQ(operand.U32(width), left)
 	g.JZ(operand.LabelRef(name + "done"))
-	g.CMPQ(left, operand.U32(width))
-	g.JL(operand.LabelRef(name + "rest"))
-	advance(operand.U32(width))
-	g.JMP(operand.LabelRef(name + "step"))
+	if below == 0 || below > 2*width {
+		g.CMPQ(left, operand.U32(width))
+		g.JL(operand.LabelRef(name + "rest"))
+		advance(operand.U32(width))
+		g.JMP(operand.LabelRef(name + "step"))
+	}
 	g.Commentf("Less than %d columns are left: compute the last %d.", width, width)
 	g.Label(name + "rest") // the last step is left columns on
 	advance(left)
