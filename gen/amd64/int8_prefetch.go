@@ -8,8 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// ahead is the distance of prefetches in bytes. Zen 3 has buffers for 24 lines and drops prefetches
-// while all are in use. So a product that takes less time than its weights should not be far ahead:
+// ahead is the distance of prefetches in bytes. Zen 3 drops prefetches while 24 lines are under way.
+// So a product that takes less time than its weights should not be far ahead:
 // from memory, one row of S8, S4, U4 and U4x16 reads 85 to 93% as fast with 3072 as a loop that
 // only reads, with 2048 80 to 91% and with 8192 78 to 82%. With U5x16 and S6x16 the product itself
 // takes almost as long, and with 8192 it reads 79 to 81%, with 2048 77 to 78%. 4 rows of S4 and
@@ -39,12 +39,11 @@ const (
 	prefetchesNone
 )
 
-// prefetching returns what the tile does. A core has few buffers for the lines that prefetches ask
-// for. The prefetcher of its L2 has more, and follows a product that reads lines in the order of
-// memory. So one row takes the least time from memory without instructions, if the words of numbers
-// follow each other. With 6 bits the further bits do not: where a block begins, its lines are asked
-// for in their order, which the prefetcher follows. With 5 bits that took more time than ahead, as
-// did more rows: they compute for so long that the prefetcher does not go far enough.
+// prefetching returns what the tile does, by measurements of Zen 4. The prefetcher of a core's L2
+// follows a product that reads lines in the order of memory, and one row of 4 or 8 bits takes the
+// least time from memory without prefetches of its own. The further bits of 6 bits lie behind the
+// others: where a block begins, its lines are asked for in order. With 5 bits that takes more time
+// than ahead, and so it does with more rows.
 func (t *int8Gemmer) prefetching() prefetching {
 	bits := t.format.Bits()
 	switch {
