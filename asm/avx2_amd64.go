@@ -386,6 +386,46 @@ func skinnyQKInt8AVX2(a ukernel.QKInt8Args)
 //go:noescape
 func skinnyPVInt8AVX2(a ukernel.PVInt8Args)
 
+// skinnyQKRowsAVX2 is SkinnyKernels.QKRows, see package ukernel.
+//
+//go:noescape
+func skinnyQKRowsAVX2(s []float32, k []float32, off []int, q []float32, n int, d int, max []float32, next []int)
+
+// skinnyPVRowsAVX2 is SkinnyKernels.PVRows, see package ukernel.
+//
+//go:noescape
+func skinnyPVRowsAVX2(o []float32, ldo int, v []float32, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
+
+// skinnyQKRowsF16AVX2 is SkinnyKernels.QKRowsF16, see package ukernel.
+//
+//go:noescape
+func skinnyQKRowsF16AVX2(s []float32, k []uint16, off []int, q []float32, n int, d int, max []float32, next []int)
+
+// skinnyPVRowsF16AVX2 is SkinnyKernels.PVRowsF16, see package ukernel.
+//
+//go:noescape
+func skinnyPVRowsF16AVX2(o []float32, ldo int, v []uint16, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
+
+// skinnyQKRowsBF16AVX2 is SkinnyKernels.QKRowsBF16, see package ukernel.
+//
+//go:noescape
+func skinnyQKRowsBF16AVX2(s []float32, k []uint16, off []int, q []float32, n int, d int, max []float32, next []int)
+
+// skinnyPVRowsBF16AVX2 is SkinnyKernels.PVRowsBF16, see package ukernel.
+//
+//go:noescape
+func skinnyPVRowsBF16AVX2(o []float32, ldo int, v []uint16, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
+
+// skinnyQKRowsInt8AVX2 is SkinnyKernels.QKRowsInt8, see package ukernel.
+//
+//go:noescape
+func skinnyQKRowsInt8AVX2(a ukernel.QKRowsInt8Args)
+
+// skinnyPVRowsInt8AVX2 is SkinnyKernels.PVRowsInt8, see package ukernel.
+//
+//go:noescape
+func skinnyPVRowsInt8AVX2(a ukernel.PVRowsInt8Args)
+
 // skinnyQKEvenOddAVX2 is SkinnyKernels.QKEvenOdd, see package ukernel.
 //
 //go:noescape

@@ -83,7 +83,7 @@ func TestGuardPages(t *testing.T) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	n := 0
 	for _, c := range guardCases() {
-		for _, size := range []int{16, 32, 64, 128, 256} {
+		for _, size := range []int{8, 11, 15, 16, 32, 64, 128, 256} {
 			for _, place := range []testutil.Placement{testutil.AtStart, testutil.AtEnd} {
 				if n++; testing.Short() && n%4 != 0 {
 					continue

@@ -28,5 +28,5 @@ type gen struct{ *emit.Gen }
 // kernels emits all kernels.
 type kernels struct {
 	*gen
-	spec.BF16SkinnyEmitter
+	skinny.Emitter
 }

@@ -32,6 +32,13 @@ type SkinnyEmitter interface {
 	SkinnyUnpack()
 }
 
+// A SkinnyRowsEmitter emits the products of few rows with rows that lie anywhere, too, which an ISA
+// may lack: they are copied then.
+type SkinnyRowsEmitter interface {
+	SkinnyQKRows(k Element)
+	SkinnyPVRows(v Element)
+}
+
 // A BF16SkinnyEmitter emits products in bfloat16, too, which an ISA may lack: few rows take the
 // kernels for many then.
 type BF16SkinnyEmitter interface {
@@ -82,6 +89,12 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 	for _, b := range []Element{Float32, F16, BF16, Int8} {
 		e.SkinnyQK(b)
 		e.SkinnyPV(b)
+	}
+	if x, ok := e.(SkinnyRowsEmitter); ok {
+		for _, b := range []Element{Float32, F16, BF16, Int8} {
+			x.SkinnyQKRows(b)
+			x.SkinnyPVRows(b)
+		}
 	}
 	if x, ok := e.(BF16SkinnyEmitter); ok {
 		x.QKEvenOdd()

@@ -155,5 +155,11 @@ func WeightGemm(b Element) Function { return kernel(WeightTable, "Gemm"+b.suffix
 // SkinnyQK is the product of K of a type with few queries.
 func SkinnyQK(k Element) Function { return kernel(SkinnyTable, "QK"+k.suffix()) }
 
+// SkinnyQKRows is SkinnyQK with rows that lie anywhere.
+func SkinnyQKRows(k Element) Function { return kernel(SkinnyTable, "QKRows"+k.suffix()) }
+
 // SkinnyPV is the product of few rows of weights with V of a type.
 func SkinnyPV(v Element) Function { return kernel(SkinnyTable, "PV"+v.suffix()) }
+
+// SkinnyPVRows is SkinnyPV with rows that lie anywhere.
+func SkinnyPVRows(v Element) Function { return kernel(SkinnyTable, "PVRows"+v.suffix()) }

@@ -44,8 +44,8 @@ func (j *Job) Group() int { return j.derived.group }
 // type than float32 pass through its memory.
 func (s *Scorer) Fit(j *Job, m *parallel.Memory, widens bool) {
 	x := &s.memory
-	x.keys.Fit(m, &j.Call.K, kvrows.Need{Gather: true, SmallPages: j.hasSmallPages(&j.Call.K)})
-	x.values.Fit(m, &j.Call.V, kvrows.Need{Gather: true, SmallPages: j.hasSmallPages(&j.Call.V)})
+	x.keys.Fit(m, &j.Call.K, kvrows.Need{Gather: true})
+	x.values.Fit(m, &j.Call.V, kvrows.Need{Gather: true})
 	x.keys.Begin(j.tier, &j.Call.K, nil)
 	x.values.Begin(j.tier, &j.Call.V, nil)
 	s.fitScores(j, m, j.plan.lanes)

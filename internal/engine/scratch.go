@@ -69,6 +69,7 @@ func (s *scratch) fit(j *Job) {
 	}
 	s.keys.Begin(j.tier, &j.Call.K, j.keyRows())
 	s.values.Begin(j.tier, &j.Call.V, j.keyRows())
+	s.values.Share(&s.keys)
 	for i := range s.tiles[:j.plan.MaxTiles] {
 		s.tiles[i].job = j
 	}
@@ -150,10 +151,16 @@ func (j *Job) shapeOf(lanes, tiles int) shape {
 // copying them.
 const runKeys = 8
 
+// tableKeys is the least number of rows of a page for which a call of a kernel for each page takes
+// no longer than kernels that take all rows by their offsets.
+const tableKeys = 64
+
 // hasSmallPages tells whether rows of x are copied as a list's are, where kernels for few rows of
 // queries take them in place: pages have fewer rows than a kernel takes, or so few that a call for
-// each page takes longer than the copies. Products in bfloat16, and tiles of integers, take whole
-// segments, which begin within pages of other sizes. Few rows copy integers run by run anyway.
+// each page takes longer than the copies. Kernels that take rows from anywhere need no copies of
+// them, so that larger pages are small ones for these. Products in bfloat16, and tiles of integers,
+// take whole segments, which begin within pages of other sizes. Few rows copy integers run by run
+// anyway.
 func (j *Job) hasSmallPages(x *view.Tensor) bool {
 	const segment = max(contract.BF16Segment, contract.ValueSegment)
 	n, least := x.PageSize(), ukernel.SkinnyKeys
@@ -162,6 +169,10 @@ func (j *Job) hasSmallPages(x *view.Tensor) bool {
 		return false
 	case j.Call.BFloat16, j.Call.DynamicInt12 && !j.plan.allSkinny:
 		return n < least || n%segment != 0 && n < 3*segment
+	case j.takesAnywhere(x):
+		if j.plan.allSkinny {
+			least = tableKeys
+		}
 	case j.Call.DynamicInt12, x == &j.Call.V && x.DType() == view.Float32:
 		least = runKeys
 	}

@@ -139,6 +139,13 @@ type narrow struct {
 	// The kernels of these for 16 bits.
 	qk func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, next []uint16, far int)
 	pv func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, next []uint16, far int)
+
+	// What of these takes rows that do not lie anywhere, if scores and values take those that do,
+	// and their kernels for 16 bits.
+	scoresInPlace func(t *tile, s []float32, lo, n int, top []float32) int
+	valuesInPlace func(t *tile, o []float32, lo, n int, p []float32, load bool) int
+	qkRows        func(s []float32, k []uint16, off []int, q []float32, n, d int, max []float32, next []int)
+	pvRows        func(o []float32, ldo int, v []uint16, off []int, p []float32, ldp, n, dv int, load bool, next []int)
 }
 
 // narrowFor returns the products for keys and values of their types.
@@ -160,6 +167,7 @@ func (j *Job) narrowFor() narrow {
 			n.values = int8Values
 		}
 	}
+	n.takeAnywhere(j)
 	return n
 }
 

@@ -273,6 +273,7 @@ func benchSkinny(w int) (list []benchmark) {
 			add("Skinny.PVInt8", func(p *kernelSet) {
 				p.Skinny.PVInt8(ukernel.PVInt8Args{O: o, Ldo: d, V: ints, Ldv: d, Scales: scales, Lsc: 1, Group: d, P: s, Ldp: w, N: n, M: blockKeys, Dv: d, Next: ints, Far: 16 * d})
 			})
+			list = append(list, benchAnywhere(w, n, d)...)
 		}
 	}
 	return list

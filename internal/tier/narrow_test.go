@@ -53,7 +53,7 @@ func referenceNarrow(f ukernel.SkinnyKernels) ukernel.SkinnyKernels {
 		ref.Convert.WidenInt8(wide, a.Dv, a.V, a.Ldv, a.Scales, a.Lsc, a.Group, a.M, a.Dv)
 		f.PV(a.O, a.Ldo, wide, a.Dv, a.P, a.Ldp, a.N, a.M, a.Dv, a.Load, nil, 0)
 	}
-	return referenceCodes(referenceEvenOdd(f))
+	return referenceCodes(referenceEvenOdd(referenceAnywhere(f)))
 }
 
 // eachByte returns the conversion of rows, given the conversion of one number.

@@ -50,6 +50,16 @@ type SkinnyKernels struct {
 	QKInt8 func(a QKInt8Args)
 	PVInt8 func(a PVInt8Args)
 
+	// QKRows and PVRows are QK and PV with rows that lie anywhere: row j begins off[j] bytes after
+	// the start of k or v, and len(off) ≥ 1 is m. next has as many offsets, of rows that will be
+	// needed soon, whose content does not matter. A tier without them copies rows side by side.
+	QKRows                func(s, k []float32, off []int, q []float32, n, d int, max []float32, next []int)
+	QKRowsF16, QKRowsBF16 func(s []float32, k []uint16, off []int, q []float32, n, d int, max []float32, next []int)
+	QKRowsInt8            func(a QKRowsInt8Args)
+	PVRows                func(o []float32, ldo int, v []float32, off []int, p []float32, ldp, n, dv int, load bool, next []int)
+	PVRowsF16, PVRowsBF16 func(o []float32, ldo int, v []uint16, off []int, p []float32, ldp, n, dv int, load bool, next []int)
+	PVRowsInt8            func(a PVRowsInt8Args)
+
 	// HalvesE4M3 makes bfloat16 of n rows of Float8E4M3, and HalvesE5M2 binary16 of Float8E5M2,
 	// which have all of their numbers: row r of d ≥ HalvesColumns elements from src[r·lds:] to
 	// dst[r·ldd:]. The NaN of E4M3 becomes 0x7ff0 with its sign. Rows are prefetched as if others
@@ -177,6 +187,38 @@ type QKInt8Args struct {
 	Max    []float32
 	Next   []int8 // prefetch hint
 	Far    int    // prefetch hint
+}
+
+// PVRowsInt8Args are the arguments of SkinnyKernels.PVRowsInt8. Names are as in PVInt8Args.
+type PVRowsInt8Args struct {
+	O      []float32
+	Ldo    int
+	V      []int8
+	Off    []int // of the rows of V, in bytes
+	Scales []float32
+	Lsc    int
+	Group  int
+	P      []float32
+	Ldp    int
+	N      int
+	Dv     int
+	Load   bool
+	Next   []int // prefetch hint, as long as Off
+}
+
+// QKRowsInt8Args are the arguments of SkinnyKernels.QKRowsInt8. Names are as in QKInt8Args.
+type QKRowsInt8Args struct {
+	S      []float32
+	K      []int8
+	Off    []int // of the rows of K, in bytes
+	Scales []float32
+	Lsc    int
+	Group  int
+	Q      []float32
+	N      int
+	D      int
+	Max    []float32
+	Next   []int // prefetch hint, as long as Off
 }
 
 // QKCodesArgs are the arguments of SkinnyKernels.QKCodes. Names are as in its contract and of QK's.

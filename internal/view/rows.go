@@ -323,6 +323,15 @@ func (t *Tensor) Address(at int) unsafe.Pointer {
 	return unsafe.Add(t.other.data, t.dtype.Bytes(at))
 }
 
+// LiesAs tells whether rows of the same numbers begin at the same elements of t and u, and so do
+// their scales.
+func (t *Tensor) LiesAs(u *Tensor) bool {
+	if t.dtype != u.dtype || t.rows != u.rows || t.grid != u.grid || t.Len() != u.Len() || (t.scales == nil) != (u.scales == nil) {
+		return false
+	}
+	return t.scales == nil || t.scales.LiesAs(u.scales)
+}
+
 // ScaleRows returns the scales of an Int8 or Int4 tensor as a tensor with the rows that it has,
 // and the zero Tensor for another one.
 func (t *Tensor) ScaleRows() Tensor {

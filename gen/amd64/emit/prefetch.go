@@ -33,8 +33,14 @@ import (
 // the row. What is needed once per row or less is in memory, in the place of the argument
 // next: its base is the start of the part for the current keys, its length the bytes of a
 // row, its capacity the distance from the end of a row to the next row.
+//
+// Rows that lie anywhere have a table of offsets in place of next. Nothing is prefetched for them
+// far after, as the table may say which rows are needed when. Then base is the place of the table
+// for the current keys, and the capacity the place of the current row. The stream goes on behind
+// the last row of the table.
 type Prefetch struct {
 	*Gen
+	rows, last         operand.Mem // with a table: what offsets count from, its last place
 	address, far, left reg.GPVirtual
 	Base, length, gap  operand.Mem
 	step               int // bytes of a step: whole lines, or part of one
@@ -68,6 +74,26 @@ func (g *Gen) NewPrefetch(ld reg.GPVirtual, columns string, e spec.Element, step
 	return p
 }
 
+// NewRowPrefetch prepares a stream of rows that begin at offsets from the address that base holds.
+func (g *Gen) NewRowPrefetch(base operand.Mem, columns string, e spec.Element, step, level int) *Prefetch {
+	next, last := g.Param("next"), g.SliceLen("next")
+	p := &Prefetch{Gen: g, step: step, level: level, address: g.GP64(), left: g.GP64(), rows: g.Frame(8), last: g.Frame(8),
+		Base: g.Memory(next.Base()), length: g.Memory(next.Len()), gap: g.Memory(next.Cap())}
+	g.Move(base, p.rows)
+	g.SHLQ(operand.Imm(3), last)
+	g.ADDQ(p.Base, last)
+	g.SUBQ(operand.Imm(8), last)
+	g.MOVQ(last, p.last)
+	row := g.StrideOf(columns, e)
+	g.ADDQ(operand.U32(step-1), row)
+	g.ANDQ(operand.I32(-step), row)
+	g.MOVQ(row, p.length)
+	return p
+}
+
+// hasTable tells whether rows lie anywhere.
+func (p *Prefetch) hasTable() bool { return p.far == nil }
+
 // LevelFrom lets level 0 stand for the one that a number in memory says: 2 if it is second, else 1.
 func (p *Prefetch) LevelFrom(m operand.Mem, second int) { p.chooses, p.second = m, second }
 
@@ -76,7 +102,21 @@ func (p *Prefetch) Into(level int) { p.level = level }
 
 // Start goes to the part for the current keys.
 func (p *Prefetch) Start() {
+	if p.hasTable() {
+		at := p.GP64()
+		p.MOVQ(p.Base, at)
+		p.toRow(at)
+		return
+	}
 	p.MOVQ(p.Base, p.address)
+	p.MOVQ(p.length, p.left)
+}
+
+// toRow goes to the row whose offset lies at a place of the table.
+func (p *Prefetch) toRow(at reg.GPVirtual) {
+	p.MOVQ(at, p.gap)
+	p.MOVQ(At(at, 0), p.address)
+	p.ADDQ(p.rows, p.address)
 	p.MOVQ(p.length, p.left)
 }
 
@@ -105,6 +145,9 @@ func (p *Prefetch) Lines(name string, lines ...int) {
 	case 2:
 		near(p.PREFETCHT1)
 	}
+	if p.hasTable() {
+		return
+	}
 	if !p.EVEX() {
 		p.TESTQ(p.far, p.far)
 		p.JZ(operand.LabelRef(name + "only"))
@@ -122,7 +165,16 @@ func (p *Prefetch) Advance(name string) {
 	p.ADDQ(operand.I32(p.step), p.address)
 	p.SUBQ(operand.I32(p.step), p.left)
 	p.JNZ(operand.LabelRef(name))
-	p.ADDQ(p.gap, p.address)
-	p.MOVQ(p.length, p.left)
+	if p.hasTable() {
+		at := p.GP64()
+		p.MOVQ(p.gap, at)
+		p.CMPQ(at, p.last)
+		p.JE(operand.LabelRef(name))
+		p.ADDQ(operand.Imm(8), at)
+		p.toRow(at)
+	} else {
+		p.ADDQ(p.gap, p.address)
+		p.MOVQ(p.length, p.left)
+	}
 	p.Label(name)
 }

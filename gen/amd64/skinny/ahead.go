@@ -65,6 +65,9 @@ func (f *qkEmitter) startAhead() {
 	f.g.SHLQ(operand.Imm(uint64(f.words.element.Shift())), columns)
 	f.g.NEGQ(columns)
 	f.g.MOVQ(columns, f.jump)
+	if f.off != nil {
+		f.g.MOVQ(operand.U32(0), f.turn)
+	}
 	f.g.MOVQ(operand.U32(1), f.loaded)
 
 	n := x
@@ -76,8 +79,14 @@ func (f *qkEmitter) startAhead() {
 	left, rows := x, columns
 	f.g.MOVQ(f.left, left)
 	f.g.SUBQ(operand.Imm(spec.SkinnyKeys), left)
-	f.g.MOVQ(f.ld4, rows)
-	f.g.SHLQ(operand.Imm(2), rows)
+	turn := f.jump
+	if f.off != nil {
+		turn = f.turn
+		f.g.MOVQ(operand.U32(tileOffsets), rows)
+	} else {
+		f.g.MOVQ(f.ld4, rows)
+		f.g.SHLQ(operand.Imm(2), rows)
+	}
 	if f.most() > 1 {
 		f.g.CMPQ(f.g.Argument("n"), operand.Imm(doubledQueries))
 		f.g.JG(operand.LabelRef("once"))
@@ -87,11 +96,11 @@ func (f *qkEmitter) startAhead() {
 		f.g.ADDQ(rows, rows)
 		f.g.Label("once")
 	}
-	f.g.ADDQ(rows, f.jump)
+	f.g.ADDQ(rows, turn)
 	f.g.CMPQ(left, operand.Imm(spec.SkinnyKeys))
 	f.g.JGE(operand.LabelRef("begin"))
 	f.g.Comment("But there are no 16 more.")
-	f.g.SUBQ(rows, f.jump)
+	f.g.SUBQ(rows, turn)
 	f.g.MOVQ(operand.U32(0), f.loaded)
 	f.g.Label("begin")
 }
@@ -119,6 +128,9 @@ func (f *qkEmitter) stepsAhead(acc [][]reg.VecVirtual, name string) {
 	f.g.JNE(operand.LabelRef(name + "more"))
 	for i := range f.k {
 		f.g.ADDQ(f.jump, f.k[i])
+	}
+	if f.off != nil {
+		f.g.ADDQ(f.turn, f.off)
 	}
 	f.g.Label(name + "more")
 	f.advance()

@@ -39,15 +39,15 @@ func (g *gen) SkinnyPV(v spec.Element) {
 	switch {
 	case v != spec.Float32:
 		g.Kernel(spec.SkinnyPV(v))
-		g.skinnyPV(v, 1)
+		g.newPV(v).strided(1).passes()
 	case len(variants) == 1:
 		g.Kernel(variants[0].Function())
-		g.skinnyPV(v, variants[0].Near)
+		g.newPV(v).strided(variants[0].Near).passes()
 	default:
 		const name = "valueProduct"
 		fn := spec.SkinnyPV(v)
 		g.Shared(name, fn, "is "+fn.Name+" in all variants, which jump to it.")
-		g.skinnyPV(v, 0)
+		g.newPV(v).strided(0).passes()
 		for _, x := range variants {
 			g.Kernel(x.Function())
 			g.MOVQ(operand.U32(x.Near), g.Memory(g.Param("o").Len()))
@@ -56,16 +56,29 @@ func (g *gen) SkinnyPV(v spec.Element) {
 	}
 }
 
-// skinnyPV emits SkinnyPV, which prefetches into a level of the cache, or with 0 into the one that
-// the length of o says.
-func (g *gen) skinnyPV(v spec.Element, near int) {
-	f := &pvEmitter{g: g, element: v, ldv: g.StrideOf("ldv", v), begun: g.Argument("load"), left: g.Argument("m"), keys: g.Memory(g.Param("v").Len()),
-		ldo: g.Argument("ldo"), to: g.Memory(g.Param("o").Cap())}
-	f.prefetch = g.NewPrefetch(f.ldv, "dv", v, f.unrolled()*spec.SkinnyKeys<<v.Shift(), near)
-	f.prefetch.LevelFrom(g.Memory(g.Param("o").Len()), 2)
+func (g *gen) newPV(v spec.Element) *pvEmitter {
+	return &pvEmitter{g: g, element: v, begun: g.Argument("load"), keys: g.Memory(g.Param("v").Len()), ldo: g.Argument("ldo"), to: g.Memory(g.Param("o").Cap())}
+}
+
+// strided takes rows of V at equal distances and prefetches them into a level of the cache, or with
+// 0 into the one that the length of o says.
+func (f *pvEmitter) strided(near int) *pvEmitter {
+	f.ldv, f.left = f.g.StrideOf("ldv", f.element), f.g.Argument("m")
+	f.prefetch = f.g.NewPrefetch(f.ldv, "dv", f.element, f.prefetchBytes(), near)
+	f.prefetch.LevelFrom(f.g.Memory(f.g.Param("o").Len()), 2)
+	f.v = f.g.Slice("v")
+	return f
+}
+
+// prefetchBytes are the bytes of a row that are prefetched at once.
+func (f *pvEmitter) prefetchBytes() int { return f.unrolled() * spec.SkinnyKeys << f.element.Shift() }
+
+// begin prepares what all passes need.
+func (f *pvEmitter) begin() {
+	g, v := f.g, f.element
 	g.SHLQ(operand.Imm(2), f.ldo)
 	f.height, f.count = g.Frame(8), g.Frame(8)
-	f.v, f.p, f.ldp = g.Slice("v"), g.Slice("p"), g.Stride("ldp")
+	f.p, f.ldp = g.Slice("p"), g.Stride("ldp")
 	f.vj, f.pj, f.steps = g.GP64(), g.GP64(), g.GP64()
 	f.column, f.columns, f.lane = g.GP64(), g.GP64(), g.GP64()
 	if v == spec.Int8 {
@@ -74,7 +87,6 @@ func (g *gen) skinnyPV(v spec.Element, near int) {
 		f.scales, f.scale, f.ofScale = g.Memory(g.Param("scales").Base()), g.Memory(g.Param("scales").Len()), g.Memory(g.Param("scales").Cap())
 		g.SHLQ(operand.Imm(2), f.lsc)
 	}
-	f.passes()
 }
 
 type pvEmitter struct {
@@ -82,9 +94,10 @@ type pvEmitter struct {
 	element  spec.Element
 	prefetch *emit.Prefetch
 
-	v, p     reg.GPVirtual // of the pass
+	v, p     reg.GPVirtual // of the pass; if rows lie anywhere, v is the place of their offsets
 	ldv, ldp reg.GPVirtual // in bytes
 	vj, pj   reg.GPVirtual // of the step
+	from     reg.GPVirtual // what offsets count from: V at the current columns
 	sj       reg.GPVirtual // its scale
 	steps    reg.GPVirtual // left
 	column   reg.GPVirtual
@@ -111,6 +124,7 @@ const lineKeys = 4 * spec.SkinnyKeys
 
 // passes emits the loop over passes. All but the first start from o.
 func (f *pvEmitter) passes() {
+	f.begin()
 	f.g.Label("turn")
 	keys, ofLines := f.g.GP64(), f.g.GP64()
 	f.g.MOVQ(operand.U32(spec.SkinnyKeys), keys)
@@ -136,7 +150,11 @@ func (f *pvEmitter) passes() {
 	f.g.MOVQ(f.keys, pass)
 	f.g.SUBQ(pass, f.left)
 	f.g.JLE(operand.LabelRef("done"))
-	f.forward(f.ldv, f.v, f.prefetch.Base)
+	if f.from != nil {
+		f.offsetsForward()
+	} else {
+		f.forward(f.ldv, f.v, f.prefetch.Base)
+	}
 	f.forward(f.ldp, f.p)
 	if f.element == spec.Int8 {
 		lsc := f.g.GP64()
@@ -434,7 +452,11 @@ func (f *pvEmitter) several(s columnBlock, groups []emit.Span, acc [][]reg.VecVi
 
 // startKeys goes to the first key of a pass.
 func (f *pvEmitter) startKeys() {
-	f.g.LEAQ(emit.Indexed(f.v, f.column, 1<<f.element.Shift()), f.vj)
+	if f.from != nil {
+		f.startOffsets()
+	} else {
+		f.g.LEAQ(emit.Indexed(f.v, f.column, 1<<f.element.Shift()), f.vj)
+	}
 	f.g.LEAQ(emit.Indexed(f.p, f.lane, 4), f.pj)
 	if f.element == spec.Int8 {
 		f.g.MOVQ(f.scale, f.sj)
@@ -532,9 +554,12 @@ func (f *pvEmitter) unrolled() int {
 }
 
 func (f *pvEmitter) step(s columnBlock, acc [][]reg.VecVirtual) {
-	v := f.g.Vecs(s.vectors)
+	v, row := f.g.Vecs(s.vectors), emit.At(f.vj, 0)
+	if f.from != nil {
+		row = f.rowAnywhere()
+	}
 	for i := range v {
-		f.load(s, emit.At(f.vj, 0), i, v[i])
+		f.load(s, row, i, v[i])
 	}
 	if f.element == spec.Int8 {
 		f.g.MulBroadcast(f.g.Context, emit.At(f.sj, 0), v)
@@ -542,7 +567,11 @@ func (f *pvEmitter) step(s columnBlock, acc [][]reg.VecVirtual) {
 	}
 	f.rows.Compare()
 	f.rows.Rows(func(i int) { f.g.fmaVectors(emit.At(f.pj, 4*i), v, acc[i]) })
-	f.g.ADDQ(f.ldv, f.vj)
+	if f.from != nil {
+		f.g.ADDQ(operand.Imm(8), f.vj)
+	} else {
+		f.g.ADDQ(f.ldv, f.vj)
+	}
 	f.g.ADDQ(f.ldp, f.pj)
 }
 

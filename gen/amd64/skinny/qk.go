@@ -50,19 +50,19 @@ import (
 func (g *gen) SkinnyQK(k spec.Element) {
 	if k != spec.Float32 {
 		g.Kernel(spec.SkinnyQK(k))
-		g.skinnyQK(k, spec.QKVariant{Segments: 1, Near: 1, Ahead: g.aheadFrom(k)})
+		g.newQK(k, spec.QKVariant{Segments: 1, Near: 1, Ahead: g.aheadFrom(k)}).strided().tiles()
 		return
 	}
 	variants, _ := g.SkinnyVariants()
 	if len(variants) == 1 {
 		g.Kernel(variants[0].Function())
-		g.skinnyQK(k, variants[0])
+		g.newQK(k, variants[0]).strided().tiles()
 		return
 	}
 	const name = "keyProduct"
 	fn := spec.SkinnyQK(k)
 	g.Shared(name, fn, "is "+fn.Name+" in all variants, which jump to it.")
-	g.skinnyQK(k, variants...)
+	g.newQK(k, variants...).strided().tiles()
 	for _, v := range variants {
 		g.Kernel(v.Function())
 		g.MOVQ(operand.U32(leastOf(v)), g.Memory(g.Param("max").Cap()))
@@ -70,24 +70,24 @@ func (g *gen) SkinnyQK(k spec.Element) {
 	}
 }
 
-// skinnyQK emits SkinnyQK in some variants. If they are several, the capacity of max has leastOf
-// the one at hand, which no other one has.
-func (g *gen) skinnyQK(k spec.Element, variants ...spec.QKVariant) {
-	f := &qkEmitter{g: g, variants: variants, ld4: g.StrideOf("ldk", k),
-		s: g.Memory(g.Param("s").Base()), lane: g.Memory(g.Param("s").Len()), adds: g.Memory(g.Param("s").Cap()), left: g.Argument("m"),
-		end: g.Memory(g.Param("k").Len()), columns: g.Memory(g.Param("k").Cap()), last: g.Memory(g.Param("max").Len()),
-		jump: g.Argument("far"), loaded: g.Argument("ldk")}
+// newQK begins SkinnyQK in some variants. If they are several, the capacity of max has leastOf the
+// one at hand, which no other one has.
+func (g *gen) newQK(k spec.Element, variants ...spec.QKVariant) *qkEmitter {
+	f := &qkEmitter{g: g, variants: variants,
+		s: g.Memory(g.Param("s").Base()), lane: g.Memory(g.Param("s").Len()), adds: g.Memory(g.Param("s").Cap()),
+		end: g.Memory(g.Param("k").Len()), columns: g.Memory(g.Param("k").Cap()), last: g.Memory(g.Param("max").Len())}
 	f.words = g.newKeyWidener(k)
-	f.prefetch = g.NewPrefetch(f.ld4, "d", k, f.linesAtOnce()*spec.LineBytes, variants[0].Near)
-	if len(variants) > 1 {
-		f.prefetch.LevelFrom(g.Memory(g.Param("max").Cap()), leastOf(variants[slices.IndexFunc(variants, isSecondLevel)]))
-	}
-	f.sums = g.Frame(max(g.SkinnyRows(), f.most()*doubledQueries) * spec.SkinnyKeys * 4)
-	f.w = g.SliceLen("max")
-	g.SHLQ(operand.Imm(2), f.w)
-	f.k[0] = g.Slice("k")
+	return f
+}
+
+// strided takes rows of K at equal distances.
+func (f *qkEmitter) strided() *qkEmitter {
+	g := f.g
+	f.ld4, f.left, f.jump, f.loaded = g.StrideOf("ldk", f.words.element), g.Argument("m"), g.Argument("far"), g.Argument("ldk")
+	f.prefetch = g.NewPrefetch(f.ld4, "d", f.words.element, f.linesAtOnce()*spec.LineBytes, f.variants[0].Near)
+	f.k = []reg.GPVirtual{g.Slice("k")}
 	for i := 1; i < 4; i++ {
-		f.k[i] = g.GP64()
+		f.k = append(f.k, g.GP64())
 		g.LEAQ(emit.Indexed(f.k[i-1], f.ld4, 1), f.k[i])
 	}
 	g.SHLQ(operand.Imm(2), f.ld4)
@@ -96,6 +96,18 @@ func (g *gen) skinnyQK(k spec.Element, variants ...spec.QKVariant) {
 		f.odd[i] = g.GP64()
 		g.LEAQ(emit.Indexed(f.odd[i-1], f.ld4, 2), f.odd[i])
 	}
+	return f
+}
+
+// begin prepares what all tiles need.
+func (f *qkEmitter) begin() {
+	g := f.g
+	if variants := f.variants; len(variants) > 1 {
+		f.prefetch.LevelFrom(g.Memory(g.Param("max").Cap()), leastOf(variants[slices.IndexFunc(variants, isSecondLevel)]))
+	}
+	f.sums = g.Frame(max(g.SkinnyRows(), f.most()*doubledQueries) * spec.SkinnyKeys * 4)
+	f.w = g.SliceLen("max")
+	g.SHLQ(operand.Imm(2), f.w)
 	f.q, f.height = g.GP64(), g.Frame(8)
 	f.placeWords()
 	if f.looksAhead() {
@@ -112,7 +124,6 @@ func (g *gen) skinnyQK(k spec.Element, variants ...spec.QKVariant) {
 			f.acc[2] = append(f.acc[2], []reg.VecVirtual{first[0], g.Vec()})
 		}
 	}
-	f.tiles()
 }
 
 type qkEmitter struct {
@@ -124,9 +135,10 @@ type qkEmitter struct {
 
 	s    operand.Mem      // scores of the tile
 	w    reg.GPVirtual    // bytes of a row of scores, and of q̂
-	k    [4]reg.GPVirtual // rows 0-3 of the tile, at the current step
+	k    []reg.GPVirtual  // rows 0-3 of the tile, at the current step; with off what it counts from
 	ld4  reg.GPVirtual    // 4 rows of K, in bytes
 	odd  [4]reg.GPVirtual // 1, 3, 5 and 7 times that
+	off  reg.GPVirtual    // the offsets of the tile's rows if they lie anywhere, see anywhere.go
 	q    reg.GPVirtual    // q̂ at the current column
 	lane operand.Mem      // first query of the current group
 	left operand.Mem      // keys, from the tile on
@@ -136,6 +148,7 @@ type qkEmitter struct {
 
 	last   operand.Mem      // for stepsAhead: q̂ at the last whole step of the row
 	jump   operand.Mem      // what k is moved by before that step's move
+	turn   operand.Mem      // and off
 	loaded operand.Mem      // not 0 if the words of the next tile's first step are loaded
 	first  []reg.VecVirtual // words of the first vector of the next step, without slots
 
@@ -174,6 +187,7 @@ const doubledQueries = 4
 
 // tiles emits the loop over the tiles, and in it the loop over groups of queries.
 func (f *qkEmitter) tiles() {
+	f.begin()
 	f.g.Comment("Tiles of 16 keys. The last one reaches back if less are left.")
 	f.g.Label("tile")
 	f.g.CMPQ(f.left, operand.Imm(spec.SkinnyKeys))
@@ -186,11 +200,15 @@ func (f *qkEmitter) tiles() {
 	f.g.MOVQ(f.w, bytes)
 	f.g.IMULQ(back, bytes)
 	f.g.ADDQ(bytes, f.s)
-	f.g.MOVQ(f.ld4, bytes)
-	f.g.SARQ(operand.Imm(2), bytes)
-	f.g.IMULQ(back, bytes)
-	for i := range f.k {
-		f.g.ADDQ(bytes, f.k[i])
+	if f.off != nil {
+		f.offsetsBack(back)
+	} else {
+		f.g.MOVQ(f.ld4, bytes)
+		f.g.SARQ(operand.Imm(2), bytes)
+		f.g.IMULQ(back, bytes)
+		for i := range f.k {
+			f.g.ADDQ(bytes, f.k[i])
+		}
 	}
 	f.words.back(back)
 	f.g.MOVQ(operand.I32(spec.SkinnyKeys), f.left)
@@ -242,8 +260,12 @@ func (f *qkEmitter) forward(name string) {
 		f.g.CMPQ(f.loaded, operand.Imm(0))
 		f.g.JNE(operand.LabelRef(name))
 	}
-	for i := range f.k {
-		f.g.LEAQ(emit.Indexed(f.k[i], f.ld4, 4), f.k[i])
+	if f.off != nil {
+		f.g.ADDQ(operand.Imm(tileOffsets), f.off)
+	} else {
+		for i := range f.k {
+			f.g.LEAQ(emit.Indexed(f.k[i], f.ld4, 4), f.k[i])
+		}
 	}
 	if f.looksAhead() {
 		f.g.Label(name)
@@ -252,9 +274,13 @@ func (f *qkEmitter) forward(name string) {
 	f.g.MOVQ(f.w, bytes)
 	f.g.SHLQ(operand.Imm(4), bytes)
 	f.g.ADDQ(bytes, f.s)
-	f.g.LEAQ(emit.Indexed(f.ld4, f.ld4, 1), bytes)
-	f.g.ADDQ(bytes, bytes)
-	f.g.ADDQ(bytes, f.prefetch.Base)
+	if f.off != nil {
+		f.g.ADDQ(operand.I32(tileOffsets), f.prefetch.Base)
+	} else {
+		f.g.LEAQ(emit.Indexed(f.ld4, f.ld4, 1), bytes)
+		f.g.ADDQ(bytes, bytes)
+		f.g.ADDQ(bytes, f.prefetch.Base)
+	}
 	f.words.forward()
 	f.g.SUBQ(operand.Imm(spec.SkinnyKeys), f.left)
 }
@@ -400,6 +426,9 @@ func column(q, w reg.GPVirtual, x int) operand.Mem {
 
 // row returns the address of row i of the tile, disp bytes from the current step.
 func (f *qkEmitter) row(disp int) func(i int) operand.Mem {
+	if f.off != nil {
+		return f.rowAnywhere(disp)
+	}
 	return func(i int) operand.Mem {
 		m := emit.At(f.k[i%4], disp)
 		if i /= 4; i > 0 {

@@ -26,6 +26,9 @@ func (f *qkEmitter) toRest(t tile) {
 		for i := range f.k {
 			f.g.SUBQ(f.jump, f.k[i])
 		}
+		if f.off != nil {
+			f.g.SUBQ(f.turn, f.off)
+		}
 	}
 	f.g.MOVQ(operand.I32(t.number()), f.size)
 	f.g.JMP(operand.LabelRef(restLabel(t.times)))

@@ -9,5 +9,11 @@ import (
 
 type gen struct{ *emit.Gen }
 
+// An Emitter emits them.
+type Emitter interface {
+	spec.BF16SkinnyEmitter
+	spec.SkinnyRowsEmitter
+}
+
 // New returns what emits these kernels into the file of g.
-func New(g *emit.Gen) spec.BF16SkinnyEmitter { return &gen{g} }
+func New(g *emit.Gen) Emitter { return &gen{g} }

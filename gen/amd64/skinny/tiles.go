@@ -28,6 +28,8 @@ func (f *qkEmitter) tilesOf(e spec.Element) []tile {
 	switch {
 	case e == spec.Float32 && f.looksAhead():
 		return []tile{{emit.Span{Least: 1, Most: 4}, 1, false}, {emit.Span{Least: 5, Most: rows}, 1, false}, {emit.Span{Least: 3, Most: rows}, 1, true}}
+	case e == spec.Float32 && rows > fewRows.Most:
+		return []tile{{fewRows, 1, false}, {emit.Span{Least: fewRows.Most + 1, Most: rows}, 1, false}}
 	case f.most() > 1 && from == 1:
 		return []tile{{emit.Span{Least: 4, Most: rows}, 1, true}, {emit.Span{Least: 1, Most: doubledQueries}, 2, true}}
 	case f.most() > 1:

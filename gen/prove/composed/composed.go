@@ -103,6 +103,50 @@ func PVInt8(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc, grou
 	fallback.Skinny().PV(o, ldo, wide, dv, p, ldp, n, m, dv, load, nil, 0)
 }
 
+// gathered returns rows of d numbers that take size bytes each, in order.
+func gathered[E any](x []E, size int, off []int, d int) []E {
+	rows := make([]E, len(off)*d)
+	for j, at := range off {
+		for e := range d {
+			rows[j*d+e] = x[at/size+e]
+		}
+	}
+	return rows
+}
+
+// QKRows and the functions after it are Skinny.QKRows, QKRowsF16 and so on.
+func QKRows(s, k []float32, off []int, q []float32, n, d int, max []float32, _ []int) {
+	fallback.Skinny().QK(s, gathered(k, 4, off, d), d, q, n, len(off), d, max, nil, 0)
+}
+
+func QKRowsF16(s []float32, k []uint16, off []int, q []float32, n, d int, max []float32, _ []int) {
+	qk(float16, s, gathered(k, 2, off, d), d, q, n, len(off), d, max)
+}
+
+func QKRowsBF16(s []float32, k []uint16, off []int, q []float32, n, d int, max []float32, _ []int) {
+	qk(bfloat16, s, gathered(k, 2, off, d), d, q, n, len(off), d, max)
+}
+
+func QKRowsInt8(s []float32, k []int8, off []int, scales []float32, lsc, group int, q []float32, n, d int, max []float32, _ []int) {
+	QKInt8(s, gathered(k, 1, off, d), d, scales, lsc, group, q, n, len(off), d, max, nil, 0)
+}
+
+func PVRows(o []float32, ldo int, v []float32, off []int, p []float32, ldp, n, dv int, load bool, _ []int) {
+	fallback.Skinny().PV(o, ldo, gathered(v, 4, off, dv), dv, p, ldp, n, len(off), dv, load, nil, 0)
+}
+
+func PVRowsF16(o []float32, ldo int, v []uint16, off []int, p []float32, ldp, n, dv int, load bool, _ []int) {
+	pv(float16, o, ldo, gathered(v, 2, off, dv), dv, p, ldp, n, len(off), dv, load)
+}
+
+func PVRowsBF16(o []float32, ldo int, v []uint16, off []int, p []float32, ldp, n, dv int, load bool, _ []int) {
+	pv(bfloat16, o, ldo, gathered(v, 2, off, dv), dv, p, ldp, n, len(off), dv, load)
+}
+
+func PVRowsInt8(o []float32, ldo int, v []int8, off []int, scales []float32, lsc, group int, p []float32, ldp, n, dv int, load bool, _ []int) {
+	PVInt8(o, ldo, gathered(v, 1, off, dv), dv, scales, lsc, group, p, ldp, n, len(off), dv, load, nil, 0)
+}
+
 // QKCodes is Skinny.QKCodes.
 func QKCodes(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []int32, unit []float32, n, m, d int, max []float32, _ []int8, _ int) {
 	w := len(max)

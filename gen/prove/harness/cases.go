@@ -336,6 +336,26 @@ func withScales(cases func(k *Kernel, quick bool) []Case, keys bool) func(k *Ker
 	}
 }
 
+// anywhere gives calls rows of numbers of some bytes by offsets, the last one first, in place of a
+// stride. The rows that are needed soon are no rows.
+func anywhere(cases func(k *Kernel, quick bool) []Case, stride string, size int) func(k *Kernel, quick bool) []Case {
+	return func(k *Kernel, quick bool) []Case {
+		list := slices.DeleteFunc(cases(k, quick), func(c Case) bool { return c["m"] == 0 })
+		for _, c := range list {
+			m, ld := c["m"].(int), c[stride].(int)
+			off := make([]int, m)
+			for j := range off {
+				off[j] = (m - 1 - j) * ld * size
+			}
+			c["off"], c["next"] = offsets(off...), offsets(make([]int, m)...)
+			for _, name := range []string{"m", stride, "far"} {
+				delete(c, name)
+			}
+		}
+		return list
+	}
+}
+
 // orZero is fallback.orZero.
 func orZero(g *expr.Graph, m *expr.Node) *expr.Node {
 	return g.Select(g.FEq(m, g.Const(32, 0xff800000)), g.Const(32, 0), m)

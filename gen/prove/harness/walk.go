@@ -106,6 +106,9 @@ func work(k *Kernel, c Case, most map[string]int) int {
 			product *= max(n, 1)
 		}
 	}
+	if off, ok := c["off"].(Buffer); ok && k.Table == "Skinny" && c["next"] != nil {
+		product *= max(off.Len, 1)
+	}
 	for _, v := range c {
 		if b, ok := v.(Buffer); ok && !b.Absent {
 			longest = max(longest, b.Len)

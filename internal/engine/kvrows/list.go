@@ -47,15 +47,22 @@ type list struct {
 	memory, scales     []float32
 	usage, scalesUsage parallel.Usage
 
-	offHead lanes.Head // whose rows begin at off
-	offKeys mask.Span  // and which
-	off     [blockKeys + ahead]int
+	places places
+	shared *places // of this list, or of another one with rows that lie alike
 
 	path       []int32    // that head's rows on the path of its query
 	pathOf     lanes.Head // with Head 0: all heads have the same ones
 	hasPath    bool
 	pathMemory []int32
 	pathUsage  parallel.Usage
+}
+
+// places say where some rows begin.
+type places struct {
+	head   lanes.Head
+	keys   mask.Span
+	off    [blockKeys + ahead]int // in bytes
+	scales [blockKeys + ahead]int // in elements, if there are scales
 }
 
 // ahead is how many rows ahead of those that are copied others are prefetched.
@@ -77,7 +84,7 @@ func (l *list) fit(m *parallel.Memory, x *view.Tensor, path int) {
 
 // begin begins a call on such rows of x.
 func (l *list) begin(x *view.Tensor, r *Rows) {
-	l.rows, l.keys, l.offKeys, l.hasPath = r, mask.Span{}, mask.Span{}, false
+	l.rows, l.keys, l.places.keys, l.shared, l.hasPath = r, mask.Span{}, mask.Span{}, &l.places, false
 	shape := [4]int{1, 1, blockKeys, x.Dim(3)}
 	bytes := x.DType().Bytes(blockKeys * x.Dim(3))
 	l.piece = pieceOf(bytes, ahead)
@@ -89,10 +96,10 @@ func (l *list) begin(x *view.Tensor, r *Rows) {
 	}
 }
 
-// from returns up to n rows of x that are keys of the head from number lo on, which is not less
-// than past.
-func (l *list) from(x *view.Tensor, lo, n int) []int32 {
-	h, named := l.head, l.path
+// from returns up to n rows of x that are keys of head h from number lo on, which is not less than
+// past.
+func (l *list) from(x *view.Tensor, h lanes.Head, lo, n int) []int32 {
+	named := l.path
 	if l.rows.Lists != nil {
 		named = l.rows.Lists.Of(h.Batch, h.Head, h.Query)
 	} else {
@@ -161,28 +168,51 @@ func (r *Reader) piece(h lanes.Head, lo, n int) (x *view.Tensor, of lanes.Head, 
 func (r *Reader) copyListed(n int) {
 	l, x := &r.list, r.x
 	size, at := x.DType().Bytes(x.Dim(3)), l.keys.Len()
-	off := r.offsets(l.keys.Hi, n)
-	next := off[min(n, len(off)-n):][:n] // at the end of a list, some of the last rows once more
+	off, next, scales := r.offsets(l.head, l.keys.Hi, n, n)
 	for i, step := 0, max(1, callBytes/size); i < n; i += step {
 		end := min(i+step, n)
 		r.tier.Convert().Gather(view.BytesOf(l.memory)[(at+i)*size:], x.Bytes(), off[i:end], size, next[i:end])
 	}
 	if x.Scales() != nil {
-		r.copyScales(l.scales[at*x.Scales().Dim(3):], l.keys.Hi, n)
+		copyScales(l.scales[at*x.Scales().Dim(3):], x, scales)
 	}
 	l.keys.Hi += n
 }
 
-// offsets returns where n rows from key lo on begin, in bytes, and those after them, of which there
-// are n if the head has as many keys.
-func (r *Reader) offsets(lo, n int) []int {
-	l := &r.list
-	known := l.head == l.offHead && lo >= l.offKeys.Lo && lo+n <= l.offKeys.Hi
-	if !known || lo+2*n > l.offKeys.Hi && l.offKeys.Len() == len(l.off) && lo > l.offKeys.Lo {
-		off := l.find(l.off[:], r.x, lo, unitOf(r.x.DType()))
-		l.offHead, l.offKeys = l.head, mask.Span{Lo: lo, Hi: lo + len(off)}
+// Anywhere returns where n rows from key lo on begin, in bytes from the start of the tensor's
+// memory, and as many that will be needed soon. It returns none if the rows lie at equal distances.
+func (r *Reader) Anywhere(h lanes.Head, lo, n int) (off, next []int) {
+	if r.inPlace(h, lo, n) > 0 {
+		return nil, nil
 	}
-	return l.off[lo-l.offKeys.Lo : l.offKeys.Len()]
+	off, next, _ = r.offsets(h, lo, n, ahead)
+	return off, next
+}
+
+// Share lets r take the places of rows from a reader of the same keys if they lie alike in both
+// tensors, as keys and values of a cache do. Both have begun.
+func (r *Reader) Share(with *Reader) {
+	if r.list.rows != nil && r.list.rows == with.list.rows && r.x.LiesAs(with.x) {
+		r.list.shared = &with.list.places
+	}
+}
+
+// offsets returns where n rows from key lo on begin, in bytes, and n rows that lie so far ahead of
+// them: at the end of a list, some of the last rows once more. It also returns where the n rows of
+// scales begin, if there are some.
+func (r *Reader) offsets(h lanes.Head, lo, n, ahead int) (off, next, scales []int) {
+	p, all := r.list.shared, len(r.list.places.off)
+	known := h == p.head && lo >= p.keys.Lo && lo+n <= p.keys.Hi
+	if !known || lo+n+ahead > p.keys.Hi && p.keys.Len() == all && lo > p.keys.Lo {
+		found := len(r.list.find(p.off[:all], r.x, h, lo, unitOf(r.x.DType())))
+		if s := r.x.ScaleRows(); s.IsSet() {
+			r.list.find(p.scales[:found], &s, h, lo, elements)
+		}
+		p.head, p.keys = h, mask.Span{Lo: lo, Hi: lo + found}
+	}
+	lo -= p.keys.Lo
+	off = p.off[lo:p.keys.Len()]
+	return off[:n], off[min(ahead, len(off)-n):][:n], p.scales[lo:][:n]
 }
 
 // A unit is what offsets of elements count in: share elements take each bytes. No product is larger
@@ -202,12 +232,9 @@ func (u unit) of(n int) int {
 	return n * u.each
 }
 
-// copyScales writes the scales of n rows from key lo on to dst.
-func (r *Reader) copyScales(dst []float32, lo, n int) {
-	x := r.x.ScaleRows()
-	var room [blockKeys]int
-	off := r.list.find(room[:n], &x, lo, elements)
-	all, groups := x.F32(), x.Dim(3)
+// copyScales writes the rows of scales of x that begin at such elements to dst.
+func copyScales(dst []float32, x *view.Tensor, off []int) {
+	all, groups := x.Scales().F32(), x.Scales().Dim(3)
 	if groups == 1 {
 		for i, at := range off {
 			dst[i] = all[at]
@@ -222,17 +249,17 @@ func (r *Reader) copyScales(dst []float32, lo, n int) {
 	}
 }
 
-// find sets off to where the rows of x begin, in such units, that are keys of the head from number
-// lo on, as many as there are.
-func (l *list) find(off []int, x *view.Tensor, lo int, in unit) []int {
+// find sets off to where the rows of x begin, in such units, that are keys of head h from number lo
+// on, as many as there are.
+func (l *list) find(off []int, x *view.Tensor, h lanes.Head, lo int, in unit) []int {
 	if l.rows.every {
-		off = off[:min(len(off), x.Length(l.head.Batch)-lo)]
-		findRows(off, x, l.head, lo, in)
+		off = off[:min(len(off), x.Length(h.Batch)-lo)]
+		findRows(off, x, h, lo, in)
 		return off
 	}
-	list := l.from(x, lo, len(off))
+	list := l.from(x, h, lo, len(off))
 	off = off[:len(list)]
-	findListed(off, x, l.head, list, in)
+	findListed(off, x, h, list, in)
 	return off
 }
 

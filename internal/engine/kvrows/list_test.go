@@ -39,17 +39,17 @@ func TestPathIsWalkedOnce(t *testing.T) {
 		tree(0, -1, 0, 0, 2, 3, -1, want[len(want)-2]-past)
 		tree(1, -1, -1, -1, -1, -1, -1, -1)
 		r.Begin(nil, &x, &s)
-		r.list.head = lanes.Head{Query: 6}
-		if got := r.list.from(&x, past, 9); !slices.Equal(got, want) {
+		h := lanes.Head{Query: 6}
+		if got := r.list.from(&x, h, past, 9); !slices.Equal(got, want) {
 			t.Errorf("path %v, want %v", got, want)
 		}
 		tree(0, 9, 9, 9, 9, 9, 9, 9) // a walk would panic
-		r.list.head.Head = 1
-		if got := r.list.from(&x, past+2, 1); !slices.Equal(got, want[2:3]) {
+		h.Head = 1
+		if got := r.list.from(&x, h, past+2, 1); !slices.Equal(got, want[2:3]) {
 			t.Errorf("a piece of the path %v, want %v", got, want[2:3])
 		}
-		r.list.head.Batch = 1
-		if got := r.list.from(&x, past, 9); !slices.Equal(got, []int32{36}) {
+		h.Batch = 1
+		if got := r.list.from(&x, h, past, 9); !slices.Equal(got, []int32{36}) {
 			t.Errorf("path %v in batch row 1, want [36]", got)
 		}
 	}

@@ -204,6 +204,22 @@ func transpose(dst []float32, ldd int, src []float32, stride, columns, n int) {
 	}
 }
 
+// ScalesAnywhere returns the scales of n rows that lie anywhere, row by row, or group by group as
+// KeyScales does. They are copied to the memory of rows.
+func (r *Reader) ScalesAnywhere(h lanes.Head, lo, n int, byGroup bool) []float32 {
+	r.cached.forget()
+	groups := r.x.Scales().Dim(3)
+	scales := r.memory[:groups*n]
+	_, _, off := r.offsets(h, lo, n, ahead)
+	copyScales(scales, r.x, off)
+	if byGroup && groups > 1 {
+		columns := r.memory[groups*n:][:groups*n]
+		transpose(columns, n, scales, groups, groups, n)
+		return columns
+	}
+	return scales
+}
+
 // Scales returns the scales of n keys that are a Run, and the distance between keys.
 func (r *Reader) Scales(h lanes.Head, lo, n int) (scales []float32, stride int) {
 	x, h, lo := r.locate(h, lo, n)

@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"github.com/attn-go/attn/internal/tier"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// Rows of small pages, of lists and of trees lie anywhere. Skinny products take them from there, by
+// tables of their offsets, if the tier has kernels for that: copies take up to as long as products.
+
+// liesAnywhere tells whether rows of x do.
+func (j *Job) liesAnywhere(x *view.Tensor) bool {
+	return j.derived.listed || j.derived.tree || j.hasSmallPages(x)
+}
+
+// takesAnywhere tells whether the tier has kernels for few rows of queries that take rows of x,
+// keys or values of the call, from anywhere.
+func (j *Job) takesAnywhere(x *view.Tensor) bool {
+	n, c := j.anywhere(), &j.Call
+	return j.derived.additive == nil && !c.DynamicInt12 && (x == &c.K && n.scores != nil || x == &c.V && n.values != nil)
+}
+
+// anywhere returns the products with keys and values that lie anywhere, as far as the tier has
+// kernels for them.
+func (j *Job) anywhere() (n narrow) {
+	kernels := j.tier.Skinny()
+	k, v := &j.Call.K, &j.Call.V
+	n.qkRows, n.pvRows = halfKernel(k.DType(), kernels.QKRowsF16, kernels.QKRowsBF16), halfKernel(v.DType(), kernels.PVRowsF16, kernels.PVRowsBF16)
+	takes := func(x *view.Tensor) bool { return takesColumns(x) && x.Dim(3)%tier.NarrowStep == 0 }
+	switch {
+	case k.DType() == view.Float32 && kernels.QKRows != nil:
+		n.scores = floatScoresAnywhere
+	case n.qkRows != nil && takes(k):
+		n.scores = halfScoresAnywhere
+	case k.DType() == view.Int8 && kernels.QKRowsInt8 != nil && takes(k):
+		n.scores = int8ScoresAnywhere
+	}
+	switch {
+	case v.DType() == view.Float32 && kernels.PVRows != nil:
+		n.values = floatValuesAnywhere
+	case n.pvRows != nil && takes(v):
+		n.values = halfValuesAnywhere
+	case v.DType() == view.Int8 && kernels.PVRowsInt8 != nil && takes(v):
+		n.values = int8ValuesAnywhere
+	}
+	return n
+}
+
+// takeAnywhere changes products with keys and values that lie anywhere. Keys before a tree do not,
+// so that the products of before remain.
+func (n *narrow) takeAnywhere(j *Job) {
+	rows := j.anywhere()
+	n.qkRows, n.pvRows = rows.qkRows, rows.pvRows
+	if rows.scores != nil && j.liesAnywhere(&j.Call.K) {
+		n.scoresInPlace, n.scores = n.scores, rows.scores
+	}
+	if rows.values != nil && j.liesAnywhere(&j.Call.V) {
+		n.valuesInPlace, n.values = n.values, rows.values
+	}
+}
+
+func floatScoresAnywhere(t *tile, s []float32, lo, n int, top []float32) int {
+	off, next := t.keysAnywhere(lo, n)
+	if len(off) == 0 {
+		return 0
+	}
+	t.job.tier.Skinny().QKRows(s, t.job.Call.K.F32(), off, t.q, t.N, t.job.d(), top, next)
+	return n
+}
+
+func halfScoresAnywhere(t *tile, s []float32, lo, n int, top []float32) int {
+	off, next := t.keysAnywhere(lo, n)
+	if len(off) == 0 {
+		return t.job.plan.narrow.scoresInPlace(t, s, lo, n, top)
+	}
+	t.job.plan.narrow.qkRows(s, t.job.Call.K.U16(), off, t.q, t.N, t.job.d(), top, next)
+	return n
+}
+
+func int8ScoresAnywhere(t *tile, s []float32, lo, n int, top []float32) int {
+	off, next := t.keysAnywhere(lo, n)
+	if len(off) == 0 {
+		return t.job.plan.narrow.scoresInPlace(t, s, lo, n, top)
+	}
+	x := &t.job.Call.K
+	t.job.tier.Skinny().QKRowsInt8(ukernel.QKRowsInt8Args{S: s, K: x.I8(), Off: off, Scales: t.keys().ScalesAnywhere(t.Head, lo, n, true), Lsc: n, Group: x.Group(),
+		Q: t.q, N: t.N, D: x.Dim(3), Max: top, Next: next})
+	return n
+}
+
+// keysAnywhere is Anywhere of keys that are enough for a kernel.
+func (t *tile) keysAnywhere(lo, n int) (off, next []int) {
+	if n < ukernel.SkinnyKeys {
+		return nil, nil
+	}
+	return t.keys().Anywhere(t.Head, lo, n)
+}
+
+func floatValuesAnywhere(t *tile, o []float32, lo, n int, p []float32, load bool) int {
+	off, next := t.values().Anywhere(t.Head, lo, n)
+	if len(off) == 0 {
+		return 0
+	}
+	dv := t.job.dv()
+	t.job.tier.Skinny().PVRows(o, dv, t.job.Call.V.F32(), off, p, t.Lanes, t.N, dv, load, next)
+	return n
+}
+
+func halfValuesAnywhere(t *tile, o []float32, lo, n int, p []float32, load bool) int {
+	off, next := t.values().Anywhere(t.Head, lo, n)
+	if len(off) == 0 {
+		return t.job.plan.narrow.valuesInPlace(t, o, lo, n, p, load)
+	}
+	dv := t.job.dv()
+	t.job.plan.narrow.pvRows(o, dv, t.job.Call.V.U16(), off, p, t.Lanes, t.N, dv, load, next)
+	return n
+}
+
+func int8ValuesAnywhere(t *tile, o []float32, lo, n int, p []float32, load bool) int {
+	off, next := t.values().Anywhere(t.Head, lo, n)
+	if len(off) == 0 {
+		return t.job.plan.narrow.valuesInPlace(t, o, lo, n, p, load)
+	}
+	x, dv := &t.job.Call.V, t.job.dv()
+	t.job.tier.Skinny().PVRowsInt8(ukernel.PVRowsInt8Args{O: o, Ldo: dv, V: x.I8(), Off: off, Scales: t.values().ScalesAnywhere(t.Head, lo, n, false), Lsc: x.Scales().Dim(3), Group: x.Group(),
+		P: p, Ldp: t.Lanes, N: t.N, Dv: dv, Load: load, Next: next})
+	return n
+}
