@@ -76,8 +76,8 @@ func Pause(ctx context.Context, d time.Duration) error {
 
 // isAway tells whether an error is that no server answers, which may pass: also if something in
 // between ends the connection for it, or if the server took so long that it asks whether the client
-// lives, which NATS refuses before the answer. A server that refuses this side's certificate, or that it has
-// none, does answer.
+// lives, which NATS refuses before the answer. A server that refuses this side's certificate, or
+// that it has none, does answer.
 func isAway(err error) bool {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "remote error" { // as package tls calls an alert
