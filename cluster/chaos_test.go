@@ -77,7 +77,7 @@ type chaos struct {
 	random  *rand.Rand
 	running map[string]*chaosProcess
 	lossy   bool         // the fault may have lost blocks
-	delay   atomic.Int64 // the longest that this process had to wait for a CPU since the fault, in ns
+	delay   atomic.Int64 // for a CPU, the longest since the fault, in ns
 	flipped atomic.Bool  // a bit of the first line of the journal was flipped
 
 	mu      sync.Mutex

@@ -75,14 +75,16 @@ func Pause(ctx context.Context, d time.Duration) error {
 }
 
 // isAway tells whether an error is that no server answers, which may pass: also if something in
-// between ends the connection for it. A server that refuses this side's certificate, or that it has
-// none, does answer.
+// between ends the connection for it, or if the server took so long that it asks whether the client
+// lives, which NATS refuses before the answer. A server that refuses this side's certificate, or
+// that it has none, does answer.
 func isAway(err error) bool {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "remote error" { // as package tls calls an alert
 		return false
 	}
-	return errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, io.EOF) || op != nil
+	return errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, io.EOF) || op != nil ||
+		strings.Contains(err.Error(), "expected 'PONG', got 'PING'")
 }
 
 func (c *Config) url() string { return cmp.Or(c.URL, nats.DefaultURL) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -113,8 +114,15 @@ func TestConnectWaits(t *testing.T) {
 	}
 }
 
-// Something that ends connections in place of a server that is away is no reason to give up.
+// Something that ends connections in place of a server that is away is no reason to give up, nor is
+// a server so late that it asks first.
 func TestConnectThroughProxy(t *testing.T) {
+	for _, says := range []string{"", "INFO {}\r\nPING\r\n"} {
+		testConnectThroughProxy(t, says)
+	}
+}
+
+func testConnectThroughProxy(t *testing.T, says string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -128,6 +136,10 @@ func TestConnectThroughProxy(t *testing.T) {
 				return
 			}
 			tries.Add(1)
+			if says != "" {
+				io.WriteString(c, says)
+				io.Copy(io.Discard, c) // until the client ends the connection
+			}
 			c.Close()
 		}
 	}()

@@ -71,7 +71,7 @@ func (x *cluster) work(c WorkerConfig) {
 	x.workers[c.Name], x.conns[c.Name] = w, conn
 }
 
-// kill cuts off a worker, as if its process had been killed, and waits until the server has noticed.
+// kill cuts off a worker, as if its process had been killed, and waits until the server notices.
 func (x *cluster) kill(name string) {
 	x.conns[name].Close()
 	for held, err := true, error(nil); held && err == nil; {
