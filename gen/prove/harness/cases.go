@@ -226,8 +226,9 @@ func skinnyQK(step int, others ...int) func(k *Kernel, quick bool) []Case {
 		i := 0
 		for j, d := range ds {
 			for n := 1; n <= w; n++ {
-				// All numbers of queries with few columns, and of up to 4 where these have tiles of their own,
-				// of several segments or of 32 keys; of others some, with the same tiles.
+				// All numbers of queries with few columns, and up to 4 where these have
+				// tiles of several segments or of 32 keys; of others some, with the same
+				// tiles.
 				own := n <= 4 && (d > 200 || step > 1 && (d < 100 || d == 135))
 				if quick && n != 3 && n != 9 || !quick && !own && (d > 17 && (n+d)%5 != 0 || d > 100 && n%3 == 0 || step == 1 && d > 200) {
 					continue
@@ -260,8 +261,8 @@ func narrowPV(k *Kernel, quick bool) []Case {
 	return skinnyPV(16, 16)(k, quick)
 }
 
-// skinnyPV returns calls of PV with at least so many columns, of which step divides the number. Some
-// have several passes of 16 keys.
+// skinnyPV returns calls of PV with at least so many columns, of which step divides the number.
+// Some have several passes of 16 keys.
 func skinnyPV(least, step int) func(k *Kernel, quick bool) []Case {
 	return func(k *Kernel, quick bool) (list []Case) {
 		add := func(m, dv int) {

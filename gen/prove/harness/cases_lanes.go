@@ -323,8 +323,8 @@ func skinnyUnpack(k *Kernel, quick bool) (list []Case) {
 // before it.
 const mostTests = 800
 
-// headValues returns calls for rows that are heads of their own, and for rows of which 4 to 8 have a
-// head's values in common.
+// headValues returns calls for rows that are heads of their own, and for rows of which 4 to 8
+// have a head's values in common.
 func headValues(k *Kernel, quick bool) (list []Case) {
 	for i, dv := range columns(quick) {
 		for _, m := range []int{1, 2, 3, 4, 5, 9} {
