@@ -180,8 +180,8 @@ func newNarrowRows(a *testutil.Arena, r *testutil.Rand, name string, t element, 
 	return x
 }
 
-// groupsOf returns the number of elements that share a scale in a row of d, in case i. It may be the
-// group of other rows, which are longer.
+// groupsOf returns the number of elements that share a scale in a row of d, in case i. It may be
+// the group of other rows, which are longer.
 func groupsOf(t element, d, i int) int {
 	if t != int8s {
 		return d

@@ -228,7 +228,7 @@ func skinnyMerge(k *Kernel, quick bool) (list []Case) {
 func skinnyQK(step int, others ...int) func(k *Kernel, quick bool) []Case {
 	return func(k *Kernel, quick bool) (list []Case) {
 		const w = 16
-		ds := []int{8, 9, 10, 11, 12, 13, 15, 17, 33, 63, 64, 65, 72, 129, 136, 200}
+		ds := []int{8, 9, 10, 11, 12, 13, 15, 17, 33, 63, 64, 65, 72, 129, 136, 200, 256, 260, 325}
 		if step > 1 {
 			ds = []int{16, 32, 48, 64, 80, 128, 144, 208}
 			if strings.HasPrefix(k.ISA, "avx") {
@@ -239,15 +239,23 @@ func skinnyQK(step int, others ...int) func(k *Kernel, quick bool) []Case {
 			ds = []int{80}
 		}
 		i := 0
-		for _, d := range ds {
+		for j, d := range ds {
 			for n := 1; n <= w; n++ {
-				// All numbers of queries with few columns; of others some, with the same tiles.
-				if quick && n != 3 && n != 9 || !quick && (d > 17 && (n+d)%5 != 0 || d > 100 && n%3 == 0) {
+				// All numbers of queries with few columns, and up to 4 where these have
+				// tiles of several segments or of 32 keys; of others some, with the same
+				// tiles.
+				own := n <= 4 && (d > 200 || step > 1 && (d < 100 || d == 135))
+				if quick && n != 3 && n != 9 || !quick && !own && (d > 17 && (n+d)%5 != 0 || d > 100 && n%3 == 0 || step == 1 && d > 200) {
 					continue
 				}
 				i++
 				m := 16 + i%17
-				if i%7 == 0 {
+				switch {
+				case own && step > 1:
+					m = []int{19, 32, 37, 48, 53, 64, 80}[(3*j+n)%7]
+				case own:
+					m = 16 + n%2
+				case i%7 == 0:
 					m = 48 + i%3
 				}
 				ldk := d + i%3
@@ -269,19 +277,27 @@ func narrowPV(k *Kernel, quick bool) []Case {
 }
 
 // skinnyPV returns calls of PV with at least so many columns, of which step divides the number.
+// Some have several passes of 16 keys.
 func skinnyPV(least, step int) func(k *Kernel, quick bool) []Case {
 	return func(k *Kernel, quick bool) (list []Case) {
-		i := 0
+		add := func(m, dv int) {
+			i := len(list) + 1
+			n := 1 + i%9
+			ldo, ldv, ldp := dv+i%3, dv+i%2, (n+3)/4*4+i%2*4
+			list = append(list, Case{"o": out(span(n, ldo, dv)), "ldo": ldo, "v": in(span(m, ldv, dv)), "ldv": ldv, "p": in(m * ldp), "ldp": ldp,
+				"n": n, "m": m, "dv": dv, "load": i%2 == 0, "next": Buffer{Len: dv, Absent: true}, "far": i % 3 * dv})
+		}
 		for _, dv := range columnsOf(quick, least, step) {
 			for _, m := range []int{0, 1, 2, 3, 4, 5, 9} {
 				if quick && m != 5 || !quick && (m+dv)%3 != 0 && dv > 8 && step == 1 {
 					continue
 				}
-				i++
-				n := 1 + i%9
-				ldo, ldv, ldp := dv+i%3, dv+i%2, (n+3)/4*4+i%2*4
-				list = append(list, Case{"o": out(span(n, ldo, dv)), "ldo": ldo, "v": in(span(m, ldv, dv)), "ldv": ldv, "p": in(m * ldp), "ldp": ldp,
-					"n": n, "m": m, "dv": dv, "load": i%2 == 0, "next": Buffer{Len: dv, Absent: true}, "far": i % 3 * dv})
+				add(m, dv)
+			}
+		}
+		if !quick {
+			for i, m := range []int{16, 17, 18, 19, 20, 31, 32, 33, 66} {
+				add(m, least+(13*i+step-1)/step*step)
 			}
 		}
 		return list
@@ -324,10 +340,15 @@ func withScales(cases func(k *Kernel, quick bool) []Case, keys bool) func(k *Ker
 				group = 32
 			} else if i%3 == 1 && d%16 == 0 {
 				group = 16
+			} else if i%4 == 2 && d%64 == 0 {
+				group = 64
+			} else if i%4 == 2 { // the group of other rows, which are longer
+				group += i % 32
 			}
-			rows, n := d/group, m
+			groups := (d + group - 1) / group
+			rows, n := groups, m
 			if !keys {
-				rows, n = m, d/group
+				rows, n = m, groups
 			}
 			c["group"], c["lsc"] = group, n+i%3
 			c["scales"] = in(span(rows, n+i%3, n))

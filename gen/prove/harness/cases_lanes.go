@@ -262,6 +262,12 @@ func backwardSoftcap(k *Kernel, quick bool) []Case {
 
 func qkCodes(k *Kernel, quick bool) (list []Case) {
 	const w = 16
+	add := func(n, m, groups, group int) {
+		i, d := len(list), groups*group
+		ldk, lsc := d+i%3, m+i%2
+		list = append(list, Case{"s": out(m * w), "k": in(span(m, ldk, d)), "ldk": ldk, "scales": in(span(groups, lsc, m)), "lsc": lsc, "group": group,
+			"q": Buffer{Len: d / 2 * w, Make: codePairs("q", 1<<11)}, "unit": in(n), "n": n, "m": m, "d": d, "max": out(w), "next": Buffer{Len: d, Absent: true}, "far": i % 3 * d})
+	}
 	for i, group := range []int{16, 32, 48, 64, 80, 128} {
 		for n := 1; n <= w; n++ {
 			if quick && (n > 3 && n != 9 || group != 48) || !quick && group > 48 && n%3 != i%3 {
@@ -271,10 +277,12 @@ func qkCodes(k *Kernel, quick bool) (list []Case) {
 			if group <= 48 {
 				groups = 1 + n%3
 			}
-			d := groups * group
-			ldk, lsc := d+i%3, m+i%2
-			list = append(list, Case{"s": out(m * w), "k": in(span(m, ldk, d)), "ldk": ldk, "scales": in(span(groups, lsc, m)), "lsc": lsc, "group": group,
-				"q": Buffer{Len: d / 2 * w, Make: codePairs("q", 1<<11)}, "unit": in(n), "n": n, "m": m, "d": d, "max": out(w), "next": Buffer{Len: d, Absent: true}, "far": 0})
+			add(n, m, groups, group)
+		}
+	}
+	if !quick { // one query, which has a form of its own
+		for m := 1; m <= 2*w+3; m++ {
+			add(1, m, 1+m%3, w*(1+m/3%2))
 		}
 	}
 	return list
@@ -318,19 +326,29 @@ func skinnyUnpack(k *Kernel, quick bool) (list []Case) {
 
 // mostTests is how many numbers a call tests for a NaN at most: each test more costs as much as all
 // before it.
-const mostTests = 600
+const mostTests = 800
 
+// headValues returns calls for rows that are heads of their own, and for rows of which 4 to 8
+// have a head's values in common.
 func headValues(k *Kernel, quick bool) (list []Case) {
 	for i, dv := range columns(quick) {
 		for _, m := range []int{1, 2, 3, 4, 5, 9} {
 			if quick && m != 5 || !quick && (m+dv)%3 != 0 {
 				continue
 			}
-			n := min(1+(i+m)%9, max(1, mostTests/dv))
+			n, rows := 1+(i+m)%9, 1
+			if (i+len(list))%2 == 0 {
+				n, rows = 4+i%7, 4+i%5
+			}
+			n = min(n, max(1, mostTests/dv))
 			const w = 16
 			off, size := apart(w, n, dv, i)
 			ldv, ldp := dv+i%2, (n+3)/4*4+m%2*4
-			offv, sizev := repeated(w, n, span(m, ldv, dv), i)
+			heads, sizev := repeated(w, (n+rows-1)/rows, span(m, ldv, dv), i)
+			offv := make([]int, w)
+			for lane := range offv {
+				offv[lane] = heads[min(lane, n-1)/rows]
+			}
 			list = append(list, Case{"dst": out(size), "off": offsets(off...), "v": in(sizev), "offv": offsets(offv...), "ldv": ldv, "p": in(m * ldp), "ldp": ldp,
 				"n": n, "m": m, "dv": dv, "sum": in(w), resultBits: n})
 		}
