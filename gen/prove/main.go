@@ -30,7 +30,7 @@ func main() {
 	log.SetPrefix("prove: ")
 	root := flag.String("root", ".", "root directory of the repository")
 	quick := flag.Bool("quick", false, "one size a kernel")
-	exhaust := flag.Bool("exhaust", false, "try all values of the lemmas that lemmas.txt does not list, by a C compiler, and add them to it, but for those of -mutants")
+	exhaust := flag.Bool("exhaust", false, "try all values of the lemmas that lemmas.txt does not list, by a C compiler, and add them to it, except with -mutants")
 	only := flag.String("run", "", "prove the kernels alone whose `layer and name` match, such as 'avx2.*Softmax'")
 	walk := flag.Bool("loops", false, "execute the assembly with many sizes, also with -quick, to see its loops and to count its instructions")
 	archs := flag.String("arch", "amd64,arm64,riscv64", "architectures")

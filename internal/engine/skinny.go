@@ -140,8 +140,8 @@ type narrow struct {
 	qk func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, next []uint16, far int)
 	pv func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, next []uint16, far int)
 
-	// What of these takes rows that do not lie anywhere, if scores and values take those that do,
-	// and their kernels for 16 bits.
+	// If scores and values take rows by offsets, scoresInPlace and valuesInPlace take rows at equal
+	// distances. qkRows and pvRows are the kernels by offsets for 16 bits.
 	scoresInPlace func(t *tile, s []float32, lo, n int, top []float32) int
 	valuesInPlace func(t *tile, o []float32, lo, n int, p []float32, load bool) int
 	qkRows        func(s []float32, k []uint16, off []int, q []float32, n, d int, max []float32, next []int)

@@ -5,7 +5,7 @@ import (
 	"github.com/attn-go/attn/gen/prove/expr"
 )
 
-// lanesCounts are numbers of what lies in lanes.
+// laneCounts are numbers of rows that lie in lanes.
 func laneCounts(quick bool) []int {
 	if quick {
 		return []int{5, 19}
@@ -13,9 +13,9 @@ func laneCounts(quick bool) []int {
 	return []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 15, 16, 17, 19, 31, 32, 33, 35, 64, 65, 211}
 }
 
-// rowsInLanes are calls with n rows of d elements, where rows lie in lanes. Kernels of x86 load four
-// elements of each row at once, and then single ones: rows are shorter than four, then longer, and
-// those of less than a vector have all remainders once more.
+// rowsInLanes are calls with n rows of d elements, where rows lie in lanes. Kernels of x86 load
+// four elements of each row at once, and then single ones. So rows are shorter than four, then
+// longer, and numbers of rows below a vector have all remainders once more.
 func rowsInLanes(sources ...string) func(k *Kernel, quick bool) []Case {
 	return func(k *Kernel, quick bool) (list []Case) {
 		add := func(n, d, ld int) {

@@ -104,8 +104,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// named returns the model of a name without a publisher, nil if there is none. One with a publisher
-// is that of a hub.
+// named returns the model of a name without a publisher, nil if there is none. A name with a
+// publisher belongs to a hub.
 func named(name string) *model {
 	at, ok := weights.Fetched(name)
 	for i, m := range models {
