@@ -13344,6 +13344,8 @@ wholerows1:
 	JL      wholerows1done
 	MOVQ    x_base+32(FP), SI
 	MOVQ    b_base+64(FP), DI
+	LEAQ    8192(DI), R8
+	MOVQ    R8, x_cap+48(FP)
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -13352,12 +13354,20 @@ wholerows1:
 	VMOVUPS 128(R8), Z2
 
 wholerows1block:
-	MOVQ  x_len+40(FP), R8
-	TESTQ $0x0000007f, R8
-	JNZ   wholerows1blockpassed
-	MOVQ  DI, c_base+0(FP)
-	ADDQ  BX, DI
-	ADDQ  BX, DI
+	MOVQ       x_len+40(FP), R8
+	TESTQ      $0x0000007f, R8
+	JNZ        wholerows1blockpassed
+	MOVQ       DI, c_base+0(FP)
+	ADDQ       BX, DI
+	ADDQ       BX, DI
+	MOVQ       x_cap+48(FP), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	MOVQ       BX, R8
+	ADDQ       R8, R8
+	ADDQ       R8, R9
+	MOVQ       R9, x_cap+48(FP)
 
 wholerows1blockpassed:
 	XORQ R8, R8
@@ -13378,6 +13388,9 @@ wholerows1lanes:
 	VPDPBUSD     Z10, Z7, Z3
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, (R9), Z7
 	VPANDD       Z6, Z7, Z7
 	VPSRLD       $0x04, 64(R9), Z8
@@ -13388,6 +13401,9 @@ wholerows1lanes:
 	VPDPBUSD     Z10, Z7, Z3
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       192(R9), Z6, Z7
 	VPANDD       256(R9), Z6, Z8
 	VPANDD       320(R9), Z6, Z9
@@ -13395,6 +13411,9 @@ wholerows1lanes:
 	VPDPBUSD     Z10, Z7, Z3
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R9), Z7
 	VPANDD       Z6, Z7, Z7
 	VPSRLD       $0x04, 256(R9), Z8
@@ -13405,6 +13424,9 @@ wholerows1lanes:
 	VPDPBUSD     Z10, Z7, Z3
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       384(R9), Z6, Z7
 	VPANDD       448(R9), Z6, Z8
 	VPANDD       512(R9), Z6, Z9
@@ -13412,6 +13434,9 @@ wholerows1lanes:
 	VPDPBUSD     Z10, Z7, Z3
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R9), Z7
 	VPANDD       Z6, Z7, Z7
 	VPSRLD       $0x04, 448(R9), Z8
@@ -13422,6 +13447,9 @@ wholerows1lanes:
 	VPDPBUSD     Z10, Z7, Z3
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       576(R9), Z6, Z7
 	VPANDD       640(R9), Z6, Z8
 	VPANDD       704(R9), Z6, Z9
@@ -13429,6 +13457,9 @@ wholerows1lanes:
 	VPDPBUSD     Z10, Z7, Z3
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R9), Z7
 	VPANDD       Z6, Z7, Z7
 	VPSRLD       $0x04, 640(R9), Z8
@@ -13439,6 +13470,17 @@ wholerows1lanes:
 	VPDPBUSD     Z6, Z7, Z3
 	VPDPBUSD     Z6, Z8, Z4
 	VPDPBUSD     Z6, Z9, Z5
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	PREFETCHT0   128(R9)
+	PREFETCHT0   192(R9)
+	PREFETCHT0   256(R9)
+	PREFETCHT0   320(R9)
+	ADDQ         $0x00000160, x_cap+48(FP)
 	VXORPS       Z6, Z6, Z6
 	VPMOVSXBD    (DI), Z7
 	VCVTDQ2PS    Z7, Z7
@@ -15344,6 +15386,8 @@ halvesrows1:
 	JL      halvesrows1done
 	MOVQ    x_base+32(FP), SI
 	MOVQ    b_base+64(FP), DI
+	LEAQ    8192(DI), R8
+	MOVQ    R8, x_cap+48(FP)
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -15352,10 +15396,18 @@ halvesrows1:
 	VMOVUPS 128(R8), Z2
 
 halvesrows1block:
-	MOVQ DI, c_base+0(FP)
-	ADDQ BX, DI
-	ADDQ BX, DI
-	XORQ R8, R8
+	MOVQ       DI, c_base+0(FP)
+	ADDQ       BX, DI
+	ADDQ       BX, DI
+	MOVQ       x_cap+48(FP), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	MOVQ       BX, R8
+	ADDQ       R8, R8
+	ADDQ       R8, R9
+	MOVQ       R9, x_cap+48(FP)
+	XORQ       R8, R8
 
 halvesrows1lanes:
 	MOVQ         DI, R9
@@ -15377,6 +15429,9 @@ halvesrows1lanes:
 	VPADDW       Z7, Z4, Z4
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, (R9), Z7
 	VPANDD       Z6, Z7, Z7
 	VPSRLD       $0x04, 64(R9), Z8
@@ -15390,6 +15445,9 @@ halvesrows1lanes:
 	VPADDW       Z7, Z4, Z4
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       192(R9), Z6, Z7
 	VPANDD       256(R9), Z6, Z8
 	VPANDD       320(R9), Z6, Z9
@@ -15400,6 +15458,9 @@ halvesrows1lanes:
 	VPADDW       Z7, Z4, Z4
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R9), Z7
 	VPANDD       Z6, Z7, Z7
 	VPSRLD       $0x04, 256(R9), Z8
@@ -15413,6 +15474,9 @@ halvesrows1lanes:
 	VPADDW       Z7, Z4, Z4
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       384(R9), Z6, Z7
 	VPANDD       448(R9), Z6, Z8
 	VPANDD       512(R9), Z6, Z9
@@ -15423,6 +15487,9 @@ halvesrows1lanes:
 	VPADDW       Z7, Z4, Z4
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R9), Z7
 	VPANDD       Z6, Z7, Z7
 	VPSRLD       $0x04, 448(R9), Z8
@@ -15436,6 +15503,9 @@ halvesrows1lanes:
 	VPADDW       Z7, Z4, Z4
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       576(R9), Z6, Z7
 	VPANDD       640(R9), Z6, Z8
 	VPANDD       704(R9), Z6, Z9
@@ -15446,6 +15516,9 @@ halvesrows1lanes:
 	VPADDW       Z7, Z4, Z4
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R9), Z7
 	VPANDD       Z6, Z7, Z7
 	VPSRLD       $0x04, 640(R9), Z8
@@ -15459,6 +15532,18 @@ halvesrows1lanes:
 	VPADDW       Z7, Z4, Z4
 	VPMADDUBSW   Z6, Z9, Z6
 	VPADDW       Z6, Z5, Z5
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	PREFETCHT0   128(R9)
+	PREFETCHT0   192(R9)
+	PREFETCHT0   256(R9)
+	PREFETCHT0   320(R9)
+	PREFETCHT0   384(R9)
+	ADDQ         $0x000001c0, x_cap+48(FP)
 	MOVQ         R8, R9
 	VPMOVSXBW    (DI)(R9*1), Z6
 	VPMOVSXBW    32(DI)(R9*1), Z7

@@ -35,17 +35,16 @@ const (
 )
 
 // prefetching returns what the tile does, by measurements of Zen 4. The prefetcher of a core's L2
-// follows a product that reads lines in the order of memory, and one row of 4 or 8 bits takes the
-// least time from memory without prefetches of its own. The further bits of 6 bits lie behind the
-// others: where a block begins, its lines are asked for in order. With 5 bits that takes more time
-// than ahead, and so it does with more rows.
+// follows a product that reads lines in the order of memory, and one row of a format with one scale
+// a block takes the least time from memory without prefetches of its own. The further bits of 6
+// bits lie behind the others: where a block begins, its lines are asked for in order. Other grouped
+// formats, and more rows, take more time with either than with prefetches ahead.
 func (t *int8Gemmer) prefetching() prefetching {
-	bits := t.format.Bits()
 	switch {
 	case !t.g.EVEX() || t.vectors*t.g.Lanes() != spec.PanelLanes:
-	case t.rows == 1 && (bits == 4 || bits == 8):
+	case t.rows == 1 && !t.format.Grouped():
 		return prefetchesNone
-	case t.rows <= 2 && bits == 6:
+	case t.rows <= 2 && t.format.Bits() == 6:
 		return prefetchesBlock
 	}
 	return prefetchesAhead
