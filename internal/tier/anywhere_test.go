@@ -91,7 +91,7 @@ func (c rowsQKCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *ker
 		off, next := anyOrder(a, r, "off", c.m, 4*ldk), anyOrder(a, r, "next", c.m, 4*ldk)
 		return func(p *kernelSet) { p.Skinny.QKRows(s, k, off, q, c.n, c.d, top, next) }
 	}
-	k := newNarrowRows(a, r, "k", c.typ, c.values, c.m, c.d, ldk, c.d/c.group, c.m, lsc)
+	k := newNarrowRows(a, r, "k", c.typ, c.values, c.m, c.d, ldk, ints.CeilDiv(c.d, c.group), c.m, lsc)
 	bytes := ldk * c.typ.bytes()
 	off, next := anyOrder(a, r, "off", c.m, bytes), anyOrder(a, r, "next", c.m, bytes)
 	return func(p *kernelSet) {
