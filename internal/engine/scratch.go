@@ -152,8 +152,9 @@ func (j *Job) shapeOf(lanes, tiles int) shape {
 const runKeys = 8
 
 // tableKeys is the least number of rows of a page for which a call of a kernel for each page takes
-// no longer than kernels that take all rows by their offsets.
-const tableKeys = 64
+// no longer than kernels that take all rows by their offsets. Pages of whole tiles take a call each
+// from half as many rows on.
+const tableKeys = 128
 
 // hasSmallPages tells whether rows of x are copied as a list's are, where kernels for few rows of
 // queries take them in place: pages have fewer rows than a kernel takes, or so few that a call for
@@ -169,10 +170,11 @@ func (j *Job) hasSmallPages(x *view.Tensor) bool {
 		return false
 	case j.Call.BFloat16, j.Call.DynamicInt12 && !j.plan.allSkinny:
 		return n < least || n%segment != 0 && n < 3*segment
-	case j.takesAnywhere(x):
-		if j.plan.allSkinny {
-			least = tableKeys
+	case j.takesAnywhere(x) && j.plan.allSkinny:
+		if least = tableKeys; n%ukernel.SkinnyKeys == 0 {
+			least /= 2
 		}
+	case j.takesAnywhere(x): // some rows of queries are for tiles, which copy
 	case j.Call.DynamicInt12, x == &j.Call.V && x.DType() == view.Float32:
 		least = runKeys
 	}
