@@ -118,6 +118,9 @@ func guardCases() (cases []guardCase) {
 		cases = append(cases, c)
 	}
 	return append(cases,
+		guardCase{name: "Float32, wide", dtype: kernel.Float32, d: 24},
+		guardCase{name: "Float16, wide", dtype: kernel.Float16, d: 32},
+		guardCase{name: "Int8, wide", dtype: kernel.Int8, d: 32, group: 16},
 		guardCase{name: "BFloat16", dtype: kernel.BFloat16, d: 24, products: kernel.Scoring{BFloat16: true}},
 		guardCase{name: "DynamicInt12", dtype: kernel.Int8, d: 24, group: 24, products: kernel.Scoring{DynamicInt12: true}},
 	)

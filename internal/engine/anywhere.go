@@ -47,8 +47,8 @@ func (j *Job) anywhere() (n narrow) {
 	return n
 }
 
-// takeAnywhere changes products with keys and values that lie anywhere. Keys before a tree do not,
-// so that the products of before remain.
+// takeAnywhere changes products with keys and values that lie anywhere. Keys before a tree do not
+// if pages are large, so that the products of before remain.
 func (n *narrow) takeAnywhere(j *Job) {
 	rows := j.anywhere()
 	n.qkRows, n.pvRows = rows.qkRows, rows.pvRows

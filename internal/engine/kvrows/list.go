@@ -65,7 +65,7 @@ type places struct {
 	scales [blockKeys + ahead]int // in elements, if there are scales
 }
 
-// ahead is how many rows ahead of those that are copied others are prefetched.
+// ahead is how many rows before its use a kernel that takes rows by offsets prefetches a row.
 const ahead = 64
 
 // callBytes are as many as one call copies, in which the goroutine cannot be preempted.
@@ -127,10 +127,14 @@ func (l *list) findPath(x *view.Tensor, of lanes.Head) {
 	l.pathOf, l.hasPath = of, true
 }
 
-// inPlace returns how many of n keys from lo on are the rows of the same numbers.
+// inPlace returns how many of n keys from lo on are the rows of the same numbers and are read where
+// they lie. Rows of small pages before a tree are not.
 func (r *Reader) inPlace(h lanes.Head, lo, n int) int {
-	if r.list.rows == nil {
+	switch {
+	case r.list.rows == nil:
 		return n
+	case r.small:
+		return 0
 	}
 	return max(0, min(n, r.list.rows.past(h.Batch)-lo))
 }
@@ -257,9 +261,16 @@ func (l *list) find(off []int, x *view.Tensor, h lanes.Head, lo int, in unit) []
 		findRows(off, x, h, lo, in)
 		return off
 	}
-	list := l.from(x, h, lo, len(off))
-	off = off[:len(list)]
-	findListed(off, x, h, list, in)
+	before := max(0, min(len(off), l.rows.past(h.Batch)-lo, x.Length(h.Batch)-lo)) // of a tree, in small pages
+	if before > 0 {
+		findRows(off[:before], x, h, lo, in)
+	}
+	if before == len(off) || lo+before < l.rows.past(h.Batch) {
+		return off[:before]
+	}
+	list := l.from(x, h, lo+before, len(off)-before)
+	off = off[:before+len(list)]
+	findListed(off[before:], x, h, list, in)
 	return off
 }
 
