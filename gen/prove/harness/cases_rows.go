@@ -310,7 +310,7 @@ func weightPairs(k *Kernel, quick bool) (list []Case) {
 func panelGemm(steps []int, perRow int, quick bool) (list []Case) {
 	for j, n := range steps {
 		for m := range 50 {
-			if quick && m != 3 || m > 18 && (m != 37 && m != 49 || n > 3) || !quick && n > 8 && m != j-4 && (j != 8 || m != 1 && m != 1+j) {
+			if quick && m != 3 || m > 18 && (m != 37 && m != 49 || n > 3) || !quick && n > 8 && m != j-4 && (j != 8 || m != 1 && m != 8 && m != 1+j) {
 				continue
 			}
 			i := len(list)
@@ -512,7 +512,7 @@ func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
 			for m := range 10 {
 				few, many := m == 2 && n == 64 && lanes == 48, m == 6 && n == 32 && lanes == 48
 				// A group of 16 lanes has all rows; those beside it have some of each tile.
-				row := n == 32 && (m == 1 || (m+lanes/16)%4 == 1) || n > 32 && m == 1+j
+				row := m == 1 || m == 4 && lanes == 32 || n == 32 && (m+lanes/16)%4 == 1 || n > 32 && m == 1+j
 				if quick && !few && !many || !quick && !row && (lanes > 16 || n > 32 && m != 4) {
 					continue
 				}
@@ -614,6 +614,11 @@ func tileGemm(numbers int) func(k *Kernel, quick bool) []Case {
 		add(17, 32*16, 16)
 		add(32, 32, 32)
 		add(32, 32, 16)
+		for range 2 { // from C and from zeros, after a tile with other numbers
+			add(48, 32, 32)
+			add(64, 32, 32)
+			add(48, 32, 16)
+		}
 		return list
 	}
 }
