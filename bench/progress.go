@@ -9,7 +9,7 @@ import (
 )
 
 // A progress shows how many steps of a run are done: in one line on a terminal. Elsewhere only the
-// last step is written, which says where a run ended that failed.
+// last step is written, at the end of the run.
 type progress struct {
 	w           io.Writer
 	done, steps int

@@ -394,8 +394,8 @@ func (c *chaos) disturb(faults ...*chaosFault) {
 	}
 }
 
-// longDelay is how long processes may wait for a CPU while workers that do not answer for 2 s, as
-// -repair says, are those that a fault disturbs.
+// longDelay is how long processes may wait for a CPU: -repair is 2 s, and a worker that waits
+// longer than that looks as if a fault had disturbed it.
 const longDelay = 500 * time.Millisecond
 
 // measure finds out how long this process has to wait for a CPU.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/cluster/internal/testutil"
 	"github.com/attn-go/attn/cluster/shard"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/gobytes"
@@ -25,6 +26,9 @@ import (
 // TestMain runs the command instead of the tests in the processes that the tests start.
 func TestMain(m *testing.M) {
 	if os.Getenv("CLUSTER_PROCESS") != "" {
+		if os.Getenv("CLUSTER_PROCESS") == "watches" {
+			testutil.EndWithParent()
+		}
 		if args := os.Args[1:]; args[0] == attend.name {
 			command.Exit("cluster attend", attend.run(context.Background(), streams{os.Stdin, os.Stdout, os.Stderr}, args[1:]))
 		} else {
@@ -48,13 +52,16 @@ const modelsIn = "ATTN_MODELS="
 // startProcess starts a process and waits for a line with the given text.
 func startProcess(t testing.TB, ready string, args ...string) (p *process, line string) {
 	t.Helper()
-	env := append(os.Environ(), "CLUSTER_PROCESS=1", "GOMAXPROCS=1")
+	env := append(os.Environ(), "CLUSTER_PROCESS=watches", "GOMAXPROCS=1")
 	if strings.HasPrefix(args[0], modelsIn) {
 		env, args = append(env, args[0]), args[1:]
 	}
 	p = &process{Cmd: exec.Command(os.Args[0], args...), lines: make(chan string, 1000)}
 	p.Env = env
 	stderr, err := p.StderrPipe()
+	if err == nil {
+		_, err = p.StdinPipe() // see EndWithParent
+	}
 	if err == nil {
 		err = p.Start()
 	}

@@ -38,8 +38,8 @@ type Options struct {
 	// bytes a number and some 150 for each text. A run that ended early goes on where its journal
 	// ends.
 	//
-	// A run never writes an input, or a file in an input folder. It replaces another file that
-	// exists only to go on with its journal, or with Overwrite.
+	// A run never writes an input, or a file in an input folder. If another file of this name
+	// exists, a run needs Overwrite, or a journal with which it goes on.
 	Output    string
 	Overwrite bool
 

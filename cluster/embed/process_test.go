@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/cluster/internal/testutil"
 	"github.com/attn-go/attn/cluster/relay"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/server"
@@ -48,6 +49,7 @@ func TestMain(m *testing.M) {
 		os.RemoveAll(tinyModel())
 		os.Exit(code)
 	}
+	testutil.EndWithParent()
 	var r role
 	err := json.Unmarshal([]byte(text), &r)
 	if err == nil {
@@ -161,6 +163,9 @@ func start(t testing.TB, r role) *process {
 	p.cmd.Env = append(os.Environ(), roleVariable+"="+string(text))
 	p.cmd.Stderr = p.log
 	out, err := p.cmd.StdoutPipe()
+	if err == nil {
+		_, err = p.cmd.StdinPipe() // see EndWithParent
+	}
 	if err == nil {
 		err = p.cmd.Start()
 	}

@@ -74,10 +74,9 @@ func Pause(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// isAway tells whether an error is that no server answers, which may pass: also if something in
-// between ends the connection for it, or if the server took so long that it asks whether the client
-// lives, which NATS refuses before the answer. A server that refuses this side's certificate, or
-// that it has none, does answer.
+// isAway tells whether an error may pass, as no server answers. Something in between may end the
+// connection for it. Or the server took so long that it asks whether the client lives, which NATS
+// refuses before the answer. A server that refuses this side's certificate does answer.
 func isAway(err error) bool {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "remote error" { // as package tls calls an alert
@@ -172,9 +171,10 @@ func (c *Config) logOptions() []nats.Option {
 	}
 }
 
-// Flush waits until the server has read what was sent, also if the connection is lost meanwhile and
-// comes back. The error is of the kind [ErrPermission] if the server has refused a subscription,
-// which NATS does not tell the subscriber, or it comes from NATS.
+// Flush waits until the server has the subscriptions of c, also if the connection is lost meanwhile
+// and comes back within 10 s. Messages that were sent before such a loss may be lost without an
+// error. If the server has refused a subscription, the error is of the kind [ErrPermission]: NATS
+// does not tell the subscriber. Other errors come from NATS.
 func (c *Conn) Flush() error {
 	err := c.Conn.Flush()
 	for errors.Is(err, nats.ErrConnectionClosed) && !c.IsClosed() { // so NATS calls one that is lost

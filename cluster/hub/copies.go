@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -182,6 +183,9 @@ func (s *Server) keepCopies(running *server.Server) {
 			follow(bucket)
 		}
 	}
+	if err := names.Error(); err != nil && running.Running() {
+		s.config.Log.Error("directories that do not change have no copies", "error", err)
+	}
 	watching.Go(func() { s.watchJetStream(ctx, js) })
 	running.WaitForShutdown()
 	mu.Lock()
@@ -212,6 +216,7 @@ func (s *Server) follow(ctx context.Context, js jetstream.JetStream, bucket stri
 	if err != nil {
 		return err
 	}
+	defer w.Stop() // the next entry begins another one if this one fails
 	for {
 		select {
 		case e, more := <-w.Updates():
@@ -271,6 +276,13 @@ func (s *Server) hang() {
 		s.err = ErrStuck
 		close(s.stuck)
 	}
+}
+
+// fail notes why the server ends by itself, if it has no other reason.
+func (s *Server) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = cmp.Or(s.err, err)
 }
 
 // Err returns why the server ended by itself, once [Server.Done] is closed, or nil.

@@ -114,6 +114,7 @@ func (s *Server) watch(options *server.Options) {
 		if err := s.restart(options); err != nil {
 			if !errors.Is(err, context.Canceled) { // by Close
 				s.config.Log.Error("the disk has room again, but the server does not start anew", "error", err)
+				s.fail(err)
 			}
 			return
 		}
@@ -151,7 +152,12 @@ func (s *Server) restart(options *server.Options) error {
 	case <-s.full: // it said so again meanwhile
 	default:
 	}
-	return s.start(context.Background(), o)
+	s.starting.Lock()
+	defer s.starting.Unlock()
+	if err = s.start(context.Background(), o); err != nil && !s.shutdown() {
+		s.hang()
+	}
+	return err
 }
 
 // hasRoom tells whether a folder takes a file of so many bytes.

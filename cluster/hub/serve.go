@@ -32,6 +32,8 @@ type Server struct {
 	copies  sync.Mutex     // held while one is written, or removed for what is in it
 	copying sync.WaitGroup // for the goroutine that writes them until the server has ended
 
+	starting sync.Mutex // held by restart: NATS that is ended before it has started starts all the same
+
 	mu         sync.Mutex
 	server     *server.Server
 	closed     bool
@@ -289,13 +291,23 @@ func (s *Server) running() *server.Server {
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
-	running := s.server
 	s.mu.Unlock()
-	if running != nil && s.Err() == nil { // NATS that hangs does not end
-		running.Shutdown()
-		running.WaitForShutdown()
-		<-s.done
-		s.copying.Wait()
+	s.starting.Lock() // until restart's server has started, or will not
+	running := s.running()
+	s.starting.Unlock()
+	if running != nil {
+		ended := make(chan struct{})
+		go func() {
+			running.Shutdown()
+			running.WaitForShutdown()
+			<-s.done
+			s.copying.Wait()
+			close(ended)
+		}()
+		select {
+		case <-ended:
+		case <-s.stuck: // NATS that hangs does not end
+		}
 	}
 	if s.store != nil {
 		s.closeStore.Do(s.store.close)

@@ -34,8 +34,8 @@ type Worker struct {
 	// [DefaultPatience].
 	Patience time.Duration
 
-	// Shutdown is how long open requests may take after the ctx of Run has ended. Another worker
-	// continues those that are open then.
+	// Shutdown is how long open requests may take after the ctx of Run has ended. Then another
+	// worker continues them.
 	Shutdown time.Duration
 
 	// Observe, if not nil, is called after each request with the status of its answer, [StatusGone]

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"os/exec"
 	"strings"
 
@@ -66,21 +67,19 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("there is no folder for models: %w; set ATTN_MODELS", err)
 	}
 	for _, name := range fs.Args() {
-		ofHub := false
-		m := named(name)
-		if m == nil {
-			_, ofHub = hub.ParseName(name)
-		}
-		if m == nil && !ofHub || check {
+		if _, ofHub := hub.ParseName(name); check || !ofHub && named(name) == nil {
 			return command.Usage(fmt.Errorf("%q: want ORG/NAME, ORG/NAME@REVISION or ORG/NAME:FILE of a hub, %s or %s, without -check; or no name, for these two", name, models[0].name, models[1].name))
 		}
-		if m != nil {
-			if err := m.fetch(ctx, folder, os.Stderr, pip); err != nil {
-				return err
-			}
+	}
+	weights.AllowFetch(ctx, os.Stderr)
+	for _, name := range fs.Args() {
+		var path string
+		if m := named(name); m != nil {
+			at, _ := weights.Fetched(name)
+			path, err = filepath.Join(folder, at), m.fetch(ctx, folder, os.Stderr, pip)
+		} else {
+			path, err = weights.Resolve(name)
 		}
-		weights.AllowFetch(ctx, os.Stderr)
-		path, err := weights.Resolve(name)
 		if err != nil {
 			return err
 		}
