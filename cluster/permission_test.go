@@ -35,7 +35,7 @@ func TestMissingPermission(t *testing.T) {
 		{as("reader", "work", "-name", "b"), `for Subscription to "`},
 		{as("gateway", "answer", "-model", "../models/testdata/tiny/llama-2"), `for Subscription to "`},
 		{as("reader", "gateway", "-addr", "127.0.0.1:0"), `for Subscription to "`},
-		{as("reader", "attend", "-keys", "300"), `for Subscription to "attn.held.`},
+		{as("reader", "attend", "-keys", "300", "-timeout", "10s"), `for Subscription to "attn.held.`},
 		{as("reader", "embed", "-o", output, "permission_test.go"), `for `},
 		{as("gateway", "status"), `for Publish to "`},
 		{as("reader", "sequences", "-free", "s-0"), `for Publish to "$KV.attn_sequences.s-0"`},

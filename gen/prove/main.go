@@ -120,6 +120,13 @@ func main() {
 	for _, line := range uncovered {
 		fmt.Println(line)
 	}
+	if !*quick {
+		once := harness.Once(groups)
+		for _, line := range once {
+			fmt.Println(line)
+		}
+		fmt.Printf("%d loops that no call repeats\n", len(once))
+	}
 	fmt.Printf("%d kernels, %d calls, %d words, %.0f seconds of CPUs\n", len(all), cases, words, cpuTime().Seconds())
 	if failed > 0 || sampled > 0 && !*exhaust || len(uncovered) > 0 && *only == "" {
 		os.Exit(1) // with a part of the kernels, others may execute what they share

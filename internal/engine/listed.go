@@ -10,8 +10,8 @@ import (
 // Calls with KeyRows. The keys of a tile are the entries of a list, which all of its rows share: if
 // each query has its own list, a KV head has the rows of one query alone, see lanes.Head. The tile
 // coordinate of a key is the number of its entry. Kernels for few rows of queries take the rows of
-// entries by their offsets; for others, readers copy them side by side. What depends on positions goes through entries by runs of
-// neighbouring rows, and masks are looked up entry by entry.
+// entries by their offsets; for others, readers copy them side by side. What depends on positions
+// goes through entries by runs of neighbouring rows, and masks are looked up entry by entry.
 
 // deriveListed derives what others ask first.
 func (j *Job) deriveListed() {

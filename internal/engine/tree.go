@@ -9,7 +9,7 @@ import (
 // Calls with Parents, whose queries are a tree. A KV head has the rows of one query alone, as with
 // lists for each query. Its keys are the keys before the tree and the keys on its path, numbered in
 // this order: tile coordinates are theirs, so that masks, positions and blocks are as in a
-// sequence. Rows on the path are read as those of lists.
+// sequence. Rows on the path are read like a list's.
 
 // query returns query i of batch row b as masks see it.
 func (j *Job) query(b, i int) mask.Query {

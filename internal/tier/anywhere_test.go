@@ -204,7 +204,7 @@ var anywhereMutants = []mutant{
 			f(s, k, spoiled, q, n, d, max, next)
 		}
 	}},
-	{"Skinny.PVRowsInt8", "rows of a turn of 16 keys are those of the first turn", func(p *kernelSet) {
+	{"Skinny.PVRowsInt8", "each turn of 16 keys takes the rows of the first", func(p *kernelSet) {
 		f := p.Skinny.PVRowsInt8
 		p.Skinny.PVRowsInt8 = func(a ukernel.PVRowsInt8Args) {
 			off := append([]int(nil), a.Off...)

@@ -9,25 +9,53 @@ import (
 	"github.com/attn-go/attn/gen/prove/machine"
 )
 
-// Uncovered returns a line for each function in assembly with instructions that no case executes:
-// nothing is proven of these. Kernels share functions, so the cases of all of them count.
-func Uncovered(groups [][]*Proof) (list []string) {
-	covered, reached := map[*machine.File]map[int]bool{}, map[*machine.File]map[string]bool{}
+// A reached is what proofs execute of a file of assembly.
+type reached struct {
+	machine.Coverage
+	functions map[string]bool // of kernels
+}
+
+// reachedBy returns what proofs execute. Kernels share functions: the cases of all kernels count.
+func reachedBy(groups [][]*Proof) map[*machine.File]reached {
+	files := map[*machine.File]reached{}
 	for _, x := range slices.Concat(groups...) {
 		if x.Verdict.closed() {
 			continue
 		}
 		f := x.Architecture.Files[x.Kernel.ISA]
-		if covered[f] == nil {
-			covered[f], reached[f] = map[int]bool{}, map[string]bool{}
+		if files[f].functions == nil {
+			files[f] = reached{machine.NewCoverage(), map[string]bool{}}
 		}
-		maps.Copy(covered[f], x.covered)
-		reach(f, x.Kernel.Function, reached[f])
+		maps.Copy(files[f].Executed, x.covered.Executed)
+		maps.Copy(files[f].Repeated, x.covered.Repeated)
+		reach(f, x.Kernel.Function, files[f].functions)
 	}
-	for f, names := range reached {
-		for name := range names {
-			if n, lines := missing(f.Functions[name], covered[f]); n > 0 {
+	return files
+}
+
+// Uncovered returns a line for each function in assembly with instructions that no case executes:
+// nothing is proven of these.
+func Uncovered(groups [][]*Proof) (list []string) {
+	for f, x := range reachedBy(groups) {
+		for name := range x.functions {
+			if n, lines := missing(f.Functions[name], x.Executed); n > 0 {
 				list = append(list, fmt.Sprintf("%s: no case executes %d of %d instructions, lines %s", name, n, len(f.Functions[name].Insts), lines))
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Once returns a line for each loop of which no case makes a second trip: nothing is proven of the
+// step from one trip to the next.
+func Once(groups [][]*Proof) (list []string) {
+	for f, x := range reachedBy(groups) {
+		for name := range x.functions {
+			for i, in := range f.Functions[name].Insts {
+				if in.Target >= 0 && in.Target <= i && x.Executed[in.Line] && !x.Repeated[in.Line] {
+					list = append(list, fmt.Sprintf("%s: no case repeats the loop of line %d: %s", name, in.Line%machine.FileLines, in.Text))
+				}
 			}
 		}
 	}

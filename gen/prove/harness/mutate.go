@@ -102,7 +102,7 @@ func (p *Prover) why(a, b *Architecture, k *Kernel, name string, at int, v *Verd
 }
 
 // anyInstruction chooses an instruction that was executed.
-func anyInstruction(r *rand.Rand, f *machine.File, covered map[int]bool) (name string, at int) {
+func anyInstruction(r *rand.Rand, f *machine.File, covered machine.Coverage) (name string, at int) {
 	type place struct {
 		name string
 		at   int
@@ -110,7 +110,7 @@ func anyInstruction(r *rand.Rand, f *machine.File, covered map[int]bool) (name s
 	var all []place
 	for _, n := range slices.Sorted(maps.Keys(f.Functions)) {
 		for i, in := range f.Functions[n].Insts {
-			if covered[in.Line] {
+			if covered.Executed[in.Line] {
 				all = append(all, place{n, i})
 			}
 		}

@@ -71,7 +71,7 @@ type Proof struct {
 	Verdict      *Verdict
 	Time         time.Duration // that was spent on it, on the reference by the first kernel
 	cpus         []cpu
-	covered      map[int]bool
+	covered      machine.Coverage
 }
 
 // Group returns the proofs of kernels in groups that have a reference in common. A product's
@@ -132,7 +132,7 @@ func (p *Prover) prove(contract contract, group ...*Proof) {
 	var order []string
 	cases := map[string][]entry{} // by their sizes
 	for _, x := range group {
-		x.covered, x.cpus = map[int]bool{}, cpusOf(x.Architecture, x.Kernel)
+		x.covered, x.cpus = machine.NewCoverage(), cpusOf(x.Architecture, x.Kernel)
 		x.Verdict = &Verdict{Kernel: x.Kernel, Sizes: map[string]map[int]bool{}, Lemmas: map[string]int{}, Notes: map[string]bool{}, Loops: map[int]*machine.Loop{}}
 		switch {
 		case contract.cases == nil:
@@ -260,7 +260,7 @@ func (p *Prover) one(e entry, l *call, contract contract, result *expr.Node, q *
 }
 
 // execute executes a case of a kernel on a CPU.
-func (p *Prover) execute(a *Architecture, cpu cpu, l *call, v *Verdict, covered map[int]bool) error {
+func (p *Prover) execute(a *Architecture, cpu cpu, l *call, v *Verdict, covered machine.Coverage) error {
 	v.Cases++
 	k := l.kernel
 	run := machine.NewRun(l.g, a.Files[k.ISA], cpu.isa, l.args, l.regions...)

@@ -24,13 +24,22 @@ type ISA interface {
 	Jumps(in *Inst) (jumps, conditional bool)
 }
 
+// A Coverage is what runs have executed, by lines.
+type Coverage struct {
+	Executed map[int]bool // instructions
+	Repeated map[int]bool // jumps backwards that were taken
+}
+
+// NewCoverage returns that nothing was executed.
+func NewCoverage() Coverage { return Coverage{map[int]bool{}, map[int]bool{}} }
+
 // A Run is an execution of a function.
 type Run struct {
 	file    *File
 	isa     ISA
 	State   *State
-	Steps   int          // instructions that were executed
-	Covered map[int]bool // lines of instructions that were executed
+	Steps   int // instructions that were executed
+	Covered Coverage
 	joins   map[*Function][]int
 	forked  int
 	ends    map[*Function]map[int][]int
@@ -48,7 +57,7 @@ func NewRun(g *expr.Graph, file *File, isa ISA, args *Region, regions ...*Region
 		s.Add(r)
 	}
 	s.params = args
-	r := &Run{file: file, isa: isa, State: s, Covered: map[int]bool{}, joins: map[*Function][]int{}, ends: map[*Function]map[int][]int{}, Loops: map[int]*Loop{}}
+	r := &Run{file: file, isa: isa, State: s, Covered: NewCoverage(), joins: map[*Function][]int{}, ends: map[*Function]map[int][]int{}, Loops: map[int]*Loop{}}
 	s.accessed = r.accessed
 	return r
 }
@@ -99,7 +108,7 @@ func (r *Run) run(f *Function, pc, stop int) {
 		}
 		in := &f.Insts[pc]
 		s.Now = in
-		r.Covered[in.Line] = true
+		r.Covered.Executed[in.Line] = true
 		r.watch(f, pc)
 		if r.Steps++; r.Steps > mostSteps {
 			Failf("%s: does not end", f.Name)
@@ -116,6 +125,9 @@ func (r *Run) run(f *Function, pc, stop int) {
 			return
 		}
 		c := r.isa.Step(s, in)
+		if c != nil && in.Target >= 0 && in.Target <= pc && !(c.IsConst() && c.Val == 0) {
+			r.Covered.Repeated[in.Line] = true
+		}
 		switch {
 		case c == nil:
 			pc++
