@@ -17,8 +17,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/attn-go/attn/models/command"
