@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -148,7 +147,7 @@ func (h *hooked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // A process is a child of the test.
 type process struct {
 	cmd  *exec.Cmd
-	log  *safeBuffer
+	log  *testutil.Buffer
 	done chan struct{}
 }
 
@@ -159,7 +158,7 @@ func start(t testing.TB, r role) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{cmd: exec.Command(os.Args[0]), log: &safeBuffer{}, done: make(chan struct{})}
+	p := &process{cmd: exec.Command(os.Args[0]), log: &testutil.Buffer{}, done: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), roleVariable+"="+string(text))
 	p.cmd.Stderr = p.log
 	out, err := p.cmd.StdoutPipe()
@@ -190,22 +189,4 @@ func start(t testing.TB, r role) *process {
 func (p *process) kill() {
 	p.cmd.Process.Kill()
 	<-p.done
-}
-
-// A safeBuffer is a buffer for several goroutines.
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return strings.TrimSpace(b.b.String())
 }

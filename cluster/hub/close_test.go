@@ -6,36 +6,18 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/attn-go/attn/cluster/internal/testutil"
 )
 
-// A said is what a log was told, by any goroutine.
-type said struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (s *said) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(p)
-}
-
-// count returns how often the log has a text.
-func (s *said) count(text string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return strings.Count(s.text.String(), text)
-}
-
 // serveIn starts a server in a folder, and returns what it logs.
-func serveIn(t *testing.T, dir string) (*Server, *said) {
-	log := &said{}
+func serveIn(t *testing.T, dir string) (*Server, *testutil.Buffer) {
+	log := &testutil.Buffer{}
 	s, err := Serve(t.Context(), ServerConfig{Port: -1, StoreDir: dir, Log: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)
@@ -68,8 +50,8 @@ func TestCloseDuringRestart(t *testing.T) {
 			closing.Go(s.Close)
 		}
 		closing.Wait()
-		if s.running().JetStreamEnabled() || log.count("does not start anew") > 0 {
-			t.Errorf("try %d: JetStream runs: %v; %s", i, s.running().JetStreamEnabled(), &log.text)
+		if s.running().JetStreamEnabled() || log.Count("does not start anew") > 0 {
+			t.Errorf("try %d: JetStream runs: %v; %s", i, s.running().JetStreamEnabled(), log)
 		}
 	}
 }
@@ -84,7 +66,7 @@ func TestFailedRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.full <- struct{}{}
-	until(func() bool { return log.count("the disk is full") > 0 })
+	until(func() bool { return log.Count("the disk is full") > 0 })
 	if err := os.RemoveAll(filepath.Join(away, "jetstream")); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +78,7 @@ func TestFailedRestart(t *testing.T) {
 	}
 	<-s.Done()
 	if s.Err() == nil {
-		t.Errorf("the server has ended by itself, and Err is nil: %s", &log.text)
+		t.Errorf("the server has ended by itself, and Err is nil: %s", log)
 	}
 	s.Close()
 }
@@ -154,7 +136,7 @@ func TestCopiesThatFail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := 0; log.count("no copies are kept of a directory") < 5; i++ {
+	for i := 0; log.Count("no copies are kept of a directory") < 5; i++ {
 		if _, err := kv.Put(t.Context(), "bad", fmt.Append(nil, i)); err != nil {
 			t.Fatal(err)
 		}
