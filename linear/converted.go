@@ -36,15 +36,12 @@ const (
 	// tilesOnceSteps are steps for few rows, which a panel passes once. It need not stay in L1, and
 	// a long call fetches it without a pause.
 	tilesOnceSteps = 4096
-
-	// With fewer rows than leastTileRows a tile is not full, and the products of vectors are taken.
-	// The prototype whose figures gen/amd64/gemm_tiles.go has was not measured with fewer than 32.
-	leastTileRows = 16
 )
 
-// tiles tells whether a unit for tiles multiplies m rows.
-func (l *Linear) tiles(t *tier.Tier, m int) bool {
-	return l.rounds && m >= leastTileRows && l.depth() > 0 && t.Unit().GemmTiles != nil
+// tiles tells whether a unit for tiles computes the product. It does so even for a single row: on a
+// Granite Rapids one of 128 inputs takes as long as by vectors, and one of 384 inputs less.
+func (l *Linear) tiles(t *tier.Tier) bool {
+	return l.rounds && l.depth() > 0 && t.Unit().GemmTiles != nil
 }
 
 // conversion returns what is made of the rows of x, or nil.
