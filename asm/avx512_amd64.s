@@ -28644,7 +28644,13 @@ lanes3twosteps:
 	ADDQ       $0x40, R10
 	ADDQ       R14, R11
 	SUBQ       $0x20, R12
+	JZ         lanes3twostore
+	TESTQ      $+224, R12
 	JNZ        lanes3twosteps
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	JMP        lanes3twosteps
+
+lanes3twostore:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILESTORED T1, 64(SI)(BX*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x1e; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 128(SI)(BX*1)
@@ -28711,7 +28717,13 @@ lanes3onesteps:
 	ADDQ       $0x40, DI
 	ADDQ       R13, R10
 	SUBQ       $0x20, R11
+	JZ         lanes3onestore
+	TESTQ      $+224, R11
 	JNZ        lanes3onesteps
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	JMP        lanes3onesteps
+
+lanes3onestore:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILESTORED T1, 64(SI)(BX*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x1e; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 128(SI)(BX*1)
@@ -28794,7 +28806,13 @@ lanes2twosteps:
 	ADDQ       $0x40, R10
 	ADDQ       R14, R11
 	SUBQ       $0x20, R12
+	JZ         lanes2twostore
+	TESTQ      $+224, R12
 	JNZ        lanes2twosteps
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	JMP        lanes2twosteps
+
+lanes2twostore:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILESTORED T1, 64(SI)(BX*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILESTORED T3, (DI)(BX*1)
@@ -28855,7 +28873,13 @@ lanes2onesteps:
 	ADDQ       $0x40, DI
 	ADDQ       R13, R10
 	SUBQ       $0x20, R11
+	JZ         lanes2onestore
+	TESTQ      $+224, R11
 	JNZ        lanes2onesteps
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	JMP        lanes2onesteps
+
+lanes2onestore:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILESTORED T1, 64(SI)(BX*1)
 	ADDQ       R12, 104(AX)
@@ -28929,7 +28953,13 @@ lanes1twosteps:
 	ADDQ       $0x40, R10
 	ADDQ       R14, R11
 	SUBQ       $0x20, R12
+	JZ         lanes1twostore
+	TESTQ      $+224, R12
 	JNZ        lanes1twosteps
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	JMP        lanes1twosteps
+
+lanes1twostore:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILESTORED T3, (DI)(BX*1)
 	ADDQ       R13, 104(AX)
@@ -28984,7 +29014,13 @@ lanes1onesteps:
 	ADDQ       $0x40, DI
 	ADDQ       R13, R10
 	SUBQ       $0x20, R11
+	JZ         lanes1onestore
+	TESTQ      $+224, R11
 	JNZ        lanes1onesteps
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	JMP        lanes1onesteps
+
+lanes1onestore:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
 	ADDQ       R12, 104(AX)
 	ADDQ       R8, 112(AX)

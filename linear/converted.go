@@ -33,14 +33,15 @@ const (
 	// widen the weights of a block once for all rows of a call.
 	int8ManySteps = 384
 
-	// With fewer rows than leastTileRows a tile is not full, and the products of vectors are taken.
-	// The prototype whose figures gen/amd64/gemm_tiles.go has was not measured with fewer than 32.
-	leastTileRows = 16
+	// tilesOnceSteps are steps for few rows, which a panel passes once. It need not stay in L1, and
+	// a long call fetches it without a pause.
+	tilesOnceSteps = 4096
 )
 
-// tiles tells whether a unit for tiles multiplies m rows.
-func (l *Linear) tiles(t *tier.Tier, m int) bool {
-	return l.rounds && m >= leastTileRows && l.depth() > 0 && t.Unit().GemmTiles != nil
+// tiles tells whether a unit for tiles computes the product. It does so even for a single row: on a
+// Granite Rapids one of 128 inputs takes as long as by vectors, and one of 384 inputs less.
+func (l *Linear) tiles(t *tier.Tier) bool {
+	return l.rounds && l.depth() > 0 && t.Unit().GemmTiles != nil
 }
 
 // conversion returns what is made of the rows of x, or nil.
@@ -54,10 +55,11 @@ func (j *job) conversion() *conversion {
 	return nil
 }
 
-// rowWords is the number of words of a converted row.
+// rowWords is the number of words from a converted row to the next. For tiles it is an odd number
+// of lines, so that the rows of a tile lie in different sets of L1.
 func (j *job) rowWords() int {
 	if j.tiles {
-		return j.linear.depth() / 2
+		return (j.linear.depth()/ukernel.BlockSteps | 1) * ukernel.BlockSteps / 2
 	}
 	return j.linear.depth() / ukernel.BlockSteps * ukernel.RowWords
 }
@@ -74,15 +76,22 @@ func (s *scratch) convertedTask(j *job, by *conversion, rows, panels interval) {
 	if s.converted != rows {
 		s.convert(j, rows, words)
 	}
-	if j.int8 && rows.len() >= by.step {
+	switch {
+	case j.int8 && rows.len() >= by.step:
 		most = int8ManySteps
+	case j.tiles && rows.len() <= by.step:
+		most = tilesOnceSteps
 	}
 	for p := panels.lo; p < panels.hi; p++ {
 		c, ldc := s.sums(j, rows, p, false)
 		for k := 0; k < l.depth(); k += most {
 			steps := interval{k, min(k+most, l.depth())}
 			for lo := 0; lo < rows.len(); {
-				m := ukernel.RowsPerCall(rows.len()-lo, l.panelWidth(p)*steps.len())
+				fmas := l.panelWidth(p) * steps.len()
+				if j.tiles {
+					fmas /= by.speed
+				}
+				m := ukernel.RowsPerCall(rows.len()-lo, fmas)
 				if m > by.step && lo+m < rows.len() {
 					m -= m % by.step
 				}

@@ -137,7 +137,7 @@ func (j *job) plan(t *tier.Tier, option int) {
 		}
 	}
 	j.tier, j.steps = t, t.WeightSteps
-	j.tiles = j.linear.tiles(t, m)
+	j.tiles = j.linear.tiles(t)
 	j.widens = !j.int8 && !j.tiles && j.linear.widens(t, m)
 	j.unpacks = j.widens && j.linear.unpacks(t, m)
 	if j.widens && j.linear.rounds {
