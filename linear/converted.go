@@ -36,7 +36,32 @@ const (
 	// With fewer rows than leastTileRows a tile is not full, and the products of vectors are taken.
 	// The prototype whose figures gen/amd64/gemm_tiles.go has was not measured with fewer than 32.
 	leastTileRows = 16
+
+	// Tiles of bytes have 16 rows. From paddedRows rows on it takes less time to fill a tile than to
+	// multiply by vectors, and up to vectorRows rows that whole tiles leave take less by vectors.
+	// Measured on a Granite Rapids with all formats: 12 and 8 rows by vectors take as long as a tile,
+	// 13 and 9 take longer.
+	byteTileRows = 16
+	paddedRows   = 13
+	vectorRows   = 8
 )
+
+// padsRows tells whether m quantized rows are multiplied as a whole tile.
+func (j *job) padsRows(t *tier.Tier, m int) bool {
+	return j.int8 && m >= paddedRows && m < byteTileRows && t.Unit().GemmTiles != nil
+}
+
+// convertedRows is how many of n rows a call takes, which has so many inputs and lanes.
+func (j *job) convertedRows(n, inputs, lanes int, by *conversion) int {
+	m := ukernel.RowsPerCall(n, lanes*inputs)
+	if m > by.step && m < n {
+		m -= m % by.step
+	}
+	if left := m % byteTileRows; j.int8 && left <= vectorRows && m > byteTileRows && j.tier.Unit().GemmTiles != nil {
+		m -= left
+	}
+	return m
+}
 
 // tiles tells whether a unit for tiles multiplies m rows.
 func (l *Linear) tiles(t *tier.Tier, m int) bool {
@@ -77,15 +102,16 @@ func (s *scratch) convertedTask(j *job, by *conversion, rows, panels interval) {
 	if j.int8 && rows.len() >= by.step {
 		most = int8ManySteps
 	}
+	n := rows.len()
+	if j.pads {
+		n = byteTileRows
+	}
 	for p := panels.lo; p < panels.hi; p++ {
 		c, ldc := s.sums(j, rows, p, false)
 		for k := 0; k < l.depth(); k += most {
 			steps := interval{k, min(k+most, l.depth())}
-			for lo := 0; lo < rows.len(); {
-				m := ukernel.RowsPerCall(rows.len()-lo, l.panelWidth(p)*steps.len())
-				if m > by.step && lo+m < rows.len() {
-					m -= m % by.step
-				}
+			for lo := 0; lo < n; {
+				m := j.convertedRows(n-lo, steps.len(), l.panelWidth(p), by)
 				j.multiplyConverted(c[lo*ldc:], ldc, s.codes[lo*words:], words, m, p, steps)
 				lo += m
 			}
@@ -115,6 +141,9 @@ func (s *scratch) convert(j *job, some interval, words int) {
 		} else {
 			j.tier.Weights().Quantize(to, s.row(j, some.lo+i))
 		}
+	}
+	if j.pads {
+		clear(s.codes[some.len()*words : byteTileRows*words])
 	}
 	s.converted = some
 }
