@@ -16644,12 +16644,9 @@ keys8:
 	JGE         keys8
 
 keys8done:
-	ADDQ    $0x00000008, R11
-	SUBQ    $0x00000004, R11
-	JL      keys4done
-	PCALIGN $0x40
-
-keys4:
+	ADDQ           $0x00000008, R11
+	SUBQ           $0x00000004, R11
+	JL             keys4done
 	MOVQ           (BX), R12
 	VBROADCASTF128 (R10)(R12*4), Y3
 	MOVQ           32(BX), R12
@@ -16712,7 +16709,6 @@ keys4:
 	ADDQ           CX, R9
 	ADDQ           $0x10, R10
 	SUBQ           $0x00000004, R11
-	JGE            keys4
 
 keys4done:
 	ADDQ $0x00000004, R11
@@ -17880,7 +17876,6 @@ few:
 	LEAQ   (CX)(R9*8), CX
 
 	// One vector of lanes, 4 columns of its rows per iteration.
-fewcolumns:
 	SUBQ $0x00000020, DX
 	SUBQ $0x00000020, SI
 	SUBQ $0x00000040, CX
@@ -17892,25 +17887,24 @@ fewcolumns:
 	VCMPPS  $0x04, Y0, Y1, Y1
 	VANDPS  Y1, Y2, Y2
 	VXORPS  Y1, Y1, Y1
-	MOVQ    DX, R10
-	MOVQ    AX, R11
-	MOVQ    DI, R12
+	MOVQ    AX, AX
+	MOVQ    DI, SI
 	PCALIGN $0x40
 
 fewstep:
-	MOVQ      R10, R13
-	VMULPS    (R13), Y2, Y3
+	MOVQ      DX, DI
+	VMULPS    (DI), Y2, Y3
 	VADDPS    Y0, Y3, Y3
-	ADDQ      BX, R13
-	VMULPS    (R13), Y2, Y4
+	ADDQ      BX, DI
+	VMULPS    (DI), Y2, Y4
 	VADDPS    Y0, Y4, Y4
 	VCMPPS    $0x03, Y4, Y3, Y5
 	VORPS     Y5, Y1, Y1
-	ADDQ      BX, R13
-	VMULPS    (R13), Y2, Y5
+	ADDQ      BX, DI
+	VMULPS    (DI), Y2, Y5
 	VADDPS    Y0, Y5, Y5
-	ADDQ      BX, R13
-	VMULPS    (R13), Y2, Y6
+	ADDQ      BX, DI
+	VMULPS    (DI), Y2, Y6
 	VADDPS    Y0, Y6, Y6
 	VCMPPS    $0x03, Y6, Y5, Y7
 	VORPS     Y7, Y1, Y1
@@ -17922,37 +17916,35 @@ fewstep:
 	VUNPCKHPD Y4, Y7, Y4
 	VUNPCKLPD Y5, Y3, Y7
 	VUNPCKHPD Y5, Y3, Y3
-	MOVQ      24(CX), R13
-	VMOVUPS   X3, (R11)(R13*4)
-	MOVQ      16(CX), R13
-	VMOVUPS   X7, (R11)(R13*4)
-	MOVQ      8(CX), R13
-	VMOVUPS   X4, (R11)(R13*4)
-	MOVQ      (CX), R13
-	VMOVUPS   X6, (R11)(R13*4)
-	SUBQ      $0x00000004, R12
+	MOVQ      24(CX), DI
+	VMOVUPS   X3, (AX)(DI*4)
+	MOVQ      16(CX), DI
+	VMOVUPS   X7, (AX)(DI*4)
+	MOVQ      8(CX), DI
+	VMOVUPS   X4, (AX)(DI*4)
+	MOVQ      (CX), DI
+	VMOVUPS   X6, (AX)(DI*4)
+	SUBQ      $0x00000004, SI
 	JZ        fewdone
-	CMPQ      R12, $0x00000004
+	CMPQ      SI, $0x00000004
 	JL        fewrest
-	ADDQ      $0x10, R11
-	LEAQ      (R10)(BX*4), R10
+	ADDQ      $0x10, AX
+	LEAQ      (DX)(BX*4), DX
 	JMP       fewstep
 
 	// Less than 4 columns are left: compute the last 4.
 fewrest:
-	LEAQ  (R11)(R12*4), R11
-	MOVQ  BX, R13
-	IMULQ R12, R13
-	ADDQ  R13, R10
-	MOVQ  $0x00000004, R12
+	LEAQ  (AX)(SI*4), AX
+	MOVQ  BX, DI
+	IMULQ SI, DI
+	ADDQ  DI, DX
+	MOVQ  $0x00000004, SI
 	JMP   fewstep
 
 fewdone:
-	VMOVMSKPS Y1, R10
+	VMOVMSKPS Y1, AX
 	SHLQ      $0x08, R8
-	ORQ       R10, R8
-	SUBQ      $0x00000008, R9
-	JNZ       fewcolumns
+	ORQ       AX, R8
 
 done:
 	MOVQ R8, ret+120(FP)
@@ -18458,11 +18450,9 @@ several4step2finite:
 	JGE  several4wide
 
 several4rest:
-	ADDQ $0x00000020, DI
-	SUBQ $0x00000010, DI
-	JL   several2rest
-
-several2wide:
+	ADDQ    $0x00000020, DI
+	SUBQ    $0x00000010, DI
+	JL      several2rest
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -18554,7 +18544,6 @@ several2step1finite:
 several2step2finite:
 	ADDQ $0x00000040, SI
 	SUBQ $0x00000010, DI
-	JGE  several2wide
 
 several2rest:
 	ADDQ  $0x00000010, DI
@@ -18725,11 +18714,9 @@ one4step0finite:
 	JGE  one4wide
 
 one4rest:
-	ADDQ $0x00000020, DI
-	SUBQ $0x00000010, DI
-	JL   one2rest
-
-one2wide:
+	ADDQ    $0x00000020, DI
+	SUBQ    $0x00000010, DI
+	JL      one2rest
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	LEAQ    (BX)(SI*1), R9
@@ -18771,7 +18758,6 @@ one2step:
 one2step0finite:
 	ADDQ $0x00000040, SI
 	SUBQ $0x00000010, DI
-	JGE  one2wide
 
 one2rest:
 	ADDQ  $0x00000010, DI
@@ -19494,10 +19480,8 @@ linegroup1ahead:
 	JGE  linegroup1turn
 
 linegroup1fewer:
-	ADDQ $0x02, R11
-	JZ   linegroup1store
-
-linegroup1step:
+	ADDQ         $0x02, R11
+	JZ           linegroup1store
 	VMOVUPS      (R9), Y8
 	VMOVUPS      32(R9), Y9
 	VBROADCASTSS (R10), Y10
@@ -19505,8 +19489,6 @@ linegroup1step:
 	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          linegroup1step
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), R9
@@ -19618,10 +19600,8 @@ linegroup2ahead:
 	JGE  linegroup2turn
 
 linegroup2fewer:
-	ADDQ $0x02, R11
-	JZ   linegroup2store
-
-linegroup2step:
+	ADDQ         $0x02, R11
+	JZ           linegroup2store
 	VMOVUPS      (R9), Y8
 	VMOVUPS      32(R9), Y9
 	VBROADCASTSS (R10), Y10
@@ -19632,8 +19612,6 @@ linegroup2step:
 	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          linegroup2step
 
 linegroup2store:
 	// 3 queries.
@@ -19697,10 +19675,8 @@ linegroup3ahead:
 	JGE  linegroup3turn
 
 linegroup3fewer:
-	ADDQ $0x02, R11
-	JZ   linegroup3store
-
-linegroup3step:
+	ADDQ         $0x02, R11
+	JZ           linegroup3store
 	VMOVUPS      (R9), Y8
 	VMOVUPS      32(R9), Y9
 	VBROADCASTSS (R10), Y10
@@ -19714,8 +19690,6 @@ linegroup3step:
 	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          linegroup3step
 
 linegroup3store:
 	// 4 queries.
@@ -19785,10 +19759,8 @@ linegroup4ahead:
 	JGE  linegroup4turn
 
 linegroup4fewer:
-	ADDQ $0x02, R11
-	JZ   linegroup4store
-
-linegroup4step:
+	ADDQ         $0x02, R11
+	JZ           linegroup4store
 	VMOVUPS      (R9), Y8
 	VMOVUPS      32(R9), Y9
 	VBROADCASTSS (R10), Y10
@@ -19805,8 +19777,6 @@ linegroup4step:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          linegroup4step
 
 linegroup4store:
 lineseveralstore:
@@ -19967,10 +19937,8 @@ rest2group4next1:
 	JGE  rest2group4turn
 
 rest2group4fewer:
-	ADDQ $0x02, R11
-	JZ   rest2group4store
-
-rest2group4step:
+	ADDQ         $0x02, R11
+	JZ           rest2group4store
 	VMOVUPS      (R9), Y9
 	VMASKMOVPS   32(R9), Y8, Y10
 	CMPQ         (SP), $-126
@@ -19993,8 +19961,6 @@ rest2group4step:
 rest2group4next2:
 	ADDQ AX, R9
 	ADDQ R8, R10
-	DECQ R11
-	JNZ  rest2group4step
 
 rest2group4store:
 	MOVQ       o_cap+16(FP), CX
@@ -20132,10 +20098,8 @@ rest1group4next1:
 	JGE  rest1group4turn
 
 rest1group4fewer:
-	ADDQ $0x02, R11
-	JZ   rest1group4store
-
-rest1group4step:
+	ADDQ         $0x02, R11
+	JZ           rest1group4store
 	VMASKMOVPS   (R9), Y8, Y9
 	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Y10
@@ -20153,8 +20117,6 @@ rest1group4step:
 rest1group4next2:
 	ADDQ AX, R9
 	ADDQ R8, R10
-	DECQ R11
-	JNZ  rest1group4step
 
 rest1group4store:
 	MOVQ       o_cap+16(FP), CX
@@ -26341,20 +26303,16 @@ linegroup1ahead:
 	JGE  linegroup1turn
 
 linegroup1fewer:
-	ADDQ $0x02, R10
-	JZ   linegroup1store
-
-linegroup1step:
-	MOVQ         (R8), R14
-	VMOVUPS      (AX)(R14*1), Y8
-	VMOVUPS      32(AX)(R14*1), Y9
+	ADDQ         $0x02, R10
+	JZ           linegroup1store
+	MOVQ         (R8), R10
+	VMOVUPS      (AX)(R10*1), Y8
+	VMOVUPS      32(AX)(R10*1), Y9
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
-	DECQ         R10
-	JNZ          linegroup1step
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), AX
@@ -26466,13 +26424,11 @@ linegroup2ahead:
 	JGE  linegroup2turn
 
 linegroup2fewer:
-	ADDQ $0x02, R10
-	JZ   linegroup2store
-
-linegroup2step:
-	MOVQ         (R8), R14
-	VMOVUPS      (AX)(R14*1), Y8
-	VMOVUPS      32(AX)(R14*1), Y9
+	ADDQ         $0x02, R10
+	JZ           linegroup2store
+	MOVQ         (R8), R10
+	VMOVUPS      (AX)(R10*1), Y8
+	VMOVUPS      32(AX)(R10*1), Y9
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -26481,8 +26437,6 @@ linegroup2step:
 	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
-	DECQ         R10
-	JNZ          linegroup2step
 
 linegroup2store:
 	// 3 queries.
@@ -26546,13 +26500,11 @@ linegroup3ahead:
 	JGE  linegroup3turn
 
 linegroup3fewer:
-	ADDQ $0x02, R10
-	JZ   linegroup3store
-
-linegroup3step:
-	MOVQ         (R8), R14
-	VMOVUPS      (AX)(R14*1), Y8
-	VMOVUPS      32(AX)(R14*1), Y9
+	ADDQ         $0x02, R10
+	JZ           linegroup3store
+	MOVQ         (R8), R10
+	VMOVUPS      (AX)(R10*1), Y8
+	VMOVUPS      32(AX)(R10*1), Y9
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -26564,8 +26516,6 @@ linegroup3step:
 	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
-	DECQ         R10
-	JNZ          linegroup3step
 
 linegroup3store:
 	// 4 queries.
@@ -26635,13 +26585,11 @@ linegroup4ahead:
 	JGE  linegroup4turn
 
 linegroup4fewer:
-	ADDQ $0x02, R10
-	JZ   linegroup4store
-
-linegroup4step:
-	MOVQ         (R8), R14
-	VMOVUPS      (AX)(R14*1), Y8
-	VMOVUPS      32(AX)(R14*1), Y9
+	ADDQ         $0x02, R10
+	JZ           linegroup4store
+	MOVQ         (R8), R10
+	VMOVUPS      (AX)(R10*1), Y8
+	VMOVUPS      32(AX)(R10*1), Y9
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -26656,8 +26604,6 @@ linegroup4step:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
-	DECQ         R10
-	JNZ          linegroup4step
 
 linegroup4store:
 lineseveralstore:
@@ -26822,10 +26768,8 @@ rest2group4next1:
 	JGE  rest2group4turn
 
 rest2group4fewer:
-	ADDQ $0x02, R10
-	JZ   rest2group4store
-
-rest2group4step:
+	ADDQ         $0x02, R10
+	JZ           rest2group4store
 	MOVQ         (R8), CX
 	VMOVUPS      (AX)(CX*1), Y9
 	VMASKMOVPS   32(AX)(CX*1), Y8, Y10
@@ -26849,8 +26793,6 @@ rest2group4step:
 rest2group4next2:
 	ADDQ $0x08, R8
 	ADDQ DI, R9
-	DECQ R10
-	JNZ  rest2group4step
 
 rest2group4store:
 	MOVQ       o_cap+16(FP), AX
@@ -26992,10 +26934,8 @@ rest1group4next1:
 	JGE  rest1group4turn
 
 rest1group4fewer:
-	ADDQ $0x02, R10
-	JZ   rest1group4store
-
-rest1group4step:
+	ADDQ         $0x02, R10
+	JZ           rest1group4store
 	MOVQ         (R8), CX
 	VMASKMOVPS   (AX)(CX*1), Y8, Y9
 	CMPQ         16(SP), $-126
@@ -27014,8 +26954,6 @@ rest1group4step:
 rest1group4next2:
 	ADDQ $0x08, R8
 	ADDQ DI, R9
-	DECQ R10
-	JNZ  rest1group4step
 
 rest1group4store:
 	MOVQ       o_cap+16(FP), AX

@@ -31452,7 +31452,6 @@ few:
 	LEAQ   (CX)(R9*8), CX
 
 	// One vector of lanes, 4 columns of its rows per iteration.
-fewcolumns:
 	SUBQ $0x00000040, DX
 	SUBQ $0x00000040, SI
 	SUBQ $0x00000080, CX
@@ -31464,25 +31463,24 @@ fewcolumns:
 	VCMPPS    $0x04, Z0, Z1, K1
 	VMOVAPS.Z Z2, K1, Z2
 	KXORW     K2, K2, K2
-	MOVQ      DX, R10
-	MOVQ      AX, R11
-	MOVQ      DI, R12
+	MOVQ      AX, AX
+	MOVQ      DI, SI
 	PCALIGN   $0x40
 
 fewstep:
-	MOVQ      R10, R13
-	VMULPS    (R13), Z2, Z1
+	MOVQ      DX, DI
+	VMULPS    (DI), Z2, Z1
 	VADDPS    Z0, Z1, Z1
-	ADDQ      BX, R13
-	VMULPS    (R13), Z2, Z3
+	ADDQ      BX, DI
+	VMULPS    (DI), Z2, Z3
 	VADDPS    Z0, Z3, Z3
 	VCMPPS    $0x03, Z3, Z1, K1
 	KORW      K1, K2, K2
-	ADDQ      BX, R13
-	VMULPS    (R13), Z2, Z4
+	ADDQ      BX, DI
+	VMULPS    (DI), Z2, Z4
 	VADDPS    Z0, Z4, Z4
-	ADDQ      BX, R13
-	VMULPS    (R13), Z2, Z5
+	ADDQ      BX, DI
+	VMULPS    (DI), Z2, Z5
 	VADDPS    Z0, Z5, Z5
 	VCMPPS    $0x03, Z5, Z4, K1
 	KORW      K1, K2, K2
@@ -31494,37 +31492,35 @@ fewstep:
 	VUNPCKHPD Z3, Z6, Z3
 	VUNPCKLPD Z4, Z1, Z6
 	VUNPCKHPD Z4, Z1, Z1
-	MOVQ      24(CX), R13
-	VMOVUPS   X1, (R11)(R13*4)
-	MOVQ      16(CX), R13
-	VMOVUPS   X6, (R11)(R13*4)
-	MOVQ      8(CX), R13
-	VMOVUPS   X3, (R11)(R13*4)
-	MOVQ      (CX), R13
-	VMOVUPS   X5, (R11)(R13*4)
-	SUBQ      $0x00000004, R12
+	MOVQ      24(CX), DI
+	VMOVUPS   X1, (AX)(DI*4)
+	MOVQ      16(CX), DI
+	VMOVUPS   X6, (AX)(DI*4)
+	MOVQ      8(CX), DI
+	VMOVUPS   X3, (AX)(DI*4)
+	MOVQ      (CX), DI
+	VMOVUPS   X5, (AX)(DI*4)
+	SUBQ      $0x00000004, SI
 	JZ        fewdone
-	CMPQ      R12, $0x00000004
+	CMPQ      SI, $0x00000004
 	JL        fewrest
-	ADDQ      $0x10, R11
-	LEAQ      (R10)(BX*4), R10
+	ADDQ      $0x10, AX
+	LEAQ      (DX)(BX*4), DX
 	JMP       fewstep
 
 	// Less than 4 columns are left: compute the last 4.
 fewrest:
-	LEAQ  (R11)(R12*4), R11
-	MOVQ  BX, R13
-	IMULQ R12, R13
-	ADDQ  R13, R10
-	MOVQ  $0x00000004, R12
+	LEAQ  (AX)(SI*4), AX
+	MOVQ  BX, DI
+	IMULQ SI, DI
+	ADDQ  DI, DX
+	MOVQ  $0x00000004, SI
 	JMP   fewstep
 
 fewdone:
-	KMOVW K2, R10
+	KMOVW K2, AX
 	SHLQ  $0x10, R8
-	ORQ   R10, R8
-	SUBQ  $0x00000010, R9
-	JNZ   fewcolumns
+	ORQ   AX, R8
 
 done:
 	MOVQ R8, ret+120(FP)
@@ -31819,11 +31815,9 @@ several4step3finite:
 	JGE  several4wide
 
 several4rest:
-	ADDQ $0x00000040, DI
-	SUBQ $0x00000020, DI
-	JL   several2rest
-
-several2wide:
+	ADDQ    $0x00000040, DI
+	SUBQ    $0x00000020, DI
+	JL      several2rest
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -31940,7 +31934,6 @@ several2step2finite:
 several2step3finite:
 	ADDQ $0x00000080, SI
 	SUBQ $0x00000020, DI
-	JGE  several2wide
 
 several2rest:
 	ADDQ  $0x00000020, DI
@@ -32137,11 +32130,9 @@ one4step0finite:
 	JGE  one4wide
 
 one4rest:
-	ADDQ $0x00000040, DI
-	SUBQ $0x00000020, DI
-	JL   one2rest
-
-one2wide:
+	ADDQ    $0x00000040, DI
+	SUBQ    $0x00000020, DI
+	JL      one2rest
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	LEAQ    (BX)(SI*1), R9
@@ -32183,7 +32174,6 @@ one2step:
 one2step0finite:
 	ADDQ $0x00000080, SI
 	SUBQ $0x00000020, DI
-	JGE  one2wide
 
 one2rest:
 	ADDQ  $0x00000020, DI
@@ -34054,8 +34044,6 @@ quad:
 	CMPQ n+96(FP), $0x06
 	JG   quadend
 	XORQ R14, R14
-
-quadgroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
 
@@ -34291,8 +34279,6 @@ quadgroup6store:
 
 quadseveralstored:
 	ADDQ 8(SP), R14
-	CMPQ R14, n+96(FP)
-	JL   quadgroup
 	ADDQ $0x40, R12
 	JMP  quad
 
@@ -34373,16 +34359,12 @@ linegroup1ahead:
 	JGE  linegroup1turn
 
 linegroup1fewer:
-	ADDQ $0x02, R11
-	JZ   linegroup1store
-
-linegroup1step:
+	ADDQ             $0x02, R11
+	JZ               linegroup1store
 	VMOVUPS          (R9), Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	DECQ             R11
-	JNZ              linegroup1step
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), R9
@@ -34505,17 +34487,13 @@ linegroup2ahead:
 	JGE  linegroup2turn
 
 linegroup2fewer:
-	ADDQ $0x02, R11
-	JZ   linegroup2store
-
-linegroup2step:
+	ADDQ             $0x02, R11
+	JZ               linegroup2store
 	VMOVUPS          (R9), Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	DECQ             R11
-	JNZ              linegroup2step
 
 linegroup2store:
 	// 3 queries.
@@ -34573,18 +34551,14 @@ linegroup3ahead:
 	JGE  linegroup3turn
 
 linegroup3fewer:
-	ADDQ $0x02, R11
-	JZ   linegroup3store
-
-linegroup3step:
+	ADDQ             $0x02, R11
+	JZ               linegroup3store
 	VMOVUPS          (R9), Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	DECQ             R11
-	JNZ              linegroup3step
 
 linegroup3store:
 	// 4 queries.
@@ -34644,10 +34618,8 @@ linegroup4ahead:
 	JGE  linegroup4turn
 
 linegroup4fewer:
-	ADDQ $0x02, R11
-	JZ   linegroup4store
-
-linegroup4step:
+	ADDQ             $0x02, R11
+	JZ               linegroup4store
 	VMOVUPS          (R9), Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
@@ -34655,8 +34627,6 @@ linegroup4step:
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	DECQ             R11
-	JNZ              linegroup4step
 
 linegroup4store:
 	// 5 to 8 queries.
@@ -34743,10 +34713,8 @@ linegroup8ahead:
 	JGE  linegroup8turn
 
 linegroup8fewer:
-	ADDQ $0x02, R11
-	JZ   linegroup8store
-
-linegroup8step:
+	ADDQ             $0x02, R11
+	JZ               linegroup8store
 	VMOVUPS          (R9), Z24
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
@@ -34764,8 +34732,6 @@ linegroup8step:
 linegroup8next2:
 	ADDQ AX, R9
 	ADDQ R8, R10
-	DECQ R11
-	JNZ  linegroup8step
 
 linegroup8store:
 lineseveralstore:
@@ -34918,10 +34884,8 @@ rest1group4next1:
 	JGE  rest1group4turn
 
 rest1group4fewer:
-	ADDQ $0x02, R11
-	JZ   rest1group4store
-
-rest1group4step:
+	ADDQ             $0x02, R11
+	JZ               rest1group4store
 	VPMOVD2M         Z24, K1
 	VMOVUPS.Z        (R9), K1, Z25
 	CMPQ             (SP), $-126
@@ -34936,8 +34900,6 @@ rest1group4step:
 rest1group4next2:
 	ADDQ AX, R9
 	ADDQ R8, R10
-	DECQ R11
-	JNZ  rest1group4step
 
 rest1group4store:
 	MOVQ     o_cap+16(FP), CX
@@ -36881,8 +36843,6 @@ quad:
 	CMPQ n+96(FP), $0x06
 	JG   quadend
 	XORQ R14, R14
-
-quadgroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
 
@@ -37089,8 +37049,6 @@ quadgroup6store:
 
 quadseveralstored:
 	ADDQ 8(SP), R14
-	CMPQ R14, n+96(FP)
-	JL   quadgroup
 	ADDQ $0x40, R12
 	JMP  quad
 
@@ -39778,8 +39736,6 @@ quad:
 	CMPQ n+96(FP), $0x06
 	JG   quadend
 	XORQ R14, R14
-
-quadgroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
 
@@ -39990,8 +39946,6 @@ quadgroup6store:
 
 quadseveralstored:
 	ADDQ 8(SP), R14
-	CMPQ R14, n+96(FP)
-	JL   quadgroup
 	ADDQ $0x40, R12
 	JMP  quad
 
@@ -42541,8 +42495,6 @@ quad:
 	CMPQ a_Scales_cap+80(FP), $0x40
 	JL   quadend
 	XORQ R14, R14
-
-quadgroup:
 	MOVQ a_N+136(FP), R9
 	SUBQ R14, R9
 
@@ -42757,8 +42709,6 @@ quadgroup6store:
 
 quadseveralstored:
 	ADDQ 8(SP), R14
-	CMPQ R14, a_N+136(FP)
-	JL   quadgroup
 	ADDQ $0x40, R12
 	SUBQ $0x40, a_Scales_cap+80(FP)
 	JNZ  quad
@@ -44397,8 +44347,6 @@ quad:
 	CMPQ n+112(FP), $0x06
 	JG   quadend
 	XORQ R13, R13
-
-quadgroup:
 	MOVQ n+112(FP), AX
 	SUBQ R13, AX
 
@@ -44627,8 +44575,6 @@ quadgroup6store:
 
 quadseveralstored:
 	ADDQ 24(SP), R13
-	CMPQ R13, n+112(FP)
-	JL   quadgroup
 	ADDQ $0x40, R11
 	JMP  quad
 
@@ -44701,17 +44647,13 @@ linegroup1ahead:
 	JGE  linegroup1turn
 
 linegroup1fewer:
-	ADDQ $0x02, R10
-	JZ   linegroup1store
-
-linegroup1step:
-	MOVQ             (R8), R14
-	VMOVUPS          (AX)(R14*1), Z24
+	ADDQ             $0x02, R10
+	JZ               linegroup1store
+	MOVQ             (R8), R10
+	VMOVUPS          (AX)(R10*1), Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	DECQ             R10
-	JNZ              linegroup1step
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), AX
@@ -44826,18 +44768,14 @@ linegroup2ahead:
 	JGE  linegroup2turn
 
 linegroup2fewer:
-	ADDQ $0x02, R10
-	JZ   linegroup2store
-
-linegroup2step:
-	MOVQ             (R8), R14
-	VMOVUPS          (AX)(R14*1), Z24
+	ADDQ             $0x02, R10
+	JZ               linegroup2store
+	MOVQ             (R8), R10
+	VMOVUPS          (AX)(R10*1), Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	DECQ             R10
-	JNZ              linegroup2step
 
 linegroup2store:
 	// 3 queries.
@@ -44887,19 +44825,15 @@ linegroup3ahead:
 	JGE  linegroup3turn
 
 linegroup3fewer:
-	ADDQ $0x02, R10
-	JZ   linegroup3store
-
-linegroup3step:
-	MOVQ             (R8), R14
-	VMOVUPS          (AX)(R14*1), Z24
+	ADDQ             $0x02, R10
+	JZ               linegroup3store
+	MOVQ             (R8), R10
+	VMOVUPS          (AX)(R10*1), Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	DECQ             R10
-	JNZ              linegroup3step
 
 linegroup3store:
 	// 4 queries.
@@ -44951,20 +44885,16 @@ linegroup4ahead:
 	JGE  linegroup4turn
 
 linegroup4fewer:
-	ADDQ $0x02, R10
-	JZ   linegroup4store
-
-linegroup4step:
-	MOVQ             (R8), R14
-	VMOVUPS          (AX)(R14*1), Z24
+	ADDQ             $0x02, R10
+	JZ               linegroup4store
+	MOVQ             (R8), R10
+	VMOVUPS          (AX)(R10*1), Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
 	VFMADD231PS.BCST 12(R9), Z24, Z3
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	DECQ             R10
-	JNZ              linegroup4step
 
 linegroup4store:
 	// 5 to 8 queries.
@@ -45043,12 +44973,10 @@ linegroup8ahead:
 	JGE  linegroup8turn
 
 linegroup8fewer:
-	ADDQ $0x02, R10
-	JZ   linegroup8store
-
-linegroup8step:
-	MOVQ             (R8), R14
-	VMOVUPS          (AX)(R14*1), Z24
+	ADDQ             $0x02, R10
+	JZ               linegroup8store
+	MOVQ             (R8), R10
+	VMOVUPS          (AX)(R10*1), Z24
 	CMPQ             16(SP), $-126
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
@@ -45065,8 +44993,6 @@ linegroup8step:
 linegroup8next2:
 	ADDQ $0x08, R8
 	ADDQ DI, R9
-	DECQ R10
-	JNZ  linegroup8step
 
 linegroup8store:
 lineseveralstore:
@@ -45223,10 +45149,8 @@ rest1group4next1:
 	JGE  rest1group4turn
 
 rest1group4fewer:
-	ADDQ $0x02, R10
-	JZ   rest1group4store
-
-rest1group4step:
+	ADDQ             $0x02, R10
+	JZ               rest1group4store
 	MOVQ             (R8), CX
 	VPMOVD2M         Z24, K1
 	VMOVUPS.Z        (AX)(CX*1), K1, Z25
@@ -45242,8 +45166,6 @@ rest1group4step:
 rest1group4next2:
 	ADDQ $0x08, R8
 	ADDQ DI, R9
-	DECQ R10
-	JNZ  rest1group4step
 
 rest1group4store:
 	MOVQ     o_cap+16(FP), AX
@@ -47269,8 +47191,6 @@ quad:
 	CMPQ n+112(FP), $0x06
 	JG   quadend
 	XORQ R13, R13
-
-quadgroup:
 	MOVQ n+112(FP), AX
 	SUBQ R13, AX
 
@@ -47484,8 +47404,6 @@ quadgroup6store:
 
 quadseveralstored:
 	ADDQ 24(SP), R13
-	CMPQ R13, n+112(FP)
-	JL   quadgroup
 	ADDQ $0x40, R11
 	JMP  quad
 
@@ -50379,8 +50297,6 @@ quad:
 	CMPQ n+112(FP), $0x06
 	JG   quadend
 	XORQ R13, R13
-
-quadgroup:
 	MOVQ n+112(FP), AX
 	SUBQ R13, AX
 
@@ -50598,8 +50514,6 @@ quadgroup6store:
 
 quadseveralstored:
 	ADDQ 24(SP), R13
-	CMPQ R13, n+112(FP)
-	JL   quadgroup
 	ADDQ $0x40, R11
 	JMP  quad
 
@@ -53308,8 +53222,6 @@ quad:
 	CMPQ a_Scales_cap+96(FP), $0x40
 	JL   quadend
 	XORQ R13, R13
-
-quadgroup:
 	MOVQ a_N+152(FP), AX
 	SUBQ R13, AX
 
@@ -53532,8 +53444,6 @@ quadgroup6store:
 
 quadseveralstored:
 	ADDQ 24(SP), R13
-	CMPQ R13, a_N+152(FP)
-	JL   quadgroup
 	ADDQ $0x40, R11
 	SUBQ $0x40, a_Scales_cap+96(FP)
 	JNZ  quad
@@ -57498,15 +57408,7 @@ queries4stored:
 queries4same:
 	CMPQ R8, a_Dv+152(FP)
 	JL   queries4columns
-
-	// The next 4 queries.
-	IMUL3Q $0x04, CX, SI
-	ADDQ   SI, AX
-	ADDQ   $0x10, a_Pairs_base+64(FP)
-	ADDQ   $0x10, a_Unit_base+104(FP)
-	SUBQ   $0x04, a_N+136(FP)
-	JG     queries
-	JMP    done
+	JMP  done
 
 	// Up to 8 queries.
 queries8:
