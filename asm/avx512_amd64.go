@@ -371,6 +371,21 @@ func gemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lane
 //go:noescape
 func gemmHalvesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool)
 
+// maximaAVX512 is Unit.Maxima, see package ukernel.
+//
+//go:noescape
+func maximaAVX512(s []float32, n int, scale float32, max []float32)
+
+// softmaxPairsAVX512 is Unit.SoftmaxPairs, see package ukernel.
+//
+//go:noescape
+func softmaxPairsAVX512(s []float32, n int, scale float32, max []float32, sum []float32)
+
+// factorsAVX512 is Unit.Factors, see package ukernel.
+//
+//go:noescape
+func factorsAVX512(dst []uint16, ldd int, src []uint16, lds int, n int, d int)
+
 // skinnyAdditiveAVX512 is SkinnyKernels.Additive, see package ukernel.
 //
 //go:noescape

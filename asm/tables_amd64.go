@@ -660,6 +660,15 @@ var Unit = []ukernel.Override[ukernel.Unit]{
 	{ISA: "avx512", Needs: []string{"AMXBF16", "AMXTILE", "AVX512DQ", "AVX512F"}, Kernels: ukernel.Unit{
 		GemmHalves: gemmHalvesAVX512,
 	}},
+	{ISA: "avx512", Needs: []string{"AVX512F"}, Kernels: ukernel.Unit{
+		Maxima: maximaAVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Unit{
+		SoftmaxPairs: softmaxPairsAVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512F", "AVX512VL"}, Kernels: ukernel.Unit{
+		Factors: factorsAVX512,
+	}},
 }
 
 // Machine are the overrides of ukernel.Machine.

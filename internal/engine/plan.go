@@ -26,6 +26,7 @@ type plan struct {
 	tiles     func(j *Job, s *scratch, b *tasks.Bucket, first, n, count int)
 	softmax   func(t *tile)
 	narrow    narrow // of skinny tiles
+	pairing   pairing
 	isProduct bool   // scores are products with the keys as they lie in memory, and nothing else
 }
 
@@ -48,7 +49,7 @@ func (p *plan) make(j *Job, limit int) {
 	p.findBuckets(j, limit > 1)
 	p.Make(&p.work, limit)
 	p.shape = j.shapeOf(p.lanes, p.MaxTiles)
-	p.isProduct = j.isProduct()
+	p.isProduct, p.pairing = j.isProduct(), j.pairing()
 	p.chooseTiles(j)
 }
 

@@ -70,7 +70,7 @@ var (
 	skinnyBFloat16 = strategy{packBFloat16, skinnyBFloat16Scores, bfloat16Softmax, skinnyBFloat16Values, skinnyMerge, &inRows}
 
 	// These are for tiles of whole PanelSteps alone, see forLanes.
-	unitBFloat16 = strategy{packUnit, unitScores, bfloat16Softmax, unitValues, bfloat16Merge, &inLanes}
+	unitBFloat16 = strategy{packUnit, unitScores, unitSoftmax, unitValues, bfloat16Merge, &inLanes}
 	unitIntegers = strategy{packHalves, unitIntegersScores, panelSoftmax, unitIntegersValues, bfloat16Merge, &inLanes}
 
 	exactPanel    = strategy{packPanel, panelScores, exactSoftmax, exactValues, panelMerge, &inLanes}

@@ -51,6 +51,26 @@ func FactorsBF16(t *tier.Tier, x []float32, was view.DType) {
 	}
 }
 
+// NarrowFactors writes n rows of x, float32 or bfloat16, to rows of dst ldd apart, as products in
+// bfloat16 take them.
+func NarrowFactors(t *tier.Tier, dst []uint16, ldd int, x *view.Tensor, b, h, l, n int) {
+	for stop := l + n; l < stop; l += n {
+		n = x.Run(l, min(stop-l, max(1, MaxConvert/x.Dim(3))))
+		at, stride, rows, d := x.Index(b, h, l), x.Stride(2), n, x.Dim(3)
+		if stride == d && ldd == d {
+			rows, d = 1, n*d
+		}
+		end := at + (rows-1)*stride + d
+		if x.DType() == view.Float32 {
+			t.Convert().Narrow[view.BFloat16](view.BytesOf(dst), 2*ldd, x.F32()[at:end], stride, rows, d)
+			t.Unit().Factors(dst, ldd, dst, ldd, rows, d)
+		} else {
+			t.Unit().Factors(dst, ldd, view.As[uint16](x.Bytes())[at:end], stride, rows, d)
+		}
+		dst = dst[n*ldd:]
+	}
+}
+
 func widen(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int, isScaled bool) {
 	d := x.Dim(3)
 	for stop := l + n; l < stop; l += n {
