@@ -93,6 +93,7 @@ var Lanes = []ukernel.Override[ukernel.LaneKernels]{
 	{ISA: "avx512", Needs: []string{"AVX512F"}, Lanes: 16, Kernels: ukernel.LaneKernels{
 		Pack:       packAVX512,
 		ScaleRows:  scaleRowsAVX512,
+		CodeMerge:  codeMergeAVX512,
 		ALiBi:      aLiBiAVX512,
 		MaskSpan:   maskSpanAVX512,
 		MergeStats: mergeStatsAVX512,
@@ -661,7 +662,8 @@ var Unit = []ukernel.Override[ukernel.Unit]{
 		GemmHalves: gemmHalvesAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512F"}, Kernels: ukernel.Unit{
-		Maxima: maximaAVX512,
+		Maxima:    maximaAVX512,
+		PackPairs: packPairsAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Unit{
 		SoftmaxPairs: softmaxPairsAVX512,

@@ -55,7 +55,7 @@ func softmaxPairs(s []float32, n int, scale float32, max, sum []float32) {
 		for j := 0; j < n; j += 2 {
 			pair := math.Float32bits(weight(j)) >> 16
 			if j+1 < n {
-				pair |= math.Float32bits(weight(j + 1))
+				pair |= math.Float32bits(weight(j+1)) & 0xffff0000
 			}
 			s[j/2*w+lane] = math.Float32frombits(pair)
 		}

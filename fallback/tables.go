@@ -70,10 +70,10 @@ func Elementwise() ukernel.Elementwise {
 // Norms returns the norms of rows.
 func Norms() ukernel.Norms { return ukernel.Norms{RMSNorm: rmsNorm, LayerNorm: layerNorm} }
 
-// Unit returns what comes between products, and no products: without a unit for tiles others compute
-// the same ones.
+// Unit returns what comes between products, and no products: without a unit for tiles others
+// compute the same ones.
 func Unit() ukernel.Unit {
-	return ukernel.Unit{Maxima: maxima, SoftmaxPairs: softmaxPairs, Factors: factors}
+	return ukernel.Unit{Maxima: maxima, SoftmaxPairs: softmaxPairs, Factors: factors, PackPairs: packRows[uint32]}
 }
 
 // Activations returns the activations of feed-forward layers.

@@ -17,6 +17,7 @@ func (g *gen) BetweenTiles() {
 	g.maxima()
 	g.softmaxPairs()
 	g.factors()
+	g.packWords(spec.PackPairs)
 }
 
 // maxima emits four chains per vector of lanes, as one takes the latency of a maximum for a row.
@@ -75,9 +76,11 @@ func (g *gen) softmaxPairs() {
 	s, max, sums, left, row := g.Slice("s"), g.Slice("max"), g.Slice("sum"), g.SliceLen("max"), g.GP64()
 	g.MOVQ(left, row)
 	g.SHLQ(operand.Imm(2), row)
-	scale, z, sum := g.Vec(), g.Vec(), g.Vec()
+	const orAnd = 0xf8
+	scale, z, sum, high := g.Vec(), g.Vec(), g.Vec(), g.Vec()
 	g.VBROADCASTSS(g.Argument("scale"), scale)
-	finite, weight := g.inline((*lane.Builder).Finite, 1, 0), g.inline((*lane.Builder).WeightBF16, 2, 3)
+	g.VMOVUPS(g.Constant(0xffff0000), high)
+	finite, weight := g.inline((*lane.Builder).Finite, 1, 0), g.inline((*lane.Builder).WeightBF16, 2, 4)
 	score := func(from operand.Mem) reg.VecVirtual {
 		x := g.Vec()
 		g.VMULPS(from, scale, x)
@@ -99,7 +102,7 @@ func (g *gen) softmaxPairs() {
 		g.VADDPS(p[0], sum, sum)
 		g.VADDPS(p[1], sum, sum)
 		g.VPSRLD(operand.Imm(16), p[0], p[0])
-		g.VORPS(p[1], p[0], p[0])
+		g.VPTERNLOGD(operand.U8(orAnd), high, p[1], p[0])
 		g.VMOVUPS(p[0], emit.At(to, 0))
 		g.LEAQ(emit.Indexed(from, row, 2), from)
 		g.ADDQ(row, to)

@@ -13,6 +13,7 @@ var (
 	GemmHalves       = kernel(UnitTable, "GemmHalves")
 	Maxima           = kernel(UnitTable, "Maxima")
 	SoftmaxPairs     = kernel(UnitTable, "SoftmaxPairs")
+	PackPairs        = kernel(UnitTable, "PackPairs")
 	Factors          = kernel(UnitTable, "Factors")
 	WeightPack       = kernel(WeightTable, "Pack")
 	WeightPackHalves = kernel(ConvertTable, "PackHalves")

@@ -27,7 +27,7 @@ type plan struct {
 	softmax   func(t *tile)
 	narrow    narrow // of skinny tiles
 	pairing   pairing
-	isProduct bool   // scores are products with the keys as they lie in memory, and nothing else
+	isProduct bool // scores are products with the keys as they lie in memory, and nothing else
 }
 
 // begin begins a plan of the call of j, which is derived: it says how much work that is.
@@ -35,7 +35,7 @@ type plan struct {
 func (p *plan) begin(j *Job) {
 	p.how, p.allSkinny, p.anySkinny = j.strategies(), true, false
 	p.work = tasks.Work{
-		Width: j.tileWidth(), Columns: j.d() + j.dv(), Group: j.derived.group, ThreadFMAs: j.tier.ThreadFMAs,
+		Width: j.tileWidth(), Columns: j.d() + j.dv(), Group: j.derived.group, ThreadFMAs: j.tier.ThreadFMAs, Converts: j.usesUnit(),
 		CanSplit: j.splittable && j.derived.keyRange == mask.Everything,
 	}
 }

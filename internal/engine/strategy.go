@@ -108,7 +108,7 @@ func (s *strategy) forLanes(lanes int) *strategy {
 // usesUnit tells whether a unit for tiles computes products. It takes too long to begin for short
 // calls.
 func (j *Job) usesUnit() bool {
-	return j.tier.Unit().GemmTiles != nil && !j.widened.rounds && (j.Call.BFloat16 || j.Call.DynamicInt12 && j.groupsFillSegments())
+	return j.tier.Unit().GemmTiles != nil && !j.widened.rounds && (j.Call.BFloat16 || j.Call.DynamicInt12 && j.Call.K.DType().IsScaled() && j.groupsFillSegments())
 }
 
 // of returns the strategy of a bucket.

@@ -20,8 +20,30 @@ import (
 const unitLanes = 32
 
 func packUnit(t *tile) {
-	packBFloat16(t)
-	t.pairRows(t.words, t.q, 0, t.job.d())
+	x, w, depth := &t.job.Call.Q, t.Lanes, kvrows.Depth(t.job.d())
+	if !rows.NarrowsFactors(x) {
+		packBFloat16(t)
+		t.pairRows(t.words, t.q, 0, t.job.d())
+		return
+	}
+	q := view.As[uint16](view.BytesOf(t.q))[:w*depth]
+	off := t.offsets(x, 0)[:t.N]
+	for n := 0; len(off) > 0; off = off[n:] {
+		stride := 0
+		if n = 1; len(off) > 1 {
+			stride = off[1] - off[0]
+		}
+		for stride > 0 && n < len(off) && off[n]-off[n-1] == stride {
+			n++
+		}
+		rows.NarrowFactors(t.job.tier, q[(t.N-len(off))*depth:], depth, x, off[0], stride, n)
+	}
+	clear(q[t.N*depth:])
+	pairs := view.As[uint32](view.BytesOf(q))
+	for e, n := 0, 0; e < depth/2; e += n {
+		n = ukernel.ColumnsPerCall(depth/2-e, w)
+		t.job.tier.Unit().PackPairs(t.words[e*w:], w, pairs[e:], depth/2, w, n)
+	}
 }
 
 // pairing is what the weights of a call allow.

@@ -90,6 +90,17 @@ var betweenMutants = []mutant{
 			}
 		}
 	}},
+	{"Unit.PackPairs", "NaNs become quiet", func(p *kernelSet) {
+		pack := p.Unit.PackPairs
+		p.Unit.PackPairs = func(dst []uint32, ld int, src []uint32, lds, n, d int) {
+			pack(dst, ld, src, lds, n, d)
+			for i, w := range dst {
+				if w<<1 > 0xff000000 {
+					dst[i] |= 1 << 22
+				}
+			}
+		}
+	}},
 	{"Unit.Factors", "the least becomes +0, too", func(p *kernelSet) {
 		factors := p.Unit.Factors
 		p.Unit.Factors = func(dst []uint16, ldd int, src []uint16, lds, n, d int) {

@@ -73,21 +73,18 @@ func (r *Reader) Transposed(h lanes.Head, keys mask.Span, phase int) []uint16 {
 func (r *Reader) round(dst []uint16, h lanes.Head, keys mask.Span) {
 	d := r.x.Dim(3)
 	depth := Depth(d)
-	direct := r.x.DType() == view.BFloat16 || r.x.DType() == view.Float32
 	for n := 0; keys.Lo < keys.Hi; keys.Lo += n {
-		n = min(keys.Len(), max(1, rows.MaxConvert/d))
-		if in := r.inPlace(h, keys.Lo, n); in > 0 {
-			n = in
-		}
-		if direct {
+		if n = keys.Len(); rows.NarrowsFactors(r.x) {
+			n = r.Run(h, keys.Lo, n)
 			x, h, lo := r.locate(h, keys.Lo, n)
-			rows.NarrowFactors(r.tier, dst, depth, x, h.Batch, h.Head, lo, n)
+			rows.NarrowFactors(r.tier, dst, depth, x, x.Index(h.Batch, h.Head, lo), x.Stride(2), n)
 		} else {
+			n = min(n, max(1, rows.MaxConvert/d))
 			from, stride, _ := r.Floats(h, keys.Lo, n)
 			r.tier.Convert().Narrow[view.BFloat16](view.BytesOf(dst), 2*depth, from, stride, n, d)
-		}
-		for i := 0; d < depth && i < n; i++ {
-			clear(dst[i*depth+d : (i+1)*depth])
+			for i := range n {
+				clear(dst[i*depth+d : (i+1)*depth])
+			}
 		}
 		dst = dst[n*depth:]
 	}
