@@ -29605,6 +29605,396 @@ done:
 	VZEROUPPER
 	RET
 
+// func maximaAVX512(s []float32, n int, scale float32, max []float32)
+// Requires: AVX, AVX512F
+TEXT ·maximaAVX512(SB), NOSPLIT, $0-64
+	PCALIGN      $0x40
+	MOVQ         s_base+0(FP), AX
+	MOVQ         max_base+40(FP), CX
+	MOVQ         max_len+48(FP), DX
+	MOVQ         DX, BX
+	SHLQ         $0x02, BX
+	LEAQ         (BX)(BX*2), SI
+	VMOVUPS      constff800000AVX512<>+0(SB), Z0
+	VBROADCASTSS scale+32(FP), Z1
+
+	// One vector of lanes, four rows per iteration.
+lanes:
+	MOVQ    n+24(FP), R8
+	MOVQ    AX, DI
+	VMOVAPS Z0, Z2
+	VMOVAPS Z0, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z0, Z5
+	SUBQ    $0x04, R8
+	JL      rest
+	PCALIGN $0x40
+
+four:
+	VMOVUPS (DI), Z6
+	VMAXPS  Z2, Z6, Z2
+	VMOVUPS (DI)(BX*1), Z6
+	VMAXPS  Z3, Z6, Z3
+	VMOVUPS (DI)(BX*2), Z6
+	VMAXPS  Z4, Z6, Z4
+	VMOVUPS (DI)(SI*1), Z6
+	VMAXPS  Z5, Z6, Z5
+	LEAQ    (DI)(BX*4), DI
+	SUBQ    $0x04, R8
+	JGE     four
+
+rest:
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R8
+	JL      all
+	VMOVUPS (DI), Z6
+	VMAXPS  Z2, Z6, Z2
+	SUBQ    $0x01, R8
+	JL      all
+	VMOVUPS (DI)(BX*1), Z6
+	VMAXPS  Z3, Z6, Z3
+	SUBQ    $0x01, R8
+	JL      all
+	VMOVUPS (DI)(BX*2), Z6
+	VMAXPS  Z4, Z6, Z4
+
+all:
+	VMAXPS  Z4, Z5, Z5
+	VMAXPS  Z2, Z3, Z3
+	VMAXPS  Z3, Z5, Z5
+	VMULPS  Z1, Z5, Z5
+	VMOVUPS Z5, (CX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x00000010, DX
+	JNZ     lanes
+	VZEROUPPER
+	RET
+
+DATA constff800000AVX512<>+0(SB)/64, $"\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff"
+GLOBL constff800000AVX512<>(SB), RODATA|NOPTR, $64
+
+// func softmaxPairsAVX512(s []float32, n int, scale float32, max []float32, sum []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·softmaxPairsAVX512(SB), NOSPLIT, $0-88
+	PCALIGN      $0x40
+	MOVQ         s_base+0(FP), AX
+	MOVQ         max_base+40(FP), CX
+	MOVQ         sum_base+64(FP), DX
+	MOVQ         max_len+48(FP), BX
+	MOVQ         BX, SI
+	SHLQ         $0x02, SI
+	VBROADCASTSS scale+32(FP), Z0
+	VMOVUPS      constffff0000AVX512<>+0(SB), Z3
+	VMOVUPS      constff800000AVX512<>+0(SB), Z4
+	VMOVUPS      const47c00000AVX512<>+0(SB), Z5
+	VMOVUPS      const3920b5aeAVX512<>+0(SB), Z6
+	VMOVUPS      const3aaf8418AVX512<>+0(SB), Z7
+	VMOVUPS      const3c1d96f0AVX512<>+0(SB), Z8
+	VMOVUPS      const3d6357beAVX512<>+0(SB), Z9
+	VMOVUPS      const3e75fdeeAVX512<>+0(SB), Z10
+	VMOVUPS      const3f317218AVX512<>+0(SB), Z11
+	VMOVUPS      const3f800000AVX512<>+0(SB), Z12
+	VMOVUPS      constc26002e3AVX512<>+0(SB), Z13
+	VMOVUPS      constff800000AVX512<>+0(SB), Z14
+
+	// One vector of lanes, two rows per iteration.
+lanes:
+	MOVQ      n+24(FP), R9
+	MOVQ      AX, DI
+	MOVQ      AX, R8
+	VMOVUPS   (CX), Z1
+	VCMPPS    $0x04, Z4, Z1, K1
+	VMOVAPS.Z Z1, K1, Z1
+	VMOVAPS   Z1, Z1
+	VXORPS    Z2, Z2, Z2
+	SUBQ      $0x02, R9
+	JL        last
+	PCALIGN   $0x40
+
+two:
+	VMULPS       (DI), Z0, Z15
+	VSUBPS       Z1, Z15, Z15
+	VMULPS       (DI)(SI*1), Z0, Z16
+	VSUBPS       Z1, Z16, Z16
+	VRNDSCALEPS  $0x00, Z15, Z17
+	VRNDSCALEPS  $0x00, Z16, Z18
+	VSUBPS       Z17, Z15, Z19
+	VSUBPS       Z18, Z16, Z20
+	VMOVAPS      Z7, Z21
+	VFMADD231PS  Z6, Z19, Z21
+	VMOVAPS      Z7, Z22
+	VFMADD231PS  Z6, Z20, Z22
+	VFMADD213PS  Z8, Z19, Z21
+	VFMADD213PS  Z8, Z20, Z22
+	VFMADD213PS  Z9, Z19, Z21
+	VFMADD213PS  Z9, Z20, Z22
+	VFMADD213PS  Z10, Z19, Z21
+	VFMADD213PS  Z10, Z20, Z22
+	VFMADD213PS  Z11, Z19, Z21
+	VFMADD213PS  Z11, Z20, Z22
+	VFMADD213PS  Z12, Z19, Z21
+	VFMADD213PS  Z12, Z20, Z22
+	VCMPPS       $0x15, Z13, Z15, K1
+	VSCALEFPS.Z  Z17, Z21, K1, Z21
+	VCMPPS       $0x15, Z13, Z16, K1
+	VSCALEFPS.Z  Z18, Z22, K1, Z22
+	VANDPS       Z14, Z21, Z15
+	VANDPS       Z14, Z22, Z16
+	VFMADD231PS  Z5, Z15, Z21
+	VFMADD231PS  Z5, Z16, Z22
+	VFNMADD231PS Z5, Z15, Z21
+	VFNMADD231PS Z5, Z16, Z22
+	VADDPS       Z21, Z2, Z2
+	VADDPS       Z22, Z2, Z2
+	VPSRLD       $0x10, Z21, Z21
+	VPTERNLOGD   $0xf8, Z3, Z22, Z21
+	VMOVUPS      Z21, (R8)
+	LEAQ         (DI)(SI*2), DI
+	ADDQ         SI, R8
+	SUBQ         $0x02, R9
+	JGE          two
+
+last:
+	TESTQ        $0x00000001, R9
+	JZ           all
+	VMULPS       (DI), Z0, Z15
+	VSUBPS       Z1, Z15, Z15
+	VRNDSCALEPS  $0x00, Z15, Z1
+	VRNDSCALEPS  $0x00, Z15, Z16
+	VSUBPS       Z1, Z15, Z17
+	VSUBPS       Z16, Z15, Z18
+	VMOVAPS      Z7, Z19
+	VFMADD231PS  Z6, Z17, Z19
+	VMOVAPS      Z7, Z20
+	VFMADD231PS  Z6, Z18, Z20
+	VFMADD213PS  Z8, Z17, Z19
+	VFMADD213PS  Z8, Z18, Z20
+	VFMADD213PS  Z9, Z17, Z19
+	VFMADD213PS  Z9, Z18, Z20
+	VFMADD213PS  Z10, Z17, Z19
+	VFMADD213PS  Z10, Z18, Z20
+	VFMADD213PS  Z11, Z17, Z19
+	VFMADD213PS  Z11, Z18, Z20
+	VFMADD213PS  Z12, Z17, Z19
+	VFMADD213PS  Z12, Z18, Z20
+	VCMPPS       $0x15, Z13, Z15, K1
+	VSCALEFPS.Z  Z1, Z19, K1, Z19
+	VCMPPS       $0x15, Z13, Z15, K1
+	VSCALEFPS.Z  Z16, Z20, K1, Z20
+	VANDPS       Z14, Z19, Z1
+	VANDPS       Z14, Z20, Z15
+	VFMADD231PS  Z5, Z1, Z19
+	VFMADD231PS  Z5, Z15, Z20
+	VFNMADD231PS Z5, Z1, Z19
+	VFNMADD231PS Z5, Z15, Z20
+	VADDPS       Z19, Z2, Z2
+	VPSRLD       $0x10, Z19, Z19
+	VMOVUPS      Z19, (R8)
+
+all:
+	VMOVUPS Z2, (DX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	SUBQ    $0x00000010, BX
+	JNZ     lanes
+	VZEROUPPER
+	RET
+
+DATA const47c00000AVX512<>+0(SB)/64, $"\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G"
+GLOBL const47c00000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const3920b5aeAVX512<>+0(SB)/64, $"\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9"
+GLOBL const3920b5aeAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const3aaf8418AVX512<>+0(SB)/64, $"\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:"
+GLOBL const3aaf8418AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const3c1d96f0AVX512<>+0(SB)/64, $"\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<"
+GLOBL const3c1d96f0AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const3d6357beAVX512<>+0(SB)/64, $"\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc="
+GLOBL const3d6357beAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const3e75fdeeAVX512<>+0(SB)/64, $"\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>"
+GLOBL const3e75fdeeAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const3f317218AVX512<>+0(SB)/64, $"\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?"
+GLOBL const3f317218AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constc26002e3AVX512<>+0(SB)/64, $"\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2"
+GLOBL constc26002e3AVX512<>(SB), RODATA|NOPTR, $64
+
+// func factorsAVX512(dst []uint16, ldd int, src []uint16, lds int, n int, d int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·factorsAVX512(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	SHLQ    $0x01, DX
+	MOVQ    ldd+24(FP), BX
+	SHLQ    $0x01, BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	TESTQ   DI, DI
+	JZ      end
+	VMOVUPS const7fff7fffAVX512<>+0(SB), Z0
+	VMOVUPS const23802380AVX512<>+0(SB), Z1
+
+row:
+	XORQ R8, R8
+	MOVQ DI, R9
+	SUBQ $0x00000020, R9
+	JL   fewer
+
+vector:
+	VMOVUPS (AX)(R8*2), Z2
+	VPANDD  Z0, Z2, Z3
+	VPSUBW  Z1, Z3, Z3
+	VPSRAW  $0x0f, Z3, Z3
+	VPANDND Z2, Z3, Z2
+	VMOVUPS Z2, (CX)(R8*2)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, R9
+	JLE     vector
+	CMPQ    R8, DI
+	JE      done
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R9, R8
+	JMP  vector
+
+fewer:
+	XORQ R8, R8
+
+single:
+	MOVWLZX (AX)(R8*2), R9
+	VMOVD   R9, X2
+	VPANDD  X0, X2, X3
+	VPSUBW  X1, X3, X3
+	VPSRAW  $0x0f, X3, X3
+	VPANDND X2, X3, X2
+	VPEXTRW $0x00, X2, (CX)(R8*2)
+	INCQ    R8
+	CMPQ    R8, DI
+	JL      single
+
+done:
+	ADDQ DX, AX
+	ADDQ BX, CX
+	DECQ SI
+	JNZ  row
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const7fff7fffAVX512<>+0(SB)/64, $"\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f"
+GLOBL const7fff7fffAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const23802380AVX512<>+0(SB)/64, $"\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#"
+GLOBL const23802380AVX512<>(SB), RODATA|NOPTR, $64
+
+// func packPairsAVX512(dst []uint32, ld int, src []uint32, lds int, n int, d int)
+// Requires: AVX, AVX512F
+TEXT ·packPairsAVX512(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    ld+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    src_base+32(FP), DX
+	MOVQ    lds+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+64(FP), DI
+	MOVQ    d+72(FP), R8
+	TESTQ   DI, DI
+	JZ      end
+	LEAQ    (BX)(BX*2), SI
+
+	// 4 columns of 16 rows per iteration.
+rows:
+	MOVQ    DX, R10
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R11
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R12
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R13
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    AX, R9
+	MOVQ    R8, R14
+	PCALIGN $0x40
+
+columnstep:
+	MOVQ         R9, R15
+	VMOVUPS      (R10), X0
+	VINSERTF32X4 $0x01, (R11), Z0, Z0
+	VINSERTF32X4 $0x02, (R12), Z0, Z0
+	VINSERTF32X4 $0x03, (R13), Z0, Z0
+	VMOVUPS      (R10)(BX*1), X1
+	VINSERTF32X4 $0x01, (R11)(BX*1), Z1, Z1
+	VINSERTF32X4 $0x02, (R12)(BX*1), Z1, Z1
+	VINSERTF32X4 $0x03, (R13)(BX*1), Z1, Z1
+	VMOVUPS      (R10)(BX*2), X2
+	VINSERTF32X4 $0x01, (R11)(BX*2), Z2, Z2
+	VINSERTF32X4 $0x02, (R12)(BX*2), Z2, Z2
+	VINSERTF32X4 $0x03, (R13)(BX*2), Z2, Z2
+	VMOVUPS      (R10)(SI*1), X3
+	VINSERTF32X4 $0x01, (R11)(SI*1), Z3, Z3
+	VINSERTF32X4 $0x02, (R12)(SI*1), Z3, Z3
+	VINSERTF32X4 $0x03, (R13)(SI*1), Z3, Z3
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKLPS    Z3, Z2, Z1
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPD    Z1, Z4, Z3
+	VUNPCKHPD    Z1, Z4, Z1
+	VUNPCKLPD    Z2, Z0, Z4
+	VUNPCKHPD    Z2, Z0, Z0
+	VMOVUPS      Z3, (R15)
+	ADDQ         CX, R15
+	VMOVUPS      Z1, (R15)
+	ADDQ         CX, R15
+	VMOVUPS      Z4, (R15)
+	ADDQ         CX, R15
+	VMOVUPS      Z0, (R15)
+	ADDQ         CX, R15
+	SUBQ         $0x00000004, R14
+	JZ           columndone
+	CMPQ         R14, $0x00000004
+	JL           columnrest
+	ADDQ         $0x00000010, R10
+	ADDQ         $0x00000010, R11
+	ADDQ         $0x00000010, R12
+	ADDQ         $0x00000010, R13
+	LEAQ         (R9)(CX*4), R9
+	JMP          columnstep
+
+	// Less than 4 columns are left: compute the last 4.
+columnrest:
+	LEAQ  (R10)(R14*4), R10
+	LEAQ  (R11)(R14*4), R11
+	LEAQ  (R12)(R14*4), R12
+	LEAQ  (R13)(R14*4), R13
+	MOVQ  CX, R15
+	IMULQ R14, R15
+	ADDQ  R15, R9
+	MOVQ  $0x00000004, R14
+	JMP   columnstep
+
+columndone:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, DI
+	JNZ  rows
+
+end:
+	VZEROUPPER
+	RET
+
 // func skinnyAdditiveAVX512(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·skinnyAdditiveAVX512(SB), NOSPLIT, $0-160
@@ -30373,9 +30763,6 @@ one:
 	DECQ      R11
 	JNZ       one
 	JMP       next
-
-DATA constff800000AVX512<>+0(SB)/64, $"\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff"
-GLOBL constff800000AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA spread0AVX512<>+0(SB)/64, $"\x80\x80\x80\x00\x80\x80\x80\x01\x80\x80\x80\x02\x80\x80\x80\x03\x80\x80\x80\x00\x80\x80\x80\x01\x80\x80\x80\x02\x80\x80\x80\x03\x80\x80\x80\x00\x80\x80\x80\x01\x80\x80\x80\x02\x80\x80\x80\x03\x80\x80\x80\x00\x80\x80\x80\x01\x80\x80\x80\x02\x80\x80\x80\x03"
 GLOBL spread0AVX512<>(SB), RODATA|NOPTR, $64
@@ -55666,24 +56053,6 @@ done:
 	VZEROUPPER
 	RET
 
-DATA const3920b5aeAVX512<>+0(SB)/64, $"\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9"
-GLOBL const3920b5aeAVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const3aaf8418AVX512<>+0(SB)/64, $"\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:\x18\x84\xaf:"
-GLOBL const3aaf8418AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const3c1d96f0AVX512<>+0(SB)/64, $"\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<\xf0\x96\x1d<"
-GLOBL const3c1d96f0AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const3d6357beAVX512<>+0(SB)/64, $"\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc=\xbeWc="
-GLOBL const3d6357beAVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const3e75fdeeAVX512<>+0(SB)/64, $"\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>\xee\xfdu>"
-GLOBL const3e75fdeeAVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const3f317218AVX512<>+0(SB)/64, $"\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?\x18r1?"
-GLOBL const3f317218AVX512<>(SB), RODATA|NOPTR, $64
-
 DATA constc2c80000AVX512<>+0(SB)/64, $"\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\xc8\xc2"
 GLOBL constc2c80000AVX512<>(SB), RODATA|NOPTR, $64
 
@@ -58153,6 +58522,43 @@ chunk1steps:
 	SUBQ         $0x00000010, AX
 	JMP          columns
 
+// func codeMergeAVX512(o []float32, part []float32, n int, alpha []float32, beta []float32)
+// Requires: AVX, AVX512F
+TEXT ·codeMergeAVX512(SB), NOSPLIT, $0-104
+	PCALIGN $0x40
+	MOVQ    o_base+0(FP), AX
+	MOVQ    part_base+24(FP), CX
+	MOVQ    alpha_base+56(FP), DX
+	MOVQ    beta_base+80(FP), BX
+	MOVQ    n+48(FP), SI
+	MOVQ    alpha_len+64(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    alpha_len+64(FP), R8
+
+	// One vector of lanes.
+lanes:
+	VMOVUPS (DX), Z0
+	VMOVUPS (BX), Z1
+	XORQ    R10, R10
+	MOVQ    SI, R9
+
+row:
+	VMULPS      (AX)(R10*1), Z0, Z2
+	VMOVUPS     (CX)(R10*1), Z3
+	VFMADD231PS Z1, Z3, Z2
+	VMOVUPS     Z2, (AX)(R10*1)
+	ADDQ        DI, R10
+	DECQ        R9
+	JNZ         row
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	ADDQ        $0x00000040, BX
+	SUBQ        $0x00000010, R8
+	JNZ         lanes
+	VZEROUPPER
+	RET
+
 // func widenF16AVX512(dst []float32, ldd int, src []byte, lds int, n int, d int)
 // Requires: AVX, AVX512F, F16C
 TEXT ·widenF16AVX512(SB), NOSPLIT, $0-80
@@ -58997,9 +59403,6 @@ GLOBL const47600000AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA constc7600000AVX512<>+0(SB)/64, $"\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7"
 GLOBL constc7600000AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const47c00000AVX512<>+0(SB)/64, $"\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G"
-GLOBL const47c00000AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA const0a800000AVX512<>+0(SB)/64, $"\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n"
 GLOBL const0a800000AVX512<>(SB), RODATA|NOPTR, $64
@@ -63480,9 +63883,6 @@ lanes2rows:
 end:
 	VZEROUPPER
 	RET
-
-DATA constc26002e3AVX512<>+0(SB)/64, $"\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2"
-GLOBL constc26002e3AVX512<>(SB), RODATA|NOPTR, $64
 
 // func mergeStatsAVX512(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 // Requires: AVX, AVX512F

@@ -17,6 +17,7 @@ type contract struct {
 	cases   func(k *Kernel, quick bool) []Case
 	suppose func(l *call, known *equal.Suppose)
 	strict  bool   // whether a NaN in an output has bits of its own
+	halves  string // an output whose words are pairs
 	open    string // why it may be that an override's kernel is tested, but not proven
 }
 
@@ -400,6 +401,19 @@ func scoresBelow(l *call, known *equal.Suppose) {
 		if i%ld < len(maxima) {
 			known.Domains[l.g.FSub(s, orZero(l.g, maxima[i%ld]))] = equal.NotPositive
 		}
+	}
+}
+
+// productsBelow is scoresBelow for products that are scaled.
+func productsBelow(l *call, known *equal.Suppose) {
+	maxima, scale := l.buffers["max"].before, l.g.Sym(32, "scale")
+	for _, m := range maxima {
+		known.Kinds[m] = equal.Maximum
+	}
+	for i, s := range l.buffers["s"].before {
+		s = l.g.FMul(s, scale)
+		known.Kinds[s] = equal.Score
+		known.Domains[l.g.FSub(s, orZero(l.g, maxima[i%len(maxima)]))] = equal.NotPositive
 	}
 }
 
