@@ -37,10 +37,9 @@ const (
 	// The prototype whose figures gen/amd64/gemm_tiles.go has was not measured with fewer than 32.
 	leastTileRows = 16
 
-	// Tiles of bytes have 16 rows. From paddedRows rows on it takes less time to fill a tile than to
-	// multiply by vectors, and up to vectorRows rows that whole tiles leave take less by vectors.
-	// Measured on a Granite Rapids with all formats: 12 and 8 rows by vectors take as long as a tile,
-	// 13 and 9 take longer.
+	// Tiles of bytes have 16 rows. From paddedRows rows on, filling a tile takes less time than
+	// vectors do. Up to vectorRows rows that whole tiles leave take less by vectors. Measured on a
+	// Granite Rapids with all formats.
 	byteTileRows = 16
 	paddedRows   = 13
 	vectorRows   = 8
