@@ -29,9 +29,9 @@ var (
 )
 
 const (
-	// int8ManySteps are steps for as many quantized rows as then fit into one call, 96: kernels
+	// int8ManySteps are steps for as many quantized rows as then fit into one call, 170: kernels
 	// widen the weights of a block once for all rows of a call.
-	int8ManySteps = 384
+	int8ManySteps = 256
 
 	// With fewer rows than leastTileRows a tile is not full, and the products of vectors are taken.
 	// The prototype whose figures gen/amd64/gemm_tiles.go has was not measured with fewer than 32.
