@@ -29,18 +29,17 @@ var (
 )
 
 const (
-	// int8ManySteps are steps for as many quantized rows as then fit into one call, 96: kernels
+	// int8ManySteps are steps for as many quantized rows as then fit into one call, 170: kernels
 	// widen the weights of a block once for all rows of a call.
-	int8ManySteps = 384
+	int8ManySteps = 256
 
 	// tilesOnceSteps are steps for few rows, which a panel passes once. It need not stay in L1, and
 	// a long call fetches it without a pause.
 	tilesOnceSteps = 4096
 
-	// Tiles of bytes have 16 rows. From paddedRows rows on it takes less time to fill a tile than to
-	// multiply by vectors, and up to vectorRows rows that whole tiles leave take less by vectors.
-	// Measured on a Granite Rapids with all formats: 12 and 8 rows by vectors take as long as a tile,
-	// 13 and 9 take longer.
+	// Tiles of bytes have 16 rows. From paddedRows rows on, filling a tile takes less time than
+	// vectors do. Up to vectorRows rows that whole tiles leave take less by vectors. Measured on a
+	// Granite Rapids with all formats.
 	byteTileRows = 16
 	paddedRows   = 13
 	vectorRows   = 8

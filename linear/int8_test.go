@@ -94,7 +94,7 @@ func TestInt8Large(t *testing.T) {
 		{m: 330, n: 33, k: 64, format: linear.Q4_1, layout: scattered, kind: testutil.Mantissas},
 		{m: 14, n: 130, k: 1120, format: linear.Q4_1, bias: true, layout: gappedRows},
 		{m: 60, n: 20, k: 6016, format: linear.Q8_0, kind: testutil.Mantissas},
-		{m: 99, n: 50, k: 416, format: linear.Q8_0, kind: testutil.Mantissas}, // 96 rows and 384 inputs in a call
+		{m: 172, n: 50, k: 288, format: linear.Q8_0, kind: testutil.Mantissas}, // 144 rows and 256 inputs in a call
 	}
 	if testutil.Quick() {
 		cases = cases[:2]
