@@ -655,10 +655,14 @@ var Rows = []ukernel.Override[ukernel.Rows]{
 // Unit are the overrides of ukernel.Unit.
 var Unit = []ukernel.Override[ukernel.Unit]{
 	{ISA: "avx512", Needs: []string{"AMXBF16", "AMXTILE", "AVX512F"}, Kernels: ukernel.Unit{
-		GemmTiles: gemmTilesAVX512,
+		GemmTiles:   gemmTilesAVX512,
+		ScoreHalves: scoreHalvesAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AMXBF16", "AMXTILE", "AVX512DQ", "AVX512F"}, Kernels: ukernel.Unit{
 		GemmHalves: gemmHalvesAVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Unit{
+		RoundHalves: roundHalvesAVX512,
 	}},
 }
 

@@ -11,6 +11,8 @@ var (
 	GemmUnpacked     = kernel(WeightTable, "GemmUnpacked")
 	GemmTiles        = kernel(UnitTable, "GemmTiles")
 	GemmHalves       = kernel(UnitTable, "GemmHalves")
+	RoundHalves      = kernel(UnitTable, "RoundHalves")
+	ScoreHalves      = kernel(UnitTable, "ScoreHalves")
 	WeightPack       = kernel(WeightTable, "Pack")
 	WeightPackHalves = kernel(ConvertTable, "PackHalves")
 	Additive         = kernel(SkinnyTable, "Additive")

@@ -114,6 +114,8 @@ type TileEmitter interface {
 	TileProbes()
 	GemmTiles()
 	GemmHalves()
+	RoundHalves()
+	ScoreHalves()
 	WeightGemmInt8Tiles(q ukernel.PackedFormat)
 }
 
@@ -151,5 +153,7 @@ func emitBlocks(e BlockEmitter) {
 	if hasTiles {
 		tiles.GemmTiles()
 		tiles.GemmHalves()
+		tiles.RoundHalves()
+		tiles.ScoreHalves()
 	}
 }

@@ -119,6 +119,9 @@ var contracts = map[string]contract{
 	"Unit.GemmTiles":  {cases: tileGemm(1)},
 	"Unit.GemmHalves": {cases: tileGemm(2)},
 
+	"Unit.RoundHalves": {cases: roundHalves},
+	"Unit.ScoreHalves": {cases: scoreHalves},
+
 	"Machine.TileInt8": {cases: tileProbe},
 	"Machine.TileBF16": {cases: tileProbe},
 
