@@ -391,6 +391,16 @@ func factorsAVX512(dst []uint16, ldd int, src []uint16, lds int, n int, d int)
 //go:noescape
 func packPairsAVX512(dst []uint32, ld int, src []uint32, lds int, n int, d int)
 
+// roundHalvesAVX512 is Unit.RoundHalves, see package ukernel.
+//
+//go:noescape
+func roundHalvesAVX512(first []uint32, other []uint32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
+
+// scoreHalvesAVX512 is Unit.ScoreHalves, see package ukernel.
+//
+//go:noescape
+func scoreHalvesAVX512(s []float32, a []uint16, lda int, first []uint32, other []uint32, scales []float32, lsc int, m int, k int, load bool, max []float32)
+
 // skinnyAdditiveAVX512 is SkinnyKernels.Additive, see package ukernel.
 //
 //go:noescape

@@ -29995,6 +29995,520 @@ end:
 	VZEROUPPER
 	RET
 
+// func roundHalvesAVX512(first []uint32, other []uint32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·roundHalvesAVX512(SB), NOSPLIT, $0-152
+	PCALIGN $0x40
+	MOVQ    s_base+48(FP), AX
+	MOVQ    ld+72(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    n+80(FP), DX
+	MOVQ    scales_base+88(FP), BX
+	MOVQ    lsc+112(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    unit_base+128(FP), DI
+	MOVQ    first_base+0(FP), R8
+	MOVQ    other_base+24(FP), R9
+	MOVQ    unit_len+136(FP), R10
+	SHLQ    $0x02, R10
+	SUBQ    R8, R9
+	VMOVUPS constffff0000AVX512<>+0(SB), Z0
+	MOVQ    unit_len+136(FP), R11
+
+	// One vector of lanes.
+lanes:
+	VXORPS  Z1, Z1, Z1
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z2
+	MOVQ    AX, R12
+	MOVQ    BX, R13
+	MOVQ    DX, R14
+
+largest:
+	VBROADCASTSS (R13), Z3
+	VMULPS       (R12), Z3, Z3
+	VANDPS       Z2, Z3, Z3
+	VPMAXUD      Z3, Z1, Z1
+	ADDQ         CX, R12
+	ADDQ         SI, R13
+	DECQ         R14
+	JNZ          largest
+	MOVQ         bits+120(FP), R12
+	VMOVD        R12, X2
+	VPBROADCASTD X2, Z2
+	VPSLLD       $0x17, Z2, Z2
+	VANDPS       const7f800000AVX512<>+0(SB), Z1, Z4
+	VPSUBD       Z2, Z4, Z4
+	VPADDD       const0bc00000AVX512<>+0(SB), Z4, Z2
+	VPCMPGTD     const717fffffAVX512<>+0(SB), Z1, K1
+	VPMOVM2D     K1, Z3
+	VPCMPGTD     const0d7fffffAVX512<>+0(SB), Z1, K1
+	VPMOVM2D     K1, Z1
+	VANDNPS      Z1, Z3, Z1
+	VANDPS       const7fc00000AVX512<>+0(SB), Z3, Z3
+	VANDPS       Z1, Z4, Z4
+	VORPS        Z3, Z4, Z4
+	VMOVUPS      Z4, (DI)
+	MOVQ         AX, R12
+	MOVQ         BX, R13
+	MOVQ         DX, R14
+	MOVQ         R8, R15
+	VPSRLD       $0x10, Z3, Z4
+	VORPS        Z4, Z3, Z3
+	SUBQ         $0x02, R14
+	JL           single
+
+pair:
+	VBROADCASTSS (R13), Z5
+	VMULPS       (R12), Z5, Z5
+	VADDPS       Z2, Z5, Z5
+	VSUBPS       Z2, Z5, Z5
+	VANDPS       Z0, Z5, Z6
+	VSUBPS       Z6, Z5, Z5
+	ADDQ         CX, R12
+	ADDQ         SI, R13
+	VBROADCASTSS (R13), Z7
+	VMULPS       (R12), Z7, Z7
+	VADDPS       Z2, Z7, Z7
+	VSUBPS       Z2, Z7, Z7
+	VANDPS       Z0, Z7, Z8
+	VSUBPS       Z8, Z7, Z7
+	ADDQ         CX, R12
+	ADDQ         SI, R13
+	VPSRLD       $0x10, Z6, Z6
+	VPTERNLOGD   $0xf8, Z0, Z8, Z6
+	VANDPS       Z1, Z6, Z6
+	VORPS        Z3, Z6, Z6
+	VMOVUPS      Z6, (R15)
+	VPSRLD       $0x10, Z5, Z5
+	VPTERNLOGD   $0xf8, Z0, Z7, Z5
+	VANDPS       Z1, Z5, Z5
+	VORPS        Z3, Z5, Z5
+	VMOVUPS      Z5, (R15)(R9*1)
+	ADDQ         R10, R15
+	SUBQ         $0x02, R14
+	JGE          pair
+
+single:
+	ADDQ         $0x02, R14
+	JZ           end
+	VBROADCASTSS (R13), Z3
+	VMULPS       (R12), Z3, Z3
+	VADDPS       Z2, Z3, Z3
+	VSUBPS       Z2, Z3, Z3
+	VANDPS       Z0, Z3, Z2
+	VSUBPS       Z2, Z3, Z3
+	ADDQ         CX, R12
+	ADDQ         SI, R13
+	VPSRLD       $0x10, Z2, Z2
+	VANDPS       Z1, Z2, Z2
+	VORPS        Z4, Z2, Z2
+	VMOVUPS      Z2, (R15)
+	VPSRLD       $0x10, Z3, Z3
+	VANDPS       Z1, Z3, Z3
+	VORPS        Z4, Z3, Z3
+	VMOVUPS      Z3, (R15)(R9*1)
+
+end:
+	ADDQ $0x00000040, R8
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, DI
+	SUBQ $0x00000010, R11
+	JNZ  lanes
+	VZEROUPPER
+	RET
+
+DATA const7fffffffAVX512<>+0(SB)/64, $"\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f"
+GLOBL const7fffffffAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const7f800000AVX512<>+0(SB)/64, $"\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f"
+GLOBL const7f800000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const0bc00000AVX512<>+0(SB)/64, $"\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v"
+GLOBL const0bc00000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const717fffffAVX512<>+0(SB)/64, $"\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq"
+GLOBL const717fffffAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const0d7fffffAVX512<>+0(SB)/64, $"\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r"
+GLOBL const0d7fffffAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const7fc00000AVX512<>+0(SB)/64, $"\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f"
+GLOBL const7fc00000AVX512<>(SB), RODATA|NOPTR, $64
+
+// func scoreHalvesAVX512(s []float32, a []uint16, lda int, first []uint32, other []uint32, scales []float32, lsc int, m int, k int, load bool, max []float32)
+// Requires: AMXBF16, AMXTILE, AVX, AVX512F, CMOV
+TEXT ·scoreHalvesAVX512(SB), $4352-184
+	PCALIGN   $0x40
+	LEAQ      63(SP), AX
+	ANDQ      $-64, AX
+	VMOVDQU32 tilesWholeAVX512<>+0(SB), Z0
+	VMOVDQU32 Z0, (AX)
+	MOVQ      m+136(FP), CX
+	ANDQ      $0x0f, CX
+	JZ        configured
+	MOVB      CL, 54(AX)
+	MOVB      CL, 55(AX)
+
+configured:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+	MOVQ      lda+48(FP), CX
+	SHLQ      $0x01, CX
+	MOVQ      $0x00000040, DX
+	MOVQ      max_len+168(FP), BX
+	MOVQ      m+136(FP), SI
+	SHLQ      $0x02, BX
+	MOVQ      BX, 64(AX)
+	MOVQ      BX, 128(AX)
+	MOVQ      lsc+128(FP), BX
+	SHLQ      $0x02, BX
+	MOVQ      BX, 72(AX)
+	SHRQ      $0x04, SI
+	MOVQ      SI, 80(AX)
+	ADDQ      $0x03, SI
+	MOVQ      SI, 88(AX)
+	MOVQ      first_base+56(FP), BX
+	MOVQ      BX, 96(AX)
+	MOVQ      other_base+80(FP), BX
+	MOVQ      BX, 104(AX)
+	MOVQ      s_base+0(FP), BX
+	MOVQ      BX, 112(AX)
+	MOVQ      max_base+160(FP), BX
+	MOVQ      BX, 120(AX)
+
+	// 16 lanes.
+lanes:
+	MOVQ      96(AX), BX
+	MOVQ      104(AX), SI
+	MOVQ      64(AX), DI
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x3b // TILELOADD (BX)(DI*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x0c; BYTE $0x3e // TILELOADD (SI)(DI*1), T1
+	CMPQ      k+144(FP), $0x20
+	JE        queries
+	MOVQ      DI, R8
+	SHLQ      $0x04, R8
+	ADDQ      R8, BX
+	ADDQ      R8, SI
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x14; BYTE $0x3b // TILELOADD (BX)(DI*1), T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x1c; BYTE $0x3e // TILELOADD (SI)(DI*1), T3
+
+queries:
+	MOVQ    120(AX), BX
+	VMOVUPS (BX), Z0
+	MOVQ    112(AX), BX
+	MOVQ    scales_base+104(FP), SI
+	MOVQ    a_base+24(FP), DI
+	XORQ    R8, R8
+	CMPQ    80(AX), $0x00
+	JE      wholedone
+	LEAQ    192(AX), R9
+	PCALIGN $0x40
+
+keys:
+	CMPQ      R8, 80(AX)
+	JGE       last
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xe8 // TILEZERO T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x0f // TILELOADD (DI)(CX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x5c; BYTE $0xec // TDPBF16PS T0, T4, T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x72; BYTE $0x5c; BYTE $0xec // TDPBF16PS T1, T4, T5
+	CMPQ      k+144(FP), $0x20
+	JE        multiplied
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x64; BYTE $0x0f; BYTE $0x40 // TILELOADD 64(DI)(CX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x6a; BYTE $0x5c; BYTE $0xec // TDPBF16PS T2, T4, T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x62; BYTE $0x5c; BYTE $0xec // TDPBF16PS T3, T4, T5
+
+multiplied:
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7a; BYTE $0x4b; BYTE $0x2c; BYTE $0x11 // TILESTORED T5, (R9)(DX*1)
+	MOVQ       CX, R10
+	SHLQ       $0x04, R10
+	ADDQ       R10, DI
+
+last:
+	LEAQ         1024(R9), R9
+	LEAQ         192(AX), R10
+	LEAQ         4288(AX), R11
+	CMPQ         R9, R11
+	CMOVQEQ      R10, R9
+	CMPQ         R8, $0x03
+	JL           first
+	CMPB         load+152(FP), $0x00
+	JNE          sumsloaded
+	VBROADCASTSS (SI), Z1
+	VMULPS       (R9), Z1, Z1
+	VMOVUPS      Z1, (BX)
+	VMAXPS       Z0, Z1, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMULPS       64(R9), Z1, Z1
+	VMOVUPS      Z1, (BX)
+	VMAXPS       Z0, Z1, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMULPS       128(R9), Z1, Z1
+	VMOVUPS      Z1, (BX)
+	VMAXPS       Z0, Z1, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMULPS       192(R9), Z1, Z1
+	VMOVUPS      Z1, (BX)
+	VMAXPS       Z0, Z1, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMULPS       256(R9), Z1, Z1
+	VMOVUPS      Z1, (BX)
+	VMAXPS       Z0, Z1, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMULPS       320(R9), Z1, Z1
+	VMOVUPS      Z1, (BX)
+	VMAXPS       Z0, Z1, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMULPS       384(R9), Z1, Z1
+	VMOVUPS      Z1, (BX)
+	VMAXPS       Z0, Z1, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMULPS       448(R9), Z1, Z1
+	VMOVUPS      Z1, (BX)
+	VMAXPS       Z0, Z1, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMULPS       512(R9), Z1, Z1
+	VMOVUPS      Z1, (BX)
+	VMAXPS       Z0, Z1, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMULPS       576(R9), Z1, Z1
+	VMOVUPS      Z1, (BX)
+	VMAXPS       Z0, Z1, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMULPS       640(R9), Z1, Z1
+	VMOVUPS      Z1, (BX)
+	VMAXPS       Z0, Z1, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMULPS       704(R9), Z1, Z1
+	VMOVUPS      Z1, (BX)
+	VMAXPS       Z0, Z1, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMULPS       768(R9), Z1, Z1
+	VMOVUPS      Z1, (BX)
+	VMAXPS       Z0, Z1, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMULPS       832(R9), Z1, Z1
+	VMOVUPS      Z1, (BX)
+	VMAXPS       Z0, Z1, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMULPS       896(R9), Z1, Z1
+	VMOVUPS      Z1, (BX)
+	VMAXPS       Z0, Z1, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMULPS       960(R9), Z1, Z1
+	VMOVUPS      Z1, (BX)
+	VMAXPS       Z0, Z1, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	JMP          sumsscored
+
+sumsloaded:
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (BX), Z2
+	VFMADD231PS  (R9), Z1, Z2
+	VMOVUPS      Z2, (BX)
+	VMAXPS       Z0, Z2, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (BX), Z2
+	VFMADD231PS  64(R9), Z1, Z2
+	VMOVUPS      Z2, (BX)
+	VMAXPS       Z0, Z2, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (BX), Z2
+	VFMADD231PS  128(R9), Z1, Z2
+	VMOVUPS      Z2, (BX)
+	VMAXPS       Z0, Z2, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (BX), Z2
+	VFMADD231PS  192(R9), Z1, Z2
+	VMOVUPS      Z2, (BX)
+	VMAXPS       Z0, Z2, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (BX), Z2
+	VFMADD231PS  256(R9), Z1, Z2
+	VMOVUPS      Z2, (BX)
+	VMAXPS       Z0, Z2, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (BX), Z2
+	VFMADD231PS  320(R9), Z1, Z2
+	VMOVUPS      Z2, (BX)
+	VMAXPS       Z0, Z2, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (BX), Z2
+	VFMADD231PS  384(R9), Z1, Z2
+	VMOVUPS      Z2, (BX)
+	VMAXPS       Z0, Z2, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (BX), Z2
+	VFMADD231PS  448(R9), Z1, Z2
+	VMOVUPS      Z2, (BX)
+	VMAXPS       Z0, Z2, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (BX), Z2
+	VFMADD231PS  512(R9), Z1, Z2
+	VMOVUPS      Z2, (BX)
+	VMAXPS       Z0, Z2, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (BX), Z2
+	VFMADD231PS  576(R9), Z1, Z2
+	VMOVUPS      Z2, (BX)
+	VMAXPS       Z0, Z2, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (BX), Z2
+	VFMADD231PS  640(R9), Z1, Z2
+	VMOVUPS      Z2, (BX)
+	VMAXPS       Z0, Z2, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (BX), Z2
+	VFMADD231PS  704(R9), Z1, Z2
+	VMOVUPS      Z2, (BX)
+	VMAXPS       Z0, Z2, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (BX), Z2
+	VFMADD231PS  768(R9), Z1, Z2
+	VMOVUPS      Z2, (BX)
+	VMAXPS       Z0, Z2, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (BX), Z2
+	VFMADD231PS  832(R9), Z1, Z2
+	VMOVUPS      Z2, (BX)
+	VMAXPS       Z0, Z2, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (BX), Z2
+	VFMADD231PS  896(R9), Z1, Z2
+	VMOVUPS      Z2, (BX)
+	VMAXPS       Z0, Z2, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (BX), Z2
+	VFMADD231PS  960(R9), Z1, Z2
+	VMOVUPS      Z2, (BX)
+	VMAXPS       Z0, Z2, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+
+sumsscored:
+first:
+	INCQ R8
+	CMPQ R8, 88(AX)
+	JNE  keys
+
+wholedone:
+	MOVQ      m+136(FP), R8
+	ANDQ      $0x0f, R8
+	JZ        lowdone
+	LEAQ      192(AX), R9
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xf8 // TILEZERO T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0f // TILELOADD (DI)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x5c; BYTE $0xfe // TDPBF16PS T0, T6, T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x72; BYTE $0x5c; BYTE $0xfe // TDPBF16PS T1, T6, T7
+	CMPQ      k+144(FP), $0x20
+	JE        lowmultiplied
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x74; BYTE $0x0f; BYTE $0x40 // TILELOADD 64(DI)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x6a; BYTE $0x5c; BYTE $0xfe // TDPBF16PS T2, T6, T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x62; BYTE $0x5c; BYTE $0xfe // TDPBF16PS T3, T6, T7
+
+lowmultiplied:
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7a; BYTE $0x4b; BYTE $0x3c; BYTE $0x11 // TILESTORED T7, (R9)(DX*1)
+	CMPB       load+152(FP), $0x00
+	JNE        lowloaded
+
+lowrows:
+	VBROADCASTSS (SI), Z1
+	VMULPS       (R9), Z1, Z1
+	VMOVUPS      Z1, (BX)
+	VMAXPS       Z0, Z1, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	ADDQ         DX, R9
+	DECQ         R8
+	JNZ          lowrows
+	JMP          lowscored
+
+lowloaded:
+lowadded:
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (BX), Z2
+	VFMADD231PS  (R9), Z1, Z2
+	VMOVUPS      Z2, (BX)
+	VMAXPS       Z0, Z2, Z0
+	ADDQ         64(AX), BX
+	ADDQ         72(AX), SI
+	ADDQ         DX, R9
+	DECQ         R8
+	JNZ          lowadded
+
+lowscored:
+lowdone:
+	MOVQ    120(AX), BX
+	VMOVUPS Z0, (BX)
+	ADDQ    $+64, 96(AX)
+	ADDQ    $+64, 104(AX)
+	ADDQ    $+64, 112(AX)
+	ADDQ    $+64, 120(AX)
+	SUBQ    $+64, 128(AX)
+	JNZ     lanes
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
+	VZEROUPPER
+	RET
+
 // func skinnyAdditiveAVX512(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·skinnyAdditiveAVX512(SB), NOSPLIT, $0-160
@@ -30095,9 +30609,6 @@ done:
 
 DATA const41103000AVX512<>+0(SB)/64, $"\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A\x000\x10A"
 GLOBL const41103000AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const7fffffffAVX512<>+0(SB)/64, $"\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f"
-GLOBL const7fffffffAVX512<>(SB), RODATA|NOPTR, $64
 
 DATA const3f550000AVX512<>+0(SB)/64, $"\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?\x00\x00U?"
 GLOBL const3f550000AVX512<>(SB), RODATA|NOPTR, $64
@@ -57363,21 +57874,6 @@ end:
 
 few:
 	JMP ·skinnyPairsAVX2+0(SB)
-
-DATA const7f800000AVX512<>+0(SB)/64, $"\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f"
-GLOBL const7f800000AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const0bc00000AVX512<>+0(SB)/64, $"\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v"
-GLOBL const0bc00000AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const717fffffAVX512<>+0(SB)/64, $"\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq"
-GLOBL const717fffffAVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const0d7fffffAVX512<>+0(SB)/64, $"\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r"
-GLOBL const0d7fffffAVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const7fc00000AVX512<>+0(SB)/64, $"\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f"
-GLOBL const7fc00000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyPVCodesAVX512(a ukernel.PVCodesArgs)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+

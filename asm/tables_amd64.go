@@ -656,7 +656,8 @@ var Rows = []ukernel.Override[ukernel.Rows]{
 // Unit are the overrides of ukernel.Unit.
 var Unit = []ukernel.Override[ukernel.Unit]{
 	{ISA: "avx512", Needs: []string{"AMXBF16", "AMXTILE", "AVX512F"}, Kernels: ukernel.Unit{
-		GemmTiles: gemmTilesAVX512,
+		GemmTiles:   gemmTilesAVX512,
+		ScoreHalves: scoreHalvesAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AMXBF16", "AMXTILE", "AVX512DQ", "AVX512F"}, Kernels: ukernel.Unit{
 		GemmHalves: gemmHalvesAVX512,
@@ -667,6 +668,7 @@ var Unit = []ukernel.Override[ukernel.Unit]{
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Unit{
 		SoftmaxPairs: softmaxPairsAVX512,
+		RoundHalves:  roundHalvesAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512F", "AVX512VL"}, Kernels: ukernel.Unit{
 		Factors: factorsAVX512,

@@ -13,8 +13,7 @@ import (
 // are on their way. The rows that are left are a lower tile, whose sums stay in C.
 //
 // llvm-mca and the prototype of int8 products say how long a segment of 16 rows and 16 lanes takes:
-// two products of 16 cycles, and a tile store of 14 to 17, beside which vectors add. This function
-// has not run on hardware.
+// two products of 16 cycles, and a tile store of 14 to 17, beside which vectors add.
 type halvesGemm struct {
 	tileStack
 	lda, row, line reg.GPVirtual // the bytes between rows of A, of pairs, and of sums on the stack
@@ -57,7 +56,7 @@ func (g *gen) GemmHalves() {
 	}
 	g.Kernel(spec.GemmHalves)
 	t := &halvesGemm{tileStack: g.newTileStack(halvesRing + sumsRing*tileBytes)}
-	t.configure()
+	t.lowTiles(halvesLowSums, halvesLowA)
 	t.lda, t.row, t.line = t.StrideOf("lda", spec.BF16), t.Stride("lanes"), t.GP64()
 	t.MOVQ(operand.U32(spec.LineBytes), t.line)
 	t.MOVQ(t.Stride("ldc"), t.local(halvesLDC))
@@ -103,9 +102,9 @@ func (g *gen) GemmHalves() {
 	t.Return()
 }
 
-// configure gives the tiles their shapes. The lower tile has the rows that tiles of 16 leave, or 16
+// lowTiles gives the tiles their shapes. Lower ones have the rows of m that tiles of 16 leave, or 16
 // if there are none.
-func (t *halvesGemm) configure() {
+func (t *tileStack) lowTiles(low ...emit.Tile) {
 	var whole [8]emit.TileShape
 	for i := range whole {
 		whole[i] = emit.TileShape{Rows: emit.TileRows, Bytes: spec.LineBytes}
@@ -115,7 +114,7 @@ func (t *halvesGemm) configure() {
 	t.MOVQ(t.Argument("m"), rows)
 	t.ANDQ(operand.Imm(emit.TileRows-1), rows)
 	t.JZ(operand.LabelRef("configured"))
-	t.setRows(rows, halvesLowSums, halvesLowA)
+	t.setRows(rows, low...)
 	t.Label("configured")
 	t.LDTILECFG(t.local(0))
 }

@@ -15,6 +15,8 @@ var (
 	SoftmaxPairs     = kernel(UnitTable, "SoftmaxPairs")
 	PackPairs        = kernel(UnitTable, "PackPairs")
 	Factors          = kernel(UnitTable, "Factors")
+	RoundHalves      = kernel(UnitTable, "RoundHalves")
+	ScoreHalves      = kernel(UnitTable, "ScoreHalves")
 	WeightPack       = kernel(WeightTable, "Pack")
 	WeightPackHalves = kernel(ConvertTable, "PackHalves")
 	Additive         = kernel(SkinnyTable, "Additive")

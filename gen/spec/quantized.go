@@ -115,6 +115,8 @@ type TileEmitter interface {
 	GemmTiles()
 	GemmHalves()
 	BetweenTiles()
+	RoundHalves()
+	ScoreHalves()
 	WeightGemmInt8Tiles(q ukernel.PackedFormat)
 }
 
@@ -153,5 +155,7 @@ func emitBlocks(e BlockEmitter) {
 		tiles.GemmTiles()
 		tiles.GemmHalves()
 		tiles.BetweenTiles()
+		tiles.RoundHalves()
+		tiles.ScoreHalves()
 	}
 }

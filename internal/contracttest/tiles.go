@@ -19,12 +19,12 @@ const emulated = "+tiles"
 // one, see EachTier.
 func EmulateTiles(t testing.TB) { emulateTiles(t, false) }
 
-// EmulateHalves is EmulateTiles for quantized attention. The test also fails if a tier has not used
-// GemmHalves, which the products with values take.
+// EmulateHalves is EmulateTiles for quantized attention, which uses ScoreHalves and GemmHalves
+// instead.
 func EmulateHalves(t testing.TB) { emulateTiles(t, true) }
 
 // uses are calls of the functions of an emulated unit.
-type uses struct{ tiles, halves atomic.Int64 }
+type uses struct{ tiles, scores, halves atomic.Int64 }
 
 func emulateTiles(t testing.TB, halves bool) {
 	if _, unavailable := tier.Default(); unavailable != nil { // chosen before there are more
@@ -48,10 +48,18 @@ func emulateTiles(t testing.TB, halves bool) {
 			x.MainLanes = ukernel.PanelStep // the unit takes whole steps
 		}
 		x.Amend = func(table any, _ int) {
+			if lanes, ok := table.(*ukernel.LaneKernels); ok && halves {
+				lanes.CodeScores = nil // which few rows would take
+			}
 			if unit, ok := table.(*ukernel.Unit); ok {
 				unit.GemmTiles = func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
 					n.tiles.Add(1)
 					testutil.GemmTiles(c, ldc, a, lda, b, lanes, m, k, load)
+				}
+				unit.RoundHalves = testutil.RoundHalves
+				unit.ScoreHalves = func(s []float32, a []uint16, lda int, first, other []uint32, scales []float32, lsc, m, k int, load bool, max []float32) {
+					n.scores.Add(1)
+					testutil.ScoreHalves(s, a, lda, first, other, scales, lsc, m, k, load, max)
 				}
 				unit.GemmHalves = func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
 					n.halves.Add(1)
@@ -65,11 +73,11 @@ func emulateTiles(t testing.TB, halves bool) {
 	t.Cleanup(func() {
 		tier.Tiers = before
 		for name, n := range calls {
-			if n.tiles.Load() == 0 {
+			if !halves && n.tiles.Load() == 0 {
 				t.Errorf("no call of tier %s has used GemmTiles", name)
 			}
-			if halves && n.halves.Load() == 0 {
-				t.Errorf("no call of tier %s has used GemmHalves", name)
+			if halves && (n.scores.Load() == 0 || n.halves.Load() == 0) {
+				t.Errorf("no call of tier %s has used ScoreHalves, or none GemmHalves", name)
 			}
 		}
 	})

@@ -108,8 +108,19 @@ func (s *strategy) forLanes(lanes int) *strategy {
 // usesUnit tells whether a unit for tiles computes products. It takes too long to begin for short
 // calls.
 func (j *Job) usesUnit() bool {
-	return j.tier.Unit().GemmTiles != nil && !j.widened.rounds && (j.Call.BFloat16 || j.Call.DynamicInt12 && j.Call.K.DType().IsScaled() && j.groupsFillSegments())
+	u := j.tier.Unit()
+	switch {
+	case j.widened.rounds:
+		return false
+	case j.Call.DynamicInt12:
+		return u.GemmHalves != nil && j.Call.K.DType().IsScaled() && j.groupsFillSegments() && (j.rows() > halvesRows || !j.fitsCodes() || !j.hasCodeTiles())
+	}
+	return j.Call.BFloat16 && u.GemmTiles != nil
 }
+
+// halvesRows are the most rows that kernels for integers are as fast with as a unit for tiles: it
+// takes a KV head's keys and values as bfloat16, which few rows make too little use of.
+const halvesRows = 64
 
 // of returns the strategy of a bucket.
 func (s *strategies) of(b *tasks.Bucket) *strategy {

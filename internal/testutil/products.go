@@ -1,6 +1,8 @@
 package testutil
 
 import (
+	"math"
+
 	"github.com/attn-go/attn/internal/scalar"
 )
 
@@ -144,6 +146,63 @@ func GemmMerge(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32
 		for lane := range w {
 			p := &c[i*ldc+lane]
 			*p = scalar.FMA(acc[i*w+lane], beta[lane], float32(*p*alpha[lane]))
+		}
+	}
+}
+
+// RoundHalves is Unit.RoundHalves, straight from its definition and Round's. It allocates nothing.
+func RoundHalves(first, other []uint32, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32) {
+	const least, beyond, exponent = 0x1p-100, 0x1p100, 0xff << 23
+	w := len(unit)
+	for lane := range unit {
+		number := func(j int) float32 { return float32(s[j*ld+lane] * scales[j*lsc]) }
+		largest := uint32(0)
+		for j := range n {
+			largest = max(largest, math.Float32bits(number(j))&^(1<<31))
+		}
+		u := math.Float32frombits(largest&exponent - uint32(bits)<<23)
+		switch a := math.Float32frombits(largest); {
+		case a < least:
+			u = 0
+		case !(a < beyond):
+			u = NaN
+		}
+		unit[lane] = u
+		for j := 0; j < n; j += 2 {
+			words := [2]uint32{}
+			for i := range min(2, n-j) {
+				x := u
+				if u > 0 {
+					x = float32(math.RoundToEven(float64(number(j+i))/float64(u)))*u + 0
+				}
+				y := math.Float32frombits(math.Float32bits(x) &^ 0xffff)
+				words[0] |= math.Float32bits(y) >> 16 << (16 * i)
+				words[1] |= math.Float32bits(x-y) >> 16 << (16 * i)
+			}
+			first[j/2*w+lane], other[j/2*w+lane] = words[0], words[1]
+		}
+	}
+}
+
+// ScoreHalves is Unit.ScoreHalves, straight from its definition. It allocates nothing.
+func ScoreHalves(s []float32, a []uint16, lda int, first, other []uint32, scales []float32, lsc, m, k int, load bool, max []float32) {
+	const seg = 32 // contract.BF16Segment
+	w := len(max)
+	for j := range m {
+		var sums [64]float32
+		for x := 0; x < k; x += seg {
+			for _, b := range [2][]uint32{first, other} {
+				GemmTiles(sums[:], 0, a[j*lda+x:], 0, b[x/2*w:], w, 1, seg, true)
+			}
+		}
+		for lane := range max {
+			y := &s[j*w+lane]
+			if load {
+				*y = scalar.FMA(sums[lane], scales[j*lsc], *y)
+			} else {
+				*y = float32(sums[lane] * scales[j*lsc])
+			}
+			max[lane] = scalar.Larger(*y, max[lane])
 		}
 	}
 }

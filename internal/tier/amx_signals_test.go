@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/asm"
+	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -88,7 +89,7 @@ func TestTilesKeepState(t *testing.T) {
 // tileReference is ref with the products that package fallback lacks.
 func tileReference() *kernelSet {
 	reference := *ref
-	reference.Unit.GemmTiles, reference.Unit.GemmHalves = testutil.GemmTiles, testutil.GemmHalves
+	reference.Unit = referenceUnit(ref.Unit)
 	return &reference
 }
 
@@ -151,6 +152,12 @@ func tileProducts() map[string]tileProduct {
 	products := map[string]tileProduct{
 		"Unit.GemmTiles":  unitProduct(1, func(p *kernelSet) unitKernel { return p.Unit.GemmTiles }),
 		"Unit.GemmHalves": unitProduct(2, func(p *kernelSet) unitKernel { return p.Unit.GemmHalves }),
+		"Unit.ScoreHalves": unitProduct(2, func(p *kernelSet) unitKernel {
+			return func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
+				k = contract.ColumnSegment
+				p.Unit.ScoreHalves(c, a, lda, b, b[k/2*lanes:], testutil.Filled(m, 3), 1, m, k, load, make([]float32, lanes))
+			}
+		}),
 	}
 	for f := range ukernel.PackedFormat(ukernel.PackedFormats) {
 		products["Weights.Blocks."+f.String()+".GemmInt8"] = int8Product(f)

@@ -136,6 +136,67 @@ func (c evenOddCase) tiles(mem *testutil.Arena, r *testutil.Rand) func(p *kernel
 	}
 }
 
+// referenceUnit returns u with what package fallback lacks, by its definition.
+func referenceUnit(u ukernel.Unit) ukernel.Unit {
+	u.GemmTiles, u.GemmHalves, u.PackPairs = testutil.GemmTiles, testutil.GemmHalves, transpose[uint32]
+	u.RoundHalves, u.ScoreHalves = testutil.RoundHalves, testutil.ScoreHalves
+	return u
+}
+
+// A roundHalvesCase is a call of RoundHalves.
+type roundHalvesCase struct{ roundCase }
+
+func roundHalvesCases(w int) (list []kernelCase) {
+	for _, c := range roundCases(w) {
+		list = append(list, roundHalvesCase{c.(roundCase)})
+	}
+	return list
+}
+
+func (c roundHalvesCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	lanes := (c.n%4 + 1) * ukernel.PanelStep
+	s, scales, unit := c.arguments(a, r, lanes)
+	first, other := testutil.Slice[uint32](a, "first", (c.n+1)/2*lanes), testutil.Slice[uint32](a, "other", (c.n+1)/2*lanes)
+	return func(p *kernelSet) {
+		p.Unit.RoundHalves(first, other, s, lanes+c.gap, c.n, scales, c.lsc, c.bits, unit)
+	}
+}
+
+// A scoreHalvesCase is a call of ScoreHalves.
+type scoreHalvesCase struct {
+	lsc int
+	evenOddCase
+}
+
+func (c scoreHalvesCase) String() string { return fmt.Sprintf("lsc=%d %v", c.lsc, c.evenOddCase) }
+
+func scoreHalvesCases(int) (list []kernelCase) {
+	for _, c := range casesOfTiles(tileHalves) {
+		if c := c.(evenOddCase); c.m > 0 && c.k <= contract.ColumnSegment {
+			list = append(list, scoreHalvesCase{len(list) % 3, c})
+		}
+	}
+	return list
+}
+
+func (c scoreHalvesCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	lanes, lda := (c.m%4+1)*ukernel.PanelStep, c.k+c.gapB
+	a := testutil.Rows[uint16](mem, "a", c.m, c.k, lda)
+	for i := range a {
+		a[i] = c.factor(r)
+	}
+	first := c.pairs(mem, r, lanes, lanes)
+	other := c.pairs(mem, r, lanes, lanes)
+	scales, top := mem.Vector("scales", (c.m-1)*c.lsc+1, 0), mem.Vector("max", lanes, 0)
+	c.values.Fill(r, scales, 1, len(scales), len(scales))
+	maxima(r, top, c.values)
+	s := mem.Matrix("s", c.m, lanes, lanes, testutil.Canary)
+	c.values.Fill(r, s, c.m, lanes, lanes)
+	return func(p *kernelSet) {
+		p.Unit.ScoreHalves(s, a, lda, first, other, scales, c.lsc, c.m, c.k, c.load, top)
+	}
+}
+
 // referencePairs is WeightKernels.GemmPairs, by its definition.
 func referencePairs(c []float32, ldc int, a []float32, rs, cs int, b []uint32, ldb, m, k int, load bool, _ []byte) {
 	testutil.GemmEvenOdd(ukernel.PanelLanes, c, ldc, a, rs, cs, testutil.WidePairs(b, ldb), ldb, m, k, load)
@@ -269,6 +330,27 @@ var evenOddMutants = []mutant{
 			copy(other, b[len(b)-contract.BF16Segment*lanes:])
 			product(c, ldc, a, lda, b, lanes, m, k, load)
 			copy(other, was)
+		}
+	}},
+	{"Unit.RoundHalves", "the second of a pair is missing", func(p *kernelSet) {
+		f := p.Unit.RoundHalves
+		p.Unit.RoundHalves = func(first, other []uint32, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32) {
+			f(first, other, s, ld, n, scales, lsc, bits, unit)
+			for i := range other[:(n+1)/2*len(unit)] {
+				other[i] &= 0xffff
+			}
+		}
+	}},
+	{"Unit.ScoreHalves", "a product is rounded before it is added", func(p *kernelSet) {
+		f := p.Unit.ScoreHalves
+		p.Unit.ScoreHalves = func(s []float32, a []uint16, lda int, first, other []uint32, scales []float32, lsc, m, k int, load bool, max []float32) {
+			before := slices.Clone(s)
+			f(s, a, lda, first, other, scales, lsc, m, k, false, max)
+			for i := range s {
+				if load {
+					s[i] += before[i]
+				}
+			}
 		}
 	}},
 	{"Convert.RoundBF16", "small numbers stay", func(p *kernelSet) {

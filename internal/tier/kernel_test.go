@@ -96,6 +96,8 @@ var kernelTests = []struct {
 	{"Unit.SoftmaxPairs", betweenCases(true)},
 	{"Unit.Factors", factorsCases},
 	{"Unit.PackPairs", weightPackCases(packedPairs)},
+	{"Unit.RoundHalves", roundHalvesCases},
+	{"Unit.ScoreHalves", scoreHalvesCases},
 	{"Convert.RoundBF16", roundBF16Cases},
 	{"Convert.WidenPairs", pairsOf16Cases(false)},
 	{"Convert.NarrowPairs", pairsOf16Cases(true)},
@@ -406,8 +408,7 @@ func eachTile(f func(t *Tier, p *kernelSet)) {
 func reference(w int) *kernelSet {
 	r := *ref
 	r.Lanes, r.LaneKernels, r.Skinny, r.Weights = w, referenceTiles(r.LaneKernels), referenceSkinny(w), referenceWeights
-	r.Unit.GemmTiles, r.Unit.GemmHalves, r.Convert.PackHalves = testutil.GemmTiles, testutil.GemmHalves, transpose[uint16]
-	r.Unit.PackPairs = transpose[uint32]
+	r.Unit, r.Convert.PackHalves = referenceUnit(ref.Unit), transpose[uint16]
 	r.Products = ukernel.Products{
 		Gemm: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, load bool) {
 			testutil.Gemm(w, c, ldc, a, rs, cs, b, ldb, m, k, seg, load)

@@ -33,4 +33,23 @@ type Unit struct {
 	// Factors copies n rows of d bfloat16 as products in bfloat16 take them: those whose magnitude
 	// is below 2^-56 become +0. dst may be src.
 	Factors func(dst []uint16, ldd int, src []uint16, lds, n, d int)
+	// RoundHalves makes such factors of n ≥ 1 rows of a number of lanes that is a multiple of
+	// PanelStep:
+	//
+	//	x     = what Round writes of a number
+	//	first = x with its lower 16 bits cleared
+	//	other = x - first
+	//
+	// It writes words of two rows' upper 16 bits to both slices. A row that is alone has zeros
+	// beside it. bits is 10 or 11, as in Round.
+	RoundHalves func(first, other []uint32, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32)
+
+	// ScoreHalves multiplies m ≥ 1 rows of A with such factors, and each sum by a number of its
+	// row. k is BF16Segment or twice that. max has all lanes, a multiple of PanelStep.
+	//
+	//	t           = the sum of e+o of a segment with the first numbers, then with the others
+	//	s[j·w+lane] = t·scales[j·lsc], rounded, or with load fma(t, scales[j·lsc], s[j·w+lane])
+	//
+	// then max as in GemmMax.
+	ScoreHalves func(s []float32, a []uint16, lda int, first, other []uint32, scales []float32, lsc, m, k int, load bool, max []float32)
 }

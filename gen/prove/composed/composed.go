@@ -306,6 +306,51 @@ func GemmHalves(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m,
 	}
 }
 
+// RoundHalves is Unit.RoundHalves. As in Pairs, 1.5·2^23 units make a number round to one.
+func RoundHalves(first, other []uint32, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32) {
+	rounded := make([]float32, n*ld)
+	fallback.Lanes().Round(rounded, s, ld, n, scales, lsc, bits, unit)
+	for lane, u := range unit {
+		magic := math.Float32frombits(math.Float32bits(u) + 23<<23 | 1<<22)
+		for j := 0; j < n; j += 2 {
+			at, nan := j/2*len(unit)+lane, uint32(0x7fc0)
+			var upper, rest uint32
+			for i := range min(2, n-j) {
+				x := float32(s[(j+i)*ld+lane]*scales[(j+i)*lsc]) + magic - magic
+				y := math.Float32frombits(math.Float32bits(x) & 0xffff0000)
+				upper |= math.Float32bits(y) >> 16 << (16 * i)
+				rest |= math.Float32bits(x-y) >> 16 << (16 * i)
+				nan |= 0x7fc0 << (16 * i)
+			}
+			if u == 0 {
+				upper, rest = 0, 0
+			} else if u != u {
+				upper, rest = nan, nan
+			}
+			first[at], other[at] = upper, rest
+		}
+	}
+}
+
+// ScoreHalves is Unit.ScoreHalves.
+func ScoreHalves(s []float32, a []uint16, lda int, first, other []uint32, scales []float32, lsc, m, k int, load bool, max []float32) {
+	w := len(max)
+	sums := make([]float32, m*w)
+	for x := 0; x < k; x += 32 {
+		GemmTiles(sums, w, a[x:], lda, first[x/2*w:(x+32)/2*w], w, m, 32, true)
+		GemmTiles(sums, w, a[x:], lda, other[x/2*w:(x+32)/2*w], w, m, 32, true)
+	}
+	for i := range sums {
+		y, lane, scale := &s[i], i%w, scales[i/w*lsc]
+		if load {
+			*y = fma(sums[i], scale, *y)
+		} else {
+			*y = float32(sums[i] * scale)
+		}
+		max[lane] = larger(*y, max[lane])
+	}
+}
+
 // QKEvenOdd is Skinny.QKEvenOdd.
 func QKEvenOdd(s []float32, k []uint16, ldk int, q []float32, n, m, d int, scale float32, max []float32, _ []uint16, _ int) {
 	w, wide := len(max), factors(k, ldk, m, d)

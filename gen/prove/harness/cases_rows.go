@@ -658,6 +658,40 @@ func factors(k *Kernel, quick bool) (list []Case) {
 	return list
 }
 
+func roundHalves(k *Kernel, quick bool) (list []Case) {
+	for _, c := range pairs(k, quick) {
+		if w := c["unit"].(Buffer).Len; w%16 == 0 {
+			c["first"], c["other"] = c["pairs"], c["pairs"]
+			delete(c, "pairs")
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func scoreHalves(k *Kernel, quick bool) (list []Case) {
+	add := func(m, n, lanes int) {
+		i := len(list)
+		lda, lsc := n+i%3, 1+i%3
+		list = append(list, Case{"s": out(m * lanes), "a": in(span(m, lda, n)), "lda": lda, "first": in(lanes * n / 2), "other": in(lanes * n / 2),
+			"scales": in(span(m, lsc, 1)), "lsc": lsc, "m": m, "k": n, "load": i%2 == 0, "max": out(lanes)})
+	}
+	add(49, 64, 32)
+	if quick {
+		return list
+	}
+	for i, m := range []int{1, 2, 15, 16, 17, 32, 35, 48, 80} {
+		for j := range 4 {
+			if m <= 17 || j < 2 {
+				add(m, 32<<(j%2), 16*(1+(i+j)%3))
+			}
+		}
+	}
+	add(16*20, 64, 16) // each place of the ring in three turns
+	add(16*20, 32, 16)
+	return list
+}
+
 func tileProbe(k *Kernel, quick bool) []Case {
 	const words = 16 * 16
 	return []Case{{"c": out(words), "a": in(words), "b": in(words)}}
