@@ -99,8 +99,11 @@ func gemm(k *Kernel, quick bool) (list []Case) {
 	segments, long := []int{1 << 40, 1, 2, 3, 4, 5, 8}, []int{1 << 40, 5, 8}
 	products(k, quick, func(c Case, m, n int) {
 		c["seg"] = segments[len(list)%len(segments)]
-		if k.Lanes == denseLanes && m == denseRows {
+		switch {
+		case k.Lanes == denseLanes && m == denseRows:
 			c["seg"] = long[len(list)%len(long)]
+		case m > 4 && n == 8 && c["seg"] == 8: // several segments in one of the few calls with m rows
+			c["seg"] = 3
 		}
 		c["load"] = len(list)/2%2 == 1
 		list = append(list, c)

@@ -612,6 +612,8 @@ func tileGemm(numbers int) func(k *Kernel, quick bool) []Case {
 			}
 		}
 		add(17, 32*16, 16)
+		add(33, 32*9, 48+32) // stores within steps
+		add(33, 32*9, 48+16)
 		add(32, 32, 32)
 		add(32, 32, 16)
 		for range 2 { // from C and from zeros, after a tile with other numbers
