@@ -17,6 +17,9 @@ import (
 // shortFloats is the most elements of the tensors of a short call. They stay in L2.
 const shortFloats = 128 << 10
 
+// unitShort is the most rows, or keys, for which a unit for tiles is no faster.
+const unitShort = ukernel.PanelStep
+
 // widened are tensors of a short call as float32.
 type widened struct {
 	out    view.Tensor // of the caller, if it is not float32
@@ -34,6 +37,9 @@ type widened struct {
 func (j *Job) isShort() bool {
 	c := &j.Call
 	if !c.BFloat16 && c.Q.DType() == view.Float32 && c.K.DType() == view.Float32 && c.V.DType() == view.Float32 && c.Out.DType() == view.Float32 {
+		return false
+	}
+	if c.BFloat16 && j.usesUnit() && min(j.rows(), j.keys()) > unitShort {
 		return false
 	}
 	w, n := &j.widened, 0
