@@ -117,8 +117,9 @@ func work(k *Kernel, c Case, most map[string]int) int {
 	return max(product, longest+longestTile*longestTile)
 }
 
-// cpusOf returns the CPUs that may have a kernel's tiles, for call i of it. The longest registers let
-// a tile begin another way, all other kernels take them for more of the same: a call of seven tries that.
+// cpusOf returns the CPUs that may have a kernel's tiles, for call i of it. The longest registers
+// let a tile begin another way. All other kernels take them for more of the same: a call of seven
+// tries that.
 func cpusOf(a *Architecture, k *Kernel, i int) []cpu {
 	return slices.DeleteFunc(slices.Clone(cpus[a.GOARCH]), func(x cpu) bool {
 		if k.Table != "Products" {
