@@ -50,8 +50,8 @@ type biaser struct {
 	factor          operand.Op
 }
 
-// groups emits groups of n keys, while n are left: several in a loop, else one at most. It leaves in
-// keys how many are left, and the flags for that.
+// groups emits groups of n keys, while n are left: several in a loop, else one at most. It leaves
+// in keys how many are left, and the flags for that.
 func (b *biaser) groups(n int, several bool, keys reg.GPVirtual, group func()) {
 	name, step := fmt.Sprintf("keys%d", n), operand.U32(n)
 	b.g.SUBQ(step, keys)

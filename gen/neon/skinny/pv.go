@@ -244,8 +244,8 @@ func (f *pvEmitter) byKeys(s columnBlock, acc [][]a64.Vec, name string) {
 	f.Label(name + "end")
 }
 
-// byLines emits the loop over keys, as many at once as fill a line of memory, one or two. Of two, one
-// may be left.
+// byLines emits the loop over keys, as many at once as fill a line of memory: one, or two, of which
+// one may be left.
 func (f *pvEmitter) byLines(s columnBlock, acc [][]a64.Vec, name string) {
 	f.loop(name+"turn", s.unrolled(), func() {
 		if s.prefetches() {

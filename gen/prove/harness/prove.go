@@ -70,7 +70,6 @@ type Proof struct {
 	Kernel       *Kernel
 	Verdict      *Verdict
 	Time         time.Duration // that was spent on it, on the reference by the first kernel
-	cpus         []cpu
 	covered      machine.Coverage
 }
 
@@ -124,7 +123,8 @@ func (v *Verdict) closed() bool { return v.Err != nil || v.Open != "" }
 // An entry is a case of a kernel.
 type entry struct {
 	*Proof
-	c Case
+	c    Case
+	cpus []cpu
 }
 
 // prove executes all cases of kernels, and for those with the same arguments the reference once.
@@ -132,23 +132,23 @@ func (p *Prover) prove(contract contract, group ...*Proof) {
 	var order []string
 	cases := map[string][]entry{} // by their sizes
 	for _, x := range group {
-		x.covered, x.cpus = machine.NewCoverage(), cpusOf(x.Architecture, x.Kernel)
+		x.covered = machine.NewCoverage()
 		x.Verdict = &Verdict{Kernel: x.Kernel, Sizes: map[string]map[int]bool{}, Lemmas: map[string]int{}, Notes: map[string]bool{}, Loops: map[int]*machine.Loop{}}
 		switch {
 		case contract.cases == nil:
 			x.Verdict.Open = "package fallback has no such kernel, and nothing here says yet what it computes"
 			continue
-		case len(x.cpus) == 0:
+		case len(cpusOf(x.Architecture, x.Kernel, 0)) == 0:
 			x.Verdict.Open = noTiles
 			continue
 		}
-		for _, c := range contract.cases(x.Kernel, p.Quick) {
+		for i, c := range contract.cases(x.Kernel, p.Quick) {
 			text := c.text(x.Kernel)
 			x.Verdict.addSizes(c)
 			if cases[text] == nil {
 				order = append(order, text)
 			}
-			cases[text] = append(cases[text], entry{x, c})
+			cases[text] = append(cases[text], entry{x, c, cpusOf(x.Architecture, x.Kernel, i)})
 		}
 	}
 	for _, text := range order {
@@ -273,7 +273,9 @@ func (p *Prover) execute(a *Architecture, cpu cpu, l *call, v *Verdict, covered 
 	for note := range run.State.Notes {
 		v.Notes[note] = true
 	}
-	v.join(run, l.c)
+	if k.Table == "Products" || cpu.lanes <= longestTile {
+		v.join(run, l.c) // else it has few trips
+	}
 	return nil
 }
 

@@ -45,7 +45,7 @@ func walkWith(a *Architecture, k *Kernel, v *Verdict, float float32) (rate float
 		if i%(1+len(list)/mostWalks) != 0 && i != len(list)-1 && work(k, c, most) < long*9/10 {
 			continue
 		}
-		for _, cpu := range cpusOf(a, k) {
+		for _, cpu := range cpusOf(a, k, 0) {
 			g := expr.New()
 			l, err := layOut(g, k, c)
 			if err != nil {
@@ -117,12 +117,13 @@ func work(k *Kernel, c Case, most map[string]int) int {
 	return max(product, longest+longestTile*longestTile)
 }
 
-// cpusOf returns the CPUs that may have a kernel's tiles. The longest registers let a tile begin
-// another way, all other kernels take them for more of the same.
-func cpusOf(a *Architecture, k *Kernel) []cpu {
+// cpusOf returns the CPUs that may have a kernel's tiles, for call i of it. The longest registers
+// let a tile begin another way. All other kernels take them for more of the same: a call of seven
+// tries that.
+func cpusOf(a *Architecture, k *Kernel, i int) []cpu {
 	return slices.DeleteFunc(slices.Clone(cpus[a.GOARCH]), func(x cpu) bool {
 		if k.Table != "Products" {
-			return x.lanes > longestTile
+			return x.lanes > longestTile && i%7 != 6
 		}
 		return x.lanes > 0 && k.Lanes != x.lanes && k.Lanes != 2*x.lanes && k.Lanes != 4*x.lanes
 	})
