@@ -36942,8 +36942,6 @@ of4vector:
 	VMULPS    X0, X1, X1
 	VMOVUPS   X1, (R8)(R12*4)
 	ADDQ      $0x00000004, R12
-	CMPQ      R12, R13
-	JLE       of4vector
 	CMPQ      R12, R11
 	JE        of4done
 
@@ -44018,7 +44016,6 @@ lanes1rows:
 	LEAQ    (DX)(BX*4), DX
 	ADDQ    $0x00000010, AX
 	SUBQ    $0x00000004, CX
-	JGE     lanes1
 
 lanes1end:
 	ADDQ $0x00000004, CX
@@ -44569,7 +44566,6 @@ lanes1rows:
 	LEAQ    (DX)(BX*4), DX
 	ADDQ    $0x00000010, AX
 	SUBQ    $0x00000004, CX
-	JGE     lanes1
 
 lanes1end:
 	ADDQ $0x00000004, CX
@@ -45776,12 +45772,9 @@ lanes2:
 	JGE       lanes2
 
 lanes2end:
-	ADDQ    $0x00000010, CX
-	SUBQ    $0x00000008, CX
-	JL      lanes1end
-	PCALIGN $0x40
-
-lanes1:
+	ADDQ      $0x00000010, CX
+	SUBQ      $0x00000008, CX
+	JL        lanes1end
 	VMOVUPS   (DX)(AX*1), Y4
 	VMULPS    (BX)(AX*1), Y4, Y4
 	VSUBPS    Y1, Y4, Y4
@@ -45794,7 +45787,6 @@ lanes1:
 	VMOVUPS   Y4, (DI)(AX*1)
 	ADDQ      $0x00000020, AX
 	SUBQ      $0x00000008, CX
-	JGE       lanes1
 
 lanes1end:
 	ADDQ $0x00000008, CX

@@ -63674,7 +63674,6 @@ last:
 	VMOVUPS.Z (BX)(AX*1), K2, Z11
 	VMOVUPS.Z (DX)(AX*1), K2, Z12
 	JMP       enter
-	PCALIGN $0x40
 
 lanes1:
 	VMOVUPS (DI)(AX*1), Z9
@@ -63713,7 +63712,6 @@ enter:
 	VMOVUPS   Z10, (DX)(AX*1)
 	ADDQ      $0x00000040, AX
 	SUBQ      $0x00000010, CX
-	JGE       lanes1
 	JMP       last
 
 leave:
@@ -65346,7 +65344,6 @@ lanes1rows:
 	LEAQ    (DX)(BX*4), DX
 	ADDQ    $0x00000020, AX
 	SUBQ    $0x00000008, CX
-	JGE     lanes1
 
 lanes1end:
 	ADDQ $0x00000008, CX
@@ -65998,7 +65995,6 @@ lanes1rows:
 	LEAQ    (DX)(BX*4), DX
 	ADDQ    $0x00000020, AX
 	SUBQ    $0x00000008, CX
-	JGE     lanes1
 
 lanes1end:
 	ADDQ $0x00000008, CX
@@ -66964,12 +66960,9 @@ lanes2:
 	JGE       lanes2
 
 lanes2end:
-	ADDQ    $0x00000020, CX
-	SUBQ    $0x00000010, CX
-	JL      lanes1end
-	PCALIGN $0x40
-
-lanes1:
+	ADDQ      $0x00000020, CX
+	SUBQ      $0x00000010, CX
+	JL        lanes1end
 	VMOVUPS   (DX)(AX*1), Z4
 	VMULPS    (BX)(AX*1), Z4, Z4
 	VSUBPS    Z1, Z4, Z4
@@ -66982,7 +66975,6 @@ lanes1:
 	VMOVUPS   Z4, (DI)(AX*1)
 	ADDQ      $0x00000040, AX
 	SUBQ      $0x00000010, CX
-	JGE       lanes1
 
 lanes1end:
 	ADDQ $0x00000010, CX

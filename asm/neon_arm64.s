@@ -29721,7 +29721,6 @@ single:
 	FMOVS (R3), F10
 	FMOVS (R2), F11
 	B enter
-	PCALIGN $32
 
 lanes1:
 	FMOVQ (R5), F8
@@ -29763,7 +29762,6 @@ enter:
 	ADD $16, R4, R4
 	ADD $16, R5, R5
 	SUBS $4, R1, R1
-	BGE lanes1
 	B last
 
 leave:
@@ -31214,8 +31212,6 @@ lanes2end:
 	ADDS $4, R1, R1
 	SUBS $2, R1, R1
 	BLT lanes1end
-
-lanes1:
 	VORR V0.B16, V0.B16, V1.B16
 	MOVD ld+48(FP), R5
 	LSL $2, R5, R5
@@ -31243,13 +31239,10 @@ lanes1rows:
 	ADD R5, R2, R2
 	ADD $16, R3, R3
 	SUBS $2, R1, R1
-	BGE lanes1
 
 lanes1end:
 	ADDS $2, R1, R1
 	BEQ end
-
-single:
 	VORR V0.B16, V0.B16, V1.B16
 	MOVD ld+48(FP), R5
 	LSL $2, R5, R5
@@ -31272,8 +31265,6 @@ singlerows:
 	LSL $2, R5, R5
 	ADD R5, R2, R2
 	ADD $8, R3, R3
-	SUBS $1, R1, R1
-	BNE single
 
 end:
 	RET
@@ -31338,8 +31329,6 @@ lanes1rows:
 lanes1end:
 	ADDS $2, R1, R1
 	BEQ end
-
-single:
 	VORR V0.B16, V0.B16, V1.B16
 	MOVD ld+72(FP), R6
 	LSL $2, R6, R6
@@ -31372,8 +31361,6 @@ singlerows:
 	LSL $2, R6, R6
 	ADD R6, R3, R3
 	ADD $8, R4, R4
-	SUBS $1, R1, R1
-	BNE single
 
 end:
 	RET
@@ -31442,8 +31429,6 @@ lanes2end:
 	ADDS $4, R1, R1
 	SUBS $2, R1, R1
 	BLT lanes1end
-
-lanes1:
 	MOVD R3, R6
 	VORR V0.B16, V0.B16, V1.B16
 	MOVD ld+48(FP), R7
@@ -31475,13 +31460,10 @@ lanes1rows:
 	ADD R7, R2, R2
 	ADD $16, R4, R4
 	SUBS $2, R1, R1
-	BGE lanes1
 
 lanes1end:
 	ADDS $2, R1, R1
 	BEQ end
-
-single:
 	MOVD R3, R6
 	VORR V0.B16, V0.B16, V1.B16
 	MOVD ld+48(FP), R7
@@ -31508,8 +31490,6 @@ singlerows:
 	LSL $2, R7, R7
 	ADD R7, R2, R2
 	ADD $8, R4, R4
-	SUBS $1, R1, R1
-	BNE single
 
 end:
 	RET
@@ -32599,9 +32579,6 @@ lanes2end:
 	ADDS $8, R1, R1
 	SUBS $4, R1, R1
 	BLT lanes1end
-	PCALIGN $32
-
-lanes1:
 	FMOVQ (R2), F4
 	FMOVQ (R3), F5
 	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
@@ -32619,7 +32596,6 @@ lanes1:
 	ADD $16, R4, R4
 	ADD $16, R5, R5
 	SUBS $4, R1, R1
-	BGE lanes1
 
 lanes1end:
 	ADDS $4, R1, R1
