@@ -6829,7 +6829,6 @@ manyblock:
 	VMOVDQU      Y7, (R12)(R8*1)
 	VPSRAW       $0x08, Y6, Y7
 	VMOVDQU      Y7, 32(R12)(R8*1)
-	LEAQ         16(R12), R14
 	VPBROADCASTD (R12), Y11
 	VPMADDWD     (R13), Y11, Y6
 	VPMADDWD     32(R13), Y11, Y7
@@ -6928,120 +6927,113 @@ manyblock:
 	VPADDD       Y13, Y10, Y10
 	VPMADDWD     1504(R13), Y12, Y12
 	VPADDD       Y12, Y11, Y11
-	PCALIGN      $0x40
-
-manyword:
-	ADDQ         $+1536, R13
-	ADDQ         $0x10, R12
-	VPBROADCASTD (R12), Y12
-	VPMADDWD     (R13), Y12, Y13
+	VPBROADCASTD 16(R12), Y12
+	VPMADDWD     1536(R13), Y12, Y13
 	VPADDD       Y13, Y6, Y6
-	VPMADDWD     32(R13), Y12, Y13
+	VPMADDWD     1568(R13), Y12, Y13
 	VPADDD       Y13, Y7, Y7
-	VPMADDWD     64(R13), Y12, Y13
+	VPMADDWD     1600(R13), Y12, Y13
 	VPADDD       Y13, Y8, Y8
-	VPMADDWD     96(R13), Y12, Y13
+	VPMADDWD     1632(R13), Y12, Y13
 	VPADDD       Y13, Y9, Y9
-	VPMADDWD     128(R13), Y12, Y13
+	VPMADDWD     1664(R13), Y12, Y13
 	VPADDD       Y13, Y10, Y10
-	VPMADDWD     160(R13), Y12, Y12
+	VPMADDWD     1696(R13), Y12, Y12
 	VPADDD       Y12, Y11, Y11
-	VPBROADCASTD 32(R12), Y12
-	VPMADDWD     192(R13), Y12, Y13
+	VPBROADCASTD 48(R12), Y12
+	VPMADDWD     1728(R13), Y12, Y13
 	VPADDD       Y13, Y6, Y6
-	VPMADDWD     224(R13), Y12, Y13
+	VPMADDWD     1760(R13), Y12, Y13
 	VPADDD       Y13, Y7, Y7
-	VPMADDWD     256(R13), Y12, Y13
+	VPMADDWD     1792(R13), Y12, Y13
 	VPADDD       Y13, Y8, Y8
-	VPMADDWD     288(R13), Y12, Y13
+	VPMADDWD     1824(R13), Y12, Y13
 	VPADDD       Y13, Y9, Y9
-	VPMADDWD     320(R13), Y12, Y13
+	VPMADDWD     1856(R13), Y12, Y13
 	VPADDD       Y13, Y10, Y10
-	VPMADDWD     352(R13), Y12, Y12
+	VPMADDWD     1888(R13), Y12, Y12
 	VPADDD       Y12, Y11, Y11
-	VPBROADCASTD 4(R12), Y12
-	VPMADDWD     384(R13), Y12, Y13
+	VPBROADCASTD 20(R12), Y12
+	VPMADDWD     1920(R13), Y12, Y13
 	VPADDD       Y13, Y6, Y6
-	VPMADDWD     416(R13), Y12, Y13
+	VPMADDWD     1952(R13), Y12, Y13
 	VPADDD       Y13, Y7, Y7
-	VPMADDWD     448(R13), Y12, Y13
+	VPMADDWD     1984(R13), Y12, Y13
 	VPADDD       Y13, Y8, Y8
-	VPMADDWD     480(R13), Y12, Y13
+	VPMADDWD     2016(R13), Y12, Y13
 	VPADDD       Y13, Y9, Y9
-	VPMADDWD     512(R13), Y12, Y13
+	VPMADDWD     2048(R13), Y12, Y13
 	VPADDD       Y13, Y10, Y10
-	VPMADDWD     544(R13), Y12, Y12
+	VPMADDWD     2080(R13), Y12, Y12
 	VPADDD       Y12, Y11, Y11
-	VPBROADCASTD 36(R12), Y12
-	VPMADDWD     576(R13), Y12, Y13
+	VPBROADCASTD 52(R12), Y12
+	VPMADDWD     2112(R13), Y12, Y13
 	VPADDD       Y13, Y6, Y6
-	VPMADDWD     608(R13), Y12, Y13
+	VPMADDWD     2144(R13), Y12, Y13
 	VPADDD       Y13, Y7, Y7
-	VPMADDWD     640(R13), Y12, Y13
+	VPMADDWD     2176(R13), Y12, Y13
 	VPADDD       Y13, Y8, Y8
-	VPMADDWD     672(R13), Y12, Y13
+	VPMADDWD     2208(R13), Y12, Y13
 	VPADDD       Y13, Y9, Y9
-	VPMADDWD     704(R13), Y12, Y13
+	VPMADDWD     2240(R13), Y12, Y13
 	VPADDD       Y13, Y10, Y10
-	VPMADDWD     736(R13), Y12, Y12
+	VPMADDWD     2272(R13), Y12, Y12
 	VPADDD       Y12, Y11, Y11
-	VPBROADCASTD 8(R12), Y12
-	VPMADDWD     768(R13), Y12, Y13
+	VPBROADCASTD 24(R12), Y12
+	VPMADDWD     2304(R13), Y12, Y13
 	VPADDD       Y13, Y6, Y6
-	VPMADDWD     800(R13), Y12, Y13
+	VPMADDWD     2336(R13), Y12, Y13
 	VPADDD       Y13, Y7, Y7
-	VPMADDWD     832(R13), Y12, Y13
+	VPMADDWD     2368(R13), Y12, Y13
 	VPADDD       Y13, Y8, Y8
-	VPMADDWD     864(R13), Y12, Y13
+	VPMADDWD     2400(R13), Y12, Y13
 	VPADDD       Y13, Y9, Y9
-	VPMADDWD     896(R13), Y12, Y13
+	VPMADDWD     2432(R13), Y12, Y13
 	VPADDD       Y13, Y10, Y10
-	VPMADDWD     928(R13), Y12, Y12
+	VPMADDWD     2464(R13), Y12, Y12
 	VPADDD       Y12, Y11, Y11
-	VPBROADCASTD 40(R12), Y12
-	VPMADDWD     960(R13), Y12, Y13
+	VPBROADCASTD 56(R12), Y12
+	VPMADDWD     2496(R13), Y12, Y13
 	VPADDD       Y13, Y6, Y6
-	VPMADDWD     992(R13), Y12, Y13
+	VPMADDWD     2528(R13), Y12, Y13
 	VPADDD       Y13, Y7, Y7
-	VPMADDWD     1024(R13), Y12, Y13
+	VPMADDWD     2560(R13), Y12, Y13
 	VPADDD       Y13, Y8, Y8
-	VPMADDWD     1056(R13), Y12, Y13
+	VPMADDWD     2592(R13), Y12, Y13
 	VPADDD       Y13, Y9, Y9
-	VPMADDWD     1088(R13), Y12, Y13
+	VPMADDWD     2624(R13), Y12, Y13
 	VPADDD       Y13, Y10, Y10
-	VPMADDWD     1120(R13), Y12, Y12
+	VPMADDWD     2656(R13), Y12, Y12
 	VPADDD       Y12, Y11, Y11
-	VPBROADCASTD 12(R12), Y12
-	VPMADDWD     1152(R13), Y12, Y13
+	VPBROADCASTD 28(R12), Y12
+	VPMADDWD     2688(R13), Y12, Y13
 	VPADDD       Y13, Y6, Y6
-	VPMADDWD     1184(R13), Y12, Y13
+	VPMADDWD     2720(R13), Y12, Y13
 	VPADDD       Y13, Y7, Y7
-	VPMADDWD     1216(R13), Y12, Y13
+	VPMADDWD     2752(R13), Y12, Y13
 	VPADDD       Y13, Y8, Y8
-	VPMADDWD     1248(R13), Y12, Y13
+	VPMADDWD     2784(R13), Y12, Y13
 	VPADDD       Y13, Y9, Y9
-	VPMADDWD     1280(R13), Y12, Y13
+	VPMADDWD     2816(R13), Y12, Y13
 	VPADDD       Y13, Y10, Y10
-	VPMADDWD     1312(R13), Y12, Y12
+	VPMADDWD     2848(R13), Y12, Y12
 	VPADDD       Y12, Y11, Y11
-	VPBROADCASTD 44(R12), Y12
-	VPMADDWD     1344(R13), Y12, Y13
+	VPBROADCASTD 60(R12), Y12
+	VPMADDWD     2880(R13), Y12, Y13
 	VPADDD       Y13, Y6, Y6
-	VPMADDWD     1376(R13), Y12, Y13
+	VPMADDWD     2912(R13), Y12, Y13
 	VPADDD       Y13, Y7, Y7
-	VPMADDWD     1408(R13), Y12, Y13
+	VPMADDWD     2944(R13), Y12, Y13
 	VPADDD       Y13, Y8, Y8
-	VPMADDWD     1440(R13), Y12, Y13
+	VPMADDWD     2976(R13), Y12, Y13
 	VPADDD       Y13, Y9, Y9
-	VPMADDWD     1472(R13), Y12, Y13
+	VPMADDWD     3008(R13), Y12, Y13
 	VPADDD       Y13, Y10, Y10
-	VPMADDWD     1504(R13), Y12, Y12
+	VPMADDWD     3040(R13), Y12, Y12
 	VPADDD       Y12, Y11, Y11
-	CMPQ         R12, R14
-	JNE          manyword
 	VBROADCASTSS 32(R11), Y12
-	ADDQ         $+1728, R13
-	ADDQ         $0x30, R12
+	ADDQ         $+3264, R13
+	ADDQ         $0x40, R12
 	VMULPS       -192(R13), Y12, Y13
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y6, Y13, Y0
@@ -16615,12 +16607,9 @@ keys8:
 	JGE         keys8
 
 keys8done:
-	ADDQ    $0x00000008, R11
-	SUBQ    $0x00000004, R11
-	JL      keys4done
-	PCALIGN $0x40
-
-keys4:
+	ADDQ           $0x00000008, R11
+	SUBQ           $0x00000004, R11
+	JL             keys4done
 	MOVQ           (BX), R12
 	VBROADCASTF128 (R10)(R12*4), Y3
 	MOVQ           32(BX), R12
@@ -16683,7 +16672,6 @@ keys4:
 	ADDQ           CX, R9
 	ADDQ           $0x10, R10
 	SUBQ           $0x00000004, R11
-	JGE            keys4
 
 keys4done:
 	ADDQ $0x00000004, R11
@@ -17851,7 +17839,6 @@ few:
 	LEAQ   (CX)(R9*8), CX
 
 	// One vector of lanes, 4 columns of its rows per iteration.
-fewcolumns:
 	SUBQ $0x00000020, DX
 	SUBQ $0x00000020, SI
 	SUBQ $0x00000040, CX
@@ -17863,25 +17850,24 @@ fewcolumns:
 	VCMPPS  $0x04, Y0, Y1, Y1
 	VANDPS  Y1, Y2, Y2
 	VXORPS  Y1, Y1, Y1
-	MOVQ    DX, R10
-	MOVQ    AX, R11
-	MOVQ    DI, R12
+	MOVQ    AX, AX
+	MOVQ    DI, SI
 	PCALIGN $0x40
 
 fewstep:
-	MOVQ      R10, R13
-	VMULPS    (R13), Y2, Y3
+	MOVQ      DX, DI
+	VMULPS    (DI), Y2, Y3
 	VADDPS    Y0, Y3, Y3
-	ADDQ      BX, R13
-	VMULPS    (R13), Y2, Y4
+	ADDQ      BX, DI
+	VMULPS    (DI), Y2, Y4
 	VADDPS    Y0, Y4, Y4
 	VCMPPS    $0x03, Y4, Y3, Y5
 	VORPS     Y5, Y1, Y1
-	ADDQ      BX, R13
-	VMULPS    (R13), Y2, Y5
+	ADDQ      BX, DI
+	VMULPS    (DI), Y2, Y5
 	VADDPS    Y0, Y5, Y5
-	ADDQ      BX, R13
-	VMULPS    (R13), Y2, Y6
+	ADDQ      BX, DI
+	VMULPS    (DI), Y2, Y6
 	VADDPS    Y0, Y6, Y6
 	VCMPPS    $0x03, Y6, Y5, Y7
 	VORPS     Y7, Y1, Y1
@@ -17893,37 +17879,35 @@ fewstep:
 	VUNPCKHPD Y4, Y7, Y4
 	VUNPCKLPD Y5, Y3, Y7
 	VUNPCKHPD Y5, Y3, Y3
-	MOVQ      24(CX), R13
-	VMOVUPS   X3, (R11)(R13*4)
-	MOVQ      16(CX), R13
-	VMOVUPS   X7, (R11)(R13*4)
-	MOVQ      8(CX), R13
-	VMOVUPS   X4, (R11)(R13*4)
-	MOVQ      (CX), R13
-	VMOVUPS   X6, (R11)(R13*4)
-	SUBQ      $0x00000004, R12
+	MOVQ      24(CX), DI
+	VMOVUPS   X3, (AX)(DI*4)
+	MOVQ      16(CX), DI
+	VMOVUPS   X7, (AX)(DI*4)
+	MOVQ      8(CX), DI
+	VMOVUPS   X4, (AX)(DI*4)
+	MOVQ      (CX), DI
+	VMOVUPS   X6, (AX)(DI*4)
+	SUBQ      $0x00000004, SI
 	JZ        fewdone
-	CMPQ      R12, $0x00000004
+	CMPQ      SI, $0x00000004
 	JL        fewrest
-	ADDQ      $0x10, R11
-	LEAQ      (R10)(BX*4), R10
+	ADDQ      $0x10, AX
+	LEAQ      (DX)(BX*4), DX
 	JMP       fewstep
 
 	// Less than 4 columns are left: compute the last 4.
 fewrest:
-	LEAQ  (R11)(R12*4), R11
-	MOVQ  BX, R13
-	IMULQ R12, R13
-	ADDQ  R13, R10
-	MOVQ  $0x00000004, R12
+	LEAQ  (AX)(SI*4), AX
+	MOVQ  BX, DI
+	IMULQ SI, DI
+	ADDQ  DI, DX
+	MOVQ  $0x00000004, SI
 	JMP   fewstep
 
 fewdone:
-	VMOVMSKPS Y1, R10
+	VMOVMSKPS Y1, AX
 	SHLQ      $0x08, R8
-	ORQ       R10, R8
-	SUBQ      $0x00000008, R9
-	JNZ       fewcolumns
+	ORQ       AX, R8
 
 done:
 	MOVQ R8, ret+120(FP)
@@ -18429,11 +18413,9 @@ several4step2finite:
 	JGE  several4wide
 
 several4rest:
-	ADDQ $0x00000020, DI
-	SUBQ $0x00000010, DI
-	JL   several2rest
-
-several2wide:
+	ADDQ    $0x00000020, DI
+	SUBQ    $0x00000010, DI
+	JL      several2rest
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -18525,7 +18507,6 @@ several2step1finite:
 several2step2finite:
 	ADDQ $0x00000040, SI
 	SUBQ $0x00000010, DI
-	JGE  several2wide
 
 several2rest:
 	ADDQ  $0x00000010, DI
@@ -18696,11 +18677,9 @@ one4step0finite:
 	JGE  one4wide
 
 one4rest:
-	ADDQ $0x00000020, DI
-	SUBQ $0x00000010, DI
-	JL   one2rest
-
-one2wide:
+	ADDQ    $0x00000020, DI
+	SUBQ    $0x00000010, DI
+	JL      one2rest
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	LEAQ    (BX)(SI*1), R9
@@ -18742,7 +18721,6 @@ one2step:
 one2step0finite:
 	ADDQ $0x00000040, SI
 	SUBQ $0x00000010, DI
-	JGE  one2wide
 
 one2rest:
 	ADDQ  $0x00000010, DI
@@ -19465,10 +19443,8 @@ linegroup1ahead:
 	JGE  linegroup1turn
 
 linegroup1fewer:
-	ADDQ $0x02, R11
-	JZ   linegroup1store
-
-linegroup1step:
+	ADDQ         $0x02, R11
+	JZ           linegroup1store
 	VMOVUPS      (R9), Y8
 	VMOVUPS      32(R9), Y9
 	VBROADCASTSS (R10), Y10
@@ -19476,8 +19452,6 @@ linegroup1step:
 	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          linegroup1step
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), R9
@@ -19589,10 +19563,8 @@ linegroup2ahead:
 	JGE  linegroup2turn
 
 linegroup2fewer:
-	ADDQ $0x02, R11
-	JZ   linegroup2store
-
-linegroup2step:
+	ADDQ         $0x02, R11
+	JZ           linegroup2store
 	VMOVUPS      (R9), Y8
 	VMOVUPS      32(R9), Y9
 	VBROADCASTSS (R10), Y10
@@ -19603,8 +19575,6 @@ linegroup2step:
 	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          linegroup2step
 
 linegroup2store:
 	// 3 queries.
@@ -19668,10 +19638,8 @@ linegroup3ahead:
 	JGE  linegroup3turn
 
 linegroup3fewer:
-	ADDQ $0x02, R11
-	JZ   linegroup3store
-
-linegroup3step:
+	ADDQ         $0x02, R11
+	JZ           linegroup3store
 	VMOVUPS      (R9), Y8
 	VMOVUPS      32(R9), Y9
 	VBROADCASTSS (R10), Y10
@@ -19685,8 +19653,6 @@ linegroup3step:
 	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          linegroup3step
 
 linegroup3store:
 	// 4 queries.
@@ -19756,10 +19722,8 @@ linegroup4ahead:
 	JGE  linegroup4turn
 
 linegroup4fewer:
-	ADDQ $0x02, R11
-	JZ   linegroup4store
-
-linegroup4step:
+	ADDQ         $0x02, R11
+	JZ           linegroup4store
 	VMOVUPS      (R9), Y8
 	VMOVUPS      32(R9), Y9
 	VBROADCASTSS (R10), Y10
@@ -19776,8 +19740,6 @@ linegroup4step:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          linegroup4step
 
 linegroup4store:
 lineseveralstore:
@@ -19938,10 +19900,8 @@ rest2group4next1:
 	JGE  rest2group4turn
 
 rest2group4fewer:
-	ADDQ $0x02, R11
-	JZ   rest2group4store
-
-rest2group4step:
+	ADDQ         $0x02, R11
+	JZ           rest2group4store
 	VMOVUPS      (R9), Y9
 	VMASKMOVPS   32(R9), Y8, Y10
 	CMPQ         (SP), $-126
@@ -19964,8 +19924,6 @@ rest2group4step:
 rest2group4next2:
 	ADDQ AX, R9
 	ADDQ R8, R10
-	DECQ R11
-	JNZ  rest2group4step
 
 rest2group4store:
 	MOVQ       o_cap+16(FP), CX
@@ -20103,10 +20061,8 @@ rest1group4next1:
 	JGE  rest1group4turn
 
 rest1group4fewer:
-	ADDQ $0x02, R11
-	JZ   rest1group4store
-
-rest1group4step:
+	ADDQ         $0x02, R11
+	JZ           rest1group4store
 	VMASKMOVPS   (R9), Y8, Y9
 	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Y10
@@ -20124,8 +20080,6 @@ rest1group4step:
 rest1group4next2:
 	ADDQ AX, R9
 	ADDQ R8, R10
-	DECQ R11
-	JNZ  rest1group4step
 
 rest1group4store:
 	MOVQ       o_cap+16(FP), CX
@@ -26312,20 +26266,16 @@ linegroup1ahead:
 	JGE  linegroup1turn
 
 linegroup1fewer:
-	ADDQ $0x02, R10
-	JZ   linegroup1store
-
-linegroup1step:
-	MOVQ         (R8), R14
-	VMOVUPS      (AX)(R14*1), Y8
-	VMOVUPS      32(AX)(R14*1), Y9
+	ADDQ         $0x02, R10
+	JZ           linegroup1store
+	MOVQ         (R8), R10
+	VMOVUPS      (AX)(R10*1), Y8
+	VMOVUPS      32(AX)(R10*1), Y9
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
-	DECQ         R10
-	JNZ          linegroup1step
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), AX
@@ -26437,13 +26387,11 @@ linegroup2ahead:
 	JGE  linegroup2turn
 
 linegroup2fewer:
-	ADDQ $0x02, R10
-	JZ   linegroup2store
-
-linegroup2step:
-	MOVQ         (R8), R14
-	VMOVUPS      (AX)(R14*1), Y8
-	VMOVUPS      32(AX)(R14*1), Y9
+	ADDQ         $0x02, R10
+	JZ           linegroup2store
+	MOVQ         (R8), R10
+	VMOVUPS      (AX)(R10*1), Y8
+	VMOVUPS      32(AX)(R10*1), Y9
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -26452,8 +26400,6 @@ linegroup2step:
 	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
-	DECQ         R10
-	JNZ          linegroup2step
 
 linegroup2store:
 	// 3 queries.
@@ -26517,13 +26463,11 @@ linegroup3ahead:
 	JGE  linegroup3turn
 
 linegroup3fewer:
-	ADDQ $0x02, R10
-	JZ   linegroup3store
-
-linegroup3step:
-	MOVQ         (R8), R14
-	VMOVUPS      (AX)(R14*1), Y8
-	VMOVUPS      32(AX)(R14*1), Y9
+	ADDQ         $0x02, R10
+	JZ           linegroup3store
+	MOVQ         (R8), R10
+	VMOVUPS      (AX)(R10*1), Y8
+	VMOVUPS      32(AX)(R10*1), Y9
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -26535,8 +26479,6 @@ linegroup3step:
 	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
-	DECQ         R10
-	JNZ          linegroup3step
 
 linegroup3store:
 	// 4 queries.
@@ -26606,13 +26548,11 @@ linegroup4ahead:
 	JGE  linegroup4turn
 
 linegroup4fewer:
-	ADDQ $0x02, R10
-	JZ   linegroup4store
-
-linegroup4step:
-	MOVQ         (R8), R14
-	VMOVUPS      (AX)(R14*1), Y8
-	VMOVUPS      32(AX)(R14*1), Y9
+	ADDQ         $0x02, R10
+	JZ           linegroup4store
+	MOVQ         (R8), R10
+	VMOVUPS      (AX)(R10*1), Y8
+	VMOVUPS      32(AX)(R10*1), Y9
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -26627,8 +26567,6 @@ linegroup4step:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
-	DECQ         R10
-	JNZ          linegroup4step
 
 linegroup4store:
 lineseveralstore:
@@ -26793,10 +26731,8 @@ rest2group4next1:
 	JGE  rest2group4turn
 
 rest2group4fewer:
-	ADDQ $0x02, R10
-	JZ   rest2group4store
-
-rest2group4step:
+	ADDQ         $0x02, R10
+	JZ           rest2group4store
 	MOVQ         (R8), CX
 	VMOVUPS      (AX)(CX*1), Y9
 	VMASKMOVPS   32(AX)(CX*1), Y8, Y10
@@ -26820,8 +26756,6 @@ rest2group4step:
 rest2group4next2:
 	ADDQ $0x08, R8
 	ADDQ DI, R9
-	DECQ R10
-	JNZ  rest2group4step
 
 rest2group4store:
 	MOVQ       o_cap+16(FP), AX
@@ -26963,10 +26897,8 @@ rest1group4next1:
 	JGE  rest1group4turn
 
 rest1group4fewer:
-	ADDQ $0x02, R10
-	JZ   rest1group4store
-
-rest1group4step:
+	ADDQ         $0x02, R10
+	JZ           rest1group4store
 	MOVQ         (R8), CX
 	VMASKMOVPS   (AX)(CX*1), Y8, Y9
 	CMPQ         16(SP), $-126
@@ -26985,8 +26917,6 @@ rest1group4step:
 rest1group4next2:
 	ADDQ $0x08, R8
 	ADDQ DI, R9
-	DECQ R10
-	JNZ  rest1group4step
 
 rest1group4store:
 	MOVQ       o_cap+16(FP), AX

@@ -9818,9 +9818,6 @@ furtherWord:
 
 brain:
 	ADD R4<<2, R6, R12
-	MOVD R9, R11
-
-brainFurther:
 	FLDPQ (R12), (F17, F18)
 	ADD R4, R12, R12
 	MOVD R10, R8
@@ -9933,8 +9930,6 @@ brainFurtherWord:
 	WORD $0x6ea64652 // ushl v18.4s, v18.4s, v6.4s
 	SUBS $1, R8, R8
 	BNE brainFurtherWord
-	SUBS $1, R11, R11
-	BNE brainFurther
 	B next
 
 eight:
@@ -9944,9 +9939,6 @@ eight:
 eightFurther:
 	FLDPQ (R12), (F17, F18)
 	ADD R4, R12, R12
-	MOVD R10, R8
-
-eightFurtherWord:
 	FLDPQ (R6), (F15, F16)
 	ADD R4, R6, R6
 	MOVD R7, R5
@@ -10050,10 +10042,6 @@ eightFurtherWord:
 	FSTPQ (F21, F22), (R5)
 	ADD R4<<3, R5, R5
 	ADD R4, R7, R7
-	WORD $0x6ea64631 // ushl v17.4s, v17.4s, v6.4s
-	WORD $0x6ea64652 // ushl v18.4s, v18.4s, v6.4s
-	SUBS $1, R8, R8
-	BNE eightFurtherWord
 	SUBS $1, R11, R11
 	BNE eightFurther
 	B next
@@ -10550,9 +10538,6 @@ rows1beginpassed:
 	VDUP R21, V5.S4
 	MOVD R6, R14
 	MOVD $local-64(SP), R15
-	MOVD $1, R16
-
-rows1begin:
 	FLDPQ (R14), (F2, F3)
 	ADD R2, R14, R14
 	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
@@ -10568,8 +10553,6 @@ rows1begin:
 	FMOVQ F6, (R15)
 	FMOVQ F4, 16(R15)
 	ADD $32, R15, R15
-	SUBS $1, R16, R16
-	BNE rows1begin
 	MOVD $0, R11
 
 rows1lanes:
@@ -10745,9 +10728,6 @@ rows1minimapairs:
 	MOVD R6, R14
 	ADD R11<<2, R0, R15
 	MOVD $local-48(SP), R21
-	MOVD $1, R16
-
-rows1minima:
 	FMOVQ (R21), F12
 	ADD $32, R21, R21
 	FMOVS 32(R14), F15
@@ -10767,8 +10747,6 @@ rows1minima:
 	VFMLA V14.S4, V13.S4, V17.S4
 	FSTPQ (F16, F17), (R15)
 	ADD R1, R15, R15
-	SUBS $1, R16, R16
-	BNE rows1minima
 
 rows1next:
 	ADD $8, R11, R11
@@ -11657,9 +11635,6 @@ rows1beginpassed:
 	VDUP R21, V5.S4
 	MOVD R6, R14
 	MOVD $local-256(SP), R15
-	MOVD $1, R16
-
-rows1begin:
 	FLDPQ (R14), (F2, F3)
 	ADD R2, R14, R14
 	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
@@ -11680,8 +11655,6 @@ rows1begin:
 	VTRN2 V8.S4, V7.S4, V3.S4
 	FSTPQ (F2, F3), (R15)
 	ADD $64, R15, R15
-	SUBS $1, R16, R16
-	BNE rows1begin
 	MOVD $0, R11
 
 rows1lanes:
@@ -11853,9 +11826,6 @@ rows1minimapairs:
 	MOVD R6, R14
 	ADD R11<<2, R0, R15
 	MOVD $local-208(SP), R21
-	MOVD $1, R16
-
-rows1minima:
 	FMOVQ (R21), F12
 	ADD $64, R21, R21
 	FMOVS 32(R14), F15
@@ -11875,8 +11845,6 @@ rows1minima:
 	VFMLA V14.S4, V13.S4, V17.S4
 	FSTPQ (F16, F17), (R15)
 	ADD R1, R15, R15
-	SUBS $1, R16, R16
-	BNE rows1minima
 
 rows1next:
 	ADD $8, R11, R11
@@ -12699,9 +12667,6 @@ rows1block:
 	VDUP R21, V5.S4
 	MOVD R6, R14
 	MOVD $local-64(SP), R15
-	MOVD $1, R16
-
-rows1begin:
 	FLDPQ (R14), (F2, F3)
 	ADD R2, R14, R14
 	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
@@ -12717,8 +12682,6 @@ rows1begin:
 	FMOVQ F6, (R15)
 	FMOVQ F4, 16(R15)
 	ADD $32, R15, R15
-	SUBS $1, R16, R16
-	BNE rows1begin
 	MOVD $0, R11
 
 rows1lanes:
@@ -13382,9 +13345,6 @@ rows1block:
 	VDUP R21, V5.S4
 	MOVD R6, R14
 	MOVD $local-256(SP), R15
-	MOVD $1, R16
-
-rows1begin:
 	FLDPQ (R14), (F2, F3)
 	ADD R2, R14, R14
 	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
@@ -13405,8 +13365,6 @@ rows1begin:
 	VTRN2 V8.S4, V7.S4, V3.S4
 	FSTPQ (F2, F3), (R15)
 	ADD $64, R15, R15
-	SUBS $1, R16, R16
-	BNE rows1begin
 	MOVD $0, R11
 
 rows1lanes:
@@ -17385,7 +17343,6 @@ line:
 	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
-linegroup:
 	MOVD n+96(FP), R12
 	SUB R11, R12, R12
 	CMP $2, R12
@@ -17604,9 +17561,6 @@ linegroup4next2:
 	B linenext
 
 linenext:
-	MOVD n+96(FP), R7
-	CMP R7, R11
-	BLT linegroup
 	ADD $16, R9, R9
 	B line
 
@@ -19504,7 +19458,6 @@ line:
 	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
-linegroup:
 	MOVD n+96(FP), R12
 	SUB R11, R12, R12
 	CMP $2, R12
@@ -19578,11 +19531,7 @@ linegroup1ahead:
 
 linegroup1turnend:
 	ADD $2, R7, R7
-	SUBS $1, R7, R7
-	BLT linegroup1stepend
-	PCALIGN $32
-
-linegroup1step:
+	CBZ R7, linegroup1stepend
 	FMOVQ (R5), F5
 	FMOVQ 16(R5), F6
 	FMOVS (R6), F13
@@ -19596,11 +19545,8 @@ linegroup1step:
 	WORD $0x4f8d1102 // fmla v2.4s, v8.4s, v13.s[0]
 	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
 	WORD $0x4f8d1144 // fmla v4.4s, v10.4s, v13.s[0]
-	SUBS $1, R7, R7
-	BGE linegroup1step
 
 linegroup1stepend:
-	ADD $1, R7, R7
 	MOVD ldo+24(FP), R6
 	MUL R6, R11, R5
 	ADD R9, R5, R5
@@ -19748,11 +19694,7 @@ linegroup4next2:
 
 linegroup4turnend:
 	ADD $2, R7, R7
-	SUBS $1, R7, R7
-	BLT linegroup4stepend
-	PCALIGN $32
-
-linegroup4step:
+	CBZ R7, linegroup4stepend
 	FMOVQ (R5), F17
 	FMOVQ 16(R5), F18
 	FMOVQ (R6), F25
@@ -19783,11 +19725,8 @@ linegroup4step:
 	WORD $0x4fb91ad0 // fmla v16.4s, v22.4s, v25.s[3]
 
 linegroup4next3:
-	SUBS $1, R7, R7
-	BGE linegroup4step
 
 linegroup4stepend:
-	ADD $1, R7, R7
 	MOVD ldo+24(FP), R6
 	MUL R6, R11, R5
 	ADD R9, R5, R5
@@ -19821,9 +19760,6 @@ linegroup4next4:
 	B linenext
 
 linenext:
-	MOVD n+96(FP), R7
-	CMP R7, R11
-	BLT linegroup
 	ADD $16, R9, R9
 	B line
 
@@ -22271,7 +22207,6 @@ line:
 	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
-linegroup:
 	MOVD a_N+136(FP), R12
 	SUB R11, R12, R12
 	CMP $2, R12
@@ -22516,9 +22451,6 @@ linegroup4next2:
 	B linenext
 
 linenext:
-	MOVD a_N+136(FP), R7
-	CMP R7, R11
-	BLT linegroup
 	ADD $16, R9, R9
 	SUBS $16, R25, R25
 	BNE line
