@@ -65050,7 +65050,6 @@ last:
 	VMOVUPS.Z (BX)(AX*1), K2, Z11
 	VMOVUPS.Z (DX)(AX*1), K2, Z12
 	JMP       enter
-	PCALIGN $0x40
 
 lanes1:
 	VMOVUPS (DI)(AX*1), Z9
@@ -65089,7 +65088,6 @@ enter:
 	VMOVUPS   Z10, (DX)(AX*1)
 	ADDQ      $0x00000040, AX
 	SUBQ      $0x00000010, CX
-	JGE       lanes1
 	JMP       last
 
 leave:
@@ -66722,7 +66720,6 @@ lanes1rows:
 	LEAQ    (DX)(BX*4), DX
 	ADDQ    $0x00000020, AX
 	SUBQ    $0x00000008, CX
-	JGE     lanes1
 
 lanes1end:
 	ADDQ $0x00000008, CX
@@ -67374,7 +67371,6 @@ lanes1rows:
 	LEAQ    (DX)(BX*4), DX
 	ADDQ    $0x00000020, AX
 	SUBQ    $0x00000008, CX
-	JGE     lanes1
 
 lanes1end:
 	ADDQ $0x00000008, CX
@@ -68340,12 +68336,9 @@ lanes2:
 	JGE       lanes2
 
 lanes2end:
-	ADDQ    $0x00000020, CX
-	SUBQ    $0x00000010, CX
-	JL      lanes1end
-	PCALIGN $0x40
-
-lanes1:
+	ADDQ      $0x00000020, CX
+	SUBQ      $0x00000010, CX
+	JL        lanes1end
 	VMOVUPS   (DX)(AX*1), Z4
 	VMULPS    (BX)(AX*1), Z4, Z4
 	VSUBPS    Z1, Z4, Z4
@@ -68358,7 +68351,6 @@ lanes1:
 	VMOVUPS   Z4, (DI)(AX*1)
 	ADDQ      $0x00000040, AX
 	SUBQ      $0x00000010, CX
-	JGE       lanes1
 
 lanes1end:
 	ADDQ $0x00000010, CX

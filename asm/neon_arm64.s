@@ -9818,9 +9818,6 @@ furtherWord:
 
 brain:
 	ADD R4<<2, R6, R12
-	MOVD R9, R11
-
-brainFurther:
 	FLDPQ (R12), (F17, F18)
 	ADD R4, R12, R12
 	MOVD R10, R8
@@ -9933,8 +9930,6 @@ brainFurtherWord:
 	WORD $0x6ea64652 // ushl v18.4s, v18.4s, v6.4s
 	SUBS $1, R8, R8
 	BNE brainFurtherWord
-	SUBS $1, R11, R11
-	BNE brainFurther
 	B next
 
 eight:
@@ -9944,9 +9939,6 @@ eight:
 eightFurther:
 	FLDPQ (R12), (F17, F18)
 	ADD R4, R12, R12
-	MOVD R10, R8
-
-eightFurtherWord:
 	FLDPQ (R6), (F15, F16)
 	ADD R4, R6, R6
 	MOVD R7, R5
@@ -10050,10 +10042,6 @@ eightFurtherWord:
 	FSTPQ (F21, F22), (R5)
 	ADD R4<<3, R5, R5
 	ADD R4, R7, R7
-	WORD $0x6ea64631 // ushl v17.4s, v17.4s, v6.4s
-	WORD $0x6ea64652 // ushl v18.4s, v18.4s, v6.4s
-	SUBS $1, R8, R8
-	BNE eightFurtherWord
 	SUBS $1, R11, R11
 	BNE eightFurther
 	B next
@@ -10550,9 +10538,6 @@ rows1beginpassed:
 	VDUP R21, V5.S4
 	MOVD R6, R14
 	MOVD $local-64(SP), R15
-	MOVD $1, R16
-
-rows1begin:
 	FLDPQ (R14), (F2, F3)
 	ADD R2, R14, R14
 	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
@@ -10568,8 +10553,6 @@ rows1begin:
 	FMOVQ F6, (R15)
 	FMOVQ F4, 16(R15)
 	ADD $32, R15, R15
-	SUBS $1, R16, R16
-	BNE rows1begin
 	MOVD $0, R11
 
 rows1lanes:
@@ -10745,9 +10728,6 @@ rows1minimapairs:
 	MOVD R6, R14
 	ADD R11<<2, R0, R15
 	MOVD $local-48(SP), R21
-	MOVD $1, R16
-
-rows1minima:
 	FMOVQ (R21), F12
 	ADD $32, R21, R21
 	FMOVS 32(R14), F15
@@ -10767,8 +10747,6 @@ rows1minima:
 	VFMLA V14.S4, V13.S4, V17.S4
 	FSTPQ (F16, F17), (R15)
 	ADD R1, R15, R15
-	SUBS $1, R16, R16
-	BNE rows1minima
 
 rows1next:
 	ADD $8, R11, R11
@@ -11657,9 +11635,6 @@ rows1beginpassed:
 	VDUP R21, V5.S4
 	MOVD R6, R14
 	MOVD $local-256(SP), R15
-	MOVD $1, R16
-
-rows1begin:
 	FLDPQ (R14), (F2, F3)
 	ADD R2, R14, R14
 	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
@@ -11680,8 +11655,6 @@ rows1begin:
 	VTRN2 V8.S4, V7.S4, V3.S4
 	FSTPQ (F2, F3), (R15)
 	ADD $64, R15, R15
-	SUBS $1, R16, R16
-	BNE rows1begin
 	MOVD $0, R11
 
 rows1lanes:
@@ -11853,9 +11826,6 @@ rows1minimapairs:
 	MOVD R6, R14
 	ADD R11<<2, R0, R15
 	MOVD $local-208(SP), R21
-	MOVD $1, R16
-
-rows1minima:
 	FMOVQ (R21), F12
 	ADD $64, R21, R21
 	FMOVS 32(R14), F15
@@ -11875,8 +11845,6 @@ rows1minima:
 	VFMLA V14.S4, V13.S4, V17.S4
 	FSTPQ (F16, F17), (R15)
 	ADD R1, R15, R15
-	SUBS $1, R16, R16
-	BNE rows1minima
 
 rows1next:
 	ADD $8, R11, R11
@@ -12699,9 +12667,6 @@ rows1block:
 	VDUP R21, V5.S4
 	MOVD R6, R14
 	MOVD $local-64(SP), R15
-	MOVD $1, R16
-
-rows1begin:
 	FLDPQ (R14), (F2, F3)
 	ADD R2, R14, R14
 	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
@@ -12717,8 +12682,6 @@ rows1begin:
 	FMOVQ F6, (R15)
 	FMOVQ F4, 16(R15)
 	ADD $32, R15, R15
-	SUBS $1, R16, R16
-	BNE rows1begin
 	MOVD $0, R11
 
 rows1lanes:
@@ -13382,9 +13345,6 @@ rows1block:
 	VDUP R21, V5.S4
 	MOVD R6, R14
 	MOVD $local-256(SP), R15
-	MOVD $1, R16
-
-rows1begin:
 	FLDPQ (R14), (F2, F3)
 	ADD R2, R14, R14
 	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
@@ -13405,8 +13365,6 @@ rows1begin:
 	VTRN2 V8.S4, V7.S4, V3.S4
 	FSTPQ (F2, F3), (R15)
 	ADD $64, R15, R15
-	SUBS $1, R16, R16
-	BNE rows1begin
 	MOVD $0, R11
 
 rows1lanes:
@@ -29695,7 +29653,6 @@ single:
 	FMOVS (R3), F10
 	FMOVS (R2), F11
 	B enter
-	PCALIGN $32
 
 lanes1:
 	FMOVQ (R5), F8
@@ -29737,7 +29694,6 @@ enter:
 	ADD $16, R4, R4
 	ADD $16, R5, R5
 	SUBS $4, R1, R1
-	BGE lanes1
 	B last
 
 leave:
@@ -31188,8 +31144,6 @@ lanes2end:
 	ADDS $4, R1, R1
 	SUBS $2, R1, R1
 	BLT lanes1end
-
-lanes1:
 	VORR V0.B16, V0.B16, V1.B16
 	MOVD ld+48(FP), R5
 	LSL $2, R5, R5
@@ -31217,13 +31171,10 @@ lanes1rows:
 	ADD R5, R2, R2
 	ADD $16, R3, R3
 	SUBS $2, R1, R1
-	BGE lanes1
 
 lanes1end:
 	ADDS $2, R1, R1
 	BEQ end
-
-single:
 	VORR V0.B16, V0.B16, V1.B16
 	MOVD ld+48(FP), R5
 	LSL $2, R5, R5
@@ -31246,8 +31197,6 @@ singlerows:
 	LSL $2, R5, R5
 	ADD R5, R2, R2
 	ADD $8, R3, R3
-	SUBS $1, R1, R1
-	BNE single
 
 end:
 	RET
@@ -31312,8 +31261,6 @@ lanes1rows:
 lanes1end:
 	ADDS $2, R1, R1
 	BEQ end
-
-single:
 	VORR V0.B16, V0.B16, V1.B16
 	MOVD ld+72(FP), R6
 	LSL $2, R6, R6
@@ -31346,8 +31293,6 @@ singlerows:
 	LSL $2, R6, R6
 	ADD R6, R3, R3
 	ADD $8, R4, R4
-	SUBS $1, R1, R1
-	BNE single
 
 end:
 	RET
@@ -31416,8 +31361,6 @@ lanes2end:
 	ADDS $4, R1, R1
 	SUBS $2, R1, R1
 	BLT lanes1end
-
-lanes1:
 	MOVD R3, R6
 	VORR V0.B16, V0.B16, V1.B16
 	MOVD ld+48(FP), R7
@@ -31449,13 +31392,10 @@ lanes1rows:
 	ADD R7, R2, R2
 	ADD $16, R4, R4
 	SUBS $2, R1, R1
-	BGE lanes1
 
 lanes1end:
 	ADDS $2, R1, R1
 	BEQ end
-
-single:
 	MOVD R3, R6
 	VORR V0.B16, V0.B16, V1.B16
 	MOVD ld+48(FP), R7
@@ -31482,8 +31422,6 @@ singlerows:
 	LSL $2, R7, R7
 	ADD R7, R2, R2
 	ADD $8, R4, R4
-	SUBS $1, R1, R1
-	BNE single
 
 end:
 	RET
@@ -32573,9 +32511,6 @@ lanes2end:
 	ADDS $8, R1, R1
 	SUBS $4, R1, R1
 	BLT lanes1end
-	PCALIGN $32
-
-lanes1:
 	FMOVQ (R2), F4
 	FMOVQ (R3), F5
 	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
@@ -32593,7 +32528,6 @@ lanes1:
 	ADD $16, R4, R4
 	ADD $16, R5, R5
 	SUBS $4, R1, R1
-	BGE lanes1
 
 lanes1end:
 	ADDS $4, R1, R1

@@ -141,7 +141,7 @@ func (g *gen) factors() {
 		g.VPANDND(v, a, v)
 	}
 	loop.Times(g, n, "row", func() {
-		g.elementsBy(words*g.Lanes(), "", d, func(i reg.Register) {
+		g.elementsBy(words*g.Lanes(), 0, "", d, func(i reg.Register) {
 			v := g.Vec()
 			g.VMOVUPS(emit.Indexed(src, i, words), v)
 			flush(whole, v)

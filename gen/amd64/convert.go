@@ -19,12 +19,12 @@ import (
 // elements emits the loop over count ≥ 1 elements. i is the index of the element, or of a vector's
 // first one. name begins its labels.
 func (g *gen) elements(name string, count reg.Register, vector, single func(i reg.Register)) {
-	g.elementsBy(g.Lanes(), name, count, vector, single)
+	g.elementsBy(g.Lanes(), 0, name, count, vector, single)
 }
 
-// elementsBy is elements with so many elements in a vector.
-func (g *gen) elementsBy(lanes int, name string, count reg.Register, vector, single func(i reg.Register)) {
-	g.vectorsOr(lanes, name, count, vector, func() {
+// elementsBy is elements with so many elements in a vector. If below is not 0, count is less.
+func (g *gen) elementsBy(lanes, below int, name string, count reg.Register, vector, single func(i reg.Register)) {
+	g.vectorsOr(lanes, below, name, count, vector, func() {
 		i := g.GP64()
 		g.XORQ(i, i)
 		g.Label(name + "single")
@@ -36,7 +36,7 @@ func (g *gen) elementsBy(lanes int, name string, count reg.Register, vector, sin
 }
 
 // vectorsOr is elementsBy where fewer takes all elements if they are less than a vector.
-func (g *gen) vectorsOr(lanes int, name string, count reg.Register, vector func(i reg.Register), fewer func()) {
+func (g *gen) vectorsOr(lanes, below int, name string, count reg.Register, vector func(i reg.Register), fewer func()) {
 	i, last := g.GP64(), g.GP64()
 	g.XORQ(i, i)
 	g.MOVQ(count, last)
@@ -45,8 +45,10 @@ func (g *gen) vectorsOr(lanes int, name string, count reg.Register, vector func(
 	g.Label(name + "vector")
 	vector(i)
 	g.ADDQ(operand.U32(lanes), i)
-	g.CMPQ(i, last)
-	g.JLE(operand.LabelRef(name + "vector"))
+	if lane.Repeats(lanes, below) {
+		g.CMPQ(i, last)
+		g.JLE(operand.LabelRef(name + "vector"))
+	}
 	g.CMPQ(i, count)
 	g.JE(operand.LabelRef(name + "done"))
 	g.Comment("Less than a vector is left: convert the last one.")
@@ -194,8 +196,8 @@ func (g *gen) WidenInt8() {
 		vector := func(of func(v reg.VecVirtual) reg.Register) func(i reg.Register) {
 			return func(i reg.Register) { g.widenInt8(r.from, r.to, i, scale, of) }
 		}
-		g.vectorsOr(g.Lanes(), "", r.count, vector(whole), func() {
-			g.elementsBy(4, "of4", r.count, vector(quarter), func(i reg.Register) { g.widenOneInt8(r.from, r.to, i, scale) })
+		g.vectorsOr(g.Lanes(), 0, "", r.count, vector(whole), func() {
+			g.elementsBy(4, g.Lanes(), "of4", r.count, vector(quarter), func(i reg.Register) { g.widenOneInt8(r.from, r.to, i, scale) })
 		})
 	})
 }

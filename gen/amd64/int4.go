@@ -28,7 +28,7 @@ func (g *gen) WidenInt4() {
 	g.widenGroups(2, func() {
 		g.VMOVDQU(g.Repeated("nibbles", 28, 24, 20, 16, 12, 8, 4, 0), up)
 	}, func(r groupRow, scale reg.VecVirtual) {
-		g.elementsBy(pairsOfVector, "", r.count, func(i reg.Register) {
+		g.elementsBy(pairsOfVector, 0, "", r.count, func(i reg.Register) {
 			v := g.Vec()
 			g.VPBROADCASTD(emit.Indexed(r.from, i, 1), v)
 			g.VPSLLVD(up, v, v)
@@ -85,7 +85,7 @@ func (g *gen) UnpackInt4() {
 		if g.EVEX() {
 			g.wholeSteps(step, pairs, vector)
 		} else {
-			g.elementsBy(step, "", pairs, vector, func(i reg.Register) {
+			g.elementsBy(step, 0, "", pairs, vector, func(i reg.Register) {
 				first, second := g.GP32(), g.GP32()
 				g.MOVBLSX(emit.Indexed(src, i, 1), second)
 				g.MOVL(second, first)
@@ -137,7 +137,7 @@ func (g *gen) QuantizeInt4() {
 		g.MOVQ(group, pairs)
 		g.SHRQ(operand.Imm(1), pairs)
 		low4 := g.Constant(15)
-		g.elementsBy(pairsOfVector, "quotient", pairs, func(i reg.Register) {
+		g.elementsBy(pairsOfVector, 0, "quotient", pairs, func(i reg.Register) {
 			x, second := g.Vec(), g.Vec()
 			g.VMOVUPS(emit.Indexed(r.from, i, 8), x)
 			g.VDIVPS(divisor, x, x)

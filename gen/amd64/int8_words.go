@@ -37,7 +37,6 @@ type int8Words struct {
 const (
 	wordVectors  = 6
 	wordBlocks   = 4  // of a group: 13 KiB on the stack, which stay in L1
-	wordsAtOnce  = 4  // words of codes in an iteration
 	wordsGrouped = 48 // with fewer rows a group is one block: 16 rows take 6% longer with 4, whose weights they wait for
 	wordsLeast   = 8  // with fewer rows words of the weights take longer than they save
 
@@ -194,23 +193,13 @@ func (w *int8Words) loadC() {
 
 // addBlock adds the products of a block.
 func (w *int8Words) addBlock() {
-	g, end := w.g, w.g.GP64()
-	const more = codesBytes/2 - 4*wordsAtOnce
-	g.LEAQ(emit.At(w.at, more), end)
+	g := w.g
 	w.sums = g.Vecs(wordVectors)
-	w.words(true)
-	g.AlignLoop()
-	g.Label("manyword")
-	g.ADDQ(operand.I32(wordsAtOnce*2*halfBytes), w.weights)
-	g.ADDQ(operand.Imm(4*wordsAtOnce), w.at)
-	w.words(false)
-	g.CMPQ(w.at, end)
-	g.JNE(operand.LabelRef("manyword"))
-
+	w.words()
 	d := g.Vec()
 	g.VBROADCASTSS(emit.At(w.x, spec.RowScale), d)
-	g.ADDQ(operand.I32(wordsAtOnce*2*halfBytes+halfBytes), w.weights)
-	g.ADDQ(operand.Imm(codesBytes-more), w.at)
+	g.ADDQ(operand.I32(blockWords), w.weights)
+	g.ADDQ(operand.Imm(codesBytes), w.at)
 	for v, sum := range w.sums {
 		p := g.Vec()
 		g.VMULPS(emit.At(w.weights, v*g.VecBytes()-halfBytes), d, p)
@@ -219,15 +208,15 @@ func (w *int8Words) addBlock() {
 	}
 }
 
-// words emits the products of some words of codes. The first products of a block are the sums.
-func (w *int8Words) words(first bool) {
+// words emits the products of all words of codes. The first ones are the sums.
+func (w *int8Words) words() {
 	g := w.g
-	for half := range 2 * wordsAtOnce {
+	for half := range codesBytes / 4 {
 		x := g.Vec()
 		g.VPBROADCASTD(emit.At(w.at, half/2*4+half%2*codesBytes/2), x)
 		for v, sum := range w.sums {
 			p := sum
-			if !first || half > 0 {
+			if half > 0 {
 				p = g.Vec()
 			}
 			g.VPMADDWD(emit.At(w.weights, half*halfBytes+v*g.VecBytes()), x, p)

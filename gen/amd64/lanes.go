@@ -191,26 +191,30 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 		m.columns(p, p.Needed(plan.Widths, m.width()), left)
 		return
 	}
+	before := 0
 	for i, w := range plan.Widths {
 		if m.tooWide(p, w) {
 			continue
 		}
 		name := lanesLabel(w)
-		lanes := operand.U32(w.Vectors * m.width())
+		lanes, repeats := operand.U32(w.Vectors*m.width()), lane.Repeats(w.Vectors, before)
+		before = w.Vectors
 		if p.Phases && w.Vectors == 1 {
-			m.phases(p, left, name)
+			m.phases(p, left, name, repeats)
 			return
 		}
 		m.SUBQ(lanes, left)
 		m.JL(operand.LabelRef(name + "end"))
-		if p.Count == "" {
+		if p.Count == "" && repeats {
 			m.AlignLoop()
 		}
 		m.Label(name)
 		m.body(p, name, w)
 		m.advance(p, w.Vectors*m.width())
 		m.SUBQ(lanes, left)
-		m.JGE(operand.LabelRef(name))
+		if repeats {
+			m.JGE(operand.LabelRef(name))
+		}
 		m.Label(name + "end")
 		if !p.Tile || i < len(plan.Widths)-1 {
 			m.ADDQ(lanes, left)
@@ -307,7 +311,7 @@ func (m *laner) of(v *lane.Value, r reg.VecVirtual) reg.Register {
 // phases emits the loop over single vectors, and the rest of the function. What is less
 // than a vector enters the loop behind the loads, and leaves it before the stores; for it
 // left is negative.
-func (m *laner) phases(p *lane.Program, left reg.GPVirtual, name string) {
+func (m *laner) phases(p *lane.Program, left reg.GPVirtual, name string, repeats bool) {
 	lanes := operand.U32(m.Lanes())
 	m.SUBQ(lanes, left)
 	m.JGE(operand.LabelRef(name))
@@ -320,7 +324,9 @@ func (m *laner) phases(p *lane.Program, left reg.GPVirtual, name string) {
 	m.NEGQ(left)
 	m.frame.Run(lane.Before, single)
 	m.JMP(operand.LabelRef("enter"))
-	m.AlignLoop()
+	if repeats {
+		m.AlignLoop()
+	}
 	m.Label(name)
 	m.mask = nil
 	m.frame.Again(lane.Before)
@@ -331,7 +337,9 @@ func (m *laner) phases(p *lane.Program, left reg.GPVirtual, name string) {
 	m.frame.Again(lane.After)
 	m.advance(p, m.width())
 	m.SUBQ(lanes, left)
-	m.JGE(operand.LabelRef(name))
+	if repeats {
+		m.JGE(operand.LabelRef(name))
+	}
 	m.JMP(operand.LabelRef("last"))
 	m.Label("leave")
 	m.mask = mask

@@ -99,6 +99,10 @@ func (p *Program) Needed(widths []Width, lanes int) []Width {
 	return widths
 }
 
+// Repeats reports whether a loop over so many lanes or vectors may make a second trip after one over
+// more of them, 0 if there was none.
+func Repeats(n, before int) bool { return before == 0 || before > 2*n }
+
 // Any reports whether an instruction has a property.
 func (p *Program) Any(is func(n *Value) bool) bool {
 	for _, nodes := range p.parts() {

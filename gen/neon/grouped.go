@@ -130,43 +130,55 @@ const (
 // further emits the loop over the words with further bits.
 func (w *groupWidener) further(name string, kind byteKind) {
 	w.Op("ADD", w.row.Shl(2), w.numbers, w.bits)
-	w.Op("MOVD", w.more, w.words)
-	loop.Times(w.neon, w.words, name, func() {
+	words := func() {
 		w.LoadVecs(w.bits, w.far)
 		w.Op("ADD", w.row, w.bits, w.bits)
+		if kind == shifted { // a word for each
+			w.word(true, kind)
+			return
+		}
 		w.Op("MOVD", w.per, w.count)
 		w.wordsOf(name+"Word", true, kind)
-	})
+	}
+	if kind == ofBrain { // all in one
+		words()
+		return
+	}
+	w.Op("MOVD", w.more, w.words)
+	loop.Times(w.neon, w.words, name, words)
 }
 
 // wordsOf emits the loop over count words of 4 bits.
 func (w *groupWidener) wordsOf(name string, further bool, kind byteKind) {
+	loop.Times(w.neon, w.count, name, func() { w.word(further, kind) })
+}
+
+// word emits the weights of a word, and goes on to the next one.
+func (w *groupWidener) word(further bool, kind byteKind) {
 	to := w.scales
-	loop.Times(w.neon, w.count, name, func() {
-		w.LoadVecs(w.numbers, w.low)
-		w.Op("ADD", w.row, w.numbers, w.numbers)
-		for half := range 2 {
-			if half == 0 {
-				w.Op("MOVD", w.to, to)
-			} else {
-				w.Op("ADD", w.row.Shl(2), w.to, to) // four rows on
-			}
-			for v, q := range w.qs {
-				w.bytes(q, v, half == 1, further)
-			}
-			for i := range 4 {
-				w.byte(i, kind)
-				w.StoreVecs(w.xs, to)
-				w.Op("ADD", w.row.Shl(3), to, to)
-			}
+	w.LoadVecs(w.numbers, w.low)
+	w.Op("ADD", w.row, w.numbers, w.numbers)
+	for half := range 2 {
+		if half == 0 {
+			w.Op("MOVD", w.to, to)
+		} else {
+			w.Op("ADD", w.row.Shl(2), w.to, to) // four rows on
 		}
-		w.Op("ADD", w.row, w.to, w.to)
-		for _, x := range w.far {
-			if further {
-				w.USHLWords(x, x, w.by)
-			}
+		for v, q := range w.qs {
+			w.bytes(q, v, half == 1, further)
 		}
-	})
+		for i := range 4 {
+			w.byte(i, kind)
+			w.StoreVecs(w.xs, to)
+			w.Op("ADD", w.row.Shl(3), to, to)
+		}
+	}
+	w.Op("ADD", w.row, w.to, w.to)
+	for _, x := range w.far {
+		if further && kind != shifted {
+			w.USHLWords(x, x, w.by)
+		}
+	}
 }
 
 // bytes sets x to word g, or to word g+4 if high is set, of vector v.

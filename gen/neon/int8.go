@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -205,6 +206,16 @@ func (t *int8Gemmer) tile(blocks int8Blocks) {
 	t.Op("SUB", t.rows, t.m, t.m)
 	t.Jump("B", name(""))
 	t.Label(name("done"))
+}
+
+// eachRow emits a loop over the rows of the tile, if it has several. It uses up count.
+func (t *int8Gemmer) eachRow(count a64.GP, name string, body func()) {
+	if t.rows == 1 {
+		body()
+		return
+	}
+	t.Op("MOVD", t.rows, count)
+	loop.Times(t.neon, count, name, body)
 }
 
 // newAcc allocates n vectors for each row.

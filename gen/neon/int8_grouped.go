@@ -89,8 +89,7 @@ func (b groupedBlocks) begin(t *int8Gemmer, name string) {
 	row, to := t.p, t.q
 	t.Op("MOVD", t.xb, row)
 	t.Op("MOVD", t.frame[0].Addr(), to)
-	t.Op("MOVD", t.rows, t.t)
-	loop.Times(t.neon, t.t, name, func() {
+	t.eachRow(t.t, name, func() {
 		t.LoadVecs(row, xs)
 		t.Op("ADD", t.ldx, row, row)
 		t.SMULL(start, xs[0], ones)

@@ -174,22 +174,28 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 		m.columns(p, p.Needed(plan.Widths, m.lanesOf()), left)
 		return
 	}
+	before := 0
 	for i, w := range plan.Widths {
 		name := lanesLabel(w)
-		lanes := w.Vectors * m.lanesOf()
+		lanes, repeats := w.Vectors*m.lanesOf(), lane.Repeats(w.Vectors, before)
+		before = w.Vectors
 		if p.Phases && w.Vectors == 1 {
-			m.phases(p, left, name)
+			m.phases(p, left, name, repeats)
 			return
 		}
 		m.Op("SUBS", lanes, left, left)
 		m.Jump("BLT", name+"end")
-		if p.Count == "" {
-			m.AlignLoop()
+		if repeats {
+			if p.Count == "" {
+				m.AlignLoop()
+			}
+			m.Label(name)
 		}
-		m.Label(name)
 		m.body(p, name, w)
 		m.Op("SUBS", lanes, left, left)
-		m.Jump("BGE", name)
+		if repeats {
+			m.Jump("BGE", name)
+		}
 		m.Label(name + "end")
 		if !p.Tile || i < len(plan.Widths)-1 {
 			m.Op("ADDS", lanes, left, left)
@@ -198,10 +204,14 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 	if !p.Tile {
 		m.Jump("BEQ", "end")
 		m.single()
-		m.Label("single")
-		m.body(p, "single", single)
-		m.Op("SUBS", m.few(), left, left)
-		m.Jump("BNE", "single")
+		if lane.Repeats(m.few(), m.lanesOf()) {
+			m.Label("single")
+			m.body(p, "single", single)
+			m.Op("SUBS", m.few(), left, left)
+			m.Jump("BNE", "single")
+		} else {
+			m.body(p, "single", single)
+		}
 		m.Label("end")
 	}
 	m.Ret()
@@ -248,7 +258,7 @@ func lanesLabel(w lane.Width) string { return fmt.Sprint("lanes", w.Vectors) }
 
 // phases emits the loop over single vectors, and the rest of the function, as on amd64.
 // For lanes that go through it one by one left is negative.
-func (m *laner) phases(p *lane.Program, left a64.GP, name string) {
+func (m *laner) phases(p *lane.Program, left a64.GP, name string, repeats bool) {
 	m.Op("SUBS", m.lanesOf(), left, left)
 	m.Jump("BGE", name)
 	m.Label("last")
@@ -259,7 +269,9 @@ func (m *laner) phases(p *lane.Program, left a64.GP, name string) {
 	m.single()
 	m.frame.Run(lane.Before, single)
 	m.Goto("enter")
-	m.AlignLoop()
+	if repeats {
+		m.AlignLoop()
+	}
 	m.Label(name)
 	m.vector()
 	m.frame.Again(lane.Before)
@@ -270,7 +282,9 @@ func (m *laner) phases(p *lane.Program, left a64.GP, name string) {
 	m.frame.Again(lane.After)
 	m.advance(p, 1)
 	m.Op("SUBS", m.lanesOf(), left, left)
-	m.Jump("BGE", name)
+	if repeats {
+		m.Jump("BGE", name)
+	}
 	m.Goto("last")
 	m.Label("leave")
 	m.single()

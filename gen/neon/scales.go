@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/attn-go/attn/gen/a64"
-	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -311,8 +310,7 @@ func (b groupedBlocks) takeMinima(t *int8Gemmer, name string) {
 	t.Op("MOVD", t.xb, t.p)
 	t.Op("ADD", t.lane.Shl(2), t.c, t.q)
 	t.Op("MOVD", b.place(t, 0, rowMinus).Addr(), from)
-	t.Op("MOVD", t.rows, count)
-	loop.Times(t.neon, count, name, func() {
+	t.eachRow(count, name, func() {
 		t.LoadFrom(a64.At(from, 0), minus)
 		t.Op("ADD", b.rowVectors()*emit.VecBytes, from, from)
 		t.Op("FMOVS", a64.At(t.p, spec.RowScale), x)

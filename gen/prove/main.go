@@ -117,27 +117,25 @@ func main() {
 	}
 	fmt.Printf("%d kernels of layers are proven, %d with lemmas of which samples alone were tried, %d are tested only, %d failed\n", proven, sampled, open, failed)
 	printBounds(loops)
-	var uncovered []string
+	var missing []string // in all sizes
 	if !*quick {
-		uncovered = harness.Uncovered(groups)
+		missing = append(harness.Uncovered(groups), harness.Once(slices.DeleteFunc(slices.Clone(groups), repeatsLess))...)
 	}
-	for _, line := range uncovered {
+	for _, line := range missing {
 		fmt.Println(line)
-	}
-	if !*quick {
-		once := harness.Once(groups)
-		for _, line := range once {
-			fmt.Println(line)
-		}
-		fmt.Printf("%d loops that no call repeats\n", len(once))
 	}
 	fmt.Printf("%d kernels, %d calls, %d words, %.0f seconds of CPUs\n", len(all), cases, words, cpuTime().Seconds())
 	for _, line := range changed {
 		fmt.Println(line)
 	}
-	if failed > 0 || sampled > 0 && !*exhaust || len(uncovered) > 0 && *only == "" || len(changed) > 0 {
+	if failed > 0 || sampled > 0 && !*exhaust || len(missing) > 0 && *only == "" || len(changed) > 0 {
 		os.Exit(1) // with a part of the kernels, others may execute what they share
 	}
+}
+
+// repeatsLess reports whether kernels may have loops that no call repeats.
+func repeatsLess(group []*harness.Proof) bool {
+	return slices.Contains([]string{"Gradients", "Lanes", "Products", "Skinny"}, group[0].Kernel.Table)
 }
 
 // tableOf reads the table of a repository.

@@ -215,7 +215,8 @@ func hadamard(k *Kernel, quick bool) (list []Case) {
 		if quick && n != 64 {
 			continue
 		}
-		list = append(list, Case{"x": out(n * (1 + i%2*3)), "n": n, "scale": Unknown{}})
+		blocks := []int{2, 4, 2, 1, 2}[i]
+		list = append(list, Case{"x": out(n * blocks), "n": n, "scale": Unknown{}})
 	}
 	return list
 }
@@ -378,7 +379,7 @@ func blockGemm(k *Kernel, quick bool) []Case {
 func gemmOf(quick bool, panel func(n int) Buffer) (list []Case) {
 	for j, n := range []int{32, 64, 128, 160} {
 		for _, m := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 25} {
-			if quick && (m != 3 || n != 64) || !quick && n > 32 && m != 1+j && m != 3*j {
+			if quick && (m != 3 || n != 64) || !quick && n > 32 && m != 1+j && m != 3*j && (m != 2 || n != 160) {
 				continue
 			}
 			i := len(list)
@@ -410,14 +411,18 @@ func panelOf(k *Kernel, lanes, n int) Buffer {
 	return b
 }
 
+// joins tells whether products of so many rows go another way where groups have equal integers.
+// Formats without minima have one way.
+func joins(k *Kernel) bool {
+	return k.ISA == "avx512" && strings.HasPrefix(k.Index, "U") && strings.Contains(k.Index, "x16")
+}
+
+const joinedRows = 12
+
 // joined makes panels whose groups have equal integers, but for 0 and 1 in one lane of 16 if the
-// last block differs: products of many rows go different ways then. Formats without minima have one
-// way.
+// last block differs.
 func joined(k *Kernel, lanes, n int, differs bool) Buffer {
 	b, size := panelOf(k, lanes, n), lanes*blockSizes[k.Index].bytes(32)
-	if !strings.HasPrefix(k.Index, "U") || !strings.Contains(k.Index, "x16") {
-		return b
-	}
 	b.Make = func(g *expr.Graph, i int) *expr.Node {
 		if at := i % size; at >= 4*lanes && at < 8*lanes {
 			if !differs || i/size != n/32-1 {
@@ -530,6 +535,9 @@ func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
 			blocks = 1
 		}
 		list = append(list, int8Case(k, len(list), whole(32*blocks), panelLanes, 14))
+		if k.Index == "S6x16" && !quick { // others with its order of words share a function
+			list = append(list, int8Case(k, len(list), whole(1), 32, 2))
+		}
 	}
 	if !quick {
 		// Blocks with scales of their own make three trips above; segments make them here.
@@ -541,11 +549,18 @@ func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
 				list = append(list, int8Case(k, len(list), 3*whole(1), 16, m))
 			}
 		}
+		if k.ISA == "neon" && k.Index == "S8" { // for all formats without integers: tiles of 8 rows
+			list = append(list, int8Case(k, len(list), 64, 16, 8))
+		}
 		if k.ISA == "avx2" && k.Index == "S8" { // whose whole panels become words: a block at a time, or from 48 rows on four
 			list = append(list, int8Case(k, len(list), 64, panelLanes, 8), repeating(int8Case(k, len(list)+1, 160, panelLanes, 48), 7))
 		}
 		if k.ISA == "avx512" || whole(1) == 32 { // whose lanes go different ways with many rows
-			list = append(list, int8Case(k, len(list)+1, max(64, 3*whole(1)), panelLanes, 7))
+			m := 7
+			if joins(k) { // an odd number, with groups that differ
+				m = joinedRows + 1
+			}
+			list = append(list, int8Case(k, len(list)+1, max(64, 3*whole(1)), panelLanes, m))
 		}
 	}
 	return list
@@ -554,7 +569,7 @@ func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
 // int8Case is call i of a product of quantized rows.
 func int8Case(k *Kernel, i, n, lanes, m int) Case {
 	ldc, ldx, b := lanes+i%3, 12*n/32+i%2*12, panelOf(k, lanes, n)
-	if k.ISA == "avx512" && m > 4 && m < spec.LeastTileRows && lanes == panelLanes {
+	if joins(k) && m >= joinedRows && m < spec.LeastTileRows && lanes == panelLanes {
 		b = joined(k, lanes, n, m%2 == 1)
 	}
 	return Case{"c": out(span(m, ldc, lanes)), "ldc": ldc, "x": Buffer{Len: span(m, ldx, 12*n/32), Make: quantizedRows}, "ldx": ldx,

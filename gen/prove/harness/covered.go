@@ -27,7 +27,8 @@ func reachedBy(groups [][]*Proof) map[*machine.File]reached {
 			files[f] = reached{machine.NewCoverage(), map[string]bool{}}
 		}
 		maps.Copy(files[f].Executed, x.covered.Executed)
-		maps.Copy(files[f].Repeated, x.covered.Repeated)
+		maps.Copy(files[f].Taken, x.covered.Taken)
+		maps.Copy(files[f].Passed, x.covered.Passed)
 		reach(f, x.Kernel.Function, files[f].functions)
 	}
 	return files
@@ -53,7 +54,7 @@ func Once(groups [][]*Proof) (list []string) {
 	for f, x := range reachedBy(groups) {
 		for name := range x.functions {
 			for i, in := range f.Functions[name].Insts {
-				if in.Target >= 0 && in.Target <= i && x.Executed[in.Line] && !x.Repeated[in.Line] {
+				if in.Target >= 0 && in.Target <= i && x.Executed[in.Line] && !x.Taken[in.Line] {
 					list = append(list, fmt.Sprintf("%s: no case repeats the loop of line %d: %s", name, in.Line%machine.FileLines, in.Text))
 				}
 			}

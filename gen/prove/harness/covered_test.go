@@ -3,31 +3,34 @@ package harness
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 )
 
-// TestUncovered: all calls of a kernel execute all its instructions. Without the calls that leave
-// less than a vector, the lines of that are told, and no others.
+// TestUncovered: all calls of a kernel execute all its instructions, and its loop twice. Without the
+// calls that leave less than a vector, the lines of that are told, and no others. With calls of a
+// vector alone, the loop is.
 func TestUncovered(t *testing.T) {
 	p := newProver(t)
 	a, k := kernel(t, "amd64", "exp2AVX2")
-	all := contractOf(k)
-	whole := contract{cases: func(k *Kernel, quick bool) []Case {
-		return slices.DeleteFunc(all.cases(k, false), func(c Case) bool { return c["dst"].(Buffer).Len%8 != 0 })
-	}}
-	uncovered := func(c contract) []string {
+	told := func(unless func(length int) bool) []string {
 		x := &Proof{Architecture: a, Kernel: k}
-		if p.prove(c, x); x.Verdict.Err != nil {
+		p.prove(contract{cases: func(k *Kernel, quick bool) []Case {
+			return slices.DeleteFunc(contractOf(k).cases(k, false), func(c Case) bool { return unless(c["dst"].(Buffer).Len) })
+		}}, x)
+		if x.Verdict.Err != nil {
 			t.Fatal(x.Verdict)
 		}
-		return Uncovered([][]*Proof{{x}})
+		groups := [][]*Proof{{x}}
+		return append(Uncovered(groups), Once(groups)...)
 	}
-	if got := uncovered(contract{cases: func(k *Kernel, _ bool) []Case { return all.cases(k, false) }}); got != nil {
-		t.Errorf("with all calls: %q", got)
-	}
-	got := uncovered(whole)
-	want := regexp.MustCompile(`^exp2AVX2: no case executes \d+ of \d+ instructions, lines \d+-\d+$`)
-	if len(got) != 1 || !want.MatchString(got[0]) {
-		t.Errorf("with whole vectors: %q", got)
+	for want, unless := range map[string]func(length int) bool{
+		`^$`: func(int) bool { return false },
+		`^exp2AVX2: no case executes \d+ of \d+ instructions, lines \d+-\d+$`: func(n int) bool { return n%8 != 0 },
+		`^exp2AVX2: no case repeats the loop of line \d+: J.*$`:               func(n int) bool { return n >= 16 },
+	} {
+		if got := strings.Join(told(unless), "; "); !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("told: %q, want %s", got, want)
+		}
 	}
 }

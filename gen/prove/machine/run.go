@@ -27,11 +27,22 @@ type ISA interface {
 // A Coverage is what runs have executed, by lines.
 type Coverage struct {
 	Executed map[int]bool // instructions
-	Repeated map[int]bool // jumps backwards that were taken
+	Taken    map[int]bool // jumps
+	Passed   map[int]bool // jumps that were not taken
 }
 
 // NewCoverage returns that nothing was executed.
-func NewCoverage() Coverage { return Coverage{map[int]bool{}, map[int]bool{}} }
+func NewCoverage() Coverage { return Coverage{map[int]bool{}, map[int]bool{}, map[int]bool{}} }
+
+// branch adds a jump with its condition. One that depends on data goes both ways.
+func (c Coverage) branch(line int, condition *expr.Node) {
+	if !condition.IsConst() || condition.Val == 1 {
+		c.Taken[line] = true
+	}
+	if !condition.IsConst() || condition.Val == 0 {
+		c.Passed[line] = true
+	}
+}
 
 // A Run is an execution of a function.
 type Run struct {
@@ -125,8 +136,8 @@ func (r *Run) run(f *Function, pc, stop int) {
 			return
 		}
 		c := r.isa.Step(s, in)
-		if c != nil && in.Target >= 0 && in.Target <= pc && !(c.IsConst() && c.Val == 0) {
-			r.Covered.Repeated[in.Line] = true
+		if c != nil {
+			r.Covered.branch(in.Line, c)
 		}
 		switch {
 		case c == nil:
