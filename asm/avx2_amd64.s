@@ -7614,12 +7614,8 @@ vectors6rows1block:
 	VMOVDQU Y1, (SP)
 	VPSRAW  $0x08, Y0, Y1
 	VMOVDQU Y1, 32(SP)
-	XORQ    R8, R8
-
-vectors6rows1lanes:
-	MOVQ    DI, R9
-	ADDQ    BX, R9
-	LEAQ    (R9)(R8*2), R9
+	MOVQ    DI, R8
+	ADDQ    BX, R8
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
@@ -7627,18 +7623,18 @@ vectors6rows1lanes:
 	VPXOR   Y4, Y4, Y4
 	VPXOR   Y5, Y5, Y5
 	VMOVDQU const00ff00ffAVX2<>+0(SB), Y6
-	LEAQ    (SP), R10
-	MOVQ    $0x00000008, R11
+	LEAQ    (SP), R9
+	MOVQ    $0x00000008, R10
 	PCALIGN $0x40
 
 vectors6rows1word:
-	VPAND        (R9), Y6, Y7
-	VPAND        32(R9), Y6, Y8
-	VPAND        64(R9), Y6, Y9
-	VPAND        96(R9), Y6, Y10
-	VPAND        128(R9), Y6, Y11
-	VPAND        160(R9), Y6, Y12
-	VPBROADCASTD (R10), Y13
+	VPAND        (R8), Y6, Y7
+	VPAND        32(R8), Y6, Y8
+	VPAND        64(R8), Y6, Y9
+	VPAND        96(R8), Y6, Y10
+	VPAND        128(R8), Y6, Y11
+	VPAND        160(R8), Y6, Y12
+	VPBROADCASTD (R9), Y13
 	VPMADDWD     Y13, Y7, Y7
 	VPADDD       Y7, Y0, Y0
 	VPMADDWD     Y13, Y8, Y7
@@ -7651,19 +7647,19 @@ vectors6rows1word:
 	VPADDD       Y7, Y4, Y4
 	VPMADDWD     Y13, Y12, Y7
 	VPADDD       Y7, Y5, Y5
-	VMOVDQU      (R9), Y7
+	VMOVDQU      (R8), Y7
 	VPSRLW       $0x08, Y7, Y7
-	VMOVDQU      32(R9), Y8
+	VMOVDQU      32(R8), Y8
 	VPSRLW       $0x08, Y8, Y8
-	VMOVDQU      64(R9), Y9
+	VMOVDQU      64(R8), Y9
 	VPSRLW       $0x08, Y9, Y9
-	VMOVDQU      96(R9), Y10
+	VMOVDQU      96(R8), Y10
 	VPSRLW       $0x08, Y10, Y10
-	VMOVDQU      128(R9), Y11
+	VMOVDQU      128(R8), Y11
 	VPSRLW       $0x08, Y11, Y11
-	VMOVDQU      160(R9), Y12
+	VMOVDQU      160(R8), Y12
 	VPSRLW       $0x08, Y12, Y12
-	VPBROADCASTD 32(R10), Y13
+	VPBROADCASTD 32(R9), Y13
 	VPMADDWD     Y13, Y7, Y7
 	VPADDD       Y7, Y0, Y0
 	VPMADDWD     Y13, Y8, Y7
@@ -7676,21 +7672,21 @@ vectors6rows1word:
 	VPADDD       Y7, Y4, Y4
 	VPMADDWD     Y13, Y12, Y7
 	VPADDD       Y7, Y5, Y5
-	ADDQ         $0x04, R10
-	MOVQ         x_cap+48(FP), R12
-	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
-	PREFETCHT0   128(R12)
+	ADDQ         $0x04, R9
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
 	ADDQ         $0x000000c0, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R11
+	LEAQ         (R8)(BX*2), R8
+	DECQ         R10
 	JNZ          vectors6rows1word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
 	ADDQ         $0x00000060, x_cap+48(FP)
-	MOVQ         SI, R9
-	VPBROADCASTD 40(R9), Y6
+	MOVQ         SI, R8
+	VPBROADCASTD 40(R8), Y6
 	VPSLLD       $0x07, Y6, Y6
 	VPADDD       Y6, Y0, Y0
 	VPADDD       Y6, Y1, Y1
@@ -7698,42 +7694,39 @@ vectors6rows1word:
 	VPADDD       Y6, Y3, Y3
 	VPADDD       Y6, Y4, Y4
 	VPADDD       Y6, Y5, Y5
-	MOVQ         SI, R9
-	LEAQ         (AX)(R8*2), R10
-	VCVTPH2PS    (DI)(R8*1), Y6
-	VCVTPH2PS    16(DI)(R8*1), Y7
-	VCVTPH2PS    32(DI)(R8*1), Y8
-	VCVTPH2PS    48(DI)(R8*1), Y9
-	VCVTPH2PS    64(DI)(R8*1), Y10
-	VCVTPH2PS    80(DI)(R8*1), Y11
-	VBROADCASTSS 32(R9), Y12
+	MOVQ         SI, R8
+	MOVQ         AX, R9
+	VCVTPH2PS    (DI), Y6
+	VCVTPH2PS    16(DI), Y7
+	VCVTPH2PS    32(DI), Y8
+	VCVTPH2PS    48(DI), Y9
+	VCVTPH2PS    64(DI), Y10
+	VCVTPH2PS    80(DI), Y11
+	VBROADCASTSS 32(R8), Y12
 	VMULPS       Y12, Y6, Y6
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  (R10), Y6, Y0
-	VMOVUPS      Y0, (R10)
+	VFMADD213PS  (R9), Y6, Y0
+	VMOVUPS      Y0, (R9)
 	VMULPS       Y12, Y7, Y0
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R10), Y0, Y1
-	VMOVUPS      Y1, 32(R10)
+	VFMADD213PS  32(R9), Y0, Y1
+	VMOVUPS      Y1, 32(R9)
 	VMULPS       Y12, Y8, Y0
 	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  64(R10), Y0, Y2
-	VMOVUPS      Y2, 64(R10)
+	VFMADD213PS  64(R9), Y0, Y2
+	VMOVUPS      Y2, 64(R9)
 	VMULPS       Y12, Y9, Y0
 	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  96(R10), Y0, Y3
-	VMOVUPS      Y3, 96(R10)
+	VFMADD213PS  96(R9), Y0, Y3
+	VMOVUPS      Y3, 96(R9)
 	VMULPS       Y12, Y10, Y0
 	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  128(R10), Y0, Y4
-	VMOVUPS      Y4, 128(R10)
+	VFMADD213PS  128(R9), Y0, Y4
+	VMOVUPS      Y4, 128(R9)
 	VMULPS       Y12, Y11, Y0
 	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  160(R10), Y0, Y5
-	VMOVUPS      Y5, 160(R10)
-	ADDQ         $0x00000060, R8
-	CMPQ         R8, BX
-	JL           vectors6rows1lanes
+	VFMADD213PS  160(R9), Y0, Y5
+	VMOVUPS      Y5, 160(R9)
 	ADDQ         b_len+72(FP), DI
 	ADDQ         $0x00000030, SI
 	SUBQ         $+32, x_len+40(FP)
@@ -9810,31 +9803,27 @@ vectors6rows1:
 	MOVQ R9, x_len+40(FP)
 
 vectors6rows1block:
-	XORQ R9, R9
-
-vectors6rows1lanes:
-	MOVQ    R8, R10
-	ADDQ    b_cap+80(FP), R10
-	LEAQ    (R10)(R9*2), R10
+	MOVQ    R8, R9
+	ADDQ    b_cap+80(FP), R9
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
 	VPXOR   Y4, Y4, Y4
 	VPXOR   Y5, Y5, Y5
-	MOVQ    DI, R11
+	MOVQ    DI, R10
 	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y6
-	MOVQ    $0x00000004, R12
+	MOVQ    $0x00000004, R11
 	PCALIGN $0x40
 
 vectors6rows1word:
-	VPAND        (R10), Y6, Y7
-	VPAND        32(R10), Y6, Y8
-	VPAND        64(R10), Y6, Y9
-	VPAND        96(R10), Y6, Y10
-	VPAND        128(R10), Y6, Y11
-	VPAND        160(R10), Y6, Y12
-	VPBROADCASTD (R11), Y13
+	VPAND        (R9), Y6, Y7
+	VPAND        32(R9), Y6, Y8
+	VPAND        64(R9), Y6, Y9
+	VPAND        96(R9), Y6, Y10
+	VPAND        128(R9), Y6, Y11
+	VPAND        160(R9), Y6, Y12
+	VPBROADCASTD (R10), Y13
 	VPMADDUBSW   Y13, Y7, Y7
 	VPADDW       Y7, Y0, Y0
 	VPMADDUBSW   Y13, Y8, Y7
@@ -9847,25 +9836,25 @@ vectors6rows1word:
 	VPADDW       Y7, Y4, Y4
 	VPMADDUBSW   Y13, Y12, Y7
 	VPADDW       Y7, Y5, Y5
-	VMOVDQU      (R10), Y7
+	VMOVDQU      (R9), Y7
 	VPSRLW       $0x04, Y7, Y7
 	VPAND        Y6, Y7, Y7
-	VMOVDQU      32(R10), Y8
+	VMOVDQU      32(R9), Y8
 	VPSRLW       $0x04, Y8, Y8
 	VPAND        Y6, Y8, Y8
-	VMOVDQU      64(R10), Y9
+	VMOVDQU      64(R9), Y9
 	VPSRLW       $0x04, Y9, Y9
 	VPAND        Y6, Y9, Y9
-	VMOVDQU      96(R10), Y10
+	VMOVDQU      96(R9), Y10
 	VPSRLW       $0x04, Y10, Y10
 	VPAND        Y6, Y10, Y10
-	VMOVDQU      128(R10), Y11
+	VMOVDQU      128(R9), Y11
 	VPSRLW       $0x04, Y11, Y11
 	VPAND        Y6, Y11, Y11
-	VMOVDQU      160(R10), Y12
+	VMOVDQU      160(R9), Y12
 	VPSRLW       $0x04, Y12, Y12
 	VPAND        Y6, Y12, Y12
-	VPBROADCASTD 16(R11), Y13
+	VPBROADCASTD 16(R10), Y13
 	VPMADDUBSW   Y13, Y7, Y7
 	VPADDW       Y7, Y0, Y0
 	VPMADDUBSW   Y13, Y8, Y7
@@ -9878,20 +9867,20 @@ vectors6rows1word:
 	VPADDW       Y7, Y4, Y4
 	VPMADDUBSW   Y13, Y12, Y7
 	VPADDW       Y7, Y5, Y5
-	ADDQ         $0x00000004, R11
-	MOVQ         x_cap+48(FP), R13
-	PREFETCHT0   (R13)
-	PREFETCHT0   64(R13)
-	PREFETCHT0   128(R13)
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
 	ADDQ         $0x000000c0, x_cap+48(FP)
-	LEAQ         (R10)(BX*2), R10
-	DECQ         R12
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
 	JNZ          vectors6rows1word
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	ADDQ         b_cap+80(FP), R10
-	MOVQ         R10, x_cap+48(FP)
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         b_cap+80(FP), R9
+	MOVQ         R9, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
@@ -9900,8 +9889,8 @@ vectors6rows1word:
 	VPMADDWD     const00010001AVX2<>+0(SB), Y5, Y5
 	CMPQ         SI, $0x01
 	JNE          vectors6rows1worddone
-	MOVQ         DI, R10
-	VPBROADCASTD 40(R10), Y6
+	MOVQ         DI, R9
+	VPBROADCASTD 40(R9), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPADDD       Y6, Y0, Y0
 	VPADDD       Y6, Y1, Y1
@@ -9911,45 +9900,44 @@ vectors6rows1word:
 	VPADDD       Y6, Y5, Y5
 
 vectors6rows1worddone:
-	MOVQ         DI, R10
-	LEAQ         (AX)(R9*2), R11
-	VCVTPH2PS    (R8)(R9*1), Y6
-	VCVTPH2PS    16(R8)(R9*1), Y7
-	VCVTPH2PS    32(R8)(R9*1), Y8
-	VCVTPH2PS    48(R8)(R9*1), Y9
-	VCVTPH2PS    64(R8)(R9*1), Y10
-	VCVTPH2PS    80(R8)(R9*1), Y11
-	VBROADCASTSS 32(R10), Y12
+	MOVQ         DI, R9
+	MOVQ         AX, R10
+	VCVTPH2PS    (R8), Y6
+	VCVTPH2PS    16(R8), Y7
+	VCVTPH2PS    32(R8), Y8
+	VCVTPH2PS    48(R8), Y9
+	VCVTPH2PS    64(R8), Y10
+	VCVTPH2PS    80(R8), Y11
+	VBROADCASTSS 32(R9), Y12
 	VMULPS       Y12, Y6, Y6
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  (R11), Y6, Y0
+	VFMADD213PS  (R10), Y6, Y0
 	VMULPS       Y12, Y7, Y6
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R11), Y6, Y1
+	VFMADD213PS  32(R10), Y6, Y1
 	VMULPS       Y12, Y8, Y6
 	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  64(R11), Y6, Y2
+	VFMADD213PS  64(R10), Y6, Y2
 	VMULPS       Y12, Y9, Y6
 	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  96(R11), Y6, Y3
+	VFMADD213PS  96(R10), Y6, Y3
 	VMULPS       Y12, Y10, Y6
 	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  128(R11), Y6, Y4
+	VFMADD213PS  128(R10), Y6, Y4
 	VMULPS       Y12, Y11, Y6
 	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  160(R11), Y6, Y5
+	VFMADD213PS  160(R10), Y6, Y5
 	CMPQ         SI, $0x02
 	JNE          vectors6rows1store
-	MOVQ         x_cap+48(FP), R12
-	PREFETCHT0   -64(R12)
-	LEAQ         (R8)(R9*1), R12
-	VCVTPH2PS    (R12)(BX*1), Y6
-	VCVTPH2PS    16(R12)(BX*1), Y7
-	VCVTPH2PS    32(R12)(BX*1), Y8
-	VCVTPH2PS    48(R12)(BX*1), Y9
-	VCVTPH2PS    64(R12)(BX*1), Y10
-	VCVTPH2PS    80(R12)(BX*1), Y11
-	VBROADCASTSS 36(R10), Y12
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   -64(R11)
+	VCVTPH2PS    96(R8), Y6
+	VCVTPH2PS    112(R8), Y7
+	VCVTPH2PS    128(R8), Y8
+	VCVTPH2PS    144(R8), Y9
+	VCVTPH2PS    160(R8), Y10
+	VCVTPH2PS    176(R8), Y11
+	VBROADCASTSS 36(R9), Y12
 	VFMADD231PS  Y12, Y6, Y0
 	VFMADD231PS  Y12, Y7, Y1
 	VFMADD231PS  Y12, Y8, Y2
@@ -9958,15 +9946,12 @@ vectors6rows1worddone:
 	VFMADD231PS  Y12, Y11, Y5
 
 vectors6rows1store:
-	VMOVUPS Y0, (R11)
-	VMOVUPS Y1, 32(R11)
-	VMOVUPS Y2, 64(R11)
-	VMOVUPS Y3, 96(R11)
-	VMOVUPS Y4, 128(R11)
-	VMOVUPS Y5, 160(R11)
-	ADDQ    $0x00000060, R9
-	CMPQ    R9, BX
-	JL      vectors6rows1lanes
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	VMOVUPS Y2, 64(R10)
+	VMOVUPS Y3, 96(R10)
+	VMOVUPS Y4, 128(R10)
+	VMOVUPS Y5, 160(R10)
 	ADDQ    b_len+72(FP), R8
 	ADDQ    $0x00000030, DI
 	SUBQ    $+32, x_len+40(FP)
@@ -11665,31 +11650,27 @@ vectors6rows1blockhead:
 	MOVQ       R9, x_cap+48(FP)
 
 vectors6rows1blockpassed:
-	XORQ R8, R8
-
-vectors6rows1lanes:
-	MOVQ    DI, R9
-	ADDQ    b_cap+80(FP), R9
-	LEAQ    (R9)(R8*2), R9
+	MOVQ    DI, R8
+	ADDQ    b_cap+80(FP), R8
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
 	VPXOR   Y4, Y4, Y4
 	VPXOR   Y5, Y5, Y5
-	MOVQ    SI, R10
+	MOVQ    SI, R9
 	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y6
-	MOVQ    $0x00000004, R11
+	MOVQ    $0x00000004, R10
 	PCALIGN $0x40
 
 vectors6rows1word:
-	VPAND        (R9), Y6, Y7
-	VPAND        32(R9), Y6, Y8
-	VPAND        64(R9), Y6, Y9
-	VPAND        96(R9), Y6, Y10
-	VPAND        128(R9), Y6, Y11
-	VPAND        160(R9), Y6, Y12
-	VPBROADCASTD (R10), Y13
+	VPAND        (R8), Y6, Y7
+	VPAND        32(R8), Y6, Y8
+	VPAND        64(R8), Y6, Y9
+	VPAND        96(R8), Y6, Y10
+	VPAND        128(R8), Y6, Y11
+	VPAND        160(R8), Y6, Y12
+	VPBROADCASTD (R9), Y13
 	VPMADDUBSW   Y13, Y7, Y7
 	VPADDW       Y7, Y0, Y0
 	VPMADDUBSW   Y13, Y8, Y7
@@ -11702,25 +11683,25 @@ vectors6rows1word:
 	VPADDW       Y7, Y4, Y4
 	VPMADDUBSW   Y13, Y12, Y7
 	VPADDW       Y7, Y5, Y5
-	VMOVDQU      (R9), Y7
+	VMOVDQU      (R8), Y7
 	VPSRLW       $0x04, Y7, Y7
 	VPAND        Y6, Y7, Y7
-	VMOVDQU      32(R9), Y8
+	VMOVDQU      32(R8), Y8
 	VPSRLW       $0x04, Y8, Y8
 	VPAND        Y6, Y8, Y8
-	VMOVDQU      64(R9), Y9
+	VMOVDQU      64(R8), Y9
 	VPSRLW       $0x04, Y9, Y9
 	VPAND        Y6, Y9, Y9
-	VMOVDQU      96(R9), Y10
+	VMOVDQU      96(R8), Y10
 	VPSRLW       $0x04, Y10, Y10
 	VPAND        Y6, Y10, Y10
-	VMOVDQU      128(R9), Y11
+	VMOVDQU      128(R8), Y11
 	VPSRLW       $0x04, Y11, Y11
 	VPAND        Y6, Y11, Y11
-	VMOVDQU      160(R9), Y12
+	VMOVDQU      160(R8), Y12
 	VPSRLW       $0x04, Y12, Y12
 	VPAND        Y6, Y12, Y12
-	VPBROADCASTD 16(R10), Y13
+	VPBROADCASTD 16(R9), Y13
 	VPMADDUBSW   Y13, Y7, Y7
 	VPADDW       Y7, Y0, Y0
 	VPMADDUBSW   Y13, Y8, Y7
@@ -11733,36 +11714,34 @@ vectors6rows1word:
 	VPADDW       Y7, Y4, Y4
 	VPMADDUBSW   Y13, Y12, Y7
 	VPADDW       Y7, Y5, Y5
-	ADDQ         $0x00000004, R10
-	MOVQ         x_cap+48(FP), R12
-	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
-	PREFETCHT0   128(R12)
+	ADDQ         $0x00000004, R9
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
 	ADDQ         $0x000000c0, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R11
+	LEAQ         (R8)(BX*2), R8
+	DECQ         R10
 	JNZ          vectors6rows1word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	ADDQ         b_cap+80(FP), R9
-	MOVQ         R9, x_cap+48(FP)
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	PREFETCHT0   128(R8)
+	ADDQ         b_cap+80(FP), R8
+	MOVQ         R8, x_cap+48(FP)
 	CMPQ         c_len+8(FP), $0x03
 	JNE          vectors6rows1wordintegerstwo
-	MOVQ         R8, R9
-	SHRQ         $0x01, R9
-	VPMOVSXBD    (DI)(R9*1), Y6
+	VPMOVSXBD    (DI), Y6
 	VPSHUFB      bothHalvesAVX2<>+0(SB), Y6, Y6
-	VPMOVSXBD    8(DI)(R9*1), Y7
+	VPMOVSXBD    8(DI), Y7
 	VPSHUFB      bothHalvesAVX2<>+0(SB), Y7, Y7
-	VPMOVSXBD    16(DI)(R9*1), Y8
+	VPMOVSXBD    16(DI), Y8
 	VPSHUFB      bothHalvesAVX2<>+0(SB), Y8, Y8
-	VPMOVSXBD    24(DI)(R9*1), Y9
+	VPMOVSXBD    24(DI), Y9
 	VPSHUFB      bothHalvesAVX2<>+0(SB), Y9, Y9
-	VPMOVSXBD    32(DI)(R9*1), Y10
+	VPMOVSXBD    32(DI), Y10
 	VPSHUFB      bothHalvesAVX2<>+0(SB), Y10, Y10
-	VPMOVSXBD    40(DI)(R9*1), Y11
+	VPMOVSXBD    40(DI), Y11
 	VPSHUFB      bothHalvesAVX2<>+0(SB), Y11, Y11
 
 vectors6rows1wordintegersany:
@@ -11772,101 +11751,95 @@ vectors6rows1wordintegersany:
 	VPMADDWD     Y9, Y3, Y3
 	VPMADDWD     Y10, Y4, Y4
 	VPMADDWD     Y11, Y5, Y5
-	MOVQ         SI, R9
-	LEAQ         (AX)(R8*2), R10
-	MOVQ         c_base+0(FP), R11
-	VCVTPH2PS    (R11)(R8*1), Y6
-	VCVTPH2PS    16(R11)(R8*1), Y7
-	VCVTPH2PS    32(R11)(R8*1), Y8
-	VCVTPH2PS    48(R11)(R8*1), Y9
-	VCVTPH2PS    64(R11)(R8*1), Y10
-	VCVTPH2PS    80(R11)(R8*1), Y11
-	VBROADCASTSS 32(R9), Y12
+	MOVQ         SI, R8
+	MOVQ         AX, R9
+	MOVQ         c_base+0(FP), R10
+	VCVTPH2PS    (R10), Y6
+	VCVTPH2PS    16(R10), Y7
+	VCVTPH2PS    32(R10), Y8
+	VCVTPH2PS    48(R10), Y9
+	VCVTPH2PS    64(R10), Y10
+	VCVTPH2PS    80(R10), Y11
+	VBROADCASTSS 32(R8), Y12
 	VMULPS       Y12, Y6, Y6
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  (R10), Y6, Y0
-	VMOVUPS      Y0, (R10)
+	VFMADD213PS  (R9), Y6, Y0
+	VMOVUPS      Y0, (R9)
 	VMULPS       Y12, Y7, Y0
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R10), Y0, Y1
-	VMOVUPS      Y1, 32(R10)
+	VFMADD213PS  32(R9), Y0, Y1
+	VMOVUPS      Y1, 32(R9)
 	VMULPS       Y12, Y8, Y0
 	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  64(R10), Y0, Y2
-	VMOVUPS      Y2, 64(R10)
+	VFMADD213PS  64(R9), Y0, Y2
+	VMOVUPS      Y2, 64(R9)
 	VMULPS       Y12, Y9, Y0
 	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  96(R10), Y0, Y3
-	VMOVUPS      Y3, 96(R10)
+	VFMADD213PS  96(R9), Y0, Y3
+	VMOVUPS      Y3, 96(R9)
 	VMULPS       Y12, Y10, Y0
 	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  128(R10), Y0, Y4
-	VMOVUPS      Y4, 128(R10)
+	VFMADD213PS  128(R9), Y0, Y4
+	VMOVUPS      Y4, 128(R9)
 	VMULPS       Y12, Y11, Y0
 	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  160(R10), Y0, Y5
-	VMOVUPS      Y5, 160(R10)
-	MOVQ         c_base+0(FP), R11
-	LEAQ         (R11)(R8*1), R11
-	VCVTPH2PS    (R11)(BX*1), Y6
-	VCVTPH2PS    16(R11)(BX*1), Y7
-	VCVTPH2PS    32(R11)(BX*1), Y8
-	VCVTPH2PS    48(R11)(BX*1), Y9
-	VCVTPH2PS    64(R11)(BX*1), Y10
-	VCVTPH2PS    80(R11)(BX*1), Y11
+	VFMADD213PS  160(R9), Y0, Y5
+	VMOVUPS      Y5, 160(R9)
+	MOVQ         c_base+0(FP), R10
+	VCVTPH2PS    96(R10), Y6
+	VCVTPH2PS    112(R10), Y7
+	VCVTPH2PS    128(R10), Y8
+	VCVTPH2PS    144(R10), Y9
+	VCVTPH2PS    160(R10), Y10
+	VCVTPH2PS    176(R10), Y11
 	CMPQ         c_len+8(FP), $0x03
 	JNE          vectors6rows1storeintegerstwo
-	LEAQ         (R8)(BX*1), R11
-	SHRQ         $0x01, R11
-	VPMOVSXBD    (DI)(R11*1), Y0
+	VPMOVSXBD    48(DI), Y0
 	VPSHUFB      bothHalvesAVX2<>+0(SB), Y0, Y0
-	VPMOVSXBD    8(DI)(R11*1), Y1
+	VPMOVSXBD    56(DI), Y1
 	VPSHUFB      bothHalvesAVX2<>+0(SB), Y1, Y1
-	VPMOVSXBD    16(DI)(R11*1), Y2
+	VPMOVSXBD    64(DI), Y2
 	VPSHUFB      bothHalvesAVX2<>+0(SB), Y2, Y2
-	VPMOVSXBD    24(DI)(R11*1), Y3
+	VPMOVSXBD    72(DI), Y3
 	VPSHUFB      bothHalvesAVX2<>+0(SB), Y3, Y3
-	VPMOVSXBD    32(DI)(R11*1), Y4
+	VPMOVSXBD    80(DI), Y4
 	VPSHUFB      bothHalvesAVX2<>+0(SB), Y4, Y4
-	VPMOVSXBD    40(DI)(R11*1), Y5
+	VPMOVSXBD    88(DI), Y5
 	VPSHUFB      bothHalvesAVX2<>+0(SB), Y5, Y5
 
 vectors6rows1storeintegersany:
-	VBROADCASTSS 32(R9), Y12
-	VPBROADCASTD 44(R9), Y13
+	VBROADCASTSS 32(R8), Y12
+	VPBROADCASTD 44(R8), Y13
 	VPMADDWD     Y13, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y12, Y6, Y6
-	VFMADD213PS  (R10), Y6, Y0
-	VMOVUPS      Y0, (R10)
+	VFMADD213PS  (R9), Y6, Y0
+	VMOVUPS      Y0, (R9)
 	VPMADDWD     Y13, Y1, Y0
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y12, Y7, Y1
-	VFMADD213PS  32(R10), Y1, Y0
-	VMOVUPS      Y0, 32(R10)
+	VFMADD213PS  32(R9), Y1, Y0
+	VMOVUPS      Y0, 32(R9)
 	VPMADDWD     Y13, Y2, Y0
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y12, Y8, Y1
-	VFMADD213PS  64(R10), Y1, Y0
-	VMOVUPS      Y0, 64(R10)
+	VFMADD213PS  64(R9), Y1, Y0
+	VMOVUPS      Y0, 64(R9)
 	VPMADDWD     Y13, Y3, Y0
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y12, Y9, Y1
-	VFMADD213PS  96(R10), Y1, Y0
-	VMOVUPS      Y0, 96(R10)
+	VFMADD213PS  96(R9), Y1, Y0
+	VMOVUPS      Y0, 96(R9)
 	VPMADDWD     Y13, Y4, Y0
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y12, Y10, Y1
-	VFMADD213PS  128(R10), Y1, Y0
-	VMOVUPS      Y0, 128(R10)
+	VFMADD213PS  128(R9), Y1, Y0
+	VMOVUPS      Y0, 128(R9)
 	VPMADDWD     Y13, Y5, Y0
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y12, Y11, Y1
-	VFMADD213PS  160(R10), Y1, Y0
-	VMOVUPS      Y0, 160(R10)
-	ADDQ         $0x00000060, R8
-	CMPQ         R8, BX
-	JL           vectors6rows1lanes
+	VFMADD213PS  160(R9), Y1, Y0
+	VMOVUPS      Y0, 160(R9)
 	ADDQ         b_len+72(FP), DI
 	ADDQ         $0x00000030, SI
 	SUBQ         $+32, x_len+40(FP)
@@ -12064,23 +12037,21 @@ vectors2rows2storeintegerstwo:
 	JMP       vectors2rows2storeintegersany
 
 vectors6rows1wordintegerstwo:
-	MOVQ      R8, R9
-	VPMOVSXBW (DI)(R9*1), Y6
-	VPMOVSXBW 16(DI)(R9*1), Y7
-	VPMOVSXBW 32(DI)(R9*1), Y8
-	VPMOVSXBW 48(DI)(R9*1), Y9
-	VPMOVSXBW 64(DI)(R9*1), Y10
-	VPMOVSXBW 80(DI)(R9*1), Y11
+	VPMOVSXBW (DI), Y6
+	VPMOVSXBW 16(DI), Y7
+	VPMOVSXBW 32(DI), Y8
+	VPMOVSXBW 48(DI), Y9
+	VPMOVSXBW 64(DI), Y10
+	VPMOVSXBW 80(DI), Y11
 	JMP       vectors6rows1wordintegersany
 
 vectors6rows1storeintegerstwo:
-	LEAQ      (R8)(BX*1), R11
-	VPMOVSXBW (DI)(R11*1), Y0
-	VPMOVSXBW 16(DI)(R11*1), Y1
-	VPMOVSXBW 32(DI)(R11*1), Y2
-	VPMOVSXBW 48(DI)(R11*1), Y3
-	VPMOVSXBW 64(DI)(R11*1), Y4
-	VPMOVSXBW 80(DI)(R11*1), Y5
+	VPMOVSXBW 96(DI), Y0
+	VPMOVSXBW 112(DI), Y1
+	VPMOVSXBW 128(DI), Y2
+	VPMOVSXBW 144(DI), Y3
+	VPMOVSXBW 160(DI), Y4
+	VPMOVSXBW 176(DI), Y5
 	JMP       vectors6rows1storeintegersany
 
 vectors2rows1wordintegerstwo:
@@ -16644,12 +16615,9 @@ keys8:
 	JGE         keys8
 
 keys8done:
-	ADDQ    $0x00000008, R11
-	SUBQ    $0x00000004, R11
-	JL      keys4done
-	PCALIGN $0x40
-
-keys4:
+	ADDQ           $0x00000008, R11
+	SUBQ           $0x00000004, R11
+	JL             keys4done
 	MOVQ           (BX), R12
 	VBROADCASTF128 (R10)(R12*4), Y3
 	MOVQ           32(BX), R12
@@ -16712,7 +16680,6 @@ keys4:
 	ADDQ           CX, R9
 	ADDQ           $0x10, R10
 	SUBQ           $0x00000004, R11
-	JGE            keys4
 
 keys4done:
 	ADDQ $0x00000004, R11
@@ -17880,7 +17847,6 @@ few:
 	LEAQ   (CX)(R9*8), CX
 
 	// One vector of lanes, 4 columns of its rows per iteration.
-fewcolumns:
 	SUBQ $0x00000020, DX
 	SUBQ $0x00000020, SI
 	SUBQ $0x00000040, CX
@@ -17892,25 +17858,24 @@ fewcolumns:
 	VCMPPS  $0x04, Y0, Y1, Y1
 	VANDPS  Y1, Y2, Y2
 	VXORPS  Y1, Y1, Y1
-	MOVQ    DX, R10
-	MOVQ    AX, R11
-	MOVQ    DI, R12
+	MOVQ    AX, AX
+	MOVQ    DI, SI
 	PCALIGN $0x40
 
 fewstep:
-	MOVQ      R10, R13
-	VMULPS    (R13), Y2, Y3
+	MOVQ      DX, DI
+	VMULPS    (DI), Y2, Y3
 	VADDPS    Y0, Y3, Y3
-	ADDQ      BX, R13
-	VMULPS    (R13), Y2, Y4
+	ADDQ      BX, DI
+	VMULPS    (DI), Y2, Y4
 	VADDPS    Y0, Y4, Y4
 	VCMPPS    $0x03, Y4, Y3, Y5
 	VORPS     Y5, Y1, Y1
-	ADDQ      BX, R13
-	VMULPS    (R13), Y2, Y5
+	ADDQ      BX, DI
+	VMULPS    (DI), Y2, Y5
 	VADDPS    Y0, Y5, Y5
-	ADDQ      BX, R13
-	VMULPS    (R13), Y2, Y6
+	ADDQ      BX, DI
+	VMULPS    (DI), Y2, Y6
 	VADDPS    Y0, Y6, Y6
 	VCMPPS    $0x03, Y6, Y5, Y7
 	VORPS     Y7, Y1, Y1
@@ -17922,37 +17887,35 @@ fewstep:
 	VUNPCKHPD Y4, Y7, Y4
 	VUNPCKLPD Y5, Y3, Y7
 	VUNPCKHPD Y5, Y3, Y3
-	MOVQ      24(CX), R13
-	VMOVUPS   X3, (R11)(R13*4)
-	MOVQ      16(CX), R13
-	VMOVUPS   X7, (R11)(R13*4)
-	MOVQ      8(CX), R13
-	VMOVUPS   X4, (R11)(R13*4)
-	MOVQ      (CX), R13
-	VMOVUPS   X6, (R11)(R13*4)
-	SUBQ      $0x00000004, R12
+	MOVQ      24(CX), DI
+	VMOVUPS   X3, (AX)(DI*4)
+	MOVQ      16(CX), DI
+	VMOVUPS   X7, (AX)(DI*4)
+	MOVQ      8(CX), DI
+	VMOVUPS   X4, (AX)(DI*4)
+	MOVQ      (CX), DI
+	VMOVUPS   X6, (AX)(DI*4)
+	SUBQ      $0x00000004, SI
 	JZ        fewdone
-	CMPQ      R12, $0x00000004
+	CMPQ      SI, $0x00000004
 	JL        fewrest
-	ADDQ      $0x10, R11
-	LEAQ      (R10)(BX*4), R10
+	ADDQ      $0x10, AX
+	LEAQ      (DX)(BX*4), DX
 	JMP       fewstep
 
 	// Less than 4 columns are left: compute the last 4.
 fewrest:
-	LEAQ  (R11)(R12*4), R11
-	MOVQ  BX, R13
-	IMULQ R12, R13
-	ADDQ  R13, R10
-	MOVQ  $0x00000004, R12
+	LEAQ  (AX)(SI*4), AX
+	MOVQ  BX, DI
+	IMULQ SI, DI
+	ADDQ  DI, DX
+	MOVQ  $0x00000004, SI
 	JMP   fewstep
 
 fewdone:
-	VMOVMSKPS Y1, R10
+	VMOVMSKPS Y1, AX
 	SHLQ      $0x08, R8
-	ORQ       R10, R8
-	SUBQ      $0x00000008, R9
-	JNZ       fewcolumns
+	ORQ       AX, R8
 
 done:
 	MOVQ R8, ret+120(FP)
@@ -18458,11 +18421,9 @@ several4step2finite:
 	JGE  several4wide
 
 several4rest:
-	ADDQ $0x00000020, DI
-	SUBQ $0x00000010, DI
-	JL   several2rest
-
-several2wide:
+	ADDQ    $0x00000020, DI
+	SUBQ    $0x00000010, DI
+	JL      several2rest
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -18554,7 +18515,6 @@ several2step1finite:
 several2step2finite:
 	ADDQ $0x00000040, SI
 	SUBQ $0x00000010, DI
-	JGE  several2wide
 
 several2rest:
 	ADDQ  $0x00000010, DI
@@ -18725,11 +18685,9 @@ one4step0finite:
 	JGE  one4wide
 
 one4rest:
-	ADDQ $0x00000020, DI
-	SUBQ $0x00000010, DI
-	JL   one2rest
-
-one2wide:
+	ADDQ    $0x00000020, DI
+	SUBQ    $0x00000010, DI
+	JL      one2rest
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	LEAQ    (BX)(SI*1), R9
@@ -18771,7 +18729,6 @@ one2step:
 one2step0finite:
 	ADDQ $0x00000040, SI
 	SUBQ $0x00000010, DI
-	JGE  one2wide
 
 one2rest:
 	ADDQ  $0x00000010, DI
@@ -19494,10 +19451,8 @@ linegroup1ahead:
 	JGE  linegroup1turn
 
 linegroup1fewer:
-	ADDQ $0x02, R11
-	JZ   linegroup1store
-
-linegroup1step:
+	ADDQ         $0x02, R11
+	JZ           linegroup1store
 	VMOVUPS      (R9), Y8
 	VMOVUPS      32(R9), Y9
 	VBROADCASTSS (R10), Y10
@@ -19505,8 +19460,6 @@ linegroup1step:
 	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          linegroup1step
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), R9
@@ -19618,10 +19571,8 @@ linegroup2ahead:
 	JGE  linegroup2turn
 
 linegroup2fewer:
-	ADDQ $0x02, R11
-	JZ   linegroup2store
-
-linegroup2step:
+	ADDQ         $0x02, R11
+	JZ           linegroup2store
 	VMOVUPS      (R9), Y8
 	VMOVUPS      32(R9), Y9
 	VBROADCASTSS (R10), Y10
@@ -19632,8 +19583,6 @@ linegroup2step:
 	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          linegroup2step
 
 linegroup2store:
 	// 3 queries.
@@ -19697,10 +19646,8 @@ linegroup3ahead:
 	JGE  linegroup3turn
 
 linegroup3fewer:
-	ADDQ $0x02, R11
-	JZ   linegroup3store
-
-linegroup3step:
+	ADDQ         $0x02, R11
+	JZ           linegroup3store
 	VMOVUPS      (R9), Y8
 	VMOVUPS      32(R9), Y9
 	VBROADCASTSS (R10), Y10
@@ -19714,8 +19661,6 @@ linegroup3step:
 	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          linegroup3step
 
 linegroup3store:
 	// 4 queries.
@@ -19785,10 +19730,8 @@ linegroup4ahead:
 	JGE  linegroup4turn
 
 linegroup4fewer:
-	ADDQ $0x02, R11
-	JZ   linegroup4store
-
-linegroup4step:
+	ADDQ         $0x02, R11
+	JZ           linegroup4store
 	VMOVUPS      (R9), Y8
 	VMOVUPS      32(R9), Y9
 	VBROADCASTSS (R10), Y10
@@ -19805,8 +19748,6 @@ linegroup4step:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          linegroup4step
 
 linegroup4store:
 lineseveralstore:
@@ -19967,10 +19908,8 @@ rest2group4next1:
 	JGE  rest2group4turn
 
 rest2group4fewer:
-	ADDQ $0x02, R11
-	JZ   rest2group4store
-
-rest2group4step:
+	ADDQ         $0x02, R11
+	JZ           rest2group4store
 	VMOVUPS      (R9), Y9
 	VMASKMOVPS   32(R9), Y8, Y10
 	CMPQ         (SP), $-126
@@ -19993,8 +19932,6 @@ rest2group4step:
 rest2group4next2:
 	ADDQ AX, R9
 	ADDQ R8, R10
-	DECQ R11
-	JNZ  rest2group4step
 
 rest2group4store:
 	MOVQ       o_cap+16(FP), CX
@@ -20132,10 +20069,8 @@ rest1group4next1:
 	JGE  rest1group4turn
 
 rest1group4fewer:
-	ADDQ $0x02, R11
-	JZ   rest1group4store
-
-rest1group4step:
+	ADDQ         $0x02, R11
+	JZ           rest1group4store
 	VMASKMOVPS   (R9), Y8, Y9
 	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Y10
@@ -20153,8 +20088,6 @@ rest1group4step:
 rest1group4next2:
 	ADDQ AX, R9
 	ADDQ R8, R10
-	DECQ R11
-	JNZ  rest1group4step
 
 rest1group4store:
 	MOVQ       o_cap+16(FP), CX
@@ -26341,20 +26274,16 @@ linegroup1ahead:
 	JGE  linegroup1turn
 
 linegroup1fewer:
-	ADDQ $0x02, R10
-	JZ   linegroup1store
-
-linegroup1step:
-	MOVQ         (R8), R14
-	VMOVUPS      (AX)(R14*1), Y8
-	VMOVUPS      32(AX)(R14*1), Y9
+	ADDQ         $0x02, R10
+	JZ           linegroup1store
+	MOVQ         (R8), R10
+	VMOVUPS      (AX)(R10*1), Y8
+	VMOVUPS      32(AX)(R10*1), Y9
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
-	DECQ         R10
-	JNZ          linegroup1step
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), AX
@@ -26466,13 +26395,11 @@ linegroup2ahead:
 	JGE  linegroup2turn
 
 linegroup2fewer:
-	ADDQ $0x02, R10
-	JZ   linegroup2store
-
-linegroup2step:
-	MOVQ         (R8), R14
-	VMOVUPS      (AX)(R14*1), Y8
-	VMOVUPS      32(AX)(R14*1), Y9
+	ADDQ         $0x02, R10
+	JZ           linegroup2store
+	MOVQ         (R8), R10
+	VMOVUPS      (AX)(R10*1), Y8
+	VMOVUPS      32(AX)(R10*1), Y9
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -26481,8 +26408,6 @@ linegroup2step:
 	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
-	DECQ         R10
-	JNZ          linegroup2step
 
 linegroup2store:
 	// 3 queries.
@@ -26546,13 +26471,11 @@ linegroup3ahead:
 	JGE  linegroup3turn
 
 linegroup3fewer:
-	ADDQ $0x02, R10
-	JZ   linegroup3store
-
-linegroup3step:
-	MOVQ         (R8), R14
-	VMOVUPS      (AX)(R14*1), Y8
-	VMOVUPS      32(AX)(R14*1), Y9
+	ADDQ         $0x02, R10
+	JZ           linegroup3store
+	MOVQ         (R8), R10
+	VMOVUPS      (AX)(R10*1), Y8
+	VMOVUPS      32(AX)(R10*1), Y9
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -26564,8 +26487,6 @@ linegroup3step:
 	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
-	DECQ         R10
-	JNZ          linegroup3step
 
 linegroup3store:
 	// 4 queries.
@@ -26635,13 +26556,11 @@ linegroup4ahead:
 	JGE  linegroup4turn
 
 linegroup4fewer:
-	ADDQ $0x02, R10
-	JZ   linegroup4store
-
-linegroup4step:
-	MOVQ         (R8), R14
-	VMOVUPS      (AX)(R14*1), Y8
-	VMOVUPS      32(AX)(R14*1), Y9
+	ADDQ         $0x02, R10
+	JZ           linegroup4store
+	MOVQ         (R8), R10
+	VMOVUPS      (AX)(R10*1), Y8
+	VMOVUPS      32(AX)(R10*1), Y9
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -26656,8 +26575,6 @@ linegroup4step:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
-	DECQ         R10
-	JNZ          linegroup4step
 
 linegroup4store:
 lineseveralstore:
@@ -26822,10 +26739,8 @@ rest2group4next1:
 	JGE  rest2group4turn
 
 rest2group4fewer:
-	ADDQ $0x02, R10
-	JZ   rest2group4store
-
-rest2group4step:
+	ADDQ         $0x02, R10
+	JZ           rest2group4store
 	MOVQ         (R8), CX
 	VMOVUPS      (AX)(CX*1), Y9
 	VMASKMOVPS   32(AX)(CX*1), Y8, Y10
@@ -26849,8 +26764,6 @@ rest2group4step:
 rest2group4next2:
 	ADDQ $0x08, R8
 	ADDQ DI, R9
-	DECQ R10
-	JNZ  rest2group4step
 
 rest2group4store:
 	MOVQ       o_cap+16(FP), AX
@@ -26992,10 +26905,8 @@ rest1group4next1:
 	JGE  rest1group4turn
 
 rest1group4fewer:
-	ADDQ $0x02, R10
-	JZ   rest1group4store
-
-rest1group4step:
+	ADDQ         $0x02, R10
+	JZ           rest1group4store
 	MOVQ         (R8), CX
 	VMASKMOVPS   (AX)(CX*1), Y8, Y9
 	CMPQ         16(SP), $-126
@@ -27014,8 +26925,6 @@ rest1group4step:
 rest1group4next2:
 	ADDQ $0x08, R8
 	ADDQ DI, R9
-	DECQ R10
-	JNZ  rest1group4step
 
 rest1group4store:
 	MOVQ       o_cap+16(FP), AX

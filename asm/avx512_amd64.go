@@ -371,6 +371,26 @@ func gemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lane
 //go:noescape
 func gemmHalvesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool)
 
+// maximaAVX512 is Unit.Maxima, see package ukernel.
+//
+//go:noescape
+func maximaAVX512(s []float32, n int, scale float32, max []float32)
+
+// softmaxPairsAVX512 is Unit.SoftmaxPairs, see package ukernel.
+//
+//go:noescape
+func softmaxPairsAVX512(s []float32, n int, scale float32, max []float32, sum []float32)
+
+// factorsAVX512 is Unit.Factors, see package ukernel.
+//
+//go:noescape
+func factorsAVX512(dst []uint16, ldd int, src []uint16, lds int, n int, d int)
+
+// packPairsAVX512 is Unit.PackPairs, see package ukernel.
+//
+//go:noescape
+func packPairsAVX512(dst []uint32, ld int, src []uint32, lds int, n int, d int)
+
 // skinnyAdditiveAVX512 is SkinnyKernels.Additive, see package ukernel.
 //
 //go:noescape
@@ -575,6 +595,11 @@ func codeScoresAVX512(a ukernel.CodeScoresArgs)
 //
 //go:noescape
 func codeValuesAVX512(a ukernel.CodeValuesArgs)
+
+// codeMergeAVX512 is LaneKernels.CodeMerge, see package ukernel.
+//
+//go:noescape
+func codeMergeAVX512(o []float32, part []float32, n int, alpha []float32, beta []float32)
 
 // widenF16AVX512 is WidenRows, see package ukernel. The type is Float16.
 //

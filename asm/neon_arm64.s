@@ -17385,7 +17385,6 @@ line:
 	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
-linegroup:
 	MOVD n+96(FP), R12
 	SUB R11, R12, R12
 	CMP $2, R12
@@ -17604,9 +17603,6 @@ linegroup4next2:
 	B linenext
 
 linenext:
-	MOVD n+96(FP), R7
-	CMP R7, R11
-	BLT linegroup
 	ADD $16, R9, R9
 	B line
 
@@ -19504,7 +19500,6 @@ line:
 	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
-linegroup:
 	MOVD n+96(FP), R12
 	SUB R11, R12, R12
 	CMP $2, R12
@@ -19578,11 +19573,7 @@ linegroup1ahead:
 
 linegroup1turnend:
 	ADD $2, R7, R7
-	SUBS $1, R7, R7
-	BLT linegroup1stepend
-	PCALIGN $32
-
-linegroup1step:
+	CBZ R7, linegroup1stepend
 	FMOVQ (R5), F5
 	FMOVQ 16(R5), F6
 	FMOVS (R6), F13
@@ -19596,11 +19587,8 @@ linegroup1step:
 	WORD $0x4f8d1102 // fmla v2.4s, v8.4s, v13.s[0]
 	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
 	WORD $0x4f8d1144 // fmla v4.4s, v10.4s, v13.s[0]
-	SUBS $1, R7, R7
-	BGE linegroup1step
 
 linegroup1stepend:
-	ADD $1, R7, R7
 	MOVD ldo+24(FP), R6
 	MUL R6, R11, R5
 	ADD R9, R5, R5
@@ -19748,11 +19736,7 @@ linegroup4next2:
 
 linegroup4turnend:
 	ADD $2, R7, R7
-	SUBS $1, R7, R7
-	BLT linegroup4stepend
-	PCALIGN $32
-
-linegroup4step:
+	CBZ R7, linegroup4stepend
 	FMOVQ (R5), F17
 	FMOVQ 16(R5), F18
 	FMOVQ (R6), F25
@@ -19783,11 +19767,8 @@ linegroup4step:
 	WORD $0x4fb91ad0 // fmla v16.4s, v22.4s, v25.s[3]
 
 linegroup4next3:
-	SUBS $1, R7, R7
-	BGE linegroup4step
 
 linegroup4stepend:
-	ADD $1, R7, R7
 	MOVD ldo+24(FP), R6
 	MUL R6, R11, R5
 	ADD R9, R5, R5
@@ -19821,9 +19802,6 @@ linegroup4next4:
 	B linenext
 
 linenext:
-	MOVD n+96(FP), R7
-	CMP R7, R11
-	BLT linegroup
 	ADD $16, R9, R9
 	B line
 
@@ -22271,7 +22249,6 @@ line:
 	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
-linegroup:
 	MOVD a_N+136(FP), R12
 	SUB R11, R12, R12
 	CMP $2, R12
@@ -22516,9 +22493,6 @@ linegroup4next2:
 	B linenext
 
 linenext:
-	MOVD a_N+136(FP), R7
-	CMP R7, R11
-	BLT linegroup
 	ADD $16, R9, R9
 	SUBS $16, R25, R25
 	BNE line

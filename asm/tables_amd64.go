@@ -93,6 +93,7 @@ var Lanes = []ukernel.Override[ukernel.LaneKernels]{
 	{ISA: "avx512", Needs: []string{"AVX512F"}, Lanes: 16, Kernels: ukernel.LaneKernels{
 		Pack:       packAVX512,
 		ScaleRows:  scaleRowsAVX512,
+		CodeMerge:  codeMergeAVX512,
 		ALiBi:      aLiBiAVX512,
 		MaskSpan:   maskSpanAVX512,
 		MergeStats: mergeStatsAVX512,
@@ -659,6 +660,16 @@ var Unit = []ukernel.Override[ukernel.Unit]{
 	}},
 	{ISA: "avx512", Needs: []string{"AMXBF16", "AMXTILE", "AVX512DQ", "AVX512F"}, Kernels: ukernel.Unit{
 		GemmHalves: gemmHalvesAVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512F"}, Kernels: ukernel.Unit{
+		Maxima:    maximaAVX512,
+		PackPairs: packPairsAVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Unit{
+		SoftmaxPairs: softmaxPairsAVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512F", "AVX512VL"}, Kernels: ukernel.Unit{
+		Factors: factorsAVX512,
 	}},
 }
 

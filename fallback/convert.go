@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
+	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/ukernel"
 )
@@ -14,6 +15,19 @@ func flush(dst []float32, ldd int, src []float32, lds, n, d int, least float32) 
 		to := window(dst, r*ldd, d)
 		for x, y := range window(src, r*lds, d) {
 			to[x] = scalar.Flush(y, least)
+		}
+	}
+}
+
+// factors is Unit.Factors.
+func factors(dst []uint16, ldd int, src []uint16, lds, n, d int) {
+	for r := range n {
+		to := window(dst, r*ldd, d)
+		for x, h := range window(src, r*lds, d) {
+			if h&0x7fff < contract.LeastBF16>>16 {
+				h = 0
+			}
+			to[x] = h
 		}
 	}
 }

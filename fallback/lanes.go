@@ -31,6 +31,38 @@ func softmaxBF16(s []float32, ld, n int, max, sum []float32) {
 	weigh(scalar.WeightBF16, s, ld, n, max, sum)
 }
 
+// maxima is Unit.Maxima.
+func maxima(s []float32, n int, scale float32, max []float32) {
+	for lane := range max {
+		m := [4]float32{scalar.NegInf, scalar.NegInf, scalar.NegInf, scalar.NegInf}
+		for j := range n {
+			m[j%4] = scalar.Larger(s[j*len(max)+lane], m[j%4])
+		}
+		max[lane] = scalar.Larger(scalar.Larger(m[3], m[2]), scalar.Larger(m[1], m[0])) * scale
+	}
+}
+
+// softmaxPairs is Unit.SoftmaxPairs.
+func softmaxPairs(s []float32, n int, scale float32, max, sum []float32) {
+	w := len(max)
+	for lane, m := range max {
+		z, l := orZero(m), float32(0)
+		weight := func(j int) float32 {
+			p := scalar.WeightBF16(float32(s[j*w+lane]*scale) - z)
+			l += p
+			return p
+		}
+		for j := 0; j < n; j += 2 {
+			pair := math.Float32bits(weight(j)) >> 16
+			if j+1 < n {
+				pair |= math.Float32bits(weight(j+1)) & 0xffff0000
+			}
+			s[j/2*w+lane] = math.Float32frombits(pair)
+		}
+		sum[lane] = l
+	}
+}
+
 // mergeStats is LaneKernels.MergeStats.
 func mergeStats(max, sum, blockMax, blockSum, alpha, beta []float32) {
 	for lane, old := range max {

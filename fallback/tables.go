@@ -70,8 +70,11 @@ func Elementwise() ukernel.Elementwise {
 // Norms returns the norms of rows.
 func Norms() ukernel.Norms { return ukernel.Norms{RMSNorm: rmsNorm, LayerNorm: layerNorm} }
 
-// Unit returns no kernels: without a unit for tiles others compute the same products.
-func Unit() ukernel.Unit { return ukernel.Unit{} }
+// Unit returns what comes between products, and no products: without a unit for tiles others
+// compute the same ones.
+func Unit() ukernel.Unit {
+	return ukernel.Unit{Maxima: maxima, SoftmaxPairs: softmaxPairs, Factors: factors, PackPairs: packRows[uint32]}
+}
 
 // Activations returns the activations of feed-forward layers.
 func Activations() ukernel.Activations {

@@ -33,14 +33,44 @@ const (
 	// widen the weights of a block once for all rows of a call.
 	int8ManySteps = 384
 
-	// With fewer rows than leastTileRows a tile is not full, and the products of vectors are taken.
-	// The prototype whose figures gen/amd64/gemm_tiles.go has was not measured with fewer than 32.
-	leastTileRows = 16
+	// tilesOnceSteps are steps for few rows, which a panel passes once. It need not stay in L1, and
+	// a long call fetches it without a pause.
+	tilesOnceSteps = 4096
+
+	// Tiles of bytes have 16 rows. From paddedRows rows on it takes less time to fill a tile than to
+	// multiply by vectors, and up to vectorRows rows that whole tiles leave take less by vectors.
+	// Measured on a Granite Rapids with all formats: 12 and 8 rows by vectors take as long as a tile,
+	// 13 and 9 take longer.
+	byteTileRows = 16
+	paddedRows   = 13
+	vectorRows   = 8
 )
 
-// tiles tells whether a unit for tiles multiplies m rows.
-func (l *Linear) tiles(t *tier.Tier, m int) bool {
-	return l.rounds && m >= leastTileRows && l.depth() > 0 && t.Unit().GemmTiles != nil
+// padsRows tells whether m quantized rows are multiplied as a whole tile.
+func (j *job) padsRows(t *tier.Tier, m int) bool {
+	return j.int8 && m >= paddedRows && m < byteTileRows && t.Unit().GemmTiles != nil
+}
+
+// convertedRows is how many of n rows a call takes, which has so many inputs and lanes.
+func (j *job) convertedRows(n, inputs, lanes int, by *conversion) int {
+	fmas := lanes * inputs
+	if j.tiles {
+		fmas /= by.speed
+	}
+	m := ukernel.RowsPerCall(n, fmas)
+	if m > by.step && m < n {
+		m -= m % by.step
+	}
+	if left := m % byteTileRows; j.int8 && left <= vectorRows && m > byteTileRows && j.tier.Unit().GemmTiles != nil {
+		m -= left
+	}
+	return m
+}
+
+// tiles tells whether a unit for tiles computes the product. It does so even for a single row: on a
+// Granite Rapids one of 128 inputs takes as long as by vectors, and one of 384 inputs less.
+func (l *Linear) tiles(t *tier.Tier) bool {
+	return l.rounds && l.depth() > 0 && t.Unit().GemmTiles != nil
 }
 
 // conversion returns what is made of the rows of x, or nil.
@@ -54,10 +84,11 @@ func (j *job) conversion() *conversion {
 	return nil
 }
 
-// rowWords is the number of words of a converted row.
+// rowWords is the number of words from a converted row to the next. For tiles it is an odd number
+// of lines, so that the rows of a tile lie in different sets of L1.
 func (j *job) rowWords() int {
 	if j.tiles {
-		return j.linear.depth() / 2
+		return (j.linear.depth()/ukernel.BlockSteps | 1) * ukernel.BlockSteps / 2
 	}
 	return j.linear.depth() / ukernel.BlockSteps * ukernel.RowWords
 }
@@ -74,18 +105,22 @@ func (s *scratch) convertedTask(j *job, by *conversion, rows, panels interval) {
 	if s.converted != rows {
 		s.convert(j, rows, words)
 	}
-	if j.int8 && rows.len() >= by.step {
+	switch {
+	case j.int8 && rows.len() >= by.step:
 		most = int8ManySteps
+	case j.tiles && rows.len() <= by.step:
+		most = tilesOnceSteps
+	}
+	n := rows.len()
+	if j.pads {
+		n = byteTileRows
 	}
 	for p := panels.lo; p < panels.hi; p++ {
 		c, ldc := s.sums(j, rows, p, false)
 		for k := 0; k < l.depth(); k += most {
 			steps := interval{k, min(k+most, l.depth())}
-			for lo := 0; lo < rows.len(); {
-				m := ukernel.RowsPerCall(rows.len()-lo, l.panelWidth(p)*steps.len())
-				if m > by.step && lo+m < rows.len() {
-					m -= m % by.step
-				}
+			for lo := 0; lo < n; {
+				m := j.convertedRows(n-lo, steps.len(), l.panelWidth(p), by)
 				j.multiplyConverted(c[lo*ldc:], ldc, s.codes[lo*words:], words, m, p, steps)
 				lo += m
 			}
@@ -115,6 +150,9 @@ func (s *scratch) convert(j *job, some interval, words int) {
 		} else {
 			j.tier.Weights().Quantize(to, s.row(j, some.lo+i))
 		}
+	}
+	if j.pads {
+		clear(s.codes[some.len()*words : byteTileRows*words])
 	}
 	s.converted = some
 }

@@ -63,7 +63,7 @@ func TestTiles(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%+v: other bits", size)
 		}
-		if uses := multiplied > 0; uses != (size.m >= leastTileRows && size.k > 0) || rounded > rows.MaxConvert {
+		if uses := multiplied > 0; uses != (size.k > 0) || rounded > rows.MaxConvert {
 			t.Errorf("%+v: %d rows by tiles, %d numbers rounded by one call", size, multiplied, rounded)
 		}
 	}

@@ -73,7 +73,7 @@ func TestInt8(t *testing.T) {
 	i := 0
 	for _, f := range singleFormats {
 		for _, n := range []int{1, 16, 31, 40, 48, 65, 100} {
-			for _, m := range []int{1, 2, 3, 5, 6, 7, 8, 13, 20} {
+			for _, m := range []int{1, 2, 3, 5, 6, 7, 8, 13, 15, 16, 20, 27} {
 				if i++; testutil.Thin() && !testutil.Sampled(i) {
 					continue
 				}
@@ -92,6 +92,7 @@ func TestInt8Large(t *testing.T) {
 		{m: 50, n: 130, k: 1120, format: linear.Q4_0, bias: true, layout: gappedRows, kind: testutil.Mantissas},
 		{m: 1, n: 48 * 6, k: 2080, format: linear.Q8_0},
 		{m: 330, n: 33, k: 64, format: linear.Q4_1, layout: scattered, kind: testutil.Mantissas},
+		{m: 14, n: 130, k: 1120, format: linear.Q4_1, bias: true, layout: gappedRows},
 		{m: 60, n: 20, k: 6016, format: linear.Q8_0, kind: testutil.Mantissas},
 		{m: 99, n: 50, k: 416, format: linear.Q8_0, kind: testutil.Mantissas}, // 96 rows and 384 inputs in a call
 	}

@@ -37,6 +37,7 @@ type job struct {
 	unpacks                bool // whole panels are unpacked, and only the others widened
 	roundsOnce             bool // rows are rounded for all steps at once
 	tiles                  bool // and a unit for tiles computes the product
+	pads                   bool // the sums of quantized rows are those of a whole tile
 	threads                int
 	mostThreads            int  // that the same call may have the next time
 	varies                 bool // and whether it may have another number then
@@ -137,7 +138,7 @@ func (j *job) plan(t *tier.Tier, option int) {
 		}
 	}
 	j.tier, j.steps = t, t.WeightSteps
-	j.tiles = j.linear.tiles(t, m)
+	j.tiles, j.pads = j.linear.tiles(t), j.padsRows(t, m)
 	j.widens = !j.int8 && !j.tiles && j.linear.widens(t, m)
 	j.unpacks = j.widens && j.linear.unpacks(t, m)
 	if j.widens && j.linear.rounds {
@@ -253,6 +254,9 @@ func (j *job) findShape() (s shape) {
 		most, _ := j.limits()
 		m = min(j.out.rows, most)
 	}
+	if j.pads {
+		m = byteTileRows
+	}
 	if j.unpacks {
 		s.codes = unpackedWords(ukernel.PanelLanes, min(j.steps, l.depth()))
 	}
@@ -262,7 +266,7 @@ func (j *job) findShape() (s shape) {
 			s.rows = l.depth()
 		}
 	}
-	if l.n%ukernel.PanelStep != 0 {
+	if l.n%ukernel.PanelStep != 0 || j.pads {
 		s.edge = ukernel.PanelLanes * m
 	}
 	if j.transposes() {

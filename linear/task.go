@@ -61,10 +61,10 @@ func (s *scratch) allSteps(j *job, rows, panels interval) {
 }
 
 // sums returns the memory of the rows' sums of panel p, from the first row on, and
-// the distance of the rows: the output, or scratch memory if the panel is wider. If load is
+// the distance of the rows: the output, or scratch memory if the sums are more. If load is
 // true, that memory gets what is in the output.
 func (s *scratch) sums(j *job, rows interval, p int, load bool) (c []float32, ldc int) {
-	if first, lanes := p*ukernel.PanelLanes, j.linear.panelWidth(p); first+lanes > j.linear.n {
+	if first, lanes := p*ukernel.PanelLanes, j.linear.panelWidth(p); first+lanes > j.linear.n || j.pads {
 		for i := 0; load && i < rows.len(); i++ {
 			row := s.edge[i*lanes:][:lanes]
 			clear(row[copy(row, j.out.f32[(rows.lo+i)*j.out.rowStride+first:][:j.linear.n-first]):])
@@ -201,7 +201,7 @@ func finish(j *job, rows interval, p int, c []float32, ldc int) {
 			j.activation(row, row)
 		}
 	}
-	if n < lanes {
+	if n < lanes || j.pads {
 		for i := range rows.len() {
 			copy(j.out.f32[(rows.lo+i)*j.out.rowStride+first:][:n], c[i*lanes:])
 		}

@@ -31,8 +31,8 @@ func (g *gen) Bias() {
 		g.MOVQ(b.src, b.key)
 		keys := g.GP64()
 		g.MOVQ(n, keys)
-		b.groups(g.Lanes(), keys, b.square)
-		b.groups(4, keys, b.four)
+		b.groups(g.Lanes(), true, keys, b.square)
+		b.groups(4, g.Lanes() > 8, keys, b.four)
 		g.JZ(operand.LabelRef("next"))
 		loop.Times(g, keys, "one", b.one)
 		g.Label("next")
@@ -50,17 +50,21 @@ type biaser struct {
 	factor          operand.Op
 }
 
-// groups emits a loop over groups of n keys, while n are left. It leaves in keys how many
-// are left, and the flags for that.
-func (b *biaser) groups(n int, keys reg.GPVirtual, group func()) {
+// groups emits groups of n keys, while n are left: several in a loop, else one at most. It leaves in
+// keys how many are left, and the flags for that.
+func (b *biaser) groups(n int, several bool, keys reg.GPVirtual, group func()) {
 	name, step := fmt.Sprintf("keys%d", n), operand.U32(n)
 	b.g.SUBQ(step, keys)
 	b.g.JL(operand.LabelRef(name + "done"))
-	b.g.AlignLoop()
-	b.g.Label(name)
+	if several {
+		b.g.AlignLoop()
+		b.g.Label(name)
+	}
 	group()
 	b.g.SUBQ(step, keys)
-	b.g.JGE(operand.LabelRef(name))
+	if several {
+		b.g.JGE(operand.LabelRef(name))
+	}
 	b.g.Label(name + "done")
 	b.g.ADDQ(step, keys)
 }

@@ -28,10 +28,10 @@ func (g *gen) pairVectors() []int {
 func (g *gen) codeTiles() {
 	g.codeScores()
 	g.codeValues()
+	g.codeMerge()
 	if g.EVEX() {
 		return
 	}
-	g.codeMerge()
 	g.pairColumns()
 	g.pairRows()
 }

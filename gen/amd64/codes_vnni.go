@@ -86,9 +86,12 @@ func (f *vnniValueCodes) group(queries int) {
 	}
 	f.store(acc[:queries], name)
 	f.nextColumns(name)
-	f.nextQueries(uint64(queries))
+	if queries < vnniSums { // these were the last ones
+		g.JMP(operand.LabelRef("done"))
+		return
+	}
+	f.nextQueries(vnniSums)
 	g.JG(operand.LabelRef("queries"))
-	g.JMP(operand.LabelRef("done"))
 }
 
 // step emits the products of two rows and goes on to the next ones.

@@ -46,6 +46,11 @@ const (
 	halvesRing = (halvesVars + 63) / 64 * 64
 )
 
+const (
+	sumsBehind = 3 // segments from a product to the addition of its sums
+	sumsRing   = sumsBehind + 1
+)
+
 func (g *gen) GemmHalves() {
 	if !g.EVEX() {
 		return

@@ -228,7 +228,8 @@ func (h *headValues) rows(n int, name string) {
 	h.g.ADDQ(operand.Imm(uint64(n)), h.lane)
 }
 
-// whole emits the loop over all groups of so many vectors.
+// whole emits the loop over all groups of so many vectors, of which the largest leave one of the
+// others at most.
 func (h *headValues) whole(n, vectors int, name string) {
 	width := vectors * h.g.Lanes()
 	h.g.SUBQ(operand.U32(width), h.columns)
@@ -237,7 +238,9 @@ func (h *headValues) whole(n, vectors int, name string) {
 	h.tile(n, vectors, name+"step", h.g.wholeVectors(), nil)
 	h.g.ADDQ(operand.U32(4*width), h.column)
 	h.g.SUBQ(operand.U32(width), h.columns)
-	h.g.JGE(operand.LabelRef(name + "wide"))
+	if vectors == headVectors {
+		h.g.JGE(operand.LabelRef(name + "wide"))
+	}
 	h.g.Label(name + "rest")
 	h.g.ADDQ(operand.U32(width), h.columns)
 }

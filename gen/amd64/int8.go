@@ -355,9 +355,11 @@ func (t *int8Gemmer) tile(dot int8Dot, s spec.TileShape, group string) {
 	t.passHead(name("block"), t.left, t.block, t.prefetchHead)
 	t.prefetchBlock()
 	dot.prepare(t)
-	t.lane2 = t.g.GP64()
-	t.g.XORQ(t.lane2, t.lane2)
-	t.g.Label(name("lanes"))
+	if !t.whole() {
+		t.lane2 = t.g.GP64()
+		t.g.XORQ(t.lane2, t.lane2)
+		t.g.Label(name("lanes"))
+	}
 	t.numbers = t.g.GP64()
 	t.g.MOVQ(t.block, t.numbers)
 	if header, _ := t.sizes(t.format); len(t.formats) > 1 {
@@ -367,16 +369,20 @@ func (t *int8Gemmer) tile(dot int8Dot, s spec.TileShape, group string) {
 			t.g.ADDQ(t.lanes2, t.numbers)
 		}
 	}
-	t.g.LEAQ(emit.Indexed(t.numbers, t.lane2, 2), t.numbers)
+	if !t.whole() {
+		t.g.LEAQ(emit.Indexed(t.numbers, t.lane2, 2), t.numbers)
+	}
 	t.acc = make([][]reg.VecVirtual, s.Rows)
 	for i := range t.acc {
 		t.acc[i] = t.g.Vecs(s.Vectors)
 	}
 	dot.sums(t, name("word"))
 	t.addToC(s.Vectors, name("store"))
-	t.g.ADDQ(operand.U32(2*s.Vectors*t.g.Lanes()), t.lane2)
-	t.g.CMPQ(t.lane2, t.lanes2)
-	t.g.JL(label("lanes"))
+	if !t.whole() {
+		t.g.ADDQ(operand.U32(2*s.Vectors*t.g.Lanes()), t.lane2)
+		t.g.CMPQ(t.lane2, t.lanes2)
+		t.g.JL(label("lanes"))
+	}
 	t.g.ADDQ(t.size, t.block)
 	t.g.ADDQ(operand.U32(spec.RowBytes), t.x)
 	t.g.SUBQ(operand.I32(spec.BlockSteps), t.left)
@@ -395,6 +401,9 @@ func (t *int8Gemmer) tile(dot int8Dot, s spec.TileShape, group string) {
 	t.g.Label(name("done"))
 }
 
+// whole tells whether the tile has all lanes of whole panels, which need no loop over lanes.
+func (t *int8Gemmer) whole() bool { return t.vectors*t.g.Lanes() == spec.PanelLanes }
+
 // keepsC is how many rows of C the tiles of whole panels keep in registers.
 func (t *int8Gemmer) keepsC(dot int8Dot) int {
 	if _, ok := dot.(*vnniHalves); ok && t.format.Bits() > 4 {
@@ -409,7 +418,7 @@ func (t *int8Gemmer) keepsC(dot int8Dot) int {
 // loadC loads C if the tile keeps it, and storeC stores it then.
 func (t *int8Gemmer) loadC(dot int8Dot, s spec.TileShape) {
 	t.kept = nil
-	if s.Vectors*t.g.Lanes() != spec.PanelLanes || s.Rows > t.keepsC(dot) {
+	if !t.whole() || s.Rows > t.keepsC(dot) {
 		return
 	}
 	for range s.Rows {
@@ -486,8 +495,11 @@ func (t *int8Gemmer) addToC(vectors int, name string) {
 	x := t.tileRows(t.x, t.ldx)
 	var c rowPointers
 	if t.kept == nil {
-		first := g.GP64()
-		g.LEAQ(emit.Indexed(t.c, t.lane2, 2), first)
+		first := t.c
+		if !t.whole() {
+			first = g.GP64()
+			g.LEAQ(emit.Indexed(t.c, t.lane2, 2), first)
+		}
 		c = t.tileRows(first, t.ldc)
 	}
 	if t.scaled {
@@ -571,6 +583,9 @@ func (t *int8Gemmer) header(n int) operand.Mem {
 	if t.hasHeads() {
 		from = t.g.GP64()
 		t.g.MOVQ(t.heads, from)
+	}
+	if t.whole() {
+		return emit.At(from, n*2*spec.PanelLanes)
 	}
 	m := emit.Indexed(from, t.lane2, 1)
 	if n > 0 {

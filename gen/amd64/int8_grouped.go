@@ -54,18 +54,21 @@ func (t *int8Gemmer) eachInteger(name string, f func(v int, s reg.VecVirtual)) {
 
 // loadIntegers loads the integers of scales, part 0, or of minima, part 1: pairs of 16 bits.
 func (t *int8Gemmer) loadIntegers(name string, part int, to []reg.VecVirtual) {
-	g, lane2, block := t.g, t.lane2, t.block // of the tile, see eachCount
+	g, lane2, block, whole := t.g, t.lane2, t.block, t.whole() // of the tile, see eachCount
 	t.eachCount(name, func(n int) {
-		p := g.GP64()
-		if part == 0 {
-			g.MOVQ(lane2, p)
-		} else {
-			g.LEAQ(emit.Indexed(lane2, t.lanes2, 1), p)
+		from := emit.At(block, part*n*spec.PanelLanes)
+		if !whole {
+			p := g.GP64()
+			if part == 0 {
+				g.MOVQ(lane2, p)
+			} else {
+				g.LEAQ(emit.Indexed(lane2, t.lanes2, 1), p)
+			}
+			if n == 1 {
+				g.SHRQ(operand.Imm(1), p)
+			}
+			from = emit.Indexed(block, p, 1)
 		}
-		if n == 1 {
-			g.SHRQ(operand.Imm(1), p)
-		}
-		from := emit.Indexed(block, p, 1)
 		for v, s := range to {
 			from := from.Offset(v * g.Lanes() * n)
 			if n == 2 {

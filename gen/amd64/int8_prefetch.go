@@ -42,7 +42,7 @@ const (
 // formats, and more rows, take more time with either than with prefetches ahead.
 func (t *int8Gemmer) prefetching() prefetching {
 	switch {
-	case !t.g.EVEX() || t.vectors*t.g.Lanes() != spec.PanelLanes:
+	case !t.g.EVEX() || !t.whole():
 	case t.rows == 1 && !t.format.Grouped() && !t.asks:
 		return prefetchesNone
 	case t.rows <= 2 && t.format.Bits() == 6:

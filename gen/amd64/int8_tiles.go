@@ -1,6 +1,7 @@
 package amd64
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
@@ -17,16 +18,13 @@ import (
 //
 // The function goes through 16 lanes at a time, and through chunkBlocks blocks of them. It writes
 // these to the stack as signed bytes, each block with its scales as float32, once for all rows.
-// Then it takes tiles of 16 rows, whose sums over the blocks stay in 16 registers. A tile of
-// integers goes through memory to get there. Loads wait long for what a tile store has written, so
-// the sums of a block are scaled while the products of the third block after it are on their way.
-// Slots for the sums of four blocks follow each other in a ring.
-// The rows that are left are a lower tile, whose sums over the blocks stay in C.
+// Then it takes tiles of 16 rows, whose sums over the blocks stay in 16 registers. The last tile
+// begins 16 rows before the end. It computes rows that the tile before it has, and does not store
+// them.
 //
-// Figures are of a prototype in C, with this order of loads and stores, on a Granite Rapids: 42 to
-// 45 cycles for a block, of which 30 are the product and the store of the tile. There the tiles of
-// sums of two blocks took turns; here one is used again, which needs tiles that are renamed, see
-// tileGemm. These functions have never run on hardware: the interpreter of gen/prove executes them.
+// A tile of integers goes through memory to the registers. A tile store waits for its product, and
+// what follows waits for the store. So a block is stored when the products of the next blocks are
+// on their way, and its sums are scaled a block after that, see behind.
 type tileProduct struct {
 	tileStack
 	formats  []ukernel.PackedFormat // of the function, with equal integers and minima
@@ -53,6 +51,15 @@ func (t *tileProduct) parts() int {
 		return 3
 	}
 	return t.halves()
+}
+
+// behind is how many blocks after its product a tile of sums is stored. With one part two tiles of
+// sums take turns.
+func (t *tileProduct) behind() int {
+	if t.parts() == 1 {
+		return 2
+	}
+	return 1
 }
 
 // chunkBlocks is how many blocks of the weights are on the stack at most. They are whole segments.
@@ -96,20 +103,16 @@ func (t *tileStack) setRows(rows reg.GPVirtual, tiles ...emit.Tile) {
 	}
 }
 
-// The tiles: sums and rows of x in two pairs, which take turns; the lower tile's; and weights in
-// two.
+// The tiles: sums, and two of rows of x and of weights, which take turns.
 const (
 	tileSums    emit.Tile = 0
-	tileX       emit.Tile = 2
-	tileLowSums emit.Tile = 4
-	tileLowX    emit.Tile = 5
+	tileX       emit.Tile = 4
 	tileWeights emit.Tile = 6
 )
 
 const (
-	tileLanes  = 16
-	sumsBehind = 3 // blocks from a product to the scaling of its sums
-	sumsRing   = sumsBehind + 1
+	tileLanes = 16
+	sumSlots  = 2 // of the sums of a block in memory, which take turns
 
 	tileBytes  = 64 * emit.TileRows
 	blockCodes = 2 * 4 * 4 * tileLanes // bytes of the numbers of a block
@@ -127,7 +130,7 @@ const (
 	varLeft                                   // inputs from there on
 	varHead                                   // of grouped formats, the head of a segment or block
 	varBlocks                                 // blocks of the chunk
-	varEnd                                    // the same, and sumsBehind
+	varEnd                                    // the last turn of a tile
 	varLoad                                   // whether sums begin with C
 	varRows                                   // rows left
 	varXRow                                   // the first of them
@@ -143,7 +146,7 @@ const (
 
 // slotBytes is the size of the sums of a block, and blocksAt is where blocks begin.
 func (t *tileProduct) slotBytes() int { return t.parts() * tileBytes }
-func (t *tileProduct) blocksAt() int  { return sumsAt + sumsRing*t.slotBytes() }
+func (t *tileProduct) blocksAt() int  { return sumsAt + sumSlots*t.slotBytes() }
 
 // A block on the stack has the numbers of all its steps, or of each half, with zeros in the place
 // of the other half. Then come rows of what else the lanes have.
@@ -241,18 +244,11 @@ func (t *tileProduct) emit() {
 	t.Return()
 }
 
-// configure gives the tiles their shapes. The lower tile has the rows that tiles of 16 leave, or 16
-// if there are none.
+// configure gives the tiles their shapes.
 func (t *tileProduct) configure() {
 	const words = spec.BlockSteps / 4
 	sums, x, weights := emit.TileShape{Rows: emit.TileRows, Bytes: 4 * tileLanes}, emit.TileShape{Rows: emit.TileRows, Bytes: spec.BlockSteps}, emit.TileShape{Rows: words, Bytes: 4 * tileLanes}
-	rows := t.GP64()
-	t.shapes("tilesInt8", [8]emit.TileShape{sums, sums, x, x, sums, x, weights, weights})
-	t.MOVQ(t.Argument("m"), rows)
-	t.ANDQ(operand.Imm(emit.TileRows-1), rows)
-	t.JZ(operand.LabelRef("configured"))
-	t.setRows(rows, tileLowSums, tileLowX)
-	t.Label("configured")
+	t.shapes("tilesInt8", [8]emit.TileShape{sums, sums, sums, sums, x, x, weights, weights})
 	t.LDTILECFG(t.local(0))
 }
 
@@ -297,7 +293,7 @@ func (t *tileProduct) chunk() {
 	t.CMOVQGT(most, blocks)
 	t.MOVQ(blocks, t.local(varBlocks))
 	end := t.GP64()
-	t.LEAQ(emit.At(blocks, sumsBehind), end)
+	t.LEAQ(emit.At(blocks, t.behind()), end)
 	t.MOVQ(end, t.local(varEnd))
 
 	block, to, lanes := t.get(varBlock), t.GP64(), t.get(varLanes)
@@ -398,8 +394,17 @@ func (t *tileProduct) rows() {
 	t.ADDQ(t.local(varLane), c)
 	t.MOVQ(c, t.local(varCRow))
 	t.Label("rows")
-	t.CMPQ(t.local(varRows), operand.Imm(emit.TileRows))
-	t.JL(operand.LabelRef("low"))
+	t.Comment("Go back if less than a tile is left.")
+	back := t.GP64()
+	t.MOVQ(operand.U32(emit.TileRows), back)
+	t.SUBQ(t.local(varRows), back)
+	t.JLE(operand.LabelRef("whole"))
+	for _, v := range [][2]int{{varLDX, varXRow}, {varLDC, varCRow}} {
+		distance := t.get(v[0])
+		t.IMULQ(back, distance)
+		t.SUBQ(distance, t.local(v[1]))
+	}
+	t.Label("whole")
 	t.tile()
 	t.Comment("Go on to the next rows.")
 	for _, v := range [][2]int{{varLDX, varXRow}, {varLDC, varCRow}} {
@@ -408,31 +413,45 @@ func (t *tileProduct) rows() {
 		t.ADDQ(next, t.local(v[1]))
 	}
 	t.SUBQ(operand.Imm(emit.TileRows), t.local(varRows))
-	t.JMP(operand.LabelRef("rows"))
-	t.Label("low")
-	t.CMPQ(t.local(varRows), operand.Imm(0))
-	t.JE(operand.LabelRef("done"))
-	t.lowTile()
-	t.Label("done")
+	t.JG(operand.LabelRef("rows"))
 }
 
-// product emits the products of a block and their way to memory, from rows of x on.
-func (t *tileProduct) product(x emit.Tile, sums func(part int) emit.Tile, rows operand.Mem, block, to reg.GPVirtual) {
+// sums is the tile of a part of every second block.
+func (t *tileProduct) sums(turn, part int) emit.Tile {
+	return tileSums + emit.Tile(turn%t.behind()*t.parts()+part)
+}
+
+// product emits the products of a block with rows of x.
+func (t *tileProduct) product(turn int, rows operand.Mem, block reg.GPVirtual) {
+	x := tileX + emit.Tile(turn)
 	t.TILELOADD(rows, x)
 	for part := range t.parts() {
-		b, c, weights := emit.Indexed(block, t.line, 1), emit.Indexed(to, t.line, 1), tileWeights+emit.Tile(part%2)
-		b.Disp, c.Disp = part*blockCodes, part*tileBytes
+		b, sums, weights := emit.Indexed(block, t.line, 1), t.sums(turn, part), tileWeights+emit.Tile((turn+part)%2)
+		b.Disp = part * blockCodes
 		if part == 2 { // a single row
 			b = t.again(emit.At(block, t.row(rowTotals)))
 		}
 		if t.integers == 1 {
-			t.TILELOADD(t.again(t.local(magicAt)), sums(part))
+			t.TILELOADD(t.again(t.local(magicAt)), sums)
 		} else {
-			t.TILEZERO(sums(part))
+			t.TILEZERO(sums)
 		}
 		t.TILELOADD(b, weights)
-		t.TDPBSSD(weights, x, sums(part))
-		t.TILESTORED(sums(part), c)
+		t.TDPBSSD(weights, x, sums)
+	}
+}
+
+// slot is memory for the sums of a block, from some bytes on.
+func (t *tileProduct) slot(turn, disp int) operand.Mem {
+	return t.local(sumsAt + turn*t.slotBytes() + disp)
+}
+
+// store emits the way of the sums of a block to memory.
+func (t *tileProduct) store(turn int) {
+	for part := range t.parts() {
+		to := t.slot(turn, part*tileBytes)
+		to.Index, to.Scale = t.line, 1
+		t.TILESTORED(t.sums(turn, part), to)
 	}
 }
 
@@ -518,84 +537,58 @@ func (t *tileProduct) tile() {
 		t.Zero(t.Context, v)
 	}
 	t.Label("begin")
-	const behind = sumsBehind * spec.RowBytes
+	scaled := t.behind() + 1 // blocks ago was the product whose sums are scaled, where x is
 	ldx, first := t.get(varLDX), t.get(varXRow)
-	t.SUBQ(operand.I32(behind), first) // x is at the block whose sums are scaled
+	t.SUBQ(operand.I32(scaled*spec.RowBytes), first)
 	x := t.rowsFrom(first, ldx, emit.TileRows)
-	block, done, to, from := t.GP64(), t.GP64(), t.GP64(), t.GP64()
+	block, done := t.GP64(), t.GP64()
 	t.LEAQ(t.local(t.blocksAt()), block)
 	t.XORQ(done, done)
-	t.LEAQ(t.local(sumsAt), to)
 	t.AlignLoop()
 	t.Label("blocks")
-	t.CMPQ(done, t.local(varBlocks))
-	t.JGE(operand.LabelRef("last"))
-	a := emit.Indexed(x.bases[0], ldx, 1)
-	a.Disp = behind
-	t.product(tileX, func(part int) emit.Tile { return tileSums + emit.Tile(part%2) }, a, block, to)
-	t.Label("last")
-	begin := t.GP64()
-	t.LEAQ(emit.At(to, t.slotBytes()), from)
-	t.LEAQ(t.local(t.blocksAt()), begin)
-	t.CMPQ(from, begin)
-	t.LEAQ(t.local(sumsAt), begin)
-	t.CMOVQEQ(begin, from)
-	t.CMPQ(done, operand.Imm(sumsBehind))
-	t.JL(operand.LabelRef("first"))
-	lanes := t.ofLanes(block, -sumsBehind*t.blockBytes())
-	for i, v := range acc {
-		t.scale(v, zero, lanes, func(disp int) operand.Mem { return x.at(i, disp) }, func(disp int) operand.Mem { return emit.At(from, disp+i*spec.LineBytes) })
+	for turn := range sumSlots {
+		name := fmt.Sprintf("turn%d", turn)
+		stored := t.GP64()
+		t.LEAQ(emit.At(done, -t.behind()), stored)
+		t.CMPQ(stored, t.local(varBlocks))
+		t.JAE(operand.LabelRef(name + "stored"))
+		t.store(turn)
+		t.Label(name + "stored")
+		t.CMPQ(done, t.local(varBlocks))
+		t.JGE(operand.LabelRef(name + "last"))
+		a := emit.Indexed(x.bases[0], ldx, 1)
+		a.Disp = scaled * spec.RowBytes
+		t.product(turn, a, block)
+		t.Label(name + "last")
+		t.CMPQ(done, operand.Imm(uint64(scaled)))
+		t.JL(operand.LabelRef(name + "first"))
+		lanes := t.ofLanes(block, -scaled*t.blockBytes())
+		for i, v := range acc {
+			t.scale(v, zero, lanes, func(disp int) operand.Mem { return x.at(i, disp) }, func(disp int) operand.Mem { return t.slot(1-turn, disp+i*spec.LineBytes) })
+		}
+		t.Label(name + "first")
+		x.advance(t.gen, spec.RowBytes)
+		t.ADDQ(operand.I32(t.blockBytes()), block)
+		t.CMPQ(done, t.local(varEnd))
+		if turn < sumSlots-1 {
+			t.JE(operand.LabelRef("summed"))
+		}
+		t.LEAQ(emit.At(done, 1), done)
 	}
-	t.Label("first")
-	x.advance(t.gen, spec.RowBytes)
-	t.ADDQ(operand.I32(t.blockBytes()), block)
-	t.MOVQ(from, to)
-	t.INCQ(done)
-	t.CMPQ(done, t.local(varEnd))
 	t.JNE(operand.LabelRef("blocks"))
-	c = t.rowsFrom(t.get(varCRow), t.get(varLDC), emit.TileRows)
-	for i, v := range acc {
-		t.VMOVUPS(v, c.at(i, 0))
-	}
+	t.Label("summed")
+	t.storeRows(acc)
 }
 
-// lowTile emits the sums of the rows that are left, which it adds to C block by block.
-func (t *tileProduct) lowTile() {
-	ldx, ldc, zero := t.get(varLDX), t.get(varLDC), t.zeros()
-	left, c := t.get(varRows), t.get(varCRow)
-	t.CMPQ(t.local(varLoad), operand.Imm(0))
-	t.JNE(operand.LabelRef("loaded"))
-	none := t.Vec()
-	t.Zero(t.Context, none)
-	t.Label("clear")
-	t.VMOVUPS(none, emit.At(c, 0))
-	t.ADDQ(ldc, c)
-	t.DECQ(left)
-	t.JNZ(operand.LabelRef("clear"))
-	t.Label("loaded")
-
-	x, block, blocks, to := t.get(varXRow), t.GP64(), t.get(varBlocks), t.GP64()
-	t.LEAQ(t.local(t.blocksAt()), block)
-	t.Label("lowblocks")
-	t.LEAQ(t.local(sumsAt), to)
-	t.product(tileLowX, func(int) emit.Tile { return tileLowSums }, emit.Indexed(x, ldx, 1), block, to)
-	lanes := t.ofLanes(block, 0)
-	row := t.GP64()
-	t.MOVQ(x, row)
-	t.MOVQ(t.local(varRows), left)
-	t.MOVQ(t.local(varCRow), c)
-	t.Label("lowrows")
-	v := t.Vec()
-	t.VMOVUPS(emit.At(c, 0), v)
-	t.scale(v, zero, lanes, func(disp int) operand.Mem { return emit.At(row, disp) }, func(disp int) operand.Mem { return emit.At(to, disp) })
-	t.VMOVUPS(v, emit.At(c, 0))
-	t.ADDQ(ldx, row)
-	t.ADDQ(ldc, c)
-	t.ADDQ(t.line, to)
-	t.DECQ(left)
-	t.JNZ(operand.LabelRef("lowrows"))
-	t.ADDQ(operand.Imm(spec.RowBytes), x)
-	t.ADDQ(operand.I32(t.blockBytes()), block)
-	t.DECQ(blocks)
-	t.JNZ(operand.LabelRef("lowblocks"))
+// storeRows stores the sums of the rows that are left, which are the last ones.
+func (t *tileProduct) storeRows(acc []reg.VecVirtual) {
+	c := t.rowsFrom(t.get(varCRow), t.get(varLDC), emit.TileRows)
+	for i, v := range slices.Backward(acc) {
+		t.VMOVUPS(v, c.at(i, 0))
+		if i > 0 {
+			t.CMPQ(t.local(varRows), operand.Imm(uint64(emit.TileRows-i)))
+			t.JE(operand.LabelRef("rowsstored"))
+		}
+	}
+	t.Label("rowsstored")
 }

@@ -290,8 +290,10 @@ func (u unpacker) transpose(name string, columns, below int, lanes reg.GPVirtual
 	u.g.SetBits(u.g.Context, set, bits)
 	u.g.SHLQ(operand.Imm(uint64(u.g.Lanes())), u.nans)
 	u.g.ORQ(bits, u.nans)
-	u.g.SUBQ(operand.U32(u.g.Lanes()), lanes)
-	u.g.JNZ(operand.LabelRef(name + "columns"))
+	if rows == u.g.Lanes() { // else there is one vector
+		u.g.SUBQ(operand.U32(u.g.Lanes()), lanes)
+		u.g.JNZ(operand.LabelRef(name + "columns"))
+	}
 }
 
 // storeQuarters stores the columns v of the first rows of a vector, 4 columns of a row at a time.

@@ -13,8 +13,10 @@ const packRows = 16
 
 // WeightPack transposes rows of weights into the lanes of a panel, 4 columns of 16 rows per
 // iteration, see emit/transpose.go.
-func (g *gen) WeightPack() {
-	g.weightPack(spec.WeightPack, spec.Float32, func(x reg.VecVirtual, lane int, to, ld reg.Register) {
+func (g *gen) WeightPack() { g.packWords(spec.WeightPack) }
+
+func (g *gen) packWords(f spec.Function) {
+	g.weightPack(f, spec.Float32, func(x reg.VecVirtual, lane int, to, ld reg.Register) {
 		g.VMOVUPS(x, emit.At(to, 4*lane))
 		g.ADDQ(ld, to)
 	})

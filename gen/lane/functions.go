@@ -55,9 +55,9 @@ func (b *Builder) Exp2(x *Value, limit uint32) *Value {
 // Weight is 2^x for x up to 0, and 0 below -100. A NaN stays.
 func (b *Builder) Weight(x *Value) *Value { return b.weight(x, spec.LeastWeight) }
 
-// weightBF16 is Weight rounded to 8 bits, and 0 below a limit of its own. With e the power of two
+// WeightBF16 is Weight rounded to 8 bits, and 0 below a limit of its own. With e the power of two
 // in p, p + 1.5·2^16·e has the last place that is left of p, and so the sum rounds it.
-func (b *Builder) weightBF16(x *Value) *Value {
+func (b *Builder) WeightBF16(x *Value) *Value {
 	p, magic := b.weight(x, spec.LeastWeightBF16), b.Const(spec.RoundBF16Magic)
 	e := b.And(p, b.Const(spec.Exponent))
 	return b.NegMulAdd(magic, e, b.MulAdd(magic, e, p))

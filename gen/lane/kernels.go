@@ -74,7 +74,7 @@ var scores = []Kernel{
 		}
 	})},
 	{Function: spec.Softmax, Lanes: "max", Tile: true, Vectors: 4, Body: softmax((*Builder).Weight)},
-	{Function: spec.SoftmaxBF16, Lanes: "max", Tile: true, Vectors: 4, Body: softmax((*Builder).weightBF16)},
+	{Function: spec.SoftmaxBF16, Lanes: "max", Tile: true, Vectors: 4, Body: softmax((*Builder).WeightBF16)},
 	{Function: spec.MergeStats, Lanes: "max", Tile: true, Vectors: 1, Body: mergeStats},
 }
 

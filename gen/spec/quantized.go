@@ -114,6 +114,7 @@ type TileEmitter interface {
 	TileProbes()
 	GemmTiles()
 	GemmHalves()
+	BetweenTiles()
 	WeightGemmInt8Tiles(q ukernel.PackedFormat)
 }
 
@@ -151,5 +152,6 @@ func emitBlocks(e BlockEmitter) {
 	if hasTiles {
 		tiles.GemmTiles()
 		tiles.GemmHalves()
+		tiles.BetweenTiles()
 	}
 }

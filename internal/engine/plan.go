@@ -26,7 +26,8 @@ type plan struct {
 	tiles     func(j *Job, s *scratch, b *tasks.Bucket, first, n, count int)
 	softmax   func(t *tile)
 	narrow    narrow // of skinny tiles
-	isProduct bool   // scores are products with the keys as they lie in memory, and nothing else
+	pairing   pairing
+	isProduct bool // scores are products with the keys as they lie in memory, and nothing else
 }
 
 // begin begins a plan of the call of j, which is derived: it says how much work that is.
@@ -34,7 +35,7 @@ type plan struct {
 func (p *plan) begin(j *Job) {
 	p.how, p.allSkinny, p.anySkinny = j.strategies(), true, false
 	p.work = tasks.Work{
-		Width: j.tileWidth(), Columns: j.d() + j.dv(), Group: j.derived.group, ThreadFMAs: j.tier.ThreadFMAs,
+		Width: j.tileWidth(), Columns: j.d() + j.dv(), Group: j.derived.group, ThreadFMAs: j.tier.ThreadFMAs, Converts: j.usesUnit(),
 		CanSplit: j.splittable && j.derived.keyRange == mask.Everything,
 	}
 }
@@ -48,7 +49,7 @@ func (p *plan) make(j *Job, limit int) {
 	p.findBuckets(j, limit > 1)
 	p.Make(&p.work, limit)
 	p.shape = j.shapeOf(p.lanes, p.MaxTiles)
-	p.isProduct = j.isProduct()
+	p.isProduct, p.pairing = j.isProduct(), j.pairing()
 	p.chooseTiles(j)
 }
 

@@ -70,7 +70,7 @@ var (
 	skinnyBFloat16 = strategy{packBFloat16, skinnyBFloat16Scores, bfloat16Softmax, skinnyBFloat16Values, skinnyMerge, &inRows}
 
 	// These are for tiles of whole PanelSteps alone, see forLanes.
-	unitBFloat16 = strategy{packUnit, unitScores, bfloat16Softmax, unitValues, bfloat16Merge, &inLanes}
+	unitBFloat16 = strategy{packUnit, unitScores, unitSoftmax, unitValues, bfloat16Merge, &inLanes}
 	unitIntegers = strategy{packHalves, unitIntegersScores, panelSoftmax, unitIntegersValues, bfloat16Merge, &inLanes}
 
 	exactPanel    = strategy{packPanel, panelScores, exactSoftmax, exactValues, panelMerge, &inLanes}
@@ -108,7 +108,7 @@ func (s *strategy) forLanes(lanes int) *strategy {
 // usesUnit tells whether a unit for tiles computes products. It takes too long to begin for short
 // calls.
 func (j *Job) usesUnit() bool {
-	return j.tier.Unit().GemmTiles != nil && !j.widened.rounds && (j.Call.BFloat16 || j.Call.DynamicInt12 && j.groupsFillSegments())
+	return j.tier.Unit().GemmTiles != nil && !j.widened.rounds && (j.Call.BFloat16 || j.Call.DynamicInt12 && j.Call.K.DType().IsScaled() && j.groupsFillSegments())
 }
 
 // of returns the strategy of a bucket.

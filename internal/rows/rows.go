@@ -51,6 +51,35 @@ func FactorsBF16(t *tier.Tier, x []float32, was view.DType) {
 	}
 }
 
+// NarrowsFactors tells whether NarrowFactors takes rows of x.
+func NarrowsFactors(x *view.Tensor) bool {
+	return x.DType() == view.Float32 || x.DType() == view.BFloat16
+}
+
+// NarrowFactors writes n rows of x, a stride apart from index at on, to rows of dst ldd apart, as
+// products in bfloat16 take them. They are followed by zeros there.
+func NarrowFactors(t *tier.Tier, dst []uint16, ldd int, x *view.Tensor, at, stride, n int) {
+	d := x.Dim(3)
+	for most := max(1, MaxConvert/d); n > 0; n -= most {
+		rows, columns := min(n, most), d
+		end := at + (rows-1)*stride + d
+		part := dst[:rows*ldd]
+		if stride == d && ldd == d {
+			rows, columns = 1, len(part)
+		}
+		if x.DType() == view.Float32 {
+			t.Convert().Narrow[view.BFloat16](view.BytesOf(part), 2*ldd, x.F32()[at:end], stride, rows, columns)
+			t.Unit().Factors(part, ldd, part, ldd, rows, columns)
+		} else {
+			t.Unit().Factors(part, ldd, view.As[uint16](x.Bytes())[at:end], stride, rows, columns)
+		}
+		for row := part; d < ldd && len(row) > 0; row = row[ldd:] {
+			clear(row[d:ldd])
+		}
+		dst, at = dst[len(part):], at+most*stride
+	}
+}
+
 func widen(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int, isScaled bool) {
 	d := x.Dim(3)
 	for stop := l + n; l < stop; l += n {

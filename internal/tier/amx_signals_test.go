@@ -88,7 +88,7 @@ func TestTilesKeepState(t *testing.T) {
 // tileReference is ref with the products that package fallback lacks.
 func tileReference() *kernelSet {
 	reference := *ref
-	reference.Unit = ukernel.Unit{GemmTiles: testutil.GemmTiles, GemmHalves: testutil.GemmHalves}
+	reference.Unit.GemmTiles, reference.Unit.GemmHalves = testutil.GemmTiles, testutil.GemmHalves
 	return &reference
 }
 

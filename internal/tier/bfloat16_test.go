@@ -58,7 +58,7 @@ func tileCases(kind pairKind) func(w int) []kernelCase {
 
 func casesOfTiles(kind pairKind) (list []kernelCase) {
 	for _, gaps := range []int{0, 1, 2, 3} {
-		for _, k := range []int{32, 64, 96, 256} {
+		for _, k := range []int{32, 64, 96, 288} {
 			for _, m := range upTo(17, 31, 32, 33, 48, 49) {
 				i := len(list)
 				list = append(list, evenOddCase{kind, i%3 == 0, gemmCase{gemmFromZero, m, k, contract.BF16Segment, rowsTight, gaps & 1 * 6, gaps >> 1 * 3, testutil.KindOf(i)}})

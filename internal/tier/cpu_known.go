@@ -84,7 +84,12 @@ var cores = []core{
 
 	// Intel follows arch/x86/include/asm/intel-family.h of Linux.
 	{
-		name: SapphireRapids, vendor: cpuid.Intel, is: models(0x8f, 0xcf, 0xad, 0xae), // Emerald and Granite Rapids, too
+		name: GraniteRapids, vendor: cpuid.Intel, is: models(0xad, 0xae),
+		shows: []set{{features: []string{"AVX10", "AVX512F"}}, {features: []string{"AMXFP16"}}},
+	},
+	{
+		name: SapphireRapids, vendor: cpuid.Intel, is: models(0x8f, 0xcf), // Emerald Rapids, too
+		never: []string{"AVX10", "AMXFP16"},
 		shows: []set{
 			{features: []string{"AMXTILE"}}, {features: []string{"AVX512FP16"}}, {features: []string{"AVXVNNI", "AVX512F"}},
 			{features: []string{"AVX512F"}, l2: 2 << 20},

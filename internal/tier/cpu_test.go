@@ -19,6 +19,7 @@ func TestCPUNames(t *testing.T) {
 	iceLake := append(skylake[:4:4], "VAES", "AVX512VNNI")
 	alderLake := []string{"AVX2", "FMA3", "VAES", "AVXVNNI"}
 	rapids := append(iceLake[:6:6], "AVX512BF16", "AVX512FP16", "AVXVNNI", "AMXTILE", "AMXINT8", "AMXBF16")
+	granite := append(rapids[:12:12], "AVX10", "AMXFP16")
 	for _, x := range []struct {
 		vendor            cpuid.Vendor
 		family, model, l2 int
@@ -44,13 +45,15 @@ func TestCPUNames(t *testing.T) {
 		{cpuid.Intel, 6, 0x55, 1 << 20, skylake, CPU{SkylakeX, ByModel}},                     // Skylake-X
 		{cpuid.Intel, 6, 0x6a, 5 << 18, iceLake, CPU{SkylakeX, ByModel}},                     // Ice Lake
 		{cpuid.Intel, 6, 0xa7, 512 << 10, iceLake, CPU{SkylakeX, ByModel}},                   // Rocket Lake
-		{cpuid.Intel, 6, 0xa7, 2 << 20, rapids, CPU{SapphireRapids, ByFeatures}},             // Granite Rapids as Rocket Lake
+		{cpuid.Intel, 6, 0xa7, 2 << 20, rapids, CPU{SapphireRapids, ByFeatures}},             // Sapphire Rapids as Rocket Lake
+		{cpuid.Intel, 6, 0xa7, 2 << 20, granite[:13], CPU{GraniteRapids, ByFeatures}},        // Granite Rapids as Rocket Lake
+		{cpuid.Intel, 6, 0xcf, 2 << 20, granite, CPU{GraniteRapids, ByFeatures}},             // as Emerald Rapids
 		{cpuid.Intel, 6, 0x6a, 2 << 20, rapids[:9], CPU{SapphireRapids, ByFeatures}},         // as Ice Lake, without AMX
 		{cpuid.Intel, 6, 0x3f, 2 << 20, iceLake, CPU{SapphireRapids, ByFeatures}},            // as Haswell, with its cache alone
 		{cpuid.Intel, 6, 0x3f, 1 << 20, skylake, CPU{SkylakeX, ByFeatures}},                  // Skylake-X as Haswell
 		{cpuid.Intel, 6, 0xcf, 2 << 20, rapids, CPU{SapphireRapids, ByModel}},                // Emerald Rapids
 		{cpuid.Intel, 6, 0xcf, 2 << 20, rapids[:9], CPU{SapphireRapids, ByModel}},            // in a VM that hides AMX
-		{cpuid.Intel, 6, 0xad, 2 << 20, skylake, CPU{SapphireRapids, ByModel}},               // Granite Rapids, features hidden
+		{cpuid.Intel, 6, 0xad, 2 << 20, skylake, CPU{GraniteRapids, ByModel}},                // Granite Rapids, features hidden
 		{cpuid.Intel, 6, 0x97, 5 << 18, alderLake, CPU{AlderLake, ByModel}},                  // Alder Lake
 		{cpuid.Intel, 6, 0x97, 5 << 18, rapids[:9], CPU{SapphireRapids, ByFeatures}},         // with the AVX-512 that its cores have
 		{cpuid.Intel, 6, 0xff, 2 << 20, alderLake, CPU{AlderLake, ByFeatures}},               // a later one

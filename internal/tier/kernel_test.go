@@ -92,6 +92,10 @@ var kernelTests = []struct {
 	{"Weights.GemmPairs", evenOddCases(panelPairs)},
 	{"Unit.GemmTiles", tileCases(tiles)},
 	{"Unit.GemmHalves", tileCases(tileHalves)},
+	{"Unit.Maxima", betweenCases(false)},
+	{"Unit.SoftmaxPairs", betweenCases(true)},
+	{"Unit.Factors", factorsCases},
+	{"Unit.PackPairs", weightPackCases(packedPairs)},
 	{"Convert.RoundBF16", roundBF16Cases},
 	{"Convert.WidenPairs", pairsOf16Cases(false)},
 	{"Convert.NarrowPairs", pairsOf16Cases(true)},
@@ -202,8 +206,8 @@ var kernelTests = []struct {
 	{"Weights.Blocks.U4.GemmInt8", int8Cases(ukernel.U4)},
 	{"Weights.Quantize", rowQuantizeCases},
 	{"Weights.AddBias", addBiasCases},
-	{"Weights.Pack", weightPackCases(false)},
-	{"Convert.PackHalves", weightPackCases(true)},
+	{"Weights.Pack", weightPackCases(packedFloats)},
+	{"Convert.PackHalves", weightPackCases(packedHalves)},
 	{"Norms.RMSNorm", normCases(false)},
 	{"Norms.LayerNorm", normCases(true)},
 	{"Elementwise.Add", addCases},
@@ -403,6 +407,7 @@ func reference(w int) *kernelSet {
 	r := *ref
 	r.Lanes, r.LaneKernels, r.Skinny, r.Weights = w, referenceTiles(r.LaneKernels), referenceSkinny(w), referenceWeights
 	r.Unit.GemmTiles, r.Unit.GemmHalves, r.Convert.PackHalves = testutil.GemmTiles, testutil.GemmHalves, transpose[uint16]
+	r.Unit.PackPairs = transpose[uint32]
 	r.Products = ukernel.Products{
 		Gemm: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, load bool) {
 			testutil.Gemm(w, c, ldc, a, rs, cs, b, ldb, m, k, seg, load)

@@ -26,7 +26,7 @@ func TestMutants(t *testing.T) {
 			t.Errorf("%s: the reference differs from itself: %v", k.name, err)
 		}
 	}
-	for _, list := range [][]mutant{gemmMutants, evenOddMutants, softmaxMutants, maskMutants, scoreMutants, packMutants, headMutants, skinnyMutants, narrowMutants, anywhereMutants, codesMutants, convertMutants, quantizeMutants, int4Mutants, weightMutants, blockMutants, int8Mutants, functionMutants, additiveMutants, normMutants, activationMutants, backwardMutants, trainingMutants, slopeMutants, rowMutants} {
+	for _, list := range [][]mutant{gemmMutants, evenOddMutants, betweenMutants, softmaxMutants, maskMutants, scoreMutants, packMutants, headMutants, skinnyMutants, narrowMutants, anywhereMutants, codesMutants, convertMutants, quantizeMutants, int4Mutants, weightMutants, blockMutants, int8Mutants, functionMutants, additiveMutants, normMutants, activationMutants, backwardMutants, trainingMutants, slopeMutants, rowMutants} {
 		for _, m := range list {
 			p := reference(w)
 			m.spoil(p)

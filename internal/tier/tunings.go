@@ -10,8 +10,9 @@ const (
 	Zen4           = "Zen 4"
 	Zen5           = "Zen 5" // and later
 	SkylakeX       = "Skylake-X to Ice Lake"
-	SapphireRapids = "Sapphire Rapids" // Emerald and Granite Rapids, too
-	AlderLake      = "Alder Lake"      // and later without AVX-512
+	SapphireRapids = "Sapphire Rapids" // Emerald Rapids, too
+	GraniteRapids  = "Granite Rapids"
+	AlderLake      = "Alder Lake" // and later without AVX-512
 	NeoverseN1     = "Neoverse N1"
 	NeoverseV1     = "Neoverse V1"
 	NeoverseV2     = "Neoverse V2"
@@ -41,6 +42,8 @@ var Tunings = []TuningEntry{
 		Tuning{MainLanes: 16, SkinnyRows: 12, FullRows: 8, HeadKeys: 128, QKSegments: 1, QKNear: 1, PVNear: 1, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 2 << 20, WeightSteps: 128, QuantizedRows: 12, WidenRows: 16, PairRows: 8}},
 	{SapphireRapids, "avx2", "measured on Emerald Rapids by bench -tune",
 		Tuning{MainLanes: 24, SkinnyRows: 12, FullRows: 8, FullHalfRows: 16, QKSegments: 1, QKNear: 1, PVNear: 1, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 2 << 20, WeightSteps: 128, QuantizedRows: 4, WidenRows: 4, PairRows: 6}},
+	{GraniteRapids, "avx2", "measured by bench -tune",
+		Tuning{MainLanes: 24, SkinnyRows: 8, FullRows: 8, FullHalfRows: 16, QKSegments: 1, QKNear: 1, PVNear: 1, PrefetchBytes: 4 << 10, FarPrefetch: 1, ThreadFMAs: 2 << 20, WeightSteps: 128, QuantizedRows: 4, WidenRows: 4, PairRows: 6}},
 	{AlderLake, "avx2", "those of Sapphire Rapids, whose cores are the same but for AVX-512; not measured",
 		Tuning{MainLanes: 24, SkinnyRows: 12, FullRows: 8, FullHalfRows: 16, QKSegments: 1, QKNear: 1, PVNear: 1, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 2 << 20, WeightSteps: 128, QuantizedRows: 4, WidenRows: 4, PairRows: 6}},
 
@@ -54,6 +57,8 @@ var Tunings = []TuningEntry{
 		Tuning{MainLanes: 64, SkinnyRows: 44, FullRows: 16, FullHalfRows: 16, QKSegments: 1, QKNear: 2, PVNear: 2, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 2 << 20, WeightSteps: 384, QuantizedRows: 8, PairRows: 8}},
 	{SapphireRapids, "avx512", "measured on Emerald Rapids by bench -tune",
 		Tuning{MainLanes: 64, SkinnyRows: 32, FullRows: 16, FullHalfRows: 16, HeadKeys: 128, QKSegments: 1, QKNear: 1, PVNear: 1, PrefetchBytes: 8 << 10, FarPrefetch: 1, PairBytes: 1 << 20, ThreadFMAs: 2 << 20, WeightSteps: 384, PanelPrefetch: 1, QuantizedRows: 8, WidenRows: 32, PairRows: 8, LowerRows: 2}},
+	{GraniteRapids, "avx512", "measured by bench -tune",
+		Tuning{MainLanes: 48, SkinnyRows: 16, FullRows: 16, FullHalfRows: 32, QKSegments: 1, QKNear: 1, PVNear: 1, PrefetchBytes: 4 << 10, FarPrefetch: 1, PairBytes: 1 << 20, ThreadFMAs: 2 << 20, WeightSteps: 384, PanelPrefetch: 1, QuantizedRows: 8, WidenRows: 32, PairRows: 8, LowerRows: 2}},
 
 	{AnyCPU, "neon", "those of Neoverse N1",
 		Tuning{MainLanes: 12, SkinnyRows: 8, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 1 << 19, WeightSteps: 128, QuantizedRows: 1, WidenRows: 2}},

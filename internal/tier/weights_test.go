@@ -180,9 +180,9 @@ func (c addBiasCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *ke
 	}
 }
 
-// A weightPackCase is a call of Pack or PackHalves, on any bits.
+// A weightPackCase is a call of Pack, PackHalves or PackPairs, on any bits.
 type weightPackCase struct {
-	halves           bool
+	of               packedNumbers
 	n, d, gapS, gapD int
 }
 
@@ -190,11 +190,20 @@ func (c weightPackCase) String() string {
 	return fmt.Sprintf("n=%d d=%d lds=d+%d ld=n+%d", c.n, c.d, c.gapS, c.gapD)
 }
 
-func weightPackCases(halves bool) func(w int) []kernelCase {
+// packedNumbers are the numbers that such a kernel moves.
+type packedNumbers int
+
+const (
+	packedFloats packedNumbers = iota
+	packedHalves
+	packedPairs
+)
+
+func weightPackCases(of packedNumbers) func(w int) []kernelCase {
 	return func(int) (list []kernelCase) {
 		for _, d := range upTo(2*16+1, 64, 80, 129)[ukernel.PackSteps:] {
 			for n := 0; n <= ukernel.PanelLanes; n += ukernel.PanelStep {
-				list = append(list, weightPackCase{halves, n, d, (n + d) % 3, (n + d/3) & 1 * 5})
+				list = append(list, weightPackCase{of, n, d, (n + d) % 3, (n + d/3) & 1 * 5})
 			}
 		}
 		return list
@@ -203,7 +212,7 @@ func weightPackCases(halves bool) func(w int) []kernelCase {
 
 func (c weightPackCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
 	lds, ld := c.d+c.gapS, c.n+c.gapD
-	if c.halves {
+	if c.of == packedHalves {
 		src, dst := testutil.Rows[uint16](a, "src", c.n, c.d, lds), testutil.Rows[uint16](a, "dst", c.d, c.n, ld)
 		fillBits(src, r)
 		clear(dst)
@@ -213,6 +222,10 @@ func (c weightPackCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p 
 	bits, dst := testutil.Rows[uint32](a, "src", c.n, c.d, lds), testutil.Rows[float32](a, "dst", c.d, c.n, ld)
 	fillBits(bits, r)
 	clear(dst)
+	if c.of == packedPairs {
+		words := unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(dst))), len(dst))
+		return func(p *kernelSet) { p.Unit.PackPairs(words, ld, bits, lds, c.n, c.d) }
+	}
 	src := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(bits))), len(bits))
 	return func(p *kernelSet) { p.Weights.Pack(dst, ld, src, lds, c.n, c.d) }
 }

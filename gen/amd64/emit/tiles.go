@@ -12,7 +12,7 @@ import (
 )
 
 // Instructions of AMX, which neither avo nor Go's assembler knows. avo sees them with their
-// registers, and encodeTiles writes them as bytes in the finished text, each with its text as a
+// registers, and EncodeTiles writes them as bytes in the finished text, each with its text as a
 // comment. Operands are in the order of Go's assembler: the destination last. A test decodes all of
 // them by LLVM.
 
@@ -103,8 +103,8 @@ var (
 	tileMemory = regexp.MustCompile(`^(-?\d+)?\((\w+)\)(?:\((\w+)\*(\d)\))?$`)
 )
 
-// encodeTiles replaces the instructions of AMX in assembly by their bytes.
-func encodeTiles(asm []byte) ([]byte, error) {
+// EncodeTiles replaces the instructions of AMX in assembly by their bytes.
+func EncodeTiles(asm []byte) ([]byte, error) {
 	var err error
 	asm = tileLine.ReplaceAllFunc(asm, func(line []byte) []byte {
 		m := tileLine.FindSubmatch(line)

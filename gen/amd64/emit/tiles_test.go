@@ -19,7 +19,7 @@ func TestTilesLLVM(t *testing.T) {
 	list := tileInstructions()
 	var in bytes.Buffer
 	for _, text := range list {
-		asm, err := encodeTiles([]byte("\t" + text))
+		asm, err := EncodeTiles([]byte("\t" + text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func gnuSyntax(text string) string {
 // TestNoTiles finds operands that the instructions of AMX do not have.
 func TestNoTiles(t *testing.T) {
 	for _, text := range []string{"TILEZERO T8", "TILELOADD (AX), T0", "LDTILECFG (AX)(BX*1)", "TILELOADD (AX)(SP*1), T0", "TILELOADD (R16)(AX*1), T0"} {
-		if asm, err := encodeTiles([]byte("\t" + text)); err == nil {
+		if asm, err := EncodeTiles([]byte("\t" + text)); err == nil {
 			t.Errorf("%s becomes %s", text, asm)
 		}
 	}

@@ -320,8 +320,10 @@ func (f *pvEmitter) block(s columnBlock) {
 	if groups[0] != s.groups[0] {
 		f.g.Label(s.name + "next")
 	}
-	f.g.CMPQ(f.lane, f.g.Argument("n"))
-	f.g.JL(operand.LabelRef(s.name + "group"))
+	if s.lines <= 1 { // else there is one group, see fits
+		f.g.CMPQ(f.lane, f.g.Argument("n"))
+		f.g.JL(operand.LabelRef(s.name + "group"))
+	}
 	f.g.ADDQ(operand.Imm(uint64(s.columns)), f.column)
 	if s.lines > 0 {
 		f.nextScales(s)
@@ -540,8 +542,10 @@ func (f *pvEmitter) someKeys(s columnBlock, acc [][]reg.VecVirtual, name string)
 	f.g.JZ(operand.LabelRef(name + "store"))
 	f.g.Label(name + "step")
 	f.step(s, acc)
-	f.g.DECQ(f.steps)
-	f.g.JNZ(operand.LabelRef(name + "step"))
+	if unrolled > 2 { // else one key is left
+		f.g.DECQ(f.steps)
+		f.g.JNZ(operand.LabelRef(name + "step"))
+	}
 }
 
 // unrolled is the number of steps per iteration of the inner loop: their memory is at least

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -49,35 +50,41 @@ func TestInstructions(t *testing.T) {
 			for _, f := range a.files {
 				list = append(list, a.snippets(read(t, filepath.Join(root, "asm", f+"_"+a.goarch+".s")), seen)...)
 			}
-			program := build(t, a, list, trials)
-			input := states(len(list) * trials)
-			command := append(slices.Clone(emulator), program)
-			cmd := exec.Command(command[0], command[1:]...)
-			cmd.Stdin = bytes.NewReader(input)
-			cmd.Stderr = os.Stderr
-			output, err := cmd.Output()
-			if err != nil || len(output) != len(input) {
-				t.Fatalf("%v: %v, %d bytes of %d", cmd, err, len(output), len(input))
-			}
-			text := &strings.Builder{}
-			for i, s := range list {
-				fmt.Fprintf(text, "TEXT ·i%d(SB), NOSPLIT, $0-48\n%s", i, s.text)
-			}
-			file, err := machine.Read(text.String())
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i, s := range list {
-				for j := range trials {
-					at := (i*trials + j) * stateSize
-					if err := compare(a, file, i, input[at:][:stateSize], output[at:][:stateSize]); err != nil {
-						t.Errorf("%s: %v", s.form, err)
-						break
-					}
-				}
-			}
+			try(t, a, emulator, list, trials, states(len(list)*trials), nil)
 			t.Logf("%d forms of instructions, %d states each", len(list), trials)
 		})
+	}
+}
+
+// try executes each function on some states, by an emulator or without, and by the interpreter.
+// Files are of the program that does so, beside its own.
+func try(t *testing.T, a *arch, emulator []string, list []snippet, trials int, input []byte, files map[string]string) {
+	t.Helper()
+	program := build(t, a, list, trials, files)
+	command := append(slices.Clone(emulator), program)
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stdin = bytes.NewReader(input)
+	cmd.Stderr = os.Stderr
+	output, err := cmd.Output()
+	if err != nil || len(output) != len(input) {
+		t.Fatalf("%v: %v, %d bytes of %d", cmd, err, len(output), len(input))
+	}
+	text := &strings.Builder{}
+	for i, s := range list {
+		fmt.Fprintf(text, "TEXT ·i%d(SB), NOSPLIT, $0-48\n%s", i, s.text)
+	}
+	file, err := machine.Read(text.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range list {
+		for j := range trials {
+			at := (i*trials + j) * stateSize
+			if err := compare(a, file, i, input[at:][:stateSize], output[at:][:stateSize]); err != nil {
+				t.Errorf("%s: %v", s.form, err)
+				break
+			}
+		}
 	}
 }
 
@@ -119,8 +126,9 @@ func main() {
 }
 `
 
-// build makes a program that executes the functions, each on some states.
-func build(t *testing.T, a *arch, list []snippet, trials int) string {
+// build makes a program that executes the functions, each on some states. It has files beside its
+// own.
+func build(t *testing.T, a *arch, list []snippet, trials int, files map[string]string) string {
 	t.Helper()
 	var asm, stubs strings.Builder
 	asm.WriteString("#include \"textflag.h\"\n")
@@ -134,8 +142,10 @@ func build(t *testing.T, a *arch, list []snippet, trials int) string {
 		fmt.Fprintf(&asm, "\nTEXT ·i%d(SB), NOSPLIT, $0-48\n%s", i, s.text)
 	}
 	dir := t.TempDir()
-	for name, text := range map[string]string{"go.mod": "module snippets\n\ngo 1.24\n", "main.go": fmt.Sprintf(program, trials, stateSize),
-		"stubs.go": stubs.String(), "asm_" + a.goarch + ".s": asm.String()} {
+	all := map[string]string{"go.mod": "module snippets\n\ngo 1.24\n", "main.go": fmt.Sprintf(program, trials, stateSize),
+		"stubs.go": stubs.String(), "asm_" + a.goarch + ".s": asm.String()}
+	maps.Copy(all, files)
+	for name, text := range all {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ const (
 	masksAt   = 2048
 	generalAt = 2112
 	memoryAt  = 2560
-	stateSize = 3072
+	stateSize = 4096
 	pointer   = memoryAt + 128 // what the base of a memory operand is
 	index     = 8              // what its index is
 )

@@ -17,6 +17,7 @@ type contract struct {
 	cases   func(k *Kernel, quick bool) []Case
 	suppose func(l *call, known *equal.Suppose)
 	strict  bool   // whether a NaN in an output has bits of its own
+	halves  string // an output whose words are pairs
 	open    string // why it may be that an override's kernel is tested, but not proven
 }
 
@@ -98,8 +99,11 @@ func gemm(k *Kernel, quick bool) (list []Case) {
 	segments, long := []int{1 << 40, 1, 2, 3, 4, 5, 8}, []int{1 << 40, 5, 8}
 	products(k, quick, func(c Case, m, n int) {
 		c["seg"] = segments[len(list)%len(segments)]
-		if k.Lanes == denseLanes && m == denseRows {
+		switch {
+		case k.Lanes == denseLanes && m == denseRows:
 			c["seg"] = long[len(list)%len(long)]
+		case m > 4 && n == 8 && c["seg"] == 8: // several segments in one of the few calls with m rows
+			c["seg"] = 3
 		}
 		c["load"] = len(list)/2%2 == 1
 		list = append(list, c)
@@ -397,6 +401,19 @@ func scoresBelow(l *call, known *equal.Suppose) {
 		if i%ld < len(maxima) {
 			known.Domains[l.g.FSub(s, orZero(l.g, maxima[i%ld]))] = equal.NotPositive
 		}
+	}
+}
+
+// productsBelow is scoresBelow for products that are scaled.
+func productsBelow(l *call, known *equal.Suppose) {
+	maxima, scale := l.buffers["max"].before, l.g.Sym(32, "scale")
+	for _, m := range maxima {
+		known.Kinds[m] = equal.Maximum
+	}
+	for i, s := range l.buffers["s"].before {
+		s = l.g.FMul(s, scale)
+		known.Kinds[s] = equal.Score
+		known.Domains[l.g.FSub(s, orZero(l.g, maxima[i%len(maxima)]))] = equal.NotPositive
 	}
 }
 

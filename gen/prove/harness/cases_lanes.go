@@ -61,10 +61,16 @@ func alibi(k *Kernel, quick bool) []Case {
 }
 
 func bias(k *Kernel, quick bool) []Case {
-	return scores(k, quick, func(i, w, n, ld int) Case {
+	of := func(i, w, n, ld int) Case {
 		off, size := rowStarts(w, n, i)
 		return Case{"s": out(span(n, ld, w)), "ld": ld, "n": n, "src": in(size), "off": offsets(off...), "max": out(w)}
-	})
+	}
+	list := scores(k, quick, of)
+	if !quick { // AVX-512 takes 16 keys at once
+		w := list[0]["max"].(Buffer).Len
+		list = append(list, of(0, w, 33, w))
+	}
+	return list
 }
 
 func dropout(k *Kernel, quick bool) []Case {
@@ -157,10 +163,15 @@ func pairs(k *Kernel, quick bool) (list []Case) {
 }
 
 func scaleRows(k *Kernel, quick bool) []Case {
-	return scores(k, quick, func(i, w, n, ld int) Case {
+	of := func(i, w, n, ld int) Case {
 		lsc, lda := 1+i%3, w+i%2
 		return Case{"s": out(span(n, ld, w)), "ld": ld, "a": in(span(n, lda, w)), "lda": lda, "n": n, "scales": in(span(n, lsc, 1)), "lsc": lsc, "load": i/2%2 == 0, "max": out(w)}
-	})
+	}
+	list := scores(k, quick, of)
+	for _, w := range lanesOf(k, quick) { // no rows, also without load
+		list = append(list, of(2, w, 0, w))
+	}
+	return list
 }
 
 // codePairs makes words of two integers of 16 bits that are at most so large.

@@ -612,6 +612,8 @@ func tileGemm(numbers int) func(k *Kernel, quick bool) []Case {
 			}
 		}
 		add(17, 32*16, 16)
+		add(33, 32*9, 48+32) // stores within steps
+		add(33, 32*9, 48+16)
 		add(32, 32, 32)
 		add(32, 32, 16)
 		for range 2 { // from C and from zeros, after a tile with other numbers
@@ -621,6 +623,39 @@ func tileGemm(numbers int) func(k *Kernel, quick bool) []Case {
 		}
 		return list
 	}
+}
+
+// betweenTiles lists calls on rows of so many lanes without gaps.
+func betweenTiles(quick bool, add func(n, w int) Case) (list []Case) {
+	for _, w := range []int{16, 32, 48} {
+		for _, n := range counts(quick) {
+			if !quick && w < 48 || w == 32 {
+				list = append(list, add(n, w))
+			}
+		}
+	}
+	return list
+}
+
+func maxima(k *Kernel, quick bool) []Case {
+	return betweenTiles(quick, func(n, w int) Case {
+		return Case{"s": in(n * w), "n": n, "scale": Unknown{}, "max": out(w)}
+	})
+}
+
+func softmaxPairs(k *Kernel, quick bool) []Case {
+	return betweenTiles(quick, func(n, w int) Case {
+		return Case{"s": out(n * w), "n": n, "scale": Unknown{}, "max": in(w), "sum": out(w)}
+	})
+}
+
+func factors(k *Kernel, quick bool) (list []Case) {
+	for i, d := range []int{0, 1, 7, 31, 32, 33, 40, 63, 64, 65, 96} {
+		if n := i % 4; !quick || d == 65 {
+			list = append(list, Case{"dst": out(span(n, d+i%3, d)), "ldd": d + i%3, "src": in(span(n, d+i%2, d)), "lds": d + i%2, "n": n, "d": d})
+		}
+	}
+	return list
 }
 
 func tileProbe(k *Kernel, quick bool) []Case {

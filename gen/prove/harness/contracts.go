@@ -119,6 +119,11 @@ var contracts = map[string]contract{
 	"Unit.GemmTiles":  {cases: tileGemm(1)},
 	"Unit.GemmHalves": {cases: tileGemm(2)},
 
+	"Unit.Maxima":       {cases: maxima},
+	"Unit.SoftmaxPairs": {cases: softmaxPairs, suppose: productsBelow, halves: "s"},
+	"Unit.PackPairs":    {cases: weightPack},
+	"Unit.Factors":      {cases: factors},
+
 	"Machine.TileInt8": {cases: tileProbe},
 	"Machine.TileBF16": {cases: tileProbe},
 

@@ -325,6 +325,19 @@ type pair struct {
 	isFloat   bool
 }
 
+// half is the pair of the lower or the upper halves of words.
+func (x pair) half(g *expr.Graph, i int) pair {
+	return pair{name: x.name, want: half(g, x.want, i), got: half(g, x.got, i)}
+}
+
+// half is half of x. Selections of the other half are left out.
+func half(g *expr.Graph, x *expr.Node, i int) *expr.Node {
+	if x.Op == expr.Select {
+		return g.Select(x.Args[0], half(g, x.Args[1], i), half(g, x.Args[2], i))
+	}
+	return g.Extract(x, 16*i, 16)
+}
+
 // compare compares what both sides have left in the slices that they may write to, and the result.
 func (p *Prover) compare(l *call, contract contract, result *expr.Node, q *equal.Query, v *Verdict) error {
 	var pairs []pair
@@ -338,7 +351,12 @@ func (p *Prover) compare(l *call, contract contract, result *expr.Node, q *equal
 			if b.Ignored != nil && b.Ignored(i) {
 				continue
 			}
-			pairs = append(pairs, pair{fmt.Sprintf("%s[%d]", param.Name, i), want, got[i], b.elem == "float32" && !contract.strict})
+			x := pair{fmt.Sprintf("%s[%d]", param.Name, i), want, got[i], b.elem == "float32" && !contract.strict}
+			if param.Name == contract.halves && x.got != nil {
+				pairs = append(pairs, x.half(l.g, 0), x.half(l.g, 1))
+				continue
+			}
+			pairs = append(pairs, x)
 		}
 	}
 	if r := l.kernel.Result; r != nil {

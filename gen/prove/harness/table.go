@@ -88,6 +88,19 @@ func (v *Verdict) word() string {
 	return "proven"
 }
 
+// Changed returns a line for each cell whose word another table does not have.
+func (t Table) Changed(other Table) (list []string) {
+	for name, cells := range t {
+		for isa, c := range cells {
+			if old := other[name][isa].Word; old != c.Word {
+				list = append(list, fmt.Sprintf("%s of %s is %s, and %q in table.txt", name, isa, c.Word, old))
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
 func (t Table) String() string {
 	var b strings.Builder
 	b.WriteString(tableHeader)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,6 +60,21 @@ func TestTable(t *testing.T) {
 				t.Errorf("table.txt says of %s of %s, which is tested only: %q, want the contract's %q", name, isa, why[name+" "+isa], contracts[name].open)
 			}
 		}
+	}
+}
+
+// TestChanged: the word of each kernel that the table has not, or in another word, is told.
+func TestChanged(t *testing.T) {
+	_, table := readTable(t)
+	if list := table.Changed(table); list != nil {
+		t.Errorf("the same table: %q", list)
+	}
+	_, other := readTable(t)
+	other["Lanes.Bias"]["avx2"] = Cell{Word: "tested"}
+	delete(other["Skinny.QK"], "neon")
+	want := []string{`Lanes.Bias of avx2 is lemmas, and "tested" in table.txt`, `Skinny.QK of neon is proven, and "" in table.txt`}
+	if list := table.Changed(other); !slices.Equal(list, want) {
+		t.Errorf("%q, want %q", list, want)
 	}
 }
 

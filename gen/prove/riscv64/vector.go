@@ -395,10 +395,10 @@ func (e *exec) permute() bool {
 		}
 		v := append([]*expr.Node{}, e.vec(e.args[1])...)
 		e.write(e.args[2], func(i int) *expr.Node {
-			from := uint64(i) + by.Val
-			if from >= uint64(len(v)) {
+			if by.Val >= uint64(len(v)-i) {
 				return g.Const(32, 0)
 			}
+			from := uint64(i) + by.Val
 			if v[from] == nil {
 				return e.Undefined(e.args[1].Text, int(from))
 			}

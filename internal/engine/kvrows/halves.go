@@ -74,11 +74,17 @@ func (r *Reader) round(dst []uint16, h lanes.Head, keys mask.Span) {
 	d := r.x.Dim(3)
 	depth := Depth(d)
 	for n := 0; keys.Lo < keys.Hi; keys.Lo += n {
-		n = min(keys.Len(), max(1, rows.MaxConvert/d))
-		from, stride, _ := r.Floats(h, keys.Lo, n)
-		r.tier.Convert().Narrow[view.BFloat16](view.BytesOf(dst), 2*depth, from, stride, n, d)
-		for i := range n {
-			clear(dst[i*depth+d : (i+1)*depth])
+		if n = keys.Len(); rows.NarrowsFactors(r.x) {
+			n = r.Run(h, keys.Lo, n)
+			x, h, lo := r.locate(h, keys.Lo, n)
+			rows.NarrowFactors(r.tier, dst, depth, x, x.Index(h.Batch, h.Head, lo), x.Stride(2), n)
+		} else {
+			n = min(n, max(1, rows.MaxConvert/d))
+			from, stride, _ := r.Floats(h, keys.Lo, n)
+			r.tier.Convert().Narrow[view.BFloat16](view.BytesOf(dst), 2*depth, from, stride, n, d)
+			for i := range n {
+				clear(dst[i*depth+d : (i+1)*depth])
+			}
 		}
 		dst = dst[n*depth:]
 	}

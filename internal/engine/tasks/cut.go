@@ -55,6 +55,7 @@ type Work struct {
 	Columns    int  // of keys and values together
 	Group      int  // query heads per KV head
 	ThreadFMAs int  // that are worth a thread
+	Converts   bool // tiles share converted keys and values
 	CanSplit   bool // threads may wait for each other, and the call covers all blocks
 }
 
@@ -62,6 +63,9 @@ const (
 	// tilesPerTask tiles share a key block, so that K and V come from L2 for all but
 	// the first.
 	tilesPerTask = 8
+
+	// convertingTiles share one that is converted for them.
+	convertingTiles = 32
 
 	// taskFloats bounds the Q̂ᵀ and Oᵀ of a task's tiles (512 KiB), so that they stay
 	// in L2 beside a block of K, V and S.
@@ -136,7 +140,7 @@ func (c *Cut) cut(w *Work, total float64) {
 		b.headsPerTask = 1
 		b.tasksPerHead = max(ints.CeilDiv(b.Tiles, share), int(math.Ceil(min(parts, float64(b.Tiles)))))
 		if b.tasksPerHead == 1 {
-			b.headsPerTask = max(1, min(share/b.Tiles, int(min(total/head, float64(b.Heads)))))
+			b.headsPerTask = max(1, min(min(share, tilesPerTask)/b.Tiles, int(min(total/head, float64(b.Heads)))))
 		}
 		b.tasks = ints.CeilDiv(b.Heads, b.headsPerTask) * b.tasksPerHead
 		if c.Threads > 1 && c.wantsSplit(b, parts) {
@@ -162,7 +166,11 @@ func (c *Cut) reserve(w *Work, total float64) {
 
 // sharedTiles returns the most tiles of a task.
 func (w *Work) sharedTiles() int {
-	return min(tilesPerTask, max(1, taskFloats/(w.Width*w.Columns)))
+	most := tilesPerTask
+	if w.Converts {
+		most = convertingTiles
+	}
+	return min(most, max(1, taskFloats/(w.Width*w.Columns)))
 }
 
 // wantsSplit decides about split-KV. parts is the number of tasks that a KV head should
