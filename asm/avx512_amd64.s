@@ -8553,6 +8553,165 @@ clearlanes:
 	JNZ     clear
 
 cleared:
+	CMPQ x_cap+48(FP), $+1
+	JNE  rowdoesnotask
+	CMPQ m+96(FP), $+1
+	JNE  rowdoesnotask
+	CMPQ BX, $+96
+	JNE  rowdoesnotask
+
+	// Tiles of 1 × 3 vectors.
+askingrows1:
+	CMPQ    m+96(FP), $+1
+	JL      askingrows1done
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    3072(DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
+	MOVQ    AX, R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+
+askingrows1block:
+	MOVQ         DI, R8
+	ADDQ         b_cap+80(FP), R8
+	MOVQ         SI, R9
+	CMPQ         c_len+8(FP), $0x01
+	JL           askingrows1wordeight
+	JG           askingrows1wordminima
+	VPBROADCASTD 40(R9), Z3
+	VPSLLD       $0x03, Z3, Z3
+	VMOVDQA32    Z3, Z4
+	VMOVDQA32    Z3, Z5
+	JMP          askingrows1wordfour
+
+askingrows1wordminima:
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+
+askingrows1wordfour:
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z6
+	MOVQ      $0x00000004, R10
+	PCALIGN   $0x40
+
+askingrows1word:
+	VPANDD       (R8), Z6, Z7
+	VPANDD       64(R8), Z6, Z8
+	VPANDD       128(R8), Z6, Z9
+	VPBROADCASTD (R9), Z10
+	VPDPBUSD     Z10, Z7, Z3
+	VPDPBUSD     Z10, Z8, Z4
+	VPDPBUSD     Z10, Z9, Z5
+	VPSRLD       $0x04, (R8), Z7
+	VPANDD       Z6, Z7, Z7
+	VPSRLD       $0x04, 64(R8), Z8
+	VPANDD       Z6, Z8, Z8
+	VPSRLD       $0x04, 128(R8), Z9
+	VPANDD       Z6, Z9, Z9
+	VPBROADCASTD 16(R9), Z10
+	VPDPBUSD     Z10, Z7, Z3
+	VPDPBUSD     Z10, Z8, Z4
+	VPDPBUSD     Z10, Z9, Z5
+	ADDQ         $0x00000004, R9
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R8)(BX*2), R8
+	DECQ         R10
+	JNZ          askingrows1word
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         b_cap+80(FP), R8
+	MOVQ         R8, x_cap+48(FP)
+	JMP          askingrows1worddone
+
+askingrows1wordeight:
+	VPBROADCASTD 40(R9), Z3
+	VPSLLD       $0x07, Z3, Z3
+	VMOVDQA32    Z3, Z4
+	VMOVDQA32    Z3, Z5
+	MOVQ         $0x00000008, R10
+	PCALIGN      $0x40
+
+askingrows1wordbytes:
+	VMOVDQU32    (R8), Z6
+	VMOVDQU32    64(R8), Z7
+	VMOVDQU32    128(R8), Z8
+	VPBROADCASTD (R9), Z9
+	VPDPBUSD     Z9, Z6, Z3
+	VPDPBUSD     Z9, Z7, Z4
+	VPDPBUSD     Z9, Z8, Z5
+	ADDQ         $0x00000004, R9
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R8)(BX*2), R8
+	DECQ         R10
+	JNZ          askingrows1wordbytes
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         b_cap+80(FP), R8
+	MOVQ         R8, x_cap+48(FP)
+
+askingrows1worddone:
+	MOVQ         SI, R8
+	VCVTPH2PS    (DI), Z6
+	VCVTPH2PS    32(DI), Z7
+	VCVTPH2PS    64(DI), Z8
+	VBROADCASTSS 32(R8), Z9
+	VMULPS       Z9, Z6, Z6
+	VCVTDQ2PS    Z3, Z3
+	VFMADD231PS  Z3, Z6, Z0
+	VMULPS       Z9, Z7, Z3
+	VCVTDQ2PS    Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VMULPS       Z9, Z8, Z3
+	VCVTDQ2PS    Z5, Z5
+	VFMADD231PS  Z5, Z3, Z2
+	CMPQ         c_len+8(FP), $0x02
+	JNE          askingrows1store
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   -64(R9)
+	VCVTPH2PS    96(DI), Z3
+	VCVTPH2PS    128(DI), Z4
+	VCVTPH2PS    160(DI), Z5
+	VBROADCASTSS 36(R8), Z6
+	VFMADD231PS  Z6, Z3, Z0
+	VFMADD231PS  Z6, Z4, Z1
+	VFMADD231PS  Z6, Z5, Z2
+
+askingrows1store:
+	ADDQ b_len+72(FP), DI
+	ADDQ $0x00000030, SI
+	SUBQ $+32, x_len+40(FP)
+	JNZ  askingrows1block
+
+	// Go on to the next rows.
+	MOVQ    AX, SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	ADDQ    CX, AX
+	IMUL3Q  $+1, DX, SI
+	ADDQ    SI, x_base+32(FP)
+	SUBQ    $+1, m+96(FP)
+	JMP     askingrows1
+
+askingrows1done:
+	VZEROUPPER
+	RET
+
+rowdoesnotask:
 	CMPQ BX, $0x00000060
 	JNE  vectors3done
 
@@ -10381,6 +10540,7 @@ TEXT ·weightGemmInt8S8AVX512(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000022, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
+	MOVQ    $0x00000000, x_cap+48(FP)
 	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightGemmInt8TilesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -10878,7 +11038,12 @@ TEXT ·weightGemmInt8TilesS8AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8TilesAVX512+0(SB)
 
 few:
-	JMP ·weightGemmInt8S8AVX512+0(SB)
+	MOVQ $0x00000000, c_len+8(FP)
+	MOVQ $0x00000022, b_len+72(FP)
+	MOVQ $0x00000002, b_cap+80(FP)
+	MOVQ $0x00000020, c_cap+16(FP)
+	MOVQ $0x00000001, x_cap+48(FP)
+	JMP  ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightWidenS8AVX512(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX512F
@@ -11664,6 +11829,7 @@ TEXT ·weightGemmInt8S4AVX512(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000012, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
+	MOVQ    $0x00000000, x_cap+48(FP)
 	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightGemmInt8TilesS4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -11675,7 +11841,12 @@ TEXT ·weightGemmInt8TilesS4AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8TilesAVX512+0(SB)
 
 few:
-	JMP ·weightGemmInt8S4AVX512+0(SB)
+	MOVQ $0x00000001, c_len+8(FP)
+	MOVQ $0x00000012, b_len+72(FP)
+	MOVQ $0x00000002, b_cap+80(FP)
+	MOVQ $0x00000020, c_cap+16(FP)
+	MOVQ $0x00000001, x_cap+48(FP)
+	JMP  ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightWidenS4AVX512(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX512F
@@ -11771,6 +11942,7 @@ TEXT ·weightGemmInt8U4AVX512(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000014, b_len+72(FP)
 	MOVQ    $0x00000004, b_cap+80(FP)
 	MOVQ    $0x00000040, c_cap+16(FP)
+	MOVQ    $0x00000000, x_cap+48(FP)
 	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightGemmInt8TilesMinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -12243,7 +12415,12 @@ TEXT ·weightGemmInt8TilesU4AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8TilesMinimaAVX512+0(SB)
 
 few:
-	JMP ·weightGemmInt8U4AVX512+0(SB)
+	MOVQ $0x00000002, c_len+8(FP)
+	MOVQ $0x00000014, b_len+72(FP)
+	MOVQ $0x00000004, b_cap+80(FP)
+	MOVQ $0x00000040, c_cap+16(FP)
+	MOVQ $0x00000001, x_cap+48(FP)
+	JMP  ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightWidenU4AVX512(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX512F

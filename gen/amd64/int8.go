@@ -37,6 +37,7 @@ type int8Gemmer struct {
 	format        ukernel.PackedFormat // whose code is emitted
 	floats        bool                 // accumulators are float32
 	scaled        bool                 // and so they are, times the scales of the weights
+	asks          bool                 // see prefetching
 	rows, vectors int                  // of a tile
 	acc           [][]reg.VecVirtual
 	kept          [][]reg.VecVirtual // C, if the tile keeps it in registers
@@ -102,8 +103,11 @@ type int8Dot interface {
 // formats.
 const someLanes = 16
 
+// int8Blocks is the function of the formats with one scale a block.
+const int8Blocks = "weightGemmInt8Blocks"
+
 func (g *gen) WeightGemmInt8(q ukernel.PackedFormat) {
-	f, formats, name := spec.WeightGemmInt8(q), g.int8Formats(q), "weightGemmInt8Blocks"
+	f, formats, name := spec.WeightGemmInt8(q), g.int8Formats(q), int8Blocks
 	if q.Grouped() {
 		name = fmt.Sprint("weightGemmInt8Minima", q.Bits())
 	}
@@ -117,6 +121,12 @@ func (g *gen) WeightGemmInt8(q ukernel.PackedFormat) {
 		g.productInt8(formats...)
 	}
 	g.Kernel(f)
+	g.jumpInt8(q, name, false)
+}
+
+// jumpInt8 goes on in the function of several formats. asks tells whether one row asks for its
+// weights ahead, where the function leaves that to the core, see prefetching.
+func (g *gen) jumpInt8(q ukernel.PackedFormat, name string, asks bool) {
 	t := &int8Gemmer{g: g}
 	t.memory()
 	g.MOVQ(operand.U32(uint32(q)), t.which)
@@ -124,6 +134,13 @@ func (g *gen) WeightGemmInt8(q ukernel.PackedFormat) {
 	g.MOVQ(operand.U32(size), t.size)
 	g.MOVQ(operand.U32(header), t.headers)
 	g.MOVQ(operand.U32(header*someLanes), t.some)
+	if g.EVEX() && !q.Grouped() {
+		ahead := uint32(0)
+		if asks {
+			ahead = 1
+		}
+		g.MOVQ(operand.U32(ahead), t.far)
+	}
 	g.TailJump(name)
 }
 
@@ -226,6 +243,9 @@ func (g *gen) gemmInt8(t *int8Gemmer, dot int8Dot) {
 	}
 	dot.manyRows(t)
 	groups := dot.tiles(t.format)
+	if g.EVEX() && t.several {
+		t.askingRow(dot, spec.TileShape{Vectors: groups[0][0].Vectors, Rows: 1})
+	}
 	for _, shapes := range groups {
 		name := fmt.Sprintf("vectors%d", shapes[0].Vectors)
 		whole := shapes[0].Vectors > groups[len(groups)-1][0].Vectors
@@ -241,6 +261,23 @@ func (g *gen) gemmInt8(t *int8Gemmer, dot int8Dot) {
 		}
 	}
 	t.finish()
+}
+
+// askingRow emits the product of one row with a whole panel that asks for its weights ahead.
+func (t *int8Gemmer) askingRow(dot int8Dot, s spec.TileShape) {
+	other := operand.LabelRef("rowdoesnotask")
+	for _, want := range []struct {
+		x operand.Op
+		n int
+	}{{t.far, 1}, {t.mArg, 1}, {t.lanes2, 2 * spec.PanelLanes}} {
+		t.g.CMPQ(want.x, operand.I32(want.n))
+		t.g.JNE(other)
+	}
+	t.asks = true
+	t.tile(dot, s, "asking")
+	t.asks = false
+	t.g.Return()
+	t.g.Label(string(other))
 }
 
 // eachFormat emits code for the first of the formats where it stands, and for the others at the end

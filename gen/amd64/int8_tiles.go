@@ -202,7 +202,11 @@ func (g *gen) WeightGemmInt8Tiles(q ukernel.PackedFormat) {
 	g.MOVQ(operand.U32(uint32(q)), g.Memory(g.Param("c").Len()))
 	g.TailJump(name)
 	g.Label("few")
-	g.TailJumpTo(spec.WeightGemmInt8(q), g.ISA)
+	if q.Grouped() {
+		g.TailJumpTo(spec.WeightGemmInt8(q), g.ISA)
+	} else {
+		g.jumpInt8(q, int8Blocks, true)
+	}
 }
 
 func (t *tileProduct) emit() {
