@@ -38,8 +38,8 @@ const (
 	tilesOnceSteps = 4096
 
 	// Tiles of bytes have 16 rows. From paddedRows rows on, filling a tile takes less time than
-	// vectors do. Up to vectorRows rows that whole tiles leave take less by vectors. Measured on a
-	// Granite Rapids with all formats.
+	// vectors do, but for U4x16, whose minima take tiles of their own. Up to vectorRows rows that
+	// whole tiles leave take less by vectors. Measured on a Granite Rapids with all formats.
 	byteTileRows = 16
 	paddedRows   = 13
 	vectorRows   = 8
@@ -47,7 +47,7 @@ const (
 
 // padsRows tells whether m quantized rows are multiplied as a whole tile.
 func (j *job) padsRows(t *tier.Tier, m int) bool {
-	return j.int8 && m >= paddedRows && m < byteTileRows && t.Unit().GemmTiles != nil
+	return j.int8 && j.linear.packed != ukernel.U4x16 && m >= paddedRows && m < byteTileRows && t.Unit().GemmTiles != nil
 }
 
 // convertedRows is how many of n rows a call takes, which has so many inputs and lanes.
