@@ -54,14 +54,19 @@ func (f *qkEmitter) rowAnywhere(disp int) func(i int) operand.Mem {
 func (g *gen) SkinnyPVRows(v spec.Element) {
 	g.Kernel(spec.SkinnyPVRows(v))
 	f := g.newPV(v)
-	f.left, f.from = g.Memory(g.Param("off").Len()), g.GP64()
+	f.way, f.left = valuesAnywhere{f, g.GP64()}, g.Memory(g.Param("off").Len())
 	f.prefetch = g.NewRowPrefetch(g.Memory(g.Param("v").Base()), "dv", v, f.prefetchBytes(), rowsNear)
 	f.v = g.Slice("off")
 	f.passes()
 }
 
-// offsetsForward goes on by the rows of a pass.
-func (f *pvEmitter) offsetsForward() {
+// valuesAnywhere are such rows. Their offsets count from V at the current columns.
+type valuesAnywhere struct {
+	*pvEmitter
+	from reg.GPVirtual
+}
+
+func (f valuesAnywhere) nextPass() {
 	bytes := f.g.GP64()
 	f.g.MOVQ(f.keys, bytes)
 	f.g.SHLQ(operand.Imm(3), bytes)
@@ -69,15 +74,15 @@ func (f *pvEmitter) offsetsForward() {
 	f.g.ADDQ(bytes, f.prefetch.Base)
 }
 
-// startOffsets goes to the offsets of a pass, and to the current columns.
-func (f *pvEmitter) startOffsets() {
+func (f valuesAnywhere) start() {
 	f.g.MOVQ(f.v, f.vj)
 	f.g.MOVQ(f.g.Memory(f.g.Param("v").Base()), f.from)
 	f.g.LEAQ(emit.Indexed(f.from, f.column, 1<<f.element.Shift()), f.from)
 }
 
-// rowAnywhere returns the address of the row of a step.
-func (f *pvEmitter) rowAnywhere() operand.Mem {
+func (f valuesAnywhere) nextRow() { f.g.ADDQ(operand.Imm(8), f.vj) }
+
+func (f valuesAnywhere) row() operand.Mem {
 	at := f.g.GP64()
 	f.g.MOVQ(emit.At(f.vj, 0), at)
 	return emit.Indexed(f.from, at, 1)

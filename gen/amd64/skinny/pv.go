@@ -63,8 +63,9 @@ func (g *gen) newPV(v spec.Element) *pvEmitter {
 // strided takes rows of V at equal distances and prefetches them into a level of the cache, or with
 // 0 into the one that the length of o says.
 func (f *pvEmitter) strided(near int) *pvEmitter {
-	f.ldv, f.left = f.g.StrideOf("ldv", f.element), f.g.Argument("m")
-	f.prefetch = f.g.NewPrefetch(f.ldv, "dv", f.element, f.prefetchBytes(), near)
+	ldv := f.g.StrideOf("ldv", f.element)
+	f.way, f.left = stridedValues{f, ldv}, f.g.Argument("m")
+	f.prefetch = f.g.NewPrefetch(ldv, "dv", f.element, f.prefetchBytes(), near)
 	f.prefetch.LevelFrom(f.g.Memory(f.g.Param("o").Len()), 2)
 	f.v = f.g.Slice("v")
 	return f
@@ -94,24 +95,24 @@ type pvEmitter struct {
 	element  spec.Element
 	prefetch *emit.Prefetch
 
-	v, p     reg.GPVirtual // of the pass; if rows lie anywhere, v is the place of their offsets
-	ldv, ldp reg.GPVirtual // in bytes
-	vj, pj   reg.GPVirtual // of the step
-	from     reg.GPVirtual // what offsets count from: V at the current columns
-	sj       reg.GPVirtual // its scale
-	steps    reg.GPVirtual // left
-	column   reg.GPVirtual
-	columns  reg.GPVirtual // left
-	lane     reg.GPVirtual // first query of the current group
-	rows     *emit.Heights // of the group
-	acc      []reg.VecVirtual
-	height   operand.Mem    // for rows
-	count    operand.Mem    // queries of the group, if there are several
-	begun    operand.Mem    // whether to start from o
-	mask     reg.VecVirtual // of the columns that are less than a line
-	left     operand.Mem    // keys, from the pass on
-	keys     operand.Mem    // in the pass
-	ldo, to  operand.Mem    // of o: bytes from row to row, the group's first row
+	way     valueWay
+	v, p    reg.GPVirtual // of the pass; if rows lie anywhere, v is the place of their offsets
+	ldp     reg.GPVirtual // in bytes
+	vj, pj  reg.GPVirtual // of the step
+	sj      reg.GPVirtual // its scale
+	steps   reg.GPVirtual // left
+	column  reg.GPVirtual
+	columns reg.GPVirtual // left
+	lane    reg.GPVirtual // first query of the current group
+	rows    *emit.Heights // of the group
+	acc     []reg.VecVirtual
+	height  operand.Mem    // for rows
+	count   operand.Mem    // queries of the group, if there are several
+	begun   operand.Mem    // whether to start from o
+	mask    reg.VecVirtual // of the columns that are less than a line
+	left    operand.Mem    // keys, from the pass on
+	keys    operand.Mem    // in the pass
+	ldo, to operand.Mem    // of o: bytes from row to row, the group's first row
 
 	lsc, perScale operand.Mem
 	scales, scale operand.Mem // of the pass, and of the current columns
@@ -150,11 +151,7 @@ func (f *pvEmitter) passes() {
 	f.g.MOVQ(f.keys, pass)
 	f.g.SUBQ(pass, f.left)
 	f.g.JLE(operand.LabelRef("done"))
-	if f.from != nil {
-		f.offsetsForward()
-	} else {
-		f.forward(f.ldv, f.v, f.prefetch.Base)
-	}
+	f.way.nextPass()
 	f.forward(f.ldp, f.p)
 	if f.element == spec.Int8 {
 		lsc := f.g.GP64()
@@ -165,6 +162,27 @@ func (f *pvEmitter) passes() {
 	f.g.Label("done")
 	f.g.Return()
 }
+
+// A valueWay is the way from row to row of V.
+type valueWay interface {
+	start()           // goes to the first row of a pass, at the current columns
+	row() operand.Mem // of the step
+	nextRow()
+	nextPass()
+}
+
+// stridedValues are rows at equal distances, in bytes.
+type stridedValues struct {
+	*pvEmitter
+	ldv reg.GPVirtual
+}
+
+func (f stridedValues) start() {
+	f.g.LEAQ(emit.Indexed(f.v, f.column, 1<<f.element.Shift()), f.vj)
+}
+func (f stridedValues) row() operand.Mem { return emit.At(f.vj, 0) }
+func (f stridedValues) nextRow()         { f.g.ADDQ(f.ldv, f.vj) }
+func (f stridedValues) nextPass()        { f.forward(f.ldv, f.v, f.prefetch.Base) }
 
 // forward moves pointers by the rows of a pass.
 func (f *pvEmitter) forward(stride reg.GPVirtual, pointers ...operand.Op) {
@@ -454,11 +472,7 @@ func (f *pvEmitter) several(s columnBlock, groups []emit.Span, acc [][]reg.VecVi
 
 // startKeys goes to the first key of a pass.
 func (f *pvEmitter) startKeys() {
-	if f.from != nil {
-		f.startOffsets()
-	} else {
-		f.g.LEAQ(emit.Indexed(f.v, f.column, 1<<f.element.Shift()), f.vj)
-	}
+	f.way.start()
 	f.g.LEAQ(emit.Indexed(f.p, f.lane, 4), f.pj)
 	if f.element == spec.Int8 {
 		f.g.MOVQ(f.scale, f.sj)
@@ -558,10 +572,7 @@ func (f *pvEmitter) unrolled() int {
 }
 
 func (f *pvEmitter) step(s columnBlock, acc [][]reg.VecVirtual) {
-	v, row := f.g.Vecs(s.vectors), emit.At(f.vj, 0)
-	if f.from != nil {
-		row = f.rowAnywhere()
-	}
+	v, row := f.g.Vecs(s.vectors), f.way.row()
 	for i := range v {
 		f.load(s, row, i, v[i])
 	}
@@ -571,11 +582,7 @@ func (f *pvEmitter) step(s columnBlock, acc [][]reg.VecVirtual) {
 	}
 	f.rows.Compare()
 	f.rows.Rows(func(i int) { f.g.fmaVectors(emit.At(f.pj, 4*i), v, acc[i]) })
-	if f.from != nil {
-		f.g.ADDQ(operand.Imm(8), f.vj)
-	} else {
-		f.g.ADDQ(f.ldv, f.vj)
-	}
+	f.way.nextRow()
 	f.g.ADDQ(f.ldp, f.pj)
 }
 
