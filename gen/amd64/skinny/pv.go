@@ -95,24 +95,24 @@ type pvEmitter struct {
 	element  spec.Element
 	prefetch *emit.Prefetch
 
-	way      valueWay
-	v, p     reg.GPVirtual // of the pass; if rows lie anywhere, v is the place of their offsets
-	ldp      reg.GPVirtual // in bytes
-	vj, pj   reg.GPVirtual // of the step
-	sj       reg.GPVirtual // its scale
-	steps    reg.GPVirtual // left
-	column   reg.GPVirtual
-	columns  reg.GPVirtual // left
-	lane     reg.GPVirtual // first query of the current group
-	rows     *emit.Heights // of the group
-	acc      []reg.VecVirtual
-	height   operand.Mem    // for rows
-	count    operand.Mem    // queries of the group, if there are several
-	begun    operand.Mem    // whether to start from o
-	mask     reg.VecVirtual // of the columns that are less than a line
-	left     operand.Mem    // keys, from the pass on
-	keys     operand.Mem    // in the pass
-	ldo, to  operand.Mem    // of o: bytes from row to row, the group's first row
+	way     valueWay
+	v, p    reg.GPVirtual // of the pass; if rows lie anywhere, v is the place of their offsets
+	ldp     reg.GPVirtual // in bytes
+	vj, pj  reg.GPVirtual // of the step
+	sj      reg.GPVirtual // its scale
+	steps   reg.GPVirtual // left
+	column  reg.GPVirtual
+	columns reg.GPVirtual // left
+	lane    reg.GPVirtual // first query of the current group
+	rows    *emit.Heights // of the group
+	acc     []reg.VecVirtual
+	height  operand.Mem    // for rows
+	count   operand.Mem    // queries of the group, if there are several
+	begun   operand.Mem    // whether to start from o
+	mask    reg.VecVirtual // of the columns that are less than a line
+	left    operand.Mem    // keys, from the pass on
+	keys    operand.Mem    // in the pass
+	ldo, to operand.Mem    // of o: bytes from row to row, the group's first row
 
 	lsc, perScale operand.Mem
 	scales, scale operand.Mem // of the pass, and of the current columns
