@@ -66,8 +66,8 @@ func (j *job) convertedRows(n, inputs, lanes int, by *conversion) int {
 	return m
 }
 
-// tiles tells whether a unit for tiles computes the product. It does so even for a single row: on a
-// Granite Rapids one of 128 inputs takes as long as by vectors, and one of 384 inputs less.
+// tiles tells whether a unit for tiles computes the product. It does so even for a single row, which
+// takes as long as by vectors on a Granite Rapids if it has 128 inputs, and less with 384.
 func (l *Linear) tiles(t *tier.Tier) bool {
 	return l.rounds && l.depth() > 0 && t.Unit().GemmTiles != nil
 }

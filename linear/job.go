@@ -37,7 +37,7 @@ type job struct {
 	unpacks                bool // whole panels are unpacked, and only the others widened
 	roundsOnce             bool // rows are rounded for all steps at once
 	tiles                  bool // and a unit for tiles computes the product
-	pads                   bool // the sums of quantized rows are those of a whole tile
+	pads                   bool // quantized rows are continued to a whole tile
 	threads                int
 	mostThreads            int  // that the same call may have the next time
 	varies                 bool // and whether it may have another number then

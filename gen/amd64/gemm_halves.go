@@ -102,8 +102,7 @@ func (g *gen) GemmHalves() {
 	t.Return()
 }
 
-// lowTiles gives the tiles their shapes. Lower ones have the rows of m that tiles of 16 leave, or 16
-// if there are none.
+// lowTiles gives the tiles their shapes. Lower ones have m%16 rows, or 16 if that is 0.
 func (t *tileStack) lowTiles(low ...emit.Tile) {
 	var whole [8]emit.TileShape
 	for i := range whole {

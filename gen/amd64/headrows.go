@@ -228,8 +228,8 @@ func (h *headValues) rows(n int, name string) {
 	h.g.ADDQ(operand.Imm(uint64(n)), h.lane)
 }
 
-// whole emits the loop over all groups of so many vectors, of which the largest leave one of the
-// others at most.
+// whole emits the loop over all groups of so many vectors. The largest leave at most a single other
+// group.
 func (h *headValues) whole(n, vectors int, name string) {
 	width := vectors * h.g.Lanes()
 	h.g.SUBQ(operand.U32(width), h.columns)

@@ -99,8 +99,8 @@ func (p *Program) Needed(widths []Width, lanes int) []Width {
 	return widths
 }
 
-// Repeats reports whether a loop over so many lanes or vectors may make a second trip after one over
-// more of them, 0 if there was none.
+// Repeats reports whether a loop over n lanes or vectors may make a second trip after a loop over
+// before of them, or after none if before is 0.
 func Repeats(n, before int) bool { return before == 0 || before > 2*n }
 
 // Any reports whether an instruction has a property.

@@ -20,7 +20,7 @@ func (c betweenCase) String() string {
 	return fmt.Sprintf("softmax=%v lanes=%d scale=%g %v", c.softmax, c.lanes, c.scale, c.scores)
 }
 
-// betweenCases returns a function that lists the cases of one of both kernels.
+// betweenCases returns a function that lists the cases of SoftmaxPairs, or else of Maxima.
 func betweenCases(softmax bool) func(int) []kernelCase {
 	return func(int) (list []kernelCase) {
 		for _, c := range softmaxCases(0) {

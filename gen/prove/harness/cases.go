@@ -102,7 +102,7 @@ func gemm(k *Kernel, quick bool) (list []Case) {
 		switch {
 		case k.Lanes == denseLanes && m == denseRows:
 			c["seg"] = long[len(list)%len(long)]
-		case m > 4 && n == 8 && c["seg"] == 8: // several segments in one of the few calls with m rows
+		case m > 4 && n == 8 && c["seg"] == 8: // so that a call with m rows has several segments
 			c["seg"] = 3
 		}
 		c["load"] = len(list)/2%2 == 1

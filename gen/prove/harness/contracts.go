@@ -123,8 +123,8 @@ var contracts = map[string]contract{
 	"Unit.SoftmaxPairs": {cases: softmaxPairs, suppose: productsBelow, halves: "s"},
 	"Unit.PackPairs":    {cases: weightPack},
 	"Unit.Factors":      {cases: factors},
-	"Unit.RoundHalves": {cases: roundHalves},
-	"Unit.ScoreHalves": {cases: scoreHalves},
+	"Unit.RoundHalves":  {cases: roundHalves},
+	"Unit.ScoreHalves":  {cases: scoreHalves},
 
 	"Machine.TileInt8": {cases: tileProbe},
 	"Machine.TileBF16": {cases: tileProbe},

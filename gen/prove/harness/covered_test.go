@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestUncovered: all calls of a kernel execute all its instructions, and its loop twice. Without the
-// calls that leave less than a vector, the lines of that are told, and no others. With calls of a
-// vector alone, the loop is.
+// TestUncovered: all calls of a kernel execute all its instructions, and repeat its loop. Without
+// calls that leave less than a vector, the lines for such a rest are reported, and no others. With
+// calls of one vector alone, the loop is.
 func TestUncovered(t *testing.T) {
 	p := newProver(t)
 	a, k := kernel(t, "amd64", "exp2AVX2")
