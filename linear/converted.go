@@ -158,12 +158,12 @@ func (s *scratch) convert(j *job, some interval, words int) {
 
 // narrowRow rounds row i of x to bfloat16.
 func (s *scratch) narrowRow(j *job, dst []uint32, i int) {
-	row := s.rows[:j.linear.depth()]
-	s.roundRow(j, row, i, interval{0, len(row)})
-	for to := view.BytesOf(dst); len(row) > 0; {
+	to := view.As[uint16](view.BytesOf(dst))
+	for row := s.row(j, i); len(row) > 0; {
 		n := min(len(row), rows.MaxConvert)
-		j.tier.Convert().Narrow[view.BFloat16](to, 0, row, 0, 1, n)
-		to, row = to[2*n:], row[n:]
+		j.tier.Convert().Narrow[view.BFloat16](view.BytesOf(to), 0, row, 0, 1, n)
+		j.tier.Unit().Factors(to, n, to, n, 1, n)
+		to, row = to[n:], row[n:]
 	}
 }
 
