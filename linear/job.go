@@ -262,7 +262,7 @@ func (j *job) findShape() (s shape) {
 	}
 	if j.conversion() != nil {
 		s.codes = m * j.rowWords()
-		if j.tiles || j.x.colStride != 1 || l.hasTail() {
+		if j.x.colStride != 1 || l.hasTail() {
 			s.rows = l.depth()
 		}
 	}
