@@ -70,8 +70,8 @@ func Elementwise() ukernel.Elementwise {
 // Norms returns the norms of rows.
 func Norms() ukernel.Norms { return ukernel.Norms{RMSNorm: rmsNorm, LayerNorm: layerNorm} }
 
-// Unit returns what comes between products, and no products: without a unit for tiles others
-// compute the same ones.
+// Unit returns steps between products, and no products: without a unit for tiles others compute the
+// same ones. It has no RoundHalves, which products by tiles alone take.
 func Unit() ukernel.Unit {
 	return ukernel.Unit{Maxima: maxima, SoftmaxPairs: softmaxPairs, Factors: factors, PackPairs: packRows[uint32]}
 }

@@ -29,7 +29,7 @@ var (
 )
 
 const (
-	// int8ManySteps are steps for as many quantized rows as then fit into one call, 170: kernels
+	// int8ManySteps are steps for many quantized rows, of which 144 fit into one call then: kernels
 	// widen the weights of a block once for all rows of a call.
 	int8ManySteps = 256
 
@@ -38,8 +38,8 @@ const (
 	tilesOnceSteps = 4096
 
 	// Tiles of bytes have 16 rows. From paddedRows rows on, filling a tile takes less time than
-	// vectors do, but for U4x16, whose minima take tiles of their own. Up to vectorRows rows that
-	// whole tiles leave take less by vectors. Measured on a Granite Rapids with all formats.
+	// vectors do, but for U4x16. Up to vectorRows rows that whole tiles leave take less by vectors.
+	// Measured on a Granite Rapids with all formats.
 	byteTileRows = 16
 	paddedRows   = 13
 	vectorRows   = 8
@@ -67,7 +67,7 @@ func (j *job) convertedRows(n, inputs, lanes int, by *conversion) int {
 }
 
 // tiles tells whether a unit for tiles computes the product. It does so even for a single row, which
-// takes as long as by vectors on a Granite Rapids if it has 128 inputs, and less with 384.
+// takes no longer than by vectors, measured on a Granite Rapids.
 func (l *Linear) tiles(t *tier.Tier) bool {
 	return l.rounds && l.depth() > 0 && t.Unit().GemmTiles != nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/internal/tier"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/numeric"
@@ -102,6 +103,24 @@ func TestInt8Large(t *testing.T) {
 	for _, c := range cases {
 		c.int8 = true
 		c.check(t, 1, 2, 5)
+	}
+}
+
+// Rows that fill no tile are continued to one, or leave the call to others, on any CPU whose tier
+// has a unit for tiles.
+func TestInt8Tiles(t *testing.T) {
+	with := tier.Reference().Copy()
+	with.Amend = func(table any, _ int) {
+		if u, ok := table.(*ukernel.Unit); ok {
+			u.GemmTiles = testutil.GemmTiles
+		}
+	}
+	for i, m := range []int{12, 13, 14, 15, 16, 20, 27, 172} {
+		for _, n := range []int{32, 50} {
+			c := testCase{m: m, n: n, k: 288, format: singleFormats[i%len(singleFormats)], int8: true, bias: i%2 == 0,
+				layout: layout(i) % layouts, kind: testutil.Mantissas, seed: i}
+			c.compare(t, 1, 2)(t, kernel.Tier(with.Handle()))
+		}
 	}
 }
 

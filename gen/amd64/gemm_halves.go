@@ -11,9 +11,6 @@ import (
 // first halves, and adds the product with the others. Then it goes through memory, as in
 // tileProduct: its sums are added to 16 registers while the products of the third segment after it
 // are on their way. The rows that are left are a lower tile, whose sums stay in C.
-//
-// llvm-mca and the prototype of int8 products say how long a segment of 16 rows and 16 lanes takes:
-// two products of 16 cycles, and a tile store of 14 to 17, beside which vectors add.
 type halvesGemm struct {
 	tileStack
 	lda, row, line reg.GPVirtual // the bytes between rows of A, of pairs, and of sums on the stack

@@ -14,18 +14,16 @@ import (
 // lie.
 //
 // 32 rows and 48 lanes have six tiles of sums. The two tiles that are left are for A and B, which a
-// loop loads seven times for six products of 16 cycles each: the lanes go back and forth, so that
-// the last tile of B serves twice. That needs tiles that are renamed, as registers are. A Granite
-// Rapids does so: clearing a tile takes it less than half a cycle. A prototype in C with four tiles
-// of sums takes 4.6 to 5.5 times the peak of FMAs there, of which products and loads leave 9.4.
+// loop loads seven times for six products: the lanes go back and forth, so that the last tile of B
+// serves twice. That needs tiles that are renamed, as registers are. A Granite Rapids does so.
 type tileGemm struct {
 	tileStack
 	lda, row reg.GPVirtual // the bytes between rows of A, and of pairs
 }
 
-// storeEvery is after how many steps a tile of sums is stored that is not whole yet. Otherwise the
-// first store of whole sums waits some 800 cycles on a Granite Rapids, which turns off what stores
-// tiles after some 2000 cycles without a store.
+// storeEvery is after how many steps a tile of sums is stored that is not whole yet. A Granite
+// Rapids seems to turn off what stores tiles after a while without a store: the next one waits for
+// as long as dozens of products take.
 const storeEvery = 8
 
 // The tiles after the tiles of sums, 3 of 16 rows.

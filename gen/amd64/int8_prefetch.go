@@ -37,9 +37,9 @@ const (
 // prefetching returns what the tile does, by measurements of Zen 4. The prefetcher of a core's L2
 // follows a product that reads lines in the order of memory, and one row of a format with one scale
 // a block takes the least time from memory without prefetches of its own. On Granite Rapids it
-// takes half as long again as with them: it asks on CPUs with AMX. The further bits of 6
-// bits lie behind the others: where a block begins, its lines are asked for in order. Other grouped
-// formats, and more rows, take more time with either than with prefetches ahead.
+// takes more: it asks on CPUs with AMX. The further bits of 6 bits lie behind the others: where a
+// block begins, its lines are asked for in order. Other grouped formats, and more rows, take more
+// time with either than with prefetches ahead.
 func (t *int8Gemmer) prefetching() prefetching {
 	switch {
 	case !t.g.EVEX() || !t.whole():

@@ -81,9 +81,8 @@ func WeightGemmInt8Tiles(q ukernel.PackedFormat) Function {
 	return f
 }
 
-// LeastTileRows is the least number of rows that a unit for tiles takes. The prototype whose
-// figures say that tiles are faster had 16 and more: 4.2 times the peak of FMAs where vectors have
-// 2.6.
+// LeastTileRows is the least number of rows that a unit for tiles takes: its last tile begins so
+// many rows before the end. With fewer rows it would begin before x and c.
 const LeastTileRows = 16
 
 // WeightWidenQ widens a packed panel of quantized weights.

@@ -104,7 +104,7 @@ var cores = []core{
 	{
 		name: SkylakeX, vendor: cpuid.Intel,
 		is:    models(0x55, 0x6a, 0x6c, 0x7d, 0x7e, 0x8c, 0x8d, 0xa7), // Ice Lake, Tiger Lake, Rocket Lake, too
-		never: []string{"AMXTILE", "AVX512FP16", "AVXVNNI"},
+		never: []string{"AMXTILE", "AVX512FP16", "AVXVNNI", "AVX10"},
 		shows: []set{{features: []string{"AVX512F"}}},
 	},
 

@@ -11,7 +11,7 @@ const (
 	Zen5           = "Zen 5" // and later
 	SkylakeX       = "Skylake-X to Ice Lake"
 	SapphireRapids = "Sapphire Rapids" // Emerald Rapids, too
-	GraniteRapids  = "Granite Rapids"
+	GraniteRapids  = "Granite Rapids"  // and later
 	AlderLake      = "Alder Lake" // and later without AVX-512
 	NeoverseN1     = "Neoverse N1"
 	NeoverseV1     = "Neoverse V1"

@@ -28,7 +28,6 @@ func reachedBy(groups [][]*Proof) map[*machine.File]reached {
 		}
 		maps.Copy(files[f].Executed, x.covered.Executed)
 		maps.Copy(files[f].Taken, x.covered.Taken)
-		maps.Copy(files[f].Passed, x.covered.Passed)
 		reach(f, x.Kernel.Function, files[f].functions)
 	}
 	return files

@@ -28,19 +28,15 @@ type ISA interface {
 type Coverage struct {
 	Executed map[int]bool // instructions
 	Taken    map[int]bool // jumps
-	Passed   map[int]bool // jumps that were not taken
 }
 
 // NewCoverage returns that nothing was executed.
-func NewCoverage() Coverage { return Coverage{map[int]bool{}, map[int]bool{}, map[int]bool{}} }
+func NewCoverage() Coverage { return Coverage{map[int]bool{}, map[int]bool{}} }
 
 // branch adds a jump with its condition. One that depends on data goes both ways.
 func (c Coverage) branch(line int, condition *expr.Node) {
 	if !condition.IsConst() || condition.Val == 1 {
 		c.Taken[line] = true
-	}
-	if !condition.IsConst() || condition.Val == 0 {
-		c.Passed[line] = true
 	}
 }
 
