@@ -119,7 +119,7 @@ func main() {
 	printBounds(loops)
 	var missing []string // in all sizes
 	if !*quick {
-		missing = append(harness.Uncovered(groups), harness.Once(slices.DeleteFunc(slices.Clone(groups), repeatsLess))...)
+		missing = append(harness.Uncovered(groups), harness.Once(groups)...)
 	}
 	for _, line := range missing {
 		fmt.Println(line)
@@ -131,11 +131,6 @@ func main() {
 	if failed > 0 || sampled > 0 && !*exhaust || len(missing) > 0 && *only == "" || len(changed) > 0 {
 		os.Exit(1) // with a part of the kernels, others may execute what they share
 	}
-}
-
-// repeatsLess reports whether kernels may have loops that no call repeats.
-func repeatsLess(group []*harness.Proof) bool {
-	return slices.Contains([]string{"Gradients", "Lanes", "Products", "Skinny"}, group[0].Kernel.Table)
 }
 
 // tableOf reads the table of a repository.
