@@ -21,7 +21,7 @@ var subjects = []struct{ table, operations string }{
 	{"Lanes", "masks, biases, caps, softmax, dropout; sums of integers for `DynamicInt12`"},
 	{"Gradients", "the steps of gradients between products"},
 	{"Skinny", "decoding: few queries on keys and values of 32, 16, 8 and 4 bits"},
-	{"Unit", "products of bfloat16 in attention by AMX tiles, and the steps between them; layers have theirs in `Weights`"},
+	{"Unit", "products of bfloat16 by AMX tiles, in attention and in layers, and the steps between them in attention; products of int8 are in `Weights`"},
 	{"Weights", "linear layers: float32, 16 bits, the formats of GGUF, rows of 8 bits"},
 	{"Convert", "float16, bfloat16, fp8, int8, int4 from and to float32"},
 	{"Norms", "RMSNorm, LayerNorm"},
