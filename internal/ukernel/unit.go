@@ -3,8 +3,8 @@ package ukernel
 // Unit are the products that CPUs with a unit for tiles have beside the products of vectors, and
 // the steps between them. Other tiers have no such products. Nor has package fallback, which has
 // the steps but RoundHalves. A sum without load is the same whether it begins with +0 or with its
-// first summand: no summand is -0, as the chains e and o begin with +0, and no product of callers is
-// so small that it becomes -0.
+// first summand: no summand is -0, as the chains e and o begin with +0, and no product of callers
+// is so small that it becomes -0.
 type Unit struct {
 	// GemmTiles is Products.GemmEvenOdd with an A of bfloat16, whose rows lie lda numbers apart,
 	// and a B of k/2 rows of pairs, as WeightKernels.GemmPairs takes them, of any number of lanes
