@@ -12,7 +12,7 @@ const (
 	SkylakeX       = "Skylake-X to Ice Lake"
 	SapphireRapids = "Sapphire Rapids" // Emerald Rapids, too
 	GraniteRapids  = "Granite Rapids"  // and later
-	AlderLake      = "Alder Lake" // and later without AVX-512
+	AlderLake      = "Alder Lake"      // and later without AVX-512
 	NeoverseN1     = "Neoverse N1"
 	NeoverseV1     = "Neoverse V1"
 	NeoverseV2     = "Neoverse V2"
