@@ -153,8 +153,8 @@ func tileProducts() map[string]tileProduct {
 		"Unit.GemmTiles":  unitProduct(1, func(p *kernelSet) unitKernel { return p.Unit.GemmTiles }),
 		"Unit.GemmHalves": unitProduct(2, func(p *kernelSet) unitKernel { return p.Unit.GemmHalves }),
 		"Unit.ScoreHalves": unitProduct(2, func(p *kernelSet) unitKernel {
-			return func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
-				k = contract.ColumnSegment
+			return func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, _ int, load bool) {
+				const k = contract.ColumnSegment
 				p.Unit.ScoreHalves(c, a, lda, b, b[k/2*lanes:], testutil.Filled(m, 3), 1, m, k, load, make([]float32, lanes))
 			}
 		}),
