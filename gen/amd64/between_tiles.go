@@ -76,7 +76,6 @@ func (g *gen) softmaxPairs() {
 	s, max, sums, left, row := g.Slice("s"), g.Slice("max"), g.Slice("sum"), g.SliceLen("max"), g.GP64()
 	g.MOVQ(left, row)
 	g.SHLQ(operand.Imm(2), row)
-	const orAnd = 0xf8
 	scale, z, sum, high := g.Vec(), g.Vec(), g.Vec(), g.Vec()
 	g.VBROADCASTSS(g.Argument("scale"), scale)
 	g.VMOVUPS(g.Constant(0xffff0000), high)
@@ -101,8 +100,7 @@ func (g *gen) softmaxPairs() {
 		p := weight.Of(score(emit.At(from, 0)), score(emit.Indexed(from, row, 1)))
 		g.VADDPS(p[0], sum, sum)
 		g.VADDPS(p[1], sum, sum)
-		g.VPSRLD(operand.Imm(16), p[0], p[0])
-		g.VPTERNLOGD(operand.U8(orAnd), high, p[1], p[0])
+		g.pairHalves(p[0], p[1], high)
 		g.VMOVUPS(p[0], emit.At(to, 0))
 		g.LEAQ(emit.Indexed(from, row, 2), from)
 		g.ADDQ(row, to)
@@ -120,6 +118,14 @@ func (g *gen) softmaxPairs() {
 		g.VMOVUPS(sum, emit.At(sums, 0))
 	})
 	g.Return()
+}
+
+// pairHalves makes pairs of the upper halves of two rows, in low. upper has the bits of the upper
+// half of each word.
+func (g *gen) pairHalves(low, high, upper reg.VecVirtual) {
+	const aOrBAndC = 0xf8
+	g.VPSRLD(operand.Imm(16), low, low)
+	g.VPTERNLOGD(operand.U8(aOrBAndC), upper, high, low)
 }
 
 // factors subtracts the least magnitude that stays. The sign of the difference, spread, clears the

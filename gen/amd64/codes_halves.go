@@ -48,9 +48,7 @@ func (g *gen) RoundHalves() {
 		g.Label("pair")
 		low, high := number(), number()
 		for i, m := range places {
-			const aOrBAndC = 0xf8
-			g.VPSRLD(operand.Imm(16), low[i], low[i])
-			g.VPTERNLOGD(operand.U8(aOrBAndC), upper, high[i], low[i])
+			g.pairHalves(low[i], high[i], upper)
 			store(low[i], both, m)
 		}
 		g.ADDQ(row, to)
@@ -209,12 +207,7 @@ func (t *halvesScores) keys(a reg.GPVirtual) {
 	t.SHLQ(operand.Imm(4), next)
 	t.ADDQ(next, a)
 	t.Label("last")
-	begin, end := t.GP64(), t.GP64()
-	t.LEAQ(emit.At(to, tileBytes), from)
-	t.LEAQ(t.local(scoresRing), begin)
-	t.LEAQ(t.local(scoresRing+sumsRing*tileBytes), end)
-	t.CMPQ(from, end)
-	t.CMOVQEQ(begin, from)
+	t.nextSums(to, from, scoresRing)
 	t.CMPQ(done, operand.Imm(sumsBehind))
 	t.JL(operand.LabelRef("first"))
 	t.eitherWay("sums", func(load bool) {

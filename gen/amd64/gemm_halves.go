@@ -99,6 +99,16 @@ func (g *gen) GemmHalves() {
 	t.Return()
 }
 
+// nextSums sets from to the tile after to in a ring of tiles of sums.
+func (t *tileStack) nextSums(to, from reg.GPVirtual, ring int) {
+	begin, end := t.GP64(), t.GP64()
+	t.LEAQ(emit.At(to, tileBytes), from)
+	t.LEAQ(t.local(ring), begin)
+	t.LEAQ(t.local(ring+sumsRing*tileBytes), end)
+	t.CMPQ(from, end)
+	t.CMOVQEQ(begin, from)
+}
+
 // lowTiles gives the tiles their shapes. Lower ones have m%16 rows, or 16 if that is 0.
 func (t *tileStack) lowTiles(low ...emit.Tile) {
 	var whole [8]emit.TileShape
@@ -155,12 +165,7 @@ func (t *halvesGemm) tile() {
 	t.JGE(operand.LabelRef("last"))
 	t.product(halvesSums, halvesA, a, b, to)
 	t.Label("last")
-	begin, end := t.GP64(), t.GP64()
-	t.LEAQ(emit.At(to, tileBytes), from)
-	t.LEAQ(t.local(halvesRing), begin)
-	t.LEAQ(t.local(halvesRing+sumsRing*tileBytes), end)
-	t.CMPQ(from, end)
-	t.CMOVQEQ(begin, from)
+	t.nextSums(to, from, halvesRing)
 	t.CMPQ(done, operand.Imm(sumsBehind))
 	t.JL(operand.LabelRef("first"))
 	for i, v := range acc {

@@ -77,7 +77,7 @@ func emulateTiles(t testing.TB, halves bool) {
 				t.Errorf("no call of tier %s has used GemmTiles", name)
 			}
 			if halves && (n.scores.Load() == 0 || n.halves.Load() == 0) {
-				t.Errorf("no call of tier %s has used ScoreHalves, or none GemmHalves", name)
+				t.Errorf("tier %s has used ScoreHalves %d times and GemmHalves %d times", name, n.scores.Load(), n.halves.Load())
 			}
 		}
 	})
