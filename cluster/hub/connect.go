@@ -30,9 +30,9 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// Connect connects to the server that c names. It tries again for c.Wait while no server answers, at
-// least once; wrong credentials are an error at once. After that the connection comes back by itself whenever
-// it is lost. An error is a [*kernel.Error], or it wraps an error of NATS or ctx.
+// Connect connects to the server that c names. It tries again for c.Wait while no server answers,
+// at least once; wrong credentials are an error at once. After that the connection comes back by
+// itself whenever it is lost. An error is a [*kernel.Error], or it wraps an error of NATS or ctx.
 func Connect(ctx context.Context, c Config) (*Conn, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func Connect(ctx context.Context, c Config) (*Conn, error) {
 			c.Log.Warn("nats: no server answers yet", "server", c.url(), "error", err, "advice", c.Advice)
 		}
 		ended := Pause(over, pause)
-		if ended != nil && (tries > 1 || ctx.Err() != nil) { // the first time this program itself may have stood still
+		if ended != nil && (tries > 1 || ctx.Err() != nil) { // at first this program may have stood still
 			return nil, fmt.Errorf("hub: %s: %w (%w)", c.url(), err, ended)
 		}
 		pause = min(2*pause, longestPause)

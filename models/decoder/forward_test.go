@@ -180,7 +180,7 @@ func TestForwardAllocatesNothing(t *testing.T) {
 			}
 		}
 		got := testing.AllocsPerRun(1, step)
-		for tries := 1; got != 0 && tries < 5; tries++ { // a busy machine's runtime makes a thread now and then
+		for tries := 1; got != 0 && tries < 5; tries++ { // the runtime makes threads
 			got = testing.AllocsPerRun(1, step)
 		}
 		if got != 0 && !race.Enabled {
