@@ -158,7 +158,7 @@ func (j *job) plan(t *tier.Tier, option int) {
 	threads, most, vary := j.usefulThreads(option, threadFMAs)
 	if threads > 1 {
 		wanted := tasksPerThread * threads
-		if j.conversion() != nil && m >= minRows*threads {
+		if j.conversion() != nil && m >= minRows*threads { // each converts its own rows alone
 			j.rowRanges = ints.RoundUp(j.rowRanges, threads)
 		}
 		j.panelRanges = min(panels, max(j.panelRanges, ints.CeilDiv(wanted, j.rowRanges)))
