@@ -83,6 +83,11 @@ func chainOf(t *testing.T, makeFirst, makeSecond func(w Matrix, bias []float32, 
 	if !slices.Equal(words(got), words(want)) {
 		t.Error("other bits than of two calls")
 	}
+	testutil.CheckNoMallocs(t, "Chain", 3, func() {
+		if err := Chain(DenseMatrix(got, m, n), DenseMatrix(x, m, k), first, second, o); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 // TestChainErrors: layers must fit each other and the matrices.

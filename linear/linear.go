@@ -7,8 +7,8 @@
 // [New] packs the weights of a layer. [FromBlocks] packs quantized weights in the formats of GGUF
 // files, and [FromAffine] weights of GPTQ, AWQ and ONNX. [Linear.WriteTo] writes the packed layer,
 // and [FromPacked] uses it in place, such as in a mapped file. [Linear.Apply] multiplies the rows
-// of a [Matrix] by the weights, and [Linear.Project] the rows of a [kernel.Tensor]. [Linear.Rows]
-// looks up rows of the weights.
+// of a [Matrix] by the weights, [Linear.Project] the rows of a [kernel.Tensor], and [Chain] applies
+// two layers at once. [Linear.Rows] looks up rows of the weights.
 //
 // For training, [Backward] computes the gradients of a layer, [AddRows] the gradient of a look-up,
 // and [Product] multiplies two matrices that change from call to call.
