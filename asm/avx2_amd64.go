@@ -789,7 +789,7 @@ func additiveBackwardAVX2(dk []float32, ldd int, q []float32, k []float32, ldk i
 // weightAddBiasAVX2 is WeightKernels.AddBias, see package ukernel.
 //
 //go:noescape
-func weightAddBiasAVX2(c []float32, ldc int, m int, bias []float32)
+func weightAddBiasAVX2(dst []float32, ldd int, c []float32, ldc int, m int, bias []float32)
 
 // gruAVX2 is Activations.GRU, see package ukernel.
 //

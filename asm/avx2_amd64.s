@@ -43310,33 +43310,37 @@ lanes1rows:
 	SUBQ    $0x00000008, CX
 	JMP     columns
 
-// func weightAddBiasAVX2(c []float32, ldc int, m int, bias []float32)
+// func weightAddBiasAVX2(dst []float32, ldd int, c []float32, ldc int, m int, bias []float32)
 // Requires: AVX
-TEXT ·weightAddBiasAVX2(SB), NOSPLIT, $0-64
+TEXT ·weightAddBiasAVX2(SB), NOSPLIT, $0-96
 	PCALIGN $0x40
-	MOVQ    bias_len+48(FP), CX
+	MOVQ    bias_len+80(FP), CX
 	VMOVUPS const7fc00000AVX2<>+0(SB), Y0
 	XORQ    AX, AX
 
 columns:
 	TESTQ   CX, CX
 	JZ      end
-	MOVQ    c_base+0(FP), DX
+	MOVQ    dst_base+0(FP), DX
 	ADDQ    AX, DX
-	MOVQ    ldc+24(FP), BX
+	MOVQ    ldd+24(FP), BX
 	SHLQ    $0x02, BX
-	MOVQ    bias_base+40(FP), SI
-	VMOVUPS (SI)(AX*1), Y1
-	MOVQ    bias_base+40(FP), SI
-	VMOVUPS 32(SI)(AX*1), Y2
-	MOVQ    m+32(FP), SI
-	TESTQ   SI, SI
+	MOVQ    c_base+32(FP), SI
+	ADDQ    AX, SI
+	MOVQ    ldc+56(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    bias_base+72(FP), R8
+	VMOVUPS (R8)(AX*1), Y1
+	MOVQ    bias_base+72(FP), R8
+	VMOVUPS 32(R8)(AX*1), Y2
+	MOVQ    m+64(FP), R8
+	TESTQ   R8, R8
 	JZ      lanes2rows
 	PCALIGN $0x40
 
 lanes2row:
-	VADDPS    (DX), Y1, Y3
-	VADDPS    32(DX), Y2, Y4
+	VADDPS    (SI), Y1, Y3
+	VADDPS    32(SI), Y2, Y4
 	VCMPPS    $0x03, Y3, Y3, Y5
 	VBLENDVPS Y5, Y0, Y3, Y3
 	VCMPPS    $0x03, Y4, Y4, Y5
@@ -43344,7 +43348,8 @@ lanes2row:
 	VMOVUPS   Y3, (DX)
 	VMOVUPS   Y4, 32(DX)
 	ADDQ      BX, DX
-	DECQ      SI
+	ADDQ      DI, SI
+	DECQ      R8
 	JNZ       lanes2row
 
 lanes2rows:

@@ -364,7 +364,7 @@ func weightGemmInt8TilesS8x16F32AVX512(c []float32, ldc int, x []uint32, ldx int
 // gemmTilesAVX512 is Unit.GemmTiles, see package ukernel.
 //
 //go:noescape
-func gemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool)
+func gemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool, next []byte)
 
 // gemmHalvesAVX512 is Unit.GemmHalves, see package ukernel.
 //
@@ -889,7 +889,7 @@ func additiveBackwardAVX512(dk []float32, ldd int, q []float32, k []float32, ldk
 // weightAddBiasAVX512 is WeightKernels.AddBias, see package ukernel.
 //
 //go:noescape
-func weightAddBiasAVX512(c []float32, ldc int, m int, bias []float32)
+func weightAddBiasAVX512(dst []float32, ldd int, c []float32, ldc int, m int, bias []float32)
 
 // gruAVX512 is Activations.GRU, see package ukernel.
 //

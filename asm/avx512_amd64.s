@@ -28777,9 +28777,9 @@ TEXT ·weightGemmInt8TilesS8x16F32AVX512(SB), NOSPLIT, $0-113
 few:
 	JMP ·weightGemmInt8S8x16F32AVX512+0(SB)
 
-// func gemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool)
-// Requires: AMXBF16, AMXTILE, AVX, AVX512F
-TEXT ·gemmTilesAVX512(SB), NOSPLIT, $184-113
+// func gemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool, next []byte)
+// Requires: AMXBF16, AMXTILE, AVX, AVX512F, MMX+
+TEXT ·gemmTilesAVX512(SB), NOSPLIT, $192-144
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
 	ANDQ      $-64, AX
@@ -28793,6 +28793,10 @@ TEXT ·gemmTilesAVX512(SB), NOSPLIT, $184-113
 	MOVQ      ldc+24(FP), BX
 	SHLQ      $0x02, BX
 	MOVQ      BX, 64(AX)
+	MOVQ      next_len+128(FP), BX
+	MOVQ      next_base+120(FP), SI
+	ADDQ      SI, BX
+	MOVQ      BX, 120(AX)
 	MOVQ      b_base+64(FP), BX
 	MOVQ      BX, 72(AX)
 	MOVQ      c_base+0(FP), BX
@@ -28814,19 +28818,19 @@ lanes3two:
 	CMPQ      96(AX), $0x20
 	JL        lanes3one
 	MOVQ      64(AX), BX
-	MOVQ      112(AX), SI
-	MOVQ      BX, R8
-	SHLQ      $0x04, R8
-	LEAQ      (SI)(R8*1), DI
-	MOVBQZX   load+112(FP), R9
-	TESTQ     R9, R9
+	MOVQ      112(AX), DI
+	MOVQ      BX, R9
+	SHLQ      $0x04, R9
+	LEAQ      (DI)(R9*1), R8
+	MOVBQZX   load+112(FP), R10
+	TESTQ     R10, R10
 	JZ        lanes3twozero
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILELOADD 64(SI)(BX*1), T1
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x94; BYTE $0x1e; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(SI)(BX*1), T2
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILELOADD (DI)(BX*1), T3
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x64; BYTE $0x1f; BYTE $0x40 // TILELOADD 64(DI)(BX*1), T4
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xac; BYTE $0x1f; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(DI)(BX*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILELOADD (DI)(BX*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1f; BYTE $0x40 // TILELOADD 64(DI)(BX*1), T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x94; BYTE $0x1f; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(DI)(BX*1), T2
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x1c; BYTE $0x18 // TILELOADD (R8)(BX*1), T3
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x64; BYTE $0x18; BYTE $0x40 // TILELOADD 64(R8)(BX*1), T4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xac; BYTE $0x18; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(R8)(BX*1), T5
 	JMP       lanes3twobegin
 
 lanes3twozero:
@@ -28838,51 +28842,62 @@ lanes3twozero:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xe8 // TILEZERO T5
 
 lanes3twobegin:
-	MOVQ    104(AX), R9
-	MOVQ    72(AX), R11
-	MOVQ    k+104(FP), R12
-	MOVQ    CX, R13
-	SHLQ    $0x04, R13
-	MOVQ    DX, R14
+	MOVQ    104(AX), R10
+	MOVQ    72(AX), R12
+	MOVQ    k+104(FP), R13
+	MOVQ    CX, R14
 	SHLQ    $0x04, R14
-	LEAQ    (R9)(R13*1), R10
+	MOVQ    DX, R15
+	SHLQ    $0x04, R15
+	LEAQ    (R10)(R14*1), R11
 	PCALIGN $0x40
 
 lanes3twosteps:
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x09 // TILELOADD (R9)(CX*1), T6
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x13; BYTE $0x40 // TILELOADD 64(R11)(DX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xce // TDPBF16PS T7, T6, T1
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x13; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(R11)(DX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xd6 // TDPBF16PS T7, T6, T2
-	ADDQ       $0x40, R9
+	CMPQ       SI, 120(AX)
+	JGE        lanes3twofetched
+	PREFETCHT1 (SI)
+	PREFETCHT1 64(SI)
+	PREFETCHT1 128(SI)
+	PREFETCHT1 192(SI)
+	PREFETCHT1 256(SI)
+	PREFETCHT1 320(SI)
+	ADDQ       $0x00000180, SI
+
+lanes3twofetched:
 	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0a // TILELOADD (R10)(CX*1), T6
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xee // TDPBF16PS T7, T6, T5
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x13; BYTE $0x40 // TILELOADD 64(R11)(DX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xe6 // TDPBF16PS T7, T6, T4
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xde // TDPBF16PS T7, T6, T3
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x14 // TILELOADD (R12)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x14; BYTE $0x40 // TILELOADD 64(R12)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xce // TDPBF16PS T7, T6, T1
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x14; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(R12)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xd6 // TDPBF16PS T7, T6, T2
 	ADDQ       $0x40, R10
-	ADDQ       R14, R11
-	SUBQ       $0x20, R12
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0b // TILELOADD (R11)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xee // TDPBF16PS T7, T6, T5
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x14; BYTE $0x40 // TILELOADD 64(R12)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xe6 // TDPBF16PS T7, T6, T4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x14 // TILELOADD (R12)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xde // TDPBF16PS T7, T6, T3
+	ADDQ       $0x40, R11
+	ADDQ       R15, R12
+	SUBQ       $0x20, R13
 	JZ         lanes3twostore
-	TESTQ      $+224, R12
+	TESTQ      $+224, R13
 	JNZ        lanes3twosteps
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
 	JMP        lanes3twosteps
 
 lanes3twostore:
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILESTORED T1, 64(SI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x1e; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 128(SI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILESTORED T3, (DI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x64; BYTE $0x1f; BYTE $0x40 // TILESTORED T4, 64(DI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0xac; BYTE $0x1f; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T5, 128(DI)(BX*1)
-	ADDQ       R13, 104(AX)
-	ADDQ       R8, 112(AX)
-	ADDQ       R13, 104(AX)
-	ADDQ       R8, 112(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1f; BYTE $0x40 // TILESTORED T1, 64(DI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x1f; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 128(DI)(BX*1)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7a; BYTE $0x4b; BYTE $0x1c; BYTE $0x18 // TILESTORED T3, (R8)(BX*1)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7a; BYTE $0x4b; BYTE $0x64; BYTE $0x18; BYTE $0x40 // TILESTORED T4, 64(R8)(BX*1)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7a; BYTE $0x4b; BYTE $0xac; BYTE $0x18; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T5, 128(R8)(BX*1)
+	ADDQ       R14, 104(AX)
+	ADDQ       R9, 112(AX)
+	ADDQ       R14, 104(AX)
+	ADDQ       R9, 112(AX)
 	SUBQ       $0x20, 96(AX)
 	JMP        lanes3two
 
@@ -28900,16 +28915,16 @@ lanes3one:
 
 lanes3whole:
 	MOVQ      64(AX), BX
-	MOVQ      112(AX), SI
-	MOVQ      BX, R8
-	SHLQ      $0x04, R8
-	LEAQ      (SI)(R8*1), DI
-	MOVBQZX   load+112(FP), DI
-	TESTQ     DI, DI
+	MOVQ      112(AX), DI
+	MOVQ      BX, R9
+	SHLQ      $0x04, R9
+	LEAQ      (DI)(R9*1), R8
+	MOVBQZX   load+112(FP), R8
+	TESTQ     R8, R8
 	JZ        lanes3onezero
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILELOADD 64(SI)(BX*1), T1
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x94; BYTE $0x1e; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(SI)(BX*1), T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILELOADD (DI)(BX*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1f; BYTE $0x40 // TILELOADD 64(DI)(BX*1), T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x94; BYTE $0x1f; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(DI)(BX*1), T2
 	JMP       lanes3onebegin
 
 lanes3onezero:
@@ -28918,39 +28933,50 @@ lanes3onezero:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
 
 lanes3onebegin:
-	MOVQ    104(AX), DI
-	MOVQ    72(AX), R10
-	MOVQ    k+104(FP), R11
-	MOVQ    CX, R12
-	SHLQ    $0x04, R12
-	MOVQ    DX, R13
+	MOVQ    104(AX), R8
+	MOVQ    72(AX), R11
+	MOVQ    k+104(FP), R12
+	MOVQ    CX, R13
 	SHLQ    $0x04, R13
-	LEAQ    (DI)(R12*1), R9
+	MOVQ    DX, R14
+	SHLQ    $0x04, R14
+	LEAQ    (R8)(R13*1), R10
 	PCALIGN $0x40
 
 lanes3onesteps:
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0f // TILELOADD (DI)(CX*1), T6
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x12 // TILELOADD (R10)(DX*1), T7
+	CMPQ       SI, 120(AX)
+	JGE        lanes3onefetched
+	PREFETCHT1 (SI)
+	PREFETCHT1 64(SI)
+	PREFETCHT1 128(SI)
+	PREFETCHT1 192(SI)
+	PREFETCHT1 256(SI)
+	PREFETCHT1 320(SI)
+	ADDQ       $0x00000180, SI
+
+lanes3onefetched:
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x08 // TILELOADD (R8)(CX*1), T6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x12; BYTE $0x40 // TILELOADD 64(R10)(DX*1), T7
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x13; BYTE $0x40 // TILELOADD 64(R11)(DX*1), T7
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xce // TDPBF16PS T7, T6, T1
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x12; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(R10)(DX*1), T7
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x13; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(R11)(DX*1), T7
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xd6 // TDPBF16PS T7, T6, T2
-	ADDQ       $0x40, DI
-	ADDQ       R13, R10
-	SUBQ       $0x20, R11
+	ADDQ       $0x40, R8
+	ADDQ       R14, R11
+	SUBQ       $0x20, R12
 	JZ         lanes3onestore
-	TESTQ      $+224, R11
+	TESTQ      $+224, R12
 	JNZ        lanes3onesteps
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
 	JMP        lanes3onesteps
 
 lanes3onestore:
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILESTORED T1, 64(SI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x1e; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 128(SI)(BX*1)
-	ADDQ       R12, 104(AX)
-	ADDQ       R8, 112(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1f; BYTE $0x40 // TILESTORED T1, 64(DI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x1f; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 128(DI)(BX*1)
+	ADDQ       R13, 104(AX)
+	ADDQ       R9, 112(AX)
 	SUBQ       $0x10, 96(AX)
 	CMPQ       96(AX), $0x00
 	JG         lanes3one
@@ -28984,17 +29010,17 @@ lanes2two:
 	CMPQ      96(AX), $0x20
 	JL        lanes2one
 	MOVQ      64(AX), BX
-	MOVQ      112(AX), SI
-	MOVQ      BX, R8
-	SHLQ      $0x04, R8
-	LEAQ      (SI)(R8*1), DI
-	MOVBQZX   load+112(FP), R9
-	TESTQ     R9, R9
+	MOVQ      112(AX), DI
+	MOVQ      BX, R9
+	SHLQ      $0x04, R9
+	LEAQ      (DI)(R9*1), R8
+	MOVBQZX   load+112(FP), R10
+	TESTQ     R10, R10
 	JZ        lanes2twozero
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILELOADD 64(SI)(BX*1), T1
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILELOADD (DI)(BX*1), T3
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x64; BYTE $0x1f; BYTE $0x40 // TILELOADD 64(DI)(BX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILELOADD (DI)(BX*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1f; BYTE $0x40 // TILELOADD 64(DI)(BX*1), T1
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x1c; BYTE $0x18 // TILELOADD (R8)(BX*1), T3
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x64; BYTE $0x18; BYTE $0x40 // TILELOADD 64(R8)(BX*1), T4
 	JMP       lanes2twobegin
 
 lanes2twozero:
@@ -29004,45 +29030,56 @@ lanes2twozero:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xe0 // TILEZERO T4
 
 lanes2twobegin:
-	MOVQ    104(AX), R9
-	MOVQ    72(AX), R11
-	MOVQ    k+104(FP), R12
-	MOVQ    CX, R13
-	SHLQ    $0x04, R13
-	MOVQ    DX, R14
+	MOVQ    104(AX), R10
+	MOVQ    72(AX), R12
+	MOVQ    k+104(FP), R13
+	MOVQ    CX, R14
 	SHLQ    $0x04, R14
-	LEAQ    (R9)(R13*1), R10
+	MOVQ    DX, R15
+	SHLQ    $0x04, R15
+	LEAQ    (R10)(R14*1), R11
 	PCALIGN $0x40
 
 lanes2twosteps:
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x09 // TILELOADD (R9)(CX*1), T6
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x13; BYTE $0x40 // TILELOADD 64(R11)(DX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xce // TDPBF16PS T7, T6, T1
-	ADDQ       $0x40, R9
+	CMPQ       SI, 120(AX)
+	JGE        lanes2twofetched
+	PREFETCHT1 (SI)
+	PREFETCHT1 64(SI)
+	PREFETCHT1 128(SI)
+	PREFETCHT1 192(SI)
+	PREFETCHT1 256(SI)
+	PREFETCHT1 320(SI)
+	ADDQ       $0x00000180, SI
+
+lanes2twofetched:
 	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0a // TILELOADD (R10)(CX*1), T6
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xe6 // TDPBF16PS T7, T6, T4
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xde // TDPBF16PS T7, T6, T3
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x14 // TILELOADD (R12)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x14; BYTE $0x40 // TILELOADD 64(R12)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xce // TDPBF16PS T7, T6, T1
 	ADDQ       $0x40, R10
-	ADDQ       R14, R11
-	SUBQ       $0x20, R12
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0b // TILELOADD (R11)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xe6 // TDPBF16PS T7, T6, T4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x14 // TILELOADD (R12)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xde // TDPBF16PS T7, T6, T3
+	ADDQ       $0x40, R11
+	ADDQ       R15, R12
+	SUBQ       $0x20, R13
 	JZ         lanes2twostore
-	TESTQ      $+224, R12
+	TESTQ      $+224, R13
 	JNZ        lanes2twosteps
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
 	JMP        lanes2twosteps
 
 lanes2twostore:
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILESTORED T1, 64(SI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILESTORED T3, (DI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x64; BYTE $0x1f; BYTE $0x40 // TILESTORED T4, 64(DI)(BX*1)
-	ADDQ       R13, 104(AX)
-	ADDQ       R8, 112(AX)
-	ADDQ       R13, 104(AX)
-	ADDQ       R8, 112(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1f; BYTE $0x40 // TILESTORED T1, 64(DI)(BX*1)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7a; BYTE $0x4b; BYTE $0x1c; BYTE $0x18 // TILESTORED T3, (R8)(BX*1)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7a; BYTE $0x4b; BYTE $0x64; BYTE $0x18; BYTE $0x40 // TILESTORED T4, 64(R8)(BX*1)
+	ADDQ       R14, 104(AX)
+	ADDQ       R9, 112(AX)
+	ADDQ       R14, 104(AX)
+	ADDQ       R9, 112(AX)
 	SUBQ       $0x20, 96(AX)
 	JMP        lanes2two
 
@@ -29060,15 +29097,15 @@ lanes2one:
 
 lanes2whole:
 	MOVQ      64(AX), BX
-	MOVQ      112(AX), SI
-	MOVQ      BX, R8
-	SHLQ      $0x04, R8
-	LEAQ      (SI)(R8*1), DI
-	MOVBQZX   load+112(FP), DI
-	TESTQ     DI, DI
+	MOVQ      112(AX), DI
+	MOVQ      BX, R9
+	SHLQ      $0x04, R9
+	LEAQ      (DI)(R9*1), R8
+	MOVBQZX   load+112(FP), R8
+	TESTQ     R8, R8
 	JZ        lanes2onezero
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILELOADD 64(SI)(BX*1), T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILELOADD (DI)(BX*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1f; BYTE $0x40 // TILELOADD 64(DI)(BX*1), T1
 	JMP       lanes2onebegin
 
 lanes2onezero:
@@ -29076,36 +29113,47 @@ lanes2onezero:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
 
 lanes2onebegin:
-	MOVQ    104(AX), DI
-	MOVQ    72(AX), R10
-	MOVQ    k+104(FP), R11
-	MOVQ    CX, R12
-	SHLQ    $0x04, R12
-	MOVQ    DX, R13
+	MOVQ    104(AX), R8
+	MOVQ    72(AX), R11
+	MOVQ    k+104(FP), R12
+	MOVQ    CX, R13
 	SHLQ    $0x04, R13
-	LEAQ    (DI)(R12*1), R9
+	MOVQ    DX, R14
+	SHLQ    $0x04, R14
+	LEAQ    (R8)(R13*1), R10
 	PCALIGN $0x40
 
 lanes2onesteps:
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0f // TILELOADD (DI)(CX*1), T6
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x12 // TILELOADD (R10)(DX*1), T7
+	CMPQ       SI, 120(AX)
+	JGE        lanes2onefetched
+	PREFETCHT1 (SI)
+	PREFETCHT1 64(SI)
+	PREFETCHT1 128(SI)
+	PREFETCHT1 192(SI)
+	PREFETCHT1 256(SI)
+	PREFETCHT1 320(SI)
+	ADDQ       $0x00000180, SI
+
+lanes2onefetched:
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x08 // TILELOADD (R8)(CX*1), T6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x12; BYTE $0x40 // TILELOADD 64(R10)(DX*1), T7
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x13; BYTE $0x40 // TILELOADD 64(R11)(DX*1), T7
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xce // TDPBF16PS T7, T6, T1
-	ADDQ       $0x40, DI
-	ADDQ       R13, R10
-	SUBQ       $0x20, R11
+	ADDQ       $0x40, R8
+	ADDQ       R14, R11
+	SUBQ       $0x20, R12
 	JZ         lanes2onestore
-	TESTQ      $+224, R11
+	TESTQ      $+224, R12
 	JNZ        lanes2onesteps
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
 	JMP        lanes2onesteps
 
 lanes2onestore:
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILESTORED T1, 64(SI)(BX*1)
-	ADDQ       R12, 104(AX)
-	ADDQ       R8, 112(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1f; BYTE $0x40 // TILESTORED T1, 64(DI)(BX*1)
+	ADDQ       R13, 104(AX)
+	ADDQ       R9, 112(AX)
 	SUBQ       $0x10, 96(AX)
 	CMPQ       96(AX), $0x00
 	JG         lanes2one
@@ -29139,15 +29187,15 @@ lanes1two:
 	CMPQ      96(AX), $0x20
 	JL        lanes1one
 	MOVQ      64(AX), BX
-	MOVQ      112(AX), SI
-	MOVQ      BX, R8
-	SHLQ      $0x04, R8
-	LEAQ      (SI)(R8*1), DI
-	MOVBQZX   load+112(FP), R9
-	TESTQ     R9, R9
+	MOVQ      112(AX), DI
+	MOVQ      BX, R9
+	SHLQ      $0x04, R9
+	LEAQ      (DI)(R9*1), R8
+	MOVBQZX   load+112(FP), R10
+	TESTQ     R10, R10
 	JZ        lanes1twozero
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILELOADD (DI)(BX*1), T3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILELOADD (DI)(BX*1), T0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x1c; BYTE $0x18 // TILELOADD (R8)(BX*1), T3
 	JMP       lanes1twobegin
 
 lanes1twozero:
@@ -29155,39 +29203,50 @@ lanes1twozero:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
 
 lanes1twobegin:
-	MOVQ    104(AX), R9
-	MOVQ    72(AX), R11
-	MOVQ    k+104(FP), R12
-	MOVQ    CX, R13
-	SHLQ    $0x04, R13
-	MOVQ    DX, R14
+	MOVQ    104(AX), R10
+	MOVQ    72(AX), R12
+	MOVQ    k+104(FP), R13
+	MOVQ    CX, R14
 	SHLQ    $0x04, R14
-	LEAQ    (R9)(R13*1), R10
+	MOVQ    DX, R15
+	SHLQ    $0x04, R15
+	LEAQ    (R10)(R14*1), R11
 	PCALIGN $0x40
 
 lanes1twosteps:
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x09 // TILELOADD (R9)(CX*1), T6
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
-	ADDQ       $0x40, R9
+	CMPQ       SI, 120(AX)
+	JGE        lanes1twofetched
+	PREFETCHT1 (SI)
+	PREFETCHT1 64(SI)
+	PREFETCHT1 128(SI)
+	PREFETCHT1 192(SI)
+	PREFETCHT1 256(SI)
+	PREFETCHT1 320(SI)
+	ADDQ       $0x00000180, SI
+
+lanes1twofetched:
 	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0a // TILELOADD (R10)(CX*1), T6
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xde // TDPBF16PS T7, T6, T3
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x14 // TILELOADD (R12)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
 	ADDQ       $0x40, R10
-	ADDQ       R14, R11
-	SUBQ       $0x20, R12
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0b // TILELOADD (R11)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xde // TDPBF16PS T7, T6, T3
+	ADDQ       $0x40, R11
+	ADDQ       R15, R12
+	SUBQ       $0x20, R13
 	JZ         lanes1twostore
-	TESTQ      $+224, R12
+	TESTQ      $+224, R13
 	JNZ        lanes1twosteps
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
 	JMP        lanes1twosteps
 
 lanes1twostore:
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILESTORED T3, (DI)(BX*1)
-	ADDQ       R13, 104(AX)
-	ADDQ       R8, 112(AX)
-	ADDQ       R13, 104(AX)
-	ADDQ       R8, 112(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7a; BYTE $0x4b; BYTE $0x1c; BYTE $0x18 // TILESTORED T3, (R8)(BX*1)
+	ADDQ       R14, 104(AX)
+	ADDQ       R9, 112(AX)
+	ADDQ       R14, 104(AX)
+	ADDQ       R9, 112(AX)
 	SUBQ       $0x20, 96(AX)
 	JMP        lanes1two
 
@@ -29205,47 +29264,58 @@ lanes1one:
 
 lanes1whole:
 	MOVQ      64(AX), BX
-	MOVQ      112(AX), SI
-	MOVQ      BX, R8
-	SHLQ      $0x04, R8
-	LEAQ      (SI)(R8*1), DI
-	MOVBQZX   load+112(FP), DI
-	TESTQ     DI, DI
+	MOVQ      112(AX), DI
+	MOVQ      BX, R9
+	SHLQ      $0x04, R9
+	LEAQ      (DI)(R9*1), R8
+	MOVBQZX   load+112(FP), R8
+	TESTQ     R8, R8
 	JZ        lanes1onezero
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILELOADD (DI)(BX*1), T0
 	JMP       lanes1onebegin
 
 lanes1onezero:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
 
 lanes1onebegin:
-	MOVQ    104(AX), DI
-	MOVQ    72(AX), R10
-	MOVQ    k+104(FP), R11
-	MOVQ    CX, R12
-	SHLQ    $0x04, R12
-	MOVQ    DX, R13
+	MOVQ    104(AX), R8
+	MOVQ    72(AX), R11
+	MOVQ    k+104(FP), R12
+	MOVQ    CX, R13
 	SHLQ    $0x04, R13
-	LEAQ    (DI)(R12*1), R9
+	MOVQ    DX, R14
+	SHLQ    $0x04, R14
+	LEAQ    (R8)(R13*1), R10
 	PCALIGN $0x40
 
 lanes1onesteps:
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0f // TILELOADD (DI)(CX*1), T6
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x12 // TILELOADD (R10)(DX*1), T7
+	CMPQ       SI, 120(AX)
+	JGE        lanes1onefetched
+	PREFETCHT1 (SI)
+	PREFETCHT1 64(SI)
+	PREFETCHT1 128(SI)
+	PREFETCHT1 192(SI)
+	PREFETCHT1 256(SI)
+	PREFETCHT1 320(SI)
+	ADDQ       $0x00000180, SI
+
+lanes1onefetched:
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x08 // TILELOADD (R8)(CX*1), T6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
-	ADDQ       $0x40, DI
-	ADDQ       R13, R10
-	SUBQ       $0x20, R11
+	ADDQ       $0x40, R8
+	ADDQ       R14, R11
+	SUBQ       $0x20, R12
 	JZ         lanes1onestore
-	TESTQ      $+224, R11
+	TESTQ      $+224, R12
 	JNZ        lanes1onesteps
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
 	JMP        lanes1onesteps
 
 lanes1onestore:
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
-	ADDQ       R12, 104(AX)
-	ADDQ       R8, 112(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
+	ADDQ       R13, 104(AX)
+	ADDQ       R9, 112(AX)
 	SUBQ       $0x10, 96(AX)
 	CMPQ       96(AX), $0x00
 	JG         lanes1one
@@ -65869,37 +65939,42 @@ lanes1rows:
 	SUBQ    $0x00000010, CX
 	JMP     columns
 
-// func weightAddBiasAVX512(c []float32, ldc int, m int, bias []float32)
+// func weightAddBiasAVX512(dst []float32, ldd int, c []float32, ldc int, m int, bias []float32)
 // Requires: AVX, AVX512F
-TEXT ·weightAddBiasAVX512(SB), NOSPLIT, $0-64
+TEXT ·weightAddBiasAVX512(SB), NOSPLIT, $0-96
 	PCALIGN $0x40
-	MOVQ    bias_len+48(FP), CX
+	MOVQ    bias_len+80(FP), CX
 	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
 	XORQ    AX, AX
 
 columns:
 	TESTQ   CX, CX
 	JZ      end
-	MOVQ    c_base+0(FP), DX
+	MOVQ    dst_base+0(FP), DX
 	ADDQ    AX, DX
-	MOVQ    ldc+24(FP), BX
+	MOVQ    ldd+24(FP), BX
 	SHLQ    $0x02, BX
+	MOVQ    c_base+32(FP), SI
+	ADDQ    AX, SI
+	MOVQ    ldc+56(FP), DI
+	SHLQ    $0x02, DI
 	CMPQ    CX, $0x00000020
 	JGE     lanes2
-	MOVQ    bias_base+40(FP), SI
-	VMOVUPS (SI)(AX*1), Z1
-	MOVQ    m+32(FP), SI
-	TESTQ   SI, SI
+	MOVQ    bias_base+72(FP), R8
+	VMOVUPS (R8)(AX*1), Z1
+	MOVQ    m+64(FP), R8
+	TESTQ   R8, R8
 	JZ      lanes1rows
 	PCALIGN $0x40
 
 lanes1row:
-	VADDPS    (DX), Z1, Z2
+	VADDPS    (SI), Z1, Z2
 	VCMPPS    $0x03, Z2, Z2, K1
 	VBLENDMPS Z0, Z2, K1, Z2
 	VMOVUPS   Z2, (DX)
 	ADDQ      BX, DX
-	DECQ      SI
+	ADDQ      DI, SI
+	DECQ      R8
 	JNZ       lanes1row
 
 lanes1rows:
@@ -65908,18 +65983,18 @@ lanes1rows:
 	JMP  columns
 
 lanes2:
-	MOVQ    bias_base+40(FP), SI
-	VMOVUPS (SI)(AX*1), Z1
-	MOVQ    bias_base+40(FP), SI
-	VMOVUPS 64(SI)(AX*1), Z2
-	MOVQ    m+32(FP), SI
-	TESTQ   SI, SI
+	MOVQ    bias_base+72(FP), R8
+	VMOVUPS (R8)(AX*1), Z1
+	MOVQ    bias_base+72(FP), R8
+	VMOVUPS 64(R8)(AX*1), Z2
+	MOVQ    m+64(FP), R8
+	TESTQ   R8, R8
 	JZ      lanes2rows
 	PCALIGN $0x40
 
 lanes2row:
-	VADDPS    (DX), Z1, Z3
-	VADDPS    64(DX), Z2, Z4
+	VADDPS    (SI), Z1, Z3
+	VADDPS    64(SI), Z2, Z4
 	VCMPPS    $0x03, Z3, Z3, K1
 	VBLENDMPS Z0, Z3, K1, Z3
 	VCMPPS    $0x03, Z4, Z4, K1
@@ -65927,7 +66002,8 @@ lanes2row:
 	VMOVUPS   Z3, (DX)
 	VMOVUPS   Z4, 64(DX)
 	ADDQ      BX, DX
-	DECQ      SI
+	ADDQ      DI, SI
+	DECQ      R8
 	JNZ       lanes2row
 
 lanes2rows:

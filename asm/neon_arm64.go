@@ -709,7 +709,7 @@ func additiveBackwardNEON(dk []float32, ldd int, q []float32, k []float32, ldk i
 // weightAddBiasNEON is WeightKernels.AddBias, see package ukernel.
 //
 //go:noescape
-func weightAddBiasNEON(c []float32, ldc int, m int, bias []float32)
+func weightAddBiasNEON(dst []float32, ldd int, c []float32, ldc int, m int, bias []float32)
 
 // gruNEON is Activations.GRU, see package ukernel.
 //

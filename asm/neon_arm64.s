@@ -30624,43 +30624,49 @@ lanes1rows:
 end:
 	RET
 
-// func weightAddBiasNEON(c []float32, ldc int, m int, bias []float32)
-TEXT ·weightAddBiasNEON(SB), NOSPLIT, $0-64
+// func weightAddBiasNEON(dst []float32, ldd int, c []float32, ldc int, m int, bias []float32)
+TEXT ·weightAddBiasNEON(SB), NOSPLIT, $0-96
 	MOVD $lanesNEON<>(SB), R0
 	FMOVQ 416(R0), F0
-	MOVD bias_len+48(FP), R1
-	MOVD c_base+0(FP), R2
-	MOVD bias_base+40(FP), R3
-	MOVD ldc+24(FP), R4
-	LSL $2, R4, R4
+	MOVD bias_len+80(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD c_base+32(FP), R3
+	MOVD bias_base+72(FP), R4
+	MOVD ldd+24(FP), R5
+	LSL $2, R5, R5
+	MOVD ldc+56(FP), R6
+	LSL $2, R6, R6
 
 columns:
 	CBZ R1, end
-	MOVD R2, R5
-	FMOVQ (R3), F1
-	FMOVQ 16(R3), F2
-	MOVD m+32(FP), R6
-	CBZ R6, lanes2rows
+	MOVD R2, R7
+	MOVD R3, R8
+	FMOVQ (R4), F1
+	FMOVQ 16(R4), F2
+	MOVD m+64(FP), R9
+	CBZ R9, lanes2rows
 	PCALIGN $32
 
 lanes2row:
-	FMOVQ (R5), F3
-	FMOVQ 16(R5), F4
+	FMOVQ (R8), F3
+	FMOVQ 16(R8), F4
 	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
 	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
 	WORD $0x4e23e465 // fcmeq v5.4s, v3.4s, v3.4s
 	VBIF V5.B16, V0.B16, V3.B16
 	WORD $0x4e24e485 // fcmeq v5.4s, v4.4s, v4.4s
 	VBIF V5.B16, V0.B16, V4.B16
-	FMOVQ F3, (R5)
-	FMOVQ F4, 16(R5)
-	ADD R4, R5, R5
-	SUBS $1, R6, R6
+	FMOVQ F3, (R7)
+	FMOVQ F4, 16(R7)
+	ADD R5, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
 	BNE lanes2row
 
 lanes2rows:
 	ADD $32, R2, R2
 	ADD $32, R3, R3
+	ADD $32, R4, R4
 	SUB $8, R1, R1
 	B columns
 

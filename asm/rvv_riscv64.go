@@ -689,7 +689,7 @@ func additiveBackwardRVV(dk []float32, ldd int, q []float32, k []float32, ldk in
 // weightAddBiasRVV is WeightKernels.AddBias, see package ukernel.
 //
 //go:noescape
-func weightAddBiasRVV(c []float32, ldc int, m int, bias []float32)
+func weightAddBiasRVV(dst []float32, ldd int, c []float32, ldc int, m int, bias []float32)
 
 // gruRVV is Activations.GRU, see package ukernel.
 //

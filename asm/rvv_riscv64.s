@@ -10425,32 +10425,38 @@ rows:
 done:
 	RET
 
-// func weightAddBiasRVV(c []float32, ldc int, m int, bias []float32)
-TEXT ·weightAddBiasRVV(SB), NOSPLIT, $0-64
-	MOV bias_len+48(FP), X5
-	MOV c_base+0(FP), X7
-	MOV bias_base+40(FP), X8
-	MOV ldc+24(FP), X9
-	SLLI $2, X9, X9
+// func weightAddBiasRVV(dst []float32, ldd int, c []float32, ldc int, m int, bias []float32)
+TEXT ·weightAddBiasRVV(SB), NOSPLIT, $0-96
+	MOV bias_len+80(FP), X5
+	MOV dst_base+0(FP), X7
+	MOV c_base+32(FP), X8
+	MOV bias_base+72(FP), X9
+	MOV ldd+24(FP), X10
+	SLLI $2, X10, X10
+	MOV ldc+56(FP), X11
+	SLLI $2, X11, X11
 	BEQZ X5, done
 lanes:
 	VSETVLI X5, E32, M8, TA, MA, X6
-	VLE32V (X8), V8
-	MOV X7, X10
-	MOV m+32(FP), X11
-	BEQZ X11, rows
+	VLE32V (X9), V8
+	MOV X7, X12
+	MOV X8, X13
+	MOV m+64(FP), X14
+	BEQZ X14, rows
 row:
-	VLE32V (X10), V16
+	VLE32V (X13), V16
 	VFADDVV V8, V16, V16
-	VSE32V V16, (X10)
-	ADD X9, X10, X10
-	ADD $-1, X11, X11
-	BNEZ X11, row
+	VSE32V V16, (X12)
+	ADD X10, X12, X12
+	ADD X11, X13, X13
+	ADD $-1, X14, X14
+	BNEZ X14, row
 rows:
 	SUB X6, X5, X5
 	SLLI $2, X6, X6
 	ADD X6, X7, X7
 	ADD X6, X8, X8
+	ADD X6, X9, X9
 	BNEZ X5, lanes
 done:
 	RET

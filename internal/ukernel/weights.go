@@ -37,13 +37,13 @@ type WeightKernels struct {
 	// q[15] and of q[16] to q[31] as two int16.
 	Quantize func(dst []uint32, src []float32)
 
-	// AddBias is the epilogue of m rows of a product, in place:
+	// AddBias is the epilogue of m rows of a product:
 	//
-	//	c[i·ldc+lane] = c[i·ldc+lane] + bias[lane], lane < len(bias)
+	//	dst[i·ldd+lane] = c[i·ldc+lane] + bias[lane], lane < len(bias)
 	//
 	// and the NaN 0x7fc00000, to the bit, where that is a NaN. len(bias) is a
-	// multiple of PanelStep.
-	AddBias func(c []float32, ldc, m int, bias []float32)
+	// multiple of PanelStep. dst may be c, with ldd = ldc.
+	AddBias func(dst []float32, ldd int, c []float32, ldc, m int, bias []float32)
 
 	// Pack transposes n rows of d weights into lanes of a panel. Their bits do not change:
 	//

@@ -331,7 +331,8 @@ func panelGemm(steps []int, perRow int, quick bool) (list []Case) {
 func addBias(k *Kernel, quick bool) (list []Case) {
 	for i := range 8 {
 		w := 16 * (1 + i%4)
-		list = append(list, Case{"c": out(span(i, w+i%3, w)), "ldc": w + i%3, "m": i, "bias": in(w)})
+		ldd, ldc := w+i%3, w+i%2
+		list = append(list, Case{"dst": out(span(i, ldd, w)), "ldd": ldd, "c": in(span(i, ldc, w)), "ldc": ldc, "m": i, "bias": in(w)})
 	}
 	return list
 }
@@ -609,8 +610,12 @@ func tileGemm(numbers int) func(k *Kernel, quick bool) []Case {
 		add := func(m, n, lanes int) {
 			i := len(list)
 			lda, ldc := n+i%3, lanes+i%2
-			list = append(list, Case{"c": out(span(m, ldc, lanes)), "ldc": ldc, "a": in(span(m, lda, n)), "lda": lda, "b": in(lanes * n / 2 * numbers), "lanes": lanes,
-				"m": m, "k": n, "load": i%2 == 0})
+			c := Case{"c": out(span(m, ldc, lanes)), "ldc": ldc, "a": in(span(m, lda, n)), "lda": lda, "b": in(lanes * n / 2 * numbers), "lanes": lanes,
+				"m": m, "k": n, "load": i%2 == 0}
+			if numbers == 1 {
+				c["next"] = Buffer{Len: 1000 * (i % 3), Absent: true}
+			}
+			list = append(list, c)
 		}
 		add(33, 64, 48)
 		if quick {
