@@ -92,10 +92,23 @@ type connectionKey struct{}
 
 // withConnection is ConnContext of a server.
 func withConnection(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, under(c))
+}
+
+// under returns the connection under TLS.
+func under(c net.Conn) net.Conn {
 	if t, ok := c.(*tls.Conn); ok {
-		c = t.NetConn()
+		return t.NetConn()
 	}
-	return context.WithValue(ctx, connectionKey{}, c)
+	return c
+}
+
+// noteIdle is ConnState of a server. A connection lacks a request again when the answer is written,
+// which is after its handler has returned.
+func noteIdle(c net.Conn, state http.ConnState) {
+	if x, ok := under(c).(*connection); ok && state == http.StateIdle {
+		x.answered()
+	}
 }
 
 // noting returns a handler that notes which connections have whole requests.
@@ -107,7 +120,6 @@ func noting(next http.Handler) http.Handler {
 			} else {
 				r.Body = b
 			}
-			defer x.answered()
 		}
 		next.ServeHTTP(w, r)
 	})

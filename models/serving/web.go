@@ -110,7 +110,7 @@ func (w *Web) Listen() (net.Listener, error) {
 // error of l.
 func (w *Web) Serve(ctx context.Context, l net.Listener, handler *server.Server, log *slog.Logger) error {
 	s := &http.Server{
-		Handler: noting(handler), ConnContext: withConnection, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		Handler: noting(handler), ConnContext: withConnection, ConnState: noteIdle, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 	}
 	scheme := "http"
