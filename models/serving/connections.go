@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/tls"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 )
 
@@ -67,6 +69,20 @@ func (c *connections) wants(x *connection) {
 	c.next++
 	c.open[x] = c.next
 	c.change.Broadcast()
+}
+
+// written waits until all answers are written, or ctx ends.
+func (c *connections) written(ctx context.Context) {
+	defer context.AfterFunc(ctx, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.change.Broadcast()
+	})()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for ctx.Err() == nil && slices.Contains(slices.Collect(maps.Values(c.open)), 0) {
+		c.change.Wait()
+	}
 }
 
 // Close implements [net.Listener].

@@ -2,6 +2,7 @@ package serving
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -119,12 +120,14 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { close(p); return nil }
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{} }
 
-// A connection does not end for another one while its answer is being written.
+// A connection does not end for another one while its answer is being written, and the server waits
+// for that.
 func TestUnreadAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := make(pipes)
 		s := &http.Server{ConnContext: withConnection, ConnState: noteIdle, Handler: noting(http.NotFoundHandler())}
-		go s.Serve(limitConnections(l, 1))
+		open := limitConnections(l, 1)
+		go s.Serve(open)
 		defer s.Close()
 		var clients []net.Conn
 		for range 2 {
@@ -137,9 +140,22 @@ func TestUnreadAnswer(t *testing.T) {
 			}
 			synctest.Wait() // the handler has returned, and then the second connection waits
 		}
+		ctx, cancel := context.WithCancel(t.Context())
+		unread, all := make(chan bool), make(chan bool)
+		go func() { open.written(ctx); close(unread) }()
+		go func() { open.written(t.Context()); close(all) }()
+		synctest.Wait()
+		cancel()
+		<-unread
+		select {
+		case <-all:
+			t.Error("an answer that is not read is written")
+		default:
+		}
 		if _, err := http.ReadResponse(bufio.NewReader(clients[0]), nil); err != nil {
 			t.Error(err)
 		}
+		<-all
 		io.WriteString(clients[1], "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 		if _, err := http.ReadResponse(bufio.NewReader(clients[1]), nil); err != nil {
 			t.Error(err)
