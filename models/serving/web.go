@@ -25,7 +25,7 @@ type Web struct {
 	LogJSON     bool
 
 	tls  string // what begins the names of the flags of TLS
-	open *connections
+	open *connections // of Listen
 }
 
 // Flags defines the flags that set w and the limits of s that concern no models. tls begins the
@@ -147,8 +147,8 @@ func (w *Web) Serve(ctx context.Context, l net.Listener, handler *server.Server,
 	return err
 }
 
-// writeTime is how long the ends of answers may take that are not written yet. On a busy machine the
-// server itself takes some of it.
+// writeTime is how long the ends of answers may take that are not written yet. On a busy machine
+// the server itself takes some of it.
 const writeTime = 10 * time.Second
 
 // hosts reads the values of -host.
