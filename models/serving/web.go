@@ -24,7 +24,7 @@ type Web struct {
 	Shutdown    time.Duration
 	LogJSON     bool
 
-	tls  string // what begins the names of the flags of TLS
+	tls  string       // what begins the names of the flags of TLS
 	open *connections // of Listen
 }
 
