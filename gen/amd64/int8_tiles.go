@@ -56,7 +56,7 @@ func (t *tileProduct) parts() int {
 }
 
 // chunkBlocks is how many blocks of the weights are on the stack at most. They are whole segments.
-func (t *tileProduct) chunkBlocks() int { return 16 / t.halves() }
+func (t *tileProduct) chunkBlocks() int { return 24 / t.halves() }
 
 // A tileStack is what a product by tiles has on the stack, from a line on: first the shapes of the
 // tiles.
