@@ -22,8 +22,8 @@ import (
 // them.
 //
 // A tile of integers goes through memory to the registers. A tile store waits for its product, and
-// what follows waits for the store. So products are two blocks ahead of the sums that are scaled, and
-// stores one. They go on from tile to tile without a pause, see ahead.
+// what follows waits for the store. So products are two blocks ahead of the sums that are scaled,
+// and stores one. They go on from tile to tile without a pause, see ahead.
 type tileProduct struct {
 	tileStack
 	formats  []ukernel.PackedFormat // of the function, with equal integers and minima
@@ -460,8 +460,8 @@ func (t *tileProduct) ahead(name string) {
 	t.Label(name)
 }
 
-// product emits the products of a block with rows of x. They replace the sums of the last one, which
-// store stores. Loads come first: they do not wait for it.
+// product emits the products of a block with rows of x. They replace the sums of the last one,
+// which store stores. Loads come first: they do not wait for it.
 func (t *tileProduct) product(store func()) {
 	t.TILELOADD(emit.Indexed(t.x, t.ldx, 1), tileX)
 	for part := range t.parts() {
