@@ -10545,7 +10545,7 @@ TEXT ·weightGemmInt8S8AVX512(SB), NOSPLIT, $0-113
 
 // func weightGemmInt8TilesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
-TEXT ·weightGemmInt8TilesAVX512(SB), $11648-113
+TEXT ·weightGemmInt8TilesAVX512(SB), $16256-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
 	ANDQ      $-64, AX
@@ -10589,7 +10589,7 @@ lanes:
 chunk:
 	MOVQ    120(AX), DX
 	SHRQ    $0x05, DX
-	MOVQ    $0x00000010, BX
+	MOVQ    $0x00000018, BX
 	CMPQ    DX, BX
 	CMOVQGT BX, DX
 	MOVQ    DX, 136(AX)
@@ -11945,7 +11945,7 @@ TEXT ·weightGemmInt8U4AVX512(SB), NOSPLIT, $0-113
 
 // func weightGemmInt8TilesMinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AMXINT8, AMXTILE, AVX, AVX512DQ, AVX512F, CMOV
-TEXT ·weightGemmInt8TilesMinimaAVX512(SB), $12672-113
+TEXT ·weightGemmInt8TilesMinimaAVX512(SB), $17792-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
 	ANDQ      $-64, AX
@@ -11984,7 +11984,7 @@ lanes:
 chunk:
 	MOVQ    120(AX), DX
 	SHRQ    $0x05, DX
-	MOVQ    $0x00000010, BX
+	MOVQ    $0x00000018, BX
 	CMPQ    DX, BX
 	CMOVQGT BX, DX
 	MOVQ    DX, 136(AX)
@@ -16886,7 +16886,7 @@ TEXT ·weightGemmInt8U4x32AVX512(SB), NOSPLIT, $0-113
 
 // func weightGemmInt8TilesX32MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
-TEXT ·weightGemmInt8TilesX32MinimaAVX512(SB), $15744-113
+TEXT ·weightGemmInt8TilesX32MinimaAVX512(SB), $22400-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
 	ANDQ      $-64, AX
@@ -16940,7 +16940,7 @@ lanes:
 chunk:
 	MOVQ    120(AX), DX
 	SHRQ    $0x05, DX
-	MOVQ    $0x00000010, BX
+	MOVQ    $0x00000018, BX
 	CMPQ    DX, BX
 	CMOVQGT BX, DX
 	MOVQ    DX, 136(AX)
@@ -17464,7 +17464,7 @@ TEXT ·weightGemmInt8U4x16AVX512(SB), NOSPLIT, $0-113
 
 // func weightGemmInt8TilesX16MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
-TEXT ·weightGemmInt8TilesX16MinimaAVX512(SB), $17280-113
+TEXT ·weightGemmInt8TilesX16MinimaAVX512(SB), $22656-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
 	ANDQ      $-64, AX
@@ -17523,7 +17523,7 @@ lanes:
 chunk:
 	MOVQ    120(AX), DX
 	SHRQ    $0x05, DX
-	MOVQ    $0x00000008, BX
+	MOVQ    $0x0000000c, BX
 	CMPQ    DX, BX
 	CMOVQGT BX, DX
 	MOVQ    DX, 136(AX)
@@ -25666,7 +25666,7 @@ GLOBL const33333333AVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmInt8TilesX16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
-TEXT ·weightGemmInt8TilesX16AVX512(SB), $14208-113
+TEXT ·weightGemmInt8TilesX16AVX512(SB), $19072-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
 	ANDQ      $-64, AX
@@ -25725,7 +25725,7 @@ lanes:
 chunk:
 	MOVQ    120(AX), DX
 	SHRQ    $0x05, DX
-	MOVQ    $0x00000008, BX
+	MOVQ    $0x0000000c, BX
 	CMPQ    DX, BX
 	CMOVQGT BX, DX
 	MOVQ    DX, 136(AX)

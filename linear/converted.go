@@ -17,22 +17,22 @@ type conversion struct {
 	bytes int // of converted rows of a task: they stay in L2 while panels pass by,
 	least int // unless so many rows are larger. With fewer ones, weights are fetched too often
 	step  int // a call of a kernel takes a multiple of so many rows
-	steps int // and so many inputs of a panel, which stay in L1 for all rows
+	steps int // and so many inputs of a panel, which stay in L1 for all rows,
+	many  int // or so many with at least step rows
 	speed int // how many times as many products as FMAs a thread computes in some time, about
 }
 
 var (
 	// step is a multiple of the rows of every kernel's highest tile: 16 with AMX, 24 with VNNI.
-	toInt8 = conversion{bytes: 256 << 10, least: 96, step: 48, steps: 1024, speed: 2}
+	// Without AMX, kernels widen the weights of a block once for all rows of a call: many is so low
+	// that 144 rows fit into one.
+	toInt8      = conversion{bytes: 256 << 10, least: 96, step: 48, steps: 1024, many: 256, speed: 2}
+	toInt8Tiles = conversion{bytes: 256 << 10, least: 96, step: 48, steps: 1024, many: 768, speed: 3}
 
 	toBFloat16 = conversion{bytes: 512 << 10, least: 32, step: 32, steps: 4096, speed: 4}
 )
 
 const (
-	// int8ManySteps are steps for many quantized rows, of which 144 fit into one call then: kernels
-	// widen the weights of a block once for all rows of a call.
-	int8ManySteps = 256
-
 	// stripRows is the most rows whose sums with a panel stay in L1 beside the numbers that a tile
 	// unit reads.
 	stripRows = 128
@@ -53,7 +53,7 @@ func (j *job) padsRows(t *tier.Tier, m int) bool {
 // convertedRows is how many of n rows a call takes, which has so many inputs and lanes.
 func (j *job) convertedRows(n, inputs, lanes int, by *conversion) int {
 	fmas := lanes * inputs
-	if j.tiles {
+	if j.tier.Unit().GemmTiles != nil {
 		fmas /= by.speed
 	}
 	m := ukernel.RowsPerCall(n, fmas)
@@ -75,6 +75,8 @@ func (l *Linear) tiles(t *tier.Tier) bool {
 // conversion returns what is made of the rows of x, or nil.
 func (j *job) conversion() *conversion {
 	switch {
+	case j.int8 && j.tier.Unit().GemmTiles != nil:
+		return &toInt8Tiles
 	case j.int8:
 		return &toInt8
 	case j.tiles:
@@ -118,7 +120,7 @@ func (s *scratch) convertedTask(j *job, by *conversion, rows, panels interval) {
 		return
 	}
 	if rows.len() >= by.step {
-		most = int8ManySteps
+		most = by.many
 	}
 	n := rows.len()
 	if j.pads {

@@ -22,8 +22,8 @@ import (
 // them.
 //
 // A tile of integers goes through memory to the registers. A tile store waits for its product, and
-// what follows waits for the store. So products are two blocks ahead of the sums that are scaled, and
-// stores one. They go on from tile to tile without a pause, see ahead.
+// what follows waits for the store. So products are two blocks ahead of the sums that are scaled,
+// and stores one. They go on from tile to tile without a pause, see ahead.
 type tileProduct struct {
 	tileStack
 	formats  []ukernel.PackedFormat // of the function, with equal integers and minima
@@ -56,7 +56,7 @@ func (t *tileProduct) parts() int {
 }
 
 // chunkBlocks is how many blocks of the weights are on the stack at most. They are whole segments.
-func (t *tileProduct) chunkBlocks() int { return 16 / t.halves() }
+func (t *tileProduct) chunkBlocks() int { return 24 / t.halves() }
 
 // A tileStack is what a product by tiles has on the stack, from a line on: first the shapes of the
 // tiles.
@@ -460,8 +460,8 @@ func (t *tileProduct) ahead(name string) {
 	t.Label(name)
 }
 
-// product emits the products of a block with rows of x. They replace the sums of the last one, which
-// store stores. Loads come first: they do not wait for it.
+// product emits the products of a block with rows of x. They replace the sums of the last one,
+// which store stores. Loads come first: they do not wait for it.
 func (t *tileProduct) product(store func()) {
 	t.TILELOADD(emit.Indexed(t.x, t.ldx, 1), tileX)
 	for part := range t.parts() {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/quantized"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/testutil"
@@ -112,6 +113,9 @@ func int8Cases(f ukernel.PackedFormat) func(w int) []kernelCase {
 					list = append(list, int8Case{f, m, lanes, k, i % 3 * ukernel.RowWords, i % 2 * 5, i%7 < 3, codes(i) % codeKinds, testutil.KindOf(i)})
 				}
 			}
+		}
+		for i, m := range []int{16, 35} { // tiles take the blocks of 768 inputs at once, at most
+			list = append(list, int8Case{f, m, ukernel.PanelLanes, ints.RoundUp(1600, f.HeadSteps()), ukernel.RowWords, 5 * i, i > 0, anyCodes, testutil.KindOf(i)})
 		}
 		return list
 	}
