@@ -10717,53 +10717,68 @@ first:
 	ADDQ      $+576, SI
 	CMPQ      SI, 144(AX)
 	JNE       second
-	LEAQ      2368(AX), SI
-	MOVQ      168(AX), BX
-	CMPQ      160(AX), $0x10
-	JLE       second
 	SUBQ      $0x10, 160(AX)
-	MOVQ      DX, R8
-	SHLQ      $0x04, R8
-	ADDQ      R8, BX
-	MOVQ      $0x00000010, R8
-	SUBQ      160(AX), R8
-	JLE       secondrow
-	IMULQ     DX, R8
-	SUBQ      R8, BX
+	JG        secondrows
+	MOVQ      $0x00000000, 160(AX)
+	JMP       second
+
+secondrows:
+	LEAQ  2368(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R8
+	SHLQ  $0x04, R8
+	ADDQ  R8, BX
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   secondrow
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
 secondrow:
 	MOVQ BX, 168(AX)
 
 second:
+	CMPQ       160(AX), $0x00
+	JE         thirdnone
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
-	NEGQ       DI
-	ADDQ       152(AX), DI
 	ADDQ       $+48, BX
 	ADDQ       $+576, SI
 	CMPQ       SI, 144(AX)
 	JNE        third
-	LEAQ       2368(AX), SI
-	MOVQ       168(AX), BX
-	CMPQ       160(AX), $0x10
-	JLE        third
 	SUBQ       $0x10, 160(AX)
-	MOVQ       DX, R8
-	SHLQ       $0x04, R8
-	ADDQ       R8, BX
-	MOVQ       $0x00000010, R8
-	SUBQ       160(AX), R8
-	JLE        thirdrow
-	IMULQ      DX, R8
-	SUBQ       R8, BX
+	JG         thirdrows
+	MOVQ       $0x00000000, 160(AX)
+	JMP        third
+
+thirdrows:
+	LEAQ  2368(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R8
+	SHLQ  $0x04, R8
+	ADDQ  R8, BX
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   thirdrow
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
 thirdrow:
 	MOVQ BX, 168(AX)
 
 third:
+	JMP thirdstored
+
+thirdnone:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+
+thirdstored:
+	NEGQ DI
+	ADDQ 152(AX), DI
+
 rows:
 	// Go back if less than a tile is left.
 	MOVQ  $0x00000010, R8
@@ -10843,35 +10858,46 @@ begin:
 	PCALIGN $0x40
 
 blocks:
+	CMPQ       160(AX), $0x00
+	JE         aheadnone
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
-	NEGQ       DI
-	ADDQ       152(AX), DI
 	ADDQ       $+48, BX
 	ADDQ       $+576, SI
 	CMPQ       SI, 144(AX)
 	JNE        ahead
-	LEAQ       2368(AX), SI
-	MOVQ       168(AX), BX
-	CMPQ       160(AX), $0x10
-	JLE        ahead
 	SUBQ       $0x10, 160(AX)
-	MOVQ       DX, R15
-	SHLQ       $0x04, R15
-	ADDQ       R15, BX
-	MOVQ       $0x00000010, R15
-	SUBQ       160(AX), R15
-	JLE        aheadrow
-	IMULQ      DX, R15
-	SUBQ       R15, BX
+	JG         aheadrows
+	MOVQ       $0x00000000, 160(AX)
+	JMP        ahead
+
+aheadrows:
+	LEAQ  2368(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R15
+	SHLQ  $0x04, R15
+	ADDQ  R15, BX
+	MOVQ  $0x00000010, R15
+	SUBQ  160(AX), R15
+	JLE   aheadrow
+	IMULQ DX, R15
+	SUBQ  R15, BX
 
 aheadrow:
 	MOVQ BX, 168(AX)
 
 ahead:
+	JMP aheadstored
+
+aheadnone:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+
+aheadstored:
+	NEGQ        DI
+	ADDQ        152(AX), DI
 	VMOVUPS     512(R14), Z16
 	VCVTDQ2PS   (DI), Z17
 	VMULPS.BCST 32(R8), Z16, Z18
@@ -12067,53 +12093,68 @@ first:
 	ADDQ      $+640, SI
 	CMPQ      SI, 144(AX)
 	JNE       second
-	LEAQ      2368(AX), SI
-	MOVQ      168(AX), BX
-	CMPQ      160(AX), $0x10
-	JLE       second
 	SUBQ      $0x10, 160(AX)
-	MOVQ      DX, R8
-	SHLQ      $0x04, R8
-	ADDQ      R8, BX
-	MOVQ      $0x00000010, R8
-	SUBQ      160(AX), R8
-	JLE       secondrow
-	IMULQ     DX, R8
-	SUBQ      R8, BX
+	JG        secondrows
+	MOVQ      $0x00000000, 160(AX)
+	JMP       second
+
+secondrows:
+	LEAQ  2368(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R8
+	SHLQ  $0x04, R8
+	ADDQ  R8, BX
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   secondrow
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
 secondrow:
 	MOVQ BX, 168(AX)
 
 second:
+	CMPQ       160(AX), $0x00
+	JE         thirdnone
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
-	NEGQ       DI
-	ADDQ       152(AX), DI
 	ADDQ       $+48, BX
 	ADDQ       $+640, SI
 	CMPQ       SI, 144(AX)
 	JNE        third
-	LEAQ       2368(AX), SI
-	MOVQ       168(AX), BX
-	CMPQ       160(AX), $0x10
-	JLE        third
 	SUBQ       $0x10, 160(AX)
-	MOVQ       DX, R8
-	SHLQ       $0x04, R8
-	ADDQ       R8, BX
-	MOVQ       $0x00000010, R8
-	SUBQ       160(AX), R8
-	JLE        thirdrow
-	IMULQ      DX, R8
-	SUBQ       R8, BX
+	JG         thirdrows
+	MOVQ       $0x00000000, 160(AX)
+	JMP        third
+
+thirdrows:
+	LEAQ  2368(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R8
+	SHLQ  $0x04, R8
+	ADDQ  R8, BX
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   thirdrow
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
 thirdrow:
 	MOVQ BX, 168(AX)
 
 third:
+	JMP thirdstored
+
+thirdnone:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+
+thirdstored:
+	NEGQ DI
+	ADDQ 152(AX), DI
+
 rows:
 	// Go back if less than a tile is left.
 	MOVQ  $0x00000010, R8
@@ -12193,35 +12234,46 @@ begin:
 	PCALIGN $0x40
 
 blocks:
+	CMPQ       160(AX), $0x00
+	JE         aheadnone
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
-	NEGQ       DI
-	ADDQ       152(AX), DI
 	ADDQ       $+48, BX
 	ADDQ       $+640, SI
 	CMPQ       SI, 144(AX)
 	JNE        ahead
-	LEAQ       2368(AX), SI
-	MOVQ       168(AX), BX
-	CMPQ       160(AX), $0x10
-	JLE        ahead
 	SUBQ       $0x10, 160(AX)
-	MOVQ       DX, R15
-	SHLQ       $0x04, R15
-	ADDQ       R15, BX
-	MOVQ       $0x00000010, R15
-	SUBQ       160(AX), R15
-	JLE        aheadrow
-	IMULQ      DX, R15
-	SUBQ       R15, BX
+	JG         aheadrows
+	MOVQ       $0x00000000, 160(AX)
+	JMP        ahead
+
+aheadrows:
+	LEAQ  2368(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R15
+	SHLQ  $0x04, R15
+	ADDQ  R15, BX
+	MOVQ  $0x00000010, R15
+	SUBQ  160(AX), R15
+	JLE   aheadrow
+	IMULQ DX, R15
+	SUBQ  R15, BX
 
 aheadrow:
 	MOVQ BX, 168(AX)
 
 ahead:
+	JMP aheadstored
+
+aheadnone:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+
+aheadstored:
+	NEGQ             DI
+	ADDQ             152(AX), DI
 	VMOVUPS          512(R14), Z16
 	VMOVUPS          576(R14), Z17
 	VCVTDQ2PS        (DI), Z18
@@ -17054,54 +17106,69 @@ first:
 	ADDQ      $+832, SI
 	CMPQ      SI, 144(AX)
 	JNE       second
-	LEAQ      2368(AX), SI
-	MOVQ      168(AX), BX
-	CMPQ      160(AX), $0x10
-	JLE       second
 	SUBQ      $0x10, 160(AX)
-	MOVQ      DX, R8
-	SHLQ      $0x04, R8
-	ADDQ      R8, BX
-	MOVQ      $0x00000010, R8
-	SUBQ      160(AX), R8
-	JLE       secondrow
-	IMULQ     DX, R8
-	SUBQ      R8, BX
+	JG        secondrows
+	MOVQ      $0x00000000, 160(AX)
+	JMP       second
+
+secondrows:
+	LEAQ  2368(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R8
+	SHLQ  $0x04, R8
+	ADDQ  R8, BX
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   secondrow
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
 secondrow:
 	MOVQ BX, 168(AX)
 
 second:
+	CMPQ       160(AX), $0x00
+	JE         thirdnone
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
 	XORQ       R8, R8
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x84; BYTE $0x00; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 256(AX)(R8*1), T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
-	NEGQ       DI
-	ADDQ       152(AX), DI
 	ADDQ       $+48, BX
 	ADDQ       $+832, SI
 	CMPQ       SI, 144(AX)
 	JNE        third
-	LEAQ       2368(AX), SI
-	MOVQ       168(AX), BX
-	CMPQ       160(AX), $0x10
-	JLE        third
 	SUBQ       $0x10, 160(AX)
-	MOVQ       DX, R8
-	SHLQ       $0x04, R8
-	ADDQ       R8, BX
-	MOVQ       $0x00000010, R8
-	SUBQ       160(AX), R8
-	JLE        thirdrow
-	IMULQ      DX, R8
-	SUBQ       R8, BX
+	JG         thirdrows
+	MOVQ       $0x00000000, 160(AX)
+	JMP        third
+
+thirdrows:
+	LEAQ  2368(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R8
+	SHLQ  $0x04, R8
+	ADDQ  R8, BX
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   thirdrow
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
 thirdrow:
 	MOVQ BX, 168(AX)
 
 third:
+	JMP thirdstored
+
+thirdnone:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+
+thirdstored:
+	NEGQ DI
+	ADDQ 152(AX), DI
+
 rows:
 	// Go back if less than a tile is left.
 	MOVQ  $0x00000010, R8
@@ -17182,36 +17249,47 @@ begin:
 	PCALIGN $0x40
 
 blocks:
+	CMPQ       160(AX), $0x00
+	JE         aheadnone
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
 	XORQ       R15, R15
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x84; BYTE $0x38; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 256(AX)(R15*1), T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
-	NEGQ       DI
-	ADDQ       152(AX), DI
 	ADDQ       $+48, BX
 	ADDQ       $+832, SI
 	CMPQ       SI, 144(AX)
 	JNE        ahead
-	LEAQ       2368(AX), SI
-	MOVQ       168(AX), BX
-	CMPQ       160(AX), $0x10
-	JLE        ahead
 	SUBQ       $0x10, 160(AX)
-	MOVQ       DX, R15
-	SHLQ       $0x04, R15
-	ADDQ       R15, BX
-	MOVQ       $0x00000010, R15
-	SUBQ       160(AX), R15
-	JLE        aheadrow
-	IMULQ      DX, R15
-	SUBQ       R15, BX
+	JG         aheadrows
+	MOVQ       $0x00000000, 160(AX)
+	JMP        ahead
+
+aheadrows:
+	LEAQ  2368(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R15
+	SHLQ  $0x04, R15
+	ADDQ  R15, BX
+	MOVQ  $0x00000010, R15
+	SUBQ  160(AX), R15
+	JLE   aheadrow
+	IMULQ DX, R15
+	SUBQ  R15, BX
 
 aheadrow:
 	MOVQ BX, 168(AX)
 
 ahead:
+	JMP aheadstored
+
+aheadnone:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+
+aheadstored:
+	NEGQ           DI
+	ADDQ           152(AX), DI
 	VMOVUPS        512(R14), Z17
 	VMOVUPS        576(R14), Z18
 	VMOVUPS        640(R14), Z19
@@ -17662,24 +17740,29 @@ first:
 	ADDQ      $+1344, SI
 	CMPQ      SI, 144(AX)
 	JNE       second
-	LEAQ      6464(AX), SI
-	MOVQ      168(AX), BX
-	CMPQ      160(AX), $0x10
-	JLE       second
 	SUBQ      $0x10, 160(AX)
-	MOVQ      DX, R8
-	SHLQ      $0x04, R8
-	ADDQ      R8, BX
-	MOVQ      $0x00000010, R8
-	SUBQ      160(AX), R8
-	JLE       secondrow
-	IMULQ     DX, R8
-	SUBQ      R8, BX
+	JG        secondrows
+	MOVQ      $0x00000000, 160(AX)
+	JMP       second
+
+secondrows:
+	LEAQ  6464(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R8
+	SHLQ  $0x04, R8
+	ADDQ  R8, BX
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   secondrow
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
 secondrow:
 	MOVQ BX, 168(AX)
 
 second:
+	CMPQ       160(AX), $0x00
+	JE         thirdnone
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x0e; BYTE $0x00; BYTE $0x02; BYTE $0x00; BYTE $0x00 // TILELOADD 512(SI)(CX*1), T6
@@ -17694,30 +17777,42 @@ second:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xcc // TDPBSSD T6, T4, T1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x43; BYTE $0x5e; BYTE $0xd4 // TDPBSSD T7, T4, T2
-	NEGQ       DI
-	ADDQ       152(AX), DI
 	ADDQ       $+48, BX
 	ADDQ       $+1344, SI
 	CMPQ       SI, 144(AX)
 	JNE        third
-	LEAQ       6464(AX), SI
-	MOVQ       168(AX), BX
-	CMPQ       160(AX), $0x10
-	JLE        third
 	SUBQ       $0x10, 160(AX)
-	MOVQ       DX, R8
-	SHLQ       $0x04, R8
-	ADDQ       R8, BX
-	MOVQ       $0x00000010, R8
-	SUBQ       160(AX), R8
-	JLE        thirdrow
-	IMULQ      DX, R8
-	SUBQ       R8, BX
+	JG         thirdrows
+	MOVQ       $0x00000000, 160(AX)
+	JMP        third
+
+thirdrows:
+	LEAQ  6464(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R8
+	SHLQ  $0x04, R8
+	ADDQ  R8, BX
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   thirdrow
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
 thirdrow:
 	MOVQ BX, 168(AX)
 
 third:
+	JMP thirdstored
+
+thirdnone:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x0f; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x0f; BYTE $0x00; BYTE $0x08; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 2048(DI)(CX*1)
+
+thirdstored:
+	NEGQ DI
+	ADDQ 152(AX), DI
+
 rows:
 	// Go back if less than a tile is left.
 	MOVQ  $0x00000010, R8
@@ -17798,6 +17893,8 @@ begin:
 	PCALIGN $0x40
 
 blocks:
+	CMPQ       160(AX), $0x00
+	JE         aheadnone
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x0e; BYTE $0x00; BYTE $0x02; BYTE $0x00; BYTE $0x00 // TILELOADD 512(SI)(CX*1), T6
@@ -17812,30 +17909,41 @@ blocks:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xcc // TDPBSSD T6, T4, T1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x43; BYTE $0x5e; BYTE $0xd4 // TDPBSSD T7, T4, T2
-	NEGQ       DI
-	ADDQ       152(AX), DI
 	ADDQ       $+48, BX
 	ADDQ       $+1344, SI
 	CMPQ       SI, 144(AX)
 	JNE        ahead
-	LEAQ       6464(AX), SI
-	MOVQ       168(AX), BX
-	CMPQ       160(AX), $0x10
-	JLE        ahead
 	SUBQ       $0x10, 160(AX)
-	MOVQ       DX, R15
-	SHLQ       $0x04, R15
-	ADDQ       R15, BX
-	MOVQ       $0x00000010, R15
-	SUBQ       160(AX), R15
-	JLE        aheadrow
-	IMULQ      DX, R15
-	SUBQ       R15, BX
+	JG         aheadrows
+	MOVQ       $0x00000000, 160(AX)
+	JMP        ahead
+
+aheadrows:
+	LEAQ  6464(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R15
+	SHLQ  $0x04, R15
+	ADDQ  R15, BX
+	MOVQ  $0x00000010, R15
+	SUBQ  160(AX), R15
+	JLE   aheadrow
+	IMULQ DX, R15
+	SUBQ  R15, BX
 
 aheadrow:
 	MOVQ BX, 168(AX)
 
 ahead:
+	JMP aheadstored
+
+aheadnone:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x0f; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x0f; BYTE $0x00; BYTE $0x08; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 2048(DI)(CX*1)
+
+aheadstored:
+	NEGQ        DI
+	ADDQ        152(AX), DI
 	VMOVUPS     1024(R14), Z17
 	VMOVUPS     1088(R14), Z18
 	VMOVUPS     1152(R14), Z19
@@ -25867,24 +25975,29 @@ first:
 	ADDQ      $+1216, SI
 	CMPQ      SI, 144(AX)
 	JNE       second
-	LEAQ      4416(AX), SI
-	MOVQ      168(AX), BX
-	CMPQ      160(AX), $0x10
-	JLE       second
 	SUBQ      $0x10, 160(AX)
-	MOVQ      DX, R8
-	SHLQ      $0x04, R8
-	ADDQ      R8, BX
-	MOVQ      $0x00000010, R8
-	SUBQ      160(AX), R8
-	JLE       secondrow
-	IMULQ     DX, R8
-	SUBQ      R8, BX
+	JG        secondrows
+	MOVQ      $0x00000000, 160(AX)
+	JMP       second
+
+secondrows:
+	LEAQ  4416(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R8
+	SHLQ  $0x04, R8
+	ADDQ  R8, BX
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   secondrow
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
 secondrow:
 	MOVQ BX, 168(AX)
 
 second:
+	CMPQ       160(AX), $0x00
+	JE         thirdnone
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x0e; BYTE $0x00; BYTE $0x02; BYTE $0x00; BYTE $0x00 // TILELOADD 512(SI)(CX*1), T6
@@ -25894,30 +26007,41 @@ second:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xcc // TDPBSSD T6, T4, T1
-	NEGQ       DI
-	ADDQ       152(AX), DI
 	ADDQ       $+48, BX
 	ADDQ       $+1216, SI
 	CMPQ       SI, 144(AX)
 	JNE        third
-	LEAQ       4416(AX), SI
-	MOVQ       168(AX), BX
-	CMPQ       160(AX), $0x10
-	JLE        third
 	SUBQ       $0x10, 160(AX)
-	MOVQ       DX, R8
-	SHLQ       $0x04, R8
-	ADDQ       R8, BX
-	MOVQ       $0x00000010, R8
-	SUBQ       160(AX), R8
-	JLE        thirdrow
-	IMULQ      DX, R8
-	SUBQ       R8, BX
+	JG         thirdrows
+	MOVQ       $0x00000000, 160(AX)
+	JMP        third
+
+thirdrows:
+	LEAQ  4416(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R8
+	SHLQ  $0x04, R8
+	ADDQ  R8, BX
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   thirdrow
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
 thirdrow:
 	MOVQ BX, 168(AX)
 
 third:
+	JMP thirdstored
+
+thirdnone:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x0f; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(DI)(CX*1)
+
+thirdstored:
+	NEGQ DI
+	ADDQ 152(AX), DI
+
 rows:
 	// Go back if less than a tile is left.
 	MOVQ  $0x00000010, R8
@@ -25998,6 +26122,8 @@ begin:
 	PCALIGN $0x40
 
 blocks:
+	CMPQ       160(AX), $0x00
+	JE         aheadnone
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x0e; BYTE $0x00; BYTE $0x02; BYTE $0x00; BYTE $0x00 // TILELOADD 512(SI)(CX*1), T6
@@ -26007,30 +26133,40 @@ blocks:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xcc // TDPBSSD T6, T4, T1
-	NEGQ       DI
-	ADDQ       152(AX), DI
 	ADDQ       $+48, BX
 	ADDQ       $+1216, SI
 	CMPQ       SI, 144(AX)
 	JNE        ahead
-	LEAQ       4416(AX), SI
-	MOVQ       168(AX), BX
-	CMPQ       160(AX), $0x10
-	JLE        ahead
 	SUBQ       $0x10, 160(AX)
-	MOVQ       DX, R15
-	SHLQ       $0x04, R15
-	ADDQ       R15, BX
-	MOVQ       $0x00000010, R15
-	SUBQ       160(AX), R15
-	JLE        aheadrow
-	IMULQ      DX, R15
-	SUBQ       R15, BX
+	JG         aheadrows
+	MOVQ       $0x00000000, 160(AX)
+	JMP        ahead
+
+aheadrows:
+	LEAQ  4416(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R15
+	SHLQ  $0x04, R15
+	ADDQ  R15, BX
+	MOVQ  $0x00000010, R15
+	SUBQ  160(AX), R15
+	JLE   aheadrow
+	IMULQ DX, R15
+	SUBQ  R15, BX
 
 aheadrow:
 	MOVQ BX, 168(AX)
 
 ahead:
+	JMP aheadstored
+
+aheadnone:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x0f; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(DI)(CX*1)
+
+aheadstored:
+	NEGQ        DI
+	ADDQ        152(AX), DI
 	VMOVUPS     1024(R14), Z17
 	VMOVUPS     1088(R14), Z18
 	VMOVUPS     1152(R14), Z19

@@ -42,7 +42,7 @@ const (
 	// Measured on a Granite Rapids with all formats.
 	byteTileRows = 16
 	paddedRows   = 13
-	vectorRows   = 8
+	vectorRows   = 6
 )
 
 // padsRows tells whether m quantized rows are multiplied as a whole tile.

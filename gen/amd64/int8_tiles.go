@@ -423,9 +423,20 @@ func (t *tileProduct) begin() {
 	t.firstRow("first")
 	t.product(func() {})
 	t.ahead("second")
+	t.next("third")
+}
+
+// next emits the next product, if there is one, and the store of the last one.
+func (t *tileProduct) next(name string) {
+	t.CMPQ(t.local(varAhead), operand.Imm(0))
+	t.JE(operand.LabelRef(name + "none"))
 	t.product(t.store)
+	t.ahead(name)
+	t.Goto(name + "stored")
+	t.Label(name + "none")
+	t.store()
+	t.Label(name + "stored")
 	t.nextSlot()
-	t.ahead("third")
 }
 
 // firstRow sets x to the first row of a tile: 16 rows before the end if less are left.
@@ -440,18 +451,19 @@ func (t *tileProduct) firstRow(label string) {
 	t.MOVQ(t.x, t.local(varAheadRow))
 }
 
-// ahead goes on to the next product, which may be of the next rows. After all rows it begins the
-// last ones anew: nothing takes these products.
+// ahead goes on to the next product, which may be of the next rows. After all rows, none are left.
 func (t *tileProduct) ahead(name string) {
 	t.ADDQ(operand.I32(spec.RowBytes), t.x)
 	t.ADDQ(operand.I32(t.blockBytes()), t.block)
 	t.CMPQ(t.block, t.local(varEnd))
 	t.JNE(operand.LabelRef(name))
+	t.SUBQ(operand.Imm(emit.TileRows), t.local(varAhead))
+	t.JG(operand.LabelRef(name + "rows"))
+	t.MOVQ(operand.U32(0), t.local(varAhead))
+	t.Goto(name)
+	t.Label(name + "rows")
 	t.LEAQ(t.local(t.blocksAt()), t.block)
 	t.MOVQ(t.local(varAheadRow), t.x)
-	t.CMPQ(t.local(varAhead), operand.Imm(emit.TileRows))
-	t.JLE(operand.LabelRef(name))
-	t.SUBQ(operand.Imm(emit.TileRows), t.local(varAhead))
 	next := t.GP64()
 	t.MOVQ(t.ldx, next)
 	t.SHLQ(operand.Imm(4), next) // emit.TileRows
@@ -585,9 +597,7 @@ func (t *tileProduct) tile() {
 	t.LEAQ(t.local(t.blocksAt()), block)
 	t.AlignLoop()
 	t.Label("blocks")
-	t.product(t.store)
-	t.nextSlot()
-	t.ahead("ahead")
+	t.next("ahead")
 	lanes := t.ofLanes(block)
 	for i, v := range acc {
 		t.scale(v, zero, lanes, func(disp int) operand.Mem { return x.at(i, disp) }, func(disp int) operand.Mem { return emit.At(t.slot, disp+i*spec.LineBytes) })
