@@ -55,7 +55,7 @@ func gemmInt8(f ukernel.PackedFormat, c []float32, ldc int, x []uint32, ldx int,
 			clear(window(c, i*ldc, lanes))
 		}
 	}
-	offset, grouped := int32(f.Offset()), f.Grouped()
+	offset, grouped, brain := int32(f.Offset()), f.Grouped(), f.Brain()
 	for block := range k / contract.WeightBlock {
 		b, x := quantized.BlockAt(f, lanes, b, block), x[block*ukernel.RowWords:]
 		for lane := range lanes {
@@ -80,11 +80,17 @@ func gemmInt8(f ukernel.PackedFormat, c []float32, ldc int, x []uint32, ldx int,
 					}
 					continue
 				}
-				sum := int32(row[10]) * offset
+				whole, sum := int32(row[10])*offset, int32(0)
+				if !brain {
+					sum = whole
+				}
 				for g, w := range words {
 					sum += dot4(w, row[g])
 				}
 				*acc = scalar.FMA(float32(sum), float32(d*dw), *acc)
+				if brain {
+					*acc = scalar.FMA(float32(whole), float32(d*dw), *acc)
+				}
 				if offset == 0 {
 					*acc = scalar.FMA(min, math.Float32frombits(row[9]), *acc)
 				}

@@ -1,6 +1,8 @@
 package amd64
 
 import (
+	"math/bits"
+
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -22,7 +24,7 @@ import (
 type avx2Dot struct{}
 
 func (avx2Dot) tiles(q ukernel.PackedFormat) [][]spec.TileShape {
-	if q.Bits() == 4 {
+	if q.Bits() == 4 && q.Values() == nil {
 		return tilesOf(6, 4, 3, 2)
 	}
 	return tilesOf(4, 3, 2) // int8Words has the products of many rows
@@ -72,6 +74,10 @@ func (g *gen) splitBytes(v reg.VecVirtual, even, odd operand.Mem) {
 
 func (d avx2Dot) sums(t *int8Gemmer, name string) {
 	g := t.g
+	if t.format.Values() != nil {
+		d.sumsOfValues(t, name)
+		return
+	}
 	t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.VPXOR(acc, acc, acc) })
 	if t.format.Bits() == 4 {
 		d.sums4(t, name)
@@ -96,19 +102,44 @@ func (d avx2Dot) sums(t *int8Gemmer, name string) {
 	}
 }
 
+// sumsOfValues is sums for values of 5 bits, times which the pairs of a block do not fit a lane of 16
+// bits. Without their offset they do. So the lanes begin with what makes up for it in a half of the
+// steps, and may overflow on the way.
+func (d avx2Dot) sumsOfValues(t *int8Gemmer, name string) {
+	g, x, shift := t.g, t.g.rowsFrom(t.x, t.ldx, t.rows), operand.Imm(uint64(bits.TrailingZeros(uint(t.format.Offset()))))
+	t.eachAcc(func(i, _ int, acc reg.VecVirtual) {
+		g.VPBROADCASTD(x.at(i, spec.RowGroups), acc)
+		g.VPSLLW(shift, acc, acc)
+	})
+	d.sums4(t, name)
+	x = g.rowsFrom(t.x, t.ldx, t.rows)
+	for i, row := range t.acc {
+		whole := g.Vec()
+		t.broadcastOffset(t.format, x, i, whole)
+		for _, v := range row {
+			g.VPMADDWD(g.Constant(1<<16|1), v, v)
+			g.VPSUBD(whole, v, v)
+		}
+	}
+}
+
 // sums4 takes a word in an iteration: its lower halves of bytes, then the upper ones.
 func (avx2Dot) sums4(t *int8Gemmer, name string) {
 	g := t.g
-	x, mask := g.rowsFrom(t.x, t.ldx, t.rows), t.mask(0x0f0f0f0f)
+	x, mask, lookUp := g.rowsFrom(t.x, t.ldx, t.rows), t.mask(0x0f0f0f0f), t.valueOf()
 	halves := func(disp int, half func(from operand.Mem, w reg.VecVirtual)) {
 		t.addPairs(half, func(i int) operand.Mem { return x.at(i, disp) })
 	}
 	t.eachWord(name, 4, func() {
-		halves(0, mask.and)
+		halves(0, func(from operand.Mem, w reg.VecVirtual) {
+			mask.and(from, w)
+			lookUp(w)
+		})
 		halves(16, func(from operand.Mem, w reg.VecVirtual) {
 			g.VMOVDQU(from, w)
 			g.VPSRLW(operand.Imm(4), w, w)
 			g.VPAND(mask.bits, w, w)
+			lookUp(w)
 		})
 		x.advance(g, 4)
 	})
@@ -143,6 +174,15 @@ func (avx2Dot) sums8(t *int8Gemmer, name string) {
 		})
 		g.ADDQ(operand.Imm(4), x)
 	})
+}
+
+// valueOf returns what makes bytes of numbers their values, if the format has such.
+func (t *int8Gemmer) valueOf() func(w reg.VecVirtual) {
+	if t.format.Values() == nil {
+		return func(reg.VecVirtual) {}
+	}
+	table := t.g.valueBytes(t.format)
+	return func(w reg.VecVirtual) { t.g.VPSHUFB(w, table, w) }
 }
 
 // A byteMask is the same bits in all words of a vector.

@@ -102,8 +102,8 @@ func (d longDot) four(t *int8Gemmer, name string) {
 			}
 			t.LoadVecs(t.numbers, w1)
 			for v, w1 := range w1 {
-				t.Op("VAND", t.mask.B16(), w1.B16(), w0.B16())
-				t.Op("VUSHR", 4, w1.B16(), w1.B16())
+				t.lower(w1, w0)
+				t.upper(w1)
 				for i := range rows {
 					t.SMLAL(low[i][v], w0, x0[i])
 					t.SMLAL2(t.acc[i][v], w0, x0[i])

@@ -48,7 +48,13 @@ func referenceGemmInt8(f ukernel.PackedFormat) blockGemmInt8 {
 						}
 						continue
 					}
-					acc = scalar.FMA(float32(sum), float32(math.Float32frombits(row[8])*dw), acc)
+					d := float32(math.Float32frombits(row[8]) * dw)
+					if f.Brain() {
+						offsets := f.Offset() * (totals[0] + totals[1])
+						acc = scalar.FMA(float32(-offsets), d, scalar.FMA(float32(sum+offsets), d, acc))
+						continue
+					}
+					acc = scalar.FMA(float32(sum), d, acc)
 					if f.Offset() == 0 {
 						acc = scalar.FMA(min, math.Float32frombits(row[9]), acc)
 					}
