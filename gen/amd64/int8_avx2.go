@@ -102,9 +102,9 @@ func (d avx2Dot) sums(t *int8Gemmer, name string) {
 	}
 }
 
-// sumsOfValues is sums for values of 5 bits, times which the pairs of a block do not fit a lane of 16
-// bits. Without their offset they do. So the lanes begin with what makes up for it in a half of the
-// steps, and may overflow on the way.
+// sumsOfValues is sums for values of 5 bits, times which the pairs of a block do not fit a lane of
+// 16 bits. Without their offset they do. So the lanes begin with what makes up for it in a half of
+// the steps, and may overflow on the way.
 func (d avx2Dot) sumsOfValues(t *int8Gemmer, name string) {
 	g, x, shift := t.g, t.g.rowsFrom(t.x, t.ldx, t.rows), operand.Imm(uint64(bits.TrailingZeros(uint(t.format.Offset()))))
 	t.eachAcc(func(i, _ int, acc reg.VecVirtual) {

@@ -44,8 +44,9 @@ func (g *group) float32(dst []float32, zero uint8) {
 }
 
 // Pack writes the blocks of some rows into the blocks of a packed panel. rows has one row of
-// k/Weights blocks for each of the first lanes. The other lanes stay as they are. A format with scales of float32 has its scales multiplied by scales, one for all rows or one
-// for each; none stand for 1.
+// k/Weights blocks for each of the first lanes. The other lanes stay as they are. A format with
+// scales of float32 has its scales multiplied by scales, one for all rows or one for each; none
+// stand for 1.
 func (f *Format) Pack(panel, rows []byte, lanes, k int, scales []float32) {
 	p, parts, blocks := f.Packed, f.Weights/contract.WeightBlock, k/f.Weights
 	row := blocks * f.Bytes

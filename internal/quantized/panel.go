@@ -86,7 +86,7 @@ func (b *Block) Scales(lane int) (ds, ms [2]float32) {
 	return ds, [2]float32{-float32(m * float32(t[0])), -float32(m * float32(t[1]))}
 }
 
-// Words returns the numbers of a lane, or their values, as bytes: byte i of word g is step 8i+g's.
+// Words returns the numbers of a lane as bytes: byte i of word g is the number of step 8i+g.
 func (b *Block) Words(lane int) (words [8]uint32) {
 	bits := b.Format.Bits()
 	numbers := b.Data[b.Format.IntegerBytes()*b.Lanes:]
@@ -97,7 +97,7 @@ func (b *Block) Words(lane int) (words [8]uint32) {
 		}
 		return words
 	}
-	values, more := b.Format.Values(), bits-4
+	more := bits - 4
 	mask := uint32(1<<more-1) * 0x01010101
 	for g := range 4 {
 		low, high := word(g), uint32(0)
@@ -106,16 +106,8 @@ func (b *Block) Words(lane int) (words [8]uint32) {
 		}
 		words[g] = low&0x0f0f0f0f | high&mask<<4
 		words[g+4] = low>>4&0x0f0f0f0f | high>>4&mask<<4
-		if values != nil {
-			words[g], words[g+4] = lookUp(values, words[g]), lookUp(values, words[g+4])
-		}
 	}
 	return words
-}
-
-// lookUp returns the values of the numbers in the bytes of a word.
-func lookUp(values *[16]uint8, word uint32) uint32 {
-	return uint32(values[word&15]) | uint32(values[word>>8&15])<<8 | uint32(values[word>>16&15])<<16 | uint32(values[word>>24])<<24
 }
 
 // Weights writes the weights of a lane to every n-th number of dst.
@@ -123,10 +115,12 @@ func (b *Block) Weights(dst []float32, n, lane int) {
 	d, m := b.Scales(lane)
 	words := b.Words(lane)
 	number := func(step int) float32 { return float32(words[step%8] >> (step / 8 * 8) & 255) }
+	values, offset := b.Format.Values(), float32(b.Format.Offset())
 	switch {
 	case b.Format.Brain():
 		for step := range contract.WeightBlock {
-			dst[step*n] = float32((number(step) - float32(b.Format.Offset())) * d[step/16])
+			value := float32(values[words[step%8]>>(step/8*8)&15])
+			dst[step*n] = float32((value - offset) * d[step/16])
 		}
 	case b.Format.Float32Scales():
 		for step := range contract.WeightBlock {

@@ -28,7 +28,11 @@ func referenceGemmInt8(f ukernel.PackedFormat) blockGemmInt8 {
 					var sums, totals [2]int
 					for step := range ukernel.BlockSteps {
 						code := int8(row[step%8] >> (step / 8 * 8))
-						sums[step/16] += int(code) * (int(words[step%8]>>(step/8*8)&255) - f.Offset())
+						number := int(words[step%8] >> (step / 8 * 8) & 255)
+						if values := f.Values(); values != nil {
+							number = int(values[number])
+						}
+						sums[step/16] += int(code) * (number - f.Offset())
 						totals[step/16] += int(code)
 					}
 					if f.Float32Scales() {

@@ -39,7 +39,7 @@ func referenceWiden(f ukernel.PackedFormat) blockWiden {
 					number := float32(words[step%8] >> (step / 8 * 8) & 255)
 					dst[(x+step)*lanes+lane] = scalar.FMA(number, d[step/16], m[step/16])
 					if f.Brain() {
-						dst[(x+step)*lanes+lane] = float32((number - 16) * d[step/16])
+						dst[(x+step)*lanes+lane] = float32((float32(f.Values()[int(number)]) - 16) * d[step/16])
 					}
 				}
 			}
@@ -158,8 +158,8 @@ func (c blockUnpackCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func
 	}
 }
 
-// randomBlocks returns a packed panel of random numbers, of brain formats without -0. Its scales and minima are any
-// binary16 if the values are not finite, else below 2.
+// randomBlocks returns a packed panel of random numbers, of brain formats without -0. Its scales
+// and minima are any binary16 if the values are not finite, else below 2.
 func randomBlocks(mem *testutil.Arena, r *testutil.Rand, f ukernel.PackedFormat, values testutil.Kind, lanes, k int) []byte {
 	panel := testutil.Slice[byte](mem, "b", f.PanelBytes(lanes, k))
 	for i := range panel {

@@ -396,10 +396,24 @@ func gemmOf(quick bool, panel func(n int) Buffer) (list []Case) {
 	return list
 }
 
-// panelOf is a panel of so many lanes with n steps. Scales of float32 are from 2^-100 to 2^100.
+// panelOf is a panel of so many lanes with n steps. Scales of float32 are from 2^-100 to 2^100, and
+// no number of E2M1 is -0.
 func panelOf(k *Kernel, lanes, n int) Buffer {
 	size := lanes * blockSizes[k.Index].bytes(32)
 	b := in(lanes * blockSizes[k.Index].bytes(n))
+	if k.Index == "E2M1" {
+		b.Make = func(g *expr.Graph, i int) *expr.Node {
+			x := g.Sym(8, fmt.Sprintf("b[%d]", i))
+			if i%size < 2*lanes {
+				return x
+			}
+			half := func(at int) *expr.Node {
+				low, sign := g.Extract(x, at, 3), g.Extract(x, at+3, 1)
+				return g.Concat(low, g.And(sign, g.Not(g.Eq(low, g.Const(3, 0)))))
+			}
+			return g.Concat(half(0), half(4))
+		}
+	}
 	if strings.HasSuffix(k.Index, "F32") {
 		b.Make = func(g *expr.Graph, i int) *expr.Node {
 			if at := i % size; at < 8*lanes {
