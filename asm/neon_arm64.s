@@ -29,11 +29,8 @@ DATA lanesNEON<>+1344(SB)/64, $"\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\
 DATA lanesNEON<>+1408(SB)/64, $"\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?"
 GLOBL lanesNEON<>(SB), RODATA|NOPTR, $1472
 
-DATA valuesE2M1Less0NEON<>+0(SB)/16, $"\x10\x11\x12\x13\x14\x16\x18\x1c\x10\x0f\x0e\r\f\n\b\x04"
-GLOBL valuesE2M1Less0NEON<>(SB), RODATA|NOPTR, $16
-
-DATA valuesE2M1Less16NEON<>+0(SB)/16, $"\x00\x01\x02\x03\x04\x06\b\f\x00\xff\xfe\xfd\xfc\xfa\xf8\xf4"
-GLOBL valuesE2M1Less16NEON<>(SB), RODATA|NOPTR, $16
+DATA valuesE2M1NEON<>+0(SB)/16, $"\x10\x11\x12\x13\x14\x16\x18\x1c\x10\x0f\x0e\r\f\n\b\x04"
+GLOBL valuesE2M1NEON<>(SB), RODATA|NOPTR, $16
 
 DATA spreadNEON<>+0(SB)/64, $"\x00\x00\x00\x00\x01\x01\x01\x01\x02\x02\x02\x02\x03\x03\x03\x03\x04\x04\x04\x04\x05\x05\x05\x05\x06\x06\x06\x06\a\a\a\a\b\b\b\b\t\t\t\t\n\n\n\n\v\v\v\v\f\f\f\f\r\r\r\r\x0e\x0e\x0e\x0e\x0f\x0f\x0f\x0f"
 GLOBL spreadNEON<>(SB), RODATA|NOPTR, $64
@@ -9373,7 +9370,7 @@ TEXT ·weightGemmE2M1NEON(SB), NOSPLIT, $192-113
 	FMOVQ F0, 160(R0)
 	MOVD $0x43100000, R1
 	VDUP R1, V0.S4
-	MOVD $valuesE2M1Less0NEON<>(SB), R1
+	MOVD $valuesE2M1NEON<>(SB), R1
 	FMOVQ (R1), F1
 	MOVD $0x0f0f0f0f, R1
 	VDUP R1, V2.S4
@@ -9578,7 +9575,7 @@ cleared:
 	VDUP R16, V0.B16
 	MOVD $0x4b400000, R17
 	VDUP R17, V1.S4
-	MOVD $valuesE2M1Less16NEON<>(SB), R17
+	MOVD $valuesE2M1NEON<>(SB), R17
 	FMOVQ (R17), F2
 	MOVD c_cap+16(FP), R17
 	MOVD x_len+40(FP), R19
@@ -9733,18 +9730,30 @@ rows2word:
 	ADD R8, R12, R12
 	SUBS $1, R16, R16
 	BNE rows2word
-	VADDP V3.H8, V7.H8, V7.H8
-	FMOVQ local-32(SP), F3
-	WORD $0x4e6068e3 // sadalp v3.4s, v7.8h
-	VADDP V4.H8, V8.H8, V8.H8
-	FMOVQ local-32(SP), F4
-	WORD $0x4e606904 // sadalp v4.4s, v8.8h
-	VADDP V5.H8, V9.H8, V9.H8
-	FMOVQ local-16(SP), F5
-	WORD $0x4e606925 // sadalp v5.4s, v9.8h
-	VADDP V6.H8, V10.H8, V10.H8
-	FMOVQ local-16(SP), F6
-	WORD $0x4e606946 // sadalp v6.4s, v10.8h
+	VMOVI $0, V11.B16
+	WORD $0x4e6068eb // sadalp v11.4s, v7.8h
+	VMOVI $0, V12.B16
+	WORD $0x4e60686c // sadalp v12.4s, v3.8h
+	VADDP V12.S4, V11.S4, V3.S4
+	VADD V1.S4, V3.S4, V3.S4
+	VMOVI $0, V11.B16
+	WORD $0x4e60690b // sadalp v11.4s, v8.8h
+	VMOVI $0, V12.B16
+	WORD $0x4e60688c // sadalp v12.4s, v4.8h
+	VADDP V12.S4, V11.S4, V4.S4
+	VADD V1.S4, V4.S4, V4.S4
+	VMOVI $0, V11.B16
+	WORD $0x4e60692b // sadalp v11.4s, v9.8h
+	VMOVI $0, V12.B16
+	WORD $0x4e6068ac // sadalp v12.4s, v5.8h
+	VADDP V12.S4, V11.S4, V5.S4
+	VADD V1.S4, V5.S4, V5.S4
+	VMOVI $0, V11.B16
+	WORD $0x4e60694b // sadalp v11.4s, v10.8h
+	VMOVI $0, V12.B16
+	WORD $0x4e6068cc // sadalp v12.4s, v6.8h
+	VADDP V12.S4, V11.S4, V6.S4
+	VADD V1.S4, V6.S4, V6.S4
 
 rows2sums:
 	ADD R11<<1, R7, R14
@@ -9916,12 +9925,18 @@ rows1word:
 	ADD R8, R12, R12
 	SUBS $1, R16, R16
 	BNE rows1word
-	VADDP V3.H8, V5.H8, V5.H8
-	FMOVQ local-32(SP), F3
-	WORD $0x4e6068a3 // sadalp v3.4s, v5.8h
-	VADDP V4.H8, V6.H8, V6.H8
-	FMOVQ local-32(SP), F4
-	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
+	VMOVI $0, V7.B16
+	WORD $0x4e6068a7 // sadalp v7.4s, v5.8h
+	VMOVI $0, V8.B16
+	WORD $0x4e606868 // sadalp v8.4s, v3.8h
+	VADDP V8.S4, V7.S4, V3.S4
+	VADD V1.S4, V3.S4, V3.S4
+	VMOVI $0, V7.B16
+	WORD $0x4e6068c7 // sadalp v7.4s, v6.8h
+	VMOVI $0, V8.B16
+	WORD $0x4e606888 // sadalp v8.4s, v4.8h
+	VADDP V8.S4, V7.S4, V4.S4
+	VADD V1.S4, V4.S4, V4.S4
 
 rows1sums:
 	ADD R11<<1, R7, R14
@@ -9979,7 +9994,7 @@ rows1done:
 TEXT ·weightGemmInt8E2M1NEON(SB), NOSPLIT, $0-113
 	MOVD $15, R0
 	MOVD R0, c_len+8(FP)
-	MOVD $-16, R0
+	MOVD $0, R0
 	MOVD R0, x_len+40(FP)
 	MOVD $0, R0
 	MOVD R0, c_cap+16(FP)
@@ -10023,7 +10038,7 @@ cleared:
 	VDUP R16, V0.B16
 	MOVD $0x4b400000, R17
 	VDUP R17, V1.S4
-	MOVD $valuesE2M1Less16NEON<>(SB), R17
+	MOVD $valuesE2M1NEON<>(SB), R17
 	FMOVQ (R17), F2
 	MOVD c_cap+16(FP), R17
 	MOVD x_len+40(FP), R19
@@ -11456,7 +11471,7 @@ rows1done:
 TEXT ·weightGemmInt8DotE2M1NEON(SB), NOSPLIT, $0-113
 	MOVD $15, R0
 	MOVD R0, c_len+8(FP)
-	MOVD $-16, R0
+	MOVD $0, R0
 	MOVD R0, x_len+40(FP)
 	MOVD $0, R0
 	MOVD R0, c_cap+16(FP)
@@ -11477,7 +11492,7 @@ TEXT ·weightWidenE2M1NEON(SB), NOSPLIT, $128-64
 	FMOVQ F0, 96(R0)
 	MOVD $0x43100000, R1
 	VDUP R1, V0.S4
-	MOVD $valuesE2M1Less0NEON<>(SB), R1
+	MOVD $valuesE2M1NEON<>(SB), R1
 	FMOVQ (R1), F1
 	MOVD $0x0f0f0f0f, R1
 	VDUP R1, V2.S4

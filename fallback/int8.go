@@ -80,12 +80,12 @@ func gemmInt8(f ukernel.PackedFormat, c []float32, ldc int, x []uint32, ldx int,
 					}
 					continue
 				}
-				sum := int32(row[10]) * offset
 				if values != nil {
 					*acc = scalar.FMA(float32(dotValues(values, row, &words)), float32(d*dw), *acc)
-					*acc = scalar.FMA(float32(sum), float32(d*dw), *acc)
+					*acc = scalar.FMA(float32(int32(row[10])<<offsetShift), float32(d*dw), *acc)
 					continue
 				}
+				sum := int32(row[10]) * offset
 				for g, w := range words {
 					sum += dot4(w, row[g])
 				}
@@ -132,6 +132,9 @@ func groupSums(offset int32, row *[ukernel.RowWords]uint32, words *[8]uint32, s,
 	}
 	return sum, minima
 }
+
+// offsetShift: the offset of values is 2^offsetShift.
+const offsetShift = 4
 
 // dotValues is the sum of the products of a block whose numbers stand for values.
 func dotValues(values *[16]uint8, row *[ukernel.RowWords]uint32, words *[8]uint32) (sum int32) {

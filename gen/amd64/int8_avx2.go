@@ -1,8 +1,6 @@
 package amd64
 
 import (
-	"math/bits"
-
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -102,45 +100,45 @@ func (d avx2Dot) sums(t *int8Gemmer, name string) {
 	}
 }
 
-// sumsOfValues is sums for values of 5 bits, times which the pairs of a block do not fit a lane of
-// 16 bits. Without their offset they do. So the lanes begin with what makes up for it in a half of
-// the steps, and may overflow on the way.
-func (d avx2Dot) sumsOfValues(t *int8Gemmer, name string) {
-	g, x, shift := t.g, t.g.rowsFrom(t.x, t.ldx, t.rows), operand.Imm(uint64(bits.TrailingZeros(uint(t.format.Offset()))))
-	t.eachAcc(func(i, _ int, acc reg.VecVirtual) {
-		g.VPBROADCASTD(x.at(i, spec.RowGroups), acc)
-		g.VPSLLW(shift, acc, acc)
-	})
-	d.sums4(t, name)
-	x = g.rowsFrom(t.x, t.ldx, t.rows)
-	for i, row := range t.acc {
-		whole := g.Vec()
-		t.broadcastOffset(t.format, x, i, whole)
-		for _, v := range row {
-			g.VPMADDWD(g.Constant(1<<16|1), v, v)
-			g.VPSUBD(whole, v, v)
+// sumsOfValues is sums for values of 5 bits, times which all pairs of a block do not fit a lane of
+// 16 bits: the four of a word do.
+func (avx2Dot) sumsOfValues(t *int8Gemmer, name string) {
+	g, x := t.g, t.g.rowsFrom(t.x, t.ldx, t.rows)
+	t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.VPXOR(acc, acc, acc) })
+	mask, lookUp := t.mask(0x0f0f0f0f), t.valueOf()
+	t.eachWord(name, 4, func() {
+		for v := range t.acc[0] {
+			from, ws := emit.At(t.numbers, v*g.VecBytes()), g.Vecs(2)
+			mask.and(from, ws[0])
+			mask.andUpper(from, ws[1])
+			for half := range ws {
+				lookUp(ws[half])
+			}
+			for i, row := range t.acc {
+				ps := g.Vecs(2)
+				for half, p := range ps {
+					g.VPBROADCASTD(x.at(i, 16*half), p)
+					g.VPMADDUBSW(p, ws[half], p)
+				}
+				g.VPADDW(ps[1], ps[0], ps[0])
+				g.VPMADDWD(g.Constant(1<<16|1), ps[0], ps[0])
+				g.VPADDD(ps[0], row[v], row[v])
+			}
 		}
-	}
+		x.advance(g, 4)
+	})
 }
 
 // sums4 takes a word in an iteration: its lower halves of bytes, then the upper ones.
 func (avx2Dot) sums4(t *int8Gemmer, name string) {
 	g := t.g
-	x, mask, lookUp := g.rowsFrom(t.x, t.ldx, t.rows), t.mask(0x0f0f0f0f), t.valueOf()
+	x, mask := g.rowsFrom(t.x, t.ldx, t.rows), t.mask(0x0f0f0f0f)
 	halves := func(disp int, half func(from operand.Mem, w reg.VecVirtual)) {
 		t.addPairs(half, func(i int) operand.Mem { return x.at(i, disp) })
 	}
 	t.eachWord(name, 4, func() {
-		halves(0, func(from operand.Mem, w reg.VecVirtual) {
-			mask.and(from, w)
-			lookUp(w)
-		})
-		halves(16, func(from operand.Mem, w reg.VecVirtual) {
-			g.VMOVDQU(from, w)
-			g.VPSRLW(operand.Imm(4), w, w)
-			g.VPAND(mask.bits, w, w)
-			lookUp(w)
-		})
+		halves(0, mask.and)
+		halves(16, mask.andUpper)
 		x.advance(g, 4)
 	})
 }
@@ -209,4 +207,11 @@ func (m byteMask) and(from operand.Mem, w reg.VecVirtual) {
 		return
 	}
 	m.g.VPAND(from, m.bits, w)
+}
+
+// andUpper sets w to those bits once the words are shifted to the right by 4.
+func (m byteMask) andUpper(from operand.Mem, w reg.VecVirtual) {
+	m.g.VMOVDQU(from, w)
+	m.g.VPSRLW(operand.Imm(4), w, w)
+	m.g.VPAND(m.bits, w, w)
 }

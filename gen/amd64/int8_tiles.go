@@ -2,7 +2,7 @@ package amd64
 
 import (
 	"fmt"
-	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
@@ -515,8 +515,8 @@ func (t *tileProduct) scale(v, zero reg.VecVirtual, lanes []reg.VecVirtual, x, s
 	switch {
 	case t.brain():
 		whole := t.Vec()
-		t.VCVTDQ2PS_BCST(x(spec.RowMinusSum), whole)
-		t.VMULPS(t.Constant(math.Float32bits(float32(t.formats[0].Offset()))), whole, whole)
+		t.VPSLLD_BCST(operand.Imm(uint64(bits.TrailingZeros(uint(t.formats[0].Offset())))), x(spec.RowMinusSum), whole)
+		t.VCVTDQ2PS(whole, whole)
 		t.VFMADD231PS(whole, p, v)
 	case !t.minima:
 	case t.integers == 0:

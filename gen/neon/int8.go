@@ -123,7 +123,7 @@ func (g *neon) gemmInt8(shared string, first bool, f spec.Function, q ukernel.Pa
 		set(offset, 0)
 	case q.Brain():
 		set(mask, 0x0f)
-		set(offset, -q.Offset())
+		set(offset, 0)
 	default:
 		set(mask, 0x0f)
 		set(offset, q.Offset())
@@ -235,8 +235,7 @@ func (t *int8Gemmer) newAcc(n int) (acc [][]a64.Vec) {
 	return acc
 }
 
-// singleBlocks have one scale, and perhaps a minimum. The values of brain formats, whose sums
-// contain their offset, are looked up without it, as they fit better then: the sums begin with it.
+// singleBlocks have one scale, and perhaps a minimum. The sums of brain formats contain the offset.
 type singleBlocks struct {
 	int8Dot
 	values ukernel.PackedFormat // whose values numbers stand for, or -1
@@ -247,7 +246,7 @@ func (singleBlocks) rowVectors() int { return 1 }
 func (b singleBlocks) constants(t *int8Gemmer) {
 	t.constant = t.Broadcast(spec.RoundMagic)
 	if t.values = b.values >= 0; t.values {
-		t.table = t.valueBytes(b.values, b.values.Offset())
+		t.table = t.valueBytes(b.values)
 	}
 }
 

@@ -48,7 +48,7 @@ func (g *neon) newWeightMaker(q ukernel.PackedFormat, n int) weightMaker {
 	if q.Values() != nil {
 		g.Free(w.power)
 		w.power = g.Broadcast(math.Float32bits(power + float32(q.Offset())))
-		w.table, w.lower = g.valueBytes(q, 0), g.Broadcast(0x0f0f0f0f)
+		w.table, w.lower = g.valueBytes(q), g.Broadcast(0x0f0f0f0f)
 	}
 	return w
 }
@@ -81,13 +81,13 @@ func (w *weightMaker) lookUp(x a64.Vec) {
 	}
 }
 
-// valueBytes loads the values of numbers, less something, a byte each.
-func (g *neon) valueBytes(q ukernel.PackedFormat, less int) a64.Vec {
+// valueBytes loads the values of numbers, a byte each.
+func (g *neon) valueBytes(q ukernel.PackedFormat) a64.Vec {
 	words, at, table := make([]uint32, 4), g.GP(), g.Vec()
 	for i, v := range q.Values() {
-		words[i/4] |= uint32(uint8(int(v)-less)) << (i % 4 * 8)
+		words[i/4] |= uint32(v) << (i % 4 * 8)
 	}
-	g.Op("MOVD", g.Data(fmt.Sprintf("values%vLess%dNEON", q, less), words...), at)
+	g.Op("MOVD", g.Data(fmt.Sprintf("values%vNEON", q), words...), at)
 	g.LoadFrom(a64.At(at, 0), table)
 	g.Free(at)
 	return table

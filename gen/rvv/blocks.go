@@ -29,7 +29,7 @@ const (
 	fieldSegment          // bytes of a lane in the head of a segment, 0 if blocks have theirs
 
 	// For products of quantized rows.
-	fieldOffset   // 0 with minima, and what brings it back to sums of values without it
+	fieldOffset   // 0 with minima, and in brain formats
 	fieldHead     // bytes of a lane in a head
 	fieldHeader   // bytes of a lane between it and its numbers
 	fieldRest     // bytes of a lane in a block, without a head
@@ -77,7 +77,7 @@ func formatRow(q ukernel.PackedFormat) []uint32 {
 	}
 	offset := q.Offset()
 	if q.Brain() {
-		offset = -offset
+		offset = 0
 	}
 	if q != ukernel.S8 {
 		words, passes = 4, 8

@@ -210,7 +210,7 @@ func (f *int8Emitter) pairs(part int, to riscv.Vec, single string) {
 }
 
 // integers makes the integer of the half, 1 if there is none, and begins sums with the codes times
-// the offset. In brain formats the values of all numbers, without the offset, take its place.
+// the offset. In brain formats the values of all numbers take its place.
 func (f *int8Emitter) integers() {
 	f.Op("VMVVI", 1, f.s)
 	f.field(fieldIntegers, f.x)
@@ -241,6 +241,8 @@ func (f *int8Emitter) integers() {
 	f.Op("VIDV", f.s)
 	f.e2m1(f.s, f.b, f.power, f.x)
 	f.Op("VFCVTXFV", f.s, f.s)
+	f.Op("MOV", ukernel.E2M1.Offset(), f.x)
+	f.Op("VADDVX", f.x, f.s, f.s)
 	f.Label("selves")
 }
 
@@ -359,6 +361,7 @@ func (f *int8Emitter) finish() {
 	f.Op("SLLI", bits.TrailingZeros(uint(ukernel.E2M1.Offset())), f.q, f.q)
 	f.Op("FCVTSW", f.q, sum)
 	f.Op("VFMACCVF", f.s, sum, v)
+	f.Jump("JMP", "store")
 	f.Label("plain")
 	f.field(fieldOffset, f.x)
 	f.Jump("BNEZ", "store", f.x)
