@@ -283,7 +283,7 @@ func (f Format) packedAs(p ukernel.PackedFormat) bool {
 	if f == Affine {
 		return quantized.AffineAs(p)
 	}
-	return f.row().PackedAs(p)
+	return p == f.row().Packed
 }
 
 // paddedRows copies the last steps of n rows, which begin at x.

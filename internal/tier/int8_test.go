@@ -29,7 +29,11 @@ func referenceGemmInt8(f ukernel.PackedFormat) blockGemmInt8 {
 					var sums, totals [2]int
 					for step := range ukernel.BlockSteps {
 						code := int8(row[step%8] >> (step / 8 * 8))
-						sums[step/16] += int(code) * (int(words[step%8]>>(step/8*8)&255) - f.Offset())
+						number := int(words[step%8] >> (step / 8 * 8) & 255)
+						if values := f.Values(); values != nil {
+							number = int(values[number])
+						}
+						sums[step/16] += int(code) * (number - f.Offset())
 						totals[step/16] += int(code)
 					}
 					if f.Float32Scales() {
@@ -49,7 +53,13 @@ func referenceGemmInt8(f ukernel.PackedFormat) blockGemmInt8 {
 						}
 						continue
 					}
-					acc = scalar.FMA(float32(sum), float32(math.Float32frombits(row[8])*dw), acc)
+					d := float32(math.Float32frombits(row[8]) * dw)
+					if f.Brain() {
+						offsets := f.Offset() * (totals[0] + totals[1])
+						acc = scalar.FMA(float32(-offsets), d, scalar.FMA(float32(sum+offsets), d, acc))
+						continue
+					}
+					acc = scalar.FMA(float32(sum), d, acc)
 					if f.Offset() == 0 {
 						acc = scalar.FMA(min, math.Float32frombits(row[9]), acc)
 					}

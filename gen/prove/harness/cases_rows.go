@@ -362,7 +362,7 @@ func quantizeRow(k *Kernel, quick bool) (list []Case) {
 type blockSize struct{ steps, head, block int }
 
 var blockSizes = map[string]blockSize{
-	"S8": {32, 2, 32}, "S4": {32, 2, 16}, "U4": {32, 4, 16}, "U4x16": {32, 4, 20}, "U5x16": {32, 4, 24}, "U5x16BF16": {32, 4, 24},
+	"S8": {32, 2, 32}, "S4": {32, 2, 16}, "U4": {32, 4, 16}, "U4x16": {32, 4, 20}, "U5x16": {32, 4, 24}, "E2M1": {32, 2, 16},
 	"U4x32": {128, 4, 18}, "U5x32": {128, 4, 22}, "S6x16": {128, 2, 26}, "S5x16F32": {32, 0, 28}, "S8x16F32": {32, 0, 40},
 }
 
@@ -397,10 +397,24 @@ func gemmOf(quick bool, panel func(n int) Buffer) (list []Case) {
 	return list
 }
 
-// panelOf is a panel of so many lanes with n steps. Scales of float32 are from 2^-100 to 2^100.
+// panelOf is a panel of so many lanes with n steps. Scales of float32 are from 2^-100 to 2^100, and
+// no number of E2M1 is -0.
 func panelOf(k *Kernel, lanes, n int) Buffer {
 	size := lanes * blockSizes[k.Index].bytes(32)
 	b := in(lanes * blockSizes[k.Index].bytes(n))
+	if k.Index == "E2M1" {
+		b.Make = func(g *expr.Graph, i int) *expr.Node {
+			x := g.Sym(8, fmt.Sprintf("b[%d]", i))
+			if i%size < 2*lanes {
+				return x
+			}
+			half := func(at int) *expr.Node {
+				low, sign := g.Extract(x, at, 3), g.Extract(x, at+3, 1)
+				return g.Concat(low, g.And(sign, g.Not(g.Eq(low, g.Const(3, 0)))))
+			}
+			return g.Concat(half(0), half(4))
+		}
+	}
 	if strings.HasSuffix(k.Index, "F32") {
 		b.Make = func(g *expr.Graph, i int) *expr.Node {
 			if at := i % size; at < 8*lanes {
